@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * Loader and agent: the handshake over the control socket, and the records the
+ * agent writes into its ring.
+ *
+ * The agent listens on an abstract SOCK_SEQPACKET socket in the JVM's network
+ * namespace, under a name the loader chose and passed as the agent option
+ * `control=NAME`. It accepts one peer, root or the JVM's own user
+ * (SO_PEERCRED). One packet is one message.
+ *
+ *   agent  -> HELLO    who I am, which signal I can take
+ *   loader -> START    ring (memfd by SCM_RIGHTS), engine, interval
+ *   agent  -> STARTED  handler is live, or why not
+ *   loader -> STOP     (after the tgid left the BPF map `jvms`)
+ *   agent  -> STOPPED  no more records will come
+ *
+ * Either side may close at any time: a dead loader makes the agent stop and
+ * wait for the next attach; a dead JVM makes the loader drain the ring.
+ */
+#ifndef DUET_AGENT_H
+#define DUET_AGENT_H
+
+#include "duet_types.h"
+
+#define DUET_AGENT_VERSION 1	 /* of everything in this file and in duet_ring.h */
+#define DUET_MAX_JAVA_DEPTH 2048 /* default -j, and the largest depth the agent walks */
+#define DUET_MAX_NATIVE_DEPTH 128
+#define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
+
+/* Return values of Agent_OnAttach, which HotSpot hands back to the attaching side. */
+enum duet_attach_code {
+	DUET_ATTACH_OK = 0,
+	DUET_ATTACH_BUSY = 200,	     /* another loader holds this agent */
+	DUET_ATTACH_BAD_OPTIONS = 201,
+	DUET_ATTACH_NO_JVMTI = 202,  /* the JVM refuses a capability the agent needs */
+	DUET_ATTACH_NO_SOCKET = 203, /* the control socket could not be bound */
+	DUET_ATTACH_NO_THREAD = 204,
+};
+
+enum duet_message_type {
+	DUET_MESSAGE_HELLO = 1,
+	DUET_MESSAGE_START,
+	DUET_MESSAGE_STARTED,
+	DUET_MESSAGE_STOP,
+	DUET_MESSAGE_STOPPED,
+	DUET_MESSAGE_TYPE_MAX
+};
+
+struct duet_message {
+	uint32_t size; /* bytes, header included */
+	uint16_t type;
+	uint16_t version; /* DUET_AGENT_VERSION */
+};
+DUET_ASSERT_SIZE(struct duet_message, 8);
+
+struct duet_message_hello {
+	struct duet_message head;
+	uint32_t pid; /* as the JVM sees itself */
+	uint32_t has_asgct; /* 1: AsyncGetCallTrace was found */
+	char vm_name[64];   /* java.vm.name */
+	char vm_version[64]; /* java.vm.version */
+};
+DUET_ASSERT_SIZE(struct duet_message_hello, 16 + 128);
+
+enum duet_engine_id {
+	DUET_ENGINE_BPF = 1, /* BPF ticks and signals; the agent answers with Java frames */
+	DUET_ENGINE_CTIMER,  /* timer_create on each thread's CPU clock */
+	DUET_ENGINE_ITIMER,  /* setitimer(ITIMER_PROF) */
+	DUET_ENGINE_ID_MAX
+};
+
+struct duet_message_start {
+	struct duet_message head;
+	uint64_t interval_ns;
+	uint64_t ring_bytes;	 /* size of the memfd that comes with this message */
+	uint32_t engine;	 /* enum duet_engine_id */
+	uint32_t java_depth;	 /* <= DUET_MAX_JAVA_DEPTH */
+	uint32_t native_depth;	 /* timer engines: native frames to walk in the handler, 0 = none */
+	uint32_t signo;		 /* 0 = the agent chooses the first free real-time signal */
+};
+DUET_ASSERT_SIZE(struct duet_message_start, 40);
+
+struct duet_message_started {
+	struct duet_message head;
+	int32_t error;	/* 0, or -errno; then `why` says it in words */
+	uint32_t signo;
+	uint64_t handler; /* address of the installed handler */
+	uint32_t tid;	  /* of the agent's own thread, as the JVM sees it: it takes no signals */
+	uint32_t reserved;
+	char why[128];
+};
+DUET_ASSERT_SIZE(struct duet_message_started, 32 + 128);
+
+/* STOP and STOPPED are bare struct duet_message. */
+
+/* ---- records in the ring (framing: duet_ring.h) ---- */
+
+enum duet_agent_record_type {
+	DUET_AGENT_PAD = 0,	/* filler, skip */
+	DUET_AGENT_JAVA_SAMPLE = 1, /* in the sample ring */
+	DUET_AGENT_METHOD,	/* the rest in the metadata ring */
+	DUET_AGENT_CODE_LOAD,
+	DUET_AGENT_CODE_UNLOAD,
+	DUET_AGENT_STUB,
+	DUET_AGENT_CODE_HEAP,
+	DUET_AGENT_THREAD,
+	DUET_AGENT_RECORD_TYPE_MAX
+};
+
+struct duet_java_frame {
+	uint64_t method; /* jmethodID; a name follows in a DUET_AGENT_METHOD record */
+	int32_t bci;	 /* byte code index; -1 unknown, -3 native method (AsyncGetCallTrace's lineno) */
+	uint32_t reserved;
+};
+DUET_ASSERT_SIZE(struct duet_java_frame, 16);
+
+enum duet_java_sample_flag {
+	DUET_JAVA_REPAIRED = 1 << 0,   /* the top frame was repaired before the walk succeeded */
+	DUET_JAVA_STANDALONE = 1 << 1, /* a timer engine's sample: nothing to join with */
+	DUET_JAVA_NO_THREAD = 1 << 2,  /* the thread has no JNIEnv: GC, compiler, native */
+	DUET_JAVA_TRUNCATED = 1 << 3,  /* java_depth reached the limit */
+};
+
+/*
+ * Followed by native_depth return addresses (uint64_t, leaf first; only from
+ * timer engines) and java_depth struct duet_java_frame, leaf first.
+ */
+struct duet_java_sample {
+	uint64_t time_ns; /* CLOCK_MONOTONIC, first thing in the handler */
+	uint64_t cookie;  /* si_value; 0 without one */
+	uint64_t pc;	  /* from the ucontext */
+	uint64_t sp;
+	uint64_t weight_ns; /* timer engines: interval * (1 + overruns); 0 for BPF */
+	uint32_t tid;	  /* as the JVM sees it */
+	int32_t status;	  /* AsyncGetCallTrace's num_frames: > 0 frames, <= 0 its failure code */
+	uint16_t flags;	  /* enum duet_java_sample_flag */
+	uint16_t native_depth;
+	uint32_t java_depth;
+};
+DUET_ASSERT_SIZE(struct duet_java_sample, 56);
+
+/*
+ * Followed by strings without NUL, lengths as given: class (JVM signature,
+ * e.g. "Ljava/lang/String;"), name, signature, source file; then line_count
+ * struct duet_line, ascending bci.
+ */
+struct duet_method {
+	uint64_t method;
+	uint16_t class_len;
+	uint16_t name_len;
+	uint16_t signature_len;
+	uint16_t source_len;
+	uint32_t line_count;
+	uint32_t modifiers; /* JVM access flags */
+};
+DUET_ASSERT_SIZE(struct duet_method, 24);
+
+struct duet_line {
+	uint32_t bci;
+	uint32_t line;
+};
+DUET_ASSERT_SIZE(struct duet_line, 8);
+
+/*
+ * A compiled method went live. Followed by pc_count struct duet_code_pc (ascending
+ * pc) and frame_count struct duet_java_frame: the inlining stacks that the pcs
+ * point into, leaf first, the compiled method itself last.
+ */
+struct duet_code_load {
+	uint64_t time_ns; /* CLOCK_MONOTONIC: a recycled address names the right method by time */
+	uint64_t method;
+	uint64_t address;
+	uint32_t code_bytes;
+	uint32_t pc_count;
+	uint32_t frame_count;
+	uint32_t reserved;
+};
+DUET_ASSERT_SIZE(struct duet_code_load, 40);
+
+struct duet_code_pc {
+	uint32_t offset; /* of the pc from `address` */
+	uint32_t frame;	 /* index of its leaf frame */
+	uint32_t depth;	 /* frames from there */
+	uint32_t reserved;
+};
+DUET_ASSERT_SIZE(struct duet_code_pc, 16);
+
+struct duet_code_unload {
+	uint64_t time_ns;
+	uint64_t method;
+	uint64_t address;
+};
+DUET_ASSERT_SIZE(struct duet_code_unload, 24);
+
+/* A stub, adapter or the interpreter; followed by name_len bytes of name. */
+struct duet_stub {
+	uint64_t time_ns;
+	uint64_t address;
+	uint32_t code_bytes;
+	uint32_t name_len;
+};
+DUET_ASSERT_SIZE(struct duet_stub, 24);
+
+/* Reserved address range of one code heap: any pc inside is JVM code. */
+struct duet_code_heap {
+	uint64_t low;
+	uint64_t high;
+};
+DUET_ASSERT_SIZE(struct duet_code_heap, 16);
+
+/* A thread was born, renamed or ended; followed by name_len bytes of UTF-8 (Java name). */
+struct duet_thread {
+	uint64_t time_ns;
+	uint32_t tid; /* as the JVM sees it */
+	uint16_t name_len;
+	uint16_t ended;
+};
+DUET_ASSERT_SIZE(struct duet_thread, 16);
+
+#endif

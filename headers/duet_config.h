@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* What the loader writes into BPF read-only data before the programs load, and the map values it fills afterwards. */
+#ifndef DUET_CONFIG_H
+#define DUET_CONFIG_H
+
+#include "duet_types.h"
+
+#define DUET_MAX_TARGETS 8192 /* rows of the target map: -p PID,PID… and the children of -- CMD */
+#define DUET_MAX_JVMS 4096    /* rows of the JVM map */
+
+/* BPF .rodata: constant once loaded, so that the verifier removes what is off. */
+struct duet_config {
+	uint64_t interval_ns;	/* weight of one sample */
+	uint64_t pidns_inum;	/* loader's pid namespace; 0 = the initial one, ids need no translation */
+	uint32_t user_stack_depth;   /* frames, <= DUET_MAX_STACK */
+	uint32_t kernel_stack_depth; /* frames, <= DUET_MAX_STACK; 0 = --all-user */
+	uint8_t filter_targets; /* 1: only tgids in the map `targets`; 0: every process */
+	uint8_t use_cookie;	/* 1: bpf_send_signal_task with a cookie (Linux 6.13+) */
+	uint8_t has_task_pt_regs;    /* 1: helper bpf_task_pt_regs (Linux 5.15+) */
+	uint8_t follow_forks; /* 1: a child of a target is a target */
+	uint32_t kernel_stack_bytes; /* THREAD_SIZE, to find a task's user registers before Linux 5.15 */
+};
+DUET_ASSERT_SIZE(struct duet_config, 32);
+
+/*
+ * Value of the map `jvms`, key = tgid as the loader sees it. Inserted only
+ * after the agent's handler is installed: a signal to a process without a
+ * handler kills it. BPF compares all three before every signal.
+ */
+struct duet_jvm_target {
+	uint64_t start_ticks;	/* group leader's start_boottime in USER_HZ ticks, /proc/PID/stat field 22 */
+	uint64_t handler;	/* sa_handler of the agent in that process; anything else = stolen */
+	uint32_t signo;		/* real-time signal, 1..64 */
+	uint32_t reserved;
+};
+DUET_ASSERT_SIZE(struct duet_jvm_target, 24);
+
+#endif

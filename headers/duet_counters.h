@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * Every way a sample, a stack or a name can be lost, in one list: the enum
+ * that BPF, agent and loader count with, and the words the user reads. Adding a
+ * row is all it takes.
+ *
+ * DUET_BPF_COUNTERS    counted per CPU in the BPF map `counters`
+ * DUET_AGENT_COUNTERS  counted in the ring's header page by the agent
+ * DUET_LOADER_COUNTERS counted by the loader while it checks and joins
+ */
+#ifndef DUET_COUNTERS_H
+#define DUET_COUNTERS_H
+
+/* clang-format off */
+#define DUET_BPF_COUNTERS(X) \
+	X(BPF_RING_FULL,        "samples dropped: the kernel ring was full") \
+	X(BPF_NO_KERNEL_STACK,  "kernel stacks that could not be read") \
+	X(BPF_NO_USER_STACK,    "user stacks that could not be read") \
+	X(BPF_NOT_VISIBLE,      "samples of processes outside the loader's pid namespace") \
+	X(BPF_TARGETS_FULL,     "processes not sampled: the table of targets was full") \
+	X(BPF_SIGNAL_BUSY,      "signals refused: the CPU's irq_work slot was busy") \
+	X(BPF_SIGNAL_FAILED,    "signals refused by the kernel for another reason") \
+	X(BPF_SIGNAL_BLOCKED,   "signals not sent: the thread blocks the signal") \
+	X(BPF_SIGNAL_STOLEN,    "signals not sent: the JVM's handler was replaced") \
+	X(BPF_SIGNAL_SYSCALL,   "signals not sent: the system call would not restart") \
+	X(BPF_SIGNAL_EXITING,   "signals not sent: the thread was exiting or in exec")
+
+#define DUET_AGENT_COUNTERS(X) \
+	X(AGENT_RING_FULL,      "Java stacks dropped: the agent's ring was full") \
+	X(AGENT_NO_SLOT,        "Java stacks dropped: every walk buffer was in use") \
+	X(AGENT_REENTERED,      "signals ignored: the thread was already being sampled") \
+	X(AGENT_FAULT,          "Java stacks dropped: the walk faulted and was abandoned") \
+	X(AGENT_METHOD_TABLE,   "method names not asked for: the table of seen methods was full") \
+	X(AGENT_METHOD_GONE,    "method names lost: the class was unloaded before it could be named") \
+	X(AGENT_METADATA_FULL,  "code or thread records dropped: the metadata ring was full") \
+	X(AGENT_TIMER_FAILED,   "threads not sampled: their timer could not be created")
+
+#define DUET_LOADER_COUNTERS(X) \
+	X(LOADER_BAD_RECORD,    "kernel records refused: malformed") \
+	X(LOADER_BAD_AGENT_RECORD, "agent records refused: malformed") \
+	X(LOADER_NO_AGENT_RECORD, "samples not joined: no agent record arrived for them") \
+	X(LOADER_PC_MISMATCH,   "samples not joined: pc or sp differed") \
+	X(LOADER_NOT_SIGNALLED, "samples of Java threads not joined: no signal was sent") \
+	X(LOADER_LATE,          "samples not joined: the agent's record came too late") \
+	X(LOADER_ORPHAN_RECORD, "agent records without a sample") \
+	X(LOADER_RING_HOSTILE,  "agents dropped: their ring was inconsistent") \
+	X(LOADER_RECORDS_FULL,  "agent records dropped: one JVM sent more than its samples can need") \
+	X(LOADER_JVM_FULL,      "method, code or thread records dropped: the tables of their JVM were full") \
+	X(LOADER_STACKS_FULL,   "stacks not kept: their process had too many different ones") \
+	X(LOADER_NAME_MISSING,  "Java frames without a name: the agent never published it") \
+	X(LOADER_OUT_OF_MEMORY, "samples dropped: out of memory")
+/* clang-format on */
+
+#define DUET_COUNTER_ENUM(name, text) DUET_##name,
+enum duet_bpf_counter { DUET_BPF_COUNTERS(DUET_COUNTER_ENUM) DUET_BPF_COUNTER_MAX };
+enum duet_agent_counter { DUET_AGENT_COUNTERS(DUET_COUNTER_ENUM) DUET_AGENT_COUNTER_MAX };
+enum duet_loader_counter { DUET_LOADER_COUNTERS(DUET_COUNTER_ENUM) DUET_LOADER_COUNTER_MAX };
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * Records from BPF to the loader, through the BPF ring buffer. Native byte
+ * order, 8-byte aligned, zeroed before filled.
+ */
+#ifndef DUET_RECORD_H
+#define DUET_RECORD_H
+
+#include "duet_types.h"
+
+#define DUET_RECORD_VERSION 1
+#define DUET_MAX_STACK 127 /* frames; the kernel's default perf_event_max_stack */
+
+enum duet_record_type {
+	DUET_RECORD_SAMPLE = 1,
+	DUET_RECORD_EXEC,
+	DUET_RECORD_EXIT,   /* of a process: the last thread has gone */
+	DUET_RECORD_TYPE_MAX
+};
+
+struct duet_record {
+	uint32_t size;	/* bytes, header included */
+	uint16_t type;	/* enum duet_record_type */
+	uint16_t version; /* DUET_RECORD_VERSION */
+	uint64_t time_ns; /* CLOCK_MONOTONIC, bpf_ktime_get_ns */
+	uint32_t tgid;	/* as the loader's pid namespace numbers it */
+	uint32_t tid;
+};
+DUET_ASSERT_SIZE(struct duet_record, 24);
+
+enum duet_sample_flag {
+	DUET_SAMPLE_KERNEL = 1 << 0,	/* interrupted in kernel mode */
+	DUET_SAMPLE_SIGNALLED = 1 << 1, /* a signal was queued for this sample */
+	DUET_SAMPLE_PENDING = 1 << 2,	/* not signalled: an earlier signal is pending, its record serves both */
+	DUET_SAMPLE_COOKIE = 1 << 3,	/* `cookie` travels with the signal */
+	DUET_SAMPLE_JVM = 1 << 4,	/* the process is in the map `jvms` */
+	DUET_SAMPLE_USER_REGS = 1 << 5, /* user_pc and user_sp are valid */
+};
+
+/* Why a sample of a JVM was not signalled; 0 when it was, or is PENDING. */
+enum duet_no_signal {
+	DUET_NO_SIGNAL_NONE,
+	DUET_NO_SIGNAL_SYSCALL, /* in a system call that does not restart after a handler */
+	DUET_NO_SIGNAL_BLOCKED, /* the thread blocks the signal (also: inside the handler) */
+	DUET_NO_SIGNAL_STOLEN,  /* disposition is not the agent's handler */
+	DUET_NO_SIGNAL_EXITING, /* exec or exit under way */
+	DUET_NO_SIGNAL_REFUSED, /* the kernel refused; send_error holds -errno */
+};
+
+struct duet_sample {
+	struct duet_record head;
+	uint64_t start_ns;  /* group leader's start_boottime */
+	uint64_t cgroup_id; /* cgroup v2 id of the task */
+	uint64_t weight_ns; /* CPU time this sample stands for */
+	uint64_t user_pc;   /* where the thread returns to user mode, also for kernel samples */
+	uint64_t user_sp;
+	uint64_t cookie;
+	uint32_t ns_tgid;   /* ids in the innermost pid namespace: what the agent itself sees */
+	uint32_t ns_tid;
+	uint32_t cpu;
+	int32_t send_error;
+	uint16_t flags;	    /* enum duet_sample_flag */
+	uint16_t no_signal; /* enum duet_no_signal */
+	uint16_t kernel_depth;
+	uint16_t user_depth;
+	char comm[DUET_COMM_LEN];	  /* of the thread */
+	char process_comm[DUET_COMM_LEN]; /* of the group leader */
+	uint64_t stack[];   /* kernel_depth kernel addresses, then user_depth user addresses, both leaf first */
+};
+DUET_ASSERT_SIZE(struct duet_sample, 24 + 6 * 8 + 6 * 4 + 32);
+
+/* EXEC and EXIT */
+struct duet_process_record {
+	struct duet_record head;
+	uint64_t start_ns;
+	char comm[DUET_COMM_LEN];
+};
+DUET_ASSERT_SIZE(struct duet_process_record, 48);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * The ring between agent and loader: one sealed memfd per JVM, made by the
+ * loader, mapped by both.
+ *
+ *   page 0              struct duet_ring_page
+ *   lanes[0].offset     sample lane: written by signal handlers, drops when full
+ *   lanes[1].offset     metadata lane: methods, code, threads
+ *
+ * Each lane is a power of two of bytes and is mapped twice, back to back, so
+ * that a record is contiguous wherever it starts. Many producers, one consumer.
+ *
+ * Producer: reserve with a compare-and-swap on `head`, fill, publish by storing
+ * the record's size with release order. Consumer: load the size with acquire
+ * order (pairs with that store), copy the record out, zero it, then move `tail`
+ * with release order (pairs with the producer's acquire load of `tail`: space is
+ * reused only after it reads as zero). A size of zero means "reserved, not yet
+ * published".
+ *
+ * The producer side is async-signal-safe. The consumer trusts nothing: positions
+ * it relies on are its own copies.
+ */
+#ifndef DUET_RING_H
+#define DUET_RING_H
+
+#include "duet_counters.h"
+#include "duet_types.h"
+
+#define DUET_RING_MAGIC 0x64756574u /* "duet" */
+#define DUET_RING_PAGE 4096u
+#define DUET_RING_MAX_RECORD (1u << 20) /* bytes, header included */
+#define DUET_RING_ALIGN 8u
+
+enum duet_lane { DUET_LANE_SAMPLE, DUET_LANE_METADATA, DUET_LANES };
+
+struct duet_ring_lane {
+	uint64_t offset; /* of the lane in the memfd, a multiple of the page size; written by the loader, constant */
+	uint64_t bytes;	 /* power of two; constant */
+	uint64_t pad0[6];
+	uint64_t head; /* producers: next free position, grows without wrapping */
+	uint64_t pad1[7];
+	uint64_t tail; /* consumer: everything before is free */
+	uint64_t pad2[7];
+};
+DUET_ASSERT_SIZE(struct duet_ring_lane, 192);
+
+struct duet_ring_page {
+	uint32_t magic;
+	uint32_t version; /* DUET_AGENT_VERSION */
+	uint64_t total_bytes;
+	uint64_t pad[6];
+	struct duet_ring_lane lanes[DUET_LANES];
+	uint64_t counters[64]; /* enum duet_agent_counter, relaxed atomic adds */
+};
+DUET_ASSERT_SIZE(struct duet_ring_page, 64 + 2 * 192 + 512);
+_Static_assert(DUET_AGENT_COUNTER_MAX <= 64, "the ring page holds 64 counters");
+
+struct duet_ring_record {
+	uint32_t size; /* bytes, this header included, multiple of 8; 0 until published */
+	uint16_t type; /* enum duet_agent_record_type */
+	uint16_t reserved;
+};
+DUET_ASSERT_SIZE(struct duet_ring_record, 8);
+
+static inline uint32_t duet_ring_record_size(uint32_t payload)
+{
+	return (uint32_t)((sizeof(struct duet_ring_record) + payload + DUET_RING_ALIGN - 1) & ~(DUET_RING_ALIGN - 1));
+}
+
+#ifndef __bpf__
+
+/* Where one side sees a lane: `data` is the start of the doubled mapping. */
+struct duet_lane_view {
+	struct duet_ring_lane *lane;
+	unsigned char *data;
+	uint64_t bytes; /* private copy: never read from the shared page again */
+};
+
+/*
+ * Reserve room for `payload` bytes. Returns the record header (its `size` still
+ * reads zero), or NULL when the lane is full. Async-signal-safe, wait-free but
+ * for contention on head.
+ */
+static inline struct duet_ring_record *duet_ring_reserve(struct duet_lane_view *view, uint32_t payload)
+{
+	uint64_t need = duet_ring_record_size(payload);
+	uint64_t head = __atomic_load_n(&view->lane->head, __ATOMIC_RELAXED);
+
+	do {
+		uint64_t tail = __atomic_load_n(&view->lane->tail, __ATOMIC_ACQUIRE);
+
+		if (need > DUET_RING_MAX_RECORD || head + need - tail > view->bytes)
+			return 0;
+	} while (!__atomic_compare_exchange_n(&view->lane->head, &head, head + need, 1, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED));
+	return (struct duet_ring_record *)(view->data + (head & (view->bytes - 1)));
+}
+
+/* Publish what was reserved for `payload` bytes. Async-signal-safe. */
+static inline void duet_ring_commit(struct duet_ring_record *record, uint16_t type, uint32_t payload)
+{
+	record->type = type;
+	record->reserved = 0;
+	__atomic_store_n(&record->size, duet_ring_record_size(payload), __ATOMIC_RELEASE);
+}
+
+static inline void duet_ring_count(struct duet_ring_page *page, enum duet_agent_counter counter)
+{
+	__atomic_fetch_add(&page->counters[counter], 1, __ATOMIC_RELAXED);
+}
+
+#endif /* !__bpf__ */
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Kernel types that look the same on every architecture; see README.md. Included by <arch>/vmlinux.h only. */
+#ifndef VMLINUX_COMMON_H
+#define VMLINUX_COMMON_H
+
+typedef signed char __s8;
+typedef unsigned char __u8;
+typedef short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+
+typedef __s32 s32;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __s64 s64;
+typedef __u64 u64;
+
+/* bpf_helper_defs.h names these. */
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+/* What <stdint.h> and <stdbool.h> would give; headers/ needs them. */
+typedef __s8 int8_t;
+typedef __u8 uint8_t;
+typedef __s16 int16_t;
+typedef __u16 uint16_t;
+typedef __s32 int32_t;
+typedef __u32 uint32_t;
+typedef __s64 int64_t;
+typedef __u64 uint64_t;
+typedef _Bool bool;
+enum { false = 0, true = 1 };
+#define NULL ((void *)0)
+
+/* Numbers of the bpf() ABI, include/uapi/linux/bpf.h. */
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+
+enum {
+	BPF_ANY = 0,
+	BPF_F_USER_STACK = 256,
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+	BPF_RB_AVAIL_DATA = 0,
+	BPF_RB_RING_SIZE = 1,
+};
+
+/* Context of raw tracepoints; the ABI fixes it, no relocation. */
+struct bpf_raw_tracepoint_args {
+	__u64 args[0];
+};
+
+/* Below: kernel-internal, so every access is relocated to the running kernel's layout. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+enum pid_type {
+	PIDTYPE_PID = 0,
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[0];
+};
+
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
+struct sigpending {
+	sigset_t signal;
+};
+
+typedef void (*__sighandler_t)(int);
+
+struct sigaction {
+	__sighandler_t sa_handler;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
+struct sighand_struct {
+	struct k_sigaction action[64];
+};
+
+struct signal_struct {
+	atomic_t live;
+};
+
+struct mm_struct;
+
+struct task_struct {
+	void *stack;
+	unsigned int flags;
+	struct mm_struct *mm;
+	unsigned int in_execve : 1;
+	int tgid;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	u64 start_boottime;
+	char comm[16];
+	struct signal_struct *signal;
+	struct sighand_struct *sighand;
+	sigset_t blocked;
+	struct sigpending pending;
+};
+
+#pragma clang attribute pop
+
+#endif
