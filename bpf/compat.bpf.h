@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What differs between kernel versions and between architectures. */
+#ifndef DUET_COMPAT_BPF_H
+#define DUET_COMPAT_BPF_H
+
+#include "core.bpf.h"
+
+#define PF_EXITING 0x00000004 /* include/linux/sched.h */
+#define PF_KTHREAD 0x00200000
+#define EBUSY 16
+
+/*
+ * Where the task entered the kernel. The helper is of 5.15. Before, the
+ * registers end at the top of the kernel stack, on x86-64 (padding came with FRED,
+ * 6.9) and on arm64 alike.
+ */
+static __always_inline struct pt_regs *task_user_regs(struct task_struct *task)
+{
+	if (duet_config.has_task_pt_regs)
+		return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	return BPF_CORE_READ(task, stack) + duet_config.kernel_stack_bytes - bpf_core_type_size(struct pt_regs);
+}
+
+/* Number of the system call that these registers entered by; negative for an exception or interrupt. */
+static __always_inline s64 regs_syscall(struct pt_regs *regs)
+{
+#ifdef __TARGET_ARCH_x86
+	return BPF_CORE_READ(regs, orig_ax);
+#else
+	return BPF_CORE_READ(regs, syscallno);
+#endif
+}
+
+static __always_inline bool task_in_exec(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+}
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Whose sample is it, and is it wanted. */
+#ifndef DUET_FILTER_BPF_H
+#define DUET_FILTER_BPF_H
+
+#include "core.bpf.h"
+
+#define MAX_PID_NS_LEVEL 32 /* include/linux/pid_namespace.h */
+
+/* One thread under its several numbers. */
+struct filter_ids {
+	u32 tgid; /* as the loader's pid namespace numbers it */
+	u32 tid;
+	u32 ns_tgid; /* as the thread numbers itself */
+	u32 ns_tid;
+};
+
+static __always_inline int filter_read_upid(struct upid *upid, struct pid *pid, u32 level)
+{
+	return bpf_probe_read_kernel(upid, sizeof(*upid), (void *)&pid->numbers[0] + level * sizeof(*upid));
+}
+
+/* The number of `pid` in the pid namespace `inum`; 0 when it has none there. */
+static __always_inline u32 filter_number_in(struct pid *pid, u64 inum)
+{
+	u32 depth = BPF_CORE_READ(pid, level);
+
+	for (u32 level = 0; level <= MAX_PID_NS_LEVEL && level <= depth; level++) {
+		struct upid upid = {};
+
+		if (filter_read_upid(&upid, pid, level) == 0 && BPF_CORE_READ(upid.ns, ns.inum) == inum)
+			return upid.nr;
+	}
+	return 0;
+}
+
+/* The number of `pid` in its own, innermost, namespace; most are in the initial one, whose `number` is at hand. */
+static __always_inline u32 filter_innermost(struct pid *pid, u32 number)
+{
+	u32 depth = BPF_CORE_READ(pid, level);
+	struct upid upid = {};
+
+	if (depth == 0 || depth > MAX_PID_NS_LEVEL)
+		return number;
+	return filter_read_upid(&upid, pid, depth) == 0 ? (u32)upid.nr : 0;
+}
+
+/* False when the thread has no number in the loader's pid namespace. */
+static __always_inline bool filter_identify(struct task_struct *task, struct filter_ids *ids)
+{
+	u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct pid *process = BPF_CORE_READ(task, group_leader, thread_pid);
+	struct pid *thread = BPF_CORE_READ(task, thread_pid);
+
+	ids->tgid = pid_tgid >> 32;
+	ids->tid = (u32)pid_tgid;
+	ids->ns_tgid = filter_innermost(process, ids->tgid);
+	ids->ns_tid = filter_innermost(thread, ids->tid);
+	if (duet_config.pidns_inum) {
+		ids->tgid = filter_number_in(process, duet_config.pidns_inum);
+		ids->tid = filter_number_in(thread, duet_config.pidns_inum);
+	}
+	return ids->tgid && ids->tid;
+}
+
+/* As the loader's pid namespace numbers the process of any task; 0 when it has no number there. */
+static __always_inline u32 filter_tgid(struct task_struct *task)
+{
+	if (!duet_config.pidns_inum)
+		return BPF_CORE_READ(task, tgid);
+	return filter_number_in(BPF_CORE_READ(task, group_leader, thread_pid), duet_config.pidns_inum);
+}
+
+static __always_inline bool filter_is_target(u32 tgid, u64 start_ns)
+{
+	u64 *start_ticks = bpf_map_lookup_elem(&targets, &tgid);
+
+	return start_ticks && *start_ticks == duet_ticks(start_ns);
+}
+
+/* Without a list of targets, the loader knows a process from its first sample on. */
+static __always_inline void filter_mark_seen(u32 tgid)
+{
+	u8 yes = 1;
+
+	if (!duet_config.filter_targets && !bpf_map_lookup_elem(&seen, &tgid))
+		bpf_map_update_elem(&seen, &tgid, &yes, BPF_ANY);
+}
+
+/* True when the current thread is to be sampled. */
+static __always_inline bool filter_pass(struct task_struct *task, struct filter_ids *ids, u64 start_ns)
+{
+	if (bpf_get_current_pid_tgid() == 0) /* idle */
+		return false;
+	if (!filter_identify(task, ids)) {
+		if (!duet_config.filter_targets)
+			duet_count(DUET_BPF_NOT_VISIBLE);
+		return false;
+	}
+	return !duet_config.filter_targets || filter_is_target(ids->tgid, start_ns);
+}
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A process became another program, or ended: it must not be signalled any more, and the loader wants to know. Or it
+ * had a child. Raw tracepoints, because they need no tracefs.
+ */
+#include "core.bpf.h"
+#include "filter.bpf.h"
+
+/* True when the loader knows the process. */
+static __always_inline bool proc_forget(u32 tgid, u64 start_ns)
+{
+	bool was_jvm = bpf_map_delete_elem(&jvms, &tgid) == 0;
+	bool was_seen = bpf_map_delete_elem(&seen, &tgid) == 0;
+
+	return was_jvm || was_seen || filter_is_target(tgid, start_ns);
+}
+
+static __always_inline void proc_report(struct task_struct *task, enum duet_record_type type)
+{
+	u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	struct duet_process_record record = {};
+	struct filter_ids ids = {};
+
+	if (!filter_identify(task, &ids) || !proc_forget(ids.tgid, start_ns))
+		return;
+	if (type == DUET_RECORD_EXEC)
+		filter_mark_seen(ids.tgid);
+	else
+		bpf_map_delete_elem(&targets, &ids.tgid);
+	record.head.size = sizeof(record);
+	record.head.type = type;
+	record.head.version = DUET_RECORD_VERSION;
+	record.head.time_ns = bpf_ktime_get_ns();
+	record.head.tgid = ids.tgid;
+	record.head.tid = ids.tid;
+	record.start_ns = start_ns;
+	bpf_get_current_comm(record.comm, sizeof(record.comm));
+	duet_emit(&record.head, sizeof(record), BPF_RB_FORCE_WAKEUP);
+}
+
+SEC("raw_tracepoint/sched_process_exec")
+int process_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	proc_report((struct task_struct *)bpf_get_current_task(), DUET_RECORD_EXEC);
+	return 0;
+}
+
+/* Once a thread; the process is gone with the last of them, which has left `live` before it gets here. */
+SEC("raw_tracepoint/sched_process_exit")
+int process_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	if (BPF_CORE_READ(task, signal, live.counter) == 0)
+		proc_report(task, DUET_RECORD_EXIT);
+	return 0;
+}
+
+/* Of a command that is profiled from its start, what it starts is profiled too. Threads share their leader's tgid. */
+SEC("raw_tracepoint/sched_process_fork")
+int process_fork(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *parent = (struct task_struct *)ctx->args[0];
+	struct task_struct *child = (struct task_struct *)ctx->args[1];
+	u32 parent_tgid = filter_tgid(parent), tgid = filter_tgid(child);
+	u64 start_ticks;
+
+	if (!duet_config.follow_forks || !tgid || tgid == parent_tgid)
+		return 0;
+	if (!filter_is_target(parent_tgid, BPF_CORE_READ(parent, group_leader, start_boottime)))
+		return 0;
+	start_ticks = duet_ticks(BPF_CORE_READ(child, group_leader, start_boottime));
+	if (bpf_map_update_elem(&targets, &tgid, &start_ticks, BPF_ANY))
+		duet_count(DUET_BPF_TARGETS_FULL);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

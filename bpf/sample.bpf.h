@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One sample, from the interrupted thread to the ring: what every mode does around its own signal. */
+#ifndef DUET_SAMPLE_BPF_H
+#define DUET_SAMPLE_BPF_H
+
+#include "filter.bpf.h"
+#include "stack.bpf.h"
+
+/*
+ * A sample is larger than the BPF stack. One a CPU is enough: the kernel never
+ * runs a perf_event program inside another.
+ */
+union sample_scratch {
+	struct duet_sample sample;
+	u8 room[sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(u64)];
+};
+
+struct duet_scratch_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, union sample_scratch);
+};
+extern struct duet_scratch_map scratch SEC(".maps");
+
+static __always_inline void sample_fill(struct duet_sample *sample, struct task_struct *task,
+					const struct filter_ids *ids, u64 start_ns)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	__builtin_memset(sample, 0, sizeof(*sample));
+	sample->head.type = DUET_RECORD_SAMPLE;
+	sample->head.version = DUET_RECORD_VERSION;
+	sample->head.time_ns = bpf_ktime_get_ns();
+	sample->head.tgid = ids->tgid;
+	sample->head.tid = ids->tid;
+	sample->ns_tgid = ids->ns_tgid;
+	sample->ns_tid = ids->ns_tid;
+	sample->start_ns = start_ns;
+	sample->cgroup_id = bpf_get_current_cgroup_id();
+	sample->weight_ns = duet_config.interval_ns;
+	sample->cpu = bpf_get_smp_processor_id();
+	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
+	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
+}
+
+/* The sample of the current thread, without its stacks; NULL when it is not wanted. */
+static __always_inline struct duet_sample *sample_begin(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	struct filter_ids ids = {};
+	union sample_scratch *room;
+	u32 zero = 0;
+
+	if (!filter_pass(task, &ids, start_ns))
+		return NULL;
+	room = bpf_map_lookup_elem(&scratch, &zero);
+	if (!room)
+		return NULL;
+	sample_fill(&room->sample, task, &ids, start_ns);
+	if (stack_in_kernel(ctx))
+		room->sample.flags |= DUET_SAMPLE_KERNEL;
+	stack_user_regs(ctx, task, &room->sample);
+	filter_mark_seen(ids.tgid);
+	return &room->sample;
+}
+
+/* Adds the stacks and hands the sample over. */
+static __always_inline void sample_end(struct bpf_perf_event_data *ctx, struct duet_sample *sample)
+{
+	u32 frames = stack_fill(ctx, sample);
+
+	sample->head.size = sizeof(*sample) + frames * sizeof(u64);
+	duet_emit(&sample->head, sizeof(*sample) + frames * sizeof(u64), duet_wakeup_flag());
+}
+
+#endif

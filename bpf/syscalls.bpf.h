@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * System calls that a signal must not interrupt although the handler asks for
+ * SA_RESTART (signal(7)): waits that return EINTR all the same, clone and
+ * exec, which a signal makes start over or outlives, and rt_sigreturn, from
+ * which the thread returns to other registers than the sample has.
+ */
+#ifndef DUET_SYSCALLS_BPF_H
+#define DUET_SYSCALLS_BPF_H
+
+#include "vmlinux.h"
+
+/* clang-format off */
+#ifdef __TARGET_ARCH_x86
+#define SYSCALLS_NOT_RESTARTED(X) \
+	X(7, poll) X(15, rt_sigreturn) X(23, select) X(34, pause) X(35, nanosleep) \
+	X(56, clone) X(57, fork) X(58, vfork) X(59, execve) X(60, exit) X(65, semop) \
+	X(69, msgsnd) X(70, msgrcv) X(128, rt_sigtimedwait) X(130, rt_sigsuspend) X(208, io_getevents) \
+	X(219, restart_syscall) X(220, semtimedop) X(230, clock_nanosleep) X(231, exit_group) X(232, epoll_wait) \
+	X(270, pselect6) X(271, ppoll) X(281, epoll_pwait) X(322, execveat) X(333, io_pgetevents) \
+	X(435, clone3) X(441, epoll_pwait2)
+#else
+#define SYSCALLS_NOT_RESTARTED(X) \
+	X(4, io_getevents) X(22, epoll_pwait) X(72, pselect6) X(73, ppoll) X(93, exit) X(94, exit_group) \
+	X(101, nanosleep) X(115, clock_nanosleep) X(128, restart_syscall) X(133, rt_sigsuspend) \
+	X(137, rt_sigtimedwait) X(139, rt_sigreturn) X(188, msgrcv) X(189, msgsnd) X(192, semtimedop) X(193, semop) \
+	X(220, clone) X(221, execve) X(281, execveat) X(292, io_pgetevents) X(435, clone3) X(441, epoll_pwait2)
+#endif
+/* clang-format on */
+
+static __always_inline bool syscall_not_restarted(s64 number)
+{
+#define SYSCALL_CASE(nr, name) case nr:
+	switch (number) {
+		SYSCALLS_NOT_RESTARTED(SYSCALL_CASE)
+		return true;
+	default:
+		return false;
+	}
+#undef SYSCALL_CASE
+}
+
+#endif
