@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+#include "control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "code.h"
+#include "engine.h"
+#include "jvm.h"
+#include "libc_versions.h"
+#include "methods.h"
+#include "peer.h"
+#include "sample.h"
+#include "session.h"
+#include "threads.h"
+
+#define THREAD_NAME "duet agent"
+#define THREAD_STACK_BYTES (512u << 10)
+#define CONNECT_TIMEOUT_NS 10000000000ull
+#define START_TIMEOUT_MS 10000
+#define SWEEP_NS 1000000000ull
+#define RESCAN_NS 100000000
+#define ENDING_STEP_NS 1000000
+#define ENDING_STEPS 2000
+
+enum control_state {
+	CONTROL_FREE,
+	CONTROL_LISTENING, /* for a loader that may have died meanwhile: the next attach takes over */
+	CONTROL_HELD,	   /* by a loader */
+	CONTROL_ENDING,
+};
+
+static struct {
+	pthread_mutex_t lock; /* over all below */
+	enum control_state state;
+	int listener;
+	int peer; /* of the loader while state is CONTROL_HELD; control_main() closes it */
+	unsigned int wait_ms;
+	bool settled; /* the handler is live, or will not be: the start of the JVM waits for that */
+	pthread_cond_t settled_cond;
+} control = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.listener = -1,
+	.settled_cond = PTHREAD_COND_INITIALIZER,
+};
+
+/* ---- one loader's session, on the agent's thread ---- */
+
+static int session_fill(struct session *session, const struct duet_message_start *start, int ring_fd,
+			const char **ret_why)
+{
+	int error;
+
+	session->engine = engine_find(start->engine);
+	session->interval_ns = start->interval_ns;
+	session->java_depth = (int)start->java_depth;
+	session->native_depth = (int)start->native_depth;
+	error = ring_map(&session->ring, ring_fd, start->ring_bytes, ret_why);
+	if (error)
+		return error;
+	*ret_why = "no memory for the tables of a session";
+	session->slots = sample_slots_new();
+	if (!session->slots)
+		return -ENOMEM;
+	error = methods_init(&session->methods);
+	if (error)
+		return error;
+	session->signo = session->engine->take_signal((int)start->signo, ret_why);
+	return session->signo < 0 ? session->signo : 0;
+}
+
+static void session_free(struct session *session)
+{
+	methods_release(&session->methods);
+	sample_slots_free(session->slots);
+	ring_unmap(&session->ring);
+	free(session);
+}
+
+/*
+ * Handlers first, so that nothing is missed; then the jmethodIDs of what is
+ * loaded, without which the first samples would have no frames. Names and code
+ * can wait until the loader knows that we run.
+ */
+static int session_start(struct session *session, JNIEnv *env, const char **ret_why)
+{
+	int error = 0;
+
+	session_open(session);
+	jvm_events_enable();
+	jvm_prepare_classes(env);
+	if (session->engine->start)
+		error = session->engine->start(session->signo, session->interval_ns, ret_why);
+	return error;
+}
+
+/* Leaks the session when a handler or callback does not leave it: better than a JVM that writes into freed memory. */
+static void session_stop(struct session *session, JNIEnv *env)
+{
+	if (session->engine->stop)
+		session->engine->stop();
+	jvm_events_disable();
+	threads_forget();
+	if (!session_close())
+		return;
+	methods_publish(session, env);
+	session_free(session);
+}
+
+static void session_rescan(struct session *session)
+{
+	unsigned int failed = session->engine->rescan ? session->engine->rescan() : 0;
+
+	while (failed--)
+		duet_ring_count(session->ring.page, DUET_AGENT_TIMER_FAILED);
+}
+
+/* Until the loader says STOP (true), or anything else, or goes (false). */
+static bool session_serve(struct session *session, JNIEnv *env, int peer)
+{
+	struct pollfd fds[] = {
+		{.fd = peer, .events = POLLIN},
+		{.fd = session->methods.wake_fd, .events = POLLIN},
+	};
+	uint64_t next_sweep_ns = 0, next_rescan_ns = 0;
+
+	while (!fds[0].revents) {
+		uint64_t now = clock_ns();
+
+		if (now >= next_sweep_ns) {
+			threads_sweep(session, env);
+			next_sweep_ns = now + SWEEP_NS;
+		}
+		if (now >= next_rescan_ns) {
+			session_rescan(session);
+			next_rescan_ns = now + RESCAN_NS;
+		}
+		methods_publish(session, env);
+		poll(fds, 2, methods_may_sleep(&session->methods) ? RESCAN_NS / 1000000 : 0);
+	}
+	return peer_receive_stop(peer);
+}
+
+/* The start of the JVM need not wait any longer. */
+static void settle(void)
+{
+	pthread_mutex_lock(&control.lock);
+	control.settled = true;
+	pthread_cond_signal(&control.settled_cond);
+	pthread_mutex_unlock(&control.lock);
+}
+
+static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *start, int ring_fd)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	const char *why = "no memory";
+	bool stopped = false;
+	int error = -ENOMEM;
+
+	if (session)
+		error = session_fill(session, start, ring_fd, &why);
+	close(ring_fd);
+	if (error) {
+		peer_send_started(peer, error, 0, why);
+		if (session)
+			session_free(session);
+		return false;
+	}
+	error = session_start(session, env, &why);
+	peer_send_started(peer, error, session->signo, why);
+	settle();
+	if (!error) {
+		code_publish_heaps(session);
+		threads_sweep(session, env);
+		code_publish_existing(session);
+		stopped = session_serve(session, env, peer);
+	}
+	session_stop(session, env);
+	return stopped;
+}
+
+/* Returns true when the loader waits for STOPPED. */
+static bool serve_peer(JNIEnv *env, int peer)
+{
+	struct duet_message_start start;
+	int ring_fd;
+
+	if (peer_send_hello(peer) || peer_receive_start(peer, START_TIMEOUT_MS, &start, &ring_fd))
+		return false;
+	return serve_start(env, peer, &start, ring_fd);
+}
+
+/* ---- the thread ---- */
+
+static void set_state(enum control_state state)
+{
+	pthread_mutex_lock(&control.lock);
+	if (control.listener >= 0)
+		close(control.listener);
+	control.listener = -1;
+	control.state = state;
+	pthread_mutex_unlock(&control.lock);
+}
+
+/* The loader, or -1 when none came or another attach took over. */
+static int accept_loader(void)
+{
+	int peer = peer_accept(control.listener, CONNECT_TIMEOUT_NS);
+	bool taken_over;
+
+	pthread_mutex_lock(&control.lock);
+	taken_over = control.state != CONTROL_LISTENING;
+	control.peer = peer;
+	if (!taken_over)
+		control.state = CONTROL_HELD;
+	pthread_mutex_unlock(&control.lock);
+	if (peer >= 0 && taken_over) {
+		close(peer);
+		peer = -1;
+	}
+	set_state(peer >= 0 ? CONTROL_HELD : CONTROL_ENDING);
+	return peer;
+}
+
+static void *control_main(void *unused)
+{
+	JavaVMAttachArgs args = {.version = JNI_VERSION_1_6, .name = (char *)THREAD_NAME};
+	bool stopped = false;
+	int peer = -1;
+	JNIEnv *env;
+
+	(void)unused;
+	prctl(PR_SET_NAME, THREAD_NAME);
+	if (!(*jvm.vm)->AttachCurrentThreadAsDaemon(jvm.vm, (void **)&env, &args)) {
+		jvm_learn(env);
+		peer = accept_loader();
+		if (peer >= 0)
+			stopped = serve_peer(env, peer);
+		set_state(CONTROL_ENDING);
+		(*jvm.vm)->DetachCurrentThread(jvm.vm);
+	}
+	settle();
+	/* Free before the loader can know, so that its next attach does not find us busy. */
+	set_state(CONTROL_FREE);
+	if (stopped)
+		peer_send_stopped(peer);
+	if (peer >= 0)
+		close(peer);
+	return NULL;
+}
+
+/*
+ * Signals stay blocked in our thread. HotSpot unblocks those that it needs itself when we attach.
+ *
+ * No guard page of the C library's: HotSpot makes its own pages at the stack's end inaccessible while we are attached,
+ * and leaves them so. A Java thread that gets this stack next has no guard page; its end would lie a page lower, and
+ * its overflow hit a page that HotSpot does not know for a guard: it dies without a word.
+ */
+static int start_thread(void)
+{
+	sigset_t all, old;
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int error;
+
+	sigfillset(&all);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
+	pthread_attr_setguardsize(&attributes, 0);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&thread, &attributes, control_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attributes);
+	return error;
+}
+
+/*
+ * One that only listens is told to end, and one that is ending is waited for: its loader is gone or done. One that
+ * serves a loader is not disturbed.
+ */
+static bool try_claim(void)
+{
+	bool claimed;
+
+	pthread_mutex_lock(&control.lock);
+	claimed = control.state == CONTROL_FREE;
+	if (claimed) {
+		control.state = CONTROL_LISTENING;
+		control.settled = false;
+	} else if (control.state == CONTROL_LISTENING && control.listener >= 0) {
+		control.state = CONTROL_ENDING;
+		shutdown(control.listener, SHUT_RDWR); /* wakes the thread in poll() */
+	}
+	pthread_mutex_unlock(&control.lock);
+	return claimed;
+}
+
+/* By a loader that lives: after its death the thread may still be busy with what it was doing. */
+static bool is_held(void)
+{
+	struct pollfd peer = {.fd = -1};
+
+	pthread_mutex_lock(&control.lock);
+	if (control.state == CONTROL_HELD) {
+		peer.fd = control.peer;
+		poll(&peer, 1, 0);
+	}
+	pthread_mutex_unlock(&control.lock);
+	return peer.fd >= 0 && !(peer.revents & (POLLHUP | POLLERR));
+}
+
+static bool claim(void)
+{
+	struct timespec step = {.tv_nsec = ENDING_STEP_NS};
+
+	for (int i = 0; i < ENDING_STEPS && !is_held(); i++) {
+		if (try_claim())
+			return true;
+		nanosleep(&step, NULL);
+	}
+	return false;
+}
+
+int control_open(const struct options *options)
+{
+	if (!claim())
+		return DUET_ATTACH_BUSY;
+	control.wait_ms = options->wait_ms;
+	control.listener = peer_listen(options->control);
+	if (control.listener >= 0)
+		return DUET_ATTACH_OK;
+	set_state(CONTROL_FREE);
+	return DUET_ATTACH_NO_SOCKET;
+}
+
+int control_run(void)
+{
+	if (!start_thread())
+		return DUET_ATTACH_OK;
+	set_state(CONTROL_FREE);
+	return DUET_ATTACH_NO_THREAD;
+}
+
+void control_run_at_start(void)
+{
+	struct timespec until;
+	int error = 0;
+
+	if (control.listener < 0 || control_run() != DUET_ATTACH_OK)
+		return;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += control.wait_ms / 1000;
+	until.tv_nsec += control.wait_ms % 1000 * 1000000l;
+	if (until.tv_nsec >= 1000000000l) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000l;
+	}
+	pthread_mutex_lock(&control.lock);
+	while (!control.settled && !error)
+		error = pthread_cond_timedwait(&control.settled_cond, &control.lock, &until);
+	pthread_mutex_unlock(&control.lock);
+}

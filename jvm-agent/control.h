@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The control socket and the agent's one thread, which serves it.
+ *
+ *   attach:  control_open(), control_run()                  the thread listens, serves one loader, ends
+ *   start:   control_open() in Agent_OnLoad                 a loader may connect from here on
+ *            control_run_at_start() in VMInit, before main()
+ *                                                    starts the same thread, waits for the handler to be live
+ */
+#ifndef CONTROL_H
+#define CONTROL_H
+
+#include "options.h"
+
+/* Claims the agent and binds the socket. An enum duet_attach_code. */
+int control_open(const struct options *options);
+/* Starts the thread on what control_open() made. An enum duet_attach_code. */
+int control_run(void);
+/* On the thread that will run main(): control_run(), then waits for the loader's START at most options.wait_ms. */
+void control_run_at_start(void);
+
+#endif

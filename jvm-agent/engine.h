@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who ticks. An engine chooses the signal, makes it arrive, and stops it. To
+ * add one: a file engine_<name>.c that ends in a `const struct engine`, and a row
+ * in engines.c.
+ */
+#ifndef ENGINE_H
+#define ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "duet_agent.h"
+
+struct engine {
+	enum duet_engine_id id;
+	bool standalone; /* its samples have no other half: the agent walks native frames too, and weighs them */
+	/* Installs the handler: the signal, or -errno and a sentence in *ret_why (constant text). */
+	int (*take_signal)(int wanted, const char **ret_why);
+	/* From here on all functions may be NULL. Agent's thread, but for thread_start and thread_end. */
+	int (*start)(int signo, uint64_t interval_ns, const char **ret_why);
+	void (*stop)(void);
+	/* Every 100 ms. Threads whose ticks could not be set up since the last call. */
+	unsigned int (*rescan)(void);
+	void (*thread_start)(int tid); /* on the thread itself */
+	void (*thread_end)(int tid);
+};
+
+/* NULL when there is none. */
+const struct engine *engine_find(uint32_t id);
+/* take_signal of the engines that tick by a real-time signal. */
+int engine_take_realtime(int wanted, const char **ret_why);
+
+extern const struct engine engine_bpf;
+extern const struct engine engine_ctimer;
+extern const struct engine engine_itimer;
+
+#endif

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* The loader's BPF program ticks and signals; here is nothing to start. */
+#include "engine.h"
+
+const struct engine engine_bpf = {
+	.id = DUET_ENGINE_BPF,
+	.take_signal = engine_take_realtime,
+};

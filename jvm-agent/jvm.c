@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#include "jvm.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code.h"
+#include "control.h"
+#include "jvmstructs.h"
+#include "libc_versions.h"
+#include "session.h"
+#include "threads.h"
+
+/* HotSpot's own limit for one JNI local frame (MaxJNILocalCapacity). */
+#define LOCAL_REFS_MAX 65536
+#define LOCAL_REFS 8
+
+struct jvm jvm;
+static void *libjvm;
+
+/* ---- events ---- */
+
+/* AsyncGetCallTrace refuses to work (-1) unless somebody listens to ClassLoad. */
+static void JNICALL on_class_load(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jclass class)
+{
+	(void)jvmti, (void)env, (void)thread, (void)class;
+}
+
+/* Asking for a class's methods creates their jmethodIDs. */
+static void prepare_class(jclass class)
+{
+	jmethodID *methods;
+	jint count;
+
+	if (!(*jvm.jvmti)->GetClassMethods(jvm.jvmti, class, &count, &methods))
+		jvm_deallocate(methods);
+}
+
+static void JNICALL on_class_prepare(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jclass class)
+{
+	(void)jvmti, (void)env, (void)thread;
+	prepare_class(class);
+}
+
+static void JNICALL on_vm_init(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
+{
+	(void)jvmti, (void)env, (void)thread;
+	control_run_at_start();
+}
+
+static void JNICALL on_vm_death(jvmtiEnv *jvmti, JNIEnv *env)
+{
+	(void)jvmti, (void)env;
+	session_seal();
+}
+
+static const jvmtiEventCallbacks callbacks = {
+	.VMInit = on_vm_init,
+	.VMDeath = on_vm_death,
+	.ClassLoad = on_class_load,
+	.ClassPrepare = on_class_prepare,
+	.CompiledMethodLoad = code_on_load,
+	.CompiledMethodUnload = code_on_unload,
+	.DynamicCodeGenerated = code_on_stub,
+	.ThreadStart = threads_on_start,
+	.ThreadEnd = threads_on_end,
+};
+
+/* Only while a session is open: the agent costs nothing between them. */
+static const jvmtiEvent session_events[] = {
+	JVMTI_EVENT_CLASS_LOAD,		  JVMTI_EVENT_CLASS_PREPARE,
+	JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD,
+	JVMTI_EVENT_THREAD_START,	  JVMTI_EVENT_THREAD_END,
+};
+
+static void set_event(jvmtiEvent event, jvmtiEventMode mode)
+{
+	(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, event, NULL);
+}
+
+void jvm_events_enable(void)
+{
+	for (size_t i = 0; i < sizeof(session_events) / sizeof(session_events[0]); i++)
+		set_event(session_events[i], JVMTI_ENABLE);
+	if (code_has_stub_events())
+		set_event(JVMTI_EVENT_DYNAMIC_CODE_GENERATED, JVMTI_ENABLE);
+}
+
+void jvm_events_disable(void)
+{
+	for (size_t i = 0; i < sizeof(session_events) / sizeof(session_events[0]); i++)
+		set_event(session_events[i], JVMTI_DISABLE);
+}
+
+/* ---- opening ---- */
+
+/* libjvm's handle, however the launcher loaded it. A reference is kept: it never leaves the process anyway. */
+static void *open_libjvm(JavaVM *vm)
+{
+	Dl_info info;
+
+	if (!dladdr((const void *)(uintptr_t)(*vm)->GetEnv, &info) || !info.dli_fname)
+		return NULL;
+	return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static int request_capabilities(jvmtiEnv *jvmti)
+{
+	jvmtiCapabilities wanted = {
+		.can_get_source_file_name = 1,
+		.can_get_line_numbers = 1,
+		.can_generate_compiled_method_load_events = 1,
+	};
+
+	return (*jvmti)->AddCapabilities(jvmti, &wanted) ? -ENOTSUP : 0;
+}
+
+/*
+ * Events that must be there before main() when the agent is loaded at start. CompiledMethodLoad too: while
+ * somebody listens to it, the compilers note which inlined method each instruction belongs to (as with
+ * DebugNonSafepoints); what was compiled before an attach knows that at safepoints only.
+ */
+static void enable_start_events(void)
+{
+	set_event(JVMTI_EVENT_VM_INIT, JVMTI_ENABLE);
+	set_event(JVMTI_EVENT_CLASS_LOAD, JVMTI_ENABLE);
+	set_event(JVMTI_EVENT_CLASS_PREPARE, JVMTI_ENABLE);
+	set_event(JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_ENABLE);
+	set_event(JVMTI_EVENT_DYNAMIC_CODE_GENERATED, JVMTI_ENABLE);
+}
+
+int jvm_open(JavaVM *vm, bool at_start)
+{
+	jvmtiEnv *jvmti;
+
+	if (jvm.jvmti)
+		return 0;
+	if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_1))
+		return -ENOTSUP;
+	if (request_capabilities(jvmti) || (*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof(callbacks))) {
+		(*jvmti)->DisposeEnvironment(jvmti);
+		return -ENOTSUP;
+	}
+	jvm.vm = vm;
+	jvm.jvmti = jvmti;
+	jvm.at_start = at_start;
+	libjvm = open_libjvm(vm);
+	if (libjvm)
+		jvm.asgct = (asgct_function)(uintptr_t)dlsym(libjvm, "AsyncGetCallTrace");
+	set_event(JVMTI_EVENT_VM_DEATH, JVMTI_ENABLE);
+	if (at_start)
+		enable_start_events();
+	return 0;
+}
+
+/* "1.8" is 8, "17" is 17. */
+static int java_version(void)
+{
+	char text[16];
+
+	jvm_property("java.vm.specification.version", text, sizeof(text));
+	return !strncmp(text, "1.", 2) ? atoi(text + 2) : atoi(text);
+}
+
+/* HotSpot keeps the current Thread under a key of its own, besides its thread-local variable. */
+static bool find_thread_key(uintptr_t java_thread)
+{
+	for (pthread_key_t key = 0; key < PTHREAD_KEYS_MAX; key++) {
+		if ((uintptr_t)pthread_getspecific(key) == java_thread) {
+			jvm.thread_key = key;
+			return true;
+		}
+	}
+	return false;
+}
+
+static uintptr_t own_java_thread(JNIEnv *env)
+{
+	jclass class = (*env)->FindClass(env, "java/lang/Thread");
+	jthread thread = NULL;
+
+	if (class)
+		jvm.eetop = (*env)->GetFieldID(env, class, "eetop", "J");
+	(*env)->ExceptionClear(env);
+	if (!jvm.eetop || (*jvm.jvmti)->GetCurrentThread(jvm.jvmti, &thread) || !thread)
+		return 0;
+	return jvm_java_thread(env, thread);
+}
+
+void jvm_learn(JNIEnv *env)
+{
+	uintptr_t java_thread;
+
+	if (jvm.version || (*env)->PushLocalFrame(env, LOCAL_REFS))
+		return;
+	jvm.version = java_version();
+	if (libjvm)
+		jvmstructs_open(libjvm);
+	java_thread = own_java_thread(env);
+	if (jvm.asgct && java_thread && find_thread_key(java_thread)) {
+		jvm.env_offset = (intptr_t)env - (intptr_t)java_thread;
+		jvm.thread_vtable = *(const uintptr_t *)java_thread;
+	} else {
+		jvm.asgct = NULL;
+	}
+	(*env)->PopLocalFrame(env, NULL);
+}
+
+/*
+ * Not GetEnv(): it reads a thread-local variable of libjvm, which glibc
+ * allocates with malloc() at a thread's first access. A thread that was interrupted in malloc()
+ * before that would wait for itself forever. pthread_getspecific() only loads.
+ */
+uintptr_t jvm_current_thread(void)
+{
+	uintptr_t thread = jvm.thread_vtable ? (uintptr_t)pthread_getspecific(jvm.thread_key) : 0;
+
+	return thread && *(const uintptr_t *)thread == jvm.thread_vtable ? thread : 0;
+}
+
+void jvm_prepare_classes(JNIEnv *env)
+{
+	jclass *classes;
+	jint count;
+
+	if ((*env)->PushLocalFrame(env, LOCAL_REFS_MAX))
+		return (*env)->ExceptionClear(env);
+	if (!(*jvm.jvmti)->GetLoadedClasses(jvm.jvmti, &count, &classes)) {
+		for (jint i = 0; i < count; i++)
+			prepare_class(classes[i]);
+		jvm_deallocate(classes);
+	}
+	(*env)->PopLocalFrame(env, NULL);
+}
+
+/* ---- small helpers ---- */
+
+void jvm_property(const char *name, char *text, size_t size)
+{
+	char *value = NULL;
+
+	text[0] = '\0';
+	if ((*jvm.jvmti)->GetSystemProperty(jvm.jvmti, name, &value))
+		return;
+	strncat(text, value, size - 1);
+	jvm_deallocate(value);
+}
+
+uintptr_t jvm_java_thread(JNIEnv *env, jthread thread)
+{
+	return jvm.eetop ? (uintptr_t)(*env)->GetLongField(env, thread, jvm.eetop) : 0;
+}
+
+void jvm_deallocate(void *memory)
+{
+	if (memory)
+		(*jvm.jvmti)->Deallocate(jvm.jvmti, memory);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+#include "jvmstructs.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "libc_versions.h"
+#include "safe_copy.h"
+
+#define MAX_CODE_HEAPS 8
+#define MAX_ENTRIES 20000 /* JDK 25 has 2,000: a table without an end is not believed */
+#define SEGMENT_FREE 0xff
+#define BLOB_HEADER_MAX 512 /* all fields that are read lie in the first bytes of a blob; JDK 8's nmethod is 300 */
+
+/* One offset in a HotSpot structure. `width` matters where JDKs disagree about the type. */
+struct offset {
+	bool known;
+	uint8_t width;
+	uint32_t value;
+};
+
+static struct {
+	/* statics: their addresses */
+	uintptr_t heaps_address; /* JDK 9+: GrowableArray<CodeHeap *> * */
+	uintptr_t heap_address; /* JDK 8: CodeHeap * */
+	struct offset array_length, array_data;
+	struct offset heap_memory, heap_segmap, heap_segment_shift;
+	struct offset space_low, space_high, space_low_boundary, space_high_boundary;
+	struct offset block_length, block_used;
+	struct offset blob_name, blob_bytes, blob_frame_complete, blob_frame_words, blob_code_begin, blob_code_offset;
+	struct offset nmethod_entry, nmethod_entry_offset;
+	struct offset thread_osthread, osthread_id;
+	struct offset thread_anchor, anchor_sp, anchor_pc;
+	size_t block_header_bytes;
+} layout;
+
+/* CodeHeap objects live as long as the JVM; only the committed end of each grows. */
+static struct {
+	uintptr_t heap;
+	uintptr_t low;
+	uintptr_t high;
+	unsigned int segment_shift;
+} code_heaps[MAX_CODE_HEAPS];
+static unsigned int code_heap_count;
+
+static const struct {
+	const char *type;
+	const char *field;
+	struct offset *offset;
+} fields[] = {
+	{"GrowableArrayBase", "_len", &layout.array_length},
+	{"GenericGrowableArray", "_len", &layout.array_length}, /* JDK 8-15 */
+	{"GrowableArray<int>", "_data", &layout.array_data},
+	{"CodeHeap", "_memory", &layout.heap_memory},
+	{"CodeHeap", "_segmap", &layout.heap_segmap},
+	{"CodeHeap", "_log2_segment_size", &layout.heap_segment_shift},
+	{"VirtualSpace", "_low", &layout.space_low},
+	{"VirtualSpace", "_high", &layout.space_high},
+	{"VirtualSpace", "_low_boundary", &layout.space_low_boundary},
+	{"VirtualSpace", "_high_boundary", &layout.space_high_boundary},
+	{"HeapBlock::Header", "_length", &layout.block_length},
+	{"HeapBlock::Header", "_used", &layout.block_used},
+	{"CodeBlob", "_name", &layout.blob_name},
+	{"CodeBlob", "_size", &layout.blob_bytes},
+	{"CodeBlob", "_frame_complete_offset", &layout.blob_frame_complete},
+	{"CodeBlob", "_frame_size", &layout.blob_frame_words},
+	{"CodeBlob", "_code_begin", &layout.blob_code_begin}, /* JDK 9-22 */
+	{"CodeBlob", "_code_offset", &layout.blob_code_offset}, /* JDK 23+ */
+	{"nmethod", "_verified_entry_point", &layout.nmethod_entry}, /* JDK 8-22 */
+	{"nmethod", "_verified_entry_offset", &layout.nmethod_entry_offset}, /* JDK 23+ */
+	{"JavaThread", "_osthread", &layout.thread_osthread},
+	{"Thread", "_osthread", &layout.thread_osthread},
+	{"OSThread", "_thread_id", &layout.osthread_id},
+	{"JavaThread", "_anchor", &layout.thread_anchor},
+	{"JavaFrameAnchor", "_last_Java_sp", &layout.anchor_sp},
+	{"JavaFrameAnchor", "_last_Java_pc", &layout.anchor_pc},
+};
+
+static const struct {
+	const char *type;
+	uint8_t width;
+} widths[] = {
+	{"u2", 2},
+	{"int16_t", 2},
+	{"size_t", sizeof(size_t)},
+};
+
+/* Four bytes unless the type's name says otherwise; pointers are read as such by their users. */
+static uint8_t type_width(const char *type)
+{
+	for (size_t i = 0; type && i < sizeof(widths) / sizeof(widths[0]); i++)
+		if (!strcmp(type, widths[i].type))
+			return widths[i].width;
+	return 4;
+}
+
+static uintptr_t load_pointer(uintptr_t address)
+{
+	return __atomic_load_n((const uintptr_t *)address, __ATOMIC_RELAXED);
+}
+
+static uint64_t load_field(uintptr_t object, const struct offset *offset)
+{
+	switch (offset->width) {
+	case 2:
+		return *(const uint16_t *)(object + offset->value);
+	case 8:
+		return *(const uint64_t *)(object + offset->value);
+	default:
+		return *(const uint32_t *)(object + offset->value);
+	}
+}
+
+/* ---- the exported tables ---- */
+
+/* A table is described by variables of its own: where it is, its stride, and the offset of each column. */
+static uint64_t exported(void *libjvm, const char *name)
+{
+	const uint64_t *variable = dlsym(libjvm, name);
+
+	return variable ? *variable : 0;
+}
+
+static void apply_struct(const char *type, const char *field, const char *type_string, bool is_static, uint64_t offset,
+			 uintptr_t address)
+{
+	if (is_static && !strcmp(type, "CodeCache") && !strcmp(field, "_heaps"))
+		layout.heaps_address = address;
+	if (is_static && !strcmp(type, "CodeCache") && !strcmp(field, "_heap"))
+		layout.heap_address = address;
+	for (size_t i = 0; !is_static && i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (!strcmp(type, fields[i].type) && !strcmp(field, fields[i].field))
+			*fields[i].offset = (struct offset){true, type_width(type_string), (uint32_t)offset};
+}
+
+static int read_structs(void *libjvm)
+{
+	uintptr_t entry = exported(libjvm, "gHotSpotVMStructs");
+	uint64_t stride = exported(libjvm, "gHotSpotVMStructEntryArrayStride");
+	uint64_t type = exported(libjvm, "gHotSpotVMStructEntryTypeNameOffset");
+	uint64_t field = exported(libjvm, "gHotSpotVMStructEntryFieldNameOffset");
+	uint64_t type_string = exported(libjvm, "gHotSpotVMStructEntryTypeStringOffset");
+	uint64_t is_static = exported(libjvm, "gHotSpotVMStructEntryIsStaticOffset");
+	uint64_t offset = exported(libjvm, "gHotSpotVMStructEntryOffsetOffset");
+	uint64_t address = exported(libjvm, "gHotSpotVMStructEntryAddressOffset");
+
+	if (!entry || !stride)
+		return -ENOENT;
+	for (int i = 0; i < MAX_ENTRIES && load_pointer(entry + type) && load_pointer(entry + field); i++) {
+		apply_struct((const char *)load_pointer(entry + type), (const char *)load_pointer(entry + field),
+			     (const char *)load_pointer(entry + type_string), *(const int32_t *)(entry + is_static),
+			     *(const uint64_t *)(entry + offset), load_pointer(entry + address));
+		entry += stride;
+	}
+	return 0;
+}
+
+static void read_types(void *libjvm)
+{
+	uintptr_t entry = exported(libjvm, "gHotSpotVMTypes");
+	uint64_t stride = exported(libjvm, "gHotSpotVMTypeEntryArrayStride");
+	uint64_t name = exported(libjvm, "gHotSpotVMTypeEntryTypeNameOffset");
+	uint64_t size = exported(libjvm, "gHotSpotVMTypeEntrySizeOffset");
+
+	if (!entry || !stride)
+		return;
+	for (int i = 0; i < MAX_ENTRIES && load_pointer(entry + name); i++) {
+		if (!strcmp((const char *)load_pointer(entry + name), "HeapBlock"))
+			layout.block_header_bytes = *(const uint64_t *)(entry + size);
+		entry += stride;
+	}
+}
+
+/* ---- code heaps ---- */
+
+static void add_code_heap(uintptr_t heap)
+{
+	uintptr_t memory = heap + layout.heap_memory.value;
+	unsigned int shift;
+
+	if (!heap || code_heap_count == MAX_CODE_HEAPS)
+		return;
+	shift = *(const uint32_t *)(heap + layout.heap_segment_shift.value);
+	if (shift < 4 || shift > 20)
+		return;
+	code_heaps[code_heap_count].heap = heap;
+	code_heaps[code_heap_count].low = load_pointer(memory + layout.space_low_boundary.value);
+	code_heaps[code_heap_count].high = load_pointer(memory + layout.space_high_boundary.value);
+	code_heaps[code_heap_count].segment_shift = shift;
+	code_heap_count++;
+}
+
+static bool code_heaps_are_known(void)
+{
+	return layout.heap_memory.known && layout.heap_segmap.known && layout.heap_segment_shift.known &&
+	       layout.space_low.known && layout.space_high.known && layout.space_low_boundary.known &&
+	       layout.space_high_boundary.known;
+}
+
+static void read_code_heaps(void)
+{
+	uintptr_t array, data;
+	uint32_t length;
+
+	code_heap_count = 0;
+	if (!code_heaps_are_known())
+		return;
+	if (layout.heap_address)
+		add_code_heap(load_pointer(layout.heap_address));
+	if (!layout.heaps_address || !layout.array_length.known || !layout.array_data.known)
+		return;
+	array = load_pointer(layout.heaps_address);
+	if (!array)
+		return;
+	length = *(const uint32_t *)(array + layout.array_length.value);
+	data = load_pointer(array + layout.array_data.value);
+	for (uint32_t i = 0; i < length && i < MAX_CODE_HEAPS; i++)
+		add_code_heap(load_pointer(data + i * sizeof(uintptr_t)));
+}
+
+int jvmstructs_open(void *libjvm)
+{
+	int error = read_structs(libjvm);
+
+	if (error)
+		return error;
+	read_types(libjvm);
+	read_code_heaps();
+	return 0;
+}
+
+bool jvmstructs_code_heap(unsigned int i, uintptr_t *ret_low, uintptr_t *ret_high)
+{
+	if (i >= code_heap_count)
+		return false;
+	*ret_low = code_heaps[i].low;
+	*ret_high = code_heaps[i].high;
+	return true;
+}
+
+static int find_heap(uintptr_t pc)
+{
+	for (unsigned int i = 0; i < code_heap_count; i++)
+		if (pc >= code_heaps[i].low && pc < code_heaps[i].high)
+			return (int)i;
+	return -1;
+}
+
+bool jvmstructs_is_code(uintptr_t pc)
+{
+	return find_heap(pc) >= 0;
+}
+
+/* ---- code blobs ---- */
+
+static bool blobs_are_known(void)
+{
+	return layout.block_header_bytes && layout.block_length.known && layout.block_used.known &&
+	       layout.blob_name.known && layout.blob_bytes.known && layout.blob_frame_words.known;
+}
+
+static uintptr_t committed_end(unsigned int i)
+{
+	return load_pointer(code_heaps[i].heap + layout.heap_memory.value + layout.space_high.value);
+}
+
+bool jvmstructs_is_readable_code(uintptr_t pc, size_t before)
+{
+	int i = find_heap(pc);
+
+	return i >= 0 && pc - code_heaps[i].low >= before && pc < committed_end((unsigned int)i);
+}
+
+/*
+ * The segment map has a byte per segment: 0xff free, else the distance back
+ * towards the block's first segment, which has 0. A block that is being made or freed
+ * meanwhile gives a wrong blob, never a wild address: every step stays in the map.
+ */
+static uintptr_t find_block(unsigned int i, uintptr_t pc)
+{
+	uintptr_t low = code_heaps[i].low;
+	unsigned int shift = code_heaps[i].segment_shift;
+	const uint8_t *map =
+		(const uint8_t *)load_pointer(code_heaps[i].heap + layout.heap_segmap.value + layout.space_low.value);
+	size_t segment = (pc - low) >> shift;
+
+	if (pc >= committed_end(i) || map[segment] == SEGMENT_FREE)
+		return 0;
+	while (map[segment]) {
+		if (map[segment] == SEGMENT_FREE || map[segment] > segment)
+			return 0;
+		segment -= map[segment];
+	}
+	return low + (segment << shift);
+}
+
+static void blob_code(struct code_blob *blob)
+{
+	uintptr_t at = blob->start;
+
+	if (layout.blob_code_begin.known)
+		blob->code_begin = load_pointer(at + layout.blob_code_begin.value);
+	else if (layout.blob_code_offset.known)
+		blob->code_begin = at + load_field(at, &layout.blob_code_offset);
+	if (blob->code_begin && layout.blob_frame_complete.known) {
+		/* CodeOffsets::frame_never_safe is -1, in 2 or 4 bytes. */
+		uint64_t offset = load_field(at, &layout.blob_frame_complete);
+
+		if (offset < blob->bytes)
+			blob->frame_complete = blob->code_begin + offset;
+	}
+}
+
+bool jvmstructs_is_nmethod(const char *name)
+{
+	return !strcmp(name, "nmethod") || !strcmp(name, "native nmethod");
+}
+
+/* Reads the name, which is safe only because somebody is running in the blob. */
+static void nmethod_entry(struct code_blob *blob)
+{
+	if (!blob->name || !jvmstructs_is_nmethod(blob->name))
+		return;
+	if (layout.nmethod_entry.known)
+		blob->entry = load_pointer(blob->start + layout.nmethod_entry.value);
+	else if (layout.nmethod_entry_offset.known && blob->code_begin)
+		blob->entry = blob->code_begin + load_field(blob->start, &layout.nmethod_entry_offset);
+	if (blob->entry < blob->start || blob->entry >= blob->start + blob->bytes)
+		blob->entry = 0;
+}
+
+static bool read_blob(uintptr_t block, uintptr_t end, struct code_blob *ret_blob)
+{
+	struct code_blob blob = {.start = block + layout.block_header_bytes};
+	uint32_t words;
+
+	/* What follows the committed end cannot be read: a block there is only half made. */
+	if (!block || end < blob.start || end - blob.start < BLOB_HEADER_MAX ||
+	    !*(const uint8_t *)(block + layout.block_used.value))
+		return false;
+	blob.name = (const char *)load_pointer(blob.start + layout.blob_name.value);
+	blob.bytes = *(const uint32_t *)(blob.start + layout.blob_bytes.value);
+	words = *(const uint32_t *)(blob.start + layout.blob_frame_words.value);
+	if (blob.bytes > end - blob.start)
+		return false;
+	blob.frame_bytes = words < (1u << 16) ? words * sizeof(uintptr_t) : 0;
+	blob_code(&blob);
+	*ret_blob = blob;
+	return true;
+}
+
+bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob)
+{
+	int i = find_heap(pc);
+
+	if (i < 0 || !blobs_are_known() ||
+	    !read_blob(find_block((unsigned int)i, pc), committed_end((unsigned int)i), ret_blob))
+		return false;
+	nmethod_entry(ret_blob);
+	return true;
+}
+
+bool jvmstructs_next_blob(unsigned int i, uintptr_t *cursor, struct code_blob *ret_blob)
+{
+	uintptr_t end, block;
+
+	if (i >= code_heap_count || !blobs_are_known())
+		return false;
+	end = committed_end(i);
+	block = *cursor ? *cursor : code_heaps[i].low;
+	while (block < end) {
+		uint64_t segments = load_field(block, &layout.block_length);
+
+		if (!segments || segments > (end - block) >> code_heaps[i].segment_shift)
+			return false;
+		*cursor = block + (segments << code_heaps[i].segment_shift);
+		if (read_blob(block, end, ret_blob))
+			return true;
+		block = *cursor;
+	}
+	return false;
+}
+
+/* ---- threads ---- */
+
+int jvmstructs_thread_id(uintptr_t java_thread)
+{
+	uintptr_t osthread = 0;
+	int32_t tid = 0;
+
+	if (!java_thread || !layout.thread_osthread.known || !layout.osthread_id.known)
+		return 0;
+	safe_copy(&osthread, java_thread + layout.thread_osthread.value, sizeof(osthread));
+	if (osthread)
+		safe_copy(&tid, osthread + layout.osthread_id.value, sizeof(tid));
+	return tid;
+}
+
+bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor)
+{
+	uintptr_t anchor = java_thread + layout.thread_anchor.value;
+
+	if (!java_thread || !layout.thread_anchor.known || !layout.anchor_sp.known || !layout.anchor_pc.known)
+		return false;
+	ret_anchor->sp = (uintptr_t *)(anchor + layout.anchor_sp.value);
+	ret_anchor->pc = (uintptr_t *)(anchor + layout.anchor_pc.value);
+	return true;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAIT_DEFAULT_MS 2000
+
+static const char *set_control(struct options *options, const char *value, size_t length)
+{
+	if (length == 0 || length > DUET_NAME_MAX)
+		return "control= takes a name of 1 to 107 bytes";
+	memcpy(options->control, value, length);
+	options->control[length] = '\0';
+	return NULL;
+}
+
+static const char *set_wait(struct options *options, const char *value, size_t length)
+{
+	unsigned int wait_ms = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (value[i] < '0' || value[i] > '9' || wait_ms > OPTIONS_WAIT_MAX_MS)
+			return "wait= takes milliseconds, at most 60000";
+		wait_ms = wait_ms * 10 + (unsigned int)(value[i] - '0');
+	}
+	if (length == 0 || wait_ms > OPTIONS_WAIT_MAX_MS)
+		return "wait= takes milliseconds, at most 60000";
+	options->wait_ms = wait_ms;
+	return NULL;
+}
+
+static const struct {
+	const char *key;
+	const char *(*set)(struct options *options, const char *value, size_t length);
+} keys[] = {
+	{"control=", set_control},
+	{"wait=", set_wait},
+};
+
+static const char *parse_one(struct options *options, const char *text, size_t length)
+{
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		size_t key_length = strlen(keys[i].key);
+
+		if (length >= key_length && !memcmp(text, keys[i].key, key_length))
+			return keys[i].set(options, text + key_length, length - key_length);
+	}
+	return "unknown option; expected control=NAME[,wait=MS]";
+}
+
+int options_parse(struct options *ret_options, const char *text, const char **ret_why)
+{
+	struct options options = {.wait_ms = WAIT_DEFAULT_MS};
+	const char *why = NULL;
+
+	while (text && *text && !why) {
+		size_t length = strcspn(text, ",");
+
+		why = parse_one(&options, text, length);
+		text += length + (text[length] == ',');
+	}
+	if (!why && !options.control[0])
+		why = "control=NAME is missing";
+	if (why) {
+		*ret_why = why;
+		return -EINVAL;
+	}
+	*ret_options = options;
+	return 0;
+}

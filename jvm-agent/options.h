@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The text after `-agentpath:libduet.so=`, or what dynamic attach passes: `control=NAME[,wait=MS]`. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include "duet_agent.h"
+
+#define OPTIONS_WAIT_MAX_MS 60000
+
+struct options {
+	char control[DUET_NAME_MAX + 1]; /* abstract socket name, not empty */
+	unsigned int wait_ms; /* how long the JVM's start waits for the loader; 2000 unless given */
+};
+
+/* 0, or -EINVAL and one sentence in *ret_why (constant text). NULL text is an error: there is no default name. */
+int options_parse(struct options *ret_options, const char *text, const char **ret_why);
+
+#endif

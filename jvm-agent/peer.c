@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include "peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "engine.h"
+#include "jvm.h"
+#include "sample.h"
+
+#define BACKLOG 4
+#define OVERFLOW_UID 65534 /* what the kernel shows for a user without a name in our user namespace */
+#define MAX_FDS 4 /* more than one is malformed, but must be closed */
+
+int peer_listen(const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(name);
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+	int fd;
+
+	if (length > DUET_NAME_MAX)
+		return -ENAMETOOLONG;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	memcpy(address.sun_path + 1, name, length);
+	if (bind(fd, (struct sockaddr *)&address, size) || listen(fd, BACKLOG)) {
+		int error = -errno;
+
+		close(fd);
+		return error;
+	}
+	return fd;
+}
+
+/* In the initial user namespace every uid maps to itself: one line, "0 0 4294967295". */
+static bool in_user_namespace(void)
+{
+	char map[64] = "";
+	unsigned int inside, outside, count;
+	int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	if (fd < 0)
+		return false;
+	got = read(fd, map, sizeof(map) - 1);
+	close(fd);
+	return got > 0 && (sscanf(map, "%u %u %u", &inside, &outside, &count) != 3 || outside || count != UINT32_MAX);
+}
+
+/*
+ * Root or the JVM's own user. In a user namespace of our own, the host's root has no
+ * name and appears as the overflow uid. So does every other unmapped user; but they would have
+ * to be in our network namespace and to guess the socket's random name.
+ */
+static bool is_allowed(int peer)
+{
+	struct ucred credentials;
+	socklen_t size = sizeof(credentials);
+
+	if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &credentials, &size))
+		return false;
+	return credentials.uid == 0 || credentials.uid == geteuid() ||
+	       (credentials.uid == OVERFLOW_UID && in_user_namespace());
+}
+
+static int accept_until(int listener, uint64_t deadline_ns)
+{
+	struct pollfd poll_fd = {.fd = listener, .events = POLLIN};
+	uint64_t now = clock_ns();
+	int peer;
+
+	if (now >= deadline_ns)
+		return -ETIMEDOUT;
+	if (poll(&poll_fd, 1, (int)((deadline_ns - now) / 1000000u) + 1) <= 0)
+		return -EAGAIN;
+	peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	return peer < 0 ? -errno : peer;
+}
+
+int peer_accept(int listener, uint64_t timeout_ns)
+{
+	uint64_t deadline_ns = clock_ns() + timeout_ns;
+	int peer;
+
+	do {
+		peer = accept_until(listener, deadline_ns);
+		if (peer >= 0 && is_allowed(peer))
+			return peer;
+		if (peer >= 0)
+			close(peer);
+	} while (peer >= 0 || peer == -EAGAIN || peer == -EINTR || peer == -ECONNABORTED);
+	return peer;
+}
+
+/* ---- messages ---- */
+
+static int send_message(int peer, struct duet_message *message, enum duet_message_type type, uint32_t size)
+{
+	message->size = size;
+	message->type = type;
+	message->version = DUET_AGENT_VERSION;
+	return send(peer, message, size, MSG_NOSIGNAL) == (ssize_t)size ? 0 : -EPIPE;
+}
+
+int peer_send_hello(int peer)
+{
+	struct duet_message_hello hello = {.pid = (uint32_t)getpid(), .has_asgct = jvm.asgct != NULL};
+
+	jvm_property("java.vm.name", hello.vm_name, sizeof(hello.vm_name));
+	jvm_property("java.vm.version", hello.vm_version, sizeof(hello.vm_version));
+	return send_message(peer, &hello.head, DUET_MESSAGE_HELLO, sizeof(hello));
+}
+
+int peer_send_started(int peer, int error, int signo, const char *why)
+{
+	struct duet_message_started started = {.error = error, .tid = (uint32_t)syscall(SYS_gettid)};
+
+	if (error) {
+		snprintf(started.why, sizeof(started.why), "%s", why);
+	} else {
+		started.signo = (uint32_t)signo;
+		started.handler = (uintptr_t)sample_handler;
+	}
+	return send_message(peer, &started.head, DUET_MESSAGE_STARTED, sizeof(started));
+}
+
+int peer_send_stopped(int peer)
+{
+	struct duet_message message = {0};
+
+	return send_message(peer, &message, DUET_MESSAGE_STOPPED, sizeof(message));
+}
+
+/* The one descriptor that came along, or -1; more than one are closed. */
+static int take_descriptor(struct msghdr *header)
+{
+	int fds[MAX_FDS], fd = -1;
+
+	for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control; control = CMSG_NXTHDR(header, control)) {
+		size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS || count > MAX_FDS)
+			continue;
+		memcpy(fds, CMSG_DATA(control), count * sizeof(int));
+		for (size_t i = 0; i < count; i++) {
+			if (fd >= 0)
+				close(fd);
+			fd = fds[i];
+		}
+	}
+	return fd;
+}
+
+static bool is_head(const struct duet_message *message, ssize_t got, enum duet_message_type type, size_t size)
+{
+	return got == (ssize_t)size && message->size == size && message->type == type &&
+	       message->version == DUET_AGENT_VERSION;
+}
+
+static bool start_is_sound(const struct duet_message_start *start)
+{
+	return engine_find(start->engine) && start->interval_ns && start->java_depth &&
+	       start->java_depth <= DUET_MAX_JAVA_DEPTH && start->native_depth <= DUET_MAX_NATIVE_DEPTH &&
+	       start->signo <= 64;
+}
+
+int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int *ret_ring_fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
+	} control = {.bytes = {0}};
+	struct duet_message_start start;
+	struct iovec iov = {.iov_base = &start, .iov_len = sizeof(start)};
+	struct msghdr header = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	struct pollfd poll_fd = {.fd = peer, .events = POLLIN};
+	ssize_t got;
+	int fd;
+
+	if (poll(&poll_fd, 1, timeout_ms) <= 0)
+		return -ETIMEDOUT;
+	got = recvmsg(peer, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (got <= 0)
+		return got ? -errno : -EPIPE;
+	fd = take_descriptor(&header);
+	if (fd >= 0 && is_head(&start.head, got, DUET_MESSAGE_START, sizeof(start)) &&
+	    !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && start_is_sound(&start)) {
+		*ret_start = start;
+		*ret_ring_fd = fd;
+		return 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -EPROTO;
+}
+
+bool peer_receive_stop(int peer)
+{
+	struct duet_message message;
+	/* MSG_TRUNC: the packet's real length, so that a longer one is not taken for a STOP. */
+	ssize_t got = recv(peer, &message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
+
+	return is_head(&message, got, DUET_MESSAGE_STOP, sizeof(message));
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The other end of the control socket: who may connect, and the messages of
+ * duet_agent.h. Nothing it says is trusted.
+ */
+#ifndef PEER_H
+#define PEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "duet_agent.h"
+
+/* A listening socket with this abstract name, or -errno. */
+int peer_listen(const char *name);
+/*
+ * The first peer that is allowed, or -errno: -ETIMEDOUT, or what accept() says to a listener that was shut down. The
+ * caller closes both sockets.
+ */
+int peer_accept(int listener, uint64_t timeout_ns);
+
+/* 0 or -errno */
+int peer_send_hello(int peer);
+int peer_send_started(int peer, int error, int signo, const char *why);
+int peer_send_stopped(int peer);
+
+/* Waits for START. 0 with the ring's file, owned by the caller; or -errno, -EPROTO for anything malformed. */
+int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int *ret_ring_fd);
+/* What is readable now: true for STOP, false for all else. */
+bool peer_receive_stop(int peer);
+
+#endif

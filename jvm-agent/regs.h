@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* The registers that matter for walking, as the interrupted thread had them. */
+#ifndef REGS_H
+#define REGS_H
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+struct regs {
+	uintptr_t pc;
+	uintptr_t sp;
+	uintptr_t fp;
+	uintptr_t lr; /* aarch64: the link register; 0 elsewhere */
+};
+
+#if defined(__x86_64__)
+static inline struct regs regs_get(const ucontext_t *context)
+{
+	const greg_t *gregs = context->uc_mcontext.gregs;
+
+	return (struct regs){
+		.pc = (uintptr_t)gregs[REG_RIP],
+		.sp = (uintptr_t)gregs[REG_RSP],
+		.fp = (uintptr_t)gregs[REG_RBP],
+	};
+}
+
+static inline void regs_set(ucontext_t *context, const struct regs *regs)
+{
+	context->uc_mcontext.gregs[REG_RIP] = (greg_t)regs->pc;
+	context->uc_mcontext.gregs[REG_RSP] = (greg_t)regs->sp;
+	context->uc_mcontext.gregs[REG_RBP] = (greg_t)regs->fp;
+}
+
+/* struct rt_sigframe, arch/x86/include/asm/sigframe.h: return address, struct ucontext, siginfo */
+#define SIGFRAME_CONTEXT 8
+#define SIGFRAME_INFO (SIGFRAME_CONTEXT + 304)
+
+/* At a handler's first instruction: the signal frame is at sp, its parts are the arguments. */
+static inline const ucontext_t *regs_handler_context(const ucontext_t *context)
+{
+	const greg_t *gregs = context->uc_mcontext.gregs;
+	greg_t sp = gregs[REG_RSP];
+
+	if (gregs[REG_RDX] != sp + SIGFRAME_CONTEXT || gregs[REG_RSI] != sp + SIGFRAME_INFO || gregs[REG_RDI] < 1 ||
+	    gregs[REG_RDI] > 64)
+		return NULL;
+	return (const ucontext_t *)gregs[REG_RDX];
+}
+#elif defined(__aarch64__)
+static inline struct regs regs_get(const ucontext_t *context)
+{
+	const mcontext_t *machine = &context->uc_mcontext;
+
+	return (struct regs){
+		.pc = machine->pc,
+		.sp = machine->sp,
+		.fp = machine->regs[29],
+		.lr = machine->regs[30],
+	};
+}
+
+static inline void regs_set(ucontext_t *context, const struct regs *regs)
+{
+	context->uc_mcontext.pc = regs->pc;
+	context->uc_mcontext.sp = regs->sp;
+	context->uc_mcontext.regs[29] = regs->fp;
+	context->uc_mcontext.regs[30] = regs->lr;
+}
+
+/* The same with struct rt_sigframe of arch/arm64/kernel/signal.c: siginfo, struct ucontext. */
+static inline const ucontext_t *regs_handler_context(const ucontext_t *context)
+{
+	const mcontext_t *machine = &context->uc_mcontext;
+
+	if (machine->regs[1] != machine->sp || machine->regs[2] != machine->sp + sizeof(siginfo_t) ||
+	    machine->regs[0] < 1 || machine->regs[0] > 64)
+		return NULL;
+	return (const ucontext_t *)machine->regs[2];
+}
+#endif
+
+#define REGS_MAX_SIGNALS 4
+
+/*
+ * What the thread was really interrupted in. When other signals were delivered at the same return to user mode (JFR
+ * suspends threads with one), the kernel has stacked their handlers first and ours sees the first instruction of
+ * the last of them.
+ */
+static inline const ucontext_t *regs_interrupted(const ucontext_t *context)
+{
+	for (int i = 0; i < REGS_MAX_SIGNALS; i++) {
+		const ucontext_t *below = regs_handler_context(context);
+
+		if (!below)
+			break;
+		context = below;
+	}
+	return context;
+}
+
+#endif

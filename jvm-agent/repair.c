@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+#include "repair.h"
+
+#include <string.h>
+
+#include "jvmstructs.h"
+
+#include "sigsafe.h"
+
+#define WORD sizeof(uintptr_t)
+#define MAX_NATIVE_LEAVES 32
+#define SCAN_WORDS 32
+#define MAX_STUB_BYTES 16384
+#define CALL_BYTES 16 /* enough for the longest call sequence in front of a return address */
+
+/*
+ * How far a method's frame is built, as the address of its return address: on
+ * x86-64 the slot it is in, on aarch64 where the prologue will have put it.
+ * Found from the machine code around pc, as C1 and C2 write it; 0 when pc is
+ * in the body.
+ */
+#if defined(__x86_64__)
+#define OPCODE_PUSH_RBP 0x55
+#define OPCODE_POP_RBP 0x5d
+#define OPCODE_RET 0xc3
+
+static bool has_bytes(uintptr_t pc, const char *bytes, size_t count)
+{
+	return !memcmp((const void *)pc, bytes, count);
+}
+
+/* [mov %eax, -bang(%rsp)] push %rbp; [mov %rsp, %rbp] sub $n, %rsp | [bang] sub $n, %rsp; mov %rbp, n-8(%rsp) */
+static uintptr_t return_slot_in_prologue(const struct code_blob *blob, const struct regs *now)
+{
+	uintptr_t at = blob->entry;
+	bool pushed = false;
+
+	if (now->pc < blob->entry) /* inline cache check */
+		return now->sp;
+	if (now->pc >= blob->entry + 64)
+		return 0;
+	if (has_bytes(at, "\x89\x84\x24", 3))
+		at += 7;
+	if (has_bytes(at, "\x55", 1)) {
+		if (now->pc <= at)
+			return now->sp;
+		at++;
+		pushed = true;
+	}
+	if (has_bytes(at, "\x48\x8b\xec", 3) || has_bytes(at, "\x48\x89\xe5", 3))
+		at += 3;
+	if (has_bytes(at, "\x48\x83\xec", 3) || has_bytes(at, "\x48\x81\xec", 3)) {
+		if (now->pc <= at)
+			return now->sp + (pushed ? WORD : 0);
+		at += has_bytes(at, "\x48\x83", 2) ? 4 : 7;
+	}
+	return now->pc < at + 5 || now->pc < blob->frame_complete ? now->sp + blob->frame_bytes - WORD : 0;
+}
+
+/* add $n, %rsp; pop %rbp; safepoint poll; ret */
+static uintptr_t return_slot_in_epilogue(const struct regs *now)
+{
+	uintptr_t pc = now->pc;
+
+	if (has_bytes(pc, "\x5d", 1))
+		return now->sp + WORD;
+	if (has_bytes(pc, "\x49\x3b\x67", 3)) /* cmp poll(%r15), %rsp; ja: JDK 16+ */
+		pc += 4;
+	else if (has_bytes(pc, "\x49\x3b\xa7", 3))
+		pc += 7;
+	else if (has_bytes(pc, "\x85\x05", 2)) /* test %eax, poll(%rip): JDK 8 */
+		pc += 6;
+	else if (has_bytes(pc, "\x4d\x8b\x57", 3)) /* mov poll(%r15), %r10; test %eax, (%r10): JDK 10-15 */
+		pc += 4;
+	else if (has_bytes(pc, "\x4d\x8b\x97", 3))
+		pc += 7;
+	if (has_bytes(pc, "\x41\x85\x02", 3))
+		pc += 3;
+	if (has_bytes(pc, "\x0f\x87", 2))
+		pc += 6;
+	return has_bytes(pc, "\xc3", 1) ? now->sp : 0;
+}
+
+/*
+ * The caller's frame pointer goes where the prologue puts it: one word below the
+ * return address. Before the push that word is dead and about to get this very
+ * value; after the pop it still has it; the kernel's 128 bytes of red zone keep it from the signal frame.
+ */
+static void save_frame_pointer(uintptr_t return_slot, const struct regs *now)
+{
+	if (return_slot == now->sp)
+		*(uintptr_t *)(return_slot - WORD) = now->fp;
+}
+
+static bool return_address(const struct regs *now, const struct stack_copy *stack, struct regs *ret_caller)
+{
+	*ret_caller = (struct regs){.sp = now->sp + WORD, .fp = now->fp};
+	return stack_word(stack, now->sp, &ret_caller->pc);
+}
+
+/*
+ * Where the call before this return address went, or 0: call rel32 (C1, stubs), or mov $target, %r10; call *%r10
+ * (C2's calls to its runtime).
+ */
+static uintptr_t call_target(uintptr_t pc)
+{
+	uintptr_t target;
+	int32_t distance;
+
+	memcpy(&distance, (const void *)(pc - sizeof(distance)), sizeof(distance));
+	if (has_bytes(pc - 5, "\xe8", 1))
+		return pc + (uintptr_t)(intptr_t)distance;
+	memcpy(&target, (const void *)(pc - 11), sizeof(target));
+	return has_bytes(pc - 13, "\x49\xba", 2) && has_bytes(pc - 3, "\x41\xff\xd2", 3) ? target : 0;
+}
+
+/* call rel32, or call through a register or memory, in the bytes before. */
+static bool follows_call(uintptr_t pc)
+{
+	const unsigned char *end = (const unsigned char *)pc;
+
+	return end[-5] == 0xe8 || (end[-2] == 0xff && (end[-1] & 0x38) == 0x10) ||
+	       (end[-3] == 0xff && (end[-2] & 0x38) == 0x10) || (end[-6] == 0xff && (end[-5] & 0x38) == 0x10);
+}
+
+bool repair_walk_would_fault(const struct regs *now)
+{
+	(void)now;
+	return false;
+}
+#elif defined(__aarch64__)
+#define INSN_RET 0xd65f03c0u
+#define INSN_CMP_SP_X8 0xeb2863ffu
+#define ADDRESS_BITS 48
+
+static bool moves_sp(uint32_t insn)
+{
+	/* sub sp, sp, #n (either shift); sub sp, sp, x; stp x29, x30, [sp, #-n]! */
+	return (insn & 0xff8003ffu) == 0xd10003ffu || (insn & 0xffe0ffffu) == 0xcb2063ffu ||
+	       (insn & 0xffc07fffu) == 0xa9807bfdu;
+}
+
+static uintptr_t return_slot_in_prologue(const struct code_blob *blob, const struct regs *now)
+{
+	bool moved = false;
+
+	if (now->pc >= blob->entry + 64 || now->pc >= blob->frame_complete)
+		return 0;
+	for (uintptr_t at = blob->entry; at < now->pc && !moved; at += 4)
+		moved = moves_sp(*(const uint32_t *)at);
+	return now->sp + (moved ? blob->frame_bytes : 0) - WORD;
+}
+
+static bool is_load_of_poll(uint32_t insn) /* ldr x8, [x28, #n] */
+{
+	return (insn & 0xffc003ffu) == 0xf9400388u;
+}
+
+static bool is_branch_to_poll(uint32_t insn) /* b.hi */
+{
+	return (insn & 0xff00001fu) == 0x54000008u;
+}
+
+/* ldp x29, x30; add sp, sp, #n; safepoint poll (JDK 16+: ldr x8, poll; cmp sp, x8; b.hi); ret */
+static uintptr_t return_slot_in_epilogue(const struct regs *now)
+{
+	const uint32_t *insn = (const uint32_t *)now->pc;
+
+	if (is_load_of_poll(insn[0]) && insn[1] == INSN_CMP_SP_X8)
+		insn++;
+	if (insn[0] == INSN_CMP_SP_X8 && is_branch_to_poll(insn[1]))
+		insn++;
+	if (is_branch_to_poll(insn[0]))
+		insn++;
+	return *insn == INSN_RET ? now->sp - WORD : 0;
+}
+
+/*
+ * Both go where the prologue puts them, and is about to. In an empty frame
+ * the kernel has put the same frame record there already, at the top of the signal frame.
+ */
+static void save_frame_pointer(uintptr_t return_slot, const struct regs *now)
+{
+	*(uintptr_t *)return_slot = now->lr;
+	*(uintptr_t *)(return_slot - WORD) = now->fp;
+}
+
+static bool return_address(const struct regs *now, const struct stack_copy *stack, struct regs *ret_caller)
+{
+	(void)stack;
+	*ret_caller = (struct regs){.pc = now->lr, .sp = now->sp, .fp = now->fp};
+	return true;
+}
+
+/* Where the direct call before this return address went, or 0: bl. */
+static uintptr_t call_target(uintptr_t pc)
+{
+	uint32_t insn = *(const uint32_t *)(pc - 4);
+	intptr_t distance = (intptr_t)((int32_t)(insn << 6) >> 6) * 4;
+
+	return (insn & 0xfc000000u) == 0x94000000u ? pc - 4 + (uintptr_t)distance : 0;
+}
+
+/* bl, or blr */
+static bool follows_call(uintptr_t pc)
+{
+	uint32_t insn = *(const uint32_t *)(pc - 4);
+
+	return (insn & 0xfc000000u) == 0x94000000u || (insn & 0xfffffc1fu) == 0xd63f0000u;
+}
+
+/*
+ * Where a frame is not built, or no longer, its slot of the return address may hold one that a C function has signed
+ * (pointer authentication). HotSpot checks it with the signature taken off, but then JDK 20+ reads the
+ * instruction there with the signature on (NativePostCallNop).
+ */
+bool repair_walk_would_fault(const struct regs *now)
+{
+	struct code_blob blob;
+	uintptr_t caller;
+
+	if (!jvmstructs_find_blob(now->pc, &blob) || !blob.frame_bytes)
+		return false;
+	return safe_copy(&caller, now->sp + blob.frame_bytes - WORD, WORD) != WORD || caller >> ADDRESS_BITS;
+}
+#endif
+
+/* Compiled method: pretend that its frame is built, so that the method itself stays on the stack. */
+static bool finish_frame(const struct regs *now, const struct stack_copy *stack, struct regs *ret_fixed)
+{
+	struct code_blob blob;
+	uintptr_t slot;
+
+	(void)stack;
+	if (!jvmstructs_find_blob(now->pc, &blob) || !blob.entry || !blob.frame_bytes)
+		return false;
+	slot = return_slot_in_prologue(&blob, now);
+	if (!slot)
+		slot = return_slot_in_epilogue(now);
+	if (!slot)
+		return false;
+	save_frame_pointer(slot, now);
+	*ret_fixed = *now;
+	ret_fixed->sp = slot + WORD - blob.frame_bytes;
+	if (ret_fixed->pc < blob.frame_complete)
+		ret_fixed->pc = blob.frame_complete;
+	return true;
+}
+
+/* In a compiled method's body the return address is not near sp: only its own frame could tell. */
+static bool is_method_body(uintptr_t pc)
+{
+	struct code_blob blob;
+
+	return jvmstructs_find_blob(pc, &blob) && blob.entry;
+}
+
+/* How far into the stub that was called from `caller` the thread is; large when it was another stub. */
+static uintptr_t distance_from_call(const struct regs *now, const struct regs *caller)
+{
+	uintptr_t target = jvmstructs_is_readable_code(caller->pc, CALL_BYTES) ? call_target(caller->pc) : 0;
+
+	return target && target <= now->pc ? now->pc - target : MAX_STUB_BYTES;
+}
+
+/*
+ * A stub, whatever it has pushed. Old return addresses lie around in its locals; the right one follows a call to
+ * the stub that pc is in, so of those that called something below pc, the one that called the nearest.
+ */
+static bool find_stub_call(const struct regs *now, const struct stack_copy *stack, struct regs *ret_fixed)
+{
+	uintptr_t nearest = MAX_STUB_BYTES;
+	struct regs caller;
+
+	if (!jvmstructs_is_code(now->pc) || is_method_body(now->pc))
+		return false;
+	if (return_address(now, stack, &caller) && distance_from_call(now, &caller) < nearest) {
+		nearest = distance_from_call(now, &caller);
+		*ret_fixed = caller;
+	}
+	for (uintptr_t at = now->sp; at < now->sp + SCAN_WORDS * WORD; at += WORD) {
+		caller = (struct regs){.sp = at + WORD, .fp = now->fp};
+		if (!stack_word(stack, at, &caller.pc) || distance_from_call(now, &caller) >= nearest)
+			continue;
+		if (now->fp == at - WORD) /* the stub's own frame pointer: the caller's was pushed there */
+			stack_word(stack, now->fp, &caller.fp);
+		nearest = distance_from_call(now, &caller);
+		*ret_fixed = caller;
+	}
+	if (nearest == MAX_STUB_BYTES)
+		return false;
+	ret_fixed->pc--;
+	return true;
+}
+
+/* A stub or a native leaf that has pushed nothing yet. */
+static bool pop_return_address(const struct regs *now, const struct stack_copy *stack, struct regs *ret_fixed)
+{
+	if (is_method_body(now->pc) || !return_address(now, stack, ret_fixed) ||
+	    !jvmstructs_is_readable_code(ret_fixed->pc, CALL_BYTES) || !follows_call(ret_fixed->pc))
+		return false;
+	ret_fixed->pc--;
+	return true;
+}
+
+/* A stub or native leaves that keep a frame pointer. */
+static bool pop_frames(const struct regs *now, const struct stack_copy *stack, struct regs *ret_fixed)
+{
+	struct regs regs = *now;
+
+	if (is_method_body(now->pc))
+		return false;
+	for (int i = 0; i < MAX_NATIVE_LEAVES; i++) {
+		uintptr_t fp = regs.fp;
+
+		if (fp < regs.sp || fp % WORD || !stack_word(stack, fp, &regs.fp) ||
+		    !stack_word(stack, fp + WORD, &regs.pc))
+			return false;
+		regs.sp = fp + 2 * WORD;
+		if (jvmstructs_is_code(regs.pc)) {
+			*ret_fixed = regs;
+			ret_fixed->pc--;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A stub or a native leaf without one: the nearest word that looks like a return address into Java. */
+static bool scan_stack(const struct regs *now, const struct stack_copy *stack, struct regs *ret_fixed)
+{
+	uintptr_t word;
+
+	if (is_method_body(now->pc))
+		return false;
+	for (uintptr_t at = now->sp; at < now->sp + SCAN_WORDS * WORD && stack_word(stack, at, &word); at += WORD) {
+		if (jvmstructs_is_readable_code(word, CALL_BYTES) && follows_call(word)) {
+			*ret_fixed = (struct regs){.pc = word - 1, .sp = at + WORD, .fp = now->fp};
+			return true;
+		}
+	}
+	return false;
+}
+
+const repair_function repairs[] = {finish_frame, find_stub_call, pop_return_address, pop_frames, scan_stack, NULL};

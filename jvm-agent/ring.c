@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The largest sample must fit beside the one being read. */
+#define LANE_MIN_BYTES (64u << 10)
+#define LANE_MAX_BYTES (1ull << 30)
+#define WAIT_STEP_NS 1000000
+#define WAIT_STEPS 500
+
+/* An unsealed file could be cut while handlers write to it: SIGBUS would end the JVM. */
+static bool file_is_safe(int fd, uint64_t bytes)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	off_t size = lseek(fd, 0, SEEK_END);
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && size > 0 && (uint64_t)size == bytes;
+}
+
+static bool lane_is_sound(uint64_t offset, uint64_t bytes, uint64_t total)
+{
+	return bytes >= LANE_MIN_BYTES && bytes <= LANE_MAX_BYTES && !(bytes & (bytes - 1)) &&
+	       offset >= DUET_RING_PAGE && !(offset % DUET_RING_PAGE) && offset <= total && bytes <= total - offset;
+}
+
+static int lane_map(struct duet_lane_view *view, struct duet_ring_lane *lane, int fd, uint64_t total)
+{
+	/* Copies: the page is shared, and what was checked must be what is used. */
+	uint64_t offset = __atomic_load_n(&lane->offset, __ATOMIC_RELAXED);
+	uint64_t bytes = __atomic_load_n(&lane->bytes, __ATOMIC_RELAXED);
+	unsigned char *data;
+
+	if (!lane_is_sound(offset, bytes, total))
+		return -EPROTO;
+	data = mmap(NULL, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (data == MAP_FAILED)
+		return -errno;
+	if (mmap(data, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) == MAP_FAILED ||
+	    mmap(data + bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) ==
+		    MAP_FAILED) {
+		int error = -errno;
+
+		munmap(data, 2 * bytes);
+		return error;
+	}
+	/* A child of fork() has no business in the ring. */
+	madvise(data, 2 * bytes, MADV_DONTFORK);
+	*view = (struct duet_lane_view){.lane = lane, .data = data, .bytes = bytes};
+	return 0;
+}
+
+int ring_map(struct ring *ring, int fd, uint64_t bytes, const char **ret_why)
+{
+	struct ring new_ring = {0};
+	void *page;
+	int error = -EPROTO;
+
+	*ret_why = "the ring is not a sealed file of the size announced";
+	if (!file_is_safe(fd, bytes))
+		return error;
+	*ret_why = "the ring could not be mapped";
+	page = mmap(NULL, DUET_RING_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return -errno;
+	madvise(page, DUET_RING_PAGE, MADV_DONTFORK);
+	new_ring.page = page;
+	*ret_why = "the ring is of another version";
+	if (new_ring.page->magic != DUET_RING_MAGIC || new_ring.page->version != DUET_AGENT_VERSION)
+		goto out;
+	*ret_why = "the ring's lanes are malformed or could not be mapped";
+	for (int i = 0; i < DUET_LANES; i++) {
+		error = lane_map(&new_ring.lanes[i], &new_ring.page->lanes[i], fd, bytes);
+		if (error)
+			goto out;
+	}
+	*ring = new_ring;
+	error = 0;
+out:
+	if (error)
+		ring_unmap(&new_ring);
+	return error;
+}
+
+void ring_unmap(struct ring *ring)
+{
+	for (int i = 0; i < DUET_LANES; i++)
+		if (ring->lanes[i].data)
+			munmap(ring->lanes[i].data, 2 * ring->lanes[i].bytes);
+	if (ring->page)
+		munmap(ring->page, DUET_RING_PAGE);
+	memset(ring, 0, sizeof(*ring));
+}
+
+static struct duet_ring_record *reserve(struct ring *ring, uint32_t payload, enum ring_patience patience)
+{
+	struct duet_lane_view *view = &ring->lanes[DUET_LANE_METADATA];
+	struct duet_ring_record *record = duet_ring_reserve(view, payload);
+	struct timespec step = {.tv_nsec = WAIT_STEP_NS};
+
+	if (record || patience == RING_DROP)
+		goto out;
+	for (int i = 0; !record && !ring->stalled && i < WAIT_STEPS; i++) {
+		nanosleep(&step, NULL);
+		record = duet_ring_reserve(view, payload);
+	}
+	ring->stalled = !record;
+out:
+	return record;
+}
+
+void ring_write(struct ring *ring, enum duet_agent_record_type type, const struct ring_part *parts, size_t count,
+		enum ring_patience patience)
+{
+	struct duet_ring_record *record = NULL;
+	unsigned char *cursor;
+	size_t payload = 0;
+
+	for (size_t i = 0; i < count; i++)
+		payload += parts[i].bytes;
+	if (payload < ring->lanes[DUET_LANE_METADATA].bytes && payload < DUET_RING_MAX_RECORD)
+		record = reserve(ring, (uint32_t)payload, patience);
+	if (!record) {
+		duet_ring_count(ring->page, DUET_AGENT_METADATA_FULL);
+		return;
+	}
+	cursor = (unsigned char *)(record + 1);
+	for (size_t i = 0; i < count; i++) {
+		memcpy(cursor, parts[i].data, parts[i].bytes);
+		cursor += parts[i].bytes;
+	}
+	duet_ring_commit(record, type, (uint32_t)payload);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process_vm_readv() on ourselves: the kernel does the faulting. HotSpot
+ * owns SIGSEGV, so there can be no handler of our own to recover in.
+ */
+#include "safe_copy.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "sigsafe.h"
+
+#define PAGE 4096u
+#define KERNEL_SIGSET_BYTES 8u
+
+static size_t piece_bytes(uintptr_t from, size_t bytes)
+{
+	size_t piece = PAGE - from % PAGE;
+
+	return piece < bytes ? piece : bytes;
+}
+
+/* The bytes copied; -1 with errno set when there are none. */
+static ssize_t copy_by_kernel(void *to, uintptr_t from, size_t bytes)
+{
+	struct iovec local = {.iov_base = to, .iov_len = bytes};
+	struct iovec remote[SAFE_COPY_MAX / PAGE + 1];
+	unsigned long count = 0;
+
+	/* One piece per page: the kernel promises short reads only between pieces. */
+	while (bytes) {
+		size_t piece = piece_bytes(from, bytes);
+
+		remote[count].iov_base = (void *)from;
+		remote[count++].iov_len = piece;
+		from += piece;
+		bytes -= piece;
+	}
+	return syscall(SYS_process_vm_readv, getpid(), &local, 1, remote, count, 0);
+}
+
+/* The kernel reads the set before it finds that there is no such `how`: EINVAL where it could, EFAULT where not. */
+static bool is_readable(uintptr_t address)
+{
+	uintptr_t set = address - address % KERNEL_SIGSET_BYTES;
+
+	return syscall(SYS_rt_sigprocmask, -1, set, NULL, KERNEL_SIGSET_BYTES) < 0 && errno == EINVAL;
+}
+
+/* What is unmapped between question and copy would fault; the stacks and JVM structures that are read stay. */
+static size_t copy_by_page(unsigned char *to, uintptr_t from, size_t bytes)
+{
+	size_t copied = 0;
+
+	while (copied < bytes && is_readable(from + copied)) {
+		size_t piece = piece_bytes(from + copied, bytes - copied);
+
+		memcpy(to + copied, (const void *)(from + copied), piece);
+		copied += piece;
+	}
+	return copied;
+}
+
+size_t safe_copy(void *to, uintptr_t from, size_t bytes)
+{
+	static bool refused;
+	ssize_t copied;
+
+	if (bytes > SAFE_COPY_MAX || from + bytes < from)
+		return 0;
+	if (__atomic_load_n(&refused, __ATOMIC_RELAXED))
+		return copy_by_page(to, from, bytes);
+	copied = copy_by_kernel(to, from, bytes);
+	/* Seccomp filters of containers (Docker's before 23.0) allow it only with CAP_SYS_PTRACE. */
+	if (copied < 0 && (errno == EPERM || errno == ENOSYS)) {
+		__atomic_store_n(&refused, true, __ATOMIC_RELAXED);
+		return copy_by_page(to, from, bytes);
+	}
+	return copied > 0 ? (size_t)copied : 0;
+}

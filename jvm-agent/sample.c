@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything here runs in a signal handler, on any thread, at any instruction:
+ * no locks, no allocation, no thread-local storage (which a dlopened library
+ * may allocate at first use, and which musl refuses to place).
+ */
+#include "sample.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "engine.h"
+#include "java_walk.h"
+#include "jvm.h"
+#include "session.h"
+#include "stack.h"
+
+#include "sigsafe.h"
+
+#define SLOTS 64 /* as many threads can be in the handler at once; untouched ones cost no memory */
+#define SLOT_TRIES 8
+#define NATIVE_STACK_BYTES SAFE_COPY_MAX
+
+/* Too large for a thread's stack. */
+struct slot {
+	int owner; /* tid, 0 = free */
+	ucontext_t context;
+	struct stack_copy stack;
+	uint64_t native[DUET_MAX_NATIVE_DEPTH];
+	struct asgct_frame frames[DUET_MAX_JAVA_DEPTH];
+};
+
+struct slot *sample_slots_new(void)
+{
+	void *memory = mmap(NULL, SLOTS * sizeof(struct slot), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void sample_slots_free(struct slot *slots)
+{
+	if (slots)
+		munmap(slots, SLOTS * sizeof(struct slot));
+}
+
+/*
+ * A free slot near the thread's own. The handler's signals are blocked while it
+ * runs; finding one's own tid all the same means that the walk itself was interrupted and never returned.
+ */
+static struct slot *slot_take(struct session *session, int tid)
+{
+	for (int i = 0; i < SLOT_TRIES; i++) {
+		struct slot *slot = &session->slots[(unsigned int)(tid + i) % SLOTS];
+		int owner = 0;
+
+		if (__atomic_compare_exchange_n(&slot->owner, &owner, tid, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return slot;
+		if (owner == tid) {
+			duet_ring_count(session->ring.page, DUET_AGENT_REENTERED);
+			return NULL;
+		}
+	}
+	duet_ring_count(session->ring.page, DUET_AGENT_NO_SLOT);
+	return NULL;
+}
+
+static void slot_put(struct slot *slot)
+{
+	__atomic_store_n(&slot->owner, 0, __ATOMIC_RELEASE);
+}
+
+static void take_java(struct session *session, struct slot *slot, struct duet_java_sample *sample,
+		      const ucontext_t *context)
+{
+	struct java_walk walk = {
+		.java_thread = jvm_current_thread(),
+		.frames = slot->frames,
+		.max_depth = session->java_depth,
+		.stack = &slot->stack,
+		.scratch = &slot->context,
+	};
+
+	sample->status = ASGCT_UNKNOWN_NOT_JAVA;
+	if (!walk.java_thread) {
+		sample->flags |= DUET_JAVA_NO_THREAD;
+		return;
+	}
+	sample->status = java_walk(&walk, context);
+	sample->java_depth = sample->status > 0 ? (uint32_t)sample->status : 0;
+	if (walk.repaired)
+		sample->flags |= DUET_JAVA_REPAIRED;
+	if (walk.refused)
+		duet_ring_count(session->ring.page, DUET_AGENT_FAULT);
+	if (sample->status >= session->java_depth)
+		sample->flags |= DUET_JAVA_TRUNCATED;
+}
+
+static void take_native(struct session *session, struct slot *slot, struct duet_java_sample *sample,
+			const ucontext_t *context)
+{
+	struct regs regs = regs_get(context);
+
+	sample->flags |= DUET_JAVA_STANDALONE;
+	if (!session->native_depth)
+		return;
+	if (!stack_copy(&slot->stack, regs.sp, NATIVE_STACK_BYTES))
+		duet_ring_count(session->ring.page, DUET_AGENT_FAULT);
+	sample->native_depth = (uint16_t)stack_walk(slot->native, session->native_depth, &regs, &slot->stack);
+}
+
+static void write_frames(struct session *session, struct duet_java_frame *frames, const struct slot *slot,
+			 uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t method = (uintptr_t)slot->frames[i].method;
+
+		frames[i] = (struct duet_java_frame){.method = method, .bci = slot->frames[i].bci};
+		methods_see(session, method);
+	}
+}
+
+static void write_sample(struct session *session, const struct slot *slot, const struct duet_java_sample *sample)
+{
+	size_t native_bytes = sample->native_depth * sizeof(uint64_t);
+	size_t bytes = sizeof(*sample) + native_bytes + sample->java_depth * sizeof(struct duet_java_frame);
+	struct duet_ring_record *record;
+	unsigned char *cursor;
+
+	record = duet_ring_reserve(&session->ring.lanes[DUET_LANE_SAMPLE], (uint32_t)bytes);
+	if (!record) {
+		duet_ring_count(session->ring.page, DUET_AGENT_RING_FULL);
+		return;
+	}
+	cursor = (unsigned char *)(record + 1);
+	memcpy(cursor, sample, sizeof(*sample));
+	cursor += sizeof(*sample);
+	memcpy(cursor, slot->native, native_bytes);
+	write_frames(session, (struct duet_java_frame *)(cursor + native_bytes), slot, sample->java_depth);
+	duet_ring_commit(record, DUET_AGENT_JAVA_SAMPLE, (uint32_t)bytes);
+}
+
+static uint64_t sample_weight(const struct session *session, const siginfo_t *info)
+{
+	uint64_t expirations = 1;
+
+	if (!session->engine->standalone)
+		return 0;
+	if (info->si_code == SI_TIMER && info->si_overrun > 0)
+		expirations += (uint64_t)info->si_overrun;
+	return session->interval_ns * expirations;
+}
+
+static void sample_take(struct session *session, uint64_t time_ns, const siginfo_t *info, const ucontext_t *context)
+{
+	struct regs regs = regs_get(context);
+	struct duet_java_sample sample = {
+		.time_ns = time_ns,
+		.pc = regs.pc,
+		.sp = regs.sp,
+		.weight_ns = sample_weight(session, info),
+		.tid = (uint32_t)syscall(SYS_gettid),
+	};
+	struct slot *slot = slot_take(session, (int)sample.tid);
+
+	if (!slot)
+		return;
+	if (!session->engine->standalone)
+		sample.cookie = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
+	take_java(session, slot, &sample, context);
+	if (session->engine->standalone)
+		take_native(session, slot, &sample, context);
+	write_sample(session, slot, &sample);
+	slot_put(slot);
+}
+
+void sample_handler(int signo, siginfo_t *info, void *context)
+{
+	uint64_t time_ns = clock_ns();
+	int saved_errno = errno;
+	struct session *session = session_enter();
+
+	if (session && signo == session->signo)
+		sample_take(session, time_ns, info, regs_interrupted(context));
+	session_leave();
+	errno = saved_errno;
+}

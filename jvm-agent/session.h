@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One loader's stay: everything that signal handlers and JVMTI callbacks may
+ * touch between START and STOP, and the gate that keeps it alive while they do.
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include <stdbool.h>
+
+#include "duet_agent.h"
+
+#include "methods.h"
+#include "ring.h"
+
+struct engine;
+struct slot;
+
+struct session {
+	struct ring ring;
+	struct methods methods;
+	struct slot *slots; /* walk buffers, sample.c */
+	const struct engine *engine;
+	uint64_t interval_ns;
+	int signo;
+	int java_depth;
+	int native_depth;
+};
+
+/*
+ * For handlers and callbacks. The open session, or NULL; to be paired with
+ * session_leave() in either case. Async-signal-safe.
+ */
+struct session *session_enter(void);
+void session_leave(void);
+
+/* From now on session_enter() gives `session`, which stays the caller's. */
+void session_open(struct session *session);
+/*
+ * Nobody can enter any more; waits until all have left. false when somebody has
+ * not left after a second: then the session must never be freed.
+ */
+bool session_close(void);
+/* As session_close(), and for good: the JVM is going down. */
+void session_seal(void);
+
+#endif

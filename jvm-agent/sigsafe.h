@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Include last in every file of the signal path (sample.c, java_walk.c,
+ * stack.c, repair.c, safe_copy.c): what may not be called there does not compile.
+ */
+#ifndef SIGSAFE_H
+#define SIGSAFE_H
+
+#pragma GCC poison malloc calloc realloc free strdup
+#pragma GCC poison printf fprintf dprintf snprintf sprintf vsnprintf puts fputs fopen fclose fwrite syslog
+#pragma GCC poison pthread_mutex_lock pthread_mutex_trylock pthread_cond_signal
+#pragma GCC poison dlopen dlsym dladdr getenv exit abort longjmp
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#include "stack.h"
+
+#include <string.h>
+
+#include "jvmstructs.h"
+
+#include "sigsafe.h"
+
+#define WORD sizeof(uintptr_t)
+
+bool stack_copy(struct stack_copy *stack, uintptr_t sp, size_t bytes)
+{
+	stack->low = sp;
+	stack->bytes = safe_copy(stack->data, sp, bytes);
+	return stack->bytes;
+}
+
+bool stack_word(const struct stack_copy *stack, uintptr_t address, uintptr_t *ret_word)
+{
+	uintptr_t offset = address - stack->low;
+
+	if (address < stack->low || offset > stack->bytes || stack->bytes - offset < WORD)
+		return false;
+	memcpy(ret_word, stack->data + offset, WORD);
+	return true;
+}
+
+int stack_walk(uint64_t *addresses, int depth, const struct regs *regs, const struct stack_copy *stack)
+{
+	uintptr_t low = regs->sp, fp = regs->fp, pc = regs->pc;
+	int count = 0;
+
+	while (count < depth && pc && !jvmstructs_is_code(pc)) {
+		uintptr_t frame = fp;
+
+		addresses[count++] = pc;
+		if (frame < low || frame % WORD || !stack_word(stack, frame, &fp) ||
+		    !stack_word(stack, frame + WORD, &pc))
+			break;
+		low = frame + 2 * WORD;
+	}
+	return count;
+}

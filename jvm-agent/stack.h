@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading the interrupted thread's native stack, inside the signal handler. */
+#ifndef STACK_H
+#define STACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "regs.h"
+#include "safe_copy.h"
+
+/* A copy of the stack from sp upwards: one system call, and reading it cannot fault. */
+struct stack_copy {
+	uintptr_t low;
+	size_t bytes;
+	unsigned char data[SAFE_COPY_MAX];
+};
+
+/* Copies at most `bytes`. false when the kernel refuses. */
+bool stack_copy(struct stack_copy *stack, uintptr_t sp, size_t bytes);
+/* The word at `address`; false when it lies outside the copy. */
+bool stack_word(const struct stack_copy *stack, uintptr_t address, uintptr_t *ret_word);
+
+/*
+ * Frame pointers from `regs` on: the pc, then return addresses, at most
+ * `depth`, up to the first in JVM-generated code. Their number.
+ */
+int stack_walk(uint64_t *addresses, int depth, const struct regs *regs, const struct stack_copy *stack);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Java names of threads: born, renamed, ended. */
+#ifndef THREADS_H
+#define THREADS_H
+
+#include <jvmti.h>
+
+struct session;
+
+void JNICALL threads_on_start(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
+void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
+
+/*
+ * Publishes the threads that are new or have another name since the last sweep:
+ * renames raise no event. Agent's thread only.
+ */
+void threads_sweep(struct session *session, JNIEnv *env);
+/* Forgets what was published: the next session starts anew. */
+void threads_forget(void);
+
+#endif
