@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: MIT
+# duet: `make demo` and `make test` install what is missing; `make help` lists the rest.
+
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+VERSION := 0.1.0
+ARCH ?= $(shell uname -m)
+O ?= build$(if $(filter-out $(shell uname -m),$(ARCH)),-$(ARCH))
+PREFIX ?= /usr/local
+Q := $(if $(V),,@)
+msg = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2);)
+
+# ---- tools and flags -------------------------------------------------------
+ifeq ($(ARCH),x86_64)
+vmlinux_arch := x86
+bpf_target_arch := x86
+else ifeq ($(ARCH),aarch64)
+vmlinux_arch := aarch64
+bpf_target_arch := arm64
+else
+$(error ARCH=$(ARCH) is not supported: x86_64 or aarch64)
+endif
+CROSS := $(if $(filter-out $(shell uname -m),$(ARCH)),$(ARCH)-linux-gnu-)
+CC := $(CROSS)gcc
+CLANG ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
+JNI_H := $(firstword $(wildcard /usr/lib/jvm/java-17-*/include/jni.h /usr/lib/jvm/*/include/jni.h))
+JAVA_HOME_BUILD ?= $(JNI_H:%/include/jni.h=%)
+
+warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wno-format-nonliteral -Werror
+optimize := $(if $(DEBUG),-O0,-O2) -g
+sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+common := -std=gnu11 $(optimize) $(warnings) -Iheaders -MMD -MP -D_GNU_SOURCE -DDUET_VERSION='"$(VERSION)"'
+user_cflags := $(common) $(sanitize) -Iuser -I$(O)/gen -fstack-protector-strong $(CFLAGS)
+jni_includes := $(addprefix -isystem $(JAVA_HOME_BUILD)/,include include/linux)
+agent_cflags := $(common) -Ijvm-agent $(jni_includes) -fPIC \
+	-fvisibility=hidden -fno-omit-frame-pointer -fno-stack-protector -ftls-model=initial-exec $(CFLAGS)
+# -z now: binding a function at its first call takes locks of the dynamic linker, which a signal handler must not.
+agent_ldflags := -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,--as-needed -Wl,-Bsymbolic \
+	-Wl,-soname,libduet.so -lpthread -lrt
+# libbpf, libelf and zlib go into the executable: one file is a full installation.
+user_libs := -Wl,-Bstatic -lbpf -lelf -lz -liberty $(if $(STATIC),-static,-Wl,-Bdynamic) $(LDFLAGS)
+bpf_cflags := -std=gnu11 -O2 -g -target bpf -D__TARGET_ARCH_$(bpf_target_arch) -MMD -MP -Iheaders -Ibpf \
+	-Ivmlinux/$(vmlinux_arch) -idirafter /usr/include -Wall -Wextra -Wno-unused-parameter \
+	-Wno-missing-declarations -Werror
+
+# ---- files -------------------------------------------------------------------
+user_src := $(filter-out user/main.c,$(sort $(wildcard user/*.c user/*/*.c)))
+user_obj := $(user_src:%.c=$(O)/%.o) $(patsubst %.S,$(O)/%.o,$(wildcard user/*/*.S))
+agent_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard jvm-agent/*.c)))
+bpf_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
+unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
+# Of the C programs there, those with cmocka are tests, the others help a script.
+system_programs := $(patsubst %.c,$(O)/%,$(wildcard tests/system/*.c tests/system/*/*.c tests/matrix/*.c))
+system_tests := $(patsubst %.c,$(O)/%,$(shell grep -ls '^#include <cmocka' tests/system/*.c)) \
+	$(sort $(wildcard tests/system/*_*.sh))
+# Each prints a table; the other scripts there fetch what they need.
+matrix_tests := $(wildcard $(addprefix tests/matrix/,jdks.sh kernels.sh containers.sh privileges.sh))
+fuzz_targets := $(addprefix fuzz_,$(or $(patsubst fuzz_%,%,$(TARGET)),$(patsubst tests/fuzz/fuzz_%.c,%,\
+	$(sort $(wildcard tests/fuzz/fuzz_*.c)))))
+# Objects made with other flags are stale: this file is rewritten, and all else after it, when a flag changes.
+flags := $(O)/flags
+all_flags := $(CC) $(user_cflags) $(agent_cflags) $(agent_ldflags) $(user_libs) $(CLANG) $(bpf_cflags)
+
+all: $(O)/duet $(O)/libduet.so ## the executable and the agent (default)
+
+$(O):
+	$(Q)mkdir -p $@
+
+$(flags): FORCE | $(O)
+	$(Q)$(file >$@.new,$(all_flags))cmp -s $@ $@.new && rm $@.new || mv $@.new $@
+
+$(O)/duet: $(O)/user/main.o $(O)/libduetuser.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(sanitize) -o $@ $^ $(user_libs)
+
+$(O)/libduetuser.a: $(user_obj)
+	$(call msg,AR,$@)
+	$(Q)rm -f $@ && $(CROSS)ar rcs $@ $^
+
+$(O)/user/%.o: user/%.c $(O)/gen/duet.skel.h $(flags)
+	$(call msg,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -c -o $@ $<
+
+$(O)/libduet.so: $(agent_obj)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) -o $@ $^ $(agent_ldflags)
+
+$(O)/jvm-agent/%.o: jvm-agent/%.c $(flags)
+	$(call msg,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(agent_cflags) -c -o $@ $<
+
+# Bytes inside the executable: the agent, the flame graph's page.
+$(O)/user/%.o: user/%.S
+	$(call msg,EMBED,$<)
+	$(Q)mkdir -p $(@D) && $(CC) -DAGENT_FILE='"$(O)/libduet.so"' -c -o $@ $<
+
+$(O)/user/attach/library.o: $(O)/libduet.so
+$(O)/user/out/assets.o: $(wildcard user/out/flamegraph/*)
+
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c $(flags)
+	$(call msg,BPF,$<)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(bpf_cflags) -c -o $@ $<
+
+$(O)/gen/duet.bpf.o: $(bpf_obj)
+	$(call msg,BPFLINK,$@)
+	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen object $@ $^
+
+$(O)/gen/duet.skel.h: $(O)/gen/duet.bpf.o
+	$(call msg,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name duet_bpf > $@
+
+$(O)/tests/%: tests/%.c $(O)/libduetuser.a
+	$(call msg,TEST,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Itests -Ijvm-agent -o $@ $< $(O)/libduetuser.a -lcmocka $(user_libs)
+
+# Built by a make of its own, with clang and sanitizers in everything, see `fuzz` below.
+$(O)/tests/fuzz/%: tests/fuzz/%.c $(O)/libduetuser.a
+	$(call msg,FUZZ,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -fsanitize=fuzzer -Itests/fuzz -Ijvm-agent $(jni_includes) -o $@ $< \
+		$(O)/libduetuser.a $(user_libs)
+
+# Java workloads, and the native half of those that need one.
+$(O)/workloads/.made: $(wildcard tests/workloads/*.java)
+	$(call msg,JAVAC,tests/workloads)
+	$(Q)mkdir -p $(@D) && rm -rf $(@D)/*/
+	$(Q)$(JAVA_HOME_BUILD)/bin/javac --release 8 -Xlint:-options -d $(@D) $^ && touch $@
+
+$(O)/workloads/libworkload.so: tests/workloads/workload.c $(flags)
+	$(call msg,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(agent_cflags) -shared -o $@ $<
+
+# ---- what people type ----------------------------------------------------------
+workloads: $(O)/workloads/.made $(O)/workloads/libworkload.so ## the programs that demo, tests and bench profile
+
+# Where scripts find what was built.
+export DUET_BUILD := $(abspath $(O))
+# Tools may be missing until .ci/packages has run, so what uses them starts in a second make.
+again = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
+demo: ## install what is missing, build, profile a bundled JVM for 10 s
+	$(Q).ci/packages build
+	$(Q)$(again) all workloads
+	$(Q)tests/demo.sh
+
+test: ## install what is missing, build, run every test
+	$(Q).ci/packages build test cross
+	$(Q)$(again) all workloads $(unit_tests) $(system_programs)
+	$(Q)tests/run $(unit_tests) $(system_tests)
+
+unit: $(unit_tests) ## unit tests only
+	$(Q)tests/run $^
+
+system: all workloads $(system_programs) ## system tests only: real JVMs, real BPF
+	$(Q)tests/run $(system_tests)
+
+test-matrix: ## JDKs, kernels, containers, rights; keeps what it unpacks in DUET_SCRATCH (/var/tmp/duet-matrix)
+	$(Q).ci/packages build test cross matrix
+	$(Q)$(again) all workloads $(system_programs)
+	$(Q)tests/run $(matrix_tests)
+
+chaos: all workloads ## storms in JVMs, killed loaders: SECONDS=180 SEED=random EPISODE=all of them
+	$(Q)tests/chaos/chaos.sh "$(or $(SECONDS),180)" "$(SEED)" "$(EPISODE)"
+
+fuzz: ## hostile bytes for every parser, or TARGET=elf; SECONDS=20 each, under ASan and UBSan
+	$(Q).ci/packages build fuzz
+	$(Q)$(again) O=$(O)/fuzz CC=$(CLANG) SAN=fuzzer-no-link,address,undefined fuzz-programs
+	$(Q)tests/fuzz/run $(O)/fuzz/tests/fuzz "$(SECONDS)" $(fuzz_targets)
+
+.PHONY: fuzz fuzz-programs
+fuzz-programs: $(fuzz_targets:%=$(O)/tests/fuzz/%)
+
+# A window's seconds have another name in scripts: SECONDS counts there by itself.
+bench_settings = ASPROF="$(ASPROF)" ROUNDS=$(ROUNDS) WINDOW=$(SECONDS)
+
+bench: all workloads ## what profiling costs, as tables: ROUNDS=3 SECONDS=3 ASPROF=/path/to/asprof
+	$(Q)$(bench_settings) tests/bench/run.sh
+
+bench-peers: ## the same beside perf and async-profiler, with Tomcat, javac and others; fetches them
+	$(Q).ci/packages build bench
+	$(Q)$(again) all workloads
+	$(Q)$(bench_settings) tests/bench/peers.sh
+
+bench-loader: $(O)/tests/bench/loader_replay ## the records of 128 CPUs and 500 JVMs replayed: SECONDS=40 of that host
+	$(Q)tests/bench/loader.sh $(SECONDS)
+
+bench-readme: ## run all of these and put their tables into README.md
+	$(Q).ci/packages build bench
+	$(Q)$(again) all workloads $(O)/tests/bench/loader_replay
+	$(Q)ROUNDS=$(ROUNDS) WINDOW=$(SECONDS) tests/bench/readme.sh
+
+cross: ## build for aarch64 (what ARCH=aarch64 does to any target)
+	$(Q)$(again) ARCH=aarch64 O=$(O)/aarch64 all
+
+install: all ## into DESTDIR, PREFIX (/usr/local)
+	install -D -m 755 $(O)/duet $(DESTDIR)$(PREFIX)/bin/duet
+	install -D -m 644 $(O)/libduet.so $(DESTDIR)$(PREFIX)/lib/duet/libduet.so
+	install -D -m 644 user/man/duet.1 $(DESTDIR)$(PREFIX)/share/man/man1/duet.1
+	install -D -m 644 user/packaging/duet.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/duet
+
+packages: ## install what build, tests and cross build need (the list: .ci/packages)
+	$(Q).ci/packages build test cross
+
+format: ## clang-format all C
+	$(Q).ci/packages format
+	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' | grep -v '^vmlinux/')
+
+clean: ## remove the output folder
+	$(Q)rm -rf $(O)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@printf '\n  O=DIR output folder  V=1 show commands  DEBUG=1 -O0  SAN=address,undefined  STATIC=1\n'
+
+FORCE:
+.PHONY: all workloads demo test unit system test-matrix chaos bench bench-peers bench-loader \
+	bench-readme cross install packages format clean help FORCE
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "agents.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "collect/validate.h"
+
+#define METADATA_LANE_BYTES (4u << 20) /* the agent waits when it is full; two polls' worth of a large JVM's code */
+#define MESSAGE_MAX 512 /* bytes of the largest control message, with room */
+#define METADATA_BUDGET 16384 /* records a step: they cost more than samples, and other JVMs wait */
+#define HANDSHAKE_TIMEOUT_NS (10 * NS_PER_SEC) /* as patient as the agent is with us */
+
+static void agent_fail(struct agent *agent, const char *why)
+{
+	snprintf(agent->why, sizeof(agent->why), "JVM %d: %s", agent->process->pid, why);
+	if (agent->socket >= 0)
+		close(agent->socket);
+	agent->socket = -1;
+	agent->state = AGENT_FAILED;
+}
+
+struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start, bool loaded,
+			const char *control)
+{
+	struct attach_target target = {
+		.pid = process->pid,
+		.ns_pid = process->ns_pid,
+		.start_ticks = process->start_ticks,
+		.uid = process->uid,
+		.gid = process->gid,
+		.loaded = loaded,
+	};
+	struct agent *agent = calloc(1, sizeof(*agent));
+	int err;
+
+	if (!agent)
+		return NULL;
+	agent->process = process;
+	agent->start = *start;
+	agent->socket = -1;
+	agent->jvm = jvm_new(strings);
+	if (!agent->jvm) {
+		free(agent);
+		return NULL;
+	}
+	err = attach_start(&agent->attach, &target, control);
+	if (err < 0)
+		agent_fail(agent, "the attach process could not be started");
+	return agent;
+}
+
+void agent_free(struct agent *agent)
+{
+	if (!agent)
+		return;
+	if (agent->state == AGENT_ATTACHING)
+		attach_abort(&agent->attach);
+	if (agent->socket >= 0)
+		close(agent->socket);
+	agent_ring_free(agent->ring);
+	jvm_free(agent->jvm);
+	free(agent);
+}
+
+int agent_fd(const struct agent *agent)
+{
+	return agent->state == AGENT_ATTACHING ? agent->attach.fd : agent->socket;
+}
+
+bool agent_settled(const struct agent *agent)
+{
+	return agent->state == AGENT_RUNNING || agent->state == AGENT_GONE || agent->state == AGENT_FAILED;
+}
+
+static void finish_attach(struct agent *agent)
+{
+	struct attach_result result;
+
+	attach_finish(&agent->attach, &result);
+	agent->socket = result.socket;
+	agent->state = result.error ? AGENT_FAILED : AGENT_GREETING;
+	agent->deadline_ns = clock_monotonic_ns() + HANDSHAKE_TIMEOUT_NS;
+	snprintf(agent->why, sizeof(agent->why), "%s", result.why);
+}
+
+/* One packet with the ring's descriptor beside it. 0 or -errno. */
+static int send_with_fd(int socket, const void *message, size_t len, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec iov = {.iov_base = (void *)message, .iov_len = len};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control.space),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
+	return sendmsg(socket, &msg, MSG_NOSIGNAL) == (ssize_t)len ? 0 : -errno;
+}
+
+static void on_hello(struct agent *agent, const struct duet_message_hello *hello)
+{
+	struct duet_message_start start = {
+		.head = {.size = sizeof(start), .type = DUET_MESSAGE_START, .version = DUET_AGENT_VERSION},
+		.interval_ns = agent->start.interval_ns,
+		.engine = agent->start.engine,
+		.java_depth = agent->start.java_depth,
+		.native_depth = agent->start.native_depth,
+	};
+
+	snprintf(agent->vm, sizeof(agent->vm), "%s %s", hello->vm_name, hello->vm_version);
+	if (!hello->has_asgct)
+		return agent_fail(agent, "the JVM has no AsyncGetCallTrace: HotSpot is needed for Java frames");
+	if (agent_ring_new(&agent->ring, agent->start.sample_lane_bytes, METADATA_LANE_BYTES) < 0)
+		return agent_fail(agent, "the shared ring could not be created: out of memory or descriptors");
+	start.ring_bytes = agent_ring_bytes(agent->ring);
+	if (send_with_fd(agent->socket, &start, sizeof(start), agent_ring_fd(agent->ring)) < 0)
+		return agent_fail(agent, "the agent closed the control socket before it was started");
+	agent_ring_close_fd(agent->ring);
+	agent->state = AGENT_STARTING;
+}
+
+/*
+ * BPF sends this signal with the loader's rights. A signal that no profiler may take, or SIG_DFL (0) or SIG_IGN (1) as
+ * the handler that must be in place, could stop or kill what runs there, and whatever program it becomes.
+ */
+static bool signal_is_sound(const struct agent *agent, const struct duet_message_started *started)
+{
+	int signo = (int)started->signo;
+
+	if (started->handler <= 1)
+		return false;
+	return agent->start.engine == DUET_ENGINE_ITIMER ? signo == SIGPROF : signo >= SIGRTMIN && signo <= SIGRTMAX;
+}
+
+static void on_started(struct agent *agent, const struct duet_message_started *started)
+{
+	if (started->error)
+		return agent_fail(agent, started->why[0] ? started->why : strerror(-started->error));
+	if (!signal_is_sound(agent, started))
+		return agent_fail(agent, "the agent claims a signal or handler that cannot be its own: not trusted");
+	agent->signo = started->signo;
+	agent->handler = started->handler;
+	agent->tid = started->tid;
+	agent->state = AGENT_RUNNING;
+}
+
+static void on_message(struct agent *agent, const struct duet_message *message)
+{
+	if (agent->state == AGENT_GREETING && message->type == DUET_MESSAGE_HELLO)
+		on_hello(agent, (const struct duet_message_hello *)message);
+	else if (agent->state == AGENT_STARTING && message->type == DUET_MESSAGE_STARTED)
+		on_started(agent, (const struct duet_message_started *)message);
+	else if (agent->state == AGENT_STOPPING && message->type == DUET_MESSAGE_STOPPED)
+		agent->state = AGENT_GONE;
+	else
+		agent_fail(agent, "the agent sent a message out of turn");
+}
+
+static void on_closed(struct agent *agent)
+{
+	close(agent->socket);
+	agent->socket = -1;
+	if (agent->state == AGENT_RUNNING || agent->state == AGENT_STOPPING)
+		agent->state = AGENT_GONE;
+	else if (agent->state != AGENT_GONE)
+		agent_fail(agent, "the JVM or its agent closed the control socket during the handshake");
+}
+
+void agent_step(struct agent *agent)
+{
+	union {
+		struct duet_message head;
+		uint64_t align;
+		char bytes[MESSAGE_MAX];
+	} message = {0};
+	ssize_t len;
+
+	if (agent->state == AGENT_ATTACHING)
+		return finish_attach(agent);
+	if (agent->socket < 0)
+		return;
+	len = recv(agent->socket, &message, sizeof(message), MSG_DONTWAIT);
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len <= 0)
+		return on_closed(agent);
+	if (!agent_message_check(&message, (size_t)len))
+		return agent_fail(
+			agent, "the agent sent a malformed message: another version of duet may be loaded in that JVM");
+	on_message(agent, &message.head);
+}
+
+void agent_expire(struct agent *agent, uint64_t now_ns)
+{
+	if ((agent->state == AGENT_GREETING || agent->state == AGENT_STARTING) && now_ns > agent->deadline_ns)
+		agent_fail(agent, "the agent did not answer for 10 s: is the JVM hung or at a long safepoint?");
+}
+
+void agent_stop(struct agent *agent)
+{
+	struct duet_message stop = {.size = sizeof(stop), .type = DUET_MESSAGE_STOP, .version = DUET_AGENT_VERSION};
+
+	if (agent->state == AGENT_ATTACHING) {
+		attach_abort(&agent->attach);
+		agent_fail(agent, "the recording ended before the agent was attached");
+	} else if (agent->state == AGENT_RUNNING) {
+		agent->state = AGENT_STOPPING;
+		if (send(agent->socket, &stop, sizeof(stop), MSG_NOSIGNAL) < 0)
+			on_closed(agent);
+	} else if (agent->state == AGENT_GREETING || agent->state == AGENT_STARTING) {
+		agent_fail(agent, "the recording ended before the agent was started");
+	}
+}
+
+static void on_metadata(void *context, uint16_t type, const void *payload, uint32_t size)
+{
+	struct agent *agent = context;
+
+	agent->full_records += jvm_apply(agent->jvm, type, payload, size) == -ENOSPC;
+}
+
+static void read_lane(struct agent *agent, enum duet_lane lane, agent_ring_handler handler, void *context, int budget)
+{
+	if (agent->state == AGENT_FAILED)
+		return;
+	if (agent_ring_read(agent->ring, lane, handler, context, budget, &agent->bad_records) >= 0)
+		return;
+	agent->hostile = true;
+	agent_fail(agent, "its agent broke the rules of the shared ring: it is hostile or its memory is damaged");
+}
+
+void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context)
+{
+	if (!agent->ring)
+		return;
+	read_lane(agent, DUET_LANE_METADATA, on_metadata, agent, METADATA_BUDGET);
+	read_lane(agent, DUET_LANE_SAMPLE, on_sample, context, INT32_MAX);
+}
+
+uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter)
+{
+	return agent->ring && !agent->hostile ? agent_ring_counter(agent->ring, counter) : 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The agent in one JVM, from the loader's side: attach, handshake, ring, stop.
+ * Nothing here blocks: the session polls agent_fd() and calls agent_step().
+ */
+#ifndef AGENTS_H
+#define AGENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "attach/attach.h"
+#include "collect/agent_ring.h"
+#include "duet_agent.h"
+#include "proc/process.h"
+#include "runtime/jvm.h"
+
+enum agent_state {
+	AGENT_ATTACHING, /* the attach child is at work */
+	AGENT_GREETING, /* connected, HELLO not yet seen */
+	AGENT_STARTING, /* START sent */
+	AGENT_RUNNING, /* handler live, records flow */
+	AGENT_STOPPING, /* STOP sent */
+	AGENT_GONE, /* JVM or agent went away; what was in the ring is still read */
+	AGENT_FAILED, /* `why` says it; the process has BPF stacks only; its ring is not read any more */
+};
+
+struct agent_start {
+	enum duet_engine_id engine;
+	uint64_t interval_ns;
+	uint32_t java_depth;
+	uint32_t native_depth; /* timer engines only */
+	size_t sample_lane_bytes;
+};
+
+struct agent {
+	struct process *process; /* not owned */
+	struct jvm *jvm;
+	struct agent_start start;
+	enum agent_state state;
+	struct attach attach;
+	int socket;
+	uint64_t deadline_ns; /* of the handshake */
+	struct agent_ring *ring;
+	bool hostile; /* the ring was inconsistent and is not read any more */
+	uint64_t signo;
+	uint64_t handler;
+	uint32_t tid; /* of the agent's own thread in the JVM */
+	uint64_t bad_records;
+	uint64_t full_records; /* for which the JVM's tables had no room */
+	uint64_t claimed_ns; /* timer engines: CPU time that its samples stand for */
+	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
+	char why[256];
+};
+
+/*
+ * Begins the attach. `loaded`: the JVM loads the agent by itself (-agentpath)
+ * under `control`. NULL when out of memory.
+ */
+struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start, bool loaded,
+			const char *control);
+void agent_free(struct agent *agent);
+
+int agent_fd(const struct agent *agent); /* to poll for reading; -1 when nothing is awaited */
+void agent_step(struct agent *agent); /* the fd is readable */
+void agent_expire(struct agent *agent, uint64_t now_ns); /* ends a handshake that takes too long */
+void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; an agent still on its way is aborted */
+bool agent_settled(const struct agent *agent); /* RUNNING, GONE or FAILED */
+
+/*
+ * Metadata first, so that names are there when samples ask for them; samples go to the handler. An inconsistent ring
+ * makes the agent AGENT_FAILED.
+ */
+void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context);
+uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "attach/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/connect.h"
+#include "attach/hotspot.h"
+#include "attach/namespaces.h"
+#include "attach/place.h"
+#include "attach/stage.h"
+#include "attach/visit.h"
+#include "base/clock.h"
+
+#define RESULT_FD 3 /* the child's only inherited descriptor beside stdio */
+#define ABORT_GRACE_MS 1500 /* longer than the child waits for a JVM that SIGQUIT is on its way to */
+#define EXIT_PAUSE_NS (20 * NS_PER_MS)
+/* An agent that notices its last loader's end, and a JVM that is about to start, are busy for a moment only. */
+#define BUSY_PATIENCE_NS NS_PER_SEC
+#define BUSY_PAUSE_NS (20 * NS_PER_MS)
+
+/* From child to loader, with the control socket by SCM_RIGHTS when error is 0. */
+struct packet {
+	int error;
+	char why[sizeof(((struct attach_result *)0)->why)];
+};
+
+union fd_message { /* aligned for struct cmsghdr */
+	struct cmsghdr head;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+void attach_control_name(char *name, size_t size, pid_t pid)
+{
+	uint64_t salt[2] = {0};
+
+	/* Never fails or blocks for 16 bytes once the host has booted. */
+	if (getrandom(salt, sizeof(salt), 0) < 0)
+		salt[0] = clock_monotonic_ns() ^ clock_realtime_ns() << 20;
+	snprintf(name, size, "duet-%d-%016llx%016llx", pid, (unsigned long long)salt[0], (unsigned long long)salt[1]);
+}
+
+static int load_from(struct visit *visit, const struct vm_options *options, const char *path, const char *control)
+{
+	uint64_t patience_ns = clock_monotonic_ns() + BUSY_PATIENCE_NS;
+	int err;
+
+	do {
+		err = hotspot_load(visit, options, path, control);
+	} while (err == -EBUSY && clock_monotonic_ns() < patience_ns && visit_pause(visit, BUSY_PAUSE_NS) == 0);
+	return err;
+}
+
+static int load_agent(struct visit *visit, const struct vm_options *options, const struct stage *stage,
+		      const char *control)
+{
+	struct place place;
+	int err;
+
+	if (stage->helper)
+		return load_from(visit, options, stage->path, control);
+	err = place_library(visit, &place);
+	if (err)
+		return err;
+	err = load_from(visit, options, place.path, control);
+	place_remove(&place);
+	return err;
+}
+
+/* When the loader dies the child still removes its files. The kernel forgets this wish with every change of user. */
+static void end_with(pid_t loader)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != loader)
+		visit_cancel(SIGTERM);
+}
+
+/* The control socket or -errno with its sentence. */
+static int run(struct visit *visit, const char *control, pid_t loader)
+{
+	const struct attach_target *target = visit->target;
+	struct vm_options options = {0};
+	struct stage stage = {0};
+	int err = target->loaded ? 0 : visit_check_hotspot(visit);
+
+	if (err)
+		return err;
+	vm_options_read(&options, visit);
+	err = namespaces_enter(visit);
+	if (!err && !target->loaded && !place_exists(visit))
+		stage_open(visit, &stage); /* when that fails, place_library() says what is wrong */
+	if (!err)
+		err = namespaces_become_user(visit);
+	end_with(loader);
+	if (!err && !target->loaded) {
+		vm_options_read_hsperfdata(&options, visit);
+		err = load_agent(visit, &options, &stage, control);
+	}
+	stage_close(&stage);
+	return err ? err : connect_control(visit, control);
+}
+
+/* A process that is about to exit fails in many ways: no mappings, no namespaces, half an answer. */
+static int blame_exit(struct visit *visit, int error)
+{
+	const struct timespec pause = {.tv_nsec = EXIT_PAUSE_NS};
+	int gone;
+
+	nanosleep(&pause, NULL);
+	gone = visit_check(visit);
+	return gone ? gone : error;
+}
+
+static void send_packet(const struct packet *packet, int control)
+{
+	struct iovec body = {.iov_base = (void *)packet, .iov_len = sizeof(*packet)};
+	union fd_message rights = {
+		.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+	struct msghdr message = {.msg_iov = &body, .msg_iovlen = 1};
+
+	if (control >= 0) {
+		memcpy(CMSG_DATA(&rights.head), &control, sizeof(control));
+		message.msg_control = rights.bytes;
+		message.msg_controllen = sizeof(rights.bytes);
+	}
+	sendmsg(RESULT_FD, &message, MSG_NOSIGNAL);
+}
+
+/* The loader's handlers, mask and descriptors are not the child's. SIGALRM kills it, SIGTERM makes it tidy up. */
+static void shed_inheritance(int result, uint64_t timeout_ns)
+{
+	struct itimerval limit = {
+		.it_value = {.tv_sec = timeout_ns / NS_PER_SEC, .tv_usec = timeout_ns % NS_PER_SEC / 1000 + 1}};
+	struct sigaction tidy = {.sa_handler = visit_cancel}; /* without SA_RESTART: waits must end */
+	sigset_t none;
+
+	for (int signo = 1; signo < NSIG; signo++)
+		signal(signo, SIG_DFL);
+	signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole group; the loader decides */
+	sigaction(SIGTERM, &tidy, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	dup2(result, RESULT_FD);
+	closefrom(RESULT_FD + 1);
+	umask(022);
+	setitimer(ITIMER_REAL, &limit, NULL);
+}
+
+static void child(const struct attach_target *target, const char *control, uint64_t timeout_ns, int result,
+		  pid_t loader)
+{
+	/* Its own deadline comes first: a killed child could not remove its files or say why. */
+	uint64_t deadline_ns = clock_monotonic_ns() + timeout_ns - timeout_ns / 8;
+	struct packet packet;
+	struct visit visit;
+	int ret;
+
+	memset(&packet, 0, sizeof(packet));
+	shed_inheritance(result, timeout_ns);
+	end_with(loader);
+	ret = visit_open(&visit, target, deadline_ns);
+	if (!ret)
+		ret = run(&visit, control, loader);
+	if (ret < 0 && visit.proc >= 0)
+		ret = blame_exit(&visit, ret);
+	packet.error = ret < 0 ? ret : 0;
+	memcpy(packet.why, visit.why, ret < 0 ? sizeof(packet.why) : 0);
+	send_packet(&packet, ret);
+	visit_release(&visit);
+}
+
+int attach_start(struct attach *attach, const struct attach_target *target, const char *control)
+{
+	uint64_t timeout_ns = target->timeout_ns ? target->timeout_ns : ATTACH_TIMEOUT_NS;
+	pid_t pid, loader = getpid();
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		child(target, control, timeout_ns, pair[1], loader);
+		_exit(0);
+	}
+	err = pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (err) {
+		close(pair[0]);
+		return err;
+	}
+	*attach = (struct attach){.child = pid, .fd = pair[0], .pid = target->pid, .timeout_ns = timeout_ns};
+	return 0;
+}
+
+static int received_socket(struct msghdr *message)
+{
+	struct cmsghdr *head = CMSG_FIRSTHDR(message);
+	int fd = -1;
+
+	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
+	    head->cmsg_len == CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(head), sizeof(fd));
+	return fd;
+}
+
+/* false when the child died without a word. */
+static bool receive_packet(int fd, struct attach_result *ret)
+{
+	struct packet packet;
+	union fd_message rights;
+	struct iovec body = {.iov_base = &packet, .iov_len = sizeof(packet)};
+	struct msghdr message = {
+		.msg_iov = &body, .msg_iovlen = 1, .msg_control = rights.bytes, .msg_controllen = sizeof(rights.bytes)};
+	ssize_t len;
+
+	do {
+		len = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+	} while (len < 0 && errno == EINTR);
+	if (len != sizeof(packet))
+		return false;
+	packet.why[sizeof(packet.why) - 1] = '\0';
+	ret->error = packet.error;
+	ret->socket = received_socket(&message);
+	memcpy(ret->why, packet.why, sizeof(ret->why));
+	return ret->error != 0 || ret->socket >= 0;
+}
+
+static int collect(pid_t child_pid)
+{
+	int status = 0;
+
+	while (waitpid(child_pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+void attach_finish(struct attach *attach, struct attach_result *ret)
+{
+	bool told;
+	int status;
+
+	*ret = (struct attach_result){.socket = -1};
+	told = receive_packet(attach->fd, ret);
+	close(attach->fd);
+	status = collect(attach->child);
+	if (told)
+		return;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+		ret->error = -ETIMEDOUT;
+		snprintf(ret->why, sizeof(ret->why), "attaching to JVM %d took longer than %.1f s: is it hung?",
+			 attach->pid, (double)attach->timeout_ns / NS_PER_SEC);
+	} else {
+		ret->error = -EIO;
+		snprintf(ret->why, sizeof(ret->why), "the process that attaches to JVM %d ended early (status 0x%x)",
+			 attach->pid, status);
+	}
+}
+
+void attach_abort(struct attach *attach)
+{
+	struct pollfd done = {.fd = attach->fd, .events = POLLIN};
+
+	kill(attach->child, SIGTERM);
+	if (poll(&done, 1, ABORT_GRACE_MS) <= 0)
+		kill(attach->child, SIGKILL);
+	close(attach->fd); /* with the control socket in it, if that came first */
+	collect(attach->child);
+}

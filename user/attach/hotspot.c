@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+#include "attach/hotspot.h"
+
+#include <duet_agent.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/root.h"
+#include "base/clock.h"
+
+#define REQUEST_MAX 2048 /* HotSpot takes at most 1024 bytes an argument */
+
+/* A decimal number that ends its line; the rest of the text, or NULL. */
+static const char *parse_number(const char *text, int *ret_number)
+{
+	char *end;
+	long number;
+
+	errno = 0;
+	number = strtol(text, &end, 10);
+	if (end == text || errno || number != (int)number || (*end != '\n' && *end != '\0'))
+		return NULL;
+	*ret_number = number;
+	return *end ? end + 1 : end;
+}
+
+/*
+ * The first line is the command's status. Then JDK 8 prints what Agent_OnAttach
+ * returned, bare; JDK 9 and later "return code: N". When the library did not
+ * load, JDK 8 answers with a status only, JDK 9 to 20 and 21+ with words (also with
+ * status 0): "PATH was not loaded.", "Dynamic agent loading is not enabled…".
+ */
+int hotspot_parse_reply(const char *text, size_t len, struct hotspot_reply *ret)
+{
+	static const char prefix[] = "return code: ";
+	struct hotspot_reply reply = {0};
+	char copy[HOTSPOT_REPLY_MAX];
+	const char *line;
+
+	if (len == 0 || len >= sizeof(copy) || memchr(text, '\0', len))
+		return -EBADMSG;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	line = strchr(copy, '\n') ? parse_number(copy, &reply.status) : NULL; /* without its end it is half a reply */
+	if (!line)
+		return -EBADMSG;
+	if (strncmp(line, prefix, strlen(prefix)) == 0)
+		line += strlen(prefix);
+	reply.attached = reply.status == 0 && parse_number(line, &reply.code);
+	if (!reply.attached)
+		snprintf(reply.message, sizeof(reply.message), "%.*s", (int)strcspn(line, "\r\n"), line);
+	*ret = reply;
+	return 0;
+}
+
+/* What Agent_OnAttach returned, in words about JVM %d. */
+static const struct {
+	int code;
+	int error;
+	const char *why;
+} refusals[] = {
+	{DUET_ATTACH_BUSY, -EBUSY, "another duet is profiling JVM %d: wait for it or stop it"},
+	{DUET_ATTACH_BAD_OPTIONS, -EPROTO, "JVM %d holds the agent of another duet version: restart it"},
+	{DUET_ATTACH_NO_JVMTI, -EBUSY, "JVM %d refuses a JVMTI capability: does another agent hold it?"},
+	{DUET_ATTACH_NO_SOCKET, -EMFILE, "the agent in JVM %d got no control socket: is it out of descriptors?"},
+	{DUET_ATTACH_NO_THREAD, -EAGAIN, "the agent in JVM %d got no thread: is the JVM at its thread limit?"},
+};
+
+static int judge_code(struct visit *visit, int code)
+{
+	pid_t pid = visit->target->pid;
+
+	if (code == DUET_ATTACH_OK)
+		return 0;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+		if (refusals[i].code == code)
+			return visit_fail(visit, refusals[i].error, refusals[i].why, pid);
+	return visit_fail(visit, -EPROTO, "the agent in JVM %d refused to start (code %d)", pid, code);
+}
+
+int hotspot_judge(struct visit *visit, const struct hotspot_reply *reply)
+{
+	pid_t pid = visit->target->pid;
+
+	if (reply->attached)
+		return judge_code(visit, reply->code);
+	if (strstr(reply->message, "Dynamic agent loading is not enabled"))
+		return visit_fail(
+			visit, -EPERM,
+			"JVM %d runs with -XX:-EnableDynamicAgentLoading: restart it without or use -agentpath", pid);
+	if (reply->message[0])
+		return visit_fail(visit, -ENOEXEC, "JVM %d did not load the agent: %s", pid, reply->message);
+	return visit_fail(visit, -ENOEXEC, "JVM %d did not load the agent (status %d): has it another libc?", pid,
+			  reply->status);
+}
+
+/* HotSpot always uses /tmp, whatever java.io.tmpdir says. */
+static int open_tmp(struct visit *visit)
+{
+	int fd = root_open(visit->root, "tmp", O_PATH | O_DIRECTORY, true);
+
+	if (fd < 0)
+		visit_fail(visit, fd, "cannot open /tmp of JVM %d, where HotSpot keeps its attach socket: %s",
+			   visit->target->pid, strerror(-fd));
+	return fd;
+}
+
+static void socket_name(const struct visit *visit, char *name, size_t size)
+{
+	snprintf(name, size, ".java_pid%d", visit->target->ns_pid);
+}
+
+/* A connected socket; -ENOENT without a listener; -errno. */
+static int connect_tmp(struct visit *visit, int tmp)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char name[32];
+	struct stat st;
+	int fd, err;
+
+	socket_name(visit, name, sizeof(name));
+	if (fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	/* Anyone may put a name into /tmp; only the JVM's user can have bound HotSpot's. */
+	if (!S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
+		return -EPERM;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	/* Through our own descriptor: sun_path is too short for the way through /proc/PID/root. */
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", tmp, name);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	err = errno == ECONNREFUSED ? -ENOENT : -errno; /* left by a dead JVM of that pid */
+	close(fd);
+	return err;
+}
+
+/* Retries while the listener's backlog (5) is full of other tools. */
+static int connect_listener(struct visit *visit, int tmp)
+{
+	int err, fd;
+
+	while ((fd = connect_tmp(visit, tmp)) == -EAGAIN) {
+		err = visit_pause(visit, 10 * NS_PER_MS);
+		if (err)
+			return err;
+	}
+	if (fd < 0 && fd != -ENOENT)
+		visit_fail(visit, fd, "cannot connect to the attach socket /tmp/.java_pid%d of JVM %d: %s",
+			   visit->target->ns_pid, visit->target->pid, strerror(-fd));
+	return fd;
+}
+
+/*
+ * The listener's socket outlives its deleted file. /proc/PID/net/unix names it
+ * by the path it was bound to, before HotSpot renamed the file.
+ */
+static bool listener_lost_file(const struct visit *visit)
+{
+	char path[32], bound[48], line[256];
+	bool found = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/net/unix", visit->target->pid);
+	snprintf(bound, sizeof(bound), " /tmp/.java_pid%d.tmp\n", visit->target->ns_pid);
+	file = fopen(path, "re");
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = strstr(line, bound) != NULL;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* Refuses when SIGQUIT would do something else than start the listener. */
+static int check_options(struct visit *visit, const struct vm_options *options)
+{
+	pid_t pid = visit->target->pid, ns_pid = visit->target->ns_pid;
+
+	if (options->attach_disabled)
+		return visit_fail(visit, -ENOTSUP,
+				  "JVM %d runs with -XX:+DisableAttachMechanism: restart it without or use -agentpath",
+				  pid);
+	/* Such a JVM opens the socket when it starts: it is gone, and nothing brings it back. */
+	if (options->reduced_signals)
+		return visit_fail(visit, -ENOTSUP,
+				  "JVM %d runs with -Xrs and its attach socket /tmp/.java_pid%d is gone: restart it",
+				  pid, ns_pid);
+	/* JDK-8225690 (14): SIGQUIT opens the socket again. Before, it prints a thread dump. */
+	if (options->jdk && options->jdk < 14 && listener_lost_file(visit))
+		return visit_fail(visit, -ENOTSUP,
+				  "JVM %d lost its attach socket /tmp/.java_pid%d: restart it or use -agentpath", pid,
+				  ns_pid);
+	return 0;
+}
+
+/* A JVM that has just started installs its handler within its first 100 ms or so. */
+static int wait_handler(struct visit *visit)
+{
+	int caught, err = 0;
+
+	while (!err && (caught = visit_catches_quit(visit)) == 0)
+		err = visit_pause(visit, 5 * NS_PER_MS);
+	if (err == -ETIMEDOUT)
+		visit_fail(
+			visit, err,
+			"JVM %d does not catch SIGQUIT, it would die of it: restart it without -Xrs or use -agentpath",
+			visit->target->pid);
+	return err;
+}
+
+/* 0 or -errno; HotSpot trusts the trigger only when its own user owns it. */
+static int create_owned(int dir, const char *name)
+{
+	int fd = dir < 0 ? -1 : openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == geteuid())
+		return 0;
+	unlinkat(dir, name, 0); /* NFS and the like may give it to another user */
+	return -EACCES;
+}
+
+/* HotSpot looks into its working directory and into /tmp. The one that took the file, or -errno with its sentence. */
+static int create_trigger(struct visit *visit, int tmp, const char *name)
+{
+	if (create_owned(tmp, name) == 0)
+		return tmp;
+	if (create_owned(visit->cwd, name) == 0)
+		return visit->cwd;
+	return visit_fail(visit, -EACCES, "cannot create %s in /tmp or the working directory of JVM %d", name,
+			  visit->target->pid);
+}
+
+/* Waits for the listener that SIGQUIT starts; its connected socket, or -errno with its sentence. */
+static int await_listener(struct visit *visit, int tmp)
+{
+	int err, fd;
+
+	while ((fd = connect_listener(visit, tmp)) == -ENOENT) {
+		err = visit_pause(visit, 5 * NS_PER_MS);
+		if (err == -ETIMEDOUT)
+			visit_fail(
+				visit, err,
+				"JVM %d did not open its attach socket /tmp/.java_pid%d: restart it or use -agentpath",
+				visit->target->pid, visit->target->ns_pid);
+		if (err)
+			return err;
+	}
+	return fd;
+}
+
+/*
+ * SIGQUIT is under way. The JVM looks for the trigger when its signal dispatcher gets to run; without it, it prints a
+ * thread dump to the application's stdout. So it stays for as long as attach_abort() has patience.
+ */
+static void let_dispatcher_see_trigger(const struct visit *visit, int tmp)
+{
+	const struct timespec pause = {.tv_nsec = 10 * NS_PER_MS};
+	struct stat st;
+	char name[32];
+
+	socket_name(visit, name, sizeof(name));
+	for (int i = 0; i < 100 && fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) < 0; i++)
+		nanosleep(&pause, NULL);
+}
+
+static int start_listener(struct visit *visit, const struct vm_options *options, int tmp)
+{
+	char name[32];
+	int dir, ret;
+
+	ret = check_options(visit, options);
+	if (!ret)
+		ret = wait_handler(visit);
+	if (ret)
+		return ret;
+	snprintf(name, sizeof(name), ".attach_pid%d", visit->target->ns_pid);
+	dir = create_trigger(visit, tmp, name);
+	if (dir < 0)
+		return dir;
+	ret = visit_send_quit(visit);
+	if (!ret)
+		ret = await_listener(visit, tmp);
+	if (ret == -ECANCELED)
+		let_dispatcher_see_trigger(visit, tmp);
+	unlinkat(dir, name, 0);
+	return ret;
+}
+
+static size_t add_argument(char *request, size_t at, const char *text)
+{
+	size_t len = strlen(text) + 1;
+
+	memcpy(request + at, text, len);
+	return at + len;
+}
+
+/* Version 1 of the protocol, which JDK 8 to 27 speak: version, command, three arguments, each with its NUL. */
+static int send_load(struct visit *visit, int fd, const char *path, const char *control)
+{
+	char request[REQUEST_MAX], option[DUET_NAME_MAX + 16];
+	size_t len = 0;
+
+	snprintf(option, sizeof(option), "control=%s", control);
+	if (strlen(path) > REQUEST_MAX / 2)
+		return visit_fail(visit, -ENAMETOOLONG, "the agent's path in JVM %d is too long", visit->target->pid);
+	len = add_argument(request, len, "1");
+	len = add_argument(request, len, "load");
+	len = add_argument(request, len, path);
+	len = add_argument(request, len, "true"); /* an absolute path */
+	len = add_argument(request, len, option);
+	/* A fresh socket's buffer takes it whole. */
+	if (send(fd, request, len, MSG_NOSIGNAL) != (ssize_t)len)
+		return visit_fail(visit, -EPIPE, "JVM %d closed the attach connection", visit->target->pid);
+	return 0;
+}
+
+/* JDK 21+ also prints a WARNING about dynamic agents on the JVM's stderr, once a library: see attach/place.h. */
+static int receive_reply(struct visit *visit, int fd, struct hotspot_reply *ret)
+{
+	char text[HOTSPOT_REPLY_MAX];
+	size_t len = 0;
+	ssize_t more;
+	int err;
+
+	do {
+		err = visit_wait(visit, fd, POLLIN);
+		if (err)
+			return err;
+		more = recv(fd, text + len, sizeof(text) - len, 0);
+		len += more > 0 ? more : 0;
+	} while ((more > 0 && len < sizeof(text)) || (more < 0 && (errno == EAGAIN || errno == EINTR)));
+	if (hotspot_parse_reply(text, len, ret) == 0)
+		return 0;
+	err = visit_check(visit);
+	if (!err)
+		err = visit_fail(visit, -EPROTO, "JVM %d %s: it takes its own user and group only", visit->target->pid,
+				 len ? "gave half an answer to the attach request" : "refused the attach request");
+	return err;
+}
+
+/* One request and its reply; every request takes a connection of its own. */
+static int request_load(struct visit *visit, const struct vm_options *options, int tmp, const char *path,
+			const char *control, struct hotspot_reply *ret)
+{
+	int fd, err;
+
+	fd = connect_listener(visit, tmp);
+	if (fd == -ENOENT)
+		fd = start_listener(visit, options, tmp);
+	if (fd < 0)
+		return fd;
+	err = send_load(visit, fd, path, control);
+	if (!err)
+		err = receive_reply(visit, fd, ret);
+	close(fd);
+	return err;
+}
+
+/* JDK 21+ listens before it is ready: "Dynamic agent loading is only permitted in the live phase". */
+static bool asked_too_early(const struct hotspot_reply *reply)
+{
+	return !reply->attached && strstr(reply->message, "live phase");
+}
+
+int hotspot_load(struct visit *visit, const struct vm_options *options, const char *path, const char *control)
+{
+	struct hotspot_reply reply;
+	int err, tmp = open_tmp(visit);
+
+	if (tmp < 0)
+		return tmp;
+	do {
+		err = request_load(visit, options, tmp, path, control, &reply);
+		if (err)
+			goto out;
+	} while (asked_too_early(&reply) && (err = visit_pause(visit, 10 * NS_PER_MS)) == 0);
+	if (!err || err == -ETIMEDOUT)
+		err = hotspot_judge(visit, &reply);
+out:
+	close(tmp);
+	return err;
+}

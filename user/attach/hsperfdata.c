@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "attach/hsperfdata.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "attach/root.h"
+
+#define SCAN_MAX 4096 /* names of a hostile /tmp that are looked at */
+
+/* PerfDataPrologue of jdk.internal.perf, version 2.0: JDK 1.5 to 27. */
+struct prologue {
+	uint8_t magic[4];
+	uint8_t little_endian;
+	uint8_t major;
+	uint8_t minor;
+	uint8_t accessible;
+	uint32_t used;
+	uint32_t overflow;
+	uint64_t modified;
+	uint32_t entry_offset;
+	uint32_t num_entries;
+};
+
+struct entry {
+	uint32_t length;
+	uint32_t name_offset; /* from the entry */
+	uint32_t vector_length; /* 0 for a scalar */
+	uint8_t type; /* a JVM type letter; strings are byte vectors */
+	uint8_t flags;
+	uint8_t units;
+	uint8_t variability;
+	uint32_t data_offset; /* from the entry */
+};
+
+static bool prologue_valid(const struct prologue *head)
+{
+	static const uint8_t magic[4] = {0xca, 0xfe, 0xc0, 0xc0};
+	bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+
+	return memcmp(head->magic, magic, sizeof(magic)) == 0 && head->little_endian == little && head->major == 2;
+}
+
+static bool entry_named(const struct entry *entry, const char *bytes, const char *name)
+{
+	size_t len = strlen(name) + 1;
+
+	return entry->name_offset <= entry->length && len <= entry->length - entry->name_offset &&
+	       memcmp(bytes + entry->name_offset, name, len) == 0;
+}
+
+static int entry_copy(const struct entry *entry, const char *bytes, char *value, size_t size)
+{
+	size_t len = entry->vector_length;
+
+	if (entry->type != 'B' || entry->data_offset > entry->length || len > entry->length - entry->data_offset)
+		return -EBADMSG;
+	len = strnlen(bytes + entry->data_offset, len < size ? len : size - 1);
+	memcpy(value, bytes + entry->data_offset, len);
+	value[len] = '\0';
+	return 0;
+}
+
+int hsperfdata_string(const void *bytes, size_t len, const char *name, char *value, size_t size)
+{
+	struct prologue head;
+	struct entry entry;
+	size_t at;
+
+	if (len < sizeof(head))
+		return -EBADMSG;
+	memcpy(&head, bytes, sizeof(head));
+	if (!prologue_valid(&head))
+		return -EBADMSG;
+	for (at = head.entry_offset; head.num_entries-- > 0; at += entry.length) {
+		if (at > len || len - at < sizeof(entry))
+			return -EBADMSG;
+		memcpy(&entry, (const char *)bytes + at, sizeof(entry));
+		if (entry.length < sizeof(entry) || entry.length > len - at)
+			return -EBADMSG;
+		if (entry_named(&entry, (const char *)bytes + at, name))
+			return entry_copy(&entry, (const char *)bytes + at, value, size);
+	}
+	return -ENOENT;
+}
+
+/* The folder is named after the user, as the target's own /etc/passwd calls it: its owner is what counts. */
+static int read_below(int tmp, const char *folder, const struct visit *visit, struct buf *ret_bytes)
+{
+	char path[300];
+	struct stat st;
+
+	if (strncmp(folder, "hsperfdata_", strlen("hsperfdata_")) != 0)
+		return -ENOENT;
+	snprintf(path, sizeof(path), "%s/%d", folder, visit->target->ns_pid);
+	if (fstatat(tmp, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		return -ENOENT;
+	return root_read(tmp, path, HSPERFDATA_MAX, ret_bytes);
+}
+
+int hsperfdata_read(const struct visit *visit, struct buf *ret_bytes)
+{
+	int err = -ENOENT, fd = root_open(visit->root, "tmp", O_RDONLY | O_DIRECTORY, true);
+	DIR *tmp = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *item;
+
+	if (!tmp) {
+		err = fd < 0 ? fd : -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	for (int i = 0; err == -ENOENT && i < SCAN_MAX && (item = readdir(tmp)); i++)
+		err = read_below(fd, item->d_name, visit, ret_bytes);
+	closedir(tmp);
+	return err;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Paths inside another process's root directory, which may be hostile: nothing resolves outside of it. */
+#ifndef ATTACH_ROOT_H
+#define ATTACH_ROOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+/*
+ * Opens `path` below the directory `root`, without following any symbolic link
+ * unless `follow`; then links resolve inside root. Before Linux 5.6 (no openat2)
+ * none is followed. A descriptor (O_CLOEXEC) or -errno; -ELOOP for a link.
+ */
+int root_open(int root, const char *path, int flags, bool follow);
+/* Appends at most `max` bytes of a regular file. 0 or -errno. Never blocks on a FIFO or a device. */
+int root_read(int root, const char *path, size_t max, struct buf *ret_text);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "attach/visit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "proc/maps.h"
+#include "proc/process.h"
+
+#define STATUS_MAX (64u << 10)
+
+static volatile sig_atomic_t cancelled;
+
+void visit_cancel(int signo)
+{
+	(void)signo;
+	cancelled = 1;
+}
+
+int visit_fail(struct visit *visit, int error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(visit->why, sizeof(visit->why), format, args);
+	va_end(args);
+	return error;
+}
+
+static int fail_gone(struct visit *visit)
+{
+	return visit_fail(visit, -ESRCH, "process %d exited: there is nothing to attach to", visit->target->pid);
+}
+
+static int fail_open(struct visit *visit, int error, const char *what)
+{
+	const struct attach_target *target = visit->target;
+
+	if (error == -ENOENT || error == -ESRCH)
+		return fail_gone(visit);
+	if ((error == -EACCES || error == -EPERM) && geteuid() != target->uid && geteuid() != 0)
+		return visit_fail(visit, -EPERM, "process %d belongs to user %u: run duet as that user or as root",
+				  target->pid, target->uid);
+	/* Of another user, with capabilities that we lack, or not dumpable: ptrace(2), "access mode checking". */
+	if (error == -EACCES || error == -EPERM)
+		return visit_fail(visit, -EPERM, "process %d is closed to duet: give duet CAP_SYS_PTRACE", target->pid);
+	return visit_fail(visit, error, "cannot open /proc/%d/%s: %s", target->pid, what, strerror(-error));
+}
+
+/* Opened before start_ticks is compared: then descriptor and start time belong to one process. */
+static int open_proc(struct visit *visit)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", visit->target->pid);
+	visit->proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (visit->proc < 0 && errno == ENOENT)
+		return visit_fail(visit, -ESRCH, "there is no process %d", visit->target->pid);
+	return visit->proc < 0 ? fail_open(visit, -errno, "") : 0;
+}
+
+int visit_open(struct visit *visit, const struct attach_target *target, uint64_t deadline_ns)
+{
+	int err;
+
+	*visit = (struct visit){.target = target, .proc = -1, .root = -1, .cwd = -1, .deadline_ns = deadline_ns};
+	err = open_proc(visit);
+	if (!err)
+		err = visit_check(visit);
+	if (err)
+		return err;
+	visit->root = openat(visit->proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (visit->root < 0)
+		return fail_open(visit, -errno, "root");
+	visit->cwd = openat(visit->proc, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return 0;
+}
+
+void visit_release(struct visit *visit)
+{
+	int fds[] = {visit->proc, visit->root, visit->cwd};
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+int visit_check(struct visit *visit)
+{
+	pid_t pid = visit->target->pid;
+	uint64_t ticks;
+	char state;
+
+	if (process_read_start_ticks(pid, &ticks) < 0)
+		return fail_gone(visit);
+	if (ticks != visit->target->start_ticks)
+		return visit_fail(visit, -ESRCH, "process %d exited and its pid was reused: look its new pid up", pid);
+	state = process_read_state(pid);
+	if (state == 0 || state == 'Z' || state == 'X')
+		return fail_gone(visit);
+	if (state == 'T')
+		return visit_fail(visit, -EAGAIN, "JVM %d is stopped (SIGSTOP): resume it with kill -CONT %d", pid,
+				  pid);
+	if (state == 't')
+		return visit_fail(visit, -EAGAIN, "JVM %d is held by a debugger: let it continue first", pid);
+	return 0;
+}
+
+static bool maps_openj9(const struct maps *maps)
+{
+	for (size_t i = 0; i < maps->list.len; i++)
+		if (strstr(maps->list.items[i].path, "/libj9vm"))
+			return true;
+	return false;
+}
+
+int visit_check_hotspot(struct visit *visit)
+{
+	struct buf comm;
+	struct maps maps = {0};
+	pid_t pid = visit->target->pid;
+	int err;
+
+	buf_init(&comm);
+	err = maps_read(&maps, pid);
+	if (err) {
+		err = fail_open(visit, err, "maps");
+		goto out;
+	}
+	if (maps_openj9(&maps)) { /* it ships a libjvm.so too */
+		err = visit_fail(visit, -ENOTSUP, "JVM %d is an OpenJ9 VM, not HotSpot: duet cannot attach to it", pid);
+		goto out;
+	}
+	if (maps_find_file(&maps, "libjvm.so"))
+		goto out;
+	io_read_file(visit->proc, "comm", 64, &comm);
+	comm.data[strcspn(comm.data, "\n")] = '\0';
+	err = visit_fail(visit, -ENOTSUP, "process %d (%s) is not a HotSpot JVM: it maps no libjvm.so", pid, comm.data);
+out:
+	maps_release(&maps);
+	buf_release(&comm);
+	return err;
+}
+
+int visit_catches_quit(const struct visit *visit)
+{
+	unsigned long long caught = 0;
+	const char *line;
+	struct buf status;
+	int err;
+
+	buf_init(&status);
+	err = io_read_file(visit->proc, "status", STATUS_MAX, &status);
+	line = err ? NULL : strstr(status.data, "\nSigCgt:");
+	if (line)
+		caught = strtoull(line + strlen("\nSigCgt:"), NULL, 16);
+	buf_release(&status);
+	return err ? err : (int)(caught >> (SIGQUIT - 1) & 1);
+}
+
+/* pidfd_open: Linux 5.3, pidfd_send_signal: 5.1. Before, a pid could be reused between check and kill. */
+static int send_quit(pid_t pid, int pidfd)
+{
+	long ret = pidfd >= 0 ? syscall(SYS_pidfd_send_signal, pidfd, SIGQUIT, NULL, 0) : kill(pid, SIGQUIT);
+
+	return ret < 0 ? -errno : 0;
+}
+
+int visit_send_quit(struct visit *visit)
+{
+	pid_t pid = visit->target->pid;
+	int pidfd = syscall(SYS_pidfd_open, pid, 0);
+	int err = visit_check(visit);
+
+	if (err)
+		goto out;
+	/* The last question before the signal: its default action would kill the JVM. */
+	if (visit_catches_quit(visit) != 1) {
+		err = visit_fail(visit, -ENOTSUP,
+				 "JVM %d does not catch SIGQUIT: start it without -Xrs or with -agentpath", pid);
+		goto out;
+	}
+	err = send_quit(pid, pidfd);
+	if (err)
+		visit_fail(visit, err, "cannot signal JVM %d: %s", pid, strerror(-err));
+out:
+	if (pidfd >= 0)
+		close(pidfd);
+	return err;
+}
+
+/* 1 when ready, 0 after `ns`. */
+static int wait_ready(struct visit *visit, struct pollfd *ready, uint64_t ns)
+{
+	uint64_t now = clock_monotonic_ns(), left = now < visit->deadline_ns ? visit->deadline_ns - now : 0;
+	struct timespec sleep;
+	int err = visit_check(visit);
+
+	if (err)
+		return err;
+	if (cancelled)
+		return visit_fail(visit, -ECANCELED, "attaching to JVM %d was interrupted", visit->target->pid);
+	if (!left)
+		return visit_fail(visit, -ETIMEDOUT, "JVM %d does not answer: is it hung or at a long safepoint?",
+				  visit->target->pid);
+	if (ns > left)
+		ns = left;
+	sleep = (struct timespec){.tv_sec = ns / NS_PER_SEC, .tv_nsec = ns % NS_PER_SEC};
+	return ppoll(ready, ready ? 1 : 0, &sleep, NULL) > 0;
+}
+
+int visit_pause(struct visit *visit, uint64_t ns)
+{
+	int ready = wait_ready(visit, NULL, ns);
+
+	return ready < 0 ? ready : 0;
+}
+
+int visit_wait(struct visit *visit, int fd, short events)
+{
+	struct pollfd ready = {.fd = fd, .events = events};
+	int ret;
+
+	do {
+		ret = wait_ready(visit, &ready, 100 * NS_PER_MS);
+	} while (ret == 0);
+	return ret < 0 ? ret : 0;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "attach/vm_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/hsperfdata.h"
+#include "attach/root.h"
+#include "base/io.h"
+
+#define WORD_MAX 4096
+#define COMMAND_MAX (1u << 20)
+#define ENVIRON_MAX (1u << 20)
+#define FILE_MAX (64u << 10)
+#define FILES_MAX 16
+
+static bool starts(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* One flag with its sign, as -XX: and a -XX:Flags= file spell it. */
+static void apply_flag(struct vm_options *options, const char *flag)
+{
+	bool on = flag[0] == '+';
+
+	if (strcmp(flag + 1, "DisableAttachMechanism") == 0)
+		options->attach_disabled = on;
+	else if (strcmp(flag + 1, "ReduceSignalUsage") == 0)
+		options->reduced_signals = on;
+}
+
+static void add_file(struct buf *files, const char *path)
+{
+	if (files && *path) {
+		buf_add_str(files, path);
+		buf_add_char(files, '\n');
+	}
+}
+
+static void apply(struct vm_options *options, const char *word, struct buf *files)
+{
+	if (strcmp(word, "-Xrs") == 0)
+		options->reduced_signals = true;
+	else if (starts(word, "-XX:+") || starts(word, "-XX:-"))
+		apply_flag(options, word + strlen("-XX:"));
+	else if (word[0] == '+' || (word[0] == '-' && strcmp(word, "-DisableAttachMechanism") == 0))
+		apply_flag(options, word);
+	else if (word[0] == '@')
+		add_file(files, word + 1);
+	else if (starts(word, "-XX:Flags="))
+		add_file(files, word + strlen("-XX:Flags="));
+	else if (starts(word, "-XX:VMOptionsFile="))
+		add_file(files, word + strlen("-XX:VMOptionsFile="));
+}
+
+/* The launcher's options whose value is the next word; after -jar and -m it is the program. */
+static bool takes_value(const char *word)
+{
+	static const char *const words[] = {
+		"-cp",
+		"-classpath",
+		"--class-path",
+		"-p",
+		"--module-path",
+		"--upgrade-module-path",
+		"--add-modules",
+		"--limit-modules",
+		"--add-reads",
+		"--add-exports",
+		"--add-opens",
+		"--patch-module",
+		"--enable-native-access",
+		"--source",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(word, words[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool is_option(const char *word)
+{
+	return (word[0] == '-' || word[0] == '@') && strcmp(word, "-jar") != 0 && strcmp(word, "-m") != 0 &&
+	       strcmp(word, "--module") != 0;
+}
+
+void vm_options_parse_command(struct vm_options *options, const char *bytes, size_t len, struct buf *files)
+{
+	const char *end = bytes + len, *word = memchr(bytes, '\0', len); /* word 0 is the program */
+	bool value = false;
+
+	while (word && ++word < end && memchr(word, '\0', end - word)) {
+		if (!value && !is_option(word))
+			return;
+		if (!value)
+			apply(options, word, files);
+		value = !value && takes_value(word);
+		word += strlen(word);
+	}
+}
+
+/* Copies the next word without its quotes. Where to go on, or NULL at the end. */
+static const char *next_word(const char *text, char *word, size_t size)
+{
+	char quote = '\0';
+	size_t len = 0;
+
+	text += strspn(text, " \t\r\n\f");
+	if (!*text)
+		return NULL;
+	for (; *text && (quote || !strchr(" \t\r\n\f", *text)); text++) {
+		if (*text == quote)
+			quote = '\0';
+		else if (!quote && (*text == '"' || *text == '\''))
+			quote = *text;
+		else if (len + 1 < size)
+			word[len++] = *text;
+	}
+	word[len] = '\0';
+	return text;
+}
+
+void vm_options_parse_text(struct vm_options *options, const char *text, struct buf *files)
+{
+	char word[WORD_MAX];
+
+	while ((text = next_word(text, word, sizeof(word))))
+		apply(options, word, files);
+}
+
+/* A file named in a file is not followed: HotSpot does not either, and the launcher's @files do not nest. */
+static void read_files(struct vm_options *options, const struct visit *visit, char *list)
+{
+	char *path, *rest = list;
+	struct buf text;
+
+	buf_init(&text);
+	for (int i = 0; i < FILES_MAX && (path = strsep(&rest, "\n")) && *path; i++) {
+		buf_clear(&text);
+		root_read(path[0] == '/' ? visit->root : visit->cwd, path, FILE_MAX, &text);
+		vm_options_parse_text(options, text.data, NULL);
+	}
+	buf_release(&text);
+}
+
+static const char *environment(const struct buf *variables, const char *name)
+{
+	const char *end = variables->data + variables->len;
+	size_t len = strlen(name);
+
+	for (const char *item = variables->data; item < end; item += strlen(item) + 1)
+		if (strncmp(item, name, len) == 0 && item[len] == '=')
+			return item + len + 1;
+	return "";
+}
+
+void vm_options_read(struct vm_options *options, const struct visit *visit)
+{
+	struct buf variables, command, files;
+
+	buf_init(&variables);
+	buf_init(&command);
+	buf_init(&files);
+	io_read_file(visit->proc, "environ", ENVIRON_MAX, &variables);
+	io_read_file(visit->proc, "cmdline", COMMAND_MAX, &command);
+	vm_options_parse_text(options, environment(&variables, "JAVA_TOOL_OPTIONS"), &files);
+	vm_options_parse_text(options, environment(&variables, "JDK_JAVA_OPTIONS"), &files);
+	vm_options_parse_command(options, command.data, command.len, &files);
+	read_files(options, visit, files.data);
+	vm_options_parse_text(options, environment(&variables, "_JAVA_OPTIONS"), NULL);
+	buf_release(&files);
+	buf_release(&command);
+	buf_release(&variables);
+}
+
+/* "1.8" until JDK 8, "9" and up later. */
+static int parse_version(const char *text)
+{
+	return atoi(starts(text, "1.") ? text + 2 : text);
+}
+
+void vm_options_read_hsperfdata(struct vm_options *options, const struct visit *visit)
+{
+	static const char *const sources[] = {"java.rt.vmFlags", "java.rt.vmArgs"};
+	char value[WORD_MAX];
+	struct buf bytes;
+
+	buf_init(&bytes);
+	if (hsperfdata_read(visit, &bytes) < 0)
+		goto out;
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		if (hsperfdata_string(bytes.data, bytes.len, sources[i], value, sizeof(value)) == 0)
+			vm_options_parse_text(options, value, NULL);
+	if (hsperfdata_string(bytes.data, bytes.len, "java.property.java.vm.specification.version", value,
+			      sizeof(value)) == 0)
+		options->jdk = parse_version(value);
+out:
+	buf_release(&bytes);
+}

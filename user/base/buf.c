@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/buf.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What an empty buffer shows; never written, because size is 0. */
+static char empty[1];
+
+void buf_init(struct buf *buf)
+{
+	*buf = (struct buf){.data = empty};
+}
+
+void buf_release(struct buf *buf)
+{
+	if (!buf)
+		return;
+	if (buf->size)
+		free(buf->data);
+	buf_init(buf);
+}
+
+void buf_clear(struct buf *buf)
+{
+	buf->len = 0;
+	buf->failed = false;
+	if (buf->size)
+		buf->data[0] = '\0';
+}
+
+void buf_cut(struct buf *buf, size_t len)
+{
+	if (len >= buf->len)
+		return;
+	buf->len = len;
+	buf->data[len] = '\0';
+}
+
+/* Room for `more` bytes and the NUL behind them. */
+static bool buf_reserve(struct buf *buf, size_t more)
+{
+	size_t size = buf->size ? buf->size : 64;
+	char *grown;
+
+	if (more < buf->size - buf->len)
+		return true;
+	if (more >= SIZE_MAX / 4 - buf->len) {
+		buf->failed = true;
+		return false;
+	}
+	while (size <= buf->len + more)
+		size *= 2;
+	grown = realloc(buf->size ? buf->data : NULL, size);
+	if (!grown) {
+		buf->failed = true;
+		return false;
+	}
+	buf->data = grown;
+	buf->size = size;
+	return true;
+}
+
+void buf_add(struct buf *buf, const void *bytes, size_t len)
+{
+	if (!len || !buf_reserve(buf, len))
+		return;
+	memcpy(buf->data + buf->len, bytes, len);
+	buf->len += len;
+	buf->data[buf->len] = '\0';
+}
+
+void buf_add_str(struct buf *buf, const char *text)
+{
+	buf_add(buf, text, strlen(text));
+}
+
+void buf_add_char(struct buf *buf, char c)
+{
+	buf_add(buf, &c, 1);
+}
+
+void buf_vprintf(struct buf *buf, const char *format, va_list args)
+{
+	va_list again;
+	int len;
+
+	va_copy(again, args);
+	len = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	if (len < 0)
+		buf->failed = true;
+	if (len <= 0 || !buf_reserve(buf, (size_t)len))
+		return;
+	vsnprintf(buf->data + buf->len, (size_t)len + 1, format, args);
+	buf->len += (size_t)len;
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	buf_vprintf(buf, format, args);
+	va_end(args);
+}
+
+char *buf_detach(struct buf *buf)
+{
+	char *text = NULL;
+
+	if (!buf->failed && buf_reserve(buf, 0)) {
+		text = buf->data;
+		text[buf->len] = '\0';
+		buf->size = 0;
+	}
+	buf_release(buf);
+	return text;
+}

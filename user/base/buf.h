@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* A growing byte string, always NUL-terminated. A failed allocation sets `failed` and keeps what is there. */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf {
+	char *data; /* "" when empty, never NULL */
+	size_t len;
+	size_t size;
+	bool failed;
+};
+
+void buf_init(struct buf *buf);
+void buf_release(struct buf *buf);
+void buf_clear(struct buf *buf); /* keeps the memory */
+void buf_cut(struct buf *buf, size_t len); /* back to an earlier length */
+void buf_add(struct buf *buf, const void *bytes, size_t len);
+void buf_add_str(struct buf *buf, const char *text);
+void buf_add_char(struct buf *buf, char c);
+__attribute__((format(printf, 2, 3))) void buf_printf(struct buf *buf, const char *format, ...);
+void buf_vprintf(struct buf *buf, const char *format, va_list args);
+/* Hands the string to the caller, who frees it; NULL when failed. */
+char *buf_detach(struct buf *buf);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/intern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROW_BYTES 64 /* of a string's place in arrays and map, which grow by doubling */
+
+/* The empty string is id 0 and never hashed, so that 0 can end a chain. */
+int intern_init(struct intern *intern)
+{
+	*intern = (struct intern){0};
+	if (vec_push(&intern->strings, "") < 0 || vec_push(&intern->next, 0) < 0) {
+		intern_release(intern);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void intern_release(struct intern *intern)
+{
+	if (!intern)
+		return;
+	arena_release(&intern->arena);
+	vec_release(&intern->strings);
+	vec_release(&intern->next);
+	map_release(&intern->ids);
+}
+
+static uint32_t intern_find(const struct intern *intern, uint32_t first, const char *text, size_t len)
+{
+	uint32_t id = first;
+
+	while (id && (strncmp(intern->strings.items[id], text, len) || intern->strings.items[id][len]))
+		id = intern->next.items[id];
+	return id;
+}
+
+static uint32_t intern_add(struct intern *intern, uint64_t hash, uint32_t first, const char *text, size_t len)
+{
+	size_t id = intern->strings.len;
+	char *copy;
+
+	if (id > UINT32_MAX || vec_reserve(&intern->strings, id + 1) < 0 || vec_reserve(&intern->next, id + 1) < 0)
+		return 0;
+	copy = arena_copy(&intern->arena, text, len);
+	if (!copy || map_put(&intern->ids, hash, id) < 0)
+		return 0;
+	intern->strings.items[intern->strings.len++] = copy;
+	intern->next.items[intern->next.len++] = first;
+	return (uint32_t)id;
+}
+
+uint32_t intern_bytes(struct intern *intern, const char *text, size_t len)
+{
+	uint64_t hash, first = 0;
+	uint32_t id;
+
+	len = strnlen(text, len);
+	if (!len)
+		return 0;
+	hash = hash_bytes(text, len, 0);
+	map_get(&intern->ids, hash, &first);
+	id = intern_find(intern, (uint32_t)first, text, len);
+	return id ? id : intern_add(intern, hash, (uint32_t)first, text, len);
+}
+
+uint32_t intern_str(struct intern *intern, const char *text)
+{
+	return intern_bytes(intern, text, strlen(text));
+}
+
+const char *intern_text(const struct intern *intern, uint32_t id)
+{
+	return id < intern->strings.len ? intern->strings.items[id] : "";
+}
+
+size_t intern_count(const struct intern *intern)
+{
+	return intern->strings.len;
+}
+
+size_t intern_memory(const struct intern *intern)
+{
+	return intern->arena.bytes + intern->strings.len * ROW_BYTES;
+}

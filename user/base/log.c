@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/log.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+
+#define ERASE_LINE "\r\033[K"
+
+static enum log_level max_level = LOG_INFO;
+static bool progress_shown;
+
+void log_set_level(enum log_level level)
+{
+	max_level = level;
+}
+
+enum log_level log_level(void)
+{
+	return max_level;
+}
+
+/* One write, so that lines of several threads and of the profiled command do not mix. */
+static void log_write(struct buf *text)
+{
+	(void)io_write_all(STDERR_FILENO, text->data, text->len);
+	buf_release(text);
+}
+
+/* What other processes say of themselves is in our messages: a terminal must not obey it. */
+static void clean_line(char *text)
+{
+	for (; *text; text++)
+		if (iscntrl((unsigned char)*text))
+			*text = '?';
+}
+
+void log_print(enum log_level level, const char *format, ...)
+{
+	static const char *const prefixes[] = {"duet: error: ", "duet: warning: ", "duet: ", "duet: debug: "};
+	struct buf line;
+	va_list args;
+	size_t start;
+
+	if (level > max_level)
+		return;
+	buf_init(&line);
+	if (progress_shown)
+		buf_add_str(&line, ERASE_LINE);
+	progress_shown = false;
+	buf_add_str(&line, prefixes[level]);
+	start = line.len;
+	va_start(args, format);
+	buf_vprintf(&line, format, args);
+	va_end(args);
+	clean_line(line.data + start);
+	buf_add_char(&line, '\n');
+	log_write(&line);
+}
+
+void log_progress(const char *format, ...)
+{
+	struct buf line;
+	va_list args;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	buf_init(&line);
+	buf_add_str(&line, ERASE_LINE);
+	va_start(args, format);
+	buf_vprintf(&line, format, args);
+	va_end(args);
+	progress_shown = line.len > sizeof(ERASE_LINE) - 1;
+	log_write(&line);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/opt.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define HELP_COLUMN 30
+
+/* The command line as far as it has been read. */
+struct opt_cursor {
+	int argc;
+	char **argv;
+	int at;
+};
+
+static bool row_is_last(const struct opt *row)
+{
+	return !row->letter && !row->word;
+}
+
+static const struct opt *find_word(const struct opt *rows, const char *word, size_t len)
+{
+	for (; !row_is_last(rows); rows++)
+		if (rows->word && strlen(rows->word) == len && !memcmp(rows->word, word, len))
+			return rows;
+	return NULL;
+}
+
+static const struct opt *find_letter(const struct opt *rows, char letter)
+{
+	for (; !row_is_last(rows); rows++)
+		if (rows->letter == letter)
+			return rows;
+	return NULL;
+}
+
+/*
+ * Splits one argument that starts with '-': its row, and the value glued to it
+ * (NULL when there is none). NULL when it names no option.
+ */
+static const struct opt *find_option(const struct opt *rows, const char *arg, const char **ret_glued)
+{
+	const struct opt *row;
+	size_t len;
+
+	if (arg[1] == '-') {
+		len = strcspn(arg + 2, "=");
+		*ret_glued = arg[2 + len] ? arg + 2 + len + 1 : NULL;
+		return find_word(rows, arg + 2, len);
+	}
+	row = find_letter(rows, arg[1]);
+	*ret_glued = arg[2] ? arg + 2 : NULL;
+	return row && !row->value && *ret_glued ? NULL : row;
+}
+
+static int store(const struct opt *row, const char *name, int name_len, const char *value, void *options,
+		 struct buf *why)
+{
+	struct buf reason;
+	int err;
+
+	buf_init(&reason);
+	err = row->parse((char *)options + row->offset, value, &reason);
+	if (err < 0)
+		buf_printf(why, "%.*s '%s': %s", name_len, name, value ? value : "", reason.data);
+	buf_release(&reason);
+	return err;
+}
+
+static int parse_option(const struct opt *rows, struct opt_cursor *cursor, void *options, struct buf *why)
+{
+	const char *arg = cursor->argv[cursor->at++];
+	int name_len = arg[1] == '-' ? (int)strcspn(arg, "=") : 2;
+	const char *value;
+	const struct opt *row = find_option(rows, arg, &value);
+
+	if (!row) {
+		buf_printf(why, "unknown option '%s', see --help", arg);
+		return -EINVAL;
+	}
+	if (!row->value && value) {
+		buf_printf(why, "option '%.*s' takes no value, see --help", name_len, arg);
+		return -EINVAL;
+	}
+	if (row->value && !value) {
+		if (cursor->at == cursor->argc || !strcmp(cursor->argv[cursor->at], "--")) {
+			buf_printf(why, "option '%s' needs a value (%s), see --help", arg, row->value);
+			return -EINVAL;
+		}
+		value = cursor->argv[cursor->at++];
+	}
+	return store(row, arg, name_len, value, options, why);
+}
+
+int opt_parse(const struct opt *rows, int argc, char **argv, void *options, char **ret_args, int *ret_count,
+	      int *ret_dashdash, struct buf *why)
+{
+	struct opt_cursor cursor = {argc, argv, 1};
+	int count = 0, dashdash = -1;
+	int err;
+
+	while (cursor.at < argc) {
+		char *arg = argv[cursor.at];
+
+		if (dashdash < 0 && !strcmp(arg, "--")) {
+			dashdash = count;
+			cursor.at++;
+		} else if (dashdash >= 0 || arg[0] != '-' || !arg[1]) {
+			ret_args[count++] = arg;
+			cursor.at++;
+		} else {
+			err = parse_option(rows, &cursor, options, why);
+			if (err < 0)
+				return err;
+		}
+	}
+	*ret_count = count;
+	*ret_dashdash = dashdash;
+	return 0;
+}
+
+static void help_row(const struct opt *row, struct buf *out)
+{
+	size_t start = out->len;
+
+	if (row->letter)
+		buf_printf(out, "  -%c%s", row->letter, row->word ? ", " : "");
+	else
+		buf_add_str(out, "      ");
+	if (row->word)
+		buf_printf(out, "--%s", row->word);
+	if (row->value)
+		buf_printf(out, " %s", row->value);
+	if (out->len - start >= HELP_COLUMN) {
+		buf_add_char(out, '\n');
+		start = out->len;
+	}
+	buf_printf(out, "%*s%s\n", (int)(HELP_COLUMN - (out->len - start)), "", row->help);
+}
+
+void opt_help(const struct opt *rows, struct buf *out)
+{
+	for (; !row_is_last(rows); rows++)
+		help_row(rows, out);
+}
+
+int opt_flag(void *field, const char *value, struct buf *why)
+{
+	(void)value;
+	(void)why;
+	*(bool *)field = true;
+	return 0;
+}
+
+int opt_string(void *field, const char *value, struct buf *why)
+{
+	if (!value[0]) {
+		buf_add_str(why, "the value must not be empty");
+		return -EINVAL;
+	}
+	*(const char **)field = value;
+	return 0;
+}
+
+int opt_strings(void *field, const char *value, struct buf *why)
+{
+	struct opt_strings *strings = field;
+	const char **grown;
+	int err;
+
+	grown = reallocarray(strings->items, strings->len + 1, sizeof(*grown));
+	if (!grown) {
+		buf_add_str(why, "out of memory");
+		return -ENOMEM;
+	}
+	strings->items = grown;
+	err = opt_string(&grown[strings->len], value, why);
+	if (!err)
+		strings->len++;
+	return err;
+}
+
+/* Digits only: no sign, space or base prefix. False when there is none or it does not fit. */
+static bool parse_digits(const char *text, const char **ret_end, uint64_t *ret_number)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	*ret_number = strtoull(text, &end, 10);
+	*ret_end = end;
+	return !errno;
+}
+
+struct opt_unit {
+	const char *suffix;
+	uint64_t ns;
+};
+
+/* A whole number above 0 with one of the units; `units` ends with a row without suffix. */
+static bool parse_duration(const char *text, const struct opt_unit *units, uint64_t *ret_ns)
+{
+	const char *end;
+	uint64_t number;
+
+	if (!parse_digits(text, &end, &number) || !number)
+		return false;
+	for (; units->suffix; units++)
+		if (!strcmp(units->suffix, end))
+			return !__builtin_mul_overflow(number, units->ns, ret_ns);
+	return false;
+}
+
+int opt_u32(void *field, const char *value, struct buf *why)
+{
+	const char *end;
+	uint64_t number;
+
+	if (!parse_digits(value, &end, &number) || *end || !number || number > UINT32_MAX) {
+		buf_printf(why, "a whole number from 1 to %u is accepted", UINT32_MAX);
+		return -EINVAL;
+	}
+	*(uint32_t *)field = (uint32_t)number;
+	return 0;
+}
+
+int opt_interval(void *field, const char *value, struct buf *why)
+{
+	static const struct opt_unit units[] = {
+		{"", 1}, {"ns", 1}, {"us", NS_PER_US}, {"ms", NS_PER_MS}, {"s", NS_PER_SEC}, {NULL, 0},
+	};
+	uint64_t ns;
+
+	if (!parse_duration(value, units, &ns)) {
+		buf_add_str(why, "a whole number above 0 in ns, us, ms or s is accepted "
+				 "(10ms, 500us, 1s; no unit is ns)");
+		return -EINVAL;
+	}
+	*(uint64_t *)field = ns;
+	return 0;
+}
+
+int opt_seconds(void *field, const char *value, struct buf *why)
+{
+	static const struct opt_unit units[] = {
+		{"", NS_PER_SEC},	   {"s", NS_PER_SEC},	       {"m", 60 * NS_PER_SEC},
+		{"h", 3600 * NS_PER_SEC}, {"d", 86400 * NS_PER_SEC}, {NULL, 0},
+	};
+	uint64_t ns;
+
+	if (!parse_duration(value, units, &ns)) {
+		buf_add_str(why, "a whole number above 0 in s, m, h or d is accepted (30, 10m, 1h; no unit is s)");
+		return -EINVAL;
+	}
+	*(uint64_t *)field = ns;
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Command-line options from tables. A row names the option and stores its value
+ * through a parser; --help is printed from the same rows. Letters and words may
+ * stand anywhere before `--`; --word=value and --word value are the same; -i5ms
+ * and -i 5ms too.
+ */
+#ifndef BASE_OPT_H
+#define BASE_OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct opt {
+	char letter;	  /* 0 for none */
+	const char *word; /* NULL for none */
+	const char *value; /* name of the value in --help; NULL for a switch */
+	const char *help;  /* one line */
+	/*
+	 * Stores the value into the field at `offset` of the caller's struct. 0, or
+	 * -EINVAL with one sentence in `why` that says what is accepted.
+	 */
+	int (*parse)(void *field, const char *value, struct buf *why);
+	size_t offset;
+};
+
+/*
+ * Parses argv[1..argc) into `options` (the caller's struct, defaults set).
+ * `rows` ends with a row without letter and word. What is no option is appended,
+ * in order, to ret_args (room for argc); after "--" all is copied and *ret_dashdash
+ * is its index in ret_args (or -1). 0, or -EINVAL with one sentence in `why`.
+ */
+int opt_parse(const struct opt *rows, int argc, char **argv, void *options, char **ret_args, int *ret_count,
+	      int *ret_dashdash, struct buf *why);
+/* Option column and help column, one row an option. */
+void opt_help(const struct opt *rows, struct buf *out);
+
+/* Parsers; field types in brackets. */
+int opt_flag(void *field, const char *value, struct buf *why);	   /* [bool] = true */
+int opt_string(void *field, const char *value, struct buf *why);   /* [const char *], refuses "" */
+int opt_strings(void *field, const char *value, struct buf *why);  /* [struct opt_strings] appends */
+int opt_u32(void *field, const char *value, struct buf *why);	   /* [uint32_t] > 0 */
+int opt_interval(void *field, const char *value, struct buf *why); /* [uint64_t ns] 10ms, 500us, 1s, 100000 (ns); > 0 */
+int opt_seconds(void *field, const char *value, struct buf *why);  /* [uint64_t ns] 30, 30s, 10m, 1h, 1d */
+
+struct opt_strings {
+	const char **items;
+	size_t len;
+};
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A typed growing array:
+ *
+ *	struct vec(int) numbers = {0};
+ *	if (vec_push(&numbers, 7) < 0) ...
+ *	for (size_t i = 0; i < numbers.len; i++) numbers.items[i] ...
+ *	vec_release(&numbers);
+ */
+#ifndef BASE_VEC_H
+#define BASE_VEC_H
+
+#include <stddef.h>
+
+#define vec(type)          \
+	{                  \
+		type *items; \
+		size_t len;  \
+		size_t size; \
+	}
+
+/* 0 or -ENOMEM. The array is unchanged on failure. */
+int vec_grow(void **items, size_t *size, size_t want, size_t item_bytes);
+
+#define vec_reserve(v, n) vec_grow((void **)&(v)->items, &(v)->size, (n), sizeof(*(v)->items))
+#define vec_push(v, ...) \
+	(vec_reserve(v, (v)->len + 1) < 0 ? -12 : ((v)->items[(v)->len++] = (__VA_ARGS__), 0)) /* -ENOMEM */
+#define vec_clear(v) ((v)->len = 0)
+#define vec_release(v) (free((v)->items), (v)->items = 0, (v)->len = (v)->size = 0)
+
+#endif

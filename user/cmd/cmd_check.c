@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* `duet check`: for each engine, whether this host can run it, and if not what to change. */
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cmd/cmd.h"
+#include "collect/collector.h"
+
+#define PROBES_MAX 32
+
+static void print_probe(const struct collector_probe *probe)
+{
+	printf("  %-4s %s\n", probe->ok ? "yes" : probe->required ? "NO" : "no", probe->name);
+	if (!probe->ok && probe->detail[0])
+		printf("       %s\n", probe->detail);
+}
+
+static bool check_bpf(void)
+{
+	struct collector_probe probes[PROBES_MAX];
+	size_t count = collector_probe(probes, PROBES_MAX);
+	bool ok = true;
+
+	for (size_t i = 0; i < count; i++)
+		ok = ok && (probes[i].ok || !probes[i].required);
+	printf("bpf: %s\n", ok ? "ready: kernel, native and Java frames of every process" : "not available here");
+	for (size_t i = 0; i < count; i++)
+		print_probe(&probes[i]);
+	return ok;
+}
+
+int cmd_check(int argc, char **argv)
+{
+	bool bpf;
+
+	(void)argc;
+	(void)argv;
+	bpf = check_bpf();
+	puts("ctimer: ready: native and Java frames of your own JVMs; a timer on each thread's CPU clock");
+	puts("itimer: ready: the same, one timer a process, for JVMs whose threads must not get timers");
+	printf("`duet record` will use %s\n", bpf ? "bpf" : "ctimer");
+	return 0;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* `duet list`: the events that can be sampled, and the JVMs that run here. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cmd/cmd.h"
+#include "collect/modes.h"
+#include "out/writer.h"
+#include "proc/process.h"
+
+static void list_events(void)
+{
+	puts("Events (-e):");
+	for (const struct mode *mode = modes; mode->name; mode++)
+		printf("  %-14s %s\n", mode->name, mode->help);
+}
+
+static void list_formats(void)
+{
+	puts("Formats (-o):");
+	for (const struct writer *const *writer = writers; *writer; writer++)
+		printf("  %-14s %s\n", (*writer)->name, (*writer)->help);
+}
+
+static void list_jvm(struct process_table *table, pid_t pid)
+{
+	struct process *process = process_get(table, pid, 0);
+
+	if (!process || process_refresh_maps(process, 0, 0) < 0 || !maps_find_file(&process->maps, "libjvm.so"))
+		return;
+	printf("  %-8d %-16s %s\n", (int)pid, process->comm, process->executable ? process->executable : "");
+}
+
+static int list_jvms(void)
+{
+	struct process_table table;
+	pid_t *pids;
+	size_t count;
+	int err = process_list(&pids, &count);
+
+	if (err < 0)
+		return err;
+	puts("JVMs:");
+	process_table_init(&table);
+	for (size_t i = 0; i < count; i++)
+		list_jvm(&table, pids[i]);
+	process_table_release(&table);
+	free(pids);
+	return 0;
+}
+
+int cmd_list(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	list_events();
+	list_formats();
+	return list_jvms() < 0;
+}

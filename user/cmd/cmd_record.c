@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* `duet record`, and the same without the verb for one JVM. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "collect/modes.h"
+#include "duet_agent.h"
+#include "session.h"
+
+#define DEFAULT_DURATION_NS (60 * NS_PER_SEC) /* async-profiler's */
+#define INTERVAL_MIN_NS (10 * NS_PER_US) /* 100 kHz a CPU: kernel.perf_event_max_sample_rate as shipped */
+#define INTERVAL_MAX_NS (3600 * NS_PER_SEC)
+#define COMMAND_LINE_MAX 400 /* bytes of it that go into the output */
+#define PIDS_MAX 1024 /* DUET_MAX_TARGETS */
+
+struct record_options {
+	struct opt_strings pids;
+	struct opt_strings files;
+	const char *event, *engine, *format, *pairing;
+	uint64_t interval_ns, duration_ns;
+	uint32_t freq, depth;
+	bool host, all_user, no_attach, verbose, help;
+	struct writer_options style;
+};
+
+#define FIELD(name) offsetof(struct record_options, name)
+
+static const struct opt rows[] = {
+	{'p', "pid", "PID[,PID…]", "profile these processes", opt_strings, FIELD(pids)},
+	{0, "host", NULL, "profile every process of the host", opt_flag, FIELD(host)},
+	{'e', "event", "EVENT", "what to sample: cpu (default); `duet list` shows all", opt_string, FIELD(event)},
+	{'i', "interval", "TIME", "one sample each TIME of CPU: 10ms (default), 500us, 1s, 100000 (ns)", opt_interval,
+	 FIELD(interval_ns)},
+	{0, "freq", "HZ", "the same as a rate: 99, 1000", opt_u32, FIELD(freq)},
+	{'d', "duration", "TIME", "how long: 30, 10m, 1h (default 60; with -- CMD until it ends)", opt_seconds,
+	 FIELD(duration_ns)},
+	{'f', "file", "FILE", "output; %p pid, %t time, %n number (default: stdout); repeatable: a format each",
+	 opt_strings, FIELD(files)},
+	{'o', "output", "FORMAT", "collapsed, flamegraph, text (default: by FILE's extension, else text)", opt_string,
+	 FIELD(format)},
+	{'t', "threads", NULL, "a frame for each thread", opt_flag, FIELD(style.threads)},
+	{'j', "jstackdepth", "N", "deepest stack: 2048 (default)", opt_u32, FIELD(depth)},
+	{'s', "simple", NULL, "class names without packages", opt_flag, FIELD(style.style.simple)},
+	{'g', "sig", NULL, "method signatures", opt_flag, FIELD(style.style.signatures)},
+	{'a', "ann", NULL, "annotate frames: _[j] compiled, _[i] inlined, _[0] interpreted", opt_flag,
+	 FIELD(style.style.annotate)},
+	{'l', "lib", NULL, "library names before native frames", opt_flag, FIELD(style.style.libraries)},
+	{'I', "include", "PATTERN", "only stacks with such a frame; * at either end; repeatable", opt_strings,
+	 FIELD(style.include)},
+	{'X', "exclude", "PATTERN", "no stacks with such a frame; repeatable", opt_strings, FIELD(style.exclude)},
+	{0, "lines", NULL, "line numbers in Java frames", opt_flag, FIELD(style.style.lines)},
+	{0, "dot", NULL, "dots in class names also in collapsed output", opt_flag, FIELD(style.style.dotted)},
+	{0, "total", NULL, "weigh by CPU time instead of counting samples", opt_flag, FIELD(style.total)},
+	{0, "title", "TEXT", "title of the flame graph", opt_string, FIELD(style.title)},
+	{0, "reverse", NULL, "flame graph from the leaves: who calls this", opt_flag, FIELD(style.reverse)},
+	{0, "inverted", NULL, "flame graph with the root at the top", opt_flag, FIELD(style.inverted)},
+	{0, "all-user", NULL, "no kernel frames", opt_flag, FIELD(all_user)},
+	{0, "no-attach", NULL, "no agent in the JVM: kernel and native frames only", opt_flag, FIELD(no_attach)},
+	{0, "engine", "ENGINE", "who ticks: auto (default), bpf, ctimer, itimer; see `duet check`", opt_string,
+	 FIELD(engine)},
+	{0, "pairing", "RULE", "auto (default), or interval: as on kernels without signal cookies", opt_string,
+	 FIELD(pairing)},
+	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose)},
+	{'h', "help", NULL, "this text", opt_flag, FIELD(help)},
+	{0},
+};
+
+static void print_help(void)
+{
+	struct buf text;
+
+	buf_init(&text);
+	buf_add_str(&text, "usage: duet record [OPTIONS] (-p PID[,PID…] | --host | -- CMD [ARGS…])\n"
+			   "       duet [OPTIONS] PID\n\n");
+	opt_help(rows, &text);
+	fputs(text.data, stdout);
+	buf_release(&text);
+}
+
+/* ---- from words to the session's options; each says in one sentence what is wrong ---- */
+
+static int add_pid(struct session_options *session, const char *text, size_t len)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	if (errno || !len || end != text + len || pid <= 0 || pid > INT32_MAX) {
+		log_error("'%.*s' is not a process id: give a number, several with commas: -p 123,456", (int)len, text);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < session->pids.len; i++)
+		if (session->pids.items[i] == pid)
+			return 0;
+	if (session->pids.len >= PIDS_MAX) {
+		log_error("more than %d processes: use --host for all of them", PIDS_MAX);
+		return -EINVAL;
+	}
+	return vec_push(&session->pids, (pid_t)pid);
+}
+
+static int add_pids(struct session_options *session, const char *list)
+{
+	for (;;) {
+		size_t len = strcspn(list, ",");
+		int err = add_pid(session, list, len);
+
+		if (err < 0 || !list[len])
+			return err;
+		list += len + 1;
+	}
+}
+
+static int set_targets(struct session_options *session, const struct record_options *options, char **args, int count,
+		       int dashdash)
+{
+	int err = 0, plain = dashdash < 0 ? count : dashdash;
+
+	for (size_t i = 0; !err && i < options->pids.len; i++)
+		err = add_pids(session, options->pids.items[i]);
+	for (int i = 0; !err && i < plain; i++)
+		err = add_pids(session, args[i]);
+	if (err < 0)
+		return err;
+	if (dashdash >= 0 && dashdash < count)
+		session->command = args + dashdash;
+	session->host = options->host;
+	if ((session->pids.len > 0) + session->host + (session->command != NULL) == 1)
+		return 0;
+	log_error("%s: give -p PID, --host or -- CMD", session->pids.len || session->host || session->command
+							       ? "more than one kind of target"
+							       : "nothing to profile");
+	return -EINVAL;
+}
+
+static int set_event(struct session_options *session, const struct record_options *options)
+{
+	const char *event = options->event ? options->event : "cpu";
+	const struct mode *mode;
+
+	if (!strcmp(event, "ctimer") ||
+	    !strcmp(event, "itimer")) { /* async-profiler's users ask for the engine this way */
+		session->engine = (enum session_engine)engine_by_name(event);
+		event = "cpu";
+	}
+	mode = mode_by_name(event);
+	if (!mode) {
+		log_error("unknown event '%s': `duet list` shows the events", event);
+		return -EINVAL;
+	}
+	session->event = mode->name;
+	session->interval_ns = mode->default_interval_ns;
+	return 0;
+}
+
+static int set_engine(struct session_options *session, const struct record_options *options)
+{
+	int engine = options->engine ? engine_by_name(options->engine) : (int)session->engine;
+
+	if (engine >= 0) {
+		session->engine = (enum session_engine)engine;
+		return 0;
+	}
+	log_error("unknown engine '%s': auto, bpf, ctimer or itimer; `duet check` says which can run here",
+		  options->engine);
+	return -EINVAL;
+}
+
+static int check_engine(const struct session_options *session)
+{
+	bool timer = session->engine == ENGINE_CTIMER || session->engine == ENGINE_ITIMER;
+
+	if (timer && (session->host || session->no_attach)) {
+		log_error("%s needs the bpf engine: a timer engine sees only JVMs with an agent",
+			  session->host ? "--host" : "--no-attach");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int set_interval(struct session_options *session, const struct record_options *options)
+{
+	if (options->freq && options->interval_ns) {
+		log_error("-i and --freq say the same thing: give one of them");
+		return -EINVAL;
+	}
+	if (options->freq)
+		session->interval_ns = NS_PER_SEC / options->freq;
+	if (options->interval_ns)
+		session->interval_ns = options->interval_ns;
+	if (session->interval_ns < INTERVAL_MIN_NS || session->interval_ns > INTERVAL_MAX_NS) {
+		log_error("an interval of %llu ns is out of range: 10us to 1h",
+			  (unsigned long long)session->interval_ns);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int set_depth(struct session_options *session, const struct record_options *options)
+{
+	if (options->depth > DUET_MAX_JAVA_DEPTH) {
+		log_error("-j %u is too deep: at most %d frames", options->depth, DUET_MAX_JAVA_DEPTH);
+		return -EINVAL;
+	}
+	session->java_depth = DUET_MAX_JAVA_DEPTH; /* the writer cuts: which end is lost is its decision */
+	if (options->depth)
+		session->style.max_depth = options->depth;
+	return 0;
+}
+
+static int set_pairing(struct session_options *session, const struct record_options *options)
+{
+	if (!options->pairing || !strcmp(options->pairing, "auto"))
+		return 0;
+	session->interval_pairing = !strcmp(options->pairing, "interval");
+	if (session->interval_pairing)
+		return 0;
+	log_error("unknown pairing '%s': auto or interval", options->pairing);
+	return -EINVAL;
+}
+
+/* %p pid, %t timestamp, %n number of the recording (one a command: 1), %% itself. NULL when out of memory. */
+static char *expand_file(const struct session_options *session, const char *file)
+{
+	time_t now = time(NULL);
+	char stamp[32] = "";
+	struct tm local;
+	struct buf path;
+
+	if (localtime_r(&now, &local))
+		strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
+	buf_init(&path);
+	for (const char *c = file; *c; c++) {
+		if (*c != '%' || !c[1] || !strchr("ptn%", c[1])) {
+			buf_add_char(&path, *c);
+			continue;
+		}
+		c++;
+		if (*c == 'p')
+			buf_printf(&path, "%d", session->pids.len ? session->pids.items[0] : (int)getpid());
+		else if (*c == 't')
+			buf_add_str(&path, stamp);
+		else
+			buf_add_char(&path, *c == 'n' ? '1' : '%');
+	}
+	return buf_detach(&path);
+}
+
+static int add_output(struct session_options *session, const char *format, const char *file)
+{
+	struct session_output output = {0};
+
+	if (format)
+		output.writer = writer_by_name(format);
+	else
+		output.writer = file ? writer_by_path(file) : writer_by_name("text");
+	if (!output.writer) {
+		log_error("unknown format '%s': `duet list` shows the formats", format);
+		return -EINVAL;
+	}
+	output.file = file ? expand_file(session, file) : NULL;
+	if ((file && !output.file) || vec_push(&session->outputs, output) < 0) {
+		free(output.file);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int set_outputs(struct session_options *session, const struct record_options *options)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < options->files.len; i++)
+		err = add_output(session, options->format, options->files.items[i]);
+	return err || options->files.len ? err : add_output(session, options->format, NULL);
+}
+
+static int fill_session(struct session_options *session, const struct record_options *options, char **args, int count,
+			int dashdash)
+{
+	int err = set_targets(session, options, args, count, dashdash);
+
+	session->style = options->style;
+	session->style.processes = session->host || session->pids.len > 1;
+	session->all_user = options->all_user;
+	session->no_attach = options->no_attach;
+	session->duration_ns = options->duration_ns;
+	if (!options->duration_ns && !session->command)
+		session->duration_ns = DEFAULT_DURATION_NS;
+	if (!err)
+		err = set_event(session, options);
+	if (!err)
+		err = set_engine(session, options);
+	if (!err)
+		err = check_engine(session);
+	if (!err)
+		err = set_interval(session, options);
+	if (!err)
+		err = set_depth(session, options);
+	if (!err)
+		err = set_pairing(session, options);
+	return err ? err : set_outputs(session, options);
+}
+
+/* For the output's facts: a long file list would bury the others. */
+static void join_words(struct buf *line, int argc, char **argv)
+{
+	buf_add_str(line, "duet");
+	for (int i = 0; i < argc; i++) {
+		if (line->len + strlen(argv[i]) > COMMAND_LINE_MAX) {
+			buf_add_str(line, " …");
+			return;
+		}
+		buf_printf(line, " %s", argv[i]);
+	}
+}
+
+static void session_options_release(struct session_options *session)
+{
+	for (size_t i = 0; i < session->outputs.len; i++)
+		free(session->outputs.items[i].file);
+	vec_release(&session->outputs);
+	vec_release(&session->pids);
+}
+
+static int run(struct record_options *options, int argc, char **argv, char **args, int count, int dashdash)
+{
+	struct session_options session = {0};
+	struct buf line;
+	int code = 2;
+
+	buf_init(&line);
+	join_words(&line, argc, argv);
+	session.command_line = line.data;
+	if (options->verbose)
+		log_set_level(LOG_DEBUG);
+	if (!fill_session(&session, options, args, count, dashdash))
+		code = session_run(&session);
+	session_options_release(&session);
+	buf_release(&line);
+	return code;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct record_options options = {0};
+	char **args = calloc((size_t)argc + 1, sizeof(*args));
+	int count = 0, dashdash = -1, code = 2;
+	struct buf why;
+
+	buf_init(&why);
+	writer_options_default(&options.style);
+	if (!args)
+		log_error("out of memory");
+	else if (opt_parse(rows, argc, argv, &options, args, &count, &dashdash, &why) < 0)
+		log_error("%s", why.data);
+	else if (options.help)
+		print_help(), code = 0;
+	else
+		code = run(&options, argc, argv, args, count, dashdash);
+	free(options.pids.items);
+	free(options.files.items);
+	free(options.style.include.items);
+	free(options.style.exclude.items);
+	free(args);
+	buf_release(&why);
+	return code;
+}

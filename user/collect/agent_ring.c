@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/agent_ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "collect/validate.h"
+
+#define LANE_MAX_BYTES (1ul << 30)
+
+/* The other side may write anything into the shared page at any time: everything relied on is here. */
+struct lane {
+	struct duet_ring_lane *shared;
+	unsigned char *data; /* the lane twice, back to back */
+	uint64_t bytes;
+	uint64_t tail;
+};
+
+struct agent_ring {
+	int fd;
+	size_t bytes; /* of the memfd */
+	size_t page_bytes;
+	struct duet_ring_page *page;
+	struct lane lanes[DUET_LANES];
+	void *record; /* private copy of the record at hand, DUET_RING_MAX_RECORD bytes */
+};
+
+static size_t round_up_power(size_t bytes, size_t least)
+{
+	size_t power = least;
+
+	while (power < bytes)
+		power *= 2;
+	return power;
+}
+
+static int make_memfd(size_t bytes)
+{
+	int fd = memfd_create("duet-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	/* Sealed against shrinking: a mapping of a shorter file would be a SIGBUS for either side. */
+	if (ftruncate(fd, (off_t)bytes) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		return fd;
+	error = -errno;
+	close(fd);
+	return error;
+}
+
+/* Maps the lane twice, so that a record is contiguous wherever it starts. */
+static int map_lane(struct lane *lane, int fd, uint64_t offset)
+{
+	unsigned char *room = mmap(NULL, 2 * lane->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (room == MAP_FAILED)
+		return -errno;
+	lane->data = room;
+	for (unsigned i = 0; i < 2; i++)
+		if (mmap(room + i * lane->bytes, lane->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+			 (off_t)offset) == MAP_FAILED)
+			return -errno;
+	return 0;
+}
+
+static int map_ring(struct agent_ring *ring)
+{
+	uint64_t offset = ring->page_bytes;
+	void *page = mmap(NULL, ring->page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+	int err = 0;
+
+	if (page == MAP_FAILED)
+		return -errno;
+	ring->page = page;
+	ring->page->magic = DUET_RING_MAGIC;
+	ring->page->version = DUET_AGENT_VERSION;
+	ring->page->total_bytes = ring->bytes;
+	for (unsigned i = 0; i < DUET_LANES && err == 0; i++) {
+		struct lane *lane = &ring->lanes[i];
+
+		lane->shared = &ring->page->lanes[i];
+		lane->shared->offset = offset;
+		lane->shared->bytes = lane->bytes;
+		err = map_lane(lane, ring->fd, offset);
+		offset += lane->bytes;
+	}
+	return err;
+}
+
+int agent_ring_new(struct agent_ring **ret, size_t sample_bytes, size_t metadata_bytes)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	struct agent_ring *ring;
+	int err;
+
+	if (sample_bytes > LANE_MAX_BYTES || metadata_bytes > LANE_MAX_BYTES)
+		return -EINVAL;
+	ring = calloc(1, sizeof(*ring));
+	if (!ring)
+		return -ENOMEM;
+	ring->fd = -1;
+	ring->page_bytes = page_bytes;
+	ring->lanes[DUET_LANE_SAMPLE].bytes = round_up_power(sample_bytes, page_bytes);
+	ring->lanes[DUET_LANE_METADATA].bytes = round_up_power(metadata_bytes, page_bytes);
+	ring->bytes = page_bytes + ring->lanes[DUET_LANE_SAMPLE].bytes + ring->lanes[DUET_LANE_METADATA].bytes;
+	err = -ENOMEM;
+	ring->record = malloc(DUET_RING_MAX_RECORD);
+	if (!ring->record)
+		goto out;
+	err = ring->fd = make_memfd(ring->bytes);
+	if (err < 0)
+		goto out;
+	err = map_ring(ring);
+	if (err == 0)
+		*ret = ring;
+out:
+	if (err < 0)
+		agent_ring_free(ring);
+	return err;
+}
+
+void agent_ring_free(struct agent_ring *ring)
+{
+	if (!ring)
+		return;
+	for (unsigned i = 0; i < DUET_LANES; i++)
+		if (ring->lanes[i].data)
+			munmap(ring->lanes[i].data, 2 * ring->lanes[i].bytes);
+	if (ring->page)
+		munmap(ring->page, ring->page_bytes);
+	agent_ring_close_fd(ring);
+	free(ring->record);
+	free(ring);
+}
+
+int agent_ring_fd(const struct agent_ring *ring)
+{
+	return ring->fd;
+}
+
+void agent_ring_close_fd(struct agent_ring *ring)
+{
+	if (ring->fd >= 0)
+		close(ring->fd);
+	ring->fd = -1;
+}
+
+size_t agent_ring_bytes(const struct agent_ring *ring)
+{
+	return ring->bytes;
+}
+
+/*
+ * Copies the next record to ring->record and frees its room. Its size, 0 when
+ * none is published, or -EPROTO. Nothing is read from the shared memory twice.
+ */
+static int take_record(struct agent_ring *ring, struct lane *lane)
+{
+	/* Acquire pairs with the producer's compare-and-swap: a record's bytes are inside what it reserved. */
+	uint64_t waiting = __atomic_load_n(&lane->shared->head, __ATOMIC_ACQUIRE) - lane->tail;
+	unsigned char *place = lane->data + (lane->tail & (lane->bytes - 1));
+	uint32_t size;
+
+	if (waiting > lane->bytes || waiting % DUET_RING_ALIGN)
+		return -EPROTO;
+	if (waiting == 0)
+		return 0;
+	/* Acquire pairs with duet_ring_commit(): once the size is seen, so is the record. */
+	size = __atomic_load_n((uint32_t *)place, __ATOMIC_ACQUIRE);
+	if (size == 0)
+		return 0;
+	if (size < sizeof(struct duet_ring_record) || size % DUET_RING_ALIGN || size > DUET_RING_MAX_RECORD ||
+	    size > waiting)
+		return -EPROTO;
+	memcpy(ring->record, place, size);
+	memset(place, 0, size);
+	lane->tail += size;
+	/* Release pairs with the acquire in duet_ring_reserve(): the room reads as zero before it is reused. */
+	__atomic_store_n(&lane->shared->tail, lane->tail, __ATOMIC_RELEASE);
+	return (int)size;
+}
+
+int agent_ring_read(struct agent_ring *ring, enum duet_lane lane, agent_ring_handler handler, void *context, int budget,
+		    uint64_t *bad)
+{
+	const struct duet_ring_record *record = ring->record;
+	/* A producer as fast as we are must not keep us here: what it writes meanwhile is for the next call. */
+	const uint64_t end = ring->lanes[lane].tail + ring->lanes[lane].bytes;
+	int count = 0;
+
+	while (count < budget && ring->lanes[lane].tail < end) {
+		int size = take_record(ring, &ring->lanes[lane]);
+		uint32_t payload;
+
+		if (size <= 0)
+			return size < 0 ? size : count;
+		count++;
+		payload = (uint32_t)size - (uint32_t)sizeof(*record);
+		if (record->type == DUET_AGENT_PAD)
+			continue;
+		if (agent_record_check(record->type, record + 1, payload))
+			handler(context, record->type, record + 1, payload);
+		else
+			(*bad)++;
+	}
+	return count;
+}
+
+uint64_t agent_ring_counter(const struct agent_ring *ring, enum duet_agent_counter counter)
+{
+	return __atomic_load_n(&ring->page->counters[counter], __ATOMIC_RELAXED);
+}

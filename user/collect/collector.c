@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/collector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/clock.h"
+#include "collect/events.h"
+#include "collect/modes.h"
+#include "collect/probe.h"
+#include "collect/validate.h"
+#include "proc/process.h"
+
+#include "duet.skel.h"
+
+#define RING_MIN_BYTES (1u << 20)
+#define RING_MAX_BYTES (64u << 20)
+#define PID_NS_INITIAL 0xeffffffcull /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+#define THREAD_SIZE_MIN (16u << 10)
+
+struct collector {
+	const struct mode *mode;
+	struct duet_bpf *bpf;
+	struct bpf_program *program; /* the one of the mode that is loaded */
+	bool uses_cookie;
+	struct bpf_link *exec;
+	struct bpf_link *exit;
+	struct bpf_link *fork;
+	struct ring_buffer *ring;
+	struct events events;
+	int stats_fd; /* while open, the kernel counts runs and time of BPF programs */
+
+	/* of the collector_read() under way */
+	collector_handler handler;
+	void *context;
+	int budget;
+	uint64_t *bad;
+};
+
+/* ---- loading ---- */
+
+/* A second of the largest samples of every CPU, so that a loader that is late loses nothing. */
+static uint32_t ring_bytes(uint64_t interval_ns)
+{
+	uint64_t largest = sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(uint64_t);
+	uint64_t second = NS_PER_SEC / interval_ns * largest * (uint64_t)libbpf_num_possible_cpus();
+	uint32_t bytes = RING_MIN_BYTES;
+
+	while (bytes < second && bytes < RING_MAX_BYTES)
+		bytes *= 2;
+	return bytes;
+}
+
+/* Where pids need translation: the inode number of our pid namespace; 0 in the initial one. */
+static uint64_t pid_namespace(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == PID_NS_INITIAL)
+		return 0;
+	return st.st_ino;
+}
+
+static uint32_t kernel_stack_bytes(void)
+{
+	long page = sysconf(_SC_PAGESIZE); /* arm64 with pages of 64 KiB has stacks of one page */
+
+	return page > THREAD_SIZE_MIN ? (uint32_t)page : THREAD_SIZE_MIN;
+}
+
+static void configure(struct duet_config *config, const struct collector_options *options, bool use_cookie)
+{
+	config->interval_ns = options->interval_ns;
+	config->pidns_inum = pid_namespace();
+	config->user_stack_depth = options->user_depth < DUET_MAX_STACK ? options->user_depth : DUET_MAX_STACK;
+	config->kernel_stack_depth = options->kernel_depth < DUET_MAX_STACK ? options->kernel_depth : DUET_MAX_STACK;
+	config->filter_targets = options->targets != NULL;
+	config->follow_forks = options->follow_forks;
+	config->use_cookie = use_cookie;
+	config->has_task_pt_regs = probe_has_task_pt_regs();
+	config->kernel_stack_bytes = kernel_stack_bytes();
+}
+
+/* Opens and loads with one of the mode's two programs; collector->bpf is NULL again when that fails. */
+static int load(struct collector *collector, const struct collector_options *options, bool use_cookie)
+{
+	const char *name = use_cookie ? collector->mode->program_cookie : collector->mode->program;
+	struct duet_bpf *bpf = duet_bpf__open();
+	int err;
+
+	if (!bpf)
+		return -errno;
+	configure(&bpf->rodata->duet_config, options, use_cookie);
+	collector->program = bpf_object__find_program_by_name(bpf->obj, name);
+	err = collector->program ? bpf_program__set_autoload(collector->program, true) : -ENOENT;
+	if (err == 0)
+		err = bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(options->interval_ns));
+	if (err == 0 && options->target_count > DUET_MAX_TARGETS)
+		err = bpf_map__set_max_entries(bpf->maps.targets, (uint32_t)options->target_count);
+	if (err == 0)
+		err = duet_bpf__load(bpf);
+	if (err < 0) {
+		duet_bpf__destroy(bpf);
+		return err;
+	}
+	collector->bpf = bpf;
+	collector->uses_cookie = use_cookie;
+	return 0;
+}
+
+/* With the cookie if it may be; kernels that have the function may still refuse it to this kind of program. */
+static int load_best(struct collector *collector, const struct collector_options *options)
+{
+	if (!options->no_cookie && probe_has_signal_cookie() && load(collector, options, true) == 0)
+		return 0;
+	return load(collector, options, false);
+}
+
+/* ---- opening ---- */
+
+static int handle_record(void *context, void *data, size_t bytes)
+{
+	struct collector *collector = context;
+
+	if (record_check(data, bytes))
+		collector->handler(collector->context, data);
+	else
+		(*collector->bad)++;
+	/* A negative value ends the read after this record. */
+	return --collector->budget > 0 ? 0 : -ECANCELED;
+}
+
+static int attach_tracepoint(struct bpf_link **ret, const struct bpf_program *program)
+{
+	struct bpf_link *link = bpf_program__attach(program);
+
+	if (!link)
+		return -errno;
+	*ret = link;
+	return 0;
+}
+
+/* Everything after the load, still without ticks. */
+static int open_channels(struct collector *collector, const struct collector_options *options)
+{
+	struct duet_bpf *bpf = collector->bpf;
+	int err;
+
+	/* Before the first process may be signalled: its exec must not go unseen. */
+	err = attach_tracepoint(&collector->exec, bpf->progs.process_exec);
+	if (err == 0)
+		err = attach_tracepoint(&collector->exit, bpf->progs.process_exit);
+	if (err == 0 && options->follow_forks)
+		err = attach_tracepoint(&collector->fork, bpf->progs.process_fork);
+	if (err < 0)
+		return err;
+	collector->ring = ring_buffer__new(bpf_map__fd(bpf->maps.ring), handle_record, collector, NULL);
+	if (!collector->ring)
+		return -errno;
+	if (options->measure_cost)
+		collector->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	err = events_open(&collector->events, collector->mode, options->interval_ns);
+	return err < 0 ? err : 0;
+}
+
+static int add_targets(struct collector *collector, const struct collector_options *options, struct buf *why)
+{
+	for (size_t i = 0; options->targets && i < options->target_count; i++) {
+		int err = collector_add_target(collector, options->targets[i]);
+
+		if (err < 0) {
+			buf_printf(why, "process %d cannot be profiled: %s", options->targets[i], strerror(-err));
+			return err;
+		}
+	}
+	return 0;
+}
+
+static void explain(struct buf *why, int err)
+{
+	if (err == -EMFILE)
+		buf_add_str(why, "too many open files, BPF needs two a CPU: raise the limit, ulimit -n 65536");
+	else if (!probe_explain(why))
+		buf_printf(why,
+			   "the kernel refused the BPF programs (%s): -v shows its reasons, --engine ctimer needs none",
+			   strerror(-err));
+}
+
+int collector_open(struct collector **ret, const struct collector_options *options, struct buf *why)
+{
+	const struct mode *mode = mode_by_name(options->event);
+	struct collector *collector;
+	int err;
+
+	if (!mode || options->interval_ns == 0) {
+		buf_printf(why, "BPF cannot sample the event \"%s\" every %llu ns", options->event,
+			   (unsigned long long)options->interval_ns);
+		return -EINVAL;
+	}
+	collector = calloc(1, sizeof(*collector));
+	if (!collector) {
+		buf_add_str(why, "out of memory");
+		return -ENOMEM;
+	}
+	collector->mode = mode;
+	collector->stats_fd = -1;
+	probe_init();
+	err = load_best(collector, options);
+	if (err == 0)
+		err = open_channels(collector, options);
+	if (err < 0) {
+		explain(why, err);
+		goto out;
+	}
+	err = add_targets(collector, options, why);
+	if (err == 0)
+		*ret = collector;
+out:
+	if (err < 0)
+		collector_close(collector);
+	return err;
+}
+
+int collector_start(struct collector *collector)
+{
+	return events_start(&collector->events, collector->program);
+}
+
+void collector_stop(struct collector *collector)
+{
+	events_release(&collector->events);
+}
+
+void collector_close(struct collector *collector)
+{
+	if (!collector)
+		return;
+	events_release(&collector->events);
+	bpf_link__destroy(collector->exec);
+	bpf_link__destroy(collector->exit);
+	bpf_link__destroy(collector->fork);
+	ring_buffer__free(collector->ring);
+	if (collector->stats_fd >= 0)
+		close(collector->stats_fd);
+	duet_bpf__destroy(collector->bpf);
+	free(collector);
+}
+
+/* ---- while it runs ---- */
+
+int collector_fd(const struct collector *collector)
+{
+	return ring_buffer__epoll_fd(collector->ring);
+}
+
+bool collector_uses_cookie(const struct collector *collector)
+{
+	return collector->uses_cookie;
+}
+
+unsigned collector_cpus(const struct collector *collector)
+{
+	return (unsigned)(collector->events.fds.len + collector->events.links.len);
+}
+
+int collector_read(struct collector *collector, collector_handler handler, void *context, int budget, uint64_t *bad)
+{
+	int err;
+
+	if (budget <= 0)
+		return 0;
+	collector->handler = handler;
+	collector->context = context;
+	collector->budget = budget;
+	collector->bad = bad;
+	err = ring_buffer__consume(collector->ring);
+	return err < 0 && err != -ECANCELED ? err : budget - collector->budget;
+}
+
+int collector_allow(struct collector *collector, pid_t pid, const struct duet_jvm_target *target)
+{
+	return bpf_map__update_elem(collector->bpf->maps.jvms, &pid, sizeof(pid), target, sizeof(*target), BPF_ANY);
+}
+
+int collector_forbid(struct collector *collector, pid_t pid)
+{
+	return bpf_map__delete_elem(collector->bpf->maps.jvms, &pid, sizeof(pid), 0);
+}
+
+int collector_add_target(struct collector *collector, pid_t pid)
+{
+	uint64_t start_ticks;
+	int err = process_read_start_ticks(pid, &start_ticks);
+
+	if (err < 0)
+		return err;
+	return bpf_map__update_elem(collector->bpf->maps.targets, &pid, sizeof(pid), &start_ticks, sizeof(start_ticks),
+				    BPF_ANY);
+}
+
+int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX])
+{
+	int cpus = libbpf_num_possible_cpus();
+	uint64_t *values = calloc((size_t)cpus, sizeof(*values));
+	int err = values ? 0 : -ENOMEM;
+
+	for (uint32_t counter = 0; err == 0 && counter < DUET_BPF_COUNTER_MAX; counter++) {
+		uint64_t sum = 0;
+
+		err = bpf_map__lookup_elem(collector->bpf->maps.counters, &counter, sizeof(counter), values,
+					   (size_t)cpus * sizeof(*values), 0);
+		for (int cpu = 0; err == 0 && cpu < cpus; cpu++)
+			sum += values[cpu];
+		if (err == 0)
+			ret_counters[counter] = sum;
+	}
+	free(values);
+	return err;
+}
+
+int collector_cost(const struct collector *collector, uint64_t *ret_runs, uint64_t *ret_ns)
+{
+	struct bpf_prog_info info = {0};
+	__u32 bytes = sizeof(info);
+	int err = bpf_obj_get_info_by_fd(bpf_program__fd(collector->program), &info, &bytes);
+
+	if (err < 0)
+		return err;
+	*ret_runs = info.run_cnt;
+	*ret_ns = info.run_time_ns;
+	return 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel half: loads the BPF programs of the chosen event, opens one perf event a CPU,
+ * hands over its records. The only place (with modes.c) that knows libbpf.
+ */
+#ifndef COLLECT_COLLECTOR_H
+#define COLLECT_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "duet_config.h"
+#include "duet_counters.h"
+#include "duet_record.h"
+
+struct collector;
+
+struct collector_options {
+	const char *event; /* row of modes.c: "cpu" */
+	uint64_t interval_ns;
+	uint32_t user_depth; /* frames */
+	uint32_t kernel_depth; /* 0 = --all-user */
+	const pid_t *targets; /* only these processes; NULL = every process of the host */
+	size_t target_count;
+	bool follow_forks; /* the children of targets are targets */
+	bool no_cookie; /* pair by interval even where the kernel has cookies; for tests */
+	bool measure_cost; /* let the kernel time BPF programs, all of the host's: two clock reads a run */
+};
+
+/* Loads, verifies and opens, but does not tick yet. -errno with one sentence in `why` (cause and way out). */
+int collector_open(struct collector **ret, const struct collector_options *options, struct buf *why);
+int collector_start(struct collector *collector); /* events tick from here; 0 or -errno */
+void collector_stop(struct collector *collector); /* no more ticks, for good; records in the ring can still be read */
+void collector_close(struct collector *collector);
+
+/*
+ * For epoll. Wakes when a quarter of the ring waits or a process ended; call
+ * collector_read() by timer as well, since a wakeup for every sample would cost more than the sample.
+ */
+int collector_fd(const struct collector *collector);
+bool collector_uses_cookie(const struct collector *collector);
+/* How many CPUs tick: those online at collector_open(). */
+unsigned collector_cpus(const struct collector *collector);
+
+/* Called for each record that passed record_check(). */
+typedef void (*collector_handler)(void *context, const struct duet_record *record);
+/* Hands over what is there, at most `budget` records. Records consumed, or -errno. *bad counts malformed ones. */
+int collector_read(struct collector *collector, collector_handler handler, void *context, int budget, uint64_t *bad);
+
+/* Signals: only processes in this map are ever signalled. */
+int collector_allow(struct collector *collector, pid_t pid, const struct duet_jvm_target *target);
+int collector_forbid(struct collector *collector, pid_t pid);
+int collector_add_target(struct collector *collector, pid_t pid);
+
+int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
+/*
+ * Runs of the sampling program and nanoseconds in it. Both stay 0 unless measure_cost was set and CAP_SYS_ADMIN allows
+ * it, or kernel.bpf_stats_enabled is on. 0 or -errno.
+ */
+int collector_cost(const struct collector *collector, uint64_t *ret_runs, uint64_t *ret_ns);
+
+/* For `duet check`: one feature after the other, each with its verdict in words. */
+struct collector_probe {
+	const char *name; /* "BPF system call", "BTF", "BPF ring buffer", "perf events per CPU", … */
+	bool ok;
+	bool required; /* false: only makes the join or the stacks better */
+	char detail[200]; /* when not ok: the cause and what to change */
+};
+size_t collector_probe(struct collector_probe *ret, size_t room);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "collect/collector.h"
+#include "collect/events.h"
+#include "sym/kallsyms.h"
+
+/* linux/capability.h of older systems lacks the last two. */
+#define CAP_SYS_ADMIN 21
+#define CAP_SYS_RESOURCE 24
+#define CAP_PERFMON 38
+#define CAP_BPF 39
+#define AS_ROOT (geteuid() ? "run as root" : "this root lacks them, give them to the container")
+#define WITHOUT_BPF "or use --engine ctimer, which needs no BPF"
+
+/* Probes return true when the feature is there, else say why not. */
+struct feature {
+	const char *name;
+	bool required;
+	bool (*probe)(struct buf *why);
+};
+
+/* ---- small questions ---- */
+
+static unsigned kernel_version(void)
+{
+	unsigned major = 0, minor = 0;
+	struct utsname name;
+
+	if (uname(&name) == 0)
+		sscanf(name.release, "%u.%u", &major, &minor);
+	return major * 1000 + minor;
+}
+
+/* Value after `key` in a file of /proc or /sys, in `base`; `otherwise` when it cannot be read. */
+static long long read_number(const char *path, const char *key, int base, long long otherwise)
+{
+	long long number = otherwise;
+	struct buf text;
+	char *found;
+
+	buf_init(&text);
+	if (io_read_file(AT_FDCWD, path, 64 << 10, &text) == 0 && (found = strstr(text.data, key)))
+		number = strtoll(found + strlen(key), NULL, base);
+	buf_release(&text);
+	return number;
+}
+
+static bool has_capability(int capability)
+{
+	long long effective = read_number("/proc/self/status", "CapEff:", 16, 0);
+
+	return effective >> capability & 1 || effective >> CAP_SYS_ADMIN & 1;
+}
+
+static bool under_seccomp(void)
+{
+	return read_number("/proc/self/status", "Seccomp:", 10, 0) != 0;
+}
+
+/* The way out for a system call that was refused. */
+static void explain_refusal(struct buf *why, const char *call, int error, int right, const char *name)
+{
+	buf_printf(why, "%s is refused (%s): ", call, strerror(error));
+	if (!has_capability(right))
+		buf_printf(why, "it needs %s%s, ", name,
+			   under_seccomp() ? " and a seccomp profile that allows it" : "");
+	else if (under_seccomp())
+		buf_add_str(why, "allow it in the container's seccomp profile, ");
+	else
+		buf_add_str(why, "look for a security module or a kernel built without it, ");
+	buf_add_str(why, WITHOUT_BPF);
+}
+
+/* ---- one feature each ---- */
+
+static bool probe_kernel(struct buf *why)
+{
+	if (kernel_version() >= 5008)
+		return true;
+	buf_add_str(why, "the kernel is older than Linux 5.8: upgrade it, " WITHOUT_BPF);
+	return false;
+}
+
+static bool probe_rights(struct buf *why)
+{
+	if (has_capability(CAP_BPF) && has_capability(CAP_PERFMON))
+		return true;
+	buf_printf(why, "BPF needs CAP_BPF and CAP_PERFMON: %s, " WITHOUT_BPF, AS_ROOT);
+	return false;
+}
+
+static bool can_create(enum bpf_map_type type, __u32 value_bytes, __u32 entries)
+{
+	int fd = bpf_map_create(type, "duet_probe", value_bytes ? sizeof(__u32) : 0, value_bytes, entries, NULL);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static bool probe_bpf(struct buf *why)
+{
+	if (can_create(BPF_MAP_TYPE_ARRAY, sizeof(__u32), 1))
+		return true;
+	explain_refusal(why, "bpf()", errno, CAP_BPF, "CAP_BPF");
+	return false;
+}
+
+static bool probe_locked_memory(struct buf *why)
+{
+	struct rlimit limit;
+
+	/* Since 5.11 BPF memory is charged to the cgroup instead. */
+	if (kernel_version() >= 5011 || has_capability(CAP_SYS_RESOURCE))
+		return true;
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_max >= 64 << 20)
+		return true;
+	buf_add_str(why, "before Linux 5.11 BPF maps count as locked memory: raise the limit, ulimit -l 65536");
+	return false;
+}
+
+static bool probe_lockdown(struct buf *why)
+{
+	if (read_number("/sys/kernel/security/lockdown", "[confidentiality]", 10, -1) < 0)
+		return true;
+	buf_add_str(why, "kernel lockdown is in mode confidentiality, where BPF may not read kernel memory: "
+			 "boot with lockdown=integrity, " WITHOUT_BPF);
+	return false;
+}
+
+static bool probe_btf(struct buf *why)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0)
+		return true;
+	buf_add_str(why, "there is no /sys/kernel/btf/vmlinux: boot a kernel with CONFIG_DEBUG_INFO_BTF, " WITHOUT_BPF);
+	return false;
+}
+
+static bool probe_ring(struct buf *why)
+{
+	if (can_create(BPF_MAP_TYPE_RINGBUF, 0, (__u32)sysconf(_SC_PAGESIZE)))
+		return true;
+	explain_refusal(why, "a BPF ring buffer", errno, CAP_BPF, "CAP_BPF");
+	return false;
+}
+
+static bool probe_perf_event(struct buf *why)
+{
+	struct events events = {0};
+	int err = events_open(&events, &modes[0], NS_PER_SEC);
+
+	events_release(&events);
+	if (err > 0)
+		return true;
+	if (err == -EACCES && !has_capability(CAP_PERFMON))
+		buf_printf(why,
+			   "kernel.perf_event_paranoid is %lld, so that perf events need CAP_PERFMON: %s, " WITHOUT_BPF,
+			   read_number("/proc/sys/kernel/perf_event_paranoid", "", 10, 2), AS_ROOT);
+	else
+		explain_refusal(why, "perf_event_open()", -err, CAP_PERFMON, "CAP_PERFMON");
+	return false;
+}
+
+static bool probe_kernel_names(struct buf *why)
+{
+	return !kallsyms_hidden("/proc/kallsyms", why);
+}
+
+static bool probe_task_pt_regs(struct buf *why)
+{
+	if (probe_has_task_pt_regs())
+		return true;
+	buf_add_str(why, "Linux 5.15 has it; until then user registers are looked up on the kernel stack");
+	return false;
+}
+
+static bool probe_signal_cookie(struct buf *why)
+{
+	if (probe_has_signal_cookie())
+		return true;
+	buf_add_str(why, "Linux 6.13 has it; until then samples and Java stacks are paired by thread and time");
+	return false;
+}
+
+/* In the order of causes: what comes first explains what fails later. */
+static const struct feature features[] = {
+	{"kernel version", true, probe_kernel},
+	{"rights", true, probe_rights},
+	{"BPF system call", true, probe_bpf},
+	{"locked memory", true, probe_locked_memory},
+	{"kernel lockdown", true, probe_lockdown},
+	{"BTF", true, probe_btf},
+	{"BPF ring buffer", true, probe_ring},
+	{"perf events per CPU", true, probe_perf_event},
+	{"names of kernel functions", false, probe_kernel_names},
+	{"user registers in system calls", false, probe_task_pt_regs},
+	{"signal with cookie", false, probe_signal_cookie},
+};
+
+static int log_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char line[1024];
+
+	/* Its debug level tells of every relocation. */
+	if (level == LIBBPF_DEBUG || log_level() < LOG_DEBUG)
+		return 0;
+	vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\n")] = '\0';
+	log_debug("%s", line);
+	return 0;
+}
+
+void probe_init(void)
+{
+	libbpf_set_print(log_libbpf);
+}
+
+#define FEATURES (sizeof(features) / sizeof(features[0]))
+
+bool probe_has_task_pt_regs(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, NULL) == 1;
+}
+
+bool probe_has_signal_cookie(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool found = btf && btf__find_by_name_kind(btf, "bpf_send_signal_task", BTF_KIND_FUNC) > 0;
+
+	btf__free(btf);
+	return found;
+}
+
+bool probe_explain(struct buf *why)
+{
+	for (size_t i = 0; i < FEATURES; i++)
+		if (features[i].required && !features[i].probe(why))
+			return true;
+	return false;
+}
+
+size_t collector_probe(struct collector_probe *ret, size_t room)
+{
+	size_t count = room < FEATURES ? room : FEATURES;
+	struct buf why;
+
+	probe_init();
+	buf_init(&why);
+	for (size_t i = 0; i < count; i++) {
+		buf_clear(&why);
+		ret[i] = (struct collector_probe){.name = features[i].name, .required = features[i].required};
+		ret[i].ok = features[i].probe(&why);
+		snprintf(ret[i].detail, sizeof(ret[i].detail), "%s", why.data);
+	}
+	buf_release(&why);
+	return count;
+}

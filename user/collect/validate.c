@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/validate.h"
+
+#include <string.h>
+
+#include "duet_agent.h"
+#include "duet_record.h"
+#include "duet_ring.h"
+
+#define MAX_ERRNO 4095 /* include/linux/err.h */
+
+static bool is_terminated(const char *text, size_t room)
+{
+	return memchr(text, '\0', room) != NULL;
+}
+
+/* ---- from BPF ---- */
+
+static bool sample_check(const struct duet_sample *sample, size_t bytes)
+{
+	if (bytes < sizeof(*sample))
+		return false;
+	if (sample->kernel_depth > DUET_MAX_STACK || sample->user_depth > DUET_MAX_STACK)
+		return false;
+	if (bytes != sizeof(*sample) + ((size_t)sample->kernel_depth + sample->user_depth) * sizeof(sample->stack[0]))
+		return false;
+	return sample->no_signal <= DUET_NO_SIGNAL_REFUSED && is_terminated(sample->comm, sizeof(sample->comm)) &&
+	       is_terminated(sample->process_comm, sizeof(sample->process_comm));
+}
+
+static bool process_record_check(const struct duet_process_record *record, size_t bytes)
+{
+	return bytes == sizeof(*record) && is_terminated(record->comm, sizeof(record->comm));
+}
+
+bool record_check(const void *data, size_t bytes)
+{
+	const struct duet_record *record = data;
+
+	if (bytes < sizeof(*record) || record->size != bytes || record->version != DUET_RECORD_VERSION)
+		return false;
+	if (record->tgid == 0 || record->tid == 0)
+		return false;
+	switch (record->type) {
+	case DUET_RECORD_SAMPLE:
+		return sample_check(data, bytes);
+	case DUET_RECORD_EXEC:
+	case DUET_RECORD_EXIT:
+		return process_record_check(data, bytes);
+	default:
+		return false;
+	}
+}
+
+/* ---- from an agent ---- */
+
+/* The ring pads payloads to its alignment; what is inside must account for all the rest. */
+static bool fills(uint64_t used, size_t bytes)
+{
+	return used <= bytes && bytes - used < DUET_RING_ALIGN;
+}
+
+static bool java_sample_check(const struct duet_java_sample *sample, size_t bytes)
+{
+	if (bytes < sizeof(*sample))
+		return false;
+	if (sample->native_depth > DUET_MAX_NATIVE_DEPTH || sample->java_depth > DUET_MAX_JAVA_DEPTH)
+		return false;
+	return fills(sizeof(*sample) + sample->native_depth * sizeof(uint64_t) +
+			     sample->java_depth * sizeof(struct duet_java_frame),
+		     bytes);
+}
+
+static bool method_check(const struct duet_method *method, size_t bytes)
+{
+	if (bytes < sizeof(*method))
+		return false;
+	return fills(sizeof(*method) + (uint64_t)method->class_len + method->name_len + method->signature_len +
+			     method->source_len + (uint64_t)method->line_count * sizeof(struct duet_line),
+		     bytes);
+}
+
+/* Each pc names a run of frames inside the record, no longer than a stack may be. */
+static bool code_pcs_check(const struct duet_code_load *code)
+{
+	const struct duet_code_pc *pcs = (const void *)(code + 1);
+
+	for (uint32_t i = 0; i < code->pc_count; i++)
+		if (pcs[i].depth > DUET_MAX_JAVA_DEPTH || (uint64_t)pcs[i].frame + pcs[i].depth > code->frame_count)
+			return false;
+	return true;
+}
+
+static bool code_load_check(const struct duet_code_load *code, size_t bytes)
+{
+	if (bytes < sizeof(*code) || code->address + code->code_bytes < code->address)
+		return false;
+	return fills(sizeof(*code) + (uint64_t)code->pc_count * sizeof(struct duet_code_pc) +
+			     (uint64_t)code->frame_count * sizeof(struct duet_java_frame),
+		     bytes) &&
+	       code_pcs_check(code);
+}
+
+static bool stub_check(const struct duet_stub *stub, size_t bytes)
+{
+	if (bytes < sizeof(*stub) || stub->address + stub->code_bytes < stub->address)
+		return false;
+	return fills(sizeof(*stub) + (uint64_t)stub->name_len, bytes);
+}
+
+static bool code_heap_check(const struct duet_code_heap *heap, size_t bytes)
+{
+	return fills(sizeof(*heap), bytes) && heap->low < heap->high;
+}
+
+static bool thread_check(const struct duet_thread *thread, size_t bytes)
+{
+	return bytes >= sizeof(*thread) && fills(sizeof(*thread) + (uint64_t)thread->name_len, bytes);
+}
+
+bool agent_record_check(uint16_t type, const void *payload, size_t bytes)
+{
+	switch (type) {
+	case DUET_AGENT_JAVA_SAMPLE:
+		return java_sample_check(payload, bytes);
+	case DUET_AGENT_METHOD:
+		return method_check(payload, bytes);
+	case DUET_AGENT_CODE_LOAD:
+		return code_load_check(payload, bytes);
+	case DUET_AGENT_CODE_UNLOAD:
+		return fills(sizeof(struct duet_code_unload), bytes);
+	case DUET_AGENT_STUB:
+		return stub_check(payload, bytes);
+	case DUET_AGENT_CODE_HEAP:
+		return code_heap_check(payload, bytes);
+	case DUET_AGENT_THREAD:
+		return thread_check(payload, bytes);
+	default:
+		return false;
+	}
+}
+
+static bool hello_check(const struct duet_message_hello *hello, size_t bytes)
+{
+	return bytes == sizeof(*hello) && is_terminated(hello->vm_name, sizeof(hello->vm_name)) &&
+	       is_terminated(hello->vm_version, sizeof(hello->vm_version));
+}
+
+static bool started_check(const struct duet_message_started *started, size_t bytes)
+{
+	return bytes == sizeof(*started) && started->error <= 0 && started->error >= -MAX_ERRNO &&
+	       started->signo <= 64 && is_terminated(started->why, sizeof(started->why));
+}
+
+bool agent_message_check(const void *data, size_t bytes)
+{
+	const struct duet_message *message = data;
+
+	if (bytes < sizeof(*message) || message->size != bytes || message->version != DUET_AGENT_VERSION)
+		return false;
+	switch (message->type) {
+	case DUET_MESSAGE_HELLO:
+		return hello_check(data, bytes);
+	case DUET_MESSAGE_STARTED:
+		return started_check(data, bytes);
+	case DUET_MESSAGE_STOPPED:
+		return bytes == sizeof(*message);
+	default:
+		return false;
+	}
+}

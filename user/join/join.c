@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+#include "join/join.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+#define MAX_SPARE 16384 /* threads kept for the next ones, with room for a few halves: 9 MB */
+
+/* One half, as it arrived. */
+struct held_sample {
+	uint64_t arrived_ns;
+	uint64_t cookie; /* of the signal that answers it; 0 when paired by interval */
+	uint64_t until_ns; /* by interval: the record is older than the next signalled sample; UINT64_MAX = none yet */
+	struct duet_sample *sample;
+};
+
+struct held_record {
+	uint64_t arrived_ns;
+	uint32_t bytes;
+	struct duet_java_sample *record;
+	bool used;
+};
+
+/* Halves of one thread that wait for each other, in order of arrival. */
+struct join_thread {
+	void *owner;
+	uint64_t key; /* in join->threads */
+	uint64_t last_cookie; /* of the newest signalled sample */
+	struct vec(struct held_sample) samples;
+	struct vec(struct held_record) records;
+};
+
+struct join {
+	join_handler handler;
+	void *context;
+	struct map threads; /* owner and tid -> struct join_thread *, of those that hold anything */
+	struct vec(struct join_thread *) busy; /* the same, in order of arrival */
+	struct vec(struct join_thread *) spare; /* empty, for the next threads */
+	struct map record_bytes; /* owner -> bytes of its records */
+	size_t held;
+	uint64_t counters[DUET_LOADER_COUNTER_MAX];
+};
+
+struct join *join_new(join_handler handler, void *context)
+{
+	struct join *join = calloc(1, sizeof(*join));
+
+	if (join) {
+		join->handler = handler;
+		join->context = context;
+	}
+	return join;
+}
+
+static void thread_free(struct join_thread *thread)
+{
+	for (size_t i = 0; i < thread->samples.len; i++)
+		free(thread->samples.items[i].sample);
+	for (size_t i = 0; i < thread->records.len; i++)
+		free(thread->records.items[i].record);
+	vec_release(&thread->samples);
+	vec_release(&thread->records);
+	free(thread);
+}
+
+void join_free(struct join *join)
+{
+	if (!join)
+		return;
+	for (size_t i = 0; i < join->busy.len; i++)
+		thread_free(join->busy.items[i]);
+	for (size_t i = 0; i < join->spare.len; i++)
+		thread_free(join->spare.items[i]);
+	vec_release(&join->busy);
+	vec_release(&join->spare);
+	map_release(&join->threads);
+	map_release(&join->record_bytes);
+	free(join);
+}
+
+static uint64_t thread_key(const void *owner, uint32_t tid)
+{
+	return hash_u64((uint64_t)(uintptr_t)owner) ^ tid; /* owners are few: a 64-bit collision is not a concern */
+}
+
+static struct join_thread *thread_get(struct join *join, void *owner, uint32_t tid)
+{
+	uint64_t key = thread_key(owner, tid);
+	struct join_thread *thread = map_get_ptr(&join->threads, key);
+
+	if (thread)
+		return thread;
+	if (vec_reserve(&join->busy, join->busy.len + 1) < 0)
+		return NULL;
+	thread = join->spare.len ? join->spare.items[--join->spare.len] : calloc(1, sizeof(*thread));
+	if (!thread)
+		return NULL;
+	thread->owner = owner;
+	thread->key = key;
+	if (map_put_ptr(&join->threads, key, thread) < 0) {
+		thread_free(thread);
+		return NULL;
+	}
+	join->busy.items[join->busy.len++] = thread;
+	return thread;
+}
+
+static void *copy(const void *bytes, size_t len)
+{
+	void *result = malloc(len);
+
+	return result ? memcpy(result, bytes, len) : NULL;
+}
+
+/* The sample that a signal answers, and what that means for the one before it. */
+static void classify(struct join_thread *thread, struct held_sample *held)
+{
+	const struct duet_sample *sample = held->sample;
+
+	if (sample->flags & DUET_SAMPLE_SIGNALLED) {
+		thread->last_cookie = sample->flags & DUET_SAMPLE_COOKIE ? sample->cookie : 0;
+		for (size_t i = thread->samples.len; i-- > 0 && thread->samples.items[i].until_ns == UINT64_MAX;)
+			thread->samples.items[i].until_ns = sample->head.time_ns;
+	}
+	if (sample->flags & (DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_PENDING))
+		held->cookie = thread->last_cookie;
+}
+
+int join_sample(struct join *join, void *owner, const struct duet_sample *sample, uint64_t now_ns)
+{
+	struct join_thread *thread = thread_get(join, owner, sample->ns_tid);
+	struct held_sample held = {
+		.arrived_ns = now_ns, .until_ns = UINT64_MAX, .sample = copy(sample, sample->head.size)};
+
+	if (!thread || !held.sample)
+		goto lost;
+	classify(thread, &held);
+	if (vec_push(&thread->samples, held) < 0)
+		goto lost;
+	join->held++;
+	return 0;
+lost:
+	free(held.sample);
+	join->counters[DUET_LOADER_OUT_OF_MEMORY]++;
+	return -ENOMEM;
+}
+
+/* Each record may come with a thread of its own. */
+#define RECORD_OVERHEAD 256
+
+static void count_bytes(struct join *join, const void *owner, int64_t change)
+{
+	uint64_t bytes = 0;
+
+	map_get(&join->record_bytes, (uintptr_t)owner, &bytes);
+	(void)map_put(&join->record_bytes, (uintptr_t)owner, bytes + (uint64_t)change); /* present after the first */
+}
+
+static bool has_room(const struct join *join, void *owner, uint32_t tid)
+{
+	const struct join_thread *thread = map_get_ptr(&join->threads, thread_key(owner, tid));
+	uint64_t bytes = 0;
+
+	map_get(&join->record_bytes, (uintptr_t)owner, &bytes);
+	return bytes < JOIN_MAX_RECORD_BYTES && (!thread || thread->records.len < JOIN_MAX_THREAD_RECORDS);
+}
+
+int join_offer(struct join *join, void *owner, const struct duet_java_sample *record, uint32_t size, uint64_t now_ns)
+{
+	struct held_record held = {.arrived_ns = now_ns, .bytes = size + RECORD_OVERHEAD};
+	struct join_thread *thread;
+
+	if (!has_room(join, owner, record->tid)) {
+		join->counters[DUET_LOADER_RECORDS_FULL]++;
+		return -ENOSPC;
+	}
+	thread = thread_get(join, owner, record->tid);
+	held.record = copy(record, size);
+	if (!thread || !held.record || vec_push(&thread->records, held) < 0) {
+		free(held.record);
+		join->counters[DUET_LOADER_OUT_OF_MEMORY]++;
+		return -ENOMEM;
+	}
+	count_bytes(join, owner, held.bytes);
+	return 0;
+}
+
+static bool answers(const struct held_record *held, const struct held_sample *waiting)
+{
+	const struct duet_java_sample *record = held->record;
+	uint64_t sampled_ns = waiting->sample->head.time_ns;
+
+	if (record->flags & DUET_JAVA_STANDALONE || record->time_ns < sampled_ns)
+		return false;
+	if (waiting->cookie)
+		return record->cookie == waiting->cookie;
+	return !record->cookie && record->time_ns < waiting->until_ns;
+}
+
+/* Two records in one interval: one of their samples was lost on the way, and nothing tells which. */
+static struct held_record *find_answer(struct join_thread *thread, const struct held_sample *waiting)
+{
+	struct held_record *found = NULL;
+
+	for (size_t i = 0; i < thread->records.len; i++) {
+		if (!answers(&thread->records.items[i], waiting))
+			continue;
+		if (found)
+			return NULL;
+		found = &thread->records.items[i];
+	}
+	return found;
+}
+
+/*
+ * A system call that a signal interrupts and SA_RESTART restarts: the kernel has moved pc back onto the call's
+ * instruction before the handler sees it (handle_signal() in arch/x86/kernel/signal.c, do_signal() in
+ * arch/arm64/kernel/signal.c).
+ */
+#ifdef __x86_64__
+#define SYSCALL_INSTRUCTION_BYTES 2
+#else
+#define SYSCALL_INSTRUCTION_BYTES 4
+#endif
+
+static bool same_place(const struct duet_sample *sample, const struct duet_java_sample *record)
+{
+	if (!(sample->flags & DUET_SAMPLE_USER_REGS) || sample->user_sp != record->sp)
+		return false;
+	return sample->user_pc == record->pc ||
+	       (sample->flags & DUET_SAMPLE_KERNEL && sample->user_pc == record->pc + SYSCALL_INSTRUCTION_BYTES);
+}
+
+static bool decide(struct join *join, struct join_thread *thread, struct held_sample *waiting, bool last_chance)
+{
+	const struct duet_sample *sample = waiting->sample;
+	struct held_record *answer = NULL;
+	enum join_outcome outcome = JOIN_NOT_SIGNALLED;
+	const struct duet_java_sample *java = NULL;
+
+	if (sample->flags & (DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_PENDING)) {
+		answer = find_answer(thread, waiting);
+		if (!answer && !last_chance)
+			return false;
+		outcome = !answer ? JOIN_NO_RECORD : same_place(sample, answer->record) ? JOIN_JOINED : JOIN_MISMATCH;
+	}
+	if (outcome == JOIN_JOINED)
+		java = answer->record;
+	if (!join->handler(join->context, thread->owner, sample, java, outcome, last_chance))
+		return false;
+	if (answer)
+		answer->used = true;
+	join->counters[DUET_LOADER_NO_AGENT_RECORD] += outcome == JOIN_NO_RECORD;
+	join->counters[DUET_LOADER_PC_MISMATCH] += outcome == JOIN_MISMATCH;
+	join->counters[DUET_LOADER_NOT_SIGNALLED] += outcome == JOIN_NOT_SIGNALLED;
+	return true;
+}
+
+static bool is_old(uint64_t arrived_ns, uint64_t now_ns)
+{
+	return now_ns > arrived_ns + JOIN_WAIT_NS; /* the caller may have read its clock before the half arrived */
+}
+
+static void run_samples(struct join *join, struct join_thread *thread, uint64_t now_ns, bool flush)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < thread->samples.len; i++) {
+		struct held_sample *held = &thread->samples.items[i];
+		bool last_chance = flush || is_old(held->arrived_ns, now_ns) || join->held > JOIN_MAX_HELD;
+
+		if (decide(join, thread, held, last_chance)) {
+			free(held->sample);
+			join->held--;
+		} else {
+			thread->samples.items[kept++] = *held;
+		}
+	}
+	thread->samples.len = kept;
+}
+
+/*
+ * A used record may still serve a pending sample that has not been read yet, and
+ * an unused one a sample that waits for it: both stay until they are old. In practice a
+ * thread's record list is a few entries long.
+ */
+static bool record_done(struct join *join, struct join_thread *thread, struct held_record *held, uint64_t now_ns,
+			bool flush)
+{
+	bool old = flush || is_old(held->arrived_ns, now_ns);
+
+	if (held->record->flags & DUET_JAVA_STANDALONE)
+		return join->handler(join->context, thread->owner, NULL, held->record, JOIN_STANDALONE, old);
+	if (held->used && !thread->samples.len)
+		return true;
+	if (old && !held->used)
+		join->counters[DUET_LOADER_ORPHAN_RECORD]++;
+	return old;
+}
+
+static void run_records(struct join *join, struct join_thread *thread, uint64_t now_ns, bool flush)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < thread->records.len; i++) {
+		struct held_record *held = &thread->records.items[i];
+
+		if (record_done(join, thread, held, now_ns, flush)) {
+			count_bytes(join, thread->owner, -(int64_t)held->bytes);
+			free(held->record);
+		} else {
+			thread->records.items[kept++] = *held;
+		}
+	}
+	thread->records.len = kept;
+}
+
+static void thread_retire(struct join *join, struct join_thread *thread)
+{
+	map_remove(&join->threads, thread->key);
+	thread->last_cookie = 0;
+	if (join->spare.len >= MAX_SPARE || vec_push(&join->spare, thread) < 0)
+		thread_free(thread);
+}
+
+static void run_threads(struct join *join, void *owner, uint64_t now_ns, bool flush)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < join->busy.len; i++) {
+		struct join_thread *thread = join->busy.items[i];
+
+		if (!owner || thread->owner == owner) {
+			run_samples(join, thread, now_ns, flush);
+			run_records(join, thread, now_ns, flush);
+		}
+		if (thread->samples.len || thread->records.len)
+			join->busy.items[kept++] = thread;
+		else
+			thread_retire(join, thread);
+	}
+	join->busy.len = kept;
+}
+
+void join_run(struct join *join, uint64_t now_ns)
+{
+	run_threads(join, NULL, now_ns, false);
+}
+
+void join_flush(struct join *join, void *owner)
+{
+	run_threads(join, owner, UINT64_MAX, true);
+}
+
+const uint64_t *join_counters(const struct join *join)
+{
+	return join->counters;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+#include "join/splice.h"
+
+#include <stdlib.h>
+
+#define MAPS_AGE_NS 1000000000ull /* mappings are read again at most once a second */
+#define BCI_NATIVE_METHOD (-3) /* AsyncGetCallTrace's lineno for a method declared native */
+
+/* What splice_stack() works on. */
+struct splicing {
+	struct splice *out;
+	struct process *process; /* its mappings are read again when a frame is in none of them */
+	const struct jvm *jvm;
+	const uint64_t *user; /* native frames, leaf first; [0] is a pc, the rest return addresses */
+	uint32_t user_depth;
+	uint64_t time_ns;
+};
+
+const char *splice_failure_mark(int32_t status)
+{
+	static const char *const marks[] = {
+		[1] = "[no_class_load]",    [2] = "[GC_active]",
+		[3] = "[unknown_not_Java]", [4] = "[not_walkable_not_Java]",
+		[5] = "[unknown_Java]",	    [6] = "[not_walkable_Java]",
+		[7] = "[unknown_state]",    [8] = "[thread_exit]",
+		[9] = "[deoptimization]",   [10] = "[safepoint]",
+	};
+
+	if (status >= 0)
+		return NULL;
+	if (status < -10)
+		return "[unknown_failure]";
+	return marks[-status];
+}
+
+static const char *unjoined_mark(enum join_outcome outcome, const struct duet_sample *sample)
+{
+	static const char *const no_signal[] = {
+		[DUET_NO_SIGNAL_NONE] = "[not_signalled]",
+		[DUET_NO_SIGNAL_SYSCALL] = "[not_signalled_syscall]",
+		[DUET_NO_SIGNAL_BLOCKED] = "[not_signalled_blocked]",
+		[DUET_NO_SIGNAL_STOLEN] = "[not_signalled_handler_stolen]",
+		[DUET_NO_SIGNAL_EXITING] = "[not_signalled_exiting]",
+		[DUET_NO_SIGNAL_REFUSED] = "[not_signalled_refused]",
+	};
+
+	switch (outcome) {
+	case JOIN_NOT_SIGNALLED:
+		return no_signal[sample->no_signal <= DUET_NO_SIGNAL_REFUSED ? sample->no_signal : 0];
+	case JOIN_NO_RECORD:
+		return "[no_agent_record]";
+	case JOIN_MISMATCH:
+		return "[pc_mismatch]";
+	default:
+		return NULL;
+	}
+}
+
+static int push(struct splicing *s, struct splice_frame frame)
+{
+	return vec_push(&s->out->frames, frame);
+}
+
+static int push_mark(struct splicing *s, const char *mark)
+{
+	return mark ? push(s, (struct splice_frame){.kind = SPLICE_MARK, .mark = mark}) : 0;
+}
+
+static int push_kernel(struct splicing *s, const struct duet_sample *sample)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < sample->kernel_depth; i++)
+		err = push(s, (struct splice_frame){
+				      .kind = SPLICE_KERNEL, .address = sample->stack[i], .is_return = i > 0});
+	return err;
+}
+
+static int push_native(struct splicing *s, uint32_t index)
+{
+	return push(s, (struct splice_frame){.kind = SPLICE_NATIVE, .address = s->user[index], .is_return = index > 0});
+}
+
+static int push_java(struct splicing *s, const struct duet_java_frame *frame, enum splice_kind kind)
+{
+	if (frame->bci == BCI_NATIVE_METHOD)
+		kind = SPLICE_JAVA_NATIVE;
+	return push(s, (struct splice_frame){.kind = kind, .method = frame->method, .bci = frame->bci});
+}
+
+static bool in_jvm_code(const struct splicing *s, uint32_t index)
+{
+	return s->jvm && jvm_owns_pc(s->jvm, s->user[index]);
+}
+
+static const struct jvm_code *code_of(const struct splicing *s, uint32_t index)
+{
+	/* A return address may be the first byte after its code: look at the call. */
+	return jvm_code_at(s->jvm, s->user[index] - (index > 0), s->time_ns);
+}
+
+/*
+ * A walk by frame pointer through code that keeps none leads into data sooner or later: what is not even mapped
+ * code is noise, and so is what lies below it.
+ */
+static bool is_noise(struct splicing *s, uint32_t index)
+{
+	uint64_t address = s->user[index];
+
+	if (!index || in_jvm_code(s, index) || maps_find(&s->process->maps, address))
+		return false;
+	process_refresh_maps(s->process, s->time_ns, MAPS_AGE_NS);
+	return !maps_find(&s->process->maps, address);
+}
+
+/* ---- physical frames of JVM code, when there is no Java half ---- */
+
+static int push_compiled_code(struct splicing *s, uint32_t index, const struct jvm_code *code)
+{
+	uint32_t depth = 0;
+	const struct duet_java_frame *frames = jvm_code_frames(code, s->user[index], index > 0, &depth);
+	const struct duet_java_frame itself = {.method = code->method, .bci = -1};
+	int err = 0;
+
+	if (!frames)
+		return push_java(s, &itself, SPLICE_COMPILED);
+	for (uint32_t i = 0; !err && i < depth; i++)
+		err = push_java(s, &frames[i], i + 1 < depth ? SPLICE_INLINED : SPLICE_COMPILED);
+	return err;
+}
+
+static int push_jvm_code(struct splicing *s, uint32_t index)
+{
+	const struct jvm_code *code = code_of(s, index);
+
+	if (code && code->method)
+		return push_compiled_code(s, index, code);
+	return push(s, (struct splice_frame){
+			       .kind = SPLICE_STUB,
+			       .text = code ? code->stub_name : 0,
+			       .address = s->user[index],
+		       });
+}
+
+static int push_physical(struct splicing *s)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < s->user_depth && !is_noise(s, i); i++)
+		err = in_jvm_code(s, i) ? push_jvm_code(s, i) : push_native(s, i);
+	return err;
+}
+
+/* ---- native frames above Java ---- */
+
+/* Down to the first pc in JVM code; from there on the Java half carries the stack. */
+static int push_native_above(struct splicing *s, uint32_t *ret_java_index)
+{
+	uint32_t i = 0;
+	int err = 0;
+
+	for (; !err && i < s->user_depth && !in_jvm_code(s, i) && !is_noise(s, i); i++)
+		err = push_native(s, i);
+	*ret_java_index = i < s->user_depth && in_jvm_code(s, i) ? i : UINT32_MAX;
+	return err;
+}
+
+/* ---- Java frames ---- */
+
+/* How many of the leaf frames belong to the compiled code that the sample hit. */
+static uint32_t leaf_compiled_depth(const struct splicing *s, uint32_t index, const struct duet_java_frame *frames,
+				    uint32_t depth)
+{
+	const struct jvm_code *code = index == UINT32_MAX ? NULL : code_of(s, index);
+	uint32_t inlined = 0;
+
+	if (!code || !code->method)
+		return 0;
+	if (jvm_code_frames(code, s->user[index], index > 0, &inlined) && inlined <= depth && inlined &&
+	    frames[inlined - 1].method == code->method)
+		return inlined;
+	for (uint32_t i = 0; i < depth && i < 64; i++)
+		if (frames[i].method == code->method)
+			return i + 1;
+	return 0;
+}
+
+static int push_compiled_group(struct splicing *s, const struct duet_java_frame *frames, uint32_t count)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < count; i++)
+		err = push_java(s, &frames[i], i + 1 < count ? SPLICE_INLINED : SPLICE_COMPILED);
+	return err;
+}
+
+static int push_java_frames(struct splicing *s, uint32_t leaf_index, const struct duet_java_frame *frames,
+			    uint32_t depth)
+{
+	uint32_t i = leaf_compiled_depth(s, leaf_index, frames, depth);
+	int err = push_compiled_group(s, frames, i);
+
+	while (!err && i < depth) {
+		uint32_t group = s->jvm && frames[i].bci >= 0 ? jvm_match_compiled(s->jvm, frames + i, depth - i) : 0;
+
+		err = group ? push_compiled_group(s, frames + i, group) : push_java(s, &frames[i], SPLICE_INTERPRETED);
+		i += group ? group : 1;
+	}
+	return err;
+}
+
+/* A stub that runs on behalf of the top Java frame, an array copy, is worth seeing; the interpreter is not. */
+static int push_leaf_stub(struct splicing *s, uint32_t index)
+{
+	const struct jvm_code *code = index == 0 ? code_of(s, index) : NULL;
+
+	if (!code || code->method || !code->stub_name || jvm_is_interpreter(s->jvm, code))
+		return 0;
+	return push_jvm_code(s, index);
+}
+
+static int push_joined(struct splicing *s, const struct duet_java_sample *java)
+{
+	const uint64_t *natives = (const uint64_t *)(java + 1);
+	const struct duet_java_frame *frames = (const struct duet_java_frame *)(natives + java->native_depth);
+	uint32_t leaf_index;
+	int err;
+
+	if (!java->java_depth) {
+		err = push_physical(s);
+		return err || java->flags & DUET_JAVA_NO_THREAD ? err : push_mark(s, splice_failure_mark(java->status));
+	}
+	err = push_native_above(s, &leaf_index);
+	if (!err)
+		err = push_leaf_stub(s, leaf_index);
+	if (!err)
+		err = push_java_frames(s, leaf_index, frames, java->java_depth);
+	if (!err && java->flags & DUET_JAVA_TRUNCATED)
+		err = push_mark(s, "[truncated]");
+	return err;
+}
+
+int splice_stack(struct splice *splice, struct process *process, const struct jvm *jvm,
+		 const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome)
+{
+	struct splicing s = {.out = splice, .process = process, .jvm = jvm};
+	int err = 0;
+
+	vec_clear(&splice->frames);
+	if (sample) {
+		s.user = sample->stack + sample->kernel_depth;
+		s.user_depth = sample->user_depth;
+		s.time_ns = sample->head.time_ns;
+		err = push_kernel(&s, sample);
+	} else {
+		s.user = (const uint64_t *)(java + 1);
+		s.user_depth = java->native_depth;
+		s.time_ns = java->time_ns;
+	}
+	if (err)
+		return err;
+	if (java)
+		return push_joined(&s, java);
+	err = push_physical(&s);
+	return err ? err : push_mark(&s, unjoined_mark(outcome, sample));
+}
+
+int splice_mark(struct splice *splice, const char *mark)
+{
+	vec_clear(&splice->frames);
+	return vec_push(&splice->frames, (struct splice_frame){.kind = SPLICE_MARK, .mark = mark});
+}
+
+void splice_release(struct splice *splice)
+{
+	vec_release(&splice->frames);
+}

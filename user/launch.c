@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/attach.h"
+
+#define AGENT_WAIT_MS 5000 /* how long the JVM holds main() back for the loader */
+
+static bool is_elf(const char *path)
+{
+	char magic[4] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool elf = fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) && !memcmp(magic, "\177ELF", 4);
+
+	if (fd >= 0)
+		close(fd);
+	return elf;
+}
+
+/* As execvp() will look for it. */
+static bool find_program(const char *name, char *path, size_t size)
+{
+	const char *dirs = getenv("PATH");
+
+	if (strchr(name, '/')) {
+		snprintf(path, size, "%s", name);
+		return !access(path, X_OK);
+	}
+	for (dirs = dirs ? dirs : "/usr/bin:/bin"; *dirs; dirs += strcspn(dirs, ":"), dirs += *dirs == ':') {
+		int len = (int)strcspn(dirs, ":");
+
+		if (snprintf(path, size, "%.*s/%s", len ? len : 1, len ? dirs : ".", name) < (int)size &&
+		    !access(path, X_OK))
+			return true;
+	}
+	return false;
+}
+
+/* The launcher itself, not a script of that name, which would not take the option. */
+static bool is_java_launcher(const char *name)
+{
+	const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+	char path[PATH_MAX];
+
+	return !strcmp(base, "java") && find_program(name, path, sizeof(path)) && is_elf(path);
+}
+
+static char **with_agent(char **argv, char *option)
+{
+	size_t count = 0;
+	char **result;
+
+	while (argv[count])
+		count++;
+	result = calloc(count + 2, sizeof(*result));
+	if (!result)
+		return NULL;
+	result[0] = argv[0];
+	result[1] = option;
+	memcpy(result + 2, argv + 1, (count - 1) * sizeof(*argv));
+	return result;
+}
+
+static void child_run(char **argv, int gate, int failed)
+{
+	sigset_t none;
+	char byte;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	while (read(gate, &byte, 1) < 0 && errno == EINTR)
+		;
+	execvp(argv[0], argv);
+	if (write(failed, &errno, sizeof(errno)) < 0)
+		_exit(127);
+	_exit(127);
+}
+
+static int fork_waiting(struct launch *launch, char **argv)
+{
+	int gate[2] = {-1, -1}, failed[2] = {-1, -1};
+
+	if (pipe2(gate, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0)
+		goto fail;
+	launch->pid = fork();
+	if (launch->pid < 0)
+		goto fail;
+	if (!launch->pid) {
+		close(gate[1]);
+		close(failed[0]);
+		child_run(argv, gate[0], failed[1]);
+	}
+	close(gate[0]);
+	close(failed[1]);
+	launch->gate = gate[1];
+	launch->exec_error = failed[0];
+	return 0;
+fail:
+	for (int i = 0; i < 2; i++) {
+		close(gate[i]);
+		close(failed[i]);
+	}
+	return -errno;
+}
+
+int launch_start(struct launch *launch, char *library, size_t size)
+{
+	char option[PATH_MAX + 256];
+	char **argv = launch->argv;
+	int err;
+
+	library[0] = 0;
+	launch->is_java = is_java_launcher(argv[0]);
+	if (launch->is_java) {
+		err = attach_place_library(library, size);
+		if (err < 0)
+			return err;
+		snprintf(option, sizeof(option), "-agentpath:%s=control=%s,wait=%d", library, launch->control,
+			 AGENT_WAIT_MS);
+		argv = with_agent(argv, option);
+		if (!argv)
+			return -ENOMEM;
+	}
+	err = fork_waiting(launch, argv);
+	if (argv != launch->argv)
+		free(argv);
+	return err;
+}
+
+int launch_wait_exec(struct launch *launch)
+{
+	int error = 0;
+	ssize_t len = read(launch->exec_error, &error, sizeof(error));
+
+	close(launch->exec_error);
+	launch->exec_error = -1;
+	return len == sizeof(error) ? -error : 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `duet record -- CMD`: a child that waits at a gate until the collector knows
+ * its pid, then becomes CMD. A java command gets the agent as its first option, so that
+ * it is profiled from its first instruction; anything else runs as it is.
+ */
+#ifndef LAUNCH_H
+#define LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct launch {
+	char **argv;
+	const char *control; /* name of the control socket the agent shall open */
+	pid_t pid;
+	int gate; /* closing it lets the child exec; caller's */
+	int exec_error; /* reads errno when exec failed, nothing when it worked */
+	bool is_java;
+};
+
+/*
+ * Forks the waiting child. The agent library's path, "" when none was placed,
+ * is the caller's to remove. 0 or -errno.
+ */
+int launch_start(struct launch *launch, char *library, size_t size);
+/* After the gate is closed: 0 when CMD runs, -errno when exec failed. */
+int launch_wait_exec(struct launch *launch);
+
+#endif

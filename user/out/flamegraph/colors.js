@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+"use strict";
+
+/* Hue and saturation of a kind; how light it is depends on the theme. */
+const KIND_COLORS = {
+	"kernel": [24, 90],
+	"native": [350, 78],
+	"JVM": [45, 88],
+	"compiled": [142, 56],
+	"inlined": [182, 58],
+	"interpreted": [84, 46],
+	"Java native": [214, 82],
+	"thread": [226, 18],
+	"process": [250, 24],
+	"mark": [292, 62],
+};
+const ROOT_COLOR = [222, 12];
+const SHADES = 6;
+
+const THEMES = {
+	light: {
+		lightness: 74, spread: 1.7, saturation: 0.92,
+		text: "#14171f", dimText: "#3b4252", outline: "#14171f", dim: 0.32,
+		match: "#7c3aed", matchText: "#ffffff",
+	},
+	dark: {
+		lightness: 59, spread: 1.8, saturation: 0.6,
+		text: "#0d1017", dimText: "#b4bccb", outline: "#f4f6fb", dim: 0.3,
+		match: "#7c3aed", matchText: "#ffffff",
+	},
+};
+
+/* CSS colours by kind and shade. Neighbours differ a little, so that edges are seen without lines. */
+class Palette {
+	constructor(kinds, theme) {
+		Object.assign(this, THEMES[theme]);
+		this.fills = [...kinds, "root"].map(kind => this.shades(KIND_COLORS[kind] || ROOT_COLOR));
+	}
+
+	shades([hue, saturation]) {
+		return Array.from({ length: SHADES }, (_, shade) => {
+			const offset = shade - (SHADES - 1) / 2;
+			const light = this.lightness + offset * this.spread;
+			return `hsl(${hue + offset * 1.6}, ${saturation * this.saturation}%, ${light}%)`;
+		});
+	}
+
+	fill(kind, label) {
+		return this.fills[kind][(Math.imul(label + 1, 2654435761) >>> 16) % SHADES];
+	}
+
+	swatch(kind) {
+		return this.fills[kind][SHADES >> 1];
+	}
+}

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: MIT
+"use strict";
+
+const PATH_ENDS = 4;	 // frames shown at each end of a long path
+const METHOD_ROWS = 500;
+const THEME_KEY = "duet-flamegraph-theme";
+
+const byId = id => document.getElementById(id);
+const profile = new Profile(JSON.parse(byId("profile").textContent));
+const graph = new Graph(profile, byId("scroller"), byId("spacer"), byId("graph"));
+const search = { expression: null, hits: [], at: -1 };
+const sorting = { by: "self", up: false };
+const darkQuery = matchMedia("(prefers-color-scheme: dark)");
+
+/* ---- text ------------------------------------------------------------------- */
+
+const numbers = new Intl.NumberFormat("en-US");
+
+function percent(share) {
+	return (100 * share).toFixed(2) + " %";
+}
+
+function duration(ns) {
+	const [size, unit] = ns >= 1e9 ? [1e9, "s"] : ns >= 1e6 ? [1e6, "ms"] : ns >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+	return numbers.format(Number((ns / size).toPrecision(ns >= 1e12 ? 7 : 4))) + " " + unit;
+}
+
+function element(tag, text, className) {
+	const made = document.createElement(tag);
+	if (text !== undefined)
+		made.textContent = text;
+	if (className)
+		made.className = className;
+	return made;
+}
+
+function swatch(kind) {
+	const made = element("span", "", "swatch");
+	made.style.background = graph.palette.swatch(kind);
+	return made;
+}
+
+function nodeName(node) {
+	return profile.names[profile.label[node]];
+}
+
+function share(part, whole) {
+	return whole ? part / whole : 0;
+}
+
+/* ---- tooltip ------------------------------------------------------------------ */
+
+function kindText(node) {
+	const kind = profile.kinds[profile.kind[node]] || "everything", all = profile.allSamples[node];
+	const mix = [["interpreted", profile.interpreted[node]], ["inlined", profile.inlined[node]]];
+	if (mix[0][1] + mix[1][1] === 0)
+		return kind;
+	mix.push(["compiled", all - mix[0][1] - mix[1][1]]);
+	const seen = mix.filter(([, count]) => count > 0);
+	return seen.map(([name, count]) => `${name} ${percent(share(count, all))}`).join(" · ");
+}
+
+function tooltipRows(node) {
+	const value = profile.width[node], self = profile.total ? profile.selfNs[node] : profile.selfSamples[node];
+	const rows = [
+		["Samples", numbers.format(profile.samples[node]), percent(share(value, profile.width[0]))],
+		["Self", numbers.format(profile.selfSamples[node]), percent(share(self, profile.width[0]))],
+		["Time", duration(profile.ns[node]), ""],
+	];
+	if (graph.focus && profile.isBelow(node, graph.focus))
+		rows.push(["Of the zoomed frame", "", percent(share(value, profile.width[graph.focus]))]);
+	if (node)
+		rows.push(["Of its caller", "", percent(share(value, profile.width[profile.parent[node]]))]);
+	return rows;
+}
+
+function fillTooltip(node) {
+	const tooltip = byId("tooltip"), kind = tooltip.querySelector(".kind");
+	tooltip.querySelector(".name").textContent = nodeName(node);
+	kind.replaceChildren(swatch(profile.kind[node]), kindText(node));
+	tooltip.querySelector("tbody").replaceChildren(...tooltipRows(node).map(([head, count, part]) => {
+		const row = element("tr");
+		row.append(element("th", head), element("td", count), element("td", part));
+		return row;
+	}));
+	tooltip.querySelector(".source").textContent = profile.source(node);
+}
+
+function showTooltip(node, x, y) {
+	const tooltip = byId("tooltip");
+	tooltip.hidden = node < 0;
+	if (node < 0)
+		return;
+	fillTooltip(node);
+	const { width, height } = tooltip.getBoundingClientRect();
+	const above = y + height + 22 > innerHeight;
+	tooltip.style.left = Math.max(6, Math.min(x + 14, innerWidth - width - 6)) + "px";
+	tooltip.style.top = Math.max(6, above ? y - height - 12 : y + 18) + "px";
+}
+
+function hover(node, x, y) {
+	if (graph.hovered !== node) {
+		graph.hovered = node;
+		graph.redraw();
+	}
+	graph.canvas.classList.toggle("over", node >= 0);
+	showTooltip(node, x, y);
+}
+
+/* ---- zoom, selection, removal --------------------------------------------------- */
+
+function zoom(node) {
+	graph.zoom(node);
+	showTooltip(-1);
+	showPath();
+	showMatched();
+	showMethods();
+}
+
+function showPath() {
+	const nodes = profile.ancestors(graph.focus), skipped = nodes.length - 2 * PATH_ENDS;
+	const parts = [];
+	nodes.forEach((node, i) => {
+		if (skipped > 1 && i >= PATH_ENDS && i < nodes.length - PATH_ENDS) {
+			if (i === PATH_ENDS)
+				parts.push(element("span", "›"), element("span", ` … ${skipped} frames … `));
+			return;
+		}
+		const button = element("button", Graph.form(nodeName(node), 1));
+		button.title = nodeName(node);
+		button.addEventListener("click", () => zoom(node));
+		parts.push(...(i ? [element("span", "›")] : []), button);
+	});
+	byId("path").replaceChildren(...parts);
+}
+
+function select(node) {
+	if (node < 0)
+		return;
+	graph.selected = node;
+	graph.reveal(node);
+	showPath();
+	const part = percent(share(profile.width[node], profile.width[0]));
+	byId("announce").textContent = `${nodeName(node)}, ${kindText(node)}, ${part}`;
+	const place = graph.place(node);
+	showTooltip(node, place.x, place.y + ROW);
+}
+
+/* Towards the leaf is up in a flame, down in an icicle. */
+function walk(key) {
+	const node = graph.selected, up = key === "ArrowUp", { parent } = profile;
+	if (node < 0)
+		return select(graph.focus);
+	if (key === "ArrowLeft" || key === "ArrowRight")
+		return select(profile.neighbour(node, key === "ArrowLeft" ? -1 : 1));
+	return select(up === graph.inverted ? (node ? parent[node] : -1) : profile.widestChild(node));
+}
+
+function afterRemoval() {
+	graph.relayout();
+	byId("undo").hidden = profile.removed.length === 0;
+	showTooltip(-1);
+	showSummary();
+	showPath();
+	refreshSearch();
+	showMethods();
+	showLegend();
+}
+
+function remove(node) {
+	if (node <= 0)
+		return;
+	profile.remove(node);
+	afterRemoval();
+}
+
+function undo() {
+	if (!profile.removed.length)
+		return;
+	profile.undo();
+	afterRemoval();
+}
+
+/* ---- search -------------------------------------------------------------------------- */
+
+function readExpression(text) {
+	try {
+		byId("search").parentNode.classList.remove("wrong");
+		return text ? new RegExp(text, "i") : null;
+	} catch (error) {
+		byId("search").parentNode.classList.add("wrong");
+		return null;
+	}
+}
+
+function refreshSearch() {
+	search.expression = readExpression(byId("search").value);
+	graph.match = search.expression && profile.matchLabels(search.expression);
+	search.hits = [];
+	search.at = -1;
+	if (graph.match)
+		profile.eachTopMatch(graph.match, 0, node => search.hits.push(node));
+	search.hits.sort((a, b) => profile.width[b] - profile.width[a]);
+	showMatched();
+	graph.redraw();
+}
+
+function showMatched() {
+	const wrong = byId("search").parentNode.classList.contains("wrong");
+	const place = (search.at >= 0 ? `${search.at + 1}/` : "") + numbers.format(search.hits.length);
+	const text = graph.match ? `${percent(profile.matchedShare(graph.match, graph.focus))} · ${place}` : "";
+	byId("matched").textContent = wrong ? "not a valid regex" : text;
+	byId("previous").hidden = byId("next").hidden = search.hits.length === 0;
+	byId("search-key").hidden = byId("search").value !== "";
+}
+
+function nextMatch(direction) {
+	const count = search.hits.length;
+	if (!count)
+		return;
+	search.at = search.at < 0 && direction < 0 ? count - 1 : (search.at + direction + count) % count;
+	select(search.hits[search.at]);
+	showMatched();
+}
+
+function searchFor(text) {
+	byId("search").value = text;
+	refreshSearch();
+}
+
+function clearSearch() {
+	searchFor("");
+	graph.highlight = -1;
+	graph.selected = -1;
+	showTooltip(-1);
+	showLegend();
+	graph.redraw();
+}
+
+/* ---- hot methods ------------------------------------------------------------------------ */
+
+function compareMethods(a, b) {
+	const order = sorting.by === "name" ? a.label - b.label : b[sorting.by] - a[sorting.by];
+	return sorting.up ? -order : order;
+}
+
+function methodRow(method, whole) {
+	const row = element("tr"), cell = element("td"), button = element("button"), name = profile.names[method.label];
+	button.append(swatch(method.kind), name);
+	button.title = name;
+	button.addEventListener("click", () => searchFor("^" + name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$"));
+	cell.append(button);
+	for (const part of [method.self, method.total])
+		row.append(element("td", percent(share(part, whole))));
+	row.append(cell);
+	return row;
+}
+
+function showMethods() {
+	if (byId("methods").hidden)
+		return;
+	const whole = profile.width[graph.focus];
+	const methods = profile.methods(graph.focus).sort(compareMethods).slice(0, METHOD_ROWS);
+	byId("rows").replaceChildren(...methods.map(method => methodRow(method, whole)));
+}
+
+function toggleMethods() {
+	byId("methods").hidden = !byId("methods").hidden;
+	byId("hot").setAttribute("aria-pressed", String(!byId("methods").hidden));
+	showMethods();
+	graph.resize();
+}
+
+function sortMethods(by) {
+	sorting.up = sorting.by === by && !sorting.up;
+	sorting.by = by;
+	const rises = (by === "name") !== sorting.up;
+	for (const button of document.querySelectorAll("[data-sort]")) {
+		button.parentNode.removeAttribute("aria-sort");
+		if (button.dataset.sort === by)
+			button.parentNode.setAttribute("aria-sort", rises ? "ascending" : "descending");
+	}
+	showMethods();
+}
+
+/* ---- legend, footer, theme ---------------------------------------------------------------- */
+
+function showLegend() {
+	const shares = profile.kindShares();
+	byId("legend").replaceChildren(...profile.kinds.map((name, kind) => {
+		const button = element("button");
+		button.append(swatch(kind), name, element("small", percent(shares[kind])));
+		button.title = `Self time in ${name} frames; click to highlight them`;
+		button.setAttribute("aria-pressed", String(graph.highlight === kind));
+		button.hidden = !profile.nodesOfKind(kind);
+		button.addEventListener("click", () => highlight(kind));
+		return button;
+	}));
+}
+
+function highlight(kind) {
+	graph.highlight = graph.highlight === kind ? -1 : kind;
+	showLegend();
+	graph.redraw();
+}
+
+function showSummary() {
+	const samples = numbers.format(profile.samples[0]), frames = numbers.format(profile.count - 1);
+	const noun = profile.samples[0] === 1 ? "sample" : "samples";
+	byId("summary").textContent = `${samples} ${noun} · ${duration(profile.ns[0])} · ${frames} frames`;
+}
+
+function showFooter() {
+	byId("facts").replaceChildren(...profile.facts.map(([key, value]) => {
+		const fact = element("div");
+		fact.append(element("dt", key), element("dd", value));
+		return fact;
+	}));
+	const losses = profile.losses.map(([count, text]) => element("li", `${numbers.format(count)} ${text}`));
+	byId("losses").classList.toggle("none", losses.length === 0);
+	byId("losses").replaceChildren(...(losses.length ? losses : [element("li", "nothing was lost")]));
+}
+
+/* Storage is refused to pages from disk by some browsers: the theme then lasts as long as the page. */
+function storedTheme(theme) {
+	try {
+		if (theme)
+			localStorage.setItem(THEME_KEY, theme);
+		return localStorage.getItem(THEME_KEY);
+	} catch (error) {
+		return theme || null;
+	}
+}
+
+function setTheme(theme) {
+	document.documentElement.dataset.theme = theme;
+	byId("theme").setAttribute("aria-pressed", String(theme === "dark"));
+	graph.setPalette(new Palette(profile.kinds, theme));
+	showLegend();
+	showMethods();
+}
+
+function systemTheme() {
+	return darkQuery.matches ? "dark" : "light";
+}
+
+function toggleTheme() {
+	const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+	storedTheme(theme);
+	setTheme(theme);
+}
+
+function invert() {
+	graph.inverted = !graph.inverted;
+	byId("invert").setAttribute("aria-pressed", String(graph.inverted));
+	showTooltip(-1);
+	graph.scrollToRoot();
+	graph.redraw();
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+const KEYS = {
+	"/": () => byId("search").focus(),
+	"0": () => zoom(0),
+	"?": () => byId("help").showModal(),
+	"i": invert,
+	"d": toggleTheme,
+	"m": toggleMethods,
+	"u": undo,
+	"n": () => nextMatch(1),
+	"N": () => nextMatch(-1),
+	"Escape": clearSearch,
+	"Enter": () => graph.selected >= 0 && zoom(graph.selected),
+	"Backspace": () => zoom(profile.parent[graph.focus]),
+	"Delete": () => remove(graph.selected),
+	"ArrowUp": () => walk("ArrowUp"),
+	"ArrowDown": () => walk("ArrowDown"),
+	"ArrowLeft": () => walk("ArrowLeft"),
+	"ArrowRight": () => walk("ArrowRight"),
+};
+
+function onSearchKey(event) {
+	if (event.key === "Enter")
+		nextMatch(event.shiftKey ? -1 : 1);
+	if (event.key !== "Escape")
+		return;
+	clearSearch();
+	graph.canvas.focus();
+}
+
+function controlAction(event) {
+	if (event.altKey || event.shiftKey)
+		return null;
+	return event.key === "f" ? KEYS["/"] : event.key === "z" ? undo : null;
+}
+
+function onKey(event) {
+	if (byId("help").open)
+		return;
+	if (event.target === byId("search") && !(event.ctrlKey || event.metaKey))
+		return onSearchKey(event);
+	if (event.key === "Enter" && event.target.tagName === "BUTTON")
+		return;
+	const plain = KEYS[event.key] || (event.shiftKey ? null : KEYS[event.key.toLowerCase()]);
+	const action = event.ctrlKey || event.metaKey ? controlAction(event) : event.altKey ? null : plain;
+	if (!action)
+		return;
+	event.preventDefault();
+	action();
+}
+
+function onClick(event) {
+	const node = graph.nodeAt(event.clientX, event.clientY);
+	if (node < 0)
+		return;
+	graph.selected = -1;
+	if (event.altKey || event.ctrlKey)
+		remove(node);
+	else
+		zoom(node);
+}
+
+function listen() {
+	const canvas = graph.canvas;
+	canvas.addEventListener("mousemove", ({ clientX: x, clientY: y }) => hover(graph.nodeAt(x, y), x, y));
+	canvas.addEventListener("mouseleave", () => hover(-1));
+	canvas.addEventListener("click", onClick);
+	document.addEventListener("keydown", onKey);
+	byId("search").addEventListener("input", refreshSearch);
+	byId("next").addEventListener("click", () => nextMatch(1));
+	byId("previous").addEventListener("click", () => nextMatch(-1));
+	byId("undo").addEventListener("click", undo);
+	byId("reset").addEventListener("click", () => zoom(0));
+	byId("invert").addEventListener("click", invert);
+	byId("hot").addEventListener("click", toggleMethods);
+	byId("theme").addEventListener("click", toggleTheme);
+	byId("keys").addEventListener("click", () => byId("help").showModal());
+	for (const button of document.querySelectorAll("[data-sort]"))
+		button.addEventListener("click", () => sortMethods(button.dataset.sort));
+	darkQuery.addEventListener("change", () => storedTheme() || setTheme(systemTheme()));
+	new ResizeObserver(() => graph.printing || graph.resize()).observe(graph.scroller);
+	addEventListener("beforeprint", () => { setTheme("light"); graph.print(true); });
+	addEventListener("afterprint", () => { setTheme(storedTheme() || systemTheme()); graph.print(false); });
+}
+
+function start() {
+	document.title = byId("title").textContent = profile.title;
+	setTheme(storedTheme() || systemTheme());
+	graph.inverted = profile.inverted;
+	byId("invert").setAttribute("aria-pressed", String(profile.inverted));
+	byId("empty").hidden = profile.samples[0] > 0;
+	graph.canvas.setAttribute("aria-label", `Flame graph, ${profile.title}: arrow keys walk, Enter zooms`);
+	showSummary();
+	showFooter();
+	showPath();
+	showMatched();
+	listen();
+	graph.resize();
+}
+
+start();

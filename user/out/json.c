@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include "out/json.h"
+
+#include "base/buf.h"
+#include "profile/text.h"
+
+void json_text(FILE *out, const char *text, size_t len)
+{
+	fputc('"', out);
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c == '"' || c == '\\' || c == '<' || c < 0x20)
+			fprintf(out, "\\u%04x", c);
+		else
+			fputc(c, out);
+	}
+	fputc('"', out);
+}
+
+void json_foreign(FILE *out, const char *text)
+{
+	struct buf clean;
+
+	buf_init(&clean);
+	text_add_line(&clean, text);
+	json_text(out, clean.data, clean.len);
+	buf_release(&clean);
+}

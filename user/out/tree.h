@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The call tree that writers print: samples whose frames read the same in the
+ * chosen style share a node. Filters, -j, -t and --reverse are already applied.
+ */
+#ifndef OUT_TREE_H
+#define OUT_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "out/writer.h"
+#include "profile/profile.h"
+
+struct tree_label {
+	const char *text;     /* name and suffix; valid until tree_release() */
+	uint32_t name_len;    /* bytes of the name, without the suffix */
+	uint32_t rank;	      /* place in the order of texts, after tree_sort() */
+	enum frame_kind kind; /* of the first frame seen with this text */
+	uint32_t module;      /* id in the profile's strings */
+	bool included;	      /* matches -I */
+	bool excluded;	      /* matches -X */
+	bool used;	      /* some node has it */
+};
+
+/* Samples and their time. */
+struct tree_weight {
+	uint64_t samples;
+	uint64_t ns;
+};
+
+struct tree_node {
+	uint32_t parent;
+	uint32_t label;
+	uint32_t first_child; /* after tree_sort(); 0 = none */
+	uint32_t next_sibling;
+	struct tree_weight total; /* with everything that was called */
+	struct tree_weight self;  /* stacks that end here */
+	/* How the code ran; the rest of `total` was compiled. */
+	uint64_t inlined;
+	uint64_t interpreted;
+	/* Lowest and highest source line seen, 0 = unknown. */
+	int32_t line_low;
+	int32_t line_high;
+};
+
+/* Node 0 is the root, without a label; children come after their parents. */
+struct tree {
+	struct intern texts;
+	struct vec(struct tree_label) labels; /* by id in texts; 0 is not used */
+	struct vec(struct tree_node) nodes;
+	struct map children; /* parent << 32 | label -> node */
+};
+
+/* 0 or -errno (there is nothing to release then). The profile must outlive the tree. */
+int tree_build(struct tree *tree, const struct profile *profile, const struct writer_options *options);
+void tree_release(struct tree *tree);
+
+/* Ranks the labels and links the children of each node in the order of their texts. 0 or -ENOMEM. */
+int tree_sort(struct tree *tree);
+/* The node after `node` in preorder of a sorted tree; 0 at the end. With `skip`, not the nodes below `node`. */
+uint32_t tree_next(const struct tree *tree, uint32_t node, bool skip);
+
+/* What the options rank and print by: samples, or ns with --total. */
+uint64_t tree_value(const struct tree_weight *weight, const struct writer_options *options);
+void tree_weight_add(struct tree_weight *sum, const struct tree_weight *weight);
+const struct tree_label *tree_label(const struct tree *tree, uint32_t node);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Output formats. A writer sees the profile and a FILE, never a pid, an ELF file or BPF. */
+#ifndef OUT_WRITER_H
+#define OUT_WRITER_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/opt.h"
+#include "profile/profile.h"
+
+struct writer_options {
+	struct frame_style style;
+	bool threads;	    /* -t: a leading frame [name tid=N] */
+	bool processes;	    /* a leading frame for the process: more than one was profiled */
+	bool total;	    /* --total: weigh by time (ns) instead of counting samples */
+	uint32_t max_depth; /* -j: deeper stacks keep the frames nearest the leaf under [truncated]; 0 = no limit */
+	struct opt_strings include; /* -I: keep stacks with a matching frame; '*' at either end */
+	struct opt_strings exclude; /* -X */
+	const char *title;	    /* --title */
+	double min_width;	    /* --minwidth, percent */
+	bool reverse;		    /* --reverse: leaf at the root */
+	bool inverted;		    /* --inverted: icicle instead of flame */
+	uint32_t traces;	    /* text: how many stacks */
+	uint32_t flat;		    /* text: how many methods */
+};
+
+struct writer {
+	const char *name;	/* -o NAME */
+	const char *extensions; /* "html,htm": chosen by -f when -o is absent; NULL for none */
+	const char *help;
+	/* 0 or -errno from the stream. Prints nothing else. */
+	int (*write)(const struct profile *profile, const struct writer_options *options, FILE *out);
+};
+
+/* NULL when unknown. By path: the extension decides, `text` when it is none of ours. */
+const struct writer *writer_by_name(const char *name);
+const struct writer *writer_by_path(const char *path);
+/* All of them, ends with NULL; for --help and for error messages. */
+extern const struct writer *const writers[];
+
+void writer_options_default(struct writer_options *options);
+
+#endif

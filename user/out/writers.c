@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "out/writer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "out/writers.h"
+
+const struct writer *const writers[] = {
+	&writer_flamegraph,
+	&writer_collapsed,
+	&writer_text,
+	NULL,
+};
+
+/* True when the comma list has the word. */
+static bool list_has(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	while (list) {
+		if (strncasecmp(list, word, len) == 0 && (list[len] == ',' || list[len] == '\0'))
+			return true;
+		list = strchr(list, ',');
+		if (list)
+			list++;
+	}
+	return false;
+}
+
+/* A file's usual ending says the same as the format's name: -o html. */
+const struct writer *writer_by_name(const char *name)
+{
+	for (size_t i = 0; writers[i]; i++)
+		if (strcmp(writers[i]->name, name) == 0 || list_has(writers[i]->extensions, name))
+			return writers[i];
+	return NULL;
+}
+
+const struct writer *writer_by_path(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *dot = strrchr(slash ? slash : path, '.');
+
+	for (size_t i = 0; dot && writers[i]; i++)
+		if (list_has(writers[i]->extensions, dot + 1))
+			return writers[i];
+	return &writer_text;
+}
+
+void writer_options_default(struct writer_options *options)
+{
+	*options = (struct writer_options){
+		.max_depth = 2048,
+		.traces = 100,
+		.flat = 200,
+	};
+}
+
+int writer_finish(FILE *out)
+{
+	bool failed = ferror(out);
+
+	errno = 0;
+	if (fflush(out) != EOF && !failed)
+		return 0;
+	return errno ? -errno : -EIO;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "proc/maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+
+/* What is left of one line. */
+struct line {
+	const char *at;
+	const char *end;
+};
+
+/* A number that is followed by `stop`, which is skipped too. */
+static bool line_number(struct line *line, unsigned int base, char stop, uint64_t *ret)
+{
+	uint64_t number = 0;
+	const char *at;
+
+	for (at = line->at; at < line->end && *at != stop; at++) {
+		unsigned int digit = *at >= 'a' ? (unsigned int)(*at - 'a') + 10 : (unsigned int)(*at - '0');
+
+		if (digit >= base || number > (UINT64_MAX - digit) / base)
+			return false;
+		number = number * base + digit;
+	}
+	if (at == line->at || at == line->end)
+		return false;
+	line->at = at + 1;
+	*ret = number;
+	return true;
+}
+
+static bool line_permissions(struct line *line, bool *ret_executable)
+{
+	if (line->end - line->at < 5 || line->at[4] != ' ')
+		return false;
+	*ret_executable = line->at[2] == 'x';
+	line->at += 5;
+	return true;
+}
+
+/* The kernel prints a newline in a path as \012, and nothing else escaped. */
+static void unescape_newlines(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from; to++) {
+		bool newline = !strncmp(from, "\\012", 4);
+
+		*to = newline ? '\n' : *from;
+		from += newline ? 4 : 1;
+	}
+	*to = '\0';
+}
+
+static char *line_path(struct line *line)
+{
+	static const char deleted[] = " (deleted)";
+	size_t deleted_len = sizeof(deleted) - 1;
+	size_t len;
+	char *path;
+
+	while (line->at < line->end && *line->at == ' ')
+		line->at++;
+	len = (size_t)(line->end - line->at);
+	if (len > deleted_len && !memcmp(line->end - deleted_len, deleted, deleted_len))
+		len -= deleted_len;
+	path = strndup(line->at, len);
+	if (path)
+		unescape_newlines(path);
+	return path;
+}
+
+/* start-end perms offset major:minor inode   path. 1 when it is an executable mapping, 0 to skip it, -ENOMEM. */
+static int parse_line(struct line line, struct mapping *ret)
+{
+	struct mapping mapping = {0};
+	uint64_t major, minor;
+	bool executable;
+
+	if (!line_number(&line, 16, '-', &mapping.start) || !line_number(&line, 16, ' ', &mapping.end) ||
+	    !line_permissions(&line, &executable) || !line_number(&line, 16, ' ', &mapping.offset) ||
+	    !line_number(&line, 16, ':', &major) || !line_number(&line, 16, ' ', &minor) ||
+	    !line_number(&line, 10, ' ', &mapping.inode))
+		return 0;
+	if (!executable || mapping.start >= mapping.end || major > UINT32_MAX || minor > UINT32_MAX)
+		return 0;
+	mapping.dev_major = (uint32_t)major;
+	mapping.dev_minor = (uint32_t)minor;
+	mapping.path = line_path(&line);
+	if (!mapping.path)
+		return -ENOMEM;
+	*ret = mapping;
+	return 1;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct mapping *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static int parse_lines(struct maps *maps, const char *text, const char *end)
+{
+	const char *next;
+	int err;
+
+	for (; text < end; text = next + 1) {
+		struct mapping mapping;
+
+		next = memchr(text, '\n', (size_t)(end - text));
+		if (!next) /* cut off in the middle */
+			break;
+		err = parse_line((struct line){text, next}, &mapping);
+		if (err < 0)
+			return err;
+		if (err && vec_push(&maps->list, mapping) < 0) {
+			free(mapping.path);
+			return -ENOMEM;
+		}
+	}
+	if (maps->list.len)
+		qsort(maps->list.items, maps->list.len, sizeof(*maps->list.items), compare_starts);
+	return 0;
+}
+
+int maps_parse(struct maps *maps, const char *text, size_t len)
+{
+	struct maps parsed = {0};
+	int err = parse_lines(&parsed, text, text + len);
+
+	if (err < 0) {
+		maps_release(&parsed);
+		return err;
+	}
+	maps_release(maps);
+	*maps = parsed;
+	return 0;
+}
+
+int maps_read_at(struct maps *maps, int proc_fd)
+{
+	struct buf text;
+	int err;
+
+	buf_init(&text);
+	err = io_read_file(proc_fd, "maps", MAPS_MAX_FILE, &text);
+	if (!err)
+		err = maps_parse(maps, text.data, text.len);
+	buf_release(&text);
+	return err == -ENOENT ? -ESRCH : err; /* the folder of a dead process is empty */
+}
+
+int maps_read(struct maps *maps, pid_t pid)
+{
+	char path[32];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	err = maps_read_at(maps, fd);
+	close(fd);
+	return err;
+}
+
+void maps_release(struct maps *maps)
+{
+	if (!maps)
+		return;
+	for (size_t i = 0; i < maps->list.len; i++)
+		free(maps->list.items[i].path);
+	vec_release(&maps->list);
+}
+
+bool maps_equal(const struct maps *a, const struct maps *b)
+{
+	if (a->list.len != b->list.len)
+		return false;
+	for (size_t i = 0; i < a->list.len; i++) {
+		const struct mapping *x = &a->list.items[i], *y = &b->list.items[i];
+
+		if (x->start != y->start || x->end != y->end || x->offset != y->offset || x->inode != y->inode ||
+		    x->dev_major != y->dev_major || x->dev_minor != y->dev_minor || strcmp(x->path, y->path))
+			return false;
+	}
+	return true;
+}
+
+const struct mapping *maps_find(const struct maps *maps, uint64_t address)
+{
+	size_t low = 0, high = maps->list.len;
+
+	/* The last mapping that starts at or before the address. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (maps->list.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || address >= maps->list.items[low - 1].end)
+		return NULL;
+	return &maps->list.items[low - 1];
+}
+
+const struct mapping *maps_find_file(const struct maps *maps, const char *name)
+{
+	for (size_t i = 0; i < maps->list.len; i++) {
+		const char *slash = strrchr(maps->list.items[i].path, '/');
+
+		if (slash && !strcmp(slash + 1, name))
+			return &maps->list.items[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* A process's executable mappings, sorted by address, from /proc/PID/maps. */
+#ifndef PROC_MAPS_H
+#define PROC_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/vec.h"
+
+#define MAPS_MAX_FILE (16u << 20) /* bytes of /proc/PID/maps that are read; more is a hostile or broken process */
+
+struct mapping {
+	uint64_t start;
+	uint64_t end; /* exclusive */
+	uint64_t offset; /* in the file, bytes */
+	uint64_t inode;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	char *path; /* owned; "" when anonymous; "[vdso]" and the like as printed; " (deleted)" cut off */
+};
+
+struct maps {
+	struct vec(struct mapping) list;
+};
+
+/* Parses the text of a maps file; malformed lines are skipped. 0, or -ENOMEM and maps is unchanged. */
+int maps_parse(struct maps *maps, const char *text, size_t len);
+int maps_read(struct maps *maps, pid_t pid); /* 0 or -errno; maps is unchanged on failure */
+int maps_read_at(struct maps *maps, int proc_fd); /* the same; proc_fd is /proc/PID, which a reused pid cannot alter */
+void maps_release(struct maps *maps);
+bool maps_equal(const struct maps *a, const struct maps *b);
+const struct mapping *maps_find(const struct maps *maps, uint64_t address); /* NULL when in none */
+/* The first mapping whose file name (after the last '/') is `name`, or NULL. */
+const struct mapping *maps_find_file(const struct maps *maps, const char *name);
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+#include "proc/process.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+
+#define PROC_MAX_FILE 65536 /* bytes of stat and status that are read */
+
+/* Field numbers of /proc/PID/stat as proc(5) counts them. */
+enum { STAT_STATE = 3, STAT_UTIME = 14, STAT_STIME = 15, STAT_START = 22 };
+
+/* /proc/PID as a descriptor: unlike the number it can never mean another process. */
+static int proc_open(pid_t pid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	return fd;
+}
+
+static int proc_read(int proc_fd, const char *name, struct buf *text)
+{
+	int err;
+
+	buf_clear(text);
+	err = io_read_file(proc_fd, name, PROC_MAX_FILE, text);
+	return err == -ENOENT ? -ESRCH : err; /* the folder of a dead process is empty */
+}
+
+static int proc_read_stat(pid_t pid, struct buf *stat)
+{
+	int proc_fd = proc_open(pid);
+	int err;
+
+	if (proc_fd < 0)
+		return proc_fd;
+	err = proc_read(proc_fd, "stat", stat);
+	close(proc_fd);
+	return err;
+}
+
+/* Start of a field from STAT_STATE on, or NULL. The name may hold anything, also ") R 1", but nothing after it can. */
+static const char *stat_field(const char *stat, int field)
+{
+	const char *at = strrchr(stat, ')');
+
+	for (int i = STAT_STATE; at && i <= field; i++)
+		at = strchr(at + 1, ' ');
+	return at && at[1] ? at + 1 : NULL;
+}
+
+static int stat_number(const char *stat, int field, uint64_t *ret)
+{
+	const char *at = stat_field(stat, field);
+
+	if (!at || !isdigit((unsigned char)*at))
+		return -EPROTO;
+	*ret = strtoull(at, NULL, 10);
+	return 0;
+}
+
+static void stat_comm(const char *stat, char *comm, size_t size)
+{
+	const char *start = strchr(stat, '(');
+	const char *end = strrchr(stat, ')');
+
+	if (start && end > start)
+		snprintf(comm, size, "%.*s", (int)(end - start - 1), start + 1);
+}
+
+/* What follows "key:" in /proc/PID/status, or NULL. A name with a newline cannot fake it: it is printed escaped. */
+static const char *status_field(const char *status, const char *key)
+{
+	const char *at = strstr(status, key);
+
+	return at ? at + strlen(key) : NULL;
+}
+
+/* Real and effective id stand first. */
+static void status_effective_id(const char *status, const char *key, unsigned int *ret)
+{
+	const char *at = status_field(status, key);
+	unsigned int real, effective;
+
+	if (at && sscanf(at, "%u %u", &real, &effective) == 2)
+		*ret = effective;
+}
+
+/* One number for each pid namespace, innermost last. Absent before Linux 4.1. */
+static void status_ns_pid(const char *status, pid_t *ret)
+{
+	const char *at = status_field(status, "\nNSpid:");
+	int number, len;
+
+	while (at && *at != '\n' && sscanf(at, "%*[ \t]%d%n", &number, &len) == 1) {
+		*ret = number;
+		at += len;
+	}
+}
+
+static void read_status(struct process *process, int proc_fd, struct buf *text)
+{
+	if (proc_read(proc_fd, "status", text) < 0)
+		return;
+	status_effective_id(text->data, "\nUid:", &process->uid);
+	status_effective_id(text->data, "\nGid:", &process->gid);
+	status_ns_pid(text->data, &process->ns_pid);
+}
+
+static void read_executable(struct process *process, int proc_fd)
+{
+	char target[PATH_MAX];
+	ssize_t len = readlinkat(proc_fd, "exe", target, sizeof(target));
+
+	free(process->executable);
+	process->executable = len > 0 ? strndup(target, (size_t)len) : NULL;
+}
+
+/* All that can be read, if it is still the process with this start time (any when 0). 0 or -ESRCH and other -errno. */
+static int process_read(struct process *process)
+{
+	int proc_fd = proc_open(process->pid);
+	uint64_t start_ticks;
+	struct buf text;
+	int err;
+
+	if (proc_fd < 0)
+		return proc_fd;
+	buf_init(&text);
+	err = proc_read(proc_fd, "stat", &text);
+	if (!err)
+		err = stat_number(text.data, STAT_START, &start_ticks);
+	if (!err && process->start_ticks && process->start_ticks != start_ticks)
+		err = -ESRCH;
+	if (err)
+		goto out;
+	process->start_ticks = start_ticks;
+	stat_comm(text.data, process->comm, sizeof(process->comm));
+	read_status(process, proc_fd, &text);
+	read_executable(process, proc_fd);
+	/* Kernel threads have none, some processes are closed even to root; not asked again at once. */
+	(void)maps_read_at(&process->maps, proc_fd);
+	process->maps_ns = clock_monotonic_ns();
+out:
+	buf_release(&text);
+	close(proc_fd);
+	return err;
+}
+
+static void process_free(struct process *process)
+{
+	maps_release(&process->maps);
+	free(process->executable);
+	free(process);
+}
+
+void process_table_init(struct process_table *table)
+{
+	*table = (struct process_table){0};
+}
+
+void process_table_release(struct process_table *table)
+{
+	if (!table)
+		return;
+	for (size_t i = 0; i < table->all.len; i++)
+		process_free(table->all.items[i]);
+	vec_release(&table->all);
+	map_release(&table->by_pid);
+}
+
+static struct process *process_add(struct process_table *table, pid_t pid, uint64_t start_ticks)
+{
+	struct process *process = calloc(1, sizeof(*process));
+
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	process->ns_pid = pid;
+	process->start_ticks = start_ticks;
+	process->exited = process_read(process) == -ESRCH;
+	if (vec_push(&table->all, process) < 0) {
+		process_free(process);
+		return NULL;
+	}
+	return process;
+}
+
+static struct process *find_started(const struct process_table *table, pid_t pid, uint64_t start_ticks)
+{
+	for (size_t i = table->all.len; i-- > 0;)
+		if (table->all.items[i]->pid == pid && table->all.items[i]->start_ticks == start_ticks)
+			return table->all.items[i];
+	return NULL;
+}
+
+struct process *process_get(struct process_table *table, pid_t pid, uint64_t start_ticks)
+{
+	struct process *current = process_find(table, pid);
+	struct process *process;
+
+	if (current && !start_ticks && process_read_start_ticks(pid, &start_ticks) < 0)
+		return current;
+	if (current && current->start_ticks == start_ticks)
+		return current;
+	process = current ? find_started(table, pid, start_ticks) : NULL;
+	if (!process)
+		process = process_add(table, pid, start_ticks);
+	/* A late record of an earlier process does not bring it back. */
+	if (!process || (current && process->start_ticks < current->start_ticks))
+		return process;
+	if (map_put_ptr(&table->by_pid, (uint64_t)pid, process) < 0)
+		return NULL;
+	if (current)
+		current->exited = true;
+	return process;
+}
+
+struct process *process_find(const struct process_table *table, pid_t pid)
+{
+	return map_get_ptr(&table->by_pid, (uint64_t)pid);
+}
+
+void process_exec(struct process_table *table, pid_t pid)
+{
+	struct process *process = process_find(table, pid);
+
+	if (!process || process->exited)
+		return;
+	maps_release(&process->maps);
+	process->maps_version++;
+	process->exited = process_read(process) == -ESRCH;
+}
+
+void process_exit(struct process_table *table, pid_t pid)
+{
+	struct process *process = process_find(table, pid);
+
+	if (process)
+		process->exited = true;
+}
+
+static int read_own_maps(const struct process *process, struct maps *ret)
+{
+	int proc_fd = proc_open(process->pid);
+	uint64_t start_ticks = 0;
+	struct buf stat;
+	int err;
+
+	if (proc_fd < 0)
+		return proc_fd;
+	buf_init(&stat);
+	err = proc_read(proc_fd, "stat", &stat);
+	if (!err)
+		err = stat_number(stat.data, STAT_START, &start_ticks);
+	if (!err)
+		err = start_ticks == process->start_ticks ? maps_read_at(ret, proc_fd) : -ESRCH;
+	buf_release(&stat);
+	close(proc_fd);
+	return err;
+}
+
+int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_age_ns)
+{
+	struct maps fresh = {0};
+	int err;
+
+	if (process->exited)
+		return -ESRCH;
+	/* Not `now - maps`: maps_ns may be later than the time of the record that made the caller ask. */
+	if (min_age_ns && process->maps_ns && now_ns < process->maps_ns + min_age_ns)
+		return 0;
+	process->maps_ns = now_ns;
+	err = read_own_maps(process, &fresh);
+	if (err < 0) {
+		process->exited = err == -ESRCH;
+		return err;
+	}
+	/* None: it lost its memory on the way to exit, and its last samples still want names. */
+	if (!fresh.list.len || maps_equal(&process->maps, &fresh)) {
+		maps_release(&fresh);
+		return 0;
+	}
+	maps_release(&process->maps);
+	process->maps = fresh;
+	process->maps_version++;
+	return 1;
+}
+
+int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks)
+{
+	struct buf stat;
+	int err;
+
+	buf_init(&stat);
+	err = proc_read_stat(pid, &stat);
+	if (!err)
+		err = stat_number(stat.data, STAT_START, ret_ticks);
+	buf_release(&stat);
+	return err;
+}
+
+int process_read_cpu_ticks(pid_t pid, uint64_t *ret_user, uint64_t *ret_system)
+{
+	uint64_t user, system;
+	struct buf stat;
+	int err;
+
+	buf_init(&stat);
+	err = proc_read_stat(pid, &stat);
+	if (!err)
+		err = stat_number(stat.data, STAT_UTIME, &user);
+	if (!err)
+		err = stat_number(stat.data, STAT_STIME, &system);
+	if (!err) {
+		*ret_user = user;
+		*ret_system = system;
+	}
+	buf_release(&stat);
+	return err;
+}
+
+char process_read_state(pid_t pid)
+{
+	const char *field;
+	struct buf stat;
+	char state = 0;
+
+	buf_init(&stat);
+	if (!proc_read_stat(pid, &stat)) {
+		field = stat_field(stat.data, STAT_STATE);
+		state = field ? *field : 0;
+	}
+	buf_release(&stat);
+	return state;
+}
+
+int process_list(pid_t **ret_pids, size_t *ret_count)
+{
+	struct vec(pid_t) pids = {0};
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	int err = 0;
+
+	if (!dir)
+		return -errno;
+	while (!err && (entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			err = vec_push(&pids, atoi(entry->d_name));
+	closedir(dir);
+	if (err) {
+		vec_release(&pids);
+		return err;
+	}
+	*ret_pids = pids.items;
+	*ret_count = pids.len;
+	return 0;
+}
+
+void process_read_thread_comm(pid_t pid, pid_t tid, char *comm, size_t size)
+{
+	struct buf text;
+	char path[64];
+
+	buf_init(&text);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	if (io_read_file(AT_FDCWD, path, size, &text) < 0)
+		buf_clear(&text);
+	snprintf(comm, size, "%.*s", (int)strcspn(text.data, "\n"), text.data);
+	buf_release(&text);
+}
+
+uint64_t process_age_ns(const struct process *process)
+{
+	uint64_t born_ns = process->start_ticks * (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+	struct timespec now;
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_BOOTTIME, &now); /* the clock of field 22 since Linux 2.6.39 */
+	now_ns = (uint64_t)now.tv_sec * NS_PER_SEC + (uint64_t)now.tv_nsec;
+	return now_ns > born_ns ? now_ns - born_ns : 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The processes seen so far: identity, names, mappings, namespaces. Identity is
+ * {pid, start time}: a pid alone is reused. Everything read from /proc is hostile
+ * and may vanish at any moment; what could not be read stays empty.
+ */
+#ifndef PROC_PROCESS_H
+#define PROC_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/map.h"
+#include "proc/maps.h"
+
+struct process {
+	pid_t pid;		/* in the loader's pid namespace */
+	uint64_t start_ticks;	/* /proc/PID/stat field 22, USER_HZ ticks since boot */
+	char comm[16];
+	char *executable;	/* link text of /proc/PID/exe, or NULL */
+	pid_t ns_pid;		/* innermost pid of NSpid: */
+	uid_t uid;		/* effective ids, for attach */
+	gid_t gid;
+	struct maps maps;	/* as of maps_ns */
+	uint64_t maps_ns;	/* 0 = never read */
+	uint32_t maps_version;	/* grows when `maps` changes */
+	bool exited;		/* or known only from records: its stacks stay, /proc is gone */
+	void *runtime;		/* the session's own: what it knows of the JVM in there */
+	uint64_t examined_ns;	/* the session's own: when it last looked for a JVM */
+	uint64_t stack_rows;	/* the profile's own: frames and stack nodes that its samples added */
+};
+
+struct process_table {
+	struct map by_pid; /* pid -> the current struct process */
+	struct vec(struct process *) all; /* also exited ones, owned */
+};
+
+void process_table_init(struct process_table *table);
+void process_table_release(struct process_table *table);
+
+/*
+ * The process that carried `pid` with this start time (0 = whichever lives
+ * now), read from /proc when new. NULL when out of memory. A different start
+ * time means the pid was reused: the old one is marked exited.
+ */
+struct process *process_get(struct process_table *table, pid_t pid, uint64_t start_ticks);
+struct process *process_find(const struct process_table *table, pid_t pid); /* NULL when not seen */
+/* Same pid and start time, another program: names and maps are read again. */
+void process_exec(struct process_table *table, pid_t pid);
+void process_exit(struct process_table *table, pid_t pid);
+
+/*
+ * Re-reads the mappings; at most once per `min_age_ns` unless it is 0. 1 when
+ * they changed (pointers to the old ones are then stale), 0 when not, -errno:
+ * -ESRCH when the process is gone. The mappings of a dying process are kept.
+ */
+int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_age_ns);
+
+/* One field of /proc, without a table. 0 or -errno (-ESRCH: no such process). */
+int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks);
+int process_read_cpu_ticks(pid_t pid, uint64_t *ret_user, uint64_t *ret_system); /* of the whole process */
+char process_read_state(pid_t pid); /* 'R','S','T',… of /proc/PID/stat; 0 when gone */
+/* Name of one thread; `tid` as the loader or as the process itself numbers it. "" when it is gone. */
+void process_read_thread_comm(pid_t pid, pid_t tid, char *comm, size_t size);
+uint64_t process_age_ns(const struct process *process); /* since its first exec or fork */
+
+/* Every process of /proc, in no order. The caller frees *ret_pids. 0 or -errno. */
+int process_list(pid_t **ret_pids, size_t *ret_count);
+
+#endif

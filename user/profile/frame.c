@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/frame.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "profile/text.h"
+
+bool frame_kind_is_java(enum frame_kind kind)
+{
+	return kind == FRAME_COMPILED || kind == FRAME_INLINED || kind == FRAME_INTERPRETED ||
+	       kind == FRAME_JAVA_NATIVE;
+}
+
+const char *frame_kind_name(enum frame_kind kind)
+{
+	static const char *const names[FRAME_KIND_MAX] = {
+		[FRAME_KERNEL] = "kernel",
+		[FRAME_NATIVE] = "native",
+		[FRAME_JVM] = "JVM",
+		[FRAME_COMPILED] = "compiled",
+		[FRAME_INLINED] = "inlined",
+		[FRAME_INTERPRETED] = "interpreted",
+		[FRAME_JAVA_NATIVE] = "Java native",
+		[FRAME_THREAD] = "thread",
+		[FRAME_PROCESS] = "process",
+		[FRAME_MARK] = "mark",
+	};
+
+	return kind < FRAME_KIND_MAX ? names[kind] : "unknown";
+}
+
+/*
+ * A separator before a digit belongs to the name of a hidden class
+ * (Main$$Lambda/0x00007f.., JDK 15), not to the package.
+ */
+static bool is_package_end(const char *s)
+{
+	return (*s == '.' || *s == '/') && !isdigit((unsigned char)s[1]);
+}
+
+static const char *simple_class(const char *class_name)
+{
+	const char *simple = class_name;
+
+	for (const char *s = class_name; *s; s++)
+		if (is_package_end(s))
+			simple = s + 1;
+	return simple;
+}
+
+static void add_class(const char *class_name, const struct frame_style *style, struct buf *out)
+{
+	size_t start = out->len;
+
+	text_add_token(out, style->simple ? simple_class(class_name) : class_name);
+	for (size_t i = start; i < out->len; i++)
+		if (is_package_end(&out->data[i]))
+			out->data[i] = style->dotted ? '.' : '/';
+}
+
+static void add_java(const struct intern *strings, const struct frame *frame, const struct frame_style *style,
+		     struct buf *out)
+{
+	if (frame->class_name) {
+		add_class(intern_text(strings, frame->class_name), style, out);
+		buf_add_char(out, '.');
+	}
+	text_add_token(out, intern_text(strings, frame->name));
+	if (style->signatures)
+		text_add_token(out, intern_text(strings, frame->signature));
+	if (style->lines && frame->line > 0)
+		buf_printf(out, ":%d", frame->line);
+}
+
+/* An address without a symbol is called module+0xoffset: naming the module again would only repeat it. */
+static bool names_its_module(const char *name, const char *module)
+{
+	size_t len = strlen(module);
+
+	return strncmp(name, module, len) == 0 && name[len] == '+';
+}
+
+static void add_native(const struct intern *strings, const struct frame *frame, const struct frame_style *style,
+		       struct buf *out)
+{
+	const char *name = intern_text(strings, frame->name);
+	const char *module = intern_text(strings, frame->module);
+
+	if (style->libraries && *module && !names_its_module(name, module)) {
+		text_add_token(out, module);
+		buf_add_char(out, '`');
+	}
+	text_add_token(out, *name ? name : "[unknown]");
+}
+
+void frame_name(const struct intern *strings, const struct frame *frame, const struct frame_style *style,
+		struct buf *out)
+{
+	size_t start = out->len;
+
+	if (frame_kind_is_java(frame->kind))
+		add_java(strings, frame, style, out);
+	else if (frame->kind <= FRAME_JVM)
+		add_native(strings, frame, style, out);
+	else
+		text_add_token(out, intern_text(strings, frame->name));
+	if (out->len == start)
+		buf_add_str(out, "[unknown]");
+}
+
+/* A Java native method runs in the compiled wrapper that HotSpot makes for it. */
+const char *frame_suffix(enum frame_kind kind, const struct frame_style *style)
+{
+	static const char *const suffixes[FRAME_KIND_MAX] = {
+		[FRAME_KERNEL] = "_[k]",      [FRAME_COMPILED] = "_[j]",    [FRAME_INLINED] = "_[i]",
+		[FRAME_INTERPRETED] = "_[0]", [FRAME_JAVA_NATIVE] = "_[j]",
+	};
+	const char *suffix = kind < FRAME_KIND_MAX ? suffixes[kind] : NULL;
+
+	return suffix && (style->annotate || kind == FRAME_KERNEL) ? suffix : "";
+}
+
+void frame_text(const struct intern *strings, const struct frame *frame, const struct frame_style *style,
+		struct buf *out)
+{
+	frame_name(strings, frame, style, out);
+	buf_add_str(out, frame_suffix(frame->kind, style));
+}

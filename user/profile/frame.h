@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* One frame of a stack as people read it, and how its text is made. */
+#ifndef PROFILE_FRAME_H
+#define PROFILE_FRAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/intern.h"
+
+enum frame_kind {
+	FRAME_KERNEL,
+	FRAME_NATIVE,	   /* user-space code outside the JVM */
+	FRAME_JVM,	   /* libjvm's own code, stubs and adapters */
+	FRAME_COMPILED,	   /* Java, compiled */
+	FRAME_INLINED,	   /* Java, inlined into the compiled frame above it in root order */
+	FRAME_INTERPRETED, /* Java, interpreter */
+	FRAME_JAVA_NATIVE, /* a Java method declared native */
+	FRAME_THREAD,	   /* -t */
+	FRAME_PROCESS,
+	FRAME_MARK, /* what duet has to say: [unknown_Java], [not_signalled] */
+	FRAME_KIND_MAX
+};
+
+/* All strings are ids in the profile's intern table; 0 = none. */
+struct frame {
+	enum frame_kind kind;
+	uint32_t name;	     /* native: symbol. Java: method name. Thread, process, mark: the text */
+	uint32_t class_name; /* Java: with dots, e.g. java.lang.String; else 0 */
+	uint32_t signature;  /* Java: JVM method signature, e.g. (I)V; else 0 */
+	uint32_t module;     /* native: file name of the library. Java: source file */
+	int32_t line;	     /* Java: source line; 0 = unknown */
+	int32_t bci;	     /* Java; -1 = unknown */
+};
+
+/* Names as async-profiler's style options spell them. */
+struct frame_style {
+	bool simple;	 /* -s: String.length instead of java.lang.String.length */
+	bool signatures; /* -g: java.lang.String.charAt(I)C */
+	bool annotate;	 /* -a: suffixes _[j] compiled, _[i] inlined, _[0] interpreted, _[k] kernel */
+	bool libraries;	 /* -l: library names before native frames: libc.so.6`read */
+	bool lines;	 /* class.method:line */
+	bool dotted;	 /* --dot: java.lang.String instead of java/lang/String; text and HTML use dots always */
+};
+
+/*
+ * Appends the frame's name, or "[unknown]" when it has none: valid UTF-8, no
+ * control characters, '|' for ';', so that a frame is one token of one line.
+ */
+void frame_name(const struct intern *strings, const struct frame *frame, const struct frame_style *style,
+		struct buf *out);
+/* What the style says about how the code ran: "_[j]", "_[k]" … or "". Kernel frames always carry theirs. */
+const char *frame_suffix(enum frame_kind kind, const struct frame_style *style);
+/* Name and suffix. */
+void frame_text(const struct intern *strings, const struct frame *frame, const struct frame_style *style,
+		struct buf *out);
+const char *frame_kind_name(enum frame_kind kind); /* "kernel", "native", "JVM", … for legends */
+bool frame_kind_is_java(enum frame_kind kind);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What was seen: interned frames, a tree of stacks, and a timeline that keeps
+ * thread, time and weight of every sample, so that any writer can be added
+ * without a new field in the collector.
+ */
+#ifndef PROFILE_PROFILE_H
+#define PROFILE_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "profile/frame.h"
+#include "profile/timeline.h"
+
+/* Root is node 0, without a frame. Children come after their parents. */
+struct stack_node {
+	uint32_t parent;
+	uint32_t frame; /* index into profile.frames */
+};
+
+struct profile_thread {
+	uint32_t pid;
+	uint32_t tid;
+	uint32_t name;	  /* interned */
+	uint32_t process; /* interned name of the process */
+};
+
+/* One line of the closing report: how often, and what (from duet_counters.h or the loader's own words). */
+struct profile_loss {
+	uint64_t count;
+	uint32_t text; /* interned */
+};
+
+/* How the profile was taken, for headers and footers; one "key: value" a row, in order. */
+struct profile_fact {
+	uint32_t key;
+	uint32_t value;
+};
+
+struct profile {
+	struct intern strings;
+	struct vec(struct frame) frames;
+	struct vec(struct stack_node) nodes;
+	struct vec(struct profile_thread) threads;
+	struct timeline samples;
+	struct vec(struct profile_loss) losses;
+	struct vec(struct profile_fact) facts;
+	struct map frame_ids;  /* hash of a frame -> first index */
+	struct map node_ids;   /* parent << 32 | frame -> node */
+	struct map thread_ids; /* pid << 32 | tid -> newest index */
+	uint64_t start_ns;     /* CLOCK_MONOTONIC */
+	uint64_t end_ns;
+	uint64_t start_realtime_ns;
+	uint64_t interval_ns;
+	const char *event; /* "cpu" */
+};
+
+int profile_init(struct profile *profile); /* 0 or -ENOMEM */
+void profile_release(struct profile *profile);
+
+/* Index of an equal frame, added when new; UINT32_MAX when out of memory. */
+uint32_t profile_frame(struct profile *profile, const struct frame *frame);
+/*
+ * Index of the thread {pid, tid}, UINT32_MAX when out of memory; a changed name
+ * makes a new row, samples before it keep the old.
+ */
+uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name, const char *process);
+/* Renames the newest row in place: for a name that was learnt late. */
+void profile_thread_rename(struct profile *profile, uint32_t thread, const char *name);
+/*
+ * The node of a stack, added when new; `frames` are indices, root first. UINT32_MAX when out of memory, also for an
+ * index that was UINT32_MAX.
+ */
+uint32_t profile_stack(struct profile *profile, const uint32_t *frames, uint32_t depth);
+/* 0 or -ENOMEM (no sample is added), also for a node or thread that was UINT32_MAX. */
+int profile_add(struct profile *profile, uint32_t node, uint32_t thread, uint64_t time_ns, uint64_t weight_ns);
+void profile_add_loss(struct profile *profile, uint64_t count, const char *text); /* count 0 is not recorded */
+__attribute__((format(printf, 3, 4))) void profile_add_fact(struct profile *profile, const char *key,
+							    const char *format, ...);
+
+#endif

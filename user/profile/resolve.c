@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/resolve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define MAX_STACKS (1u << 18) /* remembered, at most 12 MB; then all are forgotten */
+#define PROCESS_MAX_ROWS (1u << 19) /* frames and stack nodes that one process may add to the profile */
+#define EPOCH_SHIFT 35 /* 34 s; then all are forgotten: mappings and kernel modules change without a record */
+
+void resolver_init(struct resolver *resolver, struct profile *profile, struct symbols *symbols)
+{
+	*resolver = (struct resolver){.profile = profile, .symbols = symbols};
+	if (getrandom(&resolver->seed, sizeof(resolver->seed), GRND_NONBLOCK) < 0)
+		resolver->seed = (uintptr_t)resolver; /* early at boot; address space randomization must do */
+}
+
+void resolver_release(struct resolver *resolver)
+{
+	if (!resolver)
+		return;
+	splice_release(&resolver->splice);
+	vec_release(&resolver->frames);
+	map_release(&resolver->stacks);
+}
+
+static bool is_java(enum splice_kind kind)
+{
+	return kind == SPLICE_COMPILED || kind == SPLICE_INLINED || kind == SPLICE_INTERPRETED ||
+	       kind == SPLICE_JAVA_NATIVE;
+}
+
+/* ---- one frame ---- */
+
+static void resolve_symbol(struct resolver *r, const struct symbol *symbol, struct frame *frame)
+{
+	frame->name = intern_str(&r->profile->strings, symbol->name);
+	frame->module = intern_str(&r->profile->strings, symbol->module);
+}
+
+static void resolve_native(struct resolver *r, struct process *process, const struct splice_frame *from,
+			   struct frame *frame)
+{
+	struct symbol symbol;
+
+	symbols_user(r->symbols, process, from->address, from->is_return, &symbol);
+	resolve_symbol(r, &symbol, frame);
+	r->is_final &= !symbol.is_guess;
+	frame->kind = strcmp(symbol.module, "libjvm.so") ? FRAME_NATIVE : FRAME_JVM;
+}
+
+static void resolve_kernel(struct resolver *r, const struct splice_frame *from, struct frame *frame)
+{
+	struct symbol symbol;
+
+	symbols_kernel(r->symbols, from->address, from->is_return, &symbol);
+	resolve_symbol(r, &symbol, frame);
+	frame->kind = FRAME_KERNEL;
+}
+
+static void resolve_java(struct resolver *r, const struct jvm *jvm, const struct splice_frame *from,
+			 struct frame *frame)
+{
+	static const enum frame_kind kinds[] = {
+		[SPLICE_COMPILED] = FRAME_COMPILED,
+		[SPLICE_INLINED] = FRAME_INLINED,
+		[SPLICE_INTERPRETED] = FRAME_INTERPRETED,
+		[SPLICE_JAVA_NATIVE] = FRAME_JAVA_NATIVE,
+	};
+	const struct jvm_method *method = jvm_method(jvm, from->method);
+
+	frame->kind = kinds[from->kind];
+	frame->bci = from->bci;
+	if (!method) {
+		r->names_missing++;
+		r->is_final = false;
+		frame->name = intern_str(&r->profile->strings, "[unknown_method]");
+		return;
+	}
+	frame->class_name = method->class_name;
+	frame->name = method->name;
+	frame->signature = method->signature;
+	frame->module = method->source;
+	frame->line = jvm_method_line(method, from->bci);
+}
+
+static void resolve_text(struct resolver *r, const struct splice_frame *from, struct frame *frame)
+{
+	if (from->kind == SPLICE_MARK) {
+		frame->kind = FRAME_MARK;
+		frame->name = intern_str(&r->profile->strings, from->mark);
+		return;
+	}
+	frame->kind = FRAME_JVM;
+	frame->name = from->text ? from->text : intern_str(&r->profile->strings, "[stub]");
+}
+
+static uint32_t resolve_frame(struct resolver *r, struct process *process, const struct jvm *jvm,
+			      const struct splice_frame *from)
+{
+	struct frame frame = {.bci = -1};
+
+	if (from->kind == SPLICE_KERNEL)
+		resolve_kernel(r, from, &frame);
+	else if (from->kind == SPLICE_NATIVE)
+		resolve_native(r, process, from, &frame);
+	else if (is_java(from->kind))
+		resolve_java(r, jvm, from, &frame);
+	else
+		resolve_text(r, from, &frame);
+	return profile_frame(r->profile, &frame);
+}
+
+/* ---- the whole stack ---- */
+
+static bool has_names(const struct splice *splice, const struct jvm *jvm)
+{
+	for (size_t i = 0; i < splice->frames.len; i++)
+		if (is_java(splice->frames.items[i].kind) && !jvm_method(jvm, splice->frames.items[i].method))
+			return false;
+	return true;
+}
+
+static int64_t name_stack(struct resolver *r, struct process *process, const struct jvm *jvm)
+{
+	size_t rows = r->profile->frames.len + r->profile->nodes.len;
+	uint32_t node;
+
+	vec_clear(&r->frames);
+	for (size_t i = r->splice.frames.len; i-- > 0;) {
+		uint32_t id = resolve_frame(r, process, jvm, &r->splice.frames.items[i]);
+
+		if (id == UINT32_MAX || vec_push(&r->frames, id) < 0)
+			return -ENOMEM;
+	}
+	node = profile_stack(r->profile, r->frames.items, (uint32_t)r->frames.len);
+	process->stack_rows += r->profile->frames.len + r->profile->nodes.len - rows;
+	return node == UINT32_MAX ? -ENOMEM : (int64_t)node;
+}
+
+/* All that splice_stack() and the names depend on. */
+static uint64_t stack_key(const struct resolver *r, const struct process *process, const struct jvm *jvm,
+			  const struct duet_sample *sample, const struct duet_java_sample *java,
+			  enum join_outcome outcome)
+{
+	uint64_t about[] = {
+		(uintptr_t)process,
+		process->maps_version,
+		(uintptr_t)jvm,
+		jvm ? jvm_changed_ns(jvm) : 0,
+		outcome,
+		sample ? (uint64_t)sample->kernel_depth << 32 | (uint64_t)sample->user_depth << 16 | sample->no_signal
+		       : 0,
+		java ? (uint64_t)java->java_depth << 32 | (uint64_t)java->native_depth << 16 | java->flags : 0,
+		java ? (uint64_t)(uint32_t)java->status : 0,
+	};
+	uint64_t key = hash_bytes(about, sizeof(about), r->seed);
+
+	if (sample)
+		key = hash_bytes(sample->stack, (sample->kernel_depth + sample->user_depth) * sizeof(uint64_t), key);
+	if (java)
+		key = hash_bytes(
+			java + 1,
+			java->native_depth * sizeof(uint64_t) + java->java_depth * sizeof(struct duet_java_frame), key);
+	return key;
+}
+
+/* A process that makes up stacks must not fill our memory, nor hide the others' samples behind its own. */
+static int splice_bounded(struct resolver *r, struct process *process, const struct jvm *jvm,
+			  const struct duet_sample *sample, const struct duet_java_sample *java,
+			  enum join_outcome outcome)
+{
+	r->is_final = process->stack_rows < PROCESS_MAX_ROWS;
+	if (r->is_final)
+		return splice_stack(&r->splice, process, jvm, sample, java, outcome);
+	r->stacks_full++;
+	return splice_mark(&r->splice, "[too_many_stacks]");
+}
+
+static void forget_old(struct resolver *r, uint64_t time_ns)
+{
+	if (r->stacks.len < MAX_STACKS && time_ns >> EPOCH_SHIFT <= r->epoch)
+		return;
+	map_release(&r->stacks);
+	r->epoch = time_ns >> EPOCH_SHIFT;
+}
+
+int64_t resolve_sample(struct resolver *r, struct process *process, const struct jvm *jvm,
+		       const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome,
+		       bool last_chance)
+{
+	uint64_t key = stack_key(r, process, jvm, sample, java, outcome), known;
+	uint64_t time_ns = sample ? sample->head.time_ns : java->time_ns;
+	bool is_current = !jvm || time_ns >= jvm_changed_ns(jvm); /* an older one may have hit code that is gone */
+	int64_t node;
+
+	forget_old(r, time_ns);
+	if (is_current && map_get(&r->stacks, key, &known))
+		return (int64_t)known;
+	node = splice_bounded(r, process, jvm, sample, java, outcome);
+	if (node < 0)
+		return node;
+	if (jvm && !last_chance && !has_names(&r->splice, jvm))
+		return -EAGAIN;
+	node = name_stack(r, process, jvm);
+	if (node >= 0 && is_current && r->is_final)
+		(void)map_put(&r->stacks, key, (uint64_t)node); /* out of memory: resolved again the next time */
+	return node;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a decided sample to its stack in the profile: spliced, then addresses and method ids get their names. Equal
+ * stacks are the rule, so what a stack has become is remembered.
+ */
+#ifndef PROFILE_RESOLVE_H
+#define PROFILE_RESOLVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "join/splice.h"
+#include "profile/profile.h"
+#include "sym/symbols.h"
+
+struct resolver {
+	struct profile *profile;
+	struct symbols *symbols;
+	struct splice splice; /* of the last stack */
+	struct vec(uint32_t) frames; /* the same, root first */
+	struct map stacks; /* hash of all that decides about a stack -> node of the profile */
+	uint64_t epoch; /* of what is remembered */
+	uint64_t seed; /* of that hash: nobody can make two stacks meet */
+	uint64_t names_missing; /* Java frames that stayed without a name */
+	uint64_t stacks_full; /* samples whose stack is not shown: their process had added too many */
+	bool is_final; /* every name of the last stack is the best there will be */
+};
+
+void resolver_init(struct resolver *resolver, struct profile *profile, struct symbols *symbols);
+void resolver_release(struct resolver *resolver);
+
+/*
+ * The profile's node of the stack, arguments as of join_handler and splice_stack(). -ENOMEM; -EAGAIN when Java
+ * frames have no name yet, not when `last_chance`.
+ */
+int64_t resolve_sample(struct resolver *resolver, struct process *process, const struct jvm *jvm,
+		       const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome,
+		       bool last_chance);
+
+#endif

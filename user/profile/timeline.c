@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/timeline.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/io.h"
+
+#define BLOCK 1024 /* samples read back at once */
+
+void timeline_init(struct timeline *timeline)
+{
+	*timeline = (struct timeline){.fd = -1};
+}
+
+void timeline_release(struct timeline *timeline)
+{
+	if (!timeline)
+		return;
+	if (timeline->fd >= 0)
+		close(timeline->fd);
+	vec_release(&timeline->recent);
+	timeline_init(timeline);
+}
+
+/* Not O_TMPFILE: overlayfs, under every container, has it only since Linux 6.1. */
+static int open_unlinked(void)
+{
+	const char *folder = secure_getenv("TMPDIR");
+	char *path;
+	int fd;
+
+	if (asprintf(&path, "%s/duet-XXXXXX", folder ? folder : "/var/tmp") < 0)
+		return -ENOMEM;
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(path);
+	else
+		fd = -errno;
+	free(path);
+	return fd;
+}
+
+static uint64_t in_file(const struct timeline *timeline)
+{
+	return timeline->len - timeline->recent.len;
+}
+
+static int spill(struct timeline *timeline)
+{
+	off_t offset = (off_t)(in_file(timeline) * sizeof(struct profile_sample));
+	int err;
+
+	if (timeline->fd < 0)
+		timeline->fd = open_unlinked();
+	if (timeline->fd < 0)
+		return timeline->fd;
+	if (lseek(timeline->fd, offset, SEEK_SET) < 0)
+		return -errno;
+	err = io_write_all(timeline->fd, timeline->recent.items, timeline->recent.len * sizeof(struct profile_sample));
+	if (!err)
+		vec_clear(&timeline->recent);
+	return err;
+}
+
+int timeline_add(struct timeline *timeline, const struct profile_sample *sample)
+{
+	if (timeline->recent.len >= TIMELINE_RECENT && !timeline->stuck)
+		timeline->stuck = spill(timeline) < 0;
+	if (vec_push(&timeline->recent, *sample) < 0)
+		return -ENOMEM;
+	timeline->len++;
+	return 0;
+}
+
+static int visit_all(const struct profile_sample *samples, size_t count, timeline_visitor visit, void *context)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++)
+		err = visit(context, &samples[i]);
+	return err;
+}
+
+int timeline_each(const struct timeline *timeline, timeline_visitor visit, void *context)
+{
+	struct profile_sample block[BLOCK];
+	uint64_t left = in_file(timeline), at = 0;
+	int err = 0;
+
+	for (size_t count; !err && left; left -= count, at += count) {
+		size_t bytes;
+		ssize_t got;
+
+		count = left < BLOCK ? left : BLOCK;
+		bytes = count * sizeof(block[0]);
+		got = pread(timeline->fd, block, bytes, (off_t)(at * sizeof(block[0])));
+		if (got != (ssize_t)bytes)
+			return got < 0 ? -errno : -EIO;
+		err = visit_all(block, count, visit, context);
+	}
+	return err ? err : visit_all(timeline->recent.items, timeline->recent.len, visit, context);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every sample with its time, in the order of adding. The newest are in memory, those before in an unlinked
+ * temporary file below $TMPDIR or /var/tmp: a long recording needs disk, not memory. Where there is no room for
+ * the file, all stay in memory.
+ */
+#ifndef PROFILE_TIMELINE_H
+#define PROFILE_TIMELINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+#define TIMELINE_RECENT 65536 /* samples in memory, 1.5 MB */
+
+struct profile_sample {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t weight_ns;
+	uint32_t thread; /* index into profile.threads */
+	uint32_t node; /* leaf of the stack */
+};
+
+struct timeline {
+	uint64_t len; /* samples in all */
+	struct vec(struct profile_sample) recent;
+	int fd; /* of the file with those before; -1 = none yet */
+	bool stuck; /* the file could not be made or has no more room */
+};
+
+/* 0, or -errno to end timeline_each() with it. */
+typedef int (*timeline_visitor)(void *context, const struct profile_sample *sample);
+
+void timeline_init(struct timeline *timeline);
+void timeline_release(struct timeline *timeline);
+int timeline_add(struct timeline *timeline, const struct profile_sample *sample); /* 0 or -ENOMEM */
+/* 0, what the visitor returned, or -errno when the file could not be read back. */
+int timeline_each(const struct timeline *timeline, timeline_visitor visit, void *context);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/jvm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "runtime/code_map.h"
+
+struct jvm {
+	struct intern *strings;
+	struct map methods; /* jmethodID -> struct jvm_method *, in the arena */
+	struct map threads; /* tid -> interned name */
+	struct arena arena;
+	struct code_map code;
+	struct vec(struct duet_code_heap) heaps;
+	size_t string_bytes; /* that our records added to `strings` */
+	uint64_t changed_ns;
+};
+
+struct jvm *jvm_new(struct intern *strings)
+{
+	struct jvm *jvm = calloc(1, sizeof(*jvm));
+
+	if (jvm)
+		jvm->strings = strings;
+	return jvm;
+}
+
+void jvm_free(struct jvm *jvm)
+{
+	if (!jvm)
+		return;
+	map_release(&jvm->methods);
+	map_release(&jvm->threads);
+	arena_release(&jvm->arena);
+	code_map_release(&jvm->code);
+	vec_release(&jvm->heaps);
+	free(jvm);
+}
+
+/* "Ljava/lang/String;" as java.lang.String. Hidden classes keep their '/': it is part of "Name/0x…". */
+static uint32_t intern_class(struct jvm *jvm, const char *signature, uint32_t len)
+{
+	char *name;
+	uint32_t id;
+
+	if (len >= 2 && signature[0] == 'L' && signature[len - 1] == ';') {
+		signature++;
+		len -= 2;
+	}
+	name = malloc(len + 1u);
+	if (!name)
+		return 0;
+	for (uint32_t i = 0; i < len; i++)
+		name[i] = signature[i] == '/' ? '.' : signature[i];
+	id = intern_bytes(jvm->strings, name, len);
+	free(name);
+	return id;
+}
+
+/* Records come late and some at the same time: each change still gets a time of its own. */
+static void note_change(struct jvm *jvm, uint64_t time_ns)
+{
+	jvm->changed_ns = time_ns > jvm->changed_ns ? time_ns : jvm->changed_ns + 1;
+}
+
+static int apply_method(struct jvm *jvm, const struct duet_method *record)
+{
+	const char *text = (const char *)(record + 1);
+	size_t line_bytes = record->line_count * sizeof(struct duet_line);
+	struct jvm_method *method = arena_alloc(&jvm->arena, sizeof(*method));
+	struct duet_line *lines = line_bytes ? arena_alloc(&jvm->arena, line_bytes) : NULL;
+
+	if (!method || (line_bytes && !lines))
+		return -ENOMEM;
+	method->class_name = intern_class(jvm, text, record->class_len);
+	text += record->class_len;
+	method->name = intern_bytes(jvm->strings, text, record->name_len);
+	text += record->name_len;
+	method->signature = intern_bytes(jvm->strings, text, record->signature_len);
+	text += record->signature_len;
+	method->source = intern_bytes(jvm->strings, text, record->source_len);
+	text += record->source_len;
+	method->modifiers = record->modifiers;
+	if (line_bytes)
+		memcpy(lines, text, line_bytes); /* unaligned in the record */
+	method->lines = lines;
+	method->line_count = record->line_count;
+	if (jvm_method(jvm, record->method)) /* redefined; a new one has no stacks yet that could change */
+		note_change(jvm, 0);
+	return map_put_ptr(&jvm->methods, record->method, method);
+}
+
+static int apply_code_load(struct jvm *jvm, const struct duet_code_load *record)
+{
+	size_t pc_bytes = record->pc_count * sizeof(struct duet_code_pc);
+	size_t frame_bytes = record->frame_count * sizeof(struct duet_java_frame);
+	struct jvm_code code = {
+		.address = record->address,
+		.end = record->address + record->code_bytes,
+		.loaded_ns = record->time_ns,
+		.method = record->method,
+		.pc_count = record->pc_count,
+		.frame_count = record->frame_count,
+	};
+
+	if (pc_bytes + frame_bytes) {
+		code.pcs = malloc(pc_bytes + frame_bytes);
+		if (!code.pcs)
+			return -ENOMEM;
+		memcpy(code.pcs, record + 1, pc_bytes + frame_bytes);
+		code.frames = (struct duet_java_frame *)(code.pcs + record->pc_count);
+	}
+	return code_map_add(&jvm->code, &code);
+}
+
+static int apply_stub(struct jvm *jvm, const struct duet_stub *record)
+{
+	struct jvm_code code = {
+		.address = record->address,
+		.end = record->address + record->code_bytes,
+		.loaded_ns = record->time_ns,
+		.stub_name = intern_bytes(jvm->strings, (const char *)(record + 1), record->name_len),
+	};
+
+	return code_map_add(&jvm->code, &code);
+}
+
+static int apply_heap(struct jvm *jvm, const struct duet_code_heap *heap)
+{
+	return jvm->heaps.len < JVM_MAX_HEAPS ? vec_push(&jvm->heaps, *heap) : -ENOSPC;
+}
+
+static int apply_thread(struct jvm *jvm, const struct duet_thread *record)
+{
+	uint32_t name;
+
+	if (record->ended) /* its last samples may still be waiting: the name stays until the tid is used again */
+		return 0;
+	name = intern_bytes(jvm->strings, (const char *)(record + 1), record->name_len);
+	return map_put(&jvm->threads, record->tid, name);
+}
+
+static size_t jvm_bytes(const struct jvm *jvm)
+{
+	return jvm->arena.bytes + map_bytes(&jvm->methods) + map_bytes(&jvm->threads) + jvm->string_bytes +
+	       jvm->code.debug_bytes + (jvm->code.sorted.len + jvm->code.recent.len) * sizeof(struct jvm_code);
+}
+
+static int apply(struct jvm *jvm, uint16_t type, const void *payload)
+{
+	switch (type) {
+	case DUET_AGENT_METHOD:
+		return apply_method(jvm, payload);
+	case DUET_AGENT_CODE_LOAD:
+		note_change(jvm, ((const struct duet_code_load *)payload)->time_ns);
+		return apply_code_load(jvm, payload);
+	case DUET_AGENT_STUB:
+		note_change(jvm, ((const struct duet_stub *)payload)->time_ns);
+		return apply_stub(jvm, payload);
+	case DUET_AGENT_CODE_HEAP:
+		note_change(jvm, 0);
+		return apply_heap(jvm, payload);
+	case DUET_AGENT_THREAD:
+		return apply_thread(jvm, payload);
+	default:
+		return 0;
+	}
+}
+
+int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size)
+{
+	size_t before = intern_memory(jvm->strings);
+	int err;
+
+	(void)size; /* agreed with the counts inside by agent_record_check() */
+	if (type == DUET_AGENT_CODE_UNLOAD) {
+		note_change(jvm, ((const struct duet_code_unload *)payload)->time_ns);
+		code_map_unload(&jvm->code, payload);
+		return 0;
+	}
+	if (jvm_bytes(jvm) > JVM_MAX_BYTES)
+		return -ENOSPC;
+	err = apply(jvm, type, payload);
+	jvm->string_bytes += intern_memory(jvm->strings) - before;
+	return err;
+}
+
+uint64_t jvm_changed_ns(const struct jvm *jvm)
+{
+	return jvm->changed_ns;
+}
+
+const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id)
+{
+	return map_get_ptr(&jvm->methods, id);
+}
+
+int32_t jvm_method_line(const struct jvm_method *method, int32_t bci)
+{
+	size_t low = 0, high = method->line_count;
+
+	if (bci < 0)
+		return 0;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (method->lines[middle].bci <= (uint32_t)bci)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? (int32_t)method->lines[low - 1].line : 0;
+}
+
+bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc)
+{
+	for (size_t i = 0; i < jvm->heaps.len; i++)
+		if (pc >= jvm->heaps.items[i].low && pc < jvm->heaps.items[i].high)
+			return true;
+	return false;
+}
+
+const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t time_ns)
+{
+	return code_map_find(&jvm->code, pc, time_ns);
+}
+
+/* Debug information describes the code up to its pc: a leaf belongs to the first entry at or after it. */
+const struct duet_java_frame *jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
+					      uint32_t *ret_depth)
+{
+	uint64_t offset = pc - code->address;
+	size_t low = 0, high = code->pc_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (code->pcs[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == code->pc_count || (is_return && code->pcs[low].offset != offset))
+		return NULL;
+	*ret_depth = code->pcs[low].depth;
+	return code->frames + code->pcs[low].frame;
+}
+
+/* "Interpreter" is the blob's name in every JDK; "return entry points" and the like are parts of it. */
+bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code)
+{
+	return code->stub_name && !strncasecmp(intern_text(jvm->strings, code->stub_name), "Interpreter", 11);
+}
+
+uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid)
+{
+	uint64_t name = 0;
+
+	map_get(&jvm->threads, tid, &name);
+	return (uint32_t)name;
+}
+
+uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame *frames, uint32_t depth)
+{
+	return code_map_match(&jvm->code, frames, depth);
+}
+
+void jvm_forget(struct jvm *jvm, uint64_t time_ns)
+{
+	code_map_forget(&jvm->code, time_ns);
+}

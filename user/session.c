@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "session_internal.h"
+
+#define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
+#define POLL_MS 50 /* rings are emptied this often; they hold seconds */
+
+static bool is_alive(pid_t pid, uint64_t start_ticks)
+{
+	uint64_t ticks;
+
+	return !process_read_start_ticks(pid, &ticks) && ticks == start_ticks && process_read_state(pid) != 'Z';
+}
+
+static bool targets_alive(struct session *session)
+{
+	int status;
+
+	if (session->options->host)
+		return true;
+	if (session->options->command) {
+		if (session->child && waitpid(session->child, &status, WNOHANG) == session->child)
+			session->child = 0;
+		return session->child != 0;
+	}
+	for (size_t i = 0; i < session->options->pids.len; i++) {
+		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
+
+		if (process && is_alive(process->pid, process->start_ticks))
+			return true;
+	}
+	return false;
+}
+
+static void run(struct session *session)
+{
+	uint64_t end_ns =
+		session->options->duration_ns ? session->started_ns + session->options->duration_ns : UINT64_MAX;
+	uint64_t now_ns = clock_monotonic_ns(), progress_ns = 0;
+
+	while (now_ns < end_ns && !session->interrupted && targets_alive(session)) {
+		uint64_t left_ms = (end_ns - now_ns) / NS_PER_MS + 1;
+
+		session_step(session, !session_settled(session) ? POLL_ATTACH_MS
+				      : left_ms < POLL_MS	? (int)left_ms
+								: POLL_MS);
+		now_ns = clock_monotonic_ns();
+		if (now_ns - progress_ns > NS_PER_SEC / 2) {
+			session_report_progress(session);
+			progress_ns = now_ns;
+		}
+	}
+	log_progress("%s", "");
+}
+
+static bool agents_stopped(const struct session *session)
+{
+	for (size_t i = 0; i < session->agents.len; i++)
+		if (session->agents.items[i]->state == AGENT_STOPPING)
+			return false;
+	return true;
+}
+
+/* One that left although its JVM lives on, or that does not end, has not told all it saw. */
+static void report_unfaithful(const struct session *session, enum agent_state state, const char *what)
+{
+	for (size_t i = 0; i < session->agents.len; i++) {
+		const struct process *process = session->agents.items[i]->process;
+
+		if (session->agents.items[i]->state == state && is_alive(process->pid, process->start_ticks))
+			log_warn("JVM %d: its agent %s: Java frames may be missing", process->pid, what);
+	}
+}
+
+/* No more ticks, then no more signals, then the agents: the last signal finds its handler. */
+static void stop(struct session *session)
+{
+	uint64_t deadline;
+
+	if (session->collector)
+		collector_stop(session->collector);
+	session->profile.end_ns = clock_monotonic_ns();
+	session_read_rings(session);
+	report_unfaithful(session, AGENT_GONE, "left before the end");
+	for (size_t i = 0; i < session->agents.len; i++) {
+		if (session->collector)
+			collector_forbid(session->collector, session->agents.items[i]->process->pid);
+		agent_stop(session->agents.items[i]);
+	}
+	deadline = session->profile.end_ns + STOP_TIMEOUT_NS;
+	while (!agents_stopped(session) && clock_monotonic_ns() < deadline)
+		session_step(session, POLL_ATTACH_MS);
+	report_unfaithful(session, AGENT_STOPPING, "did not confirm the end");
+	session_read_rings(session);
+	join_flush(session->join, NULL);
+}
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int session_open(struct session *session, const struct session_options *options)
+{
+	session->options = options;
+	session->command_ns = clock_monotonic_ns();
+	session->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+	session->child_gate = -1;
+	session->signal_fd = open_signals();
+	buf_init(&session->engine_why);
+	process_table_init(&session->processes);
+	session->symbols = symbols_new();
+	session->join = join_new(session_on_decided, session);
+	resolver_init(&session->resolver, &session->profile, session->symbols);
+	if (profile_init(&session->profile) < 0 || !session->symbols || !session->join || session->signal_fd < 0) {
+		log_error("out of memory or descriptors before the recording began");
+		return -ENOMEM;
+	}
+	session->profile.event = options->event;
+	session->profile.interval_ns = options->interval_ns;
+	return 0;
+}
+
+static void session_close(struct session *session)
+{
+	for (size_t i = 0; i < session->agents.len; i++)
+		agent_free(session->agents.items[i]);
+	vec_release(&session->agents);
+	collector_close(session->collector);
+	if (session->child_gate >= 0)
+		close(session->child_gate);
+	if (session->library[0])
+		attach_remove_library(session->library);
+	resolver_release(&session->resolver);
+	join_free(session->join);
+	symbols_free(session->symbols);
+	profile_release(&session->profile);
+	process_table_release(&session->processes);
+	buf_release(&session->engine_why);
+	close(session->signal_fd);
+}
+
+int session_run(const struct session_options *options)
+{
+	struct session session = {0};
+	int err = session_open(&session, options);
+
+	if (!err)
+		err = session_open_outputs(&session);
+	if (!err)
+		err = session_start(&session);
+	if (err < 0)
+		goto out;
+	session.profile.start_ns = session.started_ns;
+	session.profile.start_realtime_ns = clock_realtime_ns();
+	run(&session);
+	stop(&session);
+	session_report_facts(&session);
+	session_report_losses(&session);
+	session_report_summary(&session);
+	err = session_write_outputs(&session);
+out:
+	session_discard_outputs(&session);
+	session_close(&session);
+	return err < 0 ? 1 : 0;
+}

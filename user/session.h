@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* One recording from start to finished file: the pipeline of DESIGN section 4. */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+#include "engines.h"
+#include "out/writer.h"
+
+struct session_output {
+	char *file; /* expanded, owned; NULL = stdout */
+	const struct writer *writer;
+};
+
+struct session_options {
+	struct vec(pid_t) pids; /* -p */
+	bool host; /* --host */
+	char **command; /* -- CMD ARGS…; NULL for none */
+	const char *event;
+	uint64_t interval_ns;
+	uint64_t duration_ns; /* 0 = until the target or the user ends it */
+	enum session_engine engine;
+	uint32_t java_depth;
+	bool all_user;
+	bool no_attach; /* no agent: kernel and native frames only */
+	bool interval_pairing; /* do not use cookies even where the kernel has them */
+	struct vec(struct session_output) outputs;
+	struct writer_options style;
+	const char *command_line; /* for the facts */
+};
+
+/* Prints what the user must know on stderr. Exit code: 0 done, 1 failed. */
+int session_run(const struct session_options *options);
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* While a session runs: records from BPF and agents become samples of the profile, agents on their way are moved on. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "session_internal.h"
+
+#define MAPS_AGE_NS NS_PER_SEC /* a process's mappings are read again at most this often */
+#define YOUNG_NS (15 * NS_PER_SEC)
+#define FORGET_NS (2 * JOIN_WAIT_NS)
+#define SAMPLE_LANE_MIN (1u << 20)
+#define SAMPLE_LANE_MAX (64u << 20)
+#define JAVA_SAMPLE_BYTES 2048 /* of a typical stack, to size the lane by */
+
+/* ---- one sample, decided ---- */
+
+static uint32_t sample_thread(struct session *session, const struct process *process, const struct jvm *jvm,
+			      const struct duet_sample *sample, const struct duet_java_sample *java)
+{
+	uint32_t ns_tid = sample ? sample->ns_tid : java->tid;
+	uint32_t tid = sample ? sample->head.tid : java->tid;
+	uint32_t name = jvm ? jvm_thread_name(jvm, ns_tid) : 0;
+	const char *text = name ? intern_text(&session->profile.strings, name) : sample ? sample->comm : "";
+	char short_name[32];
+
+	if (!text[0]) { /* a thread of the JVM itself, seen by a timer engine */
+		process_read_thread_comm(process->pid, (pid_t)tid, short_name, sizeof(short_name));
+		text = short_name;
+	}
+	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text, process->comm);
+}
+
+static void count_outcome(struct session_stats *stats, const struct duet_java_sample *java, enum join_outcome outcome,
+			  bool jvm)
+{
+	int code = java ? -java->status : 0;
+
+	stats->samples++;
+	stats->jvm_samples += jvm;
+	stats->joined += outcome == JOIN_JOINED || (jvm && outcome == JOIN_STANDALONE);
+	if (!java || java->flags & DUET_JAVA_NO_THREAD)
+		return;
+	if (java->status > 0)
+		stats->with_java++;
+	else
+		stats->failures[code < SESSION_FAILURE_CODES ? code : SESSION_FAILURE_CODES - 1]++;
+}
+
+static bool add_sample(struct session *session, struct process *process, const struct jvm *jvm,
+		       const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome,
+		       bool last_chance)
+{
+	int64_t node = resolve_sample(&session->resolver, process, jvm, sample, java, outcome, last_chance);
+	int err = node < 0 ? (int)node : 0;
+
+	if (err == -EAGAIN)
+		return false;
+	if (!err)
+		err = profile_add(&session->profile, (uint32_t)node, sample_thread(session, process, jvm, sample, java),
+				  sample ? sample->head.time_ns : java->time_ns,
+				  sample ? sample->weight_ns : java->weight_ns);
+	session->stats.lost_in_profile += err < 0;
+	count_outcome(&session->stats, java, outcome, jvm != NULL);
+	return true;
+}
+
+bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
+			const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance)
+{
+	struct agent *agent = owner;
+
+	return add_sample(context, agent->process, agent->jvm, sample, java, outcome, last_chance);
+}
+
+/* ---- agents on their way ---- */
+
+/* From here on BPF may signal the process: the handler is installed. */
+static int allow_signals(struct session *session, struct agent *agent)
+{
+	struct duet_jvm_target target = {
+		.start_ticks = agent->process->start_ticks,
+		.handler = agent->handler,
+		.signo = (uint32_t)agent->signo,
+	};
+
+	process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
+	return session->collector ? collector_allow(session->collector, agent->process->pid, &target) : 0;
+}
+
+/* Before the recording, one agent that fails may be the end of it: then session_start() says so. */
+static bool goes_on_without(const struct session *session)
+{
+	return session->options->host || session->started_ns || session->agents.len > 1;
+}
+
+static void agent_changed(struct session *session, struct agent *agent, enum agent_state before)
+{
+	if (agent->state == before)
+		return;
+	if (agent->state == AGENT_RUNNING)
+		allow_signals(session, agent);
+	if (before == AGENT_RUNNING && session->collector)
+		collector_forbid(session->collector, agent->process->pid);
+	if (agent->state == AGENT_FAILED && goes_on_without(session))
+		log_warn("%s: native frames only", agent->why);
+}
+
+static void agent_progress(struct session *session, struct agent *agent, bool readable)
+{
+	enum agent_state before = agent->state;
+
+	if (readable)
+		agent_step(agent);
+	else
+		agent_expire(agent, clock_monotonic_ns());
+	agent_changed(session, agent, before);
+}
+
+/* ---- records ---- */
+
+int session_attach(struct session *session, struct process *process, bool loaded, const char *control)
+{
+	uint64_t lane = NS_PER_SEC / session->options->interval_ns * session->cpus * JAVA_SAMPLE_BYTES;
+	struct agent_start start = {
+		.engine = engines[session->engine].agent,
+		.interval_ns = session->options->interval_ns,
+		.java_depth = session->options->java_depth,
+		.native_depth = session->engine == ENGINE_BPF ? 0 : DUET_MAX_NATIVE_DEPTH,
+		.sample_lane_bytes = lane < SAMPLE_LANE_MIN   ? SAMPLE_LANE_MIN
+				     : lane > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX
+							      : lane,
+	};
+	struct agent *agent = agent_new(process, &session->profile.strings, &start, loaded, control);
+
+	if (!agent)
+		return -ENOMEM;
+	process->runtime = agent;
+	return vec_push(&session->agents, agent);
+}
+
+static bool is_jvm(struct process *process)
+{
+	process->examined_ns = clock_monotonic_ns();
+	process_refresh_maps(process, process->examined_ns, MAPS_AGE_NS);
+	return maps_find_file(&process->maps, "libjvm.so") != NULL;
+}
+
+void session_notice(struct session *session, struct process *process)
+{
+	char control[DUET_NAME_MAX + 1];
+
+	if (session->options->no_attach || session->options->pids.len || process->runtime || process->pid == getpid() ||
+	    !is_jvm(process))
+		return;
+	attach_control_name(control, sizeof(control), process->pid);
+	session_attach(session, process, false, control);
+}
+
+static bool may_be_new(const struct process *process)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	return !process->examined_ns ||
+	       (!process->runtime && now_ns - process->examined_ns > MAPS_AGE_NS && process_age_ns(process) < YOUNG_NS);
+}
+
+/* Our own thread in the JVM takes no signals: that BPF did not send it one is no loss. */
+static void count_own(struct session_stats *stats, const struct duet_sample *sample)
+{
+	static const enum duet_bpf_counter counters[] = {
+		[DUET_NO_SIGNAL_SYSCALL] = DUET_BPF_SIGNAL_SYSCALL,
+		[DUET_NO_SIGNAL_BLOCKED] = DUET_BPF_SIGNAL_BLOCKED,
+		[DUET_NO_SIGNAL_EXITING] = DUET_BPF_SIGNAL_EXITING,
+	};
+
+	if (sample->no_signal == DUET_NO_SIGNAL_SYSCALL || sample->no_signal == DUET_NO_SIGNAL_BLOCKED ||
+	    sample->no_signal == DUET_NO_SIGNAL_EXITING)
+		stats->own_unsignalled[counters[sample->no_signal]]++;
+}
+
+static void on_sample(struct session *session, const struct duet_sample *sample)
+{
+	struct process *process =
+		process_get(&session->processes, (pid_t)sample->head.tgid, sample->start_ns / 10000000);
+	struct agent *agent;
+
+	if (!process) {
+		session->stats.lost_in_profile++;
+		return;
+	}
+	if (!session->first_sample_ns)
+		session->first_sample_ns = clock_monotonic_ns();
+	if (may_be_new(process))
+		session_notice(session, process);
+	agent = process->runtime;
+	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid)
+		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
+	if (agent && sample->ns_tid == agent->tid)
+		count_own(&session->stats, sample);
+	add_sample(session, process, NULL, sample, NULL, JOIN_STANDALONE, true);
+}
+
+/* The agent on the command line that we start comes with the exec, all others go with it. */
+static bool comes_with_exec(const struct session *session, const struct process *process)
+{
+	const struct agent *agent = process->runtime;
+
+	return agent && process->pid == session->child && agent->state < AGENT_RUNNING;
+}
+
+/* The JVM that was there is gone; what runs now may be another one. */
+static void on_exec(struct session *session, pid_t pid)
+{
+	struct process *process = process_find(&session->processes, pid);
+
+	if (process && process->runtime && !comes_with_exec(session, process)) {
+		join_flush(session->join, process->runtime);
+		process->runtime = NULL;
+	}
+	process_exec(&session->processes, pid);
+}
+
+static void on_kernel_record(void *context, const struct duet_record *record)
+{
+	struct session *session = context;
+
+	if (record->type == DUET_RECORD_SAMPLE)
+		on_sample(session, (const struct duet_sample *)record);
+	else if (record->type == DUET_RECORD_EXEC)
+		on_exec(session, (pid_t)record->tgid);
+	else if (record->type == DUET_RECORD_EXIT)
+		process_exit(&session->processes, (pid_t)record->tgid);
+}
+
+struct agent_context {
+	struct session *session;
+	struct agent *agent;
+};
+
+/*
+ * Only a timer engine's sample may stand alone, for a whole interval at least; and all of a JVM's together cannot stand
+ * for more CPU time than there was. Half a second for each CPU on top: timers may run late.
+ */
+static bool may_stand_alone(const struct session *session, const struct agent *agent,
+			    const struct duet_java_sample *java)
+{
+	uint64_t most_ns = (clock_monotonic_ns() - session->command_ns + NS_PER_SEC / 2) * session->cpus;
+
+	return !session->collector && java->weight_ns >= session->options->interval_ns && java->weight_ns <= most_ns &&
+	       agent->claimed_ns + java->weight_ns <= most_ns;
+}
+
+static bool is_plausible(const struct session *session, struct agent *agent, const struct duet_java_sample *java)
+{
+	if (!(java->flags & DUET_JAVA_STANDALONE))
+		return session->collector != NULL;
+	if (!may_stand_alone(session, agent, java))
+		return false;
+	agent->claimed_ns += java->weight_ns;
+	return true;
+}
+
+static void on_java_sample(void *context, uint16_t type, const void *payload, uint32_t size)
+{
+	struct agent_context *from = context;
+
+	if (type != DUET_AGENT_JAVA_SAMPLE || !is_plausible(from->session, from->agent, payload)) {
+		from->agent->bad_records++;
+		return;
+	}
+	if (!from->session->first_sample_ns)
+		from->session->first_sample_ns = clock_monotonic_ns();
+	join_offer(from->session->join, from->agent, payload, size, clock_monotonic_ns());
+}
+
+/* Agents before the kernel: then the sample of every Java half that is here has been read too (join.h). */
+void session_read_rings(struct session *session)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	bool forget = now_ns - session->forgot_ns > FORGET_NS;
+
+	if (forget)
+		session->forgot_ns = now_ns;
+	for (size_t i = 0; i < session->agents.len; i++) {
+		struct agent_context context = {session, session->agents.items[i]};
+		enum agent_state before = context.agent->state;
+
+		agent_read(context.agent, on_java_sample, &context);
+		agent_changed(session, context.agent, before);
+		if (forget)
+			jvm_forget(context.agent->jvm, now_ns - FORGET_NS);
+	}
+	if (session->collector)
+		collector_read(session->collector, on_kernel_record, session, INT32_MAX, &session->stats.bad_records);
+	join_run(session->join, now_ns);
+}
+
+/* ---- steps ---- */
+
+bool session_settled(const struct session *session)
+{
+	for (size_t i = 0; i < session->agents.len; i++)
+		if (!agent_settled(session->agents.items[i]))
+			return false;
+	return true;
+}
+
+static void on_signal(struct session *session)
+{
+	struct signalfd_siginfo info;
+
+	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info))
+		session->interrupted = session->interrupted || info.ssi_signo != SIGCHLD;
+}
+
+/* Waits for whatever comes first, at most `timeout_ms`, and takes care of it. */
+void session_step(struct session *session, int timeout_ms)
+{
+	size_t count = session->agents.len + 2;
+	struct pollfd *fds = calloc(count, sizeof(*fds));
+
+	if (!fds)
+		return;
+	fds[0] = (struct pollfd){.fd = session->signal_fd, .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = session->collector ? collector_fd(session->collector) : -1, .events = POLLIN};
+	for (size_t i = 2; i < count; i++)
+		fds[i] = (struct pollfd){.fd = agent_fd(session->agents.items[i - 2]), .events = POLLIN};
+	if (poll(fds, count, timeout_ms) > 0 && fds[0].revents)
+		on_signal(session);
+	for (size_t i = 2; i < count; i++)
+		agent_progress(session, session->agents.items[i - 2], fds[i].revents);
+	session_read_rings(session);
+	free(fds);
+}

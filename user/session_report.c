@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "join/splice.h"
+#include "session_internal.h"
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void interval_text(uint64_t ns, char *text, size_t size)
+{
+	if (ns % NS_PER_SEC == 0)
+		snprintf(text, size, "%llu s", (unsigned long long)(ns / NS_PER_SEC));
+	else if (ns % NS_PER_MS == 0)
+		snprintf(text, size, "%llu ms", (unsigned long long)(ns / NS_PER_MS));
+	else if (ns % NS_PER_US == 0)
+		snprintf(text, size, "%llu us", (unsigned long long)(ns / NS_PER_US));
+	else
+		snprintf(text, size, "%llu ns", (unsigned long long)ns);
+}
+
+/* ---- facts ---- */
+
+static void facts_of_time(struct session *session)
+{
+	time_t start = (time_t)(session->profile.start_realtime_ns / NS_PER_SEC);
+	struct tm utc;
+	char text[32] = "";
+
+	if (gmtime_r(&start, &utc))
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc);
+	profile_add_fact(&session->profile, "started", "%s", text);
+	profile_add_fact(&session->profile, "duration", "%.1f s",
+			 (double)(session->profile.end_ns - session->profile.start_ns) / 1e9);
+}
+
+static void facts_of_sampling(struct session *session)
+{
+	struct profile *profile = &session->profile;
+	char interval[32];
+
+	interval_text(session->options->interval_ns, interval, sizeof(interval));
+	profile_add_fact(profile, "event", "%s every %s", session->options->event, interval);
+	if (session->engine_why.len)
+		profile_add_fact(profile, "engine", "%s (%s)", engines[session->engine].name, session->engine_why.data);
+	else
+		profile_add_fact(profile, "engine", "%s", engines[session->engine].name);
+	if (session->collector)
+		profile_add_fact(profile, "pairing", "%s",
+				 collector_uses_cookie(session->collector) ? "cookie" : "interval");
+}
+
+static void facts_of_join(struct session *session)
+{
+	const struct session_stats *stats = &session->stats;
+	uint64_t runs, ns;
+
+	profile_add_fact(&session->profile, "samples", "%llu", (unsigned long long)stats->samples);
+	if (session->collector && stats->jvm_samples)
+		profile_add_fact(&session->profile, "joined", "%llu of %llu samples of JVM threads (%.2f %%)",
+				 (unsigned long long)stats->joined, (unsigned long long)stats->jvm_samples,
+				 percent(stats->joined, stats->jvm_samples));
+	if (session->collector && !collector_cost(session->collector, &runs, &ns) && runs)
+		profile_add_fact(&session->profile, "BPF time", "%llu ns a run (%llu runs)",
+				 (unsigned long long)(ns / runs), (unsigned long long)runs);
+}
+
+void session_report_facts(struct session *session)
+{
+	struct utsname host = {0};
+
+	uname(&host);
+	profile_add_fact(&session->profile, "duet", "%s", DUET_VERSION);
+	profile_add_fact(&session->profile, "command", "%s", session->options->command_line);
+	facts_of_time(session);
+	facts_of_sampling(session);
+	for (size_t i = 0; i < session->agents.len; i++)
+		if (session->agents.items[i]->vm[0])
+			profile_add_fact(&session->profile, "JVM", "%d: %s", session->agents.items[i]->process->pid,
+					 session->agents.items[i]->vm);
+	profile_add_fact(&session->profile, "host", "%s, Linux %s, %s, %ld CPUs", host.nodename, host.release,
+			 host.machine, sysconf(_SC_NPROCESSORS_ONLN));
+	facts_of_join(session);
+}
+
+/* ---- losses ---- */
+
+#define TEXT_ROW(name, text) text,
+static const char *const bpf_texts[] = {DUET_BPF_COUNTERS(TEXT_ROW)};
+static const char *const agent_texts[] = {DUET_AGENT_COUNTERS(TEXT_ROW)};
+static const char *const loader_texts[] = {DUET_LOADER_COUNTERS(TEXT_ROW)};
+
+static void losses_of_bpf(struct session *session)
+{
+	uint64_t counters[DUET_BPF_COUNTER_MAX] = {0};
+
+	if (!session->collector || collector_counters(session->collector, counters) < 0)
+		return;
+	for (size_t i = 0; i < DUET_BPF_COUNTER_MAX; i++)
+		profile_add_loss(&session->profile, counters[i] - session->stats.own_unsignalled[i], bpf_texts[i]);
+}
+
+static void losses_of_agents(struct session *session)
+{
+	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++) {
+		uint64_t sum = 0;
+
+		for (size_t i = 0; i < session->agents.len; i++)
+			sum += agent_lost(session->agents.items[i], c);
+		profile_add_loss(&session->profile, sum, agent_texts[c]);
+	}
+}
+
+static void losses_of_loader(struct session *session)
+{
+	uint64_t counters[DUET_LOADER_COUNTER_MAX];
+
+	for (size_t i = 0; i < DUET_LOADER_COUNTER_MAX; i++)
+		counters[i] = join_counters(session->join)[i];
+	counters[DUET_LOADER_BAD_RECORD] += session->stats.bad_records;
+	counters[DUET_LOADER_NAME_MISSING] += session->resolver.names_missing;
+	counters[DUET_LOADER_OUT_OF_MEMORY] += session->stats.lost_in_profile;
+	counters[DUET_LOADER_STACKS_FULL] += session->resolver.stacks_full;
+	for (size_t i = 0; i < session->agents.len; i++) {
+		counters[DUET_LOADER_BAD_AGENT_RECORD] += session->agents.items[i]->bad_records;
+		counters[DUET_LOADER_JVM_FULL] += session->agents.items[i]->full_records;
+		counters[DUET_LOADER_RING_HOSTILE] += session->agents.items[i]->hostile;
+	}
+	for (size_t i = 0; i < DUET_LOADER_COUNTER_MAX; i++)
+		profile_add_loss(&session->profile, counters[i], loader_texts[i]);
+}
+
+static void losses_of_walks(struct session *session)
+{
+	char text[96];
+
+	for (int code = 1; code < SESSION_FAILURE_CODES; code++) {
+		snprintf(text, sizeof(text), "Java stacks not walked: AsyncGetCallTrace said %s",
+			 splice_failure_mark(-code));
+		profile_add_loss(&session->profile, session->stats.failures[code], text);
+	}
+}
+
+void session_report_losses(struct session *session)
+{
+	losses_of_bpf(session);
+	losses_of_agents(session);
+	losses_of_loader(session);
+	losses_of_walks(session);
+}
+
+/* ---- the closing lines ---- */
+
+void session_report_summary(const struct session *session)
+{
+	const struct session_stats *stats = &session->stats;
+	const struct profile *profile = &session->profile;
+
+	log_info("%llu samples in %.1f s (engine %s)", (unsigned long long)stats->samples,
+		 (double)(profile->end_ns - profile->start_ns) / 1e9, engines[session->engine].name);
+	if (session->collector && stats->jvm_samples)
+		log_info("joined: %llu of %llu samples of JVM threads (%.2f %%)", (unsigned long long)stats->joined,
+			 (unsigned long long)stats->jvm_samples, percent(stats->joined, stats->jvm_samples));
+	if (session->first_sample_ns)
+		log_debug("first sample %.0f ms after the command",
+			  (double)(session->first_sample_ns - session->command_ns) / 1e6);
+	for (size_t i = 0; i < profile->losses.len; i++)
+		log_info("lost: %llu %s", (unsigned long long)profile->losses.items[i].count,
+			 intern_text(&profile->strings, profile->losses.items[i].text));
+	if (!profile->losses.len)
+		log_info("lost: nothing");
+}
+
+void session_report_progress(const struct session *session)
+{
+	const struct session_stats *stats = &session->stats;
+
+	log_progress("%.0f s, %llu samples, %.1f %% joined, %llu lost",
+		     (double)(clock_monotonic_ns() - session->started_ns) / 1e9, (unsigned long long)stats->samples,
+		     percent(stats->joined, stats->jvm_samples),
+		     (unsigned long long)(stats->jvm_samples - stats->joined + stats->lost_in_profile));
+}

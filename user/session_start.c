@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* How a session begins: targets, engine, agents, and the command that is profiled from its start. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "launch.h"
+#include "session_internal.h"
+#include "sym/kallsyms.h"
+
+static int find_process(struct session *session, pid_t pid, struct process **ret)
+{
+	uint64_t ticks;
+	int err = process_read_start_ticks(pid, &ticks);
+
+	if (err < 0) {
+		log_error(err == -ESRCH ? "no process %d: it may have ended; `duet list` shows the JVMs that run"
+					: "process %d cannot be read: run duet as root or as the user who owns it",
+			  pid);
+		return err;
+	}
+	*ret = process_get(&session->processes, pid, ticks);
+	if (!*ret)
+		return -ENOMEM;
+	process_refresh_maps(*ret, clock_monotonic_ns(), 0);
+	return 0;
+}
+
+static int find_pids(struct session *session)
+{
+	struct process *process;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < session->options->pids.len; i++)
+		err = find_process(session, session->options->pids.items[i], &process);
+	return err;
+}
+
+static int attach_pids(struct session *session)
+{
+	char control[DUET_NAME_MAX + 1];
+	int err = 0;
+
+	for (size_t i = 0; !err && !session->options->no_attach && i < session->options->pids.len; i++) {
+		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
+
+		attach_control_name(control, sizeof(control), process->pid);
+		err = session_attach(session, process, false, control);
+	}
+	return err;
+}
+
+static int attach_host(struct session *session)
+{
+	pid_t *pids;
+	size_t count;
+	int err = process_list(&pids, &count);
+
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < count; i++) {
+		struct process *process = process_get(&session->processes, pids[i], 0);
+
+		if (process)
+			session_notice(session, process);
+	}
+	free(pids);
+	return 0;
+}
+
+/* -p: when no agent at all could be had, the command ends before anything is recorded. */
+static int wait_for_agents(struct session *session)
+{
+	size_t failed = 0;
+
+	while (!session_settled(session) && !session->interrupted)
+		session_step(session, POLL_ATTACH_MS);
+	for (size_t i = 0; i < session->agents.len; i++)
+		failed += session->agents.items[i]->state == AGENT_FAILED;
+	if (failed && failed == session->agents.len && !session->options->host) {
+		if (failed == 1)
+			log_error("%s", session->agents.items[0]->why);
+		else
+			log_error("none of the %zu processes took the agent", failed);
+		return -EPERM;
+	}
+	return session->interrupted ? -EINTR : 0;
+}
+
+static int open_collector(struct session *session, struct buf *why)
+{
+	struct collector_options options = {
+		.event = session->options->event,
+		.interval_ns = session->options->interval_ns,
+		.user_depth = DUET_MAX_STACK,
+		.kernel_depth = session->options->all_user ? 0 : DUET_MAX_STACK,
+		.targets = session->options->host ? NULL : session->options->pids.items,
+		.target_count = session->options->pids.len,
+		.no_cookie = session->options->interval_pairing,
+		.measure_cost = log_level() >= LOG_DEBUG,
+	};
+
+	if (session->child) {
+		options.targets = &session->child;
+		options.target_count = 1;
+		options.follow_forks = true;
+	}
+	return collector_open(&session->collector, &options, why);
+}
+
+static void warn_of_unnamed_kernel(const struct session *session)
+{
+	struct buf why;
+
+	buf_init(&why);
+	if (!session->options->all_user && kallsyms_hidden("/proc/kallsyms", &why))
+		log_warn("kernel frames show addresses, not names: %s", why.data);
+	buf_release(&why);
+}
+
+/* The ladder of DESIGN section 8: BPF, and when it is refused the agent's own timers. */
+static int choose_engine(struct session *session)
+{
+	enum session_engine asked = session->options->engine;
+	int err;
+
+	if (asked == ENGINE_CTIMER || asked == ENGINE_ITIMER) {
+		session->engine = asked;
+		return 0;
+	}
+	err = open_collector(session, &session->engine_why);
+	if (!err) {
+		session->engine = ENGINE_BPF;
+		buf_clear(&session->engine_why);
+		warn_of_unnamed_kernel(session);
+		return 0;
+	}
+	if (asked == ENGINE_BPF || session->options->host || session->options->no_attach) {
+		log_error("%s", session->engine_why.data);
+		return err;
+	}
+	session->engine = ENGINE_CTIMER;
+	log_warn("using the ctimer engine, without kernel frames: %s", session->engine_why.data);
+	return 0;
+}
+
+static int launch_command(struct session *session)
+{
+	char control[DUET_NAME_MAX + 1];
+	struct launch launch = {.argv = session->options->command, .control = control};
+	int err;
+
+	attach_control_name(control, sizeof(control), getpid());
+	err = launch_start(&launch, session->library, sizeof(session->library));
+	if (err < 0) {
+		log_error("%s cannot be started: %s", session->options->command[0], strerror(-err));
+		return err;
+	}
+	session->child = launch.pid;
+	session->child_gate = launch.gate;
+	err = choose_engine(session);
+	if (err < 0)
+		return err;
+	if (session->collector)
+		err = collector_start(session->collector);
+	session->started_ns = clock_monotonic_ns();
+	close(session->child_gate);
+	session->child_gate = -1;
+	if (!err)
+		err = launch_wait_exec(&launch);
+	if (err < 0) {
+		log_error("%s cannot be run: %s", session->options->command[0], strerror(-err));
+		return err;
+	}
+	if (launch.is_java && !session->options->no_attach)
+		return session_attach(session, process_get(&session->processes, session->child, 0), true, control);
+	return 0;
+}
+
+int session_start(struct session *session)
+{
+	int err;
+
+	if (session->options->command)
+		return launch_command(session);
+	err = find_pids(session);
+	if (!err)
+		err = choose_engine(session);
+	if (!err)
+		err = session->options->host ? attach_host(session) : attach_pids(session);
+	if (!err)
+		err = wait_for_agents(session);
+	if (!err && session->collector) {
+		err = collector_start(session->collector);
+		if (err < 0)
+			log_error("the perf events could not be enabled: %s", strerror(-err));
+	}
+	session->started_ns = clock_monotonic_ns();
+	return err;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "sym/debug_file.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <zlib.h>
+
+#include "base/buf.h"
+#include "sym/target_file.h"
+
+#define DEBUG_ROOT "/usr/lib/debug"
+
+static bool has_build_id(const struct elf_file *file, const struct elf_file *debug)
+{
+	return file->build_id_len && file->build_id_len == debug->build_id_len &&
+	       !memcmp(file->build_id, debug->build_id, file->build_id_len);
+}
+
+static bool has_crc(int fd, uint32_t expected)
+{
+	unsigned char chunk[65536];
+	uLong crc = crc32(0, NULL, 0);
+	off_t at = 0;
+	ssize_t len;
+
+	while ((len = pread(fd, chunk, sizeof(chunk), at)) > 0) {
+		crc = crc32(crc, chunk, (uInt)len);
+		at += len;
+	}
+	return !len && crc == expected;
+}
+
+/* A build id says more than a checksum and costs less: the CRC is for files without one. */
+static bool belongs(const struct elf_file *file, const struct elf_file *debug, int fd)
+{
+	if (file->build_id_len && debug->build_id_len)
+		return has_build_id(file, debug);
+	return file->debuglink[0] && has_crc(fd, file->debuglink_crc);
+}
+
+/* True when the symbols were taken. */
+static bool try_path(struct elf_file *file, pid_t pid, const char *path)
+{
+	struct elf_file debug;
+	struct symbol_table own;
+	bool taken = false;
+	int fd = target_file_open(pid, path);
+
+	if (fd < 0)
+		return false;
+	if (!elf_file_read(&debug, fd)) {
+		taken = debug.has_symtab && belongs(file, &debug, fd);
+		if (taken) {
+			own = file->symbols;
+			file->symbols = debug.symbols;
+			file->has_symtab = true;
+			debug.symbols = own;
+		}
+		elf_file_release(&debug);
+	}
+	close(fd);
+	return taken;
+}
+
+static bool try_build_id(struct elf_file *file, pid_t pid)
+{
+	struct buf path;
+	bool taken;
+
+	if (file->build_id_len < 2)
+		return false;
+	buf_init(&path);
+	buf_printf(&path, DEBUG_ROOT "/.build-id/%02x/", file->build_id[0]);
+	for (size_t i = 1; i < file->build_id_len; i++)
+		buf_printf(&path, "%02x", file->build_id[i]);
+	buf_add_str(&path, ".debug");
+	taken = !path.failed && try_path(file, pid, path.data);
+	buf_release(&path);
+	return taken;
+}
+
+/* Where gdb looks: beside the file, in .debug beside it, in the debug root. */
+static bool try_debuglink(struct elf_file *file, pid_t pid, const char *path)
+{
+	static const char *const formats[] = {"%.*s%s", "%.*s.debug/%s", DEBUG_ROOT "%.*s%s"};
+	const char *slash = strrchr(path, '/');
+	bool taken = false;
+	struct buf buf;
+
+	if (!file->debuglink[0] || !slash)
+		return false;
+	buf_init(&buf);
+	for (size_t i = 0; !taken && i < sizeof(formats) / sizeof(*formats); i++) {
+		buf_clear(&buf);
+		buf_printf(&buf, formats[i], (int)(slash + 1 - path), path, file->debuglink);
+		taken = !buf.failed && try_path(file, pid, buf.data);
+	}
+	buf_release(&buf);
+	return taken;
+}
+
+void debug_file_apply(struct elf_file *file, pid_t pid, const char *path)
+{
+	pid_t roots[] = {pid, getpid()};
+
+	for (size_t i = 0; i < sizeof(roots) / sizeof(*roots); i++)
+		if (try_build_id(file, roots[i]) || try_debuglink(file, roots[i], path))
+			return;
+}

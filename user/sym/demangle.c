@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "sym/demangle.h"
+
+#include <setjmp.h>
+#include <string.h>
+
+#include <libiberty/demangle.h>
+
+struct demangle_output {
+	struct buf *out;
+	size_t max_len;
+	jmp_buf full;
+};
+
+/*
+ * A few hundred hostile bytes can stand for gigabytes of text (every substitution
+ * may double it) and the demangler has no way to be stopped. In callback mode it
+ * holds nothing but stack memory, so leaving it by longjmp() is safe.
+ */
+static void take_text(const char *text, size_t len, void *cookie)
+{
+	struct demangle_output *output = cookie;
+	size_t room = output->max_len - output->out->len;
+
+	buf_add(output->out, text, len < room ? len : room);
+	if (len >= room || output->out->failed)
+		longjmp(output->full, 1);
+}
+
+bool demangle(const char *name, struct buf *out)
+{
+	size_t start = out->len;
+	struct demangle_output output = {.out = out, .max_len = start + DEMANGLE_MAX_OUTPUT};
+
+	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R') ||
+	    strnlen(name, DEMANGLE_MAX_INPUT + 1) > DEMANGLE_MAX_INPUT)
+		return false;
+	if (setjmp(output.full))
+		return true;
+	/* Rust first: its older names are valid C++ ones, with a hash at the end that nobody wants to see. */
+	if (rust_demangle_callback(name, DMGL_NO_OPTS, take_text, &output))
+		return true;
+	buf_cut(out, start);
+	if (cplus_demangle_v3_callback(name, DMGL_NO_OPTS, take_text, &output))
+		return true;
+	buf_cut(out, start);
+	return false;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The function symbols of one ELF file. Its bytes are read, never mapped: a file
+ * that is truncated meanwhile must not become a SIGBUS. Everything in it is
+ * hostile: sizes are bounded before they are used.
+ */
+#ifndef SYM_ELF_FILE_H
+#define SYM_ELF_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "sym/function_starts.h"
+#include "sym/symbol_table.h"
+
+#define ELF_FILE_MAX_BUILD_ID 64
+
+struct elf_segment { /* of PT_LOAD */
+	uint64_t offset;
+	uint64_t size;
+	uint64_t vaddr;
+};
+
+struct elf_file {
+	struct symbol_table symbols; /* by virtual address, without versions: memcpy, not memcpy@@GLIBC_2.14 */
+	struct function_starts function_starts;
+	struct vec(struct elf_segment) segments;
+	bool has_symtab; /* else .dynsym at most: exported functions only */
+	uint8_t build_id[ELF_FILE_MAX_BUILD_ID];
+	size_t build_id_len; /* 0 = none */
+	char debuglink[256]; /* file name, "" = none */
+	uint32_t debuglink_crc;
+};
+
+/*
+ * Both: 0, or -errno and nothing needs a release. The descriptor stays the caller's,
+ * the bytes are needed no longer.
+ */
+int elf_file_read(struct elf_file *file, int fd);
+int elf_file_read_memory(struct elf_file *file, void *bytes, size_t len);
+void elf_file_release(struct elf_file *file);
+
+/* The virtual address of a file offset, by the program headers. False when no segment holds it. */
+bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);
+/* Where the nameless function at a virtual address starts; the address itself when that is not known. */
+uint64_t elf_file_function_start(const struct elf_file *file, uint64_t vaddr);
+
+#endif

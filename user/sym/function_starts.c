@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "sym/function_starts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EH_FRAME_HDR_VERSION 1
+/* Encodings of pointers, from the LSB's chapter on .eh_frame: how wide, and what they are relative to. */
+#define DW_EH_PE_UDATA4 0x03
+#define DW_EH_PE_SDATA4 0x0b
+#define DW_EH_PE_FORMAT 0x0f
+#define DW_EH_PE_DATAREL 0x30
+
+struct eh_frame_hdr { /* as every linker writes it: GNU's, gold, lld, mold */
+	uint8_t version;
+	uint8_t frame_encoding;
+	uint8_t count_encoding;
+	uint8_t table_encoding;
+	uint32_t frame; /* .eh_frame: of no use here, but its width decides where the rest is */
+	uint32_t count;
+};
+
+struct eh_frame_row {
+	int32_t start;
+	int32_t fde;
+};
+
+static bool is_supported(const struct eh_frame_hdr *header)
+{
+	uint8_t frame_format = header->frame_encoding & DW_EH_PE_FORMAT;
+
+	return header->version == EH_FRAME_HDR_VERSION &&
+	       (frame_format == DW_EH_PE_SDATA4 || frame_format == DW_EH_PE_UDATA4) &&
+	       header->count_encoding == DW_EH_PE_UDATA4 &&
+	       header->table_encoding == (DW_EH_PE_DATAREL | DW_EH_PE_SDATA4);
+}
+
+/* False when they are out of order. */
+static bool copy_starts(int32_t *offsets, const char *rows, size_t count)
+{
+	struct eh_frame_row row;
+
+	for (size_t i = 0; i < count; i++) {
+		memcpy(&row, rows + i * sizeof(row), sizeof(row));
+		if (i && row.start < offsets[i - 1])
+			return false;
+		offsets[i] = row.start;
+	}
+	return true;
+}
+
+int function_starts_read(struct function_starts *starts, uint64_t vaddr, const void *bytes, size_t len)
+{
+	struct eh_frame_hdr header;
+	int32_t *offsets;
+
+	if (len < sizeof(header))
+		return -EINVAL;
+	memcpy(&header, bytes, sizeof(header));
+	if (!is_supported(&header))
+		return -ENOTSUP;
+	if (!header.count || header.count > (len - sizeof(header)) / sizeof(struct eh_frame_row))
+		return -EINVAL;
+	offsets = malloc(header.count * sizeof(*offsets));
+	if (!offsets)
+		return -ENOMEM;
+	if (!copy_starts(offsets, (const char *)bytes + sizeof(header), header.count)) {
+		free(offsets);
+		return -EINVAL;
+	}
+	*starts = (struct function_starts){vaddr, offsets, header.count};
+	return 0;
+}
+
+void function_starts_release(struct function_starts *starts)
+{
+	if (!starts)
+		return;
+	free(starts->offsets);
+	*starts = (struct function_starts){0};
+}
+
+/* How many start at or before the address. */
+static size_t count_up_to(const struct function_starts *starts, uint64_t vaddr)
+{
+	int64_t offset = (int64_t)(vaddr - starts->base);
+	size_t low = 0, high = starts->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (starts->offsets[middle] <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static uint64_t start_at(const struct function_starts *starts, size_t i)
+{
+	return starts->base + (uint64_t)(int64_t)starts->offsets[i];
+}
+
+bool function_starts_find(const struct function_starts *starts, uint64_t vaddr, uint64_t *ret_start)
+{
+	size_t count = count_up_to(starts, vaddr);
+
+	if (!count)
+		return false;
+	*ret_start = start_at(starts, count - 1);
+	return true;
+}
+
+uint64_t function_starts_next(const struct function_starts *starts, uint64_t vaddr)
+{
+	size_t count = count_up_to(starts, vaddr);
+
+	return count < starts->count ? start_at(starts, count) : UINT64_MAX;
+}

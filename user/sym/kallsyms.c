@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "sym/kallsyms.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+
+#define MAX_FUNCTION_BYTES 65536 /* bounds the last function before a gap */
+#define MAX_LINE 1024
+#define MAX_HEAD 65536 /* bytes: the very first addresses of x86-64, of per-CPU data, are 0 also when none is hidden */
+
+/* "address type name\t[module]". 0, also when it is no function; -errno. */
+static int parse_line(struct symbol_table *table, const char *line)
+{
+	char *rest, text[MAX_LINE];
+	uint64_t address = strtoull(line, &rest, 16);
+	const char *name, *module;
+	int name_len, len;
+
+	if (rest == line || rest[0] != ' ' || !rest[1] || !strchr("tTwW", rest[1]) || rest[2] != ' ')
+		return 0;
+	name = rest + 3;
+	name_len = (int)strcspn(name, "\t\n");
+	if (!name_len || !address)
+		return 0;
+	module = name + name_len + strspn(name + name_len, "\t[\n");
+	len = snprintf(text, sizeof(text), "%.*s%c%.*s", name_len, name, '\0', (int)strcspn(module, "]\n"), module);
+	return symbol_table_add(table, address, 0, MAX_FUNCTION_BYTES, text, (size_t)len);
+}
+
+static int read_table(struct symbol_table *table, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char line[MAX_LINE];
+	int err = 0;
+
+	if (!file)
+		return -errno;
+	while (!err && fgets(line, sizeof(line), file))
+		err = parse_line(table, line);
+	fclose(file);
+	symbol_table_sort(table, SYMBOL_PLAINEST);
+	return err || table->rows.len ? err : -EPERM;
+}
+
+void kallsyms_init(struct kallsyms *kallsyms)
+{
+	*kallsyms = (struct kallsyms){0};
+	symbol_table_init(&kallsyms->table);
+}
+
+void kallsyms_release(struct kallsyms *kallsyms)
+{
+	if (kallsyms)
+		symbol_table_release(&kallsyms->table);
+}
+
+int kallsyms_refresh(struct kallsyms *kallsyms, const char *path, uint64_t now_ns)
+{
+	struct symbol_table table;
+	int err;
+
+	if (kallsyms->read_ns && now_ns - kallsyms->read_ns < KALLSYMS_MIN_AGE_NS)
+		return 0;
+	kallsyms->read_ns = now_ns;
+	symbol_table_init(&table);
+	err = read_table(&table, path);
+	if (err) {
+		symbol_table_release(&table);
+		return err;
+	}
+	symbol_table_release(&kallsyms->table);
+	kallsyms->table = table;
+	return 1;
+}
+
+const char *kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, const char **ret_module)
+{
+	const char *name = symbol_table_find(&kallsyms->table, address);
+	const char *module;
+
+	if (!name)
+		return NULL;
+	module = name + strlen(name) + 1;
+	*ret_module = module[0] ? module : "kernel";
+	return name;
+}
+
+static bool any_address(const char *lines)
+{
+	while (*lines && !strtoull(lines, NULL, 16)) {
+		lines += strcspn(lines, "\n");
+		lines += *lines == '\n';
+	}
+	return *lines;
+}
+
+bool kallsyms_hidden(const char *path, struct buf *why)
+{
+	struct buf text;
+	bool hidden;
+
+	buf_init(&text);
+	(void)io_read_file(AT_FDCWD, path, MAX_HEAD, &text); /* -EFBIG: its head is enough */
+	hidden = !any_address(text.data);
+	buf_clear(&text);
+	if (!hidden)
+		goto out;
+	/* 1 hides them from whom lacks CAP_SYSLOG; 0 does so too, where perf_event_paranoid is above 1. */
+	if (io_read_file(AT_FDCWD, "/proc/sys/kernel/kptr_restrict", 16, &text) == 0 && atoi(text.data) > 1)
+		buf_printf(why, "kernel.kptr_restrict is %d, which hides them from everybody: set it to 1",
+			   atoi(text.data));
+	else
+		buf_add_str(why, "they are for CAP_SYSLOG only: run as root, or with that capability");
+out:
+	buf_release(&text);
+	return hidden;
+}

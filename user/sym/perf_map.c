@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "sym/perf_map.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sym/target_file.h"
+
+void perf_map_init(struct perf_map *map)
+{
+	*map = (struct perf_map){0};
+	symbol_table_init(&map->table);
+}
+
+void perf_map_release(struct perf_map *map)
+{
+	if (map)
+		symbol_table_release(&map->table);
+}
+
+/* "start size name", both numbers hexadecimal, the name up to the end of the line. */
+static int parse_line(struct perf_map *map, char *line)
+{
+	char *size_text, *name;
+	uint64_t start = strtoull(line, &size_text, 16);
+	uint64_t size = strtoull(size_text, &name, 16);
+
+	if (size_text == line || name == size_text || *name != ' ' || !name[1] || !size)
+		return 0;
+	return symbol_table_add(&map->table, start, size, 0, name + 1, strlen(name + 1));
+}
+
+/* The last line may still be in the making: it is left for the next time. */
+static int parse_lines(struct perf_map *map, char *text)
+{
+	char *end;
+	int err;
+
+	for (; (end = strchr(text, '\n')); text = end + 1) {
+		*end = '\0';
+		err = parse_line(map, text);
+		if (err < 0)
+			return err;
+		map->parsed_bytes += (uint64_t)(end + 1 - text);
+	}
+	return 0;
+}
+
+int perf_map_read(struct perf_map *map, int fd)
+{
+	struct stat st;
+	ssize_t len;
+	char *text;
+	int err;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size > PERF_MAP_MAX_BYTES)
+		return -EFBIG;
+	if ((uint64_t)st.st_size < map->parsed_bytes) {
+		uint64_t read_ns = map->read_ns;
+
+		perf_map_release(map);
+		perf_map_init(map);
+		map->read_ns = read_ns;
+	}
+	if ((uint64_t)st.st_size == map->parsed_bytes)
+		return 0;
+	text = malloc((size_t)st.st_size - map->parsed_bytes + 1);
+	if (!text)
+		return -ENOMEM;
+	len = pread(fd, text, (size_t)st.st_size - map->parsed_bytes, (off_t)map->parsed_bytes);
+	text[len > 0 ? len : 0] = '\0';
+	err = len < 0 ? -errno : parse_lines(map, text);
+	symbol_table_sort(&map->table, SYMBOL_NEWEST);
+	free(text);
+	return err;
+}
+
+/* /tmp is everybody's: only the process itself, root and we may say what its code is called. */
+static bool is_trusted(int fd, const struct process *process)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (st.st_uid == 0 || st.st_uid == process->uid || st.st_uid == geteuid());
+}
+
+static void refresh(struct perf_map *map, const struct process *process)
+{
+	uint64_t now = clock_monotonic_ns();
+	char path[64];
+	int fd;
+
+	if (process->exited || (map->read_ns && now - map->read_ns < NS_PER_SEC))
+		return;
+	map->read_ns = now;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", process->ns_pid);
+	fd = target_file_open(process->pid, path);
+	if (fd < 0)
+		return;
+	if (is_trusted(fd, process))
+		(void)perf_map_read(map, fd); /* what could be read is in the table */
+	close(fd);
+}
+
+const char *perf_map_find(struct perf_map *map, const struct process *process, uint64_t address)
+{
+	const char *name = symbol_table_find(&map->table, address);
+
+	if (name)
+		return name;
+	refresh(map, process);
+	return symbol_table_find(&map->table, address);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Names that a runtime with a JIT compiler writes to /tmp/perf-PID.map, appending as it compiles. */
+#ifndef SYM_PERF_MAP_H
+#define SYM_PERF_MAP_H
+
+#include <stdint.h>
+
+#include "proc/process.h"
+#include "sym/symbol_table.h"
+
+#define PERF_MAP_MAX_BYTES (64u << 20)
+
+struct perf_map {
+	struct symbol_table table;
+	uint64_t parsed_bytes; /* whole lines of the file that are in the table */
+	uint64_t read_ns;      /* 0 = never */
+};
+
+void perf_map_init(struct perf_map *map);
+void perf_map_release(struct perf_map *map);
+/* Takes the lines that were appended since; all again when the file shrank. 0 or -errno. */
+int perf_map_read(struct perf_map *map, int fd);
+/*
+ * The name, or NULL; valid until the next call. When there is none the file is
+ * looked at again, in the process's own /tmp and at most once a second.
+ */
+const char *perf_map_find(struct perf_map *map, const struct process *process, uint64_t address);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+#include "sym/symbols.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/intern.h"
+#include "sym/debug_file.h"
+#include "sym/demangle.h"
+#include "sym/elf_file.h"
+#include "sym/kallsyms.h"
+#include "sym/perf_map.h"
+#include "sym/target_file.h"
+
+#define MAPS_MIN_AGE_NS (100 * NS_PER_MS) /* wild addresses must not make us read the maps for every sample */
+#define VDSO_MAX_BYTES 65536
+
+struct symbols {
+	struct map mappings;  /* hash of process and mapping -> struct elf_file */
+	struct map files;     /* hash of the file's identity -> struct elf_file */
+	struct map demangled; /* address of the mangled name in its table -> readable name */
+	struct map perf_maps; /* process -> struct perf_map, owned */
+	struct vec(struct elf_file *) owned;
+	struct elf_file unreadable; /* stands for what could not be read, so that it is tried once */
+	struct kallsyms kernel;
+	struct intern names;
+};
+
+struct symbols *symbols_new(void)
+{
+	struct symbols *symbols = calloc(1, sizeof(*symbols));
+
+	if (!symbols)
+		return NULL;
+	if (intern_init(&symbols->names) < 0) {
+		free(symbols);
+		return NULL;
+	}
+	symbol_table_init(&symbols->unreadable.symbols);
+	kallsyms_init(&symbols->kernel);
+	return symbols;
+}
+
+static void free_perf_maps(struct symbols *symbols)
+{
+	uint64_t key, value;
+	size_t cursor = 0;
+
+	while (map_next(&symbols->perf_maps, &cursor, &key, &value)) {
+		perf_map_release((struct perf_map *)(uintptr_t)value);
+		free((struct perf_map *)(uintptr_t)value);
+	}
+	map_release(&symbols->perf_maps);
+}
+
+void symbols_free(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	for (size_t i = 0; i < symbols->owned.len; i++) {
+		elf_file_release(symbols->owned.items[i]);
+		free(symbols->owned.items[i]);
+	}
+	vec_release(&symbols->owned);
+	free_perf_maps(symbols);
+	map_release(&symbols->mappings);
+	map_release(&symbols->files);
+	map_release(&symbols->demangled);
+	kallsyms_release(&symbols->kernel);
+	intern_release(&symbols->names);
+	free(symbols);
+}
+
+/* The text for as long as we live; never empty. */
+static const char *keep_name(struct symbols *symbols, const char *text)
+{
+	const char *kept = intern_text(&symbols->names, intern_str(&symbols->names, text));
+
+	return kept[0] ? kept : "[unknown]";
+}
+
+static const char *offset_name(struct symbols *symbols, const char *module, uint64_t offset)
+{
+	const char *name;
+	struct buf buf;
+
+	buf_init(&buf);
+	buf_printf(&buf, "%s+0x%" PRIx64, module, offset);
+	name = keep_name(symbols, buf.data);
+	buf_release(&buf);
+	return name;
+}
+
+/* `mangled` lies in a table that never changes, so its address stands for it. */
+static const char *readable_name(struct symbols *symbols, const char *mangled)
+{
+	const char *known = map_get_ptr(&symbols->demangled, (uintptr_t)mangled);
+	const char *name = mangled;
+	struct buf buf;
+
+	if (mangled[0] != '_' || known)
+		return known ? known : mangled;
+	buf_init(&buf);
+	if (demangle(mangled, &buf) && buf.len)
+		name = keep_name(symbols, buf.data);
+	buf_release(&buf);
+	(void)map_put_ptr(&symbols->demangled, (uintptr_t)mangled, (void *)(uintptr_t)name); /* a cache */
+	return name;
+}
+
+/* The new owner, or NULL when out of memory: then `file` is released. */
+static struct elf_file *own_file(struct symbols *symbols, struct elf_file *file)
+{
+	struct elf_file *owned = malloc(sizeof(*owned));
+
+	if (!owned || vec_push(&symbols->owned, owned) < 0) {
+		free(owned);
+		elf_file_release(file);
+		return NULL;
+	}
+	*owned = *file;
+	return owned;
+}
+
+/* The same file in another process, container or mount namespace gives the same number. */
+static uint64_t file_identity(int fd)
+{
+	struct stat st;
+	uint64_t identity[7] = {0};
+
+	if (fstat(fd, &st) == 0) {
+		identity[0] = st.st_dev;
+		identity[1] = st.st_ino;
+		identity[2] = (uint64_t)st.st_size;
+		identity[3] = (uint64_t)st.st_mtim.tv_sec;
+		identity[4] = (uint64_t)st.st_mtim.tv_nsec;
+		identity[5] = (uint64_t)st.st_ctim.tv_sec;
+		identity[6] = (uint64_t)st.st_ctim.tv_nsec;
+	}
+	return hash_bytes(identity, sizeof(identity), 0);
+}
+
+static struct elf_file *load_file(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
+{
+	int fd = target_file_open_mapping(process, mapping);
+	struct elf_file file, *owned;
+	uint64_t identity;
+
+	if (fd < 0)
+		return NULL;
+	identity = file_identity(fd);
+	owned = map_get_ptr(&symbols->files, identity);
+	if (!owned && !elf_file_read(&file, fd)) {
+		if (!file.has_symtab)
+			debug_file_apply(&file, process->pid, mapping->path);
+		owned = own_file(symbols, &file);
+		if (owned)
+			(void)map_put_ptr(&symbols->files, identity, owned); /* a cache */
+	}
+	close(fd);
+	return owned;
+}
+
+/* The kernel's gift to the process is no file: its bytes come from the process's memory. */
+static struct elf_file *load_vdso(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
+{
+	uint64_t bytes = mapping->end - mapping->start;
+	struct elf_file file, *owned = NULL;
+	char path[32], *image = NULL;
+	uint64_t identity;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", process->pid);
+	fd = bytes <= VDSO_MAX_BYTES && !process->exited ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return NULL;
+	image = malloc(bytes);
+	if (!image || pread(fd, image, bytes, (off_t)mapping->start) != (ssize_t)bytes)
+		goto out;
+	identity = hash_bytes(image, bytes, 0);
+	owned = map_get_ptr(&symbols->files, identity);
+	if (!owned && !elf_file_read_memory(&file, image, bytes)) {
+		owned = own_file(symbols, &file);
+		if (owned)
+			(void)map_put_ptr(&symbols->files, identity, owned);
+	}
+out:
+	free(image);
+	close(fd);
+	return owned;
+}
+
+static uint64_t mapping_identity(const struct process *process, const struct mapping *mapping)
+{
+	uint64_t identity[] = {
+		(uint64_t)process->pid, process->start_ticks, mapping->start,
+		mapping->end,	 mapping->offset,      mapping->inode,
+		((uint64_t)mapping->dev_major << 32) | mapping->dev_minor,
+	};
+
+	return hash_bytes(identity, sizeof(identity), 0);
+}
+
+/* Never NULL; &symbols->unreadable when it is no ELF file or cannot be read. */
+static struct elf_file *find_file(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
+{
+	uint64_t identity = mapping_identity(process, mapping);
+	struct elf_file *file = map_get_ptr(&symbols->mappings, identity);
+
+	if (file)
+		return file;
+	if (!strcmp(mapping->path, "[vdso]"))
+		file = load_vdso(symbols, process, mapping);
+	else if (mapping->inode && mapping->path[0] == '/')
+		file = load_file(symbols, process, mapping);
+	if (!file)
+		file = &symbols->unreadable;
+	(void)map_put_ptr(&symbols->mappings, identity, file); /* a cache */
+	return file;
+}
+
+static const char *jit_name(struct symbols *symbols, const struct process *process, uint64_t address)
+{
+	struct perf_map *map = map_get_ptr(&symbols->perf_maps, (uintptr_t)process);
+	const char *name;
+
+	if (!map) {
+		map = malloc(sizeof(*map));
+		if (!map)
+			return NULL;
+		perf_map_init(map);
+		if (map_put_ptr(&symbols->perf_maps, (uintptr_t)process, map) < 0) {
+			free(map);
+			return NULL;
+		}
+	}
+	name = perf_map_find(map, process, address);
+	return name ? keep_name(symbols, name) : NULL;
+}
+
+/* NULL when neither file nor perf-map knows the address. */
+static const char *mapped_name(struct symbols *symbols, const struct process *process, const struct mapping *mapping,
+			       uint64_t address, const char *module)
+{
+	const struct elf_file *file = find_file(symbols, process, mapping);
+	uint64_t offset = address - mapping->start + mapping->offset;
+	const char *name;
+
+	if (file != &symbols->unreadable && elf_file_vaddr(file, offset, &offset)) {
+		name = symbol_table_find(&file->symbols, offset);
+		return name ? readable_name(symbols, name) :
+			      offset_name(symbols, module, elf_file_function_start(file, offset));
+	}
+	return jit_name(symbols, process, address);
+}
+
+static const char *module_name(struct symbols *symbols, const struct mapping *mapping)
+{
+	const char *slash = strrchr(mapping->path, '/');
+	const char *module = slash ? slash + 1 : mapping->path;
+
+	return module[0] ? keep_name(symbols, module) : "";
+}
+
+void symbols_user(struct symbols *symbols, struct process *process, uint64_t address, bool is_return,
+		  struct symbol *ret)
+{
+	uint64_t at = address - (is_return && address);
+	const struct mapping *mapping = maps_find(&process->maps, at);
+
+	if (!mapping && process_refresh_maps(process, clock_monotonic_ns(), MAPS_MIN_AGE_NS) == 1)
+		mapping = maps_find(&process->maps, at);
+	if (!mapping) {
+		*ret = (struct symbol){offset_name(symbols, "[unmapped]", at), "", true};
+		return;
+	}
+	ret->module = module_name(symbols, mapping);
+	ret->name = mapped_name(symbols, process, mapping, at, ret->module);
+	ret->is_guess = !ret->name;
+	if (!ret->name)
+		ret->name = offset_name(symbols, ret->module[0] ? ret->module : "[anon]",
+					at - mapping->start + mapping->offset);
+}
+
+void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, struct symbol *ret)
+{
+	uint64_t at = address - (is_return && address);
+	const char *module = "kernel";
+	const char *name = kallsyms_find(&symbols->kernel, at, &module);
+
+	/* Hidden: the names are offsets then. */
+	if (!name && kallsyms_refresh(&symbols->kernel, "/proc/kallsyms", clock_monotonic_ns()) == 1)
+		name = kallsyms_find(&symbols->kernel, at, &module);
+	/* The table goes away when it is read again, its names stay. */
+	ret->name = name ? readable_name(symbols, keep_name(symbols, name)) : offset_name(symbols, "[kernel]", at);
+	ret->module = keep_name(symbols, module);
+	ret->is_guess = false; /* hidden addresses stay hidden */
+}
