@@ -1,0 +1,15 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What profiling costs, as Markdown tables. Three minutes unless told otherwise:
+#   ROUNDS=3 WINDOW=3 (seconds) WORKLOADS="compute mixed" ASPROF=/path/to/asprof JDK=/usr/lib/jvm/...
+. "$(dirname "$0")/lib.sh"
+
+[ ${#asprof[@]} = 0 ] || [ -x "${asprof[0]}" ] || die "no program ${asprof[0]}"
+settings=("duet 10ms" "duet 1ms" "ctimer 10ms")
+[ ${#asprof[@]} = 0 ] || settings+=("asprof 10ms" "asprof 1ms")
+read -ra kinds <<<"${WORKLOADS:-compute mixed}"
+bench_all
+describe_host
+throughput_table
+figure_table

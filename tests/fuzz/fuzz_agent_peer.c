@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* The agent's side: START with the ring's file, then STOP, from a loader that may be anybody. */
+#include "peer.c"
+#include "ring.c"
+
+#include "fuzz.h"
+
+struct jvm jvm;
+
+void jvm_property(const char *name, char *text, size_t size)
+{
+	snprintf(text, size, "%s", name);
+}
+
+void sample_handler(int signo, siginfo_t *info, void *context)
+{
+	(void)signo;
+	(void)info;
+	(void)context;
+}
+
+const struct engine *engine_find(uint32_t id)
+{
+	static const struct engine engine;
+
+	return id && id < DUET_ENGINE_ID_MAX ? &engine : NULL;
+}
+
+static int make_file(struct input *input)
+{
+	const size_t total = DUET_RING_PAGE + 2 * LANE_MIN_BYTES;
+	struct duet_ring_page page = {.magic = DUET_RING_MAGIC, .version = DUET_AGENT_VERSION, .total_bytes = total};
+	int fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	for (int i = 0; i < DUET_LANES; i++) {
+		page.lanes[i].offset = DUET_RING_PAGE + (uint64_t)i * LANE_MIN_BYTES + input_number(input, 4);
+		page.lanes[i].bytes = LANE_MIN_BYTES ^ input_number(input, 4);
+	}
+	FUZZ_CHECK(fd >= 0 && !ftruncate(fd, (off_t)total) && pwrite(fd, &page, sizeof(page), 0) == sizeof(page));
+	if (input_number(input, 1) % 4)
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+	return fd;
+}
+
+static void send_start(int loader, int fd, const void *message, size_t len, size_t fds)
+{
+	struct iovec body = {(void *)message, len};
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(8 * sizeof(int))];
+	} rights = {.head = {CMSG_LEN(fds * sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+	struct msghdr header = {.msg_iov = &body, .msg_iovlen = 1};
+
+	for (size_t i = 0; i < fds; i++)
+		memcpy(CMSG_DATA(&rights.head) + i * sizeof(fd), &fd, sizeof(fd));
+	if (fds) {
+		header.msg_control = rights.bytes;
+		header.msg_controllen = CMSG_SPACE(fds * sizeof(int));
+	}
+	sendmsg(loader, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Every byte of what was mapped must be there. */
+static void use_ring(int fd, uint64_t bytes)
+{
+	struct ring ring;
+	const char *why;
+
+	if (ring_map(&ring, fd, bytes, &why))
+		return;
+	for (int i = 0; i < DUET_LANES; i++)
+		memset(ring.lanes[i].data, 1, 2 * ring.lanes[i].bytes);
+	ring_unmap(&ring);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input = {data, size};
+	struct duet_message_start start = {.head = {.size = 0}};
+	size_t fds = input_number(&input, 1) % 8;
+	int pair[2], ring_fd, fd = make_file(&input);
+
+	FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
+	send_start(pair[0], fd, input.at, input.left < sizeof(start) ? input.left : sizeof(start), fds);
+	if (!peer_receive_start(pair[1], 0, &start, &ring_fd)) {
+		use_ring(ring_fd, start.ring_bytes);
+		close(ring_fd);
+	}
+	send(pair[0], input.at, input.left, MSG_NOSIGNAL | MSG_DONTWAIT);
+	peer_receive_stop(pair[1]);
+	close(fd);
+	close(pair[0]);
+	close(pair[1]);
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The words of `duet record`, a line each, up to the session's options. */
+#include "cmd/cmd_record.c"
+
+#include "fuzz.h"
+
+#define WORDS_MAX 64
+
+static void check(const struct session_options *session)
+{
+	FUZZ_CHECK(session->event && session->outputs.len);
+	for (size_t i = 0; i < session->outputs.len; i++)
+		FUZZ_CHECK(session->outputs.items[i].writer);
+	FUZZ_CHECK(session->interval_ns >= INTERVAL_MIN_NS && session->interval_ns <= INTERVAL_MAX_NS);
+	FUZZ_CHECK(session->pids.len <= PIDS_MAX && session->java_depth <= DUET_MAX_JAVA_DEPTH);
+	for (size_t i = 0; i < session->pids.len; i++)
+		FUZZ_CHECK(session->pids.items[i] > 0);
+}
+
+static void parse(int argc, char **argv)
+{
+	struct record_options options = {0};
+	struct session_options session = {0};
+	char *args[WORDS_MAX + 2];
+	int count = 0, dashdash = -1;
+	struct buf why;
+
+	buf_init(&why);
+	writer_options_default(&options.style);
+	if (opt_parse(rows, argc, argv, &options, args, &count, &dashdash, &why) < 0)
+		FUZZ_CHECK(why.len);
+	else if (!fill_session(&session, &options, args, count, dashdash))
+		check(&session);
+	session_options_release(&session);
+	free(options.pids.items);
+	free(options.files.items);
+	free(options.style.include.items);
+	free(options.style.exclude.items);
+	buf_release(&why);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input = {data, size};
+	char *argv[WORDS_MAX + 2] = {"record"};
+	int argc = 1;
+
+	while (input.left && argc <= WORDS_MAX)
+		argv[argc++] = input_line(&input);
+	parse(argc, argv);
+	while (argc-- > 1)
+		free(argv[argc]);
+	return 0;
+}

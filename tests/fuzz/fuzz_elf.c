@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* A file that a process has mapped as code: symbols, build id, debug link, .eh_frame_hdr. */
+#include "fuzz.h"
+#include "sym/elf_file.h"
+
+static void ask(struct elf_file *file)
+{
+	uint64_t vaddr;
+
+	for (uint64_t offset = 0; offset < 8192; offset += 61) {
+		if (elf_file_vaddr(file, offset, &vaddr))
+			elf_file_function_start(file, vaddr);
+		symbol_table_find(&file->symbols, offset);
+	}
+	FUZZ_CHECK(memchr(file->debuglink, '\0', sizeof(file->debuglink)));
+	FUZZ_CHECK(file->build_id_len <= sizeof(file->build_id));
+	elf_file_release(file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int fd = input_file(data, size);
+	struct input input = {data, size};
+	void *image = input_block(&input, size);
+	struct elf_file file;
+
+	if (!elf_file_read(&file, fd))
+		ask(&file);
+	if (!elf_file_read_memory(&file, image, size))
+		ask(&file);
+	free(image);
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* /proc/kallsyms: the kernel's own, but BPF programs' names in it are anybody's. */
+#include <stdio.h>
+
+#include "fuzz.h"
+#include "sym/kallsyms.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int fd = input_file(data, size);
+	struct kallsyms kallsyms;
+	const char *name, *module;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	kallsyms_init(&kallsyms);
+	kallsyms_refresh(&kallsyms, path, 1);
+	for (size_t i = 0; i < kallsyms.table.rows.len; i++) {
+		name = kallsyms_find(&kallsyms, kallsyms.table.rows.items[i].start, &module);
+		FUZZ_CHECK(!name || (name[0] && module[0]));
+	}
+	kallsyms_release(&kallsyms);
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Records as they might stand in the BPF ring: {length, bytes}, checked, joined and named. */
+#include "collect/validate.h"
+#include "jvm_sink.h"
+
+static void take(struct jvm_sink *sink, const struct duet_record *record)
+{
+	if (record->type == DUET_RECORD_SAMPLE)
+		join_sample(sink->join, sink, (const struct duet_sample *)record, sink->time_ns++);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct symbols *symbols;
+	struct input input = {data, size};
+	struct jvm_sink sink;
+
+	if (!symbols)
+		symbols = symbols_new();
+	sink_open(&sink, symbols);
+	while (input.left) {
+		size_t len = input_number(&input, 2);
+		void *record = input_block(&input, len);
+
+		if (record_check(record, len))
+			take(&sink, record);
+		free(record);
+	}
+	sink_close(&sink);
+	return 0;
+}

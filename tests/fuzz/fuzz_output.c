@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A profile of names and patterns from the input, in every format. Collapsed: each line one stack and a count. HTML: no
+ * name ends the script or opens an element. No format has control characters or ill-formed UTF-8 in it.
+ */
+#include <ctype.h>
+#include <stdio.h>
+
+#include "fuzz.h"
+#include "out/writer.h"
+#include "profile/profile.h"
+
+#define FRAMES 12
+
+static char *write_as(const char *writer, const struct profile *profile, const struct writer_options *options)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	FUZZ_CHECK(out && !writer_by_name(writer)->write(profile, options, out));
+	fclose(out);
+	FUZZ_CHECK(strlen(text) == len);
+	for (size_t i = 0; i < len; i++)
+		FUZZ_CHECK(text[i] == '\n' || text[i] == '\t' || !iscntrl((unsigned char)text[i]));
+	return text;
+}
+
+static void check_collapsed(char *text)
+{
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		char *count = strrchr(line, ' ');
+
+		FUZZ_CHECK(count && count != line && atoi(count + 1) > 0);
+		FUZZ_CHECK(strspn(count + 1, "0123456789") == strlen(count + 1));
+	}
+}
+
+static size_t count_of(const char *text, char c)
+{
+	size_t count = 0;
+
+	for (; (text = strchr(text, c)); text++)
+		count++;
+	return count;
+}
+
+/* The page without samples has the same elements as this one. */
+static void check_page(const char *text)
+{
+	static size_t elements;
+	struct writer_options options;
+	struct profile empty;
+	char *page;
+
+	if (!elements) {
+		writer_options_default(&options);
+		FUZZ_CHECK(!profile_init(&empty));
+		page = write_as("flamegraph", &empty, &options);
+		elements = count_of(page, '<');
+		free(page);
+		profile_release(&empty);
+	}
+	FUZZ_CHECK(count_of(text, '<') == elements);
+}
+
+static uint32_t fuzzed_frame(struct profile *profile, struct input *input)
+{
+	struct frame frame = {.kind = (enum frame_kind)(input_number(input, 1) % FRAME_KIND_MAX), .bci = -1};
+	uint32_t *texts[] = {&frame.name, &frame.class_name, &frame.signature, &frame.module};
+	size_t given = input_number(input, 1) % 5;
+
+	frame.line = (int32_t)input_number(input, 4);
+	for (size_t i = 0; i < given; i++) {
+		char *text = input_line(input);
+
+		*texts[i] = intern_str(&profile->strings, text);
+		free(text);
+	}
+	return profile_frame(profile, &frame);
+}
+
+static void fill(struct profile *profile, struct input *input)
+{
+	uint32_t frames[FRAMES];
+	char *name = input_line(input);
+	uint32_t thread = profile_thread(profile, 1, 2, name, name);
+
+	profile_add_fact(profile, "command", "%s", name);
+	profile_add_loss(profile, 1, name);
+	for (size_t i = 0; i < FRAMES; i++)
+		frames[i] = fuzzed_frame(profile, input);
+	for (uint32_t depth = 0; depth <= FRAMES; depth += 3) {
+		uint32_t node = profile_stack(profile, frames, depth);
+
+		FUZZ_CHECK(!profile_add(profile, node, thread, depth, input_number(input, 8)));
+	}
+	free(name);
+}
+
+static void write_all(const struct profile *profile, const struct writer_options *options)
+{
+	char *collapsed = write_as("collapsed", profile, options);
+	char *page = write_as("flamegraph", profile, options);
+
+	if (!options->total) /* a weight may be nothing */
+		check_collapsed(collapsed);
+	check_page(page);
+	free(write_as("text", profile, options));
+	free(collapsed);
+	free(page);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input = {data, size};
+	uint64_t bits = input_number(&input, 2);
+	char *patterns[] = {input_line(&input), input_line(&input), input_line(&input)};
+	struct writer_options options;
+	struct profile profile;
+
+	writer_options_default(&options);
+	options.style = (struct frame_style){bits & 1, bits & 2, bits & 4, bits & 8, bits & 16, bits & 32};
+	options.threads = bits & 64;
+	options.processes = bits & 128;
+	options.total = bits & 256;
+	options.reverse = bits & 512;
+	options.inverted = bits & 1024;
+	options.max_depth = bits >> 11 & 15;
+	options.title = patterns[2];
+	options.include = (struct opt_strings){(const char **)&patterns[0], bits >> 15 & 1};
+	options.exclude = (struct opt_strings){(const char **)&patterns[1], bits >> 15 & 1};
+	FUZZ_CHECK(!profile_init(&profile));
+	fill(&profile, &input);
+	write_all(&profile, &options);
+	profile_release(&profile);
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		free(patterns[i]);
+	return 0;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Where agent records go in the loader, and every question that samples ask of it afterwards. */
+#ifndef JVM_SINK_H
+#define JVM_SINK_H
+
+#include <errno.h>
+
+#include "base/intern.h"
+#include "fuzz.h"
+#include "join/join.h"
+#include "profile/resolve.h"
+#include "runtime/jvm.h"
+
+struct jvm_sink {
+	struct profile profile;
+	struct jvm *jvm;
+	struct join *join;
+	struct resolver resolver;
+	struct process process;
+	uint64_t time_ns;
+};
+
+static inline bool sink_decide(void *context, void *owner, const struct duet_sample *sample,
+			       const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance)
+{
+	struct jvm_sink *sink = context;
+	uint32_t thread = profile_thread(&sink->profile, 1, sample ? sample->head.tid : java->tid, "t", "p");
+	int64_t node = resolve_sample(&sink->resolver, &sink->process, sink->jvm, sample, java, outcome, last_chance);
+
+	(void)owner;
+	if (node == -EAGAIN)
+		return false;
+	FUZZ_CHECK(node >= 0 && !profile_add(&sink->profile, (uint32_t)node, thread, 1, 1));
+	return true;
+}
+
+static inline void sink_open(struct jvm_sink *sink, struct symbols *symbols)
+{
+	*sink = (struct jvm_sink){.process = {.pid = 1, .exited = true}};
+	FUZZ_CHECK(!profile_init(&sink->profile));
+	sink->jvm = jvm_new(&sink->profile.strings);
+	sink->join = join_new(sink_decide, sink);
+	FUZZ_CHECK(sink->jvm && sink->join && symbols);
+	resolver_init(&sink->resolver, &sink->profile, symbols);
+}
+
+/* An agent_ring_handler. */
+static inline void sink_take(void *context, uint16_t type, const void *payload, uint32_t size)
+{
+	struct jvm_sink *sink = context;
+
+	if (type == DUET_AGENT_JAVA_SAMPLE)
+		join_offer(sink->join, sink, payload, size, sink->time_ns++);
+	else
+		jvm_apply(sink->jvm, type, payload, size);
+}
+
+/* A kernel half for addresses and threads that the records are likely to name. */
+static inline void sink_sample(struct jvm_sink *sink, uint64_t address, uint32_t tid)
+{
+	const uint64_t stack[] = {0xffffffff81000000, address, address + 1, address + 8, 0x1000};
+	struct duet_sample *sample = calloc(1, sizeof(*sample) + sizeof(stack));
+
+	FUZZ_CHECK(sample);
+	sample->head = (struct duet_record){
+		.size = sizeof(*sample) + sizeof(stack),
+		.type = DUET_RECORD_SAMPLE,
+		.time_ns = tid & 0xff,
+		.tgid = 1,
+		.tid = tid,
+	};
+	sample->flags = DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_USER_REGS;
+	sample->user_pc = address;
+	sample->ns_tid = tid;
+	sample->kernel_depth = 1;
+	sample->user_depth = 4;
+	memcpy(sample->stack, stack, sizeof(stack));
+	join_sample(sink->join, sink, sample, sink->time_ns);
+	free(sample);
+}
+
+static inline void sink_close(struct jvm_sink *sink)
+{
+	for (uint64_t address = 0; address < 64; address += 7)
+		sink_sample(sink, address << 8, (uint32_t)address / 7);
+	join_run(sink->join, sink->time_ns);
+	jvm_forget(sink->jvm, 1000);
+	join_flush(sink->join, NULL);
+	join_free(sink->join);
+	jvm_free(sink->jvm);
+	resolver_release(&sink->resolver);
+	profile_release(&sink->profile);
+}
+
+#endif

@@ -1,0 +1,128 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What a virtual machine does, as its first process: these cases, on its console, then the power goes off. It is
+# emulated, so time in there is nothing to measure.
+export PATH=/usr/sbin:/usr/bin DUET_BUILD=/run/build
+. /run/tests/system/lib.sh
+trap '/usr/bin/busybox poweroff -f' EXIT
+JVM_AS=(nice -n 19) # emulated, duet would wait long for its turn
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)
+
+kernel_is_at_least() { # VERSION
+	printf '%s\n' "$1" "$(uname -r)" | sort -CV
+}
+
+# Shown in the table instead of "ok".
+figure() {
+	echo "= $*"
+}
+
+oldest_jdk() {
+	jdks | head -n 1
+}
+
+newest_jdk() {
+	jdks | tail -n 1
+}
+
+# How samples and Java stacks find each other on this kernel.
+pairing() {
+	if kernel_is_at_least 6.13; then echo cookie; else echo interval; fi
+}
+
+case_release() {
+	figure "$(uname -r)"
+}
+
+expect_feature() { # NAME SINCE
+	local verdict=no
+	! kernel_is_at_least "$2" || verdict=yes
+	expect_contains "$here/stdout" "^  $verdict +$1\$"
+}
+
+case_check() {
+	run_duet check
+	expect_status 0
+	expect_contains "$here/stdout" '^bpf: ready'
+	expect_contains "$here/stdout" 'will use bpf$'
+	expect_lacks "$here/stdout" '^  NO '
+	expect_feature 'user registers in system calls' 5.15
+	expect_feature 'signal with cookie' 6.13
+}
+
+case_check_as_user() {
+	DUET_AS=("${nobody[@]}")
+	run_duet check
+	expect_status 0
+	expect_contains "$here/stdout" '^bpf: not available'
+	expect_contains "$here/stdout" '^  NO +rights$'
+	expect_contains "$here/stdout" '^  yes +BTF$'
+	expect_contains "$here/stdout" 'will use ctimer$'
+}
+
+record_demo() { # HOME OPTIONS...
+	start_jvm "$1" shop.Demo
+	record -p "$jvm" -d 2 -i 10ms -a "${@:2}" -o collapsed -f "$here/out"
+	expect_status 0
+	expect_file "$here/out"
+	expect_alive "$jvm"
+	expect_contains "$here/out" 'shop/Worker\.run_\[[0ij]\];shop/'
+}
+
+# Of the samples that got a signal. Those that get none, since the thread sleeps or is in the agent's handler, are
+# many when all of that is emulated.
+joined() {
+	awk '/^duet: joined: / { joined = $3; signalled = $5 } /not joined: no signal was sent/ { signalled -= $3 }
+		END { printf "%.2f\n", signalled ? 100 * joined / signalled : 0 }' "$here/stderr"
+}
+
+expect_joined() { # PERCENT
+	expect "joined, % of signalled samples" "$(joined)" '>=' "$1"
+	figure "$(joined) % ($(pairing))"
+}
+
+# What was chosen is a fact in the file.
+expect_engine_and_pairing() {
+	record -p "$jvm" -d 1 -o text -f "$here/text"
+	expect_contains "$here/text" '^engine +: bpf$'
+	expect_contains "$here/text" "^pairing +: $(pairing)\$"
+}
+
+jdk_case_joined() {
+	record_demo "$jdk" -t
+	expect_joined 98
+	expect_contains "$here/out" '_\[k\] [0-9]+$'
+	expect_contains "$here/out" '^\[(C[12] Comp|GC|G1 )'
+	expect_engine_and_pairing
+}
+
+case_ctimer() {
+	record_demo "$(oldest_jdk)" --engine ctimer
+	expect_lacks "$here/out" '_\[k\]'
+}
+
+# An ordinary user, on that user's own JVM, who is refused what BPF needs.
+case_fallback() {
+	JVM_AS=(nice -n 19 "${nobody[@]}") DUET_AS=("${nobody[@]}")
+	record_demo "$(newest_jdk)"
+	expect_contains "$here/stderr" 'CAP_BPF.*ctimer'
+	expect_lacks "$here/out" '_\[k\]'
+}
+
+# The last samples of a JVM that ends find its agent stopped, and such an end takes long.
+case_command() {
+	record -i 10ms -a -o collapsed -f "$here/out" -- nice -n 19 "$(newest_jdk)/bin/java" -Xmx256m \
+		-cp "$workloads" shop.Demo 5
+	expect_status 0
+	expect_file "$here/out"
+	expect_contains "$here/stdout" '^READY'
+	expect_contains "$here/out" 'shop/Worker\.run_\[[0ij]\];shop/'
+	expect_joined 95
+}
+
+echo # what the firmware said has no end of line
+echo 2 >/proc/sys/kernel/unprivileged_bpf_disabled
+echo 3 >/proc/sys/kernel/perf_event_paranoid
+run_cases
+echo "cases are over"

@@ -1,0 +1,19 @@
+#!/busybox sh
+# SPDX-License-Identifier: MIT
+#
+# The first process of a virtual machine, in its initial memory file system: mounts the disk, whose JVMs and shell
+# become the root, and hands over to the cases.
+/busybox mkdir -p /dev /root
+/busybox mount -t devtmpfs devtmpfs /dev
+for module in /modules/*.ko; do
+	/busybox insmod "$module"
+done
+/busybox mount -t ext4 -o ro /dev/vda /root
+/busybox mount -t devtmpfs devtmpfs /root/dev
+/busybox mount -t proc proc /root/proc
+/busybox ln -s /proc/self/fd /root/dev/fd
+/busybox mount -t sysfs sysfs /root/sys
+/busybox mount -t tmpfs tmpfs /root/run
+/busybox mount -t tmpfs -o mode=1777 tmpfs /root/tmp
+/busybox cp -r /build /tests /root/run
+exec /busybox switch_root /root /bin/bash /run/tests/matrix/guest_cases.sh

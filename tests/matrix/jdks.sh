@@ -1,0 +1,233 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 600
+#
+# Every HotSpot from 8 on: those of Debian's archive, each in a root file system of its own that the JVM runs in
+# with chroot while duet attaches from the host, and those that the host has. Arguments choose rows: 8@sid.
+. "$(dirname "$0")/lib.sh"
+
+versions=(8 11 17 21 25 26 27)
+suites=(sid forky trixie bookworm) # the first that has it
+columns=(version joined failed_walks compiled interpreted gc_and_compilers ctimer agentpath exit check_jni jfr
+	sigprof_owner attach_50_times)
+
+# A row is named VERSION@SUITE, or FOLDER@host for a JDK of the host's.
+prepare_row() {
+	local root
+	JVM_AS=() JVM_OPTS=()
+	jdk=/usr/lib/jvm/${row%@host}
+	[[ $row != *@host ]] || return
+	jdk=/usr/lib/jvm/java-${row%@*}-openjdk-$(dpkg --print-architecture)
+	if [ "$(id -u)" != 0 ]; then
+		row_lacks="chroot needs root"
+	elif ! root=$("$matrix/root_tree.sh" "${row#*@}" "${row%@*}" 2>/dev/null); then
+		row_lacks="Debian's archive cannot be reached or does not have it: ${suites[*]}"
+	else
+		JVM_AS=(chroot "$root")
+		enter "$root"
+	fi
+}
+
+# What JVM, workload and duet look for below the root. Its /tmp is another one than the host's.
+enter() { # ROOT
+	local folder
+	mount -t tmpfs tmpfs "$1/tmp"
+	mount -t proc proc "$1/proc"
+	for folder in /dev /sys "$DUET_BUILD" "$scratch"; do
+		mkdir -p "$1$folder"
+		mount --rbind "$folder" "$1$folder"
+	done
+}
+
+# Trees are made here, one after the other, before the first row runs.
+archive_rows() {
+	local version suite found
+	for version in "${versions[@]}"; do
+		found=${suites[0]}
+		for suite in "${suites[@]}"; do
+			[ "$(id -u)" = 0 ] && "$matrix/root_tree.sh" "$suite" "$version" >/dev/null 2>&1 || continue
+			found=$suite
+			break
+		done
+		echo "$version@$found"
+	done
+}
+
+host_rows() {
+	jdks | sed 's:.*/::; s:$:@host:'
+}
+
+# ---- cells -----------------------------------------------------------------------------------
+
+cell_version() {
+	"${JVM_AS[@]}" "$jdk/bin/java" -version >"$here/stdout" 2>"$here/stderr" </dev/null
+	figure "$(sed -n 's/.*version "\(.*\)".*/\1/p' "$here/stderr")"
+	expect_contains "$here/stderr" "64-Bit Server VM"
+}
+
+# The result is $here/out.
+record_jvm() { # OPTIONS...
+	record -p "$jvm" -d 2 "$@" -a -o collapsed -f "$here/out"
+	expect_status 0
+	expect_file "$here/out"
+	expect_alive "$jvm"
+}
+
+expect_joined() { # PERCENT
+	expect "joined, % of samples in Java threads" "$(reported_joined)" '>=' "$1"
+}
+
+# Kept for the cells that look at the same recording from other sides.
+cell_joined() {
+	need_bpf
+	JVM_OPTS=(-Xmx64m) # the collector is at work
+	start_jvm "$jdk" shop.Demo
+	record_jvm -d 3 -i 1ms -t
+	cp "$here/out" "$figures/recorded"
+	figure "$(reported_joined)"
+	failed_walks >"$figures/walks"
+	expect_contains "$here/out" 'shop/Pricing\.averages'
+	expect_contains "$here/out" 'shop/Archiver\.compress.*[Dd]eflate'
+	expect_contains "$here/out" 'shop/Journal\.append.*_\[k\]'
+	expect_joined 98
+}
+
+# Walks that AsyncGetCallTrace refused, as a percentage of the joined samples.
+failed_walks() {
+	awk '/^duet: joined: / { joined = $3 } /Java stacks not walked/ { failed += $3 }
+		END { printf "%.2f\n", joined ? 100 * failed / joined : 100 }' "$here/stderr"
+}
+
+need_recording() {
+	[ -s "$figures/recorded" ] || skip "there is no recording"
+}
+
+cell_failed_walks() {
+	need_recording
+	figure "$(cat "$figures/walks")"
+	expect "failed walks, %" "$(cat "$figures/walks")" '<=' 5
+}
+
+# The three methods call the very same code, 5, 3 and 2 times: among the stacks with it their shares are known.
+expect_shares() { # KIND-OF-FRAME
+	record_jvm -d 3 -i 200us -I 'workload/Shares.kernel*'
+	expect "frames of that kind, %" "$(share "$here/out" "Shares.kernel_\\\\[$1\\\\]")" '>=' 95
+	expect_near "share of fifty" "$(share "$here/out" 'Shares.fifty')" 50 2
+	expect_near "share of thirty" "$(share "$here/out" 'Shares.thirty')" 30 2
+	expect_near "share of twenty" "$(share "$here/out" 'Shares.twenty')" 20 2
+}
+
+cell_compiled() {
+	need_bpf
+	JVM_OPTS=(-XX:CompileCommand=quiet '-XX:CompileCommand=dontinline,workload.Shares::*')
+	start_jvm "$jdk" workload.Shares 60
+	expect_shares j
+}
+
+cell_interpreted() {
+	need_bpf
+	JVM_OPTS=(-Xint)
+	start_jvm "$jdk" workload.Shares 60 20000
+	expect_shares 0
+}
+
+cell_gc_and_compilers() {
+	need_recording
+	expect_contains "$figures/recorded" '^\[(GC|G1) '
+	expect_contains "$figures/recorded" '^\[C[12] Comp'
+}
+
+cell_ctimer() {
+	start_jvm "$jdk" shop.Demo
+	record_jvm --engine ctimer -i 2ms
+	expect_contains "$here/out" 'shop/Pricing\.averages'
+	expect_contains "$here/out" 'shop/Archiver\.compress'
+	expect "Java frames, % of samples" "$(share "$here/out" '_\\[[0ij]\\]')" '>=' 50
+}
+
+# duet itself runs where the JVM does; it starts it and stays until it ends. The agent says nothing any more once the
+# JVM has announced its death, some milliseconds before the threads stop.
+cell_agentpath() {
+	need_bpf
+	DUET_AS=(${JVM_AS[@]+"${JVM_AS[@]}"})
+	record -i 1ms -a -o collapsed -f "$here/out" -- "$jdk/bin/java" -Xmx256m -cp "$workloads" shop.Demo 3
+	expect_status 0
+	expect_file "$here/out"
+	expect_contains "$here/out" 'shop/Worker\.run_\[[0ij]\];shop/'
+	expect_contains "$here/stdout" '^READY'
+	expect_joined 95
+}
+
+# What was recorded until then is written, and the JVM ends as it meant to.
+expect_sound_end() {
+	record -p "$jvm" -d 30 -i 1ms -o collapsed -f "$here/out"
+	expect_status 0
+	wait "$jvm"
+	expect "exit code of the JVM" $? == 0
+	expect_contains "$jvm_out" '^SOUND'
+	expect_contains "$here/out" 'workload/Checksum\.inJava'
+}
+
+cell_exit() {
+	need_bpf
+	start_jvm "$jdk" workload.Checksum 2
+	expect_sound_end
+}
+
+# JDK 8 warns of its own launcher before that.
+cell_check_jni() {
+	need_bpf
+	JVM_OPTS=(-Xcheck:jni)
+	start_jvm "$jdk" workload.Checksum 2
+	expect_sound_end
+	sed '1,/^READY/d' "$jvm_out" | cat - "$jvm_out.err" >"$here/said"
+	expect_lacks "$here/said" 'WARNING(:| in) (JNI|native)|FATAL ERROR'
+}
+
+# A signal of another profiler's that waits beside ours is handled first: ours then finds the pc in the other's handler,
+# and that sample does not join.
+beside_signals=90
+
+# Its sampler suspends threads with a signal; CPUTimeSample of JDK 25 and later has one of its own.
+cell_jfr() {
+	local options=settings=profile,dumponexit=true,filename=$here/jfr
+	need_bpf
+	JVM_OPTS=("-XX:StartFlightRecording=$options,jdk.CPUTimeSample#enabled=true")
+	[[ $row =~ ^(8|11)@ ]] && JVM_OPTS=("-XX:StartFlightRecording=$options")
+	start_jvm "$jdk" workload.Checksum 5
+	expect_sound_end
+	expect_joined $beside_signals
+	expect "bytes of JFR's recording" "$(stat -c %s "$here/jfr")" '>=' 50000
+}
+
+cell_sigprof_owner() {
+	need_bpf
+	start_jvm "$jdk" workload.SecondProfiler
+	record_jvm -i 1ms
+	expect_joined $beside_signals
+	expect_contains "$here/out" 'workload/SecondProfiler\.burn'
+	local before
+	before=$(jvm_said TICKS)
+	sleep 0.5
+	expect "the other's ticks in the next half second" $(($(jvm_said TICKS) - before)) '>=' 5
+	expect_lacks "$jvm_out" STOLEN
+}
+
+# Threads of the JVM's own that come and go with load would hide one of ours.
+cell_attach_50_times() {
+	local before once=$DUET_BUILD/tests/system/attach_once
+	JVM_OPTS=(-XX:+IgnoreUnrecognizedVMOptions -XX:-UseDynamicNumberOfCompilerThreads
+		-XX:-UseDynamicNumberOfGCThreads)
+	start_jvm "$jdk" workload.Idle 2
+	"$once" "$jvm" 0 2 >"$here/stderr" || fail "$(cat "$here/stderr")"
+	sleep 0.1
+	before=$(held_by "$jvm")
+	"$once" "$jvm" 0 50 >"$here/stderr" || fail "$(cat "$here/stderr")"
+	sleep 0.1
+	[ "$(held_by "$jvm")" = "$before" ] || fail "fds, threads, mappings: $before before, $(held_by "$jvm") after"
+	expect_alive "$jvm"
+}
+
+[ $# -gt 0 ] || mapfile -t found < <(archive_rows; host_rows)
+run_rows "${@:-${found[@]}}"
+end_matrix JDK

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 1200
+# Attach, start, stop, detach, over and over: nothing may be left in the JVM or on the disk.
+. "$(dirname "$0")/lib.sh"
+
+cycles=${CYCLES:-200}
+
+count_fds() {
+	find "/proc/$1/fd" -mindepth 1 | wc -l
+}
+
+# But the compilers' and the collector's, whose number the JVM itself changes with its load.
+count_threads() {
+	cat "/proc/$1"/task/*/comm 2>/dev/null | grep -cvE '^(C[12] CompilerThre|GC Thread#|G1 (Conc|Refine)#)'
+}
+
+# Of files and memfds; anonymous memory is the JVM's own business.
+count_mappings() {
+	grep -cE 'duet|memfd' "/proc/$1/maps"
+}
+
+duet_files() {
+	find /tmp "${TMPDIR:-/tmp}" /dev/shm /run -maxdepth 2 \( -iname '*duet*' -o -name '.attach_pid*' \) \
+		! -path '*/duet-test.*' 2>/dev/null | sort -u
+}
+
+cycle() { # OPTIONS...
+	record -p "$jvm" -o collapsed -f "$here/out" "$@"
+	expect_status 0 "cycle $round"
+	expect_alive "$jvm" "in cycle $round"
+}
+
+# The first two load the agent and start the JVM's attach listener; from then on all must stay as it is.
+cycles_leave_nothing() { # OPTIONS...
+	start_jvm "$jdk" workload.Checksum
+	local round fds threads mappings files
+	for round in -1 0; do
+		cycle -d 1 "$@"
+	done
+	sleep 1
+	fds=$(count_fds "$jvm") threads=$(count_threads "$jvm") mappings=$(count_mappings "$jvm") files=$(duet_files)
+	for ((round = 1; round <= cycles; round++)); do
+		cycle -d 1 "$@"
+	done
+	sleep 1
+	expect "descriptors" "$(count_fds "$jvm")" '<=' "$fds"
+	expect "threads" "$(count_threads "$jvm")" '<=' "$threads"
+	expect "mappings" "$(count_mappings "$jvm")" '<=' "$mappings"
+	[ "$(duet_files)" = "$files" ] || fail "files left: $(comm -13 <(echo "$files") <(duet_files) | head -n 5)"
+	expect_lacks "$jvm_out" WRONG
+	expect_contains "$here/out" 'workload/Checksum'
+}
+
+case_cycles() {
+	need_bpf
+	jdk=$(any_jdk)
+	cycles_leave_nothing -i 1ms
+}
+
+jdk_case_cycles_short() {
+	need_bpf
+	cycles=20 cycles_leave_nothing -i 1ms
+}
+
+case_cycles_ctimer() {
+	jdk=$(any_jdk) cycles=40
+	cycles_leave_nothing --engine ctimer -i 1ms
+}
+
+# While it samples: no descriptor for a thread.
+jdk_case_descriptors_per_thread() {
+	start_jvm "$jdk" workload.Idle 20
+	local few many
+	start_record -p "$jvm" -d 30 -o collapsed -f "$here/few"
+	few=$(count_fds "$jvm")
+	end_record INT
+	start_jvm "$jdk" workload.Idle 400
+	start_record -p "$jvm" -d 30 -o collapsed -f "$here/many"
+	many=$(count_fds "$jvm")
+	end_record INT
+	expect "descriptors with 400 instead of 20 threads" "$many" '<=' "$few"
+}
+
+run_cases "$@"

@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 900
+# The other ways to build: aarch64, installed, with other flags into the same folder.
+. "$(dirname "$0")/lib.sh"
+cd "$(dirname "$0")/../.." || exit 1
+unset MAKEFLAGS MAKELEVEL O
+
+build() { # make's arguments
+	make "$@" >"$here/make.log" 2>&1 ||
+		fail "make $*: $(grep -m 5 -E 'not ok|error' "$here/make.log" || tail -n 5 "$here/make.log")"
+}
+
+case_aarch64() {
+	[ "$(uname -m)" = x86_64 ] || skip "cross-building is tested from x86-64"
+	command -v aarch64-linux-gnu-gcc >/dev/null || skip "no aarch64-linux-gnu-gcc"
+	build -j "$(nproc)" ARCH=aarch64 O="$DUET_BUILD/aarch64"
+	local file
+	for file in duet libduet.so; do
+		# e_machine 183 is AArch64
+		expect "machine of $file" "$(od -An -t u2 -j 18 -N 2 "$DUET_BUILD/aarch64/$file")" '==' 183
+	done
+}
+
+case_unit_tests_with_sanitizers() {
+	build -j "$(nproc)" unit SAN=address,undefined O="$DUET_BUILD/san"
+}
+
+case_install() {
+	build install O="$DUET_BUILD" DESTDIR="$here/root" PREFIX=/opt/duet
+	"$here/root/opt/duet/bin/duet" version >"$here/version" || fail "the installed duet does not run"
+	expect_contains "$here/version" '^duet '
+	expect_file "$here/root/opt/duet/share/man/man1/duet.1"
+	expect_file "$here/root/opt/duet/share/bash-completion/completions/duet"
+}
+
+# The agent is one build for glibc 2.17 and later, and for musl: it needs the C library only.
+case_agent_needs_libc_only() {
+	local needed
+	needed=$(readelf -d "$DUET_BUILD/libduet.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^lib(c|pthread|rt|dl)\.so')
+	[ -z "$needed" ] || fail "also needs $needed"
+	expect_newest_glibc "$DUET_BUILD/libduet.so" 2.17
+}
+
+# Nothing is bound at its first call, which may be in a signal handler that interrupted the dynamic linker.
+case_agent_is_bound_at_load() {
+	readelf -d "$DUET_BUILD/libduet.so" >"$here/dynamic"
+	expect_contains "$here/dynamic" 'Flags:.* NOW|BIND_NOW'
+}
+
+expect_newest_glibc() { # FILE VERSION
+	local newest
+	newest=$(readelf -V "$1" | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -uV | tail -n 1)
+	[ "$(printf '%s\n' "${newest:-0}" "$2" | sort -V | tail -n 1)" = "$2" ] || fail "needs glibc $newest"
+}
+
+# A second make with the same flags has nothing to do.
+case_nothing_to_do() {
+	build O="$DUET_BUILD" all
+	make O="$DUET_BUILD" all >"$here/again" 2>&1
+	expect_lacks "$here/again" '^  (CC|BPF|LINK|AR|SKEL)'
+}
+
+run_cases "$@"

@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The commands that only tell something, and the exit codes of all.
+. "$(dirname "$0")/lib.sh"
+
+case_version() {
+	run_duet version
+	expect_status 0
+	expect_contains "$here/stdout" '^duet [0-9]+\.[0-9]+'
+	run_duet --version
+	expect_status 0
+	expect_contains "$here/stdout" '^duet [0-9]'
+}
+
+case_help() {
+	local spelling
+	for spelling in help --help -h; do
+		run_duet $spelling
+		expect_status 0 "duet $spelling"
+		expect_contains "$here/stdout" 'record'
+		expect_contains "$here/stdout" 'check'
+		[ ! -s "$here/stderr" ] || fail "duet $spelling wrote to stderr"
+	done
+}
+
+case_help_of_record() {
+	local option
+	run_duet record --help
+	expect_status 0
+	for option in -p -e -i -d -f -o -t -j -s -g -a -l -I -X -v --host --freq --all-user --title --engine; do
+		expect_contains "$here/stdout" "(^|[ ,])$option\\b"
+	done
+}
+
+case_list() {
+	run_duet list
+	expect_status 0
+	expect_contains "$here/stdout" '\bcpu\b'
+}
+
+# One verdict an engine; what is refused has what to change.
+case_check() {
+	local engine
+	run_duet check
+	[ "$status" = 0 ] || [ "$status" = 1 ] || fail "exit code $status"
+	for engine in bpf ctimer itimer; do
+		expect_contains "$here/stdout" "^ *$engine\\b"
+	done
+}
+
+case_check_as_ordinary_user() {
+	need_root
+	DUET_AS=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)
+	"${DUET_AS[@]}" "$duet" version >/dev/null 2>&1 || skip "an ordinary user cannot read $duet"
+	run_duet check
+	expect_contains "$here/stdout" 'CAP_BPF|CAP_PERFMON|root'
+	expect_contains "$here/stdout" '^ *ctimer\b'
+}
+
+case_no_arguments() {
+	run_duet
+	expect_status 0
+	expect_contains "$here/stdout" '^usage: duet'
+}
+
+# A reader that goes away is no reason to crash.
+case_closed_pipe() {
+	"$duet" record --help | head -n 1 >/dev/null
+	[ "${PIPESTATUS[0]}" -lt 128 ] || [ "${PIPESTATUS[0]}" = 141 ] || fail "died"
+}
+
+run_cases "$@"

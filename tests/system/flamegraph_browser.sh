@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The flame graph in a real browser: Debian's Chromium, driven by playwright-core.
+. "$(dirname "$0")/lib.sh"
+driver=$(dirname "$(realpath "$0")")/flamegraph_browser
+shots=$DUET_BUILD/tests/flamegraph
+
+# The driver's own node_modules stays out of the source tree.
+prepare() {
+	mkdir -p "$shots"
+	cp "$driver/package.json" "$driver/test.mjs" "$shots/"
+	[ -d "$shots/node_modules/playwright-core" ] ||
+		npm install --prefix "$shots" --no-audit --no-fund --silent >"$shots/npm.log" 2>&1
+}
+
+skip_all() {
+	echo "skip flamegraph_browser: $*"
+	exit 0
+}
+
+command -v node >/dev/null && command -v "${CHROMIUM:-chromium}" >/dev/null || skip_all "needs node and chromium"
+prepare || skip_all "playwright-core could not be installed"
+make_profile=$DUET_BUILD/tests/system/flamegraph_profile
+"$make_profile" 50000 "$shots/graph.html" "$shots/graph.collapsed" && "$make_profile" 0 "$shots/empty.html" ||
+	{ echo "not ok flamegraph_profile: exit code $?"; exit 1; }
+cd "$shots" && node test.mjs graph.html graph.collapsed empty.html .

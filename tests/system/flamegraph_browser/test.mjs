@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT
+//
+//   node test.mjs GRAPH.html GRAPH.collapsed EMPTY.html SCREENSHOTS
+//
+// Opens the flame graph from disk in Chromium and compares what it shows with the collapsed stacks of the same
+// profile. CHROMIUM names the browser, /usr/bin/chromium when unset.
+import { readFileSync } from "node:fs";
+import { chromium } from "playwright-core";
+
+const [html, collapsed, empty, screenshots] = process.argv.slice(2);
+const options = {
+	executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
+	args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync"],
+};
+const SETTLED_MS = 400; // longer than the zoom's animation
+const cases = [], complaints = [];
+let page;
+
+function test(name, run) {
+	cases.push({ name, run });
+}
+
+function equal(got, want, what) {
+	if (got !== want)
+		throw new Error(`${what}: got ${JSON.stringify(got)}, want ${JSON.stringify(want)}`);
+}
+
+function check(condition, what) {
+	if (!condition)
+		throw new Error(what);
+}
+
+/* What the collapsed stacks say: distinct frames, all samples, samples below a frame. */
+function readTruth(path) {
+	const frames = new Set();
+	let samples = 0, quarter = 0;
+	for (const line of readFileSync(path, "utf8").split("\n").filter(text => text)) {
+		const space = line.lastIndexOf(" "), stack = line.slice(0, space);
+		const count = Number(line.slice(space + 1));
+		samples += count;
+		quarter += stack.includes("com/acme/shop/Known.quarter") ? count : 0;
+		for (let end = stack.indexOf(";"); end >= 0; end = stack.indexOf(";", end + 1))
+			frames.add(stack.slice(0, end));
+		frames.add(stack);
+	}
+	return { frames: frames.size, samples, quarter };
+}
+
+/* The bindings of the page's script, which a test may look at. */
+const inPage = (expression, argument) => page.evaluate(expression, argument);
+const view = () => inPage(() => ({ from: graph.from, to: graph.to, focus: graph.focus }));
+const settle = () => page.waitForTimeout(SETTLED_MS);
+const text = selector => page.locator(selector).innerText();
+
+async function press(...keys) {
+	for (const key of keys)
+		await page.keyboard.press(key);
+}
+
+/* Where the middle of the first frame of that name is on the screen. */
+async function frame(name) {
+	const at = await inPage(wanted => {
+		const node = profile.label.findIndex(label => profile.names[label] === wanted);
+		return { node, ...graph.place(node) };
+	}, name);
+	check(at.node > 0, `no frame ${name}`);
+	return { node: at.node, x: at.x + at.width / 2, y: at.y + 10 };
+}
+
+async function clickFrame(name, modifiers = []) {
+	const at = await frame(name);
+	for (const key of modifiers)
+		await page.keyboard.down(key);
+	await page.mouse.click(at.x, at.y);
+	for (const key of modifiers)
+		await page.keyboard.up(key);
+	await settle();
+	return at.node;
+}
+
+async function search(expression) {
+	await press("/");
+	await page.locator("#search").fill(expression);
+}
+
+async function reset() {
+	await page.locator("#graph").focus();
+	await press("Escape", "0");
+	await page.mouse.move(2, 2);
+	await settle();
+}
+
+/* Colours of the canvas that cover more than a speck of it. */
+const colors = () => inPage(() => {
+	const { width, height } = graph.canvas, seen = new Map();
+	const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
+	copy.drawImage(graph.canvas, 0, 0);
+	const { data } = copy.getImageData(0, 0, width, height);
+	for (let i = 0; i < data.length; i += 4) {
+		const color = data[i] << 16 | data[i + 1] << 8 | data[i + 2];
+		seen.set(color, (seen.get(color) || 0) + 1);
+	}
+	return [...seen.values()].filter(pixels => pixels > 50).length;
+});
+
+const median = values => values.sort((a, b) => a - b)[values.length >> 1];
+
+// ---- cases ---------------------------------------------------------------------------------
+
+test("every frame and sample is there", async truth => {
+	equal(await inPage(() => profile.count - 1), truth.frames, "frames");
+	equal(await inPage(() => profile.samples[0]), truth.samples, "samples");
+	check(truth.frames > 45000, `only ${truth.frames} frames`);
+	check((await text("#summary")).includes(truth.samples.toLocaleString("en-US")), "no samples in the summary");
+});
+
+test("children lie inside their parents, side by side", async () => {
+	equal(await inPage(() => {
+		const ends = new Map();
+		for (let node = 1; node < profile.count; node++) {
+			const { parent: parents, left, width } = profile, parent = parents[node];
+			const right = left[node] + width[node];
+			if (left[node] < (ends.get(parent) ?? left[parent]) || right > left[parent] + width[parent])
+				return node;
+			ends.set(parent, right);
+		}
+		return 0;
+	}), 0, "a frame out of its place");
+});
+
+test("the graph is drawn in many colours", async () => {
+	check(await colors() > 12, "the canvas is blank");
+	await page.screenshot({ path: `${screenshots}/light.png` });
+});
+
+test("the footer says how it was taken and what was lost", async () => {
+	check((await text("#facts")).includes("cpu every 10 ms"), "no facts");
+	check((await text("#losses")).includes("17 samples not joined"), "no losses");
+});
+
+test("names from outside are text", async () => {
+	check((await text("#facts")).includes("</script><script>throw"), "the fact is not shown as it is");
+	check(await inPage(() => profile.names.some(name => name.startsWith("</script>"))), "the frame is missing");
+	equal(await inPage(() => document.scripts.length), 2, "scripts");
+});
+
+test("the legend lists kinds with their share and highlights one", async () => {
+	const kernel = page.locator("#legend button", { hasText: "kernel" });
+	const share = Number(/([\d.]+) %/.exec(await kernel.innerText())[1]);
+	check(share > 10 && share < 25, `kernel ${share} %`);
+	equal(await page.locator("#legend button:visible").count(), 8, "kinds");
+	await kernel.click();
+	equal(await kernel.getAttribute("aria-pressed"), "true", "pressed");
+	await reset();
+	equal(await inPage(() => graph.highlight), -1, "highlight after Escape");
+});
+
+test("a click zooms, the path leads back", async truth => {
+	const node = await clickFrame("com.acme.shop.Known.quarter");
+	const zoomed = await view();
+	equal(zoomed.focus, node, "focus");
+	equal(zoomed.to - zoomed.from, truth.quarter, "samples in view");
+	check((await text("#path")).includes("Known.quarter"), "path");
+	await page.screenshot({ path: `${screenshots}/zoomed.png` });
+	await page.locator("#path button").first().click();
+	await settle();
+	equal((await view()).to, truth.samples, "whole view");
+});
+
+test("the tooltip shows samples, share, self and source", async truth => {
+	const at = await frame("com.acme.shop.Known.quarter");
+	await page.mouse.move(at.x, at.y);
+	const shown = await text("#tooltip");
+	const samples = truth.quarter.toLocaleString("en-US");
+	for (const part of ["com.acme.shop.Known.quarter", samples, "25.00 %", "Self", "Known.java:7"])
+		check(shown.includes(part), `${part} is not in the tooltip: ${shown}`);
+	await page.screenshot({ path: `${screenshots}/tooltip.png` });
+	await reset();
+	equal(await page.locator("#tooltip").isVisible(), false, "tooltip after leaving");
+});
+
+test("search shows the matched share and walks the matches", async () => {
+	await search("known\\.(quarter|eighth)$");
+	equal(await text("#matched"), "25.00 % · 1", "a nested match counts once");
+	await search("Known\\.eighth");
+	equal(await text("#matched"), "12.50 % · 1", "an eighth");
+	await page.screenshot({ path: `${screenshots}/searched.png` });
+	await search("vfs_read");
+	await press("Enter");
+	const [at, all] = /(\d+)\/([\d,]+)/.exec(await text("#matched")).slice(1);
+	equal(at, "1", "first match");
+	check(Number(all.replace(",", "")) > 100, "many matches");
+	await page.locator("#graph").focus();
+	await press("n", "n", "Shift+N");
+	check((await text("#matched")).includes("2/"), "second match");
+	equal(await inPage(() => profile.names[profile.label[graph.selected]]), "vfs_read", "selected");
+	await search("(");
+	equal(await text("#matched"), "not a valid regex", "broken expression");
+	await press("Escape");
+	equal(await page.locator("#search").inputValue(), "", "cleared");
+});
+
+test("Ctrl+F is the page's search", async () => {
+	await press("Control+f");
+	equal(await inPage(() => document.activeElement.id), "search", "focus");
+	await press("Escape");
+});
+
+test("invert turns the graph over", async () => {
+	const before = await frame("clone3");
+	await press("i");
+	await settle();
+	const after = await frame("clone3");
+	check(after.y < before.y - 100, `clone3 went from ${before.y} to ${after.y}`);
+	equal(await page.locator("#invert").getAttribute("aria-pressed"), "true", "pressed");
+	equal(await inPage(([x, y]) => graph.nodeAt(x, y), [after.x, after.y]), after.node, "hit test");
+	await press("i");
+	await settle();
+});
+
+test("dark mode toggles and is remembered", async () => {
+	const ground = () => inPage(() => getComputedStyle(document.body).backgroundColor);
+	const light = await ground();
+	await press("d");
+	check(await ground() !== light, "the background stays");
+	equal(await inPage(() => document.documentElement.dataset.theme), "dark", "theme");
+	await settle();
+	check(await colors() > 12, "the canvas is blank");
+	await page.screenshot({ path: `${screenshots}/dark.png` });
+	await page.reload();
+	equal(await inPage(() => document.documentElement.dataset.theme), "dark", "theme after reload");
+	await press("d");
+});
+
+test("the keyboard walks the frames", async () => {
+	await reset();
+	const selected = () => inPage(() => [graph.selected, profile.depth[graph.selected]]);
+	await press("ArrowUp", "ArrowUp", "ArrowUp", "ArrowUp");
+	equal((await selected())[1], 3, "depth after the root and three up");
+	const [middle] = await selected();
+	await press("ArrowUp", "ArrowLeft");
+	check((await selected())[0] !== middle, "sideways");
+	await press("ArrowDown");
+	equal((await selected())[0], middle, "back at the caller");
+	await press("Enter");
+	await settle();
+	equal((await view()).focus, middle, "zoomed by Enter");
+	check((await text("#announce")).length > 0, "nothing is announced");
+	await press("Backspace");
+	equal(await inPage(() => profile.depth[graph.focus]), 2, "zoomed out by Backspace");
+	await press("?");
+	check(await page.locator("#help").isVisible(), "help");
+	await press("Escape");
+	await reset();
+});
+
+test("a removed stack leaves the sums and comes back", async truth => {
+	await clickFrame("com.acme.shop.Known.quarter", ["Alt"]);
+	equal(await inPage(() => profile.samples[0]), truth.samples - truth.quarter, "samples without it");
+	await search("Known\\.");
+	equal(await text("#matched"), "0.00 % · 0", "matches without it");
+	await reset();
+	await page.locator("#undo").click();
+	equal(await inPage(() => profile.samples[0]), truth.samples, "samples again");
+	equal(await page.locator("#undo").isVisible(), false, "undo");
+});
+
+test("hot methods sort and lead to their frames", async () => {
+	await press("m");
+	const column = number => page.locator(`#rows td:nth-child(${number})`).allInnerTexts();
+	const shares = async number => (await column(number)).map(parseFloat);
+	const falls = values => values.every((value, i) => i === 0 || value <= values[i - 1]);
+	check(falls(await shares(1)), "not sorted by self");
+	await page.locator("[data-sort=total]").click();
+	check(falls(await shares(2)), "not sorted by total");
+	equal((await shares(2))[0], 100, "the entry is in every stack");
+	await page.locator("#rows button", { hasText: "Known.quarter" }).click();
+	equal(await text("#matched"), "25.00 % · 1", "search by the table");
+	await page.screenshot({ path: `${screenshots}/methods.png` });
+	await press("m");
+});
+
+test("the canvas follows the window and the density of the screen", async () => {
+	await page.setViewportSize({ width: 700, height: 500 });
+	await settle();
+	const size = await inPage(() => [graph.canvas.width / devicePixelRatio, graph.scroller.clientWidth]);
+	equal(size[0], size[1], "width");
+	const root = await frame("clone3");
+	check(root.y > 100 && root.y < 500, `the root went out of sight, to ${root.y}`);
+	await page.setViewportSize({ width: 1440, height: 860 });
+	await settle();
+});
+
+/* Relative, because machines differ: all frames at once may cost what as many plain rectangles cost. */
+test("a redraw costs no more than filling as many rectangles", async () => {
+	const [redraw, fill, drawn] = await inPage(() => {
+		const copy = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+		const time = run => {
+			const start = performance.now();
+			run();
+			copy.drawImage(graph.canvas, 0, 0);
+			copy.getImageData(0, 0, 1, 1); // waits until it is drawn
+			return performance.now() - start;
+		};
+		const fillAll = () => {
+			for (let i = 0; i < profile.count; i++) {
+				graph.context.fillStyle = graph.palette.fill(profile.kind[i], profile.label[i]);
+				graph.context.fillRect(i % 1400, i / 1400 * 20, 1, 19);
+			}
+		};
+		const redraws = Array.from({ length: 9 }, () => time(() => graph.draw()));
+		const fills = Array.from({ length: 9 }, () => time(fillAll));
+		graph.draw();
+		return [redraws, fills, graph.drawn];
+	});
+	console.log(`# redraw ${median(redraw).toFixed(1)} ms with ${drawn} frames in sight; ` +
+		`a rectangle for every frame ${median(fill).toFixed(1)} ms`);
+	check(median(redraw) < median(fill), "a redraw takes longer than bare rectangles");
+});
+
+test("the page prints", async () => {
+	const pdf = await page.pdf({ format: "A4", landscape: true, path: `${screenshots}/print.pdf` });
+	check(pdf.length > 20000, `${pdf.length} bytes`);
+	equal(await inPage(() => graph.printing), 0, "printing");
+});
+
+test("an empty profile is a page too", async () => {
+	await page.goto(address(empty));
+	check(await page.locator("#empty").isVisible(), "nothing says that there are no samples");
+	await press("ArrowUp", "Enter", "i", "m", "/");
+	equal(await text("#losses"), "17 samples not joined: no agent record arrived for them", "losses");
+});
+
+test("nothing was written to the console", async () => {
+	equal(complaints.join("; "), "", "console");
+});
+
+// ---- run -------------------------------------------------------------------------------------
+
+function address(file) {
+	return new URL(file, `file://${process.cwd()}/`).href;
+}
+
+async function open(browser) {
+	page = await browser.newPage({ viewport: { width: 1440, height: 860 }, colorScheme: "light" });
+	page.setDefaultTimeout(5000);
+	page.on("console", message => complaints.push(message.text()));
+	page.on("pageerror", error => complaints.push(error.message));
+	page.on("request", request => {
+		if (!request.url().startsWith("file:"))
+			complaints.push(`request of ${request.url()}`);
+	});
+	await page.goto(address(html));
+	await settle();
+}
+
+const truth = readTruth(collapsed), browser = await chromium.launch(options);
+let failed = 0;
+await open(browser);
+for (const { name, run } of cases) {
+	const error = await run(truth).then(() => null, reason => reason);
+	await reset();
+	console.log(error ? `not ok ${name}: ${error.message}` : `ok ${name}`);
+	failed += error ? 1 : 0;
+}
+await browser.close();
+console.log(`${cases.length - failed} passed, ${failed} failed`);
+process.exit(failed ? 1 : 0);

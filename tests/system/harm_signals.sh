@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 600
+# What a profiler that sends signals could break: none of it may happen.
+. "$(dirname "$0")/lib.sh"
+
+# JDK 21 and later announce every agent that is attached; nothing else may be on the JVM's stderr.
+expect_no_complaint() {
+	local other
+	other=$(grep -vE '^WARNING: (A JVM TI agent|If a serviceability tool|Dynamic loading of agents)' "$jvm_out.err")
+	[ -z "$other" ] || fail "the JVM complained: $(head -n 3 <<<"$other")"
+}
+
+# Sums of known value, in Java and in native code, before, while and after they are sampled at 1 kHz.
+jdk_case_results_stay_right() {
+	need_bpf
+	start_jvm "$jdk" workload.Checksum 8
+	record -p "$jvm" -d 4 -i 1ms -o collapsed -f "$here/out"
+	expect_status 0
+	wait_for_line "$jvm_out" '^SOUND' 20
+	wait "$jvm" || fail "the JVM ended with $?: $(tail -n 3 "$jvm_out" "$jvm_out.err")"
+	jvms=()
+	expect_no_complaint
+}
+
+# poll, epoll_wait and nanosleep are not restarted after a handler: the application must not see EINTR.
+jdk_case_no_eintr() {
+	need_bpf
+	start_jvm "$jdk" workload.SystemCalls 6
+	record -p "$jvm" -d 8 -i 1ms -o collapsed -f "$here/out"
+	expect_status 0
+	wait_for_line "$jvm_out" '^DONE' 10
+	expect "poll interrupted" "$(jvm_said EINTR 2)" '==' 0
+	expect "epoll_wait interrupted" "$(jvm_said EINTR 3)" '==' 0
+	expect "nanosleep interrupted" "$(jvm_said EINTR 4)" '==' 0
+	expect "samples" "$(total "$here/out")" '>=' 200
+}
+
+# fork and exec in the JVM: a child has no handler, a signal would kill it.
+jdk_case_children() {
+	need_bpf
+	start_jvm "$jdk" workload.Spawner
+	record -p "$jvm" -d 5 -i 1ms -o collapsed -f "$here/out"
+	expect_status 0
+	sleep 0.5
+	expect_alive "$jvm"
+	expect_lacks "$jvm_out" WRONG
+	expect "children" "$(jvm_said SPAWNED)" '>=' 40
+}
+
+# The JVM itself becomes another program, which has no handler, while its threads are sampled.
+case_exec() {
+	need_bpf
+	local round
+	for round in 1 2 3 4 5; do
+		JVM_OPTS=("-Dgate=$here/gate$round")
+		start_jvm "$(any_jdk)" workload.SystemCalls exec /bin/sh -c 'echo BECAME; i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done; echo LIVED'
+		start_record -p "$jvm" -d 6 -i 1ms -o collapsed -f "$here/out"
+		touch "$here/gate$round"
+		wait_for_line "$jvm_out" '^LIVED' 20
+		wait "$jvm" || fail "round $round: the new program ended with $?"
+		end_record
+		expect_status 0
+	done
+	jvms=()
+}
+
+# Threads that end while their signal is on its way.
+jdk_case_thread_churn() {
+	need_bpf
+	start_jvm "$jdk" workload.Churn
+	record -p "$jvm" -d 6 -i 1ms -o collapsed -f "$here/out"
+	expect_status 0
+	expect_alive "$jvm"
+	expect_contains "$here/out" 'workload/Churn\.live'
+	expect_no_complaint
+}
+
+case_thread_churn_ctimer() {
+	start_jvm "$(any_jdk)" workload.Churn
+	record -p "$jvm" -d 5 -i 1ms --engine ctimer -o collapsed -f "$here/out"
+	expect_status 0
+	expect_alive "$jvm"
+}
+
+# The JVM's own end, the tables it tears down, while signals fly: its exit code stays 0.
+jdk_case_jvm_exit() {
+	need_bpf
+	local round
+	for round in 1 2 3 4 5; do
+		start_jvm "$jdk" workload.Checksum 3
+		record -p "$jvm" -d 20 -i 1ms -o collapsed -f "$here/out"
+		expect_status 0
+		wait "$jvm" || fail "round $round: exit code $?: $(tail -n 3 "$jvm_out" "$jvm_out.err")"
+		expect_file "$here/out"
+	done
+	jvms=()
+}
+
+case_jvm_exit_ctimer() {
+	local round
+	for round in 1 2 3; do
+		start_jvm "$(any_jdk)" workload.Checksum 3
+		record -p "$jvm" -d 20 -i 1ms --engine ctimer -o collapsed -f "$here/out"
+		expect_status 0
+		wait "$jvm" || fail "round $round: exit code $?"
+	done
+	jvms=()
+}
+
+# The agent's thread comes and goes; Java threads that inherit its stack must still find their guard pages.
+jdk_case_stack_overflow() {
+	local round
+	JVM_OPTS=(-Xint)
+	JVM_IN=$here/in
+	mkfifo "$JVM_IN"
+	exec {commands}<>"$JVM_IN"
+	start_jvm "$jdk" workload.Storm overflow
+	for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		record -p "$jvm" -d 1 -i 10ms --engine ctimer -o collapsed -f "$here/out"
+		expect_status 0 "round $round"
+	done
+	echo "ask 1" >&"$commands"
+	wait_for_line "$jvm_out" '^SOUND 1' 30
+}
+
+# A JVM that runs JFR's or another profiler's SIGPROF handler keeps it.
+case_sigprof_is_left_alone() {
+	start_jvm "$(any_jdk)" workload.Checksum
+	local before
+	before=$(grep -E '^Sig(Cgt|Ign)' "/proc/$jvm/status")
+	start_record -p "$jvm" -d 4 -i 1ms -o collapsed -f "$here/out"
+	local bit=$((16#$(awk '/^SigCgt/ { print $2 }' "/proc/$jvm/status") >> 26 & 1))
+	local was=$((16#$(awk '/^SigCgt/ { print $2 }' <<<"$before") >> 26 & 1))
+	end_record
+	expect "SIGPROF handled" "$bit" '==' "$was"
+}
+
+run_cases "$@"

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# What the system tests share. A test sources this file, defines its cases and ends with run_cases:
+#
+#   case_NAME()      runs once
+#   jdk_case_NAME()  runs for every JDK found, $jdk is its home
+#
+# in a subshell of its own with an empty folder $here. A case that returns has passed; it leaves early
+# through `fail why` or `skip why`. JVMs started by start_jvm end with it, and after_case() runs if there is one.
+set -u
+shopt -s nullglob
+
+DUET_BUILD=${DUET_BUILD:-build}
+duet=$DUET_BUILD/duet
+workloads=$DUET_BUILD/workloads
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/duet-test.XXXXXX")
+chmod 755 "$scratch" # JVMs of other users write their output below
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' INT TERM HUP
+ticks_per_second=$(getconf CLK_TCK)
+
+# ---- cases ---------------------------------------------------------------------------------
+
+fail() {
+	echo "$*" >"$here/why"
+	exit 1
+}
+
+skip() {
+	echo "$*" >"$here/why"
+	exit 77
+}
+
+run_case() { # NAME FUNCTION
+	here=$(mktemp -d "$scratch/XXXXXX")
+	chmod 1777 "$here"
+	echo "# $1"
+	(
+		jvms=() status=
+		trap end_case EXIT
+		"$2"
+		exit 0 # whatever the last command of the case returned: it did not call fail
+	)
+	case $? in
+	0) echo "ok $1" ;;
+	77) echo "skip $1: $(cat "$here/why")" ;;
+	*) echo "not ok $1: $(cat "$here/why" 2>/dev/null || echo "left with an error")" ;;
+	esac
+	rm -rf "$here"
+}
+
+# shellcheck disable=SC2317 # called by the trap
+end_case() {
+	local code=$?
+	if [ $code != 0 ] && [ $code != 77 ] && [ -s "$here/stderr" ]; then
+		sed 's/^/# stderr: /' "$here/stderr"
+	fi
+	{
+		! declare -F after_case >/dev/null || after_case
+		[ ${#jvms[@]} = 0 ] || kill -KILL "${jvms[@]}"
+		wait
+	} 2>/dev/null # no word of the shell's about what it killed
+	exit $code
+}
+
+# All cases in the order of the file, or those whose names are given.
+run_cases() {
+	local kind name home
+	while read -r kind name; do
+		[ $# = 0 ] || [[ " $* " == *" $name "* ]] || continue
+		if [ "$kind" = case_ ]; then
+			run_case "$name" "case_$name"
+			continue
+		fi
+		while read -r home; do
+			jdk=$home run_case "$name ($(basename "$home"))" "jdk_case_$name"
+		done < <(jdks)
+	done < <(sed -nE 's/^(case_|jdk_case_)([a-z0-9_]+)\(\).*/\1 \2/p' "$0")
+}
+
+# ---- JVMs ----------------------------------------------------------------------------------
+
+# Homes of the JDKs and JREs of this machine, each once however many links lead to it.
+jdks() {
+	local java home
+	for java in /usr/lib/jvm/*/bin/java; do
+		home=$(realpath "$(dirname "$java")/..")
+		[ -e "$home/lib/libjava.so" ] || [ -d "$home/jre" ] || continue
+		echo "$home"
+	done | sort -u
+}
+
+any_jdk() {
+	jdks | head -n 1
+}
+
+# start_jvm HOME CLASS ARGS...: returns when the workload says READY. Its pid is $jvm, its output
+# $jvm_out, its input JVM_IN. JVM_OPTS (array) goes before the class, JVM_AS (array) is a command in front of java.
+start_jvm() {
+	local home=$1
+	shift
+	jvm_out=$here/jvm.${#jvms[@]}
+	${JVM_AS[@]+"${JVM_AS[@]}"} "$home/bin/java" -Xmx256m ${JVM_OPTS[@]+"${JVM_OPTS[@]}"} \
+		-Djava.library.path="$workloads" -cp "$workloads" "$@" >"$jvm_out" 2>"$jvm_out.err" <"${JVM_IN:-/dev/null}" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$jvm_out" '^READY' 30
+}
+
+wait_for_line() { # FILE PATTERN SECONDS
+	local end=$((SECONDS + $3))
+	until grep -qs "$2" "$1"; do
+		{ [ $SECONDS -lt $end ] && kill -0 "$jvm" 2>/dev/null; } || grep -qs "$2" "$1" ||
+			fail "no line \"$2\" within $3 s; the workload said: $(tail -n 3 "$1" "$1.err" 2>/dev/null)"
+		sleep 0.05
+	done
+}
+
+# The number behind KEY in the last line "KEY NUMBER..." of the workload's output.
+jvm_said() { # KEY [COLUMN]
+	awk -v key="$1" -v column="${2:-2}" '$1 == key { value = $column } END { print value }' "$jvm_out"
+}
+
+expect_alive() {
+	kill -0 "$1" 2>/dev/null || fail "the JVM is gone${2:+ $2}: $(tail -n 3 "$jvm_out.err")"
+	[ "$(proc_state "$1")" != Z ] || fail "the JVM died${2:+ $2}: $(tail -n 3 "$jvm_out.err")"
+}
+
+# /proc/PID/stat from the state on, so that a name with blanks does no harm.
+proc_stat() { # PID COLUMN (as in proc(5))
+	sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f $(($2 - 2))
+}
+
+proc_state() {
+	proc_stat "$1" 3
+}
+
+# utime + stime in ticks.
+cpu_ticks() {
+	echo $(($(proc_stat "$1" 14) + $(proc_stat "$1" 15)))
+}
+
+# Descriptors, threads and mappings of the agent that a JVM has.
+held_by() { # PID
+	echo "$(find "/proc/$1/fd" -mindepth 1 | wc -l) $(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l)" \
+		"$(grep -c libduet "/proc/$1/maps")"
+}
+
+# ---- duet ----------------------------------------------------------------------------------
+
+need_bpf() {
+	local verdict
+	verdict=$("$duet" check 2>&1)
+	grep -q '^bpf: ready' <<<"$verdict" || skip "no BPF: $(grep -A1 '  NO ' <<<"$verdict" | head -n 2 | tr -s ' \n' ' ')"
+}
+
+need_root() {
+	[ "$(id -u)" = 0 ] || skip "needs root to change users"
+}
+
+# duet's exit code in $status, what it said in $here/stdout and $here/stderr.
+run_duet() {
+	timeout --kill-after=5 90 ${DUET_AS[@]+"${DUET_AS[@]}"} "$duet" "$@" >"$here/stdout" 2>"$here/stderr" </dev/null
+	status=$?
+}
+
+record() {
+	run_duet record "$@"
+}
+
+# The same in the background, $recorder is its pid; returns once it samples.
+start_record() {
+	${DUET_AS[@]+"${DUET_AS[@]}"} "$duet" record "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
+	recorder=$!
+	sleep 2
+	kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"
+}
+
+# Waits for the background recorder, after sending it a signal when one is named.
+end_record() { # [SIGNAL]
+	[ $# = 0 ] || kill -s "$1" "$recorder"
+	wait "$recorder" 2>/dev/null
+	status=$?
+}
+
+# From the closing lines: the percentage of "joined: N of M samples of JVM threads (P %)".
+reported_joined() {
+	sed -n 's/.*joined: .*(\([0-9.]*\) %).*/\1/p' "$here/stderr" | tail -n 1
+}
+
+expect_status() { # CODE [WHAT]
+	[ "$status" = "$1" ] || fail "${2:-duet}: exit code $status, not $1: $(tail -n 3 "$here/stderr")"
+}
+
+# One sentence that names what is wrong, and one of the codes 1 (failed) and 2 (wrong usage).
+expect_refusal() { # CODE PATTERN
+	expect_status "$1"
+	grep -qiE -- "$2" "$here/stderr" || fail "the message does not say \"$2\": $(cat "$here/stderr")"
+	[ "$(grep -c . "$here/stderr")" -le 3 ] || fail "more than a sentence: $(cat "$here/stderr")"
+	[ ! -s "$here/stdout" ] || fail "an error wrote to stdout: $(head -n 3 "$here/stdout")"
+}
+
+# ---- profiles in the collapsed format --------------------------------------------------------
+
+total() { # FILE
+	awk '{ sum += $NF } END { print sum + 0 }' "$1"
+}
+
+# Percentage of the samples whose stack matches.
+share() { # FILE PATTERN
+	awk -v pattern="$2" '{ all += $NF } $0 ~ pattern { hit += $NF } END { printf "%.2f\n", all ? 100 * hit / all : 0 }' "$1"
+}
+
+# ---- expectations ------------------------------------------------------------------------------
+
+expect() { # WHAT GOT OPERATOR WANT
+	awk -v got="$2" -v want="$4" "BEGIN { exit !(got != \"\" && got + 0 $3 want + 0) }" ||
+		fail "$1: ${2:-nothing}, expected $3 $4"
+	echo "# $1: $2 ($3 $4)"
+}
+
+expect_near() { # WHAT GOT WANT TOLERANCE
+	awk -v got="$2" -v want="$3" -v by="$4" \
+		'BEGIN { d = got - want; exit !(got != "" && d <= by && d >= -by) }' ||
+		fail "$1: ${2:-nothing}, expected $3 +- $4"
+	echo "# $1: $2 ($3 +- $4)"
+}
+
+expect_contains() { # FILE PATTERN
+	grep -qE -- "$2" "$1" || fail "$(basename "$1") has no \"$2\": $(head -c 300 "$1")"
+}
+
+expect_lacks() { # FILE PATTERN
+	! grep -qE -- "$2" "$1" || fail "$(basename "$1") has \"$2\": $(grep -E -m 1 -- "$2" "$1" | head -c 300)"
+}
+
+expect_file() {
+	[ -s "$1" ] || fail "no output file $(basename "$1"); duet said: $(tail -n 3 "$here/stderr")"
+}
+
+# Nothing but the finished file is left of a recording.
+expect_no_leftover() { # FILE
+	local found
+	found=$(find "$(dirname "$1")" -maxdepth 1 -name "*$(basename "$1")*" ! -path "$1")
+	[ -z "$found" ] || fail "left behind: $found"
+}

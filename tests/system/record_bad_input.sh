@@ -1,0 +1,221 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 300
+# Whatever is wrong is said in one sentence with its cause and the way out; the JVM is never harmed.
+. "$(dirname "$0")/lib.sh"
+
+case_no_such_pid() {
+	record -p 4194303 -d 1 -f "$here/out"
+	expect_refusal 1 '4194303'
+	[ ! -e "$here/out" ] || fail "an output file was written"
+}
+
+case_pid_is_no_number() {
+	record -p twelve -d 1
+	expect_refusal 2 'twelve'
+}
+
+case_pid_is_absurd() {
+	record -p 99999999999999999999 -d 1
+	expect_refusal 2 '99999999999999999999'
+	record -p -5 -d 1
+	expect_refusal 2 '-5'
+	record -p 0 -d 1
+	expect_refusal 2 '0'
+}
+
+case_no_target() {
+	record -d 1
+	expect_refusal 2 '-p|pid'
+}
+
+# A process that is no JVM: BPF has its stacks, the agent's timers have nothing.
+case_not_a_jvm() {
+	sleep 60 &
+	jvms+=($!)
+	record -p $! -d 1 --engine ctimer -f "$here/out"
+	expect_refusal 1 'not a (Java|HotSpot|JVM)|no JVM'
+}
+
+case_not_a_jvm_under_bpf() {
+	need_bpf
+	bash -c 'while :; do :; done' &
+	jvms+=($!)
+	record -p $! -d 2 -o collapsed -f "$here/out"
+	if [ "$status" = 0 ]; then
+		expect "samples" "$(total "$here/out")" '>=' 50
+	else
+		expect_refusal 1 'JVM'
+	fi
+}
+
+case_attach_disabled() {
+	JVM_OPTS=(-XX:+DisableAttachMechanism)
+	start_jvm "$(any_jdk)" shop.Demo
+	record -p "$jvm" -d 2 --engine ctimer -f "$here/out"
+	expect_refusal 1 'DisableAttachMechanism|agentpath'
+	expect_alive "$jvm"
+}
+
+case_attach_disabled_under_bpf() {
+	need_bpf
+	JVM_OPTS=(-XX:+DisableAttachMechanism)
+	start_jvm "$(any_jdk)" shop.Demo
+	record -p "$jvm" -d 2 -o collapsed -f "$here/out"
+	expect_contains "$here/stderr" 'DisableAttachMechanism|agentpath'
+	expect_alive "$jvm"
+}
+
+case_suspended_jvm() {
+	start_jvm "$(any_jdk)" shop.Demo
+	kill -STOP "$jvm"
+	local started=$SECONDS
+	record -p "$jvm" -d 2 --engine ctimer -f "$here/out"
+	kill -CONT "$jvm"
+	expect_status 1
+	expect_contains "$here/stderr" 'stopped|suspended|SIGSTOP|SIGCONT'
+	expect "seconds until it gave up" $((SECONDS - started)) '<=' 20
+	sleep 1
+	expect_alive "$jvm"
+}
+
+# The JVM believes its listener is there; a second connect has no file to find.
+case_attach_socket_deleted() {
+	start_jvm "$(any_jdk)" shop.Demo
+	record -p "$jvm" -d 1 -o collapsed -f "$here/first"
+	expect_status 0
+	rm -f "/tmp/.java_pid$jvm"
+	record -p "$jvm" -d 1 -o collapsed -f "$here/second"
+	if [ "$status" != 0 ]; then
+		expect_refusal 1 "java_pid|attach"
+	fi
+	expect_alive "$jvm"
+}
+
+case_no_permission() {
+	need_root
+	start_jvm "$(any_jdk)" shop.Demo
+	chmod 777 "$here"
+	DUET_AS=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	record -p "$jvm" -d 1 -f "$here/out"
+	expect_refusal 1 'permission|not permitted|another user|user'
+	expect_alive "$jvm"
+}
+
+# Found before anything is attached to.
+case_output_unwritable() {
+	start_jvm "$(any_jdk)" shop.Demo
+	local started=$SECONDS
+	record -p "$jvm" -d 10 -f /nonexistent/folder/out.html
+	expect_refusal 1 '/nonexistent/folder'
+	expect "seconds" $((SECONDS - started)) '<=' 3
+	record -p "$jvm" -d 10 -f /
+	expect_refusal 1 '/'
+}
+
+case_disk_full() {
+	need_root
+	start_jvm "$(any_jdk)" shop.Demo
+	mkdir "$here/small"
+	mount -t tmpfs -o size=16k tmpfs "$here/small" || skip "cannot mount a tmpfs"
+	record -p "$jvm" -d 3 -i 1ms -f "$here/small/out.html"
+	local left
+	left=$(ls -A "$here/small")
+	umount "$here/small"
+	expect_status 1
+	expect_contains "$here/stderr" 'small/out.html.*No space left'
+	[ -z "$left" ] || fail "left on the full disk: $left"
+	expect_alive "$jvm"
+}
+
+# Writing to a device tells of ENOSPC only at the end.
+case_disk_full_at_the_end() {
+	start_jvm "$(any_jdk)" shop.Demo
+	record -p "$jvm" -d 1 -o collapsed -f /dev/full
+	expect_status 1
+	expect_contains "$here/stderr" '/dev/full.*No space left'
+}
+
+case_interval() {
+	local bad
+	for bad in 0 0ms -1 1parsec 99999999999999999999 1ns 100d; do
+		record -p $$ -d 1 -i "$bad"
+		[ "$status" = 1 ] || [ "$status" = 2 ] || fail "-i $bad: exit code $status"
+		grep -qE "interval|-i " "$here/stderr" || fail "-i $bad: $(cat "$here/stderr")"
+	done
+}
+
+case_frequency_and_duration() {
+	local bad
+	for bad in '--freq 0' '--freq -3' '--freq 99999999999' '-d 0' '-d -1' '-d soon' '-j 0' '-j many'; do
+		# shellcheck disable=SC2086
+		record -p $$ -d 1 $bad
+		expect_refusal 2 "$(cut -d ' ' -f 1 <<<"$bad" | tr -d -)|${bad#* }"
+	done
+}
+
+case_unknown_event() {
+	record -p $$ -d 1 -e coffee
+	expect_refusal 2 'coffee.*(list|cpu)'
+}
+
+case_unknown_format() {
+	record -p $$ -d 1 -o papyrus
+	expect_refusal 2 'papyrus.*(list|flamegraph)'
+}
+
+case_unknown_option() {
+	record -p $$ --colour
+	expect_refusal 2 'colour'
+	record -p $$ -Q
+	expect_refusal 2 'Q'
+	run_duet dance
+	expect_refusal 2 'dance'
+}
+
+case_unknown_engine() {
+	record -p $$ -d 1 --engine steam
+	expect_refusal 2 'steam.*(bpf|ctimer|itimer)'
+}
+
+case_option_without_its_value() {
+	record -p
+	expect_refusal 2 '-p|pid'
+	record -p $$ --freq
+	expect_refusal 2 'freq'
+}
+
+case_second_duet() {
+	start_jvm "$(any_jdk)" shop.Demo
+	start_record -p "$jvm" -d 6 -o collapsed -f "$here/first"
+	local first=$recorder
+	cp "$here/stderr" "$here/stderr.first"
+	record -p "$jvm" -d 1 -o collapsed -f "$here/second"
+	expect_contains "$here/stderr" 'another|already|busy'
+	recorder=$first
+	end_record
+	expect_status 0 "the first duet"
+	expect_contains "$here/first" 'shop/Pricing'
+	expect_alive "$jvm"
+}
+
+case_second_duet_ctimer() {
+	start_jvm "$(any_jdk)" shop.Demo
+	start_record -p "$jvm" -d 6 -o collapsed -f "$here/first"
+	record -p "$jvm" -d 1 --engine ctimer -o collapsed -f "$here/second"
+	expect_refusal 1 'another|already|busy'
+	end_record
+	expect_status 0 "the first duet"
+}
+
+# A target that dies between the two looks at it.
+case_target_dies_at_once() {
+	start_jvm "$(any_jdk)" shop.Demo
+	record -p "$jvm" -d 5 -o collapsed -f "$here/out" &
+	local duet_job=$!
+	kill -KILL "$jvm"
+	wait $duet_job
+	[ ! -e "$here/out" ] || expect "lines that are no stack" "$(grep -cvE ' [1-9][0-9]*$' "$here/out")" '==' 0
+}
+
+run_cases "$@"

@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 200
+# `duet record -- COMMAND`: profiled from its first instruction, its own streams and exit code untouched.
+. "$(dirname "$0")/lib.sh"
+
+java_command() {
+	java=("$(any_jdk)/bin/java" -cp "$workloads" "$@")
+}
+
+case_output_untouched() {
+	java_command workload.Checksum 3
+	record -d 60 -o collapsed -f "$here/out" -- "${java[@]}"
+	expect_status 0
+	tail -n 1 "$here/stdout" | grep -qx SOUND || fail "stdout ends with: $(tail -n 1 "$here/stdout")"
+	expect "lines that are not the program's" "$(grep -cvE '^(READY|ROUNDS [0-9]+|SOUND)$' "$here/stdout")" '==' 0
+	expect_contains "$here/out" 'workload/Checksum\.(inJava|main)'
+}
+
+# Byte for byte what an unprofiled run writes, blanks and all, on both streams.
+case_streams_are_identical() {
+	java_command
+	"${java[@]}" -version >"$here/plain.out" 2>"$here/plain.err"
+	timeout 60 "$duet" record -o collapsed -f "$here/out" -- "${java[@]}" -version >"$here/stdout" 2>"$here/stderr" </dev/null
+	cmp -s "$here/plain.out" "$here/stdout" || fail "stdout differs: $(diff "$here/plain.out" "$here/stdout" | head -n 3)"
+	while IFS= read -r line; do
+		grep -qxF -- "$line" "$here/stderr" || fail "stderr lacks: $line"
+	done <"$here/plain.err"
+}
+
+case_first_instruction() {
+	need_bpf
+	java_command workload.Checksum 2
+	record -i 1ms -o collapsed -f "$here/out" -- "${java[@]}"
+	expect_status 0
+	expect_contains "$here/out" 'ld-linux|_dl_|dl_main|JLI_|JavaMain|execve'
+	expect_contains "$here/out" 'java/lang/'
+	expect_contains "$here/out" 'workload/Checksum\.'
+}
+
+case_command_killed() {
+	java_command shop.Demo
+	start_record -i 5ms -o collapsed -f "$here/out" -- "${java[@]}"
+	sleep 1
+	local child
+	read -r child <"/proc/$recorder/task/$recorder/children"
+	jvms+=("$child")
+	kill -KILL "$child"
+	end_record
+	expect_file "$here/out"
+	expect_contains "$here/out" 'shop/Pricing'
+}
+
+case_command_fails() {
+	java_command no.such.Class
+	record -d 5 -o collapsed -f "$here/out" -- "${java[@]}"
+	expect_contains "$here/stderr" 'no.such.Class'
+	expect_file "$here/out"
+}
+
+case_interrupt() {
+	java_command shop.Demo
+	start_record -i 5ms -o collapsed -f "$here/out" -- "${java[@]}"
+	sleep 1
+	local child
+	read -r child <"/proc/$recorder/task/$recorder/children"
+	jvms+=("$child")
+	end_record INT
+	expect_file "$here/out"
+	expect_contains "$here/out" 'shop/Pricing'
+}
+
+case_no_such_command() {
+	record -d 1 -o collapsed -f "$here/out" -- /no/such/java -version
+	expect_refusal 1 '/no/such/java'
+	[ ! -e "$here/out" ] || fail "an output file was written"
+}
+
+case_nothing_after_the_dashes() {
+	record -d 1 --
+	expect_refusal 2 'command|--'
+}
+
+run_cases "$@"

@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 300
+# However a recording ends, its file is complete and the application unharmed.
+. "$(dirname "$0")/lib.sh"
+
+start_demo_record() {
+	start_jvm "$(any_jdk)" "${@:-shop.Demo}"
+	start_record -p "$jvm" -d 60 -i 5ms -f "$here/out.html"
+}
+
+expect_complete() { # MINIMUM-SAMPLES
+	expect_file "$here/out.html"
+	tail -c 200 "$here/out.html" | grep -q '</html>' || fail "the file is cut off"
+	expect_no_leftover "$here/out.html"
+}
+
+ends_by_signal() {
+	start_demo_record
+	sleep 1
+	end_record "$1"
+	expect_status 0
+	expect_complete
+	expect_alive "$jvm"
+}
+
+case_sigint() {
+	ends_by_signal INT
+}
+
+case_sigterm() {
+	ends_by_signal TERM
+}
+
+case_duration() {
+	start_jvm "$(any_jdk)" shop.Demo
+	local started=$SECONDS
+	record -p "$jvm" -d 3 -f "$here/out.html"
+	expect_status 0
+	expect_near "seconds" $((SECONDS - started)) 3.5 1.5
+	expect_complete
+	expect_alive "$jvm"
+}
+
+case_target_killed() {
+	start_demo_record
+	sleep 1
+	kill -KILL "$jvm"
+	end_record
+	expect_status 0
+	expect_complete
+	expect_contains "$here/out.html" '(averages|discounted|cheapest)'
+}
+
+case_target_exits() {
+	start_demo_record shop.Demo 6
+	end_record
+	expect_status 0
+	expect_complete
+	expect_contains "$here/out.html" '(averages|discounted|cheapest)'
+}
+
+# The loader has no chance to say good-bye: the JVM must not notice, and the next recording must work.
+case_loader_killed() {
+	start_jvm "$(any_jdk)" workload.Checksum
+	start_record -p "$jvm" -d 60 -i 1ms -o collapsed -f "$here/out"
+	sleep 1
+	end_record KILL
+	[ ! -e "$here/out" ] || fail "an incomplete file has the final name"
+	sleep 1
+	expect_alive "$jvm" "after the loader was killed"
+	record -p "$jvm" -d 2 -i 1ms -o collapsed -f "$here/again"
+	expect_status 0
+	expect_contains "$here/again" 'workload/Checksum\.inJava'
+	expect_alive "$jvm"
+	expect_lacks "$jvm_out" WRONG
+}
+
+# SIGSTOP in mid-run: the recording ends on time with what there is.
+case_target_stopped() {
+	start_jvm "$(any_jdk)" shop.Demo
+	start_record -p "$jvm" -d 5 -o collapsed -f "$here/out"
+	kill -STOP "$jvm"
+	local started=$SECONDS
+	end_record
+	kill -CONT "$jvm"
+	expect "seconds until it ended" $((SECONDS - started)) '<=' 15
+	expect_status 0
+	expect_file "$here/out"
+	sleep 1
+	expect_alive "$jvm"
+}
+
+case_second_interrupt_is_harmless() {
+	start_demo_record
+	kill -INT "$recorder"
+	sleep 0.05
+	kill -INT "$recorder" 2>/dev/null
+	end_record
+	expect_alive "$jvm"
+	expect_no_leftover "$here/out.html"
+}
+
+run_cases "$@"

@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 300
+# Every format and every option that shapes it, on one running JVM.
+. "$(dirname "$0")/lib.sh"
+
+# Records the demo for two seconds with the given options.
+record_demo() {
+	start_jvm "$(any_jdk)" shop.Demo
+	sleep 1
+	record -p "$jvm" -d 2 -i 2ms "$@"
+	expect_status 0
+}
+
+case_collapsed() {
+	record_demo -o collapsed -f "$here/demo.txt"
+	expect "lines that are no stack" "$(grep -cvE '^[^;]+(;[^;]+)* [1-9][0-9]*$' "$here/demo.txt")" '==' 0
+	expect "samples" "$(total "$here/demo.txt")" '>=' 100
+	expect_contains "$here/demo.txt" 'shop/Pricing\.averages'
+	expect_contains "$here/demo.txt" '_\[k\]'
+	expect_no_leftover "$here/demo.txt"
+}
+
+case_collapsed_by_extension() {
+	record_demo -f "$here/out.collapsed"
+	expect "lines that are no stack" "$(grep -cvE ' [1-9][0-9]*$' "$here/out.collapsed")" '==' 0
+}
+
+case_text() {
+	record_demo -o text -f "$here/out"
+	expect_contains "$here/out" '^--- Execution profile ---'
+	expect_contains "$here/out" '^Total samples +: [1-9]'
+	expect_contains "$here/out" '^--- [0-9]+ ns \([0-9.]+%\), [0-9]+ samples?$'
+	expect_contains "$here/out" '^ +\[ 0\] '
+	expect_contains "$here/out" 'shop\.Pricing\.'
+	expect_contains "$here/out" '^--- Lost ---'
+}
+
+case_text_on_stdout() {
+	record_demo -o text
+	expect_contains "$here/stdout" '^--- Execution profile ---'
+	expect_lacks "$here/stderr" '^--- Execution'
+}
+
+case_flamegraph() {
+	record_demo -f "$here/out.html" --title "the <title> & more"
+	expect_contains "$here/out.html" '^<!DOCTYPE html>'
+	expect_contains "$here/out.html" '</html>'
+	expect_contains "$here/out.html" '(averages|discounted|cheapest)'
+	expect_lacks "$here/out.html" '<title>[^<]*the <title>'
+	expect_lacks "$here/out.html" '(src|href)="(https?:)?//'
+}
+
+case_file_name_patterns() {
+	start_jvm "$(any_jdk)" shop.Demo
+	local round
+	for round in 1 2; do
+		record -p "$jvm" -d 1 -o collapsed -f "$here/p%p-t%t-n%n.x"
+		expect_status 0
+		sleep 1
+	done
+	expect "files" "$(find "$here" -name "p$jvm-t*-n*.x" -size +0 | grep -cE 't[0-9][0-9-]*-n[0-9]+\.x$')" '==' 2
+	[ -z "$(find "$here" -name '*%*')" ] || fail "a pattern was left: $(ls "$here")"
+}
+
+case_threads() {
+	record_demo -t -o collapsed -f "$here/out"
+	expect_contains "$here/out" '^\[pricing tid=[0-9]+\];'
+	expect_contains "$here/out" '^\[cashier-2 tid=[0-9]+\];'
+	expect "stacks without a thread" "$(grep -cv '^\[' "$here/out")" '==' 0
+}
+
+case_depth() {
+	record_demo -j 5 -o collapsed -f "$here/out"
+	expect "deepest stack" "$(awk '{ sub(/ [0-9]+$/, ""); n = gsub(/;/, ";") + 1; if (n > max) max = n } END { print max }' "$here/out")" '<=' 6
+	expect_contains "$here/out" '^\[truncated\];'
+}
+
+case_simple() {
+	record_demo -s -o collapsed -f "$here/out"
+	expect_contains "$here/out" '(^|;)Pricing\.averages'
+	expect_lacks "$here/out" 'shop/Pricing'
+}
+
+case_signatures() {
+	record_demo -g -o collapsed -f "$here/out"
+	expect_contains "$here/out" 'shop/Till\.take\(IJ\)J'
+}
+
+case_annotate() {
+	record_demo -a -o collapsed -f "$here/out"
+	expect_contains "$here/out" 'shop/[A-Za-z]+\.[a-z]+_\[j\]'
+	expect_contains "$here/out" '_\[i\]'
+}
+
+case_libraries() {
+	record_demo -l -o collapsed -f "$here/out"
+	expect_contains "$here/out" ';libz\.so[^;\`]*`|;libzip\.so`'
+	expect_contains "$here/out" 'libjvm\.so`'
+}
+
+case_include() {
+	record_demo -I '*Pricing.averages*' -o collapsed -f "$here/out"
+	expect "stacks that do not match" "$(grep -cv 'Pricing.averages' "$here/out")" '==' 0
+	expect "samples" "$(total "$here/out")" '>=' 5
+}
+
+case_exclude() {
+	record_demo -X '*Archiver*' -X 'shop/Journal.*' -o collapsed -f "$here/out"
+	expect_lacks "$here/out" 'shop/Archiver|shop/Journal\.'
+	expect_contains "$here/out" 'shop/Pricing'
+}
+
+case_all_user() {
+	record_demo --all-user -o collapsed -f "$here/out"
+	expect_lacks "$here/out" '_\[k\]'
+	expect "samples" "$(total "$here/out")" '>=' 100
+}
+
+# The spelling that async-profiler's users type: options, then the pid, no verb.
+case_without_the_verb() {
+	start_jvm "$(any_jdk)" shop.Demo
+	run_duet -d 2 -f "$here/out.html" "$jvm"
+	expect_status 0
+	expect_contains "$here/out.html" '(averages|discounted|cheapest)'
+}
+
+case_two_processes() {
+	need_bpf
+	start_jvm "$(any_jdk)" shop.Demo
+	local first=$jvm
+	start_jvm "$(any_jdk)" workload.Locks
+	record -p "$first,$jvm" -d 3 -i 2ms -o collapsed -f "$here/out"
+	expect_status 0
+	expect_contains "$here/out" 'shop/Pricing'
+	expect_contains "$here/out" 'workload/Locks\.fight'
+}
+
+case_host() {
+	need_bpf
+	start_jvm "$(any_jdk)" workload.Locks
+	record --host -d 3 -i 2ms -o collapsed -f "$here/out"
+	expect_status 0
+	expect_contains "$here/out" 'workload/Locks\.fight'
+	expect "processes" "$(cut -d ';' -f 1 "$here/out" | sort -u | wc -l)" '>=' 2
+}
+
+run_cases "$@"

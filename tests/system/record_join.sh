@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 400
+# How many samples in Java threads find their Java half, by the closing report, on every JDK.
+. "$(dirname "$0")/lib.sh"
+
+# Demo has every kind of frame; its Java threads are most of its samples.
+expect_joined() { # PERCENT RECORD-OPTIONS...
+	local floor=$1
+	shift
+	need_bpf
+	start_jvm "$jdk" shop.Demo
+	sleep 2 # the first seconds belong to the compilers
+	record -p "$jvm" -d 8 -v "$@" -o collapsed -f "$here/out"
+	expect_status 0
+	expect_file "$here/out"
+	expect "joined, % of samples in Java threads" "$(reported_joined)" '>=' "$floor"
+	expect_alive "$jvm"
+}
+
+jdk_case_joined_100hz() {
+	expect_joined 99.5 --freq 100
+}
+
+jdk_case_joined_1khz() {
+	expect_joined 99 -i 1ms
+}
+
+# One stack from the kernel to the thread's entry, with every kind of frame between.
+jdk_case_one_stack() {
+	need_bpf
+	start_jvm "$jdk" shop.Demo
+	sleep 2
+	record -p "$jvm" -d 6 -i 1ms -a -t -o collapsed -f "$here/out"
+	expect_status 0
+	expect_contains "$here/out" '^\[journal[^;]*;.*shop/Worker\.run_\[[0ij]\];.*shop/Journal\.append_\[[0ij]\];.*_\[k\] [0-9]+$'
+	expect_contains "$here/out" '^\[archiver[^;]*;.*shop/Archiver\.compress_\[[0ij]\];.*/Deflater\.deflate[^;]*;[^/;]*(libz|deflate)[^;]*( [0-9]+$|;)'
+	expect_contains "$here/out" '^\[pricing[^;]*;.*shop/Pricing\.averages_\[[0ij]\];.*java/util/stream/'
+	expect_contains "$here/out" '^\[cashier-[123][^;]*;.*shop/Till\.take_\[[0ij]\]'
+}
+
+# Code that is replaced, threads that end, classes that come: joins must not suffer.
+jdk_case_joined_from_the_first_second() {
+	need_bpf
+	start_jvm "$jdk" shop.Demo
+	record -p "$jvm" -d 6 -i 1ms -v -o collapsed -f "$here/out"
+	expect_status 0
+	expect "joined, % of samples in Java threads" "$(reported_joined)" '>=' 98
+}
+
+run_cases "$@"

@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 400
+# What duet counts against what is known another way: the kernel's CPU accounting, shares by construction.
+. "$(dirname "$0")/lib.sh"
+
+# Lets the workload run behind its gate while duet records it; the recording is $here/out, in collapsed form.
+record_gated() { # HOME INTERVAL CLASS ARGS... (RECORD_OPTS: array of further options)
+	local home=$1 interval=$2
+	shift 2
+	JVM_OPTS+=("-Dgate=$here/gate")
+	start_jvm "$home" "$@"
+	start_record -p "$jvm" -d 120 -i "$interval" ${RECORD_OPTS[@]+"${RECORD_OPTS[@]}"} -o collapsed -f "$here/out"
+	ticks_before=$(cpu_ticks "$jvm")
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	ticks=$(($(cpu_ticks "$jvm") - ticks_before))
+	sleep 0.3
+	end_record INT
+	expect_status 0
+	expect_file "$here/out"
+}
+
+# samples x interval, as a percentage of utime + stime.
+accounted() { # INTERVAL_MS
+	awk -v samples="$(total "$here/out")" -v ms="$1" -v ticks="$ticks" -v hz="$ticks_per_second" \
+		'BEGIN { printf "%.2f", 100 * samples * ms / 1000 / (ticks / hz) }'
+}
+
+expect_cpu_seconds() {
+	expect "CPU seconds" $((ticks / ticks_per_second)) '>=' 10
+}
+
+case_cpu_time_bpf_1ms() {
+	need_bpf
+	RECORD_OPTS=(--engine bpf)
+	record_gated "$(any_jdk)" 1ms workload.TwoBusy 6
+	expect_cpu_seconds
+	expect_near "samples x 1 ms, % of utime+stime" "$(accounted 1)" 100 2
+}
+
+case_cpu_time_ctimer_10ms() {
+	RECORD_OPTS=(--engine ctimer)
+	record_gated "$(any_jdk)" 10ms workload.TwoBusy 6
+	expect_cpu_seconds
+	expect_near "samples x 10 ms, % of utime+stime" "$(accounted 10)" 100 5
+}
+
+case_cpu_time_itimer_10ms() {
+	RECORD_OPTS=(--engine itimer)
+	record_gated "$(any_jdk)" 10ms workload.TwoBusy 6
+	expect_cpu_seconds
+	expect_near "samples x 10 ms, % of utime+stime" "$(accounted 10)" 100 5
+}
+
+expect_shares() {
+	local column=2 method
+	for method in fifty thirty twenty; do
+		expect_near "share of $method" "$(share "$here/out" "Shares.$method")" "$(jvm_said SHARES $column)" 2
+		column=$((column + 1))
+	done
+}
+
+jdk_case_shares_50_30_20() {
+	need_bpf
+	# Not inlined, the three run the very same code: the shares are known without a clock.
+	JVM_OPTS=(-XX:CompileCommand=quiet '-XX:CompileCommand=dontinline,workload.Shares::*')
+	record_gated "$jdk" 1ms workload.Shares 8
+	expect_shares
+	expect_near "the workload's own 50" "$(jvm_said SHARES 2)" 50 1
+}
+
+jdk_case_shares_inlined() {
+	need_bpf
+	record_gated "$jdk" 1ms workload.Shares 8
+	expect_shares
+}
+
+jdk_case_shares_interpreted() {
+	need_bpf
+	JVM_OPTS=(-Xint)
+	record_gated "$jdk" 1ms workload.Shares 8 20000
+	expect_shares
+}
+
+case_shares_ctimer() {
+	RECORD_OPTS=(--engine ctimer)
+	record_gated "$(any_jdk)" 5ms workload.Shares 10
+	expect_shares
+}
+
+case_kernel_share() {
+	need_bpf
+	record_gated "$(any_jdk)" 1ms workload.FileIo 10
+	expect_near "samples with kernel frames, %" "$(share "$here/out" '_\\[k\\]')" "$(jvm_said SYSTEM)" 3
+}
+
+run_cases "$@"

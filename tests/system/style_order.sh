@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What the design asks of the source itself: layers, licences, sizes, the top level.
+. "$(dirname "$0")/lib.sh"
+cd "$(dirname "$0")/../.." || exit 1
+
+sources() { # ls-files PATTERN...: files under version control, or not yet but not ignored either
+	git ls-files --cached --others --exclude-standard -- "$@" | sort -u | while read -r file; do
+		[ ! -f "$file" ] || echo "$file"
+	done
+}
+
+none() { # WHAT LINES
+	[ -z "$2" ] || fail "$1: $(head -n 5 <<<"$2" | tr '\n' ' ')"
+}
+
+# Left may be included by what stands right of it; folders of one rank do not see each other.
+rank() {
+	case $1 in
+	base) echo 1 ;;
+	proc) echo 2 ;;
+	sym | unwind) echo 3 ;;
+	collect | attach | runtime) echo 4 ;;
+	join) echo 5 ;;
+	profile) echo 6 ;;
+	out) echo 7 ;;
+	session) echo 8 ;;
+	cmd) echo 9 ;;
+	main) echo 10 ;;
+	esac
+}
+
+# user/cmd/x.c is of cmd; of the files of user/ itself all but main.c belong to the session.
+layer_of() { # path below user/
+	case $1 in
+	main.c) echo main ;;
+	*/*) echo "${1%%/*}" ;;
+	*) echo session ;;
+	esac
+}
+
+case_include_order() {
+	local file include mine theirs bad=
+	while read -r file include; do
+		mine=$(layer_of "${file#user/}")
+		[ -e "user/$include" ] || continue # of libc, a library or headers/
+		theirs=$(layer_of "$include")
+		[ "$mine" != "$theirs" ] || continue
+		[ "$(rank "$theirs")" -lt "$(rank "$mine")" ] || bad+="$file includes $include"$'\n'
+	done < <(sources 'user/*.c' 'user/*.h' | xargs grep -H '^#include "' /dev/null | sed 's/:#include "\([^"]*\)".*/ \1/')
+	none "against the order of layers" "$bad"
+}
+
+case_every_folder_has_a_rank() {
+	local folder
+	for folder in user/*/; do
+		folder=$(basename "$folder")
+		[ -n "$(sources "user/$folder/*.c")" ] || continue
+		[ -n "$(rank "$folder")" ] || fail "user/$folder has no place in the order of layers"
+	done
+}
+
+case_vmlinux_stays_in_bpf() {
+	none "vmlinux.h outside of bpf/" "$(sources '*.c' '*.h' | grep -v '^bpf/\|^vmlinux/' | xargs grep -l '^#include.*vmlinux\.h')"
+}
+
+case_libbpf_stays_in_collect() {
+	none "libbpf outside of user/collect/" "$(sources 'user/*' 'jvm-agent/*' | grep -v '^user/collect/' |
+		xargs grep -lE '^#include.*(<bpf/|duet\.skel\.h)')"
+}
+
+case_agent_is_alone() {
+	none "the agent includes the loader's headers" "$(sources 'jvm-agent/*.[ch]' | xargs grep -HE '^#include "[a-z]+/')"
+}
+
+case_headers_without_libc() {
+	none "libc in headers/" "$(sources 'headers/*.h' | grep -v duet_types.h | xargs grep -H '^#include <')"
+}
+
+case_licences() {
+	local file want bad=
+	while read -r file; do
+		case $file in
+		bpf/*) want='GPL-2.0-only$|GPL-2.0-only \*/' ;;
+		headers/*) want='\(GPL-2.0-only OR MIT\)' ;;
+		vmlinux/*) want='.' ;;
+		*) want='MIT' ;;
+		esac
+		head -n 3 "$file" | grep -qE "SPDX-License-Identifier: .*($want)" || bad+="$file"$'\n'
+	done < <(sources '*.c' '*.h' '*.S' '*.sh' '*.java' '*.js' '*.mjs' Makefile tests/run .ci | grep -v '^tests/fixtures/\|^vmlinux/')
+	none "no or another licence line" "$bad"
+}
+
+# Tables of data and the page's script are measured by other means.
+case_file_length() {
+	none "files of 700 lines and more" "$(sources '*.c' '*.h' | grep -v '^vmlinux/' | xargs wc -l | awk '$1 >= 700 && $2 != "total"')"
+}
+
+# A function ends with a brace in column 0; kernel style makes that reliable.
+case_function_length() {
+	none "functions of more than 80 lines" "$(sources '*.c' | xargs awk '
+		FNR == 1 { start = 0 }
+		/^\{/ { start = FNR }
+		/^\}/ && start { if (FNR - start - 1 > 80) print FILENAME ":" start; start = 0 }')"
+}
+
+case_line_length() {
+	none "lines of more than 120 columns" "$(sources '*.c' '*.h' '*.java' | grep -v '^vmlinux/\|^tests/fixtures/' |
+		while read -r file; do
+			expand -t 8 "$file" | awk -v file="$file" 'length($0) > 120 { print file ":" NR }'
+		done)"
+}
+
+case_top_level() {
+	local allowed='bpf|user|jvm-agent|headers|tests|vmlinux|Makefile|README\.md|LICENSE|CHANGELOG\.md|\..*'
+	none "at the top level" "$(sources | cut -d / -f 1 | sort -u | grep -vxE "$allowed")"
+}
+
+case_no_leftovers() {
+	none "unfinished" "$(sources '*.c' '*.h' '*.sh' '*.java' '*.js' '*.md' Makefile | grep -v '^tests/system/style_order.sh$' |
+		xargs grep -nwE 'TODO|FIXME|XXX|HACK' /dev/null)"
+}
+
+# The one that ends the process is main; the agent never does.
+case_no_exit() {
+	none "ends the process" "$(sources 'user/*.c' 'jvm-agent/*.c' | grep -v '^user/main.c$' |
+		xargs grep -nE '(^|[^_a-z.])(exit|abort)\(' /dev/null)"
+}
+
+case_shell_syntax() {
+	local file
+	while read -r file; do
+		bash -n "$file" 2>"$here/why" || exit 1
+	done < <(sources '*.sh' tests/run '.ci/*')
+}
+
+run_cases "$@"

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <duet_agent.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/attach.h"
+#include "attach/hotspot.h"
+#include "attach/hsperfdata.h"
+#include "attach/place.h"
+#include "attach/root.h"
+#include "attach/vm_options.h"
+#include "proc/process.h"
+
+/* ---- replies ---- */
+
+static const struct attach_target somebody = {.pid = 123, .ns_pid = 123};
+
+static int judge(const char *text, char *why, size_t size)
+{
+	struct visit visit = {.target = &somebody};
+	struct hotspot_reply reply;
+	int err = hotspot_parse_reply(text, strlen(text), &reply);
+
+	if (!err)
+		err = hotspot_judge(&visit, &reply);
+	strncpy(why, visit.why, size);
+	return err;
+}
+
+static void assert_reply(const char *text, int error, const char *words)
+{
+	char why[sizeof(((struct visit *)0)->why)];
+
+	assert_int_equal(judge(text, why, sizeof(why)), error);
+	if (!strstr(why, words))
+		fail_msg("\"%s\" does not say \"%s\"", why, words);
+}
+
+static void test_reply_success(void **state)
+{
+	(void)state;
+	assert_reply("0\n0\n", 0, ""); /* JDK 8 */
+	assert_reply("0\nreturn code: 0\n", 0, ""); /* 9 and later */
+	assert_reply("0\nreturn code: 0", 0, "");
+}
+
+static void test_reply_agent_code(void **state)
+{
+	(void)state;
+	assert_reply("0\n200\n", -EBUSY, "another duet is profiling JVM 123");
+	assert_reply("0\nreturn code: 200\n", -EBUSY, "another duet");
+	assert_reply("0\nreturn code: 201\n", -EPROTO, "another duet version");
+	assert_reply("0\nreturn code: 202\n", -EBUSY, "JVMTI capability");
+	assert_reply("0\nreturn code: 203\n", -EMFILE, "control socket");
+	assert_reply("0\nreturn code: 204\n", -EAGAIN, "thread limit");
+	assert_reply("0\nreturn code: -1\n", -EPROTO, "code -1");
+}
+
+static void test_reply_not_loaded(void **state)
+{
+	(void)state;
+	assert_reply("-1\n", -ENOEXEC, "status -1"); /* JDK 8 */
+	assert_reply("0\n/tmp/x/libduet.so was not loaded.\nELF class\n", -ENOEXEC, "libduet.so was not loaded.");
+	assert_reply("101\n", -ENOEXEC, "status 101");
+	assert_reply(
+		"-1\nDynamic agent loading is not enabled. Use -XX:+EnableDynamicAgentLoading to launch target VM.",
+		-EPERM, "-XX:-EnableDynamicAgentLoading"); /* 9 to 20 */
+	assert_reply(
+		"0\nDynamic agent loading is not enabled. Use -XX:+EnableDynamicAgentLoading to launch target VM.\n",
+		-EPERM, "-agentpath"); /* 21 and later */
+	assert_reply("0\nreturn code: 5000000000\n", -ENOEXEC, "5000000000");
+}
+
+static void test_reply_garbage(void **state)
+{
+	static const char *const garbage[] = {"",     "0",  "\n", "x\n0\n", "0 0\n", "99999999999999999999\n0\n",
+					      "0x\n", "-\n"};
+	struct hotspot_reply untouched = {.status = 77}, reply = untouched;
+	char longest[HOTSPOT_REPLY_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++)
+		assert_int_equal(hotspot_parse_reply(garbage[i], strlen(garbage[i]), &reply), -EBADMSG);
+	assert_int_equal(hotspot_parse_reply("0\n\0000\n", 5, &reply), -EBADMSG);
+	memset(longest, '0', sizeof(longest));
+	assert_int_equal(hotspot_parse_reply(longest, sizeof(longest), &reply), -EBADMSG);
+	assert_memory_equal(&reply, &untouched, sizeof(reply));
+	longest[1] = '\n';
+	assert_int_equal(hotspot_parse_reply(longest, sizeof(longest) - 1, &reply), 0);
+	assert_true(reply.attached);
+}
+
+/* ---- options ---- */
+
+#define COMMAND(options, words) vm_options_parse_command(options, words, sizeof(words), NULL)
+
+static void test_options_command(void **state)
+{
+	struct vm_options options = {0};
+
+	(void)state;
+	COMMAND(&options, "java\0-cp\0-XX:+DisableAttachMechanism\0Main\0-Xrs");
+	assert_false(options.attach_disabled);
+	assert_false(options.reduced_signals);
+	COMMAND(&options, "java\0-jar\0x.jar\0-XX:+DisableAttachMechanism");
+	assert_false(options.attach_disabled);
+	COMMAND(&options, "java\0-Xmx1g\0-XX:+DisableAttachMechanism\0-Xrs\0Main");
+	assert_true(options.attach_disabled);
+	assert_true(options.reduced_signals);
+	COMMAND(&options, "java\0-XX:-DisableAttachMechanism\0-XX:-ReduceSignalUsage\0Main");
+	assert_false(options.attach_disabled);
+	assert_false(options.reduced_signals);
+}
+
+static void test_options_hostile_command(void **state)
+{
+	struct vm_options options = {0};
+
+	(void)state;
+	vm_options_parse_command(&options, "", 0, NULL);
+	vm_options_parse_command(&options, "\0\0\0\0", 4, NULL);
+	vm_options_parse_command(&options, "java\0-Xrs", 9, NULL); /* cut off: the last word has no end */
+	assert_false(options.reduced_signals);
+}
+
+static void test_options_text(void **state)
+{
+	struct vm_options options = {0};
+	struct buf files;
+
+	(void)state;
+	buf_init(&files);
+	vm_options_parse_text(&options, " -Da='x -Xrs y' \"-XX:+DisableAttachMechanism\" @more -XX:Flags=f", &files);
+	assert_true(options.attach_disabled);
+	assert_false(options.reduced_signals);
+	assert_string_equal(files.data, "more\nf\n");
+	vm_options_parse_text(&options, "-DisableAttachMechanism\n+ReduceSignalUsage\n", NULL); /* a -XX:Flags= file */
+	assert_false(options.attach_disabled);
+	assert_true(options.reduced_signals);
+	buf_release(&files);
+}
+
+/* ---- hsperfdata ---- */
+
+struct perf_file {
+	uint8_t magic[4], little, major, minor, accessible;
+	uint32_t used, overflow;
+	uint64_t modified;
+	uint32_t entry_offset, num_entries;
+	struct {
+		uint32_t length, name_offset, vector_length;
+		uint8_t type, flags, units, variability;
+		uint32_t data_offset;
+		char name[16];
+		char data[12];
+	} entries[2];
+};
+
+static struct perf_file perf_file(void)
+{
+	struct perf_file file = {
+		.magic = {0xca, 0xfe, 0xc0, 0xc0},
+		.little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+		.major = 2,
+		.entry_offset = offsetof(struct perf_file, entries),
+		.num_entries = 2,
+	};
+
+	for (int i = 0; i < 2; i++) {
+		file.entries[i].length = sizeof(file.entries[i]);
+		file.entries[i].name_offset = 20;
+		file.entries[i].vector_length = 12;
+		file.entries[i].type = 'B';
+		file.entries[i].data_offset = 36;
+		strcpy(file.entries[i].name, i ? "java.rt.vmArgs" : "java.other");
+		strcpy(file.entries[i].data, i ? "-Xrs -Xint" : "other");
+	}
+	return file;
+}
+
+static int perf_string(const struct perf_file *file, size_t len, char *value, size_t size)
+{
+	char *exact = malloc(len); /* for the sanitizer: nothing behind the end */
+	int err;
+
+	memcpy(exact, file, len);
+	err = hsperfdata_string(exact, len, "java.rt.vmArgs", value, size);
+	free(exact);
+	return err;
+}
+
+static void test_hsperfdata(void **state)
+{
+	struct perf_file file = perf_file();
+	char value[64];
+
+	(void)state;
+	assert_int_equal(perf_string(&file, sizeof(file), value, sizeof(value)), 0);
+	assert_string_equal(value, "-Xrs -Xint");
+	assert_int_equal(perf_string(&file, sizeof(file), value, 5), 0);
+	assert_string_equal(value, "-Xrs");
+	file.num_entries = 1;
+	assert_int_equal(perf_string(&file, sizeof(file), value, sizeof(value)), -ENOENT);
+}
+
+static void test_hsperfdata_hostile(void **state)
+{
+	struct perf_file file;
+	char value[64];
+
+	(void)state;
+	file = perf_file();
+	for (size_t len = 0; len < sizeof(file); len++) /* cut off anywhere */
+		assert_true(perf_string(&file, len ? len : 1, value, sizeof(value)) < 0);
+	file.magic[0] = 0;
+	assert_int_equal(perf_string(&file, sizeof(file), value, sizeof(value)), -EBADMSG);
+	file = perf_file();
+	file.entry_offset = UINT32_MAX;
+	assert_int_equal(perf_string(&file, sizeof(file), value, sizeof(value)), -EBADMSG);
+	file = perf_file();
+	file.entries[0].length = 0; /* would go round for ever */
+	file.num_entries = UINT32_MAX;
+	assert_int_equal(perf_string(&file, sizeof(file), value, sizeof(value)), -EBADMSG);
+	file = perf_file();
+	file.entries[1].name_offset = UINT32_MAX;
+	assert_int_equal(perf_string(&file, sizeof(file), value, sizeof(value)), -ENOENT);
+	file = perf_file();
+	file.entries[1].data_offset = file.entries[1].length;
+	assert_int_equal(perf_string(&file, sizeof(file), value, sizeof(value)), -EBADMSG);
+	file = perf_file();
+	file.entries[1].vector_length = UINT32_MAX;
+	assert_int_equal(perf_string(&file, sizeof(file), value, sizeof(value)), -EBADMSG);
+	file = perf_file();
+	file.entries[1].type = 'J';
+	assert_int_equal(perf_string(&file, sizeof(file), value, sizeof(value)), -EBADMSG);
+}
+
+/* ---- traps in the target's file system ---- */
+
+static char folder[] = "/tmp/duet-attach-XXXXXX";
+static int root = -1;
+
+static int enter_folder(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder) || chdir(folder) < 0)
+		return -1;
+	root = open(folder, O_PATH | O_DIRECTORY);
+	return mkdir("real", 0755) | symlink("/real", "absolute") | symlink("../../../../etc", "outside") |
+	       symlink("real", "relative") | mkfifo("fifo", 0600);
+}
+
+static int leave_folder(void **state)
+{
+	static const char *const names[] = {"absolute", "outside", "relative", "fifo", "file"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		unlink(names[i]);
+	close(root);
+	return rmdir("real") | chdir("/") | rmdir(folder);
+}
+
+static void assert_opens(const char *path, bool follow, bool opens)
+{
+	int fd = root_open(root, path, O_RDONLY | O_DIRECTORY, follow);
+
+	if (opens != (fd >= 0))
+		fail_msg("%s: %d", path, fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void test_root_open(void **state)
+{
+	(void)state;
+	assert_opens("/real", false, true);
+	assert_opens("//real/", false, true);
+	assert_opens("relative", false, false);
+	assert_opens("absolute", false, false);
+	assert_opens("absolute", true, true); /* inside root, not the host's /real */
+	assert_opens("outside", true, false);
+	assert_opens("/etc", true, false);
+}
+
+/* From here on openat2 answers like a kernel before 5.6. */
+static void forget_openat2(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+	assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+}
+
+static void test_root_open_walk(void **state)
+{
+	int status;
+
+	(void)state;
+	if (fork() == 0) {
+		forget_openat2();
+		assert_opens("//real/", false, true);
+		assert_opens("relative", true, false);
+		assert_opens("absolute", true, false);
+		assert_opens("outside", true, false);
+		assert_opens("real/../..", true, false);
+		assert_opens("/etc", true, false);
+		_exit(0);
+	}
+	assert_true(wait(&status) > 0);
+	assert_int_equal(status, 0);
+}
+
+static void test_root_read_fifo(void **state)
+{
+	struct buf text;
+
+	(void)state;
+	buf_init(&text);
+	assert_int_equal(root_read(root, "fifo", 100, &text), -EINVAL);
+	assert_int_equal(root_read(root, "real", 100, &text), -EINVAL);
+	assert_int_equal(root_read(root, "nothing", 100, &text), -ENOENT);
+	buf_release(&text);
+}
+
+static void test_folder_own(void **state)
+{
+	int fd = place_folder(root, ".duet-0");
+	struct stat st;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0755);
+	close(fd);
+	fd = place_folder(root, ".duet-0"); /* left by a duet that was killed */
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(rmdir(".duet-0"), 0);
+}
+
+static void test_folder_link(void **state)
+{
+	(void)state;
+	assert_int_equal(symlink("real", ".duet-0"), 0);
+	assert_int_equal(place_folder(root, ".duet-0"), -EPERM);
+	assert_int_equal(unlink(".duet-0"), 0);
+}
+
+static void test_folder_writable(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir(".duet-0", 0755), 0);
+	assert_int_equal(chmod(".duet-0", 0777), 0);
+	assert_int_equal(place_folder(root, ".duet-0"), -EPERM);
+	assert_int_equal(rmdir(".duet-0"), 0);
+}
+
+static void test_folder_foreign(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(mkdir(".duet-0", 0755), 0);
+	assert_int_equal(chown(".duet-0", 65534, 65534), 0);
+	assert_int_equal(place_folder(root, ".duet-0"), -EPERM);
+	assert_int_equal(rmdir(".duet-0"), 0);
+}
+
+/* ---- the rest ---- */
+
+static void test_control_name(void **state)
+{
+	char one[DUET_NAME_MAX + 1], two[DUET_NAME_MAX + 1], tiny[4];
+
+	(void)state;
+	attach_control_name(one, sizeof(one), 123);
+	attach_control_name(two, sizeof(two), 123);
+	assert_string_not_equal(one, two);
+	assert_true(strlen(one) > 32 && strlen(one) <= DUET_NAME_MAX);
+	assert_null(strpbrk(one, ",= "));
+	attach_control_name(tiny, sizeof(tiny), 123);
+	assert_int_equal(strlen(tiny), 3);
+}
+
+static void test_place_for_command(void **state)
+{
+	char path[256];
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(attach_place_library(path, 10), -ENAMETOOLONG);
+	assert_int_equal(attach_place_library(path, sizeof(path)), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0644);
+	assert_int_equal(st.st_size, attach_library_bytes);
+	attach_remove_library(path);
+	assert_int_equal(stat(path, &st), -1);
+	*strrchr(path, '/') = '\0';
+	assert_int_equal(stat(path, &st), -1);
+	attach_remove_library(NULL);
+}
+
+static void assert_attach_fails(const struct attach_target *target, int error, const char *words)
+{
+	struct attach_result result;
+	struct attach attach;
+
+	assert_int_equal(attach_start(&attach, target, "duet-test"), 0);
+	attach_finish(&attach, &result);
+	assert_int_equal(result.error, error);
+	assert_int_equal(result.socket, -1);
+	if (!strstr(result.why, words))
+		fail_msg("\"%s\" does not say \"%s\"", result.why, words);
+	assert_int_equal(waitpid(attach.child, NULL, 0), -1); /* no zombie */
+}
+
+static void test_attach_refused(void **state)
+{
+	struct attach_target target = {.pid = getpid(), .ns_pid = getpid(), .uid = geteuid(), .gid = getegid()};
+
+	(void)state;
+	assert_int_equal(process_read_start_ticks(getpid(), &target.start_ticks), 0);
+	assert_attach_fails(&target, -ENOTSUP, "is not a HotSpot JVM: it maps no libjvm.so");
+	target.loaded = true; /* but nobody will listen */
+	target.timeout_ns = 1000000000;
+	assert_attach_fails(&target, -ETIMEDOUT, "does not answer");
+	target.start_ticks++;
+	assert_attach_fails(&target, -ESRCH, "its pid was reused");
+	target.pid = 0x7ffffff;
+	assert_attach_fails(&target, -ESRCH, "there is no process 134217727");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reply_success),
+		cmocka_unit_test(test_reply_agent_code),
+		cmocka_unit_test(test_reply_not_loaded),
+		cmocka_unit_test(test_reply_garbage),
+		cmocka_unit_test(test_options_command),
+		cmocka_unit_test(test_options_hostile_command),
+		cmocka_unit_test(test_options_text),
+		cmocka_unit_test(test_hsperfdata),
+		cmocka_unit_test(test_hsperfdata_hostile),
+		cmocka_unit_test(test_control_name),
+		cmocka_unit_test(test_place_for_command),
+		cmocka_unit_test(test_attach_refused),
+	};
+	const struct CMUnitTest traps[] = {
+		cmocka_unit_test(test_root_open),
+		cmocka_unit_test(test_root_open_walk),
+		cmocka_unit_test(test_root_read_fifo),
+		cmocka_unit_test(test_folder_own),
+		cmocka_unit_test(test_folder_link),
+		cmocka_unit_test(test_folder_writable),
+		cmocka_unit_test(test_folder_foreign),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) + cmocka_run_group_tests(traps, enter_folder, leave_folder);
+}

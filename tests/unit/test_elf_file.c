@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "proc/maps.h"
+#include "sym/debug_file.h"
+#include "sym/elf_file.h"
+
+#define SELF_MAX_BYTES (64 << 20)
+
+void _ZN4duet4test4nameEv(void);
+__attribute__((noinline)) void _ZN4duet4test4nameEv(void)
+{
+	__asm__ volatile("");
+}
+
+static char folder[] = "/tmp/duet-elf-XXXXXX";
+
+static int enter_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+	(void)state;
+	return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
+}
+
+static struct elf_file read_file(const char *path)
+{
+	struct elf_file file;
+	int fd = open(path, O_RDONLY);
+
+	assert_true(fd >= 0);
+	assert_int_equal(elf_file_read(&file, fd), 0);
+	close(fd);
+	return file;
+}
+
+/* Where `file`, a copy of this program, has an address of this process. */
+static uint64_t vaddr_of(const struct elf_file *file, const void *code)
+{
+	struct maps maps = {0};
+	const struct mapping *mapping;
+	uint64_t vaddr = 0;
+
+	assert_int_equal(maps_read(&maps, getpid()), 0);
+	mapping = maps_find(&maps, (uintptr_t)code);
+	assert_non_null(mapping);
+	assert_true(elf_file_vaddr(file, (uintptr_t)code - mapping->start + mapping->offset, &vaddr));
+	maps_release(&maps);
+	return vaddr;
+}
+
+static const char *name_of(const struct elf_file *file, const void *code)
+{
+	return symbol_table_find(&file->symbols, vaddr_of(file, code));
+}
+
+static void read_damaged(const char *bytes, size_t len)
+{
+	int fd = memfd_create("damaged", 0);
+	struct elf_file file;
+
+	assert_int_equal(io_write_all(fd, bytes, len), 0);
+	if (!elf_file_read(&file, fd)) {
+		symbol_table_find(&file.symbols, (uintptr_t)bytes);
+		elf_file_function_start(&file, (uintptr_t)bytes);
+		elf_file_release(&file);
+	}
+	close(fd);
+}
+
+static bool have_objcopy(void)
+{
+	return system("objcopy --version >/dev/null 2>&1") == 0;
+}
+
+/* stripped, and app.debug that belongs to it */
+static void make_stripped(const char *link_option)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command),
+		 "objcopy --only-keep-debug /proc/%d/exe app.debug && "
+		 "objcopy --strip-all %s /proc/%d/exe app",
+		 getpid(), link_option, getpid());
+	assert_int_equal(system(command), 0);
+}
+
+static void remove_stripped(void)
+{
+	unlink("app");
+	unlink("app.debug");
+}
+
+static void test_own_functions(void **state)
+{
+	struct elf_file file = read_file("/proc/self/exe");
+	uint64_t vaddr;
+
+	(void)state;
+	assert_true(file.has_symtab);
+	assert_string_equal(name_of(&file, (char *)_ZN4duet4test4nameEv), "_ZN4duet4test4nameEv");
+	assert_string_equal(name_of(&file, (char *)test_own_functions + 4), "test_own_functions");
+	assert_string_equal(name_of(&file, (char *)enter_folder), "enter_folder");
+	assert_null(symbol_table_find(&file.symbols, 0));
+	assert_null(symbol_table_find(&file.symbols, UINT64_MAX));
+	assert_false(elf_file_vaddr(&file, UINT64_MAX, &vaddr));
+	elf_file_release(&file);
+	elf_file_release(NULL);
+}
+
+static void test_stripped_has_no_local_names(void **state)
+{
+	struct elf_file file;
+
+	(void)state;
+	if (!have_objcopy())
+		skip();
+	make_stripped("");
+	file = read_file("app");
+	assert_false(file.has_symtab);
+	assert_null(name_of(&file, (char *)enter_folder));
+	debug_file_apply(&file, getpid(), "/nonexistent/app");
+	assert_null(name_of(&file, (char *)enter_folder));
+	elf_file_release(&file);
+	remove_stripped();
+}
+
+static void test_stripped_knows_where_functions_start(void **state)
+{
+	struct elf_file file;
+	uint64_t own, other;
+
+	(void)state;
+	if (!have_objcopy())
+		skip();
+	make_stripped("");
+	file = read_file("app");
+	own = vaddr_of(&file, (char *)enter_folder);
+	other = vaddr_of(&file, (char *)vaddr_of);
+	assert_int_equal(elf_file_function_start(&file, own), own);
+	assert_int_equal(elf_file_function_start(&file, own + 1), own);
+	assert_int_equal(elf_file_function_start(&file, own + 9), own);
+	assert_int_equal(elf_file_function_start(&file, other + 9), other);
+	assert_int_equal(elf_file_function_start(&file, 1), 1); /* before all code */
+	assert_int_equal(elf_file_function_start(&file, UINT64_MAX), UINT64_MAX); /* in no segment */
+	elf_file_release(&file);
+	remove_stripped();
+}
+
+static void test_versions_are_no_names(void **state)
+{
+	char command[256];
+	struct elf_file file;
+
+	(void)state;
+	if (!have_objcopy())
+		skip();
+	snprintf(command, sizeof(command),
+		 "objcopy --redefine-sym enter_folder=enter_folder@@DUET_1.0 "
+		 "--redefine-sym leave_folder=leave_folder@DUET_0.9 /proc/%d/exe app", getpid());
+	assert_int_equal(system(command), 0);
+	file = read_file("app");
+	assert_string_equal(name_of(&file, (char *)enter_folder), "enter_folder");
+	assert_string_equal(name_of(&file, (char *)leave_folder), "leave_folder");
+	elf_file_release(&file);
+	remove_stripped();
+}
+
+/* Assembly without unwind information, behind a function of known size. */
+static void test_no_name_behind_the_end(void **state)
+{
+	struct elf_segment segment = {0, 0x1000, 0x1000};
+	int32_t start = 0x100;
+	struct elf_file file = {.function_starts = {0x1000, &start, 1}, .segments = {&segment, 1, 1}};
+
+	(void)state;
+	symbol_table_init(&file.symbols);
+	assert_int_equal(elf_file_function_start(&file, 0x1150), 0x1100);
+	assert_int_equal(symbol_table_add(&file.symbols, 0x1100, 0x40, 0, "known", 5), 0);
+	symbol_table_sort(&file.symbols, SYMBOL_PLAINEST);
+	assert_string_equal(symbol_table_find(&file.symbols, 0x113f), "known");
+	assert_null(symbol_table_find(&file.symbols, 0x1140));
+	assert_int_equal(elf_file_function_start(&file, 0x1150), 0x1150);
+	symbol_table_release(&file.symbols);
+}
+
+struct eh_frame_hdr {
+	uint8_t version, frame_encoding, count_encoding, table_encoding;
+	uint32_t frame, count;
+	int32_t rows[3][2];
+};
+
+static const struct eh_frame_hdr good_hdr = {1, 0x1b, 0x03, 0x3b, 0, 3, {{-0x800, 0}, {-0x700, 0}, {0x40, 0}}};
+
+static void test_function_starts(void **state)
+{
+	struct function_starts starts = {0};
+	uint64_t start = 7;
+
+	(void)state;
+	assert_false(function_starts_find(&starts, UINT64_MAX, &start));
+	assert_int_equal(function_starts_next(&starts, 0), UINT64_MAX);
+	assert_int_equal(function_starts_read(&starts, 0x1000, &good_hdr, sizeof(good_hdr)), 0);
+	assert_false(function_starts_find(&starts, 0x7ff, &start));
+	assert_int_equal(start, 7);
+	assert_true(function_starts_find(&starts, 0x800, &start) && start == 0x800);
+	assert_true(function_starts_find(&starts, 0x8ff, &start) && start == 0x800);
+	assert_true(function_starts_find(&starts, 0x900, &start) && start == 0x900);
+	assert_true(function_starts_find(&starts, 0x5000, &start) && start == 0x1040);
+	assert_int_equal(function_starts_next(&starts, 0), 0x800);
+	assert_int_equal(function_starts_next(&starts, 0x800), 0x900);
+	assert_int_equal(function_starts_next(&starts, 0x1040), UINT64_MAX);
+	function_starts_release(&starts);
+	function_starts_release(NULL);
+}
+
+static void read_garbage_hdr(struct eh_frame_hdr hdr, size_t len, int expected)
+{
+	struct function_starts starts = {0};
+	char *exact = malloc(len + !len); /* so that the sanitizer sees a byte too many */
+
+	memcpy(exact, &hdr, len);
+	assert_int_equal(function_starts_read(&starts, UINT64_MAX, exact, len), expected);
+	assert_null(starts.offsets);
+	free(exact);
+}
+
+static void test_garbage_function_starts(void **state)
+{
+	struct eh_frame_hdr hdr;
+
+	(void)state;
+	for (size_t len = 0; len < sizeof(hdr); len++)
+		read_garbage_hdr(good_hdr, len, -EINVAL);
+	for (int byte = 0; byte < 4; byte++) { /* "nothing", and encodings that linkers could but do not write */
+		memcpy(&hdr, &good_hdr, sizeof(hdr));
+		((uint8_t *)&hdr)[byte] = 0xff;
+		read_garbage_hdr(hdr, sizeof(hdr), -ENOTSUP);
+		((uint8_t *)&hdr)[byte] = 0x04;
+		read_garbage_hdr(hdr, sizeof(hdr), -ENOTSUP);
+	}
+	hdr = good_hdr;
+	hdr.count = 0;
+	read_garbage_hdr(hdr, sizeof(hdr), -EINVAL);
+	hdr.count = UINT32_MAX;
+	read_garbage_hdr(hdr, sizeof(hdr), -EINVAL);
+	hdr = good_hdr;
+	hdr.rows[1][0] = INT32_MIN;
+	read_garbage_hdr(hdr, sizeof(hdr), -EINVAL);
+}
+
+/* Whatever the table says: what comes out is an address to print, never one to follow. */
+static void test_extreme_function_starts(void **state)
+{
+	struct eh_frame_hdr hdr = good_hdr;
+	uint64_t bases[] = {0, 0x1000, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX};
+	struct function_starts starts;
+	uint64_t start;
+
+	(void)state;
+	hdr.rows[0][0] = INT32_MIN;
+	hdr.rows[2][0] = INT32_MAX;
+	for (size_t i = 0; i < sizeof(bases) / sizeof(*bases); i++) {
+		assert_int_equal(function_starts_read(&starts, bases[i], &hdr, sizeof(hdr)), 0);
+		for (size_t j = 0; j < sizeof(bases) / sizeof(*bases); j++) {
+			function_starts_find(&starts, bases[j], &start);
+			function_starts_next(&starts, bases[j]);
+		}
+		function_starts_release(&starts);
+	}
+}
+
+/* The program header may point anywhere. */
+static void test_damaged_eh_frame_segment(void **state)
+{
+	uint64_t values[] = {0, 1, 12, 4096, INT64_MAX, UINT64_MAX - 11, UINT64_MAX};
+	Elf64_Ehdr *header;
+	Elf64_Phdr *phdr, saved;
+	struct buf self;
+
+	(void)state;
+	buf_init(&self);
+	assert_int_equal(io_read_file(AT_FDCWD, "/proc/self/exe", SELF_MAX_BYTES, &self), 0);
+	header = (Elf64_Ehdr *)self.data;
+	phdr = (Elf64_Phdr *)(self.data + header->e_phoff);
+	while (phdr->p_type != PT_GNU_EH_FRAME)
+		phdr++;
+	saved = *phdr;
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+		uint64_t *fields[] = {&phdr->p_offset, &phdr->p_vaddr, &phdr->p_filesz};
+
+		for (size_t j = 0; j < sizeof(fields) / sizeof(*fields); j++) {
+			*fields[j] = values[i];
+			read_damaged(self.data, self.len);
+			*phdr = saved;
+		}
+	}
+	buf_release(&self);
+}
+
+static void apply_debug_file(const char *link_option, bool expected)
+{
+	char path[64];
+	struct elf_file file;
+
+	make_stripped(link_option);
+	snprintf(path, sizeof(path), "%s/app", folder);
+	file = read_file("app");
+	assert_string_equal(file.debuglink, "app.debug");
+	debug_file_apply(&file, getpid(), path);
+	assert_int_equal(file.has_symtab, expected);
+	if (expected)
+		assert_string_equal(name_of(&file, (char *)enter_folder), "enter_folder");
+	elf_file_release(&file);
+	remove_stripped();
+}
+
+static void test_debuglink(void **state)
+{
+	(void)state;
+	if (!have_objcopy())
+		skip();
+	apply_debug_file("--add-gnu-debuglink=app.debug", true);
+	apply_debug_file("--add-gnu-debuglink=app.debug --remove-section=.note.gnu.build-id", true);
+}
+
+/* Without a build id only the checksum tells that the debug file is of another build. */
+static void test_debuglink_of_another_build(void **state)
+{
+	char path[64];
+	struct elf_file file;
+	int fd;
+
+	(void)state;
+	if (!have_objcopy())
+		skip();
+	make_stripped("--add-gnu-debuglink=app.debug --remove-section=.note.gnu.build-id");
+	fd = open("app.debug", O_WRONLY | O_APPEND);
+	assert_int_equal(write(fd, "x", 1), 1);
+	close(fd);
+	snprintf(path, sizeof(path), "%s/app", folder);
+	file = read_file("app");
+	debug_file_apply(&file, getpid(), path);
+	assert_false(file.has_symtab);
+	elf_file_release(&file);
+	remove_stripped();
+}
+
+static void test_no_elf_file(void **state)
+{
+	struct elf_file file;
+	int fd = open("/dev/zero", O_RDONLY);
+
+	(void)state;
+	assert_int_equal(elf_file_read(&file, fd), -EINVAL);
+	close(fd);
+	fd = memfd_create("empty", 0);
+	assert_int_equal(elf_file_read(&file, fd), -ENOEXEC);
+	assert_int_equal(io_write_all(fd, "#!/bin/sh\n", 10), 0);
+	assert_int_equal(ftruncate(fd, 1 << 20), 0);
+	assert_int_equal(elf_file_read(&file, fd), -ENOEXEC);
+	close(fd);
+}
+
+/* libc's own vdso: a whole ELF file of two pages, cheap to damage in many ways. */
+static void test_damaged_files(void **state)
+{
+	struct maps maps = {0};
+	const struct mapping *vdso = NULL;
+	size_t len;
+	char *bytes;
+
+	(void)state;
+	assert_int_equal(maps_read(&maps, getpid()), 0);
+	for (size_t i = 0; i < maps.list.len; i++)
+		if (!strcmp(maps.list.items[i].path, "[vdso]"))
+			vdso = &maps.list.items[i];
+	assert_non_null(vdso);
+	len = vdso->end - vdso->start;
+	bytes = malloc(len);
+	srand(1);
+	for (int i = 0; i < 4000; i++) {
+		memcpy(bytes, (void *)(uintptr_t)vdso->start, len);
+		for (int flips = rand() % 8; flips >= 0; flips--)
+			bytes[(size_t)rand() % (flips % 2 ? len : 512)] = (char)rand();
+		read_damaged(bytes, len);
+	}
+	for (size_t cut = 0; cut < len; cut += 7)
+		read_damaged((char *)(uintptr_t)vdso->start, cut);
+	free(bytes);
+	maps_release(&maps);
+}
+
+/* The same with section headers and a large .symtab, hit where sizes and offsets stand. */
+static void test_damaged_sections(void **state)
+{
+	Elf64_Ehdr *header;
+	struct buf self;
+
+	(void)state;
+	buf_init(&self);
+	assert_int_equal(io_read_file(AT_FDCWD, "/proc/self/exe", SELF_MAX_BYTES, &self), 0);
+	header = (Elf64_Ehdr *)self.data;
+	srand(2);
+	for (int i = 0; i < 200; i++) {
+		Elf64_Shdr *section = (Elf64_Shdr *)(self.data + header->e_shoff) + rand() % header->e_shnum;
+		Elf64_Shdr saved = *section;
+
+		((char *)section)[(size_t)rand() % sizeof(*section)] = (char)rand();
+		read_damaged(self.data, self.len);
+		section->sh_size = (uint64_t)rand() << (rand() % 40);
+		read_damaged(self.data, self.len);
+		*section = saved;
+	}
+	header->e_shnum = 0;
+	read_damaged(self.data, self.len);
+	buf_release(&self);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own_functions),
+		cmocka_unit_test(test_stripped_has_no_local_names),
+		cmocka_unit_test(test_stripped_knows_where_functions_start),
+		cmocka_unit_test(test_versions_are_no_names),
+		cmocka_unit_test(test_no_name_behind_the_end),
+		cmocka_unit_test(test_function_starts),
+		cmocka_unit_test(test_garbage_function_starts),
+		cmocka_unit_test(test_extreme_function_starts),
+		cmocka_unit_test(test_damaged_eh_frame_segment),
+		cmocka_unit_test(test_debuglink),
+		cmocka_unit_test(test_debuglink_of_another_build),
+		cmocka_unit_test(test_no_elf_file),
+		cmocka_unit_test(test_damaged_files),
+		cmocka_unit_test(test_damaged_sections),
+	};
+
+	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "fixtures/profiles.h"
+
+#include "profile/text.h"
+
+static struct profile profile;
+
+static int setup(void **state)
+{
+	(void)state;
+	return profile_init(&profile);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	profile_release(&profile);
+	return 0;
+}
+
+static void assert_text(uint32_t frame, struct frame_style style, const char *want)
+{
+	struct buf text;
+
+	buf_init(&text);
+	frame_text(&profile.strings, &profile.frames.items[frame], &style, &text);
+	assert_string_equal(text.data, want);
+	buf_release(&text);
+}
+
+static void assert_line(const char *text, const char *want)
+{
+	struct buf line;
+
+	buf_init(&line);
+	text_add_line(&line, text);
+	assert_string_equal(line.data, want);
+	buf_release(&line);
+}
+
+static void java_names_follow_the_style(void **state)
+{
+	uint32_t frame =
+		java_frame(&profile, FRAME_COMPILED, "java.lang.String", "equals", "(Ljava/lang/Object;)Z", 42);
+
+	(void)state;
+	assert_text(frame, (struct frame_style){0}, "java/lang/String.equals");
+	assert_text(frame, (struct frame_style){.dotted = true}, "java.lang.String.equals");
+	assert_text(frame, (struct frame_style){.simple = true}, "String.equals");
+	assert_text(frame, (struct frame_style){.signatures = true}, "java/lang/String.equals(Ljava/lang/Object|)Z");
+	assert_text(frame, (struct frame_style){.annotate = true}, "java/lang/String.equals_[j]");
+	assert_text(frame, (struct frame_style){.lines = true, .simple = true}, "String.equals:42");
+	assert_text(frame, (struct frame_style){.libraries = true}, "java/lang/String.equals");
+	assert_text(frame, (struct frame_style){.simple = true, .signatures = true, .lines = true, .annotate = true},
+		    "String.equals(Ljava/lang/Object|)Z:42_[j]");
+}
+
+/* The number of a hidden class is part of its name, in both spellings that JVMs use. */
+static void hidden_classes_keep_their_number(void **state)
+{
+	uint32_t dot = java_frame(&profile, FRAME_COMPILED, "a.Main$$Lambda.0x00007f", "get", "", 0);
+	uint32_t slash = java_frame(&profile, FRAME_COMPILED, "a.Main$$Lambda$14/0x00007f", "get", "", 0);
+
+	(void)state;
+	assert_text(dot, (struct frame_style){0}, "a/Main$$Lambda.0x00007f.get");
+	assert_text(dot, (struct frame_style){.simple = true}, "Main$$Lambda.0x00007f.get");
+	assert_text(slash, (struct frame_style){.dotted = true}, "a.Main$$Lambda$14/0x00007f.get");
+	assert_text(slash, (struct frame_style){.simple = true}, "Main$$Lambda$14/0x00007f.get");
+}
+
+static void kinds_are_annotated(void **state)
+{
+	static const char *const want[FRAME_KIND_MAX] = {
+		[FRAME_KERNEL] = "x_[k]",
+		[FRAME_NATIVE] = "x",
+		[FRAME_JVM] = "x",
+		[FRAME_COMPILED] = "x_[j]",
+		[FRAME_INLINED] = "x_[i]",
+		[FRAME_INTERPRETED] = "x_[0]",
+		[FRAME_JAVA_NATIVE] = "x_[j]",
+		[FRAME_THREAD] = "x",
+		[FRAME_PROCESS] = "x",
+		[FRAME_MARK] = "x",
+	};
+
+	(void)state;
+	for (int kind = 0; kind < FRAME_KIND_MAX; kind++) {
+		uint32_t frame = frame_of(&profile, (enum frame_kind)kind, "x", "");
+
+		assert_text(frame, (struct frame_style){.annotate = true}, want[kind]);
+		assert_text(frame, (struct frame_style){0}, kind == FRAME_KERNEL ? "x_[k]" : "x");
+	}
+}
+
+static void libraries_stand_before_native_names(void **state)
+{
+	const struct frame_style style = {.libraries = true};
+
+	(void)state;
+	assert_text(frame_of(&profile, FRAME_NATIVE, "read", "libc.so.6"), style, "libc.so.6`read");
+	assert_text(frame_of(&profile, FRAME_JVM, "x()", "libjvm.so"), style, "libjvm.so`x()");
+	assert_text(frame_of(&profile, FRAME_KERNEL, "ext4_read", "ext4"), style, "ext4`ext4_read_[k]");
+	assert_text(frame_of(&profile, FRAME_KERNEL, "vfs_read", ""), style, "vfs_read_[k]");
+	assert_text(frame_of(&profile, FRAME_NATIVE, "libc.so.6+0x12", "libc.so.6"), style, "libc.so.6+0x12");
+}
+
+static void no_name_is_empty(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < FRAME_KIND_MAX; kind++) {
+		struct buf text;
+
+		buf_init(&text);
+		frame_name(&profile.strings, &(struct frame){.kind = (enum frame_kind)kind}, &(struct frame_style){0},
+			   &text);
+		assert_string_equal(text.data, "[unknown]");
+		buf_release(&text);
+	}
+}
+
+static void names_are_one_token(void **state)
+{
+	(void)state;
+	assert_text(frame_of(&profile, FRAME_NATIVE, HOSTILE, ""), (struct frame_style){0},
+		    "</script><b>\"|\\?[31m????????\xe6\x97\xa5");
+	assert_text(java_frame(&profile, FRAME_COMPILED, "a;b\n.C", "m;\r", "", 0), (struct frame_style){0},
+		    "a|b?/C.m|?");
+}
+
+static void text_is_well_formed(void **state)
+{
+	(void)state;
+	assert_line("a;b\tc", "a;b?c");
+	assert_line("\xc3\xa9 \xf0\x9f\x94\xa5", "\xc3\xa9 \xf0\x9f\x94\xa5");
+	assert_line("\xc0\x80", "??");		 /* NUL of modified UTF-8 */
+	assert_line("\xe0\x80\xaf", "???");	 /* overlong */
+	assert_line("\xf4\x90\x80\x80", "????"); /* above U+10FFFF */
+	assert_line("\xf8\x88\x80\x80\x80", "?????");
+	assert_line("\xc2\x9bm", "??m"); /* CSI in one character */
+	assert_line("\xe2\x80\xa8|\xe2\x81\xa6", "???|???");
+	assert_line("\xe6\x97", "??"); /* ends in the middle */
+	assert_line("", "");
+}
+
+static void kinds_have_names(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < FRAME_KIND_MAX; kind++)
+		assert_true(strlen(frame_kind_name((enum frame_kind)kind)) > 2);
+	assert_string_equal(frame_kind_name(FRAME_KIND_MAX), "unknown");
+	assert_true(frame_kind_is_java(FRAME_JAVA_NATIVE));
+	assert_false(frame_kind_is_java(FRAME_JVM));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(java_names_follow_the_style),
+		cmocka_unit_test(hidden_classes_keep_their_number),
+		cmocka_unit_test(kinds_are_annotated),
+		cmocka_unit_test(libraries_stand_before_native_names),
+		cmocka_unit_test(no_name_is_empty),
+		cmocka_unit_test(names_are_one_token),
+		cmocka_unit_test(text_is_well_formed),
+		cmocka_unit_test(kinds_have_names),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+
+static char folder[] = "/tmp/duet-io-XXXXXX";
+
+static int enter_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+	(void)state;
+	return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
+}
+
+static int count_files(void)
+{
+	DIR *dir = opendir(".");
+	int count = 0;
+
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count - 2;
+}
+
+static void assert_content(const char *path, const char *expected)
+{
+	struct buf buf;
+
+	buf_init(&buf);
+	assert_int_equal(io_read_file(AT_FDCWD, path, 1000, &buf), 0);
+	assert_string_equal(buf.data, expected);
+	buf_release(&buf);
+}
+
+static void write_content(const char *path, const char *text)
+{
+	struct io_output out;
+
+	assert_int_equal(io_output_open(&out, path), 0);
+	fputs(text, out.file);
+	assert_int_equal(io_output_commit(&out), 0);
+}
+
+static void test_appears_at_commit(void **state)
+{
+	struct io_output out;
+	struct stat stat_buf;
+	mode_t mask = umask(027);
+
+	(void)state;
+	write_content("out", "old");
+	assert_int_equal(stat("out", &stat_buf), 0);
+	assert_int_equal(stat_buf.st_mode & 0777, 0640);
+	assert_int_equal(io_output_open(&out, "out"), 0);
+	assert_int_equal(count_files(), 2);
+	fputs("new", out.file);
+	fflush(out.file);
+	assert_content("out", "old");
+	assert_int_equal(io_output_commit(&out), 0);
+	assert_content("out", "new");
+	assert_int_equal(count_files(), 1);
+	io_output_discard(&out);
+	io_output_discard(NULL);
+	unlink("out");
+	umask(mask);
+}
+
+static void test_discard_leaves_the_old_file(void **state)
+{
+	struct io_output out;
+
+	(void)state;
+	write_content("out", "old");
+	assert_int_equal(io_output_open(&out, "out"), 0);
+	fputs("new", out.file);
+	io_output_discard(&out);
+	assert_content("out", "old");
+	assert_int_equal(count_files(), 1);
+	unlink("out");
+}
+
+static void test_symlink_is_followed(void **state)
+{
+	struct stat stat_buf;
+
+	(void)state;
+	write_content("target", "old");
+	assert_int_equal(symlink("target", "link"), 0);
+	write_content("link", "new");
+	assert_content("target", "new");
+	assert_int_equal(lstat("link", &stat_buf), 0);
+	assert_true(S_ISLNK(stat_buf.st_mode));
+	unlink("link");
+	unlink("target");
+}
+
+static void test_long_names(void **state)
+{
+	char name[256] = {0};
+
+	(void)state;
+	memset(name, 'n', 255);
+	write_content(name, "x");
+	assert_content(name, "x");
+	unlink(name);
+}
+
+static void test_unwritable_is_known_at_open(void **state)
+{
+	struct io_output out = {0};
+
+	(void)state;
+	assert_int_equal(io_output_open(&out, "/nonexistent/out"), -ENOENT);
+	assert_int_equal(io_output_open(&out, "/proc/out"), -ENOENT);
+	assert_int_equal(io_output_open(&out, "."), -EISDIR);
+	assert_int_equal(io_output_open(&out, "sub/"), -EISDIR);
+	assert_int_equal(io_output_open(&out, ""), -ENOENT);
+	assert_null(out.file);
+}
+
+/* More than the stream's buffer, so that the failing write is an early one whose reason stdio forgets. */
+static void test_full_disk_is_reported(void **state)
+{
+	struct io_output out;
+
+	(void)state;
+	assert_int_equal(io_output_open(&out, "/dev/full"), 0);
+	assert_null(out.temporary);
+	for (int i = 0; i < 100000; i++)
+		fputs("0123456789", out.file);
+	assert_int_equal(io_output_commit(&out), -ENOSPC);
+	assert_int_equal(io_output_open(&out, "/dev/full"), 0);
+	fputs("short", out.file);
+	assert_int_equal(io_output_commit(&out), -ENOSPC);
+	write_content("/dev/null", "gone");
+}
+
+/* `duet -f /dev/stdout >> log` must append, not replace the file that the shell opened. */
+static void test_stdout_is_never_replaced(void **state)
+{
+	int saved = dup(STDOUT_FILENO);
+	int fd = open("log", O_WRONLY | O_CREAT | O_APPEND, 0600);
+	struct io_output dash, device;
+
+	(void)state;
+	fflush(stdout);
+	assert_int_equal(io_write_all(fd, "before ", 7), 0);
+	dup2(fd, STDOUT_FILENO);
+	assert_int_equal(io_output_open(&dash, "-"), 0);
+	fputs("dash ", dash.file);
+	assert_int_equal(io_output_commit(&dash), 0);
+	assert_int_equal(io_output_open(&device, "/dev/stdout"), 0);
+	assert_null(device.temporary);
+	fputs("device", device.file);
+	assert_int_equal(io_output_commit(&device), 0);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	close(fd);
+	assert_content("log", "before dash device");
+	unlink("log");
+}
+
+static void test_read_is_bounded(void **state)
+{
+	struct buf buf;
+
+	(void)state;
+	write_content("file", "12345");
+	buf_init(&buf);
+	assert_int_equal(io_read_file(AT_FDCWD, "file", 5, &buf), 0);
+	assert_int_equal(io_read_file(AT_FDCWD, "file", 4, &buf), -EFBIG);
+	assert_string_equal(buf.data, "123451234");
+	assert_int_equal(io_read_file(AT_FDCWD, "nothing", 4, &buf), -ENOENT);
+	assert_int_equal(io_read_file(AT_FDCWD, ".", 4, &buf), -EISDIR);
+	buf_clear(&buf);
+	assert_int_equal(io_read_file(AT_FDCWD, "/dev/zero", 100000, &buf), -EFBIG);
+	assert_int_equal(buf.len, 100000);
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_int_equal(io_read_file(AT_FDCWD, "fifo", 4, &buf), 0); /* does not wait for a writer */
+	buf_release(&buf);
+	unlink("fifo");
+	unlink("file");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_appears_at_commit),
+		cmocka_unit_test(test_discard_leaves_the_old_file),
+		cmocka_unit_test(test_symlink_is_followed),
+		cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_unwritable_is_known_at_open),
+		cmocka_unit_test(test_full_disk_is_reported),
+		cmocka_unit_test(test_stdout_is_never_replaced),
+		cmocka_unit_test(test_read_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}

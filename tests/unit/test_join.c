@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The join against known truth: every sample and every record carries the number
+ * of the user-mode state it was taken in, so that a wrong pair is seen. pc and sp are equal on purpose
+ * most of the time: they must not be what saves the join.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "join/join.h"
+
+#define TID 7
+#ifdef __x86_64__
+#define SYSCALL_BYTES 2
+#else
+#define SYSCALL_BYTES 4
+#endif
+#define SAMPLES 4000
+
+struct outcome_count {
+	unsigned joined, wrong, no_record, mismatch, not_signalled, standalone;
+};
+
+static int owner_a, owner_b;
+
+static bool count(void *context, void *owner, const struct duet_sample *sample, const struct duet_java_sample *java,
+		  enum join_outcome outcome, bool last_chance)
+{
+	struct outcome_count *counts = context;
+
+	(void)last_chance;
+	assert_true(owner == &owner_a || owner == &owner_b);
+	counts->joined += outcome == JOIN_JOINED;
+	counts->no_record += outcome == JOIN_NO_RECORD;
+	counts->mismatch += outcome == JOIN_MISMATCH;
+	counts->not_signalled += outcome == JOIN_NOT_SIGNALLED;
+	counts->standalone += outcome == JOIN_STANDALONE;
+	if (outcome == JOIN_JOINED) /* the state's number travels in fields the join does not read */
+		counts->wrong += sample->cgroup_id != java->weight_ns;
+	return true;
+}
+
+static struct duet_sample sample_at(uint64_t time_ns, uint16_t flags, uint64_t cookie, uint64_t state)
+{
+	return (struct duet_sample){
+		.head = {.size = sizeof(struct duet_sample),
+			 .type = DUET_RECORD_SAMPLE,
+			 .time_ns = time_ns,
+			 .tid = 100 + TID},
+		.ns_tid = TID,
+		.flags = flags | DUET_SAMPLE_USER_REGS | DUET_SAMPLE_JVM,
+		.cookie = cookie,
+		.user_pc = 0x1000,
+		.user_sp = 0x7000,
+		.cgroup_id = state,
+	};
+}
+
+static struct duet_java_sample record_at(uint64_t time_ns, uint64_t cookie, uint64_t state)
+{
+	return (struct duet_java_sample){
+		.time_ns = time_ns, .cookie = cookie, .pc = 0x1000, .sp = 0x7000, .tid = TID, .weight_ns = state};
+}
+
+static void offer(struct join *join, struct duet_java_sample record, uint64_t now)
+{
+	assert_int_equal(join_offer(join, &owner_a, &record, sizeof(record), now), 0);
+}
+
+static void sample(struct join *join, struct duet_sample taken, uint64_t now)
+{
+	assert_int_equal(join_sample(join, &owner_a, &taken, now), 0);
+}
+
+static void test_cookie_pairs(void **state)
+{
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+
+	(void)state;
+	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 11, 1), 100);
+	sample(join, sample_at(200, DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 12, 2), 200);
+	offer(join, record_at(210, 12, 2), 300);
+	join_run(join, 300);
+	assert_int_equal(counts.joined, 1);
+	offer(join, record_at(110, 11, 1), 400);
+	join_run(join, 400);
+	assert_int_equal(counts.joined, 2);
+	assert_int_equal(counts.wrong, 0);
+	join_free(join);
+}
+
+static void test_pending_samples_share(void **state)
+{
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+
+	(void)state;
+	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 11, 1), 100);
+	sample(join, sample_at(200, DUET_SAMPLE_PENDING, 0, 1), 200);
+	sample(join, sample_at(300, DUET_SAMPLE_PENDING, 0, 1), 300);
+	offer(join, record_at(310, 11, 1), 400);
+	join_run(join, 400);
+	assert_int_equal(counts.joined, 3);
+	join_free(join);
+}
+
+static void test_interval_excludes_the_next(void **state)
+{
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+
+	(void)state;
+	/* The first one's record is lost: the second's must not be taken for it, equal pc or not. */
+	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED, 0, 1), 100);
+	sample(join, sample_at(200, DUET_SAMPLE_SIGNALLED, 0, 2), 200);
+	offer(join, record_at(210, 0, 2), 300);
+	join_flush(join, &owner_a);
+	assert_int_equal(counts.joined, 1);
+	assert_int_equal(counts.no_record, 1);
+	assert_int_equal(counts.wrong, 0);
+	join_free(join);
+}
+
+static void test_pc_decides(void **state)
+{
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+	struct duet_java_sample elsewhere = record_at(110, 11, 1);
+
+	(void)state;
+	elsewhere.sp = 0x7008;
+	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 11, 1), 100);
+	offer(join, elsewhere, 200);
+	join_run(join, 200);
+	assert_int_equal(counts.mismatch, 1);
+	assert_int_equal(join_counters(join)[DUET_LOADER_PC_MISMATCH], 1);
+	join_free(join);
+}
+
+static unsigned mismatches(uint16_t flags, uint64_t sample_pc)
+{
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+	struct duet_sample taken = sample_at(100, DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE | flags, 11, 1);
+
+	taken.user_pc = sample_pc;
+	sample(join, taken, 100);
+	offer(join, record_at(110, 11, 1), 200);
+	join_run(join, 200);
+	join_free(join);
+	return counts.mismatch;
+}
+
+static void test_restarted_system_call_is_the_same_place(void **state)
+{
+	(void)state;
+	assert_int_equal(mismatches(DUET_SAMPLE_KERNEL, 0x1000 + SYSCALL_BYTES), 0);
+	assert_int_equal(mismatches(0, 0x1000 + SYSCALL_BYTES), 1); /* in user mode it is another instruction */
+	assert_int_equal(mismatches(DUET_SAMPLE_KERNEL, 0x1000 + SYSCALL_BYTES + 1), 1);
+	assert_int_equal(mismatches(DUET_SAMPLE_KERNEL, 0x1000 - SYSCALL_BYTES), 1);
+}
+
+static void test_waits_then_gives_up(void **state)
+{
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+
+	(void)state;
+	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED, 0, 1), 100);
+	join_run(join, 100 + JOIN_WAIT_NS);
+	assert_int_equal(counts.no_record, 0);
+	join_run(join, 101 + JOIN_WAIT_NS);
+	assert_int_equal(counts.no_record, 1);
+	offer(join, record_at(110, 0, 1), 200 + JOIN_WAIT_NS);
+	join_flush(join, NULL);
+	assert_int_equal(counts.joined, 0);
+	assert_int_equal(join_counters(join)[DUET_LOADER_ORPHAN_RECORD], 1);
+	join_free(join);
+}
+
+static void test_clock_read_before_arrival(void **state)
+{
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+
+	(void)state;
+	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED, 0, 1), 500);
+	join_run(join, 400);
+	assert_int_equal(counts.no_record, 0);
+	join_free(join);
+}
+
+static void test_not_signalled_is_said_at_once(void **state)
+{
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+
+	(void)state;
+	sample(join, sample_at(100, 0, 0, 1), 100);
+	join_run(join, 100);
+	assert_int_equal(counts.not_signalled, 1);
+	join_free(join);
+}
+
+static void test_owners_do_not_mix(void **state)
+{
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+	struct duet_java_sample record = record_at(110, 11, 2);
+
+	(void)state;
+	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 11, 1), 100);
+	assert_int_equal(join_offer(join, &owner_b, &record, sizeof(record), 120), 0);
+	join_flush(join, NULL);
+	assert_int_equal(counts.joined, 0);
+	join_free(join);
+}
+
+static bool refuse_first(void *context, void *owner, const struct duet_sample *taken,
+			 const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance)
+{
+	unsigned *calls = context;
+
+	(void)owner, (void)taken, (void)java, (void)outcome;
+	return ++*calls > 1 || last_chance;
+}
+
+static void test_handler_may_ask_again(void **state)
+{
+	unsigned calls = 0;
+	struct join *join = join_new(refuse_first, &calls);
+
+	(void)state;
+	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 11, 1), 100);
+	offer(join, record_at(110, 11, 1), 110);
+	join_run(join, 120);
+	join_run(join, 130);
+	assert_int_equal(calls, 2);
+	join_run(join, 140);
+	assert_int_equal(calls, 2);
+	join_free(join);
+}
+
+/* ---- delayed, dropped and reordered records ---- */
+
+struct trace_event {
+	uint64_t now;
+	bool is_sample;
+	struct duet_sample sample;
+	struct duet_java_sample record;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct trace_event *left = a, *right = b;
+
+	return left->now < right->now ? -1 : left->now > right->now;
+}
+
+/* A thread that is sampled every 1 to 3 ms; every fourth sample falls while the signal is pending. */
+static size_t make_trace(struct trace_event *events, bool cookies, unsigned drop, unsigned delay_ms)
+{
+	uint64_t time = NS_PER_SEC, state = 0, cookie = 0;
+	size_t count_events = 0;
+
+	for (int i = 0; i < SAMPLES; i++) {
+		bool pending = i && rand() % 4 == 0;
+		uint64_t arrives, jitter = delay_ms ? (uint64_t)rand() % (delay_ms * NS_PER_MS) : 0;
+
+		time += NS_PER_MS + (uint64_t)rand() % (2 * NS_PER_MS);
+		if (!pending) {
+			state++;
+			cookie = cookies ? time : 0;
+		}
+		events[count_events++] = (struct trace_event){
+			.now = time,
+			.is_sample = true,
+			.sample = sample_at(
+				time,
+				pending ? DUET_SAMPLE_PENDING
+					: (uint16_t)(DUET_SAMPLE_SIGNALLED | (cookies ? DUET_SAMPLE_COOKIE : 0)),
+				pending ? 0 : cookie, state),
+		};
+		if (rand() % 100 < (int)drop)
+			continue;
+		/* Handled a moment later; a pending sample replaces its group's record by a later one. */
+		arrives = time + NS_PER_US * 40;
+		if (pending && count_events >= 2 && !events[count_events - 2].is_sample)
+			events[count_events - 2] = events[count_events - 1], count_events--;
+		events[count_events++] =
+			(struct trace_event){.now = arrives + jitter, .record = record_at(arrives, cookie, state)};
+	}
+	qsort(events, count_events, sizeof(*events), by_time);
+	return count_events;
+}
+
+static struct outcome_count play(bool cookies, unsigned drop, unsigned delay_ms)
+{
+	struct trace_event *events = calloc(2 * SAMPLES + 2, sizeof(*events));
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+	size_t events_len = make_trace(events, cookies, drop, delay_ms);
+
+	for (size_t i = 0; i < events_len; i++) {
+		if (events[i].is_sample)
+			sample(join, events[i].sample, events[i].now);
+		else
+			offer(join, events[i].record, events[i].now);
+		if (i % 64 == 0)
+			join_run(join, events[i].now);
+	}
+	join_flush(join, NULL);
+	join_free(join);
+	free(events);
+	assert_int_equal(counts.joined + counts.no_record + counts.mismatch, SAMPLES);
+	return counts;
+}
+
+static void test_undisturbed_joins_all(void **state)
+{
+	(void)state;
+	for (int cookies = 0; cookies < 2; cookies++) {
+		struct outcome_count counts = play(cookies, 0, 0);
+
+		assert_int_equal(counts.wrong, 0);
+		assert_int_equal(counts.joined, SAMPLES);
+	}
+}
+
+static void test_disturbed_never_joins_wrong(void **state)
+{
+	(void)state;
+	for (int cookies = 0; cookies < 2; cookies++)
+		for (unsigned drop = 0; drop <= 60; drop += 20)
+			for (unsigned delay = 0; delay <= 300; delay += 100) {
+				struct outcome_count counts = play(cookies, drop, delay);
+
+				assert_int_equal(counts.wrong, 0);
+				assert_true(counts.joined > SAMPLES / 10);
+			}
+}
+
+static void test_flood_is_bounded(void **state)
+{
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+	struct duet_java_sample record = record_at(100, 0, 1);
+	uint64_t dropped;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2 * JOIN_MAX_THREAD_RECORDS; i++)
+		join_offer(join, &owner_a, &record, sizeof(record), 100);
+	dropped = join_counters(join)[DUET_LOADER_RECORDS_FULL];
+	assert_int_equal(dropped, JOIN_MAX_THREAD_RECORDS);
+	for (uint32_t i = 0; i < 1000000; i++) {
+		record.tid = TID + 1 + i;
+		join_offer(join, &owner_a, &record, sizeof(record), 100);
+	}
+	dropped = join_counters(join)[DUET_LOADER_RECORDS_FULL];
+	assert_in_range(dropped, 800000, 1016384);
+	/* The other JVM does not suffer, and once the flood is over neither does this one. */
+	assert_int_equal(join_offer(join, &owner_b, &record, sizeof(record), 100), 0);
+	join_run(join, 101 + JOIN_WAIT_NS);
+	assert_int_equal(join_offer(join, &owner_a, &record, sizeof(record), 100), 0);
+	join_free(join);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cookie_pairs),
+		cmocka_unit_test(test_flood_is_bounded),
+		cmocka_unit_test(test_pending_samples_share),
+		cmocka_unit_test(test_interval_excludes_the_next),
+		cmocka_unit_test(test_pc_decides),
+		cmocka_unit_test(test_restarted_system_call_is_the_same_place),
+		cmocka_unit_test(test_waits_then_gives_up),
+		cmocka_unit_test(test_clock_read_before_arrival),
+		cmocka_unit_test(test_not_signalled_is_said_at_once),
+		cmocka_unit_test(test_owners_do_not_mix),
+		cmocka_unit_test(test_handler_may_ask_again),
+		cmocka_unit_test(test_undisturbed_joins_all),
+		cmocka_unit_test(test_disturbed_never_joins_wrong),
+	};
+
+	srand(1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "runtime/jvm.h"
+
+struct fixture {
+	struct intern strings;
+	struct jvm *jvm;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	intern_init(&f->strings);
+	f->jvm = jvm_new(&f->strings);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	jvm_free(f->jvm);
+	intern_release(&f->strings);
+	free(f);
+	return 0;
+}
+
+static void publish_method(struct fixture *f, uint64_t id, const char *class_name, const char *name)
+{
+	static const struct duet_line lines[] = {{0, 10}, {5, 11}, {9, 20}};
+	uint64_t space[64] = {0};
+	struct duet_method *record = (struct duet_method *)space;
+	char *at = (char *)(record + 1);
+
+	record->method = id;
+	record->class_len = (uint16_t)strlen(class_name);
+	record->name_len = (uint16_t)strlen(name);
+	record->signature_len = 3;
+	record->line_count = 3;
+	at = stpcpy(stpcpy(stpcpy(at, class_name), name), "()V");
+	memcpy(at, lines, sizeof(lines));
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_METHOD, record, sizeof(space)), 0);
+}
+
+static void load_code(struct fixture *f, uint64_t method, uint64_t address, uint32_t bytes, uint64_t time_ns)
+{
+	struct {
+		struct duet_code_load load;
+		struct duet_code_pc pcs[2];
+		struct duet_java_frame frames[3];
+	} record = {
+		.load = {.time_ns = time_ns,
+			 .method = method,
+			 .address = address,
+			 .code_bytes = bytes,
+			 .pc_count = 2,
+			 .frame_count = 3},
+		.pcs = {{.offset = 8, .frame = 0, .depth = 1}, {.offset = 16, .frame = 1, .depth = 2}},
+		.frames = {{.method = method, .bci = 3}, {.method = 900, .bci = 1}, {.method = method, .bci = 7}},
+	};
+
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_LOAD, &record, sizeof(record)), 0);
+}
+
+static void unload_code(struct fixture *f, uint64_t method, uint64_t address, uint64_t time_ns)
+{
+	struct duet_code_unload record = {.time_ns = time_ns, .method = method, .address = address};
+
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_UNLOAD, &record, sizeof(record)), 0);
+}
+
+static uint64_t method_at(struct fixture *f, uint64_t pc, uint64_t time_ns)
+{
+	const struct jvm_code *code = jvm_code_at(f->jvm, pc, time_ns);
+
+	return code ? code->method : 0;
+}
+
+static void test_method_has_names_and_lines(void **state)
+{
+	struct fixture *f = *state;
+	const struct jvm_method *method;
+
+	assert_null(jvm_method(f->jvm, 1));
+	publish_method(f, 1, "Lcom/acme/Order$Line;", "total");
+	method = jvm_method(f->jvm, 1);
+	assert_string_equal(intern_text(&f->strings, method->class_name), "com.acme.Order$Line");
+	assert_string_equal(intern_text(&f->strings, method->name), "total");
+	assert_string_equal(intern_text(&f->strings, method->signature), "()V");
+	assert_int_equal(jvm_method_line(method, 0), 10);
+	assert_int_equal(jvm_method_line(method, 8), 11);
+	assert_int_equal(jvm_method_line(method, 9), 20);
+	assert_int_equal(jvm_method_line(method, -1), 0);
+}
+
+static void test_recycled_address_names_by_time(void **state)
+{
+	struct fixture *f = *state;
+
+	load_code(f, 1, 0x1000, 0x100, 100);
+	unload_code(f, 1, 0x1000, 200);
+	load_code(f, 2, 0x1040, 0x100, 300);
+	assert_int_equal(method_at(f, 0x1050, 150), 1);
+	assert_int_equal(method_at(f, 0x1050, 350), 2);
+	assert_int_equal(method_at(f, 0x10ff, 199), 1);
+	assert_int_equal(method_at(f, 0x1140, 350), 0);
+}
+
+static void test_load_ends_what_lay_there(void **state)
+{
+	struct fixture *f = *state;
+
+	load_code(f, 1, 0x1000, 0x100, 100); /* its unload event was lost */
+	load_code(f, 2, 0x1080, 0x100, 300);
+	assert_int_equal(method_at(f, 0x1090, 200), 1);
+	assert_int_equal(method_at(f, 0x1090, 300), 2);
+	unload_code(f, 1, 0x1080, 400); /* late, and of another method: not of what lives there now */
+	assert_int_equal(method_at(f, 0x1090, 500), 2);
+}
+
+static void test_many_pieces_of_code(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint64_t i = 0; i < 5000; i++) /* in an order that is not the addresses' */
+		load_code(f, 1 + i, 0x100000 + (i * 7919 % 5000) * 0x100, 0x100, 100);
+	for (uint64_t i = 0; i < 5000; i++)
+		assert_int_equal(method_at(f, 0x100000 + (i * 7919 % 5000) * 0x100 + 0x80, 200), 1 + i);
+	for (uint64_t i = 0; i < 5000; i += 2)
+		unload_code(f, 1 + i, 0x100000 + (i * 7919 % 5000) * 0x100, 300);
+	jvm_forget(f->jvm, 301);
+	for (uint64_t i = 0; i < 5000; i++)
+		assert_int_equal(method_at(f, 0x100000 + (i * 7919 % 5000) * 0x100 + 0x80, 200), i % 2 ? 1 + i : 0);
+}
+
+static void test_code_frames(void **state)
+{
+	struct fixture *f = *state;
+	const struct duet_java_frame *frames;
+	const struct jvm_code *code;
+	uint32_t depth = 0;
+
+	load_code(f, 1, 0x1000, 0x100, 100);
+	code = jvm_code_at(f->jvm, 0x1000, 100);
+	frames = jvm_code_frames(code, 0x100c, false, &depth); /* a pc belongs to the next entry */
+	assert_int_equal(depth, 2);
+	assert_int_equal(frames[0].method, 900);
+	assert_int_equal(frames[1].bci, 7);
+	assert_null(jvm_code_frames(code, 0x100c, true, &depth)); /* a return address has its own or none */
+	assert_non_null(jvm_code_frames(code, 0x1008, true, &depth));
+	assert_int_equal(depth, 1);
+	assert_null(jvm_code_frames(code, 0x1020, false, &depth));
+}
+
+static void test_inlining_is_recognised(void **state)
+{
+	struct fixture *f = *state;
+	const struct duet_java_frame inlined[] = {
+		{.method = 900, .bci = 1}, {.method = 1, .bci = 7}, {.method = 5, .bci = 2}};
+	const struct duet_java_frame plain[] = {{.method = 1, .bci = 3}, {.method = 5, .bci = 2}};
+	const struct duet_java_frame other[] = {{.method = 900, .bci = 2}, {.method = 1, .bci = 7}};
+
+	load_code(f, 1, 0x1000, 0x100, 100);
+	assert_int_equal(jvm_match_compiled(f->jvm, inlined, 3), 2);
+	assert_int_equal(jvm_match_compiled(f->jvm, plain, 2), 1);
+	assert_int_equal(jvm_match_compiled(f->jvm, other, 2), 0);
+	unload_code(f, 1, 0x1000, 200);
+	assert_int_equal(jvm_match_compiled(f->jvm, inlined, 3), 0);
+}
+
+static void test_heaps_and_stubs(void **state)
+{
+	struct fixture *f = *state;
+	struct duet_code_heap heap = {.low = 0x1000, .high = 0x2000};
+	struct {
+		struct duet_stub stub;
+		char name[16];
+	} stub = {.stub = {.time_ns = 1, .address = 0x1000, .code_bytes = 64, .name_len = 11}, .name = "Interpreter"};
+
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_HEAP, &heap, sizeof(heap)), 0);
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_STUB, &stub, sizeof(stub)), 0);
+	assert_true(jvm_owns_pc(f->jvm, 0x1000));
+	assert_false(jvm_owns_pc(f->jvm, 0x2000));
+	assert_true(jvm_is_interpreter(f->jvm, jvm_code_at(f->jvm, 0x1010, 5)));
+}
+
+static void test_thread_is_renamed(void **state)
+{
+	struct fixture *f = *state;
+	struct {
+		struct duet_thread thread;
+		char name[8];
+	} record = {.thread = {.tid = 42, .name_len = 4}, .name = "main"};
+
+	assert_int_equal(jvm_thread_name(f->jvm, 42), 0);
+	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42)), "main");
+	memcpy(record.name, "boss", 4);
+	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
+	record.thread.ended = 1;
+	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42)), "boss");
+}
+
+/* ---- what a hostile agent sends ---- */
+
+static void test_tables_are_bounded(void **state)
+{
+	struct fixture *f = *state;
+	struct {
+		struct duet_thread thread;
+		char name[256];
+	} record = {.thread = {.name_len = 250}};
+	size_t taken = 0;
+
+	for (uint32_t i = 0; i < 1000000; i++) {
+		record.thread.tid = i;
+		snprintf(record.name, sizeof(record.name), "%0250u", i);
+		taken += jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record)) == 0;
+	}
+	assert_in_range(taken, 100000, 500000);
+	assert_in_range(intern_memory(&f->strings), JVM_MAX_BYTES / 2, JVM_MAX_BYTES + (8 << 20));
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record)), -ENOSPC);
+}
+
+static void test_code_heaps_are_bounded(void **state)
+{
+	struct fixture *f = *state;
+	struct duet_code_heap heap = {.low = 0x1000, .high = 0x2000};
+
+	for (int i = 0; i < JVM_MAX_HEAPS; i++)
+		assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_HEAP, &heap, sizeof(heap)), 0);
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_HEAP, &heap, sizeof(heap)), -ENOSPC);
+}
+
+/* Each overlaps all others, in ever new places, and claims to end in the far future. */
+static void test_overlapping_code_stays_cheap(void **state)
+{
+	struct fixture *f = *state;
+	size_t taken = 0;
+
+	for (uint64_t i = 0; i < 400000; i++) {
+		uint64_t address = 0x10000 + i * 7919 % 400000;
+		struct duet_stub stub = {.time_ns = UINT64_MAX - 1, .address = address, .code_bytes = UINT32_MAX};
+
+		taken += jvm_apply(f->jvm, DUET_AGENT_STUB, &stub, sizeof(stub)) == 0;
+		jvm_code_at(f->jvm, stub.address, 5);
+	}
+	assert_in_range(taken, 100000, 140000);
+	jvm_forget(f->jvm, UINT64_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_method_has_names_and_lines, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_recycled_address_names_by_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_load_ends_what_lay_there, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many_pieces_of_code, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_code_frames, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_inlining_is_recognised, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_heaps_and_stubs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_thread_is_renamed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_tables_are_bounded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_code_heaps_are_bounded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_overlapping_code_stays_cheap, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

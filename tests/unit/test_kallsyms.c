@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sym/kallsyms.h"
+
+static int refresh_with(struct kallsyms *kallsyms, const char *text, uint64_t now_ns)
+{
+	char path[] = "/tmp/duet-kallsyms-XXXXXX";
+	int fd = mkstemp(path), err;
+	FILE *file = fdopen(fd, "w");
+
+	fputs(text, file);
+	fclose(file);
+	err = kallsyms_refresh(kallsyms, path, now_ns);
+	unlink(path);
+	return err;
+}
+
+static int read_text(struct kallsyms *kallsyms, const char *text)
+{
+	kallsyms_init(kallsyms);
+	return refresh_with(kallsyms, text, 1);
+}
+
+static void test_names_and_modules(void **state)
+{
+	const char *module = NULL;
+	struct kallsyms kallsyms;
+
+	(void)state;
+	assert_int_equal(read_text(&kallsyms, "ffffffff81000100 T do_read\nffffffff81000000 t __low\n"
+					      "ffffffff81000000 T low\nffffffff81000180 D some_data\n"
+					      "ffffffffc0000000 t ext4_read\t[ext4]\n"
+					      "ffffffffc0100000 t bpf_prog_1234_duet\t[bpf]\n"), 1);
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81000000, &module), "low");
+	assert_string_equal(module, "kernel");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff810000ff, &module), "low");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff810001ff, &module), "do_read");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffffc0000010, &module), "ext4_read");
+	assert_string_equal(module, "ext4");
+	assert_null(kallsyms_find(&kallsyms, 0xffffffff80ffffff, &module));
+	assert_null(kallsyms_find(&kallsyms, 0xffffffffa0000000, &module)); /* far behind the last of the core */
+	kallsyms_release(&kallsyms);
+	kallsyms_release(NULL);
+}
+
+static bool hidden(const char *text, struct buf *why)
+{
+	char path[] = "/tmp/duet-kallsyms-XXXXXX";
+	int fd = mkstemp(path);
+	bool ret;
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	ret = kallsyms_hidden(path, why);
+	unlink(path);
+	return ret;
+}
+
+static void test_says_why_hidden(void **state)
+{
+	struct buf why;
+
+	(void)state;
+	buf_init(&why);
+	assert_false(hidden("0000000000000000 A per_cpu\n0000000000001000 A later\n", &why));
+	assert_false(hidden("ffffffff81000100 T do_read\n", &why));
+	assert_int_equal(why.len, 0);
+	assert_true(hidden("0000000000000000 A per_cpu\n0000000000000000 T do_read\n", &why));
+	assert_true(strstr(why.data, "CAP_SYSLOG") || strstr(why.data, "kptr_restrict"));
+	assert_true(hidden("", &why));
+	assert_true(kallsyms_hidden("/nonexistent", &why));
+	buf_release(&why);
+}
+
+static void test_hidden_and_hostile(void **state)
+{
+	struct kallsyms kallsyms;
+	const char *module;
+
+	(void)state;
+	assert_int_equal(read_text(&kallsyms, "0000000000000000 T do_read\n0000000000000000 t x\t[ext4]\n"), -EPERM);
+	assert_null(kallsyms_find(&kallsyms, 0xffffffff81000000, &module));
+	kallsyms_release(&kallsyms);
+	assert_int_equal(read_text(&kallsyms, "\n \nzz T a\n1000\n1000 \n1000 T\n"
+					      "1000 T \n1000 T \t[m]\n2000 T ok\t[m\n"), 1);
+	assert_int_equal(kallsyms.table.rows.len, 1);
+	assert_string_equal(kallsyms_find(&kallsyms, 0x2000, &module), "ok");
+	assert_string_equal(module, "m");
+	kallsyms_release(&kallsyms);
+	kallsyms_init(&kallsyms);
+	assert_int_equal(kallsyms_refresh(&kallsyms, "/nonexistent", 1), -ENOENT);
+	kallsyms_release(&kallsyms);
+}
+
+static void test_modules_loaded_later(void **state)
+{
+	const char *module, *before = "ffffffff81000000 T low\n";
+	const char *after = "ffffffff81000000 T low\nffffffffc0000000 t ext4_read\t[ext4]\n";
+	struct kallsyms kallsyms;
+
+	(void)state;
+	assert_int_equal(read_text(&kallsyms, before), 1);
+	assert_int_equal(refresh_with(&kallsyms, after, KALLSYMS_MIN_AGE_NS), 0);
+	assert_null(kallsyms_find(&kallsyms, 0xffffffffc0000000, &module));
+	assert_int_equal(refresh_with(&kallsyms, after, 1 + KALLSYMS_MIN_AGE_NS), 1);
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffffc0000000, &module), "ext4_read");
+	assert_int_equal(refresh_with(&kallsyms, "", 1 + 2 * KALLSYMS_MIN_AGE_NS), -EPERM);
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffffc0000000, &module), "ext4_read");
+	kallsyms_release(&kallsyms);
+}
+
+static void test_this_kernel(void **state)
+{
+	struct kallsyms kallsyms;
+	int err;
+
+	(void)state;
+	kallsyms_init(&kallsyms);
+	err = kallsyms_refresh(&kallsyms, "/proc/kallsyms", 1);
+	if (err == 1)
+		assert_true(kallsyms.table.rows.len > 10000);
+	else
+		assert_int_equal(err, -EPERM);
+	kallsyms_release(&kallsyms);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_and_modules),
+		cmocka_unit_test(test_says_why_hidden),
+		cmocka_unit_test(test_hidden_and_hostile),
+		cmocka_unit_test(test_modules_loaded_later),
+		cmocka_unit_test(test_this_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* What `print` writes when stderr is `fd`, read from `from`. */
+static const char *printed(int fd, int from, void (*print)(void))
+{
+	static char text[4096];
+	int saved = dup(STDERR_FILENO);
+	ssize_t len;
+
+	dup2(fd, STDERR_FILENO);
+	print();
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	len = read(from, text, sizeof(text) - 1);
+	text[len > 0 ? len : 0] = '\0';
+	return text;
+}
+
+static void print_levels(void)
+{
+	log_progress("50 %%");
+	log_debug("hidden");
+	log_info("%d samples", 7);
+	log_warn("lost");
+	log_error("no such pid");
+}
+
+static void print_progress(void)
+{
+	log_progress("50 %%");
+	log_info("line");
+	log_info("line");
+	log_progress("60 %%");
+	log_progress("%s", "");
+	log_info("end");
+}
+
+static void test_lines_without_a_terminal(void **state)
+{
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_string_equal(printed(fds[1], fds[0], print_levels),
+			    "duet: 7 samples\nduet: warning: lost\nduet: error: no such pid\n");
+	log_set_level(LOG_ERROR);
+	assert_string_equal(printed(fds[1], fds[0], print_levels), "duet: error: no such pid\n");
+	log_set_level(LOG_INFO);
+	assert_int_equal(log_level(), LOG_INFO);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void test_progress_is_cleared_for_lines(void **state)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY), terminal = -1;
+
+	(void)state;
+	if (master >= 0 && !grantpt(master) && !unlockpt(master))
+		terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+	if (terminal < 0)
+		skip();
+	assert_string_equal(printed(terminal, master, print_progress),
+			    "\r\033[K50 %\r\033[Kduet: line\r\nduet: line\r\n"
+			    "\r\033[K60 %\r\033[Kduet: end\r\n");
+	close(terminal);
+	close(master);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines_without_a_terminal),
+		cmocka_unit_test(test_progress_is_cleared_for_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/opt.h"
+
+struct options {
+	bool threads;
+	const char *file;
+	uint64_t interval_ns;
+	uint64_t duration_ns;
+	uint32_t depth;
+	struct opt_strings include;
+};
+
+static const struct opt rows[] = {
+	{'t', "threads", NULL, "per thread", opt_flag, offsetof(struct options, threads)},
+	{'f', "file", "FILE", "output", opt_string, offsetof(struct options, file)},
+	{'i', "interval", "TIME", "period", opt_interval, offsetof(struct options, interval_ns)},
+	{'d', NULL, "SECONDS", "duration", opt_seconds, offsetof(struct options, duration_ns)},
+	{'j', NULL, "DEPTH", "depth", opt_u32, offsetof(struct options, depth)},
+	{0, "include-only-the-stacks-that-match", "PATTERN", "long", opt_strings, offsetof(struct options, include)},
+	{0},
+};
+
+static struct options options;
+static char *args[32];
+static int count, dashdash;
+static struct buf why;
+
+/* Parses a command line that is split at spaces. */
+static int parse(const char *line)
+{
+	static char copy[256];
+	char *argv[32] = {"duet"};
+	int argc = 1;
+
+	free(options.include.items);
+	options = (struct options){0};
+	buf_clear(&why);
+	strcpy(copy, line);
+	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+		argv[argc++] = word;
+	return opt_parse(rows, argc, argv, &options, args, &count, &dashdash, &why);
+}
+
+static void test_spellings(void **state)
+{
+	static const char *const lines[] = {"-i5ms", "-i 5ms", "--interval 5ms", "--interval=5ms"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		assert_int_equal(parse(lines[i]), 0);
+		assert_int_equal(options.interval_ns, 5 * NS_PER_MS);
+		assert_int_equal(count, 0);
+		assert_int_equal(dashdash, -1);
+	}
+}
+
+static void test_anywhere_and_dashdash(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("record -t 123 --file=a=b -- java -f x -- y"), 0);
+	assert_true(options.threads);
+	assert_string_equal(options.file, "a=b");
+	assert_int_equal(count, 7);
+	assert_int_equal(dashdash, 2);
+	assert_string_equal(args[1], "123");
+	assert_string_equal(args[2], "java");
+	assert_string_equal(args[5], "--");
+	assert_int_equal(parse("-f - -"), 0);
+	assert_string_equal(options.file, "-");
+	assert_string_equal(args[0], "-");
+}
+
+static void test_lists(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--include-only-the-stacks-that-match a --include-only-the-stacks-that-match=b"), 0);
+	assert_int_equal(options.include.len, 2);
+	assert_string_equal(options.include.items[1], "b");
+	assert_int_equal(parse("--include-only-the-stacks-that-match="), -EINVAL);
+}
+
+static void refuses(const char *line, const char *expected)
+{
+	assert_int_equal(parse(line), -EINVAL);
+	if (!strstr(why.data, expected))
+		fail_msg("'%s' answers '%s', not '%s'", line, why.data, expected);
+}
+
+static void test_wrong_usage_is_named(void **state)
+{
+	(void)state;
+	refuses("--intervall 1ms", "unknown option '--intervall', see --help");
+	refuses("-x", "unknown option '-x', see --help");
+	refuses("-tf out", "unknown option '-tf', see --help");
+	refuses("-5", "unknown option '-5'");
+	refuses("--=5", "unknown option '--=5'");
+	refuses("--interva=5", "unknown option '--interva=5'");
+	refuses("--threads=yes", "option '--threads' takes no value");
+	refuses("-i", "option '-i' needs a value (TIME)");
+	refuses("--file -- java", "option '--file' needs a value (FILE)");
+	refuses("--file=", "must not be empty");
+}
+
+static void test_values(void **state)
+{
+	static const char *const bad_intervals[] = {
+		"0", "0ms", "-1", "+1", "1.5ms", "ms", "5m", "5msx", "0x10", "18446744073709551616", "18446744073710s",
+	};
+	static const char *const bad_seconds[] = {"0", "0h", "1ms", "x", "1hh", "1000000000d", "99999999999999999999"};
+	static const char *const bad_depths[] = {"0", "-1", "4294967296", "12k", "nan"};
+	char line[64];
+
+	(void)state;
+	assert_int_equal(parse("-i 100000 -d 10m -j 4294967295"), 0);
+	assert_int_equal(options.interval_ns, 100000);
+	assert_int_equal(options.duration_ns, 600 * NS_PER_SEC);
+	assert_int_equal(options.depth, UINT32_MAX);
+	assert_int_equal(parse("-i 1s -d 1d"), 0);
+	assert_int_equal(options.interval_ns, NS_PER_SEC);
+	assert_int_equal(options.duration_ns, 86400 * NS_PER_SEC);
+	for (size_t i = 0; i < sizeof(bad_intervals) / sizeof(*bad_intervals); i++) {
+		snprintf(line, sizeof(line), "--interval=%s", bad_intervals[i]);
+		refuses(line, "10ms, 500us");
+		assert_int_equal(options.interval_ns, 0);
+	}
+	for (size_t i = 0; i < sizeof(bad_seconds) / sizeof(*bad_seconds); i++) {
+		snprintf(line, sizeof(line), "-d%s", bad_seconds[i]);
+		refuses(line, "s, m, h or d");
+	}
+	for (size_t i = 0; i < sizeof(bad_depths) / sizeof(*bad_depths); i++) {
+		snprintf(line, sizeof(line), "-j%s", bad_depths[i]);
+		refuses(line, "from 1 to 4294967295");
+	}
+	refuses("-i 5x", "-i '5x': a whole number");
+}
+
+static void test_help(void **state)
+{
+	struct buf help;
+
+	(void)state;
+	buf_init(&help);
+	opt_help(rows, &help);
+	assert_non_null(strstr(help.data, "  -t, --threads               per thread\n"));
+	assert_non_null(strstr(help.data, "  -f, --file FILE             output\n"));
+	assert_non_null(strstr(help.data, "  -d SECONDS                  duration\n"));
+	assert_non_null(strstr(help.data, "match PATTERN\n                              long\n"));
+	buf_release(&help);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_spellings), cmocka_unit_test(test_anywhere_and_dashdash),
+		cmocka_unit_test(test_lists),	  cmocka_unit_test(test_wrong_usage_is_named),
+		cmocka_unit_test(test_values),	  cmocka_unit_test(test_help),
+	};
+	int failed;
+
+	buf_init(&why);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	free(options.include.items);
+	buf_release(&why);
+	return failed;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sym/perf_map.h"
+
+static struct perf_map map;
+static int fd;
+
+static int setup(void **state)
+{
+	char path[] = "/tmp/duet-perf-map-XXXXXX";
+
+	(void)state;
+	perf_map_init(&map);
+	fd = mkstemp(path);
+	unlink(path);
+	return fd < 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	perf_map_release(&map);
+	close(fd);
+	return 0;
+}
+
+static void append(const char *text)
+{
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(perf_map_read(&map, fd), 0);
+}
+
+static void test_appended_lines(void **state)
+{
+	(void)state;
+	append("1000 20 LazyCompile:~fib /app/x.js:1\n0x2000 10 second\n3000 10 cut o");
+	assert_string_equal(symbol_table_find(&map.table, 0x101f), "LazyCompile:~fib /app/x.js:1");
+	assert_null(symbol_table_find(&map.table, 0x1020));
+	assert_string_equal(symbol_table_find(&map.table, 0x2000), "second");
+	assert_null(symbol_table_find(&map.table, 0x3000));
+	append("ff\n1000 40 again\n");
+	assert_string_equal(symbol_table_find(&map.table, 0x3000), "cut off");
+	assert_string_equal(symbol_table_find(&map.table, 0x103f), "again"); /* compiled anew: the newest counts */
+}
+
+static void test_rewritten_file(void **state)
+{
+	(void)state;
+	append("1000 20 old\n2000 20 old too\n");
+	assert_int_equal(ftruncate(fd, 0), 0);
+	lseek(fd, 0, SEEK_SET);
+	append("1000 20 new\n");
+	assert_string_equal(symbol_table_find(&map.table, 0x1000), "new");
+	assert_null(symbol_table_find(&map.table, 0x2000));
+}
+
+static void test_hostile_lines(void **state)
+{
+	(void)state;
+	append("\n\n x\n1000\n1000 \n1000 10\n1000 10 \n1000 0 empty\nzz 10 name\n1000 zz name\n"
+	       "ffffffffffffffff ffffffffffffffff last\n");
+	assert_int_equal(map.table.rows.len, 1);
+	assert_string_equal(symbol_table_find(&map.table, UINT64_MAX), "last");
+	assert_int_equal(ftruncate(fd, (off_t)PERF_MAP_MAX_BYTES + 1), 0);
+	assert_int_equal(perf_map_read(&map, fd), -EFBIG);
+	assert_int_equal(map.table.rows.len, 1);
+}
+
+static void test_of_a_process(void **state)
+{
+	struct process self = {.pid = getpid(), .ns_pid = getpid(), .uid = geteuid()};
+	char path[64];
+	FILE *file;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	file = fopen(path, "w");
+	fputs("4000 100 jitted\n", file);
+	fclose(file);
+	assert_string_equal(perf_map_find(&map, &self, 0x4010), "jitted");
+	unlink(path);
+	assert_string_equal(perf_map_find(&map, &self, 0x4010), "jitted");
+	assert_null(perf_map_find(&map, &self, 0x5000));
+}
+
+#define map_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		map_test(test_appended_lines),
+		map_test(test_rewritten_file),
+		map_test(test_hostile_lines),
+		map_test(test_of_a_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

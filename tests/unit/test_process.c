@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "proc/process.h"
+
+static struct process_table table;
+
+static int table_setup(void **state)
+{
+	(void)state;
+	process_table_init(&table);
+	return 0;
+}
+
+static int table_teardown(void **state)
+{
+	(void)state;
+	process_table_release(&table);
+	return 0;
+}
+
+/* A child that has called `ready` and then waits to be killed. */
+static pid_t start_child(void (*ready)(void))
+{
+	int pipe_fds[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		ready();
+		if (write(pipe_fds[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void take_hostile_name(void)
+{
+	prctl(PR_SET_NAME, "a) R 1 (b\n)");
+}
+
+static void take_no_name(void)
+{
+}
+
+static void take_other_user(void)
+{
+	if (setgid(65533) < 0 || setuid(65534) < 0)
+		_exit(1);
+}
+
+static void test_self(void **state)
+{
+	struct process *self = process_get(&table, getpid(), 0);
+	char exe[4096] = {0};
+	uint64_t ticks;
+
+	(void)state;
+	assert_non_null(self);
+	assert_int_equal(process_read_start_ticks(getpid(), &ticks), 0);
+	assert_int_equal(self->start_ticks, ticks);
+	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	assert_string_equal(self->executable, exe);
+	assert_int_equal(self->ns_pid, getpid());
+	assert_int_equal(self->uid, geteuid());
+	assert_int_equal(self->gid, getegid());
+	assert_false(self->exited);
+	assert_non_null(maps_find(&self->maps, (uintptr_t)test_self));
+	assert_ptr_equal(process_get(&table, getpid(), ticks), self);
+	assert_ptr_equal(process_get(&table, getpid(), 0), self);
+	assert_int_equal(table.all.len, 1);
+	assert_int_equal(process_read_state(getpid()), 'R');
+}
+
+static void test_hostile_name(void **state)
+{
+	pid_t pid = start_child(take_hostile_name);
+	struct process *process = process_get(&table, pid, 0);
+	uint64_t user = 99, system = 99;
+
+	(void)state;
+	assert_string_equal(process->comm, "a) R 1 (b\n)");
+	assert_true(process->start_ticks > 1);
+	assert_int_equal(process->ns_pid, pid);
+	assert_int_equal(process_read_cpu_ticks(pid, &user, &system), 0);
+	assert_true(user < 50 && system < 50);
+	kill(pid, SIGSTOP);
+	waitpid(pid, NULL, WUNTRACED);
+	assert_int_equal(process_read_state(pid), 'T');
+	end_child(pid);
+}
+
+static void test_other_user(void **state)
+{
+	struct process *process;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	pid = start_child(take_other_user);
+	process = process_get(&table, pid, 0);
+	assert_int_equal(process->uid, 65534);
+	assert_int_equal(process->gid, 65533);
+	end_child(pid);
+}
+
+static void test_exited_child(void **state)
+{
+	pid_t pid = start_child(take_no_name);
+	struct process *process = process_get(&table, pid, 0);
+	uint64_t ticks = process->start_ticks, unread = 7;
+	size_t mappings = process->maps.list.len;
+
+	(void)state;
+	kill(pid, SIGKILL);
+	waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT);
+	/* A zombie has a stat file and no memory: what is known stays. */
+	assert_int_equal(process_refresh_maps(process, clock_monotonic_ns(), 0), 0);
+	assert_int_equal(process->maps.list.len, mappings);
+	assert_int_equal(process_read_state(pid), 'Z');
+	waitpid(pid, NULL, 0);
+	assert_int_equal(process_refresh_maps(process, clock_monotonic_ns(), 0), -ESRCH);
+	assert_true(process->exited);
+	assert_int_equal(process->maps.list.len, mappings);
+	assert_ptr_equal(process_get(&table, pid, ticks), process);
+	assert_ptr_equal(process_get(&table, pid, 0), process);
+	assert_int_equal(process_read_state(pid), 0);
+	assert_int_equal(process_read_start_ticks(pid, &unread), -ESRCH);
+	assert_int_equal(unread, 7);
+}
+
+static void test_never_seen_alive(void **state)
+{
+	struct process *process = process_get(&table, 0x7ffffff, 1234);
+
+	(void)state;
+	assert_non_null(process);
+	assert_true(process->exited);
+	assert_int_equal(process->start_ticks, 1234);
+	assert_null(process->executable);
+	assert_string_equal(process->comm, "");
+	process_exec(&table, 0x7ffffff);
+	process_exit(&table, 0x7fffffe);
+	assert_null(process_find(&table, 0x7fffffe));
+}
+
+/* Records of the process that had our pid before us, then ours, then a late one of the other. */
+static void test_reused_pid(void **state)
+{
+	struct process *before = process_get(&table, getpid(), 1);
+	struct process *self = process_get(&table, getpid(), 0);
+
+	(void)state;
+	assert_ptr_not_equal(before, self);
+	assert_true(before->exited);
+	assert_int_equal(before->maps.list.len, 0);
+	assert_false(self->exited);
+	assert_ptr_equal(process_get(&table, getpid(), 1), before);
+	assert_true(process_get(&table, getpid(), 2)->exited);
+	assert_ptr_equal(process_find(&table, getpid()), self);
+	assert_false(self->exited);
+	assert_int_equal(table.all.len, 3);
+}
+
+static void test_exec(void **state)
+{
+	int pipe_fds[2];
+	struct process *process;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(pipe_fds), 0);
+	pid = fork();
+	if (!pid) {
+		char byte;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (read(pipe_fds[0], &byte, 1) == 1)
+			execlp("sleep", "sleep", "60", NULL);
+		_exit(1);
+	}
+	process = process_get(&table, pid, 0);
+	assert_non_null(strstr(process->executable, "test_process"));
+	assert_int_equal(write(pipe_fds[1], "", 1), 1);
+	for (int i = 0; i < 500 && strcmp(process->comm, "sleep"); i++) {
+		usleep(10000);
+		process_exec(&table, pid);
+	}
+	assert_string_equal(process->comm, "sleep");
+	assert_null(strstr(process->executable, "test_process"));
+	assert_null(maps_find_file(&process->maps, "test_process"));
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	end_child(pid);
+}
+
+static void test_refresh(void **state)
+{
+	struct process *self = process_get(&table, getpid(), 0);
+	uint64_t now = clock_monotonic_ns();
+	void *code;
+
+	(void)state;
+	assert_int_equal(process_refresh_maps(self, now, 0), 0);
+	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_int_equal(process_refresh_maps(self, now + NS_PER_MS, NS_PER_SEC), 0);
+	assert_null(maps_find(&self->maps, (uintptr_t)code));
+	assert_int_equal(process_refresh_maps(self, now + NS_PER_SEC, NS_PER_SEC), 1);
+	assert_non_null(maps_find(&self->maps, (uintptr_t)code));
+	munmap(code, 4096);
+}
+
+/* Includes kernel threads and processes that are closed even to root. */
+static void test_every_process(void **state)
+{
+	bool found_self = false;
+	size_t count = 0;
+	pid_t *pids;
+
+	(void)state;
+	assert_int_equal(process_list(&pids, &count), 0);
+	for (size_t i = 0; i < count; i++) {
+		assert_true(pids[i] > 0);
+		assert_non_null(process_get(&table, pids[i], 0));
+		found_self |= pids[i] == getpid();
+	}
+	assert_true(found_self);
+	free(pids);
+}
+
+#define table_test(f) cmocka_unit_test_setup_teardown(f, table_setup, table_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		table_test(test_self),	       table_test(test_hostile_name), table_test(test_other_user),
+		table_test(test_exited_child), table_test(test_never_seen_alive), table_test(test_reused_pid),
+		table_test(test_exec),	       table_test(test_refresh),      table_test(test_every_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

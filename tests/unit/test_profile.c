@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "fixtures/profiles.h"
+
+#include <errno.h>
+
+static int setup(void **state)
+{
+	struct profile *profile = malloc(sizeof(*profile));
+
+	assert_non_null(profile);
+	*state = profile;
+	return profile_init(profile);
+}
+
+static int teardown(void **state)
+{
+	profile_release(*state);
+	free(*state);
+	return 0;
+}
+
+static void equal_frames_are_one(void **state)
+{
+	struct profile *p = *state;
+	uint32_t a = java_frame(p, FRAME_COMPILED, "A", "run", "()V", 1);
+
+	assert_int_equal(java_frame(p, FRAME_COMPILED, "A", "run", "()V", 1), a);
+	assert_int_not_equal(java_frame(p, FRAME_COMPILED, "A", "run", "()V", 2), a);
+	assert_int_not_equal(java_frame(p, FRAME_INLINED, "A", "run", "()V", 1), a);
+	assert_int_equal(p->frames.len, 3);
+}
+
+static void stacks_share_their_roots(void **state)
+{
+	struct profile *p = *state;
+	uint32_t thread = profile_thread(p, 1, 1, "t", "p");
+	uint32_t a = frame_of(p, FRAME_NATIVE, "a", ""), b = frame_of(p, FRAME_NATIVE, "b", "");
+
+	ADD_STACK(p, thread, 2, a, b);
+	ADD_STACK(p, thread, 1, a);
+	ADD_STACK(p, thread, 1, b, a);
+	assert_int_equal(p->nodes.len, 5); /* root, a, a;b, b, b;a */
+	assert_int_equal(p->samples.len, 4);
+	assert_int_equal(p->samples.recent.items[0].node, p->samples.recent.items[1].node);
+	assert_int_equal(p->nodes.items[p->samples.recent.items[0].node].parent, p->samples.recent.items[2].node);
+	for (uint32_t i = 1; i < p->nodes.len; i++)
+		assert_true(p->nodes.items[i].parent < i);
+}
+
+static void recursion_is_kept(void **state)
+{
+	struct profile *p = *state;
+	uint32_t a = frame_of(p, FRAME_NATIVE, "a", "");
+
+	ADD_STACK(p, profile_thread(p, 1, 1, "t", "p"), 1, a, a, a);
+	assert_int_equal(p->nodes.len, 4);
+}
+
+static void samples_keep_time_weight_and_thread(void **state)
+{
+	struct profile *p = *state;
+	uint32_t a = frame_of(p, FRAME_NATIVE, "a", ""), thread = profile_thread(p, 1, 2, "t", "p");
+
+	assert_int_equal(profile_add(p, profile_stack(p, &a, 1), thread, UINT64_MAX, UINT64_MAX - 1), 0);
+	assert_true(p->samples.recent.items[0].time_ns == UINT64_MAX);
+	assert_true(p->samples.recent.items[0].weight_ns == UINT64_MAX - 1);
+	assert_int_equal(p->threads.items[p->samples.recent.items[0].thread].tid, 2);
+}
+
+static void a_renamed_thread_is_a_new_row(void **state)
+{
+	struct profile *p = *state;
+	uint32_t before = profile_thread(p, 1, 1, "pool-1", "java"), after;
+
+	assert_int_equal(profile_thread(p, 1, 1, "pool-1", "java"), before);
+	after = profile_thread(p, 1, 1, "http-1", "java");
+	assert_int_not_equal(after, before);
+	assert_int_equal(profile_thread(p, 1, 1, "http-1", "java"), after);
+	assert_string_equal(intern_text(&p->strings, p->threads.items[before].name), "pool-1");
+	profile_thread_rename(p, after, "late");
+	assert_string_equal(intern_text(&p->strings, p->threads.items[after].name), "late");
+	profile_thread_rename(p, UINT32_MAX, "no such thread");
+}
+
+static void indices_from_failed_calls_add_nothing(void **state)
+{
+	struct profile *p = *state;
+	uint32_t thread = profile_thread(p, 1, 1, NULL, NULL), none = UINT32_MAX;
+
+	assert_int_equal(profile_add(p, profile_stack(p, &none, 1), thread, 0, 0), -ENOMEM);
+	assert_int_equal(profile_add(p, 0, none, 0, 0), -ENOMEM);
+	assert_int_equal(p->samples.len, 0);
+}
+
+static void losses_of_nothing_are_not_recorded(void **state)
+{
+	struct profile *p = *state;
+
+	profile_add_loss(p, 0, "nothing");
+	profile_add_loss(p, 2, "two");
+	assert_int_equal(p->losses.len, 1);
+	assert_string_equal(intern_text(&p->strings, p->losses.items[0].text), "two");
+}
+
+static void release_takes_null(void **state)
+{
+	(void)state;
+	profile_release(NULL);
+}
+
+/* A long recording of a big server: 100,000 stacks of 20 frames, the last four of which differ. */
+static void a_million_samples_fit(void **state)
+{
+	struct profile *p = *state;
+	uint32_t thread = profile_thread(p, 1, 1, "t", "p"), pool[1000], frames[20];
+	size_t bytes;
+	char name[32];
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		pool[i] = frame_of(p, FRAME_NATIVE, name, "");
+	}
+	for (uint32_t i = 0; i < 1000000; i++) {
+		for (uint32_t depth = 0; depth < 20; depth++)
+			frames[depth] = pool[depth < 16 ? i % 100 : i / 100 % 1000];
+		assert_int_equal(profile_add(p, profile_stack(p, frames, 20), thread, i, 1), 0);
+	}
+	bytes = p->samples.recent.size * sizeof(*p->samples.recent.items) + p->nodes.size * sizeof(*p->nodes.items);
+	assert_int_equal(p->samples.len, 1000000);
+	assert_int_equal(p->nodes.len, 1 + 100 * 16 + 100000 * 4);
+	assert_true(bytes < 8 << 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(equal_frames_are_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(stacks_share_their_roots, setup, teardown),
+		cmocka_unit_test_setup_teardown(recursion_is_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(samples_keep_time_weight_and_thread, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_renamed_thread_is_a_new_row, setup, teardown),
+		cmocka_unit_test_setup_teardown(indices_from_failed_calls_add_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(losses_of_nothing_are_not_recorded, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_million_samples_fit, setup, teardown),
+		cmocka_unit_test(release_takes_null),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* What a stack has become is remembered, but never longer than it holds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "profile/resolve.h"
+
+#define PC 0x7000100ull
+#define OLD 1
+#define NEW 2
+
+struct fixture {
+	struct profile profile;
+	struct symbols *symbols;
+	struct resolver resolver;
+	struct process process;
+	struct jvm *jvm;
+};
+
+static int setup(void **state)
+{
+	const struct duet_code_heap heap = {0x7000000, 0x8000000};
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	assert_int_equal(profile_init(&f->profile), 0);
+	f->symbols = symbols_new();
+	f->jvm = jvm_new(&f->profile.strings);
+	f->process = (struct process){.pid = 10000000, .exited = true};
+	assert_true(f->symbols && f->jvm);
+	resolver_init(&f->resolver, &f->profile, f->symbols);
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_HEAP, &heap, sizeof(heap)), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	resolver_release(&f->resolver);
+	jvm_free(f->jvm);
+	symbols_free(f->symbols);
+	profile_release(&f->profile);
+	maps_release(&f->process.maps);
+	free(f);
+	return 0;
+}
+
+static void publish_method(struct fixture *f, uint64_t id, const char *name)
+{
+	struct {
+		struct duet_method head;
+		char text[16];
+	} record = {.head = {.method = id, .class_len = 3, .name_len = (uint16_t)strlen(name)}};
+
+	memcpy(record.text, "LA;", 3);
+	memcpy(record.text + 3, name, strlen(name));
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_METHOD, &record, sizeof(record)), 0);
+}
+
+static void load_code(struct fixture *f, uint64_t method, uint64_t time_ns)
+{
+	const struct duet_code_load load = {.time_ns = time_ns, .method = method, .address = PC - 16, .code_bytes = 64};
+
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_LOAD, &load, sizeof(load)), 0);
+}
+
+/* A sample at one pc; the name of its leaf, or NULL for -EAGAIN. */
+static const char *leaf_of(struct fixture *f, uint64_t pc, uint64_t time_ns, struct jvm *jvm)
+{
+	struct {
+		struct duet_sample head;
+		uint64_t stack[1];
+	} sample = {.head = {.head = {.size = sizeof(sample), .time_ns = time_ns}, .user_depth = 1}, .stack = {pc}};
+	int64_t node = resolve_sample(&f->resolver, &f->process, jvm, &sample.head, NULL, JOIN_STANDALONE, false);
+
+	if (node == -EAGAIN)
+		return NULL;
+	assert_true(node > 0);
+	return intern_text(&f->profile.strings, f->profile.frames.items[f->profile.nodes.items[node].frame].name);
+}
+
+static void equal_stacks_are_one_node(void **state)
+{
+	struct fixture *f = *state;
+
+	publish_method(f, OLD, "old");
+	load_code(f, OLD, 100);
+	assert_string_equal(leaf_of(f, PC, 200, f->jvm), "old");
+	assert_int_equal(f->resolver.stacks.len, 1);
+	assert_string_equal(leaf_of(f, PC, 300, f->jvm), "old");
+	assert_int_equal(f->resolver.stacks.len, 1);
+	assert_int_equal(f->profile.nodes.len, 2);
+}
+
+static void recycled_code_has_its_own_name(void **state)
+{
+	struct fixture *f = *state;
+
+	publish_method(f, OLD, "old");
+	publish_method(f, NEW, "new");
+	load_code(f, OLD, 100);
+	assert_string_equal(leaf_of(f, PC, 200, f->jvm), "old");
+	load_code(f, NEW, 300);
+	assert_string_equal(leaf_of(f, PC, 400, f->jvm), "new");
+	assert_string_equal(leaf_of(f, PC, 250, f->jvm), "old");
+	assert_string_equal(leaf_of(f, PC, 400, f->jvm), "new");
+}
+
+static void a_missing_name_is_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	load_code(f, OLD, 100);
+	assert_null(leaf_of(f, PC, 200, f->jvm));
+	publish_method(f, OLD, "old");
+	assert_string_equal(leaf_of(f, PC, 200, f->jvm), "old");
+}
+
+static void a_redefined_method_is_asked_for_again(void **state)
+{
+	struct fixture *f = *state;
+
+	publish_method(f, OLD, "old");
+	load_code(f, OLD, 100);
+	assert_string_equal(leaf_of(f, PC, 200, f->jvm), "old");
+	publish_method(f, OLD, "renamed");
+	assert_string_equal(leaf_of(f, PC, 200, f->jvm), "renamed");
+}
+
+static void a_guess_is_not_remembered(void **state)
+{
+	static const char text[] = "400000-500000 r-xp 00000000 00:00 0 \n";
+	struct fixture *f = *state;
+
+	assert_string_equal(leaf_of(f, 0x400010, 1, NULL), "[unmapped]+0x400010");
+	assert_int_equal(f->resolver.stacks.len, 0);
+	assert_int_equal(maps_parse(&f->process.maps, text, strlen(text)), 0);
+	assert_string_equal(leaf_of(f, 0x400010, 2, NULL), "[anon]+0x10");
+	assert_int_equal(f->resolver.stacks.len, 0);
+}
+
+static void what_is_remembered_is_forgotten_in_time(void **state)
+{
+	struct fixture *f = *state;
+
+	publish_method(f, OLD, "old");
+	load_code(f, OLD, 100);
+	leaf_of(f, PC, 200, f->jvm);
+	leaf_of(f, PC + 1, 200, f->jvm);
+	assert_int_equal(f->resolver.stacks.len, 2);
+	leaf_of(f, PC, 60000000000, f->jvm);
+	assert_int_equal(f->resolver.stacks.len, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(equal_stacks_are_one_node, setup, teardown),
+		cmocka_unit_test_setup_teardown(recycled_code_has_its_own_name, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_missing_name_is_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_redefined_method_is_asked_for_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_guess_is_not_remembered, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_remembered_is_forgotten_in_time, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

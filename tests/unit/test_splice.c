@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "join/splice.h"
+
+#define HEAP 0x7f0000000000ull
+#define LIBC 0x7e0000000000ull
+#define COMPILED (HEAP + 0x1000) /* code of method 1, with 900 inlined at offset 16 */
+#define STUB (HEAP + 0x2000)
+#define INTERPRETER (HEAP + 0x3000)
+
+struct fixture {
+	struct intern strings;
+	struct jvm *jvm;
+	struct process process;
+	struct splice splice;
+};
+
+static void apply_stub(struct fixture *f, uint64_t address, const char *name)
+{
+	struct {
+		struct duet_stub stub;
+		char name[32];
+	} record = {.stub = {.address = address, .code_bytes = 0x100, .name_len = (uint32_t)strlen(name)}};
+
+	memcpy(record.name, name, strlen(name));
+	jvm_apply(f->jvm, DUET_AGENT_STUB, &record, sizeof(record));
+}
+
+static int set_up(void **state)
+{
+	static const char maps[] = "7e0000000000-7e0000010000 r-xp 00000000 08:01 77 /lib/libc.so.6\n";
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct duet_code_heap heap = {.low = HEAP, .high = HEAP + 0x10000};
+	struct {
+		struct duet_code_load load;
+		struct duet_code_pc pcs[2];
+		struct duet_java_frame frames[3];
+	} code = {
+		.load = {.method = 1, .address = COMPILED, .code_bytes = 0x100, .pc_count = 2, .frame_count = 3},
+		.pcs = {{.offset = 8, .frame = 0, .depth = 1}, {.offset = 16, .frame = 1, .depth = 2}},
+		.frames = {{.method = 1, .bci = 3}, {.method = 900, .bci = 1}, {.method = 1, .bci = 7}},
+	};
+
+	intern_init(&f->strings);
+	f->jvm = jvm_new(&f->strings);
+	maps_parse(&f->process.maps, maps, strlen(maps));
+	jvm_apply(f->jvm, DUET_AGENT_CODE_HEAP, &heap, sizeof(heap));
+	jvm_apply(f->jvm, DUET_AGENT_CODE_LOAD, &code, sizeof(code));
+	apply_stub(f, STUB, "jbyte_disjoint_arraycopy");
+	apply_stub(f, INTERPRETER, "Interpreter");
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	splice_release(&f->splice);
+	maps_release(&f->process.maps);
+	jvm_free(f->jvm);
+	intern_release(&f->strings);
+	free(f);
+	return 0;
+}
+
+/* One sample with these addresses, one Java half with these frames. */
+struct half_sample {
+	struct duet_sample head;
+	uint64_t stack[8];
+};
+
+struct half_java {
+	struct duet_java_sample head;
+	struct duet_java_frame frames[8];
+};
+
+static struct half_sample kernel_half(uint16_t kernel, uint16_t user, const uint64_t *stack)
+{
+	struct half_sample half = {.head = {.kernel_depth = kernel, .user_depth = user}};
+
+	memcpy(half.stack, stack, (kernel + user) * sizeof(*stack));
+	return half;
+}
+
+static struct half_java java_half(uint32_t depth, const struct duet_java_frame *frames)
+{
+	struct half_java half = {.head = {.status = (int32_t)depth, .java_depth = depth}};
+
+	memcpy(half.frames, frames, depth * sizeof(*frames));
+	return half;
+}
+
+static void splice(struct fixture *f, const struct half_sample *sample, const struct half_java *java,
+		   enum join_outcome outcome)
+{
+	assert_int_equal(splice_stack(&f->splice, &f->process, f->jvm, sample ? &sample->head : NULL,
+				      java ? &java->head : NULL, outcome),
+			 0);
+}
+
+static void expect_kinds(const struct fixture *f, const enum splice_kind *kinds, size_t count)
+{
+	assert_int_equal(f->splice.frames.len, count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(f->splice.frames.items[i].kind, kinds[i]);
+}
+
+#define EXPECT(f, ...)                                                                                                 \
+	expect_kinds(f, (const enum splice_kind[]){__VA_ARGS__},                                                       \
+		     sizeof((enum splice_kind[]){__VA_ARGS__}) / sizeof(enum splice_kind))
+
+static const struct duet_java_frame inlined_stack[] = {
+	{.method = 900, .bci = 1}, {.method = 1, .bci = 7}, {.method = 50, .bci = 2}, {.method = 51, .bci = -3}};
+
+static void test_kernel_native_java(void **state)
+{
+	struct fixture *f = *state;
+	struct half_sample sample = kernel_half(2, 3, (uint64_t[]){~0ull, ~1ull, LIBC + 8, LIBC + 16, COMPILED + 16});
+	struct half_java java = java_half(3, inlined_stack);
+
+	splice(f, &sample, &java, JOIN_JOINED);
+	EXPECT(f, SPLICE_KERNEL, SPLICE_KERNEL, SPLICE_NATIVE, SPLICE_NATIVE, SPLICE_INLINED, SPLICE_COMPILED,
+	       SPLICE_INTERPRETED);
+	assert_false(f->splice.frames.items[0].is_return);
+	assert_true(f->splice.frames.items[1].is_return);
+}
+
+static void test_noise_below_native_is_cut(void **state)
+{
+	struct fixture *f = *state;
+	struct half_sample sample = kernel_half(0, 3, (uint64_t[]){LIBC + 8, 0xdead, LIBC + 16});
+	struct half_java java = java_half(1, &inlined_stack[3]);
+
+	splice(f, &sample, &java, JOIN_JOINED);
+	EXPECT(f, SPLICE_NATIVE, SPLICE_JAVA_NATIVE);
+}
+
+static void test_leaf_stub_is_shown_interpreter_is_not(void **state)
+{
+	struct fixture *f = *state;
+	struct half_sample stub = kernel_half(0, 1, (uint64_t[]){STUB + 4});
+	struct half_sample interpreter = kernel_half(0, 1, (uint64_t[]){INTERPRETER + 4});
+	struct half_java java = java_half(1, &inlined_stack[2]);
+
+	splice(f, &stub, &java, JOIN_JOINED);
+	EXPECT(f, SPLICE_STUB, SPLICE_INTERPRETED);
+	splice(f, &interpreter, &java, JOIN_JOINED);
+	EXPECT(f, SPLICE_INTERPRETED);
+}
+
+static void test_failed_walk_is_marked_and_keeps_the_top(void **state)
+{
+	struct fixture *f = *state;
+	struct half_sample sample = kernel_half(0, 1, (uint64_t[]){COMPILED + 12});
+	struct half_java java = java_half(0, inlined_stack);
+
+	java.head.status = -5;
+	splice(f, &sample, &java, JOIN_JOINED);
+	EXPECT(f, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_MARK);
+	assert_string_equal(f->splice.frames.items[2].mark, "[unknown_Java]");
+	java.head.status = -3;
+	java.head.flags = DUET_JAVA_NO_THREAD; /* a thread of the JVM itself: native all the way, no failure */
+	splice(f, &sample, &java, JOIN_JOINED);
+	EXPECT(f, SPLICE_INLINED, SPLICE_COMPILED);
+}
+
+static void test_unjoined_is_marked(void **state)
+{
+	struct fixture *f = *state;
+	struct half_sample sample = kernel_half(1, 1, (uint64_t[]){~0ull, LIBC + 8});
+
+	sample.head.no_signal = DUET_NO_SIGNAL_SYSCALL;
+	splice(f, &sample, NULL, JOIN_NOT_SIGNALLED);
+	EXPECT(f, SPLICE_KERNEL, SPLICE_NATIVE, SPLICE_MARK);
+	assert_string_equal(f->splice.frames.items[2].mark, "[not_signalled_syscall]");
+	splice(f, &sample, NULL, JOIN_NO_RECORD);
+	assert_string_equal(f->splice.frames.items[2].mark, "[no_agent_record]");
+	sample.head.no_signal = 999; /* never from our BPF program, but bounded all the same */
+	splice(f, &sample, NULL, JOIN_NOT_SIGNALLED);
+	assert_string_equal(f->splice.frames.items[2].mark, "[not_signalled]");
+}
+
+static void test_standalone(void **state)
+{
+	struct fixture *f = *state;
+	struct {
+		struct duet_java_sample head;
+		uint64_t natives[2];
+		struct duet_java_frame frames[2];
+	} java = {
+		.head = {.status = 2,
+			 .native_depth = 2,
+			 .java_depth = 2,
+			 .flags = DUET_JAVA_STANDALONE | DUET_JAVA_TRUNCATED},
+		.natives = {LIBC + 4, COMPILED + 16},
+		.frames = {{.method = 900, .bci = 1}, {.method = 1, .bci = 7}},
+	};
+
+	assert_int_equal(splice_stack(&f->splice, &f->process, f->jvm, NULL, &java.head, JOIN_STANDALONE), 0);
+	EXPECT(f, SPLICE_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_MARK);
+	assert_string_equal(f->splice.frames.items[3].mark, "[truncated]");
+}
+
+static void test_failure_marks(void **state)
+{
+	(void)state;
+	assert_null(splice_failure_mark(3));
+	assert_null(splice_failure_mark(0));
+	assert_string_equal(splice_failure_mark(-6), "[not_walkable_Java]");
+	assert_string_equal(splice_failure_mark(-10), "[safepoint]");
+	assert_string_equal(splice_failure_mark(INT32_MIN), "[unknown_failure]");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_kernel_native_java, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_noise_below_native_is_cut, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_leaf_stub_is_shown_interpreter_is_not, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_failed_walk_is_marked_and_keeps_the_top, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_unjoined_is_marked, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_standalone, set_up, tear_down),
+		cmocka_unit_test(test_failure_marks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "sym/target_file.h"
+
+static char folder[] = "/tmp/duet-target-XXXXXX";
+static pid_t target;
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_int_equal(io_write_all(fd, text, strlen(text)), 0);
+	close(fd);
+}
+
+/* A process whose root is the folder "root", which holds what a hostile container might prepare. */
+static int start_target(void **state)
+{
+	int ready[2];
+	char byte;
+
+	(void)state;
+	if (geteuid())
+		return 0;
+	if (!mkdtemp(folder) || chdir(folder) < 0 || mkdir("root", 0700) < 0 || pipe(ready) < 0)
+		return -1;
+	write_file("secret", "outside");
+	write_file("root/secret", "inside");
+	if (symlink("/secret", "root/absolute") < 0 || symlink("../../../secret", "root/upwards") < 0 ||
+	    symlink("/dev/null", "root/nowhere") < 0 || mkfifo("root/fifo", 0600) < 0)
+		return -1;
+	target = fork();
+	if (!target) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (chroot("root") == 0 && write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	return read(ready[0], &byte, 1) == 1 ? 0 : -1;
+}
+
+static int end_target(void **state)
+{
+	(void)state;
+	if (geteuid())
+		return 0;
+	kill(target, SIGKILL);
+	waitpid(target, NULL, 0);
+	unlink("root/secret");
+	unlink("root/absolute");
+	unlink("root/upwards");
+	unlink("root/nowhere");
+	unlink("root/fifo");
+	unlink("secret");
+	return rmdir("root") == 0 && chdir("/") == 0 ? rmdir(folder) : -1;
+}
+
+static void assert_reads(const char *path, const char *expected)
+{
+	char text[16] = "";
+	int fd = target_file_open(target, path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, text, sizeof(text) - 1), strlen(expected));
+	assert_string_equal(text, expected);
+	close(fd);
+}
+
+static void test_links_stay_inside(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip(); /* chroot() */
+	assert_reads("/secret", "inside");
+	assert_reads("/absolute", "inside");
+	assert_reads("/upwards", "inside");
+	assert_reads("/../../../../../../secret", "inside");
+	assert_int_equal(target_file_open(target, "/nowhere"), -ENOENT);
+}
+
+static void test_only_regular_files(void **state)
+{
+	(void)state;
+	assert_int_equal(target_file_open(getpid(), "/dev/null"), -EINVAL);
+	assert_int_equal(target_file_open(getpid(), "/tmp"), -EINVAL);
+	assert_int_equal(target_file_open(getpid(), ""), -ENOENT);
+	assert_int_equal(target_file_open(0x7ffffff, "/etc/passwd"), -ENOENT);
+	if (!geteuid())
+		assert_int_equal(target_file_open(target, "/fifo"), -EINVAL);
+}
+
+static void test_another_file_at_the_path(void **state)
+{
+	struct process gone = {.pid = getpid(), .exited = true};
+	struct mapping mapping = {.path = (char *)"/proc/self/exe", .inode = 1};
+
+	(void)state;
+	assert_true(target_file_open_mapping(&gone, &mapping) < 0);
+	gone.exited = false;
+	assert_true(target_file_open_mapping(&gone, &mapping) < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_links_stay_inside),
+		cmocka_unit_test(test_only_regular_files),
+		cmocka_unit_test(test_another_file_at_the_path),
+	};
+
+	return cmocka_run_group_tests(tests, start_target, end_target);
+}

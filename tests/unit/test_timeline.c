@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "profile/timeline.h"
+
+#define MANY (2 * TIMELINE_RECENT + 100)
+
+static int setup(void **state)
+{
+	static struct timeline timeline;
+
+	timeline_init(&timeline);
+	*state = &timeline;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	timeline_release(*state);
+	unsetenv("TMPDIR");
+	return 0;
+}
+
+static void add_many(struct timeline *timeline)
+{
+	for (uint32_t i = 0; i < MANY; i++) {
+		const struct profile_sample sample = {.time_ns = i, .weight_ns = 7, .thread = i % 3, .node = i * 2};
+
+		assert_int_equal(timeline_add(timeline, &sample), 0);
+	}
+	assert_int_equal(timeline->len, MANY);
+}
+
+static int expect_next(void *context, const struct profile_sample *sample)
+{
+	uint32_t *next = context;
+
+	assert_int_equal(sample->time_ns, *next);
+	assert_int_equal(sample->weight_ns, 7);
+	assert_int_equal(sample->thread, *next % 3);
+	assert_int_equal(sample->node, *next * 2);
+	++*next;
+	return 0;
+}
+
+static void expect_many(struct timeline *timeline)
+{
+	uint32_t next = 0;
+
+	assert_int_equal(timeline_each(timeline, expect_next, &next), 0);
+	assert_int_equal(next, MANY);
+}
+
+static void many_are_read_back_in_order(void **state)
+{
+	struct timeline *timeline = *state;
+
+	add_many(timeline);
+	assert_true(timeline->recent.len <= TIMELINE_RECENT);
+	assert_true(timeline->recent.size <= TIMELINE_RECENT);
+	expect_many(timeline);
+	expect_many(timeline);
+}
+
+static void without_a_file_all_stay_in_memory(void **state)
+{
+	struct timeline *timeline = *state;
+
+	setenv("TMPDIR", "/no/such/folder", 1);
+	add_many(timeline);
+	assert_int_equal(timeline->recent.len, MANY);
+	expect_many(timeline);
+}
+
+static void a_full_disk_loses_nothing(void **state)
+{
+	struct timeline *timeline = *state;
+
+	timeline->fd = open("/dev/full", O_RDWR | O_CLOEXEC);
+	assert_true(timeline->fd >= 0);
+	add_many(timeline);
+	assert_true(timeline->stuck);
+	expect_many(timeline);
+}
+
+static int stop_at_five(void *context, const struct profile_sample *sample)
+{
+	++*(uint32_t *)context;
+	return sample->time_ns == 5 ? -ECANCELED : 0;
+}
+
+static void a_visitor_may_stop(void **state)
+{
+	struct timeline *timeline = *state;
+	uint32_t calls = 0;
+
+	add_many(timeline);
+	assert_int_equal(timeline_each(timeline, stop_at_five, &calls), -ECANCELED);
+	assert_int_equal(calls, 6);
+}
+
+static void what_cannot_be_read_back_is_an_error(void **state)
+{
+	struct timeline *timeline = *state;
+	uint32_t next = 0;
+
+	add_many(timeline);
+	assert_int_equal(ftruncate(timeline->fd, 100 * sizeof(struct profile_sample)), 0);
+	assert_int_equal(timeline_each(timeline, expect_next, &next), -EIO);
+}
+
+static void nothing_needs_no_file(void **state)
+{
+	struct timeline *timeline = *state;
+	uint32_t next = 0;
+
+	assert_int_equal(timeline_each(timeline, expect_next, &next), 0);
+	assert_int_equal(next, 0);
+	assert_int_equal(timeline->fd, -1);
+	timeline_release(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(many_are_read_back_in_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_a_file_all_stay_in_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_full_disk_loses_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_visitor_may_stop, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_cannot_be_read_back_is_an_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_needs_no_file, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

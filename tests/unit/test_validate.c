@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each record is laid into a heap block of exactly its size, so that a
+ * sanitizer sees a check that reads beyond it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "collect/validate.h"
+#include "duet_agent.h"
+#include "duet_record.h"
+
+#define ROOM 8192
+
+static bool kernel_ok(const void *record, size_t bytes)
+{
+	void *exact = malloc(bytes ? bytes : 1);
+	bool ok;
+
+	memcpy(exact, record, bytes);
+	ok = record_check(exact, bytes);
+	free(exact);
+	return ok;
+}
+
+static bool agent_ok(uint16_t type, const void *payload, size_t bytes)
+{
+	void *exact = malloc(bytes ? bytes : 1);
+	bool ok;
+
+	memcpy(exact, payload, bytes);
+	ok = agent_record_check(type, exact, bytes);
+	free(exact);
+	return ok;
+}
+
+static bool message_ok(const void *message, size_t bytes)
+{
+	void *exact = malloc(bytes ? bytes : 1);
+	bool ok;
+
+	memcpy(exact, message, bytes);
+	ok = agent_message_check(exact, bytes);
+	free(exact);
+	return ok;
+}
+
+/* ---- from BPF ---- */
+
+static struct duet_sample *make_sample(uint16_t kernel, uint16_t user)
+{
+	size_t bytes = sizeof(struct duet_sample) + ((size_t)kernel + user) * 8;
+	struct duet_sample *sample = calloc(1, ROOM);
+
+	sample->head = (struct duet_record){.size = (uint32_t)bytes,
+					    .type = DUET_RECORD_SAMPLE,
+					    .version = DUET_RECORD_VERSION,
+					    .tgid = 1,
+					    .tid = 2};
+	sample->kernel_depth = kernel;
+	sample->user_depth = user;
+	return sample;
+}
+
+static void sample_of_any_depth_passes(void **state)
+{
+	static const uint16_t depths[][2] = {{0, 0}, {1, 0}, {0, 1}, {7, 9}, {DUET_MAX_STACK, DUET_MAX_STACK}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+		struct duet_sample *sample = make_sample(depths[i][0], depths[i][1]);
+
+		assert_true(kernel_ok(sample, sample->head.size));
+		free(sample);
+	}
+}
+
+static void sample_truncated_anywhere_fails(void **state)
+{
+	struct duet_sample *sample = make_sample(3, 2);
+	uint32_t whole = sample->head.size;
+
+	(void)state;
+	for (uint32_t bytes = 0; bytes < whole; bytes++) {
+		sample->head.size = whole;
+		assert_false(kernel_ok(sample, bytes));
+		sample->head.size = bytes; /* and when the header agrees */
+		assert_false(kernel_ok(sample, bytes));
+	}
+	sample->head.size = whole + 8;
+	assert_false(kernel_ok(sample, whole + 8));
+	free(sample);
+}
+
+/* clang-format off */
+#define REFUSE(record, size, field, value)              \
+	do {                                            \
+		__typeof__(field) kept = (field);       \
+		(field) = (value);                      \
+		assert_false(kernel_ok(record, size));  \
+		(field) = kept;                         \
+		assert_true(kernel_ok(record, size));   \
+	} while (0)
+/* clang-format on */
+
+static void header_fields_are_bound(void **state)
+{
+	struct duet_sample *sample = make_sample(1, 1);
+	uint32_t whole = sample->head.size;
+
+	(void)state;
+	REFUSE(sample, whole, sample->head.size, whole - 1);
+	REFUSE(sample, whole, sample->head.size, whole + 1);
+	REFUSE(sample, whole, sample->head.size, UINT32_MAX);
+	REFUSE(sample, whole, sample->head.type, 0);
+	REFUSE(sample, whole, sample->head.type, DUET_RECORD_EXEC);
+	REFUSE(sample, whole, sample->head.type, DUET_RECORD_TYPE_MAX);
+	REFUSE(sample, whole, sample->head.version, 0);
+	REFUSE(sample, whole, sample->head.version, DUET_RECORD_VERSION + 1);
+	REFUSE(sample, whole, sample->head.tgid, 0);
+	REFUSE(sample, whole, sample->head.tid, 0);
+	free(sample);
+}
+
+static void sample_fields_are_bound(void **state)
+{
+	struct duet_sample *sample = make_sample(1, 1);
+	uint32_t whole = sample->head.size;
+
+	(void)state;
+	REFUSE(sample, whole, sample->kernel_depth, 0);
+	REFUSE(sample, whole, sample->kernel_depth, 2);
+	REFUSE(sample, whole, sample->kernel_depth, UINT16_MAX);
+	REFUSE(sample, whole, sample->user_depth, UINT16_MAX);
+	REFUSE(sample, whole, sample->no_signal, DUET_NO_SIGNAL_REFUSED + 1);
+	memset(sample->comm, 'x', sizeof(sample->comm));
+	assert_false(kernel_ok(sample, whole));
+	memset(sample->comm, 'x', sizeof(sample->comm) - 1);
+	sample->comm[sizeof(sample->comm) - 1] = '\0';
+	assert_true(kernel_ok(sample, whole));
+	memset(sample->process_comm, 'x', sizeof(sample->process_comm));
+	assert_false(kernel_ok(sample, whole));
+	free(sample);
+}
+
+static void sample_too_deep_fails(void **state)
+{
+	struct duet_sample *sample = make_sample(DUET_MAX_STACK + 1, 0);
+
+	(void)state;
+	assert_false(kernel_ok(sample, sample->head.size));
+	free(sample);
+	sample = make_sample(0, DUET_MAX_STACK + 1);
+	assert_false(kernel_ok(sample, sample->head.size));
+	free(sample);
+}
+
+static void process_records_are_bound(void **state)
+{
+	struct duet_process_record record = {.head = {.size = sizeof(record),
+						      .type = DUET_RECORD_EXIT,
+						      .version = DUET_RECORD_VERSION,
+						      .tgid = 1,
+						      .tid = 1}};
+
+	(void)state;
+	assert_true(kernel_ok(&record, sizeof(record)));
+	for (uint32_t bytes = 0; bytes < sizeof(record); bytes++) {
+		struct duet_process_record shorter = record;
+
+		shorter.head.size = bytes;
+		assert_false(kernel_ok(&shorter, bytes));
+	}
+	record.head.type = DUET_RECORD_EXEC;
+	assert_true(kernel_ok(&record, sizeof(record)));
+	memset(record.comm, 'x', sizeof(record.comm));
+	assert_false(kernel_ok(&record, sizeof(record)));
+}
+
+/* ---- from an agent ---- */
+
+/* Passes with its own size and up to 7 bytes of padding, and with no other. */
+static void assert_exact(uint16_t type, const void *payload, size_t whole)
+{
+	for (size_t bytes = 0; bytes < whole + 24; bytes++) {
+		bool fits = bytes >= whole && bytes < whole + 8;
+
+		if (agent_ok(type, payload, bytes) != fits)
+			fail_msg("type %u: %zu of %zu bytes must %s", type, bytes, whole, fits ? "pass" : "fail");
+	}
+}
+
+static void agent_records_fill_their_bytes(void **state)
+{
+	_Alignas(8) unsigned char room[ROOM] = {0};
+
+	(void)state;
+	*(struct duet_java_sample *)room = (struct duet_java_sample){.native_depth = 3, .java_depth = 5};
+	assert_exact(DUET_AGENT_JAVA_SAMPLE, room, sizeof(struct duet_java_sample) + 3 * 8 + 5 * 16);
+	*(struct duet_method *)room = (struct duet_method){
+		.class_len = 5, .name_len = 4, .signature_len = 3, .source_len = 2, .line_count = 7};
+	assert_exact(DUET_AGENT_METHOD, room, sizeof(struct duet_method) + 14 + 7 * 8);
+	memset(room, 0, sizeof(room));
+	*(struct duet_code_load *)room = (struct duet_code_load){.pc_count = 2, .frame_count = 3};
+	assert_exact(DUET_AGENT_CODE_LOAD, room, sizeof(struct duet_code_load) + 2 * 16 + 3 * 16);
+	assert_exact(DUET_AGENT_CODE_UNLOAD, room, sizeof(struct duet_code_unload));
+	*(struct duet_stub *)room = (struct duet_stub){.name_len = 11};
+	assert_exact(DUET_AGENT_STUB, room, sizeof(struct duet_stub) + 11);
+	*(struct duet_thread *)room = (struct duet_thread){.name_len = 13};
+	assert_exact(DUET_AGENT_THREAD, room, sizeof(struct duet_thread) + 13);
+	*(struct duet_code_heap *)room = (struct duet_code_heap){.low = 1, .high = 2};
+	assert_exact(DUET_AGENT_CODE_HEAP, room, sizeof(struct duet_code_heap));
+}
+
+static void agent_counts_are_bound(void **state)
+{
+	_Alignas(8) unsigned char room[ROOM] = {0};
+	struct duet_java_sample *sample = (void *)room;
+	struct duet_method *method = (void *)room;
+	struct duet_code_load *code = (void *)room;
+
+	(void)state;
+	sample->java_depth = UINT32_MAX;
+	assert_false(agent_ok(DUET_AGENT_JAVA_SAMPLE, room, ROOM));
+	sample->java_depth = 1u << 28; /* times 16 wraps to zero in 32 bits */
+	assert_false(agent_ok(DUET_AGENT_JAVA_SAMPLE, room, sizeof(*sample)));
+	sample->java_depth = 0;
+	sample->native_depth = DUET_MAX_NATIVE_DEPTH + 1;
+	assert_false(agent_ok(DUET_AGENT_JAVA_SAMPLE, room, sizeof(*sample) + (DUET_MAX_NATIVE_DEPTH + 1) * 8));
+	memset(room, 0, sizeof(room));
+	method->line_count = 1u << 29;
+	assert_false(agent_ok(DUET_AGENT_METHOD, room, sizeof(*method)));
+	method->line_count = UINT32_MAX;
+	assert_false(agent_ok(DUET_AGENT_METHOD, room, ROOM));
+	memset(room, 0, sizeof(room));
+	code->pc_count = 1u << 28;
+	assert_false(agent_ok(DUET_AGENT_CODE_LOAD, room, sizeof(*code)));
+	code->pc_count = UINT32_MAX;
+	code->frame_count = UINT32_MAX;
+	assert_false(agent_ok(DUET_AGENT_CODE_LOAD, room, ROOM));
+}
+
+static void java_depth_has_a_limit(void **state)
+{
+	size_t bytes = sizeof(struct duet_java_sample) + (DUET_MAX_JAVA_DEPTH + 1) * sizeof(struct duet_java_frame);
+	struct duet_java_sample *sample = calloc(1, bytes);
+
+	(void)state;
+	sample->java_depth = DUET_MAX_JAVA_DEPTH;
+	assert_true(agent_ok(DUET_AGENT_JAVA_SAMPLE, sample, bytes - sizeof(struct duet_java_frame)));
+	sample->java_depth = DUET_MAX_JAVA_DEPTH + 1;
+	assert_false(agent_ok(DUET_AGENT_JAVA_SAMPLE, sample, bytes));
+	free(sample);
+}
+
+static void code_pcs_stay_inside_their_frames(void **state)
+{
+	struct {
+		struct duet_code_load load;
+		struct duet_code_pc pc;
+		struct duet_java_frame frames[2];
+	} code = {.load = {.pc_count = 1, .frame_count = 2}, .pc = {.frame = 1, .depth = 1}};
+
+	(void)state;
+	assert_true(agent_ok(DUET_AGENT_CODE_LOAD, &code, sizeof(code)));
+	code.pc.depth = 2;
+	assert_false(agent_ok(DUET_AGENT_CODE_LOAD, &code, sizeof(code)));
+	code.pc = (struct duet_code_pc){.frame = UINT32_MAX, .depth = 2};
+	assert_false(agent_ok(DUET_AGENT_CODE_LOAD, &code, sizeof(code)));
+}
+
+static void address_ranges_do_not_wrap(void **state)
+{
+	struct duet_code_load code = {.address = UINT64_MAX - 1, .code_bytes = 16};
+	struct duet_stub stub = {.address = UINT64_MAX - 1, .code_bytes = 16};
+	struct duet_code_heap heap = {.low = 2, .high = 2};
+
+	(void)state;
+	assert_false(agent_ok(DUET_AGENT_CODE_LOAD, &code, sizeof(code)));
+	assert_false(agent_ok(DUET_AGENT_STUB, &stub, sizeof(stub)));
+	assert_false(agent_ok(DUET_AGENT_CODE_HEAP, &heap, sizeof(heap)));
+}
+
+static void unknown_agent_types_fail(void **state)
+{
+	static const uint64_t zeros[ROOM / 8];
+
+	(void)state;
+	for (size_t bytes = 0; bytes < 128; bytes++) {
+		assert_false(agent_ok(DUET_AGENT_PAD, zeros, bytes));
+		assert_false(agent_ok(DUET_AGENT_RECORD_TYPE_MAX, zeros, bytes));
+		assert_false(agent_ok(UINT16_MAX, zeros, bytes));
+	}
+}
+
+/* ---- control messages ---- */
+
+static void hello_is_bound(void **state)
+{
+	struct duet_message_hello hello = {
+		.head = {.size = sizeof(hello), .type = DUET_MESSAGE_HELLO, .version = DUET_AGENT_VERSION}};
+
+	(void)state;
+	for (uint32_t bytes = 0; bytes < sizeof(hello); bytes++) {
+		assert_false(message_ok(&hello, bytes));
+		hello.head.size = bytes;
+		assert_false(message_ok(&hello, bytes));
+		hello.head.size = sizeof(hello);
+	}
+	assert_true(message_ok(&hello, sizeof(hello)));
+	hello.head.version++;
+	assert_false(message_ok(&hello, sizeof(hello)));
+	hello.head.version--;
+	memset(hello.vm_version, 'x', sizeof(hello.vm_version));
+	assert_false(message_ok(&hello, sizeof(hello)));
+	hello.vm_version[0] = '\0';
+	memset(hello.vm_name, 'x', sizeof(hello.vm_name));
+	assert_false(message_ok(&hello, sizeof(hello)));
+}
+
+static void started_is_bound(void **state)
+{
+	struct duet_message_started started = {
+		.head = {.size = sizeof(started), .type = DUET_MESSAGE_STARTED, .version = DUET_AGENT_VERSION},
+		.signo = 64};
+
+	(void)state;
+	assert_true(message_ok(&started, sizeof(started)));
+	started.error = -5;
+	assert_true(message_ok(&started, sizeof(started)));
+	started.error = INT32_MIN; /* its negative is no number */
+	assert_false(message_ok(&started, sizeof(started)));
+	started.error = 1;
+	assert_false(message_ok(&started, sizeof(started)));
+	started.error = 0;
+	started.signo = 65;
+	assert_false(message_ok(&started, sizeof(started)));
+	started.signo = 1;
+	memset(started.why, 'x', sizeof(started.why));
+	assert_false(message_ok(&started, sizeof(started)));
+}
+
+static void agents_send_no_orders(void **state)
+{
+	struct duet_message message = {.size = sizeof(message), .version = DUET_AGENT_VERSION};
+
+	(void)state;
+	for (uint16_t type = 0; type < 16; type++) {
+		message.type = type;
+		assert_int_equal(message_ok(&message, sizeof(message)), type == DUET_MESSAGE_STOPPED);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sample_of_any_depth_passes),
+		cmocka_unit_test(sample_truncated_anywhere_fails),
+		cmocka_unit_test(header_fields_are_bound),
+		cmocka_unit_test(sample_fields_are_bound),
+		cmocka_unit_test(sample_too_deep_fails),
+		cmocka_unit_test(process_records_are_bound),
+		cmocka_unit_test(agent_records_fill_their_bytes),
+		cmocka_unit_test(agent_counts_are_bound),
+		cmocka_unit_test(java_depth_has_a_limit),
+		cmocka_unit_test(code_pcs_stay_inside_their_frames),
+		cmocka_unit_test(address_ranges_do_not_wrap),
+		cmocka_unit_test(unknown_agent_types_fail),
+		cmocka_unit_test(hello_is_bound),
+		cmocka_unit_test(started_is_bound),
+		cmocka_unit_test(agents_send_no_orders),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+package workload;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+
+/** What every workload does alike: say READY, wait for the go, know its own CPU time. */
+final class Workload {
+    private Workload() {
+    }
+
+    /**
+     * Says that the JVM is up, then waits for the file named by -Dgate=FILE, so that a test can
+     * begin to record before the first CPU second is burnt.
+     */
+    static void ready() throws InterruptedException {
+        say("READY");
+        String gate = System.getProperty("gate");
+        while (gate != null && !new File(gate).exists())
+            Thread.sleep(5);
+    }
+
+    /** All work is done; lives on until it is killed, without using CPU. */
+    static void done() throws InterruptedException {
+        say("DONE");
+        Thread.sleep(Long.MAX_VALUE);
+    }
+
+    static void say(String line) {
+        System.out.println(line);
+        System.out.flush();
+    }
+
+    static long argument(String[] args, int index, long otherwise) {
+        return args.length > index ? Long.parseLong(args[index]) : otherwise;
+    }
+
+    /** User (0) and kernel (1) CPU time of this process in clock ticks. */
+    static long[] cpuTicks() throws IOException {
+        String stat = new String(Files.readAllBytes(Paths.get("/proc/self/stat")), StandardCharsets.ISO_8859_1);
+        String[] field = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+        return new long[] {Long.parseLong(field[11]), Long.parseLong(field[12])};
+    }
+}

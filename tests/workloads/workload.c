@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The native half of SystemCalls.java, system calls made without the JVM's own retry loops around them, and that of
+ * SecondProfiler.java, the least that a profiler does which lives on SIGPROF.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <jni.h>
+
+enum { POLL, EPOLL, SLEEP, CALLS, COUNT };
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ull + now.tv_nsec / 1000000;
+}
+
+static int interrupted(int result)
+{
+	return result < 0 && errno == EINTR;
+}
+
+static void one_round(int epoll, jlong counts[COUNT])
+{
+	struct timespec nap = { .tv_nsec = 200000 };
+	struct epoll_event event;
+
+	/* Timeout 0 keeps the thread on the CPU inside the call, where samples hit; 1 ms makes it wait now and then. */
+	for (int i = 0; i < 20000; i++) {
+		counts[POLL] += interrupted(poll(NULL, 0, i % 5000 == 0));
+		counts[EPOLL] += interrupted(epoll_wait(epoll, &event, 1, i % 5000 == 2500));
+		counts[CALLS] += 2;
+	}
+	counts[SLEEP] += interrupted(nanosleep(&nap, NULL));
+	counts[CALLS]++;
+}
+
+JNIEXPORT jlongArray JNICALL Java_workload_SystemCalls_interrupted(JNIEnv *env, jclass klass, jlong milliseconds);
+JNIEXPORT jlongArray JNICALL Java_workload_SystemCalls_interrupted(JNIEnv *env, jclass klass, jlong milliseconds)
+{
+	uint64_t end = now_ms() + milliseconds;
+	jlong counts[COUNT] = { 0 };
+	jlongArray array = (*env)->NewLongArray(env, COUNT);
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	(void)klass;
+	while (now_ms() < end)
+		one_round(epoll, counts);
+	close(epoll);
+	if (array)
+		(*env)->SetLongArrayRegion(env, array, 0, COUNT, counts);
+	return array;
+}
+
+JNIEXPORT jint JNICALL Java_workload_SystemCalls_exec(JNIEnv *env, jclass klass, jobjectArray command);
+JNIEXPORT jint JNICALL Java_workload_SystemCalls_exec(JNIEnv *env, jclass klass, jobjectArray command)
+{
+	const char *argv[16] = { NULL };
+	jsize count = (*env)->GetArrayLength(env, command);
+
+	(void)klass;
+	for (jsize i = 0; i < count && i < 15; i++)
+		argv[i] = (*env)->GetStringUTFChars(env, (*env)->GetObjectArrayElement(env, command, i), NULL);
+	execv(argv[0], (char **)argv);
+	return errno;
+}
+
+static volatile jlong ticks; /* exact enough: the signal is blocked while its handler runs, two CPUs may lose one */
+
+static void on_tick(int signo, siginfo_t *info, void *context)
+{
+	(void)signo;
+	(void)info;
+	(void)context;
+	ticks = ticks + 1;
+}
+
+JNIEXPORT void JNICALL Java_workload_SecondProfiler_start(JNIEnv *env, jclass klass);
+JNIEXPORT void JNICALL Java_workload_SecondProfiler_start(JNIEnv *env, jclass klass)
+{
+	struct sigaction action = { .sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct itimerval each_ms = { .it_interval.tv_usec = 1000, .it_value.tv_usec = 1000 };
+
+	(void)env;
+	(void)klass;
+	sigaction(SIGPROF, &action, NULL);
+	setitimer(ITIMER_PROF, &each_ms, NULL);
+}
+
+JNIEXPORT jlong JNICALL Java_workload_SecondProfiler_ticks(JNIEnv *env, jclass klass);
+JNIEXPORT jlong JNICALL Java_workload_SecondProfiler_ticks(JNIEnv *env, jclass klass)
+{
+	struct sigaction action;
+
+	(void)env;
+	(void)klass;
+	sigaction(SIGPROF, NULL, &action);
+	return action.sa_sigaction == on_tick ? ticks : -1;
+}
