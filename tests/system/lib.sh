@@ -220,10 +220,12 @@ expect() { # WHAT GOT OPERATOR WANT
 	echo "# $1: $2 ($3 $4)"
 }
 
+is_near() { # GOT WANT TOLERANCE
+	awk -v got="$1" -v want="$2" -v by="$3" 'BEGIN { d = got - want; exit !(got != "" && d <= by && d >= -by) }'
+}
+
 expect_near() { # WHAT GOT WANT TOLERANCE
-	awk -v got="$2" -v want="$3" -v by="$4" \
-		'BEGIN { d = got - want; exit !(got != "" && d <= by && d >= -by) }' ||
-		fail "$1: ${2:-nothing}, expected $3 +- $4"
+	is_near "$2" "$3" "$4" || fail "$1: ${2:-nothing}, expected $3 +- $4"
 	echo "# $1: $2 ($3 +- $4)"
 }
 
