@@ -39,7 +39,7 @@ static const struct opt rows[] = {
 	{'i', "interval", "TIME", "one sample each TIME of CPU: 10ms (default), 500us, 1s, 100000 (ns)", opt_interval,
 	 FIELD(interval_ns)},
 	{0, "freq", "HZ", "the same as a rate: 99, 1000", opt_u32, FIELD(freq)},
-	{'d', "duration", "TIME", "how long: 30, 10m, 1h (default 60; with -- CMD until it ends)", opt_seconds,
+	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,
 	 FIELD(duration_ns)},
 	{'f', "file", "FILE", "output; %p pid, %t time, %n number (default: stdout); repeatable: a format each",
 	 opt_strings, FIELD(files)},
