@@ -14,7 +14,8 @@ begin_recording() { # ENGINE INTERVAL SECONDS [TARGET...]
 	shift 3
 	[ $# -gt 0 ] || set -- -p "$jvm"
 	recorder_err=$here/record.$((++recordings)).err
-	"$duet" record "${options[@]}" -f "${output:-$here/out}.$recordings" "$@" >/dev/null 2>"$recorder_err" </dev/null &
+	"$duet" record "${options[@]}" -f "${output:-$here/out}.$recordings" "$@" \
+		>/dev/null 2>"$recorder_err" </dev/null &
 	recorder=$!
 }
 
@@ -107,7 +108,8 @@ step_flight_recording() {
 step_diagnose() {
 	local command
 	begin_recording "$1" "$2" 4
-	for command in Thread.print GC.class_histogram VM.classloader_stats Compiler.codecache GC.run Compiler.codelist; do
+	for command in Thread.print GC.class_histogram VM.classloader_stats Compiler.codecache GC.run \
+		Compiler.codelist; do
 		diagnose "$command"
 	done
 	end_recording "$(codes)"
@@ -201,7 +203,8 @@ end_cgroup() {
 	local group
 	group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/duet-chaos-$seed-$$
 	begin_last_recording "$@"
-	if mkdir "$group" 2>/dev/null && echo "$jvm" >"$group/cgroup.procs" 2>/dev/null && [ -e "$group/cgroup.kill" ]; then
+	if mkdir "$group" 2>/dev/null && echo "$jvm" >"$group/cgroup.procs" 2>/dev/null &&
+			[ -e "$group/cgroup.kill" ]; then
 		echo 1 >"$group/cgroup.kill"
 	else
 		echo "# no cgroup.kill here"

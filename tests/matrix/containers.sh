@@ -125,7 +125,8 @@ in_runc() {
 				{"destination": "/proc", "type": "proc", "source": "proc"},
 				{"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["mode=755"]},
 				{"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": ["mode=1777"]},
-				{"destination": "/mnt", "type": "bind", "source": "$classes", "options": ["rbind", "ro"]}
+				{"destination": "/mnt", "type": "bind", "source": "$classes",
+					"options": ["rbind", "ro"]}
 			],
 			"linux": {
 				"cgroupsPath": "/kubepods/burstable/pod7d1f3b52-9f4e-4a0e-8c9d-5e1a2b3c4d5e/$hex",
@@ -151,7 +152,8 @@ need() { # COMMAND...
 need_docker() {
 	need dockerd docker
 	wait_for dockerd 30 "${docker[@]}" version
-	"${docker[@]}" image inspect duet >/dev/null 2>&1 || tar -C "$tree" -c . | "${docker[@]}" import - duet >/dev/null ||
+	"${docker[@]}" image inspect duet >/dev/null 2>&1 ||
+		tar -C "$tree" -c . | "${docker[@]}" import - duet >/dev/null ||
 		fail "cannot import the image"
 }
 
@@ -262,7 +264,8 @@ case_runc_kubepods_user_namespace() {
 	need runc
 	overlay
 	start_contained in_runc
-	grep -q "/kubepods/burstable/pod.*/$hex" "/proc/$jvm/cgroup" || fail "not in the pod's cgroup: $(cat "/proc/$jvm/cgroup")"
+	grep -q "/kubepods/burstable/pod.*/$hex" "/proc/$jvm/cgroup" ||
+		fail "not in the pod's cgroup: $(cat "/proc/$jvm/cgroup")"
 	profile_from_host
 }
 
@@ -285,8 +288,8 @@ case_unshare_chroot() {
 # The agent goes to another place than /tmp.
 case_podman_read_only_root() {
 	need podman runc
-	start_contained "${podman_run[@]}" --read-only --read-only-tmpfs=false --tmpfs /tmp:rw,noexec --tmpfs /run:rw,exec \
-		--rootfs "$tree"
+	start_contained "${podman_run[@]}" --read-only --read-only-tmpfs=false --tmpfs /tmp:rw,noexec \
+		--tmpfs /run:rw,exec --rootfs "$tree"
 	profile_pid
 }
 

@@ -145,8 +145,7 @@ cell_ctimer() {
 	expect "Java frames, % of samples" "$(share "$here/out" '_\\[[0ij]\\]')" '>=' 50
 }
 
-# duet itself runs where the JVM does; it starts it and stays until it ends. The agent says nothing any more once the
-# JVM has announced its death, some milliseconds before the threads stop.
+# duet itself runs where the JVM does; it starts it and stays until it ends.
 cell_agentpath() {
 	need_bpf
 	DUET_AS=(${JVM_AS[@]+"${JVM_AS[@]}"})
@@ -155,7 +154,7 @@ cell_agentpath() {
 	expect_file "$here/out"
 	expect_contains "$here/out" 'shop/Worker\.run_\[[0ij]\];shop/'
 	expect_contains "$here/stdout" '^READY'
-	expect_joined 95
+	expect_joined 98
 }
 
 # What was recorded until then is written, and the JVM ends as it meant to.
@@ -184,10 +183,6 @@ cell_check_jni() {
 	expect_lacks "$here/said" 'WARNING(:| in) (JNI|native)|FATAL ERROR'
 }
 
-# A signal of another profiler's that waits beside ours is handled first: ours then finds the pc in the other's handler,
-# and that sample does not join.
-beside_signals=90
-
 # Its sampler suspends threads with a signal; CPUTimeSample of JDK 25 and later has one of its own.
 cell_jfr() {
 	local options=settings=profile,dumponexit=true,filename=$here/jfr
@@ -196,7 +191,7 @@ cell_jfr() {
 	[[ $row =~ ^(8|11)@ ]] && JVM_OPTS=("-XX:StartFlightRecording=$options")
 	start_jvm "$jdk" workload.Checksum 5
 	expect_sound_end
-	expect_joined $beside_signals
+	expect_joined 98
 	expect "bytes of JFR's recording" "$(stat -c %s "$here/jfr")" '>=' 50000
 }
 
@@ -204,7 +199,7 @@ cell_sigprof_owner() {
 	need_bpf
 	start_jvm "$jdk" workload.SecondProfiler
 	record_jvm -i 1ms
-	expect_joined $beside_signals
+	expect_joined 98
 	expect_contains "$here/out" 'workload/SecondProfiler\.burn'
 	local before
 	before=$(jvm_said TICKS)
