@@ -7,6 +7,7 @@
 
 #define DUET_MAX_TARGETS 8192 /* rows of the target map: -p PID,PID… and the children of -- CMD */
 #define DUET_MAX_JVMS 4096    /* rows of the JVM map */
+#define DUET_MAX_CGROUP_DEPTH 32 /* cgroups above a task's own that are looked at for --cgroup */
 
 /* BPF .rodata: constant once loaded, so that the verifier removes what is off. */
 struct duet_config {
@@ -19,8 +20,10 @@ struct duet_config {
 	uint8_t has_task_pt_regs;    /* 1: helper bpf_task_pt_regs (Linux 5.15+) */
 	uint8_t follow_forks; /* 1: a child of a target is a target */
 	uint32_t kernel_stack_bytes; /* THREAD_SIZE, to find a task's user registers before Linux 5.15 */
+	uint64_t cgroup_id;	/* only tasks in this cgroup (v2) or below it; 0: in any */
+	char comm[DUET_COMM_LEN]; /* only processes whose group leader has this name; "": any */
 };
-DUET_ASSERT_SIZE(struct duet_config, 32);
+DUET_ASSERT_SIZE(struct duet_config, 56);
 
 /*
  * Value of the map `jvms`, key = tgid as the loader sees it. Inserted only
