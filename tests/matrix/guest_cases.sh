@@ -112,7 +112,7 @@ case_fallback() {
 }
 
 # By interval, a sample that is taken between a signal's delivery and its handler's first instruction costs both their
-# joins. That is a microsecond on a machine, a hundred when it is emulated, and more often so while all is touched first.
+# joins: a microsecond on a machine, a hundred when it is emulated, and more while all is touched for the first time.
 case_command() {
 	local floor=98
 	[ "$(pairing)" = cookie ] || floor=94
