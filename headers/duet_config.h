@@ -12,7 +12,7 @@
 struct duet_config {
 	uint64_t interval_ns;	/* weight of one sample */
 	uint64_t pidns_inum;	/* loader's pid namespace; 0 = the initial one, ids need no translation */
-	uint32_t user_stack_depth;   /* frames, <= DUET_MAX_STACK */
+	uint32_t user_stack_depth;   /* frames, <= DUET_MAX_USER_STACK */
 	uint32_t kernel_stack_depth; /* frames, <= DUET_MAX_STACK; 0 = --all-user */
 	uint8_t filter_targets; /* 1: only tgids in the map `targets`; 0: every process */
 	uint8_t use_cookie;	/* 1: bpf_send_signal_task with a cookie (Linux 6.13+) */

@@ -15,7 +15,6 @@
 #define DUET_BPF_COUNTERS(X) \
 	X(BPF_RING_FULL,        "samples dropped: the kernel ring was full") \
 	X(BPF_NO_KERNEL_STACK,  "kernel stacks that could not be read") \
-	X(BPF_NO_USER_STACK,    "user stacks that could not be read") \
 	X(BPF_NOT_VISIBLE,      "samples of processes outside the loader's pid namespace") \
 	X(BPF_TARGETS_FULL,     "processes not sampled: the table of targets was full") \
 	X(BPF_SIGNAL_BUSY,      "signals refused: the CPU's irq_work slot was busy") \

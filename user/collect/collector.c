@@ -45,11 +45,11 @@ struct collector {
 
 /* ---- loading ---- */
 
-/* A second of the largest samples of every CPU, so that a loader that is late loses nothing. */
+/* A second of large samples of every CPU, so that a loader that is late loses nothing; few are larger. */
 static uint32_t ring_bytes(uint64_t interval_ns)
 {
-	uint64_t largest = sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(uint64_t);
-	uint64_t second = NS_PER_SEC / interval_ns * largest * (uint64_t)libbpf_num_possible_cpus();
+	uint64_t large = sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(uint64_t);
+	uint64_t second = NS_PER_SEC / interval_ns * large * (uint64_t)libbpf_num_possible_cpus();
 	uint32_t bytes = RING_MIN_BYTES;
 
 	while (bytes < second && bytes < RING_MAX_BYTES)
@@ -78,7 +78,8 @@ static void configure(struct duet_config *config, const struct collector_options
 {
 	config->interval_ns = options->interval_ns;
 	config->pidns_inum = pid_namespace();
-	config->user_stack_depth = options->user_depth < DUET_MAX_STACK ? options->user_depth : DUET_MAX_STACK;
+	config->user_stack_depth =
+		options->user_depth < DUET_MAX_USER_STACK ? options->user_depth : DUET_MAX_USER_STACK;
 	config->kernel_stack_depth = options->kernel_depth < DUET_MAX_STACK ? options->kernel_depth : DUET_MAX_STACK;
 	config->filter_targets = options->targets != NULL;
 	config->follow_forks = options->follow_forks;

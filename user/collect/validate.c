@@ -20,11 +20,12 @@ static bool sample_check(const struct duet_sample *sample, size_t bytes)
 {
 	if (bytes < sizeof(*sample))
 		return false;
-	if (sample->kernel_depth > DUET_MAX_STACK || sample->user_depth > DUET_MAX_STACK)
+	if (sample->kernel_depth > DUET_MAX_STACK || sample->user_depth > DUET_MAX_USER_STACK)
 		return false;
 	if (bytes != sizeof(*sample) + ((size_t)sample->kernel_depth + sample->user_depth) * sizeof(sample->stack[0]))
 		return false;
-	return sample->no_signal <= DUET_NO_SIGNAL_REFUSED && is_terminated(sample->comm, sizeof(sample->comm)) &&
+	return sample->no_signal <= DUET_NO_SIGNAL_REFUSED && sample->walk_end < DUET_WALK_END_MAX &&
+	       is_terminated(sample->comm, sizeof(sample->comm)) &&
 	       is_terminated(sample->process_comm, sizeof(sample->process_comm));
 }
 
