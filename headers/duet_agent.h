@@ -104,6 +104,7 @@ enum duet_agent_record_type {
 	DUET_AGENT_STUB,
 	DUET_AGENT_CODE_HEAP,
 	DUET_AGENT_THREAD,
+	DUET_AGENT_LAYOUT, /* struct duet_jvm_layout, duet_jvm.h; a later one replaces it */
 	DUET_AGENT_RECORD_TYPE_MAX
 };
 

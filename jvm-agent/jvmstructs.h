@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "duet_jvm.h"
+
 struct code_blob {
 	const char *name; /* unchecked: the blob may be gone by now */
 	uintptr_t code_begin; /* 0: unknown */
@@ -47,5 +49,11 @@ struct frame_anchor {
 	uintptr_t *pc;
 };
 bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor);
+
+/*
+ * What a walker outside of this process needs; `version` of Java tells the interpreter's frames apart. Fields that this
+ * JVM lacks are DUET_JVM_NO_FIELD. false when it tells nothing of use.
+ */
+bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version);
 
 #endif
