@@ -7,6 +7,8 @@ const volatile struct duet_config duet_config = {};
 
 struct duet_ring_map ring SEC(".maps");
 struct duet_jvms_map jvms SEC(".maps");
+struct duet_layouts_map jvm_layouts SEC(".maps");
+struct duet_named_map named_methods SEC(".maps");
 struct duet_targets_map targets SEC(".maps");
 struct duet_seen_map seen SEC(".maps");
 struct duet_counters_map counters SEC(".maps");

@@ -27,7 +27,7 @@ static __always_inline void sample_fill(struct duet_sample *sample, struct task_
 	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
 }
 
-/* The sample of the current thread, without its stacks; NULL when it is not wanted. */
+/* The sample of the current thread with its stacks; NULL when it is not wanted. */
 static __always_inline struct duet_sample *sample_begin(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -43,20 +43,23 @@ static __always_inline struct duet_sample *sample_begin(struct bpf_perf_event_da
 	sample_fill(&room->sample, task, &ids, start_ns);
 	if (stack_in_kernel(ctx))
 		room->sample.flags |= DUET_SAMPLE_KERNEL;
+	if (filter_jvm(ids.tgid, start_ns))
+		room->sample.flags |= DUET_SAMPLE_JVM;
 	stack_user_regs(ctx, task, room);
+	stack_fill(ctx, room);
 	filter_mark_seen(ids.tgid);
 	return &room->sample;
 }
 
-/* Adds the stacks and hands the sample over. */
-static __always_inline void sample_end(struct bpf_perf_event_data *ctx)
+/* Hands the sample over. */
+static __always_inline void sample_end(void)
 {
 	struct duet_scratch *room = scratch_get();
 	u32 bytes;
 
 	if (!room)
 		return;
-	bytes = sizeof(room->sample) + stack_fill(ctx, room) * sizeof(u64);
+	bytes = sizeof(room->sample) + stack_bytes(room);
 	room->sample.head.size = bytes;
 	duet_emit(&room->sample.head, bytes, duet_wakeup_flag());
 }

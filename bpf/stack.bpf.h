@@ -4,6 +4,7 @@
 #define DUET_STACK_BPF_H
 
 #include "compat.bpf.h"
+#include "unwind_java.bpf.h"
 #include "unwind_native.bpf.h"
 
 /* Kernel addresses have the top bit set on both architectures. */
@@ -26,6 +27,7 @@ static __always_inline void stack_user_regs(struct bpf_perf_event_data *ctx, str
 		cursor.sp = PT_REGS_SP(&ctx->regs);
 		cursor.fp = PT_REGS_FP(&ctx->regs);
 		cursor.lr = regs_link(&ctx->regs);
+		room->java.bytecode = regs_bytecode(&ctx->regs);
 	} else if (BPF_CORE_READ(task, mm) && !(BPF_CORE_READ(task, flags) & PF_KTHREAD)) {
 		struct pt_regs *regs = task_user_regs(task);
 
@@ -33,6 +35,7 @@ static __always_inline void stack_user_regs(struct bpf_perf_event_data *ctx, str
 		cursor.sp = PT_REGS_SP_CORE(regs);
 		cursor.fp = PT_REGS_FP_CORE(regs);
 		cursor.lr = regs_link_core(regs);
+		room->java.bytecode = regs_bytecode_core(regs);
 	}
 	room->walk.cursor = cursor;
 	room->sample.user_pc = cursor.pc;
@@ -72,19 +75,35 @@ static __always_inline void stack_find_tables(struct duet_scratch *room)
 		room->walk.process = *process;
 }
 
-/* Both stacks; returns their frames. */
-static __always_inline u32 stack_fill(struct bpf_perf_event_data *ctx, struct duet_scratch *room)
+/* Both stacks. */
+static __always_inline void stack_fill(struct bpf_perf_event_data *ctx, struct duet_scratch *room)
 {
-	u32 kernel = 0, user = 0;
+	u32 kernel = 0;
 
 	if (duet_config.kernel_stack_depth && room->sample.flags & DUET_SAMPLE_KERNEL)
 		kernel = stack_kernel(ctx, room->sample.stack);
 	room->sample.kernel_depth = kernel;
 	if (duet_config.user_stack_depth && room->sample.flags & DUET_SAMPLE_USER_REGS) {
 		stack_find_tables(room);
-		user = unwind_user(room);
+		unwind_java_begin(room);
+		unwind_user(room);
 	}
-	return kernel + user;
+}
+
+/* Moves the interpreted frames behind the addresses. Bytes of all three; the bounds are for the verifier again. */
+static __always_inline u32 stack_bytes(struct duet_scratch *room)
+{
+	u32 kernel = room->sample.kernel_depth, user = room->sample.user_depth;
+	u32 interpreted = room->sample.interpreted_depth;
+	u32 bytes;
+
+	if (kernel > DUET_MAX_STACK || user > DUET_MAX_USER_STACK || interpreted > DUET_MAX_INTERPRETED)
+		return 0;
+	bytes = (kernel + user) * sizeof(u64);
+	interpreted *= sizeof(struct duet_interpreted);
+	if (interpreted)
+		bpf_probe_read_kernel((void *)room->sample.stack + bytes, interpreted, room->interpreted);
+	return bytes + interpreted;
 }
 
 #endif

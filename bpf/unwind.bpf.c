@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One turn of the walk. */
+#include "unwind_java.bpf.h"
 #include "unwind_native.bpf.h"
 
 __noinline int unwind_turn(u32 frame)
@@ -15,7 +16,10 @@ __noinline int unwind_turn(u32 frame)
 		return 1;
 	room->sample.stack[index] = room->walk.cursor.pc;
 	room->sample.user_depth++;
-	end = unwind_native_step(room);
+	if (UNWIND_JAVA && walk_java_owns(&room->java, room->walk.cursor.pc))
+		end = unwind_java_turn(frame);
+	else
+		end = unwind_native_step(room);
 	if (end == DUET_WALK_NONE)
 		return 0;
 	room->sample.walk_end = end;

@@ -14,6 +14,7 @@ static __always_inline int walk_read(void *to, u32 bytes, u64 address)
 }
 
 #include "duet_walk.h"
+#include "duet_walk_java.h"
 
 struct unwind_walk {
 	struct unwind_cursor cursor;
@@ -26,9 +27,14 @@ struct unwind_walk {
  */
 struct duet_scratch {
 	struct unwind_walk walk;
+	struct walk_java java;
+	u32 unnamed; /* interpreted frames whose method the loader cannot name */
+	u32 reserved;
+	struct duet_interpreted interpreted[DUET_MAX_INTERPRETED];
 	union {
 		struct duet_sample sample;
-		u8 room[sizeof(struct duet_sample) + (DUET_MAX_STACK + DUET_MAX_USER_STACK) * sizeof(u64)];
+		u8 room[sizeof(struct duet_sample) + (DUET_MAX_STACK + DUET_MAX_USER_STACK) * sizeof(u64) +
+			sizeof(struct duet_interpreted[DUET_MAX_INTERPRETED])];
 	};
 };
 
@@ -53,6 +59,12 @@ static __always_inline struct duet_scratch *scratch_get(void)
  */
 int unwind_turn(u32 frame);
 
+/* Does the loader need no one else to tell what these frames are? */
+static __always_inline bool unwind_is_named(const struct duet_scratch *room)
+{
+	return room->sample.flags & DUET_SAMPLE_JVM && room->java.layout.call_stub_return && !room->unnamed;
+}
+
 /* Adds the user frames to the scratch's sample, behind the kernel's; returns how many. The cursor is set. */
 static __always_inline u32 unwind_user(struct duet_scratch *room)
 {
@@ -63,7 +75,8 @@ static __always_inline u32 unwind_user(struct duet_scratch *room)
 		if (unwind_turn(frame))
 			break;
 	if (room->sample.walk_end == DUET_WALK_ENTRY && !room->walk.cursor.is_guess)
-		room->sample.flags |= DUET_SAMPLE_USER_COMPLETE;
+		room->sample.flags |=
+			DUET_SAMPLE_USER_COMPLETE | (unwind_is_named(room) ? DUET_SAMPLE_WALKED : 0);
 	depth = room->sample.user_depth;
 	return depth > DUET_MAX_USER_STACK ? DUET_MAX_USER_STACK : depth;
 }

@@ -8,9 +8,10 @@
 
 #include "duet_types.h"
 
-#define DUET_RECORD_VERSION 2
+#define DUET_RECORD_VERSION 3
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 #define DUET_MAX_USER_STACK 1024 /* user frames, which BPF walks by itself */
+#define DUET_MAX_INTERPRETED 512 /* of them, frames of the JVM's interpreter */
 
 enum duet_record_type {
 	DUET_RECORD_SAMPLE = 1,
@@ -38,6 +39,7 @@ enum duet_sample_flag {
 	DUET_SAMPLE_USER_REGS = 1 << 5, /* user_pc and user_sp are valid */
 	DUET_SAMPLE_USER_COMPLETE = 1 << 6, /* the user stack reaches the thread's entry, every frame by its unwind row */
 	DUET_SAMPLE_UNKNOWN_CODE = 1 << 7, /* a pc lay in no mapping that BPF knows of: the process's are to be read again */
+	DUET_SAMPLE_WALKED = 1 << 8, /* complete, and the loader knows all interpreted methods: no signal is needed */
 };
 
 /* Why the walk of the user stack ended where it did. */
@@ -49,6 +51,11 @@ enum duet_walk_end {
 	DUET_WALK_NO_ROW,     /* no unwind row, and where it would have to be exact there is no other way */
 	DUET_WALK_BAD_CFA,    /* the caller's frame would not lie above its callee's */
 	DUET_WALK_BAD_FP,     /* no unwind row, and the frame pointer does not point into the stack */
+	/* In the JVM's code: */
+	DUET_WALK_NO_BLOB,    /* no code blob holds the pc, or its layout is not as published */
+	DUET_WALK_NO_FRAME,   /* a stub without a frame size: so ends the part of a virtual thread that is mounted */
+	DUET_WALK_LEAF,	      /* interrupted where a frame is being made or left, and nothing shows how far */
+	DUET_WALK_BAD_INTERPRETED, /* the frame pointer does not lead to an interpreter frame */
 	DUET_WALK_END_MAX
 };
 
@@ -60,7 +67,17 @@ enum duet_no_signal {
 	DUET_NO_SIGNAL_STOLEN,  /* disposition is not the agent's handler */
 	DUET_NO_SIGNAL_EXITING, /* exec or exit under way */
 	DUET_NO_SIGNAL_REFUSED, /* the kernel refused; send_error holds -errno */
+	DUET_NO_SIGNAL_UNWANTED, /* --signals never */
+	DUET_NO_SIGNAL_MAX
 };
+
+/* A frame of the interpreter, which its return address does not tell. */
+struct duet_interpreted {
+	uint32_t index; /* into the user addresses */
+	int32_t bci; /* DUET_BCI_NATIVE (duet_jvm.h): a native method */
+	uint64_t method; /* jmethodID; 0: it has none */
+};
+DUET_ASSERT_SIZE(struct duet_interpreted, 16);
 
 struct duet_sample {
 	struct duet_record head;
@@ -80,10 +97,12 @@ struct duet_sample {
 	uint16_t user_depth;
 	uint16_t walk_end;	/* enum duet_walk_end */
 	uint16_t guessed_depth; /* user frames whose caller was found by frame pointer, for want of an unwind row */
-	uint32_t reserved;
+	uint16_t interpreted_depth;
+	uint16_t reserved;
 	char comm[DUET_COMM_LEN];	  /* of the thread */
 	char process_comm[DUET_COMM_LEN]; /* of the group leader */
-	uint64_t stack[];   /* kernel_depth kernel addresses, then user_depth user addresses, both leaf first */
+	/* kernel_depth kernel addresses, user_depth user addresses, interpreted_depth struct duet_interpreted; leaf first */
+	uint64_t stack[];
 };
 DUET_ASSERT_SIZE(struct duet_sample, 24 + 6 * 8 + 8 * 4 + 32);
 

@@ -25,6 +25,7 @@
 struct walk_java {
 	struct duet_jvm_layout layout; /* without heaps: no JVM, or one whose layout is not known */
 	uint64_t bytecode; /* r13 of the interrupted thread: there the interpreter keeps its byte code pointer */
+	uint64_t pc; /* of the frame that the last step left; not the cursor's then when it was deoptimized */
 	uint64_t blob; /* start of the blob at hand, its CodeBlob */
 	uint64_t frame[JAVA_FIXED_BYTES / 8 + 2]; /* of the interpreter: fp - JAVA_FIXED_BYTES to the return address */
 	uint8_t head[JAVA_BLOB_MASK + 1 + 8]; /* of the block that the blob is in */
@@ -229,10 +230,10 @@ static inline walk_result java_leaf_compiled(struct walk_java *java, struct unwi
 }
 
 /*
- * A method that is deoptimized returns into its stubs, and keeps in its frame where it would have gone on. The cursor
- * gets that pc, so that its inlined methods can be told.
+ * A method that is deoptimized returns into its stubs, and keeps in its frame where it would have gone on. That is the
+ * pc by which its inlined methods can be told.
  */
-static inline void java_original_pc(const struct walk_java *java, struct unwind_cursor *cursor)
+static inline void java_original_pc(struct walk_java *java, const struct unwind_cursor *cursor)
 {
 	uint64_t stubs = java->blob + java_field(java, java->layout.nmethod_stubs, 4);
 	uint64_t offset = java_field(java, java->layout.nmethod_original_pc, 4);
@@ -241,7 +242,23 @@ static inline void java_original_pc(const struct walk_java *java, struct unwind_
 	if (cursor->pc < stubs || walk_read_word(&pc, cursor->sp + offset))
 		return;
 	if (pc >= java_code_begin(java) && pc < stubs)
-		cursor->pc = pc;
+		java->pc = pc;
+}
+
+/* Whoever calls code in a code heap is in one as well: native code gets there by the call stub. */
+static inline walk_result java_step_leaf(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
+{
+	walk_result end;
+
+	if (java_is_compiled(java))
+		end = java_leaf_compiled(java, cursor, frame_bytes);
+	else if (frame_bytes < 2 * WALK_WORD)
+		end = java_leaf_stub(java, cursor);
+	else
+		end = java_leaf_framed(java, cursor, frame_bytes);
+	if (end == DUET_WALK_NONE && java_heap(&java->layout, cursor->pc) < 0)
+		end = DUET_WALK_LEAF;
+	return end;
 }
 
 static inline walk_result java_step_code(struct walk_java *java, struct unwind_cursor *cursor)
@@ -255,12 +272,12 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 	if (words >= JAVA_MAX_FRAME_WORDS)
 		return DUET_WALK_NO_BLOB;
 	frame_bytes = words * WALK_WORD;
-	if (!cursor->is_return && java_is_compiled(java))
-		return java_leaf_compiled(java, cursor, frame_bytes);
 	if (!cursor->is_return)
-		return words < 2 ? java_leaf_stub(java, cursor) : java_leaf_framed(java, cursor, frame_bytes);
+		return java_step_leaf(java, cursor, frame_bytes);
 	if (words < 2)
 		return DUET_WALK_NO_FRAME;
+	if (java_is_compiled(java))
+		java_original_pc(java, cursor);
 	return java_return(cursor, frame_bytes - WALK_WORD, 0);
 }
 
@@ -348,6 +365,7 @@ static inline int walk_java_owns(const struct walk_java *java, uint64_t pc)
 static inline walk_result walk_java_step(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	java->has_found = 0;
+	java->pc = cursor->pc;
 	if (cursor->is_return && cursor->pc == java->layout.call_stub_return)
 		return java_step_call_stub(java, cursor);
 	if (cursor->pc >= java->layout.interpreter_low && cursor->pc < java->layout.interpreter_high)

@@ -19,6 +19,11 @@ struct session_stats {
 	uint64_t samples;
 	uint64_t jvm_samples; /* in threads of JVMs with an agent */
 	uint64_t joined;
+	uint64_t walked; /* of them, those that the walk carries alone */
+	uint64_t signalled;
+	uint64_t rooted; /* JVM samples whose walk reached the thread's entry */
+	uint64_t witnesses[3]; /* by enum splice_witnesses */
+	uint64_t walk_ends[DUET_WALK_END_MAX]; /* of JVM samples that were not */
 	uint64_t with_java; /* joined, with Java frames */
 	uint64_t failures[SESSION_FAILURE_CODES]; /* by -status */
 	uint64_t lost_in_profile;

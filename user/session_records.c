@@ -37,15 +37,28 @@ static uint32_t sample_thread(struct session *session, const struct process *pro
 	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text, process->comm);
 }
 
-static void count_outcome(struct session_stats *stats, const struct duet_java_sample *java, enum join_outcome outcome,
-			  bool jvm)
+static void count_walk(struct session_stats *stats, const struct duet_sample *sample, enum splice_witnesses witnesses)
+{
+	stats->signalled += (sample->flags & DUET_SAMPLE_SIGNALLED) != 0;
+	stats->witnesses[witnesses]++;
+	if (sample->flags & DUET_SAMPLE_USER_COMPLETE)
+		stats->rooted++;
+	else
+		stats->walk_ends[sample->walk_end]++;
+}
+
+static void count_outcome(struct session_stats *stats, const struct duet_sample *sample,
+			  const struct duet_java_sample *java, enum join_outcome outcome, bool jvm)
 {
 	int code = java ? -java->status : 0;
 
 	stats->samples++;
 	stats->jvm_samples += jvm;
-	stats->joined += outcome == JOIN_JOINED || (jvm && outcome == JOIN_STANDALONE);
-	if (!java || java->flags & DUET_JAVA_NO_THREAD)
+	stats->walked += outcome == JOIN_WALKED;
+	stats->joined += outcome == JOIN_JOINED || outcome == JOIN_WALKED || (jvm && outcome == JOIN_STANDALONE);
+	/* What the walk carries, AsyncGetCallTrace did not lose. */
+	if (!java || java->flags & DUET_JAVA_NO_THREAD ||
+	    (java->status <= 0 && sample && sample->flags & DUET_SAMPLE_WALKED))
 		return;
 	if (java->status > 0)
 		stats->with_java++;
@@ -67,7 +80,9 @@ static bool add_sample(struct session *session, struct process *process, const s
 				  sample ? sample->head.time_ns : java->time_ns,
 				  sample ? sample->weight_ns : java->weight_ns);
 	session->stats.lost_in_profile += err < 0;
-	count_outcome(&session->stats, java, outcome, jvm != NULL);
+	count_outcome(&session->stats, sample, java, outcome, jvm != NULL);
+	if (sample && jvm)
+		count_walk(&session->stats, sample, session->resolver.splice.witnesses);
 	return true;
 }
 
@@ -80,6 +95,30 @@ bool session_on_decided(void *context, void *owner, const struct duet_sample *sa
 }
 
 /* ---- agents on their way ---- */
+
+/* What BPF needs to walk the JVM's frames, and to know which of them need no signal to be named. */
+static void tell_collector(struct session *session, struct agent *agent)
+{
+	struct duet_jvm_entry entry = {.start_ticks = agent->process->start_ticks};
+	pid_t pid = agent->process->pid;
+
+	if (!session->collector || agent->state != AGENT_RUNNING)
+		return;
+	if (!agent->layout_told && jvm_layout(agent->jvm)) {
+		entry.layout = *jvm_layout(agent->jvm);
+		agent->layout_told = !collector_describe(session->collector, pid, &entry);
+	}
+	while (agent->named_told < agent->named.len &&
+	       !collector_named(session->collector, pid, agent->named.items[agent->named_told], true))
+		agent->named_told++;
+}
+
+static void forbid_signals(struct session *session, struct agent *agent)
+{
+	collector_forbid(session->collector, agent->process->pid);
+	while (agent->named_told)
+		collector_named(session->collector, agent->process->pid, agent->named.items[--agent->named_told], false);
+}
 
 /* From here on BPF may signal the process: the handler is installed. */
 static int allow_signals(struct session *session, struct agent *agent)
@@ -107,7 +146,7 @@ static void agent_changed(struct session *session, struct agent *agent, enum age
 	if (agent->state == AGENT_RUNNING)
 		allow_signals(session, agent);
 	if (before == AGENT_RUNNING && session->collector)
-		collector_forbid(session->collector, agent->process->pid);
+		forbid_signals(session, agent);
 	if (agent->state == AGENT_FAILED && goes_on_without(session))
 		log_warn("%s: native frames only", agent->why);
 }
@@ -294,6 +333,7 @@ void session_read_rings(struct session *session)
 
 		agent_read(context.agent, on_java_sample, &context);
 		agent_changed(session, context.agent, before);
+		tell_collector(session, context.agent);
 		if (forget)
 			jvm_forget(context.agent->jvm, now_ns - FORGET_NS);
 	}

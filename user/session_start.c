@@ -99,6 +99,7 @@ static int open_collector(struct session *session, struct buf *why)
 		.kernel_depth = session->options->all_user ? 0 : DUET_MAX_STACK,
 		.targets = session->options->host ? NULL : session->options->pids.items,
 		.target_count = session->options->pids.len,
+		.signals = session->options->signals,
 		.no_cookie = session->options->interval_pairing,
 		.measure_cost = log_level() >= LOG_DEBUG,
 	};

@@ -84,6 +84,7 @@ static void configure(struct duet_config *config, const struct collector_options
 	config->filter_targets = options->targets != NULL;
 	config->follow_forks = options->follow_forks;
 	config->use_cookie = use_cookie;
+	config->signals = options->signals;
 	config->has_task_pt_regs = probe_has_task_pt_regs();
 	config->kernel_stack_bytes = kernel_stack_bytes();
 }
@@ -291,7 +292,24 @@ int collector_allow(struct collector *collector, pid_t pid, const struct duet_jv
 
 int collector_forbid(struct collector *collector, pid_t pid)
 {
+	(void)bpf_map__delete_elem(collector->bpf->maps.jvm_layouts, &pid, sizeof(pid), 0); /* there may be none */
 	return bpf_map__delete_elem(collector->bpf->maps.jvms, &pid, sizeof(pid), 0);
+}
+
+int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm)
+{
+	return bpf_map__update_elem(collector->bpf->maps.jvm_layouts, &pid, sizeof(pid), jvm, sizeof(*jvm), BPF_ANY);
+}
+
+int collector_named(struct collector *collector, pid_t pid, uint64_t method, bool named)
+{
+	const struct bpf_map *map = collector->bpf->maps.named_methods;
+	struct duet_named_method key = {.method = method, .tgid = (uint32_t)pid};
+	uint8_t yes = 1;
+
+	if (!named)
+		return bpf_map__delete_elem(map, &key, sizeof(key), 0);
+	return bpf_map__update_elem(map, &key, sizeof(key), &yes, sizeof(yes), BPF_ANY);
 }
 
 int collector_add_target(struct collector *collector, pid_t pid)

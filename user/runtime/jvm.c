@@ -18,6 +18,8 @@ struct jvm {
 	struct arena arena;
 	struct code_map code;
 	struct vec(struct duet_code_heap) heaps;
+	struct duet_jvm_layout layout;
+	bool has_layout;
 	size_t string_bytes; /* that our records added to `strings` */
 	uint64_t changed_ns;
 };
@@ -146,6 +148,13 @@ static int apply_thread(struct jvm *jvm, const struct duet_thread *record)
 	return map_put(&jvm->threads, record->tid, name);
 }
 
+static int apply_layout(struct jvm *jvm, const struct duet_jvm_layout *layout)
+{
+	jvm->layout = *layout;
+	jvm->has_layout = true;
+	return 0;
+}
+
 static size_t jvm_bytes(const struct jvm *jvm)
 {
 	return jvm->arena.bytes + map_bytes(&jvm->methods) + map_bytes(&jvm->threads) + jvm->string_bytes +
@@ -168,6 +177,9 @@ static int apply(struct jvm *jvm, uint16_t type, const void *payload)
 		return apply_heap(jvm, payload);
 	case DUET_AGENT_THREAD:
 		return apply_thread(jvm, payload);
+	case DUET_AGENT_LAYOUT:
+		note_change(jvm, 0);
+		return apply_layout(jvm, payload);
 	default:
 		return 0;
 	}
@@ -194,6 +206,16 @@ int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size
 uint64_t jvm_changed_ns(const struct jvm *jvm)
 {
 	return jvm->changed_ns;
+}
+
+const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm)
+{
+	return jvm->has_layout ? &jvm->layout : NULL;
+}
+
+bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address)
+{
+	return jvm->has_layout && jvm->layout.call_stub_return == return_address;
 }
 
 const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id)
