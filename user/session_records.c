@@ -219,6 +219,8 @@ static void count_own(struct session_stats *stats, const struct duet_sample *sam
 		[DUET_NO_SIGNAL_EXITING] = DUET_BPF_SIGNAL_EXITING,
 	};
 
+	if (sample->flags & DUET_SAMPLE_WALKED) /* then BPF has not counted it */
+		return;
 	if (sample->no_signal == DUET_NO_SIGNAL_SYSCALL || sample->no_signal == DUET_NO_SIGNAL_BLOCKED ||
 	    sample->no_signal == DUET_NO_SIGNAL_EXITING)
 		stats->own_unsignalled[counters[sample->no_signal]]++;

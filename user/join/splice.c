@@ -207,7 +207,7 @@ static int push_jvm_code(struct splicing *s, uint32_t index)
 	code = code_of(s, index);
 	if (!code) {
 		s->out->is_missing_code = true;
-		return push_mark(s, "[unknown_code]");
+		return s->other ? -EILSEQ : push_mark(s, "[unknown_code]");
 	}
 	return code->method ? push_compiled_code(s, index, code) : push_stub(s, index, code);
 }
@@ -296,11 +296,13 @@ static int push_agreed(struct splicing *s, const struct duet_java_frame *frames,
 	s->other_depth = depth;
 	err = push_physical(s);
 	s->other = NULL;
-	*ret_agreed = !err && !s->out->is_missing_code && s->other_next == depth;
-	s->out->is_missing_code = false;
+	if (err == -EILSEQ)
+		err = 0;
+	else
+		*ret_agreed = !err && s->other_next == depth && !s->out->is_missing_code;
 	if (!*ret_agreed)
 		s->out->frames.len = before;
-	return err == -EILSEQ ? 0 : err;
+	return err;
 }
 
 /* Both witnesses when the walk is whole; when they do not agree, AsyncGetCallTrace is believed. */
@@ -313,7 +315,8 @@ static int push_java_half(struct splicing *s, const struct duet_java_sample *jav
 
 	if (is_complete && !(java->flags & DUET_JAVA_TRUNCATED)) {
 		err = push_agreed(s, frames, java->java_depth, &agreed);
-		s->out->witnesses = agreed ? SPLICE_AGREED : SPLICE_DISAGREED;
+		if (!s->out->is_missing_code)
+			s->out->witnesses = agreed ? SPLICE_AGREED : SPLICE_DISAGREED;
 	}
 	if (err || agreed)
 		return err;

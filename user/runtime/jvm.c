@@ -253,7 +253,10 @@ const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t 
 	return code_map_find(&jvm->code, pc, time_ns);
 }
 
-/* Debug information describes the code up to its pc: a leaf belongs to the first entry at or after it. */
+/*
+ * Debug information describes the code in front of its pc: a leaf belongs to the first entry behind it, as
+ * AsyncGetCallTrace finds it too (pc_desc_near(pc + 1)).
+ */
 const struct duet_java_frame *jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
 					      uint32_t *ret_depth)
 {
@@ -263,7 +266,7 @@ const struct duet_java_frame *jvm_code_frames(const struct jvm_code *code, uint6
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (code->pcs[middle].offset < offset)
+		if (code->pcs[middle].offset < offset + !is_return)
 			low = middle + 1;
 		else
 			high = middle;
