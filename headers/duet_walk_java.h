@@ -19,7 +19,6 @@
 #define JAVA_MAX_FRAME_WORDS 65536
 #define JAVA_MAX_STUB_BYTES 16384
 #define JAVA_CALL_BYTES 13 /* of the longest call sequence that tells its target */
-#define JAVA_MAX_IDS 65535 /* methods of one class */
 
 /* What a step works on. Too large for the BPF stack. */
 struct walk_java {
