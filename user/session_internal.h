@@ -12,6 +12,7 @@
 #include "profile/resolve.h"
 #include "session.h"
 #include "sym/symbols.h"
+#include "unwinding.h"
 
 #define SESSION_FAILURE_CODES 12 /* AsyncGetCallTrace: 0 to -10, and the rest */
 
@@ -24,6 +25,8 @@ struct session_stats {
 	uint64_t lost_in_profile;
 	uint64_t own_unsignalled[DUET_BPF_COUNTER_MAX]; /* samples of the agents' own threads, as BPF counted them */
 	uint64_t bad_records; /* from BPF */
+	uint64_t walk_ends[DUET_WALK_END_MAX]; /* of user stacks that no Java half completes */
+	uint64_t guessed_stacks; /* those with frames found by frame pointer */
 };
 
 struct session {
@@ -34,6 +37,7 @@ struct session {
 	struct process_table processes;
 	struct vec(struct agent *) agents;
 	struct symbols *symbols;
+	struct unwinding unwinding;
 	struct profile profile;
 	struct resolver resolver;
 	struct join *join;

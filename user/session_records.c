@@ -53,6 +53,16 @@ static void count_outcome(struct session_stats *stats, const struct duet_java_sa
 		stats->failures[code < SESSION_FAILURE_CODES ? code : SESSION_FAILURE_CODES - 1]++;
 }
 
+/* A Java half carries the stack on from where BPF's walk ends. */
+static void count_walk(struct session_stats *stats, const struct duet_sample *sample,
+		       const struct duet_java_sample *java)
+{
+	if (!sample || (java && java->java_depth))
+		return;
+	stats->walk_ends[sample->walk_end]++;
+	stats->guessed_stacks += sample->guessed_depth != 0;
+}
+
 static bool add_sample(struct session *session, struct process *process, const struct jvm *jvm,
 		       const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome,
 		       bool last_chance)
@@ -68,6 +78,7 @@ static bool add_sample(struct session *session, struct process *process, const s
 				  sample ? sample->weight_ns : java->weight_ns);
 	session->stats.lost_in_profile += err < 0;
 	count_outcome(&session->stats, java, outcome, jvm != NULL);
+	count_walk(&session->stats, sample, java);
 	return true;
 }
 
@@ -199,6 +210,8 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 		session->first_sample_ns = clock_monotonic_ns();
 	if (may_be_new(process))
 		session_notice(session, process);
+	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
+		unwinding_refresh(&session->unwinding, process);
 	agent = process->runtime;
 	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid)
 		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
@@ -225,6 +238,17 @@ static void on_exec(struct session *session, pid_t pid)
 		process->runtime = NULL;
 	}
 	process_exec(&session->processes, pid);
+	if (process)
+		unwinding_publish(&session->unwinding, process);
+}
+
+static void on_end(struct session *session, pid_t pid)
+{
+	struct process *process = process_find(&session->processes, pid);
+
+	if (process)
+		unwinding_forget(&session->unwinding, process);
+	process_exit(&session->processes, pid);
 }
 
 static void on_kernel_record(void *context, const struct duet_record *record)
@@ -236,7 +260,7 @@ static void on_kernel_record(void *context, const struct duet_record *record)
 	else if (record->type == DUET_RECORD_EXEC)
 		on_exec(session, (pid_t)record->tgid);
 	else if (record->type == DUET_RECORD_EXIT)
-		process_exit(&session->processes, (pid_t)record->tgid);
+		on_end(session, (pid_t)record->tgid);
 }
 
 struct agent_context {

@@ -16,7 +16,7 @@
 #include "duet_agent.h"
 #include "duet_record.h"
 
-#define ROOM 8192
+#define ROOM 16384
 
 static bool kernel_ok(const void *record, size_t bytes)
 {
@@ -70,7 +70,7 @@ static struct duet_sample *make_sample(uint16_t kernel, uint16_t user)
 
 static void sample_of_any_depth_passes(void **state)
 {
-	static const uint16_t depths[][2] = {{0, 0}, {1, 0}, {0, 1}, {7, 9}, {DUET_MAX_STACK, DUET_MAX_STACK}};
+	static const uint16_t depths[][2] = {{0, 0}, {1, 0}, {0, 1}, {7, 9}, {DUET_MAX_STACK, DUET_MAX_USER_STACK}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
@@ -139,6 +139,7 @@ static void sample_fields_are_bound(void **state)
 	REFUSE(sample, whole, sample->kernel_depth, UINT16_MAX);
 	REFUSE(sample, whole, sample->user_depth, UINT16_MAX);
 	REFUSE(sample, whole, sample->no_signal, DUET_NO_SIGNAL_REFUSED + 1);
+	REFUSE(sample, whole, sample->walk_end, DUET_WALK_END_MAX);
 	memset(sample->comm, 'x', sizeof(sample->comm));
 	assert_false(kernel_ok(sample, whole));
 	memset(sample->comm, 'x', sizeof(sample->comm) - 1);
@@ -156,7 +157,7 @@ static void sample_too_deep_fails(void **state)
 	(void)state;
 	assert_false(kernel_ok(sample, sample->head.size));
 	free(sample);
-	sample = make_sample(0, DUET_MAX_STACK + 1);
+	sample = make_sample(0, DUET_MAX_USER_STACK + 1);
 	assert_false(kernel_ok(sample, sample->head.size));
 	free(sample);
 }

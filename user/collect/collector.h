@@ -17,6 +17,7 @@
 #include "duet_record.h"
 
 struct collector;
+struct unwind_tables;
 
 struct collector_options {
 	const char *event; /* row of modes.c: "cpu" */
@@ -54,6 +55,9 @@ int collector_read(struct collector *collector, collector_handler handler, void 
 int collector_allow(struct collector *collector, pid_t pid, const struct duet_jvm_target *target);
 int collector_forbid(struct collector *collector, pid_t pid);
 int collector_add_target(struct collector *collector, pid_t pid);
+
+/* What BPF walks user stacks by; the collector's own. */
+struct unwind_tables *collector_unwind_tables(const struct collector *collector);
 
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
 /*
