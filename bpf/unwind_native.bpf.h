@@ -20,7 +20,7 @@ struct duet_unwind_pages_map {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, DUET_UNWIND_MAX_PAGES);
 	__type(key, u32);
-	__type(value, u32);
+	__type(value, struct duet_unwind_page);
 };
 extern struct duet_unwind_pages_map unwind_pages SEC(".maps");
 
@@ -83,12 +83,12 @@ static __always_inline bool unwind_find_mapping(struct unwind_walk *walk, u64 pc
 	return false;
 }
 
-/* The last of the rows low..high that starts at or before `pc`, or NULL. */
+/* The last of the rows from `low` to before `high` that starts at or before `pc`, or NULL. */
 static __always_inline struct duet_unwind_row *unwind_search_rows(u32 low, u32 high, u32 pc)
 {
 	struct duet_unwind_row *found = NULL;
 
-	for (u32 i = 0; i < UNWIND_ROW_STEPS && low <= high; i++) {
+	for (u32 i = 0; i < UNWIND_ROW_STEPS && low < high; i++) {
 		u32 middle = low + (high - low) / 2;
 		struct duet_unwind_row *row = bpf_map_lookup_elem(&unwind_rows, &middle);
 
@@ -98,7 +98,7 @@ static __always_inline struct duet_unwind_row *unwind_search_rows(u32 low, u32 h
 			found = row;
 			low = middle + 1;
 		} else {
-			high = middle - 1;
+			high = middle;
 		}
 	}
 	return found;
@@ -108,19 +108,17 @@ static __always_inline struct duet_unwind_row *unwind_search_rows(u32 low, u32 h
 static __always_inline struct duet_unwind_row *unwind_find_row(const struct duet_unwind_mapping *mapping, u64 pc)
 {
 	u64 offset = pc - mapping->base;
-	u32 page = offset >> DUET_UNWIND_PAGE_SHIFT, key = mapping->module;
+	u32 index = offset >> DUET_UNWIND_PAGE_SHIFT, key = mapping->module;
 	struct duet_unwind_module *module = bpf_map_lookup_elem(&unwind_modules, &key);
-	u32 *low, *high;
+	struct duet_unwind_page *page;
 
-	if (!module || offset > UINT32_MAX || page >= module->pages)
+	if (!module || offset > UINT32_MAX || index >= module->pages)
 		return NULL;
-	key = module->first_page + page;
-	low = bpf_map_lookup_elem(&unwind_pages, &key);
-	key++;
-	high = bpf_map_lookup_elem(&unwind_pages, &key);
-	if (!low || !high)
+	key = module->first_page + index;
+	page = bpf_map_lookup_elem(&unwind_pages, &key);
+	if (!page)
 		return NULL;
-	return unwind_search_rows(module->first_row + *low, module->first_row + *high, offset);
+	return unwind_search_rows(module->first_row + page->first, module->first_row + page->end, offset);
 }
 
 /* What the step comes to, as in duet_walk.h. */
@@ -132,7 +130,7 @@ static __always_inline walk_result unwind_native_step(struct duet_scratch *room)
 
 	if (unwind_find_mapping(walk, pc))
 		row = unwind_find_row(&walk->mapping, pc);
-	else
+	else if (!walk->cursor.is_guess) /* a guess may lead anywhere */
 		room->sample.flags |= DUET_SAMPLE_UNKNOWN_CODE;
 	if (row && (row->rule & DUET_ROW_CFA) != DUET_CFA_NONE)
 		return walk_by_row(&walk->cursor, row);

@@ -46,6 +46,13 @@
 	X(LOADER_RECORDS_FULL,  "agent records dropped: one JVM sent more than its samples can need") \
 	X(LOADER_JVM_FULL,      "method, code or thread records dropped: the tables of their JVM were full") \
 	X(LOADER_STACKS_FULL,   "stacks not kept: their process had too many different ones") \
+	X(LOADER_STACK_GUESSED, "user stacks with frames found by frame pointer, where no unwind row told of them") \
+	X(LOADER_STACK_NO_ROW,  "user stacks cut: neither unwind row nor frame pointer led on") \
+	X(LOADER_STACK_UNREADABLE, "user stacks cut: stack memory could not be read") \
+	X(LOADER_STACK_BAD_CFA, "user stacks cut: the caller's frame would not have lain above") \
+	X(LOADER_STACK_DEPTH,   "user stacks cut: deeper than 1024 frames") \
+	X(LOADER_UNWIND_FILES,  "files walked by frame pointer: the unwind tables were full") \
+	X(LOADER_UNWIND_PROCESSES, "processes walked by frame pointer: the unwind tables were full") \
 	X(LOADER_NAME_MISSING,  "Java frames without a name: the agent never published it") \
 	X(LOADER_OUT_OF_MEMORY, "samples dropped: out of memory")
 /* clang-format on */

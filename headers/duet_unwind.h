@@ -10,8 +10,9 @@
 
 #include "duet_types.h"
 
+/* For the processes of a host; for chosen ones half of it, and a quarter of the mappings. */
 #define DUET_UNWIND_MAX_ROWS (4u << 20)	     /* 32 MB; libjvm.so has 0.18 million */
-#define DUET_UNWIND_MAX_PAGES (1u << 20)     /* 4 MB: 1 GB of code */
+#define DUET_UNWIND_MAX_PAGES (512u << 10)    /* 4 MB: 512 MB of code */
 #define DUET_UNWIND_MAX_MODULES 4096	     /* files */
 #define DUET_UNWIND_MAX_MAPPINGS (128u << 10) /* 4 MB, of all processes */
 #define DUET_UNWIND_MAX_PROCESSES 8192
@@ -28,7 +29,7 @@ enum duet_unwind_cfa {
 	DUET_CFA_FP,	   /* fp + cfa */
 	DUET_CFA_DEREF_FP, /* what lies at fp + cfa: functions that align their stack */
 	DUET_CFA_DEREF_SP, /* 8 more than what lies at sp + cfa: assembly that switches to an aligned stack */
-	DUET_CFA_PLT,	   /* sp + 8, 16 after the push in a PLT entry of 16 bytes (x86-64) */
+	DUET_CFA_PLT,	   /* x86-64: sp + 8, and 16 from byte `saved` of a PLT entry of 16 bytes on */
 };
 
 #define DUET_ROW_CFA 0x0f      /* enum duet_unwind_cfa */
@@ -44,15 +45,19 @@ struct duet_unwind_row {
 };
 DUET_ASSERT_SIZE(struct duet_unwind_row, 8);
 
-/*
- * One file. Its page p names the row that is in force at byte p << DUET_UNWIND_PAGE_SHIFT, counted from first_row;
- * one more page follows the last.
- */
+/* Which rows can be in force in one page of code, counted from the module's first. */
+struct duet_unwind_page {
+	uint32_t first; /* in force at the page's first byte; before the first row of all the first */
+	uint32_t end;	/* exclusive */
+};
+DUET_ASSERT_SIZE(struct duet_unwind_page, 8);
+
+/* One file. */
 struct duet_unwind_module {
 	uint32_t first_row;
-	uint32_t rows;
 	uint32_t first_page;
-	uint32_t pages; /* 0: no rows */
+	uint32_t pages;
+	uint32_t reserved;
 };
 DUET_ASSERT_SIZE(struct duet_unwind_module, 16);
 

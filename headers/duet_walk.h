@@ -87,8 +87,8 @@ static inline uint64_t walk_cfa(const struct unwind_cursor *cursor, const struct
 		return walk_read_word(&cfa, cursor->fp + (uint64_t)offset) ? 0 : cfa;
 	case DUET_CFA_DEREF_SP:
 		return walk_read_word(&cfa, cursor->sp + (uint64_t)offset) ? 0 : cfa + WALK_WORD;
-	case DUET_CFA_PLT: /* pushq of the entry's number ends at its byte 11 */
-		return cursor->sp + WALK_WORD + ((cursor->pc & 15) >= 11 ? WALK_WORD : 0);
+	case DUET_CFA_PLT:
+		return cursor->sp + WALK_WORD + ((int64_t)(cursor->pc & 15) >= row->saved ? WALK_WORD : 0);
 	}
 	return 0;
 }

@@ -146,6 +146,7 @@ static void session_close(struct session *session)
 	for (size_t i = 0; i < session->agents.len; i++)
 		agent_free(session->agents.items[i]);
 	vec_release(&session->agents);
+	unwinding_release(&session->unwinding);
 	collector_close(session->collector);
 	if (session->child_gate >= 0)
 		close(session->child_gate);

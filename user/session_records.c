@@ -37,14 +37,15 @@ static uint32_t sample_thread(struct session *session, const struct process *pro
 	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text, process->comm);
 }
 
-static void count_walk(struct session_stats *stats, const struct duet_sample *sample, enum splice_witnesses witnesses)
+static void count_jvm_walk(struct session_stats *stats, const struct duet_sample *sample,
+			   enum splice_witnesses witnesses)
 {
 	stats->signalled += (sample->flags & DUET_SAMPLE_SIGNALLED) != 0;
 	stats->witnesses[witnesses]++;
 	if (sample->flags & DUET_SAMPLE_USER_COMPLETE)
 		stats->rooted++;
 	else
-		stats->walk_ends[sample->walk_end]++;
+		stats->jvm_walk_ends[sample->walk_end]++;
 }
 
 static void count_outcome(struct session_stats *stats, const struct duet_sample *sample,
@@ -66,6 +67,16 @@ static void count_outcome(struct session_stats *stats, const struct duet_sample 
 		stats->failures[code < SESSION_FAILURE_CODES ? code : SESSION_FAILURE_CODES - 1]++;
 }
 
+/* A Java half carries the stack on from where BPF's walk ends. */
+static void count_walk(struct session_stats *stats, const struct duet_sample *sample,
+		       const struct duet_java_sample *java)
+{
+	if (!sample || (java && java->java_depth))
+		return;
+	stats->walk_ends[sample->walk_end]++;
+	stats->guessed_stacks += sample->guessed_depth != 0;
+}
+
 static bool add_sample(struct session *session, struct process *process, const struct jvm *jvm,
 		       const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome,
 		       bool last_chance)
@@ -82,7 +93,8 @@ static bool add_sample(struct session *session, struct process *process, const s
 	session->stats.lost_in_profile += err < 0;
 	count_outcome(&session->stats, sample, java, outcome, jvm != NULL);
 	if (sample && jvm)
-		count_walk(&session->stats, sample, session->resolver.splice.witnesses);
+		count_jvm_walk(&session->stats, sample, session->resolver.splice.witnesses);
+	count_walk(&session->stats, sample, java);
 	return true;
 }
 
@@ -240,6 +252,8 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 		session->first_sample_ns = clock_monotonic_ns();
 	if (may_be_new(process))
 		session_notice(session, process);
+	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
+		unwinding_refresh(&session->unwinding, process);
 	agent = process->runtime;
 	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid)
 		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
@@ -266,6 +280,17 @@ static void on_exec(struct session *session, pid_t pid)
 		process->runtime = NULL;
 	}
 	process_exec(&session->processes, pid);
+	if (process)
+		unwinding_publish(&session->unwinding, process);
+}
+
+static void on_end(struct session *session, pid_t pid)
+{
+	struct process *process = process_find(&session->processes, pid);
+
+	if (process)
+		unwinding_forget(&session->unwinding, process);
+	process_exit(&session->processes, pid);
 }
 
 static void on_kernel_record(void *context, const struct duet_record *record)
@@ -277,7 +302,7 @@ static void on_kernel_record(void *context, const struct duet_record *record)
 	else if (record->type == DUET_RECORD_EXEC)
 		on_exec(session, (pid_t)record->tgid);
 	else if (record->type == DUET_RECORD_EXIT)
-		process_exit(&session->processes, (pid_t)record->tgid);
+		on_end(session, (pid_t)record->tgid);
 }
 
 struct agent_context {

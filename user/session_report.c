@@ -144,6 +144,19 @@ static void losses_of_agents(struct session *session)
 	}
 }
 
+static void add_losses_of_stacks(const struct session *session, uint64_t *counters)
+{
+	const uint64_t *ends = session->stats.walk_ends;
+
+	counters[DUET_LOADER_STACK_GUESSED] += session->stats.guessed_stacks;
+	counters[DUET_LOADER_STACK_NO_ROW] += ends[DUET_WALK_NO_ROW] + ends[DUET_WALK_BAD_FP];
+	counters[DUET_LOADER_STACK_UNREADABLE] += ends[DUET_WALK_UNREADABLE];
+	counters[DUET_LOADER_STACK_BAD_CFA] += ends[DUET_WALK_BAD_CFA];
+	counters[DUET_LOADER_STACK_DEPTH] += ends[DUET_WALK_DEPTH];
+	counters[DUET_LOADER_UNWIND_FILES] += session->unwinding.files_refused;
+	counters[DUET_LOADER_UNWIND_PROCESSES] += session->unwinding.processes_refused;
+}
+
 static void losses_of_loader(struct session *session)
 {
 	uint64_t counters[DUET_LOADER_COUNTER_MAX];
@@ -154,6 +167,7 @@ static void losses_of_loader(struct session *session)
 	counters[DUET_LOADER_NAME_MISSING] += session->resolver.names_missing;
 	counters[DUET_LOADER_OUT_OF_MEMORY] += session->stats.lost_in_profile;
 	counters[DUET_LOADER_STACKS_FULL] += session->resolver.stacks_full;
+	add_losses_of_stacks(session, counters);
 	for (size_t i = 0; i < session->agents.len; i++) {
 		counters[DUET_LOADER_BAD_AGENT_RECORD] += session->agents.items[i]->bad_records;
 		counters[DUET_LOADER_JVM_FULL] += session->agents.items[i]->full_records;
@@ -205,8 +219,8 @@ static void summary_of_walk(const struct session_stats *stats)
 	log_info("walked: %s", walked);
 	log_info("agreed: %s", agreed);
 	for (size_t i = 0; i < DUET_WALK_END_MAX; i++)
-		if (stats->walk_ends[i])
-			log_debug("walks that ended at %s: %llu", ends[i], (unsigned long long)stats->walk_ends[i]);
+		if (stats->jvm_walk_ends[i])
+			log_debug("walks that ended at %s: %llu", ends[i], (unsigned long long)stats->jvm_walk_ends[i]);
 }
 
 void session_report_summary(const struct session *session)

@@ -142,6 +142,7 @@ static void sample_fields_are_bound(void **state)
 	REFUSE(sample, whole, sample->interpreted_depth, 1);
 	REFUSE(sample, whole, sample->interpreted_depth, UINT16_MAX);
 	REFUSE(sample, whole, sample->no_signal, DUET_NO_SIGNAL_MAX);
+	REFUSE(sample, whole, sample->walk_end, DUET_WALK_END_MAX);
 	memset(sample->comm, 'x', sizeof(sample->comm));
 	assert_false(kernel_ok(sample, whole));
 	memset(sample->comm, 'x', sizeof(sample->comm) - 1);

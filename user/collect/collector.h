@@ -18,6 +18,7 @@
 #include "duet_record.h"
 
 struct collector;
+struct unwind_tables;
 
 struct collector_options {
 	const char *event; /* row of modes.c: "cpu" */
@@ -60,6 +61,9 @@ int collector_describe(struct collector *collector, pid_t pid, const struct duet
 /* Its interpreted frames of this method need no signal to be named; or not any more. */
 int collector_named(struct collector *collector, pid_t pid, uint64_t method, bool named);
 int collector_add_target(struct collector *collector, pid_t pid);
+
+/* What BPF walks user stacks by; the collector's own. */
+struct unwind_tables *collector_unwind_tables(const struct collector *collector);
 
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
 /*
