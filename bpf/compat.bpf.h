@@ -50,25 +50,6 @@ static __always_inline u64 regs_link_core(struct pt_regs *regs)
 #endif
 }
 
-/* Where HotSpot's interpreter keeps its byte code pointer. */
-static __always_inline u64 regs_bytecode(const bpf_user_pt_regs_t *regs)
-{
-#ifdef __TARGET_ARCH_x86
-	return regs->r13;
-#else
-	return 0;
-#endif
-}
-
-static __always_inline u64 regs_bytecode_core(struct pt_regs *regs)
-{
-#ifdef __TARGET_ARCH_x86
-	return BPF_CORE_READ(regs, r13);
-#else
-	return 0;
-#endif
-}
-
 static __always_inline bool task_in_exec(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);

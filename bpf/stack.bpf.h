@@ -27,7 +27,7 @@ static __always_inline void stack_user_regs(struct bpf_perf_event_data *ctx, str
 		cursor.sp = PT_REGS_SP(&ctx->regs);
 		cursor.fp = PT_REGS_FP(&ctx->regs);
 		cursor.lr = regs_link(&ctx->regs);
-		room->java.bytecode = regs_bytecode(&ctx->regs);
+		unwind_java_regs(&room->java, &ctx->regs);
 	} else if (BPF_CORE_READ(task, mm) && !(BPF_CORE_READ(task, flags) & PF_KTHREAD)) {
 		struct pt_regs *regs = task_user_regs(task);
 
@@ -35,7 +35,7 @@ static __always_inline void stack_user_regs(struct bpf_perf_event_data *ctx, str
 		cursor.sp = PT_REGS_SP_CORE(regs);
 		cursor.fp = PT_REGS_FP_CORE(regs);
 		cursor.lr = regs_link_core(regs);
-		room->java.bytecode = regs_bytecode_core(regs);
+		unwind_java_regs_core(&room->java, regs);
 	}
 	room->walk.cursor = cursor;
 	room->sample.user_pc = cursor.pc;

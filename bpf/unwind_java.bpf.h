@@ -17,6 +17,23 @@
  */
 int unwind_java_turn(u32 index);
 
+/* What the interpreter keeps in registers. */
+static __always_inline void unwind_java_regs(struct walk_java *java, const bpf_user_pt_regs_t *regs)
+{
+#ifdef __TARGET_ARCH_x86
+	java->bytecode = regs->r13;
+	java->entered = regs->bx;
+#endif
+}
+
+static __always_inline void unwind_java_regs_core(struct walk_java *java, struct pt_regs *regs)
+{
+#ifdef __TARGET_ARCH_x86
+	java->bytecode = BPF_CORE_READ(regs, r13);
+	java->entered = BPF_CORE_READ(regs, bx);
+#endif
+}
+
 /* The layout of the sample's process, or none. */
 static __always_inline void unwind_java_begin(struct duet_scratch *room)
 {

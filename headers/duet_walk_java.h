@@ -24,6 +24,7 @@
 struct walk_java {
 	struct duet_jvm_layout layout; /* without heaps: no JVM, or one whose layout is not known */
 	uint64_t bytecode; /* r13 of the interrupted thread: there the interpreter keeps its byte code pointer */
+	uint64_t entered; /* rbx: there, the method that is being entered */
 	uint64_t pc; /* of the frame that the last step left; not the cursor's then when it was deoptimized */
 	uint64_t blob; /* start of the blob at hand, its CodeBlob */
 	uint64_t frame[JAVA_FIXED_BYTES / 8 + 2]; /* of the interpreter: fp - JAVA_FIXED_BYTES to the return address */
@@ -319,21 +320,31 @@ static inline int java_read_method(struct walk_java *java, const struct unwind_c
 	return bytecode && bytecode - base >= bytes;
 }
 
+/*
+ * In a method's entry, fp may still be the caller's. It is not any more when it leads to a frame of the method that is
+ * entered and nothing has been pushed behind that.
+ */
+static inline int java_is_entering(const struct walk_java *java, const struct unwind_cursor *cursor)
+{
+	if (cursor->is_return || cursor->pc < java->layout.entries_low || cursor->pc >= java->layout.entries_high)
+		return 0;
+	return JAVA_FRAME_WORD(java, -3) != java->entered ||
+	       cursor->sp != cursor->fp - (uint64_t)(1 - java->layout.frame_bcp) * WALK_WORD;
+}
+
 static inline walk_result java_step_interpreter(struct walk_java *java, struct unwind_cursor *cursor)
 {
-	const struct duet_jvm_layout *layout = &java->layout;
 	uint64_t fp = cursor->fp;
 
-	if (!cursor->is_return) {
-		if (cursor->pc >= layout->entries_low && cursor->pc < layout->entries_high)
-			return DUET_WALK_LEAF;
-		if (walk_read(java->code, DUET_FRAME_CODE_BYTES, cursor->pc) || duet_frame_is_left(java->code))
-			return DUET_WALK_LEAF;
-	}
+	if (!cursor->is_return && (walk_read(java->code, DUET_FRAME_CODE_BYTES, cursor->pc) ||
+				   duet_frame_is_left(java->code)))
+		return DUET_WALK_LEAF;
 	if (fp % WALK_WORD || fp < JAVA_FIXED_BYTES || fp - JAVA_FIXED_BYTES < cursor->sp)
 		return DUET_WALK_BAD_FP;
 	if (walk_read(java->frame, sizeof(java->frame), fp - JAVA_FIXED_BYTES))
 		return DUET_WALK_UNREADABLE;
+	if (java_is_entering(java, cursor))
+		return DUET_WALK_LEAF;
 	if (java_read_method(java, cursor))
 		return DUET_WALK_BAD_INTERPRETED;
 	java->has_found = 1;

@@ -365,6 +365,11 @@ static void test_interpreted_frame_made_or_left(void **state)
 	make_frame(fp, 17);
 	expect_end(cursor_at(java.layout.entries_low, SP, address_of(fp), 0), DUET_WALK_LEAF);
 	expect_caller(cursor_at(java.layout.entries_low, SP, address_of(fp), 1), INTERPRETER, fp + 5, CALLER_FP);
+	java.entered = fp[-3];
+	expect_end(cursor_at(java.layout.entries_low, SP, address_of(fp), 0), DUET_WALK_LEAF);
+	expect_caller(cursor_at(java.layout.entries_low, fp - 9, address_of(fp), 0), INTERPRETER, fp + 5, CALLER_FP);
+	java.entered++;
+	expect_end(cursor_at(java.layout.entries_low, fp - 9, address_of(fp), 0), DUET_WALK_LEAF);
 	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
 		memcpy((void *)(uintptr_t)INTERPRETER, left[i], strlen(left[i]));
 		expect_end(cursor_at(INTERPRETER, SP, address_of(fp), 0), DUET_WALK_LEAF);
