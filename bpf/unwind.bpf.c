@@ -16,6 +16,7 @@ __noinline int unwind_turn(u32 frame)
 		return 1;
 	room->sample.stack[index] = room->walk.cursor.pc;
 	room->sample.user_depth++;
+	room->code_ids[frame & (DUET_MAX_USER_STACK - 1)] = 0; /* the mask is for the verifier */
 	if (UNWIND_JAVA && walk_java_owns(&room->java, room->walk.cursor.pc))
 		end = unwind_java_turn(frame);
 	else

@@ -22,21 +22,27 @@ struct unwind_walk {
 	struct duet_unwind_mapping mapping; /* the last one hit: most callers are in the same file */
 };
 
+#define DUET_MAX_IDS (DUET_MAX_USER_STACK + 2) /* rounded up to 8 bytes, as the verifier reckons it */
+
 /*
  * What is larger than the BPF stack. One a CPU is enough: the kernel never runs a perf_event program inside another.
  */
 struct duet_scratch {
 	struct unwind_walk walk;
 	struct walk_java java;
+	u32 code_ids[DUET_MAX_IDS];
 	u32 unnamed; /* interpreted frames whose method the loader cannot name */
 	u32 reserved;
 	struct duet_interpreted interpreted[DUET_MAX_INTERPRETED];
 	union {
 		struct duet_sample sample;
 		u8 room[sizeof(struct duet_sample) + (DUET_MAX_STACK + DUET_MAX_USER_STACK) * sizeof(u64) +
-			sizeof(struct duet_interpreted[DUET_MAX_INTERPRETED])];
+			sizeof(struct duet_interpreted[DUET_MAX_INTERPRETED]) + sizeof(u32[DUET_MAX_IDS])];
 	};
 };
+
+/* PCPU_MIN_UNIT_SIZE, include/linux/percpu.h: no per-CPU value may be larger. */
+_Static_assert(sizeof(struct duet_scratch) <= 32 << 10, "the scratch must fit a per-CPU map");
 
 struct duet_scratch_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -34,6 +34,7 @@ __noinline int unwind_java_turn(u32 index)
 	at = room->sample.kernel_depth + index;
 	if (at < DUET_MAX_STACK + DUET_MAX_USER_STACK)
 		room->sample.stack[at] = room->java.pc;
+	room->code_ids[index & (DUET_MAX_USER_STACK - 1)] = room->java.code_id;
 	if (end == DUET_WALK_NONE && room->java.has_found)
 		end = java_note(room, index);
 	return end;

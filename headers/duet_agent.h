@@ -174,7 +174,7 @@ struct duet_code_load {
 	uint32_t code_bytes;
 	uint32_t pc_count;
 	uint32_t frame_count;
-	uint32_t reserved;
+	uint32_t id; /* of the compilation, 0: unknown */
 };
 DUET_ASSERT_SIZE(struct duet_code_load, 40);
 

@@ -49,6 +49,7 @@ struct duet_jvm_layout {
 	uint16_t nmethod_entry; /* JDK 8-22: a pointer; else DUET_JVM_NO_FIELD, then */
 	uint16_t nmethod_entry_offset; /* JDK 23+: 16 bits, from code_begin */
 	uint16_t nmethod_stubs; /* 32 bits, from the blob's start: behind it no method's own code */
+	uint16_t nmethod_id; /* 32 bits: of the compilation, never used twice */
 	uint16_t nmethod_original_pc; /* 32 bits: where in its frame a deoptimized method keeps its pc */
 
 	/* from Method* to jmethodID, as InstanceKlass::jmethod_id_or_null() goes */
@@ -62,7 +63,7 @@ struct duet_jvm_layout {
 
 	/* interpreter frame, in words from the frame pointer; the rest is the same in all JDKs */
 	int16_t frame_bcp;
-	uint16_t reserved[3];
+	uint16_t reserved[2];
 };
 DUET_ASSERT_SIZE(struct duet_jvm_layout, 4 * 32 + 7 * 8 + 24 * 2);
 

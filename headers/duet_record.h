@@ -11,7 +11,7 @@
 #define DUET_RECORD_VERSION 3
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 #define DUET_MAX_USER_STACK 1024 /* user frames, which BPF walks by itself */
-#define DUET_MAX_INTERPRETED 512 /* of them, frames of the JVM's interpreter */
+#define DUET_MAX_INTERPRETED 384 /* of them, frames of the JVM's interpreter */
 
 enum duet_record_type {
 	DUET_RECORD_SAMPLE = 1,
@@ -98,10 +98,13 @@ struct duet_sample {
 	uint16_t walk_end;	/* enum duet_walk_end */
 	uint16_t guessed_depth; /* user frames whose caller was found by frame pointer, for want of an unwind row */
 	uint16_t interpreted_depth;
-	uint16_t reserved;
+	uint16_t id_depth; /* user_depth, or 0 when there are no ids */
 	char comm[DUET_COMM_LEN];	  /* of the thread */
 	char process_comm[DUET_COMM_LEN]; /* of the group leader */
-	/* kernel_depth kernel addresses, user_depth user addresses, interpreted_depth struct duet_interpreted; leaf first */
+	/*
+	 * kernel_depth kernel addresses, user_depth user addresses, interpreted_depth struct duet_interpreted, and
+	 * id_depth uint32_t, padded: of each user frame of compiled Java the id of its compilation, else 0. Leaf first.
+	 */
 	uint64_t stack[];
 };
 DUET_ASSERT_SIZE(struct duet_sample, 24 + 6 * 8 + 8 * 4 + 32);

@@ -33,7 +33,8 @@ struct walk_java {
 	uint8_t code[DUET_FRAME_CODE_BYTES]; /* machine code */
 	struct duet_interpreted found; /* by the last step, when it was through an interpreter frame */
 	uint8_t has_found;
-	uint8_t reserved[7];
+	uint8_t reserved[3];
+	uint32_t code_id; /* by the last step, when it was through compiled code: HotSpot's compile id */
 };
 
 static inline uint64_t java_field(const struct walk_java *java, uint32_t offset, uint32_t width)
@@ -272,6 +273,8 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 	if (words >= JAVA_MAX_FRAME_WORDS)
 		return DUET_WALK_NO_BLOB;
 	frame_bytes = words * WALK_WORD;
+	if (java_is_compiled(java))
+		java->code_id = (uint32_t)java_field(java, java->layout.nmethod_id, 4);
 	if (!cursor->is_return)
 		return java_step_leaf(java, cursor, frame_bytes);
 	if (words < 2)
@@ -340,7 +343,7 @@ static inline walk_result java_step_interpreter(struct walk_java *java, struct u
 				   duet_frame_is_left(java->code)))
 		return DUET_WALK_LEAF;
 	if (fp % WALK_WORD || fp < JAVA_FIXED_BYTES || fp - JAVA_FIXED_BYTES < cursor->sp)
-		return DUET_WALK_BAD_FP;
+		return cursor->is_return ? DUET_WALK_BAD_FP : DUET_WALK_LEAF;
 	if (walk_read(java->frame, sizeof(java->frame), fp - JAVA_FIXED_BYTES))
 		return DUET_WALK_UNREADABLE;
 	if (java_is_entering(java, cursor))
@@ -375,6 +378,7 @@ static inline int walk_java_owns(const struct walk_java *java, uint64_t pc)
 static inline walk_result walk_java_step(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	java->has_found = 0;
+	java->code_id = 0;
 	java->pc = cursor->pc;
 	if (cursor->is_return && cursor->pc == java->layout.call_stub_return)
 		return java_step_call_stub(java, cursor);

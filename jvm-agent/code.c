@@ -164,6 +164,7 @@ void JNICALL code_on_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const v
 	}
 	load.address = (uintptr_t)address;
 	load.code_bytes = (uint32_t)bytes;
+	load.id = jvmstructs_compile_id(load.address);
 	load.pc_count = inlining.pc_count;
 	load.frame_count = inlining.frame_count;
 	write_load(session, &load, &inlining);

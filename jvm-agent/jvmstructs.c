@@ -31,7 +31,7 @@ static struct {
 	struct offset space_low, space_high, space_low_boundary, space_high_boundary;
 	struct offset block_length, block_used;
 	struct offset blob_name, blob_bytes, blob_frame_complete, blob_frame_words, blob_code_begin, blob_code_offset;
-	struct offset nmethod_entry, nmethod_entry_offset, nmethod_stubs, nmethod_original_pc;
+	struct offset nmethod_entry, nmethod_entry_offset, nmethod_stubs, nmethod_id, nmethod_original_pc;
 	struct offset queue_buffer, queue_end, codelet_text, codelet_bytes;
 	struct offset method_const, const_pool, const_id, const_code_bytes, pool_holder, holder_ids;
 	struct offset thread_osthread, osthread_id;
@@ -74,6 +74,7 @@ static const struct {
 	{"nmethod", "_verified_entry_point", &layout.nmethod_entry}, /* JDK 8-22 */
 	{"nmethod", "_verified_entry_offset", &layout.nmethod_entry_offset}, /* JDK 23+ */
 	{"nmethod", "_stub_offset", &layout.nmethod_stubs},
+	{"nmethod", "_compile_id", &layout.nmethod_id},
 	{"nmethod", "_orig_pc_offset", &layout.nmethod_original_pc},
 	{"StubQueue", "_stub_buffer", &layout.queue_buffer},
 	{"StubQueue", "_queue_end", &layout.queue_end},
@@ -386,6 +387,15 @@ static bool read_blob(uintptr_t block, uintptr_t end, struct code_blob *ret_blob
 	return true;
 }
 
+uint32_t jvmstructs_compile_id(uintptr_t code)
+{
+	struct code_blob blob;
+
+	if (!layout.nmethod_id.known || !jvmstructs_find_blob(code, &blob) || !blob.entry)
+		return 0;
+	return *(const uint32_t *)(blob.start + layout.nmethod_id.value);
+}
+
 bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob)
 {
 	int i = find_heap(pc);
@@ -510,6 +520,7 @@ static void publish_blobs(struct duet_jvm_layout *ret)
 	ret->nmethod_entry = publish(&layout.nmethod_entry, base);
 	ret->nmethod_entry_offset = publish(&layout.nmethod_entry_offset, base);
 	ret->nmethod_stubs = publish(&layout.nmethod_stubs, base);
+	ret->nmethod_id = publish(&layout.nmethod_id, base);
 	ret->nmethod_original_pc = publish(&layout.nmethod_original_pc, base);
 }
 
@@ -544,6 +555,23 @@ static void publish_names(struct duet_jvm_layout *ret)
 	}
 }
 
+/* Of the pairs that depend on the JDK, one will do. */
+static bool layout_is_whole(const struct duet_jvm_layout *ret)
+{
+	const uint16_t needed[] = {ret->block_used,	ret->blob_name,	       ret->blob_bytes,
+				   ret->blob_frame_words, ret->blob_frame_complete, ret->nmethod_stubs,
+				   ret->nmethod_id,	ret->nmethod_original_pc, ret->method_const,
+				   ret->const_pool,	ret->const_id,	       ret->const_code_bytes,
+				   ret->pool_holder,	ret->holder_ids};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (needed[i] == DUET_JVM_NO_FIELD)
+			return false;
+	return ret->entries_low && ret->const_bytes && ret->call_stub_return &&
+	       (ret->blob_code_begin & ret->blob_code_offset) != DUET_JVM_NO_FIELD &&
+	       (ret->nmethod_entry & ret->nmethod_entry_offset) != DUET_JVM_NO_FIELD;
+}
+
 bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version)
 {
 	struct duet_jvm_layout result = {.frame_bcp = version < 9 ? -7 : -8};
@@ -557,5 +585,5 @@ bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version)
 	publish_methods(&result);
 	publish_names(&result);
 	*ret_layout = result;
-	return true;
+	return layout_is_whole(&result);
 }

@@ -35,6 +35,8 @@ bool jvmstructs_is_code(uintptr_t pc);
 bool jvmstructs_is_readable_code(uintptr_t pc, size_t before);
 /* The blob that holds the calling thread's pc (so that it stays alive meanwhile). */
 bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob);
+/* The id of the compilation that this code, which must be alive, came from; 0: unknown. */
+uint32_t jvmstructs_compile_id(uintptr_t code);
 /* Is it compiled Java? HotSpot calls those "nmethod" and "native nmethod", stubs by names of their own. */
 bool jvmstructs_is_nmethod(const char *name);
 /* The first used blob at or after *cursor in heap i (0 starts), *cursor moved behind it; false at the end. */

@@ -14,6 +14,11 @@
 #include "session_internal.h"
 
 #define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
+#ifdef __x86_64__
+#define WALKS_JAVA 1
+#else
+#define WALKS_JAVA 0 /* bpf/unwind_java.bpf.h */
+#endif
 #define POLL_MS 50 /* rings are emptied this often; they hold seconds */
 
 static bool is_alive(pid_t pid, uint64_t start_ticks)
@@ -83,6 +88,18 @@ static void report_unfaithful(const struct session *session, enum agent_state st
 	}
 }
 
+/* Its Java frames all come from AsyncGetCallTrace, then. */
+static void report_unwalked(const struct session *session)
+{
+	for (size_t i = 0; WALKS_JAVA && session->collector && i < session->agents.len; i++) {
+		const struct agent *agent = session->agents.items[i];
+
+		if (agent->handler && !jvm_layout(agent->jvm))
+			log_warn("JVM %d: lays out Java frames in a way that is not known: every sample is signalled",
+				 agent->process->pid);
+	}
+}
+
 /* No more ticks, then no more signals, then the agents: the last signal finds its handler. */
 static void stop(struct session *session)
 {
@@ -93,6 +110,7 @@ static void stop(struct session *session)
 	session->profile.end_ns = clock_monotonic_ns();
 	session_read_rings(session);
 	report_unfaithful(session, AGENT_GONE, "left before the end");
+	report_unwalked(session);
 	for (size_t i = 0; i < session->agents.len; i++) {
 		if (session->collector)
 			collector_forbid(session->collector, session->agents.items[i]->process->pid);

@@ -37,11 +37,13 @@ static bool sample_check(const struct duet_sample *sample, size_t bytes)
 	if (bytes < sizeof(*sample))
 		return false;
 	if (sample->kernel_depth > DUET_MAX_STACK || sample->user_depth > DUET_MAX_USER_STACK ||
-	    sample->interpreted_depth > DUET_MAX_INTERPRETED)
+	    sample->interpreted_depth > DUET_MAX_INTERPRETED ||
+	    (sample->id_depth && sample->id_depth != sample->user_depth))
 		return false;
 	if (bytes != sizeof(*sample) +
 			     ((size_t)sample->kernel_depth + sample->user_depth) * sizeof(sample->stack[0]) +
-			     sample->interpreted_depth * sizeof(struct duet_interpreted))
+			     sample->interpreted_depth * sizeof(struct duet_interpreted) +
+			     (sample->id_depth + 1u) / 2 * sizeof(uint64_t))
 		return false;
 	return interpreted_check(sample) && sample->no_signal < DUET_NO_SIGNAL_MAX && sample->walk_end < DUET_WALK_END_MAX &&
 	       is_terminated(sample->comm, sizeof(sample->comm)) &&
@@ -142,7 +144,8 @@ static bool thread_check(const struct duet_thread *thread, size_t bytes)
 static bool layout_fields_check(const struct duet_jvm_layout *layout)
 {
 	const uint16_t in_blob[] = {layout->blob_name, layout->blob_bytes, layout->blob_frame_words,
-				    layout->blob_frame_complete, layout->nmethod_stubs, layout->nmethod_original_pc};
+				    layout->blob_frame_complete, layout->nmethod_stubs, layout->nmethod_original_pc,
+				    layout->nmethod_id};
 	const uint16_t in_other[] = {layout->method_const, layout->pool_holder, layout->holder_ids,
 				     layout->const_bytes};
 	bool begins = layout->blob_code_begin <= DUET_BLOB_BYTES - 8 || layout->blob_code_offset <= DUET_BLOB_BYTES - 8;

@@ -17,6 +17,7 @@ struct splicing {
 	uint64_t time_ns;
 	const struct duet_interpreted *interpreted; /* of the user frames, ascending index */
 	uint32_t interpreted_depth;
+	const uint32_t *ids; /* of the user frames' compilations, or NULL */
 	const struct duet_java_frame *other; /* the second witness to compare with, or NULL */
 	uint32_t other_depth;
 	uint32_t other_next; /* its next frame */
@@ -103,7 +104,7 @@ static bool in_jvm_code(const struct splicing *s, uint32_t index)
 static const struct jvm_code *code_of(const struct splicing *s, uint32_t index)
 {
 	/* A return address may be the first byte after its code: look at the call. */
-	return jvm_code_at(s->jvm, s->user[index] - (index > 0), s->time_ns);
+	return jvm_code_at(s->jvm, s->user[index] - (index > 0), s->time_ns, s->ids ? s->ids[index] : 0);
 }
 
 /*
@@ -358,6 +359,8 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 		s.user_depth = sample->user_depth;
 		s.interpreted = (const struct duet_interpreted *)(s.user + s.user_depth);
 		s.interpreted_depth = sample->interpreted_depth;
+		if (sample->id_depth)
+			s.ids = (const uint32_t *)(s.interpreted + s.interpreted_depth);
 		s.time_ns = sample->head.time_ns;
 		err = push_kernel(&s, sample);
 	} else {

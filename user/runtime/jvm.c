@@ -107,6 +107,7 @@ static int apply_code_load(struct jvm *jvm, const struct duet_code_load *record)
 		.end = record->address + record->code_bytes,
 		.loaded_ns = record->time_ns,
 		.method = record->method,
+		.id = record->id,
 		.pc_count = record->pc_count,
 		.frame_count = record->frame_count,
 	};
@@ -248,9 +249,9 @@ bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc)
 	return false;
 }
 
-const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t time_ns)
+const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t time_ns, uint32_t id)
 {
-	return code_map_find(&jvm->code, pc, time_ns);
+	return code_map_find(&jvm->code, pc, time_ns, id);
 }
 
 /*

@@ -39,6 +39,7 @@ struct jvm_code {
 	uint64_t unloaded_ns; /* UINT64_MAX while it lives */
 	uint64_t method; /* 0 for a stub */
 	uint32_t stub_name; /* interned; 0 for a method */
+	uint32_t id; /* of the compilation; 0: unknown */
 	uint32_t pc_count;
 	uint32_t frame_count;
 	struct duet_code_pc *pcs; /* ascending offset; owned, with the frames behind */
@@ -56,8 +57,11 @@ const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm);
 const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id); /* NULL: not (yet) published */
 int32_t jvm_method_line(const struct jvm_method *method, int32_t bci); /* 0 = unknown */
 bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc); /* inside a code heap */
-/* The code that was at `pc` at that time, or NULL. Valid until the next jvm_apply(). */
-const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t time_ns);
+/*
+ * The code that was at `pc` at that time, or NULL. An `id` that is not 0 says more exactly than the time, which
+ * the JVM tells late, which compilation it was. Valid until the next jvm_apply().
+ */
+const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t time_ns, uint32_t id);
 /*
  * The inlining stack of the compiled code at `pc` (leaf first, the compiled method last), or
  * NULL without debug information. `is_return`: pc is a return address, its
