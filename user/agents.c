@@ -66,6 +66,7 @@ void agent_free(struct agent *agent)
 		close(agent->socket);
 	agent_ring_free(agent->ring);
 	jvm_free(agent->jvm);
+	vec_release(&agent->named);
 	free(agent);
 }
 
@@ -240,8 +241,15 @@ void agent_stop(struct agent *agent)
 static void on_metadata(void *context, uint16_t type, const void *payload, uint32_t size)
 {
 	struct agent *agent = context;
+	uint64_t method = type == DUET_AGENT_METHOD ? ((const struct duet_method *)payload)->method : 0;
+	bool is_new = method && !jvm_method(agent->jvm, method);
+	int err = jvm_apply(agent->jvm, type, payload, size);
 
-	agent->full_records += jvm_apply(agent->jvm, type, payload, size) == -ENOSPC;
+	agent->full_records += err == -ENOSPC;
+	if (is_new && !err)
+		(void)vec_push(&agent->named, method); /* out of memory: its samples are signalled for */
+	if (type == DUET_AGENT_LAYOUT)
+		agent->layout_told = false;
 }
 
 static void read_lane(struct agent *agent, enum duet_lane lane, agent_ring_handler handler, void *context, int budget)

@@ -37,20 +37,44 @@ static uint32_t sample_thread(struct session *session, const struct process *pro
 	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text, process->comm);
 }
 
-static void count_outcome(struct session_stats *stats, const struct duet_java_sample *java, enum join_outcome outcome,
-			  bool jvm)
+static void count_jvm_walk(struct session_stats *stats, const struct duet_sample *sample,
+			   enum splice_witnesses witnesses)
+{
+	stats->signalled += (sample->flags & DUET_SAMPLE_SIGNALLED) != 0;
+	stats->witnesses[witnesses]++;
+	if (sample->flags & DUET_SAMPLE_USER_COMPLETE)
+		stats->rooted++;
+	else
+		stats->jvm_walk_ends[sample->walk_end]++;
+}
+
+static void count_outcome(struct session_stats *stats, const struct duet_sample *sample,
+			  const struct duet_java_sample *java, enum join_outcome outcome, bool jvm)
 {
 	int code = java ? -java->status : 0;
 
 	stats->samples++;
 	stats->jvm_samples += jvm;
-	stats->joined += outcome == JOIN_JOINED || (jvm && outcome == JOIN_STANDALONE);
-	if (!java || java->flags & DUET_JAVA_NO_THREAD)
+	stats->walked += outcome == JOIN_WALKED;
+	stats->joined += outcome == JOIN_JOINED || outcome == JOIN_WALKED || (jvm && outcome == JOIN_STANDALONE);
+	/* What the walk carries, AsyncGetCallTrace did not lose. */
+	if (!java || java->flags & DUET_JAVA_NO_THREAD ||
+	    (java->status <= 0 && sample && sample->flags & DUET_SAMPLE_WALKED))
 		return;
 	if (java->status > 0)
 		stats->with_java++;
 	else
 		stats->failures[code < SESSION_FAILURE_CODES ? code : SESSION_FAILURE_CODES - 1]++;
+}
+
+/* A Java half carries the stack on from where BPF's walk ends. */
+static void count_walk(struct session_stats *stats, const struct duet_sample *sample,
+		       const struct duet_java_sample *java)
+{
+	if (!sample || (java && java->java_depth))
+		return;
+	stats->walk_ends[sample->walk_end]++;
+	stats->guessed_stacks += sample->guessed_depth != 0;
 }
 
 static bool add_sample(struct session *session, struct process *process, const struct jvm *jvm,
@@ -67,7 +91,10 @@ static bool add_sample(struct session *session, struct process *process, const s
 				  sample ? sample->head.time_ns : java->time_ns,
 				  sample ? sample->weight_ns : java->weight_ns);
 	session->stats.lost_in_profile += err < 0;
-	count_outcome(&session->stats, java, outcome, jvm != NULL);
+	count_outcome(&session->stats, sample, java, outcome, jvm != NULL);
+	if (sample && jvm)
+		count_jvm_walk(&session->stats, sample, session->resolver.splice.witnesses);
+	count_walk(&session->stats, sample, java);
 	return true;
 }
 
@@ -80,6 +107,30 @@ bool session_on_decided(void *context, void *owner, const struct duet_sample *sa
 }
 
 /* ---- agents on their way ---- */
+
+/* What BPF needs to walk the JVM's frames, and to know which of them need no signal to be named. */
+static void tell_collector(struct session *session, struct agent *agent)
+{
+	struct duet_jvm_entry entry = {.start_ticks = agent->process->start_ticks};
+	pid_t pid = agent->process->pid;
+
+	if (!session->collector || agent->state != AGENT_RUNNING)
+		return;
+	if (!agent->layout_told && jvm_layout(agent->jvm)) {
+		entry.layout = *jvm_layout(agent->jvm);
+		agent->layout_told = !collector_describe(session->collector, pid, &entry);
+	}
+	while (agent->named_told < agent->named.len &&
+	       !collector_named(session->collector, pid, agent->named.items[agent->named_told], true))
+		agent->named_told++;
+}
+
+static void forbid_signals(struct session *session, struct agent *agent)
+{
+	collector_forbid(session->collector, agent->process->pid);
+	while (agent->named_told)
+		collector_named(session->collector, agent->process->pid, agent->named.items[--agent->named_told], false);
+}
 
 /* From here on BPF may signal the process: the handler is installed. */
 static int allow_signals(struct session *session, struct agent *agent)
@@ -107,7 +158,7 @@ static void agent_changed(struct session *session, struct agent *agent, enum age
 	if (agent->state == AGENT_RUNNING)
 		allow_signals(session, agent);
 	if (before == AGENT_RUNNING && session->collector)
-		collector_forbid(session->collector, agent->process->pid);
+		forbid_signals(session, agent);
 	if (agent->state == AGENT_FAILED && goes_on_without(session))
 		log_warn("%s: native frames only", agent->why);
 }
@@ -180,6 +231,8 @@ static void count_own(struct session_stats *stats, const struct duet_sample *sam
 		[DUET_NO_SIGNAL_EXITING] = DUET_BPF_SIGNAL_EXITING,
 	};
 
+	if (sample->flags & DUET_SAMPLE_WALKED) /* then BPF has not counted it */
+		return;
 	if (sample->no_signal == DUET_NO_SIGNAL_SYSCALL || sample->no_signal == DUET_NO_SIGNAL_BLOCKED ||
 	    sample->no_signal == DUET_NO_SIGNAL_EXITING)
 		stats->own_unsignalled[counters[sample->no_signal]]++;
@@ -199,6 +252,8 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 		session->first_sample_ns = clock_monotonic_ns();
 	if (may_be_new(process))
 		session_notice(session, process);
+	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
+		unwinding_refresh(&session->unwinding, process);
 	agent = process->runtime;
 	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid)
 		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
@@ -225,6 +280,17 @@ static void on_exec(struct session *session, pid_t pid)
 		process->runtime = NULL;
 	}
 	process_exec(&session->processes, pid);
+	if (process)
+		unwinding_publish(&session->unwinding, process);
+}
+
+static void on_end(struct session *session, pid_t pid)
+{
+	struct process *process = process_find(&session->processes, pid);
+
+	if (process)
+		unwinding_forget(&session->unwinding, process);
+	process_exit(&session->processes, pid);
 }
 
 static void on_kernel_record(void *context, const struct duet_record *record)
@@ -236,7 +302,7 @@ static void on_kernel_record(void *context, const struct duet_record *record)
 	else if (record->type == DUET_RECORD_EXEC)
 		on_exec(session, (pid_t)record->tgid);
 	else if (record->type == DUET_RECORD_EXIT)
-		process_exit(&session->processes, (pid_t)record->tgid);
+		on_end(session, (pid_t)record->tgid);
 }
 
 struct agent_context {
@@ -294,6 +360,7 @@ void session_read_rings(struct session *session)
 
 		agent_read(context.agent, on_java_sample, &context);
 		agent_changed(session, context.agent, before);
+		tell_collector(session, context.agent);
 		if (forget)
 			jvm_forget(context.agent->jvm, now_ns - FORGET_NS);
 	}

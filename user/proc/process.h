@@ -28,6 +28,7 @@ struct process {
 	bool exited;		/* or known only from records: its stacks stay, /proc is gone */
 	void *runtime;		/* the session's own: what it knows of the JVM in there */
 	uint64_t examined_ns;	/* the session's own: when it last looked for a JVM */
+	uint32_t published_version; /* the session's own: 1 more than the maps_version whose unwind tables BPF has */
 	uint64_t stack_rows;	/* the profile's own: frames and stack nodes that its samples added */
 };
 
