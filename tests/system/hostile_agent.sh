@@ -42,7 +42,7 @@ milliseconds() {
 	date +%s%3N
 }
 
-# Records the attacker and the honest JVM; the most memory is in $peak, seconds in $took. $least is a quarter of the
+# Records the attacker and the honest JVM; the most memory is in $peak, seconds in $took. $least is an eighth of the
 # samples that the honest JVM's CPU time was good for, as a share of the whole time that the loader was there: the
 # machine may be busy, and ctimer's timers expire with the kernel's ticks only, every 4 ms where the interval is 2.
 record_both() { # RECORD-OPTIONS...
@@ -56,7 +56,7 @@ record_both() { # RECORD-OPTIONS...
 	end_record
 	took=$((SECONDS - started))
 	ticks=$(($(cpu_ticks "$jvm") - ticks))
-	least=$((ticks * 1000 / ticks_per_second * seconds * 1000 / ($(milliseconds) - begin) / 2 / 4))
+	least=$((ticks * 1000 / ticks_per_second * seconds * 1000 / ($(milliseconds) - begin) / 2 / 8))
 }
 
 # The attack runs; nobody but the attacker suffers, and the report has a sentence about it.
