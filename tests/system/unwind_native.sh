@@ -143,10 +143,10 @@ case_mount_namespace() {
 	expect_whole "${entry}run;${chain}leaf_compute$kernel" ';leaf_compute'
 }
 
-# From the exec on; what runs before the loader has read the mappings is not whole.
+# A child of the command, from its exec on; what runs before the loader has read the mappings is not whole.
 case_command() {
 	need_bpf
-	record --engine bpf --no-attach -i 1ms -d 3 -o collapsed -f "$here/out" -- sh -c "exec '$workloads/native' compute"
+	record --engine bpf --no-attach -i 1ms -d 3 -o collapsed -f "$here/out" -- timeout 3 "$workloads/native" compute
 	expect_whole "${entry}run;${chain}leaf_compute$kernel" 'leaf_compute' 60
 }
 

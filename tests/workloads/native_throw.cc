@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <unistd.h>
 
 static volatile unsigned long sink;
 
@@ -39,6 +40,7 @@ __attribute__((noipa)) static void catch_it()
 
 int main()
 {
+	alarm(60); /* should nobody end it */
 	std::puts("READY");
 	std::fflush(stdout);
 	for (;;)
