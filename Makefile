@@ -132,8 +132,30 @@ $(O)/workloads/libworkload.so: tests/workloads/workload.c $(flags)
 	$(call msg,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(agent_cflags) -shared -o $@ $<
 
+# Native workloads without frame pointers; the C++ one where there is a compiler for it.
+CXX := $(CROSS)g++
+native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
+native_workloads := $(addprefix $(O)/workloads/,native native_static libnative.so \
+	$(if $(shell command -v $(CXX)),native_throw))
+
+$(O)/workloads/native: tests/workloads/native.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -ldl -lpthread
+
+$(O)/workloads/native_static: tests/workloads/native.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -DNATIVE_STATIC -static-pie -o $@ $<
+
+$(O)/workloads/libnative.so: tests/workloads/native.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -fPIC -shared -o $@ $<
+
+$(O)/workloads/native_throw: tests/workloads/native_throw.cc $(flags)
+	$(call msg,CXX,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) $(filter-out -std=%,$(native_cflags)) -o $@ $<
+
 # ---- what people type ----------------------------------------------------------
-workloads: $(O)/workloads/.made $(O)/workloads/libworkload.so ## the programs that demo, tests and bench profile
+workloads: $(O)/workloads/.made $(O)/workloads/libworkload.so $(native_workloads) ## the programs that demo, tests and bench profile
 
 # Where scripts find what was built.
 export DUET_BUILD := $(abspath $(O))

@@ -7,10 +7,26 @@
 #define DUET_UNWIND_BPF_H
 
 #include "core.bpf.h"
+#include "duet_unwind.h"
+
+/* The loader writes it through a memory map, see duet_unwind.h. */
+struct duet_unwind_rows_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, DUET_UNWIND_MAX_ROWS);
+	__type(key, u32);
+	__type(value, struct duet_unwind_row);
+};
+extern struct duet_unwind_rows_map unwind_rows SEC(".maps");
 
 static __always_inline int walk_read(void *to, u32 bytes, u64 address)
 {
 	return bpf_probe_read_user(to, bytes, (const void *)address);
+}
+
+static __always_inline const struct duet_unwind_row *walk_row(u32 index)
+{
+	return bpf_map_lookup_elem(&unwind_rows, &index);
 }
 
 #include "duet_walk.h"
@@ -60,8 +76,8 @@ static __always_inline struct duet_scratch *scratch_get(void)
 }
 
 /*
- * One turn, in unwind.bpf.c; nonzero ends the walk. Global, so that the verifier checks it once and not for every frame:
- * then a plain loop of a thousand turns is acceptable to Linux 5.8, and bpf_loop (5.17) is not needed.
+ * One turn, in unwind.bpf.c; nonzero ends the walk. Global, so that the verifier checks it once and not for every
+ * frame: then a plain loop of a thousand turns is acceptable to Linux 5.8, and bpf_loop (5.17) is not needed.
  */
 int unwind_turn(u32 frame);
 

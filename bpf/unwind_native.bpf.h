@@ -6,15 +6,6 @@
 #include "unwind.bpf.h"
 
 /* The loader writes these through memory maps, see duet_unwind.h. */
-struct duet_unwind_rows_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, DUET_UNWIND_MAX_ROWS);
-	__type(key, u32);
-	__type(value, struct duet_unwind_row);
-};
-extern struct duet_unwind_rows_map unwind_rows SEC(".maps");
-
 struct duet_unwind_pages_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -51,7 +42,6 @@ struct duet_unwind_processes_map {
 extern struct duet_unwind_processes_map unwind_processes SEC(".maps");
 
 #define UNWIND_MAPPING_STEPS 13 /* halvings of DUET_UNWIND_PROCESS_MAPPINGS */
-#define UNWIND_ROW_STEPS 11	/* of the rows of one page */
 
 static __always_inline bool unwind_is_inside(const struct duet_unwind_mapping *mapping, u64 pc)
 {
@@ -83,29 +73,9 @@ static __always_inline bool unwind_find_mapping(struct unwind_walk *walk, u64 pc
 	return false;
 }
 
-/* The last of the rows from `low` to before `high` that starts at or before `pc`, or NULL. */
-static __always_inline struct duet_unwind_row *unwind_search_rows(u32 low, u32 high, u32 pc)
-{
-	struct duet_unwind_row *found = NULL;
-
-	for (u32 i = 0; i < UNWIND_ROW_STEPS && low < high; i++) {
-		u32 middle = low + (high - low) / 2;
-		struct duet_unwind_row *row = bpf_map_lookup_elem(&unwind_rows, &middle);
-
-		if (!row)
-			return NULL;
-		if (row->pc <= pc) {
-			found = row;
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return found;
-}
-
 /* The row in force at `pc`, which lies in the mapping; NULL when its file has none. */
-static __always_inline struct duet_unwind_row *unwind_find_row(const struct duet_unwind_mapping *mapping, u64 pc)
+static __always_inline const struct duet_unwind_row *unwind_find_row(const struct duet_unwind_mapping *mapping,
+									  u64 pc)
 {
 	u64 offset = pc - mapping->base;
 	u32 index = offset >> DUET_UNWIND_PAGE_SHIFT, key = mapping->module;
@@ -118,7 +88,7 @@ static __always_inline struct duet_unwind_row *unwind_find_row(const struct duet
 	page = bpf_map_lookup_elem(&unwind_pages, &key);
 	if (!page)
 		return NULL;
-	return unwind_search_rows(module->first_row + page->first, module->first_row + page->end, offset);
+	return walk_search_rows(module->first_row + page->first, module->first_row + page->end, offset);
 }
 
 /* What the step comes to, as in duet_walk.h. */
@@ -126,7 +96,7 @@ static __always_inline walk_result unwind_native_step(struct duet_scratch *room)
 {
 	struct unwind_walk *walk = &room->walk;
 	u64 pc = walk->cursor.pc - walk->cursor.is_return;
-	struct duet_unwind_row *row = NULL;
+	const struct duet_unwind_row *row = NULL;
 
 	if (unwind_find_mapping(walk, pc))
 		row = unwind_find_row(&walk->mapping, pc);

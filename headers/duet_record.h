@@ -37,8 +37,8 @@ enum duet_sample_flag {
 	DUET_SAMPLE_COOKIE = 1 << 3,	/* `cookie` travels with the signal */
 	DUET_SAMPLE_JVM = 1 << 4,	/* the process is in the map `jvms` */
 	DUET_SAMPLE_USER_REGS = 1 << 5, /* user_pc and user_sp are valid */
-	DUET_SAMPLE_USER_COMPLETE = 1 << 6, /* the user stack reaches the thread's entry, every frame by its unwind row */
-	DUET_SAMPLE_UNKNOWN_CODE = 1 << 7, /* a pc lay in no mapping that BPF knows of: the process's are to be read again */
+	DUET_SAMPLE_USER_COMPLETE = 1 << 6, /* the user stack reaches the thread's entry, each frame by its row */
+	DUET_SAMPLE_UNKNOWN_CODE = 1 << 7, /* a pc lay in no mapping that BPF knows: read the process's again */
 	DUET_SAMPLE_WALKED = 1 << 8, /* complete, and the loader knows all interpreted methods: no signal is needed */
 };
 

@@ -34,7 +34,7 @@ enum duet_unwind_cfa {
 
 #define DUET_ROW_CFA 0x0f      /* enum duet_unwind_cfa */
 #define DUET_ROW_FP_SAVED 0x10 /* the caller's fp lies at CFA + saved, else fp still holds it */
-#define DUET_ROW_RA_SAVED 0x20 /* arm64: the return address lies at CFA + saved, behind fp if that is saved; else in lr */
+#define DUET_ROW_RA_SAVED 0x20 /* arm64: the return address lies at CFA + saved, behind fp if that is too; else in lr */
 #define DUET_ROW_FP_AT_FP 0x40 /* the caller's fp lies where fp points */
 
 struct duet_unwind_row {

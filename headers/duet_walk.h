@@ -3,7 +3,8 @@
  * One step of a walk: from a frame's registers and its unwind row to the caller's registers. The same code runs in BPF
  * and in tests. Whoever includes this has defined before
  *
- *	walk_read(void *to, uint32_t bytes, uint64_t address)	0, or not when the memory cannot be read
+ *	int walk_read(void *to, uint32_t bytes, uint64_t address)	0, or not when the memory cannot be read
+ *	const struct duet_unwind_row *walk_row(uint32_t index)		of all rows, or NULL
  */
 #ifndef DUET_WALK_H
 #define DUET_WALK_H
@@ -124,6 +125,29 @@ static inline walk_result walk_to_caller(struct unwind_cursor *cursor, uint64_t 
 	cursor->has_lr = 0;
 	cursor->is_return = 1;
 	return pc ? DUET_WALK_NONE : DUET_WALK_ENTRY;
+}
+
+#define WALK_ROW_STEPS 11 /* halvings of the rows of a page, see DUET_UNWIND_PAGE_SHIFT */
+
+/* The last of the rows from `low` to before `high` that starts at or before `pc`, or NULL. */
+static inline const struct duet_unwind_row *walk_search_rows(uint32_t low, uint32_t high, uint32_t pc)
+{
+	const struct duet_unwind_row *found = 0;
+
+	for (uint32_t i = 0; i < WALK_ROW_STEPS && low < high; i++) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct duet_unwind_row *row = walk_row(middle);
+
+		if (!row)
+			return 0;
+		if (row->pc <= pc) {
+			found = row;
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return found;
 }
 
 /* By the row that is in force at the cursor's pc. DUET_WALK_NO_ROW: the row says nothing. */

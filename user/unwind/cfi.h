@@ -85,7 +85,7 @@ uint64_t cfi_pointer(const struct cfi *cfi, struct bytes *bytes, uint8_t encodin
 
 /* Called for each stretch of one state from `pc` on; nonzero ends the run and is returned. */
 typedef int (*cfi_emit)(void *context, uint64_t pc, const struct cfi_state *state);
-/* Runs an FDE's program. From a damaged instruction on the state is unknown. 0, what `emit` returned, -E2BIG: budget. */
+/* Runs an FDE's program; from a damaged instruction on the state is unknown. 0, what `emit` returned, or -E2BIG. */
 int cfi_run(struct cfi *cfi, const struct cfi_fde *fde, cfi_emit emit, void *context);
 /* The CIE's own instructions, from the machine's state at a function's first byte. */
 int cfi_run_initial(struct cfi *cfi, struct cfi_cie *cie, struct bytes program);

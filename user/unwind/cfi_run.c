@@ -277,7 +277,7 @@ static void run_state(struct run *run, uint8_t op)
 
 /* ---- whole programs ---- */
 
-static const struct cfi_state unknown = {.cfa = DUET_CFA_NONE, .fp = {.rule = CFI_UNKNOWN}, .ra = {.rule = CFI_UNKNOWN}};
+static const struct cfi_state unknown = {DUET_CFA_NONE, .fp = {.rule = CFI_UNKNOWN}, .ra = {.rule = CFI_UNKNOWN}};
 
 int cfi_run_initial(struct cfi *cfi, struct cfi_cie *cie, struct bytes program)
 {
