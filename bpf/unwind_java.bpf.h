@@ -12,8 +12,8 @@
 #endif
 
 /*
- * As unwind_turn(), which calls it for a pc of the JVM's code: one step from the cursor, whose pc is at this index of the
- * user frames. enum duet_walk_end.
+ * As unwind_turn(), which calls it for a pc of the JVM's code: one step from the cursor, whose pc is at this index
+ * of the user frames. enum duet_walk_end.
  */
 int unwind_java_turn(u32 index);
 

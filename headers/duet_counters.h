@@ -53,6 +53,7 @@
 	X(LOADER_STACK_DEPTH,   "user stacks cut: deeper than 1024 frames") \
 	X(LOADER_UNWIND_FILES,  "files walked by frame pointer: the unwind tables were full") \
 	X(LOADER_UNWIND_PROCESSES, "processes walked by frame pointer: the unwind tables were full") \
+	X(LOADER_CODE_MISSING,  "Java stacks with a gap: the agent never published the code of a frame") \
 	X(LOADER_NAME_MISSING,  "Java frames without a name: the agent never published it") \
 	X(LOADER_OUT_OF_MEMORY, "samples dropped: out of memory")
 /* clang-format on */

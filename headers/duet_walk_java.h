@@ -201,7 +201,9 @@ static inline walk_result java_leaf_framed(struct walk_java *java, struct unwind
 	}
 	if (slot >= 0)
 		return java_return(cursor, (uint64_t)slot, slot == 0);
-	return cursor->pc < java_frame_complete(java) ? DUET_WALK_LEAF : java_return(cursor, frame_bytes - WALK_WORD, 0);
+	if (cursor->pc < java_frame_complete(java))
+		return DUET_WALK_LEAF;
+	return java_return(cursor, frame_bytes - WALK_WORD, 0);
 }
 
 /* Interrupted in a compiled method: how far its frame is built, the instructions tell. */

@@ -67,6 +67,7 @@ void agent_free(struct agent *agent)
 	agent_ring_free(agent->ring);
 	jvm_free(agent->jvm);
 	vec_release(&agent->named);
+	map_release(&agent->is_named);
 	free(agent);
 }
 
@@ -241,13 +242,8 @@ void agent_stop(struct agent *agent)
 static void on_metadata(void *context, uint16_t type, const void *payload, uint32_t size)
 {
 	struct agent *agent = context;
-	uint64_t method = type == DUET_AGENT_METHOD ? ((const struct duet_method *)payload)->method : 0;
-	bool is_new = method && !jvm_method(agent->jvm, method);
-	int err = jvm_apply(agent->jvm, type, payload, size);
 
-	agent->full_records += err == -ENOSPC;
-	if (is_new && !err)
-		(void)vec_push(&agent->named, method); /* out of memory: its samples are signalled for */
+	agent->full_records += jvm_apply(agent->jvm, type, payload, size) == -ENOSPC;
 	if (type == DUET_AGENT_LAYOUT)
 		agent->layout_told = false;
 }

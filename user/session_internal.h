@@ -20,7 +20,7 @@ struct session_stats {
 	uint64_t samples;
 	uint64_t jvm_samples; /* in threads of JVMs with an agent */
 	uint64_t joined;
-	uint64_t walked; /* of them, those that the walk carries alone */
+	uint64_t code_missing; /* JVM samples with frames of code that the agent never published */
 	uint64_t signalled;
 	uint64_t rooted; /* JVM samples whose walk reached the thread's entry */
 	uint64_t witnesses[3]; /* by enum splice_witnesses */

@@ -17,6 +17,7 @@
 #define FORGET_NS (2 * JOIN_WAIT_NS)
 #define SAMPLE_LANE_MIN (1u << 20)
 #define SAMPLE_LANE_MAX (64u << 20)
+#define AGENT_MAX_NAMED (DUET_MAX_NAMED / 4) /* no JVM takes all the room of the others */
 #define JAVA_SAMPLE_BYTES 2048 /* of a typical stack, to size the lane by */
 
 /* ---- one sample, decided ---- */
@@ -37,11 +38,13 @@ static uint32_t sample_thread(struct session *session, const struct process *pro
 	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text, process->comm);
 }
 
-static void count_jvm_walk(struct session_stats *stats, const struct duet_sample *sample,
-			   enum splice_witnesses witnesses)
+static void count_jvm_walk(struct session_stats *stats, const struct duet_sample *sample, enum join_outcome outcome,
+			   const struct splice *splice)
 {
 	stats->signalled += (sample->flags & DUET_SAMPLE_SIGNALLED) != 0;
-	stats->witnesses[witnesses]++;
+	stats->witnesses[splice->witnesses]++;
+	stats->code_missing += splice->is_missing_code;
+	stats->joined -= splice->is_missing_code && outcome == JOIN_WALKED; /* counted before: its frames have a gap */
 	if (sample->flags & DUET_SAMPLE_USER_COMPLETE)
 		stats->rooted++;
 	else
@@ -55,7 +58,6 @@ static void count_outcome(struct session_stats *stats, const struct duet_sample 
 
 	stats->samples++;
 	stats->jvm_samples += jvm;
-	stats->walked += outcome == JOIN_WALKED;
 	stats->joined += outcome == JOIN_JOINED || outcome == JOIN_WALKED || (jvm && outcome == JOIN_STANDALONE);
 	/* What the walk carries, AsyncGetCallTrace did not lose. */
 	if (!java || java->flags & DUET_JAVA_NO_THREAD ||
@@ -93,9 +95,38 @@ static bool add_sample(struct session *session, struct process *process, const s
 	session->stats.lost_in_profile += err < 0;
 	count_outcome(&session->stats, sample, java, outcome, jvm != NULL);
 	if (sample && jvm)
-		count_jvm_walk(&session->stats, sample, session->resolver.splice.witnesses);
+		count_jvm_walk(&session->stats, sample, outcome, &session->resolver.splice);
 	count_walk(&session->stats, sample, java);
 	return true;
+}
+
+static void tell_name(struct session *session, struct agent *agent, uint64_t method)
+{
+	uint64_t known;
+
+	if (!method || agent->named.len >= AGENT_MAX_NAMED || map_get(&agent->is_named, method, &known) ||
+	    !jvm_method(agent->jvm, method) || vec_reserve(&agent->named, agent->named.len + 1) < 0 ||
+	    map_put(&agent->is_named, method, 1) < 0)
+		return;
+	if (collector_named(session->collector, agent->process->pid, method, true) < 0)
+		map_remove(&agent->is_named, method);
+	else
+		agent->named.items[agent->named.len++] = method;
+}
+
+/*
+ * An interpreted method that the agent has not met yet has no name: BPF signals, and by the time that the sample is
+ * decided it has. The next sample in it needs no signal for that.
+ */
+static void tell_names(struct session *session, struct agent *agent, const struct duet_sample *sample)
+{
+	const struct duet_interpreted *frames =
+		(const void *)(sample->stack + sample->kernel_depth + sample->user_depth);
+
+	if (agent->state != AGENT_RUNNING || sample->flags & DUET_SAMPLE_WALKED)
+		return;
+	for (uint32_t i = 0; i < sample->interpreted_depth; i++)
+		tell_name(session, agent, frames[i].method);
 }
 
 bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
@@ -103,33 +134,32 @@ bool session_on_decided(void *context, void *owner, const struct duet_sample *sa
 {
 	struct agent *agent = owner;
 
-	return add_sample(context, agent->process, agent->jvm, sample, java, outcome, last_chance);
+	if (!add_sample(context, agent->process, agent->jvm, sample, java, outcome, last_chance))
+		return false;
+	if (sample)
+		tell_names(context, agent, sample);
+	return true;
 }
 
 /* ---- agents on their way ---- */
 
-/* What BPF needs to walk the JVM's frames, and to know which of them need no signal to be named. */
-static void tell_collector(struct session *session, struct agent *agent)
+/* How BPF is to walk the JVM's frames. */
+static void tell_layout(struct session *session, struct agent *agent)
 {
 	struct duet_jvm_entry entry = {.start_ticks = agent->process->start_ticks};
-	pid_t pid = agent->process->pid;
 
-	if (!session->collector || agent->state != AGENT_RUNNING)
+	if (!session->collector || agent->state != AGENT_RUNNING || agent->layout_told || !jvm_layout(agent->jvm))
 		return;
-	if (!agent->layout_told && jvm_layout(agent->jvm)) {
-		entry.layout = *jvm_layout(agent->jvm);
-		agent->layout_told = !collector_describe(session->collector, pid, &entry);
-	}
-	while (agent->named_told < agent->named.len &&
-	       !collector_named(session->collector, pid, agent->named.items[agent->named_told], true))
-		agent->named_told++;
+	entry.layout = *jvm_layout(agent->jvm);
+	agent->layout_told = !collector_describe(session->collector, agent->process->pid, &entry);
 }
 
 static void forbid_signals(struct session *session, struct agent *agent)
 {
 	collector_forbid(session->collector, agent->process->pid);
-	while (agent->named_told)
-		collector_named(session->collector, agent->process->pid, agent->named.items[--agent->named_told], false);
+	while (agent->named.len)
+		collector_named(session->collector, agent->process->pid, agent->named.items[--agent->named.len], false);
+	map_release(&agent->is_named);
 }
 
 /* From here on BPF may signal the process: the handler is installed. */
@@ -360,7 +390,7 @@ void session_read_rings(struct session *session)
 
 		agent_read(context.agent, on_java_sample, &context);
 		agent_changed(session, context.agent, before);
-		tell_collector(session, context.agent);
+		tell_layout(session, context.agent);
 		if (forget)
 			jvm_forget(context.agent->jvm, now_ns - FORGET_NS);
 	}

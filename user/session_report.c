@@ -167,6 +167,7 @@ static void losses_of_loader(struct session *session)
 	counters[DUET_LOADER_NAME_MISSING] += session->resolver.names_missing;
 	counters[DUET_LOADER_OUT_OF_MEMORY] += session->stats.lost_in_profile;
 	counters[DUET_LOADER_STACKS_FULL] += session->resolver.stacks_full;
+	counters[DUET_LOADER_CODE_MISSING] += session->stats.code_missing;
 	add_losses_of_stacks(session, counters);
 	for (size_t i = 0; i < session->agents.len; i++) {
 		counters[DUET_LOADER_BAD_AGENT_RECORD] += session->agents.items[i]->bad_records;

@@ -45,7 +45,8 @@ static bool sample_check(const struct duet_sample *sample, size_t bytes)
 			     sample->interpreted_depth * sizeof(struct duet_interpreted) +
 			     (sample->id_depth + 1u) / 2 * sizeof(uint64_t))
 		return false;
-	return interpreted_check(sample) && sample->no_signal < DUET_NO_SIGNAL_MAX && sample->walk_end < DUET_WALK_END_MAX &&
+	return interpreted_check(sample) && sample->no_signal < DUET_NO_SIGNAL_MAX &&
+	       sample->walk_end < DUET_WALK_END_MAX &&
 	       is_terminated(sample->comm, sizeof(sample->comm)) &&
 	       is_terminated(sample->process_comm, sizeof(sample->process_comm));
 }
@@ -148,17 +149,19 @@ static bool layout_fields_check(const struct duet_jvm_layout *layout)
 				    layout->nmethod_id};
 	const uint16_t in_other[] = {layout->method_const, layout->pool_holder, layout->holder_ids,
 				     layout->const_bytes};
-	bool begins = layout->blob_code_begin <= DUET_BLOB_BYTES - 8 || layout->blob_code_offset <= DUET_BLOB_BYTES - 8;
-	bool enters = layout->nmethod_entry <= DUET_BLOB_BYTES - 8 || layout->nmethod_entry_offset <= DUET_BLOB_BYTES - 8;
+	const uint16_t most = DUET_BLOB_BYTES - 8;
+	bool begins = layout->blob_code_begin <= most || layout->blob_code_offset <= most;
+	bool enters = layout->nmethod_entry <= most || layout->nmethod_entry_offset <= most;
 
 	for (size_t i = 0; i < sizeof(in_blob) / sizeof(*in_blob); i++)
-		if (in_blob[i] > DUET_BLOB_BYTES - 8)
+		if (in_blob[i] > most)
 			return false;
 	for (size_t i = 0; i < sizeof(in_other) / sizeof(*in_other); i++)
 		if (in_other[i] >= DUET_MAX_OFFSET)
 			return false;
-	return begins && enters && layout->block_used < layout->block_header_bytes && layout->block_header_bytes <= 64 &&
-	       layout->const_pool <= DUET_CONST_METHOD_BYTES - 8 && layout->const_id <= DUET_CONST_METHOD_BYTES - 2 &&
+	return begins && enters && layout->block_used < layout->block_header_bytes &&
+	       layout->block_header_bytes <= 64 && layout->const_pool <= DUET_CONST_METHOD_BYTES - 8 &&
+	       layout->const_id <= DUET_CONST_METHOD_BYTES - 2 &&
 	       layout->const_code_bytes <= DUET_CONST_METHOD_BYTES - 2 &&
 	       (layout->frame_bcp == -7 || layout->frame_bcp == -8);
 }
@@ -167,10 +170,12 @@ static bool layout_check(const struct duet_jvm_layout *layout, size_t bytes)
 {
 	if (!fills(sizeof(*layout), bytes) || layout->heaps[0].low >= layout->heaps[0].high)
 		return false;
-	for (int i = 0; i < DUET_JVM_HEAPS; i++)
-		if (layout->heaps[i].low > layout->heaps[i].high ||
-		    (layout->heaps[i].low && (layout->heaps[i].segment_shift < 4 || layout->heaps[i].segment_shift > 20)))
+	for (int i = 0; i < DUET_JVM_HEAPS; i++) {
+		const struct duet_jvm_heap *heap = &layout->heaps[i];
+
+		if (heap->low > heap->high || (heap->low && (heap->segment_shift < 4 || heap->segment_shift > 20)))
 			return false;
+	}
 	return layout->interpreter_low < layout->interpreter_high && layout->entries_low < layout->entries_high &&
 	       layout->call_stub_return && layout_fields_check(layout);
 }

@@ -204,6 +204,7 @@ int64_t resolve_sample(struct resolver *r, struct process *process, const struct
 
 	forget_old(r, time_ns);
 	if (is_current && map_get(&r->stacks, key, &known)) {
+		r->splice.is_missing_code = false;
 		r->splice.witnesses = (enum splice_witnesses)(known >> WITNESSES_SHIFT);
 		return (int64_t)(uint32_t)known;
 	}
