@@ -31,6 +31,25 @@ static __always_inline s64 regs_syscall(struct pt_regs *regs)
 #endif
 }
 
+/* Where the caller's pc may still be; x86-64 has it on the stack. The context of a program is read as it is. */
+static __always_inline u64 regs_link(const bpf_user_pt_regs_t *regs)
+{
+#ifdef __TARGET_ARCH_x86
+	return 0;
+#else
+	return PT_REGS_RET(regs);
+#endif
+}
+
+static __always_inline u64 regs_link_core(struct pt_regs *regs)
+{
+#ifdef __TARGET_ARCH_x86
+	return 0;
+#else
+	return PT_REGS_RET_CORE(regs);
+#endif
+}
+
 static __always_inline bool task_in_exec(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Definitions of what core.bpf.h declares. */
+/* All maps, which the other files declare: the linker of libbpf 1.1 wants definitions before uses. */
 #include "core.bpf.h"
 #include "sample.bpf.h"
 
@@ -7,9 +7,16 @@ const volatile struct duet_config duet_config = {};
 
 struct duet_ring_map ring SEC(".maps");
 struct duet_jvms_map jvms SEC(".maps");
+struct duet_layouts_map jvm_layouts SEC(".maps");
+struct duet_named_map named_methods SEC(".maps");
 struct duet_targets_map targets SEC(".maps");
 struct duet_seen_map seen SEC(".maps");
 struct duet_counters_map counters SEC(".maps");
 struct duet_scratch_map scratch SEC(".maps");
+struct duet_unwind_rows_map unwind_rows SEC(".maps");
+struct duet_unwind_pages_map unwind_pages SEC(".maps");
+struct duet_unwind_modules_map unwind_modules SEC(".maps");
+struct duet_unwind_mappings_map unwind_mappings SEC(".maps");
+struct duet_unwind_processes_map unwind_processes SEC(".maps");
 
 char LICENSE[] SEC("license") = "GPL";

@@ -11,6 +11,7 @@
 
 #include "duet_config.h"
 #include "duet_counters.h"
+#include "duet_jvm.h"
 #include "duet_record.h"
 
 /* Read-only once loaded: the verifier knows the values and drops the branches that they switch off. */
@@ -31,6 +32,24 @@ struct duet_jvms_map {
 	__type(value, struct duet_jvm_target);
 };
 extern struct duet_jvms_map jvms SEC(".maps");
+
+/* How their JVMs lay out Java frames; inserted and deleted as their row in `jvms` is. */
+struct duet_layouts_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, DUET_MAX_JVMS);
+	__type(key, u32);
+	__type(value, struct duet_jvm_entry);
+};
+extern struct duet_layouts_map jvm_layouts SEC(".maps");
+
+/* Methods that the loader can name. */
+struct duet_named_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, DUET_MAX_NAMED);
+	__type(key, struct duet_named_method);
+	__type(value, u8);
+};
+extern struct duet_named_map named_methods SEC(".maps");
 
 /* Processes to sample (when filter_targets): tgid -> start time in USER_HZ ticks, since a tgid alone is reused. */
 struct duet_targets_map {

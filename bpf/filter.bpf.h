@@ -78,6 +78,14 @@ static __always_inline bool filter_is_target(u32 tgid, u64 start_ns)
 	return start_ticks && *start_ticks == duet_ticks(start_ns);
 }
 
+/* What is known of this process when it is a JVM with an agent, else NULL. */
+static __always_inline struct duet_jvm_target *filter_jvm(u32 tgid, u64 start_ns)
+{
+	struct duet_jvm_target *jvm = bpf_map_lookup_elem(&jvms, &tgid);
+
+	return jvm && jvm->start_ticks == duet_ticks(start_ns) ? jvm : NULL;
+}
+
 /* Without a list of targets, the loader knows a process from its first sample on. */
 static __always_inline void filter_mark_seen(u32 tgid)
 {

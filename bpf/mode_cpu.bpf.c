@@ -12,7 +12,7 @@ int cpu_plain(struct bpf_perf_event_data *ctx)
 
 	if (sample) {
 		signal_java_thread(sample);
-		sample_end(ctx, sample);
+		sample_end();
 	}
 	return 0;
 }
@@ -24,7 +24,7 @@ int cpu_cookie(struct bpf_perf_event_data *ctx)
 
 	if (sample) {
 		signal_java_thread_cookie(sample);
-		sample_end(ctx, sample);
+		sample_end();
 	}
 	return 0;
 }

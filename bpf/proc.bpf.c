@@ -5,14 +5,17 @@
  */
 #include "core.bpf.h"
 #include "filter.bpf.h"
+#include "unwind_native.bpf.h"
 
 /* True when the loader knows the process. */
 static __always_inline bool proc_forget(u32 tgid, u64 start_ns)
 {
 	bool was_jvm = bpf_map_delete_elem(&jvms, &tgid) == 0;
+	bool was_known = bpf_map_delete_elem(&jvm_layouts, &tgid) == 0;
 	bool was_seen = bpf_map_delete_elem(&seen, &tgid) == 0;
 
-	return was_jvm || was_seen || filter_is_target(tgid, start_ns);
+	bpf_map_delete_elem(&unwind_processes, &tgid);
+	return was_jvm || was_known || was_seen || filter_is_target(tgid, start_ns);
 }
 
 static __always_inline void proc_report(struct task_struct *task, enum duet_record_type type)

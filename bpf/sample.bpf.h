@@ -6,23 +6,6 @@
 #include "filter.bpf.h"
 #include "stack.bpf.h"
 
-/*
- * A sample is larger than the BPF stack. One a CPU is enough: the kernel never
- * runs a perf_event program inside another.
- */
-union sample_scratch {
-	struct duet_sample sample;
-	u8 room[sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(u64)];
-};
-
-struct duet_scratch_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, union sample_scratch);
-};
-extern struct duet_scratch_map scratch SEC(".maps");
-
 static __always_inline void sample_fill(struct duet_sample *sample, struct task_struct *task,
 					const struct filter_ids *ids, u64 start_ns)
 {
@@ -44,35 +27,41 @@ static __always_inline void sample_fill(struct duet_sample *sample, struct task_
 	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
 }
 
-/* The sample of the current thread, without its stacks; NULL when it is not wanted. */
+/* The sample of the current thread with its stacks; NULL when it is not wanted. */
 static __always_inline struct duet_sample *sample_begin(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	struct filter_ids ids = {};
-	union sample_scratch *room;
-	u32 zero = 0;
+	struct duet_scratch *room;
 
 	if (!filter_pass(task, &ids, start_ns))
 		return NULL;
-	room = bpf_map_lookup_elem(&scratch, &zero);
+	room = scratch_get();
 	if (!room)
 		return NULL;
 	sample_fill(&room->sample, task, &ids, start_ns);
 	if (stack_in_kernel(ctx))
 		room->sample.flags |= DUET_SAMPLE_KERNEL;
-	stack_user_regs(ctx, task, &room->sample);
+	if (filter_jvm(ids.tgid, start_ns))
+		room->sample.flags |= DUET_SAMPLE_JVM;
+	stack_user_regs(ctx, task, room);
+	stack_fill(ctx, room);
 	filter_mark_seen(ids.tgid);
 	return &room->sample;
 }
 
-/* Adds the stacks and hands the sample over. */
-static __always_inline void sample_end(struct bpf_perf_event_data *ctx, struct duet_sample *sample)
+/* Hands the sample over. */
+static __always_inline void sample_end(void)
 {
-	u32 frames = stack_fill(ctx, sample);
+	struct duet_scratch *room = scratch_get();
+	u32 bytes;
 
-	sample->head.size = sizeof(*sample) + frames * sizeof(u64);
-	duet_emit(&sample->head, sizeof(*sample) + frames * sizeof(u64), duet_wakeup_flag());
+	if (!room)
+		return;
+	bytes = sizeof(room->sample) + stack_bytes(room);
+	room->sample.head.size = bytes;
+	duet_emit(&room->sample.head, bytes, duet_wakeup_flag());
 }
 
 #endif

@@ -8,6 +8,7 @@
 #define DUET_SIGNAL_BPF_H
 
 #include "compat.bpf.h"
+#include "filter.bpf.h"
 #include "syscalls.bpf.h"
 
 /* Linux 6.13. Weak, and called by programs of their own: older kernels refuse a program with a kfunc call in it. */
@@ -41,7 +42,9 @@ static __always_inline bool signal_breaks_syscall(struct task_struct *task, cons
 static __always_inline enum duet_no_signal signal_refuse(struct duet_sample *sample, enum duet_no_signal why,
 							 enum duet_bpf_counter loss)
 {
-	duet_count(loss);
+	/* The walk carries it: nothing is lost. */
+	if (!(sample->flags & DUET_SAMPLE_WALKED))
+		duet_count(loss);
 	return sample->no_signal = why;
 }
 
@@ -64,16 +67,25 @@ static __always_inline enum duet_no_signal signal_check(struct task_struct *task
 	return DUET_NO_SIGNAL_NONE;
 }
 
+/* Would the agent's half tell more, or is it this sample's turn to be checked? */
+static __always_inline bool signal_is_needed(struct duet_sample *sample)
+{
+	if (duet_config.signals == DUET_SIGNALS_NEVER)
+		sample->no_signal = DUET_NO_SIGNAL_UNWANTED;
+	if (duet_config.signals != DUET_SIGNALS_NEEDED)
+		return duet_config.signals == DUET_SIGNALS_ALWAYS;
+	return !(sample->flags & DUET_SAMPLE_WALKED) || bpf_get_prandom_u32() % DUET_CHECK_ONE_IN == 0;
+}
+
 /* The signal to send for this sample, or 0; the sample's flags say which and why. */
 static __always_inline u32 signal_wanted(struct duet_sample *sample)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct duet_jvm_target *jvm = bpf_map_lookup_elem(&jvms, &sample->head.tgid);
+	struct duet_jvm_target *jvm = filter_jvm(sample->head.tgid, sample->start_ns);
 	sigset_t pending;
 
-	if (!jvm || jvm->start_ticks != duet_ticks(sample->start_ns) || jvm->signo < 1 || jvm->signo > 64)
+	if (!jvm || jvm->signo < 1 || jvm->signo > 64 || !signal_is_needed(sample))
 		return 0;
-	sample->flags |= DUET_SAMPLE_JVM;
 	if (signal_check(task, sample, jvm) != DUET_NO_SIGNAL_NONE)
 		return 0;
 	/* Real-time signals queue: without this, a thread that is kept off its CPU would pile them up. */

@@ -4,6 +4,8 @@
 #define DUET_STACK_BPF_H
 
 #include "compat.bpf.h"
+#include "unwind_java.bpf.h"
+#include "unwind_native.bpf.h"
 
 /* Kernel addresses have the top bit set on both architectures. */
 static __always_inline bool stack_in_kernel(struct bpf_perf_event_data *ctx)
@@ -11,55 +13,104 @@ static __always_inline bool stack_in_kernel(struct bpf_perf_event_data *ctx)
 	return (s64)PT_REGS_IP(&ctx->regs) < 0;
 }
 
+/*
+ * The registers of the thread's user mode, into the sample and as the walk's first frame. Through a system call
+ * the kernel keeps all of them on its stack.
+ */
 static __always_inline void stack_user_regs(struct bpf_perf_event_data *ctx, struct task_struct *task,
-					    struct duet_sample *sample)
+					    struct duet_scratch *room)
 {
-	if (!(sample->flags & DUET_SAMPLE_KERNEL)) {
-		sample->user_pc = PT_REGS_IP(&ctx->regs);
-		sample->user_sp = PT_REGS_SP(&ctx->regs);
+	struct unwind_cursor cursor = {.has_lr = 1};
+
+	if (!(room->sample.flags & DUET_SAMPLE_KERNEL)) {
+		cursor.pc = PT_REGS_IP(&ctx->regs);
+		cursor.sp = PT_REGS_SP(&ctx->regs);
+		cursor.fp = PT_REGS_FP(&ctx->regs);
+		cursor.lr = regs_link(&ctx->regs);
+		unwind_java_regs(&room->java, &ctx->regs);
 	} else if (BPF_CORE_READ(task, mm) && !(BPF_CORE_READ(task, flags) & PF_KTHREAD)) {
 		struct pt_regs *regs = task_user_regs(task);
 
-		sample->user_pc = PT_REGS_IP_CORE(regs);
-		sample->user_sp = PT_REGS_SP_CORE(regs);
+		cursor.pc = PT_REGS_IP_CORE(regs);
+		cursor.sp = PT_REGS_SP_CORE(regs);
+		cursor.fp = PT_REGS_FP_CORE(regs);
+		cursor.lr = regs_link_core(regs);
+		unwind_java_regs_core(&room->java, regs);
 	}
-	if (sample->user_pc)
-		sample->flags |= DUET_SAMPLE_USER_REGS;
+	room->walk.cursor = cursor;
+	room->sample.user_pc = cursor.pc;
+	room->sample.user_sp = cursor.sp;
+	if (cursor.pc)
+		room->sample.flags |= DUET_SAMPLE_USER_REGS;
 }
 
 /*
- * Frames written to `stack`, at most `depth`. The bound is checked here again
- * because the verifier follows it into the caller's address arithmetic.
+ * Kernel frames written to `stack`. The bound is checked here again because the verifier follows it into the caller's
+ * address arithmetic.
  */
-static __always_inline u32 stack_read(struct bpf_perf_event_data *ctx, u64 *stack, u32 depth, u64 flags,
-				      enum duet_bpf_counter loss)
+static __always_inline u32 stack_kernel(struct bpf_perf_event_data *ctx, u64 *stack)
 {
+	u32 depth = duet_config.kernel_stack_depth;
 	long bytes;
 
 	if (depth > DUET_MAX_STACK)
 		depth = DUET_MAX_STACK;
-	bytes = bpf_get_stack(ctx, stack, depth * sizeof(u64), flags);
+	bytes = bpf_get_stack(ctx, stack, depth * sizeof(u64), 0);
 	if (bytes < 0) {
-		duet_count(loss);
+		duet_count(DUET_BPF_NO_KERNEL_STACK);
 		return 0;
 	}
 	depth = (u32)bytes / sizeof(u64);
 	return depth > DUET_MAX_STACK ? DUET_MAX_STACK : depth;
 }
 
-/* Fills sample->stack, which has room for twice DUET_MAX_STACK; returns the frames of both. */
-static __always_inline u32 stack_fill(struct bpf_perf_event_data *ctx, struct duet_sample *sample)
+/* The process's slice of the unwind tables, if the loader has made one. */
+static __always_inline void stack_find_tables(struct duet_scratch *room)
 {
-	u32 kernel = 0, user = 0;
+	struct duet_unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &room->sample.head.tgid);
 
-	if (duet_config.kernel_stack_depth && sample->flags & DUET_SAMPLE_KERNEL)
-		kernel = stack_read(ctx, sample->stack, duet_config.kernel_stack_depth, 0, DUET_BPF_NO_KERNEL_STACK);
-	if (duet_config.user_stack_depth && sample->flags & DUET_SAMPLE_USER_REGS)
-		user = stack_read(ctx, sample->stack + kernel, duet_config.user_stack_depth, BPF_F_USER_STACK,
-				  DUET_BPF_NO_USER_STACK);
-	sample->kernel_depth = kernel;
-	sample->user_depth = user;
-	return kernel + user;
+	room->walk.mapping = (struct duet_unwind_mapping){};
+	room->walk.process = (struct duet_unwind_process){};
+	if (process && process->start_ticks == duet_ticks(room->sample.start_ns))
+		room->walk.process = *process;
+}
+
+/* Both stacks. */
+static __always_inline void stack_fill(struct bpf_perf_event_data *ctx, struct duet_scratch *room)
+{
+	u32 kernel = 0;
+
+	if (duet_config.kernel_stack_depth && room->sample.flags & DUET_SAMPLE_KERNEL)
+		kernel = stack_kernel(ctx, room->sample.stack);
+	room->sample.kernel_depth = kernel;
+	if (duet_config.user_stack_depth && room->sample.flags & DUET_SAMPLE_USER_REGS) {
+		stack_find_tables(room);
+		unwind_java_begin(room);
+		unwind_user(room);
+		if (room->java.layout.call_stub_return)
+			room->sample.id_depth = room->sample.user_depth;
+	}
+}
+
+/* Moves what goes with the addresses behind them. Bytes of all; the bounds are for the verifier again. */
+static __always_inline u32 stack_bytes(struct duet_scratch *room)
+{
+	u32 kernel = room->sample.kernel_depth, user = room->sample.user_depth;
+	u32 interpreted = room->sample.interpreted_depth, ids = room->sample.id_depth;
+	u32 bytes;
+
+	if (kernel > DUET_MAX_STACK || user > DUET_MAX_USER_STACK || interpreted > DUET_MAX_INTERPRETED ||
+	    ids > DUET_MAX_USER_STACK)
+		return 0;
+	bytes = (kernel + user) * sizeof(u64);
+	interpreted *= sizeof(struct duet_interpreted);
+	if (interpreted)
+		bpf_probe_read_kernel((void *)room->sample.stack + bytes, interpreted, room->interpreted);
+	bytes += interpreted;
+	ids = (ids + 1) / 2 * sizeof(u64);
+	if (ids)
+		bpf_probe_read_kernel((void *)room->sample.stack + bytes, ids, room->code_ids);
+	return bytes + ids;
 }
 
 #endif

@@ -104,6 +104,7 @@ enum duet_agent_record_type {
 	DUET_AGENT_STUB,
 	DUET_AGENT_CODE_HEAP,
 	DUET_AGENT_THREAD,
+	DUET_AGENT_LAYOUT, /* struct duet_jvm_layout, duet_jvm.h; a later one replaces it */
 	DUET_AGENT_RECORD_TYPE_MAX
 };
 
@@ -173,7 +174,7 @@ struct duet_code_load {
 	uint32_t code_bytes;
 	uint32_t pc_count;
 	uint32_t frame_count;
-	uint32_t reserved;
+	uint32_t id; /* of the compilation, 0: unknown */
 };
 DUET_ASSERT_SIZE(struct duet_code_load, 40);
 

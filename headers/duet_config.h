@@ -7,23 +7,35 @@
 
 #define DUET_MAX_TARGETS 8192 /* rows of the target map: -p PID,PID… and the children of -- CMD */
 #define DUET_MAX_JVMS 4096    /* rows of the JVM map */
+#define DUET_MAX_NAMED 65536  /* methods that have a name, of all JVMs */
 #define DUET_MAX_CGROUP_DEPTH 32 /* cgroups above a task's own that are looked at for --cgroup */
+
+#define DUET_CHECK_ONE_IN 64 /* samples that need no signal get one, to check the walk by */
+
+/* When a sample of a JVM's thread is signalled, so that the agent walks the Java frames too. */
+enum duet_signals {
+	DUET_SIGNALS_ALWAYS,
+	DUET_SIGNALS_NEEDED, /* when BPF's own walk does not carry the sample, and one in DUET_CHECK_ONE_IN */
+	DUET_SIGNALS_NEVER,
+};
 
 /* BPF .rodata: constant once loaded, so that the verifier removes what is off. */
 struct duet_config {
 	uint64_t interval_ns;	/* weight of one sample */
 	uint64_t pidns_inum;	/* loader's pid namespace; 0 = the initial one, ids need no translation */
-	uint32_t user_stack_depth;   /* frames, <= DUET_MAX_STACK */
+	uint32_t user_stack_depth;   /* frames, <= DUET_MAX_USER_STACK */
 	uint32_t kernel_stack_depth; /* frames, <= DUET_MAX_STACK; 0 = --all-user */
 	uint8_t filter_targets; /* 1: only tgids in the map `targets`; 0: every process */
 	uint8_t use_cookie;	/* 1: bpf_send_signal_task with a cookie (Linux 6.13+) */
 	uint8_t has_task_pt_regs;    /* 1: helper bpf_task_pt_regs (Linux 5.15+) */
 	uint8_t follow_forks; /* 1: a child of a target is a target */
 	uint32_t kernel_stack_bytes; /* THREAD_SIZE, to find a task's user registers before Linux 5.15 */
+	uint32_t signals; /* enum duet_signals */
+	uint32_t reserved;
 	uint64_t cgroup_id;	/* only tasks in this cgroup (v2) or below it; 0: in any */
 	char comm[DUET_COMM_LEN]; /* only processes whose group leader has this name; "": any */
 };
-DUET_ASSERT_SIZE(struct duet_config, 56);
+DUET_ASSERT_SIZE(struct duet_config, 64);
 
 /*
  * Value of the map `jvms`, key = tgid as the loader sees it. Inserted only

@@ -15,7 +15,6 @@
 #define DUET_BPF_COUNTERS(X) \
 	X(BPF_RING_FULL,        "samples dropped: the kernel ring was full") \
 	X(BPF_NO_KERNEL_STACK,  "kernel stacks that could not be read") \
-	X(BPF_NO_USER_STACK,    "user stacks that could not be read") \
 	X(BPF_NOT_VISIBLE,      "samples of processes outside the loader's pid namespace") \
 	X(BPF_TARGETS_FULL,     "processes not sampled: the table of targets was full") \
 	X(BPF_SIGNAL_BUSY,      "signals refused: the CPU's irq_work slot was busy") \
@@ -47,6 +46,14 @@
 	X(LOADER_RECORDS_FULL,  "agent records dropped: one JVM sent more than its samples can need") \
 	X(LOADER_JVM_FULL,      "method, code or thread records dropped: the tables of their JVM were full") \
 	X(LOADER_STACKS_FULL,   "stacks not kept: their process had too many different ones") \
+	X(LOADER_STACK_GUESSED, "user stacks with frames found by frame pointer, where no unwind row told of them") \
+	X(LOADER_STACK_NO_ROW,  "user stacks cut: neither unwind row nor frame pointer led on") \
+	X(LOADER_STACK_UNREADABLE, "user stacks cut: stack memory could not be read") \
+	X(LOADER_STACK_BAD_CFA, "user stacks cut: the caller's frame would not have lain above") \
+	X(LOADER_STACK_DEPTH,   "user stacks cut: deeper than 1024 frames") \
+	X(LOADER_UNWIND_FILES,  "files walked by frame pointer: the unwind tables were full") \
+	X(LOADER_UNWIND_PROCESSES, "processes walked by frame pointer: the unwind tables were full") \
+	X(LOADER_CODE_MISSING,  "Java stacks with a gap: the agent never published the code of a frame") \
 	X(LOADER_NAME_MISSING,  "Java frames without a name: the agent never published it") \
 	X(LOADER_OUT_OF_MEMORY, "samples dropped: out of memory")
 /* clang-format on */

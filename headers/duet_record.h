@@ -8,8 +8,10 @@
 
 #include "duet_types.h"
 
-#define DUET_RECORD_VERSION 1
-#define DUET_MAX_STACK 127 /* frames; the kernel's default perf_event_max_stack */
+#define DUET_RECORD_VERSION 3
+#define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
+#define DUET_MAX_USER_STACK 1024 /* user frames, which BPF walks by itself */
+#define DUET_MAX_INTERPRETED 384 /* of them, frames of the JVM's interpreter */
 
 enum duet_record_type {
 	DUET_RECORD_SAMPLE = 1,
@@ -35,6 +37,26 @@ enum duet_sample_flag {
 	DUET_SAMPLE_COOKIE = 1 << 3,	/* `cookie` travels with the signal */
 	DUET_SAMPLE_JVM = 1 << 4,	/* the process is in the map `jvms` */
 	DUET_SAMPLE_USER_REGS = 1 << 5, /* user_pc and user_sp are valid */
+	DUET_SAMPLE_USER_COMPLETE = 1 << 6, /* the user stack reaches the thread's entry, each frame by its row */
+	DUET_SAMPLE_UNKNOWN_CODE = 1 << 7, /* a pc lay in no mapping that BPF knows: read the process's again */
+	DUET_SAMPLE_WALKED = 1 << 8, /* complete, and the loader knows all interpreted methods: no signal is needed */
+};
+
+/* Why the walk of the user stack ended where it did. */
+enum duet_walk_end {
+	DUET_WALK_NONE,	      /* there was none */
+	DUET_WALK_ENTRY,      /* the thread's entry, or where it would return to address 0 */
+	DUET_WALK_DEPTH,      /* as many frames as were asked for */
+	DUET_WALK_UNREADABLE, /* stack memory that cannot be read: not there, or paged out */
+	DUET_WALK_NO_ROW,     /* no unwind row, and where it would have to be exact there is no other way */
+	DUET_WALK_BAD_CFA,    /* the caller's frame would not lie above its callee's */
+	DUET_WALK_BAD_FP,     /* no unwind row, and the frame pointer does not point into the stack */
+	/* In the JVM's code: */
+	DUET_WALK_NO_BLOB,    /* no code blob holds the pc, or its layout is not as published */
+	DUET_WALK_NO_FRAME,   /* a stub without a frame size: so ends the part of a virtual thread that is mounted */
+	DUET_WALK_LEAF,	      /* interrupted where a frame is being made or left, and nothing shows how far */
+	DUET_WALK_BAD_INTERPRETED, /* the frame pointer does not lead to an interpreter frame */
+	DUET_WALK_END_MAX
 };
 
 /* Why a sample of a JVM was not signalled; 0 when it was, or is PENDING. */
@@ -45,7 +67,17 @@ enum duet_no_signal {
 	DUET_NO_SIGNAL_STOLEN,  /* disposition is not the agent's handler */
 	DUET_NO_SIGNAL_EXITING, /* exec or exit under way */
 	DUET_NO_SIGNAL_REFUSED, /* the kernel refused; send_error holds -errno */
+	DUET_NO_SIGNAL_UNWANTED, /* --signals never */
+	DUET_NO_SIGNAL_MAX
 };
+
+/* A frame of the interpreter, which its return address does not tell. */
+struct duet_interpreted {
+	uint32_t index; /* into the user addresses */
+	int32_t bci; /* DUET_BCI_NATIVE (duet_jvm.h): a native method */
+	uint64_t method; /* jmethodID; 0: it has none */
+};
+DUET_ASSERT_SIZE(struct duet_interpreted, 16);
 
 struct duet_sample {
 	struct duet_record head;
@@ -63,11 +95,19 @@ struct duet_sample {
 	uint16_t no_signal; /* enum duet_no_signal */
 	uint16_t kernel_depth;
 	uint16_t user_depth;
+	uint16_t walk_end;	/* enum duet_walk_end */
+	uint16_t guessed_depth; /* user frames whose caller was found by frame pointer, for want of an unwind row */
+	uint16_t interpreted_depth;
+	uint16_t id_depth; /* user_depth, or 0 when there are no ids */
 	char comm[DUET_COMM_LEN];	  /* of the thread */
 	char process_comm[DUET_COMM_LEN]; /* of the group leader */
-	uint64_t stack[];   /* kernel_depth kernel addresses, then user_depth user addresses, both leaf first */
+	/*
+	 * kernel_depth kernel addresses, user_depth user addresses, interpreted_depth struct duet_interpreted, and
+	 * id_depth uint32_t, padded: of each user frame of compiled Java the id of its compilation, else 0. Leaf first.
+	 */
+	uint64_t stack[];
 };
-DUET_ASSERT_SIZE(struct duet_sample, 24 + 6 * 8 + 6 * 4 + 32);
+DUET_ASSERT_SIZE(struct duet_sample, 24 + 6 * 8 + 8 * 4 + 32);
 
 /* EXEC and EXIT */
 struct duet_process_record {

@@ -164,6 +164,7 @@ void JNICALL code_on_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const v
 	}
 	load.address = (uintptr_t)address;
 	load.code_bytes = (uint32_t)bytes;
+	load.id = jvmstructs_compile_id(load.address);
 	load.pc_count = inlining.pc_count;
 	load.frame_count = inlining.frame_count;
 	write_load(session, &load, &inlining);
@@ -248,6 +249,29 @@ void code_publish_heaps(struct session *session)
 		ring_write(&session->ring, DUET_AGENT_CODE_HEAP, &part, 1, RING_WAIT);
 	}
 }
+
+#ifdef __x86_64__
+void code_publish_layout(struct session *session)
+{
+	struct duet_jvm_layout layout;
+	struct ring_part part = {&layout, sizeof(layout)};
+	uint32_t kinds;
+
+	if (session->kinds_published == 2 || !jvmstructs_layout(&layout, jvm.version))
+		return;
+	kinds = (layout.compiled_name != 0) + (layout.native_name != 0);
+	if (session->layout_published && kinds == session->kinds_published)
+		return;
+	session->layout_published = true;
+	session->kinds_published = kinds;
+	ring_write(&session->ring, DUET_AGENT_LAYOUT, &part, 1, RING_WAIT);
+}
+#else
+void code_publish_layout(struct session *session)
+{
+	(void)session; /* nobody walks this architecture's Java frames yet */
+}
+#endif
 
 void code_publish_existing(struct session *session)
 {

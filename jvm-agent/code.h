@@ -18,6 +18,11 @@ bool code_has_stub_events(void);
 
 /* Publishes the reserved ranges of the code heaps. */
 void code_publish_heaps(struct session *session);
+/*
+ * Publishes how code and methods are laid out, so that others can walk Java frames; again when a kind of code was met
+ * that had not been before. Agent's thread only.
+ */
+void code_publish_layout(struct session *session);
 /* Publishes all code there is now: stubs, then compiled methods. Agent's thread only. */
 void code_publish_existing(struct session *session);
 

@@ -137,6 +137,7 @@ static bool session_serve(struct session *session, JNIEnv *env, int peer)
 
 		if (now >= next_sweep_ns) {
 			threads_sweep(session, env);
+			code_publish_layout(session);
 			next_sweep_ns = now + SWEEP_NS;
 		}
 		if (now >= next_rescan_ns) {
@@ -179,6 +180,7 @@ static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *
 	settle();
 	if (!error) {
 		code_publish_heaps(session);
+		code_publish_layout(session);
 		threads_sweep(session, env);
 		code_publish_existing(session);
 		stopped = session_serve(session, env, peer);

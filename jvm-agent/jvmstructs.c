@@ -24,15 +24,19 @@ static struct {
 	/* statics: their addresses */
 	uintptr_t heaps_address; /* JDK 9+: GrowableArray<CodeHeap *> * */
 	uintptr_t heap_address; /* JDK 8: CodeHeap * */
+	uintptr_t interpreter_address; /* StubQueue * */
+	uintptr_t call_stub_return_address; /* address */
 	struct offset array_length, array_data;
 	struct offset heap_memory, heap_segmap, heap_segment_shift;
 	struct offset space_low, space_high, space_low_boundary, space_high_boundary;
 	struct offset block_length, block_used;
 	struct offset blob_name, blob_bytes, blob_frame_complete, blob_frame_words, blob_code_begin, blob_code_offset;
-	struct offset nmethod_entry, nmethod_entry_offset;
+	struct offset nmethod_entry, nmethod_entry_offset, nmethod_stubs, nmethod_id, nmethod_original_pc;
+	struct offset queue_buffer, queue_end, codelet_text, codelet_bytes;
+	struct offset method_const, const_pool, const_id, const_code_bytes, pool_holder, holder_ids;
 	struct offset thread_osthread, osthread_id;
 	struct offset thread_anchor, anchor_sp, anchor_pc;
-	size_t block_header_bytes;
+	size_t block_header_bytes, const_method_bytes;
 } layout;
 
 /* CodeHeap objects live as long as the JVM; only the committed end of each grows. */
@@ -69,6 +73,19 @@ static const struct {
 	{"CodeBlob", "_code_offset", &layout.blob_code_offset}, /* JDK 23+ */
 	{"nmethod", "_verified_entry_point", &layout.nmethod_entry}, /* JDK 8-22 */
 	{"nmethod", "_verified_entry_offset", &layout.nmethod_entry_offset}, /* JDK 23+ */
+	{"nmethod", "_stub_offset", &layout.nmethod_stubs},
+	{"nmethod", "_compile_id", &layout.nmethod_id},
+	{"nmethod", "_orig_pc_offset", &layout.nmethod_original_pc},
+	{"StubQueue", "_stub_buffer", &layout.queue_buffer},
+	{"StubQueue", "_queue_end", &layout.queue_end},
+	{"InterpreterCodelet", "_description", &layout.codelet_text},
+	{"InterpreterCodelet", "_size", &layout.codelet_bytes},
+	{"Method", "_constMethod", &layout.method_const},
+	{"ConstMethod", "_constants", &layout.const_pool},
+	{"ConstMethod", "_method_idnum", &layout.const_id},
+	{"ConstMethod", "_code_size", &layout.const_code_bytes},
+	{"ConstantPool", "_pool_holder", &layout.pool_holder},
+	{"InstanceKlass", "_methods_jmethod_ids", &layout.holder_ids},
 	{"JavaThread", "_osthread", &layout.thread_osthread},
 	{"Thread", "_osthread", &layout.thread_osthread},
 	{"OSThread", "_thread_id", &layout.osthread_id},
@@ -122,13 +139,29 @@ static uint64_t exported(void *libjvm, const char *name)
 	return variable ? *variable : 0;
 }
 
+static void apply_static(const char *type, const char *field, uintptr_t address)
+{
+	static const struct {
+		const char *type;
+		const char *field;
+		uintptr_t *address;
+	} statics[] = {
+		{"CodeCache", "_heaps", &layout.heaps_address},
+		{"CodeCache", "_heap", &layout.heap_address},
+		{"AbstractInterpreter", "_code", &layout.interpreter_address},
+		{"StubRoutines", "_call_stub_return_address", &layout.call_stub_return_address},
+	};
+
+	for (size_t i = 0; i < sizeof(statics) / sizeof(statics[0]); i++)
+		if (!strcmp(type, statics[i].type) && !strcmp(field, statics[i].field))
+			*statics[i].address = address;
+}
+
 static void apply_struct(const char *type, const char *field, const char *type_string, bool is_static, uint64_t offset,
 			 uintptr_t address)
 {
-	if (is_static && !strcmp(type, "CodeCache") && !strcmp(field, "_heaps"))
-		layout.heaps_address = address;
-	if (is_static && !strcmp(type, "CodeCache") && !strcmp(field, "_heap"))
-		layout.heap_address = address;
+	if (is_static)
+		apply_static(type, field, address);
 	for (size_t i = 0; !is_static && i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (!strcmp(type, fields[i].type) && !strcmp(field, fields[i].field))
 			*fields[i].offset = (struct offset){true, type_width(type_string), (uint32_t)offset};
@@ -166,8 +199,12 @@ static void read_types(void *libjvm)
 	if (!entry || !stride)
 		return;
 	for (int i = 0; i < MAX_ENTRIES && load_pointer(entry + name); i++) {
-		if (!strcmp((const char *)load_pointer(entry + name), "HeapBlock"))
+		const char *type = (const char *)load_pointer(entry + name);
+
+		if (!strcmp(type, "HeapBlock"))
 			layout.block_header_bytes = *(const uint64_t *)(entry + size);
+		else if (!strcmp(type, "ConstMethod"))
+			layout.const_method_bytes = *(const uint64_t *)(entry + size);
 		entry += stride;
 	}
 }
@@ -350,6 +387,15 @@ static bool read_blob(uintptr_t block, uintptr_t end, struct code_blob *ret_blob
 	return true;
 }
 
+uint32_t jvmstructs_compile_id(uintptr_t code)
+{
+	struct code_blob blob;
+
+	if (!layout.nmethod_id.known || !jvmstructs_find_blob(code, &blob) || !blob.entry)
+		return 0;
+	return *(const uint32_t *)(blob.start + layout.nmethod_id.value);
+}
+
 bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob)
 {
 	int i = find_heap(pc);
@@ -406,4 +452,138 @@ bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor)
 	ret_anchor->sp = (uintptr_t *)(anchor + layout.anchor_sp.value);
 	ret_anchor->pc = (uintptr_t *)(anchor + layout.anchor_pc.value);
 	return true;
+}
+
+/* ---- the layout, for walkers outside of this process ---- */
+
+static uint16_t publish(const struct offset *offset, size_t base)
+{
+	return offset->known && offset->value + base < DUET_MAX_OFFSET ? (uint16_t)(offset->value + base)
+								       : DUET_JVM_NO_FIELD;
+}
+
+/*
+ * Method entries are codelets of the interpreter, side by side. There the frame pointer may still be the caller's, or
+ * that of a caller's caller.
+ */
+static void publish_interpreter(struct duet_jvm_layout *ret)
+{
+	uintptr_t queue = layout.interpreter_address ? load_pointer(layout.interpreter_address) : 0;
+	uintptr_t at, end;
+
+	if (!queue || !layout.queue_buffer.known || !layout.queue_end.known || !layout.codelet_text.known ||
+	    !layout.codelet_bytes.known)
+		return;
+	at = load_pointer(queue + layout.queue_buffer.value);
+	end = at + *(const uint32_t *)(queue + layout.queue_end.value);
+	ret->interpreter_low = at;
+	ret->interpreter_high = end;
+	for (int i = 0; i < MAX_ENTRIES && at < end; i++) {
+		uint32_t bytes = *(const uint32_t *)(at + layout.codelet_bytes.value);
+		const char *text = (const char *)load_pointer(at + layout.codelet_text.value);
+
+		if (!bytes || bytes > end - at)
+			break;
+		if (text && strstr(text, "method entry point")) {
+			if (!ret->entries_low)
+				ret->entries_low = at;
+			ret->entries_high = at + bytes;
+		}
+		at += bytes;
+	}
+}
+
+static void publish_heaps(struct duet_jvm_layout *ret)
+{
+	for (unsigned int i = 0; i < code_heap_count && i < DUET_JVM_HEAPS; i++)
+		ret->heaps[i] = (struct duet_jvm_heap){
+			.low = code_heaps[i].low,
+			.high = code_heaps[i].high,
+			.segmap = load_pointer(code_heaps[i].heap + layout.heap_segmap.value + layout.space_low.value),
+			.segment_shift = code_heaps[i].segment_shift,
+		};
+}
+
+static void publish_blobs(struct duet_jvm_layout *ret)
+{
+	size_t base = layout.block_header_bytes;
+
+	ret->block_header_bytes = (uint16_t)base;
+	ret->block_used = publish(&layout.block_used, 0);
+	ret->blob_name = publish(&layout.blob_name, base);
+	ret->blob_bytes = publish(&layout.blob_bytes, base);
+	ret->blob_frame_words = publish(&layout.blob_frame_words, base);
+	ret->blob_frame_complete = publish(&layout.blob_frame_complete, base);
+	ret->blob_frame_complete_width = layout.blob_frame_complete.width;
+	ret->blob_code_begin = publish(&layout.blob_code_begin, base);
+	ret->blob_code_offset = publish(&layout.blob_code_offset, base);
+	ret->nmethod_entry = publish(&layout.nmethod_entry, base);
+	ret->nmethod_entry_offset = publish(&layout.nmethod_entry_offset, base);
+	ret->nmethod_stubs = publish(&layout.nmethod_stubs, base);
+	ret->nmethod_id = publish(&layout.nmethod_id, base);
+	ret->nmethod_original_pc = publish(&layout.nmethod_original_pc, base);
+}
+
+static void publish_methods(struct duet_jvm_layout *ret)
+{
+	ret->method_const = publish(&layout.method_const, 0);
+	ret->const_pool = publish(&layout.const_pool, 0);
+	ret->const_id = publish(&layout.const_id, 0);
+	ret->const_code_bytes = publish(&layout.const_code_bytes, 0);
+	ret->const_bytes = layout.const_method_bytes < DUET_MAX_OFFSET ? (uint16_t)layout.const_method_bytes : 0;
+	ret->pool_holder = publish(&layout.pool_holder, 0);
+	ret->holder_ids = publish(&layout.holder_ids, 0);
+}
+
+/* A blob's kind is told by the address of its name, which is the same constant for all of a kind. */
+static void publish_names(struct duet_jvm_layout *ret)
+{
+	for (unsigned int i = 0; i < code_heap_count; i++) {
+		struct code_blob blob;
+		uintptr_t cursor = 0;
+
+		while ((!ret->compiled_name || !ret->native_name) && jvmstructs_next_blob(i, &cursor, &blob)) {
+			char name[sizeof("native nmethod")] = "";
+
+			safe_copy(name, (uintptr_t)blob.name, sizeof(name));
+			name[sizeof(name) - 1] = '\0';
+			if (!strcmp(name, "nmethod"))
+				ret->compiled_name = (uintptr_t)blob.name;
+			else if (!strcmp(name, "native nmethod"))
+				ret->native_name = (uintptr_t)blob.name;
+		}
+	}
+}
+
+/* Of the pairs that depend on the JDK, one will do. */
+static bool layout_is_whole(const struct duet_jvm_layout *ret)
+{
+	const uint16_t needed[] = {ret->block_used,	ret->blob_name,	       ret->blob_bytes,
+				   ret->blob_frame_words, ret->blob_frame_complete, ret->nmethod_stubs,
+				   ret->nmethod_id,	ret->nmethod_original_pc, ret->method_const,
+				   ret->const_pool,	ret->const_id,	       ret->const_code_bytes,
+				   ret->pool_holder,	ret->holder_ids};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (needed[i] == DUET_JVM_NO_FIELD)
+			return false;
+	return ret->entries_low && ret->const_bytes && ret->call_stub_return &&
+	       (ret->blob_code_begin & ret->blob_code_offset) != DUET_JVM_NO_FIELD &&
+	       (ret->nmethod_entry & ret->nmethod_entry_offset) != DUET_JVM_NO_FIELD;
+}
+
+bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version)
+{
+	struct duet_jvm_layout result = {.frame_bcp = version < 9 ? -7 : -8};
+
+	if (!code_heap_count || !blobs_are_known() || !layout.call_stub_return_address)
+		return false;
+	result.call_stub_return = load_pointer(layout.call_stub_return_address);
+	publish_heaps(&result);
+	publish_interpreter(&result);
+	publish_blobs(&result);
+	publish_methods(&result);
+	publish_names(&result);
+	*ret_layout = result;
+	return layout_is_whole(&result);
 }

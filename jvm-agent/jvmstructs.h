@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "duet_jvm.h"
+
 struct code_blob {
 	const char *name; /* unchecked: the blob may be gone by now */
 	uintptr_t code_begin; /* 0: unknown */
@@ -33,6 +35,8 @@ bool jvmstructs_is_code(uintptr_t pc);
 bool jvmstructs_is_readable_code(uintptr_t pc, size_t before);
 /* The blob that holds the calling thread's pc (so that it stays alive meanwhile). */
 bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob);
+/* The id of the compilation that this code, which must be alive, came from; 0: unknown. */
+uint32_t jvmstructs_compile_id(uintptr_t code);
 /* Is it compiled Java? HotSpot calls those "nmethod" and "native nmethod", stubs by names of their own. */
 bool jvmstructs_is_nmethod(const char *name);
 /* The first used blob at or after *cursor in heap i (0 starts), *cursor moved behind it; false at the end. */
@@ -47,5 +51,11 @@ struct frame_anchor {
 	uintptr_t *pc;
 };
 bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor);
+
+/*
+ * What a walker outside of this process needs; `version` of Java tells the interpreter's frames apart. Fields that this
+ * JVM lacks are DUET_JVM_NO_FIELD. false when it tells nothing of use.
+ */
+bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "duet_frame_x86.h"
 #include "jvmstructs.h"
 
 #include "sigsafe.h"
@@ -20,65 +21,45 @@
  * in the body.
  */
 #if defined(__x86_64__)
-#define OPCODE_PUSH_RBP 0x55
-#define OPCODE_POP_RBP 0x5d
-#define OPCODE_RET 0xc3
-
 static bool has_bytes(uintptr_t pc, const char *bytes, size_t count)
 {
 	return !memcmp((const void *)pc, bytes, count);
 }
 
-/* [mov %eax, -bang(%rsp)] push %rbp; [mov %rsp, %rbp] sub $n, %rsp | [bang] sub $n, %rsp; mov %rbp, n-8(%rsp) */
+/* What follows the heap's committed end cannot be read. */
+static bool copy_code(unsigned char *code, uintptr_t pc)
+{
+	if (!jvmstructs_is_readable_code(pc + DUET_FRAME_CODE_BYTES - 1, 0))
+		return false;
+	memcpy(code, (const void *)pc, DUET_FRAME_CODE_BYTES);
+	return true;
+}
+
 static uintptr_t return_slot_in_prologue(const struct code_blob *blob, const struct regs *now)
 {
-	uintptr_t at = blob->entry;
-	bool pushed = false;
+	uintptr_t done = now->pc - blob->entry;
+	unsigned char code[DUET_FRAME_CODE_BYTES];
+	uint32_t end;
+	int64_t slot;
 
 	if (now->pc < blob->entry) /* inline cache check */
 		return now->sp;
-	if (now->pc >= blob->entry + 64)
+	if (done >= DUET_FRAME_PROLOGUE_BYTES || !copy_code(code, blob->entry))
 		return 0;
-	if (has_bytes(at, "\x89\x84\x24", 3))
-		at += 7;
-	if (has_bytes(at, "\x55", 1)) {
-		if (now->pc <= at)
-			return now->sp;
-		at++;
-		pushed = true;
-	}
-	if (has_bytes(at, "\x48\x8b\xec", 3) || has_bytes(at, "\x48\x89\xe5", 3))
-		at += 3;
-	if (has_bytes(at, "\x48\x83\xec", 3) || has_bytes(at, "\x48\x81\xec", 3)) {
-		if (now->pc <= at)
-			return now->sp + (pushed ? WORD : 0);
-		at += has_bytes(at, "\x48\x83", 2) ? 4 : 7;
-	}
-	return now->pc < at + 5 || now->pc < blob->frame_complete ? now->sp + blob->frame_bytes - WORD : 0;
+	slot = duet_frame_prologue(code, (uint32_t)done, &end);
+	if (slot >= 0)
+		return now->sp + (uintptr_t)slot;
+	/* Built, but AsyncGetCallTrace does not take it for that yet. */
+	return done < end + 5 || now->pc < blob->frame_complete ? now->sp + blob->frame_bytes - WORD : 0;
 }
 
-/* add $n, %rsp; pop %rbp; safepoint poll; ret */
 static uintptr_t return_slot_in_epilogue(const struct regs *now)
 {
-	uintptr_t pc = now->pc;
+	unsigned char code[DUET_FRAME_CODE_BYTES];
+	int64_t slot;
 
-	if (has_bytes(pc, "\x5d", 1))
-		return now->sp + WORD;
-	if (has_bytes(pc, "\x49\x3b\x67", 3)) /* cmp poll(%r15), %rsp; ja: JDK 16+ */
-		pc += 4;
-	else if (has_bytes(pc, "\x49\x3b\xa7", 3))
-		pc += 7;
-	else if (has_bytes(pc, "\x85\x05", 2)) /* test %eax, poll(%rip): JDK 8 */
-		pc += 6;
-	else if (has_bytes(pc, "\x4d\x8b\x57", 3)) /* mov poll(%r15), %r10; test %eax, (%r10): JDK 10-15 */
-		pc += 4;
-	else if (has_bytes(pc, "\x4d\x8b\x97", 3))
-		pc += 7;
-	if (has_bytes(pc, "\x41\x85\x02", 3))
-		pc += 3;
-	if (has_bytes(pc, "\x0f\x87", 2))
-		pc += 6;
-	return has_bytes(pc, "\xc3", 1) ? now->sp : 0;
+	slot = copy_code(code, now->pc) ? duet_frame_epilogue(code) : DUET_FRAME_BUILT;
+	return slot >= 0 ? now->sp + (uintptr_t)slot : 0;
 }
 
 /*

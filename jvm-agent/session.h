@@ -25,6 +25,8 @@ struct session {
 	int signo;
 	int java_depth;
 	int native_depth;
+	bool layout_published; /* code_publish_layout() */
+	uint32_t kinds_published;
 };
 
 /*

@@ -66,6 +66,8 @@ void agent_free(struct agent *agent)
 		close(agent->socket);
 	agent_ring_free(agent->ring);
 	jvm_free(agent->jvm);
+	vec_release(&agent->named);
+	map_release(&agent->is_named);
 	free(agent);
 }
 
@@ -242,6 +244,8 @@ static void on_metadata(void *context, uint16_t type, const void *payload, uint3
 	struct agent *agent = context;
 
 	agent->full_records += jvm_apply(agent->jvm, type, payload, size) == -ENOSPC;
+	if (type == DUET_AGENT_LAYOUT)
+		agent->layout_told = false;
 }
 
 static void read_lane(struct agent *agent, enum duet_lane lane, agent_ring_handler handler, void *context, int budget)

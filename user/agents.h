@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "attach/attach.h"
+#include "base/map.h"
+#include "base/vec.h"
 #include "collect/agent_ring.h"
 #include "duet_agent.h"
 #include "proc/process.h"
@@ -48,6 +50,9 @@ struct agent {
 	uint32_t tid; /* of the agent's own thread in the JVM */
 	uint64_t bad_records;
 	uint64_t full_records; /* for which the JVM's tables had no room */
+	struct vec(uint64_t) named; /* interpreted methods of which BPF knows that they have a name */
+	struct map is_named; /* the same, to look them up */
+	bool layout_told; /* BPF knows the JVM's newest layout */
 	uint64_t claimed_ns; /* timer engines: CPU time that its samples stand for */
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
 	char why[256];

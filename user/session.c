@@ -15,6 +15,11 @@
 
 #define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
 #define LAST_SIGNALS_NS (NS_PER_SEC / 2) /* for a thread that was preempted before its signal, on a crowded CPU */
+#ifdef __x86_64__
+#define WALKS_JAVA 1
+#else
+#define WALKS_JAVA 0 /* bpf/unwind_java.bpf.h */
+#endif
 #define POLL_MS 50 /* rings are emptied this often; they hold seconds */
 
 static bool is_alive(pid_t pid, uint64_t start_ticks)
@@ -95,6 +100,18 @@ static void report_unfaithful(const struct session *session, enum agent_state st
 	}
 }
 
+/* Its Java frames all come from AsyncGetCallTrace, then. */
+static void report_unwalked(const struct session *session)
+{
+	for (size_t i = 0; WALKS_JAVA && session->collector && i < session->agents.len; i++) {
+		const struct agent *agent = session->agents.items[i];
+
+		if (agent->handler && !jvm_layout(agent->jvm))
+			log_warn("JVM %d: lays out Java frames in a way that is not known: every sample is signalled",
+				 agent->process->pid);
+	}
+}
+
 /* No more ticks, then no more signals, then the agents: the last signal finds its handler. */
 static void stop(struct session *session)
 {
@@ -105,6 +122,7 @@ static void stop(struct session *session)
 	session->profile.end_ns = clock_monotonic_ns();
 	await_last_signals(session);
 	report_unfaithful(session, AGENT_GONE, "left before the end");
+	report_unwalked(session);
 	for (size_t i = 0; i < session->agents.len; i++) {
 		if (session->collector)
 			collector_forbid(session->collector, session->agents.items[i]->process->pid);
@@ -160,6 +178,7 @@ static void session_close(struct session *session)
 	for (size_t i = 0; i < session->agents.len; i++)
 		agent_free(session->agents.items[i]);
 	vec_release(&session->agents);
+	unwinding_release(&session->unwinding);
 	collector_close(session->collector);
 	if (session->child_gate >= 0)
 		close(session->child_gate);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
+#include "duet_config.h"
 #include "engines.h"
 #include "out/writer.h"
 
@@ -27,6 +28,7 @@ struct session_options {
 	uint64_t duration_ns; /* 0 = until the target or the user ends it */
 	enum session_engine engine;
 	uint32_t java_depth;
+	enum duet_signals signals;
 	bool all_user;
 	bool no_attach; /* no agent: kernel and native frames only */
 	bool interval_pairing; /* do not use cookies even where the kernel has them */

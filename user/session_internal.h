@@ -13,6 +13,7 @@
 #include "profile/resolve.h"
 #include "session.h"
 #include "sym/symbols.h"
+#include "unwinding.h"
 
 #define SESSION_FAILURE_CODES 12 /* AsyncGetCallTrace: 0 to -10, and the rest */
 
@@ -20,11 +21,18 @@ struct session_stats {
 	uint64_t samples;
 	uint64_t jvm_samples; /* in threads of JVMs with an agent */
 	uint64_t joined;
+	uint64_t code_missing; /* JVM samples with frames of code that the agent never published */
+	uint64_t signalled;
+	uint64_t rooted; /* JVM samples whose walk reached the thread's entry */
+	uint64_t witnesses[3]; /* by enum splice_witnesses */
+	uint64_t jvm_walk_ends[DUET_WALK_END_MAX]; /* of those that were not */
 	uint64_t with_java; /* joined, with Java frames */
 	uint64_t failures[SESSION_FAILURE_CODES]; /* by -status */
 	uint64_t lost_in_profile;
 	uint64_t own_unsignalled[DUET_BPF_COUNTER_MAX]; /* samples of the agents' own threads, as BPF counted them */
 	uint64_t bad_records; /* from BPF */
+	uint64_t walk_ends[DUET_WALK_END_MAX]; /* of user stacks that no Java half completes */
+	uint64_t guessed_stacks; /* those with frames found by frame pointer */
 };
 
 struct session {
@@ -35,6 +43,7 @@ struct session {
 	struct process_table processes;
 	struct vec(struct agent *) agents;
 	struct symbols *symbols;
+	struct unwinding unwinding;
 	struct profile profile;
 	struct resolver resolver;
 	struct join *join;

@@ -17,6 +17,7 @@
 #define FORGET_NS (2 * JOIN_WAIT_NS)
 #define SAMPLE_LANE_MIN (1u << 20)
 #define SAMPLE_LANE_MAX (64u << 20)
+#define AGENT_MAX_NAMED (DUET_MAX_NAMED / 4) /* no JVM takes all the room of the others */
 #define JAVA_SAMPLE_BYTES 2048 /* of a typical stack, to size the lane by */
 
 /* ---- one sample, decided ---- */
@@ -40,20 +41,45 @@ static uint32_t sample_thread(struct session *session, struct process *process, 
 			      owners_row(&session->owners, process, sample));
 }
 
-static void count_outcome(struct session_stats *stats, const struct duet_java_sample *java, enum join_outcome outcome,
-			  bool jvm)
+static void count_jvm_walk(struct session_stats *stats, const struct duet_sample *sample, enum join_outcome outcome,
+			   const struct splice *splice)
+{
+	stats->signalled += (sample->flags & DUET_SAMPLE_SIGNALLED) != 0;
+	stats->witnesses[splice->witnesses]++;
+	stats->code_missing += splice->is_missing_code;
+	stats->joined -= splice->is_missing_code && outcome == JOIN_WALKED; /* counted before: its frames have a gap */
+	if (sample->flags & DUET_SAMPLE_USER_COMPLETE)
+		stats->rooted++;
+	else
+		stats->jvm_walk_ends[sample->walk_end]++;
+}
+
+static void count_outcome(struct session_stats *stats, const struct duet_sample *sample,
+			  const struct duet_java_sample *java, enum join_outcome outcome, bool jvm)
 {
 	int code = java ? -java->status : 0;
 
 	stats->samples++;
 	stats->jvm_samples += jvm;
-	stats->joined += outcome == JOIN_JOINED || (jvm && outcome == JOIN_STANDALONE);
-	if (!java || java->flags & DUET_JAVA_NO_THREAD)
+	stats->joined += outcome == JOIN_JOINED || outcome == JOIN_WALKED || (jvm && outcome == JOIN_STANDALONE);
+	/* What the walk carries, AsyncGetCallTrace did not lose. */
+	if (!java || java->flags & DUET_JAVA_NO_THREAD ||
+	    (java->status <= 0 && sample && sample->flags & DUET_SAMPLE_WALKED))
 		return;
 	if (java->status > 0)
 		stats->with_java++;
 	else
 		stats->failures[code < SESSION_FAILURE_CODES ? code : SESSION_FAILURE_CODES - 1]++;
+}
+
+/* A Java half carries the stack on from where BPF's walk ends. */
+static void count_walk(struct session_stats *stats, const struct duet_sample *sample,
+		       const struct duet_java_sample *java)
+{
+	if (!sample || (java && java->java_depth))
+		return;
+	stats->walk_ends[sample->walk_end]++;
+	stats->guessed_stacks += sample->guessed_depth != 0;
 }
 
 static bool add_sample(struct session *session, struct process *process, const struct jvm *jvm,
@@ -70,8 +96,40 @@ static bool add_sample(struct session *session, struct process *process, const s
 				  sample ? sample->head.time_ns : java->time_ns,
 				  sample ? sample->weight_ns : java->weight_ns);
 	session->stats.lost_in_profile += err < 0;
-	count_outcome(&session->stats, java, outcome, jvm != NULL);
+	count_outcome(&session->stats, sample, java, outcome, jvm != NULL);
+	if (sample && jvm)
+		count_jvm_walk(&session->stats, sample, outcome, &session->resolver.splice);
+	count_walk(&session->stats, sample, java);
 	return true;
+}
+
+static void tell_name(struct session *session, struct agent *agent, uint64_t method)
+{
+	uint64_t known;
+
+	if (!method || agent->named.len >= AGENT_MAX_NAMED || map_get(&agent->is_named, method, &known) ||
+	    !jvm_method(agent->jvm, method) || vec_reserve(&agent->named, agent->named.len + 1) < 0 ||
+	    map_put(&agent->is_named, method, 1) < 0)
+		return;
+	if (collector_named(session->collector, agent->process->pid, method, true) < 0)
+		map_remove(&agent->is_named, method);
+	else
+		agent->named.items[agent->named.len++] = method;
+}
+
+/*
+ * An interpreted method that the agent has not met yet has no name: BPF signals, and by the time that the sample is
+ * decided it has. The next sample in it needs no signal for that.
+ */
+static void tell_names(struct session *session, struct agent *agent, const struct duet_sample *sample)
+{
+	const struct duet_interpreted *frames =
+		(const void *)(sample->stack + sample->kernel_depth + sample->user_depth);
+
+	if (agent->state != AGENT_RUNNING || sample->flags & DUET_SAMPLE_WALKED)
+		return;
+	for (uint32_t i = 0; i < sample->interpreted_depth; i++)
+		tell_name(session, agent, frames[i].method);
 }
 
 bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
@@ -79,10 +137,33 @@ bool session_on_decided(void *context, void *owner, const struct duet_sample *sa
 {
 	struct agent *agent = owner;
 
-	return add_sample(context, agent->process, agent->jvm, sample, java, outcome, last_chance);
+	if (!add_sample(context, agent->process, agent->jvm, sample, java, outcome, last_chance))
+		return false;
+	if (sample)
+		tell_names(context, agent, sample);
+	return true;
 }
 
 /* ---- agents on their way ---- */
+
+/* How BPF is to walk the JVM's frames. */
+static void tell_layout(struct session *session, struct agent *agent)
+{
+	struct duet_jvm_entry entry = {.start_ticks = agent->process->start_ticks};
+
+	if (!session->collector || agent->state != AGENT_RUNNING || agent->layout_told || !jvm_layout(agent->jvm))
+		return;
+	entry.layout = *jvm_layout(agent->jvm);
+	agent->layout_told = !collector_describe(session->collector, agent->process->pid, &entry);
+}
+
+static void forbid_signals(struct session *session, struct agent *agent)
+{
+	collector_forbid(session->collector, agent->process->pid);
+	while (agent->named.len)
+		collector_named(session->collector, agent->process->pid, agent->named.items[--agent->named.len], false);
+	map_release(&agent->is_named);
+}
 
 /* From here on BPF may signal the process: the handler is installed. */
 static int allow_signals(struct session *session, struct agent *agent)
@@ -110,7 +191,7 @@ static void agent_changed(struct session *session, struct agent *agent, enum age
 	if (agent->state == AGENT_RUNNING)
 		allow_signals(session, agent);
 	if (before == AGENT_RUNNING && session->collector)
-		collector_forbid(session->collector, agent->process->pid);
+		forbid_signals(session, agent);
 	if (agent->state == AGENT_FAILED && goes_on_without(session))
 		log_warn("%s: native frames only", agent->why);
 }
@@ -183,6 +264,8 @@ static void count_own(struct session_stats *stats, const struct duet_sample *sam
 		[DUET_NO_SIGNAL_EXITING] = DUET_BPF_SIGNAL_EXITING,
 	};
 
+	if (sample->flags & DUET_SAMPLE_WALKED) /* then BPF has not counted it */
+		return;
 	if (sample->no_signal == DUET_NO_SIGNAL_SYSCALL || sample->no_signal == DUET_NO_SIGNAL_BLOCKED ||
 	    sample->no_signal == DUET_NO_SIGNAL_EXITING)
 		stats->own_unsignalled[counters[sample->no_signal]]++;
@@ -202,6 +285,8 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 		session->first_sample_ns = clock_monotonic_ns();
 	if (may_be_new(process))
 		session_notice(session, process);
+	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
+		unwinding_refresh(&session->unwinding, process);
 	agent = process->runtime;
 	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid)
 		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
@@ -230,6 +315,17 @@ static void on_exec(struct session *session, pid_t pid)
 	if (process)
 		owners_exec(process);
 	process_exec(&session->processes, pid);
+	if (process)
+		unwinding_publish(&session->unwinding, process);
+}
+
+static void on_end(struct session *session, pid_t pid)
+{
+	struct process *process = process_find(&session->processes, pid);
+
+	if (process)
+		unwinding_forget(&session->unwinding, process);
+	process_exit(&session->processes, pid);
 }
 
 static void on_kernel_record(void *context, const struct duet_record *record)
@@ -241,7 +337,7 @@ static void on_kernel_record(void *context, const struct duet_record *record)
 	else if (record->type == DUET_RECORD_EXEC)
 		on_exec(session, (pid_t)record->tgid);
 	else if (record->type == DUET_RECORD_EXIT)
-		process_exit(&session->processes, (pid_t)record->tgid);
+		on_end(session, (pid_t)record->tgid);
 }
 
 struct agent_context {
@@ -299,6 +395,7 @@ void session_read_rings(struct session *session)
 
 		agent_read(context.agent, on_java_sample, &context);
 		agent_changed(session, context.agent, before);
+		tell_layout(session, context.agent);
 		if (forget)
 			jvm_forget(context.agent->jvm, now_ns - FORGET_NS);
 	}

@@ -8,6 +8,8 @@
 #include "join/splice.h"
 #include "session_internal.h"
 
+#define TEXT_MAX 160
+
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
@@ -56,6 +58,29 @@ static void facts_of_sampling(struct session *session)
 				 collector_uses_cookie(session->collector) ? "cookie" : "interval");
 }
 
+/* How far BPF's own walk got, and what AsyncGetCallTrace says of it where both were there. */
+static void walk_texts(const struct session_stats *stats, char *walked, char *agreed, size_t size)
+{
+	uint64_t compared = stats->witnesses[SPLICE_AGREED] + stats->witnesses[SPLICE_DISAGREED];
+
+	snprintf(walked, size, "%llu of %llu samples of JVM threads to their entry (%.2f %%), %llu signalled (%.2f %%)",
+		 (unsigned long long)stats->rooted, (unsigned long long)stats->jvm_samples,
+		 percent(stats->rooted, stats->jvm_samples), (unsigned long long)stats->signalled,
+		 percent(stats->signalled, stats->jvm_samples));
+	snprintf(agreed, size, "%llu of %llu Java stacks walked twice (%.2f %%)",
+		 (unsigned long long)stats->witnesses[SPLICE_AGREED], (unsigned long long)compared,
+		 percent(stats->witnesses[SPLICE_AGREED], compared));
+}
+
+static void facts_of_walk(struct session *session)
+{
+	char walked[TEXT_MAX], agreed[TEXT_MAX];
+
+	walk_texts(&session->stats, walked, agreed, TEXT_MAX);
+	profile_add_fact(&session->profile, "walked", "%s", walked);
+	profile_add_fact(&session->profile, "agreed", "%s", agreed);
+}
+
 static void facts_of_join(struct session *session)
 {
 	const struct session_stats *stats = &session->stats;
@@ -66,6 +91,8 @@ static void facts_of_join(struct session *session)
 		profile_add_fact(&session->profile, "joined", "%llu of %llu samples of JVM threads (%.2f %%)",
 				 (unsigned long long)stats->joined, (unsigned long long)stats->jvm_samples,
 				 percent(stats->joined, stats->jvm_samples));
+	if (session->collector && stats->jvm_samples)
+		facts_of_walk(session);
 	if (session->collector && !collector_cost(session->collector, &runs, &ns) && runs)
 		profile_add_fact(&session->profile, "BPF time", "%llu ns a run (%llu runs)",
 				 (unsigned long long)(ns / runs), (unsigned long long)runs);
@@ -117,6 +144,19 @@ static void losses_of_agents(struct session *session)
 	}
 }
 
+static void add_losses_of_stacks(const struct session *session, uint64_t *counters)
+{
+	const uint64_t *ends = session->stats.walk_ends;
+
+	counters[DUET_LOADER_STACK_GUESSED] += session->stats.guessed_stacks;
+	counters[DUET_LOADER_STACK_NO_ROW] += ends[DUET_WALK_NO_ROW] + ends[DUET_WALK_BAD_FP];
+	counters[DUET_LOADER_STACK_UNREADABLE] += ends[DUET_WALK_UNREADABLE];
+	counters[DUET_LOADER_STACK_BAD_CFA] += ends[DUET_WALK_BAD_CFA];
+	counters[DUET_LOADER_STACK_DEPTH] += ends[DUET_WALK_DEPTH];
+	counters[DUET_LOADER_UNWIND_FILES] += session->unwinding.files_refused;
+	counters[DUET_LOADER_UNWIND_PROCESSES] += session->unwinding.processes_refused;
+}
+
 static void losses_of_loader(struct session *session)
 {
 	uint64_t counters[DUET_LOADER_COUNTER_MAX];
@@ -127,6 +167,8 @@ static void losses_of_loader(struct session *session)
 	counters[DUET_LOADER_NAME_MISSING] += session->resolver.names_missing;
 	counters[DUET_LOADER_OUT_OF_MEMORY] += session->stats.lost_in_profile;
 	counters[DUET_LOADER_STACKS_FULL] += session->resolver.stacks_full;
+	counters[DUET_LOADER_CODE_MISSING] += session->stats.code_missing;
+	add_losses_of_stacks(session, counters);
 	for (size_t i = 0; i < session->agents.len; i++) {
 		counters[DUET_LOADER_BAD_AGENT_RECORD] += session->agents.items[i]->bad_records;
 		counters[DUET_LOADER_JVM_FULL] += session->agents.items[i]->full_records;
@@ -157,6 +199,31 @@ void session_report_losses(struct session *session)
 
 /* ---- the closing lines ---- */
 
+static void summary_of_walk(const struct session_stats *stats)
+{
+	static const char *const ends[] = {
+		[DUET_WALK_NONE] = "no user registers",
+		[DUET_WALK_ENTRY] = "the entry, but by guess",
+		[DUET_WALK_DEPTH] = "too many frames",
+		[DUET_WALK_UNREADABLE] = "unreadable memory",
+		[DUET_WALK_NO_ROW] = "no unwind row",
+		[DUET_WALK_BAD_CFA] = "a frame out of order",
+		[DUET_WALK_BAD_FP] = "a frame pointer that is none",
+		[DUET_WALK_NO_BLOB] = "unknown JVM code",
+		[DUET_WALK_NO_FRAME] = "JVM code without a frame size",
+		[DUET_WALK_LEAF] = "a Java frame being made or left",
+		[DUET_WALK_BAD_INTERPRETED] = "no interpreter frame",
+	};
+	char walked[TEXT_MAX], agreed[TEXT_MAX];
+
+	walk_texts(stats, walked, agreed, TEXT_MAX);
+	log_info("walked: %s", walked);
+	log_info("agreed: %s", agreed);
+	for (size_t i = 0; i < DUET_WALK_END_MAX; i++)
+		if (stats->jvm_walk_ends[i])
+			log_debug("walks that ended at %s: %llu", ends[i], (unsigned long long)stats->jvm_walk_ends[i]);
+}
+
 void session_report_summary(const struct session *session)
 {
 	const struct session_stats *stats = &session->stats;
@@ -167,6 +234,8 @@ void session_report_summary(const struct session *session)
 	if (session->collector && stats->jvm_samples)
 		log_info("joined: %llu of %llu samples of JVM threads (%.2f %%)", (unsigned long long)stats->joined,
 			 (unsigned long long)stats->jvm_samples, percent(stats->joined, stats->jvm_samples));
+	if (session->collector && stats->jvm_samples)
+		summary_of_walk(stats);
 	if (session->first_sample_ns)
 		log_debug("first sample %.0f ms after the command",
 			  (double)(session->first_sample_ns - session->command_ns) / 1e6);

@@ -137,12 +137,13 @@ static int open_collector(struct session *session, struct buf *why)
 	struct collector_options options = {
 		.event = session->options->event,
 		.interval_ns = session->options->interval_ns,
-		.user_depth = DUET_MAX_STACK,
+		.user_depth = DUET_MAX_USER_STACK,
 		.kernel_depth = session->options->all_user ? 0 : DUET_MAX_STACK,
 		.targets = session->options->host ? NULL : session->options->pids.items,
 		.target_count = session->options->pids.len,
 		.cgroup_id = session->cgroup_id,
 		.comm = session->options->comm,
+		.signals = session->options->signals,
 		.no_cookie = session->options->interval_pairing,
 		.measure_cost = log_level() >= LOG_DEBUG,
 	};
@@ -177,6 +178,7 @@ static int choose_engine(struct session *session)
 	}
 	err = open_collector(session, &session->engine_why);
 	if (!err) {
+		unwinding_init(&session->unwinding, collector_unwind_tables(session->collector));
 		session->engine = ENGINE_BPF;
 		buf_clear(&session->engine_why);
 		warn_of_unnamed_kernel(session);
@@ -224,6 +226,17 @@ static int launch_command(struct session *session)
 	return 0;
 }
 
+/* What agents mapped on their way in is known by now. */
+static void publish_pids(struct session *session)
+{
+	for (size_t i = 0; i < session->options->pids.len; i++) {
+		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
+
+		if (process && process_refresh_maps(process, clock_monotonic_ns(), 0) >= 0)
+			unwinding_publish(&session->unwinding, process);
+	}
+}
+
 int session_start(struct session *session)
 {
 	int err;
@@ -242,6 +255,7 @@ int session_start(struct session *session)
 	if (!err)
 		err = wait_for_agents(session);
 	if (!err && session->collector) {
+		publish_pids(session);
 		err = collector_start(session->collector);
 		if (err < 0)
 			log_error("the perf events could not be enabled: %s", strerror(-err));

@@ -34,12 +34,14 @@ typedef __u32 uint32_t;
 typedef __s64 int64_t;
 typedef __u64 uint64_t;
 typedef _Bool bool;
+#define UINT32_MAX 0xffffffffu
 enum { false = 0, true = 1 };
 #define NULL ((void *)0)
 
 /* Numbers of the bpf() ABI, include/uapi/linux/bpf.h. */
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
@@ -47,7 +49,7 @@ enum bpf_map_type {
 
 enum {
 	BPF_ANY = 0,
-	BPF_F_USER_STACK = 256,
+	BPF_F_MMAPABLE = 1024,
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
 	BPF_RB_AVAIL_DATA = 0,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that a process has mapped as code: symbols, build id, debug link, .eh_frame_hdr. */
+/* A file that a process has mapped as code: symbols, build id, debug link, .eh_frame_hdr, unwind rows. */
 #include "fuzz.h"
 #include "sym/elf_file.h"
+#include "unwind/unwind_file.h"
 
 static void ask(struct elf_file *file)
 {
@@ -22,12 +23,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int fd = input_file(data, size);
 	struct input input = {data, size};
 	void *image = input_block(&input, size);
+	struct unwind_file unwind;
 	struct elf_file file;
 
 	if (!elf_file_read(&file, fd))
 		ask(&file);
 	if (!elf_file_read_memory(&file, image, size))
 		ask(&file);
+	if (!unwind_file_read(&unwind, fd, false))
+		unwind_file_release(&unwind);
+	if (!unwind_file_read_memory(&unwind, image, size))
+		unwind_file_release(&unwind);
 	free(image);
 	close(fd);
 	return 0;

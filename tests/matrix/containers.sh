@@ -146,7 +146,8 @@ need() { # COMMAND...
 	for command; do
 		command -v "$command" >/dev/null || skip "$command is not installed"
 	done
-	tree=$("$matrix/root_tree.sh" trixie 21) || skip "no root file system with a JRE could be made"
+	tree=$("$matrix/root_tree.sh" trixie 21) ||
+		skip "Debian's archive does not give a JRE for the containers"
 }
 
 need_docker() {
@@ -219,17 +220,19 @@ profile_pid() {
 	expect_untouched
 }
 
-# Other JVMs of the host may be in there, so the share is that of the JVM's own threads. It is less than what is
-# joined: with little memory the JVM collects serially and allocates in libjvm, from where not every walk succeeds.
+# Other JVMs of the host may be in there, so the shares are those of the JVM's own threads. Fewer have Java frames than
+# are joined: a JVM is found by its first sample, and takes as long to get its agent as the machine is busy; and not
+# every walk succeeds, least of all from libjvm's allocation when memory is short.
 profile_host() {
-	local joined
+	local java unjoined='\[(no_agent_record|pc_mismatch|not_signalled[a-z_]*)\]'
 	record --host -d 2 -i 1ms -t -o collapsed -f "$here/all"
 	expect_status 0
 	grep "^\[java pid=$jvm\];" "$here/all" >"$here/out"
 	expect_profile "$here/out" first
-	joined=$(share <(grep -E '\[(pricing|archiver|journal|carts|cashier-.) ' "$here/out") 'shop/')
-	expect "Java stacks with --host, %" "$joined" '>=' 90
-	seen "--host: $joined % with Java frames"
+	expect "not joined with --host, %" "$(share "$here/out" "$unjoined")" '<=' 2
+	java=$(share <(grep -E '\[(pricing|archiver|journal|carts|cashier-.) ' "$here/out") 'shop/')
+	expect "Java stacks with --host, %" "$java" '>=' 60
+	seen "--host: $java % with Java frames"
 	expect_untouched
 }
 

@@ -111,14 +111,18 @@ case_fallback() {
 	expect_lacks "$here/out" '_\[k\]'
 }
 
+# By interval, a sample that is taken between a signal's delivery and its handler's first instruction costs both their
+# joins: a microsecond on a machine, a hundred when it is emulated, and more while all is touched for the first time.
 case_command() {
+	local floor=98
+	[ "$(pairing)" = cookie ] || floor=94
 	record -i 10ms -a -o collapsed -f "$here/out" -- "$(newest_jdk)/bin/java" -Xmx256m \
 		-cp "$workloads" shop.Demo 5
 	expect_status 0
 	expect_file "$here/out"
 	expect_contains "$here/stdout" '^READY'
 	expect_contains "$here/out" 'shop/Worker\.run_\[[0ij]\];shop/'
-	expect_joined 98
+	expect_joined "$floor"
 }
 
 echo # what the firmware said has no end of line

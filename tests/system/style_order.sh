@@ -113,7 +113,8 @@ case_function_length() {
 }
 
 case_line_length() {
-	none "lines of more than 120 columns" "$(sources '*.c' '*.h' '*.java' '*.sh' '*.bash' "${scripts[@]}" | grep -v '^vmlinux/\|^tests/fixtures/' |
+	none "lines of more than 120 columns" "$(sources '*.c' '*.h' '*.java' '*.sh' '*.bash' "${scripts[@]}" |
+		grep -v '^vmlinux/\|^tests/fixtures/' |
 		while read -r file; do
 			expand -t 8 "$file" | awk -v file="$file" 'length($0) > 120 { print file ":" NR }'
 		done)"

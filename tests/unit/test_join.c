@@ -25,7 +25,7 @@
 #define SAMPLES 4000
 
 struct outcome_count {
-	unsigned joined, wrong, no_record, mismatch, not_signalled, standalone;
+	unsigned joined, wrong, no_record, mismatch, not_signalled, standalone, walked;
 };
 
 static int owner_a, owner_b;
@@ -42,6 +42,7 @@ static bool count(void *context, void *owner, const struct duet_sample *sample, 
 	counts->mismatch += outcome == JOIN_MISMATCH;
 	counts->not_signalled += outcome == JOIN_NOT_SIGNALLED;
 	counts->standalone += outcome == JOIN_STANDALONE;
+	counts->walked += outcome == JOIN_WALKED;
 	if (outcome == JOIN_JOINED) /* the state's number travels in fields the join does not read */
 		counts->wrong += sample->cgroup_id != java->weight_ns;
 	return true;
@@ -109,6 +110,28 @@ static void test_pending_samples_share(void **state)
 	offer(join, record_at(310, 11, 1), 400);
 	join_run(join, 400);
 	assert_int_equal(counts.joined, 3);
+	join_free(join);
+}
+
+/* Unsignalled, or signalled in vain: what the walk carries is not lost. It waits for its record all the same. */
+static void test_walked_samples_need_no_record(void **state)
+{
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+
+	(void)state;
+	sample(join, sample_at(100, DUET_SAMPLE_WALKED, 0, 1), 100);
+	sample(join, sample_at(200, DUET_SAMPLE_WALKED | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 12, 2), 200);
+	join_run(join, 300);
+	assert_int_equal(counts.walked, 1);
+	offer(join, record_at(210, 12, 2), 400);
+	join_run(join, 400);
+	assert_int_equal(counts.joined, 1);
+	sample(join, sample_at(500, DUET_SAMPLE_WALKED | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 13, 3), 500);
+	join_flush(join, NULL);
+	assert_int_equal(counts.walked, 2);
+	for (size_t i = 0; i < DUET_LOADER_COUNTER_MAX; i++)
+		assert_int_equal(join_counters(join)[i], 0);
 	join_free(join);
 }
 
@@ -379,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_cookie_pairs),
 		cmocka_unit_test(test_flood_is_bounded),
 		cmocka_unit_test(test_pending_samples_share),
+		cmocka_unit_test(test_walked_samples_need_no_record),
 		cmocka_unit_test(test_interval_excludes_the_next),
 		cmocka_unit_test(test_pc_decides),
 		cmocka_unit_test(test_restarted_system_call_is_the_same_place),

@@ -83,7 +83,7 @@ static void unload_code(struct fixture *f, uint64_t method, uint64_t address, ui
 
 static uint64_t method_at(struct fixture *f, uint64_t pc, uint64_t time_ns)
 {
-	const struct jvm_code *code = jvm_code_at(f->jvm, pc, time_ns);
+	const struct jvm_code *code = jvm_code_at(f->jvm, pc, time_ns, 0);
 
 	return code ? code->method : 0;
 }
@@ -153,7 +153,7 @@ static void test_code_frames(void **state)
 	uint32_t depth = 0;
 
 	load_code(f, 1, 0x1000, 0x100, 100);
-	code = jvm_code_at(f->jvm, 0x1000, 100);
+	code = jvm_code_at(f->jvm, 0x1000, 100, 0);
 	frames = jvm_code_frames(code, 0x100c, false, &depth); /* a pc belongs to the next entry */
 	assert_int_equal(depth, 2);
 	assert_int_equal(frames[0].method, 900);
@@ -193,7 +193,7 @@ static void test_heaps_and_stubs(void **state)
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_STUB, &stub, sizeof(stub)), 0);
 	assert_true(jvm_owns_pc(f->jvm, 0x1000));
 	assert_false(jvm_owns_pc(f->jvm, 0x2000));
-	assert_true(jvm_is_interpreter(f->jvm, jvm_code_at(f->jvm, 0x1010, 5)));
+	assert_true(jvm_is_interpreter(f->jvm, jvm_code_at(f->jvm, 0x1010, 5, 0)));
 }
 
 static void test_thread_is_renamed(void **state)
@@ -256,7 +256,7 @@ static void test_overlapping_code_stays_cheap(void **state)
 		struct duet_stub stub = {.time_ns = UINT64_MAX - 1, .address = address, .code_bytes = UINT32_MAX};
 
 		taken += jvm_apply(f->jvm, DUET_AGENT_STUB, &stub, sizeof(stub)) == 0;
-		jvm_code_at(f->jvm, stub.address, 5);
+		jvm_code_at(f->jvm, stub.address, 5, 0);
 	}
 	assert_in_range(taken, 100000, 140000);
 	jvm_forget(f->jvm, UINT64_MAX);

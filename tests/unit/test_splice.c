@@ -210,6 +210,158 @@ static void test_standalone(void **state)
 	assert_string_equal(f->splice.frames.items[3].mark, "[truncated]");
 }
 
+/* ---- BPF's own walk ---- */
+
+#define CALL_STUB (HEAP + 0x4000)
+#define NATIVE_METHOD (HEAP + 0x5000) /* wrapper of native method 3 */
+
+struct walk_sample {
+	struct duet_sample head;
+	uint64_t user[7];
+	struct duet_interpreted interpreted[2];
+	uint32_t ids[8];
+};
+
+static const struct duet_java_frame walked_frames[] = {
+	{.method = 3, .bci = -3}, {.method = 900, .bci = 1}, {.method = 1, .bci = 7}, {.method = 60, .bci = 4},
+	{.method = 61, .bci = 9}};
+
+/* Native code, a native method, a compiled one, an interpreted one, native code that called it, and again. */
+static struct walk_sample walk_half(struct fixture *f)
+{
+	struct duet_jvm_layout layout = {.call_stub_return = CALL_STUB};
+	struct duet_code_load wrapper = {.method = 3, .address = NATIVE_METHOD, .code_bytes = 0x100};
+	struct {
+		struct duet_method method;
+		char text[8];
+	} native = {.method = {.method = 3, .modifiers = 0x0100}};
+
+	jvm_apply(f->jvm, DUET_AGENT_LAYOUT, &layout, sizeof(layout));
+	jvm_apply(f->jvm, DUET_AGENT_CODE_LOAD, &wrapper, sizeof(wrapper));
+	jvm_apply(f->jvm, DUET_AGENT_METHOD, &native, sizeof(native));
+	return (struct walk_sample){
+		.head = {.user_depth = 7,
+			 .interpreted_depth = 2,
+			 .id_depth = 7,
+			 .flags = DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED},
+		.user = {LIBC + 8, NATIVE_METHOD + 8, COMPILED + 16, INTERPRETER + 4, CALL_STUB, LIBC + 16,
+			 INTERPRETER + 8},
+		.interpreted = {{.index = 3, .method = 60, .bci = 4}, {.index = 6, .method = 61, .bci = 9}},
+	};
+}
+
+static void splice_walk(struct fixture *f, const struct walk_sample *sample, const struct half_java *java,
+			enum join_outcome outcome)
+{
+	assert_int_equal(splice_stack(&f->splice, &f->process, f->jvm, &sample->head, java ? &java->head : NULL,
+				      outcome),
+			 0);
+}
+
+#define EXPECT_WALK(f)                                                                                                 \
+	EXPECT(f, SPLICE_NATIVE, SPLICE_JAVA_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED,              \
+	       SPLICE_NATIVE, SPLICE_INTERPRETED)
+
+static void test_walk_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+
+	splice_walk(f, &sample, NULL, JOIN_WALKED);
+	EXPECT_WALK(f);
+	assert_false(f->splice.is_missing_code);
+	assert_int_equal(f->splice.witnesses, SPLICE_ALONE);
+	assert_int_equal(f->splice.frames.items[4].method, 60);
+	assert_int_equal(f->splice.frames.items[6].bci, 9);
+}
+
+static void test_witnesses_agree(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+	struct half_java java = java_half(5, walked_frames);
+
+	java.frames[1].bci = 2; /* finer debug information: taken over */
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT_WALK(f);
+	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.frames.items[2].bci, 2);
+	sample.user[2] = COMPILED + 17; /* no debug information there: what was inlined the other one says */
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT_WALK(f);
+	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+}
+
+/* Another method, a frame less, a frame more: AsyncGetCallTrace's frames, behind the native ones above Java. */
+static void test_witnesses_disagree(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+	struct half_java java = java_half(5, walked_frames);
+
+	java.frames[3].method = 62;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+	EXPECT(f, SPLICE_NATIVE, SPLICE_JAVA_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED,
+	       SPLICE_INTERPRETED);
+	java = java_half(4, walked_frames);
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+	assert_int_equal(f->splice.frames.len, 5);
+	java = java_half(5, walked_frames);
+	java.head.java_depth = 6;
+	java.frames[5].method = 63;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+}
+
+static void test_truncated_witness_is_not_compared(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+	struct half_java java = java_half(3, walked_frames);
+
+	java.head.flags = DUET_JAVA_TRUNCATED;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_ALONE);
+	java = java_half(5, walked_frames);
+	sample.head.flags = 0; /* a walk that is not whole neither */
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_ALONE);
+}
+
+/* The code map knows that address, but as an older compilation: what was there is still to be told. */
+static void test_code_of_another_compilation_is_missing(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+	struct half_java java = java_half(5, walked_frames);
+	struct duet_code_load wrapper = {.method = 3, .address = NATIVE_METHOD, .code_bytes = 0x100, .id = 7};
+
+	jvm_apply(f->jvm, DUET_AGENT_CODE_LOAD, &wrapper, sizeof(wrapper));
+	sample.ids[1] = 7;
+	splice_walk(f, &sample, NULL, JOIN_WALKED);
+	assert_false(f->splice.is_missing_code);
+	sample.ids[1] = 8;
+	splice_walk(f, &sample, NULL, JOIN_WALKED);
+	assert_true(f->splice.is_missing_code);
+	assert_string_equal(f->splice.frames.items[1].mark, "[unknown_code]");
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_true(f->splice.is_missing_code);
+	assert_int_equal(f->splice.witnesses, SPLICE_ALONE);
+}
+
+static void test_walk_stands_where_the_other_fails(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+	struct half_java java = java_half(0, walked_frames);
+
+	java.head.status = -5;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT_WALK(f);
+}
+
 static void test_failure_marks(void **state)
 {
 	(void)state;
@@ -229,6 +381,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_failed_walk_is_marked_and_keeps_the_top, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_unjoined_is_marked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_standalone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_walk_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_witnesses_agree, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_witnesses_disagree, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_truncated_witness_is_not_compared, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_code_of_another_compilation_is_missing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_walk_stands_where_the_other_fails, set_up, tear_down),
 		cmocka_unit_test(test_failure_marks),
 	};
 

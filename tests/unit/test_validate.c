@@ -14,9 +14,10 @@
 
 #include "collect/validate.h"
 #include "duet_agent.h"
+#include "duet_jvm.h"
 #include "duet_record.h"
 
-#define ROOM 8192
+#define ROOM 16384
 
 static bool kernel_ok(const void *record, size_t bytes)
 {
@@ -70,7 +71,7 @@ static struct duet_sample *make_sample(uint16_t kernel, uint16_t user)
 
 static void sample_of_any_depth_passes(void **state)
 {
-	static const uint16_t depths[][2] = {{0, 0}, {1, 0}, {0, 1}, {7, 9}, {DUET_MAX_STACK, DUET_MAX_STACK}};
+	static const uint16_t depths[][2] = {{0, 0}, {1, 0}, {0, 1}, {7, 9}, {DUET_MAX_STACK, DUET_MAX_USER_STACK}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
@@ -138,7 +139,10 @@ static void sample_fields_are_bound(void **state)
 	REFUSE(sample, whole, sample->kernel_depth, 2);
 	REFUSE(sample, whole, sample->kernel_depth, UINT16_MAX);
 	REFUSE(sample, whole, sample->user_depth, UINT16_MAX);
-	REFUSE(sample, whole, sample->no_signal, DUET_NO_SIGNAL_REFUSED + 1);
+	REFUSE(sample, whole, sample->interpreted_depth, 1);
+	REFUSE(sample, whole, sample->interpreted_depth, UINT16_MAX);
+	REFUSE(sample, whole, sample->no_signal, DUET_NO_SIGNAL_MAX);
+	REFUSE(sample, whole, sample->walk_end, DUET_WALK_END_MAX);
 	memset(sample->comm, 'x', sizeof(sample->comm));
 	assert_false(kernel_ok(sample, whole));
 	memset(sample->comm, 'x', sizeof(sample->comm) - 1);
@@ -156,8 +160,29 @@ static void sample_too_deep_fails(void **state)
 	(void)state;
 	assert_false(kernel_ok(sample, sample->head.size));
 	free(sample);
-	sample = make_sample(0, DUET_MAX_STACK + 1);
+	sample = make_sample(0, DUET_MAX_USER_STACK + 1);
 	assert_false(kernel_ok(sample, sample->head.size));
+	free(sample);
+}
+
+/* Behind the user frames, each of one of them, ascending. */
+static void interpreted_frames_name_user_frames(void **state)
+{
+	struct duet_sample *sample = make_sample(1, 3);
+	struct duet_interpreted *frames = (void *)(sample->stack + 4);
+	uint32_t whole = sample->head.size += 2 * sizeof(*frames);
+
+	(void)state;
+	sample->interpreted_depth = 2;
+	frames[0].index = 1;
+	frames[1].index = 2;
+	assert_true(kernel_ok(sample, whole));
+	REFUSE(sample, whole, frames[0].index, 2);
+	REFUSE(sample, whole, frames[1].index, 1);
+	REFUSE(sample, whole, frames[1].index, 3);
+	REFUSE(sample, whole, frames[1].index, UINT32_MAX);
+	REFUSE(sample, whole, sample->interpreted_depth, 1);
+	REFUSE(sample, whole, sample->user_depth, 5); /* the bytes of one are those of two addresses */
 	free(sample);
 }
 
@@ -287,6 +312,53 @@ static void address_ranges_do_not_wrap(void **state)
 	assert_false(agent_ok(DUET_AGENT_CODE_HEAP, &heap, sizeof(heap)));
 }
 
+/* clang-format off */
+#define REFUSE_LAYOUT(layout, field, value)                                                                            \
+	do {                                                                                                           \
+		struct duet_jvm_layout bad_ = (layout);                                                                \
+		bad_.field = (value);                                                                                  \
+		assert_false(agent_ok(DUET_AGENT_LAYOUT, &bad_, sizeof(bad_)));                                        \
+	} while (0)
+/* clang-format on */
+
+/* BPF reads by these offsets: none leads out of what it has copied. */
+static void layout_is_bound(void **state)
+{
+	struct duet_jvm_layout layout = {
+		.heaps = {{.low = 4096, .high = 8192, .segmap = 1, .segment_shift = 7}},
+		.interpreter_low = 1,
+		.interpreter_high = 3,
+		.entries_low = 1,
+		.entries_high = 2,
+		.call_stub_return = 9,
+		.block_header_bytes = 16,
+		.block_used = 8,
+		.blob_code_begin = DUET_JVM_NO_FIELD,
+		.nmethod_entry = DUET_JVM_NO_FIELD,
+		.frame_bcp = -8,
+	};
+
+	(void)state;
+	assert_true(agent_ok(DUET_AGENT_LAYOUT, &layout, sizeof(layout)));
+	assert_false(agent_ok(DUET_AGENT_LAYOUT, &layout, sizeof(layout) - 1));
+	REFUSE_LAYOUT(layout, heaps[0].high, 4096);
+	REFUSE_LAYOUT(layout, heaps[0].segment_shift, 64);
+	REFUSE_LAYOUT(layout, heaps[1].low, 1);
+	REFUSE_LAYOUT(layout, interpreter_high, 1);
+	REFUSE_LAYOUT(layout, entries_high, 1);
+	REFUSE_LAYOUT(layout, call_stub_return, 0);
+	REFUSE_LAYOUT(layout, block_used, 16);
+	REFUSE_LAYOUT(layout, blob_name, DUET_BLOB_BYTES);
+	REFUSE_LAYOUT(layout, blob_bytes, DUET_JVM_NO_FIELD);
+	REFUSE_LAYOUT(layout, blob_code_offset, DUET_JVM_NO_FIELD);
+	REFUSE_LAYOUT(layout, nmethod_entry_offset, DUET_JVM_NO_FIELD);
+	REFUSE_LAYOUT(layout, nmethod_original_pc, DUET_BLOB_BYTES - 7);
+	REFUSE_LAYOUT(layout, const_pool, DUET_CONST_METHOD_BYTES - 7);
+	REFUSE_LAYOUT(layout, const_code_bytes, DUET_CONST_METHOD_BYTES - 1);
+	REFUSE_LAYOUT(layout, holder_ids, DUET_JVM_NO_FIELD);
+	REFUSE_LAYOUT(layout, frame_bcp, -3);
+}
+
 static void unknown_agent_types_fail(void **state)
 {
 	static const uint64_t zeros[ROOM / 8];
@@ -365,12 +437,14 @@ int main(void)
 		cmocka_unit_test(header_fields_are_bound),
 		cmocka_unit_test(sample_fields_are_bound),
 		cmocka_unit_test(sample_too_deep_fails),
+		cmocka_unit_test(interpreted_frames_name_user_frames),
 		cmocka_unit_test(process_records_are_bound),
 		cmocka_unit_test(agent_records_fill_their_bytes),
 		cmocka_unit_test(agent_counts_are_bound),
 		cmocka_unit_test(java_depth_has_a_limit),
 		cmocka_unit_test(code_pcs_stay_inside_their_frames),
 		cmocka_unit_test(address_ranges_do_not_wrap),
+		cmocka_unit_test(layout_is_bound),
 		cmocka_unit_test(unknown_agent_types_fail),
 		cmocka_unit_test(hello_is_bound),
 		cmocka_unit_test(started_is_bound),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The native half of SystemCalls.java, system calls made without the JVM's own retry loops around them, and that of
- * SecondProfiler.java, the least that a profiler does which lives on SIGPROF.
+ * The native half of SystemCalls.java, system calls made without the JVM's own retry loops around them, that of
+ * SecondProfiler.java, the least that a profiler does which lives on SIGPROF, and that of Interleave.java, which calls
+ * back into Java.
  */
 #include <errno.h>
 #include <poll.h>
@@ -72,6 +73,14 @@ JNIEXPORT jint JNICALL Java_workload_SystemCalls_exec(JNIEnv *env, jclass klass,
 		argv[i] = (*env)->GetStringUTFChars(env, (*env)->GetObjectArrayElement(env, command, i), NULL);
 	execv(argv[0], (char **)argv);
 	return errno;
+}
+
+JNIEXPORT jlong JNICALL Java_workload_Interleave_across(JNIEnv *env, jclass klass, jint depth);
+JNIEXPORT jlong JNICALL Java_workload_Interleave_across(JNIEnv *env, jclass klass, jint depth)
+{
+	jmethodID down = (*env)->GetStaticMethodID(env, klass, "down", "(I)J");
+
+	return down ? (*env)->CallStaticLongMethod(env, klass, down, depth) + 1 : 0;
 }
 
 static volatile jlong ticks; /* exact enough: the signal is blocked while its handler runs, two CPUs may lose one */

@@ -23,7 +23,8 @@
 struct record_options {
 	struct opt_strings pids;
 	struct opt_strings files;
-	const char *event, *engine, *format, *pairing, *cgroup, *container, *comm, *by;
+	const char *event, *engine, *format, *pairing, *signals;
+	const char *cgroup, *container, *comm, *by;
 	uint64_t interval_ns, duration_ns;
 	uint32_t freq, depth;
 	bool host, all_user, no_attach, verbose, help;
@@ -72,6 +73,8 @@ static const struct opt rows[] = {
 	 FIELD(engine)},
 	{0, "pairing", "RULE", "auto (default), or interval: as on kernels without signal cookies", opt_string,
 	 FIELD(pairing)},
+	{0, "signals", "WHEN", "the agent walks Java frames too: needed (default), always or never", opt_string,
+	 FIELD(signals)},
 	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose)},
 	{'h', "help", NULL, "this text", opt_flag, FIELD(help)},
 	{0},
@@ -252,6 +255,31 @@ static int set_groups(struct session_options *session, const struct record_optio
 	return -EINVAL;
 }
 
+static int set_signals(struct session_options *session, const struct record_options *options)
+{
+	static const char *const words[] = {
+		[DUET_SIGNALS_ALWAYS] = "always",
+		[DUET_SIGNALS_NEEDED] = "needed",
+		[DUET_SIGNALS_NEVER] = "never",
+	};
+
+	session->signals = DUET_SIGNALS_NEEDED;
+	for (size_t i = 0; options->signals && i < sizeof(words) / sizeof(*words); i++) {
+		if (strcmp(options->signals, words[i]))
+			continue;
+		session->signals = (enum duet_signals)i;
+		if (session->signals == DUET_SIGNALS_ALWAYS || session->engine == ENGINE_AUTO ||
+		    session->engine == ENGINE_BPF)
+			return 0;
+		log_error("--signals %s needs the bpf engine: a timer engine is nothing but signals", words[i]);
+		return -EINVAL;
+	}
+	if (!options->signals)
+		return 0;
+	log_error("unknown --signals '%s': needed, always or never", options->signals);
+	return -EINVAL;
+}
+
 /* %p pid, %t timestamp, %n number of the recording (one a command: 1), %% itself. NULL when out of memory. */
 static char *expand_file(const struct session_options *session, const char *file)
 {
@@ -334,6 +362,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = set_pairing(session, options);
 	if (!err)
 		err = set_groups(session, options);
+	if (!err)
+		err = set_signals(session, options);
 	return err ? err : set_outputs(session, options);
 }
 

@@ -15,6 +15,7 @@
 #include "collect/events.h"
 #include "collect/modes.h"
 #include "collect/probe.h"
+#include "collect/unwind_tables.h"
 #include "collect/validate.h"
 #include "proc/process.h"
 
@@ -34,6 +35,7 @@ struct collector {
 	struct bpf_link *exit;
 	struct bpf_link *fork;
 	struct ring_buffer *ring;
+	struct unwind_tables *unwind;
 	struct events events;
 	int stats_fd; /* while open, the kernel counts runs and time of BPF programs */
 
@@ -46,11 +48,11 @@ struct collector {
 
 /* ---- loading ---- */
 
-/* A second of the largest samples of every CPU, so that a loader that is late loses nothing. */
+/* A second of large samples of every CPU, so that a loader that is late loses nothing; few are larger. */
 static uint32_t ring_bytes(uint64_t interval_ns)
 {
-	uint64_t largest = sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(uint64_t);
-	uint64_t second = NS_PER_SEC / interval_ns * largest * (uint64_t)libbpf_num_possible_cpus();
+	uint64_t large = sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(uint64_t);
+	uint64_t second = NS_PER_SEC / interval_ns * large * (uint64_t)libbpf_num_possible_cpus();
 	uint32_t bytes = RING_MIN_BYTES;
 
 	while (bytes < second && bytes < RING_MAX_BYTES)
@@ -79,7 +81,8 @@ static void configure(struct duet_config *config, const struct collector_options
 {
 	config->interval_ns = options->interval_ns;
 	config->pidns_inum = pid_namespace();
-	config->user_stack_depth = options->user_depth < DUET_MAX_STACK ? options->user_depth : DUET_MAX_STACK;
+	config->user_stack_depth =
+		options->user_depth < DUET_MAX_USER_STACK ? options->user_depth : DUET_MAX_USER_STACK;
 	config->kernel_stack_depth = options->kernel_depth < DUET_MAX_STACK ? options->kernel_depth : DUET_MAX_STACK;
 	config->filter_targets = options->targets != NULL;
 	config->follow_forks = options->follow_forks;
@@ -87,8 +90,25 @@ static void configure(struct duet_config *config, const struct collector_options
 	if (options->comm)
 		snprintf(config->comm, sizeof(config->comm), "%s", options->comm);
 	config->use_cookie = use_cookie;
+	config->signals = options->signals;
 	config->has_task_pt_regs = probe_has_task_pt_regs();
 	config->kernel_stack_bytes = kernel_stack_bytes();
+}
+
+/* The kernel allocates arrays at once: a few processes need no tables for a whole host. */
+static int size_maps(struct duet_bpf *bpf, const struct collector_options *options)
+{
+	int err = bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(options->interval_ns));
+
+	if (!err && options->target_count > DUET_MAX_TARGETS)
+		err = bpf_map__set_max_entries(bpf->maps.targets, (uint32_t)options->target_count);
+	if (!err && options->targets)
+		err = bpf_map__set_max_entries(bpf->maps.unwind_rows, DUET_UNWIND_MAX_ROWS / 2);
+	if (!err && options->targets)
+		err = bpf_map__set_max_entries(bpf->maps.unwind_pages, DUET_UNWIND_MAX_PAGES / 2);
+	if (!err && options->targets)
+		err = bpf_map__set_max_entries(bpf->maps.unwind_mappings, DUET_UNWIND_MAX_MAPPINGS / 4);
+	return err;
 }
 
 /* Opens and loads with one of the mode's two programs; collector->bpf is NULL again when that fails. */
@@ -104,9 +124,7 @@ static int load(struct collector *collector, const struct collector_options *opt
 	collector->program = bpf_object__find_program_by_name(bpf->obj, name);
 	err = collector->program ? bpf_program__set_autoload(collector->program, true) : -ENOENT;
 	if (err == 0)
-		err = bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(options->interval_ns));
-	if (err == 0 && options->target_count > DUET_MAX_TARGETS)
-		err = bpf_map__set_max_entries(bpf->maps.targets, (uint32_t)options->target_count);
+		err = size_maps(bpf, options);
 	if (err == 0)
 		err = duet_bpf__load(bpf);
 	if (err < 0) {
@@ -150,6 +168,25 @@ static int attach_tracepoint(struct bpf_link **ret, const struct bpf_program *pr
 	return 0;
 }
 
+static struct unwind_tables_map unwind_map(const struct bpf_map *map)
+{
+	return (struct unwind_tables_map){bpf_map__fd(map), bpf_map__max_entries(map)};
+}
+
+static int open_unwind_tables(struct collector *collector)
+{
+	const struct duet_bpf *bpf = collector->bpf;
+	struct unwind_tables_maps maps = {
+		.rows = unwind_map(bpf->maps.unwind_rows),
+		.pages = unwind_map(bpf->maps.unwind_pages),
+		.modules = unwind_map(bpf->maps.unwind_modules),
+		.mappings = unwind_map(bpf->maps.unwind_mappings),
+		.processes = unwind_map(bpf->maps.unwind_processes),
+	};
+
+	return unwind_tables_open(&collector->unwind, &maps);
+}
+
 /* Everything after the load, still without ticks. */
 static int open_channels(struct collector *collector, const struct collector_options *options)
 {
@@ -167,6 +204,9 @@ static int open_channels(struct collector *collector, const struct collector_opt
 	collector->ring = ring_buffer__new(bpf_map__fd(bpf->maps.ring), handle_record, collector, NULL);
 	if (!collector->ring)
 		return -errno;
+	err = open_unwind_tables(collector);
+	if (err < 0)
+		return err;
 	if (options->measure_cost)
 		collector->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	err = events_open(&collector->events, collector->mode, options->interval_ns);
@@ -250,6 +290,7 @@ void collector_close(struct collector *collector)
 	bpf_link__destroy(collector->exit);
 	bpf_link__destroy(collector->fork);
 	ring_buffer__free(collector->ring);
+	unwind_tables_close(collector->unwind);
 	if (collector->stats_fd >= 0)
 		close(collector->stats_fd);
 	duet_bpf__destroy(collector->bpf);
@@ -294,7 +335,24 @@ int collector_allow(struct collector *collector, pid_t pid, const struct duet_jv
 
 int collector_forbid(struct collector *collector, pid_t pid)
 {
+	(void)bpf_map__delete_elem(collector->bpf->maps.jvm_layouts, &pid, sizeof(pid), 0); /* there may be none */
 	return bpf_map__delete_elem(collector->bpf->maps.jvms, &pid, sizeof(pid), 0);
+}
+
+int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm)
+{
+	return bpf_map__update_elem(collector->bpf->maps.jvm_layouts, &pid, sizeof(pid), jvm, sizeof(*jvm), BPF_ANY);
+}
+
+int collector_named(struct collector *collector, pid_t pid, uint64_t method, bool named)
+{
+	const struct bpf_map *map = collector->bpf->maps.named_methods;
+	struct duet_named_method key = {.method = method, .tgid = (uint32_t)pid};
+	uint8_t yes = 1;
+
+	if (!named)
+		return bpf_map__delete_elem(map, &key, sizeof(key), 0);
+	return bpf_map__update_elem(map, &key, sizeof(key), &yes, sizeof(yes), BPF_ANY);
 }
 
 int collector_add_target(struct collector *collector, pid_t pid)
@@ -306,6 +364,11 @@ int collector_add_target(struct collector *collector, pid_t pid)
 		return err;
 	return bpf_map__update_elem(collector->bpf->maps.targets, &pid, sizeof(pid), &start_ticks, sizeof(start_ticks),
 				    BPF_ANY);
+}
+
+struct unwind_tables *collector_unwind_tables(const struct collector *collector)
+{
+	return collector->unwind;
 }
 
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX])

@@ -14,9 +14,11 @@
 #include "base/buf.h"
 #include "duet_config.h"
 #include "duet_counters.h"
+#include "duet_jvm.h"
 #include "duet_record.h"
 
 struct collector;
+struct unwind_tables;
 
 struct collector_options {
 	const char *event; /* row of modes.c: "cpu" */
@@ -28,6 +30,7 @@ struct collector_options {
 	bool follow_forks; /* the children of targets are targets */
 	uint64_t cgroup_id; /* only tasks in this cgroup or below; 0 = in any */
 	const char *comm; /* only processes of this name, compared as far as the kernel keeps it; NULL = any */
+	enum duet_signals signals;
 	bool no_cookie; /* pair by interval even where the kernel has cookies; for tests */
 	bool measure_cost; /* let the kernel time BPF programs, all of the host's: two clock reads a run */
 };
@@ -55,7 +58,14 @@ int collector_read(struct collector *collector, collector_handler handler, void 
 /* Signals: only processes in this map are ever signalled. */
 int collector_allow(struct collector *collector, pid_t pid, const struct duet_jvm_target *target);
 int collector_forbid(struct collector *collector, pid_t pid);
+/* How to walk the Java frames of that process; collector_forbid() ends that too. */
+int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm);
+/* Its interpreted frames of this method need no signal to be named; or not any more. */
+int collector_named(struct collector *collector, pid_t pid, uint64_t method, bool named);
 int collector_add_target(struct collector *collector, pid_t pid);
+
+/* What BPF walks user stacks by; the collector's own. */
+struct unwind_tables *collector_unwind_tables(const struct collector *collector);
 
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
 /*

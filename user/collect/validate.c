@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "duet_agent.h"
+#include "duet_jvm.h"
 #include "duet_record.h"
 #include "duet_ring.h"
 
@@ -16,15 +17,37 @@ static bool is_terminated(const char *text, size_t room)
 
 /* ---- from BPF ---- */
 
+/* Each names a user frame, ascending. */
+static bool interpreted_check(const struct duet_sample *sample)
+{
+	const struct duet_interpreted *frames =
+		(const void *)(sample->stack + sample->kernel_depth + sample->user_depth);
+	int64_t last = -1;
+
+	for (uint32_t i = 0; i < sample->interpreted_depth; i++) {
+		if (frames[i].index >= sample->user_depth || frames[i].index <= last)
+			return false;
+		last = frames[i].index;
+	}
+	return true;
+}
+
 static bool sample_check(const struct duet_sample *sample, size_t bytes)
 {
 	if (bytes < sizeof(*sample))
 		return false;
-	if (sample->kernel_depth > DUET_MAX_STACK || sample->user_depth > DUET_MAX_STACK)
+	if (sample->kernel_depth > DUET_MAX_STACK || sample->user_depth > DUET_MAX_USER_STACK ||
+	    sample->interpreted_depth > DUET_MAX_INTERPRETED ||
+	    (sample->id_depth && sample->id_depth != sample->user_depth))
 		return false;
-	if (bytes != sizeof(*sample) + ((size_t)sample->kernel_depth + sample->user_depth) * sizeof(sample->stack[0]))
+	if (bytes != sizeof(*sample) +
+			     ((size_t)sample->kernel_depth + sample->user_depth) * sizeof(sample->stack[0]) +
+			     sample->interpreted_depth * sizeof(struct duet_interpreted) +
+			     (sample->id_depth + 1u) / 2 * sizeof(uint64_t))
 		return false;
-	return sample->no_signal <= DUET_NO_SIGNAL_REFUSED && is_terminated(sample->comm, sizeof(sample->comm)) &&
+	return interpreted_check(sample) && sample->no_signal < DUET_NO_SIGNAL_MAX &&
+	       sample->walk_end < DUET_WALK_END_MAX &&
+	       is_terminated(sample->comm, sizeof(sample->comm)) &&
 	       is_terminated(sample->process_comm, sizeof(sample->process_comm));
 }
 
@@ -118,6 +141,45 @@ static bool thread_check(const struct duet_thread *thread, size_t bytes)
 	return bytes >= sizeof(*thread) && fills(sizeof(*thread) + (uint64_t)thread->name_len, bytes);
 }
 
+/* Fields of a blob lie in the part of it that is read, those of a method in its. 0xffff: not there. */
+static bool layout_fields_check(const struct duet_jvm_layout *layout)
+{
+	const uint16_t in_blob[] = {layout->blob_name, layout->blob_bytes, layout->blob_frame_words,
+				    layout->blob_frame_complete, layout->nmethod_stubs, layout->nmethod_original_pc,
+				    layout->nmethod_id};
+	const uint16_t in_other[] = {layout->method_const, layout->pool_holder, layout->holder_ids,
+				     layout->const_bytes};
+	const uint16_t most = DUET_BLOB_BYTES - 8;
+	bool begins = layout->blob_code_begin <= most || layout->blob_code_offset <= most;
+	bool enters = layout->nmethod_entry <= most || layout->nmethod_entry_offset <= most;
+
+	for (size_t i = 0; i < sizeof(in_blob) / sizeof(*in_blob); i++)
+		if (in_blob[i] > most)
+			return false;
+	for (size_t i = 0; i < sizeof(in_other) / sizeof(*in_other); i++)
+		if (in_other[i] >= DUET_MAX_OFFSET)
+			return false;
+	return begins && enters && layout->block_used < layout->block_header_bytes &&
+	       layout->block_header_bytes <= 64 && layout->const_pool <= DUET_CONST_METHOD_BYTES - 8 &&
+	       layout->const_id <= DUET_CONST_METHOD_BYTES - 2 &&
+	       layout->const_code_bytes <= DUET_CONST_METHOD_BYTES - 2 &&
+	       (layout->frame_bcp == -7 || layout->frame_bcp == -8);
+}
+
+static bool layout_check(const struct duet_jvm_layout *layout, size_t bytes)
+{
+	if (!fills(sizeof(*layout), bytes) || layout->heaps[0].low >= layout->heaps[0].high)
+		return false;
+	for (int i = 0; i < DUET_JVM_HEAPS; i++) {
+		const struct duet_jvm_heap *heap = &layout->heaps[i];
+
+		if (heap->low > heap->high || (heap->low && (heap->segment_shift < 4 || heap->segment_shift > 20)))
+			return false;
+	}
+	return layout->interpreter_low < layout->interpreter_high && layout->entries_low < layout->entries_high &&
+	       layout->call_stub_return && layout_fields_check(layout);
+}
+
 bool agent_record_check(uint16_t type, const void *payload, size_t bytes)
 {
 	switch (type) {
@@ -135,6 +197,8 @@ bool agent_record_check(uint16_t type, const void *payload, size_t bytes)
 		return code_heap_check(payload, bytes);
 	case DUET_AGENT_THREAD:
 		return thread_check(payload, bytes);
+	case DUET_AGENT_LAYOUT:
+		return layout_check(payload, bytes);
 	default:
 		return false;
 	}

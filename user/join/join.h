@@ -29,6 +29,7 @@
 
 enum join_outcome {
 	JOIN_JOINED, /* both halves, pc and sp equal */
+	JOIN_WALKED, /* BPF's own walk carries the sample: no signal was needed, or it brought nothing */
 	JOIN_STANDALONE, /* a timer engine's sample: no kernel half to join with */
 	JOIN_NOT_SIGNALLED, /* sample->no_signal says why */
 	JOIN_NO_RECORD, /* the agent's half never came */

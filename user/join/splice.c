@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "join/splice.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define MAPS_AGE_NS 1000000000ull /* mappings are read again at most once a second */
-#define BCI_NATIVE_METHOD (-3) /* AsyncGetCallTrace's lineno for a method declared native */
+#define ACC_NATIVE 0x0100 /* JVM specification, table 4.6-A */
 
 /* What splice_stack() works on. */
 struct splicing {
@@ -14,6 +15,12 @@ struct splicing {
 	const uint64_t *user; /* native frames, leaf first; [0] is a pc, the rest return addresses */
 	uint32_t user_depth;
 	uint64_t time_ns;
+	const struct duet_interpreted *interpreted; /* of the user frames, ascending index */
+	uint32_t interpreted_depth;
+	const uint32_t *ids; /* of the user frames' compilations, or NULL */
+	const struct duet_java_frame *other; /* the second witness to compare with, or NULL */
+	uint32_t other_depth;
+	uint32_t other_next; /* its next frame */
 };
 
 const char *splice_failure_mark(int32_t status)
@@ -42,11 +49,12 @@ static const char *unjoined_mark(enum join_outcome outcome, const struct duet_sa
 		[DUET_NO_SIGNAL_STOLEN] = "[not_signalled_handler_stolen]",
 		[DUET_NO_SIGNAL_EXITING] = "[not_signalled_exiting]",
 		[DUET_NO_SIGNAL_REFUSED] = "[not_signalled_refused]",
+		[DUET_NO_SIGNAL_UNWANTED] = "[not_signalled_never]",
 	};
 
 	switch (outcome) {
 	case JOIN_NOT_SIGNALLED:
-		return no_signal[sample->no_signal <= DUET_NO_SIGNAL_REFUSED ? sample->no_signal : 0];
+		return no_signal[sample->no_signal < DUET_NO_SIGNAL_MAX ? sample->no_signal : 0];
 	case JOIN_NO_RECORD:
 		return "[no_agent_record]";
 	case JOIN_MISMATCH:
@@ -83,7 +91,7 @@ static int push_native(struct splicing *s, uint32_t index)
 
 static int push_java(struct splicing *s, const struct duet_java_frame *frame, enum splice_kind kind)
 {
-	if (frame->bci == BCI_NATIVE_METHOD)
+	if (frame->bci == DUET_BCI_NATIVE)
 		kind = SPLICE_JAVA_NATIVE;
 	return push(s, (struct splice_frame){.kind = kind, .method = frame->method, .bci = frame->bci});
 }
@@ -96,7 +104,7 @@ static bool in_jvm_code(const struct splicing *s, uint32_t index)
 static const struct jvm_code *code_of(const struct splicing *s, uint32_t index)
 {
 	/* A return address may be the first byte after its code: look at the call. */
-	return jvm_code_at(s->jvm, s->user[index] - (index > 0), s->time_ns);
+	return jvm_code_at(s->jvm, s->user[index] - (index > 0), s->time_ns, s->ids ? s->ids[index] : 0);
 }
 
 /*
@@ -113,33 +121,96 @@ static bool is_noise(struct splicing *s, uint32_t index)
 	return !maps_find(&s->process->maps, address);
 }
 
-/* ---- physical frames of JVM code, when there is no Java half ---- */
+/* ---- the physical walk ---- */
+
+/* The other witness's word for the next Java frame: false when it names another method. Its bci is the better one. */
+static bool confirm(struct splicing *s, struct duet_java_frame *frame)
+{
+	if (!s->other)
+		return true;
+	if (s->other_next >= s->other_depth || s->other[s->other_next].method != frame->method)
+		return false;
+	frame->bci = s->other[s->other_next++].bci;
+	return true;
+}
+
+static int push_confirmed(struct splicing *s, const struct duet_java_frame *frame, enum splice_kind kind)
+{
+	struct duet_java_frame copy = *frame;
+
+	return confirm(s, &copy) ? push_java(s, &copy, kind) : -EILSEQ;
+}
+
+/* Without debug information for its pc: what was inlined there only the other witness knows. */
+static int push_compiled_bare(struct splicing *s, const struct jvm_code *code)
+{
+	const struct jvm_method *method = jvm_method(s->jvm, code->method);
+	struct duet_java_frame itself = {.method = code->method, .bci = -1};
+	int err = 0;
+
+	if (method && method->modifiers & ACC_NATIVE)
+		itself.bci = DUET_BCI_NATIVE;
+	while (!err && s->other && s->other_next < s->other_depth && s->other[s->other_next].method != code->method)
+		err = push_java(s, &s->other[s->other_next++], SPLICE_INLINED);
+	return err ? err : push_confirmed(s, &itself, SPLICE_COMPILED);
+}
 
 static int push_compiled_code(struct splicing *s, uint32_t index, const struct jvm_code *code)
 {
 	uint32_t depth = 0;
 	const struct duet_java_frame *frames = jvm_code_frames(code, s->user[index], index > 0, &depth);
-	const struct duet_java_frame itself = {.method = code->method, .bci = -1};
 	int err = 0;
 
 	if (!frames)
-		return push_java(s, &itself, SPLICE_COMPILED);
+		return push_compiled_bare(s, code);
 	for (uint32_t i = 0; !err && i < depth; i++)
-		err = push_java(s, &frames[i], i + 1 < depth ? SPLICE_INLINED : SPLICE_COMPILED);
+		err = push_confirmed(s, &frames[i], i + 1 < depth ? SPLICE_INLINED : SPLICE_COMPILED);
 	return err;
+}
+
+/* The interpreted frame at this index, or NULL. */
+static const struct duet_interpreted *interpreted_at(const struct splicing *s, uint32_t index)
+{
+	size_t low = 0, high = s->interpreted_depth;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (s->interpreted[middle].index < index)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < s->interpreted_depth && s->interpreted[low].index == index ? &s->interpreted[low] : NULL;
+}
+
+/* A stub that runs on behalf of the top Java frame, an array copy, is worth seeing; the interpreter is not. */
+static int push_stub(struct splicing *s, uint32_t index, const struct jvm_code *code)
+{
+	if (index > 0 || !code->stub_name || jvm_is_interpreter(s->jvm, code))
+		return 0;
+	return push(s, (struct splice_frame){
+			       .kind = SPLICE_STUB, .text = code->stub_name, .address = s->user[index]});
 }
 
 static int push_jvm_code(struct splicing *s, uint32_t index)
 {
-	const struct jvm_code *code = code_of(s, index);
+	const struct duet_interpreted *interpreted = interpreted_at(s, index);
+	const struct jvm_code *code;
 
-	if (code && code->method)
-		return push_compiled_code(s, index, code);
-	return push(s, (struct splice_frame){
-			       .kind = SPLICE_STUB,
-			       .text = code ? code->stub_name : 0,
-			       .address = s->user[index],
-		       });
+	if (interpreted) {
+		struct duet_java_frame frame = {.method = interpreted->method, .bci = interpreted->bci};
+
+		return push_confirmed(s, &frame, SPLICE_INTERPRETED);
+	}
+	if (jvm_is_call_stub(s->jvm, s->user[index]))
+		return 0;
+	code = code_of(s, index);
+	if (!code) {
+		s->out->is_missing_code = true;
+		return s->other ? -EILSEQ : push_mark(s, "[unknown_code]");
+	}
+	return code->method ? push_compiled_code(s, index, code) : push_stub(s, index, code);
 }
 
 static int push_physical(struct splicing *s)
@@ -209,27 +280,47 @@ static int push_java_frames(struct splicing *s, uint32_t leaf_index, const struc
 	return err;
 }
 
-/* A stub that runs on behalf of the top Java frame, an array copy, is worth seeing; the interpreter is not. */
 static int push_leaf_stub(struct splicing *s, uint32_t index)
 {
 	const struct jvm_code *code = index == 0 ? code_of(s, index) : NULL;
 
-	if (!code || code->method || !code->stub_name || jvm_is_interpreter(s->jvm, code))
-		return 0;
-	return push_jvm_code(s, index);
+	return code && !code->method ? push_stub(s, index, code) : 0;
 }
 
-static int push_joined(struct splicing *s, const struct duet_java_sample *java)
+/* The walk, confirmed frame by frame by the other witness. *ret_agreed is false when it is not, and nothing pushed. */
+static int push_agreed(struct splicing *s, const struct duet_java_frame *frames, uint32_t depth, bool *ret_agreed)
 {
-	const uint64_t *natives = (const uint64_t *)(java + 1);
-	const struct duet_java_frame *frames = (const struct duet_java_frame *)(natives + java->native_depth);
-	uint32_t leaf_index;
+	size_t before = s->out->frames.len;
 	int err;
 
-	if (!java->java_depth) {
-		err = push_physical(s);
-		return err || java->flags & DUET_JAVA_NO_THREAD ? err : push_mark(s, splice_failure_mark(java->status));
+	s->other = frames;
+	s->other_depth = depth;
+	err = push_physical(s);
+	s->other = NULL;
+	if (err == -EILSEQ)
+		err = 0;
+	else
+		*ret_agreed = !err && s->other_next == depth && !s->out->is_missing_code;
+	if (!*ret_agreed)
+		s->out->frames.len = before;
+	return err;
+}
+
+/* Both witnesses when the walk is whole; when they do not agree, AsyncGetCallTrace is believed. */
+static int push_java_half(struct splicing *s, const struct duet_java_sample *java, const struct duet_java_frame *frames,
+			  bool is_complete)
+{
+	bool agreed = false;
+	uint32_t leaf_index;
+	int err = 0;
+
+	if (is_complete && !(java->flags & DUET_JAVA_TRUNCATED)) {
+		err = push_agreed(s, frames, java->java_depth, &agreed);
+		if (!s->out->is_missing_code)
+			s->out->witnesses = agreed ? SPLICE_AGREED : SPLICE_DISAGREED;
 	}
+	if (err || agreed)
+		return err;
 	err = push_native_above(s, &leaf_index);
 	if (!err)
 		err = push_leaf_stub(s, leaf_index);
@@ -240,6 +331,20 @@ static int push_joined(struct splicing *s, const struct duet_java_sample *java)
 	return err;
 }
 
+static int push_joined(struct splicing *s, const struct duet_sample *sample, const struct duet_java_sample *java)
+{
+	const uint64_t *natives = (const uint64_t *)(java + 1);
+	const struct duet_java_frame *frames = (const struct duet_java_frame *)(natives + java->native_depth);
+	int err;
+
+	if (java->java_depth)
+		return push_java_half(s, java, frames, sample && sample->flags & DUET_SAMPLE_USER_COMPLETE);
+	err = push_physical(s);
+	if (err || java->flags & DUET_JAVA_NO_THREAD || (sample && sample->flags & DUET_SAMPLE_WALKED))
+		return err;
+	return push_mark(s, splice_failure_mark(java->status));
+}
+
 int splice_stack(struct splice *splice, struct process *process, const struct jvm *jvm,
 		 const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome)
 {
@@ -247,9 +352,15 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 	int err = 0;
 
 	vec_clear(&splice->frames);
+	splice->is_missing_code = false;
+	splice->witnesses = SPLICE_ALONE;
 	if (sample) {
 		s.user = sample->stack + sample->kernel_depth;
 		s.user_depth = sample->user_depth;
+		s.interpreted = (const struct duet_interpreted *)(s.user + s.user_depth);
+		s.interpreted_depth = sample->interpreted_depth;
+		if (sample->id_depth)
+			s.ids = (const uint32_t *)(s.interpreted + s.interpreted_depth);
 		s.time_ns = sample->head.time_ns;
 		err = push_kernel(&s, sample);
 	} else {
@@ -260,7 +371,7 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 	if (err)
 		return err;
 	if (java)
-		return push_joined(&s, java);
+		return push_joined(&s, sample, java);
 	err = push_physical(&s);
 	return err ? err : push_mark(&s, unjoined_mark(outcome, sample));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel, native and Java halves of one sample, laid into one stack: kernel
- * frames, native frames down to the first pc in JVM code, Java frames. Still
- * addresses and method ids; profile/resolve.h gives them names.
+ * Kernel, native and Java halves of one sample, laid into one stack: kernel frames, then user frames in the order of
+ * the physical walk, compiled code with what was inlined into it. Where the walk is not whole, AsyncGetCallTrace's
+ * frames follow the native ones above Java. Still addresses and method ids; profile/resolve.h gives them names.
  */
 #ifndef JOIN_SPLICE_H
 #define JOIN_SPLICE_H
@@ -36,7 +36,16 @@ struct splice_frame {
 	const char *mark; /* static */
 };
 
+/* What BPF's walk and AsyncGetCallTrace say of the same Java frames. */
+enum splice_witnesses {
+	SPLICE_ALONE, /* there was only one of them, or the walk was not whole */
+	SPLICE_AGREED,
+	SPLICE_DISAGREED,
+};
+
 struct splice {
+	enum splice_witnesses witnesses;
+	bool is_missing_code; /* a frame is of code that the agent has not published, or not yet */
 	struct vec(struct splice_frame) frames; /* leaf first; reused from sample to sample */
 };
 

@@ -33,6 +33,7 @@ struct process {
 	uint64_t owner_cgroup; /* … in this cgroup, … */
 	uint32_t owner_version; /* … with maps of this version … */
 	uint64_t owner_ns; /* … looked up then; 0 = never */
+	uint32_t published_version; /* the session's own: 1 more than the maps_version whose unwind tables BPF has */
 	uint64_t stack_rows;	/* the profile's own: frames and stack nodes that its samples added */
 };
 

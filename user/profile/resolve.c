@@ -8,6 +8,7 @@
 
 #define MAX_STACKS (1u << 18) /* remembered, at most 12 MB; then all are forgotten */
 #define PROCESS_MAX_ROWS (1u << 19) /* frames and stack nodes that one process may add to the profile */
+#define WITNESSES_SHIFT 32 /* above the node, in what is remembered */
 #define EPOCH_SHIFT 35 /* 34 s; then all are forgotten: mappings and kernel modules change without a record */
 
 void resolver_init(struct resolver *resolver, struct profile *profile, struct symbols *symbols)
@@ -151,6 +152,7 @@ static uint64_t stack_key(const struct resolver *r, const struct process *proces
 		(uintptr_t)jvm,
 		jvm ? jvm_changed_ns(jvm) : 0,
 		outcome,
+		sample ? sample->flags & (DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED) : 0,
 		sample ? (uint64_t)sample->kernel_depth << 32 | (uint64_t)sample->user_depth << 16 | sample->no_signal
 		       : 0,
 		java ? (uint64_t)java->java_depth << 32 | (uint64_t)java->native_depth << 16 | java->flags : 0,
@@ -159,7 +161,11 @@ static uint64_t stack_key(const struct resolver *r, const struct process *proces
 	uint64_t key = hash_bytes(about, sizeof(about), r->seed);
 
 	if (sample)
-		key = hash_bytes(sample->stack, (sample->kernel_depth + sample->user_depth) * sizeof(uint64_t), key);
+		key = hash_bytes(sample->stack,
+				 (sample->kernel_depth + sample->user_depth) * sizeof(uint64_t) +
+					 sample->interpreted_depth * sizeof(struct duet_interpreted) +
+					 sample->id_depth * sizeof(uint32_t),
+				 key);
 	if (java)
 		key = hash_bytes(
 			java + 1,
@@ -197,15 +203,19 @@ int64_t resolve_sample(struct resolver *r, struct process *process, const struct
 	int64_t node;
 
 	forget_old(r, time_ns);
-	if (is_current && map_get(&r->stacks, key, &known))
-		return (int64_t)known;
+	if (is_current && map_get(&r->stacks, key, &known)) {
+		r->splice.is_missing_code = false;
+		r->splice.witnesses = (enum splice_witnesses)(known >> WITNESSES_SHIFT);
+		return (int64_t)(uint32_t)known;
+	}
 	node = splice_bounded(r, process, jvm, sample, java, outcome);
 	if (node < 0)
 		return node;
-	if (jvm && !last_chance && !has_names(&r->splice, jvm))
+	if (jvm && !last_chance && (r->splice.is_missing_code || !has_names(&r->splice, jvm)))
 		return -EAGAIN;
+	r->is_final &= !r->splice.is_missing_code;
 	node = name_stack(r, process, jvm);
 	if (node >= 0 && is_current && r->is_final)
-		(void)map_put(&r->stacks, key, (uint64_t)node); /* out of memory: resolved again the next time */
+		(void)map_put(&r->stacks, key, (uint64_t)node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT); /* out of memory: resolved again the next time */
 	return node;
 }

@@ -179,16 +179,20 @@ void code_map_unload(struct code_map *map, const struct duet_code_unload *unload
 		code_unload(map, &map->recent.items[i], unload);
 }
 
-static bool covers(const struct jvm_code *code, uint64_t pc, uint64_t time_ns)
+static bool covers(const struct jvm_code *code, uint64_t pc, uint64_t time_ns, uint32_t id)
 {
+	if (pc < code->address || pc >= code->end)
+		return false;
+	if (id && (code->id || !code->method))
+		return id == code->id;
 	/*
 	 * Code that existed before the agent came is published a moment after the first samples: only the end
 	 * of its life can rule an entry out, and of what is left the first to end was there.
 	 */
-	return pc >= code->address && pc < code->end && time_ns < code->unloaded_ns;
+	return time_ns < code->unloaded_ns;
 }
 
-const struct jvm_code *code_map_find(const struct code_map *map, uint64_t pc, uint64_t time_ns)
+const struct jvm_code *code_map_find(const struct code_map *map, uint64_t pc, uint64_t time_ns, uint32_t id)
 {
 	const struct jvm_code *best = NULL;
 	size_t i = upper_bound(map, pc), end = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
@@ -196,13 +200,13 @@ const struct jvm_code *code_map_find(const struct code_map *map, uint64_t pc, ui
 	while (i-- > end && map->sorted.items[i].address + map->largest > pc) {
 		const struct jvm_code *code = &map->sorted.items[i];
 
-		if (covers(code, pc, time_ns) && (!best || code->unloaded_ns < best->unloaded_ns))
+		if (covers(code, pc, time_ns, id) && (!best || code->unloaded_ns < best->unloaded_ns))
 			best = code;
 	}
 	for (i = 0; i < map->recent.len; i++) {
 		const struct jvm_code *code = &map->recent.items[i];
 
-		if (covers(code, pc, time_ns) && (!best || code->unloaded_ns < best->unloaded_ns))
+		if (covers(code, pc, time_ns, id) && (!best || code->unloaded_ns < best->unloaded_ns))
 			best = code;
 	}
 	return best;

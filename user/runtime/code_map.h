@@ -25,7 +25,7 @@ void code_map_release(struct code_map *map);
 /* Takes over code->pcs. What lives in the same range ends at code->loaded_ns. 0, -ENOMEM or -ENOSPC (pcs freed). */
 int code_map_add(struct code_map *map, const struct jvm_code *code);
 void code_map_unload(struct code_map *map, const struct duet_code_unload *unload);
-const struct jvm_code *code_map_find(const struct code_map *map, uint64_t pc, uint64_t time_ns);
+const struct jvm_code *code_map_find(const struct code_map *map, uint64_t pc, uint64_t time_ns, uint32_t id);
 uint32_t code_map_match(const struct code_map *map, const struct duet_java_frame *frames, uint32_t depth);
 void code_map_forget(struct code_map *map, uint64_t time_ns);
 

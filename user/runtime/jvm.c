@@ -18,6 +18,8 @@ struct jvm {
 	struct arena arena;
 	struct code_map code;
 	struct vec(struct duet_code_heap) heaps;
+	struct duet_jvm_layout layout;
+	bool has_layout;
 	size_t string_bytes; /* that our records added to `strings` */
 	uint64_t changed_ns;
 };
@@ -105,6 +107,7 @@ static int apply_code_load(struct jvm *jvm, const struct duet_code_load *record)
 		.end = record->address + record->code_bytes,
 		.loaded_ns = record->time_ns,
 		.method = record->method,
+		.id = record->id,
 		.pc_count = record->pc_count,
 		.frame_count = record->frame_count,
 	};
@@ -146,6 +149,13 @@ static int apply_thread(struct jvm *jvm, const struct duet_thread *record)
 	return map_put(&jvm->threads, record->tid, name);
 }
 
+static int apply_layout(struct jvm *jvm, const struct duet_jvm_layout *layout)
+{
+	jvm->layout = *layout;
+	jvm->has_layout = true;
+	return 0;
+}
+
 static size_t jvm_bytes(const struct jvm *jvm)
 {
 	return jvm->arena.bytes + map_bytes(&jvm->methods) + map_bytes(&jvm->threads) + jvm->string_bytes +
@@ -168,6 +178,9 @@ static int apply(struct jvm *jvm, uint16_t type, const void *payload)
 		return apply_heap(jvm, payload);
 	case DUET_AGENT_THREAD:
 		return apply_thread(jvm, payload);
+	case DUET_AGENT_LAYOUT:
+		note_change(jvm, 0);
+		return apply_layout(jvm, payload);
 	default:
 		return 0;
 	}
@@ -194,6 +207,16 @@ int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size
 uint64_t jvm_changed_ns(const struct jvm *jvm)
 {
 	return jvm->changed_ns;
+}
+
+const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm)
+{
+	return jvm->has_layout ? &jvm->layout : NULL;
+}
+
+bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address)
+{
+	return jvm->has_layout && jvm->layout.call_stub_return == return_address;
 }
 
 const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id)
@@ -226,12 +249,15 @@ bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc)
 	return false;
 }
 
-const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t time_ns)
+const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t time_ns, uint32_t id)
 {
-	return code_map_find(&jvm->code, pc, time_ns);
+	return code_map_find(&jvm->code, pc, time_ns, id);
 }
 
-/* Debug information describes the code up to its pc: a leaf belongs to the first entry at or after it. */
+/*
+ * Debug information describes the code in front of its pc: a leaf belongs to the first entry behind it, as
+ * AsyncGetCallTrace finds it too (pc_desc_near(pc + 1)).
+ */
 const struct duet_java_frame *jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
 					      uint32_t *ret_depth)
 {
@@ -241,7 +267,7 @@ const struct duet_java_frame *jvm_code_frames(const struct jvm_code *code, uint6
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (code->pcs[middle].offset < offset)
+		if (code->pcs[middle].offset < offset + !is_return)
 			low = middle + 1;
 		else
 			high = middle;

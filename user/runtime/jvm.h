@@ -13,6 +13,7 @@
 
 #include "base/intern.h"
 #include "duet_agent.h"
+#include "duet_jvm.h"
 
 /* What one JVM's tables may hold; a hostile one would fill the loader's memory. A large server's need half of it. */
 #define JVM_MAX_BYTES (96u << 20)
@@ -38,6 +39,7 @@ struct jvm_code {
 	uint64_t unloaded_ns; /* UINT64_MAX while it lives */
 	uint64_t method; /* 0 for a stub */
 	uint32_t stub_name; /* interned; 0 for a method */
+	uint32_t id; /* of the compilation; 0: unknown */
 	uint32_t pc_count;
 	uint32_t frame_count;
 	struct duet_code_pc *pcs; /* ascending offset; owned, with the frames behind */
@@ -50,11 +52,16 @@ void jvm_free(struct jvm *jvm);
 /* Takes in one metadata record. 0; -ENOMEM or, when the tables are full, -ENOSPC: the record is lost. */
 int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size);
 
+/* How its Java frames are laid out, the newest the agent sent; NULL: it sent none. */
+const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm);
 const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id); /* NULL: not (yet) published */
 int32_t jvm_method_line(const struct jvm_method *method, int32_t bci); /* 0 = unknown */
 bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc); /* inside a code heap */
-/* The code that was at `pc` at that time, or NULL. Valid until the next jvm_apply(). */
-const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t time_ns);
+/*
+ * The code that was at `pc` at that time, or NULL. An `id` that is not 0 says more exactly than the time, which
+ * the JVM tells late, which compilation it was. Valid until the next jvm_apply().
+ */
+const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t time_ns, uint32_t id);
 /*
  * The inlining stack of the compiled code at `pc` (leaf first, the compiled method last), or
  * NULL without debug information. `is_return`: pc is a return address, its
@@ -69,6 +76,9 @@ const struct duet_java_frame *jvm_code_frames(const struct jvm_code *code, uint6
 uint64_t jvm_changed_ns(const struct jvm *jvm);
 bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code); /* the template interpreter's blob */
 uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid); /* interned; 0 = unknown */
+
+/* Does native code wait there for the Java code that it called? */
+bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address);
 
 /*
  * How many frames, from frames[0] outward, are one compiled frame with what was inlined into it; 0 when

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* One turn of the walk. */
+#include "unwind_java.bpf.h"
+#include "unwind_native.bpf.h"
+
+__noinline int unwind_turn(u32 frame)
+{
+	struct duet_scratch *room = scratch_get();
+	walk_result end;
+	u32 index;
+
+	if (!room || frame >= duet_config.user_stack_depth)
+		return 1;
+	index = room->sample.kernel_depth + room->sample.user_depth;
+	if (index >= DUET_MAX_STACK + DUET_MAX_USER_STACK)
+		return 1;
+	room->sample.stack[index] = room->walk.cursor.pc;
+	room->sample.user_depth++;
+	room->code_ids[frame & (DUET_MAX_USER_STACK - 1)] = 0; /* the mask is for the verifier */
+	if (UNWIND_JAVA && walk_java_owns(&room->java, room->walk.cursor.pc))
+		end = unwind_java_turn(frame);
+	else
+		end = unwind_native_step(room);
+	if (end == DUET_WALK_NONE)
+		return 0;
+	room->sample.walk_end = end;
+	return 1;
+}
+
+char LICENSE[] SEC("license") = "GPL";

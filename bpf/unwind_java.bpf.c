@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* One turn through the JVM's code. */
+#include "unwind_java.bpf.h"
+
+static __always_inline bool java_is_named(const struct duet_sample *sample, u64 method)
+{
+	struct duet_named_method key = {.method = method, .tgid = sample->head.tgid};
+
+	return method && bpf_map_lookup_elem(&named_methods, &key);
+}
+
+static __always_inline walk_result java_note(struct duet_scratch *room, u32 index)
+{
+	u32 count = room->sample.interpreted_depth;
+
+	if (count >= DUET_MAX_INTERPRETED)
+		return DUET_WALK_DEPTH;
+	room->java.found.index = index;
+	room->interpreted[count] = room->java.found;
+	room->sample.interpreted_depth = count + 1;
+	room->unnamed += !java_is_named(&room->sample, room->java.found.method);
+	return DUET_WALK_NONE;
+}
+
+__noinline int unwind_java_turn(u32 index)
+{
+	struct duet_scratch *room = scratch_get();
+	walk_result end;
+	u32 at;
+
+	if (!UNWIND_JAVA || !room)
+		return DUET_WALK_NO_BLOB;
+	end = walk_java_step(&room->java, &room->walk.cursor);
+	at = room->sample.kernel_depth + index;
+	if (at < DUET_MAX_STACK + DUET_MAX_USER_STACK)
+		room->sample.stack[at] = room->java.pc;
+	room->code_ids[index & (DUET_MAX_USER_STACK - 1)] = room->java.code_id;
+	if (end == DUET_WALK_NONE && room->java.has_found)
+		end = java_note(room, index);
+	return end;
+}
+
+char LICENSE[] SEC("license") = "GPL";

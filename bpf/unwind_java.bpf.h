@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One step through the JVM's own code, for the processes whose layout the loader has published. */
+#ifndef DUET_UNWIND_JAVA_BPF_H
+#define DUET_UNWIND_JAVA_BPF_H
+
+#include "unwind.bpf.h"
+
+#ifdef __TARGET_ARCH_x86
+#define UNWIND_JAVA 1
+#else
+#define UNWIND_JAVA 0 /* the step knows x86-64's frames only */
+#endif
+
+/*
+ * As unwind_turn(), which calls it for a pc of the JVM's code: one step from the cursor, whose pc is at this index
+ * of the user frames. enum duet_walk_end.
+ */
+int unwind_java_turn(u32 index);
+
+/* What the interpreter keeps in registers. */
+static __always_inline void unwind_java_regs(struct walk_java *java, const bpf_user_pt_regs_t *regs)
+{
+#ifdef __TARGET_ARCH_x86
+	java->bytecode = regs->r13;
+	java->entered = regs->bx;
+#endif
+}
+
+static __always_inline void unwind_java_regs_core(struct walk_java *java, struct pt_regs *regs)
+{
+#ifdef __TARGET_ARCH_x86
+	java->bytecode = BPF_CORE_READ(regs, r13);
+	java->entered = BPF_CORE_READ(regs, bx);
+#endif
+}
+
+/* The layout of the sample's process, or none. */
+static __always_inline void unwind_java_begin(struct duet_scratch *room)
+{
+	struct duet_jvm_entry *entry = NULL;
+
+	if (UNWIND_JAVA && room->sample.flags & DUET_SAMPLE_JVM)
+		entry = bpf_map_lookup_elem(&jvm_layouts, &room->sample.head.tgid);
+	if (entry && entry->start_ticks == duet_ticks(room->sample.start_ns))
+		room->java.layout = entry->layout;
+	else
+		__builtin_memset(&room->java.layout, 0, sizeof(room->java.layout));
+	room->unnamed = 0;
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * How one JVM lays out its code and its methods, as HotSpot exports it (gHotSpotVMStructs) and the agent publishes it
+ * once, so that BPF can walk Java frames without a word from the JVM. Offsets are of fields in HotSpot's own
+ * structures; JDKs differ in them, and in which of two ways they say a thing.
+ */
+#ifndef DUET_JVM_H
+#define DUET_JVM_H
+
+#include "duet_types.h"
+
+#define DUET_JVM_HEAPS 4 /* HotSpot has three code heaps at most */
+#define DUET_BLOB_BYTES 384 /* of a blob's head, HeapBlock included: all fields lie within (JDK 17: 320) */
+#define DUET_JVM_NO_FIELD 0xffff /* this JDK has it not */
+#define DUET_MAX_OFFSET 4096 /* no HotSpot structure that is read is larger */
+#define DUET_CONST_METHOD_BYTES 64 /* of its head: all fields lie within (JDK 25: 42) */
+#define DUET_BCI_NATIVE (-3) /* AsyncGetCallTrace's lineno for a method declared native */
+
+/* Blocks in multiples of a segment; a byte for each in the map leads towards the first of its block. */
+struct duet_jvm_heap {
+	uint64_t low; /* reserved range */
+	uint64_t high;
+	uint64_t segmap;
+	uint32_t segment_shift;
+	uint32_t reserved;
+};
+DUET_ASSERT_SIZE(struct duet_jvm_heap, 32);
+
+struct duet_jvm_layout {
+	struct duet_jvm_heap heaps[DUET_JVM_HEAPS]; /* low == high: unused */
+	uint64_t interpreter_low; /* the template interpreter: frames by frame pointer */
+	uint64_t interpreter_high;
+	uint64_t entries_low; /* its method entries: here the frame is only being made */
+	uint64_t entries_high;
+	uint64_t call_stub_return; /* where Java returns to when native code had called it */
+	uint64_t compiled_name; /* CodeBlob::_name of compiled methods, a pointer; 0: none seen yet */
+	uint64_t native_name; /* and of the compiled wrappers of native methods */
+
+	/* HeapBlock and CodeBlob, from the block's start; DUET_BLOB_BYTES holds them */
+	uint16_t block_header_bytes;
+	uint16_t block_used;
+	uint16_t blob_name;
+	uint16_t blob_bytes; /* 32 bits */
+	uint16_t blob_frame_words; /* 32 bits */
+	uint16_t blob_frame_complete;
+	uint16_t blob_frame_complete_width; /* 2 or 4 bytes */
+	uint16_t blob_code_begin; /* JDK 8-22: a pointer; else DUET_JVM_NO_FIELD, then */
+	uint16_t blob_code_offset; /* JDK 23+: 32 bits, from the blob's start */
+	uint16_t nmethod_entry; /* JDK 8-22: a pointer; else DUET_JVM_NO_FIELD, then */
+	uint16_t nmethod_entry_offset; /* JDK 23+: 16 bits, from code_begin */
+	uint16_t nmethod_stubs; /* 32 bits, from the blob's start: behind it no method's own code */
+	uint16_t nmethod_id; /* 32 bits: of the compilation, never used twice */
+	uint16_t nmethod_original_pc; /* 32 bits: where in its frame a deoptimized method keeps its pc */
+
+	/* from Method* to jmethodID, as InstanceKlass::jmethod_id_or_null() goes */
+	uint16_t method_const;
+	uint16_t const_pool;
+	uint16_t const_id; /* 16 bits */
+	uint16_t const_code_bytes; /* 16 bits */
+	uint16_t const_bytes; /* sizeof(ConstMethod): the bytecodes follow */
+	uint16_t pool_holder;
+	uint16_t holder_ids; /* size_t count, then ids */
+
+	/* interpreter frame, in words from the frame pointer; the rest is the same in all JDKs */
+	int16_t frame_bcp;
+	uint16_t reserved[2];
+};
+DUET_ASSERT_SIZE(struct duet_jvm_layout, 4 * 32 + 7 * 8 + 24 * 2);
+
+/* Value of the map `jvm_layouts`, key = tgid as the loader sees it. */
+struct duet_jvm_entry {
+	uint64_t start_ticks; /* as in struct duet_jvm_target */
+	struct duet_jvm_layout layout;
+};
+DUET_ASSERT_SIZE(struct duet_jvm_entry, 8 + 232);
+
+/* Key of the map `named_methods`: the loader can name this method of this process. */
+struct duet_named_method {
+	uint64_t method; /* jmethodID; HotSpot never uses one twice */
+	uint32_t tgid;
+	uint32_t reserved;
+};
+DUET_ASSERT_SIZE(struct duet_named_method, 16);
+
+#endif

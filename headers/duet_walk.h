@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * One step of a walk: from a frame's registers and its unwind row to the caller's registers. The same code runs in BPF
+ * and in tests. Whoever includes this has defined before
+ *
+ *	int walk_read(void *to, uint32_t bytes, uint64_t address)	0, or not when the memory cannot be read
+ *	const struct duet_unwind_row *walk_row(uint32_t index)		of all rows, or NULL
+ */
+#ifndef DUET_WALK_H
+#define DUET_WALK_H
+
+#include "duet_record.h"
+#include "duet_unwind.h"
+
+#define WALK_WORD 8
+
+/* Registers of one frame of user code. */
+struct unwind_cursor {
+	uint64_t pc;
+	uint64_t sp;
+	uint64_t fp; /* rbp, x29 */
+	uint64_t lr; /* arm64 */
+	uint8_t is_return; /* pc is a return address: the row is that of the call, before it */
+	uint8_t has_lr; /* lr still holds what it did at the frame's call, or interruption */
+	uint8_t is_guess; /* a frame so far was found by frame pointer, without a row that says so */
+	uint8_t reserved[5];
+};
+
+/* What a step comes to: DUET_WALK_NONE when the cursor is now the caller's, else why the walk ends. */
+typedef enum duet_walk_end walk_result;
+
+/* Where the kernel's rt_sigframe keeps the interrupted registers, from sp in the trampoline on: asm/sigcontext.h. */
+#if defined(__TARGET_ARCH_x86) || (defined(__x86_64__) && !defined(__bpf__))
+#define WALK_X86 1
+#define WALK_SIGNAL_FP 120
+#define WALK_SIGNAL_SP 160
+#define WALK_SIGNAL_PC 168
+#else
+#define WALK_X86 0
+#define WALK_SIGNAL_FP 544
+#define WALK_SIGNAL_LR 552
+#define WALK_SIGNAL_SP 560
+#define WALK_SIGNAL_PC 568
+#endif
+
+static inline int walk_read_word(uint64_t *to, uint64_t address)
+{
+	return walk_read(to, sizeof(*to), address);
+}
+
+/* Signed return addresses of arm64 carry the signature above 48 bits of address. */
+static inline uint64_t walk_strip(uint64_t address)
+{
+	return WALK_X86 ? address : address & 0xffffffffffffull;
+}
+
+static inline walk_result walk_signal_frame(struct unwind_cursor *cursor)
+{
+	uint64_t pc, sp, fp;
+
+	if (walk_read_word(&pc, cursor->sp + WALK_SIGNAL_PC) || walk_read_word(&sp, cursor->sp + WALK_SIGNAL_SP) ||
+	    walk_read_word(&fp, cursor->sp + WALK_SIGNAL_FP))
+		return DUET_WALK_UNREADABLE;
+#if !WALK_X86
+	if (walk_read_word(&cursor->lr, cursor->sp + WALK_SIGNAL_LR))
+		return DUET_WALK_UNREADABLE;
+#endif
+	cursor->pc = pc;
+	cursor->sp = sp;
+	cursor->fp = fp;
+	cursor->has_lr = 1;
+	cursor->is_return = 0;
+	return pc ? DUET_WALK_NONE : DUET_WALK_ENTRY;
+}
+
+/* 0 when it could not be had; no frame ends at address 0. */
+static inline uint64_t walk_cfa(const struct unwind_cursor *cursor, const struct duet_unwind_row *row)
+{
+	int64_t offset = (int64_t)row->cfa * WALK_WORD;
+	uint64_t cfa;
+
+	switch (row->rule & DUET_ROW_CFA) {
+	case DUET_CFA_SP:
+		return cursor->sp + (uint64_t)offset;
+	case DUET_CFA_FP:
+		return cursor->fp + (uint64_t)offset;
+	case DUET_CFA_DEREF_FP:
+		return walk_read_word(&cfa, cursor->fp + (uint64_t)offset) ? 0 : cfa;
+	case DUET_CFA_DEREF_SP:
+		return walk_read_word(&cfa, cursor->sp + (uint64_t)offset) ? 0 : cfa + WALK_WORD;
+	case DUET_CFA_PLT:
+		return cursor->sp + WALK_WORD + ((int64_t)(cursor->pc & 15) >= row->saved ? WALK_WORD : 0);
+	}
+	return 0;
+}
+
+/* What the row's saved words say; *ret_fp is unchanged when fp was not saved. Nonzero when they cannot be read. */
+static inline int walk_saved(const struct unwind_cursor *cursor, const struct duet_unwind_row *row, uint64_t cfa,
+			     uint64_t *ret_pc, uint64_t *ret_fp)
+{
+	uint64_t saved = cfa + (uint64_t)((int64_t)row->saved * WALK_WORD);
+	int err = 0;
+
+	if (row->rule & DUET_ROW_FP_SAVED)
+		err = walk_read_word(ret_fp, saved);
+	else if (row->rule & DUET_ROW_FP_AT_FP)
+		err = walk_read_word(ret_fp, cursor->fp);
+	if (WALK_X86)
+		return err || walk_read_word(ret_pc, cfa - WALK_WORD);
+	if (row->rule & DUET_ROW_RA_SAVED)
+		return err || walk_read_word(ret_pc, row->rule & DUET_ROW_FP_SAVED ? saved + WALK_WORD : saved);
+	*ret_pc = cursor->lr;
+	return err;
+}
+
+static inline walk_result walk_to_caller(struct unwind_cursor *cursor, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	pc = walk_strip(pc);
+	/* Frames grow downwards. One of arm64 that has saved nothing may be empty. */
+	if (sp % WALK_WORD || sp < cursor->sp || (sp == cursor->sp && (WALK_X86 || cursor->is_return)))
+		return DUET_WALK_BAD_CFA;
+	cursor->pc = pc;
+	cursor->sp = sp;
+	cursor->fp = fp;
+	cursor->has_lr = 0;
+	cursor->is_return = 1;
+	return pc ? DUET_WALK_NONE : DUET_WALK_ENTRY;
+}
+
+#define WALK_ROW_STEPS 11 /* halvings of the rows of a page, see DUET_UNWIND_PAGE_SHIFT */
+
+/* The last of the rows from `low` to before `high` that starts at or before `pc`, or NULL. */
+static inline const struct duet_unwind_row *walk_search_rows(uint32_t low, uint32_t high, uint32_t pc)
+{
+	const struct duet_unwind_row *found = 0;
+
+	for (uint32_t i = 0; i < WALK_ROW_STEPS && low < high; i++) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct duet_unwind_row *row = walk_row(middle);
+
+		if (!row)
+			return 0;
+		if (row->pc <= pc) {
+			found = row;
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return found;
+}
+
+/* By the row that is in force at the cursor's pc. DUET_WALK_NO_ROW: the row says nothing. */
+static inline walk_result walk_by_row(struct unwind_cursor *cursor, const struct duet_unwind_row *row)
+{
+	uint64_t fp = cursor->fp, pc, cfa;
+	uint32_t how = row->rule & DUET_ROW_CFA;
+
+	if (how == DUET_CFA_NONE)
+		return DUET_WALK_NO_ROW;
+	if (how == DUET_CFA_ENTRY)
+		return DUET_WALK_ENTRY;
+	if (how == DUET_CFA_SIGNAL)
+		return walk_signal_frame(cursor);
+	if (!WALK_X86 && !(row->rule & DUET_ROW_RA_SAVED) && !cursor->has_lr)
+		return DUET_WALK_NO_ROW;
+	cfa = walk_cfa(cursor, row);
+	if (!cfa || walk_saved(cursor, row, cfa, &pc, &fp))
+		return DUET_WALK_UNREADABLE;
+	return walk_to_caller(cursor, pc, cfa, fp);
+}
+
+/* Without a row: fp, if the code keeps it, points at the caller's fp and the return address. */
+static inline walk_result walk_by_fp(struct unwind_cursor *cursor)
+{
+	uint64_t frame[2];
+
+	cursor->is_guess = 1;
+	if (cursor->fp < cursor->sp || cursor->fp % WALK_WORD)
+		return DUET_WALK_BAD_FP;
+	if (walk_read(frame, sizeof(frame), cursor->fp))
+		return DUET_WALK_UNREADABLE;
+	return walk_to_caller(cursor, frame[1], cursor->fp + sizeof(frame), frame[0]);
+}
+
+#endif

@@ -1,0 +1,161 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 300
+# Native stacks without frame pointers: programs whose every frame is known, down to the thread's entry.
+. "$(dirname "$0")/lib.sh"
+
+chain=$(printf 'link_%d;' {30..0})
+entry='^[^;]+;([^;]+;)*main;'
+kernel='(;[^;]*_\[k\])* [0-9]+$'
+
+# Its pid is $native; ended with the case.
+start_native() { # PROGRAM ARGS...
+	jvm_out=$here/native.out
+	"$@" >"$jvm_out" 2>"$jvm_out.err" &
+	native=$! jvm=$!
+	jvms+=("$native")
+	wait_for_line "$jvm_out" '^READY' 10
+}
+
+record_native() { # OPTIONS...
+	record --engine bpf --no-attach -p "$native" -i 1ms -d 2 "$@" -o collapsed -f "$here/out"
+	expect_status 0
+	expect_file "$here/out"
+	expect_alive "$native"
+}
+
+# Of the samples that match the second pattern, how many match the first: all of them, unless another floor is given.
+expect_whole() { # PATTERN OF [FLOOR]
+	grep -E "$2" "$here/out" >"$here/of"
+	expect "samples of $2" "$(total "$here/of")" '>=' 20
+	grep -E "$1" "$here/of" >"$here/whole"
+	grep -vE "$1" "$here/of" | head -n 3 | cut -c 1-1500 | sed 's/^/# not whole: /'
+	expect "whole, %" "$(awk -v of="$(total "$here/of")" -v whole="$(total "$here/whole")" \
+		'BEGIN { printf "%.2f", 100 * whole / of }')" '>=' "${3:-100}"
+}
+
+expect_nothing_cut() {
+	expect_lacks "$here/stderr" 'lost: .*(user stacks|walked by frame pointer)'
+}
+
+# Samples of one function have everything above link_0 as the first pattern says.
+native_case() { # LEAF PATTERN FUNCTION [PROGRAM]
+	need_bpf
+	start_native "${4:-$workloads/native}" "$1"
+	record_native
+	expect_whole "${entry}run;$chain$2$kernel" ";$3( |;)"
+	expect_whole "$entry" .
+	expect_nothing_cut
+}
+
+case_thirty_calls() {
+	native_case compute leaf_compute leaf_compute
+}
+
+# The C library calls back.
+case_through_qsort() {
+	native_case sort 'leaf_sort;([^;]+;)+compare' compare
+}
+
+case_static_pie() {
+	native_case sort 'leaf_sort;([^;]+;)+compare' compare "$workloads/native_static"
+}
+
+case_in_memcpy() {
+	native_case copy 'leaf_copy(;[^;]*mem(cpy|move)[^;]*)?' leaf_copy
+}
+
+case_in_a_system_call() {
+	native_case system_call 'leaf_system_call(;[^;]+)?' leaf_system_call
+}
+
+case_in_the_vdso() {
+	native_case clock 'leaf_clock(;[^;]+)*' leaf_clock
+}
+
+# Deeper than kernels' perf_event_max_stack.
+case_six_hundred_calls() {
+	native_case deep "leaf_deep;$(printf 'recurse;%.0s' {0..600})leaf_compute" leaf_compute
+}
+
+case_in_a_thread() {
+	need_bpf
+	start_native "$workloads/native" thread
+	record_native
+	expect_whole "^[^;]+;([^;]+;)?thread_main;run;${chain}leaf_compute$kernel" ';leaf_compute'
+	expect_nothing_cut
+}
+
+# From the handler through the kernel's frame to where the signal struck.
+signal_case() { # LEAF
+	need_bpf
+	start_native "$workloads/native" "$1"
+	record_native
+	expect_whole "${entry}run;${chain}leaf_interrupted;(leaf_compute;)?[^;]+;handle;leaf_compute$kernel" ';handle;leaf_compute'
+	expect_nothing_cut
+}
+
+case_in_a_signal_handler() {
+	signal_case signal
+}
+
+case_in_a_signal_handler_on_its_own_stack() {
+	signal_case signal_stack
+}
+
+# Mapped while it is recorded; the samples until that is noticed are not whole.
+case_library_loaded_later() {
+	need_bpf
+	start_native "$workloads/native" library "$(realpath "$workloads")/libnative.so"
+	record_native -d 5
+	expect_whole "${entry}([^;]+;)*run;${chain}leaf_compute$kernel" 'leaf_compute' 60
+}
+
+case_exceptions() {
+	need_bpf
+	[ -x "$workloads/native_throw" ] || skip "no C++ compiler"
+	start_native "$workloads/native_throw"
+	record_native
+	expect_whole "${entry}catch_it;$(printf 'link<%d>::run;' {10..1})link<0>::run$kernel" ';link<0>::run( |;[^;]*_\[k\])'
+	expect_whole "$entry" .
+}
+
+case_deleted_file() {
+	need_bpf
+	cp "$workloads/native" "$here/gone"
+	start_native "$here/gone" compute
+	rm "$here/gone"
+	record_native
+	expect_whole "${entry}run;${chain}leaf_compute$kernel" ';leaf_compute'
+}
+
+# Only the target's mount namespace has the file.
+case_mount_namespace() {
+	need_bpf
+	need_root
+	mkdir "$here/own"
+	unshare -m true 2>/dev/null || skip "no mount namespaces"
+	# shellcheck disable=SC2016 # for the inner shell
+	start_native unshare -m sh -c 'mount -t tmpfs none "$1" && cp "$2" "$1" && exec "$1/native" compute' sh \
+		"$here/own" "$workloads/native"
+	[ ! -e "$here/own/native" ] || fail "the file is visible here too"
+	record_native
+	expect_whole "${entry}run;${chain}leaf_compute$kernel" ';leaf_compute'
+}
+
+# A child of the command, from its exec on; what runs before the loader has read the mappings is not whole.
+case_command() {
+	need_bpf
+	record --engine bpf --no-attach -i 1ms -d 3 -o collapsed -f "$here/out" -- timeout 3 "$workloads/native" compute
+	expect_whole "${entry}run;${chain}leaf_compute$kernel" 'leaf_compute' 60
+}
+
+case_whole_host() {
+	need_bpf
+	start_native "$workloads/native" sort
+	record --engine bpf --no-attach --host -i 1ms -d 4 -o collapsed -f "$here/out"
+	expect_status 0
+	expect_whole "${entry}run;${chain}leaf_sort;([^;]+;)+compare$kernel" "^\[native pid=$native\].*;compare( |;)" 50
+}
+
+run_cases "$@"

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables that BPF walks by, on small BPF maps: what is published, replaced, shared, and done when they are full. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <bpf/bpf.h>
+#include <errno.h>
+
+#include "collect/unwind_tables.h"
+
+#define ROWS 64
+#define PAGES 16
+#define MODULES 8
+#define MAPPINGS 32
+#define PROCESSES 4
+#define MAP_BYTES 4096
+
+struct tables {
+	struct unwind_tables *tables;
+	struct unwind_tables_maps maps;
+};
+
+static struct unwind_tables_map make(enum bpf_map_type type, uint32_t bytes, uint32_t entries, uint32_t flags)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = flags);
+
+	return (struct unwind_tables_map){bpf_map_create(type, "duet_test", 4, bytes, entries, &options), entries};
+}
+
+static int open_tables(void **state)
+{
+	struct tables *t = calloc(1, sizeof(*t));
+
+	t->maps.rows = make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_row), ROWS, BPF_F_MMAPABLE);
+	t->maps.pages = make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_page), PAGES, BPF_F_MMAPABLE);
+	t->maps.modules = make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_module), MODULES, BPF_F_MMAPABLE);
+	t->maps.mappings = make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_mapping), MAPPINGS, BPF_F_MMAPABLE);
+	t->maps.processes = make(BPF_MAP_TYPE_HASH, sizeof(struct duet_unwind_process), PROCESSES, 0);
+	*state = t;
+	return t->maps.rows.fd < 0 ? 0 : unwind_tables_open(&t->tables, &t->maps);
+}
+
+static int close_tables(void **state)
+{
+	struct tables *t = *state;
+	int fds[] = {t->maps.rows.fd, t->maps.pages.fd, t->maps.modules.fd, t->maps.mappings.fd, t->maps.processes.fd};
+
+	unwind_tables_close(t->tables);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	free(t);
+	return 0;
+}
+
+static struct tables *tables_or_skip(void **state)
+{
+	struct tables *t = *state;
+
+	if (!t->tables) {
+		print_message("skipped: no right to make BPF maps\n");
+		skip();
+	}
+	return t;
+}
+
+/* A file of `count` rows, whose `cfa` tells it from others. */
+static int add(struct tables *t, uint64_t key, size_t count, int16_t cfa)
+{
+	struct duet_unwind_row rows[ROWS] = {0};
+	struct duet_unwind_page page = {0, (uint32_t)count};
+	struct unwind_rows file = {.rows = {rows, count, count}, .pages = {&page, 1, 1}};
+
+	for (size_t i = 0; i < count; i++)
+		rows[i] = (struct duet_unwind_row){.pc = (uint32_t)i, .cfa = cfa};
+	return unwind_tables_add(t->tables, key, &file);
+}
+
+static int publish(struct tables *t, pid_t pid, const int *modules, size_t count)
+{
+	struct duet_unwind_mapping mappings[MAPPINGS + 1] = {0};
+
+	for (size_t i = 0; i < count; i++)
+		mappings[i] = (struct duet_unwind_mapping){.start = i, .end = i + 1, .module = (uint32_t)modules[i]};
+	return unwind_tables_publish(t->tables, pid, 1000 + (uint64_t)pid, mappings, count);
+}
+
+static bool find(struct tables *t, pid_t pid, struct duet_unwind_process *ret)
+{
+	return bpf_map_lookup_elem(t->maps.processes.fd, &pid, ret) == 0;
+}
+
+/* What BPF would see as the cfa of the first row of a process's mapping. */
+static int seen_cfa(struct tables *t, pid_t pid, uint32_t index)
+{
+	struct duet_unwind_process process;
+	struct duet_unwind_mapping mapping;
+	struct duet_unwind_module module;
+	struct duet_unwind_row row;
+
+	assert_true(find(t, pid, &process));
+	assert_true(index < process.mappings);
+	index += process.first;
+	assert_int_equal(bpf_map_lookup_elem(t->maps.mappings.fd, &index, &mapping), 0);
+	assert_int_equal(bpf_map_lookup_elem(t->maps.modules.fd, &mapping.module, &module), 0);
+	assert_int_equal(bpf_map_lookup_elem(t->maps.rows.fd, &module.first_row, &row), 0);
+	return row.cfa;
+}
+
+static void two_processes_share_a_file(void **state)
+{
+	struct tables *t = tables_or_skip(state);
+	int file = add(t, 77, 20, 5), other = add(t, 78, 20, 6);
+
+	assert_true(file >= 0 && other >= 0);
+	assert_int_equal(unwind_tables_find(t->tables, 77), file);
+	assert_int_equal(unwind_tables_find(t->tables, 79), -ENOENT);
+	assert_int_equal(publish(t, 1, (int[]){file, other}, 2), 0);
+	assert_int_equal(publish(t, 2, (int[]){other, file}, 2), 0);
+	assert_int_equal(seen_cfa(t, 1, 0), 5);
+	assert_int_equal(seen_cfa(t, 1, 1), 6);
+	assert_int_equal(seen_cfa(t, 2, 1), 5);
+}
+
+static void a_new_slice_replaces_the_old(void **state)
+{
+	struct tables *t = tables_or_skip(state);
+	int file = add(t, 1, 4, 5), other = add(t, 2, 4, 6);
+	struct duet_unwind_process before, after;
+
+	assert_int_equal(publish(t, 1, (int[]){file}, 1), 0);
+	assert_true(find(t, 1, &before));
+	assert_int_equal(publish(t, 1, (int[]){other, file}, 2), 0);
+	assert_true(find(t, 1, &after));
+	assert_int_not_equal(before.first, after.first); /* somebody may still be reading */
+	assert_int_equal(after.start_ticks, 1001);
+	assert_int_equal(seen_cfa(t, 1, 0), 6);
+	unwind_tables_forget(t->tables, 1);
+	assert_false(find(t, 1, &after));
+}
+
+static void files_nobody_maps_make_room(void **state)
+{
+	struct tables *t = tables_or_skip(state);
+	int used = add(t, 1, 30, 5), unused = add(t, 2, 30, 6);
+
+	assert_int_equal(publish(t, 1, &used, 1), 0);
+	assert_true(unused >= 0);
+	assert_true(add(t, 3, 30, 7) >= 0);
+	assert_int_equal(unwind_tables_find(t->tables, 2), -ENOENT);
+	assert_int_equal(unwind_tables_find(t->tables, 1), used);
+	assert_int_equal(seen_cfa(t, 1, 0), 5);
+}
+
+static void a_full_table_refuses(void **state)
+{
+	struct tables *t = tables_or_skip(state);
+	int file = add(t, 1, 60, 5), none[MAPPINGS + 1] = {0};
+
+	assert_int_equal(publish(t, 1, &file, 1), 0);
+	assert_int_equal(add(t, 2, 30, 6), -ENOSPC);
+	assert_true(add(t, 3, 4, 7) >= 0); /* what fits is taken */
+	assert_int_equal(publish(t, 2, none, MAPPINGS + 1), -ENOSPC);
+	assert_int_equal(seen_cfa(t, 1, 0), 5);
+}
+
+/* Many that come and go must not use anything up. */
+static void nothing_leaks(void **state)
+{
+	struct tables *t = tables_or_skip(state);
+
+	for (int i = 0; i < 24; i++) {
+		int file = add(t, 100 + (uint64_t)i, 40, (int16_t)i);
+
+		assert_true(file >= 0);
+		assert_int_equal(publish(t, 1, (int[]){file, file, file}, 3), 0);
+		assert_int_equal(seen_cfa(t, 1, 2), i);
+		unwind_tables_forget(t->tables, 1);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(two_processes_share_a_file, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(a_new_slice_replaces_the_old, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(files_nobody_maps_make_room, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(a_full_table_refuses, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(nothing_leaks, open_tables, close_tables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 1500
+# BPF's own walk of Java frames: does it reach the thread's entry, does it need a signal, does AsyncGetCallTrace agree.
+. "$(dirname "$0")/lib.sh"
+
+[ "$(uname -m)" = x86_64 ] || { echo "skip walk_java: the walk knows x86-64 only"; exit 0; }
+
+entries='^(__clone3|clone3|__clone|clone|_start|start_thread)(;| )'
+
+reported() { # LINE, of the closing ones: its first percentage
+	sed -n "s/.*$1: [^(]*(\([0-9.]*\) %).*/\1/p" "$here/stderr" | tail -n 1
+}
+
+reported_signalled() {
+	sed -n 's/.*walked: .* signalled (\([0-9.]*\) %).*/\1/p' "$here/stderr" | tail -n 1
+}
+
+reported_compared() {
+	sed -n 's/.*agreed: [0-9]* of \([0-9]*\) .*/\1/p' "$here/stderr" | tail -n 1
+}
+
+# Both witnesses for every sample.
+expect_agreement() { # CLASS WARM_SECONDS
+	need_bpf
+	start_jvm "$jdk" "$1"
+	sleep "$2"
+	record -p "$jvm" -d 6 -i 1ms --signals always -v -o collapsed -f "$here/out"
+	expect_status 0
+	expect "stacks walked twice" "$(reported_compared)" '>=' 300
+	expect "of them agreed, %" "$(reported agreed)" '>=' 99.9
+	expect_alive "$jvm"
+}
+
+# The walk alone, but for what it does not reach.
+expect_walked() { # ROOTED_PERCENT SIGNALLED_PERCENT CLASS WARM_SECONDS
+	need_bpf
+	start_jvm "$jdk" "$3"
+	sleep "$4"
+	record -p "$jvm" -d 6 -i 1ms -v -o collapsed -f "$here/out"
+	expect_status 0
+	expect "walked to the entry, %" "$(reported walked)" '>=' "$1"
+	expect "stacks rooted there, %" "$(share "$here/out" "$entries")" '>=' "$1"
+	expect "signalled, %" "$(reported_signalled)" '<=' "$2"
+	expect "joined, %" "$(reported_joined)" '>=' 99
+	expect "without code or names, %" "$(share "$here/out" 'unknown_(code|method)')" '<=' 1
+}
+
+jdk_case_agree() {
+	expect_agreement shop.Demo 5
+}
+
+jdk_case_agree_interpreted() {
+	JVM_OPTS=(-Xint)
+	expect_agreement shop.Demo 3
+}
+
+jdk_case_agree_c1() {
+	JVM_OPTS=(-XX:TieredStopAtLevel=1)
+	expect_agreement shop.Demo 3
+}
+
+jdk_case_agree_compiled() {
+	JVM_OPTS=(-Xcomp)
+	expect_agreement shop.Demo 12
+}
+
+jdk_case_walked() {
+	expect_walked 97 10 shop.Demo 5
+}
+
+# A method's first and last instructions are many here: there the walk gives up.
+jdk_case_walked_interpreted() {
+	JVM_OPTS=(-Xint)
+	expect_walked 75 35 shop.Demo 3
+}
+
+jdk_case_walked_with_each_collector() {
+	local gc
+	for gc in Serial Parallel G1 Z; do
+		"$jdk/bin/java" "-XX:+Use${gc}GC" -version >/dev/null 2>&1 || continue
+		JVM_OPTS=("-XX:+Use${gc}GC")
+		expect_walked 97 10 shop.Demo 5
+		kill -KILL "$jvm"
+	done
+}
+
+jdk_case_interleave() {
+	local up='workload/Interleave\.across;Java_workload_Interleave_across;[^/]*workload/Interleave\.down'
+	need_bpf
+	start_jvm "$jdk" workload.Interleave
+	sleep 4
+	record -p "$jvm" -d 5 -i 1ms -v -o collapsed -f "$here/out"
+	expect_status 0
+	expect "native code in its place, %" \
+		"$(share "$here/out" "workload/Interleave\\.main;.*($up;){3}.*workload/TwoBusy\\.spin")" '>=' 95
+	expect "walked to the entry, %" "$(reported walked)" '>=' 97
+	expect "signalled, %" "$(reported_signalled)" '<=' 10
+}
+
+# poll and epoll_wait cannot be signalled; the walk carries them.
+jdk_case_system_calls() {
+	need_bpf
+	start_jvm "$jdk" workload.SystemCalls 8
+	record -p "$jvm" -d 6 -i 1ms -v -o collapsed -f "$here/out"
+	expect_status 0
+	wait_for_line "$jvm_out" '^DONE' 10
+	expect "poll interrupted" "$(jvm_said EINTR 2)" '==' 0
+	expect "epoll_wait interrupted" "$(jvm_said EINTR 3)" '==' 0
+	expect "not signalled in a system call, %" "$(share "$here/out" 'not_signalled_syscall')" '<=' 2
+	expect "rooted calls, %" "$(share "$here/out" "${entries}.*workload/SystemCalls\\.interrupted;.*poll.*_\\\\[k\\\\]")" '>=' 20
+}
+
+jdk_case_never() {
+	need_bpf
+	start_jvm "$jdk" shop.Demo
+	sleep 4
+	record -p "$jvm" -d 5 -i 1ms --signals never -v -o collapsed -f "$here/out"
+	expect_status 0
+	expect "signalled, %" "$(reported_signalled)" '==' 0
+	expect "joined, %" "$(reported_joined)" '>=' 80
+	expect_contains "$here/out" 'java/lang/Thread\.run;.*shop/Worker\.run'
+}
+
+case_bad_words() {
+	record -p $$ --signals sometimes
+	expect_refusal 2 "needed, always or never"
+	record -p $$ --signals never --engine ctimer
+	expect_refusal 2 "bpf engine"
+}
+
+run_cases "$@"

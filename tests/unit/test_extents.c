@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "collect/extents.h"
+#include "duet_unwind.h"
+
+#define LATER (DUET_UNWIND_GRACE_NS + 1)
+
+static void taken_side_by_side_until_full(void **state)
+{
+	struct extents extents;
+
+	(void)state;
+	assert_int_equal(extents_init(&extents, 10), 0);
+	assert_int_equal(extents_take(&extents, 4, 0), 0);
+	assert_int_equal(extents_take(&extents, 5, 0), 4);
+	assert_int_equal(extents_take(&extents, 2, 0), -ENOSPC);
+	assert_int_equal(extents_take(&extents, 1, 0), 9);
+	assert_int_equal(extents_take(&extents, 1, 0), -ENOSPC);
+	extents_release(&extents);
+}
+
+static void given_back_is_free_after_the_grace(void **state)
+{
+	struct extents extents;
+
+	(void)state;
+	assert_int_equal(extents_init(&extents, 10), 0);
+	extents_take(&extents, 10, 0);
+	extents_give(&extents, 3, 4, 1000);
+	assert_int_equal(extents_take(&extents, 4, 1000 + DUET_UNWIND_GRACE_NS - 1), -ENOSPC);
+	assert_int_equal(extents_take(&extents, 4, 1000 + DUET_UNWIND_GRACE_NS), 3);
+	extents_release(&extents);
+}
+
+static void neighbours_become_one(void **state)
+{
+	static const uint32_t order[][3] = {{0, 4, 8}, {8, 4, 0}, {0, 8, 4}, {4, 0, 8}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		struct extents extents;
+
+		assert_int_equal(extents_init(&extents, 12), 0);
+		extents_take(&extents, 12, 0);
+		for (int j = 0; j < 3; j++)
+			extents_give(&extents, order[i][j], 4, (uint64_t)j);
+		assert_int_equal(extents_take(&extents, 12, LATER + 3), 0);
+		extents_release(&extents);
+	}
+}
+
+static void one_after_the_other(void **state)
+{
+	struct extents extents;
+
+	(void)state;
+	assert_int_equal(extents_init(&extents, 8), 0);
+	extents_take(&extents, 8, 0);
+	extents_give(&extents, 0, 2, 0);
+	extents_give(&extents, 4, 2, LATER);
+	assert_int_equal(extents_take(&extents, 2, LATER), 0);
+	assert_int_equal(extents_take(&extents, 2, LATER), -ENOSPC);
+	assert_int_equal(extents_take(&extents, 2, 2 * LATER), 4);
+	extents_release(&extents);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(taken_side_by_side_until_full),
+		cmocka_unit_test(given_back_is_free_after_the_grace),
+		cmocka_unit_test(neighbours_become_one),
+		cmocka_unit_test(one_after_the_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "unwind/unwind_file.h"
+#include "unwind/unwind_rows.h"
+
+#define VADDR 0x10000 /* of .eh_frame */
+#define CODE 0x2000
+#define PLT_EXPRESSION 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22
+
+/* An .eh_frame made by hand. */
+struct made {
+	uint8_t bytes[8192];
+	size_t len;
+};
+
+static void put(struct made *made, const void *bytes, size_t len)
+{
+	assert_true(made->len + len <= sizeof(made->bytes));
+	memcpy(made->bytes + made->len, bytes, len);
+	made->len += len;
+}
+
+static void put32(struct made *made, uint32_t number)
+{
+	put(made, &number, sizeof(number));
+}
+
+/* One entry with its length and id; returns where it starts. */
+static size_t entry(struct made *made, uint32_t id, const void *body, size_t len)
+{
+	size_t at = made->len;
+
+	put32(made, (uint32_t)len + 4);
+	put32(made, id);
+	put(made, body, len);
+	return at;
+}
+
+#define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
+#define CIE(made, ...) entry(made, 0, BYTES(__VA_ARGS__))
+/* Version 1, "zR", code 1, data -8, ra 16, addresses relative and of 4 bytes; then CFA = rsp + 8, ra at CFA - 8. */
+#define X86_CIE 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1
+
+static void fde(struct made *made, size_t cie, uint64_t start, uint32_t len, const uint8_t *program, size_t program_len)
+{
+	uint8_t body[256];
+	int32_t distance = (int32_t)(start - (VADDR + made->len + 8));
+
+	memcpy(body, &distance, 4);
+	memcpy(body + 4, &len, 4);
+	body[8] = 0; /* no augmentation data */
+	memcpy(body + 9, program, program_len);
+	entry(made, (uint32_t)(made->len + 4 - cie), body, 9 + program_len);
+}
+
+static struct unwind_rows rows_of(const struct made *made, const struct cfi_machine *machine)
+{
+	struct unwind_rows rows = {0};
+
+	assert_int_equal(unwind_rows_read(&rows, machine, VADDR, made->bytes, made->len), 0);
+	return rows;
+}
+
+static void expect_row(const struct unwind_rows *rows, size_t i, uint64_t pc, uint8_t rule, int cfa, int saved)
+{
+	const struct duet_unwind_row *row = &rows->rows.items[i];
+
+	assert_true(i < rows->rows.len);
+	assert_int_equal(rows->base + row->pc, pc);
+	assert_int_equal(row->rule, rule);
+	assert_int_equal(row->cfa * 8, cfa);
+	assert_int_equal(row->saved * 8, saved);
+}
+
+static void a_function_with_a_frame_pointer(void **state)
+{
+	struct made made = {0};
+	size_t cie = CIE(&made, X86_CIE);
+	struct unwind_rows rows;
+
+	(void)state;
+	/* push rbp; mov rsp, rbp; ...; pop rbp; ret */
+	fde(&made, cie, CODE, 0x40,
+	    BYTES(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x40 + 0x30, 0x0c, 7, 8, 0xc0 + 6));
+	rows = rows_of(&made, &cfi_x86_64);
+	assert_int_equal(rows.rows.len, 5);
+	expect_row(&rows, 0, CODE, DUET_CFA_SP, 8, 0);
+	expect_row(&rows, 1, CODE + 1, DUET_CFA_SP | DUET_ROW_FP_SAVED, 16, -16);
+	expect_row(&rows, 2, CODE + 4, DUET_CFA_FP | DUET_ROW_FP_SAVED, 16, -16);
+	expect_row(&rows, 3, CODE + 0x34, DUET_CFA_SP, 8, 0);
+	expect_row(&rows, 4, CODE + 0x40, DUET_CFA_NONE, 0, 0);
+	unwind_rows_release(&rows);
+}
+
+static void states_are_remembered(void **state)
+{
+	struct made made = {0};
+	size_t cie = CIE(&made, X86_CIE);
+	struct unwind_rows rows;
+
+	(void)state;
+	fde(&made, cie, CODE, 0x40, BYTES(0x44, 0x0e, 64, 0x0a, 0x44, 0x0e, 8, 0x44, 0x0b));
+	rows = rows_of(&made, &cfi_x86_64);
+	assert_int_equal(rows.rows.len, 5);
+	expect_row(&rows, 1, CODE + 4, DUET_CFA_SP, 64, 0);
+	expect_row(&rows, 2, CODE + 8, DUET_CFA_SP, 8, 0);
+	expect_row(&rows, 3, CODE + 12, DUET_CFA_SP, 64, 0);
+	unwind_rows_release(&rows);
+}
+
+static void all_widths_of_advances_and_offsets(void **state)
+{
+	struct made made = {0};
+	size_t cie = CIE(&made, X86_CIE);
+	struct unwind_rows rows;
+
+	(void)state;
+	fde(&made, cie, CODE, 0x40000,
+	    BYTES(0x02, 0x80, 0x0e, 16, 0x03, 0x00, 0x10, 0x13, 0x7d, 0x04, 0x00, 0x00, 0x01, 0x00, 0x0e, 0x80, 0x20,
+		  0x41, 0x12, 6, 0x7e, 0x11, 6, 2));
+	rows = rows_of(&made, &cfi_x86_64);
+	expect_row(&rows, 1, CODE + 0x80, DUET_CFA_SP, 16, 0);
+	expect_row(&rows, 2, CODE + 0x1080, DUET_CFA_SP, 24, 0);
+	expect_row(&rows, 3, CODE + 0x11080, DUET_CFA_SP, 4096, 0);
+	expect_row(&rows, 4, CODE + 0x11081, DUET_CFA_FP | DUET_ROW_FP_SAVED, 16, -16);
+	unwind_rows_release(&rows);
+}
+
+static void known_expressions(void **state)
+{
+	struct made made = {0};
+	size_t cie = CIE(&made, X86_CIE);
+	struct unwind_rows rows;
+
+	(void)state;
+	fde(&made, cie, CODE, 32, BYTES(0x0f, 11, PLT_EXPRESSION));
+	fde(&made, cie, CODE + 32, 32, BYTES(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0));
+	fde(&made, cie, CODE + 64, 32, BYTES(0x0f, 5, 0x77, 0x10, 0x06, 0x23, 8));
+	fde(&made, cie, CODE + 96, 32, BYTES(0x0f, 3, 0x75, 0x78, 0x06)); /* from another register */
+	rows = rows_of(&made, &cfi_x86_64);
+	expect_row(&rows, 0, CODE, DUET_CFA_PLT, 0, 11 * 8);
+	expect_row(&rows, 1, CODE + 32, DUET_CFA_DEREF_FP | DUET_ROW_FP_AT_FP, -8, 0);
+	expect_row(&rows, 2, CODE + 64, DUET_CFA_DEREF_SP, 16, 0);
+	expect_row(&rows, 3, CODE + 96, DUET_CFA_NONE, 0, 0);
+	unwind_rows_release(&rows);
+}
+
+static void entries_and_signal_frames(void **state)
+{
+	struct made made = {0};
+	size_t cie = CIE(&made, X86_CIE);
+	size_t signal = CIE(&made, 1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x1b);
+	struct unwind_rows rows;
+
+	(void)state;
+	fde(&made, cie, CODE, 32, BYTES(0x07, 16)); /* the return address is undefined */
+	fde(&made, signal, CODE + 64, 32, BYTES(0x0f, 4, 0x77, 0xa0, 0x01, 0x06));
+	rows = rows_of(&made, &cfi_x86_64);
+	expect_row(&rows, 0, CODE, DUET_CFA_ENTRY, 0, 0);
+	expect_row(&rows, 1, CODE + 32, DUET_CFA_NONE, 0, 0);
+	expect_row(&rows, 2, CODE + 64, DUET_CFA_SIGNAL, 0, 0);
+	unwind_rows_release(&rows);
+}
+
+static void what_rows_cannot_tell_is_not_told(void **state)
+{
+	struct made made = {0};
+	size_t cie = CIE(&made, X86_CIE);
+	struct unwind_rows rows;
+
+	(void)state;
+	fde(&made, cie, CODE, 32, BYTES(0x44, 0x0c, 10, 0));		    /* CFA = r10 */
+	fde(&made, cie, CODE + 64, 32, BYTES(0x44, 0x0e, 0x88, 0x80, 0x80, 1)); /* a frame of 2 MB */
+	fde(&made, cie, CODE + 128, 32, BYTES(0x44, 0x09, 16, 5));	    /* return address in rdi */
+	fde(&made, cie, CODE + 192, 32, BYTES(0x44, 0x0e, 12));		    /* no whole word */
+	fde(&made, cie, CODE + 256, 32, BYTES(0x44, 0x86, 0x81, 1));	    /* rbp too far below */
+	rows = rows_of(&made, &cfi_x86_64);
+	for (size_t i = 0; i < 5; i++) {
+		expect_row(&rows, 2 * i, CODE + 64 * i, DUET_CFA_SP, 8, 0);
+		expect_row(&rows, 2 * i + 1, CODE + 64 * i + 4, DUET_CFA_NONE, 0, 0);
+	}
+	unwind_rows_release(&rows);
+}
+
+static void arm64_keeps_pairs(void **state)
+{
+	struct made made = {0};
+	/* code 4, data -8, ra 30: CFA = sp */
+	size_t cie = CIE(&made, 1, 'z', 'R', 0, 4, 0x78, 30, 1, 0x1b, 0x0c, 31, 0);
+	struct unwind_rows rows;
+
+	(void)state;
+	/* stp x29, x30, [sp, -32]!; mov x29, sp; paciasp tells of itself */
+	fde(&made, cie, CODE, 64, BYTES(0x41, 0x2d, 0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x41, 0x0d, 29));
+	fde(&made, cie, CODE + 128, 64, BYTES(0x41, 0x0e, 16, 0x9e, 2));	  /* x30 alone */
+	fde(&made, cie, CODE + 256, 64, BYTES(0x41, 0x0e, 32, 0x9d, 4, 0x9e, 2)); /* not side by side */
+	rows = rows_of(&made, &cfi_aarch64);
+	expect_row(&rows, 0, CODE, DUET_CFA_SP, 0, 0);
+	expect_row(&rows, 1, CODE + 8, DUET_CFA_SP | DUET_ROW_FP_SAVED | DUET_ROW_RA_SAVED, 32, -32);
+	expect_row(&rows, 2, CODE + 12, DUET_CFA_FP | DUET_ROW_FP_SAVED | DUET_ROW_RA_SAVED, 32, -32);
+	expect_row(&rows, 5, CODE + 132, DUET_CFA_SP | DUET_ROW_RA_SAVED, 16, -16);
+	expect_row(&rows, 8, CODE + 260, DUET_CFA_NONE, 0, 0);
+	unwind_rows_release(&rows);
+}
+
+static void neighbours_that_say_the_same_are_one(void **state)
+{
+	struct made made = {0};
+	size_t cie = CIE(&made, X86_CIE);
+	struct unwind_rows rows;
+
+	(void)state;
+	fde(&made, cie, CODE + 0x48, 8, BYTES(0));
+	fde(&made, cie, CODE, 0x30, BYTES(0x44, 0x0e, 16, 0x44, 0x87, 2)); /* r7's place is of no use */
+	fde(&made, cie, CODE + 0x30, 0x10, BYTES(0x0e, 16));
+	rows = rows_of(&made, &cfi_x86_64);
+	assert_int_equal(rows.rows.len, 4);
+	expect_row(&rows, 1, CODE + 4, DUET_CFA_SP, 16, 0);
+	expect_row(&rows, 2, CODE + 0x48, DUET_CFA_SP, 8, 0); /* 8 bytes of padding before it */
+	expect_row(&rows, 3, CODE + 0x50, DUET_CFA_NONE, 0, 0);
+	unwind_rows_release(&rows);
+}
+
+static void pages_lead_to_every_row(void **state)
+{
+	struct made made = {0};
+	size_t cie = CIE(&made, X86_CIE);
+	struct unwind_rows rows;
+
+	(void)state;
+	for (uint32_t i = 0; i < 40; i++)
+		fde(&made, cie, CODE + i * 333, 200, BYTES(0x44, 0x0e, 16, 0x50, 0x0e, 32));
+	rows = rows_of(&made, &cfi_x86_64);
+	assert_int_equal(rows.rows.len, 160);
+	for (uint32_t pc = CODE; pc <= CODE + 39 * 333 + 200; pc++) {
+		uint32_t offset = (uint32_t)(pc - rows.base), in_force = 0;
+		const struct duet_unwind_page *page = &rows.pages.items[offset >> DUET_UNWIND_PAGE_SHIFT];
+
+		assert_true(offset >> DUET_UNWIND_PAGE_SHIFT < rows.pages.len);
+		while (in_force + 1 < rows.rows.len && rows.rows.items[in_force + 1].pc <= offset)
+			in_force++;
+		assert_in_range(in_force, page->first, page->end - 1);
+	}
+	unwind_rows_release(&rows);
+}
+
+static void damage_ends_a_function_not_the_file(void **state)
+{
+	struct made made = {0};
+	size_t cie = CIE(&made, X86_CIE);
+	struct unwind_rows rows;
+
+	(void)state;
+	fde(&made, cie, CODE, 32, BYTES(0x44, 0x0e, 16, 0x44, 0x3f)); /* no such instruction */
+	fde(&made, cie, CODE + 64, 32, BYTES(0x44, 0x0b));	       /* nothing was remembered */
+	fde(&made, cie, CODE + 128, 32, BYTES(0x44, 0x0f, 200, 1));    /* longer than there is */
+	fde(&made, 4, CODE + 192, 32, BYTES(0));		       /* a CIE in the middle of another */
+	fde(&made, cie, CODE + 256, 32, BYTES(0x44, 0x0e, 24));
+	rows = rows_of(&made, &cfi_x86_64);
+	expect_row(&rows, 1, CODE + 4, DUET_CFA_SP, 16, 0);
+	expect_row(&rows, 2, CODE + 8, DUET_CFA_NONE, 0, 0);
+	expect_row(&rows, rows.rows.len - 2, CODE + 260, DUET_CFA_SP, 24, 0);
+	for (size_t i = 3; i + 3 < rows.rows.len; i++)
+		assert_true(rows.rows.items[i].rule == DUET_CFA_NONE || rows.rows.items[i].cfa == 1);
+	unwind_rows_release(&rows);
+}
+
+/* Every prefix, and every byte turned over: never a crash, whatever comes out. */
+static void any_damage_is_survived(void **state)
+{
+	struct made made = {0};
+	size_t cie = CIE(&made, X86_CIE);
+
+	(void)state;
+	fde(&made, cie, CODE, 64,
+	    BYTES(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0x44, 0x0b, 0x0f, 11, PLT_EXPRESSION));
+	fde(&made, cie, CODE + 64, 64, BYTES(0x07, 16));
+	for (size_t i = 0; i < made.len * 8; i++) {
+		struct unwind_rows rows = {0};
+		uint8_t *copy = malloc(made.len);
+		size_t len = i % 8 ? made.len : i / 8;
+
+		memcpy(copy, made.bytes, made.len);
+		copy[i / 8] ^= (uint8_t)(0xff >> (i % 8));
+		if (!unwind_rows_read(&rows, &cfi_x86_64, VADDR, copy, len))
+			unwind_rows_release(&rows);
+		free(copy);
+	}
+}
+
+static void nothing_is_no_data(void **state)
+{
+	struct unwind_rows rows = {0};
+	struct made made = {0};
+
+	(void)state;
+	assert_int_equal(unwind_rows_read(&rows, &cfi_x86_64, VADDR, made.bytes, 0), -ENODATA);
+	put32(&made, 0); /* the end mark alone */
+	assert_int_equal(unwind_rows_read(&rows, &cfi_x86_64, VADDR, made.bytes, made.len), -ENODATA);
+	CIE(&made, X86_CIE);
+	assert_int_equal(unwind_rows_read(&rows, &cfi_x86_64, VADDR, made.bytes, made.len), -ENODATA);
+}
+
+static void a_file_may_not_cost_what_it_wants(void **state)
+{
+	struct unwind_rows rows = {0};
+	struct made made = {0};
+	size_t cie = CIE(&made, X86_CIE);
+
+	(void)state;
+	fde(&made, cie, CODE, 16, BYTES(0));
+	fde(&made, cie, CODE + 0x40000000, 16, BYTES(0)); /* 1 GB of code */
+	assert_int_equal(unwind_rows_read(&rows, &cfi_x86_64, VADDR, made.bytes, made.len), -E2BIG);
+}
+
+static void this_program_has_rows(void **state)
+{
+	struct unwind_file file = {0};
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(unwind_file_read(&file, fd, false), 0);
+	assert_true(file.rows.rows.len > 100);
+	assert_true(file.base != 0);
+	for (size_t i = 1; i < file.rows.rows.len; i++)
+		assert_true(file.rows.rows.items[i].pc > file.rows.rows.items[i - 1].pc);
+	unwind_file_release(&file);
+	close(fd);
+}
+
+static void other_files_have_none(void **state)
+{
+	struct unwind_file file = {0};
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	char text[] = "not an ELF file, but long enough to hold the header of one, if that is what one looks for";
+
+	(void)state;
+	assert_int_equal(unwind_file_read(&file, fd, false), -ENOEXEC);
+	assert_int_equal(unwind_file_read_memory(&file, text, sizeof(text)), -ENOEXEC);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_function_with_a_frame_pointer),
+		cmocka_unit_test(states_are_remembered),
+		cmocka_unit_test(all_widths_of_advances_and_offsets),
+		cmocka_unit_test(known_expressions),
+		cmocka_unit_test(entries_and_signal_frames),
+		cmocka_unit_test(what_rows_cannot_tell_is_not_told),
+		cmocka_unit_test(arm64_keeps_pairs),
+		cmocka_unit_test(neighbours_that_say_the_same_are_one),
+		cmocka_unit_test(pages_lead_to_every_row),
+		cmocka_unit_test(damage_ends_a_function_not_the_file),
+		cmocka_unit_test(any_damage_is_survived),
+		cmocka_unit_test(nothing_is_no_data),
+		cmocka_unit_test(a_file_may_not_cost_what_it_wants),
+		cmocka_unit_test(this_program_has_rows),
+		cmocka_unit_test(other_files_have_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

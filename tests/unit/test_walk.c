@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The walk that BPF does, as ordinary code: on stacks made by hand, and on this program's own against the one that
+ * libgcc unwinds.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <execinfo.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "proc/maps.h"
+#include "unwind/unwind_file.h"
+
+#define STACK 0x7000 /* where the stack made by hand lies */
+#define WORDS 64
+#define MAX_FRAMES 64
+
+static uint64_t stack[WORDS];
+static bool own_memory; /* reads go to this process's */
+static const struct unwind_rows *rows; /* of the file that is searched */
+
+static int walk_read(void *to, uint32_t bytes, uint64_t address)
+{
+	if (own_memory) {
+		memcpy(to, (const void *)(uintptr_t)address, bytes);
+		return 0;
+	}
+	if (address < STACK || address + bytes > STACK + sizeof(stack))
+		return -1;
+	memcpy(to, (const char *)stack + (address - STACK), bytes);
+	return 0;
+}
+
+static const struct duet_unwind_row *walk_row(uint32_t index)
+{
+	return index < rows->rows.len ? &rows->rows.items[index] : NULL;
+}
+
+#include "duet_walk.h"
+
+static int fresh_stack(void **state)
+{
+	(void)state;
+	own_memory = false;
+	for (size_t i = 0; i < WORDS; i++)
+		stack[i] = 0xdead0000 + i;
+	return 0;
+}
+
+static struct unwind_cursor leaf_at(size_t sp_word, size_t fp_word)
+{
+	return (struct unwind_cursor){
+		.pc = 0x1000, .sp = STACK + sp_word * 8, .fp = STACK + fp_word * 8, .lr = 0x9999, .has_lr = 1};
+}
+
+static void expect_cursor(const struct unwind_cursor *cursor, uint64_t pc, size_t sp_word, uint64_t fp)
+{
+	assert_int_equal(cursor->pc, pc);
+	assert_int_equal(cursor->sp, STACK + sp_word * 8);
+	assert_int_equal(cursor->fp, fp);
+	assert_true(cursor->is_return);
+}
+
+#define ROW(...) (&(struct duet_unwind_row){__VA_ARGS__})
+#if WALK_X86
+#define RA_SAVED 0
+#else
+#define RA_SAVED DUET_ROW_RA_SAVED
+#endif
+
+static void by_stack_pointer(void **state)
+{
+	struct unwind_cursor cursor = leaf_at(4, 40);
+
+	(void)state;
+	stack[9] = 0x5000; /* CFA = word 10, the return address below it */
+	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_SP | RA_SAVED, .cfa = 6, .saved = -1)),
+			 DUET_WALK_NONE);
+	expect_cursor(&cursor, 0x5000, 10, STACK + 40 * 8);
+	assert_false(cursor.is_guess);
+}
+
+static void by_frame_pointer_with_the_callers_saved(void **state)
+{
+	const struct duet_unwind_row *row =
+		ROW(.rule = DUET_CFA_FP | DUET_ROW_FP_SAVED | RA_SAVED, .cfa = 2, .saved = -2);
+	struct unwind_cursor cursor = leaf_at(4, 20);
+
+	(void)state;
+	stack[20] = STACK + 50 * 8;
+	stack[21] = 0x6000;
+	assert_int_equal(walk_by_row(&cursor, row), DUET_WALK_NONE);
+	expect_cursor(&cursor, 0x6000, 22, STACK + 50 * 8);
+}
+
+#if WALK_X86
+static void of_functions_that_align_their_stack(void **state)
+{
+	struct unwind_cursor cursor = leaf_at(4, 20);
+
+	(void)state;
+	stack[19] = STACK + 30 * 8; /* the CFA */
+	stack[20] = STACK + 50 * 8; /* the caller's fp */
+	stack[29] = 0x6000;
+	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_DEREF_FP | DUET_ROW_FP_AT_FP, .cfa = -1)),
+			 DUET_WALK_NONE);
+	expect_cursor(&cursor, 0x6000, 30, STACK + 50 * 8);
+	cursor = leaf_at(4, 20);
+	stack[6] = STACK + 32 * 8; /* the sp before the switch, 8 below the CFA */
+	stack[32] = 0x7000;
+	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_DEREF_SP, .cfa = 2)), DUET_WALK_NONE);
+	expect_cursor(&cursor, 0x7000, 33, STACK + 20 * 8);
+}
+
+static void in_a_plt(void **state)
+{
+	const struct duet_unwind_row *row = ROW(.rule = DUET_CFA_PLT, .saved = 11);
+	struct unwind_cursor cursor = leaf_at(4, 20);
+
+	(void)state;
+	stack[4] = 0x5000;
+	stack[5] = 0x6000;
+	cursor.pc = 0x100a;
+	assert_int_equal(walk_by_row(&cursor, row), DUET_WALK_NONE);
+	expect_cursor(&cursor, 0x5000, 5, STACK + 20 * 8);
+	cursor = leaf_at(4, 20);
+	cursor.pc = 0x100b;
+	assert_int_equal(walk_by_row(&cursor, row), DUET_WALK_NONE);
+	expect_cursor(&cursor, 0x6000, 6, STACK + 20 * 8);
+}
+#else
+static void in_the_link_register(void **state)
+{
+	struct unwind_cursor cursor = leaf_at(4, 20);
+
+	(void)state;
+	cursor.lr = 0x00ab000000005000; /* signed */
+	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_SP)), DUET_WALK_NONE);
+	expect_cursor(&cursor, 0x5000, 4, STACK + 20 * 8);
+	/* A caller's is long overwritten. */
+	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_SP, .cfa = 2)), DUET_WALK_NO_ROW);
+}
+#endif
+
+/* The kernel's frame: an interrupted pc is no return address. */
+static void through_a_signal_frame(void **state)
+{
+	static struct {
+#if !WALK_X86
+		char siginfo[128];
+#endif
+		ucontext_t context;
+	} frame;
+	struct unwind_cursor cursor = {.pc = 0x1000, .sp = (uint64_t)(uintptr_t)&frame};
+	mcontext_t *registers = &frame.context.uc_mcontext;
+
+	(void)state;
+	own_memory = true;
+#if WALK_X86
+	registers->gregs[REG_RIP] = 0x5000;
+	registers->gregs[REG_RSP] = 0x8888;
+	registers->gregs[REG_RBP] = 0x9998;
+#else
+	registers->pc = 0x5000;
+	registers->sp = 0x8888;
+	registers->regs[29] = 0x9998;
+#endif
+	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_SIGNAL)), DUET_WALK_NONE);
+	assert_int_equal(cursor.pc, 0x5000);
+	assert_int_equal(cursor.sp, 0x8888);
+	assert_int_equal(cursor.fp, 0x9998);
+	assert_false(cursor.is_return);
+}
+
+static void ends_have_reasons(void **state)
+{
+	const struct duet_unwind_row *outside = ROW(.rule = DUET_CFA_SP | RA_SAVED, .cfa = WORDS + 1, .saved = -1);
+	const struct duet_unwind_row *downwards = ROW(.rule = DUET_CFA_FP | RA_SAVED, .cfa = 1, .saved = -1);
+	struct unwind_cursor cursor = leaf_at(4, 2);
+
+	(void)state;
+	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_ENTRY)), DUET_WALK_ENTRY);
+	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_NONE)), DUET_WALK_NO_ROW);
+	assert_int_equal(walk_by_row(&cursor, outside), DUET_WALK_UNREADABLE);
+	assert_int_equal(walk_by_row(&cursor, downwards), DUET_WALK_BAD_CFA);
+	stack[4] = 0;
+	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_SP | RA_SAVED, .cfa = 1, .saved = -1)),
+			 DUET_WALK_ENTRY);
+}
+
+static void frame_pointers_are_a_guess(void **state)
+{
+	struct unwind_cursor cursor = leaf_at(4, 20);
+
+	(void)state;
+	stack[20] = STACK + 30 * 8;
+	stack[21] = 0x5000;
+	assert_int_equal(walk_by_fp(&cursor), DUET_WALK_NONE);
+	expect_cursor(&cursor, 0x5000, 22, STACK + 30 * 8);
+	assert_true(cursor.is_guess);
+	cursor.fp = STACK + 10 * 8;
+	assert_int_equal(walk_by_fp(&cursor), DUET_WALK_BAD_FP);
+	cursor.fp = STACK + 30 * 8 + 1;
+	assert_int_equal(walk_by_fp(&cursor), DUET_WALK_BAD_FP);
+	cursor.fp = STACK + sizeof(stack);
+	assert_int_equal(walk_by_fp(&cursor), DUET_WALK_UNREADABLE);
+}
+
+static void rows_are_found_by_pc(void **state)
+{
+	struct duet_unwind_row some[1025];
+	struct unwind_rows table = {.rows = {some, 1025, 1025}};
+
+	(void)state;
+	for (uint32_t i = 0; i < 1025; i++)
+		some[i] = (struct duet_unwind_row){.pc = 100 + i * 3};
+	rows = &table;
+	assert_null(walk_search_rows(0, 1025, 99));
+	assert_null(walk_search_rows(7, 7, 5000));
+	assert_null(walk_search_rows(1025, 2000, 5000));
+	for (uint32_t pc = 100; pc < 100 + 1025 * 3; pc++)
+		assert_ptr_equal(walk_search_rows(0, 1025, pc), &some[(pc - 100) / 3]);
+}
+
+/* ---- this program's own stack ---- */
+
+struct own_file {
+	char *path;
+	struct unwind_file file;
+};
+
+static struct maps maps;
+static struct own_file files[32];
+static size_t file_count;
+
+static const struct unwind_file *file_of(const struct mapping *mapping)
+{
+	int fd;
+
+	for (size_t i = 0; i < file_count; i++)
+		if (!strcmp(files[i].path, mapping->path))
+			return &files[i].file;
+	fd = open(mapping->path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && file_count < sizeof(files) / sizeof(files[0]));
+	assert_int_equal(unwind_file_read(&files[file_count].file, fd, false), 0);
+	close(fd);
+	files[file_count].path = mapping->path;
+	return &files[file_count++].file;
+}
+
+static const struct duet_unwind_row *find_row(uint64_t pc)
+{
+	const struct mapping *mapping = maps_find(&maps, pc);
+	const struct unwind_file *file = mapping ? file_of(mapping) : NULL;
+	const struct duet_unwind_page *page;
+	uint64_t vaddr, offset;
+
+	assert_non_null(file);
+	assert_true(unwind_file_vaddr(file, mapping->offset, mapping->end - mapping->start, &vaddr));
+	offset = pc - (mapping->start - vaddr + file->base);
+	assert_true(offset >> DUET_UNWIND_PAGE_SHIFT < file->rows.pages.len);
+	page = &file->rows.pages.items[offset >> DUET_UNWIND_PAGE_SHIFT];
+	rows = &file->rows;
+	return walk_search_rows(page->first, page->end, (uint32_t)offset);
+}
+
+/* From getcontext() on; its own pc lies in the frame that called it. */
+static size_t walk(const ucontext_t *context, void **pcs)
+{
+#if WALK_X86
+	struct unwind_cursor cursor = {.pc = (uint64_t)context->uc_mcontext.gregs[REG_RIP],
+				       .sp = (uint64_t)context->uc_mcontext.gregs[REG_RSP],
+				       .fp = (uint64_t)context->uc_mcontext.gregs[REG_RBP]};
+#else
+	struct unwind_cursor cursor = {.pc = context->uc_mcontext.pc,
+				       .sp = context->uc_mcontext.sp,
+				       .fp = context->uc_mcontext.regs[29],
+				       .lr = context->uc_mcontext.regs[30]};
+#endif
+	size_t count = 0;
+	walk_result end;
+
+	do {
+		const struct duet_unwind_row *row = find_row(cursor.pc - cursor.is_return);
+
+		assert_true(row && count < MAX_FRAMES);
+		pcs[count++] = (void *)(uintptr_t)cursor.pc;
+		end = walk_by_row(&cursor, row);
+	} while (end == DUET_WALK_NONE);
+	assert_int_equal(end, DUET_WALK_ENTRY);
+	return count;
+}
+
+/* The same frames but for the first, where each of the two was called at a pc of its own. */
+static __attribute__((noinline)) void compare_here(void)
+{
+	void *ours[MAX_FRAMES], *theirs[MAX_FRAMES];
+	int their_count = backtrace(theirs, MAX_FRAMES);
+	ucontext_t context;
+	size_t count;
+
+	getcontext(&context);
+	own_memory = true;
+	count = walk(&context, ours);
+	assert_true(count > 4);
+	assert_int_equal(count, their_count);
+	assert_memory_equal(ours + 1, theirs + 1, (count - 1) * sizeof(ours[0]));
+}
+
+static __attribute__((noinline)) int compare_numbers(const void *a, const void *b)
+{
+	compare_here();
+	return *(const int *)a - *(const int *)b;
+}
+
+static __attribute__((noinline)) void through_alloca(size_t len)
+{
+	volatile char *bytes = __builtin_alloca(len);
+	int numbers[] = {2, 1};
+
+	bytes[0] = bytes[len - 1] = 1;
+	qsort(numbers, 2, sizeof(numbers[0]), compare_numbers);
+	bytes[0] = 2;
+}
+
+static void the_same_as_libgcc(void **state)
+{
+	(void)state;
+	assert_int_equal(maps_read(&maps, getpid()), 0);
+	compare_here();
+	for (size_t len = 1; len < 3000; len += 777)
+		through_alloca(len);
+	for (size_t i = 0; i < file_count; i++)
+		unwind_file_release(&files[i].file);
+	maps_release(&maps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(by_stack_pointer, fresh_stack),
+		cmocka_unit_test_setup(by_frame_pointer_with_the_callers_saved, fresh_stack),
+#if WALK_X86
+		cmocka_unit_test_setup(of_functions_that_align_their_stack, fresh_stack),
+		cmocka_unit_test_setup(in_a_plt, fresh_stack),
+#else
+		cmocka_unit_test_setup(in_the_link_register, fresh_stack),
+#endif
+		cmocka_unit_test_setup(through_a_signal_frame, fresh_stack),
+		cmocka_unit_test_setup(ends_have_reasons, fresh_stack),
+		cmocka_unit_test_setup(frame_pointers_are_a_guess, fresh_stack),
+		cmocka_unit_test_setup(rows_are_found_by_pc, fresh_stack),
+		cmocka_unit_test_setup(the_same_as_libgcc, fresh_stack),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

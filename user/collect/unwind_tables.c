@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+#include "collect/unwind_tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "collect/extents.h"
+
+struct module {
+	uint64_t key;
+	uint32_t rows; /* 0: the slot is free */
+	uint32_t users; /* mappings of published processes */
+};
+
+/* A BPF array, mapped, and who owns which part of it. */
+struct array {
+	void *at;
+	size_t bytes;
+	struct extents free;
+};
+
+struct unwind_tables {
+	struct array rows_array;
+	struct array pages_array;
+	struct array modules_array;
+	struct array mappings_array;
+	/* the same by type */
+	struct duet_unwind_row *rows;
+	struct duet_unwind_page *pages;
+	struct duet_unwind_module *modules;
+	struct duet_unwind_mapping *mappings;
+	int processes_fd;
+
+	struct module known[DUET_UNWIND_MAX_MODULES];
+	struct map by_key; /* -> index of module */
+	struct map slices; /* pid -> first mapping << 32 | mappings */
+};
+
+/* ---- opening ---- */
+
+static int array_open(struct array *array, const struct unwind_tables_map *map, size_t element_bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *at;
+
+	array->bytes = (map->entries * element_bytes + page - 1) / page * page;
+	at = mmap(NULL, array->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map->fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	array->at = at;
+	return extents_init(&array->free, map->entries);
+}
+
+static void array_close(struct array *array)
+{
+	if (array->at)
+		munmap(array->at, array->bytes);
+	extents_release(&array->free);
+}
+
+static int open_arrays(struct unwind_tables *tables, const struct unwind_tables_maps *maps)
+{
+	int err = array_open(&tables->rows_array, &maps->rows, sizeof(*tables->rows));
+
+	if (!err)
+		err = array_open(&tables->pages_array, &maps->pages, sizeof(*tables->pages));
+	if (!err)
+		err = array_open(&tables->modules_array, &maps->modules, sizeof(*tables->modules));
+	if (!err)
+		err = array_open(&tables->mappings_array, &maps->mappings, sizeof(*tables->mappings));
+	tables->rows = tables->rows_array.at;
+	tables->pages = tables->pages_array.at;
+	tables->modules = tables->modules_array.at;
+	tables->mappings = tables->mappings_array.at;
+	return err;
+}
+
+int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_maps *maps)
+{
+	struct unwind_tables *tables = calloc(1, sizeof(*tables));
+	int err = tables ? open_arrays(tables, maps) : -ENOMEM;
+
+	if (err) {
+		unwind_tables_close(tables);
+		return err;
+	}
+	tables->processes_fd = maps->processes.fd;
+	*ret = tables;
+	return 0;
+}
+
+void unwind_tables_close(struct unwind_tables *tables)
+{
+	if (!tables)
+		return;
+	array_close(&tables->rows_array);
+	array_close(&tables->pages_array);
+	array_close(&tables->modules_array);
+	array_close(&tables->mappings_array);
+	map_release(&tables->by_key);
+	map_release(&tables->slices);
+	free(tables);
+}
+
+/* ---- files ---- */
+
+int unwind_tables_find(const struct unwind_tables *tables, uint64_t key)
+{
+	uint64_t index;
+
+	return map_get(&tables->by_key, key, &index) ? (int)index : -ENOENT;
+}
+
+static void drop_module(struct unwind_tables *tables, uint32_t index, uint64_t now_ns)
+{
+	struct duet_unwind_module *module = &tables->modules[index];
+	struct module *known = &tables->known[index];
+
+	extents_give(&tables->rows_array.free, module->first_row, known->rows, now_ns);
+	extents_give(&tables->pages_array.free, module->first_page, module->pages, now_ns);
+	extents_give(&tables->modules_array.free, index, 1, now_ns);
+	map_remove(&tables->by_key, known->key);
+	*known = (struct module){0};
+}
+
+/* Drops the files that nobody maps and waits until BPF cannot be reading them. False when there were none. */
+static bool make_room(struct unwind_tables *tables)
+{
+	struct timespec grace = {.tv_nsec = DUET_UNWIND_GRACE_NS};
+	uint64_t now_ns = clock_monotonic_ns();
+	bool dropped = false;
+
+	for (uint32_t i = 0; i < DUET_UNWIND_MAX_MODULES; i++) {
+		if (!tables->known[i].rows || tables->known[i].users)
+			continue;
+		drop_module(tables, i, now_ns);
+		dropped = true;
+	}
+	if (dropped)
+		nanosleep(&grace, NULL);
+	return dropped;
+}
+
+/* Room for a file's rows, pages and itself, or -ENOSPC and none of it is taken. */
+static int take_module(struct unwind_tables *tables, const struct unwind_rows *rows, struct duet_unwind_module *ret)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	uint32_t row_count = (uint32_t)rows->rows.len, page_count = (uint32_t)rows->pages.len;
+	int64_t first_row = extents_take(&tables->rows_array.free, row_count, now_ns);
+	int64_t first_page = extents_take(&tables->pages_array.free, page_count, now_ns);
+	int64_t index = extents_take(&tables->modules_array.free, 1, now_ns);
+
+	if (first_row >= 0 && first_page >= 0 && index >= 0) {
+		*ret = (struct duet_unwind_module){(uint32_t)first_row, (uint32_t)first_page, page_count, 0};
+		return (int)index;
+	}
+	if (first_row >= 0)
+		extents_give(&tables->rows_array.free, (uint32_t)first_row, row_count, now_ns);
+	if (first_page >= 0)
+		extents_give(&tables->pages_array.free, (uint32_t)first_page, page_count, now_ns);
+	if (index >= 0)
+		extents_give(&tables->modules_array.free, (uint32_t)index, 1, now_ns);
+	return -ENOSPC;
+}
+
+int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct unwind_rows *rows)
+{
+	struct duet_unwind_module module;
+	int index = take_module(tables, rows, &module);
+
+	if (index == -ENOSPC && make_room(tables))
+		index = take_module(tables, rows, &module);
+	if (index < 0)
+		return index;
+	memcpy(tables->rows + module.first_row, rows->rows.items, rows->rows.len * sizeof(*tables->rows));
+	memcpy(tables->pages + module.first_page, rows->pages.items, rows->pages.len * sizeof(*tables->pages));
+	tables->modules[index] = module;
+	tables->known[index] = (struct module){.key = key, .rows = (uint32_t)rows->rows.len};
+	if (map_put(&tables->by_key, key, (uint64_t)index) < 0) {
+		drop_module(tables, (uint32_t)index, clock_monotonic_ns());
+		return -ENOMEM;
+	}
+	return index;
+}
+
+/* ---- processes ---- */
+
+static void use_modules(struct unwind_tables *tables, uint32_t first, uint32_t count, int change)
+{
+	for (uint32_t i = first; i < first + count; i++)
+		if (tables->mappings[i].module < DUET_UNWIND_MAX_MODULES)
+			tables->known[tables->mappings[i].module].users += (uint32_t)change;
+}
+
+/* What the process had before; nothing of it is reachable any more. */
+static void drop_slice(struct unwind_tables *tables, pid_t pid)
+{
+	uint64_t slice;
+
+	if (!map_get(&tables->slices, (uint64_t)pid, &slice))
+		return;
+	use_modules(tables, (uint32_t)(slice >> 32), (uint32_t)slice, -1);
+	extents_give(&tables->mappings_array.free, (uint32_t)(slice >> 32), (uint32_t)slice, clock_monotonic_ns());
+	map_remove(&tables->slices, (uint64_t)pid);
+}
+
+int unwind_tables_publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks,
+			  const struct duet_unwind_mapping *mappings, size_t count)
+{
+	struct duet_unwind_process process = {.start_ticks = start_ticks, .mappings = (uint32_t)count};
+	int64_t first;
+	int err;
+
+	if (count > DUET_UNWIND_PROCESS_MAPPINGS)
+		return -E2BIG;
+	first = extents_take(&tables->mappings_array.free, (uint32_t)count, clock_monotonic_ns());
+	if (first < 0)
+		return (int)first;
+	process.first = (uint32_t)first;
+	memcpy(tables->mappings + first, mappings, count * sizeof(*mappings));
+	/* The system call orders the stores above before the switch. */
+	err = bpf_map_update_elem(tables->processes_fd, &pid, &process, BPF_ANY);
+	if (err < 0) {
+		extents_give(&tables->mappings_array.free, process.first, process.mappings, 0);
+		return err;
+	}
+	drop_slice(tables, pid);
+	use_modules(tables, process.first, process.mappings, 1);
+	return map_put(&tables->slices, (uint64_t)pid, (uint64_t)first << 32 | count);
+}
+
+void unwind_tables_forget(struct unwind_tables *tables, pid_t pid)
+{
+	bpf_map_delete_elem(tables->processes_fd, &pid);
+	drop_slice(tables, pid);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The flat arrays of duet_unwind.h as the loader fills them: rows of files, shared by all processes that map them, and
+ * mappings of processes. Bounded: when they are full, files that no process maps any more make room;
+ * then what does not fit is refused, and BPF follows frame pointers there.
+ */
+#ifndef COLLECT_UNWIND_TABLES_H
+#define COLLECT_UNWIND_TABLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "duet_unwind.h"
+#include "unwind/unwind_rows.h"
+
+struct unwind_tables;
+struct unwind_tables_map { /* of BPF */
+	int fd;
+	uint32_t entries;
+};
+struct unwind_tables_maps {
+	struct unwind_tables_map rows;
+	struct unwind_tables_map pages;
+	struct unwind_tables_map modules; /* at most DUET_UNWIND_MAX_MODULES */
+	struct unwind_tables_map mappings;
+	struct unwind_tables_map processes;
+};
+
+int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_maps *maps); /* 0 or -errno */
+void unwind_tables_close(struct unwind_tables *tables);
+
+/* `key` says which file it is, for the caller to choose. The module's index, or -ENOENT. */
+int unwind_tables_find(const struct unwind_tables *tables, uint64_t key);
+/* Its rows are copied. The module's index, or -ENOSPC and -ENOMEM. */
+int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct unwind_rows *rows);
+
+/*
+ * The process's mappings, sorted, from now on instead of those before. 0, -E2BIG and -ENOSPC (it keeps the old ones)
+ * or another -errno.
+ */
+int unwind_tables_publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks,
+			  const struct duet_unwind_mapping *mappings, size_t count);
+void unwind_tables_forget(struct unwind_tables *tables, pid_t pid);
+
+#endif

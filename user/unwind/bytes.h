@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Numbers out of hostile bytes, little-endian as both architectures are. Past the end everything reads as 0 and `bad`
+ * stays set, so that a parser checks once for several reads.
+ */
+#ifndef UNWIND_BYTES_H
+#define UNWIND_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct bytes {
+	const uint8_t *at;
+	const uint8_t *end;
+	bool bad;
+};
+
+static inline size_t bytes_left(const struct bytes *bytes)
+{
+	return (size_t)(bytes->end - bytes->at);
+}
+
+static inline uint64_t bytes_number(struct bytes *bytes, size_t width)
+{
+	uint64_t number = 0;
+
+	if (bytes_left(bytes) < width) {
+		bytes->bad = true;
+		bytes->at = bytes->end;
+		return 0;
+	}
+	memcpy(&number, bytes->at, width);
+	bytes->at += width;
+	return number;
+}
+
+/* The next `len` bytes as a range of their own. */
+static inline struct bytes bytes_take(struct bytes *bytes, uint64_t len)
+{
+	struct bytes taken = {bytes->at, bytes->at, false};
+
+	if (len > bytes_left(bytes)) {
+		bytes->bad = true;
+		len = bytes_left(bytes);
+	}
+	bytes->at += len;
+	taken.end = bytes->at;
+	return taken;
+}
+
+static inline uint64_t bytes_leb128(struct bytes *bytes, bool is_signed)
+{
+	uint64_t number = 0, byte;
+	unsigned int shift = 0;
+
+	do {
+		byte = bytes_number(bytes, 1);
+		if (shift < 64)
+			number |= (byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	if (is_signed && shift < 64 && byte & 0x40)
+		number |= ~0ull << shift;
+	return number;
+}
+
+static inline uint64_t bytes_uleb(struct bytes *bytes)
+{
+	return bytes_leb128(bytes, false);
+}
+
+static inline int64_t bytes_sleb(struct bytes *bytes)
+{
+	return (int64_t)bytes_leb128(bytes, true);
+}
+
+#endif

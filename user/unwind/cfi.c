@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/cfi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define CIE_ID 0
+#define EXTENDED_LENGTH 0xffffffffu /* 64-bit DWARF follows */
+#define MAX_CIES 65536
+#define STEPS_PER_BYTE 4 /* honest programs take at most one step a byte; CIEs are run once for all */
+#define STEPS_MIN 4096
+
+#define DW_EH_PE_ABSPTR 0x00
+#define DW_EH_PE_ULEB128 0x01
+#define DW_EH_PE_UDATA2 0x02
+#define DW_EH_PE_UDATA4 0x03
+#define DW_EH_PE_UDATA8 0x04
+#define DW_EH_PE_SLEB128 0x09
+#define DW_EH_PE_SDATA2 0x0a
+#define DW_EH_PE_SDATA4 0x0b
+#define DW_EH_PE_SDATA8 0x0c
+#define DW_EH_PE_FORMAT 0x0f
+#define DW_EH_PE_PCREL 0x10
+#define DW_EH_PE_RELATION 0x70
+#define DW_EH_PE_OMIT 0xff
+
+const struct cfi_machine cfi_x86_64 = {.sp = 7, .fp = 6, .ra = 16, .ra_on_stack = true};
+const struct cfi_machine cfi_aarch64 = {.sp = 31, .fp = 29, .ra = 30};
+
+/* One CIE or FDE, its length read. */
+struct entry {
+	struct bytes body; /* behind the id */
+	size_t offset;
+	size_t id_offset;
+	uint32_t id; /* 0: a CIE; else how far before itself an FDE's CIE starts */
+};
+
+/* ---- addresses ---- */
+
+static uint64_t encoded_number(struct bytes *bytes, uint8_t format)
+{
+	switch (format) {
+	case DW_EH_PE_ABSPTR:
+	case DW_EH_PE_UDATA8:
+	case DW_EH_PE_SDATA8:
+		return bytes_number(bytes, 8);
+	case DW_EH_PE_UDATA2:
+		return bytes_number(bytes, 2);
+	case DW_EH_PE_UDATA4:
+		return bytes_number(bytes, 4);
+	case DW_EH_PE_SDATA2:
+		return (uint64_t)(int64_t)(int16_t)bytes_number(bytes, 2);
+	case DW_EH_PE_SDATA4:
+		return (uint64_t)(int64_t)(int32_t)bytes_number(bytes, 4);
+	case DW_EH_PE_ULEB128:
+		return bytes_uleb(bytes);
+	case DW_EH_PE_SLEB128:
+		return (uint64_t)bytes_sleb(bytes);
+	}
+	bytes->bad = true;
+	return 0;
+}
+
+uint64_t cfi_pointer(const struct cfi *cfi, struct bytes *bytes, uint8_t encoding)
+{
+	uint64_t here = cfi->vaddr + (uint64_t)(bytes->at - cfi->bytes);
+	uint64_t number = encoded_number(bytes, encoding & DW_EH_PE_FORMAT);
+
+	switch (encoding & DW_EH_PE_RELATION) {
+	case DW_EH_PE_ABSPTR:
+		return number;
+	case DW_EH_PE_PCREL:
+		return here + number;
+	}
+	bytes->bad = true; /* relative to text, data or function: nobody writes them here */
+	return 0;
+}
+
+/* ---- entries ---- */
+
+/* False at the end, which is an entry of length 0 or of no sense. */
+static bool entry_at(const struct cfi *cfi, size_t offset, struct entry *ret)
+{
+	struct bytes bytes = {cfi->bytes + offset, cfi->bytes + cfi->len, false};
+	uint64_t len = bytes_number(&bytes, 4);
+
+	if (len == EXTENDED_LENGTH)
+		len = bytes_number(&bytes, 8);
+	if (bytes.bad || len < 4 || len > bytes_left(&bytes))
+		return false;
+	ret->offset = offset;
+	ret->body = bytes_take(&bytes, len);
+	ret->id_offset = (size_t)(ret->body.at - cfi->bytes);
+	ret->id = (uint32_t)bytes_number(&ret->body, 4);
+	return true;
+}
+
+/* The letters behind 'z' and what belongs to each; false for one that changes the layout in a way not known here. */
+static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct bytes *body)
+{
+	struct bytes data;
+
+	if (!letters[0])
+		return true;
+	if (letters[0] != 'z')
+		return false;
+	cie->has_augmentation_data = true;
+	data = bytes_take(body, bytes_uleb(body));
+	for (letters++; *letters; letters++) {
+		if (*letters == 'R')
+			cie->encoding = (uint8_t)bytes_number(&data, 1);
+		else if (*letters == 'P') {
+			uint8_t encoding = (uint8_t)bytes_number(&data, 1);
+
+			if (encoding != DW_EH_PE_OMIT)
+				encoded_number(&data, encoding & DW_EH_PE_FORMAT);
+		} else if (*letters == 'L')
+			bytes_number(&data, 1);
+		else if (*letters == 'S')
+			cie->is_signal_frame = true;
+		else if (*letters != 'B' && *letters != 'G') /* arm64: signed with key B, memory is tagged */
+			break; /* unknown, but the data's length is known */
+	}
+	return !data.bad && !body->bad;
+}
+
+static int parse_cie(struct cfi *cfi, struct entry *entry, struct cfi_cie *cie)
+{
+	struct bytes *body = &entry->body;
+	uint8_t version = (uint8_t)bytes_number(body, 1);
+	const char *letters = (const char *)body->at;
+	uint64_t ra;
+
+	if ((version != 1 && version != 3) || !memchr(letters, '\0', bytes_left(body)))
+		return -EINVAL;
+	body->at += strlen(letters) + 1;
+	*cie = (struct cfi_cie){.offset = entry->offset};
+	cie->code_align = bytes_uleb(body);
+	cie->data_align = bytes_sleb(body);
+	ra = version == 1 ? bytes_number(body, 1) : bytes_uleb(body);
+	if (body->bad || ra != cfi->machine->ra || !read_augmentation(cie, letters, body))
+		return -EINVAL;
+	return cfi_run_initial(cfi, cie, *body);
+}
+
+/* Index of the CIE at `offset`, read when it is new. Honest files have few, and FDEs follow their own. */
+static int find_cie(struct cfi *cfi, size_t offset, uint32_t *ret)
+{
+	struct entry entry;
+	struct cfi_cie cie;
+	int err;
+
+	for (size_t i = cfi->cies.len; i-- > 0 && cfi->budget;) {
+		cfi->budget--;
+		if (cfi->cies.items[i].offset == offset) {
+			*ret = (uint32_t)i;
+			return 0;
+		}
+	}
+	if (cfi->cies.len >= MAX_CIES || !cfi->budget || !entry_at(cfi, offset, &entry) || entry.id != CIE_ID)
+		return -EINVAL;
+	err = parse_cie(cfi, &entry, &cie);
+	if (!err)
+		err = vec_push(&cfi->cies, cie);
+	if (!err)
+		*ret = (uint32_t)cfi->cies.len - 1;
+	return err;
+}
+
+/* 0, also for one that is left out, or -ENOMEM. */
+static int add_fde(struct cfi *cfi, struct entry *entry)
+{
+	struct bytes *body = &entry->body;
+	const struct cfi_cie *cie;
+	struct cfi_fde fde;
+	uint64_t len;
+	int err;
+
+	if (entry->id > entry->id_offset)
+		return 0;
+	err = find_cie(cfi, entry->id_offset - entry->id, &fde.cie);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	cie = &cfi->cies.items[fde.cie];
+	fde.start = cfi_pointer(cfi, body, cie->encoding);
+	len = encoded_number(body, cie->encoding & DW_EH_PE_FORMAT);
+	if (cie->has_augmentation_data)
+		bytes_take(body, bytes_uleb(body));
+	if (body->bad || !len || fde.start + len < fde.start)
+		return 0;
+	fde.end = fde.start + len;
+	fde.program = *body;
+	return vec_push(&cfi->fdes, fde);
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct cfi_fde *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static void sort_fdes(struct cfi *cfi)
+{
+	size_t kept = 0;
+
+	if (cfi->fdes.len)
+		qsort(cfi->fdes.items, cfi->fdes.len, sizeof(*cfi->fdes.items), compare_starts);
+	for (size_t i = 0; i < cfi->fdes.len; i++)
+		if (!kept || cfi->fdes.items[i].start >= cfi->fdes.items[kept - 1].end)
+			cfi->fdes.items[kept++] = cfi->fdes.items[i];
+	cfi->fdes.len = kept;
+}
+
+int cfi_read(struct cfi *cfi, const struct cfi_machine *machine, uint64_t vaddr, const void *bytes, size_t len)
+{
+	struct entry entry;
+	int err = 0;
+
+	*cfi = (struct cfi){.machine = machine, .vaddr = vaddr, .bytes = bytes, .len = len};
+	cfi->budget = len * STEPS_PER_BYTE + STEPS_MIN;
+	for (size_t at = 0; !err && at < len && entry_at(cfi, at, &entry);) {
+		at = (size_t)(entry.body.end - cfi->bytes);
+		if (entry.id != CIE_ID)
+			err = add_fde(cfi, &entry);
+	}
+	if (err)
+		cfi_release(cfi);
+	else
+		sort_fdes(cfi);
+	return err;
+}
+
+void cfi_release(struct cfi *cfi)
+{
+	if (!cfi)
+		return;
+	vec_release(&cfi->cies);
+	vec_release(&cfi->fdes);
+}

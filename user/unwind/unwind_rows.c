@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/unwind_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE_BYTES (1ull << DUET_UNWIND_PAGE_SHIFT)
+#define WORD 8
+#define ALIGNMENT 16 /* of functions */
+
+/* ---- one row ---- */
+
+static bool to_words(int64_t bytes, int64_t lowest, int64_t highest, int64_t *ret)
+{
+	*ret = bytes / WORD;
+	return bytes % WORD == 0 && *ret >= lowest && *ret <= highest;
+}
+
+/* Where the caller's fp is. On arm64 the return address is saved alone or right behind fp, or rows cannot tell. */
+static bool encode_saved(struct duet_unwind_row *row, const struct cfi_state *state, const struct cfi_machine *machine)
+{
+	bool fp_saved = state->fp.rule == CFI_OFFSET, ra_saved = !machine->ra_on_stack && state->ra.rule == CFI_OFFSET;
+	int64_t words = 0;
+
+	if (state->fp.rule == CFI_AT_FP)
+		row->rule |= DUET_ROW_FP_AT_FP;
+	else if (!fp_saved && state->fp.rule != CFI_SAME)
+		return false;
+	if (fp_saved && ra_saved && state->ra.offset != state->fp.offset + WORD)
+		return false;
+	if ((fp_saved || ra_saved) &&
+	    !to_words(fp_saved ? state->fp.offset : state->ra.offset, INT8_MIN, INT8_MAX, &words))
+		return false;
+	row->rule |= (fp_saved ? DUET_ROW_FP_SAVED : 0) | (ra_saved ? DUET_ROW_RA_SAVED : 0);
+	row->saved = (int8_t)words;
+	return true;
+}
+
+static bool encode_frame(struct duet_unwind_row *row, const struct cfi_state *state, const struct cfi_machine *machine)
+{
+	int64_t words;
+
+	if (machine->ra_on_stack ? state->ra.rule != CFI_OFFSET || state->ra.offset != -WORD
+				 : state->ra.rule != CFI_OFFSET && state->ra.rule != CFI_SAME)
+		return false;
+	row->rule = state->cfa;
+	if (!encode_saved(row, state, machine))
+		return false;
+	if (state->cfa == DUET_CFA_PLT) {
+		row->saved = (int8_t)state->plt_push_end;
+		return row->rule == DUET_CFA_PLT;
+	}
+	if (!to_words(state->cfa_offset, INT16_MIN, INT16_MAX, &words))
+		return false;
+	row->cfa = (int16_t)words;
+	return true;
+}
+
+static struct duet_unwind_row encode(const struct cfi_state *state, const struct cfi_machine *machine)
+{
+	struct duet_unwind_row row = {0};
+
+	if (state->cfa == DUET_CFA_SIGNAL)
+		return (struct duet_unwind_row){.rule = DUET_CFA_SIGNAL};
+	if (state->ra.rule == CFI_UNDEFINED)
+		return (struct duet_unwind_row){.rule = DUET_CFA_ENTRY};
+	if (state->cfa == DUET_CFA_NONE || !encode_frame(&row, state, machine))
+		return (struct duet_unwind_row){.rule = DUET_CFA_NONE};
+	return row;
+}
+
+/* ---- all rows ---- */
+
+struct building {
+	struct unwind_rows *rows;
+	const struct cfi_machine *machine;
+};
+
+static bool says_the_same(const struct duet_unwind_row *a, const struct duet_unwind_row *b)
+{
+	return a->cfa == b->cfa && a->saved == b->saved && a->rule == b->rule;
+}
+
+static int add_row(struct unwind_rows *rows, uint64_t pc, struct duet_unwind_row row)
+{
+	struct duet_unwind_row *last = rows->rows.len ? &rows->rows.items[rows->rows.len - 1] : NULL;
+
+	if (last && says_the_same(last, &row))
+		return 0;
+	row.pc = (uint32_t)(pc - rows->base);
+	if (last && last->pc == row.pc) { /* the end of one function is the start of the next */
+		*last = row;
+		return 0;
+	}
+	return rows->rows.len < UNWIND_MAX_ROWS ? vec_push(&rows->rows, row) : -E2BIG;
+}
+
+static int on_state(void *context, uint64_t pc, const struct cfi_state *state)
+{
+	struct building *building = context;
+
+	return add_row(building->rows, pc, encode(state, building->machine));
+}
+
+/* Between two functions lies what aligns the second: nothing runs there, and a row for it would be a fourth of all. */
+static bool is_padding(const struct cfi *cfi, size_t i)
+{
+	return i + 1 < cfi->fdes.len && cfi->fdes.items[i + 1].start - cfi->fdes.items[i].end < ALIGNMENT;
+}
+
+static int build_rows(struct unwind_rows *rows, struct cfi *cfi)
+{
+	struct building building = {rows, cfi->machine};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < cfi->fdes.len; i++) {
+		const struct cfi_fde *fde = &cfi->fdes.items[i];
+
+		err = cfi_run(cfi, fde, on_state, &building);
+		if (!err && !is_padding(cfi, i))
+			err = add_row(rows, fde->end, (struct duet_unwind_row){.rule = DUET_CFA_NONE});
+	}
+	return err;
+}
+
+static int build_pages(struct unwind_rows *rows, uint64_t count)
+{
+	uint32_t row = 0;
+	int err = vec_reserve(&rows->pages, count);
+
+	for (uint64_t page = 0; !err && page < count; page++) {
+		uint32_t first = row;
+
+		while (row + 1 < rows->rows.len && rows->rows.items[row + 1].pc <= (page + 1) * PAGE_BYTES)
+			row++;
+		err = vec_push(&rows->pages, (struct duet_unwind_page){first, row + 1});
+	}
+	return err;
+}
+
+static int build(struct unwind_rows *rows, struct cfi *cfi)
+{
+	uint64_t count;
+	int err;
+
+	if (!cfi->fdes.len)
+		return -ENODATA;
+	rows->base = cfi->fdes.items[0].start & ~(PAGE_BYTES - 1);
+	count = (cfi->fdes.items[cfi->fdes.len - 1].end - rows->base) / PAGE_BYTES + 1;
+	if (count >= UNWIND_MAX_PAGES)
+		return -E2BIG;
+	err = build_rows(rows, cfi);
+	return err ? err : build_pages(rows, count);
+}
+
+int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine, uint64_t vaddr, const void *bytes,
+		     size_t len)
+{
+	struct unwind_rows read = {0};
+	struct cfi cfi;
+	int err = cfi_read(&cfi, machine, vaddr, bytes, len);
+
+	if (err)
+		return err;
+	err = build(&read, &cfi);
+	cfi_release(&cfi);
+	if (err)
+		unwind_rows_release(&read);
+	else
+		*rows = read;
+	return err;
+}
+
+void unwind_rows_release(struct unwind_rows *rows)
+{
+	if (!rows)
+		return;
+	vec_release(&rows->rows);
+	vec_release(&rows->pages);
+}

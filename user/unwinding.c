@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+#include "unwinding.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "sym/target_file.h"
+#include "unwind/unwind_file.h"
+
+#define MAPS_MIN_AGE_NS (100 * NS_PER_MS) /* wild pcs must not make us read the maps for every sample */
+#define YOUNG_MIN_AGE_NS (10 * NS_PER_MS) /* of a process that is still loading its libraries */
+#define YOUNG_NS NS_PER_SEC
+#define VDSO_MAX_BYTES 65536
+
+/* What is kept of a file. Its rows are in the tables, as long as there is room. */
+struct native_file {
+	struct unwind_file elf; /* without its rows */
+	uint64_t key; /* of its module */
+	bool has_rows; /* else it is not tried again */
+};
+
+void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables)
+{
+	*unwinding = (struct unwinding){.tables = tables};
+}
+
+void unwinding_release(struct unwinding *unwinding)
+{
+	for (size_t i = 0; i < unwinding->owned.len; i++) {
+		unwind_file_release(&unwinding->owned.items[i]->elf);
+		free(unwinding->owned.items[i]);
+	}
+	vec_release(&unwinding->owned);
+	vec_release(&unwinding->mappings);
+	map_release(&unwinding->files);
+}
+
+/* ---- one file ---- */
+
+/* The same file in another process, container or mount namespace gives the same number. */
+static uint64_t file_identity(const struct stat *st)
+{
+	uint64_t identity[] = {
+		st->st_dev,
+		st->st_ino,
+		(uint64_t)st->st_size,
+		(uint64_t)st->st_mtim.tv_sec,
+		(uint64_t)st->st_mtim.tv_nsec,
+		(uint64_t)st->st_ctim.tv_sec,
+		(uint64_t)st->st_ctim.tv_nsec,
+	};
+
+	return hash_bytes(identity, sizeof(identity), 0);
+}
+
+/* NULL when out of memory. */
+static struct native_file *own_file(struct unwinding *unwinding, uint64_t identity)
+{
+	struct native_file *file = calloc(1, sizeof(*file));
+
+	if (!file || vec_push(&unwinding->owned, file) < 0) {
+		free(file);
+		return NULL;
+	}
+	file->key = identity;
+	(void)map_put_ptr(&unwinding->files, identity, file); /* a cache */
+	return file;
+}
+
+/* The rows go into the tables and out of our memory. The module, or -errno. */
+static int add_rows(struct unwinding *unwinding, struct native_file *file)
+{
+	int module = unwind_tables_add(unwinding->tables, file->key, &file->elf.rows);
+
+	unwind_rows_release(&file->elf.rows);
+	file->elf.rows = (struct unwind_rows){0};
+	unwinding->files_refused += module == -ENOSPC;
+	return module;
+}
+
+static int read_rows(struct unwinding *unwinding, struct native_file *file, int fd, const char *path)
+{
+	uint64_t started_ns = clock_monotonic_ns();
+	struct unwind_file elf;
+	size_t rows;
+	int module;
+	int err = unwind_file_read(&elf, fd, false);
+
+	file->has_rows = !err;
+	if (err)
+		return err;
+	unwind_file_release(&file->elf);
+	file->elf = elf;
+	rows = elf.rows.rows.len;
+	module = add_rows(unwinding, file);
+	log_debug("%zu unwind rows of %s in %.1f ms", rows, path, (double)(clock_monotonic_ns() - started_ns) / 1e6);
+	return module;
+}
+
+/* Copies of one build, in several containers for instance, share their rows. */
+static struct native_file *identify(struct unwinding *unwinding, int fd)
+{
+	struct native_file *file;
+	uint64_t identity;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return NULL;
+	identity = file_identity(&st);
+	file = map_get_ptr(&unwinding->files, identity);
+	if (file)
+		return file;
+	file = own_file(unwinding, identity);
+	if (!file || unwind_file_read(&file->elf, fd, true) < 0)
+		return file;
+	file->has_rows = true;
+	if (file->elf.build_id)
+		file->key = file->elf.build_id;
+	return file;
+}
+
+/* Its module or -errno. */
+static int file_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
+		       struct native_file **ret)
+{
+	int fd = target_file_open_mapping(process, mapping);
+	struct native_file *file;
+	int module = -ENODATA;
+
+	if (fd < 0)
+		return fd;
+	file = identify(unwinding, fd);
+	if (file && file->has_rows) {
+		*ret = file;
+		module = unwind_tables_find(unwinding->tables, file->key);
+		/* Of another file with this build id the base is not known yet. */
+		if (module < 0 || !file->elf.base)
+			module = read_rows(unwinding, file, fd, mapping->path);
+	}
+	close(fd);
+	return module;
+}
+
+/* The kernel's gift to the process is no file: its bytes come from the process's memory. */
+static int vdso_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
+		       struct native_file **ret)
+{
+	uint64_t bytes = mapping->end - mapping->start, identity;
+	char path[32], image[VDSO_MAX_BYTES];
+	struct native_file *file;
+	int module = -ENODATA;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", process->pid);
+	fd = bytes <= sizeof(image) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0 || pread(fd, image, bytes, (off_t)mapping->start) != (ssize_t)bytes)
+		goto out;
+	identity = hash_bytes(image, bytes, 0);
+	file = map_get_ptr(&unwinding->files, identity);
+	if (!file) {
+		file = own_file(unwinding, identity);
+		if (file)
+			file->has_rows = !unwind_file_read_memory(&file->elf, image, bytes);
+	}
+	if (!file || !file->has_rows)
+		goto out;
+	*ret = file;
+	module = unwind_tables_find(unwinding->tables, file->key);
+	if (module == -ENOENT)
+		module = add_rows(unwinding, file);
+out:
+	if (fd >= 0)
+		close(fd);
+	return module;
+}
+
+/* ---- one process ---- */
+
+static void set_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
+		       struct duet_unwind_mapping *published)
+{
+	struct native_file *file = NULL;
+	uint64_t vaddr;
+	int module = -ENODATA;
+
+	if (!strcmp(mapping->path, "[vdso]"))
+		module = vdso_module(unwinding, process, mapping, &file);
+	else if (mapping->inode && mapping->path[0] == '/')
+		module = file_module(unwinding, process, mapping, &file);
+	if (module < 0 || !unwind_file_vaddr(&file->elf, mapping->offset, mapping->end - mapping->start, &vaddr))
+		return;
+	published->module = (uint32_t)module;
+	published->base = mapping->start - vaddr + file->elf.base;
+}
+
+static int collect_mappings(struct unwinding *unwinding, const struct process *process)
+{
+	int err = 0;
+
+	vec_clear(&unwinding->mappings);
+	for (size_t i = 0; !err && i < process->maps.list.len; i++) {
+		const struct mapping *mapping = &process->maps.list.items[i];
+		struct duet_unwind_mapping published = {
+			.start = mapping->start,
+			.end = mapping->end,
+			.module = DUET_UNWIND_NO_MODULE,
+		};
+
+		set_module(unwinding, process, mapping, &published);
+		err = vec_push(&unwinding->mappings, published);
+	}
+	return err;
+}
+
+void unwinding_publish(struct unwinding *unwinding, struct process *process)
+{
+	if (!unwinding->tables || process->exited || process->published_version == process->maps_version + 1)
+		return;
+	process->published_version = process->maps_version + 1;
+	if (collect_mappings(unwinding, process) < 0 ||
+	    unwind_tables_publish(unwinding->tables, process->pid, process->start_ticks, unwinding->mappings.items,
+				  unwinding->mappings.len) < 0)
+		unwinding->processes_refused++;
+}
+
+void unwinding_refresh(struct unwinding *unwinding, struct process *process)
+{
+	uint64_t min_age_ns = process_age_ns(process) < YOUNG_NS ? YOUNG_MIN_AGE_NS : MAPS_MIN_AGE_NS;
+
+	if (unwinding->tables)
+		process_refresh_maps(process, clock_monotonic_ns(), min_age_ns);
+	unwinding_publish(unwinding, process);
+}
+
+void unwinding_forget(struct unwinding *unwinding, struct process *process)
+{
+	if (!unwinding->tables || !process->published_version)
+		return;
+	process->published_version = 0;
+	unwind_tables_forget(unwinding->tables, process->pid);
+}
