@@ -151,6 +151,10 @@ case_jvm_in_a_cgroup() {
 	start_record --cgroup "$in_a" -d 60 -i 2ms --by container,process -o collapsed -f "$here/out"
 	JVM_AS=(sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$in_a")
 	start_jvm "$(any_jdk)" workload.Locks
+	local end=$((SECONDS + 60))
+	until grep -q libduet "/proc/$jvm/maps" || [ $SECONDS -gt $end ]; do
+		sleep 0.1
+	done
 	sleep 3
 	end_record INT
 	expect_status 0
