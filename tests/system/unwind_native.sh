@@ -117,8 +117,8 @@ case_exceptions() {
 	[ -x "$workloads/native_throw" ] || skip "no C++ compiler"
 	start_native "$workloads/native_throw"
 	record_native
-	expect_whole "${entry}catch_it;$(printf 'link<%d>::run;' {10..1})link<0>::run$kernel" \
-		';link<0>::run( |;[^;]*_\[k\])'
+	expect_whole "${entry}catch_it;$(printf 'chained<%d>::run;' {10..1})chained<0>::run$kernel" \
+		';chained<0>::run( |;[^;]*_\[k\])'
 	expect_whole "$entry" .
 }
 
