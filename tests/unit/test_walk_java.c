@@ -33,6 +33,15 @@ static int walk_read(void *to, uint32_t bytes, uint64_t address)
 	return 0;
 }
 
+struct duet_unwind_row;
+
+/* Of native code; there is none here. */
+static const struct duet_unwind_row *walk_row(uint32_t index)
+{
+	(void)index;
+	return NULL;
+}
+
 #include "duet_walk_java.h"
 
 /* Offsets from the block's start. */

@@ -350,7 +350,7 @@ static int push_joined(struct splicing *s, const struct duet_sample *sample, con
 	if (java->java_depth)
 		return push_java_half(s, java, frames, sample && sample->flags & DUET_SAMPLE_USER_COMPLETE);
 	err = push_physical(s);
-	if (err || java->flags & DUET_JAVA_NO_THREAD || (sample && sample->flags & DUET_SAMPLE_WALKED))
+	if (err || java->flags & DUET_JAVA_NO_THREAD || (sample && sample->flags & DUET_SAMPLE_USER_COMPLETE))
 		return err;
 	return push_mark(s, splice_failure_mark(java->status));
 }
