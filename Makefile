@@ -40,8 +40,8 @@ agent_cflags := $(common) -Ijvm-agent $(jni_includes) -fPIC \
 # -z now: binding a function at its first call takes locks of the dynamic linker, which a signal handler must not.
 agent_ldflags := -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,--as-needed -Wl,-Bsymbolic \
 	-Wl,-soname,libduet.so -lpthread -lrt
-# libbpf, libelf and zlib go into the executable: one file is a full installation.
-user_libs := -Wl,-Bstatic -lbpf -lelf -lz -liberty $(if $(STATIC),-static,-Wl,-Bdynamic) $(LDFLAGS)
+# libbpf, libelf, zlib and jansson go into the executable: one file is a full installation.
+user_libs := -Wl,-Bstatic -lbpf -lelf -lz -liberty -ljansson $(if $(STATIC),-static,-Wl,-Bdynamic) $(LDFLAGS)
 bpf_cflags := -std=gnu11 -O2 -g -target bpf -D__TARGET_ARCH_$(bpf_target_arch) -MMD -MP -Iheaders -Ibpf \
 	-Ivmlinux/$(vmlinux_arch) -idirafter /usr/include -Wall -Wextra -Wno-unused-parameter \
 	-Wno-missing-declarations -Werror

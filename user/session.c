@@ -162,6 +162,8 @@ static int session_open(struct session *session, const struct session_options *o
 	session->symbols = symbols_new();
 	session->join = join_new(session_on_decided, session);
 	resolver_init(&session->resolver, &session->profile, session->symbols);
+	buf_init(&session->cgroup);
+	owners_open(&session->owners, &session->profile);
 	if (profile_init(&session->profile) < 0 || !session->symbols || !session->join || session->signal_fd < 0) {
 		log_error("out of memory or descriptors before the recording began");
 		return -ENOMEM;
@@ -183,6 +185,8 @@ static void session_close(struct session *session)
 	if (session->library[0])
 		attach_remove_library(session->library);
 	resolver_release(&session->resolver);
+	owners_release(&session->owners);
+	buf_release(&session->cgroup);
 	join_free(session->join);
 	symbols_free(session->symbols);
 	profile_release(&session->profile);
