@@ -155,7 +155,7 @@ $(O)/workloads/native_throw: tests/workloads/native_throw.cc $(flags)
 	$(Q)mkdir -p $(@D) && $(CXX) $(filter-out -std=%,$(native_cflags)) -o $@ $<
 
 # ---- what people type ----------------------------------------------------------
-workloads: $(O)/workloads/.made $(O)/workloads/libworkload.so $(native_workloads) ## the programs that demo, tests and bench profile
+workloads: $(O)/workloads/.made $(O)/workloads/libworkload.so $(native_workloads) ## what demo, tests and bench profile
 
 # Where scripts find what was built.
 export DUET_BUILD := $(abspath $(O))

@@ -43,7 +43,7 @@ static __always_inline enum duet_no_signal signal_refuse(struct duet_sample *sam
 							 enum duet_bpf_counter loss)
 {
 	/* The walk carries it: nothing is lost. */
-	if (!(sample->flags & DUET_SAMPLE_WALKED))
+	if (!(sample->flags & DUET_SAMPLE_USER_COMPLETE))
 		duet_count(loss);
 	return sample->no_signal = why;
 }

@@ -11,6 +11,7 @@
  *   agent  -> HELLO    who I am, which signal I can take
  *   loader -> START    ring (memfd by SCM_RIGHTS), engine, interval
  *   agent  -> STARTED  handler is live, or why not
+ *   loader -> NAME     methods that samples met and that have no name yet, any number of times
  *   loader -> STOP     (after the tgid left the BPF map `jvms`)
  *   agent  -> STOPPED  no more records will come; unasked when the JVM goes down
  *
@@ -43,6 +44,7 @@ enum duet_message_type {
 	DUET_MESSAGE_STARTED,
 	DUET_MESSAGE_STOP,
 	DUET_MESSAGE_STOPPED,
+	DUET_MESSAGE_NAME,
 	DUET_MESSAGE_TYPE_MAX
 };
 
@@ -90,6 +92,16 @@ struct duet_message_started {
 	char why[128];
 };
 DUET_ASSERT_SIZE(struct duet_message_started, 32 + 128);
+
+#define DUET_NAMES_AT_ONCE 32
+
+struct duet_message_name {
+	struct duet_message head;
+	uint32_t count;
+	uint32_t reserved;
+	uint64_t methods[DUET_NAMES_AT_ONCE]; /* jmethodIDs */
+};
+DUET_ASSERT_SIZE(struct duet_message_name, 16 + DUET_NAMES_AT_ONCE * 8);
 
 /* STOP and STOPPED are bare struct duet_message. */
 

@@ -15,6 +15,7 @@
 #define JAVA_SEGMENT_HOPS 16 /* each leads back by 254 segments at most; JDK 17's largest blob needs 7 */
 #define JAVA_SEGMENT_FREE 0xff
 #define JAVA_BLOB_MASK 511 /* of offsets into a blob's head: lets the verifier see their bound */
+#define JAVA_BLOB_SMALL 128 /* CodeBlob's own fields: JDK 17 has 120 */
 #define JAVA_FIXED_BYTES 64 /* of an interpreter frame, below its frame pointer */
 #define JAVA_MAX_FRAME_WORDS 65536
 #define JAVA_MAX_STUB_BYTES 16384
@@ -88,7 +89,8 @@ static inline walk_result java_find_blob(struct walk_java *java, uint64_t pc)
 	int heap = java_heap(layout, pc);
 	uint64_t block = heap < 0 ? 0 : java_block(&layout->heaps[heap & (DUET_JVM_HEAPS - 1)], pc);
 
-	if (!block || walk_read(java->head, DUET_BLOB_BYTES, block))
+	/* Behind a small one, the last of its heap so far, the next page may never have been touched. */
+	if (!block || (walk_read(java->head, DUET_BLOB_BYTES, block) && walk_read(java->head, JAVA_BLOB_SMALL, block)))
 		return DUET_WALK_NO_BLOB;
 	java->blob = block + layout->block_header_bytes;
 	if (!java->head[layout->block_used & JAVA_BLOB_MASK] || pc < java->blob ||
@@ -311,18 +313,21 @@ static inline int java_read_method(struct walk_java *java, const struct unwind_c
 	const struct duet_jvm_layout *layout = &java->layout;
 	uint64_t bytecode = layout->frame_bcp == -7 ? JAVA_FRAME_WORD(java, -7) : JAVA_FRAME_WORD(java, -8);
 	uint64_t method = JAVA_FRAME_WORD(java, -3), constant, base, bytes;
+	uint32_t size = layout->const_bytes;
 
-	if (walk_read_word(&constant, method + layout->method_const) ||
-	    walk_read(java->method, DUET_CONST_METHOD_BYTES, constant))
+	/* No more than there is: the next page may never have been touched. */
+	if (size > DUET_CONST_METHOD_BYTES || walk_read_word(&constant, method + layout->method_const) ||
+	    walk_read(java->method, size, constant))
 		return -1;
 	base = constant + layout->const_bytes;
 	bytes = java_const_field(java, layout->const_code_bytes, 2);
 	/* The interpreter saves it where it calls something; at its own instructions the register has it. */
 	if (!cursor->is_return && java->bytecode - base < bytes)
 		bytecode = java->bytecode;
-	java->found.bci = bytecode ? (int32_t)(bytecode - base) : DUET_BCI_NATIVE;
+	/* A native method has no byte code, and anything in the place of the pointer. */
+	java->found.bci = bytes ? (int32_t)(bytecode - base) : DUET_BCI_NATIVE;
 	java->found.method = java_method_id(java);
-	return bytecode && bytecode - base >= bytes;
+	return bytes && bytecode - base >= bytes;
 }
 
 /*

@@ -123,7 +123,20 @@ static void session_rescan(struct session *session)
 		duet_ring_count(session->ring.page, DUET_AGENT_TIMER_FAILED);
 }
 
-/* Until the loader says STOP (true), or anything else, or goes (false). */
+/* A message of the loader's: > 0 to go on, 0 for STOP, < 0 when it is gone or makes no sense. */
+static int session_obey(struct session *session, int peer)
+{
+	struct duet_message_name names;
+	int type = peer_receive(peer, &names);
+
+	if (type == DUET_MESSAGE_STOP)
+		return 0;
+	for (uint32_t i = 0; type > 0 && i < names.count; i++)
+		methods_see(session, names.methods[i]);
+	return type;
+}
+
+/* Until the loader says STOP (true), or goes (false). */
 static bool session_serve(struct session *session, JNIEnv *env, int peer)
 {
 	struct pollfd fds[] = {
@@ -131,8 +144,9 @@ static bool session_serve(struct session *session, JNIEnv *env, int peer)
 		{.fd = session->methods.wake_fd, .events = POLLIN},
 	};
 	uint64_t next_sweep_ns = 0, next_rescan_ns = 0;
+	int goes_on = 1;
 
-	while (!fds[0].revents) {
+	while (goes_on > 0) {
 		uint64_t now = clock_ns();
 
 		if (now >= next_sweep_ns) {
@@ -146,8 +160,10 @@ static bool session_serve(struct session *session, JNIEnv *env, int peer)
 		}
 		methods_publish(session, env);
 		poll(fds, 2, methods_may_sleep(&session->methods) ? RESCAN_NS / 1000000 : 0);
+		if (fds[0].revents)
+			goes_on = session_obey(session, peer);
 	}
-	return peer_receive_stop(peer);
+	return !goes_on;
 }
 
 /* The start of the JVM need not wait any longer. */

@@ -210,11 +210,17 @@ int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_
 	return -EPROTO;
 }
 
-bool peer_receive_stop(int peer)
+int peer_receive(int peer, struct duet_message_name *ret_names)
 {
-	struct duet_message message;
-	/* MSG_TRUNC: the packet's real length, so that a longer one is not taken for a STOP. */
-	ssize_t got = recv(peer, &message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
+	/* MSG_TRUNC: the packet's real length, so that a longer one is not taken for a good one. */
+	ssize_t got = recv(peer, ret_names, sizeof(*ret_names), MSG_DONTWAIT | MSG_TRUNC);
 
-	return is_head(&message, got, DUET_MESSAGE_STOP, sizeof(message));
+	if (got >= (ssize_t)sizeof(ret_names->head) &&
+	    is_head(&ret_names->head, got, DUET_MESSAGE_STOP, sizeof(ret_names->head)))
+		return DUET_MESSAGE_STOP;
+	if (got == (ssize_t)sizeof(*ret_names) &&
+	    is_head(&ret_names->head, got, DUET_MESSAGE_NAME, sizeof(*ret_names)) &&
+	    ret_names->count <= DUET_NAMES_AT_ONCE)
+		return DUET_MESSAGE_NAME;
+	return -EPROTO;
 }

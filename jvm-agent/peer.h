@@ -26,7 +26,10 @@ int peer_send_stopped(int peer);
 
 /* Waits for START. 0 with the ring's file, owned by the caller; or -errno, -EPROTO for anything malformed. */
 int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int *ret_ring_fd);
-/* What is readable now: true for STOP, false for all else. */
-bool peer_receive_stop(int peer);
+/*
+ * What is readable now: DUET_MESSAGE_STOP; DUET_MESSAGE_NAME with its methods, at most DUET_NAMES_AT_ONCE; or -EPROTO
+ * for all else, also for the peer's end.
+ */
+int peer_receive(int peer, struct duet_message_name *ret_names);
 
 #endif

@@ -13,6 +13,7 @@
 #include "collect/validate.h"
 
 #define METADATA_LANE_BYTES (4u << 20) /* the agent waits when it is full; two polls' worth of a large JVM's code */
+#define MAX_WANTED 65536 /* methods: the agent's own table holds no more */
 #define MESSAGE_MAX 512 /* bytes of the largest control message, with room */
 #define METADATA_BUDGET 16384 /* records a step: they cost more than samples, and other JVMs wait */
 #define HANDSHAKE_TIMEOUT_NS (10 * NS_PER_SEC) /* as patient as the agent is with us */
@@ -68,6 +69,7 @@ void agent_free(struct agent *agent)
 	jvm_free(agent->jvm);
 	vec_release(&agent->named);
 	map_release(&agent->is_named);
+	map_release(&agent->is_wanted);
 	free(agent);
 }
 
@@ -221,6 +223,29 @@ void agent_expire(struct agent *agent, uint64_t now_ns)
 {
 	if ((agent->state == AGENT_GREETING || agent->state == AGENT_STARTING) && now_ns > agent->deadline_ns)
 		agent_fail(agent, "the agent did not answer for 10 s: is the JVM hung or at a long safepoint?");
+}
+
+void agent_want_name(struct agent *agent, uint64_t method)
+{
+	uint64_t known;
+
+	if (agent->state != AGENT_RUNNING || agent->is_wanted.len >= MAX_WANTED ||
+	    map_get(&agent->is_wanted, method, &known) || map_put(&agent->is_wanted, method, 1) < 0)
+		return;
+	agent->wanted.methods[agent->wanted.count++] = method;
+	if (agent->wanted.count == DUET_NAMES_AT_ONCE)
+		agent_ask(agent);
+}
+
+/* One that cannot be sent now is not asked for again: AsyncGetCallTrace will bring its name. */
+void agent_ask(struct agent *agent)
+{
+	if (!agent->wanted.count || agent->state != AGENT_RUNNING)
+		return;
+	agent->wanted.head = (struct duet_message){
+		.size = sizeof(agent->wanted), .type = DUET_MESSAGE_NAME, .version = DUET_AGENT_VERSION};
+	(void)send(agent->socket, &agent->wanted, sizeof(agent->wanted), MSG_NOSIGNAL | MSG_DONTWAIT);
+	agent->wanted.count = 0;
 }
 
 void agent_stop(struct agent *agent)

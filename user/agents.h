@@ -52,6 +52,8 @@ struct agent {
 	uint64_t full_records; /* for which the JVM's tables had no room */
 	struct vec(uint64_t) named; /* interpreted methods of which BPF knows that they have a name */
 	struct map is_named; /* the same, to look them up */
+	struct map is_wanted; /* methods whose name was asked for */
+	struct duet_message_name wanted; /* the next request */
 	bool layout_told; /* BPF knows the JVM's newest layout */
 	uint64_t claimed_ns; /* timer engines: CPU time that its samples stand for */
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
@@ -69,6 +71,12 @@ void agent_free(struct agent *agent);
 int agent_fd(const struct agent *agent); /* to poll for reading; -1 when nothing is awaited */
 void agent_step(struct agent *agent); /* the fd is readable */
 void agent_expire(struct agent *agent, uint64_t now_ns); /* ends a handshake that takes too long */
+/*
+ * Asks for a method's name, which then comes as DUET_AGENT_METHOD record; several go into one packet, when it is full
+ * or by agent_ask(). Each method once.
+ */
+void agent_want_name(struct agent *agent, uint64_t method);
+void agent_ask(struct agent *agent);
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; an agent still on its way is aborted */
 bool agent_settled(const struct agent *agent); /* RUNNING, GONE or FAILED */
 

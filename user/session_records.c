@@ -64,7 +64,7 @@ static void count_outcome(struct session_stats *stats, const struct duet_sample 
 	stats->joined += outcome == JOIN_JOINED || outcome == JOIN_WALKED || (jvm && outcome == JOIN_STANDALONE);
 	/* What the walk carries, AsyncGetCallTrace did not lose. */
 	if (!java || java->flags & DUET_JAVA_NO_THREAD ||
-	    (java->status <= 0 && sample && sample->flags & DUET_SAMPLE_WALKED))
+	    (java->status <= 0 && sample && sample->flags & DUET_SAMPLE_USER_COMPLETE))
 		return;
 	if (java->status > 0)
 		stats->with_java++;
@@ -117,10 +117,20 @@ static void tell_name(struct session *session, struct agent *agent, uint64_t met
 		agent->named.items[agent->named.len++] = method;
 }
 
-/*
- * An interpreted method that the agent has not met yet has no name: BPF signals, and by the time that the sample is
- * decided it has. The next sample in it needs no signal for that.
- */
+/* The sample has just arrived. An interpreted method that the agent has not met yet has no name: it is asked for. */
+static void want_names(struct agent *agent, const struct duet_sample *sample)
+{
+	const struct duet_interpreted *frames =
+		(const void *)(sample->stack + sample->kernel_depth + sample->user_depth);
+
+	if (sample->flags & DUET_SAMPLE_WALKED)
+		return;
+	for (uint32_t i = 0; i < sample->interpreted_depth; i++)
+		if (frames[i].method && !jvm_method(agent->jvm, frames[i].method))
+			agent_want_name(agent, frames[i].method);
+}
+
+/* The sample is decided, and names were waited for. The next one in the same methods needs no signal for theirs. */
 static void tell_names(struct session *session, struct agent *agent, const struct duet_sample *sample)
 {
 	const struct duet_interpreted *frames =
@@ -264,7 +274,7 @@ static void count_own(struct session_stats *stats, const struct duet_sample *sam
 		[DUET_NO_SIGNAL_EXITING] = DUET_BPF_SIGNAL_EXITING,
 	};
 
-	if (sample->flags & DUET_SAMPLE_WALKED) /* then BPF has not counted it */
+	if (sample->flags & DUET_SAMPLE_USER_COMPLETE) /* then BPF has not counted it */
 		return;
 	if (sample->no_signal == DUET_NO_SIGNAL_SYSCALL || sample->no_signal == DUET_NO_SIGNAL_BLOCKED ||
 	    sample->no_signal == DUET_NO_SIGNAL_EXITING)
@@ -288,8 +298,10 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
 		unwinding_refresh(&session->unwinding, process);
 	agent = process->runtime;
-	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid)
+	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid) {
+		want_names(agent, sample);
 		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
+	}
 	if (agent && sample->ns_tid == agent->tid)
 		count_own(&session->stats, sample);
 	add_sample(session, process, NULL, sample, NULL, JOIN_STANDALONE, true);
@@ -396,6 +408,7 @@ void session_read_rings(struct session *session)
 		agent_read(context.agent, on_java_sample, &context);
 		agent_changed(session, context.agent, before);
 		tell_layout(session, context.agent);
+		agent_ask(context.agent);
 		if (forget)
 			jvm_forget(context.agent->jvm, now_ns - FORGET_NS);
 	}

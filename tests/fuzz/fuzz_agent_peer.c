@@ -78,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input input = {data, size};
 	struct duet_message_start start = {.head = {.size = 0}};
 	size_t fds = input_number(&input, 1) % 8;
+	struct duet_message_name names;
 	int pair[2], ring_fd, fd = make_file(&input);
 
 	FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
@@ -87,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		close(ring_fd);
 	}
 	send(pair[0], input.at, input.left, MSG_NOSIGNAL | MSG_DONTWAIT);
-	peer_receive_stop(pair[1]);
+	peer_receive(pair[1], &names);
 	close(fd);
 	close(pair[0]);
 	close(pair[1]);

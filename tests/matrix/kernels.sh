@@ -81,7 +81,8 @@ run_machine() { # ARCHITECTURE KERNEL
 	: >"$console"
 	timeout --kill-after=5 "$machine_limit" prlimit --cpu="$cpu_limit" \
 		"qemu-system-${machine_of[$1]}" ${emulator_options[$1]} -accel tcg,thread=single \
-		-icount shift=2,sleep=off -smp "$(cpus)" -m 1024 -net none -nographic -no-reboot -kernel "$2/vmlinuz" -initrd "$figures/memory" \
+		-icount shift=2,sleep=off -smp "$(cpus)" -m 1024 -net none -nographic -no-reboot \
+		-kernel "$2/vmlinuz" -initrd "$figures/memory" \
 		-drive "file=$(realpath "$scratch/disk.$1"),if=virtio,format=raw,readonly=on" \
 		-append "console=${console_of[$1]} panic=-1 quiet" >"$console" 2>&1 </dev/null &
 	machine=$!

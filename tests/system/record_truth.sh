@@ -108,7 +108,9 @@ case_kernel_share() {
 	# The workload knows its own thread only, and its system calls, not the interrupts that a busy machine brings.
 	# 2 ms: the agent's handler runs within what the workload times.
 	grep '^\[main ' "$here/out" >"$here/main"
-	expect_near "samples in system calls, %" "$(share "$here/main" '(do_syscall_64|el0_svc)_\\[k\\]')" "$(jvm_said SYSTEM)" 3
+	local in_calls
+	in_calls=$(share "$here/main" '(do_syscall_64|el0_svc)_\\[k\\]')
+	expect_near "samples in system calls, %" "$in_calls" "$(jvm_said SYSTEM)" 3
 }
 
 run_cases "$@"

@@ -91,7 +91,8 @@ signal_case() { # LEAF
 	need_bpf
 	start_native "$workloads/native" "$1"
 	record_native
-	expect_whole "${entry}run;${chain}leaf_interrupted;(leaf_compute;)?[^;]+;handle;leaf_compute$kernel" ';handle;leaf_compute'
+	expect_whole "${entry}run;${chain}leaf_interrupted;(leaf_compute;)?[^;]+;handle;leaf_compute$kernel" \
+		';handle;leaf_compute'
 	expect_nothing_cut
 }
 
@@ -116,7 +117,8 @@ case_exceptions() {
 	[ -x "$workloads/native_throw" ] || skip "no C++ compiler"
 	start_native "$workloads/native_throw"
 	record_native
-	expect_whole "${entry}catch_it;$(printf 'link<%d>::run;' {10..1})link<0>::run$kernel" ';link<0>::run( |;[^;]*_\[k\])'
+	expect_whole "${entry}catch_it;$(printf 'chained<%d>::run;' {10..1})chained<0>::run$kernel" \
+		';chained<0>::run( |;[^;]*_\[k\])'
 	expect_whole "$entry" .
 }
 

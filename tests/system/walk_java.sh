@@ -32,7 +32,7 @@ expect_agreement() { # CLASS WARM_SECONDS
 	expect_alive "$jvm"
 }
 
-# The walk alone, but for what it does not reach.
+# The walk alone, but for what it does not reach, and the first samples: the loader must learn names for them.
 expect_walked() { # ROOTED_PERCENT SIGNALLED_PERCENT CLASS WARM_SECONDS
 	need_bpf
 	start_jvm "$jdk" "$3"
@@ -66,13 +66,13 @@ jdk_case_agree_compiled() {
 }
 
 jdk_case_walked() {
-	expect_walked 97 10 shop.Demo 5
+	expect_walked 97 20 shop.Demo 5
 }
 
 # A method's first and last instructions are many here: there the walk gives up.
 jdk_case_walked_interpreted() {
 	JVM_OPTS=(-Xint)
-	expect_walked 75 35 shop.Demo 3
+	expect_walked 75 45 shop.Demo 3
 }
 
 jdk_case_walked_with_each_collector() {
@@ -80,7 +80,7 @@ jdk_case_walked_with_each_collector() {
 	for gc in Serial Parallel G1 Z; do
 		"$jdk/bin/java" "-XX:+Use${gc}GC" -version >/dev/null 2>&1 || continue
 		JVM_OPTS=("-XX:+Use${gc}GC")
-		expect_walked 97 10 shop.Demo 5
+		expect_walked 97 20 shop.Demo 5
 		kill -KILL "$jvm"
 	done
 }
@@ -93,9 +93,9 @@ jdk_case_interleave() {
 	record -p "$jvm" -d 5 -i 1ms -v -o collapsed -f "$here/out"
 	expect_status 0
 	expect "native code in its place, %" \
-		"$(share "$here/out" "workload/Interleave\\.main;.*($up;){3}.*workload/TwoBusy\\.spin")" '>=' 95
+		"$(share "$here/out" "workload/Interleave\\.main;.*$up;.*$up;.*$up;.*workload/TwoBusy\\.spin")" '>=' 95
 	expect "walked to the entry, %" "$(reported walked)" '>=' 97
-	expect "signalled, %" "$(reported_signalled)" '<=' 10
+	expect "signalled, %" "$(reported_signalled)" '<=' 20
 }
 
 # poll and epoll_wait cannot be signalled; the walk carries them.
@@ -108,7 +108,8 @@ jdk_case_system_calls() {
 	expect "poll interrupted" "$(jvm_said EINTR 2)" '==' 0
 	expect "epoll_wait interrupted" "$(jvm_said EINTR 3)" '==' 0
 	expect "not signalled in a system call, %" "$(share "$here/out" 'not_signalled_syscall')" '<=' 2
-	expect "rooted calls, %" "$(share "$here/out" "${entries}.*workload/SystemCalls\\.interrupted;.*poll.*_\\\\[k\\\\]")" '>=' 20
+	local calls="${entries}.*workload/SystemCalls\\.interrupted;.*poll.*_\\\\[k\\\\]"
+	expect "rooted calls, %" "$(share "$here/out" "$calls")" '>=' 20
 }
 
 jdk_case_never() {

@@ -243,7 +243,7 @@ static struct walk_sample walk_half(struct fixture *f)
 		.head = {.user_depth = 7,
 			 .interpreted_depth = 2,
 			 .id_depth = 7,
-			 .flags = DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED},
+			 .flags = DUET_SAMPLE_USER_COMPLETE},
 		.user = {LIBC + 8, NATIVE_METHOD + 8, COMPILED + 16, INTERPRETER + 4, CALL_STUB, LIBC + 16,
 			 INTERPRETER + 8},
 		.interpreted = {{.index = 3, .method = 60, .bci = 4}, {.index = 6, .method = 61, .bci = 9}},

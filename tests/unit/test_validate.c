@@ -335,6 +335,7 @@ static void layout_is_bound(void **state)
 		.block_used = 8,
 		.blob_code_begin = DUET_JVM_NO_FIELD,
 		.nmethod_entry = DUET_JVM_NO_FIELD,
+		.const_bytes = 48,
 		.frame_bcp = -8,
 	};
 
@@ -355,6 +356,8 @@ static void layout_is_bound(void **state)
 	REFUSE_LAYOUT(layout, nmethod_original_pc, DUET_BLOB_BYTES - 7);
 	REFUSE_LAYOUT(layout, const_pool, DUET_CONST_METHOD_BYTES - 7);
 	REFUSE_LAYOUT(layout, const_code_bytes, DUET_CONST_METHOD_BYTES - 1);
+	REFUSE_LAYOUT(layout, const_bytes, 0);
+	REFUSE_LAYOUT(layout, const_bytes, DUET_CONST_METHOD_BYTES + 1);
 	REFUSE_LAYOUT(layout, holder_ids, DUET_JVM_NO_FIELD);
 	REFUSE_LAYOUT(layout, frame_bcp, -3);
 }

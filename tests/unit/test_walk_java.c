@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk through Java frames, as BPF does it, over a made-up JVM: a code heap with its segment map, blobs, methods and
- * a stack, laid out by rules of the test's own.
+ * The walk through Java frames, as BPF does it, over a made-up JVM: a code heap with its segment map, blobs, methods
+ * and a stack, laid out by rules of the test's own.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,6 +31,15 @@ static int walk_read(void *to, uint32_t bytes, uint64_t address)
 		return -1;
 	memcpy(to, (const void *)(uintptr_t)address, bytes);
 	return 0;
+}
+
+struct duet_unwind_row;
+
+/* Of native code; there is none here. */
+static const struct duet_unwind_row *walk_row(uint32_t index)
+{
+	(void)index;
+	return NULL;
 }
 
 #include "duet_walk_java.h"
@@ -333,7 +342,8 @@ static void test_interpreted(void **state)
 	assert_true(java.has_found);
 	assert_int_equal(java.found.method, METHOD_ID);
 	assert_int_equal(java.found.bci, 17);
-	fp[-8] = 0; /* a native method */
+	*(uint16_t *)((uint8_t *)(vm.data + 8) + 32) = 0; /* a native method */
+	fp[-8] = 12345;
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 1), INTERPRETER, fp + 5, CALLER_FP);
 	assert_int_equal(java.found.bci, DUET_BCI_NATIVE);
 }

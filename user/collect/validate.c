@@ -160,7 +160,8 @@ static bool layout_fields_check(const struct duet_jvm_layout *layout)
 		if (in_other[i] >= DUET_MAX_OFFSET)
 			return false;
 	return begins && enters && layout->block_used < layout->block_header_bytes &&
-	       layout->block_header_bytes <= 64 && layout->const_pool <= DUET_CONST_METHOD_BYTES - 8 &&
+	       layout->block_header_bytes <= 64 && layout->const_bytes &&
+	       layout->const_bytes <= DUET_CONST_METHOD_BYTES && layout->const_pool <= DUET_CONST_METHOD_BYTES - 8 &&
 	       layout->const_id <= DUET_CONST_METHOD_BYTES - 2 &&
 	       layout->const_code_bytes <= DUET_CONST_METHOD_BYTES - 2 &&
 	       (layout->frame_bcp == -7 || layout->frame_bcp == -8);

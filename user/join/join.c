@@ -250,7 +250,7 @@ static bool decide(struct join *join, struct join_thread *thread, struct held_sa
 	}
 	if (outcome == JOIN_JOINED)
 		java = answer->record;
-	else if (sample->flags & DUET_SAMPLE_WALKED)
+	else if (sample->flags & DUET_SAMPLE_USER_COMPLETE)
 		outcome = JOIN_WALKED;
 	if (!join->handler(join->context, thread->owner, sample, java, outcome, last_chance))
 		return false;

@@ -155,13 +155,23 @@ static int push_compiled_bare(struct splicing *s, const struct jvm_code *code)
 	return err ? err : push_confirmed(s, &itself, SPLICE_COMPILED);
 }
 
+/* Are these methods the next ones of the other witness? */
+static bool matches(const struct splicing *s, const struct duet_java_frame *frames, uint32_t depth)
+{
+	for (uint32_t i = 0; i < depth; i++)
+		if (s->other_next + i >= s->other_depth || s->other[s->other_next + i].method != frames[i].method)
+			return false;
+	return true;
+}
+
 static int push_compiled_code(struct splicing *s, uint32_t index, const struct jvm_code *code)
 {
 	uint32_t depth = 0;
 	const struct duet_java_frame *frames = jvm_code_frames(code, s->user[index], index > 0, &depth);
 	int err = 0;
 
-	if (!frames)
+	/* At the leaf the other witness may have looked elsewhere, behind a prologue: it knows what is inlined. */
+	if (!frames || (!index && s->other && !matches(s, frames, depth)))
 		return push_compiled_bare(s, code);
 	for (uint32_t i = 0; !err && i < depth; i++)
 		err = push_confirmed(s, &frames[i], i + 1 < depth ? SPLICE_INLINED : SPLICE_COMPILED);
@@ -340,7 +350,7 @@ static int push_joined(struct splicing *s, const struct duet_sample *sample, con
 	if (java->java_depth)
 		return push_java_half(s, java, frames, sample && sample->flags & DUET_SAMPLE_USER_COMPLETE);
 	err = push_physical(s);
-	if (err || java->flags & DUET_JAVA_NO_THREAD || (sample && sample->flags & DUET_SAMPLE_WALKED))
+	if (err || java->flags & DUET_JAVA_NO_THREAD || (sample && sample->flags & DUET_SAMPLE_USER_COMPLETE))
 		return err;
 	return push_mark(s, splice_failure_mark(java->status));
 }

@@ -152,7 +152,7 @@ static uint64_t stack_key(const struct resolver *r, const struct process *proces
 		(uintptr_t)jvm,
 		jvm ? jvm_changed_ns(jvm) : 0,
 		outcome,
-		sample ? sample->flags & (DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED) : 0,
+		sample ? sample->flags & DUET_SAMPLE_USER_COMPLETE : 0,
 		sample ? (uint64_t)sample->kernel_depth << 32 | (uint64_t)sample->user_depth << 16 | sample->no_signal
 		       : 0,
 		java ? (uint64_t)java->java_depth << 32 | (uint64_t)java->native_depth << 16 | java->flags : 0,
@@ -216,6 +216,7 @@ int64_t resolve_sample(struct resolver *r, struct process *process, const struct
 	r->is_final &= !r->splice.is_missing_code;
 	node = name_stack(r, process, jvm);
 	if (node >= 0 && is_current && r->is_final)
-		(void)map_put(&r->stacks, key, (uint64_t)node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT); /* out of memory: resolved again the next time */
+		/* Out of memory: resolved again the next time. */
+		(void)map_put(&r->stacks, key, (uint64_t)node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT);
 	return node;
 }
