@@ -127,7 +127,8 @@ case_command() {
 
 spin_in() { # CGROUP
 	mkdir "/sys/fs/cgroup/$1"
-	sh -c 'echo $$ >"/sys/fs/cgroup/$0/cgroup.procs"; exec nice -n 19 sh -c "while :; do :; done"' "$1" &
+	bash -c 'echo $$ >"/sys/fs/cgroup/$0/cgroup.procs"
+		exec nice -n 19 /usr/bin/busybox sh -c "while :; do :; done"' "$1" &
 	jvms+=($!)
 }
 
@@ -139,11 +140,11 @@ case_targets() {
 	spin_in out
 	record --cgroup /in -d 3 -i 10ms --by container,process -o collapsed -f "$here/out"
 	expect_status 0
-	expect_contains "$here/out" '^/in;sh;'
-	expect_contains "$here/out" '^/in/below;sh;'
+	expect_contains "$here/out" '^/in;busybox;'
+	expect_contains "$here/out" '^/in/below;busybox;'
 	expect_lacks "$here/out" '^/(out)?;'
-	record --comm sh -d 3 -i 10ms --by process,container -o collapsed -f "$here/out"
-	expect_contains "$here/out" '^sh;/out;'
+	record --comm busybox -d 3 -i 10ms --by process,container -o collapsed -f "$here/out"
+	expect_contains "$here/out" '^busybox;/out;'
 	expect_lacks "$here/out" '^(duet|bash|kworker.*);'
 }
 
