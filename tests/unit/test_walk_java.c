@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk through Java frames, as BPF does it, over a made-up JVM: a code heap with its segment map, blobs, methods and
- * a stack, laid out by rules of the test's own.
+ * The walk through Java frames, as BPF does it, over a made-up JVM: a code heap with its segment map, blobs, methods
+ * and a stack, laid out by rules of the test's own.
  */
 #include <setjmp.h>
 #include <stdarg.h>

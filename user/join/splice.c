@@ -123,7 +123,7 @@ static bool is_noise(struct splicing *s, uint32_t index)
 
 /* ---- the physical walk ---- */
 
-/* The other witness's word for the next Java frame: false when it names another method. Its bci is the better one. */
+/* The other witness's word for the next Java frame: false when it names another method. Its bci is better. */
 static bool confirm(struct splicing *s, struct duet_java_frame *frame)
 {
 	if (!s->other)

@@ -22,6 +22,7 @@ _duet() {
 	-o | --output) words='collapsed flamegraph text' ;;
 	--engine) words='auto bpf ctimer itimer' ;;
 	--pairing) words='auto interval' ;;
+	--signals) words='needed always never' ;;
 	-p | --pid) words=$(_duet_jvms) ;;
 	-f | --file) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
 	*)
