@@ -170,7 +170,7 @@ static int push_compiled_code(struct splicing *s, uint32_t index, const struct j
 	const struct duet_java_frame *frames = jvm_code_frames(code, s->user[index], index > 0, &depth);
 	int err = 0;
 
-	/* At the leaf the other witness may have looked elsewhere, behind a prologue: what is inlined it says better. */
+	/* At the leaf the other witness may have looked behind a prologue: what is inlined there it says better. */
 	if (!frames || (!index && s->other && !matches(s, frames, depth)))
 		return push_compiled_bare(s, code);
 	for (uint32_t i = 0; !err && i < depth; i++)
