@@ -55,4 +55,30 @@ static __always_inline bool task_in_exec(struct task_struct *task)
 	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
 }
 
+/*
+ * Is one of the cgroups from `cgroup` upwards the one with this id. From below: most tasks of a target stand in it or
+ * right under it. Not by the helper for the ancestors of the current task: perf_event programs may not call it before
+ * Linux 5.15. One loop for each form: clang would read the field that is not there in front of a common one.
+ */
+static __always_inline bool cgroup_is_below(struct cgroup *cgroup, u64 wanted)
+{
+	struct cgroup___before_6_1 *before = (void *)cgroup;
+	u32 depth = BPF_CORE_READ(cgroup, level);
+	struct cgroup *ancestor = NULL;
+	u64 id = 0;
+
+	if (bpf_core_field_exists(cgroup->ancestors)) {
+		for (u32 up = 0; up <= DUET_MAX_CGROUP_DEPTH && up <= depth && id != wanted; up++) {
+			bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
+					      (void *)&cgroup->ancestors + (depth - up) * sizeof(ancestor));
+			id = BPF_CORE_READ(ancestor, kn, id);
+		}
+	} else {
+		for (u32 up = 0; up <= DUET_MAX_CGROUP_DEPTH && up <= depth && id != wanted; up++)
+			bpf_probe_read_kernel(&id, sizeof(id),
+					      (void *)&before->ancestor_ids + (depth - up) * sizeof(id));
+	}
+	return id == wanted;
+}
+
 #endif

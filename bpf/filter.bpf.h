@@ -3,7 +3,7 @@
 #ifndef DUET_FILTER_BPF_H
 #define DUET_FILTER_BPF_H
 
-#include "core.bpf.h"
+#include "compat.bpf.h"
 
 #define MAX_PID_NS_LEVEL 32 /* include/linux/pid_namespace.h */
 
@@ -95,10 +95,36 @@ static __always_inline void filter_mark_seen(u32 tgid)
 		bpf_map_update_elem(&seen, &tgid, &yes, BPF_ANY);
 }
 
+static __always_inline bool filter_in_cgroup(struct task_struct *task)
+{
+	return cgroup_is_below(BPF_CORE_READ(task, cgroups, dfl_cgrp), duet_config.cgroup_id);
+}
+
+static __always_inline bool filter_has_comm(struct task_struct *task)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	char comm[DUET_COMM_LEN] = {};
+
+	bpf_core_read_str(comm, sizeof(comm), &leader->comm);
+	for (u32 i = 0; i < sizeof(comm); i++) {
+		if (comm[i] != duet_config.comm[i])
+			return false;
+		if (!comm[i])
+			break;
+	}
+	return true;
+}
+
+/* --cgroup, --container, --comm. */
+static __always_inline bool filter_is_wanted(struct task_struct *task)
+{
+	return (!duet_config.cgroup_id || filter_in_cgroup(task)) && (!duet_config.comm[0] || filter_has_comm(task));
+}
+
 /* True when the current thread is to be sampled. */
 static __always_inline bool filter_pass(struct task_struct *task, struct filter_ids *ids, u64 start_ns)
 {
-	if (bpf_get_current_pid_tgid() == 0) /* idle */
+	if (bpf_get_current_pid_tgid() == 0 || !filter_is_wanted(task)) /* 0: idle */
 		return false;
 	if (!filter_identify(task, ids)) {
 		if (!duet_config.filter_targets)

@@ -13,7 +13,7 @@
  *   agent  -> STARTED  handler is live, or why not
  *   loader -> NAME     methods that samples met and that have no name yet, any number of times
  *   loader -> STOP     (after the tgid left the BPF map `jvms`)
- *   agent  -> STOPPED  no more records will come
+ *   agent  -> STOPPED  no more records will come; unasked when the JVM goes down
  *
  * Either side may close at any time: a dead loader makes the agent stop and
  * wait for the next attach; a dead JVM makes the loader drain the ring.

@@ -69,7 +69,7 @@ struct duet_unwind_mapping {
 	uint64_t end;	 /* exclusive */
 	uint64_t base;	 /* where the module's pc 0 is mapped */
 	uint32_t module; /* index, or DUET_UNWIND_NO_MODULE: no file, or one without rows */
-	uint32_t reserved;
+	uint32_t is_file; /* 1: code of a file, not made while the process runs */
 };
 DUET_ASSERT_SIZE(struct duet_unwind_mapping, 32);
 

@@ -170,6 +170,15 @@ static inline walk_result walk_by_row(struct unwind_cursor *cursor, const struct
 	return walk_to_caller(cursor, pc, cfa, fp);
 }
 
+/*
+ * By both ABIs a thread's first frame has no fp. musl is built without call frame information, but clears fp before it
+ * calls a thread's function. Only for code of files: a compiler at run time may have any value in there.
+ */
+static inline int walk_is_outermost(const struct unwind_cursor *cursor)
+{
+	return !cursor->fp && cursor->is_return && !cursor->is_guess;
+}
+
 /* Without a row: fp, if the code keeps it, points at the caller's fp and the return address. */
 static inline walk_result walk_by_fp(struct unwind_cursor *cursor)
 {

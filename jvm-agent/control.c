@@ -368,6 +368,14 @@ int control_run(void)
 	return DUET_ATTACH_NO_THREAD;
 }
 
+void control_goodbye(void)
+{
+	pthread_mutex_lock(&control.lock);
+	if (control.state == CONTROL_HELD)
+		peer_send_stopped(control.peer);
+	pthread_mutex_unlock(&control.lock);
+}
+
 void control_run_at_start(void)
 {
 	struct timespec until;

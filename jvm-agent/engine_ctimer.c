@@ -8,6 +8,7 @@
  * by listing /proc/self/task ten times a second.
  */
 #include "engine.h"
+#include "pages.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -157,8 +157,7 @@ static void ctimer_stop(void)
 	pthread_mutex_lock(&ctimer.lock);
 	for (size_t i = 0; i < ctimer.count; i++)
 		timer_remove(&ctimer.timers[ctimer.tids[i]]);
-	if (ctimer.timers)
-		munmap(ctimer.timers, TID_LIMIT * sizeof(*ctimer.timers));
+	pages_free(ctimer.timers, TID_LIMIT * sizeof(*ctimer.timers));
 	free(ctimer.tids);
 	ctimer.timers = NULL;
 	ctimer.tids = NULL;
@@ -168,11 +167,10 @@ static void ctimer_stop(void)
 
 static int ctimer_start(int signo, uint64_t interval_ns, const char **ret_why)
 {
-	void *timers = mmap(NULL, TID_LIMIT * sizeof(*ctimer.timers), PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *timers = pages_new(TID_LIMIT * sizeof(*ctimer.timers));
 
 	*ret_why = "no memory for the table of timers";
-	if (timers == MAP_FAILED)
+	if (!timers)
 		return -errno;
 	pthread_mutex_lock(&ctimer.lock);
 	ctimer.timers = timers;

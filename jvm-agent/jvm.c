@@ -56,6 +56,7 @@ static void JNICALL on_vm_death(jvmtiEnv *jvmti, JNIEnv *env)
 {
 	(void)jvmti, (void)env;
 	session_seal();
+	control_goodbye();
 }
 
 static const jvmtiEventCallbacks callbacks = {

@@ -5,30 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "jvm.h"
+#include "pages.h"
 #include "session.h"
 
 #define TABLE_SLOTS 65536u
+#define TABLE_BYTES (2 * TABLE_SLOTS * sizeof(uint64_t)) /* seen and queue */
 #define PROBES 64u
 #define LOCAL_REFS 8
 
 int methods_init(struct methods *methods)
 {
-	size_t bytes = 2 * TABLE_SLOTS * sizeof(uint64_t);
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = pages_new(TABLE_BYTES);
 
-	if (memory == MAP_FAILED)
+	if (!memory)
 		return -errno;
 	memset(methods, 0, sizeof(*methods));
 	methods->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (methods->wake_fd < 0) {
 		int error = -errno;
 
-		munmap(memory, bytes);
+		pages_free(memory, TABLE_BYTES);
 		return error;
 	}
 	methods->seen = memory;
@@ -41,7 +41,7 @@ void methods_release(struct methods *methods)
 	if (!methods->seen)
 		return;
 	close(methods->wake_fd);
-	munmap(methods->seen, 2 * TABLE_SLOTS * sizeof(uint64_t));
+	pages_free(methods->seen, TABLE_BYTES);
 	methods->seen = NULL;
 }
 

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "engine.h"
 #include "java_walk.h"
 #include "jvm.h"
+#include "pages.h"
 #include "session.h"
 #include "stack.h"
 
@@ -36,16 +36,12 @@ struct slot {
 
 struct slot *sample_slots_new(void)
 {
-	void *memory = mmap(NULL, SLOTS * sizeof(struct slot), PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
+	return pages_new(SLOTS * sizeof(struct slot));
 }
 
 void sample_slots_free(struct slot *slots)
 {
-	if (slots)
-		munmap(slots, SLOTS * sizeof(struct slot));
+	pages_free(slots, SLOTS * sizeof(struct slot));
 }
 
 /*

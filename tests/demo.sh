@@ -19,7 +19,8 @@ sleep 2 # until the hot methods are compiled
 echo
 echo "The demo is a JVM with pid $jvm. For 10 seconds:"
 echo "  duet record -p $jvm -d 10 -i 2ms -t -f $build/demo.html -f $build/demo.txt"
-"$build/duet" record -p $jvm -d 10 -i 2ms -t -f "$build/demo.html" -f "$build/demo.txt" --title "duet demo: a small shop"
+"$build/duet" record -p $jvm -d 10 -i 2ms -t -f "$build/demo.html" -f "$build/demo.txt" \
+	--title "duet demo: a small shop"
 
 echo
 echo "Where the time went:"

@@ -164,14 +164,23 @@ static void on_started(struct agent *agent, const struct duet_message_started *s
 	agent->state = AGENT_RUNNING;
 }
 
+/* Asked for, or because the JVM goes down: then it may come once more. */
+static void on_stopped(struct agent *agent)
+{
+	if (agent->state < AGENT_RUNNING)
+		return agent_fail(agent, "the JVM went down during the handshake");
+	if (agent->state != AGENT_FAILED)
+		agent->state = AGENT_GONE;
+}
+
 static void on_message(struct agent *agent, const struct duet_message *message)
 {
 	if (agent->state == AGENT_GREETING && message->type == DUET_MESSAGE_HELLO)
 		on_hello(agent, (const struct duet_message_hello *)message);
 	else if (agent->state == AGENT_STARTING && message->type == DUET_MESSAGE_STARTED)
 		on_started(agent, (const struct duet_message_started *)message);
-	else if (agent->state == AGENT_STOPPING && message->type == DUET_MESSAGE_STOPPED)
-		agent->state = AGENT_GONE;
+	else if (message->type == DUET_MESSAGE_STOPPED)
+		on_stopped(agent);
 	else
 		agent_fail(agent, "the agent sent a message out of turn");
 }

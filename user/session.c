@@ -14,6 +14,7 @@
 #include "session_internal.h"
 
 #define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
+#define LAST_SIGNALS_NS (NS_PER_SEC / 2) /* for a thread that was preempted before its signal, on a crowded CPU */
 #ifdef __x86_64__
 #define WALKS_JAVA 1
 #else
@@ -69,12 +70,23 @@ static void run(struct session *session)
 	log_progress("%s", "");
 }
 
-static bool agents_stopped(const struct session *session)
+static bool any_agent(const struct session *session, enum agent_state state)
 {
 	for (size_t i = 0; i < session->agents.len; i++)
-		if (session->agents.items[i]->state == AGENT_STOPPING)
-			return false;
-	return true;
+		if (session->agents.items[i]->state == state)
+			return true;
+	return false;
+}
+
+/* The handler runs when the thread runs next; a stopped agent would not hear of it. */
+static void await_last_signals(struct session *session)
+{
+	uint64_t deadline = clock_monotonic_ns() + LAST_SIGNALS_NS;
+
+	session_read_rings(session);
+	while (session->collector && join_held(session->join) && any_agent(session, AGENT_RUNNING) &&
+	       clock_monotonic_ns() < deadline)
+		session_step(session, POLL_ATTACH_MS);
 }
 
 /* One that left although its JVM lives on, or that does not end, has not told all it saw. */
@@ -108,7 +120,7 @@ static void stop(struct session *session)
 	if (session->collector)
 		collector_stop(session->collector);
 	session->profile.end_ns = clock_monotonic_ns();
-	session_read_rings(session);
+	await_last_signals(session);
 	report_unfaithful(session, AGENT_GONE, "left before the end");
 	report_unwalked(session);
 	for (size_t i = 0; i < session->agents.len; i++) {
@@ -116,8 +128,8 @@ static void stop(struct session *session)
 			collector_forbid(session->collector, session->agents.items[i]->process->pid);
 		agent_stop(session->agents.items[i]);
 	}
-	deadline = session->profile.end_ns + STOP_TIMEOUT_NS;
-	while (!agents_stopped(session) && clock_monotonic_ns() < deadline)
+	deadline = clock_monotonic_ns() + STOP_TIMEOUT_NS;
+	while (any_agent(session, AGENT_STOPPING) && clock_monotonic_ns() < deadline)
 		session_step(session, POLL_ATTACH_MS);
 	report_unfaithful(session, AGENT_STOPPING, "did not confirm the end");
 	session_read_rings(session);
@@ -150,6 +162,8 @@ static int session_open(struct session *session, const struct session_options *o
 	session->symbols = symbols_new();
 	session->join = join_new(session_on_decided, session);
 	resolver_init(&session->resolver, &session->profile, session->symbols);
+	buf_init(&session->cgroup);
+	owners_open(&session->owners, &session->profile);
 	if (profile_init(&session->profile) < 0 || !session->symbols || !session->join || session->signal_fd < 0) {
 		log_error("out of memory or descriptors before the recording began");
 		return -ENOMEM;
@@ -171,6 +185,8 @@ static void session_close(struct session *session)
 	if (session->library[0])
 		attach_remove_library(session->library);
 	resolver_release(&session->resolver);
+	owners_release(&session->owners);
+	buf_release(&session->cgroup);
 	join_free(session->join);
 	symbols_free(session->symbols);
 	profile_release(&session->profile);

@@ -20,7 +20,8 @@ struct session_output {
 
 struct session_options {
 	struct vec(pid_t) pids; /* -p */
-	bool host; /* --host */
+	bool host; /* --host, and the three below, which choose among the host's processes */
+	const char *cgroup, *container, *comm; /* NULL for any */
 	char **command; /* -- CMD ARGS…; NULL for none */
 	const char *event;
 	uint64_t interval_ns;

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "collect/collector.h"
 #include "join/join.h"
+#include "owners.h"
 #include "proc/process.h"
 #include "profile/profile.h"
 #include "profile/resolve.h"
@@ -46,6 +47,9 @@ struct session {
 	struct profile profile;
 	struct resolver resolver;
 	struct join *join;
+	struct owners owners;
+	uint64_t cgroup_id; /* of --cgroup and --container; 0 = any */
+	struct buf cgroup; /* its path */
 	struct session_stats stats;
 	struct vec(struct io_output) outputs; /* beside options->outputs */
 	uint64_t cpus; /* online */

@@ -51,7 +51,8 @@ static int write_to(const struct session *session, const struct writer *writer, 
 	struct writer_options style = session->options->style;
 	int err;
 
-	style.processes = style.processes || (session->options->command && has_several_processes(&session->profile));
+	if (session->options->command && style.by[0] == WRITER_BY_NONE)
+		style.processes = has_several_processes(&session->profile);
 	err = writer->write(&session->profile, &style, output->file);
 	if (err < 0 && io_output_error(output))
 		err = io_output_error(output);

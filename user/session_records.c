@@ -22,7 +22,7 @@
 
 /* ---- one sample, decided ---- */
 
-static uint32_t sample_thread(struct session *session, const struct process *process, const struct jvm *jvm,
+static uint32_t sample_thread(struct session *session, struct process *process, const struct jvm *jvm,
 			      const struct duet_sample *sample, const struct duet_java_sample *java)
 {
 	uint32_t ns_tid = sample ? sample->ns_tid : java->tid;
@@ -35,7 +35,10 @@ static uint32_t sample_thread(struct session *session, const struct process *pro
 		process_read_thread_comm(process->pid, (pid_t)tid, short_name, sizeof(short_name));
 		text = short_name;
 	}
-	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text, process->comm);
+	/* The name at the time of the sample: when it is read here, the process may have become another program. */
+	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text,
+			      sample ? sample->process_comm : process->comm,
+			      owners_row(&session->owners, process, sample));
 }
 
 static void count_jvm_walk(struct session_stats *stats, const struct duet_sample *sample, enum join_outcome outcome,
@@ -321,6 +324,8 @@ static void on_exec(struct session *session, pid_t pid)
 		join_flush(session->join, process->runtime);
 		process->runtime = NULL;
 	}
+	if (process)
+		owners_exec(process);
 	process_exec(&session->processes, pid);
 	if (process)
 		unwinding_publish(&session->unwinding, process);

@@ -53,6 +53,48 @@ static int attach_pids(struct session *session)
 	return err;
 }
 
+/* --cgroup, --container: to the id that BPF compares. */
+static int find_cgroup(struct session *session)
+{
+	const struct session_options *options = session->options;
+	struct cgroup_tree *tree = &session->owners.containers.tree;
+	struct buf why;
+	int err = 0;
+
+	buf_init(&why);
+	if (options->container)
+		err = containers_find(&session->owners.containers, options->container, &session->cgroup_id,
+				      &session->cgroup, &why);
+	else if (options->cgroup)
+		err = cgroup_find(tree, options->cgroup, &session->cgroup_id, &session->cgroup);
+	if (err < 0 && why.len)
+		log_error("%s", why.data);
+	else if (err < 0 && tree->fd < 0)
+		log_error("--cgroup needs cgroup v2, which is not mounted on /sys/fs/cgroup or .../unified");
+	else if (err < 0)
+		log_error("no cgroup '%s' below %s: %s; systemd-cgls shows what there is", options->cgroup,
+			  tree->mount, err == -EXDEV ? "it is not of cgroup v2" : strerror(-err));
+	buf_release(&why);
+	return err;
+}
+
+/* The same choice that BPF makes for each sample; a process that cannot be read is left to it. */
+static bool is_chosen(const struct session *session, const struct process *process)
+{
+	struct buf path;
+	bool is_below = true;
+
+	if (session->options->comm &&
+	    strncmp(process->comm, session->options->comm, sizeof(process->comm) - 1) != 0)
+		return false;
+	if (!session->cgroup_id)
+		return true;
+	buf_init(&path);
+	is_below = !cgroup_of_process(process->pid, false, &path) && cgroup_is_below(path.data, session->cgroup.data);
+	buf_release(&path);
+	return is_below;
+}
+
 static int attach_host(struct session *session)
 {
 	pid_t *pids;
@@ -64,7 +106,7 @@ static int attach_host(struct session *session)
 	for (size_t i = 0; i < count; i++) {
 		struct process *process = process_get(&session->processes, pids[i], 0);
 
-		if (process)
+		if (process && is_chosen(session, process))
 			session_notice(session, process);
 	}
 	free(pids);
@@ -99,6 +141,8 @@ static int open_collector(struct session *session, struct buf *why)
 		.kernel_depth = session->options->all_user ? 0 : DUET_MAX_STACK,
 		.targets = session->options->host ? NULL : session->options->pids.items,
 		.target_count = session->options->pids.len,
+		.cgroup_id = session->cgroup_id,
+		.comm = session->options->comm,
 		.signals = session->options->signals,
 		.no_cookie = session->options->interval_pairing,
 		.measure_cost = log_level() >= LOG_DEBUG,
@@ -200,6 +244,10 @@ int session_start(struct session *session)
 	if (session->options->command)
 		return launch_command(session);
 	err = find_pids(session);
+	if (!err)
+		err = find_cgroup(session);
+	if (session->options->host)
+		containers_scan(&session->owners.containers);
 	if (!err)
 		err = choose_engine(session);
 	if (!err)

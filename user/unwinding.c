@@ -18,6 +18,7 @@
 #define YOUNG_MIN_AGE_NS (10 * NS_PER_MS) /* of a process that is still loading its libraries */
 #define YOUNG_NS NS_PER_SEC
 #define VDSO_MAX_BYTES 65536
+#define MAX_FILES 16384 /* remembered, 8 MB or so; then all are forgotten. Their rows stay in the tables. */
 
 /* What is kept of a file. Its rows are in the tables, as long as there is room. */
 struct native_file {
@@ -31,15 +32,20 @@ void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables)
 	*unwinding = (struct unwinding){.tables = tables};
 }
 
-void unwinding_release(struct unwinding *unwinding)
+static void forget_files(struct unwinding *unwinding)
 {
 	for (size_t i = 0; i < unwinding->owned.len; i++) {
 		unwind_file_release(&unwinding->owned.items[i]->elf);
 		free(unwinding->owned.items[i]);
 	}
 	vec_release(&unwinding->owned);
-	vec_release(&unwinding->mappings);
 	map_release(&unwinding->files);
+}
+
+void unwinding_release(struct unwinding *unwinding)
+{
+	forget_files(unwinding);
+	vec_release(&unwinding->mappings);
 }
 
 /* ---- one file ---- */
@@ -65,6 +71,8 @@ static struct native_file *own_file(struct unwinding *unwinding, uint64_t identi
 {
 	struct native_file *file = calloc(1, sizeof(*file));
 
+	if (unwinding->owned.len >= MAX_FILES)
+		forget_files(unwinding);
 	if (!file || vec_push(&unwinding->owned, file) < 0) {
 		free(file);
 		return NULL;
@@ -211,6 +219,7 @@ static int collect_mappings(struct unwinding *unwinding, const struct process *p
 			.start = mapping->start,
 			.end = mapping->end,
 			.module = DUET_UNWIND_NO_MODULE,
+			.is_file = mapping->inode != 0,
 		};
 
 		set_module(unwinding, process, mapping, &published);

@@ -118,6 +118,25 @@ struct signal_struct {
 
 struct mm_struct;
 
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+	int level;
+	struct cgroup *ancestors[0]; /* by level, itself included; Linux 6.1 */
+};
+
+/* Before: the ids themselves. */
+struct cgroup___before_6_1 {
+	u64 ancestor_ids[0];
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
 struct task_struct {
 	void *stack;
 	unsigned int flags;
@@ -132,6 +151,7 @@ struct task_struct {
 	struct sighand_struct *sighand;
 	sigset_t blocked;
 	struct sigpending pending;
+	struct css_set *cgroups;
 };
 
 #pragma clang attribute pop

@@ -318,7 +318,7 @@ static uint32_t sample_thread(struct replay *replay, const struct java_process *
 	uint32_t name = jvm_thread_name(java->jvm, sample->ns_tid);
 
 	return profile_thread(&replay->profile, (uint32_t)java->process->pid, sample->head.tid,
-			      intern_text(&replay->profile.strings, name), java->process->comm);
+			      intern_text(&replay->profile.strings, name), java->process->comm, 0);
 }
 
 static bool on_decided(void *context, void *owner, const struct duet_sample *sample,

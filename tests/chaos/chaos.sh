@@ -20,7 +20,8 @@ enter_namespaces() {
 	local build=${DUET_BUILD:-build}
 	[ "$(id -u)" = 0 ] || { echo "skip chaos: needs root for namespaces"; exit 0; }
 	mkdir -p "$build/chaos"
-	exec unshare --mount --pid --fork --kill-child --mount-proc env CHAOS_INSIDE=1 DUET_BUILD="$(realpath "$build")" \
+	build=$(realpath "$build")
+	exec unshare --mount --pid --fork --kill-child --mount-proc env CHAOS_INSIDE=1 DUET_BUILD="$build" \
 		"$0" "$seconds" "$seed" "$only"
 }
 
@@ -118,6 +119,7 @@ episode() {
 	start_storm
 	expect_sound "start"
 	for step in "${steps[@]}"; do
+		[ $SECONDS -lt "$end_of_chaos" ] || break # the last episode goes on to its end
 		echo "# step: $step"
 		# shellcheck disable=SC2086 # the words of a step
 		step_$step

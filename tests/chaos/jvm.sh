@@ -69,8 +69,8 @@ agent_sockets() {
 	local link
 	for link in /proc/"$jvm"/fd/*; do
 		link=$(readlink "$link")
-		[[ $link == socket:* ]] && awk -v inode="${link//[!0-9]/}" '$5 == "0005" && $7 == inode { print "socket", $8 }' \
-			/proc/net/unix
+		[[ $link == socket:* ]] && awk -v inode="${link//[!0-9]/}" \
+			'$5 == "0005" && $7 == inode { print "socket", $8 }' /proc/net/unix
 	done 2>/dev/null
 }
 
@@ -86,7 +86,8 @@ left_in_jvm() {
 
 # Of loaders, and of processes that got a descriptor from one. This /proc shows our own processes only.
 left_on_machine() {
-	find /proc/[0-9]*/fd \( -lname 'anon_inode:*bpf*' -o -lname 'anon_inode:*perf_event*' \) -printf 'descriptor %p %l\n'
+	find /proc/[0-9]*/fd \( -lname 'anon_inode:*bpf*' -o -lname 'anon_inode:*perf_event*' \) \
+		-printf 'descriptor %p %l\n'
 	find /sys/fs/bpf /tmp /dev/shm /run -maxdepth 3 \( -iname '*duet*' -o -name '.attach_pid*' \) \
 		! -path "$scratch*" ! -path "$DUET_BUILD*" ! -path '/mnt*' -printf 'file %p\n'
 	grep -lx duet /proc/[0-9]*/comm | sed 's/^/process /'

@@ -4,6 +4,7 @@
 # What is done to a JVM. Each step and each end gets ENGINE INTERVAL MILLISECONDS.
 
 recordings=0
+group= # a control group of this episode's
 
 # ---- recordings ------------------------------------------------------------------------------------
 
@@ -14,7 +15,8 @@ begin_recording() { # ENGINE INTERVAL SECONDS [TARGET...]
 	shift 3
 	[ $# -gt 0 ] || set -- -p "$jvm"
 	recorder_err=$here/record.$((++recordings)).err
-	"$duet" record "${options[@]}" -f "${output:-$here/out}.$recordings" "$@" >/dev/null 2>"$recorder_err" </dev/null &
+	"$duet" record "${options[@]}" -f "${output:-$here/out}.$recordings" "$@" \
+		>/dev/null 2>"$recorder_err" </dev/null &
 	recorder=$!
 }
 
@@ -107,7 +109,8 @@ step_flight_recording() {
 step_diagnose() {
 	local command
 	begin_recording "$1" "$2" 4
-	for command in Thread.print GC.class_histogram VM.classloader_stats Compiler.codecache GC.run Compiler.codelist; do
+	for command in Thread.print GC.class_histogram VM.classloader_stats Compiler.codecache GC.run \
+		Compiler.codelist; do
 		diagnose "$command"
 	done
 	end_recording "$(codes)"
@@ -198,10 +201,10 @@ end_exec() {
 }
 
 end_cgroup() {
-	local group
 	group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/duet-chaos-$seed-$$
 	begin_last_recording "$@"
-	if mkdir "$group" 2>/dev/null && echo "$jvm" >"$group/cgroup.procs" 2>/dev/null && [ -e "$group/cgroup.kill" ]; then
+	if mkdir "$group" 2>/dev/null && echo "$jvm" >"$group/cgroup.procs" 2>/dev/null &&
+			[ -e "$group/cgroup.kill" ]; then
 		echo 1 >"$group/cgroup.kill"
 	else
 		echo "# no cgroup.kill here"
@@ -210,7 +213,17 @@ end_cgroup() {
 	wait_for_end "$jvm"
 	expect "exit code" "$status" '==' 137
 	end_last_recording
-	rmdir "$group" 2>/dev/null
+}
+
+# However the episode ended. A group takes a moment to be empty.
+after_case() {
+	local try
+	[ -d "$group" ] || return
+	echo 1 >"$group/cgroup.kill"
+	for try in 1 2 3 4 5 6 7 8 9 10; do
+		! rmdir "$group" || return
+		sleep 0.1
+	done
 }
 
 # Another program under the JVM's process id, while the loader still knows that id.

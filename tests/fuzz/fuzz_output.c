@@ -84,7 +84,8 @@ static void fill(struct profile *profile, struct input *input)
 {
 	uint32_t frames[FRAMES];
 	char *name = input_line(input);
-	uint32_t thread = profile_thread(profile, 1, 2, name, name);
+	struct profile_owner owner = {.pid = 1, .container = intern_str(&profile->strings, name)};
+	uint32_t thread = profile_thread(profile, 1, 2, name, name, profile_owner(profile, &owner));
 
 	profile_add_fact(profile, "command", "%s", name);
 	profile_add_loss(profile, 1, name);
@@ -126,6 +127,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	options.total = bits & 256;
 	options.reverse = bits & 512;
 	options.inverted = bits & 1024;
+	if (bits & 2048)
+		FUZZ_CHECK(!writer_groups_parse(options.by, "container,process,thread"));
 	options.max_depth = bits >> 11 & 15;
 	options.title = patterns[2];
 	options.include = (struct opt_strings){(const char **)&patterns[0], bits >> 15 & 1};

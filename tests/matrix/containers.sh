@@ -125,7 +125,8 @@ in_runc() {
 				{"destination": "/proc", "type": "proc", "source": "proc"},
 				{"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["mode=755"]},
 				{"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": ["mode=1777"]},
-				{"destination": "/mnt", "type": "bind", "source": "$classes", "options": ["rbind", "ro"]}
+				{"destination": "/mnt", "type": "bind", "source": "$classes",
+					"options": ["rbind", "ro"]}
 			],
 			"linux": {
 				"cgroupsPath": "/kubepods/burstable/pod7d1f3b52-9f4e-4a0e-8c9d-5e1a2b3c4d5e/$hex",
@@ -145,13 +146,15 @@ need() { # COMMAND...
 	for command; do
 		command -v "$command" >/dev/null || skip "$command is not installed"
 	done
-	tree=$("$matrix/root_tree.sh" trixie 21) || skip "no root file system with a JRE could be made"
+	tree=$("$matrix/root_tree.sh" trixie 21) ||
+		skip "Debian's archive does not give a JRE for the containers"
 }
 
 need_docker() {
 	need dockerd docker
 	wait_for dockerd 30 "${docker[@]}" version
-	"${docker[@]}" image inspect duet >/dev/null 2>&1 || tar -C "$tree" -c . | "${docker[@]}" import - duet >/dev/null ||
+	"${docker[@]}" image inspect duet >/dev/null 2>&1 ||
+		tar -C "$tree" -c . | "${docker[@]}" import - duet >/dev/null ||
 		fail "cannot import the image"
 }
 
@@ -217,17 +220,19 @@ profile_pid() {
 	expect_untouched
 }
 
-# Other JVMs of the host may be in there, so the share is that of the JVM's own threads. It is less than what is
-# joined: with little memory the JVM collects serially and allocates in libjvm, from where not every walk succeeds.
+# Other JVMs of the host may be in there, so the shares are those of the JVM's own threads. Fewer have Java frames than
+# are joined: a JVM is found by its first sample, and takes as long to get its agent as the machine is busy; and not
+# every walk succeeds, least of all from libjvm's allocation when memory is short.
 profile_host() {
-	local joined
+	local java unjoined='\[(no_agent_record|pc_mismatch|not_signalled[a-z_]*)\]'
 	record --host -d 2 -i 1ms -t -o collapsed -f "$here/all"
 	expect_status 0
 	grep "^\[java pid=$jvm\];" "$here/all" >"$here/out"
 	expect_profile "$here/out" first
-	joined=$(share <(grep -E '\[(pricing|archiver|journal|carts|cashier-.) ' "$here/out") 'shop/')
-	expect "Java stacks with --host, %" "$joined" '>=' 90
-	seen "--host: $joined % with Java frames"
+	expect "not joined with --host, %" "$(share "$here/out" "$unjoined")" '<=' 2
+	java=$(share <(grep -E '\[(pricing|archiver|journal|carts|cashier-.) ' "$here/out") 'shop/')
+	expect "Java stacks with --host, %" "$java" '>=' 60
+	seen "--host: $java % with Java frames"
 	expect_untouched
 }
 
@@ -262,7 +267,8 @@ case_runc_kubepods_user_namespace() {
 	need runc
 	overlay
 	start_contained in_runc
-	grep -q "/kubepods/burstable/pod.*/$hex" "/proc/$jvm/cgroup" || fail "not in the pod's cgroup: $(cat "/proc/$jvm/cgroup")"
+	grep -q "/kubepods/burstable/pod.*/$hex" "/proc/$jvm/cgroup" ||
+		fail "not in the pod's cgroup: $(cat "/proc/$jvm/cgroup")"
 	profile_from_host
 }
 
@@ -285,8 +291,8 @@ case_unshare_chroot() {
 # The agent goes to another place than /tmp.
 case_podman_read_only_root() {
 	need podman runc
-	start_contained "${podman_run[@]}" --read-only --read-only-tmpfs=false --tmpfs /tmp:rw,noexec --tmpfs /run:rw,exec \
-		--rootfs "$tree"
+	start_contained "${podman_run[@]}" --read-only --read-only-tmpfs=false --tmpfs /tmp:rw,noexec \
+		--tmpfs /run:rw,exec --rootfs "$tree"
 	profile_pid
 }
 

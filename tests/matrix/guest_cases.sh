@@ -63,15 +63,15 @@ case_check_as_user() {
 
 record_demo() { # HOME OPTIONS...
 	start_jvm "$1" shop.Demo
-	record -p "$jvm" -d 2 -i 10ms -a "${@:2}" -o collapsed -f "$here/out"
+	record -p "$jvm" -d 3 -i 10ms -a "${@:2}" -o collapsed -f "$here/out"
 	expect_status 0
 	expect_file "$here/out"
 	expect_alive "$jvm"
 	expect_contains "$here/out" 'shop/Worker\.run_\[[0ij]\];shop/'
 }
 
-# Of the samples that got a signal. Those that get none, since the thread sleeps or is in the agent's handler, are
-# many when all of that is emulated.
+# Of the samples that got a signal. Those that get none, since the thread is in a system call that would break or in
+# the agent's handler, are many when all of that is emulated, and how many is a rate.
 joined() {
 	awk '/^duet: joined: / { joined = $3; signalled = $5 } /not joined: no signal was sent/ { signalled -= $3 }
 		END { printf "%.2f\n", signalled ? 100 * joined / signalled : 0 }' "$here/stderr"
@@ -80,6 +80,7 @@ joined() {
 expect_joined() { # PERCENT
 	expect "joined, % of signalled samples" "$(joined)" '>=' "$1"
 	figure "$(joined) % ($(pairing))"
+	sed 's/^/# /' "$here/stderr"
 }
 
 # What was chosen is a fact in the file.
@@ -110,19 +111,23 @@ case_fallback() {
 	expect_lacks "$here/out" '_\[k\]'
 }
 
-# The last samples of a JVM that ends find its agent stopped, and such an end takes long.
+# By interval, a sample that is taken between a signal's delivery and its handler's first instruction costs both their
+# joins: a microsecond on a machine, a hundred when it is emulated, and more while all is touched for the first time.
 case_command() {
-	record -i 10ms -a -o collapsed -f "$here/out" -- nice -n 19 "$(newest_jdk)/bin/java" -Xmx256m \
+	local floor=98
+	[ "$(pairing)" = cookie ] || floor=94
+	record -i 10ms -a -o collapsed -f "$here/out" -- "$(newest_jdk)/bin/java" -Xmx256m \
 		-cp "$workloads" shop.Demo 5
 	expect_status 0
 	expect_file "$here/out"
 	expect_contains "$here/stdout" '^READY'
 	expect_contains "$here/out" 'shop/Worker\.run_\[[0ij]\];shop/'
-	expect_joined 95
+	expect_joined "$floor"
 }
 
 echo # what the firmware said has no end of line
 echo 2 >/proc/sys/kernel/unprivileged_bpf_disabled
 echo 3 >/proc/sys/kernel/perf_event_paranoid
+echo "cases begin"
 run_cases
 echo "cases are over"

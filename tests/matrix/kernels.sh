@@ -12,7 +12,8 @@ all_rows=(5.10@bullseye:amd64 6.1@bookworm:amd64 6.12@trixie:amd64 6.18@trixie-b
 	6.12@trixie:arm64)
 columns=(release check check_as_user joined_21 joined_25 ctimer fallback command)
 packages=(bash busybox-static coreutils findutils grep libc-bin mawk sed util-linux)
-machine_limit=480 # seconds
+# Seconds. A machine boots in 5 and is done after 60 of CPU time, which is what a hung one is stopped by: it spins.
+boot_limit=150 cpu_limit=200 machine_limit=600
 
 # What differs between the architectures, by Debian's name for them. CMPXCHG16B spoils the flags in QEMU 7.2 when an
 # interrupt follows it, and the kernel panics.
@@ -38,8 +39,8 @@ make_disk() { # ARCHITECTURE
 # The initial memory file system: what mounts the disk, the static duet, workloads, cases.
 make_memory() { # ARCHITECTURE
 	local built=$DUET_BUILD/static-$1 files=$scratch/files.$1
-	env -u MAKEFLAGS -u MAKELEVEL make -s -C "$matrix/../.." -j "$(nproc)" STATIC=1 ARCH="${machine_of[$1]}" O="$built" \
-		all workloads >"$built.log" 2>&1 || { tail -n 5 "$built.log"; exit 1; }
+	env -u MAKEFLAGS -u MAKELEVEL make -s -C "$matrix/../.." -j "$(nproc)" STATIC=1 ARCH="${machine_of[$1]}" \
+		O="$built" all workloads >"$built.log" 2>&1 || { tail -n 5 "$built.log"; exit 1; }
 	mkdir -p "$files"/build "$files"/tests/{matrix,system}
 	cp "$matrix/guest_init.sh" "$files/init"
 	cp "$scratch/busybox.$1" "$files/busybox"
@@ -57,32 +58,62 @@ prepare_machines() { # ARCHITECTURE
 		command -v "$tool" >/dev/null || echo "there is no $tool"
 	done >"$scratch/missing.$1"
 	[ ! -s "$scratch/missing.$1" ] || return
-	make_disk "$1" 2>"$scratch/log" || { tail -n 1 "$scratch/log" >"$scratch/missing.$1"; return; }
-	make_memory "$1"
+	if make_disk "$1" 2>"$scratch/log"; then
+		make_memory "$1"
+	else
+		echo "no disk could be made for $1: $(tail -n 1 "$scratch/log")" >"$scratch/missing.$1"
+	fi
 }
 
 # ---- running one -----------------------------------------------------------------------------
+
+begun='^cases begin' # on the console
 
 # Before 6.5 Linux waits in vain for its second CPU when the clock counts instructions.
 cpus() {
 	if [[ $row = 5.10@* || $row = 6.1@* ]]; then echo 1; else echo 2; fi
 }
 
-# All cases of a row run in here, one after the other; what was said on the console is in $console. The machine's clock
-# counts instructions (of 4 ns), so that its timers leave it time to work on a host as slow as may be.
+# The machine's clock counts instructions (of 4 ns), so that its timers leave it time to work on a host as slow as may
+# be. It is off before its time when it has not begun with the cases within $boot_limit.
+run_machine() { # ARCHITECTURE KERNEL
+	local waited machine
+	: >"$console"
+	timeout --kill-after=5 "$machine_limit" prlimit --cpu="$cpu_limit" \
+		"qemu-system-${machine_of[$1]}" ${emulator_options[$1]} -accel tcg,thread=single \
+		-icount shift=2,sleep=off -smp "$(cpus)" -m 1024 -net none -nographic -no-reboot \
+		-kernel "$2/vmlinuz" -initrd "$figures/memory" \
+		-drive "file=$(realpath "$scratch/disk.$1"),if=virtio,format=raw,readonly=on" \
+		-append "console=${console_of[$1]} panic=-1 quiet" >"$console" 2>&1 </dev/null &
+	machine=$!
+	for ((waited = 0; waited < boot_limit; waited++)); do
+		! grep -q "$begun" "$console" && kill -0 $machine 2>/dev/null || break
+		sleep 1
+	done
+	grep -q "$begun" "$console" || kill $machine 2>/dev/null
+	wait $machine
+}
+
+# All cases of a row run in here, one after the other; what was said on the console is in $console. A machine that
+# never came to the cases gets a second chance, which is said: what they find is never asked twice.
 prepare_row() {
 	local arch=${row#*:} from=${row#*@} kernel
-	console=$figures/console missing=$(cat "$scratch/missing.${row#*:}")
+	console=$figures/console missing=$(cat "$scratch/missing.$arch")
 	[ -z "$missing" ] || return
-	kernel=$("$matrix/kernel.sh" "${from%:*}" "$arch" "${row%@*}" 2>"$figures/kernel") ||
-		{ missing=$(tail -n 1 "$figures/kernel"); return; }
+	kernel=$("$matrix/kernel.sh" "${from%:*}" "$arch" "${row%@*}" 2>"$figures/kernel") || {
+		missing="Debian's archive does not give this kernel: $(tail -n 1 "$figures/kernel")"
+		return
+	}
 	cat "$scratch/memory.$arch" "$kernel/modules.cpio" >"$figures/memory"
-	timeout --kill-after=5 "$machine_limit" "qemu-system-${machine_of[$arch]}" ${emulator_options[$arch]} \
-		-accel tcg,thread=single -icount shift=2,sleep=off -smp "$(cpus)" -m 1024 -net none -nographic -no-reboot -kernel "$kernel/vmlinuz" \
-		-initrd "$figures/memory" -drive "file=$(realpath "$scratch/disk.$arch"),if=virtio,format=raw,readonly=on" \
-		-append "console=${console_of[$arch]} panic=-1 quiet" </dev/null 2>&1 |
-		sed -uE -e 's/\r//g' -e 's/ \(java-([0-9]+)-[^)]*\)/_\1/' >"$console"
+	booted=
+	run_machine "$arch" "$kernel"
+	if ! grep -q "$begun" "$console"; then
+		echo "# this machine did not boot, it is started once more: $(tail -n 1 "$console")"
+		booted=", at its second boot"
+		run_machine "$arch" "$kernel"
+	fi
 	rm "$figures/memory"
+	sed -i -E -e 's/\r//g' -e 's/ \(java-([0-9]+)-[^)]*\)/_\1/' "$console"
 	grep -q '^cases are over' "$console" || tail -n 30 "$console" | sed 's/^/# console: /'
 }
 
@@ -90,8 +121,10 @@ prepare_row() {
 of_machine() {
 	local said verdict
 	[ -z "$missing" ] || skip "$missing"
-	[[ $column != *_[0-9]* || " ${jdks_of[${row#*:}]} " = *" ${column##*_} "* ]] || skip "not with JDK ${column##*_}"
-	said=$(awk -v name="$column" '$0 == "# " name { on = 1 } on { print } on && /^(ok|not ok|skip) / { exit }' "$console")
+	[[ $column != *_[0-9]* || " ${jdks_of[${row#*:}]} " = *" ${column##*_} "* ]] ||
+		skip "not with JDK ${column##*_}"
+	said=$(awk -v name="$column" '$0 == "# " name { on = 1 }
+		on { print } on && /^(ok|not ok|skip) / { exit }' "$console")
 	verdict=$(tail -n 1 <<<"$said")
 	sed -n '2,$ { /^#/p }' <<<"$said"
 	case $verdict in
@@ -101,6 +134,7 @@ of_machine() {
 	*) fail "the machine ended before" ;;
 	esac
 	[ -s "$figures/$column" ] || rm -f "$figures/$column"
+	[ "$column" != release ] || [ -z "$booted" ] || figure "$(cat "$figures/release")$booted"
 }
 
 for column in "${columns[@]}"; do

@@ -249,7 +249,8 @@ case_jvm_killed_during_attach() {
 		sleep "0.0$i"
 		kill -KILL "$jvm"
 		wait $! && fail "it did not notice"
-		grep -qE 'exited|answer|no HELLO|closed|no process' "$here/stdout" || fail "it says $(cat "$here/stdout")"
+		grep -qE 'exited|answer|no HELLO|closed|no process' "$here/stdout" ||
+			fail "it says $(cat "$here/stdout")"
 		left=$(find /tmp . -maxdepth 1 \( -name ".duet-*-$jvm" -o -name ".attach_pid$jvm" \))
 		[ -z "$left" ] || fail "left behind: $left"
 	done

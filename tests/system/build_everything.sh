@@ -37,7 +37,8 @@ case_install() {
 # The agent is one build for glibc 2.17 and later, and for musl: it needs the C library only.
 case_agent_needs_libc_only() {
 	local needed
-	needed=$(readelf -d "$DUET_BUILD/libduet.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^lib(c|pthread|rt|dl)\.so')
+	needed=$(readelf -d "$DUET_BUILD/libduet.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+		grep -vE '^lib(c|pthread|rt|dl)\.so')
 	[ -z "$needed" ] || fail "also needs $needed"
 	expect_newest_glibc "$DUET_BUILD/libduet.so" 2.17
 }

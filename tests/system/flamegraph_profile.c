@@ -197,7 +197,7 @@ static int add_sample(struct profile *profile, uint32_t thread, uint32_t index)
 
 static int fill(struct profile *profile, size_t frames)
 {
-	uint32_t thread = profile_thread(profile, 4711, 4712, "worker-1", "java");
+	uint32_t thread = profile_thread(profile, 4711, 4712, "worker-1", "java", 0);
 	int err = 0;
 
 	profile->interval_ns = INTERVAL_NS;

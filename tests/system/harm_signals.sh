@@ -54,7 +54,8 @@ case_exec() {
 	local round
 	for round in 1 2 3 4 5; do
 		JVM_OPTS=("-Dgate=$here/gate$round")
-		start_jvm "$(any_jdk)" workload.SystemCalls exec /bin/sh -c 'echo BECAME; i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done; echo LIVED'
+		start_jvm "$(any_jdk)" workload.SystemCalls exec /bin/sh -c \
+			'echo BECAME; i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done; echo LIVED'
 		start_record -p "$jvm" -d 6 -i 1ms -o collapsed -f "$here/out"
 		touch "$here/gate$round"
 		wait_for_line "$jvm_out" '^LIVED' 20

@@ -102,7 +102,8 @@ start_jvm() {
 	shift
 	jvm_out=$here/jvm.${#jvms[@]}
 	${JVM_AS[@]+"${JVM_AS[@]}"} "$home/bin/java" -Xmx256m ${JVM_OPTS[@]+"${JVM_OPTS[@]}"} \
-		-Djava.library.path="$workloads" -cp "$workloads" "$@" >"$jvm_out" 2>"$jvm_out.err" <"${JVM_IN:-/dev/null}" &
+		-Djava.library.path="$workloads" -cp "$workloads" "$@" \
+		>"$jvm_out" 2>"$jvm_out.err" <"${JVM_IN:-/dev/null}" &
 	jvm=$!
 	jvms+=("$jvm")
 	wait_for_line "$jvm_out" '^READY' 30
@@ -152,7 +153,8 @@ held_by() { # PID
 need_bpf() {
 	local verdict
 	verdict=$("$duet" check 2>&1)
-	grep -q '^bpf: ready' <<<"$verdict" || skip "no BPF: $(grep -A1 '  NO ' <<<"$verdict" | head -n 2 | tr -s ' \n' ' ')"
+	grep -q '^bpf: ready' <<<"$verdict" ||
+		skip "no BPF: $(grep -A1 '  NO ' <<<"$verdict" | head -n 2 | tr -s ' \n' ' ')"
 }
 
 need_root() {
@@ -209,7 +211,8 @@ total() { # FILE
 
 # Percentage of the samples whose stack matches.
 share() { # FILE PATTERN
-	awk -v pattern="$2" '{ all += $NF } $0 ~ pattern { hit += $NF } END { printf "%.2f\n", all ? 100 * hit / all : 0 }' "$1"
+	awk -v pattern="$2" '{ all += $NF } $0 ~ pattern { hit += $NF }
+		END { printf "%.2f\n", all ? 100 * hit / all : 0 }' "$1"
 }
 
 # ---- expectations ------------------------------------------------------------------------------
@@ -220,10 +223,12 @@ expect() { # WHAT GOT OPERATOR WANT
 	echo "# $1: $2 ($3 $4)"
 }
 
+is_near() { # GOT WANT TOLERANCE
+	awk -v got="$1" -v want="$2" -v by="$3" 'BEGIN { d = got - want; exit !(got != "" && d <= by && d >= -by) }'
+}
+
 expect_near() { # WHAT GOT WANT TOLERANCE
-	awk -v got="$2" -v want="$3" -v by="$4" \
-		'BEGIN { d = got - want; exit !(got != "" && d <= by && d >= -by) }' ||
-		fail "$1: ${2:-nothing}, expected $3 +- $4"
+	is_near "$2" "$3" "$4" || fail "$1: ${2:-nothing}, expected $3 +- $4"
 	echo "# $1: $2 ($3 +- $4)"
 }
 

@@ -21,8 +21,10 @@ case_output_untouched() {
 case_streams_are_identical() {
 	java_command
 	"${java[@]}" -version >"$here/plain.out" 2>"$here/plain.err"
-	timeout 60 "$duet" record -o collapsed -f "$here/out" -- "${java[@]}" -version >"$here/stdout" 2>"$here/stderr" </dev/null
-	cmp -s "$here/plain.out" "$here/stdout" || fail "stdout differs: $(diff "$here/plain.out" "$here/stdout" | head -n 3)"
+	timeout 60 "$duet" record -o collapsed -f "$here/out" -- "${java[@]}" -version \
+		>"$here/stdout" 2>"$here/stderr" </dev/null
+	cmp -s "$here/plain.out" "$here/stdout" ||
+		fail "stdout differs: $(diff "$here/plain.out" "$here/stdout" | head -n 3)"
 	while IFS= read -r line; do
 		grep -qxF -- "$line" "$here/stderr" || fail "stderr lacks: $line"
 	done <"$here/plain.err"

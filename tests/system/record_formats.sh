@@ -72,7 +72,8 @@ case_threads() {
 
 case_depth() {
 	record_demo -j 5 -o collapsed -f "$here/out"
-	expect "deepest stack" "$(awk '{ sub(/ [0-9]+$/, ""); n = gsub(/;/, ";") + 1; if (n > max) max = n } END { print max }' "$here/out")" '<=' 6
+	expect "deepest stack" "$(awk '{ sub(/ [0-9]+$/, ""); n = gsub(/;/, ";") + 1; if (n > max) max = n }
+		END { print max }' "$here/out")" '<=' 6
 	expect_contains "$here/out" '^\[truncated\];'
 }
 

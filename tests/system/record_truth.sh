@@ -11,14 +11,21 @@ record_gated() { # HOME INTERVAL CLASS ARGS... (RECORD_OPTS: array of further op
 	JVM_OPTS+=("-Dgate=$here/gate")
 	start_jvm "$home" "$@"
 	start_record -p "$jvm" -d 120 -i "$interval" ${RECORD_OPTS[@]+"${RECORD_OPTS[@]}"} -o collapsed -f "$here/out"
-	ticks_before=$(cpu_ticks "$jvm")
+	local before busy_before began=$SECONDS
+	before=$(cpu_ticks "$jvm") busy_before=$(busy_ticks)
 	touch "$here/gate"
 	wait_for_line "$jvm_out" '^DONE' 60
-	ticks=$(($(cpu_ticks "$jvm") - ticks_before))
+	ticks=$(($(cpu_ticks "$jvm") - before))
+	others=$((100 * ($(busy_ticks) - busy_before - ticks) / ((SECONDS - began + 1) * ticks_per_second)))
 	sleep 0.3
 	end_record INT
 	expect_status 0
 	expect_file "$here/out"
+}
+
+# Of all CPUs, the hypervisor's share included.
+busy_ticks() {
+	awk '/^cpu / { print $2 + $3 + $4 + $7 + $8 + $9 }' /proc/stat
 }
 
 # samples x interval, as a percentage of utime + stime.
@@ -27,30 +34,35 @@ accounted() { # INTERVAL_MS
 		'BEGIN { printf "%.2f", 100 * samples * ms / 1000 / (ticks / hz) }'
 }
 
-expect_cpu_seconds() {
-	expect "CPU seconds" $((ticks / ticks_per_second)) '>=' 10
+# Interrupts on behalf of others are in the samples, not in utime and stime: on a busy machine the two part by
+# some percent. Then it is tried again, and no verdict is better than a wrong one.
+expect_all_accounted() { # ENGINE INTERVAL_MS TOLERANCE
+	local part
+	RECORD_OPTS=(--engine "$1")
+	for _ in 1 2 3; do
+		record_gated "$(any_jdk)" "$2ms" workload.TwoBusy 6
+		kill "$jvm"
+		rm "$here/gate"
+		expect "CPU seconds" $((ticks / ticks_per_second)) '>=' 10
+		part=$(accounted "$2")
+		echo "# $part % of utime+stime, while others used $others % of a CPU"
+		{ [ "$others" -ge 10 ] && ! is_near "$part" 100 "$3"; } || break
+	done
+	[ "$others" -lt 10 ] || is_near "$part" 100 "$3" || skip "the machine was busy: others used $others % of a CPU"
+	expect_near "samples x $2 ms, % of utime+stime" "$part" 100 "$3"
 }
 
 case_cpu_time_bpf_1ms() {
 	need_bpf
-	RECORD_OPTS=(--engine bpf)
-	record_gated "$(any_jdk)" 1ms workload.TwoBusy 6
-	expect_cpu_seconds
-	expect_near "samples x 1 ms, % of utime+stime" "$(accounted 1)" 100 2
+	expect_all_accounted bpf 1 2
 }
 
 case_cpu_time_ctimer_10ms() {
-	RECORD_OPTS=(--engine ctimer)
-	record_gated "$(any_jdk)" 10ms workload.TwoBusy 6
-	expect_cpu_seconds
-	expect_near "samples x 10 ms, % of utime+stime" "$(accounted 10)" 100 5
+	expect_all_accounted ctimer 10 5
 }
 
 case_cpu_time_itimer_10ms() {
-	RECORD_OPTS=(--engine itimer)
-	record_gated "$(any_jdk)" 10ms workload.TwoBusy 6
-	expect_cpu_seconds
-	expect_near "samples x 10 ms, % of utime+stime" "$(accounted 10)" 100 5
+	expect_all_accounted itimer 10 5
 }
 
 expect_shares() {
@@ -91,8 +103,14 @@ case_shares_ctimer() {
 
 case_kernel_share() {
 	need_bpf
-	record_gated "$(any_jdk)" 1ms workload.FileIo 10
-	expect_near "samples with kernel frames, %" "$(share "$here/out" '_\\[k\\]')" "$(jvm_said SYSTEM)" 3
+	RECORD_OPTS=(-t)
+	record_gated "$(any_jdk)" 2ms workload.FileIo 10
+	# The workload knows its own thread only, and its system calls, not the interrupts that a busy machine brings.
+	# 2 ms: the agent's handler runs within what the workload times.
+	grep '^\[main ' "$here/out" >"$here/main"
+	local in_calls
+	in_calls=$(share "$here/main" '(do_syscall_64|el0_svc)_\\[k\\]')
+	expect_near "samples in system calls, %" "$in_calls" "$(jvm_said SYSTEM)" 3
 }
 
 run_cases "$@"

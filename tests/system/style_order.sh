@@ -10,6 +10,9 @@ sources() { # ls-files PATTERN...: files under version control, or not yet but n
 	done
 }
 
+# Without a suffix that would tell.
+scripts=(Makefile tests/run tests/fuzz/run '.ci/*')
+
 none() { # WHAT LINES
 	[ -z "$2" ] || fail "$1: $(head -n 5 <<<"$2" | tr '\n' ' ')"
 }
@@ -47,7 +50,8 @@ case_include_order() {
 		theirs=$(layer_of "$include")
 		[ "$mine" != "$theirs" ] || continue
 		[ "$(rank "$theirs")" -lt "$(rank "$mine")" ] || bad+="$file includes $include"$'\n'
-	done < <(sources 'user/*.c' 'user/*.h' | xargs grep -H '^#include "' /dev/null | sed 's/:#include "\([^"]*\)".*/ \1/')
+	done < <(sources 'user/*.c' 'user/*.h' | xargs grep -H '^#include "' /dev/null |
+		sed 's/:#include "\([^"]*\)".*/ \1/')
 	none "against the order of layers" "$bad"
 }
 
@@ -61,7 +65,8 @@ case_every_folder_has_a_rank() {
 }
 
 case_vmlinux_stays_in_bpf() {
-	none "vmlinux.h outside of bpf/" "$(sources '*.c' '*.h' | grep -v '^bpf/\|^vmlinux/' | xargs grep -l '^#include.*vmlinux\.h')"
+	none "vmlinux.h outside of bpf/" "$(sources '*.c' '*.h' | grep -v '^bpf/\|^vmlinux/' |
+		xargs grep -l '^#include.*vmlinux\.h')"
 }
 
 case_libbpf_stays_in_collect() {
@@ -70,7 +75,8 @@ case_libbpf_stays_in_collect() {
 }
 
 case_agent_is_alone() {
-	none "the agent includes the loader's headers" "$(sources 'jvm-agent/*.[ch]' | xargs grep -HE '^#include "[a-z]+/')"
+	none "the agent includes the loader's headers" "$(sources 'jvm-agent/*.[ch]' |
+		xargs grep -HE '^#include "[a-z]+/')"
 }
 
 case_headers_without_libc() {
@@ -87,13 +93,15 @@ case_licences() {
 		*) want='MIT' ;;
 		esac
 		head -n 3 "$file" | grep -qE "SPDX-License-Identifier: .*($want)" || bad+="$file"$'\n'
-	done < <(sources '*.c' '*.h' '*.S' '*.sh' '*.java' '*.js' '*.mjs' Makefile tests/run .ci | grep -v '^tests/fixtures/\|^vmlinux/')
+	done < <(sources '*.c' '*.h' '*.S' '*.sh' '*.java' '*.js' '*.mjs' "${scripts[@]}" |
+		grep -v '^tests/fixtures/\|^vmlinux/')
 	none "no or another licence line" "$bad"
 }
 
 # Tables of data and the page's script are measured by other means.
 case_file_length() {
-	none "files of 700 lines and more" "$(sources '*.c' '*.h' | grep -v '^vmlinux/' | xargs wc -l | awk '$1 >= 700 && $2 != "total"')"
+	none "files of 700 lines and more" "$(sources '*.c' '*.h' | grep -v '^vmlinux/' | xargs wc -l |
+		awk '$1 >= 700 && $2 != "total"')"
 }
 
 # A function ends with a brace in column 0; kernel style makes that reliable.
@@ -105,7 +113,8 @@ case_function_length() {
 }
 
 case_line_length() {
-	none "lines of more than 120 columns" "$(sources '*.c' '*.h' '*.java' | grep -v '^vmlinux/\|^tests/fixtures/' |
+	none "lines of more than 120 columns" "$(sources '*.c' '*.h' '*.java' '*.sh' '*.bash' "${scripts[@]}" |
+		grep -v '^vmlinux/\|^tests/fixtures/' |
 		while read -r file; do
 			expand -t 8 "$file" | awk -v file="$file" 'length($0) > 120 { print file ":" NR }'
 		done)"
@@ -117,8 +126,8 @@ case_top_level() {
 }
 
 case_no_leftovers() {
-	none "unfinished" "$(sources '*.c' '*.h' '*.sh' '*.java' '*.js' '*.md' Makefile | grep -v '^tests/system/style_order.sh$' |
-		xargs grep -nwE 'TODO|FIXME|XXX|HACK' /dev/null)"
+	none "unfinished" "$(sources '*.c' '*.h' '*.sh' '*.java' '*.js' '*.md' Makefile |
+		grep -v '^tests/system/style_order.sh$' | xargs grep -nwE 'TODO|FIXME|XXX|HACK' /dev/null)"
 }
 
 # The one that ends the process is main; the agent never does.
@@ -131,7 +140,7 @@ case_shell_syntax() {
 	local file
 	while read -r file; do
 		bash -n "$file" 2>"$here/why" || exit 1
-	done < <(sources '*.sh' tests/run '.ci/*')
+	done < <(sources '*.sh' '*.bash' "${scripts[@]}" | grep -vx Makefile)
 }
 
 run_cases "$@"

@@ -91,7 +91,8 @@ signal_case() { # LEAF
 	need_bpf
 	start_native "$workloads/native" "$1"
 	record_native
-	expect_whole "${entry}run;${chain}leaf_interrupted;(leaf_compute;)?[^;]+;handle;leaf_compute$kernel" ';handle;leaf_compute'
+	expect_whole "${entry}run;${chain}leaf_interrupted;(leaf_compute;)?[^;]+;handle;leaf_compute$kernel" \
+		';handle;leaf_compute'
 	expect_nothing_cut
 }
 
@@ -116,7 +117,8 @@ case_exceptions() {
 	[ -x "$workloads/native_throw" ] || skip "no C++ compiler"
 	start_native "$workloads/native_throw"
 	record_native
-	expect_whole "${entry}catch_it;$(printf 'link<%d>::run;' {10..1})link<0>::run$kernel" ';link<0>::run( |;[^;]*_\[k\])'
+	expect_whole "${entry}catch_it;$(printf 'chained<%d>::run;' {10..1})chained<0>::run$kernel" \
+		';chained<0>::run( |;[^;]*_\[k\])'
 	expect_whole "$entry" .
 }
 
@@ -143,10 +145,10 @@ case_mount_namespace() {
 	expect_whole "${entry}run;${chain}leaf_compute$kernel" ';leaf_compute'
 }
 
-# From the exec on; what runs before the loader has read the mappings is not whole.
+# A child of the command, from its exec on; what runs before the loader has read the mappings is not whole.
 case_command() {
 	need_bpf
-	record --engine bpf --no-attach -i 1ms -d 3 -o collapsed -f "$here/out" -- sh -c "exec '$workloads/native' compute"
+	record --engine bpf --no-attach -i 1ms -d 3 -o collapsed -f "$here/out" -- timeout 3 "$workloads/native" compute
 	expect_whole "${entry}run;${chain}leaf_compute$kernel" 'leaf_compute' 60
 }
 

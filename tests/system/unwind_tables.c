@@ -161,6 +161,23 @@ static void files_nobody_maps_make_room(void **state)
 	assert_int_equal(seen_cfa(t, 1, 0), 5);
 }
 
+/* What a process has found so far is not dropped for what it maps besides. */
+static void files_of_the_process_under_way_stay(void **state)
+{
+	struct tables *t = tables_or_skip(state);
+	int old = add(t, 1, 30, 5), mine;
+
+	assert_int_equal(publish(t, 1, &old, 1), 0);
+	unwind_tables_forget(t->tables, 1);
+	assert_int_equal(unwind_tables_find(t->tables, 1), old);
+	mine = add(t, 2, 30, 6);
+	assert_true(mine >= 0);
+	assert_int_equal(add(t, 3, 30, 7), -ENOSPC);
+	assert_int_equal(publish(t, 2, (int[]){old, mine}, 2), 0);
+	assert_int_equal(seen_cfa(t, 2, 0), 5);
+	assert_int_equal(seen_cfa(t, 2, 1), 6);
+}
+
 static void a_full_table_refuses(void **state)
 {
 	struct tables *t = tables_or_skip(state);
@@ -171,6 +188,23 @@ static void a_full_table_refuses(void **state)
 	assert_true(add(t, 3, 4, 7) >= 0); /* what fits is taken */
 	assert_int_equal(publish(t, 2, none, MAPPINGS + 1), -ENOSPC);
 	assert_int_equal(seen_cfa(t, 1, 0), 5);
+}
+
+/* BPF forgets a process when it ends; the loader is not told of every end. */
+static void processes_that_ended_make_room(void **state)
+{
+	struct tables *t = tables_or_skip(state);
+	int file = add(t, 1, 40, 5), other;
+	pid_t ended = 1;
+
+	assert_int_equal(publish(t, ended, (int[MAPPINGS]){file, file}, MAPPINGS), 0);
+	assert_int_equal(publish(t, 2, &file, 1), -ENOSPC);
+	assert_int_equal(add(t, 2, 40, 6), -ENOSPC);
+	assert_int_equal(bpf_map_delete_elem(t->maps.processes.fd, &ended), 0);
+	other = add(t, 2, 40, 6);
+	assert_true(other >= 0);
+	assert_int_equal(publish(t, 2, &other, 1), 0);
+	assert_int_equal(seen_cfa(t, 2, 0), 6);
 }
 
 /* Many that come and go must not use anything up. */
@@ -194,7 +228,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(two_processes_share_a_file, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(a_new_slice_replaces_the_old, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(files_nobody_maps_make_room, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(files_of_the_process_under_way_stay, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(a_full_table_refuses, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(processes_that_ended_make_room, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(nothing_leaks, open_tables, close_tables),
 	};
 

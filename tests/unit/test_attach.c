@@ -23,8 +23,8 @@
 #include "attach/hotspot.h"
 #include "attach/hsperfdata.h"
 #include "attach/place.h"
-#include "attach/root.h"
 #include "attach/vm_options.h"
+#include "base/root.h"
 #include "proc/process.h"
 
 /* ---- replies ---- */

@@ -80,6 +80,7 @@ static void kinds_are_annotated(void **state)
 		[FRAME_JAVA_NATIVE] = "x_[j]",
 		[FRAME_THREAD] = "x",
 		[FRAME_PROCESS] = "x",
+		[FRAME_CONTAINER] = "x",
 		[FRAME_MARK] = "x",
 	};
 

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,15 +17,21 @@
 static const char *printed(int fd, int from, void (*print)(void))
 {
 	static char text[4096];
+	struct pollfd readable = {.fd = from, .events = POLLIN};
 	int saved = dup(STDERR_FILENO);
-	ssize_t len;
+	size_t len = 0;
+	ssize_t more = 1;
 
 	dup2(fd, STDERR_FILENO);
 	print();
 	dup2(saved, STDERR_FILENO);
 	close(saved);
-	len = read(from, text, sizeof(text) - 1);
-	text[len > 0 ? len : 0] = '\0';
+	/* A terminal hands over what was written in pieces, and a while later. */
+	while (more > 0 && len < sizeof(text) - 1 && poll(&readable, 1, 500) == 1) {
+		more = read(from, text + len, sizeof(text) - 1 - len);
+		len += more > 0 ? (size_t)more : 0;
+	}
+	text[len] = '\0';
 	return text;
 }
 

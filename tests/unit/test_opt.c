@@ -118,7 +118,7 @@ static void test_values(void **state)
 	static const char *const bad_intervals[] = {
 		"0", "0ms", "-1", "+1", "1.5ms", "ms", "5m", "5msx", "0x10", "18446744073709551616", "18446744073710s",
 	};
-	static const char *const bad_seconds[] = {"0", "0h", "1ms", "x", "1hh", "1000000000d", "99999999999999999999"};
+	static const char *const bad_seconds[] = {"0", "0h", "1us", "x", "1hh", "1000000000d", "99999999999999999999"};
 	static const char *const bad_depths[] = {"0", "-1", "4294967296", "12k", "nan"};
 	char line[64];
 
@@ -130,6 +130,8 @@ static void test_values(void **state)
 	assert_int_equal(parse("-i 1s -d 1d"), 0);
 	assert_int_equal(options.interval_ns, NS_PER_SEC);
 	assert_int_equal(options.duration_ns, 86400 * NS_PER_SEC);
+	assert_int_equal(parse("-d 500ms"), 0);
+	assert_int_equal(options.duration_ns, 500 * NS_PER_MS);
 	for (size_t i = 0; i < sizeof(bad_intervals) / sizeof(*bad_intervals); i++) {
 		snprintf(line, sizeof(line), "--interval=%s", bad_intervals[i]);
 		refuses(line, "10ms, 500us");

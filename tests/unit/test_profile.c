@@ -33,7 +33,7 @@ static void equal_frames_are_one(void **state)
 static void stacks_share_their_roots(void **state)
 {
 	struct profile *p = *state;
-	uint32_t thread = profile_thread(p, 1, 1, "t", "p");
+	uint32_t thread = profile_thread(p, 1, 1, "t", "p", 0);
 	uint32_t a = frame_of(p, FRAME_NATIVE, "a", ""), b = frame_of(p, FRAME_NATIVE, "b", "");
 
 	ADD_STACK(p, thread, 2, a, b);
@@ -52,14 +52,14 @@ static void recursion_is_kept(void **state)
 	struct profile *p = *state;
 	uint32_t a = frame_of(p, FRAME_NATIVE, "a", "");
 
-	ADD_STACK(p, profile_thread(p, 1, 1, "t", "p"), 1, a, a, a);
+	ADD_STACK(p, profile_thread(p, 1, 1, "t", "p", 0), 1, a, a, a);
 	assert_int_equal(p->nodes.len, 4);
 }
 
 static void samples_keep_time_weight_and_thread(void **state)
 {
 	struct profile *p = *state;
-	uint32_t a = frame_of(p, FRAME_NATIVE, "a", ""), thread = profile_thread(p, 1, 2, "t", "p");
+	uint32_t a = frame_of(p, FRAME_NATIVE, "a", ""), thread = profile_thread(p, 1, 2, "t", "p", 0);
 
 	assert_int_equal(profile_add(p, profile_stack(p, &a, 1), thread, UINT64_MAX, UINT64_MAX - 1), 0);
 	assert_true(p->samples.recent.items[0].time_ns == UINT64_MAX);
@@ -70,22 +70,37 @@ static void samples_keep_time_weight_and_thread(void **state)
 static void a_renamed_thread_is_a_new_row(void **state)
 {
 	struct profile *p = *state;
-	uint32_t before = profile_thread(p, 1, 1, "pool-1", "java"), after;
+	uint32_t before = profile_thread(p, 1, 1, "pool-1", "java", 0), after;
 
-	assert_int_equal(profile_thread(p, 1, 1, "pool-1", "java"), before);
-	after = profile_thread(p, 1, 1, "http-1", "java");
+	assert_int_equal(profile_thread(p, 1, 1, "pool-1", "java", 0), before);
+	after = profile_thread(p, 1, 1, "http-1", "java", 0);
 	assert_int_not_equal(after, before);
-	assert_int_equal(profile_thread(p, 1, 1, "http-1", "java"), after);
+	assert_int_equal(profile_thread(p, 1, 1, "http-1", "java", 0), after);
 	assert_string_equal(intern_text(&p->strings, p->threads.items[before].name), "pool-1");
-	profile_thread_rename(p, after, "late");
-	assert_string_equal(intern_text(&p->strings, p->threads.items[after].name), "late");
-	profile_thread_rename(p, UINT32_MAX, "no such thread");
+	assert_int_equal(profile_thread(p, 1, 1, "pool-1", "java", 0), before);
+}
+
+static void a_moved_process_is_a_new_row(void **state)
+{
+	struct profile *p = *state;
+	struct profile_owner owner = {.pid = 1, .start_ticks = 5, .container = intern_str(&p->strings, "web")};
+	uint32_t web = profile_owner(p, &owner), db, thread;
+
+	owner.container = intern_str(&p->strings, "db");
+	db = profile_owner(p, &owner);
+	assert_int_not_equal(web, 0);
+	assert_int_not_equal(db, web);
+	assert_int_equal(profile_owner(p, &owner), db);
+	thread = profile_thread(p, 1, 1, "t", "p", web);
+	assert_int_not_equal(profile_thread(p, 1, 1, "t", "p", db), thread);
+	assert_int_equal(profile_thread(p, 1, 1, "t", "p", web), thread);
+	assert_int_equal(p->threads.len, 2);
 }
 
 static void indices_from_failed_calls_add_nothing(void **state)
 {
 	struct profile *p = *state;
-	uint32_t thread = profile_thread(p, 1, 1, NULL, NULL), none = UINT32_MAX;
+	uint32_t thread = profile_thread(p, 1, 1, NULL, NULL, 0), none = UINT32_MAX;
 
 	assert_int_equal(profile_add(p, profile_stack(p, &none, 1), thread, 0, 0), -ENOMEM);
 	assert_int_equal(profile_add(p, 0, none, 0, 0), -ENOMEM);
@@ -112,7 +127,7 @@ static void release_takes_null(void **state)
 static void a_million_samples_fit(void **state)
 {
 	struct profile *p = *state;
-	uint32_t thread = profile_thread(p, 1, 1, "t", "p"), pool[1000], frames[20];
+	uint32_t thread = profile_thread(p, 1, 1, "t", "p", 0), pool[1000], frames[20];
 	size_t bytes;
 	char name[32];
 
@@ -139,6 +154,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(recursion_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(samples_keep_time_weight_and_thread, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_renamed_thread_is_a_new_row, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_moved_process_is_a_new_row, setup, teardown),
 		cmocka_unit_test_setup_teardown(indices_from_failed_calls_add_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(losses_of_nothing_are_not_recorded, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_million_samples_fit, setup, teardown),

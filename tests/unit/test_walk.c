@@ -214,6 +214,20 @@ static void frame_pointers_are_a_guess(void **state)
 	assert_int_equal(walk_by_fp(&cursor), DUET_WALK_UNREADABLE);
 }
 
+static void no_frame_pointer_marks_the_outermost_frame(void **state)
+{
+	struct unwind_cursor cursor = {.pc = 0x1000, .sp = STACK, .is_return = 1};
+
+	(void)state;
+	assert_true(walk_is_outermost(&cursor));
+	cursor.is_guess = 1;
+	assert_false(walk_is_outermost(&cursor));
+	cursor = (struct unwind_cursor){.pc = 0x1000, .sp = STACK};
+	assert_false(walk_is_outermost(&cursor)); /* a leaf may use it for anything */
+	cursor = (struct unwind_cursor){.pc = 0x1000, .sp = STACK, .fp = STACK, .is_return = 1};
+	assert_false(walk_is_outermost(&cursor));
+}
+
 static void rows_are_found_by_pc(void **state)
 {
 	struct duet_unwind_row some[1025];
@@ -357,6 +371,7 @@ int main(void)
 		cmocka_unit_test_setup(through_a_signal_frame, fresh_stack),
 		cmocka_unit_test_setup(ends_have_reasons, fresh_stack),
 		cmocka_unit_test_setup(frame_pointers_are_a_guess, fresh_stack),
+		cmocka_unit_test_setup(no_frame_pointer_marks_the_outermost_frame, fresh_stack),
 		cmocka_unit_test_setup(rows_are_found_by_pc, fresh_stack),
 		cmocka_unit_test_setup(the_same_as_libgcc, fresh_stack),
 	};

@@ -75,6 +75,53 @@ static void threads_and_processes_lead(void **state)
 	free(text);
 }
 
+static void groups_lead_in_their_order(void **state)
+{
+	static const struct {
+		const char *by, *first;
+	} cases[] = {
+		{"process", "evil;"},
+		{"container", "</script><b>\"|"},
+		{"process,container", "evil;</script><b>\"|"},
+		{"container,process,thread", "</script><b>\"|"},
+		{"thread,process", "</script><b>\"|"},
+	};
+	struct writer_options options = defaults();
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(writer_groups_parse(options.by, cases[i].by), 0);
+		text = written("collapsed", &everything, &options);
+		assert_memory_equal(text, cases[i].first, strlen(cases[i].first));
+		free(text);
+	}
+	writer_groups_parse(options.by, "container,process,thread");
+	text = written("collapsed", &everything, &options);
+	assert_non_null(strstr(text, "\nprod/pod-1/app;java;main;start_thread 1\n"));
+	free(text);
+	options.threads = true; /* -t goes on the inside */
+	writer_groups_parse(options.by, "process");
+	text = written("collapsed", &everything, &options);
+	assert_non_null(strstr(text, "\njava;[main tid=101];start_thread 1\n"));
+	free(text);
+}
+
+static void lists_of_groups(void **state)
+{
+	static const char *const bad[] = {"", ",", "process,", "proc", "process,process", "container,process,thread,x"};
+	enum writer_group by[WRITER_GROUPS] = {WRITER_BY_THREAD};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(writer_groups_parse(by, bad[i]), -EINVAL);
+	assert_int_equal(by[0], WRITER_BY_THREAD);
+	assert_int_equal(writer_groups_parse(by, "thread,container"), 0);
+	assert_int_equal(by[0], WRITER_BY_THREAD);
+	assert_int_equal(by[1], WRITER_BY_CONTAINER);
+	assert_int_equal(by[2], WRITER_BY_NONE);
+}
+
 static void total_counts_time(void **state)
 {
 	struct writer_options options = defaults();
@@ -211,6 +258,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(styles_match_golden),
 		cmocka_unit_test(threads_and_processes_lead),
+		cmocka_unit_test(groups_lead_in_their_order),
+		cmocka_unit_test(lists_of_groups),
 		cmocka_unit_test(total_counts_time),
 		cmocka_unit_test(patterns_choose_stacks),
 		cmocka_unit_test(stars_stand_at_the_ends),

@@ -2,52 +2,66 @@
 package workload;
 
 import java.io.File;
+import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.util.Random;
 
 /**
- * FileIo [SECONDS]: reads and writes a file of 1 MiB that stays in the page cache, so that much of the time goes
- * to the kernel, until SECONDS of CPU time are used. The line "CPU utime stime" tells how much, in
- * clock ticks, and "SYSTEM share" in percent.
+ * FileIo [SECONDS]: writes and reads a file of 1 MiB that stays in the page cache, for SECONDS of CPU time. A direct buffer
+ * of 256 KiB leaves nothing but the kernel's copy between two looks at the thread's CPU clock, so that the line
+ * "SYSTEM percent" knows the kernel's share to the microsecond; the counters of /proc only guess it, at every tick.
  */
 public final class FileIo {
+    private static final int BLOCK = 256 << 10;
+    private static final int BLOCKS = 4;
+    private static final ThreadMXBean CLOCK = ManagementFactory.getThreadMXBean();
+
+    /** A loop of even turns could keep step with the samples' clock, which would then see one place of it too often. */
+    private final Random random = new Random(1);
+    private long systemNanos;
+
     public static void main(String[] args) throws Exception {
         long seconds = Workload.argument(args, 0, 10);
         File path = File.createTempFile("duet-fileio", null);
-        path.deleteOnExit();
         try (RandomAccessFile file = new RandomAccessFile(path, "rw")) {
             if (!path.delete())
                 throw new IllegalStateException("cannot unlink " + path);
             Workload.ready();
-            long[] before = Workload.cpuTicks();
-            ThreadMXBean clock = ManagementFactory.getThreadMXBean();
-            long end = clock.getCurrentThreadCpuTime() + seconds * 1_000_000_000L;
-            byte[] block = new byte[4096];
-            while (clock.getCurrentThreadCpuTime() < end)
-                pass(file, block);
-            long[] after = Workload.cpuTicks();
-            long user = after[0] - before[0];
-            long system = after[1] - before[1];
-            Workload.say("CPU " + user + " " + system);
-            Workload.say(String.format("SYSTEM %.2f", 100.0 * system / (user + system)));
+            FileIo io = new FileIo();
+            long begin = CLOCK.getCurrentThreadCpuTime();
+            long end = begin + seconds * 1_000_000_000L;
+            byte[] bytes = new byte[BLOCK];
+            ByteBuffer buffer = ByteBuffer.allocateDirect(BLOCK);
+            while (CLOCK.getCurrentThreadCpuTime() < end)
+                io.pass(file.getChannel(), buffer, bytes);
+            long all = CLOCK.getCurrentThreadCpuTime() - begin;
+            Workload.say(String.format("SYSTEM %.2f", 100.0 * io.systemNanos / all));
         }
         Workload.done();
     }
 
-    private static void pass(RandomAccessFile file, byte[] block) throws Exception {
-        file.seek(0);
-        for (int i = 0; i < 256; i++) {
-            file.write(block);
-            mix(block);
+    private void pass(FileChannel channel, ByteBuffer buffer, byte[] bytes) throws IOException {
+        for (int i = 0; i < BLOCKS; i++) {
+            mix(bytes, random.nextInt(bytes.length));
+            buffer.clear();
+            buffer.put(bytes);
+            buffer.flip();
+            long begin = CLOCK.getCurrentThreadCpuTime();
+            channel.write(buffer, (long) i * BLOCK);
+            for (int reads = random.nextInt(7); reads > 0; reads--) {
+                buffer.flip();
+                channel.read(buffer, (long) i * BLOCK);
+            }
+            systemNanos += CLOCK.getCurrentThreadCpuTime() - begin;
         }
-        file.seek(0);
-        for (int i = 0; i < 256; i++)
-            file.readFully(block);
     }
 
-    private static void mix(byte[] block) {
-        for (int i = 0; i < block.length; i++)
-            block[i] += (byte) i;
+    private static void mix(byte[] bytes, int count) {
+        for (int i = 0; i < count; i++)
+            bytes[i] += (byte) i;
     }
 }

@@ -2,10 +2,6 @@
 package workload;
 
 import java.io.File;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Paths;
 
 /** What every workload does alike: say READY, wait for the go, know its own CPU time. */
 final class Workload {
@@ -36,12 +32,5 @@ final class Workload {
 
     static long argument(String[] args, int index, long otherwise) {
         return args.length > index ? Long.parseLong(args[index]) : otherwise;
-    }
-
-    /** User (0) and kernel (1) CPU time of this process in clock ticks. */
-    static long[] cpuTicks() throws IOException {
-        String stat = new String(Files.readAllBytes(Paths.get("/proc/self/stat")), StandardCharsets.ISO_8859_1);
-        String[] field = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-        return new long[] {Long.parseLong(field[11]), Long.parseLong(field[12])};
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks whose every frame is known: main (or a thread's entry) calls link_30, that link_29, down to link_1, which calls
- * the leaf that the argument chooses. Built without frame pointers; the links differ in what compilers do with
- * a frame: small, large, of variable size, aligned. Says READY and runs until it is killed.
+ * Stacks whose every frame is known: main (or a thread's entry) calls link_30, that link_29, down to link_0, which
+ * calls the leaf that the argument chooses. Built without frame pointers; the links differ in what compilers do with a
+ * frame: small, large, of variable size, aligned. Says READY and runs until it is killed.
  */
 #include <alloca.h>
 #include <dlfcn.h>
@@ -18,6 +18,7 @@
 
 #define LINK __attribute__((noipa))
 #define ROUND 200000u
+#define LIMIT_S 60 /* then it ends by itself, should nobody do it */
 
 static void (*leaf)(void);
 static volatile uint64_t sink;
@@ -243,6 +244,7 @@ int main(int argc, char **argv)
 			leaf = leaves[i].leaf;
 	if (!leaf)
 		return 2;
+	alarm(LIMIT_S);
 	puts("READY");
 	fflush(stdout);
 	if (!strcmp(name, "signal") || !strcmp(name, "signal_stack"))

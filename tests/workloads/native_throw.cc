@@ -6,20 +6,21 @@
 #include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <unistd.h>
 
 static volatile unsigned long sink;
 
-template <int N> struct link {
+template <int N> struct chained {
 	__attribute__((noipa)) static void run(const std::string &text)
 	{
 		std::string longer = text + "a piece of text that is too long for a string without memory";
 
-		link<N - 1>::run(longer);
+		chained<N - 1>::run(longer);
 		sink = sink + longer.size();
 	}
 };
 
-template <> struct link<0> {
+template <> struct chained<0> {
 	__attribute__((noipa)) static void run(const std::string &text)
 	{
 		for (unsigned i = 0; i < 200000; i++)
@@ -31,7 +32,7 @@ template <> struct link<0> {
 __attribute__((noipa)) static void catch_it()
 {
 	try {
-		link<10>::run("");
+		chained<10>::run("");
 	} catch (const std::exception &error) {
 		sink = sink + 1;
 	}
@@ -39,6 +40,7 @@ __attribute__((noipa)) static void catch_it()
 
 int main()
 {
+	alarm(60); /* should nobody end it */
 	std::puts("READY");
 	std::fflush(stdout);
 	for (;;)

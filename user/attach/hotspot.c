@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attach/root.h"
 #include "base/clock.h"
+#include "base/root.h"
 
 #define REQUEST_MAX 2048 /* HotSpot takes at most 1024 bytes an argument */
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/root.h"
+#include "base/root.h"
 
 #define SCAN_MAX 4096 /* names of a hostile /tmp that are looked at */
 
@@ -91,22 +91,22 @@ int hsperfdata_string(const void *bytes, size_t len, const char *name, char *val
 }
 
 /* The folder is named after the user, as the target's own /etc/passwd calls it: its owner is what counts. */
-static int read_below(int tmp, const char *folder, const struct visit *visit, struct buf *ret_bytes)
+static int read_below(int tmp, const char *folder, pid_t ns_pid, uid_t uid, struct buf *ret_bytes)
 {
 	char path[300];
 	struct stat st;
 
 	if (strncmp(folder, "hsperfdata_", strlen("hsperfdata_")) != 0)
 		return -ENOENT;
-	snprintf(path, sizeof(path), "%s/%d", folder, visit->target->ns_pid);
-	if (fstatat(tmp, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+	snprintf(path, sizeof(path), "%s/%d", folder, ns_pid);
+	if (fstatat(tmp, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || st.st_uid != uid)
 		return -ENOENT;
 	return root_read(tmp, path, HSPERFDATA_MAX, ret_bytes);
 }
 
-int hsperfdata_read(const struct visit *visit, struct buf *ret_bytes)
+int hsperfdata_read(int root, pid_t ns_pid, uid_t uid, struct buf *ret_bytes)
 {
-	int err = -ENOENT, fd = root_open(visit->root, "tmp", O_RDONLY | O_DIRECTORY, true);
+	int err = -ENOENT, fd = root_open(root, "tmp", O_RDONLY | O_DIRECTORY, true);
 	DIR *tmp = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *item;
 
@@ -117,7 +117,7 @@ int hsperfdata_read(const struct visit *visit, struct buf *ret_bytes)
 		return err;
 	}
 	for (int i = 0; err == -ENOENT && i < SCAN_MAX && (item = readdir(tmp)); i++)
-		err = read_below(fd, item->d_name, visit, ret_bytes);
+		err = read_below(fd, item->d_name, ns_pid, uid, ret_bytes);
 	closedir(tmp);
 	return err;
 }

@@ -11,8 +11,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "attach/root.h"
 #include "base/io.h"
+#include "base/root.h"
 
 static const char *const dirs[] = {"/tmp", "/dev/shm", "/var/tmp", "/run"};
 

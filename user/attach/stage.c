@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "attach/place.h"
-#include "attach/root.h"
+#include "base/root.h"
 
 /* From here on the process is in the target's mount namespace; descriptors stay what they are. */
 static int enter_mounts(const struct visit *visit)

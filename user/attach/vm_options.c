@@ -3,10 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "attach/hsperfdata.h"
-#include "attach/root.h"
 #include "base/io.h"
+#include "base/root.h"
 
 #define WORD_MAX 4096
 #define COMMAND_MAX (1u << 20)
@@ -188,7 +189,7 @@ void vm_options_read_hsperfdata(struct vm_options *options, const struct visit *
 	struct buf bytes;
 
 	buf_init(&bytes);
-	if (hsperfdata_read(visit, &bytes) < 0)
+	if (hsperfdata_read(visit->root, visit->target->ns_pid, geteuid(), &bytes) < 0)
 		goto out;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
 		if (hsperfdata_string(bytes.data, bytes.len, sources[i], value, sizeof(value)) == 0)

@@ -248,13 +248,14 @@ int opt_interval(void *field, const char *value, struct buf *why)
 int opt_seconds(void *field, const char *value, struct buf *why)
 {
 	static const struct opt_unit units[] = {
-		{"", NS_PER_SEC},	   {"s", NS_PER_SEC},	       {"m", 60 * NS_PER_SEC},
+		{"", NS_PER_SEC},	  {"ms", NS_PER_MS},	     {"s", NS_PER_SEC}, {"m", 60 * NS_PER_SEC},
 		{"h", 3600 * NS_PER_SEC}, {"d", 86400 * NS_PER_SEC}, {NULL, 0},
 	};
 	uint64_t ns;
 
 	if (!parse_duration(value, units, &ns)) {
-		buf_add_str(why, "a whole number above 0 in s, m, h or d is accepted (30, 10m, 1h; no unit is s)");
+		buf_add_str(why,
+			    "a whole number above 0 in ms, s, m, h or d is accepted (30, 500ms, 1h; no unit is s)");
 		return -EINVAL;
 	}
 	*(uint64_t *)field = ns;

@@ -44,7 +44,7 @@ int opt_string(void *field, const char *value, struct buf *why);   /* [const cha
 int opt_strings(void *field, const char *value, struct buf *why);  /* [struct opt_strings] appends */
 int opt_u32(void *field, const char *value, struct buf *why);	   /* [uint32_t] > 0 */
 int opt_interval(void *field, const char *value, struct buf *why); /* [uint64_t ns] 10ms, 500us, 1s, 100000 (ns); > 0 */
-int opt_seconds(void *field, const char *value, struct buf *why);  /* [uint64_t ns] 30, 30s, 10m, 1h, 1d */
+int opt_seconds(void *field, const char *value, struct buf *why);  /* [uint64_t ns] 30, 500ms, 30s, 10m, 1h, 1d */
 
 struct opt_strings {
 	const char **items;

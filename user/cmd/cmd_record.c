@@ -24,6 +24,7 @@ struct record_options {
 	struct opt_strings pids;
 	struct opt_strings files;
 	const char *event, *engine, *format, *pairing, *signals;
+	const char *cgroup, *container, *comm, *by;
 	uint64_t interval_ns, duration_ns;
 	uint32_t freq, depth;
 	bool host, all_user, no_attach, verbose, help;
@@ -35,17 +36,22 @@ struct record_options {
 static const struct opt rows[] = {
 	{'p', "pid", "PID[,PID…]", "profile these processes", opt_strings, FIELD(pids)},
 	{0, "host", NULL, "profile every process of the host", opt_flag, FIELD(host)},
+	{0, "cgroup", "PATH", "profile every process in this cgroup (v2) and below it", opt_string, FIELD(cgroup)},
+	{0, "container", "ID|NAME", "profile every process of this container", opt_string, FIELD(container)},
+	{0, "comm", "NAME", "profile every process of this name", opt_string, FIELD(comm)},
 	{'e', "event", "EVENT", "what to sample: cpu (default); `duet list` shows all", opt_string, FIELD(event)},
 	{'i', "interval", "TIME", "one sample each TIME of CPU: 10ms (default), 500us, 1s, 100000 (ns)", opt_interval,
 	 FIELD(interval_ns)},
 	{0, "freq", "HZ", "the same as a rate: 99, 1000", opt_u32, FIELD(freq)},
-	{'d', "duration", "TIME", "how long: 30, 10m, 1h (default 60; with -- CMD until it ends)", opt_seconds,
+	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,
 	 FIELD(duration_ns)},
 	{'f', "file", "FILE", "output; %p pid, %t time, %n number (default: stdout); repeatable: a format each",
 	 opt_strings, FIELD(files)},
 	{'o', "output", "FORMAT", "collapsed, flamegraph, text (default: by FILE's extension, else text)", opt_string,
 	 FIELD(format)},
 	{'t', "threads", NULL, "a frame for each thread", opt_flag, FIELD(style.threads)},
+	{0, "by", "LIST", "leading frames, outermost first: container, process, thread (name), with commas", opt_string,
+	 FIELD(by)},
 	{'j', "jstackdepth", "N", "deepest stack: 2048 (default)", opt_u32, FIELD(depth)},
 	{'s', "simple", NULL, "class names without packages", opt_flag, FIELD(style.style.simple)},
 	{'g', "sig", NULL, "method signatures", opt_flag, FIELD(style.style.signatures)},
@@ -79,7 +85,8 @@ static void print_help(void)
 	struct buf text;
 
 	buf_init(&text);
-	buf_add_str(&text, "usage: duet record [OPTIONS] (-p PID[,PID…] | --host | -- CMD [ARGS…])\n"
+	buf_add_str(&text, "usage: duet record [OPTIONS] (-p PID[,PID…] | --host | --cgroup PATH |\n"
+			   "                              --container ID|NAME | --comm NAME | -- CMD [ARGS…])\n"
 			   "       duet [OPTIONS] PID\n\n");
 	opt_help(rows, &text);
 	fputs(text.data, stdout);
@@ -124,7 +131,7 @@ static int add_pids(struct session_options *session, const char *list)
 static int set_targets(struct session_options *session, const struct record_options *options, char **args, int count,
 		       int dashdash)
 {
-	int err = 0, plain = dashdash < 0 ? count : dashdash;
+	int err = 0, kinds, plain = dashdash < 0 ? count : dashdash;
 
 	for (size_t i = 0; !err && i < options->pids.len; i++)
 		err = add_pids(session, options->pids.items[i]);
@@ -134,12 +141,16 @@ static int set_targets(struct session_options *session, const struct record_opti
 		return err;
 	if (dashdash >= 0 && dashdash < count)
 		session->command = args + dashdash;
-	session->host = options->host;
-	if ((session->pids.len > 0) + session->host + (session->command != NULL) == 1)
+	session->cgroup = options->cgroup;
+	session->container = options->container;
+	session->comm = options->comm;
+	kinds = (session->pids.len > 0) + options->host + (options->cgroup != NULL) + (options->container != NULL) +
+		(options->comm != NULL) + (session->command != NULL);
+	session->host = !session->pids.len && !session->command;
+	if (kinds == 1)
 		return 0;
-	log_error("%s: give -p PID, --host or -- CMD", session->pids.len || session->host || session->command
-							       ? "more than one kind of target"
-							       : "nothing to profile");
+	log_error("%s: give -p PID, --host, --cgroup, --container, --comm or -- CMD",
+		  kinds ? "more than one kind of target" : "nothing to profile");
 	return -EINVAL;
 }
 
@@ -182,7 +193,11 @@ static int check_engine(const struct session_options *session)
 
 	if (timer && (session->host || session->no_attach)) {
 		log_error("%s needs the bpf engine: a timer engine sees only JVMs with an agent",
-			  session->host ? "--host" : "--no-attach");
+			  session->no_attach	  ? "--no-attach"
+			  : session->cgroup	  ? "--cgroup"
+			  : session->container ? "--container"
+			  : session->comm	  ? "--comm"
+						  : "--host");
 		return -EINVAL;
 	}
 	return 0;
@@ -226,6 +241,17 @@ static int set_pairing(struct session_options *session, const struct record_opti
 	if (session->interval_pairing)
 		return 0;
 	log_error("unknown pairing '%s': auto or interval", options->pairing);
+	return -EINVAL;
+}
+
+static int set_groups(struct session_options *session, const struct record_options *options)
+{
+	if (!options->by)
+		return 0;
+	session->style.processes = false;
+	if (!writer_groups_parse(session->style.by, options->by))
+		return 0;
+	log_error("--by '%s': container, process and thread are accepted, each once, with commas", options->by);
 	return -EINVAL;
 }
 
@@ -334,6 +360,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = set_depth(session, options);
 	if (!err)
 		err = set_pairing(session, options);
+	if (!err)
+		err = set_groups(session, options);
 	if (!err)
 		err = set_signals(session, options);
 	return err ? err : set_outputs(session, options);

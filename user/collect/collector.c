@@ -2,6 +2,7 @@
 #include "collect/collector.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -85,6 +86,9 @@ static void configure(struct duet_config *config, const struct collector_options
 	config->kernel_stack_depth = options->kernel_depth < DUET_MAX_STACK ? options->kernel_depth : DUET_MAX_STACK;
 	config->filter_targets = options->targets != NULL;
 	config->follow_forks = options->follow_forks;
+	config->cgroup_id = options->cgroup_id;
+	if (options->comm)
+		snprintf(config->comm, sizeof(config->comm), "%s", options->comm);
 	config->use_cookie = use_cookie;
 	config->signals = options->signals;
 	config->has_task_pt_regs = probe_has_task_pt_regs();

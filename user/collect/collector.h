@@ -28,6 +28,8 @@ struct collector_options {
 	const pid_t *targets; /* only these processes; NULL = every process of the host */
 	size_t target_count;
 	bool follow_forks; /* the children of targets are targets */
+	uint64_t cgroup_id; /* only tasks in this cgroup or below; 0 = in any */
+	const char *comm; /* only processes of this name, compared as far as the kernel keeps it; NULL = any */
 	enum duet_signals signals;
 	bool no_cookie; /* pair by interval even where the kernel has cookies; for tests */
 	bool measure_cost; /* let the kernel time BPF programs, all of the host's: two clock reads a run */

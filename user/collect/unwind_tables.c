@@ -18,6 +18,7 @@ struct module {
 	uint64_t key;
 	uint32_t rows; /* 0: the slot is free */
 	uint32_t users; /* mappings of published processes */
+	uint64_t round; /* in which it was last added or found */
 };
 
 /* A BPF array, mapped, and who owns which part of it. */
@@ -39,6 +40,7 @@ struct unwind_tables {
 	struct duet_unwind_mapping *mappings;
 	int processes_fd;
 
+	uint64_t round; /* one a process: what the one under way has found must not make room for the rest of it */
 	struct module known[DUET_UNWIND_MAX_MODULES];
 	struct map by_key; /* -> index of module */
 	struct map slices; /* pid -> first mapping << 32 | mappings */
@@ -93,6 +95,7 @@ int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_ma
 		return err;
 	}
 	tables->processes_fd = maps->processes.fd;
+	tables->round = 1;
 	*ret = tables;
 	return 0;
 }
@@ -112,11 +115,14 @@ void unwind_tables_close(struct unwind_tables *tables)
 
 /* ---- files ---- */
 
-int unwind_tables_find(const struct unwind_tables *tables, uint64_t key)
+int unwind_tables_find(struct unwind_tables *tables, uint64_t key)
 {
 	uint64_t index;
 
-	return map_get(&tables->by_key, key, &index) ? (int)index : -ENOENT;
+	if (!map_get(&tables->by_key, key, &index))
+		return -ENOENT;
+	tables->known[index].round = tables->round;
+	return (int)index;
 }
 
 static void drop_module(struct unwind_tables *tables, uint32_t index, uint64_t now_ns)
@@ -131,15 +137,53 @@ static void drop_module(struct unwind_tables *tables, uint32_t index, uint64_t n
 	*known = (struct module){0};
 }
 
-/* Drops the files that nobody maps and waits until BPF cannot be reading them. False when there were none. */
+static void use_modules(struct unwind_tables *tables, uint32_t first, uint32_t count, int change)
+{
+	for (uint32_t i = first; i < first + count; i++)
+		if (tables->mappings[i].module < DUET_UNWIND_MAX_MODULES)
+			tables->known[tables->mappings[i].module].users += (uint32_t)change;
+}
+
+/* What the process had before; nothing of it is reachable any more. */
+static void drop_slice(struct unwind_tables *tables, pid_t pid)
+{
+	uint64_t slice;
+
+	if (!map_get(&tables->slices, (uint64_t)pid, &slice))
+		return;
+	use_modules(tables, (uint32_t)(slice >> 32), (uint32_t)slice, -1);
+	extents_give(&tables->mappings_array.free, (uint32_t)(slice >> 32), (uint32_t)slice, clock_monotonic_ns());
+	map_remove(&tables->slices, (uint64_t)pid);
+}
+
+/* Drops what processes had whose end we were not told of: BPF has forgotten them. */
+static bool drop_dead_slices(struct unwind_tables *tables)
+{
+	struct duet_unwind_process process;
+	uint64_t pid, slice;
+	size_t cursor = 0;
+	bool dropped = false;
+
+	while (map_next(&tables->slices, &cursor, &pid, &slice)) {
+		pid_t key = (pid_t)pid;
+
+		if (bpf_map_lookup_elem(tables->processes_fd, &key, &process) == 0)
+			continue;
+		drop_slice(tables, key);
+		dropped = true;
+	}
+	return dropped;
+}
+
+/* Drops what no living process maps and waits until BPF cannot be reading it. False when there was nothing. */
 static bool make_room(struct unwind_tables *tables)
 {
 	struct timespec grace = {.tv_nsec = DUET_UNWIND_GRACE_NS};
 	uint64_t now_ns = clock_monotonic_ns();
-	bool dropped = false;
+	bool dropped = drop_dead_slices(tables);
 
 	for (uint32_t i = 0; i < DUET_UNWIND_MAX_MODULES; i++) {
-		if (!tables->known[i].rows || tables->known[i].users)
+		if (!tables->known[i].rows || tables->known[i].users || tables->known[i].round == tables->round)
 			continue;
 		drop_module(tables, i, now_ns);
 		dropped = true;
@@ -183,7 +227,8 @@ int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct u
 	memcpy(tables->rows + module.first_row, rows->rows.items, rows->rows.len * sizeof(*tables->rows));
 	memcpy(tables->pages + module.first_page, rows->pages.items, rows->pages.len * sizeof(*tables->pages));
 	tables->modules[index] = module;
-	tables->known[index] = (struct module){.key = key, .rows = (uint32_t)rows->rows.len};
+	tables->known[index] = (struct module){
+		.key = key, .rows = (uint32_t)rows->rows.len, .round = tables->round};
 	if (map_put(&tables->by_key, key, (uint64_t)index) < 0) {
 		drop_module(tables, (uint32_t)index, clock_monotonic_ns());
 		return -ENOMEM;
@@ -193,35 +238,15 @@ int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct u
 
 /* ---- processes ---- */
 
-static void use_modules(struct unwind_tables *tables, uint32_t first, uint32_t count, int change)
+static int publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks,
+		   const struct duet_unwind_mapping *mappings, uint32_t count)
 {
-	for (uint32_t i = first; i < first + count; i++)
-		if (tables->mappings[i].module < DUET_UNWIND_MAX_MODULES)
-			tables->known[tables->mappings[i].module].users += (uint32_t)change;
-}
-
-/* What the process had before; nothing of it is reachable any more. */
-static void drop_slice(struct unwind_tables *tables, pid_t pid)
-{
-	uint64_t slice;
-
-	if (!map_get(&tables->slices, (uint64_t)pid, &slice))
-		return;
-	use_modules(tables, (uint32_t)(slice >> 32), (uint32_t)slice, -1);
-	extents_give(&tables->mappings_array.free, (uint32_t)(slice >> 32), (uint32_t)slice, clock_monotonic_ns());
-	map_remove(&tables->slices, (uint64_t)pid);
-}
-
-int unwind_tables_publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks,
-			  const struct duet_unwind_mapping *mappings, size_t count)
-{
-	struct duet_unwind_process process = {.start_ticks = start_ticks, .mappings = (uint32_t)count};
-	int64_t first;
+	struct duet_unwind_process process = {.start_ticks = start_ticks, .mappings = count};
+	int64_t first = extents_take(&tables->mappings_array.free, count, clock_monotonic_ns());
 	int err;
 
-	if (count > DUET_UNWIND_PROCESS_MAPPINGS)
-		return -E2BIG;
-	first = extents_take(&tables->mappings_array.free, (uint32_t)count, clock_monotonic_ns());
+	if (first < 0 && make_room(tables))
+		first = extents_take(&tables->mappings_array.free, count, clock_monotonic_ns());
 	if (first < 0)
 		return (int)first;
 	process.first = (uint32_t)first;
@@ -229,12 +254,23 @@ int unwind_tables_publish(struct unwind_tables *tables, pid_t pid, uint64_t star
 	/* The system call orders the stores above before the switch. */
 	err = bpf_map_update_elem(tables->processes_fd, &pid, &process, BPF_ANY);
 	if (err < 0) {
-		extents_give(&tables->mappings_array.free, process.first, process.mappings, 0);
+		extents_give(&tables->mappings_array.free, process.first, count, 0);
 		return err;
 	}
+	use_modules(tables, process.first, count, 1);
 	drop_slice(tables, pid);
-	use_modules(tables, process.first, process.mappings, 1);
 	return map_put(&tables->slices, (uint64_t)pid, (uint64_t)first << 32 | count);
+}
+
+int unwind_tables_publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks,
+			  const struct duet_unwind_mapping *mappings, size_t count)
+{
+	int err = count > DUET_UNWIND_PROCESS_MAPPINGS
+			  ? -E2BIG
+			  : publish(tables, pid, start_ticks, mappings, (uint32_t)count);
+
+	tables->round++;
+	return err;
 }
 
 void unwind_tables_forget(struct unwind_tables *tables, pid_t pid)

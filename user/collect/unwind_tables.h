@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The flat arrays of duet_unwind.h as the loader fills them: rows of files, shared by all processes that map them, and
- * mappings of processes. Bounded: when they are full, files that no process maps any more make room;
- * then what does not fit is refused, and BPF follows frame pointers there.
+ * mappings of processes. Bounded: when they are full, what no living process maps makes room; what then does not fit is
+ * refused, and BPF follows frame pointers there.
  */
 #ifndef COLLECT_UNWIND_TABLES_H
 #define COLLECT_UNWIND_TABLES_H
@@ -30,9 +30,12 @@ struct unwind_tables_maps {
 int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_maps *maps); /* 0 or -errno */
 void unwind_tables_close(struct unwind_tables *tables);
 
-/* `key` says which file it is, for the caller to choose. The module's index, or -ENOENT. */
-int unwind_tables_find(const struct unwind_tables *tables, uint64_t key);
-/* Its rows are copied. The module's index, or -ENOSPC and -ENOMEM. */
+/*
+ * `key` says which file it is, for the caller to choose. The module's index, good until the next
+ * unwind_tables_publish() and as long as a process maps it, or -ENOENT.
+ */
+int unwind_tables_find(struct unwind_tables *tables, uint64_t key);
+/* Its rows are copied. The module's index, good as long, or -ENOSPC and -ENOMEM. */
 int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct unwind_rows *rows);
 
 /*

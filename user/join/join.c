@@ -358,6 +358,11 @@ void join_flush(struct join *join, void *owner)
 	run_threads(join, owner, UINT64_MAX, true);
 }
 
+size_t join_held(const struct join *join)
+{
+	return join->held;
+}
+
 const uint64_t *join_counters(const struct join *join)
 {
 	return join->counters;

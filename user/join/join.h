@@ -58,6 +58,7 @@ void join_run(struct join *join, uint64_t now_ns);
 /* Nothing more will come from `owner` (all owners when NULL): decides everything of it. */
 void join_flush(struct join *join, void *owner);
 
+size_t join_held(const struct join *join); /* samples not yet decided: they wait for their agent's half, or for names */
 const uint64_t *join_counters(const struct join *join); /* by enum duet_loader_counter */
 
 #endif

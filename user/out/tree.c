@@ -113,7 +113,7 @@ static int label_frames(struct builder *b)
 static int collect_stack(void *context, const struct profile_sample *sample)
 {
 	struct builder *b = context;
-	bool by_thread = b->options->threads || b->options->processes;
+	bool by_thread = b->options->threads || b->options->processes || b->options->by[0] != WRITER_BY_NONE;
 	struct stack stack = {.thread = by_thread ? sample->thread : 0, .node = sample->node};
 	uint64_t key = (uint64_t)stack.thread << 32 | stack.node;
 	uint64_t index = b->stacks.len;
@@ -150,14 +150,39 @@ static int path_push_frames(struct builder *b, uint32_t leaf)
 	return err;
 }
 
+/* A frame that is the name alone. */
+static uint32_t label_of_group(struct builder *b, const struct profile_thread *thread, enum writer_group group)
+{
+	static const enum frame_kind kinds[] = {
+		[WRITER_BY_CONTAINER] = FRAME_CONTAINER,
+		[WRITER_BY_PROCESS] = FRAME_PROCESS,
+		[WRITER_BY_THREAD] = FRAME_THREAD,
+	};
+	uint32_t names[] = {
+		[WRITER_BY_CONTAINER] = b->profile->owners.items[thread->owner].container,
+		[WRITER_BY_PROCESS] = thread->process,
+		[WRITER_BY_THREAD] = thread->name,
+	};
+	const char *name = intern_text(&b->profile->strings, names[group]);
+
+	buf_clear(&b->text);
+	text_add_token(&b->text, *name ? name : "[unknown]");
+	return label_of_text(b, b->text.len, kinds[group], 0);
+}
+
+/* Innermost first. */
 static int path_push_roots(struct builder *b, const struct profile_thread *thread)
 {
+	const enum writer_group *by = b->options->by;
 	int err = 0;
 
 	if (b->options->threads)
 		err = path_push(b, label_of_id(b, thread->name, "tid", thread->tid, FRAME_THREAD), NULL);
 	if (!err && b->options->processes)
 		err = path_push(b, label_of_id(b, thread->process, "pid", thread->pid, FRAME_PROCESS), NULL);
+	for (size_t i = WRITER_GROUPS; !err && i-- > 0;)
+		if (by[i] != WRITER_BY_NONE)
+			err = path_push(b, label_of_group(b, thread, by[i]), NULL);
 	return err;
 }
 

@@ -9,10 +9,15 @@
 #include "base/opt.h"
 #include "profile/profile.h"
 
+/* What stacks can be gathered under. Equal names are one frame, whatever their ids. */
+enum writer_group { WRITER_BY_NONE, WRITER_BY_CONTAINER, WRITER_BY_PROCESS, WRITER_BY_THREAD };
+#define WRITER_GROUPS 3
+
 struct writer_options {
 	struct frame_style style;
+	enum writer_group by[WRITER_GROUPS]; /* --by: leading frames, outermost first; WRITER_BY_NONE ends it */
 	bool threads;	    /* -t: a leading frame [name tid=N] */
-	bool processes;	    /* a leading frame for the process: more than one was profiled */
+	bool processes;	    /* a leading frame [name pid=N]: more than one was profiled, and there is no `by` */
 	bool total;	    /* --total: weigh by time (ns) instead of counting samples */
 	uint32_t max_depth; /* -j: deeper stacks keep the frames nearest the leaf under [truncated]; 0 = no limit */
 	struct opt_strings include; /* -I: keep stacks with a matching frame; '*' at either end */
@@ -40,5 +45,7 @@ const struct writer *writer_by_path(const char *path);
 extern const struct writer *const writers[];
 
 void writer_options_default(struct writer_options *options);
+/* From "container,process": each at most once. 0, or -EINVAL and `by` is unchanged. */
+int writer_groups_parse(enum writer_group by[WRITER_GROUPS], const char *list);
 
 #endif

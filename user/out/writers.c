@@ -67,3 +67,39 @@ int writer_finish(FILE *out)
 		return 0;
 	return errno ? -errno : -EIO;
 }
+
+static enum writer_group group_named(const char *name, size_t len)
+{
+	static const char *const names[] = {
+		[WRITER_BY_CONTAINER] = "container",
+		[WRITER_BY_PROCESS] = "process",
+		[WRITER_BY_THREAD] = "thread",
+	};
+
+	for (enum writer_group group = WRITER_BY_CONTAINER; group <= WRITER_BY_THREAD; group++)
+		if (strlen(names[group]) == len && !memcmp(names[group], name, len))
+			return group;
+	return WRITER_BY_NONE;
+}
+
+int writer_groups_parse(enum writer_group by[WRITER_GROUPS], const char *list)
+{
+	enum writer_group groups[WRITER_GROUPS] = {WRITER_BY_NONE};
+
+	for (size_t i = 0;; i++, list++) {
+		size_t len = strcspn(list, ",");
+		enum writer_group group = group_named(list, len);
+
+		if (i == WRITER_GROUPS || group == WRITER_BY_NONE)
+			return -EINVAL;
+		for (size_t j = 0; j < i; j++)
+			if (groups[j] == group)
+				return -EINVAL;
+		groups[i] = group;
+		list += len;
+		if (!*list)
+			break;
+	}
+	memcpy(by, groups, sizeof(groups));
+	return 0;
+}

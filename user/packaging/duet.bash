@@ -10,6 +10,13 @@ _duet_jvms() {
 	done
 }
 
+# Cgroups of v2, as deep as people name them.
+_duet_cgroups() {
+	local top=/sys/fs/cgroup
+	[ ! -d $top/unified ] || top=$top/unified
+	find $top -mindepth 1 -maxdepth 3 -type d -printf '/%P\n' 2>/dev/null
+}
+
 # The words of `duet record --help`, so that they are written down once.
 _duet_options() {
 	"$1" record --help 2>/dev/null | grep -oE -- '(^|[ ,])(-[A-Za-z]|--[a-z-]+)' | tr -d ' ,'
@@ -23,6 +30,9 @@ _duet() {
 	--engine) words='auto bpf ctimer itimer' ;;
 	--pairing) words='auto interval' ;;
 	--signals) words='needed always never' ;;
+	--by) words='container process thread container,process process,thread container,process,thread' ;;
+	--cgroup) words=$(_duet_cgroups) ;;
+	--comm) words=$(cat /proc/[0-9]*/comm 2>/dev/null | sort -u) ;;
 	-p | --pid) words=$(_duet_jvms) ;;
 	-f | --file) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
 	*)

@@ -28,6 +28,11 @@ struct process {
 	bool exited;		/* or known only from records: its stacks stay, /proc is gone */
 	void *runtime;		/* the session's own: what it knows of the JVM in there */
 	uint64_t examined_ns;	/* the session's own: when it last looked for a JVM */
+	uint32_t application; /* the session's own: which program a JVM runs, 0 = not known */
+	uint32_t owner; /* the session's own: row of the profile for whom its last sample belonged to … */
+	uint64_t owner_cgroup; /* … in this cgroup, … */
+	uint32_t owner_version; /* … with maps of this version … */
+	uint64_t owner_ns; /* … looked up then; 0 = never */
 	uint32_t published_version; /* the session's own: 1 more than the maps_version whose unwind tables BPF has */
 	uint64_t stack_rows;	/* the profile's own: frames and stack nodes that its samples added */
 };

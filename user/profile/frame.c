@@ -24,6 +24,7 @@ const char *frame_kind_name(enum frame_kind kind)
 		[FRAME_JAVA_NATIVE] = "Java native",
 		[FRAME_THREAD] = "thread",
 		[FRAME_PROCESS] = "process",
+		[FRAME_CONTAINER] = "container",
 		[FRAME_MARK] = "mark",
 	};
 

@@ -19,6 +19,7 @@ enum frame_kind {
 	FRAME_JAVA_NATIVE, /* a Java method declared native */
 	FRAME_THREAD,	   /* -t */
 	FRAME_PROCESS,
+	FRAME_CONTAINER, /* or the cgroup, outside of containers */
 	FRAME_MARK, /* what duet has to say: [unknown_Java], [not_signalled] */
 	FRAME_KIND_MAX
 };

@@ -22,8 +22,10 @@ int profile_init(struct profile *profile)
 	if (err < 0)
 		return err;
 	err = vec_push(&profile->nodes, root_node);
+	if (!err)
+		err = vec_push(&profile->owners, (struct profile_owner){0});
 	if (err < 0)
-		intern_release(&profile->strings);
+		profile_release(profile);
 	return err;
 }
 
@@ -34,35 +36,49 @@ void profile_release(struct profile *profile)
 	intern_release(&profile->strings);
 	vec_release(&profile->frames);
 	vec_release(&profile->nodes);
+	vec_release(&profile->owners);
 	vec_release(&profile->threads);
 	timeline_release(&profile->samples);
 	vec_release(&profile->losses);
 	vec_release(&profile->facts);
 	map_release(&profile->frame_ids);
+	map_release(&profile->owner_ids);
 	map_release(&profile->node_ids);
 	map_release(&profile->thread_ids);
 }
 
-/* struct frame is seven 32-bit fields: no padding to hash or to compare. */
-_Static_assert(sizeof(struct frame) == 28, "padding in struct frame");
+/* The index of an equal row of the vec, added when new. Rows whose hashes are equal take the next free keys. */
+static uint32_t row_index(struct map *ids, void **items, size_t *len, size_t *size, const void *row, size_t bytes)
+{
+	uint64_t key = hash_bytes(row, bytes, 0), known;
+
+	for (; map_get(ids, key, &known); key++)
+		if (memcmp((char *)*items + known * bytes, row, bytes) == 0)
+			return (uint32_t)known;
+	if (*len >= NONE || vec_grow(items, size, *len + 1, bytes) < 0 || map_put(ids, key, *len) < 0)
+		return NONE;
+	memcpy((char *)*items + *len * bytes, row, bytes);
+	return (uint32_t)(*len)++;
+}
+
+#define ROW_INDEX(ids, rows, row) \
+	row_index(ids, (void **)&(rows)->items, &(rows)->len, &(rows)->size, row, sizeof(*(row)))
+
+/* No padding to hash or to compare. */
+_Static_assert(sizeof(struct frame) == 7 * 4, "padding in struct frame");
+_Static_assert(sizeof(struct profile_owner) == 8 + 12 * 4, "padding in struct profile_owner");
+_Static_assert(sizeof(struct profile_thread) == 5 * 4, "padding in struct profile_thread");
 
 uint32_t profile_frame(struct profile *profile, const struct frame *frame)
 {
-	uint64_t key = hash_bytes(frame, sizeof(*frame), 0);
-	uint32_t index = (uint32_t)profile->frames.len;
-	uint64_t known;
+	return ROW_INDEX(&profile->frame_ids, &profile->frames, frame);
+}
 
-	/* Frames whose hashes are equal take the next free keys. */
-	for (; map_get(&profile->frame_ids, key, &known); key++)
-		if (memcmp(&profile->frames.items[known], frame, sizeof(*frame)) == 0)
-			return (uint32_t)known;
-	if (index == NONE || vec_push(&profile->frames, *frame) < 0)
-		return NONE;
-	if (map_put(&profile->frame_ids, key, index) < 0) {
-		profile->frames.len--;
-		return NONE;
-	}
-	return index;
+uint32_t profile_owner(struct profile *profile, const struct profile_owner *owner)
+{
+	uint32_t index = ROW_INDEX(&profile->owner_ids, &profile->owners, owner);
+
+	return index == NONE ? 0 : index;
 }
 
 /* The child of `parent` for `frame`, added when new. */
@@ -83,34 +99,18 @@ static uint32_t node_child(struct profile *profile, uint32_t parent, uint32_t fr
 	return index;
 }
 
-uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name, const char *process)
+uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name, const char *process,
+			uint32_t owner)
 {
 	struct profile_thread thread = {
 		.pid = pid,
 		.tid = tid,
 		.name = intern_str(&profile->strings, name ? name : ""),
 		.process = intern_str(&profile->strings, process ? process : ""),
+		.owner = owner,
 	};
-	uint64_t key = (uint64_t)pid << 32 | tid;
-	uint32_t index = (uint32_t)profile->threads.len;
-	uint64_t known;
 
-	if (map_get(&profile->thread_ids, key, &known) &&
-	    memcmp(&profile->threads.items[known], &thread, sizeof(thread)) == 0)
-		return (uint32_t)known;
-	if (index == NONE || vec_push(&profile->threads, thread) < 0)
-		return NONE;
-	if (map_put(&profile->thread_ids, key, index) < 0) {
-		profile->threads.len--;
-		return NONE;
-	}
-	return index;
-}
-
-void profile_thread_rename(struct profile *profile, uint32_t thread, const char *name)
-{
-	if (thread < profile->threads.len)
-		profile->threads.items[thread].name = intern_str(&profile->strings, name);
+	return ROW_INDEX(&profile->thread_ids, &profile->threads, &thread);
 }
 
 uint32_t profile_stack(struct profile *profile, const uint32_t *frames, uint32_t depth)

@@ -22,11 +22,29 @@ struct stack_node {
 	uint32_t frame; /* index into profile.frames */
 };
 
+/* Whom a thread's samples belong to beside its process's name: at that time, since processes move between cgroups. */
+struct profile_owner {
+	uint64_t start_ticks; /* of the process, USER_HZ since boot: with the pid its identity */
+	uint32_t pid;
+	uint32_t ns_pid; /* as the process numbers itself */
+	uint32_t executable; /* this and all below interned, 0 = not known or none */
+	uint32_t application; /* of a JVM: "java: app.jar" */
+	uint32_t cgroup; /* path in the v2 hierarchy */
+	uint32_t container; /* what people call it: "namespace/pod/name", a name, a short id; else the cgroup's path */
+	uint32_t container_kind; /* "docker", "kubernetes" …; 0 outside of containers */
+	uint32_t container_id;
+	uint32_t container_name;
+	uint32_t pod;
+	uint32_t pod_namespace;
+	uint32_t pod_uid;
+};
+
 struct profile_thread {
 	uint32_t pid;
 	uint32_t tid;
 	uint32_t name;	  /* interned */
 	uint32_t process; /* interned name of the process */
+	uint32_t owner; /* index into profile.owners */
 };
 
 /* One line of the closing report: how often, and what (from duet_counters.h or the loader's own words). */
@@ -45,13 +63,15 @@ struct profile {
 	struct intern strings;
 	struct vec(struct frame) frames;
 	struct vec(struct stack_node) nodes;
+	struct vec(struct profile_owner) owners; /* the first knows nothing */
 	struct vec(struct profile_thread) threads;
 	struct timeline samples;
 	struct vec(struct profile_loss) losses;
 	struct vec(struct profile_fact) facts;
-	struct map frame_ids;  /* hash of a frame -> first index */
+	struct map frame_ids;  /* hash of a frame -> index; the same for owners and threads */
+	struct map owner_ids;
 	struct map node_ids;   /* parent << 32 | frame -> node */
-	struct map thread_ids; /* pid << 32 | tid -> newest index */
+	struct map thread_ids;
 	uint64_t start_ns;     /* CLOCK_MONOTONIC */
 	uint64_t end_ns;
 	uint64_t start_realtime_ns;
@@ -64,13 +84,14 @@ void profile_release(struct profile *profile);
 
 /* Index of an equal frame, added when new; UINT32_MAX when out of memory. */
 uint32_t profile_frame(struct profile *profile, const struct frame *frame);
+/* Index of an equal owner, added when new; 0, who knows nothing, when out of memory. */
+uint32_t profile_owner(struct profile *profile, const struct profile_owner *owner);
 /*
- * Index of the thread {pid, tid}, UINT32_MAX when out of memory; a changed name
+ * Index of the thread {pid, tid}, UINT32_MAX when out of memory; a changed name or owner
  * makes a new row, samples before it keep the old.
  */
-uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name, const char *process);
-/* Renames the newest row in place: for a name that was learnt late. */
-void profile_thread_rename(struct profile *profile, uint32_t thread, const char *name);
+uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name, const char *process,
+			uint32_t owner);
 /*
  * The node of a stack, added when new; `frames` are indices, root first. UINT32_MAX when out of memory, also for an
  * index that was UINT32_MAX.

@@ -12,6 +12,7 @@ const KIND_COLORS = {
 	"Java native": [214, 82],
 	"thread": [226, 18],
 	"process": [250, 24],
+	"container": [215, 24],
 	"mark": [292, 62],
 };
 const ROOT_COLOR = [222, 12];

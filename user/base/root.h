@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Paths inside another process's root directory, which may be hostile: nothing resolves outside of it. */
-#ifndef ATTACH_ROOT_H
-#define ATTACH_ROOT_H
+#ifndef BASE_ROOT_H
+#define BASE_ROOT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/root.h"
+#include "base/root.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,195 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 300
+# Whom stacks belong to: cgroups of the test's own, processes that move between them, become others, or come late.
+. "$(dirname "$0")/lib.sh"
+
+# Where cgroup v2 is mounted: alone, or beside v1.
+for cgroups in /sys/fs/cgroup /sys/fs/cgroup/unified ''; do
+	[ "$(stat -fc %T "$cgroups" 2>/dev/null)" != cgroup2fs ] || break
+done
+
+# Names that a container's parser takes for Docker's: nothing of Docker's is asked about them, there is no such state.
+id_a=$(printf '%064d' 0 | tr 0 a) id_b=$(printf '%064d' 0 | tr 0 b)
+label_a=${id_a:0:12} label_b=${id_b:0:12}
+
+need_cgroups() {
+	need_bpf
+	[ -n "$cgroups" ] || skip "no cgroup v2 on /sys/fs/cgroup"
+	top=duet-test.$$
+	mkdir "$cgroups/$top" 2>/dev/null || skip "cgroups cannot be made in $cgroups"
+	mkdir -p "$cgroups/$top/docker/$id_a/inner" "$cgroups/$top/docker/$id_b"
+	in_a=$cgroups/$top/docker/$id_a in_b=$cgroups/$top/docker/$id_b
+}
+
+# shellcheck disable=SC2317 # called by lib.sh
+after_case() {
+	local tries
+	[ -n "${top:-}" ] || return 0
+	[ ${#jvms[@]} = 0 ] || kill -KILL "${jvms[@]}"
+	for ((tries = 0; tries < 50; tries++)); do
+		find "$cgroups/$top" -depth -type d -exec rmdir {} + 2>/dev/null && return
+		sleep 0.1 # for the dead to leave
+	done
+}
+
+# A child of its own that spins under the name NAME. Its pid is $!.
+spin() { # NAME
+	perl -e '$0 = shift; my $end = time + 60; 1 while time < $end' "$1" >/dev/null 2>&1 </dev/null &
+	jvms+=($!)
+}
+
+move() { # PID CGROUP
+	echo "$1" >"$2/cgroup.procs" || fail "process $1 cannot be moved to $2"
+}
+
+# Samples of the stacks in $here/out that match.
+sum_of() { # PATTERN
+	awk -v pattern="$1" '$0 ~ pattern { sum += $NF } END { print sum + 0 }' "$here/out"
+}
+
+case_two_cgroups() {
+	need_cgroups
+	spin duet-one && move $! "$in_a"
+	spin duet-two && move $! "$in_b"
+	record --host -d 3 -i 2ms --by container,process -o collapsed -f "$here/out"
+	expect_status 0
+	expect "samples of one" "$(sum_of "^$label_a;duet-one;")" '>' 5
+	expect "samples of two" "$(sum_of "^$label_b;duet-two;")" '>' 5
+	expect "wrong labels" "$(($(sum_of ';duet-(one|two);') - $(sum_of "^$label_a;duet-one;") - \
+		$(sum_of "^$label_b;duet-two;")))" '==' 0
+}
+
+# The workload says with its name where it is, and changes it in a third cgroup: a name in the other's cgroup is wrong.
+case_moves_in_mid_recording() {
+	need_cgroups
+	mkdir "$cgroups/$top/between"
+	cat >"$here/mover.pl" <<-'END'
+		use strict;
+		my ($between, $moves, @homes) = @ARGV;
+		sub move {
+			open(my $file, '>', "$_[0]/cgroup.procs") or die;
+			syswrite($file, "$$\n") or die;
+			close $file;
+		}
+		for my $turn (1 .. $moves) {
+			my $home = $turn % 2;
+			move($between);
+			open(my $comm, '>', "/proc/$$/comm") or die;
+			syswrite($comm, $home ? "duet-b" : "duet-a");
+			close $comm;
+			move($homes[$home]);
+			my $end = times + 0.01;
+			1 while times < $end;
+		}
+	END
+	start_record --host -d 60 -i 500us --by process,container -o collapsed -f "$here/out"
+	local movers=() i
+	for i in 1 2 3; do
+		perl "$here/mover.pl" "$cgroups/$top/between" 100 "$in_a" "$in_b" 2>>"$here/mover.err" &
+		movers+=($!)
+	done
+	wait "${movers[@]}" || fail "a mover ended early: $(tail -n 1 "$here/mover.err")"
+	end_record INT
+	expect_status 0
+	expect "samples in a" "$(sum_of "^duet-a;$label_a;")" '>' 5
+	expect "samples in b" "$(sum_of "^duet-b;$label_b;")" '>' 5
+	expect "wrong labels" "$(($(sum_of "^duet-a;$label_b;") + $(sum_of "^duet-b;$label_a;")))" '==' 0
+	expect "labels without a cgroup" "$(sum_of '\[unknown cgroup\]')" '==' 0
+}
+
+case_cgroup_chooses() {
+	need_cgroups
+	spin duet-out && move $! "$in_b"
+	spin duet-deep && move $! "$in_a/inner"
+	start_record --cgroup "/$top/docker/$id_a" -d 60 -i 2ms --by process -o collapsed -f "$here/out"
+	spin duet-late && move $! "$in_a"
+	sleep 2
+	end_record INT
+	expect_status 0
+	expect "samples below it" "$(sum_of '^duet-deep;')" '>' 5
+	expect "samples of one that came later" "$(sum_of '^duet-late;')" '>' 5
+	expect "samples of others" "$(($(total "$here/out") - $(sum_of '^(duet-deep|duet-late|perl|bash);')))" '==' 0
+}
+
+case_container_by_digits() {
+	need_cgroups
+	spin duet-in && move $! "$in_a/inner"
+	spin duet-out && move $! "$in_b"
+	record --container "$label_a" -d 2 -i 2ms --by container,process -o collapsed -f "$here/out"
+	expect_status 0
+	expect "samples inside" "$(sum_of "^$label_a;duet-in;")" '>' 5
+	expect "samples outside" "$(($(total "$here/out") - $(sum_of "^$label_a;")))" '==' 0
+}
+
+case_unknown_targets() {
+	need_bpf
+	record --container no-such-container -d 1
+	expect_refusal 1 "no container 'no-such-container' runs here"
+	record --cgroup /no/such/cgroup -d 1
+	expect_refusal 1 "no cgroup '/no/such/cgroup'|needs cgroup v2"
+	record --cgroup / --comm java -d 1
+	expect_refusal 2 'more than one kind of target'
+	record --host --by pods -d 1
+	expect_refusal 2 'container, process and thread'
+}
+
+case_comm_chooses() {
+	need_bpf
+	spin duet-comm
+	spin duet-common
+	start_jvm "$(any_jdk)" workload.Locks
+	record --comm duet-comm -d 2 -i 2ms --by process -o collapsed -f "$here/out"
+	expect_status 0
+	expect "samples of the name" "$(sum_of '^duet-comm;')" '>' 5
+	expect "samples of others" "$(($(total "$here/out") - $(sum_of '^duet-comm;')))" '==' 0
+}
+
+# A JVM that appears in the target after the start is attached there.
+case_jvm_in_a_cgroup() {
+	need_cgroups
+	start_record --cgroup "$in_a" -d 60 -i 2ms --by container,process -o collapsed -f "$here/out"
+	JVM_AS=(sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$in_a")
+	start_jvm "$(any_jdk)" workload.Locks
+	local end=$((SECONDS + 60))
+	until grep -q libduet "/proc/$jvm/maps" || [ $SECONDS -gt $end ]; do
+		sleep 0.1
+	done
+	sleep 3
+	end_record INT
+	expect_status 0
+	expect "Java samples" "$(sum_of "^$label_a;java;.*workload/Locks.fight")" '>' 5
+	expect "joined, %" "$(reported_joined)" '>=' 90
+}
+
+# The number in its own namespace is not the host's, and the name is told apart all the same.
+case_pid_namespace() {
+	need_cgroups
+	unshare -pf --kill-child --mount-proc true 2>/dev/null || skip "unshare -p is refused"
+	unshare -pf --kill-child --mount-proc \
+		sh -c 'echo 0 >"$0/cgroup.procs"; exec perl -e "\$0 = q(duet-inner); 1 while 1"' "$in_a" \
+		>/dev/null 2>&1 </dev/null &
+	jvms+=($!)
+	sleep 0.3
+	record --comm duet-inner -d 2 -i 2ms --by container,process -o collapsed -f "$here/out"
+	expect_status 0
+	expect "samples" "$(sum_of "^$label_a;duet-inner;")" '>' 5
+	expect "samples of others" "$(($(total "$here/out") - $(sum_of "^$label_a;duet-inner;")))" '==' 0
+}
+
+# A program that becomes another one: each sample has the name of its time.
+case_exec_keeps_names_apart() {
+	need_bpf
+	cat >"$here/before.pl" <<-'END'
+		$0 = 'duet-before'; my $end = times + 0.2; 1 while times < $end;
+		exec 'perl', '-e', '$0 = q(duet-after); my $end = times + 0.4; 1 while times < $end';
+	END
+	start_record --host -d 60 -i 2ms --by process -o collapsed -f "$here/out"
+	perl "$here/before.pl"
+	end_record INT
+	expect_status 0
+	expect "samples before" "$(sum_of '^duet-before;')" '>' 5
+	expect "samples after" "$(sum_of '^duet-after;')" '>' 5
+}
+
+run_cases "$@"

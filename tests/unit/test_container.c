@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proc/containers.h"
+
+#define ID "4f2a9c0d1e3b5a6978c0d1e2f3a4b5c6d7e8f90123456789abcdef0123456789"
+#define ID2 "a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f90"
+#define UID "0b5d7c3a-8a44-4f0e-9d7e-2f3c1b6a9e10"
+#define UID_ "0b5d7c3a_8a44_4f0e_9d7e_2f3c1b6a9e10"
+#define USER "/user.slice/user-1000.slice/user@1000.service"
+#define PODS "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_ ".slice"
+#define GUARANTEED "/kubepods.slice/kubepods-pod" UID_ ".slice"
+
+/* ---- paths ---- */
+
+struct row {
+	const char *path;
+	enum container_kind kind;
+	const char *id;
+	const char *pod_uid;
+	const char *below; /* what of the path is not the container's own root */
+	bool delegated;
+};
+
+static const struct row rows[] = {
+	/* Docker: cgroupfs, systemd, rootless, in Docker, with systemd inside */
+	{"/docker/" ID, CONTAINER_DOCKER, ID, "", "", false},
+	{"/system.slice/docker-" ID ".scope", CONTAINER_DOCKER, ID, "", "", false},
+	{USER "/user.slice/docker-" ID ".scope", CONTAINER_DOCKER, ID, "", "", true},
+	{"/docker/" ID "/docker/" ID2, CONTAINER_DOCKER, ID2, "", "", true},
+	{"/docker/" ID "/system.slice/nginx.service", CONTAINER_DOCKER, ID, "", "/system.slice/nginx.service", false},
+	/* Kubernetes: containerd, CRI-O, Docker; three classes; both drivers; kind; containerd without systemd */
+	{PODS "/cri-containerd-" ID ".scope", CONTAINER_CONTAINERD, ID, UID, "", false},
+	{"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" UID_ ".slice/cri-containerd-" ID ".scope",
+	 CONTAINER_CONTAINERD, ID, UID, "", false},
+	{GUARANTEED "/cri-containerd-" ID ".scope", CONTAINER_CONTAINERD, ID, UID, "", false},
+	{GUARANTEED "/crio-" ID ".scope", CONTAINER_CRIO, ID, UID, "", false},
+	{GUARANTEED "/crio-" ID ".scope/container", CONTAINER_CRIO, ID, UID, "/container", false},
+	{PODS "/docker-" ID ".scope", CONTAINER_DOCKER, ID, UID, "", false},
+	{"/kubepods/burstable/pod" UID "/" ID, CONTAINER_KUBERNETES, ID, UID, "", false},
+	{"/kubepods/besteffort/pod" UID "/" ID, CONTAINER_KUBERNETES, ID, UID, "", false},
+	{"/kubepods/pod" UID "/" ID, CONTAINER_KUBERNETES, ID, UID, "", false},
+	{"/kubepods/burstable/pod" UID "/crio-" ID, CONTAINER_CRIO, ID, UID, "", false},
+	{"/kubepods/burstable/pod0123456789abcdef0123456789abcdef/" ID, CONTAINER_KUBERNETES, ID,
+	 "0123456789abcdef0123456789abcdef", "", false},
+	{"/system.slice/containerd.service/kubepods-burstable-pod" UID_ ".slice:cri-containerd:" ID,
+	 CONTAINER_CONTAINERD, ID, UID, "", false},
+	{"/docker/" ID2 "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" UID_ ".slice/cri-containerd-" ID
+	 ".scope",
+	 CONTAINER_CONTAINERD, ID, UID, "", true},
+	/* podman: both drivers, rootless, in a pod, split; not those who watch */
+	{"/machine.slice/libpod-" ID ".scope", CONTAINER_PODMAN, ID, "", "", false},
+	{"/machine.slice/libpod-" ID ".scope/container", CONTAINER_PODMAN, ID, "", "/container", false},
+	{"/libpod_parent/libpod-" ID, CONTAINER_PODMAN, ID, "", "", false},
+	{"/libpod_parent/" ID2 "/libpod-" ID, CONTAINER_PODMAN, ID, "", "", false},
+	{"/machine.slice/machine-libpod_pod_" ID2 ".slice/libpod-" ID ".scope", CONTAINER_PODMAN, ID, "", "", false},
+	{USER "/user.slice/libpod-" ID ".scope/container", CONTAINER_PODMAN, ID, "", "/container", true},
+	{"/system.slice/web.service/libpod-payload-" ID, CONTAINER_PODMAN, ID, "", "", false},
+	{"/machine.slice/libpod-conmon-" ID ".scope", CONTAINER_NONE, "", "", "", false},
+	{"/libpod_parent/libpod-conmon-" ID, CONTAINER_NONE, "", "", "", false},
+	{"/libpod_parent/" ID, CONTAINER_NONE, "", "", "", false},
+	{PODS "/crio-conmon-" ID ".scope", CONTAINER_NONE, "", "", "", false},
+	/* systemd-nspawn, LXC; virtual machines are none */
+	{"/machine.slice/machine-web.scope/payload", CONTAINER_NSPAWN, "web", "", "/payload", false},
+	{"/machine.slice/machine-my\\x2dweb.scope", CONTAINER_NSPAWN, "my-web", "", "", false},
+	{"/machine.slice/systemd-nspawn@db.service/payload/system.slice", CONTAINER_NSPAWN, "db", "",
+	 "/payload/system.slice", false},
+	{"/machine.slice/machine-qemu\\x2d1\\x2dvm.scope/libvirt", CONTAINER_NONE, "", "", "", false},
+	{"/lxc.payload.web/system.slice/nginx.service", CONTAINER_LXC, "web", "", "/system.slice/nginx.service", false},
+	{"/lxc/web", CONTAINER_LXC, "web", "", "", false},
+	{"/lxc.payload/web/init.scope", CONTAINER_LXC, "web", "", "/init.scope", false},
+	{"/lxc.monitor.web", CONTAINER_NONE, "", "", "", false},
+	/* others with such ids */
+	{"/system.slice/nerdctl-" ID ".scope", CONTAINER_CONTAINERD, ID, "", "", false},
+	{"/ecs/b6a7d1c2/" ID, CONTAINER_OTHER, ID, "", "", false},
+	{"/actions_job/" ID, CONTAINER_OTHER, ID, "", "", false},
+	/* plain */
+	{"/", CONTAINER_NONE, "", "", "", false},
+	{"", CONTAINER_NONE, "", "", "", false},
+	{"/system.slice/nginx.service", CONTAINER_NONE, "", "", "", false},
+	{USER "/app.slice/app-org.gnome.Terminal.slice/vte-spawn-1.scope", CONTAINER_NONE, "", "", "", false},
+	{"/kubepods.slice/kubepods-besteffort.slice", CONTAINER_NONE, "", "", "", false},
+	{"/docker", CONTAINER_NONE, "", "", "", false},
+	/* hostile, or nearly one */
+	{"/docker/" ID "0", CONTAINER_NONE, "", "", "", false},
+	{"/docker/xyz" ID, CONTAINER_NONE, "", "", "", false},
+	{"/machine.slice/machine-.scope", CONTAINER_NONE, "", "", "", false},
+	{"/machine.slice/machine-\\x2e\\x2e.scope", CONTAINER_NONE, "", "", "", false},
+	{"/machine.slice/machine-\\x2f\\x00\\xzz.scope", CONTAINER_NSPAWN, "\\x2f\\x00\\xzz", "", "", false},
+	{"/lxc/..", CONTAINER_NONE, "", "", "", false},
+	{"/lxc.payload.", CONTAINER_NONE, "", "", "", false},
+	{"/lxc/a;b\"\xff", CONTAINER_LXC, "a;b\"\xff", "", "", false},
+	{"//docker//" ID "//", CONTAINER_DOCKER, ID, "", "//", false},
+	{"/kubepods/pod0123456789012345678901234567890123456/" ID, CONTAINER_KUBERNETES, ID, "", "", false},
+	{"/kubepods/pod/" ID, CONTAINER_KUBERNETES, ID, "", "", false},
+	{"/lxc/0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+	 "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+	 "01234567890123456789012345678901234567890123456789012345",
+	 CONTAINER_NONE, "", "", "", false},
+};
+
+static void paths_of_the_world(void **state)
+{
+	struct container_ref ref;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct row *row = &rows[i];
+
+		container_parse(row->path, &ref);
+		if (ref.kind != row->kind)
+			fail_msg("%s: %s", row->path, container_kind_name(ref.kind));
+		assert_string_equal(ref.id, row->id);
+		assert_string_equal(ref.pod_uid, row->pod_uid);
+		assert_int_equal(ref.delegated, row->delegated);
+		if (row->kind != CONTAINER_NONE)
+			assert_string_equal(row->path + ref.root_len, row->below);
+	}
+}
+
+static void lines_of_proc(void **state)
+{
+	static const char text[] = "12:pids:/docker/" ID "\n1:name=systemd:/a:b\n"
+				   "bad\n3:cpu\n4:x:no-slash\n0::/system.slice/x.service\n";
+	struct buf paths;
+
+	(void)state;
+	buf_init(&paths);
+	cgroup_parse_membership(text, false, &paths);
+	assert_string_equal(paths.data, "/system.slice/x.service");
+	buf_clear(&paths);
+	cgroup_parse_membership(text, true, &paths);
+	assert_string_equal(paths.data, "/docker/" ID "\n/a:b");
+	buf_release(&paths);
+}
+
+static void below(void **state)
+{
+	(void)state;
+	assert_true(cgroup_is_below("/a/b", "/a"));
+	assert_true(cgroup_is_below("/a", "/a"));
+	assert_true(cgroup_is_below("/a", "/"));
+	assert_false(cgroup_is_below("/ab", "/a"));
+	assert_false(cgroup_is_below("/", "/a"));
+}
+
+/* ---- names ---- */
+
+static char root[] = "/tmp/duet-container.XXXXXX";
+
+static int root_setup(void **state)
+{
+	(void)state;
+	strcpy(root + strlen(root) - 6, "XXXXXX");
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int root_teardown(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	return system(command);
+}
+
+/* Makes `path` below the root, with its folders; what it is comes later. */
+static const char *place(const char *path)
+{
+	static char full[512];
+
+	snprintf(full, sizeof(full), "%s/%s", root, path);
+	for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		mkdir(full, 0755);
+		*slash = '/';
+	}
+	return full;
+}
+
+static void put(const char *path, const char *text)
+{
+	FILE *file = fopen(place(path), "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* The label of the cgroup at `path`. */
+static const char *label(const char *path)
+{
+	static char text[512];
+	struct container container = {.path = (char *)path};
+	struct buf out;
+
+	container_parse(path, &container.ref);
+	container_names_read(root, path, &container.ref, &container.names);
+	buf_init(&out);
+	container_label(&container, &out);
+	snprintf(text, sizeof(text), "%s", out.data);
+	buf_release(&out);
+	return text;
+}
+
+#define CONTAINERD "run/containerd/io.containerd.runtime.v2.task/"
+#define STORAGE "lib/containers/storage/overlay-containers/"
+
+static void names_of_runtimes(void **state)
+{
+	(void)state;
+	assert_string_equal(label("/docker/" ID), "4f2a9c0d1e3b");
+	put("var/lib/docker/containers/" ID "/config.v2.json", "{\"ID\":\"" ID "\",\"Name\":\"/web\"}");
+	assert_string_equal(label("/docker/" ID), "web");
+	assert_string_equal(label("/system.slice/docker-" ID ".scope"), "web");
+	put(CONTAINERD "k8s.io/" ID2 "/config.json",
+	    "{\"annotations\":{\"io.kubernetes.cri.container-name\":\"app\","
+	    "\"io.kubernetes.cri.sandbox-name\":\"pod-1\",\"io.kubernetes.cri.sandbox-namespace\":\"prod\"}}");
+	assert_string_equal(label("/kubepods/pod" UID "/" ID2), "prod/pod-1/app");
+	assert_string_equal(label(GUARANTEED "/cri-containerd-" ID2 ".scope"), "prod/pod-1/app");
+	put("var/" STORAGE "containers.json",
+	    "[{\"id\":\"x\",\"names\":[\"no\"]},{\"id\":\"" ID "\",\"names\":[\"db\"]}]");
+	assert_string_equal(label("/machine.slice/libpod-" ID ".scope"), "db");
+	put("run/containers/storage/overlay-containers/" ID2 "/userdata/config.json",
+	    "{\"annotations\":{\"io.kubernetes.container.name\":\"app\",\"io.kubernetes.pod.name\":\"pod-2\","
+	    "\"io.kubernetes.pod.namespace\":\"dev\"}}");
+	assert_string_equal(label(PODS "/crio-" ID2 ".scope"), "dev/pod-2/app");
+	assert_string_equal(label("/lxc/box"), "box");
+	assert_string_equal(label("/system.slice/cron.service"), "/system.slice/cron.service");
+}
+
+/* ctr -n default run … my-id */
+static void containerd_without_a_pattern(void **state)
+{
+	(void)state;
+	assert_string_equal(label("/default/my-id"), "/default/my-id");
+	put(CONTAINERD "default/my-id/config.json", "{}");
+	assert_string_equal(label("/default/my-id/sub"), "my-id");
+}
+
+/* Whoever may make cgroups must not get at the names of root's containers. */
+static void made_up_paths_get_no_names(void **state)
+{
+	(void)state;
+	put("var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":\"/web\"}");
+	assert_string_equal(label(USER "/docker-" ID ".scope"), "4f2a9c0d1e3b");
+	assert_string_equal(label("/lxc/mine/docker/" ID), "4f2a9c0d1e3b");
+}
+
+static void state_files_that_lie(void **state)
+{
+	static const char file[] = "var/lib/docker/containers/" ID "/config.v2.json";
+	static const char *const lies[] = {
+		"", "[", "[]", "null", "{\"Name\":7}", "{\"Name\":\"\\u0000\"}", "{\"Name\":\"\xff\"}",
+		"{\"Name\":\"/a\"} and more", "{\"Config\":[],\"Name\":{}}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+		put(file, lies[i]);
+		assert_string_equal(label("/docker/" ID), "4f2a9c0d1e3b");
+	}
+	put("secret.json", "{\"Name\":\"/secret\"}");
+	unlink(place(file));
+	assert_int_equal(symlink("../../../../../secret.json", place(file)), 0);
+	assert_string_equal(label("/docker/" ID), "4f2a9c0d1e3b");
+	unlink(place(file));
+	assert_int_equal(mkfifo(place(file), 0600), 0); /* a reader that waits would hang here */
+	assert_string_equal(label("/docker/" ID), "4f2a9c0d1e3b");
+}
+
+static void long_names_are_cut(void **state)
+{
+	struct container_names names = {0};
+	char json[1200];
+
+	(void)state;
+	snprintf(json, sizeof(json), "{\"Name\":\"/%01000d\"}", 7);
+	container_names_docker(json, strlen(json), &names);
+	assert_true(strlen(names.name) < sizeof(names.name));
+}
+
+/* ---- this host's own ---- */
+
+static void ids_and_paths_of_this_host(void **state)
+{
+	struct containers containers;
+	struct buf line, path;
+	uint64_t id = 0;
+
+	(void)state;
+	buf_init(&line);
+	buf_init(&path);
+	containers_open(&containers, "/");
+	assert_string_equal(containers_get(&containers, CGROUP_ROOT_ID)->path, "/");
+	assert_string_equal(containers_get(&containers, UINT64_MAX)->path, "");
+	assert_int_equal(cgroup_of_process(getpid(), false, &line), 0);
+	if (containers.tree.fd >= 0 && cgroup_find(&containers.tree, line.data, &id, &path) == 0) {
+		assert_string_equal(path.data, line.data);
+		assert_string_equal(containers_get(&containers, id)->path, line.data);
+	}
+	containers_release(&containers);
+	buf_release(&line);
+	buf_release(&path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(paths_of_the_world),
+		cmocka_unit_test(lines_of_proc),
+		cmocka_unit_test(below),
+		cmocka_unit_test_setup_teardown(names_of_runtimes, root_setup, root_teardown),
+		cmocka_unit_test_setup_teardown(containerd_without_a_pattern, root_setup, root_teardown),
+		cmocka_unit_test_setup_teardown(made_up_paths_get_no_names, root_setup, root_teardown),
+		cmocka_unit_test_setup_teardown(state_files_that_lie, root_setup, root_teardown),
+		cmocka_unit_test(long_names_are_cut),
+		cmocka_unit_test(ids_and_paths_of_this_host),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "owners.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/hsperfdata.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "runtime/application.h"
+
+#define MEMBERSHIP_AGE_NS NS_PER_SEC /* what only /proc knows of a process is asked for again at most this often */
+#define ARGUMENTS_MAX (2u << 20) /* bytes of /proc/PID/cmdline: class paths are long */
+#define COMMAND_MAX 4096 /* bytes of the counter sun.rt.javaCommand */
+
+void owners_open(struct owners *owners, struct profile *profile)
+{
+	*owners = (struct owners){.profile = profile};
+	containers_open(&owners->containers, "/");
+}
+
+void owners_release(struct owners *owners)
+{
+	containers_release(&owners->containers);
+}
+
+/* ---- the program a JVM runs ---- */
+
+static int read_arguments(pid_t pid, struct buf *name)
+{
+	struct buf arguments;
+	char path[32];
+	int err;
+
+	buf_init(&arguments);
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	err = io_read_file(AT_FDCWD, path, ARGUMENTS_MAX, &arguments);
+	if (!err)
+		err = application_from_arguments(arguments.data, arguments.len, name);
+	buf_release(&arguments);
+	return err;
+}
+
+/* What the JVM says about itself: for launchers of its own, and options in files. */
+static int read_counter(const struct process *process, struct buf *name)
+{
+	char path[32], command[COMMAND_MAX];
+	struct buf bytes;
+	int err, root;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", process->pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	buf_init(&bytes);
+	err = hsperfdata_read(root, process->ns_pid, process->uid, &bytes);
+	if (!err)
+		err = hsperfdata_string(bytes.data, bytes.len, "sun.rt.javaCommand", command, sizeof(command));
+	if (!err)
+		err = application_from_command(command, name);
+	buf_release(&bytes);
+	close(root);
+	return err;
+}
+
+static bool is_still(const struct process *process)
+{
+	uint64_t start_ticks;
+
+	return !process_read_start_ticks(process->pid, &start_ticks) && start_ticks == process->start_ticks;
+}
+
+/* The samples before the JVM was recognised are of the same program. */
+static void name_earlier_rows(struct profile *profile, const struct process *process, uint32_t executable)
+{
+	for (size_t i = 0; i < profile->owners.len; i++) {
+		struct profile_owner *owner = &profile->owners.items[i];
+
+		if (owner->pid == (uint32_t)process->pid && owner->start_ticks == process->start_ticks &&
+		    owner->executable == executable && !owner->application)
+			owner->application = process->application;
+	}
+}
+
+static void find_application(struct owners *owners, struct process *process, uint32_t executable)
+{
+	struct buf name;
+
+	if (process->application || process->exited || !maps_find_file(&process->maps, "libjvm.so"))
+		return;
+	buf_init(&name);
+	if ((!read_arguments(process->pid, &name) || !read_counter(process, &name)) && is_still(process)) {
+		process->application = intern_str(&owners->profile->strings, name.data);
+		name_earlier_rows(owners->profile, process, executable);
+	}
+	buf_release(&name);
+}
+
+void owners_exec(struct process *process)
+{
+	process->application = 0;
+	process->owner_ns = 0;
+}
+
+/* ---- the container ---- */
+
+/* Now, by /proc; 0 when it cannot be told. */
+static uint64_t cgroup_of(const struct owners *owners, const struct process *process)
+{
+	struct buf line, path;
+	uint64_t id = 0;
+
+	buf_init(&line);
+	buf_init(&path);
+	if (!cgroup_of_process(process->pid, false, &line) && line.len && is_still(process))
+		(void)cgroup_find(&owners->containers.tree, line.data, &id, &path);
+	buf_release(&path);
+	buf_release(&line);
+	return id;
+}
+
+static void fill_container(struct owners *owners, const struct container *container, struct profile_owner *owner)
+{
+	struct intern *strings = &owners->profile->strings;
+	struct buf label;
+
+	buf_init(&label);
+	container_label(container, &label);
+	owner->container = intern_str(strings, label.data);
+	owner->container_kind = intern_str(strings, container_kind_name(container->ref.kind));
+	owner->container_id = intern_str(strings, container->ref.id);
+	owner->container_name = intern_str(strings, container->names.name);
+	owner->pod = intern_str(strings, container->names.pod);
+	owner->pod_namespace = intern_str(strings, container->names.namespace);
+	owner->pod_uid = intern_str(strings, container->ref.pod_uid);
+	buf_release(&label);
+}
+
+/* Hosts with v1 leave all processes in the root of v2. */
+static const struct container *container_of(struct owners *owners, const struct process *process, uint64_t cgroup_id)
+{
+	const struct container *container = containers_get(&owners->containers, cgroup_id);
+	const struct container *by_v1;
+
+	if (cgroup_id != CGROUP_ROOT_ID)
+		return container;
+	by_v1 = containers_of_process(&owners->containers, process->pid);
+	return by_v1 && is_still(process) ? by_v1 : container;
+}
+
+/* ---- a row ---- */
+
+static uint32_t make_row(struct owners *owners, struct process *process, const struct duet_sample *sample,
+			 uint64_t cgroup_id)
+{
+	struct intern *strings = &owners->profile->strings;
+	struct profile_owner owner = {
+		.start_ticks = process->start_ticks,
+		.pid = (uint32_t)process->pid,
+		.ns_pid = sample ? sample->ns_tgid : (uint32_t)process->ns_pid,
+		.executable = intern_str(strings, process->executable ? process->executable : ""),
+	};
+
+	find_application(owners, process, owner.executable);
+	owner.application = process->application;
+	owner.cgroup = intern_str(strings, containers_get(&owners->containers, cgroup_id)->path);
+	fill_container(owners, container_of(owners, process, cgroup_id), &owner);
+	return profile_owner(owners->profile, &owner);
+}
+
+uint32_t owners_row(struct owners *owners, struct process *process, const struct duet_sample *sample)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	bool is_known, is_old = now_ns - process->owner_ns > MEMBERSHIP_AGE_NS;
+	uint64_t cgroup_id = sample ? sample->cgroup_id : process->owner_cgroup;
+
+	if (!sample && is_old && !process->exited)
+		cgroup_id = cgroup_of(owners, process);
+	is_known = process->owner_ns && process->owner_cgroup == cgroup_id &&
+		   process->owner_version == process->maps_version;
+	if (is_known && (!is_old || process->exited || cgroup_id != CGROUP_ROOT_ID))
+		return process->owner;
+	process->owner = make_row(owners, process, sample, cgroup_id);
+	process->owner_cgroup = cgroup_id;
+	process->owner_version = process->maps_version;
+	process->owner_ns = now_ns;
+	return process->owner;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Whom samples belong to: container, pod, cgroup, executable and application of their process, rows of the profile. */
+#ifndef OWNERS_H
+#define OWNERS_H
+
+#include "duet_record.h"
+#include "proc/containers.h"
+#include "proc/process.h"
+#include "profile/profile.h"
+
+struct owners {
+	struct profile *profile;
+	struct containers containers;
+};
+
+void owners_open(struct owners *owners, struct profile *profile);
+void owners_release(struct owners *owners);
+
+/*
+ * The row for one sample of the process: of the cgroup where BPF saw it, so that one that moves has several. Without
+ * `sample` (timer engines), or where v2 does not tell the container, where it was during the last second.
+ */
+uint32_t owners_row(struct owners *owners, struct process *process, const struct duet_sample *sample);
+/* It is another program now. */
+void owners_exec(struct process *process);
+
+#endif

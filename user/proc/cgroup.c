@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+#include "proc/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <linux/magic.h>
+
+#include "base/io.h"
+
+#define FILE_KERNFS 0xfe /* FILEID_KERNFS, include/linux/exportfs.h: the handle is the id */
+#define MAX_DEPTH 64 /* of folders a walk goes down; a hostile owner of one could nest them without end */
+#define MEMBERSHIP_MAX 65536 /* bytes of /proc/PID/cgroup */
+
+/* ---- the hierarchy ---- */
+
+/* systemd's three layouts: unified, hybrid, and legacy, where v2 is mounted for nobody or somewhere else. */
+int cgroup_tree_open(struct cgroup_tree *tree)
+{
+	static const char *const places[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+	struct statfs fs;
+
+	*tree = (struct cgroup_tree){.fd = -1};
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		if (statfs(places[i], &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
+			continue;
+		tree->fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (tree->fd < 0)
+			return -errno;
+		snprintf(tree->mount, sizeof(tree->mount), "%s", places[i]);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+void cgroup_tree_release(struct cgroup_tree *tree)
+{
+	if (tree->fd >= 0)
+		close(tree->fd);
+	tree->fd = -1;
+}
+
+static void set_path(struct buf *path, const char *text)
+{
+	buf_clear(path);
+	buf_add_str(path, *text ? text : "/");
+}
+
+/* The folder's path without the mount's, as the kernel tells it of the descriptor. */
+static int path_of_fd(const struct cgroup_tree *tree, int fd, struct buf *path)
+{
+	static const char deleted[] = " (deleted)";
+	char link[32], text[CGROUP_PATH_MAX];
+	size_t mount_len = strlen(tree->mount);
+	ssize_t len;
+	struct stat st;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, text, sizeof(text) - 1);
+	if (len < 0)
+		return -errno;
+	if (len == sizeof(text) - 1)
+		return -ENAMETOOLONG;
+	text[len] = '\0';
+	if (strncmp(text, tree->mount, mount_len) || (text[mount_len] && text[mount_len] != '/'))
+		return -EXDEV;
+	/* A cgroup may be called so; one that is gone has no links. */
+	if (len > (ssize_t)strlen(deleted) && !strcmp(text + len - strlen(deleted), deleted) &&
+	    (fstat(fd, &st) < 0 || !st.st_nlink))
+		return -ESTALE;
+	set_path(path, text + mount_len);
+	return 0;
+}
+
+int cgroup_path(const struct cgroup_tree *tree, uint64_t id, struct buf *path)
+{
+	struct {
+		struct file_handle head;
+		uint64_t id;
+	} handle = {.head = {.handle_bytes = sizeof(handle.id), .handle_type = FILE_KERNFS}, .id = id};
+	int fd, err;
+
+	if (id == CGROUP_ROOT_ID) {
+		set_path(path, "/");
+		return 0;
+	}
+	if (tree->fd < 0)
+		return -ENOENT;
+	memcpy(handle.head.f_handle, &id, sizeof(id));
+	fd = open_by_handle_at(tree->fd, &handle.head, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = path_of_fd(tree, fd, path);
+	close(fd);
+	return err;
+}
+
+static int find_below(const struct cgroup_tree *tree, const char *name, uint64_t *ret_id, struct buf *path)
+{
+	int fd = openat(tree->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct statfs fs;
+	struct stat st;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0 ? -errno : 0;
+	if (!err && fs.f_type != CGROUP2_SUPER_MAGIC)
+		err = -EXDEV;
+	if (!err)
+		err = path_of_fd(tree, fd, path);
+	if (!err)
+		*ret_id = st.st_ino;
+	close(fd);
+	return err;
+}
+
+int cgroup_find(const struct cgroup_tree *tree, const char *name, uint64_t *ret_id, struct buf *path)
+{
+	int err = -ENOENT;
+
+	if (tree->fd < 0)
+		return -ENOENT;
+	if (*name == '/') /* somewhere below the mount */
+		err = find_below(tree, name, ret_id, path);
+	if (err == -ENOENT || err == -ENOTDIR) {
+		name += strspn(name, "/");
+		err = find_below(tree, *name ? name : ".", ret_id, path);
+	}
+	return err;
+}
+
+/* ---- all of them ---- */
+
+struct tree_walk {
+	cgroup_visitor visit;
+	void *context;
+	struct buf path;
+	size_t left; /* cgroups that may still be visited */
+};
+
+static int walk_folder(struct tree_walk *walk, int fd, int depth);
+
+static int walk_child(struct tree_walk *walk, int fd, const char *name, int depth)
+{
+	size_t len = walk->path.len;
+	int child = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int err = 0;
+
+	if (child < 0)
+		return 0; /* gone meanwhile, or not for us */
+	buf_add_char(&walk->path, '/');
+	buf_add_str(&walk->path, name);
+	if (walk->path.len < CGROUP_PATH_MAX && !walk->path.failed)
+		err = walk_folder(walk, child, depth + 1);
+	else
+		close(child);
+	buf_cut(&walk->path, len);
+	return err;
+}
+
+/* Takes over fd. 1 when the walk is to end. */
+static int walk_folder(struct tree_walk *walk, int fd, int depth)
+{
+	DIR *dir = fdopendir(fd);
+	const struct dirent *entry;
+	struct stat st;
+	int err = 0;
+
+	if (!dir || fstat(fd, &st) < 0) {
+		dir ? closedir(dir) : close(fd);
+		return 0;
+	}
+	if (!walk->left-- || !walk->visit(walk->context, st.st_ino, walk->path.len ? walk->path.data : "/"))
+		err = 1;
+	while (!err && depth < MAX_DEPTH && (entry = readdir(dir)))
+		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			err = walk_child(walk, fd, entry->d_name, depth);
+	closedir(dir);
+	return err;
+}
+
+int cgroup_walk(const struct cgroup_tree *tree, cgroup_visitor visit, void *context)
+{
+	struct tree_walk walk = {.visit = visit, .context = context, .left = CGROUP_WALK_MAX};
+	int fd = tree->fd < 0 ? -1 : openat(tree->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return tree->fd < 0 ? -ENOENT : -errno;
+	buf_init(&walk.path);
+	walk_folder(&walk, fd, 0);
+	buf_release(&walk.path);
+	return 0;
+}
+
+/* ---- of a process ---- */
+
+/* "0::/path" is v2's line; "3:cpu,cpuacct:/path" and "1:name=systemd:/path" are of v1. */
+void cgroup_parse_membership(const char *text, bool v1, struct buf *ret_paths)
+{
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		size_t len = strcspn(line, "\n");
+		bool is_v1 = strncmp(line, "0::", 3) != 0;
+		const char *colon = memchr(line, ':', len);
+		const char *path = colon ? memchr(colon + 1, ':', len - (size_t)(colon + 1 - line)) : NULL;
+
+		if (!path || path[1] != '/' || is_v1 != v1 || line + len - path > CGROUP_PATH_MAX)
+			continue;
+		if (ret_paths->len)
+			buf_add_char(ret_paths, '\n');
+		buf_add(ret_paths, path + 1, (size_t)(line + len - (path + 1)));
+	}
+}
+
+int cgroup_of_process(pid_t pid, bool v1, struct buf *ret_paths)
+{
+	struct buf text;
+	char path[32];
+	int err;
+
+	buf_init(&text);
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	err = io_read_file(AT_FDCWD, path, MEMBERSHIP_MAX, &text);
+	if (!err)
+		cgroup_parse_membership(text.data, v1, ret_paths);
+	buf_release(&text);
+	return err;
+}
+
+bool cgroup_is_below(const char *path, const char *top)
+{
+	size_t len = strlen(top);
+
+	while (len && top[len - 1] == '/')
+		len--;
+	return !strncmp(path, top, len) && (!path[len] || path[len] == '/');
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "proc/containers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define CACHED_MAX 65536 /* cgroups; then all are forgotten: somebody makes them without end */
+#define WALK_AGE_NS NS_PER_SEC
+#define DIGITS_MIN 4 /* of an id on the command line */
+
+static const struct container unknown = {.path = ""};
+
+void containers_open(struct containers *containers, const char *root)
+{
+	*containers = (struct containers){.root = root};
+	(void)cgroup_tree_open(&containers->tree);
+}
+
+static void container_free(struct container *container)
+{
+	if (container)
+		free(container->path);
+	free(container);
+}
+
+static void forget_all(struct map *map)
+{
+	size_t cursor = 0;
+	uint64_t key, value;
+
+	while (map_next(map, &cursor, &key, &value))
+		container_free((struct container *)(uintptr_t)value);
+	map_release(map);
+}
+
+void containers_release(struct containers *containers)
+{
+	forget_all(&containers->by_id);
+	forget_all(&containers->by_path);
+	cgroup_tree_release(&containers->tree);
+}
+
+/* NULL when out of memory. */
+static struct container *add(struct containers *containers, struct map *map, uint64_t key, const char *path)
+{
+	struct container *container = calloc(1, sizeof(*container));
+
+	if (!container)
+		return NULL;
+	container->path = strdup(path);
+	if (container->path) {
+		container_parse(path, &container->ref);
+		container_names_read(containers->root, path, &container->ref, &container->names);
+	}
+	if (map->len >= CACHED_MAX)
+		forget_all(map);
+	if (!container->path || map_put_ptr(map, key, container) < 0) {
+		container_free(container);
+		return NULL;
+	}
+	return container;
+}
+
+static bool add_visited(void *context, uint64_t id, const char *path)
+{
+	struct containers *containers = context;
+
+	if (!map_get_ptr(&containers->by_id, id))
+		add(containers, &containers->by_id, id, path);
+	return true;
+}
+
+void containers_scan(struct containers *containers)
+{
+	containers->walked_ns = clock_monotonic_ns();
+	(void)cgroup_walk(&containers->tree, add_visited, containers);
+}
+
+const struct container *containers_get(struct containers *containers, uint64_t cgroup_id)
+{
+	struct container *known = map_get_ptr(&containers->by_id, cgroup_id);
+	struct buf path;
+	int err;
+
+	if (known)
+		return known;
+	buf_init(&path);
+	err = cgroup_path(&containers->tree, cgroup_id, &path);
+	if (!err) {
+		known = add(containers, &containers->by_id, cgroup_id, path.data);
+	} else if (err != -ESTALE && clock_monotonic_ns() - containers->walked_ns > WALK_AGE_NS) {
+		containers_scan(containers);
+		known = map_get_ptr(&containers->by_id, cgroup_id);
+	}
+	buf_release(&path);
+	return known ? known : &unknown;
+}
+
+const struct container *containers_of_process(struct containers *containers, pid_t pid)
+{
+	const struct container *found = NULL;
+	struct buf paths;
+	char *next;
+
+	buf_init(&paths);
+	(void)cgroup_of_process(pid, true, &paths);
+	next = paths.data;
+	while (!found && *next) {
+		char *path = strsep(&next, "\n");
+		uint64_t key = hash_bytes(path, strlen(path), 0);
+		struct container *container = map_get_ptr(&containers->by_path, key);
+
+		if (container && strcmp(container->path, path))
+			container = NULL; /* another path with the same hash: it goes without */
+		else if (!container)
+			container = add(containers, &containers->by_path, key, path);
+		if (container && container->ref.kind != CONTAINER_NONE)
+			found = container;
+		if (!next)
+			break;
+	}
+	buf_release(&paths);
+	return found;
+}
+
+/* ---- by name ---- */
+
+struct search {
+	struct containers *containers;
+	const char *wanted;
+	uint64_t id;
+	char *path;
+	size_t matches;
+};
+
+static bool is_meant(const struct container *container, const char *wanted)
+{
+	size_t len = strlen(wanted);
+
+	if (!strcmp(container->names.name, wanted) || !strcmp(container->ref.id, wanted))
+		return true;
+	return len >= DIGITS_MIN && container_is_hex(wanted, len) && !strncmp(container->ref.id, wanted, len) &&
+	       container_is_hex(container->ref.id, strlen(container->ref.id));
+}
+
+/* Only a container's own root counts, not the cgroups it has made inside. */
+static bool match_visited(void *context, uint64_t id, const char *path)
+{
+	struct search *search = context;
+	const struct container *container = containers_get(search->containers, id);
+
+	if (container->ref.kind == CONTAINER_NONE || strcmp(container->path, path) ||
+	    strlen(path) != container->ref.root_len || !is_meant(container, search->wanted))
+		return true;
+	if (search->matches++)
+		return true;
+	search->id = id;
+	search->path = strdup(path);
+	return true;
+}
+
+int containers_find(struct containers *containers, const char *wanted, uint64_t *ret_id, struct buf *ret_path,
+		    struct buf *why)
+{
+	struct search search = {.containers = containers, .wanted = wanted};
+	int err = 0;
+
+	containers_scan(containers);
+	(void)cgroup_walk(&containers->tree, match_visited, &search);
+	if (!search.matches) {
+		err = -ENOENT;
+		buf_printf(why, "no container '%s' runs here: give its name or the first digits of its id%s", wanted,
+			   containers->tree.fd < 0 ? "; this host has no cgroup v2 to find it by" : "");
+	} else if (search.matches > 1) {
+		err = -ENOTUNIQ;
+		buf_printf(why, "%zu containers are called '%s': give the first digits of an id", search.matches,
+			   wanted);
+	} else if (!search.path) {
+		err = -ENOMEM;
+		buf_add_str(why, "out of memory");
+	} else {
+		*ret_id = search.id;
+		buf_clear(ret_path);
+		buf_add_str(ret_path, search.path);
+	}
+	free(search.path);
+	return err;
+}
+
+/* ---- what it is called ---- */
+
+void container_label(const struct container *container, struct buf *out)
+{
+	const struct container_names *names = &container->names;
+	const struct container_ref *ref = &container->ref;
+
+	if (ref->kind == CONTAINER_NONE) {
+		buf_add_str(out, container->path[0] ? container->path : "[unknown cgroup]");
+		return;
+	}
+	if (names->pod[0])
+		buf_printf(out, "%s/%s", names->namespace, names->pod);
+	if (names->pod[0] && names->name[0])
+		buf_add_char(out, '/');
+	if (names->name[0])
+		buf_add_str(out, names->name);
+	else if (!names->pod[0])
+		buf_printf(out, "%.*s", CONTAINER_SHORT_ID, ref->id);
+}

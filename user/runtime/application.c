@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/application.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* A jar without its folders; a class, or module/class, as it is. */
+static int add_name(const char *program, size_t len, struct buf *out)
+{
+	static const char suffix[] = ".jar";
+	const char *slash = memrchr(program, '/', len);
+
+	if (slash && len > strlen(suffix) && !memcmp(program + len - strlen(suffix), suffix, strlen(suffix))) {
+		len -= (size_t)(slash + 1 - program);
+		program = slash + 1;
+	}
+	if (!len)
+		return -ENOENT;
+	buf_add_str(out, "java: ");
+	buf_add(out, program, len < APPLICATION_MAX ? len : APPLICATION_MAX);
+	return 0;
+}
+
+/* Options of the launcher whose value is an argument of its own; IsWhiteSpaceOption in java.c, JDK 9 to 27. */
+static bool takes_value(const char *option)
+{
+	static const char *const options[] = {
+		"-cp",		  "-classpath",	 "--class-path",    "-p",	     "--module-path",
+		"--add-modules",  "--add-reads", "--add-exports",   "--add-opens",   "--upgrade-module-path",
+		"--patch-module", "--source",	 "--limit-modules", "--enable-native-access",
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
+		if (!strcmp(option, options[i]))
+			return true;
+	return false;
+}
+
+static bool names_program(const char *option)
+{
+	return !strcmp(option, "-jar") || !strcmp(option, "-m") || !strcmp(option, "--module");
+}
+
+/* The argument behind this one, or NULL. Each ends within the text: the caller has seen to that. */
+static const char *next_argument(const char *argument, const char *end)
+{
+	argument += strlen(argument) + 1;
+	return argument < end ? argument : NULL;
+}
+
+int application_from_arguments(const char *arguments, size_t len, struct buf *out)
+{
+	static const char module[] = "--module=";
+	const char *end = arguments + len, *at = arguments;
+
+	if (!len || arguments[len - 1] || strcmp(base_name(arguments), "java"))
+		return -ENOENT;
+	while ((at = next_argument(at, end))) {
+		if (names_program(at)) {
+			at = next_argument(at, end);
+			break;
+		}
+		if (!strncmp(at, module, strlen(module))) {
+			at += strlen(module);
+			break;
+		}
+		if (*at == '@')
+			return -ENOENT;
+		if (*at != '-')
+			break;
+		if (takes_value(at) && !(at = next_argument(at, end)))
+			break;
+	}
+	return at ? add_name(at, strlen(at), out) : -ENOENT;
+}
+
+int application_from_command(const char *command, struct buf *out)
+{
+	return add_name(command, strcspn(command, " "), out);
+}
