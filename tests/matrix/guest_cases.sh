@@ -126,6 +126,28 @@ case_command() {
 	expect_joined "$floor"
 }
 
+spin_in() { # CGROUP
+	mkdir "/sys/fs/cgroup/$1"
+	sh -c 'echo $$ >"/sys/fs/cgroup/$0/cgroup.procs"; exec nice -n 19 sh -c "while :; do :; done"' "$1" &
+	jvms+=($!)
+}
+
+# How the kernel tells a cgroup's ancestors changed with 6.1.
+case_targets() {
+	/usr/bin/busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup || skip "no cgroup v2"
+	spin_in in
+	spin_in in/below
+	spin_in out
+	record --cgroup /in -d 3 -i 10ms --by container,process -o collapsed -f "$here/out"
+	expect_status 0
+	expect_contains "$here/out" '^/in;sh;'
+	expect_contains "$here/out" '^/in/below;sh;'
+	expect_lacks "$here/out" '^/(out)?;'
+	record --comm sh -d 3 -i 10ms --by process,container -o collapsed -f "$here/out"
+	expect_contains "$here/out" '^sh;/out;'
+	expect_lacks "$here/out" '^(duet|bash|kworker.*);'
+}
+
 echo # what the firmware said has no end of line
 echo 2 >/proc/sys/kernel/unprivileged_bpf_disabled
 echo 3 >/proc/sys/kernel/perf_event_paranoid
