@@ -79,7 +79,8 @@ cpus() {
 run_machine() { # ARCHITECTURE KERNEL
 	local waited machine
 	: >"$console"
-	timeout --kill-after=5 "$machine_limit" prlimit --cpu="$cpu_limit" \
+	# In the foreground: whoever ends this script's process group ends its machines.
+	timeout --foreground --kill-after=5 "$machine_limit" prlimit --cpu="$cpu_limit" \
 		"qemu-system-${machine_of[$1]}" ${emulator_options[$1]} -accel tcg,thread=single \
 		-icount shift=2,sleep=off -smp "$(cpus)" -m 1024 -net none -nographic -no-reboot \
 		-kernel "$2/vmlinuz" -initrd "$figures/memory" \

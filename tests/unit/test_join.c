@@ -23,6 +23,7 @@
 #define SYSCALL_BYTES 4
 #endif
 #define SAMPLES 4000
+#define WHOLE DUET_SAMPLE_USER_COMPLETE
 
 struct outcome_count {
 	unsigned joined, wrong, no_record, mismatch, not_signalled, standalone, walked;
@@ -118,17 +119,16 @@ static void test_walked_samples_need_no_record(void **state)
 {
 	struct outcome_count counts = {0};
 	struct join *join = join_new(count, &counts);
-	uint16_t whole = DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE;
 
 	(void)state;
-	sample(join, sample_at(100, DUET_SAMPLE_USER_COMPLETE, 0, 1), 100);
-	sample(join, sample_at(200, whole, 12, 2), 200);
+	sample(join, sample_at(100, WHOLE, 0, 1), 100);
+	sample(join, sample_at(200, WHOLE | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 12, 2), 200);
 	join_run(join, 300);
 	assert_int_equal(counts.walked, 1);
 	offer(join, record_at(210, 12, 2), 400);
 	join_run(join, 400);
 	assert_int_equal(counts.joined, 1);
-	sample(join, sample_at(500, whole, 13, 3), 500);
+	sample(join, sample_at(500, WHOLE | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 13, 3), 500);
 	join_flush(join, NULL);
 	assert_int_equal(counts.walked, 2);
 	for (size_t i = 0; i < DUET_LOADER_COUNTER_MAX; i++)

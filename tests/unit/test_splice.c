@@ -281,15 +281,36 @@ static void test_witnesses_agree(void **state)
 	struct walk_sample sample = walk_half(f);
 	struct half_java java = java_half(5, walked_frames);
 
-	java.frames[1].bci = 2; /* finer debug information: taken over */
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT_WALK(f);
 	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
-	assert_int_equal(f->splice.frames.items[2].bci, 2);
 	sample.user[2] = COMPILED + 17; /* no debug information there: what was inlined the other one says */
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT_WALK(f);
 	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+}
+
+/* It may end where native code called Java, and name other inlined methods in the topmost compiled one. */
+static void test_witness_that_sees_less(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+	struct half_java java = java_half(4, walked_frames);
+
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT_WALK(f);
+	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	sample.user[1] = LIBC + 9;
+	java = java_half(4, walked_frames + 1);
+	java.frames[0].method = 901;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT(f, SPLICE_NATIVE, SPLICE_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED, SPLICE_NATIVE,
+	       SPLICE_INTERPRETED);
+	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.frames.items[2].method, 900);
+	java.frames[1].method = 2;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
 }
 
 /* Another method, a frame less, a frame more: AsyncGetCallTrace's frames, behind the native ones above Java. */
@@ -304,10 +325,10 @@ static void test_witnesses_disagree(void **state)
 	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
 	EXPECT(f, SPLICE_NATIVE, SPLICE_JAVA_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED,
 	       SPLICE_INTERPRETED);
-	java = java_half(4, walked_frames);
+	java = java_half(3, walked_frames);
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
-	assert_int_equal(f->splice.frames.len, 5);
+	assert_int_equal(f->splice.frames.len, 4);
 	java = java_half(5, walked_frames);
 	java.head.java_depth = 6;
 	java.frames[5].method = 63;
@@ -383,6 +404,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_standalone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witnesses_agree, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_witness_that_sees_less, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witnesses_disagree, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_truncated_witness_is_not_compared, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_code_of_another_compilation_is_missing, set_up, tear_down),

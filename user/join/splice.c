@@ -21,6 +21,7 @@ struct splicing {
 	const struct duet_java_frame *other; /* the second witness to compare with, or NULL */
 	uint32_t other_depth;
 	uint32_t other_next; /* its next frame */
+	bool after_call_stub; /* of the last Java frame's segment */
 };
 
 const char *splice_failure_mark(int32_t status)
@@ -123,22 +124,21 @@ static bool is_noise(struct splicing *s, uint32_t index)
 
 /* ---- the physical walk ---- */
 
-/* The other witness's word for the next Java frame: false when it names another method. Its bci is the better one. */
-static bool confirm(struct splicing *s, struct duet_java_frame *frame)
+/*
+ * Does the other witness name this method too? AsyncGetCallTrace may end where native code called Java: from there on
+ * the walk is alone.
+ */
+static bool confirm(struct splicing *s, uint64_t method)
 {
-	if (!s->other)
+	if (!s->other || (s->other_next == s->other_depth && s->after_call_stub))
 		return true;
-	if (s->other_next >= s->other_depth || s->other[s->other_next].method != frame->method)
-		return false;
-	frame->bci = s->other[s->other_next++].bci;
-	return true;
+	s->after_call_stub = false;
+	return s->other_next < s->other_depth && s->other[s->other_next++].method == method;
 }
 
 static int push_confirmed(struct splicing *s, const struct duet_java_frame *frame, enum splice_kind kind)
 {
-	struct duet_java_frame copy = *frame;
-
-	return confirm(s, &copy) ? push_java(s, &copy, kind) : -EILSEQ;
+	return confirm(s, frame->method) ? push_java(s, frame, kind) : -EILSEQ;
 }
 
 /* Without debug information for its pc: what was inlined there only the other witness knows. */
@@ -152,29 +152,47 @@ static int push_compiled_bare(struct splicing *s, const struct jvm_code *code)
 		itself.bci = DUET_BCI_NATIVE;
 	while (!err && s->other && s->other_next < s->other_depth && s->other[s->other_next].method != code->method)
 		err = push_java(s, &s->other[s->other_next++], SPLICE_INLINED);
+	if (!err && s->other && s->other_next < s->other_depth)
+		itself.bci = s->other[s->other_next].bci;
 	return err ? err : push_confirmed(s, &itself, SPLICE_COMPILED);
 }
 
-/* Are these methods the next ones of the other witness? */
-static bool matches(const struct splicing *s, const struct duet_java_frame *frames, uint32_t depth)
+/*
+ * Of the topmost compiled code AsyncGetCallTrace takes the debug information behind pc, also when pc is a return
+ * address: then it names what is inlined there, and only the method itself can be compared.
+ */
+static bool confirm_topmost(struct splicing *s, const struct jvm_code *code, const struct duet_java_frame *frames,
+			    uint32_t depth)
 {
-	for (uint32_t i = 0; i < depth; i++)
-		if (s->other_next + i >= s->other_depth || s->other[s->other_next + i].method != frames[i].method)
-			return false;
-	return true;
+	uint32_t next = 0;
+
+	while (next < depth && next < s->other_depth && s->other[next].method == frames[next].method)
+		next++;
+	if (next < depth) {
+		for (next = 0; next < s->other_depth && s->other[next].method != code->method;)
+			next++;
+		next++;
+	}
+	s->other_next = next;
+	return next <= s->other_depth;
 }
 
 static int push_compiled_code(struct splicing *s, uint32_t index, const struct jvm_code *code)
 {
 	uint32_t depth = 0;
 	const struct duet_java_frame *frames = jvm_code_frames(code, s->user[index], index > 0, &depth);
+	bool topmost = s->other && !s->other_next;
 	int err = 0;
 
-	/* At the leaf the other witness may have looked elsewhere, behind a prologue: it knows what is inlined. */
-	if (!frames || (!index && s->other && !matches(s, frames, depth)))
+	if (!frames)
 		return push_compiled_bare(s, code);
-	for (uint32_t i = 0; !err && i < depth; i++)
-		err = push_confirmed(s, &frames[i], i + 1 < depth ? SPLICE_INLINED : SPLICE_COMPILED);
+	if (topmost && !confirm_topmost(s, code, frames, depth))
+		return -EILSEQ;
+	for (uint32_t i = 0; !err && i < depth; i++) {
+		enum splice_kind kind = i + 1 < depth ? SPLICE_INLINED : SPLICE_COMPILED;
+
+		err = topmost ? push_java(s, &frames[i], kind) : push_confirmed(s, &frames[i], kind);
+	}
 	return err;
 }
 
@@ -213,6 +231,7 @@ static int push_jvm_code(struct splicing *s, uint32_t index)
 
 		return push_confirmed(s, &frame, SPLICE_INTERPRETED);
 	}
+	s->after_call_stub |= jvm_is_call_stub(s->jvm, s->user[index]);
 	if (jvm_is_call_stub(s->jvm, s->user[index]))
 		return 0;
 	code = code_of(s, index);

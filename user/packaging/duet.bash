@@ -29,6 +29,7 @@ _duet() {
 	-o | --output) words='collapsed flamegraph text' ;;
 	--engine) words='auto bpf ctimer itimer' ;;
 	--pairing) words='auto interval' ;;
+	--signals) words='needed always never' ;;
 	--by) words='container process thread container,process process,thread container,process,thread' ;;
 	--cgroup) words=$(_duet_cgroups) ;;
 	--comm) words=$(cat /proc/[0-9]*/comm 2>/dev/null | sort -u) ;;
