@@ -20,15 +20,16 @@ reported_compared() {
 	sed -n 's/.*agreed: [0-9]* of \([0-9]*\) .*/\1/p' "$here/stderr" | tail -n 1
 }
 
-# Both witnesses for every sample.
-expect_agreement() { # CLASS WARM_SECONDS
+# Both witnesses for every sample. AsyncGetCallTrace itself errs now and then in a method's last instructions and
+# skips its caller; the more small methods are not inlined, the more often.
+expect_agreement() { # PERCENT WARM_SECONDS
 	need_bpf
-	start_jvm "$jdk" "$1"
+	start_jvm "$jdk" shop.Demo
 	sleep "$2"
 	record -p "$jvm" -d 6 -i 1ms --signals always -v -o collapsed -f "$here/out"
 	expect_status 0
 	expect "stacks walked twice" "$(reported_compared)" '>=' 300
-	expect "of them agreed, %" "$(reported agreed)" '>=' 99.9
+	expect "of them agreed, %" "$(reported agreed)" '>=' "$1"
 	expect_alive "$jvm"
 }
 
@@ -47,22 +48,22 @@ expect_walked() { # ROOTED_PERCENT SIGNALLED_PERCENT CLASS WARM_SECONDS
 }
 
 jdk_case_agree() {
-	expect_agreement shop.Demo 5
+	expect_agreement 99.8 5
 }
 
 jdk_case_agree_interpreted() {
 	JVM_OPTS=(-Xint)
-	expect_agreement shop.Demo 3
+	expect_agreement 99.8 3
 }
 
 jdk_case_agree_c1() {
 	JVM_OPTS=(-XX:TieredStopAtLevel=1)
-	expect_agreement shop.Demo 3
+	expect_agreement 99.5 3
 }
 
 jdk_case_agree_compiled() {
 	JVM_OPTS=(-Xcomp)
-	expect_agreement shop.Demo 12
+	expect_agreement 99 12
 }
 
 jdk_case_walked() {
@@ -81,6 +82,7 @@ jdk_case_walked_with_each_collector() {
 		"$jdk/bin/java" "-XX:+Use${gc}GC" -version >/dev/null 2>&1 || continue
 		JVM_OPTS=("-XX:+Use${gc}GC")
 		expect_walked 97 20 shop.Demo 5
+		expect_alive "$jvm"
 		kill -KILL "$jvm"
 	done
 }
