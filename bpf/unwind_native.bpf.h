@@ -98,13 +98,16 @@ static __always_inline walk_result unwind_native_step(struct duet_scratch *room)
 	u64 pc = walk->cursor.pc - walk->cursor.is_return;
 	const struct duet_unwind_row *row = NULL;
 	bool is_known = unwind_find_mapping(walk, pc);
+	walk_result end = DUET_WALK_NO_ROW;
 
 	if (is_known)
 		row = unwind_find_row(&walk->mapping, pc);
 	else if (!walk->cursor.is_guess) /* a guess may lead anywhere */
 		room->sample.flags |= DUET_SAMPLE_UNKNOWN_CODE;
-	if (row && (row->rule & DUET_ROW_CFA) != DUET_CFA_NONE)
-		return walk_by_row(&walk->cursor, row);
+	if (row)
+		end = walk_by_row(&walk->cursor, row);
+	if (end != DUET_WALK_NO_ROW)
+		return end;
 	if (is_known && walk->mapping.is_file && walk_is_outermost(&walk->cursor))
 		return DUET_WALK_ENTRY;
 	room->sample.guessed_depth++;

@@ -36,6 +36,7 @@ enum duet_unwind_cfa {
 #define DUET_ROW_FP_SAVED 0x10 /* the caller's fp lies at CFA + saved, else fp still holds it */
 #define DUET_ROW_RA_SAVED 0x20 /* arm64: the return address lies at CFA + saved, behind fp if that is too; else in lr */
 #define DUET_ROW_FP_AT_FP 0x40 /* the caller's fp lies where fp points */
+#define DUET_ROW_FROM_BASE 0x80 /* `saved` counts from sp or fp, the CFA's base: arm64 saves at a frame's lower end */
 
 struct duet_unwind_row {
 	uint32_t pc;  /* from the module's first byte of code on; valid up to the next row's */

@@ -23,7 +23,8 @@ struct unwind_cursor {
 	uint8_t is_return; /* pc is a return address: the row is that of the call, before it */
 	uint8_t has_lr; /* lr still holds what it did at the frame's call, or interruption */
 	uint8_t is_guess; /* a frame so far was found by frame pointer, without a row that says so */
-	uint8_t reserved[5];
+	uint8_t no_sp; /* arm64, after such a frame: sp is not known, the frame lies somewhere above */
+	uint8_t reserved[4];
 };
 
 /* What a step comes to: DUET_WALK_NONE when the cursor is now the caller's, else why the walk ends. */
@@ -98,7 +99,8 @@ static inline uint64_t walk_cfa(const struct unwind_cursor *cursor, const struct
 static inline int walk_saved(const struct unwind_cursor *cursor, const struct duet_unwind_row *row, uint64_t cfa,
 			     uint64_t *ret_pc, uint64_t *ret_fp)
 {
-	uint64_t saved = cfa + (uint64_t)((int64_t)row->saved * WALK_WORD);
+	uint64_t base = row->rule & DUET_ROW_FROM_BASE ? cfa - (uint64_t)((int64_t)row->cfa * WALK_WORD) : cfa;
+	uint64_t saved = base + (uint64_t)((int64_t)row->saved * WALK_WORD);
 	int err = 0;
 
 	if (row->rule & DUET_ROW_FP_SAVED)
@@ -123,6 +125,7 @@ static inline walk_result walk_to_caller(struct unwind_cursor *cursor, uint64_t 
 	cursor->sp = sp;
 	cursor->fp = fp;
 	cursor->has_lr = 0;
+	cursor->no_sp = 0;
 	cursor->is_return = 1;
 	return pc ? DUET_WALK_NONE : DUET_WALK_ENTRY;
 }
@@ -164,6 +167,8 @@ static inline walk_result walk_by_row(struct unwind_cursor *cursor, const struct
 		return walk_signal_frame(cursor);
 	if (!WALK_X86 && !(row->rule & DUET_ROW_RA_SAVED) && !cursor->has_lr)
 		return DUET_WALK_NO_ROW;
+	if (!WALK_X86 && cursor->no_sp && how != DUET_CFA_FP)
+		return DUET_WALK_NO_ROW;
 	cfa = walk_cfa(cursor, row);
 	if (!cfa || walk_saved(cursor, row, cfa, &pc, &fp))
 		return DUET_WALK_UNREADABLE;
@@ -179,17 +184,23 @@ static inline int walk_is_outermost(const struct unwind_cursor *cursor)
 	return !cursor->fp && cursor->is_return && !cursor->is_guess;
 }
 
-/* Without a row: fp, if the code keeps it, points at the caller's fp and the return address. */
+/*
+ * Without a row: fp, if the code keeps it, points at the caller's fp and the return address. On x86-64 they are the
+ * frame's upper end, on arm64 as a rule its lower end.
+ */
 static inline walk_result walk_by_fp(struct unwind_cursor *cursor)
 {
 	uint64_t frame[2];
+	walk_result end;
 
 	cursor->is_guess = 1;
 	if (cursor->fp < cursor->sp || cursor->fp % WALK_WORD)
 		return DUET_WALK_BAD_FP;
 	if (walk_read(frame, sizeof(frame), cursor->fp))
 		return DUET_WALK_UNREADABLE;
-	return walk_to_caller(cursor, frame[1], cursor->fp + sizeof(frame), frame[0]);
+	end = walk_to_caller(cursor, frame[1], cursor->fp + sizeof(frame), frame[0]);
+	cursor->no_sp = !WALK_X86;
+	return end;
 }
 
 #endif

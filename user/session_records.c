@@ -193,6 +193,7 @@ static int allow_signals(struct session *session, struct agent *agent)
 	};
 
 	process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
+	unwinding_publish(&session->unwinding, agent->process);
 	return session->collector ? collector_allow(session->collector, agent->process->pid, &target) : 0;
 }
 

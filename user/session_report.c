@@ -98,6 +98,19 @@ static void facts_of_join(struct session *session)
 				 (unsigned long long)(ns / runs), (unsigned long long)runs);
 }
 
+/* "123: OpenJDK 64-Bit Server VM 17.0.15+6, java: app.jar" */
+static void facts_of_jvms(struct session *session)
+{
+	for (size_t i = 0; i < session->agents.len; i++) {
+		const struct agent *agent = session->agents.items[i];
+		const char *application = intern_text(&session->profile.strings, agent->process->application);
+
+		if (agent->vm[0])
+			profile_add_fact(&session->profile, "JVM", "%d: %s%s%s", agent->process->pid, agent->vm,
+					 *application ? ", " : "", application);
+	}
+}
+
 void session_report_facts(struct session *session)
 {
 	struct utsname host = {0};
@@ -107,10 +120,7 @@ void session_report_facts(struct session *session)
 	profile_add_fact(&session->profile, "command", "%s", session->options->command_line);
 	facts_of_time(session);
 	facts_of_sampling(session);
-	for (size_t i = 0; i < session->agents.len; i++)
-		if (session->agents.items[i]->vm[0])
-			profile_add_fact(&session->profile, "JVM", "%d: %s", session->agents.items[i]->process->pid,
-					 session->agents.items[i]->vm);
+	facts_of_jvms(session);
 	profile_add_fact(&session->profile, "host", "%s, Linux %s, %s, %ld CPUs", host.nodename, host.release,
 			 host.machine, sysconf(_SC_NPROCESSORS_ONLN));
 	facts_of_join(session);

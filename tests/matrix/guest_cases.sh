@@ -6,6 +6,7 @@
 export PATH=/usr/sbin:/usr/bin DUET_BUILD=/run/build
 . /run/tests/system/lib.sh
 trap '/usr/bin/busybox poweroff -f' EXIT
+JVM_PATIENCE=600 # the clock leaps ahead while the machine's only work is to wait for the host's disk
 JVM_AS=(nice -n 19) # emulated, duet would wait long for its turn
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)
 
@@ -123,6 +124,29 @@ case_command() {
 	expect_contains "$here/stdout" '^READY'
 	expect_contains "$here/out" 'shop/Worker\.run_\[[0ij]\];shop/'
 	expect_joined "$floor"
+}
+
+spin_in() { # CGROUP
+	mkdir "/sys/fs/cgroup/$1"
+	bash -c 'echo $$ >"/sys/fs/cgroup/$0/cgroup.procs"
+		exec nice -n 19 /usr/bin/busybox sh -c "while :; do :; done"' "$1" &
+	jvms+=($!)
+}
+
+# How the kernel tells a cgroup's ancestors changed with 6.1.
+case_targets() {
+	/usr/bin/busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup || skip "no cgroup v2"
+	spin_in in
+	spin_in in/below
+	spin_in out
+	record --cgroup /in -d 3 -i 10ms --by container,process -o collapsed -f "$here/out"
+	expect_status 0
+	expect_contains "$here/out" '^/in;busybox;'
+	expect_contains "$here/out" '^/in/below;busybox;'
+	expect_lacks "$here/out" '^/(out)?;'
+	record --comm busybox -d 3 -i 10ms --by process,container -o collapsed -f "$here/out"
+	expect_contains "$here/out" '^busybox;/out;'
+	expect_lacks "$here/out" '^(duet|bash|kworker.*);'
 }
 
 echo # what the firmware said has no end of line

@@ -10,7 +10,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 all_rows=(5.10@bullseye:amd64 6.1@bookworm:amd64 6.12@trixie:amd64 6.18@trixie-backports:amd64 newest@sid:amd64
 	6.12@trixie:arm64)
-columns=(release check check_as_user joined_21 joined_25 ctimer fallback command)
+columns=(release check check_as_user joined_21 joined_25 ctimer fallback command targets)
 packages=(bash busybox-static coreutils findutils grep libc-bin mawk sed util-linux)
 # Seconds. A machine boots in 5 and is done after 60 of CPU time, which is what a hung one is stopped by: it spins.
 boot_limit=150 cpu_limit=200 machine_limit=600
@@ -79,7 +79,8 @@ cpus() {
 run_machine() { # ARCHITECTURE KERNEL
 	local waited machine
 	: >"$console"
-	timeout --kill-after=5 "$machine_limit" prlimit --cpu="$cpu_limit" \
+	# In the foreground: whoever ends this script's process group ends its machines.
+	timeout --foreground --kill-after=5 "$machine_limit" prlimit --cpu="$cpu_limit" \
 		"qemu-system-${machine_of[$1]}" ${emulator_options[$1]} -accel tcg,thread=single \
 		-icount shift=2,sleep=off -smp "$(cpus)" -m 1024 -net none -nographic -no-reboot \
 		-kernel "$2/vmlinuz" -initrd "$figures/memory" \

@@ -98,6 +98,30 @@ case_moves_in_mid_recording() {
 	expect "labels without a cgroup" "$(sum_of '\[unknown cgroup\]')" '==' 0
 }
 
+# The same number for another process, in another cgroup.
+case_pid_reused() {
+	need_cgroups
+	[ -w /proc/sys/kernel/ns_last_pid ] || skip "the next process's number cannot be chosen"
+	start_record --host -d 60 -i 2ms --by process,container -o collapsed -f "$here/out"
+	spin duet-first && local first=$!
+	move "$first" "$in_a"
+	sleep 1
+	{ kill -KILL "$first" && wait "$first"; } 2>/dev/null
+	for _ in {1..50}; do
+		echo $((first - 1)) >/proc/sys/kernel/ns_last_pid
+		spin duet-second && [ $! != "$first" ] || break
+		kill -KILL $! # somebody else was faster
+	done
+	[ $! = "$first" ] || skip "others took the number each time"
+	move "$first" "$in_b"
+	sleep 1
+	end_record INT
+	expect_status 0
+	expect "samples of the first" "$(sum_of "^duet-first;$label_a;")" '>' 5
+	expect "samples of the second" "$(sum_of "^duet-second;$label_b;")" '>' 5
+	expect "wrong labels" "$(($(sum_of "^duet-first;$label_b;") + $(sum_of "^duet-second;$label_a;")))" '==' 0
+}
+
 case_cgroup_chooses() {
 	need_cgroups
 	spin duet-out && move $! "$in_b"
@@ -160,6 +184,21 @@ case_jvm_in_a_cgroup() {
 	expect_status 0
 	expect "Java samples" "$(sum_of "^$label_a;java;.*workload/Locks.fight")" '>' 5
 	expect "joined, %" "$(reported_joined)" '>=' 90
+}
+
+# From the launcher's arguments; from the JVM's counters when they stand in a file.
+case_application() {
+	need_bpf
+	start_jvm "$(any_jdk)" workload.Locks
+	local first=$jvm
+	printf -- '-cp %s\nworkload.TwoBusy 60\n' "$workloads" >"$here/arguments"
+	"$(jdks | tail -n 1)/bin/java" "@$here/arguments" >/dev/null 2>&1 </dev/null &
+	jvms+=($!)
+	sleep 1
+	record -p "$first,$!" -d 2 -i 5ms -o text -f "$here/out"
+	expect_status 0
+	expect_contains "$here/out" "^JVM +: $first: .*, java: workload\.Locks\$"
+	expect_contains "$here/out" "^JVM +: $!: .*, java: workload\.TwoBusy\$"
 }
 
 # The number in its own namespace is not the host's, and the name is told apart all the same.

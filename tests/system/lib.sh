@@ -106,7 +106,7 @@ start_jvm() {
 		>"$jvm_out" 2>"$jvm_out.err" <"${JVM_IN:-/dev/null}" &
 	jvm=$!
 	jvms+=("$jvm")
-	wait_for_line "$jvm_out" '^READY' 30
+	wait_for_line "$jvm_out" '^READY' "${JVM_PATIENCE:-30}"
 }
 
 wait_for_line() { # FILE PATTERN SECONDS

@@ -184,7 +184,7 @@ static void what_rows_cannot_tell_is_not_told(void **state)
 	fde(&made, cie, CODE + 64, 32, BYTES(0x44, 0x0e, 0x88, 0x80, 0x80, 1)); /* a frame of 2 MB */
 	fde(&made, cie, CODE + 128, 32, BYTES(0x44, 0x09, 16, 5));	    /* return address in rdi */
 	fde(&made, cie, CODE + 192, 32, BYTES(0x44, 0x0e, 12));		    /* no whole word */
-	fde(&made, cie, CODE + 256, 32, BYTES(0x44, 0x86, 0x81, 1));	    /* rbp too far below */
+	fde(&made, cie, CODE + 256, 32, BYTES(0x44, 0x0e, 0x80, 0x40, 0x86, 0x80, 2)); /* rbp far from both ends */
 	rows = rows_of(&made, &cfi_x86_64);
 	for (size_t i = 0; i < 5; i++) {
 		expect_row(&rows, 2 * i, CODE + 64 * i, DUET_CFA_SP, 8, 0);
@@ -205,12 +205,16 @@ static void arm64_keeps_pairs(void **state)
 	fde(&made, cie, CODE, 64, BYTES(0x41, 0x2d, 0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x41, 0x0d, 29));
 	fde(&made, cie, CODE + 128, 64, BYTES(0x41, 0x0e, 16, 0x9e, 2));	  /* x30 alone */
 	fde(&made, cie, CODE + 256, 64, BYTES(0x41, 0x0e, 32, 0x9d, 4, 0x9e, 2)); /* not side by side */
+	/* sub sp, sp, 4096; stp x29, x30, [sp] */
+	fde(&made, cie, CODE + 384, 64, BYTES(0x41, 0x0e, 0x80, 0x20, 0x9d, 0x80, 0x04, 0x9e, 0xff, 0x03));
 	rows = rows_of(&made, &cfi_aarch64);
 	expect_row(&rows, 0, CODE, DUET_CFA_SP, 0, 0);
 	expect_row(&rows, 1, CODE + 8, DUET_CFA_SP | DUET_ROW_FP_SAVED | DUET_ROW_RA_SAVED, 32, -32);
 	expect_row(&rows, 2, CODE + 12, DUET_CFA_FP | DUET_ROW_FP_SAVED | DUET_ROW_RA_SAVED, 32, -32);
 	expect_row(&rows, 5, CODE + 132, DUET_CFA_SP | DUET_ROW_RA_SAVED, 16, -16);
 	expect_row(&rows, 8, CODE + 260, DUET_CFA_NONE, 0, 0);
+	expect_row(&rows, 10, CODE + 388,
+		   DUET_CFA_SP | DUET_ROW_FP_SAVED | DUET_ROW_RA_SAVED | DUET_ROW_FROM_BASE, 4096, 0);
 	unwind_rows_release(&rows);
 }
 

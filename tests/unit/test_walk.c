@@ -101,6 +101,20 @@ static void by_frame_pointer_with_the_callers_saved(void **state)
 	expect_cursor(&cursor, 0x6000, 22, STACK + 50 * 8);
 }
 
+/* Far below the CFA, and near the register that it is reckoned from. */
+static void with_words_saved_at_the_lower_end(void **state)
+{
+	const struct duet_unwind_row *row = ROW(.rule = DUET_CFA_SP | DUET_ROW_FP_SAVED | DUET_ROW_FROM_BASE | RA_SAVED,
+						.cfa = 50, .saved = 1);
+	struct unwind_cursor cursor = leaf_at(4, 20);
+
+	(void)state;
+	stack[5] = STACK + 60 * 8;
+	stack[WALK_X86 ? 53 : 6] = 0x6000;
+	assert_int_equal(walk_by_row(&cursor, row), DUET_WALK_NONE);
+	expect_cursor(&cursor, 0x6000, 54, STACK + 60 * 8);
+}
+
 #if WALK_X86
 static void of_functions_that_align_their_stack(void **state)
 {
@@ -147,6 +161,24 @@ static void in_the_link_register(void **state)
 	expect_cursor(&cursor, 0x5000, 4, STACK + 20 * 8);
 	/* A caller's is long overwritten. */
 	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_SP, .cfa = 2)), DUET_WALK_NO_ROW);
+}
+
+/* A frame record does not tell where its frame ends. */
+static void after_a_guess_sp_is_not_known(void **state)
+{
+	const struct duet_unwind_row *by_sp = ROW(.rule = DUET_CFA_SP | RA_SAVED, .cfa = 2, .saved = -1);
+	const struct duet_unwind_row *by_fp =
+		ROW(.rule = DUET_CFA_FP | DUET_ROW_FP_SAVED | RA_SAVED, .cfa = 4, .saved = -4);
+	struct unwind_cursor cursor = leaf_at(4, 20);
+
+	(void)state;
+	stack[20] = STACK + 30 * 8;
+	stack[21] = 0x5000;
+	assert_int_equal(walk_by_fp(&cursor), DUET_WALK_NONE);
+	assert_int_equal(walk_by_row(&cursor, by_sp), DUET_WALK_NO_ROW);
+	assert_int_equal(walk_by_row(&cursor, by_fp), DUET_WALK_NONE);
+	assert_int_equal(cursor.sp, STACK + 34 * 8);
+	assert_false(cursor.no_sp);
 }
 #endif
 
@@ -362,11 +394,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(by_stack_pointer, fresh_stack),
 		cmocka_unit_test_setup(by_frame_pointer_with_the_callers_saved, fresh_stack),
+		cmocka_unit_test_setup(with_words_saved_at_the_lower_end, fresh_stack),
 #if WALK_X86
 		cmocka_unit_test_setup(of_functions_that_align_their_stack, fresh_stack),
 		cmocka_unit_test_setup(in_a_plt, fresh_stack),
 #else
 		cmocka_unit_test_setup(in_the_link_register, fresh_stack),
+		cmocka_unit_test_setup(after_a_guess_sp_is_not_known, fresh_stack),
 #endif
 		cmocka_unit_test_setup(through_a_signal_frame, fresh_stack),
 		cmocka_unit_test_setup(ends_have_reasons, fresh_stack),

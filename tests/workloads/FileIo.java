@@ -11,8 +11,8 @@ import java.nio.channels.FileChannel;
 import java.util.Random;
 
 /**
- * FileIo [SECONDS]: writes and reads a file of 1 MiB that stays in the page cache, for SECONDS of CPU time. A direct buffer
- * of 256 KiB leaves nothing but the kernel's copy between two looks at the thread's CPU clock, so that the line
+ * FileIo [SECONDS]: writes and reads a file of 1 MiB that stays in the page cache, for SECONDS of CPU time. A direct
+ * buffer of 256 KiB leaves nothing but the kernel's copy between two looks at the thread's CPU clock, so that the line
  * "SYSTEM percent" knows the kernel's share to the microsecond; the counters of /proc only guess it, at every tick.
  */
 public final class FileIo {

@@ -19,7 +19,7 @@ _duet_cgroups() {
 
 # The words of `duet record --help`, so that they are written down once.
 _duet_options() {
-	"$1" record --help 2>/dev/null | grep -oE -- '(^|[ ,])(-[A-Za-z]|--[a-z-]+)' | tr -d ' ,'
+	"$1" record --help 2>/dev/null | grep -oE -- '(^|[ ,])(-[A-Za-z]|--[a-z-]+)' | tr -d ' ,' | sort -u
 }
 
 _duet() {

@@ -215,7 +215,8 @@ int64_t resolve_sample(struct resolver *r, struct process *process, const struct
 		return -EAGAIN;
 	r->is_final &= !r->splice.is_missing_code;
 	node = name_stack(r, process, jvm);
+	/* Out of memory: resolved again the next time. */
 	if (node >= 0 && is_current && r->is_final)
-		(void)map_put(&r->stacks, key, (uint64_t)node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT); /* out of memory: resolved again the next time */
+		(void)map_put(&r->stacks, key, (uint64_t)node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT);
 	return node;
 }

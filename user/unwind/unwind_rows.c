@@ -17,11 +17,25 @@ static bool to_words(int64_t bytes, int64_t lowest, int64_t highest, int64_t *re
 	return bytes % WORD == 0 && *ret >= lowest && *ret <= highest;
 }
 
+/* In words from the CFA or, where that is too far, from the register that leads to the CFA. */
+static bool encode_place(struct duet_unwind_row *row, const struct cfi_state *state, int64_t offset)
+{
+	bool has_base = state->cfa == DUET_CFA_SP || state->cfa == DUET_CFA_FP;
+	int64_t words;
+
+	if (!to_words(offset, INT8_MIN, INT8_MAX, &words)) {
+		if (!has_base || !to_words(state->cfa_offset + offset, INT8_MIN, INT8_MAX, &words))
+			return false;
+		row->rule |= DUET_ROW_FROM_BASE;
+	}
+	row->saved = (int8_t)words;
+	return true;
+}
+
 /* Where the caller's fp is. On arm64 the return address is saved alone or right behind fp, or rows cannot tell. */
 static bool encode_saved(struct duet_unwind_row *row, const struct cfi_state *state, const struct cfi_machine *machine)
 {
 	bool fp_saved = state->fp.rule == CFI_OFFSET, ra_saved = !machine->ra_on_stack && state->ra.rule == CFI_OFFSET;
-	int64_t words = 0;
 
 	if (state->fp.rule == CFI_AT_FP)
 		row->rule |= DUET_ROW_FP_AT_FP;
@@ -29,12 +43,10 @@ static bool encode_saved(struct duet_unwind_row *row, const struct cfi_state *st
 		return false;
 	if (fp_saved && ra_saved && state->ra.offset != state->fp.offset + WORD)
 		return false;
-	if ((fp_saved || ra_saved) &&
-	    !to_words(fp_saved ? state->fp.offset : state->ra.offset, INT8_MIN, INT8_MAX, &words))
-		return false;
 	row->rule |= (fp_saved ? DUET_ROW_FP_SAVED : 0) | (ra_saved ? DUET_ROW_RA_SAVED : 0);
-	row->saved = (int8_t)words;
-	return true;
+	if (!fp_saved && !ra_saved)
+		return true;
+	return encode_place(row, state, fp_saved ? state->fp.offset : state->ra.offset);
 }
 
 static bool encode_frame(struct duet_unwind_row *row, const struct cfi_state *state, const struct cfi_machine *machine)
