@@ -70,6 +70,7 @@ void agent_free(struct agent *agent)
 	vec_release(&agent->named);
 	map_release(&agent->is_named);
 	map_release(&agent->is_wanted);
+	vec_release(&agent->arrived);
 	free(agent);
 }
 
@@ -269,6 +270,8 @@ static void on_metadata(void *context, uint16_t type, const void *payload, uint3
 	struct agent *agent = context;
 
 	agent->full_records += jvm_apply(agent->jvm, type, payload, size) == -ENOSPC;
+	if (type == DUET_AGENT_METHOD) /* out of memory: BPF hears of it when a walk meets it */
+		(void)vec_push(&agent->arrived, ((const struct duet_method *)payload)->method);
 	if (type == DUET_AGENT_LAYOUT)
 		agent->layout_told = false;
 }

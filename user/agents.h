@@ -52,6 +52,7 @@ struct agent {
 	uint64_t full_records; /* for which the JVM's tables had no room */
 	struct vec(uint64_t) named; /* interpreted methods of which BPF knows that they have a name */
 	struct map is_named; /* the same, to look them up */
+	struct vec(uint64_t) arrived; /* methods whose name has come since the session looked */
 	struct map is_wanted; /* methods whose name was asked for */
 	struct duet_message_name wanted; /* the next request */
 	bool layout_told; /* BPF knows the JVM's newest layout */

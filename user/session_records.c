@@ -103,11 +103,11 @@ static bool add_sample(struct session *session, struct process *process, const s
 	return true;
 }
 
-static void tell_name(struct session *session, struct agent *agent, uint64_t method)
+static void tell_name(struct session *session, struct agent *agent, uint64_t method, size_t most)
 {
 	uint64_t known;
 
-	if (!method || agent->named.len >= AGENT_MAX_NAMED || map_get(&agent->is_named, method, &known) ||
+	if (!method || agent->named.len >= most || map_get(&agent->is_named, method, &known) ||
 	    !jvm_method(agent->jvm, method) || vec_reserve(&agent->named, agent->named.len + 1) < 0 ||
 	    map_put(&agent->is_named, method, 1) < 0)
 		return;
@@ -139,7 +139,15 @@ static void tell_names(struct session *session, struct agent *agent, const struc
 	if (agent->state != AGENT_RUNNING || sample->flags & DUET_SAMPLE_WALKED)
 		return;
 	for (uint32_t i = 0; i < sample->interpreted_depth; i++)
-		tell_name(session, agent, frames[i].method);
+		tell_name(session, agent, frames[i].method, AGENT_MAX_NAMED);
+}
+
+/* Most methods that have a name are compiled or inlined, but were interpreted before and may be again. */
+static void tell_arrived(struct session *session, struct agent *agent)
+{
+	for (size_t i = 0; session->collector && agent->state == AGENT_RUNNING && i < agent->arrived.len; i++)
+		tell_name(session, agent, agent->arrived.items[i], AGENT_MAX_NAMED / 2);
+	vec_clear(&agent->arrived);
 }
 
 bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
@@ -409,6 +417,7 @@ void session_read_rings(struct session *session)
 		agent_read(context.agent, on_java_sample, &context);
 		agent_changed(session, context.agent, before);
 		tell_layout(session, context.agent);
+		tell_arrived(session, context.agent);
 		agent_ask(context.agent);
 		if (forget)
 			jvm_forget(context.agent->jvm, now_ns - FORGET_NS);
