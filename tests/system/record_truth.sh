@@ -65,10 +65,13 @@ case_cpu_time_itimer_10ms() {
 	expect_all_accounted itimer 10 5
 }
 
-expect_shares() {
+# Of what the three use: the workload looks at its clock between them, and the JVM has threads of its own.
+expect_shares() { # [TOLERANCE]
 	local column=2 method
+	expect "samples in one of the three, %" "$(share "$here/out" 'Shares\\.(fifty|thirty|twenty)')" '>=' 90
+	grep -E 'Shares\.(fifty|thirty|twenty)' "$here/out" >"$here/three"
 	for method in fifty thirty twenty; do
-		expect_near "share of $method" "$(share "$here/out" "Shares.$method")" "$(jvm_said SHARES $column)" 2
+		expect_near "share of $method" "$(share "$here/three" "Shares.$method")" "$(jvm_said SHARES $column)" "${1:-2}"
 		column=$((column + 1))
 	done
 }
@@ -97,8 +100,8 @@ jdk_case_shares_interpreted() {
 
 case_shares_ctimer() {
 	RECORD_OPTS=(--engine ctimer)
-	record_gated "$(any_jdk)" 5ms workload.Shares 10
-	expect_shares
+	record_gated "$(any_jdk)" 5ms workload.Shares 12
+	expect_shares 3 # a fifth of the samples that the others have
 }
 
 case_kernel_share() {

@@ -61,8 +61,9 @@ case_static_pie() {
 	native_case sort 'leaf_sort;([^;]+;)+compare' compare "$workloads/native_static"
 }
 
+# Through the procedure linkage table, whose entries have no names.
 case_in_memcpy() {
-	native_case copy 'leaf_copy(;touch|;[^;]*mem(cpy|move)[^;]*)?' leaf_copy
+	native_case copy 'leaf_copy(;touch|;native\+0x[0-9a-f]+|;[^;]*mem(cpy|move)[^;]*)?' leaf_copy
 }
 
 case_in_a_system_call() {
