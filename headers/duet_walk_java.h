@@ -148,6 +148,20 @@ static inline walk_result java_return(struct unwind_cursor *cursor, uint64_t slo
 	return walk_to_caller(cursor, saved[1], cursor->sp + slot + WALK_WORD, saved[0]);
 }
 
+/* The operand of an instruction, which nothing aligns. */
+static inline uint64_t java_operand(const uint8_t *at, uint32_t width)
+{
+	int32_t half;
+	uint64_t whole;
+
+	if (width == 4) {
+		__builtin_memcpy(&half, at, sizeof(half));
+		return (uint64_t)(int64_t)half;
+	}
+	__builtin_memcpy(&whole, at, sizeof(whole));
+	return whole;
+}
+
 /* Where the call before this return address went, or 0: call rel32; or mov $target, %r10; call *%r10. */
 static inline uint64_t java_call_target(struct walk_java *java, uint64_t pc)
 {
@@ -156,9 +170,9 @@ static inline uint64_t java_call_target(struct walk_java *java, uint64_t pc)
 	if (java_heap(&java->layout, pc) < 0 || walk_read(java->code, JAVA_CALL_BYTES, pc - JAVA_CALL_BYTES))
 		return 0;
 	if (code[JAVA_CALL_BYTES - 5] == 0xe8)
-		return pc + (uint64_t)(int64_t) * (const int32_t *)(code + JAVA_CALL_BYTES - 4);
+		return pc + java_operand(code + JAVA_CALL_BYTES - 4, 4);
 	if (code[0] == 0x49 && code[1] == 0xba && code[10] == 0x41 && code[11] == 0xff && code[12] == 0xd2)
-		return *(const uint64_t *)(code + 2);
+		return java_operand(code + 2, 8);
 	return 0;
 }
 
