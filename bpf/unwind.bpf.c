@@ -14,7 +14,8 @@ __noinline int unwind_turn(u32 frame)
 	index = room->sample.kernel_depth + room->sample.user_depth;
 	if (index >= DUET_MAX_STACK + DUET_MAX_USER_STACK)
 		return 1;
-	room->sample.stack[index] = room->walk.cursor.pc;
+	/* Callers are named by the byte in front of their address; what a handler interrupted must be by its own. */
+	room->sample.stack[index] = room->walk.cursor.pc + (frame && !room->walk.cursor.is_return);
 	room->sample.user_depth++;
 	room->code_ids[frame & (DUET_MAX_USER_STACK - 1)] = 0; /* the mask is for the verifier */
 	if (UNWIND_JAVA && walk_java_owns(&room->java, room->walk.cursor.pc))

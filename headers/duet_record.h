@@ -104,6 +104,8 @@ struct duet_sample {
 	/*
 	 * kernel_depth kernel addresses, user_depth user addresses, interpreted_depth struct duet_interpreted, and
 	 * id_depth uint32_t, padded: of each user frame of compiled Java the id of its compilation, else 0. Leaf first.
+	 * A user address but the first is a return address: behind its call. So is, by one byte, what a signal handler
+	 * interrupted.
 	 */
 	uint64_t stack[];
 };
