@@ -71,7 +71,8 @@ expect_shares() { # [TOLERANCE]
 	expect "samples in one of the three, %" "$(share "$here/out" 'Shares\\.(fifty|thirty|twenty)')" '>=' 90
 	grep -E 'Shares\.(fifty|thirty|twenty)' "$here/out" >"$here/three"
 	for method in fifty thirty twenty; do
-		expect_near "share of $method" "$(share "$here/three" "Shares.$method")" "$(jvm_said SHARES $column)" "${1:-2}"
+		expect_near "share of $method" "$(share "$here/three" "Shares.$method")" \
+			"$(jvm_said SHARES $column)" "${1:-2}"
 		column=$((column + 1))
 	done
 }

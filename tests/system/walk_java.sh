@@ -94,8 +94,11 @@ jdk_case_interleave() {
 	sleep 4
 	record -p "$jvm" -d 5 -i 1ms -v -o collapsed -f "$here/out"
 	expect_status 0
-	expect "native code in its place, %" \
-		"$(share "$here/out" "workload/Interleave\\.main;.*$up;.*$up;.*$up;.*workload/TwoBusy\\.spin")" '>=' 95
+	# The calls through JNI take some percent themselves.
+	grep 'workload/TwoBusy\.spin' "$here/out" >"$here/below"
+	expect "samples below all calls, %" "$(share "$here/out" 'workload/TwoBusy\\.spin')" '>=' 80
+	expect "of them with native code in its place, %" \
+		"$(share "$here/below" "workload/Interleave\\.main;.*$up;.*$up;.*$up;.*workload/TwoBusy\\.spin")" '>=' 99.5
 	expect "walked to the entry, %" "$(reported walked)" '>=' 97
 	expect "signalled, %" "$(reported_signalled)" '<=' 20
 }
