@@ -97,8 +97,8 @@ jdk_case_interleave() {
 	# The calls through JNI take some percent themselves.
 	grep 'workload/TwoBusy\.spin' "$here/out" >"$here/below"
 	expect "samples below all calls, %" "$(share "$here/out" 'workload/TwoBusy\\.spin')" '>=' 80
-	expect "of them with native code in its place, %" \
-		"$(share "$here/below" "workload/Interleave\\.main;.*$up;.*$up;.*$up;.*workload/TwoBusy\\.spin")" '>=' 99.5
+	up="workload/Interleave\\.main;.*$up;.*$up;.*$up;.*workload/TwoBusy\\.spin"
+	expect "of them with native code in its place, %" "$(share "$here/below" "$up")" '>=' 99.5
 	expect "walked to the entry, %" "$(reported walked)" '>=' 97
 	expect "signalled, %" "$(reported_signalled)" '<=' 20
 }
