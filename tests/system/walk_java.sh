@@ -67,7 +67,7 @@ jdk_case_agree_compiled() {
 }
 
 jdk_case_walked() {
-	expect_walked 97 20 shop.Demo 5
+	expect_walked 94 20 shop.Demo 5
 }
 
 # A method's first and last instructions are many here: there the walk gives up.
@@ -81,7 +81,7 @@ jdk_case_walked_with_each_collector() {
 	for gc in Serial Parallel G1 Z; do
 		"$jdk/bin/java" "-XX:+Use${gc}GC" -version >/dev/null 2>&1 || continue
 		JVM_OPTS=("-XX:+Use${gc}GC")
-		expect_walked 97 20 shop.Demo 5
+		expect_walked 94 20 shop.Demo 5
 		expect_alive "$jvm"
 		kill -KILL "$jvm"
 	done
