@@ -25,6 +25,7 @@ void resolver_release(struct resolver *resolver)
 	splice_release(&resolver->splice);
 	vec_release(&resolver->frames);
 	map_release(&resolver->stacks);
+	map_release(&resolver->addresses);
 }
 
 static bool is_java(enum splice_kind kind)
@@ -98,16 +99,38 @@ static void resolve_text(struct resolver *r, const struct splice_frame *from, st
 	frame->name = from->text ? from->text : intern_str(&r->profile->strings, "[stub]");
 }
 
+/* Stacks differ in their leaf more than in their callers: each address is looked up, and its name demangled, once. */
+static uint32_t resolve_address(struct resolver *r, struct process *process, const struct splice_frame *from)
+{
+	const uint64_t about[] = {(uintptr_t)process, process->maps_version, from->address,
+				  (uint64_t)from->kind << 1 | from->is_return};
+	uint64_t key = hash_bytes(about, sizeof(about), r->seed), known;
+	struct frame frame = {.bci = -1};
+	bool was_final = r->is_final;
+	uint32_t id;
+
+	if (map_get(&r->addresses, key, &known))
+		return (uint32_t)known;
+	r->is_final = true;
+	if (from->kind == SPLICE_KERNEL)
+		resolve_kernel(r, from, &frame);
+	else
+		resolve_native(r, process, from, &frame);
+	id = profile_frame(r->profile, &frame);
+	if (r->is_final && id != UINT32_MAX && r->addresses.len < MAX_STACKS)
+		(void)map_put(&r->addresses, key, id); /* out of memory: looked up again */
+	r->is_final &= was_final;
+	return id;
+}
+
 static uint32_t resolve_frame(struct resolver *r, struct process *process, const struct jvm *jvm,
 			      const struct splice_frame *from)
 {
 	struct frame frame = {.bci = -1};
 
-	if (from->kind == SPLICE_KERNEL)
-		resolve_kernel(r, from, &frame);
-	else if (from->kind == SPLICE_NATIVE)
-		resolve_native(r, process, from, &frame);
-	else if (is_java(from->kind))
+	if (from->kind == SPLICE_KERNEL || from->kind == SPLICE_NATIVE)
+		return resolve_address(r, process, from);
+	if (is_java(from->kind))
 		resolve_java(r, jvm, from, &frame);
 	else
 		resolve_text(r, from, &frame);
@@ -189,6 +212,7 @@ static void forget_old(struct resolver *r, uint64_t time_ns)
 {
 	if (r->stacks.len < MAX_STACKS && time_ns >> EPOCH_SHIFT <= r->epoch)
 		return;
+	map_release(&r->addresses);
 	map_release(&r->stacks);
 	r->epoch = time_ns >> EPOCH_SHIFT;
 }

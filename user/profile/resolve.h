@@ -21,6 +21,7 @@ struct resolver {
 	struct splice splice; /* of the last stack */
 	struct vec(uint32_t) frames; /* the same, root first */
 	struct map stacks; /* hash of all that decides about a stack -> node of the profile */
+	struct map addresses; /* hash of process, its mappings and an address in it -> frame of the profile */
 	uint64_t epoch; /* of what is remembered */
 	uint64_t seed; /* of that hash: nobody can make two stacks meet */
 	uint64_t names_missing; /* Java frames that stayed without a name */
