@@ -22,7 +22,8 @@ struct session_stats {
 	uint64_t jvm_samples; /* in threads of JVMs with an agent */
 	uint64_t joined;
 	uint64_t code_missing; /* JVM samples with frames of code that the agent never published */
-	uint64_t signalled;
+	uint64_t needed; /* a signal: their walk was not whole, or met methods without a name */
+	uint64_t checked; /* signalled although they did not need it */
 	uint64_t rooted; /* JVM samples whose walk reached the thread's entry */
 	uint64_t witnesses[SPLICE_WITNESSES_MAX]; /* by enum splice_witnesses */
 	uint64_t jvm_walk_ends[DUET_WALK_END_MAX]; /* of those that were not */

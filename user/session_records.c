@@ -44,7 +44,8 @@ static uint32_t sample_thread(struct session *session, struct process *process, 
 static void count_jvm_walk(struct session_stats *stats, const struct duet_sample *sample, enum join_outcome outcome,
 			   const struct splice *splice)
 {
-	stats->signalled += (sample->flags & DUET_SAMPLE_SIGNALLED) != 0;
+	if (sample->flags & DUET_SAMPLE_SIGNALLED)
+		(*(sample->flags & DUET_SAMPLE_WALKED ? &stats->checked : &stats->needed))++;
 	stats->witnesses[splice->witnesses]++;
 	stats->code_missing += splice->is_missing_code;
 	stats->joined -= splice->is_missing_code && outcome == JOIN_WALKED; /* counted before: its frames have a gap */

@@ -64,11 +64,15 @@ static void walk_texts(const struct session_stats *stats, char *walked, char *ag
 	uint64_t less = stats->witnesses[SPLICE_SAW_LESS];
 	uint64_t compared = stats->witnesses[SPLICE_AGREED] + less + stats->witnesses[SPLICE_DISAGREED];
 
-	snprintf(walked, size, "%llu of %llu samples of JVM threads to their entry (%.2f %%), %llu signalled (%.2f %%)",
+	snprintf(walked, size,
+		 "%llu of %llu samples of JVM threads to their entry (%.2f %%), %llu needed a signal (%.2f %%), %llu "
+		 "got one"
+		 " as a check",
 		 (unsigned long long)stats->rooted, (unsigned long long)stats->jvm_samples,
-		 percent(stats->rooted, stats->jvm_samples), (unsigned long long)stats->signalled,
-		 percent(stats->signalled, stats->jvm_samples));
-	snprintf(agreed, size, "%llu of %llu Java stacks walked twice (%.2f %%), AsyncGetCallTrace left out frames of %llu",
+		 percent(stats->rooted, stats->jvm_samples), (unsigned long long)stats->needed,
+		 percent(stats->needed, stats->jvm_samples), (unsigned long long)stats->checked);
+	snprintf(agreed, size,
+		 "%llu of %llu Java stacks walked twice (%.2f %%), AsyncGetCallTrace left out frames of %llu",
 		 (unsigned long long)stats->witnesses[SPLICE_AGREED], (unsigned long long)compared,
 		 percent(stats->witnesses[SPLICE_AGREED], compared), (unsigned long long)less);
 }
