@@ -29,6 +29,12 @@ static __always_inline const struct duet_unwind_row *walk_row(u32 index)
 	return bpf_map_lookup_elem(&unwind_rows, &index);
 }
 
+/* Parts of walk_java_step() on the scratch's cursor, in unwind_java.bpf.c. */
+int unwind_java_leaf(u64 frame_bytes);
+int unwind_java_interpreter(void);
+#define WALK_JAVA_LEAF(java, cursor, frame_bytes) unwind_java_leaf(frame_bytes)
+#define WALK_JAVA_INTERPRETER(java, cursor) unwind_java_interpreter()
+
 #include "duet_walk.h"
 #include "duet_walk_java.h"
 

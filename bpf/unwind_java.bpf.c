@@ -22,6 +22,20 @@ static __always_inline walk_result java_note(struct duet_scratch *room, u32 inde
 	return DUET_WALK_NONE;
 }
 
+__noinline int unwind_java_leaf(u64 frame_bytes)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return UNWIND_JAVA && room ? java_step_leaf(&room->java, &room->walk.cursor, frame_bytes) : DUET_WALK_NO_BLOB;
+}
+
+__noinline int unwind_java_interpreter(void)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return UNWIND_JAVA && room ? java_step_interpreter(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
+}
+
 __noinline int unwind_java_turn(u32 index)
 {
 	struct duet_scratch *room = scratch_get();

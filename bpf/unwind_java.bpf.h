@@ -33,11 +33,11 @@ static __always_inline void unwind_java_regs(struct walk_java *java, const bpf_u
 static __always_inline void unwind_java_regs_core(struct walk_java *java, struct pt_regs *regs)
 {
 #ifdef __TARGET_ARCH_x86
-	struct pt_regs copy;
+	struct pt_regs *copy = (void *)java->head; /* free until the first step; the BPF stack is too small */
 
-	if (bpf_probe_read_kernel(&copy, sizeof(copy), regs))
-		__builtin_memset(&copy, 0, sizeof(copy));
-	unwind_java_regs(java, &copy);
+	if (bpf_probe_read_kernel(copy, sizeof(*copy), regs))
+		__builtin_memset(copy, 0, sizeof(*copy));
+	unwind_java_regs(java, copy);
 #endif
 }
 

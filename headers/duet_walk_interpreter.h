@@ -149,12 +149,19 @@ static inline int java_is_leaving(struct walk_java *java, const struct unwind_cu
 	       duet_frame_exit(java->code, ret_exit);
 }
 
+/* The mask is for the verifier; what is opaque, the compiler cannot find superfluous. */
+static inline uint64_t java_register(const struct walk_java *java, uint32_t number)
+{
+	__asm__("" : "+r"(number));
+	return java->regs[number & (DUET_X86_REGISTERS - 1)];
+}
+
 /* fp is the caller's already. */
 static inline walk_result java_step_leaving(struct walk_java *java, struct unwind_cursor *cursor,
 					    const struct duet_frame_exit *exit)
 {
-	uint64_t to = java->regs[exit->to & (DUET_X86_REGISTERS - 1)];
-	uint64_t sp = exit->has_sp ? cursor->sp : java->regs[exit->sp & (DUET_X86_REGISTERS - 1)];
+	uint64_t to = java_register(java, exit->to);
+	uint64_t sp = exit->has_sp ? cursor->sp : java_register(java, exit->sp);
 
 	if (exit->is_on_stack && walk_read_word(&to, cursor->sp))
 		return DUET_WALK_UNREADABLE;
@@ -168,10 +175,10 @@ static inline void java_signal_regs(struct walk_java *java, const struct unwind_
 {
 	/* struct sigcontext, from WALK_SIGNAL_REGS on: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp */
 	static const uint8_t numbers[DUET_X86_REGISTERS] = {8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4};
-	uint64_t words[DUET_X86_REGISTERS];
+	const uint64_t *words = (const uint64_t *)java->head; /* the BPF stack is too small */
 
-	if (walk_read(words, sizeof(words), cursor->signal_frame + WALK_SIGNAL_REGS))
-		__builtin_memset(words, 0, sizeof(words));
+	if (walk_read(java->head, sizeof(java->regs), cursor->signal_frame + WALK_SIGNAL_REGS))
+		__builtin_memset(java->head, 0, sizeof(java->regs));
 	for (int i = 0; i < DUET_X86_REGISTERS; i++)
 		java->regs[numbers[i]] = words[i];
 }

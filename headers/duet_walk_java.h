@@ -11,6 +11,12 @@
 #include "duet_walk_blobs.h"
 #include "duet_walk_interpreter.h"
 
+/* BPF runs these apart, so that the verifier follows each of them once and not for every way that leads there. */
+#ifndef WALK_JAVA_LEAF
+#define WALK_JAVA_LEAF java_step_leaf
+#define WALK_JAVA_INTERPRETER java_step_interpreter
+#endif
+
 #define JAVA_MAX_STUB_BYTES 16384
 #define JAVA_INDIRECT_BYTES 6 /* of the longest call through memory */
 #define JAVA_CALL_BYTES 13 /* of the longest call sequence that tells its target */
@@ -222,7 +228,7 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 	if (java_is_compiled(java))
 		java->code_id = (uint32_t)java_field(java, java->layout.nmethod_id, 4);
 	if (!cursor->is_return)
-		return java_step_leaf(java, cursor, frame_bytes);
+		return WALK_JAVA_LEAF(java, cursor, frame_bytes);
 	if (!words)
 		return java_step_stub_frame(java, cursor, DUET_WALK_NO_FRAME);
 	if (java_is_compiled(java))
@@ -259,7 +265,7 @@ static inline walk_result walk_java_step(struct walk_java *java, struct unwind_c
 	if (cursor->is_return && cursor->pc == java->layout.call_stub_return)
 		return java_step_call_stub(java, cursor);
 	if (java_is_interpreter(java, cursor->pc))
-		return java_step_interpreter(java, cursor);
+		return WALK_JAVA_INTERPRETER(java, cursor);
 	return java_step_code(java, cursor);
 }
 
