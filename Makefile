@@ -135,12 +135,16 @@ $(O)/workloads/libworkload.so: tests/workloads/workload.c $(flags)
 # Native workloads without frame pointers; the C++ one where there is a compiler for it.
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
-native_workloads := $(addprefix $(O)/workloads/,native native_static libnative.so \
+native_workloads := $(addprefix $(O)/workloads/,native native_static crowd libnative.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -ldl -lpthread
+
+$(O)/workloads/crowd: tests/workloads/crowd.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $<
 
 $(O)/workloads/native_static: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)

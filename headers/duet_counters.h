@@ -46,6 +46,9 @@
 	X(LOADER_RECORDS_FULL,  "agent records dropped: one JVM sent more than its samples can need") \
 	X(LOADER_JVM_FULL,      "method, code or thread records dropped: the tables of their JVM were full") \
 	X(LOADER_STACKS_FULL,   "stacks not kept: their process had too many different ones") \
+	X(LOADER_MEMORY_FULL,   "stacks not kept: --max-memory was reached, they are under [too_many_stacks]") \
+	X(LOADER_JVMS_REFUSED,  "JVMs without an agent: --max-memory had no room for their ring") \
+	X(LOADER_THREADS_FULL,  "samples under [others]: --max-memory left no room for new threads") \
 	X(LOADER_STACK_GUESSED, "user stacks with frames found by frame pointer, where no unwind row told of them") \
 	X(LOADER_STACK_NO_ROW,  "user stacks cut: neither unwind row nor frame pointer led on") \
 	X(LOADER_STACK_UNREADABLE, "user stacks cut: stack memory could not be read") \

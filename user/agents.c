@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "collect/validate.h"
 
-#define METADATA_LANE_BYTES (4u << 20) /* the agent waits when it is full; two polls' worth of a large JVM's code */
 #define MAX_WANTED 65536 /* methods: the agent's own table holds no more */
 #define MESSAGE_MAX 512 /* bytes of the largest control message, with room */
 #define METADATA_BUDGET 16384 /* records a step: they cost more than samples, and other JVMs wait */
@@ -74,6 +73,20 @@ void agent_free(struct agent *agent)
 	free(agent);
 }
 
+void agent_retire(struct agent *agent)
+{
+	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++)
+		agent->lost[c] = agent_lost(agent, c);
+	agent_ring_free(agent->ring);
+	agent->ring = NULL;
+	jvm_forget_all(agent->jvm);
+	vec_release(&agent->named);
+	vec_release(&agent->arrived);
+	map_release(&agent->is_named);
+	map_release(&agent->is_wanted);
+	agent->retired = true;
+}
+
 int agent_fd(const struct agent *agent)
 {
 	return agent->state == AGENT_ATTACHING ? agent->attach.fd : agent->socket;
@@ -131,7 +144,7 @@ static void on_hello(struct agent *agent, const struct duet_message_hello *hello
 	snprintf(agent->vm, sizeof(agent->vm), "%s %s", hello->vm_name, hello->vm_version);
 	if (!hello->has_asgct)
 		return agent_fail(agent, "the JVM has no AsyncGetCallTrace: HotSpot is needed for Java frames");
-	if (agent_ring_new(&agent->ring, agent->start.sample_lane_bytes, METADATA_LANE_BYTES) < 0)
+	if (agent_ring_new(&agent->ring, agent->start.sample_lane_bytes, agent->start.metadata_lane_bytes) < 0)
 		return agent_fail(agent, "the shared ring could not be created: out of memory or descriptors");
 	start.ring_bytes = agent_ring_bytes(agent->ring);
 	if (send_with_fd(agent->socket, &start, sizeof(start), agent_ring_fd(agent->ring)) < 0)
@@ -296,5 +309,5 @@ void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context
 
 uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter)
 {
-	return agent->ring && !agent->hostile ? agent_ring_counter(agent->ring, counter) : 0;
+	return agent->ring && !agent->hostile ? agent_ring_counter(agent->ring, counter) : agent->lost[counter];
 }

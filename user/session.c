@@ -153,6 +153,7 @@ static int open_signals(void)
 static int session_open(struct session *session, const struct session_options *options)
 {
 	session->options = options;
+	budget_open(session);
 	session->command_ns = clock_monotonic_ns();
 	session->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 	session->child_gate = -1;
@@ -213,6 +214,7 @@ int session_run(const struct session_options *options)
 	session_report_facts(&session);
 	session_report_losses(&session);
 	session_report_summary(&session);
+	budget_before_write(&session);
 	err = session_write_outputs(&session);
 out:
 	session_discard_outputs(&session);

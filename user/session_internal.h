@@ -5,6 +5,7 @@
 
 #include "agents.h"
 #include "base/io.h"
+#include "budget.h"
 #include "collect/collector.h"
 #include "join/join.h"
 #include "owners.h"
@@ -48,6 +49,7 @@ struct session {
 	struct resolver resolver;
 	struct join *join;
 	struct owners owners;
+	struct budget budget;
 	uint64_t cgroup_id; /* of --cgroup and --container; 0 = any */
 	struct buf cgroup; /* its path */
 	struct session_stats stats;

@@ -17,10 +17,24 @@
 #define FORGET_NS (2 * JOIN_WAIT_NS)
 #define SAMPLE_LANE_MIN (1u << 20)
 #define SAMPLE_LANE_MAX (64u << 20)
+#define METADATA_LANE_BYTES (4u << 20) /* the agent waits when it is full; two polls' worth of a large JVM's code */
 #define AGENT_MAX_NAMED (DUET_MAX_NAMED / 4) /* no JVM takes all the room of the others */
+#define READ_PART 1024 /* records */
+#define READ_PARTS 1024
 #define JAVA_SAMPLE_BYTES 2048 /* of a typical stack, to size the lane by */
 
 /* ---- one sample, decided ---- */
+
+static uint32_t known_thread(struct session *session, const struct process *process, uint32_t tid, const char *name,
+			     const char *comm)
+{
+	uint32_t thread = profile_known_thread(&session->profile, (uint32_t)process->pid, tid, name, comm,
+					       process->owner);
+
+	if (thread != UINT32_MAX && session->profile.threads.items[thread].pid != (uint32_t)process->pid)
+		session->budget.threads_full++;
+	return thread;
+}
 
 static uint32_t sample_thread(struct session *session, struct process *process, const struct jvm *jvm,
 			      const struct duet_sample *sample, const struct duet_java_sample *java)
@@ -29,6 +43,7 @@ static uint32_t sample_thread(struct session *session, struct process *process, 
 	uint32_t tid = sample ? sample->head.tid : java->tid;
 	uint32_t name = jvm ? jvm_thread_name(jvm, ns_tid) : 0;
 	const char *text = name ? intern_text(&session->profile.strings, name) : sample ? sample->comm : "";
+	const char *comm;
 	char short_name[32];
 
 	if (!text[0]) { /* a thread of the JVM itself, seen by a timer engine */
@@ -36,8 +51,10 @@ static uint32_t sample_thread(struct session *session, struct process *process, 
 		text = short_name;
 	}
 	/* The name at the time of the sample: when it is read here, the process may have become another program. */
-	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text,
-			      sample ? sample->process_comm : process->comm,
+	comm = sample ? sample->process_comm : process->comm;
+	if (profile_is_full(&session->profile))
+		return known_thread(session, process, tid, text, comm);
+	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text, comm,
 			      owners_row(&session->owners, process, sample));
 }
 
@@ -228,6 +245,15 @@ static void agent_progress(struct session *session, struct agent *agent, bool re
 
 /* ---- records ---- */
 
+/* Said once: a host may have hundreds. */
+static int refuse(struct session *session, struct process *process)
+{
+	if (!process->refused && !session->budget.jvms_refused++)
+		log_warn("JVM %d: --max-memory has no room for its agent: native frames only", process->pid);
+	process->refused = true;
+	return 0;
+}
+
 int session_attach(struct session *session, struct process *process, bool loaded, const char *control)
 {
 	uint64_t lane = NS_PER_SEC / session->options->interval_ns * session->cpus * JAVA_SAMPLE_BYTES;
@@ -239,9 +265,13 @@ int session_attach(struct session *session, struct process *process, bool loaded
 		.sample_lane_bytes = lane < SAMPLE_LANE_MIN   ? SAMPLE_LANE_MIN
 				     : lane > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX
 							      : lane,
+		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};
-	struct agent *agent = agent_new(process, &session->profile.strings, &start, loaded, control);
+	struct agent *agent;
 
+	if (!budget_take_ring(session, &start.sample_lane_bytes, &start.metadata_lane_bytes))
+		return refuse(session, process);
+	agent = agent_new(process, &session->profile.strings, &start, loaded, control);
 	if (!agent)
 		return -ENOMEM;
 	process->runtime = agent;
@@ -402,6 +432,22 @@ static void on_java_sample(void *context, uint16_t type, const void *payload, ui
 	join_offer(from->session->join, from->agent, payload, size, clock_monotonic_ns());
 }
 
+/* In parts, between which memory is looked at; what comes meanwhile is for the next call. */
+static void read_kernel(struct session *session, uint64_t now_ns)
+{
+	for (int part = 0; part < READ_PARTS; part++) {
+		int got = 0;
+
+		if (session->collector)
+			got = collector_read(session->collector, on_kernel_record, session, READ_PART,
+					     &session->stats.bad_records);
+		join_run(session->join, now_ns);
+		budget_step(session, now_ns);
+		if (got < READ_PART)
+			return;
+	}
+}
+
 /* Agents before the kernel: then the sample of every Java half that is here has been read too (join.h). */
 void session_read_rings(struct session *session)
 {
@@ -422,9 +468,7 @@ void session_read_rings(struct session *session)
 		if (forget)
 			jvm_forget(context.agent->jvm, now_ns - FORGET_NS);
 	}
-	if (session->collector)
-		collector_read(session->collector, on_kernel_record, session, INT32_MAX, &session->stats.bad_records);
-	join_run(session->join, now_ns);
+	read_kernel(session, now_ns);
 }
 
 /* ---- steps ---- */

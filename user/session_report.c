@@ -111,6 +111,18 @@ static void facts_of_jvms(struct session *session)
 	}
 }
 
+static void facts_of_memory(struct session *session)
+{
+	const struct budget *budget = &session->budget;
+	double peak_mb = (double)budget_peak_bytes() / (1 << 20);
+
+	if (budget->max_bytes)
+		profile_add_fact(&session->profile, "memory", "%.1f of %zu MB at most, caches dropped %llu times",
+				 peak_mb, budget->max_bytes >> 20, (unsigned long long)budget->drops);
+	else
+		profile_add_fact(&session->profile, "memory", "%.1f MB at most", peak_mb);
+}
+
 void session_report_facts(struct session *session)
 {
 	struct utsname host = {0};
@@ -124,6 +136,7 @@ void session_report_facts(struct session *session)
 	profile_add_fact(&session->profile, "host", "%s, Linux %s, %s, %ld CPUs", host.nodename, host.release,
 			 host.machine, sysconf(_SC_NPROCESSORS_ONLN));
 	facts_of_join(session);
+	facts_of_memory(session);
 }
 
 /* ---- losses ---- */
@@ -177,6 +190,9 @@ static void losses_of_loader(struct session *session)
 	counters[DUET_LOADER_NAME_MISSING] += session->resolver.names_missing;
 	counters[DUET_LOADER_OUT_OF_MEMORY] += session->stats.lost_in_profile;
 	counters[DUET_LOADER_STACKS_FULL] += session->resolver.stacks_full;
+	counters[DUET_LOADER_MEMORY_FULL] += session->resolver.memory_full;
+	counters[DUET_LOADER_THREADS_FULL] += session->budget.threads_full;
+	counters[DUET_LOADER_JVMS_REFUSED] += session->budget.jvms_refused;
 	counters[DUET_LOADER_CODE_MISSING] += session->stats.code_missing;
 	add_losses_of_stacks(session, counters);
 	for (size_t i = 0; i < session->agents.len; i++) {

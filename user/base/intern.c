@@ -71,6 +71,16 @@ uint32_t intern_str(struct intern *intern, const char *text)
 	return intern_bytes(intern, text, strlen(text));
 }
 
+uint32_t intern_known(const struct intern *intern, const char *text)
+{
+	size_t len = strlen(text);
+	uint64_t first = 0;
+
+	if (len)
+		map_get(&intern->ids, hash_bytes(text, len, 0), &first);
+	return intern_find(intern, (uint32_t)first, text, len);
+}
+
 const char *intern_text(const struct intern *intern, uint32_t id)
 {
 	return id < intern->strings.len ? intern->strings.items[id] : "";

@@ -21,6 +21,8 @@ int intern_init(struct intern *intern); /* 0 or -ENOMEM */
 void intern_release(struct intern *intern);
 /* The id, or 0 when out of memory (the string is then lost, the profile is not). */
 uint32_t intern_str(struct intern *intern, const char *text);
+/* The id it already has, or 0: nothing is added. */
+uint32_t intern_known(const struct intern *intern, const char *text);
 uint32_t intern_bytes(struct intern *intern, const char *text, size_t len); /* stops at a NUL */
 /* Never NULL. Valid until release. */
 const char *intern_text(const struct intern *intern, uint32_t id);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "budget.h"
 #include "cmd/cmd.h"
 #include "collect/modes.h"
 #include "duet_agent.h"
@@ -25,7 +26,7 @@ struct record_options {
 	struct opt_strings files;
 	const char *event, *engine, *format, *pairing, *signals;
 	const char *cgroup, *container, *comm, *by;
-	uint64_t interval_ns, duration_ns;
+	uint64_t interval_ns, duration_ns, max_memory;
 	uint32_t freq, depth;
 	bool host, all_user, no_attach, verbose, help;
 	struct writer_options style;
@@ -75,6 +76,8 @@ static const struct opt rows[] = {
 	 FIELD(pairing)},
 	{0, "signals", "WHEN", "the agent walks Java frames too: needed (default), always or never", opt_string,
 	 FIELD(signals)},
+	{0, "max-memory", "SIZE", "of duet itself with BPF's maps: 128m; above, it sheds detail (default: no limit)",
+	 opt_bytes, FIELD(max_memory)},
 	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose)},
 	{'h', "help", NULL, "this text", opt_flag, FIELD(help)},
 	{0},
@@ -221,6 +224,15 @@ static int set_interval(struct session_options *session, const struct record_opt
 	return 0;
 }
 
+static int check_memory(const struct session_options *session)
+{
+	if (!session->max_memory || session->max_memory >= BUDGET_MIN_BYTES)
+		return 0;
+	log_error("--max-memory %llu is too little: at least %um are needed", (unsigned long long)session->max_memory,
+		  BUDGET_MIN_BYTES >> 20);
+	return -EINVAL;
+}
+
 static int set_depth(struct session_options *session, const struct record_options *options)
 {
 	if (options->depth > DUET_MAX_JAVA_DEPTH) {
@@ -345,6 +357,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->style.processes = session->host || session->pids.len > 1;
 	session->all_user = options->all_user;
 	session->no_attach = options->no_attach;
+	session->max_memory = options->max_memory;
 	session->duration_ns = options->duration_ns;
 	if (!options->duration_ns && !session->command)
 		session->duration_ns = DEFAULT_DURATION_NS;
@@ -356,6 +369,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = check_engine(session);
 	if (!err)
 		err = set_interval(session, options);
+	if (!err)
+		err = check_memory(session);
 	if (!err)
 		err = set_depth(session, options);
 	if (!err)

@@ -31,6 +31,7 @@ struct collector_options {
 	uint64_t cgroup_id; /* only tasks in this cgroup or below; 0 = in any */
 	const char *comm; /* only processes of this name, compared as far as the kernel keeps it; NULL = any */
 	enum duet_signals signals;
+	size_t max_bytes; /* of all maps and of the ring's mapping; 0 = as large as a host may need */
 	bool no_cookie; /* pair by interval even where the kernel has cookies; for tests */
 	bool measure_cost; /* let the kernel time BPF programs, all of the host's: two clock reads a run */
 };
@@ -65,6 +66,8 @@ int collector_named(struct collector *collector, pid_t pid, uint64_t method, boo
 int collector_add_target(struct collector *collector, pid_t pid);
 
 /* What BPF walks user stacks by; the collector's own. */
+/* Of kernel memory in maps, and of the ring's second mapping, which counts as ours once more. */
+size_t collector_bytes(const struct collector *collector);
 struct unwind_tables *collector_unwind_tables(const struct collector *collector);
 
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);

@@ -255,6 +255,36 @@ void process_exit(struct process_table *table, pid_t pid)
 		process->exited = true;
 }
 
+static bool has_ended(struct process *process, bool look)
+{
+	uint64_t start_ticks;
+
+	if (look && !process->exited)
+		process->exited = process_read_start_ticks(process->pid, &start_ticks) < 0 ||
+				  start_ticks != process->start_ticks;
+	return process->exited && !process->runtime;
+}
+
+size_t process_table_forget(struct process_table *table, bool look)
+{
+	size_t kept = 0, before = table->all.len;
+
+	for (size_t i = 0; i < before; i++) {
+		struct process *process = table->all.items[i];
+
+		if (!has_ended(process, look)) {
+			table->all.items[kept++] = process;
+			continue;
+		}
+		if (process_find(table, process->pid) == process)
+			map_remove(&table->by_pid, (uint64_t)process->pid);
+		process_free(process);
+	}
+	table->all.len = kept;
+	vec_shrink(&table->all);
+	return before - kept;
+}
+
 static int read_own_maps(const struct process *process, struct maps *ret)
 {
 	int proc_fd = proc_open(process->pid);

@@ -34,6 +34,7 @@ struct process {
 	uint32_t owner_version; /* … with maps of this version … */
 	uint64_t owner_ns; /* … looked up then; 0 = never */
 	uint32_t published_version; /* the session's own: 1 more than the maps_version whose unwind tables BPF has */
+	bool refused; /* the session's own: there was no room for its agent */
 	uint64_t stack_rows;	/* the profile's own: frames and stack nodes that its samples added */
 };
 
@@ -55,6 +56,12 @@ struct process *process_find(const struct process_table *table, pid_t pid); /* N
 /* Same pid and start time, another program: names and maps are read again. */
 void process_exec(struct process_table *table, pid_t pid);
 void process_exit(struct process_table *table, pid_t pid);
+
+/*
+ * Frees those that have ended and that no `runtime` holds on to; with `look`, also those whose end went unseen. The
+ * caller has no pointer to them left. How many.
+ */
+size_t process_table_forget(struct process_table *table, bool look);
 
 /*
  * Re-reads the mappings; at most once per `min_age_ns` unless it is 0. 1 when

@@ -8,6 +8,8 @@
 #include "base/buf.h"
 
 #define NONE UINT32_MAX
+#define STACK_MAX 4096 /* frames, more than any stack has */
+#define OTHERS "[others]"
 
 static const struct stack_node root_node = {.parent = 0, .frame = NONE};
 
@@ -45,6 +47,25 @@ void profile_release(struct profile *profile)
 	map_release(&profile->owner_ids);
 	map_release(&profile->node_ids);
 	map_release(&profile->thread_ids);
+}
+
+static size_t vec_bytes_soon(size_t len, size_t size, size_t bytes)
+{
+	return (len + STACK_MAX > size ? 2 * size : size) * bytes;
+}
+
+#define BYTES_SOON(rows) vec_bytes_soon((rows)->len, (rows)->size, sizeof(*(rows)->items))
+
+bool profile_is_full(const struct profile *profile)
+{
+	size_t bytes = BYTES_SOON(&profile->nodes) + BYTES_SOON(&profile->frames) + BYTES_SOON(&profile->threads) +
+		       BYTES_SOON(&profile->owners);
+
+	if (!profile->max_bytes)
+		return false;
+	bytes += map_bytes_soon(&profile->node_ids, STACK_MAX) + map_bytes_soon(&profile->frame_ids, STACK_MAX) +
+		 map_bytes_soon(&profile->thread_ids, 1) + map_bytes_soon(&profile->owner_ids, 1);
+	return bytes > profile->max_bytes;
 }
 
 /* The index of an equal row of the vec, added when new. Rows whose hashes are equal take the next free keys. */
@@ -113,6 +134,24 @@ uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, con
 	return ROW_INDEX(&profile->thread_ids, &profile->threads, &thread);
 }
 
+uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name,
+			      const char *process, uint32_t owner)
+{
+	struct profile_thread thread = {
+		.pid = pid,
+		.tid = tid,
+		.name = intern_known(&profile->strings, name),
+		.process = intern_known(&profile->strings, process),
+		.owner = owner,
+	};
+	uint64_t key = hash_bytes(&thread, sizeof(thread), 0), known;
+
+	for (; map_get(&profile->thread_ids, key, &known); key++)
+		if (!memcmp(&profile->threads.items[known], &thread, sizeof(thread)))
+			return (uint32_t)known;
+	return profile_thread(profile, 0, 0, OTHERS, OTHERS, 0);
+}
+
 uint32_t profile_stack(struct profile *profile, const uint32_t *frames, uint32_t depth)
 {
 	uint32_t node = 0;
@@ -129,6 +168,7 @@ int profile_add(struct profile *profile, uint32_t node, uint32_t thread, uint64_
 		.weight_ns = weight_ns,
 		.thread = thread,
 		.node = node,
+		.count = 1,
 	};
 
 	if (thread >= profile->threads.len || node >= profile->nodes.len)

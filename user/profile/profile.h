@@ -76,12 +76,18 @@ struct profile {
 	uint64_t end_ns;
 	uint64_t start_realtime_ns;
 	uint64_t interval_ns;
+	size_t max_bytes; /* of what stacks and threads take, see profile_is_full(); 0 = no limit */
 	const char *event; /* "cpu" */
 };
 
 int profile_init(struct profile *profile); /* 0 or -ENOMEM */
 void profile_release(struct profile *profile);
 
+/*
+ * No room for another stack and thread below max_bytes, strings aside: then the caller adds neither, but what
+ * profile_known_thread() and a stack of one mark give. Cheap.
+ */
+bool profile_is_full(const struct profile *profile);
 /* Index of an equal frame, added when new; UINT32_MAX when out of memory. */
 uint32_t profile_frame(struct profile *profile, const struct frame *frame);
 /* Index of an equal owner, added when new; 0, who knows nothing, when out of memory. */
@@ -92,6 +98,9 @@ uint32_t profile_owner(struct profile *profile, const struct profile_owner *owne
  */
 uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name, const char *process,
 			uint32_t owner);
+/* The same without a new row, unless for the one that stands for all threads that are not known yet. */
+uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name,
+			      const char *process, uint32_t owner);
 /*
  * The node of a stack, added when new; `frames` are indices, root first. UINT32_MAX when out of memory, also for an
  * index that was UINT32_MAX.

@@ -20,6 +20,7 @@ struct jvm {
 	struct vec(struct duet_code_heap) heaps;
 	struct duet_jvm_layout layout;
 	bool has_layout;
+	bool is_full;
 	size_t string_bytes; /* that our records added to `strings` */
 	uint64_t changed_ns;
 };
@@ -33,15 +34,21 @@ struct jvm *jvm_new(struct intern *strings)
 	return jvm;
 }
 
-void jvm_free(struct jvm *jvm)
+void jvm_forget_all(struct jvm *jvm)
 {
-	if (!jvm)
-		return;
 	map_release(&jvm->methods);
 	map_release(&jvm->threads);
 	arena_release(&jvm->arena);
 	code_map_release(&jvm->code);
 	vec_release(&jvm->heaps);
+	*jvm = (struct jvm){.strings = jvm->strings};
+}
+
+void jvm_free(struct jvm *jvm)
+{
+	if (!jvm)
+		return;
+	jvm_forget_all(jvm);
 	free(jvm);
 }
 
@@ -197,11 +204,16 @@ int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size
 		code_map_unload(&jvm->code, payload);
 		return 0;
 	}
-	if (jvm_bytes(jvm) > JVM_MAX_BYTES)
+	if (jvm->is_full || jvm_bytes(jvm) > JVM_MAX_BYTES)
 		return -ENOSPC;
 	err = apply(jvm, type, payload);
 	jvm->string_bytes += intern_memory(jvm->strings) - before;
 	return err;
+}
+
+void jvm_set_full(struct jvm *jvm, bool is_full)
+{
+	jvm->is_full = is_full;
 }
 
 uint64_t jvm_changed_ns(const struct jvm *jvm)

@@ -49,8 +49,13 @@ struct jvm_code {
 struct jvm *jvm_new(struct intern *strings); /* NULL when out of memory */
 void jvm_free(struct jvm *jvm);
 
+void jvm_forget_all(struct jvm *jvm); /* as a new one */
+
 /* Takes in one metadata record. 0; -ENOMEM or, when the tables are full, -ENOSPC: the record is lost. */
 int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size);
+
+/* While full, records that need memory are refused with -ENOSPC, as when the tables are. */
+void jvm_set_full(struct jvm *jvm, bool is_full);
 
 /* How its Java frames are laid out, the newest the agent sent; NULL: it sent none. */
 const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm);

@@ -59,10 +59,8 @@ static void free_perf_maps(struct symbols *symbols)
 	map_release(&symbols->perf_maps);
 }
 
-void symbols_free(struct symbols *symbols)
+static void free_files(struct symbols *symbols)
 {
-	if (!symbols)
-		return;
 	for (size_t i = 0; i < symbols->owned.len; i++) {
 		elf_file_release(symbols->owned.items[i]);
 		free(symbols->owned.items[i]);
@@ -72,12 +70,25 @@ void symbols_free(struct symbols *symbols)
 	map_release(&symbols->mappings);
 	map_release(&symbols->files);
 	map_release(&symbols->demangled);
-	kallsyms_release(&symbols->kernel);
 	intern_release(&symbols->names);
+}
+
+void symbols_free(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	free_files(symbols);
+	kallsyms_release(&symbols->kernel);
 	free(symbols);
 }
 
-/* The text for as long as we live; never empty. */
+void symbols_forget(struct symbols *symbols)
+{
+	free_files(symbols);
+	(void)intern_init(&symbols->names); /* out of memory: without room for a name, as when it fails later */
+}
+
+/* The text until names are forgotten; never empty. */
 static const char *keep_name(struct symbols *symbols, const char *text)
 {
 	const char *kept = intern_text(&symbols->names, intern_str(&symbols->names, text));

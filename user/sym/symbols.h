@@ -17,13 +17,15 @@
 struct symbols; /* caches: ELF files, kallsyms, perf-maps */
 
 struct symbol {
-	const char *name;   /* demangled; never NULL or empty; owned by struct symbols, valid until symbols_free */
+	const char *name;   /* demangled; never NULL or empty; owned by struct symbols, valid until symbols_forget() */
 	const char *module; /* file name without folders, "kernel", a kernel module's name, or "" */
 	bool is_guess;	    /* nothing is known of the address yet: a perf-map or a mapping may still come */
 };
 
 struct symbols *symbols_new(void); /* NULL when out of memory */
 void symbols_free(struct symbols *symbols);
+/* Frees what can be read again, but the kernel's names, which every sample may need. */
+void symbols_forget(struct symbols *symbols);
 
 /*
  * `address` as sampled: a pc for the leaf, a return address for callers (then
