@@ -77,6 +77,7 @@ void agent_retire(struct agent *agent)
 {
 	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++)
 		agent->lost[c] = agent_lost(agent, c);
+	agent->handler_ns = agent_handler_ns(agent);
 	agent_ring_free(agent->ring);
 	agent->ring = NULL;
 	jvm_forget_all(agent->jvm);
@@ -305,6 +306,11 @@ void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context
 		return;
 	read_lane(agent, DUET_LANE_METADATA, on_metadata, agent, METADATA_BUDGET);
 	read_lane(agent, DUET_LANE_SAMPLE, on_sample, context, INT32_MAX);
+}
+
+uint64_t agent_handler_ns(const struct agent *agent)
+{
+	return agent->ring ? agent_ring_handler_ns(agent->ring) : agent->handler_ns;
 }
 
 uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter)

@@ -61,6 +61,10 @@ struct agent {
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
 	char why[256];
 	uint64_t lost[DUET_AGENT_COUNTER_MAX]; /* of a ring that is gone */
+	pid_t host_tid; /* of the agent's own thread as we number it; 0 = it was never seen */
+	uint64_t thread_ns; /* CPU time of that thread */
+	uint64_t signalled; /* samples */
+	uint64_t handler_ns; /* of a ring that is gone */
 	uint64_t retire_ns; /* it has left; retired then; 0 = not yet */
 	bool retired;
 };
@@ -92,6 +96,7 @@ bool agent_settled(const struct agent *agent); /* RUNNING, GONE or FAILED */
  * makes the agent AGENT_FAILED.
  */
 void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context);
+uint64_t agent_handler_ns(const struct agent *agent); /* in its signal handler, as it claims */
 uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter);
 
 #endif

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,13 +32,16 @@ static bool is_alive(pid_t pid, uint64_t start_ticks)
 
 static bool targets_alive(struct session *session)
 {
+	struct rusage usage;
 	int status;
 
 	if (session->options->host)
 		return true;
 	if (session->options->command) {
-		if (session->child && waitpid(session->child, &status, WNOHANG) == session->child)
+		if (session->child && wait4(session->child, &status, WNOHANG, &usage) == session->child) {
 			session->child = 0;
+			session->child_cpu_ns = overhead_usage_ns(&usage);
+		}
 		return session->child != 0;
 	}
 	for (size_t i = 0; i < session->options->pids.len; i++) {
@@ -62,6 +66,7 @@ static void run(struct session *session)
 				      : left_ms < POLL_MS	? (int)left_ms
 								: POLL_MS);
 		now_ns = clock_monotonic_ns();
+		overhead_step(session, now_ns);
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
 			session_report_progress(session);
 			progress_ns = now_ns;
@@ -154,6 +159,7 @@ static int session_open(struct session *session, const struct session_options *o
 {
 	session->options = options;
 	budget_open(session);
+	overhead_open(session);
 	session->command_ns = clock_monotonic_ns();
 	session->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 	session->child_gate = -1;
@@ -179,6 +185,7 @@ static void session_close(struct session *session)
 	for (size_t i = 0; i < session->agents.len; i++)
 		agent_free(session->agents.items[i]);
 	vec_release(&session->agents);
+	overhead_release(session);
 	unwinding_release(&session->unwinding);
 	collector_close(session->collector);
 	if (session->child_gate >= 0)

@@ -29,6 +29,7 @@ struct session_options {
 	enum session_engine engine;
 	uint32_t java_depth;
 	uint64_t max_memory; /* bytes; 0 = no limit */
+	double max_overhead; /* percent of the host's CPU; 0 = no limit */
 	enum duet_signals signals;
 	bool all_user;
 	bool no_attach; /* no agent: kernel and native frames only */

@@ -8,6 +8,7 @@
 #include "budget.h"
 #include "collect/collector.h"
 #include "join/join.h"
+#include "overhead.h"
 #include "owners.h"
 #include "proc/process.h"
 #include "profile/profile.h"
@@ -50,6 +51,7 @@ struct session {
 	struct join *join;
 	struct owners owners;
 	struct budget budget;
+	struct overhead overhead;
 	uint64_t cgroup_id; /* of --cgroup and --container; 0 = any */
 	struct buf cgroup; /* its path */
 	struct session_stats stats;
@@ -57,6 +59,7 @@ struct session {
 	uint64_t cpus; /* online */
 	int signal_fd;
 	pid_t child; /* of -- CMD; 0 for none */
+	uint64_t child_cpu_ns; /* once it has ended, with its own children */
 	int child_gate; /* closing it lets the child exec */
 	char library[256]; /* placed for -agentpath; "" for none */
 	uint64_t started_ns; /* first tick possible */

@@ -84,7 +84,7 @@ static void facts_of_walk(struct session *session)
 static void facts_of_join(struct session *session)
 {
 	const struct session_stats *stats = &session->stats;
-	uint64_t runs, ns;
+	struct duet_cost cost;
 
 	profile_add_fact(&session->profile, "samples", "%llu", (unsigned long long)stats->samples);
 	if (session->collector && stats->jvm_samples)
@@ -93,9 +93,9 @@ static void facts_of_join(struct session *session)
 				 percent(stats->joined, stats->jvm_samples));
 	if (session->collector && stats->jvm_samples)
 		facts_of_walk(session);
-	if (session->collector && !collector_cost(session->collector, &runs, &ns) && runs)
+	if (session->collector && !collector_cost(session->collector, &cost) && cost.runs)
 		profile_add_fact(&session->profile, "BPF time", "%llu ns a run (%llu runs)",
-				 (unsigned long long)(ns / runs), (unsigned long long)runs);
+				 (unsigned long long)(cost.run_ns / cost.runs), (unsigned long long)cost.runs);
 }
 
 /* "123: OpenJDK 64-Bit Server VM 17.0.15+6, java: app.jar" */
@@ -109,6 +109,41 @@ static void facts_of_jvms(struct session *session)
 			profile_add_fact(&session->profile, "JVM", "%d: %s%s%s", agent->process->pid, agent->vm,
 					 *application ? ", " : "", application);
 	}
+}
+
+static void facts_of_changes(struct session *session)
+{
+	const struct overhead *overhead = &session->overhead;
+
+	for (size_t i = 0; i < overhead->changes.len; i++) {
+		const struct overhead_change *change = &overhead->changes.items[i];
+		char interval[32];
+
+		interval_text(change->interval_ns, interval, sizeof(interval));
+		profile_add_fact(&session->profile, "interval", "%s from %.1f s on, duet took %.2f %% of the CPU",
+				 interval, (double)(change->time_ns - session->profile.start_ns) / 1e9,
+				 change->percent);
+	}
+	if (overhead->change_count > overhead->changes.len)
+		profile_add_fact(&session->profile, "interval", "and %llu more changes",
+				 (unsigned long long)(overhead->change_count - overhead->changes.len));
+}
+
+static void facts_of_overhead(struct session *session)
+{
+	double all = (double)(session->profile.end_ns - session->command_ns) * (double)session->cpus / 100;
+	struct duet_cost bpf = {0};
+	struct overhead_cost cost;
+
+	overhead_cost(session, &cost);
+	profile_add_fact(&session->profile, "overhead",
+			 "%.2f %% of the host's CPU: BPF %.2f, interrupts and signals about %.2f, loader %.2f, agents %.2f",
+			 (double)overhead_sum(&cost) / all, (double)cost.bpf_ns / all, (double)cost.kernel_ns / all,
+			 (double)cost.loader_ns / all, (double)cost.agents_ns / all);
+	facts_of_changes(session);
+	if (session->overhead.change_count && !collector_cost(session->collector, &bpf))
+		profile_add_fact(&session->profile, "ticks", "%llu, of which %llu came after the last sample of their CPU",
+				 (unsigned long long)bpf.ticks, (unsigned long long)bpf.pending);
 }
 
 static void facts_of_memory(struct session *session)
@@ -137,6 +172,7 @@ void session_report_facts(struct session *session)
 			 host.machine, sysconf(_SC_NPROCESSORS_ONLN));
 	facts_of_join(session);
 	facts_of_memory(session);
+	facts_of_overhead(session);
 }
 
 /* ---- losses ---- */

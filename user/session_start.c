@@ -146,7 +146,6 @@ static int open_collector(struct session *session, struct buf *why)
 		.signals = session->options->signals,
 		.max_bytes = budget_bpf_bytes(session),
 		.no_cookie = session->options->interval_pairing,
-		.measure_cost = log_level() >= LOG_DEBUG,
 	};
 
 	if (session->child) {

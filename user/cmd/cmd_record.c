@@ -13,6 +13,7 @@
 #include "cmd/cmd.h"
 #include "collect/modes.h"
 #include "duet_agent.h"
+#include "overhead.h"
 #include "session.h"
 
 #define DEFAULT_DURATION_NS (60 * NS_PER_SEC) /* async-profiler's */
@@ -27,6 +28,7 @@ struct record_options {
 	const char *event, *engine, *format, *pairing, *signals;
 	const char *cgroup, *container, *comm, *by;
 	uint64_t interval_ns, duration_ns, max_memory;
+	double max_overhead;
 	uint32_t freq, depth;
 	bool host, all_user, no_attach, verbose, help;
 	struct writer_options style;
@@ -78,6 +80,8 @@ static const struct opt rows[] = {
 	 FIELD(signals)},
 	{0, "max-memory", "SIZE", "of duet itself with BPF's maps: 128m; above, it sheds detail (default: no limit)",
 	 opt_bytes, FIELD(max_memory)},
+	{0, "max-overhead", "PCT", "of the host's CPU, all of duet: 1; above, it samples less often (default: no limit)",
+	 opt_percent, FIELD(max_overhead)},
 	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose)},
 	{'h', "help", NULL, "this text", opt_flag, FIELD(help)},
 	{0},
@@ -194,6 +198,11 @@ static int check_engine(const struct session_options *session)
 {
 	bool timer = session->engine == ENGINE_CTIMER || session->engine == ENGINE_ITIMER;
 
+	if (timer && session->max_overhead > 0) {
+		log_error("--max-overhead needs the bpf engine: timers in the JVM keep their rate");
+		return -EINVAL;
+	}
+
 	if (timer && (session->host || session->no_attach)) {
 		log_error("%s needs the bpf engine: a timer engine sees only JVMs with an agent",
 			  session->no_attach	  ? "--no-attach"
@@ -216,6 +225,10 @@ static int set_interval(struct session_options *session, const struct record_opt
 		session->interval_ns = NS_PER_SEC / options->freq;
 	if (options->interval_ns)
 		session->interval_ns = options->interval_ns;
+	if (options->max_overhead > 0 && session->interval_ns < OVERHEAD_TICK_MIN_NS) {
+		log_info("a sample every 1 ms: --max-overhead allows none faster");
+		session->interval_ns = OVERHEAD_TICK_MIN_NS;
+	}
 	if (session->interval_ns < INTERVAL_MIN_NS || session->interval_ns > INTERVAL_MAX_NS) {
 		log_error("an interval of %llu ns is out of range: 10us to 1h",
 			  (unsigned long long)session->interval_ns);
@@ -358,6 +371,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->all_user = options->all_user;
 	session->no_attach = options->no_attach;
 	session->max_memory = options->max_memory;
+	session->max_overhead = options->max_overhead;
 	session->duration_ns = options->duration_ns;
 	if (!options->duration_ns && !session->command)
 		session->duration_ns = DEFAULT_DURATION_NS;

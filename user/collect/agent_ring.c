@@ -236,3 +236,8 @@ uint64_t agent_ring_counter(const struct agent_ring *ring, enum duet_agent_count
 {
 	return __atomic_load_n(&ring->page->counters[counter], __ATOMIC_RELAXED);
 }
+
+uint64_t agent_ring_handler_ns(const struct agent_ring *ring)
+{
+	return __atomic_load_n(&ring->page->handler_ns, __ATOMIC_RELAXED);
+}

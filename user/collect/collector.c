@@ -43,7 +43,6 @@ struct collector {
 	struct ring_buffer *ring;
 	struct unwind_tables *unwind;
 	struct events events;
-	int stats_fd; /* while open, the kernel counts runs and time of BPF programs */
 
 	/* of the collector_read() under way */
 	collector_handler handler;
@@ -261,8 +260,6 @@ static int open_channels(struct collector *collector, const struct collector_opt
 	err = open_unwind_tables(collector);
 	if (err < 0)
 		return err;
-	if (options->measure_cost)
-		collector->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	err = events_open(&collector->events, collector->mode, options->interval_ns);
 	return err < 0 ? err : 0;
 }
@@ -307,7 +304,6 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 		return -ENOMEM;
 	}
 	collector->mode = mode;
-	collector->stats_fd = -1;
 	probe_init();
 	err = load_best(collector, options);
 	if (err == 0)
@@ -345,8 +341,6 @@ void collector_close(struct collector *collector)
 	bpf_link__destroy(collector->fork);
 	ring_buffer__free(collector->ring);
 	unwind_tables_close(collector->unwind);
-	if (collector->stats_fd >= 0)
-		close(collector->stats_fd);
 	duet_bpf__destroy(collector->bpf);
 	free(collector);
 }
@@ -473,15 +467,29 @@ int collector_counters(const struct collector *collector, uint64_t ret_counters[
 	return err;
 }
 
-int collector_cost(const struct collector *collector, uint64_t *ret_runs, uint64_t *ret_ns)
+int collector_cost(const struct collector *collector, struct duet_cost *ret)
 {
-	struct bpf_prog_info info = {0};
-	__u32 bytes = sizeof(info);
-	int err = bpf_obj_get_info_by_fd(bpf_program__fd(collector->program), &info, &bytes);
+	size_t cpus = (size_t)libbpf_num_possible_cpus();
+	struct duet_cost *costs = calloc(cpus, sizeof(*costs));
+	uint32_t zero = 0;
+	int err = costs ? 0 : -ENOMEM;
 
-	if (err < 0)
-		return err;
-	*ret_runs = info.run_cnt;
-	*ret_ns = info.run_time_ns;
-	return 0;
+	if (!err)
+		err = bpf_map__lookup_elem(collector->bpf->maps.costs, &zero, sizeof(zero), costs,
+					   cpus * sizeof(*costs), 0);
+	if (!err)
+		*ret = (struct duet_cost){0};
+	for (size_t cpu = 0; !err && cpu < cpus; cpu++) {
+		ret->ticks += costs[cpu].ticks;
+		ret->pending += costs[cpu].pending;
+		ret->runs += costs[cpu].runs;
+		ret->run_ns += costs[cpu].run_ns;
+	}
+	free(costs);
+	return err;
+}
+
+void collector_sample_every(struct collector *collector, uint32_t ticks)
+{
+	collector->bpf->data->duet_every = ticks;
 }

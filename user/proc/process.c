@@ -16,6 +16,7 @@
 #include "base/io.h"
 
 #define PROC_MAX_FILE 65536 /* bytes of stat and status that are read */
+#define SCHEDSTAT_MAX 128
 
 /* Field numbers of /proc/PID/stat as proc(5) counts them. */
 enum { STAT_STATE = 3, STAT_UTIME = 14, STAT_STIME = 15, STAT_START = 22 };
@@ -362,6 +363,21 @@ int process_read_cpu_ticks(pid_t pid, uint64_t *ret_user, uint64_t *ret_system)
 		*ret_system = system;
 	}
 	buf_release(&stat);
+	return err;
+}
+
+int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns)
+{
+	struct buf text;
+	char path[64];
+	int err;
+
+	buf_init(&text);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
+	err = io_read_file(AT_FDCWD, path, SCHEDSTAT_MAX, &text);
+	if (!err)
+		*ret_ns = strtoull(text.data, NULL, 10); /* the first of three numbers */
+	buf_release(&text);
 	return err;
 }
 
