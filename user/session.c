@@ -67,6 +67,7 @@ static void run(struct session *session)
 								: POLL_MS);
 		now_ns = clock_monotonic_ns();
 		overhead_step(session, now_ns);
+		status_step(session, now_ns);
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
 			session_report_progress(session);
 			progress_ns = now_ns;
@@ -160,6 +161,7 @@ static int session_open(struct session *session, const struct session_options *o
 	session->options = options;
 	budget_open(session);
 	overhead_open(session);
+	status_init(session);
 	session->command_ns = clock_monotonic_ns();
 	session->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 	session->child_gate = -1;
@@ -211,6 +213,8 @@ int session_run(const struct session_options *options)
 	if (!err)
 		err = session_open_outputs(&session);
 	if (!err)
+		err = status_open(&session);
+	if (!err)
 		err = session_start(&session);
 	if (err < 0)
 		goto out;
@@ -225,6 +229,7 @@ int session_run(const struct session_options *options)
 	err = session_write_outputs(&session);
 out:
 	session_discard_outputs(&session);
+	status_close(&session);
 	session_close(&session);
 	return err < 0 ? 1 : 0;
 }

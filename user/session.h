@@ -36,6 +36,7 @@ struct session_options {
 	bool interval_pairing; /* do not use cookies even where the kernel has them */
 	struct vec(struct session_output) outputs;
 	struct writer_options style;
+	const char *metrics; /* where to serve them; NULL = nowhere */
 	const char *command_line; /* for the facts */
 };
 

@@ -14,6 +14,8 @@
 #include "profile/profile.h"
 #include "profile/resolve.h"
 #include "session.h"
+#include "stats.h"
+#include "status.h"
 #include "sym/symbols.h"
 #include "unwinding.h"
 
@@ -52,6 +54,7 @@ struct session {
 	struct owners owners;
 	struct budget budget;
 	struct overhead overhead;
+	struct status status;
 	uint64_t cgroup_id; /* of --cgroup and --container; 0 = any */
 	struct buf cgroup; /* its path */
 	struct session_stats stats;
@@ -99,7 +102,10 @@ void session_discard_outputs(struct session *session);
 /* Facts and losses into the profile, then the closing lines on stderr. */
 void session_report_facts(struct session *session);
 void session_report_losses(struct session *session);
+/* One call for each cause, also of what was never lost; `name` as in duet_counters.h. */
+typedef void (*session_loss_handler)(void *context, const char *name, const char *text, uint64_t count);
+void session_losses(struct session *session, session_loss_handler handler, void *context);
 void session_report_summary(const struct session *session);
-void session_report_progress(const struct session *session);
+void session_report_progress(struct session *session);
 
 #endif

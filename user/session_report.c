@@ -137,12 +137,14 @@ static void facts_of_overhead(struct session *session)
 
 	overhead_cost(session, &cost);
 	profile_add_fact(&session->profile, "overhead",
-			 "%.2f %% of the host's CPU: BPF %.2f, interrupts and signals about %.2f, loader %.2f, agents %.2f",
+			 "%.2f %% of the host's CPU: BPF %.2f, interrupts and signals about %.2f, "
+			 "loader %.2f, agents %.2f",
 			 (double)overhead_sum(&cost) / all, (double)cost.bpf_ns / all, (double)cost.kernel_ns / all,
 			 (double)cost.loader_ns / all, (double)cost.agents_ns / all);
 	facts_of_changes(session);
 	if (session->overhead.change_count && !collector_cost(session->collector, &bpf))
-		profile_add_fact(&session->profile, "ticks", "%llu, of which %llu came after the last sample of their CPU",
+		profile_add_fact(&session->profile, "ticks",
+				 "%llu, of which %llu came after the last sample of their CPU",
 				 (unsigned long long)bpf.ticks, (unsigned long long)bpf.pending);
 }
 
@@ -177,29 +179,33 @@ void session_report_facts(struct session *session)
 
 /* ---- losses ---- */
 
-#define TEXT_ROW(name, text) text,
-static const char *const bpf_texts[] = {DUET_BPF_COUNTERS(TEXT_ROW)};
-static const char *const agent_texts[] = {DUET_AGENT_COUNTERS(TEXT_ROW)};
-static const char *const loader_texts[] = {DUET_LOADER_COUNTERS(TEXT_ROW)};
+struct cause {
+	const char *name, *text;
+};
+#define CAUSE_ROW(name, text) {#name, text},
+static const struct cause bpf_causes[] = {DUET_BPF_COUNTERS(CAUSE_ROW)};
+static const struct cause agent_causes[] = {DUET_AGENT_COUNTERS(CAUSE_ROW)};
+static const struct cause loader_causes[] = {DUET_LOADER_COUNTERS(CAUSE_ROW)};
 
-static void losses_of_bpf(struct session *session)
+static void losses_of_bpf(struct session *session, session_loss_handler handler, void *context)
 {
 	uint64_t counters[DUET_BPF_COUNTER_MAX] = {0};
 
 	if (!session->collector || collector_counters(session->collector, counters) < 0)
 		return;
 	for (size_t i = 0; i < DUET_BPF_COUNTER_MAX; i++)
-		profile_add_loss(&session->profile, counters[i] - session->stats.own_unsignalled[i], bpf_texts[i]);
+		handler(context, bpf_causes[i].name, bpf_causes[i].text,
+			counters[i] - session->stats.own_unsignalled[i]);
 }
 
-static void losses_of_agents(struct session *session)
+static void losses_of_agents(struct session *session, session_loss_handler handler, void *context)
 {
 	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++) {
 		uint64_t sum = 0;
 
 		for (size_t i = 0; i < session->agents.len; i++)
 			sum += agent_lost(session->agents.items[i], c);
-		profile_add_loss(&session->profile, sum, agent_texts[c]);
+		handler(context, agent_causes[c].name, agent_causes[c].text, sum);
 	}
 }
 
@@ -216,7 +222,7 @@ static void add_losses_of_stacks(const struct session *session, uint64_t *counte
 	counters[DUET_LOADER_UNWIND_PROCESSES] += session->unwinding.processes_refused;
 }
 
-static void losses_of_loader(struct session *session)
+static void losses_of_loader(struct session *session, session_loss_handler handler, void *context)
 {
 	uint64_t counters[DUET_LOADER_COUNTER_MAX];
 
@@ -237,26 +243,38 @@ static void losses_of_loader(struct session *session)
 		counters[DUET_LOADER_RING_HOSTILE] += session->agents.items[i]->hostile;
 	}
 	for (size_t i = 0; i < DUET_LOADER_COUNTER_MAX; i++)
-		profile_add_loss(&session->profile, counters[i], loader_texts[i]);
+		handler(context, loader_causes[i].name, loader_causes[i].text, counters[i]);
 }
 
-static void losses_of_walks(struct session *session)
+static void losses_of_walks(struct session *session, session_loss_handler handler, void *context)
 {
-	char text[96];
+	char name[32], text[96];
 
 	for (int code = 1; code < SESSION_FAILURE_CODES; code++) {
+		snprintf(name, sizeof(name), "ASGCT_%s", splice_failure_mark(-code));
 		snprintf(text, sizeof(text), "Java stacks not walked: AsyncGetCallTrace said %s",
 			 splice_failure_mark(-code));
-		profile_add_loss(&session->profile, session->stats.failures[code], text);
+		handler(context, name, text, session->stats.failures[code]);
 	}
+}
+
+void session_losses(struct session *session, session_loss_handler handler, void *context)
+{
+	losses_of_bpf(session, handler, context);
+	losses_of_agents(session, handler, context);
+	losses_of_loader(session, handler, context);
+	losses_of_walks(session, handler, context);
+}
+
+static void report_loss(void *context, const char *name, const char *text, uint64_t count)
+{
+	(void)name;
+	profile_add_loss(context, count, text);
 }
 
 void session_report_losses(struct session *session)
 {
-	losses_of_bpf(session);
-	losses_of_agents(session);
-	losses_of_loader(session);
-	losses_of_walks(session);
+	session_losses(session, report_loss, &session->profile);
 }
 
 /* ---- the closing lines ---- */
@@ -308,12 +326,12 @@ void session_report_summary(const struct session *session)
 		log_info("lost: nothing");
 }
 
-void session_report_progress(const struct session *session)
+void session_report_progress(struct session *session)
 {
 	const struct session_stats *stats = &session->stats;
 
 	log_progress("%.0f s, %llu samples, %.1f %% joined, %llu lost",
 		     (double)(clock_monotonic_ns() - session->started_ns) / 1e9, (unsigned long long)stats->samples,
 		     percent(stats->joined, stats->jvm_samples),
-		     (unsigned long long)(stats->jvm_samples - stats->joined + stats->lost_in_profile));
+		     (unsigned long long)stats_lost(session));
 }

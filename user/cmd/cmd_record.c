@@ -26,7 +26,7 @@ struct record_options {
 	struct opt_strings pids;
 	struct opt_strings files;
 	const char *event, *engine, *format, *pairing, *signals;
-	const char *cgroup, *container, *comm, *by;
+	const char *cgroup, *container, *comm, *by, *metrics;
 	uint64_t interval_ns, duration_ns, max_memory;
 	double max_overhead;
 	uint32_t freq, depth;
@@ -80,8 +80,10 @@ static const struct opt rows[] = {
 	 FIELD(signals)},
 	{0, "max-memory", "SIZE", "of duet itself with BPF's maps: 128m; above, it sheds detail (default: no limit)",
 	 opt_bytes, FIELD(max_memory)},
-	{0, "max-overhead", "PCT", "of the host's CPU, all of duet: 1; above, it samples less often (default: no limit)",
+	{0, "max-overhead", "PCT", "of the host's CPU: 1; above, duet samples less often (default: no limit)",
 	 opt_percent, FIELD(max_overhead)},
+	{0, "metrics", "ADDRESS", "Prometheus metrics of duet itself on localhost:PORT or the socket /PATH", opt_string,
+	 FIELD(metrics)},
 	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose)},
 	{'h', "help", NULL, "this text", opt_flag, FIELD(help)},
 	{0},
@@ -372,6 +374,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->no_attach = options->no_attach;
 	session->max_memory = options->max_memory;
 	session->max_overhead = options->max_overhead;
+	session->metrics = options->metrics;
 	session->duration_ns = options->duration_ns;
 	if (!options->duration_ns && !session->command)
 		session->duration_ns = DEFAULT_DURATION_NS;
