@@ -164,6 +164,7 @@ static int session_open(struct session *session, const struct session_options *o
 	resolver_init(&session->resolver, &session->profile, session->symbols);
 	buf_init(&session->cgroup);
 	owners_open(&session->owners, &session->profile);
+	host_open(&session->host);
 	if (profile_init(&session->profile) < 0 || !session->symbols || !session->join || session->signal_fd < 0) {
 		log_error("out of memory or descriptors before the recording began");
 		return -ENOMEM;

@@ -6,6 +6,7 @@
 #include "agents.h"
 #include "base/io.h"
 #include "collect/collector.h"
+#include "host.h"
 #include "join/join.h"
 #include "owners.h"
 #include "proc/process.h"
@@ -48,6 +49,7 @@ struct session {
 	struct resolver resolver;
 	struct join *join;
 	struct owners owners;
+	struct host host;
 	uint64_t cgroup_id; /* of --cgroup and --container; 0 = any */
 	struct buf cgroup; /* its path */
 	struct session_stats stats;

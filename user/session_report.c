@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <sys/utsname.h>
+#include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -113,16 +112,18 @@ static void facts_of_jvms(struct session *session)
 
 void session_report_facts(struct session *session)
 {
-	struct utsname host = {0};
+	const struct profile_host *host = &session->profile.host;
+	const struct intern *strings = &session->profile.strings;
 
-	uname(&host);
+	host_describe(&session->host, &session->profile);
 	profile_add_fact(&session->profile, "duet", "%s", DUET_VERSION);
 	profile_add_fact(&session->profile, "command", "%s", session->options->command_line);
 	facts_of_time(session);
 	facts_of_sampling(session);
 	facts_of_jvms(session);
-	profile_add_fact(&session->profile, "host", "%s, Linux %s, %s, %ld CPUs", host.nodename, host.release,
-			 host.machine, sysconf(_SC_NPROCESSORS_ONLN));
+	profile_add_fact(&session->profile, "host", "%s, Linux %s, %s, %u CPUs", intern_text(strings, host->name),
+			 intern_text(strings, host->kernel_release), intern_text(strings, host->machine),
+			 host->processors);
 	facts_of_join(session);
 }
 

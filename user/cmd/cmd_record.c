@@ -47,7 +47,7 @@ static const struct opt rows[] = {
 	 FIELD(duration_ns)},
 	{'f', "file", "FILE", "output; %p pid, %t time, %n number (default: stdout); repeatable: a format each",
 	 opt_strings, FIELD(files)},
-	{'o', "output", "FORMAT", "collapsed, flamegraph, text (default: by FILE's extension, else text)", opt_string,
+	{'o', "output", "FORMAT", "col, collapsed, flamegraph, text (default: by FILE's extension, else text)", opt_string,
 	 FIELD(format)},
 	{'t', "threads", NULL, "a frame for each thread", opt_flag, FIELD(style.threads)},
 	{0, "by", "LIST", "leading frames, outermost first: container, process, thread (name), with commas", opt_string,
@@ -63,6 +63,8 @@ static const struct opt rows[] = {
 	{'X', "exclude", "PATTERN", "no stacks with such a frame; repeatable", opt_strings, FIELD(style.exclude)},
 	{0, "lines", NULL, "line numbers in Java frames", opt_flag, FIELD(style.style.lines)},
 	{0, "dot", NULL, "dots in class names also in collapsed output", opt_flag, FIELD(style.style.dotted)},
+	{0, "col-version", "1|2", "col without index and container (1), or with them (2, default)", opt_u32,
+	 FIELD(style.col_version)},
 	{0, "total", NULL, "weigh by CPU time instead of counting samples", opt_flag, FIELD(style.total)},
 	{0, "title", "TEXT", "title of the flame graph", opt_string, FIELD(style.title)},
 	{0, "reverse", NULL, "flame graph from the leaves: who calls this", opt_flag, FIELD(style.reverse)},
@@ -255,6 +257,14 @@ static int set_groups(struct session_options *session, const struct record_optio
 	return -EINVAL;
 }
 
+static int check_style(const struct session_options *session)
+{
+	if (session->style.col_version <= 2)
+		return 0;
+	log_error("--col-version %u: 1 and 2 are the versions there are", session->style.col_version);
+	return -EINVAL;
+}
+
 static int set_signals(struct session_options *session, const struct record_options *options)
 {
 	static const char *const words[] = {
@@ -362,6 +372,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = set_pairing(session, options);
 	if (!err)
 		err = set_groups(session, options);
+	if (!err)
+		err = check_style(session);
 	if (!err)
 		err = set_signals(session, options);
 	return err ? err : set_outputs(session, options);

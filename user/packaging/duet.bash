@@ -26,7 +26,7 @@ _duet() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
 	case $before in
 	-e | --event) words=cpu ;;
-	-o | --output) words='collapsed flamegraph text' ;;
+	-o | --output) words='col collapsed flamegraph text' ;;
 	--engine) words='auto bpf ctimer itimer' ;;
 	--pairing) words='auto interval' ;;
 	--signals) words='needed always never' ;;
