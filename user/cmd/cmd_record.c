@@ -47,8 +47,8 @@ static const struct opt rows[] = {
 	 FIELD(duration_ns)},
 	{'f', "file", "FILE", "output; %p pid, %t time, %n number (default: stdout); repeatable: a format each",
 	 opt_strings, FIELD(files)},
-	{'o', "output", "FORMAT", "col, collapsed, flamegraph, text (default: by FILE's extension, else text)", opt_string,
-	 FIELD(format)},
+	{'o', "output", "FORMAT", "col, collapsed, flamegraph, text (default: by FILE's extension, else text)",
+	 opt_string, FIELD(format)},
 	{'t', "threads", NULL, "a frame for each thread", opt_flag, FIELD(style.threads)},
 	{0, "by", "LIST", "leading frames, outermost first: container, process, thread (name), with commas", opt_string,
 	 FIELD(by)},
@@ -195,11 +195,11 @@ static int check_engine(const struct session_options *session)
 
 	if (timer && (session->host || session->no_attach)) {
 		log_error("%s needs the bpf engine: a timer engine sees only JVMs with an agent",
-			  session->no_attach	  ? "--no-attach"
-			  : session->cgroup	  ? "--cgroup"
+			  session->no_attach   ? "--no-attach"
+			  : session->cgroup    ? "--cgroup"
 			  : session->container ? "--container"
-			  : session->comm	  ? "--comm"
-						  : "--host");
+			  : session->comm      ? "--comm"
+					       : "--host");
 		return -EINVAL;
 	}
 	return 0;
