@@ -61,6 +61,7 @@ static void run(struct session *session)
 		session_step(session, !session_settled(session) ? POLL_ATTACH_MS
 				      : left_ms < POLL_MS	? (int)left_ms
 								: POLL_MS);
+		windows_step(session);
 		now_ns = clock_monotonic_ns();
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
 			session_report_progress(session);
@@ -119,7 +120,7 @@ static void stop(struct session *session)
 
 	if (session->collector)
 		collector_stop(session->collector);
-	session->profile.end_ns = clock_monotonic_ns();
+	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
 	await_last_signals(session);
 	report_unfaithful(session, AGENT_GONE, "left before the end");
 	report_unwalked(session);
@@ -185,6 +186,7 @@ static void session_close(struct session *session)
 		close(session->child_gate);
 	if (session->library[0])
 		attach_remove_library(session->library);
+	windows_release(session);
 	resolver_release(&session->resolver);
 	owners_release(&session->owners);
 	buf_release(&session->cgroup);
@@ -196,25 +198,31 @@ static void session_close(struct session *session)
 	close(session->signal_fd);
 }
 
+static int finish(struct session *session)
+{
+	session_report_facts(session);
+	session_report_losses(session);
+	session_report_summary(session);
+	return session_write_outputs(session);
+}
+
 int session_run(const struct session_options *options)
 {
 	struct session session = {0};
 	int err = session_open(&session, options);
 
 	if (!err)
-		err = session_open_outputs(&session);
+		err = options->window_ns ? windows_open(&session) : session_open_outputs(&session);
 	if (!err)
 		err = session_start(&session);
 	if (err < 0)
 		goto out;
 	session.profile.start_ns = session.started_ns;
 	session.profile.start_realtime_ns = clock_realtime_ns();
+	windows_start(&session);
 	run(&session);
 	stop(&session);
-	session_report_facts(&session);
-	session_report_losses(&session);
-	session_report_summary(&session);
-	err = session_write_outputs(&session);
+	err = options->window_ns ? windows_end(&session) : finish(&session);
 out:
 	session_discard_outputs(&session);
 	session_close(&session);

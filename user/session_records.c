@@ -87,15 +87,16 @@ static bool add_sample(struct session *session, struct process *process, const s
 		       bool last_chance)
 {
 	int64_t node = resolve_sample(&session->resolver, process, jvm, sample, java, outcome, last_chance);
+	uint64_t time_ns = sample ? sample->head.time_ns : java->time_ns;
 	int err = node < 0 ? (int)node : 0;
 
 	if (err == -EAGAIN)
 		return false;
 	if (!err)
 		err = profile_add(&session->profile, (uint32_t)node, sample_thread(session, process, jvm, sample, java),
-				  sample ? sample->head.time_ns : java->time_ns,
-				  sample ? sample->weight_ns : java->weight_ns);
+				  time_ns, sample ? sample->weight_ns : java->weight_ns);
 	session->stats.lost_in_profile += err < 0;
+	session->stats.late += session->windows.written && time_ns < session->profile.start_ns;
 	count_outcome(&session->stats, sample, java, outcome, jvm != NULL);
 	if (sample && jvm)
 		count_jvm_walk(&session->stats, sample, outcome, &session->resolver.splice);
@@ -408,6 +409,7 @@ void session_read_rings(struct session *session)
 	uint64_t now_ns = clock_monotonic_ns();
 	bool forget = now_ns - session->forgot_ns > FORGET_NS;
 
+	session->read_ns = now_ns;
 	if (forget)
 		session->forgot_ns = now_ns;
 	for (size_t i = 0; i < session->agents.len; i++) {

@@ -85,7 +85,7 @@ static void facts_of_join(struct session *session)
 	const struct session_stats *stats = &session->stats;
 	uint64_t runs, ns;
 
-	profile_add_fact(&session->profile, "samples", "%llu", (unsigned long long)stats->samples);
+	profile_add_fact(&session->profile, "samples", "%llu", (unsigned long long)session->profile.samples.len);
 	if (session->collector && stats->jvm_samples)
 		profile_add_fact(&session->profile, "joined", "%llu of %llu samples of JVM threads (%.2f %%)",
 				 (unsigned long long)stats->joined, (unsigned long long)stats->jvm_samples,
@@ -147,7 +147,7 @@ static void losses_of_bpf(struct session *session)
 static void losses_of_agents(struct session *session)
 {
 	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++) {
-		uint64_t sum = 0;
+		uint64_t sum = session->stats.gone_lost[c];
 
 		for (size_t i = 0; i < session->agents.len; i++)
 			sum += agent_lost(session->agents.items[i], c);
@@ -179,6 +179,11 @@ static void losses_of_loader(struct session *session)
 	counters[DUET_LOADER_OUT_OF_MEMORY] += session->stats.lost_in_profile;
 	counters[DUET_LOADER_STACKS_FULL] += session->resolver.stacks_full;
 	counters[DUET_LOADER_CODE_MISSING] += session->stats.code_missing;
+	counters[DUET_LOADER_WINDOW_LATE] += session->stats.late;
+	counters[DUET_LOADER_WINDOW_LOST] += session->stats.lost_with_windows;
+	counters[DUET_LOADER_BAD_AGENT_RECORD] += session->stats.gone_bad_records;
+	counters[DUET_LOADER_JVM_FULL] += session->stats.gone_full_records;
+	counters[DUET_LOADER_RING_HOSTILE] += session->stats.gone_hostile;
 	add_losses_of_stacks(session, counters);
 	for (size_t i = 0; i < session->agents.len; i++) {
 		counters[DUET_LOADER_BAD_AGENT_RECORD] += session->agents.items[i]->bad_records;

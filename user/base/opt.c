@@ -199,11 +199,11 @@ static bool parse_digits(const char *text, const char **ret_end, uint64_t *ret_n
 
 struct opt_unit {
 	const char *suffix;
-	uint64_t ns;
+	uint64_t factor;
 };
 
 /* A whole number above 0 with one of the units; `units` ends with a row without suffix. */
-static bool parse_duration(const char *text, const struct opt_unit *units, uint64_t *ret_ns)
+static bool parse_amount(const char *text, const struct opt_unit *units, uint64_t *ret)
 {
 	const char *end;
 	uint64_t number;
@@ -212,7 +212,7 @@ static bool parse_duration(const char *text, const struct opt_unit *units, uint6
 		return false;
 	for (; units->suffix; units++)
 		if (!strcmp(units->suffix, end))
-			return !__builtin_mul_overflow(number, units->ns, ret_ns);
+			return !__builtin_mul_overflow(number, units->factor, ret);
 	return false;
 }
 
@@ -236,7 +236,7 @@ int opt_interval(void *field, const char *value, struct buf *why)
 	};
 	uint64_t ns;
 
-	if (!parse_duration(value, units, &ns)) {
+	if (!parse_amount(value, units, &ns)) {
 		buf_add_str(why, "a whole number above 0 in ns, us, ms or s is accepted "
 				 "(10ms, 500us, 1s; no unit is ns)");
 		return -EINVAL;
@@ -253,11 +253,28 @@ int opt_seconds(void *field, const char *value, struct buf *why)
 	};
 	uint64_t ns;
 
-	if (!parse_duration(value, units, &ns)) {
+	if (!parse_amount(value, units, &ns)) {
 		buf_add_str(why,
 			    "a whole number above 0 in ms, s, m, h or d is accepted (30, 500ms, 1h; no unit is s)");
 		return -EINVAL;
 	}
 	*(uint64_t *)field = ns;
+	return 0;
+}
+
+int opt_bytes(void *field, const char *value, struct buf *why)
+{
+	static const struct opt_unit units[] = {
+		{"", 1},	{"k", 1 << 10}, {"K", 1 << 10}, {"m", 1 << 20},
+		{"M", 1 << 20}, {"g", 1 << 30}, {"G", 1 << 30}, {NULL, 0},
+	};
+	uint64_t bytes;
+
+	if (!parse_amount(value, units, &bytes)) {
+		buf_add_str(why,
+			    "a whole number above 0 is accepted, with k, m or g behind it (128m; no unit is bytes)");
+		return -EINVAL;
+	}
+	*(uint64_t *)field = bytes;
 	return 0;
 }

@@ -45,6 +45,7 @@ int opt_strings(void *field, const char *value, struct buf *why);  /* [struct op
 int opt_u32(void *field, const char *value, struct buf *why);	   /* [uint32_t] > 0 */
 int opt_interval(void *field, const char *value, struct buf *why); /* [uint64_t ns] 10ms, 500us, 1s, 100000 (ns); > 0 */
 int opt_seconds(void *field, const char *value, struct buf *why);  /* [uint64_t ns] 30, 500ms, 30s, 10m, 1h, 1d */
+int opt_bytes(void *field, const char *value, struct buf *why);	   /* [uint64_t] 128m, 64k, 1g, 1000000; > 0 */
 
 struct opt_strings {
 	const char **items;

@@ -4,17 +4,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/outputs.h"
 #include "collect/modes.h"
 #include "duet_agent.h"
 #include "session.h"
 
 #define DEFAULT_DURATION_NS (60 * NS_PER_SEC) /* async-profiler's */
+#define DEFAULT_WINDOW_NS (60 * NS_PER_SEC) /* gProfiler's */
+#define WINDOW_MIN_NS NS_PER_SEC
+#define WINDOW_MAX_NS (86400 * NS_PER_SEC)
 #define INTERVAL_MIN_NS (10 * NS_PER_US) /* 100 kHz a CPU: kernel.perf_event_max_sample_rate as shipped */
 #define INTERVAL_MAX_NS (3600 * NS_PER_SEC)
 #define COMMAND_LINE_MAX 400 /* bytes of it that go into the output */
@@ -26,7 +29,9 @@ struct record_options {
 	const char *event, *engine, *format, *pairing, *signals;
 	const char *cgroup, *container, *comm, *by;
 	uint64_t interval_ns, duration_ns;
-	uint32_t freq, depth;
+	uint64_t window_ns, keep_age_ns, keep_bytes;
+	uint32_t freq, depth, keep_files;
+	bool continuous;
 	bool host, all_user, no_attach, verbose, help;
 	struct writer_options style;
 };
@@ -47,7 +52,7 @@ static const struct opt rows[] = {
 	 FIELD(duration_ns)},
 	{'f', "file", "FILE", "output; %p pid, %t time, %n number (default: stdout); repeatable: a format each",
 	 opt_strings, FIELD(files)},
-	{'o', "output", "FORMAT", "col, collapsed, flamegraph, text (default: by FILE's extension, else text)",
+	{'o', "output", "FORMAT[,…]", "col, collapsed, flamegraph, text (default: by FILE's extension, else text)",
 	 opt_string, FIELD(format)},
 	{'t', "threads", NULL, "a frame for each thread", opt_flag, FIELD(style.threads)},
 	{0, "by", "LIST", "leading frames, outermost first: container, process, thread (name), with commas", opt_string,
@@ -77,6 +82,15 @@ static const struct opt rows[] = {
 	 FIELD(pairing)},
 	{0, "signals", "WHEN", "the agent walks Java frames too: needed (default), always or never", opt_string,
 	 FIELD(signals)},
+	{0, "continuous", NULL, "one profile after the other into the folder -f, until it is stopped", opt_flag,
+	 FIELD(continuous)},
+	{0, "window", "TIME", "with --continuous: how long each is (default 60)", opt_seconds, FIELD(window_ns)},
+	{0, "keep-files", "N", "with --continuous: remove the oldest files when there are more", opt_u32,
+	 FIELD(keep_files)},
+	{0, "keep-age", "TIME", "with --continuous: remove files that are older: 7d, 12h", opt_seconds,
+	 FIELD(keep_age_ns)},
+	{0, "keep-bytes", "SIZE", "with --continuous: remove the oldest files when all are larger: 500m, 10g",
+	 opt_bytes, FIELD(keep_bytes)},
 	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose)},
 	{'h', "help", NULL, "this text", opt_flag, FIELD(help)},
 	{0},
@@ -290,60 +304,22 @@ static int set_signals(struct session_options *session, const struct record_opti
 	return -EINVAL;
 }
 
-/* %p pid, %t timestamp, %n number of the recording (one a command: 1), %% itself. NULL when out of memory. */
-static char *expand_file(const struct session_options *session, const char *file)
+static int set_windows(struct session_options *session, const struct record_options *options)
 {
-	time_t now = time(NULL);
-	char stamp[32] = "";
-	struct tm local;
-	struct buf path;
-
-	if (localtime_r(&now, &local))
-		strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
-	buf_init(&path);
-	for (const char *c = file; *c; c++) {
-		if (*c != '%' || !c[1] || !strchr("ptn%", c[1])) {
-			buf_add_char(&path, *c);
-			continue;
-		}
-		c++;
-		if (*c == 'p')
-			buf_printf(&path, "%d", session->pids.len ? session->pids.items[0] : (int)getpid());
-		else if (*c == 't')
-			buf_add_str(&path, stamp);
-		else
-			buf_add_char(&path, *c == 'n' ? '1' : '%');
-	}
-	return buf_detach(&path);
-}
-
-static int add_output(struct session_options *session, const char *format, const char *file)
-{
-	struct session_output output = {0};
-
-	if (format)
-		output.writer = writer_by_name(format);
-	else
-		output.writer = file ? writer_by_path(file) : writer_by_name("text");
-	if (!output.writer) {
-		log_error("unknown format '%s': `duet list` shows the formats", format);
+	if (!options->continuous) {
+		if (!options->window_ns && !options->keep_files && !options->keep_age_ns && !options->keep_bytes)
+			return 0;
+		log_error("--window and --keep-… are for --continuous");
 		return -EINVAL;
 	}
-	output.file = file ? expand_file(session, file) : NULL;
-	if ((file && !output.file) || vec_push(&session->outputs, output) < 0) {
-		free(output.file);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-static int set_outputs(struct session_options *session, const struct record_options *options)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < options->files.len; i++)
-		err = add_output(session, options->format, options->files.items[i]);
-	return err || options->files.len ? err : add_output(session, options->format, NULL);
+	session->window_ns = options->window_ns ? options->window_ns : DEFAULT_WINDOW_NS;
+	session->folder.keep_files = options->keep_files;
+	session->folder.keep_age_ns = options->keep_age_ns;
+	session->folder.keep_bytes = options->keep_bytes;
+	if (session->window_ns >= WINDOW_MIN_NS && session->window_ns <= WINDOW_MAX_NS)
+		return 0;
+	log_error("--window: 1s to 1d are accepted");
+	return -EINVAL;
 }
 
 static int fill_session(struct session_options *session, const struct record_options *options, char **args, int count,
@@ -356,7 +332,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->all_user = options->all_user;
 	session->no_attach = options->no_attach;
 	session->duration_ns = options->duration_ns;
-	if (!options->duration_ns && !session->command)
+	if (!options->duration_ns && !session->command && !options->continuous)
 		session->duration_ns = DEFAULT_DURATION_NS;
 	if (!err)
 		err = set_event(session, options);
@@ -376,7 +352,9 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = check_style(session);
 	if (!err)
 		err = set_signals(session, options);
-	return err ? err : set_outputs(session, options);
+	if (!err)
+		err = set_windows(session, options);
+	return err ? err : outputs_set(session, &options->files, options->format);
 }
 
 /* For the output's facts: a long file list would bury the others. */
@@ -394,9 +372,7 @@ static void join_words(struct buf *line, int argc, char **argv)
 
 static void session_options_release(struct session_options *session)
 {
-	for (size_t i = 0; i < session->outputs.len; i++)
-		free(session->outputs.items[i].file);
-	vec_release(&session->outputs);
+	outputs_release(session);
 	vec_release(&session->pids);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gProfiler's .col: a line of JSON about the recording, then one line a stack,
- * "<index of application_metadata>;<container>;<process>[;appid: X];frame;…;frame <count>". Version 1 has neither index
- * nor container. Keys and their order are those of gProfiler 1.57 (gprofiler/merge.py, metadata/), whose Performance
+ * gProfiler's .col: a line of JSON about the recording, then one line a stack: index of the program in
+ * application_metadata, container, process, perhaps "appid: X", frames, count. Version 1 has neither index nor
+ * container. Keys and their order are those of gProfiler 1.57 (gprofiler/merge.py, metadata/), whose Performance
  * Studio refuses a header in which one of `metadata` is missing; what duet does not know is "unknown" or null.
  */
 #include <errno.h>
@@ -71,7 +71,7 @@ static void put(json_t *object, const char *key, json_t *value)
 
 /* ---- who ---- */
 
-/* In Kubernetes as dockershim called it, which is what gProfiler makes of the CRI's answer; "" outside of containers. */
+/* In Kubernetes as dockershim called it, which gProfiler makes of the CRI's answer too; "" outside of containers. */
 static void add_container(const struct profile *profile, const struct profile_owner *owner, struct buf *out)
 {
 	const char *name = text_of(profile, owner->container_name);

@@ -255,6 +255,25 @@ void process_exit(struct process_table *table, pid_t pid)
 		process->exited = true;
 }
 
+void process_table_sweep(struct process_table *table, bool (*is_done)(void *context, struct process *process),
+			 void *context)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->all.len; i++) {
+		struct process *process = table->all.items[i];
+
+		if (!is_done(context, process)) {
+			table->all.items[kept++] = process;
+			continue;
+		}
+		if (process_find(table, process->pid) == process)
+			map_remove(&table->by_pid, (uint64_t)process->pid);
+		process_free(process);
+	}
+	table->all.len = kept;
+}
+
 static int read_own_maps(const struct process *process, struct maps *ret)
 {
 	int proc_fd = proc_open(process->pid);

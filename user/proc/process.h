@@ -34,6 +34,7 @@ struct process {
 	uint32_t owner_version; /* … with maps of this version … */
 	uint64_t owner_ns; /* … looked up then; 0 = never */
 	uint32_t published_version; /* the session's own: 1 more than the maps_version whose unwind tables BPF has */
+	bool was_exited; /* the session's own: already when the window before ended */
 	uint64_t stack_rows;	/* the profile's own: frames and stack nodes that its samples added */
 };
 
@@ -55,6 +56,13 @@ struct process *process_find(const struct process_table *table, pid_t pid); /* N
 /* Same pid and start time, another program: names and maps are read again. */
 void process_exec(struct process_table *table, pid_t pid);
 void process_exit(struct process_table *table, pid_t pid);
+
+/*
+ * Frees the processes for which `is_done` says so: nothing may point to them any more. Asked about each, also of the
+ * living.
+ */
+void process_table_sweep(struct process_table *table, bool (*is_done)(void *context, struct process *process),
+			 void *context);
 
 /*
  * Re-reads the mappings; at most once per `min_age_ns` unless it is 0. 1 when

@@ -88,6 +88,8 @@ struct profile {
 	struct vec(struct profile_owner) owners; /* the first knows nothing */
 	struct vec(struct profile_thread) threads;
 	struct timeline samples;
+	struct timeline later; /* those at until_ns and after it: of the windows that follow */
+	uint64_t until_ns; /* 0: this profile is the only window */
 	struct vec(struct profile_loss) losses;
 	struct vec(struct profile_fact) facts;
 	struct map frame_ids;  /* hash of a frame -> index; the same for owners and threads */

@@ -208,12 +208,17 @@ static int splice_bounded(struct resolver *r, struct process *process, const str
 	return splice_mark(&r->splice, "[too_many_stacks]");
 }
 
+void resolver_forget(struct resolver *r)
+{
+	map_release(&r->addresses);
+	map_release(&r->stacks);
+}
+
 static void forget_old(struct resolver *r, uint64_t time_ns)
 {
 	if (r->stacks.len < MAX_STACKS && time_ns >> EPOCH_SHIFT <= r->epoch)
 		return;
-	map_release(&r->addresses);
-	map_release(&r->stacks);
+	resolver_forget(r);
 	r->epoch = time_ns >> EPOCH_SHIFT;
 }
 

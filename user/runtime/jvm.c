@@ -301,3 +301,22 @@ void jvm_forget(struct jvm *jvm, uint64_t time_ns)
 {
 	code_map_forget(&jvm->code, time_ns);
 }
+
+static void move_method(struct jvm_method *method, struct intern_move *move)
+{
+	method->class_name = intern_moved(move, method->class_name);
+	method->name = intern_moved(move, method->name);
+	method->signature = intern_moved(move, method->signature);
+	method->source = intern_moved(move, method->source);
+}
+
+void jvm_move_strings(struct jvm *jvm, struct intern_move *move)
+{
+	uint64_t key, value;
+
+	for (size_t cursor = 0; map_next(&jvm->methods, &cursor, &key, &value);)
+		move_method((struct jvm_method *)(uintptr_t)value, move);
+	for (size_t cursor = 0; map_next(&jvm->threads, &cursor, &key, &value);)
+		(void)map_put(&jvm->threads, key, intern_moved(move, (uint32_t)value)); /* it is there: no growth */
+	code_map_move_strings(&jvm->code, move);
+}

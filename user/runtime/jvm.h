@@ -86,6 +86,8 @@ bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address);
  */
 uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame *frames, uint32_t depth);
 
+/* The strings are in another table now: `move` tells where. */
+void jvm_move_strings(struct jvm *jvm, struct intern_move *move);
 /* Forgets code that was unloaded before `time_ns`: no sample that old is waiting any more. */
 void jvm_forget(struct jvm *jvm, uint64_t time_ns);
 
