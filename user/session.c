@@ -166,6 +166,7 @@ static int session_open(struct session *session, const struct session_options *o
 	buf_init(&session->cgroup);
 	owners_open(&session->owners, &session->profile);
 	host_open(&session->host);
+	notify_open(&session->notify);
 	if (profile_init(&session->profile) < 0 || !session->symbols || !session->join || session->signal_fd < 0) {
 		log_error("out of memory or descriptors before the recording began");
 		return -ENOMEM;
@@ -187,6 +188,7 @@ static void session_close(struct session *session)
 	if (session->library[0])
 		attach_remove_library(session->library);
 	windows_release(session);
+	notify_close(&session->notify);
 	resolver_release(&session->resolver);
 	owners_release(&session->owners);
 	buf_release(&session->cgroup);

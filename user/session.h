@@ -37,6 +37,9 @@ struct session_options {
 	struct writer_options style;
 	const char *command_line; /* for the facts */
 	uint64_t window_ns; /* --continuous: each window is written into `folder`; 0 = one recording */
+	/* Asked on SIGHUP, SIGINT and SIGTERM whether the recording ends; NULL: each ends it. */
+	bool (*signalled)(void *context, int signo);
+	void *signalled_context;
 	struct window_files folder; /* of --continuous, whose outputs have no file */
 };
 

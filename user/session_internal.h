@@ -8,6 +8,7 @@
 #include "collect/collector.h"
 #include "host.h"
 #include "join/join.h"
+#include "notify.h"
 #include "owners.h"
 #include "proc/process.h"
 #include "profile/profile.h"
@@ -72,6 +73,7 @@ struct session {
 	uint64_t first_sample_ns;
 	uint64_t read_ns; /* what had been sampled by then has been read */
 	struct windows windows;
+	struct notify notify;
 	uint64_t swept_ns; /* when processes were last looked for that ended without a record */
 	uint64_t forgot_ns; /* when the JVMs' old code was last forgotten */
 	bool interrupted;

@@ -439,12 +439,21 @@ bool session_settled(const struct session *session)
 	return true;
 }
 
+static bool is_end(const struct session *session, int signo)
+{
+	const struct session_options *options = session->options;
+
+	if (signo == SIGCHLD)
+		return false;
+	return !options->signalled || options->signalled(options->signalled_context, signo);
+}
+
 static void on_signal(struct session *session)
 {
 	struct signalfd_siginfo info;
 
 	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info))
-		session->interrupted = session->interrupted || info.ssi_signo != SIGCHLD;
+		session->interrupted |= is_end(session, (int)info.ssi_signo);
 }
 
 /* Waits for whatever comes first, at most `timeout_ms`, and takes care of it. */
@@ -464,5 +473,6 @@ void session_step(struct session *session, int timeout_ms)
 	for (size_t i = 2; i < count; i++)
 		agent_progress(session, session->agents.items[i - 2], fds[i].revents);
 	session_read_rings(session);
+	notify_watchdog(&session->notify);
 	free(fds);
 }

@@ -252,8 +252,10 @@ int windows_open(struct session *session)
 
 void windows_start(struct session *session)
 {
-	if (session->options->window_ns)
-		session->profile.until_ns = session->started_ns + session->options->window_ns;
+	if (!session->options->window_ns)
+		return;
+	session->profile.until_ns = session->started_ns + session->options->window_ns;
+	notify_send(&session->notify, "READY=1");
 }
 
 /* The closing lines speak of the whole recording. */

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/outputs.h"
+#include "cmd/record.h"
 #include "collect/modes.h"
 #include "duet_agent.h"
 #include "session.h"
@@ -370,10 +371,64 @@ static void join_words(struct buf *line, int argc, char **argv)
 	}
 }
 
-static void session_options_release(struct session_options *session)
+void record_session_release(struct session_options *session)
 {
 	outputs_release(session);
 	vec_release(&session->pids);
+}
+
+/* ---- the same options from a configuration ---- */
+
+struct record_options *record_options_new(void)
+{
+	struct record_options *options = calloc(1, sizeof(*options));
+
+	if (options)
+		writer_options_default(&options->style);
+	return options;
+}
+
+static void release_options(struct record_options *options)
+{
+	free(options->pids.items);
+	free(options->files.items);
+	free(options->style.include.items);
+	free(options->style.exclude.items);
+}
+
+void record_options_free(struct record_options *options)
+{
+	if (options)
+		release_options(options);
+	free(options);
+}
+
+int record_options_set(struct record_options *options, const char *word, const char *value, struct buf *why)
+{
+	static const char *const others[] = {"pid", "host", "duration", "continuous", "verbose", "help"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strcmp(word, others[i])) {
+			buf_printf(why,
+				   "'%s' is not for a configuration: the whole host is profiled until it is stopped",
+				   word);
+			return -EINVAL;
+		}
+	return opt_set(rows, word, value, options, why);
+}
+
+int record_options_fill(struct record_options *options, const char *folder, struct session_options *session)
+{
+	struct buf why;
+	int err = 0;
+
+	buf_init(&why);
+	options->continuous = true;
+	options->host = !options->cgroup && !options->container && !options->comm;
+	if (!options->files.len)
+		err = opt_strings(&options->files, folder, &why);
+	buf_release(&why);
+	return err ? err : fill_session(session, options, NULL, 0, -1);
 }
 
 static int run(struct record_options *options, int argc, char **argv, char **args, int count, int dashdash)
@@ -389,7 +444,7 @@ static int run(struct record_options *options, int argc, char **argv, char **arg
 		log_set_level(LOG_DEBUG);
 	if (!fill_session(&session, options, args, count, dashdash))
 		code = session_run(&session);
-	session_options_release(&session);
+	record_session_release(&session);
 	buf_release(&line);
 	return code;
 }
@@ -411,10 +466,7 @@ int cmd_record(int argc, char **argv)
 		print_help(), code = 0;
 	else
 		code = run(&options, argc, argv, args, count, dashdash);
-	free(options.pids.items);
-	free(options.files.items);
-	free(options.style.include.items);
-	free(options.style.exclude.items);
+	release_options(&options);
 	free(args);
 	buf_release(&why);
 	return code;
