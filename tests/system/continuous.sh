@@ -95,7 +95,7 @@ case_windows_are_the_whole() {
 	expect_status 0
 	recorder=
 	while read -r file; do
-		[ "$(total "$file")" = "$(total <(tail -n +2 "${file%.collapsed}.col"))" ] || fail "formats differ: $file"
+		[ "$(total "$file")" = "$(total <(tail -n +2 "${file%.*}.col"))" ] || fail "formats differ: $file"
 		sum=$((sum + $(total "$file")))
 		full=$((full + 1))
 	done < <(windows "$out" collapsed)
