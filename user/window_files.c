@@ -20,6 +20,7 @@
 #define STAMP_BYTES (sizeof(STAMP) - 1)
 #define SAME_SECOND_MAX 99 /* windows that end in the same second, or after the clock was set back */
 #define NAME_BYTES 128
+#define UNFINISHED_NS (600 * NS_PER_SEC) /* nobody works on a window for so long */
 
 /* ---- names ---- */
 
@@ -80,6 +81,18 @@ bool window_files_named(const char *name)
 	if (*name == '_' && name[1] >= '1' && name[1] <= '9')
 		name += 1 + strspn(name + 1, "0123456789");
 	return *name == '.' && is_extension(name + 1);
+}
+
+/* ".profile_….col.duet-0123ab", as base/io.c calls a file that is not complete yet. */
+static bool is_unfinished(const char *name)
+{
+	const char *end = strstr(name, ".duet-");
+	char window[NAME_BYTES];
+
+	if (name[0] != '.' || !end || end - name > NAME_BYTES)
+		return false;
+	snprintf(window, sizeof(window), "%.*s", (int)(end - name - 1), name + 1);
+	return window_files_named(window);
 }
 
 /* ---- rotation ---- */
@@ -269,6 +282,22 @@ int window_files_write(const struct window_files *files, const struct profile *p
 	return err ? err : result;
 }
 
+/* What a writer has left behind that was killed; a younger one may still be at work. */
+static void remove_unfinished(const struct window_files *files)
+{
+	uint64_t now_ns = clock_realtime_ns();
+	DIR *dir = opendir(files->folder);
+	struct dirent *entry;
+	struct stat st;
+
+	while (dir && (entry = readdir(dir)))
+		if (is_unfinished(entry->d_name) && !fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISREG(st.st_mode) && (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC + UNFINISHED_NS < now_ns)
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
+
 int window_files_open(const struct window_files *files)
 {
 	struct io_output output;
@@ -284,5 +313,6 @@ int window_files_open(const struct window_files *files)
 	if (err < 0)
 		return err;
 	io_output_discard(&output);
+	remove_unfinished(files);
 	return 0;
 }

@@ -21,7 +21,10 @@ struct window_files {
 	uint64_t keep_bytes;
 };
 
-/* Makes the folder where only it is missing, and tries whether files can be made there. 0 or -errno. */
+/*
+ * Makes the folder where only it is missing, and tries whether files can be made there; removes what an earlier writer
+ * could not finish. 0 or -errno.
+ */
 int window_files_open(const struct window_files *files);
 /*
  * Writes the profile, whose window ended then, in each format. Each file appears complete, then its link is moved to

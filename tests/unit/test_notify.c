@@ -25,9 +25,9 @@ static int listen_at(const char *address)
 	if (address[0] == '@')
 		at.sun_path[0] = '\0';
 	unlink(address);
-	assert_int_equal(bind(fd, (struct sockaddr *)&at,
-			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(address))),
-			 0);
+	assert_int_equal(
+		bind(fd, (struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(address))),
+		0);
 	setenv("NOTIFY_SOCKET", address, 1);
 	return fd;
 }

@@ -224,6 +224,27 @@ static void a_vanished_folder_is_an_error(void **state)
 	assert_int_equal(write_windows(&files, 1, 1), 0);
 }
 
+static void unfinished_files_of_the_past_go(void **state)
+{
+	static const char *const others[] = {".profile_2025-11-20T12:00:01.col.duet-00000b",
+					     ".profile_x.col.duet-00000c", "profile.duet-1", ".duet-1"};
+	struct timespec times[2] = {{.tv_sec = time(NULL) - 3700}, {.tv_sec = time(NULL) - 3700}};
+	struct window_files files = {.folder = folder};
+
+	(void)state;
+	make("." WINDOW "1.col.duet-00000a");
+	assert_int_equal(utimensat(AT_FDCWD, at("." WINDOW "1.col.duet-00000a"), times, 0), 0);
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		make(others[i]);
+		if (i) /* the first may be somebody's who is at work */
+			assert_int_equal(utimensat(AT_FDCWD, at(others[i]), times, 0), 0);
+	}
+	assert_int_equal(window_files_open(&files), 0);
+	assert_false(is_there("." WINDOW "1.col.duet-00000a"));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_true(is_there(others[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +256,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_old_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_ours_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_foreign_file_in_a_links_place_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(unfinished_files_of_the_past_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_vanished_folder_is_an_error, setup, teardown),
 	};
 
