@@ -225,6 +225,11 @@ install: all ## into DESTDIR, PREFIX (/usr/local)
 	install -D -m 755 $(O)/duet $(DESTDIR)$(PREFIX)/bin/duet
 	install -D -m 644 $(O)/libduet.so $(DESTDIR)$(PREFIX)/lib/duet/libduet.so
 	install -D -m 644 user/man/duet.1 $(DESTDIR)$(PREFIX)/share/man/man1/duet.1
+	install -D -m 644 user/man/duet.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/duet.conf.5
+	[ -e $(DESTDIR)/etc/duet/duet.conf ] || \
+		install -D -m 644 user/packaging/duet.conf $(DESTDIR)/etc/duet/duet.conf
+	install -D -m 644 user/packaging/duet.service $(DESTDIR)$(PREFIX)/lib/systemd/system/duet.service
+	sed -i 's|^ExecStart=[^ ]*|ExecStart=$(PREFIX)/bin/duet|' $(DESTDIR)$(PREFIX)/lib/systemd/system/duet.service
 	install -D -m 644 user/packaging/duet.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/duet
 
 packages: ## install what build, tests and cross build need (the list: .ci/packages)

@@ -58,7 +58,9 @@
 	X(LOADER_UNWIND_PROCESSES, "processes walked by frame pointer: the unwind tables were full") \
 	X(LOADER_CODE_MISSING,  "Java stacks with a gap: the agent never published the code of a frame") \
 	X(LOADER_NAME_MISSING,  "Java frames without a name: the agent never published it") \
-	X(LOADER_OUT_OF_MEMORY, "samples dropped: out of memory")
+	X(LOADER_OUT_OF_MEMORY, "samples dropped: out of memory") \
+	X(LOADER_WINDOW_LATE,   "samples in the window after theirs: they came when it was already written") \
+	X(LOADER_WINDOW_LOST,   "samples lost with windows that could not be written")
 /* clang-format on */
 
 #define DUET_COUNTER_ENUM(name, text) DUET_##name,

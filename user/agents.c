@@ -73,21 +73,6 @@ void agent_free(struct agent *agent)
 	free(agent);
 }
 
-void agent_retire(struct agent *agent)
-{
-	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++)
-		agent->lost[c] = agent_lost(agent, c);
-	agent->handler_ns = agent_handler_ns(agent);
-	agent_ring_free(agent->ring);
-	agent->ring = NULL;
-	jvm_forget_all(agent->jvm);
-	vec_release(&agent->named);
-	vec_release(&agent->arrived);
-	map_release(&agent->is_named);
-	map_release(&agent->is_wanted);
-	agent->retired = true;
-}
-
 int agent_fd(const struct agent *agent)
 {
 	return agent->state == AGENT_ATTACHING ? agent->attach.fd : agent->socket;
@@ -310,10 +295,10 @@ void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context
 
 uint64_t agent_handler_ns(const struct agent *agent)
 {
-	return agent->ring ? agent_ring_handler_ns(agent->ring) : agent->handler_ns;
+	return agent->ring && !agent->hostile ? agent_ring_handler_ns(agent->ring) : 0;
 }
 
 uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter)
 {
-	return agent->ring && !agent->hostile ? agent_ring_counter(agent->ring, counter) : agent->lost[counter];
+	return agent->ring && !agent->hostile ? agent_ring_counter(agent->ring, counter) : 0;
 }

@@ -60,13 +60,9 @@ struct agent {
 	uint64_t claimed_ns; /* timer engines: CPU time that its samples stand for */
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
 	char why[256];
-	uint64_t lost[DUET_AGENT_COUNTER_MAX]; /* of a ring that is gone */
 	pid_t host_tid; /* of the agent's own thread as we number it; 0 = it was never seen */
 	uint64_t thread_ns; /* CPU time of that thread */
 	uint64_t signalled; /* samples */
-	uint64_t handler_ns; /* of a ring that is gone */
-	uint64_t retire_ns; /* it has left; retired then; 0 = not yet */
-	bool retired;
 };
 
 /*
@@ -87,8 +83,6 @@ void agent_expire(struct agent *agent, uint64_t now_ns); /* ends a handshake tha
 void agent_want_name(struct agent *agent, uint64_t method);
 void agent_ask(struct agent *agent);
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; an agent still on its way is aborted */
-/* Nothing more will be asked of it: frees its ring and what is known of its JVM. */
-void agent_retire(struct agent *agent);
 bool agent_settled(const struct agent *agent); /* RUNNING, GONE or FAILED */
 
 /*

@@ -21,13 +21,20 @@
 #define CLOSE_PERCENT 70
 #define DROP_AGAIN_NS (10 * NS_PER_SEC) /* what is dropped in vain costs time to make again */
 #define SWEEP_MIN 4096 /* processes */
-#define RETIRE_NS (2 * JOIN_WAIT_NS)
+#define RELEASE_AGAIN_NS (10 * NS_PER_SEC)
 
 void budget_open(struct session *session)
 {
 	session->budget = (struct budget){.max_bytes = session->options->max_memory, .sweep_at = SWEEP_MIN};
+	session->budget.limit_before = memory_limit_now();
 	if (session->budget.max_bytes)
 		memory_prepare();
+}
+
+void budget_close(struct session *session)
+{
+	if (session->budget.max_bytes)
+		(void)memory_limit(session->budget.limit_before);
 }
 
 size_t budget_bpf_bytes(const struct session *session)
@@ -87,48 +94,44 @@ bool budget_take_ring(struct session *session, size_t *sample_bytes, size_t *met
 	return true;
 }
 
-/* Of an agent that left, nothing is needed once no sample of its JVM is waiting any more. */
-static void retire_agents(struct session *session, uint64_t now_ns)
+void budget_give_ring(struct session *session, const struct agent *agent)
 {
-	for (size_t i = 0; i < session->agents.len; i++) {
-		struct agent *agent = session->agents.items[i];
-
-		if (agent->retired || (agent->state != AGENT_GONE && agent->state != AGENT_FAILED))
-			continue;
-		if (!agent->retire_ns)
-			agent->retire_ns = now_ns + RETIRE_NS;
-		if (now_ns < agent->retire_ns)
-			continue;
-		join_flush(session->join, agent);
-		agent_retire(agent);
-		if (!session->budget.max_bytes)
-			continue;
-		session->budget.rings_bytes -= agent->start.sample_lane_bytes + agent->start.metadata_lane_bytes;
-		set_heap(session);
-	}
+	if (!session->budget.max_bytes)
+		return;
+	session->budget.rings_bytes -= agent->start.sample_lane_bytes + agent->start.metadata_lane_bytes;
+	set_heap(session);
 }
 
 /* ---- as it fills ---- */
 
-static void drop_caches(struct session *session)
+/* Of agents and processes that have ended. What is remembered by the address of a process is forgotten with it. */
+static void release_dead(struct session *session, uint64_t now_ns)
 {
+	struct budget *budget = &session->budget;
+	size_t *processes = &session->processes.all.len;
+
+	session_release_dead(session);
 	resolver_forget(&session->resolver);
+	budget->sweep_at = 2 * *processes > SWEEP_MIN ? 2 * *processes : SWEEP_MIN;
+	budget->released_ns = now_ns;
+}
+
+static bool wants_release(const struct session *session, uint64_t now_ns)
+{
+	const struct budget *budget = &session->budget;
+	bool rings_are_many = budget->max_bytes && budget->rings_bytes > budget->max_bytes / RINGS_SHARE / 2;
+
+	return session->processes.all.len >= budget->sweep_at ||
+	       (rings_are_many && now_ns - budget->released_ns > RELEASE_AGAIN_NS);
+}
+
+static void drop_caches(struct session *session, uint64_t now_ns)
+{
+	release_dead(session, now_ns);
 	symbols_forget(session->symbols);
 	unwinding_forget_files(&session->unwinding);
 	join_forget_spare(session->join);
-	process_table_forget(&session->processes, true);
-}
-
-static void sweep_processes(struct session *session)
-{
-	struct process_table *table = &session->processes;
-
-	if (table->all.len < session->budget.sweep_at)
-		return;
-	resolver_forget(&session->resolver); /* both remember by the address of a process */
-	symbols_forget(session->symbols);
-	process_table_forget(table, true);
-	session->budget.sweep_at = 2 * table->all.len > SWEEP_MIN ? 2 * table->all.len : SWEEP_MIN;
+	memory_trim();
 }
 
 static void warn_once(struct session *session)
@@ -151,8 +154,8 @@ void budget_step(struct session *session, uint64_t now_ns)
 	struct budget *budget = &session->budget;
 	size_t used;
 
-	retire_agents(session, now_ns);
-	sweep_processes(session);
+	if (wants_release(session, now_ns))
+		release_dead(session, now_ns);
 	if (!budget->max_bytes)
 		return;
 	session->profile.samples.may_merge = true;
@@ -162,8 +165,7 @@ void budget_step(struct session *session, uint64_t now_ns)
 		used = memory_used();
 	if (used > budget->heap_bytes / 100 * DROP_PERCENT && now_ns - budget->dropped_ns > DROP_AGAIN_NS) {
 		warn_once(session);
-		drop_caches(session);
-		memory_trim();
+		drop_caches(session, now_ns);
 		budget->dropped_ns = now_ns;
 		budget->drops++;
 		used = memory_used();
@@ -177,7 +179,9 @@ void budget_before_write(struct session *session)
 {
 	if (!session->budget.max_bytes)
 		return;
-	drop_caches(session);
+	resolver_forget(&session->resolver);
+	symbols_forget(session->symbols);
+	join_forget_spare(session->join);
 	memory_trim();
 }
 

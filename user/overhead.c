@@ -94,9 +94,15 @@ void overhead_cost(const struct session *session, struct overhead_cost *ret)
 		.bpf_ns = bpf.run_ns,
 		.kernel_ns = bpf.runs * TICK_COST_NS + session->stats.signalled * SIGNAL_COST_NS,
 		.loader_ns = loader_ns(session),
+		.agents_ns = session->overhead.gone_ns,
 	};
 	for (size_t i = 0; i < session->agents.len; i++)
 		ret->agents_ns += agent_ns(session->agents.items[i]);
+}
+
+void overhead_forget(struct session *session, const struct agent *agent)
+{
+	session->overhead.gone_ns += agent_ns(agent);
 }
 
 uint64_t overhead_sum(const struct overhead_cost *cost)

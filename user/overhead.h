@@ -16,6 +16,7 @@
 #define OVERHEAD_SLOWEST_NS (1000ull * 1000 * 1000)
 #define OVERHEAD_CHANGES 64 /* kept for the output; of more the number alone */
 
+struct agent;
 struct rusage;
 struct session;
 
@@ -41,6 +42,7 @@ struct overhead {
 	unsigned calm; /* looks in a row that found much less than the limit */
 	double percent; /* of all CPUs, mean of the last seconds since the rate last changed */
 	struct overhead_cost before; /* at the last look … */
+	uint64_t gone_ns; /* what agents had taken that were freed */
 	uint64_t looked_ns; /* … which was then */
 	struct vec(struct overhead_change) changes;
 	uint64_t change_count;
@@ -50,6 +52,7 @@ void overhead_open(struct session *session);
 void overhead_release(struct session *session);
 void overhead_step(struct session *session, uint64_t now_ns); /* looks once a second */
 void overhead_cost(const struct session *session, struct overhead_cost *ret);
+void overhead_forget(struct session *session, const struct agent *agent); /* it is freed, its cost remains */
 uint64_t overhead_usage_ns(const struct rusage *usage);
 uint64_t overhead_sum(const struct overhead_cost *cost); /* ns */
 uint64_t overhead_interval_ns(const struct session *session); /* in force */

@@ -65,6 +65,7 @@ static void run(struct session *session)
 		session_step(session, !session_settled(session) ? POLL_ATTACH_MS
 				      : left_ms < POLL_MS	? (int)left_ms
 								: POLL_MS);
+		windows_step(session);
 		now_ns = clock_monotonic_ns();
 		overhead_step(session, now_ns);
 		status_step(session, now_ns);
@@ -125,7 +126,7 @@ static void stop(struct session *session)
 
 	if (session->collector)
 		collector_stop(session->collector);
-	session->profile.end_ns = clock_monotonic_ns();
+	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
 	await_last_signals(session);
 	report_unfaithful(session, AGENT_GONE, "left before the end");
 	report_unwalked(session);
@@ -173,6 +174,8 @@ static int session_open(struct session *session, const struct session_options *o
 	resolver_init(&session->resolver, &session->profile, session->symbols);
 	buf_init(&session->cgroup);
 	owners_open(&session->owners, &session->profile);
+	host_open(&session->host);
+	notify_open(&session->notify);
 	if (profile_init(&session->profile) < 0 || !session->symbols || !session->join || session->signal_fd < 0) {
 		log_error("out of memory or descriptors before the recording began");
 		return -ENOMEM;
@@ -194,6 +197,9 @@ static void session_close(struct session *session)
 		close(session->child_gate);
 	if (session->library[0])
 		attach_remove_library(session->library);
+	windows_release(session);
+	budget_close(session);
+	notify_close(&session->notify);
 	resolver_release(&session->resolver);
 	owners_release(&session->owners);
 	buf_release(&session->cgroup);
@@ -205,13 +211,22 @@ static void session_close(struct session *session)
 	close(session->signal_fd);
 }
 
+static int finish(struct session *session)
+{
+	session_report_facts(session);
+	session_report_losses(session);
+	session_report_summary(session);
+	budget_before_write(session);
+	return session_write_outputs(session);
+}
+
 int session_run(const struct session_options *options)
 {
 	struct session session = {0};
 	int err = session_open(&session, options);
 
 	if (!err)
-		err = session_open_outputs(&session);
+		err = options->window_ns ? windows_open(&session) : session_open_outputs(&session);
 	if (!err)
 		err = status_open(&session);
 	if (!err)
@@ -220,13 +235,10 @@ int session_run(const struct session_options *options)
 		goto out;
 	session.profile.start_ns = session.started_ns;
 	session.profile.start_realtime_ns = clock_realtime_ns();
+	windows_start(&session);
 	run(&session);
 	stop(&session);
-	session_report_facts(&session);
-	session_report_losses(&session);
-	session_report_summary(&session);
-	budget_before_write(&session);
-	err = session_write_outputs(&session);
+	err = options->window_ns ? windows_end(&session) : finish(&session);
 out:
 	session_discard_outputs(&session);
 	status_close(&session);

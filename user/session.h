@@ -12,6 +12,7 @@
 #include "duet_config.h"
 #include "engines.h"
 #include "out/writer.h"
+#include "window_files.h"
 
 struct session_output {
 	char *file; /* expanded, owned; NULL = stdout */
@@ -38,6 +39,11 @@ struct session_options {
 	struct writer_options style;
 	const char *metrics; /* where to serve them; NULL = nowhere */
 	const char *command_line; /* for the facts */
+	uint64_t window_ns; /* --continuous: each window is written into `folder`; 0 = one recording */
+	/* Asked on SIGHUP, SIGINT and SIGTERM whether the recording ends; NULL: each ends it. */
+	bool (*signalled)(void *context, int signo);
+	void *signalled_context;
+	struct window_files folder; /* of --continuous, whose outputs have no file */
 };
 
 /* Prints what the user must know on stderr. Exit code: 0 done, 1 failed. */

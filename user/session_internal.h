@@ -7,7 +7,9 @@
 #include "base/io.h"
 #include "budget.h"
 #include "collect/collector.h"
+#include "host.h"
 #include "join/join.h"
+#include "notify.h"
 #include "overhead.h"
 #include "owners.h"
 #include "proc/process.h"
@@ -18,6 +20,7 @@
 #include "status.h"
 #include "sym/symbols.h"
 #include "unwinding.h"
+#include "windows.h"
 
 #define SESSION_FAILURE_CODES 12 /* AsyncGetCallTrace: 0 to -10, and the rest */
 
@@ -37,6 +40,12 @@ struct session_stats {
 	uint64_t bad_records; /* from BPF */
 	uint64_t walk_ends[DUET_WALK_END_MAX]; /* of user stacks that no Java half completes */
 	uint64_t guessed_stacks; /* those with frames found by frame pointer */
+	uint64_t late; /* samples that came when their window was written */
+	uint64_t lost_with_windows; /* samples of windows that could not be written */
+	uint64_t gone_lost[DUET_AGENT_COUNTER_MAX]; /* this and those below: what agents had counted that were freed */
+	uint64_t gone_bad_records;
+	uint64_t gone_full_records;
+	uint64_t gone_hostile;
 };
 
 struct session {
@@ -52,6 +61,7 @@ struct session {
 	struct resolver resolver;
 	struct join *join;
 	struct owners owners;
+	struct host host;
 	struct budget budget;
 	struct overhead overhead;
 	struct status status;
@@ -66,8 +76,13 @@ struct session {
 	int child_gate; /* closing it lets the child exec */
 	char library[256]; /* placed for -agentpath; "" for none */
 	uint64_t started_ns; /* first tick possible */
+	uint64_t ended_ns; /* last tick possible */
 	uint64_t command_ns; /* session_run() was called */
 	uint64_t first_sample_ns;
+	uint64_t read_ns; /* what had been sampled by then has been read */
+	struct windows windows;
+	struct notify notify;
+	uint64_t swept_ns; /* when processes were last looked for that ended without a record */
 	uint64_t forgot_ns; /* when the JVMs' old code was last forgotten */
 	bool interrupted;
 };
@@ -96,6 +111,9 @@ bool session_on_decided(void *context, void *owner, const struct duet_sample *sa
 int session_open_outputs(struct session *session);
 int session_write_outputs(struct session *session);
 void session_discard_outputs(struct session *session);
+
+/* session_release.c: between two windows, frees what belongs to processes that have ended. */
+void session_release_dead(struct session *session);
 
 /* session_report.c */
 

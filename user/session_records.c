@@ -104,15 +104,16 @@ static bool add_sample(struct session *session, struct process *process, const s
 		       bool last_chance)
 {
 	int64_t node = resolve_sample(&session->resolver, process, jvm, sample, java, outcome, last_chance);
+	uint64_t time_ns = sample ? sample->head.time_ns : java->time_ns;
 	int err = node < 0 ? (int)node : 0;
 
 	if (err == -EAGAIN)
 		return false;
 	if (!err)
 		err = profile_add(&session->profile, (uint32_t)node, sample_thread(session, process, jvm, sample, java),
-				  sample ? sample->head.time_ns : java->time_ns,
-				  sample ? sample->weight_ns : java->weight_ns);
+				  time_ns, sample ? sample->weight_ns : java->weight_ns);
 	session->stats.lost_in_profile += err < 0;
+	session->stats.late += session->windows.written && time_ns < session->profile.start_ns;
 	count_outcome(&session->stats, sample, java, outcome, jvm != NULL);
 	if (sample && jvm)
 		count_jvm_walk(&session->stats, sample, outcome, &session->resolver.splice);
@@ -458,6 +459,7 @@ void session_read_rings(struct session *session)
 	uint64_t now_ns = clock_monotonic_ns();
 	bool forget = now_ns - session->forgot_ns > FORGET_NS;
 
+	session->read_ns = now_ns;
 	if (forget)
 		session->forgot_ns = now_ns;
 	for (size_t i = 0; i < session->agents.len; i++) {
@@ -485,12 +487,21 @@ bool session_settled(const struct session *session)
 	return true;
 }
 
+static bool is_end(const struct session *session, int signo)
+{
+	const struct session_options *options = session->options;
+
+	if (signo == SIGCHLD)
+		return false;
+	return !options->signalled || options->signalled(options->signalled_context, signo);
+}
+
 static void on_signal(struct session *session)
 {
 	struct signalfd_siginfo info;
 
 	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info))
-		session->interrupted = session->interrupted || info.ssi_signo != SIGCHLD;
+		session->interrupted |= is_end(session, (int)info.ssi_signo);
 }
 
 /* Waits for whatever comes first, at most `timeout_ms`, and takes care of it. */
@@ -510,5 +521,6 @@ void session_step(struct session *session, int timeout_ms)
 	for (size_t i = 2; i < count; i++)
 		agent_progress(session, session->agents.items[i - 2], fds[i].revents);
 	session_read_rings(session);
+	notify_watchdog(&session->notify);
 	free(fds);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <sys/utsname.h>
+#include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -86,7 +85,7 @@ static void facts_of_join(struct session *session)
 	const struct session_stats *stats = &session->stats;
 	struct duet_cost cost;
 
-	profile_add_fact(&session->profile, "samples", "%llu", (unsigned long long)stats->samples);
+	profile_add_fact(&session->profile, "samples", "%llu", (unsigned long long)session->profile.samples.len);
 	if (session->collector && stats->jvm_samples)
 		profile_add_fact(&session->profile, "joined", "%llu of %llu samples of JVM threads (%.2f %%)",
 				 (unsigned long long)stats->joined, (unsigned long long)stats->jvm_samples,
@@ -162,16 +161,18 @@ static void facts_of_memory(struct session *session)
 
 void session_report_facts(struct session *session)
 {
-	struct utsname host = {0};
+	const struct profile_host *host = &session->profile.host;
+	const struct intern *strings = &session->profile.strings;
 
-	uname(&host);
+	host_describe(&session->host, &session->profile);
 	profile_add_fact(&session->profile, "duet", "%s", DUET_VERSION);
 	profile_add_fact(&session->profile, "command", "%s", session->options->command_line);
 	facts_of_time(session);
 	facts_of_sampling(session);
 	facts_of_jvms(session);
-	profile_add_fact(&session->profile, "host", "%s, Linux %s, %s, %ld CPUs", host.nodename, host.release,
-			 host.machine, sysconf(_SC_NPROCESSORS_ONLN));
+	profile_add_fact(&session->profile, "host", "%s, Linux %s, %s, %u CPUs", intern_text(strings, host->name),
+			 intern_text(strings, host->kernel_release), intern_text(strings, host->machine),
+			 host->processors);
 	facts_of_join(session);
 	facts_of_memory(session);
 	facts_of_overhead(session);
@@ -201,7 +202,7 @@ static void losses_of_bpf(struct session *session, session_loss_handler handler,
 static void losses_of_agents(struct session *session, session_loss_handler handler, void *context)
 {
 	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++) {
-		uint64_t sum = 0;
+		uint64_t sum = session->stats.gone_lost[c];
 
 		for (size_t i = 0; i < session->agents.len; i++)
 			sum += agent_lost(session->agents.items[i], c);
@@ -236,6 +237,11 @@ static void losses_of_loader(struct session *session, session_loss_handler handl
 	counters[DUET_LOADER_THREADS_FULL] += session->budget.threads_full;
 	counters[DUET_LOADER_JVMS_REFUSED] += session->budget.jvms_refused;
 	counters[DUET_LOADER_CODE_MISSING] += session->stats.code_missing;
+	counters[DUET_LOADER_WINDOW_LATE] += session->stats.late;
+	counters[DUET_LOADER_WINDOW_LOST] += session->stats.lost_with_windows;
+	counters[DUET_LOADER_BAD_AGENT_RECORD] += session->stats.gone_bad_records;
+	counters[DUET_LOADER_JVM_FULL] += session->stats.gone_full_records;
+	counters[DUET_LOADER_RING_HOSTILE] += session->stats.gone_hostile;
 	add_losses_of_stacks(session, counters);
 	for (size_t i = 0; i < session->agents.len; i++) {
 		counters[DUET_LOADER_BAD_AGENT_RECORD] += session->agents.items[i]->bad_records;

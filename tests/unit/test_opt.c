@@ -177,6 +177,33 @@ static void test_sizes_and_shares(void **state)
 	}
 }
 
+/* As a configuration file has them. */
+static void test_one_by_its_word(void **state)
+{
+	struct options set = {0};
+	uint64_t bytes = 0;
+
+	(void)state;
+	buf_clear(&why);
+	assert_int_equal(opt_set(rows, "threads", "no", &set, &why), 0);
+	assert_false(set.threads);
+	assert_int_equal(opt_set(rows, "threads", "yes", &set, &why), 0);
+	assert_true(set.threads);
+	assert_int_equal(opt_set(rows, "interval", "5ms", &set, &why), 0);
+	assert_int_equal(set.interval_ns, 5 * NS_PER_MS);
+	assert_int_equal(opt_set(rows, "threads", "maybe", &set, &why), -EINVAL);
+	assert_string_equal(why.data, "threads 'maybe': yes or no is accepted");
+	buf_clear(&why);
+	assert_int_equal(opt_set(rows, "interva", "5ms", &set, &why), -EINVAL);
+	assert_int_equal(opt_set(rows, "", "5ms", &set, &why), -EINVAL);
+	assert_int_equal(opt_set(rows, "interval", "", &set, &why), -EINVAL);
+	assert_int_equal(opt_bytes(&bytes, "2g", &why), 0);
+	assert_int_equal(bytes, 2ull << 30);
+	assert_int_equal(opt_bytes(&bytes, "2x", &why), -EINVAL);
+	assert_int_equal(opt_bytes(&bytes, "0", &why), -EINVAL);
+	assert_int_equal(opt_bytes(&bytes, "99999999999999g", &why), -EINVAL);
+}
+
 static void test_help(void **state)
 {
 	struct buf help;
@@ -196,7 +223,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spellings), cmocka_unit_test(test_anywhere_and_dashdash),
 		cmocka_unit_test(test_lists),	  cmocka_unit_test(test_wrong_usage_is_named),
-		cmocka_unit_test(test_values),	  cmocka_unit_test(test_help), cmocka_unit_test(test_sizes_and_shares),
+		cmocka_unit_test(test_values),	  cmocka_unit_test(test_one_by_its_word),
+		cmocka_unit_test(test_help),	  cmocka_unit_test(test_sizes_and_shares),
 	};
 	int failed;
 

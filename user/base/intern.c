@@ -95,3 +95,30 @@ size_t intern_memory(const struct intern *intern)
 {
 	return intern->arena.bytes + intern->strings.len * ROW_BYTES;
 }
+
+int intern_move_init(struct intern_move *move, const struct intern *from, struct intern *to)
+{
+	uint32_t *ids = calloc(from->strings.len, sizeof(*ids));
+
+	if (!ids)
+		return -ENOMEM;
+	*move = (struct intern_move){.from = from, .to = to, .ids = ids};
+	return 0;
+}
+
+void intern_move_release(struct intern_move *move)
+{
+	free(move->ids);
+	*move = (struct intern_move){0};
+}
+
+uint32_t intern_moved(struct intern_move *move, uint32_t id)
+{
+	if (!move)
+		return id;
+	if (id >= move->from->strings.len)
+		return 0;
+	if (!move->ids[id])
+		move->ids[id] = intern_str(move->to, intern_text(move->from, id));
+	return move->ids[id];
+}

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -36,6 +37,13 @@ int memory_limit(size_t bytes)
 		return -errno;
 	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
 	return setrlimit(RLIMIT_DATA, &limit) < 0 ? -errno : 0;
+}
+
+size_t memory_limit_now(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_DATA, &limit) < 0 || limit.rlim_cur > SIZE_MAX ? SIZE_MAX : limit.rlim_cur;
 }
 
 static size_t read_statm(int field)

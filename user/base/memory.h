@@ -15,6 +15,7 @@ void memory_prepare(void);
  * taken already stays. 0 or -errno.
  */
 int memory_limit(size_t bytes);
+size_t memory_limit_now(void);
 size_t memory_resident(void); /* all pages in RAM: also those of files and of shared maps. 0: not known */
 size_t memory_data(void); /* what memory_limit() bounds, used or not. 0: not known */
 size_t memory_used(void); /* of it, what is allocated; walks the free lists */

@@ -123,6 +123,24 @@ int opt_parse(const struct opt *rows, int argc, char **argv, void *options, char
 	return 0;
 }
 
+int opt_set(const struct opt *rows, const char *word, const char *value, void *options, struct buf *why)
+{
+	const struct opt *row = find_word(rows, word, strlen(word));
+
+	if (!row) {
+		buf_printf(why, "unknown word '%s'", word);
+		return -EINVAL;
+	}
+	if (row->value)
+		return store(row, word, (int)strlen(word), value, options, why);
+	if (!strcmp(value, "yes"))
+		return store(row, word, (int)strlen(word), NULL, options, why);
+	if (!strcmp(value, "no"))
+		return 0;
+	buf_printf(why, "%s '%s': yes or no is accepted", word, value);
+	return -EINVAL;
+}
+
 static void help_row(const struct opt *row, struct buf *out)
 {
 	size_t start = out->len;

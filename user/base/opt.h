@@ -35,6 +35,8 @@ struct opt {
  */
 int opt_parse(const struct opt *rows, int argc, char **argv, void *options, char **ret_args, int *ret_count,
 	      int *ret_dashdash, struct buf *why);
+/* The same for one option by its word, as in a configuration file: a switch takes yes or no. */
+int opt_set(const struct opt *rows, const char *word, const char *value, void *options, struct buf *why);
 /* Option column and help column, one row an option. */
 void opt_help(const struct opt *rows, struct buf *out);
 

@@ -381,6 +381,45 @@ void join_forget_spare(struct join *join)
 	vec_release(&join->spare);
 }
 
+static uint64_t thread_oldest_ns(const struct join_thread *thread)
+{
+	uint64_t oldest_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < thread->samples.len; i++)
+		if (thread->samples.items[i].sample->head.time_ns < oldest_ns)
+			oldest_ns = thread->samples.items[i].sample->head.time_ns;
+	for (size_t i = 0; i < thread->records.len; i++)
+		if (thread->records.items[i].record->flags & DUET_JAVA_STANDALONE &&
+		    thread->records.items[i].record->time_ns < oldest_ns)
+			oldest_ns = thread->records.items[i].record->time_ns;
+	return oldest_ns;
+}
+
+uint64_t join_oldest_ns(const struct join *join)
+{
+	uint64_t oldest_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < join->busy.len; i++) {
+		uint64_t ns = thread_oldest_ns(join->busy.items[i]);
+
+		oldest_ns = ns < oldest_ns ? ns : oldest_ns;
+	}
+	return oldest_ns;
+}
+
+bool join_holds(const struct join *join, const void *owner)
+{
+	for (size_t i = 0; i < join->busy.len; i++)
+		if (join->busy.items[i]->owner == owner)
+			return true;
+	return false;
+}
+
+void join_forget(struct join *join, const void *owner)
+{
+	map_remove(&join->record_bytes, (uintptr_t)owner);
+}
+
 size_t join_held(const struct join *join)
 {
 	return join->held;

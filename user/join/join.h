@@ -63,6 +63,11 @@ void join_run(struct join *join, uint64_t now_ns);
 /* Nothing more will come from `owner` (all owners when NULL): decides everything of it. */
 void join_flush(struct join *join, void *owner);
 
+/* When the oldest sample was taken that is not decided yet; UINT64_MAX when there is none. */
+uint64_t join_oldest_ns(const struct join *join);
+bool join_holds(const struct join *join, const void *owner); /* anything of this owner */
+/* `owner` is about to go: nothing of it is held. */
+void join_forget(struct join *join, const void *owner);
 size_t join_held(const struct join *join); /* samples not yet decided: they wait for their agent's half, or for names */
 const uint64_t *join_counters(const struct join *join); /* by enum duet_loader_counter */
 

@@ -159,6 +159,13 @@ static uint32_t label_of_group(struct builder *b, const struct profile_thread *t
 	return label_of_text(b, b->text.len, kinds[group], 0);
 }
 
+static uint32_t label_of_lead(struct builder *b, const struct profile_thread *thread)
+{
+	buf_clear(&b->text);
+	b->options->lead(b->options->lead_context, thread, &b->text);
+	return label_of_text(b, b->text.len, FRAME_PROCESS, 0);
+}
+
 /* Innermost first. */
 static int path_push_roots(struct builder *b, const struct profile_thread *thread)
 {
@@ -172,6 +179,8 @@ static int path_push_roots(struct builder *b, const struct profile_thread *threa
 	for (size_t i = WRITER_GROUPS; !err && i-- > 0;)
 		if (by[i] != WRITER_BY_NONE)
 			err = path_push(b, label_of_group(b, thread, by[i]), NULL);
+	if (!err && b->options->lead)
+		err = path_push(b, label_of_lead(b, thread), NULL);
 	return err;
 }
 
@@ -304,7 +313,8 @@ static int insert_stacks(struct builder *b)
 static int collect_stack(void *context, const struct profile_sample *sample)
 {
 	struct builder *b = context;
-	bool by_thread = b->options->threads || b->options->processes || b->options->by[0] != WRITER_BY_NONE;
+	bool by_thread = b->options->threads || b->options->processes || b->options->lead ||
+			 b->options->by[0] != WRITER_BY_NONE;
 	struct stack stack = {.thread = by_thread ? sample->thread : 0, .node = sample->node};
 	uint64_t key = (uint64_t)stack.thread << 32 | stack.node;
 	uint64_t index = b->stacks.len;

@@ -26,7 +26,7 @@ _duet() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
 	case $before in
 	-e | --event) words=cpu ;;
-	-o | --output) words='collapsed flamegraph text' ;;
+	-o | --output) words='col collapsed flamegraph text' ;;
 	--engine) words='auto bpf ctimer itimer' ;;
 	--pairing) words='auto interval' ;;
 	--signals) words='needed always never' ;;
@@ -37,7 +37,7 @@ _duet() {
 	-f | --file) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
 	*)
 		[[ $word == -* ]] && words=$(_duet_options "$1") || words=$(_duet_jvms)
-		[ "$COMP_CWORD" = 1 ] && words+=' record check list version help'
+		[ "$COMP_CWORD" = 1 ] && words+=' record daemon check list version help'
 		;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

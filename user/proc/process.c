@@ -256,24 +256,15 @@ void process_exit(struct process_table *table, pid_t pid)
 		process->exited = true;
 }
 
-static bool has_ended(struct process *process, bool look)
+void process_table_sweep(struct process_table *table, bool (*is_done)(void *context, struct process *process),
+			 void *context)
 {
-	uint64_t start_ticks;
+	size_t kept = 0;
 
-	if (look && !process->exited)
-		process->exited = process_read_start_ticks(process->pid, &start_ticks) < 0 ||
-				  start_ticks != process->start_ticks;
-	return process->exited && !process->runtime;
-}
-
-size_t process_table_forget(struct process_table *table, bool look)
-{
-	size_t kept = 0, before = table->all.len;
-
-	for (size_t i = 0; i < before; i++) {
+	for (size_t i = 0; i < table->all.len; i++) {
 		struct process *process = table->all.items[i];
 
-		if (!has_ended(process, look)) {
+		if (!is_done(context, process)) {
 			table->all.items[kept++] = process;
 			continue;
 		}
@@ -283,7 +274,6 @@ size_t process_table_forget(struct process_table *table, bool look)
 	}
 	table->all.len = kept;
 	vec_shrink(&table->all);
-	return before - kept;
 }
 
 static int read_own_maps(const struct process *process, struct maps *ret)

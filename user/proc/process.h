@@ -35,6 +35,7 @@ struct process {
 	uint64_t owner_ns; /* … looked up then; 0 = never */
 	uint32_t published_version; /* the session's own: 1 more than the maps_version whose unwind tables BPF has */
 	bool refused; /* the session's own: there was no room for its agent */
+	bool was_exited; /* the session's own: already when the window before ended */
 	uint64_t stack_rows;	/* the profile's own: frames and stack nodes that its samples added */
 };
 
@@ -58,10 +59,11 @@ void process_exec(struct process_table *table, pid_t pid);
 void process_exit(struct process_table *table, pid_t pid);
 
 /*
- * Frees those that have ended and that no `runtime` holds on to; with `look`, also those whose end went unseen. The
- * caller has no pointer to them left. How many.
+ * Frees the processes for which `is_done` says so: nothing may point to them any more. Asked about each, also of the
+ * living.
  */
-size_t process_table_forget(struct process_table *table, bool look);
+void process_table_sweep(struct process_table *table, bool (*is_done)(void *context, struct process *process),
+			 void *context);
 
 /*
  * Re-reads the mappings; at most once per `min_age_ns` unless it is 0. 1 when

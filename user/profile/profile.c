@@ -20,6 +20,7 @@ int profile_init(struct profile *profile)
 	memset(profile, 0, sizeof(*profile));
 	profile->event = "cpu";
 	timeline_init(&profile->samples);
+	timeline_init(&profile->later);
 	err = intern_init(&profile->strings);
 	if (err < 0)
 		return err;
@@ -41,6 +42,7 @@ void profile_release(struct profile *profile)
 	vec_release(&profile->owners);
 	vec_release(&profile->threads);
 	timeline_release(&profile->samples);
+	timeline_release(&profile->later);
 	vec_release(&profile->losses);
 	vec_release(&profile->facts);
 	map_release(&profile->frame_ids);
@@ -173,7 +175,8 @@ int profile_add(struct profile *profile, uint32_t node, uint32_t thread, uint64_
 
 	if (thread >= profile->threads.len || node >= profile->nodes.len)
 		return -ENOMEM;
-	return timeline_add(&profile->samples, &sample);
+	return timeline_add(profile->until_ns && time_ns >= profile->until_ns ? &profile->later : &profile->samples,
+			    &sample);
 }
 
 void profile_add_loss(struct profile *profile, uint64_t count, const char *text)

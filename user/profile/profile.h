@@ -59,6 +59,28 @@ struct profile_fact {
 	uint32_t value;
 };
 
+/* The machine and the recording on it, for formats that name them. Texts are interned, 0 = not known. */
+struct profile_host {
+	uint32_t version; /* duet's */
+	uint32_t name;
+	uint32_t kernel_release;
+	uint32_t kernel_version;
+	uint32_t machine; /* "x86_64" */
+	uint32_t os_name;
+	uint32_t os_release;
+	uint32_t os_codename;
+	uint32_t cpu_model;
+	uint32_t cpu_flags;
+	uint32_t processors;
+	uint32_t loader; /* duet's own process id */
+	uint64_t memory_bytes;
+	uint64_t spawned_realtime_ns; /* when duet was started … */
+	uint64_t spawned_boot_ns; /* … and CLOCK_BOOTTIME then */
+	uint64_t window_ns; /* continuous recording: its windows; else 0 */
+	double cpu_percent; /* busy part of all CPUs while this was recorded */
+	double memory_percent; /* used part of it at the end */
+};
+
 struct profile {
 	struct intern strings;
 	struct vec(struct frame) frames;
@@ -66,6 +88,8 @@ struct profile {
 	struct vec(struct profile_owner) owners; /* the first knows nothing */
 	struct vec(struct profile_thread) threads;
 	struct timeline samples;
+	struct timeline later; /* those at until_ns and after it: of the windows that follow */
+	uint64_t until_ns; /* 0: this profile is the only window */
 	struct vec(struct profile_loss) losses;
 	struct vec(struct profile_fact) facts;
 	struct map frame_ids;  /* hash of a frame -> index; the same for owners and threads */
@@ -78,6 +102,7 @@ struct profile {
 	uint64_t interval_ns;
 	size_t max_bytes; /* of what stacks and threads take, see profile_is_full(); 0 = no limit */
 	const char *event; /* "cpu" */
+	struct profile_host host; /* all 0 when nobody told */
 };
 
 int profile_init(struct profile *profile); /* 0 or -ENOMEM */

@@ -34,6 +34,9 @@ void resolver_init(struct resolver *resolver, struct profile *profile, struct sy
 void resolver_release(struct resolver *resolver);
 void resolver_forget(struct resolver *resolver); /* what is remembered can be made again */
 
+/* The profile's frames and stacks are others now. */
+void resolver_forget(struct resolver *resolver);
+
 /*
  * The profile's node of the stack, arguments as of join_handler and splice_stack(). -ENOMEM; -EAGAIN when Java
  * frames have no name yet, not when `last_chance`.

@@ -34,21 +34,15 @@ struct jvm *jvm_new(struct intern *strings)
 	return jvm;
 }
 
-void jvm_forget_all(struct jvm *jvm)
+void jvm_free(struct jvm *jvm)
 {
+	if (!jvm)
+		return;
 	map_release(&jvm->methods);
 	map_release(&jvm->threads);
 	arena_release(&jvm->arena);
 	code_map_release(&jvm->code);
 	vec_release(&jvm->heaps);
-	*jvm = (struct jvm){.strings = jvm->strings};
-}
-
-void jvm_free(struct jvm *jvm)
-{
-	if (!jvm)
-		return;
-	jvm_forget_all(jvm);
 	free(jvm);
 }
 
@@ -312,4 +306,23 @@ uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame 
 void jvm_forget(struct jvm *jvm, uint64_t time_ns)
 {
 	code_map_forget(&jvm->code, time_ns);
+}
+
+static void move_method(struct jvm_method *method, struct intern_move *move)
+{
+	method->class_name = intern_moved(move, method->class_name);
+	method->name = intern_moved(move, method->name);
+	method->signature = intern_moved(move, method->signature);
+	method->source = intern_moved(move, method->source);
+}
+
+void jvm_move_strings(struct jvm *jvm, struct intern_move *move)
+{
+	uint64_t key, value;
+
+	for (size_t cursor = 0; map_next(&jvm->methods, &cursor, &key, &value);)
+		move_method((struct jvm_method *)(uintptr_t)value, move);
+	for (size_t cursor = 0; map_next(&jvm->threads, &cursor, &key, &value);)
+		(void)map_put(&jvm->threads, key, intern_moved(move, (uint32_t)value)); /* it is there: no growth */
+	code_map_move_strings(&jvm->code, move);
 }

@@ -49,8 +49,6 @@ struct jvm_code {
 struct jvm *jvm_new(struct intern *strings); /* NULL when out of memory */
 void jvm_free(struct jvm *jvm);
 
-void jvm_forget_all(struct jvm *jvm); /* as a new one */
-
 /* Takes in one metadata record. 0; -ENOMEM or, when the tables are full, -ENOSPC: the record is lost. */
 int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size);
 
@@ -91,6 +89,8 @@ bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address);
  */
 uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame *frames, uint32_t depth);
 
+/* The strings are in another table now: `move` tells where. */
+void jvm_move_strings(struct jvm *jvm, struct intern_move *move);
 /* Forgets code that was unloaded before `time_ns`: no sample that old is waiting any more. */
 void jvm_forget(struct jvm *jvm, uint64_t time_ns);
 
