@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
@@ -131,8 +132,10 @@ static void change(struct session *session, uint64_t every, uint64_t now_ns)
 	collector_sample_every(session->collector, overhead->every);
 	row.interval_ns = overhead_interval_ns(session);
 	overhead->change_count++;
-	if (overhead->changes.len < OVERHEAD_CHANGES)
-		(void)vec_push(&overhead->changes, row);
+	if (overhead->changes.len == OVERHEAD_CHANGES)
+		memmove(overhead->changes.items, overhead->changes.items + 1,
+			--overhead->changes.len * sizeof(row));
+	(void)vec_push(&overhead->changes, row);
 	log_info("a sample every %.6g ms from now on: duet took %.2f %% of the host's CPU, of %.6g %% allowed",
 		 (double)row.interval_ns / 1e6, row.percent, overhead->max_percent);
 }

@@ -14,7 +14,7 @@
 
 #define OVERHEAD_TICK_MIN_NS (1000ull * 1000) /* with a budget: faster ticks alone would cost more than most allow */
 #define OVERHEAD_SLOWEST_NS (1000ull * 1000 * 1000)
-#define OVERHEAD_CHANGES 64 /* kept for the output; of more the number alone */
+#define OVERHEAD_CHANGES 64 /* the last ones are kept for the output */
 
 struct agent;
 struct rusage;

@@ -110,22 +110,31 @@ static void facts_of_jvms(struct session *session)
 	}
 }
 
+static void fact_of_interval(struct session *session, const struct overhead_change *change)
+{
+	uint64_t start_ns = session->profile.start_ns;
+	char interval[32];
+
+	interval_text(change->interval_ns, interval, sizeof(interval));
+	if (change->time_ns < start_ns)
+		profile_add_fact(&session->profile, "interval", "%s at the start", interval);
+	else
+		profile_add_fact(&session->profile, "interval", "%s from %.1f s on, duet took %.2f %% of the CPU",
+				 interval, (double)(change->time_ns - start_ns) / 1e9, change->percent);
+}
+
+/* Those of this window, and what was in force when it began. */
 static void facts_of_changes(struct session *session)
 {
 	const struct overhead *overhead = &session->overhead;
 
 	for (size_t i = 0; i < overhead->changes.len; i++) {
 		const struct overhead_change *change = &overhead->changes.items[i];
-		char interval[32];
+		bool is_before = i + 1 < overhead->changes.len && change[1].time_ns < session->profile.start_ns;
 
-		interval_text(change->interval_ns, interval, sizeof(interval));
-		profile_add_fact(&session->profile, "interval", "%s from %.1f s on, duet took %.2f %% of the CPU",
-				 interval, (double)(change->time_ns - session->profile.start_ns) / 1e9,
-				 change->percent);
+		if (!is_before && change->time_ns <= session->profile.end_ns)
+			fact_of_interval(session, change);
 	}
-	if (overhead->change_count > overhead->changes.len)
-		profile_add_fact(&session->profile, "interval", "and %llu more changes",
-				 (unsigned long long)(overhead->change_count - overhead->changes.len));
 }
 
 static void facts_of_overhead(struct session *session)
@@ -141,7 +150,7 @@ static void facts_of_overhead(struct session *session)
 			 (double)overhead_sum(&cost) / all, (double)cost.bpf_ns / all, (double)cost.kernel_ns / all,
 			 (double)cost.loader_ns / all, (double)cost.agents_ns / all);
 	facts_of_changes(session);
-	if (session->overhead.change_count && !collector_cost(session->collector, &bpf))
+	if (session->overhead.change_count && !session->options->window_ns && !collector_cost(session->collector, &bpf))
 		profile_add_fact(&session->profile, "ticks",
 				 "%llu, of which %llu came after the last sample of their CPU",
 				 (unsigned long long)bpf.ticks, (unsigned long long)bpf.pending);

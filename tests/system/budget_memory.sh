@@ -70,6 +70,16 @@ case_no_disk() {
 	expect_lacks "$here/stderr" 'out of memory'
 }
 
+# The child that writes a window is held to it too.
+case_windows() {
+	need_bpf
+	record_peak --continuous --window 2s -i ${interval_us}us --max-memory ${limit_mb}m -f "$here/windows" \
+		-o flamegraph -- "$workloads/crowd" stacks 9
+	expect "windows" "$(find "$here/windows" -type f | wc -l)" '>=' 4
+	expect "kB of RAM" "$peak_kb" '<' $((limit_mb * 1024))
+	expect_lacks "$here/stderr" 'out of memory|could not be written'
+}
+
 # Classes and code without end.
 jdk_case_many_methods() {
 	need_bpf

@@ -23,6 +23,8 @@
 #define WINDOW_MAX_NS (86400 * NS_PER_SEC)
 #define INTERVAL_MIN_NS (10 * NS_PER_US) /* 100 kHz a CPU: kernel.perf_event_max_sample_rate as shipped */
 #define INTERVAL_MAX_NS (3600 * NS_PER_SEC)
+#define CONTINUOUS_MEMORY (128u << 20)
+#define DAEMON_OVERHEAD 1.0 /* percent */
 #define COMMAND_LINE_MAX 400 /* bytes of it that go into the output */
 #define PIDS_MAX 1024 /* DUET_MAX_TARGETS */
 
@@ -95,9 +97,9 @@ static const struct opt rows[] = {
 	 FIELD(keep_age_ns)},
 	{0, "keep-bytes", "SIZE", "with --continuous: remove the oldest files when all are larger: 500m, 10g",
 	 opt_bytes, FIELD(keep_bytes)},
-	{0, "max-memory", "SIZE", "of duet itself with BPF's maps: 128m; above, it sheds detail (default: no limit)",
+	{0, "max-memory", "SIZE", "of duet itself with BPF's maps: 128m; above, it sheds detail (--continuous: 128m)",
 	 opt_bytes, FIELD(max_memory)},
-	{0, "max-overhead", "PCT", "of the host's CPU: 1; above, duet samples less often (default: no limit)",
+	{0, "max-overhead", "PCT", "of the host's CPU: 1; above, duet samples less often (daemon: 1)",
 	 opt_percent, FIELD(max_overhead)},
 	{0, "metrics", "ADDRESS", "Prometheus metrics of duet itself on localhost:PORT or the socket /PATH", opt_string,
 	 FIELD(metrics)},
@@ -360,6 +362,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->all_user = options->all_user;
 	session->no_attach = options->no_attach;
 	session->max_memory = options->max_memory;
+	if (options->continuous && !options->max_memory)
+		session->max_memory = CONTINUOUS_MEMORY;
 	session->max_overhead = options->max_overhead;
 	session->metrics = options->metrics;
 	session->duration_ns = options->duration_ns;
@@ -457,6 +461,8 @@ int record_options_fill(struct record_options *options, const char *folder, stru
 	buf_init(&why);
 	options->continuous = true;
 	options->host = !options->cgroup && !options->container && !options->comm;
+	if (!(options->max_overhead > 0))
+		options->max_overhead = DAEMON_OVERHEAD;
 	if (!options->files.len)
 		err = opt_strings(&options->files, folder, &why);
 	buf_release(&why);
