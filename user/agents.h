@@ -61,7 +61,8 @@ struct agent {
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
 	char why[256];
 	pid_t host_tid; /* of the agent's own thread as we number it; 0 = it was never seen */
-	uint64_t thread_ns; /* CPU time of that thread */
+	uint64_t thread_ns; /* CPU time of that thread, and of the handler on all others, as of the last look */
+	uint64_t handler_ns;
 	uint64_t signalled; /* samples */
 };
 

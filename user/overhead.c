@@ -67,22 +67,23 @@ static uint64_t loader_ns(const struct session *session)
 
 static uint64_t agent_ns(const struct agent *agent)
 {
-	uint64_t claimed_ns = agent_handler_ns(agent), most_ns = agent->signalled * HANDLER_MAX_NS;
-
-	return agent->thread_ns + (claimed_ns < most_ns ? claimed_ns : most_ns);
+	return agent->thread_ns + agent->handler_ns;
 }
 
-/* Of threads that were never seen running, which cost nothing worth a look, the host's number is not known. */
-static void read_agents(struct session *session)
+/*
+ * Of threads that were never seen running, which cost nothing worth a look, the host's number is not known. What a JVM
+ * claims is bounded, and neither sum ever shrinks.
+ */
+static void read_agent(struct agent *agent)
 {
-	for (size_t i = 0; i < session->agents.len; i++) {
-		struct agent *agent = session->agents.items[i];
-		uint64_t ns;
+	uint64_t handler_ns = agent_handler_ns(agent), most_ns = agent->signalled * HANDLER_MAX_NS, thread_ns;
 
-		if (agent->state == AGENT_RUNNING && agent->host_tid &&
-		    !process_read_thread_cpu(agent->process->pid, agent->host_tid, &ns))
-			agent->thread_ns = ns;
-	}
+	handler_ns = handler_ns < most_ns ? handler_ns : most_ns;
+	if (handler_ns > agent->handler_ns)
+		agent->handler_ns = handler_ns;
+	if (agent->host_tid && !process_read_thread_cpu(agent->process->pid, agent->host_tid, &thread_ns) &&
+	    thread_ns > agent->thread_ns)
+		agent->thread_ns = thread_ns;
 }
 
 void overhead_cost(const struct session *session, struct overhead_cost *ret)
@@ -93,7 +94,7 @@ void overhead_cost(const struct session *session, struct overhead_cost *ret)
 		(void)collector_cost(session->collector, &bpf);
 	*ret = (struct overhead_cost){
 		.bpf_ns = bpf.run_ns,
-		.kernel_ns = bpf.runs * TICK_COST_NS + session->stats.signalled * SIGNAL_COST_NS,
+		.kernel_ns = bpf.runs * TICK_COST_NS + session->overhead.signals * SIGNAL_COST_NS,
 		.loader_ns = loader_ns(session),
 		.agents_ns = session->overhead.gone_ns,
 	};
@@ -160,15 +161,20 @@ void overhead_step(struct session *session, uint64_t now_ns)
 {
 	struct overhead *overhead = &session->overhead;
 	struct overhead_cost cost;
+	uint64_t spent_ns;
 	double percent;
 
 	if (now_ns - overhead->looked_ns < LOOK_NS)
 		return;
-	read_agents(session);
+	for (size_t i = 0; i < session->agents.len; i++)
+		if (session->agents.items[i]->state == AGENT_RUNNING)
+			read_agent(session->agents.items[i]);
 	overhead_cost(session, &cost);
-	percent = 100.0 * (double)(overhead_sum(&cost) - overhead_sum(&overhead->before)) /
-		  ((double)(now_ns - overhead->looked_ns) * (double)session->cpus);
-	overhead->before = cost;
+	/* Of a child that has ended the kernel's two sums may differ by some microseconds. */
+	spent_ns = overhead_sum(&cost);
+	spent_ns -= spent_ns > overhead->before_ns ? overhead->before_ns : spent_ns;
+	percent = 100.0 * (double)spent_ns / ((double)(now_ns - overhead->looked_ns) * (double)session->cpus);
+	overhead->before_ns = overhead_sum(&cost);
 	overhead->looked_ns = now_ns;
 	if (now_ns - session->started_ns < START_NS)
 		return;

@@ -41,7 +41,8 @@ struct overhead {
 	bool is_fresh; /* no look since the last change: the mean is of another rate */
 	unsigned calm; /* looks in a row that found much less than the limit */
 	double percent; /* of all CPUs, mean of the last seconds since the rate last changed */
-	struct overhead_cost before; /* at the last look … */
+	uint64_t signals; /* sent */
+	uint64_t before_ns; /* spent until the last look … */
 	uint64_t gone_ns; /* what agents had taken that were freed */
 	uint64_t looked_ns; /* … which was then */
 	struct vec(struct overhead_change) changes;

@@ -338,8 +338,10 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
 		unwinding_refresh(&session->unwinding, process);
 	agent = process->runtime;
-	if (agent)
-		agent->signalled += (sample->flags & DUET_SAMPLE_SIGNALLED) != 0;
+	if (agent && sample->flags & DUET_SAMPLE_SIGNALLED) {
+		agent->signalled++;
+		session->overhead.signals++;
+	}
 	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid) {
 		want_names(agent, sample);
 		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());

@@ -37,7 +37,7 @@ _duet() {
 	-f | --file) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
 	*)
 		[[ $word == -* ]] && words=$(_duet_options "$1") || words=$(_duet_jvms)
-		[ "$COMP_CWORD" = 1 ] && words+=' record daemon check list version help'
+		[ "$COMP_CWORD" = 1 ] && words+=' record daemon status check list version help'
 		;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
