@@ -99,7 +99,8 @@ void session_notice(struct session *session, struct process *process);
 bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
 			const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance);
 
-/* session_output.c. 0, or -errno after the user has been told. */
+/* session_output.c. How the profile is to be written; the others: 0, or -errno after the user has been told. */
+struct writer_options session_style(const struct session *session);
 int session_open_outputs(struct session *session);
 int session_write_outputs(struct session *session);
 void session_discard_outputs(struct session *session);
