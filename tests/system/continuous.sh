@@ -212,8 +212,12 @@ case_daemon_reloads() {
 	expect_contains "$here/stderr" "$here/conf:4: unknown word 'widow'"
 	wait_for 20 has_windows "$here/a" col $(($(windows "$here/a" col | wc -l) + 2))
 	[ ! -e "$here/b" ] || fail "a broken configuration was used"
-	sed -i -e 's/widow/window/' "$here/conf"
-	echo 'freq = 500' >>"$here/conf"
+	printf '%s\n' "file = $here/c" 'window = 2s' 'no-attach = yes' 'comm = duet-spin' 'output = text' >"$here/conf"
+	kill -HUP "$recorder"
+	wait_for 20 has_windows "$here/c" txt 2
+	expect_lacks "$here/stderr" 'samples in' # the recording goes on
+	expect_contains "$here/c/last_profile.txt" '^duration +: 2\.0 s'
+	printf '%s\n' "file = $here/b" 'comm = duet-spin' 'window = 1s' 'no-attach = yes' 'freq = 500' >"$here/conf"
 	kill -HUP "$recorder"
 	wait_for 20 has_windows "$here/b" col 2
 	expect_contains "$here/b/last_profile.col" '"sampling_frequency": 500'
