@@ -31,7 +31,7 @@ resident_kb() { # PID
 
 # Files of windows, oldest first; not the links.
 windows() { # FOLDER EXTENSION
-	find "$1" -maxdepth 1 -type f -name "profile_20*.$2" | sort -V
+	find "$1" -maxdepth 1 -type f -name "profile_20*.$2" 2>/dev/null | sort -V
 }
 
 wait_for() { # SECONDS COMMAND...
