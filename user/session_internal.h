@@ -27,7 +27,7 @@ struct session_stats {
 	uint64_t code_missing; /* JVM samples with frames of code that the agent never published */
 	uint64_t signalled;
 	uint64_t rooted; /* JVM samples whose walk reached the thread's entry */
-	uint64_t witnesses[3]; /* by enum splice_witnesses */
+	uint64_t witnesses[SPLICE_WITNESSES_MAX]; /* by enum splice_witnesses */
 	uint64_t jvm_walk_ends[DUET_WALK_END_MAX]; /* of those that were not */
 	uint64_t with_java; /* joined, with Java frames */
 	uint64_t failures[SESSION_FAILURE_CODES]; /* by -status */
