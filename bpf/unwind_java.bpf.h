@@ -17,20 +17,27 @@
  */
 int unwind_java_turn(u32 index);
 
-/* What the interpreter keeps in registers. */
+/* What the interpreter keeps in registers, by their number in machine code. Of a program's context too. */
 static __always_inline void unwind_java_regs(struct walk_java *java, const bpf_user_pt_regs_t *regs)
 {
 #ifdef __TARGET_ARCH_x86
-	java->bytecode = regs->r13;
-	java->entered = regs->bx;
+	u64 *to = java->regs;
+
+	to[0] = regs->ax, to[1] = regs->cx, to[2] = regs->dx, to[3] = regs->bx;
+	to[4] = regs->sp, to[5] = regs->bp, to[6] = regs->si, to[7] = regs->di;
+	to[8] = regs->r8, to[9] = regs->r9, to[10] = regs->r10, to[11] = regs->r11;
+	to[12] = regs->r12, to[13] = regs->r13, to[14] = regs->r14, to[15] = regs->r15;
 #endif
 }
 
 static __always_inline void unwind_java_regs_core(struct walk_java *java, struct pt_regs *regs)
 {
 #ifdef __TARGET_ARCH_x86
-	java->bytecode = BPF_CORE_READ(regs, r13);
-	java->entered = BPF_CORE_READ(regs, bx);
+	struct pt_regs copy;
+
+	if (bpf_probe_read_kernel(&copy, sizeof(copy), regs))
+		__builtin_memset(&copy, 0, sizeof(copy));
+	unwind_java_regs(java, &copy);
 #endif
 }
 

@@ -110,6 +110,8 @@ static __always_inline walk_result unwind_native_step(struct duet_scratch *room)
 		return end;
 	if (is_known && walk->mapping.is_file && walk_is_outermost(&walk->cursor))
 		return DUET_WALK_ENTRY;
+	if (is_known && walk->mapping.is_file && walk_called_leaf(&walk->cursor))
+		return DUET_WALK_NONE;
 	room->sample.guessed_depth++;
 	return walk_by_fp(&walk->cursor);
 }

@@ -8,19 +8,25 @@
 
 #include "duet_types.h"
 
-#define DUET_FRAME_CODE_BYTES 32 /* of machine code that these functions are given */
+#define DUET_FRAME_CODE_BYTES 64 /* of machine code that these functions are given */
 #define DUET_FRAME_PROLOGUE_BYTES 64 /* this far behind its entry a method may still be in its prologue */
 
 /* Else the functions return how many bytes above sp the return address lies. */
 #define DUET_FRAME_BUILT (-1)
 #define DUET_FRAME_FP_UNSAVED (-2) /* built, but the caller's frame pointer is still in rbp only */
 
-/* Three bytes of the code; the mask shows the verifier their bound. */
+/* A byte of the code. The mask shows the verifier its bound; what is opaque, the compiler cannot find superfluous. */
+static inline uint8_t duet_code_at(const uint8_t *code, uint32_t at)
+{
+	__asm__("" : "+r"(at));
+	return code[at & (DUET_FRAME_CODE_BYTES - 1)];
+}
+
+/* Three bytes. */
 static inline int duet_code_is(const uint8_t *code, uint32_t at, uint32_t bytes)
 {
-	return code[at & (DUET_FRAME_CODE_BYTES - 1)] == bytes >> 16 &&
-	       code[(at + 1) & (DUET_FRAME_CODE_BYTES - 1)] == (bytes >> 8 & 0xff) &&
-	       code[(at + 2) & (DUET_FRAME_CODE_BYTES - 1)] == (bytes & 0xff);
+	return duet_code_at(code, at) == bytes >> 16 && duet_code_at(code, at + 1) == (bytes >> 8 & 0xff) &&
+	       duet_code_at(code, at + 2) == (bytes & 0xff);
 }
 
 /*
@@ -31,7 +37,7 @@ static inline int duet_code_is(const uint8_t *code, uint32_t at, uint32_t bytes)
 static inline int64_t duet_frame_prologue(const uint8_t *code, uint32_t done, uint32_t *ret_end)
 {
 	uint32_t at = duet_code_is(code, 0, 0x898424) ? 7 : 0;
-	int pushed = code[at] == 0x55;
+	int pushed = duet_code_at(code, at) == 0x55;
 
 	*ret_end = at;
 	if (pushed) {
@@ -65,9 +71,21 @@ static inline uint32_t duet_frame_poll_bytes(const uint8_t *code)
 		at = 6;
 	if (duet_code_is(code, at, 0x418502))
 		at += 3;
-	if (code[at] == 0x0f && code[at + 1] == 0x87)
+	if (duet_code_at(code, at) == 0x0f && duet_code_at(code, at + 1) == 0x87)
 		at += 6;
 	return at;
+}
+
+/* The wrapper of a native method looks for an exception behind its frame's end: cmpq $0, pending(%r15); jne */
+static inline uint32_t duet_frame_pending_bytes(const uint8_t *code)
+{
+	uint32_t compare = duet_code_is(code, 0, 0x49837f)   ? 5
+			   : duet_code_is(code, 0, 0x4983bf) ? 8
+			   : duet_code_is(code, 0, 0x49817f) ? 8
+			   : duet_code_is(code, 0, 0x4981bf) ? 11
+							     : 0;
+
+	return compare ? compare + 6 : 0;
 }
 
 /*
@@ -78,7 +96,8 @@ static inline int64_t duet_frame_epilogue(const uint8_t *code)
 {
 	if (code[0] == 0x5d)
 		return 8;
-	if (code[duet_frame_poll_bytes(code)] == 0xc3)
+	if (duet_code_at(code, duet_frame_poll_bytes(code)) == 0xc3 ||
+	    duet_code_at(code, duet_frame_pending_bytes(code)) == 0xc3)
 		return 0;
 	if (duet_code_is(code, 0, 0x4c8d15) && duet_code_is(code, 7, 0x4d8997))
 		return 0;
@@ -87,22 +106,108 @@ static inline int64_t duet_frame_epilogue(const uint8_t *code)
 	return DUET_FRAME_BUILT;
 }
 
-/* mov %reg, %rsp, either encoding */
-static inline int duet_code_sets_sp(const uint8_t *code, uint32_t at)
+/* Is this return address behind a call: direct, through a register, or memory? `code` ends at it, after `end` bytes. */
+static inline int duet_code_calls(const uint8_t *code, uint32_t end)
 {
-	return code[at] == 0x48 && ((code[at + 1] == 0x8b && (code[at + 2] & 0xf8) == 0xe0) ||
-				    (code[at + 1] == 0x89 && (code[at + 2] & 0xc7) == 0xc4));
+	return code[end - 5] == 0xe8 || (code[end - 2] == 0xff && (code[end - 1] & 0xf8) == 0xd0) ||
+	       (code[end - 3] == 0xff && (code[end - 2] & 0xf8) == 0x50) ||
+	       (code[end - 6] == 0xff && ((code[end - 5] & 0xf8) == 0x90 || code[end - 5] == 0x15));
 }
 
-/*
- * The interpreter leaves a method: leave; pop %return; mov %sender, %rsp; jmp *%return. True behind the first of them,
- * where rbp is the caller's already.
- */
-static inline int duet_frame_is_left(const uint8_t *code)
+/* The call of a method that is not compiled goes through mov $method, %rbx; jmp, among its caller's stubs. */
+static inline int duet_frame_is_call_stub(const uint8_t *code)
 {
-	if (code[0] == 0xff && (code[1] & 0xf8) == 0xe0)
-		return 1;
-	return duet_code_sets_sp(code, 0) || ((code[0] & 0xf8) == 0x58 && duet_code_sets_sp(code, 1));
+	return code[0] == 0x48 && code[1] == 0xbb && code[10] == 0xe9;
+}
+
+/* ---- the interpreter ---- */
+
+/* Registers by their number in machine code. */
+#define DUET_X86_REGISTERS 16
+#define DUET_X86_RAX 0
+#define DUET_X86_RBX 3
+#define DUET_X86_R13 13
+
+/*
+ * Where in a method's entry the return address is popped: pop %rax; lea n(%rsp, %rcx, 8), %r14; and where it is pushed
+ * again: push %rax; push %rbp; mov %rsp, %rbp. Offsets from the start of the code. 0 when it makes no such frame.
+ */
+static inline int duet_frame_find_entry(const uint8_t *code, uint32_t bytes, uint32_t *ret_pop, uint32_t *ret_push)
+{
+	int has_popped = 0;
+
+	for (uint32_t at = 0; at + 5 <= bytes; at++) {
+		if (code[at] == 0x58 && code[at + 1] == 0x4c && code[at + 2] == 0x8d && code[at + 3] == 0x74) {
+			*ret_pop = at;
+			has_popped = 1;
+		}
+		if (code[at] == 0x50 && code[at + 1] == 0x55 && code[at + 2] == 0x48 && code[at + 3] == 0x8b &&
+		    code[at + 4] == 0xec) {
+			*ret_push = at;
+			return has_popped;
+		}
+	}
+	return 0;
+}
+
+#define DUET_FRAME_BYTES_BEFORE 3 /* of the code that duet_frame_exit() is given lie before pc */
+
+/* How the interpreter leaves a method: pop %to; mov %sp, %rsp; jmp *%to. rbp is the caller's, then. */
+struct duet_frame_exit {
+	uint8_t to; /* register with the return address, */
+	uint8_t is_on_stack; /* which is on top of the stack still */
+	uint8_t sp; /* register with the caller's sp, */
+	uint8_t has_sp; /* which rsp is already */
+};
+
+/* The register of an instruction whose last byte is base + register, behind `at` or behind a REX.B there; or -1. */
+static inline int duet_code_register(const uint8_t *code, uint32_t at, uint8_t prefix, uint8_t base)
+{
+	int high = duet_code_at(code, at) == 0x41 ? 8 : 0;
+
+	at += high != 0;
+	if (prefix) {
+		if (duet_code_at(code, at) != prefix)
+			return -1;
+		at++;
+	}
+	return (duet_code_at(code, at) & 0xf8) == base ? high + (duet_code_at(code, at) & 7) : -1;
+}
+
+/* mov %reg, %rsp in either encoding: the register, or -1. */
+static inline int duet_code_sets_sp(const uint8_t *code, uint32_t at)
+{
+	uint8_t rex = duet_code_at(code, at), opcode = duet_code_at(code, at + 1),
+		operands = duet_code_at(code, at + 2);
+
+	if ((rex == 0x48 || rex == 0x49) && opcode == 0x8b && (operands & 0xf8) == 0xe0)
+		return (operands & 7) + (rex == 0x49 ? 8 : 0);
+	if ((rex == 0x48 || rex == 0x4c) && opcode == 0x89 && (operands & 0xc7) == 0xc4)
+		return (operands >> 3 & 7) + (rex == 0x4c ? 8 : 0);
+	return -1;
+}
+
+/* Is pc, which has DUET_FRAME_BYTES_BEFORE of `code` before it, at one of the instructions that leave a method? */
+static inline int duet_frame_exit(const uint8_t *code, struct duet_frame_exit *ret_exit)
+{
+	uint32_t at = DUET_FRAME_BYTES_BEFORE;
+	int popped = duet_code_register(code, at, 0, 0x58), sp, to;
+
+	if (popped >= 0)
+		at += popped < 8 ? 1 : 2;
+	sp = duet_code_sets_sp(code, at);
+	if (sp >= 0)
+		at += 3;
+	else if (popped >= 0 || duet_code_sets_sp(code, at - 3) < 0)
+		return 0;
+	to = duet_code_register(code, at, 0xff, 0xe0);
+	if (to < 0 || (popped >= 0 && popped != to))
+		return 0;
+	ret_exit->to = (uint8_t)to;
+	ret_exit->is_on_stack = popped >= 0;
+	ret_exit->sp = (uint8_t)(sp & (DUET_X86_REGISTERS - 1));
+	ret_exit->has_sp = sp < 0;
+	return 1;
 }
 
 #endif

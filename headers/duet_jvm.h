@@ -10,6 +10,8 @@
 #include "duet_types.h"
 
 #define DUET_JVM_HEAPS 4 /* HotSpot has three code heaps at most */
+#define DUET_JVM_ENTRIES 12 /* kinds of methods that the interpreter makes a frame for (JDK 8: 10, since 9: 4) */
+#define DUET_JVM_FRAMELESS 16 /* kinds of blobs: four, and one for each type of field that JNI reads */
 #define DUET_BLOB_BYTES 384 /* of a blob's head, HeapBlock included: all fields lie within (JDK 17: 320) */
 #define DUET_JVM_NO_FIELD 0xffff /* this JDK has it not */
 #define DUET_MAX_OFFSET 4096 /* no HotSpot structure that is read is larger */
@@ -26,15 +28,26 @@ struct duet_jvm_heap {
 };
 DUET_ASSERT_SIZE(struct duet_jvm_heap, 32);
 
+/* The interpreter's code that enters a method, in bytes from interpreter_low. */
+struct duet_method_entry {
+	uint32_t begin;
+	uint32_t end;
+	uint32_t pop; /* of the return address, which is on top of the stack up to here */
+	uint32_t push; /* of the return address, of fp, and mov %rsp, %rbp */
+};
+DUET_ASSERT_SIZE(struct duet_method_entry, 16);
+
 struct duet_jvm_layout {
 	struct duet_jvm_heap heaps[DUET_JVM_HEAPS]; /* low == high: unused */
 	uint64_t interpreter_low; /* the template interpreter: frames by frame pointer */
 	uint64_t interpreter_high;
-	uint64_t entries_low; /* its method entries: here the frame is only being made */
+	uint64_t entries_low; /* its method entries: here a frame is made, or none, for all that is not in `entries` */
 	uint64_t entries_high;
 	uint64_t call_stub_return; /* where Java returns to when native code had called it */
 	uint64_t compiled_name; /* CodeBlob::_name of compiled methods, a pointer; 0: none seen yet */
 	uint64_t native_name; /* and of the compiled wrappers of native methods */
+	uint64_t adapter_name; /* and of adapters between them and the interpreter */
+	uint64_t frameless_names[DUET_JVM_FRAMELESS]; /* and of other code that makes no frame; 0: unused */
 
 	/* HeapBlock and CodeBlob, from the block's start; DUET_BLOB_BYTES holds them */
 	uint16_t block_header_bytes;
@@ -64,15 +77,17 @@ struct duet_jvm_layout {
 	/* interpreter frame, in words from the frame pointer; the rest is the same in all JDKs */
 	int16_t frame_bcp;
 	uint16_t reserved[2];
+
+	struct duet_method_entry entries[DUET_JVM_ENTRIES]; /* begin == end: unused */
 };
-DUET_ASSERT_SIZE(struct duet_jvm_layout, 4 * 32 + 7 * 8 + 24 * 2);
+DUET_ASSERT_SIZE(struct duet_jvm_layout, 4 * 32 + (8 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + DUET_JVM_ENTRIES * 16);
 
 /* Value of the map `jvm_layouts`, key = tgid as the loader sees it. */
 struct duet_jvm_entry {
 	uint64_t start_ticks; /* as in struct duet_jvm_target */
 	struct duet_jvm_layout layout;
 };
-DUET_ASSERT_SIZE(struct duet_jvm_entry, 8 + 232);
+DUET_ASSERT_SIZE(struct duet_jvm_entry, 8 + sizeof(struct duet_jvm_layout));
 
 /* Key of the map `named_methods`: the loader can name this method of this process. */
 struct duet_named_method {

@@ -20,6 +20,7 @@ struct unwind_cursor {
 	uint64_t sp;
 	uint64_t fp; /* rbp, x29 */
 	uint64_t lr; /* arm64 */
+	uint64_t signal_frame; /* address of the last handler's frame that was left, or 0 */
 	uint8_t is_return; /* pc is a return address: the row is that of the call, before it */
 	uint8_t has_lr; /* lr still holds what it did at the frame's call, or interruption */
 	uint8_t is_guess; /* a frame so far was found by frame pointer, without a row that says so */
@@ -33,6 +34,7 @@ typedef enum duet_walk_end walk_result;
 /* Where the kernel's rt_sigframe keeps the interrupted registers, from sp in the trampoline on: asm/sigcontext.h. */
 #if defined(__TARGET_ARCH_x86) || (defined(__x86_64__) && !defined(__bpf__))
 #define WALK_X86 1
+#define WALK_SIGNAL_REGS 40
 #define WALK_SIGNAL_FP 120
 #define WALK_SIGNAL_SP 160
 #define WALK_SIGNAL_PC 168
@@ -66,6 +68,7 @@ static inline walk_result walk_signal_frame(struct unwind_cursor *cursor)
 	if (walk_read_word(&cursor->lr, cursor->sp + WALK_SIGNAL_LR))
 		return DUET_WALK_UNREADABLE;
 #endif
+	cursor->signal_frame = cursor->sp;
 	cursor->pc = pc;
 	cursor->sp = sp;
 	cursor->fp = fp;
@@ -118,8 +121,8 @@ static inline int walk_saved(const struct unwind_cursor *cursor, const struct du
 static inline walk_result walk_to_caller(struct unwind_cursor *cursor, uint64_t pc, uint64_t sp, uint64_t fp)
 {
 	pc = walk_strip(pc);
-	/* Frames grow downwards. One of arm64 that has saved nothing may be empty. */
-	if (sp % WALK_WORD || sp < cursor->sp || (sp == cursor->sp && (WALK_X86 || cursor->is_return)))
+	/* Frames grow downwards. One that has saved nothing yet, or nothing any more, may be empty. */
+	if (sp % WALK_WORD || sp < cursor->sp || (sp == cursor->sp && cursor->is_return))
 		return DUET_WALK_BAD_CFA;
 	cursor->pc = pc;
 	cursor->sp = sp;
@@ -182,6 +185,41 @@ static inline walk_result walk_by_row(struct unwind_cursor *cursor, const struct
 static inline int walk_is_outermost(const struct unwind_cursor *cursor)
 {
 	return !cursor->fp && cursor->is_return && !cursor->is_guess;
+}
+
+/* The operand of an instruction, which nothing aligns. */
+static inline uint64_t walk_operand(const uint8_t *at, uint32_t width)
+{
+	int32_t half;
+	uint64_t whole;
+
+	if (width == 4) {
+		__builtin_memcpy(&half, at, sizeof(half));
+		return (uint64_t)(int64_t)half;
+	}
+	__builtin_memcpy(&whole, at, sizeof(whole));
+	return whole;
+}
+
+#define WALK_CALL_BYTES 5 /* call rel32 */
+#define WALK_LEAF_BYTES 1024 /* no assembler function without a frame is larger */
+
+/*
+ * Interrupted in code without rows, as hand-written assembler is: has it pushed nothing, the word on top of the stack
+ * follows the call that led here. Nonzero when that shows, and the cursor is the caller's then.
+ */
+static inline int walk_called_leaf(struct unwind_cursor *cursor)
+{
+	uint8_t call[WALK_CALL_BYTES];
+	uint64_t to, target;
+
+	if (!WALK_X86 || cursor->is_return || walk_read_word(&to, cursor->sp) ||
+	    walk_read(call, sizeof(call), to - sizeof(call)) || call[0] != 0xe8)
+		return 0;
+	target = to + walk_operand(call + 1, 4);
+	if (cursor->pc < target || cursor->pc - target >= WALK_LEAF_BYTES)
+		return 0;
+	return walk_to_caller(cursor, to, cursor->sp + WALK_WORD, cursor->fp) == DUET_WALK_NONE;
 }
 
 /*

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "duet_frame_x86.h"
 #include "libc_versions.h"
 #include "safe_copy.h"
 
@@ -462,6 +463,22 @@ static uint16_t publish(const struct offset *offset, size_t base)
 								       : DUET_JVM_NO_FIELD;
 }
 
+/* One that makes no frame leaves its row unused. */
+static void publish_entry(struct duet_jvm_layout *ret, uintptr_t at, uint32_t bytes, unsigned int *count)
+{
+	struct duet_method_entry entry = {.begin = (uint32_t)(at - ret->interpreter_low)};
+
+	if (!ret->entries_low)
+		ret->entries_low = at;
+	ret->entries_high = at + bytes;
+	if (*count == DUET_JVM_ENTRIES || !duet_frame_find_entry((const uint8_t *)at, bytes, &entry.pop, &entry.push))
+		return;
+	entry.pop += entry.begin;
+	entry.push += entry.begin;
+	entry.end = entry.begin + bytes;
+	ret->entries[(*count)++] = entry;
+}
+
 /*
  * Method entries are codelets of the interpreter, side by side. There the frame pointer may still be the caller's, or
  * that of a caller's caller.
@@ -469,6 +486,7 @@ static uint16_t publish(const struct offset *offset, size_t base)
 static void publish_interpreter(struct duet_jvm_layout *ret)
 {
 	uintptr_t queue = layout.interpreter_address ? load_pointer(layout.interpreter_address) : 0;
+	unsigned int count = 0;
 	uintptr_t at, end;
 
 	if (!queue || !layout.queue_buffer.known || !layout.queue_end.known || !layout.codelet_text.known ||
@@ -484,11 +502,8 @@ static void publish_interpreter(struct duet_jvm_layout *ret)
 
 		if (!bytes || bytes > end - at)
 			break;
-		if (text && strstr(text, "method entry point")) {
-			if (!ret->entries_low)
-				ret->entries_low = at;
-			ret->entries_high = at + bytes;
-		}
+		if (text && strstr(text, "method entry point"))
+			publish_entry(ret, at, bytes, &count);
 		at += bytes;
 	}
 }
@@ -535,34 +550,61 @@ static void publish_methods(struct duet_jvm_layout *ret)
 	ret->holder_ids = publish(&layout.holder_ids, 0);
 }
 
+/* JDK 8 to 27; the last is the start of one name for each type of field. */
+static bool is_frameless(const char *name)
+{
+	static const char *const kinds[] = {"vtable chunks", "MethodHandles adapters", "native signature handlers",
+					    "flush_icache_stub", "jni_fast_Get"};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strncmp(name, kinds[i], strlen(kinds[i])))
+			return true;
+	return false;
+}
+
+static void publish_name(struct duet_jvm_layout *ret, uintptr_t address, unsigned int *count)
+{
+	char name[sizeof("native signature handlers")] = "";
+
+	for (unsigned int i = 0; i < *count; i++)
+		if (ret->frameless_names[i] == address)
+			return;
+	safe_copy(name, address, sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	if (!strcmp(name, "nmethod"))
+		ret->compiled_name = address;
+	else if (!strcmp(name, "native nmethod"))
+		ret->native_name = address;
+	else if (!strcmp(name, "I2C/C2I adapters"))
+		ret->adapter_name = address;
+	else if (is_frameless(name) && *count < DUET_JVM_FRAMELESS)
+		ret->frameless_names[(*count)++] = address;
+}
+
 /* A blob's kind is told by the address of its name, which is the same constant for all of a kind. */
 static void publish_names(struct duet_jvm_layout *ret)
 {
+	unsigned int count = 0;
+
 	for (unsigned int i = 0; i < code_heap_count; i++) {
 		struct code_blob blob;
 		uintptr_t cursor = 0;
 
-		while ((!ret->compiled_name || !ret->native_name) && jvmstructs_next_blob(i, &cursor, &blob)) {
-			char name[sizeof("native nmethod")] = "";
-
-			safe_copy(name, (uintptr_t)blob.name, sizeof(name));
-			name[sizeof(name) - 1] = '\0';
-			if (!strcmp(name, "nmethod"))
-				ret->compiled_name = (uintptr_t)blob.name;
-			else if (!strcmp(name, "native nmethod"))
-				ret->native_name = (uintptr_t)blob.name;
-		}
+		while (jvmstructs_next_blob(i, &cursor, &blob))
+			if (blob.name && (uintptr_t)blob.name != ret->compiled_name &&
+			    (uintptr_t)blob.name != ret->native_name)
+				publish_name(ret, (uintptr_t)blob.name, &count);
 	}
 }
 
 /* Of the pairs that depend on the JDK, one will do. */
 static bool layout_is_whole(const struct duet_jvm_layout *ret)
 {
-	const uint16_t needed[] = {ret->block_used,	ret->blob_name,	       ret->blob_bytes,
-				   ret->blob_frame_words, ret->blob_frame_complete, ret->nmethod_stubs,
-				   ret->nmethod_id,	ret->nmethod_original_pc, ret->method_const,
-				   ret->const_pool,	ret->const_id,	       ret->const_code_bytes,
-				   ret->pool_holder,	ret->holder_ids};
+	const uint16_t needed[] = {
+		ret->block_used,	  ret->blob_name,     ret->blob_bytes, ret->blob_frame_words,
+		ret->blob_frame_complete, ret->nmethod_stubs, ret->nmethod_id, ret->nmethod_original_pc,
+		ret->method_const,	  ret->const_pool,    ret->const_id,   ret->const_code_bytes,
+		ret->pool_holder,	  ret->holder_ids};
 
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (needed[i] == DUET_JVM_NO_FIELD)

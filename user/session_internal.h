@@ -31,7 +31,7 @@ struct session_stats {
 	uint64_t code_missing; /* JVM samples with frames of code that the agent never published */
 	uint64_t signalled;
 	uint64_t rooted; /* JVM samples whose walk reached the thread's entry */
-	uint64_t witnesses[3]; /* by enum splice_witnesses */
+	uint64_t witnesses[SPLICE_WITNESSES_MAX]; /* by enum splice_witnesses */
 	uint64_t jvm_walk_ends[DUET_WALK_END_MAX]; /* of those that were not */
 	uint64_t with_java; /* joined, with Java frames */
 	uint64_t failures[SESSION_FAILURE_CODES]; /* by -status */
@@ -107,7 +107,8 @@ void session_notice(struct session *session, struct process *process);
 bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
 			const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance);
 
-/* session_output.c. 0, or -errno after the user has been told. */
+/* session_output.c. How the profile is to be written; the others: 0, or -errno after the user has been told. */
+struct writer_options session_style(const struct session *session);
 int session_open_outputs(struct session *session);
 int session_write_outputs(struct session *session);
 void session_discard_outputs(struct session *session);

@@ -60,15 +60,16 @@ static void facts_of_sampling(struct session *session)
 /* How far BPF's own walk got, and what AsyncGetCallTrace says of it where both were there. */
 static void walk_texts(const struct session_stats *stats, char *walked, char *agreed, size_t size)
 {
-	uint64_t compared = stats->witnesses[SPLICE_AGREED] + stats->witnesses[SPLICE_DISAGREED];
+	uint64_t less = stats->witnesses[SPLICE_SAW_LESS];
+	uint64_t compared = stats->witnesses[SPLICE_AGREED] + less + stats->witnesses[SPLICE_DISAGREED];
 
 	snprintf(walked, size, "%llu of %llu samples of JVM threads to their entry (%.2f %%), %llu signalled (%.2f %%)",
 		 (unsigned long long)stats->rooted, (unsigned long long)stats->jvm_samples,
 		 percent(stats->rooted, stats->jvm_samples), (unsigned long long)stats->signalled,
 		 percent(stats->signalled, stats->jvm_samples));
-	snprintf(agreed, size, "%llu of %llu Java stacks walked twice (%.2f %%)",
+	snprintf(agreed, size, "%llu of %llu Java stacks walked twice (%.2f %%), AsyncGetCallTrace left out frames of %llu",
 		 (unsigned long long)stats->witnesses[SPLICE_AGREED], (unsigned long long)compared,
-		 percent(stats->witnesses[SPLICE_AGREED], compared));
+		 percent(stats->witnesses[SPLICE_AGREED], compared), (unsigned long long)less);
 }
 
 static void facts_of_walk(struct session *session)

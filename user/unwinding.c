@@ -93,6 +93,14 @@ static int add_rows(struct unwinding *unwinding, struct native_file *file)
 	return module;
 }
 
+/* HotSpot's assembler (os_cpu/linux_x86: copying, SafeFetch, SpinPause) has no call frame information and no frames. */
+static bool has_frameless_gaps(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && !strncmp(name, "/libjvm.so", strlen("/libjvm.so")); /* also "/libjvm.so (deleted)" */
+}
+
 static int read_rows(struct unwinding *unwinding, struct native_file *file, int fd, const char *path)
 {
 	uint64_t started_ns = clock_monotonic_ns();
@@ -105,6 +113,8 @@ static int read_rows(struct unwinding *unwinding, struct native_file *file, int 
 	unwinding->files_refused += err == -ENOMEM;
 	if (err)
 		return err;
+	if (has_frameless_gaps(path))
+		unwind_file_fill_gaps(&elf);
 	unwind_file_release(&file->elf);
 	file->elf = elf;
 	rows = elf.rows.rows.len;

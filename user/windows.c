@@ -68,12 +68,13 @@ static uint64_t realtime_of(uint64_t monotonic_ns)
 static int write_files(const struct session *session)
 {
 	const struct session_options *options = session->options;
+	const struct writer_options style = session_style(session);
 	const struct writer *formats[FORMATS_MAX];
 	size_t count = 0;
 
 	for (; count < options->outputs.len && count < FORMATS_MAX; count++)
 		formats[count] = options->outputs.items[count].writer;
-	return window_files_write(&options->folder, &session->profile, &options->style, formats, count,
+	return window_files_write(&options->folder, &session->profile, &style, formats, count,
 				  session->windows.end_realtime_ns);
 }
 
@@ -160,6 +161,7 @@ static void forget_rows(struct session *session, struct intern_move *move)
 		process->owner_ns = 0;
 		process->stack_rows = 0;
 		process->application = intern_moved(move, process->application);
+		process->executed_as = intern_moved(move, process->executed_as);
 	}
 	resolver_forget(&session->resolver);
 }

@@ -78,8 +78,11 @@ joined() {
 		END { printf "%.2f\n", signalled ? 100 * joined / signalled : 0 }' "$here/stderr"
 }
 
-expect_joined() { # PERCENT
-	expect "joined, % of signalled samples" "$(joined)" '>=' "$1"
+# Some fifty samples, emulated: one that is lost for want of time is two percent of them, so this asks whether they join,
+# not how many. By interval, one that is taken between a signal's delivery and its handler's first instruction costs
+# both their joins: a microsecond on a machine, a hundred in here, and more while all is touched for the first time.
+expect_joined() {
+	expect "joined, % of signalled samples" "$(joined)" '>=' 90
 	figure "$(joined) % ($(pairing))"
 	sed 's/^/# /' "$here/stderr"
 }
@@ -93,7 +96,7 @@ expect_engine_and_pairing() {
 
 jdk_case_joined() {
 	record_demo "$jdk" -t
-	expect_joined 98
+	expect_joined
 	expect_contains "$here/out" '_\[k\] [0-9]+$'
 	expect_contains "$here/out" '^\[(C[12] Comp|GC|G1 )'
 	expect_engine_and_pairing
@@ -112,18 +115,14 @@ case_fallback() {
 	expect_lacks "$here/out" '_\[k\]'
 }
 
-# By interval, a sample that is taken between a signal's delivery and its handler's first instruction costs both their
-# joins: a microsecond on a machine, a hundred when it is emulated, and more while all is touched for the first time.
 case_command() {
-	local floor=98
-	[ "$(pairing)" = cookie ] || floor=94
 	record -i 10ms -a -o collapsed -f "$here/out" -- "$(newest_jdk)/bin/java" -Xmx256m \
 		-cp "$workloads" shop.Demo 5
 	expect_status 0
 	expect_file "$here/out"
 	expect_contains "$here/stdout" '^READY'
 	expect_contains "$here/out" 'shop/Worker\.run_\[[0ij]\];shop/'
-	expect_joined "$floor"
+	expect_joined
 }
 
 spin_in() { # CGROUP

@@ -11,13 +11,15 @@ after_case() {
 	[ -z "${small:-}" ] || umount "$small"
 }
 
-# A child that spins under the name duet-spin, once $here/go is there. Its pid is $spinner.
+spinning=spin.$$ # nobody else's
+
+# A child that spins under the name $spinning, once $here/go is there. Its pid is $spinner.
 spin() {
-	perl -e '$0 = "duet-spin"; select(undef, undef, undef, 0.05) until -e $ARGV[0]; 1 while 1' "$here/go" \
+	perl -e '$0 = $ARGV[0]; select(undef, undef, undef, 0.05) until -e $ARGV[1]; 1 while 1' $spinning "$here/go" \
 		>/dev/null 2>&1 </dev/null &
 	spinner=$!
 	jvms+=($spinner)
-	wait_for 20 grep -qx duet-spin "/proc/$spinner/comm"
+	wait_for 20 grep -qx $spinning "/proc/$spinner/comm"
 }
 
 # Nanoseconds of CPU that the process has had.
@@ -31,7 +33,7 @@ resident_kb() { # PID
 
 # Files of windows, oldest first; not the links.
 windows() { # FOLDER EXTENSION
-	find "$1" -maxdepth 1 -type f -name "profile_20*.$2" | sort -V
+	find "$1" -maxdepth 1 -type f -name "profile_20*.$2" 2>/dev/null | sort -V
 }
 
 wait_for() { # SECONDS COMMAND...
@@ -67,16 +69,20 @@ read_links() { # FOLDER
 		}' "$1" >"$here/read" 2>&1
 }
 
-# Two that spin, from before the first sample of theirs until they are stopped, so that their CPU time is all sampled.
+# Two that spin, from before the first sample of theirs until they are stopped: the windows, one recording beside them
+# and the scheduler count the same CPU time. The scheduler does not count what interrupts and the hypervisor take.
 case_windows_are_the_whole() {
-	local pids=() pid truth=0 file sum=0 full=0 out=$here/out
+	local pids=() pid truth=0 file sum=0 full=0 out=$here/out whole
 	need_bpf
-	start_record --comm duet-spin --no-attach --continuous --window 1s -i 100us -f "$out" \
+	"$duet" record --comm $spinning --no-attach -i 500us -d 60 -f "$here/whole.collapsed" 2>/dev/null &
+	whole=$!
+	jvms+=($whole)
+	start_record --comm $spinning --no-attach --continuous --window 1s -i 500us -f "$out" \
 		-o collapsed,col,flamegraph
 	for _ in 1 2; do
 		spin
 		pids+=("$spinner")
-		truth=$((truth - $(cpu_ns "$spinner") / 100000))
+		truth=$((truth - $(cpu_ns "$spinner") / 500000))
 	done
 	touch "$here/go"
 	wait_for 20 has_windows "$out" html 3 # each window has its links by then
@@ -86,10 +92,11 @@ case_windows_are_the_whole() {
 	kill -STOP "${pids[@]}"
 	sleep 0.2
 	for pid in "${pids[@]}"; do
-		truth=$((truth + $(cpu_ns "$pid") / 100000))
+		truth=$((truth + $(cpu_ns "$pid") / 500000))
 	done
 	kill "$reader"
-	wait "$reader" 2>/dev/null
+	kill "$whole"
+	wait "$reader" "$whole" 2>/dev/null
 	reader=
 	end_record TERM
 	expect_status 0
@@ -100,7 +107,9 @@ case_windows_are_the_whole() {
 		full=$((full + 1))
 	done < <(windows "$out" collapsed)
 	expect "windows" $full '>=' 8
-	expect_near "samples of all windows, by CPU time" $sum $truth $((truth / 50))
+	expect_near "samples of all windows, by CPU time" $sum $truth $((truth / 20))
+	whole=$(total "$here/whole.collapsed")
+	expect_near "samples of all windows, by one recording" $sum "$whole" $((whole / 50))
 	[ "$sum" = "$(sed -n 's/^duet: \([0-9]*\) samples in .*/\1/p' "$here/stderr")" ] ||
 		fail "a sample is in no window or in two: $sum in all; $(grep 'samples in' "$here/stderr")"
 	expect_lacks "$here/stderr" 'came when it was already written'
@@ -138,7 +147,7 @@ case_rotation() {
 	echo old >"$out/profile_2020-01-01T00:00:01.col"
 	spin
 	touch "$here/go"
-	start_record --comm duet-spin --no-attach --continuous --window 1s -f "$out" --keep-files 4
+	start_record --comm $spinning --no-attach --continuous --window 1s -f "$out" --keep-files 4
 	wait_for 20 has_windows "$out" col 2
 	sleep 3
 	end_record TERM
@@ -158,7 +167,7 @@ case_sigterm_writes_the_last_window() {
 	need_bpf
 	spin
 	touch "$here/go"
-	start_record --comm duet-spin --no-attach --continuous --window 1h -f "$here/out" -o collapsed
+	start_record --comm $spinning --no-attach --continuous --window 1h -f "$here/out" -o collapsed
 	end_record TERM
 	expect_status 0
 	recorder=
@@ -176,7 +185,7 @@ case_full_and_vanished_disk() {
 	mount -t tmpfs -o size=256k duet-test "$small" 2>/dev/null || { small= && skip "no tmpfs can be mounted"; }
 	spin
 	touch "$here/go"
-	start_record --comm duet-spin --no-attach --continuous --window 1s -f "$small" -o flamegraph
+	start_record --comm $spinning --no-attach --continuous --window 1s -f "$small" -o flamegraph
 	wait_for 20 has_windows "$small" html 1
 	before=$(windows "$small" html | head -n 1)
 	dd if=/dev/zero of="$small/fill" bs=1k 2>/dev/null
@@ -202,18 +211,22 @@ case_daemon_reloads() {
 	need_bpf
 	spin
 	touch "$here/go"
-	printf '%s\n' "file = $here/a" 'comm = duet-spin' 'window = 1s' 'no-attach = yes' >"$here/conf"
+	printf '%s\n' "file = $here/a" "comm = $spinning" 'window = 1s' 'no-attach = yes' >"$here/conf"
 	start_daemon --config "$here/conf" --lock "$here/lock"
 	wait_for 20 has_windows "$here/a" col 1
 	run_second
-	printf '%s\n' "file = $here/b" 'comm = duet-spin' '' 'widow = 1s' >"$here/conf"
+	printf '%s\n' "file = $here/b" "comm = $spinning" '' 'widow = 1s' >"$here/conf"
 	kill -HUP "$recorder"
 	wait_for 20 grep -q 'stays in force' "$here/stderr"
 	expect_contains "$here/stderr" "$here/conf:4: unknown word 'widow'"
 	wait_for 20 has_windows "$here/a" col $(($(windows "$here/a" col | wc -l) + 2))
 	[ ! -e "$here/b" ] || fail "a broken configuration was used"
-	sed -i -e 's/widow/window/' "$here/conf"
-	echo 'freq = 500' >>"$here/conf"
+	printf '%s\n' "file = $here/c" 'window = 2s' 'no-attach = yes' "comm = $spinning" 'output = text' >"$here/conf"
+	kill -HUP "$recorder"
+	wait_for 20 has_windows "$here/c" txt 2
+	expect_lacks "$here/stderr" 'samples in' # the recording goes on
+	expect_contains "$here/c/last_profile.txt" '^duration +: 2\.0 s'
+	printf '%s\n' "file = $here/b" "comm = $spinning" 'window = 1s' 'no-attach = yes' 'freq = 500' >"$here/conf"
 	kill -HUP "$recorder"
 	wait_for 20 has_windows "$here/b" col 2
 	expect_contains "$here/b/last_profile.col" '"sampling_frequency": 500'
@@ -254,13 +267,20 @@ case_configurations_are_checked() {
 
 # One JVM after the other; what the first ran is still called by its names in the windows after it.
 case_jvms_come_and_go() {
-	local java all=$here/all
+	local all=$here/all
 	need_bpf
-	java=$(any_jdk)/bin/java
-	timeout 60 "$duet" record --continuous --window 1s -i 1ms -f "$here/out" -o collapsed -- sh -c "
-		timeout 4 $java -Xmx64m -cp $workloads workload.Shares 60
-		timeout 4 $java -Xmx64m -cp $workloads workload.TwoBusy
-		timeout 4 $java -Xmx64m -cp $workloads workload.Shares 60" >"$here/stdout" 2>"$here/stderr" </dev/null
+	cat >"$here/jvms" <<-END
+		for class in Shares TwoBusy Shares; do
+			$(any_jdk)/bin/java -Xmx64m -cp $workloads workload.\$class 2 >$here/said &
+			until grep -q DONE $here/said; do
+				sleep 0.1
+			done
+			kill -KILL \$!
+			wait
+		done
+	END
+	timeout 90 "$duet" record --continuous --window 1s -i 1ms -f "$here/out" -o collapsed -- sh "$here/jvms" \
+		>"$here/stdout" 2>"$here/stderr" </dev/null
 	status=$?
 	expect_status 0
 	windows "$here/out" collapsed | xargs cat >"$all"
@@ -277,12 +297,12 @@ case_memory_is_flat() {
 	need_bpf
 	bash -c 'while :; do /bin/true; /bin/true; /bin/true; sleep 0.001; done' >/dev/null 2>&1 &
 	jvms+=($!)
-	start_record --host --no-attach --continuous --window 1s -i 2ms -f "$here/out" --keep-files 2
-	sleep 6
+	start_record --host --no-attach --continuous --window 1s -i 2ms -f "$here/out" --keep-files 40
+	wait_for 40 has_windows "$here/out" html 6
 	early=$(resident_kb "$recorder")
-	sleep 8
+	sleep 9
 	late=$(resident_kb "$recorder")
-	expect "kB of memory after 14 s, of $early after 6 s" "$late" '<=' $((early * 11 / 10 + 1024))
+	expect "kB of memory, 9 windows after it was $early" "$late" '<=' $((early * 115 / 100 + 2048))
 	end_record TERM
 	expect_status 0
 	recorder=

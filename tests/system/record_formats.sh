@@ -53,7 +53,8 @@ case_flamegraph() {
 
 case_col() {
 	record_demo -f "$here/out.col"
-	expect_contains "$here/out.col" '^# \{.*"application_metadata": \[null, \{.*"sampling_frequency": 500\}$'
+	expect_contains "$here/out.col" '^# \{.*"application_metadata": \[null, \{"java_version": "[^"]+ VM [0-9]'
+	expect_contains "$here/out.col" '"sampling_frequency": 500\}$'
 	expect "lines that are no stack" "$(tail -n +2 "$here/out.col" |
 		grep -cvE '^1;[^;]*;java;appid: java: shop\.Demo(;[^;]+)+ [1-9][0-9]*$')" == 0
 	expect_contains "$here/out.col" 'shop\.Pricing\.averages\([^;]*\)[^;]*_\[[j0i]\]'

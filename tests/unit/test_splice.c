@@ -313,7 +313,60 @@ static void test_witness_that_sees_less(void **state)
 	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
 }
 
-/* Another method, a frame less, a frame more: AsyncGetCallTrace's frames, behind the native ones above Java. */
+/* It ends early, skips a method in its first instructions or that one's caller: the walk has it all. */
+static void test_witness_that_leaves_out_frames(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+	struct half_java java = java_half(2, walked_frames);
+
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT_WALK(f);
+	assert_int_equal(f->splice.witnesses, SPLICE_SAW_LESS);
+	java = java_half(4, walked_frames);
+	memmove(java.frames + 1, walked_frames + 2, 3 * sizeof(*java.frames));
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT_WALK(f);
+	assert_int_equal(f->splice.witnesses, SPLICE_SAW_LESS);
+	java = java_half(3, walked_frames); /* two of them */
+	memmove(java.frames + 1, walked_frames + 3, 2 * sizeof(*java.frames));
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+	java = java_half(4, walked_frames); /* further down */
+	java.frames[3] = walked_frames[4];
+	java.frames[2] = walked_frames[3];
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+}
+
+/* Entered by the interpreter, which has not made its frame: the other sees its caller. */
+static void test_entered_method_is_not_disputed(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+	struct half_java java = java_half(4, walked_frames + 1);
+
+	sample.user[0] = INTERPRETER + 4;
+	sample.interpreted[0] = (struct duet_interpreted){.index = 0, .method = 70, .bci = 0};
+	sample.user[1] = COMPILED + 16;
+	sample.user[2] = CALL_STUB;
+	sample.user[3] = LIBC + 16;
+	sample.user[4] = CALL_STUB;
+	sample.user[5] = LIBC + 16;
+	java = java_half(3, walked_frames + 1);
+	java.frames[2] = walked_frames[4];
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.frames.items[0].method, 70);
+	java.head.java_depth = 2; /* and ends early */
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	java.head.java_depth = 1;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_SAW_LESS);
+}
+
+/* Another method, a frame more: AsyncGetCallTrace's frames, behind the native ones above Java. */
 static void test_witnesses_disagree(void **state)
 {
 	struct fixture *f = *state;
@@ -325,10 +378,6 @@ static void test_witnesses_disagree(void **state)
 	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
 	EXPECT(f, SPLICE_NATIVE, SPLICE_JAVA_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED,
 	       SPLICE_INTERPRETED);
-	java = java_half(3, walked_frames);
-	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
-	assert_int_equal(f->splice.frames.len, 4);
 	java = java_half(5, walked_frames);
 	java.head.java_depth = 6;
 	java.frames[5].method = 63;
@@ -405,6 +454,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_walk_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witnesses_agree, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witness_that_sees_less, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_witness_that_leaves_out_frames, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_entered_method_is_not_disputed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witnesses_disagree, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_truncated_witness_is_not_compared, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_code_of_another_compilation_is_missing, set_up, tear_down),

@@ -91,8 +91,7 @@ static void a_function_with_a_frame_pointer(void **state)
 
 	(void)state;
 	/* push rbp; mov rsp, rbp; ...; pop rbp; ret */
-	fde(&made, cie, CODE, 0x40,
-	    BYTES(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x40 + 0x30, 0x0c, 7, 8, 0xc0 + 6));
+	fde(&made, cie, CODE, 0x40, BYTES(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x40 + 0x30, 0x0c, 7, 8, 0xc0 + 6));
 	rows = rows_of(&made, &cfi_x86_64);
 	assert_int_equal(rows.rows.len, 5);
 	expect_row(&rows, 0, CODE, DUET_CFA_SP, 8, 0);
@@ -100,6 +99,25 @@ static void a_function_with_a_frame_pointer(void **state)
 	expect_row(&rows, 2, CODE + 4, DUET_CFA_FP | DUET_ROW_FP_SAVED, 16, -16);
 	expect_row(&rows, 3, CODE + 0x34, DUET_CFA_SP, 8, 0);
 	expect_row(&rows, 4, CODE + 0x40, DUET_CFA_NONE, 0, 0);
+	unwind_rows_release(&rows);
+}
+
+/* Assembler without call frame information, which is known to make no frames. */
+static void gaps_are_filled(void **state)
+{
+	struct made made = {0};
+	size_t cie = CIE(&made, X86_CIE);
+	struct unwind_rows rows;
+
+	(void)state;
+	fde(&made, cie, CODE, 0x10, BYTES(0x41, 0x0e, 16));
+	fde(&made, cie, CODE + 0x40, 0x10, BYTES(0x41, 0x0e, 16));
+	rows = rows_of(&made, &cfi_x86_64);
+	assert_int_equal(rows.rows.len, 6);
+	expect_row(&rows, 2, CODE + 0x10, DUET_CFA_NONE, 0, 0);
+	unwind_rows_fill_gaps(&rows, &cfi_x86_64);
+	expect_row(&rows, 2, CODE + 0x10, DUET_CFA_SP, 8, 0);
+	expect_row(&rows, 5, CODE + 0x50, DUET_CFA_NONE, 0, 0);
 	unwind_rows_release(&rows);
 }
 
@@ -180,10 +198,10 @@ static void what_rows_cannot_tell_is_not_told(void **state)
 	struct unwind_rows rows;
 
 	(void)state;
-	fde(&made, cie, CODE, 32, BYTES(0x44, 0x0c, 10, 0));		    /* CFA = r10 */
+	fde(&made, cie, CODE, 32, BYTES(0x44, 0x0c, 10, 0)); /* CFA = r10 */
 	fde(&made, cie, CODE + 64, 32, BYTES(0x44, 0x0e, 0x88, 0x80, 0x80, 1)); /* a frame of 2 MB */
-	fde(&made, cie, CODE + 128, 32, BYTES(0x44, 0x09, 16, 5));	    /* return address in rdi */
-	fde(&made, cie, CODE + 192, 32, BYTES(0x44, 0x0e, 12));		    /* no whole word */
+	fde(&made, cie, CODE + 128, 32, BYTES(0x44, 0x09, 16, 5)); /* return address in rdi */
+	fde(&made, cie, CODE + 192, 32, BYTES(0x44, 0x0e, 12)); /* no whole word */
 	fde(&made, cie, CODE + 256, 32, BYTES(0x44, 0x0e, 0x80, 0x40, 0x86, 0x80, 2)); /* rbp far from both ends */
 	rows = rows_of(&made, &cfi_x86_64);
 	for (size_t i = 0; i < 5; i++) {
@@ -203,7 +221,7 @@ static void arm64_keeps_pairs(void **state)
 	(void)state;
 	/* stp x29, x30, [sp, -32]!; mov x29, sp; paciasp tells of itself */
 	fde(&made, cie, CODE, 64, BYTES(0x41, 0x2d, 0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x41, 0x0d, 29));
-	fde(&made, cie, CODE + 128, 64, BYTES(0x41, 0x0e, 16, 0x9e, 2));	  /* x30 alone */
+	fde(&made, cie, CODE + 128, 64, BYTES(0x41, 0x0e, 16, 0x9e, 2)); /* x30 alone */
 	fde(&made, cie, CODE + 256, 64, BYTES(0x41, 0x0e, 32, 0x9d, 4, 0x9e, 2)); /* not side by side */
 	/* sub sp, sp, 4096; stp x29, x30, [sp] */
 	fde(&made, cie, CODE + 384, 64, BYTES(0x41, 0x0e, 0x80, 0x20, 0x9d, 0x80, 0x04, 0x9e, 0xff, 0x03));
@@ -213,8 +231,8 @@ static void arm64_keeps_pairs(void **state)
 	expect_row(&rows, 2, CODE + 12, DUET_CFA_FP | DUET_ROW_FP_SAVED | DUET_ROW_RA_SAVED, 32, -32);
 	expect_row(&rows, 5, CODE + 132, DUET_CFA_SP | DUET_ROW_RA_SAVED, 16, -16);
 	expect_row(&rows, 8, CODE + 260, DUET_CFA_NONE, 0, 0);
-	expect_row(&rows, 10, CODE + 388,
-		   DUET_CFA_SP | DUET_ROW_FP_SAVED | DUET_ROW_RA_SAVED | DUET_ROW_FROM_BASE, 4096, 0);
+	expect_row(&rows, 10, CODE + 388, DUET_CFA_SP | DUET_ROW_FP_SAVED | DUET_ROW_RA_SAVED | DUET_ROW_FROM_BASE,
+		   4096, 0);
 	unwind_rows_release(&rows);
 }
 
@@ -267,9 +285,9 @@ static void damage_ends_a_function_not_the_file(void **state)
 
 	(void)state;
 	fde(&made, cie, CODE, 32, BYTES(0x44, 0x0e, 16, 0x44, 0x3f)); /* no such instruction */
-	fde(&made, cie, CODE + 64, 32, BYTES(0x44, 0x0b));	       /* nothing was remembered */
-	fde(&made, cie, CODE + 128, 32, BYTES(0x44, 0x0f, 200, 1));    /* longer than there is */
-	fde(&made, 4, CODE + 192, 32, BYTES(0));		       /* a CIE in the middle of another */
+	fde(&made, cie, CODE + 64, 32, BYTES(0x44, 0x0b)); /* nothing was remembered */
+	fde(&made, cie, CODE + 128, 32, BYTES(0x44, 0x0f, 200, 1)); /* longer than there is */
+	fde(&made, 4, CODE + 192, 32, BYTES(0)); /* a CIE in the middle of another */
 	fde(&made, cie, CODE + 256, 32, BYTES(0x44, 0x0e, 24));
 	rows = rows_of(&made, &cfi_x86_64);
 	expect_row(&rows, 1, CODE + 4, DUET_CFA_SP, 16, 0);
@@ -359,6 +377,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_function_with_a_frame_pointer),
+		cmocka_unit_test(gaps_are_filled),
 		cmocka_unit_test(states_are_remembered),
 		cmocka_unit_test(all_widths_of_advances_and_offsets),
 		cmocka_unit_test(known_expressions),

@@ -76,6 +76,33 @@ static void expect_cursor(const struct unwind_cursor *cursor, uint64_t pc, size_
 #define RA_SAVED DUET_ROW_RA_SAVED
 #endif
 
+#if WALK_X86
+/* No row, nothing pushed: the word on top of the stack is behind a call of the function that pc is in. */
+static void called_leaf(void **state)
+{
+	const size_t code = 40; /* the call's last word */
+	struct unwind_cursor cursor = leaf_at(3, 9);
+	int32_t distance = 0x1000 - 16 - (STACK + (int32_t)code * 8);
+	uint8_t *behind = (uint8_t *)&stack[code];
+
+	(void)state;
+	stack[3] = STACK + code * 8;
+	behind[-5] = 0xe8;
+	memcpy(behind - 4, &distance, sizeof(distance));
+	assert_true(walk_called_leaf(&cursor));
+	expect_cursor(&cursor, STACK + code * 8, 4, STACK + 9 * 8);
+	cursor = leaf_at(3, 9);
+	cursor.pc += WALK_LEAF_BYTES; /* of another function, then */
+	assert_false(walk_called_leaf(&cursor));
+	cursor = leaf_at(3, 9);
+	cursor.is_return = 1;
+	assert_false(walk_called_leaf(&cursor));
+	cursor = leaf_at(3, 9);
+	behind[-5] = 0xe9; /* no call */
+	assert_false(walk_called_leaf(&cursor));
+}
+#endif
+
 static void by_stack_pointer(void **state)
 {
 	struct unwind_cursor cursor = leaf_at(4, 40);
@@ -104,8 +131,8 @@ static void by_frame_pointer_with_the_callers_saved(void **state)
 /* Far below the CFA, and near the register that it is reckoned from. */
 static void with_words_saved_at_the_lower_end(void **state)
 {
-	const struct duet_unwind_row *row = ROW(.rule = DUET_CFA_SP | DUET_ROW_FP_SAVED | DUET_ROW_FROM_BASE | RA_SAVED,
-						.cfa = 50, .saved = 1);
+	const struct duet_unwind_row *row =
+		ROW(.rule = DUET_CFA_SP | DUET_ROW_FP_SAVED | DUET_ROW_FROM_BASE | RA_SAVED, .cfa = 50, .saved = 1);
 	struct unwind_cursor cursor = leaf_at(4, 20);
 
 	(void)state;
@@ -409,6 +436,9 @@ static void the_same_as_libgcc(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+#if WALK_X86
+		cmocka_unit_test_setup(called_leaf, fresh_stack),
+#endif
 		cmocka_unit_test_setup(by_stack_pointer, fresh_stack),
 		cmocka_unit_test_setup(by_frame_pointer_with_the_callers_saved, fresh_stack),
 		cmocka_unit_test_setup(with_words_saved_at_the_lower_end, fresh_stack),

@@ -45,13 +45,25 @@ static const struct duet_unwind_row *walk_row(uint32_t index)
 #include "duet_walk_java.h"
 
 /* Offsets from the block's start. */
-enum { USED = 8, HEADER = 16, NAME = 16, BYTES = 24, FRAME_WORDS = 28, COMPLETE = 32, CODE = 40, ENTRY = 48, STUBS = 56,
-       ORIGINAL_PC = 60 };
+enum {
+	USED = 8,
+	HEADER = 16,
+	NAME = 16,
+	BYTES = 24,
+	FRAME_WORDS = 28,
+	COMPLETE = 32,
+	CODE = 40,
+	ENTRY = 48,
+	STUBS = 56,
+	ORIGINAL_PC = 60
+};
 #define CODE_AT 512 /* of a blob's code, from the block's start */
 #define BLOB_ROOM 2048
 #define NATIVE_PC 0x1234560ull
 #define METHOD_NAME 0x111ull
 #define OTHER_NAME 0x333ull
+
+#define INTERPRETER (address_of(heap_at(32768)) + 64)
 
 static struct walk_java java;
 
@@ -288,6 +300,70 @@ static void test_stub_with_a_frame(void **state)
 	expect_end(cursor_at(stub + 20, SP, 7, 0), DUET_WALK_LEAF);
 }
 
+#define ADAPTER_NAME 0x555ull
+#define VTABLE_NAME 0x666ull
+
+/* Vtable stubs never have a frame. Adapters keep in r13 what sp was, once they have moved it. */
+static void test_frameless(void **state)
+{
+	uint64_t stub = make_blob(2048, VTABLE_NAME, 0, "", 0) + 32;
+	uint64_t adapter = make_blob(16384, ADAPTER_NAME, 0, "", 0) + 32;
+	uint64_t caller = make_call(HEAP_BYTES); /* of anything */
+
+	(void)state;
+	SP[0] = caller;
+	expect_end(cursor_at(stub, SP, CALLER_FP, 0), DUET_WALK_LEAF);
+	java.layout.frameless_names[2] = VTABLE_NAME;
+	java.layout.adapter_name = ADAPTER_NAME;
+	expect_caller(cursor_at(stub, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+	expect_caller(cursor_at(adapter, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+	java.regs[DUET_X86_R13] = address_of(SP + 3);
+	expect_end(cursor_at(adapter, SP, CALLER_FP, 0), DUET_WALK_LEAF);
+	SP[0] = INTERPRETER; /* whose frame does not begin at sp */
+	expect_caller(cursor_at(adapter, SP, CALLER_FP, 0), INTERPRETER, SP + 1, CALLER_FP);
+	SP[0] = caller + 1; /* behind no call */
+	java.regs[DUET_X86_R13] = 0;
+	expect_end(cursor_at(adapter, SP, CALLER_FP, 0), DUET_WALK_LEAF);
+}
+
+/* C1's do not say how large their frame is, but keep a frame pointer. */
+static void test_stub_of_unknown_size(void **state)
+{
+	uint64_t stub = make_blob(2048, OTHER_NAME, UINT32_MAX, "", 0);
+	uint64_t caller = make_call(stub);
+
+	(void)state;
+	SP[8] = CALLER_FP;
+	SP[9] = caller;
+	expect_caller(cursor_at(stub + 50, SP, address_of(&SP[8]), 1), caller, SP + 10, CALLER_FP);
+	expect_caller(cursor_at(stub + 50, SP, address_of(&SP[8]), 0), caller, SP + 10, CALLER_FP);
+	SP[9] = caller + 1;
+	expect_end(cursor_at(stub + 50, SP, address_of(&SP[8]), 1), DUET_WALK_NO_FRAME);
+}
+
+/* push %rbp; mov %rsp, %rbp; sub $0x20, %rsp; the native call at 48; leave; cmpq $0, 8(%r15); jne; ret at 64. */
+static void test_native_wrapper(void **state)
+{
+	static const char prologue[] = "\x55\x48\x8b\xec\x48\x83\xec\x20";
+	static const char epilogue[] = "\xc9\x49\x81\x7f\x08\x00\x00\x00\x00\x0f\x85\x01\x00\x00\x00\xc3";
+	uint64_t code = make_blob(2048, METHOD_NAME + 1, FRAME_WORDS_OF_METHOD, prologue, sizeof(prologue) - 1);
+	uint64_t caller = make_blob(8192, METHOD_NAME, 4, method_code, sizeof(method_code)) + 100;
+	uint64_t fp = address_of(&SP[-1]);
+
+	(void)state;
+	memcpy((void *)(uintptr_t)(code + 64), epilogue, sizeof(epilogue) - 1);
+	SP[0] = caller;
+	SP[-1] = CALLER_FP;
+	expect_caller(cursor_at(code + 16, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+	expect_caller(cursor_at(code + 17, SP - 1, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+	expect_caller(cursor_at(code + 20, SP - 1, fp, 0), caller, SP + 1, CALLER_FP);
+	expect_caller(cursor_at(code + 24, SP - 5, fp, 0), caller, SP + 1, CALLER_FP);
+	expect_caller(cursor_at(code + 48, SP - 7, fp, 0), caller, SP + 1, CALLER_FP); /* arguments pushed */
+	expect_caller(cursor_at(code + 64, SP - 5, fp, 0), caller, SP + 1, CALLER_FP);
+	expect_caller(cursor_at(code + 65, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+	expect_caller(cursor_at(code + 79, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+}
+
 static void test_return_into_a_stub_without_frame(void **state)
 {
 	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0);
@@ -298,7 +374,6 @@ static void test_return_into_a_stub_without_frame(void **state)
 
 /* ---- the interpreter ---- */
 
-#define INTERPRETER (address_of(heap_at(32768)) + 64)
 #define METHOD_ID 0xabcdef01u
 
 /* A method of 40 bytes of code whose number is 2; its ConstMethod's address. */
@@ -355,35 +430,168 @@ static void test_interpreted_leaf(void **state)
 
 	(void)state;
 	make_frame(fp, 17);
-	java.bytecode = code + 21;
+	java.regs[DUET_X86_R13] = code + 21;
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 0), INTERPRETER, fp + 5, CALLER_FP);
 	assert_int_equal(java.found.bci, 21);
-	java.bytecode = code + 40;
+	java.regs[DUET_X86_R13] = code + 40;
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 0), INTERPRETER, fp + 5, CALLER_FP);
 	assert_int_equal(java.found.bci, 17);
-	java.bytecode = code + 21;
+	java.regs[DUET_X86_R13] = code + 21;
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 1), INTERPRETER, fp + 5, CALLER_FP);
 	assert_int_equal(java.found.bci, 17);
 }
 
-static void test_interpreted_frame_made_or_left(void **state)
+#define ENTRY (java.layout.entries_low + 256)
+#define ENTRY_BYTES 512
+#define POP 64 /* from the entry's start */
+#define PUSH 96
+
+/* A method's entry that is called from the interpreter, with its sp in r13, and the method in rbx. */
+static uint64_t enter(const uint64_t *sender)
 {
-	static const char *const left[] = {"\x59\x48\x8b\xe3\xff\xe1", "\x48\x8b\xe3\xff\xe1", "\xff\xe1"};
-	uint64_t *fp = SP + 20;
+	uint64_t method, constant = make_method(&method);
+
+	java.layout.entries[1] = (struct duet_method_entry){
+		.begin = (uint32_t)(ENTRY - java.layout.interpreter_low),
+		.end = (uint32_t)(ENTRY - java.layout.interpreter_low) + ENTRY_BYTES,
+		.pop = (uint32_t)(ENTRY - java.layout.interpreter_low) + POP,
+		.push = (uint32_t)(ENTRY - java.layout.interpreter_low) + PUSH,
+	};
+	java.regs[DUET_X86_RBX] = method;
+	java.regs[DUET_X86_R13] = address_of(sender);
+	return constant + 48;
+}
+
+/* At every instruction of an entry, the method that is entered and its caller. */
+static void test_interpreter_enters(void **state)
+{
+	uint64_t *sender = SP + 20, *fp = SP + 10;
 
 	(void)state;
-	make_frame(fp, 17);
-	expect_end(cursor_at(java.layout.entries_low, SP, address_of(fp), 0), DUET_WALK_LEAF);
-	expect_caller(cursor_at(java.layout.entries_low, SP, address_of(fp), 1), INTERPRETER, fp + 5, CALLER_FP);
-	java.entered = fp[-3];
-	expect_end(cursor_at(java.layout.entries_low, SP, address_of(fp), 0), DUET_WALK_LEAF);
-	expect_caller(cursor_at(java.layout.entries_low, fp - 9, address_of(fp), 0), INTERPRETER, fp + 5, CALLER_FP);
-	java.entered++;
-	expect_end(cursor_at(java.layout.entries_low, fp - 9, address_of(fp), 0), DUET_WALK_LEAF);
-	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
-		memcpy((void *)(uintptr_t)INTERPRETER, left[i], strlen(left[i]));
-		expect_end(cursor_at(INTERPRETER, SP, address_of(fp), 0), DUET_WALK_LEAF);
+	enter(sender);
+	sender[-1] = INTERPRETER; /* two locals are not parameters: pushed later */
+	for (uint64_t at = 0; at <= POP; at += POP / 2) {
+		expect_caller(cursor_at(ENTRY + at, sender - 1, CALLER_FP, 0), INTERPRETER, sender, CALLER_FP);
+		assert_true(java.has_found);
+		assert_int_equal(java.found.method, METHOD_ID);
+		assert_int_equal(java.found.bci, 0);
 	}
+	sender[-1] = 0;
+	java.regs[DUET_X86_RAX] = INTERPRETER;
+	expect_caller(cursor_at(ENTRY + POP + 1, sender, CALLER_FP, 0), INTERPRETER, sender, CALLER_FP);
+	expect_caller(cursor_at(ENTRY + PUSH, fp + 2, CALLER_FP, 0), INTERPRETER, sender, CALLER_FP);
+	java.regs[DUET_X86_RAX] = 0;
+	fp[1] = INTERPRETER;
+	expect_caller(cursor_at(ENTRY + PUSH + 1, fp + 1, CALLER_FP, 0), INTERPRETER, sender, CALLER_FP);
+	fp[0] = CALLER_FP;
+	expect_caller(cursor_at(ENTRY + PUSH + 2, fp, CALLER_FP, 0), INTERPRETER, sender, CALLER_FP);
+}
+
+/* What the entry has not pushed yet, the registers have. */
+static void test_interpreter_makes_a_frame(void **state)
+{
+	uint64_t *sender = SP + 20, *fp = SP + 10, code = enter(sender);
+	uint64_t pc = ENTRY + PUSH + 5;
+
+	(void)state;
+	fp[0] = CALLER_FP;
+	fp[1] = INTERPRETER;
+	expect_caller(cursor_at(pc, fp, address_of(fp), 0), INTERPRETER, sender, CALLER_FP);
+	fp[-1] = address_of(sender);
+	java.regs[DUET_X86_R13] = code;
+	expect_caller(cursor_at(pc + 9, fp - 2, address_of(fp), 0), INTERPRETER, sender, CALLER_FP);
+	assert_int_equal(java.found.method, METHOD_ID);
+	assert_int_equal(java.found.bci, 0);
+	fp[-3] = java.regs[DUET_X86_RBX];
+	java.regs[DUET_X86_RBX] = 0xdead;
+	expect_caller(cursor_at(pc + 40, fp - 5, address_of(fp), 0), INTERPRETER, sender, CALLER_FP);
+	java.regs[DUET_X86_R13] = 0xdead; /* it calls the JVM, with the frame complete */
+	fp[-8] = code + 7;
+	expect_caller(cursor_at(pc + 200, fp - 20, address_of(fp), 0), INTERPRETER, sender, CALLER_FP);
+	assert_int_equal(java.found.bci, 7);
+	expect_caller(cursor_at(pc + 200, fp - 20, address_of(fp), 1), INTERPRETER, sender, CALLER_FP);
+}
+
+static void test_what_is_no_entering(void **state)
+{
+	uint64_t *sender = SP + 20;
+
+	(void)state;
+	enter(sender);
+	sender[-1] = NATIVE_PC; /* native code gets here by the call stub */
+	expect_end(cursor_at(ENTRY, sender - 1, CALLER_FP, 0), DUET_WALK_LEAF);
+	sender[-1] = INTERPRETER;
+	java.regs[DUET_X86_R13] = address_of(SP) - 8; /* below sp */
+	expect_end(cursor_at(ENTRY, sender - 1, CALLER_FP, 0), DUET_WALK_LEAF);
+	java.regs[DUET_X86_R13] = address_of(sender);
+	java.regs[DUET_X86_RBX] = 8; /* no method */
+	expect_end(cursor_at(ENTRY, sender - 1, CALLER_FP, 0), DUET_WALK_LEAF);
+}
+
+/* An entry that computes a sine needs no frame; nor does it name a method. */
+static void test_interpreter_enters_without_a_frame(void **state)
+{
+	uint64_t *sender = SP + 20, compiled = make_blob(2048, METHOD_NAME, 4, "", 0) + 100;
+
+	(void)state;
+	enter(sender);
+	sender[-1] = INTERPRETER;
+	expect_caller(cursor_at(ENTRY - 8, sender - 1, CALLER_FP, 0), INTERPRETER, sender, CALLER_FP);
+	assert_false(java.has_found);
+	expect_caller(cursor_at(ENTRY - 8, sender - 1, CALLER_FP, 1), INTERPRETER, sender, CALLER_FP);
+	sender[-1] = compiled; /* an adapter may have moved sp below its frame */
+	expect_end(cursor_at(ENTRY - 8, sender - 1, CALLER_FP, 1), DUET_WALK_NO_FRAME);
+}
+
+/* pop %rcx; mov %rbx, %rsp; jmp *%rcx: behind the leave, fp is the caller's. And with registers from r8 on. */
+static void test_interpreter_leaves(void **state)
+{
+	static const struct {
+		const char *code;
+		uint8_t to, sp;
+		uint8_t steps[3];
+	} exits[] = {
+		{"\x59\x48\x8b\xe3\xff\xe1", 1, 3, {0, 1, 4}},
+		{"\x58\x49\x8b\xe5\xff\xe0", 0, 13, {0, 1, 4}},
+		{"\x41\x5d\x48\x8b\xe3\x41\xff\xe5", 13, 3, {0, 2, 5}},
+		{"\x5f\x4c\x89\xdc\xff\xe7", 7, 11, {0, 1, 4}},
+	};
+	uint64_t *sender = SP + 20;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++) {
+		uint64_t pc = INTERPRETER + 32;
+
+		memset(java.regs, 0, sizeof(java.regs));
+		memcpy((void *)(uintptr_t)pc, exits[i].code, strlen(exits[i].code));
+		java.regs[exits[i].sp] = address_of(sender);
+		SP[0] = INTERPRETER;
+		expect_caller(cursor_at(pc + exits[i].steps[0], SP, CALLER_FP, 0), INTERPRETER, sender, CALLER_FP);
+		SP[0] = 0;
+		java.regs[exits[i].to] = INTERPRETER;
+		expect_caller(cursor_at(pc + exits[i].steps[1], SP + 1, CALLER_FP, 0), INTERPRETER, sender, CALLER_FP);
+		java.regs[exits[i].sp] = 0;
+		expect_caller(cursor_at(pc + exits[i].steps[2], sender, CALLER_FP, 0), INTERPRETER, sender, CALLER_FP);
+		java.regs[exits[i].to] = NATIVE_PC;
+		expect_end(cursor_at(pc + exits[i].steps[2], sender, CALLER_FP, 0), DUET_WALK_LEAF);
+	}
+}
+
+/* A signal hit the interpreter; what the handler has in its registers says nothing of that. */
+static void test_registers_of_an_interrupted_handler(void **state)
+{
+	uint64_t *frame = SP, *sender = SP + 60;
+	struct unwind_cursor cursor = cursor_at(ENTRY, sender - 1, CALLER_FP, 0);
+
+	(void)state;
+	enter(sender);
+	frame[5 + 5] = address_of(sender); /* r13: the sixth from offset 40 */
+	frame[5 + 11] = java.regs[DUET_X86_RBX];
+	sender[-1] = INTERPRETER;
+	memset(java.regs, 0xff, sizeof(java.regs));
+	cursor.signal_frame = address_of(frame);
+	expect_caller(cursor, INTERPRETER, sender, CALLER_FP);
+	assert_int_equal(java.found.method, METHOD_ID);
 }
 
 static void test_what_is_no_interpreter_frame(void **state)
@@ -436,7 +644,7 @@ static void test_hostile_heap(void **state)
 
 	(void)state;
 	SP[5] = code + 60;
-	memcpy(block + FRAME_WORDS, &(uint32_t){UINT32_MAX}, 4);
+	memcpy(block + FRAME_WORDS, &(uint32_t){UINT32_MAX - 1}, 4);
 	expect_end(cursor, DUET_WALK_NO_BLOB);
 	memcpy(block + FRAME_WORDS, &(uint32_t){60000}, 4);
 	expect_end(cursor, DUET_WALK_UNREADABLE);
@@ -465,10 +673,18 @@ int main(void)
 		CASE(test_deoptimized),
 		CASE(test_leaf_stub),
 		CASE(test_stub_with_a_frame),
+		CASE(test_frameless),
+		CASE(test_stub_of_unknown_size),
+		CASE(test_native_wrapper),
 		CASE(test_return_into_a_stub_without_frame),
 		CASE(test_interpreted),
 		CASE(test_interpreted_leaf),
-		CASE(test_interpreted_frame_made_or_left),
+		CASE(test_interpreter_enters),
+		CASE(test_interpreter_makes_a_frame),
+		CASE(test_what_is_no_entering),
+		CASE(test_interpreter_enters_without_a_frame),
+		CASE(test_interpreter_leaves),
+		CASE(test_registers_of_an_interrupted_handler),
 		CASE(test_what_is_no_interpreter_frame),
 		CASE(test_method_without_an_id),
 		CASE(test_call_stub),

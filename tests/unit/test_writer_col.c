@@ -17,6 +17,8 @@ static void profile_of_owners(struct profile *p)
 		{.pid = 1,
 		 .application = text(p, "java: app.jar"),
 		 .executable = text(p, "/opt/jdk/bin/java"),
+		 .executed_as = text(p, "/usr/bin/java"),
+		 .runtime = text(p, "OpenJDK 64-Bit Server VM 17.0.15+6"),
 		 .container = text(p, "prod/web-0/app"),
 		 .container_kind = text(p, "kubernetes"),
 		 .container_id = text(p, "0123456789abcdef"),

@@ -43,6 +43,8 @@ struct daemon {
 	bool is_stopping;
 };
 
+static bool on_signal(void *context, int signo);
+
 /* A file that is not there is no error where nobody has asked for it. */
 static int read_config(const struct daemon_options *options, struct config *ret)
 {
@@ -95,7 +97,28 @@ static int read_next(struct daemon *daemon)
 	return 0;
 }
 
-/* SIGHUP ends the session for a new one only when that can be. */
+static void take_over(struct daemon *daemon, struct session_options *session)
+{
+	session->command_line = "duet daemon";
+	session->signalled = on_signal;
+	session->signalled_context = daemon;
+}
+
+/* The same samples into other files: the session goes on, and reads its options in the same place. */
+static bool change_files(struct daemon *daemon)
+{
+	struct config old = daemon->current;
+
+	if (daemon->next.sampling != old.sampling)
+		return false;
+	daemon->current = daemon->next;
+	daemon->has_next = false;
+	take_over(daemon, &daemon->current.session);
+	config_release(&old);
+	return true;
+}
+
+/* SIGHUP ends the session for a new one only when that can be, and must. */
 static bool on_signal(void *context, int signo)
 {
 	struct daemon *daemon = context;
@@ -112,17 +135,16 @@ static bool on_signal(void *context, int signo)
 		return daemon->has_next;
 	}
 	log_info("the configuration was read again");
-	return true;
+	if (!change_files(daemon))
+		return true;
+	notify_send(&daemon->notify, "READY=1");
+	return false;
 }
 
 static int run_session(struct daemon *daemon)
 {
-	struct session_options *session = &daemon->current.session;
-
-	session->command_line = "duet daemon";
-	session->signalled = on_signal;
-	session->signalled_context = daemon;
-	return session_run(session);
+	take_over(daemon, &daemon->current.session);
+	return session_run(&daemon->current.session);
 }
 
 static void forget_before(struct daemon *daemon)

@@ -226,11 +226,11 @@ static int check_engine(const struct session_options *session)
 
 	if (timer && (session->host || session->no_attach)) {
 		log_error("%s needs the bpf engine: a timer engine sees only JVMs with an agent",
-			  session->no_attach   ? "--no-attach"
-			  : session->cgroup    ? "--cgroup"
+			  session->no_attach	  ? "--no-attach"
+			  : session->cgroup	  ? "--cgroup"
 			  : session->container ? "--container"
-			  : session->comm      ? "--comm"
-					       : "--host");
+			  : session->comm	  ? "--comm"
+						  : "--host");
 		return -EINVAL;
 	}
 	return 0;

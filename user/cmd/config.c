@@ -10,6 +10,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "cmd/record.h"
 
 #define CONFIG_MAX_BYTES 65536
@@ -52,9 +53,24 @@ static int check_twice(struct reader *reader, const char *word, struct buf *why)
 	return 0;
 }
 
+/* Words of the files, not of the recording: they may change while it goes on. */
+static bool is_of_files(const char *word)
+{
+	static const char *const words[] = {
+		"file",	   "output",  "window", "keep-files", "keep-age", "keep-bytes", "col-version",
+		"by",	   "threads", "simple", "sig",	      "ann",	  "lib",	"include",
+		"exclude", "lines",   "dot",	"total",      "title",	  "reverse",	"inverted",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(word, words[i]))
+			return true;
+	return false;
+}
+
 static int set_word(struct reader *reader, char *line, struct buf *why)
 {
-	char *equals = strchr(line, '='), *word;
+	char *equals = strchr(line, '='), *word, *value;
 	int err;
 
 	if (!equals) {
@@ -63,8 +79,11 @@ static int set_word(struct reader *reader, char *line, struct buf *why)
 	}
 	*equals = '\0';
 	word = trim(line);
+	value = trim(equals + 1);
 	err = check_twice(reader, word, why);
-	return err ? err : record_options_set(reader->config->options, word, trim(equals + 1), why);
+	if (!err && !is_of_files(word)) /* a sum: their order does not matter */
+		reader->config->sampling += hash_bytes(value, strlen(value), hash_bytes(word, strlen(word), 0));
+	return err ? err : record_options_set(reader->config->options, word, value, why);
 }
 
 /* What all lines so far amount to; says itself what is wrong with it. */

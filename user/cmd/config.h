@@ -12,6 +12,7 @@ struct config {
 	char *text; /* of the file, cut into words */
 	struct record_options *options;
 	struct session_options session; /* points into both */
+	uint64_t sampling; /* equal in two that differ only in what is written where and how */
 };
 
 /*

@@ -218,16 +218,29 @@ static const struct feature features[] = {
 	{"signal with cookie", false, probe_signal_cookie},
 };
 
+#define LIBBPF_LINES 16 /* of one message: the verifier's log is long, and its end tells why it refused */
+
+static const char *last_lines(const char *text)
+{
+	const char *at = text + strlen(text);
+
+	for (int lines = 0; at > text && lines <= LIBBPF_LINES; at--)
+		lines += at[-1] == '\n';
+	return at > text ? at + 1 : text;
+}
+
 static int log_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char line[1024];
+	char *text, *rest, *line;
 
 	/* Its debug level tells of every relocation. */
-	if (level == LIBBPF_DEBUG || log_level() < LOG_DEBUG)
+	if (level == LIBBPF_DEBUG || log_level() < LOG_DEBUG || vasprintf(&text, format, args) < 0)
 		return 0;
-	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = '\0';
-	log_debug("%s", line);
+	rest = text + (last_lines(text) - text);
+	while ((line = strsep(&rest, "\n")))
+		if (line[0])
+			log_debug("%s", line);
+	free(text);
 	return 0;
 }
 

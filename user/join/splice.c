@@ -217,8 +217,14 @@ static int push_stub(struct splicing *s, uint32_t index, const struct jvm_code *
 {
 	if (index > 0 || !code->stub_name || jvm_is_interpreter(s->jvm, code))
 		return 0;
-	return push(s, (struct splice_frame){
-			       .kind = SPLICE_STUB, .text = code->stub_name, .address = s->user[index]});
+	return push(s, (struct splice_frame){.kind = SPLICE_STUB, .text = code->stub_name, .address = s->user[index]});
+}
+
+/* AsyncGetCallTrace does not see the method whose frame is only being made. */
+static bool is_entered_unseen(const struct splicing *s, uint32_t index, const struct duet_interpreted *interpreted)
+{
+	return !index && interpreted->bci <= 0 && s->other && s->other_depth &&
+	       s->other[0].method != interpreted->method;
 }
 
 static int push_jvm_code(struct splicing *s, uint32_t index)
@@ -229,7 +235,8 @@ static int push_jvm_code(struct splicing *s, uint32_t index)
 	if (interpreted) {
 		struct duet_java_frame frame = {.method = interpreted->method, .bci = interpreted->bci};
 
-		return push_confirmed(s, &frame, SPLICE_INTERPRETED);
+		return is_entered_unseen(s, index, interpreted) ? push_java(s, &frame, SPLICE_INTERPRETED)
+								: push_confirmed(s, &frame, SPLICE_INTERPRETED);
 	}
 	s->after_call_stub |= jvm_is_call_stub(s->jvm, s->user[index]);
 	if (jvm_is_call_stub(s->jvm, s->user[index]))
@@ -335,7 +342,51 @@ static int push_agreed(struct splicing *s, const struct duet_java_frame *frames,
 	return err;
 }
 
-/* Both witnesses when the walk is whole; when they do not agree, AsyncGetCallTrace is believed. */
+static bool is_java(enum splice_kind kind)
+{
+	return kind == SPLICE_COMPILED || kind == SPLICE_INLINED || kind == SPLICE_INTERPRETED ||
+	       kind == SPLICE_JAVA_NATIVE;
+}
+
+/*
+ * Is all that AsyncGetCallTrace names in the walk, whose frames begin at `first`, and missing only what it is known to
+ * leave out: the topmost, where a frame is only being made; the caller of the topmost, where that one is in its first or
+ * last instructions; and what lies below a frame that it cannot walk through?
+ */
+static bool saw_less(const struct splice *walk, size_t first, const struct duet_java_frame *frames, uint32_t depth)
+{
+	uint32_t next = 0;
+	bool skipped = false;
+
+	for (size_t i = first; i < walk->frames.len && next < depth; i++) {
+		const struct splice_frame *frame = &walk->frames.items[i];
+
+		if (!is_java(frame->kind))
+			continue;
+		if (frame->method == frames[next].method) {
+			next++;
+			continue;
+		}
+		if (next > 1 || skipped)
+			return false;
+		skipped = next > 0;
+	}
+	return depth && next == depth;
+}
+
+/* The walk alone, when the other witness has nothing to set against it. *ret_keeps is false when it has. */
+static int push_undisputed(struct splicing *s, const struct duet_java_frame *frames, uint32_t depth, bool *ret_keeps)
+{
+	size_t before = s->out->frames.len;
+	int err = push_physical(s);
+
+	*ret_keeps = !err && !s->out->is_missing_code && saw_less(s->out, before, frames, depth);
+	if (!*ret_keeps)
+		s->out->frames.len = before;
+	return err;
+}
+
+/* Both witnesses when the walk is whole; when they contradict each other, AsyncGetCallTrace is believed. */
 static int push_java_half(struct splicing *s, const struct duet_java_sample *java, const struct duet_java_frame *frames,
 			  bool is_complete)
 {
@@ -347,6 +398,11 @@ static int push_java_half(struct splicing *s, const struct duet_java_sample *jav
 		err = push_agreed(s, frames, java->java_depth, &agreed);
 		if (!s->out->is_missing_code)
 			s->out->witnesses = agreed ? SPLICE_AGREED : SPLICE_DISAGREED;
+	}
+	if (!err && s->out->witnesses == SPLICE_DISAGREED) {
+		err = push_undisputed(s, frames, java->java_depth, &agreed);
+		if (agreed)
+			s->out->witnesses = SPLICE_SAW_LESS;
 	}
 	if (err || agreed)
 		return err;

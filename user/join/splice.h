@@ -40,7 +40,9 @@ struct splice_frame {
 enum splice_witnesses {
 	SPLICE_ALONE, /* there was only one of them, or the walk was not whole */
 	SPLICE_AGREED,
+	SPLICE_SAW_LESS, /* AsyncGetCallTrace left out what it is known to, and contradicts nothing else */
 	SPLICE_DISAGREED,
+	SPLICE_WITNESSES_MAX
 };
 
 struct splice {

@@ -116,11 +116,11 @@ static json_t *application_of(const struct profile *profile, const struct profil
 {
 	json_t *entry = json_object();
 
-	put(entry, "java_version", json_null());
+	put(entry, "java_version", owner->runtime ? known(profile, owner->runtime) : json_null());
 	put(entry, "libjvm_elfid", json_null());
 	put(entry, "jvm_flags", json_null());
 	put(entry, "exe", known(profile, owner->executable));
-	put(entry, "execfn", json_null());
+	put(entry, "execfn", owner->executed_as ? known(profile, owner->executed_as) : json_null());
 	put(entry, "arch", known(profile, profile->host.machine));
 	return entry;
 }
@@ -139,11 +139,18 @@ static uint32_t application_index(json_t *applications, json_t *entry)
 	return json_array_append_new(applications, entry) < 0 ? 0 : (uint32_t)count;
 }
 
-/* Owners of one program are many, programs are few: the executable's id stands for the entry. */
+/* Owners of one program are many, programs are few. */
+static uint64_t program_key(const struct profile_owner *owner)
+{
+	const uint32_t about[] = {owner->executable, owner->executed_as, owner->runtime};
+
+	return hash_bytes(about, sizeof(about), 0);
+}
+
 static int find_applications(struct columns *columns)
 {
 	const struct profile *profile = columns->profile;
-	struct map by_executable = {0};
+	struct map by_program = {0};
 	int err = 0;
 
 	columns->metadata = calloc(profile->owners.len, sizeof(*columns->metadata));
@@ -156,13 +163,13 @@ static int find_applications(struct columns *columns)
 
 		if (!owner->application)
 			continue;
-		if (!map_get(&by_executable, owner->executable, &index)) {
+		if (!map_get(&by_program, program_key(owner), &index)) {
 			index = application_index(columns->applications, application_of(profile, owner));
-			err = map_put(&by_executable, owner->executable, index);
+			err = map_put(&by_program, program_key(owner), index);
 		}
 		columns->metadata[i] = (uint32_t)index;
 	}
-	map_release(&by_executable);
+	map_release(&by_program);
 	return err;
 }
 

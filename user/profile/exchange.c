@@ -62,8 +62,9 @@ static uint32_t move_owner(struct mover *m, uint32_t index)
 {
 	struct profile_owner owner = m->old->owners.items[index];
 	uint32_t *const texts[] = {
-		&owner.executable,   &owner.application,    &owner.cgroup, &owner.container,	 &owner.container_kind,
-		&owner.container_id, &owner.container_name, &owner.pod,	   &owner.pod_namespace, &owner.pod_uid,
+		&owner.executable,     &owner.application,  &owner.cgroup,	   &owner.container,
+		&owner.container_kind, &owner.container_id, &owner.container_name, &owner.pod,
+		&owner.executed_as,    &owner.runtime,	    &owner.pod_namespace,  &owner.pod_uid,
 	};
 	uint64_t known;
 

@@ -28,7 +28,9 @@ struct profile_owner {
 	uint32_t pid;
 	uint32_t ns_pid; /* as the process numbers itself */
 	uint32_t executable; /* this and all below interned, 0 = not known or none */
-	uint32_t application; /* of a JVM: "java: app.jar" */
+	uint32_t executed_as; /* of a JVM, this and both below: the path given to exec, which may be a link */
+	uint32_t runtime; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
+	uint32_t application; /* "java: app.jar" */
 	uint32_t cgroup; /* path in the v2 hierarchy */
 	uint32_t container; /* what people call it: "namespace/pod/name", a name, a short id; else the cgroup's path */
 	uint32_t container_kind; /* "docker", "kubernetes" …; 0 outside of containers */

@@ -197,6 +197,11 @@ int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len)
 	return read_elf(file, elf_memory(bytes, len), false);
 }
 
+void unwind_file_fill_gaps(struct unwind_file *file)
+{
+	unwind_rows_fill_gaps(&file->rows, &HOST_CFI);
+}
+
 void unwind_file_release(struct unwind_file *file)
 {
 	if (!file)

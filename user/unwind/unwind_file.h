@@ -30,6 +30,8 @@ struct unwind_file {
  */
 int unwind_file_read(struct unwind_file *file, int fd, bool only_identify);
 int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len);
+/* As unwind_rows_fill_gaps(). */
+void unwind_file_fill_gaps(struct unwind_file *file);
 void unwind_file_release(struct unwind_file *file);
 
 /* What virtual address the first byte of a mapping of code has. False when it maps none of the file's code. */

@@ -184,6 +184,18 @@ int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine
 	return err;
 }
 
+void unwind_rows_fill_gaps(struct unwind_rows *rows, const struct cfi_machine *machine)
+{
+	/* All but the last, which ends the file. */
+	for (size_t i = 0; i + 1 < rows->rows.len; i++) {
+		struct duet_unwind_row *row = &rows->rows.items[i];
+
+		if (row->rule == DUET_CFA_NONE)
+			*row = (struct duet_unwind_row){
+				.pc = row->pc, .cfa = machine->ra_on_stack, .rule = DUET_CFA_SP};
+	}
+}
+
 void unwind_rows_release(struct unwind_rows *rows)
 {
 	if (!rows)

@@ -20,6 +20,8 @@ struct unwind_rows {
  */
 int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine, uint64_t vaddr, const void *bytes,
 		     size_t len);
+/* Code between the functions that are told of never has a frame, as the caller knows. */
+void unwind_rows_fill_gaps(struct unwind_rows *rows, const struct cfi_machine *machine);
 void unwind_rows_release(struct unwind_rows *rows);
 
 #endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * What a walk through HotSpot's frames works on, and the code blobs that it looks its way up in. All that is read
+ * belongs to the process: nothing leads out of bounds, and what does not fit together ends the walk.
+ */
+#ifndef DUET_WALK_BLOBS_H
+#define DUET_WALK_BLOBS_H
+
+#include "duet_frame_x86.h"
+#include "duet_jvm.h"
+#include "duet_walk.h"
+
+#define JAVA_SEGMENT_HOPS 16 /* each leads back by 254 segments at most; JDK 17's largest blob needs 7 */
+#define JAVA_SEGMENT_FREE 0xff
+#define JAVA_BLOB_MASK 511 /* of offsets into a blob's head: lets the verifier see their bound */
+#define JAVA_BLOB_SMALL 128 /* CodeBlob's own fields: JDK 17 has 120 */
+#define JAVA_FIXED_BYTES 64 /* of an interpreter frame, below its frame pointer */
+#define JAVA_MAX_FRAME_WORDS 65536
+
+/* What a step works on. Too large for the BPF stack. */
+struct walk_java {
+	struct duet_jvm_layout layout; /* without heaps: no JVM, or one whose layout is not known */
+	uint64_t regs[DUET_X86_REGISTERS]; /* of the interrupted thread, by their number in machine code */
+	uint64_t pc; /* of the frame that the last step left; not the cursor's then when it was deoptimized */
+	uint64_t blob; /* start of the blob at hand, its CodeBlob */
+	uint64_t frame[JAVA_FIXED_BYTES / 8 + 2]; /* of the interpreter: fp - JAVA_FIXED_BYTES to the return address */
+	uint8_t head[JAVA_BLOB_MASK + 1 + 8]; /* of the block that the blob is in */
+	uint8_t method[DUET_CONST_METHOD_BYTES]; /* head of ConstMethod */
+	uint8_t code[DUET_FRAME_CODE_BYTES]; /* machine code */
+	struct duet_interpreted found; /* by the last step, when it was through an interpreter frame */
+	uint8_t has_found;
+	uint8_t reserved[3];
+	uint32_t code_id; /* by the last step, when it was through compiled code: HotSpot's compile id */
+};
+
+static inline uint64_t java_field(const struct walk_java *java, uint32_t offset, uint32_t width)
+{
+	const uint8_t *at = java->head + (offset & JAVA_BLOB_MASK);
+
+	return width == 2 ? *(const uint16_t *)at : width == 4 ? *(const uint32_t *)at : *(const uint64_t *)at;
+}
+
+static inline uint64_t java_const_field(const struct walk_java *java, uint32_t offset, uint32_t width)
+{
+	const uint8_t *at = java->method + (offset & (DUET_CONST_METHOD_BYTES - 8));
+
+	at += offset & 6;
+	return width == 2 ? *(const uint16_t *)at : *(const uint64_t *)at;
+}
+
+/* Index of the heap that holds pc, or -1. */
+static inline int java_heap(const struct duet_jvm_layout *layout, uint64_t pc)
+{
+	for (int i = 0; i < DUET_JVM_HEAPS; i++)
+		if (pc >= layout->heaps[i].low && pc < layout->heaps[i].high)
+			return i;
+	return -1;
+}
+
+static inline int java_is_interpreter(const struct walk_java *java, uint64_t pc)
+{
+	return pc >= java->layout.interpreter_low && pc < java->layout.interpreter_high;
+}
+
+/* ---- code blobs ---- */
+
+/* The start of the block that holds pc, or 0. Every step stays in the heap's map. */
+static inline uint64_t java_block(const struct duet_jvm_heap *heap, uint64_t pc)
+{
+	uint32_t shift = heap->segment_shift & 31;
+	uint64_t segment = (pc - heap->low) >> shift;
+	uint8_t back;
+
+	for (int i = 0; i < JAVA_SEGMENT_HOPS; i++) {
+		if (walk_read(&back, sizeof(back), heap->segmap + segment) || back == JAVA_SEGMENT_FREE ||
+		    back > segment)
+			return 0;
+		if (!back)
+			return heap->low + (segment << shift);
+		segment -= back;
+	}
+	return 0;
+}
+
+/* Makes java->blob and java->head those of the blob that holds pc. */
+static inline walk_result java_find_blob(struct walk_java *java, uint64_t pc)
+{
+	const struct duet_jvm_layout *layout = &java->layout;
+	int heap = java_heap(layout, pc);
+	uint64_t block = heap < 0 ? 0 : java_block(&layout->heaps[heap & (DUET_JVM_HEAPS - 1)], pc);
+
+	/* Behind a small one, the last of its heap so far, the next page may never have been touched. */
+	if (!block || (walk_read(java->head, DUET_BLOB_BYTES, block) && walk_read(java->head, JAVA_BLOB_SMALL, block)))
+		return DUET_WALK_NO_BLOB;
+	java->blob = block + layout->block_header_bytes;
+	if (!java->head[layout->block_used & JAVA_BLOB_MASK] || pc < java->blob ||
+	    pc - java->blob >= java_field(java, layout->blob_bytes, 4))
+		return DUET_WALK_NO_BLOB;
+	return DUET_WALK_NONE;
+}
+
+static inline int java_is_compiled(const struct walk_java *java)
+{
+	uint64_t name = java_field(java, java->layout.blob_name, 8);
+
+	return name && (name == java->layout.compiled_name || name == java->layout.native_name);
+}
+
+/* The wrapper of a native method. */
+static inline int java_is_native(const struct walk_java *java)
+{
+	return java->layout.native_name && java_field(java, java->layout.blob_name, 8) == java->layout.native_name;
+}
+
+/* Between compiled code and the interpreter. */
+static inline int java_is_adapter(const struct walk_java *java)
+{
+	return java->layout.adapter_name && java_field(java, java->layout.blob_name, 8) == java->layout.adapter_name;
+}
+
+/* Vtable stubs and the like: what has called them is on top of the stack. */
+static inline int java_is_frameless(const struct walk_java *java)
+{
+	uint64_t name = java_field(java, java->layout.blob_name, 8);
+
+	for (int i = 0; name && i < DUET_JVM_FRAMELESS; i++) {
+		if (java->layout.frameless_names[i] == name)
+			return 1;
+		__asm__ volatile("" ::: "memory"); /* compared all at once they are 2^16 paths for the verifier */
+	}
+	return 0;
+}
+
+static inline uint64_t java_code_begin(const struct walk_java *java)
+{
+	if (java->layout.blob_code_begin != DUET_JVM_NO_FIELD)
+		return java_field(java, java->layout.blob_code_begin, 8);
+	return java->blob + java_field(java, java->layout.blob_code_offset, 4);
+}
+
+/* Behind the inline cache check. */
+static inline uint64_t java_entry(const struct walk_java *java)
+{
+	if (java->layout.nmethod_entry != DUET_JVM_NO_FIELD)
+		return java_field(java, java->layout.nmethod_entry, 8);
+	return java_code_begin(java) + java_field(java, java->layout.nmethod_entry_offset, 2);
+}
+
+/* From this pc on the blob's frame is built; UINT64_MAX when it does not say. */
+static inline uint64_t java_frame_complete(const struct walk_java *java)
+{
+	uint64_t offset =
+		java_field(java, java->layout.blob_frame_complete, java->layout.blob_frame_complete_width == 2 ? 2 : 4);
+
+	/* CodeOffsets::frame_never_safe is -1, in either width. */
+	return offset < java_field(java, java->layout.blob_bytes, 4) ? java_code_begin(java) + offset : ~0ull;
+}
+
+/* ---- from a frame to its caller ---- */
+
+/* The return address lies `slot` bytes above sp, and the caller's fp below it, unless fp still holds that. */
+static inline walk_result java_return(struct unwind_cursor *cursor, uint64_t slot, int fp_is_live)
+{
+	uint64_t saved[2];
+
+	if (fp_is_live) {
+		if (walk_read_word(&saved[1], cursor->sp + slot))
+			return DUET_WALK_UNREADABLE;
+		saved[0] = cursor->fp;
+	} else if (walk_read(saved, sizeof(saved), cursor->sp + slot - WALK_WORD)) {
+		return DUET_WALK_UNREADABLE;
+	}
+	return walk_to_caller(cursor, saved[1], cursor->sp + slot + WALK_WORD, saved[0]);
+}
+
+#endif
