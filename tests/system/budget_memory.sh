@@ -32,7 +32,7 @@ workload_cpu() {
 	awk '$1 == "CPU" { print $2 }' "$here/stdout"
 }
 
-crowd() { # stacks|processes SECONDS OPTIONS...
+crowd() { # stacks|processes CPU_SECONDS OPTIONS...
 	local kind=$1 seconds=$2
 	shift 2
 	rm -f "$here/out.collapsed"
@@ -43,9 +43,9 @@ crowd() { # stacks|processes SECONDS OPTIONS...
 
 case_many_stacks() {
 	need_bpf
-	crowd stacks 10
+	crowd stacks 4
 	expect "kB of RAM without a limit" "$peak_kb" '>' $((limit_mb * 1024))
-	crowd stacks 10 --max-memory ${limit_mb}m
+	crowd stacks 4 --max-memory ${limit_mb}m
 	expect "kB of RAM" "$peak_kb" '<' $((limit_mb * 1024))
 	expect_lacks "$here/stdout" LIMITED
 	expect_contains "$here/out.collapsed" '\[too_many_stacks\]'
@@ -56,7 +56,7 @@ case_many_stacks() {
 
 case_many_processes() {
 	need_bpf
-	crowd processes 15 -t --max-memory ${limit_mb}m
+	crowd processes 4 -t --max-memory ${limit_mb}m
 	expect "kB of RAM" "$peak_kb" '<' $((limit_mb * 1024))
 	expect_lacks "$here/stderr" 'out of memory'
 }
@@ -65,7 +65,7 @@ case_many_processes() {
 case_no_disk() {
 	need_bpf
 	export TMPDIR=$here/missing
-	crowd stacks 8 --max-memory ${limit_mb}m
+	crowd stacks 3 --max-memory ${limit_mb}m
 	expect "kB of RAM" "$peak_kb" '<' $((limit_mb * 1024))
 	expect_lacks "$here/stderr" 'out of memory'
 }
@@ -74,7 +74,7 @@ case_no_disk() {
 case_windows() {
 	need_bpf
 	record_peak --continuous --window 2s -i ${interval_us}us --max-memory ${limit_mb}m -f "$here/windows" \
-		-o flamegraph -- "$workloads/crowd" stacks 9
+		-o flamegraph -- "$workloads/crowd" stacks 9 9
 	expect "windows" "$(find "$here/windows" -type f | wc -l)" '>=' 4
 	expect "kB of RAM" "$peak_kb" '<' $((limit_mb * 1024))
 	expect_lacks "$here/stderr" 'out of memory|could not be written'

@@ -11,7 +11,7 @@ crowd() { # SECONDS OPTIONS...
 	local seconds=$1
 	shift
 	# shellcheck disable=SC2046 # words without blanks
-	record $(outputs) "$@" -- "$workloads/crowd" stacks "$seconds"
+	record $(outputs) "$@" -- "$workloads/crowd" stacks "$seconds" "$seconds"
 	expect_status 0
 }
 
@@ -51,7 +51,7 @@ case_no_budget_no_change() {
 cost_while_running() { # OPTIONS...
 	local before after start end
 	# shellcheck disable=SC2046
-	start_record -i 1ms $(outputs) "$@" -- "$workloads/crowd" stacks 16
+	start_record -i 1ms $(outputs) "$@" -- "$workloads/crowd" stacks 16 16
 	sleep 4
 	before=$(loader_ns "$recorder")
 	start=$(date +%s%N)
@@ -79,7 +79,7 @@ case_own_cost_is_true() {
 	need_bpf
 	start=$(date +%s%N)
 	# shellcheck disable=SC2046
-	start_record -i 1ms $(outputs) -- "$workloads/crowd" stacks 8
+	start_record -i 1ms $(outputs) -- "$workloads/crowd" stacks 8 8
 	while last=$(loader_ns "$recorder" 2>/dev/null) && [ -n "$last" ] && [ "$(proc_state "$recorder")" != Z ]; do
 		ns=$last
 		wall=$(($(date +%s%N) - start))

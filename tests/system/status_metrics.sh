@@ -9,8 +9,17 @@ after_case() {
 	[ -z "${recorder:-}" ] || kill -KILL "$recorder"
 }
 
+samples_so_far() {
+	"$duet" status "$recorder" 2>/dev/null | awk '$2 == "samples" && NF == 2 { print $1 }'
+}
+
 start_crowd() { # OPTIONS...
+	local end=$((SECONDS + 15))
 	start_record -i 1ms --total -f "$here/out.collapsed" "$@" -- "$workloads/crowd" stacks 20
+	until [ "$(samples_so_far)0" -gt 200 ]; do
+		[ $SECONDS -lt $end ] || fail "no samples within 15 s: $(cat "$here/stderr")"
+		sleep 0.2
+	done
 }
 
 # GET PATH from the port, or from the socket when it is a path.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * crowd stacks|processes SECONDS: what fills a profiler's memory. "stacks": every few hundred microseconds another
- * stack of 60 frames, of 2^40 that there are. "processes": children of a millisecond, each of another name. Says
- * "CPU ns" at its end, with that of its children, and "LIMITED" when its memory is limited.
+ * crowd stacks|processes CPU_SECONDS [SECONDS]: what fills a profiler's memory. "stacks": every few hundred
+ * microseconds another stack of 60 frames, of 2^40 that there are. "processes": children of a millisecond, each of
+ * another name. Until it has had so much CPU time, with its children's, or the time (40 s) is over: as much work on a
+ * busy machine. Says "CPU ns" at its end, and "LIMITED" when its memory is limited.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -92,16 +93,22 @@ static uint64_t cpu_ns(int who)
 	       ((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000;
 }
 
+static uint64_t spent_ns(void)
+{
+	return cpu_ns(RUSAGE_SELF) + cpu_ns(RUSAGE_CHILDREN);
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t end = now_ns() + (argc > 2 ? strtoull(argv[2], NULL, 10) : 10) * NS_PER_SEC;
+	uint64_t most_ns = (argc > 2 ? strtoull(argv[2], NULL, 10) : 10) * NS_PER_SEC;
+	uint64_t end = now_ns() + (argc > 3 ? strtoull(argv[3], NULL, 10) : 40) * NS_PER_SEC;
 	void (*one)(uint64_t) = argc > 1 && !strcmp(argv[1], "processes") ? process : stack;
 	struct rlimit limit;
 
-	for (uint64_t number = (uint64_t)getpid() << 20; now_ns() < end; number++)
+	for (uint64_t number = (uint64_t)getpid() << 20; spent_ns() < most_ns && now_ns() < end; number++)
 		one(number);
 	if (!getrlimit(RLIMIT_DATA, &limit) && limit.rlim_cur != RLIM_INFINITY)
 		printf("LIMITED %llu\n", (unsigned long long)limit.rlim_cur);
-	printf("CPU %llu\n", (unsigned long long)(cpu_ns(RUSAGE_SELF) + cpu_ns(RUSAGE_CHILDREN)));
+	printf("CPU %llu\n", (unsigned long long)spent_ns());
 	return 0;
 }
