@@ -167,7 +167,7 @@ case_sigterm_writes_the_last_window() {
 	need_bpf
 	spin
 	touch "$here/go"
-	start_record --comm $spinning --no-attach --continuous --window 1h -f "$here/out" -o collapsed
+	start_record --comm $spinning --no-attach --continuous --window 1h -i 1ms -f "$here/out" -o collapsed
 	end_record TERM
 	expect_status 0
 	recorder=
