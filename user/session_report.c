@@ -60,8 +60,8 @@ static void facts_of_sampling(struct session *session)
 /* How far BPF's own walk got, and what AsyncGetCallTrace says of it where both were there. */
 static void walk_texts(const struct session_stats *stats, char *walked, char *agreed, size_t size)
 {
-	uint64_t less = stats->witnesses[SPLICE_SAW_LESS];
-	uint64_t compared = stats->witnesses[SPLICE_AGREED] + less + stats->witnesses[SPLICE_DISAGREED];
+	uint64_t agreeing = stats->witnesses[SPLICE_AGREED], less = stats->witnesses[SPLICE_SAW_LESS];
+	uint64_t contradicted = stats->witnesses[SPLICE_DISAGREED], compared = agreeing + less + contradicted;
 
 	snprintf(walked, size,
 		 "%llu of %llu samples of JVM threads to their entry (%.2f %%), "
@@ -70,9 +70,10 @@ static void walk_texts(const struct session_stats *stats, char *walked, char *ag
 		 percent(stats->rooted, stats->jvm_samples), (unsigned long long)stats->needed,
 		 percent(stats->needed, stats->jvm_samples), (unsigned long long)stats->checked);
 	snprintf(agreed, size,
-		 "%llu of %llu Java stacks walked twice (%.2f %%), AsyncGetCallTrace left out frames of %llu",
-		 (unsigned long long)stats->witnesses[SPLICE_AGREED], (unsigned long long)compared,
-		 percent(stats->witnesses[SPLICE_AGREED], compared), (unsigned long long)less);
+		 "%llu of %llu Java stacks walked twice (%.2f %%), AsyncGetCallTrace left out frames of %llu and "
+		 "contradicted %llu (%.2f %%)",
+		 (unsigned long long)agreeing, (unsigned long long)compared, percent(agreeing, compared),
+		 (unsigned long long)less, (unsigned long long)contradicted, percent(contradicted, compared));
 }
 
 static void facts_of_walk(struct session *session)
