@@ -7,7 +7,7 @@
 #include "join/splice.h"
 #include "session_internal.h"
 
-#define TEXT_MAX 160
+#define TEXT_MAX 240
 
 static double percent(uint64_t part, uint64_t whole)
 {
