@@ -55,7 +55,7 @@ struct session {
 	uint64_t cpus; /* online */
 	int signal_fd;
 	pid_t child; /* of -- CMD; 0 for none */
-	int child_gate; /* closing it lets the child exec */
+	int child_gate; /* closing it ends a child that was not let go */
 	char library[256]; /* placed for -agentpath; "" for none */
 	uint64_t started_ns; /* first tick possible */
 	uint64_t command_ns; /* session_run() was called */
