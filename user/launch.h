@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `duet record -- CMD`: a child that waits at a gate until the collector knows
- * its pid, then becomes CMD; without a word it ends, so that a loader that fails leaves nothing running. A java command gets the agent as its first option, so that
- * it is profiled from its first instruction; anything else runs as it is.
+ * `duet record -- CMD`: a child that waits at a gate until the collector knows its pid, then becomes CMD. When the gate
+ * is closed without a word it ends: a loader that fails leaves nothing running. A java command gets the agent as its
+ * first option, so that it is profiled from its first instruction; anything else runs as it is.
  */
 #ifndef LAUNCH_H
 #define LAUNCH_H
