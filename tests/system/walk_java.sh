@@ -8,16 +8,9 @@
 
 entries='^(__clone3|clone3|__clone|clone|_start|start_thread)(;| )'
 
-reported() { # LINE, of the closing ones: its first percentage
-	sed -n "s/.*$1: [^(]*(\([0-9.]*\) %).*/\1/p" "$here/stderr" | tail -n 1
-}
-
+# "N M" of "walked: ... of M samples ..., N signalled"
 reported_signalled() {
-	sed -n 's/.*walked: .* signalled (\([0-9.]*\) %).*/\1/p' "$here/stderr" | tail -n 1
-}
-
-reported_compared() {
-	sed -n 's/.*agreed: [0-9]* of \([0-9]*\) .*/\1/p' "$here/stderr" | tail -n 1
+	sed -n 's/.*walked: [0-9]* of \([0-9]*\) .* \([0-9]*\) signalled.*/\2 \1/p' "$here/stderr" | tail -n 1
 }
 
 # Both witnesses for every sample. AsyncGetCallTrace itself errs now and then in a method's last instructions and
@@ -28,8 +21,10 @@ expect_agreement() { # PERCENT WARM_SECONDS
 	sleep "$2"
 	record -p "$jvm" -d 6 -i 1ms --signals always -v -o collapsed -f "$here/out"
 	expect_status 0
-	expect "stacks walked twice" "$(reported_compared)" '>=' 300
-	expect "of them agreed, %" "$(reported agreed)" '>=' "$1"
+	local agreed
+	agreed=$(reported agreed)
+	expect "stacks walked twice" "${agreed#* }" '>=' 300
+	expect_share "agreed" "$agreed" '>=' "$1"
 	expect_alive "$jvm"
 }
 
@@ -40,11 +35,11 @@ expect_walked() { # ROOTED_PERCENT SIGNALLED_PERCENT CLASS WARM_SECONDS
 	sleep "$4"
 	record -p "$jvm" -d 6 -i 1ms -v -o collapsed -f "$here/out"
 	expect_status 0
-	expect "walked to the entry, %" "$(reported walked)" '>=' "$1"
-	expect "stacks rooted there, %" "$(share "$here/out" "$entries")" '>=' "$1"
-	expect "signalled, %" "$(reported_signalled)" '<=' "$2"
-	expect "joined, %" "$(reported_joined)" '>=' 99
-	expect "without code or names, %" "$(share "$here/out" 'unknown_(code|method)')" '<=' 1
+	expect_share "walked to the entry" "$(reported walked)" '>=' "$1"
+	expect_share "stacks rooted there" "$(matching "$here/out" "$entries")" '>=' "$1"
+	expect_share "signalled" "$(reported_signalled)" '<=' "$2"
+	expect_share "joined" "$(reported joined)" '>=' 99
+	expect_share "without code or names" "$(matching "$here/out" 'unknown_(code|method)')" '<=' 1
 }
 
 jdk_case_agree() {
@@ -96,11 +91,11 @@ jdk_case_interleave() {
 	expect_status 0
 	# The calls through JNI take some percent themselves.
 	grep 'workload/TwoBusy\.spin' "$here/out" >"$here/below"
-	expect "samples below all calls, %" "$(share "$here/out" 'workload/TwoBusy\\.spin')" '>=' 80
+	expect_share "samples below all calls" "$(matching "$here/out" 'workload/TwoBusy\\.spin')" '>=' 80
 	up="workload/Interleave\\.main;.*$up;.*$up;.*$up;.*workload/TwoBusy\\.spin"
-	expect "of them with native code in its place, %" "$(share "$here/below" "$up")" '>=' 99.5
-	expect "walked to the entry, %" "$(reported walked)" '>=' 97
-	expect "signalled, %" "$(reported_signalled)" '<=' 20
+	expect_share "of them with native code in its place" "$(matching "$here/below" "$up")" '>=' 99.5
+	expect_share "walked to the entry" "$(reported walked)" '>=' 97
+	expect_share "signalled" "$(reported_signalled)" '<=' 20
 }
 
 # poll and epoll_wait cannot be signalled; the walk carries them.
@@ -112,7 +107,7 @@ jdk_case_system_calls() {
 	wait_for_line "$jvm_out" '^DONE' 10
 	expect "poll interrupted" "$(jvm_said EINTR 2)" '==' 0
 	expect "epoll_wait interrupted" "$(jvm_said EINTR 3)" '==' 0
-	expect "not signalled in a system call, %" "$(share "$here/out" 'not_signalled_syscall')" '<=' 2
+	expect_share "not signalled in a system call" "$(matching "$here/out" 'not_signalled_syscall')" '<=' 2
 	local calls="${entries}.*workload/SystemCalls\\.interrupted;.*poll.*_\\\\[k\\\\]"
 	expect "rooted calls, %" "$(share "$here/out" "$calls")" '>=' 20
 }
@@ -123,8 +118,8 @@ jdk_case_never() {
 	sleep 4
 	record -p "$jvm" -d 5 -i 1ms --signals never -v -o collapsed -f "$here/out"
 	expect_status 0
-	expect "signalled, %" "$(reported_signalled)" '==' 0
-	expect "joined, %" "$(reported_joined)" '>=' 80
+	expect "signalled" "$(reported_signalled | cut -d ' ' -f 1)" '==' 0
+	expect_share "joined" "$(reported joined)" '>=' 80
 	expect_contains "$here/out" 'java/lang/Thread\.run;.*shop/Worker\.run'
 }
 
