@@ -94,8 +94,6 @@ exit_while_recorded() { # HOME RECORD-OPTIONS...
 	exec {commands}<>"$JVM_IN"
 	start_jvm "$home" workload.Storm
 	start_record -p "$jvm" -d 60 -i 1ms -o collapsed -f "$here/out" "$@"
-	wait_for_agent "$jvm"
-	sleep 0.5
 	echo "exit 0" >&"$commands"
 	exec {commands}>&-
 	wait "$jvm" || fail "round $round: exit code $?: $(tail -n 3 "$jvm_out" "$jvm_out.err")"

@@ -118,15 +118,6 @@ wait_for_line() { # FILE PATTERN SECONDS
 	done
 }
 
-# Until the JVM has the agent's thread.
-wait_for_agent() { # PID
-	local end=$((SECONDS + 30))
-	until grep -qsx 'duet agent' "/proc/$1/task"/*/comm; do
-		[ $SECONDS -lt $end ] || fail "no agent in JVM $1 within 30 s"
-		sleep 0.05
-	done
-}
-
 # The number behind KEY in the last line "KEY NUMBER..." of the workload's output.
 jvm_said() { # KEY [COLUMN]
 	awk -v key="$1" -v column="${2:-2}" '$1 == key { value = $column } END { print value }' "$jvm_out"
@@ -184,8 +175,18 @@ record() {
 start_record() {
 	${DUET_AS[@]+"${DUET_AS[@]}"} "$duet" record "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
-	sleep 2
+	[[ " $* " != *" -p ${jvm:-} "* ]] || wait_for_agent
+	sleep 1.5
 	kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"
+}
+
+# Until the JVM has the agent's thread, or the recorder has given up.
+wait_for_agent() {
+	local end=$((SECONDS + 30))
+	until grep -qsx 'duet agent' "/proc/$jvm/task"/*/comm || ! kill -0 "$recorder" 2>/dev/null; do
+		[ $SECONDS -lt $end ] || fail "no agent in the JVM within 30 s: $(cat "$here/stderr")"
+		sleep 0.05
+	done
 }
 
 # Waits for the background recorder, after sending it a signal when one is named.

@@ -86,7 +86,7 @@ case_target_stopped() {
 	local started=$SECONDS
 	end_record
 	kill -CONT "$jvm"
-	expect "seconds until it ended" $((SECONDS - started)) '<=' 15
+	expect "seconds until it ended" $((SECONDS - started)) '<=' 30
 	expect_status 0
 	expect_file "$here/out"
 	sleep 1
