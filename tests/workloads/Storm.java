@@ -314,7 +314,8 @@ public final class Storm {
             try {
                 throwFrom(100);
             } catch (IllegalStateException expected) {
-                if (expected.getStackTrace().length < 100)
+                // HotSpot leaves out what it has no memory for.
+                if (expected.getStackTrace().length < 100 && !memoryRunsOut)
                     wrong("stack trace");
             }
         }
