@@ -139,6 +139,7 @@ case_two_processes() {
 
 case_host() {
 	need_bpf
+	start_jvm "$(any_jdk)" workload.TwoBusy 600
 	start_jvm "$(any_jdk)" workload.Locks
 	record --host -d 3 -i 2ms -o collapsed -f "$here/out"
 	expect_status 0

@@ -23,7 +23,7 @@ expect_agreement() { # PERCENT WARM_SECONDS
 	expect_status 0
 	local agreed
 	agreed=$(reported agreed)
-	expect "stacks walked twice" "${agreed#* }" '>=' 300
+	expect "stacks walked twice" "${agreed#* }" '>=' 100
 	expect_share "agreed" "$agreed" '>=' "$1"
 	expect_alive "$jvm"
 }
