@@ -175,16 +175,22 @@ record() {
 start_record() {
 	${DUET_AS[@]+"${DUET_AS[@]}"} "$duet" record "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
-	[[ " $* " != *" -p ${jvm:-} "* ]] || wait_for_agent
+	[[ " $* " != *" -p ${jvm:-} "* ]] || wait_for_ticks
 	sleep 1.5
 	kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"
 }
 
-# Until the JVM has the agent's thread, or the recorder has given up.
-wait_for_agent() {
+# Until the agent is in the JVM and its timers, or BPF's on the CPUs, are started: as far as /proc tells of them, and no
+# longer than a busy machine takes.
+wait_for_ticks() {
 	local end=$((SECONDS + 30))
 	until grep -qsx 'duet agent' "/proc/$jvm/task"/*/comm || ! kill -0 "$recorder" 2>/dev/null; do
 		[ $SECONDS -lt $end ] || fail "no agent in the JVM within 30 s: $(cat "$here/stderr")"
+		sleep 0.05
+	done
+	end=$((SECONDS + 5))
+	until grep -qsE '^link_type:.*perf$' "/proc/$recorder/fdinfo"/* || grep -qs . "/proc/$jvm/timers" ||
+			[ $SECONDS -ge $end ]; do
 		sleep 0.05
 	done
 }
