@@ -23,6 +23,7 @@ begin_recording() { # ENGINE INTERVAL SECONDS [TARGET...]
 # A recording may be refused, in a sentence; it must neither crash nor hang.
 end_recording() { # [CODES]
 	wait_for_end "$recorder"
+	[[ " ${1:-0} " == *" $status "* ]] || leave_to_neighbour
 	[[ " ${1:-0} " == *" $status "* ]] || fail "duet ended with $status, not ${1:-0}: $(tail -n 3 "$recorder_err")"
 	echo "#   $(tail -n 1 "$recorder_err" | cut -c 1-160)"
 }
