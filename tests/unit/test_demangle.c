@@ -57,7 +57,7 @@ static void test_others_stay(void **state)
 	assert_demangles(longest, NULL);
 }
 
-/* The path of an implementation is read and not printed, its binder's 62^6 lifetimes too: never ending is the failure. */
+/* The path of an implementation is read and not printed, and so are its binder's 62^6 lifetimes. */
 static void test_lifetimes_without_end(void **state)
 {
 	(void)state;
