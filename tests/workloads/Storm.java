@@ -41,6 +41,8 @@ public final class Storm {
 
     public static void main(String[] args) throws Exception {
         memoryRunsOut = Arrays.asList(args).contains("oom");
+        Checksum.verifyJava(); // while there is memory to initialize the class
+        Checksum.verifyNative();
         forever("sum", Checksum::verifyJava);
         forever("native-sum", Checksum::verifyNative);
         for (String name : args)
