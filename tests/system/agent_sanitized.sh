@@ -45,12 +45,12 @@ recording() { # OPTIONS...
 record_storm() { # ENGINE...
 	local engine round
 	for engine; do
-		recording --engine "$engine" -d 2
+		recording --engine "$engine" -d 1
 	done
-	[ "$1" = ctimer ] || recording --signals always -d 2
+	[ "$1" = ctimer ] || recording --signals always -d 1
 	start_record --engine "$1" -p "$jvm" -i 1ms -d 30 -o collapsed -f "$here/killed"
 	end_record KILL
-	for round in 1 2 3 4 5; do
+	for round in 1 2 3; do
 		recording --engine "$1" -d 250ms
 	done
 }
