@@ -154,12 +154,16 @@ $(O)/workloads/libworkload.so: tests/workloads/workload.c $(flags)
 # Native workloads without frame pointers; the C++ one where there is a compiler for it.
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
-native_workloads := $(addprefix $(O)/workloads/,native native_static libnative.so \
+native_workloads := $(addprefix $(O)/workloads/,native native_static crowd libnative.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -ldl -lpthread
+
+$(O)/workloads/crowd: tests/workloads/crowd.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $<
 
 $(O)/workloads/native_static: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
@@ -240,6 +244,11 @@ install: all ## into DESTDIR, PREFIX (/usr/local)
 	install -D -m 755 $(O)/duet $(DESTDIR)$(PREFIX)/bin/duet
 	install -D -m 644 $(O)/libduet.so $(DESTDIR)$(PREFIX)/lib/duet/libduet.so
 	install -D -m 644 user/man/duet.1 $(DESTDIR)$(PREFIX)/share/man/man1/duet.1
+	install -D -m 644 user/man/duet.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/duet.conf.5
+	[ -e $(DESTDIR)/etc/duet/duet.conf ] || \
+		install -D -m 644 user/packaging/duet.conf $(DESTDIR)/etc/duet/duet.conf
+	install -D -m 644 user/packaging/duet.service $(DESTDIR)$(PREFIX)/lib/systemd/system/duet.service
+	sed -i 's|^ExecStart=[^ ]*|ExecStart=$(PREFIX)/bin/duet|' $(DESTDIR)$(PREFIX)/lib/systemd/system/duet.service
 	install -D -m 644 user/packaging/duet.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/duet
 
 packages: ## install what build, tests and cross build need (the list: .ci/packages)

@@ -144,8 +144,8 @@ static int open_collector(struct session *session, struct buf *why)
 		.cgroup_id = session->cgroup_id,
 		.comm = session->options->comm,
 		.signals = session->options->signals,
+		.max_bytes = budget_bpf_bytes(session),
 		.no_cookie = session->options->interval_pairing,
-		.measure_cost = log_level() >= LOG_DEBUG,
 	};
 
 	if (session->child) {
@@ -174,7 +174,7 @@ static int choose_engine(struct session *session)
 
 	if (asked == ENGINE_CTIMER || asked == ENGINE_ITIMER) {
 		session->engine = asked;
-		return 0;
+		return budget_start(session);
 	}
 	err = open_collector(session, &session->engine_why);
 	if (!err) {
@@ -182,7 +182,7 @@ static int choose_engine(struct session *session)
 		session->engine = ENGINE_BPF;
 		buf_clear(&session->engine_why);
 		warn_of_unnamed_kernel(session);
-		return 0;
+		return budget_start(session);
 	}
 	if (asked == ENGINE_BPF || session->options->host || session->options->no_attach) {
 		log_error("%s", session->engine_why.data);
@@ -190,7 +190,7 @@ static int choose_engine(struct session *session)
 	}
 	session->engine = ENGINE_CTIMER;
 	log_warn("using the ctimer engine, without kernel frames: %s", session->engine_why.data);
-	return 0;
+	return budget_start(session);
 }
 
 static int start_ticks(struct session *session)

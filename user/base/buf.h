@@ -17,6 +17,7 @@ struct buf {
 void buf_init(struct buf *buf);
 void buf_release(struct buf *buf);
 void buf_clear(struct buf *buf); /* keeps the memory */
+void buf_shrink(struct buf *buf); /* gives back what is not used: of one that is complete */
 void buf_cut(struct buf *buf, size_t len); /* back to an earlier length */
 void buf_add(struct buf *buf, const void *bytes, size_t len);
 void buf_add_str(struct buf *buf, const char *text);
