@@ -64,9 +64,8 @@ static void walk_texts(const struct session_stats *stats, char *walked, char *ag
 	uint64_t compared = stats->witnesses[SPLICE_AGREED] + less + stats->witnesses[SPLICE_DISAGREED];
 
 	snprintf(walked, size,
-		 "%llu of %llu samples of JVM threads to their entry (%.2f %%), %llu needed a signal (%.2f %%), %llu "
-		 "got one"
-		 " as a check",
+		 "%llu of %llu samples of JVM threads to their entry (%.2f %%), "
+		 "%llu needed a signal (%.2f %%), %llu got one as a check",
 		 (unsigned long long)stats->rooted, (unsigned long long)stats->jvm_samples,
 		 percent(stats->rooted, stats->jvm_samples), (unsigned long long)stats->needed,
 		 percent(stats->needed, stats->jvm_samples), (unsigned long long)stats->checked);
@@ -352,6 +351,5 @@ void session_report_progress(struct session *session)
 
 	log_progress("%.0f s, %llu samples, %.1f %% joined, %llu lost",
 		     (double)(clock_monotonic_ns() - session->started_ns) / 1e9, (unsigned long long)stats->samples,
-		     percent(stats->joined, stats->jvm_samples),
-		     (unsigned long long)stats_lost(session));
+		     percent(stats->joined, stats->jvm_samples), (unsigned long long)stats_lost(session));
 }

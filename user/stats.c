@@ -49,7 +49,8 @@ static void add_samples(struct gathering *to, const struct session *session)
 	add_one(to, "duet_jvm_samples_total", "samples of threads of joined JVMs", (double)stats->jvm_samples);
 	add_one(to, "duet_joined_samples_total", "of them, with all their frames", (double)stats->joined);
 	add_one(to, "duet_windows_total", "windows written", (double)session->windows.written);
-	add_one(to, "duet_signals_total", "samples that signalled their thread", (double)stats->signalled);
+	add_one(to, "duet_signals_total", "samples that signalled their thread",
+		(double)(stats->needed + stats->checked));
 }
 
 static void add_targets(struct gathering *to, const struct session *session)
