@@ -74,7 +74,7 @@ struct session {
 	int signal_fd;
 	pid_t child; /* of -- CMD; 0 for none */
 	uint64_t child_cpu_ns; /* once it has ended, with its own children */
-	int child_gate; /* closing it lets the child exec */
+	int child_gate; /* closing it ends a child that was not let go */
 	char library[256]; /* placed for -agentpath; "" for none */
 	uint64_t started_ns; /* first tick possible */
 	uint64_t ended_ns; /* last tick possible */

@@ -301,7 +301,7 @@ void session_report_losses(struct session *session)
 
 static void summary_of_walk(const struct session_stats *stats)
 {
-	static const char *const ends[] = {
+	static const char *const ends[DUET_WALK_END_MAX] = {
 		[DUET_WALK_NONE] = "no user registers",
 		[DUET_WALK_ENTRY] = "the entry, but by guess",
 		[DUET_WALK_DEPTH] = "too many frames",

@@ -193,6 +193,16 @@ static int choose_engine(struct session *session)
 	return budget_start(session);
 }
 
+static int start_ticks(struct session *session)
+{
+	int err = session->collector ? collector_start(session->collector) : 0;
+
+	if (err < 0)
+		log_error("the perf events could not be enabled: %s", strerror(-err));
+	session->started_ns = clock_monotonic_ns();
+	return err;
+}
+
 static int launch_command(struct session *session)
 {
 	char control[DUET_NAME_MAX + 1];
@@ -210,13 +220,10 @@ static int launch_command(struct session *session)
 	err = choose_engine(session);
 	if (err < 0)
 		return err;
-	if (session->collector)
-		err = collector_start(session->collector);
-	session->started_ns = clock_monotonic_ns();
-	close(session->child_gate);
-	session->child_gate = -1;
-	if (!err)
-		err = launch_wait_exec(&launch);
+	err = start_ticks(session);
+	if (err < 0)
+		return err;
+	err = launch_run(&launch);
 	if (err < 0) {
 		log_error("%s cannot be run: %s", session->options->command[0], strerror(-err));
 		return err;
@@ -254,12 +261,8 @@ int session_start(struct session *session)
 		err = session->options->host ? attach_host(session) : attach_pids(session);
 	if (!err)
 		err = wait_for_agents(session);
-	if (!err && session->collector) {
-		publish_pids(session);
-		err = collector_start(session->collector);
-		if (err < 0)
-			log_error("the perf events could not be enabled: %s", strerror(-err));
-	}
-	session->started_ns = clock_monotonic_ns();
-	return err;
+	if (err < 0)
+		return err;
+	publish_pids(session);
+	return start_ticks(session);
 }

@@ -43,7 +43,7 @@ const char *splice_failure_mark(int32_t status)
 
 static const char *unjoined_mark(enum join_outcome outcome, const struct duet_sample *sample)
 {
-	static const char *const no_signal[] = {
+	static const char *const no_signal[DUET_NO_SIGNAL_MAX] = {
 		[DUET_NO_SIGNAL_NONE] = "[not_signalled]",
 		[DUET_NO_SIGNAL_SYSCALL] = "[not_signalled_syscall]",
 		[DUET_NO_SIGNAL_BLOCKED] = "[not_signalled_blocked]",
