@@ -40,6 +40,8 @@ agent_cflags := $(common) -Ijvm-agent $(jni_includes) -fPIC \
 # -z now: binding a function at its first call takes locks of the dynamic linker, which a signal handler must not.
 agent_ldflags := -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,--as-needed -Wl,-Bsymbolic \
 	-Wl,-soname,libduet.so -lpthread -lrt
+# For a JVM that preloads the sanitizers' runtime: tests/system/agent_sanitized.sh. The rest of duet is as SAN says.
+agent_sanitize := -fsanitize=address,undefined -fno-sanitize-recover=all
 # libbpf, libelf, zlib and jansson go into the executable: one file is a full installation.
 user_libs := -Wl,-Bstatic -lbpf -lelf -lz -liberty -ljansson $(if $(STATIC),-static,-Wl,-Bdynamic) $(LDFLAGS)
 bpf_cflags := -std=gnu11 -O2 -g -target bpf -D__TARGET_ARCH_$(bpf_target_arch) -MMD -MP -Iheaders -Ibpf \
@@ -62,7 +64,7 @@ fuzz_targets := $(addprefix fuzz_,$(or $(patsubst fuzz_%,%,$(TARGET)),$(patsubst
 	$(sort $(wildcard tests/fuzz/fuzz_*.c)))))
 # Objects made with other flags are stale: this file is rewritten, and all else after it, when a flag changes.
 flags := $(O)/flags
-all_flags := $(CC) $(user_cflags) $(agent_cflags) $(agent_ldflags) $(user_libs) $(CLANG) $(bpf_cflags)
+all_flags := $(CC) $(user_cflags) $(agent_cflags) $(agent_sanitize) $(agent_ldflags) $(user_libs) $(CLANG) $(bpf_cflags)
 
 all: $(O)/duet $(O)/libduet.so ## the executable and the agent (default)
 
@@ -91,6 +93,23 @@ $(O)/libduet.so: $(agent_obj)
 $(O)/jvm-agent/%.o: jvm-agent/%.c $(flags)
 	$(call msg,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(agent_cflags) -c -o $@ $<
+
+$(O)/sanitized/jvm-agent/%.o: jvm-agent/%.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(agent_cflags) $(agent_sanitize) -c -o $@ $<
+
+$(O)/sanitized/libduet.so: $(agent_obj:$(O)/%=$(O)/sanitized/%)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(agent_sanitize) -o $@ $^ $(agent_ldflags)
+
+$(O)/sanitized/library.o: user/attach/library.S $(O)/sanitized/libduet.so
+	$(call msg,EMBED,$@)
+	$(Q)$(CC) -DAGENT_FILE='"$(O)/sanitized/libduet.so"' -c -o $@ $<
+
+# library.o stands before the archive that has another one.
+$(O)/sanitized/duet: $(O)/user/main.o $(O)/sanitized/library.o $(O)/libduetuser.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(sanitize) -o $@ $^ $(user_libs)
 
 # Bytes inside the executable: the agent, the flame graph's page.
 $(O)/user/%.o: user/%.S
@@ -135,12 +154,16 @@ $(O)/workloads/libworkload.so: tests/workloads/workload.c $(flags)
 # Native workloads without frame pointers; the C++ one where there is a compiler for it.
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
-native_workloads := $(addprefix $(O)/workloads/,native native_static libnative.so \
+native_workloads := $(addprefix $(O)/workloads/,native native_static crowd libnative.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -ldl -lpthread
+
+$(O)/workloads/crowd: tests/workloads/crowd.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $<
 
 $(O)/workloads/native_static: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
@@ -169,13 +192,13 @@ demo: ## install what is missing, build, profile a bundled JVM for 10 s
 
 test: ## install what is missing, build, run every test
 	$(Q).ci/packages build test cross
-	$(Q)$(again) all workloads $(unit_tests) $(system_programs)
+	$(Q)$(again) all workloads $(unit_tests) $(system_programs) $(O)/sanitized/duet
 	$(Q)tests/run $(unit_tests) $(system_tests)
 
 unit: $(unit_tests) ## unit tests only
 	$(Q)tests/run $^
 
-system: all workloads $(system_programs) ## system tests only: real JVMs, real BPF
+system: all workloads $(system_programs) $(O)/sanitized/duet ## system tests only: real JVMs, real BPF
 	$(Q)tests/run $(system_tests)
 
 test-matrix: ## JDKs, kernels, containers, rights; keeps what it unpacks in DUET_SCRATCH (/var/tmp/duet-matrix)
@@ -221,6 +244,11 @@ install: all ## into DESTDIR, PREFIX (/usr/local)
 	install -D -m 755 $(O)/duet $(DESTDIR)$(PREFIX)/bin/duet
 	install -D -m 644 $(O)/libduet.so $(DESTDIR)$(PREFIX)/lib/duet/libduet.so
 	install -D -m 644 user/man/duet.1 $(DESTDIR)$(PREFIX)/share/man/man1/duet.1
+	install -D -m 644 user/man/duet.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/duet.conf.5
+	[ -e $(DESTDIR)/etc/duet/duet.conf ] || \
+		install -D -m 644 user/packaging/duet.conf $(DESTDIR)/etc/duet/duet.conf
+	install -D -m 644 user/packaging/duet.service $(DESTDIR)$(PREFIX)/lib/systemd/system/duet.service
+	sed -i 's|^ExecStart=[^ ]*|ExecStart=$(PREFIX)/bin/duet|' $(DESTDIR)$(PREFIX)/lib/systemd/system/duet.service
 	install -D -m 644 user/packaging/duet.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/duet
 
 packages: ## install what build, tests and cross build need (the list: .ci/packages)

@@ -4,6 +4,7 @@
 #include "sample.bpf.h"
 
 const volatile struct duet_config duet_config = {};
+volatile uint32_t duet_every = 1;
 
 struct duet_ring_map ring SEC(".maps");
 struct duet_jvms_map jvms SEC(".maps");
@@ -12,6 +13,7 @@ struct duet_named_map named_methods SEC(".maps");
 struct duet_targets_map targets SEC(".maps");
 struct duet_seen_map seen SEC(".maps");
 struct duet_counters_map counters SEC(".maps");
+struct duet_costs_map costs SEC(".maps");
 struct duet_scratch_map scratch SEC(".maps");
 struct duet_unwind_rows_map unwind_rows SEC(".maps");
 struct duet_unwind_pages_map unwind_pages SEC(".maps");

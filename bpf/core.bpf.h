@@ -17,6 +17,9 @@
 /* Read-only once loaded: the verifier knows the values and drops the branches that they switch off. */
 extern const volatile struct duet_config duet_config;
 
+/* Of so many ticks of a CPU one becomes a sample. The loader changes it while the programs run. */
+extern volatile uint32_t duet_every;
+
 /* Records to the loader, who sets the size. */
 struct duet_ring_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -76,6 +79,21 @@ struct duet_counters_map {
 	__type(value, u64);
 };
 extern struct duet_counters_map counters SEC(".maps");
+
+struct duet_costs_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct duet_cost);
+};
+extern struct duet_costs_map costs SEC(".maps");
+
+static __always_inline struct duet_cost *duet_cost(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&costs, &zero);
+}
 
 static __always_inline void duet_count(enum duet_bpf_counter counter)
 {

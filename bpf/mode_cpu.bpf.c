@@ -8,24 +8,28 @@
 SEC("?perf_event")
 int cpu_plain(struct bpf_perf_event_data *ctx)
 {
+	u64 began_ns = bpf_ktime_get_ns();
 	struct duet_sample *sample = sample_begin(ctx);
 
 	if (sample) {
 		signal_java_thread(sample);
 		sample_end();
 	}
+	sample_cost(began_ns);
 	return 0;
 }
 
 SEC("?perf_event")
 int cpu_cookie(struct bpf_perf_event_data *ctx)
 {
+	u64 began_ns = bpf_ktime_get_ns();
 	struct duet_sample *sample = sample_begin(ctx);
 
 	if (sample) {
 		signal_java_thread_cookie(sample);
 		sample_end();
 	}
+	sample_cost(began_ns);
 	return 0;
 }
 

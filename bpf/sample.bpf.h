@@ -7,7 +7,7 @@
 #include "stack.bpf.h"
 
 static __always_inline void sample_fill(struct duet_sample *sample, struct task_struct *task,
-					const struct filter_ids *ids, u64 start_ns)
+					const struct filter_ids *ids, u64 start_ns, u64 ticks)
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 
@@ -21,10 +21,29 @@ static __always_inline void sample_fill(struct duet_sample *sample, struct task_
 	sample->ns_tid = ids->ns_tid;
 	sample->start_ns = start_ns;
 	sample->cgroup_id = bpf_get_current_cgroup_id();
-	sample->weight_ns = duet_config.interval_ns;
+	sample->weight_ns = ticks * duet_config.interval_ns;
 	sample->cpu = bpf_get_smp_processor_id();
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
 	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
+}
+
+/*
+ * How many ticks the sample of this one stands for: all of this CPU since its last sample, so that weights add up
+ * exactly also where the rate has changed in between. 0: it is not this one's turn.
+ */
+static __always_inline u64 sample_ticks(void)
+{
+	struct duet_cost *cost = duet_cost();
+	u64 ticks;
+
+	if (!cost)
+		return 0;
+	cost->ticks++;
+	ticks = ++cost->pending;
+	if (ticks < duet_every)
+		return 0;
+	cost->pending = 0;
+	return ticks;
 }
 
 /* The sample of the current thread with its stacks; NULL when it is not wanted. */
@@ -34,13 +53,17 @@ static __always_inline struct duet_sample *sample_begin(struct bpf_perf_event_da
 	u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	struct filter_ids ids = {};
 	struct duet_scratch *room;
+	u64 ticks;
 
 	if (!filter_pass(task, &ids, start_ns))
+		return NULL;
+	ticks = sample_ticks();
+	if (!ticks)
 		return NULL;
 	room = scratch_get();
 	if (!room)
 		return NULL;
-	sample_fill(&room->sample, task, &ids, start_ns);
+	sample_fill(&room->sample, task, &ids, start_ns, ticks);
 	if (stack_in_kernel(ctx))
 		room->sample.flags |= DUET_SAMPLE_KERNEL;
 	if (filter_jvm(ids.tgid, start_ns))
@@ -49,6 +72,17 @@ static __always_inline struct duet_sample *sample_begin(struct bpf_perf_event_da
 	stack_fill(ctx, room);
 	filter_mark_seen(ids.tgid);
 	return &room->sample;
+}
+
+/* What the run has cost, without the kernel's part before and behind it. */
+static __always_inline void sample_cost(u64 began_ns)
+{
+	struct duet_cost *cost = duet_cost();
+
+	if (!cost)
+		return;
+	cost->runs++;
+	cost->run_ns += bpf_ktime_get_ns() - began_ns;
 }
 
 /* Hands the sample over. */

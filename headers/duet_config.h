@@ -21,7 +21,7 @@ enum duet_signals {
 
 /* BPF .rodata: constant once loaded, so that the verifier removes what is off. */
 struct duet_config {
-	uint64_t interval_ns;	/* weight of one sample */
+	uint64_t interval_ns;	/* of one tick, a sample weighs as many as it stands for */
 	uint64_t pidns_inum;	/* loader's pid namespace; 0 = the initial one, ids need no translation */
 	uint32_t user_stack_depth;   /* frames, <= DUET_MAX_USER_STACK */
 	uint32_t kernel_stack_depth; /* frames, <= DUET_MAX_STACK; 0 = --all-user */
@@ -36,6 +36,15 @@ struct duet_config {
 	char comm[DUET_COMM_LEN]; /* only processes whose group leader has this name; "": any */
 };
 DUET_ASSERT_SIZE(struct duet_config, 64);
+
+/* Value of the map `costs`, one a CPU. Only ticks that passed the filter count. */
+struct duet_cost {
+	uint64_t ticks;
+	uint64_t pending; /* of them, since the last sample: the next one stands for them too */
+	uint64_t runs;	  /* of the sampling program, filtered ones too */
+	uint64_t run_ns;
+};
+DUET_ASSERT_SIZE(struct duet_cost, 32);
 
 /*
  * Value of the map `jvms`, key = tgid as the loader sees it. Inserted only

@@ -46,6 +46,9 @@
 	X(LOADER_RECORDS_FULL,  "agent records dropped: one JVM sent more than its samples can need") \
 	X(LOADER_JVM_FULL,      "method, code or thread records dropped: the tables of their JVM were full") \
 	X(LOADER_STACKS_FULL,   "stacks not kept: their process had too many different ones") \
+	X(LOADER_MEMORY_FULL,   "stacks not kept: --max-memory was reached, they are under [too_many_stacks]") \
+	X(LOADER_JVMS_REFUSED,  "JVMs without an agent: --max-memory had no room for their ring") \
+	X(LOADER_THREADS_FULL,  "samples under [others]: --max-memory left no room for new threads") \
 	X(LOADER_STACK_GUESSED, "user stacks with frames found by frame pointer, where no unwind row told of them") \
 	X(LOADER_STACK_NO_ROW,  "user stacks cut: neither unwind row nor frame pointer led on") \
 	X(LOADER_STACK_UNREADABLE, "user stacks cut: stack memory could not be read") \
@@ -55,7 +58,9 @@
 	X(LOADER_UNWIND_PROCESSES, "processes walked by frame pointer: the unwind tables were full") \
 	X(LOADER_CODE_MISSING,  "Java stacks with a gap: the agent never published the code of a frame") \
 	X(LOADER_NAME_MISSING,  "Java frames without a name: the agent never published it") \
-	X(LOADER_OUT_OF_MEMORY, "samples dropped: out of memory")
+	X(LOADER_OUT_OF_MEMORY, "samples dropped: out of memory") \
+	X(LOADER_WINDOW_LATE,   "samples in the window after theirs: they came when it was already written") \
+	X(LOADER_WINDOW_LOST,   "samples lost with windows that could not be written")
 /* clang-format on */
 
 #define DUET_COUNTER_ENUM(name, text) DUET_##name,

@@ -48,7 +48,8 @@ struct duet_ring_page {
 	uint32_t magic;
 	uint32_t version; /* DUET_AGENT_VERSION */
 	uint64_t total_bytes;
-	uint64_t pad[6];
+	uint64_t handler_ns; /* the agent's: time in its signal handler on all threads, relaxed atomic adds */
+	uint64_t pad[5];
 	struct duet_ring_lane lanes[DUET_LANES];
 	uint64_t counters[64]; /* enum duet_agent_counter, relaxed atomic adds */
 };

@@ -182,6 +182,8 @@ void sample_handler(int signo, siginfo_t *info, void *context)
 
 	if (session && signo == session->signo)
 		sample_take(session, time_ns, info, regs_interrupted(context));
+	if (session)
+		__atomic_fetch_add(&session->ring.page->handler_ns, clock_ns() - time_ns, __ATOMIC_RELAXED);
 	session_leave();
 	errno = saved_errno;
 }

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "collect/validate.h"
 
-#define METADATA_LANE_BYTES (4u << 20) /* the agent waits when it is full; two polls' worth of a large JVM's code */
 #define MAX_WANTED 65536 /* methods: the agent's own table holds no more */
 #define MESSAGE_MAX 512 /* bytes of the largest control message, with room */
 #define METADATA_BUDGET 16384 /* records a step: they cost more than samples, and other JVMs wait */
@@ -131,7 +130,7 @@ static void on_hello(struct agent *agent, const struct duet_message_hello *hello
 	snprintf(agent->vm, sizeof(agent->vm), "%s %s", hello->vm_name, hello->vm_version);
 	if (!hello->has_asgct)
 		return agent_fail(agent, "the JVM has no AsyncGetCallTrace: HotSpot is needed for Java frames");
-	if (agent_ring_new(&agent->ring, agent->start.sample_lane_bytes, METADATA_LANE_BYTES) < 0)
+	if (agent_ring_new(&agent->ring, agent->start.sample_lane_bytes, agent->start.metadata_lane_bytes) < 0)
 		return agent_fail(agent, "the shared ring could not be created: out of memory or descriptors");
 	start.ring_bytes = agent_ring_bytes(agent->ring);
 	if (send_with_fd(agent->socket, &start, sizeof(start), agent_ring_fd(agent->ring)) < 0)
@@ -292,6 +291,11 @@ void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context
 		return;
 	read_lane(agent, DUET_LANE_METADATA, on_metadata, agent, METADATA_BUDGET);
 	read_lane(agent, DUET_LANE_SAMPLE, on_sample, context, INT32_MAX);
+}
+
+uint64_t agent_handler_ns(const struct agent *agent)
+{
+	return agent->ring && !agent->hostile ? agent_ring_handler_ns(agent->ring) : 0;
 }
 
 uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter)

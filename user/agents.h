@@ -33,6 +33,7 @@ struct agent_start {
 	uint32_t java_depth;
 	uint32_t native_depth; /* timer engines only */
 	size_t sample_lane_bytes;
+	size_t metadata_lane_bytes;
 };
 
 struct agent {
@@ -59,6 +60,10 @@ struct agent {
 	uint64_t claimed_ns; /* timer engines: CPU time that its samples stand for */
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
 	char why[256];
+	pid_t host_tid; /* of the agent's own thread as we number it; 0 = it was never seen */
+	uint64_t thread_ns; /* CPU time of that thread, and of the handler on all others, as of the last look */
+	uint64_t handler_ns;
+	uint64_t signalled; /* samples */
 };
 
 /*
@@ -86,6 +91,7 @@ bool agent_settled(const struct agent *agent); /* RUNNING, GONE or FAILED */
  * makes the agent AGENT_FAILED.
  */
 void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context);
+uint64_t agent_handler_ns(const struct agent *agent); /* in its signal handler, as it claims */
 uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter);
 
 #endif

@@ -72,13 +72,17 @@ static char **with_agent(char **argv, char *option)
 static void child_run(char **argv, int gate, int failed)
 {
 	sigset_t none;
+	ssize_t len;
 	char byte;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	while (read(gate, &byte, 1) < 0 && errno == EINTR)
-		;
+	do {
+		len = read(gate, &byte, 1);
+	} while (len < 0 && errno == EINTR);
+	if (len != 1) /* the loader gave up or died: what it could not profile does not run */
+		_exit(127);
 	execvp(argv[0], argv);
 	if (write(failed, &errno, sizeof(errno)) < 0)
 		_exit(127);
@@ -88,6 +92,7 @@ static void child_run(char **argv, int gate, int failed)
 static int fork_waiting(struct launch *launch, char **argv)
 {
 	int gate[2] = {-1, -1}, failed[2] = {-1, -1};
+	int err;
 
 	if (pipe2(gate, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0)
 		goto fail;
@@ -105,11 +110,12 @@ static int fork_waiting(struct launch *launch, char **argv)
 	launch->exec_error = failed[0];
 	return 0;
 fail:
+	err = -errno;
 	for (int i = 0; i < 2; i++) {
 		close(gate[i]);
 		close(failed[i]);
 	}
-	return -errno;
+	return err;
 }
 
 int launch_start(struct launch *launch, char *library, size_t size)
@@ -136,12 +142,15 @@ int launch_start(struct launch *launch, char *library, size_t size)
 	return err;
 }
 
-int launch_wait_exec(struct launch *launch)
+int launch_run(struct launch *launch)
 {
-	int error = 0;
-	ssize_t len = read(launch->exec_error, &error, sizeof(error));
+	int error = 0, err = 0;
 
+	if (write(launch->gate, "", 1) < 0)
+		err = -errno;
+	else if (read(launch->exec_error, &error, sizeof(error)) == sizeof(error))
+		err = -error;
 	close(launch->exec_error);
 	launch->exec_error = -1;
-	return len == sizeof(error) ? -error : 0;
+	return err;
 }

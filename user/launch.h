@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `duet record -- CMD`: a child that waits at a gate until the collector knows
- * its pid, then becomes CMD. A java command gets the agent as its first option, so that
- * it is profiled from its first instruction; anything else runs as it is.
+ * `duet record -- CMD`: a child that waits at a gate until the collector knows its pid, then becomes CMD. When the gate
+ * is closed without a word it ends: a loader that fails leaves nothing running. A java command gets the agent as its
+ * first option, so that it is profiled from its first instruction; anything else runs as it is.
  */
 #ifndef LAUNCH_H
 #define LAUNCH_H
@@ -15,7 +15,7 @@ struct launch {
 	char **argv;
 	const char *control; /* name of the control socket the agent shall open */
 	pid_t pid;
-	int gate; /* closing it lets the child exec; caller's */
+	int gate; /* closing it ends a child that was not let go; caller's */
 	int exec_error; /* reads errno when exec failed, nothing when it worked */
 	bool is_java;
 };
@@ -25,7 +25,7 @@ struct launch {
  * is the caller's to remove. 0 or -errno.
  */
 int launch_start(struct launch *launch, char *library, size_t size);
-/* After the gate is closed: 0 when CMD runs, -errno when exec failed. */
-int launch_wait_exec(struct launch *launch);
+/* Lets the child go: 0 when CMD runs, -errno when exec failed. */
+int launch_run(struct launch *launch);
 
 #endif

@@ -13,8 +13,10 @@ static const struct command {
 	const char *help;
 } commands[] = {
 	{"record", cmd_record, "profile processes: duet record -p PID -d 30 -f out.html"},
+	{"daemon", cmd_daemon, "profile the host window by window: duet daemon --config /etc/duet/duet.conf"},
 	{"check", cmd_check, "what this host can do, and how to get the rest"},
 	{"list", cmd_list, "events, formats, and the JVMs that run here"},
+	{"status", cmd_status, "what the duets that run here say of themselves"},
 	{"version", cmd_version, "the version"},
 	{"help", cmd_help, "this text"},
 };

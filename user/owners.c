@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "owners.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agents.h"
 #include "attach/hsperfdata.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -66,6 +69,36 @@ static int read_counter(const struct process *process, struct buf *name)
 	return err;
 }
 
+/* Bytes read of /proc/PID/`file`, or -1. */
+static ssize_t read_of(pid_t pid, const char *file, uint64_t offset, void *bytes, size_t size)
+{
+	char path[32];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	len = pread(fd, bytes, size, (off_t)offset);
+	close(fd);
+	return len;
+}
+
+/* What the kernel has laid above its first stack: by now the process's own words. "" when it cannot be read. */
+static void read_executed_as(pid_t pid, char *name, size_t size)
+{
+	Elf64_auxv_t vector[64];
+	ssize_t len = read_of(pid, "auxv", 0, vector, sizeof(vector));
+	uint64_t address = 0;
+
+	for (ssize_t i = 0; i < len / (ssize_t)sizeof(*vector); i++)
+		if (vector[i].a_type == AT_EXECFN)
+			address = vector[i].a_un.a_val;
+	len = address ? read_of(pid, "mem", address, name, size - 1) : -1; /* ends with the stack, which is near */
+	name[len > 0 ? len : 0] = '\0';
+}
+
 static bool is_still(const struct process *process)
 {
 	uint64_t start_ticks;
@@ -80,20 +113,41 @@ static void name_earlier_rows(struct profile *profile, const struct process *pro
 		struct profile_owner *owner = &profile->owners.items[i];
 
 		if (owner->pid == (uint32_t)process->pid && owner->start_ticks == process->start_ticks &&
-		    owner->executable == executable && !owner->application)
+		    owner->executable == executable && !owner->application) {
 			owner->application = process->application;
+			owner->executed_as = process->executed_as;
+		}
 	}
+}
+
+/* The agent tells it a while after the JVM was recognised. */
+static uint32_t find_runtime(struct profile *profile, const struct process *process)
+{
+	const struct agent *agent = process->runtime;
+	uint32_t runtime = agent ? intern_str(&profile->strings, agent->vm) : 0;
+
+	for (size_t i = 0; runtime && i < profile->owners.len; i++) {
+		struct profile_owner *owner = &profile->owners.items[i];
+
+		if (owner->pid == (uint32_t)process->pid && owner->start_ticks == process->start_ticks &&
+		    owner->application && !owner->runtime)
+			owner->runtime = runtime;
+	}
+	return runtime;
 }
 
 static void find_application(struct owners *owners, struct process *process, uint32_t executable)
 {
+	char executed_as[PATH_MAX];
 	struct buf name;
 
 	if (process->application || process->exited || !maps_find_file(&process->maps, "libjvm.so"))
 		return;
 	buf_init(&name);
+	read_executed_as(process->pid, executed_as, sizeof(executed_as));
 	if ((!read_arguments(process->pid, &name) || !read_counter(process, &name)) && is_still(process)) {
 		process->application = intern_str(&owners->profile->strings, name.data);
+		process->executed_as = intern_str(&owners->profile->strings, executed_as);
 		name_earlier_rows(owners->profile, process, executable);
 	}
 	buf_release(&name);
@@ -101,7 +155,7 @@ static void find_application(struct owners *owners, struct process *process, uin
 
 void owners_exec(struct process *process)
 {
-	process->application = 0;
+	process->application = process->executed_as = 0;
 	process->owner_ns = 0;
 }
 
@@ -166,6 +220,8 @@ static uint32_t make_row(struct owners *owners, struct process *process, const s
 
 	find_application(owners, process, owner.executable);
 	owner.application = process->application;
+	owner.executed_as = process->executed_as;
+	owner.runtime = find_runtime(owners->profile, process);
 	owner.cgroup = intern_str(strings, containers_get(&owners->containers, cgroup_id)->path);
 	fill_container(owners, container_of(owners, process, cgroup_id), &owner);
 	return profile_owner(owners->profile, &owner);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,13 +32,16 @@ static bool is_alive(pid_t pid, uint64_t start_ticks)
 
 static bool targets_alive(struct session *session)
 {
+	struct rusage usage;
 	int status;
 
 	if (session->options->host)
 		return true;
 	if (session->options->command) {
-		if (session->child && waitpid(session->child, &status, WNOHANG) == session->child)
+		if (session->child && wait4(session->child, &status, WNOHANG, &usage) == session->child) {
 			session->child = 0;
+			session->child_cpu_ns = overhead_usage_ns(&usage);
+		}
 		return session->child != 0;
 	}
 	for (size_t i = 0; i < session->options->pids.len; i++) {
@@ -61,7 +65,10 @@ static void run(struct session *session)
 		session_step(session, !session_settled(session) ? POLL_ATTACH_MS
 				      : left_ms < POLL_MS	? (int)left_ms
 								: POLL_MS);
+		windows_step(session);
 		now_ns = clock_monotonic_ns();
+		overhead_step(session, now_ns);
+		status_step(session, now_ns);
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
 			session_report_progress(session);
 			progress_ns = now_ns;
@@ -119,7 +126,7 @@ static void stop(struct session *session)
 
 	if (session->collector)
 		collector_stop(session->collector);
-	session->profile.end_ns = clock_monotonic_ns();
+	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
 	await_last_signals(session);
 	report_unfaithful(session, AGENT_GONE, "left before the end");
 	report_unwalked(session);
@@ -153,6 +160,9 @@ static int open_signals(void)
 static int session_open(struct session *session, const struct session_options *options)
 {
 	session->options = options;
+	budget_open(session);
+	overhead_open(session);
+	status_init(session);
 	session->command_ns = clock_monotonic_ns();
 	session->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 	session->child_gate = -1;
@@ -164,6 +174,8 @@ static int session_open(struct session *session, const struct session_options *o
 	resolver_init(&session->resolver, &session->profile, session->symbols);
 	buf_init(&session->cgroup);
 	owners_open(&session->owners, &session->profile);
+	host_open(&session->host);
+	notify_open(&session->notify);
 	if (profile_init(&session->profile) < 0 || !session->symbols || !session->join || session->signal_fd < 0) {
 		log_error("out of memory or descriptors before the recording began");
 		return -ENOMEM;
@@ -178,12 +190,16 @@ static void session_close(struct session *session)
 	for (size_t i = 0; i < session->agents.len; i++)
 		agent_free(session->agents.items[i]);
 	vec_release(&session->agents);
+	overhead_release(session);
 	unwinding_release(&session->unwinding);
 	collector_close(session->collector);
 	if (session->child_gate >= 0)
 		close(session->child_gate);
 	if (session->library[0])
 		attach_remove_library(session->library);
+	windows_release(session);
+	budget_close(session);
+	notify_close(&session->notify);
 	resolver_release(&session->resolver);
 	owners_release(&session->owners);
 	buf_release(&session->cgroup);
@@ -195,27 +211,37 @@ static void session_close(struct session *session)
 	close(session->signal_fd);
 }
 
+static int finish(struct session *session)
+{
+	session_report_facts(session);
+	session_report_losses(session);
+	session_report_summary(session);
+	budget_before_write(session);
+	return session_write_outputs(session);
+}
+
 int session_run(const struct session_options *options)
 {
 	struct session session = {0};
 	int err = session_open(&session, options);
 
 	if (!err)
-		err = session_open_outputs(&session);
+		err = options->window_ns ? windows_open(&session) : session_open_outputs(&session);
+	if (!err)
+		err = status_open(&session);
 	if (!err)
 		err = session_start(&session);
 	if (err < 0)
 		goto out;
 	session.profile.start_ns = session.started_ns;
 	session.profile.start_realtime_ns = clock_realtime_ns();
+	windows_start(&session);
 	run(&session);
 	stop(&session);
-	session_report_facts(&session);
-	session_report_losses(&session);
-	session_report_summary(&session);
-	err = session_write_outputs(&session);
+	err = options->window_ns ? windows_end(&session) : finish(&session);
 out:
 	session_discard_outputs(&session);
+	status_close(&session);
 	session_close(&session);
 	return err < 0 ? 1 : 0;
 }

@@ -12,6 +12,7 @@
 #include "duet_config.h"
 #include "engines.h"
 #include "out/writer.h"
+#include "window_files.h"
 
 struct session_output {
 	char *file; /* expanded, owned; NULL = stdout */
@@ -28,13 +29,21 @@ struct session_options {
 	uint64_t duration_ns; /* 0 = until the target or the user ends it */
 	enum session_engine engine;
 	uint32_t java_depth;
+	uint64_t max_memory; /* bytes; 0 = no limit */
+	double max_overhead; /* percent of the host's CPU; 0 = no limit */
 	enum duet_signals signals;
 	bool all_user;
 	bool no_attach; /* no agent: kernel and native frames only */
 	bool interval_pairing; /* do not use cookies even where the kernel has them */
 	struct vec(struct session_output) outputs;
 	struct writer_options style;
+	const char *metrics; /* where to serve them; NULL = nowhere */
 	const char *command_line; /* for the facts */
+	uint64_t window_ns; /* --continuous: each window is written into `folder`; 0 = one recording */
+	/* Asked on SIGHUP, SIGINT and SIGTERM whether the recording ends; NULL: each ends it. */
+	bool (*signalled)(void *context, int signo);
+	void *signalled_context;
+	struct window_files folder; /* of --continuous, whose outputs have no file */
 };
 
 /* Prints what the user must know on stderr. Exit code: 0 done, 1 failed. */

@@ -5,15 +5,22 @@
 
 #include "agents.h"
 #include "base/io.h"
+#include "budget.h"
 #include "collect/collector.h"
+#include "host.h"
 #include "join/join.h"
+#include "notify.h"
+#include "overhead.h"
 #include "owners.h"
 #include "proc/process.h"
 #include "profile/profile.h"
 #include "profile/resolve.h"
 #include "session.h"
+#include "stats.h"
+#include "status.h"
 #include "sym/symbols.h"
 #include "unwinding.h"
+#include "windows.h"
 
 #define SESSION_FAILURE_CODES 12 /* AsyncGetCallTrace: 0 to -10, and the rest */
 
@@ -34,6 +41,12 @@ struct session_stats {
 	uint64_t bad_records; /* from BPF */
 	uint64_t walk_ends[DUET_WALK_END_MAX]; /* of user stacks that no Java half completes */
 	uint64_t guessed_stacks; /* those with frames found by frame pointer */
+	uint64_t late; /* samples that came when their window was written */
+	uint64_t lost_with_windows; /* samples of windows that could not be written */
+	uint64_t gone_lost[DUET_AGENT_COUNTER_MAX]; /* this and those below: what agents had counted that were freed */
+	uint64_t gone_bad_records;
+	uint64_t gone_full_records;
+	uint64_t gone_hostile;
 };
 
 struct session {
@@ -49,6 +62,10 @@ struct session {
 	struct resolver resolver;
 	struct join *join;
 	struct owners owners;
+	struct host host;
+	struct budget budget;
+	struct overhead overhead;
+	struct status status;
 	uint64_t cgroup_id; /* of --cgroup and --container; 0 = any */
 	struct buf cgroup; /* its path */
 	struct session_stats stats;
@@ -56,11 +73,17 @@ struct session {
 	uint64_t cpus; /* online */
 	int signal_fd;
 	pid_t child; /* of -- CMD; 0 for none */
-	int child_gate; /* closing it lets the child exec */
+	uint64_t child_cpu_ns; /* once it has ended, with its own children */
+	int child_gate; /* closing it ends a child that was not let go */
 	char library[256]; /* placed for -agentpath; "" for none */
 	uint64_t started_ns; /* first tick possible */
+	uint64_t ended_ns; /* last tick possible */
 	uint64_t command_ns; /* session_run() was called */
 	uint64_t first_sample_ns;
+	uint64_t read_ns; /* what had been sampled by then has been read */
+	struct windows windows;
+	struct notify notify;
+	uint64_t swept_ns; /* when processes were last looked for that ended without a record */
 	uint64_t forgot_ns; /* when the JVMs' old code was last forgotten */
 	bool interrupted;
 };
@@ -85,17 +108,24 @@ void session_notice(struct session *session, struct process *process);
 bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
 			const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance);
 
-/* session_output.c. 0, or -errno after the user has been told. */
+/* session_output.c. How the profile is to be written; the others: 0, or -errno after the user has been told. */
+struct writer_options session_style(const struct session *session);
 int session_open_outputs(struct session *session);
 int session_write_outputs(struct session *session);
 void session_discard_outputs(struct session *session);
+
+/* session_release.c: between two windows, frees what belongs to processes that have ended. */
+void session_release_dead(struct session *session);
 
 /* session_report.c */
 
 /* Facts and losses into the profile, then the closing lines on stderr. */
 void session_report_facts(struct session *session);
 void session_report_losses(struct session *session);
+/* One call for each cause, also of what was never lost; `name` as in duet_counters.h. */
+typedef void (*session_loss_handler)(void *context, const char *name, const char *text, uint64_t count);
+void session_losses(struct session *session, session_loss_handler handler, void *context);
 void session_report_summary(const struct session *session);
-void session_report_progress(const struct session *session);
+void session_report_progress(struct session *session);
 
 #endif

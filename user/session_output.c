@@ -37,7 +37,7 @@ void session_discard_outputs(struct session *session)
 	vec_release(&session->outputs);
 }
 
-/* A command may have started others: then each stack says whose it is. */
+/* A command may have started others: then each stack says whose it is. All windows of it say so alike. */
 static bool has_several_processes(const struct profile *profile)
 {
 	for (size_t i = 1; i < profile->threads.len; i++)
@@ -46,13 +46,20 @@ static bool has_several_processes(const struct profile *profile)
 	return false;
 }
 
-static int write_to(const struct session *session, const struct writer *writer, struct io_output *output)
+struct writer_options session_style(const struct session *session)
 {
 	struct writer_options style = session->options->style;
-	int err;
 
 	if (session->options->command && style.by[0] == WRITER_BY_NONE)
-		style.processes = has_several_processes(&session->profile);
+		style.processes = session->options->window_ns || has_several_processes(&session->profile);
+	return style;
+}
+
+static int write_to(const struct session *session, const struct writer *writer, struct io_output *output)
+{
+	struct writer_options style = session_style(session);
+	int err;
+
 	err = writer->write(&session->profile, &style, output->file);
 	if (err < 0 && io_output_error(output))
 		err = io_output_error(output);

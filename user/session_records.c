@@ -17,10 +17,24 @@
 #define FORGET_NS (2 * JOIN_WAIT_NS)
 #define SAMPLE_LANE_MIN (1u << 20)
 #define SAMPLE_LANE_MAX (64u << 20)
+#define METADATA_LANE_BYTES (4u << 20) /* the agent waits when it is full; two polls' worth of a large JVM's code */
 #define AGENT_MAX_NAMED (DUET_MAX_NAMED / 4) /* no JVM takes all the room of the others */
+#define READ_PART 1024 /* records */
+#define READ_PARTS 1024
 #define JAVA_SAMPLE_BYTES 2048 /* of a typical stack, to size the lane by */
 
 /* ---- one sample, decided ---- */
+
+static uint32_t known_thread(struct session *session, const struct process *process, uint32_t tid, const char *name,
+			     const char *comm)
+{
+	uint32_t thread = profile_known_thread(&session->profile, (uint32_t)process->pid, tid, name, comm,
+					       process->owner);
+
+	if (thread != UINT32_MAX && session->profile.threads.items[thread].pid != (uint32_t)process->pid)
+		session->budget.threads_full++;
+	return thread;
+}
 
 static uint32_t sample_thread(struct session *session, struct process *process, const struct jvm *jvm,
 			      const struct duet_sample *sample, const struct duet_java_sample *java)
@@ -29,6 +43,7 @@ static uint32_t sample_thread(struct session *session, struct process *process, 
 	uint32_t tid = sample ? sample->head.tid : java->tid;
 	uint32_t name = jvm ? jvm_thread_name(jvm, ns_tid) : 0;
 	const char *text = name ? intern_text(&session->profile.strings, name) : sample ? sample->comm : "";
+	const char *comm;
 	char short_name[32];
 
 	if (!text[0]) { /* a thread of the JVM itself, seen by a timer engine */
@@ -36,8 +51,10 @@ static uint32_t sample_thread(struct session *session, struct process *process, 
 		text = short_name;
 	}
 	/* The name at the time of the sample: when it is read here, the process may have become another program. */
-	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text,
-			      sample ? sample->process_comm : process->comm,
+	comm = sample ? sample->process_comm : process->comm;
+	if (profile_is_full(&session->profile))
+		return known_thread(session, process, tid, text, comm);
+	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text, comm,
 			      owners_row(&session->owners, process, sample));
 }
 
@@ -88,15 +105,16 @@ static bool add_sample(struct session *session, struct process *process, const s
 		       bool last_chance)
 {
 	int64_t node = resolve_sample(&session->resolver, process, jvm, sample, java, outcome, last_chance);
+	uint64_t time_ns = sample ? sample->head.time_ns : java->time_ns;
 	int err = node < 0 ? (int)node : 0;
 
 	if (err == -EAGAIN)
 		return false;
 	if (!err)
 		err = profile_add(&session->profile, (uint32_t)node, sample_thread(session, process, jvm, sample, java),
-				  sample ? sample->head.time_ns : java->time_ns,
-				  sample ? sample->weight_ns : java->weight_ns);
+				  time_ns, sample ? sample->weight_ns : java->weight_ns);
 	session->stats.lost_in_profile += err < 0;
+	session->stats.late += session->windows.written && time_ns < session->profile.start_ns;
 	count_outcome(&session->stats, sample, java, outcome, jvm != NULL);
 	if (sample && jvm)
 		count_jvm_walk(&session->stats, sample, outcome, &session->resolver.splice);
@@ -229,6 +247,15 @@ static void agent_progress(struct session *session, struct agent *agent, bool re
 
 /* ---- records ---- */
 
+/* Said once: a host may have hundreds. */
+static int refuse(struct session *session, struct process *process)
+{
+	if (!process->refused && !session->budget.jvms_refused++)
+		log_warn("JVM %d: --max-memory has no room for its agent: native frames only", process->pid);
+	process->refused = true;
+	return 0;
+}
+
 int session_attach(struct session *session, struct process *process, bool loaded, const char *control)
 {
 	uint64_t lane = NS_PER_SEC / session->options->interval_ns * session->cpus * JAVA_SAMPLE_BYTES;
@@ -240,9 +267,13 @@ int session_attach(struct session *session, struct process *process, bool loaded
 		.sample_lane_bytes = lane < SAMPLE_LANE_MIN   ? SAMPLE_LANE_MIN
 				     : lane > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX
 							      : lane,
+		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};
-	struct agent *agent = agent_new(process, &session->profile.strings, &start, loaded, control);
+	struct agent *agent;
 
+	if (!budget_take_ring(session, &start.sample_lane_bytes, &start.metadata_lane_bytes))
+		return refuse(session, process);
+	agent = agent_new(process, &session->profile.strings, &start, loaded, control);
 	if (!agent)
 		return -ENOMEM;
 	process->runtime = agent;
@@ -308,12 +339,18 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
 		unwinding_refresh(&session->unwinding, process);
 	agent = process->runtime;
+	if (agent && sample->flags & DUET_SAMPLE_SIGNALLED) {
+		agent->signalled++;
+		session->overhead.signals++;
+	}
 	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid) {
 		want_names(agent, sample);
 		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
 	}
-	if (agent && sample->ns_tid == agent->tid)
+	if (agent && sample->ns_tid == agent->tid) {
+		agent->host_tid = (pid_t)sample->head.tid;
 		count_own(&session->stats, sample);
+	}
 	add_sample(session, process, NULL, sample, NULL, JOIN_STANDALONE, true);
 }
 
@@ -403,12 +440,29 @@ static void on_java_sample(void *context, uint16_t type, const void *payload, ui
 	join_offer(from->session->join, from->agent, payload, size, clock_monotonic_ns());
 }
 
+/* In parts, between which memory is looked at; what comes meanwhile is for the next call. */
+static void read_kernel(struct session *session, uint64_t now_ns)
+{
+	for (int part = 0; part < READ_PARTS; part++) {
+		int got = 0;
+
+		if (session->collector)
+			got = collector_read(session->collector, on_kernel_record, session, READ_PART,
+					     &session->stats.bad_records);
+		join_run(session->join, now_ns);
+		budget_step(session, now_ns);
+		if (got < READ_PART)
+			return;
+	}
+}
+
 /* Agents before the kernel: then the sample of every Java half that is here has been read too (join.h). */
 void session_read_rings(struct session *session)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	bool forget = now_ns - session->forgot_ns > FORGET_NS;
 
+	session->read_ns = now_ns;
 	if (forget)
 		session->forgot_ns = now_ns;
 	for (size_t i = 0; i < session->agents.len; i++) {
@@ -423,9 +477,7 @@ void session_read_rings(struct session *session)
 		if (forget)
 			jvm_forget(context.agent->jvm, now_ns - FORGET_NS);
 	}
-	if (session->collector)
-		collector_read(session->collector, on_kernel_record, session, INT32_MAX, &session->stats.bad_records);
-	join_run(session->join, now_ns);
+	read_kernel(session, now_ns);
 }
 
 /* ---- steps ---- */
@@ -438,12 +490,21 @@ bool session_settled(const struct session *session)
 	return true;
 }
 
+static bool is_end(const struct session *session, int signo)
+{
+	const struct session_options *options = session->options;
+
+	if (signo == SIGCHLD)
+		return false;
+	return !options->signalled || options->signalled(options->signalled_context, signo);
+}
+
 static void on_signal(struct session *session)
 {
 	struct signalfd_siginfo info;
 
 	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info))
-		session->interrupted = session->interrupted || info.ssi_signo != SIGCHLD;
+		session->interrupted |= is_end(session, (int)info.ssi_signo);
 }
 
 /* Waits for whatever comes first, at most `timeout_ms`, and takes care of it. */
@@ -463,5 +524,6 @@ void session_step(struct session *session, int timeout_ms)
 	for (size_t i = 2; i < count; i++)
 		agent_progress(session, session->agents.items[i - 2], fds[i].revents);
 	session_read_rings(session);
+	notify_watchdog(&session->notify);
 	free(fds);
 }

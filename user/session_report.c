@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include <sys/utsname.h>
+#include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "join/splice.h"
 #include "session_internal.h"
 
-#define TEXT_MAX 160
+#define TEXT_MAX 240
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -61,20 +60,20 @@ static void facts_of_sampling(struct session *session)
 /* How far BPF's own walk got, and what AsyncGetCallTrace says of it where both were there. */
 static void walk_texts(const struct session_stats *stats, char *walked, char *agreed, size_t size)
 {
-	uint64_t less = stats->witnesses[SPLICE_SAW_LESS];
-	uint64_t compared = stats->witnesses[SPLICE_AGREED] + less + stats->witnesses[SPLICE_DISAGREED];
+	uint64_t agreeing = stats->witnesses[SPLICE_AGREED], less = stats->witnesses[SPLICE_SAW_LESS];
+	uint64_t contradicted = stats->witnesses[SPLICE_DISAGREED], compared = agreeing + less + contradicted;
 
 	snprintf(walked, size,
-		 "%llu of %llu samples of JVM threads to their entry (%.2f %%), %llu needed a signal (%.2f %%), %llu "
-		 "got one"
-		 " as a check",
+		 "%llu of %llu samples of JVM threads to their entry (%.2f %%), "
+		 "%llu needed a signal (%.2f %%), %llu got one as a check",
 		 (unsigned long long)stats->rooted, (unsigned long long)stats->jvm_samples,
 		 percent(stats->rooted, stats->jvm_samples), (unsigned long long)stats->needed,
 		 percent(stats->needed, stats->jvm_samples), (unsigned long long)stats->checked);
 	snprintf(agreed, size,
-		 "%llu of %llu Java stacks walked twice (%.2f %%), AsyncGetCallTrace left out frames of %llu",
-		 (unsigned long long)stats->witnesses[SPLICE_AGREED], (unsigned long long)compared,
-		 percent(stats->witnesses[SPLICE_AGREED], compared), (unsigned long long)less);
+		 "%llu of %llu Java stacks walked twice (%.2f %%), AsyncGetCallTrace left out frames of %llu and "
+		 "contradicted %llu (%.2f %%)",
+		 (unsigned long long)agreeing, (unsigned long long)compared, percent(agreeing, compared),
+		 (unsigned long long)less, (unsigned long long)contradicted, percent(contradicted, compared));
 }
 
 static void facts_of_walk(struct session *session)
@@ -89,18 +88,18 @@ static void facts_of_walk(struct session *session)
 static void facts_of_join(struct session *session)
 {
 	const struct session_stats *stats = &session->stats;
-	uint64_t runs, ns;
+	struct duet_cost cost;
 
-	profile_add_fact(&session->profile, "samples", "%llu", (unsigned long long)stats->samples);
+	profile_add_fact(&session->profile, "samples", "%llu", (unsigned long long)session->profile.samples.len);
 	if (session->collector && stats->jvm_samples)
 		profile_add_fact(&session->profile, "joined", "%llu of %llu samples of JVM threads (%.2f %%)",
 				 (unsigned long long)stats->joined, (unsigned long long)stats->jvm_samples,
 				 percent(stats->joined, stats->jvm_samples));
 	if (session->collector && stats->jvm_samples)
 		facts_of_walk(session);
-	if (session->collector && !collector_cost(session->collector, &runs, &ns) && runs)
+	if (session->collector && !collector_cost(session->collector, &cost) && cost.runs)
 		profile_add_fact(&session->profile, "BPF time", "%llu ns a run (%llu runs)",
-				 (unsigned long long)(ns / runs), (unsigned long long)runs);
+				 (unsigned long long)(cost.run_ns / cost.runs), (unsigned long long)cost.runs);
 }
 
 /* "123: OpenJDK 64-Bit Server VM 17.0.15+6, java: app.jar" */
@@ -116,46 +115,112 @@ static void facts_of_jvms(struct session *session)
 	}
 }
 
+static void fact_of_interval(struct session *session, const struct overhead_change *change)
+{
+	uint64_t start_ns = session->profile.start_ns;
+	char interval[32];
+
+	interval_text(change->interval_ns, interval, sizeof(interval));
+	if (change->time_ns < start_ns)
+		profile_add_fact(&session->profile, "interval", "%s at the start", interval);
+	else
+		profile_add_fact(&session->profile, "interval", "%s from %.1f s on, duet took %.2f %% of the CPU",
+				 interval, (double)(change->time_ns - start_ns) / 1e9, change->percent);
+}
+
+/* Those of this window, and what was in force when it began. */
+static void facts_of_changes(struct session *session)
+{
+	const struct overhead *overhead = &session->overhead;
+
+	for (size_t i = 0; i < overhead->changes.len; i++) {
+		const struct overhead_change *change = &overhead->changes.items[i];
+		bool is_before = i + 1 < overhead->changes.len && change[1].time_ns < session->profile.start_ns;
+
+		if (!is_before && change->time_ns <= session->profile.end_ns)
+			fact_of_interval(session, change);
+	}
+}
+
+static void facts_of_overhead(struct session *session)
+{
+	double all = (double)(session->profile.end_ns - session->command_ns) * (double)session->cpus / 100;
+	struct duet_cost bpf = {0};
+	struct overhead_cost cost;
+
+	overhead_cost(session, &cost);
+	profile_add_fact(&session->profile, "overhead",
+			 "%.2f %% of the host's CPU: BPF %.2f, interrupts and signals about %.2f, "
+			 "loader %.2f, agents %.2f",
+			 (double)overhead_sum(&cost) / all, (double)cost.bpf_ns / all, (double)cost.kernel_ns / all,
+			 (double)cost.loader_ns / all, (double)cost.agents_ns / all);
+	facts_of_changes(session);
+	if (session->overhead.change_count && !session->options->window_ns && !collector_cost(session->collector, &bpf))
+		profile_add_fact(&session->profile, "ticks",
+				 "%llu, of which %llu came after the last sample of their CPU",
+				 (unsigned long long)bpf.ticks, (unsigned long long)bpf.pending);
+}
+
+static void facts_of_memory(struct session *session)
+{
+	const struct budget *budget = &session->budget;
+	double peak_mb = (double)budget_peak_bytes() / (1 << 20);
+
+	if (budget->max_bytes)
+		profile_add_fact(&session->profile, "memory", "%.1f of %zu MB at most, caches dropped %llu times",
+				 peak_mb, budget->max_bytes >> 20, (unsigned long long)budget->drops);
+	else
+		profile_add_fact(&session->profile, "memory", "%.1f MB at most", peak_mb);
+}
+
 void session_report_facts(struct session *session)
 {
-	struct utsname host = {0};
+	const struct profile_host *host = &session->profile.host;
+	const struct intern *strings = &session->profile.strings;
 
-	uname(&host);
+	host_describe(&session->host, &session->profile);
 	profile_add_fact(&session->profile, "duet", "%s", DUET_VERSION);
 	profile_add_fact(&session->profile, "command", "%s", session->options->command_line);
 	facts_of_time(session);
 	facts_of_sampling(session);
 	facts_of_jvms(session);
-	profile_add_fact(&session->profile, "host", "%s, Linux %s, %s, %ld CPUs", host.nodename, host.release,
-			 host.machine, sysconf(_SC_NPROCESSORS_ONLN));
+	profile_add_fact(&session->profile, "host", "%s, Linux %s, %s, %u CPUs", intern_text(strings, host->name),
+			 intern_text(strings, host->kernel_release), intern_text(strings, host->machine),
+			 host->processors);
 	facts_of_join(session);
+	facts_of_memory(session);
+	facts_of_overhead(session);
 }
 
 /* ---- losses ---- */
 
-#define TEXT_ROW(name, text) text,
-static const char *const bpf_texts[] = {DUET_BPF_COUNTERS(TEXT_ROW)};
-static const char *const agent_texts[] = {DUET_AGENT_COUNTERS(TEXT_ROW)};
-static const char *const loader_texts[] = {DUET_LOADER_COUNTERS(TEXT_ROW)};
+struct cause {
+	const char *name, *text;
+};
+#define CAUSE_ROW(name, text) {#name, text},
+static const struct cause bpf_causes[] = {DUET_BPF_COUNTERS(CAUSE_ROW)};
+static const struct cause agent_causes[] = {DUET_AGENT_COUNTERS(CAUSE_ROW)};
+static const struct cause loader_causes[] = {DUET_LOADER_COUNTERS(CAUSE_ROW)};
 
-static void losses_of_bpf(struct session *session)
+static void losses_of_bpf(struct session *session, session_loss_handler handler, void *context)
 {
 	uint64_t counters[DUET_BPF_COUNTER_MAX] = {0};
 
 	if (!session->collector || collector_counters(session->collector, counters) < 0)
 		return;
 	for (size_t i = 0; i < DUET_BPF_COUNTER_MAX; i++)
-		profile_add_loss(&session->profile, counters[i] - session->stats.own_unsignalled[i], bpf_texts[i]);
+		handler(context, bpf_causes[i].name, bpf_causes[i].text,
+			counters[i] - session->stats.own_unsignalled[i]);
 }
 
-static void losses_of_agents(struct session *session)
+static void losses_of_agents(struct session *session, session_loss_handler handler, void *context)
 {
 	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++) {
-		uint64_t sum = 0;
+		uint64_t sum = session->stats.gone_lost[c];
 
 		for (size_t i = 0; i < session->agents.len; i++)
 			sum += agent_lost(session->agents.items[i], c);
-		profile_add_loss(&session->profile, sum, agent_texts[c]);
+		handler(context, agent_causes[c].name, agent_causes[c].text, sum);
 	}
 }
 
@@ -172,7 +237,7 @@ static void add_losses_of_stacks(const struct session *session, uint64_t *counte
 	counters[DUET_LOADER_UNWIND_PROCESSES] += session->unwinding.processes_refused;
 }
 
-static void losses_of_loader(struct session *session)
+static void losses_of_loader(struct session *session, session_loss_handler handler, void *context)
 {
 	uint64_t counters[DUET_LOADER_COUNTER_MAX];
 
@@ -182,7 +247,15 @@ static void losses_of_loader(struct session *session)
 	counters[DUET_LOADER_NAME_MISSING] += session->resolver.names_missing;
 	counters[DUET_LOADER_OUT_OF_MEMORY] += session->stats.lost_in_profile;
 	counters[DUET_LOADER_STACKS_FULL] += session->resolver.stacks_full;
+	counters[DUET_LOADER_MEMORY_FULL] += session->resolver.memory_full;
+	counters[DUET_LOADER_THREADS_FULL] += session->budget.threads_full;
+	counters[DUET_LOADER_JVMS_REFUSED] += session->budget.jvms_refused;
 	counters[DUET_LOADER_CODE_MISSING] += session->stats.code_missing;
+	counters[DUET_LOADER_WINDOW_LATE] += session->stats.late;
+	counters[DUET_LOADER_WINDOW_LOST] += session->stats.lost_with_windows;
+	counters[DUET_LOADER_BAD_AGENT_RECORD] += session->stats.gone_bad_records;
+	counters[DUET_LOADER_JVM_FULL] += session->stats.gone_full_records;
+	counters[DUET_LOADER_RING_HOSTILE] += session->stats.gone_hostile;
 	add_losses_of_stacks(session, counters);
 	for (size_t i = 0; i < session->agents.len; i++) {
 		counters[DUET_LOADER_BAD_AGENT_RECORD] += session->agents.items[i]->bad_records;
@@ -190,33 +263,45 @@ static void losses_of_loader(struct session *session)
 		counters[DUET_LOADER_RING_HOSTILE] += session->agents.items[i]->hostile;
 	}
 	for (size_t i = 0; i < DUET_LOADER_COUNTER_MAX; i++)
-		profile_add_loss(&session->profile, counters[i], loader_texts[i]);
+		handler(context, loader_causes[i].name, loader_causes[i].text, counters[i]);
 }
 
-static void losses_of_walks(struct session *session)
+static void losses_of_walks(struct session *session, session_loss_handler handler, void *context)
 {
-	char text[96];
+	char name[32], text[96];
 
 	for (int code = 1; code < SESSION_FAILURE_CODES; code++) {
+		snprintf(name, sizeof(name), "ASGCT_%s", splice_failure_mark(-code));
 		snprintf(text, sizeof(text), "Java stacks not walked: AsyncGetCallTrace said %s",
 			 splice_failure_mark(-code));
-		profile_add_loss(&session->profile, session->stats.failures[code], text);
+		handler(context, name, text, session->stats.failures[code]);
 	}
+}
+
+void session_losses(struct session *session, session_loss_handler handler, void *context)
+{
+	losses_of_bpf(session, handler, context);
+	losses_of_agents(session, handler, context);
+	losses_of_loader(session, handler, context);
+	losses_of_walks(session, handler, context);
+}
+
+static void report_loss(void *context, const char *name, const char *text, uint64_t count)
+{
+	(void)name;
+	profile_add_loss(context, count, text);
 }
 
 void session_report_losses(struct session *session)
 {
-	losses_of_bpf(session);
-	losses_of_agents(session);
-	losses_of_loader(session);
-	losses_of_walks(session);
+	session_losses(session, report_loss, &session->profile);
 }
 
 /* ---- the closing lines ---- */
 
 static void summary_of_walk(const struct session_stats *stats)
 {
-	static const char *const ends[] = {
+	static const char *const ends[DUET_WALK_END_MAX] = {
 		[DUET_WALK_NONE] = "no user registers",
 		[DUET_WALK_ENTRY] = "the entry, but by guess",
 		[DUET_WALK_DEPTH] = "too many frames",
@@ -261,12 +346,11 @@ void session_report_summary(const struct session *session)
 		log_info("lost: nothing");
 }
 
-void session_report_progress(const struct session *session)
+void session_report_progress(struct session *session)
 {
 	const struct session_stats *stats = &session->stats;
 
 	log_progress("%.0f s, %llu samples, %.1f %% joined, %llu lost",
 		     (double)(clock_monotonic_ns() - session->started_ns) / 1e9, (unsigned long long)stats->samples,
-		     percent(stats->joined, stats->jvm_samples),
-		     (unsigned long long)(stats->jvm_samples - stats->joined + stats->lost_in_profile));
+		     percent(stats->joined, stats->jvm_samples), (unsigned long long)stats_lost(session));
 }

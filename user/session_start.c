@@ -144,8 +144,8 @@ static int open_collector(struct session *session, struct buf *why)
 		.cgroup_id = session->cgroup_id,
 		.comm = session->options->comm,
 		.signals = session->options->signals,
+		.max_bytes = budget_bpf_bytes(session),
 		.no_cookie = session->options->interval_pairing,
-		.measure_cost = log_level() >= LOG_DEBUG,
 	};
 
 	if (session->child) {
@@ -174,7 +174,7 @@ static int choose_engine(struct session *session)
 
 	if (asked == ENGINE_CTIMER || asked == ENGINE_ITIMER) {
 		session->engine = asked;
-		return 0;
+		return budget_start(session);
 	}
 	err = open_collector(session, &session->engine_why);
 	if (!err) {
@@ -182,7 +182,7 @@ static int choose_engine(struct session *session)
 		session->engine = ENGINE_BPF;
 		buf_clear(&session->engine_why);
 		warn_of_unnamed_kernel(session);
-		return 0;
+		return budget_start(session);
 	}
 	if (asked == ENGINE_BPF || session->options->host || session->options->no_attach) {
 		log_error("%s", session->engine_why.data);
@@ -190,7 +190,17 @@ static int choose_engine(struct session *session)
 	}
 	session->engine = ENGINE_CTIMER;
 	log_warn("using the ctimer engine, without kernel frames: %s", session->engine_why.data);
-	return 0;
+	return budget_start(session);
+}
+
+static int start_ticks(struct session *session)
+{
+	int err = session->collector ? collector_start(session->collector) : 0;
+
+	if (err < 0)
+		log_error("the perf events could not be enabled: %s", strerror(-err));
+	session->started_ns = clock_monotonic_ns();
+	return err;
 }
 
 static int launch_command(struct session *session)
@@ -210,13 +220,10 @@ static int launch_command(struct session *session)
 	err = choose_engine(session);
 	if (err < 0)
 		return err;
-	if (session->collector)
-		err = collector_start(session->collector);
-	session->started_ns = clock_monotonic_ns();
-	close(session->child_gate);
-	session->child_gate = -1;
-	if (!err)
-		err = launch_wait_exec(&launch);
+	err = start_ticks(session);
+	if (err < 0)
+		return err;
+	err = launch_run(&launch);
 	if (err < 0) {
 		log_error("%s cannot be run: %s", session->options->command[0], strerror(-err));
 		return err;
@@ -254,12 +261,8 @@ int session_start(struct session *session)
 		err = session->options->host ? attach_host(session) : attach_pids(session);
 	if (!err)
 		err = wait_for_agents(session);
-	if (!err && session->collector) {
-		publish_pids(session);
-		err = collector_start(session->collector);
-		if (err < 0)
-			log_error("the perf events could not be enabled: %s", strerror(-err));
-	}
-	session->started_ns = clock_monotonic_ns();
-	return err;
+	if (err < 0)
+		return err;
+	publish_pids(session);
+	return start_ticks(session);
 }

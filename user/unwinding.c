@@ -32,7 +32,7 @@ void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables)
 	*unwinding = (struct unwinding){.tables = tables};
 }
 
-static void forget_files(struct unwinding *unwinding)
+void unwinding_forget_files(struct unwinding *unwinding)
 {
 	for (size_t i = 0; i < unwinding->owned.len; i++) {
 		unwind_file_release(&unwinding->owned.items[i]->elf);
@@ -44,7 +44,7 @@ static void forget_files(struct unwinding *unwinding)
 
 void unwinding_release(struct unwinding *unwinding)
 {
-	forget_files(unwinding);
+	unwinding_forget_files(unwinding);
 	vec_release(&unwinding->mappings);
 }
 
@@ -72,7 +72,7 @@ static struct native_file *own_file(struct unwinding *unwinding, uint64_t identi
 	struct native_file *file = calloc(1, sizeof(*file));
 
 	if (unwinding->owned.len >= MAX_FILES)
-		forget_files(unwinding);
+		unwinding_forget_files(unwinding);
 	if (!file || vec_push(&unwinding->owned, file) < 0) {
 		free(file);
 		return NULL;
@@ -110,6 +110,7 @@ static int read_rows(struct unwinding *unwinding, struct native_file *file, int 
 	int err = unwind_file_read(&elf, fd, false);
 
 	file->has_rows = !err;
+	unwinding->files_refused += err == -ENOMEM;
 	if (err)
 		return err;
 	if (has_frameless_gaps(path))

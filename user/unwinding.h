@@ -22,6 +22,7 @@ struct unwinding {
 
 void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables);
 void unwinding_release(struct unwinding *unwinding);
+void unwinding_forget_files(struct unwinding *unwinding); /* what is kept of them; their rows stay in the tables */
 
 /* The process's mappings as it has them in `maps`, if they are others than those published. */
 void unwinding_publish(struct unwinding *unwinding, struct process *process);

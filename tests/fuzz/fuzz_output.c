@@ -36,6 +36,17 @@ static void check_collapsed(char *text)
 	}
 }
 
+/* Two columns, then a stack; `text` is changed. */
+static void check_col(char *text)
+{
+	char *stacks = strchr(text, '\n');
+
+	FUZZ_CHECK(!strncmp(text, "# {", 3) && stacks && stacks[-1] == '}');
+	for (const char *line = stacks + 1; *line; line = strchr(line, '\n') + 1)
+		FUZZ_CHECK(line[0] == '0' && line[1] == ';' && strcspn(line + 2, ";") < strcspn(line + 2, "\n"));
+	check_collapsed(stacks + 1);
+}
+
 static size_t count_of(const char *text, char c)
 {
 	size_t count = 0;
@@ -84,7 +95,9 @@ static void fill(struct profile *profile, struct input *input)
 {
 	uint32_t frames[FRAMES];
 	char *name = input_line(input);
-	struct profile_owner owner = {.pid = 1, .container = intern_str(&profile->strings, name)};
+	uint32_t text = intern_str(&profile->strings, name);
+	struct profile_owner owner = {
+		.pid = 1, .container = text, .container_kind = text, .container_name = text, .pod = text};
 	uint32_t thread = profile_thread(profile, 1, 2, name, name, profile_owner(profile, &owner));
 
 	profile_add_fact(profile, "command", "%s", name);
@@ -103,13 +116,17 @@ static void write_all(const struct profile *profile, const struct writer_options
 {
 	char *collapsed = write_as("collapsed", profile, options);
 	char *page = write_as("flamegraph", profile, options);
+	char *col = write_as("col", profile, options);
 
-	if (!options->total) /* a weight may be nothing */
+	if (!options->total) { /* a weight may be nothing */
 		check_collapsed(collapsed);
+		check_col(col);
+	}
 	check_page(page);
 	free(write_as("text", profile, options));
 	free(collapsed);
 	free(page);
+	free(col);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

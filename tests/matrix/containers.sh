@@ -208,7 +208,7 @@ tid_of() { # NAME first|last
 }
 
 expect_joined() {
-	expect "joined, % of samples in Java threads" "$(reported_joined)" '>=' 98
+	expect_share "joined" "$(reported joined)" '>=' 98
 	seen "${1-}$(reported_joined) % joined"
 }
 
@@ -229,7 +229,7 @@ profile_host() {
 	expect_status 0
 	grep "^\[java pid=$jvm\];" "$here/all" >"$here/out"
 	expect_profile "$here/out" first
-	expect "not joined with --host, %" "$(share "$here/out" "$unjoined")" '<=' 2
+	expect_share "not joined with --host" "$(matching "$here/out" "$unjoined")" '<=' 2
 	java=$(share <(grep -E '\[(pricing|archiver|journal|carts|cashier-.) ' "$here/out") 'shop/')
 	expect "Java stacks with --host, %" "$java" '>=' 60
 	seen "--host: $java % with Java frames"

@@ -78,9 +78,9 @@ joined() {
 		END { printf "%.2f\n", signalled ? 100 * joined / signalled : 0 }' "$here/stderr"
 }
 
-# Some fifty samples, emulated: one that is lost for want of time is two percent of them, so this asks whether they join,
-# not how many. By interval, one that is taken between a signal's delivery and its handler's first instruction costs
-# both their joins: a microsecond on a machine, a hundred in here, and more while all is touched for the first time.
+# Some fifty samples, emulated: one that is lost for want of time is two percent of them, so this asks whether they
+# join, not how many. By interval, one that is taken between a signal's delivery and its handler's first instruction
+# costs both their joins: a microsecond on a machine, a hundred in here, and more while all is touched the first time.
 expect_joined() {
 	expect "joined, % of signalled samples" "$(joined)" '>=' 90
 	figure "$(joined) % ($(pairing))"

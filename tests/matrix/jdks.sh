@@ -74,7 +74,7 @@ record_jvm() { # OPTIONS...
 }
 
 expect_joined() { # PERCENT
-	expect "joined, % of samples in Java threads" "$(reported_joined)" '>=' "$1"
+	expect_share "joined" "$(reported joined)" '>=' "$1"
 }
 
 # Kept for the cells that look at the same recording from other sides.
@@ -92,10 +92,10 @@ cell_joined() {
 	expect_joined 98
 }
 
-# Walks that AsyncGetCallTrace refused, as a percentage of the joined samples.
+# "N M": walks that AsyncGetCallTrace refused, joined samples.
 failed_walks() {
 	awk '/^duet: joined: / { joined = $3 } /Java stacks not walked/ { failed += $3 }
-		END { printf "%.2f\n", joined ? 100 * failed / joined : 100 }' "$here/stderr"
+		END { print failed + 0, joined + 0 }' "$here/stderr"
 }
 
 need_recording() {
@@ -104,17 +104,27 @@ need_recording() {
 
 cell_failed_walks() {
 	need_recording
-	figure "$(cat "$figures/walks")"
-	expect "failed walks, %" "$(cat "$figures/walks")" '<=' 5
+	figure "$(awk '{ printf "%.2f", $2 ? 100 * $1 / $2 : 100 }' "$figures/walks")"
+	expect_share "failed walks" "$(cat "$figures/walks")" '<=' 5
+}
+
+# 2 percent, or what chance does to the few samples of a JVM that gets little of the CPU: four standard deviations.
+expect_near_share() { # METHOD PERCENT
+	local room
+	room=$(awk -v n="$(total "$here/out")" -v p="$2" 'BEGIN {
+		chance = n ? 4 * sqrt(p * (100 - p) / n) : 0
+		print (chance > 2 ? chance : 2)
+	}')
+	expect_near "share of $1" "$(share "$here/out" "Shares.$1")" "$2" "$room"
 }
 
 # The three methods call the very same code, 5, 3 and 2 times: among the stacks with it their shares are known.
 expect_shares() { # KIND-OF-FRAME
 	record_jvm -d 3 -i 200us -I 'workload/Shares.kernel*'
-	expect "frames of that kind, %" "$(share "$here/out" "Shares.kernel_\\\\[$1\\\\]")" '>=' 95
-	expect_near "share of fifty" "$(share "$here/out" 'Shares.fifty')" 50 2
-	expect_near "share of thirty" "$(share "$here/out" 'Shares.thirty')" 30 2
-	expect_near "share of twenty" "$(share "$here/out" 'Shares.twenty')" 20 2
+	expect_share "frames of that kind" "$(matching "$here/out" "Shares.kernel_\\\\[$1\\\\]")" '>=' 95
+	expect_near_share fifty 50
+	expect_near_share thirty 30
+	expect_near_share twenty 20
 }
 
 cell_compiled() {
@@ -201,10 +211,12 @@ cell_sigprof_owner() {
 	record_jvm -i 1ms
 	expect_joined 98
 	expect_contains "$here/out" 'workload/SecondProfiler\.burn'
-	local before
+	local before end=$((SECONDS + 10))
 	before=$(jvm_said TICKS)
-	sleep 0.5
-	expect "the other's ticks in the next half second" $(($(jvm_said TICKS) - before)) '>=' 5
+	until [ $(($(jvm_said TICKS) - before)) -ge 5 ] || [ $SECONDS -ge $end ]; do
+		sleep 0.2
+	done
+	expect "the other's ticks afterwards" $(($(jvm_said TICKS) - before)) '>=' 5
 	expect_lacks "$jvm_out" STOLEN
 }
 

@@ -59,7 +59,7 @@ expect_bpf() { # COMMAND...: in front of duet
 	expect_contains "$here/stdout" 'will use bpf$'
 	record_demo
 	expect_contains "$here/stderr" 'engine bpf'
-	expect "joined, % of samples in Java threads" "$(reported_joined)" '>=' 98
+	expect_share "joined" "$(reported joined)" '>=' 98
 	expect "samples with kernel frames, %" "$(share "$here/out" '_\[k\]')" '>' 0
 	seen "bpf, $(reported_joined) % joined"
 }
@@ -218,7 +218,7 @@ case_seccomp_process_vm_readv() {
 	JVM_AS=("$refuse" EPERM process_vm_readv --)
 	expect_bpf env
 	grep -E '^\[(pricing|archiver|journal|carts|cashier-.) ' "$here/out" >"$here/java"
-	expect "Java stacks, %" "$(share "$here/java" 'shop/')" '>=' 95
+	expect_share "Java stacks" "$(matching "$here/java" 'shop/')" '>=' 95
 	record -p "$jvm" -d 2 -i 1ms --engine ctimer -t -o collapsed -f "$here/out"
 	expect_contains "$here/out" 'shop/Archiver\.compress.*[Dd]eflate'
 }

@@ -60,6 +60,15 @@ case_forced_bpf_fails() {
 	expect_alive "$jvm"
 }
 
+# What could not be profiled does not run either.
+case_refused_command_does_not_run() {
+	become_ordinary
+	record --engine bpf -o collapsed -f "$here/out" -- touch "$here/ran"
+	expect_refusal 1 'CAP_BPF|CAP_PERFMON|root|permission|permitted'
+	sleep 1
+	[ ! -e "$here/ran" ] || fail "the command ran"
+}
+
 # Threads born after the start have their timer too.
 case_new_threads() {
 	become_ordinary

@@ -183,7 +183,7 @@ case_jvm_in_a_cgroup() {
 	end_record INT
 	expect_status 0
 	expect "Java samples" "$(sum_of "^$label_a;java;.*workload/Locks.fight")" '>' 5
-	expect "joined, %" "$(reported_joined)" '>=' 90
+	expect_share "joined" "$(reported joined)" '>=' 90
 }
 
 # From the launcher's arguments; from the JVM's counters when they stand in a file.

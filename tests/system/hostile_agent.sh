@@ -70,7 +70,7 @@ survive() { # ATTACK PATTERN RECORD-OPTIONS...
 	! grep -q $'\033' "$here/stderr" "$here/out" || fail "$attack: an escape sequence got through"
 	grep "pid=$jvm\];\[busy" "$here/out" >"$here/honest"
 	expect "$attack: honest samples" "$(total "$here/honest")" '>' "$least"
-	expect "$attack: % of them joined" "$(share "$here/honest" 'workload/')" '>=' 95
+	expect_share "$attack: joined of them" "$(matching "$here/honest" 'workload/')" '>=' 95
 	expect "$attack: kB of memory" "$peak" '<' "$memory_cap_kb"
 	expect "$attack: seconds" "$took" '<' 20
 	expect_alive "$jvm" "after $attack"

@@ -43,7 +43,7 @@ case_not_a_jvm_under_bpf() {
 	jvms+=($!)
 	record -p $! -d 2 -o collapsed -f "$here/out"
 	if [ "$status" = 0 ]; then
-		expect "samples" "$(total "$here/out")" '>=' 50
+		expect "samples" "$(total "$here/out")" '>=' 10
 	else
 		expect_refusal 1 'JVM'
 	fi
@@ -108,7 +108,7 @@ case_output_unwritable() {
 	local started=$SECONDS
 	record -p "$jvm" -d 10 -f /nonexistent/folder/out.html
 	expect_refusal 1 '/nonexistent/folder'
-	expect "seconds" $((SECONDS - started)) '<=' 3
+	expect "seconds" $((SECONDS - started)) '<' 10
 	record -p "$jvm" -d 10 -f /
 	expect_refusal 1 '/'
 }

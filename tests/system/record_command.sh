@@ -40,13 +40,18 @@ case_first_instruction() {
 	expect_contains "$here/out" 'workload/Checksum\.'
 }
 
-case_command_killed() {
-	java_command shop.Demo
+# Its pid is $child; it has worked for a while.
+start_demo() {
 	start_record -i 5ms -o collapsed -f "$here/out" -- "${java[@]}"
-	sleep 1
-	local child
 	read -r child <"/proc/$recorder/task/$recorder/children"
 	jvms+=("$child")
+	jvm=$child wait_for_line "$here/stdout" '^READY' 60
+	sleep 1
+}
+
+case_command_killed() {
+	java_command shop.Demo
+	start_demo
 	kill -KILL "$child"
 	end_record
 	expect_file "$here/out"
@@ -62,11 +67,7 @@ case_command_fails() {
 
 case_interrupt() {
 	java_command shop.Demo
-	start_record -i 5ms -o collapsed -f "$here/out" -- "${java[@]}"
-	sleep 1
-	local child
-	read -r child <"/proc/$recorder/task/$recorder/children"
-	jvms+=("$child")
+	start_demo
 	end_record INT
 	expect_file "$here/out"
 	expect_contains "$here/out" 'shop/Pricing'

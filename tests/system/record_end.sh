@@ -34,10 +34,12 @@ case_sigterm() {
 
 case_duration() {
 	start_jvm "$(any_jdk)" shop.Demo
-	local started=$SECONDS
 	record -p "$jvm" -d 3 -f "$here/out.html"
 	expect_status 0
-	expect_near "seconds" $((SECONDS - started)) 3.5 1.5
+	local seconds
+	seconds=$(sed -n 's/.* samples in \([0-9.]*\) s .*/\1/p' "$here/stderr")
+	expect "seconds" "$seconds" '>=' 2.9
+	expect "seconds" "$seconds" '<' 20 # 3, and what a busy machine adds; the default is 60
 	expect_complete
 	expect_alive "$jvm"
 }
@@ -84,7 +86,7 @@ case_target_stopped() {
 	local started=$SECONDS
 	end_record
 	kill -CONT "$jvm"
-	expect "seconds until it ended" $((SECONDS - started)) '<=' 15
+	expect "seconds until it ended" $((SECONDS - started)) '<=' 30
 	expect_status 0
 	expect_file "$here/out"
 	sleep 1

@@ -14,7 +14,7 @@ expect_joined() { # PERCENT RECORD-OPTIONS...
 	record -p "$jvm" -d 8 -v "$@" -o collapsed -f "$here/out"
 	expect_status 0
 	expect_file "$here/out"
-	expect "joined, % of samples in Java threads" "$(reported_joined)" '>=' "$floor"
+	expect_share "joined" "$(reported joined)" '>=' "$floor"
 	expect_alive "$jvm"
 }
 
@@ -47,7 +47,7 @@ jdk_case_joined_from_the_first_second() {
 	start_jvm "$jdk" shop.Demo
 	record -p "$jvm" -d 6 -i 1ms -v -o collapsed -f "$here/out"
 	expect_status 0
-	expect "joined, % of samples in Java threads" "$(reported_joined)" '>=' 98
+	expect_share "joined" "$(reported joined)" '>=' 98
 }
 
 run_cases "$@"

@@ -57,6 +57,15 @@ static void test_others_stay(void **state)
 	assert_demangles(longest, NULL);
 }
 
+/* The path of an implementation is read and not printed, and so are its binder's 62^6 lifetimes. */
+static void test_lifetimes_without_end(void **state)
+{
+	(void)state;
+	assert_demangles("_RNvMC0FG_RL0_hEu3baz", "<for<'a> fn(&'a u8)>::baz");
+	assert_demangles("_RNvXC0FGzzzzzz_Euu1a", NULL);
+	assert_demangles("_RC0YFGzzzzzzz_", NULL);
+}
+
 /* Each template argument is the one before it, twice: without a limit the text has 2^60 times `int`. */
 static void test_explosion_is_cut(void **state)
 {
@@ -87,6 +96,7 @@ int main(void)
 		cmocka_unit_test(test_cplus_without_parameters),
 		cmocka_unit_test(test_rust_without_hash),
 		cmocka_unit_test(test_others_stay),
+		cmocka_unit_test(test_lifetimes_without_end),
 		cmocka_unit_test(test_explosion_is_cut),
 	};
 

@@ -112,6 +112,29 @@ static void test_symlink_is_followed(void **state)
 	unlink("target");
 }
 
+/* In a folder that others may write, a link must not lead us elsewhere. */
+static void test_create_replaces_a_symlink(void **state)
+{
+	char target[64], link[64];
+	struct io_output out;
+	struct stat st;
+
+	(void)state;
+	snprintf(target, sizeof(target), "/tmp/duet-create-%d", getpid());
+	snprintf(link, sizeof(link), "/tmp/duet-create-link-%d", getpid());
+	write_content(target, "old");
+	assert_int_equal(symlink(target, link), 0);
+	assert_int_equal(io_output_create(&out, link), 0);
+	fputs("new", out.file);
+	assert_int_equal(io_output_commit(&out), 0);
+	assert_content(target, "old");
+	assert_content(link, "new");
+	assert_int_equal(lstat(link, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	unlink(link);
+	unlink(target);
+}
+
 static void test_long_names(void **state)
 {
 	char name[256] = {0};
@@ -206,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_appears_at_commit),
 		cmocka_unit_test(test_discard_leaves_the_old_file),
 		cmocka_unit_test(test_symlink_is_followed),
+		cmocka_unit_test(test_create_replaces_a_symlink),
 		cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_unwritable_is_known_at_open),
 		cmocka_unit_test(test_full_disk_is_reported),

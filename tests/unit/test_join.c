@@ -210,6 +210,29 @@ static void test_waits_then_gives_up(void **state)
 	join_free(join);
 }
 
+/* A window can be written when nothing of its time is held any more. */
+static void test_the_oldest_is_told(void **state)
+{
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+	struct duet_java_sample standalone = record_at(50, 0, 1);
+
+	(void)state;
+	assert_true(join_oldest_ns(join) == UINT64_MAX && !join_holds(join, &owner_a));
+	offer(join, record_at(40, 0, 1), 90); /* half of a sample says nothing */
+	assert_true(join_oldest_ns(join) == UINT64_MAX && join_holds(join, &owner_a) && !join_holds(join, &owner_b));
+	sample(join, sample_at(120, DUET_SAMPLE_SIGNALLED, 0, 1), 120);
+	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED, 0, 1), 130);
+	assert_true(join_oldest_ns(join) == 100);
+	standalone.flags |= DUET_JAVA_STANDALONE;
+	offer(join, standalone, 140);
+	assert_true(join_oldest_ns(join) == 50);
+	join_flush(join, NULL);
+	assert_true(join_oldest_ns(join) == UINT64_MAX && !join_holds(join, &owner_a));
+	join_forget(join, &owner_a);
+	join_free(join);
+}
+
 static void test_clock_read_before_arrival(void **state)
 {
 	struct outcome_count counts = {0};
@@ -408,6 +431,7 @@ int main(void)
 		cmocka_unit_test(test_pc_decides),
 		cmocka_unit_test(test_restarted_system_call_is_the_same_place),
 		cmocka_unit_test(test_waits_then_gives_up),
+		cmocka_unit_test(test_the_oldest_is_told),
 		cmocka_unit_test(test_clock_read_before_arrival),
 		cmocka_unit_test(test_not_signalled_is_said_at_once),
 		cmocka_unit_test(test_owners_do_not_mix),

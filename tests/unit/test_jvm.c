@@ -214,6 +214,38 @@ static void test_thread_is_renamed(void **state)
 	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42)), "boss");
 }
 
+static void test_strings_move(void **state)
+{
+	struct fixture *f = *state;
+	struct {
+		struct duet_stub stub;
+		char name[16];
+	} stub = {.stub = {.address = 0x1000, .code_bytes = 0x100, .name_len = 11}, .name = "Interpreter"};
+	struct {
+		struct duet_thread thread;
+		char name[8];
+	} thread = {.thread = {.tid = 42, .name_len = 4}, .name = "main"};
+	struct intern strings, old;
+	struct intern_move move;
+
+	intern_str(&f->strings, "of nobody");
+	publish_method(f, 7, "Lcom/acme/Main;", "run");
+	jvm_apply(f->jvm, DUET_AGENT_STUB, &stub, sizeof(stub));
+	jvm_apply(f->jvm, DUET_AGENT_THREAD, &thread, sizeof(thread));
+	assert_int_equal(intern_init(&strings), 0);
+	old = f->strings;
+	assert_int_equal(intern_move_init(&move, &old, &strings), 0);
+	jvm_move_strings(f->jvm, &move);
+	f->strings = strings;
+	intern_move_release(&move);
+	intern_release(&old);
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7)->class_name), "com.acme.Main");
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7)->signature), "()V");
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42)), "main");
+	assert_true(jvm_is_interpreter(f->jvm, jvm_code_at(f->jvm, 0x1010, 5, 0)));
+	assert_int_equal(intern_count(&f->strings), 6); /* and "" */
+}
+
 /* ---- what a hostile agent sends ---- */
 
 static void test_tables_are_bounded(void **state)
@@ -273,6 +305,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_inlining_is_recognised, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_heaps_and_stubs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_thread_is_renamed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_strings_move, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_tables_are_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_code_heaps_are_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_overlapping_code_stays_cheap, set_up, tear_down),

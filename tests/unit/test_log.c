@@ -7,8 +7,10 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -86,10 +88,40 @@ static void test_progress_is_cleared_for_lines(void **state)
 	close(master);
 }
 
+static void print_with_context(void)
+{
+	log_set_context("a.conf:3: ");
+	log_error("wrong");
+	log_set_context(NULL);
+	log_info("right");
+}
+
+/* Only the stream that systemd has opened is journald's. */
+static void test_priorities_for_journald(void **state)
+{
+	struct stat st;
+	char stream[64];
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	fstat(fds[1], &st);
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	assert_string_equal(printed(fds[1], fds[0], print_with_context), "<3>a.conf:3: wrong\n<6>right\n");
+	setenv("JOURNAL_STREAM", "1:1", 1);
+	assert_string_equal(printed(fds[1], fds[0], print_with_context),
+			    "duet: error: a.conf:3: wrong\nduet: right\n");
+	unsetenv("JOURNAL_STREAM");
+	close(fds[0]);
+	close(fds[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines_without_a_terminal),
+		cmocka_unit_test(test_priorities_for_journald),
 		cmocka_unit_test(test_progress_is_cleared_for_lines),
 	};
 

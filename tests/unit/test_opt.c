@@ -20,6 +20,8 @@ struct options {
 	uint64_t duration_ns;
 	uint32_t depth;
 	struct opt_strings include;
+	uint64_t memory;
+	double share;
 };
 
 static const struct opt rows[] = {
@@ -29,6 +31,8 @@ static const struct opt rows[] = {
 	{'d', NULL, "SECONDS", "duration", opt_seconds, offsetof(struct options, duration_ns)},
 	{'j', NULL, "DEPTH", "depth", opt_u32, offsetof(struct options, depth)},
 	{0, "include-only-the-stacks-that-match", "PATTERN", "long", opt_strings, offsetof(struct options, include)},
+	{'m', NULL, "SIZE", "bytes", opt_bytes, offsetof(struct options, memory)},
+	{'s', NULL, "PCT", "percent", opt_percent, offsetof(struct options, share)},
 	{0},
 };
 
@@ -148,6 +152,58 @@ static void test_values(void **state)
 	refuses("-i 5x", "-i '5x': a whole number");
 }
 
+static void test_sizes_and_shares(void **state)
+{
+	static const char *const bad_sizes[] = {"0", "0m", "1x", "-1", "1mm", "m", "99999999999g"};
+	static const char *const bad_shares[] = {"0", "-1", "101", "1%%", "x", "nan", "inf", ".5"};
+	char line[64];
+
+	(void)state;
+	assert_int_equal(parse("-m 128m -s 0.5"), 0);
+	assert_int_equal(options.memory, 128 << 20);
+	assert_true(options.share == 0.5);
+	assert_int_equal(parse("-m 2G -s 100%"), 0);
+	assert_int_equal(options.memory, 2ull << 30);
+	assert_true(options.share == 100);
+	assert_int_equal(parse("-m 1000"), 0);
+	assert_int_equal(options.memory, 1000);
+	for (size_t i = 0; i < sizeof(bad_sizes) / sizeof(*bad_sizes); i++) {
+		snprintf(line, sizeof(line), "-m%s", bad_sizes[i]);
+		refuses(line, "k, m or g");
+	}
+	for (size_t i = 0; i < sizeof(bad_shares) / sizeof(*bad_shares); i++) {
+		snprintf(line, sizeof(line), "-s%s", bad_shares[i]);
+		refuses(line, "at most 100");
+	}
+}
+
+/* As a configuration file has them. */
+static void test_one_by_its_word(void **state)
+{
+	struct options set = {0};
+	uint64_t bytes = 0;
+
+	(void)state;
+	buf_clear(&why);
+	assert_int_equal(opt_set(rows, "threads", "no", &set, &why), 0);
+	assert_false(set.threads);
+	assert_int_equal(opt_set(rows, "threads", "yes", &set, &why), 0);
+	assert_true(set.threads);
+	assert_int_equal(opt_set(rows, "interval", "5ms", &set, &why), 0);
+	assert_int_equal(set.interval_ns, 5 * NS_PER_MS);
+	assert_int_equal(opt_set(rows, "threads", "maybe", &set, &why), -EINVAL);
+	assert_string_equal(why.data, "threads 'maybe': yes or no is accepted");
+	buf_clear(&why);
+	assert_int_equal(opt_set(rows, "interva", "5ms", &set, &why), -EINVAL);
+	assert_int_equal(opt_set(rows, "", "5ms", &set, &why), -EINVAL);
+	assert_int_equal(opt_set(rows, "interval", "", &set, &why), -EINVAL);
+	assert_int_equal(opt_bytes(&bytes, "2g", &why), 0);
+	assert_int_equal(bytes, 2ull << 30);
+	assert_int_equal(opt_bytes(&bytes, "2x", &why), -EINVAL);
+	assert_int_equal(opt_bytes(&bytes, "0", &why), -EINVAL);
+	assert_int_equal(opt_bytes(&bytes, "99999999999999g", &why), -EINVAL);
+}
+
 static void test_help(void **state)
 {
 	struct buf help;
@@ -167,7 +223,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spellings), cmocka_unit_test(test_anywhere_and_dashdash),
 		cmocka_unit_test(test_lists),	  cmocka_unit_test(test_wrong_usage_is_named),
-		cmocka_unit_test(test_values),	  cmocka_unit_test(test_help),
+		cmocka_unit_test(test_values),	  cmocka_unit_test(test_one_by_its_word),
+		cmocka_unit_test(test_help),	  cmocka_unit_test(test_sizes_and_shares),
 	};
 	int failed;
 

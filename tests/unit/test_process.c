@@ -241,6 +241,31 @@ static void test_refresh(void **state)
 }
 
 /* Includes kernel threads and processes that are closed even to root. */
+static bool is_exited(void *context, struct process *process)
+{
+	(*(int *)context)++;
+	return process->exited;
+}
+
+static void test_sweep(void **state)
+{
+	struct process_table sweep_table;
+	struct process *self;
+	int asked = 0;
+
+	(void)state;
+	process_table_init(&sweep_table);
+	self = process_get(&sweep_table, getpid(), 0);
+	for (pid_t pid = 1 << 23; pid < (1 << 23) + 10; pid++)
+		process_get(&sweep_table, pid, 1); /* above the largest pid there can be */
+	process_table_sweep(&sweep_table, is_exited, &asked);
+	assert_int_equal(asked, 11);
+	assert_int_equal(sweep_table.all.len, 1);
+	assert_ptr_equal(process_find(&sweep_table, getpid()), self);
+	assert_null(process_find(&sweep_table, 1 << 23));
+	process_table_release(&sweep_table);
+}
+
 static void test_every_process(void **state)
 {
 	bool found_self = false;
@@ -266,6 +291,7 @@ int main(void)
 		table_test(test_self),	       table_test(test_hostile_name), table_test(test_other_user),
 		table_test(test_exited_child), table_test(test_never_seen_alive), table_test(test_reused_pid),
 		table_test(test_exec),	       table_test(test_refresh),      table_test(test_every_process),
+		table_test(test_sweep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

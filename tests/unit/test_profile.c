@@ -146,6 +146,30 @@ static void a_million_samples_fit(void **state)
 	assert_true(bytes < 8 << 20);
 }
 
+static void a_limit_is_kept_by_asking(void **state)
+{
+	struct profile *p = *state;
+	uint32_t known = profile_thread(p, 1, 1, "t", "p", 0), others;
+	uint32_t frames[2] = {0};
+
+	assert_false(profile_is_full(p));
+	p->max_bytes = 4 << 20;
+	for (uint32_t i = 0; !profile_is_full(p); i++) {
+		frames[1] = java_frame(p, FRAME_COMPILED, "A", "run", "()V", (int)i);
+		assert_int_not_equal(profile_stack(p, frames, 2), UINT32_MAX);
+		assert_true(i < 1 << 20);
+	}
+	assert_true(p->nodes.len > 10000);
+	assert_true(map_bytes(&p->node_ids) + map_bytes(&p->frame_ids) + p->frames.size * sizeof(struct frame) +
+			    p->nodes.size * sizeof(struct stack_node) <= p->max_bytes);
+	assert_int_equal(profile_known_thread(p, 1, 1, "t", "p", 0), known);
+	others = profile_known_thread(p, 1, 2, "t", "p", 0);
+	assert_int_not_equal(others, known);
+	assert_int_equal(profile_known_thread(p, 3, 3, "new", "new", 0), others);
+	assert_string_equal(intern_text(&p->strings, p->threads.items[others].process), "[others]");
+	assert_int_equal(intern_known(&p->strings, "new"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +182,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(indices_from_failed_calls_add_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(losses_of_nothing_are_not_recorded, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_million_samples_fit, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_limit_is_kept_by_asking, setup, teardown),
 		cmocka_unit_test(release_takes_null),
 	};
 

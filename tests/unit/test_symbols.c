@@ -185,6 +185,26 @@ static void test_stripped_binary(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* What was not asked for in a while is read again when it is; names stay what they were. */
+static void test_trim(void **state)
+{
+	char *libc = (char *)getsubopt;
+	char before[128];
+
+	(void)state;
+	snprintf(before, sizeof(before), "%s", lookup(getpid(), libc, false).name);
+	assert_string_equal(lookup(getpid(), (char *)_ZN4duet7mangledEv, false).name, "duet::mangled");
+	for (int i = 0; i < 5; i++) {
+		symbols_trim(symbols);
+		if (i % 2)
+			assert_string_equal(lookup(getpid(), libc, false).name, before);
+	}
+	assert_string_equal(lookup(getpid(), (char *)_ZN4duet7mangledEv, false).name, "duet::mangled");
+	symbols_forget_process(symbols, process_get(&table, getpid(), 0));
+	symbols_forget_process(symbols, process_get(&table, getpid(), 0));
+	assert_string_equal(lookup(getpid(), libc, false).name, before);
+}
+
 static void test_kernel(void **state)
 {
 	struct symbol symbol = {0};
@@ -215,6 +235,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		symbols_test(test_own_and_libc),
 		symbols_test(test_vdso),
+		symbols_test(test_trim),
 		symbols_test(test_unknown_says_what_is_known),
 		symbols_test(test_perf_map),	 symbols_test(test_deleted_binary), symbols_test(test_stripped_binary),
 		symbols_test(test_kernel),	 symbols_test(test_lookup_is_cheap),

@@ -92,6 +92,42 @@ static void a_full_disk_loses_nothing(void **state)
 	expect_many(timeline);
 }
 
+struct sums {
+	uint64_t entries, count, weight, last_ns;
+};
+
+static int add_up(void *context, const struct profile_sample *sample)
+{
+	struct sums *sums = context;
+
+	assert_true(sample->time_ns >= sums->last_ns);
+	sums->last_ns = sample->time_ns;
+	sums->entries++;
+	sums->count += sample->count;
+	sums->weight += sample->weight_ns;
+	return 0;
+}
+
+static void without_a_file_equal_ones_are_merged(void **state)
+{
+	struct timeline *timeline = *state;
+	struct sums sums = {0};
+
+	setenv("TMPDIR", "/no/such/folder", 1);
+	timeline->may_merge = true;
+	for (uint32_t i = 0; i < 10 * TIMELINE_RECENT; i++) {
+		const struct profile_sample sample = {
+			.time_ns = i, .weight_ns = 7, .thread = i % 3, .node = i % 1000, .count = 1};
+
+		assert_int_equal(timeline_add(timeline, &sample), 0);
+	}
+	assert_true(timeline->recent.size <= TIMELINE_RECENT);
+	assert_int_equal(timeline_each(timeline, add_up, &sums), 0);
+	assert_int_equal(sums.entries, timeline->len);
+	assert_int_equal(sums.count, 10 * TIMELINE_RECENT);
+	assert_int_equal(sums.weight, 70 * TIMELINE_RECENT);
+}
+
 static int stop_at_five(void *context, const struct profile_sample *sample)
 {
 	++*(uint32_t *)context;
@@ -135,6 +171,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(many_are_read_back_in_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_a_file_all_stay_in_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_full_disk_loses_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_a_file_equal_ones_are_merged, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_visitor_may_stop, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_cannot_be_read_back_is_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_needs_no_file, setup, teardown),

@@ -31,6 +31,16 @@ void buf_clear(struct buf *buf)
 		buf->data[0] = '\0';
 }
 
+void buf_shrink(struct buf *buf)
+{
+	char *fitted = buf->size > buf->len + 1 ? realloc(buf->data, buf->len + 1) : NULL;
+
+	if (!fitted)
+		return;
+	buf->data = fitted;
+	buf->size = buf->len + 1;
+}
+
 void buf_cut(struct buf *buf, size_t len)
 {
 	if (len >= buf->len)

@@ -17,12 +17,13 @@ struct buf {
 void buf_init(struct buf *buf);
 void buf_release(struct buf *buf);
 void buf_clear(struct buf *buf); /* keeps the memory */
+void buf_shrink(struct buf *buf); /* gives back what is not used: of one that is complete */
 void buf_cut(struct buf *buf, size_t len); /* back to an earlier length */
 void buf_add(struct buf *buf, const void *bytes, size_t len);
 void buf_add_str(struct buf *buf, const char *text);
 void buf_add_char(struct buf *buf, char c);
 __attribute__((format(printf, 2, 3))) void buf_printf(struct buf *buf, const char *format, ...);
-void buf_vprintf(struct buf *buf, const char *format, va_list args);
+__attribute__((format(printf, 2, 0))) void buf_vprintf(struct buf *buf, const char *format, va_list args);
 /* Hands the string to the caller, who frees it; NULL when failed. */
 char *buf_detach(struct buf *buf);
 

@@ -71,6 +71,16 @@ uint32_t intern_str(struct intern *intern, const char *text)
 	return intern_bytes(intern, text, strlen(text));
 }
 
+uint32_t intern_known(const struct intern *intern, const char *text)
+{
+	size_t len = strlen(text);
+	uint64_t first = 0;
+
+	if (len)
+		map_get(&intern->ids, hash_bytes(text, len, 0), &first);
+	return intern_find(intern, (uint32_t)first, text, len);
+}
+
 const char *intern_text(const struct intern *intern, uint32_t id)
 {
 	return id < intern->strings.len ? intern->strings.items[id] : "";
@@ -84,4 +94,31 @@ size_t intern_count(const struct intern *intern)
 size_t intern_memory(const struct intern *intern)
 {
 	return intern->arena.bytes + intern->strings.len * ROW_BYTES;
+}
+
+int intern_move_init(struct intern_move *move, const struct intern *from, struct intern *to)
+{
+	uint32_t *ids = calloc(from->strings.len, sizeof(*ids));
+
+	if (!ids)
+		return -ENOMEM;
+	*move = (struct intern_move){.from = from, .to = to, .ids = ids};
+	return 0;
+}
+
+void intern_move_release(struct intern_move *move)
+{
+	free(move->ids);
+	*move = (struct intern_move){0};
+}
+
+uint32_t intern_moved(struct intern_move *move, uint32_t id)
+{
+	if (!move)
+		return id;
+	if (id >= move->from->strings.len)
+		return 0;
+	if (!move->ids[id])
+		move->ids[id] = intern_str(move->to, intern_text(move->from, id));
+	return move->ids[id];
 }

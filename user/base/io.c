@@ -194,18 +194,15 @@ static char *resolve(const char *path)
 	return resolved || errno != ENOENT ? resolved : strdup(path);
 }
 
-int io_output_open(struct io_output *out, const char *path)
+/* Takes over `resolved`, which is NULL when errno says why. */
+static int output_open(struct io_output *out, char *resolved, bool direct)
 {
-	bool direct = !strcmp(path, "-") || is_direct(path);
-	struct io_output opened = {0};
+	struct io_output opened = {.path = resolved};
 	int err;
 
-	if (!path[0] || path[strlen(path) - 1] == '/')
-		return path[0] ? -EISDIR : -ENOENT;
-	opened.path = direct ? strdup(path) : resolve(path);
 	if (!opened.path)
 		return -errno;
-	err = direct ? open_direct(path) : open_temporary(&opened);
+	err = direct ? open_direct(resolved) : open_temporary(&opened);
 	if (err >= 0)
 		err = sink_open(&opened, err);
 	if (err < 0) {
@@ -214,6 +211,20 @@ int io_output_open(struct io_output *out, const char *path)
 	}
 	*out = opened;
 	return 0;
+}
+
+int io_output_open(struct io_output *out, const char *path)
+{
+	bool direct = !strcmp(path, "-") || is_direct(path);
+
+	if (!path[0] || path[strlen(path) - 1] == '/')
+		return path[0] ? -EISDIR : -ENOENT;
+	return output_open(out, direct ? strdup(path) : resolve(path), direct);
+}
+
+int io_output_create(struct io_output *out, const char *path)
+{
+	return output_open(out, strdup(path), false);
 }
 
 int io_output_commit(struct io_output *out)

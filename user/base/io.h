@@ -28,6 +28,8 @@ struct io_output {
 };
 
 int io_output_open(struct io_output *out, const char *path); /* 0 or -errno */
+/* The same for a file of our own making: what stands there is replaced, also a link or a pipe, and not followed. */
+int io_output_create(struct io_output *out, const char *path);
 /* Flush, sync, rename, release. 0, or -errno (-ENOSPC and the like) and the old file is left alone. */
 /* The first error of writing so far, -ENOSPC for instance, or 0: stdio itself forgets which it was. */
 int io_output_error(const struct io_output *out);

@@ -3,6 +3,9 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -12,6 +15,7 @@
 
 static enum log_level max_level = LOG_INFO;
 static bool progress_shown;
+static const char *context = "";
 
 void log_set_level(enum log_level level)
 {
@@ -38,9 +42,26 @@ static void clean_line(char *text)
 			*text = '?';
 }
 
+void log_set_context(const char *text)
+{
+	context = text ? text : "";
+}
+
+/* "device:inode" of what stderr was when systemd started us; it may have been redirected since. */
+static bool is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 && !fstat(STDERR_FILENO, &st) &&
+	       st.st_dev == device && st.st_ino == inode;
+}
+
 void log_print(enum log_level level, const char *format, ...)
 {
 	static const char *const prefixes[] = {"duet: error: ", "duet: warning: ", "duet: ", "duet: debug: "};
+	static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
 	struct buf line;
 	va_list args;
 	size_t start;
@@ -51,8 +72,9 @@ void log_print(enum log_level level, const char *format, ...)
 	if (progress_shown)
 		buf_add_str(&line, ERASE_LINE);
 	progress_shown = false;
-	buf_add_str(&line, prefixes[level]);
+	buf_add_str(&line, is_journal() ? priorities[level] : prefixes[level]);
 	start = line.len;
+	buf_add_str(&line, context);
 	va_start(args, format);
 	buf_vprintf(&line, format, args);
 	va_end(args);

@@ -12,7 +12,13 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 void log_set_level(enum log_level level);
 enum log_level log_level(void);
 
-/* One line "duet: text"; a progress line on the terminal is cleared first. */
+/* Stands before what follows, "file:line: "; NULL for nothing. Not copied. */
+void log_set_context(const char *context);
+
+/*
+ * One line "duet: text", or for journald, when JOURNAL_STREAM says that it reads stderr, "<priority>text" as in
+ * sd-daemon(3). A progress line on the terminal is cleared first.
+ */
 __attribute__((format(printf, 2, 3))) void log_print(enum log_level level, const char *format, ...);
 
 #define log_error(...) log_print(LOG_ERROR, __VA_ARGS__)

@@ -56,6 +56,11 @@ size_t map_bytes(const struct map *map)
 	return map->size * (sizeof(*map->slots) + sizeof(*map->tags));
 }
 
+size_t map_bytes_soon(const struct map *map, size_t more)
+{
+	return (map->used + more) * 4 >= map->size * 3 ? 3 * map_bytes(map) : map_bytes(map);
+}
+
 /* The low bits of the hash choose the slot, so the tag takes high ones. */
 static uint8_t live_tag(uint64_t hash)
 {

@@ -19,6 +19,8 @@ struct map {
 /* A zeroed struct map is a valid empty map. */
 void map_release(struct map *map);
 size_t map_bytes(const struct map *map); /* of memory */
+/* The same at its highest while `more` keys are added: growing takes a second, larger table for a moment. */
+size_t map_bytes_soon(const struct map *map, size_t more);
 /* 0 or -ENOMEM; replaces the value of an existing key. */
 int map_put(struct map *map, uint64_t key, uint64_t value);
 bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value);

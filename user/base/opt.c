@@ -123,6 +123,24 @@ int opt_parse(const struct opt *rows, int argc, char **argv, void *options, char
 	return 0;
 }
 
+int opt_set(const struct opt *rows, const char *word, const char *value, void *options, struct buf *why)
+{
+	const struct opt *row = find_word(rows, word, strlen(word));
+
+	if (!row) {
+		buf_printf(why, "unknown word '%s'", word);
+		return -EINVAL;
+	}
+	if (row->value)
+		return store(row, word, (int)strlen(word), value, options, why);
+	if (!strcmp(value, "yes"))
+		return store(row, word, (int)strlen(word), NULL, options, why);
+	if (!strcmp(value, "no"))
+		return 0;
+	buf_printf(why, "%s '%s': yes or no is accepted", word, value);
+	return -EINVAL;
+}
+
 static void help_row(const struct opt *row, struct buf *out)
 {
 	size_t start = out->len;
@@ -199,11 +217,11 @@ static bool parse_digits(const char *text, const char **ret_end, uint64_t *ret_n
 
 struct opt_unit {
 	const char *suffix;
-	uint64_t ns;
+	uint64_t factor;
 };
 
 /* A whole number above 0 with one of the units; `units` ends with a row without suffix. */
-static bool parse_duration(const char *text, const struct opt_unit *units, uint64_t *ret_ns)
+static bool parse_amount(const char *text, const struct opt_unit *units, uint64_t *ret)
 {
 	const char *end;
 	uint64_t number;
@@ -212,7 +230,7 @@ static bool parse_duration(const char *text, const struct opt_unit *units, uint6
 		return false;
 	for (; units->suffix; units++)
 		if (!strcmp(units->suffix, end))
-			return !__builtin_mul_overflow(number, units->ns, ret_ns);
+			return !__builtin_mul_overflow(number, units->factor, ret);
 	return false;
 }
 
@@ -236,7 +254,7 @@ int opt_interval(void *field, const char *value, struct buf *why)
 	};
 	uint64_t ns;
 
-	if (!parse_duration(value, units, &ns)) {
+	if (!parse_amount(value, units, &ns)) {
 		buf_add_str(why, "a whole number above 0 in ns, us, ms or s is accepted "
 				 "(10ms, 500us, 1s; no unit is ns)");
 		return -EINVAL;
@@ -253,11 +271,41 @@ int opt_seconds(void *field, const char *value, struct buf *why)
 	};
 	uint64_t ns;
 
-	if (!parse_duration(value, units, &ns)) {
+	if (!parse_amount(value, units, &ns)) {
 		buf_add_str(why,
 			    "a whole number above 0 in ms, s, m, h or d is accepted (30, 500ms, 1h; no unit is s)");
 		return -EINVAL;
 	}
 	*(uint64_t *)field = ns;
+	return 0;
+}
+
+int opt_bytes(void *field, const char *value, struct buf *why)
+{
+	static const struct opt_unit units[] = {
+		{"", 1},	{"k", 1 << 10}, {"K", 1 << 10}, {"m", 1 << 20},
+		{"M", 1 << 20}, {"g", 1 << 30}, {"G", 1 << 30}, {NULL, 0},
+	};
+	uint64_t bytes;
+
+	if (!parse_amount(value, units, &bytes)) {
+		buf_add_str(why,
+			    "a whole number above 0 is accepted, with k, m or g behind it (128m; no unit is bytes)");
+		return -EINVAL;
+	}
+	*(uint64_t *)field = bytes;
+	return 0;
+}
+
+int opt_percent(void *field, const char *value, struct buf *why)
+{
+	char *end;
+	double percent = strtod(value, &end);
+
+	if (!isdigit((unsigned char)value[0]) || (*end && strcmp(end, "%")) || !(percent > 0) || percent > 100) {
+		buf_add_str(why, "a number above 0 and at most 100 is accepted (1, 0.5)");
+		return -EINVAL;
+	}
+	*(double *)field = percent;
 	return 0;
 }

@@ -35,6 +35,8 @@ struct opt {
  */
 int opt_parse(const struct opt *rows, int argc, char **argv, void *options, char **ret_args, int *ret_count,
 	      int *ret_dashdash, struct buf *why);
+/* The same for one option by its word, as in a configuration file: a switch takes yes or no. */
+int opt_set(const struct opt *rows, const char *word, const char *value, void *options, struct buf *why);
 /* Option column and help column, one row an option. */
 void opt_help(const struct opt *rows, struct buf *out);
 
@@ -45,6 +47,8 @@ int opt_strings(void *field, const char *value, struct buf *why);  /* [struct op
 int opt_u32(void *field, const char *value, struct buf *why);	   /* [uint32_t] > 0 */
 int opt_interval(void *field, const char *value, struct buf *why); /* [uint64_t ns] 10ms, 500us, 1s, 100000 (ns); > 0 */
 int opt_seconds(void *field, const char *value, struct buf *why);  /* [uint64_t ns] 30, 500ms, 30s, 10m, 1h, 1d */
+int opt_bytes(void *field, const char *value, struct buf *why);	   /* [uint64_t] 128m, 64k, 1g, 1000000; > 0 */
+int opt_percent(void *field, const char *value, struct buf *why);  /* [double] 0.5, 1, 1%; above 0, at most 100 */
 
 struct opt_strings {
 	const char **items;

@@ -24,3 +24,13 @@ int vec_grow(void **items, size_t *size, size_t want, size_t item_bytes)
 	*size = new_size;
 	return 0;
 }
+
+void vec_fit(void **items, size_t *size, size_t len, size_t item_bytes)
+{
+	void *fitted = len && len < *size ? realloc(*items, len * item_bytes) : NULL;
+
+	if (!fitted)
+		return;
+	*items = fitted;
+	*size = len;
+}

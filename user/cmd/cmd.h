@@ -7,8 +7,10 @@
 #define CMD_CMD_H
 
 int cmd_record(int argc, char **argv);
+int cmd_daemon(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_list(int argc, char **argv);
+int cmd_status(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 #endif

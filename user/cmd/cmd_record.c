@@ -4,19 +4,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "budget.h"
 #include "cmd/cmd.h"
+#include "cmd/outputs.h"
+#include "cmd/record.h"
 #include "collect/modes.h"
 #include "duet_agent.h"
+#include "overhead.h"
 #include "session.h"
 
 #define DEFAULT_DURATION_NS (60 * NS_PER_SEC) /* async-profiler's */
+#define DEFAULT_WINDOW_NS (60 * NS_PER_SEC) /* gProfiler's */
+#define WINDOW_MIN_NS NS_PER_SEC
+#define WINDOW_MAX_NS (86400 * NS_PER_SEC)
 #define INTERVAL_MIN_NS (10 * NS_PER_US) /* 100 kHz a CPU: kernel.perf_event_max_sample_rate as shipped */
 #define INTERVAL_MAX_NS (3600 * NS_PER_SEC)
+#define CONTINUOUS_MEMORY (128u << 20)
+#define DAEMON_OVERHEAD 1.0 /* percent */
 #define COMMAND_LINE_MAX 400 /* bytes of it that go into the output */
 #define PIDS_MAX 1024 /* DUET_MAX_TARGETS */
 
@@ -24,9 +32,12 @@ struct record_options {
 	struct opt_strings pids;
 	struct opt_strings files;
 	const char *event, *engine, *format, *pairing, *signals;
-	const char *cgroup, *container, *comm, *by;
-	uint64_t interval_ns, duration_ns;
-	uint32_t freq, depth;
+	const char *cgroup, *container, *comm, *by, *metrics;
+	uint64_t interval_ns, duration_ns, max_memory;
+	uint64_t window_ns, keep_age_ns, keep_bytes;
+	double max_overhead;
+	uint32_t freq, depth, keep_files;
+	bool continuous;
 	bool host, all_user, no_attach, verbose, help;
 	struct writer_options style;
 };
@@ -47,8 +58,8 @@ static const struct opt rows[] = {
 	 FIELD(duration_ns)},
 	{'f', "file", "FILE", "output; %p pid, %t time, %n number (default: stdout); repeatable: a format each",
 	 opt_strings, FIELD(files)},
-	{'o', "output", "FORMAT", "collapsed, flamegraph, text (default: by FILE's extension, else text)", opt_string,
-	 FIELD(format)},
+	{'o', "output", "FORMAT[,…]", "col, collapsed, flamegraph, text (default: by FILE's extension, else text)",
+	 opt_string, FIELD(format)},
 	{'t', "threads", NULL, "a frame for each thread", opt_flag, FIELD(style.threads)},
 	{0, "by", "LIST", "leading frames, outermost first: container, process, thread (name), with commas", opt_string,
 	 FIELD(by)},
@@ -63,6 +74,8 @@ static const struct opt rows[] = {
 	{'X', "exclude", "PATTERN", "no stacks with such a frame; repeatable", opt_strings, FIELD(style.exclude)},
 	{0, "lines", NULL, "line numbers in Java frames", opt_flag, FIELD(style.style.lines)},
 	{0, "dot", NULL, "dots in class names also in collapsed output", opt_flag, FIELD(style.style.dotted)},
+	{0, "col-version", "1|2", "col without index and container (1), or with them (2, default)", opt_u32,
+	 FIELD(style.col_version)},
 	{0, "total", NULL, "weigh by CPU time instead of counting samples", opt_flag, FIELD(style.total)},
 	{0, "title", "TEXT", "title of the flame graph", opt_string, FIELD(style.title)},
 	{0, "reverse", NULL, "flame graph from the leaves: who calls this", opt_flag, FIELD(style.reverse)},
@@ -75,6 +88,21 @@ static const struct opt rows[] = {
 	 FIELD(pairing)},
 	{0, "signals", "WHEN", "the agent walks Java frames too: needed (default), always or never", opt_string,
 	 FIELD(signals)},
+	{0, "continuous", NULL, "one profile after the other into the folder -f, until it is stopped", opt_flag,
+	 FIELD(continuous)},
+	{0, "window", "TIME", "with --continuous: how long each is (default 60)", opt_seconds, FIELD(window_ns)},
+	{0, "keep-files", "N", "with --continuous: remove the oldest files when there are more", opt_u32,
+	 FIELD(keep_files)},
+	{0, "keep-age", "TIME", "with --continuous: remove files that are older: 7d, 12h", opt_seconds,
+	 FIELD(keep_age_ns)},
+	{0, "keep-bytes", "SIZE", "with --continuous: remove the oldest files when all are larger: 500m, 10g",
+	 opt_bytes, FIELD(keep_bytes)},
+	{0, "max-memory", "SIZE", "of duet itself with BPF's maps: 128m; above, it sheds detail (--continuous: 128m)",
+	 opt_bytes, FIELD(max_memory)},
+	{0, "max-overhead", "PCT", "of the host's CPU: 1; above, duet samples less often (daemon: 1)",
+	 opt_percent, FIELD(max_overhead)},
+	{0, "metrics", "ADDRESS", "Prometheus metrics of duet itself on localhost:PORT or the socket /PATH", opt_string,
+	 FIELD(metrics)},
 	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose)},
 	{'h', "help", NULL, "this text", opt_flag, FIELD(help)},
 	{0},
@@ -191,6 +219,11 @@ static int check_engine(const struct session_options *session)
 {
 	bool timer = session->engine == ENGINE_CTIMER || session->engine == ENGINE_ITIMER;
 
+	if (timer && session->max_overhead > 0) {
+		log_error("--max-overhead needs the bpf engine: timers in the JVM keep their rate");
+		return -EINVAL;
+	}
+
 	if (timer && (session->host || session->no_attach)) {
 		log_error("%s needs the bpf engine: a timer engine sees only JVMs with an agent",
 			  session->no_attach	  ? "--no-attach"
@@ -213,12 +246,25 @@ static int set_interval(struct session_options *session, const struct record_opt
 		session->interval_ns = NS_PER_SEC / options->freq;
 	if (options->interval_ns)
 		session->interval_ns = options->interval_ns;
+	if (options->max_overhead > 0 && session->interval_ns < OVERHEAD_TICK_MIN_NS) {
+		log_info("a sample every 1 ms: --max-overhead allows none faster");
+		session->interval_ns = OVERHEAD_TICK_MIN_NS;
+	}
 	if (session->interval_ns < INTERVAL_MIN_NS || session->interval_ns > INTERVAL_MAX_NS) {
 		log_error("an interval of %llu ns is out of range: 10us to 1h",
 			  (unsigned long long)session->interval_ns);
 		return -EINVAL;
 	}
 	return 0;
+}
+
+static int check_memory(const struct session_options *session)
+{
+	if (!session->max_memory || session->max_memory >= BUDGET_MIN_BYTES)
+		return 0;
+	log_error("--max-memory %llu is too little: at least %um are needed", (unsigned long long)session->max_memory,
+		  BUDGET_MIN_BYTES >> 20);
+	return -EINVAL;
 }
 
 static int set_depth(struct session_options *session, const struct record_options *options)
@@ -255,6 +301,14 @@ static int set_groups(struct session_options *session, const struct record_optio
 	return -EINVAL;
 }
 
+static int check_style(const struct session_options *session)
+{
+	if (session->style.col_version <= 2)
+		return 0;
+	log_error("--col-version %u: 1 and 2 are the versions there are", session->style.col_version);
+	return -EINVAL;
+}
+
 static int set_signals(struct session_options *session, const struct record_options *options)
 {
 	static const char *const words[] = {
@@ -280,60 +334,22 @@ static int set_signals(struct session_options *session, const struct record_opti
 	return -EINVAL;
 }
 
-/* %p pid, %t timestamp, %n number of the recording (one a command: 1), %% itself. NULL when out of memory. */
-static char *expand_file(const struct session_options *session, const char *file)
+static int set_windows(struct session_options *session, const struct record_options *options)
 {
-	time_t now = time(NULL);
-	char stamp[32] = "";
-	struct tm local;
-	struct buf path;
-
-	if (localtime_r(&now, &local))
-		strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
-	buf_init(&path);
-	for (const char *c = file; *c; c++) {
-		if (*c != '%' || !c[1] || !strchr("ptn%", c[1])) {
-			buf_add_char(&path, *c);
-			continue;
-		}
-		c++;
-		if (*c == 'p')
-			buf_printf(&path, "%d", session->pids.len ? session->pids.items[0] : (int)getpid());
-		else if (*c == 't')
-			buf_add_str(&path, stamp);
-		else
-			buf_add_char(&path, *c == 'n' ? '1' : '%');
-	}
-	return buf_detach(&path);
-}
-
-static int add_output(struct session_options *session, const char *format, const char *file)
-{
-	struct session_output output = {0};
-
-	if (format)
-		output.writer = writer_by_name(format);
-	else
-		output.writer = file ? writer_by_path(file) : writer_by_name("text");
-	if (!output.writer) {
-		log_error("unknown format '%s': `duet list` shows the formats", format);
+	if (!options->continuous) {
+		if (!options->window_ns && !options->keep_files && !options->keep_age_ns && !options->keep_bytes)
+			return 0;
+		log_error("--window and --keep-… are for --continuous");
 		return -EINVAL;
 	}
-	output.file = file ? expand_file(session, file) : NULL;
-	if ((file && !output.file) || vec_push(&session->outputs, output) < 0) {
-		free(output.file);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-static int set_outputs(struct session_options *session, const struct record_options *options)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < options->files.len; i++)
-		err = add_output(session, options->format, options->files.items[i]);
-	return err || options->files.len ? err : add_output(session, options->format, NULL);
+	session->window_ns = options->window_ns ? options->window_ns : DEFAULT_WINDOW_NS;
+	session->folder.keep_files = options->keep_files;
+	session->folder.keep_age_ns = options->keep_age_ns;
+	session->folder.keep_bytes = options->keep_bytes;
+	if (session->window_ns >= WINDOW_MIN_NS && session->window_ns <= WINDOW_MAX_NS)
+		return 0;
+	log_error("--window: 1s to 1d are accepted");
+	return -EINVAL;
 }
 
 static int fill_session(struct session_options *session, const struct record_options *options, char **args, int count,
@@ -345,8 +361,13 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->style.processes = session->host || session->pids.len > 1;
 	session->all_user = options->all_user;
 	session->no_attach = options->no_attach;
+	session->max_memory = options->max_memory;
+	if (options->continuous && !options->max_memory)
+		session->max_memory = CONTINUOUS_MEMORY;
+	session->max_overhead = options->max_overhead;
+	session->metrics = options->metrics;
 	session->duration_ns = options->duration_ns;
-	if (!options->duration_ns && !session->command)
+	if (!options->duration_ns && !session->command && !options->continuous)
 		session->duration_ns = DEFAULT_DURATION_NS;
 	if (!err)
 		err = set_event(session, options);
@@ -357,14 +378,20 @@ static int fill_session(struct session_options *session, const struct record_opt
 	if (!err)
 		err = set_interval(session, options);
 	if (!err)
+		err = check_memory(session);
+	if (!err)
 		err = set_depth(session, options);
 	if (!err)
 		err = set_pairing(session, options);
 	if (!err)
 		err = set_groups(session, options);
 	if (!err)
+		err = check_style(session);
+	if (!err)
 		err = set_signals(session, options);
-	return err ? err : set_outputs(session, options);
+	if (!err)
+		err = set_windows(session, options);
+	return err ? err : outputs_set(session, &options->files, options->format);
 }
 
 /* For the output's facts: a long file list would bury the others. */
@@ -380,12 +407,66 @@ static void join_words(struct buf *line, int argc, char **argv)
 	}
 }
 
-static void session_options_release(struct session_options *session)
+void record_session_release(struct session_options *session)
 {
-	for (size_t i = 0; i < session->outputs.len; i++)
-		free(session->outputs.items[i].file);
-	vec_release(&session->outputs);
+	outputs_release(session);
 	vec_release(&session->pids);
+}
+
+/* ---- the same options from a configuration ---- */
+
+struct record_options *record_options_new(void)
+{
+	struct record_options *options = calloc(1, sizeof(*options));
+
+	if (options)
+		writer_options_default(&options->style);
+	return options;
+}
+
+static void release_options(struct record_options *options)
+{
+	free(options->pids.items);
+	free(options->files.items);
+	free(options->style.include.items);
+	free(options->style.exclude.items);
+}
+
+void record_options_free(struct record_options *options)
+{
+	if (options)
+		release_options(options);
+	free(options);
+}
+
+int record_options_set(struct record_options *options, const char *word, const char *value, struct buf *why)
+{
+	static const char *const others[] = {"pid", "host", "duration", "continuous", "verbose", "help"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strcmp(word, others[i])) {
+			buf_printf(why,
+				   "'%s' is not for a configuration: the whole host is profiled until it is stopped",
+				   word);
+			return -EINVAL;
+		}
+	return opt_set(rows, word, value, options, why);
+}
+
+int record_options_fill(struct record_options *options, const char *folder, struct session_options *session)
+{
+	struct buf why;
+	int err = 0;
+
+	buf_init(&why);
+	options->continuous = true;
+	options->host = !options->cgroup && !options->container && !options->comm;
+	if (!(options->max_overhead > 0))
+		options->max_overhead = DAEMON_OVERHEAD;
+	if (!options->files.len)
+		err = opt_strings(&options->files, folder, &why);
+	buf_release(&why);
+	return err ? err : fill_session(session, options, NULL, 0, -1);
 }
 
 static int run(struct record_options *options, int argc, char **argv, char **args, int count, int dashdash)
@@ -401,7 +482,7 @@ static int run(struct record_options *options, int argc, char **argv, char **arg
 		log_set_level(LOG_DEBUG);
 	if (!fill_session(&session, options, args, count, dashdash))
 		code = session_run(&session);
-	session_options_release(&session);
+	record_session_release(&session);
 	buf_release(&line);
 	return code;
 }
@@ -423,10 +504,7 @@ int cmd_record(int argc, char **argv)
 		print_help(), code = 0;
 	else
 		code = run(&options, argc, argv, args, count, dashdash);
-	free(options.pids.items);
-	free(options.files.items);
-	free(options.style.include.items);
-	free(options.style.exclude.items);
+	release_options(&options);
 	free(args);
 	buf_release(&why);
 	return code;

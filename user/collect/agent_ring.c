@@ -11,6 +11,7 @@
 #include "collect/validate.h"
 
 #define LANE_MAX_BYTES (1ul << 30)
+#define RECORD_BYTES 4096 /* most are smaller */
 
 /* The other side may write anything into the shared page at any time: everything relied on is here. */
 struct lane {
@@ -26,7 +27,8 @@ struct agent_ring {
 	size_t page_bytes;
 	struct duet_ring_page *page;
 	struct lane lanes[DUET_LANES];
-	void *record; /* private copy of the record at hand, DUET_RING_MAX_RECORD bytes */
+	struct duet_ring_record *record; /* private copy of the record at hand */
+	size_t record_bytes; /* room for it, grows up to DUET_RING_MAX_RECORD */
 };
 
 static size_t round_up_power(size_t bytes, size_t least)
@@ -109,7 +111,8 @@ int agent_ring_new(struct agent_ring **ret, size_t sample_bytes, size_t metadata
 	ring->lanes[DUET_LANE_METADATA].bytes = round_up_power(metadata_bytes, page_bytes);
 	ring->bytes = page_bytes + ring->lanes[DUET_LANE_SAMPLE].bytes + ring->lanes[DUET_LANE_METADATA].bytes;
 	err = -ENOMEM;
-	ring->record = malloc(DUET_RING_MAX_RECORD);
+	ring->record = malloc(RECORD_BYTES);
+	ring->record_bytes = RECORD_BYTES;
 	if (!ring->record)
 		goto out;
 	err = ring->fd = make_memfd(ring->bytes);
@@ -155,6 +158,24 @@ size_t agent_ring_bytes(const struct agent_ring *ring)
 	return ring->bytes;
 }
 
+/* Of a record that finds no memory only the header is kept, of a type that is refused. */
+static void copy_record(struct agent_ring *ring, const void *place, size_t size)
+{
+	size_t room = size > ring->record_bytes ? round_up_power(size, RECORD_BYTES) : 0;
+	void *grown = room ? realloc(ring->record, room) : NULL;
+
+	if (grown) {
+		ring->record = grown;
+		ring->record_bytes = room;
+	}
+	if (size <= ring->record_bytes) {
+		memcpy(ring->record, place, size);
+		return;
+	}
+	memcpy(ring->record, place, sizeof(*ring->record));
+	ring->record->type = 0;
+}
+
 /*
  * Copies the next record to ring->record and frees its room. Its size, 0 when
  * none is published, or -EPROTO. Nothing is read from the shared memory twice.
@@ -177,7 +198,7 @@ static int take_record(struct agent_ring *ring, struct lane *lane)
 	if (size < sizeof(struct duet_ring_record) || size % DUET_RING_ALIGN || size > DUET_RING_MAX_RECORD ||
 	    size > waiting)
 		return -EPROTO;
-	memcpy(ring->record, place, size);
+	copy_record(ring, place, size);
 	memset(place, 0, size);
 	lane->tail += size;
 	/* Release pairs with the acquire in duet_ring_reserve(): the room reads as zero before it is reused. */
@@ -188,13 +209,13 @@ static int take_record(struct agent_ring *ring, struct lane *lane)
 int agent_ring_read(struct agent_ring *ring, enum duet_lane lane, agent_ring_handler handler, void *context, int budget,
 		    uint64_t *bad)
 {
-	const struct duet_ring_record *record = ring->record;
 	/* A producer as fast as we are must not keep us here: what it writes meanwhile is for the next call. */
 	const uint64_t end = ring->lanes[lane].tail + ring->lanes[lane].bytes;
 	int count = 0;
 
 	while (count < budget && ring->lanes[lane].tail < end) {
 		int size = take_record(ring, &ring->lanes[lane]);
+		const struct duet_ring_record *record = ring->record;
 		uint32_t payload;
 
 		if (size <= 0)
@@ -214,4 +235,9 @@ int agent_ring_read(struct agent_ring *ring, enum duet_lane lane, agent_ring_han
 uint64_t agent_ring_counter(const struct agent_ring *ring, enum duet_agent_counter counter)
 {
 	return __atomic_load_n(&ring->page->counters[counter], __ATOMIC_RELAXED);
+}
+
+uint64_t agent_ring_handler_ns(const struct agent_ring *ring)
+{
+	return __atomic_load_n(&ring->page->handler_ns, __ATOMIC_RELAXED);
 }

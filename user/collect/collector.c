@@ -2,6 +2,7 @@
 #include "collect/collector.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "collect/events.h"
 #include "collect/modes.h"
 #include "collect/probe.h"
@@ -23,8 +25,12 @@
 
 #define RING_MIN_BYTES (1u << 20)
 #define RING_MAX_BYTES (64u << 20)
+#define RING_LEAST_BYTES (256u << 10) /* below this, a second of samples is too much for it */
+#define ENTRIES_MIN 64
+#define HASH_ENTRY_BYTES 72 /* struct htab_elem and its bucket, kernel/bpf/hashtab.c */
 #define PID_NS_INITIAL 0xeffffffcull /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define THREAD_SIZE_MIN (16u << 10)
+#define FDINFO_BYTES 4096
 
 struct collector {
 	const struct mode *mode;
@@ -37,7 +43,6 @@ struct collector {
 	struct ring_buffer *ring;
 	struct unwind_tables *unwind;
 	struct events events;
-	int stats_fd; /* while open, the kernel counts runs and time of BPF programs */
 
 	/* of the collector_read() under way */
 	collector_handler handler;
@@ -96,18 +101,66 @@ static void configure(struct duet_config *config, const struct collector_options
 }
 
 /* The kernel allocates arrays at once: a few processes need no tables for a whole host. */
+static int size_for_targets(struct duet_bpf *bpf, const struct collector_options *options)
+{
+	int err = 0;
+
+	if (options->target_count > DUET_MAX_TARGETS)
+		err = bpf_map__set_max_entries(bpf->maps.targets, (uint32_t)options->target_count);
+	if (!err)
+		err = bpf_map__set_max_entries(bpf->maps.unwind_rows, DUET_UNWIND_MAX_ROWS / 2);
+	if (!err)
+		err = bpf_map__set_max_entries(bpf->maps.unwind_pages, DUET_UNWIND_MAX_PAGES / 2);
+	if (!err)
+		err = bpf_map__set_max_entries(bpf->maps.unwind_mappings, DUET_UNWIND_MAX_MAPPINGS / 4);
+	return err;
+}
+
+/* No more entries than fit a share of the memory, and never more than the map has. */
+static int size_by_share(struct bpf_map *map, size_t bytes, size_t entry_bytes)
+{
+	uint32_t entries = bpf_map__max_entries(map);
+
+	if (bytes / entry_bytes < entries)
+		entries = bytes / entry_bytes > ENTRIES_MIN ? (uint32_t)(bytes / entry_bytes) : ENTRIES_MIN;
+	return bpf_map__set_max_entries(map, entries);
+}
+
+/* The ring counts twice: libbpf maps its pages two times in a row. */
+static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
+{
+	struct {
+		struct bpf_map *map;
+		size_t entry_bytes; /* of hashes with what the kernel needs for each */
+		unsigned share; /* of 64 */
+	} const shares[] = {
+		{bpf->maps.unwind_rows, sizeof(struct duet_unwind_row), 32},
+		{bpf->maps.unwind_pages, sizeof(struct duet_unwind_page), 5},
+		{bpf->maps.unwind_mappings, sizeof(struct duet_unwind_mapping), 6},
+		{bpf->maps.unwind_processes, HASH_ENTRY_BYTES + sizeof(struct duet_unwind_process), 3},
+		{bpf->maps.named_methods, HASH_ENTRY_BYTES + sizeof(struct duet_named_method), 4},
+		{bpf->maps.jvms, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_target), 1},
+		{bpf->maps.jvm_layouts, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_entry), 2},
+	};
+	uint32_t ring = bpf_map__max_entries(bpf->maps.ring);
+	int err;
+
+	while (ring > RING_LEAST_BYTES && ring > bytes / 16)
+		ring /= 2;
+	err = bpf_map__set_max_entries(bpf->maps.ring, ring);
+	for (size_t i = 0; !err && i < sizeof(shares) / sizeof(*shares); i++)
+		err = size_by_share(shares[i].map, bytes / 64 * shares[i].share, shares[i].entry_bytes);
+	return err;
+}
+
 static int size_maps(struct duet_bpf *bpf, const struct collector_options *options)
 {
 	int err = bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(options->interval_ns));
 
-	if (!err && options->target_count > DUET_MAX_TARGETS)
-		err = bpf_map__set_max_entries(bpf->maps.targets, (uint32_t)options->target_count);
 	if (!err && options->targets)
-		err = bpf_map__set_max_entries(bpf->maps.unwind_rows, DUET_UNWIND_MAX_ROWS / 2);
-	if (!err && options->targets)
-		err = bpf_map__set_max_entries(bpf->maps.unwind_pages, DUET_UNWIND_MAX_PAGES / 2);
-	if (!err && options->targets)
-		err = bpf_map__set_max_entries(bpf->maps.unwind_mappings, DUET_UNWIND_MAX_MAPPINGS / 4);
+		err = size_for_targets(bpf, options);
+	if (!err && options->max_bytes)
+		err = size_by_limit(bpf, options->max_bytes);
 	return err;
 }
 
@@ -207,8 +260,6 @@ static int open_channels(struct collector *collector, const struct collector_opt
 	err = open_unwind_tables(collector);
 	if (err < 0)
 		return err;
-	if (options->measure_cost)
-		collector->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	err = events_open(&collector->events, collector->mode, options->interval_ns);
 	return err < 0 ? err : 0;
 }
@@ -253,7 +304,6 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 		return -ENOMEM;
 	}
 	collector->mode = mode;
-	collector->stats_fd = -1;
 	probe_init();
 	err = load_best(collector, options);
 	if (err == 0)
@@ -291,8 +341,6 @@ void collector_close(struct collector *collector)
 	bpf_link__destroy(collector->fork);
 	ring_buffer__free(collector->ring);
 	unwind_tables_close(collector->unwind);
-	if (collector->stats_fd >= 0)
-		close(collector->stats_fd);
 	duet_bpf__destroy(collector->bpf);
 	free(collector);
 }
@@ -366,6 +414,34 @@ int collector_add_target(struct collector *collector, pid_t pid)
 				    BPF_ANY);
 }
 
+/* "memlock:" of bpf_map_show_fdinfo(), kernel/bpf/syscall.c. */
+static size_t map_memory(const struct bpf_map *map)
+{
+	const char *found;
+	struct buf text;
+	char path[64];
+	size_t bytes = 0;
+
+	buf_init(&text);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
+	if (!io_read_file(AT_FDCWD, path, FDINFO_BYTES, &text)) {
+		found = strstr(text.data, "memlock:");
+		bytes = found ? strtoull(found + strlen("memlock:"), NULL, 10) : 0;
+	}
+	buf_release(&text);
+	return bytes;
+}
+
+size_t collector_bytes(const struct collector *collector)
+{
+	size_t bytes = bpf_map__max_entries(collector->bpf->maps.ring);
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, collector->bpf->obj)
+		bytes += map_memory(map);
+	return bytes;
+}
+
 struct unwind_tables *collector_unwind_tables(const struct collector *collector)
 {
 	return collector->unwind;
@@ -391,15 +467,29 @@ int collector_counters(const struct collector *collector, uint64_t ret_counters[
 	return err;
 }
 
-int collector_cost(const struct collector *collector, uint64_t *ret_runs, uint64_t *ret_ns)
+int collector_cost(const struct collector *collector, struct duet_cost *ret)
 {
-	struct bpf_prog_info info = {0};
-	__u32 bytes = sizeof(info);
-	int err = bpf_obj_get_info_by_fd(bpf_program__fd(collector->program), &info, &bytes);
+	size_t cpus = (size_t)libbpf_num_possible_cpus();
+	struct duet_cost *costs = calloc(cpus, sizeof(*costs));
+	uint32_t zero = 0;
+	int err = costs ? 0 : -ENOMEM;
 
-	if (err < 0)
-		return err;
-	*ret_runs = info.run_cnt;
-	*ret_ns = info.run_time_ns;
-	return 0;
+	if (!err)
+		err = bpf_map__lookup_elem(collector->bpf->maps.costs, &zero, sizeof(zero), costs,
+					   cpus * sizeof(*costs), 0);
+	if (!err)
+		*ret = (struct duet_cost){0};
+	for (size_t cpu = 0; !err && cpu < cpus; cpu++) {
+		ret->ticks += costs[cpu].ticks;
+		ret->pending += costs[cpu].pending;
+		ret->runs += costs[cpu].runs;
+		ret->run_ns += costs[cpu].run_ns;
+	}
+	free(costs);
+	return err;
+}
+
+void collector_sample_every(struct collector *collector, uint32_t ticks)
+{
+	collector->bpf->data->duet_every = ticks;
 }

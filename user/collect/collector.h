@@ -31,8 +31,8 @@ struct collector_options {
 	uint64_t cgroup_id; /* only tasks in this cgroup or below; 0 = in any */
 	const char *comm; /* only processes of this name, compared as far as the kernel keeps it; NULL = any */
 	enum duet_signals signals;
+	size_t max_bytes; /* of all maps and of the ring's mapping; 0 = as large as a host may need */
 	bool no_cookie; /* pair by interval even where the kernel has cookies; for tests */
-	bool measure_cost; /* let the kernel time BPF programs, all of the host's: two clock reads a run */
 };
 
 /* Loads, verifies and opens, but does not tick yet. -errno with one sentence in `why` (cause and way out). */
@@ -64,15 +64,16 @@ int collector_describe(struct collector *collector, pid_t pid, const struct duet
 int collector_named(struct collector *collector, pid_t pid, uint64_t method, bool named);
 int collector_add_target(struct collector *collector, pid_t pid);
 
+/* Of kernel memory in maps, and of the ring's second mapping, which counts as ours once more. */
+size_t collector_bytes(const struct collector *collector);
 /* What BPF walks user stacks by; the collector's own. */
 struct unwind_tables *collector_unwind_tables(const struct collector *collector);
 
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
-/*
- * Runs of the sampling program and nanoseconds in it. Both stay 0 unless measure_cost was set and CAP_SYS_ADMIN allows
- * it, or kernel.bpf_stats_enabled is on. 0 or -errno.
- */
-int collector_cost(const struct collector *collector, uint64_t *ret_runs, uint64_t *ret_ns);
+/* What the sampling program has done and cost on all CPUs so far, by its own clock. 0 or -errno. */
+int collector_cost(const struct collector *collector, struct duet_cost *ret);
+/* From the next tick on each CPU: of so many of its ticks one becomes a sample, which weighs as much as all of them. */
+void collector_sample_every(struct collector *collector, uint32_t ticks);
 
 /* For `duet check`: one feature after the other, each with its verdict in words. */
 struct collector_probe {

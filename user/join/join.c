@@ -42,6 +42,8 @@ struct join {
 	struct vec(struct join_thread *) spare; /* empty, for the next threads */
 	struct map record_bytes; /* owner -> bytes of its records */
 	size_t held;
+	size_t held_bytes; /* of samples and records */
+	size_t max_bytes;
 	uint64_t counters[DUET_LOADER_COUNTER_MAX];
 };
 
@@ -52,6 +54,7 @@ struct join *join_new(join_handler handler, void *context)
 	if (join) {
 		join->handler = handler;
 		join->context = context;
+		join->max_bytes = JOIN_MAX_BYTES;
 	}
 	return join;
 }
@@ -73,10 +76,8 @@ void join_free(struct join *join)
 		return;
 	for (size_t i = 0; i < join->busy.len; i++)
 		thread_free(join->busy.items[i]);
-	for (size_t i = 0; i < join->spare.len; i++)
-		thread_free(join->spare.items[i]);
 	vec_release(&join->busy);
-	vec_release(&join->spare);
+	join_forget_spare(join);
 	map_release(&join->threads);
 	map_release(&join->record_bytes);
 	free(join);
@@ -142,6 +143,7 @@ int join_sample(struct join *join, void *owner, const struct duet_sample *sample
 	if (vec_push(&thread->samples, held) < 0)
 		goto lost;
 	join->held++;
+	join->held_bytes += sample->head.size;
 	return 0;
 lost:
 	free(held.sample);
@@ -156,6 +158,7 @@ static void count_bytes(struct join *join, const void *owner, int64_t change)
 {
 	uint64_t bytes = 0;
 
+	join->held_bytes += (size_t)change;
 	map_get(&join->record_bytes, (uintptr_t)owner, &bytes);
 	(void)map_put(&join->record_bytes, (uintptr_t)owner, bytes + (uint64_t)change); /* present after the first */
 }
@@ -166,6 +169,8 @@ static bool has_room(const struct join *join, void *owner, uint32_t tid)
 	uint64_t bytes = 0;
 
 	map_get(&join->record_bytes, (uintptr_t)owner, &bytes);
+	if (join->held_bytes >= join->max_bytes)
+		return false;
 	return bytes < JOIN_MAX_RECORD_BYTES && (!thread || thread->records.len < JOIN_MAX_THREAD_RECORDS);
 }
 
@@ -267,15 +272,21 @@ static bool is_old(uint64_t arrived_ns, uint64_t now_ns)
 	return now_ns > arrived_ns + JOIN_WAIT_NS; /* the caller may have read its clock before the half arrived */
 }
 
+static bool is_crowded(const struct join *join)
+{
+	return join->held > JOIN_MAX_HELD || join->held_bytes > join->max_bytes;
+}
+
 static void run_samples(struct join *join, struct join_thread *thread, uint64_t now_ns, bool flush)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < thread->samples.len; i++) {
 		struct held_sample *held = &thread->samples.items[i];
-		bool last_chance = flush || is_old(held->arrived_ns, now_ns) || join->held > JOIN_MAX_HELD;
+		bool last_chance = flush || is_old(held->arrived_ns, now_ns) || is_crowded(join);
 
 		if (decide(join, thread, held, last_chance)) {
+			join->held_bytes -= held->sample->head.size;
 			free(held->sample);
 			join->held--;
 		} else {
@@ -356,6 +367,57 @@ void join_run(struct join *join, uint64_t now_ns)
 void join_flush(struct join *join, void *owner)
 {
 	run_threads(join, owner, UINT64_MAX, true);
+}
+
+void join_set_max_bytes(struct join *join, size_t bytes)
+{
+	join->max_bytes = bytes;
+}
+
+void join_forget_spare(struct join *join)
+{
+	while (join->spare.len)
+		thread_free(join->spare.items[--join->spare.len]);
+	vec_release(&join->spare);
+}
+
+static uint64_t thread_oldest_ns(const struct join_thread *thread)
+{
+	uint64_t oldest_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < thread->samples.len; i++)
+		if (thread->samples.items[i].sample->head.time_ns < oldest_ns)
+			oldest_ns = thread->samples.items[i].sample->head.time_ns;
+	for (size_t i = 0; i < thread->records.len; i++)
+		if (thread->records.items[i].record->flags & DUET_JAVA_STANDALONE &&
+		    thread->records.items[i].record->time_ns < oldest_ns)
+			oldest_ns = thread->records.items[i].record->time_ns;
+	return oldest_ns;
+}
+
+uint64_t join_oldest_ns(const struct join *join)
+{
+	uint64_t oldest_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < join->busy.len; i++) {
+		uint64_t ns = thread_oldest_ns(join->busy.items[i]);
+
+		oldest_ns = ns < oldest_ns ? ns : oldest_ns;
+	}
+	return oldest_ns;
+}
+
+bool join_holds(const struct join *join, const void *owner)
+{
+	for (size_t i = 0; i < join->busy.len; i++)
+		if (join->busy.items[i]->owner == owner)
+			return true;
+	return false;
+}
+
+void join_forget(struct join *join, const void *owner)
+{
+	map_remove(&join->record_bytes, (uintptr_t)owner);
 }
 
 size_t join_held(const struct join *join)

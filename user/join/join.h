@@ -25,6 +25,7 @@
 #define JOIN_WAIT_NS (2ull * 1000 * 1000 * 1000) /* a half that is older is not waited for any more */
 #define JOIN_MAX_HELD 65536 /* samples held at once; above, the oldest go unjoined */
 #define JOIN_MAX_RECORD_BYTES (32u << 20) /* of one owner's records; above, new ones are dropped */
+#define JOIN_MAX_BYTES (1u << 30)
 #define JOIN_MAX_THREAD_RECORDS 16384 /* the same for one thread: each sample looks at all of them */
 
 enum join_outcome {
@@ -53,11 +54,20 @@ void join_free(struct join *join);
 int join_sample(struct join *join, void *owner, const struct duet_sample *sample, uint64_t now_ns);
 int join_offer(struct join *join, void *owner, const struct duet_java_sample *record, uint32_t size, uint64_t now_ns);
 
+/* Bytes of halves held at once, JOIN_MAX_BYTES unless told; above, samples are decided with what is there. */
+void join_set_max_bytes(struct join *join, size_t bytes);
+void join_forget_spare(struct join *join); /* gives back what it keeps for the next threads */
+
 /* Decides what can be decided. */
 void join_run(struct join *join, uint64_t now_ns);
 /* Nothing more will come from `owner` (all owners when NULL): decides everything of it. */
 void join_flush(struct join *join, void *owner);
 
+/* When the oldest sample was taken that is not decided yet; UINT64_MAX when there is none. */
+uint64_t join_oldest_ns(const struct join *join);
+bool join_holds(const struct join *join, const void *owner); /* anything of this owner */
+/* `owner` is about to go: nothing of it is held. */
+void join_forget(struct join *join, const void *owner);
 size_t join_held(const struct join *join); /* samples not yet decided: they wait for their agent's half, or for names */
 const uint64_t *join_counters(const struct join *join); /* by enum duet_loader_counter */
 

@@ -43,7 +43,7 @@ const char *splice_failure_mark(int32_t status)
 
 static const char *unjoined_mark(enum join_outcome outcome, const struct duet_sample *sample)
 {
-	static const char *const no_signal[] = {
+	static const char *const no_signal[DUET_NO_SIGNAL_MAX] = {
 		[DUET_NO_SIGNAL_NONE] = "[not_signalled]",
 		[DUET_NO_SIGNAL_SYSCALL] = "[not_signalled_syscall]",
 		[DUET_NO_SIGNAL_BLOCKED] = "[not_signalled_blocked]",
@@ -350,8 +350,8 @@ static bool is_java(enum splice_kind kind)
 
 /*
  * Is all that AsyncGetCallTrace names in the walk, whose frames begin at `first`, and missing only what it is known to
- * leave out: the topmost, where a frame is only being made; the caller of the topmost, where that one is in its first or
- * last instructions; and what lies below a frame that it cannot walk through?
+ * leave out: the topmost, where a frame is only being made; the caller of the topmost, where that one is in its first
+ * or last instructions; and what lies below a frame that it cannot walk through?
  */
 static bool saw_less(const struct splice *walk, size_t first, const struct duet_java_frame *frames, uint32_t depth)
 {

@@ -9,6 +9,8 @@
 #include "out/filter.h"
 #include "profile/text.h"
 
+#define STACKS_MAX 65536 /* put together before they go into the tree */
+
 /* Samples of one profile: equal stacks of equal roots are put together before any name is looked at. */
 struct stack {
 	uint32_t thread;
@@ -30,6 +32,8 @@ struct builder {
 	struct vec(struct stack) stacks;
 	struct map stack_ids; /* thread << 32 | node -> index in stacks */
 	struct vec(struct step) path;
+	uint32_t others; /* the node of stacks that found no memory; 0 = none did */
+	uint32_t others_label;
 	struct buf text;
 };
 
@@ -110,21 +114,6 @@ static int label_frames(struct builder *b)
 	return 0;
 }
 
-static int collect_stack(void *context, const struct profile_sample *sample)
-{
-	struct builder *b = context;
-	bool by_thread = b->options->threads || b->options->processes || b->options->by[0] != WRITER_BY_NONE;
-	struct stack stack = {.thread = by_thread ? sample->thread : 0, .node = sample->node};
-	uint64_t key = (uint64_t)stack.thread << 32 | stack.node;
-	uint64_t index = b->stacks.len;
-
-	if (!map_get(&b->stack_ids, key, &index) &&
-	    (vec_push(&b->stacks, stack) < 0 || map_put(&b->stack_ids, key, index) < 0))
-		return -ENOMEM;
-	tree_weight_add(&b->stacks.items[index].weight, &(struct tree_weight){1, sample->weight_ns});
-	return 0;
-}
-
 /* A label of 0 means that there was no memory for it. */
 static int path_push(struct builder *b, uint32_t label, const struct frame *frame)
 {
@@ -170,6 +159,13 @@ static uint32_t label_of_group(struct builder *b, const struct profile_thread *t
 	return label_of_text(b, b->text.len, kinds[group], 0);
 }
 
+static uint32_t label_of_lead(struct builder *b, const struct profile_thread *thread)
+{
+	buf_clear(&b->text);
+	b->options->lead(b->options->lead_context, thread, &b->text);
+	return label_of_text(b, b->text.len, FRAME_PROCESS, 0);
+}
+
 /* Innermost first. */
 static int path_push_roots(struct builder *b, const struct profile_thread *thread)
 {
@@ -183,6 +179,8 @@ static int path_push_roots(struct builder *b, const struct profile_thread *threa
 	for (size_t i = WRITER_GROUPS; !err && i-- > 0;)
 		if (by[i] != WRITER_BY_NONE)
 			err = path_push(b, label_of_group(b, thread, by[i]), NULL);
+	if (!err && b->options->lead)
+		err = path_push(b, label_of_lead(b, thread), NULL);
 	return err;
 }
 
@@ -247,27 +245,55 @@ static uint32_t node_child(struct tree *tree, uint32_t parent, uint32_t label)
 
 	if (map_get(&tree->children, key, &index))
 		return (uint32_t)index;
-	if (index >= UINT32_MAX || vec_push(&tree->nodes, (struct tree_node){.parent = parent, .label = label}) < 0 ||
-	    map_put(&tree->children, key, index) < 0)
+	/* One more: for those that find no memory. */
+	if (index >= UINT32_MAX || vec_reserve(&tree->nodes, index + 2) < 0 ||
+	    vec_push(&tree->nodes, (struct tree_node){.parent = parent, .label = label}) < 0 ||
+	    map_put(&tree->children, key, index) < 0) {
+		tree->nodes.len = index;
 		return 0;
+	}
 	tree->labels.items[label].used = true;
 	return (uint32_t)index;
 }
 
-static int insert_path(struct builder *b, const struct tree_weight *weight)
+/* The leaf of the path, added when new, as all above it; 0 when out of memory. */
+static uint32_t add_path(struct builder *b)
 {
-	struct tree *tree = b->tree;
 	uint32_t node = 0;
 
-	node_add(&tree->nodes.items[0], NULL, weight);
 	for (size_t i = b->path.len; i-- > 0;) {
-		node = node_child(tree, node, b->path.items[i].label);
+		node = node_child(b->tree, node, b->path.items[i].label);
 		if (!node)
-			return -ENOMEM;
-		node_add(&tree->nodes.items[node], b->path.items[i].frame, weight);
+			return 0;
 	}
+	return node;
+}
+
+/* What is recorded is not lost where a writer has no memory for it: its weight is shown without the stack. */
+static void insert_other(struct builder *b, const struct tree_weight *weight)
+{
+	struct tree *tree = b->tree;
+
+	if (!b->others) {
+		b->others = (uint32_t)tree->nodes.len;
+		tree->nodes.items[tree->nodes.len++] = (struct tree_node){.label = b->others_label};
+		tree->labels.items[b->others_label].used = true;
+	}
+	node_add(&tree->nodes.items[b->others], NULL, weight);
+	tree_weight_add(&tree->nodes.items[b->others].self, weight);
+}
+
+static void insert_path(struct builder *b, const struct tree_weight *weight)
+{
+	struct tree *tree = b->tree;
+	uint32_t node = add_path(b);
+
+	node_add(&tree->nodes.items[0], NULL, weight);
+	if (b->path.len && !node)
+		return insert_other(b, weight);
 	tree_weight_add(&tree->nodes.items[node].self, weight);
-	return 0;
+	for (size_t i = 0; i < b->path.len; i++, node = tree->nodes.items[node].parent)
+		node_add(&tree->nodes.items[node], b->path.items[i].frame, weight);
 }
 
 static int insert_stacks(struct builder *b)
@@ -277,9 +303,32 @@ static int insert_stacks(struct builder *b)
 	for (size_t i = 0; i < b->stacks.len && !err; i++) {
 		err = path_of_stack(b, &b->stacks.items[i]);
 		if (!err && path_is_wanted(b))
-			err = insert_path(b, &b->stacks.items[i].weight);
+			insert_path(b, &b->stacks.items[i].weight);
 	}
+	vec_clear(&b->stacks);
+	map_release(&b->stack_ids);
 	return err;
+}
+
+static int collect_stack(void *context, const struct profile_sample *sample)
+{
+	struct builder *b = context;
+	bool by_thread = b->options->threads || b->options->processes || b->options->lead ||
+			 b->options->by[0] != WRITER_BY_NONE;
+	struct stack stack = {.thread = by_thread ? sample->thread : 0, .node = sample->node};
+	uint64_t key = (uint64_t)stack.thread << 32 | stack.node;
+	uint64_t index = b->stacks.len;
+	int err = 0;
+
+	if (!map_get(&b->stack_ids, key, &index)) {
+		if (index >= STACKS_MAX)
+			err = insert_stacks(b);
+		index = b->stacks.len;
+		if (err < 0 || vec_push(&b->stacks, stack) < 0 || map_put(&b->stack_ids, key, index) < 0)
+			return -ENOMEM;
+	}
+	tree_weight_add(&b->stacks.items[index].weight, &(struct tree_weight){sample->count, sample->weight_ns});
+	return 0;
 }
 
 static int tree_init(struct tree *tree)
@@ -306,7 +355,8 @@ int tree_build(struct tree *tree, const struct profile *profile, const struct wr
 	if (err < 0)
 		return err;
 	buf_init(&b.text);
-	err = label_frames(&b);
+	b.others_label = label_of_mark(&b, "[too_many_stacks]");
+	err = b.others_label ? label_frames(&b) : -ENOMEM;
 	if (!err)
 		err = timeline_each(&profile->samples, collect_stack, &b);
 	if (!err)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/opt.h"
 #include "profile/profile.h"
 
@@ -28,6 +29,10 @@ struct writer_options {
 	bool inverted;		    /* --inverted: icicle instead of flame */
 	uint32_t traces;	    /* text: how many stacks */
 	uint32_t flat;		    /* text: how many methods */
+	uint32_t col_version;	    /* col: 1 or 2 */
+	/* A writer's own leading frame: appends its text, which may be several tokens. NULL for none. */
+	void (*lead)(const void *context, const struct profile_thread *thread, struct buf *out);
+	const void *lead_context;
 };
 
 struct writer {

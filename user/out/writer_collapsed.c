@@ -24,7 +24,7 @@ static int path_set(struct path *path, const struct tree *tree, uint32_t leaf)
 	return 0;
 }
 
-static int write_stacks(const struct tree *tree, const struct writer_options *options, FILE *out)
+int collapsed_write_stacks(const struct tree *tree, const struct writer_options *options, FILE *out)
 {
 	struct path path = {0};
 	int err = 0;
@@ -55,7 +55,7 @@ static int collapsed_write(const struct profile *profile, const struct writer_op
 		return err;
 	err = tree_sort(&tree);
 	if (!err)
-		err = write_stacks(&tree, &ours, out);
+		err = collapsed_write_stacks(&tree, &ours, out);
 	tree_release(&tree);
 	return err ? err : writer_finish(out);
 }

@@ -10,6 +10,7 @@
 const struct writer *const writers[] = {
 	&writer_flamegraph,
 	&writer_collapsed,
+	&writer_col,
 	&writer_text,
 	NULL,
 };
@@ -55,6 +56,7 @@ void writer_options_default(struct writer_options *options)
 		.max_depth = 2048,
 		.traces = 100,
 		.flat = 200,
+		.col_version = 2,
 	};
 }
 

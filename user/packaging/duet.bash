@@ -17,16 +17,16 @@ _duet_cgroups() {
 	find $top -mindepth 1 -maxdepth 3 -type d -printf '/%P\n' 2>/dev/null
 }
 
-# The words of `duet record --help`, so that they are written down once.
+# The words of a command's --help, so that they are written down once.
 _duet_options() {
-	"$1" record --help 2>/dev/null | grep -oE -- '(^|[ ,])(-[A-Za-z]|--[a-z-]+)' | tr -d ' ,' | sort -u
+	"$1" "$2" --help 2>/dev/null | grep -oE -- '(^|[ ,])(-[A-Za-z]|--[a-z-]+)' | tr -d ' ,' | sort -u
 }
 
 _duet() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
 	case $before in
 	-e | --event) words=cpu ;;
-	-o | --output) words='collapsed flamegraph text' ;;
+	-o | --output) words='col collapsed flamegraph text' ;;
 	--engine) words='auto bpf ctimer itimer' ;;
 	--pairing) words='auto interval' ;;
 	--signals) words='needed always never' ;;
@@ -34,10 +34,16 @@ _duet() {
 	--cgroup) words=$(_duet_cgroups) ;;
 	--comm) words=$(cat /proc/[0-9]*/comm 2>/dev/null | sort -u) ;;
 	-p | --pid) words=$(_duet_jvms) ;;
-	-f | --file) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
+	-f | --file | --config | --lock) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
 	*)
-		[[ $word == -* ]] && words=$(_duet_options "$1") || words=$(_duet_jvms)
-		[ "$COMP_CWORD" = 1 ] && words+=' record check list version help'
+		if [ "${COMP_WORDS[1]}" = daemon ]; then
+			words=$(_duet_options "$1" daemon)
+		elif [[ $word == -* ]]; then
+			words=$(_duet_options "$1" record)
+		else
+			words=$(_duet_jvms)
+		fi
+		[ "$COMP_CWORD" = 1 ] && words+=' record daemon status check list version help'
 		;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

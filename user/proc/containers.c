@@ -8,6 +8,7 @@
 #include "base/clock.h"
 
 #define CACHED_MAX 65536 /* cgroups; then all are forgotten: somebody makes them without end */
+#define TRIMMED_MAX 4096 /* between windows: 3 MB */
 #define WALK_AGE_NS NS_PER_SEC
 #define DIGITS_MIN 4 /* of an id on the command line */
 
@@ -41,6 +42,14 @@ void containers_release(struct containers *containers)
 	forget_all(&containers->by_id);
 	forget_all(&containers->by_path);
 	cgroup_tree_release(&containers->tree);
+}
+
+void containers_trim(struct containers *containers)
+{
+	if (containers->by_id.len > TRIMMED_MAX)
+		forget_all(&containers->by_id);
+	if (containers->by_path.len > TRIMMED_MAX)
+		forget_all(&containers->by_path);
 }
 
 /* NULL when out of memory. */

@@ -28,6 +28,8 @@ struct containers {
 /* Works, and knows nothing, where there is no cgroup v2. */
 void containers_open(struct containers *containers, const char *root);
 void containers_release(struct containers *containers);
+/* Forgets those that were looked up, when they are many: each is looked up again when a sample comes from it. */
+void containers_trim(struct containers *containers);
 /* Takes in all cgroups there are, so that those which end meanwhile are known. */
 void containers_scan(struct containers *containers);
 

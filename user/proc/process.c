@@ -16,6 +16,7 @@
 #include "base/io.h"
 
 #define PROC_MAX_FILE 65536 /* bytes of stat and status that are read */
+#define SCHEDSTAT_MAX 128
 
 /* Field numbers of /proc/PID/stat as proc(5) counts them. */
 enum { STAT_STATE = 3, STAT_UTIME = 14, STAT_STIME = 15, STAT_START = 22 };
@@ -255,6 +256,26 @@ void process_exit(struct process_table *table, pid_t pid)
 		process->exited = true;
 }
 
+void process_table_sweep(struct process_table *table, bool (*is_done)(void *context, struct process *process),
+			 void *context)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->all.len; i++) {
+		struct process *process = table->all.items[i];
+
+		if (!is_done(context, process)) {
+			table->all.items[kept++] = process;
+			continue;
+		}
+		if (process_find(table, process->pid) == process)
+			map_remove(&table->by_pid, (uint64_t)process->pid);
+		process_free(process);
+	}
+	table->all.len = kept;
+	vec_shrink(&table->all);
+}
+
 static int read_own_maps(const struct process *process, struct maps *ret)
 {
 	int proc_fd = proc_open(process->pid);
@@ -332,6 +353,21 @@ int process_read_cpu_ticks(pid_t pid, uint64_t *ret_user, uint64_t *ret_system)
 		*ret_system = system;
 	}
 	buf_release(&stat);
+	return err;
+}
+
+int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns)
+{
+	struct buf text;
+	char path[64];
+	int err;
+
+	buf_init(&text);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
+	err = io_read_file(AT_FDCWD, path, SCHEDSTAT_MAX, &text);
+	if (!err)
+		*ret_ns = strtoull(text.data, NULL, 10); /* the first of three numbers */
+	buf_release(&text);
 	return err;
 }
 

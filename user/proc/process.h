@@ -29,11 +29,14 @@ struct process {
 	void *runtime;		/* the session's own: what it knows of the JVM in there */
 	uint64_t examined_ns;	/* the session's own: when it last looked for a JVM */
 	uint32_t application; /* the session's own: which program a JVM runs, 0 = not known */
+	uint32_t executed_as; /* the session's own: and the path by which it was started */
 	uint32_t owner; /* the session's own: row of the profile for whom its last sample belonged to … */
 	uint64_t owner_cgroup; /* … in this cgroup, … */
 	uint32_t owner_version; /* … with maps of this version … */
 	uint64_t owner_ns; /* … looked up then; 0 = never */
 	uint32_t published_version; /* the session's own: 1 more than the maps_version whose unwind tables BPF has */
+	bool refused; /* the session's own: there was no room for its agent */
+	bool was_exited; /* the session's own: already when the window before ended */
 	uint64_t stack_rows;	/* the profile's own: frames and stack nodes that its samples added */
 };
 
@@ -57,6 +60,13 @@ void process_exec(struct process_table *table, pid_t pid);
 void process_exit(struct process_table *table, pid_t pid);
 
 /*
+ * Frees the processes for which `is_done` says so: nothing may point to them any more. Asked about each, also of the
+ * living.
+ */
+void process_table_sweep(struct process_table *table, bool (*is_done)(void *context, struct process *process),
+			 void *context);
+
+/*
  * Re-reads the mappings; at most once per `min_age_ns` unless it is 0. 1 when
  * they changed (pointers to the old ones are then stale), 0 when not, -errno:
  * -ESRCH when the process is gone. The mappings of a dying process are kept.
@@ -66,6 +76,7 @@ int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_
 /* One field of /proc, without a table. 0 or -errno (-ESRCH: no such process). */
 int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks);
 int process_read_cpu_ticks(pid_t pid, uint64_t *ret_user, uint64_t *ret_system); /* of the whole process */
+int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns); /* `tid` as the loader numbers it */
 char process_read_state(pid_t pid); /* 'R','S','T',… of /proc/PID/stat; 0 when gone */
 /* Name of one thread; `tid` as the loader or as the process itself numbers it. "" when it is gone. */
 void process_read_thread_comm(pid_t pid, pid_t tid, char *comm, size_t size);

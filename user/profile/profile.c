@@ -8,6 +8,8 @@
 #include "base/buf.h"
 
 #define NONE UINT32_MAX
+#define STACK_MAX 4096 /* frames, more than any stack has */
+#define OTHERS "[others]"
 
 static const struct stack_node root_node = {.parent = 0, .frame = NONE};
 
@@ -18,6 +20,7 @@ int profile_init(struct profile *profile)
 	memset(profile, 0, sizeof(*profile));
 	profile->event = "cpu";
 	timeline_init(&profile->samples);
+	timeline_init(&profile->later);
 	err = intern_init(&profile->strings);
 	if (err < 0)
 		return err;
@@ -39,12 +42,32 @@ void profile_release(struct profile *profile)
 	vec_release(&profile->owners);
 	vec_release(&profile->threads);
 	timeline_release(&profile->samples);
+	timeline_release(&profile->later);
 	vec_release(&profile->losses);
 	vec_release(&profile->facts);
 	map_release(&profile->frame_ids);
 	map_release(&profile->owner_ids);
 	map_release(&profile->node_ids);
 	map_release(&profile->thread_ids);
+}
+
+static size_t vec_bytes_soon(size_t len, size_t size, size_t bytes)
+{
+	return (len + STACK_MAX > size ? 2 * size : size) * bytes;
+}
+
+#define BYTES_SOON(rows) vec_bytes_soon((rows)->len, (rows)->size, sizeof(*(rows)->items))
+
+bool profile_is_full(const struct profile *profile)
+{
+	size_t bytes = BYTES_SOON(&profile->nodes) + BYTES_SOON(&profile->frames) + BYTES_SOON(&profile->threads) +
+		       BYTES_SOON(&profile->owners);
+
+	if (!profile->max_bytes)
+		return false;
+	bytes += map_bytes_soon(&profile->node_ids, STACK_MAX) + map_bytes_soon(&profile->frame_ids, STACK_MAX) +
+		 map_bytes_soon(&profile->thread_ids, 1) + map_bytes_soon(&profile->owner_ids, 1);
+	return bytes > profile->max_bytes;
 }
 
 /* The index of an equal row of the vec, added when new. Rows whose hashes are equal take the next free keys. */
@@ -66,7 +89,7 @@ static uint32_t row_index(struct map *ids, void **items, size_t *len, size_t *si
 
 /* No padding to hash or to compare. */
 _Static_assert(sizeof(struct frame) == 7 * 4, "padding in struct frame");
-_Static_assert(sizeof(struct profile_owner) == 8 + 12 * 4, "padding in struct profile_owner");
+_Static_assert(sizeof(struct profile_owner) == 8 + 14 * 4, "padding in struct profile_owner");
 _Static_assert(sizeof(struct profile_thread) == 5 * 4, "padding in struct profile_thread");
 
 uint32_t profile_frame(struct profile *profile, const struct frame *frame)
@@ -113,6 +136,24 @@ uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, con
 	return ROW_INDEX(&profile->thread_ids, &profile->threads, &thread);
 }
 
+uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name,
+			      const char *process, uint32_t owner)
+{
+	struct profile_thread thread = {
+		.pid = pid,
+		.tid = tid,
+		.name = intern_known(&profile->strings, name),
+		.process = intern_known(&profile->strings, process),
+		.owner = owner,
+	};
+	uint64_t key = hash_bytes(&thread, sizeof(thread), 0), known;
+
+	for (; map_get(&profile->thread_ids, key, &known); key++)
+		if (!memcmp(&profile->threads.items[known], &thread, sizeof(thread)))
+			return (uint32_t)known;
+	return profile_thread(profile, 0, 0, OTHERS, OTHERS, 0);
+}
+
 uint32_t profile_stack(struct profile *profile, const uint32_t *frames, uint32_t depth)
 {
 	uint32_t node = 0;
@@ -129,11 +170,13 @@ int profile_add(struct profile *profile, uint32_t node, uint32_t thread, uint64_
 		.weight_ns = weight_ns,
 		.thread = thread,
 		.node = node,
+		.count = 1,
 	};
 
 	if (thread >= profile->threads.len || node >= profile->nodes.len)
 		return -ENOMEM;
-	return timeline_add(&profile->samples, &sample);
+	return timeline_add(profile->until_ns && time_ns >= profile->until_ns ? &profile->later : &profile->samples,
+			    &sample);
 }
 
 void profile_add_loss(struct profile *profile, uint64_t count, const char *text)

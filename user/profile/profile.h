@@ -28,7 +28,9 @@ struct profile_owner {
 	uint32_t pid;
 	uint32_t ns_pid; /* as the process numbers itself */
 	uint32_t executable; /* this and all below interned, 0 = not known or none */
-	uint32_t application; /* of a JVM: "java: app.jar" */
+	uint32_t executed_as; /* of a JVM, this and both below: the path given to exec, which may be a link */
+	uint32_t runtime; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
+	uint32_t application; /* "java: app.jar" */
 	uint32_t cgroup; /* path in the v2 hierarchy */
 	uint32_t container; /* what people call it: "namespace/pod/name", a name, a short id; else the cgroup's path */
 	uint32_t container_kind; /* "docker", "kubernetes" …; 0 outside of containers */
@@ -59,6 +61,28 @@ struct profile_fact {
 	uint32_t value;
 };
 
+/* The machine and the recording on it, for formats that name them. Texts are interned, 0 = not known. */
+struct profile_host {
+	uint32_t version; /* duet's */
+	uint32_t name;
+	uint32_t kernel_release;
+	uint32_t kernel_version;
+	uint32_t machine; /* "x86_64" */
+	uint32_t os_name;
+	uint32_t os_release;
+	uint32_t os_codename;
+	uint32_t cpu_model;
+	uint32_t cpu_flags;
+	uint32_t processors;
+	uint32_t loader; /* duet's own process id */
+	uint64_t memory_bytes;
+	uint64_t spawned_realtime_ns; /* when duet was started … */
+	uint64_t spawned_boot_ns; /* … and CLOCK_BOOTTIME then */
+	uint64_t window_ns; /* continuous recording: its windows; else 0 */
+	double cpu_percent; /* busy part of all CPUs while this was recorded */
+	double memory_percent; /* used part of it at the end */
+};
+
 struct profile {
 	struct intern strings;
 	struct vec(struct frame) frames;
@@ -66,6 +90,8 @@ struct profile {
 	struct vec(struct profile_owner) owners; /* the first knows nothing */
 	struct vec(struct profile_thread) threads;
 	struct timeline samples;
+	struct timeline later; /* those at until_ns and after it: of the windows that follow */
+	uint64_t until_ns; /* 0: this profile is the only window */
 	struct vec(struct profile_loss) losses;
 	struct vec(struct profile_fact) facts;
 	struct map frame_ids;  /* hash of a frame -> index; the same for owners and threads */
@@ -76,12 +102,19 @@ struct profile {
 	uint64_t end_ns;
 	uint64_t start_realtime_ns;
 	uint64_t interval_ns;
+	size_t max_bytes; /* of what stacks and threads take, see profile_is_full(); 0 = no limit */
 	const char *event; /* "cpu" */
+	struct profile_host host; /* all 0 when nobody told */
 };
 
 int profile_init(struct profile *profile); /* 0 or -ENOMEM */
 void profile_release(struct profile *profile);
 
+/*
+ * No room for another stack and thread below max_bytes, strings aside: then the caller adds neither, but what
+ * profile_known_thread() and a stack of one mark give. Cheap.
+ */
+bool profile_is_full(const struct profile *profile);
 /* Index of an equal frame, added when new; UINT32_MAX when out of memory. */
 uint32_t profile_frame(struct profile *profile, const struct frame *frame);
 /* Index of an equal owner, added when new; 0, who knows nothing, when out of memory. */
@@ -92,6 +125,9 @@ uint32_t profile_owner(struct profile *profile, const struct profile_owner *owne
  */
 uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name, const char *process,
 			uint32_t owner);
+/* The same without a new row, unless for the one that stands for all threads that are not known yet. */
+uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name,
+			      const char *process, uint32_t owner);
 /*
  * The node of a stack, added when new; `frames` are indices, root first. UINT32_MAX when out of memory, also for an
  * index that was UINT32_MAX.

@@ -201,19 +201,27 @@ static int splice_bounded(struct resolver *r, struct process *process, const str
 			  const struct duet_sample *sample, const struct duet_java_sample *java,
 			  enum join_outcome outcome)
 {
-	r->is_final = process->stack_rows < PROCESS_MAX_ROWS;
+	bool is_full = profile_is_full(r->profile);
+
+	r->is_final = process->stack_rows < PROCESS_MAX_ROWS && !is_full;
 	if (r->is_final)
 		return splice_stack(&r->splice, process, jvm, sample, java, outcome);
-	r->stacks_full++;
+	r->stacks_full += !is_full;
+	r->memory_full += is_full;
 	return splice_mark(&r->splice, "[too_many_stacks]");
+}
+
+void resolver_forget(struct resolver *r)
+{
+	map_release(&r->addresses);
+	map_release(&r->stacks);
 }
 
 static void forget_old(struct resolver *r, uint64_t time_ns)
 {
 	if (r->stacks.len < MAX_STACKS && time_ns >> EPOCH_SHIFT <= r->epoch)
 		return;
-	map_release(&r->addresses);
-	map_release(&r->stacks);
+	resolver_forget(r);
 	r->epoch = time_ns >> EPOCH_SHIFT;
 }
 

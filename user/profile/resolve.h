@@ -26,11 +26,16 @@ struct resolver {
 	uint64_t seed; /* of that hash: nobody can make two stacks meet */
 	uint64_t names_missing; /* Java frames that stayed without a name */
 	uint64_t stacks_full; /* samples whose stack is not shown: their process had added too many */
+	uint64_t memory_full; /* the same: all together have reached the limit */
 	bool is_final; /* every name of the last stack is the best there will be */
 };
 
 void resolver_init(struct resolver *resolver, struct profile *profile, struct symbols *symbols);
 void resolver_release(struct resolver *resolver);
+void resolver_forget(struct resolver *resolver); /* what is remembered can be made again */
+
+/* The profile's frames and stacks are others now. */
+void resolver_forget(struct resolver *resolver);
 
 /*
  * The profile's node of the stack, arguments as of join_handler and splice_stack(). -ENOMEM; -EAGAIN when Java

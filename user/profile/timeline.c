@@ -66,10 +66,52 @@ static int spill(struct timeline *timeline)
 	return err;
 }
 
+static int compare_stacks(const void *a, const void *b)
+{
+	const struct profile_sample *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct profile_sample *x = a, *y = b;
+
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+/* Not again before as many more have come as are left now. */
+static void merge(struct timeline *timeline)
+{
+	struct profile_sample *samples = timeline->recent.items;
+	size_t before = timeline->recent.len, kept = 0;
+
+	qsort(samples, before, sizeof(*samples), compare_stacks);
+	for (size_t i = 1; i < before; i++) {
+		if (samples[i].thread == samples[kept].thread && samples[i].node == samples[kept].node) {
+			samples[kept].weight_ns += samples[i].weight_ns;
+			samples[kept].count += samples[i].count;
+		} else {
+			samples[++kept] = samples[i];
+		}
+	}
+	timeline->recent.len = kept + 1;
+	timeline->len -= before - timeline->recent.len;
+	qsort(samples, timeline->recent.len, sizeof(*samples), compare_times);
+	timeline->merge_at = 2 * timeline->recent.len > TIMELINE_RECENT ? 2 * timeline->recent.len : TIMELINE_RECENT;
+}
+
 int timeline_add(struct timeline *timeline, const struct profile_sample *sample)
 {
 	if (timeline->recent.len >= TIMELINE_RECENT && !timeline->stuck)
 		timeline->stuck = spill(timeline) < 0;
+	if (timeline->stuck && timeline->may_merge && timeline->recent.len >= timeline->merge_at &&
+	    timeline->recent.len >= TIMELINE_RECENT)
+		merge(timeline);
 	if (vec_push(&timeline->recent, *sample) < 0)
 		return -ENOMEM;
 	timeline->len++;

@@ -2,7 +2,7 @@
 /*
  * Every sample with its time, in the order of adding. The newest are in memory, those before in an unlinked
  * temporary file below $TMPDIR or /var/tmp: a long recording needs disk, not memory. Where there is no room for
- * the file, all stay in memory.
+ * the file, all stay in memory; with `may_merge`, those of the same thread and stack as one.
  */
 #ifndef PROFILE_TIMELINE_H
 #define PROFILE_TIMELINE_H
@@ -12,19 +12,23 @@
 
 #include "base/vec.h"
 
-#define TIMELINE_RECENT 65536 /* samples in memory, 1.5 MB */
+#define TIMELINE_RECENT 65536 /* samples in memory, 2 MB */
 
 struct profile_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t weight_ns;
 	uint32_t thread; /* index into profile.threads */
 	uint32_t node; /* leaf of the stack */
+	uint32_t count; /* 1, or how many were merged: the time is the first one's, the weight their sum */
+	uint32_t reserved;
 };
 
 struct timeline {
-	uint64_t len; /* samples in all */
+	uint64_t len; /* samples in all, merged ones once */
 	struct vec(struct profile_sample) recent;
 	int fd; /* of the file with those before; -1 = none yet */
+	size_t merge_at; /* of recent.len, when the file is stuck */
+	bool may_merge; /* the caller's: memory matters more than the time of each sample */
 	bool stuck; /* the file could not be made or has no more room */
 };
 

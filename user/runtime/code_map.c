@@ -242,3 +242,11 @@ void code_map_release(struct code_map *map)
 	vec_release(&map->recent);
 	map_release(&map->inlining);
 }
+
+void code_map_move_strings(struct code_map *map, struct intern_move *move)
+{
+	for (size_t i = 0; i < map->sorted.len; i++)
+		map->sorted.items[i].stub_name = intern_moved(move, map->sorted.items[i].stub_name);
+	for (size_t i = 0; i < map->recent.len; i++)
+		map->recent.items[i].stub_name = intern_moved(move, map->recent.items[i].stub_name);
+}

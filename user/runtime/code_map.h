@@ -27,6 +27,7 @@ int code_map_add(struct code_map *map, const struct jvm_code *code);
 void code_map_unload(struct code_map *map, const struct duet_code_unload *unload);
 const struct jvm_code *code_map_find(const struct code_map *map, uint64_t pc, uint64_t time_ns, uint32_t id);
 uint32_t code_map_match(const struct code_map *map, const struct duet_java_frame *frames, uint32_t depth);
+void code_map_move_strings(struct code_map *map, struct intern_move *move);
 void code_map_forget(struct code_map *map, uint64_t time_ns);
 
 #endif

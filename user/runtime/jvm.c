@@ -20,6 +20,7 @@ struct jvm {
 	struct vec(struct duet_code_heap) heaps;
 	struct duet_jvm_layout layout;
 	bool has_layout;
+	bool is_full;
 	size_t string_bytes; /* that our records added to `strings` */
 	uint64_t changed_ns;
 };
@@ -197,11 +198,16 @@ int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size
 		code_map_unload(&jvm->code, payload);
 		return 0;
 	}
-	if (jvm_bytes(jvm) > JVM_MAX_BYTES)
+	if (jvm->is_full || jvm_bytes(jvm) > JVM_MAX_BYTES)
 		return -ENOSPC;
 	err = apply(jvm, type, payload);
 	jvm->string_bytes += intern_memory(jvm->strings) - before;
 	return err;
+}
+
+void jvm_set_full(struct jvm *jvm, bool is_full)
+{
+	jvm->is_full = is_full;
 }
 
 uint64_t jvm_changed_ns(const struct jvm *jvm)
@@ -300,4 +306,23 @@ uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame 
 void jvm_forget(struct jvm *jvm, uint64_t time_ns)
 {
 	code_map_forget(&jvm->code, time_ns);
+}
+
+static void move_method(struct jvm_method *method, struct intern_move *move)
+{
+	method->class_name = intern_moved(move, method->class_name);
+	method->name = intern_moved(move, method->name);
+	method->signature = intern_moved(move, method->signature);
+	method->source = intern_moved(move, method->source);
+}
+
+void jvm_move_strings(struct jvm *jvm, struct intern_move *move)
+{
+	uint64_t key, value;
+
+	for (size_t cursor = 0; map_next(&jvm->methods, &cursor, &key, &value);)
+		move_method((struct jvm_method *)(uintptr_t)value, move);
+	for (size_t cursor = 0; map_next(&jvm->threads, &cursor, &key, &value);)
+		(void)map_put(&jvm->threads, key, intern_moved(move, (uint32_t)value)); /* it is there: no growth */
+	code_map_move_strings(&jvm->code, move);
 }

@@ -52,6 +52,9 @@ void jvm_free(struct jvm *jvm);
 /* Takes in one metadata record. 0; -ENOMEM or, when the tables are full, -ENOSPC: the record is lost. */
 int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size);
 
+/* While full, records that need memory are refused with -ENOSPC, as when the tables are. */
+void jvm_set_full(struct jvm *jvm, bool is_full);
+
 /* How its Java frames are laid out, the newest the agent sent; NULL: it sent none. */
 const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm);
 const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id); /* NULL: not (yet) published */
@@ -86,6 +89,8 @@ bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address);
  */
 uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame *frames, uint32_t depth);
 
+/* The strings are in another table now: `move` tells where. */
+void jvm_move_strings(struct jvm *jvm, struct intern_move *move);
 /* Forgets code that was unloaded before `time_ns`: no sample that old is waiting any more. */
 void jvm_forget(struct jvm *jvm, uint64_t time_ns);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sym/demangle.h"
 
+#include <ctype.h>
 #include <setjmp.h>
 #include <string.h>
 
@@ -27,13 +28,32 @@ static void take_text(const char *text, size_t len, void *cookie)
 		longjmp(output->full, 1);
 }
 
+/*
+ * "G", a number in base 62 and "_" bind that many lifetimes plus one, which rust_demangle_callback() counts one by one
+ * also where it prints none of them: for years, if the name says so. Honest names have a few. What looks so in the
+ * middle of an identifier counts, since a reference may lead there.
+ */
+static bool binds_many_lifetimes(const char *name)
+{
+	for (const char *at = name; (at = strchr(at, 'G'));) {
+		const char *digits = ++at;
+
+		while (isalnum((unsigned char)*at))
+			at++;
+		if (*at == '_' && at - digits > 1)
+			return true;
+	}
+	return false;
+}
+
 bool demangle(const char *name, struct buf *out)
 {
 	size_t start = out->len;
 	struct demangle_output output = {.out = out, .max_len = start + DEMANGLE_MAX_OUTPUT};
 
 	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R') ||
-	    strnlen(name, DEMANGLE_MAX_INPUT + 1) > DEMANGLE_MAX_INPUT)
+	    strnlen(name, DEMANGLE_MAX_INPUT + 1) > DEMANGLE_MAX_INPUT ||
+	    (name[1] == 'R' && binds_many_lifetimes(name)))
 		return false;
 	if (setjmp(output.full))
 		return true;

@@ -74,6 +74,9 @@ void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice)
 			rows[kept] = rows[i];
 	}
 	table->rows.len = kept + 1;
+	vec_shrink(&table->rows);
+	buf_shrink(&table->text);
+	rows = table->rows.items;
 	for (size_t i = 0; i < kept; i++)
 		if (rows[i].is_open && rows[i].size > rows[i + 1].start - rows[i].start)
 			rows[i].size = (uint32_t)(rows[i + 1].start - rows[i].start) & MAX_SIZE;

@@ -21,12 +21,23 @@
 #define MAPS_MIN_AGE_NS (100 * NS_PER_MS) /* wild addresses must not make us read the maps for every sample */
 #define VDSO_MAX_BYTES 65536
 
+#define TRIMMED_NAMES (8u << 20) /* bytes */
+#define TRIMMED_MAPPINGS (1u << 16)
+
+/* Shared by all that map it. */
+struct shared_file {
+	struct elf_file elf; /* first: what the maps below point to */
+	uint64_t identity;
+	uint32_t round; /* in which it was last asked for a name */
+};
+
 struct symbols {
 	struct map mappings;  /* hash of process and mapping -> struct elf_file */
 	struct map files;     /* hash of the file's identity -> struct elf_file */
 	struct map demangled; /* address of the mangled name in its table -> readable name */
 	struct map perf_maps; /* process -> struct perf_map, owned */
-	struct vec(struct elf_file *) owned;
+	struct vec(struct shared_file *) owned;
+	uint32_t round; /* calls of symbols_trim() */
 	struct elf_file unreadable; /* stands for what could not be read, so that it is tried once */
 	struct kallsyms kernel;
 	struct intern names;
@@ -47,6 +58,12 @@ struct symbols *symbols_new(void)
 	return symbols;
 }
 
+static void file_free(struct shared_file *file)
+{
+	elf_file_release(&file->elf);
+	free(file);
+}
+
 static void free_perf_maps(struct symbols *symbols)
 {
 	uint64_t key, value;
@@ -59,25 +76,34 @@ static void free_perf_maps(struct symbols *symbols)
 	map_release(&symbols->perf_maps);
 }
 
-void symbols_free(struct symbols *symbols)
+static void free_files(struct symbols *symbols)
 {
-	if (!symbols)
-		return;
-	for (size_t i = 0; i < symbols->owned.len; i++) {
-		elf_file_release(symbols->owned.items[i]);
-		free(symbols->owned.items[i]);
-	}
+	for (size_t i = 0; i < symbols->owned.len; i++)
+		file_free(symbols->owned.items[i]);
 	vec_release(&symbols->owned);
 	free_perf_maps(symbols);
 	map_release(&symbols->mappings);
 	map_release(&symbols->files);
 	map_release(&symbols->demangled);
-	kallsyms_release(&symbols->kernel);
 	intern_release(&symbols->names);
+}
+
+void symbols_free(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	free_files(symbols);
+	kallsyms_release(&symbols->kernel);
 	free(symbols);
 }
 
-/* The text for as long as we live; never empty. */
+void symbols_forget(struct symbols *symbols)
+{
+	free_files(symbols);
+	(void)intern_init(&symbols->names); /* out of memory: without room for a name, as when it fails later */
+}
+
+/* The text until names are forgotten; never empty. */
 static const char *keep_name(struct symbols *symbols, const char *text)
 {
 	const char *kept = intern_text(&symbols->names, intern_str(&symbols->names, text));
@@ -115,17 +141,18 @@ static const char *readable_name(struct symbols *symbols, const char *mangled)
 }
 
 /* The new owner, or NULL when out of memory: then `file` is released. */
-static struct elf_file *own_file(struct symbols *symbols, struct elf_file *file)
+static struct elf_file *own_file(struct symbols *symbols, struct elf_file *file, uint64_t identity)
 {
-	struct elf_file *owned = malloc(sizeof(*owned));
+	struct shared_file *owned = malloc(sizeof(*owned));
 
 	if (!owned || vec_push(&symbols->owned, owned) < 0) {
 		free(owned);
 		elf_file_release(file);
 		return NULL;
 	}
-	*owned = *file;
-	return owned;
+	*owned = (struct shared_file){.elf = *file, .identity = identity, .round = symbols->round};
+	(void)map_put_ptr(&symbols->files, identity, &owned->elf); /* a cache */
+	return &owned->elf;
 }
 
 /* The same file in another process, container or mount namespace gives the same number. */
@@ -159,9 +186,7 @@ static struct elf_file *load_file(struct symbols *symbols, const struct process 
 	if (!owned && !elf_file_read(&file, fd)) {
 		if (!file.has_symtab)
 			debug_file_apply(&file, process->pid, mapping->path);
-		owned = own_file(symbols, &file);
-		if (owned)
-			(void)map_put_ptr(&symbols->files, identity, owned); /* a cache */
+		owned = own_file(symbols, &file, identity);
 	}
 	close(fd);
 	return owned;
@@ -185,11 +210,8 @@ static struct elf_file *load_vdso(struct symbols *symbols, const struct process 
 		goto out;
 	identity = hash_bytes(image, bytes, 0);
 	owned = map_get_ptr(&symbols->files, identity);
-	if (!owned && !elf_file_read_memory(&file, image, bytes)) {
-		owned = own_file(symbols, &file);
-		if (owned)
-			(void)map_put_ptr(&symbols->files, identity, owned);
-	}
+	if (!owned && !elf_file_read_memory(&file, image, bytes))
+		owned = own_file(symbols, &file, identity);
 out:
 	free(image);
 	close(fd);
@@ -207,6 +229,13 @@ static uint64_t mapping_identity(const struct process *process, const struct map
 	return hash_bytes(identity, sizeof(identity), 0);
 }
 
+static struct elf_file *touch(const struct symbols *symbols, struct elf_file *file)
+{
+	if (file != &symbols->unreadable)
+		((struct shared_file *)file)->round = symbols->round;
+	return file;
+}
+
 /* Never NULL; &symbols->unreadable when it is no ELF file or cannot be read. */
 static struct elf_file *find_file(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
 {
@@ -214,7 +243,7 @@ static struct elf_file *find_file(struct symbols *symbols, const struct process 
 	struct elf_file *file = map_get_ptr(&symbols->mappings, identity);
 
 	if (file)
-		return file;
+		return touch(symbols, file);
 	if (!strcmp(mapping->path, "[vdso]"))
 		file = load_vdso(symbols, process, mapping);
 	else if (mapping->inode && mapping->path[0] == '/')
@@ -222,7 +251,7 @@ static struct elf_file *find_file(struct symbols *symbols, const struct process 
 	if (!file)
 		file = &symbols->unreadable;
 	(void)map_put_ptr(&symbols->mappings, identity, file); /* a cache */
-	return file;
+	return touch(symbols, file);
 }
 
 static const char *jit_name(struct symbols *symbols, const struct process *process, uint64_t address)
@@ -301,4 +330,53 @@ void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, s
 	ret->name = name ? readable_name(symbols, keep_name(symbols, name)) : offset_name(symbols, "[kernel]", at);
 	ret->module = keep_name(symbols, module);
 	ret->is_guess = false; /* hidden addresses stay hidden */
+}
+
+/* ---- for recordings without an end ---- */
+
+void symbols_forget_process(struct symbols *symbols, const struct process *process)
+{
+	struct perf_map *map = map_get_ptr(&symbols->perf_maps, (uintptr_t)process);
+
+	if (!map)
+		return;
+	map_remove(&symbols->perf_maps, (uintptr_t)process);
+	perf_map_release(map);
+	free(map);
+}
+
+/* Those that were asked for nothing since the call before the last. */
+static bool free_idle_files(struct symbols *symbols)
+{
+	size_t kept = 0, before = symbols->owned.len;
+
+	for (size_t i = 0; i < before; i++) {
+		struct shared_file *file = symbols->owned.items[i];
+
+		if (file->round + 1 >= symbols->round) {
+			symbols->owned.items[kept++] = file;
+			continue;
+		}
+		map_remove(&symbols->files, file->identity);
+		file_free(file);
+	}
+	symbols->owned.len = kept;
+	return kept < before;
+}
+
+void symbols_trim(struct symbols *symbols)
+{
+	bool is_freed = free_idle_files(symbols);
+	struct intern names;
+
+	symbols->round++;
+	if (is_freed || symbols->mappings.len > TRIMMED_MAPPINGS)
+		map_release(&symbols->mappings);
+	if (is_freed) /* by addresses in tables that are gone */
+		map_release(&symbols->demangled);
+	if (intern_memory(&symbols->names) < TRIMMED_NAMES || intern_init(&names) < 0)
+		return;
+	map_release(&symbols->demangled);
+	intern_release(&symbols->names);
+	symbols->names = names;
 }

@@ -17,13 +17,15 @@
 struct symbols; /* caches: ELF files, kallsyms, perf-maps */
 
 struct symbol {
-	const char *name;   /* demangled; never NULL or empty; owned by struct symbols, valid until symbols_free */
+	const char *name;   /* demangled; never NULL or empty; ours, valid until symbols_forget() or symbols_trim() */
 	const char *module; /* file name without folders, "kernel", a kernel module's name, or "" */
 	bool is_guess;	    /* nothing is known of the address yet: a perf-map or a mapping may still come */
 };
 
 struct symbols *symbols_new(void); /* NULL when out of memory */
 void symbols_free(struct symbols *symbols);
+/* Frees what can be read again, but the kernel's names, which every sample may need. */
+void symbols_forget(struct symbols *symbols);
 
 /*
  * `address` as sampled: a pc for the leaf, a return address for callers (then
@@ -34,5 +36,10 @@ void symbols_free(struct symbols *symbols);
 void symbols_user(struct symbols *symbols, struct process *process, uint64_t address, bool is_return,
 		  struct symbol *ret);
 void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, struct symbol *ret);
+
+/* What was learnt of one process; it is gone, or another will stand at its address. */
+void symbols_forget_process(struct symbols *symbols, const struct process *process);
+/* Frees what was not asked for since the call before the last: for a recording that goes on, once a window. */
+void symbols_trim(struct symbols *symbols);
 
 #endif

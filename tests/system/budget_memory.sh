@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# --max-memory holds whatever is profiled, and no CPU time is lost for it. Whether the load is hostile enough is told by
+# the same recording without a limit: it takes more.
+. "$(dirname "$0")/lib.sh"
+
+peak_memory=$DUET_BUILD/tests/system/peak_memory
+limit_mb=40
+interval_us=613 # no multiple of what else ticks
+
+# The most RAM the recorder ever had, as the kernel reports it to its parent, is in $peak_kb.
+record_peak() { # OPTIONS...
+	timeout --kill-after=5 90 "$peak_memory" "$here/peak" "$duet" record "$@" \
+		>"$here/stdout" 2>"$here/stderr" </dev/null
+	status=$?
+	expect_status 0
+	peak_kb=$(cat "$here/peak")
+}
+
+# Of every sample that there was, to the nanosecond; and there were as many as there was CPU time, as far as a machine
+# with other work on the same ticks shows it.
+expect_all_cpu_time() { # FILE ns
+	local samples told
+	samples=$(sed -n 's/^duet: \([0-9]*\) samples in.*/\1/p' "$here/stderr")
+	told=$(awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$1")
+	[ "$told" = $((samples * interval_us * 1000)) ] || fail "$told ns are told of, of $samples samples"
+	expect_near "CPU time told of, in percent of what the kernel counted" $((100 * told / $2)) 100 20
+}
+
+workload_cpu() {
+	awk '$1 == "CPU" { print $2 }' "$here/stdout"
+}
+
+crowd() { # stacks|processes CPU_SECONDS OPTIONS...
+	local kind=$1 seconds=$2
+	shift 2
+	rm -f "$here/out.collapsed"
+	record_peak -i ${interval_us}us --total -o collapsed -f "$here/out.collapsed" "$@" \
+		-- "$workloads/crowd" "$kind" "$seconds"
+	expect_all_cpu_time "$here/out.collapsed" "$(workload_cpu)"
+}
+
+case_many_stacks() {
+	need_bpf
+	crowd stacks 4
+	expect "kB of RAM without a limit" "$peak_kb" '>' $((limit_mb * 1024))
+	crowd stacks 4 --max-memory ${limit_mb}m
+	expect "kB of RAM" "$peak_kb" '<' $((limit_mb * 1024))
+	expect_lacks "$here/stdout" LIMITED
+	expect_contains "$here/out.collapsed" '\[too_many_stacks\]'
+	expect_contains "$here/stderr" 'lost: [0-9]+ stacks not kept: --max-memory'
+	expect_lacks "$here/stderr" 'out of memory'
+	expect "percent of the time has its stack" "$(share "$here/out.collapsed" 'spin')" '>' 1
+}
+
+case_many_processes() {
+	need_bpf
+	crowd processes 4 -t --max-memory ${limit_mb}m
+	expect "kB of RAM" "$peak_kb" '<' $((limit_mb * 1024))
+	expect_lacks "$here/stderr" 'out of memory'
+}
+
+# Where the timeline finds no disk either.
+case_no_disk() {
+	need_bpf
+	export TMPDIR=$here/missing
+	crowd stacks 3 --max-memory ${limit_mb}m
+	expect "kB of RAM" "$peak_kb" '<' $((limit_mb * 1024))
+	expect_lacks "$here/stderr" 'out of memory'
+}
+
+# The child that writes a window is held to it too.
+case_windows() {
+	need_bpf
+	record_peak --continuous --window 2s -i ${interval_us}us --max-memory ${limit_mb}m -f "$here/windows" \
+		-o flamegraph -- "$workloads/crowd" stacks 9 9
+	expect "windows" "$(find "$here/windows" -type f | wc -l)" '>=' 4
+	expect "kB of RAM" "$peak_kb" '<' $((limit_mb * 1024))
+	expect_lacks "$here/stderr" 'out of memory|could not be written'
+}
+
+# Classes and code without end.
+jdk_case_many_methods() {
+	need_bpf
+	JVM_IN=$here/in
+	mkfifo "$JVM_IN"
+	sleep 60 >"$JVM_IN" &
+	jvms+=($!)
+	start_jvm "$jdk" workload.Storm classes code threads
+	record_peak -p "$jvm" -d 8 -i 1ms --total --max-memory ${limit_mb}m -o collapsed -f "$here/out.collapsed"
+	expect_alive "$jvm"
+	expect "kB of RAM" "$peak_kb" '<' $((limit_mb * 1024))
+	expect_lacks "$here/stderr" 'out of memory'
+}
+
+case_too_little_is_refused() {
+	record --max-memory 1m -d 1 -p $$
+	expect_refusal 2 'at least 32m'
+	record --max-memory 1x -d 1 -p $$
+	expect_refusal 2 'whole number'
+}
+
+run_cases "$@"

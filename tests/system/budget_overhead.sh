@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# --max-overhead: what duet says of its own cost is what the kernel says, and the rate follows, without loss of weight.
+. "$(dirname "$0")/lib.sh"
+
+outputs() {
+	echo --total -f "$here/out.txt" -f "$here/out.collapsed"
+}
+
+crowd() { # SECONDS OPTIONS...
+	local seconds=$1
+	shift
+	# shellcheck disable=SC2046 # words without blanks
+	record $(outputs) "$@" -- "$workloads/crowd" stacks "$seconds" "$seconds"
+	expect_status 0
+}
+
+fact() { # NAME
+	sed -n "s/^$1 *: //p" "$here/out.txt"
+}
+
+# CPU time in ns of the process's first thread: the loader has no other.
+loader_ns() { # PID
+	cut -d ' ' -f 1 "/proc/$1/schedstat"
+}
+
+case_rate_follows_the_budget() {
+	local ticks pending told slowest
+	need_bpf
+	crowd 14 -i 1ms --max-overhead 0.02
+	expect "changes told of" "$(fact interval | wc -l)" '>=' 2
+	expect "the same in words" "$(grep -c 'from now on' "$here/stderr")" '==' "$(fact interval | wc -l)"
+	slowest=$(fact interval | sed 's/ from.*//; s/^1 s$/1000 ms/; s/ ms//' | sort -n | tail -n 1)
+	expect "ms of the slowest rate" "$slowest" '<=' 1000
+	expect "ms of the slowest rate" "$slowest" '>' 4
+	read -r ticks pending < <(fact ticks | sed 's/, of which \([0-9]*\).*/ \1/')
+	expect "ticks" "$ticks" '>' 300
+	told=$(awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$here/out.collapsed")
+	[ "$told" = $(((ticks - pending) * 1000000)) ] || fail "$told ns are told of, of $ticks ticks without $pending"
+}
+
+case_no_budget_no_change() {
+	need_bpf
+	crowd 4 -i 1ms
+	expect "changes" "$(fact interval | wc -l)" '==' 0
+	crowd 4 -i 1ms --max-overhead 100
+	expect "changes" "$(fact interval | wc -l)" '==' 0
+}
+
+# From outside, after the first seconds.
+cost_while_running() { # OPTIONS...
+	local before after start end
+	# shellcheck disable=SC2046
+	start_record -i 1ms $(outputs) "$@" -- "$workloads/crowd" stacks 16 16
+	sleep 4
+	before=$(loader_ns "$recorder")
+	start=$(date +%s%N)
+	sleep 6
+	after=$(loader_ns "$recorder")
+	end=$(date +%s%N)
+	end_record INT
+	awk -v cpu=$((after - before)) -v wall=$((end - start)) -v cpus="$(nproc)" \
+		'BEGIN { print 100 * cpu / wall / cpus }'
+}
+
+# The limit is what the same work takes without one, halved: no number of a machine's.
+case_the_budget_holds() {
+	local without limit with
+	need_bpf
+	without=$(cost_while_running)
+	limit=$(awk -v all="$without" 'BEGIN { print all / 2 }')
+	with=$(cost_while_running --max-overhead "$limit")
+	expect "percent of the host's CPU without a limit" "$without" '>' 0
+	expect "with one of $limit" "$with" '<' "$(awk -v limit="$limit" 'BEGIN { print 1.2 * limit }')"
+}
+
+case_own_cost_is_true() {
+	local told start wall ns=0 last
+	need_bpf
+	start=$(date +%s%N)
+	# shellcheck disable=SC2046
+	start_record -i 1ms $(outputs) -- "$workloads/crowd" stacks 8 8
+	while last=$(loader_ns "$recorder" 2>/dev/null) && [ -n "$last" ] && [ "$(proc_state "$recorder")" != Z ]; do
+		ns=$last
+		wall=$(($(date +%s%N) - start))
+		sleep 0.1
+	done
+	end_record
+	expect_status 0
+	told=$(fact overhead | sed 's/.*loader \([0-9.]*\).*/\1/')
+	expect_near "percent of the CPU that the loader took, as it says" "$told" \
+		"$(awk -v ns="$ns" -v wall="$wall" -v cpus="$(nproc)" 'BEGIN { print 100 * ns / wall / cpus }')" \
+		"$(awk -v told="$told" 'BEGIN { print told / 4 }')"
+}
+
+case_wrong_use() {
+	record --max-overhead 0 -d 1 -p $$
+	expect_refusal 2 'above 0'
+	record --max-overhead 1 --engine ctimer -d 1 -p $$
+	expect_refusal 2 'needs the bpf engine'
+}
+
+run_cases "$@"

@@ -1,0 +1,311 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 240
+# record --continuous and duet daemon: windows without a gap, links, rotation, disks without room, reloads.
+. "$(dirname "$0")/lib.sh"
+
+# shellcheck disable=SC2317 # called by lib.sh
+after_case() {
+	[ -z "${recorder:-}" ] || kill -KILL "$recorder"
+	[ -z "${reader:-}" ] || kill -KILL "$reader"
+	[ -z "${small:-}" ] || umount "$small"
+}
+
+spinning=spin.$$ # nobody else's
+
+# A child that spins under the name $spinning, once $here/go is there. Its pid is $spinner.
+spin() {
+	perl -e '$0 = $ARGV[0]; select(undef, undef, undef, 0.05) until -e $ARGV[1]; 1 while 1' $spinning "$here/go" \
+		>/dev/null 2>&1 </dev/null &
+	spinner=$!
+	jvms+=($spinner)
+	wait_for 20 grep -qx $spinning "/proc/$spinner/comm"
+}
+
+# Nanoseconds of CPU that the process has had.
+cpu_ns() { # PID
+	cut -d ' ' -f 1 "/proc/$1/schedstat"
+}
+
+resident_kb() { # PID
+	awk '$1 == "VmRSS:" { print $2 }' "/proc/$1/status"
+}
+
+# Files of windows, oldest first; not the links.
+windows() { # FOLDER EXTENSION
+	find "$1" -maxdepth 1 -type f -name "profile_20*.$2" 2>/dev/null | sort -V
+}
+
+wait_for() { # SECONDS COMMAND...
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $end ] || fail "not within the time: $*; duet said: $(tail -n 3 "$here/stderr")"
+		sleep 0.05
+	done
+}
+
+has_windows() { # FOLDER EXTENSION COUNT
+	[ "$(windows "$1" "$2" | wc -l)" -ge "$3" ]
+}
+
+start_daemon() { # ARGS...
+	"$duet" daemon "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
+	recorder=$!
+}
+
+# What a reader sees who opens the links while they are replaced: always a whole file.
+read_links() { # FOLDER
+	exec perl -e '
+		my %whole = ("last_profile.collapsed" => qr/ \d+\n\z/, "last_profile.col" => qr/\A# \{.*\}\n/,
+			"last_flamegraph.html" => qr/<\/html>\s*\z/);
+		$| = 1;
+		while (1) {
+			for my $link (keys %whole) {
+				open(my $file, "<", "$ARGV[0]/$link") or print("torn: no $link\n"), next;
+				print(join("", <$file>) =~ $whole{$link} ? "whole\n" : "torn $link\n");
+			}
+			select(undef, undef, undef, 0.005);
+		}' "$1" >"$here/read" 2>&1
+}
+
+# Two that spin, from before the first sample of theirs until they are stopped: the windows, one recording beside them
+# and the scheduler count the same CPU time. The scheduler does not count what interrupts and the hypervisor take.
+case_windows_are_the_whole() {
+	local pids=() pid truth=0 file sum=0 full=0 out=$here/out whole
+	need_bpf
+	"$duet" record --comm $spinning --no-attach -i 500us -d 60 -f "$here/whole.collapsed" 2>/dev/null &
+	whole=$!
+	jvms+=($whole)
+	start_record --comm $spinning --no-attach --continuous --window 1s -i 500us -f "$out" \
+		-o collapsed,col,flamegraph
+	for _ in 1 2; do
+		spin
+		pids+=("$spinner")
+		truth=$((truth - $(cpu_ns "$spinner") / 500000))
+	done
+	touch "$here/go"
+	wait_for 20 has_windows "$out" html 3 # each window has its links by then
+	read_links "$out" &
+	reader=$!
+	sleep 6
+	kill -STOP "${pids[@]}"
+	sleep 0.2
+	for pid in "${pids[@]}"; do
+		truth=$((truth + $(cpu_ns "$pid") / 500000))
+	done
+	kill "$reader"
+	kill "$whole"
+	wait "$reader" "$whole" 2>/dev/null
+	reader=
+	end_record TERM
+	expect_status 0
+	recorder=
+	while read -r file; do
+		[ "$(total "$file")" = "$(total <(tail -n +2 "${file%.*}.col"))" ] || fail "formats differ: $file"
+		sum=$((sum + $(total "$file")))
+		full=$((full + 1))
+	done < <(windows "$out" collapsed)
+	expect "windows" $full '>=' 8
+	expect_near "samples of all windows, by CPU time" $sum $truth $((truth / 20))
+	whole=$(total "$here/whole.collapsed")
+	expect_near "samples of all windows, by one recording" $sum "$whole" $((whole / 50))
+	[ "$sum" = "$(sed -n 's/^duet: \([0-9]*\) samples in .*/\1/p' "$here/stderr")" ] ||
+		fail "a sample is in no window or in two: $sum in all; $(grep 'samples in' "$here/stderr")"
+	expect_lacks "$here/stderr" 'came when it was already written'
+	expect "reads of the links" "$(grep -c whole "$here/read")" '>=' 50
+	expect_lacks "$here/read" torn
+	expect_lacks "$out/last_profile.col" secret
+}
+
+# All CPUs are busy, with whatever it is: each has so many samples in each window, wherever they were taken.
+case_windows_have_no_gap() {
+	local cpus file count=0 want
+	need_bpf
+	cpus=$(nproc --all) want=$((cpus * 1000))
+	for ((count = 0; count < cpus; count++)); do
+		spin
+	done
+	touch "$here/go"
+	record --host --no-attach --continuous --window 1s -i 1ms -d 6 -f "$here/out" -o collapsed
+	expect_status 0
+	count=0
+	while read -r file; do
+		expect_near "samples of a window" "$(total "$file")" $want $((want / 50))
+		count=$((count + 1))
+	done < <(windows "$here/out" collapsed | head -n -1)
+	expect "whole windows" $count '>=' 5
+}
+
+# The last window is a part of one. What duet has not named stays, whatever the limits.
+case_rotation() {
+	local out=$here/out
+	need_bpf
+	mkdir "$out"
+	echo mine | tee "$out/profile_2020-01-01T00:00:00.jfr" "$out/profile_x.col" "$out/notes" >/dev/null
+	ln -s notes "$out/profile_2020-01-01T00:00:00.col"
+	echo old >"$out/profile_2020-01-01T00:00:01.col"
+	spin
+	touch "$here/go"
+	start_record --comm $spinning --no-attach --continuous --window 1s -f "$out" --keep-files 4
+	wait_for 20 has_windows "$out" col 2
+	sleep 3
+	end_record TERM
+	expect_status 0
+	recorder=
+	expect "files kept" "$(find "$out" -type f -name 'profile_20*' ! -name '*.jfr' | wc -l)" '<=' 4
+	expect "files kept of the newest window" "$(windows "$out" html | wc -l)" '>=' 2
+	[ "$(cat "$out/profile_2020-01-01T00:00:00.jfr" "$out/profile_x.col" "$out/notes")" = $'mine\nmine\nmine' ] ||
+		fail "files that are not duet's were touched"
+	[ -L "$out/profile_2020-01-01T00:00:00.col" ] || fail "a link was removed"
+	[ ! -e "$out/profile_2020-01-01T00:00:01.col" ] || fail "the oldest is still there"
+	[ "$(readlink "$out/last_profile.col")" = "$(basename "$(windows "$out" col | tail -n 1)")" ] ||
+		fail "the link does not lead to the newest"
+}
+
+case_sigterm_writes_the_last_window() {
+	need_bpf
+	spin
+	touch "$here/go"
+	start_record --comm $spinning --no-attach --continuous --window 1h -i 1ms -f "$here/out" -o collapsed
+	end_record TERM
+	expect_status 0
+	recorder=
+	expect "windows" "$(windows "$here/out" collapsed | wc -l)" == 1
+	expect "samples" "$(total "$here/out/last_profile.collapsed")" '>' 20
+}
+
+# No room: said once, older windows stay whole; room again: said once, and on it goes.
+case_full_and_vanished_disk() {
+	local before
+	need_bpf
+	need_root
+	small=$here/small
+	mkdir "$small"
+	mount -t tmpfs -o size=256k duet-test "$small" 2>/dev/null || { small= && skip "no tmpfs can be mounted"; }
+	spin
+	touch "$here/go"
+	start_record --comm $spinning --no-attach --continuous --window 1s -f "$small" -o flamegraph
+	wait_for 20 has_windows "$small" html 1
+	before=$(windows "$small" html | head -n 1)
+	dd if=/dev/zero of="$small/fill" bs=1k 2>/dev/null
+	wait_for 20 grep -q 'could not be written: No space' "$here/stderr"
+	sleep 2.5
+	[ "$(grep -c 'could not be written' "$here/stderr")" = 1 ] || fail "said more than once: $(cat "$here/stderr")"
+	tail -n 1 "$before" | grep -q '</html>' || fail "an older window is damaged"
+	rm "$small/fill"
+	wait_for 20 grep -q 'written again' "$here/stderr"
+	umount -l "$small"
+	rmdir "$small"
+	small=
+	wait_for 20 grep -q 'could not be written: No such file' "$here/stderr"
+	mkdir "$here/small"
+	wait_for 20 has_windows "$here/small" html 1
+	end_record TERM
+	expect_status 0
+	recorder=
+	expect_contains "$here/stderr" 'samples lost with windows that could not be written'
+}
+
+case_daemon_reloads() {
+	need_bpf
+	spin
+	touch "$here/go"
+	printf '%s\n' "file = $here/a" "comm = $spinning" 'window = 1s' 'no-attach = yes' >"$here/conf"
+	start_daemon --config "$here/conf" --lock "$here/lock"
+	wait_for 20 has_windows "$here/a" col 1
+	run_second
+	printf '%s\n' "file = $here/b" "comm = $spinning" '' 'widow = 1s' >"$here/conf"
+	kill -HUP "$recorder"
+	wait_for 20 grep -q 'stays in force' "$here/stderr"
+	expect_contains "$here/stderr" "$here/conf:4: unknown word 'widow'"
+	wait_for 20 has_windows "$here/a" col $(($(windows "$here/a" col | wc -l) + 2))
+	[ ! -e "$here/b" ] || fail "a broken configuration was used"
+	printf '%s\n' "file = $here/c" 'window = 2s' 'no-attach = yes' "comm = $spinning" 'output = text' >"$here/conf"
+	kill -HUP "$recorder"
+	wait_for 20 has_windows "$here/c" txt 2
+	expect_lacks "$here/stderr" 'samples in' # the recording goes on
+	expect_contains "$here/c/last_profile.txt" '^duration +: 2\.0 s'
+	printf '%s\n' "file = $here/b" "comm = $spinning" 'window = 1s' 'no-attach = yes' 'freq = 500' >"$here/conf"
+	kill -HUP "$recorder"
+	wait_for 20 has_windows "$here/b" col 2
+	expect_contains "$here/b/last_profile.col" '"sampling_frequency": 500'
+	end_record TERM
+	expect_status 0
+	recorder=
+}
+
+# Called while a daemon runs. One sentence, and the first goes on.
+run_second() {
+	local said
+	said=$("$duet" daemon --config "$here/conf" --lock "$here/lock" 2>&1)
+	[ $? = 1 ] || fail "a second daemon ran"
+	[ "$(wc -l <<<"$said")" = 1 ] || fail "more than a sentence: $said"
+	grep -q "another duet daemon.*process $recorder" <<<"$said" || fail "the sentence does not say who: $said"
+	kill -0 "$recorder" || fail "the first daemon is gone"
+}
+
+case_configurations_are_checked() {
+	local line
+	for line in 'x' 'window = 0' 'pid = 1' 'output = svg' 'window = 10ms' 'all-user = maybe' 'file = ' \
+		'event = none'; do
+		printf '%s\n' '# a comment' '' "$line" >"$here/conf"
+		run_duet daemon --config "$here/conf" --check
+		expect_refusal 2 "$here/conf:3: "
+	done
+	printf '%s\n' 'freq = 99' '; another' 'interval = 1ms' >"$here/conf"
+	run_duet daemon --config "$here/conf" --check
+	expect_refusal 2 "$here/conf:3: "
+	printf '%s\n' 'freq = 99' 'freq = 98' >"$here/conf"
+	run_duet daemon --config "$here/conf" --check
+	expect_refusal 2 "$here/conf:2: .*twice, first in line 1"
+	run_duet daemon --config "$(dirname "$0")/../../user/packaging/duet.conf" --check
+	expect_status 0
+	run_duet daemon --config "$here/none" --check
+	expect_refusal 2 'No such file'
+}
+
+# One JVM after the other; what the first ran is still called by its names in the windows after it.
+case_jvms_come_and_go() {
+	local all=$here/all
+	need_bpf
+	cat >"$here/jvms" <<-END
+		for class in Shares TwoBusy Shares; do
+			$(any_jdk)/bin/java -Xmx64m -cp $workloads workload.\$class 2 >$here/said &
+			until grep -q DONE $here/said; do
+				sleep 0.1
+			done
+			kill -KILL \$!
+			wait
+		done
+	END
+	timeout 90 "$duet" record --continuous --window 1s -i 1ms -f "$here/out" -o collapsed -- sh "$here/jvms" \
+		>"$here/stdout" 2>"$here/stderr" </dev/null
+	status=$?
+	expect_status 0
+	windows "$here/out" collapsed | xargs cat >"$all"
+	[ "$(total "$all")" = "$(sed -n 's/^duet: \([0-9]*\) samples in .*/\1/p' "$here/stderr")" ] ||
+		fail "a sample is in no window or in two"
+	expect "share of Shares" "$(share "$all" 'workload/Shares\.(fifty|thirty|twenty)')" '>=' 20
+	expect "share of TwoBusy" "$(share "$all" 'workload/TwoBusy\.')" '>=' 10
+	expect "share without a name" "$(share "$all" 'unknown_method')" '<=' 1
+}
+
+# Short processes without end: their maps, names and rows go with them.
+case_memory_is_flat() {
+	local early late
+	need_bpf
+	bash -c 'while :; do /bin/true; /bin/true; /bin/true; sleep 0.001; done' >/dev/null 2>&1 &
+	jvms+=($!)
+	start_record --host --no-attach --continuous --window 1s -i 2ms -f "$here/out" --keep-files 40
+	wait_for 40 has_windows "$here/out" html 6
+	early=$(resident_kb "$recorder")
+	sleep 9
+	late=$(resident_kb "$recorder")
+	expect "kB of memory, 9 windows after it was $early" "$late" '<=' $((early * 115 / 100 + 2048))
+	end_record TERM
+	expect_status 0
+	recorder=
+}
+
+run_cases "$@"

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* peak_memory FILE CMD ARGS...: runs the command, writes the most RAM that it ever had, in kB, and ends as it does. */
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	FILE *file = argc > 2 ? fopen(argv[1], "we") : NULL;
+	struct rusage usage;
+	pid_t pid;
+	int status;
+
+	if (!file)
+		return 2;
+	pid = fork();
+	if (!pid) {
+		execv(argv[2], argv + 2);
+		_exit(127);
+	}
+	if (pid < 0 || wait4(pid, &status, 0, &usage) != pid)
+		return 2;
+	fprintf(file, "%ld\n", usage.ru_maxrss);
+	fclose(file);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}

@@ -1,0 +1,171 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `duet status` and --metrics: the same numbers as at the end, for whom they are meant, whatever a peer does.
+. "$(dirname "$0")/lib.sh"
+
+# after_case() ends what a case left running.
+# shellcheck disable=SC2317
+after_case() {
+	[ -z "${recorder:-}" ] || kill -KILL "$recorder"
+}
+
+samples_so_far() {
+	"$duet" status "$recorder" 2>/dev/null | awk '$2 == "samples" && NF == 2 { print $1 }'
+}
+
+start_crowd() { # OPTIONS...
+	local end=$((SECONDS + 15))
+	start_record -i 1ms --total -f "$here/out.collapsed" "$@" -- "$workloads/crowd" stacks 20
+	until [ "$(samples_so_far)0" -gt 200 ]; do
+		[ $SECONDS -lt $end ] || fail "no samples within 15 s: $(cat "$here/stderr")"
+		sleep 0.2
+	done
+}
+
+# GET PATH from the port, or from the socket when it is a path.
+get() { # PORT|SOCKET PATH
+	perl -MIO::Socket::INET -MIO::Socket::UNIX -e '
+		my ($at, $path) = @ARGV;
+		my $peer = $at =~ m{^/} ? IO::Socket::UNIX->new(Peer => $at) : IO::Socket::INET->new("127.0.0.1:$at");
+		$peer or die "no connection: $!\n";
+		print $peer "GET $path HTTP/1.1\r\nHost: localhost\r\n\r\n";
+		print while <$peer>;' "$1" "$2" >"$here/page" 2>"$here/page.err"
+}
+
+port() {
+	sed -n 's/.*metrics on http:.*:\([0-9]*\)\/metrics$/\1/p' "$here/stderr"
+}
+
+metric() { # NAME{LABELS}
+	awk -v name="$1" '$1 == name { print $2 }' "$here/page"
+}
+
+case_metrics() {
+	local first bad
+	need_bpf
+	start_crowd --metrics localhost:0
+	get "$(port)" /metrics
+	expect_contains "$here/page" '^HTTP/1.1 200 OK'
+	expect_contains "$here/page" '^# TYPE duet_samples_total counter'
+	first=$(metric duet_samples_total)
+	expect "samples" "$first" '>' 10
+	expect "interval" "$(metric duet_interval_seconds)" '==' 0.001
+	expect "bytes of RAM" "$(metric duet_memory_bytes)" '>' 1e6
+	# Not quite: the kernel adds up what each CPU has counted now and then.
+	expect "the peak" "$(metric duet_memory_peak_bytes)" '>=' "$(($(metric duet_memory_bytes) - 2000000))"
+	expect "CPU time of BPF" "$(metric 'duet_cpu_seconds_total{part="bpf"}')" '>' 0
+	expect "CPU time of the loader" "$(metric 'duet_cpu_seconds_total{part="loader"}')" '>' 0
+	expect "causes of loss" "$(grep -c '^duet_lost_total{cause="[a-z_0-9]*"} ' "$here/page")" '>' 30
+	bad=$(sed '1,/^\r$/d' "$here/page" | grep -vE '^# (HELP|TYPE) duet_' |
+		grep -vE '^duet_[a-z_]+(\{[a-z]+="[^"]*"\})? [0-9.e+-]+$')
+	[ -z "$bad" ] || fail "not in the format: $bad"
+	sleep 1
+	get "$(port)" /
+	expect "samples a second later" "$(metric duet_samples_total)" '>' "$first"
+	get "$(port)" /etc/passwd
+	expect_contains "$here/page" '^HTTP/1.1 404'
+	end_record INT
+	expect "samples at the end" "$(sed -n 's/^duet: \([0-9]*\) samples in.*/\1/p' "$here/stderr")" '>' "$first"
+}
+
+case_only_this_host() {
+	need_bpf
+	for address in 0.0.0.0:9100 :9100 9100 example.org:80 localhost:x localhost:70000 localhost: '[::]:9100'; do
+		record -d 1 -p $$ --metrics "$address"
+		expect_refusal 1 'localhost:PORT'
+	done
+	start_crowd --metrics localhost:0
+	awk -v port="$(printf '%04X' "$(port)")" '$4 == "0A" && $2 ~ ":" port "$" { print $2 }' \
+		/proc/net/tcp /proc/net/tcp6 >"$here/listening"
+	[ "$(cat "$here/listening")" = "0100007F:$(printf '%04X' "$(port)")" ] ||
+		fail "listens on $(cat "$here/listening")"
+	end_record INT
+}
+
+case_socket_of_its_user() {
+	need_bpf
+	start_crowd --metrics "$here/socket"
+	[ "$(stat -c %a "$here/socket")" = 600 ] || fail "mode $(stat -c %a "$here/socket")"
+	get "$here/socket" /metrics
+	expect "samples" "$(metric duet_samples_total)" '>' 10
+	record -d 1 -p $$ --metrics "$here/socket"
+	expect_refusal 1 'in use'
+	end_record KILL
+	[ -S "$here/socket" ] || fail "no socket was left behind to try with"
+	start_crowd --metrics "$here/socket"
+	get "$here/socket" /metrics
+	expect "samples of the next one" "$(metric duet_samples_total)" '>' 10
+	end_record INT
+	[ ! -e "$here/socket" ] || fail "the socket is still there"
+	echo kept >"$here/file"
+	record -d 1 -p $$ --metrics "$here/file"
+	expect_refusal 1 'in use'
+	expect_contains "$here/file" kept
+}
+
+# Peers that say nothing, too much, or do not read: the next one is answered, and none costs the recording anything.
+case_bad_peers() {
+	need_bpf
+	start_crowd --metrics localhost:0
+	perl -MIO::Socket::INET -e '
+		my @peers = map { IO::Socket::INET->new("127.0.0.1:$ARGV[0]") } 1 .. 30;
+		for my $i (0 .. $#peers) {
+			my $peer = $peers[$i] or next;
+			print $peer "x" x (1000 * $i) if $i % 2;
+			$peer->flush;
+		}
+		sleep 8' "$(port)" &
+	jvms+=($!)
+	sleep 7
+	get "$(port)" /metrics
+	expect "samples" "$(metric duet_samples_total)" '>' 10
+	end_record INT
+	expect_status 0
+}
+
+case_status() {
+	need_bpf
+	start_crowd --max-memory 100m --max-overhead 50
+	"$duet" status "$recorder" >"$here/status" || fail "exit code $?"
+	expect_contains "$here/status" "^duet $recorder\$"
+	expect "samples" "$(awk '$2 == "samples" && NF == 2 { print $1 }' "$here/status")" '>' 10
+	expect_contains "$here/status" ' 104857600  --max-memory'
+	expect_contains "$here/status" ' bpf  engine'
+	"$duet" status >"$here/all" || fail "exit code $?"
+	expect_contains "$here/all" "^duet $recorder\$"
+	end_record INT
+	"$duet" status "$recorder" >"$here/status" 2>"$here/why" && fail "there is none any more"
+	expect_contains "$here/why" "no duet has the pid $recorder"
+}
+
+case_status_is_not_for_all() {
+	need_bpf
+	need_root
+	start_crowd
+	setpriv --reuid 65534 --clear-groups "$duet" status "$recorder" >"$here/status" 2>"$here/why" &&
+		fail "nobody was answered: $(cat "$here/status")"
+	expect_contains "$here/why" 'only root'
+	end_record INT
+}
+
+# A name on this host is anybody's: what somebody else says there is not believed.
+case_impostor() {
+	need_root
+	# shellcheck disable=SC2016
+	setpriv --reuid 65534 --clear-groups perl -MSocket -e '
+		socket(my $s, AF_UNIX, SOCK_STREAM, 0);
+		bind($s, pack_sockaddr_un("\0duet-status-$$")) or die;
+		listen($s, 1);
+		$| = 1;
+		print "READY\n";
+		accept(my $c, $s);
+		syswrite $c, "all is well\n";
+		sleep 9' >"$here/impostor" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$here/impostor" READY 9
+	"$duet" status "$jvm" >"$here/status" 2>"$here/why" && fail "the impostor was believed: $(cat "$here/status")"
+	expect_lacks "$here/status" 'all is well'
+}
+
+run_cases "$@"

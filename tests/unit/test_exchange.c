@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "fixtures/profiles.h"
+
+#include <errno.h>
+
+#include "profile/exchange.h"
+
+static struct profile profile;
+
+/* A stack and a thread for each name, so that what a sample is of can be read from its stack. */
+static void add(const char *name, uint64_t time_ns, uint64_t weight_ns)
+{
+	uint32_t frames[] = {
+		frame_of(&profile, FRAME_NATIVE, "root", "libc.so.6"),
+		java_frame(&profile, FRAME_COMPILED, "Class", name, "()V", 3),
+	};
+	uint32_t owner = owner_of(&profile, 7, name);
+
+	assert_int_equal(profile_add(&profile, profile_stack(&profile, frames, 2),
+				     profile_thread(&profile, 7, 8, name, "process", owner), time_ns, weight_ns),
+			 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return profile_init(&profile);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	profile_release(&profile);
+	return 0;
+}
+
+/* The window as text; freed by the caller. */
+static char *stacks(void)
+{
+	struct writer_options options;
+
+	writer_options_default(&options);
+	options.total = true;
+	writer_groups_parse(options.by, "container,thread");
+	return written("collapsed", &profile, &options);
+}
+
+static void assert_stacks(const char *want)
+{
+	char *text = stacks();
+
+	assert_string_equal(text, want);
+	free(text);
+}
+
+static void samples_go_where_their_time_says(void **state)
+{
+	(void)state;
+	profile.until_ns = 100;
+	add("late", 100, 1);
+	add("early", 99, 2);
+	add("later", 250, 4);
+	assert_stacks("early;early;root;Class.early 2\n");
+	assert_int_equal(profile_exchange(&profile, 200, NULL), 0);
+	assert_stacks("late;late;root;Class.late 1\n");
+	assert_int_equal(profile.later.len, 1);
+	add("same", 150, 8);
+	assert_int_equal(profile_exchange(&profile, 300, NULL), 0);
+	assert_stacks("later;later;root;Class.later 4\n");
+	assert_int_equal(profile_exchange(&profile, 400, NULL), 0);
+	assert_stacks("");
+}
+
+/* Nothing of a window that is over takes memory in the next. */
+static void only_what_follows_is_kept(void **state)
+{
+	char name[32];
+
+	(void)state;
+	profile.until_ns = 100;
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "early%d", i);
+		add(name, 1, 1);
+	}
+	add("late", 100, 1);
+	profile_add_loss(&profile, 1, "lost");
+	profile_add_fact(&profile, "key", "value");
+	profile.host.processors = 3;
+	assert_int_equal(profile_exchange(&profile, 200, NULL), 0);
+	assert_int_equal(profile.frames.len, 2);
+	assert_int_equal(profile.nodes.len, 3);
+	assert_int_equal(profile.threads.len, 1);
+	assert_int_equal(profile.owners.len, 2);
+	assert_int_equal(profile.losses.len, 0);
+	assert_int_equal(profile.facts.len, 0);
+	assert_int_equal(profile.until_ns, 200);
+}
+
+static void strings_move_with_their_users(void **state)
+{
+	struct intern old, strings;
+	struct intern_move move;
+	uint32_t kept, same;
+	char name[32];
+
+	(void)state;
+	profile.until_ns = 100;
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "early%d", i);
+		add(name, 1, 1);
+	}
+	add("late", 100, 1);
+	kept = intern_str(&profile.strings, "held by somebody else");
+	old = profile.strings;
+	assert_int_equal(intern_init(&strings), 0);
+	assert_int_equal(intern_move_init(&move, &old, &strings), 0);
+	assert_int_equal(profile_exchange(&profile, 200, &move), 0);
+	same = intern_moved(&move, kept);
+	assert_int_equal(intern_moved(&move, kept), same);
+	assert_int_equal(intern_moved(&move, 0), 0);
+	assert_int_equal(intern_moved(&move, UINT32_MAX), 0);
+	intern_move_release(&move);
+	intern_release(&old);
+	assert_string_equal(intern_text(&profile.strings, same), "held by somebody else");
+	assert_true(intern_count(&profile.strings) < 20);
+	assert_stacks("late;late;root;Class.late 1\n");
+}
+
+/* More samples than a timeline holds in memory. */
+static void no_sample_is_lost_or_doubled(void **state)
+{
+	uint64_t sum = 0;
+
+	(void)state;
+	profile.until_ns = 1000;
+	for (uint64_t i = 0; i < TIMELINE_RECENT * 3; i++)
+		add(i % 2 ? "a" : "b", i % 5000, 1);
+	for (uint64_t window = 1; window <= 5; window++) {
+		assert_int_equal(profile.later.len + profile.samples.len + sum, TIMELINE_RECENT * 3);
+		sum += profile.samples.len;
+		assert_int_equal(profile_exchange(&profile, (window + 1) * 1000, NULL), 0);
+	}
+	assert_int_equal(sum, TIMELINE_RECENT * 3);
+	assert_int_equal(profile.samples.len, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(samples_go_where_their_time_says, setup, teardown),
+		cmocka_unit_test_setup_teardown(only_what_follows_is_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(strings_move_with_their_users, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_sample_is_lost_or_doubled, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

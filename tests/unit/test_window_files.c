@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include "fixtures/profiles.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "window_files.h"
+
+#define NOON (1763640000ull * 1000 * MS) /* 2025-11-20T12:00:00 UTC */
+#define WINDOW "profile_2025-11-20T12:00:0"
+
+static char folder[64];
+static struct profile profile;
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(folder, "/tmp/duet-windows-XXXXXX");
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	return system(command);
+}
+
+static const char *at(const char *name)
+{
+	static char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+static void make(const char *name)
+{
+	FILE *file = fopen(at(name), "w");
+
+	assert_non_null(file);
+	fputs("mine", file);
+	fclose(file);
+}
+
+static bool is_there(const char *name)
+{
+	struct stat st;
+
+	return lstat(at(name), &st) == 0;
+}
+
+static size_t count_files(void)
+{
+	DIR *dir = opendir(folder);
+	size_t count = 0;
+
+	for (struct dirent *entry; (entry = readdir(dir));)
+		count += strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+	closedir(dir);
+	return count;
+}
+
+/* Windows of second `from` to `to`, in two formats; 0 or the last -errno. */
+static int write_windows(struct window_files *files, int from, int to)
+{
+	const struct writer *formats[] = {writer_by_name("col"), writer_by_name("flamegraph")};
+	struct writer_options options;
+	int err = 0;
+
+	files->folder = folder;
+	writer_options_default(&options);
+	for (int i = from; i <= to; i++)
+		err = window_files_write(files, &profile, &options, formats, 2, NOON + (uint64_t)i * NS_PER_SEC);
+	return err;
+}
+
+static void names_are_recognised(void **state)
+{
+	static const char *const ours[] = {
+		WINDOW "1.col", WINDOW "1.html", WINDOW "1.collapsed", WINDOW "1.txt", WINDOW "1_2.col",
+	};
+	static const char *const others[] = {
+		"last_profile.col",
+		WINDOW "1",
+		WINDOW "1.",
+		WINDOW "1.cola",
+		WINDOW "1.jfr",
+		WINDOW "1.col.gz",
+		WINDOW "1_.col",
+		WINDOW "1_0.col",
+		WINDOW "1_2",
+		"profile_.col",
+		"profile_2025-11-20T12:00.col",
+		"xprofile_2025-11-20T12:00:01.col",
+		"profile_2025-11-20 12:00:01.col",
+		"profile_",
+		"",
+		".col",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+		assert_true(window_files_named(ours[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(window_files_named(others[i]));
+}
+
+static void links_point_to_the_newest(void **state)
+{
+	struct window_files files = {0};
+	char target[64] = "";
+
+	(void)state;
+	assert_int_equal(write_windows(&files, 1, 3), 0);
+	assert_int_equal(count_files(), 8);
+	assert_true(readlink(at("last_profile.col"), target, sizeof(target) - 1) > 0);
+	assert_string_equal(target, WINDOW "3.col");
+	memset(target, 0, sizeof(target));
+	assert_true(readlink(at("last_flamegraph.html"), target, sizeof(target) - 1) > 0);
+	assert_string_equal(target, WINDOW "3.html");
+}
+
+/* Two windows in a second, or a clock that was set back. */
+static void older_windows_are_never_replaced(void **state)
+{
+	struct window_files files = {0};
+
+	(void)state;
+	make(WINDOW "1.txt");
+	assert_int_equal(write_windows(&files, 1, 1), 0);
+	assert_int_equal(write_windows(&files, 1, 1), 0);
+	assert_true(is_there(WINDOW "1_2.col") && is_there(WINDOW "1_2.html") && is_there(WINDOW "1_3.col"));
+	assert_false(is_there(WINDOW "1.col"));
+}
+
+static void the_oldest_go_when_there_are_too_many(void **state)
+{
+	struct window_files files = {.keep_files = 4};
+
+	(void)state;
+	assert_int_equal(write_windows(&files, 1, 5), 0);
+	assert_int_equal(count_files(), 4 + 2);
+	assert_true(is_there(WINDOW "4.col") && is_there(WINDOW "5.html"));
+	files.keep_files = 1; /* the newest window is whole, whatever the limit */
+	assert_int_equal(write_windows(&files, 6, 6), 0);
+	assert_int_equal(count_files(), 2 + 2);
+	assert_true(is_there(WINDOW "6.col") && is_there(WINDOW "6.html"));
+}
+
+static void the_oldest_go_when_they_are_too_large(void **state)
+{
+	struct window_files files = {0};
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(write_windows(&files, 1, 1), 0);
+	assert_int_equal(stat(at(WINDOW "1.html"), &st), 0);
+	files.keep_bytes = (uint64_t)st.st_blocks * 512 * 5 / 2; /* two windows and a bit */
+	assert_int_equal(write_windows(&files, 2, 5), 0);
+	assert_false(is_there(WINDOW "1.html") || is_there(WINDOW "3.html"));
+	assert_true(is_there(WINDOW "5.col") && is_there(WINDOW "5.html") && is_there(WINDOW "4.html"));
+}
+
+static void the_old_go(void **state)
+{
+	struct window_files files = {.keep_age_ns = 3600 * NS_PER_SEC};
+	struct timespec times[2] = {{.tv_sec = time(NULL) - 3700}, {.tv_sec = time(NULL) - 3700}};
+
+	(void)state;
+	assert_int_equal(write_windows(&files, 1, 2), 0);
+	assert_int_equal(utimensat(AT_FDCWD, at(WINDOW "2.col"), times, 0), 0);
+	assert_int_equal(write_windows(&files, 3, 3), 0);
+	assert_false(is_there(WINDOW "2.col"));
+	assert_true(is_there(WINDOW "1.col") && is_there(WINDOW "2.html"));
+}
+
+/* Neither what has another name, nor what only looks like ours, nor what a link leads to. */
+static void what_is_not_ours_stays(void **state)
+{
+	struct window_files files = {.keep_files = 1, .keep_bytes = 1, .keep_age_ns = 1};
+
+	(void)state;
+	make("profile_mine.col");
+	make("profile_2025-11-20T11:00:00.jfr");
+	make("notes");
+	make("precious");
+	assert_int_equal(symlink("precious", at("profile_2025-11-20T11:00:00.col")), 0);
+	assert_int_equal(mkdir(at("profile_2025-11-20T11:00:01.col"), 0755), 0);
+	assert_int_equal(write_windows(&files, 1, 3), 0);
+	assert_true(is_there("profile_mine.col") && is_there("profile_2025-11-20T11:00:00.jfr") && is_there("notes"));
+	assert_true(is_there("profile_2025-11-20T11:00:00.col") && is_there("precious"));
+	assert_true(is_there("profile_2025-11-20T11:00:01.col"));
+	assert_false(is_there(WINDOW "2.col"));
+}
+
+static void a_foreign_file_in_a_links_place_stays(void **state)
+{
+	struct window_files files = {0};
+	struct stat st;
+
+	(void)state;
+	make("last_profile.col");
+	assert_int_equal(write_windows(&files, 1, 1), -EEXIST);
+	assert_int_equal(lstat(at("last_profile.col"), &st), 0);
+	assert_true(S_ISREG(st.st_mode) && st.st_size == 4);
+	assert_true(is_there(WINDOW "1.col") && is_there(WINDOW "1.html") && is_there("last_flamegraph.html"));
+}
+
+static void a_vanished_folder_is_an_error(void **state)
+{
+	struct window_files files = {.keep_files = 1};
+
+	(void)state;
+	assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(write_windows(&files, 1, 1), -ENOENT);
+	assert_int_equal(window_files_open(&files), 0); /* at the start it is made */
+	assert_int_equal(write_windows(&files, 1, 1), 0);
+}
+
+static void unfinished_files_of_the_past_go(void **state)
+{
+	static const char *const others[] = {".profile_2025-11-20T12:00:01.col.duet-00000b",
+					     ".profile_x.col.duet-00000c", "profile.duet-1", ".duet-1"};
+	struct timespec times[2] = {{.tv_sec = time(NULL) - 3700}, {.tv_sec = time(NULL) - 3700}};
+	struct window_files files = {.folder = folder};
+
+	(void)state;
+	make("." WINDOW "1.col.duet-00000a");
+	assert_int_equal(utimensat(AT_FDCWD, at("." WINDOW "1.col.duet-00000a"), times, 0), 0);
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		make(others[i]);
+		if (i) /* the first may be somebody's who is at work */
+			assert_int_equal(utimensat(AT_FDCWD, at(others[i]), times, 0), 0);
+	}
+	assert_int_equal(window_files_open(&files), 0);
+	assert_false(is_there("." WINDOW "1.col.duet-00000a"));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_true(is_there(others[i]));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(names_are_recognised, setup, teardown),
+		cmocka_unit_test_setup_teardown(links_point_to_the_newest, setup, teardown),
+		cmocka_unit_test_setup_teardown(older_windows_are_never_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_oldest_go_when_there_are_too_many, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_oldest_go_when_they_are_too_large, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_old_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_not_ours_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_foreign_file_in_a_links_place_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(unfinished_files_of_the_past_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_vanished_folder_is_an_error, setup, teardown),
+	};
+
+	if (profile_init(&profile) < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

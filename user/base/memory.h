@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What this process has of memory, and a bound that the kernel keeps. */
+#ifndef BASE_MEMORY_H
+#define BASE_MEMORY_H
+
+#include <stddef.h>
+
+/*
+ * From here on large blocks are mapped one by one, so that what is freed goes back to the kernel at once. Before
+ * anything large is allocated.
+ */
+void memory_prepare(void);
+/*
+ * Private writable memory (RLIMIT_DATA, Linux 4.7): above, allocations fail with ENOMEM. Children inherit it. What is
+ * taken already stays. 0 or -errno.
+ */
+int memory_limit(size_t bytes);
+size_t memory_limit_now(void);
+size_t memory_resident(void); /* all pages in RAM: also those of files and of shared maps. 0: not known */
+size_t memory_data(void); /* what memory_limit() bounds, used or not. 0: not known */
+size_t memory_used(void); /* of it, what is allocated; walks the free lists */
+void memory_trim(void); /* gives back what is free between blocks */
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* `duet daemon`: the host, window by window, as the configuration says, until it is stopped. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/opt.h"
+#include "cmd/cmd.h"
+#include "cmd/config.h"
+#include "notify.h"
+#include "session.h"
+
+#define CONFIG "/etc/duet/duet.conf"
+#define FOLDER "/var/lib/duet"
+#define LOCK "/run/duet.lock"
+
+struct daemon_options {
+	const char *config, *lock;
+	bool check, verbose, help;
+};
+
+#define FIELD(name) offsetof(struct daemon_options, name)
+
+static const struct opt rows[] = {
+	{0, "config", "FILE", "the configuration (default " CONFIG "), see duet.conf(5)", opt_string, FIELD(config)},
+	{0, "check", NULL, "only check the configuration", opt_flag, FIELD(check)},
+	{0, "lock", "FILE", "who holds it is the host's daemon (default " LOCK ")", opt_string, FIELD(lock)},
+	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose)},
+	{'h', "help", NULL, "this text", opt_flag, FIELD(help)},
+	{0},
+};
+
+struct daemon {
+	const struct daemon_options *options;
+	struct notify notify;
+	struct config current, next, before; /* `before`: what was in force when `current` came */
+	bool has_next, has_before;
+	bool is_stopping;
+};
+
+static bool on_signal(void *context, int signo);
+
+/* A file that is not there is no error where nobody has asked for it. */
+static int read_config(const struct daemon_options *options, struct config *ret)
+{
+	const char *path = options->config ? options->config : CONFIG;
+
+	return config_read(ret, path, FOLDER, !options->config);
+}
+
+/*
+ * A lock of fcntl(2) on a file: unlike flock(2) it is not inherited by the children that write windows, so that it goes
+ * with the daemon itself, and it tells who has it. An abstract socket would be one for each network namespace.
+ */
+static int take_lock(const char *path)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+
+	if (fd < 0) {
+		log_error("%s cannot be locked: %s; run duet daemon as root or choose another --lock", path,
+			  strerror(errno));
+		return -errno;
+	}
+	if (!fcntl(fd, F_SETLK, &lock))
+		return fd;
+	lock.l_pid = 0;
+	fcntl(fd, F_GETLK, &lock);
+	log_error("another duet daemon profiles this host (process %d holds %s): stop it first", (int)lock.l_pid, path);
+	close(fd);
+	return -EBUSY;
+}
+
+/* Read, checked, and its folder can be written. */
+static int read_next(struct daemon *daemon)
+{
+	struct config config;
+	int err = read_config(daemon->options, &config);
+
+	if (err < 0)
+		return err;
+	err = window_files_open(&config.session.folder);
+	if (err < 0) {
+		log_error("no files can be made in %s: %s", config.session.folder.folder, strerror(-err));
+		config_release(&config);
+		return err;
+	}
+	if (daemon->has_next) /* asked twice, while the session was ending */
+		config_release(&daemon->next);
+	daemon->next = config;
+	daemon->has_next = true;
+	return 0;
+}
+
+static void take_over(struct daemon *daemon, struct session_options *session)
+{
+	session->command_line = "duet daemon";
+	session->signalled = on_signal;
+	session->signalled_context = daemon;
+}
+
+/* The same samples into other files: the session goes on, and reads its options in the same place. */
+static bool change_files(struct daemon *daemon)
+{
+	struct config old = daemon->current;
+
+	if (daemon->next.sampling != old.sampling)
+		return false;
+	daemon->current = daemon->next;
+	daemon->has_next = false;
+	take_over(daemon, &daemon->current.session);
+	config_release(&old);
+	return true;
+}
+
+/* SIGHUP ends the session for a new one only when that can be, and must. */
+static bool on_signal(void *context, int signo)
+{
+	struct daemon *daemon = context;
+
+	if (signo != SIGHUP) {
+		daemon->is_stopping = true;
+		notify_send(&daemon->notify, "STOPPING=1");
+		return true;
+	}
+	notify_reloading(&daemon->notify);
+	if (read_next(daemon) < 0) {
+		log_error("the configuration is broken: the one before stays in force");
+		notify_send(&daemon->notify, "READY=1");
+		return daemon->has_next;
+	}
+	log_info("the configuration was read again");
+	if (!change_files(daemon))
+		return true;
+	notify_send(&daemon->notify, "READY=1");
+	return false;
+}
+
+static int run_session(struct daemon *daemon)
+{
+	take_over(daemon, &daemon->current.session);
+	return session_run(&daemon->current.session);
+}
+
+static void forget_before(struct daemon *daemon)
+{
+	if (daemon->has_before)
+		config_release(&daemon->before);
+	daemon->has_before = false;
+}
+
+/* To the next configuration, or from one that cannot run back to that before. False: the daemon ends. */
+static bool go_on(struct daemon *daemon, int code)
+{
+	if (daemon->is_stopping)
+		return false;
+	if (daemon->has_next) {
+		forget_before(daemon);
+		daemon->before = daemon->current;
+		daemon->current = daemon->next;
+		daemon->has_before = true;
+		daemon->has_next = false;
+		return true;
+	}
+	if (!code || !daemon->has_before)
+		return false;
+	log_error("the new configuration cannot run: back to the one before");
+	config_release(&daemon->current);
+	daemon->current = daemon->before;
+	daemon->has_before = false;
+	return true;
+}
+
+static int run(const struct daemon_options *options)
+{
+	struct daemon daemon = {.options = options};
+	int lock = take_lock(options->lock ? options->lock : LOCK), code;
+
+	if (lock < 0)
+		return 1;
+	if (read_config(options, &daemon.current) < 0) {
+		close(lock);
+		return 2;
+	}
+	notify_open(&daemon.notify);
+	do
+		code = run_session(&daemon);
+	while (go_on(&daemon, code));
+	notify_close(&daemon.notify);
+	config_release(&daemon.current);
+	forget_before(&daemon);
+	if (daemon.has_next)
+		config_release(&daemon.next);
+	close(lock);
+	return code;
+}
+
+static int check(const struct daemon_options *options)
+{
+	struct config config;
+
+	if (read_config(options, &config) < 0)
+		return 2;
+	config_release(&config);
+	log_info("%s: nothing wrong with it", options->config ? options->config : CONFIG);
+	return 0;
+}
+
+static void print_help(void)
+{
+	struct buf text;
+
+	buf_init(&text);
+	buf_add_str(&text, "usage: duet daemon [OPTIONS]\n\n");
+	opt_help(rows, &text);
+	fputs(text.data, stdout);
+	buf_release(&text);
+}
+
+int cmd_daemon(int argc, char **argv)
+{
+	struct daemon_options options = {0};
+	char **args = calloc((size_t)argc + 1, sizeof(*args));
+	int count = 0, dashdash = -1, code = 2;
+	struct buf why;
+
+	buf_init(&why);
+	if (!args)
+		log_error("out of memory");
+	else if (opt_parse(rows, argc, argv, &options, args, &count, &dashdash, &why) < 0)
+		log_error("%s", why.data);
+	else if (count)
+		log_error("'%s': duet daemon takes options only; what to profile stands in its configuration", args[0]);
+	else if (options.help)
+		print_help(), code = 0;
+	else if (options.verbose)
+		log_set_level(LOG_DEBUG), code = options.check ? check(&options) : run(&options);
+	else
+		code = options.check ? check(&options) : run(&options);
+	free(args);
+	buf_release(&why);
+	return code;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "cmd/record.h"
+
+#define CONFIG_MAX_BYTES 65536
+#define WORDS_MAX 64
+
+struct reader {
+	struct config *config;
+	const char *path;
+	const char *folder;
+	const char *words[WORDS_MAX]; /* given so far */
+	unsigned lines[WORDS_MAX]; /* where */
+	size_t count;
+	unsigned line;
+};
+
+static char *trim(char *text)
+{
+	char *end = text + strlen(text);
+
+	while (end > text && isspace((unsigned char)end[-1]))
+		end--;
+	*end = '\0';
+	return text + strspn(text, " \t\r");
+}
+
+/* Patterns are lists, all else is said once. */
+static int check_twice(struct reader *reader, const char *word, struct buf *why)
+{
+	if (!strcmp(word, "include") || !strcmp(word, "exclude"))
+		return 0;
+	for (size_t i = 0; i < reader->count; i++)
+		if (!strcmp(word, reader->words[i])) {
+			buf_printf(why, "'%s' is given twice, first in line %u", word, reader->lines[i]);
+			return -EINVAL;
+		}
+	if (reader->count < WORDS_MAX) {
+		reader->words[reader->count] = word;
+		reader->lines[reader->count++] = reader->line;
+	}
+	return 0;
+}
+
+/* Words of the files, not of the recording: they may change while it goes on. */
+static bool is_of_files(const char *word)
+{
+	static const char *const words[] = {
+		"file",	   "output",  "window", "keep-files", "keep-age", "keep-bytes", "col-version",
+		"by",	   "threads", "simple", "sig",	      "ann",	  "lib",	"include",
+		"exclude", "lines",   "dot",	"total",      "title",	  "reverse",	"inverted",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(word, words[i]))
+			return true;
+	return false;
+}
+
+static int set_word(struct reader *reader, char *line, struct buf *why)
+{
+	char *equals = strchr(line, '='), *word, *value;
+	int err;
+
+	if (!equals) {
+		buf_printf(why, "'%s' is no \"word = value\"", line);
+		return -EINVAL;
+	}
+	*equals = '\0';
+	word = trim(line);
+	value = trim(equals + 1);
+	err = check_twice(reader, word, why);
+	if (!err && !is_of_files(word)) /* a sum: their order does not matter */
+		reader->config->sampling += hash_bytes(value, strlen(value), hash_bytes(word, strlen(word), 0));
+	return err ? err : record_options_set(reader->config->options, word, value, why);
+}
+
+/* What all lines so far amount to; says itself what is wrong with it. */
+static int check(struct reader *reader)
+{
+	struct session_options session = {0};
+	int err = record_options_fill(reader->config->options, reader->folder, &session);
+
+	record_session_release(&session);
+	return err;
+}
+
+static int read_line(struct reader *reader, char *line)
+{
+	struct buf why, context;
+	int err = 0;
+
+	line = trim(line);
+	if (!*line || *line == '#' || *line == ';')
+		return 0;
+	buf_init(&why);
+	buf_init(&context);
+	buf_printf(&context, "%s:%u: ", reader->path, reader->line);
+	log_set_context(context.data);
+	err = set_word(reader, line, &why);
+	if (err < 0)
+		log_error("%s", why.data);
+	else
+		err = check(reader);
+	log_set_context(NULL);
+	buf_release(&context);
+	buf_release(&why);
+	return err;
+}
+
+static int read_lines(struct reader *reader)
+{
+	char *next = reader->config->text;
+	int err = 0;
+
+	while (!err && next) {
+		reader->line++;
+		err = read_line(reader, strsep(&next, "\n"));
+	}
+	return err;
+}
+
+static int read_text(const char *path, bool is_optional, char **ret_text)
+{
+	struct buf text;
+	int err;
+
+	buf_init(&text);
+	err = io_read_file(AT_FDCWD, path, CONFIG_MAX_BYTES, &text);
+	if (err == -ENOENT && is_optional)
+		err = 0;
+	if (!err && strlen(text.data) != text.len)
+		err = -EILSEQ;
+	if (err < 0)
+		log_error("%s: %s", path,
+			  err == -EFBIG	   ? "larger than a configuration can be (64 kB)"
+			  : err == -EILSEQ ? "no text: it has a NUL in it"
+					   : strerror(-err));
+	else
+		*ret_text = buf_detach(&text);
+	if (err < 0)
+		buf_release(&text);
+	return err;
+}
+
+int config_read(struct config *config, const char *path, const char *folder, bool is_optional)
+{
+	struct reader reader = {.config = config, .path = path, .folder = folder};
+	int err;
+
+	*config = (struct config){0};
+	err = read_text(path, is_optional, &config->text);
+	if (err < 0)
+		return err;
+	config->options = record_options_new();
+	err = config->text && config->options ? read_lines(&reader) : -ENOMEM;
+	if (!err)
+		err = record_options_fill(config->options, folder, &config->session);
+	if (err < 0)
+		config_release(config);
+	return err;
+}
+
+void config_release(struct config *config)
+{
+	record_session_release(&config->session);
+	record_options_free(config->options);
+	free(config->text);
+	*config = (struct config){0};
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/outputs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define FORMATS_MAX 16
+#define CONTINUOUS_FORMATS "col,flamegraph" /* gProfiler's two */
+
+struct formats {
+	const struct writer *items[FORMATS_MAX];
+	size_t len;
+};
+
+static bool has_format(const struct formats *formats, const struct writer *writer)
+{
+	for (size_t i = 0; i < formats->len; i++)
+		if (formats->items[i] == writer)
+			return true;
+	return false;
+}
+
+static int add_format(struct formats *formats, const char *name, size_t len)
+{
+	char word[32];
+	const struct writer *writer;
+
+	snprintf(word, sizeof(word), "%.*s", (int)len, name);
+	writer = writer_by_name(word);
+	if (!writer || strlen(word) != len) {
+		log_error("unknown format '%.*s': `duet list` shows the formats", (int)len, name);
+		return -EINVAL;
+	}
+	if (has_format(formats, writer) || formats->len == FORMATS_MAX) {
+		log_error("-o names the format '%s' twice", word);
+		return -EINVAL;
+	}
+	formats->items[formats->len++] = writer;
+	return 0;
+}
+
+static int parse_formats(struct formats *formats, const char *list)
+{
+	int err = 0;
+
+	for (; !err && list; list = *list ? list + 1 : NULL) {
+		size_t len = strcspn(list, ",");
+
+		err = add_format(formats, list, len);
+		list += len;
+	}
+	return err;
+}
+
+/* %p pid, %t timestamp, %n number of the recording (one a command: 1), %% itself. NULL when out of memory. */
+static char *expand_file(const struct session_options *session, const char *file)
+{
+	time_t now = time(NULL);
+	char stamp[32] = "";
+	struct tm local;
+	struct buf path;
+
+	if (localtime_r(&now, &local))
+		strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
+	buf_init(&path);
+	for (const char *c = file; *c; c++) {
+		if (*c != '%' || !c[1] || !strchr("ptn%", c[1])) {
+			buf_add_char(&path, *c);
+			continue;
+		}
+		c++;
+		if (*c == 'p')
+			buf_printf(&path, "%d", session->pids.len ? session->pids.items[0] : (int)getpid());
+		else if (*c == 't')
+			buf_add_str(&path, stamp);
+		else
+			buf_add_char(&path, *c == 'n' ? '1' : '%');
+	}
+	return buf_detach(&path);
+}
+
+/* Takes over `file`, NULL for stdout. */
+static int add_output(struct session_options *session, const struct writer *writer, char *file)
+{
+	if (!vec_push(&session->outputs, (struct session_output){.file = file, .writer = writer}))
+		return 0;
+	free(file);
+	return -ENOMEM;
+}
+
+/* One format for all files, or each by its name. */
+static int add_files(struct session_options *session, const struct opt_strings *files, const struct writer *writer)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < files->len; i++) {
+		char *file = expand_file(session, files->items[i]);
+
+		err = file ? add_output(session, writer ? writer : writer_by_path(file), file) : -ENOMEM;
+	}
+	if (!files->len)
+		err = add_output(session, writer ? writer : writer_by_name("text"), NULL);
+	return err;
+}
+
+/* "out" or "out.html" and the formats col, flamegraph: out.col, out.html. */
+static int add_named(struct session_options *session, const struct writer *writer, const char *file)
+{
+	const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash : file, '.');
+	size_t stem = strlen(file);
+	char *expanded;
+	struct buf path;
+
+	for (size_t i = 0; dot && writers[i]; i++) {
+		size_t len = strcspn(writers[i]->extensions, ",");
+
+		if (!strncmp(dot + 1, writers[i]->extensions, len) && !dot[1 + len])
+			stem = (size_t)(dot - file);
+	}
+	buf_init(&path);
+	buf_printf(&path, "%.*s.%.*s", (int)stem, file, (int)strcspn(writer->extensions, ","), writer->extensions);
+	expanded = expand_file(session, path.data);
+	buf_release(&path);
+	return expanded ? add_output(session, writer, expanded) : -ENOMEM;
+}
+
+static int add_several(struct session_options *session, const struct opt_strings *files, const struct formats *formats)
+{
+	int err = 0;
+
+	if (files->len != 1 && files->len != formats->len) {
+		log_error("%zu formats and %zu files: give one -f, whose extension becomes each format's, or one for "
+			  "each",
+			  formats->len, files->len);
+		return -EINVAL;
+	}
+	for (size_t i = 0; !err && i < formats->len; i++) {
+		char *file = files->len == 1 ? NULL : expand_file(session, files->items[i]);
+
+		if (files->len == 1)
+			err = add_named(session, formats->items[i], files->items[0]);
+		else
+			err = file ? add_output(session, formats->items[i], file) : -ENOMEM;
+	}
+	return err;
+}
+
+static int add_continuous(struct session_options *session, const struct opt_strings *files,
+			  const struct formats *formats)
+{
+	int err = 0;
+
+	if (files->len > 1) {
+		log_error("--continuous writes into one folder: give -f once");
+		return -EINVAL;
+	}
+	session->folder.folder = files->len ? files->items[0] : ".";
+	for (size_t i = 0; !err && i < formats->len; i++)
+		err = add_output(session, formats->items[i], NULL);
+	return err;
+}
+
+int outputs_set(struct session_options *session, const struct opt_strings *files, const char *list)
+{
+	struct formats formats = {0};
+	int err = parse_formats(&formats, list || !session->window_ns ? list : CONTINUOUS_FORMATS);
+
+	if (err < 0)
+		return err;
+	if (session->window_ns)
+		err = add_continuous(session, files, &formats);
+	else if (formats.len > 1)
+		err = add_several(session, files, &formats);
+	else
+		err = add_files(session, files, formats.items[0]);
+	if (err == -ENOMEM)
+		log_error("out of memory");
+	return err;
+}
+
+void outputs_release(struct session_options *session)
+{
+	for (size_t i = 0; i < session->outputs.len; i++)
+		free(session->outputs.items[i].file);
+	vec_release(&session->outputs);
+}

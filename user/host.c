@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "host.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+
+#define FILE_MAX (64u << 10) /* bytes that are read: a large host's cpuinfo repeats itself after the first CPU */
+#define STAT_FIELDS 8 /* of /proc/stat's first line: user nice system idle iowait irq softirq steal; guest is in user */
+enum { STAT_IDLE = 3, STAT_IOWAIT = 4 };
+
+/* ---- files of lines "key<separator>value" ---- */
+
+static void read_text(const char *path, struct buf *text)
+{
+	buf_clear(text);
+	(void)io_read_file(AT_FDCWD, path, FILE_MAX, text); /* what is there of it */
+}
+
+/* The value of the first line with the key, without quotes; "" when there is none. Valid until the next call. */
+static const char *value_of(const struct buf *text, const char *key, char separator, struct buf *value)
+{
+	size_t key_len = strlen(key);
+
+	buf_clear(value);
+	for (const char *line = text->data; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		const char *at = line + key_len;
+		size_t len;
+
+		if (strncmp(line, key, key_len))
+			continue;
+		at += strspn(at, " \t");
+		if (*at != separator)
+			continue;
+		at += 1 + strspn(at + 1, " \t\"");
+		len = strcspn(at, "\n");
+		buf_add(value, at, len && at[len - 1] == '"' ? len - 1 : len);
+		break;
+	}
+	return value->data;
+}
+
+/* ---- what does not change ---- */
+
+static void describe_names(struct profile *profile)
+{
+	struct profile_host *about = &profile->host;
+	struct intern *strings = &profile->strings;
+	struct utsname names = {0};
+
+	uname(&names);
+	about->version = intern_str(strings, DUET_VERSION);
+	about->name = intern_str(strings, names.nodename);
+	about->kernel_release = intern_str(strings, names.release);
+	about->kernel_version = intern_str(strings, names.version);
+	about->machine = intern_str(strings, names.machine);
+	about->processors = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	about->loader = (uint32_t)getpid();
+}
+
+static void describe_system(struct profile *profile, struct buf *text, struct buf *value)
+{
+	struct profile_host *about = &profile->host;
+	struct intern *strings = &profile->strings;
+
+	read_text("/etc/os-release", text);
+	about->os_name = intern_str(strings, value_of(text, "NAME", '=', value));
+	about->os_release = intern_str(strings, value_of(text, "VERSION_ID", '=', value));
+	about->os_codename = intern_str(strings, value_of(text, "VERSION_CODENAME", '=', value));
+	read_text("/proc/cpuinfo", text);
+	about->cpu_model = intern_str(strings, value_of(text, "model name", ':', value));
+	about->cpu_flags = intern_str(strings, value_of(text, "flags", ':', value));
+	if (!about->cpu_flags) /* aarch64 */
+		about->cpu_flags = intern_str(strings, value_of(text, "Features", ':', value));
+}
+
+/* ---- what does ---- */
+
+static void describe_memory(struct profile_host *about, struct buf *text, struct buf *value)
+{
+	uint64_t all, available;
+
+	read_text("/proc/meminfo", text);
+	all = strtoull(value_of(text, "MemTotal", ':', value), NULL, 10) << 10;
+	available = strtoull(value_of(text, "MemAvailable", ':', value), NULL, 10) << 10;
+	about->memory_bytes = all;
+	if (all && available <= all)
+		about->memory_percent = 100.0 * (double)(all - available) / (double)all;
+}
+
+static void read_ticks(struct buf *text, uint64_t *ret_busy, uint64_t *ret_all)
+{
+	char *at;
+
+	read_text("/proc/stat", text);
+	*ret_busy = *ret_all = 0;
+	at = text->data + strcspn(text->data, " ");
+	for (int i = 0; i < STAT_FIELDS; i++) {
+		uint64_t ticks = strtoull(at, &at, 10);
+
+		*ret_all += ticks;
+		*ret_busy += i == STAT_IDLE || i == STAT_IOWAIT ? 0 : ticks;
+	}
+}
+
+static void describe_load(struct host *host, struct profile_host *about, struct buf *text)
+{
+	uint64_t busy, all;
+
+	read_ticks(text, &busy, &all);
+	if (all > host->all_ticks && busy >= host->busy_ticks)
+		about->cpu_percent = 100.0 * (double)(busy - host->busy_ticks) / (double)(all - host->all_ticks);
+	host->busy_ticks = busy;
+	host->all_ticks = all;
+}
+
+void host_open(struct host *host)
+{
+	struct timespec boot;
+	struct buf text;
+
+	buf_init(&text);
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	host->spawned_boot_ns = (uint64_t)boot.tv_sec * NS_PER_SEC + (uint64_t)boot.tv_nsec;
+	host->spawned_realtime_ns = clock_realtime_ns();
+	read_ticks(&text, &host->busy_ticks, &host->all_ticks);
+	buf_release(&text);
+}
+
+void host_describe(struct host *host, struct profile *profile)
+{
+	struct buf text, value;
+
+	buf_init(&text);
+	buf_init(&value);
+	describe_names(profile);
+	describe_system(profile, &text, &value);
+	describe_memory(&profile->host, &text, &value);
+	describe_load(host, &profile->host, &text);
+	profile->host.spawned_realtime_ns = host->spawned_realtime_ns;
+	profile->host.spawned_boot_ns = host->spawned_boot_ns;
+	buf_release(&text);
+	buf_release(&value);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What duet costs the host, measured by itself, and --max-overhead, which makes it sample less often until that is what
+ * it may cost. Perf events go on ticking as they were asked to; BPF makes a sample of one in `every`, and lets it weigh
+ * as much as all of them: weights stay exact through every change.
+ */
+#ifndef OVERHEAD_H
+#define OVERHEAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+#define OVERHEAD_TICK_MIN_NS (1000ull * 1000) /* with a budget: faster ticks alone would cost more than most allow */
+#define OVERHEAD_SLOWEST_NS (1000ull * 1000 * 1000)
+#define OVERHEAD_CHANGES 64 /* the last ones are kept for the output */
+
+struct agent;
+struct rusage;
+struct session;
+
+/* CPU time so far. */
+struct overhead_cost {
+	uint64_t bpf_ns; /* the sampling program */
+	uint64_t kernel_ns; /* the timer's interrupts and the signals, estimated */
+	uint64_t loader_ns; /* with the children that attach */
+	uint64_t agents_ns; /* their own threads, and the handler in the JVMs' */
+};
+
+struct overhead_change {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t interval_ns; /* from then on */
+	double percent; /* of the host's CPU, which was why */
+};
+
+struct overhead {
+	double max_percent; /* 0 = no limit */
+	uint32_t every; /* ticks a sample */
+	uint32_t every_max;
+	bool is_fresh; /* no look since the last change: the mean is of another rate */
+	unsigned calm; /* looks in a row that found much less than the limit */
+	double percent; /* of all CPUs, mean of the last seconds since the rate last changed */
+	uint64_t signals; /* sent */
+	uint64_t before_ns; /* spent until the last look … */
+	uint64_t gone_ns; /* what agents had taken that were freed */
+	uint64_t looked_ns; /* … which was then */
+	struct vec(struct overhead_change) changes;
+	uint64_t change_count;
+};
+
+void overhead_open(struct session *session);
+void overhead_release(struct session *session);
+void overhead_step(struct session *session, uint64_t now_ns); /* looks once a second */
+void overhead_cost(const struct session *session, struct overhead_cost *ret);
+void overhead_forget(struct session *session, const struct agent *agent); /* it is freed, its cost remains */
+uint64_t overhead_usage_ns(const struct rusage *usage);
+uint64_t overhead_sum(const struct overhead_cost *cost); /* ns */
+uint64_t overhead_interval_ns(const struct session *session); /* in force */
+
+#endif

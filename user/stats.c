@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "session_internal.h"
+
+struct gathering {
+	struct stats *stats;
+	int err;
+};
+
+static void add(struct gathering *to, const char *name, const char *help, const char *label, const char *value,
+		double number)
+{
+	struct stats_row row = {.name = name, .label = label, .number = number};
+
+	snprintf(row.help, sizeof(row.help), "%s", help);
+	snprintf(row.value, sizeof(row.value), "%s", value ? value : "");
+	if (vec_push(&to->stats->rows, row) < 0)
+		to->err = -ENOMEM;
+}
+
+static void add_one(struct gathering *to, const char *name, const char *help, double number)
+{
+	add(to, name, help, NULL, NULL, number);
+}
+
+/* ---- gathering ---- */
+
+static void add_samples(struct gathering *to, const struct session *session)
+{
+	const struct session_stats *stats = &session->stats;
+
+	add(to, "duet_info", "version", "version", DUET_VERSION, 1);
+	add(to, "duet_engine", "engine", "engine", engines[session->engine].name, 1);
+	add_one(to, "duet_uptime_seconds", "seconds since the first tick",
+		session->started_ns ? (double)(clock_monotonic_ns() - session->started_ns) / 1e9 : 0);
+	add_one(to, "duet_interval_seconds", "seconds of CPU time that a sample stands for now",
+		(double)overhead_interval_ns(session) / 1e9);
+	add_one(to, "duet_interval_changes_total", "changes of that", (double)session->overhead.change_count);
+	add_one(to, "duet_samples_total", "samples", (double)stats->samples);
+	add_one(to, "duet_jvm_samples_total", "samples of threads of joined JVMs", (double)stats->jvm_samples);
+	add_one(to, "duet_joined_samples_total", "of them, with all their frames", (double)stats->joined);
+	add_one(to, "duet_windows_total", "windows written", (double)session->windows.written);
+	add_one(to, "duet_signals_total", "samples that signalled their thread",
+		(double)(stats->needed + stats->checked));
+}
+
+static void add_targets(struct gathering *to, const struct session *session)
+{
+	size_t running = 0, failed = 0, processes = 0;
+
+	for (size_t i = 0; i < session->agents.len; i++) {
+		running += session->agents.items[i]->state == AGENT_RUNNING;
+		failed += session->agents.items[i]->state == AGENT_FAILED;
+	}
+	for (size_t i = 0; i < session->processes.all.len; i++)
+		processes += !session->processes.all.items[i]->exited;
+	add_one(to, "duet_processes", "processes that are known", (double)processes);
+	add_one(to, "duet_jvms", "JVMs with an agent", (double)running);
+	add_one(to, "duet_jvms_failed", "JVMs that took none", (double)failed);
+	add_one(to, "duet_jvms_refused_total", "JVMs for which --max-memory had no room",
+		(double)session->budget.jvms_refused);
+}
+
+static void add_cost(struct gathering *to, const struct session *session)
+{
+	static const char name[] = "duet_cpu_seconds_total", help[] = "seconds of CPU time that duet took, by part";
+	struct overhead_cost cost;
+
+	overhead_cost(session, &cost);
+	add(to, name, help, "part", "bpf", (double)cost.bpf_ns / 1e9);
+	add(to, name, help, "part", "kernel_estimate", (double)cost.kernel_ns / 1e9);
+	add(to, name, help, "part", "loader", (double)cost.loader_ns / 1e9);
+	add(to, name, help, "part", "agents", (double)cost.agents_ns / 1e9);
+	add_one(to, "duet_overhead_ratio", "of the host's CPU that duet took in the last seconds",
+		session->overhead.percent / 100);
+	add_one(to, "duet_overhead_limit_ratio", "--max-overhead, 0 for none", session->overhead.max_percent / 100);
+	add_one(to, "duet_memory_bytes", "bytes of RAM that the loader has", (double)memory_resident());
+	add_one(to, "duet_memory_peak_bytes", "the most it had", (double)budget_peak_bytes());
+	add_one(to, "duet_memory_limit_bytes", "--max-memory, 0 for none", (double)session->budget.max_bytes);
+	add_one(to, "duet_cache_drops_total", "times that caches were dropped for it", (double)session->budget.drops);
+}
+
+static void add_loss(void *context, const char *name, const char *text, uint64_t count)
+{
+	char cause[sizeof(((struct stats_row *)0)->value)];
+	size_t len = 0;
+
+	for (; *name && len < sizeof(cause) - 1; name++)
+		if (isalnum((unsigned char)*name) || *name == '_')
+			cause[len++] = (char)tolower((unsigned char)*name);
+	cause[len] = '\0';
+	add(context, "duet_lost_total", text, "cause", cause, (double)count);
+}
+
+int stats_gather(struct stats *stats, struct session *session)
+{
+	struct gathering to = {.stats = stats};
+
+	*stats = (struct stats){0};
+	add_samples(&to, session);
+	add_targets(&to, session);
+	add_cost(&to, session);
+	session_losses(session, add_loss, &to);
+	return to.err;
+}
+
+void stats_release(struct stats *stats)
+{
+	vec_release(&stats->rows);
+}
+
+uint64_t stats_lost(struct session *session)
+{
+	const struct session_stats *stats = &session->stats;
+	uint64_t counters[DUET_BPF_COUNTER_MAX] = {0};
+
+	if (session->collector)
+		(void)collector_counters(session->collector, counters);
+	return stats->jvm_samples - stats->joined + stats->lost_in_profile + counters[DUET_BPF_RING_FULL];
+}
+
+/* ---- texts ---- */
+
+static bool is_total(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 6 && !strcmp(name + len - 6, "_total");
+}
+
+/* Of rows with one name, the help of the first stands for all; that of a loss is its cause in words. */
+void stats_metrics(const struct stats *stats, struct buf *text)
+{
+	const char *last = "";
+
+	for (size_t i = 0; i < stats->rows.len; i++) {
+		const struct stats_row *row = &stats->rows.items[i];
+		bool is_loss = !strcmp(row->name, "duet_lost_total");
+
+		if (strcmp(row->name, last) != 0)
+			buf_printf(text, "# HELP %s %s\n# TYPE %s %s\n", row->name,
+				   is_loss ? "what was lost, by cause" : row->help, row->name,
+				   is_total(row->name) ? "counter" : "gauge");
+		last = row->name;
+		buf_add_str(text, row->name);
+		if (row->label)
+			buf_printf(text, "{%s=\"%s\"}", row->label, row->value);
+		buf_printf(text, " %.15g\n", row->number);
+	}
+}
+
+void stats_status(const struct stats *stats, struct buf *text)
+{
+	for (size_t i = 0; i < stats->rows.len; i++) {
+		const struct stats_row *row = &stats->rows.items[i];
+		bool is_loss = !strcmp(row->name, "duet_lost_total");
+
+		if (is_loss && row->number > 0)
+			buf_printf(text, "%15.0f  lost: %s\n", row->number, row->help);
+		else if (!is_loss && row->label && row->number == 1)
+			buf_printf(text, "%15s  %s\n", row->value, row->help);
+		else if (!is_loss)
+			buf_printf(text, "%15.15g  %s%s%s\n", row->number, row->help, row->label ? ": " : "",
+				   row->value);
+	}
+}

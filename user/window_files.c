@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+#include "window_files.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+
+#define PREFIX "profile_"
+#define STAMP "dddd-dd-ddTdd:dd:dd" /* d: a digit */
+#define STAMP_BYTES (sizeof(STAMP) - 1)
+#define SAME_SECOND_MAX 99 /* windows that end in the same second, or after the clock was set back */
+#define NAME_BYTES 128
+#define UNFINISHED_NS (600 * NS_PER_SEC) /* nobody works on a window for so long */
+
+/* ---- names ---- */
+
+static const char *extension_of(const struct writer *writer, size_t *ret_len)
+{
+	*ret_len = strcspn(writer->extensions, ",");
+	return writer->extensions;
+}
+
+static void window_name(char *name, uint64_t end_realtime_ns, unsigned number)
+{
+	time_t seconds = (time_t)(end_realtime_ns / NS_PER_SEC);
+	char stamp[32] = "";
+	struct tm utc;
+
+	if (gmtime_r(&seconds, &utc))
+		strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &utc);
+	if (number > 1)
+		snprintf(name, NAME_BYTES, PREFIX "%s_%u", stamp, number);
+	else
+		snprintf(name, NAME_BYTES, PREFIX "%s", stamp);
+}
+
+static void link_name(char *name, const struct writer *writer)
+{
+	size_t len;
+	const char *extension = extension_of(writer, &len);
+
+	snprintf(name, NAME_BYTES, "last_%s.%.*s", !strcmp(writer->name, "flamegraph") ? "flamegraph" : "profile",
+		 (int)len, extension);
+}
+
+static bool is_extension(const char *text)
+{
+	for (size_t i = 0; writers[i]; i++) {
+		size_t len;
+		const char *extension = extension_of(writers[i], &len);
+
+		if (!strncmp(text, extension, len) && !text[len])
+			return true;
+	}
+	return false;
+}
+
+static bool is_stamp(const char *text)
+{
+	for (size_t i = 0; i < STAMP_BYTES; i++)
+		if (STAMP[i] == 'd' ? !isdigit((unsigned char)text[i]) : text[i] != STAMP[i])
+			return false;
+	return true;
+}
+
+bool window_files_named(const char *name)
+{
+	if (strncmp(name, PREFIX, strlen(PREFIX)) || !is_stamp(name + strlen(PREFIX)))
+		return false;
+	name += strlen(PREFIX) + STAMP_BYTES;
+	if (*name == '_' && name[1] >= '1' && name[1] <= '9')
+		name += 1 + strspn(name + 1, "0123456789");
+	return *name == '.' && is_extension(name + 1);
+}
+
+/* ".profile_….col.duet-0123ab", as base/io.c calls a file that is not complete yet. */
+static bool is_unfinished(const char *name)
+{
+	const char *end = strstr(name, ".duet-");
+	char window[NAME_BYTES];
+
+	if (name[0] != '.' || !end || end - name > NAME_BYTES)
+		return false;
+	snprintf(window, sizeof(window), "%.*s", (int)(end - name - 1), name + 1);
+	return window_files_named(window);
+}
+
+/* ---- rotation ---- */
+
+struct window_file {
+	char name[NAME_BYTES];
+	uint64_t bytes;
+	uint64_t changed_ns; /* CLOCK_REALTIME */
+};
+
+struct listing {
+	struct vec(struct window_file) files;
+};
+
+/* By time, which the name begins with; "_10" comes after "_9". */
+static int compare_files(const void *a, const void *b)
+{
+	return strverscmp(((const struct window_file *)a)->name, ((const struct window_file *)b)->name);
+}
+
+static int list_file(int dir, const char *name, struct listing *listing)
+{
+	struct window_file file = {0};
+	struct stat st;
+
+	if (strlen(name) >= sizeof(file.name) || !window_files_named(name) ||
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	strcpy(file.name, name);
+	file.bytes = (uint64_t)st.st_blocks * 512; /* what removing it gives back */
+	file.changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
+	return vec_push(&listing->files, file);
+}
+
+static int list_files(DIR *dir, struct listing *listing)
+{
+	struct dirent *entry;
+	int err = 0;
+
+	while (!err && (entry = readdir(dir)))
+		err = list_file(dirfd(dir), entry->d_name, listing);
+	if (listing->files.len)
+		qsort(listing->files.items, listing->files.len, sizeof(*listing->files.items), compare_files);
+	return err;
+}
+
+/* Of the window that was written last, in any format. */
+static bool is_newest(const char *name, const char *newest)
+{
+	size_t len = strlen(newest);
+
+	return !strncmp(name, newest, len) && name[len] == '.';
+}
+
+static int remove_over(const struct window_files *limits, int dir, const struct listing *listing, const char *newest)
+{
+	uint64_t now_ns = clock_realtime_ns(), count = listing->files.len, bytes = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < listing->files.len; i++)
+		bytes += listing->files.items[i].bytes;
+	for (size_t i = 0; i < listing->files.len; i++) {
+		const struct window_file *file = &listing->files.items[i];
+		bool is_old = limits->keep_age_ns && file->changed_ns + limits->keep_age_ns < now_ns;
+
+		if (is_newest(file->name, newest) || !(is_old || (limits->keep_files && count > limits->keep_files) ||
+						       (limits->keep_bytes && bytes > limits->keep_bytes)))
+			continue;
+		if (unlinkat(dir, file->name, 0) < 0 && errno != ENOENT)
+			err = -errno;
+		count--;
+		bytes -= file->bytes;
+	}
+	return err;
+}
+
+int window_files_rotate(const struct window_files *files, const char *newest)
+{
+	struct listing listing = {0};
+	DIR *dir;
+	int err;
+
+	if (!files->keep_files && !files->keep_age_ns && !files->keep_bytes)
+		return 0;
+	dir = opendir(files->folder);
+	if (!dir)
+		return -errno;
+	err = list_files(dir, &listing);
+	if (!err)
+		err = remove_over(files, dirfd(dir), &listing, newest);
+	closedir(dir);
+	vec_release(&listing.files);
+	return err;
+}
+
+/* ---- one window ---- */
+
+/* A file of somebody else's in the link's place stays there. */
+static int move_link(const struct window_files *files, const struct writer *writer, const char *target)
+{
+	char link[NAME_BYTES], temporary[NAME_BYTES + 32];
+	int dir = open(files->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+	int err = 0;
+
+	if (dir < 0)
+		return -errno;
+	link_name(link, writer);
+	snprintf(temporary, sizeof(temporary), ".%s.duet-%d", link, (int)getpid());
+	if (!fstatat(dir, link, &st, AT_SYMLINK_NOFOLLOW) && !S_ISLNK(st.st_mode))
+		err = -EEXIST;
+	else if (symlinkat(target, dir, temporary) < 0)
+		err = -errno;
+	else if (renameat(dir, temporary, dir, link) < 0)
+		err = -errno;
+	if (err && err != -EEXIST)
+		unlinkat(dir, temporary, 0);
+	close(dir);
+	return err;
+}
+
+static int write_format(const struct window_files *files, const struct profile *profile,
+			const struct writer_options *style, const struct writer *writer, const char *name)
+{
+	struct io_output output;
+	size_t extension_len;
+	const char *extension = extension_of(writer, &extension_len);
+	struct buf path;
+	size_t folder_len = strlen(files->folder) + 1;
+	int err;
+
+	buf_init(&path);
+	buf_printf(&path, "%s/%s.%.*s", files->folder, name, (int)extension_len, extension);
+	err = path.failed ? -ENOMEM : io_output_create(&output, path.data);
+	if (err < 0)
+		goto out;
+	err = writer->write(profile, style, output.file);
+	if (err < 0 && io_output_error(&output))
+		err = io_output_error(&output);
+	if (err < 0)
+		io_output_discard(&output);
+	else
+		err = io_output_commit(&output);
+	if (!err)
+		err = move_link(files, writer, path.data + folder_len);
+out:
+	buf_release(&path);
+	return err;
+}
+
+/* Not one that is there in any format: older windows survive, whatever the clock does. */
+static bool is_free(const struct window_files *files, const char *name)
+{
+	bool is_free = true;
+	struct buf path;
+	struct stat st;
+	size_t len;
+
+	buf_init(&path);
+	for (size_t i = 0; is_free && writers[i]; i++) {
+		const char *extension = extension_of(writers[i], &len);
+
+		buf_clear(&path);
+		buf_printf(&path, "%s/%s.%.*s", files->folder, name, (int)len, extension);
+		is_free = lstat(path.data, &st) < 0;
+	}
+	buf_release(&path);
+	return is_free;
+}
+
+int window_files_write(const struct window_files *files, const struct profile *profile,
+		       const struct writer_options *style, const struct writer *const *formats, size_t count,
+		       uint64_t end_realtime_ns)
+{
+	char name[NAME_BYTES];
+	unsigned number = 1;
+	int err = 0, result;
+
+	window_name(name, end_realtime_ns, number);
+	while (!is_free(files, name) && number < SAME_SECOND_MAX)
+		window_name(name, end_realtime_ns, ++number);
+	for (size_t i = 0; i < count; i++) {
+		result = write_format(files, profile, style, formats[i], name);
+		err = err ? err : result;
+	}
+	result = window_files_rotate(files, name);
+	return err ? err : result;
+}
+
+/* What a writer has left behind that was killed; a younger one may still be at work. */
+static void remove_unfinished(const struct window_files *files)
+{
+	uint64_t now_ns = clock_realtime_ns();
+	DIR *dir = opendir(files->folder);
+	struct dirent *entry;
+	struct stat st;
+
+	while (dir && (entry = readdir(dir)))
+		if (is_unfinished(entry->d_name) && !fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISREG(st.st_mode) && (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC + UNFINISHED_NS < now_ns)
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
+
+int window_files_open(const struct window_files *files)
+{
+	struct io_output output;
+	struct buf path;
+	int err;
+
+	if (mkdir(files->folder, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	buf_init(&path);
+	buf_printf(&path, "%s/writable", files->folder); /* only its temporary file is made */
+	err = path.failed ? -ENOMEM : io_output_create(&output, path.data);
+	buf_release(&path);
+	if (err < 0)
+		return err;
+	io_output_discard(&output);
+	remove_unfinished(files);
+	return 0;
+}

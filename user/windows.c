@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#include "windows.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "profile/exchange.h"
+#include "session_internal.h"
+
+#define WRITER_PATIENCE_NS (60 * NS_PER_SEC) /* for one window; then its disk does not answer */
+#define LIVE_STRINGS_MIN (4u << 20) /* bytes; below, what is not used any more does not matter */
+#define FORMATS_MAX 16
+
+/* ---- what a window says of itself ---- */
+
+/* Counts grow over the whole recording; a window tells what has been added. One that shrank is told when it is back. */
+static void subtract_losses(struct windows *windows, struct profile *profile)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < profile->losses.len; i++) {
+		struct profile_loss loss = profile->losses.items[i];
+		const char *text = intern_text(&profile->strings, loss.text);
+		uint64_t key = hash_bytes(text, strlen(text), 0), before = 0;
+
+		map_get(&windows->lost, key, &before);
+		if (loss.count <= before || map_put(&windows->lost, key, loss.count) < 0)
+			continue;
+		loss.count -= before;
+		profile->losses.items[kept++] = loss;
+	}
+	profile->losses.len = kept;
+}
+
+/* The same for statistics, which are all uint64_t: those of the last window stand in the session for a moment. */
+static void report_window(struct session *session)
+{
+	struct session_stats now = session->stats;
+	uint64_t *stat = (uint64_t *)&session->stats;
+	const uint64_t *before = (const uint64_t *)session->windows.before;
+
+	_Static_assert(sizeof(struct session_stats) % sizeof(uint64_t) == 0, "a statistic that is no uint64_t");
+	for (size_t i = 0; i < sizeof(session->stats) / sizeof(uint64_t); i++)
+		stat[i] -= before[i];
+	session_report_facts(session);
+	session->stats = now;
+	*session->windows.before = now;
+	session->profile.host.window_ns = session->options->window_ns;
+	session_report_losses(session);
+	subtract_losses(&session->windows, &session->profile);
+}
+
+static uint64_t realtime_of(uint64_t monotonic_ns)
+{
+	return clock_realtime_ns() - (clock_monotonic_ns() - monotonic_ns);
+}
+
+/* ---- writing ---- */
+
+static int write_files(const struct session *session)
+{
+	const struct session_options *options = session->options;
+	const struct writer_options style = session_style(session);
+	const struct writer *formats[FORMATS_MAX];
+	size_t count = 0;
+
+	for (; count < options->outputs.len && count < FORMATS_MAX; count++)
+		formats[count] = options->outputs.items[count].writer;
+	return window_files_write(&options->folder, &session->profile, &style, formats, count,
+				  session->windows.end_realtime_ns);
+}
+
+/* Once when it begins to fail, once when that is over. */
+static void report_written(struct session *session, int err)
+{
+	struct windows *windows = &session->windows;
+	const char *folder = session->options->folder.folder;
+
+	if (err < 0)
+		session->stats.lost_with_windows += windows->writer_samples;
+	if (err < 0 && !windows->is_failing)
+		log_error("%s: a window could not be written: %s; recording goes on, older windows are untouched",
+			  folder, strerror(-err));
+	else if (!err && windows->is_failing)
+		log_info("%s: windows are written again", folder);
+	windows->is_failing = err < 0;
+}
+
+static void start_writer(struct session *session)
+{
+	struct windows *windows = &session->windows;
+	pid_t pid = fork();
+
+	if (!pid) {
+		budget_before_write(session);
+		_exit(-write_files(session) & 0xff);
+	}
+	windows->writer_samples = session->profile.samples.len;
+	windows->writer_ns = clock_monotonic_ns();
+	windows->is_killed = false;
+	if (pid > 0)
+		windows->writer = pid;
+	else
+		report_written(session, -errno);
+}
+
+/* An errno fits into an exit code; a writer that died otherwise has none. */
+static int error_of(const struct windows *windows, int status)
+{
+	if (WIFEXITED(status))
+		return -WEXITSTATUS(status);
+	return windows->is_killed ? -ETIMEDOUT : -EIO;
+}
+
+static void reap_writer(struct session *session)
+{
+	struct windows *windows = &session->windows;
+	uint64_t age_ns = clock_monotonic_ns() - windows->writer_ns;
+	int status;
+
+	if (windows->writer && waitpid(windows->writer, &status, WNOHANG) == windows->writer) {
+		windows->writer = 0;
+		report_written(session, error_of(windows, status));
+	} else if (windows->writer && age_ns > WRITER_PATIENCE_NS && !windows->is_killed) {
+		windows->is_killed = true;
+		kill(windows->writer, SIGKILL);
+	}
+}
+
+static void await_writer(struct session *session)
+{
+	struct timespec moment = {.tv_nsec = 10 * NS_PER_MS};
+
+	for (reap_writer(session); session->windows.writer && !session->windows.is_killed; reap_writer(session))
+		nanosleep(&moment, NULL);
+}
+
+/* ---- from one window to the next ---- */
+
+static bool is_complete(const struct session *session)
+{
+	uint64_t until_ns = session->profile.until_ns;
+
+	return session->read_ns >= until_ns + WINDOWS_SLACK_NS && join_oldest_ns(session->join) >= until_ns;
+}
+
+/* What is remembered of rows of the profile is of rows that are gone. */
+static void forget_rows(struct session *session, struct intern_move *move)
+{
+	for (size_t i = 0; i < session->processes.all.len; i++) {
+		struct process *process = session->processes.all.items[i];
+
+		process->owner_ns = 0;
+		process->stack_rows = 0;
+		process->application = intern_moved(move, process->application);
+		process->executed_as = intern_moved(move, process->executed_as);
+	}
+	resolver_forget(&session->resolver);
+}
+
+/* Strings stay while few of them can be of what has ended. */
+static bool wants_new_strings(const struct session *session)
+{
+	size_t live = session->windows.live_strings;
+
+	return intern_memory(&session->profile.strings) > 2 * (live > LIVE_STRINGS_MIN ? live : LIVE_STRINGS_MIN);
+}
+
+static void exchange_with_strings(struct session *session, uint64_t until_ns)
+{
+	struct intern old = session->profile.strings, strings;
+	struct intern_move move;
+
+	if (intern_init(&strings) < 0)
+		return;
+	if (intern_move_init(&move, &old, &strings) < 0)
+		return intern_release(&strings);
+	session->stats.lost_in_profile += profile_exchange(&session->profile, until_ns, &move);
+	for (size_t i = 0; i < session->agents.len; i++)
+		jvm_move_strings(session->agents.items[i]->jvm, &move);
+	forget_rows(session, &move);
+	session->windows.live_strings = intern_memory(&session->profile.strings);
+	intern_move_release(&move);
+	intern_release(&old);
+}
+
+static void next_window(struct session *session)
+{
+	struct profile *profile = &session->profile;
+	uint64_t start_ns = profile->until_ns, until_ns = start_ns + session->options->window_ns;
+
+	session_release_dead(session);
+	if (wants_new_strings(session))
+		exchange_with_strings(session, until_ns);
+	if (profile->until_ns != until_ns) {
+		session->stats.lost_in_profile += profile_exchange(profile, until_ns, NULL);
+		forget_rows(session, NULL);
+	}
+	profile->start_ns = start_ns;
+	profile->start_realtime_ns = realtime_of(start_ns);
+	malloc_trim(0);
+}
+
+/* The window ends: `is_late` when the disk has not answered for so long that this one must go unwritten. */
+static void end_window(struct session *session, bool is_late)
+{
+	struct windows *windows = &session->windows;
+
+	session->profile.end_ns = session->profile.until_ns;
+	windows->end_realtime_ns = realtime_of(session->profile.end_ns);
+	report_window(session);
+	if (is_late)
+		windows->writer_samples += session->profile.samples.len; /* told when the writer is gone */
+	else
+		start_writer(session);
+	windows->written++;
+	next_window(session);
+}
+
+void windows_step(struct session *session)
+{
+	uint64_t until_ns = session->profile.until_ns;
+	bool is_late;
+
+	if (!session->options->window_ns)
+		return;
+	reap_writer(session);
+	is_late = session->windows.writer && session->read_ns > until_ns + WRITER_PATIENCE_NS;
+	if (is_complete(session) && (!session->windows.writer || is_late))
+		end_window(session, is_late);
+}
+
+/* ---- begin and end ---- */
+
+int windows_open(struct session *session)
+{
+	const struct window_files *folder = &session->options->folder;
+	int err = window_files_open(folder);
+
+	session->windows.before = calloc(1, sizeof(*session->windows.before));
+	if (!err && !session->windows.before)
+		err = -ENOMEM;
+	if (err < 0)
+		log_error("%s: no files can be made there: %s; choose another folder with -f", folder->folder,
+			  strerror(-err));
+	return err;
+}
+
+void windows_start(struct session *session)
+{
+	if (!session->options->window_ns)
+		return;
+	session->profile.until_ns = session->started_ns + session->options->window_ns;
+	notify_send(&session->notify, "READY=1");
+}
+
+/* The closing lines speak of the whole recording. */
+static void report_all(struct session *session)
+{
+	vec_clear(&session->profile.losses);
+	session->profile.start_ns = session->started_ns;
+	session_report_losses(session);
+	session_report_summary(session);
+	log_info("%llu windows in %s", (unsigned long long)session->windows.written + 1,
+		 session->options->folder.folder);
+}
+
+int windows_end(struct session *session)
+{
+	struct windows *windows = &session->windows;
+	int err;
+
+	await_writer(session);
+	while (session->profile.until_ns <= session->ended_ns) {
+		end_window(session, windows->writer != 0);
+		await_writer(session);
+	}
+	session->profile.end_ns = session->ended_ns;
+	windows->end_realtime_ns = realtime_of(session->ended_ns);
+	report_window(session);
+	err = write_files(session);
+	report_written(session, err);
+	report_all(session);
+	return err;
+}
+
+void windows_release(struct session *session)
+{
+	free(session->windows.before);
+	map_release(&session->windows.lost);
+}
