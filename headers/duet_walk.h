@@ -34,12 +34,13 @@ typedef enum duet_walk_end walk_result;
 /* Where the kernel's rt_sigframe keeps the interrupted registers, from sp in the trampoline on: asm/sigcontext.h. */
 #if defined(__TARGET_ARCH_x86) || (defined(__x86_64__) && !defined(__bpf__))
 #define WALK_X86 1
-#define WALK_SIGNAL_REGS 40
+#define WALK_SIGNAL_REGS 40 /* r8, and on */
 #define WALK_SIGNAL_FP 120
 #define WALK_SIGNAL_SP 160
 #define WALK_SIGNAL_PC 168
 #else
 #define WALK_X86 0
+#define WALK_SIGNAL_REGS 312 /* x0, and on */
 #define WALK_SIGNAL_FP 544
 #define WALK_SIGNAL_LR 552
 #define WALK_SIGNAL_SP 560
