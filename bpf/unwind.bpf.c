@@ -3,6 +3,14 @@
 #include "unwind_java.bpf.h"
 #include "unwind_native.bpf.h"
 
+/* Apart, so that what it keeps on the stack does not stand there with the Java walk's: 512 bytes are for all. */
+__noinline int unwind_native_turn(void)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return room ? unwind_native_step(room) : DUET_WALK_NO_ROW;
+}
+
 __noinline int unwind_turn(u32 frame)
 {
 	struct duet_scratch *room = scratch_get();
@@ -21,7 +29,7 @@ __noinline int unwind_turn(u32 frame)
 	if (UNWIND_JAVA && walk_java_owns(&room->java, room->walk.cursor.pc))
 		end = unwind_java_turn(frame);
 	else
-		end = unwind_native_step(room);
+		end = unwind_native_turn();
 	if (end == DUET_WALK_NONE)
 		return 0;
 	room->sample.walk_end = end;
