@@ -60,6 +60,7 @@ end_case() {
 		! declare -F after_case >/dev/null || after_case
 		[ ${#jvms[@]} = 0 ] || kill -KILL "${jvms[@]}"
 		wait
+		rm -f "${jvms[@]/#//tmp/.java_pid}"
 	} 2>/dev/null # no word of the shell's about what it killed
 	exit $code
 }
@@ -106,6 +107,7 @@ start_jvm() {
 		>"$jvm_out" 2>"$jvm_out.err" <"${JVM_IN:-/dev/null}" &
 	jvm=$!
 	jvms+=("$jvm")
+	rm -f "/tmp/.java_pid$jvm" # of a killed JVM of another user, which this one could not remove
 	wait_for_line "$jvm_out" '^READY' "${JVM_PATIENCE:-30}"
 }
 

@@ -92,6 +92,17 @@ case_attach_socket_deleted() {
 	expect_alive "$jvm"
 }
 
+# As a dead JVM of that pid leaves it, of another user: HotSpot cannot remove it.
+case_attach_socket_of_someone_else() {
+	need_root
+	start_jvm "$(any_jdk)" shop.Demo
+	: >"/tmp/.java_pid$jvm"
+	record -p "$jvm" -d 1 --engine ctimer -o collapsed -f "$here/out"
+	rm -f "/tmp/.java_pid$jvm"
+	expect_refusal 1 "java_pid$jvm is in the way .* remove it"
+	expect_alive "$jvm"
+}
+
 case_no_permission() {
 	need_root
 	start_jvm "$(any_jdk)" shop.Demo

@@ -156,6 +156,12 @@ static int connect_listener(struct visit *visit, int tmp)
 		if (err)
 			return err;
 	}
+	if (fd == -EPERM)
+		return visit_fail(
+			visit, fd,
+			"/tmp/.java_pid%d is in the way of JVM %d and belongs to someone else, a dead JVM of that "
+			"pid or a trap: remove it",
+			visit->target->ns_pid, visit->target->pid);
 	if (fd < 0 && fd != -ENOENT)
 		visit_fail(visit, fd, "cannot connect to the attach socket /tmp/.java_pid%d of JVM %d: %s",
 			   visit->target->ns_pid, visit->target->pid, strerror(-fd));
