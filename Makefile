@@ -57,7 +57,7 @@ unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(sort $(wildcard test
 # Of the C programs there, those with cmocka are tests, the others help a script.
 system_programs := $(patsubst %.c,$(O)/%,$(wildcard tests/system/*.c tests/system/*/*.c tests/matrix/*.c))
 system_tests := $(patsubst %.c,$(O)/%,$(shell grep -ls '^#include <cmocka' tests/system/*.c)) \
-	$(sort $(wildcard tests/system/*_*.sh))
+	$(sort $(filter-out tests/system/lib.sh,$(wildcard tests/system/*.sh)))
 # Each prints a table; the other scripts there fetch what they need.
 matrix_tests := $(wildcard $(addprefix tests/matrix/,jdks.sh kernels.sh containers.sh privileges.sh))
 fuzz_targets := $(addprefix fuzz_,$(or $(patsubst fuzz_%,%,$(TARGET)),$(patsubst tests/fuzz/fuzz_%.c,%,\
