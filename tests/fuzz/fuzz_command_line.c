@@ -31,11 +31,8 @@ static void parse(int argc, char **argv)
 		FUZZ_CHECK(why.len);
 	else if (!fill_session(&session, &options, args, count, dashdash))
 		check(&session);
-	session_options_release(&session);
-	free(options.pids.items);
-	free(options.files.items);
-	free(options.style.include.items);
-	free(options.style.exclude.items);
+	record_session_release(&session);
+	release_options(&options);
 	buf_release(&why);
 }
 

@@ -259,6 +259,9 @@ case_configurations_are_checked() {
 	printf '%s\n' 'freq = 99' 'freq = 98' >"$here/conf"
 	run_duet daemon --config "$here/conf" --check
 	expect_refusal 2 "$here/conf:2: .*twice, first in line 1"
+	printf '%s\n' 'window = 30s' "file = $here" >"$here/conf" # in any order
+	run_duet daemon --config "$here/conf" --check
+	expect_status 0
 	run_duet daemon --config "$(dirname "$0")/../../user/packaging/duet.conf" --check
 	expect_status 0
 	run_duet daemon --config "$here/none" --check

@@ -455,18 +455,19 @@ int record_options_set(struct record_options *options, const char *word, const c
 
 int record_options_fill(struct record_options *options, const char *folder, struct session_options *session)
 {
-	struct buf why;
-	int err = 0;
+	const char *only[] = {folder};
+	struct record_options filled;
 
-	buf_init(&why);
 	options->continuous = true;
 	options->host = !options->cgroup && !options->container && !options->comm;
 	if (!(options->max_overhead > 0))
 		options->max_overhead = DAEMON_OVERHEAD;
-	if (!options->files.len)
-		err = opt_strings(&options->files, folder, &why);
-	buf_release(&why);
-	return err ? err : fill_session(session, options, NULL, 0, -1);
+	filled = *options; /* a later line may still name a folder */
+	if (!filled.files.len) {
+		filled.files.items = only;
+		filled.files.len = 1;
+	}
+	return fill_session(session, &filled, NULL, 0, -1);
 }
 
 static int run(struct record_options *options, int argc, char **argv, char **args, int count, int dashdash)
