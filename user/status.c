@@ -125,7 +125,8 @@ static int open_metrics(struct session *session, const char *text)
 
 	if (!len) {
 		log_error("--metrics '%s': localhost:PORT or the /path of a socket is accepted, nothing beyond "
-			  "this host", text);
+			  "this host",
+			  text);
 		return -EINVAL;
 	}
 	if (address.any.sa_family == AF_UNIX)
@@ -204,8 +205,9 @@ static void answer_http(struct session *session, struct status_client *client)
 		write_stats(session, false, &body);
 	else
 		buf_add_str(&body, "only GET /metrics is served here\n");
-	buf_printf(&text, "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: %zu\r\n"
-			  "Connection: close\r\n\r\n%s",
+	buf_printf(&text,
+		   "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: %zu\r\n"
+		   "Connection: close\r\n\r\n%s",
 		   is_found ? "200 OK" : "404 Not Found", body.len, body.data);
 	(void)!send(client->fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	buf_release(&body);
@@ -254,13 +256,14 @@ static void serve(struct session *session, struct status_client *client, uint64_
 {
 	size_t room = sizeof(client->request) - 1 - client->len;
 	ssize_t got = recv(client->fd, client->request + client->len, room, MSG_DONTWAIT);
+	bool may_go_on = got < 0 ? errno == EAGAIN : got > 0 && (size_t)got < room;
 
 	if (got > 0)
 		client->len += (size_t)got;
 	client->request[client->len] = '\0';
 	if (strstr(client->request, "\r\n\r\n"))
 		answer_http(session, client);
-	else if ((got > 0 || (got < 0 && errno == EAGAIN)) && (size_t)got < room && now_ns < client->until_ns)
+	else if (may_go_on && now_ns < client->until_ns)
 		return;
 	close(client->fd);
 	client->fd = -1;

@@ -22,14 +22,18 @@ start_crowd() { # OPTIONS...
 	done
 }
 
-# GET PATH from the port, or from the socket when it is a path.
-get() { # PORT|SOCKET PATH
+# GET PATH from the port, or from the socket when it is a path; after a while, and in two pieces, when SLOWLY.
+get() { # PORT|SOCKET PATH [SLOWLY]
 	perl -MIO::Socket::INET -MIO::Socket::UNIX -e '
-		my ($at, $path) = @ARGV;
+		my ($at, $path, $slowly) = @ARGV;
 		my $peer = $at =~ m{^/} ? IO::Socket::UNIX->new(Peer => $at) : IO::Socket::INET->new("127.0.0.1:$at");
 		$peer or die "no connection: $!\n";
-		print $peer "GET $path HTTP/1.1\r\nHost: localhost\r\n\r\n";
-		print while <$peer>;' "$1" "$2" >"$here/page" 2>"$here/page.err"
+		$peer->autoflush(1);
+		select undef, undef, undef, 0.4 if $slowly;
+		print $peer "GET $path HTTP";
+		select undef, undef, undef, 0.4 if $slowly;
+		print $peer "/1.1\r\nHost: localhost\r\n\r\n";
+		print while <$peer>;' "$@" >"$here/page" 2>"$here/page.err"
 }
 
 port() {
@@ -62,6 +66,8 @@ case_metrics() {
 	sleep 1
 	get "$(port)" /
 	expect "samples a second later" "$(metric duet_samples_total)" '>' "$first"
+	get "$(port)" /metrics slowly
+	expect_contains "$here/page" '^HTTP/1.1 200 OK'
 	get "$(port)" /etc/passwd
 	expect_contains "$here/page" '^HTTP/1.1 404'
 	end_record INT
