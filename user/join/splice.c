@@ -342,12 +342,6 @@ static int push_agreed(struct splicing *s, const struct duet_java_frame *frames,
 	return err;
 }
 
-static bool is_java(enum splice_kind kind)
-{
-	return kind == SPLICE_COMPILED || kind == SPLICE_INLINED || kind == SPLICE_INTERPRETED ||
-	       kind == SPLICE_JAVA_NATIVE;
-}
-
 /*
  * Is all that AsyncGetCallTrace names in the walk, whose frames begin at `first`, and missing only what it is known to
  * leave out: the topmost, where a frame is only being made; the caller of the topmost, where that one is in its first
@@ -361,7 +355,7 @@ static bool saw_less(const struct splice *walk, size_t first, const struct duet_
 	for (size_t i = first; i < walk->frames.len && next < depth; i++) {
 		const struct splice_frame *frame = &walk->frames.items[i];
 
-		if (!is_java(frame->kind))
+		if (!splice_is_java(frame->kind))
 			continue;
 		if (frame->method == frames[next].method) {
 			next++;

@@ -36,6 +36,12 @@ struct splice_frame {
 	const char *mark; /* static */
 };
 
+static inline bool splice_is_java(enum splice_kind kind)
+{
+	return kind == SPLICE_COMPILED || kind == SPLICE_INLINED || kind == SPLICE_INTERPRETED ||
+	       kind == SPLICE_JAVA_NATIVE;
+}
+
 /* What BPF's walk and AsyncGetCallTrace say of the same Java frames. */
 enum splice_witnesses {
 	SPLICE_ALONE, /* there was only one of them, or the walk was not whole */

@@ -28,12 +28,6 @@ void resolver_release(struct resolver *resolver)
 	map_release(&resolver->addresses);
 }
 
-static bool is_java(enum splice_kind kind)
-{
-	return kind == SPLICE_COMPILED || kind == SPLICE_INLINED || kind == SPLICE_INTERPRETED ||
-	       kind == SPLICE_JAVA_NATIVE;
-}
-
 /* ---- one frame ---- */
 
 static void resolve_symbol(struct resolver *r, const struct symbol *symbol, struct frame *frame)
@@ -130,7 +124,7 @@ static uint32_t resolve_frame(struct resolver *r, struct process *process, const
 
 	if (from->kind == SPLICE_KERNEL || from->kind == SPLICE_NATIVE)
 		return resolve_address(r, process, from);
-	if (is_java(from->kind))
+	if (splice_is_java(from->kind))
 		resolve_java(r, jvm, from, &frame);
 	else
 		resolve_text(r, from, &frame);
@@ -142,7 +136,7 @@ static uint32_t resolve_frame(struct resolver *r, struct process *process, const
 static bool has_names(const struct splice *splice, const struct jvm *jvm)
 {
 	for (size_t i = 0; i < splice->frames.len; i++)
-		if (is_java(splice->frames.items[i].kind) && !jvm_method(jvm, splice->frames.items[i].method))
+		if (splice_is_java(splice->frames.items[i].kind) && !jvm_method(jvm, splice->frames.items[i].method))
 			return false;
 	return true;
 }
