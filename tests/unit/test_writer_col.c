@@ -133,66 +133,72 @@ static json_t *header_of(char *col)
 	return header;
 }
 
-/* What the Performance Studio asks for, and in run_arguments nothing that was typed. */
+/* What the Performance Studio asks for. */
+static const char *const keys[] = {
+	"containers",
+	"container_names_enabled",
+	"metadata",
+	"metrics",
+	"application_metadata",
+	"application_metadata_enabled",
+	"profiling_mode",
+	"hwmetrics",
+	"htmlblob",
+	"flamegraph_html",
+	"sampling_event",
+	"sampling_mode",
+	"sampling_frequency",
+};
+static const char *const metadata_keys[] = {
+	"cloud_provider",
+	"agent_version",
+	"spawn_time",
+	"current_time",
+	"cloud_info",
+	"run_arguments",
+	"big_data",
+	"external_metadata",
+	"profiling_mode",
+	"python_version",
+	"run_mode",
+	"deployment_type",
+	"kernel_release",
+	"kernel_version",
+	"system_name",
+	"hypervisor",
+	"processors",
+	"cpu_model_name",
+	"cpu_arch_codename",
+	"cpu_flags",
+	"memory_capacity_mb",
+	"hostname",
+	"system",
+	"os_name",
+	"os_release",
+	"os_codename",
+	"libc_type",
+	"libc_version",
+	"hardware_type",
+	"pid",
+	"mac_address",
+	"private_ip",
+	"spawn_uptime_ms",
+};
+
+static void expect_keys(const json_t *object, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_non_null(json_object_get(object, names[i]));
+}
+
+/* And in run_arguments nothing that was typed. */
 static void the_header_has_every_key(void **state)
 {
-	static const char *const keys[] = {
-		"containers",
-		"container_names_enabled",
-		"metadata",
-		"metrics",
-		"application_metadata",
-		"application_metadata_enabled",
-		"profiling_mode",
-		"hwmetrics",
-		"htmlblob",
-		"flamegraph_html",
-		"sampling_event",
-		"sampling_mode",
-		"sampling_frequency",
-	};
-	static const char *const metadata_keys[] = {
-		"cloud_provider",
-		"agent_version",
-		"spawn_time",
-		"current_time",
-		"cloud_info",
-		"run_arguments",
-		"big_data",
-		"external_metadata",
-		"profiling_mode",
-		"python_version",
-		"run_mode",
-		"deployment_type",
-		"kernel_release",
-		"kernel_version",
-		"system_name",
-		"hypervisor",
-		"processors",
-		"cpu_model_name",
-		"cpu_arch_codename",
-		"cpu_flags",
-		"memory_capacity_mb",
-		"hostname",
-		"system",
-		"os_name",
-		"os_release",
-		"os_codename",
-		"libc_type",
-		"libc_version",
-		"hardware_type",
-		"pid",
-		"mac_address",
-		"private_ip",
-		"spawn_uptime_ms",
-	};
 	char *col = col_of(*state, 2);
 	json_t *header = header_of(col);
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		assert_non_null(json_object_get(header, keys[i]));
-	for (size_t i = 0; i < sizeof(metadata_keys) / sizeof(*metadata_keys); i++)
-		assert_non_null(json_object_get(json_object_get(header, "metadata"), metadata_keys[i]));
+	expect_keys(header, keys, sizeof(keys) / sizeof(*keys));
+	expect_keys(json_object_get(header, "metadata"), metadata_keys, sizeof(metadata_keys) / sizeof(*metadata_keys));
 	assert_null(strstr(col, "secret"));
 	json_decref(header);
 	free(col);
