@@ -173,4 +173,29 @@ static inline walk_result java_return(struct unwind_cursor *cursor, uint64_t slo
 	return walk_to_caller(cursor, saved[1], cursor->sp + slot + WALK_WORD, saved[0]);
 }
 
+/* Code that keeps a frame pointer: the call stub, wrappers of native methods. */
+static inline walk_result java_step_by_fp(struct unwind_cursor *cursor)
+{
+	uint64_t words[2];
+
+	if (cursor->fp < cursor->sp || cursor->fp % WALK_WORD)
+		return DUET_WALK_BAD_FP;
+	if (walk_read(words, sizeof(words), cursor->fp))
+		return DUET_WALK_UNREADABLE;
+	return walk_to_caller(cursor, words[1], cursor->fp + sizeof(words), words[0]);
+}
+
+/* A signal handler's frame: there the kernel has put what the interrupted code had in registers. */
+static inline void java_signal_regs(struct walk_java *java, const struct unwind_cursor *cursor)
+{
+	/* struct sigcontext, from WALK_SIGNAL_REGS on: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp */
+	static const uint8_t numbers[DUET_X86_REGISTERS] = {8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4};
+	const uint64_t *words = (const uint64_t *)java->head; /* the BPF stack is too small */
+
+	if (walk_read(java->head, sizeof(java->regs), cursor->signal_frame + WALK_SIGNAL_REGS))
+		__builtin_memset(java->head, 0, sizeof(java->regs));
+	for (int i = 0; i < DUET_X86_REGISTERS; i++)
+		java->regs[numbers[i]] = words[i];
+}
+
 #endif

@@ -170,26 +170,11 @@ static inline walk_result java_step_leaving(struct walk_java *java, struct unwin
 	return walk_to_caller(cursor, to, sp, cursor->fp);
 }
 
-/* A signal handler's frame: there the kernel has put what the interrupted code had in registers. */
-static inline void java_signal_regs(struct walk_java *java, const struct unwind_cursor *cursor)
-{
-	/* struct sigcontext, from WALK_SIGNAL_REGS on: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp */
-	static const uint8_t numbers[DUET_X86_REGISTERS] = {8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4};
-	const uint64_t *words = (const uint64_t *)java->head; /* the BPF stack is too small */
-
-	if (walk_read(java->head, sizeof(java->regs), cursor->signal_frame + WALK_SIGNAL_REGS))
-		__builtin_memset(java->head, 0, sizeof(java->regs));
-	for (int i = 0; i < DUET_X86_REGISTERS; i++)
-		java->regs[numbers[i]] = words[i];
-}
-
 static inline walk_result java_step_interpreter(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	enum java_made made = java_made(java, cursor->pc);
 	struct duet_frame_exit exit;
 
-	if (!cursor->is_return && cursor->signal_frame)
-		java_signal_regs(java, cursor);
 	if (java_is_leaving(java, cursor, &exit))
 		return java_step_leaving(java, cursor, &exit);
 	if (made != JAVA_MADE && !cursor->is_return)

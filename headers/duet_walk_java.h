@@ -132,19 +132,17 @@ static inline walk_result java_leaf_framed(struct walk_java *java, struct unwind
  */
 static inline walk_result java_leaf_wrapper(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
-	uint64_t words[2], above = cursor->fp - cursor->sp;
+	uint64_t above = cursor->fp - cursor->sp;
 	int64_t slot;
 
 	if (walk_read(java->code, DUET_FRAME_CODE_BYTES, cursor->pc))
 		return DUET_WALK_LEAF;
 	slot = duet_code_is(java->code, 0, 0x488bec) ? WALK_WORD : duet_frame_epilogue(java->code);
-	if (slot < 0 && cursor->pc < java_frame_complete(java) && above && above != frame_bytes - sizeof(words))
+	if (slot < 0 && cursor->pc < java_frame_complete(java) && above && above != frame_bytes - 2 * WALK_WORD)
 		slot = 0;
 	if (slot >= 0)
 		return java_return(cursor, (uint64_t)slot, slot == 0);
-	if (cursor->fp < cursor->sp || cursor->fp % WALK_WORD || walk_read(words, sizeof(words), cursor->fp))
-		return DUET_WALK_LEAF;
-	return walk_to_caller(cursor, words[1], cursor->fp + sizeof(words), words[0]);
+	return java_step_by_fp(cursor);
 }
 
 /* Interrupted in a compiled method: how far its frame is built, the instructions tell. */
@@ -238,19 +236,6 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 
 /* ---- the step ---- */
 
-/* The call stub keeps a frame pointer and is entered from native code. */
-static inline walk_result java_step_call_stub(struct walk_java *java, struct unwind_cursor *cursor)
-{
-	uint64_t words[2];
-
-	(void)java;
-	if (cursor->fp < cursor->sp || cursor->fp % WALK_WORD)
-		return DUET_WALK_BAD_FP;
-	if (walk_read(words, sizeof(words), cursor->fp))
-		return DUET_WALK_UNREADABLE;
-	return walk_to_caller(cursor, words[1], cursor->fp + sizeof(words), words[0]);
-}
-
 /* Is this the JVM's code, and so for walk_java_step()? */
 static inline int walk_java_owns(const struct walk_java *java, uint64_t pc)
 {
@@ -262,8 +247,10 @@ static inline walk_result walk_java_step(struct walk_java *java, struct unwind_c
 	java->has_found = 0;
 	java->code_id = 0;
 	java->pc = cursor->pc;
+	if (!cursor->is_return && cursor->signal_frame)
+		java_signal_regs(java, cursor);
 	if (cursor->is_return && cursor->pc == java->layout.call_stub_return)
-		return java_step_call_stub(java, cursor);
+		return java_step_by_fp(cursor); /* entered from native code */
 	if (java_is_interpreter(java, cursor->pc))
 		return WALK_JAVA_INTERPRETER(java, cursor);
 	return java_step_code(java, cursor);
