@@ -31,8 +31,10 @@ static __always_inline const struct duet_unwind_row *walk_row(u32 index)
 
 /* Parts of walk_java_step() on the scratch's cursor, in unwind_java.bpf.c. */
 int unwind_java_leaf(u64 frame_bytes);
+int unwind_java_stub_return(u64 slot);
 int unwind_java_interpreter(void);
 #define WALK_JAVA_LEAF(java, cursor, frame_bytes) unwind_java_leaf(frame_bytes)
+#define WALK_JAVA_STUB_RETURN(java, cursor, slot) unwind_java_stub_return(slot)
 #define WALK_JAVA_INTERPRETER(java, cursor) unwind_java_interpreter()
 
 #include "duet_walk.h"
@@ -103,8 +105,7 @@ static __always_inline u32 unwind_user(struct duet_scratch *room)
 		if (unwind_turn(frame))
 			break;
 	if (room->sample.walk_end == DUET_WALK_ENTRY && !room->walk.cursor.is_guess)
-		room->sample.flags |=
-			DUET_SAMPLE_USER_COMPLETE | (unwind_is_named(room) ? DUET_SAMPLE_WALKED : 0);
+		room->sample.flags |= DUET_SAMPLE_USER_COMPLETE | (unwind_is_named(room) ? DUET_SAMPLE_WALKED : 0);
 	depth = room->sample.user_depth;
 	return depth > DUET_MAX_USER_STACK ? DUET_MAX_USER_STACK : depth;
 }

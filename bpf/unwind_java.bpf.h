@@ -52,6 +52,7 @@ static __always_inline void unwind_java_begin(struct duet_scratch *room)
 		room->java.layout = entry->layout;
 	else
 		__builtin_memset(&room->java.layout, 0, sizeof(room->java.layout));
+	room->java.is_below_stub = 0;
 	room->unnamed = 0;
 }
 

@@ -11,7 +11,7 @@
 
 #define DUET_JVM_HEAPS 4 /* HotSpot has three code heaps at most */
 #define DUET_JVM_ENTRIES 12 /* kinds of methods that the interpreter makes a frame for (JDK 8: 10, since 9: 4) */
-#define DUET_JVM_FRAMELESS 16 /* kinds of blobs: four, and one for each type of field that JNI reads */
+#define DUET_JVM_FRAMELESS 16 /* kinds of blobs: five, and one for each type of field that JNI reads */
 #define DUET_BLOB_BYTES 384 /* of a blob's head, HeapBlock included: all fields lie within (JDK 17: 320) */
 #define DUET_JVM_NO_FIELD 0xffff /* this JDK has it not */
 #define DUET_MAX_OFFSET 4096 /* no HotSpot structure that is read is larger */

@@ -23,13 +23,16 @@ struct walk_java {
 	uint64_t regs[DUET_X86_REGISTERS]; /* of the interrupted thread, by their number in machine code */
 	uint64_t pc; /* of the frame that the last step left; not the cursor's then when it was deoptimized */
 	uint64_t blob; /* start of the blob at hand, its CodeBlob */
+	uint64_t stub; /* likewise, while a caller of that blob is looked for */
+	uint64_t stub_bytes;
 	uint64_t frame[JAVA_FIXED_BYTES / 8 + 2]; /* of the interpreter: fp - JAVA_FIXED_BYTES to the return address */
 	_Alignas(8) uint8_t head[JAVA_BLOB_MASK + 1 + 8]; /* of the block that the blob is in */
 	uint8_t method[DUET_CONST_METHOD_BYTES]; /* head of ConstMethod */
 	uint8_t code[DUET_FRAME_CODE_BYTES]; /* machine code */
 	struct duet_interpreted found; /* by the last step, when it was through an interpreter frame */
 	uint8_t has_found;
-	uint8_t reserved[3];
+	uint8_t is_below_stub; /* the frame that the last step led to: a stub without a frame size was called from there */
+	uint8_t reserved[2];
 	uint32_t code_id; /* by the last step, when it was through compiled code: HotSpot's compile id */
 };
 

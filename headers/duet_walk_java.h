@@ -14,12 +14,14 @@
 /* BPF runs these apart, so that the verifier follows each of them once and not for every way that leads there. */
 #ifndef WALK_JAVA_LEAF
 #define WALK_JAVA_LEAF java_step_leaf
+#define WALK_JAVA_STUB_RETURN java_is_stub_return
 #define WALK_JAVA_INTERPRETER java_step_interpreter
 #endif
 
 #define JAVA_MAX_STUB_BYTES 16384
 #define JAVA_INDIRECT_BYTES 6 /* of the longest call through memory */
 #define JAVA_CALL_BYTES 13 /* of the longest call sequence that tells its target */
+#define JAVA_STUB_WORDS 16 /* that a stub without a frame size has pushed at most (JDK 25's subtype check: 8) */
 
 /* Where the call before this return address went, or 0: call rel32; or mov $target, %r10; call *%r10. */
 static inline uint64_t java_call_target(struct walk_java *java, uint64_t pc)
@@ -69,6 +71,44 @@ static inline walk_result java_step_stub_frame(struct walk_java *java, struct un
 	return walk_to_caller(cursor, words[1], cursor->fp + sizeof(words), words[0]);
 }
 
+/* What the compiled method that pc is in has between its sp and its caller's when it called a stub; 0 when not known. */
+static inline uint64_t java_frame_below_stub(struct walk_java *java, uint64_t pc)
+{
+	uint64_t words = java_field(java, java->layout.blob_frame_words, 4);
+
+	if (words >= JAVA_MAX_FRAME_WORDS || walk_read(java->code, DUET_FRAME_CODE_BYTES, pc))
+		return 0;
+	return (words + duet_frame_pushed(java->code)) * WALK_WORD;
+}
+
+/*
+ * Is this word, `slot` bytes above sp, the return address of the stub that java->stub tells? Those of earlier calls lie
+ * around on the stack: behind the right one the caller's frame follows, and at its end a return address.
+ */
+static inline int java_is_stub_return(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t slot)
+{
+	uint64_t to, above, frame_bytes;
+
+	if (walk_read_word(&to, cursor->sp + slot) || java_call_target(java, to) - java->stub >= java->stub_bytes)
+		return 0;
+	if (java_find_blob(java, to) || !java_is_compiled(java))
+		return !slot;
+	frame_bytes = java_frame_below_stub(java, to);
+	return frame_bytes && !walk_read_word(&above, cursor->sp + slot + frame_bytes) &&
+	       java_heap(&java->layout, above) >= 0 && java_is_called(java, above);
+}
+
+/* A stub that has left its frame, or has pushed registers without one: fp is still the caller's. */
+static inline walk_result java_leaf_pushed(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	java->stub = java->blob;
+	java->stub_bytes = java_field(java, java->layout.blob_bytes, 4);
+	for (uint32_t i = 0; i < JAVA_STUB_WORDS; i++)
+		if (WALK_JAVA_STUB_RETURN(java, cursor, i * WALK_WORD))
+			return java_return(cursor, i * WALK_WORD, 1);
+	return DUET_WALK_LEAF;
+}
+
 /*
  * Interrupted in code that makes no frame. An adapter pops the return address for a moment, and pushes it again lower
  * down; the interpreter's own frame tells where it ends.
@@ -86,20 +126,23 @@ static inline walk_result java_leaf_frameless(struct walk_java *java, struct unw
 }
 
 /*
- * Interrupted in a stub that tells no frame size: at its first instruction, behind its push of fp, or with a frame of
- * its own. Whatever else lies around on the stack, the right return address follows a call to this stub.
+ * Interrupted in a stub that tells no frame size: at its first instruction, behind its push of fp, with a frame of its
+ * own, or none. Whatever else lies around on the stack, the right return address follows a call to this stub.
  */
 static inline walk_result java_leaf_stub(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	uint64_t pc = cursor->pc, words[2];
 
+	java->is_below_stub = 1;
 	if (walk_read(words, sizeof(words), cursor->sp))
 		return DUET_WALK_UNREADABLE;
 	if (java_called_here(java, words[0], pc))
 		return java_return(cursor, 0, 1);
 	if (java_called_here(java, words[1], pc - 1))
 		return java_return(cursor, WALK_WORD, 0);
-	return java_step_stub_frame(java, cursor, DUET_WALK_LEAF);
+	if (java_step_stub_frame(java, cursor, DUET_WALK_LEAF) == DUET_WALK_NONE)
+		return DUET_WALK_NONE;
+	return java_leaf_pushed(java, cursor);
 }
 
 /* Interrupted in a stub with a frame: it has it, or its first or last instructions show that it has not. */
@@ -168,6 +211,8 @@ static inline walk_result java_leaf_compiled(struct walk_java *java, struct unwi
 		if (walk_read(java->code, DUET_FRAME_CODE_BYTES, cursor->pc))
 			return DUET_WALK_LEAF;
 		slot = duet_frame_epilogue(java->code);
+		if (slot < 0)
+			frame_bytes += duet_frame_pushed(java->code) * WALK_WORD;
 	}
 	if (slot >= 0)
 		return java_return(cursor, (uint64_t)slot, slot == 0);
@@ -212,6 +257,7 @@ static inline walk_result java_step_leaf(struct walk_java *java, struct unwind_c
 
 static inline walk_result java_step_code(struct walk_java *java, struct unwind_cursor *cursor)
 {
+	int is_below_stub = java->is_below_stub;
 	uint64_t words, frame_bytes;
 	walk_result end = java_find_blob(java, cursor->pc);
 
@@ -223,6 +269,7 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 	if (words >= JAVA_MAX_FRAME_WORDS)
 		return DUET_WALK_NO_BLOB;
 	frame_bytes = words * WALK_WORD;
+	java->is_below_stub = 0;
 	if (java_is_compiled(java))
 		java->code_id = (uint32_t)java_field(java, java->layout.nmethod_id, 4);
 	if (!cursor->is_return)
@@ -231,7 +278,9 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 		return java_step_stub_frame(java, cursor, DUET_WALK_NO_FRAME);
 	if (java_is_compiled(java))
 		java_original_pc(java, cursor);
-	return java_return(cursor, frame_bytes - WALK_WORD, 0);
+	if (is_below_stub && java_is_compiled(java))
+		frame_bytes = java_frame_below_stub(java, cursor->pc);
+	return frame_bytes ? java_return(cursor, frame_bytes - WALK_WORD, 0) : DUET_WALK_NO_FRAME;
 }
 
 /* ---- the step ---- */

@@ -553,8 +553,9 @@ static void publish_methods(struct duet_jvm_layout *ret)
 /* JDK 8 to 27; the last is the start of one name for each type of field. */
 static bool is_frameless(const char *name)
 {
+	/* flush_icache_stub; JDK 25: flush_icache_initial_stub, flush_icache_final_stub */
 	static const char *const kinds[] = {"vtable chunks", "MethodHandles adapters", "native signature handlers",
-					    "flush_icache_stub", "jni_fast_Get"};
+					    "flush_icache_", "jni_fast_Get"};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strncmp(name, kinds[i], strlen(kinds[i])))

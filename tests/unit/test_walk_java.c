@@ -227,6 +227,30 @@ static void test_leaf_whose_fp_is_not_saved_yet(void **state)
 	expect_caller(cursor_at(code + 28, SP - 5, 7, 0), caller, SP + 1, CALLER_FP);
 }
 
+/* C2: push 0x28(%rsp); pop 0x38(%rsp). C1: push %rbx; push %rax; call; pop %rbx; pop %r8 */
+static void test_leaf_that_has_pushed(void **state)
+{
+	static const char bytes[] =
+		"\x89\x84\x24\x00\xc0\xfe\xff\x55\x48\x83\xec\x20\xff\x74\x24\x28"
+		"\x48\x8f\x44\x24\x38\xff\x34\x24\x8f\x04\x24\x53\x50\xe8\x00\x00\x00\x00\x5b\x41\x58";
+	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, bytes, sizeof(bytes)) + 16;
+	uint64_t caller = make_blob(8192, METHOD_NAME, 4, bytes, sizeof(bytes)) + 100;
+
+	(void)state;
+	SP[4] = CALLER_FP;
+	SP[5] = caller;
+	expect_caller(cursor_at(code + 12, SP, 7, 0), caller, SP + 6, CALLER_FP);
+	expect_caller(cursor_at(code + 16, SP - 1, 7, 0), caller, SP + 6, CALLER_FP);
+	expect_caller(cursor_at(code + 21, SP, 7, 0), caller, SP + 6, CALLER_FP);
+	expect_caller(cursor_at(code + 24, SP - 1, 7, 0), caller, SP + 6, CALLER_FP);
+	expect_caller(cursor_at(code + 27, SP, 7, 0), caller, SP + 6, CALLER_FP);
+	expect_caller(cursor_at(code + 28, SP - 1, 7, 0), caller, SP + 6, CALLER_FP);
+	expect_caller(cursor_at(code + 29, SP - 2, 7, 0), caller, SP + 6, CALLER_FP);
+	expect_caller(cursor_at(code + 34, SP - 2, 7, 0), caller, SP + 6, CALLER_FP);
+	expect_caller(cursor_at(code + 35, SP - 1, 7, 0), caller, SP + 6, CALLER_FP);
+	expect_caller(cursor_at(code + 37, SP, 7, 0), caller, SP + 6, CALLER_FP);
+}
+
 static void test_deoptimized(void **state)
 {
 	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, method_code, sizeof(method_code));
@@ -276,10 +300,40 @@ static void test_leaf_stub(void **state)
 	SP[9] = other;
 	expect_end(cursor_at(stub + 40, SP, address_of(&SP[8]), 0), DUET_WALK_LEAF);
 	expect_end(cursor_at(stub + 40, SP, 3, 0), DUET_WALK_LEAF);
-	/* Of another stub behind it. */
-	caller = make_call(stub + 100);
+	caller = make_call(stub + 4096); /* of another blob's stub */
 	SP[0] = caller;
 	expect_end(cursor_at(stub, SP, 3, 0), DUET_WALK_LEAF);
+}
+
+/* Its frame is left: the call went to a stub behind this, which had jumped here. Or it has pushed without a frame. */
+static void test_leaf_stub_without_frame_pointer(void **state)
+{
+	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0) + 32;
+	uint64_t caller = make_call(stub + 100);
+
+	(void)state;
+	SP[0] = caller;
+	SP[4] = caller; /* the caller's own caller */
+	expect_caller(cursor_at(stub + 60, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+	SP[0] = NATIVE_PC;
+	SP[4] = 0;
+	SP[3] = caller; /* of an earlier call: no caller's frame is behind it */
+	SP[8] = caller;
+	SP[12] = caller;
+	expect_caller(cursor_at(stub + 40, SP, CALLER_FP, 0), caller, SP + 9, CALLER_FP);
+	memcpy((void *)(uintptr_t)caller, "\x5b\x41\x58", 3); /* pop %rbx; pop %r8: had been pushed for the stub */
+	SP[12] = NATIVE_PC;
+	SP[14] = caller;
+	expect_caller(cursor_at(stub + 40, SP, CALLER_FP, 0), caller, SP + 9, CALLER_FP);
+	SP[13] = CALLER_FP;
+	expect_caller(cursor_at(caller, SP + 9, 7, 1), caller, SP + 15, CALLER_FP);
+	SP[12] = caller;
+	SP[11] = CALLER_FP;
+	expect_caller(cursor_at(caller, SP + 9, 7, 1), caller, SP + 13, CALLER_FP); /* not below a stub */
+	SP[8] = SP[12] = SP[14] = NATIVE_PC;
+	SP[16] = caller; /* too far up */
+	SP[22] = caller;
+	expect_end(cursor_at(stub + 40, SP, CALLER_FP, 0), DUET_WALK_LEAF);
 }
 
 static void test_stub_with_a_frame(void **state)
@@ -670,8 +724,10 @@ int main(void)
 		CASE(test_compiled_caller),
 		CASE(test_compiled_leaf),
 		CASE(test_leaf_whose_fp_is_not_saved_yet),
+		CASE(test_leaf_that_has_pushed),
 		CASE(test_deoptimized),
 		CASE(test_leaf_stub),
+		CASE(test_leaf_stub_without_frame_pointer),
 		CASE(test_stub_with_a_frame),
 		CASE(test_frameless),
 		CASE(test_stub_of_unknown_size),
