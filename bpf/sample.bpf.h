@@ -85,6 +85,19 @@ static __always_inline void sample_cost(u64 began_ns)
 	cost->run_ns += bpf_ktime_get_ns() - began_ns;
 }
 
+#define SAMPLE_WAKE_NS 5000000 /* a thread in code of no file must not wake the loader for every sample */
+
+/* New code: the sooner the loader reads the process's mappings again, the fewer samples are walked without them. */
+static __always_inline u64 sample_wakeup_flag(struct duet_scratch *room)
+{
+	u64 now_ns = room->sample.head.time_ns;
+
+	if (!(room->sample.flags & DUET_SAMPLE_UNKNOWN_CODE) || now_ns - room->woken_ns < SAMPLE_WAKE_NS)
+		return duet_wakeup_flag();
+	room->woken_ns = now_ns;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
 /* Hands the sample over. */
 static __always_inline void sample_end(void)
 {
@@ -95,7 +108,7 @@ static __always_inline void sample_end(void)
 		return;
 	bytes = sizeof(room->sample) + stack_bytes(room);
 	room->sample.head.size = bytes;
-	duet_emit(&room->sample.head, bytes, duet_wakeup_flag());
+	duet_emit(&room->sample.head, bytes, sample_wakeup_flag(room));
 }
 
 #endif

@@ -54,6 +54,7 @@ struct unwind_walk {
 struct duet_scratch {
 	struct unwind_walk walk;
 	struct walk_java java;
+	u64 woken_ns; /* when this CPU last woke the loader for code that is not mapped */
 	u32 code_ids[DUET_MAX_IDS];
 	u32 unnamed; /* interpreted frames whose method the loader cannot name */
 	u32 reserved;

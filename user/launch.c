@@ -12,6 +12,11 @@
 
 #include "attach/attach.h"
 
+#ifdef __x86_64__
+#define JVM_ARCH "amd64"
+#else
+#define JVM_ARCH "aarch64"
+#endif
 #define AGENT_WAIT_MS 5000 /* how long the JVM holds main() back for the loader */
 
 static bool is_elf(const char *path)
@@ -45,12 +50,32 @@ static bool find_program(const char *name, char *path, size_t size)
 }
 
 /* The launcher itself, not a script of that name, which would not take the option. */
-static bool is_java_launcher(const char *name)
+static bool is_java_launcher(const char *name, char *path, size_t size)
 {
 	const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
-	char path[PATH_MAX];
 
-	return !strcmp(base, "java") && find_program(name, path, sizeof(path)) && is_elf(path);
+	return !strcmp(base, "java") && find_program(name, path, size) && is_elf(path);
+}
+
+/* Beside the launcher, which may have been found by a link: JDK 9+, a JRE of JDK 8, a JDK 8. */
+static void find_libjvm(const char *launcher, char *path, size_t size)
+{
+	static const char *const places[] = {"lib/server", "lib/" JVM_ARCH "/server", "jre/lib/" JVM_ARCH "/server"};
+	char real[PATH_MAX];
+	char *name;
+
+	path[0] = 0;
+	if (!realpath(launcher, real))
+		return;
+	for (int i = 0; i < 2; i++) { /* the launcher, and bin */
+		name = strrchr(real, '/');
+		if (name)
+			*name = 0;
+	}
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (snprintf(path, size, "%s/%s/libjvm.so", real, places[i]) < (int)size && !access(path, R_OK))
+			return;
+	path[0] = 0;
 }
 
 static char **with_agent(char **argv, char *option)
@@ -120,13 +145,15 @@ fail:
 
 int launch_start(struct launch *launch, char *library, size_t size)
 {
-	char option[PATH_MAX + 256];
+	char option[PATH_MAX + 256], launcher[PATH_MAX];
 	char **argv = launch->argv;
 	int err;
 
 	library[0] = 0;
-	launch->is_java = is_java_launcher(argv[0]);
+	launch->libjvm[0] = 0;
+	launch->is_java = is_java_launcher(argv[0], launcher, sizeof(launcher));
 	if (launch->is_java) {
+		find_libjvm(launcher, launch->libjvm, sizeof(launch->libjvm));
 		err = attach_place_library(library, size);
 		if (err < 0)
 			return err;

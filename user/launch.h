@@ -7,6 +7,7 @@
 #ifndef LAUNCH_H
 #define LAUNCH_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -18,6 +19,7 @@ struct launch {
 	int gate; /* closing it ends a child that was not let go; caller's */
 	int exec_error; /* reads errno when exec failed, nothing when it worked */
 	bool is_java;
+	char libjvm[PATH_MAX]; /* of a java command, where a JDK has it; else "" */
 };
 
 /*

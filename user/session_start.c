@@ -220,6 +220,8 @@ static int launch_command(struct session *session)
 	err = choose_engine(session);
 	if (err < 0)
 		return err;
+	if (launch.libjvm[0])
+		unwinding_prepare(&session->unwinding, launch.libjvm);
 	err = start_ticks(session);
 	if (err < 0)
 		return err;

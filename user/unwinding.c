@@ -15,7 +15,7 @@
 #include "unwind/unwind_file.h"
 
 #define MAPS_MIN_AGE_NS (100 * NS_PER_MS) /* wild pcs must not make us read the maps for every sample */
-#define YOUNG_MIN_AGE_NS (10 * NS_PER_MS) /* of a process that is still loading its libraries */
+#define YOUNG_MIN_AGE_NS (5 * NS_PER_MS) /* of a process that is still loading its libraries */
 #define YOUNG_NS NS_PER_SEC
 #define VDSO_MAX_BYTES 65536
 #define MAX_FILES 16384 /* remembered, 8 MB or so; then all are forgotten. Their rows stay in the tables. */
@@ -145,26 +145,38 @@ static struct native_file *identify(struct unwinding *unwinding, int fd)
 	return file;
 }
 
-/* Its module or -errno. */
-static int file_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
-		       struct native_file **ret)
+/* Its module or -errno. `fd` is closed. */
+static int module_of(struct unwinding *unwinding, int fd, const char *path, struct native_file **ret)
 {
-	int fd = target_file_open_mapping(process, mapping);
-	struct native_file *file;
+	struct native_file *file = identify(unwinding, fd);
 	int module = -ENODATA;
 
-	if (fd < 0)
-		return fd;
-	file = identify(unwinding, fd);
 	if (file && file->has_rows) {
 		*ret = file;
 		module = unwind_tables_find(unwinding->tables, file->key);
 		/* Of another file with this build id the base is not known yet. */
 		if (module < 0 || !file->elf.base)
-			module = read_rows(unwinding, file, fd, mapping->path);
+			module = read_rows(unwinding, file, fd, path);
 	}
 	close(fd);
 	return module;
+}
+
+static int file_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
+		       struct native_file **ret)
+{
+	int fd = target_file_open_mapping(process, mapping);
+
+	return fd < 0 ? fd : module_of(unwinding, fd, mapping->path, ret);
+}
+
+void unwinding_prepare(struct unwinding *unwinding, const char *path)
+{
+	struct native_file *file;
+	int fd = unwinding->tables ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+
+	if (fd >= 0)
+		module_of(unwinding, fd, path, &file);
 }
 
 /* The kernel's gift to the process is no file: its bytes come from the process's memory. */

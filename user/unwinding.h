@@ -24,6 +24,8 @@ void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables);
 void unwinding_release(struct unwinding *unwinding);
 void unwinding_forget_files(struct unwinding *unwinding); /* what is kept of them; their rows stay in the tables */
 
+/* The rows of a file that a process is going to map: a large one takes tens of milliseconds. */
+void unwinding_prepare(struct unwinding *unwinding, const char *path);
 /* The process's mappings as it has them in `maps`, if they are others than those published. */
 void unwinding_publish(struct unwinding *unwinding, struct process *process);
 /* After a sample with a pc in none of the published mappings: reads them again, not more often than makes sense. */

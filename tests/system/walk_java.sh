@@ -100,6 +100,16 @@ jdk_case_walked_compiled() {
 	expect_walked 98.5 25 shop.Demo 12
 }
 
+# Before the agent can tell the JVM's layout, AsyncGetCallTrace has the Java frames and the walk the native ones below.
+jdk_case_walked_from_the_start() {
+	need_bpf
+	record -d 6 -i 1ms -v -o collapsed -f "$here/out" -- "$jdk/bin/java" -Xmx256m -cp "$workloads" shop.Demo 8
+	expect_status 0
+	grep -E ';(java|jdk|sun|shop)/' "$here/out" >"$here/java"
+	expect_share "Java stacks rooted (else: $(unrooted_top "$here/java"))" "$(matching "$here/java" "$entries")" '>=' 99
+	expect_contains "$here/stderr" 'unwind rows of .*/libjvm\.so'
+}
+
 # Their barriers differ, not the frames: of one JDK is enough.
 case_walked_with_each_collector() {
 	local gc jdk

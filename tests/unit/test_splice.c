@@ -275,6 +275,33 @@ static void test_walk_alone(void **state)
 	assert_int_equal(f->splice.frames.items[6].bci, 9);
 }
 
+/* Before the JVM's layout is known a walk reaches the entry by guess: what is below all Java is known, nothing above. */
+static void test_native_below_java(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+	struct half_java java = java_half(3, &walked_frames[1]);
+
+	sample.head.flags = 0;
+	sample.head.walk_end = DUET_WALK_ENTRY;
+	sample.head.user_depth = 6;
+	sample.head.interpreted_depth = sample.head.id_depth = 0;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT(f, SPLICE_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED, SPLICE_NATIVE);
+	assert_int_equal(f->splice.frames.items[4].address, LIBC + 16);
+	java.head.flags = DUET_JAVA_TRUNCATED;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT(f, SPLICE_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED, SPLICE_MARK);
+	java.head.flags = 0;
+	sample.head.walk_end = DUET_WALK_BAD_FP; /* not the thread's entry */
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT(f, SPLICE_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED);
+	sample.head.walk_end = DUET_WALK_ENTRY;
+	sample.user[4] = INTERPRETER; /* not where native code had called Java */
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT(f, SPLICE_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED);
+}
+
 static void test_witnesses_agree(void **state)
 {
 	struct fixture *f = *state;
@@ -452,6 +479,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unjoined_is_marked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_standalone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_native_below_java, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witnesses_agree, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witness_that_sees_less, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witness_that_leaves_out_frames, set_up, tear_down),

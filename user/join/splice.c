@@ -272,6 +272,26 @@ static int push_native_above(struct splicing *s, uint32_t *ret_java_index)
 	return err;
 }
 
+/*
+ * Below the call that had entered Java, when the walk has found the thread's entry without knowing the frames above:
+ * the JVM had not been laid out yet, or a library not been read.
+ */
+static int push_native_below(struct splicing *s, const struct duet_sample *sample)
+{
+	uint32_t below = s->user_depth;
+	int err = 0;
+
+	if (!sample || sample->walk_end != DUET_WALK_ENTRY)
+		return 0;
+	while (below && !in_jvm_code(s, below - 1))
+		below--;
+	if (!below || !jvm_is_call_stub(s->jvm, s->user[below - 1]))
+		return 0;
+	for (; !err && below < s->user_depth; below++)
+		err = push_native(s, below);
+	return err;
+}
+
 /* ---- Java frames ---- */
 
 /* How many of the leaf frames belong to the compiled code that the sample hit. */
@@ -381,10 +401,10 @@ static int push_undisputed(struct splicing *s, const struct duet_java_frame *fra
 }
 
 /* Both witnesses when the walk is whole; when they contradict each other, AsyncGetCallTrace is believed. */
-static int push_java_half(struct splicing *s, const struct duet_java_sample *java, const struct duet_java_frame *frames,
-			  bool is_complete)
+static int push_java_half(struct splicing *s, const struct duet_sample *sample, const struct duet_java_sample *java,
+			  const struct duet_java_frame *frames)
 {
-	bool agreed = false;
+	bool is_complete = sample && sample->flags & DUET_SAMPLE_USER_COMPLETE, agreed = false;
 	uint32_t leaf_index;
 	int err = 0;
 
@@ -405,8 +425,8 @@ static int push_java_half(struct splicing *s, const struct duet_java_sample *jav
 		err = push_leaf_stub(s, leaf_index);
 	if (!err)
 		err = push_java_frames(s, leaf_index, frames, java->java_depth);
-	if (!err && java->flags & DUET_JAVA_TRUNCATED)
-		err = push_mark(s, "[truncated]");
+	if (!err)
+		err = java->flags & DUET_JAVA_TRUNCATED ? push_mark(s, "[truncated]") : push_native_below(s, sample);
 	return err;
 }
 
@@ -417,7 +437,7 @@ static int push_joined(struct splicing *s, const struct duet_sample *sample, con
 	int err;
 
 	if (java->java_depth)
-		return push_java_half(s, java, frames, sample && sample->flags & DUET_SAMPLE_USER_COMPLETE);
+		return push_java_half(s, sample, java, frames);
 	err = push_physical(s);
 	if (err || java->flags & DUET_JAVA_NO_THREAD || (sample && sample->flags & DUET_SAMPLE_USER_COMPLETE))
 		return err;
