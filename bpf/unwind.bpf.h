@@ -31,9 +31,11 @@ static __always_inline const struct duet_unwind_row *walk_row(u32 index)
 
 /* Parts of walk_java_step() on the scratch's cursor, in unwind_java.bpf.c. */
 int unwind_java_leaf(u64 frame_bytes);
+int unwind_java_pushed(u64 slot);
 int unwind_java_stub_return(u64 slot);
 int unwind_java_interpreter(void);
 #define WALK_JAVA_LEAF(java, cursor, frame_bytes) unwind_java_leaf(frame_bytes)
+#define WALK_JAVA_PUSHED(java, cursor, slot) unwind_java_pushed(slot)
 #define WALK_JAVA_STUB_RETURN(java, cursor, slot) unwind_java_stub_return(slot)
 #define WALK_JAVA_INTERPRETER(java, cursor) unwind_java_interpreter()
 

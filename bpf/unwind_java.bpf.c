@@ -29,6 +29,13 @@ __noinline int unwind_java_leaf(u64 frame_bytes)
 	return UNWIND_JAVA && room ? java_step_leaf(&room->java, &room->walk.cursor, frame_bytes) : DUET_WALK_NO_BLOB;
 }
 
+__noinline int unwind_java_pushed(u64 slot)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return UNWIND_JAVA && room ? java_pushed_bytes(&room->java, &room->walk.cursor, slot) : -1;
+}
+
 __noinline int unwind_java_stub_return(u64 slot)
 {
 	struct duet_scratch *room = scratch_get();

@@ -106,45 +106,6 @@ static inline int64_t duet_frame_epilogue(const uint8_t *code)
 	return DUET_FRAME_BUILT;
 }
 
-/* pop of a register but rbp, which is the frame's own: its length, or 0. */
-static inline uint32_t duet_code_pop_bytes(const uint8_t *code, uint32_t at)
-{
-	uint32_t rex = duet_code_at(code, at) == 0x41;
-	uint8_t opcode = duet_code_at(code, at + rex);
-
-	return (opcode & 0xf8) == 0x58 && (rex || opcode != 0x5d) ? 1 + rex : 0;
-}
-
-/* How many registers are popped from here on, two at most. */
-static inline uint32_t duet_frame_pops(const uint8_t *code, uint32_t at)
-{
-	uint32_t bytes = duet_code_pop_bytes(code, at);
-
-	return bytes ? 1 + (duet_code_pop_bytes(code, at + bytes) != 0) : 0;
-}
-
-/*
- * How many words compiled code has pushed on its frame for a moment. C2 moves a word from stack to stack by
- * push n(%rsp); pop m(%rsp). C1 asks for a subtype by push, push, call; pop, pop. `code` begins at pc.
- */
-static inline uint32_t duet_frame_pushed(const uint8_t *code)
-{
-	uint32_t at = code[0] == 0x48; /* REX.W, which changes nothing */
-	uint32_t pops = duet_frame_pops(code, 0);
-
-	if (pops)
-		return pops;
-	if (duet_code_at(code, at) == 0x8f && (duet_code_at(code, at + 1) & 0x3f) == 0x04 &&
-	    duet_code_at(code, at + 2) == 0x24)
-		return 1;
-	if (code[0] == 0xe8)
-		return duet_frame_pops(code, 5);
-	at = 1 + (code[0] == 0x41); /* behind the second push */
-	if ((duet_code_at(code, at - 1) & 0xf8) == 0x50 && duet_code_at(code, at) == 0xe8)
-		return duet_frame_pops(code, at + 5) == 2;
-	return 0;
-}
-
 /* Is this return address behind a call: direct, through a register, or memory? `code` ends at it, after `end` bytes. */
 static inline int duet_code_calls(const uint8_t *code, uint32_t end)
 {

@@ -14,6 +14,7 @@
 /* BPF runs these apart, so that the verifier follows each of them once and not for every way that leads there. */
 #ifndef WALK_JAVA_LEAF
 #define WALK_JAVA_LEAF java_step_leaf
+#define WALK_JAVA_PUSHED java_pushed_bytes
 #define WALK_JAVA_STUB_RETURN java_is_stub_return
 #define WALK_JAVA_INTERPRETER java_step_interpreter
 #endif
@@ -21,6 +22,8 @@
 #define JAVA_MAX_STUB_BYTES 16384
 #define JAVA_INDIRECT_BYTES 6 /* of the longest call through memory */
 #define JAVA_CALL_BYTES 13 /* of the longest call sequence that tells its target */
+#define JAVA_PUSHED_WORDS 8 /* on a compiled method's frame, at most (C2's indexOf of a short string: 4) */
+#define JAVA_OPERAND_WORDS 2 /* of them for a subtype check */
 #define JAVA_STUB_WORDS 16 /* that a stub without a frame size has pushed at most (JDK 25's subtype check: 8) */
 
 /* Where the call before this return address went, or 0: call rel32; or mov $target, %r10; call *%r10. */
@@ -71,14 +74,42 @@ static inline walk_result java_step_stub_frame(struct walk_java *java, struct un
 	return walk_to_caller(cursor, words[1], cursor->fp + sizeof(words), words[0]);
 }
 
-/* What the compiled method that pc is in has between its sp and its caller's when it called a stub; 0 when not known. */
-static inline uint64_t java_frame_below_stub(struct walk_java *java, uint64_t pc)
+/* Is this where a call returns to, in Java's code? */
+static inline int java_is_return(struct walk_java *java, uint64_t word)
 {
-	uint64_t words = java_field(java, java->layout.blob_frame_words, 4);
+	return java_heap(&java->layout, word) >= 0 &&
+	       (word == java->layout.call_stub_return || java_is_interpreter(java, word) || java_is_called(java, word));
+}
 
-	if (words >= JAVA_MAX_FRAME_WORDS || walk_read(java->code, DUET_FRAME_CODE_BYTES, pc))
-		return 0;
-	return (words + duet_frame_pushed(java->code)) * WALK_WORD;
+/*
+ * How many bytes a compiled method has pushed on its frame, whose return address would else lie `slot` above sp:
+ * C2's string intrinsics keep a few words there, C1 pushes the operands of a subtype check. Where it lies the method
+ * does not say, but what is above such words in the frame are no return addresses. -1 when there is none.
+ */
+static inline int java_pushed_bytes(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t slot)
+{
+	uint64_t word;
+
+	for (uint32_t i = 0; i <= JAVA_PUSHED_WORDS; i++) {
+		if (walk_read_word(&word, cursor->sp + slot + i * WALK_WORD))
+			return -1;
+		if (java_is_return(java, word))
+			return (int)(i * WALK_WORD);
+	}
+	return -1;
+}
+
+/* From a compiled method with its whole frame, and perhaps more. A return address may lead to where one deoptimizes. */
+static inline walk_result java_return_pushed(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
+{
+	uint64_t slot = frame_bytes - WALK_WORD, word;
+	int pushed = 0;
+
+	if (walk_read_word(&word, cursor->sp + slot))
+		return DUET_WALK_UNREADABLE;
+	if (java_heap(&java->layout, word) < 0)
+		pushed = WALK_JAVA_PUSHED(java, cursor, slot);
+	return pushed < 0 ? DUET_WALK_LEAF : java_return(cursor, slot + (uint32_t)pushed, 0);
 }
 
 /*
@@ -87,15 +118,20 @@ static inline uint64_t java_frame_below_stub(struct walk_java *java, uint64_t pc
  */
 static inline int java_is_stub_return(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t slot)
 {
-	uint64_t to, above, frame_bytes;
+	uint64_t to, words, above;
 
 	if (walk_read_word(&to, cursor->sp + slot) || java_call_target(java, to) - java->stub >= java->stub_bytes)
 		return 0;
 	if (java_find_blob(java, to) || !java_is_compiled(java))
 		return !slot;
-	frame_bytes = java_frame_below_stub(java, to);
-	return frame_bytes && !walk_read_word(&above, cursor->sp + slot + frame_bytes) &&
-	       java_heap(&java->layout, above) >= 0 && java_is_called(java, above);
+	words = java_field(java, java->layout.blob_frame_words, 4);
+	if (words >= JAVA_MAX_FRAME_WORDS)
+		return 0;
+	slot += words * WALK_WORD;
+	for (uint32_t i = 0; i <= JAVA_OPERAND_WORDS; i += JAVA_OPERAND_WORDS)
+		if (!walk_read_word(&above, cursor->sp + slot + i * WALK_WORD) && java_is_return(java, above))
+			return 1;
+	return 0;
 }
 
 /* A stub that has left its frame, or has pushed registers without one: fp is still the caller's. */
@@ -211,12 +247,12 @@ static inline walk_result java_leaf_compiled(struct walk_java *java, struct unwi
 		if (walk_read(java->code, DUET_FRAME_CODE_BYTES, cursor->pc))
 			return DUET_WALK_LEAF;
 		slot = duet_frame_epilogue(java->code);
-		if (slot < 0)
-			frame_bytes += duet_frame_pushed(java->code) * WALK_WORD;
 	}
 	if (slot >= 0)
 		return java_return(cursor, (uint64_t)slot, slot == 0);
-	return java_return(cursor, frame_bytes - WALK_WORD, slot == DUET_FRAME_FP_UNSAVED);
+	if (slot == DUET_FRAME_FP_UNSAVED)
+		return java_return(cursor, frame_bytes - WALK_WORD, 1);
+	return java_return_pushed(java, cursor, frame_bytes);
 }
 
 /*
@@ -279,8 +315,8 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 	if (java_is_compiled(java))
 		java_original_pc(java, cursor);
 	if (is_below_stub && java_is_compiled(java))
-		frame_bytes = java_frame_below_stub(java, cursor->pc);
-	return frame_bytes ? java_return(cursor, frame_bytes - WALK_WORD, 0) : DUET_WALK_NO_FRAME;
+		return java_return_pushed(java, cursor, frame_bytes);
+	return java_return(cursor, frame_bytes - WALK_WORD, 0);
 }
 
 /* ---- the step ---- */

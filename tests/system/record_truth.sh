@@ -117,4 +117,16 @@ case_kernel_share() {
 	expect_near "samples in system calls, %" "$in_calls" "$(jvm_said SYSTEM)" 3
 }
 
+# They end before a profiler could open a timer for them. Most of the rest is their making and their end.
+jdk_case_threads_of_100_us() {
+	need_bpf
+	RECORD_OPTS=(-t -v)
+	record_gated "$jdk" 1ms workload.ShortThreads 5
+	expect_share "CPU time seen, ticks" "$(($(total "$here/out") * ticks_per_second / 1000)) $ticks" '>=' 85
+	grep '^\[short-' "$here/out" >"$here/short"
+	expect_share "with a root" "$(matching "$here/short" ';(__)?clone3?;')" '>=' 90
+	grep 'java/lang/Thread\.run;.*ShortThreads' "$here/short" >"$here/java"
+	expect_share "ms in Java, of what they burnt there" "$(total "$here/java") $(($(jvm_said THREADS 2) / 10))" '>=' 80
+}
+
 run_cases "$@"

@@ -227,30 +227,6 @@ static void test_leaf_whose_fp_is_not_saved_yet(void **state)
 	expect_caller(cursor_at(code + 28, SP - 5, 7, 0), caller, SP + 1, CALLER_FP);
 }
 
-/* C2: push 0x28(%rsp); pop 0x38(%rsp). C1: push %rbx; push %rax; call; pop %rbx; pop %r8 */
-static void test_leaf_that_has_pushed(void **state)
-{
-	static const char bytes[] =
-		"\x89\x84\x24\x00\xc0\xfe\xff\x55\x48\x83\xec\x20\xff\x74\x24\x28"
-		"\x48\x8f\x44\x24\x38\xff\x34\x24\x8f\x04\x24\x53\x50\xe8\x00\x00\x00\x00\x5b\x41\x58";
-	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, bytes, sizeof(bytes)) + 16;
-	uint64_t caller = make_blob(8192, METHOD_NAME, 4, bytes, sizeof(bytes)) + 100;
-
-	(void)state;
-	SP[4] = CALLER_FP;
-	SP[5] = caller;
-	expect_caller(cursor_at(code + 12, SP, 7, 0), caller, SP + 6, CALLER_FP);
-	expect_caller(cursor_at(code + 16, SP - 1, 7, 0), caller, SP + 6, CALLER_FP);
-	expect_caller(cursor_at(code + 21, SP, 7, 0), caller, SP + 6, CALLER_FP);
-	expect_caller(cursor_at(code + 24, SP - 1, 7, 0), caller, SP + 6, CALLER_FP);
-	expect_caller(cursor_at(code + 27, SP, 7, 0), caller, SP + 6, CALLER_FP);
-	expect_caller(cursor_at(code + 28, SP - 1, 7, 0), caller, SP + 6, CALLER_FP);
-	expect_caller(cursor_at(code + 29, SP - 2, 7, 0), caller, SP + 6, CALLER_FP);
-	expect_caller(cursor_at(code + 34, SP - 2, 7, 0), caller, SP + 6, CALLER_FP);
-	expect_caller(cursor_at(code + 35, SP - 1, 7, 0), caller, SP + 6, CALLER_FP);
-	expect_caller(cursor_at(code + 37, SP, 7, 0), caller, SP + 6, CALLER_FP);
-}
-
 static void test_deoptimized(void **state)
 {
 	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, method_code, sizeof(method_code));
@@ -279,6 +255,23 @@ static uint64_t make_call(uint64_t target)
 	memcpy((void *)(uintptr_t)(code + 95), "\xe8", 1);
 	memcpy((void *)(uintptr_t)(code + 96), &distance, sizeof(distance));
 	return code + 100;
+}
+
+/* What C2's string intrinsics and C1's subtype checks keep on top of the frame. */
+static void test_leaf_that_has_pushed(void **state)
+{
+	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, method_code, sizeof(method_code));
+	uint64_t caller = make_call(code);
+	int words;
+
+	(void)state;
+	SP[4] = CALLER_FP;
+	SP[5] = caller;
+	for (words = 0; words <= JAVA_PUSHED_WORDS; words++)
+		expect_caller(cursor_at(code + 100, SP - words, 7, 0), caller, SP + 6, CALLER_FP);
+	expect_end(cursor_at(code + 100, SP - words, 7, 0), DUET_WALK_LEAF);
+	SP[5] = caller + 1; /* no call is in front of it */
+	expect_end(cursor_at(code + 100, SP - 1, 7, 0), DUET_WALK_LEAF);
 }
 
 static void test_leaf_stub(void **state)
