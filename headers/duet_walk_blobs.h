@@ -31,7 +31,7 @@ struct walk_java {
 	uint8_t code[DUET_FRAME_CODE_BYTES]; /* machine code */
 	struct duet_interpreted found; /* by the last step, when it was through an interpreter frame */
 	uint8_t has_found;
-	uint8_t is_below_stub; /* the frame that the last step led to: a stub without a frame size was called from there */
+	uint8_t is_below_stub; /* the last step led from a stub without a frame size to its caller */
 	uint8_t reserved[2];
 	uint32_t code_id; /* by the last step, when it was through compiled code: HotSpot's compile id */
 };

@@ -126,7 +126,8 @@ jdk_case_threads_of_100_us() {
 	grep '^\[short-' "$here/out" >"$here/short"
 	expect_share "with a root" "$(matching "$here/short" ';(__)?clone3?;')" '>=' 90
 	grep 'java/lang/Thread\.run;.*ShortThreads' "$here/short" >"$here/java"
-	expect_share "ms in Java, of what they burnt there" "$(total "$here/java") $(($(jvm_said THREADS 2) / 10))" '>=' 80
+	local burnt_ms=$(($(jvm_said THREADS 2) / 10))
+	expect_share "ms in Java, of what they burnt there" "$(total "$here/java") $burnt_ms" '>=' 80
 }
 
 run_cases "$@"

@@ -103,10 +103,13 @@ jdk_case_walked_compiled() {
 # Before the agent can tell the JVM's layout, AsyncGetCallTrace has the Java frames and the walk the native ones below.
 jdk_case_walked_from_the_start() {
 	need_bpf
-	record -d 6 -i 1ms -v -o collapsed -f "$here/out" -- "$jdk/bin/java" -Xmx256m -cp "$workloads" shop.Demo 8
+	record -d 6 -i 1ms -v -o collapsed -f "$here/out" -- \
+		"$jdk/bin/java" -Xmx256m -cp "$workloads" shop.Demo 8
 	expect_status 0
 	grep -E ';(java|jdk|sun|shop)/' "$here/out" >"$here/java"
-	expect_share "Java stacks rooted (else: $(unrooted_top "$here/java"))" "$(matching "$here/java" "$entries")" '>=' 99
+	local end
+	end=$(unrooted_top "$here/java")
+	expect_share "Java stacks rooted (else: $end)" "$(matching "$here/java" "$entries")" '>=' 99
 	expect_contains "$here/stderr" 'unwind rows of .*/libjvm\.so'
 }
 
