@@ -275,7 +275,7 @@ static void test_walk_alone(void **state)
 	assert_int_equal(f->splice.frames.items[6].bci, 9);
 }
 
-/* Before the JVM's layout is known a walk reaches the entry by guess: what is below all Java is known, nothing above. */
+/* Before the JVM's layout is known a walk reaches the entry by guess: known is what is below all Java, not above. */
 static void test_native_below_java(void **state)
 {
 	struct fixture *f = *state;

@@ -12,8 +12,8 @@ import java.util.zip.CRC32;
 
 /**
  * Stubs [SECONDS]: methods that spend their time in code that HotSpot's compiler does not make for them: array copies,
- * virtual and interface calls of many receivers, checksums, the clock, strings, digests. Each is called by main() alone,
- * so that every sample of the main thread has one of them.
+ * virtual and interface calls of many receivers, checksums, the clock, strings, digests. Each is called by main()
+ * alone, so that every sample of the main thread has one of them.
  */
 public final class Stubs {
     static volatile long sink;
