@@ -296,6 +296,10 @@ void session_notice(struct session *session, struct process *process)
 	if (session->options->no_attach || session->options->pids.len || process->runtime || process->exited ||
 	    process->pid == getpid() || !is_jvm(process))
 		return;
+	if (owners_is_listed(&session->owners, process, &session->options->leave_alone)) {
+		log_debug("JVM %d: left alone", process->pid);
+		return;
+	}
 	attach_control_name(control, sizeof(control), process->pid);
 	session_attach(session, process, false, control);
 }

@@ -186,6 +186,44 @@ case_jvm_in_a_cgroup() {
 	expect_share "joined" "$(reported joined)" '>=' 90
 }
 
+# The owner's list: by main class, and by cgroup. One that comes later counts too.
+case_left_alone() {
+	local pid others=() listed=()
+	need_cgroups
+	printf '%s\n' "file = $here/out" 'window = 1s' 'leave-alone = workload.Loc*' "leave-alone = $label_a*" \
+		'leave-alone = nobody' >"$here/conf"
+	start_jvm "$(any_jdk)" workload.Locks
+	listed+=("$jvm")
+	start_jvm "$(any_jdk)" workload.TwoBusy 60
+	others+=("$jvm")
+	"$duet" daemon -v --config "$here/conf" --lock "$here/lock" >"$here/stdout" 2>"$here/stderr" </dev/null &
+	recorder=$!
+	jvms+=("$recorder")
+	start_jvm "$(any_jdk)" workload.Locks
+	listed+=("$jvm")
+	start_jvm "$(any_jdk)" workload.TwoBusy 60
+	others+=("$jvm")
+	JVM_AS=(sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$in_a")
+	start_jvm "$(any_jdk)" workload.TwoBusy 60
+	listed+=("$jvm")
+	for pid in "${others[@]}"; do
+		wait_for_agent "$pid"
+	done
+	sleep 2 # as long again as it took them
+	for pid in "${listed[@]}"; do
+		expect_lacks "/proc/$pid/maps" libduet
+		expect_contains "$here/stderr" "JVM $pid: left alone"
+	done
+}
+
+wait_for_agent() { # PID
+	local end=$((SECONDS + 60))
+	until grep -qs libduet "/proc/$1/maps"; do
+		[ $SECONDS -lt $end ] || fail "no agent in JVM $1"
+		sleep 0.1
+	done
+}
+
 # From the launcher's arguments; from the JVM's counters when they stand in a file.
 case_application() {
 	need_bpf
