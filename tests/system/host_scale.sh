@@ -4,14 +4,19 @@
 #
 # A whole host at its worst: processes that live for a millisecond, a JVM of thousands of threads, dozens of JVMs, of
 # which many in containers. DUET_LONG=1: a minute of the first, and as many JVMs as the memory allows, up to 50; else
-# ten seconds, and up to 12.
+# ten seconds, and up to 12. Mounts are made in a mount namespace of this script's.
+[ -n "${DUET_APART-}" ] || [ "$(id -u)" != 0 ] || DUET_APART=1 exec unshare --mount --propagation private "$0" "$@"
 . "$(dirname "$0")/lib.sh"
 
 long=${DUET_LONG:-0}
 
 # shellcheck disable=SC2317 # called by lib.sh
 after_case() {
+	local pid
 	[ -z "${recorder:-}" ] || kill -KILL "$recorder"
+	for pid in $(our_jvms); do
+		kill -KILL "$pid" # with it its container goes
+	done
 }
 
 resident_kb() { # PID
@@ -123,6 +128,105 @@ jdk_case_threads() {
 	start_threads 5000
 	[ "$held" = "$few_held" ] || fail "descriptors of duet and the JVM: $few_held with 10 threads, $held with 5000"
 	expect "times as long as with 10 threads" $((first_ms / few)) '<=' 5
+}
+
+# ---- many JVMs ----------------------------------------------------------------------------------
+
+# By a mark on their command line, wherever they are.
+our_jvms() {
+	local pid
+	for pid in $(pgrep -x java); do
+		! grep -qs "duet.of=$here\$" <(tr '\0' '\n' <"/proc/$pid/cmdline") || echo "$pid"
+	done
+}
+
+small_jvm() { # COMMAND... of the container, before java
+	"$@" "$jdk/bin/java" -Xmx16m -Xss256k -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "-Dduet.of=$here" -cp /mnt \
+		workload.Pulse 1 >"$here/out.$#" 2>>"$here/jvms" </dev/null &
+	jvms+=($!)
+}
+
+in_host() {
+	exec "${@/%\/mnt/$workloads}"
+}
+
+# The host's own files, but another /tmp, another pid.
+in_unshare() {
+	exec unshare -f -p -m -i -u --kill-child --mount-proc \
+		sh -c 'mount -t tmpfs tmpfs /tmp && mount --bind "$0" /mnt && exec "$@"' "$workloads" "$@"
+}
+
+in_podman() {
+	exec podman --runtime runc --cgroup-manager cgroupfs --root /run/duet-podman-root --runroot /run/duet-podman \
+		--tmpdir /run/duet-podman-tmp run --rm --network none --cgroupns private --ulimit nofile=4096:4096 \
+		--ulimit nproc=4096:4096 --log-driver=none --read-only --read-only-tmpfs=false --tmpfs /tmp:rw,exec,notmpcopyup --tmpfs /run:rw,notmpcopyup \
+		-v "$workloads:/mnt:ro" --rootfs "$root" "$@"
+}
+
+in_nspawn() {
+	exec systemd-nspawn -q --console=pipe --link-journal=no --register=no --keep-unit --read-only -D "$root" \
+		--machine="duet$BASHPID" --tmpfs=/tmp --bind-ro="$workloads:/mnt" "$@"
+}
+
+root=/run/duet-root # ends with the mount namespace; not below $here, which is removed with all that is in it
+
+# Those of the three kinds that can be had here.
+find_kinds() {
+	kinds=(in_unshare)
+	[ "$(id -u)" = 0 ] || skip "needs root to make containers"
+	unshare -f -p -m --mount-proc true 2>/dev/null || skip "unshare is refused"
+	mount -t tmpfs tmpfs /run && mkdir "$root" && mount --bind / "$root" && mount -o remount,bind,ro "$root" ||
+		return
+	! command -v podman >/dev/null || ! command -v runc >/dev/null || kinds+=(in_podman)
+	! command -v systemd-nspawn >/dev/null || kinds+=(in_nspawn)
+}
+
+# 80 MB for each, and half of what there is for all else.
+count_jvms() {
+	local most=$1 room
+	room=$(($(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo) / 2 / 80000))
+	count=$((room < most ? room : most))
+	[ $count -ge 5 ] || skip "memory for $count JVMs only"
+}
+
+# Five of two, as of fifty twenty, are in containers.
+start_jvms() {
+	local i kind
+	for ((i = 0; i < count; i++)); do
+		kind=in_host
+		[ $((i % 5)) -ge 2 ] || kind=${kinds[started_contained++ % ${#kinds[@]}]}
+		small_jvm $kind
+		[ $((i % 4)) != 3 ] || sleep 0.5
+	done
+	wait_for_jvms
+}
+
+wait_for_jvms() {
+	local end=$((SECONDS + 40))
+	until [ "$(our_jvms | wc -l)" = "$count" ]; do
+		[ $SECONDS -lt $end ] || fail "$(our_jvms | wc -l) of $count JVMs started: $(tail -n 3 "$here/jvms")"
+		sleep 0.5
+	done
+	sleep 2 # for their compilers
+}
+
+case_many_jvms() {
+	local kinds count started_contained=0 pid jdk missing=0
+	need_bpf
+	jdk=$(any_jdk)
+	find_kinds
+	count_jvms $((long ? 50 : 12))
+	start_jvms
+	echo "# $count JVMs, $started_contained of them in containers of ${#kinds[@]} kinds: ${kinds[*]#in_}"
+	record --host -v -d 10 -i 1ms --max-memory 128m -o collapsed -f "$here/out"
+	expect_status 0
+	expect "ms to the first sample, with all agents" \
+		"$(sed -n 's/.*first sample \([0-9]*\) ms after.*/\1/p' "$here/stderr")" '<=' 10000
+	for pid in $(our_jvms); do
+		grep -q "^\[java pid=$pid\];.*workload/Pulse.work" "$here/out" || missing=$((missing + 1))
+	done
+	expect "JVMs without Java frames" $missing '==' 0
+	expect_share "joined or walked" "$(reported joined)" '>=' 99
 }
 
 run_cases "$@"
