@@ -122,6 +122,55 @@ case_pid_reused() {
 	expect "wrong labels" "$(($(sum_of "^duet-first;$label_b;") + $(sum_of "^duet-second;$label_a;")))" '==' 0
 }
 
+# Again and again the same number, within a tick of the clock that tells processes apart, in one cgroup and the other.
+# Each says who it is with its own name and its thread's, before it burns; on its way it has another name.
+case_pid_reused_at_once() {
+	need_cgroups
+	[ -w /proc/sys/kernel/ns_last_pid ] || skip "the next process's number cannot be chosen"
+	mkdir "$cgroups/$top/between"
+	cat >"$here/reuse.pl" <<-'END'
+		use strict;
+		my ($between, $turns, @homes) = @ARGV;
+		sub put {
+			open(my $file, '>', $_[0]) or die "$_[0]: $!";
+			syswrite($file, $_[1]) or die "$_[0]: $!";
+			close $file;
+		}
+		put("$between/cgroup.procs", $$);
+		put("/proc/$$/comm", 'duet-parent');
+		my ($wanted, $reused);
+		for my $turn (1 .. $turns) {
+			put('/proc/sys/kernel/ns_last_pid', $wanted - 1) if $wanted;
+			my $home = $turn % 2;
+			my $pid = fork();
+			if (!$pid) {
+				put("/proc/$$/comm", $home ? 'duet-b' : 'duet-a');
+				put("$homes[$home]/cgroup.procs", $$);
+				my $left = 60_000; # two milliseconds or three
+				1 while $left--;
+				exit 0;
+			}
+			$reused++ if $wanted && $pid == $wanted;
+			$wanted ||= $pid;
+			waitpid($pid, 0);
+		}
+		print "$reused\n";
+	END
+	start_record --host --no-attach -d 60 -i 500us --by process,container,thread -o collapsed -f "$here/out"
+	perl "$here/reuse.pl" "$cgroups/$top/between" 300 "$in_a" "$in_b" >"$here/reused" ||
+		fail "the parent ended early"
+	end_record INT
+	expect_status 0
+	[ "$(cat "$here/reused")" -ge 30 ] || skip "others took the number: $(cat "$here/reused") of 300 were reused"
+	echo "# reused: $(cat "$here/reused") times"
+	expect "samples in a" "$(sum_of "^duet-a;$label_a;")" '>' 50
+	expect "samples in b" "$(sum_of "^duet-b;$label_b;")" '>' 50
+	expect "wrong containers" "$(($(sum_of "^duet-a;$label_b;") + $(sum_of "^duet-b;$label_a;")))" '==' 0
+	expect "samples with their thread" "$(sum_of '^duet-(a;[^;]*;[^;]*duet-a|b;[^;]*;[^;]*duet-b)')" '>' 100
+	expect "wrong threads" "$(sum_of '^duet-(a;[^;]*;[^;]*duet-b|b;[^;]*;[^;]*duet-a)')" '==' 0
+	expect "labels without a cgroup" "$(sum_of '^duet-[ab];\[unknown cgroup\]')" '==' 0
+}
+
 case_cgroup_chooses() {
 	need_cgroups
 	spin duet-out && move $! "$in_b"
