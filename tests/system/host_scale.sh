@@ -29,13 +29,13 @@ descriptors() { # PID
 
 # ---- processes without end -----------------------------------------------------------------
 
-# What duet has when $1 of $2 parts of the time are over.
+# What duet has at the beginning, in the middle, at the end.
 look() { # PART
 	held_fds[$1]=$(descriptors "$recorder")
 	held_kb[$1]=$(resident_kb "$recorder")
 }
 
-# 2,000 children a second, as far as the machine can; those that $samples_of tell of burn as long as they say.
+# 2,000 children a second, as far as the machine can.
 churn() { # SECONDS RECORD_OPTIONS...
 	local seconds=$1
 	shift
@@ -65,7 +65,7 @@ expect_no_more_descriptors() {
 	expect "descriptors, later" $((held_fds[2] - held_fds[0])) '<=' 2
 }
 
-# The truth is CPU time in two functions; the half of the children that burns in one of them is known by no name.
+# Which of the two functions a child burns in, nothing but its stack tells: all have one name.
 expect_truth() { # FILE...
 	cat "$@" >"$here/all"
 	grep -E '^mayfly_child;(.*;)?burn_(long|short)(;|\ )' "$here/all" >"$here/burnt"
@@ -159,7 +159,8 @@ in_unshare() {
 in_podman() {
 	exec podman --runtime runc --cgroup-manager cgroupfs --root /run/duet-podman-root --runroot /run/duet-podman \
 		--tmpdir /run/duet-podman-tmp run --rm --network none --cgroupns private --ulimit nofile=4096:4096 \
-		--ulimit nproc=4096:4096 --log-driver=none --read-only --read-only-tmpfs=false --tmpfs /tmp:rw,exec,notmpcopyup --tmpfs /run:rw,notmpcopyup \
+		--ulimit nproc=4096:4096 --log-driver=none --read-only --read-only-tmpfs=false \
+		--tmpfs /tmp:rw,exec,notmpcopyup --tmpfs /run:rw,notmpcopyup \
 		-v "$workloads:/mnt:ro" --rootfs "$root" "$@"
 }
 
@@ -181,7 +182,7 @@ find_kinds() {
 	! command -v systemd-nspawn >/dev/null || kinds+=(in_nspawn)
 }
 
-# 80 MB for each, and half of what there is for all else.
+# 80 MB for each, and half of the memory for all else.
 count_jvms() {
 	local most=$1 room
 	room=$(($(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo) / 2 / 80000))

@@ -79,8 +79,8 @@ static void test_sampling(void **state)
 static void test_refused(void **state)
 {
 	static const char *const texts[] = {
-		"freq = 50\nfreq = 60\n", "freq\n", "frequency = 50\n", "freq = x\n", "pid = 1\n", "no-attach = maybe\n",
-		"comm = a\ncgroup = /b\n",
+		"freq = 50\nfreq = 60\n", "freq\n",		  "frequency = 50\n",	      "freq = x\n",
+		"pid = 1\n",		  "no-attach = maybe\n", "comm = a\ncgroup = /b\n",
 	};
 	struct config config;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 package workload;
 
-/** Pulse [PERCENT]: one thread that works so much of the time, in turns of a few milliseconds; as most of a host's JVMs. */
+/** Pulse [PERCENT]: one thread that works so much of the time, in turns of a few milliseconds, as many JVMs do. */
 public final class Pulse {
     static volatile long sink;
 

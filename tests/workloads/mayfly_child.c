@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What mayfly.c starts, without a word of libc's beginning: that asks for the CPU's features, which in a virtual machine
- * takes longer than all the rest. Half of them burn 200 us of CPU in burn_long(), the others 100 us in
+ * What mayfly.c starts, without libc's beginning: that asks for the CPU's features, which in a virtual machine takes
+ * longer than all the rest. Half of them burn 200 us of CPU in burn_long(), the others 100 us in
  * burn_short(): which, tells a number from the page, which takes what was really burned too.
  */
 #include <stdint.h>
