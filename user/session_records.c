@@ -397,6 +397,11 @@ static void on_end(struct session *session, pid_t pid)
 	process_exit(&session->processes, pid);
 }
 
+static void on_cgroup(struct session *session, const struct duet_cgroup_record *record)
+{
+	containers_made(&session->owners.containers, record->id, record->path);
+}
+
 static void on_kernel_record(void *context, const struct duet_record *record)
 {
 	struct session *session = context;
@@ -407,6 +412,8 @@ static void on_kernel_record(void *context, const struct duet_record *record)
 		on_exec(session, (const struct duet_process_record *)record);
 	else if (record->type == DUET_RECORD_EXIT)
 		on_end(session, (pid_t)record->tgid);
+	else if (record->type == DUET_RECORD_CGROUP)
+		on_cgroup(session, (const struct duet_cgroup_record *)record);
 }
 
 struct agent_context {

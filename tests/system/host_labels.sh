@@ -171,6 +171,41 @@ case_pid_reused_at_once() {
 	expect "labels without a cgroup" "$(sum_of '^duet-[ab];\[unknown cgroup\]')" '==' 0
 }
 
+# A container that is made, used for some milliseconds and removed, before its first sample is read.
+case_gone_at_once() {
+	need_cgroups
+	cat >"$here/brief.pl" <<-'END'
+		use strict;
+		my ($parent, $turns) = @ARGV;
+		sub put {
+			open(my $file, '>', $_[0]) or die "$_[0]: $!";
+			syswrite($file, $_[1]) or die "$_[0]: $!";
+			close $file;
+		}
+		for my $turn (1 .. $turns) {
+			my $home = sprintf('%s/%064x', $parent, $turn);
+			mkdir($home) or die;
+			my $pid = fork();
+			if (!$pid) {
+				put("$home/cgroup.procs", $$);
+				put("/proc/$$/comm", 'duet-brief');
+				my $left = 200_000;
+				1 while $left--;
+				exit 0;
+			}
+			waitpid($pid, 0);
+			rmdir($home) or die "rmdir: $!";
+		}
+	END
+	start_record --host --no-attach -d 60 -i 1ms --by process,container -o collapsed -f "$here/out"
+	perl "$here/brief.pl" "$cgroups/$top/docker" 50 || fail "it ended early"
+	end_record INT
+	expect_status 0
+	expect "samples" "$(sum_of '^duet-brief;')" '>' 50
+	expect "samples in such a container, %" \
+		"$(share <(grep '^duet-brief;' "$here/out") '^duet-brief;000000000000;')" '==' 100
+}
+
 case_cgroup_chooses() {
 	need_cgroups
 	spin duet-out && move $! "$in_b"

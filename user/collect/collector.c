@@ -44,6 +44,7 @@ struct collector {
 	struct bpf_link *exec;
 	struct bpf_link *exit;
 	struct bpf_link *fork;
+	struct bpf_link *cgroup; /* NULL where only known processes are sampled, or the kernel has no such tracepoint */
 	struct ring_buffer *ring;
 	struct unwind_tables *unwind;
 	struct events events;
@@ -259,6 +260,8 @@ static int open_channels(struct collector *collector, const struct collector_opt
 		err = attach_tracepoint(&collector->fork, bpf->progs.process_fork);
 	if (err < 0)
 		return err;
+	if (!options->targets)
+		(void)attach_tracepoint(&collector->cgroup, bpf->progs.cgroup_made);
 	collector->ring = ring_buffer__new(bpf_map__fd(bpf->maps.ring), handle_record, collector, NULL);
 	if (!collector->ring)
 		return -errno;
@@ -359,6 +362,7 @@ void collector_close(struct collector *collector)
 	bpf_link__destroy(collector->exec);
 	bpf_link__destroy(collector->exit);
 	bpf_link__destroy(collector->fork);
+	bpf_link__destroy(collector->cgroup);
 	ring_buffer__free(collector->ring);
 	unwind_tables_close(collector->unwind);
 	mapping_events_close(collector->mappings);
