@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel told of programs and files that processes mapped in the last moments: /proc has nothing more to say of
- * one that lived for a millisecond when its sample is read. Holds a fixed number of notes; the oldest go first.
+ * What the kernel told of programs and files that processes mapped in the last moments: when its sample is read, /proc
+ * has nothing more to say of one that lived for a millisecond. Holds a fixed number of notes; the oldest go first.
  */
 #ifndef PROC_MAPPING_LOG_H
 #define PROC_MAPPING_LOG_H
