@@ -154,7 +154,7 @@ $(O)/workloads/libworkload.so: tests/workloads/workload.c $(flags)
 # Native workloads without frame pointers; the C++ one where there is a compiler for it.
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
-native_workloads := $(addprefix $(O)/workloads/,native native_static crowd libnative.so \
+native_workloads := $(addprefix $(O)/workloads/,native native_static crowd mayfly mayfly_child libnative.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
@@ -164,6 +164,14 @@ $(O)/workloads/native: tests/workloads/native.c $(flags)
 $(O)/workloads/crowd: tests/workloads/crowd.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $<
+
+$(O)/workloads/mayfly: tests/workloads/mayfly.c tests/workloads/mayfly.h $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $<
+
+$(O)/workloads/mayfly_child: tests/workloads/mayfly_child.c tests/workloads/mayfly.h $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -static -nostartfiles -o $@ $<
 
 $(O)/workloads/native_static: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)

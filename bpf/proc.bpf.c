@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A process became another program, or ended: it must not be signalled any more, and the loader wants to know. Or it
- * had a child. Raw tracepoints, because they need no tracefs.
+ * had a child, or made a cgroup. Raw tracepoints, because they need no tracefs.
  */
 #include "core.bpf.h"
 #include "filter.bpf.h"
@@ -75,6 +75,30 @@ int process_fork(struct bpf_raw_tracepoint_args *ctx)
 	start_ticks = duet_ticks(BPF_CORE_READ(child, group_leader, start_boottime));
 	if (bpf_map_update_elem(&targets, &tgid, &start_ticks, BPF_ANY))
 		duet_count(DUET_BPF_TARGETS_FULL);
+	return 0;
+}
+
+/* Of cgroup v2, whose number is 0. A path that does not fit is not told: nothing is guessed. */
+SEC("raw_tracepoint/cgroup_mkdir")
+int cgroup_made(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct cgroup *cgroup = (struct cgroup *)ctx->args[0];
+	u64 ids = bpf_get_current_pid_tgid();
+	struct duet_cgroup_record record = {};
+	long len;
+
+	if (BPF_CORE_READ(cgroup, root, hierarchy_id))
+		return 0;
+	record.head.size = sizeof(record);
+	record.head.type = DUET_RECORD_CGROUP;
+	record.head.version = DUET_RECORD_VERSION;
+	record.head.time_ns = bpf_ktime_get_ns();
+	record.head.tgid = ids >> 32;
+	record.head.tid = (u32)ids;
+	record.id = BPF_CORE_READ(cgroup, kn, id);
+	len = bpf_probe_read_kernel_str(record.path, sizeof(record.path), (const void *)ctx->args[1]);
+	if (len > 0 && len < DUET_MAX_CGROUP_PATH)
+		duet_emit(&record.head, sizeof(record), duet_wakeup_flag());
 	return 0;
 }
 

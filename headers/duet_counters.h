@@ -37,6 +37,7 @@
 #define DUET_LOADER_COUNTERS(X) \
 	X(LOADER_BAD_RECORD,    "kernel records refused: malformed") \
 	X(LOADER_BAD_AGENT_RECORD, "agent records refused: malformed") \
+	X(LOADER_MAPPINGS_LOST, "mappings of short processes not heard of: the kernel's rings were full") \
 	X(LOADER_NO_AGENT_RECORD, "samples not joined: no agent record arrived for them") \
 	X(LOADER_PC_MISMATCH,   "samples not joined: pc or sp differed") \
 	X(LOADER_NOT_SIGNALLED, "samples of Java threads not joined: no signal was sent") \

@@ -8,15 +8,17 @@
 
 #include "duet_types.h"
 
-#define DUET_RECORD_VERSION 3
+#define DUET_RECORD_VERSION 4
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 #define DUET_MAX_USER_STACK 1024 /* user frames, which BPF walks by itself */
+#define DUET_MAX_CGROUP_PATH 320 /* bytes with the NUL; those of Kubernetes under systemd have 200 */
 #define DUET_MAX_INTERPRETED 384 /* of them, frames of the JVM's interpreter */
 
 enum duet_record_type {
 	DUET_RECORD_SAMPLE = 1,
 	DUET_RECORD_EXEC,
 	DUET_RECORD_EXIT,   /* of a process: the last thread has gone */
+	DUET_RECORD_CGROUP, /* was made: it may be gone before its first sample is read */
 	DUET_RECORD_TYPE_MAX
 };
 
@@ -118,5 +120,12 @@ struct duet_process_record {
 	char comm[DUET_COMM_LEN];
 };
 DUET_ASSERT_SIZE(struct duet_process_record, 48);
+
+struct duet_cgroup_record {
+	struct duet_record head; /* who made it */
+	uint64_t id; /* in cgroup v2 */
+	char path[DUET_MAX_CGROUP_PATH];
+};
+DUET_ASSERT_SIZE(struct duet_cgroup_record, 32 + DUET_MAX_CGROUP_PATH);
 
 #endif

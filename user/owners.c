@@ -13,10 +13,12 @@
 #include "attach/hsperfdata.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "out/filter.h"
 #include "runtime/application.h"
 
 #define MEMBERSHIP_AGE_NS NS_PER_SEC /* what only /proc knows of a process is asked for again at most this often */
 #define ARGUMENTS_MAX (2u << 20) /* bytes of /proc/PID/cmdline: class paths are long */
+#define NAMELESS_NS (3 * NS_PER_SEC) /* how long a JVM may need to say what it runs */
 #define COMMAND_MAX 4096 /* bytes of the counter sun.rt.javaCommand */
 
 void owners_open(struct owners *owners, struct profile *profile)
@@ -136,6 +138,11 @@ static uint32_t find_runtime(struct profile *profile, const struct process *proc
 	return runtime;
 }
 
+static uint32_t executable_of(struct owners *owners, const struct process *process)
+{
+	return intern_str(&owners->profile->strings, process->executable ? process->executable : "");
+}
+
 static void find_application(struct owners *owners, struct process *process, uint32_t executable)
 {
 	char executed_as[PATH_MAX];
@@ -205,6 +212,40 @@ static const struct container *container_of(struct owners *owners, const struct 
 	return by_v1 && is_still(process) ? by_v1 : container;
 }
 
+/* ---- by name ---- */
+
+static bool is_container_listed(struct owners *owners, const struct process *process,
+				const struct opt_strings *patterns)
+{
+	uint64_t cgroup_id = cgroup_of(owners, process);
+	const struct container *container = container_of(owners, process, cgroup_id);
+	struct buf label;
+	bool is_listed;
+
+	buf_init(&label);
+	container_label(container, &label);
+	is_listed = filter_match(patterns, label.data) || filter_match(patterns, container->names.name) ||
+		    filter_match(patterns, container->ref.id) ||
+		    filter_match(patterns, containers_get(&owners->containers, cgroup_id)->path);
+	buf_release(&label);
+	return is_listed;
+}
+
+bool owners_is_listed(struct owners *owners, struct process *process, const struct opt_strings *patterns)
+{
+	const char *application;
+
+	if (!patterns->len)
+		return false;
+	find_application(owners, process, executable_of(owners, process));
+	application = intern_text(&owners->profile->strings, process->application);
+	if (!*application && process_age_ns(process) < NAMELESS_NS)
+		return true;
+	application += strlen(application) > strlen(APPLICATION_PREFIX) ? strlen(APPLICATION_PREFIX) : 0;
+	return filter_match(patterns, process->comm) || filter_match(patterns, application) ||
+	       is_container_listed(owners, process, patterns);
+}
+
 /* ---- a row ---- */
 
 static uint32_t make_row(struct owners *owners, struct process *process, const struct duet_sample *sample,
@@ -215,7 +256,7 @@ static uint32_t make_row(struct owners *owners, struct process *process, const s
 		.start_ticks = process->start_ticks,
 		.pid = (uint32_t)process->pid,
 		.ns_pid = sample ? sample->ns_tgid : (uint32_t)process->ns_pid,
-		.executable = intern_str(strings, process->executable ? process->executable : ""),
+		.executable = executable_of(owners, process),
 	};
 
 	find_application(owners, process, owner.executable);

@@ -4,6 +4,7 @@
 #define OWNERS_H
 
 #include "duet_record.h"
+#include "base/opt.h"
 #include "proc/containers.h"
 #include "proc/process.h"
 #include "profile/profile.h"
@@ -23,5 +24,10 @@ void owners_release(struct owners *owners);
 uint32_t owners_row(struct owners *owners, struct process *process, const struct duet_sample *sample);
 /* It is another program now. */
 void owners_exec(struct process *process);
+/*
+ * Does one of the patterns stand for this JVM: its name, main class or jar, container (name, id, label), cgroup? Also
+ * true of one so young that it is not known yet what it runs: it is to be asked again.
+ */
+bool owners_is_listed(struct owners *owners, struct process *process, const struct opt_strings *patterns);
 
 #endif

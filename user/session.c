@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "session_internal.h"
+#include "short_lived.h"
 
 #define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
 #define LAST_SIGNALS_NS (NS_PER_SEC / 2) /* for a thread that was preempted before its signal, on a crowded CPU */
@@ -207,6 +208,7 @@ static void session_close(struct session *session)
 	symbols_free(session->symbols);
 	profile_release(&session->profile);
 	process_table_release(&session->processes);
+	short_lived_release(session);
 	buf_release(&session->engine_why);
 	close(session->signal_fd);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/opt.h"
 #include "base/vec.h"
 #include "duet_config.h"
 #include "engines.h"
@@ -34,6 +35,7 @@ struct session_options {
 	enum duet_signals signals;
 	bool all_user;
 	bool no_attach; /* no agent: kernel and native frames only */
+	struct opt_strings leave_alone; /* no agent in JVMs that are called so; not owned */
 	bool interval_pairing; /* do not use cookies even where the kernel has them */
 	struct vec(struct session_output) outputs;
 	struct writer_options style;

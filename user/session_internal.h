@@ -12,6 +12,7 @@
 #include "notify.h"
 #include "overhead.h"
 #include "owners.h"
+#include "proc/mapping_log.h"
 #include "proc/process.h"
 #include "profile/profile.h"
 #include "profile/resolve.h"
@@ -39,6 +40,7 @@ struct session_stats {
 	uint64_t lost_in_profile;
 	uint64_t own_unsignalled[DUET_BPF_COUNTER_MAX]; /* samples of the agents' own threads, as BPF counted them */
 	uint64_t bad_records; /* from BPF */
+	uint64_t mappings_lost; /* the kernel had no room to tell of them */
 	uint64_t walk_ends[DUET_WALK_END_MAX]; /* of user stacks that no Java half completes */
 	uint64_t guessed_stacks; /* those with frames found by frame pointer */
 	uint64_t late; /* samples that came when their window was written */
@@ -61,6 +63,7 @@ struct session {
 	struct profile profile;
 	struct resolver resolver;
 	struct join *join;
+	struct mapping_log mapping_log; /* of processes that may be gone when they are looked at */
 	struct owners owners;
 	struct host host;
 	struct budget budget;

@@ -11,8 +11,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "session_internal.h"
+#include "short_lived.h"
 
 #define MAPS_AGE_NS NS_PER_SEC /* a process's mappings are read again at most this often */
+#define NS_PER_TICK 10000000 /* USER_HZ is 100 */
 #define YOUNG_NS (15 * NS_PER_SEC)
 #define FORGET_NS (2 * JOIN_WAIT_NS)
 #define SAMPLE_LANE_MIN (1u << 20)
@@ -291,9 +293,13 @@ void session_notice(struct session *session, struct process *process)
 {
 	char control[DUET_NAME_MAX + 1];
 
-	if (session->options->no_attach || session->options->pids.len || process->runtime || process->pid == getpid() ||
-	    !is_jvm(process))
+	if (session->options->no_attach || session->options->pids.len || process->runtime || process->exited ||
+	    process->pid == getpid() || !is_jvm(process))
 		return;
+	if (owners_is_listed(&session->owners, process, &session->options->leave_alone)) {
+		log_debug("JVM %d: left alone", process->pid);
+		return;
+	}
 	attach_control_name(control, sizeof(control), process->pid);
 	session_attach(session, process, false, control);
 }
@@ -325,7 +331,7 @@ static void count_own(struct session_stats *stats, const struct duet_sample *sam
 static void on_sample(struct session *session, const struct duet_sample *sample)
 {
 	struct process *process =
-		process_get(&session->processes, (pid_t)sample->head.tgid, sample->start_ns / 10000000);
+		process_get(&session->processes, (pid_t)sample->head.tgid, sample->start_ns / NS_PER_TICK);
 	struct agent *agent;
 
 	if (!process) {
@@ -334,6 +340,7 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 	}
 	if (!session->first_sample_ns)
 		session->first_sample_ns = clock_monotonic_ns();
+	short_lived_map(session, process, sample);
 	if (may_be_new(process))
 		session_notice(session, process);
 	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
@@ -363,10 +370,13 @@ static bool comes_with_exec(const struct session *session, const struct process 
 }
 
 /* The JVM that was there is gone; what runs now may be another one. */
-static void on_exec(struct session *session, pid_t pid)
+static void on_exec(struct session *session, const struct duet_process_record *record)
 {
+	pid_t pid = (pid_t)record->head.tgid;
 	struct process *process = process_find(&session->processes, pid);
 
+	if (process && process->start_ticks != record->start_ns / NS_PER_TICK)
+		return; /* not sampled yet; who had its number is gone */
 	if (process && process->runtime && !comes_with_exec(session, process)) {
 		join_flush(session->join, process->runtime);
 		process->runtime = NULL;
@@ -387,6 +397,11 @@ static void on_end(struct session *session, pid_t pid)
 	process_exit(&session->processes, pid);
 }
 
+static void on_cgroup(struct session *session, const struct duet_cgroup_record *record)
+{
+	containers_made(&session->owners.containers, record->id, record->path);
+}
+
 static void on_kernel_record(void *context, const struct duet_record *record)
 {
 	struct session *session = context;
@@ -394,9 +409,11 @@ static void on_kernel_record(void *context, const struct duet_record *record)
 	if (record->type == DUET_RECORD_SAMPLE)
 		on_sample(session, (const struct duet_sample *)record);
 	else if (record->type == DUET_RECORD_EXEC)
-		on_exec(session, (pid_t)record->tgid);
+		on_exec(session, (const struct duet_process_record *)record);
 	else if (record->type == DUET_RECORD_EXIT)
 		on_end(session, (pid_t)record->tgid);
+	else if (record->type == DUET_RECORD_CGROUP)
+		on_cgroup(session, (const struct duet_cgroup_record *)record);
 }
 
 struct agent_context {
@@ -463,6 +480,7 @@ void session_read_rings(struct session *session)
 	bool forget = now_ns - session->forgot_ns > FORGET_NS;
 
 	session->read_ns = now_ns;
+	short_lived_read(session);
 	if (forget)
 		session->forgot_ns = now_ns;
 	for (size_t i = 0; i < session->agents.len; i++) {

@@ -244,6 +244,7 @@ static void losses_of_loader(struct session *session, session_loss_handler handl
 	for (size_t i = 0; i < DUET_LOADER_COUNTER_MAX; i++)
 		counters[i] = join_counters(session->join)[i];
 	counters[DUET_LOADER_BAD_RECORD] += session->stats.bad_records;
+	counters[DUET_LOADER_MAPPINGS_LOST] += session->stats.mappings_lost;
 	counters[DUET_LOADER_NAME_MISSING] += session->resolver.names_missing;
 	counters[DUET_LOADER_OUT_OF_MEMORY] += session->stats.lost_in_profile;
 	counters[DUET_LOADER_STACKS_FULL] += session->resolver.stacks_full;

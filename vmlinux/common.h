@@ -122,7 +122,12 @@ struct kernfs_node {
 	u64 id;
 };
 
+struct cgroup_root {
+	int hierarchy_id;
+};
+
 struct cgroup {
+	struct cgroup_root *root;
 	struct kernfs_node *kn;
 	int level;
 	struct cgroup *ancestors[0]; /* by level, itself included; Linux 6.1 */

@@ -122,6 +122,90 @@ case_pid_reused() {
 	expect "wrong labels" "$(($(sum_of "^duet-first;$label_b;") + $(sum_of "^duet-second;$label_a;")))" '==' 0
 }
 
+# Again and again the same number, within a tick of the clock that tells processes apart, in one cgroup and the other.
+# Each says who it is with its own name and its thread's, before it burns; on its way it has another name.
+case_pid_reused_at_once() {
+	need_cgroups
+	[ -w /proc/sys/kernel/ns_last_pid ] || skip "the next process's number cannot be chosen"
+	mkdir "$cgroups/$top/between"
+	cat >"$here/reuse.pl" <<-'END'
+		use strict;
+		my ($between, $turns, @homes) = @ARGV;
+		sub put {
+			open(my $file, '>', $_[0]) or die "$_[0]: $!";
+			syswrite($file, $_[1]) or die "$_[0]: $!";
+			close $file;
+		}
+		put("$between/cgroup.procs", $$);
+		put("/proc/$$/comm", 'duet-parent');
+		my ($wanted, $reused);
+		for my $turn (1 .. $turns) {
+			put('/proc/sys/kernel/ns_last_pid', $wanted - 1) if $wanted;
+			my $home = $turn % 2;
+			my $pid = fork();
+			if (!$pid) {
+				put("/proc/$$/comm", $home ? 'duet-b' : 'duet-a');
+				put("$homes[$home]/cgroup.procs", $$);
+				my $left = 60_000; # two milliseconds or three
+				1 while $left--;
+				exit 0;
+			}
+			$reused++ if $wanted && $pid == $wanted;
+			$wanted ||= $pid;
+			waitpid($pid, 0);
+		}
+		print "$reused\n";
+	END
+	start_record --host --no-attach -d 60 -i 500us --by process,container,thread -o collapsed -f "$here/out"
+	perl "$here/reuse.pl" "$cgroups/$top/between" 300 "$in_a" "$in_b" >"$here/reused" ||
+		fail "the parent ended early"
+	end_record INT
+	expect_status 0
+	[ "$(cat "$here/reused")" -ge 30 ] || skip "others took the number: $(cat "$here/reused") of 300 were reused"
+	echo "# reused: $(cat "$here/reused") times"
+	expect "samples in a" "$(sum_of "^duet-a;$label_a;")" '>' 50
+	expect "samples in b" "$(sum_of "^duet-b;$label_b;")" '>' 50
+	expect "wrong containers" "$(($(sum_of "^duet-a;$label_b;") + $(sum_of "^duet-b;$label_a;")))" '==' 0
+	expect "samples with their thread" "$(sum_of '^duet-(a;[^;]*;[^;]*duet-a|b;[^;]*;[^;]*duet-b)')" '>' 100
+	expect "wrong threads" "$(sum_of '^duet-(a;[^;]*;[^;]*duet-b|b;[^;]*;[^;]*duet-a)')" '==' 0
+	expect "labels without a cgroup" "$(sum_of '^duet-[ab];\[unknown cgroup\]')" '==' 0
+}
+
+# A container that is made, used for some milliseconds and removed, before its first sample is read.
+case_gone_at_once() {
+	need_cgroups
+	cat >"$here/brief.pl" <<-'END'
+		use strict;
+		my ($parent, $turns) = @ARGV;
+		sub put {
+			open(my $file, '>', $_[0]) or die "$_[0]: $!";
+			syswrite($file, $_[1]) or die "$_[0]: $!";
+			close $file;
+		}
+		for my $turn (1 .. $turns) {
+			my $home = sprintf('%s/%064x', $parent, $turn);
+			mkdir($home) or die;
+			my $pid = fork();
+			if (!$pid) {
+				put("$home/cgroup.procs", $$);
+				put("/proc/$$/comm", 'duet-brief');
+				my $left = 200_000;
+				1 while $left--;
+				exit 0;
+			}
+			waitpid($pid, 0);
+			rmdir($home) or die "rmdir: $!";
+		}
+	END
+	start_record --host --no-attach -d 60 -i 1ms --by process,container -o collapsed -f "$here/out"
+	perl "$here/brief.pl" "$cgroups/$top/docker" 50 || fail "it ended early"
+	end_record INT
+	expect_status 0
+	expect "samples" "$(sum_of '^duet-brief;')" '>' 50
+	expect "samples in such a container, %" \
+		"$(share <(grep '^duet-brief;' "$here/out") '^duet-brief;000000000000;')" '==' 100
+}
+
 case_cgroup_chooses() {
 	need_cgroups
 	spin duet-out && move $! "$in_b"
@@ -184,6 +268,44 @@ case_jvm_in_a_cgroup() {
 	expect_status 0
 	expect "Java samples" "$(sum_of "^$label_a;java;.*workload/Locks.fight")" '>' 5
 	expect_share "joined" "$(reported joined)" '>=' 90
+}
+
+# The owner's list: by main class, and by cgroup. One that comes later counts too.
+case_left_alone() {
+	local pid others=() listed=()
+	need_cgroups
+	printf '%s\n' "file = $here/out" 'window = 1s' 'leave-alone = workload.Loc*' "leave-alone = $label_a*" \
+		'leave-alone = nobody' >"$here/conf"
+	start_jvm "$(any_jdk)" workload.Locks
+	listed+=("$jvm")
+	start_jvm "$(any_jdk)" workload.TwoBusy 60
+	others+=("$jvm")
+	"$duet" daemon -v --config "$here/conf" --lock "$here/lock" >"$here/stdout" 2>"$here/stderr" </dev/null &
+	recorder=$!
+	jvms+=("$recorder")
+	start_jvm "$(any_jdk)" workload.Locks
+	listed+=("$jvm")
+	start_jvm "$(any_jdk)" workload.TwoBusy 60
+	others+=("$jvm")
+	JVM_AS=(sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$in_a")
+	start_jvm "$(any_jdk)" workload.TwoBusy 60
+	listed+=("$jvm")
+	for pid in "${others[@]}"; do
+		wait_for_agent "$pid"
+	done
+	sleep 2 # as long again as it took them
+	for pid in "${listed[@]}"; do
+		expect_lacks "/proc/$pid/maps" libduet
+		expect_contains "$here/stderr" "JVM $pid: left alone"
+	done
+}
+
+wait_for_agent() { # PID
+	local end=$((SECONDS + 60))
+	until grep -qs libduet "/proc/$1/maps"; do
+		[ $SECONDS -lt $end ] || fail "no agent in JVM $1"
+		sleep 0.1
+	done
 }
 
 # From the launcher's arguments; from the JVM's counters when they stand in a file.

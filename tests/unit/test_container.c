@@ -315,6 +315,24 @@ static void ids_and_paths_of_this_host(void **state)
 	buf_release(&path);
 }
 
+static void gone_before_it_is_looked_up(void **state)
+{
+	struct containers containers;
+	const struct container *gone;
+
+	(void)state;
+	containers_open(&containers, "/no/such/host");
+	for (uint64_t id = 1; id <= 5000; id++) /* more than are kept */
+		containers_made(&containers, UINT64_MAX - id, "/docker/" ID);
+	containers_made(&containers, UINT64_MAX - 5000, "/docker/again");
+	gone = containers_get(&containers, UINT64_MAX - 5000);
+	assert_string_equal(gone->path, "/docker/" ID);
+	assert_int_equal(gone->ref.kind, CONTAINER_DOCKER);
+	assert_string_equal(containers_get(&containers, UINT64_MAX - 1)->path, ""); /* forgotten */
+	assert_string_equal(containers_get(&containers, UINT64_MAX - 6000)->path, "");
+	containers_release(&containers);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +345,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(state_files_that_lie, root_setup, root_teardown),
 		cmocka_unit_test(long_names_are_cut),
 		cmocka_unit_test(ids_and_paths_of_this_host),
+		cmocka_unit_test(gone_before_it_is_looked_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -208,6 +208,25 @@ static void process_records_are_bound(void **state)
 	assert_false(kernel_ok(&record, sizeof(record)));
 }
 
+static void cgroup_records_are_bound(void **state)
+{
+	struct duet_cgroup_record record = {.head = {.size = sizeof(record),
+						     .type = DUET_RECORD_CGROUP,
+						     .version = DUET_RECORD_VERSION,
+						     .tgid = 1,
+						     .tid = 1}};
+
+	(void)state;
+	assert_false(kernel_ok(&record, sizeof(record))); /* no path */
+	record.path[0] = '/';
+	assert_true(kernel_ok(&record, sizeof(record)));
+	record.head.size--;
+	assert_false(kernel_ok(&record, sizeof(record) - 1));
+	record.head.size++;
+	memset(record.path, '/', sizeof(record.path));
+	assert_false(kernel_ok(&record, sizeof(record)));
+}
+
 /* ---- from an agent ---- */
 
 /* Passes with its own size and up to 7 bytes of padding, and with no other. */
@@ -442,6 +461,7 @@ int main(void)
 		cmocka_unit_test(sample_too_deep_fails),
 		cmocka_unit_test(interpreted_frames_name_user_frames),
 		cmocka_unit_test(process_records_are_bound),
+		cmocka_unit_test(cgroup_records_are_bound),
 		cmocka_unit_test(agent_records_fill_their_bytes),
 		cmocka_unit_test(agent_counts_are_bound),
 		cmocka_unit_test(java_depth_has_a_limit),

@@ -3,8 +3,10 @@ package workload;
 
 import java.util.concurrent.CountDownLatch;
 
-/** Idle [THREADS]: so many threads that wait for ever. */
+/** Idle [THREADS [busy]]: so many threads that wait for ever; "busy": and one that does not. */
 public final class Idle {
+    static volatile long sink;
+
     public static void main(String[] args) throws Exception {
         int count = (int) Workload.argument(args, 0, 100);
         CountDownLatch never = new CountDownLatch(1);
@@ -20,6 +22,8 @@ public final class Idle {
             thread.start();
         }
         Workload.ready();
+        while (args.length > 1)
+            sink += TwoBusy.spin(1_000_000);
         never.await();
     }
 }

@@ -31,6 +31,7 @@
 struct record_options {
 	struct opt_strings pids;
 	struct opt_strings files;
+	struct opt_strings leave_alone;
 	const char *event, *engine, *format, *pairing, *signals;
 	const char *cgroup, *container, *comm, *by, *metrics;
 	uint64_t interval_ns, duration_ns, max_memory;
@@ -82,6 +83,8 @@ static const struct opt rows[] = {
 	{0, "inverted", NULL, "flame graph with the root at the top", opt_flag, FIELD(style.inverted)},
 	{0, "all-user", NULL, "no kernel frames", opt_flag, FIELD(all_user)},
 	{0, "no-attach", NULL, "no agent in the JVM: kernel and native frames only", opt_flag, FIELD(no_attach)},
+	{0, "leave-alone", "PATTERN", "no agent in JVMs of this name, main class, jar, container or cgroup; repeatable",
+	 opt_strings, FIELD(leave_alone)},
 	{0, "engine", "ENGINE", "who ticks: auto (default), bpf, ctimer, itimer; see `duet check`", opt_string,
 	 FIELD(engine)},
 	{0, "pairing", "RULE", "auto (default), or interval: as on kernels without signal cookies", opt_string,
@@ -361,6 +364,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->style.processes = session->host || session->pids.len > 1;
 	session->all_user = options->all_user;
 	session->no_attach = options->no_attach;
+	session->leave_alone = options->leave_alone;
 	session->max_memory = options->max_memory;
 	if (options->continuous && !options->max_memory)
 		session->max_memory = CONTINUOUS_MEMORY;
@@ -428,6 +432,7 @@ static void release_options(struct record_options *options)
 {
 	free(options->pids.items);
 	free(options->files.items);
+	free(options->leave_alone.items);
 	free(options->style.include.items);
 	free(options->style.exclude.items);
 }

@@ -39,7 +39,7 @@ static char *trim(char *text)
 /* Patterns are lists, all else is said once. */
 static int check_twice(struct reader *reader, const char *word, struct buf *why)
 {
-	if (!strcmp(word, "include") || !strcmp(word, "exclude"))
+	if (!strcmp(word, "include") || !strcmp(word, "exclude") || !strcmp(word, "leave-alone"))
 		return 0;
 	for (size_t i = 0; i < reader->count; i++)
 		if (!strcmp(word, reader->words[i])) {

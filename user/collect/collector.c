@@ -14,7 +14,9 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "collect/events.h"
+#include "collect/mapping_events.h"
 #include "collect/modes.h"
 #include "collect/probe.h"
 #include "collect/unwind_tables.h"
@@ -27,6 +29,8 @@
 #define RING_MAX_BYTES (64u << 20)
 #define RING_LEAST_BYTES (256u << 10) /* below this, a second of samples is too much for it */
 #define ENTRIES_MIN 64
+#define MAPPING_RINGS_BYTES (8u << 20) /* on all CPUs together */
+#define MAPPING_RINGS_SHARE 16 /* of the limit */
 #define HASH_ENTRY_BYTES 72 /* struct htab_elem and its bucket, kernel/bpf/hashtab.c */
 #define PID_NS_INITIAL 0xeffffffcull /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define THREAD_SIZE_MIN (16u << 10)
@@ -40,9 +44,11 @@ struct collector {
 	struct bpf_link *exec;
 	struct bpf_link *exit;
 	struct bpf_link *fork;
+	struct bpf_link *cgroup; /* NULL where only known processes are sampled, or the kernel has no such tracepoint */
 	struct ring_buffer *ring;
 	struct unwind_tables *unwind;
 	struct events events;
+	struct mapping_events *mappings; /* NULL where only known processes are sampled, or the kernel refuses */
 
 	/* of the collector_read() under way */
 	collector_handler handler;
@@ -254,6 +260,8 @@ static int open_channels(struct collector *collector, const struct collector_opt
 		err = attach_tracepoint(&collector->fork, bpf->progs.process_fork);
 	if (err < 0)
 		return err;
+	if (!options->targets)
+		(void)attach_tracepoint(&collector->cgroup, bpf->progs.cgroup_made);
 	collector->ring = ring_buffer__new(bpf_map__fd(bpf->maps.ring), handle_record, collector, NULL);
 	if (!collector->ring)
 		return -errno;
@@ -262,6 +270,20 @@ static int open_channels(struct collector *collector, const struct collector_opt
 		return err;
 	err = events_open(&collector->events, collector->mode, options->interval_ns);
 	return err < 0 ? err : 0;
+}
+
+/* Without them, processes that end at once have frames without names: no reason to give up. */
+static void open_mappings(struct collector *collector, const struct collector_options *options)
+{
+	size_t limit = options->max_bytes / MAPPING_RINGS_SHARE;
+	int err;
+
+	if (options->targets && !options->follow_forks)
+		return;
+	err = mapping_events_open(&collector->mappings,
+				  limit && limit < MAPPING_RINGS_BYTES ? limit : MAPPING_RINGS_BYTES);
+	if (err < 0)
+		log_debug("perf events of mappings: %s", strerrordesc_np(-err));
 }
 
 static int add_targets(struct collector *collector, const struct collector_options *options, struct buf *why)
@@ -312,6 +334,7 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 		explain(why, err);
 		goto out;
 	}
+	open_mappings(collector, options);
 	err = add_targets(collector, options, why);
 	if (err == 0)
 		*ret = collector;
@@ -339,8 +362,10 @@ void collector_close(struct collector *collector)
 	bpf_link__destroy(collector->exec);
 	bpf_link__destroy(collector->exit);
 	bpf_link__destroy(collector->fork);
+	bpf_link__destroy(collector->cgroup);
 	ring_buffer__free(collector->ring);
 	unwind_tables_close(collector->unwind);
+	mapping_events_close(collector->mappings);
 	duet_bpf__destroy(collector->bpf);
 	free(collector);
 }
@@ -374,6 +399,11 @@ int collector_read(struct collector *collector, collector_handler handler, void 
 	collector->bad = bad;
 	err = ring_buffer__consume(collector->ring);
 	return err < 0 && err != -ECANCELED ? err : budget - collector->budget;
+}
+
+void collector_read_mappings(struct collector *collector, struct mapping_log *log, uint64_t *lost)
+{
+	mapping_events_read(collector->mappings, log, lost);
 }
 
 int collector_allow(struct collector *collector, pid_t pid, const struct duet_jvm_target *target)
@@ -434,7 +464,7 @@ static size_t map_memory(const struct bpf_map *map)
 
 size_t collector_bytes(const struct collector *collector)
 {
-	size_t bytes = bpf_map__max_entries(collector->bpf->maps.ring);
+	size_t bytes = bpf_map__max_entries(collector->bpf->maps.ring) + mapping_events_bytes(collector->mappings);
 	struct bpf_map *map;
 
 	bpf_object__for_each_map(map, collector->bpf->obj)

@@ -18,6 +18,7 @@
 #include "duet_record.h"
 
 struct collector;
+struct mapping_log;
 struct unwind_tables;
 
 struct collector_options {
@@ -54,6 +55,12 @@ unsigned collector_cpus(const struct collector *collector);
 typedef void (*collector_handler)(void *context, const struct duet_record *record);
 /* Hands over what is there, at most `budget` records. Records consumed, or -errno. *bad counts malformed ones. */
 int collector_read(struct collector *collector, collector_handler handler, void *context, int budget, uint64_t *bad);
+
+/*
+ * What processes have mapped, where any may be sampled: takes it into the log, and adds to *lost what the kernel had no
+ * room for. A sample's process has its mappings in the log when this is called after the sample was read.
+ */
+void collector_read_mappings(struct collector *collector, struct mapping_log *log, uint64_t *lost);
 
 /* Signals: only processes in this map are ever signalled. */
 int collector_allow(struct collector *collector, pid_t pid, const struct duet_jvm_target *target);

@@ -56,6 +56,11 @@ static bool process_record_check(const struct duet_process_record *record, size_
 	return bytes == sizeof(*record) && is_terminated(record->comm, sizeof(record->comm));
 }
 
+static bool cgroup_record_check(const struct duet_cgroup_record *record, size_t bytes)
+{
+	return bytes == sizeof(*record) && is_terminated(record->path, sizeof(record->path)) && record->path[0] == '/';
+}
+
 bool record_check(const void *data, size_t bytes)
 {
 	const struct duet_record *record = data;
@@ -70,6 +75,8 @@ bool record_check(const void *data, size_t bytes)
 	case DUET_RECORD_EXEC:
 	case DUET_RECORD_EXIT:
 		return process_record_check(data, bytes);
+	case DUET_RECORD_CGROUP:
+		return cgroup_record_check(data, bytes);
 	default:
 		return false;
 	}

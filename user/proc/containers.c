@@ -8,6 +8,7 @@
 #include "base/clock.h"
 
 #define CACHED_MAX 65536 /* cgroups; then all are forgotten: somebody makes them without end */
+#define MADE_MAX 4096 /* 1 MB of paths at the most; then all are forgotten */
 #define TRIMMED_MAX 4096 /* between windows: 3 MB */
 #define WALK_AGE_NS NS_PER_SEC
 #define DIGITS_MIN 4 /* of an id on the command line */
@@ -37,10 +38,21 @@ static void forget_all(struct map *map)
 	map_release(map);
 }
 
+static void forget_made(struct map *made)
+{
+	size_t cursor = 0;
+	uint64_t key, value;
+
+	while (map_next(made, &cursor, &key, &value))
+		free((char *)(uintptr_t)value);
+	map_release(made);
+}
+
 void containers_release(struct containers *containers)
 {
 	forget_all(&containers->by_id);
 	forget_all(&containers->by_path);
+	forget_made(&containers->made);
 	cgroup_tree_release(&containers->tree);
 }
 
@@ -88,6 +100,25 @@ void containers_scan(struct containers *containers)
 	(void)cgroup_walk(&containers->tree, add_visited, containers);
 }
 
+void containers_made(struct containers *containers, uint64_t cgroup_id, const char *path)
+{
+	char *copy;
+
+	if (containers->made.len >= MADE_MAX)
+		forget_made(&containers->made);
+	copy = map_get_ptr(&containers->made, cgroup_id) ? NULL : strdup(path);
+	if (copy && map_put_ptr(&containers->made, cgroup_id, copy) < 0)
+		free(copy);
+}
+
+/* Where the kernel keeps no path any more. */
+static struct container *add_gone(struct containers *containers, uint64_t cgroup_id)
+{
+	const char *path = map_get_ptr(&containers->made, cgroup_id);
+
+	return path ? add(containers, &containers->by_id, cgroup_id, path) : NULL;
+}
+
 const struct container *containers_get(struct containers *containers, uint64_t cgroup_id)
 {
 	struct container *known = map_get_ptr(&containers->by_id, cgroup_id);
@@ -104,6 +135,8 @@ const struct container *containers_get(struct containers *containers, uint64_t c
 		containers_scan(containers);
 		known = map_get_ptr(&containers->by_id, cgroup_id);
 	}
+	if (!known)
+		known = add_gone(containers, cgroup_id);
 	buf_release(&path);
 	return known ? known : &unknown;
 }

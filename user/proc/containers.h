@@ -22,6 +22,7 @@ struct containers {
 	const char *root; /* of the host: "/", or a folder that tests made */
 	struct map by_id; /* cgroup id -> struct container, owned */
 	struct map by_path; /* hash of a v1 path -> the same, owned */
+	struct map made; /* cgroup id -> path, owned: of those that were made lately */
 	uint64_t walked_ns; /* when all cgroups were last looked through, because handles are refused */
 };
 
@@ -32,6 +33,9 @@ void containers_release(struct containers *containers);
 void containers_trim(struct containers *containers);
 /* Takes in all cgroups there are, so that those which end meanwhile are known. */
 void containers_scan(struct containers *containers);
+
+/* One was just made; its path is asked for when it is gone before it is looked up. */
+void containers_made(struct containers *containers, uint64_t cgroup_id, const char *path);
 
 /*
  * Of the cgroup with this id. Never NULL; valid until the next call. Nothing is guessed: a cgroup that cannot be found

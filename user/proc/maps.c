@@ -172,6 +172,40 @@ int maps_read(struct maps *maps, pid_t pid)
 	return err;
 }
 
+/* The first that starts behind the address, or as many as there are. */
+static size_t find_behind(const struct maps *maps, uint64_t address)
+{
+	size_t low = 0, high = maps->list.len;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (maps->list.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int maps_add(struct maps *maps, const struct mapping *mapping)
+{
+	size_t at = find_behind(maps, mapping->start);
+	struct mapping copy = *mapping;
+
+	if ((at && maps->list.items[at - 1].end > mapping->start) ||
+	    (at < maps->list.len && maps->list.items[at].start < mapping->end))
+		return 0;
+	copy.path = strdup(mapping->path);
+	if (!copy.path || vec_push(&maps->list, copy) < 0) {
+		free(copy.path);
+		return -ENOMEM;
+	}
+	memmove(&maps->list.items[at + 1], &maps->list.items[at], (maps->list.len - 1 - at) * sizeof(copy));
+	maps->list.items[at] = copy;
+	return 0;
+}
+
 void maps_release(struct maps *maps)
 {
 	if (!maps)
@@ -197,20 +231,11 @@ bool maps_equal(const struct maps *a, const struct maps *b)
 
 const struct mapping *maps_find(const struct maps *maps, uint64_t address)
 {
-	size_t low = 0, high = maps->list.len;
+	size_t behind = find_behind(maps, address);
 
-	/* The last mapping that starts at or before the address. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (maps->list.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || address >= maps->list.items[low - 1].end)
+	if (!behind || address >= maps->list.items[behind - 1].end)
 		return NULL;
-	return &maps->list.items[low - 1];
+	return &maps->list.items[behind - 1];
 }
 
 const struct mapping *maps_find_file(const struct maps *maps, const char *name)

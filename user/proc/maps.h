@@ -30,6 +30,8 @@ struct maps {
 int maps_parse(struct maps *maps, const char *text, size_t len);
 int maps_read(struct maps *maps, pid_t pid); /* 0 or -errno; maps is unchanged on failure */
 int maps_read_at(struct maps *maps, int proc_fd); /* the same; proc_fd is /proc/PID, which a reused pid cannot alter */
+/* A copy of one more, unless it overlaps one that is there. 0 or -ENOMEM. */
+int maps_add(struct maps *maps, const struct mapping *mapping);
 void maps_release(struct maps *maps);
 bool maps_equal(const struct maps *a, const struct maps *b);
 const struct mapping *maps_find(const struct maps *maps, uint64_t address); /* NULL when in none */

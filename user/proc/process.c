@@ -241,11 +241,19 @@ void process_exec(struct process_table *table, pid_t pid)
 {
 	struct process *process = process_find(table, pid);
 
-	if (!process || process->exited)
+	if (!process)
 		return;
 	maps_release(&process->maps);
 	process->maps_version++;
 	process->exited = process_read(process) == -ESRCH;
+}
+
+void process_adopt_maps(struct process *process, struct maps *maps)
+{
+	maps_release(&process->maps);
+	process->maps = *maps;
+	process->maps_version++;
+	*maps = (struct maps){0};
 }
 
 void process_exit(struct process_table *table, pid_t pid)

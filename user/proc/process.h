@@ -36,6 +36,7 @@ struct process {
 	uint64_t owner_ns; /* … looked up then; 0 = never */
 	uint32_t published_version; /* the session's own: 1 more than the maps_version whose unwind tables BPF has */
 	bool refused; /* the session's own: there was no room for its agent */
+	bool is_sampled; /* the session's own */
 	bool was_exited; /* the session's own: already when the window before ended */
 	uint64_t stack_rows;	/* the profile's own: frames and stack nodes that its samples added */
 };
@@ -55,6 +56,8 @@ void process_table_release(struct process_table *table);
  */
 struct process *process_get(struct process_table *table, pid_t pid, uint64_t start_ticks);
 struct process *process_find(const struct process_table *table, pid_t pid); /* NULL when not seen */
+/* Takes over mappings that were told of one whose own cannot be read any more, and empties `maps`. */
+void process_adopt_maps(struct process *process, struct maps *maps);
 /* Same pid and start time, another program: names and maps are read again. */
 void process_exec(struct process_table *table, pid_t pid);
 void process_exit(struct process_table *table, pid_t pid);

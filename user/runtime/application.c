@@ -24,7 +24,7 @@ static int add_name(const char *program, size_t len, struct buf *out)
 	}
 	if (!len)
 		return -ENOENT;
-	buf_add_str(out, "java: ");
+	buf_add_str(out, APPLICATION_PREFIX);
 	buf_add(out, program, len < APPLICATION_MAX ? len : APPLICATION_MAX);
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 
+#define APPLICATION_PREFIX "java: "
 #define APPLICATION_MAX 255 /* bytes of a name; the rest is cut off */
 
 /*

@@ -1,0 +1,233 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 600
+#
+# A whole host at its worst: processes that live for a millisecond, a JVM of thousands of threads, dozens of JVMs, of
+# which many in containers. DUET_LONG=1: a minute of the first, and as many JVMs as the memory allows, up to 50; else
+# ten seconds, and up to 12. Mounts are made in a mount namespace of this script's.
+[ -n "${DUET_APART-}" ] || [ "$(id -u)" != 0 ] || DUET_APART=1 exec unshare --mount --propagation private "$0" "$@"
+. "$(dirname "$0")/lib.sh"
+
+long=${DUET_LONG:-0}
+
+# shellcheck disable=SC2317 # called by lib.sh
+after_case() {
+	local pid
+	[ -z "${recorder:-}" ] || kill -KILL "$recorder"
+	for pid in $(our_jvms); do
+		kill -KILL "$pid" # with it its container goes
+	done
+}
+
+resident_kb() { # PID
+	awk '$1 == "VmRSS:" { print $2 }' "/proc/$1/status"
+}
+
+descriptors() { # PID
+	find "/proc/$1/fd" -mindepth 1 | wc -l
+}
+
+# ---- processes without end -----------------------------------------------------------------
+
+# What duet has at the beginning, in the middle, at the end.
+look() { # PART
+	held_fds[$1]=$(descriptors "$recorder")
+	held_kb[$1]=$(resident_kb "$recorder")
+}
+
+# 2,000 children a second, as far as the machine can.
+churn() { # SECONDS RECORD_OPTIONS...
+	local seconds=$1
+	shift
+	start_record --no-attach --by process -d 600 "$@"
+	"$workloads/mayfly" 2000 $((seconds + 2)) >"$here/mayfly" &
+	jvms+=($!)
+	sleep 2 # tables that grow once
+	look 0
+	sleep $((seconds / 2))
+	look 1
+	sleep $((seconds - seconds / 2))
+	look 2
+	wait "${jvms[-1]}"
+	end_record INT
+	expect_status 0
+	recorder=
+	echo "# children a second: $(($(said CHILDREN 2) / (seconds + 2)))"
+	echo "# descriptors ${held_fds[*]}, kB of RAM ${held_kb[*]}"
+}
+
+said() { # KEY COLUMN
+	awk -v key="$1" -v column="$2" '$1 == key { print $column }' "$here/mayfly"
+}
+
+# One or two more while a file is read.
+expect_no_more_descriptors() {
+	expect "descriptors, later" $((held_fds[2] - held_fds[0])) '<=' 2
+}
+
+# Which of the two functions a child burns in, nothing but its stack tells: all have one name.
+expect_truth() { # FILE...
+	cat "$@" >"$here/all"
+	grep -E '^mayfly_child;(.*;)?burn_(long|short)(;|\ )' "$here/all" >"$here/burnt"
+	expect "samples in the two functions" "$(total "$here/burnt")" '>=' 300
+	expect_near "share of burn_long, %" "$(share "$here/burnt" burn_long)" \
+		"$(awk '$1 == "BURNED" { print 100 * $2 / ($2 + $3) }' "$here/mayfly")" 3
+	expect "named, % of what children had of the user's time" \
+		"$(share <(grep '^mayfly_child;' "$here/all" | grep -v '_\[k\]') burn_)" '>=' 90
+}
+
+# Fast enough that the time has samples enough for three points. Nothing but the children: symbols of whatever else runs
+# here are memory too.
+case_short_processes() {
+	need_bpf
+	if [ "$long" = 0 ]; then
+		churn 10 --comm mayfly_child -i 997us -o collapsed -f "$here/out"
+	else
+		churn 60 --comm mayfly_child -i 4999us -o collapsed -f "$here/out"
+	fi
+	expect_no_more_descriptors
+	expect "kB of RAM at the end" "${held_kb[2]}" '<=' $((held_kb[1] * 105 / 100))
+	expect_truth "$here/out"
+}
+
+case_short_processes_in_windows() {
+	need_bpf
+	churn $((long ? 60 : 10)) --host -i 997us --continuous --window 2s -o collapsed -f "$here/out"
+	expect_no_more_descriptors
+	expect "kB of RAM at the end" "${held_kb[2]}" '<' $((128 << 10)) # what --continuous is limited to
+	expect_truth "$here/out"/profile_20*.collapsed
+}
+
+# ---- one JVM of many threads -----------------------------------------------------------------
+
+# Milliseconds to the first sample of a JVM with so many threads, and what duet and the JVM have of descriptors then.
+start_threads() { # COUNT
+	JVM_OPTS=(-Xss256k -XX:+UseSerialGC)
+	JVM_PATIENCE=60 start_jvm "$jdk" workload.Idle "$1" busy
+	first_ms=() held=
+	for _ in 1 2 3; do
+		start_record -v -p "$jvm" -d 60 -i 5ms -o collapsed -f "$here/out"
+		held="$(descriptors "$recorder") $(descriptors "$jvm")"
+		end_record INT
+		expect_status 0
+		first_ms+=("$(sed -n 's/.*first sample \([0-9]*\) ms after.*/\1/p' "$here/stderr")")
+	done
+	recorder=
+	kill "$jvm"
+	first_ms=$(printf '%s\n' "${first_ms[@]}" | sort -n | head -n 1)
+	echo "# $1 threads: $first_ms ms to the first sample, descriptors of duet and the JVM: $held"
+}
+
+# As fast as the fastest of three, for the machine may be busy: beside a JVM of ten, in the same run.
+jdk_case_threads() {
+	local few few_held
+	need_bpf
+	start_threads 10
+	[ -n "$first_ms" ] || fail "duet does not say when the first sample came"
+	few=$first_ms few_held=$held
+	start_threads 5000
+	[ "$held" = "$few_held" ] || fail "descriptors of duet and the JVM: $few_held with 10 threads, $held with 5000"
+	expect "times as long as with 10 threads" $((first_ms / few)) '<=' 5
+}
+
+# ---- many JVMs ----------------------------------------------------------------------------------
+
+# By a mark on their command line, wherever they are.
+our_jvms() {
+	local pid
+	for pid in $(pgrep -x java); do
+		! grep -qs "duet.of=$here\$" <(tr '\0' '\n' <"/proc/$pid/cmdline") || echo "$pid"
+	done
+}
+
+small_jvm() { # COMMAND... of the container, before java
+	"$@" "$jdk/bin/java" -Xmx16m -Xss256k -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "-Dduet.of=$here" -cp /mnt \
+		workload.Pulse 1 >"$here/out.$#" 2>>"$here/jvms" </dev/null &
+	jvms+=($!)
+}
+
+in_host() {
+	exec "${@/%\/mnt/$workloads}"
+}
+
+# The host's own files, but another /tmp, another pid.
+in_unshare() {
+	exec unshare -f -p -m -i -u --kill-child --mount-proc \
+		sh -c 'mount -t tmpfs tmpfs /tmp && mount --bind "$0" /mnt && exec "$@"' "$workloads" "$@"
+}
+
+in_podman() {
+	exec podman --runtime runc --cgroup-manager cgroupfs --root /run/duet-podman-root --runroot /run/duet-podman \
+		--tmpdir /run/duet-podman-tmp run --rm --network none --cgroupns private --ulimit nofile=4096:4096 \
+		--ulimit nproc=4096:4096 --log-driver=none --read-only --read-only-tmpfs=false \
+		--tmpfs /tmp:rw,exec,notmpcopyup --tmpfs /run:rw,notmpcopyup \
+		-v "$workloads:/mnt:ro" --rootfs "$root" "$@"
+}
+
+in_nspawn() {
+	exec systemd-nspawn -q --console=pipe --link-journal=no --register=no --keep-unit --read-only -D "$root" \
+		--machine="duet$BASHPID" --tmpfs=/tmp --bind-ro="$workloads:/mnt" "$@"
+}
+
+root=/run/duet-root # ends with the mount namespace; not below $here, which is removed with all that is in it
+
+# Those of the three kinds that can be had here.
+find_kinds() {
+	kinds=(in_unshare)
+	[ "$(id -u)" = 0 ] || skip "needs root to make containers"
+	unshare -f -p -m --mount-proc true 2>/dev/null || skip "unshare is refused"
+	mount -t tmpfs tmpfs /run && mkdir "$root" && mount --bind / "$root" && mount -o remount,bind,ro "$root" ||
+		return
+	! command -v podman >/dev/null || ! command -v runc >/dev/null || kinds+=(in_podman)
+	! command -v systemd-nspawn >/dev/null || kinds+=(in_nspawn)
+}
+
+# 80 MB for each, and half of the memory for all else.
+count_jvms() {
+	local most=$1 room
+	room=$(($(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo) / 2 / 80000))
+	count=$((room < most ? room : most))
+	[ $count -ge 5 ] || skip "memory for $count JVMs only"
+}
+
+# Five of two, as of fifty twenty, are in containers.
+start_jvms() {
+	local i kind
+	for ((i = 0; i < count; i++)); do
+		kind=in_host
+		[ $((i % 5)) -ge 2 ] || kind=${kinds[started_contained++ % ${#kinds[@]}]}
+		small_jvm $kind
+		[ $((i % 4)) != 3 ] || sleep 0.5
+	done
+	wait_for_jvms
+}
+
+wait_for_jvms() {
+	local end=$((SECONDS + 40))
+	until [ "$(our_jvms | wc -l)" = "$count" ]; do
+		[ $SECONDS -lt $end ] || fail "$(our_jvms | wc -l) of $count JVMs started: $(tail -n 3 "$here/jvms")"
+		sleep 0.5
+	done
+	sleep 2 # for their compilers
+}
+
+case_many_jvms() {
+	local kinds count started_contained=0 pid jdk missing=0
+	need_bpf
+	jdk=$(any_jdk)
+	find_kinds
+	count_jvms $((long ? 50 : 12))
+	start_jvms
+	echo "# $count JVMs, $started_contained of them in containers of ${#kinds[@]} kinds: ${kinds[*]#in_}"
+	record --host -v -d 10 -i 1ms --max-memory 128m -o collapsed -f "$here/out"
+	expect_status 0
+	expect "ms to the first sample, with all agents" \
+		"$(sed -n 's/.*first sample \([0-9]*\) ms after.*/\1/p' "$here/stderr")" '<=' 10000
+	for pid in $(our_jvms); do
+		grep -q "^\[java pid=$pid\];.*workload/Pulse.work" "$here/out" || missing=$((missing + 1))
+	done
+	expect "JVMs without Java frames" $missing '==' 0
+	expect_share "joined or walked" "$(reported joined)" '>=' 99
+}
+
+run_cases "$@"

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cmd/config.h"
+
+/* Parses a file of this text. */
+static int read_config(const char *text, struct config *config)
+{
+	int fd = memfd_create("config", MFD_CLOEXEC), err;
+	char path[32];
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	err = config_read(config, path, "/var/lib/duet", false);
+	close(fd);
+	return err;
+}
+
+static uint64_t sampling_of(const char *text)
+{
+	struct config config;
+	uint64_t sampling;
+
+	assert_int_equal(read_config(text, &config), 0);
+	sampling = config.sampling;
+	config_release(&config);
+	return sampling;
+}
+
+static void test_words(void **state)
+{
+	struct config config;
+
+	(void)state;
+	assert_int_equal(read_config("# words\n window = 5s \n;\nfreq=50\nno-attach = yes\n", &config), 0);
+	assert_int_equal(config.session.window_ns, 5 * NS_PER_SEC);
+	assert_int_equal(config.session.interval_ns, 20 * NS_PER_MS);
+	assert_true(config.session.no_attach);
+	assert_true(config.session.host);
+	assert_int_equal(config.session.leave_alone.len, 0);
+	config_release(&config);
+}
+
+static void test_jvms_left_alone(void **state)
+{
+	struct config config;
+
+	(void)state;
+	assert_int_equal(read_config("leave-alone = payments*.jar\nfreq = 50\nleave-alone = */ledger/*\n", &config), 0);
+	assert_int_equal(config.session.leave_alone.len, 2);
+	assert_string_equal(config.session.leave_alone.items[0], "payments*.jar");
+	assert_string_equal(config.session.leave_alone.items[1], "*/ledger/*");
+	assert_false(config.session.no_attach);
+	config_release(&config);
+	assert_int_equal(read_config("leave-alone =\n", &config), -EINVAL);
+}
+
+/* What needs a new recording, and what does not. */
+static void test_sampling(void **state)
+{
+	(void)state;
+	assert_int_equal(sampling_of("freq = 50\nwindow = 1s\n"), sampling_of("window = 2s\nfreq = 50\n"));
+	assert_int_not_equal(sampling_of("freq = 50\n"), sampling_of("freq = 51\n"));
+	assert_int_not_equal(sampling_of("leave-alone = a\n"), sampling_of("leave-alone = b\n"));
+}
+
+static void test_refused(void **state)
+{
+	static const char *const texts[] = {
+		"freq = 50\nfreq = 60\n", "freq\n",		  "frequency = 50\n",	      "freq = x\n",
+		"pid = 1\n",		  "no-attach = maybe\n", "comm = a\ncgroup = /b\n",
+	};
+	struct config config;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		assert_int_equal(read_config(texts[i], &config), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_jvms_left_alone),
+		cmocka_unit_test(test_sampling),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

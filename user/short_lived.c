@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include "short_lived.h"
+
+#include "session_internal.h"
+
+#define FORKS_MAX 8 /* generations that a program was handed down unchanged */
+
+void short_lived_read(struct session *session)
+{
+	if (session->collector)
+		collector_read_mappings(session->collector, &session->mapping_log, &session->stats.mappings_lost);
+}
+
+/* What a child has when it is forked. False: the parent is as unknown as the child. */
+static bool add_inherited(struct session *session, const struct process *child, pid_t parent, struct maps *maps)
+{
+	const struct process *from = process_get(&session->processes, parent, 0);
+
+	if (!from || from->start_ticks > child->start_ticks || !from->maps.list.len)
+		return false;
+	for (size_t i = 0; i < from->maps.list.len; i++)
+		(void)maps_add(maps, &from->maps.list.items[i]); /* out of memory: a frame without a name */
+	return true;
+}
+
+/* Asked once: after that, BPF tells of its exec in due order. */
+static bool was_read_too_late(const struct session *session, struct process *process, const struct duet_sample *sample)
+{
+	bool is_first = !process->is_sampled;
+
+	process->is_sampled = true;
+	return is_first && mapping_log_has_exec(&session->mapping_log, process->pid, sample->head.time_ns);
+}
+
+static void find_maps(struct session *session, struct process *process, const struct duet_sample *sample)
+{
+	uint64_t time_ns = sample->head.time_ns;
+	pid_t pid = process->pid, parent;
+	struct maps maps = {0};
+
+	for (int i = 0; i < FORKS_MAX; i++) {
+		if (mapping_log_find(&session->mapping_log, pid, time_ns, &maps, &parent, &time_ns) < 0 || !parent ||
+		    add_inherited(session, process, parent, &maps))
+			break;
+		pid = parent;
+	}
+	if (maps.list.len)
+		process_adopt_maps(process, &maps);
+}
+
+void short_lived_map(struct session *session, struct process *process, const struct duet_sample *sample)
+{
+	bool is_unmapped = !process->maps.list.len && sample->user_depth;
+
+	if (is_unmapped || !process->is_sampled)
+		short_lived_read(session);
+	if (was_read_too_late(session, process, sample) || is_unmapped)
+		find_maps(session, process, sample);
+}
+
+void short_lived_release(struct session *session)
+{
+	mapping_log_release(&session->mapping_log);
+}
