@@ -154,7 +154,7 @@ $(O)/workloads/libworkload.so: tests/workloads/workload.c $(flags)
 # Native workloads without frame pointers; the C++ one where there is a compiler for it.
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
-native_workloads := $(addprefix $(O)/workloads/,native native_static crowd libnative.so \
+native_workloads := $(addprefix $(O)/workloads/,native native_static native_debug_frame crowd libnative.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
@@ -168,6 +168,11 @@ $(O)/workloads/crowd: tests/workloads/crowd.c $(flags)
 $(O)/workloads/native_static: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -DNATIVE_STATIC -static-pie -o $@ $<
+
+$(O)/workloads/native_debug_frame: tests/workloads/native.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -fno-asynchronous-unwind-tables -fno-unwind-tables -o $@ $< \
+		-ldl -lpthread
 
 $(O)/workloads/libnative.so: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)

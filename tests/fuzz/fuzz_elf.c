@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that a process has mapped as code: symbols, build id, debug link, .eh_frame_hdr, linkage tables, unwind rows. */
+/* A file that a process has mapped as code: symbols, stubs, build id, debug link, .eh_frame_hdr, unwind rows. */
 #include "fuzz.h"
 #include "sym/elf_file.h"
 #include "sym/mini_debug.h"

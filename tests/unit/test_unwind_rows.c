@@ -517,7 +517,7 @@ static void this_program_has_rows(void **state)
 	close(fd);
 }
 
-/* Does it tell of a function with a frame of 16 bytes? The table of linkage entries, if there is one, is told of too. */
+/* Does it tell of a function with a frame of 16 bytes? Linkage tables are told of in any case. */
 static void expect_frame(const struct unwind_file *file, bool expected)
 {
 	bool found = false;
@@ -565,7 +565,8 @@ static void files_with_debug_frame_alone(void **state)
 	expect_rows_of_built("true", NULL);
 	expect_rows_of_built("objcopy --compress-debug-sections a.so", NULL);
 	expect_rows_of_built("objcopy --only-keep-debug a.so a.debug && strip a.so", "a.debug");
-	expect_rows_of_built("objcopy --only-keep-debug --compress-debug-sections a.so a.debug && strip a.so", "a.debug");
+	expect_rows_of_built("objcopy --only-keep-debug --compress-debug-sections a.so a.debug && strip a.so",
+			     "a.debug");
 }
 
 static void other_files_have_no_debug_frame(void **state)

@@ -20,7 +20,8 @@ struct search {
 
 static bool has_build_id(const struct elf_identity *file, const struct elf_identity *debug)
 {
-	return file->build_id_len == debug->build_id_len && !memcmp(file->build_id, debug->build_id, file->build_id_len);
+	return file->build_id_len == debug->build_id_len &&
+	       !memcmp(file->build_id, debug->build_id, file->build_id_len);
 }
 
 static bool has_crc(int fd, uint32_t expected)
