@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* "MiniDebugInfo": the symbols of functions that are not exported, as a small ELF file, compressed, in the file itself. */
+/* "MiniDebugInfo": symbols of functions that are not exported, as a small compressed ELF file in the file itself. */
 #ifndef SYM_MINI_DEBUG_H
 #define SYM_MINI_DEBUG_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call frame information as .eh_frame and .debug_frame hold it: CIEs (what functions have in common) and FDEs (one range
- * of code each), with programs that tell how a frame's registers are found. Format: the LSB's chapter on exception
- * frames, DWARF 5 section 6.4.
+ * Call frame information as .eh_frame and .debug_frame hold it: CIEs (what functions have in common) and FDEs (one
+ * range of code each), with programs that tell how a frame's registers are found. Format: the LSB's chapter on
+ * exception frames, DWARF 5 section 6.4.
  */
 #ifndef UNWIND_CFI_H
 #define UNWIND_CFI_H
@@ -54,7 +54,7 @@ struct cfi_section {
 	size_t len;
 	uint64_t vaddr; /* of .eh_frame */
 	bool is_debug_frame;
-	uint64_t code_start; /* functions outside of the file's code are left out: of .debug_frame, what linkers dropped */
+	uint64_t code_start; /* the file's; what is told of other code, as linkers leave it behind, does not count */
 	uint64_t code_end;
 };
 

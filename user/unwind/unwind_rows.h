@@ -14,11 +14,11 @@ struct unwind_rows {
 	struct vec(struct duet_unwind_page) pages;
 };
 
-/* Where the pcs of rows of code from `code_start` on begin, whatever the rows are: for all copies of a file the same. */
+/* Where pcs count from, whatever the rows are: for all copies of a file the same. */
 uint64_t unwind_rows_base(uint64_t code_start);
 /*
- * 0; -ENODATA when no function is told of; -E2BIG when it is larger than the bounds above or made to cost time; -ENOMEM.
- * Nothing needs a release then.
+ * 0; -ENODATA when no function is told of; -E2BIG when it is larger than the bounds above or made to cost time;
+ * -ENOMEM. Nothing needs a release then.
  */
 int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine, const struct cfi_section *section);
 /*
