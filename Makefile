@@ -155,7 +155,7 @@ $(O)/workloads/libworkload.so: tests/workloads/workload.c $(flags)
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
 native_workloads := $(addprefix $(O)/workloads/,native native_static native_debug_frame crowd libnative.so \
-	$(if $(shell command -v $(CXX)),native_throw))
+	libraries liblarge_small.so liblarge_large.so $(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
@@ -177,6 +177,18 @@ $(O)/workloads/native_debug_frame: tests/workloads/native.c $(flags)
 $(O)/workloads/libnative.so: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -fPIC -shared -o $@ $<
+
+$(O)/workloads/libraries: tests/workloads/libraries.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -ldl
+
+# Their build id is text, duet-000, so that a test makes others of it.
+$(O)/workloads/liblarge_small.so: FUNCTIONS := 3500
+$(O)/workloads/liblarge_large.so: FUNCTIONS := 20000
+$(O)/workloads/liblarge_%.so: tests/workloads/libraries.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(filter-out -g,$(native_cflags)) -fPIC -shared -DFUNCTIONS=$(FUNCTIONS) \
+		-Wl,--build-id=0x647565742d303030 -o $@ $<
 
 $(O)/workloads/native_throw: tests/workloads/native_throw.cc $(flags)
 	$(call msg,CXX,$@)

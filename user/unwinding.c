@@ -26,6 +26,8 @@ struct native_file {
 	struct unwind_file elf; /* without its rows */
 	uint64_t key; /* of its module */
 	bool has_rows; /* else it is not tried again */
+	uint32_t refused_rows; /* not 0: they had no room, nor had so many pages */
+	uint32_t refused_pages;
 };
 
 void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables)
@@ -88,10 +90,21 @@ static int add_rows(struct unwinding *unwinding, struct native_file *file)
 {
 	int module = unwind_tables_add(unwinding->tables, file->key, &file->elf.rows);
 
+	if (module == -ENOSPC) {
+		unwinding->files_refused += !file->refused_rows;
+		file->refused_rows = (uint32_t)file->elf.rows.rows.len;
+		file->refused_pages = (uint32_t)file->elf.rows.pages.len;
+	}
 	unwind_rows_release(&file->elf.rows);
 	file->elf.rows = (struct unwind_rows){0};
-	unwinding->files_refused += module == -ENOSPC;
 	return module;
+}
+
+/* Whoever maps a large file that has no room would make us read it again. */
+static bool may_be_read(struct unwinding *unwinding, const struct native_file *file)
+{
+	return !file->refused_rows ||
+	       unwind_tables_have_room(unwinding->tables, file->refused_rows, file->refused_pages);
 }
 
 /* HotSpot's assembler (os_cpu/linux_x86: copying, SafeFetch, SpinPause) has no call frame information and no frames. */
@@ -171,7 +184,7 @@ static int module_of(struct unwinding *unwinding, int fd, pid_t pid, const char 
 	if (file && file->has_rows) {
 		*ret = file;
 		module = unwind_tables_find(unwinding->tables, file->key);
-		if (module < 0)
+		if (module < 0 && may_be_read(unwinding, file))
 			module = read_rows(unwinding, file, fd, pid, path);
 	}
 	close(fd);
