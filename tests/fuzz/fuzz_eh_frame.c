@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "unwind/unwind_rows.h"
 
-#define CODE_BYTES (128u << 20)
+#define CODE_BYTES (1u << 20)
 
 static void check(const struct unwind_rows *rows)
 {

@@ -366,6 +366,25 @@ static void test_debuglink_of_another_build(void **state)
 	remove_stripped();
 }
 
+/* Reading a checksum over it would take as long as its owner likes. */
+static void test_debuglink_to_a_large_file(void **state)
+{
+	struct elf_file file;
+	char path[64];
+
+	(void)state;
+	if (!have_objcopy())
+		skip();
+	make_stripped("--add-gnu-debuglink=app.debug --remove-section=.note.gnu.build-id");
+	assert_int_equal(truncate("app.debug", 1ll << 40), 0);
+	snprintf(path, sizeof(path), "%s/app", folder);
+	file = read_file("app");
+	debug_file_apply(&file, getpid(), path);
+	assert_false(file.has_symtab);
+	elf_file_release(&file);
+	remove_stripped();
+}
+
 /* Where the disassembler, which has other means, sees the entry of a function. */
 static uint64_t entry_by_objdump(const char *prefix, const char *options, const char *entry)
 {
@@ -606,6 +625,7 @@ int main(void)
 		cmocka_unit_test(test_damaged_eh_frame_segment),
 		cmocka_unit_test(test_debuglink),
 		cmocka_unit_test(test_debuglink_of_another_build),
+		cmocka_unit_test(test_debuglink_to_a_large_file),
 		cmocka_unit_test(test_linkage_table),
 		cmocka_unit_test(test_linkage_tables_of_all_kinds),
 		cmocka_unit_test(test_lazy_entries_that_push),

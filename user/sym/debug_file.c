@@ -11,6 +11,7 @@
 #include "sym/target_file.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
+#define MAX_CRC_BYTES (64 << 20) /* who builds large files gives them build ids */
 
 struct search {
 	const struct elf_identity *file;
@@ -29,9 +30,9 @@ static bool has_crc(int fd, uint32_t expected)
 	unsigned char chunk[65536];
 	uLong crc = crc32(0, NULL, 0);
 	off_t at = 0;
-	ssize_t len;
+	ssize_t len = 1;
 
-	while ((len = pread(fd, chunk, sizeof(chunk), at)) > 0) {
+	while (at < MAX_CRC_BYTES && (len = pread(fd, chunk, sizeof(chunk), at)) > 0) {
 		crc = crc32(crc, chunk, (uInt)len);
 		at += len;
 	}

@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/log.h"
 
-/* A few kilobytes may stand for any number of bytes, and ask for any dictionary. libjvm.so's symbols are 3 MB. */
-#define MAX_BYTES (32u << 20)
+/* A few kilobytes may stand for any number of bytes, and ask for any dictionary. */
+#define MAX_BYTES (32u << 20) /* half a million functions */
 #define MAX_DECODER_BYTES (80u << 20) /* of xz -9: a dictionary of 64 MB */
 
 /* 0, -EFBIG, -EBADMSG or -ENOMEM. */

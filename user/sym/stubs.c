@@ -10,6 +10,7 @@
 
 #define MAX_SLOTS (1u << 18)
 #define MAX_TABLE_BYTES (4u << 20) /* the largest known have some ten thousand entries of 16 bytes */
+#define MAX_EH_FRAME_BYTES (16u << 20) /* libc's has 0.1 MB, that of static programs a few */
 #define X86_ENTRY_BYTES 16
 #define X86_JUMP_BYTES 6
 /* A trampoline is two instructions, 9 bytes; unwinders also ask for the byte before it. */
@@ -279,7 +280,7 @@ static int read_trampolines(struct reading *reading)
 {
 	GElf_Shdr shdr;
 	Elf_Scn *section = elf_section_find(reading->elf, ".eh_frame", &shdr);
-	Elf_Data *data = section ? elf_section_data(section, &shdr) : NULL;
+	Elf_Data *data = section && shdr.sh_size <= MAX_EH_FRAME_BYTES ? elf_section_data(section, &shdr) : NULL;
 	const uint8_t *bytes = data ? data->d_buf : NULL;
 	size_t len = data ? data->d_size : 0, cie = len;
 	struct frame_entry entry;
