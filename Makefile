@@ -42,8 +42,8 @@ agent_ldflags := -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack 
 	-Wl,-soname,libduet.so -lpthread -lrt
 # For a JVM that preloads the sanitizers' runtime: tests/system/agent_sanitized.sh. The rest of duet is as SAN says.
 agent_sanitize := -fsanitize=address,undefined -fno-sanitize-recover=all
-# libbpf, libelf, zlib and jansson go into the executable: one file is a full installation.
-user_libs := -Wl,-Bstatic -lbpf -lelf -lz -liberty -ljansson $(if $(STATIC),-static,-Wl,-Bdynamic) $(LDFLAGS)
+# libbpf, libelf, zlib, liblzma and jansson go into the executable: one file is a full installation.
+user_libs := -Wl,-Bstatic -lbpf -lelf -lz -llzma -liberty -ljansson $(if $(STATIC),-static,-Wl,-Bdynamic) $(LDFLAGS)
 bpf_cflags := -std=gnu11 -O2 -g -target bpf -D__TARGET_ARCH_$(bpf_target_arch) -MMD -MP -Iheaders -Ibpf \
 	-Ivmlinux/$(vmlinux_arch) -idirafter /usr/include -Wall -Wextra -Wno-unused-parameter \
 	-Wno-missing-declarations -Werror
@@ -154,8 +154,8 @@ $(O)/workloads/libworkload.so: tests/workloads/workload.c $(flags)
 # Native workloads without frame pointers; the C++ one where there is a compiler for it.
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
-native_workloads := $(addprefix $(O)/workloads/,native native_static crowd mayfly mayfly_child libnative.so \
-	$(if $(shell command -v $(CXX)),native_throw))
+native_workloads := $(addprefix $(O)/workloads/,native native_static native_debug_frame crowd mayfly mayfly_child \
+	libnative.so libraries liblarge_small.so liblarge_large.so $(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
@@ -177,9 +177,26 @@ $(O)/workloads/native_static: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -DNATIVE_STATIC -static-pie -o $@ $<
 
+$(O)/workloads/native_debug_frame: tests/workloads/native.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -fno-asynchronous-unwind-tables -fno-unwind-tables -o $@ $< \
+		-ldl -lpthread
+
 $(O)/workloads/libnative.so: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -fPIC -shared -o $@ $<
+
+$(O)/workloads/libraries: tests/workloads/libraries.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -ldl
+
+# Their build id is text, duet-000, so that a test makes others of it.
+$(O)/workloads/liblarge_small.so: FUNCTIONS := 3500
+$(O)/workloads/liblarge_large.so: FUNCTIONS := 20000
+$(O)/workloads/liblarge_%.so: tests/workloads/libraries.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(filter-out -g,$(native_cflags)) -fPIC -shared -DFUNCTIONS=$(FUNCTIONS) \
+		-Wl,--build-id=0x647565742d303030 -o $@ $<
 
 $(O)/workloads/native_throw: tests/workloads/native_throw.cc $(flags)
 	$(call msg,CXX,$@)

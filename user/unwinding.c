@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "sym/debug_file.h"
 #include "sym/target_file.h"
 #include "unwind/unwind_file.h"
 
@@ -25,6 +26,8 @@ struct native_file {
 	struct unwind_file elf; /* without its rows */
 	uint64_t key; /* of its module */
 	bool has_rows; /* else it is not tried again */
+	uint32_t refused_rows; /* not 0: they had no room, nor had so many pages */
+	uint32_t refused_pages;
 };
 
 void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables)
@@ -87,10 +90,21 @@ static int add_rows(struct unwinding *unwinding, struct native_file *file)
 {
 	int module = unwind_tables_add(unwinding->tables, file->key, &file->elf.rows);
 
+	if (module == -ENOSPC) {
+		unwinding->files_refused += !file->refused_rows;
+		file->refused_rows = (uint32_t)file->elf.rows.rows.len;
+		file->refused_pages = (uint32_t)file->elf.rows.pages.len;
+	}
 	unwind_rows_release(&file->elf.rows);
 	file->elf.rows = (struct unwind_rows){0};
-	unwinding->files_refused += module == -ENOSPC;
 	return module;
+}
+
+/* Whoever maps a large file that has no room would make us read it again. */
+static bool may_be_read(struct unwinding *unwinding, const struct native_file *file)
+{
+	return !file->refused_rows ||
+	       unwind_tables_have_room(unwinding->tables, file->refused_rows, file->refused_pages);
 }
 
 /* HotSpot's assembler (os_cpu/linux_x86: copying, SafeFetch, SpinPause) has no call frame information and no frames. */
@@ -101,7 +115,21 @@ static bool has_frameless_gaps(const char *path)
 	return name && !strncmp(name, "/libjvm.so", strlen("/libjvm.so")); /* also "/libjvm.so (deleted)" */
 }
 
-static int read_rows(struct unwinding *unwinding, struct native_file *file, int fd, const char *path)
+static bool take_debug_frame(void *context, int fd)
+{
+	return !unwind_file_add_debug(context, fd);
+}
+
+/* Few files have functions of which .debug_frame alone tells, but those were built so as a whole. */
+static void add_debug_file(struct unwind_file *elf, pid_t pid, int fd, const char *path)
+{
+	struct elf_identity identity;
+
+	if (!elf_identity_read_fd(&identity, fd))
+		(void)debug_file_find(&identity, pid, path, take_debug_frame, elf);
+}
+
+static int read_rows(struct unwinding *unwinding, struct native_file *file, int fd, pid_t pid, const char *path)
 {
 	uint64_t started_ns = clock_monotonic_ns();
 	struct unwind_file elf;
@@ -109,16 +137,18 @@ static int read_rows(struct unwinding *unwinding, struct native_file *file, int 
 	int module;
 	int err = unwind_file_read(&elf, fd, false);
 
-	file->has_rows = !err;
+	file->has_rows = false;
 	unwinding->files_refused += err == -ENOMEM;
 	if (err)
 		return err;
+	add_debug_file(&elf, pid, fd, path);
+	file->has_rows = elf.rows.rows.len != 0;
 	if (has_frameless_gaps(path))
 		unwind_file_fill_gaps(&elf);
 	unwind_file_release(&file->elf);
 	file->elf = elf;
 	rows = elf.rows.rows.len;
-	module = add_rows(unwinding, file);
+	module = rows ? add_rows(unwinding, file) : -ENODATA;
 	log_debug("%zu unwind rows of %s in %.1f ms", rows, path, (double)(clock_monotonic_ns() - started_ns) / 1e6);
 	return module;
 }
@@ -145,8 +175,8 @@ static struct native_file *identify(struct unwinding *unwinding, int fd)
 	return file;
 }
 
-/* Its module or -errno. `fd` is closed. */
-static int module_of(struct unwinding *unwinding, int fd, const char *path, struct native_file **ret)
+/* Its module or -errno; process `pid` has the file at `path`. `fd` is closed. */
+static int module_of(struct unwinding *unwinding, int fd, pid_t pid, const char *path, struct native_file **ret)
 {
 	struct native_file *file = identify(unwinding, fd);
 	int module = -ENODATA;
@@ -154,9 +184,8 @@ static int module_of(struct unwinding *unwinding, int fd, const char *path, stru
 	if (file && file->has_rows) {
 		*ret = file;
 		module = unwind_tables_find(unwinding->tables, file->key);
-		/* Of another file with this build id the base is not known yet. */
-		if (module < 0 || !file->elf.base)
-			module = read_rows(unwinding, file, fd, path);
+		if (module < 0 && may_be_read(unwinding, file))
+			module = read_rows(unwinding, file, fd, pid, path);
 	}
 	close(fd);
 	return module;
@@ -167,7 +196,7 @@ static int file_module(struct unwinding *unwinding, const struct process *proces
 {
 	int fd = target_file_open_mapping(process, mapping);
 
-	return fd < 0 ? fd : module_of(unwinding, fd, mapping->path, ret);
+	return fd < 0 ? fd : module_of(unwinding, fd, process->pid, mapping->path, ret);
 }
 
 void unwinding_prepare(struct unwinding *unwinding, const char *path)
@@ -176,7 +205,7 @@ void unwinding_prepare(struct unwinding *unwinding, const char *path)
 	int fd = unwinding->tables ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 
 	if (fd >= 0)
-		module_of(unwinding, fd, path, &file);
+		module_of(unwinding, fd, getpid(), path, &file);
 }
 
 /* The kernel's gift to the process is no file: its bytes come from the process's memory. */
@@ -198,7 +227,8 @@ static int vdso_module(struct unwinding *unwinding, const struct process *proces
 	if (!file) {
 		file = own_file(unwinding, identity);
 		if (file)
-			file->has_rows = !unwind_file_read_memory(&file->elf, image, bytes);
+			file->has_rows = !unwind_file_read_memory(&file->elf, image, bytes) &&
+					 file->elf.rows.rows.len;
 	}
 	if (!file || !file->has_rows)
 		goto out;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Call frame information to rows. */
+/* Call frame information, .eh_frame's and .debug_frame's, to rows. */
 #include "fuzz.h"
 #include "unwind/unwind_rows.h"
+
+#define CODE_BYTES (1u << 20)
 
 static void check(const struct unwind_rows *rows)
 {
@@ -17,19 +19,34 @@ static void check(const struct unwind_rows *rows)
 	}
 }
 
+/* `len` bytes of the input as one table, which is merged into `rows`. */
+static void add_table(struct unwind_rows *rows, struct input *input, size_t len, uint8_t kind, uint64_t vaddr)
+{
+	const struct cfi_machine *machine = kind & 1 ? &cfi_aarch64 : &cfi_x86_64;
+	void *bytes = input_block(input, len);
+	struct cfi_section section = {bytes, len, vaddr, kind & 2,
+				      vaddr > CODE_BYTES / 2 ? vaddr - CODE_BYTES / 2 : 0, UINT64_MAX};
+	struct unwind_rows more = {0};
+
+	if (!unwind_rows_read(&more, machine, &section)) {
+		check(&more);
+		if (!unwind_rows_merge(rows, &more))
+			check(rows);
+		unwind_rows_release(&more);
+	}
+	free(bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
-	const struct cfi_machine *machine = input_number(&input, 1) & 1 ? &cfi_aarch64 : &cfi_x86_64;
+	uint8_t kind = (uint8_t)input_number(&input, 1);
 	uint64_t vaddr = input_number(&input, 8);
-	size_t len = input.left;
-	void *bytes = input_block(&input, len);
 	struct unwind_rows rows = {0};
 
-	if (!unwind_rows_read(&rows, machine, vaddr, bytes, len)) {
-		check(&rows);
-		unwind_rows_release(&rows);
-	}
-	free(bytes);
+	if (kind & 4)
+		add_table(&rows, &input, input.left / 2, kind & 1, vaddr);
+	add_table(&rows, &input, input.left, kind, vaddr);
+	unwind_rows_release(&rows);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that a process has mapped as code: symbols, build id, debug link, .eh_frame_hdr, unwind rows. */
+/* A file that a process has mapped as code: symbols, stubs, build id, debug link, .eh_frame_hdr, unwind rows. */
 #include "fuzz.h"
 #include "sym/elf_file.h"
+#include "sym/mini_debug.h"
 #include "unwind/unwind_file.h"
 
 static void ask(struct elf_file *file)
@@ -11,10 +12,10 @@ static void ask(struct elf_file *file)
 	for (uint64_t offset = 0; offset < 8192; offset += 61) {
 		if (elf_file_vaddr(file, offset, &vaddr))
 			elf_file_function_start(file, vaddr);
-		symbol_table_find(&file->symbols, offset);
+		elf_file_name(file, offset);
 	}
-	FUZZ_CHECK(memchr(file->debuglink, '\0', sizeof(file->debuglink)));
-	FUZZ_CHECK(file->build_id_len <= sizeof(file->build_id));
+	FUZZ_CHECK(memchr(file->identity.debuglink, '\0', sizeof(file->identity.debuglink)));
+	FUZZ_CHECK(file->identity.build_id_len <= sizeof(file->identity.build_id));
 	elf_file_release(file);
 }
 
@@ -26,12 +27,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct unwind_file unwind;
 	struct elf_file file;
 
-	if (!elf_file_read(&file, fd))
+	if (!elf_file_read(&file, fd)) {
+		mini_debug_apply(&file, fd, "fuzz");
 		ask(&file);
+	}
 	if (!elf_file_read_memory(&file, image, size))
 		ask(&file);
-	if (!unwind_file_read(&unwind, fd, false))
+	if (!unwind_file_read(&unwind, fd, false)) {
+		unwind_file_add_debug(&unwind, fd);
 		unwind_file_release(&unwind);
+	}
 	if (!unwind_file_read_memory(&unwind, image, size))
 		unwind_file_release(&unwind);
 	free(image);

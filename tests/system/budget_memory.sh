@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# timeout: 240
 #
 # --max-memory holds whatever is profiled, and no CPU time is lost for it. Whether the load is hostile enough is told by
 # the same recording without a limit: it takes more.
@@ -9,13 +10,13 @@ peak_memory=$DUET_BUILD/tests/system/peak_memory
 limit_mb=40
 interval_us=613 # no multiple of what else ticks
 
-# The most RAM the recorder ever had, as the kernel reports it to its parent, is in $peak_kb.
+# The most RAM the recorder ever had, as the kernel reports it to its parent, is in $peak_kb, its CPU time in $cpu_ms.
 record_peak() { # OPTIONS...
 	timeout --kill-after=5 90 "$peak_memory" "$here/peak" "$duet" record "$@" \
 		>"$here/stdout" 2>"$here/stderr" </dev/null
 	status=$?
 	expect_status 0
-	peak_kb=$(cat "$here/peak")
+	read -r peak_kb cpu_ms <"$here/peak"
 }
 
 # Of every sample that there was, to the nanosecond; and there were as many as there was CPU time, as far as a machine
@@ -92,6 +93,85 @@ jdk_case_many_methods() {
 	expect_alive "$jvm"
 	expect "kB of RAM" "$peak_kb" '<' $((limit_mb * 1024))
 	expect_lacks "$here/stderr" 'out of memory'
+}
+
+# ---- libraries ----------------------------------------------------------------------------------
+
+# Copies of one library, each with a build id of its own, in $here/libraries. Their owner, mapping all, is $jvm.
+start_libraries() { # small|large COUNT
+	local i
+	mkdir "$here/libraries"
+	for ((i = 100; i < 100 + $2; i++)); do
+		LC_ALL=C sed "s/duet-000/duet-$i/" "$workloads/liblarge_$1.so" >"$here/libraries/$i.so"
+	done
+	map_libraries
+	expect "libraries" "$(grep -c "r-xp.*$here/libraries" "/proc/$jvm/maps")" '>=' "$2"
+}
+
+map_libraries() {
+	jvm_out=$here/libraries.out
+	"$workloads/libraries" "$here/libraries"/*.so >"$jvm_out" 2>"$jvm_out.err" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$jvm_out" '^READY' 30
+}
+
+# The floor of a loader that has 100 large libraries before it: its memory, BPF's maps among it as far as it maps them,
+# and what it computes until it samples, which is all but a few milliseconds of its CPU time.
+case_a_hundred_libraries() {
+	need_bpf
+	start_libraries small 100
+	record_peak --engine bpf --no-attach -v -p "$jvm" -d 3 -i 1ms -o collapsed -f "$here/out"
+	sed -n 's/^duet: debug: first sample/# first sample/p' "$here/stderr"
+	expect "files with rows" "$(grep -c "[0-9]* unwind rows of $here/libraries" "$here/stderr")" '==' 100
+	expect "kB of RAM" "$peak_kb" '<' $((128 * 1024))
+	expect "ms of CPU time" "$cpu_ms" '<' 2000
+	expect_lacks "$here/stderr" 'lost: .*(ring|user stacks|files)'
+	expect "percent of the time has its stack" "$(share "$here/out" 'main;library_work( |;)')" '>' 99
+}
+
+# Read while samples come in, as the libraries are mapped one by one: the ring must not fill meanwhile.
+case_a_hundred_libraries_come() {
+	need_bpf
+	start_libraries small 100
+	kill "$jvm"
+	record_peak --engine bpf --no-attach -v -d 5 -i 1ms -o collapsed -f "$here/out" \
+		-- timeout 4 "$workloads/libraries" "$here/libraries"/*.so
+	expect "files with rows" "$(grep -c "[0-9]* unwind rows of $here/libraries" "$here/stderr")" '==' 100
+	expect "kB of RAM" "$peak_kb" '<' $((128 * 1024))
+	expect_lacks "$here/stderr" 'lost: .*(ring was full|files)'
+	expect "percent of the time has its stack" "$(share "$here/out" 'main;library_work( |;)')" '>' 60
+}
+
+# As several containers have them: read once, and there once.
+case_copies_of_one_library() {
+	local i
+	need_bpf
+	start_libraries large 1
+	kill "$jvm"
+	for i in {1..40}; do
+		cp "$here/libraries/100.so" "$here/libraries/copy$i.so"
+	done
+	record_peak --engine bpf --no-attach -v -d 3 -i 1ms -o collapsed -f "$here/out" \
+		-- timeout 2 "$workloads/libraries" "$here/libraries"/*.so
+	expect "files read" "$(grep -c "[0-9]* unwind rows of $here/libraries" "$here/stderr")" '==' 1
+	expect "percent of the time has its stack" "$(share "$here/out" 'main;library_work( |;)')" '>' 60
+	expect_lacks "$here/stderr" 'lost: .*files'
+}
+
+# More than the tables hold: what has no room is told of once, read once whoever maps it, and costs no memory.
+case_more_libraries_than_fit() {
+	local first
+	need_bpf
+	start_libraries large 40
+	first=$jvm
+	map_libraries
+	record_peak --engine bpf --no-attach -v -p "$first,$jvm" -d 3 -i 1ms -o collapsed -f "$here/out"
+	expect "kB of RAM" "$peak_kb" '<' $((128 * 1024))
+	expect "files read" "$(grep -c "[0-9]* unwind rows of $here/libraries" "$here/stderr")" '==' 40
+	expect "files without room" "$(sed -n 's/.*lost: \([0-9]*\) files walked by frame pointer.*/\1/p' \
+		"$here/stderr")" '<' 40
+	expect_lacks "$here/stderr" 'lost: .*ring was full'
 }
 
 case_too_little_is_refused() {

@@ -6,6 +6,7 @@
 
 chain=$(printf 'link_%d;' {30..0})
 entry='^[^;]+;([^;]+;)*main;'
+trampoline='(__restore_rt|__kernel_rt_sigreturn)'
 kernel='(;[^;]*_\[k\])* [0-9]+$'
 
 # Its pid is $native; ended with the case.
@@ -22,6 +23,10 @@ record_native() { # OPTIONS...
 	expect_status 0
 	expect_file "$here/out"
 	expect_alive "$native"
+}
+
+need_objcopy() {
+	objcopy --version >/dev/null 2>&1 || skip "no objcopy"
 }
 
 # Of the samples that match the second pattern, how many match the first: all of them, unless another floor is given.
@@ -61,9 +66,14 @@ case_static_pie() {
 	native_case sort 'leaf_sort;([^;]+;)+compare' compare "$workloads/native_static"
 }
 
-# Through the procedure linkage table, whose entries have no names.
 case_in_memcpy() {
-	native_case copy 'leaf_copy(;touch|;native\+0x[0-9a-f]+|;[^;]*mem(cpy|move)[^;]*)?' leaf_copy
+	native_case copy 'leaf_copy(;touch|;[^;]*mem(cpy|move)[^;]*)?' leaf_copy
+}
+
+# The entry is entered, and left, without a frame of its own.
+case_in_the_linkage_table() {
+	native_case stub 'leaf_stub(;touch|;memcpy@plt|;[^;]*mem(cpy|move)[^;]*)?' leaf_stub
+	expect "samples in memcpy@plt" "$(total <(grep -E ";memcpy@plt$kernel" "$here/out"))" '>=' 5
 }
 
 case_in_a_system_call() {
@@ -92,9 +102,10 @@ signal_case() { # LEAF
 	need_bpf
 	start_native "$workloads/native" "$1"
 	record_native
-	expect_whole "${entry}run;${chain}leaf_interrupted;(leaf_compute;)?[^;]+;handle;leaf_compute$kernel" \
+	expect_whole "${entry}run;${chain}leaf_interrupted;(leaf_compute;)?$trampoline;handle;leaf_compute$kernel" \
 		';handle;leaf_compute' 95
-	expect_whole "${entry}run;(link_[0-9]+;)*([a-z_]+;)*[^;]+;handle;leaf_compute$kernel" ';handle;leaf_compute'
+	expect_whole "${entry}run;(link_[0-9]+;)*([a-z_]+;)*$trampoline;handle;leaf_compute$kernel" \
+		';handle;leaf_compute'
 	expect_nothing_cut
 }
 
@@ -104,6 +115,33 @@ case_in_a_signal_handler() {
 
 case_in_a_signal_handler_on_its_own_stack() {
 	signal_case signal_stack
+}
+
+# ---- files that tell less -----------------------------------------------------------------------
+
+# Also in a debug file, which the stripped one leads to by its name, and compressed.
+case_debug_frame_alone() {
+	expect_lacks <(readelf --debug-dump=frames "$workloads/native_debug_frame" | sed '/\.debug_frame/,$d') 'link_'
+	native_case sort 'leaf_sort;([^;]+;)+compare' compare "$workloads/native_debug_frame"
+}
+
+case_debug_frame_in_a_debug_file() {
+	need_objcopy
+	objcopy --only-keep-debug --compress-debug-sections "$workloads/native_debug_frame" "$here/native.debug"
+	objcopy --strip-all --add-gnu-debuglink="$here/native.debug" "$workloads/native_debug_frame" "$here/native"
+	native_case sort 'leaf_sort;([^;]+;)+compare' compare "$here/native"
+}
+
+# The symbols of functions that are not exported, in an ELF file of their own, compressed, as Fedora ships them.
+case_mini_debug_info() {
+	need_objcopy
+	xz --version >/dev/null 2>&1 || skip "no xz"
+	objcopy --only-keep-debug "$workloads/native" "$here/debug"
+	objcopy -S --wildcard --keep-symbol='l*' --keep-symbol='run' --keep-symbol='compare' --keep-symbol='main' \
+		"$here/debug" "$here/mini"
+	xz "$here/mini"
+	objcopy --strip-all --add-section .gnu_debugdata="$here/mini.xz" "$workloads/native" "$here/native"
+	native_case sort 'leaf_sort;([^;]+;)+compare' compare "$here/native"
 }
 
 # Mapped while it is recorded; the samples until that is noticed are not whole.

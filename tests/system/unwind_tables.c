@@ -185,6 +185,9 @@ static void a_full_table_refuses(void **state)
 
 	assert_int_equal(publish(t, 1, &file, 1), 0);
 	assert_int_equal(add(t, 2, 30, 6), -ENOSPC);
+	assert_false(unwind_tables_have_room(t->tables, 30, 1));
+	assert_false(unwind_tables_have_room(t->tables, 4, PAGES));
+	assert_true(unwind_tables_have_room(t->tables, 4, 1));
 	assert_true(add(t, 3, 4, 7) >= 0); /* what fits is taken */
 	assert_int_equal(publish(t, 2, none, MAPPINGS + 1), -ENOSPC);
 	assert_int_equal(seen_cfa(t, 1, 0), 5);
@@ -200,7 +203,9 @@ static void processes_that_ended_make_room(void **state)
 	assert_int_equal(publish(t, ended, (int[MAPPINGS]){file, file}, MAPPINGS), 0);
 	assert_int_equal(publish(t, 2, &file, 1), -ENOSPC);
 	assert_int_equal(add(t, 2, 40, 6), -ENOSPC);
+	assert_false(unwind_tables_have_room(t->tables, 40, 1));
 	assert_int_equal(bpf_map_delete_elem(t->maps.processes.fd, &ended), 0);
+	assert_true(unwind_tables_have_room(t->tables, 40, 1));
 	other = add(t, 2, 40, 6);
 	assert_true(other >= 0);
 	assert_int_equal(publish(t, 2, &other, 1), 0);

@@ -38,6 +38,16 @@ static void test_rust_without_hash(void **state)
 	assert_demangles("_RNvC6_123foo3bar", "123foo::bar");
 }
 
+static void test_linkage_entries_stay_so(void **state)
+{
+	(void)state;
+	assert_demangles("_ZN10JavaThread3runEv@plt", "JavaThread::run@plt");
+	assert_demangles("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE@plt", "core::fmt::Formatter::pad@plt");
+	assert_demangles("memcpy@plt", NULL);
+	assert_demangles("_exit@plt", NULL);
+	assert_demangles("@plt", NULL);
+}
+
 static void test_others_stay(void **state)
 {
 	char longest[DEMANGLE_MAX_INPUT + 100];
@@ -95,6 +105,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cplus_without_parameters),
 		cmocka_unit_test(test_rust_without_hash),
+		cmocka_unit_test(test_linkage_entries_stay_so),
 		cmocka_unit_test(test_others_stay),
 		cmocka_unit_test(test_lifetimes_without_end),
 		cmocka_unit_test(test_explosion_is_cut),

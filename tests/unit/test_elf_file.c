@@ -19,6 +19,7 @@
 #include "proc/maps.h"
 #include "sym/debug_file.h"
 #include "sym/elf_file.h"
+#include "sym/mini_debug.h"
 
 #define SELF_MAX_BYTES (64 << 20)
 
@@ -325,7 +326,7 @@ static void apply_debug_file(const char *link_option, bool expected)
 	make_stripped(link_option);
 	snprintf(path, sizeof(path), "%s/app", folder);
 	file = read_file("app");
-	assert_string_equal(file.debuglink, "app.debug");
+	assert_string_equal(file.identity.debuglink, "app.debug");
 	debug_file_apply(&file, getpid(), path);
 	assert_int_equal(file.has_symtab, expected);
 	if (expected)
@@ -363,6 +364,180 @@ static void test_debuglink_of_another_build(void **state)
 	assert_false(file.has_symtab);
 	elf_file_release(&file);
 	remove_stripped();
+}
+
+/* Reading a checksum over it would take as long as its owner likes. */
+static void test_debuglink_to_a_large_file(void **state)
+{
+	struct elf_file file;
+	char path[64];
+
+	(void)state;
+	if (!have_objcopy())
+		skip();
+	make_stripped("--add-gnu-debuglink=app.debug --remove-section=.note.gnu.build-id");
+	assert_int_equal(truncate("app.debug", 1ll << 40), 0);
+	snprintf(path, sizeof(path), "%s/app", folder);
+	file = read_file("app");
+	debug_file_apply(&file, getpid(), path);
+	assert_false(file.has_symtab);
+	elf_file_release(&file);
+	remove_stripped();
+}
+
+/* Where the disassembler, which has other means, sees the entry of a function. */
+static uint64_t entry_by_objdump(const char *prefix, const char *options, const char *entry)
+{
+	char command[256];
+	unsigned long vaddr = 0;
+	FILE *pipe;
+
+	snprintf(command, sizeof(command), "%sobjdump -d %s | sed -n 's/^\\([0-9a-f]*\\) <%s>:.*/\\1/p'", prefix,
+		 options, entry);
+	pipe = popen(command, "r");
+	assert_non_null(pipe);
+	if (fscanf(pipe, "%lx", &vaddr) != 1)
+		vaddr = 0;
+	pclose(pipe);
+	return vaddr;
+}
+
+static void test_linkage_table(void **state)
+{
+	struct elf_file file;
+	uint64_t vaddr;
+	char path[64];
+
+	(void)state;
+	if (!have_objcopy())
+		skip();
+	snprintf(path, sizeof(path), "/proc/%d/exe", getpid());
+	vaddr = entry_by_objdump("", path, "mkdtemp@plt");
+	assert_int_not_equal(vaddr, 0);
+	file = read_file(path);
+	assert_string_equal(elf_file_name(&file, vaddr), "mkdtemp@plt");
+	assert_string_equal(elf_file_name(&file, vaddr + 15), "mkdtemp@plt");
+	assert_string_not_equal(elf_file_name(&file, vaddr + 16), "mkdtemp@plt");
+	assert_null(symbol_table_find(&file.symbols, vaddr));
+	elf_file_release(&file);
+}
+
+/* Compiled and linked in several ways; each option once knew another layout. */
+static void linkage_table_of(const char *prefix, const char *options)
+{
+	char command[512];
+	struct elf_file file;
+	uint64_t vaddr;
+
+	snprintf(command, sizeof(command),
+		 "echo 'int _Z5outerv(void); void *p(void) { return (void *)_Z5outerv; } "
+		 "int inner(void) { return _Z5outerv() + 1; }' >a.c && "
+		 "%sgcc -O1 -fPIC -shared -nostdlib %s -o a.so a.c", prefix, options);
+	assert_int_equal(system(command), 0);
+	file = read_file("a.so");
+	vaddr = entry_by_objdump(prefix, "a.so", "_Z5outerv@plt");
+	assert_int_not_equal(vaddr, 0);
+	assert_string_equal(elf_file_name(&file, vaddr), "_Z5outerv@plt");
+	assert_string_equal(elf_file_name(&file, vaddr + 7), "_Z5outerv@plt");
+	elf_file_release(&file);
+	unlink("a.c");
+	unlink("a.so");
+}
+
+static void test_linkage_tables_of_all_kinds(void **state)
+{
+	static const char *const x86[] = {"-Wl,-z,lazy", "-Wl,-z,now", "-s", "-fcf-protection -Wl,-z,ibtplt,-z,lazy",
+					  "-fcf-protection -Wl,-z,ibtplt,-z,now"};
+	static const char *const arm64[] = {"-Wl,-z,lazy", "-mbranch-protection=bti", "-mbranch-protection=standard"};
+	bool done = false;
+
+	(void)state;
+	for (size_t i = 0; !system("x86_64-linux-gnu-gcc --version >/dev/null 2>&1") && i < 5; i++, done = true)
+		linkage_table_of("x86_64-linux-gnu-", x86[i]);
+	for (size_t i = 0; !system("aarch64-linux-gnu-gcc --version >/dev/null 2>&1") && i < 3; i++, done = true)
+		linkage_table_of("aarch64-linux-gnu-", arm64[i]);
+	if (!done)
+		skip();
+}
+
+/* Also what only pushes a number. */
+static void test_lazy_entries_that_push(void **state)
+{
+#ifdef __x86_64__
+	struct elf_file file;
+	uint64_t vaddr;
+
+	if (!have_objcopy() || system("echo 'int o(void); int i(void) { return o(); }' >a.c && "
+				      "cc -fPIC -shared -fcf-protection -nostdlib -Wl,-z,ibtplt,-z,lazy -o a.so a.c"))
+		skip();
+	file = read_file("a.so");
+	vaddr = entry_by_objdump("", "-j .plt.sec a.so", "o@plt");
+	assert_string_equal(elf_file_name(&file, vaddr), "o@plt");
+	assert_int_equal(file.stubs.rows.len, 2);
+	assert_true(file.stubs.rows.items[0].start < vaddr - 15);
+	assert_string_equal(elf_file_name(&file, file.stubs.rows.items[0].start), "o@plt");
+	elf_file_release(&file);
+	unlink("a.c");
+	unlink("a.so");
+#endif
+	(void)state;
+}
+
+/* app, stripped, with the bytes that a shell command writes as .gnu_debugdata */
+static struct elf_file with_mini_debug(const char *make_bytes)
+{
+	char command[1024];
+	struct elf_file file;
+	int fd;
+
+	if (!have_objcopy() || system("xz --version >/dev/null 2>&1"))
+		skip();
+	snprintf(command, sizeof(command),
+		 "cp /proc/%d/exe full && objcopy --only-keep-debug full debug && "
+		 "objcopy -S --keep-symbol=enter_folder debug mini && (%s) >mini.xz && "
+		 "objcopy --strip-all --add-section .gnu_debugdata=mini.xz full app; rm full debug mini mini.xz",
+		 getpid(), make_bytes);
+	assert_int_equal(system(command), 0);
+	file = read_file("app");
+	assert_null(elf_file_name(&file, vaddr_of(&file, (char *)enter_folder)));
+	fd = open("app", O_RDONLY);
+	mini_debug_apply(&file, fd, "app");
+	close(fd);
+	unlink("app");
+	return file;
+}
+
+static void test_mini_debug(void **state)
+{
+	struct elf_file file = with_mini_debug("xz -9 <mini");
+	size_t exported = 0;
+
+	(void)state;
+	assert_true(file.has_symtab);
+	assert_string_equal(name_of(&file, (char *)enter_folder), "enter_folder");
+	assert_null(name_of(&file, (char *)leave_folder)); /* the mini file has none else */
+	for (size_t i = 0; i < file.stubs.rows.len; i++)
+		exported += strstr(file.stubs.text.data + file.stubs.rows.items[i].name, "@plt") != NULL;
+	assert_true(exported > 0);
+	elf_file_release(&file);
+}
+
+/* Bombs, what is cut off, what is no ELF file, and what asks for more memory than it may have. */
+static void test_mini_debug_refused(void **state)
+{
+	static const char *const commands[] = {
+		"head -c 100000000 /dev/zero | xz", "xz <mini | head -c 200", "echo text | xz", "echo text",
+		"xz --lzma2=dict=512MiB <mini",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+		struct elf_file file = with_mini_debug(commands[i]);
+
+		assert_false(file.has_symtab);
+		assert_null(name_of(&file, (char *)enter_folder));
+		elf_file_release(&file);
+	}
 }
 
 static void test_no_elf_file(void **state)
@@ -450,6 +625,12 @@ int main(void)
 		cmocka_unit_test(test_damaged_eh_frame_segment),
 		cmocka_unit_test(test_debuglink),
 		cmocka_unit_test(test_debuglink_of_another_build),
+		cmocka_unit_test(test_debuglink_to_a_large_file),
+		cmocka_unit_test(test_linkage_table),
+		cmocka_unit_test(test_linkage_tables_of_all_kinds),
+		cmocka_unit_test(test_lazy_entries_that_push),
+		cmocka_unit_test(test_mini_debug),
+		cmocka_unit_test(test_mini_debug_refused),
 		cmocka_unit_test(test_no_elf_file),
 		cmocka_unit_test(test_damaged_files),
 		cmocka_unit_test(test_damaged_sections),

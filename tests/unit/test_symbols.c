@@ -185,6 +185,27 @@ static void test_stripped_binary(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+static void *volatile returned_to;
+
+__attribute__((noinline)) static void on_signal(int signo)
+{
+	(void)signo;
+	returned_to = __builtin_return_address(0);
+}
+
+/* The C library's trampoline has no symbol in its stripped file; the kernel's, on arm64, has one. */
+static void test_signal_trampoline(void **state)
+{
+	const char *name;
+
+	(void)state;
+	signal(SIGUSR1, on_signal);
+	raise(SIGUSR1);
+	name = lookup(getpid(), returned_to, true).name;
+	assert_string_equal(name, strstr(name, "kernel") ? "__kernel_rt_sigreturn" : "__restore_rt");
+	assert_string_equal(lookup(getpid(), returned_to, false).name, name);
+}
+
 /* What was not asked for in a while is read again when it is; names stay what they were. */
 static void test_trim(void **state)
 {
@@ -235,6 +256,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		symbols_test(test_own_and_libc),
 		symbols_test(test_vdso),
+		symbols_test(test_signal_trampoline),
 		symbols_test(test_trim),
 		symbols_test(test_unknown_says_what_is_known),
 		symbols_test(test_perf_map),	 symbols_test(test_deleted_binary), symbols_test(test_stripped_binary),

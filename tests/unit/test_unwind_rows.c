@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,10 +19,11 @@
 #define CODE 0x2000
 #define PLT_EXPRESSION 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22
 
-/* An .eh_frame made by hand. */
+/* An .eh_frame, or .debug_frame, made by hand. */
 struct made {
 	uint8_t bytes[8192];
 	size_t len;
+	bool is_debug_frame;
 };
 
 static void put(struct made *made, const void *bytes, size_t len)
@@ -64,11 +66,34 @@ static void fde(struct made *made, size_t cie, uint64_t start, uint32_t len, con
 	entry(made, (uint32_t)(made->len + 4 - cie), body, 9 + program_len);
 }
 
+/* Version 4, no augmentation, addresses of 8 bytes, no segments; then the same. */
+#define DEBUG_CIE(made, ...) entry(made, UINT32_MAX, BYTES(__VA_ARGS__))
+#define X86_DEBUG_CIE_4 4, 0, 8, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1
+
+static void debug_fde(struct made *made, size_t cie, uint64_t start, uint64_t len, const uint8_t *program,
+		      size_t program_len)
+{
+	uint8_t body[256];
+
+	memcpy(body, &start, 8);
+	memcpy(body + 8, &len, 8);
+	memcpy(body + 16, program, program_len);
+	entry(made, (uint32_t)cie, body, 16 + program_len);
+}
+
+static int read_made(const struct made *made, const struct cfi_machine *machine, uint64_t code_end,
+		     struct unwind_rows *ret)
+{
+	struct cfi_section section = {made->bytes, made->len, VADDR, made->is_debug_frame, CODE, code_end};
+
+	return unwind_rows_read(ret, machine, &section);
+}
+
 static struct unwind_rows rows_of(const struct made *made, const struct cfi_machine *machine)
 {
 	struct unwind_rows rows = {0};
 
-	assert_int_equal(unwind_rows_read(&rows, machine, VADDR, made->bytes, made->len), 0);
+	assert_int_equal(read_made(made, machine, UINT64_MAX, &rows), 0);
 	return rows;
 }
 
@@ -299,26 +324,157 @@ static void damage_ends_a_function_not_the_file(void **state)
 }
 
 /* Every prefix, and every byte turned over: never a crash, whatever comes out. */
+static void damage(const struct made *made, bool is_debug_frame)
+{
+	for (size_t i = 0; i < made->len * 8; i++) {
+		size_t len = i % 8 ? made->len : i / 8;
+		struct unwind_rows rows = {0};
+		uint8_t *copy = malloc(made->len);
+		struct cfi_section section = {copy, len, VADDR, is_debug_frame, CODE, UINT64_MAX};
+
+		memcpy(copy, made->bytes, made->len);
+		copy[i / 8] ^= (uint8_t)(0xff >> (i % 8));
+		if (!unwind_rows_read(&rows, &cfi_x86_64, &section))
+			unwind_rows_release(&rows);
+		free(copy);
+	}
+}
+
 static void any_damage_is_survived(void **state)
 {
-	struct made made = {0};
+	struct made made = {0}, debug = {.is_debug_frame = true};
 	size_t cie = CIE(&made, X86_CIE);
 
 	(void)state;
 	fde(&made, cie, CODE, 64,
 	    BYTES(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0x44, 0x0b, 0x0f, 11, PLT_EXPRESSION));
 	fde(&made, cie, CODE + 64, 64, BYTES(0x07, 16));
-	for (size_t i = 0; i < made.len * 8; i++) {
-		struct unwind_rows rows = {0};
-		uint8_t *copy = malloc(made.len);
-		size_t len = i % 8 ? made.len : i / 8;
+	damage(&made, false);
+	debug_fde(&debug, DEBUG_CIE(&debug, X86_DEBUG_CIE_4), CODE, 64, BYTES(0x41, 0x0e, 16, 0x86, 2));
+	damage(&debug, true);
+}
 
-		memcpy(copy, made.bytes, made.len);
-		copy[i / 8] ^= (uint8_t)(0xff >> (i % 8));
-		if (!unwind_rows_read(&rows, &cfi_x86_64, VADDR, copy, len))
-			unwind_rows_release(&rows);
-		free(copy);
+/* ---- .debug_frame ---- */
+
+/* The CIE is where the section's start and a distance say, addresses are as they are. */
+static void debug_frame_of_each_version(void **state)
+{
+	struct made made = {.is_debug_frame = true};
+	size_t cies[] = {DEBUG_CIE(&made, 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1),
+			 DEBUG_CIE(&made, 3, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1), DEBUG_CIE(&made, X86_DEBUG_CIE_4)};
+	struct unwind_rows rows;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		debug_fde(&made, cies[i], CODE + 64 * i, 32, BYTES(0x44, 0x0e, 16));
+	rows = rows_of(&made, &cfi_x86_64);
+	assert_int_equal(rows.rows.len, 9);
+	for (size_t i = 0; i < 3; i++) {
+		expect_row(&rows, 3 * i, CODE + 64 * i, DUET_CFA_SP, 8, 0);
+		expect_row(&rows, 3 * i + 1, CODE + 64 * i + 4, DUET_CFA_SP, 16, 0);
+		expect_row(&rows, 3 * i + 2, CODE + 64 * i + 32, DUET_CFA_NONE, 0, 0);
 	}
+	unwind_rows_release(&rows);
+}
+
+static void debug_frame_of_64_bits(void **state)
+{
+	static const uint8_t cie[] = {X86_DEBUG_CIE_4};
+	struct made made = {.is_debug_frame = true};
+	struct unwind_rows rows;
+	uint64_t numbers[] = {8 + sizeof(cie), UINT64_MAX}, fde_numbers[] = {24, 0, CODE, 32};
+
+	(void)state;
+	put32(&made, UINT32_MAX);
+	put(&made, numbers, sizeof(numbers));
+	put(&made, cie, sizeof(cie));
+	put32(&made, UINT32_MAX);
+	put(&made, fde_numbers, sizeof(fde_numbers));
+	rows = rows_of(&made, &cfi_x86_64);
+	assert_int_equal(rows.rows.len, 2);
+	expect_row(&rows, 0, CODE, DUET_CFA_SP, 8, 0);
+	expect_row(&rows, 1, CODE + 32, DUET_CFA_NONE, 0, 0);
+	unwind_rows_release(&rows);
+}
+
+static void debug_frame_of_other_machines_is_refused(void **state)
+{
+	struct made made = {.is_debug_frame = true};
+	size_t narrow = DEBUG_CIE(&made, 4, 0, 4, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1);
+	size_t segments = DEBUG_CIE(&made, 4, 0, 8, 2, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1);
+	size_t later = DEBUG_CIE(&made, 5, 0, 8, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1);
+	struct unwind_rows rows;
+
+	(void)state;
+	debug_fde(&made, narrow, CODE, 32, BYTES(0));
+	debug_fde(&made, segments, CODE + 64, 32, BYTES(0));
+	debug_fde(&made, later, CODE + 128, 32, BYTES(0));
+	assert_int_equal(read_made(&made, &cfi_x86_64, UINT64_MAX, &rows), -ENODATA);
+}
+
+static void debug_frame_knows_signal_frames(void **state)
+{
+	struct made made = {.is_debug_frame = true};
+	size_t signal = DEBUG_CIE(&made, 1, 'S', 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1);
+	struct unwind_rows rows;
+
+	(void)state;
+	debug_fde(&made, signal, CODE, 32, BYTES(0x0f, 4, 0x77, 0xa0, 0x01, 0x06));
+	rows = rows_of(&made, &cfi_x86_64);
+	expect_row(&rows, 0, CODE, DUET_CFA_SIGNAL, 0, 0);
+	unwind_rows_release(&rows);
+}
+
+/* Linkers leave functions that they dropped in .debug_frame, at 0 or wherever: they hide no others. */
+static void code_elsewhere_is_left_out(void **state)
+{
+	struct made made = {.is_debug_frame = true};
+	size_t cie = DEBUG_CIE(&made, X86_DEBUG_CIE_4);
+	struct unwind_rows rows;
+
+	(void)state;
+	debug_fde(&made, cie, 0, 1 << 30, BYTES(0x44, 0x0e, 64));
+	debug_fde(&made, cie, CODE + 4096, 32, BYTES(0x44, 0x0e, 64));
+	debug_fde(&made, cie, UINT64_MAX - 1, 1 << 20, BYTES(0x44, 0x0e, 64));
+	debug_fde(&made, cie, CODE + 64, 1 << 20, BYTES(0x44, 0x0e, 64));
+	debug_fde(&made, cie, CODE + 128, 32, BYTES(0));
+	assert_int_equal(read_made(&made, &cfi_x86_64, CODE + 4096, &rows), 0);
+	assert_int_equal(rows.rows.len, 2);
+	expect_row(&rows, 0, CODE + 128, DUET_CFA_SP, 8, 0);
+	unwind_rows_release(&rows);
+}
+
+static void one_table_fills_the_gaps_of_another(void **state)
+{
+	struct made made = {0}, debug = {.is_debug_frame = true};
+	size_t cie = CIE(&made, X86_CIE), debug_cie = DEBUG_CIE(&debug, X86_DEBUG_CIE_4);
+	struct unwind_rows rows, more, none = {0};
+
+	(void)state;
+	fde(&made, cie, CODE + 0x100, 0x40, BYTES(0x44, 0x0e, 16));
+	fde(&made, cie, CODE + 0x200, 0x40, BYTES(0x44, 0x0e, 24));
+	debug_fde(&debug, debug_cie, CODE, 0x40, BYTES(0x44, 0x0e, 32)); /* before */
+	debug_fde(&debug, debug_cie, CODE + 0x110, 0x90, BYTES(0x44, 0x0e, 40)); /* from the middle of one on */
+	debug_fde(&debug, debug_cie, CODE + 0x200, 0x40, BYTES(0x44, 0x0e, 48)); /* the same function */
+	debug_fde(&debug, debug_cie, CODE + 0x1000, 0x40, BYTES(0x44, 0x0e, 56)); /* behind */
+	rows = rows_of(&made, &cfi_x86_64);
+	more = rows_of(&debug, &cfi_x86_64);
+	assert_int_equal(unwind_rows_merge(&rows, &more), 0);
+	assert_int_equal(rows.rows.len, 13);
+	expect_row(&rows, 0, CODE, DUET_CFA_SP, 8, 0);
+	expect_row(&rows, 1, CODE + 4, DUET_CFA_SP, 32, 0);
+	expect_row(&rows, 2, CODE + 0x40, DUET_CFA_NONE, 0, 0);
+	expect_row(&rows, 4, CODE + 0x104, DUET_CFA_SP, 16, 0);
+	expect_row(&rows, 5, CODE + 0x140, DUET_CFA_SP, 40, 0);
+	expect_row(&rows, 6, CODE + 0x1a0, DUET_CFA_NONE, 0, 0);
+	expect_row(&rows, 8, CODE + 0x204, DUET_CFA_SP, 24, 0);
+	expect_row(&rows, 11, CODE + 0x1004, DUET_CFA_SP, 56, 0);
+	assert_int_equal(rows.pages.len, 5);
+	assert_int_equal(unwind_rows_merge(&none, &more), 0);
+	assert_int_equal(none.rows.len, more.rows.len);
+	unwind_rows_release(&rows);
+	unwind_rows_release(&more);
+	unwind_rows_release(&none);
 }
 
 static void nothing_is_no_data(void **state)
@@ -327,11 +483,11 @@ static void nothing_is_no_data(void **state)
 	struct made made = {0};
 
 	(void)state;
-	assert_int_equal(unwind_rows_read(&rows, &cfi_x86_64, VADDR, made.bytes, 0), -ENODATA);
+	assert_int_equal(read_made(&made, &cfi_x86_64, UINT64_MAX, &rows), -ENODATA);
 	put32(&made, 0); /* the end mark alone */
-	assert_int_equal(unwind_rows_read(&rows, &cfi_x86_64, VADDR, made.bytes, made.len), -ENODATA);
+	assert_int_equal(read_made(&made, &cfi_x86_64, UINT64_MAX, &rows), -ENODATA);
 	CIE(&made, X86_CIE);
-	assert_int_equal(unwind_rows_read(&rows, &cfi_x86_64, VADDR, made.bytes, made.len), -ENODATA);
+	assert_int_equal(read_made(&made, &cfi_x86_64, UINT64_MAX, &rows), -ENODATA);
 }
 
 static void a_file_may_not_cost_what_it_wants(void **state)
@@ -343,7 +499,7 @@ static void a_file_may_not_cost_what_it_wants(void **state)
 	(void)state;
 	fde(&made, cie, CODE, 16, BYTES(0));
 	fde(&made, cie, CODE + 0x40000000, 16, BYTES(0)); /* 1 GB of code */
-	assert_int_equal(unwind_rows_read(&rows, &cfi_x86_64, VADDR, made.bytes, made.len), -E2BIG);
+	assert_int_equal(read_made(&made, &cfi_x86_64, UINT64_MAX, &rows), -E2BIG);
 }
 
 static void this_program_has_rows(void **state)
@@ -358,6 +514,71 @@ static void this_program_has_rows(void **state)
 	for (size_t i = 1; i < file.rows.rows.len; i++)
 		assert_true(file.rows.rows.items[i].pc > file.rows.rows.items[i - 1].pc);
 	unwind_file_release(&file);
+	close(fd);
+}
+
+/* Does it tell of a function with a frame of 16 bytes? Linkage tables are told of in any case. */
+static void expect_frame(const struct unwind_file *file, bool expected)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < file->rows.rows.len; i++)
+		found |= file->rows.rows.items[i].rule == DUET_CFA_SP && file->rows.rows.items[i].cfa == 2;
+	assert_int_equal(found, expected);
+}
+
+/* A library, built by `command` with the C compiler into the folder that it is in. */
+static void expect_rows_of_built(const char *command, const char *debug_path)
+{
+	char folder[] = "/tmp/duet-unwind-XXXXXX", line[1024];
+	struct unwind_file file = {0};
+	int fd;
+
+	if (system("cc --version >/dev/null 2>&1 && objcopy --version >/dev/null 2>&1"))
+		skip();
+	assert_non_null(mkdtemp(folder));
+	snprintf(line, sizeof(line),
+		 "cd %s && echo 'int g(int); int f(int x) { return g(x) + 1; }' >a.c && "
+		 "cc -g -O1 -fomit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables -fPIC -nostdlib "
+		 "-shared -Wl,--build-id -o a.so a.c && %s", folder, command);
+	assert_int_equal(system(line), 0);
+	snprintf(line, sizeof(line), "%s/a.so", folder);
+	fd = open(line, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(unwind_file_read(&file, fd, false), 0);
+	close(fd);
+	if (debug_path) {
+		expect_frame(&file, false);
+		snprintf(line, sizeof(line), "%s/%s", folder, debug_path);
+		fd = open(line, O_RDONLY | O_CLOEXEC);
+		assert_int_equal(unwind_file_add_debug(&file, fd), 0);
+		close(fd);
+	}
+	expect_frame(&file, true);
+	unwind_file_release(&file);
+	snprintf(line, sizeof(line), "rm -r %s", folder);
+	assert_int_equal(system(line), 0);
+}
+
+static void files_with_debug_frame_alone(void **state)
+{
+	(void)state;
+	expect_rows_of_built("true", NULL);
+	expect_rows_of_built("objcopy --compress-debug-sections a.so", NULL);
+	expect_rows_of_built("objcopy --only-keep-debug a.so a.debug && strip a.so", "a.debug");
+	expect_rows_of_built("objcopy --only-keep-debug --compress-debug-sections a.so a.debug && strip a.so",
+			     "a.debug");
+}
+
+static void other_files_have_no_debug_frame(void **state)
+{
+	struct unwind_file file = {.code_start = CODE, .code_end = CODE + 4096};
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(unwind_file_add_debug(&file, fd), -ENOEXEC);
+	close(fd);
+	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(unwind_file_add_debug(&file, fd), -ENODATA);
 	close(fd);
 }
 
@@ -388,10 +609,18 @@ int main(void)
 		cmocka_unit_test(pages_lead_to_every_row),
 		cmocka_unit_test(damage_ends_a_function_not_the_file),
 		cmocka_unit_test(any_damage_is_survived),
+		cmocka_unit_test(debug_frame_of_each_version),
+		cmocka_unit_test(debug_frame_of_64_bits),
+		cmocka_unit_test(debug_frame_of_other_machines_is_refused),
+		cmocka_unit_test(debug_frame_knows_signal_frames),
+		cmocka_unit_test(code_elsewhere_is_left_out),
+		cmocka_unit_test(one_table_fills_the_gaps_of_another),
 		cmocka_unit_test(nothing_is_no_data),
 		cmocka_unit_test(a_file_may_not_cost_what_it_wants),
 		cmocka_unit_test(this_program_has_rows),
+		cmocka_unit_test(files_with_debug_frame_alone),
 		cmocka_unit_test(other_files_have_none),
+		cmocka_unit_test(other_files_have_no_debug_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,6 +101,18 @@ LINK void leaf_copy(void)
 	}
 }
 
+/* So short that it is much in the procedure linkage table. */
+LINK void leaf_stub(void)
+{
+	static volatile size_t len = 1;
+	char from[8] = "", to[8];
+
+	for (uint32_t i = 0; i < ROUND; i++) {
+		memcpy(to, from, len);
+		touch(to, 1);
+	}
+}
+
 LINK int compare(const void *a, const void *b)
 {
 	for (uint32_t i = 0; i < 100; i++)
@@ -218,6 +230,7 @@ static const struct {
 } leaves[] = {
 	{"compute", leaf_compute},
 	{"copy", leaf_copy},
+	{"stub", leaf_stub},
 	{"sort", leaf_sort},
 	{"clock", leaf_clock},
 	{"deep", leaf_deep},

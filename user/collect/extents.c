@@ -2,7 +2,6 @@
 #include "collect/extents.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +64,15 @@ static void collect_given(struct extents *extents, uint64_t now_ns)
 			extents->given.items[kept++] = given;
 	}
 	extents->given.len = kept;
+}
+
+bool extents_has(struct extents *extents, uint32_t count, uint64_t now_ns)
+{
+	collect_given(extents, now_ns);
+	for (size_t i = 0; i < extents->free.len; i++)
+		if (extents->free.items[i].count >= count)
+			return true;
+	return false;
 }
 
 int64_t extents_take(struct extents *extents, uint32_t count, uint64_t now_ns)

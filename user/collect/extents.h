@@ -6,6 +6,7 @@
 #ifndef COLLECT_EXTENTS_H
 #define COLLECT_EXTENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/vec.h"
@@ -27,6 +28,8 @@ struct extents {
 
 int extents_init(struct extents *extents, uint32_t count); /* 0 or -ENOMEM */
 void extents_release(struct extents *extents);
+/* Would extents_take() find `count` elements? */
+bool extents_has(struct extents *extents, uint32_t count, uint64_t now_ns);
 /* Index of the first of `count` elements, or -ENOSPC. */
 int64_t extents_take(struct extents *extents, uint32_t count, uint64_t now_ns);
 /* Out of memory, they are never taken again. */

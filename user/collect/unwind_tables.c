@@ -215,6 +215,20 @@ static int take_module(struct unwind_tables *tables, const struct unwind_rows *r
 	return -ENOSPC;
 }
 
+static bool have_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	return extents_has(&tables->rows_array.free, rows, now_ns) &&
+	       extents_has(&tables->pages_array.free, pages, now_ns) &&
+	       extents_has(&tables->modules_array.free, 1, now_ns);
+}
+
+bool unwind_tables_have_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages)
+{
+	return have_room(tables, rows, pages) || (make_room(tables) && have_room(tables, rows, pages));
+}
+
 int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct unwind_rows *rows)
 {
 	struct duet_unwind_module module;

@@ -7,6 +7,7 @@
 #ifndef COLLECT_UNWIND_TABLES_H
 #define COLLECT_UNWIND_TABLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -35,6 +36,8 @@ void unwind_tables_close(struct unwind_tables *tables);
  * unwind_tables_publish() and as long as a process maps it, or -ENOENT.
  */
 int unwind_tables_find(struct unwind_tables *tables, uint64_t key);
+/* Would a file of so many be taken? What nobody maps makes room if need be. */
+bool unwind_tables_have_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages);
 /* Its rows are copied. The module's index, good as long, or -ENOSPC and -ENOMEM. */
 int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct unwind_rows *rows);
 

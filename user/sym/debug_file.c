@@ -11,10 +11,17 @@
 #include "sym/target_file.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
+#define MAX_CRC_BYTES (64 << 20) /* who builds large files gives them build ids */
 
-static bool has_build_id(const struct elf_file *file, const struct elf_file *debug)
+struct search {
+	const struct elf_identity *file;
+	debug_file_take take;
+	void *context;
+};
+
+static bool has_build_id(const struct elf_identity *file, const struct elf_identity *debug)
 {
-	return file->build_id_len && file->build_id_len == debug->build_id_len &&
+	return file->build_id_len == debug->build_id_len &&
 	       !memcmp(file->build_id, debug->build_id, file->build_id_len);
 }
 
@@ -23,9 +30,9 @@ static bool has_crc(int fd, uint32_t expected)
 	unsigned char chunk[65536];
 	uLong crc = crc32(0, NULL, 0);
 	off_t at = 0;
-	ssize_t len;
+	ssize_t len = 1;
 
-	while ((len = pread(fd, chunk, sizeof(chunk), at)) > 0) {
+	while (at < MAX_CRC_BYTES && (len = pread(fd, chunk, sizeof(chunk), at)) > 0) {
 		crc = crc32(crc, chunk, (uInt)len);
 		at += len;
 	}
@@ -33,79 +40,99 @@ static bool has_crc(int fd, uint32_t expected)
 }
 
 /* A build id says more than a checksum and costs less: the CRC is for files without one. */
-static bool belongs(const struct elf_file *file, const struct elf_file *debug, int fd)
+static bool belongs(const struct elf_identity *file, int fd)
 {
-	if (file->build_id_len && debug->build_id_len)
-		return has_build_id(file, debug);
+	struct elf_identity debug;
+
+	if (elf_identity_read_fd(&debug, fd) < 0)
+		return false;
+	if (file->build_id_len && debug.build_id_len)
+		return has_build_id(file, &debug);
 	return file->debuglink[0] && has_crc(fd, file->debuglink_crc);
 }
 
-/* True when the symbols were taken. */
-static bool try_path(struct elf_file *file, pid_t pid, const char *path)
+/* True when it was taken. */
+static bool try_path(const struct search *search, pid_t pid, const char *path)
 {
-	struct elf_file debug;
-	struct symbol_table own;
-	bool taken = false;
 	int fd = target_file_open(pid, path);
+	bool taken;
 
 	if (fd < 0)
 		return false;
-	if (!elf_file_read(&debug, fd)) {
-		taken = debug.has_symtab && belongs(file, &debug, fd);
-		if (taken) {
-			own = file->symbols;
-			file->symbols = debug.symbols;
-			file->has_symtab = true;
-			debug.symbols = own;
-		}
-		elf_file_release(&debug);
-	}
+	taken = belongs(search->file, fd) && search->take(search->context, fd);
 	close(fd);
 	return taken;
 }
 
-static bool try_build_id(struct elf_file *file, pid_t pid)
+static bool try_build_id(const struct search *search, pid_t pid)
 {
 	struct buf path;
 	bool taken;
 
-	if (file->build_id_len < 2)
+	if (search->file->build_id_len < 2)
 		return false;
 	buf_init(&path);
-	buf_printf(&path, DEBUG_ROOT "/.build-id/%02x/", file->build_id[0]);
-	for (size_t i = 1; i < file->build_id_len; i++)
-		buf_printf(&path, "%02x", file->build_id[i]);
+	buf_printf(&path, DEBUG_ROOT "/.build-id/%02x/", search->file->build_id[0]);
+	for (size_t i = 1; i < search->file->build_id_len; i++)
+		buf_printf(&path, "%02x", search->file->build_id[i]);
 	buf_add_str(&path, ".debug");
-	taken = !path.failed && try_path(file, pid, path.data);
+	taken = !path.failed && try_path(search, pid, path.data);
 	buf_release(&path);
 	return taken;
 }
 
 /* Where gdb looks: beside the file, in .debug beside it, in the debug root. */
-static bool try_debuglink(struct elf_file *file, pid_t pid, const char *path)
+static bool try_debuglink(const struct search *search, pid_t pid, const char *path)
 {
 	static const char *const formats[] = {"%.*s%s", "%.*s.debug/%s", DEBUG_ROOT "%.*s%s"};
 	const char *slash = strrchr(path, '/');
 	bool taken = false;
 	struct buf buf;
 
-	if (!file->debuglink[0] || !slash)
+	if (!search->file->debuglink[0] || !slash)
 		return false;
 	buf_init(&buf);
 	for (size_t i = 0; !taken && i < sizeof(formats) / sizeof(*formats); i++) {
 		buf_clear(&buf);
-		buf_printf(&buf, formats[i], (int)(slash + 1 - path), path, file->debuglink);
-		taken = !buf.failed && try_path(file, pid, buf.data);
+		buf_printf(&buf, formats[i], (int)(slash + 1 - path), path, search->file->debuglink);
+		taken = !buf.failed && try_path(search, pid, buf.data);
 	}
 	buf_release(&buf);
 	return taken;
 }
 
-void debug_file_apply(struct elf_file *file, pid_t pid, const char *path)
+bool debug_file_find(const struct elf_identity *file, pid_t pid, const char *path, debug_file_take take, void *context)
 {
+	struct search search = {file, take, context};
 	pid_t roots[] = {pid, getpid()};
 
 	for (size_t i = 0; i < sizeof(roots) / sizeof(*roots); i++)
-		if (try_build_id(file, roots[i]) || try_debuglink(file, roots[i], path))
-			return;
+		if (try_build_id(&search, roots[i]) || try_debuglink(&search, roots[i], path))
+			return true;
+	return false;
+}
+
+/* ---- symbols ---- */
+
+static bool take_symbols(void *context, int fd)
+{
+	struct elf_file *file = context, debug;
+	struct symbol_table own = file->symbols;
+	bool taken;
+
+	if (elf_file_read(&debug, fd))
+		return false;
+	taken = debug.has_symtab;
+	if (taken) {
+		file->symbols = debug.symbols;
+		file->has_symtab = true;
+		debug.symbols = own;
+	}
+	elf_file_release(&debug);
+	return taken;
+}
+
+void debug_file_apply(struct elf_file *file, pid_t pid, const char *path)
+{
+	(void)debug_file_find(&file->identity, pid, path, take_symbols, file);
 }

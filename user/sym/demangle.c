@@ -46,7 +46,7 @@ static bool binds_many_lifetimes(const char *name)
 	return false;
 }
 
-bool demangle(const char *name, struct buf *out)
+static bool demangle_plain(const char *name, struct buf *out)
 {
 	size_t start = out->len;
 	struct demangle_output output = {.out = out, .max_len = start + DEMANGLE_MAX_OUTPUT};
@@ -65,4 +65,21 @@ bool demangle(const char *name, struct buf *out)
 		return true;
 	buf_cut(out, start);
 	return false;
+}
+
+bool demangle(const char *name, struct buf *out)
+{
+	const char *suffix = strstr(name, DEMANGLE_PLT_SUFFIX);
+	struct buf plain;
+	bool done;
+
+	if (!suffix || suffix[strlen(DEMANGLE_PLT_SUFFIX)])
+		return demangle_plain(name, out);
+	buf_init(&plain);
+	buf_add(&plain, name, (size_t)(suffix - name));
+	done = demangle_plain(plain.data, out);
+	if (done)
+		buf_add_str(out, suffix);
+	buf_release(&plain);
+	return done;
 }

@@ -4,39 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <gelf.h>
 
-#define MAX_SECTION_BYTES (256u << 20)
+#include "sym/stubs.h"
+
 #define MAX_SEGMENTS 256
 #define MAX_EH_FRAME_HDR_BYTES (64u << 20) /* 8 million functions */
-
-/*
- * libelf allocates for every section that section 0 claims when e_shnum is 0.
- * What is mapped as code has no 65280 sections: refused before libelf sees it.
- */
-static int check_header(int fd)
-{
-	union {
-		unsigned char ident[EI_NIDENT];
-		Elf64_Ehdr elf64;
-		Elf32_Ehdr elf32;
-	} header = {0};
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	if (pread(fd, &header, sizeof(header), 0) < (ssize_t)sizeof(header.elf32) ||
-	    memcmp(header.ident, ELFMAG, SELFMAG))
-		return -ENOEXEC;
-	if (header.ident[EI_CLASS] == ELFCLASS64)
-		return header.elf64.e_shoff && !header.elf64.e_shnum ? -ENOEXEC : 0;
-	return header.elf32.e_shoff && !header.elf32.e_shnum ? -ENOEXEC : 0;
-}
 
 static int read_segments(struct elf_file *file, Elf *elf, GElf_Phdr *ret_eh_frame_hdr)
 {
@@ -66,13 +40,6 @@ static void read_function_starts(struct elf_file *file, Elf *elf, const GElf_Phd
 		data = elf_getdata_rawchunk(elf, (int64_t)phdr->p_offset, phdr->p_filesz, ELF_T_BYTE);
 	if (data && data->d_buf) /* an index that is not understood is as good as none */
 		(void)function_starts_read(&file->function_starts, phdr->p_vaddr, data->d_buf, data->d_size);
-}
-
-static Elf_Data *section_data(Elf_Scn *section, const GElf_Shdr *shdr)
-{
-	if (shdr->sh_type == SHT_NOBITS || !shdr->sh_size || shdr->sh_size > MAX_SECTION_BYTES)
-		return NULL;
-	return elf_getdata(section, NULL);
 }
 
 /* The code section of a symbol; false for data, undefined and absolute ones. */
@@ -130,7 +97,7 @@ static int read_symbol(struct elf_file *file, Elf *elf, const GElf_Sym *symbol, 
 
 static int read_symbols(struct elf_file *file, Elf *elf, Elf_Scn *section, const GElf_Shdr *shdr)
 {
-	Elf_Data *symbols = section_data(section, shdr);
+	Elf_Data *symbols = elf_section_data(section, shdr);
 	Elf_Scn *names_section = elf_getscn(elf, shdr->sh_link);
 	GElf_Shdr names_shdr;
 	Elf_Data *names;
@@ -140,58 +107,12 @@ static int read_symbols(struct elf_file *file, Elf *elf, Elf_Scn *section, const
 	if (!symbols || !names_section || !gelf_getshdr(names_section, &names_shdr) ||
 	    names_shdr.sh_type != SHT_STRTAB)
 		return 0;
-	names = section_data(names_section, &names_shdr);
-	if (!names || !names->d_buf)
+	names = elf_section_data(names_section, &names_shdr);
+	if (!names)
 		return 0;
 	for (int i = 1; err != -ENOMEM && gelf_getsym(symbols, i, &symbol); i++)
 		err = read_symbol(file, elf, &symbol, names);
 	return err == -ENOMEM ? err : 0; /* -EFBIG: what fitted is kept */
-}
-
-static void read_build_id(struct elf_file *file, Elf_Data *data)
-{
-	size_t name_at, desc_at, next;
-	GElf_Nhdr note;
-
-	for (size_t at = 0; (next = gelf_getnote(data, at, &note, &name_at, &desc_at)); at = next) {
-		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof(ELF_NOTE_GNU) ||
-		    memcmp((char *)data->d_buf + name_at, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) ||
-		    note.n_descsz > sizeof(file->build_id))
-			continue;
-		memcpy(file->build_id, (char *)data->d_buf + desc_at, note.n_descsz);
-		file->build_id_len = note.n_descsz;
-	}
-}
-
-/* A file name, NUL, padding to 4 bytes, CRC. The name is used in paths: no folders in it. */
-static void read_debuglink(struct elf_file *file, const Elf_Data *data)
-{
-	const char *name = data->d_buf;
-	size_t len = strnlen(name, data->d_size);
-	size_t crc_at = (len + 4) & ~(size_t)3;
-
-	if (!len || len >= sizeof(file->debuglink) || memchr(name, '/', len) ||
-	    crc_at + sizeof(file->debuglink_crc) > data->d_size)
-		return;
-	memcpy(file->debuglink, name, len);
-	file->debuglink[len] = '\0';
-	memcpy(&file->debuglink_crc, name + crc_at, sizeof(file->debuglink_crc));
-}
-
-static void read_identity(struct elf_file *file, Elf *elf, size_t names, Elf_Scn *section, const GElf_Shdr *shdr)
-{
-	const char *name = elf_strptr(elf, names, shdr->sh_name);
-	Elf_Data *data;
-
-	if (shdr->sh_type != SHT_NOTE && (!name || strcmp(name, ".gnu_debuglink")))
-		return;
-	data = section_data(section, shdr);
-	if (!data || !data->d_buf)
-		return;
-	if (shdr->sh_type == SHT_NOTE)
-		read_build_id(file, data);
-	else
-		read_debuglink(file, data);
 }
 
 /* .dynsym only when there is no .symtab, which holds all of it and more. */
@@ -199,15 +120,10 @@ static int read_sections(struct elf_file *file, Elf *elf)
 {
 	Elf_Scn *section = NULL, *chosen = NULL;
 	GElf_Shdr shdr, chosen_shdr = {0};
-	size_t names;
 
-	if (elf_getshdrstrndx(elf, &names) < 0)
-		return 0;
 	while ((section = elf_nextscn(elf, section))) {
-		if (!gelf_getshdr(section, &shdr))
-			continue;
-		read_identity(file, elf, names, section, &shdr);
-		if (shdr.sh_type != SHT_SYMTAB && (shdr.sh_type != SHT_DYNSYM || chosen))
+		if (!gelf_getshdr(section, &shdr) || (shdr.sh_type != SHT_SYMTAB &&
+						     (shdr.sh_type != SHT_DYNSYM || chosen)))
 			continue;
 		chosen = section;
 		chosen_shdr = shdr;
@@ -221,39 +137,41 @@ static int read_elf(struct elf_file *file, Elf *elf)
 {
 	GElf_Phdr eh_frame_hdr = {0};
 	struct elf_file read = {0};
-	int err = -ENOEXEC;
+	int err = read_segments(&read, elf, &eh_frame_hdr);
 
 	symbol_table_init(&read.symbols);
-	if (elf && elf_kind(elf) == ELF_K_ELF)
-		err = read_segments(&read, elf, &eh_frame_hdr);
+	symbol_table_init(&read.stubs);
 	if (!err) {
+		elf_identity_read(&read.identity, elf);
 		read_function_starts(&read, elf, &eh_frame_hdr);
 		err = read_sections(&read, elf);
 	}
-	elf_end(elf);
-	if (err) {
-		elf_file_release(&read);
-		return err;
+	if (!err) {
+		symbol_table_sort(&read.symbols, SYMBOL_PLAINEST);
+		err = stubs_read(&read.stubs, elf, &read.symbols);
 	}
-	symbol_table_sort(&read.symbols, SYMBOL_PLAINEST);
-	*file = read;
-	return 0;
+	elf_end(elf);
+	if (err)
+		elf_file_release(&read);
+	else
+		*file = read;
+	return err;
 }
 
 int elf_file_read(struct elf_file *file, int fd)
 {
-	int err = check_header(fd);
+	Elf *elf;
+	int err = elf_section_open(&elf, fd);
 
-	if (err < 0)
-		return err;
-	elf_version(EV_CURRENT);
-	return read_elf(file, elf_begin(fd, ELF_C_READ, NULL));
+	return err ? err : read_elf(file, elf);
 }
 
 int elf_file_read_memory(struct elf_file *file, void *bytes, size_t len)
 {
-	elf_version(EV_CURRENT);
-	return read_elf(file, elf_memory(bytes, len));
+	Elf *elf;
+	int err = elf_section_open_memory(&elf, bytes, len);
+
+	return err ? err : read_elf(file, elf);
 }
 
 void elf_file_release(struct elf_file *file)
@@ -261,8 +179,16 @@ void elf_file_release(struct elf_file *file)
 	if (!file)
 		return;
 	symbol_table_release(&file->symbols);
+	symbol_table_release(&file->stubs);
 	function_starts_release(&file->function_starts);
 	vec_release(&file->segments);
+}
+
+const char *elf_file_name(const struct elf_file *file, uint64_t vaddr)
+{
+	const char *name = symbol_table_find(&file->symbols, vaddr);
+
+	return name ? name : symbol_table_find(&file->stubs, vaddr);
 }
 
 bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr)

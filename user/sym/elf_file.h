@@ -12,10 +12,9 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "sym/elf_identity.h"
 #include "sym/function_starts.h"
 #include "sym/symbol_table.h"
-
-#define ELF_FILE_MAX_BUILD_ID 64
 
 struct elf_segment { /* of PT_LOAD */
 	uint64_t offset;
@@ -25,13 +24,11 @@ struct elf_segment { /* of PT_LOAD */
 
 struct elf_file {
 	struct symbol_table symbols; /* by virtual address, without versions: memcpy, not memcpy@@GLIBC_2.14 */
+	struct symbol_table stubs; /* code that has no symbol but a name, see stubs.h */
 	struct function_starts function_starts;
 	struct vec(struct elf_segment) segments;
 	bool has_symtab; /* else .dynsym at most: exported functions only */
-	uint8_t build_id[ELF_FILE_MAX_BUILD_ID];
-	size_t build_id_len; /* 0 = none */
-	char debuglink[256]; /* file name, "" = none */
-	uint32_t debuglink_crc;
+	struct elf_identity identity;
 };
 
 /*
@@ -42,6 +39,8 @@ int elf_file_read(struct elf_file *file, int fd);
 int elf_file_read_memory(struct elf_file *file, void *bytes, size_t len);
 void elf_file_release(struct elf_file *file);
 
+/* What has the virtual address, or NULL. Valid as long as the file. */
+const char *elf_file_name(const struct elf_file *file, uint64_t vaddr);
 /* The virtual address of a file offset, by the program headers. False when no segment holds it. */
 bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);
 /* Where the nameless function at a virtual address starts; the address itself when that is not known. */

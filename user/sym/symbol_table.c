@@ -42,6 +42,19 @@ int symbol_table_add(struct symbol_table *table, uint64_t start, uint64_t size, 
 	return table->text.failed ? -ENOMEM : vec_push(&table->rows, row);
 }
 
+int symbol_table_add_all(struct symbol_table *table, const struct symbol_table *other)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < other->rows.len; i++) {
+		const struct symbol_row *row = &other->rows.items[i];
+		const char *name = other->text.data + row->name;
+
+		err = symbol_table_add(table, row->start, row->is_open ? 0 : row->size, row->size, name, strlen(name));
+	}
+	return err;
+}
+
 /* In the order of adding among equals, which makes qsort() stable. */
 static int compare_rows(const void *a, const void *b)
 {

@@ -39,6 +39,8 @@ void symbol_table_release(struct symbol_table *table);
  */
 int symbol_table_add(struct symbol_table *table, uint64_t start, uint64_t size, uint64_t limit, const char *name,
 		     size_t len);
+/* All of another table. */
+int symbol_table_add_all(struct symbol_table *table, const struct symbol_table *other);
 /* To be called after adding and before finding; more may be added later. */
 void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice);
 /* The name, or NULL. Valid until more is added. */

@@ -15,6 +15,7 @@
 #include "sym/demangle.h"
 #include "sym/elf_file.h"
 #include "sym/kallsyms.h"
+#include "sym/mini_debug.h"
 #include "sym/perf_map.h"
 #include "sym/target_file.h"
 
@@ -54,6 +55,7 @@ struct symbols *symbols_new(void)
 		return NULL;
 	}
 	symbol_table_init(&symbols->unreadable.symbols);
+	symbol_table_init(&symbols->unreadable.stubs);
 	kallsyms_init(&symbols->kernel);
 	return symbols;
 }
@@ -186,6 +188,8 @@ static struct elf_file *load_file(struct symbols *symbols, const struct process 
 	if (!owned && !elf_file_read(&file, fd)) {
 		if (!file.has_symtab)
 			debug_file_apply(&file, process->pid, mapping->path);
+		if (!file.has_symtab)
+			mini_debug_apply(&file, fd, mapping->path);
 		owned = own_file(symbols, &file, identity);
 	}
 	close(fd);
@@ -282,7 +286,7 @@ static const char *mapped_name(struct symbols *symbols, const struct process *pr
 	const char *name;
 
 	if (file != &symbols->unreadable && elf_file_vaddr(file, offset, &offset)) {
-		name = symbol_table_find(&file->symbols, offset);
+		name = elf_file_name(file, offset);
 		return name ? readable_name(symbols, name) :
 			      offset_name(symbols, module, elf_file_function_start(file, offset));
 	}

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define CIE_ID 0
+#define CIE_ID 0 /* in .eh_frame; in .debug_frame all bits are set */
 #define EXTENDED_LENGTH 0xffffffffu /* 64-bit DWARF follows */
 #define MAX_CIES 65536
 #define STEPS_PER_BYTE 4 /* honest programs take at most one step a byte; CIEs are run once for all */
@@ -31,8 +31,8 @@ const struct cfi_machine cfi_aarch64 = {.sp = 31, .fp = 29, .ra = 30};
 struct entry {
 	struct bytes body; /* behind the id */
 	size_t offset;
-	size_t id_offset;
-	uint32_t id; /* 0: a CIE; else how far before itself an FDE's CIE starts */
+	bool is_cie;
+	uint64_t cie; /* of an FDE: offset of its CIE; past the section's end when it is nonsense */
 };
 
 /* ---- addresses ---- */
@@ -63,7 +63,7 @@ static uint64_t encoded_number(struct bytes *bytes, uint8_t format)
 
 uint64_t cfi_pointer(const struct cfi *cfi, struct bytes *bytes, uint8_t encoding)
 {
-	uint64_t here = cfi->vaddr + (uint64_t)(bytes->at - cfi->bytes);
+	uint64_t here = cfi->section.vaddr + (uint64_t)(bytes->at - (const uint8_t *)cfi->section.bytes);
 	uint64_t number = encoded_number(bytes, encoding & DW_EH_PE_FORMAT);
 
 	switch (encoding & DW_EH_PE_RELATION) {
@@ -78,21 +78,41 @@ uint64_t cfi_pointer(const struct cfi *cfi, struct bytes *bytes, uint8_t encodin
 
 /* ---- entries ---- */
 
-/* False at the end, which is an entry of length 0 or of no sense. */
-static bool entry_at(const struct cfi *cfi, size_t offset, struct entry *ret)
+/* .eh_frame's distance counts back from the id itself, .debug_frame's from the section's start. */
+static void read_id(const struct cfi *cfi, struct entry *entry, bool is_64_bit)
 {
-	struct bytes bytes = {cfi->bytes + offset, cfi->bytes + cfi->len, false};
-	uint64_t len = bytes_number(&bytes, 4);
+	size_t here = (size_t)(entry->body.at - (const uint8_t *)cfi->section.bytes);
+	bool is_debug_frame = cfi->section.is_debug_frame;
+	size_t width = is_debug_frame && is_64_bit ? 8 : 4;
+	uint64_t id = bytes_number(&entry->body, width);
 
-	if (len == EXTENDED_LENGTH)
+	entry->is_cie = id == (is_debug_frame ? UINT64_MAX >> (64 - 8 * width) : CIE_ID);
+	entry->cie = is_debug_frame ? id : here - id;
+}
+
+/* False at the end, which is an entry of length 0 or of no sense. */
+static bool entry_at(const struct cfi *cfi, uint64_t offset, struct entry *ret)
+{
+	const uint8_t *start = cfi->section.bytes;
+	struct bytes bytes = {start + offset, start + cfi->section.len, false};
+	uint64_t len = bytes_number(&bytes, 4);
+	bool is_64_bit = len == EXTENDED_LENGTH;
+
+	if (is_64_bit)
 		len = bytes_number(&bytes, 8);
 	if (bytes.bad || len < 4 || len > bytes_left(&bytes))
 		return false;
 	ret->offset = offset;
 	ret->body = bytes_take(&bytes, len);
-	ret->id_offset = (size_t)(ret->body.at - cfi->bytes);
-	ret->id = (uint32_t)bytes_number(&ret->body, 4);
-	return true;
+	read_id(cfi, ret, is_64_bit);
+	return !ret->body.bad;
+}
+
+/* Of letters whose data's length is not told: assemblers write them so into .debug_frame. */
+static bool read_plain_augmentation(struct cfi_cie *cie, const char *letters)
+{
+	cie->is_signal_frame = strchr(letters, 'S') != NULL;
+	return strspn(letters, "SBG") == strlen(letters);
 }
 
 /* The letters behind 'z' and what belongs to each; false for one that changes the layout in a way not known here. */
@@ -100,10 +120,8 @@ static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct b
 {
 	struct bytes data;
 
-	if (!letters[0])
-		return true;
 	if (letters[0] != 'z')
-		return false;
+		return read_plain_augmentation(cie, letters);
 	cie->has_augmentation_data = true;
 	data = bytes_take(body, bytes_uleb(body));
 	for (letters++; *letters; letters++) {
@@ -124,6 +142,14 @@ static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct b
 	return !data.bad && !body->bad;
 }
 
+/* From DWARF 4 on, which only .debug_frame follows, a CIE tells the width of addresses and of segments' numbers. */
+static bool read_widths(const struct cfi *cfi, uint8_t version, struct bytes *body)
+{
+	if (version == 1 || version == 3)
+		return true;
+	return version == 4 && cfi->section.is_debug_frame && bytes_number(body, 1) == 8 && bytes_number(body, 1) == 0;
+}
+
 static int parse_cie(struct cfi *cfi, struct entry *entry, struct cfi_cie *cie)
 {
 	struct bytes *body = &entry->body;
@@ -131,9 +157,11 @@ static int parse_cie(struct cfi *cfi, struct entry *entry, struct cfi_cie *cie)
 	const char *letters = (const char *)body->at;
 	uint64_t ra;
 
-	if ((version != 1 && version != 3) || !memchr(letters, '\0', bytes_left(body)))
+	if (!memchr(letters, '\0', bytes_left(body)))
 		return -EINVAL;
 	body->at += strlen(letters) + 1;
+	if (!read_widths(cfi, version, body))
+		return -EINVAL;
 	*cie = (struct cfi_cie){.offset = entry->offset};
 	cie->code_align = bytes_uleb(body);
 	cie->data_align = bytes_sleb(body);
@@ -144,7 +172,7 @@ static int parse_cie(struct cfi *cfi, struct entry *entry, struct cfi_cie *cie)
 }
 
 /* Index of the CIE at `offset`, read when it is new. Honest files have few, and FDEs follow their own. */
-static int find_cie(struct cfi *cfi, size_t offset, uint32_t *ret)
+static int find_cie(struct cfi *cfi, uint64_t offset, uint32_t *ret)
 {
 	struct entry entry;
 	struct cfi_cie cie;
@@ -157,7 +185,8 @@ static int find_cie(struct cfi *cfi, size_t offset, uint32_t *ret)
 			return 0;
 		}
 	}
-	if (cfi->cies.len >= MAX_CIES || !cfi->budget || !entry_at(cfi, offset, &entry) || entry.id != CIE_ID)
+	if (cfi->cies.len >= MAX_CIES || !cfi->budget || offset >= cfi->section.len ||
+	    !entry_at(cfi, offset, &entry) || !entry.is_cie)
 		return -EINVAL;
 	err = parse_cie(cfi, &entry, &cie);
 	if (!err)
@@ -165,6 +194,12 @@ static int find_cie(struct cfi *cfi, size_t offset, uint32_t *ret)
 	if (!err)
 		*ret = (uint32_t)cfi->cies.len - 1;
 	return err;
+}
+
+static bool is_code(const struct cfi_section *section, uint64_t start, uint64_t len)
+{
+	return start >= section->code_start && start < section->code_end && len &&
+	       len <= section->code_end - start;
 }
 
 /* 0, also for one that is left out, or -ENOMEM. */
@@ -176,9 +211,7 @@ static int add_fde(struct cfi *cfi, struct entry *entry)
 	uint64_t len;
 	int err;
 
-	if (entry->id > entry->id_offset)
-		return 0;
-	err = find_cie(cfi, entry->id_offset - entry->id, &fde.cie);
+	err = find_cie(cfi, entry->cie, &fde.cie);
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	cie = &cfi->cies.items[fde.cie];
@@ -186,7 +219,7 @@ static int add_fde(struct cfi *cfi, struct entry *entry)
 	len = encoded_number(body, cie->encoding & DW_EH_PE_FORMAT);
 	if (cie->has_augmentation_data)
 		bytes_take(body, bytes_uleb(body));
-	if (body->bad || !len || fde.start + len < fde.start)
+	if (body->bad || !is_code(&cfi->section, fde.start, len))
 		return 0;
 	fde.end = fde.start + len;
 	fde.program = *body;
@@ -212,16 +245,17 @@ static void sort_fdes(struct cfi *cfi)
 	cfi->fdes.len = kept;
 }
 
-int cfi_read(struct cfi *cfi, const struct cfi_machine *machine, uint64_t vaddr, const void *bytes, size_t len)
+int cfi_read(struct cfi *cfi, const struct cfi_machine *machine, const struct cfi_section *section)
 {
+	const uint8_t *start = section->bytes;
 	struct entry entry;
 	int err = 0;
 
-	*cfi = (struct cfi){.machine = machine, .vaddr = vaddr, .bytes = bytes, .len = len};
-	cfi->budget = len * STEPS_PER_BYTE + STEPS_MIN;
-	for (size_t at = 0; !err && at < len && entry_at(cfi, at, &entry);) {
-		at = (size_t)(entry.body.end - cfi->bytes);
-		if (entry.id != CIE_ID)
+	*cfi = (struct cfi){.machine = machine, .section = *section};
+	cfi->budget = section->len * STEPS_PER_BYTE + STEPS_MIN;
+	for (size_t at = 0; !err && at < section->len && entry_at(cfi, at, &entry);) {
+		at = (size_t)(entry.body.end - start);
+		if (!entry.is_cie)
 			err = add_fde(cfi, &entry);
 	}
 	if (err)

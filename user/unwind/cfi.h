@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call frame information as .eh_frame holds it: CIEs (what functions have in common) and FDEs (one range of code each),
- * with programs that tell how a frame's registers are found. Format: the LSB's chapter on exception frames, DWARF 5
- * section 6.4.
+ * Call frame information as .eh_frame and .debug_frame hold it: CIEs (what functions have in common) and FDEs (one
+ * range of code each), with programs that tell how a frame's registers are found. Format: the LSB's chapter on
+ * exception frames, DWARF 5 section 6.4.
  */
 #ifndef UNWIND_CFI_H
 #define UNWIND_CFI_H
@@ -49,8 +49,17 @@ struct cfi_state { /* of the registers that matter, at one pc */
 
 #define CFI_SAVED_STATES 8 /* nested DW_CFA_remember_state; compilers nest once */
 
+struct cfi_section {
+	const void *bytes; /* the caller's, needed as long as what is read from them */
+	size_t len;
+	uint64_t vaddr; /* of .eh_frame */
+	bool is_debug_frame;
+	uint64_t code_start; /* the file's; what is told of other code, as linkers leave it behind, does not count */
+	uint64_t code_end;
+};
+
 struct cfi_cie {
-	size_t offset; /* in .eh_frame */
+	size_t offset; /* in the section */
 	uint64_t code_align;
 	int64_t data_align;
 	uint8_t encoding; /* of an FDE's addresses */
@@ -68,16 +77,14 @@ struct cfi_fde {
 
 struct cfi {
 	const struct cfi_machine *machine;
-	uint64_t vaddr; /* of .eh_frame */
-	const uint8_t *bytes; /* the caller's, needed as long as this */
-	size_t len;
+	struct cfi_section section;
 	struct vec(struct cfi_cie) cies;
 	struct vec(struct cfi_fde) fdes; /* sorted, overlapping ones dropped */
 	uint64_t budget; /* program steps left: what a file may cost us */
 };
 
 /* Finds all FDEs. What is damaged ends the search, what was found before stays. 0 or -ENOMEM. */
-int cfi_read(struct cfi *cfi, const struct cfi_machine *machine, uint64_t vaddr, const void *bytes, size_t len);
+int cfi_read(struct cfi *cfi, const struct cfi_machine *machine, const struct cfi_section *section);
 void cfi_release(struct cfi *cfi);
 
 /* Inside unwind/. An address encoded as DW_EH_PE_*; sets bytes->bad when the encoding is not for files. */

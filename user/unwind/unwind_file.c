@@ -13,7 +13,8 @@
 
 #define MAX_SEGMENTS 256
 #define MAX_NOTE_BYTES 65536
-#define MAX_EH_FRAME_BYTES (128u << 20)
+#define MAX_FRAME_BYTES (128u << 20)
+#define MAX_INFLATED_BYTES (32u << 20) /* what a small file may make of itself */
 #define EH_FRAME_HDR_BYTES 8 /* four bytes of encodings, then the address of .eh_frame */
 #define DW_EH_PE_PCREL_SDATA4 0x1b
 
@@ -55,6 +56,23 @@ static void read_build_id(struct reading *reading, const GElf_Phdr *phdr)
 			reading->file->build_id = hash_bytes((char *)data->d_buf + desc_at, note.n_descsz, 1);
 }
 
+/* Where the file has code, and no rows but for that. */
+static void set_code(struct unwind_file *file)
+{
+	file->code_start = UINT64_MAX;
+	for (size_t i = 0; i < file->segments.len; i++) {
+		const struct unwind_segment *segment = &file->segments.items[i];
+
+		if (!segment->executable || segment->vaddr + segment->size < segment->vaddr)
+			continue;
+		if (segment->vaddr < file->code_start)
+			file->code_start = segment->vaddr;
+		if (segment->vaddr + segment->size > file->code_end)
+			file->code_end = segment->vaddr + segment->size;
+	}
+	file->base = unwind_rows_base(file->code_start);
+}
+
 static int read_program_headers(struct reading *reading)
 {
 	GElf_Phdr phdr;
@@ -75,26 +93,76 @@ static int read_program_headers(struct reading *reading)
 						     phdr.p_flags & PF_X}) < 0)
 			return -ENOMEM;
 	}
+	set_code(reading->file);
 	return 0;
 }
 
-/* ---- .eh_frame ---- */
+/* ---- sections ---- */
 
-/* By its section, which tells its size; false when there is none by that name, as in files without section headers. */
-static bool find_section(Elf *elf, GElf_Shdr *ret)
+/* NULL when there is none by that name, as in files without section headers. */
+static Elf_Scn *find_section(Elf *elf, const char *wanted, GElf_Shdr *ret)
 {
 	Elf_Scn *section = NULL;
 	const char *name;
 	size_t names;
 
 	if (elf_getshdrstrndx(elf, &names) < 0)
-		return false;
+		return NULL;
 	while ((section = elf_nextscn(elf, section)))
 		if (gelf_getshdr(section, ret) && ret->sh_type != SHT_NOBITS &&
-		    (name = elf_strptr(elf, names, ret->sh_name)) && !strcmp(name, ".eh_frame"))
-			return true;
-	return false;
+		    (name = elf_strptr(elf, names, ret->sh_name)) && !strcmp(name, wanted))
+			return section;
+	return NULL;
 }
+
+/* 0, also for one that is not compressed. */
+static int inflate_section(Elf_Scn *section, const GElf_Shdr *shdr)
+{
+	GElf_Chdr compression;
+
+	if (!(shdr->sh_flags & SHF_COMPRESSED))
+		return 0;
+	if (!gelf_getchdr(section, &compression))
+		return -ENODATA;
+	if (compression.ch_size > MAX_INFLATED_BYTES)
+		return -E2BIG;
+	return elf_compress(section, 0, 0) < 0 ? -ENODATA : 0;
+}
+
+static int read_table(const struct unwind_file *file, struct cfi_section section, struct unwind_rows *ret)
+{
+	section.code_start = file->code_start;
+	section.code_end = file->code_end;
+	return unwind_rows_read(ret, &HOST_CFI, &section);
+}
+
+/* ---- .debug_frame ---- */
+
+static int add_debug_frame(struct unwind_file *file, Elf *elf)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *section = find_section(elf, ".debug_frame", &shdr);
+	int err = section ? 0 : -ENODATA;
+	struct unwind_rows rows;
+	Elf_Data *data;
+
+	if (!err && shdr.sh_size > MAX_FRAME_BYTES)
+		err = -E2BIG;
+	if (!err)
+		err = inflate_section(section, &shdr);
+	data = err ? NULL : elf_getdata(section, NULL);
+	if (!data || !data->d_buf)
+		return err ? err : -ENODATA;
+	err = read_table(file, (struct cfi_section){.bytes = data->d_buf, .len = data->d_size, .is_debug_frame = true},
+			 &rows);
+	if (!err) {
+		err = unwind_rows_merge(&file->rows, &rows);
+		unwind_rows_release(&rows);
+	}
+	return err;
+}
+
+/* ---- .eh_frame ---- */
 
 static const struct unwind_segment *segment_of(const struct unwind_file *file, uint64_t vaddr)
 {
@@ -127,23 +195,32 @@ static bool find_by_index(struct reading *reading, GElf_Shdr *ret)
 	return true;
 }
 
-static int read_rows(struct reading *reading)
+/* By its section, which tells its size, or else by the index. */
+static int read_eh_frame(struct reading *reading)
 {
 	GElf_Shdr at = {0};
 	Elf_Data *data;
-	int err;
 
-	if (!find_section(reading->elf, &at) && !find_by_index(reading, &at))
+	if (!find_section(reading->elf, ".eh_frame", &at) && !find_by_index(reading, &at))
 		return -ENODATA;
-	if (at.sh_size > MAX_EH_FRAME_BYTES)
+	if (at.sh_size > MAX_FRAME_BYTES)
 		return -E2BIG;
 	data = read_chunk(reading->elf, at.sh_offset, at.sh_size, ELF_T_BYTE);
 	if (!data || !data->d_buf)
 		return -ENODATA;
-	err = unwind_rows_read(&reading->file->rows, &HOST_CFI, at.sh_addr, data->d_buf, data->d_size);
-	if (!err)
-		reading->file->base = reading->file->rows.base;
-	return err;
+	return read_table(reading->file,
+			  (struct cfi_section){.bytes = data->d_buf, .len = data->d_size, .vaddr = at.sh_addr},
+			  &reading->file->rows);
+}
+
+/* What .debug_frame may have more of is not worth losing the rows that are there. */
+static int read_rows(struct reading *reading)
+{
+	int err = read_eh_frame(reading);
+
+	if (!err || err == -ENODATA)
+		(void)add_debug_frame(reading->file, reading->elf);
+	return err == -ENODATA ? 0 : err;
 }
 
 /* ---- files ---- */
@@ -174,14 +251,29 @@ static int read_elf(struct unwind_file *file, Elf *elf, bool only_identify)
 	return err;
 }
 
-int unwind_file_read(struct unwind_file *file, int fd, bool only_identify)
+/* NULL when it is not one that libelf may see. */
+static Elf *open_elf(int fd)
 {
 	Elf64_Ehdr header;
 
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) || check_header(&header))
-		return -ENOEXEC;
+		return NULL;
 	elf_version(EV_CURRENT);
-	return read_elf(file, elf_begin(fd, ELF_C_READ, NULL), only_identify);
+	return elf_begin(fd, ELF_C_READ, NULL);
+}
+
+int unwind_file_read(struct unwind_file *file, int fd, bool only_identify)
+{
+	return read_elf(file, open_elf(fd), only_identify);
+}
+
+int unwind_file_add_debug(struct unwind_file *file, int fd)
+{
+	Elf *elf = open_elf(fd);
+	int err = elf && elf_kind(elf) == ELF_K_ELF ? add_debug_frame(file, elf) : -ENOEXEC;
+
+	elf_end(elf);
+	return err;
 }
 
 int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len)

@@ -136,8 +136,10 @@ static int build_rows(struct unwind_rows *rows, struct cfi *cfi)
 	return err;
 }
 
-static int build_pages(struct unwind_rows *rows, uint64_t count)
+/* Up to the last row, which ends the code. */
+static int build_pages(struct unwind_rows *rows)
 {
+	uint64_t count = rows->rows.items[rows->rows.len - 1].pc / PAGE_BYTES + 1;
 	uint32_t row = 0;
 	int err = vec_reserve(&rows->pages, count);
 
@@ -153,25 +155,28 @@ static int build_pages(struct unwind_rows *rows, uint64_t count)
 
 static int build(struct unwind_rows *rows, struct cfi *cfi)
 {
-	uint64_t count;
+	const struct cfi_section *section = &cfi->section;
 	int err;
 
 	if (!cfi->fdes.len)
 		return -ENODATA;
-	rows->base = cfi->fdes.items[0].start & ~(PAGE_BYTES - 1);
-	count = (cfi->fdes.items[cfi->fdes.len - 1].end - rows->base) / PAGE_BYTES + 1;
-	if (count >= UNWIND_MAX_PAGES)
+	rows->base = unwind_rows_base(section->code_start);
+	if ((cfi->fdes.items[cfi->fdes.len - 1].end - rows->base) / PAGE_BYTES + 1 >= UNWIND_MAX_PAGES)
 		return -E2BIG;
 	err = build_rows(rows, cfi);
-	return err ? err : build_pages(rows, count);
+	return err ? err : build_pages(rows);
 }
 
-int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine, uint64_t vaddr, const void *bytes,
-		     size_t len)
+uint64_t unwind_rows_base(uint64_t code_start)
+{
+	return code_start & ~(PAGE_BYTES - 1);
+}
+
+int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine, const struct cfi_section *section)
 {
 	struct unwind_rows read = {0};
 	struct cfi cfi;
-	int err = cfi_read(&cfi, machine, vaddr, bytes, len);
+	int err = cfi_read(&cfi, machine, section);
 
 	if (err)
 		return err;
@@ -182,6 +187,56 @@ int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine
 	else
 		*rows = read;
 	return err;
+}
+
+/* ---- rows of two tables ---- */
+
+/* One of them, read from its start: what it says at each pc. */
+struct reader {
+	const struct unwind_rows *rows;
+	size_t next;
+};
+
+static uint64_t next_pc(const struct reader *reader)
+{
+	return reader->next < reader->rows->rows.len ? reader->rows->rows.items[reader->next].pc : UINT64_MAX;
+}
+
+/* Goes to `pc`, no further than the next row. What is in force there. */
+static struct duet_unwind_row go_to(struct reader *reader, uint64_t pc)
+{
+	reader->next += next_pc(reader) == pc;
+	return reader->next ? reader->rows->rows.items[reader->next - 1]
+			    : (struct duet_unwind_row){.rule = DUET_CFA_NONE};
+}
+
+static int merge_rows(struct unwind_rows *merged, struct reader first, struct reader second)
+{
+	uint64_t pc;
+	int err = 0;
+
+	while (!err && (pc = next_pc(&first) < next_pc(&second) ? next_pc(&first) : next_pc(&second)) != UINT64_MAX) {
+		struct duet_unwind_row row = go_to(&first, pc), other = go_to(&second, pc);
+
+		err = add_row(merged, merged->base + pc, row.rule == DUET_CFA_NONE ? other : row);
+	}
+	return err;
+}
+
+int unwind_rows_merge(struct unwind_rows *rows, const struct unwind_rows *more)
+{
+	struct unwind_rows merged = {.base = more->base};
+	int err = merge_rows(&merged, (struct reader){rows, 0}, (struct reader){more, 0});
+
+	if (!err)
+		err = build_pages(&merged);
+	if (err) {
+		unwind_rows_release(&merged);
+		return err;
+	}
+	unwind_rows_release(rows);
+	*rows = merged;
+	return 0;
 }
 
 void unwind_rows_fill_gaps(struct unwind_rows *rows, const struct cfi_machine *machine)

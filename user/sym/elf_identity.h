@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What tells which build an ELF file is of, and which debug file belongs to it. */
+#ifndef SYM_ELF_IDENTITY_H
+#define SYM_ELF_IDENTITY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sym/elf_section.h"
+
+#define ELF_IDENTITY_MAX_BUILD_ID 64
+
+struct elf_identity {
+	uint8_t build_id[ELF_IDENTITY_MAX_BUILD_ID];
+	size_t build_id_len; /* 0 = none */
+	char debuglink[256]; /* file name, "" = none */
+	uint32_t debuglink_crc;
+};
+
+void elf_identity_read(struct elf_identity *identity, Elf *elf);
+/* 0 or -errno, as elf_section_open(). */
+int elf_identity_read_fd(struct elf_identity *identity, int fd);
+
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+#include "sym/stubs.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/demangle.h"
+
+#define MAX_SLOTS (1u << 18)
+#define MAX_TABLE_BYTES (4u << 20) /* the largest known have some ten thousand entries of 16 bytes */
+#define MAX_EH_FRAME_BYTES (16u << 20) /* libc's has 0.1 MB, that of static programs a few */
+#define X86_ENTRY_BYTES 16
+#define X86_JUMP_BYTES 6
+/* A trampoline is two instructions, 9 bytes; unwinders also ask for the byte before it. */
+#define MAX_TRAMPOLINE_BYTES 16
+
+struct slot { /* of the global offset table */
+	uint64_t address;
+	uint64_t resolver; /* of a function that is chosen as the program starts, else 0 */
+	uint32_t symbol;
+};
+
+struct reading {
+	Elf *elf;
+	uint16_t machine;
+	const struct symbol_table *known;
+	Elf_Data *symbols; /* .dynsym; NULL: none */
+	Elf_Data *names;
+	Elf_Data *lazy; /* .rela.plt */
+	struct vec(struct slot) slots;
+	struct symbol_table *stubs;
+};
+
+/* ---- what the linkage tables' slots are filled with ---- */
+
+static bool fills_slot(const struct reading *reading, uint64_t type)
+{
+	if (reading->machine == EM_X86_64)
+		return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
+	return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT;
+}
+
+static bool to_slot(const struct reading *reading, const GElf_Rela *rela, struct slot *ret)
+{
+	uint64_t type = GELF_R_TYPE(rela->r_info);
+
+	*ret = (struct slot){.address = rela->r_offset, .symbol = (uint32_t)GELF_R_SYM(rela->r_info)};
+	if (type == (reading->machine == EM_X86_64 ? R_X86_64_IRELATIVE : R_AARCH64_IRELATIVE))
+		ret->resolver = (uint64_t)rela->r_addend;
+	return ret->resolver || (ret->symbol && fills_slot(reading, type));
+}
+
+static int read_slots(struct reading *reading, Elf_Data *relocations)
+{
+	struct slot slot;
+	GElf_Rela rela;
+	int err = 0;
+
+	for (int i = 0; !err && gelf_getrela(relocations, i, &rela) && reading->slots.len < MAX_SLOTS; i++)
+		if (to_slot(reading, &rela, &slot))
+			err = vec_push(&reading->slots, slot);
+	return err;
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	const struct slot *x = a, *y = b;
+
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+/* Relocations that refer to .dynsym or, in static programs, to nothing. */
+static int read_relocations(struct reading *reading, size_t dynsym)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr shdr;
+	Elf_Data *data;
+	int err = 0;
+
+	while (!err && (section = elf_nextscn(reading->elf, section)))
+		if (gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_RELA &&
+		    (shdr.sh_link == dynsym || !shdr.sh_link) && (data = elf_section_data(section, &shdr)))
+			err = read_slots(reading, data);
+	if (reading->slots.len)
+		qsort(reading->slots.items, reading->slots.len, sizeof(struct slot), compare_slots);
+	section = elf_section_find(reading->elf, ".rela.plt", &shdr);
+	if (section && shdr.sh_type == SHT_RELA)
+		reading->lazy = elf_section_data(section, &shdr);
+	return err;
+}
+
+/* Its index; 0 when there is none. */
+static size_t read_dynsym(struct reading *reading)
+{
+	GElf_Shdr shdr, names_shdr;
+	Elf_Scn *section = elf_section_find(reading->elf, ".dynsym", &shdr);
+	Elf_Scn *names = section && shdr.sh_type == SHT_DYNSYM ? elf_getscn(reading->elf, shdr.sh_link) : NULL;
+
+	if (!names || !gelf_getshdr(names, &names_shdr) || names_shdr.sh_type != SHT_STRTAB)
+		return 0;
+	reading->names = elf_section_data(names, &names_shdr);
+	if (reading->names)
+		reading->symbols = elf_section_data(section, &shdr);
+	return elf_ndxscn(section);
+}
+
+/* ---- entries ---- */
+
+static const struct slot *find_slot(const struct reading *reading, uint64_t address)
+{
+	struct slot wanted = {.address = address};
+
+	return reading->slots.len ? bsearch(&wanted, reading->slots.items, reading->slots.len, sizeof(struct slot),
+					    compare_slots)
+				  : NULL;
+}
+
+/* NULL or not empty. */
+static const char *slot_name(const struct reading *reading, const struct slot *slot, size_t *ret_len)
+{
+	const char *name;
+	GElf_Sym symbol;
+
+	if (slot->resolver) {
+		name = symbol_table_find(reading->known, slot->resolver);
+		*ret_len = name ? strlen(name) : 0;
+		return name;
+	}
+	if (!reading->symbols || slot->symbol > INT32_MAX ||
+	    !gelf_getsym(reading->symbols, (int)slot->symbol, &symbol) || symbol.st_name >= reading->names->d_size)
+		return NULL;
+	name = (const char *)reading->names->d_buf + symbol.st_name;
+	*ret_len = strnlen(name, reading->names->d_size - symbol.st_name);
+	return *ret_len ? name : NULL;
+}
+
+/* `size` 0: up to the next one. */
+static int add_entry(struct reading *reading, const struct slot *slot, uint64_t start, uint64_t size, uint64_t limit)
+{
+	char text[SYMBOL_TABLE_MAX_NAME];
+	const char *name;
+	size_t len = 0;
+
+	name = slot_name(reading, slot, &len);
+	if (!name)
+		return 0;
+	if (len > sizeof(text) - strlen(DEMANGLE_PLT_SUFFIX))
+		len = sizeof(text) - strlen(DEMANGLE_PLT_SUFFIX);
+	memcpy(text, name, len);
+	memcpy(text + len, DEMANGLE_PLT_SUFFIX, strlen(DEMANGLE_PLT_SUFFIX));
+	return symbol_table_add(reading->stubs, start, size, limit, text, len + strlen(DEMANGLE_PLT_SUFFIX));
+}
+
+/* Where entries must be jumped to with an ENDBR64, this one only pushes the number of its relocation. */
+static bool pushes_number(const struct reading *reading, const uint8_t *code, struct slot *ret)
+{
+	static const uint8_t endbr64_push[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x68};
+	GElf_Rela rela;
+	int32_t number;
+
+	if (!reading->lazy || memcmp(code, endbr64_push, sizeof(endbr64_push)))
+		return false;
+	memcpy(&number, code + sizeof(endbr64_push), sizeof(number));
+	return number >= 0 && gelf_getrela(reading->lazy, number, &rela) && to_slot(reading, &rela, ret);
+}
+
+/* Linkers agree on little but the jump through the slot: jmp *distance(%rip). */
+static const struct slot *x86_jump(const struct reading *reading, const uint8_t *code, size_t len, uint64_t vaddr)
+{
+	const struct slot *slot = NULL;
+	int32_t distance;
+
+	for (size_t at = 0; !slot && at + X86_JUMP_BYTES <= len; at++) {
+		if (code[at] != 0xff || code[at + 1] != 0x25)
+			continue;
+		memcpy(&distance, code + at + 2, sizeof(distance));
+		slot = find_slot(reading, vaddr + at + X86_JUMP_BYTES + (uint64_t)(int64_t)distance);
+	}
+	return slot;
+}
+
+static int read_x86(struct reading *reading, const uint8_t *code, size_t len, const GElf_Shdr *shdr)
+{
+	size_t bytes = shdr->sh_entsize == X86_ENTRY_BYTES / 2 ? X86_ENTRY_BYTES / 2 : X86_ENTRY_BYTES;
+	int err = 0;
+
+	for (size_t at = 0; !err && at + bytes <= len; at += bytes) {
+		uint64_t vaddr = shdr->sh_addr + at;
+		const struct slot *slot = x86_jump(reading, code + at, bytes, vaddr);
+		struct slot pushed;
+
+		if (!slot && bytes == X86_ENTRY_BYTES && pushes_number(reading, code + at, &pushed))
+			slot = &pushed;
+		if (slot)
+			err = add_entry(reading, slot, vaddr, bytes, 0);
+	}
+	return err;
+}
+
+/* adrp x16, page; ldr x17, [x16, offset]; with branch target identification, bti c before them. */
+static int read_arm64(struct reading *reading, const uint8_t *code, size_t len, const GElf_Shdr *shdr)
+{
+	uint32_t before = 0, adrp, ldr;
+	int err = 0;
+
+	for (size_t at = 0; !err && at + 8 <= len; at += 4, before = adrp) {
+		uint64_t vaddr = shdr->sh_addr + at, pages;
+		const struct slot *slot;
+
+		memcpy(&adrp, code + at, sizeof(adrp));
+		memcpy(&ldr, code + at + 4, sizeof(ldr));
+		if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
+			continue;
+		pages = (uint64_t)((int64_t)((uint64_t)(adrp & 0x00ffffe0) << 40) >> 43) & ~3ull;
+		pages |= adrp >> 29 & 3;
+		slot = find_slot(reading, (vaddr & ~0xfffull) + (pages << 12) + (ldr >> 10 & 0xfff) * 8);
+		if (before == 0xd503245f)
+			vaddr -= 4;
+		if (slot)
+			err = add_entry(reading, slot, vaddr, 0, shdr->sh_addr + len - vaddr);
+	}
+	return err;
+}
+
+static bool is_linkage_table(const GElf_Shdr *shdr, const char *name)
+{
+	return name && (shdr->sh_flags & SHF_EXECINSTR) && (!strncmp(name, ".plt", 4) || !strcmp(name, ".iplt"));
+}
+
+static int read_linkage_tables(struct reading *reading)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr shdr;
+	Elf_Data *data;
+	size_t names;
+	int err = 0;
+
+	if (elf_getshdrstrndx(reading->elf, &names) < 0)
+		return 0;
+	while (!err && (section = elf_nextscn(reading->elf, section))) {
+		if (!gelf_getshdr(section, &shdr) ||
+		    !is_linkage_table(&shdr, elf_strptr(reading->elf, names, shdr.sh_name)) ||
+		    shdr.sh_size > MAX_TABLE_BYTES || !(data = elf_section_data(section, &shdr)))
+			continue;
+		err = reading->machine == EM_X86_64 ? read_x86(reading, data->d_buf, data->d_size, &shdr)
+						    : read_arm64(reading, data->d_buf, data->d_size, &shdr);
+	}
+	return err;
+}
+
+/* ---- the signal trampoline ---- */
+
+/* glibc's on x86-64; arm64's lies in the vdso and has a symbol. */
+struct frame_entry { /* .eh_frame */
+	uint32_t len;
+	uint32_t id; /* 0: what functions have in common, "CIE"; else how far before this word that lies */
+	uint8_t body[10];
+};
+
+/* Version 1, augmentation "zRS": S for signal; code 1, data -8, return address 16; relative addresses of 4 bytes. */
+static const uint8_t signal_cie[sizeof(((struct frame_entry *)0)->body)] = {
+	1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x1b};
+
+static int add_trampoline(struct reading *reading, const struct frame_entry *entry, uint64_t vaddr)
+{
+	static const char name[] = "__restore_rt";
+	int32_t distance;
+	uint32_t bytes;
+
+	memcpy(&distance, entry->body, sizeof(distance));
+	memcpy(&bytes, entry->body + 4, sizeof(bytes));
+	if (!bytes || bytes > MAX_TRAMPOLINE_BYTES)
+		return 0;
+	return symbol_table_add(reading->stubs, vaddr + (uint64_t)(int64_t)distance, bytes, 0, name, strlen(name));
+}
+
+static int read_trampolines(struct reading *reading)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *section = elf_section_find(reading->elf, ".eh_frame", &shdr);
+	Elf_Data *data = section && shdr.sh_size <= MAX_EH_FRAME_BYTES ? elf_section_data(section, &shdr) : NULL;
+	const uint8_t *bytes = data ? data->d_buf : NULL;
+	size_t len = data ? data->d_size : 0, cie = len;
+	struct frame_entry entry;
+	int err = 0;
+
+	/* An entry of length 0 ends them, and so does 0xffffffff, a size that nobody needs. */
+	for (size_t at = 0; !err && len - at >= sizeof(entry); at += 4 + (size_t)entry.len) {
+		memcpy(&entry, bytes + at, sizeof(entry));
+		if (!entry.len || entry.len > len - at - 4)
+			break;
+		if (!entry.id && !memcmp(entry.body, signal_cie, sizeof(signal_cie)))
+			cie = at;
+		else if (entry.id && at + 4 - entry.id == cie)
+			err = add_trampoline(reading, &entry, shdr.sh_addr + at + 8);
+	}
+	return err;
+}
+
+/* ---- all of it ---- */
+
+int stubs_read(struct symbol_table *stubs, Elf *elf, const struct symbol_table *symbols)
+{
+	struct reading reading = {.elf = elf, .known = symbols, .stubs = stubs};
+	GElf_Ehdr header;
+	int err;
+
+	if (!gelf_getehdr(elf, &header) || (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64) ||
+	    header.e_ident[EI_CLASS] != ELFCLASS64)
+		return 0;
+	reading.machine = header.e_machine;
+	err = read_relocations(&reading, read_dynsym(&reading));
+	if (!err)
+		err = read_linkage_tables(&reading);
+	if (!err && reading.machine == EM_X86_64)
+		err = read_trampolines(&reading);
+	vec_release(&reading.slots);
+	symbol_table_sort(stubs, SYMBOL_PLAINEST);
+	return err == -ENOMEM ? err : 0; /* -EFBIG: what fitted is kept */
+}
