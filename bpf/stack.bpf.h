@@ -96,17 +96,11 @@ static __always_inline void stack_fill(struct bpf_perf_event_data *ctx, struct d
 static __always_inline u32 stack_bytes(struct duet_scratch *room)
 {
 	u32 kernel = room->sample.kernel_depth, user = room->sample.user_depth;
-	u32 interpreted = room->sample.interpreted_depth, ids = room->sample.id_depth;
-	u32 bytes;
+	u32 ids = room->sample.id_depth, bytes;
 
-	if (kernel > DUET_MAX_STACK || user > DUET_MAX_USER_STACK || interpreted > DUET_MAX_INTERPRETED ||
-	    ids > DUET_MAX_USER_STACK)
+	if (kernel > DUET_MAX_STACK || user > DUET_MAX_USER_STACK || ids > DUET_MAX_USER_STACK)
 		return 0;
 	bytes = (kernel + user) * sizeof(u64);
-	interpreted *= sizeof(struct duet_interpreted);
-	if (interpreted)
-		bpf_probe_read_kernel((void *)room->sample.stack + bytes, interpreted, room->interpreted);
-	bytes += interpreted;
 	ids = (ids + 1) / 2 * sizeof(u64);
 	if (ids)
 		bpf_probe_read_kernel((void *)room->sample.stack + bytes, ids, room->code_ids);

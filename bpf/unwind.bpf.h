@@ -60,11 +60,10 @@ struct duet_scratch {
 	u32 code_ids[DUET_MAX_IDS];
 	u32 unnamed; /* interpreted frames whose method the loader cannot name */
 	u32 reserved;
-	struct duet_interpreted interpreted[DUET_MAX_INTERPRETED];
 	union {
 		struct duet_sample sample;
 		u8 room[sizeof(struct duet_sample) + (DUET_MAX_STACK + DUET_MAX_USER_STACK) * sizeof(u64) +
-			sizeof(struct duet_interpreted[DUET_MAX_INTERPRETED]) + sizeof(u32[DUET_MAX_IDS])];
+			sizeof(u32[DUET_MAX_IDS])];
 	};
 };
 

@@ -9,17 +9,14 @@ static __always_inline bool java_is_named(const struct duet_sample *sample, u64 
 	return method && bpf_map_lookup_elem(&named_methods, &key);
 }
 
-static __always_inline walk_result java_note(struct duet_scratch *room, u32 index)
+/* The frame that the step went through was the interpreter's: what the sample says of it. */
+static __always_inline void java_note(struct duet_scratch *room)
 {
-	u32 count = room->sample.interpreted_depth;
+	struct walk_java *java = &room->java;
 
-	if (count >= DUET_MAX_INTERPRETED)
-		return DUET_WALK_DEPTH;
-	room->java.found.index = index;
-	room->interpreted[count] = room->java.found;
-	room->sample.interpreted_depth = count + 1;
-	room->unnamed += !java_is_named(&room->sample, room->java.found.method);
-	return DUET_WALK_NONE;
+	java->pc = java->found_method;
+	java->code_id = DUET_ID_INTERPRETED | (java->found_bci == DUET_BCI_NATIVE ? DUET_ID_BCI : java->found_bci);
+	room->unnamed += !java_is_named(&room->sample, java->found_method);
 }
 
 __noinline int unwind_java_leaf(u64 frame_bytes)
@@ -59,12 +56,12 @@ __noinline int unwind_java_turn(u32 index)
 	if (!UNWIND_JAVA || !room)
 		return DUET_WALK_NO_BLOB;
 	end = walk_java_step(&room->java, &room->walk.cursor);
+	if (end == DUET_WALK_NONE && room->java.has_found)
+		java_note(room);
 	at = room->sample.kernel_depth + index;
 	if (at < DUET_MAX_STACK + DUET_MAX_USER_STACK)
 		room->sample.stack[at] = room->java.pc;
 	room->code_ids[index & (DUET_MAX_USER_STACK - 1)] = room->java.code_id;
-	if (end == DUET_WALK_NONE && room->java.has_found)
-		end = java_note(room, index);
 	return end;
 }
 

@@ -8,11 +8,10 @@
 
 #include "duet_types.h"
 
-#define DUET_RECORD_VERSION 4
+#define DUET_RECORD_VERSION 5
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 #define DUET_MAX_USER_STACK 1024 /* user frames, which BPF walks by itself */
 #define DUET_MAX_CGROUP_PATH 320 /* bytes with the NUL; those of Kubernetes under systemd have 200 */
-#define DUET_MAX_INTERPRETED 384 /* of them, frames of the JVM's interpreter */
 
 enum duet_record_type {
 	DUET_RECORD_SAMPLE = 1,
@@ -73,13 +72,12 @@ enum duet_no_signal {
 	DUET_NO_SIGNAL_MAX
 };
 
-/* A frame of the interpreter, which its return address does not tell. */
-struct duet_interpreted {
-	uint32_t index; /* into the user addresses */
-	int32_t bci; /* DUET_BCI_NATIVE (duet_jvm.h): a native method */
-	uint64_t method; /* jmethodID; 0: it has none */
-};
-DUET_ASSERT_SIZE(struct duet_interpreted, 16);
+/*
+ * What a user frame of Java is, beside its address: the id of its compilation, which HotSpot counts from 1, or this
+ * flag and the byte code's index, when it is of the interpreter. 0: of neither.
+ */
+#define DUET_ID_INTERPRETED (1u << 31)
+#define DUET_ID_BCI 0xffff /* JVM specification, 4.7.3: a method has less than 65536 bytes. All set: a native method */
 
 struct duet_sample {
 	struct duet_record head;
@@ -99,15 +97,15 @@ struct duet_sample {
 	uint16_t user_depth;
 	uint16_t walk_end;	/* enum duet_walk_end */
 	uint16_t guessed_depth; /* user frames whose caller was found by frame pointer, for want of an unwind row */
-	uint16_t interpreted_depth;
 	uint16_t id_depth; /* user_depth, or 0 when there are no ids */
+	uint16_t reserved;
 	char comm[DUET_COMM_LEN];	  /* of the thread */
 	char process_comm[DUET_COMM_LEN]; /* of the group leader */
 	/*
-	 * kernel_depth kernel addresses, user_depth user addresses, interpreted_depth struct duet_interpreted, and
-	 * id_depth uint32_t, padded: of each user frame of compiled Java the id of its compilation, else 0. Leaf first.
-	 * A user address but the first is a return address: behind its call. So is, by one byte, what a signal handler
-	 * interrupted.
+	 * kernel_depth kernel addresses, user_depth user addresses, and id_depth uint32_t, padded: what these are in
+	 * Java. Leaf first. A user address but the first is a return address: behind its call. So is, by one byte, what
+	 * a signal handler interrupted. In the place of an interpreted frame's, which does not tell its method, stands
+	 * the jmethodID; 0: it has none.
 	 */
 	uint64_t stack[];
 };

@@ -29,11 +29,13 @@ struct walk_java {
 	_Alignas(8) uint8_t head[JAVA_BLOB_MASK + 1 + 8]; /* of the block that the blob is in */
 	uint8_t method[DUET_CONST_METHOD_BYTES]; /* head of ConstMethod */
 	uint8_t code[DUET_FRAME_CODE_BYTES]; /* machine code */
-	struct duet_interpreted found; /* by the last step, when it was through an interpreter frame */
+	uint64_t found_method; /* by the last step, when it was through an interpreter frame: jmethodID, 0: it has none */
+	int32_t found_bci; /* and DUET_BCI_NATIVE for a native method */
 	uint8_t has_found;
 	uint8_t is_below_stub; /* the last step led from a stub without a frame size to its caller */
 	uint8_t reserved[2];
 	uint32_t code_id; /* by the last step, when it was through compiled code: HotSpot's compile id */
+	uint32_t reserved_too;
 };
 
 static inline uint64_t java_field(const struct walk_java *java, uint32_t offset, uint32_t width)

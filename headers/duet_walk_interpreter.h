@@ -47,8 +47,8 @@ static inline int java_read_method(struct walk_java *java, uint64_t method, uint
 	else if (!bytecode)
 		bytecode = base;
 	/* A native method has no byte code, and anything in the place of the pointer. */
-	java->found.bci = bytes ? (int32_t)(bytecode - base) : DUET_BCI_NATIVE;
-	java->found.method = java_method_id(java);
+	java->found_bci = bytes ? (int32_t)(bytecode - base) : DUET_BCI_NATIVE;
+	java->found_method = java_method_id(java);
 	java->has_found = !bytes || bytecode - base < bytes;
 	return java->has_found ? 0 : -1;
 }

@@ -141,26 +141,27 @@ static void tell_name(struct session *session, struct agent *agent, uint64_t met
 /* The sample has just arrived. An interpreted method that the agent has not met yet has no name: it is asked for. */
 static void want_names(struct agent *agent, const struct duet_sample *sample)
 {
-	const struct duet_interpreted *frames =
-		(const void *)(sample->stack + sample->kernel_depth + sample->user_depth);
+	const uint64_t *user = sample->stack + sample->kernel_depth;
+	const uint32_t *ids = (const uint32_t *)(user + sample->user_depth);
 
 	if (sample->flags & DUET_SAMPLE_WALKED)
 		return;
-	for (uint32_t i = 0; i < sample->interpreted_depth; i++)
-		if (frames[i].method && !jvm_method(agent->jvm, frames[i].method))
-			agent_want_name(agent, frames[i].method);
+	for (uint32_t i = 0; i < sample->id_depth; i++)
+		if (ids[i] & DUET_ID_INTERPRETED && user[i] && !jvm_method(agent->jvm, user[i]))
+			agent_want_name(agent, user[i]);
 }
 
 /* The sample is decided, and names were waited for. The next one in the same methods needs no signal for theirs. */
 static void tell_names(struct session *session, struct agent *agent, const struct duet_sample *sample)
 {
-	const struct duet_interpreted *frames =
-		(const void *)(sample->stack + sample->kernel_depth + sample->user_depth);
+	const uint64_t *user = sample->stack + sample->kernel_depth;
+	const uint32_t *ids = (const uint32_t *)(user + sample->user_depth);
 
 	if (agent->state != AGENT_RUNNING || sample->flags & DUET_SAMPLE_WALKED)
 		return;
-	for (uint32_t i = 0; i < sample->interpreted_depth; i++)
-		tell_name(session, agent, frames[i].method, AGENT_MAX_NAMED);
+	for (uint32_t i = 0; i < sample->id_depth; i++)
+		if (ids[i] & DUET_ID_INTERPRETED)
+			tell_name(session, agent, user[i], AGENT_MAX_NAMED);
 }
 
 /* Most methods that have a name are compiled or inlined, but were interpreted before and may be again. */

@@ -218,7 +218,6 @@ static void test_standalone(void **state)
 struct walk_sample {
 	struct duet_sample head;
 	uint64_t user[7];
-	struct duet_interpreted interpreted[2];
 	uint32_t ids[8];
 };
 
@@ -241,12 +240,10 @@ static struct walk_sample walk_half(struct fixture *f)
 	jvm_apply(f->jvm, DUET_AGENT_METHOD, &native, sizeof(native));
 	return (struct walk_sample){
 		.head = {.user_depth = 7,
-			 .interpreted_depth = 2,
 			 .id_depth = 7,
 			 .flags = DUET_SAMPLE_USER_COMPLETE},
-		.user = {LIBC + 8, NATIVE_METHOD + 8, COMPILED + 16, INTERPRETER + 4, CALL_STUB, LIBC + 16,
-			 INTERPRETER + 8},
-		.interpreted = {{.index = 3, .method = 60, .bci = 4}, {.index = 6, .method = 61, .bci = 9}},
+		.user = {LIBC + 8, NATIVE_METHOD + 8, COMPILED + 16, 60, CALL_STUB, LIBC + 16, 61},
+		.ids = {[3] = DUET_ID_INTERPRETED | 4, [6] = DUET_ID_INTERPRETED | 9},
 	};
 }
 
@@ -285,7 +282,7 @@ static void test_native_below_java(void **state)
 	sample.head.flags = 0;
 	sample.head.walk_end = DUET_WALK_ENTRY;
 	sample.head.user_depth = 6;
-	sample.head.interpreted_depth = sample.head.id_depth = 0;
+	sample.head.id_depth = 0;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT(f, SPLICE_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED, SPLICE_NATIVE);
 	assert_int_equal(f->splice.frames.items[4].address, LIBC + 16);
@@ -373,8 +370,9 @@ static void test_entered_method_is_not_disputed(void **state)
 	struct walk_sample sample = walk_half(f);
 	struct half_java java = java_half(4, walked_frames + 1);
 
-	sample.user[0] = INTERPRETER + 4;
-	sample.interpreted[0] = (struct duet_interpreted){.index = 0, .method = 70, .bci = 0};
+	sample.user[0] = 70;
+	sample.ids[0] = DUET_ID_INTERPRETED;
+	sample.ids[3] = 0;
 	sample.user[1] = COMPILED + 16;
 	sample.user[2] = CALL_STUB;
 	sample.user[3] = LIBC + 16;

@@ -139,8 +139,8 @@ static void sample_fields_are_bound(void **state)
 	REFUSE(sample, whole, sample->kernel_depth, 2);
 	REFUSE(sample, whole, sample->kernel_depth, UINT16_MAX);
 	REFUSE(sample, whole, sample->user_depth, UINT16_MAX);
-	REFUSE(sample, whole, sample->interpreted_depth, 1);
-	REFUSE(sample, whole, sample->interpreted_depth, UINT16_MAX);
+	REFUSE(sample, whole, sample->id_depth, 1);
+	REFUSE(sample, whole, sample->id_depth, UINT16_MAX);
 	REFUSE(sample, whole, sample->no_signal, DUET_NO_SIGNAL_MAX);
 	REFUSE(sample, whole, sample->walk_end, DUET_WALK_END_MAX);
 	memset(sample->comm, 'x', sizeof(sample->comm));
@@ -165,24 +165,19 @@ static void sample_too_deep_fails(void **state)
 	free(sample);
 }
 
-/* Behind the user frames, each of one of them, ascending. */
-static void interpreted_frames_name_user_frames(void **state)
+/* Behind the user frames, one for each, padded. */
+static void ids_are_of_all_user_frames(void **state)
 {
 	struct duet_sample *sample = make_sample(1, 3);
-	struct duet_interpreted *frames = (void *)(sample->stack + 4);
-	uint32_t whole = sample->head.size += 2 * sizeof(*frames);
+	uint32_t whole = sample->head.size += 4 * sizeof(uint32_t);
 
 	(void)state;
-	sample->interpreted_depth = 2;
-	frames[0].index = 1;
-	frames[1].index = 2;
+	sample->id_depth = 3;
 	assert_true(kernel_ok(sample, whole));
-	REFUSE(sample, whole, frames[0].index, 2);
-	REFUSE(sample, whole, frames[1].index, 1);
-	REFUSE(sample, whole, frames[1].index, 3);
-	REFUSE(sample, whole, frames[1].index, UINT32_MAX);
-	REFUSE(sample, whole, sample->interpreted_depth, 1);
-	REFUSE(sample, whole, sample->user_depth, 5); /* the bytes of one are those of two addresses */
+	REFUSE(sample, whole, sample->id_depth, 0);
+	REFUSE(sample, whole, sample->id_depth, 2);
+	REFUSE(sample, whole, sample->id_depth, 4);
+	REFUSE(sample, whole, sample->user_depth, 4); /* the bytes of two are those of one address */
 	free(sample);
 }
 
@@ -459,7 +454,7 @@ int main(void)
 		cmocka_unit_test(header_fields_are_bound),
 		cmocka_unit_test(sample_fields_are_bound),
 		cmocka_unit_test(sample_too_deep_fails),
-		cmocka_unit_test(interpreted_frames_name_user_frames),
+		cmocka_unit_test(ids_are_of_all_user_frames),
 		cmocka_unit_test(process_records_are_bound),
 		cmocka_unit_test(cgroup_records_are_bound),
 		cmocka_unit_test(agent_records_fill_their_bytes),

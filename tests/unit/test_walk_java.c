@@ -462,12 +462,12 @@ static void test_interpreted(void **state)
 	make_frame(fp, 17);
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 1), INTERPRETER, fp + 5, CALLER_FP);
 	assert_true(java.has_found);
-	assert_int_equal(java.found.method, METHOD_ID);
-	assert_int_equal(java.found.bci, 17);
+	assert_int_equal(java.found_method, METHOD_ID);
+	assert_int_equal(java.found_bci, 17);
 	*(uint16_t *)((uint8_t *)(vm.data + 8) + 32) = 0; /* a native method */
 	fp[-8] = 12345;
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 1), INTERPRETER, fp + 5, CALLER_FP);
-	assert_int_equal(java.found.bci, DUET_BCI_NATIVE);
+	assert_int_equal(java.found_bci, DUET_BCI_NATIVE);
 }
 
 /* At its own instructions the interpreter has the byte code pointer in a register; elsewhere that has anything. */
@@ -479,13 +479,13 @@ static void test_interpreted_leaf(void **state)
 	make_frame(fp, 17);
 	java.regs[DUET_X86_R13] = code + 21;
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 0), INTERPRETER, fp + 5, CALLER_FP);
-	assert_int_equal(java.found.bci, 21);
+	assert_int_equal(java.found_bci, 21);
 	java.regs[DUET_X86_R13] = code + 40;
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 0), INTERPRETER, fp + 5, CALLER_FP);
-	assert_int_equal(java.found.bci, 17);
+	assert_int_equal(java.found_bci, 17);
 	java.regs[DUET_X86_R13] = code + 21;
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 1), INTERPRETER, fp + 5, CALLER_FP);
-	assert_int_equal(java.found.bci, 17);
+	assert_int_equal(java.found_bci, 17);
 }
 
 #define ENTRY (java.layout.entries_low + 256)
@@ -520,8 +520,8 @@ static void test_interpreter_enters(void **state)
 	for (uint64_t at = 0; at <= POP; at += POP / 2) {
 		expect_caller(cursor_at(ENTRY + at, sender - 1, CALLER_FP, 0), INTERPRETER, sender, CALLER_FP);
 		assert_true(java.has_found);
-		assert_int_equal(java.found.method, METHOD_ID);
-		assert_int_equal(java.found.bci, 0);
+		assert_int_equal(java.found_method, METHOD_ID);
+		assert_int_equal(java.found_bci, 0);
 	}
 	sender[-1] = 0;
 	java.regs[DUET_X86_RAX] = INTERPRETER;
@@ -547,15 +547,15 @@ static void test_interpreter_makes_a_frame(void **state)
 	fp[-1] = address_of(sender);
 	java.regs[DUET_X86_R13] = code;
 	expect_caller(cursor_at(pc + 9, fp - 2, address_of(fp), 0), INTERPRETER, sender, CALLER_FP);
-	assert_int_equal(java.found.method, METHOD_ID);
-	assert_int_equal(java.found.bci, 0);
+	assert_int_equal(java.found_method, METHOD_ID);
+	assert_int_equal(java.found_bci, 0);
 	fp[-3] = java.regs[DUET_X86_RBX];
 	java.regs[DUET_X86_RBX] = 0xdead;
 	expect_caller(cursor_at(pc + 40, fp - 5, address_of(fp), 0), INTERPRETER, sender, CALLER_FP);
 	java.regs[DUET_X86_R13] = 0xdead; /* it calls the JVM, with the frame complete */
 	fp[-8] = code + 7;
 	expect_caller(cursor_at(pc + 200, fp - 20, address_of(fp), 0), INTERPRETER, sender, CALLER_FP);
-	assert_int_equal(java.found.bci, 7);
+	assert_int_equal(java.found_bci, 7);
 	expect_caller(cursor_at(pc + 200, fp - 20, address_of(fp), 1), INTERPRETER, sender, CALLER_FP);
 }
 
@@ -638,7 +638,7 @@ static void test_registers_of_an_interrupted_handler(void **state)
 	memset(java.regs, 0xff, sizeof(java.regs));
 	cursor.signal_frame = address_of(frame);
 	expect_caller(cursor, INTERPRETER, sender, CALLER_FP);
-	assert_int_equal(java.found.method, METHOD_ID);
+	assert_int_equal(java.found_method, METHOD_ID);
 }
 
 static void test_what_is_no_interpreter_frame(void **state)
@@ -667,7 +667,7 @@ static void test_method_without_an_id(void **state)
 	make_frame(fp, 17);
 	vm.data[64] = 2; /* the class has none for this number */
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 1), INTERPRETER, fp + 5, CALLER_FP);
-	assert_int_equal(java.found.method, 0);
+	assert_int_equal(java.found_method, 0);
 }
 
 /* ---- and the rest ---- */

@@ -17,35 +17,18 @@ static bool is_terminated(const char *text, size_t room)
 
 /* ---- from BPF ---- */
 
-/* Each names a user frame, ascending. */
-static bool interpreted_check(const struct duet_sample *sample)
-{
-	const struct duet_interpreted *frames =
-		(const void *)(sample->stack + sample->kernel_depth + sample->user_depth);
-	int64_t last = -1;
-
-	for (uint32_t i = 0; i < sample->interpreted_depth; i++) {
-		if (frames[i].index >= sample->user_depth || frames[i].index <= last)
-			return false;
-		last = frames[i].index;
-	}
-	return true;
-}
-
 static bool sample_check(const struct duet_sample *sample, size_t bytes)
 {
 	if (bytes < sizeof(*sample))
 		return false;
 	if (sample->kernel_depth > DUET_MAX_STACK || sample->user_depth > DUET_MAX_USER_STACK ||
-	    sample->interpreted_depth > DUET_MAX_INTERPRETED ||
 	    (sample->id_depth && sample->id_depth != sample->user_depth))
 		return false;
 	if (bytes != sizeof(*sample) +
 			     ((size_t)sample->kernel_depth + sample->user_depth) * sizeof(sample->stack[0]) +
-			     sample->interpreted_depth * sizeof(struct duet_interpreted) +
 			     (sample->id_depth + 1u) / 2 * sizeof(uint64_t))
 		return false;
-	return interpreted_check(sample) && sample->no_signal < DUET_NO_SIGNAL_MAX &&
+	return sample->no_signal < DUET_NO_SIGNAL_MAX &&
 	       sample->walk_end < DUET_WALK_END_MAX &&
 	       is_terminated(sample->comm, sizeof(sample->comm)) &&
 	       is_terminated(sample->process_comm, sizeof(sample->process_comm));

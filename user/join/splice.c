@@ -15,9 +15,7 @@ struct splicing {
 	const uint64_t *user; /* native frames, leaf first; [0] is a pc, the rest return addresses */
 	uint32_t user_depth;
 	uint64_t time_ns;
-	const struct duet_interpreted *interpreted; /* of the user frames, ascending index */
-	uint32_t interpreted_depth;
-	const uint32_t *ids; /* of the user frames' compilations, or NULL */
+	const uint32_t *ids; /* of the user frames, or NULL */
 	const struct duet_java_frame *other; /* the second witness to compare with, or NULL */
 	uint32_t other_depth;
 	uint32_t other_next; /* its next frame */
@@ -97,13 +95,20 @@ static int push_java(struct splicing *s, const struct duet_java_frame *frame, en
 	return push(s, (struct splice_frame){.kind = kind, .method = frame->method, .bci = frame->bci});
 }
 
+static bool is_interpreted(const struct splicing *s, uint32_t index)
+{
+	return s->ids && s->ids[index] & DUET_ID_INTERPRETED;
+}
+
 static bool in_jvm_code(const struct splicing *s, uint32_t index)
 {
-	return s->jvm && jvm_owns_pc(s->jvm, s->user[index]);
+	return s->jvm && (is_interpreted(s, index) || jvm_owns_pc(s->jvm, s->user[index]));
 }
 
 static const struct jvm_code *code_of(const struct splicing *s, uint32_t index)
 {
+	if (is_interpreted(s, index))
+		return NULL;
 	/* A return address may be the first byte after its code: look at the call. */
 	return jvm_code_at(s->jvm, s->user[index] - (index > 0), s->time_ns, s->ids ? s->ids[index] : 0);
 }
@@ -196,22 +201,6 @@ static int push_compiled_code(struct splicing *s, uint32_t index, const struct j
 	return err;
 }
 
-/* The interpreted frame at this index, or NULL. */
-static const struct duet_interpreted *interpreted_at(const struct splicing *s, uint32_t index)
-{
-	size_t low = 0, high = s->interpreted_depth;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (s->interpreted[middle].index < index)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < s->interpreted_depth && s->interpreted[low].index == index ? &s->interpreted[low] : NULL;
-}
-
 /* A stub that runs on behalf of the top Java frame, an array copy, is worth seeing; the interpreter is not. */
 static int push_stub(struct splicing *s, uint32_t index, const struct jvm_code *code)
 {
@@ -221,23 +210,27 @@ static int push_stub(struct splicing *s, uint32_t index, const struct jvm_code *
 }
 
 /* AsyncGetCallTrace does not see the method whose frame is only being made. */
-static bool is_entered_unseen(const struct splicing *s, uint32_t index, const struct duet_interpreted *interpreted)
+static bool is_entered_unseen(const struct splicing *s, uint32_t index, const struct duet_java_frame *frame)
 {
-	return !index && interpreted->bci <= 0 && s->other && s->other_depth &&
-	       s->other[0].method != interpreted->method;
+	return !index && frame->bci <= 0 && s->other && s->other_depth && s->other[0].method != frame->method;
+}
+
+static int push_interpreted(struct splicing *s, uint32_t index)
+{
+	uint32_t bci = s->ids[index] & DUET_ID_BCI;
+	struct duet_java_frame frame = {.method = s->user[index],
+					.bci = bci == DUET_ID_BCI ? DUET_BCI_NATIVE : (int32_t)bci};
+
+	return is_entered_unseen(s, index, &frame) ? push_java(s, &frame, SPLICE_INTERPRETED)
+						   : push_confirmed(s, &frame, SPLICE_INTERPRETED);
 }
 
 static int push_jvm_code(struct splicing *s, uint32_t index)
 {
-	const struct duet_interpreted *interpreted = interpreted_at(s, index);
 	const struct jvm_code *code;
 
-	if (interpreted) {
-		struct duet_java_frame frame = {.method = interpreted->method, .bci = interpreted->bci};
-
-		return is_entered_unseen(s, index, interpreted) ? push_java(s, &frame, SPLICE_INTERPRETED)
-								: push_confirmed(s, &frame, SPLICE_INTERPRETED);
-	}
+	if (is_interpreted(s, index))
+		return push_interpreted(s, index);
 	s->after_call_stub |= jvm_is_call_stub(s->jvm, s->user[index]);
 	if (jvm_is_call_stub(s->jvm, s->user[index]))
 		return 0;
@@ -456,10 +449,8 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 	if (sample) {
 		s.user = sample->stack + sample->kernel_depth;
 		s.user_depth = sample->user_depth;
-		s.interpreted = (const struct duet_interpreted *)(s.user + s.user_depth);
-		s.interpreted_depth = sample->interpreted_depth;
 		if (sample->id_depth)
-			s.ids = (const uint32_t *)(s.interpreted + s.interpreted_depth);
+			s.ids = (const uint32_t *)(s.user + s.user_depth);
 		s.time_ns = sample->head.time_ns;
 		err = push_kernel(&s, sample);
 	} else {

@@ -180,7 +180,6 @@ static uint64_t stack_key(const struct resolver *r, const struct process *proces
 	if (sample)
 		key = hash_bytes(sample->stack,
 				 (sample->kernel_depth + sample->user_depth) * sizeof(uint64_t) +
-					 sample->interpreted_depth * sizeof(struct duet_interpreted) +
 					 sample->id_depth * sizeof(uint32_t),
 				 key);
 	if (java)
