@@ -58,8 +58,11 @@ struct duet_scratch {
 	struct walk_java java;
 	u64 woken_ns; /* when this CPU last woke the loader for code that is not mapped */
 	u32 code_ids[DUET_MAX_IDS];
+	u64 root[DUET_ROOT_FRAMES]; /* while the last frames are put in order */
+	u32 root_ids[DUET_ROOT_FRAMES];
+	u64 named; /* the last method that the loader was found to have a name for */
 	u32 unnamed; /* interpreted frames whose method the loader cannot name */
-	u32 reserved;
+	u32 walked; /* frames */
 	union {
 		struct duet_sample sample;
 		u8 room[sizeof(struct duet_sample) + (DUET_MAX_STACK + DUET_MAX_USER_STACK) * sizeof(u64) +
@@ -86,10 +89,23 @@ static __always_inline struct duet_scratch *scratch_get(void)
 }
 
 /*
- * One turn, in unwind.bpf.c; nonzero ends the walk. Global, so that the verifier checks it once and not for every
- * frame: then a plain loop of a thousand turns is acceptable to Linux 5.8, and bpf_loop (5.17) is not needed.
+ * Where a user frame stands in the record: behind the first ones the last ones take turns, in a ring that
+ * unwind_order_root() puts in order.
  */
-int unwind_turn(u32 frame);
+static __always_inline u32 unwind_place(u32 frame)
+{
+	return frame < DUET_LEAF_FRAMES ? frame : DUET_LEAF_FRAMES + frame % DUET_ROOT_FRAMES;
+}
+
+#define UNWIND_TURNS 256 /* of one round */
+
+/*
+ * In unwind.bpf.c. Global, so that the verifier checks each once and not for every frame: then plain loops of rounds
+ * and turns are acceptable to Linux 5.8, and bpf_loop (5.17) is not needed. A round is the turns of so many frames,
+ * from `first` on; nonzero ends the walk.
+ */
+int unwind_round(u32 first);
+int unwind_order_root(void);
 
 /* Does the loader need no one else to tell what these frames are? */
 static __always_inline bool unwind_is_named(const struct duet_scratch *room)
@@ -97,19 +113,30 @@ static __always_inline bool unwind_is_named(const struct duet_scratch *room)
 	return room->sample.flags & DUET_SAMPLE_JVM && room->java.layout.call_stub_return && !room->unnamed;
 }
 
-/* Adds the user frames to the scratch's sample, behind the kernel's; returns how many. The cursor is set. */
-static __always_inline u32 unwind_user(struct duet_scratch *room)
+/* Whatever the stack, the thread that it is of has half of the time. */
+static __always_inline bool unwind_takes_long(const struct duet_scratch *room)
 {
-	u32 depth;
+	return bpf_ktime_get_ns() - room->sample.head.time_ns > duet_every * duet_config.interval_ns / 2;
+}
 
+/* Adds the user frames to the scratch's sample, behind the kernel's. The cursor is set. */
+static __always_inline void unwind_user(struct duet_scratch *room)
+{
 	room->sample.walk_end = DUET_WALK_DEPTH;
-	for (u32 frame = 0; frame < DUET_MAX_USER_STACK; frame++)
-		if (unwind_turn(frame))
+	room->walked = 0;
+	for (u32 first = 0; first < DUET_MAX_WALK; first += UNWIND_TURNS)
+		if ((first >= DUET_MAX_USER_STACK && unwind_takes_long(room)) || unwind_round(first))
 			break;
+	room->sample.user_depth = room->walked;
+	if (room->walked > DUET_MAX_USER_STACK) {
+		room->sample.user_depth = DUET_MAX_USER_STACK;
+		room->sample.left_out = room->walked - DUET_MAX_USER_STACK;
+		unwind_order_root();
+	}
 	if (room->sample.walk_end == DUET_WALK_ENTRY && !room->walk.cursor.is_guess)
 		room->sample.flags |= DUET_SAMPLE_USER_COMPLETE | (unwind_is_named(room) ? DUET_SAMPLE_WALKED : 0);
-	depth = room->sample.user_depth;
-	return depth > DUET_MAX_USER_STACK ? DUET_MAX_USER_STACK : depth;
 }
+
+_Static_assert(DUET_LEAF_FRAMES % DUET_ROOT_FRAMES == 0, "1024 frames stand in their order without a further word");
 
 #endif

@@ -2,11 +2,15 @@
 /* One turn through the JVM's code. */
 #include "unwind_java.bpf.h"
 
-static __always_inline bool java_is_named(const struct duet_sample *sample, u64 method)
+static __always_inline bool java_is_named(struct duet_scratch *room, u64 method)
 {
-	struct duet_named_method key = {.method = method, .tgid = sample->head.tgid};
+	struct duet_named_method key = {.method = method, .tgid = room->sample.head.tgid};
 
-	return method && bpf_map_lookup_elem(&named_methods, &key);
+	if (!method)
+		return false;
+	if (method != room->named && bpf_map_lookup_elem(&named_methods, &key))
+		room->named = method;
+	return method == room->named;
 }
 
 /* The frame that the step went through was the interpreter's: what the sample says of it. */
@@ -16,7 +20,7 @@ static __always_inline void java_note(struct duet_scratch *room)
 
 	java->pc = java->found_method;
 	java->code_id = DUET_ID_INTERPRETED | (java->found_bci == DUET_BCI_NATIVE ? DUET_ID_BCI : java->found_bci);
-	room->unnamed += !java_is_named(&room->sample, java->found_method);
+	room->unnamed += !java_is_named(room, java->found_method);
 }
 
 __noinline int unwind_java_leaf(u64 frame_bytes)

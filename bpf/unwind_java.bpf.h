@@ -13,7 +13,7 @@
 
 /*
  * As unwind_turn(), which calls it for a pc of the JVM's code: one step from the cursor, whose pc is at this index
- * of the user frames. enum duet_walk_end.
+ * of the record's user frames. enum duet_walk_end.
  */
 int unwind_java_turn(u32 index);
 
@@ -53,6 +53,9 @@ static __always_inline void unwind_java_begin(struct duet_scratch *room)
 	else
 		__builtin_memset(&room->java.layout, 0, sizeof(room->java.layout));
 	room->java.is_below_stub = 0;
+	room->java.blob = 0;
+	room->java.method_at = 0;
+	room->named = 0;
 	room->unnamed = 0;
 }
 

@@ -23,7 +23,7 @@ enum duet_signals {
 struct duet_config {
 	uint64_t interval_ns;	/* of one tick, a sample weighs as many as it stands for */
 	uint64_t pidns_inum;	/* loader's pid namespace; 0 = the initial one, ids need no translation */
-	uint32_t user_stack_depth;   /* frames, <= DUET_MAX_USER_STACK */
+	uint32_t user_stack_depth;   /* frames that the walk passes, <= DUET_MAX_WALK */
 	uint32_t kernel_stack_depth; /* frames, <= DUET_MAX_STACK; 0 = --all-user */
 	uint8_t filter_targets; /* 1: only tgids in the map `targets`; 0: every process */
 	uint8_t use_cookie;	/* 1: bpf_send_signal_task with a cookie (Linux 6.13+) */

@@ -10,7 +10,11 @@
 
 #define DUET_RECORD_VERSION 5
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
-#define DUET_MAX_USER_STACK 1024 /* user frames, which BPF walks by itself */
+/* User frames, which BPF walks by itself. Of a deeper stack a record has the leaf's side and the root's. */
+#define DUET_MAX_USER_STACK 1024
+#define DUET_ROOT_FRAMES 256 /* a power of 2 */
+#define DUET_LEAF_FRAMES (DUET_MAX_USER_STACK - DUET_ROOT_FRAMES)
+#define DUET_MAX_WALK 16384 /* frames that a walk passes: 10,000 of Java, and all of most stacks of 1 MB */
 #define DUET_MAX_CGROUP_PATH 320 /* bytes with the NUL; those of Kubernetes under systemd have 200 */
 
 enum duet_record_type {
@@ -98,7 +102,7 @@ struct duet_sample {
 	uint16_t walk_end;	/* enum duet_walk_end */
 	uint16_t guessed_depth; /* user frames whose caller was found by frame pointer, for want of an unwind row */
 	uint16_t id_depth; /* user_depth, or 0 when there are no ids */
-	uint16_t reserved;
+	uint16_t left_out; /* user frames behind the first DUET_LEAF_FRAMES that the record has no room for */
 	char comm[DUET_COMM_LEN];	  /* of the thread */
 	char process_comm[DUET_COMM_LEN]; /* of the group leader */
 	/*

@@ -22,14 +22,16 @@ struct walk_java {
 	struct duet_jvm_layout layout; /* without heaps: no JVM, or one whose layout is not known */
 	uint64_t regs[DUET_X86_REGISTERS]; /* of the interrupted thread, by their number in machine code */
 	uint64_t pc; /* of the frame that the last step left; not the cursor's then when it was deoptimized */
-	uint64_t blob; /* start of the blob at hand, its CodeBlob */
+	uint64_t blob; /* start of the blob at hand, its CodeBlob; 0: `head` is of none */
 	uint64_t stub; /* likewise, while a caller of that blob is looked for */
 	uint64_t stub_bytes;
+	uint64_t method_at; /* the Method that `method` and found_method are of, or 0 */
+	uint64_t const_at; /* its ConstMethod */
 	uint64_t frame[JAVA_FIXED_BYTES / 8 + 2]; /* of the interpreter: fp - JAVA_FIXED_BYTES to the return address */
 	_Alignas(8) uint8_t head[JAVA_BLOB_MASK + 1 + 8]; /* of the block that the blob is in */
 	uint8_t method[DUET_CONST_METHOD_BYTES]; /* head of ConstMethod */
 	uint8_t code[DUET_FRAME_CODE_BYTES]; /* machine code */
-	uint64_t found_method; /* by the last step, when it was through an interpreter frame: jmethodID, 0: it has none */
+	uint64_t found_method; /* by the last step, when it was through an interpreter frame: jmethodID, or 0 */
 	int32_t found_bci; /* and DUET_BCI_NATIVE for a native method */
 	uint8_t has_found;
 	uint8_t is_below_stub; /* the last step led from a stub without a frame size to its caller */
@@ -91,16 +93,23 @@ static inline uint64_t java_block(const struct duet_jvm_heap *heap, uint64_t pc)
 static inline walk_result java_find_blob(struct walk_java *java, uint64_t pc)
 {
 	const struct duet_jvm_layout *layout = &java->layout;
-	int heap = java_heap(layout, pc);
-	uint64_t block = heap < 0 ? 0 : java_block(&layout->heaps[heap & (DUET_JVM_HEAPS - 1)], pc);
+	uint64_t block, blob;
+	int heap;
 
+	/* The last one's caller is its like where a method calls itself. */
+	if (java->blob && pc - java->blob < java_field(java, layout->blob_bytes, 4))
+		return DUET_WALK_NONE;
+	java->blob = 0;
+	heap = java_heap(layout, pc);
+	block = heap < 0 ? 0 : java_block(&layout->heaps[heap & (DUET_JVM_HEAPS - 1)], pc);
 	/* Behind a small one, the last of its heap so far, the next page may never have been touched. */
 	if (!block || (walk_read(java->head, DUET_BLOB_BYTES, block) && walk_read(java->head, JAVA_BLOB_SMALL, block)))
 		return DUET_WALK_NO_BLOB;
-	java->blob = block + layout->block_header_bytes;
-	if (!java->head[layout->block_used & JAVA_BLOB_MASK] || pc < java->blob ||
-	    pc - java->blob >= java_field(java, layout->blob_bytes, 4))
+	blob = block + layout->block_header_bytes;
+	if (!java->head[layout->block_used & JAVA_BLOB_MASK] || pc < blob ||
+	    pc - blob >= java_field(java, layout->blob_bytes, 4))
 		return DUET_WALK_NO_BLOB;
+	java->blob = blob;
 	return DUET_WALK_NONE;
 }
 
@@ -197,6 +206,7 @@ static inline void java_signal_regs(struct walk_java *java, const struct unwind_
 	static const uint8_t numbers[DUET_X86_REGISTERS] = {8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4};
 	const uint64_t *words = (const uint64_t *)java->head; /* the BPF stack is too small */
 
+	java->blob = 0;
 	if (walk_read(java->head, sizeof(java->regs), cursor->signal_frame + WALK_SIGNAL_REGS))
 		__builtin_memset(java->head, 0, sizeof(java->regs));
 	for (int i = 0; i < DUET_X86_REGISTERS; i++)

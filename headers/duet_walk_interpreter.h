@@ -25,21 +25,35 @@ static inline uint64_t java_method_id(const struct walk_java *java)
 
 #define JAVA_FRAME_WORD(java, offset) ((java)->frame[JAVA_FIXED_BYTES / WALK_WORD + (offset)])
 
+/* Nonzero when it cannot be read. Where a method calls itself, it is there already. */
+static inline int java_find_method(struct walk_java *java, uint64_t method)
+{
+	uint32_t size = java->layout.const_bytes;
+
+	if (method && method == java->method_at)
+		return 0;
+	java->method_at = 0;
+	/* No more than there is: the next page may never have been touched. */
+	if (size > DUET_CONST_METHOD_BYTES || walk_read_word(&java->const_at, method + java->layout.method_const) ||
+	    walk_read(java->method, size, java->const_at))
+		return -1;
+	java->found_method = java_method_id(java);
+	java->method_at = method;
+	return 0;
+}
+
 /*
- * Reads the method into java->found. `bytecode` is the pointer that its frame has saved, 0 before the method's first
+ * Reads the method and what it does. `bytecode` is the pointer that its frame has saved, 0 before the method's first
  * byte code. Nonzero when that makes no sense.
  */
 static inline int java_read_method(struct walk_java *java, uint64_t method, uint64_t bytecode, int is_leaf)
 {
 	const struct duet_jvm_layout *layout = &java->layout;
-	uint64_t constant, base, bytes, live = java->regs[DUET_X86_R13];
-	uint32_t size = layout->const_bytes;
+	uint64_t base, bytes, live = java->regs[DUET_X86_R13];
 
-	/* No more than there is: the next page may never have been touched. */
-	if (size > DUET_CONST_METHOD_BYTES || walk_read_word(&constant, method + layout->method_const) ||
-	    walk_read(java->method, size, constant))
+	if (java_find_method(java, method))
 		return -1;
-	base = constant + layout->const_bytes;
+	base = java->const_at + layout->const_bytes;
 	bytes = java_const_field(java, layout->const_code_bytes, 2);
 	/* The interpreter saves it where it calls something; at its own instructions the register has it. */
 	if (is_leaf && live - base < bytes)
@@ -48,7 +62,6 @@ static inline int java_read_method(struct walk_java *java, uint64_t method, uint
 		bytecode = base;
 	/* A native method has no byte code, and anything in the place of the pointer. */
 	java->found_bci = bytes ? (int32_t)(bytecode - base) : DUET_BCI_NATIVE;
-	java->found_method = java_method_id(java);
 	java->has_found = !bytes || bytecode - base < bytes;
 	return java->has_found ? 0 : -1;
 }

@@ -43,6 +43,7 @@ struct session_stats {
 	uint64_t mappings_lost; /* the kernel had no room to tell of them */
 	uint64_t walk_ends[DUET_WALK_END_MAX]; /* of user stacks that no Java half completes */
 	uint64_t guessed_stacks; /* those with frames found by frame pointer */
+	uint64_t left_out_stacks; /* those that are deeper than a record */
 	uint64_t late; /* samples that came when their window was written */
 	uint64_t lost_with_windows; /* samples of windows that could not be written */
 	uint64_t gone_lost[DUET_AGENT_COUNTER_MAX]; /* this and those below: what agents had counted that were freed */

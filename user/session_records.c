@@ -92,12 +92,13 @@ static void count_outcome(struct session_stats *stats, const struct duet_sample 
 		stats->failures[code < SESSION_FAILURE_CODES ? code : SESSION_FAILURE_CODES - 1]++;
 }
 
-/* A Java half carries the stack on from where BPF's walk ends. */
+/* A Java half carries the stack on from where BPF's walk is cut. */
 static void count_walk(struct session_stats *stats, const struct duet_sample *sample,
 		       const struct duet_java_sample *java)
 {
-	if (!sample || (java && java->java_depth))
+	if (!sample || (java && java->java_depth && !(sample->flags & DUET_SAMPLE_USER_COMPLETE)))
 		return;
+	stats->left_out_stacks += sample->left_out != 0;
 	stats->walk_ends[sample->walk_end]++;
 	stats->guessed_stacks += sample->guessed_depth != 0;
 }

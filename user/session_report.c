@@ -233,6 +233,7 @@ static void add_losses_of_stacks(const struct session *session, uint64_t *counte
 	counters[DUET_LOADER_STACK_UNREADABLE] += ends[DUET_WALK_UNREADABLE];
 	counters[DUET_LOADER_STACK_BAD_CFA] += ends[DUET_WALK_BAD_CFA];
 	counters[DUET_LOADER_STACK_DEPTH] += ends[DUET_WALK_DEPTH];
+	counters[DUET_LOADER_STACK_LEFT_OUT] += session->stats.left_out_stacks;
 	counters[DUET_LOADER_UNWIND_FILES] += session->unwinding.files_refused;
 	counters[DUET_LOADER_UNWIND_PROCESSES] += session->unwinding.processes_refused;
 }

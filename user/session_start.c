@@ -141,7 +141,7 @@ static int open_collector(struct session *session, struct buf *why)
 	struct collector_options options = {
 		.event = session->options->event,
 		.interval_ns = session->options->interval_ns,
-		.user_depth = DUET_MAX_USER_STACK,
+		.user_depth = DUET_MAX_WALK,
 		.kernel_depth = session->options->all_user ? 0 : DUET_MAX_STACK,
 		.targets = session->options->host ? NULL : session->options->pids.items,
 		.target_count = session->options->pids.len,

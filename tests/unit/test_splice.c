@@ -410,7 +410,8 @@ static void test_witnesses_disagree(void **state)
 	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
 }
 
-static void test_truncated_witness_is_not_compared(void **state)
+/* The walk knows what it does not name. */
+static void test_truncated_witness(void **state)
 {
 	struct fixture *f = *state;
 	struct walk_sample sample = walk_half(f);
@@ -418,11 +419,47 @@ static void test_truncated_witness_is_not_compared(void **state)
 
 	java.head.flags = DUET_JAVA_TRUNCATED;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_ALONE);
+	EXPECT_WALK(f);
+	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	java.frames[2].method = 62;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
 	java = java_half(5, walked_frames);
-	sample.head.flags = 0; /* a walk that is not whole neither */
+	sample.head.flags = 0; /* a walk that is not whole is not compared */
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	assert_int_equal(f->splice.witnesses, SPLICE_ALONE);
+}
+
+/* An interpreted method that calls itself, without its middle, which AsyncGetCallTrace may name. */
+static void test_walk_without_its_middle(void **state)
+{
+	struct fixture *f = *state;
+	static struct {
+		struct duet_sample head;
+		uint64_t user[DUET_MAX_USER_STACK];
+		uint32_t ids[DUET_MAX_USER_STACK];
+	} sample = {.head = {.user_depth = DUET_MAX_USER_STACK,
+			     .id_depth = DUET_MAX_USER_STACK,
+			     .left_out = 1,
+			     .flags = DUET_SAMPLE_USER_COMPLETE}};
+	struct half_java java = java_half(2, (struct duet_java_frame[]){{.method = 60, .bci = 4}, {60, 4, 0}});
+
+	for (uint32_t i = 0; i < DUET_MAX_USER_STACK; i++) {
+		sample.user[i] = 60;
+		sample.ids[i] = DUET_ID_INTERPRETED | 4;
+	}
+	for (uint32_t cut = 0; cut < 2; cut++) {
+		java.head.flags = cut ? DUET_JAVA_TRUNCATED : 0;
+		assert_int_equal(
+			splice_stack(&f->splice, &f->process, f->jvm, &sample.head, &java.head, JOIN_JOINED), 0);
+		assert_int_equal(f->splice.witnesses, cut ? SPLICE_AGREED : SPLICE_SAW_LESS);
+	}
+	assert_int_equal(f->splice.frames.len, DUET_MAX_USER_STACK + 1);
+	assert_int_equal(f->splice.frames.items[DUET_LEAF_FRAMES].kind, SPLICE_MARK);
+	assert_int_equal(f->splice.frames.items[DUET_LEAF_FRAMES + 1].method, 60);
+	sample.head.left_out = 0;
+	assert_int_equal(splice_stack(&f->splice, &f->process, f->jvm, &sample.head, NULL, JOIN_WALKED), 0);
+	assert_int_equal(f->splice.frames.len, DUET_MAX_USER_STACK);
 }
 
 /* The code map knows that address, but as an older compilation: what was there is still to be told. */
@@ -483,7 +520,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_witness_that_leaves_out_frames, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_entered_method_is_not_disputed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witnesses_disagree, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_truncated_witness_is_not_compared, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_truncated_witness, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_walk_without_its_middle, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_code_of_another_compilation_is_missing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_stands_where_the_other_fails, set_up, tear_down),
 		cmocka_unit_test(test_failure_marks),

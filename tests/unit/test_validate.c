@@ -141,6 +141,7 @@ static void sample_fields_are_bound(void **state)
 	REFUSE(sample, whole, sample->user_depth, UINT16_MAX);
 	REFUSE(sample, whole, sample->id_depth, 1);
 	REFUSE(sample, whole, sample->id_depth, UINT16_MAX);
+	REFUSE(sample, whole, sample->left_out, 1); /* of what is not full */
 	REFUSE(sample, whole, sample->no_signal, DUET_NO_SIGNAL_MAX);
 	REFUSE(sample, whole, sample->walk_end, DUET_WALK_END_MAX);
 	memset(sample->comm, 'x', sizeof(sample->comm));

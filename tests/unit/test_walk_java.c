@@ -151,9 +151,16 @@ static struct unwind_cursor cursor_at(uint64_t pc, const uint64_t *sp, uint64_t 
 	return (struct unwind_cursor){.pc = pc, .sp = address_of(sp), .fp = fp, .is_return = (uint8_t)is_return};
 }
 
+/* A walk's first step. */
+static walk_result first_step(struct unwind_cursor *cursor)
+{
+	java.blob = java.method_at = 0;
+	return walk_java_step(&java, cursor);
+}
+
 static void expect_caller(struct unwind_cursor cursor, uint64_t pc, const uint64_t *sp, uint64_t fp)
 {
-	assert_int_equal(walk_java_step(&java, &cursor), DUET_WALK_NONE);
+	assert_int_equal(first_step(&cursor), DUET_WALK_NONE);
 	assert_int_equal(cursor.pc, pc);
 	assert_int_equal(cursor.sp, address_of(sp));
 	assert_int_equal(cursor.fp, fp);
@@ -162,7 +169,7 @@ static void expect_caller(struct unwind_cursor cursor, uint64_t pc, const uint64
 
 static void expect_end(struct unwind_cursor cursor, walk_result end)
 {
-	assert_int_equal(walk_java_step(&java, &cursor), end);
+	assert_int_equal(first_step(&cursor), end);
 }
 
 /* ---- compiled code ---- */
@@ -183,6 +190,27 @@ static void test_compiled_caller(void **state)
 	SP[5] = caller;
 	expect_caller(cursor_at(code + 100, SP, 7, 1), caller, SP + 6, CALLER_FP);
 	assert_false(java.has_found);
+}
+
+/* Where a method calls itself, its blob is looked up once; that of the next caller again. */
+static void test_compiled_recursion(void **state)
+{
+	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, method_code, sizeof(method_code)) + 100;
+	uint64_t caller = make_blob(8192, METHOD_NAME, 4, method_code, sizeof(method_code)) + 100;
+	struct unwind_cursor cursor = cursor_at(code, SP, 7, 1);
+
+	(void)state;
+	SP[5] = code;
+	SP[11] = caller;
+	SP[15] = code;
+	assert_int_equal(walk_java_step(&java, &cursor), DUET_WALK_NONE);
+	memset(vm.segmap + (2048 >> SEGMENT_SHIFT), JAVA_SEGMENT_FREE, BLOB_ROOM >> SEGMENT_SHIFT);
+	assert_int_equal(walk_java_step(&java, &cursor), DUET_WALK_NONE);
+	assert_int_equal(cursor.pc, caller);
+	assert_int_equal(walk_java_step(&java, &cursor), DUET_WALK_NONE);
+	assert_int_equal(cursor.pc, code);
+	assert_int_equal(cursor.sp, address_of(SP + 16));
+	assert_int_equal(walk_java_step(&java, &cursor), DUET_WALK_NO_BLOB);
 }
 
 /* At every instruction, the same caller: where sp stands, in words below the slot of the return address. */
@@ -470,6 +498,27 @@ static void test_interpreted(void **state)
 	assert_int_equal(java.found_bci, DUET_BCI_NATIVE);
 }
 
+/* Where a method calls itself, it is read once. */
+static void test_interpreted_recursion(void **state)
+{
+	uint64_t *fp = SP + 20;
+	struct unwind_cursor cursor = cursor_at(INTERPRETER, SP, address_of(fp), 1);
+
+	(void)state;
+	make_frame(fp, 17);
+	make_frame(fp + 20, 20);
+	make_frame(fp + 40, 23);
+	fp[0] = address_of(fp + 20);
+	fp[20] = address_of(fp + 40);
+	assert_int_equal(walk_java_step(&java, &cursor), DUET_WALK_NONE);
+	*(uint64_t *)(uintptr_t)(fp[17] + 8) = 1;
+	assert_int_equal(walk_java_step(&java, &cursor), DUET_WALK_NONE);
+	assert_int_equal(java.found_method, METHOD_ID);
+	assert_int_equal(java.found_bci, 20);
+	fp[37] += 8; /* another method */
+	assert_int_equal(walk_java_step(&java, &cursor), DUET_WALK_BAD_INTERPRETED);
+}
+
 /* At its own instructions the interpreter has the byte code pointer in a register; elsewhere that has anything. */
 static void test_interpreted_leaf(void **state)
 {
@@ -715,6 +764,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_compiled_caller),
+		CASE(test_compiled_recursion),
 		CASE(test_compiled_leaf),
 		CASE(test_leaf_whose_fp_is_not_saved_yet),
 		CASE(test_leaf_that_has_pushed),
@@ -727,6 +777,7 @@ int main(void)
 		CASE(test_native_wrapper),
 		CASE(test_return_into_a_stub_without_frame),
 		CASE(test_interpreted),
+		CASE(test_interpreted_recursion),
 		CASE(test_interpreted_leaf),
 		CASE(test_interpreter_enters),
 		CASE(test_interpreter_makes_a_frame),

@@ -64,7 +64,7 @@ static const struct opt rows[] = {
 	{'t', "threads", NULL, "a frame for each thread", opt_flag, FIELD(style.threads)},
 	{0, "by", "LIST", "leading frames, outermost first: container, process, thread (name), with commas", opt_string,
 	 FIELD(by)},
-	{'j', "jstackdepth", "N", "deepest stack: 2048 (default)", opt_u32, FIELD(depth)},
+	{'j', "jstackdepth", "N", "deepest stack (default: all of it)", opt_u32, FIELD(depth)},
 	{'s', "simple", NULL, "class names without packages", opt_flag, FIELD(style.style.simple)},
 	{'g', "sig", NULL, "method signatures", opt_flag, FIELD(style.style.signatures)},
 	{'a', "ann", NULL, "annotate frames: _[j] compiled, _[i] inlined, _[0] interpreted", opt_flag,

@@ -93,7 +93,7 @@ static void configure(struct duet_config *config, const struct collector_options
 	config->interval_ns = options->interval_ns;
 	config->pidns_inum = pid_namespace();
 	config->user_stack_depth =
-		options->user_depth < DUET_MAX_USER_STACK ? options->user_depth : DUET_MAX_USER_STACK;
+		options->user_depth < DUET_MAX_WALK ? options->user_depth : DUET_MAX_WALK;
 	config->kernel_stack_depth = options->kernel_depth < DUET_MAX_STACK ? options->kernel_depth : DUET_MAX_STACK;
 	config->filter_targets = options->targets != NULL;
 	config->follow_forks = options->follow_forks;

@@ -24,7 +24,7 @@ struct unwind_tables;
 struct collector_options {
 	const char *event; /* row of modes.c: "cpu" */
 	uint64_t interval_ns;
-	uint32_t user_depth; /* frames */
+	uint32_t user_depth; /* frames to walk */
 	uint32_t kernel_depth; /* 0 = --all-user */
 	const pid_t *targets; /* only these processes; NULL = every process of the host */
 	size_t target_count;

@@ -22,7 +22,8 @@ static bool sample_check(const struct duet_sample *sample, size_t bytes)
 	if (bytes < sizeof(*sample))
 		return false;
 	if (sample->kernel_depth > DUET_MAX_STACK || sample->user_depth > DUET_MAX_USER_STACK ||
-	    (sample->id_depth && sample->id_depth != sample->user_depth))
+	    (sample->id_depth && sample->id_depth != sample->user_depth) ||
+	    (sample->left_out && sample->user_depth != DUET_MAX_USER_STACK))
 		return false;
 	if (bytes != sizeof(*sample) +
 			     ((size_t)sample->kernel_depth + sample->user_depth) * sizeof(sample->stack[0]) +

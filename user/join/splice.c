@@ -16,9 +16,11 @@ struct splicing {
 	uint32_t user_depth;
 	uint64_t time_ns;
 	const uint32_t *ids; /* of the user frames, or NULL */
+	bool has_gap; /* behind the leaf's user frames some were left out */
 	const struct duet_java_frame *other; /* the second witness to compare with, or NULL */
 	uint32_t other_depth;
 	uint32_t other_next; /* its next frame */
+	bool other_is_cut; /* the thread has more Java frames than it names */
 	bool after_call_stub; /* of the last Java frame's segment */
 };
 
@@ -135,7 +137,7 @@ static bool is_noise(struct splicing *s, uint32_t index)
  */
 static bool confirm(struct splicing *s, uint64_t method)
 {
-	if (!s->other || (s->other_next == s->other_depth && s->after_call_stub))
+	if (!s->other || (s->other_next == s->other_depth && (s->after_call_stub || s->other_is_cut)))
 		return true;
 	s->after_call_stub = false;
 	return s->other_next < s->other_depth && s->other[s->other_next++].method == method;
@@ -146,18 +148,27 @@ static int push_confirmed(struct splicing *s, const struct duet_java_frame *fram
 	return confirm(s, frame->method) ? push_java(s, frame, kind) : -EILSEQ;
 }
 
+static bool will_name(const struct splicing *s, uint64_t method)
+{
+	for (uint32_t i = s->other_next; i < s->other_depth; i++)
+		if (s->other[i].method == method)
+			return true;
+	return false;
+}
+
 /* Without debug information for its pc: what was inlined there only the other witness knows. */
 static int push_compiled_bare(struct splicing *s, const struct jvm_code *code)
 {
 	const struct jvm_method *method = jvm_method(s->jvm, code->method);
 	struct duet_java_frame itself = {.method = code->method, .bci = -1};
+	bool is_named = s->other && will_name(s, code->method);
 	int err = 0;
 
 	if (method && method->modifiers & ACC_NATIVE)
 		itself.bci = DUET_BCI_NATIVE;
-	while (!err && s->other && s->other_next < s->other_depth && s->other[s->other_next].method != code->method)
+	while (!err && is_named && s->other[s->other_next].method != code->method)
 		err = push_java(s, &s->other[s->other_next++], SPLICE_INLINED);
-	if (!err && s->other && s->other_next < s->other_depth)
+	if (!err && is_named)
 		itself.bci = s->other[s->other_next].bci;
 	return err ? err : push_confirmed(s, &itself, SPLICE_COMPILED);
 }
@@ -242,12 +253,24 @@ static int push_jvm_code(struct splicing *s, uint32_t index)
 	return code->method ? push_compiled_code(s, index, code) : push_stub(s, index, code);
 }
 
+/* Which of the other witness's frames belong here, nobody knows. */
+static int push_gap(struct splicing *s)
+{
+	s->other_next = s->other_depth;
+	s->other_is_cut = true;
+	return push_mark(s, "[truncated]");
+}
+
 static int push_physical(struct splicing *s)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < s->user_depth && !is_noise(s, i); i++)
-		err = in_jvm_code(s, i) ? push_jvm_code(s, i) : push_native(s, i);
+	for (uint32_t i = 0; !err && i < s->user_depth && !is_noise(s, i); i++) {
+		if (i == DUET_LEAF_FRAMES && s->has_gap)
+			err = push_gap(s);
+		if (!err)
+			err = in_jvm_code(s, i) ? push_jvm_code(s, i) : push_native(s, i);
+	}
 	return err;
 }
 
@@ -358,7 +381,7 @@ static int push_agreed(struct splicing *s, const struct duet_java_frame *frames,
 /*
  * Is all that AsyncGetCallTrace names in the walk, whose frames begin at `first`, and missing only what it is known to
  * leave out: the topmost, where a frame is only being made; the caller of the topmost, where that one is in its first
- * or last instructions; and what lies below a frame that it cannot walk through?
+ * or last instructions; and what lies below a frame that it cannot walk through? Down to the walk's gap, if it has one.
  */
 static bool saw_less(const struct splice *walk, size_t first, const struct duet_java_frame *frames, uint32_t depth)
 {
@@ -368,6 +391,8 @@ static bool saw_less(const struct splice *walk, size_t first, const struct duet_
 	for (size_t i = first; i < walk->frames.len && next < depth; i++) {
 		const struct splice_frame *frame = &walk->frames.items[i];
 
+		if (frame->kind == SPLICE_MARK)
+			return next > 0;
 		if (!splice_is_java(frame->kind))
 			continue;
 		if (frame->method == frames[next].method) {
@@ -401,7 +426,8 @@ static int push_java_half(struct splicing *s, const struct duet_sample *sample, 
 	uint32_t leaf_index;
 	int err = 0;
 
-	if (is_complete && !(java->flags & DUET_JAVA_TRUNCATED)) {
+	s->other_is_cut = java->flags & DUET_JAVA_TRUNCATED;
+	if (is_complete) {
 		err = push_agreed(s, frames, java->java_depth, &agreed);
 		if (!s->out->is_missing_code)
 			s->out->witnesses = agreed ? SPLICE_AGREED : SPLICE_DISAGREED;
@@ -449,6 +475,7 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 	if (sample) {
 		s.user = sample->stack + sample->kernel_depth;
 		s.user_depth = sample->user_depth;
+		s.has_gap = sample->left_out != 0;
 		if (sample->id_depth)
 			s.ids = (const uint32_t *)(s.user + s.user_depth);
 		s.time_ns = sample->head.time_ns;

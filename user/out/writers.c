@@ -53,7 +53,6 @@ const struct writer *writer_by_path(const char *path)
 void writer_options_default(struct writer_options *options)
 {
 	*options = (struct writer_options){
-		.max_depth = 2048,
 		.traces = 100,
 		.flat = 200,
 		.col_version = 2,

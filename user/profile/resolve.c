@@ -170,6 +170,7 @@ static uint64_t stack_key(const struct resolver *r, const struct process *proces
 		jvm ? jvm_changed_ns(jvm) : 0,
 		outcome,
 		sample ? sample->flags & DUET_SAMPLE_USER_COMPLETE : 0,
+		sample && sample->left_out,
 		sample ? (uint64_t)sample->kernel_depth << 32 | (uint64_t)sample->user_depth << 16 | sample->no_signal
 		       : 0,
 		java ? (uint64_t)java->java_depth << 32 | (uint64_t)java->native_depth << 16 | java->flags : 0,

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 600
+# BPF's walk of deep Java stacks: to the thread's entry however deep, and all frames there while a record holds them.
+. "$(dirname "$0")/lib.sh"
+
+[ "$(uname -m)" = x86_64 ] || { echo "skip walk_deep: the walk knows x86-64 only"; exit 0; }
+
+entries='^(__clone3|clone3|__clone|clone|_start|start_thread)(;| )'
+
+record_deep() { # FRAMES
+	need_bpf
+	start_jvm "$jdk" workload.Deep "$1"
+	sleep 3
+	record -p "$jvm" -d 4 -i 10ms -v -o collapsed -f "$here/out"
+	expect_status 0
+	expect_share "walked to the entry" "$(reported walked)" '>=' 100
+	expect_share "stacks rooted there" "$(matching "$here/out" "$entries")" '>=' 100
+	expect_alive "$jvm"
+}
+
+# "N M": of the samples at the bottom, those with so many frames of the recursion.
+with_frames() { # FRAMES
+	awk -v frames="$1" '/workload\/TwoBusy\.spin/ {
+		n = $NF
+		all += n
+		if (gsub(/workload\/Deep\.down;/, "") == frames)
+			hit += n
+	} END { print hit + 0, all + 0 }' "$here/out"
+}
+
+expect_whole() { # FRAMES
+	record_deep "$1"
+	expect_share "with all frames" "$(with_frames "$1")" '>=' 100
+	expect_share "truncated" "$(matching "$here/out" '\\[truncated\\]')" '<=' 0
+}
+
+# The middle is left out, and marked once.
+expect_rooted() {
+	local root='java/lang/Thread\.run;.*workload/Deep\.down;workload/Deep\.down;'
+	local leaf=';\\[truncated\\];workload/Deep\.down;.*workload/TwoBusy\.spin'
+	record_deep 10000
+	expect_share "truncated in the middle" "$(matching "$here/out" "$root.*$leaf")" '>=' 95
+	expect_share "truncated twice" "$(matching "$here/out" '\\[truncated\\].*\\[truncated\\]')" '<=' 0
+	grep -q 'lost: .* without their middle' "$here/stderr" || fail "not said: $(cat "$here/stderr")"
+}
+
+jdk_case_whole() {
+	expect_whole 960
+}
+
+jdk_case_whole_interpreted() {
+	JVM_OPTS=(-Xint)
+	expect_whole 960
+}
+
+jdk_case_rooted() {
+	expect_rooted
+}
+
+jdk_case_rooted_interpreted() {
+	JVM_OPTS=(-Xint)
+	expect_rooted
+}
+
+jdk_case_rooted_c1() {
+	JVM_OPTS=(-XX:TieredStopAtLevel=1)
+	expect_rooted
+}
+
+run_cases "$@"
