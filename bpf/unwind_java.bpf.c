@@ -51,6 +51,13 @@ __noinline int unwind_java_interpreter(void)
 	return UNWIND_JAVA && room ? java_step_interpreter(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
 }
 
+__noinline int unwind_java_continuation(void)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return UNWIND_JAVA && room ? java_step_continuation(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
+}
+
 __noinline int unwind_java_turn(u32 index)
 {
 	struct duet_scratch *room = scratch_get();

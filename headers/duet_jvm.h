@@ -48,6 +48,8 @@ struct duet_jvm_layout {
 	uint64_t native_name; /* and of the compiled wrappers of native methods */
 	uint64_t adapter_name; /* and of adapters between them and the interpreter */
 	uint64_t frameless_names[DUET_JVM_FRAMELESS]; /* and of other code that makes no frame; 0: unused */
+	uint64_t continuation_name; /* JDK 21+: and of the stubs that take a virtual thread's frames from the heap */
+	uint64_t enter_special; /* where the agent keeps an address in Continuation.enterSpecial, once it is compiled */
 
 	/* HeapBlock and CodeBlob, from the block's start; DUET_BLOB_BYTES holds them */
 	uint16_t block_header_bytes;
@@ -80,7 +82,7 @@ struct duet_jvm_layout {
 
 	struct duet_method_entry entries[DUET_JVM_ENTRIES]; /* begin == end: unused */
 };
-DUET_ASSERT_SIZE(struct duet_jvm_layout, 4 * 32 + (8 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + DUET_JVM_ENTRIES * 16);
+DUET_ASSERT_SIZE(struct duet_jvm_layout, 4 * 32 + (10 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + DUET_JVM_ENTRIES * 16);
 
 /* Value of the map `jvm_layouts`, key = tgid as the loader sees it. */
 struct duet_jvm_entry {

@@ -81,6 +81,7 @@ enum duet_no_signal {
  * flag and the byte code's index, when it is of the interpreter. 0: of neither.
  */
 #define DUET_ID_INTERPRETED (1u << 31)
+#define DUET_ID_ON_HEAP (1u << 30) /* or this one: no frame, but the place of those of a virtual thread on the heap */
 #define DUET_ID_BCI 0xffff /* JVM specification, 4.7.3: a method has less than 65536 bytes. All set: a native method */
 
 struct duet_sample {

@@ -17,6 +17,7 @@
 #define WALK_JAVA_PUSHED java_pushed_bytes
 #define WALK_JAVA_STUB_RETURN java_is_stub_return
 #define WALK_JAVA_INTERPRETER java_step_interpreter
+#define WALK_JAVA_CONTINUATION java_step_continuation
 #endif
 
 #define JAVA_MAX_STUB_BYTES 16384
@@ -291,6 +292,49 @@ static inline walk_result java_step_leaf(struct walk_java *java, struct unwind_c
 	return end;
 }
 
+#define JAVA_ENTRY_STEPS 8 /* of 16 bytes: arguments on the stack */
+
+#define JAVA_ENTRY_WORDS 64 /* of its frame at most; JDK 21 and 25: 10 */
+
+/*
+ * Where a mounted virtual thread's frames on the stack end, the others are on the heap, and the lowest one's return
+ * address is a stub's that brings the next from there. Right above, but for its arguments, lies the frame of
+ * Continuation.enterSpecial on the carrier's stack. No word in it, a ContinuationEntry, is an address of code, so the
+ * first that is tells where it ends. Not so while those stubs themselves have called and make room for frames.
+ */
+static inline walk_result java_step_continuation(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	uint64_t entry = (cursor->sp + 15) & ~15ull, to, pc, words;
+
+	if (java_is_called(java, cursor->pc) || walk_read_word(&pc, java->layout.enter_special) ||
+	    java_find_blob(java, pc))
+		return DUET_WALK_NO_FRAME;
+	words = java_field(java, java->layout.blob_frame_words, 4);
+	if (!java_is_native(java) || words < 2 || words > JAVA_ENTRY_WORDS)
+		return DUET_WALK_NO_FRAME;
+	for (int i = 0; i < JAVA_ENTRY_STEPS; i++, entry += 16) {
+		if (walk_read_word(&to, entry + (words - 1) * WALK_WORD))
+			return DUET_WALK_UNREADABLE;
+		if (java_heap(&java->layout, to) >= 0 && (java_is_interpreter(java, to) || java_is_called(java, to))) {
+			java->code_id = DUET_ID_ON_HEAP;
+			cursor->pc = pc;
+			cursor->sp = entry;
+			return DUET_WALK_NONE;
+		}
+	}
+	return DUET_WALK_NO_FRAME;
+}
+
+/* Returned to, without a frame size. */
+static inline walk_result java_step_stub(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	uint64_t name = java_field(java, java->layout.blob_name, 8);
+
+	if (name && name == java->layout.continuation_name)
+		return WALK_JAVA_CONTINUATION(java, cursor);
+	return java_step_stub_frame(java, cursor, DUET_WALK_NO_FRAME);
+}
+
 static inline walk_result java_step_code(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	int is_below_stub = java->is_below_stub;
@@ -311,7 +355,7 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 	if (!cursor->is_return)
 		return WALK_JAVA_LEAF(java, cursor, frame_bytes);
 	if (!words)
-		return java_step_stub_frame(java, cursor, DUET_WALK_NO_FRAME);
+		return java_step_stub(java, cursor);
 	if (java_is_compiled(java))
 		java_original_pc(java, cursor);
 	if (is_below_stub && java_is_compiled(java))

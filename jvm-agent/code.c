@@ -128,6 +128,30 @@ static bool inlining_from_map(struct inlining *inlining, jmethodID method, const
 	return true;
 }
 
+/* Read by BPF. */
+static uint64_t enter_special;
+
+/*
+ * A virtual thread's first frame on its carrier's stack is that of a method whose wrapper HotSpot makes when it is
+ * first called. JDK 21 does not export where that is.
+ */
+static void find_enter_special(jmethodID method, uintptr_t address)
+{
+	char *name = NULL, *signature = NULL;
+	struct code_blob blob;
+
+	if (enter_special || jvm.version < 21 || !jvmstructs_find_blob(address, &blob) ||
+	    strcmp(blob.name, "native nmethod") != 0)
+		return;
+	if ((*jvm.jvmti)->GetMethodName(jvm.jvmti, method, &name, &signature, NULL) != JVMTI_ERROR_NONE)
+		return;
+	/* As a return address: behind a byte. */
+	if (!strcmp(name, "enterSpecial") && !strcmp(signature, "(Ljdk/internal/vm/Continuation;ZZ)V"))
+		__atomic_store_n(&enter_special, address + 1, __ATOMIC_RELAXED);
+	(*jvm.jvmti)->Deallocate(jvm.jvmti, (unsigned char *)name);
+	(*jvm.jvmti)->Deallocate(jvm.jvmti, (unsigned char *)signature);
+}
+
 static void write_load(struct session *session, const struct duet_code_load *load, const struct inlining *inlining)
 {
 	struct ring_part parts[] = {
@@ -165,6 +189,7 @@ void JNICALL code_on_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const v
 	load.address = (uintptr_t)address;
 	load.code_bytes = (uint32_t)bytes;
 	load.id = jvmstructs_compile_id(load.address);
+	find_enter_special(method, load.address);
 	load.pc_count = inlining.pc_count;
 	load.frame_count = inlining.frame_count;
 	write_load(session, &load, &inlining);
@@ -259,6 +284,7 @@ void code_publish_layout(struct session *session)
 
 	if (session->kinds_published == 2 || !jvmstructs_layout(&layout, jvm.version))
 		return;
+	layout.enter_special = (uintptr_t)&enter_special;
 	kinds = (layout.compiled_name != 0) + (layout.native_name != 0);
 	if (session->layout_published && kinds == session->kinds_published)
 		return;

@@ -565,7 +565,8 @@ static bool is_frameless(const char *name)
 
 static void publish_name(struct duet_jvm_layout *ret, uintptr_t address, unsigned int *count)
 {
-	char name[sizeof("native signature handlers")] = "";
+	static const char continuations[] = "StubRoutines (continuation"; /* JDK 21: " stubs)", JDK 25: "stubs)" */
+	char name[sizeof(continuations)] = "";
 
 	for (unsigned int i = 0; i < *count; i++)
 		if (ret->frameless_names[i] == address)
@@ -578,6 +579,8 @@ static void publish_name(struct duet_jvm_layout *ret, uintptr_t address, unsigne
 		ret->native_name = address;
 	else if (!strcmp(name, "I2C/C2I adapters"))
 		ret->adapter_name = address;
+	else if (!strncmp(name, continuations, strlen(continuations)))
+		ret->continuation_name = address;
 	else if (is_frameless(name) && *count < DUET_JVM_FRAMELESS)
 		ret->frameless_names[(*count)++] = address;
 }

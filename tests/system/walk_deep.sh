@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 600
-# BPF's walk of deep Java stacks: to the thread's entry however deep, and all frames there while a record holds them.
+# BPF's walk of deep Java stacks: to the thread's entry however deep, and all frames there while a record holds them;
+# and of virtual threads, of whose frames only some are on the stack.
 . "$(dirname "$0")/lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || { echo "skip walk_deep: the walk knows x86-64 only"; exit 0; }
@@ -66,6 +67,37 @@ jdk_case_rooted_interpreted() {
 jdk_case_rooted_c1() {
 	JVM_OPTS=(-XX:TieredStopAtLevel=1)
 	expect_rooted
+}
+
+# The frames on the heap are left out; those of the carrier follow. Not where frames are just being brought from there.
+expect_virtual() { # ROUNDS ROOTED_PERCENT WORKING_PERCENT
+	local root='java/util/concurrent/ForkJoinWorkerThread\.run;.*jdk/internal/vm/Continuation\.enterSpecial'
+	local heap='\\[frames_on_heap\\];(workload/Virtual\.(down|forEver);)*'
+	local leaf='workload/Virtual\.many;workload/TwoBusy\.spin'
+	[ "$(sed -nE 's/^JAVA_VERSION="(1\.)?([0-9]+).*/\2/p' "$jdk/release")" -ge 21 ] || skip "no virtual threads"
+	need_bpf
+	start_jvm "$jdk" workload.Virtual 300 "$1"
+	sleep 4
+	record -p "$jvm" -d 5 -i 1ms -v -o collapsed -f "$here/out"
+	expect_status 0
+	expect_share "walked to the entry" "$(reported walked)" '>=' "$2"
+	expect_share "stacks rooted there" "$(matching "$here/out" "$entries")" '>=' "$2"
+	expect_share "agreed" "$(reported agreed)" '>=' 95
+	expect "below the carrier, %" "$(share "$here/out" "$entries.*$root;$heap$leaf")" '>=' "$3"
+	expect_alive "$jvm"
+}
+
+jdk_case_virtual() {
+	expect_virtual 1000000 98 90
+}
+
+jdk_case_virtual_interpreted() {
+	JVM_OPTS=(-Xint)
+	expect_virtual 100000 98 90
+}
+
+jdk_case_virtual_that_yields_often() {
+	expect_virtual 2000 93 40
 }
 
 run_cases "$@"

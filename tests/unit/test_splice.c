@@ -430,6 +430,22 @@ static void test_truncated_witness(void **state)
 	assert_int_equal(f->splice.witnesses, SPLICE_ALONE);
 }
 
+/* AsyncGetCallTrace goes on behind a virtual thread's frames on the heap, and does not say that there are any. */
+static void test_frames_on_the_heap(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+	struct half_java java = java_half(5, walked_frames);
+
+	sample.ids[4] = DUET_ID_ON_HEAP;
+	sample.user[5] = CALL_STUB;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	EXPECT(f, SPLICE_NATIVE, SPLICE_JAVA_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED, SPLICE_MARK,
+	       SPLICE_INTERPRETED);
+	assert_string_equal(f->splice.frames.items[5].mark, "[frames_on_heap]");
+}
+
 /* An interpreted method that calls itself, without its middle, which AsyncGetCallTrace may name. */
 static void test_walk_without_its_middle(void **state)
 {
@@ -521,6 +537,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_entered_method_is_not_disputed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witnesses_disagree, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_truncated_witness, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_frames_on_the_heap, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_without_its_middle, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_code_of_another_compilation_is_missing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_stands_where_the_other_fails, set_up, tear_down),

@@ -276,6 +276,67 @@ static void test_return_into_a_stub_without_frame(void **state)
 	(void)state;
 	expect_end(cursor_at(stub + 50, SP, 7, 1), DUET_WALK_NO_FRAME);
 }
+/* ---- virtual threads ---- */
+
+#define CONTINUATION_NAME 0x888ull
+#define ENTRY_WORDS 10
+
+/* An address in the stubs, and one in Continuation.enterSpecial. */
+static uint64_t make_continuation(uint64_t *ret_special)
+{
+	*ret_special = make_blob(8192, METHOD_NAME + 1, ENTRY_WORDS, method_code, sizeof(method_code)) + 100;
+	vm.data[0] = *ret_special;
+	java.layout.continuation_name = CONTINUATION_NAME;
+	java.layout.enter_special = address_of(vm.data);
+	return make_blob(2048, CONTINUATION_NAME, 0, method_code, sizeof(method_code)) + 64;
+}
+
+/* The next frame is the entry's, below which lie the arguments of the frame that is left, if it has any. */
+static void test_frames_on_the_heap(void **state)
+{
+	uint64_t special, stub = make_continuation(&special);
+
+	(void)state;
+	for (int arguments = 0; arguments < 2 * JAVA_ENTRY_STEPS; arguments++) {
+		uint64_t *entry = SP + (arguments + 1) / 2 * 2;
+		struct unwind_cursor cursor = cursor_at(stub, entry - arguments, 7, 1);
+
+		memset(SP - 16, 0x7f, 64 * sizeof(*SP));
+		entry[ENTRY_WORDS - 1] = INTERPRETER;
+		assert_int_equal(first_step(&cursor), DUET_WALK_NONE);
+		assert_int_equal(cursor.pc, special);
+		assert_int_equal(cursor.sp, address_of(entry));
+		assert_int_equal(java.code_id, DUET_ID_ON_HEAP);
+		assert_int_equal(walk_java_step(&java, &cursor), DUET_WALK_NONE);
+		assert_int_equal(cursor.pc, INTERPRETER);
+		assert_int_equal(java.code_id, 0);
+	}
+}
+
+static void test_what_is_no_continuation(void **state)
+{
+	uint64_t special, stub = make_continuation(&special);
+
+	(void)state;
+	SP[ENTRY_WORDS - 1] = INTERPRETER;
+	memcpy((void *)(uintptr_t)(stub - 5), "\xe8\0\0\0", 5); /* the stub has called */
+	expect_end(cursor_at(stub, SP, 7, 1), DUET_WALK_NO_FRAME);
+	memset((void *)(uintptr_t)(stub - 5), 0x90, 5);
+	SP[ENTRY_WORDS - 1] = 0;
+	expect_end(cursor_at(stub, SP, 7, 1), DUET_WALK_NO_FRAME);
+	expect_end(cursor_at(stub, (const uint64_t *)(&vm + 1) - 4, 7, 1), DUET_WALK_UNREADABLE);
+	SP[ENTRY_WORDS - 1] = special; /* code, but no call's */
+	expect_end(cursor_at(stub, SP, 7, 1), DUET_WALK_NO_FRAME);
+	SP[ENTRY_WORDS - 1] = INTERPRETER;
+	vm.data[0] = 0; /* the JVM has not had one */
+	expect_end(cursor_at(stub, SP, 7, 1), DUET_WALK_NO_FRAME);
+	vm.data[0] = stub; /* no wrapper of a native method */
+	expect_end(cursor_at(stub, SP, 7, 1), DUET_WALK_NO_FRAME);
+	vm.data[0] = special;
+	java.layout.continuation_name = 0;
+	expect_end(cursor_at(stub, SP, 7, 1), DUET_WALK_NO_FRAME);
+}
+
 /* ---- and the rest ---- */
 
 static void test_call_stub(void **state)
@@ -331,6 +392,8 @@ int main(void)
 		CASE(test_stub_of_unknown_size),
 		CASE(test_native_wrapper),
 		CASE(test_return_into_a_stub_without_frame),
+		CASE(test_frames_on_the_heap),
+		CASE(test_what_is_no_continuation),
 		CASE(test_call_stub),
 		CASE(test_hostile_heap),
 	};

@@ -7,6 +7,8 @@
 #define MAPS_AGE_NS 1000000000ull /* mappings are read again at most once a second */
 #define ACC_NATIVE 0x0100 /* JVM specification, table 4.6-A */
 
+static const char truncated[] = "[truncated]";
+
 /* What splice_stack() works on. */
 struct splicing {
 	struct splice *out;
@@ -242,6 +244,8 @@ static int push_jvm_code(struct splicing *s, uint32_t index)
 
 	if (is_interpreted(s, index))
 		return push_interpreted(s, index);
+	if (s->ids && s->ids[index] == DUET_ID_ON_HEAP)
+		return push_mark(s, "[frames_on_heap]");
 	s->after_call_stub |= jvm_is_call_stub(s->jvm, s->user[index]);
 	if (jvm_is_call_stub(s->jvm, s->user[index]))
 		return 0;
@@ -258,7 +262,7 @@ static int push_gap(struct splicing *s)
 {
 	s->other_next = s->other_depth;
 	s->other_is_cut = true;
-	return push_mark(s, "[truncated]");
+	return push_mark(s, truncated);
 }
 
 static int push_physical(struct splicing *s)
@@ -391,7 +395,7 @@ static bool saw_less(const struct splice *walk, size_t first, const struct duet_
 	for (size_t i = first; i < walk->frames.len && next < depth; i++) {
 		const struct splice_frame *frame = &walk->frames.items[i];
 
-		if (frame->kind == SPLICE_MARK)
+		if (frame->kind == SPLICE_MARK && frame->mark == truncated)
 			return next > 0;
 		if (!splice_is_java(frame->kind))
 			continue;
@@ -445,7 +449,7 @@ static int push_java_half(struct splicing *s, const struct duet_sample *sample, 
 	if (!err)
 		err = push_java_frames(s, leaf_index, frames, java->java_depth);
 	if (!err)
-		err = java->flags & DUET_JAVA_TRUNCATED ? push_mark(s, "[truncated]") : push_native_below(s, sample);
+		err = java->flags & DUET_JAVA_TRUNCATED ? push_mark(s, truncated) : push_native_below(s, sample);
 	return err;
 }
 
