@@ -85,6 +85,20 @@ static void facts_of_walk(struct session *session)
 	profile_add_fact(&session->profile, "agreed", "%s", agreed);
 }
 
+/* As the JVMs claim. A timer engine's handler is all that it does. */
+static void fact_of_handler(struct session *session)
+{
+	uint64_t handler_ns = 0, signals = 0;
+
+	for (size_t i = 0; session->collector && i < session->agents.len; i++) {
+		handler_ns += agent_handler_ns(session->agents.items[i]);
+		signals += session->agents.items[i]->signalled;
+	}
+	if (signals)
+		profile_add_fact(&session->profile, "signal handler", "%llu ns a signal (%llu signals)",
+				 (unsigned long long)(handler_ns / signals), (unsigned long long)signals);
+}
+
 static void facts_of_join(struct session *session)
 {
 	const struct session_stats *stats = &session->stats;
@@ -100,6 +114,7 @@ static void facts_of_join(struct session *session)
 	if (session->collector && !collector_cost(session->collector, &cost) && cost.runs)
 		profile_add_fact(&session->profile, "BPF time", "%llu ns a run (%llu runs)",
 				 (unsigned long long)(cost.run_ns / cost.runs), (unsigned long long)cost.runs);
+	fact_of_handler(session);
 }
 
 /* "123: OpenJDK 64-Bit Server VM 17.0.15+6, java: app.jar" */

@@ -118,6 +118,7 @@ duet_stop() {
 	note broken "$(awk -v n="$samples" '/  Java stacks not walked/ { lost += $1 } END { print 100 * lost / n }' \
 		"$scratch/duet.txt")"
 	note bpf_ns "$(sed -n 's/^BPF time *: \([0-9]*\) ns.*/\1/p' "$scratch/duet.txt")"
+	note handler_ns "$(sed -n 's/^signal handler *: \([0-9]*\) ns.*/\1/p' "$scratch/duet.txt")"
 	note first_ms "$(sed -n 's/.*first sample \([0-9]*\) ms.*/\1/p' "$scratch/stderr")"
 	note joined "$(reported_joined)"
 	note bytes "$(stat -c %s "$scratch/duet.txt")"
@@ -284,6 +285,7 @@ figure_table() {
 		joined %.2f joined, % of samples of JVM threads
 		broken %.2f stacks with a failed walk, %
 		bpf_ns %.0f ns a sample in BPF
+		handler_ns %.0f ns a signal in the agent's handler
 		first_ms %.0f ms from command to first sample
 		safepoint %.2f longest safepoint, ms
 		bytes %.0f bytes written
