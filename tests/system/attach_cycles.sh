@@ -61,11 +61,11 @@ case_cycles() {
 
 jdk_case_cycles_short() {
 	need_bpf
-	cycles=20 cycles_leave_nothing -i 1ms
+	cycles=10 cycles_leave_nothing -i 1ms
 }
 
 case_cycles_ctimer() {
-	jdk=$(any_jdk) cycles=40
+	jdk=$(any_jdk) cycles=20
 	cycles_leave_nothing --engine ctimer -i 1ms
 }
 

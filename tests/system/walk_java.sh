@@ -35,7 +35,7 @@ expect_agreement() { # CONTRADICTED_PERCENT WARM_SECONDS
 	need_bpf
 	start_jvm "$jdk" shop.Demo
 	sleep "$2"
-	record -p "$jvm" -d 6 -i 1ms --signals always -v -o collapsed -f "$here/out"
+	record -p "$jvm" -d 4 -i 1ms --signals always -v -o collapsed -f "$here/out"
 	expect_status 0
 	agreed=$(reported agreed)
 	expect "stacks walked twice" "${agreed#* }" '>=' 100
@@ -49,7 +49,7 @@ expect_walked() { # ROOTED_PERCENT NEEDED_PERCENT CLASS WARM_SECONDS
 	need_bpf
 	start_jvm "$jdk" "$3"
 	sleep "$4"
-	record -p "$jvm" -d 6 -i 1ms -v -o collapsed -f "$here/out"
+	record -p "$jvm" -d 4 -i 1ms -v -o collapsed -f "$here/out"
 	expect_status 0
 	expect_share "walked to the entry (else: $(unrooted_top "$here/out"))" "$(reported walked)" '>=' "$1"
 	expect_share "stacks rooted there" "$(matching "$here/out" "$entries")" '>=' "$1"
@@ -60,7 +60,7 @@ expect_walked() { # ROOTED_PERCENT NEEDED_PERCENT CLASS WARM_SECONDS
 }
 
 jdk_case_agree() {
-	expect_agreement 0.2 5
+	expect_agreement 0.2 4
 }
 
 jdk_case_agree_interpreted() {
@@ -75,13 +75,13 @@ jdk_case_agree_c1() {
 
 jdk_case_agree_compiled() {
 	JVM_OPTS=(-Xcomp)
-	expect_agreement 1 12
+	expect_agreement 1 9
 }
 
 # Usually above 99.9 %. Which assembler runs, and for how long, depends on the CPU's model: one that flushes its caches
 # slowly spent 2 % of the samples in a stub that was not known.
 jdk_case_walked() {
-	expect_walked 97 15 shop.Demo 5
+	expect_walked 97 15 shop.Demo 4
 }
 
 # A method's first and last instructions are many here.
@@ -97,7 +97,7 @@ jdk_case_walked_c1() {
 
 jdk_case_walked_compiled() {
 	JVM_OPTS=(-Xcomp)
-	expect_walked 98.5 25 shop.Demo 12
+	expect_walked 97 25 shop.Demo 9
 }
 
 # Before the agent can tell the JVM's layout, AsyncGetCallTrace has the Java frames and the walk the native ones below.
@@ -120,7 +120,7 @@ case_walked_with_each_collector() {
 	for gc in Serial Parallel G1 Z; do
 		"$jdk/bin/java" "-XX:+Use${gc}GC" -version >/dev/null 2>&1 || continue
 		JVM_OPTS=("-XX:+Use${gc}GC")
-		expect_walked 97 20 shop.Demo 5
+		expect_walked 97 20 shop.Demo 4
 		expect_alive "$jvm"
 		kill -KILL "$jvm"
 	done
