@@ -169,9 +169,11 @@ $(O)/workloads/mayfly: tests/workloads/mayfly.c tests/workloads/mayfly.h $(flags
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $<
 
+# Atomics out of line would ask libc for the CPU's features.
 $(O)/workloads/mayfly_child: tests/workloads/mayfly_child.c tests/workloads/mayfly.h $(flags)
 	$(call msg,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -static -nostartfiles -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) $(if $(filter aarch64,$(ARCH)),-mno-outline-atomics) \
+		-static -nostartfiles -o $@ $<
 
 $(O)/workloads/native_static: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
