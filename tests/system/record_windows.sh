@@ -109,7 +109,7 @@ case_windows_are_the_whole() {
 	expect "windows" $full '>=' 8
 	expect_near "samples of all windows, by CPU time" $sum $truth $((truth / 20))
 	whole=$(total "$here/whole.collapsed")
-	expect_near "samples of all windows, by one recording" $sum "$whole" $((whole / 20))
+	expect_near "samples of all windows, by one recording" $sum "$whole" $((whole / 10))
 	[ "$sum" = "$(sed -n 's/^duet: \([0-9]*\) samples in .*/\1/p' "$here/stderr")" ] ||
 		fail "a sample is in no window or in two: $sum in all; $(grep 'samples in' "$here/stderr")"
 	expect_lacks "$here/stderr" 'came when it was already written'
@@ -118,9 +118,10 @@ case_windows_are_the_whole() {
 	expect_lacks "$out/last_profile.col" secret
 }
 
-# All CPUs are busy, with whatever it is: each has so many samples in each window, wherever they were taken.
+# All CPUs are busy, with whatever it is: each has so many samples in each window, wherever they were taken. A virtual
+# machine's host may have stopped it in one of them; a gap would be in all.
 case_windows_have_no_gap() {
-	local cpus file count=0 want
+	local cpus file count=0 full=0 samples want
 	need_bpf
 	cpus=$(nproc --all) want=$((cpus * 1000))
 	for ((count = 0; count < cpus; count++)); do
@@ -131,10 +132,13 @@ case_windows_have_no_gap() {
 	expect_status 0
 	count=0
 	while read -r file; do
-		expect_near "samples of a window" "$(total "$file")" $want $((want / 50))
+		samples=$(total "$file")
+		echo "# samples of a window: $samples (about $want)"
+		is_near "$samples" $want $((want / 50)) && full=$((full + 1))
 		count=$((count + 1))
 	done < <(windows "$here/out" collapsed | head -n -1)
 	expect "whole windows" $count '>=' 5
+	expect "of them without a gap" $full '>=' $((count - 1))
 }
 
 # The last window is a part of one. What duet has not named stays, whatever the limits.
