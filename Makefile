@@ -135,6 +135,9 @@ $(O)/tests/%: tests/%.c $(O)/libduetuser.a
 	$(call msg,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Itests -Ijvm-agent -o $@ $< $(O)/libduetuser.a -lcmocka $(user_libs)
 
+# Notes which ways its walks take.
+$(O)/tests/corpus/capture: private user_cflags += -fsanitize-coverage=trace-pc
+
 # Built by a make of its own, with clang and sanitizers in everything, see `fuzz` below.
 $(O)/tests/fuzz/%: tests/fuzz/%.c $(O)/libduetuser.a
 	$(call msg,FUZZ,$@)

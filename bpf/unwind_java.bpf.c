@@ -13,16 +13,6 @@ static __always_inline bool java_is_named(struct duet_scratch *room, u64 method)
 	return method == room->named;
 }
 
-/* The frame that the step went through was the interpreter's: what the sample says of it. */
-static __always_inline void java_note(struct duet_scratch *room)
-{
-	struct walk_java *java = &room->java;
-
-	java->pc = java->found_method;
-	java->code_id = DUET_ID_INTERPRETED | (java->found_bci == DUET_BCI_NATIVE ? DUET_ID_BCI : java->found_bci);
-	room->unnamed += !java_is_named(room, java->found_method);
-}
-
 __noinline int unwind_java_leaf(u64 frame_bytes)
 {
 	struct duet_scratch *room = scratch_get();
@@ -67,8 +57,10 @@ __noinline int unwind_java_turn(u32 index)
 	if (!UNWIND_JAVA || !room)
 		return DUET_WALK_NO_BLOB;
 	end = walk_java_step(&room->java, &room->walk.cursor);
-	if (end == DUET_WALK_NONE && room->java.has_found)
-		java_note(room);
+	if (end == DUET_WALK_NONE && room->java.has_found) {
+		room->unnamed += !java_is_named(room, room->java.found_method);
+		walk_java_note(&room->java);
+	}
 	at = room->sample.kernel_depth + index;
 	if (at < DUET_MAX_STACK + DUET_MAX_USER_STACK)
 		room->sample.stack[at] = room->java.pc;

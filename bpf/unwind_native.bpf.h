@@ -98,22 +98,12 @@ static __always_inline walk_result unwind_native_step(struct duet_scratch *room)
 	u64 pc = walk->cursor.pc - walk->cursor.is_return;
 	const struct duet_unwind_row *row = NULL;
 	bool is_known = unwind_find_mapping(walk, pc);
-	walk_result end = DUET_WALK_NO_ROW;
 
 	if (is_known)
 		row = unwind_find_row(&walk->mapping, pc);
 	else if (!walk->cursor.is_guess) /* a guess may lead anywhere */
 		room->sample.flags |= DUET_SAMPLE_UNKNOWN_CODE;
-	if (row)
-		end = walk_by_row(&walk->cursor, row);
-	if (end != DUET_WALK_NO_ROW)
-		return end;
-	if (is_known && walk->mapping.is_file && walk_is_outermost(&walk->cursor))
-		return DUET_WALK_ENTRY;
-	if (is_known && walk->mapping.is_file && walk_called_leaf(&walk->cursor))
-		return DUET_WALK_NONE;
-	room->sample.guessed_depth++;
-	return walk_by_fp(&walk->cursor);
+	return walk_native_step(&walk->cursor, row, is_known && walk->mapping.is_file, &room->sample.guessed_depth);
 }
 
 #endif

@@ -242,4 +242,23 @@ static inline walk_result walk_by_fp(struct unwind_cursor *cursor)
 	return end;
 }
 
+/*
+ * One step through native code, by its row if it has one. `is_file`: a file's code, not made while the process runs.
+ * *guessed counts the frames whose caller is found by frame pointer.
+ */
+static inline walk_result walk_native_step(struct unwind_cursor *cursor, const struct duet_unwind_row *row, int is_file,
+					   uint16_t *guessed)
+{
+	walk_result end = row ? walk_by_row(cursor, row) : DUET_WALK_NO_ROW;
+
+	if (end != DUET_WALK_NO_ROW)
+		return end;
+	if (is_file && walk_is_outermost(cursor))
+		return DUET_WALK_ENTRY;
+	if (is_file && walk_called_leaf(cursor))
+		return DUET_WALK_NONE;
+	++*guessed;
+	return walk_by_fp(cursor);
+}
+
 #endif

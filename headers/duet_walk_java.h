@@ -385,4 +385,12 @@ static inline walk_result walk_java_step(struct walk_java *java, struct unwind_c
 	return java_step_code(java, cursor);
 }
 
+/* Behind a step through an interpreter frame: what a record has of it in the place of its address, and as its id. */
+static inline void walk_java_note(struct walk_java *java)
+{
+	java->pc = java->found_method;
+	java->code_id =
+		DUET_ID_INTERPRETED | (java->found_bci == DUET_BCI_NATIVE ? DUET_ID_BCI : (uint32_t)java->found_bci);
+}
+
 #endif
