@@ -228,6 +228,10 @@ test: ## install what is missing, build, run every test
 unit: $(unit_tests) ## unit tests only
 	$(Q)tests/run $^
 
+# The walks in tests/fixtures/walk: which of them go there is for people to choose.
+capture: all workloads $(O)/tests/corpus/capture ## walks of the JVMs here, as files for test_walk_corpus: FOLDER=, JDK=
+	$(Q)tests/corpus/capture.sh "$(or $(FOLDER),$(O)/walks)" $(JDK)
+
 system: all workloads $(system_programs) $(O)/sanitized/duet ## system tests only: real JVMs, real BPF
 	$(Q)tests/run $(system_tests)
 
@@ -296,6 +300,6 @@ help: ## this list
 	@printf '\n  O=DIR output folder  V=1 show commands  DEBUG=1 -O0  SAN=address,undefined  STATIC=1\n'
 
 FORCE:
-.PHONY: all workloads demo test unit system test-matrix chaos bench bench-peers bench-loader \
+.PHONY: all workloads demo test unit capture system test-matrix chaos bench bench-peers bench-loader \
 	bench-readme cross install packages format clean help FORCE
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

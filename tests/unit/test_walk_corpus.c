@@ -143,8 +143,7 @@ static bool take_native(char *text)
 		if (!take_number(&text, &cfa, 10) || !take_number(&text, &saved, 10) || !take_number(&text, &rule, 16))
 			return false;
 		code.has_row = 1;
-		code.row = (struct duet_unwind_row){
-			.cfa = (int16_t)cfa, .saved = (int8_t)saved, .rule = (uint8_t)rule};
+		code.row = (struct duet_unwind_row){.cfa = (int16_t)cfa, .saved = (int8_t)saved, .rule = (uint8_t)rule};
 	}
 	return vec_push(&corpus.natives, code) == 0;
 }
@@ -213,9 +212,9 @@ static bool take_line(char *line)
 		const char *name;
 		bool (*take)(char *text);
 	} kinds[] = {
-		{"jvm", take_text},	{"kind", take_text}, {"layout", take_layout}, {"native", take_native},
-		{"memory", take_memory}, {"walk", take_walk}, {"regs", take_regs},     {"frame", take_frame},
-		{"end", take_end},
+		{"jvm", take_text},	 {"kind", take_text},	  {"layout", take_layout},
+		{"native", take_native}, {"memory", take_memory}, {"walk", take_walk},
+		{"regs", take_regs},	 {"frame", take_frame},	  {"end", take_end},
 	};
 	char *name = strsep(&line, " ");
 
