@@ -160,6 +160,19 @@ static void take_stub(void)
 		take_way(hash_bytes(name, strlen(name), 0) % WAYS);
 }
 
+#define STACK_BYTES 16384
+#define STACK_READ 512
+
+/* What a wrong walk did not read, a right one may want to. */
+static void take_stack(void)
+{
+	uint64_t from = shot->regs.general[4] - STACK_READ;
+	uint8_t bytes[STACK_READ];
+
+	for (uint32_t at = 0; at < STACK_BYTES; at += STACK_READ)
+		(void)walk_read(bytes, STACK_READ, from + at);
+}
+
 static bool take_shot(struct shot *to, const struct tracee *tracee)
 {
 	shot = to;
@@ -178,6 +191,8 @@ static bool take_shot(struct shot *to, const struct tracee *tracee)
 	walk_run(&shot->walk, &shot->regs);
 	ways.is_on = false;
 	take_stub();
+	if (capture.wants_bad)
+		take_stack();
 	return true;
 }
 

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "collect/validate.h"
+#include "duet_agent.h"
 #include "fixtures/walk_corpus.h"
 
 /* The file at hand. */
@@ -74,6 +76,33 @@ static bool frames_are_expected(void)
 	return false;
 }
 
+static bool are_aligned(const uint16_t *offsets, size_t count, uint32_t bytes)
+{
+	for (size_t i = 0; i < count; i++)
+		if (offsets[i] != DUET_JVM_NO_FIELD && offsets[i] % bytes)
+			return false;
+	return true;
+}
+
+/* One that the loader would give to BPF; and in C, unlike BPF, fields must be aligned. Or none: no JVM. */
+static bool layout_is_sound(const struct duet_jvm_layout *layout)
+{
+	const uint16_t words[] = {layout->blob_name, layout->blob_code_begin, layout->nmethod_entry,
+				  layout->const_pool};
+	const uint16_t halves[] = {layout->blob_bytes,	  layout->blob_frame_words, layout->blob_code_offset,
+				   layout->nmethod_stubs, layout->nmethod_id,	    layout->nmethod_original_pc};
+	const uint16_t quarters[] = {layout->nmethod_entry_offset, layout->const_id, layout->const_code_bytes};
+	static const struct duet_jvm_layout none;
+
+	if (!memcmp(layout, &none, sizeof(none)))
+		return true;
+	return !(layout->blob_frame_complete % (layout->blob_frame_complete_width == 2 ? 2 : 4)) &&
+	       are_aligned(words, sizeof(words) / sizeof(words[0]), 8) &&
+	       are_aligned(halves, sizeof(halves) / sizeof(halves[0]), 4) &&
+	       are_aligned(quarters, sizeof(quarters) / sizeof(quarters[0]), 2) &&
+	       agent_record_check(DUET_AGENT_LAYOUT, layout, sizeof(*layout));
+}
+
 /* end NAME GUESSED */
 static bool take_end(char *text)
 {
@@ -81,6 +110,8 @@ static bool take_end(char *text)
 	unsigned long guessed = text ? strtoul(text, NULL, 10) : 0;
 	bool is_right;
 
+	if (!layout_is_sound(&corpus.layout))
+		return false;
 	memset(&walk, 0, sizeof(walk));
 	walk.java.layout = corpus.layout;
 	walk_run(&walk, &corpus.regs);
