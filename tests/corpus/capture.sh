@@ -48,7 +48,8 @@ capture_kind() { # HOME VERSION KIND FIRST OPTION WORKLOAD...
 	(start_jvm "$home" "$@" && echo "$jvm" >"$here/pid") || return 0
 	jvm=$(cat "$here/pid" 2>/dev/null) || return 0
 	sleep 1
-	timeout 120 "$DUET_BUILD/tests/corpus/capture" -w "$folder/$version.ways" "$jvm" "$file" "$kind: ${option#-} $*" "$WALKS" "$SECONDS_EACH"
+	timeout 120 "$DUET_BUILD/tests/corpus/capture" -w "$folder/$version.ways" \
+		"$jvm" "$file" "$kind: ${option#-} $*" "$WALKS" "$SECONDS_EACH"
 	status=$?
 	kill -0 "$jvm" || echo "$file: the JVM died" >&2
 	kill -9 "$jvm" 2>/dev/null
