@@ -27,6 +27,9 @@ kinds=(
 	"interleave    8  -                                   workload.Interleave"
 	"interleave_i  8  -Xint                               workload.Interleave"
 	"deep          8  -                                   workload.Deep 60"
+	"deopt         8  -                                   workload.Storm deopt"
+	"exceptions    8  -                                   workload.Storm exceptions"
+	"locks         8  -                                   workload.Storm locks"
 	"serial        8  -XX:+UseSerialGC                    shop.Demo 60"
 	"parallel      8  -XX:+UseParallelGC                  shop.Demo 60"
 	"g1            8  -XX:+UseG1GC                        shop.Demo 60"
@@ -45,7 +48,9 @@ capture_kind() { # HOME VERSION KIND FIRST OPTION WORKLOAD...
 	[ "$option" = - ] || JVM_OPTS=("$option")
 	here=$(mktemp -d "$scratch/XXXXXX")
 	jvms=()
-	(start_jvm "$home" "$@" && echo "$jvm" >"$here/pid") || return 0
+	mkfifo "$here/in" # Storm ends when its input does
+	exec 9<>"$here/in"
+	(JVM_IN=$here/in start_jvm "$home" "$@" && echo "$jvm" >"$here/pid") || return 0
 	jvm=$(cat "$here/pid" 2>/dev/null) || return 0
 	sleep 1
 	timeout 120 "$DUET_BUILD/tests/corpus/capture" -w "$folder/$version.ways" \

@@ -22,12 +22,11 @@ static void on_java_sample(void *context, uint16_t type, const void *payload, ui
 static bool take_handled(struct tracee *tracee)
 {
 	int steps = rand_r(&capture.random) % 64;
+	bool is_led = !plain.in_kernel && tracee_step(tracee) && tracee->signal == (int)capture.agent->signo;
 
-	if (plain.in_kernel || !tracee_step(tracee) || tracee->signal != (int)capture.agent->signo)
-		return false;
-	while (tracee_step(tracee) && steps--)
-		;
-	return tracee->is_stopped && take_shot(&handled, tracee);
+	while (is_led && steps-- >= 0)
+		is_led = tracee_step(tracee);
+	return is_led && take_shot(&handled, tracee);
 }
 
 /* Lets the thread run until the agent has answered, if it does. True when `handled` is taken too. */
