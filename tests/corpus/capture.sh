@@ -4,8 +4,8 @@
 #   tests/corpus/capture.sh FOLDER [-k KIND]... [JDK...]
 #
 # Captures walks of each kind of JVM into FOLDER, a file each: VERSION-KIND.walks. JDK is a home on this host, all of
-# them when none is named, or ROOT:HOME, in a tree that tests/matrix/root_tree.sh has made. WALKS and SECONDS bound a
-# file. tests/fixtures/walk/README.md says more.
+# them when none is named, or ROOT:HOME, in a tree that tests/matrix/root_tree.sh has made. WALKS and SECONDS_EACH
+# bound a file. tests/fixtures/walk/README.md says more.
 [ $# -ge 1 ] || { echo "usage: $0 FOLDER [-k KIND]... [JDK...]" >&2; exit 2; }
 [ -n "${CAPTURE_APART-}" ] || [ "$(id -u)" != 0 ] ||
 	CAPTURE_APART=1 exec unshare --mount --propagation private "$0" "$@"
