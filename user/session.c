@@ -140,7 +140,8 @@ static void stop(struct session *session)
 	while (any_agent(session, AGENT_STOPPING) && clock_monotonic_ns() < deadline)
 		session_step(session, POLL_ATTACH_MS);
 	report_unfaithful(session, AGENT_STOPPING, "did not confirm the end");
-	session_read_rings(session);
+	while (!session_read_rings(session))
+		;
 	join_flush(session->join, NULL);
 }
 

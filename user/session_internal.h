@@ -99,7 +99,7 @@ int session_start(struct session *session);
 
 /* session_records.c. One step waits for whatever comes first, at most `timeout_ms`, and takes care of it. */
 void session_step(struct session *session, int timeout_ms);
-void session_read_rings(struct session *session);
+bool session_read_rings(struct session *session); /* true when BPF's is empty; else it took long enough */
 bool session_settled(const struct session *session); /* no agent is on its way any more */
 int session_attach(struct session *session, struct process *process, bool loaded, const char *control);
 /*

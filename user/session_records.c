@@ -21,8 +21,9 @@
 #define SAMPLE_LANE_MAX (64u << 20)
 #define METADATA_LANE_BYTES (4u << 20) /* the agent waits when it is full; two polls' worth of a large JVM's code */
 #define AGENT_MAX_NAMED (DUET_MAX_NAMED / 4) /* no JVM takes all the room of the others */
-#define READ_PART 1024 /* records */
-#define READ_PARTS 1024
+#define READ_PART 256 /* records */
+#define READ_PARTS 4096
+#define READ_NS (NS_PER_SEC / 5)
 #define JAVA_SAMPLE_BYTES 2048 /* of a typical stack, to size the lane by */
 
 /* ---- one sample, decided ---- */
@@ -460,7 +461,8 @@ static void on_java_sample(void *context, uint16_t type, const void *payload, ui
 }
 
 /* In parts, between which memory is looked at; what comes meanwhile is for the next call. */
-static void read_kernel(struct session *session, uint64_t now_ns)
+/* True when the ring is empty. Deep stacks take a millisecond each: the end of the recording is looked at between. */
+static bool read_kernel(struct session *session, uint64_t now_ns)
 {
 	for (int part = 0; part < READ_PARTS; part++) {
 		int got = 0;
@@ -471,12 +473,15 @@ static void read_kernel(struct session *session, uint64_t now_ns)
 		join_run(session->join, now_ns);
 		budget_step(session, now_ns);
 		if (got < READ_PART)
-			return;
+			return true;
+		if (clock_monotonic_ns() - now_ns > READ_NS)
+			return false;
 	}
+	return false;
 }
 
 /* Agents before the kernel: then the sample of every Java half that is here has been read too (join.h). */
-void session_read_rings(struct session *session)
+bool session_read_rings(struct session *session)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	bool forget = now_ns - session->forgot_ns > FORGET_NS;
@@ -497,7 +502,7 @@ void session_read_rings(struct session *session)
 		if (forget)
 			jvm_forget(context.agent->jvm, now_ns - FORGET_NS);
 	}
-	read_kernel(session, now_ns);
+	return read_kernel(session, now_ns);
 }
 
 /* ---- steps ---- */

@@ -18,6 +18,9 @@ struct splicing {
 	uint32_t user_depth;
 	uint64_t time_ns;
 	const uint32_t *ids; /* of the user frames, or NULL */
+	const struct jvm_code *code; /* the last that was looked up, */
+	uint64_t code_pc; /* for this pc, which is behind no code when 0, */
+	uint32_t code_id; /* and this id */
 	bool has_gap; /* behind the leaf's user frames some were left out */
 	const struct duet_java_frame *other; /* the second witness to compare with, or NULL */
 	uint32_t other_depth;
@@ -109,12 +112,20 @@ static bool in_jvm_code(const struct splicing *s, uint32_t index)
 	return s->jvm && (is_interpreted(s, index) || jvm_owns_pc(s->jvm, s->user[index]));
 }
 
-static const struct jvm_code *code_of(const struct splicing *s, uint32_t index)
+static const struct jvm_code *code_of(struct splicing *s, uint32_t index)
 {
+	uint32_t id = s->ids ? s->ids[index] : 0;
+	/* A return address may be the first byte after its code: look at the call. */
+	uint64_t pc = s->user[index] - (index > 0);
+
 	if (is_interpreted(s, index))
 		return NULL;
-	/* A return address may be the first byte after its code: look at the call. */
-	return jvm_code_at(s->jvm, s->user[index] - (index > 0), s->time_ns, s->ids ? s->ids[index] : 0);
+	if (pc != s->code_pc || id != s->code_id) { /* a recursion's frames are all alike */
+		s->code = jvm_code_at(s->jvm, pc, s->time_ns, id);
+		s->code_pc = pc;
+		s->code_id = id;
+	}
+	return s->code;
 }
 
 /*
@@ -315,7 +326,7 @@ static int push_native_below(struct splicing *s, const struct duet_sample *sampl
 /* ---- Java frames ---- */
 
 /* How many of the leaf frames belong to the compiled code that the sample hit. */
-static uint32_t leaf_compiled_depth(const struct splicing *s, uint32_t index, const struct duet_java_frame *frames,
+static uint32_t leaf_compiled_depth(struct splicing *s, uint32_t index, const struct duet_java_frame *frames,
 				    uint32_t depth)
 {
 	const struct jvm_code *code = index == UINT32_MAX ? NULL : code_of(s, index);
