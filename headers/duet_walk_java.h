@@ -65,13 +65,13 @@ static inline int java_has_sender(const struct walk_java *java, const struct unw
 }
 
 /* A stub's own frame pointer, when it leads to a call of a stub in this blob: the first may have jumped to another. */
-static inline walk_result java_step_stub_frame(struct walk_java *java, struct unwind_cursor *cursor, walk_result not )
+static inline walk_result java_step_stub_frame(struct walk_java *java, struct unwind_cursor *cursor, walk_result none)
 {
 	uint64_t words[2];
 
 	if (cursor->fp < cursor->sp || cursor->fp % WALK_WORD || walk_read(words, sizeof(words), cursor->fp) ||
 	    java_call_target(java, words[1]) - java->blob >= java_field(java, java->layout.blob_bytes, 4))
-		return not ;
+		return none;
 	return walk_to_caller(cursor, words[1], cursor->fp + sizeof(words), words[0]);
 }
 

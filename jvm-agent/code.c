@@ -141,7 +141,7 @@ static void find_enter_special(jmethodID method, uintptr_t address)
 	struct code_blob blob;
 
 	if (enter_special || jvm.version < 21 || !jvmstructs_find_blob(address, &blob) ||
-	    strcmp(blob.name, "native nmethod") != 0)
+	    !blob.name || strcmp(blob.name, "native nmethod") != 0)
 		return;
 	if ((*jvm.jvmti)->GetMethodName(jvm.jvmti, method, &name, &signature, NULL) != JVMTI_ERROR_NONE)
 		return;

@@ -14,6 +14,7 @@
 
 #define MAX_WANTED 65536 /* methods: the agent's own table holds no more */
 #define MESSAGE_MAX 512 /* bytes of the largest control message, with room */
+#define HANDLER_MAX_NS NS_PER_MS /* a JVM may claim no more for a signal */
 #define METADATA_BUDGET 16384 /* records a step: they cost more than samples, and other JVMs wait */
 #define HANDSHAKE_TIMEOUT_NS (10 * NS_PER_SEC) /* as patient as the agent is with us */
 
@@ -295,7 +296,10 @@ void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context
 
 uint64_t agent_handler_ns(const struct agent *agent)
 {
-	return agent->ring && !agent->hostile ? agent_ring_handler_ns(agent->ring) : 0;
+	uint64_t most_ns = agent->signalled * HANDLER_MAX_NS;
+	uint64_t claimed_ns = agent->ring && !agent->hostile ? agent_ring_handler_ns(agent->ring) : 0;
+
+	return claimed_ns < most_ns ? claimed_ns : most_ns;
 }
 
 uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter)

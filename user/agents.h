@@ -91,7 +91,7 @@ bool agent_settled(const struct agent *agent); /* RUNNING, GONE or FAILED */
  * makes the agent AGENT_FAILED.
  */
 void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context);
-uint64_t agent_handler_ns(const struct agent *agent); /* in its signal handler, as it claims */
+uint64_t agent_handler_ns(const struct agent *agent); /* in its signal handler, as it claims, within reason */
 uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter);
 
 #endif

@@ -22,7 +22,6 @@
  */
 #define TICK_COST_NS 1000
 #define SIGNAL_COST_NS 2000
-#define HANDLER_MAX_NS NS_PER_MS /* a JVM may claim no more for a signal */
 
 void overhead_open(struct session *session)
 {
@@ -76,9 +75,8 @@ static uint64_t agent_ns(const struct agent *agent)
  */
 static void read_agent(struct agent *agent)
 {
-	uint64_t handler_ns = agent_handler_ns(agent), most_ns = agent->signalled * HANDLER_MAX_NS, thread_ns;
+	uint64_t handler_ns = agent_handler_ns(agent), thread_ns;
 
-	handler_ns = handler_ns < most_ns ? handler_ns : most_ns;
 	if (handler_ns > agent->handler_ns)
 		agent->handler_ns = handler_ns;
 	if (agent->host_tid && !process_read_thread_cpu(agent->process->pid, agent->host_tid, &thread_ns) &&

@@ -90,6 +90,7 @@ struct session {
 	uint64_t swept_ns; /* when processes were last looked for that ended without a record */
 	uint64_t forgot_ns; /* when the JVMs' old code was last forgotten */
 	bool interrupted;
+	bool is_behind; /* BPF's ring holds what was not read in time: the next step waits for nothing */
 };
 
 #define POLL_ATTACH_MS 5 /* while agents publish what was there before them */

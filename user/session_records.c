@@ -460,8 +460,10 @@ static void on_java_sample(void *context, uint16_t type, const void *payload, ui
 	join_offer(from->session->join, from->agent, payload, size, clock_monotonic_ns());
 }
 
-/* In parts, between which memory is looked at; what comes meanwhile is for the next call. */
-/* True when the ring is empty. Deep stacks take a millisecond each: the end of the recording is looked at between. */
+/*
+ * In parts, between which memory is looked at. Deep stacks take a millisecond each: what is not read by then is for the
+ * next call, before which the recording may end. True when all was.
+ */
 static bool read_kernel(struct session *session, uint64_t now_ns)
 {
 	for (int part = 0; part < READ_PARTS; part++) {
@@ -544,11 +546,11 @@ void session_step(struct session *session, int timeout_ms)
 	fds[1] = (struct pollfd){.fd = session->collector ? collector_fd(session->collector) : -1, .events = POLLIN};
 	for (size_t i = 2; i < count; i++)
 		fds[i] = (struct pollfd){.fd = agent_fd(session->agents.items[i - 2]), .events = POLLIN};
-	if (poll(fds, count, timeout_ms) > 0 && fds[0].revents)
+	if (poll(fds, count, session->is_behind ? 0 : timeout_ms) > 0 && fds[0].revents)
 		on_signal(session);
 	for (size_t i = 2; i < count; i++)
 		agent_progress(session, session->agents.items[i - 2], fds[i].revents);
-	session_read_rings(session);
+	session->is_behind = !session_read_rings(session);
 	notify_watchdog(&session->notify);
 	free(fds);
 }

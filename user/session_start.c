@@ -47,10 +47,6 @@ static int attach_pids(struct session *session)
 	for (size_t i = 0; !err && !session->options->no_attach && i < session->options->pids.len; i++) {
 		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
 
-		if (owners_is_listed(&session->owners, process, &session->options->leave_alone)) {
-			log_info("process %d: left alone, as --leave-alone says", process->pid);
-			continue;
-		}
 		attach_control_name(control, sizeof(control), process->pid);
 		err = session_attach(session, process, false, control);
 	}

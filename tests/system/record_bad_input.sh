@@ -24,6 +24,13 @@ case_pid_is_absurd() {
 	expect_refusal 2 '0'
 }
 
+case_leave_alone_what_is_named() {
+	record -p $$ --leave-alone 'x*' -d 1
+	expect_refusal 2 'leave-alone is for --host'
+	record --leave-alone 'x*' -- /bin/true
+	expect_refusal 2 'leave-alone is for --host'
+}
+
 case_no_target() {
 	record -d 1
 	expect_refusal 2 '-p|pid'

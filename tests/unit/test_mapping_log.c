@@ -149,6 +149,17 @@ static void test_overwritten(void **state)
 	assert_int_equal(log_of_test.last.len, MAPPING_LOG_NOTES); /* no process is remembered for ever */
 }
 
+static void test_too_many(void **state)
+{
+	(void)state;
+	add(1, 7, MAPPING_NOTE_EXEC, 0, NULL);
+	for (uint64_t i = 0; i < 2 * MAPPING_LOG_MAPPINGS; i++)
+		add(2, 7, MAPPING_NOTE_MAPPED, (i + 1) << 12, "/bin/a");
+	assert_int_equal(find(7, UINT64_MAX), 0);
+	assert_int_equal(maps.list.len, MAPPING_LOG_MAPPINGS);
+	expect_mapped(MAPPING_LOG_MAPPINGS - 1, 2 * MAPPING_LOG_MAPPINGS << 12, "/bin/a"); /* the newest */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +169,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_out_of_order, teardown),
 		cmocka_unit_test_teardown(test_newer_mapping_wins, teardown),
 		cmocka_unit_test_teardown(test_overwritten, teardown),
+		cmocka_unit_test_teardown(test_too_many, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

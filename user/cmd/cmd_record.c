@@ -239,6 +239,15 @@ static int check_engine(const struct session_options *session)
 	return 0;
 }
 
+static int set_leave_alone(struct session_options *session, const struct record_options *options)
+{
+	session->leave_alone = options->leave_alone;
+	if (!options->leave_alone.len || session->host)
+		return 0;
+	log_error("--leave-alone is for --host, --cgroup, --container and --comm: a JVM that is named is profiled");
+	return -EINVAL;
+}
+
 static int set_interval(struct session_options *session, const struct record_options *options)
 {
 	if (options->freq && options->interval_ns) {
@@ -364,7 +373,6 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->style.processes = session->host || session->pids.len > 1;
 	session->all_user = options->all_user;
 	session->no_attach = options->no_attach;
-	session->leave_alone = options->leave_alone;
 	session->max_memory = options->max_memory;
 	if (options->continuous && !options->max_memory)
 		session->max_memory = CONTINUOUS_MEMORY;
@@ -379,6 +387,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = set_engine(session, options);
 	if (!err)
 		err = check_engine(session);
+	if (!err)
+		err = set_leave_alone(session, options);
 	if (!err)
 		err = set_interval(session, options);
 	if (!err)

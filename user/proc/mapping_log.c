@@ -100,7 +100,7 @@ int mapping_log_find(const struct mapping_log *log, pid_t pid, uint64_t time_ns,
 	/* The newest first: what lies where another does was there before. */
 	for (const struct mapping_note *note = last_note(log, pid); !err && note; note = find_note(log, note->previous))
 		if (note->kind == MAPPING_NOTE_MAPPED && note->time_ns >= beginning->time_ns &&
-		    note->time_ns <= time_ns)
+		    note->time_ns <= time_ns && maps->list.len < MAPPING_LOG_MAPPINGS)
 			err = maps_add(maps, &note->mapping);
 	return err;
 }

@@ -14,6 +14,8 @@
 
 #define MAPPING_LOG_NOTES 8192 /* of 2,000 short processes with four mappings each, the last second */
 
+#define MAPPING_LOG_MAPPINGS 512 /* of one process: more are not looked for, nobody shall make it cost time */
+
 enum mapping_note_kind {
 	MAPPING_NOTE_MAPPED,
 	MAPPING_NOTE_EXEC, /* nothing is mapped any more */
