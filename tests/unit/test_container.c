@@ -291,6 +291,42 @@ static void long_names_are_cut(void **state)
 	assert_true(strlen(names.name) < sizeof(names.name));
 }
 
+/* ---- open while it is removed ---- */
+
+static void expect_path_of(const char *name, int flags, bool is_removed, const char *expected)
+{
+	struct cgroup_tree tree = {.fd = -1};
+	struct buf path;
+	char folder[256];
+	int fd;
+
+	buf_init(&path);
+	snprintf(tree.mount, sizeof(tree.mount), "%s", root);
+	snprintf(folder, sizeof(folder), "%s%s", root, name);
+	fd = open(folder, flags | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	if (is_removed)
+		assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(cgroup_path_of_fd(&tree, fd, &path), 0);
+	assert_string_equal(path.data, expected);
+	close(fd);
+	buf_release(&path);
+}
+
+static void removed_while_it_is_open(void **state)
+{
+	(void)state;
+	put("docker/gone/inner/cgroup.procs", "");
+	put("docker/named (deleted)/cgroup.procs", "");
+	put("docker/named/cgroup.procs", ""); /* not the one that is meant */
+	expect_path_of("/docker/gone/inner", O_PATH, false, "/docker/gone/inner");
+	expect_path_of("/docker/named (deleted)", O_PATH, false, "/docker/named (deleted)");
+	expect_path_of("", O_PATH, false, "/");
+	assert_int_equal(unlink(place("docker/gone/inner/cgroup.procs")), 0);
+	expect_path_of("/docker/gone/inner", O_PATH, true, "/docker/gone/inner");
+	expect_path_of("/docker/gone", O_PATH, true, "/docker/gone");
+}
+
 /* ---- this host's own ---- */
 
 static void ids_and_paths_of_this_host(void **state)
@@ -344,6 +380,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(made_up_paths_get_no_names, root_setup, root_teardown),
 		cmocka_unit_test_setup_teardown(state_files_that_lie, root_setup, root_teardown),
 		cmocka_unit_test(long_names_are_cut),
+		cmocka_unit_test_setup_teardown(removed_while_it_is_open, root_setup, root_teardown),
 		cmocka_unit_test(ids_and_paths_of_this_host),
 		cmocka_unit_test(gone_before_it_is_looked_up),
 	};

@@ -54,14 +54,12 @@ static void set_path(struct buf *path, const char *text)
 	buf_add_str(path, *text ? text : "/");
 }
 
-/* The folder's path without the mount's, as the kernel tells it of the descriptor. */
-static int path_of_fd(const struct cgroup_tree *tree, int fd, struct buf *path)
+int cgroup_path_of_fd(const struct cgroup_tree *tree, int fd, struct buf *path)
 {
 	static const char deleted[] = " (deleted)";
 	char link[32], text[CGROUP_PATH_MAX];
 	size_t mount_len = strlen(tree->mount);
 	ssize_t len;
-	struct stat st;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	len = readlink(link, text, sizeof(text) - 1);
@@ -72,10 +70,10 @@ static int path_of_fd(const struct cgroup_tree *tree, int fd, struct buf *path)
 	text[len] = '\0';
 	if (strncmp(text, tree->mount, mount_len) || (text[mount_len] && text[mount_len] != '/'))
 		return -EXDEV;
-	/* A cgroup may be called so; one that is gone has no links. */
+	/* A cgroup may be called so; one that is gone has no files. Its link count stays 2. */
 	if (len > (ssize_t)strlen(deleted) && !strcmp(text + len - strlen(deleted), deleted) &&
-	    (fstat(fd, &st) < 0 || !st.st_nlink))
-		return -ESTALE;
+	    faccessat(fd, "cgroup.procs", F_OK, 0) < 0)
+		text[len - (ssize_t)strlen(deleted)] = '\0';
 	set_path(path, text + mount_len);
 	return 0;
 }
@@ -98,7 +96,7 @@ int cgroup_path(const struct cgroup_tree *tree, uint64_t id, struct buf *path)
 	fd = open_by_handle_at(tree->fd, &handle.head, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	err = path_of_fd(tree, fd, path);
+	err = cgroup_path_of_fd(tree, fd, path);
 	close(fd);
 	return err;
 }
@@ -116,7 +114,7 @@ static int find_below(const struct cgroup_tree *tree, const char *name, uint64_t
 	if (!err && fs.f_type != CGROUP2_SUPER_MAGIC)
 		err = -EXDEV;
 	if (!err)
-		err = path_of_fd(tree, fd, path);
+		err = cgroup_path_of_fd(tree, fd, path);
 	if (!err)
 		*ret_id = st.st_ino;
 	close(fd);
