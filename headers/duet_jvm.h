@@ -47,7 +47,7 @@ struct duet_jvm_layout {
 	uint64_t compiled_name; /* CodeBlob::_name of compiled methods, a pointer; 0: none seen yet */
 	uint64_t native_name; /* and of the compiled wrappers of native methods */
 	uint64_t adapter_name; /* and of adapters between them and the interpreter */
-	uint64_t frameless_names[DUET_JVM_FRAMELESS]; /* and of other code that makes no frame; 0: unused */
+	uint64_t frameless_names[DUET_JVM_FRAMELESS]; /* and of code that makes no frame; [0]: vtable stubs */
 	uint64_t continuation_name; /* JDK 21+: and of the stubs that take a virtual thread's frames from the heap */
 	uint64_t enter_special; /* where the agent keeps an address in Continuation.enterSpecial, once it is compiled */
 

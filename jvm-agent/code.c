@@ -276,16 +276,18 @@ void code_publish_heaps(struct session *session)
 }
 
 #ifdef __x86_64__
+#define LAZY_KINDS 3 /* of blobs, that a JVM makes when it needs the first: a JVM without them has few blobs to look at */
+
 void code_publish_layout(struct session *session)
 {
 	struct duet_jvm_layout layout;
 	struct ring_part part = {&layout, sizeof(layout)};
 	uint32_t kinds;
 
-	if (session->kinds_published == 2 || !jvmstructs_layout(&layout, jvm.version))
+	if (session->kinds_published == LAZY_KINDS || !jvmstructs_layout(&layout, jvm.version))
 		return;
 	layout.enter_special = (uintptr_t)&enter_special;
-	kinds = (layout.compiled_name != 0) + (layout.native_name != 0);
+	kinds = (layout.compiled_name != 0) + (layout.native_name != 0) + (layout.frameless_names[0] != 0);
 	if (session->layout_published && kinds == session->kinds_published)
 		return;
 	session->layout_published = true;

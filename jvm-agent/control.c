@@ -151,11 +151,11 @@ static bool session_serve(struct session *session, JNIEnv *env, int peer)
 
 		if (now >= next_sweep_ns) {
 			threads_sweep(session, env);
-			code_publish_layout(session);
 			next_sweep_ns = now + SWEEP_NS;
 		}
 		if (now >= next_rescan_ns) {
 			session_rescan(session);
+			code_publish_layout(session);
 			next_rescan_ns = now + RESCAN_NS;
 		}
 		methods_publish(session, env);

@@ -554,8 +554,8 @@ static void publish_methods(struct duet_jvm_layout *ret)
 static bool is_frameless(const char *name)
 {
 	/* flush_icache_stub; JDK 25: flush_icache_initial_stub, flush_icache_final_stub */
-	static const char *const kinds[] = {"vtable chunks", "MethodHandles adapters", "native signature handlers",
-					    "flush_icache_", "jni_fast_Get"};
+	static const char *const kinds[] = {"MethodHandles adapters", "native signature handlers", "flush_icache_",
+					    "jni_fast_Get"};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strncmp(name, kinds[i], strlen(kinds[i])))
@@ -581,6 +581,8 @@ static void publish_name(struct duet_jvm_layout *ret, uintptr_t address, unsigne
 		ret->adapter_name = address;
 	else if (!strncmp(name, continuations, strlen(continuations)))
 		ret->continuation_name = address;
+	else if (!strcmp(name, "vtable chunks"))
+		ret->frameless_names[0] = address;
 	else if (is_frameless(name) && *count < DUET_JVM_FRAMELESS)
 		ret->frameless_names[(*count)++] = address;
 }
@@ -588,7 +590,7 @@ static void publish_name(struct duet_jvm_layout *ret, uintptr_t address, unsigne
 /* A blob's kind is told by the address of its name, which is the same constant for all of a kind. */
 static void publish_names(struct duet_jvm_layout *ret)
 {
-	unsigned int count = 0;
+	unsigned int count = 1; /* the first is the vtable stubs' */
 
 	for (unsigned int i = 0; i < code_heap_count; i++) {
 		struct code_blob blob;

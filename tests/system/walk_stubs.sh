@@ -22,4 +22,16 @@ jdk_case_stubs_in_the_right_caller() {
 	done
 }
 
+# HotSpot makes the first of them when a call first needs one: when the agent has told of all else, perhaps.
+jdk_case_stubs_from_the_start() {
+	local method='workload/Stubs\.(virtuals|interfaces)'
+	need_bpf
+	record -d 6 -i 1ms -t -v -o collapsed -f "$here/out" -- "$jdk/bin/java" -cp "$workloads" workload.Stubs 5
+	expect_status 0
+	grep -E "^\[main tid=.*$method" "$here/out" >"$here/main"
+	expect "samples in calls of many receivers" "$(total "$here/main")" '>=' 100
+	expect_share "of them rooted" "$(matching "$here/main" '^[^;]*;(__clone3|clone3|__clone|clone|start_thread)')" \
+		'>=' 97
+}
+
 run_cases "$@"
