@@ -34,6 +34,13 @@ __noinline int unwind_java_stub_return(u64 slot)
 	return UNWIND_JAVA && room && java_is_stub_return(&room->java, &room->walk.cursor, slot);
 }
 
+__noinline int unwind_java_sender(u64 to, u64 sp)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return UNWIND_JAVA && room && java_is_sender(&room->java, to, sp);
+}
+
 __noinline int unwind_java_interpreter(void)
 {
 	struct duet_scratch *room = scratch_get();

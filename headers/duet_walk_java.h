@@ -16,6 +16,7 @@
 #define WALK_JAVA_LEAF java_step_leaf
 #define WALK_JAVA_PUSHED java_pushed_bytes
 #define WALK_JAVA_STUB_RETURN java_is_stub_return
+#define WALK_JAVA_SENDER java_is_sender
 #define WALK_JAVA_INTERPRETER java_step_interpreter
 #define WALK_JAVA_CONTINUATION java_step_continuation
 #endif
@@ -56,23 +57,24 @@ static inline int java_is_called(struct walk_java *java, uint64_t return_address
 	       duet_code_calls(java->code, JAVA_INDIRECT_BYTES);
 }
 
-/* An adapter on its way from compiled code to the interpreter has moved sp, and keeps in r13 what it was. */
-static inline int java_has_sender(const struct walk_java *java, const struct unwind_cursor *cursor)
-{
-	uint64_t sender = java->regs[DUET_X86_R13], sp = cursor->sp + WALK_WORD;
-
-	return sender > sp && sender - sp < JAVA_MAX_FRAME_WORDS * WALK_WORD;
-}
-
-/* A stub's own frame pointer, when it leads to a call of a stub in this blob: the first may have jumped to another. */
+/*
+ * A stub's own frame pointer, when it leads to a call of a stub in this blob: the first may have jumped to another. The
+ * barrier at a method's entry pushes -1 before (JDK 14+, StubGenerator::generate_method_entry_barrier()).
+ */
 static inline walk_result java_step_stub_frame(struct walk_java *java, struct unwind_cursor *cursor, walk_result none)
 {
-	uint64_t words[2];
+	uint64_t words[2], above = cursor->fp + sizeof(words);
 
-	if (cursor->fp < cursor->sp || cursor->fp % WALK_WORD || walk_read(words, sizeof(words), cursor->fp) ||
-	    java_call_target(java, words[1]) - java->blob >= java_field(java, java->layout.blob_bytes, 4))
+	if (cursor->fp < cursor->sp || cursor->fp % WALK_WORD || walk_read(words, sizeof(words), cursor->fp))
 		return none;
-	return walk_to_caller(cursor, words[1], cursor->fp + sizeof(words), words[0]);
+	if (words[1] == ~0ull) {
+		if (walk_read_word(&words[1], above))
+			return none;
+		above += WALK_WORD;
+	}
+	if (java_call_target(java, words[1]) - java->blob >= java_field(java, java->layout.blob_bytes, 4))
+		return none;
+	return walk_to_caller(cursor, words[1], above, words[0]);
 }
 
 /* Is this where a call returns to, in Java's code? */
@@ -113,26 +115,33 @@ static inline walk_result java_return_pushed(struct walk_java *java, struct unwi
 	return pushed < 0 ? DUET_WALK_LEAF : java_return(cursor, slot + (uint32_t)pushed, 0);
 }
 
+/* The call's return address lies `at` here: is there one too at the end of the frame of the compiled code at hand? */
+static inline int java_has_frame(struct walk_java *java, uint64_t at)
+{
+	uint64_t words = java_field(java, java->layout.blob_frame_words, 4), above;
+
+	if (words >= JAVA_MAX_FRAME_WORDS)
+		return 0;
+	at += words * WALK_WORD;
+	for (uint32_t i = 0; i <= JAVA_OPERAND_WORDS; i += JAVA_OPERAND_WORDS)
+		if (!walk_read_word(&above, at + i * WALK_WORD) && java_is_return(java, above))
+			return 1;
+	return 0;
+}
+
 /*
  * Is this word, `slot` bytes above sp, the return address of the stub that java->stub tells? Those of earlier calls lie
  * around on the stack: behind the right one the caller's frame follows, and at its end a return address.
  */
 static inline int java_is_stub_return(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t slot)
 {
-	uint64_t to, words, above;
+	uint64_t to;
 
 	if (walk_read_word(&to, cursor->sp + slot) || java_call_target(java, to) - java->stub >= java->stub_bytes)
 		return 0;
 	if (java_find_blob(java, to) || !java_is_compiled(java))
 		return !slot;
-	words = java_field(java, java->layout.blob_frame_words, 4);
-	if (words >= JAVA_MAX_FRAME_WORDS)
-		return 0;
-	slot += words * WALK_WORD;
-	for (uint32_t i = 0; i <= JAVA_OPERAND_WORDS; i += JAVA_OPERAND_WORDS)
-		if (!walk_read_word(&above, cursor->sp + slot + i * WALK_WORD) && java_is_return(java, above))
-			return 1;
-	return 0;
+	return java_has_frame(java, cursor->sp + slot);
 }
 
 /* A stub that has left its frame, or has pushed registers without one: fp is still the caller's. */
@@ -146,20 +155,40 @@ static inline walk_result java_leaf_pushed(struct walk_java *java, struct unwind
 	return DUET_WALK_LEAF;
 }
 
-/*
- * Interrupted in code that makes no frame. An adapter pops the return address for a moment, and pushes it again lower
- * down; the interpreter's own frame tells where it ends.
- */
-static inline walk_result java_leaf_frameless(struct walk_java *java, struct unwind_cursor *cursor)
+/* Is this the return address into compiled code that had this sp when it made the call? */
+static inline int java_is_sender(struct walk_java *java, uint64_t to, uint64_t sp)
 {
-	uint64_t to;
+	return java_heap(&java->layout, to) >= 0 && java_is_called(java, to) && !java_find_blob(java, to) &&
+	       java_is_compiled(java) && java_has_frame(java, sp - WALK_WORD);
+}
+
+/* Java's callers that keep a frame pointer. */
+static inline int java_keeps_fp(const struct walk_java *java, uint64_t to)
+{
+	return java_is_interpreter(java, to) || to == java->layout.call_stub_return;
+}
+
+/*
+ * Interrupted between compiled code and the interpreter. On the way there the return address is popped into rax, sp
+ * kept in r13 and moved, the address put on top of the stack again; on the way back sp is aligned and the address
+ * pushed out of rax. Which of it has been done, the caller's frame shows.
+ */
+static inline walk_result java_leaf_adapter(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	uint64_t rax = java->regs[DUET_X86_RAX], r13 = java->regs[DUET_X86_R13], moved = r13 - cursor->sp, to;
+	int is_moved = moved < JAVA_MAX_FRAME_WORDS * WALK_WORD;
 
 	if (walk_read_word(&to, cursor->sp))
 		return DUET_WALK_UNREADABLE;
-	if (java_is_adapter(java) && !java_is_interpreter(java, to) &&
-	    (!java_is_called(java, to) || java_has_sender(java, cursor)))
-		return DUET_WALK_LEAF;
-	return java_return(cursor, 0, 1);
+	if (is_moved && WALK_JAVA_SENDER(java, to, r13))
+		return walk_to_caller(cursor, to, r13, cursor->fp);
+	if (java_keeps_fp(java, to) || WALK_JAVA_SENDER(java, to, cursor->sp + WALK_WORD))
+		return java_return(cursor, 0, 1);
+	if (is_moved && WALK_JAVA_SENDER(java, rax, r13))
+		return walk_to_caller(cursor, rax, r13, cursor->fp);
+	if (java_keeps_fp(java, rax) || WALK_JAVA_SENDER(java, rax, cursor->sp))
+		return walk_to_caller(cursor, rax, cursor->sp, cursor->fp);
+	return DUET_WALK_LEAF;
 }
 
 /*
@@ -277,8 +306,10 @@ static inline walk_result java_step_leaf(struct walk_java *java, struct unwind_c
 {
 	walk_result end;
 
-	if (java_is_adapter(java) || java_is_frameless(java))
-		return java_leaf_frameless(java, cursor);
+	if (java_is_adapter(java))
+		return java_leaf_adapter(java, cursor);
+	if (java_is_frameless(java))
+		return java_return(cursor, 0, 1);
 	if (java_is_native(java))
 		end = java_leaf_wrapper(java, cursor, frame_bytes);
 	else if (java_is_compiled(java))
@@ -325,6 +356,32 @@ static inline walk_result java_step_continuation(struct walk_java *java, struct 
 	return DUET_WALK_NO_FRAME;
 }
 
+#define JAVA_ADAPTER_R13 (2 * WALK_WORD) /* above the floating point registers: the others, from r15 up to rax */
+#define JAVA_ADAPTER_RAX (15 * WALK_WORD)
+
+/* An adapter's caller, when the adapter has saved its registers here. */
+static inline walk_result java_step_saved(struct walk_java *java, struct unwind_cursor *cursor, uint64_t saved)
+{
+	uint64_t entry, rax, to;
+
+	if (walk_read_word(&entry, saved + JAVA_ADAPTER_R13) || walk_read_word(&rax, saved + JAVA_ADAPTER_RAX) ||
+	    entry < cursor->sp || walk_read_word(&to, entry) || to != rax || !java_is_return(java, to))
+		return DUET_WALK_NO_FRAME;
+	return walk_to_caller(cursor, to, entry + WALK_WORD, cursor->fp);
+}
+
+/*
+ * An adapter, while it has the JVM lead its caller to the code compiled since (patch_callers_callsite() of
+ * sharedRuntime_x86_64.cpp): it has saved all registers, with sp as it came in r13 and the return address in rax, below
+ * them those for floating point: fxsave's 512 bytes (JDK 8), or room for xsave's.
+ */
+static inline walk_result java_step_adapter(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	walk_result end = java_step_saved(java, cursor, cursor->sp + 2688);
+
+	return end ? java_step_saved(java, cursor, cursor->sp + 512) : end;
+}
+
 /* Returned to, without a frame size. */
 static inline walk_result java_step_stub(struct walk_java *java, struct unwind_cursor *cursor)
 {
@@ -332,6 +389,8 @@ static inline walk_result java_step_stub(struct walk_java *java, struct unwind_c
 
 	if (name && name == java->layout.continuation_name)
 		return WALK_JAVA_CONTINUATION(java, cursor);
+	if (java_is_adapter(java))
+		return java_step_adapter(java, cursor);
 	return java_step_stub_frame(java, cursor, DUET_WALK_NO_FRAME);
 }
 

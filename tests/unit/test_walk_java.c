@@ -208,27 +208,94 @@ static void test_stub_with_a_frame(void **state)
 #define ADAPTER_NAME 0x555ull
 #define VTABLE_NAME 0x666ull
 
-/* Vtable stubs never have a frame. Adapters keep in r13 what sp was, once they have moved it. */
+/* Vtable stubs never have a frame. */
 static void test_frameless(void **state)
 {
 	uint64_t stub = make_blob(2048, VTABLE_NAME, 0, "", 0) + 32;
-	uint64_t adapter = make_blob(16384, ADAPTER_NAME, 0, "", 0) + 32;
 	uint64_t caller = make_call(HEAP_BYTES); /* of anything */
 
 	(void)state;
 	SP[0] = caller;
 	expect_end(cursor_at(stub, SP, CALLER_FP, 0), DUET_WALK_LEAF);
 	java.layout.frameless_names[2] = VTABLE_NAME;
-	java.layout.adapter_name = ADAPTER_NAME;
 	expect_caller(cursor_at(stub, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+}
+
+static uint64_t make_adapter(void)
+{
+	java.layout.adapter_name = ADAPTER_NAME;
+	memset(java.regs, 0, sizeof(java.regs));
+	return make_blob(16384, ADAPTER_NAME, 0, "", 0) + 32;
+}
+
+/* To the interpreter: the return address goes from the stack to rax, sp to r13 and down, the address there. */
+static void test_adapter_from_compiled_code(void **state)
+{
+	uint64_t adapter = make_adapter(), caller = make_call(HEAP_BYTES);
+
+	(void)state;
+	SP[0] = caller;
+	SP[4] = caller; /* of the caller, whose frame has four words */
 	expect_caller(cursor_at(adapter, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
-	java.regs[DUET_X86_R13] = address_of(SP + 3);
-	expect_end(cursor_at(adapter, SP, CALLER_FP, 0), DUET_WALK_LEAF);
-	SP[0] = INTERPRETER; /* whose frame does not begin at sp */
-	expect_caller(cursor_at(adapter, SP, CALLER_FP, 0), INTERPRETER, SP + 1, CALLER_FP);
-	SP[0] = caller + 1; /* behind no call */
+	java.regs[DUET_X86_RAX] = caller;
+	expect_caller(cursor_at(adapter, SP + 1, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+	java.regs[DUET_X86_R13] = address_of(SP + 1);
+	expect_caller(cursor_at(adapter, SP - 3, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+	java.regs[DUET_X86_RAX] = 0;
+	expect_end(cursor_at(adapter, SP - 3, CALLER_FP, 0), DUET_WALK_LEAF);
+	SP[-3] = caller;
+	expect_caller(cursor_at(adapter, SP - 3, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+	SP[4] = NATIVE_PC; /* no frame ends so: these are words of earlier calls */
+	expect_end(cursor_at(adapter, SP - 3, CALLER_FP, 0), DUET_WALK_LEAF);
 	java.regs[DUET_X86_R13] = 0;
 	expect_end(cursor_at(adapter, SP, CALLER_FP, 0), DUET_WALK_LEAF);
+}
+
+/* From the interpreter: the return address is in rax while sp is aligned. */
+static void test_adapter_to_compiled_code(void **state)
+{
+	uint64_t adapter = make_adapter();
+
+	(void)state;
+	SP[0] = INTERPRETER; /* whose frame does not begin at sp */
+	expect_caller(cursor_at(adapter, SP, CALLER_FP, 0), INTERPRETER, SP + 1, CALLER_FP);
+	java.regs[DUET_X86_RAX] = INTERPRETER;
+	expect_caller(cursor_at(adapter, SP - 2, CALLER_FP, 0), INTERPRETER, SP - 2, CALLER_FP);
+}
+
+/* In native code that leads the caller to what was compiled since: all registers lie above those of floating point. */
+static void test_adapter_that_has_called(void **state)
+{
+	uint64_t adapter = make_adapter(), caller = make_call(HEAP_BYTES), *saved = SP - 48;
+
+	(void)state;
+	for (uint64_t *sp = saved - 512 / 8; sp; sp = sp == saved - 512 / 8 ? saved - 2688 / 8 : NULL) {
+		saved[2] = address_of(SP); /* r13 */
+		saved[15] = caller; /* rax */
+		SP[0] = caller;
+		expect_caller(cursor_at(adapter, sp, CALLER_FP, 1), caller, SP + 1, CALLER_FP);
+		SP[0] = caller + 1;
+		expect_end(cursor_at(adapter, sp, CALLER_FP, 1), DUET_WALK_NO_FRAME);
+		saved[15] = caller + 1; /* behind no call */
+		expect_end(cursor_at(adapter, sp, CALLER_FP, 1), DUET_WALK_NO_FRAME);
+		saved[2] = address_of(sp - 1);
+		expect_end(cursor_at(adapter, sp, CALLER_FP, 1), DUET_WALK_NO_FRAME);
+	}
+}
+
+/* The barrier at a method's entry has -1 below its return address. */
+static void test_entry_barrier(void **state)
+{
+	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0);
+	uint64_t caller = make_call(stub);
+
+	(void)state;
+	SP[8] = CALLER_FP;
+	SP[9] = ~0ull;
+	SP[10] = caller;
+	expect_caller(cursor_at(stub + 50, SP, address_of(&SP[8]), 1), caller, SP + 11, CALLER_FP);
+	SP[10] = caller + 1;
+	expect_end(cursor_at(stub + 50, SP, address_of(&SP[8]), 1), DUET_WALK_NO_FRAME);
 }
 
 /* C1's do not say how large their frame is, but keep a frame pointer. */
@@ -389,6 +456,10 @@ int main(void)
 		CASE(test_leaf_stub_without_frame_pointer),
 		CASE(test_stub_with_a_frame),
 		CASE(test_frameless),
+		CASE(test_adapter_from_compiled_code),
+		CASE(test_adapter_to_compiled_code),
+		CASE(test_adapter_that_has_called),
+		CASE(test_entry_barrier),
 		CASE(test_stub_of_unknown_size),
 		CASE(test_native_wrapper),
 		CASE(test_return_into_a_stub_without_frame),

@@ -32,7 +32,7 @@ void cgroup_tree_release(struct cgroup_tree *tree);
  * Other -errno: not known.
  */
 int cgroup_path(const struct cgroup_tree *tree, uint64_t id, struct buf *path);
-/* Of a folder that is open; of one that is gone meanwhile, where it was. 0, -EXDEV outside of the tree, other -errno. */
+/* Of an open folder; of one that is gone meanwhile, where it was. 0, -EXDEV outside of the tree, other -errno. */
 int cgroup_path_of_fd(const struct cgroup_tree *tree, int fd, struct buf *path);
 /* By "/a/b", "a/b" or with the mount in front. 0 with the path as above, or -errno: -ENOENT, -EXDEV for one of v1. */
 int cgroup_find(const struct cgroup_tree *tree, const char *name, uint64_t *ret_id, struct buf *path);
