@@ -25,7 +25,8 @@
 #define JAVA_INDIRECT_BYTES 6 /* of the longest call through memory */
 #define JAVA_CALL_BYTES 13 /* of the longest call sequence that tells its target */
 #define JAVA_PUSHED_WORDS 8 /* on a compiled method's frame, at most (C2's indexOf of a short string: 4) */
-#define JAVA_OPERAND_WORDS 2 /* of them for a subtype check */
+#define JAVA_OPERANDS_BYTES 16 /* of a subtype check */
+#define JAVA_POPS_BYTES 4 /* of the two instructions that pop them, at most */
 #define JAVA_STUB_WORDS 16 /* that a stub without a frame size has pushed at most (JDK 25's subtype check: 8) */
 
 /* Where the call before this return address went, or 0: call rel32; or mov $target, %r10; call *%r10. */
@@ -48,6 +49,12 @@ static inline int java_called_here(struct walk_java *java, uint64_t return_addre
 	uint64_t target = java_call_target(java, return_address);
 
 	return target && target <= pc && pc - target < JAVA_MAX_STUB_BYTES;
+}
+
+/* Does the code that was called here begin with push %rbp? */
+static inline int java_callee_saves_fp(struct walk_java *java, uint64_t return_address)
+{
+	return !walk_read(java->code, 1, java_call_target(java, return_address)) && java->code[0] == 0x55;
 }
 
 /* Is this behind a call? */
@@ -115,18 +122,32 @@ static inline walk_result java_return_pushed(struct walk_java *java, struct unwi
 	return pushed < 0 ? DUET_WALK_LEAF : java_return(cursor, slot + (uint32_t)pushed, 0);
 }
 
-/* The call's return address lies `at` here: is there one too at the end of the frame of the compiled code at hand? */
-static inline int java_has_frame(struct walk_java *java, uint64_t at)
+/* Bytes of a pop into another register than fp, or 0. */
+static inline uint32_t java_pop_bytes(const uint8_t *code)
+{
+	uint32_t prefix = code[0] == 0x41;
+
+	return (code[prefix] & 0xf8) == 0x58 && (prefix || code[0] != 0x5d) ? prefix + 1 : 0;
+}
+
+/* What lies on a frame while its call is made: C1 pushes the two operands of a subtype check, and pops them after it. */
+static inline uint32_t java_operand_bytes(struct walk_java *java, uint64_t return_address)
+{
+	uint32_t first;
+
+	if (walk_read(java->code, JAVA_POPS_BYTES, return_address))
+		return 0;
+	first = java_pop_bytes(java->code);
+	return first && java_pop_bytes(java->code + first) ? JAVA_OPERANDS_BYTES : 0;
+}
+
+/* Is there another return address at the end of the frame of the compiled code at hand, whose call left `to` at `at`? */
+static inline int java_has_frame(struct walk_java *java, uint64_t to, uint64_t at)
 {
 	uint64_t words = java_field(java, java->layout.blob_frame_words, 4), above;
 
-	if (words >= JAVA_MAX_FRAME_WORDS)
-		return 0;
-	at += words * WALK_WORD;
-	for (uint32_t i = 0; i <= JAVA_OPERAND_WORDS; i += JAVA_OPERAND_WORDS)
-		if (!walk_read_word(&above, at + i * WALK_WORD) && java_is_return(java, above))
-			return 1;
-	return 0;
+	at += words * WALK_WORD + java_operand_bytes(java, to);
+	return words < JAVA_MAX_FRAME_WORDS && !walk_read_word(&above, at) && java_is_return(java, above);
 }
 
 /*
@@ -141,7 +162,7 @@ static inline int java_is_stub_return(struct walk_java *java, const struct unwin
 		return 0;
 	if (java_find_blob(java, to) || !java_is_compiled(java))
 		return !slot;
-	return java_has_frame(java, cursor->sp + slot);
+	return java_has_frame(java, to, cursor->sp + slot);
 }
 
 /* A stub that has left its frame, or has pushed registers without one: fp is still the caller's. */
@@ -159,7 +180,7 @@ static inline walk_result java_leaf_pushed(struct walk_java *java, struct unwind
 static inline int java_is_sender(struct walk_java *java, uint64_t to, uint64_t sp)
 {
 	return java_heap(&java->layout, to) >= 0 && java_is_called(java, to) && !java_find_blob(java, to) &&
-	       java_is_compiled(java) && java_has_frame(java, sp - WALK_WORD);
+	       java_is_compiled(java) && java_has_frame(java, to, sp - WALK_WORD);
 }
 
 /* Java's callers that keep a frame pointer. */
@@ -192,7 +213,7 @@ static inline walk_result java_leaf_adapter(struct walk_java *java, struct unwin
 }
 
 /*
- * Interrupted in a stub that tells no frame size: at its first instruction, behind its push of fp, with a frame of its
+ * Interrupted in a stub that tells no frame size: at its first instruction, behind its first push, with a frame of its
  * own, or none. Whatever else lies around on the stack, the right return address follows a call to this stub.
  */
 static inline walk_result java_leaf_stub(struct walk_java *java, struct unwind_cursor *cursor)
@@ -205,7 +226,7 @@ static inline walk_result java_leaf_stub(struct walk_java *java, struct unwind_c
 	if (java_called_here(java, words[0], pc))
 		return java_return(cursor, 0, 1);
 	if (java_called_here(java, words[1], pc - 1))
-		return java_return(cursor, WALK_WORD, 0);
+		return java_return(cursor, WALK_WORD, !java_callee_saves_fp(java, words[1]));
 	if (java_step_stub_frame(java, cursor, DUET_WALK_LEAF) == DUET_WALK_NONE)
 		return DUET_WALK_NONE;
 	return java_leaf_pushed(java, cursor);
@@ -418,7 +439,7 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 	if (java_is_compiled(java))
 		java_original_pc(java, cursor);
 	if (is_below_stub && java_is_compiled(java))
-		return java_return_pushed(java, cursor, frame_bytes);
+		return java_return_pushed(java, cursor, frame_bytes + java_operand_bytes(java, cursor->pc));
 	return java_return(cursor, frame_bytes - WALK_WORD, 0);
 }
 

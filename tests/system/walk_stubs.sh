@@ -4,9 +4,11 @@
 # Who has called the code that HotSpot's compilers do not make themselves: stubs and intrinsics.
 . "$(dirname "$0")/lib.sh"
 
+entries='^[^;]*;(__clone3|clone3|__clone|clone|start_thread)'
+
 # Samples of the main thread below whichever of main()'s methods: all of them, but for the rounds between.
-jdk_case_stubs_in_the_right_caller() {
-	local method='workload/Stubs\.(copies|objects|virtuals|interfaces|checksums|clocks|strings|'
+expect_right_callers() { # STUB...
+	local method='workload/Stubs\.(copies|objects|casts|virtuals|interfaces|checksums|clocks|strings|'
 	method+='maths|digests|encodings|arrays)'
 	need_bpf
 	start_jvm "$jdk" workload.Stubs 9
@@ -14,12 +16,23 @@ jdk_case_stubs_in_the_right_caller() {
 	record -p "$jvm" -d 5 -i 1ms -t -v -o collapsed -f "$here/out"
 	expect_status 0
 	grep -E '^\[main tid=' "$here/out" >"$here/main"
-	expect "samples of the main thread" "$(awk '{ n += $NF } END { print n + 0 }' "$here/main")" '>=' 500
-	method="workload/Stubs\\\\.main;.*$method"
+	expect "samples of the main thread" "$(total "$here/main")" '>=' 500
+	expect_share "of them rooted" "$(matching "$here/main" "$entries")" '>=' 99
+	method="workload/Stubs\\.main;.*$method"
 	expect_share "of them in the right caller" "$(matching "$here/main" "$method")" '>=' 98
-	for stub in copies virtuals interfaces checksums clocks strings maths digests encodings arrays; do
+	for stub; do
 		expect "of them in $stub" "$(share "$here/main" "$stub")" '>=' 0.3
 	done
+}
+
+jdk_case_stubs_in_the_right_caller() {
+	expect_right_callers copies virtuals interfaces checksums clocks strings maths digests encodings arrays
+}
+
+# Not inlined: C1 keeps no record of what is at a call that is no safepoint.
+jdk_case_stubs_of_c1() {
+	JVM_OPTS=(-XX:TieredStopAtLevel=1 -XX:CompileCommand=quiet "-XX:CompileCommand=dontinline,workload.Stubs::*")
+	expect_right_callers copies casts virtuals interfaces checksums clocks strings maths digests encodings arrays
 }
 
 # HotSpot makes the first of them when a call first needs one: when the agent has told of all else, perhaps.
@@ -30,8 +43,7 @@ jdk_case_stubs_from_the_start() {
 	expect_status 0
 	grep -E "^\[main tid=.*$method" "$here/out" >"$here/main"
 	expect "samples in calls of many receivers" "$(total "$here/main")" '>=' 100
-	expect_share "of them rooted" "$(matching "$here/main" '^[^;]*;(__clone3|clone3|__clone|clone|start_thread)')" \
-		'>=' 97
+	expect_share "of them rooted" "$(matching "$here/main" "$entries")" '>=' 97
 }
 
 run_cases "$@"

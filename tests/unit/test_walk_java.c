@@ -142,7 +142,10 @@ static void test_leaf_stub(void **state)
 	expect_caller(cursor_at(stub, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
 	SP[0] = CALLER_FP; /* pushed */
 	SP[1] = caller;
+	*(uint8_t *)(uintptr_t)stub = 0x55;
 	expect_caller(cursor_at(stub + 1, SP, 7, 0), caller, SP + 2, CALLER_FP);
+	*(uint8_t *)(uintptr_t)stub = 0x57; /* push %rdi */
+	expect_caller(cursor_at(stub + 1, SP, 7, 0), caller, SP + 2, 7);
 	SP[0] = other; /* in a local; no call is in front of it */
 	SP[1] = NATIVE_PC;
 	SP[8] = CALLER_FP;
@@ -173,7 +176,7 @@ static void test_leaf_stub_without_frame_pointer(void **state)
 	SP[12] = caller;
 	expect_caller(cursor_at(stub + 40, SP, CALLER_FP, 0), caller, SP + 9, CALLER_FP);
 	memcpy((void *)(uintptr_t)caller, "\x5b\x41\x58", 3); /* pop %rbx; pop %r8: had been pushed for the stub */
-	SP[12] = NATIVE_PC;
+	SP[12] = caller; /* in the frame, of an earlier call */
 	SP[14] = caller;
 	expect_caller(cursor_at(stub + 40, SP, CALLER_FP, 0), caller, SP + 9, CALLER_FP);
 	SP[13] = CALLER_FP;

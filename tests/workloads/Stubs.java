@@ -37,6 +37,7 @@ public final class Stubs {
     private static void round() {
         copies();
         objects();
+        casts();
         virtuals();
         interfaces();
         checksums();
@@ -60,6 +61,16 @@ public final class Stubs {
             System.arraycopy(FROM, i & 7, TO, 0, 16 + (i & 1023));
         for (int i = 0; i < 20_000; i++)
             System.arraycopy(FROM, i & 7, FROM, 3, 16 + (i & 255)); // they overlap
+    }
+
+    /** A class remembers one interface of its that was asked for: C1 calls a stub when it is another. */
+    static void casts() {
+        long sum = 0;
+        for (int i = 0; i < 100_000; i++) {
+            Object receiver = RECEIVERS[i % RECEIVERS.length];
+            sum += (receiver instanceof Weighed ? 1 : 0) + (receiver instanceof Marked ? 2 : 0);
+        }
+        sink = sum;
     }
 
     static void objects() {
@@ -161,7 +172,9 @@ public final class Stubs {
         long weighed(long x);
     }
 
-    abstract static class Base implements Weighed {
+    interface Marked {}
+
+    abstract static class Base implements Weighed, Marked {
         abstract long weigh(long x);
     }
 
