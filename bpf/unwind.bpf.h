@@ -34,12 +34,14 @@ int unwind_java_leaf(u64 frame_bytes);
 int unwind_java_pushed(u64 slot);
 int unwind_java_stub_return(u64 slot);
 int unwind_java_sender(u64 to, u64 sp);
+int unwind_java_barrier(u64 frame_bytes);
 int unwind_java_interpreter(void);
 int unwind_java_continuation(void);
 #define WALK_JAVA_LEAF(java, cursor, frame_bytes) unwind_java_leaf(frame_bytes)
 #define WALK_JAVA_PUSHED(java, cursor, slot) unwind_java_pushed(slot)
 #define WALK_JAVA_STUB_RETURN(java, cursor, slot) unwind_java_stub_return(slot)
 #define WALK_JAVA_SENDER(java, to, sp) unwind_java_sender(to, sp)
+#define WALK_JAVA_BARRIER(java, cursor, frame_bytes) unwind_java_barrier(frame_bytes)
 #define WALK_JAVA_INTERPRETER(java, cursor) unwind_java_interpreter()
 #define WALK_JAVA_CONTINUATION(java, cursor) unwind_java_continuation()
 

@@ -41,6 +41,14 @@ __noinline int unwind_java_sender(u64 to, u64 sp)
 	return UNWIND_JAVA && room && java_is_sender(&room->java, to, sp);
 }
 
+__noinline int unwind_java_barrier(u64 frame_bytes)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return UNWIND_JAVA && room ? java_step_barrier(&room->java, &room->walk.cursor, frame_bytes) :
+				     DUET_WALK_NO_BLOB;
+}
+
 __noinline int unwind_java_interpreter(void)
 {
 	struct duet_scratch *room = scratch_get();

@@ -17,6 +17,7 @@
 #define WALK_JAVA_PUSHED java_pushed_bytes
 #define WALK_JAVA_STUB_RETURN java_is_stub_return
 #define WALK_JAVA_SENDER java_is_sender
+#define WALK_JAVA_BARRIER java_step_barrier
 #define WALK_JAVA_INTERPRETER java_step_interpreter
 #define WALK_JAVA_CONTINUATION java_step_continuation
 #endif
@@ -26,6 +27,8 @@
 #define JAVA_CALL_BYTES 13 /* of the longest call sequence that tells its target */
 #define JAVA_PUSHED_WORDS 8 /* on a compiled method's frame, at most (C2's indexOf of a short string: 4) */
 #define JAVA_OPERANDS_BYTES 16 /* of a subtype check */
+#define JAVA_BARRIER_BYTES 160 /* of instructions that load what a barrier has saved */
+#define JAVA_BARRIER_SAVED 4096 /* bytes: 32 registers of 64 bytes, and others */
 #define JAVA_POPS_BYTES 4 /* of the two instructions that pop them, at most */
 #define JAVA_STUB_WORDS 16 /* that a stub without a frame size has pushed at most (JDK 25's subtype check: 8) */
 
@@ -130,7 +133,7 @@ static inline uint32_t java_pop_bytes(const uint8_t *code)
 	return (code[prefix] & 0xf8) == 0x58 && (prefix || code[0] != 0x5d) ? prefix + 1 : 0;
 }
 
-/* What lies on a frame while its call is made: C1 pushes the two operands of a subtype check, and pops them after it. */
+/* What lies on a frame while its call is made: C1 pushes a subtype check's two operands, and pops them after it. */
 static inline uint32_t java_operand_bytes(struct walk_java *java, uint64_t return_address)
 {
 	uint32_t first;
@@ -141,7 +144,7 @@ static inline uint32_t java_operand_bytes(struct walk_java *java, uint64_t retur
 	return first && java_pop_bytes(java->code + first) ? JAVA_OPERANDS_BYTES : 0;
 }
 
-/* Is there another return address at the end of the frame of the compiled code at hand, whose call left `to` at `at`? */
+/* Is there a return address at the end too of the frame of the compiled code at hand, whose call left `to` at `at`? */
 static inline int java_has_frame(struct walk_java *java, uint64_t to, uint64_t at)
 {
 	uint64_t words = java_field(java, java->layout.blob_frame_words, 4), above;
@@ -415,6 +418,50 @@ static inline walk_result java_step_stub(struct walk_java *java, struct unwind_c
 	return java_step_stub_frame(java, cursor, DUET_WALK_NO_FRAME);
 }
 
+/* Do these bytes add to sp and jump? How much: behind a barrier's call that ends what has been saved for it. */
+static inline uint32_t java_freed_bytes(const uint8_t *code)
+{
+	if (code[0] != 0x48 || code[2] != 0xc4)
+		return 0;
+	if (code[1] == 0x83 && (code[4] == 0xeb || code[4] == 0xe9))
+		return code[3] < 0x80 ? code[3] : 0;
+	return code[1] == 0x81 && (code[7] == 0xeb || code[7] == 0xe9) ? (uint32_t)walk_operand(code + 3, 4) : 0;
+}
+
+/*
+ * From a method that has called the collector out of a load or store (ZGC; C2's barriers since JDK 14) to its caller:
+ * it has saved what was in registers below its frame, and frees the room before it jumps back.
+ */
+static inline walk_result java_step_barrier(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
+{
+	uint64_t slot = frame_bytes - WALK_WORD, freed = 0, word;
+
+	java->blob = 0; /* head is for its code now */
+	if (walk_read(java->head, JAVA_BARRIER_BYTES + 8, cursor->pc))
+		return DUET_WALK_NO_FRAME;
+	for (uint32_t i = 0; i < JAVA_BARRIER_BYTES && !freed; i++)
+		freed = java_freed_bytes(java->head + i);
+	slot += freed;
+	if (!freed || freed > JAVA_BARRIER_SAVED || walk_read_word(&word, cursor->sp + slot) ||
+	    !java_is_return(java, word))
+		return DUET_WALK_NO_FRAME;
+	return java_return(cursor, slot, 0);
+}
+
+/* From a method that has called. Its caller is Java's code as well. */
+static inline walk_result java_step_compiled(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
+{
+	uint64_t pc = cursor->pc, sp = cursor->sp, fp = cursor->fp;
+	walk_result end = java_return(cursor, frame_bytes - WALK_WORD, 0);
+
+	if (end != DUET_WALK_NONE || java_heap(&java->layout, cursor->pc) >= 0)
+		return end;
+	cursor->pc = pc;
+	cursor->sp = sp;
+	cursor->fp = fp;
+	return WALK_JAVA_BARRIER(java, cursor, frame_bytes);
+}
+
 static inline walk_result java_step_code(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	int is_below_stub = java->is_below_stub;
@@ -436,11 +483,12 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 		return WALK_JAVA_LEAF(java, cursor, frame_bytes);
 	if (!words)
 		return java_step_stub(java, cursor);
-	if (java_is_compiled(java))
-		java_original_pc(java, cursor);
-	if (is_below_stub && java_is_compiled(java))
+	if (!java_is_compiled(java))
+		return java_return(cursor, frame_bytes - WALK_WORD, 0);
+	java_original_pc(java, cursor);
+	if (is_below_stub)
 		return java_return_pushed(java, cursor, frame_bytes + java_operand_bytes(java, cursor->pc));
-	return java_return(cursor, frame_bytes - WALK_WORD, 0);
+	return java_step_compiled(java, cursor, frame_bytes);
 }
 
 /* ---- the step ---- */

@@ -276,7 +276,7 @@ void code_publish_heaps(struct session *session)
 }
 
 #ifdef __x86_64__
-#define LAZY_KINDS 3 /* of blobs, that a JVM makes when it needs the first: a JVM without them has few blobs to look at */
+#define LAZY_KINDS 3 /* of blobs, made when the first is needed: a JVM without them has few blobs to look at */
 
 void code_publish_layout(struct session *session)
 {

@@ -301,6 +301,31 @@ static void test_entry_barrier(void **state)
 	expect_end(cursor_at(stub + 50, SP, address_of(&SP[8]), 1), DUET_WALK_NO_FRAME);
 }
 
+/* A method's call out of a load: below its frame lies what it takes back into registers before it jumps on. */
+static void test_barrier_of_a_method(void **state)
+{
+	static const char small[] = "\x48\x8b\x44\x24\x08\xc5\xf9\x6f\x04\x24\x48\x83\xc4\x30\xeb\x10";
+	static const char large[] = "\x48\x8b\x44\x24\x08\x48\x81\xc4\x30\x00\x00\x00\xe9\x00\x01\x00\x00";
+	static const char end[] = "\x48\x83\xc4\x30\x5d\xc3"; /* of the method */
+	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, method_code, sizeof(method_code)) + 200;
+	uint64_t caller = make_call(code);
+
+	(void)state;
+	SP[5] = NATIVE_PC;
+	SP[10] = CALLER_FP;
+	SP[11] = caller;
+	memcpy((void *)(uintptr_t)code, small, sizeof(small));
+	expect_caller(cursor_at(code, SP, 7, 1), caller, SP + 12, CALLER_FP);
+	memcpy((void *)(uintptr_t)code, large, sizeof(large));
+	expect_caller(cursor_at(code, SP, 7, 1), caller, SP + 12, CALLER_FP);
+	SP[11] = caller + 1;
+	expect_end(cursor_at(code, SP, 7, 1), DUET_WALK_NO_FRAME);
+	SP[11] = caller;
+	memset((void *)(uintptr_t)code, 0x90, sizeof(large));
+	memcpy((void *)(uintptr_t)code, end, sizeof(end));
+	expect_end(cursor_at(code, SP, 7, 1), DUET_WALK_NO_FRAME);
+}
+
 /* C1's do not say how large their frame is, but keep a frame pointer. */
 static void test_stub_of_unknown_size(void **state)
 {
@@ -463,6 +488,7 @@ int main(void)
 		CASE(test_adapter_to_compiled_code),
 		CASE(test_adapter_that_has_called),
 		CASE(test_entry_barrier),
+		CASE(test_barrier_of_a_method),
 		CASE(test_stub_of_unknown_size),
 		CASE(test_native_wrapper),
 		CASE(test_return_into_a_stub_without_frame),
