@@ -1,29 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "owners.h"
 
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agents.h"
-#include "attach/hsperfdata.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "out/filter.h"
+#include "program.h"
 #include "runtime/application.h"
 
 #define MEMBERSHIP_AGE_NS NS_PER_SEC /* what only /proc knows of a process is asked for again at most this often */
-#define ARGUMENTS_MAX (2u << 20) /* bytes of /proc/PID/cmdline: class paths are long */
 #define NAMELESS_NS (3 * NS_PER_SEC) /* how long a JVM may need to say what it runs */
-#define COMMAND_MAX 4096 /* bytes of the counter sun.rt.javaCommand */
 
-void owners_open(struct owners *owners, struct profile *profile)
+void owners_open(struct owners *owners, struct profile *profile, bool spark_names)
 {
-	*owners = (struct owners){.profile = profile};
+	*owners = (struct owners){.profile = profile, .spark_names = spark_names};
 	containers_open(&owners->containers, "/");
 }
 
@@ -33,73 +25,6 @@ void owners_release(struct owners *owners)
 }
 
 /* ---- the program a JVM runs ---- */
-
-static int read_arguments(pid_t pid, struct buf *name)
-{
-	struct buf arguments;
-	char path[32];
-	int err;
-
-	buf_init(&arguments);
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	err = io_read_file(AT_FDCWD, path, ARGUMENTS_MAX, &arguments);
-	if (!err)
-		err = application_from_arguments(arguments.data, arguments.len, name);
-	buf_release(&arguments);
-	return err;
-}
-
-/* What the JVM says about itself: for launchers of its own, and options in files. */
-static int read_counter(const struct process *process, struct buf *name)
-{
-	char path[32], command[COMMAND_MAX];
-	struct buf bytes;
-	int err, root;
-
-	snprintf(path, sizeof(path), "/proc/%d/root", process->pid);
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return -errno;
-	buf_init(&bytes);
-	err = hsperfdata_read(root, process->ns_pid, process->uid, &bytes);
-	if (!err)
-		err = hsperfdata_string(bytes.data, bytes.len, "sun.rt.javaCommand", command, sizeof(command));
-	if (!err)
-		err = application_from_command(command, name);
-	buf_release(&bytes);
-	close(root);
-	return err;
-}
-
-/* Bytes read of /proc/PID/`file`, or -1. */
-static ssize_t read_of(pid_t pid, const char *file, uint64_t offset, void *bytes, size_t size)
-{
-	char path[32];
-	ssize_t len;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	len = pread(fd, bytes, size, (off_t)offset);
-	close(fd);
-	return len;
-}
-
-/* What the kernel has laid above its first stack: by now the process's own words. "" when it cannot be read. */
-static void read_executed_as(pid_t pid, char *name, size_t size)
-{
-	Elf64_auxv_t vector[64];
-	ssize_t len = read_of(pid, "auxv", 0, vector, sizeof(vector));
-	uint64_t address = 0;
-
-	for (ssize_t i = 0; i < len / (ssize_t)sizeof(*vector); i++)
-		if (vector[i].a_type == AT_EXECFN)
-			address = vector[i].a_un.a_val;
-	len = address ? read_of(pid, "mem", address, name, size - 1) : -1; /* ends with the stack, which is near */
-	name[len > 0 ? len : 0] = '\0';
-}
 
 static bool is_still(const struct process *process)
 {
@@ -145,16 +70,24 @@ static uint32_t executable_of(struct owners *owners, const struct process *proce
 
 static void find_application(struct owners *owners, struct process *process, uint32_t executable)
 {
+	struct intern *strings = &owners->profile->strings;
 	char executed_as[PATH_MAX];
 	struct buf name;
+	size_t len;
+	int err;
 
 	if (process->application || process->exited || !maps_find_file(&process->maps, "libjvm.so"))
 		return;
 	buf_init(&name);
-	read_executed_as(process->pid, executed_as, sizeof(executed_as));
-	if ((!read_arguments(process->pid, &name) || !read_counter(process, &name)) && is_still(process)) {
-		process->application = intern_str(&owners->profile->strings, name.data);
-		process->executed_as = intern_str(&owners->profile->strings, executed_as);
+	program_executed_as(process->pid, executed_as, sizeof(executed_as));
+	err = program_name(process, &name);
+	len = name.len;
+	if (!err && owners->spark_names)
+		program_add_spark(process->pid, &name);
+	if (!err && is_still(process)) {
+		process->program = intern_bytes(strings, name.data, len);
+		process->application = intern_str(strings, name.data);
+		process->executed_as = intern_str(strings, executed_as);
 		name_earlier_rows(owners->profile, process, executable);
 	}
 	buf_release(&name);
@@ -162,7 +95,7 @@ static void find_application(struct owners *owners, struct process *process, uin
 
 void owners_exec(struct process *process)
 {
-	process->application = process->executed_as = 0;
+	process->program = process->application = process->executed_as = 0;
 	process->owner_ns = 0;
 }
 
@@ -233,16 +166,16 @@ static bool is_container_listed(struct owners *owners, const struct process *pro
 
 bool owners_is_listed(struct owners *owners, struct process *process, const struct opt_strings *patterns)
 {
-	const char *application;
+	const char *program;
 
 	if (!patterns->len)
 		return false;
 	find_application(owners, process, executable_of(owners, process));
-	application = intern_text(&owners->profile->strings, process->application);
-	if (!*application && process_age_ns(process) < NAMELESS_NS)
+	program = intern_text(&owners->profile->strings, process->program);
+	if (!*program && process_age_ns(process) < NAMELESS_NS)
 		return true;
-	application += strlen(application) > strlen(APPLICATION_PREFIX) ? strlen(APPLICATION_PREFIX) : 0;
-	return filter_match(patterns, process->comm) || filter_match(patterns, application) ||
+	program += strlen(program) > strlen(APPLICATION_PREFIX) ? strlen(APPLICATION_PREFIX) : 0;
+	return filter_match(patterns, process->comm) || filter_match(patterns, program) ||
 	       is_container_listed(owners, process, patterns);
 }
 

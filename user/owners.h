@@ -12,9 +12,10 @@
 struct owners {
 	struct profile *profile;
 	struct containers containers;
+	bool spark_names; /* applications of Spark have those beside their main class */
 };
 
-void owners_open(struct owners *owners, struct profile *profile);
+void owners_open(struct owners *owners, struct profile *profile, bool spark_names);
 void owners_release(struct owners *owners);
 
 /*

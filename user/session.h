@@ -36,6 +36,7 @@ struct session_options {
 	bool all_user;
 	bool no_attach; /* no agent: kernel and native frames only */
 	struct opt_strings leave_alone; /* no agent in JVMs that are called so; not owned */
+	bool spark_names; /* applications have Spark's names */
 	bool interval_pairing; /* do not use cookies even where the kernel has them */
 	struct vec(struct session_output) outputs;
 	struct writer_options style;

@@ -323,6 +323,36 @@ case_application() {
 	expect_contains "$here/out" "^JVM +: $!: .*, java: workload\.TwoBusy\$"
 }
 
+# Where YARN would have unpacked it: the working directory has a link to it. Without it, the executor knows an id only.
+case_spark_names() {
+	need_bpf
+	local executor=org.apache.spark.executor.CoarseGrainedExecutorBackend by_file by_id by_option
+	mkdir "$here/container" "$here/filecache"
+	ln -s "$here/filecache" "$here/container/__spark_conf__"
+	printf '%s\n' '#Spark configuration.' 'spark.app.name=Daily report\: EU' spark.master=yarn \
+		>"$here/filecache/__spark_conf__.properties"
+	JVM_AS=(env -C "$here/container")
+	start_jvm "$(any_jdk)" $executor --driver-url spark://x@y:1 --app-id application_1_0042
+	by_file=$jvm
+	JVM_AS=()
+	start_jvm "$(any_jdk)" $executor --driver-url spark://x@y:1 --app-id application_1_0043
+	by_id=$jvm
+	JVM_OPTS=(-Dspark.app.name=Embedded)
+	start_jvm "$(any_jdk)" workload.Locks
+	by_option=$jvm
+	JVM_OPTS=()
+	record -p "$by_file,$by_id,$by_option" -d 2 -i 5ms -o col --java-collect-spark-app-name-as-appid -f "$here/out"
+	expect_status 0
+	expect "stacks named by the file" \
+		"$(sum_of "^[0-9]+;[^;]*;java;appid: java: $executor, spark: Daily report: EU;")" '>' 5
+	expect "stacks named by the id" "$(sum_of ";appid: java: $executor, spark: application_1_0043;")" '>' 5
+	expect "stacks named by the option" "$(sum_of ';appid: java: workload.Locks, spark: Embedded;')" '>' 5
+	record -p "$by_file,$by_option" -d 1 -i 5ms -o col -f "$here/out"
+	expect_status 0
+	expect "stacks without being asked" "$(sum_of "appid: java: ($executor|workload.Locks);")" '>' 2
+	expect_lacks "$here/out" ', spark: '
+}
+
 # The number in its own namespace is not the host's, and the name is told apart all the same.
 case_pid_namespace() {
 	need_cgroups

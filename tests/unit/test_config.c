@@ -67,6 +67,20 @@ static void test_jvms_left_alone(void **state)
 	assert_int_equal(read_config("leave-alone =\n", &config), -EINVAL);
 }
 
+static void test_spark_names(void **state)
+{
+	struct config config;
+
+	(void)state;
+	assert_int_equal(read_config("java-collect-spark-app-name-as-appid = yes\n", &config), 0);
+	assert_true(config.session.spark_names);
+	config_release(&config);
+	assert_int_equal(read_config("java-collect-spark-app-name-as-appid = no\n", &config), 0);
+	assert_false(config.session.spark_names);
+	config_release(&config);
+	assert_int_equal(read_config("java-collect-spark-app-name-as-appid = maybe\n", &config), -EINVAL);
+}
+
 /* What needs a new recording, and what does not. */
 static void test_sampling(void **state)
 {
@@ -94,6 +108,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_jvms_left_alone),
+		cmocka_unit_test(test_spark_names),
 		cmocka_unit_test(test_sampling),
 		cmocka_unit_test(test_refused),
 	};

@@ -39,7 +39,7 @@ struct record_options {
 	double max_overhead;
 	uint32_t freq, depth, keep_files;
 	bool continuous;
-	bool host, all_user, no_attach, verbose, help;
+	bool host, all_user, no_attach, spark_names, verbose, help;
 	struct writer_options style;
 };
 
@@ -85,6 +85,8 @@ static const struct opt rows[] = {
 	{0, "no-attach", NULL, "no agent in the JVM: kernel and native frames only", opt_flag, FIELD(no_attach)},
 	{0, "leave-alone", "PATTERN", "no agent in JVMs of this name, main class, jar, container or cgroup; repeatable",
 	 opt_strings, FIELD(leave_alone)},
+	{0, "java-collect-spark-app-name-as-appid", NULL, "name Spark's applications too, beside their main class",
+	 opt_flag, FIELD(spark_names)},
 	{0, "engine", "ENGINE", "who ticks: auto (default), bpf, ctimer, itimer; see `duet check`", opt_string,
 	 FIELD(engine)},
 	{0, "pairing", "RULE", "auto (default), or interval: as on kernels without signal cookies", opt_string,
@@ -373,6 +375,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->style.processes = session->host || session->pids.len > 1;
 	session->all_user = options->all_user;
 	session->no_attach = options->no_attach;
+	session->spark_names = options->spark_names;
 	session->max_memory = options->max_memory;
 	if (options->continuous && !options->max_memory)
 		session->max_memory = CONTINUOUS_MEMORY;

@@ -28,7 +28,8 @@ struct process {
 	bool exited;		/* or known only from records: its stacks stay, /proc is gone */
 	void *runtime;		/* the session's own: what it knows of the JVM in there */
 	uint64_t examined_ns;	/* the session's own: when it last looked for a JVM */
-	uint32_t application; /* the session's own: which program a JVM runs, 0 = not known */
+	uint32_t program; /* the session's own: which program a JVM runs, 0 = not known */
+	uint32_t application; /* the session's own: the same as people call it, perhaps with Spark's name for it */
 	uint32_t executed_as; /* the session's own: and the path by which it was started */
 	uint32_t owner; /* the session's own: row of the profile for whom its last sample belonged to … */
 	uint64_t owner_cgroup; /* … in this cgroup, … */
