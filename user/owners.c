@@ -33,53 +33,55 @@ static bool is_still(const struct process *process)
 	return !process_read_start_ticks(process->pid, &start_ticks) && start_ticks == process->start_ticks;
 }
 
-/* The samples before the JVM was recognised are of the same program. */
-static void name_earlier_rows(struct profile *profile, const struct process *process, uint32_t executable)
-{
-	for (size_t i = 0; i < profile->owners.len; i++) {
-		struct profile_owner *owner = &profile->owners.items[i];
-
-		if (owner->pid == (uint32_t)process->pid && owner->start_ticks == process->start_ticks &&
-		    owner->executable == executable && !owner->application) {
-			owner->application = process->application;
-			owner->executed_as = process->executed_as;
-		}
-	}
-}
-
-/* The agent tells it a while after the JVM was recognised. */
-static uint32_t find_runtime(struct profile *profile, const struct process *process)
-{
-	const struct agent *agent = process->runtime;
-	uint32_t runtime = agent ? intern_str(&profile->strings, agent->vm) : 0;
-
-	for (size_t i = 0; runtime && i < profile->owners.len; i++) {
-		struct profile_owner *owner = &profile->owners.items[i];
-
-		if (owner->pid == (uint32_t)process->pid && owner->start_ticks == process->start_ticks &&
-		    owner->application && !owner->runtime)
-			owner->runtime = runtime;
-	}
-	return runtime;
-}
-
 static uint32_t executable_of(struct owners *owners, const struct process *process)
 {
 	return intern_str(&owners->profile->strings, process->executable ? process->executable : "");
 }
 
-static void find_application(struct owners *owners, struct process *process, uint32_t executable)
+/* The agent tells it a while after the JVM was recognised. */
+static uint32_t runtime_of(struct profile *profile, const struct process *process)
+{
+	const struct agent *agent = process->runtime;
+
+	return agent ? intern_str(&profile->strings, agent->vm) : 0;
+}
+
+static void fill_program(struct profile *profile, const struct process *process, struct profile_owner *owner)
+{
+	owner->application = process->application;
+	owner->executed_as = process->executed_as;
+	owner->runtime = runtime_of(profile, process);
+	owner->libjvm = process->libjvm;
+	owner->vm_flags = process->vm_flags;
+}
+
+/* The samples before the JVM was recognised, or had told all, are of the same program. */
+static void fill_earlier_rows(struct owners *owners, const struct process *process)
+{
+	struct profile *profile = owners->profile;
+	uint32_t executable = executable_of(owners, process);
+
+	for (size_t i = 0; i < profile->owners.len; i++) {
+		struct profile_owner *owner = &profile->owners.items[i];
+
+		if (owner->pid == (uint32_t)process->pid && owner->start_ticks == process->start_ticks &&
+		    owner->executable == executable)
+			fill_program(profile, process, owner);
+	}
+}
+
+static void find_application(struct owners *owners, struct process *process, const struct mapping *libjvm)
 {
 	struct intern *strings = &owners->profile->strings;
 	char executed_as[PATH_MAX];
-	struct buf name;
+	struct buf name, id;
 	size_t len;
 	int err;
 
-	if (process->application || process->exited || !maps_find_file(&process->maps, "libjvm.so"))
-		return;
 	buf_init(&name);
+	buf_init(&id);
 	program_executed_as(process->pid, executed_as, sizeof(executed_as));
+	program_libjvm(process, libjvm, &id);
 	err = program_name(process, &name);
 	len = name.len;
 	if (!err && owners->spark_names)
@@ -88,14 +90,39 @@ static void find_application(struct owners *owners, struct process *process, uin
 		process->program = intern_bytes(strings, name.data, len);
 		process->application = intern_str(strings, name.data);
 		process->executed_as = intern_str(strings, executed_as);
-		name_earlier_rows(owners->profile, process, executable);
+		process->libjvm = intern_str(strings, id.data);
 	}
+	buf_release(&id);
 	buf_release(&name);
+}
+
+static void find_vm_flags(struct owners *owners, struct process *process)
+{
+	struct buf flags;
+
+	buf_init(&flags);
+	if (!program_vm_flags(process, process_age_ns(process) < NAMELESS_NS, &flags) && is_still(process))
+		process->vm_flags = intern_str(&owners->profile->strings, flags.data);
+	buf_release(&flags);
+}
+
+static void find_program(struct owners *owners, struct process *process)
+{
+	const struct mapping *libjvm = maps_find_file(&process->maps, "libjvm.so");
+
+	if (!process->exited && libjvm) {
+		if (!process->application)
+			find_application(owners, process, libjvm);
+		if (process->application && !process->vm_flags)
+			find_vm_flags(owners, process);
+	}
+	if (process->application)
+		fill_earlier_rows(owners, process);
 }
 
 void owners_exec(struct process *process)
 {
-	process->program = process->application = process->executed_as = 0;
+	process->program = process->application = process->executed_as = process->libjvm = process->vm_flags = 0;
 	process->owner_ns = 0;
 }
 
@@ -170,7 +197,7 @@ bool owners_is_listed(struct owners *owners, struct process *process, const stru
 
 	if (!patterns->len)
 		return false;
-	find_application(owners, process, executable_of(owners, process));
+	find_program(owners, process);
 	program = intern_text(&owners->profile->strings, process->program);
 	if (!*program && process_age_ns(process) < NAMELESS_NS)
 		return true;
@@ -192,13 +219,18 @@ static uint32_t make_row(struct owners *owners, struct process *process, const s
 		.executable = executable_of(owners, process),
 	};
 
-	find_application(owners, process, owner.executable);
-	owner.application = process->application;
-	owner.executed_as = process->executed_as;
-	owner.runtime = find_runtime(owners->profile, process);
+	find_program(owners, process);
+	if (process->application)
+		fill_program(owners->profile, process, &owner);
 	owner.cgroup = intern_str(strings, containers_get(&owners->containers, cgroup_id)->path);
 	fill_container(owners, container_of(owners, process, cgroup_id), &owner);
 	return profile_owner(owners->profile, &owner);
+}
+
+/* A young JVM, which has not yet told its options. */
+static bool is_incomplete(const struct process *process)
+{
+	return process->application && !process->vm_flags;
 }
 
 uint32_t owners_row(struct owners *owners, struct process *process, const struct duet_sample *sample)
@@ -211,7 +243,7 @@ uint32_t owners_row(struct owners *owners, struct process *process, const struct
 		cgroup_id = cgroup_of(owners, process);
 	is_known = process->owner_ns && process->owner_cgroup == cgroup_id &&
 		   process->owner_version == process->maps_version;
-	if (is_known && (!is_old || process->exited || cgroup_id != CGROUP_ROOT_ID))
+	if (is_known && (!is_old || process->exited || (cgroup_id != CGROUP_ROOT_ID && !is_incomplete(process))))
 		return process->owner;
 	process->owner = make_row(owners, process, sample, cgroup_id);
 	process->owner_cgroup = cgroup_id;

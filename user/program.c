@@ -13,10 +13,13 @@
 #include "base/io.h"
 #include "runtime/application.h"
 #include "runtime/spark.h"
+#include "runtime/vm_flags.h"
+#include "sym/elf_identity.h"
 #include "sym/target_file.h"
 
 #define ARGUMENTS_MAX (2u << 20) /* bytes of /proc/PID/cmdline: class paths are long */
-#define COMMAND_MAX 4096 /* bytes of the counter sun.rt.javaCommand */
+#define COMMAND_MAX 4096 /* bytes of a counter that is a text */
+#define COUNTER_CUT 1024 /* PerfMaxStringConstLength: HotSpot cuts them there, unless it is told otherwise */
 #define PROPERTIES_MAX (1u << 20) /* bytes of a file of Spark's that are read: they have some kilobytes */
 #define SPARK_PREFIX ", spark: " /* gProfiler's */
 
@@ -43,11 +46,11 @@ static int name_by_arguments(pid_t pid, struct buf *name)
 	return err;
 }
 
-/* What the JVM says about itself: for launchers of its own, and options in files. */
-static int name_by_counter(const struct process *process, struct buf *name)
+/* What the JVM says about itself, cut to `size`. */
+static int read_counter(const struct process *process, const char *name, char *value, size_t size)
 {
-	char path[32], command[COMMAND_MAX];
 	struct buf bytes;
+	char path[32];
 	int err, root;
 
 	snprintf(path, sizeof(path), "/proc/%d/root", process->pid);
@@ -57,12 +60,19 @@ static int name_by_counter(const struct process *process, struct buf *name)
 	buf_init(&bytes);
 	err = hsperfdata_read(root, process->ns_pid, process->uid, &bytes);
 	if (!err)
-		err = hsperfdata_string(bytes.data, bytes.len, "sun.rt.javaCommand", command, sizeof(command));
-	if (!err)
-		err = application_from_command(command, name);
+		err = hsperfdata_string(bytes.data, bytes.len, name, value, size);
 	buf_release(&bytes);
 	close(root);
 	return err;
+}
+
+/* For launchers of its own, and options in files. */
+static int name_by_counter(const struct process *process, struct buf *name)
+{
+	char command[COMMAND_MAX];
+	int err = read_counter(process, "sun.rt.javaCommand", command, sizeof(command));
+
+	return err ? err : application_from_command(command, name);
 }
 
 int program_name(const struct process *process, struct buf *name)
@@ -99,6 +109,77 @@ void program_executed_as(pid_t pid, char *name, size_t size)
 			address = vector[i].a_un.a_val;
 	len = address ? read_of(pid, "mem", address, name, size - 1) : -1; /* ends with the stack, which is near */
 	name[len > 0 ? len : 0] = '\0';
+}
+
+/* ---- the VM ---- */
+
+void program_libjvm(const struct process *process, const struct mapping *libjvm, struct buf *id)
+{
+	struct elf_identity identity;
+	int fd = target_file_open_mapping(process, libjvm);
+
+	if (fd < 0)
+		return;
+	if (!elf_identity_read_fd(&identity, fd) && identity.build_id_len) {
+		buf_add_str(id, "buildid:");
+		for (size_t i = 0; i < identity.build_id_len; i++)
+			buf_printf(id, "%02x", identity.build_id[i]);
+	}
+	close(fd);
+}
+
+static int add_counted_flags(const struct process *process, struct vm_flags *flags, bool *ret_is_cut)
+{
+	static const char *const counters[] = {"java.rt.vmFlags", "java.rt.vmArgs"}; /* of files, then of all others */
+	char options[COMMAND_MAX];
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(counters) / sizeof(*counters); i++) {
+		size_t len;
+
+		err = read_counter(process, counters[i], options, sizeof(options));
+		if (err < 0)
+			break;
+		len = strlen(options);
+		if (len >= COUNTER_CUT) {
+			const char *last = memrchr(options, ' ', len);
+
+			len = last ? (size_t)(last - options) : 0;
+			*ret_is_cut = true;
+		}
+		err = vm_flags_add(flags, options, len, ' ');
+	}
+	return err;
+}
+
+static void add_argument_flags(pid_t pid, struct vm_flags *flags)
+{
+	struct buf arguments;
+	const char *program;
+
+	buf_init(&arguments);
+	if (!read_arguments(pid, &arguments)) {
+		program = application_find(arguments.data, arguments.len);
+		if (program)
+			(void)vm_flags_add(flags, arguments.data, (size_t)(program - arguments.data), '\0');
+	}
+	buf_release(&arguments);
+}
+
+int program_vm_flags(const struct process *process, bool is_young, struct buf *out)
+{
+	struct vm_flags flags = {0};
+	bool is_cut = false;
+	int err = add_counted_flags(process, &flags, &is_cut);
+
+	if (is_cut || (err < 0 && !is_young)) {
+		add_argument_flags(process->pid, &flags);
+		err = 0;
+	}
+	if (!err)
+		vm_flags_print(&flags, out);
+	vm_flags_release(&flags);
+	return err;
 }
 
 /* ---- Spark's name for it ---- */

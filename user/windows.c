@@ -163,6 +163,8 @@ static void forget_rows(struct session *session, struct intern_move *move)
 		process->program = intern_moved(move, process->program);
 		process->application = intern_moved(move, process->application);
 		process->executed_as = intern_moved(move, process->executed_as);
+		process->libjvm = intern_moved(move, process->libjvm);
+		process->vm_flags = intern_moved(move, process->vm_flags);
 	}
 	resolver_forget(&session->resolver);
 }

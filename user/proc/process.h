@@ -30,7 +30,9 @@ struct process {
 	uint64_t examined_ns;	/* the session's own: when it last looked for a JVM */
 	uint32_t program; /* the session's own: which program a JVM runs, 0 = not known */
 	uint32_t application; /* the session's own: the same as people call it, perhaps with Spark's name for it */
-	uint32_t executed_as; /* the session's own: and the path by which it was started */
+	uint32_t executed_as; /* the session's own: and the path by which it was started, … */
+	uint32_t libjvm; /* … its VM's build, … */
+	uint32_t vm_flags; /* … and what options set there */
 	uint32_t owner; /* the session's own: row of the profile for whom its last sample belonged to … */
 	uint64_t owner_cgroup; /* … in this cgroup, … */
 	uint32_t owner_version; /* … with maps of this version … */
