@@ -191,10 +191,26 @@ static bool is_container_listed(struct owners *owners, const struct process *pro
 	return is_listed;
 }
 
-bool owners_is_listed(struct owners *owners, struct process *process, const struct opt_strings *patterns)
+/* Of now: services are started as root and become others. */
+static bool is_user_listed(const struct process *process, const struct owners_list *list)
 {
+	uid_t uid = process->uid;
+
+	if (list->users.len)
+		(void)process_read_uid(process->pid, &uid);
+	for (size_t i = 0; i < list->users.len; i++)
+		if (list->users.items[i] == uid)
+			return true;
+	return false;
+}
+
+bool owners_is_listed(struct owners *owners, struct process *process, const struct owners_list *list)
+{
+	const struct opt_strings *patterns = &list->patterns;
 	const char *program;
 
+	if (is_user_listed(process, list))
+		return true;
 	if (!patterns->len)
 		return false;
 	find_program(owners, process);

@@ -270,12 +270,12 @@ case_jvm_in_a_cgroup() {
 	expect_share "joined" "$(reported joined)" '>=' 90
 }
 
-# The owner's list: by main class, and by cgroup. One that comes later counts too.
+# The owner's list: by main class, by cgroup, and by user. One that comes later counts too.
 case_left_alone() {
 	local pid others=() listed=()
 	need_cgroups
 	printf '%s\n' "file = $here/out" 'window = 1s' 'leave-alone = workload.Loc*' "leave-alone = $label_a*" \
-		'leave-alone = nobody' >"$here/conf"
+		'leave-alone = nobody' 'leave-alone = uid:65534' >"$here/conf"
 	start_jvm "$(any_jdk)" workload.Locks
 	listed+=("$jvm")
 	start_jvm "$(any_jdk)" workload.TwoBusy 60
@@ -288,6 +288,9 @@ case_left_alone() {
 	start_jvm "$(any_jdk)" workload.TwoBusy 60
 	others+=("$jvm")
 	JVM_AS=(sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$in_a")
+	start_jvm "$(any_jdk)" workload.TwoBusy 60
+	listed+=("$jvm")
+	JVM_AS=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	start_jvm "$(any_jdk)" workload.TwoBusy 60
 	listed+=("$jvm")
 	for pid in "${others[@]}"; do
