@@ -7,7 +7,10 @@
 
 static void check_within(const char *part, const char *bytes, size_t size)
 {
-	FUZZ_CHECK(!part || (part >= bytes && part < bytes + size && memchr(part, '\0', (size_t)(bytes + size - part))));
+	if (!part)
+		return;
+	FUZZ_CHECK(part >= bytes && part < bytes + size);
+	FUZZ_CHECK(memchr(part, '\0', (size_t)(bytes + size - part)));
 }
 
 static void check_flags(const char *bytes, size_t size, char separator)

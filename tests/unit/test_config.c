@@ -72,7 +72,9 @@ static void test_users_left_alone(void **state)
 	struct config config;
 
 	(void)state;
-	assert_int_equal(read_config("leave-alone = user:root\nleave-alone = uid:65534\nleave-alone = userx\n", &config), 0);
+	assert_int_equal(read_config("leave-alone = user:root\nleave-alone = uid:65534\nleave-alone = users\n",
+				     &config),
+			 0);
 	assert_int_equal(config.session.leave_alone.users.len, 2);
 	assert_int_equal(config.session.leave_alone.users.items[0], 0);
 	assert_int_equal(config.session.leave_alone.users.items[1], 65534);

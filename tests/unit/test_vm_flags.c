@@ -38,7 +38,8 @@ static void switches_and_numbers(void **state)
 	static const char arguments[] = "java\0-Xmx1g\0-Da=b -XX:+NoFlag\0-XX:-UseG1GC\0-cp\0x";
 
 	(void)state;
-	expect("-XX:+UseG1GC -XX:-UsePerfData -XX:ParallelGCThreads=4", "ParallelGCThreads=4\nUseG1GC=true\nUsePerfData=false\n");
+	expect("-XX:+UseG1GC -XX:-UsePerfData -XX:ParallelGCThreads=4",
+	       "ParallelGCThreads=4\nUseG1GC=true\nUsePerfData=false\n");
 	expect("-XX:MaxMetaspaceSize=256m -XX:G1HeapRegionSize=2M -XX:LargePageSizeInBytes=0x200000",
 	       "G1HeapRegionSize=2097152\nLargePageSizeInBytes=2097152\nMaxMetaspaceSize=268435456\n");
 	expect("-XX:MaxRAMPercentage=75.0 -XX:hashCode=-1", "MaxRAMPercentage=75.0\nhashCode=-1\n");
@@ -59,7 +60,8 @@ static void what_is_none(void **state)
 	expect("", "\n");
 	expect("-server -Dx=-XX:+A -Xint -Xmx -Xmxlarge -agentlib:jdwp=a", "\n");
 	expect("-XX: -XX:+ -XX:A -XX:A= -XX:=1 -XX:+A\"b -XX:A;b=1 -XX:+ä", "\n");
-	expect("-XX:OnError=secret -XX:HeapDumpPath=/x -XX:A=1mm -XX:A=99999999999999999999 -XX:A=99999999999999999t", "\n");
+	expect("-XX:OnError=secret -XX:HeapDumpPath=/x -XX:A=1mm -XX:A=99999999999999999999 -XX:A=99999999999999999t",
+	       "\n");
 	expect("-XX:A=1m2 -XX:A=nan -XX:A=inf -XX:A=0x", "\n");
 }
 

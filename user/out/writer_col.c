@@ -112,13 +112,18 @@ static void add_lead(const void *context, const struct profile_thread *thread, s
 
 /* ---- application_metadata ---- */
 
+static bool is_word(const char *text, size_t len, const char *word)
+{
+	return len == strlen(word) && !memcmp(text, word, len);
+}
+
 /* `line` is "Name=value". Type and kinds are known to the VM alone; "non-default" is JDK 8's word for what is set. */
 static json_t *flag_of(const char *line, size_t len)
 {
 	const char *equals = memchr(line, '=', len);
 	const char *value = equals ? equals + 1 : line + len;
 	size_t value_len = (size_t)(line + len - value);
-	bool is_switch = (value_len == 4 && !memcmp(value, "true", 4)) || (value_len == 5 && !memcmp(value, "false", 5));
+	bool is_switch = is_word(value, value_len, "true") || is_word(value, value_len, "false");
 	json_t *flag = json_object();
 
 	put(flag, "name", json_stringn(line, equals ? (size_t)(equals - line) : len));
