@@ -40,7 +40,8 @@ after_case() {
 } 2>/dev/null
 
 make_root() {
-	tree=$("$matrix/root_tree.sh" trixie 21 systemd procps) || skip "Debian's archive does not give systemd and a JRE"
+	tree=$("$matrix/root_tree.sh" trixie 21 systemd procps) ||
+		skip "Debian's archive does not give systemd and a JRE"
 	root=$here/root
 	mkdir -p "$here/upper" "$here/work" "$root"
 	mount -t overlay overlay -o "lowerdir=$tree,upperdir=$here/upper,workdir=$here/work" "$root" ||
@@ -101,7 +102,7 @@ wait_for() { # WHAT fail|skip COMMAND...
 	local end=$((SECONDS + 60))
 	until "${@:3}" >/dev/null 2>&1; do
 		kill -0 "$machine" 2>/dev/null && [ $SECONDS -lt $end ] ||
-			"$2" "$1: $(inside journalctl -o cat -u duet 2>/dev/null | tail -n 3; tail -n 1 "$here/console")"
+			"$2" "$1: $(tail -n 1 "$here/console"; inside journalctl -o cat -u duet | tail -n 3)"
 		sleep 0.2
 	done
 }
@@ -110,8 +111,9 @@ property() { # NAME
 	inside systemctl show --value -p "$1" duet
 }
 
+# All windows so far.
 windows() {
-	echo "$root"/var/lib/duet/*.collapsed
+	find "$root/var/lib/duet" -name '*.collapsed' -exec cat {} +
 }
 
 # ---- cells ----------------------------------------------------------------------------------------
@@ -130,15 +132,19 @@ case_unit_is_sound() {
 	expect "exposure, tenths" "${exposure/./}" '<=' $exposure_max
 }
 
+has_windows() { # FOLDER
+	compgen -G "$root/var/lib/duet/$1/*.collapsed"
+}
+
 has_java() {
-	grep -qsE 'app\.service.*;java;.*shop/Pricing\.averages' $(windows)
+	windows | grep -qE 'app\.service.*;java;.*shop/Pricing\.averages'
 }
 
 case_profiles_another_service() {
 	local pid status wanted
 	boot
 	wait_for "no window with Java names" fail has_java
-	cat $(windows) >"$here/all"
+	windows >"$here/all"
 	expect_contains "$here/all" 'shop/.*_\[k\]'
 	expect_lacks "$here/all" '\[kernel\]\+0x' # CAP_SYSLOG
 	pid=$(property MainPID)
@@ -149,7 +155,7 @@ case_profiles_another_service() {
 	grep -q '^NoNewPrivs:.1' <<<"$status" || fail "NoNewPrivileges is not in force"
 	grep -q '^Seccomp:.2' <<<"$status" || fail "no system calls are filtered"
 	seen "systemd $(inside systemctl --version | awk 'NR == 1 { print $2 }')" \
-		"$(share <(grep -h ';java;' $(windows)) 'shop/') % of its samples with Java frames"
+		"$(share <(grep ';java;' "$here/all") 'shop/') % of its samples with Java frames"
 }
 
 mask_of() { # CAPABILITY...
@@ -164,10 +170,10 @@ mask_of() { # CAPABILITY...
 case_watchdog() {
 	boot
 	mkdir -p "$root/etc/systemd/system/duet.service.d"
-	printf '%s\n' '[Service]' WatchdogSec=2 RestartSec=0 >"$root/etc/systemd/system/duet.service.d/test.conf"
+	printf '%s\n' '[Service]' WatchdogSec=5 RestartSec=0 >"$root/etc/systemd/system/duet.service.d/test.conf"
 	inside systemctl daemon-reload
 	inside systemctl restart duet
-	sleep 6
+	sleep 12
 	expect "restarts of one that works" "$(property NRestarts)" '==' 0
 	inside systemctl kill -s STOP duet
 	wait_for "is not started again" fail restarted
@@ -182,10 +188,10 @@ case_reload_and_stop() {
 	local pid
 	boot
 	pid=$(property MainPID)
-	wait_for "no window" fail eval '[ -n "$(windows)" ]'
+	wait_for "no window" fail has_windows .
 	echo 'file = /var/lib/duet/other' >>"$root/etc/duet/duet.conf"
 	inside systemctl reload duet || fail "systemctl reload: $(inside systemctl status duet)"
-	wait_for "no window in the new folder" fail eval 'compgen -G "$root/var/lib/duet/other/*.collapsed"'
+	wait_for "no window in the new folder" fail has_windows other
 	echo 'nonsense = 1' >>"$root/etc/duet/duet.conf"
 	inside systemctl reload duet
 	wait_for "nothing is said of the wrong line" fail eval 'inside journalctl -o cat -u duet | grep -q nonsense'
