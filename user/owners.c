@@ -48,9 +48,11 @@ static uint32_t runtime_of(struct profile *profile, const struct process *proces
 
 static void fill_program(struct profile *profile, const struct process *process, struct profile_owner *owner)
 {
+	uint32_t runtime = runtime_of(profile, process);
+
 	owner->application = process->application;
 	owner->executed_as = process->executed_as;
-	owner->runtime = runtime_of(profile, process);
+	owner->runtime = runtime ? runtime : owner->runtime; /* told by an agent that may be gone by now */
 	owner->libjvm = process->libjvm;
 	owner->vm_flags = process->vm_flags;
 }
@@ -65,7 +67,8 @@ static void fill_earlier_rows(struct owners *owners, const struct process *proce
 		struct profile_owner *owner = &profile->owners.items[i];
 
 		if (owner->pid == (uint32_t)process->pid && owner->start_ticks == process->start_ticks &&
-		    owner->executable == executable)
+		    owner->executable == executable &&
+		    (!owner->application || owner->application == process->application))
 			fill_program(profile, process, owner);
 	}
 }

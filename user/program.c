@@ -46,10 +46,9 @@ static int name_by_arguments(pid_t pid, struct buf *name)
 	return err;
 }
 
-/* What the JVM says about itself, cut to `size`. */
-static int read_counter(const struct process *process, const char *name, char *value, size_t size)
+/* What the JVM says about itself. */
+static int read_counters(const struct process *process, struct buf *counters)
 {
-	struct buf bytes;
 	char path[32];
 	int err, root;
 
@@ -57,11 +56,7 @@ static int read_counter(const struct process *process, const char *name, char *v
 	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	buf_init(&bytes);
-	err = hsperfdata_read(root, process->ns_pid, process->uid, &bytes);
-	if (!err)
-		err = hsperfdata_string(bytes.data, bytes.len, name, value, size);
-	buf_release(&bytes);
+	err = hsperfdata_read(root, process->ns_pid, process->uid, counters);
 	close(root);
 	return err;
 }
@@ -70,9 +65,17 @@ static int read_counter(const struct process *process, const char *name, char *v
 static int name_by_counter(const struct process *process, struct buf *name)
 {
 	char command[COMMAND_MAX];
-	int err = read_counter(process, "sun.rt.javaCommand", command, sizeof(command));
+	struct buf counters;
+	int err;
 
-	return err ? err : application_from_command(command, name);
+	buf_init(&counters);
+	err = read_counters(process, &counters);
+	if (!err)
+		err = hsperfdata_string(counters.data, counters.len, "sun.rt.javaCommand", command, sizeof(command));
+	if (!err)
+		err = application_from_command(command, name);
+	buf_release(&counters);
+	return err;
 }
 
 int program_name(const struct process *process, struct buf *name)
@@ -128,27 +131,37 @@ void program_libjvm(const struct process *process, const struct mapping *libjvm,
 	close(fd);
 }
 
+/* One counter's options. *ret_is_cut is set when the last are missing. */
+static int add_counted(const struct buf *counters, const char *name, struct vm_flags *flags, bool *ret_is_cut)
+{
+	char options[COMMAND_MAX];
+	int err = hsperfdata_string(counters->data, counters->len, name, options, sizeof(options));
+	size_t len;
+
+	if (err < 0)
+		return err;
+	len = strlen(options);
+	if (len >= COUNTER_CUT) {
+		const char *last = memrchr(options, ' ', len);
+
+		len = last ? (size_t)(last - options) : 0;
+		*ret_is_cut = true;
+	}
+	return vm_flags_add(flags, options, len, ' ');
+}
+
 static int add_counted_flags(const struct process *process, struct vm_flags *flags, bool *ret_is_cut)
 {
-	static const char *const counters[] = {"java.rt.vmFlags", "java.rt.vmArgs"}; /* of files, then of all others */
-	char options[COMMAND_MAX];
-	int err = 0;
+	struct buf counters;
+	int err;
 
-	for (size_t i = 0; !err && i < sizeof(counters) / sizeof(*counters); i++) {
-		size_t len;
-
-		err = read_counter(process, counters[i], options, sizeof(options));
-		if (err < 0)
-			break;
-		len = strlen(options);
-		if (len >= COUNTER_CUT) {
-			const char *last = memrchr(options, ' ', len);
-
-			len = last ? (size_t)(last - options) : 0;
-			*ret_is_cut = true;
-		}
-		err = vm_flags_add(flags, options, len, ' ');
-	}
+	buf_init(&counters);
+	err = read_counters(process, &counters);
+	if (!err)
+		err = add_counted(&counters, "java.rt.vmFlags", flags, ret_is_cut); /* those of files */
+	if (!err)
+		err = add_counted(&counters, "java.rt.vmArgs", flags, ret_is_cut);
+	buf_release(&counters);
 	return err;
 }
 
