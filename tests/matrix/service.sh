@@ -55,8 +55,14 @@ make_root() {
 		User=nobody
 		ExecStart=/usr/lib/jvm/java-21-openjdk-$(dpkg --print-architecture)/bin/java -Xmx256m -cp /mnt shop.Demo
 	END
+	# As a container: a network of its own, and no folder that is both writable and executable.
+	{
+		cat "$root/etc/systemd/system/app.service"
+		printf '%s\n' PrivateNetwork=yes ProtectSystem=strict PrivateTmp=yes \
+			'NoExecPaths=/tmp /var/tmp /dev /run'
+	} >"$root/etc/systemd/system/walled.service"
 	mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
-	ln -s ../app.service /usr/lib/systemd/system/duet.service "$root/etc/systemd/system/multi-user.target.wants"
+	ln -s ../app.service ../walled.service /usr/lib/systemd/system/duet.service "$root/etc/systemd/system/multi-user.target.wants"
 	ln -sf /usr/lib/systemd/system/multi-user.target "$root/etc/systemd/system/default.target"
 	: >"$root/etc/machine-id"
 	echo ID=duet >"$root/etc/os-release" # without it, it is not taken for a system
@@ -136,14 +142,15 @@ has_windows() { # FOLDER
 	compgen -G "$root/var/lib/duet/$1/*.collapsed"
 }
 
-has_java() {
-	windows | grep -qE 'app\.service.*;java;.*shop/Pricing\.averages'
+has_java() { # SERVICE
+	windows | grep -qE "$1\.service.*;java;.*shop/Pricing\.averages"
 }
 
 case_profiles_another_service() {
 	local pid status wanted
 	boot
-	wait_for "no window with Java names" fail has_java
+	wait_for "no window with Java names" fail has_java app
+	wait_for "no window with Java names behind walls" fail has_java walled
 	windows >"$here/all"
 	expect_contains "$here/all" 'shop/.*_\[k\]'
 	expect_lacks "$here/all" '\[kernel\]\+0x' # CAP_SYSLOG
