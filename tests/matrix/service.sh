@@ -11,7 +11,7 @@ mkdir -p "$TMPDIR"
 
 top=$matrix/../..
 unit=$top/user/packaging/duet.service
-exposure_max=64 # tenths; with a sandbox option less it is more
+exposure_max=49 # tenths; with a sandbox option less it is more
 # For the container, beside what systemd-nspawn leaves it: what the unit asks for.
 rights=CAP_BPF,CAP_PERFMON,CAP_SYSLOG
 
