@@ -62,7 +62,8 @@ make_root() {
 			'NoExecPaths=/tmp /var/tmp /dev /run'
 	} >"$root/etc/systemd/system/walled.service"
 	mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
-	ln -s ../app.service ../walled.service /usr/lib/systemd/system/duet.service "$root/etc/systemd/system/multi-user.target.wants"
+	ln -s ../app.service ../walled.service /usr/lib/systemd/system/duet.service \
+		"$root/etc/systemd/system/multi-user.target.wants"
 	ln -sf /usr/lib/systemd/system/multi-user.target "$root/etc/systemd/system/default.target"
 	: >"$root/etc/machine-id"
 	echo ID=duet >"$root/etc/os-release" # without it, it is not taken for a system
