@@ -59,7 +59,7 @@ system_programs := $(patsubst %.c,$(O)/%,$(wildcard tests/system/*.c tests/syste
 system_tests := $(patsubst %.c,$(O)/%,$(shell grep -ls '^#include <cmocka' tests/system/*.c)) \
 	$(sort $(filter-out tests/system/lib.sh,$(wildcard tests/system/*.sh)))
 # Each prints a table; the other scripts there fetch what they need.
-matrix_tests := $(wildcard $(addprefix tests/matrix/,jdks.sh kernels.sh containers.sh privileges.sh))
+matrix_tests := $(wildcard $(addprefix tests/matrix/,jdks.sh kernels.sh containers.sh privileges.sh service.sh))
 fuzz_targets := $(addprefix fuzz_,$(or $(patsubst fuzz_%,%,$(TARGET)),$(patsubst tests/fuzz/fuzz_%.c,%,\
 	$(sort $(wildcard tests/fuzz/fuzz_*.c)))))
 # Objects made with other flags are stale: this file is rewritten, and all else after it, when a flag changes.
@@ -235,7 +235,7 @@ capture: all workloads $(O)/tests/corpus/capture ## walks of the JVMs here, as f
 system: all workloads $(system_programs) $(O)/sanitized/duet ## system tests only: real JVMs, real BPF
 	$(Q)tests/run $(system_tests)
 
-test-matrix: ## JDKs, kernels, containers, rights; keeps what it unpacks in DUET_SCRATCH (/var/tmp/duet-matrix)
+test-matrix: ## JDKs, kernels, containers, rights, unit; keeps what it unpacks in DUET_SCRATCH (/var/tmp/duet-matrix)
 	$(Q).ci/packages build test
 	$(Q).ci/packages cross matrix || echo "cells that need what is missing are skipped"
 	$(Q)$(again) all workloads $(system_programs)

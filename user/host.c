@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "cloud.h"
 
 #define FILE_MAX (64u << 10) /* bytes that are read: a large host's cpuinfo repeats itself after the first CPU */
 #define STAT_FIELDS 8 /* of /proc/stat's first line: user nice system idle iowait irq softirq steal; guest is in user */
@@ -81,6 +82,20 @@ static void describe_system(struct profile *profile, struct buf *text, struct bu
 		about->cpu_flags = intern_str(strings, value_of(text, "Features", ':', value));
 }
 
+static void describe_cloud(struct profile *profile)
+{
+	struct profile_host *about = &profile->host;
+	struct intern *strings = &profile->strings;
+	struct cloud cloud;
+
+	cloud_read(&cloud, "");
+	about->cloud = intern_str(strings, cloud.provider.data);
+	about->cloud_region = intern_str(strings, cloud.region.data);
+	about->cloud_zone = intern_str(strings, cloud.zone.data);
+	about->cloud_type = intern_str(strings, cloud.type.data);
+	cloud_release(&cloud);
+}
+
 /* ---- what does ---- */
 
 static void describe_memory(struct profile_host *about, struct buf *text, struct buf *value)
@@ -142,6 +157,7 @@ void host_describe(struct host *host, struct profile *profile)
 	buf_init(&value);
 	describe_names(profile);
 	describe_system(profile, &text, &value);
+	describe_cloud(profile);
 	describe_memory(&profile->host, &text, &value);
 	describe_load(host, &profile->host, &text);
 	profile->host.spawned_realtime_ns = host->spawned_realtime_ns;

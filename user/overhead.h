@@ -23,7 +23,7 @@ struct session;
 /* CPU time so far. */
 struct overhead_cost {
 	uint64_t bpf_ns; /* the sampling program */
-	uint64_t kernel_ns; /* the timer's interrupts and the signals, estimated */
+	uint64_t kernel_ns; /* the timer's interrupts, the signals and the records of mappings, estimated */
 	uint64_t loader_ns; /* with the children that attach */
 	uint64_t agents_ns; /* their own threads, and the handler in the JVMs' */
 };

@@ -1,29 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "owners.h"
 
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agents.h"
-#include "attach/hsperfdata.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "out/filter.h"
+#include "program.h"
 #include "runtime/application.h"
 
 #define MEMBERSHIP_AGE_NS NS_PER_SEC /* what only /proc knows of a process is asked for again at most this often */
-#define ARGUMENTS_MAX (2u << 20) /* bytes of /proc/PID/cmdline: class paths are long */
 #define NAMELESS_NS (3 * NS_PER_SEC) /* how long a JVM may need to say what it runs */
-#define COMMAND_MAX 4096 /* bytes of the counter sun.rt.javaCommand */
 
-void owners_open(struct owners *owners, struct profile *profile)
+void owners_open(struct owners *owners, struct profile *profile, bool spark_names)
 {
-	*owners = (struct owners){.profile = profile};
+	*owners = (struct owners){.profile = profile, .spark_names = spark_names};
 	containers_open(&owners->containers, "/");
 }
 
@@ -34,73 +26,6 @@ void owners_release(struct owners *owners)
 
 /* ---- the program a JVM runs ---- */
 
-static int read_arguments(pid_t pid, struct buf *name)
-{
-	struct buf arguments;
-	char path[32];
-	int err;
-
-	buf_init(&arguments);
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	err = io_read_file(AT_FDCWD, path, ARGUMENTS_MAX, &arguments);
-	if (!err)
-		err = application_from_arguments(arguments.data, arguments.len, name);
-	buf_release(&arguments);
-	return err;
-}
-
-/* What the JVM says about itself: for launchers of its own, and options in files. */
-static int read_counter(const struct process *process, struct buf *name)
-{
-	char path[32], command[COMMAND_MAX];
-	struct buf bytes;
-	int err, root;
-
-	snprintf(path, sizeof(path), "/proc/%d/root", process->pid);
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return -errno;
-	buf_init(&bytes);
-	err = hsperfdata_read(root, process->ns_pid, process->uid, &bytes);
-	if (!err)
-		err = hsperfdata_string(bytes.data, bytes.len, "sun.rt.javaCommand", command, sizeof(command));
-	if (!err)
-		err = application_from_command(command, name);
-	buf_release(&bytes);
-	close(root);
-	return err;
-}
-
-/* Bytes read of /proc/PID/`file`, or -1. */
-static ssize_t read_of(pid_t pid, const char *file, uint64_t offset, void *bytes, size_t size)
-{
-	char path[32];
-	ssize_t len;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	len = pread(fd, bytes, size, (off_t)offset);
-	close(fd);
-	return len;
-}
-
-/* What the kernel has laid above its first stack: by now the process's own words. "" when it cannot be read. */
-static void read_executed_as(pid_t pid, char *name, size_t size)
-{
-	Elf64_auxv_t vector[64];
-	ssize_t len = read_of(pid, "auxv", 0, vector, sizeof(vector));
-	uint64_t address = 0;
-
-	for (ssize_t i = 0; i < len / (ssize_t)sizeof(*vector); i++)
-		if (vector[i].a_type == AT_EXECFN)
-			address = vector[i].a_un.a_val;
-	len = address ? read_of(pid, "mem", address, name, size - 1) : -1; /* ends with the stack, which is near */
-	name[len > 0 ? len : 0] = '\0';
-}
-
 static bool is_still(const struct process *process)
 {
 	uint64_t start_ticks;
@@ -108,61 +33,99 @@ static bool is_still(const struct process *process)
 	return !process_read_start_ticks(process->pid, &start_ticks) && start_ticks == process->start_ticks;
 }
 
-/* The samples before the JVM was recognised are of the same program. */
-static void name_earlier_rows(struct profile *profile, const struct process *process, uint32_t executable)
-{
-	for (size_t i = 0; i < profile->owners.len; i++) {
-		struct profile_owner *owner = &profile->owners.items[i];
-
-		if (owner->pid == (uint32_t)process->pid && owner->start_ticks == process->start_ticks &&
-		    owner->executable == executable && !owner->application) {
-			owner->application = process->application;
-			owner->executed_as = process->executed_as;
-		}
-	}
-}
-
-/* The agent tells it a while after the JVM was recognised. */
-static uint32_t find_runtime(struct profile *profile, const struct process *process)
-{
-	const struct agent *agent = process->runtime;
-	uint32_t runtime = agent ? intern_str(&profile->strings, agent->vm) : 0;
-
-	for (size_t i = 0; runtime && i < profile->owners.len; i++) {
-		struct profile_owner *owner = &profile->owners.items[i];
-
-		if (owner->pid == (uint32_t)process->pid && owner->start_ticks == process->start_ticks &&
-		    owner->application && !owner->runtime)
-			owner->runtime = runtime;
-	}
-	return runtime;
-}
-
 static uint32_t executable_of(struct owners *owners, const struct process *process)
 {
 	return intern_str(&owners->profile->strings, process->executable ? process->executable : "");
 }
 
-static void find_application(struct owners *owners, struct process *process, uint32_t executable)
+/* The agent tells it a while after the JVM was recognised. */
+static uint32_t runtime_of(struct profile *profile, const struct process *process)
 {
-	char executed_as[PATH_MAX];
-	struct buf name;
+	const struct agent *agent = process->runtime;
 
-	if (process->application || process->exited || !maps_find_file(&process->maps, "libjvm.so"))
-		return;
-	buf_init(&name);
-	read_executed_as(process->pid, executed_as, sizeof(executed_as));
-	if ((!read_arguments(process->pid, &name) || !read_counter(process, &name)) && is_still(process)) {
-		process->application = intern_str(&owners->profile->strings, name.data);
-		process->executed_as = intern_str(&owners->profile->strings, executed_as);
-		name_earlier_rows(owners->profile, process, executable);
+	return agent ? intern_str(&profile->strings, agent->vm) : 0;
+}
+
+static void fill_program(struct profile *profile, const struct process *process, struct profile_owner *owner)
+{
+	uint32_t runtime = runtime_of(profile, process);
+
+	owner->application = process->application;
+	owner->executed_as = process->executed_as;
+	owner->runtime = runtime ? runtime : owner->runtime; /* told by an agent that may be gone by now */
+	owner->libjvm = process->libjvm;
+	owner->vm_flags = process->vm_flags;
+}
+
+/* The samples before the JVM was recognised, or had told all, are of the same program. */
+static void fill_earlier_rows(struct owners *owners, const struct process *process)
+{
+	struct profile *profile = owners->profile;
+	uint32_t executable = executable_of(owners, process);
+
+	for (size_t i = 0; i < profile->owners.len; i++) {
+		struct profile_owner *owner = &profile->owners.items[i];
+
+		if (owner->pid == (uint32_t)process->pid && owner->start_ticks == process->start_ticks &&
+		    owner->executable == executable &&
+		    (!owner->application || owner->application == process->application))
+			fill_program(profile, process, owner);
 	}
+}
+
+static void find_application(struct owners *owners, struct process *process, const struct mapping *libjvm)
+{
+	struct intern *strings = &owners->profile->strings;
+	char executed_as[PATH_MAX];
+	struct buf name, id;
+	size_t len;
+	int err;
+
+	buf_init(&name);
+	buf_init(&id);
+	program_executed_as(process->pid, executed_as, sizeof(executed_as));
+	program_libjvm(process, libjvm, &id);
+	err = program_name(process, &name);
+	len = name.len;
+	if (!err && owners->spark_names)
+		program_add_spark(process->pid, &name);
+	if (!err && is_still(process)) {
+		process->program = intern_bytes(strings, name.data, len);
+		process->application = intern_str(strings, name.data);
+		process->executed_as = intern_str(strings, executed_as);
+		process->libjvm = intern_str(strings, id.data);
+	}
+	buf_release(&id);
 	buf_release(&name);
+}
+
+static void find_vm_flags(struct owners *owners, struct process *process)
+{
+	struct buf flags;
+
+	buf_init(&flags);
+	if (!program_vm_flags(process, process_age_ns(process) < NAMELESS_NS, &flags) && is_still(process))
+		process->vm_flags = intern_str(&owners->profile->strings, flags.data);
+	buf_release(&flags);
+}
+
+static void find_program(struct owners *owners, struct process *process)
+{
+	const struct mapping *libjvm = maps_find_file(&process->maps, "libjvm.so");
+
+	if (!process->exited && libjvm) {
+		if (!process->application)
+			find_application(owners, process, libjvm);
+		if (process->application && !process->vm_flags)
+			find_vm_flags(owners, process);
+	}
+	if (process->application)
+		fill_earlier_rows(owners, process);
 }
 
 void owners_exec(struct process *process)
 {
-	process->application = process->executed_as = 0;
+	process->program = process->application = process->executed_as = process->libjvm = process->vm_flags = 0;
 	process->owner_ns = 0;
 }
 
@@ -231,18 +194,34 @@ static bool is_container_listed(struct owners *owners, const struct process *pro
 	return is_listed;
 }
 
-bool owners_is_listed(struct owners *owners, struct process *process, const struct opt_strings *patterns)
+/* Of now: services are started as root and become others. */
+static bool is_user_listed(const struct process *process, const struct owners_list *list)
 {
-	const char *application;
+	uid_t uid = process->uid;
 
+	if (list->users.len)
+		(void)process_read_uid(process->pid, &uid);
+	for (size_t i = 0; i < list->users.len; i++)
+		if (list->users.items[i] == uid)
+			return true;
+	return false;
+}
+
+bool owners_is_listed(struct owners *owners, struct process *process, const struct owners_list *list)
+{
+	const struct opt_strings *patterns = &list->patterns;
+	const char *program;
+
+	if (is_user_listed(process, list))
+		return true;
 	if (!patterns->len)
 		return false;
-	find_application(owners, process, executable_of(owners, process));
-	application = intern_text(&owners->profile->strings, process->application);
-	if (!*application && process_age_ns(process) < NAMELESS_NS)
+	find_program(owners, process);
+	program = intern_text(&owners->profile->strings, process->program);
+	if (!*program && process_age_ns(process) < NAMELESS_NS)
 		return true;
-	application += strlen(application) > strlen(APPLICATION_PREFIX) ? strlen(APPLICATION_PREFIX) : 0;
-	return filter_match(patterns, process->comm) || filter_match(patterns, application) ||
+	program += strlen(program) > strlen(APPLICATION_PREFIX) ? strlen(APPLICATION_PREFIX) : 0;
+	return filter_match(patterns, process->comm) || filter_match(patterns, program) ||
 	       is_container_listed(owners, process, patterns);
 }
 
@@ -259,13 +238,18 @@ static uint32_t make_row(struct owners *owners, struct process *process, const s
 		.executable = executable_of(owners, process),
 	};
 
-	find_application(owners, process, owner.executable);
-	owner.application = process->application;
-	owner.executed_as = process->executed_as;
-	owner.runtime = find_runtime(owners->profile, process);
+	find_program(owners, process);
+	if (process->application)
+		fill_program(owners->profile, process, &owner);
 	owner.cgroup = intern_str(strings, containers_get(&owners->containers, cgroup_id)->path);
 	fill_container(owners, container_of(owners, process, cgroup_id), &owner);
 	return profile_owner(owners->profile, &owner);
+}
+
+/* A young JVM, which has not yet told its options. */
+static bool is_incomplete(const struct process *process)
+{
+	return process->application && !process->vm_flags;
 }
 
 uint32_t owners_row(struct owners *owners, struct process *process, const struct duet_sample *sample)
@@ -278,7 +262,7 @@ uint32_t owners_row(struct owners *owners, struct process *process, const struct
 		cgroup_id = cgroup_of(owners, process);
 	is_known = process->owner_ns && process->owner_cgroup == cgroup_id &&
 		   process->owner_version == process->maps_version;
-	if (is_known && (!is_old || process->exited || cgroup_id != CGROUP_ROOT_ID))
+	if (is_known && (!is_old || process->exited || (cgroup_id != CGROUP_ROOT_ID && !is_incomplete(process))))
 		return process->owner;
 	process->owner = make_row(owners, process, sample, cgroup_id);
 	process->owner_cgroup = cgroup_id;

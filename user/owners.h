@@ -9,12 +9,19 @@
 #include "proc/process.h"
 #include "profile/profile.h"
 
+/* Which JVMs a list of the host's owner is about. */
+struct owners_list {
+	struct opt_strings patterns; /* of names, not owned */
+	struct vec(uid_t) users; /* effective ids as the host numbers them */
+};
+
 struct owners {
 	struct profile *profile;
 	struct containers containers;
+	bool spark_names; /* applications of Spark have those beside their main class */
 };
 
-void owners_open(struct owners *owners, struct profile *profile);
+void owners_open(struct owners *owners, struct profile *profile, bool spark_names);
 void owners_release(struct owners *owners);
 
 /*
@@ -25,9 +32,9 @@ uint32_t owners_row(struct owners *owners, struct process *process, const struct
 /* It is another program now. */
 void owners_exec(struct process *process);
 /*
- * Does one of the patterns stand for this JVM: its name, main class or jar, container (name, id, label), cgroup? Also
- * true of one so young that it is not known yet what it runs: it is to be asked again.
+ * Is this JVM on the list: its user, or one of its names: process, main class or jar, container (name, id, label),
+ * cgroup? Also true of one so young that it is not known yet what it runs: it is to be asked again.
  */
-bool owners_is_listed(struct owners *owners, struct process *process, const struct opt_strings *patterns);
+bool owners_is_listed(struct owners *owners, struct process *process, const struct owners_list *list);
 
 #endif

@@ -175,7 +175,7 @@ static int session_open(struct session *session, const struct session_options *o
 	session->join = join_new(session_on_decided, session);
 	resolver_init(&session->resolver, &session->profile, session->symbols);
 	buf_init(&session->cgroup);
-	owners_open(&session->owners, &session->profile);
+	owners_open(&session->owners, &session->profile, options->spark_names);
 	host_open(&session->host);
 	notify_open(&session->notify);
 	if (profile_init(&session->profile) < 0 || !session->symbols || !session->join || session->signal_fd < 0) {

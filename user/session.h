@@ -8,11 +8,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/opt.h"
 #include "base/vec.h"
 #include "duet_config.h"
 #include "engines.h"
 #include "out/writer.h"
+#include "owners.h"
 #include "window_files.h"
 
 struct session_output {
@@ -35,7 +35,8 @@ struct session_options {
 	enum duet_signals signals;
 	bool all_user;
 	bool no_attach; /* no agent: kernel and native frames only */
-	struct opt_strings leave_alone; /* no agent in JVMs that are called so; not owned */
+	struct owners_list leave_alone; /* no agent in these JVMs */
+	bool spark_names; /* applications have Spark's names */
 	bool interval_pairing; /* do not use cookies even where the kernel has them */
 	struct vec(struct session_output) outputs;
 	struct writer_options style;

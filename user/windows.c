@@ -160,8 +160,11 @@ static void forget_rows(struct session *session, struct intern_move *move)
 
 		process->owner_ns = 0;
 		process->stack_rows = 0;
+		process->program = intern_moved(move, process->program);
 		process->application = intern_moved(move, process->application);
 		process->executed_as = intern_moved(move, process->executed_as);
+		process->libjvm = intern_moved(move, process->libjvm);
+		process->vm_flags = intern_moved(move, process->vm_flags);
 	}
 	resolver_forget(&session->resolver);
 }

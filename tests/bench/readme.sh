@@ -25,7 +25,7 @@ bench_block() {
 matrix_block() {
 	local name
 	echo "$(date -r "$logs/jdks.log" +%Y-%m-%d), Linux $(uname -r), $(uname -m), $(nproc) CPUs"
-	for name in jdks kernels containers privileges; do
+	for name in jdks kernels containers privileges service; do
 		echo
 		sed -n '/^|/p' "$logs/$name.log"
 	done
@@ -43,7 +43,7 @@ has_marks() { # BLOCK
 
 has_logs() {
 	grep -qs '^|' "$logs/jdks.log" && grep -qs '^|' "$logs/kernels.log" && grep -qs '^|' "$logs/containers.log" &&
-		grep -qs '^|' "$logs/privileges.log"
+		grep -qs '^|' "$logs/privileges.log" && grep -qs '^|' "$logs/service.log"
 }
 
 put() { # BLOCK

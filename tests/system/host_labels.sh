@@ -270,12 +270,12 @@ case_jvm_in_a_cgroup() {
 	expect_share "joined" "$(reported joined)" '>=' 90
 }
 
-# The owner's list: by main class, and by cgroup. One that comes later counts too.
+# The owner's list: by main class, by cgroup, and by user. One that comes later counts too.
 case_left_alone() {
 	local pid others=() listed=()
 	need_cgroups
 	printf '%s\n' "file = $here/out" 'window = 1s' 'leave-alone = workload.Loc*' "leave-alone = $label_a*" \
-		'leave-alone = nobody' >"$here/conf"
+		'leave-alone = nobody' 'leave-alone = uid:65534' >"$here/conf"
 	start_jvm "$(any_jdk)" workload.Locks
 	listed+=("$jvm")
 	start_jvm "$(any_jdk)" workload.TwoBusy 60
@@ -288,6 +288,9 @@ case_left_alone() {
 	start_jvm "$(any_jdk)" workload.TwoBusy 60
 	others+=("$jvm")
 	JVM_AS=(sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$in_a")
+	start_jvm "$(any_jdk)" workload.TwoBusy 60
+	listed+=("$jvm")
+	JVM_AS=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	start_jvm "$(any_jdk)" workload.TwoBusy 60
 	listed+=("$jvm")
 	for pid in "${others[@]}"; do
@@ -321,6 +324,36 @@ case_application() {
 	expect_status 0
 	expect_contains "$here/out" "^JVM +: $first: .*, java: workload\.Locks\$"
 	expect_contains "$here/out" "^JVM +: $!: .*, java: workload\.TwoBusy\$"
+}
+
+# Where YARN would have unpacked it: the working directory has a link to it. Without it, the executor knows an id only.
+case_spark_names() {
+	need_bpf
+	local executor=org.apache.spark.executor.CoarseGrainedExecutorBackend by_file by_id by_option
+	mkdir "$here/container" "$here/filecache"
+	ln -s "$here/filecache" "$here/container/__spark_conf__"
+	printf '%s\n' '#Spark configuration.' 'spark.app.name=Daily report\: EU' spark.master=yarn \
+		>"$here/filecache/__spark_conf__.properties"
+	JVM_AS=(env -C "$here/container")
+	start_jvm "$(any_jdk)" $executor --driver-url spark://x@y:1 --app-id application_1_0042
+	by_file=$jvm
+	JVM_AS=()
+	start_jvm "$(any_jdk)" $executor --driver-url spark://x@y:1 --app-id application_1_0043
+	by_id=$jvm
+	JVM_OPTS=(-Dspark.app.name=Embedded)
+	start_jvm "$(any_jdk)" workload.Locks
+	by_option=$jvm
+	JVM_OPTS=()
+	record -p "$by_file,$by_id,$by_option" -d 2 -i 5ms -o col --java-collect-spark-app-name-as-appid -f "$here/out"
+	expect_status 0
+	expect "stacks named by the file" \
+		"$(sum_of "^[0-9]+;[^;]*;java;appid: java: $executor, spark: Daily report: EU;")" '>' 5
+	expect "stacks named by the id" "$(sum_of ";appid: java: $executor, spark: application_1_0043;")" '>' 5
+	expect "stacks named by the option" "$(sum_of ';appid: java: workload.Locks, spark: Embedded;')" '>' 5
+	record -p "$by_file,$by_option" -d 1 -i 5ms -o col -f "$here/out"
+	expect_status 0
+	expect "stacks without being asked" "$(sum_of "appid: java: ($executor|workload.Locks);")" '>' 2
+	expect_lacks "$here/out" ', spark: '
 }
 
 # The number in its own namespace is not the host's, and the name is told apart all the same.

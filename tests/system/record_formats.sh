@@ -65,6 +65,24 @@ case_col() {
 	expect_refusal 2 'col-version 3'
 }
 
+# Its build as readelf prints it; flags of its options, by its counters, and by its arguments where it keeps none or
+# cuts them off.
+case_col_of_the_vm() {
+	local options id flags
+	command -v readelf >/dev/null || skip "no readelf"
+	id=$(readelf -n "$(find -L "$(any_jdk)" -name libjvm.so | head -n 1)" 2>/dev/null | sed -n 's/.*Build ID: //p')
+	flags='\{"name": "MaxHeapSize", "type": "unknown", "value": "268435456", '
+	flags+='"origin": "non-default", "kind": \[\]\}'
+	flags+='(, \{"name": "[A-W][^}]*\})*, \{"name": "UseSerialGC", "type": "bool", "value": "true",'
+	for options in -XX:+UsePerfData -XX:-UsePerfData "-Dlong=$(printf '%02000d' 0)"; do
+		JVM_OPTS=("$options" -XX:+UseSerialGC)
+		record_demo -f "$here/out.col"
+		expect_contains "$here/out.col" "\"libjvm_elfid\": ${id:+\"buildid:}${id:-null}"
+		expect_contains "$here/out.col" "\"jvm_flags\": \\[$flags"
+	done
+	expect_lacks "$here/out.col" 'Dlong'
+}
+
 # One file for all of them, or one each.
 case_several_formats() {
 	record_demo -o col,flamegraph,collapsed -f "$here/out.html"

@@ -49,7 +49,7 @@ static void test_words(void **state)
 	assert_int_equal(config.session.interval_ns, 20 * NS_PER_MS);
 	assert_true(config.session.no_attach);
 	assert_true(config.session.host);
-	assert_int_equal(config.session.leave_alone.len, 0);
+	assert_int_equal(config.session.leave_alone.patterns.len, 0);
 	config_release(&config);
 }
 
@@ -59,12 +59,46 @@ static void test_jvms_left_alone(void **state)
 
 	(void)state;
 	assert_int_equal(read_config("leave-alone = payments*.jar\nfreq = 50\nleave-alone = */ledger/*\n", &config), 0);
-	assert_int_equal(config.session.leave_alone.len, 2);
-	assert_string_equal(config.session.leave_alone.items[0], "payments*.jar");
-	assert_string_equal(config.session.leave_alone.items[1], "*/ledger/*");
+	assert_int_equal(config.session.leave_alone.patterns.len, 2);
+	assert_string_equal(config.session.leave_alone.patterns.items[0], "payments*.jar");
+	assert_string_equal(config.session.leave_alone.patterns.items[1], "*/ledger/*");
 	assert_false(config.session.no_attach);
 	config_release(&config);
 	assert_int_equal(read_config("leave-alone =\n", &config), -EINVAL);
+}
+
+static void test_users_left_alone(void **state)
+{
+	struct config config;
+
+	(void)state;
+	assert_int_equal(read_config("leave-alone = user:root\nleave-alone = uid:65534\nleave-alone = users\n",
+				     &config),
+			 0);
+	assert_int_equal(config.session.leave_alone.users.len, 2);
+	assert_int_equal(config.session.leave_alone.users.items[0], 0);
+	assert_int_equal(config.session.leave_alone.users.items[1], 65534);
+	config_release(&config);
+	assert_int_equal(read_config("leave-alone = user:no-such-user-here\n", &config), -EINVAL);
+	assert_int_equal(read_config("leave-alone = user:\n", &config), -EINVAL);
+	assert_int_equal(read_config("leave-alone = uid:root\n", &config), -EINVAL);
+	assert_int_equal(read_config("leave-alone = uid:-1\n", &config), -EINVAL);
+	assert_int_equal(read_config("leave-alone = uid:4294967295\n", &config), -EINVAL);
+	assert_int_equal(read_config("leave-alone = uid:\n", &config), -EINVAL);
+}
+
+static void test_spark_names(void **state)
+{
+	struct config config;
+
+	(void)state;
+	assert_int_equal(read_config("java-collect-spark-app-name-as-appid = yes\n", &config), 0);
+	assert_true(config.session.spark_names);
+	config_release(&config);
+	assert_int_equal(read_config("java-collect-spark-app-name-as-appid = no\n", &config), 0);
+	assert_false(config.session.spark_names);
+	config_release(&config);
+	assert_int_equal(read_config("java-collect-spark-app-name-as-appid = maybe\n", &config), -EINVAL);
 }
 
 /* What needs a new recording, and what does not. */
@@ -94,6 +128,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_jvms_left_alone),
+		cmocka_unit_test(test_users_left_alone),
+		cmocka_unit_test(test_spark_names),
 		cmocka_unit_test(test_sampling),
 		cmocka_unit_test(test_refused),
 	};

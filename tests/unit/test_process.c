@@ -83,6 +83,7 @@ static void test_self(void **state)
 	struct process *self = process_get(&table, getpid(), 0);
 	char exe[4096] = {0};
 	uint64_t ticks;
+	uid_t uid = (uid_t)-1;
 
 	(void)state;
 	assert_non_null(self);
@@ -98,6 +99,8 @@ static void test_self(void **state)
 	assert_ptr_equal(process_get(&table, getpid(), ticks), self);
 	assert_ptr_equal(process_get(&table, getpid(), 0), self);
 	assert_int_equal(table.all.len, 1);
+	assert_int_equal(process_read_uid(getpid(), &uid), 0);
+	assert_int_equal(uid, geteuid());
 	assert_int_equal(process_read_state(getpid()), 'R');
 }
 

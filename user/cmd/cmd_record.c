@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* `duet record`, and the same without the verb for one JVM. */
+#include <ctype.h>
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,7 @@ struct record_options {
 	double max_overhead;
 	uint32_t freq, depth, keep_files;
 	bool continuous;
-	bool host, all_user, no_attach, verbose, help;
+	bool host, all_user, no_attach, spark_names, verbose, help;
 	struct writer_options style;
 };
 
@@ -83,8 +85,11 @@ static const struct opt rows[] = {
 	{0, "inverted", NULL, "flame graph with the root at the top", opt_flag, FIELD(style.inverted)},
 	{0, "all-user", NULL, "no kernel frames", opt_flag, FIELD(all_user)},
 	{0, "no-attach", NULL, "no agent in the JVM: kernel and native frames only", opt_flag, FIELD(no_attach)},
-	{0, "leave-alone", "PATTERN", "no agent in JVMs of this name, main class, jar, container or cgroup; repeatable",
+	{0, "leave-alone", "PATTERN",
+	 "no agent in JVMs of this name, main class, jar, container, cgroup, user:NAME or uid:N; repeatable",
 	 opt_strings, FIELD(leave_alone)},
+	{0, "java-collect-spark-app-name-as-appid", NULL, "name Spark's applications too, beside their main class",
+	 opt_flag, FIELD(spark_names)},
 	{0, "engine", "ENGINE", "who ticks: auto (default), bpf, ctimer, itimer; see `duet check`", opt_string,
 	 FIELD(engine)},
 	{0, "pairing", "RULE", "auto (default), or interval: as on kernels without signal cookies", opt_string,
@@ -239,13 +244,65 @@ static int check_engine(const struct session_options *session)
 	return 0;
 }
 
+/* Of /etc/passwd and nothing else: name services may ask over the network. 0 or -ENOENT. */
+static int find_user(const char *name, uid_t *ret_uid)
+{
+	FILE *file = fopen("/etc/passwd", "re");
+	const struct passwd *user;
+	int err = -ENOENT;
+
+	while (file && err < 0 && (user = fgetpwent(file)))
+		if (!strcmp(user->pw_name, name)) {
+			*ret_uid = user->pw_uid;
+			err = 0;
+		}
+	if (file)
+		fclose(file);
+	return err;
+}
+
+/* 1 where the pattern is about no user, but a name. */
+static int parse_user(const char *pattern, uid_t *ret_uid)
+{
+	unsigned long id;
+	char *end;
+
+	if (!strncmp(pattern, "user:", strlen("user:")) && find_user(pattern + strlen("user:"), ret_uid) < 0) {
+		log_error("--leave-alone: no user '%s' in /etc/passwd: give uid:N for one of elsewhere",
+			  pattern + strlen("user:"));
+		return -EINVAL;
+	}
+	if (strncmp(pattern, "uid:", strlen("uid:")) != 0)
+		return strncmp(pattern, "user:", strlen("user:")) != 0;
+	pattern += strlen("uid:");
+	errno = 0;
+	id = strtoul(pattern, &end, 10);
+	if (errno || !isdigit((unsigned char)*pattern) || *end || id >= UINT32_MAX) {
+		log_error("--leave-alone: '%s' is not a user's number: uid:1000", pattern);
+		return -EINVAL;
+	}
+	*ret_uid = (uid_t)id;
+	return 0;
+}
+
 static int set_leave_alone(struct session_options *session, const struct record_options *options)
 {
-	session->leave_alone = options->leave_alone;
-	if (!options->leave_alone.len || session->host)
-		return 0;
-	log_error("--leave-alone is for --host, --cgroup, --container and --comm: a JVM that is named is profiled");
-	return -EINVAL;
+	session->leave_alone.patterns = options->leave_alone;
+	if (options->leave_alone.len && !session->host) {
+		log_error("--leave-alone is for --host, --cgroup, --container and --comm: "
+			  "a JVM that is named is profiled");
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < options->leave_alone.len; i++) {
+		uid_t uid;
+		int err = parse_user(options->leave_alone.items[i], &uid);
+
+		if (!err)
+			err = vec_push(&session->leave_alone.users, uid);
+		if (err < 0)
+			return err;
+	}
+	return 0;
 }
 
 static int set_interval(struct session_options *session, const struct record_options *options)
@@ -373,6 +430,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->style.processes = session->host || session->pids.len > 1;
 	session->all_user = options->all_user;
 	session->no_attach = options->no_attach;
+	session->spark_names = options->spark_names;
 	session->max_memory = options->max_memory;
 	if (options->continuous && !options->max_memory)
 		session->max_memory = CONTINUOUS_MEMORY;
@@ -424,6 +482,7 @@ static void join_words(struct buf *line, int argc, char **argv)
 void record_session_release(struct session_options *session)
 {
 	outputs_release(session);
+	vec_release(&session->leave_alone.users);
 	vec_release(&session->pids);
 }
 

@@ -497,6 +497,11 @@ int collector_counters(const struct collector *collector, uint64_t ret_counters[
 	return err;
 }
 
+uint64_t collector_mapping_records(const struct collector *collector)
+{
+	return mapping_events_count(collector->mappings);
+}
+
 int collector_cost(const struct collector *collector, struct duet_cost *ret)
 {
 	size_t cpus = (size_t)libbpf_num_possible_cpus();

@@ -79,6 +79,8 @@ struct unwind_tables *collector_unwind_tables(const struct collector *collector)
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
 /* What the sampling program has done and cost on all CPUs so far, by its own clock. 0 or -errno. */
 int collector_cost(const struct collector *collector, struct duet_cost *ret);
+/* How many records of exec, fork and mappings the kernel has made for us. */
+uint64_t collector_mapping_records(const struct collector *collector);
 /* From the next tick on each CPU: of so many of its ticks one becomes a sample, which weighs as much as all of them. */
 void collector_sample_every(struct collector *collector, uint32_t ticks);
 

@@ -17,6 +17,7 @@
 struct mapping_events {
 	struct perf_buffer *rings;
 	size_t bytes;
+	uint64_t count;
 	int map; /* only what libbpf hangs the events up in */
 
 	/* of the read under way */
@@ -105,12 +106,14 @@ static enum bpf_perf_event_ret on_record(void *context, int cpu, struct perf_eve
 	struct mapping_note note = {0};
 
 	(void)cpu;
+	events->count++;
 	if (record->size < sizeof(*record) + sizeof(uint64_t))
 		return LIBBPF_PERF_EVENT_CONT;
 	note.time_ns = time_of(record);
-	if (record->type == PERF_RECORD_LOST && record->size >= sizeof(struct record_lost))
+	if (record->type == PERF_RECORD_LOST && record->size >= sizeof(struct record_lost)) {
 		*events->lost += ((const struct record_lost *)record)->lost;
-	else if (record->type == PERF_RECORD_MMAP2 && record->size > sizeof(struct record_mapped) + sizeof(uint64_t))
+		events->count += ((const struct record_lost *)record)->lost;
+	} else if (record->type == PERF_RECORD_MMAP2 && record->size > sizeof(struct record_mapped) + sizeof(uint64_t))
 		add_mapped(events, (const struct record_mapped *)record, &note);
 	else
 		add_other(events, record, &note);
@@ -178,6 +181,11 @@ void mapping_events_close(struct mapping_events *events)
 size_t mapping_events_bytes(const struct mapping_events *events)
 {
 	return events ? events->bytes : 0;
+}
+
+uint64_t mapping_events_count(const struct mapping_events *events)
+{
+	return events ? events->count : 0;
 }
 
 void mapping_events_read(struct mapping_events *events, struct mapping_log *log, uint64_t *lost)

@@ -14,6 +14,7 @@ struct mapping_events;
 int mapping_events_open(struct mapping_events **ret, size_t most_bytes);
 void mapping_events_close(struct mapping_events *events);
 size_t mapping_events_bytes(const struct mapping_events *events); /* of rings */
+uint64_t mapping_events_count(const struct mapping_events *events); /* of records made, as far as read */
 /* Takes in what has come; *lost grows by what had no room. */
 void mapping_events_read(struct mapping_events *events, struct mapping_log *log, uint64_t *lost);
 

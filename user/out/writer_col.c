@@ -112,13 +112,47 @@ static void add_lead(const void *context, const struct profile_thread *thread, s
 
 /* ---- application_metadata ---- */
 
+static bool is_word(const char *text, size_t len, const char *word)
+{
+	return len == strlen(word) && !memcmp(text, word, len);
+}
+
+/* `line` is "Name=value". Type and kinds are known to the VM alone; "non-default" is JDK 8's word for what is set. */
+static json_t *flag_of(const char *line, size_t len)
+{
+	const char *equals = memchr(line, '=', len);
+	const char *value = equals ? equals + 1 : line + len;
+	size_t value_len = (size_t)(line + len - value);
+	bool is_switch = is_word(value, value_len, "true") || is_word(value, value_len, "false");
+	json_t *flag = json_object();
+
+	put(flag, "name", json_stringn(line, equals ? (size_t)(equals - line) : len));
+	put(flag, "type", json_string(is_switch ? "bool" : UNKNOWN));
+	put(flag, "value", json_stringn(value, value_len));
+	put(flag, "origin", json_string("non-default"));
+	put(flag, "kind", json_array());
+	return flag;
+}
+
+static json_t *flags_of(const char *lines)
+{
+	json_t *flags = json_array();
+
+	for (size_t len; *lines; lines += len + (lines[len] == '\n')) {
+		len = strcspn(lines, "\n");
+		if (len)
+			json_array_append_new(flags, flag_of(lines, len));
+	}
+	return flags;
+}
+
 static json_t *application_of(const struct profile *profile, const struct profile_owner *owner)
 {
 	json_t *entry = json_object();
 
 	put(entry, "java_version", owner->runtime ? known(profile, owner->runtime) : json_null());
-	put(entry, "libjvm_elfid", json_null());
-	put(entry, "jvm_flags", json_null());
+	put(entry, "libjvm_elfid", owner->libjvm ? known(profile, owner->libjvm) : json_null());
+	put(entry, "jvm_flags", owner->vm_flags ? flags_of(text_of(profile, owner->vm_flags)) : json_null());
 	put(entry, "exe", known(profile, owner->executable));
 	put(entry, "execfn", owner->executed_as ? known(profile, owner->executed_as) : json_null());
 	put(entry, "arch", known(profile, profile->host.machine));
@@ -142,7 +176,8 @@ static uint32_t application_index(json_t *applications, json_t *entry)
 /* Owners of one program are many, programs are few. */
 static uint64_t program_key(const struct profile_owner *owner)
 {
-	const uint32_t about[] = {owner->executable, owner->executed_as, owner->runtime};
+	const uint32_t about[] = {owner->executable, owner->executed_as, owner->runtime, owner->libjvm,
+				  owner->vm_flags};
 
 	return hash_bytes(about, sizeof(about), 0);
 }
@@ -244,16 +279,31 @@ static void put_system(const struct profile *profile, json_t *metadata)
 	put(metadata, "spawn_uptime_ms", json_integer((json_int_t)(host->spawned_boot_ns / NS_PER_MS)));
 }
 
+/* What the machine has in files; the rest of gProfiler's keys would be questions over the network. */
+static json_t *cloud_of(const struct profile *profile)
+{
+	const struct profile_host *host = &profile->host;
+	json_t *cloud = json_object();
+
+	if (host->cloud_region)
+		put(cloud, "region", known(profile, host->cloud_region));
+	if (host->cloud_zone)
+		put(cloud, "zone", known(profile, host->cloud_zone));
+	if (host->cloud_type)
+		put(cloud, "instance_type", known(profile, host->cloud_type));
+	return cloud;
+}
+
 static json_t *metadata_of(const struct profile *profile)
 {
 	const struct profile_host *host = &profile->host;
 	json_t *metadata = json_object();
 
-	put(metadata, "cloud_provider", json_string(UNKNOWN));
+	put(metadata, "cloud_provider", known(profile, host->cloud));
 	put(metadata, "agent_version", known(profile, host->version));
 	put(metadata, "spawn_time", utc(host->spawned_realtime_ns));
 	put_system(profile, metadata);
-	put(metadata, "cloud_info", json_object());
+	put(metadata, "cloud_info", cloud_of(profile));
 	put(metadata, "run_arguments", run_arguments(profile));
 	put(metadata, "big_data", json_object());
 	put(metadata, "external_metadata", json_object());

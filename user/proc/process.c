@@ -344,6 +344,22 @@ int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks)
 	return err;
 }
 
+int process_read_uid(pid_t pid, uid_t *ret_uid)
+{
+	int err, proc_fd = proc_open(pid);
+	struct buf status;
+
+	if (proc_fd < 0)
+		return proc_fd;
+	buf_init(&status);
+	err = proc_read(proc_fd, "status", &status);
+	if (!err)
+		status_effective_id(status.data, "\nUid:", ret_uid);
+	buf_release(&status);
+	close(proc_fd);
+	return err;
+}
+
 int process_read_cpu_ticks(pid_t pid, uint64_t *ret_user, uint64_t *ret_system)
 {
 	uint64_t user, system;

@@ -28,8 +28,11 @@ struct process {
 	bool exited;		/* or known only from records: its stacks stay, /proc is gone */
 	void *runtime;		/* the session's own: what it knows of the JVM in there */
 	uint64_t examined_ns;	/* the session's own: when it last looked for a JVM */
-	uint32_t application; /* the session's own: which program a JVM runs, 0 = not known */
-	uint32_t executed_as; /* the session's own: and the path by which it was started */
+	uint32_t program; /* the session's own: which program a JVM runs, 0 = not known */
+	uint32_t application; /* the session's own: the same as people call it, perhaps with Spark's name for it */
+	uint32_t executed_as; /* the session's own: and the path by which it was started, … */
+	uint32_t libjvm; /* … its VM's build, … */
+	uint32_t vm_flags; /* … and what options set there */
 	uint32_t owner; /* the session's own: row of the profile for whom its last sample belonged to … */
 	uint64_t owner_cgroup; /* … in this cgroup, … */
 	uint32_t owner_version; /* … with maps of this version … */
@@ -78,6 +81,7 @@ int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_
 
 /* One field of /proc, without a table. 0 or -errno (-ESRCH: no such process). */
 int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks);
+int process_read_uid(pid_t pid, uid_t *ret_uid); /* effective */
 int process_read_cpu_ticks(pid_t pid, uint64_t *ret_user, uint64_t *ret_system); /* of the whole process */
 int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns); /* `tid` as the loader numbers it */
 char process_read_state(pid_t pid); /* 'R','S','T',… of /proc/PID/stat; 0 when gone */

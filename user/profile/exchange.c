@@ -65,6 +65,7 @@ static uint32_t move_owner(struct mover *m, uint32_t index)
 		&owner.executable,     &owner.application,  &owner.cgroup,	   &owner.container,
 		&owner.container_kind, &owner.container_id, &owner.container_name, &owner.pod,
 		&owner.executed_as,    &owner.runtime,	    &owner.pod_namespace,  &owner.pod_uid,
+		&owner.libjvm,	       &owner.vm_flags,
 	};
 	uint64_t known;
 

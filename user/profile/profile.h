@@ -28,8 +28,10 @@ struct profile_owner {
 	uint32_t pid;
 	uint32_t ns_pid; /* as the process numbers itself */
 	uint32_t executable; /* this and all below interned, 0 = not known or none */
-	uint32_t executed_as; /* of a JVM, this and both below: the path given to exec, which may be a link */
+	uint32_t executed_as; /* of a JVM, this and the four below: the path given to exec, which may be a link */
 	uint32_t runtime; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
+	uint32_t libjvm; /* "buildid:97da31b2…" */
+	uint32_t vm_flags; /* "Name=value\n" for each that its options set, by name; "\n" when they set none */
 	uint32_t application; /* "java: app.jar" */
 	uint32_t cgroup; /* path in the v2 hierarchy */
 	uint32_t container; /* what people call it: "namespace/pod/name", a name, a short id; else the cgroup's path */
@@ -73,6 +75,10 @@ struct profile_host {
 	uint32_t os_codename;
 	uint32_t cpu_model;
 	uint32_t cpu_flags;
+	uint32_t cloud; /* "aws", "gcp", "azure" */
+	uint32_t cloud_region;
+	uint32_t cloud_zone;
+	uint32_t cloud_type; /* of the machine, as that cloud calls it */
 	uint32_t processors;
 	uint32_t loader; /* duet's own process id */
 	uint64_t memory_bytes;

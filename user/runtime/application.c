@@ -56,30 +56,33 @@ static const char *next_argument(const char *argument, const char *end)
 	return argument < end ? argument : NULL;
 }
 
-int application_from_arguments(const char *arguments, size_t len, struct buf *out)
+const char *application_find(const char *arguments, size_t len)
 {
 	static const char module[] = "--module=";
 	const char *end = arguments + len, *at = arguments;
 
 	if (!len || arguments[len - 1] || strcmp(base_name(arguments), "java"))
-		return -ENOENT;
+		return NULL;
 	while ((at = next_argument(at, end))) {
-		if (names_program(at)) {
-			at = next_argument(at, end);
-			break;
-		}
-		if (!strncmp(at, module, strlen(module))) {
-			at += strlen(module);
-			break;
-		}
+		if (names_program(at))
+			return next_argument(at, end);
+		if (!strncmp(at, module, strlen(module)))
+			return at + strlen(module);
 		if (*at == '@')
-			return -ENOENT;
+			return NULL;
 		if (*at != '-')
-			break;
+			return at;
 		if (takes_value(at) && !(at = next_argument(at, end)))
 			break;
 	}
-	return at ? add_name(at, strlen(at), out) : -ENOENT;
+	return NULL;
+}
+
+int application_from_arguments(const char *arguments, size_t len, struct buf *out)
+{
+	const char *program = application_find(arguments, len);
+
+	return program ? add_name(program, strlen(program), out) : -ENOENT;
 }
 
 int application_from_command(const char *command, struct buf *out)

@@ -11,9 +11,11 @@
 #define APPLICATION_MAX 255 /* bytes of a name; the rest is cut off */
 
 /*
- * From /proc/PID/cmdline, arguments that end in NUL. 0 and the name appended; -ENOENT when it is not the java
- * launcher's or what it starts stands in a file (@options).
+ * The argument that names the program: jar, class or module; in /proc/PID/cmdline, arguments that end in NUL. NULL when
+ * that is not the java launcher's or what it starts stands in a file (@options).
  */
+const char *application_find(const char *arguments, size_t len);
+/* From the same. 0 and the name appended; -ENOENT where there is none. */
 int application_from_arguments(const char *arguments, size_t len, struct buf *out);
 /* From the property sun.java.command, counter sun.rt.javaCommand: jar or class, then arguments. 0 or -ENOENT. */
 int application_from_command(const char *command, struct buf *out);

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include "program.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/hsperfdata.h"
+#include "base/io.h"
+#include "runtime/application.h"
+#include "runtime/spark.h"
+#include "runtime/vm_flags.h"
+#include "sym/elf_identity.h"
+#include "sym/target_file.h"
+
+#define ARGUMENTS_MAX (2u << 20) /* bytes of /proc/PID/cmdline: class paths are long */
+#define COMMAND_MAX 4096 /* bytes of a counter that is a text */
+#define COUNTER_CUT 1024 /* PerfMaxStringConstLength: HotSpot cuts them there, unless it is told otherwise */
+#define PROPERTIES_MAX (1u << 20) /* bytes of a file of Spark's that are read: they have some kilobytes */
+#define SPARK_PREFIX ", spark: " /* gProfiler's */
+
+/* ---- its name ---- */
+
+static int read_arguments(pid_t pid, struct buf *arguments)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	return io_read_file(AT_FDCWD, path, ARGUMENTS_MAX, arguments);
+}
+
+static int name_by_arguments(pid_t pid, struct buf *name)
+{
+	struct buf arguments;
+	int err;
+
+	buf_init(&arguments);
+	err = read_arguments(pid, &arguments);
+	if (!err)
+		err = application_from_arguments(arguments.data, arguments.len, name);
+	buf_release(&arguments);
+	return err;
+}
+
+/* What the JVM says about itself. */
+static int read_counters(const struct process *process, struct buf *counters)
+{
+	char path[32];
+	int err, root;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", process->pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	err = hsperfdata_read(root, process->ns_pid, process->uid, counters);
+	close(root);
+	return err;
+}
+
+/* For launchers of its own, and options in files. */
+static int name_by_counter(const struct process *process, struct buf *name)
+{
+	char command[COMMAND_MAX];
+	struct buf counters;
+	int err;
+
+	buf_init(&counters);
+	err = read_counters(process, &counters);
+	if (!err)
+		err = hsperfdata_string(counters.data, counters.len, "sun.rt.javaCommand", command, sizeof(command));
+	if (!err)
+		err = application_from_command(command, name);
+	buf_release(&counters);
+	return err;
+}
+
+int program_name(const struct process *process, struct buf *name)
+{
+	return name_by_arguments(process->pid, name) ? name_by_counter(process, name) : 0;
+}
+
+/* ---- how it was started ---- */
+
+/* Bytes read of /proc/PID/`file`, or -1. */
+static ssize_t read_of(pid_t pid, const char *file, uint64_t offset, void *bytes, size_t size)
+{
+	char path[32];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	len = pread(fd, bytes, size, (off_t)offset);
+	close(fd);
+	return len;
+}
+
+void program_executed_as(pid_t pid, char *name, size_t size)
+{
+	Elf64_auxv_t vector[64];
+	ssize_t len = read_of(pid, "auxv", 0, vector, sizeof(vector));
+	uint64_t address = 0;
+
+	for (ssize_t i = 0; i < len / (ssize_t)sizeof(*vector); i++)
+		if (vector[i].a_type == AT_EXECFN)
+			address = vector[i].a_un.a_val;
+	len = address ? read_of(pid, "mem", address, name, size - 1) : -1; /* ends with the stack, which is near */
+	name[len > 0 ? len : 0] = '\0';
+}
+
+/* ---- the VM ---- */
+
+void program_libjvm(const struct process *process, const struct mapping *libjvm, struct buf *id)
+{
+	struct elf_identity identity;
+	int fd = target_file_open_mapping(process, libjvm);
+
+	if (fd < 0)
+		return;
+	if (!elf_identity_read_fd(&identity, fd) && identity.build_id_len) {
+		buf_add_str(id, "buildid:");
+		for (size_t i = 0; i < identity.build_id_len; i++)
+			buf_printf(id, "%02x", identity.build_id[i]);
+	}
+	close(fd);
+}
+
+/* One counter's options. *ret_is_cut is set when the last are missing. */
+static int add_counted(const struct buf *counters, const char *name, struct vm_flags *flags, bool *ret_is_cut)
+{
+	char options[COMMAND_MAX];
+	int err = hsperfdata_string(counters->data, counters->len, name, options, sizeof(options));
+	size_t len;
+
+	if (err < 0)
+		return err;
+	len = strlen(options);
+	if (len >= COUNTER_CUT) {
+		const char *last = memrchr(options, ' ', len);
+
+		len = last ? (size_t)(last - options) : 0;
+		*ret_is_cut = true;
+	}
+	return vm_flags_add(flags, options, len, ' ');
+}
+
+static int add_counted_flags(const struct process *process, struct vm_flags *flags, bool *ret_is_cut)
+{
+	struct buf counters;
+	int err;
+
+	buf_init(&counters);
+	err = read_counters(process, &counters);
+	if (!err)
+		err = add_counted(&counters, "java.rt.vmFlags", flags, ret_is_cut); /* those of files */
+	if (!err)
+		err = add_counted(&counters, "java.rt.vmArgs", flags, ret_is_cut);
+	buf_release(&counters);
+	return err;
+}
+
+static void add_argument_flags(pid_t pid, struct vm_flags *flags)
+{
+	struct buf arguments;
+	const char *program;
+
+	buf_init(&arguments);
+	if (!read_arguments(pid, &arguments)) {
+		program = application_find(arguments.data, arguments.len);
+		if (program)
+			(void)vm_flags_add(flags, arguments.data, (size_t)(program - arguments.data), '\0');
+	}
+	buf_release(&arguments);
+}
+
+int program_vm_flags(const struct process *process, bool is_young, struct buf *out)
+{
+	struct vm_flags flags = {0};
+	bool is_cut = false;
+	int err = add_counted_flags(process, &flags, &is_cut);
+
+	if (is_cut || (err < 0 && !is_young)) {
+		add_argument_flags(process->pid, &flags);
+		err = 0;
+	}
+	if (!err)
+		vm_flags_print(&flags, out);
+	vm_flags_release(&flags);
+	return err;
+}
+
+/* ---- Spark's name for it ---- */
+
+/*
+ * As the process sees the file, whose content counts for nothing but the name in it: a hostile one may have linked it
+ * anywhere in its own root.
+ */
+static int read_properties(pid_t pid, const char *path, struct buf *name)
+{
+	char itself[64];
+	struct buf text;
+	int err, fd = target_file_open(pid, path);
+
+	if (fd < 0)
+		return fd;
+	buf_init(&text);
+	snprintf(itself, sizeof(itself), "/proc/self/fd/%d", fd);
+	err = io_read_file(AT_FDCWD, itself, PROPERTIES_MAX, &text);
+	if (!err)
+		err = spark_from_properties(text.data, text.len, name);
+	buf_release(&text);
+	close(fd);
+	return err;
+}
+
+/* `path`, absolute or below the working directory. */
+static int read_properties_at(pid_t pid, const char *path, struct buf *name)
+{
+	char link[32], folder[PATH_MAX];
+	struct buf whole;
+	ssize_t len;
+	int err;
+
+	if (*path == '/')
+		return read_properties(pid, path, name);
+	snprintf(link, sizeof(link), "/proc/%d/cwd", pid);
+	len = readlink(link, folder, sizeof(folder) - 1);
+	if (len < 0)
+		return -errno;
+	folder[len] = '\0';
+	buf_init(&whole);
+	buf_printf(&whole, "%s/%s", folder, path);
+	err = read_properties(pid, whole.data, name);
+	buf_release(&whole);
+	return err;
+}
+
+static void find_spark_name(pid_t pid, const struct spark *spark, struct buf *name)
+{
+	if (spark->name)
+		buf_add_str(name, spark->name);
+	if (name->len || !spark->is_own)
+		return;
+	if (spark->properties && !read_properties_at(pid, spark->properties, name))
+		return;
+	if (!read_properties_at(pid, SPARK_PROPERTIES, name) || !spark->id)
+		return;
+	buf_add_str(name, spark->id);
+}
+
+void program_add_spark(pid_t pid, struct buf *application)
+{
+	struct buf arguments, name;
+	struct spark spark;
+
+	buf_init(&arguments);
+	buf_init(&name);
+	if (!read_arguments(pid, &arguments)) {
+		spark_from_arguments(arguments.data, arguments.len, &spark);
+		find_spark_name(pid, &spark, &name);
+	}
+	if (name.len) {
+		buf_add_str(application, SPARK_PREFIX);
+		buf_add(application, name.data, name.len < APPLICATION_MAX ? name.len : APPLICATION_MAX);
+	}
+	buf_release(&name);
+	buf_release(&arguments);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/spark.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "runtime/application.h"
+
+#define NAME_KEY "spark.app.name"
+
+/* ---- arguments ---- */
+
+/* The value behind "KEY=", or NULL. */
+static const char *value_of(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	return !strncmp(text, key, len) && text[len] == '=' ? text + len + 1 : NULL;
+}
+
+/* Of SparkSubmitOptionParser; every other option of Spark's own programs has a value. Spark 1.6 to 4.0. */
+static bool is_switch(const char *option)
+{
+	static const char *const switches[] = {"--help", "-h", "--supervise", "--usage-error", "--verbose", "-v",
+					       "--version"};
+
+	for (size_t i = 0; i < sizeof(switches) / sizeof(*switches); i++)
+		if (!strcmp(option, switches[i]))
+			return true;
+	return false;
+}
+
+struct options {
+	const char *name, *conf_name;
+	struct spark *spark;
+};
+
+static void take_option(struct options *options, const char *option, size_t len, const char *value)
+{
+	static const char *const words[] = {"--name", "--properties-file", "--app-id"};
+	const char **const fields[] = {&options->name, &options->spark->properties, &options->spark->id};
+	const char *conf_name;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (len == strlen(words[i]) && !memcmp(option, words[i], len) && *value)
+			*fields[i] = value;
+	if ((len == strlen("--conf") && !memcmp(option, "--conf", len)) || (len == 2 && !memcmp(option, "-c", len))) {
+		conf_name = value_of(value, NAME_KEY);
+		if (conf_name && *conf_name)
+			options->conf_name = conf_name;
+	}
+}
+
+/* Of Spark's own program, up to the application's jar, whose arguments are none of Spark's. */
+static void read_options(struct options *options, const char *at, const char *end)
+{
+	while (at < end && *at == '-') {
+		const char *option = at, *equals = !strncmp(at, "--", 2) ? strchr(at, '=') : NULL;
+
+		at += strlen(at) + 1;
+		if (equals) {
+			take_option(options, option, (size_t)(equals - option), equals + 1);
+		} else if (!is_switch(option) && at < end) {
+			take_option(options, option, strlen(option), at);
+			at += strlen(at) + 1;
+		}
+	}
+}
+
+/* System properties are Spark's configuration too, whoever starts it. */
+static const char *property_name(const char *arguments, const char *program)
+{
+	const char *name = NULL, *value;
+
+	for (const char *at = arguments; at < program; at += strlen(at) + 1) {
+		value = value_of(at, "-D" NAME_KEY);
+		if (value && *value)
+			name = value;
+	}
+	return name;
+}
+
+void spark_from_arguments(const char *arguments, size_t len, struct spark *ret_spark)
+{
+	const char *program = application_find(arguments, len);
+	struct spark spark = {0};
+	struct options options = {.spark = &spark};
+
+	if (program && !strncmp(program, "org.apache.spark.", strlen("org.apache.spark."))) {
+		spark.is_own = true;
+		read_options(&options, program + strlen(program) + 1, arguments + len);
+	}
+	spark.name = options.name	 ? options.name
+		     : options.conf_name ? options.conf_name
+		     : program		 ? property_name(arguments, program)
+					 : NULL;
+	*ret_spark = spark;
+}
+
+/* ---- java.util.Properties ---- */
+
+/* Four hexadecimal digits, or -1. */
+static int32_t unit_of(const char *at, const char *end)
+{
+	int32_t unit = 0;
+
+	if (end - at < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		if (!isxdigit((unsigned char)at[i]))
+			return -1;
+		unit = unit * 16 + (at[i] <= '9' ? at[i] - '0' : (at[i] | 0x20) - 'a' + 10);
+	}
+	return unit;
+}
+
+static void add_utf8(struct buf *out, int32_t code)
+{
+	static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0}; /* by the number of bytes */
+	int bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+	buf_add_char(out, (char)(leads[bytes] | (code >> (6 * (bytes - 1)))));
+	while (--bytes > 0)
+		buf_add_char(out, (char)(0x80 | ((code >> (6 * (bytes - 1))) & 0x3f)));
+}
+
+/* What stands behind "\u", a unit of UTF-16 or a pair of them. Where it ends. */
+static const char *add_unit(struct buf *out, const char *at, const char *end)
+{
+	int32_t unit = unit_of(at, end), low;
+
+	if (unit <= 0)
+		return at;
+	at += 4;
+	if (unit < 0xd800 || unit > 0xdfff) {
+		add_utf8(out, unit);
+		return at;
+	}
+	low = end - at > 2 && at[0] == '\\' && at[1] == 'u' ? unit_of(at + 2, end) : -1;
+	if (unit > 0xdbff || low < 0xdc00 || low > 0xdfff) {
+		buf_add_char(out, '?');
+		return at;
+	}
+	add_utf8(out, 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00));
+	return at + 6;
+}
+
+static void add_value(struct buf *out, const char *at, const char *end)
+{
+	while (at < end) {
+		char c = *at++;
+
+		if (c == '\\' && at < end) {
+			c = *at++;
+			if (c == 'u') {
+				at = add_unit(out, at, end);
+				continue;
+			}
+			c = c == 't' || c == 'n' || c == 'r' || c == 'f' ? ' ' : c;
+		}
+		if (c)
+			buf_add_char(out, c);
+	}
+}
+
+static const char *skip_blanks(const char *at, const char *end)
+{
+	while (at < end && (*at == ' ' || *at == '\t' || *at == '\f'))
+		at++;
+	return at;
+}
+
+/* A line "key=value", "key: value" or "key value", as Spark and people write it, into `out` if it is the name's. */
+static void read_line(const char *at, const char *end, struct buf *out)
+{
+	const char *behind;
+
+	at = skip_blanks(at, end);
+	if ((size_t)(end - at) <= strlen(NAME_KEY) || memcmp(at, NAME_KEY, strlen(NAME_KEY)) != 0)
+		return;
+	at += strlen(NAME_KEY);
+	behind = skip_blanks(at, end);
+	if (behind < end && (*behind == '=' || *behind == ':'))
+		behind = skip_blanks(behind + 1, end);
+	if (behind == at) /* a longer key */
+		return;
+	while (end > behind && isspace((unsigned char)end[-1]))
+		end--;
+	buf_clear(out);
+	add_value(out, behind, end);
+}
+
+int spark_from_properties(const char *text, size_t len, struct buf *out)
+{
+	const char *end = text + len;
+	struct buf name;
+	int err;
+
+	buf_init(&name);
+	for (const char *line_end; text < end; text = line_end + 1) {
+		line_end = memchr(text, '\n', (size_t)(end - text));
+		line_end = line_end ? line_end : end;
+		read_line(text, line_end, &name); /* the last one counts */
+	}
+	err = name.len ? 0 : -ENOENT;
+	buf_add(out, name.data, name.len);
+	buf_release(&name);
+	return err;
+}
