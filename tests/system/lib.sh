@@ -71,11 +71,11 @@ run_cases() {
 	while read -r kind name; do
 		[ $# = 0 ] || [[ " $* " == *" $name "* ]] || continue
 		if [ "$kind" = case_ ]; then
-			run_case "$name" "case_$name"
+			run_case "$name" "case_$name" </dev/null
 			continue
 		fi
 		while read -r home; do
-			jdk=$home run_case "$name ($(basename "$home"))" "jdk_case_$name"
+			jdk=$home run_case "$name ($(basename "$home"))" "jdk_case_$name" </dev/null
 		done < <(jdks)
 	done < <(sed -nE 's/^(case_|jdk_case_)([a-z0-9_]+)\(\).*/\1 \2/p' "$0")
 }
