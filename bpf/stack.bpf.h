@@ -87,8 +87,10 @@ static __always_inline void stack_fill(struct bpf_perf_event_data *ctx, struct d
 		stack_find_tables(room);
 		unwind_java_begin(room);
 		unwind_user(room);
-		if (room->java.layout.call_stub_return)
+		if (room->java.layout.call_stub_return) {
 			room->sample.id_depth = room->sample.user_depth;
+			unwind_java_virtual();
+		}
 	}
 }
 

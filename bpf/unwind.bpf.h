@@ -47,6 +47,7 @@ int unwind_java_continuation(void);
 
 #include "duet_walk.h"
 #include "duet_walk_java.h"
+#include "duet_walk_virtual.h"
 
 struct unwind_walk {
 	struct unwind_cursor cursor;

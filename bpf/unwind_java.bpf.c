@@ -83,4 +83,24 @@ __noinline int unwind_java_turn(u32 index)
 	return end;
 }
 
+/* In a process that never had one Continuation.enterSpecial is not compiled. */
+__noinline int unwind_java_virtual(void)
+{
+	struct duet_scratch *room = scratch_get();
+	const struct duet_jvm_virtual *jvm;
+	u64 thread;
+
+	if (!UNWIND_JAVA || !room)
+		return 0;
+	jvm = &room->java.layout.virtual_threads;
+	if (!jvm->thread_vtable || !virtual_word(room->java.layout.enter_special))
+		return 0;
+	thread = virtual_carrier(jvm, room->java.thread);
+	if (!thread && room->java.thread_at)
+		thread = virtual_carrier(jvm, virtual_word(room->java.thread_at));
+	if (thread)
+		virtual_mounted(jvm, thread, &room->sample.virtual_thread);
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "GPL";

@@ -17,6 +17,9 @@
  */
 int unwind_java_turn(u32 index);
 
+/* Behind the walk: tells in the sample which virtual thread was on its thread. */
+int unwind_java_virtual(void);
+
 /* What the interpreter keeps in registers, by their number in machine code. Of a program's context too. */
 static __always_inline void unwind_java_regs(struct walk_java *java, const bpf_user_pt_regs_t *regs)
 {
@@ -52,6 +55,8 @@ static __always_inline void unwind_java_begin(struct duet_scratch *room)
 		room->java.layout = entry->layout;
 	else
 		__builtin_memset(&room->java.layout, 0, sizeof(room->java.layout));
+	room->java.thread = walk_java_owns(&room->java, room->walk.cursor.pc) ? room->java.regs[DUET_X86_R15] : 0;
+	room->java.thread_at = 0;
 	room->java.is_below_stub = 0;
 	room->java.blob = 0;
 	room->java.method_at = 0;

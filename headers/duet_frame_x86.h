@@ -127,6 +127,7 @@ static inline int duet_frame_is_call_stub(const uint8_t *code)
 #define DUET_X86_RAX 0
 #define DUET_X86_RBX 3
 #define DUET_X86_R13 13
+#define DUET_X86_R15 15
 
 /*
  * Where in a method's entry the return address is popped: pop %rax; lea n(%rsp, %rcx, 8), %r14; and where it is pushed

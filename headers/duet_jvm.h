@@ -37,6 +37,29 @@ struct duet_method_entry {
 };
 DUET_ASSERT_SIZE(struct duet_method_entry, 16);
 
+/*
+ * How to tell which virtual thread a JavaThread runs. References are followed as they lie in memory, without HotSpot's
+ * load barriers: with ZGC, whose references have colours, they are not, and there is an id without a name.
+ */
+struct duet_jvm_virtual {
+	uint64_t thread_vtable; /* of plain JavaThreads: is there one at an address? 0: nothing can be told */
+	uint64_t oop_base; /* of references of 4 bytes: the object lies at oop_base + (reference << oop_shift) */
+	uint16_t thread_object; /* JavaThread::_threadObj: where the reference to its own java.lang.Thread is */
+	uint16_t thread_current; /* JavaThread::_vthread: and that to what Thread.currentThread() returns */
+	uint16_t thread_owner; /* JDK 24+: _monitor_owner_id, 64 bits: the latter's id */
+	uint16_t thread_entry; /* JDK 25+: _cont_entry, a pointer: NULL unless a virtual thread is mounted */
+	uint16_t object_id; /* java.lang.Thread: tid, 64 bits */
+	uint16_t object_name; /* a reference to a String */
+	uint16_t string_value; /* a reference to byte[] */
+	uint16_t string_coder; /* a byte: 0 Latin-1, 1 UTF-16 */
+	uint16_t array_length; /* 32 bits */
+	uint16_t array_bytes;
+	uint8_t oop_bytes; /* of a reference in an object: 4, 8; 0: objects are not read */
+	uint8_t oop_shift;
+	uint16_t reserved;
+};
+DUET_ASSERT_SIZE(struct duet_jvm_virtual, 16 + 11 * 2 + 2);
+
 struct duet_jvm_layout {
 	struct duet_jvm_heap heaps[DUET_JVM_HEAPS]; /* low == high: unused */
 	uint64_t interpreter_low; /* the template interpreter: frames by frame pointer */
@@ -50,6 +73,7 @@ struct duet_jvm_layout {
 	uint64_t frameless_names[DUET_JVM_FRAMELESS]; /* and of code that makes no frame; [0]: vtable stubs */
 	uint64_t continuation_name; /* JDK 21+: and of the stubs that take a virtual thread's frames from the heap */
 	uint64_t enter_special; /* where the agent keeps an address in Continuation.enterSpecial, once it is compiled */
+	struct duet_jvm_virtual virtual_threads;
 
 	/* HeapBlock and CodeBlob, from the block's start; DUET_BLOB_BYTES holds them */
 	uint16_t block_header_bytes;
@@ -82,7 +106,7 @@ struct duet_jvm_layout {
 
 	struct duet_method_entry entries[DUET_JVM_ENTRIES]; /* begin == end: unused */
 };
-DUET_ASSERT_SIZE(struct duet_jvm_layout, 4 * 32 + (10 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + DUET_JVM_ENTRIES * 16);
+DUET_ASSERT_SIZE(struct duet_jvm_layout, 4 * 32 + (15 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + DUET_JVM_ENTRIES * 16);
 
 /* Value of the map `jvm_layouts`, key = tgid as the loader sees it. */
 struct duet_jvm_entry {

@@ -8,7 +8,7 @@
 
 #include "duet_types.h"
 
-#define DUET_RECORD_VERSION 5
+#define DUET_RECORD_VERSION 6
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 /* User frames, which BPF walks by itself. Of a deeper stack a record has the leaf's side and the root's. */
 #define DUET_MAX_USER_STACK 1024
@@ -16,6 +16,7 @@
 #define DUET_LEAF_FRAMES (DUET_MAX_USER_STACK - DUET_ROOT_FRAMES)
 #define DUET_MAX_WALK 16384 /* frames that a walk passes: 10,000 of Java, and all of most stacks of 1 MB */
 #define DUET_MAX_CGROUP_PATH 320 /* bytes with the NUL; those of Kubernetes under systemd have 200 */
+#define DUET_MAX_VIRTUAL_NAME 64 /* bytes of a virtual thread's name; the rest is cut */
 
 enum duet_record_type {
 	DUET_RECORD_SAMPLE = 1,
@@ -84,6 +85,16 @@ enum duet_no_signal {
 #define DUET_ID_ON_HEAP (1u << 30) /* or this one: no frame, but the place of those of a virtual thread on the heap */
 #define DUET_ID_BCI 0xffff /* JVM specification, 4.7.3: a method has less than 65536 bytes. All set: a native method */
 
+/* A virtual thread that is mounted, as java.lang.Thread knows it. */
+struct duet_virtual_thread {
+	uint64_t id; /* Thread.threadId(); 0: the thread runs code of its own, or nothing can be told */
+	uint8_t name_bytes; /* 0: it has no name, as most, or the name cannot be read */
+	uint8_t is_utf16; /* else Latin-1 */
+	uint8_t reserved[6];
+	uint8_t name[DUET_MAX_VIRTUAL_NAME];
+};
+DUET_ASSERT_SIZE(struct duet_virtual_thread, 16 + DUET_MAX_VIRTUAL_NAME);
+
 struct duet_sample {
 	struct duet_record head;
 	uint64_t start_ns;  /* group leader's start_boottime */
@@ -106,6 +117,7 @@ struct duet_sample {
 	uint16_t left_out; /* user frames behind the first DUET_LEAF_FRAMES that the record has no room for */
 	char comm[DUET_COMM_LEN];	  /* of the thread */
 	char process_comm[DUET_COMM_LEN]; /* of the group leader */
+	struct duet_virtual_thread virtual_thread;
 	/*
 	 * kernel_depth kernel addresses, user_depth user addresses, and id_depth uint32_t, padded: what these are in
 	 * Java. Leaf first. A user address but the first is a return address: behind its call. So is, by one byte, what
@@ -114,7 +126,7 @@ struct duet_sample {
 	 */
 	uint64_t stack[];
 };
-DUET_ASSERT_SIZE(struct duet_sample, 24 + 6 * 8 + 8 * 4 + 32);
+DUET_ASSERT_SIZE(struct duet_sample, 24 + 6 * 8 + 8 * 4 + 32 + sizeof(struct duet_virtual_thread));
 
 /* EXEC and EXIT */
 struct duet_process_record {

@@ -21,6 +21,8 @@
 struct walk_java {
 	struct duet_jvm_layout layout; /* without heaps: no JVM, or one whose layout is not known */
 	uint64_t regs[DUET_X86_REGISTERS]; /* of the interrupted thread, by their number in machine code */
+	uint64_t thread; /* the JavaThread, where Java code was interrupted: it keeps it in r15 */
+	uint64_t thread_at; /* or where on the stack the last call stub that was passed has it */
 	uint64_t pc; /* of the frame that the last step left; not the cursor's then when it was deoptimized */
 	uint64_t blob; /* start of the blob at hand, its CodeBlob; 0: `head` is of none */
 	uint64_t stub; /* likewise, while a caller of that blob is looked for */

@@ -23,6 +23,7 @@
 #endif
 
 #define JAVA_MAX_STUB_BYTES 16384
+#define JAVA_STUB_THREAD 24 /* the call stub's last argument, from its frame pointer on */
 #define JAVA_INDIRECT_BYTES 6 /* of the longest call through memory */
 #define JAVA_CALL_BYTES 13 /* of the longest call sequence that tells its target */
 #define JAVA_PUSHED_WORDS 8 /* on a compiled method's frame, at most (C2's indexOf of a short string: 4) */
@@ -506,8 +507,10 @@ static inline walk_result walk_java_step(struct walk_java *java, struct unwind_c
 	java->pc = cursor->pc;
 	if (!cursor->is_return && cursor->signal_frame)
 		java_signal_regs(java, cursor);
-	if (cursor->is_return && cursor->pc == java->layout.call_stub_return)
-		return java_step_by_fp(cursor); /* entered from native code */
+	if (cursor->is_return && cursor->pc == java->layout.call_stub_return) { /* entered from native code */
+		java->thread_at = cursor->fp + JAVA_STUB_THREAD;
+		return java_step_by_fp(cursor);
+	}
 	if (java_is_interpreter(java, cursor->pc))
 		return WALK_JAVA_INTERPRETER(java, cursor);
 	return java_step_code(java, cursor);

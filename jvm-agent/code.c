@@ -287,6 +287,7 @@ void code_publish_layout(struct session *session)
 	if (session->kinds_published == LAZY_KINDS || !jvmstructs_layout(&layout, jvm.version))
 		return;
 	layout.enter_special = (uintptr_t)&enter_special;
+	layout.virtual_threads = jvm.virtual_threads;
 	kinds = (layout.compiled_name != 0) + (layout.native_name != 0) + (layout.frameless_names[0] != 0);
 	if (session->layout_published && kinds == session->kinds_published)
 		return;

@@ -14,10 +14,11 @@
 #include "libc_versions.h"
 #include "session.h"
 #include "threads.h"
+#include "virtual_threads.h"
 
 /* HotSpot's own limit for one JNI local frame (MaxJNILocalCapacity). */
 #define LOCAL_REFS_MAX 65536
-#define LOCAL_REFS 8
+#define LOCAL_REFS 16
 
 struct jvm jvm;
 static void *libjvm;
@@ -192,6 +193,39 @@ static uintptr_t own_java_thread(JNIEnv *env)
 	return jvm_java_thread(env, thread);
 }
 
+/* An instance field's id is its offset, above two bits of what it is (jfieldIDWorkaround). */
+static uint16_t field_offset(JNIEnv *env, jclass class, const char *name, const char *type)
+{
+	uintptr_t id = (uintptr_t)(*env)->GetFieldID(env, class, name, type);
+
+	(*env)->ExceptionClear(env);
+	return id && id >> 2 < DUET_MAX_OFFSET ? (uint16_t)(id >> 2) : DUET_JVM_NO_FIELD;
+}
+
+/* This thread's name and id, and where Java's objects have them. */
+static void learn_virtual_threads(JNIEnv *env, uintptr_t java_thread)
+{
+	struct virtual_witness witness = {.java_thread = java_thread};
+	jclass class = (*env)->FindClass(env, "java/lang/Thread");
+	jclass string = (*env)->FindClass(env, "java/lang/String");
+	jfieldID id = class ? (*env)->GetFieldID(env, class, "tid", "J") : NULL;
+	jvmtiThreadInfo info = {0};
+	jthread thread = NULL;
+
+	(*env)->ExceptionClear(env);
+	if (!id || !string || (*jvm.jvmti)->GetCurrentThread(jvm.jvmti, &thread) ||
+	    (*jvm.jvmti)->GetThreadInfo(jvm.jvmti, thread, &info))
+		return;
+	witness.id = (uint64_t)(*env)->GetLongField(env, thread, id);
+	witness.name = info.name ? info.name : "";
+	witness.object_id = field_offset(env, class, "tid", "J");
+	witness.object_name = field_offset(env, class, "name", "Ljava/lang/String;");
+	witness.string_value = field_offset(env, string, "value", "[B");
+	witness.string_coder = field_offset(env, string, "coder", "B");
+	virtual_threads_learn(&witness, &jvm.virtual_threads);
+	jvm_deallocate(info.name);
+}
+
 void jvm_learn(JNIEnv *env)
 {
 	uintptr_t java_thread;
@@ -208,6 +242,8 @@ void jvm_learn(JNIEnv *env)
 	} else {
 		jvm.asgct = NULL;
 	}
+	if (java_thread && jvm.version >= 21)
+		learn_virtual_threads(env, java_thread);
 	(*env)->PopLocalFrame(env, NULL);
 }
 

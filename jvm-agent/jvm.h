@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "duet_jvm.h"
+
 struct asgct_frame {
 	jint bci;
 	jmethodID method;
@@ -41,6 +43,7 @@ struct jvm {
 	pthread_key_t thread_key;
 	uintptr_t thread_vtable; /* of plain JavaThreads; 0: handlers cannot find them, or cannot walk them */
 	intptr_t env_offset; /* of the JNIEnv in a JavaThread */
+	struct duet_jvm_virtual virtual_threads; /* see virtual_threads.h */
 };
 extern struct jvm jvm;
 

@@ -27,6 +27,8 @@ static struct {
 	uintptr_t heap_address; /* JDK 8: CodeHeap * */
 	uintptr_t interpreter_address; /* StubQueue * */
 	uintptr_t call_stub_return_address; /* address */
+	uintptr_t oop_base_address, oop_shift_address;
+	uintptr_t flags_address, flag_count_address; /* JVMFlag *, size_t */
 	struct offset array_length, array_data;
 	struct offset heap_memory, heap_segmap, heap_segment_shift;
 	struct offset space_low, space_high, space_low_boundary, space_high_boundary;
@@ -37,7 +39,9 @@ static struct {
 	struct offset method_const, const_pool, const_id, const_code_bytes, pool_holder, holder_ids;
 	struct offset thread_osthread, osthread_id;
 	struct offset thread_anchor, anchor_sp, anchor_pc;
-	size_t block_header_bytes, const_method_bytes;
+	struct offset thread_object, thread_current, thread_owner, thread_entry;
+	struct offset flag_name, flag_address;
+	size_t block_header_bytes, const_method_bytes, flag_bytes;
 } layout;
 
 /* CodeHeap objects live as long as the JVM; only the committed end of each grows. */
@@ -91,6 +95,12 @@ static const struct {
 	{"Thread", "_osthread", &layout.thread_osthread},
 	{"OSThread", "_thread_id", &layout.osthread_id},
 	{"JavaThread", "_anchor", &layout.thread_anchor},
+	{"JavaThread", "_threadObj", &layout.thread_object},
+	{"JavaThread", "_vthread", &layout.thread_current}, /* JDK 21+ */
+	{"JavaThread", "_monitor_owner_id", &layout.thread_owner}, /* JDK 25+, like the next */
+	{"JavaThread", "_cont_entry", &layout.thread_entry},
+	{"JVMFlag", "_name", &layout.flag_name},
+	{"JVMFlag", "_addr", &layout.flag_address},
 	{"JavaFrameAnchor", "_last_Java_sp", &layout.anchor_sp},
 	{"JavaFrameAnchor", "_last_Java_pc", &layout.anchor_pc},
 };
@@ -151,6 +161,12 @@ static void apply_static(const char *type, const char *field, uintptr_t address)
 		{"CodeCache", "_heap", &layout.heap_address},
 		{"AbstractInterpreter", "_code", &layout.interpreter_address},
 		{"StubRoutines", "_call_stub_return_address", &layout.call_stub_return_address},
+		{"CompressedOops", "_narrow_oop._base", &layout.oop_base_address}, /* JDK 13-22 */
+		{"CompressedOops", "_narrow_oop._shift", &layout.oop_shift_address},
+		{"CompressedOops", "_base", &layout.oop_base_address},
+		{"CompressedOops", "_shift", &layout.oop_shift_address},
+		{"JVMFlag", "flags", &layout.flags_address},
+		{"JVMFlag", "numFlags", &layout.flag_count_address},
 	};
 
 	for (size_t i = 0; i < sizeof(statics) / sizeof(statics[0]); i++)
@@ -206,6 +222,8 @@ static void read_types(void *libjvm)
 			layout.block_header_bytes = *(const uint64_t *)(entry + size);
 		else if (!strcmp(type, "ConstMethod"))
 			layout.const_method_bytes = *(const uint64_t *)(entry + size);
+		else if (!strcmp(type, "JVMFlag"))
+			layout.flag_bytes = *(const uint64_t *)(entry + size);
 		entry += stride;
 	}
 }
@@ -601,6 +619,42 @@ static void publish_names(struct duet_jvm_layout *ret)
 			    (uintptr_t)blob.name != ret->native_name)
 				publish_name(ret, (uintptr_t)blob.name, &count);
 	}
+}
+
+/* A flag of type bool. */
+static bool flag_is_set(const char *name)
+{
+	uintptr_t flag = layout.flags_address ? load_pointer(layout.flags_address) : 0;
+	size_t count = layout.flag_count_address ? load_pointer(layout.flag_count_address) : 0;
+
+	if (!flag || !layout.flag_bytes || !layout.flag_name.known || !layout.flag_address.known)
+		return false;
+	for (size_t i = 0; i < count && i < MAX_ENTRIES; i++, flag += layout.flag_bytes) {
+		const char *text = (const char *)load_pointer(flag + layout.flag_name.value);
+
+		if (text && !strcmp(text, name))
+			return *(const bool *)load_pointer(flag + layout.flag_address.value);
+	}
+	return false;
+}
+
+bool jvmstructs_virtual(struct duet_jvm_virtual *ret, bool *ret_reads_objects)
+{
+	struct duet_jvm_virtual result = {
+		.thread_object = publish(&layout.thread_object, 0),
+		.thread_current = publish(&layout.thread_current, 0),
+		.thread_owner = publish(&layout.thread_owner, 0),
+		.thread_entry = publish(&layout.thread_entry, 0),
+	};
+
+	if (result.thread_object == DUET_JVM_NO_FIELD || result.thread_current == DUET_JVM_NO_FIELD ||
+	    !layout.oop_base_address || !layout.oop_shift_address)
+		return false;
+	result.oop_base = load_pointer(layout.oop_base_address);
+	result.oop_shift = *(const uint8_t *)layout.oop_shift_address; /* an int: little endian */
+	*ret = result;
+	*ret_reads_objects = !flag_is_set("UseZGC");
+	return true;
 }
 
 /* Of the pairs that depend on the JDK, one will do. */

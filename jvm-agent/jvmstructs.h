@@ -53,6 +53,12 @@ struct frame_anchor {
 bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor);
 
 /*
+ * What of the layout HotSpot exports to tell mounted virtual threads; false when it has none. *ret_reads_objects: its
+ * references are addresses.
+ */
+bool jvmstructs_virtual(struct duet_jvm_virtual *ret, bool *ret_reads_objects);
+
+/*
  * What a walker outside of this process needs; `version` of Java tells the interpreter's frames apart. Fields that this
  * JVM lacks are DUET_JVM_NO_FIELD. false when it tells nothing of use.
  */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "profile/text.h"
 #include "session_internal.h"
 #include "short_lived.h"
 
@@ -39,6 +40,20 @@ static uint32_t known_thread(struct session *session, const struct process *proc
 	return thread;
 }
 
+/* Its name as its carrier ran it, which keeps its own for its own work. */
+static uint32_t virtual_thread(struct session *session, struct process *process, const struct duet_sample *sample)
+{
+	const struct duet_virtual_thread *thread = &sample->virtual_thread;
+	char name[2 * DUET_MAX_VIRTUAL_NAME + 1];
+
+	text_from_java(name, thread->name, thread->name_bytes, thread->is_utf16);
+	if (profile_is_full(&session->profile))
+		return known_thread(session, process, PROFILE_VIRTUAL, *name ? name : PROFILE_NO_NAME,
+				    sample->process_comm);
+	return profile_virtual_thread(&session->profile, (uint32_t)process->pid, thread->id, name,
+				      sample->process_comm, owners_row(&session->owners, process, sample));
+}
+
 static uint32_t sample_thread(struct session *session, struct process *process, const struct jvm *jvm,
 			      const struct duet_sample *sample, const struct duet_java_sample *java)
 {
@@ -49,6 +64,8 @@ static uint32_t sample_thread(struct session *session, struct process *process, 
 	const char *comm;
 	char short_name[32];
 
+	if (sample && sample->virtual_thread.id)
+		return virtual_thread(session, process, sample);
 	if (!text[0]) { /* a thread of the JVM itself, seen by a timer engine */
 		process_read_thread_comm(process->pid, (pid_t)tid, short_name, sizeof(short_name));
 		text = short_name;

@@ -92,6 +92,11 @@ jdks() {
 	done | sort -u
 }
 
+# Of $jdk: 8, 11, 17, …
+need_jdk() { # VERSION WHAT
+	[ "$(sed -nE 's/^JAVA_VERSION="(1\.)?([0-9]+).*/\2/p' "$jdk/release")" -ge "$1" ] || skip "no $2 before JDK $1"
+}
+
 any_jdk() {
 	jdks | head -n 1
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# timeout: 400
+# timeout: 500
 # What duet counts against what is known another way: the kernel's CPU accounting, shares by construction.
 . "$(dirname "$0")/lib.sh"
 
@@ -97,6 +97,55 @@ jdk_case_shares_interpreted() {
 	JVM_OPTS=(-Xint)
 	record_gated "$jdk" 1ms workload.Shares 8 20000
 	expect_shares
+}
+
+# Samples of a virtual thread are its own, on whatever carrier. Each kind of thread works in a method of its own.
+expect_virtual_shares() { # ALPHA BETA UNNAMED: patterns of their labels
+	local method
+	need_bpf
+	JVM_OPTS+=(-XX:CompileCommand=quiet '-XX:CompileCommand=dontinline,workload.TwoBusy::spin')
+	RECORD_OPTS=(-t)
+	record_gated "$jdk" 1ms workload.VirtualShares
+	for method in alpha beta unnamed plain; do
+		grep "VirtualShares\.$method;" "$here/out" >"$here/$method"
+	done
+	expect_share "alpha under its label" "$(matching "$here/alpha" "$1")" '>=' 98
+	expect_share "beta under its label" "$(matching "$here/beta" "$2")" '>=' 98
+	expect_share "those without a name under theirs" "$(matching "$here/unnamed" "$3")" '>=' 98
+	expect_share "the platform thread under its own" "$(matching "$here/plain" '^\\[plain tid=[0-9]+\\];')" '>=' 98
+	cat "$here/alpha" "$here/beta" "$here/unnamed" >"$here/virtual"
+}
+
+jdk_case_shares_of_virtual_threads() {
+	local alpha='^\\[alpha virtual=[0-9]+\\];' beta='^\\[beta virtual\\];' unnamed='^\\[virtual threads\\];'
+	need_jdk 21 "virtual threads"
+	expect_virtual_shares "$alpha" "$beta" "$unnamed"
+	expect_near "share of alpha" "$(share "$here/virtual" "$alpha")" 50 2
+	expect_near "share of both beta" "$(share "$here/virtual" "$beta")" 30 2
+	expect_near "share of those without a name" "$(share "$here/virtual" "$unnamed")" 20 2
+}
+
+# Whose references cannot be followed: it is known that a virtual thread is mounted, not its name.
+jdk_case_shares_of_virtual_threads_with_zgc() {
+	local all='^\\[virtual threads\\];'
+	need_jdk 25 "ids with ZGC"
+	JVM_OPTS=(-XX:+UseZGC)
+	expect_virtual_shares "$all" "$all" "$all"
+}
+
+# Carriers find the next virtual thread to run, which is much of the work when those hardly do any.
+jdk_case_carriers_keep_their_own() {
+	need_jdk 21 "virtual threads"
+	need_bpf
+	start_jvm "$jdk" workload.Virtual 1 100
+	sleep 3
+	record -p "$jvm" -d 10 -i 1ms -t -o collapsed -f "$here/out"
+	expect_status 0
+	grep 'ForkJoinPool\.runWorker' "$here/out" | grep -vE 'VirtualThread|Continuation' >"$here/own"
+	grep 'TwoBusy\.spin' "$here/out" >"$here/work"
+	expect_share "own code under the carriers" "$(matching "$here/own" '^\\[ForkJoinPool-1-worker-')" '>=' 90
+	expect_share "work under virtual threads" "$(matching "$here/work" '^\\[virtual-[01] virtual=')" '>=' 97
+	expect_alive "$jvm"
 }
 
 case_shares_ctimer() {

@@ -74,7 +74,7 @@ expect_virtual() { # ROUNDS ROOTED_PERCENT WORKING_PERCENT
 	local root='java/util/concurrent/ForkJoinWorkerThread\.run;.*jdk/internal/vm/Continuation\.enterSpecial'
 	local heap='\\[frames_on_heap\\];(workload/Virtual\.(down|forEver);)*'
 	local leaf='workload/Virtual\.many;workload/TwoBusy\.spin'
-	[ "$(sed -nE 's/^JAVA_VERSION="(1\.)?([0-9]+).*/\2/p' "$jdk/release")" -ge 21 ] || skip "no virtual threads"
+	need_jdk 21 "virtual threads"
 	need_bpf
 	start_jvm "$jdk" workload.Virtual 300 "$1"
 	sleep 4

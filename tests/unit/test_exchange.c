@@ -96,6 +96,34 @@ static void only_what_follows_is_kept(void **state)
 	assert_int_equal(profile.until_ns, 200);
 }
 
+static void virtual_threads_keep_their_ids(void **state)
+{
+	uint32_t frame, node, owner, threads[3];
+
+	(void)state;
+	profile.until_ns = 100;
+	frame = frame_of(&profile, FRAME_NATIVE, "root", "libc.so.6");
+	node = profile_stack(&profile, &frame, 1);
+	owner = owner_of(&profile, 7, "container");
+	(void)profile_virtual_thread(&profile, 7, 4, "early", "process", owner);
+	threads[0] = profile_virtual_thread(&profile, 7, 5, "one", "process", owner);
+	threads[1] = profile_virtual_thread(&profile, 7, 6, "two", "process", owner);
+	threads[1] = profile_virtual_thread(&profile, 7, 7, "two", "process", owner);
+	threads[2] = profile_virtual_thread(&profile, 7, 8, "", "process", owner);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(profile_add(&profile, node, threads[i], 150, 1), 0);
+	assert_int_equal(profile_exchange(&profile, 200, NULL), 0);
+	assert_int_equal(profile.threads.len, 3);
+	assert_int_equal(profile.virtual_ids.len, 2);
+	owner = owner_of(&profile, 7, "container");
+	threads[0] = profile_virtual_thread(&profile, 7, 5, "one", "process", owner);
+	assert_int_equal(profile_virtual_id(&profile, threads[0]), 5);
+	threads[1] = profile_virtual_thread(&profile, 7, 6, "two", "process", owner);
+	assert_int_equal(profile_virtual_id(&profile, threads[1]), 0);
+	(void)profile_virtual_thread(&profile, 7, 8, "", "process", owner);
+	assert_int_equal(profile.threads.len, 3);
+}
+
 static void strings_move_with_their_users(void **state)
 {
 	struct intern old, strings;
@@ -149,6 +177,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(samples_go_where_their_time_says, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_what_follows_is_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(virtual_threads_keep_their_ids, setup, teardown),
 		cmocka_unit_test_setup_teardown(strings_move_with_their_users, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_sample_is_lost_or_doubled, setup, teardown),
 	};

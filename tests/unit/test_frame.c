@@ -55,6 +55,30 @@ static void java_names_follow_the_style(void **state)
 		    "String.equals(Ljava/lang/Object|)Z:42_[j]");
 }
 
+#define ASSERT_JAVA(value, is_utf16, want)                                                                             \
+	do {                                                                                                           \
+		text_from_java(text, (const uint8_t *)(value), sizeof(value) - 1, is_utf16);                           \
+		assert_string_equal(text, want);                                                                       \
+	} while (0)
+
+static void java_strings_become_utf8(void **state)
+{
+	char text[2 * 8 + 1];
+
+	(void)state;
+	ASSERT_JAVA("", false, "");
+	ASSERT_JAVA("a\xe9\xff\x7f", false, "a\u00e9\u00ff\x7f");
+	ASSERT_JAVA("a\0b", false, "a?b");
+	ASSERT_JAVA("\xff\xff\xff\xff\xff\xff\xff\xff", false, "\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff");
+	ASSERT_JAVA("", true, "");
+	ASSERT_JAVA("a\0\xe9\0\x16\x04", true, "a\u00e9\u0416");
+	ASSERT_JAVA("\xe5\x65\xe5\x65\xe5\x65\xe5\x65", true, "\u65e5\u65e5\u65e5\u65e5");
+	ASSERT_JAVA("\x3d\xd8\x00\xde.\0", true, "\U0001f600.");
+	ASSERT_JAVA("\x3d\xd8.\0", true, "?."); /* half of one */
+	ASSERT_JAVA("\x00\xde\x3d\xd8", true, "?\?"); /* the wrong way round */
+	ASSERT_JAVA("a\0b", true, "a"); /* a byte too many */
+}
+
 /* The number of a hidden class is part of its name, in both spellings that JVMs use. */
 static void hidden_classes_keep_their_number(void **state)
 {
@@ -157,6 +181,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(java_names_follow_the_style),
+		cmocka_unit_test(java_strings_become_utf8),
 		cmocka_unit_test(hidden_classes_keep_their_number),
 		cmocka_unit_test(kinds_are_annotated),
 		cmocka_unit_test(libraries_stand_before_native_names),

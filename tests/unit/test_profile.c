@@ -146,6 +146,73 @@ static void a_million_samples_fit(void **state)
 	assert_true(bytes < 8 << 20);
 }
 
+/* By their names, whatever carries them. */
+static void virtual_threads_are_one_of_a_name(void **state)
+{
+	struct profile *p = *state;
+	uint32_t one = profile_virtual_thread(p, 1, 33, "order-1", "java", 0);
+	uint32_t two = profile_virtual_thread(p, 1, 34, "order", "java", 0);
+	uint32_t none = profile_virtual_thread(p, 1, 35, "", "java", 0);
+
+	assert_int_equal(p->threads.items[one].tid, PROFILE_VIRTUAL);
+	assert_string_equal(intern_text(&p->strings, p->threads.items[one].name), "order-1");
+	assert_int_equal(profile_virtual_thread(p, 1, 33, "order-1", "java", 0), one);
+	assert_int_equal(profile_virtual_id(p, one), 33);
+	assert_int_equal(profile_virtual_thread(p, 1, 36, "order", "java", 0), two);
+	assert_int_equal(profile_virtual_id(p, two), 0);
+	assert_int_equal(profile_virtual_thread(p, 1, 34, "order", "java", 0), two);
+	assert_int_equal(profile_virtual_id(p, two), 0);
+	assert_int_equal(profile_virtual_thread(p, 1, 37, "", "java", 0), none);
+	assert_int_equal(profile_virtual_id(p, none), 0);
+	assert_int_not_equal(profile_virtual_thread(p, 2, 33, "order-1", "java", 0), one);
+	assert_int_equal(profile_virtual_id(p, profile_thread(p, 1, 33, "order-1", "java", 0)), 0);
+}
+
+/* The label of the n-th one, if there were so many. */
+static uint32_t add_numbered(struct profile *p, const char *format, uint32_t n)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), format, n, n);
+	return profile_virtual_thread(p, 1, n + 1, name, "java", 0);
+}
+
+static void a_million_numbered_virtual_threads_are_few(void **state)
+{
+	struct profile *p = *state;
+	uint32_t first = add_numbered(p, "request-%u/%u", 0), last = 0, index;
+
+	for (uint32_t i = 1; i < 1000000; i++)
+		last = add_numbered(p, "request-%u/%u", i);
+	assert_int_equal(p->threads.len, PROFILE_MAX_NUMBERED + 1);
+	assert_string_equal(intern_text(&p->strings, p->threads.items[last].name), "request-#/#");
+	assert_int_equal(profile_virtual_id(p, last), 0);
+	assert_int_equal(add_numbered(p, "request-%u/%u", 0), first);
+	assert_int_equal(profile_virtual_id(p, first), 1);
+	assert_int_equal(intern_known(&p->strings, "request-999999/999999"), 0);
+	assert_int_not_equal(add_numbered(p, "other-%u", 0), last);
+	assert_int_equal(p->threads.len, PROFILE_MAX_NUMBERED + 2);
+	index = profile_virtual_thread(p, 2, 7, "request-7/7", "java", 0); /* of another process */
+	assert_string_equal(intern_text(&p->strings, p->threads.items[index].name), "request-7/7");
+}
+
+static void a_million_virtual_threads_fit(void **state)
+{
+	struct profile *p = *state;
+	uint32_t none = profile_virtual_thread(p, 1, 1, "", "java", 0), index;
+	char name[8] = "";
+
+	for (uint32_t i = 0; i < 1000000; i++) {
+		for (uint32_t digit = 0, rest = i; digit < 6; digit++, rest /= 10)
+			name[digit] = (char)('a' + rest % 10);
+		index = profile_virtual_thread(p, 1, i + 1, name, "java", 0);
+		assert_int_equal(index == none, i >= PROFILE_MAX_VIRTUAL);
+	}
+	assert_int_equal(p->threads.len, 1 + PROFILE_MAX_VIRTUAL);
+	assert_int_equal(profile_virtual_id(p, profile_virtual_thread(p, 1, 8, "haaaaa", "java", 0)), 8);
+	assert_int_equal(intern_known(&p->strings, name), 0);
+}
+
 static void a_limit_is_kept_by_asking(void **state)
 {
 	struct profile *p = *state;
@@ -182,6 +249,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(indices_from_failed_calls_add_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(losses_of_nothing_are_not_recorded, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_million_samples_fit, setup, teardown),
+		cmocka_unit_test_setup_teardown(virtual_threads_are_one_of_a_name, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_million_numbered_virtual_threads_are_few, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_million_virtual_threads_fit, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_limit_is_kept_by_asking, setup, teardown),
 		cmocka_unit_test(release_takes_null),
 	};

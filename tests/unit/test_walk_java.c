@@ -442,6 +442,7 @@ static void test_call_stub(void **state)
 	fp[0] = CALLER_FP;
 	fp[1] = NATIVE_PC;
 	expect_caller(cursor_at(java.layout.call_stub_return, SP, address_of(fp), 1), NATIVE_PC, fp + 2, CALLER_FP);
+	assert_int_equal(java.thread_at, address_of(fp + 3));
 	expect_end(cursor_at(java.layout.call_stub_return, SP, address_of(SP - 2), 1), DUET_WALK_BAD_FP);
 }
 

@@ -107,6 +107,34 @@ static void groups_lead_in_their_order(void **state)
 	free(text);
 }
 
+static void virtual_threads_have_labels(void **state)
+{
+	struct writer_options options;
+	struct profile p;
+	uint32_t start;
+	char *text;
+
+	(void)state;
+	assert_int_equal(profile_init(&p), 0);
+	start = frame_of(&p, FRAME_NATIVE, "start", "");
+	ADD_STACK(&p, profile_virtual_thread(&p, 1, 33, "a;b", "java", 0), 1, start);
+	ADD_STACK(&p, profile_virtual_thread(&p, 1, 34, "c", "java", 0), 1, start);
+	ADD_STACK(&p, profile_virtual_thread(&p, 1, 35, "c", "java", 0), 1, start);
+	ADD_STACK(&p, profile_virtual_thread(&p, 1, 36, "", "java", 0), 1, start);
+	ADD_STACK(&p, profile_virtual_thread(&p, 1, 37, "", "java", 0), 1, start);
+	writer_options_default(&options);
+	options.threads = true;
+	text = written("collapsed", &p, &options);
+	assert_string_equal(text, "[a|b virtual=33];start 1\n[c virtual];start 2\n[virtual threads];start 2\n");
+	free(text);
+	options.threads = false;
+	assert_int_equal(writer_groups_parse(options.by, "thread"), 0);
+	text = written("collapsed", &p, &options);
+	assert_string_equal(text, "[virtual threads];start 2\na|b;start 1\nc;start 2\n");
+	free(text);
+	profile_release(&p);
+}
+
 static void lists_of_groups(void **state)
 {
 	static const char *const bad[] = {"", ",", "process,", "proc", "process,process", "container,process,thread,x"};
@@ -259,6 +287,7 @@ int main(void)
 		cmocka_unit_test(styles_match_golden),
 		cmocka_unit_test(threads_and_processes_lead),
 		cmocka_unit_test(groups_lead_in_their_order),
+		cmocka_unit_test(virtual_threads_have_labels),
 		cmocka_unit_test(lists_of_groups),
 		cmocka_unit_test(total_counts_time),
 		cmocka_unit_test(patterns_choose_stacks),

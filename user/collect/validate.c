@@ -30,6 +30,7 @@ static bool sample_check(const struct duet_sample *sample, size_t bytes)
 			     (sample->id_depth + 1u) / 2 * sizeof(uint64_t))
 		return false;
 	return sample->no_signal < DUET_NO_SIGNAL_MAX &&
+	       sample->virtual_thread.name_bytes <= DUET_MAX_VIRTUAL_NAME &&
 	       sample->walk_end < DUET_WALK_END_MAX &&
 	       is_terminated(sample->comm, sizeof(sample->comm)) &&
 	       is_terminated(sample->process_comm, sizeof(sample->process_comm));

@@ -99,6 +99,29 @@ static uint32_t label_of_id(struct builder *b, uint32_t name, const char *what, 
 	return label_of_text(b, b->text.len, kind, 0);
 }
 
+/* As label_of_id(); a virtual thread has no tid, but an id of Java's. */
+static uint32_t label_of_thread(struct builder *b, uint32_t index)
+{
+	const struct profile_thread *thread = &b->profile->threads.items[index];
+	const char *name = intern_text(&b->profile->strings, thread->name);
+	uint64_t id = profile_virtual_id(b->profile, index);
+
+	if (thread->tid != PROFILE_VIRTUAL)
+		return label_of_id(b, thread->name, "tid", thread->tid, FRAME_THREAD);
+	buf_clear(&b->text);
+	if (!strcmp(name, PROFILE_NO_NAME)) {
+		buf_add_str(&b->text, name);
+	} else {
+		buf_add_char(&b->text, '[');
+		text_add_token(&b->text, name);
+		buf_add_str(&b->text, " virtual");
+		if (id)
+			buf_printf(&b->text, "=%llu", (unsigned long long)id);
+		buf_add_char(&b->text, ']');
+	}
+	return label_of_text(b, b->text.len, FRAME_THREAD, 0);
+}
+
 static int label_frames(struct builder *b)
 {
 	const struct profile *profile = b->profile;
@@ -167,13 +190,14 @@ static uint32_t label_of_lead(struct builder *b, const struct profile_thread *th
 }
 
 /* Innermost first. */
-static int path_push_roots(struct builder *b, const struct profile_thread *thread)
+static int path_push_roots(struct builder *b, uint32_t index)
 {
+	const struct profile_thread *thread = &b->profile->threads.items[index];
 	const enum writer_group *by = b->options->by;
 	int err = 0;
 
 	if (b->options->threads)
-		err = path_push(b, label_of_id(b, thread->name, "tid", thread->tid, FRAME_THREAD), NULL);
+		err = path_push(b, label_of_thread(b, index), NULL);
 	if (!err && b->options->processes)
 		err = path_push(b, label_of_id(b, thread->process, "pid", thread->pid, FRAME_PROCESS), NULL);
 	for (size_t i = WRITER_GROUPS; !err && i-- > 0;)
@@ -205,7 +229,7 @@ static int path_of_stack(struct builder *b, const struct stack *stack)
 		return err;
 	if (b->options->reverse)
 		path_reverse(b->path.items, b->path.len);
-	return path_push_roots(b, &b->profile->threads.items[stack->thread]);
+	return path_push_roots(b, stack->thread);
 }
 
 static bool path_is_wanted(const struct builder *b)

@@ -17,7 +17,7 @@ enum writer_group { WRITER_BY_NONE, WRITER_BY_CONTAINER, WRITER_BY_PROCESS, WRIT
 struct writer_options {
 	struct frame_style style;
 	enum writer_group by[WRITER_GROUPS]; /* --by: leading frames, outermost first; WRITER_BY_NONE ends it */
-	bool threads;	    /* -t: a leading frame [name tid=N] */
+	bool threads;	    /* -t: a leading frame [name tid=N]; as duet(1) says for virtual threads */
 	bool processes;	    /* a leading frame [name pid=N]: more than one was profiled, and there is no `by` */
 	bool total;	    /* --total: weigh by time (ns) instead of counting samples */
 	uint32_t max_depth; /* -j: deeper stacks keep the frames nearest the leaf under [truncated]; 0 = no limit */

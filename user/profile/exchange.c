@@ -82,12 +82,19 @@ static uint32_t move_thread(struct mover *m, uint32_t index)
 {
 	const struct profile_thread *thread = &m->old->threads.items[index];
 	const struct intern *strings = &m->fresh->strings;
-	uint64_t known;
+	const char *name, *process;
+	uint64_t known, id;
+	uint32_t owner;
 
 	if (map_get(&m->threads, index, &known))
 		return (uint32_t)known;
-	known = profile_thread(m->fresh, thread->pid, thread->tid, intern_text(strings, text(m, thread->name)),
-			       intern_text(strings, text(m, thread->process)), move_owner(m, thread->owner));
+	name = intern_text(strings, text(m, thread->name));
+	process = intern_text(strings, text(m, thread->process));
+	owner = move_owner(m, thread->owner);
+	if (map_get(&m->old->virtual_ids, index, &id))
+		known = profile_virtual_thread(m->fresh, thread->pid, id, name, process, owner);
+	else
+		known = profile_thread(m->fresh, thread->pid, thread->tid, name, process, owner);
 	(void)map_put(&m->threads, index, known);
 	return (uint32_t)known;
 }

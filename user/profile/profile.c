@@ -49,6 +49,8 @@ void profile_release(struct profile *profile)
 	map_release(&profile->owner_ids);
 	map_release(&profile->node_ids);
 	map_release(&profile->thread_ids);
+	map_release(&profile->virtual_ids);
+	map_release(&profile->virtual_numbers);
 }
 
 static size_t vec_bytes_soon(size_t len, size_t size, size_t bytes)
@@ -66,7 +68,9 @@ bool profile_is_full(const struct profile *profile)
 	if (!profile->max_bytes)
 		return false;
 	bytes += map_bytes_soon(&profile->node_ids, STACK_MAX) + map_bytes_soon(&profile->frame_ids, STACK_MAX) +
-		 map_bytes_soon(&profile->thread_ids, 1) + map_bytes_soon(&profile->owner_ids, 1);
+		 map_bytes_soon(&profile->thread_ids, 1) + map_bytes_soon(&profile->virtual_ids, 1) +
+		 map_bytes_soon(&profile->virtual_numbers, 1) +
+		 map_bytes_soon(&profile->owner_ids, 1);
 	return bytes > profile->max_bytes;
 }
 
@@ -136,8 +140,9 @@ uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, con
 	return ROW_INDEX(&profile->thread_ids, &profile->threads, &thread);
 }
 
-uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name,
-			      const char *process, uint32_t owner)
+/* The index of this thread, or NONE. */
+static uint32_t find_thread(const struct profile *profile, uint32_t pid, uint32_t tid, const char *name,
+			    const char *process, uint32_t owner)
 {
 	struct profile_thread thread = {
 		.pid = pid,
@@ -151,7 +156,77 @@ uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t ti
 	for (; map_get(&profile->thread_ids, key, &known); key++)
 		if (!memcmp(&profile->threads.items[known], &thread, sizeof(thread)))
 			return (uint32_t)known;
-	return profile_thread(profile, 0, 0, OTHERS, OTHERS, 0);
+	return NONE;
+}
+
+uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name,
+			      const char *process, uint32_t owner)
+{
+	uint32_t index = find_thread(profile, pid, tid, name, process, owner);
+
+	return index == NONE ? profile_thread(profile, 0, 0, OTHERS, OTHERS, 0) : index;
+}
+
+#define MAX_NAME 256
+
+/* A run of digits becomes one '#'. False when there is none. */
+static bool unnumbered(char to[MAX_NAME], const char *name)
+{
+	bool has_number = false;
+	size_t len = 0;
+
+	for (; *name && len < MAX_NAME - 1; name++) {
+		bool is_digit = *name >= '0' && *name <= '9';
+
+		if (!is_digit)
+			to[len++] = *name;
+		else if (!len || to[len - 1] != '#')
+			to[len++] = '#';
+		has_number |= is_digit;
+	}
+	to[len] = '\0';
+	return has_number;
+}
+
+/* What a thread is to be called whose name is new: by that, or without its numbers, in `room`. */
+static const char *virtual_name(struct profile *profile, uint32_t pid, const char *name, char room[MAX_NAME])
+{
+	uint64_t key, count = 0;
+
+	if (!unnumbered(room, name))
+		return name;
+	key = (uint64_t)intern_str(&profile->strings, room) << 32 | pid;
+	map_get(&profile->virtual_numbers, key, &count);
+	if (count >= PROFILE_MAX_NUMBERED || map_put(&profile->virtual_numbers, key, count + 1) < 0)
+		return room;
+	return name;
+}
+
+uint32_t profile_virtual_thread(struct profile *profile, uint32_t pid, uint64_t id, const char *name,
+				const char *process, uint32_t owner)
+{
+	uint32_t index = find_thread(profile, pid, PROFILE_VIRTUAL, name, process, owner);
+	char room[MAX_NAME];
+	uint64_t known;
+
+	if (!*name || (index == NONE && profile->virtual_ids.len >= PROFILE_MAX_VIRTUAL))
+		return profile_thread(profile, pid, PROFILE_VIRTUAL, PROFILE_NO_NAME, process, owner);
+	if (index == NONE)
+		index = profile_thread(profile, pid, PROFILE_VIRTUAL, virtual_name(profile, pid, name, room),
+				       process, owner);
+	if (!map_get(&profile->virtual_ids, index, &known))
+		(void)map_put(&profile->virtual_ids, index, id);
+	else if (known != id)
+		(void)map_put(&profile->virtual_ids, index, 0); /* it is there: no growth */
+	return index;
+}
+
+uint64_t profile_virtual_id(const struct profile *profile, uint32_t thread)
+{
+	uint64_t id = 0;
+
+	map_get(&profile->virtual_ids, thread, &id);
+	return id;
 }
 
 uint32_t profile_stack(struct profile *profile, const uint32_t *frames, uint32_t depth)

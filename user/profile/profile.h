@@ -43,9 +43,20 @@ struct profile_owner {
 	uint32_t pod_uid;
 };
 
+/*
+ * Virtual threads of one name are one thread here, on whatever carriers they run: programs start them by the million,
+ * and mostly without a name. These are one as well, and so are those of names behind the first PROFILE_MAX_VIRTUAL.
+ * Names that differ in their numbers only are a builder's: behind the first PROFILE_MAX_NUMBERED of them all others are
+ * one, with a '#' for each number.
+ */
+#define PROFILE_VIRTUAL UINT32_MAX /* as a tid */
+#define PROFILE_MAX_NUMBERED 16
+#define PROFILE_NO_NAME "[virtual threads]"
+#define PROFILE_MAX_VIRTUAL 4096
+
 struct profile_thread {
 	uint32_t pid;
-	uint32_t tid;
+	uint32_t tid; /* or PROFILE_VIRTUAL */
 	uint32_t name;	  /* interned */
 	uint32_t process; /* interned name of the process */
 	uint32_t owner; /* index into profile.owners */
@@ -104,6 +115,8 @@ struct profile {
 	struct map owner_ids;
 	struct map node_ids;   /* parent << 32 | frame -> node */
 	struct map thread_ids;
+	struct map virtual_numbers; /* name with '#' << 32 | pid -> how many of such names there are */
+	struct map virtual_ids; /* named virtual thread's index -> Thread.threadId(), 0 = of several */
 	uint64_t start_ns;     /* CLOCK_MONOTONIC */
 	uint64_t end_ns;
 	uint64_t start_realtime_ns;
@@ -131,7 +144,12 @@ uint32_t profile_owner(struct profile *profile, const struct profile_owner *owne
  */
 uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name, const char *process,
 			uint32_t owner);
-/* The same without a new row, unless for the one that stands for all threads that are not known yet. */
+/* The same of the virtual thread with this Thread.threadId() and name, which may be "". */
+uint32_t profile_virtual_thread(struct profile *profile, uint32_t pid, uint64_t id, const char *name,
+				const char *process, uint32_t owner);
+/* Of the virtual thread at this index; 0 when there are several, or it is none. */
+uint64_t profile_virtual_id(const struct profile *profile, uint32_t thread);
+/* As profile_thread() without a new row, unless for the one that stands for all threads that are not known yet. */
 uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name,
 			      const char *process, uint32_t owner);
 /*

@@ -54,3 +54,44 @@ void text_add_token(struct buf *out, const char *text)
 {
 	add_clean(out, text, '|');
 }
+
+/* A byte of a string at most makes two here, a pair of bytes three. */
+static char *add_code(char *to, uint32_t code)
+{
+	if (!code || (code >= 0xd800 && code < 0xe000))
+		code = '?';
+	if (code < 0x80) {
+		*to++ = (char)code;
+		return to;
+	}
+	if (code >= 0x10000) {
+		*to++ = (char)(0xf0 | code >> 18);
+		*to++ = (char)(0x80 | (code >> 12 & 0x3f));
+	} else if (code >= 0x800) {
+		*to++ = (char)(0xe0 | code >> 12);
+	}
+	*to++ = code >= 0x800 ? (char)(0x80 | (code >> 6 & 0x3f)) : (char)(0xc0 | code >> 6);
+	*to++ = (char)(0x80 | (code & 0x3f));
+	return to;
+}
+
+static uint32_t unit_at(const uint8_t *value, size_t i)
+{
+	return value[i] | (uint32_t)value[i + 1] << 8;
+}
+
+void text_from_java(char *to, const uint8_t *value, size_t bytes, bool is_utf16)
+{
+	for (size_t i = 0; !is_utf16 && i < bytes; i++)
+		to = add_code(to, value[i]);
+	for (size_t i = 0; is_utf16 && i + 1 < bytes; i += 2) {
+		uint32_t code = unit_at(value, i), low = i + 3 < bytes ? unit_at(value, i + 2) : 0;
+
+		if (code >= 0xd800 && code < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
+			code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+			i += 2;
+		}
+		to = add_code(to, code);
+	}
+	*to = '\0';
+}

@@ -3,6 +3,8 @@
 #ifndef PROFILE_TEXT_H
 #define PROFILE_TEXT_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 
 /*
@@ -12,5 +14,11 @@
 void text_add_line(struct buf *out, const char *text);
 /* The same, and ';' becomes '|': one token of a collapsed stack. */
 void text_add_token(struct buf *out, const char *text);
+
+/*
+ * Writes the value of a java.lang.String, Latin-1 or UTF-16, as UTF-8 with a NUL: `bytes` * 2 + 1 at most. What is cut
+ * in half at its end, a NUL or a lone surrogate becomes '?'.
+ */
+void text_from_java(char *to, const uint8_t *value, size_t bytes, bool is_utf16);
 
 #endif
