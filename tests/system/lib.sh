@@ -11,7 +11,7 @@
 set -u
 shopt -s nullglob
 
-DUET_BUILD=${DUET_BUILD:-build}
+DUET_BUILD=$(realpath "${DUET_BUILD:-build}") # cases change their folder
 duet=$DUET_BUILD/duet
 workloads=$DUET_BUILD/workloads
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/duet-test.XXXXXX")
