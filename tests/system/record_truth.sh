@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# timeout: 500
+# timeout: 700
 # What duet counts against what is known another way: the kernel's CPU accounting, shares by construction.
 . "$(dirname "$0")/lib.sh"
 
