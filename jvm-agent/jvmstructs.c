@@ -328,6 +328,24 @@ bool jvmstructs_is_readable_code(uintptr_t pc, size_t before)
 	return i >= 0 && pc - code_heaps[i].low >= before && pc < committed_end((unsigned int)i);
 }
 
+/* Of one of a code heap's two spaces. */
+static bool is_in_space(unsigned int i, const struct offset *space, uintptr_t address, size_t bytes)
+{
+	uintptr_t at = code_heaps[i].heap + space->value;
+	uintptr_t low = load_pointer(at + layout.space_low.value), high = load_pointer(at + layout.space_high.value);
+
+	return address >= low && address < high && bytes <= high - address;
+}
+
+bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
+{
+	for (unsigned int i = 0; i < code_heap_count; i++)
+		if (is_in_space(i, &layout.heap_memory, address, bytes) ||
+		    is_in_space(i, &layout.heap_segmap, address, bytes))
+			return true;
+	return false;
+}
+
 /*
  * The segment map has a byte per segment: 0xff free, else the distance back
  * towards the block's first segment, which has 0. A block that is being made or freed

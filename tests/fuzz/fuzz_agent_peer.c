@@ -2,6 +2,7 @@
 /* The agent's side: START with the ring's file, then STOP, from a loader that may be anybody. */
 #include "peer.c"
 #include "ring.c"
+#include "tables.c"
 
 #include "fuzz.h"
 
@@ -73,19 +74,39 @@ static void use_ring(int fd, uint64_t bytes)
 	ring_unmap(&ring);
 }
 
+/* Whatever is in there, no lookup leads out of it. */
+static void use_tables(int fd, uint64_t bytes, uint64_t pc)
+{
+	struct duet_unwind_mapping mapping;
+	struct duet_unwind_page page;
+	struct tables_slice slice;
+	struct tables tables;
+	const char *why;
+
+	if (fd < 0 || tables_map(&tables, fd, bytes, &why))
+		return;
+	slice = tables_begin(&tables);
+	if (tables_find_mapping(&tables, &slice, pc, &mapping) &&
+	    tables_find_page(&tables, mapping.module, pc - mapping.base, &page))
+		for (uint32_t i = page.first; i < page.end && tables_row(&tables, i); i++)
+			FUZZ_CHECK(tables_row(&tables, i)->pc <= UINT32_MAX);
+	tables_unmap(&tables);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
 	struct duet_message_start start = {.head = {.size = 0}};
 	size_t fds = input_number(&input, 1) % 8;
 	struct duet_message_name names;
-	int pair[2], ring_fd, fd = make_file(&input);
+	int pair[2], fds[2], fd = make_file(&input);
 
 	FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
 	send_start(pair[0], fd, input.at, input.left < sizeof(start) ? input.left : sizeof(start), fds);
-	if (!peer_receive_start(pair[1], 0, &start, &ring_fd)) {
-		use_ring(ring_fd, start.ring_bytes);
-		close(ring_fd);
+	if (!peer_receive_start(pair[1], 0, &start, fds)) {
+		use_ring(fds[0], start.ring_bytes);
+		use_tables(fds[1], start.tables_bytes, input_number(&input, 8));
+		peer_close_fds(fds);
 	}
 	send(pair[0], input.at, input.left, MSG_NOSIGNAL | MSG_DONTWAIT);
 	peer_receive(pair[1], &names);
