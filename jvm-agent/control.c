@@ -89,7 +89,7 @@ static void session_free(struct session *session)
 }
 
 /*
- * Handlers first, so that nothing is missed; then the jmethodIDs of what is
+ * How to walk, and handlers, so that nothing is missed; then the jmethodIDs of what is
  * loaded, without which the first samples would have no frames. Names and code
  * can wait until the loader knows that we run.
  */
@@ -97,6 +97,7 @@ static int session_start(struct session *session, JNIEnv *env, const char **ret_
 {
 	int error = 0;
 
+	code_publish_layout(session);
 	session_open(session);
 	jvm_events_enable();
 	jvm_prepare_classes(env);
@@ -199,7 +200,6 @@ static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *
 	settle();
 	if (!error) {
 		code_publish_heaps(session);
-		code_publish_layout(session);
 		threads_sweep(session, env);
 		code_publish_existing(session);
 		stopped = session_serve(session, env, peer);

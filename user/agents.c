@@ -122,7 +122,7 @@ static int send_with_fds(int socket, const void *message, size_t len, const int 
 	return sendmsg(socket, &msg, MSG_NOSIGNAL) == (ssize_t)len ? 0 : -errno;
 }
 
-/* Without tables the agent walks by frame pointer. */
+/* Filled before the first tick, so that the first stack is whole. Without them the agent walks by frame pointer. */
 static int open_tables(struct agent *agent)
 {
 	struct unwind_tables *tables = NULL;
@@ -131,6 +131,9 @@ static int open_tables(struct agent *agent)
 	if (err)
 		log_debug("JVM %d: no unwind tables: %s", agent->process->pid, strerror(-err));
 	unwinding_init(&agent->unwinding, tables);
+	if (tables)
+		process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
+	unwinding_publish(&agent->unwinding, agent->process);
 	return tables ? unwind_tables_fd(tables) : -1;
 }
 
