@@ -161,7 +161,7 @@ static void write_walk(struct session *session, struct walk *walk)
 	duet_ring_commit(record, DUET_AGENT_SAMPLE, bytes);
 }
 
-/* The walk alone cannot be told from one that only looks whole: some are checked. By the time: it is as good as chance. */
+/* Some that look whole are checked all the same. By the time, which is as good as chance. */
 static bool needs_answer(const struct duet_sample *sample)
 {
 	uint64_t hash = sample->head.time_ns * 0x9e3779b97f4a7c15ull;

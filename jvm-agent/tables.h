@@ -22,7 +22,7 @@ struct tables {
 	const struct duet_unwind_mapping *mappings;
 };
 
-/* Maps the loader's memfd. The fd stays the caller's. 0 or -errno, and then one sentence in *ret_why (constant text). */
+/* Maps the loader's memfd, which stays the caller's. 0 or -errno, and then a sentence in *ret_why (constant text). */
 int tables_map(struct tables *tables, int fd, uint64_t bytes, const char **ret_why);
 void tables_unmap(struct tables *tables);
 
