@@ -41,9 +41,45 @@ static bool move_window(struct walk *walk, uintptr_t address)
 {
 	uintptr_t sp = walk->cursor.sp;
 
-	if (address < sp || address - sp >= SAFE_COPY_MAX)
+	if (address < sp || address - sp >= SAFE_COPY_MAX || !walk->calls_left)
 		return false;
+	walk->calls_left--;
 	return stack_copy(walk->stack, address - sp < WINDOW_BELOW ? sp : address - WINDOW_BELOW, WINDOW_BYTES);
+}
+
+/* The line that holds the address, or NULL. The kernel's part of a read costs the same for a word and for a line. */
+static const unsigned char *find_line(struct walk *walk, uintptr_t address)
+{
+	uintptr_t start = address - address % WALK_LINE_BYTES;
+	uint32_t place = (uint32_t)((start / WALK_LINE_BYTES * 0x9e3779b97f4a7c15ull) >> 58);
+
+	if (walk->line_at[place] == start)
+		return walk->lines[place];
+	walk->line_at[place] = 0;
+	if (!walk->calls_left || !start)
+		return NULL;
+	walk->calls_left--;
+	if (safe_copy(walk->lines[place], start, WALK_LINE_BYTES) != WALK_LINE_BYTES)
+		return NULL;
+	walk->line_at[place] = start;
+	return walk->lines[place];
+}
+
+static int read_lines(struct walk *walk, unsigned char *to, size_t bytes, uintptr_t address)
+{
+	while (bytes) {
+		const unsigned char *line = find_line(walk, address);
+		size_t at = address % WALK_LINE_BYTES;
+		size_t piece = WALK_LINE_BYTES - at < bytes ? WALK_LINE_BYTES - at : bytes;
+
+		if (!line)
+			return -1;
+		memcpy(to, line + at, piece);
+		to += piece;
+		address += piece;
+		bytes -= piece;
+	}
+	return 0;
 }
 
 int walk_memory_read(struct walk *walk, void *to, size_t bytes, uintptr_t address)
@@ -54,12 +90,9 @@ int walk_memory_read(struct walk *walk, void *to, size_t bytes, uintptr_t addres
 		memcpy(to, (const void *)address, bytes);
 		return 0;
 	}
-	if (!walk->calls_left)
-		return -1;
-	walk->calls_left--;
 	if (move_window(walk, address))
 		return read_window(walk->stack, to, bytes, address) ? 0 : -1;
-	return safe_copy(to, address, bytes) == bytes ? 0 : -1;
+	return read_lines(walk, to, bytes, address);
 }
 
 const struct duet_unwind_row *walk_memory_row(const struct walk *walk, uint32_t index)
@@ -191,6 +224,7 @@ static void begin(struct walk *walk, const struct session *session, struct stack
 	walk->stack = stack;
 	walk->stack->bytes = 0;
 	walk->calls_left = MAX_CALLS;
+	memset(walk->line_at, 0, sizeof(walk->line_at));
 	walk->walked = walk->unnamed = 0;
 	walk->slice = tables_begin(&session->tables);
 	walk->mapping = (struct duet_unwind_mapping){0};
