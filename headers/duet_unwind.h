@@ -84,7 +84,7 @@ DUET_ASSERT_SIZE(struct duet_unwind_process, 16);
 
 #define DUET_UNWIND_MAGIC 0x64757477u /* "dutw" */
 #define DUET_UNWIND_VERSION 1
-#define DUET_UNWIND_FILE_PAGE 4096 /* where the arrays begin, each on a multiple of it: rows, pages, modules, mappings */
+#define DUET_UNWIND_FILE_PAGE 4096 /* rows, pages, modules and mappings each begin on a multiple of it */
 
 /*
  * The same arrays in a sealed memfd for an agent that walks its own process. What is reachable from the slice in force

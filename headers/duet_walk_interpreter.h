@@ -17,7 +17,8 @@ static inline uint64_t java_method_id(const struct walk_java *java)
 	uint64_t holder, ids, count, id;
 
 	if (walk_read_word(java, &holder, pool + layout->pool_holder) ||
-	    walk_read_word(java, &ids, holder + layout->holder_ids) || !ids || walk_read_word(java, &count, ids) || number >= count ||
+	    walk_read_word(java, &ids, holder + layout->holder_ids) || !ids ||
+	    walk_read_word(java, &count, ids) || number >= count ||
 	    walk_read_word(java, &id, ids + (number + 1) * WALK_WORD))
 		return 0;
 	return id;
@@ -34,7 +35,8 @@ static inline int java_find_method(struct walk_java *java, uint64_t method)
 		return 0;
 	java->method_at = 0;
 	/* No more than there is: the next page may never have been touched. */
-	if (size > DUET_CONST_METHOD_BYTES || walk_read_word(java, &java->const_at, method + java->layout.method_const) ||
+	if (size > DUET_CONST_METHOD_BYTES ||
+	    walk_read_word(java, &java->const_at, method + java->layout.method_const) ||
 	    walk_read(java, java->method, size, java->const_at))
 		return -1;
 	java->found_method = java_method_id(java);

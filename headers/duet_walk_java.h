@@ -287,7 +287,8 @@ static inline walk_result java_leaf_compiled(struct walk_java *java, struct unwi
 	uint32_t end;
 
 	if (cursor->pc >= java->blob + java_field(java, java->layout.nmethod_stubs, 4)) {
-		if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc) || !duet_frame_is_call_stub(java->code))
+		if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc) ||
+		    !duet_frame_is_call_stub(java->code))
 			return DUET_WALK_LEAF;
 		return java_return(cursor, 0, 1);
 	}

@@ -30,8 +30,8 @@ struct slot {
 	int owner; /* tid, 0 = free */
 	ucontext_t context;
 	struct stack_copy stack;
-	struct walk walk; /* standalone engines */
 	struct asgct_frame frames[DUET_MAX_JAVA_DEPTH];
+	struct walk walk; /* standalone engines */
 };
 
 struct slot *sample_slots_new(void)

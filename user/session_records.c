@@ -466,11 +466,12 @@ static bool is_plausible(const struct session *session, const struct agent *agen
 /* A timer engine's. What it says of itself is the agent's word; whose it is we know. From here on it is as BPF's. */
 static void on_agent_sample(struct session *session, struct agent *agent, const struct duet_sample *record)
 {
-	struct {
-		struct duet_sample head;
-		uint64_t stack[DUET_MAX_USER_STACK + DUET_MAX_USER_STACK / 2]; /* and the ids: record_check() */
+	union {
+		struct duet_sample sample;
+		unsigned char room[sizeof(struct duet_sample) + /* and no more: record_check() */
+				   DUET_MAX_USER_STACK * (sizeof(uint64_t) + sizeof(uint32_t))];
 	} copy;
-	struct duet_sample *sample = &copy.head;
+	struct duet_sample *sample = &copy.sample;
 
 	if (!is_plausible(session, agent, record)) {
 		agent->bad_records++;

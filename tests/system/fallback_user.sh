@@ -47,12 +47,12 @@ entries='^(__clone3|clone3|__clone|clone|_start|start_thread)(;| )'
 # The recording is done: the same walk as BPF's has reached the threads' entries, through the native frames below Java,
 # without AsyncGetCallTrace, which agrees where it was called as a check.
 expect_whole() { # PERCENT
+	local worker="$entries(.*;)?start_thread;.*;java/lang/Thread\\.run;.*shop/Worker\\.run"
 	expect_status 0
 	expect_share "walked to the entry" "$(reported walked)" '>=' "$1"
 	expect_share "stacks rooted there" "$(matching "$here/out" "$entries")" '>=' "$1"
 	grep 'shop/Worker\.run' "$here/out" >"$here/workers"
-	expect_share "of workers, with what is below Java" \
-		"$(matching "$here/workers" "$entries(.*;)?start_thread;.*;java/lang/Thread\\.run;.*shop/Worker\\.run")" '>=' "$1"
+	expect_share "of workers, with what is below Java" "$(matching "$here/workers" "$worker")" '>=' "$1"
 	expect_share "needed AsyncGetCallTrace" "$(reported_needed_calls)" '<=' $((100 - $1))
 	expect "contradicted" "$(reported_contradicted | cut -d ' ' -f 1)" '<=' 1 # of a handful
 	expect_share "without code or names" "$(matching "$here/out" 'unknown_(code|method)')" '<=' 1

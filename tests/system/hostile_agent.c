@@ -424,15 +424,8 @@ static void flood_one_thread(int peer)
 static void flood_standalone(int peer)
 {
 	struct duet_sample sample = {
-		.head = {.size = sizeof(sample),
-			 .type = DUET_RECORD_SAMPLE,
-			 .version = DUET_RECORD_VERSION,
-			 .time_ns = noise(),
-			 .tgid = 1,
-			 .tid = 1},
-		.weight_ns = noise(),
-		.ns_tid = (uint32_t)noise(),
-		.flags = (uint16_t)noise(),
+		.head = {sizeof(sample), DUET_RECORD_SAMPLE, DUET_RECORD_VERSION, noise(), 1, 1},
+		.weight_ns = noise(), .ns_tid = (uint32_t)noise(), .flags = (uint16_t)noise(),
 	};
 
 	(void)peer;

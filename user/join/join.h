@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pairs the two halves of a sample: what the walk saw, of BPF or of a timer engine's handler, and what
- * AsyncGetCallTrace told the handler. There are no guessed joins: a pair is made by cookie where the kernel has one, else by thread
- * and interval, and accepted only when pc and sp are equal.
+ * Pairs the two halves of a sample: what the walk saw, BPF's or that of a timer engine's handler, and what
+ * AsyncGetCallTrace told the handler. There are no guessed joins: a pair is made by cookie where there is one, else by
+ * thread and interval, and accepted only when pc and sp are equal.
  *
  * By interval: a signal is handled before the thread runs on, so the record of a
  * sample lies between that sample and the thread's next signalled sample. Samples
