@@ -390,7 +390,8 @@ static inline walk_result java_step_saved(struct walk_java *java, struct unwind_
 {
 	uint64_t entry, rax, to;
 
-	if (walk_read_word(java, &entry, saved + JAVA_ADAPTER_R13) || walk_read_word(java, &rax, saved + JAVA_ADAPTER_RAX) ||
+	if (walk_read_word(java, &entry, saved + JAVA_ADAPTER_R13) ||
+	    walk_read_word(java, &rax, saved + JAVA_ADAPTER_RAX) ||
 	    entry < cursor->sp || walk_read_word(java, &to, entry) || to != rax || !java_is_return(java, to))
 		return DUET_WALK_NO_FRAME;
 	return walk_to_caller(cursor, to, entry + WALK_WORD, cursor->fp);

@@ -105,10 +105,7 @@ static const struct {
 	{"JavaFrameAnchor", "_last_Java_pc", &layout.anchor_pc},
 };
 
-static const struct {
-	const char *type;
-	uint8_t width;
-} widths[] = {
+static const struct { const char *type; uint8_t width; } widths[] = {
 	{"u2", 2},
 	{"int16_t", 2},
 	{"size_t", sizeof(size_t)},
@@ -323,26 +320,20 @@ static uintptr_t committed_end(unsigned int i)
 
 bool jvmstructs_is_readable_code(uintptr_t pc, size_t before)
 {
-	int i = find_heap(pc);
-
-	return i >= 0 && pc - code_heaps[i].low >= before && pc < committed_end((unsigned int)i);
-}
-
-/* Of one of a code heap's two spaces. */
-static bool is_in_space(unsigned int i, const struct offset *space, uintptr_t address, size_t bytes)
-{
-	uintptr_t at = code_heaps[i].heap + space->value;
-	uintptr_t low = load_pointer(at + layout.space_low.value), high = load_pointer(at + layout.space_high.value);
-
-	return address >= low && address < high && bytes <= high - address;
+	return jvmstructs_is_code(pc) && jvmstructs_is_committed(pc - before, before + 1);
 }
 
 bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
 {
-	for (unsigned int i = 0; i < code_heap_count; i++)
-		if (is_in_space(i, &layout.heap_memory, address, bytes) ||
-		    is_in_space(i, &layout.heap_segmap, address, bytes))
+	const struct offset *const spaces[] = {&layout.heap_memory, &layout.heap_segmap};
+
+	for (unsigned int i = 0; i < 2 * code_heap_count; i++) {
+		uintptr_t space = code_heaps[i / 2].heap + spaces[i % 2]->value;
+
+		if (address >= load_pointer(space + layout.space_low.value) && address + bytes > address &&
+		    address + bytes <= load_pointer(space + layout.space_high.value))
 			return true;
+	}
 	return false;
 }
 

@@ -18,6 +18,7 @@
 #include "jvm.h"
 #include "pages.h"
 #include "session.h"
+#include "virtual_threads.h"
 #include "walk.h"
 
 #include "sigsafe.h"
@@ -187,6 +188,7 @@ static void take_standalone(struct session *session, struct slot *slot, struct d
 		.ns_tid = java->tid,
 	};
 	walk_thread(&slot->walk, session, &slot->stack, context);
+	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), &sample->virtual_thread);
 	if (needs_answer(sample)) {
 		java->cookie = sample->cookie;
 		answer(session, slot, java, context);

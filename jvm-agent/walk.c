@@ -203,6 +203,7 @@ static void begin_java(struct walk *walk, const ucontext_t *context)
 	struct walk_java *java = &walk->java;
 
 	java->memory = walk;
+	java->thread_at = 0;
 	java->is_below_stub = 0;
 	java->blob = java->method_at = 0;
 	if (layout)

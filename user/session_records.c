@@ -42,6 +42,12 @@ static uint32_t known_thread(struct session *session, const struct process *proc
 	return thread;
 }
 
+/* An agent knows nothing of cgroups. */
+static uint32_t owner_row(struct session *session, struct process *process, const struct duet_sample *sample)
+{
+	return owners_row(&session->owners, process, session->collector ? sample : NULL);
+}
+
 /* Its name as its carrier ran it, which keeps its own for its own work. */
 static uint32_t virtual_thread(struct session *session, struct process *process, const struct duet_sample *sample)
 {
@@ -53,7 +59,7 @@ static uint32_t virtual_thread(struct session *session, struct process *process,
 		return known_thread(session, process, PROFILE_VIRTUAL, *name ? name : PROFILE_NO_NAME,
 				    sample->process_comm);
 	return profile_virtual_thread(&session->profile, (uint32_t)process->pid, thread->id, name,
-				      sample->process_comm, owners_row(&session->owners, process, sample));
+				      sample->process_comm, owner_row(session, process, sample));
 }
 
 static uint32_t sample_thread(struct session *session, struct process *process, const struct jvm *jvm,
@@ -65,18 +71,18 @@ static uint32_t sample_thread(struct session *session, struct process *process, 
 	const char *comm;
 	char short_name[32];
 
-	if (sample && sample->virtual_thread.id)
+	if (sample->virtual_thread.id)
 		return virtual_thread(session, process, sample);
 	if (!text[0]) { /* a thread of the JVM itself, seen by a timer engine */
 		process_read_thread_comm(process->pid, (pid_t)tid, short_name, sizeof(short_name));
 		text = short_name;
 	}
 	/* The name at the time of the sample: when it is read here, the process may have become another program. */
-	comm = session->collector ? sample->process_comm : process->comm;
+	comm = sample->process_comm;
 	if (profile_is_full(&session->profile))
 		return known_thread(session, process, tid, text, comm);
 	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text, comm,
-			      owners_row(&session->owners, process, session->collector ? sample : NULL));
+			      owner_row(session, process, sample));
 }
 
 static void count_jvm_walk(struct session_stats *stats, const struct duet_sample *sample, enum join_outcome outcome,
@@ -485,7 +491,8 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 	if (sample->flags & DUET_SAMPLE_SIGNALLED)
 		sample->flags |= DUET_SAMPLE_COOKIE;
 	sample->no_signal = DUET_NO_SIGNAL_NONE;
-	sample->comm[0] = sample->process_comm[0] = '\0';
+	sample->comm[0] = '\0';
+	snprintf(sample->process_comm, sizeof(sample->process_comm), "%s", agent->process->comm);
 	agent->signalled++;
 	session->overhead.signals++;
 	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
