@@ -338,9 +338,8 @@ bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
 }
 
 /*
- * The segment map has a byte per segment: 0xff free, else the distance back
- * towards the block's first segment, which has 0. A block that is being made or freed
- * meanwhile gives a wrong blob, never a wild address: every step stays in the map.
+ * The segment map has a byte per segment: 0xff free, else the distance back towards the block's first, which has 0. A
+ * block that is being made or freed meanwhile gives a wrong blob, never a wild address: every step stays in the map.
  */
 static uintptr_t find_block(unsigned int i, uintptr_t pc)
 {
