@@ -204,9 +204,9 @@ int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_
 	if (poll(&poll_fd, 1, timeout_ms) <= 0)
 		return -ETIMEDOUT;
 	got = recvmsg(peer, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (got <= 0)
-		return got ? -errno : -EPIPE;
-	take_descriptors(&header, fds);
+	if (got < 0)
+		return -errno;
+	take_descriptors(&header, fds); /* an empty packet may bring some too */
 	if (fds[0] >= 0 && is_head(&start.head, got, DUET_MESSAGE_START, sizeof(start)) &&
 	    !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && start_is_sound(&start) &&
 	    (fds[1] >= 0) == (start.tables_bytes != 0)) {
