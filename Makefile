@@ -133,7 +133,8 @@ $(O)/gen/duet.skel.h: $(O)/gen/duet.bpf.o
 
 $(O)/tests/%: tests/%.c $(O)/libduetuser.a
 	$(call msg,TEST,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Itests -Ijvm-agent -o $@ $< $(O)/libduetuser.a -lcmocka $(user_libs)
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Itests -Ijvm-agent $(jni_includes) -o $@ $< $(O)/libduetuser.a \
+		-lcmocka $(user_libs)
 
 # Notes which ways its walks take.
 $(O)/tests/corpus/capture: private user_cflags += -fsanitize-coverage=trace-pc

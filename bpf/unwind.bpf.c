@@ -16,7 +16,7 @@ __noinline int unwind_turn(u32 frame)
 {
 	struct duet_scratch *room = scratch_get();
 	walk_result end;
-	u32 place = unwind_place(frame);
+	u32 place = walk_place(frame);
 	u64 index;
 
 	if (!room || frame >= duet_config.user_stack_depth)

@@ -19,12 +19,12 @@ struct duet_unwind_rows_map {
 };
 extern struct duet_unwind_rows_map unwind_rows SEC(".maps");
 
-static __always_inline int walk_read(void *to, u32 bytes, u64 address)
+static __always_inline int walk_read(const void *at, void *to, u32 bytes, u64 address)
 {
 	return bpf_probe_read_user(to, bytes, (const void *)address);
 }
 
-static __always_inline const struct duet_unwind_row *walk_row(u32 index)
+static __always_inline const struct duet_unwind_row *walk_row(const void *at, u32 index)
 {
 	return bpf_map_lookup_elem(&unwind_rows, &index);
 }
@@ -93,15 +93,6 @@ static __always_inline struct duet_scratch *scratch_get(void)
 	u32 zero = 0;
 
 	return bpf_map_lookup_elem(&scratch, &zero);
-}
-
-/*
- * Where a user frame stands in the record: behind the first ones the last ones take turns, in a ring that
- * unwind_order_root() puts in order.
- */
-static __always_inline u32 unwind_place(u32 frame)
-{
-	return frame < DUET_LEAF_FRAMES ? frame : DUET_LEAF_FRAMES + frame % DUET_ROOT_FRAMES;
 }
 
 #define UNWIND_TURNS 256 /* of one round */

@@ -73,10 +73,10 @@ static __always_inline bool unwind_find_mapping(struct unwind_walk *walk, u64 pc
 	return false;
 }
 
-/* The row in force at `pc`, which lies in the mapping; NULL when its file has none. */
-static __always_inline const struct duet_unwind_row *unwind_find_row(const struct duet_unwind_mapping *mapping,
-									  u64 pc)
+/* The row in force at `pc`, which lies in the walk's mapping; NULL when its file has none. */
+static __always_inline const struct duet_unwind_row *unwind_find_row(const struct unwind_walk *walk, u64 pc)
 {
+	const struct duet_unwind_mapping *mapping = &walk->mapping;
 	u64 offset = pc - mapping->base;
 	u32 index = offset >> DUET_UNWIND_PAGE_SHIFT, key = mapping->module;
 	struct duet_unwind_module *module = bpf_map_lookup_elem(&unwind_modules, &key);
@@ -88,7 +88,7 @@ static __always_inline const struct duet_unwind_row *unwind_find_row(const struc
 	page = bpf_map_lookup_elem(&unwind_pages, &key);
 	if (!page)
 		return NULL;
-	return walk_search_rows(module->first_row + page->first, module->first_row + page->end, offset);
+	return walk_search_rows(&walk->cursor, module->first_row + page->first, module->first_row + page->end, offset);
 }
 
 /* What the step comes to, as in duet_walk.h. */
@@ -100,7 +100,7 @@ static __always_inline walk_result unwind_native_step(struct duet_scratch *room)
 	bool is_known = unwind_find_mapping(walk, pc);
 
 	if (is_known)
-		row = unwind_find_row(&walk->mapping, pc);
+		row = unwind_find_row(walk, pc);
 	else if (!walk->cursor.is_guess) /* a guess may lead anywhere */
 		room->sample.flags |= DUET_SAMPLE_UNKNOWN_CODE;
 	return walk_native_step(&walk->cursor, row, is_known && walk->mapping.is_file, &room->sample.guessed_depth);

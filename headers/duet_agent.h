@@ -9,7 +9,7 @@
  * (SO_PEERCRED). One packet is one message.
  *
  *   agent  -> HELLO    who I am, which signal I can take
- *   loader -> START    ring (memfd by SCM_RIGHTS), engine, interval
+ *   loader -> START    ring (memfd by SCM_RIGHTS), engine, interval; for timer engines the unwind tables' memfd too
  *   agent  -> STARTED  handler is live, or why not
  *   loader -> NAME     methods that samples met and that have no name yet, any number of times
  *   loader -> STOP     (after the tgid left the BPF map `jvms`)
@@ -23,9 +23,8 @@
 
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 1	 /* of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 2	 /* of everything in this file and in duet_ring.h */
 #define DUET_MAX_JAVA_DEPTH 2048 /* default -j, and the largest depth the agent walks */
-#define DUET_MAX_NATIVE_DEPTH 128
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
 
 /* Return values of Agent_OnAttach, which HotSpot hands back to the attaching side. */
@@ -75,12 +74,13 @@ struct duet_message_start {
 	struct duet_message head;
 	uint64_t interval_ns;
 	uint64_t ring_bytes;	 /* size of the memfd that comes with this message */
+	uint64_t tables_bytes;	 /* timer engines: of the second one, struct duet_unwind_file; 0 = there is none */
 	uint32_t engine;	 /* enum duet_engine_id */
 	uint32_t java_depth;	 /* <= DUET_MAX_JAVA_DEPTH */
-	uint32_t native_depth;	 /* timer engines: native frames to walk in the handler, 0 = none */
 	uint32_t signo;		 /* 0 = the agent chooses the first free real-time signal */
+	uint32_t reserved;
 };
-DUET_ASSERT_SIZE(struct duet_message_start, 40);
+DUET_ASSERT_SIZE(struct duet_message_start, 48);
 
 struct duet_message_started {
 	struct duet_message head;
@@ -110,6 +110,11 @@ DUET_ASSERT_SIZE(struct duet_message_name, 16 + DUET_NAMES_AT_ONCE * 8);
 enum duet_agent_record_type {
 	DUET_AGENT_PAD = 0,	/* filler, skip */
 	DUET_AGENT_JAVA_SAMPLE = 1, /* in the sample ring */
+	/*
+	 * There too, from timer engines: struct duet_sample as BPF would have written it, of user frames alone. Its
+	 * SIGNALLED says that an answer, the Java half with the same cookie, has gone before.
+	 */
+	DUET_AGENT_SAMPLE,
 	DUET_AGENT_METHOD,	/* the rest in the metadata ring */
 	DUET_AGENT_CODE_LOAD,
 	DUET_AGENT_CODE_UNLOAD,
@@ -129,28 +134,23 @@ DUET_ASSERT_SIZE(struct duet_java_frame, 16);
 
 enum duet_java_sample_flag {
 	DUET_JAVA_REPAIRED = 1 << 0,   /* the top frame was repaired before the walk succeeded */
-	DUET_JAVA_STANDALONE = 1 << 1, /* a timer engine's sample: nothing to join with */
-	DUET_JAVA_NO_THREAD = 1 << 2,  /* the thread has no JNIEnv: GC, compiler, native */
-	DUET_JAVA_TRUNCATED = 1 << 3,  /* java_depth reached the limit */
+	DUET_JAVA_NO_THREAD = 1 << 1,  /* the thread has no JNIEnv: GC, compiler, native */
+	DUET_JAVA_TRUNCATED = 1 << 2,  /* java_depth reached the limit */
 };
 
-/*
- * Followed by native_depth return addresses (uint64_t, leaf first; only from
- * timer engines) and java_depth struct duet_java_frame, leaf first.
- */
+/* Followed by java_depth struct duet_java_frame, leaf first. */
 struct duet_java_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC, first thing in the handler */
-	uint64_t cookie;  /* si_value; 0 without one */
+	uint64_t cookie;  /* of the sample that it answers: si_value, or from a timer engine time_ns; 0 without one */
 	uint64_t pc;	  /* from the ucontext */
 	uint64_t sp;
-	uint64_t weight_ns; /* timer engines: interval * (1 + overruns); 0 for BPF */
 	uint32_t tid;	  /* as the JVM sees it */
 	int32_t status;	  /* AsyncGetCallTrace's num_frames: > 0 frames, <= 0 its failure code */
 	uint16_t flags;	  /* enum duet_java_sample_flag */
-	uint16_t native_depth;
+	uint16_t reserved;
 	uint32_t java_depth;
 };
-DUET_ASSERT_SIZE(struct duet_java_sample, 56);
+DUET_ASSERT_SIZE(struct duet_java_sample, 48);
 
 /*
  * Followed by strings without NUL, lengths as given: class (JVM signature,

@@ -82,4 +82,52 @@ struct duet_unwind_process {
 };
 DUET_ASSERT_SIZE(struct duet_unwind_process, 16);
 
+#define DUET_UNWIND_MAGIC 0x64757477u /* "dutw" */
+#define DUET_UNWIND_VERSION 1
+#define DUET_UNWIND_FILE_PAGE 4096 /* rows, pages, modules and mappings each begin on a multiple of it */
+
+/*
+ * The same arrays in a sealed memfd for an agent that walks its own process. What is reachable from the slice in force
+ * stays as it is until another one is in force for DUET_UNWIND_GRACE_NS: a walk that ends in the generation that it
+ * began in has read nothing else.
+ */
+struct duet_unwind_file {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t rows; /* elements of the arrays; constant */
+	uint32_t pages;
+	uint32_t modules;
+	uint32_t mappings;
+	uint64_t generation; /* 0: no slice yet; stored with release order when its slice has been written */
+	struct duet_unwind_process slices[2]; /* in force: [generation % 2] */
+};
+DUET_ASSERT_SIZE(struct duet_unwind_file, 64);
+
+/* Where the arrays lie in the file. */
+struct duet_unwind_offsets {
+	uint64_t rows;
+	uint64_t pages;
+	uint64_t modules;
+	uint64_t mappings;
+	uint64_t end;
+};
+
+static inline uint64_t duet_unwind_behind(uint64_t offset, uint64_t elements, uint64_t element_bytes)
+{
+	uint64_t end = offset + elements * element_bytes;
+
+	return (end + DUET_UNWIND_FILE_PAGE - 1) / DUET_UNWIND_FILE_PAGE * DUET_UNWIND_FILE_PAGE;
+}
+
+static inline struct duet_unwind_offsets duet_unwind_offsets(const struct duet_unwind_file *file)
+{
+	struct duet_unwind_offsets at = {.rows = DUET_UNWIND_FILE_PAGE};
+
+	at.pages = duet_unwind_behind(at.rows, file->rows, sizeof(struct duet_unwind_row));
+	at.modules = duet_unwind_behind(at.pages, file->pages, sizeof(struct duet_unwind_page));
+	at.mappings = duet_unwind_behind(at.modules, file->modules, sizeof(struct duet_unwind_module));
+	at.end = duet_unwind_behind(at.mappings, file->mappings, sizeof(struct duet_unwind_mapping));
+	return at;
+}
+
 #endif

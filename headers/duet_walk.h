@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * One step of a walk: from a frame's registers and its unwind row to the caller's registers. The same code runs in BPF
- * and in tests. Whoever includes this has defined before
+ * One step of a walk: from a frame's registers and its unwind row to the caller's registers. The same code runs in BPF,
+ * in the agent and in tests. Whoever includes this has defined before, as functions or macros,
  *
- *	int walk_read(void *to, uint32_t bytes, uint64_t address)	0, or not when the memory cannot be read
- *	const struct duet_unwind_row *walk_row(uint32_t index)		of all rows, or NULL
+ *	int walk_read(at, void *to, uint32_t bytes, uint64_t address)	0, or not when the memory cannot be read
+ *	const struct duet_unwind_row *walk_row(at, uint32_t index)	of all rows, or NULL
+ *
+ * `at` is what the step works on, a struct unwind_cursor or struct walk_java; with several walks at once, its `memory`
+ * tells which one reads.
  */
 #ifndef DUET_WALK_H
 #define DUET_WALK_H
@@ -26,6 +29,9 @@ struct unwind_cursor {
 	uint8_t is_guess; /* a frame so far was found by frame pointer, without a row that says so */
 	uint8_t no_sp; /* arm64, after such a frame: sp is not known, the frame lies somewhere above */
 	uint8_t reserved[4];
+#ifndef __bpf__
+	void *memory;
+#endif
 };
 
 /* What a step comes to: DUET_WALK_NONE when the cursor is now the caller's, else why the walk ends. */
@@ -47,10 +53,7 @@ typedef enum duet_walk_end walk_result;
 #define WALK_SIGNAL_PC 568
 #endif
 
-static inline int walk_read_word(uint64_t *to, uint64_t address)
-{
-	return walk_read(to, sizeof(*to), address);
-}
+#define walk_read_word(at, to, address) walk_read(at, to, WALK_WORD, address)
 
 /* Signed return addresses of arm64 carry the signature above 48 bits of address. */
 static inline uint64_t walk_strip(uint64_t address)
@@ -62,11 +65,12 @@ static inline walk_result walk_signal_frame(struct unwind_cursor *cursor)
 {
 	uint64_t pc, sp, fp;
 
-	if (walk_read_word(&pc, cursor->sp + WALK_SIGNAL_PC) || walk_read_word(&sp, cursor->sp + WALK_SIGNAL_SP) ||
-	    walk_read_word(&fp, cursor->sp + WALK_SIGNAL_FP))
+	if (walk_read_word(cursor, &pc, cursor->sp + WALK_SIGNAL_PC) ||
+	    walk_read_word(cursor, &sp, cursor->sp + WALK_SIGNAL_SP) ||
+	    walk_read_word(cursor, &fp, cursor->sp + WALK_SIGNAL_FP))
 		return DUET_WALK_UNREADABLE;
 #if !WALK_X86
-	if (walk_read_word(&cursor->lr, cursor->sp + WALK_SIGNAL_LR))
+	if (walk_read_word(cursor, &cursor->lr, cursor->sp + WALK_SIGNAL_LR))
 		return DUET_WALK_UNREADABLE;
 #endif
 	cursor->signal_frame = cursor->sp;
@@ -90,9 +94,9 @@ static inline uint64_t walk_cfa(const struct unwind_cursor *cursor, const struct
 	case DUET_CFA_FP:
 		return cursor->fp + (uint64_t)offset;
 	case DUET_CFA_DEREF_FP:
-		return walk_read_word(&cfa, cursor->fp + (uint64_t)offset) ? 0 : cfa;
+		return walk_read_word(cursor, &cfa, cursor->fp + (uint64_t)offset) ? 0 : cfa;
 	case DUET_CFA_DEREF_SP:
-		return walk_read_word(&cfa, cursor->sp + (uint64_t)offset) ? 0 : cfa + WALK_WORD;
+		return walk_read_word(cursor, &cfa, cursor->sp + (uint64_t)offset) ? 0 : cfa + WALK_WORD;
 	case DUET_CFA_PLT:
 		return cursor->sp + WALK_WORD + ((int64_t)(cursor->pc & 15) >= row->saved ? WALK_WORD : 0);
 	}
@@ -108,13 +112,13 @@ static inline int walk_saved(const struct unwind_cursor *cursor, const struct du
 	int err = 0;
 
 	if (row->rule & DUET_ROW_FP_SAVED)
-		err = walk_read_word(ret_fp, saved);
+		err = walk_read_word(cursor, ret_fp, saved);
 	else if (row->rule & DUET_ROW_FP_AT_FP)
-		err = walk_read_word(ret_fp, cursor->fp);
+		err = walk_read_word(cursor, ret_fp, cursor->fp);
 	if (WALK_X86)
-		return err || walk_read_word(ret_pc, cfa - WALK_WORD);
+		return err || walk_read_word(cursor, ret_pc, cfa - WALK_WORD);
 	if (row->rule & DUET_ROW_RA_SAVED)
-		return err || walk_read_word(ret_pc, row->rule & DUET_ROW_FP_SAVED ? saved + WALK_WORD : saved);
+		return err || walk_read_word(cursor, ret_pc, row->rule & DUET_ROW_FP_SAVED ? saved + WALK_WORD : saved);
 	*ret_pc = cursor->lr;
 	return err;
 }
@@ -134,16 +138,26 @@ static inline walk_result walk_to_caller(struct unwind_cursor *cursor, uint64_t 
 	return pc ? DUET_WALK_NONE : DUET_WALK_ENTRY;
 }
 
+/*
+ * Where a user frame stands in the record: behind the first ones the last ones take turns, in a ring that is put in
+ * order at the end.
+ */
+static inline uint32_t walk_place(uint32_t frame)
+{
+	return frame < DUET_LEAF_FRAMES ? frame : DUET_LEAF_FRAMES + frame % DUET_ROOT_FRAMES;
+}
+
 #define WALK_ROW_STEPS 11 /* halvings of the rows of a page, see DUET_UNWIND_PAGE_SHIFT */
 
 /* The last of the rows from `low` to before `high` that starts at or before `pc`, or NULL. */
-static inline const struct duet_unwind_row *walk_search_rows(uint32_t low, uint32_t high, uint32_t pc)
+static inline const struct duet_unwind_row *walk_search_rows(const struct unwind_cursor *cursor, uint32_t low,
+							     uint32_t high, uint32_t pc)
 {
 	const struct duet_unwind_row *found = 0;
 
 	for (uint32_t i = 0; i < WALK_ROW_STEPS && low < high; i++) {
 		uint32_t middle = low + (high - low) / 2;
-		const struct duet_unwind_row *row = walk_row(middle);
+		const struct duet_unwind_row *row = walk_row(cursor, middle);
 
 		if (!row)
 			return 0;
@@ -214,8 +228,8 @@ static inline int walk_called_leaf(struct unwind_cursor *cursor)
 	uint8_t call[WALK_CALL_BYTES];
 	uint64_t to, target;
 
-	if (!WALK_X86 || cursor->is_return || walk_read_word(&to, cursor->sp) ||
-	    walk_read(call, sizeof(call), to - sizeof(call)) || call[0] != 0xe8)
+	if (!WALK_X86 || cursor->is_return || walk_read_word(cursor, &to, cursor->sp) ||
+	    walk_read(cursor, call, sizeof(call), to - sizeof(call)) || call[0] != 0xe8)
 		return 0;
 	target = to + walk_operand(call + 1, 4);
 	if (cursor->pc < target || cursor->pc - target >= WALK_LEAF_BYTES)
@@ -235,7 +249,7 @@ static inline walk_result walk_by_fp(struct unwind_cursor *cursor)
 	cursor->is_guess = 1;
 	if (cursor->fp < cursor->sp || cursor->fp % WALK_WORD)
 		return DUET_WALK_BAD_FP;
-	if (walk_read(frame, sizeof(frame), cursor->fp))
+	if (walk_read(cursor, frame, sizeof(frame), cursor->fp))
 		return DUET_WALK_UNREADABLE;
 	end = walk_to_caller(cursor, frame[1], cursor->fp + sizeof(frame), frame[0]);
 	cursor->no_sp = !WALK_X86;

@@ -40,6 +40,9 @@ struct walk_java {
 	uint8_t reserved[2];
 	uint32_t code_id; /* by the last step, when it was through compiled code: HotSpot's compile id */
 	uint32_t reserved_too;
+#ifndef __bpf__
+	void *memory; /* as the cursor's */
+#endif
 };
 
 static inline uint64_t java_field(const struct walk_java *java, uint32_t offset, uint32_t width)
@@ -74,14 +77,14 @@ static inline int java_is_interpreter(const struct walk_java *java, uint64_t pc)
 /* ---- code blobs ---- */
 
 /* The start of the block that holds pc, or 0. Every step stays in the heap's map. */
-static inline uint64_t java_block(const struct duet_jvm_heap *heap, uint64_t pc)
+static inline uint64_t java_block(const struct walk_java *java, const struct duet_jvm_heap *heap, uint64_t pc)
 {
 	uint32_t shift = heap->segment_shift & 31;
 	uint64_t segment = (pc - heap->low) >> shift;
 	uint8_t back;
 
 	for (int i = 0; i < JAVA_SEGMENT_HOPS; i++) {
-		if (walk_read(&back, sizeof(back), heap->segmap + segment) || back == JAVA_SEGMENT_FREE ||
+		if (walk_read(java, &back, sizeof(back), heap->segmap + segment) || back == JAVA_SEGMENT_FREE ||
 		    back > segment)
 			return 0;
 		if (!back)
@@ -103,9 +106,10 @@ static inline walk_result java_find_blob(struct walk_java *java, uint64_t pc)
 		return DUET_WALK_NONE;
 	java->blob = 0;
 	heap = java_heap(layout, pc);
-	block = heap < 0 ? 0 : java_block(&layout->heaps[heap & (DUET_JVM_HEAPS - 1)], pc);
+	block = heap < 0 ? 0 : java_block(java, &layout->heaps[heap & (DUET_JVM_HEAPS - 1)], pc);
 	/* Behind a small one, the last of its heap so far, the next page may never have been touched. */
-	if (!block || (walk_read(java->head, DUET_BLOB_BYTES, block) && walk_read(java->head, JAVA_BLOB_SMALL, block)))
+	if (!block || (walk_read(java, java->head, DUET_BLOB_BYTES, block) &&
+		       walk_read(java, java->head, JAVA_BLOB_SMALL, block)))
 		return DUET_WALK_NO_BLOB;
 	blob = block + layout->block_header_bytes;
 	if (!java->head[layout->block_used & JAVA_BLOB_MASK] || pc < blob ||
@@ -180,10 +184,10 @@ static inline walk_result java_return(struct unwind_cursor *cursor, uint64_t slo
 	uint64_t saved[2];
 
 	if (fp_is_live) {
-		if (walk_read_word(&saved[1], cursor->sp + slot))
+		if (walk_read_word(cursor, &saved[1], cursor->sp + slot))
 			return DUET_WALK_UNREADABLE;
 		saved[0] = cursor->fp;
-	} else if (walk_read(saved, sizeof(saved), cursor->sp + slot - WALK_WORD)) {
+	} else if (walk_read(cursor, saved, sizeof(saved), cursor->sp + slot - WALK_WORD)) {
 		return DUET_WALK_UNREADABLE;
 	}
 	return walk_to_caller(cursor, saved[1], cursor->sp + slot + WALK_WORD, saved[0]);
@@ -196,7 +200,7 @@ static inline walk_result java_step_by_fp(struct unwind_cursor *cursor)
 
 	if (cursor->fp < cursor->sp || cursor->fp % WALK_WORD)
 		return DUET_WALK_BAD_FP;
-	if (walk_read(words, sizeof(words), cursor->fp))
+	if (walk_read(cursor, words, sizeof(words), cursor->fp))
 		return DUET_WALK_UNREADABLE;
 	return walk_to_caller(cursor, words[1], cursor->fp + sizeof(words), words[0]);
 }
@@ -209,7 +213,7 @@ static inline void java_signal_regs(struct walk_java *java, const struct unwind_
 	const uint64_t *words = (const uint64_t *)java->head; /* the BPF stack is too small */
 
 	java->blob = 0;
-	if (walk_read(java->head, sizeof(java->regs), cursor->signal_frame + WALK_SIGNAL_REGS))
+	if (walk_read(java, java->head, sizeof(java->regs), cursor->signal_frame + WALK_SIGNAL_REGS))
 		__builtin_memset(java->head, 0, sizeof(java->regs));
 	for (int i = 0; i < DUET_X86_REGISTERS; i++)
 		java->regs[numbers[i]] = words[i];

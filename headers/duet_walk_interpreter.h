@@ -16,9 +16,10 @@ static inline uint64_t java_method_id(const struct walk_java *java)
 	uint64_t number = java_const_field(java, layout->const_id, 2);
 	uint64_t holder, ids, count, id;
 
-	if (walk_read_word(&holder, pool + layout->pool_holder) || walk_read_word(&ids, holder + layout->holder_ids) ||
-	    !ids || walk_read_word(&count, ids) || number >= count ||
-	    walk_read_word(&id, ids + (number + 1) * WALK_WORD))
+	if (walk_read_word(java, &holder, pool + layout->pool_holder) ||
+	    walk_read_word(java, &ids, holder + layout->holder_ids) || !ids ||
+	    walk_read_word(java, &count, ids) || number >= count ||
+	    walk_read_word(java, &id, ids + (number + 1) * WALK_WORD))
 		return 0;
 	return id;
 }
@@ -34,8 +35,9 @@ static inline int java_find_method(struct walk_java *java, uint64_t method)
 		return 0;
 	java->method_at = 0;
 	/* No more than there is: the next page may never have been touched. */
-	if (size > DUET_CONST_METHOD_BYTES || walk_read_word(&java->const_at, method + java->layout.method_const) ||
-	    walk_read(java->method, size, java->const_at))
+	if (size > DUET_CONST_METHOD_BYTES ||
+	    walk_read_word(java, &java->const_at, method + java->layout.method_const) ||
+	    walk_read(java, java->method, size, java->const_at))
 		return -1;
 	java->found_method = java_method_id(java);
 	java->method_at = method;
@@ -104,7 +106,7 @@ static inline walk_result java_step_entering(struct walk_java *java, struct unwi
 	uint64_t to = java->regs[DUET_X86_RAX], sender = java->regs[DUET_X86_R13];
 	uint64_t slot = cursor->sp + (made == JAVA_MADE_FP_PUSHED ? WALK_WORD : 0);
 
-	if (made != JAVA_MADE_POPPED && walk_read_word(&to, slot))
+	if (made != JAVA_MADE_POPPED && walk_read_word(java, &to, slot))
 		return DUET_WALK_UNREADABLE;
 	if (java_heap(&java->layout, to) < 0 || sender - cursor->sp > JAVA_MAX_FRAME_WORDS * WALK_WORD)
 		return DUET_WALK_LEAF;
@@ -142,7 +144,7 @@ static inline walk_result java_step_framed(struct walk_java *java, struct unwind
 
 	if (fp % WALK_WORD || fp < JAVA_FIXED_BYTES || fp < cursor->sp || (!is_entering && pushed < JAVA_FIXED_BYTES))
 		return cursor->is_return ? DUET_WALK_BAD_FP : DUET_WALK_LEAF;
-	if (walk_read(java->frame, sizeof(java->frame), fp - JAVA_FIXED_BYTES))
+	if (walk_read(java, java->frame, sizeof(java->frame), fp - JAVA_FIXED_BYTES))
 		return DUET_WALK_UNREADABLE;
 	if (is_entering)
 		java_finish_frame(java, pushed);
@@ -158,7 +160,7 @@ static inline int java_is_leaving(struct walk_java *java, const struct unwind_cu
 				  struct duet_frame_exit *ret_exit)
 {
 	return !cursor->is_return &&
-	       !walk_read(java->code, DUET_FRAME_CODE_BYTES, cursor->pc - DUET_FRAME_BYTES_BEFORE) &&
+	       !walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc - DUET_FRAME_BYTES_BEFORE) &&
 	       duet_frame_exit(java->code, ret_exit);
 }
 
@@ -176,7 +178,7 @@ static inline walk_result java_step_leaving(struct walk_java *java, struct unwin
 	uint64_t to = java_register(java, exit->to);
 	uint64_t sp = exit->has_sp ? cursor->sp : java_register(java, exit->sp);
 
-	if (exit->is_on_stack && walk_read_word(&to, cursor->sp))
+	if (exit->is_on_stack && walk_read_word(java, &to, cursor->sp))
 		return DUET_WALK_UNREADABLE;
 	if (java_heap(&java->layout, to) < 0)
 		return DUET_WALK_LEAF;

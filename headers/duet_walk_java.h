@@ -38,7 +38,7 @@ static inline uint64_t java_call_target(struct walk_java *java, uint64_t pc)
 {
 	const uint8_t *code = java->code;
 
-	if (java_heap(&java->layout, pc) < 0 || walk_read(java->code, JAVA_CALL_BYTES, pc - JAVA_CALL_BYTES))
+	if (java_heap(&java->layout, pc) < 0 || walk_read(java, java->code, JAVA_CALL_BYTES, pc - JAVA_CALL_BYTES))
 		return 0;
 	if (code[JAVA_CALL_BYTES - 5] == 0xe8)
 		return pc + walk_operand(code + JAVA_CALL_BYTES - 4, 4);
@@ -58,13 +58,13 @@ static inline int java_called_here(struct walk_java *java, uint64_t return_addre
 /* Does the code that was called here begin with push %rbp? */
 static inline int java_callee_saves_fp(struct walk_java *java, uint64_t return_address)
 {
-	return !walk_read(java->code, 1, java_call_target(java, return_address)) && java->code[0] == 0x55;
+	return !walk_read(java, java->code, 1, java_call_target(java, return_address)) && java->code[0] == 0x55;
 }
 
 /* Is this behind a call? */
 static inline int java_is_called(struct walk_java *java, uint64_t return_address)
 {
-	return !walk_read(java->code, JAVA_INDIRECT_BYTES, return_address - JAVA_INDIRECT_BYTES) &&
+	return !walk_read(java, java->code, JAVA_INDIRECT_BYTES, return_address - JAVA_INDIRECT_BYTES) &&
 	       duet_code_calls(java->code, JAVA_INDIRECT_BYTES);
 }
 
@@ -76,10 +76,10 @@ static inline walk_result java_step_stub_frame(struct walk_java *java, struct un
 {
 	uint64_t words[2], above = cursor->fp + sizeof(words);
 
-	if (cursor->fp < cursor->sp || cursor->fp % WALK_WORD || walk_read(words, sizeof(words), cursor->fp))
+	if (cursor->fp < cursor->sp || cursor->fp % WALK_WORD || walk_read(java, words, sizeof(words), cursor->fp))
 		return none;
 	if (words[1] == ~0ull) {
-		if (walk_read_word(&words[1], above))
+		if (walk_read_word(java, &words[1], above))
 			return none;
 		above += WALK_WORD;
 	}
@@ -105,7 +105,7 @@ static inline int java_pushed_bytes(struct walk_java *java, const struct unwind_
 	uint64_t word;
 
 	for (uint32_t i = 0; i <= JAVA_PUSHED_WORDS; i++) {
-		if (walk_read_word(&word, cursor->sp + slot + i * WALK_WORD))
+		if (walk_read_word(java, &word, cursor->sp + slot + i * WALK_WORD))
 			return -1;
 		if (java_is_return(java, word))
 			return (int)(i * WALK_WORD);
@@ -119,7 +119,7 @@ static inline walk_result java_return_pushed(struct walk_java *java, struct unwi
 	uint64_t slot = frame_bytes - WALK_WORD, word;
 	int pushed = 0;
 
-	if (walk_read_word(&word, cursor->sp + slot))
+	if (walk_read_word(java, &word, cursor->sp + slot))
 		return DUET_WALK_UNREADABLE;
 	if (java_heap(&java->layout, word) < 0)
 		pushed = WALK_JAVA_PUSHED(java, cursor, slot);
@@ -139,7 +139,7 @@ static inline uint32_t java_operand_bytes(struct walk_java *java, uint64_t retur
 {
 	uint32_t first;
 
-	if (walk_read(java->code, JAVA_POPS_BYTES, return_address))
+	if (walk_read(java, java->code, JAVA_POPS_BYTES, return_address))
 		return 0;
 	first = java_pop_bytes(java->code);
 	return first && java_pop_bytes(java->code + first) ? JAVA_OPERANDS_BYTES : 0;
@@ -151,7 +151,7 @@ static inline int java_has_frame(struct walk_java *java, uint64_t to, uint64_t a
 	uint64_t words = java_field(java, java->layout.blob_frame_words, 4), above;
 
 	at += words * WALK_WORD + java_operand_bytes(java, to);
-	return words < JAVA_MAX_FRAME_WORDS && !walk_read_word(&above, at) && java_is_return(java, above);
+	return words < JAVA_MAX_FRAME_WORDS && !walk_read_word(java, &above, at) && java_is_return(java, above);
 }
 
 /*
@@ -162,7 +162,7 @@ static inline int java_is_stub_return(struct walk_java *java, const struct unwin
 {
 	uint64_t to;
 
-	if (walk_read_word(&to, cursor->sp + slot) || java_call_target(java, to) - java->stub >= java->stub_bytes)
+	if (walk_read_word(java, &to, cursor->sp + slot) || java_call_target(java, to) - java->stub >= java->stub_bytes)
 		return 0;
 	if (java_find_blob(java, to) || !java_is_compiled(java))
 		return !slot;
@@ -203,7 +203,7 @@ static inline walk_result java_leaf_adapter(struct walk_java *java, struct unwin
 	uint64_t rax = java->regs[DUET_X86_RAX], r13 = java->regs[DUET_X86_R13], moved = r13 - cursor->sp, to;
 	int is_moved = moved < JAVA_MAX_FRAME_WORDS * WALK_WORD;
 
-	if (walk_read_word(&to, cursor->sp))
+	if (walk_read_word(java, &to, cursor->sp))
 		return DUET_WALK_UNREADABLE;
 	if (is_moved && WALK_JAVA_SENDER(java, to, r13))
 		return walk_to_caller(cursor, to, r13, cursor->fp);
@@ -225,7 +225,7 @@ static inline walk_result java_leaf_stub(struct walk_java *java, struct unwind_c
 	uint64_t pc = cursor->pc, words[2];
 
 	java->is_below_stub = 1;
-	if (walk_read(words, sizeof(words), cursor->sp))
+	if (walk_read(java, words, sizeof(words), cursor->sp))
 		return DUET_WALK_UNREADABLE;
 	if (java_called_here(java, words[0], pc))
 		return java_return(cursor, 0, 1);
@@ -243,12 +243,12 @@ static inline walk_result java_leaf_framed(struct walk_java *java, struct unwind
 	int64_t slot = DUET_FRAME_BUILT;
 	uint32_t end = 0;
 
-	if (walk_read(java->code, DUET_FRAME_CODE_BYTES, begin))
+	if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, begin))
 		return DUET_WALK_LEAF;
 	/* C2's own begin as its methods do, and do not say where that ends. */
 	slot = done ? duet_frame_prologue(java->code, (uint32_t)done, &end) : 0;
 	if (slot == DUET_FRAME_BUILT) {
-		if (walk_read(java->code, DUET_FRAME_CODE_BYTES, cursor->pc))
+		if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc))
 			return DUET_WALK_LEAF;
 		slot = duet_frame_epilogue(java->code);
 		if (slot < 0 && !end && cursor->pc < java_frame_complete(java))
@@ -269,7 +269,7 @@ static inline walk_result java_leaf_wrapper(struct walk_java *java, struct unwin
 	uint64_t above = cursor->fp - cursor->sp;
 	int64_t slot;
 
-	if (walk_read(java->code, DUET_FRAME_CODE_BYTES, cursor->pc))
+	if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc))
 		return DUET_WALK_LEAF;
 	slot = duet_code_is(java->code, 0, 0x488bec) ? WALK_WORD : duet_frame_epilogue(java->code);
 	if (slot < 0 && cursor->pc < java_frame_complete(java) && above && above != frame_bytes - 2 * WALK_WORD)
@@ -287,19 +287,20 @@ static inline walk_result java_leaf_compiled(struct walk_java *java, struct unwi
 	uint32_t end;
 
 	if (cursor->pc >= java->blob + java_field(java, java->layout.nmethod_stubs, 4)) {
-		if (walk_read(java->code, DUET_FRAME_CODE_BYTES, cursor->pc) || !duet_frame_is_call_stub(java->code))
+		if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc) ||
+		    !duet_frame_is_call_stub(java->code))
 			return DUET_WALK_LEAF;
 		return java_return(cursor, 0, 1);
 	}
 	if (cursor->pc < entry || !frame_bytes) /* inline cache check; method handle intrinsics have no frame */
 		return java_return(cursor, 0, 1);
 	if (done < DUET_FRAME_PROLOGUE_BYTES) {
-		if (walk_read(java->code, DUET_FRAME_CODE_BYTES, entry))
+		if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, entry))
 			return DUET_WALK_LEAF;
 		slot = duet_frame_prologue(java->code, (uint32_t)done, &end);
 	}
 	if (slot == DUET_FRAME_BUILT) {
-		if (walk_read(java->code, DUET_FRAME_CODE_BYTES, cursor->pc))
+		if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc))
 			return DUET_WALK_LEAF;
 		slot = duet_frame_epilogue(java->code);
 	}
@@ -320,7 +321,7 @@ static inline void java_original_pc(struct walk_java *java, const struct unwind_
 	uint64_t offset = java_field(java, java->layout.nmethod_original_pc, 4);
 	uint64_t pc;
 
-	if (cursor->pc < stubs || walk_read_word(&pc, cursor->sp + offset))
+	if (cursor->pc < stubs || walk_read_word(java, &pc, cursor->sp + offset))
 		return;
 	if (pc >= java_code_begin(java) && pc < stubs)
 		java->pc = pc;
@@ -362,14 +363,14 @@ static inline walk_result java_step_continuation(struct walk_java *java, struct 
 {
 	uint64_t entry = (cursor->sp + 15) & ~15ull, to, pc, words;
 
-	if (java_is_called(java, cursor->pc) || walk_read_word(&pc, java->layout.enter_special) ||
+	if (java_is_called(java, cursor->pc) || walk_read_word(java, &pc, java->layout.enter_special) ||
 	    java_find_blob(java, pc))
 		return DUET_WALK_NO_FRAME;
 	words = java_field(java, java->layout.blob_frame_words, 4);
 	if (!java_is_native(java) || words < 2 || words > JAVA_ENTRY_WORDS)
 		return DUET_WALK_NO_FRAME;
 	for (int i = 0; i < JAVA_ENTRY_STEPS; i++, entry += 16) {
-		if (walk_read_word(&to, entry + (words - 1) * WALK_WORD))
+		if (walk_read_word(java, &to, entry + (words - 1) * WALK_WORD))
 			return DUET_WALK_UNREADABLE;
 		if (java_heap(&java->layout, to) >= 0 && (java_is_interpreter(java, to) || java_is_called(java, to))) {
 			java->code_id = DUET_ID_ON_HEAP;
@@ -389,8 +390,9 @@ static inline walk_result java_step_saved(struct walk_java *java, struct unwind_
 {
 	uint64_t entry, rax, to;
 
-	if (walk_read_word(&entry, saved + JAVA_ADAPTER_R13) || walk_read_word(&rax, saved + JAVA_ADAPTER_RAX) ||
-	    entry < cursor->sp || walk_read_word(&to, entry) || to != rax || !java_is_return(java, to))
+	if (walk_read_word(java, &entry, saved + JAVA_ADAPTER_R13) ||
+	    walk_read_word(java, &rax, saved + JAVA_ADAPTER_RAX) ||
+	    entry < cursor->sp || walk_read_word(java, &to, entry) || to != rax || !java_is_return(java, to))
 		return DUET_WALK_NO_FRAME;
 	return walk_to_caller(cursor, to, entry + WALK_WORD, cursor->fp);
 }
@@ -438,12 +440,12 @@ static inline walk_result java_step_barrier(struct walk_java *java, struct unwin
 	uint64_t slot = frame_bytes - WALK_WORD, freed = 0, word;
 
 	java->blob = 0; /* head is for its code now */
-	if (walk_read(java->head, JAVA_BARRIER_BYTES + 8, cursor->pc))
+	if (walk_read(java, java->head, JAVA_BARRIER_BYTES + 8, cursor->pc))
 		return DUET_WALK_NO_FRAME;
 	for (uint32_t i = 0; i < JAVA_BARRIER_BYTES && !freed; i++)
 		freed = java_freed_bytes(java->head + i);
 	slot += freed;
-	if (!freed || freed > JAVA_BARRIER_SAVED || walk_read_word(&word, cursor->sp + slot) ||
+	if (!freed || freed > JAVA_BARRIER_SAVED || walk_read_word(java, &word, cursor->sp + slot) ||
 	    !java_is_return(java, word))
 		return DUET_WALK_NO_FRAME;
 	return java_return(cursor, slot, 0);

@@ -2,7 +2,7 @@
 /*
  * Which virtual thread is mounted on a JavaThread, and its name, from HotSpot's structures and the Java objects. As
  * duet_walk.h the same code runs in BPF, in the agent, which tries it before it publishes the layout, and in tests;
- * who includes it has defined walk_read() before.
+ * who includes it has defined walk_read() before, whose `at` is NULL here.
  *
  * Nothing here waits for a collector: an object that is being moved gives its old copy, or nothing, or for once a
  * wrong name.
@@ -17,7 +17,7 @@ static inline uint64_t virtual_word(uint64_t address)
 {
 	uint64_t word;
 
-	return walk_read(&word, sizeof(word), address) ? 0 : word;
+	return walk_read(0, &word, sizeof(word), address) ? 0 : word;
 }
 
 /* The object that a field of another refers to, or 0. */
@@ -27,7 +27,7 @@ static inline uint64_t virtual_object(const struct duet_jvm_virtual *layout, uin
 
 	if (layout->oop_bytes != sizeof(narrow))
 		return virtual_word(field);
-	return walk_read(&narrow, sizeof(narrow), field) || !narrow
+	return walk_read(0, &narrow, sizeof(narrow), field) || !narrow
 		       ? 0
 		       : layout->oop_base + ((uint64_t)narrow << (layout->oop_shift & 63));
 }
@@ -45,13 +45,13 @@ static inline void virtual_name(const struct duet_jvm_virtual *layout, uint64_t 
 	uint64_t array = string ? virtual_object(layout, string + layout->string_value) : 0;
 	uint32_t bytes;
 
-	if (!array || walk_read(&to->is_utf16, 1, string + layout->string_coder) ||
-	    walk_read(&bytes, sizeof(bytes), array + layout->array_length))
+	if (!array || walk_read(0, &to->is_utf16, 1, string + layout->string_coder) ||
+	    walk_read(0, &bytes, sizeof(bytes), array + layout->array_length))
 		return;
 	if (bytes > DUET_MAX_VIRTUAL_NAME)
 		bytes = DUET_MAX_VIRTUAL_NAME;
 	__asm__("" : "+r"(bytes)); /* else the bound is made in a copy of it, which the verifier does not see */
-	if (bytes <= DUET_MAX_VIRTUAL_NAME && !walk_read(to->name, bytes, array + layout->array_bytes))
+	if (bytes <= DUET_MAX_VIRTUAL_NAME && !walk_read(0, to->name, bytes, array + layout->array_bytes))
 		to->name_bytes = (uint8_t)bytes;
 }
 

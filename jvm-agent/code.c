@@ -280,19 +280,21 @@ void code_publish_heaps(struct session *session)
 
 void code_publish_layout(struct session *session)
 {
-	struct duet_jvm_layout layout;
-	struct ring_part part = {&layout, sizeof(layout)};
+	struct duet_jvm_layout *layout = &session->layouts[session->layout_count];
+	struct ring_part part = {layout, sizeof(*layout)};
 	uint32_t kinds;
 
-	if (session->kinds_published == LAZY_KINDS || !jvmstructs_layout(&layout, jvm.version))
+	if (session->layout_count == SESSION_LAYOUTS || session->kinds_published == LAZY_KINDS ||
+	    !jvmstructs_layout(layout, jvm.version))
 		return;
-	layout.enter_special = (uintptr_t)&enter_special;
-	layout.virtual_threads = jvm.virtual_threads;
-	kinds = (layout.compiled_name != 0) + (layout.native_name != 0) + (layout.frameless_names[0] != 0);
-	if (session->layout_published && kinds == session->kinds_published)
+	layout->enter_special = (uintptr_t)&enter_special;
+	layout->virtual_threads = jvm.virtual_threads;
+	kinds = (layout->compiled_name != 0) + (layout->native_name != 0) + (layout->frameless_names[0] != 0);
+	if (session->layout_count && kinds == session->kinds_published)
 		return;
-	session->layout_published = true;
+	session->layout_count++;
 	session->kinds_published = kinds;
+	__atomic_store_n(&session->layout, layout, __ATOMIC_RELEASE);
 	ring_write(&session->ring, DUET_AGENT_LAYOUT, &part, 1, RING_WAIT);
 }
 #else

@@ -54,7 +54,7 @@ static struct {
 
 /* ---- one loader's session, on the agent's thread ---- */
 
-static int session_fill(struct session *session, const struct duet_message_start *start, int ring_fd,
+static int session_fill(struct session *session, const struct duet_message_start *start, const int fds[2],
 			const char **ret_why)
 {
 	int error;
@@ -62,8 +62,10 @@ static int session_fill(struct session *session, const struct duet_message_start
 	session->engine = engine_find(start->engine);
 	session->interval_ns = start->interval_ns;
 	session->java_depth = (int)start->java_depth;
-	session->native_depth = (int)start->native_depth;
-	error = ring_map(&session->ring, ring_fd, start->ring_bytes, ret_why);
+	session->pid = (uint32_t)getpid();
+	error = ring_map(&session->ring, fds[0], start->ring_bytes, ret_why);
+	if (!error && fds[1] >= 0)
+		error = tables_map(&session->tables, fds[1], start->tables_bytes, ret_why);
 	if (error)
 		return error;
 	*ret_why = "no memory for the tables of a session";
@@ -81,12 +83,13 @@ static void session_free(struct session *session)
 {
 	methods_release(&session->methods);
 	sample_slots_free(session->slots);
+	tables_unmap(&session->tables);
 	ring_unmap(&session->ring);
 	free(session);
 }
 
 /*
- * Handlers first, so that nothing is missed; then the jmethodIDs of what is
+ * How to walk, and handlers, so that nothing is missed; then the jmethodIDs of what is
  * loaded, without which the first samples would have no frames. Names and code
  * can wait until the loader knows that we run.
  */
@@ -94,6 +97,7 @@ static int session_start(struct session *session, JNIEnv *env, const char **ret_
 {
 	int error = 0;
 
+	code_publish_layout(session);
 	session_open(session);
 	jvm_events_enable();
 	jvm_prepare_classes(env);
@@ -175,7 +179,7 @@ static void settle(void)
 	pthread_mutex_unlock(&control.lock);
 }
 
-static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *start, int ring_fd)
+static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *start, const int fds[2])
 {
 	struct session *session = calloc(1, sizeof(*session));
 	const char *why = "no memory";
@@ -183,8 +187,8 @@ static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *
 	int error = -ENOMEM;
 
 	if (session)
-		error = session_fill(session, start, ring_fd, &why);
-	close(ring_fd);
+		error = session_fill(session, start, fds, &why);
+	peer_close_fds(fds);
 	if (error) {
 		peer_send_started(peer, error, 0, why);
 		if (session)
@@ -196,7 +200,6 @@ static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *
 	settle();
 	if (!error) {
 		code_publish_heaps(session);
-		code_publish_layout(session);
 		threads_sweep(session, env);
 		code_publish_existing(session);
 		stopped = session_serve(session, env, peer);
@@ -209,11 +212,11 @@ static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *
 static bool serve_peer(JNIEnv *env, int peer)
 {
 	struct duet_message_start start;
-	int ring_fd;
+	int fds[2];
 
-	if (peer_send_hello(peer) || peer_receive_start(peer, START_TIMEOUT_MS, &start, &ring_fd))
+	if (peer_send_hello(peer) || peer_receive_start(peer, START_TIMEOUT_MS, &start, fds))
 		return false;
-	return serve_start(env, peer, &start, ring_fd);
+	return serve_start(env, peer, &start, fds);
 }
 
 /* ---- the thread ---- */

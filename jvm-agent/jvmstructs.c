@@ -105,10 +105,7 @@ static const struct {
 	{"JavaFrameAnchor", "_last_Java_pc", &layout.anchor_pc},
 };
 
-static const struct {
-	const char *type;
-	uint8_t width;
-} widths[] = {
+static const struct { const char *type; uint8_t width; } widths[] = {
 	{"u2", 2},
 	{"int16_t", 2},
 	{"size_t", sizeof(size_t)},
@@ -323,15 +320,26 @@ static uintptr_t committed_end(unsigned int i)
 
 bool jvmstructs_is_readable_code(uintptr_t pc, size_t before)
 {
-	int i = find_heap(pc);
+	return jvmstructs_is_code(pc) && jvmstructs_is_committed(pc - before, before + 1);
+}
 
-	return i >= 0 && pc - code_heaps[i].low >= before && pc < committed_end((unsigned int)i);
+bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
+{
+	const struct offset *const spaces[] = {&layout.heap_memory, &layout.heap_segmap};
+
+	for (unsigned int i = 0; i < 2 * code_heap_count; i++) {
+		uintptr_t space = code_heaps[i / 2].heap + spaces[i % 2]->value;
+
+		if (address >= load_pointer(space + layout.space_low.value) && address + bytes > address &&
+		    address + bytes <= load_pointer(space + layout.space_high.value))
+			return true;
+	}
+	return false;
 }
 
 /*
- * The segment map has a byte per segment: 0xff free, else the distance back
- * towards the block's first segment, which has 0. A block that is being made or freed
- * meanwhile gives a wrong blob, never a wild address: every step stays in the map.
+ * The segment map has a byte per segment: 0xff free, else the distance back towards the block's first, which has 0. A
+ * block that is being made or freed meanwhile gives a wrong blob, never a wild address: every step stays in the map.
  */
 static uintptr_t find_block(unsigned int i, uintptr_t pc)
 {

@@ -33,6 +33,8 @@ bool jvmstructs_code_heap(unsigned int i, uintptr_t *ret_low, uintptr_t *ret_hig
 bool jvmstructs_is_code(uintptr_t pc);
 /* Can the `before` bytes in front of pc be read? Most of a heap's range is only reserved. */
 bool jvmstructs_is_readable_code(uintptr_t pc, size_t before);
+/* Are these bytes code, or of a code heap's map of it, and there? They stay: neither ever shrinks. */
+bool jvmstructs_is_committed(uintptr_t address, size_t bytes);
 /* The blob that holds the calling thread's pc (so that it stays alive meanwhile). */
 bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob);
 /* The id of the compilation that this code, which must be alive, came from; 0: unknown. */

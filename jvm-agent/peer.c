@@ -142,10 +142,12 @@ int peer_send_stopped(int peer)
 	return send_message(peer, &message, DUET_MESSAGE_STOPPED, sizeof(message));
 }
 
-/* The one descriptor that came along, or -1; more than one are closed. */
-static int take_descriptor(struct msghdr *header)
+/* The descriptors that came along, at most two: fewer are -1, more are closed. */
+static void take_descriptors(struct msghdr *header, int ret_fds[2])
 {
-	int fds[MAX_FDS], fd = -1;
+	int fds[MAX_FDS], taken = 0;
+
+	ret_fds[0] = ret_fds[1] = -1;
 
 	for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control; control = CMSG_NXTHDR(header, control)) {
 		size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -154,12 +156,19 @@ static int take_descriptor(struct msghdr *header)
 			continue;
 		memcpy(fds, CMSG_DATA(control), count * sizeof(int));
 		for (size_t i = 0; i < count; i++) {
-			if (fd >= 0)
-				close(fd);
-			fd = fds[i];
+			if (taken < 2)
+				ret_fds[taken++] = fds[i];
+			else
+				close(fds[i]);
 		}
 	}
-	return fd;
+}
+
+void peer_close_fds(const int fds[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 }
 
 static bool is_head(const struct duet_message *message, ssize_t got, enum duet_message_type type, size_t size)
@@ -171,11 +180,10 @@ static bool is_head(const struct duet_message *message, ssize_t got, enum duet_m
 static bool start_is_sound(const struct duet_message_start *start)
 {
 	return engine_find(start->engine) && start->interval_ns && start->java_depth &&
-	       start->java_depth <= DUET_MAX_JAVA_DEPTH && start->native_depth <= DUET_MAX_NATIVE_DEPTH &&
-	       start->signo <= 64;
+	       start->java_depth <= DUET_MAX_JAVA_DEPTH && start->signo <= 64;
 }
 
-int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int *ret_ring_fd)
+int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int ret_fds[2])
 {
 	union {
 		struct cmsghdr align;
@@ -191,22 +199,22 @@ int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_
 	};
 	struct pollfd poll_fd = {.fd = peer, .events = POLLIN};
 	ssize_t got;
-	int fd;
+	int fds[2];
 
 	if (poll(&poll_fd, 1, timeout_ms) <= 0)
 		return -ETIMEDOUT;
 	got = recvmsg(peer, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (got <= 0)
-		return got ? -errno : -EPIPE;
-	fd = take_descriptor(&header);
-	if (fd >= 0 && is_head(&start.head, got, DUET_MESSAGE_START, sizeof(start)) &&
-	    !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && start_is_sound(&start)) {
+	if (got < 0)
+		return -errno;
+	take_descriptors(&header, fds); /* an empty packet may bring some too */
+	if (fds[0] >= 0 && is_head(&start.head, got, DUET_MESSAGE_START, sizeof(start)) &&
+	    !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && start_is_sound(&start) &&
+	    (fds[1] >= 0) == (start.tables_bytes != 0)) {
 		*ret_start = start;
-		*ret_ring_fd = fd;
+		memcpy(ret_fds, fds, sizeof(fds));
 		return 0;
 	}
-	if (fd >= 0)
-		close(fd);
+	peer_close_fds(fds);
 	return -EPROTO;
 }
 

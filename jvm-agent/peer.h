@@ -24,8 +24,12 @@ int peer_send_hello(int peer);
 int peer_send_started(int peer, int error, int signo, const char *why);
 int peer_send_stopped(int peer);
 
-/* Waits for START. 0 with the ring's file, owned by the caller; or -errno, -EPROTO for anything malformed. */
-int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int *ret_ring_fd);
+/*
+ * Waits for START. 0 with the files of the ring and of the unwind tables, or -1, both owned by the caller; or -errno,
+ * -EPROTO for anything malformed.
+ */
+int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int ret_fds[2]);
+void peer_close_fds(const int fds[2]);
 /*
  * What is readable now: DUET_MESSAGE_STOP; DUET_MESSAGE_NAME with its methods, at most DUET_NAMES_AT_ONCE; or -EPROTO
  * for all else, also for the peer's end.

@@ -27,6 +27,16 @@ static inline struct regs regs_get(const ucontext_t *context)
 	};
 }
 
+/* All of them, by their number in machine code. */
+static inline void regs_get_general(const ucontext_t *context, uint64_t registers[16])
+{
+	static const uint8_t places[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+					   REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+
+	for (int i = 0; i < 16; i++)
+		registers[i] = (uint64_t)context->uc_mcontext.gregs[places[i]];
+}
+
 static inline void regs_set(ucontext_t *context, const struct regs *regs)
 {
 	context->uc_mcontext.gregs[REG_RIP] = (greg_t)regs->pc;

@@ -14,8 +14,7 @@
 #define WAIT_STEP_NS 1000000
 #define WAIT_STEPS 500
 
-/* An unsealed file could be cut while handlers write to it: SIGBUS would end the JVM. */
-static bool file_is_safe(int fd, uint64_t bytes)
+bool ring_file_is_safe(int fd, uint64_t bytes)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	off_t size = lseek(fd, 0, SEEK_END);
@@ -62,7 +61,7 @@ int ring_map(struct ring *ring, int fd, uint64_t bytes, const char **ret_why)
 	int error = -EPROTO;
 
 	*ret_why = "the ring is not a sealed file of the size announced";
-	if (!file_is_safe(fd, bytes))
+	if (!ring_file_is_safe(fd, bytes))
 		return error;
 	*ret_why = "the ring could not be mapped";
 	page = mmap(NULL, DUET_RING_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

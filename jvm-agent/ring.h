@@ -21,6 +21,8 @@ struct ring_part {
 	size_t bytes;
 };
 
+/* An unsealed file could be cut while handlers use it: SIGBUS would end the JVM. And is it of this size? */
+bool ring_file_is_safe(int fd, uint64_t bytes);
 /*
  * Maps the loader's memfd, each lane twice in a row. The fd stays the caller's.
  * 0 or -errno, and then one sentence in *ret_why (constant text).

@@ -12,26 +12,27 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "duet_config.h"
 #include "engine.h"
 #include "java_walk.h"
 #include "jvm.h"
 #include "pages.h"
 #include "session.h"
-#include "stack.h"
+#include "virtual_threads.h"
+#include "walk.h"
 
 #include "sigsafe.h"
 
 #define SLOTS 64 /* as many threads can be in the handler at once; untouched ones cost no memory */
 #define SLOT_TRIES 8
-#define NATIVE_STACK_BYTES SAFE_COPY_MAX
 
 /* Too large for a thread's stack. */
 struct slot {
 	int owner; /* tid, 0 = free */
 	ucontext_t context;
 	struct stack_copy stack;
-	uint64_t native[DUET_MAX_NATIVE_DEPTH];
 	struct asgct_frame frames[DUET_MAX_JAVA_DEPTH];
+	struct walk walk; /* standalone engines */
 };
 
 struct slot *sample_slots_new(void)
@@ -96,19 +97,6 @@ static void take_java(struct session *session, struct slot *slot, struct duet_ja
 		sample->flags |= DUET_JAVA_TRUNCATED;
 }
 
-static void take_native(struct session *session, struct slot *slot, struct duet_java_sample *sample,
-			const ucontext_t *context)
-{
-	struct regs regs = regs_get(context);
-
-	sample->flags |= DUET_JAVA_STANDALONE;
-	if (!session->native_depth)
-		return;
-	if (!stack_copy(&slot->stack, regs.sp, NATIVE_STACK_BYTES))
-		duet_ring_count(session->ring.page, DUET_AGENT_FAULT);
-	sample->native_depth = (uint16_t)stack_walk(slot->native, session->native_depth, &regs, &slot->stack);
-}
-
 static void write_frames(struct session *session, struct duet_java_frame *frames, const struct slot *slot,
 			 uint32_t count)
 {
@@ -120,57 +108,108 @@ static void write_frames(struct session *session, struct duet_java_frame *frames
 	}
 }
 
-static void write_sample(struct session *session, const struct slot *slot, const struct duet_java_sample *sample)
+static void write_java(struct session *session, const struct slot *slot, const struct duet_java_sample *sample)
 {
-	size_t native_bytes = sample->native_depth * sizeof(uint64_t);
-	size_t bytes = sizeof(*sample) + native_bytes + sample->java_depth * sizeof(struct duet_java_frame);
+	size_t bytes = sizeof(*sample) + sample->java_depth * sizeof(struct duet_java_frame);
 	struct duet_ring_record *record;
-	unsigned char *cursor;
+	unsigned char *payload;
 
 	record = duet_ring_reserve(&session->ring.lanes[DUET_LANE_SAMPLE], (uint32_t)bytes);
 	if (!record) {
 		duet_ring_count(session->ring.page, DUET_AGENT_RING_FULL);
 		return;
 	}
-	cursor = (unsigned char *)(record + 1);
-	memcpy(cursor, sample, sizeof(*sample));
-	cursor += sizeof(*sample);
-	memcpy(cursor, slot->native, native_bytes);
-	write_frames(session, (struct duet_java_frame *)(cursor + native_bytes), slot, sample->java_depth);
+	payload = (unsigned char *)(record + 1);
+	memcpy(payload, sample, sizeof(*sample));
+	write_frames(session, (struct duet_java_frame *)(payload + sizeof(*sample)), slot, sample->java_depth);
 	duet_ring_commit(record, DUET_AGENT_JAVA_SAMPLE, (uint32_t)bytes);
 }
+
+/* AsyncGetCallTrace's half. */
+static void answer(struct session *session, struct slot *slot, struct duet_java_sample *sample,
+		   const ucontext_t *context)
+{
+	struct regs regs = regs_get(context);
+
+	sample->pc = regs.pc;
+	sample->sp = regs.sp;
+	take_java(session, slot, sample, context);
+	write_java(session, slot, sample);
+}
+
+/* ---- standalone engines ---- */
 
 static uint64_t sample_weight(const struct session *session, const siginfo_t *info)
 {
 	uint64_t expirations = 1;
 
-	if (!session->engine->standalone)
-		return 0;
 	if (info->si_code == SI_TIMER && info->si_overrun > 0)
 		expirations += (uint64_t)info->si_overrun;
 	return session->interval_ns * expirations;
 }
 
+static void write_walk(struct session *session, struct walk *walk)
+{
+	uint32_t bytes = (uint32_t)walk_bytes(walk);
+	struct duet_ring_record *record = duet_ring_reserve(&session->ring.lanes[DUET_LANE_SAMPLE], bytes);
+
+	if (!record) {
+		duet_ring_count(session->ring.page, DUET_AGENT_RING_FULL);
+		return;
+	}
+	walk->sample.head.size = bytes;
+	walk_write(walk, (unsigned char *)(record + 1));
+	duet_ring_commit(record, DUET_AGENT_SAMPLE, bytes);
+}
+
+/* Some that look whole are checked all the same. By the time, which is as good as chance. */
+static bool needs_answer(const struct duet_sample *sample)
+{
+	uint64_t hash = sample->head.time_ns * 0x9e3779b97f4a7c15ull;
+
+	return !(sample->flags & DUET_SAMPLE_WALKED) || (hash >> 32) % DUET_CHECK_ONE_IN == 0;
+}
+
+/* As BPF takes it, and signals where the walk does not carry it. */
+static void take_standalone(struct session *session, struct slot *slot, struct duet_java_sample *java,
+			    const siginfo_t *info, const ucontext_t *context)
+{
+	struct duet_sample *sample = &slot->walk.sample;
+
+	*sample = (struct duet_sample){
+		.head = {.type = DUET_RECORD_SAMPLE,
+			 .version = DUET_RECORD_VERSION,
+			 .time_ns = java->time_ns,
+			 .tgid = session->pid,
+			 .tid = java->tid},
+		.weight_ns = sample_weight(session, info),
+		.cookie = java->time_ns, /* no thread is sampled twice in one nanosecond */
+		.ns_tgid = session->pid,
+		.ns_tid = java->tid,
+	};
+	walk_thread(&slot->walk, session, &slot->stack, context);
+	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), &sample->virtual_thread);
+	if (needs_answer(sample)) {
+		java->cookie = sample->cookie;
+		answer(session, slot, java, context);
+		sample->flags |= DUET_SAMPLE_SIGNALLED;
+	}
+	write_walk(session, &slot->walk);
+}
+
 static void sample_take(struct session *session, uint64_t time_ns, const siginfo_t *info, const ucontext_t *context)
 {
-	struct regs regs = regs_get(context);
-	struct duet_java_sample sample = {
-		.time_ns = time_ns,
-		.pc = regs.pc,
-		.sp = regs.sp,
-		.weight_ns = sample_weight(session, info),
-		.tid = (uint32_t)syscall(SYS_gettid),
-	};
-	struct slot *slot = slot_take(session, (int)sample.tid);
+	struct duet_java_sample java = {.time_ns = time_ns, .tid = (uint32_t)syscall(SYS_gettid)};
+	struct slot *slot = slot_take(session, (int)java.tid);
 
 	if (!slot)
 		return;
-	if (!session->engine->standalone)
-		sample.cookie = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
-	take_java(session, slot, &sample, context);
-	if (session->engine->standalone)
-		take_native(session, slot, &sample, context);
-	write_sample(session, slot, &sample);
+	if (session->engine->standalone) {
+		take_standalone(session, slot, &java, info, context);
+	} else {
+		java.cookie = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
+		answer(session, slot, &java, context);
+	}
 	slot_put(slot);
 }
 

@@ -9,23 +9,30 @@
 #include <stdbool.h>
 
 #include "duet_agent.h"
+#include "duet_jvm.h"
 
 #include "methods.h"
 #include "ring.h"
+#include "tables.h"
 
 struct engine;
 struct slot;
 
+#define SESSION_LAYOUTS 5 /* the first, and one more for each kind of code that it lacked */
+
 struct session {
 	struct ring ring;
+	struct tables tables; /* standalone engines: by what native frames are walked */
 	struct methods methods;
 	struct slot *slots; /* walk buffers, sample.c */
 	const struct engine *engine;
 	uint64_t interval_ns;
 	int signo;
+	uint32_t pid;
 	int java_depth;
-	int native_depth;
-	bool layout_published; /* code_publish_layout() */
+	struct duet_jvm_layout layouts[SESSION_LAYOUTS]; /* code_publish_layout() */
+	const struct duet_jvm_layout *layout; /* for handlers: the newest of them, or NULL; set with release order */
+	uint32_t layout_count;
 	uint32_t kinds_published;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Include last in every file of the signal path (sample.c, java_walk.c,
+ * Include last in every file of the signal path (sample.c, walk.c, tables.c, java_walk.c,
  * stack.c, repair.c, safe_copy.c): what may not be called there does not compile.
  */
 #ifndef SIGSAFE_H

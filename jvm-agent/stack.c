@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "jvmstructs.h"
-
 #include "sigsafe.h"
 
 #define WORD sizeof(uintptr_t)
@@ -24,21 +22,4 @@ bool stack_word(const struct stack_copy *stack, uintptr_t address, uintptr_t *re
 		return false;
 	memcpy(ret_word, stack->data + offset, WORD);
 	return true;
-}
-
-int stack_walk(uint64_t *addresses, int depth, const struct regs *regs, const struct stack_copy *stack)
-{
-	uintptr_t low = regs->sp, fp = regs->fp, pc = regs->pc;
-	int count = 0;
-
-	while (count < depth && pc && !jvmstructs_is_code(pc)) {
-		uintptr_t frame = fp;
-
-		addresses[count++] = pc;
-		if (frame < low || frame % WORD || !stack_word(stack, frame, &fp) ||
-		    !stack_word(stack, frame + WORD, &pc))
-			break;
-		low = frame + 2 * WORD;
-	}
-	return count;
 }

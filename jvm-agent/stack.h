@@ -22,10 +22,4 @@ bool stack_copy(struct stack_copy *stack, uintptr_t sp, size_t bytes);
 /* The word at `address`; false when it lies outside the copy. */
 bool stack_word(const struct stack_copy *stack, uintptr_t address, uintptr_t *ret_word);
 
-/*
- * Frame pointers from `regs` on: the pc, then return addresses, at most
- * `depth`, up to the first in JVM-generated code. Their number.
- */
-int stack_walk(uint64_t *addresses, int depth, const struct regs *regs, const struct stack_copy *stack);
-
 #endif

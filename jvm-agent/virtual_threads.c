@@ -7,12 +7,21 @@
 #include "jvmstructs.h"
 #include "safe_copy.h"
 
-static int walk_read(void *to, uint32_t bytes, uint64_t address)
+static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 {
+	(void)at;
 	return safe_copy(to, address, bytes) != bytes;
 }
 
 #include "duet_walk_virtual.h"
+
+void virtual_threads_mounted(const struct duet_jvm_layout *layout, uint64_t java_thread,
+			     struct duet_virtual_thread *ret)
+{
+	/* In a process that never had one Continuation.enterSpecial is not compiled. */
+	if (layout->virtual_threads.thread_vtable && java_thread && virtual_word(layout->enter_special))
+		virtual_mounted(&layout->virtual_threads, java_thread, ret);
+}
 
 #define TRIES 4 /* a collector may move the objects meanwhile */
 

@@ -8,6 +8,7 @@
 #define VIRTUAL_THREADS_H
 
 #include "duet_jvm.h"
+#include "duet_record.h"
 
 /* A platform thread that lives meanwhile: the caller. */
 struct virtual_witness {
@@ -23,5 +24,8 @@ struct virtual_witness {
 
 /* All 0 when this JVM has no virtual threads, or they cannot be told. */
 void virtual_threads_learn(const struct virtual_witness *witness, struct duet_jvm_virtual *ret);
+/* What is mounted on this JavaThread, or 0, into *ret, which is all 0. Async-signal-safe. */
+void virtual_threads_mounted(const struct duet_jvm_layout *layout, uint64_t java_thread,
+			     struct duet_virtual_thread *ret);
 
 #endif

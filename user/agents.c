@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "collect/validate.h"
 
 #define MAX_WANTED 65536 /* methods: the agent's own table holds no more */
@@ -66,6 +67,8 @@ void agent_free(struct agent *agent)
 	if (agent->socket >= 0)
 		close(agent->socket);
 	agent_ring_free(agent->ring);
+	unwinding_release(&agent->unwinding);
+	unwind_tables_close(agent->unwinding.tables);
 	jvm_free(agent->jvm);
 	vec_release(&agent->named);
 	map_release(&agent->is_named);
@@ -95,48 +98,75 @@ static void finish_attach(struct agent *agent)
 	snprintf(agent->why, sizeof(agent->why), "%s", result.why);
 }
 
-/* One packet with the ring's descriptor beside it. 0 or -errno. */
-static int send_with_fd(int socket, const void *message, size_t len, int fd)
+/* One packet with descriptors beside it, the second of which may be -1. 0 or -errno. */
+static int send_with_fds(int socket, const void *message, size_t len, const int fds[2])
 {
+	size_t fd_bytes = fds[1] < 0 ? sizeof(int) : 2 * sizeof(int);
 	union {
 		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(2 * sizeof(int))];
 	} control = {0};
 	struct iovec iov = {.iov_base = (void *)message, .iov_len = len};
 	struct msghdr msg = {
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		.msg_controllen = sizeof(control.space),
+		.msg_controllen = CMSG_SPACE(fd_bytes),
 	};
 	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
 
 	cmsg->cmsg_level = SOL_SOCKET;
 	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
+	cmsg->cmsg_len = CMSG_LEN(fd_bytes);
+	memcpy(CMSG_DATA(cmsg), fds, fd_bytes);
 	return sendmsg(socket, &msg, MSG_NOSIGNAL) == (ssize_t)len ? 0 : -errno;
 }
 
-static void on_hello(struct agent *agent, const struct duet_message_hello *hello)
+/* Filled before the first tick, so that the first stack is whole. Without them the agent walks by frame pointer. */
+static int open_tables(struct agent *agent)
+{
+	struct unwind_tables *tables = NULL;
+	int err = agent->start.tables_bytes ? unwind_tables_open_file(&tables, agent->start.tables_bytes) : 0;
+
+	if (err)
+		log_debug("JVM %d: no unwind tables: %s", agent->process->pid, strerror(-err));
+	unwinding_init(&agent->unwinding, tables);
+	if (tables)
+		process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
+	unwinding_publish(&agent->unwinding, agent->process);
+	return tables ? unwind_tables_fd(tables) : -1;
+}
+
+static int send_start(struct agent *agent)
 {
 	struct duet_message_start start = {
 		.head = {.size = sizeof(start), .type = DUET_MESSAGE_START, .version = DUET_AGENT_VERSION},
 		.interval_ns = agent->start.interval_ns,
+		.ring_bytes = agent_ring_bytes(agent->ring),
 		.engine = agent->start.engine,
 		.java_depth = agent->start.java_depth,
-		.native_depth = agent->start.native_depth,
 	};
+	int fds[] = {agent_ring_fd(agent->ring), open_tables(agent)};
+	int err;
 
+	if (agent->unwinding.tables)
+		start.tables_bytes = unwind_tables_bytes(agent->unwinding.tables);
+	err = send_with_fds(agent->socket, &start, sizeof(start), fds);
+	agent_ring_close_fd(agent->ring);
+	if (agent->unwinding.tables)
+		unwind_tables_close_fd(agent->unwinding.tables);
+	return err;
+}
+
+static void on_hello(struct agent *agent, const struct duet_message_hello *hello)
+{
 	snprintf(agent->vm, sizeof(agent->vm), "%s %s", hello->vm_name, hello->vm_version);
 	if (!hello->has_asgct)
 		return agent_fail(agent, "the JVM has no AsyncGetCallTrace: HotSpot is needed for Java frames");
 	if (agent_ring_new(&agent->ring, agent->start.sample_lane_bytes, agent->start.metadata_lane_bytes) < 0)
 		return agent_fail(agent, "the shared ring could not be created: out of memory or descriptors");
-	start.ring_bytes = agent_ring_bytes(agent->ring);
-	if (send_with_fd(agent->socket, &start, sizeof(start), agent_ring_fd(agent->ring)) < 0)
+	if (send_start(agent) < 0)
 		return agent_fail(agent, "the agent closed the control socket before it was started");
-	agent_ring_close_fd(agent->ring);
 	agent->state = AGENT_STARTING;
 }
 

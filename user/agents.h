@@ -16,6 +16,7 @@
 #include "duet_agent.h"
 #include "proc/process.h"
 #include "runtime/jvm.h"
+#include "unwinding.h"
 
 enum agent_state {
 	AGENT_ATTACHING, /* the attach child is at work */
@@ -31,9 +32,9 @@ struct agent_start {
 	enum duet_engine_id engine;
 	uint64_t interval_ns;
 	uint32_t java_depth;
-	uint32_t native_depth; /* timer engines only */
 	size_t sample_lane_bytes;
 	size_t metadata_lane_bytes;
+	size_t tables_bytes; /* timer engines: of the unwind tables, else 0 */
 };
 
 struct agent {
@@ -45,6 +46,7 @@ struct agent {
 	int socket;
 	uint64_t deadline_ns; /* of the handshake */
 	struct agent_ring *ring;
+	struct unwinding unwinding; /* timer engines: by what the agent walks; without tables there are none */
 	bool hostile; /* the ring was inconsistent and is not read any more */
 	uint64_t signo;
 	uint64_t handler;

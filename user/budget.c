@@ -12,6 +12,7 @@
 #define BPF_SHARE 4 /* of the limit, as below */
 #define RINGS_SHARE 4
 #define LANE_SHARE 512
+#define TABLES_SHARE 32
 #define LANE_MIN (256u << 10) /* several times the largest record */
 #define CODE_BYTES (5u << 20) /* pages of the executable and of libc, stack and page tables' share */
 #define PROFILE_SHARE 5 /* of the heap, as below */
@@ -79,17 +80,23 @@ static size_t lane_bytes(size_t asked, size_t most)
 	return asked;
 }
 
-bool budget_take_ring(struct session *session, size_t *sample_bytes, size_t *metadata_bytes)
+static size_t shared_bytes(const struct agent_start *start)
+{
+	return start->sample_lane_bytes + start->metadata_lane_bytes + start->tables_bytes;
+}
+
+bool budget_take_ring(struct session *session, struct agent_start *start)
 {
 	struct budget *budget = &session->budget;
 
 	if (!budget->max_bytes)
 		return true;
-	*sample_bytes = lane_bytes(*sample_bytes, budget->max_bytes / LANE_SHARE);
-	*metadata_bytes = lane_bytes(*metadata_bytes, budget->max_bytes / LANE_SHARE);
-	if (budget->rings_bytes + *sample_bytes + *metadata_bytes > budget->max_bytes / RINGS_SHARE)
+	start->sample_lane_bytes = lane_bytes(start->sample_lane_bytes, budget->max_bytes / LANE_SHARE);
+	start->metadata_lane_bytes = lane_bytes(start->metadata_lane_bytes, budget->max_bytes / LANE_SHARE);
+	start->tables_bytes = lane_bytes(start->tables_bytes, budget->max_bytes / TABLES_SHARE);
+	if (budget->rings_bytes + shared_bytes(start) > budget->max_bytes / RINGS_SHARE)
 		return false;
-	budget->rings_bytes += *sample_bytes + *metadata_bytes;
+	budget->rings_bytes += shared_bytes(start);
 	set_heap(session);
 	return true;
 }
@@ -98,7 +105,7 @@ void budget_give_ring(struct session *session, const struct agent *agent)
 {
 	if (!session->budget.max_bytes)
 		return;
-	session->budget.rings_bytes -= agent->start.sample_lane_bytes + agent->start.metadata_lane_bytes;
+	session->budget.rings_bytes -= shared_bytes(&agent->start);
 	set_heap(session);
 }
 
@@ -130,6 +137,8 @@ static void drop_caches(struct session *session, uint64_t now_ns)
 	release_dead(session, now_ns);
 	symbols_forget(session->symbols);
 	unwinding_forget_files(&session->unwinding);
+	for (size_t i = 0; i < session->agents.len; i++)
+		unwinding_forget_files(&session->agents.items[i]->unwinding);
 	join_forget_spare(session->join);
 	memory_trim();
 }

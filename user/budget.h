@@ -22,6 +22,7 @@
 #define BUDGET_MIN_BYTES (32u << 20)
 
 struct agent;
+struct agent_start;
 struct session;
 struct budget {
 	size_t max_bytes; /* 0 = no limit */
@@ -44,8 +45,8 @@ void budget_close(struct session *session);
 size_t budget_bpf_bytes(const struct session *session);
 /* Once BPF is loaded and the command, which must not inherit it, forked. 0, or -errno after the user has been told. */
 int budget_start(struct session *session);
-/* Bytes for both lanes of one more agent's ring, no more than asked for; false when there is no room for it. */
-bool budget_take_ring(struct session *session, size_t *sample_bytes, size_t *metadata_bytes);
+/* Bytes for what one more agent shares with us, no more than asked for; false when there is no room for it. */
+bool budget_take_ring(struct session *session, struct agent_start *start);
 void budget_give_ring(struct session *session, const struct agent *agent);
 /* Between samples: nobody holds a pointer into what can be dropped. */
 void budget_step(struct session *session, uint64_t now_ns);

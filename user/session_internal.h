@@ -102,6 +102,8 @@ int session_start(struct session *session);
 void session_step(struct session *session, int timeout_ms);
 bool session_read_rings(struct session *session); /* true when BPF's is empty; else it took long enough */
 bool session_settled(const struct session *session); /* no agent is on its way any more */
+/* By which tables the process's stacks are walked. */
+struct unwinding *session_unwinding(struct session *session, const struct process *process);
 int session_attach(struct session *session, struct process *process, bool loaded, const char *control);
 /*
  * Attaches to a JVM that was not there, or not yet one, at the start. A launcher maps libjvm.so a moment after its

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #define SAMPLE_LANE_MIN (1u << 20)
 #define SAMPLE_LANE_MAX (64u << 20)
 #define METADATA_LANE_BYTES (4u << 20) /* the agent waits when it is full; two polls' worth of a large JVM's code */
+#define TABLES_BYTES (16u << 20) /* touched as far as they are filled: libjvm.so has 1.5 MB */
 #define AGENT_MAX_NAMED (DUET_MAX_NAMED / 4) /* no JVM takes all the room of the others */
 #define READ_PART 256 /* records */
 #define READ_PARTS 4096
@@ -40,6 +42,12 @@ static uint32_t known_thread(struct session *session, const struct process *proc
 	return thread;
 }
 
+/* An agent knows nothing of cgroups. */
+static uint32_t owner_row(struct session *session, struct process *process, const struct duet_sample *sample)
+{
+	return owners_row(&session->owners, process, session->collector ? sample : NULL);
+}
+
 /* Its name as its carrier ran it, which keeps its own for its own work. */
 static uint32_t virtual_thread(struct session *session, struct process *process, const struct duet_sample *sample)
 {
@@ -51,31 +59,30 @@ static uint32_t virtual_thread(struct session *session, struct process *process,
 		return known_thread(session, process, PROFILE_VIRTUAL, *name ? name : PROFILE_NO_NAME,
 				    sample->process_comm);
 	return profile_virtual_thread(&session->profile, (uint32_t)process->pid, thread->id, name,
-				      sample->process_comm, owners_row(&session->owners, process, sample));
+				      sample->process_comm, owner_row(session, process, sample));
 }
 
 static uint32_t sample_thread(struct session *session, struct process *process, const struct jvm *jvm,
-			      const struct duet_sample *sample, const struct duet_java_sample *java)
+			      const struct duet_sample *sample)
 {
-	uint32_t ns_tid = sample ? sample->ns_tid : java->tid;
-	uint32_t tid = sample ? sample->head.tid : java->tid;
-	uint32_t name = jvm ? jvm_thread_name(jvm, ns_tid) : 0;
-	const char *text = name ? intern_text(&session->profile.strings, name) : sample ? sample->comm : "";
+	uint32_t tid = sample->head.tid;
+	uint32_t name = jvm ? jvm_thread_name(jvm, sample->ns_tid) : 0;
+	const char *text = name ? intern_text(&session->profile.strings, name) : sample->comm;
 	const char *comm;
 	char short_name[32];
 
-	if (sample && sample->virtual_thread.id)
+	if (sample->virtual_thread.id)
 		return virtual_thread(session, process, sample);
 	if (!text[0]) { /* a thread of the JVM itself, seen by a timer engine */
 		process_read_thread_comm(process->pid, (pid_t)tid, short_name, sizeof(short_name));
 		text = short_name;
 	}
 	/* The name at the time of the sample: when it is read here, the process may have become another program. */
-	comm = sample ? sample->process_comm : process->comm;
+	comm = sample->process_comm;
 	if (profile_is_full(&session->profile))
 		return known_thread(session, process, tid, text, comm);
 	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text, comm,
-			      owners_row(&session->owners, process, sample));
+			      owner_row(session, process, sample));
 }
 
 static void count_jvm_walk(struct session_stats *stats, const struct duet_sample *sample, enum join_outcome outcome,
@@ -99,10 +106,10 @@ static void count_outcome(struct session_stats *stats, const struct duet_sample 
 
 	stats->samples++;
 	stats->jvm_samples += jvm;
-	stats->joined += outcome == JOIN_JOINED || outcome == JOIN_WALKED || (jvm && outcome == JOIN_STANDALONE);
+	stats->joined += outcome == JOIN_JOINED || outcome == JOIN_WALKED;
 	/* What the walk carries, AsyncGetCallTrace did not lose. */
 	if (!java || java->flags & DUET_JAVA_NO_THREAD ||
-	    (java->status <= 0 && sample && sample->flags & DUET_SAMPLE_USER_COMPLETE))
+	    (java->status <= 0 && sample->flags & DUET_SAMPLE_USER_COMPLETE))
 		return;
 	if (java->status > 0)
 		stats->with_java++;
@@ -110,11 +117,11 @@ static void count_outcome(struct session_stats *stats, const struct duet_sample 
 		stats->failures[code < SESSION_FAILURE_CODES ? code : SESSION_FAILURE_CODES - 1]++;
 }
 
-/* A Java half carries the stack on from where BPF's walk is cut. */
+/* A Java half carries the stack on from where the walk is cut. */
 static void count_walk(struct session_stats *stats, const struct duet_sample *sample,
 		       const struct duet_java_sample *java)
 {
-	if (!sample || (java && java->java_depth && !(sample->flags & DUET_SAMPLE_USER_COMPLETE)))
+	if (java && java->java_depth && !(sample->flags & DUET_SAMPLE_USER_COMPLETE))
 		return;
 	stats->left_out_stacks += sample->left_out != 0;
 	stats->walk_ends[sample->walk_end]++;
@@ -126,18 +133,18 @@ static bool add_sample(struct session *session, struct process *process, const s
 		       bool last_chance)
 {
 	int64_t node = resolve_sample(&session->resolver, process, jvm, sample, java, outcome, last_chance);
-	uint64_t time_ns = sample ? sample->head.time_ns : java->time_ns;
+	uint64_t time_ns = sample->head.time_ns;
 	int err = node < 0 ? (int)node : 0;
 
 	if (err == -EAGAIN)
 		return false;
 	if (!err)
-		err = profile_add(&session->profile, (uint32_t)node, sample_thread(session, process, jvm, sample, java),
-				  time_ns, sample ? sample->weight_ns : java->weight_ns);
+		err = profile_add(&session->profile, (uint32_t)node, sample_thread(session, process, jvm, sample),
+				  time_ns, sample->weight_ns);
 	session->stats.lost_in_profile += err < 0;
 	session->stats.late += session->windows.written && time_ns < session->profile.start_ns;
 	count_outcome(&session->stats, sample, java, outcome, jvm != NULL);
-	if (sample && jvm)
+	if (jvm)
 		count_jvm_walk(&session->stats, sample, outcome, &session->resolver.splice);
 	count_walk(&session->stats, sample, java);
 	return true;
@@ -176,7 +183,7 @@ static void tell_names(struct session *session, struct agent *agent, const struc
 	const uint64_t *user = sample->stack + sample->kernel_depth;
 	const uint32_t *ids = (const uint32_t *)(user + sample->user_depth);
 
-	if (agent->state != AGENT_RUNNING || sample->flags & DUET_SAMPLE_WALKED)
+	if (!session->collector || agent->state != AGENT_RUNNING || sample->flags & DUET_SAMPLE_WALKED)
 		return;
 	for (uint32_t i = 0; i < sample->id_depth; i++)
 		if (ids[i] & DUET_ID_INTERPRETED)
@@ -198,12 +205,18 @@ bool session_on_decided(void *context, void *owner, const struct duet_sample *sa
 
 	if (!add_sample(context, agent->process, agent->jvm, sample, java, outcome, last_chance))
 		return false;
-	if (sample)
-		tell_names(context, agent, sample);
+	tell_names(context, agent, sample);
 	return true;
 }
 
 /* ---- agents on their way ---- */
+
+struct unwinding *session_unwinding(struct session *session, const struct process *process)
+{
+	struct agent *agent = process->runtime;
+
+	return session->collector || !agent ? &session->unwinding : &agent->unwinding;
+}
 
 /* How BPF is to walk the JVM's frames. */
 static void tell_layout(struct session *session, struct agent *agent)
@@ -234,7 +247,7 @@ static int allow_signals(struct session *session, struct agent *agent)
 	};
 
 	process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
-	unwinding_publish(&session->unwinding, agent->process);
+	unwinding_publish(session_unwinding(session, agent->process), agent->process);
 	return session->collector ? collector_allow(session->collector, agent->process->pid, &target) : 0;
 }
 
@@ -285,7 +298,7 @@ int session_attach(struct session *session, struct process *process, bool loaded
 		.engine = engines[session->engine].agent,
 		.interval_ns = session->options->interval_ns,
 		.java_depth = session->options->java_depth,
-		.native_depth = session->engine == ENGINE_BPF ? 0 : DUET_MAX_NATIVE_DEPTH,
+		.tables_bytes = session->engine == ENGINE_BPF ? 0 : TABLES_BYTES,
 		.sample_lane_bytes = lane < SAMPLE_LANE_MIN   ? SAMPLE_LANE_MIN
 				     : lane > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX
 							      : lane,
@@ -293,7 +306,7 @@ int session_attach(struct session *session, struct process *process, bool loaded
 	};
 	struct agent *agent;
 
-	if (!budget_take_ring(session, &start.sample_lane_bytes, &start.metadata_lane_bytes))
+	if (!budget_take_ring(session, &start))
 		return refuse(session, process);
 	agent = agent_new(process, &session->profile.strings, &start, loaded, control);
 	if (!agent)
@@ -445,36 +458,61 @@ struct agent_context {
  * Only a timer engine's sample may stand alone, for a whole interval at least; and all of a JVM's together cannot stand
  * for more CPU time than there was. Half a second for each CPU on top: timers may run late.
  */
-static bool may_stand_alone(const struct session *session, const struct agent *agent,
-			    const struct duet_java_sample *java)
+static bool is_plausible(const struct session *session, const struct agent *agent, const struct duet_sample *sample)
 {
 	uint64_t most_ns = (clock_monotonic_ns() - session->command_ns + NS_PER_SEC / 2) * session->cpus;
 
-	return !session->collector && java->weight_ns >= session->options->interval_ns && java->weight_ns <= most_ns &&
-	       agent->claimed_ns + java->weight_ns <= most_ns;
+	return !session->collector && sample->weight_ns >= session->options->interval_ns &&
+	       sample->weight_ns <= most_ns && agent->claimed_ns + sample->weight_ns <= most_ns;
 }
 
-static bool is_plausible(const struct session *session, struct agent *agent, const struct duet_java_sample *java)
+#define CLAIMABLE (DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_USER_REGS | DUET_SAMPLE_USER_COMPLETE | \
+		   DUET_SAMPLE_UNKNOWN_CODE | DUET_SAMPLE_WALKED)
+
+/* A timer engine's. What it says of itself is the agent's word; whose it is we know. From here on it is as BPF's. */
+static void on_agent_sample(struct session *session, struct agent *agent, const struct duet_sample *record)
 {
-	if (!(java->flags & DUET_JAVA_STANDALONE))
-		return session->collector != NULL;
-	if (!may_stand_alone(session, agent, java))
-		return false;
-	agent->claimed_ns += java->weight_ns;
-	return true;
+	union {
+		struct duet_sample sample;
+		unsigned char room[sizeof(struct duet_sample) + /* and no more: record_check() */
+				   DUET_MAX_USER_STACK * (sizeof(uint64_t) + sizeof(uint32_t))];
+	} copy;
+	struct duet_sample *sample = &copy.sample;
+
+	if (!is_plausible(session, agent, record)) {
+		agent->bad_records++;
+		return;
+	}
+	memcpy(sample, record, record->head.size);
+	agent->claimed_ns += sample->weight_ns;
+	sample->head.tgid = (uint32_t)agent->process->pid;
+	sample->head.tid = sample->ns_tid;
+	sample->flags = (sample->flags & CLAIMABLE) | DUET_SAMPLE_JVM;
+	if (sample->flags & DUET_SAMPLE_SIGNALLED)
+		sample->flags |= DUET_SAMPLE_COOKIE;
+	sample->no_signal = DUET_NO_SIGNAL_NONE;
+	sample->comm[0] = '\0';
+	snprintf(sample->process_comm, sizeof(sample->process_comm), "%s", agent->process->comm);
+	agent->signalled++;
+	session->overhead.signals++;
+	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
+		unwinding_refresh(&agent->unwinding, agent->process);
+	want_names(agent, sample);
+	join_sample(session->join, agent, sample, clock_monotonic_ns());
 }
 
-static void on_java_sample(void *context, uint16_t type, const void *payload, uint32_t size)
+static void on_agent_record(void *context, uint16_t type, const void *payload, uint32_t size)
 {
 	struct agent_context *from = context;
 
-	if (type != DUET_AGENT_JAVA_SAMPLE || !is_plausible(from->session, from->agent, payload)) {
+	if (type == DUET_AGENT_JAVA_SAMPLE)
+		join_offer(from->session->join, from->agent, payload, size, clock_monotonic_ns());
+	else if (type == DUET_AGENT_SAMPLE)
+		on_agent_sample(from->session, from->agent, payload);
+	else
 		from->agent->bad_records++;
-		return;
-	}
 	if (!from->session->first_sample_ns)
 		from->session->first_sample_ns = clock_monotonic_ns();
-	join_offer(from->session->join, from->agent, payload, size, clock_monotonic_ns());
 }
 
 /*
@@ -513,7 +551,7 @@ bool session_read_rings(struct session *session)
 		struct agent_context context = {session, session->agents.items[i]};
 		enum agent_state before = context.agent->state;
 
-		agent_read(context.agent, on_java_sample, &context);
+		agent_read(context.agent, on_agent_record, &context);
 		agent_changed(session, context.agent, before);
 		tell_layout(session, context.agent);
 		tell_arrived(session, context.agent);

@@ -57,17 +57,19 @@ static void facts_of_sampling(struct session *session)
 				 collector_uses_cookie(session->collector) ? "cookie" : "interval");
 }
 
-/* How far BPF's own walk got, and what AsyncGetCallTrace says of it where both were there. */
-static void walk_texts(const struct session_stats *stats, char *walked, char *agreed, size_t size)
+/* How far the walk got, and what AsyncGetCallTrace says of it where both were there. */
+static void walk_texts(const struct session *session, char *walked, char *agreed, size_t size)
 {
+	const struct session_stats *stats = &session->stats;
 	uint64_t agreeing = stats->witnesses[SPLICE_AGREED], less = stats->witnesses[SPLICE_SAW_LESS];
 	uint64_t contradicted = stats->witnesses[SPLICE_DISAGREED], compared = agreeing + less + contradicted;
 
 	snprintf(walked, size,
 		 "%llu of %llu samples of JVM threads to their entry (%.2f %%), "
-		 "%llu needed a signal (%.2f %%), %llu got one as a check",
+		 "%llu needed %s (%.2f %%), %llu got one as a check",
 		 (unsigned long long)stats->rooted, (unsigned long long)stats->jvm_samples,
 		 percent(stats->rooted, stats->jvm_samples), (unsigned long long)stats->needed,
+		 session->collector ? "a signal" : "a call of AsyncGetCallTrace",
 		 percent(stats->needed, stats->jvm_samples), (unsigned long long)stats->checked);
 	snprintf(agreed, size,
 		 "%llu of %llu Java stacks walked twice (%.2f %%), AsyncGetCallTrace left out frames of %llu and "
@@ -80,17 +82,17 @@ static void facts_of_walk(struct session *session)
 {
 	char walked[TEXT_MAX], agreed[TEXT_MAX];
 
-	walk_texts(&session->stats, walked, agreed, TEXT_MAX);
+	walk_texts(session, walked, agreed, TEXT_MAX);
 	profile_add_fact(&session->profile, "walked", "%s", walked);
 	profile_add_fact(&session->profile, "agreed", "%s", agreed);
 }
 
-/* As the JVMs claim. A timer engine's handler is all that it does. */
+/* As the JVMs claim. */
 static void fact_of_handler(struct session *session)
 {
 	uint64_t handler_ns = 0, signals = 0;
 
-	for (size_t i = 0; session->collector && i < session->agents.len; i++) {
+	for (size_t i = 0; i < session->agents.len; i++) {
 		handler_ns += agent_handler_ns(session->agents.items[i]);
 		signals += session->agents.items[i]->signalled;
 	}
@@ -109,7 +111,7 @@ static void facts_of_join(struct session *session)
 		profile_add_fact(&session->profile, "joined", "%llu of %llu samples of JVM threads (%.2f %%)",
 				 (unsigned long long)stats->joined, (unsigned long long)stats->jvm_samples,
 				 percent(stats->joined, stats->jvm_samples));
-	if (session->collector && stats->jvm_samples)
+	if (stats->jvm_samples)
 		facts_of_walk(session);
 	if (session->collector && !collector_cost(session->collector, &cost) && cost.runs)
 		profile_add_fact(&session->profile, "BPF time", "%llu ns a run (%llu runs)",
@@ -251,6 +253,10 @@ static void add_losses_of_stacks(const struct session *session, uint64_t *counte
 	counters[DUET_LOADER_STACK_LEFT_OUT] += session->stats.left_out_stacks;
 	counters[DUET_LOADER_UNWIND_FILES] += session->unwinding.files_refused;
 	counters[DUET_LOADER_UNWIND_PROCESSES] += session->unwinding.processes_refused;
+	for (size_t i = 0; i < session->agents.len; i++) {
+		counters[DUET_LOADER_UNWIND_FILES] += session->agents.items[i]->unwinding.files_refused;
+		counters[DUET_LOADER_UNWIND_PROCESSES] += session->agents.items[i]->unwinding.processes_refused;
+	}
 }
 
 static void losses_of_loader(struct session *session, session_loss_handler handler, void *context)
@@ -316,8 +322,9 @@ void session_report_losses(struct session *session)
 
 /* ---- the closing lines ---- */
 
-static void summary_of_walk(const struct session_stats *stats)
+static void summary_of_walk(const struct session *session)
 {
+	const struct session_stats *stats = &session->stats;
 	static const char *const ends[DUET_WALK_END_MAX] = {
 		[DUET_WALK_NONE] = "no user registers",
 		[DUET_WALK_ENTRY] = "the entry, but by guess",
@@ -333,7 +340,7 @@ static void summary_of_walk(const struct session_stats *stats)
 	};
 	char walked[TEXT_MAX], agreed[TEXT_MAX];
 
-	walk_texts(stats, walked, agreed, TEXT_MAX);
+	walk_texts(session, walked, agreed, TEXT_MAX);
 	log_info("walked: %s", walked);
 	log_info("agreed: %s", agreed);
 	for (size_t i = 0; i < DUET_WALK_END_MAX; i++)
@@ -351,8 +358,8 @@ void session_report_summary(const struct session *session)
 	if (session->collector && stats->jvm_samples)
 		log_info("joined: %llu of %llu samples of JVM threads (%.2f %%)", (unsigned long long)stats->joined,
 			 (unsigned long long)stats->jvm_samples, percent(stats->joined, stats->jvm_samples));
-	if (session->collector && stats->jvm_samples)
-		summary_of_walk(stats);
+	if (stats->jvm_samples)
+		summary_of_walk(session);
 	if (session->first_sample_ns)
 		log_debug("first sample %.0f ms after the command",
 			  (double)(session->first_sample_ns - session->command_ns) / 1e6);

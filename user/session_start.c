@@ -242,7 +242,7 @@ static void publish_pids(struct session *session)
 		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
 
 		if (process && process_refresh_maps(process, clock_monotonic_ns(), 0) >= 0)
-			unwinding_publish(&session->unwinding, process);
+			unwinding_publish(session_unwinding(session, process), process);
 	}
 }
 

@@ -166,7 +166,7 @@ static void *make_array(struct unwind_tables_map *map, uint32_t entries, size_t 
 	if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0)
 		return NULL;
 	at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-	*map = (struct unwind_tables_map){fd, entries};
+	*map = (struct unwind_tables_map){.fd = fd, .entries = entries};
 	return at == MAP_FAILED ? NULL : at;
 }
 

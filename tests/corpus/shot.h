@@ -55,10 +55,11 @@ static struct {
 	unsigned int kept, refused; /* walks */
 } capture;
 
-static int walk_read(void *to, uint32_t bytes, uint64_t address);
+static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address);
 
-UNTRACED static const struct duet_unwind_row *walk_row(uint32_t index)
+UNTRACED static const struct duet_unwind_row *walk_row(const void *at, uint32_t index)
 {
+	(void)at;
 	return &capture.rows[index];
 }
 
@@ -80,11 +81,12 @@ struct shot {
 static struct shot plain, handled; /* where the thread was, and in the handler that interrupts it there */
 static struct shot *shot; /* the one of them that is taken */
 
-UNTRACED static int walk_read(void *to, uint32_t bytes, uint64_t address)
+UNTRACED static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 {
 	struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)address, bytes};
 	struct read read = {address, bytes, (uint32_t)shot->bytes.len};
 
+	(void)at;
 	if (process_vm_readv(capture.pid, &local, 1, &remote, 1, 0) != (ssize_t)bytes)
 		return -1;
 	if (vec_push(&shot->reads, read) < 0 || vec_reserve(&shot->bytes, shot->bytes.len + bytes) < 0)
@@ -129,7 +131,7 @@ UNTRACED static const struct duet_unwind_row *find_row(const struct duet_unwind_
 	if (offset > UINT32_MAX || index >= module->pages)
 		return NULL;
 	page = &capture.pages[module->first_page + index];
-	return walk_search_rows(module->first_row + page->first, module->first_row + page->end, (uint32_t)offset);
+	return walk_search_rows(NULL, module->first_row + page->first, module->first_row + page->end, (uint32_t)offset);
 }
 
 UNTRACED static int walk_native(uint64_t pc, struct walk_native *ret)
@@ -170,7 +172,7 @@ static void take_stack(void)
 	uint8_t bytes[STACK_READ];
 
 	for (uint32_t at = 0; at < STACK_BYTES; at += STACK_READ)
-		(void)walk_read(bytes, STACK_READ, from + at);
+		(void)walk_read(NULL, bytes, STACK_READ, from + at);
 }
 
 static bool take_shot(struct shot *to, const struct tracee *tracee)

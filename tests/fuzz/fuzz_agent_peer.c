@@ -73,22 +73,74 @@ static void use_ring(int fd, uint64_t bytes)
 	ring_unmap(&ring);
 }
 
+#include "tables.c" /* last: includes sigsafe.h */
+
+/* A page of each array, with what the input says in it. */
+static int make_tables(struct input *input)
+{
+	struct duet_unwind_file head = {
+		.magic = DUET_UNWIND_MAGIC,
+		.version = DUET_UNWIND_VERSION,
+		.rows = (uint32_t)input_number(input, 2),
+		.pages = (uint32_t)input_number(input, 1),
+		.modules = (uint32_t)input_number(input, 1),
+		.mappings = (uint32_t)input_number(input, 1),
+		.generation = input_number(input, 1),
+	};
+	const struct duet_unwind_offsets at = duet_unwind_offsets(&head);
+	const uint64_t places[] = {at.rows, at.pages, at.modules, at.mappings};
+	int fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	memset(head.slices, (int)input_number(input, 1), sizeof(head.slices));
+	FUZZ_CHECK(fd >= 0 && !ftruncate(fd, (off_t)at.end) && pwrite(fd, &head, sizeof(head), 0) == sizeof(head));
+	for (size_t i = 0; i < 4; i++) {
+		size_t bytes = input->left < 64 ? input->left : 64;
+
+		FUZZ_CHECK(pwrite(fd, input->at, bytes, (off_t)places[i]) == (ssize_t)bytes);
+	}
+	FUZZ_CHECK(!ftruncate(fd, (off_t)at.end) && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
+	return fd;
+}
+
+/* Whatever is in there, no lookup leads out of it. */
+static void use_tables(struct input *input)
+{
+	const uint64_t pc = input_number(input, 8);
+	const int fd = make_tables(input);
+	const uint64_t bytes = (uint64_t)lseek(fd, 0, SEEK_END);
+	struct duet_unwind_mapping mapping;
+	struct duet_unwind_page page;
+	struct tables_slice slice;
+	struct tables tables;
+	const char *why;
+
+	FUZZ_CHECK(!tables_map(&tables, fd, bytes, &why));
+	close(fd);
+	slice = tables_begin(&tables);
+	if (tables_find_mapping(&tables, &slice, pc, &mapping) &&
+	    tables_find_page(&tables, mapping.module, pc - mapping.base, &page))
+		for (uint32_t i = page.first; i < page.end && tables_row(&tables, i); i++)
+			FUZZ_CHECK(tables_row(&tables, i)->pc <= UINT32_MAX);
+	tables_unmap(&tables);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
 	struct duet_message_start start = {.head = {.size = 0}};
-	size_t fds = input_number(&input, 1) % 8;
+	size_t fd_count = input_number(&input, 1) % 8;
 	struct duet_message_name names;
-	int pair[2], ring_fd, fd = make_file(&input);
+	int pair[2], fds[2], fd = make_file(&input);
 
 	FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
-	send_start(pair[0], fd, input.at, input.left < sizeof(start) ? input.left : sizeof(start), fds);
-	if (!peer_receive_start(pair[1], 0, &start, &ring_fd)) {
-		use_ring(ring_fd, start.ring_bytes);
-		close(ring_fd);
+	send_start(pair[0], fd, input.at, input.left < sizeof(start) ? input.left : sizeof(start), fd_count);
+	if (!peer_receive_start(pair[1], 0, &start, fds)) {
+		use_ring(fds[0], start.ring_bytes);
+		peer_close_fds(fds);
 	}
 	send(pair[0], input.at, input.left, MSG_NOSIGNAL | MSG_DONTWAIT);
 	peer_receive(pair[1], &names);
+	use_tables(&input);
 	close(fd);
 	close(pair[0]);
 	close(pair[1]);

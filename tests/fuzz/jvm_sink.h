@@ -24,7 +24,7 @@ static inline bool sink_decide(void *context, void *owner, const struct duet_sam
 			       const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance)
 {
 	struct jvm_sink *sink = context;
-	uint32_t thread = profile_thread(&sink->profile, 1, sample ? sample->head.tid : java->tid, "t", "p", 0);
+	uint32_t thread = profile_thread(&sink->profile, 1, sample->head.tid, "t", "p", 0);
 	int64_t node = resolve_sample(&sink->resolver, &sink->process, sink->jvm, sample, java, outcome, last_chance);
 
 	(void)owner;
@@ -51,6 +51,8 @@ static inline void sink_take(void *context, uint16_t type, const void *payload, 
 
 	if (type == DUET_AGENT_JAVA_SAMPLE)
 		join_offer(sink->join, sink, payload, size, sink->time_ns++);
+	else if (type == DUET_AGENT_SAMPLE)
+		join_sample(sink->join, sink, payload, sink->time_ns++);
 	else
 		jvm_apply(sink->jvm, type, payload, size);
 }

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "duet_agent.h"
+#include "duet_record.h"
 #include "duet_ring.h"
 
 #define SAMPLE_BYTES (4u << 20)
@@ -39,7 +40,6 @@
 struct method {
 	uint64_t id;
 	uint64_t samples; /* as the leaf */
-	uint64_t weight_ns;
 	unsigned int mentions;
 	char *name;
 };
@@ -122,14 +122,12 @@ static void take_sample(const unsigned char *payload, size_t size)
 	const struct duet_java_frame *frames;
 
 	if (size < sizeof(*sample) ||
-	    size < sizeof(*sample) + sample->native_depth * 8u + sample->java_depth * sizeof(*frames)) {
+	    size < sizeof(*sample) + sample->java_depth * sizeof(*frames)) {
 		client.malformed++;
 		return;
 	}
 	if (!client.first_sample_ns)
 		client.first_sample_ns = sample->time_ns;
-	client.weight_ns += sample->weight_ns;
-	client.native_frames += sample->native_depth;
 	client.java_frames += sample->java_depth;
 	client.repaired += !!(sample->flags & DUET_JAVA_REPAIRED);
 	if (sample->flags & DUET_JAVA_NO_THREAD)
@@ -138,13 +136,25 @@ static void take_sample(const unsigned char *payload, size_t size)
 		client.walked++;
 	else if (sample->status > -MAX_STATUS)
 		client.failures[-sample->status]++;
-	frames = (const void *)(payload + sizeof(*sample) + sample->native_depth * 8u);
+	frames = (const void *)(payload + sizeof(*sample));
 	for (uint32_t i = 0; i < sample->java_depth; i++)
 		find_method(frames[i].method)->mentions++;
-	if (sample->java_depth) {
+	if (sample->java_depth)
 		find_method(frames[0].method)->samples++;
-		find_method(frames[0].method)->weight_ns += sample->weight_ns;
+}
+
+/* A timer engine's. Without unwind tables its walks end early, and AsyncGetCallTrace has answered. */
+static void take_walk(const unsigned char *payload, size_t size)
+{
+	const struct duet_sample *sample = (const void *)payload;
+
+	if (size < sizeof(*sample) || size != sample->head.size ||
+	    size != sizeof(*sample) + sample->user_depth * 8u + (sample->id_depth + 1u) / 2 * 8u) {
+		client.malformed++;
+		return;
 	}
+	client.weight_ns += sample->weight_ns;
+	client.native_frames += sample->user_depth;
 }
 
 static void take_method(const unsigned char *payload, size_t size)
@@ -189,6 +199,8 @@ static void take_record(uint16_t type, const unsigned char *payload, size_t size
 		client.malformed++;
 	if (type == DUET_AGENT_JAVA_SAMPLE)
 		take_sample(payload, size);
+	else if (type == DUET_AGENT_SAMPLE)
+		take_walk(payload, size);
 	else if (type == DUET_AGENT_METHOD)
 		take_method(payload, size);
 	else if (type == DUET_AGENT_CODE_LOAD)
@@ -301,7 +313,6 @@ static int handshake(int peer, const char *engine, uint64_t interval_ns, struct 
 		.head = {sizeof(start), DUET_MESSAGE_START, DUET_AGENT_VERSION},
 		.interval_ns = interval_ns,
 		.java_depth = DUET_MAX_JAVA_DEPTH,
-		.native_depth = DUET_MAX_NATIVE_DEPTH,
 		.engine = !strcmp(engine, "ctimer")   ? DUET_ENGINE_CTIMER
 			  : !strcmp(engine, "itimer") ? DUET_ENGINE_ITIMER
 						      : DUET_ENGINE_BPF,

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# timeout: 200
+# timeout: 500
 # Without BPF: an ordinary user, on that user's JVM, with the agent's own timers.
 . "$(dirname "$0")/lib.sh"
 
@@ -35,6 +35,95 @@ jdk_case_ctimer() {
 jdk_case_itimer() {
 	profile_as_user "$jdk" --engine itimer
 }
+
+# ---- as whole as BPF's -------------------------------------------------------------------------
+
+need_walk() {
+	[ "$(uname -m)" = x86_64 ] || skip "the walk of Java frames knows x86-64 only"
+}
+
+entries='^(__clone3|clone3|__clone|clone|_start|start_thread)(;| )'
+
+# The recording is done: the same walk as BPF's has reached the threads' entries, through the native frames below Java,
+# without AsyncGetCallTrace, which agrees where it was called as a check.
+expect_whole() { # PERCENT
+	local worker="$entries(.*;)?start_thread;.*;java/lang/Thread\\.run;.*shop/Worker\\.run"
+	expect_status 0
+	expect_share "walked to the entry" "$(reported walked)" '>=' "$1"
+	expect_share "stacks rooted there" "$(matching "$here/out" "$entries")" '>=' "$1"
+	grep 'shop/Worker\.run' "$here/out" >"$here/workers"
+	expect_share "of workers, with what is below Java" "$(matching "$here/workers" "$worker")" '>=' "$1"
+	expect_share "needed AsyncGetCallTrace" "$(reported_needed_calls)" '<=' $((100 - $1))
+	expect "contradicted" "$(reported_contradicted | cut -d ' ' -f 1)" '<=' 1 # of a handful
+	expect_share "without code or names" "$(matching "$here/out" 'unknown_(code|method)')" '<=' 1
+}
+
+# "N M" of "walked: ... of M samples ..., N needed a call"
+reported_needed_calls() {
+	sed -n 's/.*walked: [0-9]* of \([0-9]*\) .* \([0-9]*\) needed a call.*/\2 \1/p' "$here/stderr" | tail -n 1
+}
+
+whole_as_user() { # WARM_SECONDS ENGINE
+	need_walk
+	become_ordinary
+	start_jvm "$jdk" shop.Demo
+	sleep "$1"
+	record -p "$jvm" -d 5 -i 4ms -v --engine "$2" -o collapsed -f "$here/out"
+	expect_whole 97
+	expect_alive "$jvm"
+}
+
+jdk_case_whole() {
+	whole_as_user 4 ctimer
+}
+
+jdk_case_whole_itimer() {
+	whole_as_user 4 itimer
+}
+
+jdk_case_whole_interpreted() {
+	JVM_OPTS=(-Xint)
+	whole_as_user 3 ctimer
+}
+
+# Most libraries are loaded after the agent; the JVM's layout is not known whole from the first compilation on.
+jdk_case_whole_from_the_start() {
+	need_walk
+	become_ordinary
+	record -d 6 -i 4ms -v --engine ctimer -o collapsed -f "$here/out" -- \
+		"$jdk/bin/java" -Xmx256m -cp "$workloads" shop.Demo 8
+	expect_whole 95
+}
+
+# The C library keeps no frame pointer: who called it through JNI is known all the same.
+jdk_case_library_called_by_java() {
+	local called='workload/SystemCalls\.interrupted;Java_workload_SystemCalls_interrupted;[^;]*poll'
+	need_walk
+	become_ordinary
+	start_jvm "$jdk" workload.SystemCalls 12
+	sleep 3
+	record -p "$jvm" -d 4 -i 4ms -v --engine ctimer -o collapsed -f "$here/out"
+	expect_status 0
+	grep -E ';[^;/]*(poll|epoll_wait)( |;)' "$here/out" >"$here/calls"
+	expect "samples in poll and epoll_wait" "$(total "$here/calls")" '>=' 20
+	expect_share "with the Java that called" "$(matching "$here/calls" "$entries.*$called")" '>=' 97
+}
+
+# JNI up-calls: native code between two parts of Java stands in its place.
+jdk_case_native_between_java() {
+	local up='workload/Interleave\.across;Java_workload_Interleave_across;[^/]*workload/Interleave\.down'
+	need_walk
+	become_ordinary
+	start_jvm "$jdk" workload.Interleave
+	sleep 3
+	record -p "$jvm" -d 4 -i 4ms -v --engine ctimer -o collapsed -f "$here/out"
+	expect_status 0
+	grep 'workload/TwoBusy\.spin' "$here/out" >"$here/below"
+	up="workload/Interleave\\.main;.*$up;.*$up;.*$up;.*workload/TwoBusy\\.spin"
+	expect_share "with native code in its place" "$(matching "$here/below" "$up")" '>=' 97
+}
+
+# ---- the choice ----------------------------------------------------------------------------------
 
 # Without being asked: the choice and its reason are said once.
 case_automatic() {

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "duet_agent.h"
+#include "duet_record.h"
 #include "duet_ring.h"
 
 #define ESCAPE "\033[2J\033]0;owned\a\n"
@@ -422,11 +423,13 @@ static void flood_one_thread(int peer)
 
 static void flood_standalone(int peer)
 {
-	struct duet_java_sample sample = {
-		.time_ns = noise(), .weight_ns = noise(), .tid = (uint32_t)noise(), .flags = DUET_JAVA_STANDALONE};
+	struct duet_sample sample = {
+		.head = {sizeof(sample), DUET_RECORD_SAMPLE, DUET_RECORD_VERSION, noise(), 1, 1},
+		.weight_ns = noise(), .ns_tid = (uint32_t)noise(), .flags = (uint16_t)noise(),
+	};
 
 	(void)peer;
-	put(DUET_LANE_SAMPLE, DUET_AGENT_JAVA_SAMPLE, &sample, sizeof(sample));
+	put(DUET_LANE_SAMPLE, DUET_AGENT_SAMPLE, &sample, sizeof(sample));
 }
 
 /* Text without a NUL, so that all of it counts. */

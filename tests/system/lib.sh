@@ -219,6 +219,11 @@ reported_joined() {
 	sed -n 's/.*joined: .*(\([0-9.]*\) %).*/\1/p' "$here/stderr" | tail -n 1
 }
 
+# "N M" of "agreed: ... of M Java stacks ... contradicted N (...)"
+reported_contradicted() {
+	sed -n 's/.*agreed: [0-9]* of \([0-9]*\) .* contradicted \([0-9]*\) .*/\2 \1/p' "$here/stderr" | tail -n 1
+}
+
 expect_status() { # CODE [WHAT]
 	[ "$status" = "$1" ] || fail "${2:-duet}: exit code $status, not $1: $(tail -n 3 "$here/stderr")"
 }

@@ -33,7 +33,8 @@ static struct unwind_tables_map make(enum bpf_map_type type, uint32_t bytes, uin
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = flags);
 
-	return (struct unwind_tables_map){bpf_map_create(type, "duet_test", 4, bytes, entries, &options), entries};
+	return (struct unwind_tables_map){
+		.fd = bpf_map_create(type, "duet_test", 4, bytes, entries, &options), .entries = entries};
 }
 
 static int open_tables(void **state)

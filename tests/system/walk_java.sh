@@ -17,11 +17,6 @@ reported_checked() {
 	sed -n 's/.*walked: .* \([0-9]*\) got one as a check.*/\1/p' "$here/stderr" | tail -n 1
 }
 
-# Likewise "agreed: ... of M Java stacks ... contradicted N (...)"
-reported_contradicted() {
-	sed -n 's/.*agreed: [0-9]* of \([0-9]*\) .* contradicted \([0-9]*\) .*/\2 \1/p' "$here/stderr" | tail -n 1
-}
-
 # Where most of those end that do not reach it: for whoever reads of a failure on a machine of another kind.
 unrooted_top() { # FILE
 	grep -Ev "$entries" "$1" | sed 's/ \([0-9]*\)$/;\1/' | awk -F ';' '{ n[$(NF - 2) ";" $(NF - 1)] += $NF }

@@ -30,7 +30,7 @@ struct blob {
 
 struct heap {
 	uintptr_t low, high;
-	uintptr_t map_low;
+	uintptr_t map_low, map_high;
 };
 
 static unsigned char *memory;
@@ -46,7 +46,8 @@ static int make_heap(void **state)
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	assert_int_equal(mprotect(memory + HEAP_BYTES, HEAP_BYTES, PROT_NONE), 0);
 	memset(map, SEGMENT_FREE, sizeof(map));
-	heap = (struct heap){(uintptr_t)memory, (uintptr_t)memory + HEAP_BYTES, (uintptr_t)map};
+	heap = (struct heap){(uintptr_t)memory, (uintptr_t)memory + HEAP_BYTES, (uintptr_t)map,
+			     (uintptr_t)map + sizeof(map)};
 	layout.heap_memory = layout.space_low = KNOWN(0);
 	layout.space_high = KNOWN(offsetof(struct heap, high));
 	layout.heap_segmap = KNOWN(offsetof(struct heap, map_low));
@@ -152,6 +153,20 @@ static void test_map_that_leads_out(void **state)
 	assert_false(jvmstructs_find_blob(segment_address(3), &found));
 }
 
+/* What a walk may read without asking the kernel. */
+static void test_committed(void **state)
+{
+	(void)state;
+	assert_true(jvmstructs_is_committed(heap.low, HEAP_BYTES));
+	assert_true(jvmstructs_is_committed(heap.high - 1, 1));
+	assert_false(jvmstructs_is_committed(heap.high - 1, 2));
+	assert_false(jvmstructs_is_committed(heap.high, 1));
+	assert_false(jvmstructs_is_committed(heap.low - 1, 2));
+	assert_true(jvmstructs_is_committed(heap.map_low, SEGMENTS));
+	assert_false(jvmstructs_is_committed(heap.map_low + 1, SEGMENTS));
+	assert_false(jvmstructs_is_committed(heap.low + 1, SIZE_MAX));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +174,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_blob_that_claims_too_much, make_heap, drop_heap),
 		cmocka_unit_test_setup_teardown(test_blob_at_the_end, make_heap, drop_heap),
 		cmocka_unit_test_setup_teardown(test_map_that_leads_out, make_heap, drop_heap),
+		cmocka_unit_test_setup_teardown(test_committed, make_heap, drop_heap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

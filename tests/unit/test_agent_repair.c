@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Repairs of the top frame, and the native walk, on a made-up code heap and stack:
+ * Repairs of the top frame, on a made-up code heap and stack:
  * at each instruction of a prologue and epilogue as HotSpot's compilers write
  * them, the repaired registers must lead to the same caller.
  */
@@ -168,32 +168,6 @@ static void test_stub(void **state)
 #endif
 }
 
-static void test_native_walk(void **state)
-{
-	static struct stack_copy stack;
-	uintptr_t words[1024] = {0};
-	struct regs now = {.pc = 0x1000, .sp = (uintptr_t)words, .fp = (uintptr_t)&words[2]};
-	uint64_t addresses[4];
-
-	(void)state;
-	words[2] = (uintptr_t)&words[8];
-	words[3] = 0x2000;
-	words[8] = (uintptr_t)&words[12];
-	words[9] = 0x3000;
-	words[12] = (uintptr_t)&words[20];
-	words[13] = CALLER;
-	assert_true(stack_copy(&stack, now.sp, sizeof(words)));
-	assert_int_equal(stack_walk(addresses, 4, &now, &stack), 3); /* up to Java */
-	assert_int_equal(addresses[0], 0x1000);
-	assert_int_equal(addresses[2], 0x3000);
-	assert_int_equal(stack_walk(addresses, 2, &now, &stack), 2);
-	words[8] = (uintptr_t)&words[2]; /* a loop */
-	assert_true(stack_copy(&stack, now.sp, sizeof(words)));
-	assert_int_equal(stack_walk(addresses, 4, &now, &stack), 3);
-	now.fp = UINTPTR_MAX - 7;
-	assert_int_equal(stack_walk(addresses, 4, &now, &stack), 1);
-}
-
 static void test_unmapped_stack(void **state)
 {
 	static struct stack_copy stack;
@@ -215,7 +189,6 @@ int main(void)
 		cmocka_unit_test(test_body_is_left_alone),
 #endif
 		cmocka_unit_test(test_stub),
-		cmocka_unit_test(test_native_walk),
 		cmocka_unit_test(test_unmapped_stack),
 	};
 

@@ -26,7 +26,7 @@
 #define WHOLE DUET_SAMPLE_USER_COMPLETE
 
 struct outcome_count {
-	unsigned joined, wrong, no_record, mismatch, not_signalled, standalone, walked;
+	unsigned joined, wrong, no_record, mismatch, not_signalled, walked;
 };
 
 static int owner_a, owner_b;
@@ -42,10 +42,9 @@ static bool count(void *context, void *owner, const struct duet_sample *sample, 
 	counts->no_record += outcome == JOIN_NO_RECORD;
 	counts->mismatch += outcome == JOIN_MISMATCH;
 	counts->not_signalled += outcome == JOIN_NOT_SIGNALLED;
-	counts->standalone += outcome == JOIN_STANDALONE;
 	counts->walked += outcome == JOIN_WALKED;
 	if (outcome == JOIN_JOINED) /* the state's number travels in fields the join does not read */
-		counts->wrong += sample->cgroup_id != java->weight_ns;
+		counts->wrong += sample->cgroup_id != (uint64_t)java->status;
 	return true;
 }
 
@@ -68,7 +67,7 @@ static struct duet_sample sample_at(uint64_t time_ns, uint16_t flags, uint64_t c
 static struct duet_java_sample record_at(uint64_t time_ns, uint64_t cookie, uint64_t state)
 {
 	return (struct duet_java_sample){
-		.time_ns = time_ns, .cookie = cookie, .pc = 0x1000, .sp = 0x7000, .tid = TID, .weight_ns = state};
+		.time_ns = time_ns, .cookie = cookie, .pc = 0x1000, .sp = 0x7000, .tid = TID, .status = (int32_t)state};
 }
 
 static void offer(struct join *join, struct duet_java_sample record, uint64_t now)
@@ -215,7 +214,6 @@ static void test_the_oldest_is_told(void **state)
 {
 	struct outcome_count counts = {0};
 	struct join *join = join_new(count, &counts);
-	struct duet_java_sample standalone = record_at(50, 0, 1);
 
 	(void)state;
 	assert_true(join_oldest_ns(join) == UINT64_MAX && !join_holds(join, &owner_a));
@@ -224,9 +222,6 @@ static void test_the_oldest_is_told(void **state)
 	sample(join, sample_at(120, DUET_SAMPLE_SIGNALLED, 0, 1), 120);
 	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED, 0, 1), 130);
 	assert_true(join_oldest_ns(join) == 100);
-	standalone.flags |= DUET_JAVA_STANDALONE;
-	offer(join, standalone, 140);
-	assert_true(join_oldest_ns(join) == 50);
 	join_flush(join, NULL);
 	assert_true(join_oldest_ns(join) == UINT64_MAX && !join_holds(join, &owner_a));
 	join_forget(join, &owner_a);

@@ -102,7 +102,7 @@ static struct half_java java_half(uint32_t depth, const struct duet_java_frame *
 static void splice(struct fixture *f, const struct half_sample *sample, const struct half_java *java,
 		   enum join_outcome outcome)
 {
-	assert_int_equal(splice_stack(&f->splice, &f->process, f->jvm, sample ? &sample->head : NULL,
+	assert_int_equal(splice_stack(&f->splice, &f->process, f->jvm, &sample->head,
 				      java ? &java->head : NULL, outcome),
 			 0);
 }
@@ -187,27 +187,6 @@ static void test_unjoined_is_marked(void **state)
 	sample.head.no_signal = 999; /* never from our BPF program, but bounded all the same */
 	splice(f, &sample, NULL, JOIN_NOT_SIGNALLED);
 	assert_string_equal(f->splice.frames.items[2].mark, "[not_signalled]");
-}
-
-static void test_standalone(void **state)
-{
-	struct fixture *f = *state;
-	struct {
-		struct duet_java_sample head;
-		uint64_t natives[2];
-		struct duet_java_frame frames[2];
-	} java = {
-		.head = {.status = 2,
-			 .native_depth = 2,
-			 .java_depth = 2,
-			 .flags = DUET_JAVA_STANDALONE | DUET_JAVA_TRUNCATED},
-		.natives = {LIBC + 4, COMPILED + 16},
-		.frames = {{.method = 900, .bci = 1}, {.method = 1, .bci = 7}},
-	};
-
-	assert_int_equal(splice_stack(&f->splice, &f->process, f->jvm, NULL, &java.head, JOIN_STANDALONE), 0);
-	EXPECT(f, SPLICE_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_MARK);
-	assert_string_equal(f->splice.frames.items[3].mark, "[truncated]");
 }
 
 /* ---- BPF's own walk ---- */
@@ -528,7 +507,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_leaf_stub_is_shown_interpreter_is_not, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_failed_walk_is_marked_and_keeps_the_top, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_unjoined_is_marked, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_standalone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_native_below_java, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witnesses_agree, set_up, tear_down),

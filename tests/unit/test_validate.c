@@ -242,8 +242,8 @@ static void agent_records_fill_their_bytes(void **state)
 	_Alignas(8) unsigned char room[ROOM] = {0};
 
 	(void)state;
-	*(struct duet_java_sample *)room = (struct duet_java_sample){.native_depth = 3, .java_depth = 5};
-	assert_exact(DUET_AGENT_JAVA_SAMPLE, room, sizeof(struct duet_java_sample) + 3 * 8 + 5 * 16);
+	*(struct duet_java_sample *)room = (struct duet_java_sample){.java_depth = 5};
+	assert_exact(DUET_AGENT_JAVA_SAMPLE, room, sizeof(struct duet_java_sample) + 5 * 16);
 	*(struct duet_method *)room = (struct duet_method){
 		.class_len = 5, .name_len = 4, .signature_len = 3, .source_len = 2, .line_count = 7};
 	assert_exact(DUET_AGENT_METHOD, room, sizeof(struct duet_method) + 14 + 7 * 8);
@@ -271,9 +271,6 @@ static void agent_counts_are_bound(void **state)
 	assert_false(agent_ok(DUET_AGENT_JAVA_SAMPLE, room, ROOM));
 	sample->java_depth = 1u << 28; /* times 16 wraps to zero in 32 bits */
 	assert_false(agent_ok(DUET_AGENT_JAVA_SAMPLE, room, sizeof(*sample)));
-	sample->java_depth = 0;
-	sample->native_depth = DUET_MAX_NATIVE_DEPTH + 1;
-	assert_false(agent_ok(DUET_AGENT_JAVA_SAMPLE, room, sizeof(*sample) + (DUET_MAX_NATIVE_DEPTH + 1) * 8));
 	memset(room, 0, sizeof(room));
 	method->line_count = 1u << 29;
 	assert_false(agent_ok(DUET_AGENT_METHOD, room, sizeof(*method)));
@@ -285,6 +282,28 @@ static void agent_counts_are_bound(void **state)
 	code->pc_count = UINT32_MAX;
 	code->frame_count = UINT32_MAX;
 	assert_false(agent_ok(DUET_AGENT_CODE_LOAD, room, ROOM));
+}
+
+/* As BPF's, but a JVM knows nothing of the kernel, nor of processes. */
+static void agent_samples_are_samples(void **state)
+{
+	struct duet_sample *sample = make_sample(0, 3);
+	struct duet_sample *with_kernel = make_sample(1, 3);
+
+	(void)state;
+	assert_true(agent_ok(DUET_AGENT_SAMPLE, sample, sample->head.size));
+	assert_false(agent_ok(DUET_AGENT_SAMPLE, sample, sample->head.size - 8));
+	sample->user_depth = DUET_MAX_USER_STACK + 1;
+	assert_false(agent_ok(DUET_AGENT_SAMPLE, sample, sample->head.size));
+	sample->user_depth = 3;
+	sample->walk_end = DUET_WALK_END_MAX;
+	assert_false(agent_ok(DUET_AGENT_SAMPLE, sample, sample->head.size));
+	sample->walk_end = 0;
+	sample->head.type = DUET_RECORD_EXIT;
+	assert_false(agent_ok(DUET_AGENT_SAMPLE, sample, sample->head.size));
+	assert_false(agent_ok(DUET_AGENT_SAMPLE, with_kernel, with_kernel->head.size));
+	free(sample);
+	free(with_kernel);
 }
 
 static void java_depth_has_a_limit(void **state)
@@ -461,6 +480,7 @@ int main(void)
 		cmocka_unit_test(cgroup_records_are_bound),
 		cmocka_unit_test(agent_records_fill_their_bytes),
 		cmocka_unit_test(agent_counts_are_bound),
+		cmocka_unit_test(agent_samples_are_samples),
 		cmocka_unit_test(java_depth_has_a_limit),
 		cmocka_unit_test(code_pcs_stay_inside_their_frames),
 		cmocka_unit_test(address_ranges_do_not_wrap),

@@ -27,8 +27,9 @@ static uint64_t stack[WORDS];
 static bool own_memory; /* reads go to this process's */
 static const struct unwind_rows *rows; /* of the file that is searched */
 
-static int walk_read(void *to, uint32_t bytes, uint64_t address)
+static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 {
+	(void)at;
 	if (own_memory) {
 		memcpy(to, (const void *)(uintptr_t)address, bytes);
 		return 0;
@@ -39,8 +40,9 @@ static int walk_read(void *to, uint32_t bytes, uint64_t address)
 	return 0;
 }
 
-static const struct duet_unwind_row *walk_row(uint32_t index)
+static const struct duet_unwind_row *walk_row(const void *at, uint32_t index)
 {
+	(void)at;
 	return index < rows->rows.len ? &rows->rows.items[index] : NULL;
 }
 
@@ -296,11 +298,11 @@ static void rows_are_found_by_pc(void **state)
 	for (uint32_t i = 0; i < 1025; i++)
 		some[i] = (struct duet_unwind_row){.pc = 100 + i * 3};
 	rows = &table;
-	assert_null(walk_search_rows(0, 1025, 99));
-	assert_null(walk_search_rows(7, 7, 5000));
-	assert_null(walk_search_rows(1025, 2000, 5000));
+	assert_null(walk_search_rows(NULL, 0, 1025, 99));
+	assert_null(walk_search_rows(NULL, 7, 7, 5000));
+	assert_null(walk_search_rows(NULL, 1025, 2000, 5000));
 	for (uint32_t pc = 100; pc < 100 + 1025 * 3; pc++)
-		assert_ptr_equal(walk_search_rows(0, 1025, pc), &some[(pc - 100) / 3]);
+		assert_ptr_equal(walk_search_rows(NULL, 0, 1025, pc), &some[(pc - 100) / 3]);
 }
 
 /* ---- this program's own stack ---- */
@@ -342,7 +344,7 @@ static const struct duet_unwind_row *find_row(uint64_t pc)
 	assert_true(offset >> DUET_UNWIND_PAGE_SHIFT < file->rows.pages.len);
 	page = &file->rows.pages.items[offset >> DUET_UNWIND_PAGE_SHIFT];
 	rows = &file->rows;
-	return walk_search_rows(page->first, page->end, (uint32_t)offset);
+	return walk_search_rows(NULL, page->first, page->end, (uint32_t)offset);
 }
 
 /* From getcontext() on; its own pc lies in the frame that called it. */

@@ -25,14 +25,16 @@ static struct corpus {
 	bool is_quiet;
 } corpus;
 
-static inline int walk_read(void *to, uint32_t bytes, uint64_t address)
+static inline int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 {
+	(void)at;
 	return corpus_get(&corpus.memory, address, to, bytes) ? 0 : -1;
 }
 
 /* Rows come from walk_native(), without a search. */
-static inline const struct duet_unwind_row *walk_row(uint32_t index)
+static inline const struct duet_unwind_row *walk_row(const void *at, uint32_t index)
 {
+	(void)at;
 	(void)index;
 	return NULL;
 }

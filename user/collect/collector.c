@@ -229,7 +229,7 @@ static int attach_tracepoint(struct bpf_link **ret, const struct bpf_program *pr
 
 static struct unwind_tables_map unwind_map(const struct bpf_map *map)
 {
-	return (struct unwind_tables_map){bpf_map__fd(map), bpf_map__max_entries(map)};
+	return (struct unwind_tables_map){.fd = bpf_map__fd(map), .entries = bpf_map__max_entries(map)};
 }
 
 static int open_unwind_tables(struct collector *collector)

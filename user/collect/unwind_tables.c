@@ -2,9 +2,12 @@
 #include "collect/unwind_tables.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +24,14 @@ struct module {
 	uint64_t round; /* in which it was last added or found */
 };
 
-/* A BPF array, mapped, and who owns which part of it. */
+#define FILE_MODULES 1024 /* of one process */
+#define FILE_MAPPINGS (3 * DUET_UNWIND_PROCESS_MAPPINGS) /* in force, to come, not yet free again */
+#define FILE_PAGE_ROWS 8 /* libjvm.so has 14, hardly any file less */
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1 */
+#endif
+
+/* A shared array, mapped, and who owns which part of it. */
 struct array {
 	void *at;
 	size_t bytes;
@@ -38,7 +48,11 @@ struct unwind_tables {
 	struct duet_unwind_page *pages;
 	struct duet_unwind_module *modules;
 	struct duet_unwind_mapping *mappings;
-	int processes_fd;
+	int processes_fd; /* of BPF's map */
+	struct duet_unwind_file *file; /* or for an agent, NULL: for BPF */
+	uint64_t file_bytes;
+	uint64_t generation;
+	int file_fd; /* for the agent: read only */
 
 	uint64_t round; /* one a process: what the one under way has found must not make room for the rest of it */
 	struct module known[DUET_UNWIND_MAX_MODULES];
@@ -54,7 +68,7 @@ static int array_open(struct array *array, const struct unwind_tables_map *map, 
 	void *at;
 
 	array->bytes = (map->entries * element_bytes + page - 1) / page * page;
-	at = mmap(NULL, array->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map->fd, 0);
+	at = mmap(NULL, array->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map->fd, (off_t)map->offset);
 	if (at == MAP_FAILED)
 		return -errno;
 	array->at = at;
@@ -85,9 +99,20 @@ static int open_arrays(struct unwind_tables *tables, const struct unwind_tables_
 	return err;
 }
 
-int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_maps *maps)
+static struct unwind_tables *tables_new(void)
 {
 	struct unwind_tables *tables = calloc(1, sizeof(*tables));
+
+	if (tables) {
+		tables->file_fd = -1;
+		tables->round = 1;
+	}
+	return tables;
+}
+
+int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_maps *maps)
+{
+	struct unwind_tables *tables = tables_new();
 	int err = tables ? open_arrays(tables, maps) : -ENOMEM;
 
 	if (err) {
@@ -95,9 +120,98 @@ int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_ma
 		return err;
 	}
 	tables->processes_fd = maps->processes.fd;
-	tables->round = 1;
 	*ret = tables;
 	return 0;
+}
+
+/*
+ * What the agent gets cannot be written through, nor can it open the file again for that: what is in the arrays, we
+ * rely on. Before Linux 5.1 the owner of the file could, who is us.
+ */
+static int open_read_only(int fd)
+{
+	char path[32];
+	int read_only;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	read_only = open(path, O_RDONLY | O_CLOEXEC);
+	if (read_only < 0)
+		return -errno;
+	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+	if (fchmod(fd, 0400) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+		int err = -errno;
+
+		close(read_only);
+		return err;
+	}
+	return read_only;
+}
+
+static int map_file(struct unwind_tables *tables, int fd, const struct duet_unwind_file *head)
+{
+	const struct duet_unwind_offsets at = duet_unwind_offsets(head);
+	struct unwind_tables_maps arrays = {
+		.rows = {fd, head->rows, at.rows},
+		.pages = {fd, head->pages, at.pages},
+		.modules = {fd, head->modules, at.modules},
+		.mappings = {fd, head->mappings, at.mappings},
+	};
+	void *page;
+
+	if (ftruncate(fd, (off_t)at.end) < 0)
+		return -errno;
+	page = mmap(NULL, DUET_UNWIND_FILE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return -errno;
+	tables->file = page;
+	*tables->file = *head;
+	tables->file_bytes = at.end;
+	return open_arrays(tables, &arrays);
+}
+
+int unwind_tables_open_file(struct unwind_tables **ret, size_t bytes)
+{
+	struct duet_unwind_file head = {
+		.magic = DUET_UNWIND_MAGIC,
+		.version = DUET_UNWIND_VERSION,
+		.pages = (uint32_t)(bytes / (FILE_PAGE_ROWS + 1) / sizeof(struct duet_unwind_row)),
+		.modules = FILE_MODULES,
+		.mappings = FILE_MAPPINGS,
+	};
+	struct unwind_tables *tables = tables_new();
+	int fd = memfd_create("duet-unwind", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int err = fd < 0 ? -errno : -ENOMEM;
+
+	head.rows = head.pages * FILE_PAGE_ROWS;
+	if (tables && fd >= 0)
+		err = map_file(tables, fd, &head);
+	if (!err)
+		err = tables->file_fd = open_read_only(fd);
+	if (fd >= 0)
+		close(fd);
+	if (err < 0) {
+		unwind_tables_close(tables);
+		return err;
+	}
+	*ret = tables;
+	return 0;
+}
+
+int unwind_tables_fd(const struct unwind_tables *tables)
+{
+	return tables->file_fd;
+}
+
+void unwind_tables_close_fd(struct unwind_tables *tables)
+{
+	if (tables->file_fd >= 0)
+		close(tables->file_fd);
+	tables->file_fd = -1;
+}
+
+uint64_t unwind_tables_bytes(const struct unwind_tables *tables)
+{
+	return tables->file_bytes;
 }
 
 void unwind_tables_close(struct unwind_tables *tables)
@@ -108,6 +222,9 @@ void unwind_tables_close(struct unwind_tables *tables)
 	array_close(&tables->pages_array);
 	array_close(&tables->modules_array);
 	array_close(&tables->mappings_array);
+	if (tables->file)
+		munmap(tables->file, DUET_UNWIND_FILE_PAGE);
+	unwind_tables_close_fd(tables);
 	map_release(&tables->by_key);
 	map_release(&tables->slices);
 	free(tables);
@@ -164,7 +281,7 @@ static bool drop_dead_slices(struct unwind_tables *tables)
 	size_t cursor = 0;
 	bool dropped = false;
 
-	while (map_next(&tables->slices, &cursor, &pid, &slice)) {
+	while (!tables->file && map_next(&tables->slices, &cursor, &pid, &slice)) {
 		pid_t key = (pid_t)pid;
 
 		if (bpf_map_lookup_elem(tables->processes_fd, &key, &process) == 0)
@@ -252,6 +369,18 @@ int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct u
 
 /* ---- processes ---- */
 
+/* From here on the walk goes by this slice. */
+static int put_in_force(struct unwind_tables *tables, pid_t pid, const struct duet_unwind_process *process)
+{
+	/* The system call orders the stores before this one. */
+	if (!tables->file)
+		return bpf_map_update_elem(tables->processes_fd, &pid, process, BPF_ANY);
+	tables->file->slices[++tables->generation % 2] = *process;
+	/* Release pairs with the agent's acquire: who sees the generation sees all that was stored before. */
+	__atomic_store_n(&tables->file->generation, tables->generation, __ATOMIC_RELEASE);
+	return 0;
+}
+
 static int publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks,
 		   const struct duet_unwind_mapping *mappings, uint32_t count)
 {
@@ -265,8 +394,7 @@ static int publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks
 		return (int)first;
 	process.first = (uint32_t)first;
 	memcpy(tables->mappings + first, mappings, count * sizeof(*mappings));
-	/* The system call orders the stores above before the switch. */
-	err = bpf_map_update_elem(tables->processes_fd, &pid, &process, BPF_ANY);
+	err = put_in_force(tables, pid, &process);
 	if (err < 0) {
 		extents_give(&tables->mappings_array.free, process.first, count, 0);
 		return err;

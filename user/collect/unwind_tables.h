@@ -2,7 +2,7 @@
 /*
  * The flat arrays of duet_unwind.h as the loader fills them: rows of files, shared by all processes that map them, and
  * mappings of processes. Bounded: when they are full, what no living process maps makes room; what then does not fit is
- * refused, and BPF follows frame pointers there.
+ * refused, and the walk follows frame pointers there. For BPF, or for the agent of one process.
  */
 #ifndef COLLECT_UNWIND_TABLES_H
 #define COLLECT_UNWIND_TABLES_H
@@ -19,6 +19,7 @@ struct unwind_tables;
 struct unwind_tables_map { /* of BPF */
 	int fd;
 	uint32_t entries;
+	uint64_t offset; /* in a file with several */
 };
 struct unwind_tables_maps {
 	struct unwind_tables_map rows;
@@ -29,6 +30,11 @@ struct unwind_tables_maps {
 };
 
 int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_maps *maps); /* 0 or -errno */
+/* For one process: a sealed memfd of about so many bytes, struct duet_unwind_file. 0 or -errno. */
+int unwind_tables_open_file(struct unwind_tables **ret, size_t bytes);
+int unwind_tables_fd(const struct unwind_tables *tables); /* to send with START; stays owned by the tables */
+void unwind_tables_close_fd(struct unwind_tables *tables); /* after sending */
+uint64_t unwind_tables_bytes(const struct unwind_tables *tables); /* of the memfd */
 void unwind_tables_close(struct unwind_tables *tables);
 
 /*

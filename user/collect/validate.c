@@ -79,11 +79,14 @@ static bool java_sample_check(const struct duet_java_sample *sample, size_t byte
 {
 	if (bytes < sizeof(*sample))
 		return false;
-	if (sample->native_depth > DUET_MAX_NATIVE_DEPTH || sample->java_depth > DUET_MAX_JAVA_DEPTH)
-		return false;
-	return fills(sizeof(*sample) + sample->native_depth * sizeof(uint64_t) +
-			     sample->java_depth * sizeof(struct duet_java_frame),
-		     bytes);
+	return sample->java_depth <= DUET_MAX_JAVA_DEPTH &&
+	       fills(sizeof(*sample) + sample->java_depth * sizeof(struct duet_java_frame), bytes);
+}
+
+/* No kernel frames: of the kernel a JVM knows nothing. */
+static bool agent_sample_check(const struct duet_sample *sample, size_t bytes)
+{
+	return record_check(sample, bytes) && sample->head.type == DUET_RECORD_SAMPLE && !sample->kernel_depth;
 }
 
 static bool method_check(const struct duet_method *method, size_t bytes)
@@ -178,6 +181,8 @@ bool agent_record_check(uint16_t type, const void *payload, size_t bytes)
 	switch (type) {
 	case DUET_AGENT_JAVA_SAMPLE:
 		return java_sample_check(payload, bytes);
+	case DUET_AGENT_SAMPLE:
+		return agent_sample_check(payload, bytes);
 	case DUET_AGENT_METHOD:
 		return method_check(payload, bytes);
 	case DUET_AGENT_CODE_LOAD:

@@ -199,7 +199,7 @@ static bool answers(const struct held_record *held, const struct held_sample *wa
 	const struct duet_java_sample *record = held->record;
 	uint64_t sampled_ns = waiting->sample->head.time_ns;
 
-	if (record->flags & DUET_JAVA_STANDALONE || record->time_ns < sampled_ns)
+	if (record->time_ns < sampled_ns)
 		return false;
 	if (waiting->cookie)
 		return record->cookie == waiting->cookie;
@@ -301,13 +301,11 @@ static void run_samples(struct join *join, struct join_thread *thread, uint64_t 
  * an unused one a sample that waits for it: both stay until they are old. In practice a
  * thread's record list is a few entries long.
  */
-static bool record_done(struct join *join, struct join_thread *thread, struct held_record *held, uint64_t now_ns,
-			bool flush)
+static bool record_done(struct join *join, const struct join_thread *thread, const struct held_record *held,
+			uint64_t now_ns, bool flush)
 {
 	bool old = flush || is_old(held->arrived_ns, now_ns);
 
-	if (held->record->flags & DUET_JAVA_STANDALONE)
-		return join->handler(join->context, thread->owner, NULL, held->record, JOIN_STANDALONE, old);
 	if (held->used && !thread->samples.len)
 		return true;
 	if (old && !held->used)
@@ -388,10 +386,6 @@ static uint64_t thread_oldest_ns(const struct join_thread *thread)
 	for (size_t i = 0; i < thread->samples.len; i++)
 		if (thread->samples.items[i].sample->head.time_ns < oldest_ns)
 			oldest_ns = thread->samples.items[i].sample->head.time_ns;
-	for (size_t i = 0; i < thread->records.len; i++)
-		if (thread->records.items[i].record->flags & DUET_JAVA_STANDALONE &&
-		    thread->records.items[i].record->time_ns < oldest_ns)
-			oldest_ns = thread->records.items[i].record->time_ns;
 	return oldest_ns;
 }
 

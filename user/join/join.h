@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pairs the two halves of a sample: what BPF saw and what the agent's handler
- * saw. There are no guessed joins: a pair is made by cookie where the kernel has one, else by thread
- * and interval, and accepted only when pc and sp are equal.
+ * Pairs the two halves of a sample: what the walk saw, BPF's or that of a timer engine's handler, and what
+ * AsyncGetCallTrace told the handler. There are no guessed joins: a pair is made by cookie where there is one, else by
+ * thread and interval, and accepted only when pc and sp are equal.
  *
  * By interval: a signal is handled before the thread runs on, so the record of a
  * sample lies between that sample and the thread's next signalled sample. Samples
@@ -30,17 +30,16 @@
 
 enum join_outcome {
 	JOIN_JOINED, /* both halves, pc and sp equal */
-	JOIN_WALKED, /* BPF's own walk carries the sample: no signal was needed, or it brought nothing */
-	JOIN_STANDALONE, /* a timer engine's sample: no kernel half to join with */
+	JOIN_WALKED, /* the walk carries the sample: no signal was needed, or it brought nothing */
+	JOIN_STANDALONE, /* not of a JVM's thread: there is nothing to join with */
 	JOIN_NOT_SIGNALLED, /* sample->no_signal says why */
 	JOIN_NO_RECORD, /* the agent's half never came */
 	JOIN_MISMATCH, /* it came with another pc or sp */
 };
 
 /*
- * Called with each decided sample; one half is NULL where there is none (java for
- * unjoined samples, sample for standalone ones). Returns false to be called again later
- * because names are still missing; not when `last_chance`.
+ * Called with each decided sample; `java` is NULL for unjoined ones. Returns false to be called again later because
+ * names are still missing; not when `last_chance`.
  */
 typedef bool (*join_handler)(void *context, void *owner, const struct duet_sample *sample,
 			     const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance);

@@ -312,7 +312,7 @@ static int push_native_below(struct splicing *s, const struct duet_sample *sampl
 	uint32_t below = s->user_depth;
 	int err = 0;
 
-	if (!sample || sample->walk_end != DUET_WALK_ENTRY)
+	if (sample->walk_end != DUET_WALK_ENTRY)
 		return 0;
 	while (below && !in_jvm_code(s, below - 1))
 		below--;
@@ -437,7 +437,7 @@ static int push_undisputed(struct splicing *s, const struct duet_java_frame *fra
 static int push_java_half(struct splicing *s, const struct duet_sample *sample, const struct duet_java_sample *java,
 			  const struct duet_java_frame *frames)
 {
-	bool is_complete = sample && sample->flags & DUET_SAMPLE_USER_COMPLETE, agreed = false;
+	bool is_complete = sample->flags & DUET_SAMPLE_USER_COMPLETE, agreed = false;
 	uint32_t leaf_index;
 	int err = 0;
 
@@ -466,14 +466,13 @@ static int push_java_half(struct splicing *s, const struct duet_sample *sample, 
 
 static int push_joined(struct splicing *s, const struct duet_sample *sample, const struct duet_java_sample *java)
 {
-	const uint64_t *natives = (const uint64_t *)(java + 1);
-	const struct duet_java_frame *frames = (const struct duet_java_frame *)(natives + java->native_depth);
+	const struct duet_java_frame *frames = (const struct duet_java_frame *)(java + 1);
 	int err;
 
 	if (java->java_depth)
 		return push_java_half(s, sample, java, frames);
 	err = push_physical(s);
-	if (err || java->flags & DUET_JAVA_NO_THREAD || (sample && sample->flags & DUET_SAMPLE_USER_COMPLETE))
+	if (err || java->flags & DUET_JAVA_NO_THREAD || sample->flags & DUET_SAMPLE_USER_COMPLETE)
 		return err;
 	return push_mark(s, splice_failure_mark(java->status));
 }
@@ -481,25 +480,23 @@ static int push_joined(struct splicing *s, const struct duet_sample *sample, con
 int splice_stack(struct splice *splice, struct process *process, const struct jvm *jvm,
 		 const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome)
 {
-	struct splicing s = {.out = splice, .process = process, .jvm = jvm};
-	int err = 0;
+	struct splicing s = {
+		.out = splice,
+		.process = process,
+		.jvm = jvm,
+		.user = sample->stack + sample->kernel_depth,
+		.user_depth = sample->user_depth,
+		.has_gap = sample->left_out != 0,
+		.time_ns = sample->head.time_ns,
+	};
+	int err;
 
 	vec_clear(&splice->frames);
 	splice->is_missing_code = false;
 	splice->witnesses = SPLICE_ALONE;
-	if (sample) {
-		s.user = sample->stack + sample->kernel_depth;
-		s.user_depth = sample->user_depth;
-		s.has_gap = sample->left_out != 0;
-		if (sample->id_depth)
-			s.ids = (const uint32_t *)(s.user + s.user_depth);
-		s.time_ns = sample->head.time_ns;
-		err = push_kernel(&s, sample);
-	} else {
-		s.user = (const uint64_t *)(java + 1);
-		s.user_depth = java->native_depth;
-		s.time_ns = java->time_ns;
-	}
+	if (sample->id_depth)
+		s.ids = (const uint32_t *)(s.user + s.user_depth);
+	err = push_kernel(&s, sample);
 	if (err)
 		return err;
 	if (java)

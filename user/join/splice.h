@@ -42,7 +42,7 @@ static inline bool splice_is_java(enum splice_kind kind)
 	       kind == SPLICE_JAVA_NATIVE;
 }
 
-/* What BPF's walk and AsyncGetCallTrace say of the same Java frames. */
+/* What the walk and AsyncGetCallTrace say of the same Java frames. */
 enum splice_witnesses {
 	SPLICE_ALONE, /* there was only one of them, or the walk was not whole */
 	SPLICE_AGREED,
@@ -58,7 +58,7 @@ struct splice {
 };
 
 /*
- * Fills splice->frames. `sample` or `java` may be NULL as in join_handler; `jvm` is NULL for a process that is no
+ * Fills splice->frames. `java` may be NULL as in join_handler; `jvm` is NULL for a process that is no
  * (attached) JVM. 0 or -ENOMEM.
  */
 int splice_stack(struct splice *splice, struct process *process, const struct jvm *jvm,

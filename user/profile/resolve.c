@@ -169,24 +169,20 @@ static uint64_t stack_key(const struct resolver *r, const struct process *proces
 		(uintptr_t)jvm,
 		jvm ? jvm_changed_ns(jvm) : 0,
 		outcome,
-		sample ? sample->flags & DUET_SAMPLE_USER_COMPLETE : 0,
-		sample && sample->left_out,
-		sample ? (uint64_t)sample->kernel_depth << 32 | (uint64_t)sample->user_depth << 16 | sample->no_signal
-		       : 0,
-		java ? (uint64_t)java->java_depth << 32 | (uint64_t)java->native_depth << 16 | java->flags : 0,
+		sample->flags & DUET_SAMPLE_USER_COMPLETE,
+		sample->left_out != 0,
+		(uint64_t)sample->kernel_depth << 32 | (uint64_t)sample->user_depth << 16 | sample->no_signal,
+		java ? (uint64_t)java->java_depth << 32 | java->flags : 0,
 		java ? (uint64_t)(uint32_t)java->status : 0,
 	};
 	uint64_t key = hash_bytes(about, sizeof(about), r->seed);
 
-	if (sample)
-		key = hash_bytes(sample->stack,
-				 (sample->kernel_depth + sample->user_depth) * sizeof(uint64_t) +
-					 sample->id_depth * sizeof(uint32_t),
-				 key);
+	key = hash_bytes(sample->stack,
+			 (sample->kernel_depth + sample->user_depth) * sizeof(uint64_t) +
+				 sample->id_depth * sizeof(uint32_t),
+			 key);
 	if (java)
-		key = hash_bytes(
-			java + 1,
-			java->native_depth * sizeof(uint64_t) + java->java_depth * sizeof(struct duet_java_frame), key);
+		key = hash_bytes(java + 1, java->java_depth * sizeof(struct duet_java_frame), key);
 	return key;
 }
 
@@ -224,7 +220,7 @@ int64_t resolve_sample(struct resolver *r, struct process *process, const struct
 		       bool last_chance)
 {
 	uint64_t key = stack_key(r, process, jvm, sample, java, outcome), known;
-	uint64_t time_ns = sample ? sample->head.time_ns : java->time_ns;
+	uint64_t time_ns = sample->head.time_ns;
 	bool is_current = !jvm || time_ns >= jvm_changed_ns(jvm); /* an older one may have hit code that is gone */
 	int64_t node;
 

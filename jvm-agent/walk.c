@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * As bpf/unwind.bpf.c. All that can be read without a fault is read as it is: the copy of the stack, code and its maps.
+ * The rest, a handful of words for each interpreted method, goes through the kernel.
+ */
+#include "walk.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "jvmstructs.h"
+#include "methods.h"
+
+#include "sigsafe.h"
+
+#define WINDOW_BYTES 16384 /* of the stack, at a time */
+#define WINDOW_BELOW 64 /* a step may look a few words back */
+#define MAX_CALLS 512
+#define CLOCK_FRAMES 256 /* between two looks at it, in a deep stack */
+#ifdef __x86_64__
+#define WALKS_JAVA 1
+#else
+#define WALKS_JAVA 0 /* the step knows x86-64's frames only */
+#endif
+
+/* ---- what it reads ---- */
+
+static bool read_window(const struct stack_copy *stack, void *to, size_t bytes, uintptr_t address)
+{
+	uintptr_t offset = address - stack->low;
+
+	if (address < stack->low || offset > stack->bytes || stack->bytes - offset < bytes)
+		return false;
+	memcpy(to, stack->data + offset, bytes);
+	return true;
+}
+
+/* The frame at hand and those that follow it. */
+static bool move_window(struct walk *walk, uintptr_t address)
+{
+	uintptr_t sp = walk->cursor.sp;
+
+	if (address < sp || address - sp >= SAFE_COPY_MAX || !walk->calls_left)
+		return false;
+	walk->calls_left--;
+	return stack_copy(walk->stack, address - sp < WINDOW_BELOW ? sp : address - WINDOW_BELOW, WINDOW_BYTES);
+}
+
+/* The line that holds the address, or NULL. The kernel's part of a read costs the same for a word and for a line. */
+static const unsigned char *find_line(struct walk *walk, uintptr_t address)
+{
+	uintptr_t start = address - address % WALK_LINE_BYTES;
+	uint32_t place = (uint32_t)((start / WALK_LINE_BYTES * 0x9e3779b97f4a7c15ull) >> 58);
+
+	if (walk->line_at[place] == start)
+		return walk->lines[place];
+	walk->line_at[place] = 0;
+	if (!walk->calls_left || !start)
+		return NULL;
+	walk->calls_left--;
+	if (safe_copy(walk->lines[place], start, WALK_LINE_BYTES) != WALK_LINE_BYTES)
+		return NULL;
+	walk->line_at[place] = start;
+	return walk->lines[place];
+}
+
+static int read_lines(struct walk *walk, unsigned char *to, size_t bytes, uintptr_t address)
+{
+	while (bytes) {
+		const unsigned char *line = find_line(walk, address);
+		size_t at = address % WALK_LINE_BYTES;
+		size_t piece = WALK_LINE_BYTES - at < bytes ? WALK_LINE_BYTES - at : bytes;
+
+		if (!line)
+			return -1;
+		memcpy(to, line + at, piece);
+		to += piece;
+		address += piece;
+		bytes -= piece;
+	}
+	return 0;
+}
+
+int walk_memory_read(struct walk *walk, void *to, size_t bytes, uintptr_t address)
+{
+	if (read_window(walk->stack, to, bytes, address))
+		return 0;
+	if (jvmstructs_is_committed(address, bytes)) {
+		memcpy(to, (const void *)address, bytes);
+		return 0;
+	}
+	if (move_window(walk, address))
+		return read_window(walk->stack, to, bytes, address) ? 0 : -1;
+	return read_lines(walk, to, bytes, address);
+}
+
+const struct duet_unwind_row *walk_memory_row(const struct walk *walk, uint32_t index)
+{
+	return tables_row(&walk->session->tables, index);
+}
+
+/* ---- one frame ---- */
+
+/* Makes walk->mapping the one that holds pc. */
+static bool find_mapping(struct walk *walk, uint64_t pc)
+{
+	return (pc >= walk->mapping.start && pc < walk->mapping.end) ||
+	       tables_find_mapping(&walk->session->tables, &walk->slice, pc, &walk->mapping);
+}
+
+/* The row in force at pc, which lies in the mapping. */
+static const struct duet_unwind_row *find_row(const struct walk *walk, uint64_t pc)
+{
+	uint64_t offset = pc - walk->mapping.base;
+	struct duet_unwind_page page;
+
+	if (!tables_find_page(&walk->session->tables, walk->mapping.module, offset, &page))
+		return NULL;
+	return walk_search_rows(&walk->cursor, page.first, page.end, (uint32_t)offset);
+}
+
+static walk_result native_turn(struct walk *walk)
+{
+	uint64_t pc = walk->cursor.pc - walk->cursor.is_return;
+	bool is_known = find_mapping(walk, pc);
+
+	if (!is_known && !walk->cursor.is_guess) /* a guess may lead anywhere */
+		walk->sample.flags |= DUET_SAMPLE_UNKNOWN_CODE;
+	return walk_native_step(&walk->cursor, is_known ? find_row(walk, pc) : NULL,
+				is_known && walk->mapping.is_file, &walk->sample.guessed_depth);
+}
+
+static walk_result java_turn(struct walk *walk, uint32_t place)
+{
+	walk_result end = walk_java_step(&walk->java, &walk->cursor);
+
+	if (end == DUET_WALK_NONE && walk->java.has_found) {
+		walk->unnamed += !walk->java.found_method;
+		walk_java_note(&walk->java);
+	}
+	walk->sample.stack[place] = walk->java.pc;
+	walk->ids[place] = walk->java.code_id;
+	return end;
+}
+
+static walk_result turn(struct walk *walk, uint32_t frame)
+{
+	uint32_t place = walk_place(frame);
+
+	/* Callers are named by the byte in front of their address; what a handler interrupted must be by its own. */
+	walk->sample.stack[place] = walk->cursor.pc + (frame && !walk->cursor.is_return);
+	walk->ids[place] = 0;
+	walk->walked++;
+	return WALKS_JAVA && walk_java_owns(&walk->java, walk->cursor.pc) ? java_turn(walk, place) : native_turn(walk);
+}
+
+/* ---- the whole ---- */
+
+/* Whatever the stack, the thread has half of the time. */
+static bool takes_long(const struct walk *walk, uint32_t frame)
+{
+	return frame >= DUET_MAX_USER_STACK && frame % CLOCK_FRAMES == 0 &&
+	       clock_ns() - walk->sample.head.time_ns > walk->session->interval_ns / 2;
+}
+
+static void order_root(struct walk *walk)
+{
+	uint64_t *root = walk->sample.stack + DUET_LEAF_FRAMES;
+	uint32_t *ids = walk->ids + DUET_LEAF_FRAMES;
+
+	memcpy(walk->root, root, sizeof(walk->root));
+	memcpy(walk->root_ids, ids, sizeof(walk->root_ids));
+	for (uint32_t i = 0; i < DUET_ROOT_FRAMES; i++) {
+		uint32_t oldest = (walk->walked + i) % DUET_ROOT_FRAMES;
+
+		root[i] = walk->root[oldest];
+		ids[i] = walk->root_ids[oldest];
+	}
+}
+
+static void walk_frames(struct walk *walk)
+{
+	struct duet_sample *sample = &walk->sample;
+
+	sample->walk_end = DUET_WALK_NONE;
+	for (uint32_t i = 0; i < DUET_MAX_WALK && !sample->walk_end && !takes_long(walk, i); i++)
+		sample->walk_end = (uint16_t)turn(walk, i);
+	if (!sample->walk_end)
+		sample->walk_end = DUET_WALK_DEPTH;
+	sample->user_depth = (uint16_t)walk->walked;
+	if (walk->walked > DUET_MAX_USER_STACK) {
+		sample->user_depth = DUET_MAX_USER_STACK;
+		sample->left_out = (uint16_t)(walk->walked - DUET_MAX_USER_STACK);
+		order_root(walk);
+	}
+}
+
+/* Without a layout there is no Java code that the walk would know. */
+static void begin_java(struct walk *walk, const ucontext_t *context)
+{
+	const struct duet_jvm_layout *layout = __atomic_load_n(&walk->session->layout, __ATOMIC_ACQUIRE);
+	struct walk_java *java = &walk->java;
+
+	java->memory = walk;
+	java->thread_at = 0;
+	java->is_below_stub = 0;
+	java->blob = java->method_at = 0;
+	if (layout)
+		java->layout = *layout;
+	else
+		memset(&java->layout, 0, sizeof(java->layout));
+#if WALKS_JAVA
+	regs_get_general(context, java->regs);
+#else
+	(void)context;
+#endif
+}
+
+static void begin(struct walk *walk, const struct session *session, struct stack_copy *stack, const ucontext_t *context)
+{
+	struct regs regs = regs_get(context);
+
+	walk->session = session;
+	walk->stack = stack;
+	walk->stack->bytes = 0;
+	walk->calls_left = MAX_CALLS;
+	memset(walk->line_at, 0, sizeof(walk->line_at));
+	walk->walked = walk->unnamed = 0;
+	walk->slice = tables_begin(&session->tables);
+	walk->mapping = (struct duet_unwind_mapping){0};
+	walk->cursor = (struct unwind_cursor){
+		.pc = regs.pc, .sp = regs.sp, .fp = regs.fp, .lr = regs.lr, .has_lr = 1, .memory = walk};
+	begin_java(walk, context);
+}
+
+/* Their names are asked for. Not in a walk that went astray: the JVM trusts an id that it is asked about. */
+static void see_methods(struct walk *walk, struct session *session)
+{
+	for (uint32_t i = 0; i < walk->sample.user_depth; i++)
+		if (walk->ids[i] & DUET_ID_INTERPRETED)
+			methods_see(session, walk->sample.stack[i]);
+}
+
+void walk_thread(struct walk *walk, struct session *session, struct stack_copy *stack, const ucontext_t *context)
+{
+	struct duet_sample *sample = &walk->sample;
+
+	begin(walk, session, stack, context);
+	sample->user_pc = walk->cursor.pc;
+	sample->user_sp = walk->cursor.sp;
+	sample->flags |= DUET_SAMPLE_USER_REGS;
+	walk_frames(walk);
+	if (walk->java.layout.call_stub_return)
+		sample->id_depth = sample->user_depth;
+	if (sample->walk_end != DUET_WALK_ENTRY || walk->cursor.is_guess ||
+	    !tables_unchanged(&session->tables, &walk->slice))
+		return;
+	sample->flags |= DUET_SAMPLE_USER_COMPLETE;
+	if (walk->java.layout.call_stub_return && !walk->unnamed)
+		sample->flags |= DUET_SAMPLE_WALKED;
+	see_methods(walk, session);
+}
+
+/* ---- the record ---- */
+
+static size_t frames_bytes(const struct duet_sample *sample)
+{
+	return sizeof(*sample) + sample->user_depth * sizeof(sample->stack[0]);
+}
+
+size_t walk_bytes(const struct walk *walk)
+{
+	return frames_bytes(&walk->sample) + (walk->sample.id_depth + 1u) / 2 * sizeof(uint64_t);
+}
+
+void walk_write(const struct walk *walk, unsigned char *to)
+{
+	size_t bytes = frames_bytes(&walk->sample);
+
+	memcpy(to, &walk->sample, bytes);
+	memcpy(to + bytes, walk->ids, walk_bytes(walk) - bytes);
+}

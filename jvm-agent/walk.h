@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The walk that BPF does, in a timer engine's signal handler: native frames by unwind tables, Java's by the JVM's
+ * layout, into a sample as BPF would have written it.
+ */
+#ifndef WALK_H
+#define WALK_H
+
+#include <ucontext.h>
+
+#include "duet_record.h"
+#include "session.h"
+#include "stack.h"
+
+/* What a step reads by: see duet_walk.h. `memory` is the struct walk. */
+struct walk;
+int walk_memory_read(struct walk *walk, void *to, size_t bytes, uintptr_t address);
+const struct duet_unwind_row *walk_memory_row(const struct walk *walk, uint32_t index);
+#define walk_read(at, to, bytes, address) walk_memory_read((at)->memory, to, bytes, address)
+#define walk_row(at, index) walk_memory_row((at)->memory, index)
+
+#include "duet_walk_java.h"
+
+#define WALK_LINES 64
+#define WALK_LINE_BYTES 512
+
+/* Too large for a thread's stack. */
+struct walk {
+	const struct session *session;
+	struct stack_copy *stack; /* the part of it that is read at present */
+	/* What this walk has read of other memory: methods of one class lead to the same structures. */
+	uintptr_t line_at[WALK_LINES]; /* 0: nothing */
+	unsigned char lines[WALK_LINES][WALK_LINE_BYTES];
+	uint32_t calls_left; /* of the system */
+	uint32_t walked; /* frames */
+	uint32_t unnamed; /* interpreted ones whose method has no id */
+	struct tables_slice slice;
+	struct duet_unwind_mapping mapping; /* the last one hit: most callers are in the same file */
+	struct unwind_cursor cursor;
+	struct walk_java java;
+	uint32_t ids[DUET_MAX_USER_STACK];
+	uint64_t root[DUET_ROOT_FRAMES]; /* while the last frames are put in order */
+	uint32_t root_ids[DUET_ROOT_FRAMES];
+	union {
+		struct duet_sample sample;
+		uint64_t room[sizeof(struct duet_sample) / 8 + DUET_MAX_USER_STACK];
+	};
+};
+
+/*
+ * Fills walk->sample, whose head.time_ns is set, from the interrupted thread. The stack goes into `stack`, which is the
+ * caller's again afterwards. Async-signal-safe, bounded in frames and in system calls.
+ */
+void walk_thread(struct walk *walk, struct session *session, struct stack_copy *stack, const ucontext_t *context);
+
+/* Of walk->sample with what follows it, see walk_write(). */
+size_t walk_bytes(const struct walk *walk);
+void walk_write(const struct walk *walk, unsigned char *to);
+
+#endif

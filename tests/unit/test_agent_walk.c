@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The walk in the handler, on this program's own stack, by the tables that the loader makes of it; and those tables as
+ * a loader may leave them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "unwinding.h"
+#include "walk.h" /* before sigsafe.h, which the following ones include */
+
+#include "ring.c"
+#include "safe_copy.c"
+#include "stack.c"
+#include "tables.c"
+#include "walk.c"
+
+#define DEEP 100
+#define DEEP_BYTES 600 /* of a frame: all of them do not fit the window */
+
+static struct process_table processes;
+static struct unwinding unwinding;
+static struct session session;
+static struct walk taken;
+static struct stack_copy copied;
+
+bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
+{
+	(void)address;
+	(void)bytes;
+	return false;
+}
+
+void methods_see(struct session *to, uint64_t method)
+{
+	(void)to;
+	(void)method;
+}
+
+static struct process *self(void)
+{
+	struct process *process = process_get(&processes, getpid(), 0);
+
+	process_refresh_maps(process, clock_monotonic_ns(), 0);
+	return process;
+}
+
+static int make_tables(void **state)
+{
+	struct unwind_tables *tables;
+	const char *why;
+
+	(void)state;
+	assert_int_equal(unwind_tables_open_file(&tables, 16u << 20), 0);
+	unwinding_init(&unwinding, tables);
+	process_table_init(&processes);
+	session.interval_ns = NS_PER_SEC;
+	assert_int_equal(tables_map(&session.tables, unwind_tables_fd(tables), unwind_tables_bytes(tables), &why), 0);
+	return 0;
+}
+
+static int drop_tables(void **state)
+{
+	struct unwind_tables *tables = unwinding.tables;
+
+	(void)state;
+	tables_unmap(&session.tables);
+	unwinding_release(&unwinding);
+	unwind_tables_close(tables);
+	process_table_release(&processes);
+	return 0;
+}
+
+static void take(const ucontext_t *context)
+{
+	memset(&taken.sample, 0, sizeof(taken.sample));
+	taken.sample.head.time_ns = clock_ns();
+	walk_thread(&taken, &session, &copied, context);
+}
+
+__attribute__((noinline)) static int take_deep(int calls)
+{
+	volatile char room[DEEP_BYTES];
+	ucontext_t context;
+
+	room[0] = (char)calls;
+	if (calls)
+		return take_deep(calls - 1) + room[0];
+	getcontext(&context);
+	take(&context);
+	return room[0];
+}
+
+static uint32_t count_deep(void)
+{
+	uint64_t start = (uintptr_t)take_deep;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < taken.sample.user_depth; i++)
+		count += taken.sample.stack[i] >= start && taken.sample.stack[i] - start < 256;
+	return count;
+}
+
+static void test_own_stack(void **state)
+{
+	(void)state;
+	unwinding_publish(&unwinding, self());
+	take_deep(DEEP);
+	assert_int_equal(taken.sample.walk_end, DUET_WALK_ENTRY);
+	assert_int_equal(taken.sample.flags, DUET_SAMPLE_USER_REGS | DUET_SAMPLE_USER_COMPLETE);
+	assert_int_equal(count_deep(), DEEP + 1);
+	assert_int_equal(taken.sample.guessed_depth, 0);
+	assert_true(taken.calls_left > MAX_CALLS - 20);
+	assert_int_equal(walk_bytes(&taken), sizeof(taken.sample) + taken.sample.user_depth * sizeof(uint64_t));
+}
+
+/* Behind the first frames the last ones, in order. */
+static void test_deeper_than_a_record(void **state)
+{
+	uint64_t root[4];
+	uint32_t deep;
+
+	(void)state;
+	unwinding_publish(&unwinding, self());
+	take_deep(3 * DUET_MAX_USER_STACK);
+	deep = taken.sample.user_depth + taken.sample.left_out;
+	assert_int_equal(taken.sample.walk_end, DUET_WALK_ENTRY);
+	assert_int_equal(taken.sample.user_depth, DUET_MAX_USER_STACK);
+	assert_true(deep > 3 * DUET_MAX_USER_STACK && deep < 3 * DUET_MAX_USER_STACK + 64);
+	memcpy(root, taken.sample.stack + DUET_MAX_USER_STACK - 4, sizeof(root));
+	take_deep(0);
+	assert_memory_equal(root, taken.sample.stack + taken.sample.user_depth - 4, sizeof(root));
+}
+
+/* Until the loader has published them there are none: no walk is whole, and the loader is told of unknown code. */
+static void test_nothing_published(void **state)
+{
+	(void)state;
+	take_deep(3);
+	assert_false(taken.sample.flags & DUET_SAMPLE_USER_COMPLETE);
+	assert_true(taken.sample.flags & DUET_SAMPLE_UNKNOWN_CODE);
+}
+
+static void test_unreadable_stack(void **state)
+{
+	char *none = mmap(NULL, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ucontext_t context;
+
+	(void)state;
+	unwinding_publish(&unwinding, self());
+	getcontext(&context);
+	regs_set(&context, &(struct regs){(uintptr_t)take_deep, (uintptr_t)none + 4096, (uintptr_t)none + 8192, 0});
+	take(&context);
+	assert_int_equal(taken.sample.walk_end, DUET_WALK_UNREADABLE);
+	regs_set(&context, &(struct regs){(uintptr_t)take_deep, UINTPTR_MAX - 15, UINTPTR_MAX - 7, 0});
+	take(&context);
+	assert_false(taken.sample.flags & DUET_SAMPLE_USER_COMPLETE);
+	munmap(none, 65536);
+}
+
+/* ---- the tables ---- */
+
+static void test_another_slice_is_noticed(void **state)
+{
+	const struct duet_unwind_mapping one = {.start = 4096, .end = 8192};
+	struct duet_unwind_mapping found;
+	struct tables_slice slice;
+
+	(void)state;
+	assert_int_equal(tables_begin(&session.tables).count, 0);
+	assert_int_equal(unwind_tables_publish(unwinding.tables, 1, 0, &one, 1), 0);
+	slice = tables_begin(&session.tables);
+	assert_true(tables_find_mapping(&session.tables, &slice, 4096, &found) && found.end == 8192);
+	assert_false(tables_find_mapping(&session.tables, &slice, 8192, &found));
+	assert_true(tables_unchanged(&session.tables, &slice));
+	assert_int_equal(unwind_tables_publish(unwinding.tables, 1, 0, &one, 1), 0);
+	assert_false(tables_unchanged(&session.tables, &slice));
+	assert_true(tables_find_mapping(&session.tables, &slice, 4096, &found)); /* still there, for a while */
+}
+
+/* Who gets the file can read it, and no more. */
+static void test_file_is_read_only(void **state)
+{
+	int fd = unwind_tables_fd(unwinding.tables);
+
+	(void)state;
+	assert_true(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
+}
+
+struct bad_file {
+	_Alignas(4096) struct duet_unwind_file head;
+	_Alignas(4096) struct duet_unwind_row rows[8];
+	_Alignas(4096) struct duet_unwind_page pages[2];
+	_Alignas(4096) struct duet_unwind_module modules[2];
+	_Alignas(4096) struct duet_unwind_mapping mappings[2];
+};
+
+static struct bad_file sound_file(void)
+{
+	return (struct bad_file){
+		.head = {DUET_UNWIND_MAGIC, DUET_UNWIND_VERSION, 8, 2, 2, 2, 1, .slices = {{0}, {.mappings = 1}}},
+		.pages = {{0, 8}},
+		.modules = {{.pages = 1}},
+		.mappings = {{.start = 0x1000, .end = 0x2000, .base = 0x1000}},
+	};
+}
+
+/* NULL of the tables when they are refused. */
+static struct tables map_bad(const struct bad_file *file, int seals, uint64_t bytes)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct tables tables = {0};
+	const char *why;
+
+	assert_int_equal(pwrite(fd, file, sizeof(*file), 0), sizeof(*file));
+	if (seals)
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	(void)tables_map(&tables, fd, bytes, &why);
+	close(fd);
+	return tables;
+}
+
+static bool is_taken(const struct bad_file *file, int seals, uint64_t bytes)
+{
+	struct tables tables = map_bad(file, seals, bytes);
+	bool is_mapped = tables.file != NULL;
+
+	tables_unmap(&tables);
+	return is_mapped;
+}
+
+static void test_bad_files_are_refused(void **state)
+{
+	struct bad_file file = sound_file();
+
+	(void)state;
+	assert_true(is_taken(&file, F_SEAL_SHRINK, sizeof(file)));
+	assert_false(is_taken(&file, 0, sizeof(file)));
+	assert_false(is_taken(&file, F_SEAL_SHRINK, sizeof(file) - 4096));
+	file.head.rows = UINT32_MAX;
+	assert_false(is_taken(&file, F_SEAL_SHRINK, sizeof(file)));
+	file = sound_file();
+	file.head.version++;
+	assert_false(is_taken(&file, F_SEAL_SHRINK, sizeof(file)));
+}
+
+/* How many rows a lookup of this pc leads to; none of them may lie elsewhere. */
+static uint32_t rows_of(const struct bad_file *file, uint64_t pc)
+{
+	struct tables tables = map_bad(file, F_SEAL_SHRINK, sizeof(*file));
+	struct tables_slice slice = tables_begin(&tables);
+	struct duet_unwind_mapping mapping;
+	struct duet_unwind_page page;
+	uint32_t count = 0;
+
+	if (tables_find_mapping(&tables, &slice, pc, &mapping) &&
+	    tables_find_page(&tables, mapping.module, pc - mapping.base, &page))
+		for (uint32_t i = page.first; i != page.end && tables_row(&tables, i); i++)
+			count++;
+	tables_unmap(&tables);
+	return count;
+}
+
+static void test_indices_are_bound(void **state)
+{
+	struct bad_file file = sound_file();
+
+	(void)state;
+	assert_int_equal(rows_of(&file, 0x1010), 8);
+	file.pages[0].end = UINT32_MAX;
+	assert_int_equal(rows_of(&file, 0x1010), 8);
+	file.modules[0].first_row = UINT32_MAX;
+	assert_int_equal(rows_of(&file, 0x1010), 0);
+	file.modules[0] = (struct duet_unwind_module){.first_page = UINT32_MAX, .pages = UINT32_MAX};
+	assert_int_equal(rows_of(&file, 0x1010), 0);
+	file.mappings[0].module = 2;
+	assert_int_equal(rows_of(&file, 0x1010), 0);
+	file.head.slices[1].mappings = 3;
+	assert_int_equal(rows_of(&file, 0x1010), 0);
+	file.head.slices[1] = (struct duet_unwind_process){.first = UINT32_MAX, .mappings = 2};
+	assert_int_equal(rows_of(&file, 0x1010), 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_tables, drop_tables)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_own_stack),
+		CASE(test_deeper_than_a_record),
+		CASE(test_nothing_published),
+		CASE(test_unreadable_stack),
+		CASE(test_another_slice_is_noticed),
+		CASE(test_file_is_read_only),
+		cmocka_unit_test(test_bad_files_are_refused),
+		cmocka_unit_test(test_indices_are_bound),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
