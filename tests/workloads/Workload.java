@@ -19,10 +19,11 @@ final class Workload {
             Thread.sleep(5);
     }
 
-    /** All work is done; lives on until it is killed, without using CPU. */
+    /** All work is done; lives on until it is killed, without using CPU, but with -Dends=true. */
     static void done() throws InterruptedException {
         say("DONE");
-        Thread.sleep(Long.MAX_VALUE);
+        if (!Boolean.getBoolean("ends"))
+            Thread.sleep(Long.MAX_VALUE);
     }
 
     static void say(String line) {
