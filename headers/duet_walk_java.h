@@ -213,7 +213,8 @@ static inline walk_result java_leaf_adapter(struct walk_java *java, struct unwin
 		return walk_to_caller(cursor, rax, r13, cursor->fp);
 	if (java_keeps_fp(java, rax) || WALK_JAVA_SENDER(java, rax, cursor->sp))
 		return walk_to_caller(cursor, rax, cursor->sp, cursor->fp);
-	return DUET_WALK_LEAF;
+	/* A caller whose own caller is deoptimized shows no return address. */
+	return !is_moved && java_is_called(java, to) ? java_return(cursor, 0, 1) : DUET_WALK_LEAF;
 }
 
 /*

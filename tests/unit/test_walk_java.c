@@ -250,7 +250,9 @@ static void test_adapter_from_compiled_code(void **state)
 	expect_caller(cursor_at(adapter, SP - 3, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
 	SP[4] = NATIVE_PC; /* no frame ends so: these are words of earlier calls */
 	expect_end(cursor_at(adapter, SP - 3, CALLER_FP, 0), DUET_WALK_LEAF);
-	java.regs[DUET_X86_R13] = 0;
+	java.regs[DUET_X86_R13] = 0; /* nothing has been moved */
+	expect_caller(cursor_at(adapter, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+	SP[0] = caller + 1; /* behind no call */
 	expect_end(cursor_at(adapter, SP, CALLER_FP, 0), DUET_WALK_LEAF);
 }
 
