@@ -24,7 +24,7 @@
 #include "duet_types.h"
 
 #define DUET_AGENT_VERSION 2	 /* of everything in this file and in duet_ring.h */
-#define DUET_MAX_JAVA_DEPTH 2048 /* default -j, and the largest depth the agent walks */
+#define DUET_MAX_JAVA_DEPTH 2048 /* what AsyncGetCallTrace is asked for at most */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
 
 /* Return values of Agent_OnAttach, which HotSpot hands back to the attaching side. */

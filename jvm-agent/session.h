@@ -18,7 +18,7 @@
 struct engine;
 struct slot;
 
-#define SESSION_LAYOUTS 5 /* the first, and one more for each kind of code that it lacked */
+#define SESSION_LAYOUTS 4 /* the first, and one more for each kind of code that it lacked */
 
 struct session {
 	struct ring ring;

@@ -91,9 +91,8 @@ static void read_agent(struct agent *agent)
 
 void overhead_cost(const struct session *session, struct overhead_cost *ret)
 {
-	struct duet_cost bpf = {0};
-
 	uint64_t mappings = session->collector ? collector_mapping_records(session->collector) : 0;
+	struct duet_cost bpf = {0};
 
 	if (session->collector)
 		(void)collector_cost(session->collector, &bpf);

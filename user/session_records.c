@@ -483,6 +483,8 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 		agent->bad_records++;
 		return;
 	}
+	if (!session->first_sample_ns)
+		session->first_sample_ns = clock_monotonic_ns();
 	memcpy(sample, record, record->head.size);
 	agent->claimed_ns += sample->weight_ns;
 	sample->head.tgid = (uint32_t)agent->process->pid;
@@ -511,8 +513,6 @@ static void on_agent_record(void *context, uint16_t type, const void *payload, u
 		on_agent_sample(from->session, from->agent, payload);
 	else
 		from->agent->bad_records++;
-	if (!from->session->first_sample_ns)
-		from->session->first_sample_ns = clock_monotonic_ns();
 }
 
 /*

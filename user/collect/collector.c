@@ -382,11 +382,6 @@ bool collector_uses_cookie(const struct collector *collector)
 	return collector->uses_cookie;
 }
 
-unsigned collector_cpus(const struct collector *collector)
-{
-	return (unsigned)(collector->events.fds.len + collector->events.links.len);
-}
-
 int collector_read(struct collector *collector, collector_handler handler, void *context, int budget, uint64_t *bad)
 {
 	int err;

@@ -48,8 +48,6 @@ void collector_close(struct collector *collector);
  */
 int collector_fd(const struct collector *collector);
 bool collector_uses_cookie(const struct collector *collector);
-/* How many CPUs tick: those online at collector_open(). */
-unsigned collector_cpus(const struct collector *collector);
 
 /* Called for each record that passed record_check(). */
 typedef void (*collector_handler)(void *context, const struct duet_record *record);
