@@ -47,6 +47,7 @@ struct agent *agent_new(struct process *process, struct intern *strings, const s
 	agent->process = process;
 	agent->start = *start;
 	agent->socket = -1;
+	agent->begun_ns = clock_monotonic_ns();
 	agent->jvm = jvm_new(strings);
 	if (!agent->jvm) {
 		free(agent);

@@ -44,6 +44,7 @@ struct agent {
 	enum agent_state state;
 	struct attach attach;
 	int socket;
+	uint64_t begun_ns; /* CLOCK_MONOTONIC, before the process was touched */
 	uint64_t deadline_ns; /* of the handshake */
 	struct agent_ring *ring;
 	struct unwinding unwinding; /* timer engines: by what the agent walks; without tables there are none */

@@ -261,7 +261,9 @@ static void agent_changed(struct session *session, struct agent *agent, enum age
 {
 	if (agent->state == before)
 		return;
-	if (agent->state == AGENT_RUNNING)
+	if (agent->state == AGENT_RUNNING && agent->process->runtime != agent)
+		agent_stop(agent); /* begun before an exec */
+	else if (agent->state == AGENT_RUNNING)
 		allow_signals(session, agent);
 	if (before == AGENT_RUNNING && session->collector)
 		forbid_signals(session, agent);
@@ -394,12 +396,26 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 	add_sample(session, process, NULL, sample, NULL, JOIN_STANDALONE, true);
 }
 
-/* The agent on the command line that we start comes with the exec, all others go with it. */
-static bool comes_with_exec(const struct session *session, const struct process *process)
+/*
+ * An agent that was begun after the exec is of the program that runs now: /proc told of it before this record did. The
+ * one on the command line that we start comes with the exec. All others go with it.
+ */
+static bool survives_exec(const struct session *session, const struct agent *agent, uint64_t exec_ns)
 {
-	const struct agent *agent = process->runtime;
+	return agent->begun_ns > exec_ns || (agent->process->pid == session->child && agent->state < AGENT_RUNNING);
+}
 
-	return agent && process->pid == session->child && agent->state < AGENT_RUNNING;
+/* Told to stop, should its JVM be there after all: it would keep the next attach from getting in. */
+static void drop_agent(struct session *session, struct agent *agent)
+{
+	enum agent_state before = agent->state;
+
+	join_flush(session->join, agent);
+	agent->process->runtime = NULL;
+	if (before != AGENT_RUNNING)
+		return; /* agent_changed() stops it when it gets there */
+	agent_stop(agent);
+	agent_changed(session, agent, before);
 }
 
 /* The JVM that was there is gone; what runs now may be another one. */
@@ -410,10 +426,8 @@ static void on_exec(struct session *session, const struct duet_process_record *r
 
 	if (process && process->start_ticks != record->start_ns / NS_PER_TICK)
 		return; /* not sampled yet; who had its number is gone */
-	if (process && process->runtime && !comes_with_exec(session, process)) {
-		join_flush(session->join, process->runtime);
-		process->runtime = NULL;
-	}
+	if (process && process->runtime && !survives_exec(session, process->runtime, record->head.time_ns))
+		drop_agent(session, process->runtime);
 	if (process)
 		owners_exec(process);
 	process_exec(&session->processes, pid);

@@ -386,4 +386,20 @@ case_exec_keeps_names_apart() {
 	expect "samples after" "$(sum_of '^duet-after;')" '>' 5
 }
 
+# A loader that is late reads of the exec when /proc shows it the JVM already: the agent it then begins is that JVM's.
+case_exec_told_late() {
+	need_bpf
+	start_record --host -d 60 -i 2ms --by process -o collapsed -f "$here/out"
+	kill -STOP "$recorder"
+	JVM_AS=(perl -e '1 while times < 0.2; exec @ARGV')
+	start_jvm "$(any_jdk)" workload.Shares
+	kill -CONT "$recorder"
+	sleep 3
+	end_record INT
+	expect_status 0
+	expect_lacks "$here/stderr" "JVM $jvm"
+	expect "samples with their names" "$(sum_of '^java;.*workload/Shares')" '>' 200
+	expect "samples without" "$(sum_of '^java;.*unknown_method')" '<=' "$(($(sum_of '^java;.*workload/Shares') / 50))"
+}
+
 run_cases "$@"

@@ -278,6 +278,7 @@ case_jvms_come_and_go() {
 	need_bpf
 	cat >"$here/jvms" <<-END
 		for class in Shares TwoBusy Shares; do
+			: >$here/said # the last one's DONE
 			$(any_jdk)/bin/java -Xmx64m -cp $workloads workload.\$class 2 >$here/said &
 			until grep -q DONE $here/said; do
 				sleep 0.1
