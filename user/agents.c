@@ -19,8 +19,9 @@
 #define METADATA_BUDGET 16384 /* records a step: they cost more than samples, and other JVMs wait */
 #define HANDSHAKE_TIMEOUT_NS (10 * NS_PER_SEC) /* as patient as the agent is with us */
 
-static void agent_fail(struct agent *agent, const char *why)
+static void agent_fail(struct agent *agent, int error, const char *why)
 {
+	agent->error = error;
 	snprintf(agent->why, sizeof(agent->why), "JVM %d: %s", agent->process->pid, why);
 	if (agent->socket >= 0)
 		close(agent->socket);
@@ -55,7 +56,7 @@ struct agent *agent_new(struct process *process, struct intern *strings, const s
 	}
 	err = attach_start(&agent->attach, &target, control);
 	if (err < 0)
-		agent_fail(agent, "the attach process could not be started");
+		agent_fail(agent, err, "the attach process could not be started");
 	return agent;
 }
 
@@ -83,6 +84,17 @@ int agent_fd(const struct agent *agent)
 	return agent->state == AGENT_ATTACHING ? agent->attach.fd : agent->socket;
 }
 
+/* What a JVM that hangs, another profiler or a limit stood in the way of. Any other reason stays one. */
+bool agent_may_try_again(const struct agent *agent)
+{
+	static const int passing[] = {EAGAIN, EBUSY, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC, EPIPE, ETIMEDOUT};
+
+	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
+		if (agent->state == AGENT_FAILED && agent->error == -passing[i])
+			return true;
+	return false;
+}
+
 bool agent_settled(const struct agent *agent)
 {
 	return agent->state == AGENT_RUNNING || agent->state == AGENT_GONE || agent->state == AGENT_FAILED;
@@ -94,6 +106,7 @@ static void finish_attach(struct agent *agent)
 
 	attach_finish(&agent->attach, &result);
 	agent->socket = result.socket;
+	agent->error = result.error;
 	agent->state = result.error ? AGENT_FAILED : AGENT_GREETING;
 	agent->deadline_ns = clock_monotonic_ns() + HANDSHAKE_TIMEOUT_NS;
 	snprintf(agent->why, sizeof(agent->why), "%s", result.why);
@@ -164,11 +177,12 @@ static void on_hello(struct agent *agent, const struct duet_message_hello *hello
 {
 	snprintf(agent->vm, sizeof(agent->vm), "%s %s", hello->vm_name, hello->vm_version);
 	if (!hello->has_asgct)
-		return agent_fail(agent, "the JVM has no AsyncGetCallTrace: HotSpot is needed for Java frames");
+		return agent_fail(agent, -ENOTSUP,
+				  "the JVM has no AsyncGetCallTrace: HotSpot is needed for Java frames");
 	if (agent_ring_new(&agent->ring, agent->start.sample_lane_bytes, agent->start.metadata_lane_bytes) < 0)
-		return agent_fail(agent, "the shared ring could not be created: out of memory or descriptors");
+		return agent_fail(agent, -EMFILE, "the shared ring could not be created: out of memory or descriptors");
 	if (send_start(agent) < 0)
-		return agent_fail(agent, "the agent closed the control socket before it was started");
+		return agent_fail(agent, -EPIPE, "the agent closed the control socket before it was started");
 	agent->state = AGENT_STARTING;
 }
 
@@ -188,9 +202,10 @@ static bool signal_is_sound(const struct agent *agent, const struct duet_message
 static void on_started(struct agent *agent, const struct duet_message_started *started)
 {
 	if (started->error)
-		return agent_fail(agent, started->why[0] ? started->why : strerror(-started->error));
+		return agent_fail(agent, started->error, started->why[0] ? started->why : strerror(-started->error));
 	if (!signal_is_sound(agent, started))
-		return agent_fail(agent, "the agent claims a signal or handler that cannot be its own: not trusted");
+		return agent_fail(agent, -EPROTO,
+				  "the agent claims a signal or handler that cannot be its own: not trusted");
 	agent->signo = started->signo;
 	agent->handler = started->handler;
 	agent->tid = started->tid;
@@ -201,7 +216,7 @@ static void on_started(struct agent *agent, const struct duet_message_started *s
 static void on_stopped(struct agent *agent)
 {
 	if (agent->state < AGENT_RUNNING)
-		return agent_fail(agent, "the JVM went down during the handshake");
+		return agent_fail(agent, -EPIPE, "the JVM went down during the handshake");
 	if (agent->state != AGENT_FAILED)
 		agent->state = AGENT_GONE;
 }
@@ -215,7 +230,7 @@ static void on_message(struct agent *agent, const struct duet_message *message)
 	else if (message->type == DUET_MESSAGE_STOPPED)
 		on_stopped(agent);
 	else
-		agent_fail(agent, "the agent sent a message out of turn");
+		agent_fail(agent, -EPROTO, "the agent sent a message out of turn");
 }
 
 static void on_closed(struct agent *agent)
@@ -225,7 +240,7 @@ static void on_closed(struct agent *agent)
 	if (agent->state == AGENT_RUNNING || agent->state == AGENT_STOPPING)
 		agent->state = AGENT_GONE;
 	else if (agent->state != AGENT_GONE)
-		agent_fail(agent, "the JVM or its agent closed the control socket during the handshake");
+		agent_fail(agent, -EPIPE, "the JVM or its agent closed the control socket during the handshake");
 }
 
 void agent_step(struct agent *agent)
@@ -248,14 +263,16 @@ void agent_step(struct agent *agent)
 		return on_closed(agent);
 	if (!agent_message_check(&message, (size_t)len))
 		return agent_fail(
-			agent, "the agent sent a malformed message: another version of duet may be loaded in that JVM");
+			agent, -EPROTO,
+			"the agent sent a malformed message: another version of duet may be loaded in that JVM");
 	on_message(agent, &message.head);
 }
 
 void agent_expire(struct agent *agent, uint64_t now_ns)
 {
 	if ((agent->state == AGENT_GREETING || agent->state == AGENT_STARTING) && now_ns > agent->deadline_ns)
-		agent_fail(agent, "the agent did not answer for 10 s: is the JVM hung or at a long safepoint?");
+		agent_fail(agent, -ETIMEDOUT,
+			   "the agent did not answer for 10 s: is the JVM hung or at a long safepoint?");
 }
 
 void agent_want_name(struct agent *agent, uint64_t method)
@@ -287,13 +304,13 @@ void agent_stop(struct agent *agent)
 
 	if (agent->state == AGENT_ATTACHING) {
 		attach_abort(&agent->attach);
-		agent_fail(agent, "the recording ended before the agent was attached");
+		agent_fail(agent, -ECANCELED, "the recording ended before the agent was attached");
 	} else if (agent->state == AGENT_RUNNING) {
 		agent->state = AGENT_STOPPING;
 		if (send(agent->socket, &stop, sizeof(stop), MSG_NOSIGNAL) < 0)
 			on_closed(agent);
 	} else if (agent->state == AGENT_GREETING || agent->state == AGENT_STARTING) {
-		agent_fail(agent, "the recording ended before the agent was started");
+		agent_fail(agent, -ECANCELED, "the recording ended before the agent was started");
 	}
 }
 
@@ -315,7 +332,8 @@ static void read_lane(struct agent *agent, enum duet_lane lane, agent_ring_handl
 	if (agent_ring_read(agent->ring, lane, handler, context, budget, &agent->bad_records) >= 0)
 		return;
 	agent->hostile = true;
-	agent_fail(agent, "its agent broke the rules of the shared ring: it is hostile or its memory is damaged");
+	agent_fail(agent, -EPROTO,
+		   "its agent broke the rules of the shared ring: it is hostile or its memory is damaged");
 }
 
 void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context)

@@ -62,7 +62,9 @@ struct agent {
 	bool layout_told; /* BPF knows the JVM's newest layout */
 	uint64_t claimed_ns; /* timer engines: CPU time that its samples stand for */
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
+	int error; /* -errno of what made it AGENT_FAILED */
 	char why[256];
+	uint64_t retry_ns; /* the session's own: when another one is to be tried; 0 = not */
 	pid_t host_tid; /* of the agent's own thread as we number it; 0 = it was never seen */
 	uint64_t thread_ns; /* CPU time of that thread, and of the handler on all others, as of the last look */
 	uint64_t handler_ns;
@@ -88,6 +90,7 @@ void agent_want_name(struct agent *agent, uint64_t method);
 void agent_ask(struct agent *agent);
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; an agent still on its way is aborted */
 bool agent_settled(const struct agent *agent); /* RUNNING, GONE or FAILED */
+bool agent_may_try_again(const struct agent *agent); /* FAILED, but another one may get in later */
 
 /*
  * Metadata first, so that names are there when samples ask for them; samples go to the handler. An inconsistent ring

@@ -3,6 +3,8 @@
 #ifndef SESSION_INTERNAL_H
 #define SESSION_INTERNAL_H
 
+#include <poll.h>
+
 #include "agents.h"
 #include "base/io.h"
 #include "budget.h"
@@ -104,16 +106,20 @@ bool session_read_rings(struct session *session); /* true when BPF's is empty; e
 bool session_settled(const struct session *session); /* no agent is on its way any more */
 /* By which tables the process's stacks are walked. */
 struct unwinding *session_unwinding(struct session *session, const struct process *process);
-int session_attach(struct session *session, struct process *process, bool loaded, const char *control);
-/*
- * Attaches to a JVM that was not there, or not yet one, at the start. A launcher maps libjvm.so a moment after its
- * exec, so a young process is looked at again.
- */
-void session_notice(struct session *session, struct process *process);
 
 /* The join's handler: one sample, decided, goes into the profile. */
 bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
 			const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance);
+
+/* session_agents.c. An agent that fails is tried again a few times if what stood in its way may pass. */
+int session_attach(struct session *session, struct process *process, bool loaded, const char *control);
+/* Attaches to a JVM that was not there, or not yet one, at the start. Cheap unless its mappings have changed. */
+void session_notice(struct session *session, struct process *process);
+void session_step_agents(struct session *session, const struct pollfd *fds, size_t count); /* one fd each, polled */
+void session_agent_changed(struct session *session, struct agent *agent, enum agent_state before);
+void session_tell_layout(struct session *session, struct agent *agent);
+bool session_agent_survives_exec(const struct session *session, const struct agent *agent, uint64_t exec_ns);
+void session_drop_agent(struct session *session, struct agent *agent);
 
 /* session_output.c. How the profile is to be written; the others: 0, or -errno after the user has been told. */
 struct writer_options session_style(const struct session *session);
@@ -123,6 +129,7 @@ void session_discard_outputs(struct session *session);
 
 /* session_release.c: between two windows, frees what belongs to processes that have ended. */
 void session_release_dead(struct session *session);
+void session_free_replaced(struct session *session); /* agents that failed and were tried again */
 
 /* session_report.c */
 

@@ -15,19 +15,12 @@
 #include "session_internal.h"
 #include "short_lived.h"
 
-#define MAPS_AGE_NS NS_PER_SEC /* a process's mappings are read again at most this often */
 #define NS_PER_TICK 10000000 /* USER_HZ is 100 */
-#define YOUNG_NS (15 * NS_PER_SEC)
 #define FORGET_NS (2 * JOIN_WAIT_NS)
-#define SAMPLE_LANE_MIN (1u << 20)
-#define SAMPLE_LANE_MAX (64u << 20)
-#define METADATA_LANE_BYTES (4u << 20) /* the agent waits when it is full; two polls' worth of a large JVM's code */
-#define TABLES_BYTES (16u << 20) /* touched as far as they are filled: libjvm.so has 1.5 MB */
 #define AGENT_MAX_NAMED (DUET_MAX_NAMED / 4) /* no JVM takes all the room of the others */
 #define READ_PART 256 /* records */
 #define READ_PARTS 4096
 #define READ_NS (NS_PER_SEC / 5)
-#define JAVA_SAMPLE_BYTES 2048 /* of a typical stack, to size the lane by */
 
 /* ---- one sample, decided ---- */
 
@@ -209,142 +202,13 @@ bool session_on_decided(void *context, void *owner, const struct duet_sample *sa
 	return true;
 }
 
-/* ---- agents on their way ---- */
+/* ---- records ---- */
 
 struct unwinding *session_unwinding(struct session *session, const struct process *process)
 {
 	struct agent *agent = process->runtime;
 
 	return session->collector || !agent ? &session->unwinding : &agent->unwinding;
-}
-
-/* How BPF is to walk the JVM's frames. */
-static void tell_layout(struct session *session, struct agent *agent)
-{
-	struct duet_jvm_entry entry = {.start_ticks = agent->process->start_ticks};
-
-	if (!session->collector || agent->state != AGENT_RUNNING || agent->layout_told || !jvm_layout(agent->jvm))
-		return;
-	entry.layout = *jvm_layout(agent->jvm);
-	agent->layout_told = !collector_describe(session->collector, agent->process->pid, &entry);
-}
-
-static void forbid_signals(struct session *session, struct agent *agent)
-{
-	collector_forbid(session->collector, agent->process->pid);
-	while (agent->named.len)
-		collector_named(session->collector, agent->process->pid, agent->named.items[--agent->named.len], false);
-	map_release(&agent->is_named);
-}
-
-/* From here on BPF may signal the process: the handler is installed. */
-static int allow_signals(struct session *session, struct agent *agent)
-{
-	struct duet_jvm_target target = {
-		.start_ticks = agent->process->start_ticks,
-		.handler = agent->handler,
-		.signo = (uint32_t)agent->signo,
-	};
-
-	process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
-	unwinding_publish(session_unwinding(session, agent->process), agent->process);
-	return session->collector ? collector_allow(session->collector, agent->process->pid, &target) : 0;
-}
-
-/* Before the recording, one agent that fails may be the end of it: then session_start() says so. */
-static bool goes_on_without(const struct session *session)
-{
-	return session->options->host || session->started_ns || session->agents.len > 1;
-}
-
-static void agent_changed(struct session *session, struct agent *agent, enum agent_state before)
-{
-	if (agent->state == before)
-		return;
-	if (agent->state == AGENT_RUNNING && agent->process->runtime != agent)
-		agent_stop(agent); /* begun before an exec */
-	else if (agent->state == AGENT_RUNNING)
-		allow_signals(session, agent);
-	if (before == AGENT_RUNNING && session->collector)
-		forbid_signals(session, agent);
-	if (agent->state == AGENT_FAILED && goes_on_without(session))
-		log_warn("%s: native frames only", agent->why);
-}
-
-static void agent_progress(struct session *session, struct agent *agent, bool readable)
-{
-	enum agent_state before = agent->state;
-
-	if (readable)
-		agent_step(agent);
-	else
-		agent_expire(agent, clock_monotonic_ns());
-	agent_changed(session, agent, before);
-}
-
-/* ---- records ---- */
-
-/* Said once: a host may have hundreds. */
-static int refuse(struct session *session, struct process *process)
-{
-	if (!process->refused && !session->budget.jvms_refused++)
-		log_warn("JVM %d: --max-memory has no room for its agent: native frames only", process->pid);
-	process->refused = true;
-	return 0;
-}
-
-int session_attach(struct session *session, struct process *process, bool loaded, const char *control)
-{
-	uint64_t lane = NS_PER_SEC / session->options->interval_ns * session->cpus * JAVA_SAMPLE_BYTES;
-	struct agent_start start = {
-		.engine = engines[session->engine].agent,
-		.interval_ns = session->options->interval_ns,
-		.java_depth = session->options->java_depth,
-		.tables_bytes = session->engine == ENGINE_BPF ? 0 : TABLES_BYTES,
-		.sample_lane_bytes = lane < SAMPLE_LANE_MIN   ? SAMPLE_LANE_MIN
-				     : lane > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX
-							      : lane,
-		.metadata_lane_bytes = METADATA_LANE_BYTES,
-	};
-	struct agent *agent;
-
-	if (!budget_take_ring(session, &start))
-		return refuse(session, process);
-	agent = agent_new(process, &session->profile.strings, &start, loaded, control);
-	if (!agent)
-		return -ENOMEM;
-	process->runtime = agent;
-	return vec_push(&session->agents, agent);
-}
-
-static bool is_jvm(struct process *process)
-{
-	process->examined_ns = clock_monotonic_ns();
-	process_refresh_maps(process, process->examined_ns, MAPS_AGE_NS);
-	return maps_find_file(&process->maps, "libjvm.so") != NULL;
-}
-
-void session_notice(struct session *session, struct process *process)
-{
-	char control[DUET_NAME_MAX + 1];
-
-	if (session->options->no_attach || session->options->pids.len || process->runtime || process->exited ||
-	    process->pid == getpid() || !is_jvm(process))
-		return;
-	if (owners_is_listed(&session->owners, process, &session->options->leave_alone)) {
-		log_debug("JVM %d: left alone", process->pid);
-		return;
-	}
-	attach_control_name(control, sizeof(control), process->pid);
-	session_attach(session, process, false, control);
-}
-
-static bool may_be_new(const struct process *process)
-{
-	uint64_t now_ns = clock_monotonic_ns();
-
-	return !process->examined_ns ||
-	       (!process->runtime && now_ns - process->examined_ns > MAPS_AGE_NS && process_age_ns(process) < YOUNG_NS);
 }
 
 /* Our own thread in the JVM takes no signals: that BPF did not send it one is no loss. */
@@ -376,8 +240,7 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 	if (!session->first_sample_ns)
 		session->first_sample_ns = clock_monotonic_ns();
 	short_lived_map(session, process, sample);
-	if (may_be_new(process))
-		session_notice(session, process);
+	session_notice(session, process);
 	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
 		unwinding_refresh(&session->unwinding, process);
 	agent = process->runtime;
@@ -396,28 +259,6 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 	add_sample(session, process, NULL, sample, NULL, JOIN_STANDALONE, true);
 }
 
-/*
- * An agent that was begun after the exec is of the program that runs now: /proc told of it before this record did. The
- * one on the command line that we start comes with the exec. All others go with it.
- */
-static bool survives_exec(const struct session *session, const struct agent *agent, uint64_t exec_ns)
-{
-	return agent->begun_ns > exec_ns || (agent->process->pid == session->child && agent->state < AGENT_RUNNING);
-}
-
-/* Told to stop, should its JVM be there after all: it would keep the next attach from getting in. */
-static void drop_agent(struct session *session, struct agent *agent)
-{
-	enum agent_state before = agent->state;
-
-	join_flush(session->join, agent);
-	agent->process->runtime = NULL;
-	if (before != AGENT_RUNNING)
-		return; /* agent_changed() stops it when it gets there */
-	agent_stop(agent);
-	agent_changed(session, agent, before);
-}
-
 /* The JVM that was there is gone; what runs now may be another one. */
 static void on_exec(struct session *session, const struct duet_process_record *record)
 {
@@ -426,8 +267,9 @@ static void on_exec(struct session *session, const struct duet_process_record *r
 
 	if (process && process->start_ticks != record->start_ns / NS_PER_TICK)
 		return; /* not sampled yet; who had its number is gone */
-	if (process && process->runtime && !survives_exec(session, process->runtime, record->head.time_ns))
-		drop_agent(session, process->runtime);
+	if (process && process->runtime &&
+	    !session_agent_survives_exec(session, process->runtime, record->head.time_ns))
+		session_drop_agent(session, process->runtime);
 	if (process)
 		owners_exec(process);
 	process_exec(&session->processes, pid);
@@ -566,8 +408,8 @@ bool session_read_rings(struct session *session)
 		enum agent_state before = context.agent->state;
 
 		agent_read(context.agent, on_agent_record, &context);
-		agent_changed(session, context.agent, before);
-		tell_layout(session, context.agent);
+		session_agent_changed(session, context.agent, before);
+		session_tell_layout(session, context.agent);
 		tell_arrived(session, context.agent);
 		agent_ask(context.agent);
 		if (forget)
@@ -617,8 +459,7 @@ void session_step(struct session *session, int timeout_ms)
 		fds[i] = (struct pollfd){.fd = agent_fd(session->agents.items[i - 2]), .events = POLLIN};
 	if (poll(fds, count, session->is_behind ? 0 : timeout_ms) > 0 && fds[0].revents)
 		on_signal(session);
-	for (size_t i = 2; i < count; i++)
-		agent_progress(session, session->agents.items[i - 2], fds[i].revents);
+	session_step_agents(session, fds + 2, count - 2);
 	session->is_behind = !session_read_rings(session);
 	notify_watchdog(&session->notify);
 	free(fds);

@@ -7,12 +7,20 @@
 
 /* ---- agents ---- */
 
+typedef bool (*agent_test)(const struct session *session, const struct agent *agent);
+
 static bool is_over(const struct session *session, const struct agent *agent)
 {
 	bool is_left = agent->process->exited || agent->process->runtime != agent;
 
 	return is_left && (agent->state == AGENT_GONE || agent->state == AGENT_FAILED) &&
 	       !join_holds(session->join, agent);
+}
+
+/* Unlike one that is gone it is not waited for by what has not been read yet. */
+static bool is_replaced(const struct session *session, const struct agent *agent)
+{
+	return agent->process->runtime != agent && agent->state == AGENT_FAILED && !join_holds(session->join, agent);
 }
 
 /* Its losses stay those of the recording. */
@@ -33,19 +41,24 @@ static void free_agent(struct session *session, struct agent *agent)
 	agent_free(agent);
 }
 
-static void free_agents(struct session *session)
+static void free_agents(struct session *session, agent_test is_done)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < session->agents.len; i++) {
 		struct agent *agent = session->agents.items[i];
 
-		if (is_over(session, agent))
+		if (is_done(session, agent))
 			free_agent(session, agent);
 		else
 			session->agents.items[kept++] = agent;
 	}
 	session->agents.len = kept;
+}
+
+void session_free_replaced(struct session *session)
+{
+	free_agents(session, is_replaced);
 }
 
 /* ---- processes ---- */
@@ -110,7 +123,7 @@ static bool has_waiting_dead(const struct session *session)
 
 void session_release_dead(struct session *session)
 {
-	free_agents(session);
+	free_agents(session, is_over);
 	find_ended(session);
 	process_table_sweep(&session->processes, is_done, session);
 	if (has_waiting_dead(session))

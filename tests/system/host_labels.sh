@@ -270,6 +270,56 @@ case_jvm_in_a_cgroup() {
 	expect_share "joined" "$(reported joined)" '>=' 90
 }
 
+# A JVM is noticed as soon as it runs in its libjvm.so: one of a second has names for what it did in it.
+case_short_jvms() {
+	local i
+	need_bpf
+	start_record --host -d 90 -i 2ms --by process -o collapsed -f "$here/out"
+	for i in 1 2 3; do
+		start_jvm "$(any_jdk)" workload.Shares 1
+		wait_for_text "$jvm_out" DONE
+		kill -KILL "$jvm"
+	done
+	end_record INT
+	expect_status 0
+	expect_share "of their samples in their methods" \
+		"$(sum_of '^java;.*workload/Shares') $(sum_of '^java;')" '>=' 80
+}
+
+# What stands in the agent's way may pass: it is tried again, and says so.
+case_tried_again() {
+	local first stopped
+	need_bpf
+	start_jvm "$(any_jdk)" workload.Shares
+	stopped=$jvm
+	kill -STOP "$stopped"
+	start_jvm "$(any_jdk)" workload.TwoBusy
+	"$duet" record -p "$jvm" -d 60 -o collapsed -f "$here/first" >"$here/first.said" 2>&1 </dev/null &
+	first=$! recorder=$!
+	wait_for_ticks
+	start_record --host -d 60 -i 2ms --by process -o collapsed -f "$here/out"
+	wait_for_text "$here/stderr" "JVM $stopped is stopped.*tried again in 2 s"
+	wait_for_text "$here/stderr" "another duet is profiling JVM $jvm.*tried again in 2 s"
+	kill -INT "$first"
+	kill -CONT "$stopped"
+	wait "$first"
+	wait_for_text "$here/stderr" "JVM $jvm: has its agent now"
+	wait_for_text "$here/stderr" "JVM $stopped: has its agent now"
+	sleep 2
+	end_record INT
+	expect_status 0
+	expect "samples of the stopped one" "$(sum_of '^java;.*workload/Shares')" '>' 100
+	expect "samples of the held one" "$(sum_of '^java;.*workload/TwoBusy')" '>' 100
+}
+
+wait_for_text() { # FILE PATTERN
+	local end=$((SECONDS + 40))
+	until grep -q "$2" "$1"; do
+		[ $SECONDS -lt $end ] || fail "no \"$2\" within 40 s: $(tail -n 5 "$1")"
+		sleep 0.1
+	done
+}
+
 # The owner's list: by main class, by cgroup, and by user. One that comes later counts too.
 case_left_alone() {
 	local pid others=() listed=()
@@ -391,7 +441,7 @@ case_exec_told_late() {
 	need_bpf
 	start_record --host -d 60 -i 2ms --by process -o collapsed -f "$here/out"
 	kill -STOP "$recorder"
-	JVM_AS=(perl -e '1 while times < 0.2; exec @ARGV')
+	JVM_AS=(perl -e '1 while times < 0.2; exec @ARGV' perl -e '1 while times < 0.2; exec @ARGV')
 	start_jvm "$(any_jdk)" workload.Shares
 	kill -CONT "$recorder"
 	sleep 3
@@ -399,7 +449,8 @@ case_exec_told_late() {
 	expect_status 0
 	expect_lacks "$here/stderr" "JVM $jvm"
 	expect "samples with their names" "$(sum_of '^java;.*workload/Shares')" '>' 200
-	expect "samples without" "$(sum_of '^java;.*unknown_method')" '<=' "$(($(sum_of '^java;.*workload/Shares') / 50))"
+	expect "samples without" "$(sum_of '^java;.*unknown_method')" '<=' \
+		"$(($(sum_of '^java;.*workload/Shares') / 50))"
 }
 
 run_cases "$@"

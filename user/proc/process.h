@@ -27,7 +27,8 @@ struct process {
 	uint32_t maps_version;	/* grows when `maps` changes */
 	bool exited;		/* or known only from records: its stacks stay, /proc is gone */
 	void *runtime;		/* the session's own: what it knows of the JVM in there */
-	uint64_t examined_ns;	/* the session's own: when it last looked for a JVM */
+	uint32_t examined_version; /* the session's own: 1 more than the maps_version that it searched for a JVM */
+	uint32_t attach_failures; /* the session's own: that were tried again */
 	uint32_t program; /* the session's own: which program a JVM runs, 0 = not known */
 	uint32_t application; /* the session's own: the same as people call it, perhaps with Spark's name for it */
 	uint32_t executed_as; /* the session's own: and the path by which it was started, … */

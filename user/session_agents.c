@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* While a session runs: JVMs are noticed, their agents moved on, tried again when something was in the way, dropped. */
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "session_internal.h"
+
+#define SAMPLE_LANE_MIN (1u << 20)
+#define SAMPLE_LANE_MAX (64u << 20)
+#define METADATA_LANE_BYTES (4u << 20) /* the agent waits when it is full; two polls' worth of a large JVM's code */
+#define TABLES_BYTES (16u << 20) /* touched as far as they are filled: libjvm.so has 1.5 MB */
+#define JAVA_SAMPLE_BYTES 2048 /* of a typical stack, to size the lane by */
+#define FIRST_RETRY_S 2
+#define RETRY_GROWTH 4 /* a JVM that hangs costs at most four attaches: at once, and after 2, 8 and 32 s */
+#define RETRIES 3
+
+/* ---- what BPF knows of a JVM ---- */
+
+/* How BPF is to walk the JVM's frames. */
+void session_tell_layout(struct session *session, struct agent *agent)
+{
+	struct duet_jvm_entry entry = {.start_ticks = agent->process->start_ticks};
+
+	if (!session->collector || agent->state != AGENT_RUNNING || agent->layout_told || !jvm_layout(agent->jvm))
+		return;
+	entry.layout = *jvm_layout(agent->jvm);
+	agent->layout_told = !collector_describe(session->collector, agent->process->pid, &entry);
+}
+
+static void forbid_signals(struct session *session, struct agent *agent)
+{
+	collector_forbid(session->collector, agent->process->pid);
+	while (agent->named.len)
+		collector_named(session->collector, agent->process->pid, agent->named.items[--agent->named.len], false);
+	map_release(&agent->is_named);
+}
+
+/* From here on BPF may signal the process: the handler is installed. */
+static int allow_signals(struct session *session, struct agent *agent)
+{
+	struct duet_jvm_target target = {
+		.start_ticks = agent->process->start_ticks,
+		.handler = agent->handler,
+		.signo = (uint32_t)agent->signo,
+	};
+
+	process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
+	unwinding_publish(session_unwinding(session, agent->process), agent->process);
+	return session->collector ? collector_allow(session->collector, agent->process->pid, &target) : 0;
+}
+
+/* ---- failures ---- */
+
+/* Before the recording, one agent that fails may be the end of it: then session_start() says so. */
+static bool goes_on_without(const struct session *session)
+{
+	return session->options->host || session->started_ns || session->agents.len > 1;
+}
+
+/* Said when it first fails, and when it is given up: in between, nobody can do anything about it. */
+static void plan_retry(struct agent *agent)
+{
+	struct process *process = agent->process;
+	uint64_t delay_s = FIRST_RETRY_S;
+
+	if (!agent_may_try_again(agent) || process->attach_failures == RETRIES) {
+		log_warn("%s: native frames only", agent->why);
+		return;
+	}
+	for (uint32_t i = 0; i < process->attach_failures; i++)
+		delay_s *= RETRY_GROWTH;
+	agent->retry_ns = clock_monotonic_ns() + delay_s * NS_PER_SEC;
+	if (process->attach_failures++)
+		log_debug("%s: tried again in %d s", agent->why, (int)delay_s);
+	else
+		log_warn("%s: native frames only, tried again in %d s", agent->why, (int)delay_s);
+}
+
+static void on_running(struct session *session, struct agent *agent)
+{
+	if (agent->process->runtime != agent) /* begun before an exec */
+		return agent_stop(agent);
+	allow_signals(session, agent);
+	if (agent->process->attach_failures)
+		log_info("JVM %d: has its agent now", agent->process->pid);
+}
+
+void session_agent_changed(struct session *session, struct agent *agent, enum agent_state before)
+{
+	if (agent->state == before)
+		return;
+	if (agent->state == AGENT_RUNNING)
+		on_running(session, agent);
+	if (before == AGENT_RUNNING && session->collector)
+		forbid_signals(session, agent);
+	if (agent->state == AGENT_FAILED && goes_on_without(session))
+		plan_retry(agent);
+}
+
+static void progress(struct session *session, struct agent *agent, bool readable)
+{
+	enum agent_state before = agent->state;
+
+	if (readable)
+		agent_step(agent);
+	else
+		agent_expire(agent, clock_monotonic_ns());
+	session_agent_changed(session, agent, before);
+}
+
+/* ---- attaching ---- */
+
+/* Said once: a host may have hundreds. */
+static int refuse(struct session *session, struct process *process)
+{
+	if (!process->refused && !session->budget.jvms_refused++)
+		log_warn("JVM %d: --max-memory has no room for its agent: native frames only", process->pid);
+	process->refused = true;
+	return 0;
+}
+
+int session_attach(struct session *session, struct process *process, bool loaded, const char *control)
+{
+	uint64_t lane = NS_PER_SEC / session->options->interval_ns * session->cpus * JAVA_SAMPLE_BYTES;
+	struct agent_start start = {
+		.engine = engines[session->engine].agent,
+		.interval_ns = session->options->interval_ns,
+		.java_depth = session->options->java_depth,
+		.tables_bytes = session->engine == ENGINE_BPF ? 0 : TABLES_BYTES,
+		.sample_lane_bytes = lane < SAMPLE_LANE_MIN   ? SAMPLE_LANE_MIN
+				     : lane > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX
+							      : lane,
+		.metadata_lane_bytes = METADATA_LANE_BYTES,
+	};
+	struct agent *agent;
+
+	if (!budget_take_ring(session, &start))
+		return refuse(session, process);
+	agent = agent_new(process, &session->profile.strings, &start, loaded, control);
+	if (!agent)
+		return -ENOMEM;
+	process->runtime = agent;
+	return vec_push(&session->agents, agent);
+}
+
+static int attach(struct session *session, struct process *process)
+{
+	char control[DUET_NAME_MAX + 1];
+
+	attach_control_name(control, sizeof(control), process->pid);
+	return session_attach(session, process, false, control);
+}
+
+/* As its mappings were last read: what runs in a library that is new to us makes them read again. */
+static bool is_jvm(struct process *process)
+{
+	process->examined_version = process->maps_version + 1;
+	return maps_find_file(&process->maps, "libjvm.so") != NULL;
+}
+
+void session_notice(struct session *session, struct process *process)
+{
+	if (process->examined_version == process->maps_version + 1 || session->options->no_attach ||
+	    session->options->pids.len || process->runtime || process->exited || process->pid == getpid() ||
+	    !is_jvm(process))
+		return;
+	if (owners_is_listed(&session->owners, process, &session->options->leave_alone)) {
+		log_debug("JVM %d: left alone", process->pid);
+		return;
+	}
+	attach(session, process);
+}
+
+/* Out of memory or over the budget: then it was the last try. */
+static bool try_again(struct session *session, struct agent *agent, uint64_t now_ns)
+{
+	if (agent->state != AGENT_FAILED || !agent->retry_ns || now_ns < agent->retry_ns)
+		return false;
+	agent->retry_ns = 0;
+	if (agent->process->exited || agent->process->runtime != agent)
+		return false;
+	attach(session, agent->process);
+	return true;
+}
+
+void session_step_agents(struct session *session, const struct pollfd *fds, size_t count)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	bool is_replaced = false;
+
+	for (size_t i = 0; i < count; i++) {
+		progress(session, session->agents.items[i], fds[i].revents);
+		is_replaced |= try_again(session, session->agents.items[i], now_ns);
+	}
+	if (is_replaced)
+		session_free_replaced(session);
+}
+
+/* ---- exec ---- */
+
+/*
+ * An agent that was begun after the exec is of the program that runs now: /proc told of it before this record did. The
+ * one on the command line that we start comes with the exec. All others go with it.
+ */
+bool session_agent_survives_exec(const struct session *session, const struct agent *agent, uint64_t exec_ns)
+{
+	return agent->begun_ns > exec_ns || (agent->process->pid == session->child && agent->state < AGENT_RUNNING);
+}
+
+/* Told to stop, should its JVM be there after all: it would keep the next attach from getting in. */
+void session_drop_agent(struct session *session, struct agent *agent)
+{
+	enum agent_state before = agent->state;
+
+	join_flush(session->join, agent);
+	agent->process->runtime = NULL;
+	if (before != AGENT_RUNNING)
+		return; /* session_agent_changed() stops it when it gets there */
+	agent_stop(agent);
+	session_agent_changed(session, agent, before);
+}
