@@ -275,16 +275,17 @@ void agent_expire(struct agent *agent, uint64_t now_ns)
 			   "the agent did not answer for 10 s: is the JVM hung or at a long safepoint?");
 }
 
-void agent_want_name(struct agent *agent, uint64_t method)
+bool agent_want_name(struct agent *agent, uint64_t method)
 {
 	uint64_t known;
 
 	if (agent->state != AGENT_RUNNING || agent->is_wanted.len >= MAX_WANTED ||
 	    map_get(&agent->is_wanted, method, &known) || map_put(&agent->is_wanted, method, 1) < 0)
-		return;
+		return false;
 	agent->wanted.methods[agent->wanted.count++] = method;
 	if (agent->wanted.count == DUET_NAMES_AT_ONCE)
 		agent_ask(agent);
+	return true;
 }
 
 /* One that cannot be sent now is not asked for again: AsyncGetCallTrace will bring its name. */

@@ -84,9 +84,9 @@ void agent_step(struct agent *agent); /* the fd is readable */
 void agent_expire(struct agent *agent, uint64_t now_ns); /* ends a handshake that takes too long */
 /*
  * Asks for a method's name, which then comes as DUET_AGENT_METHOD record; several go into one packet, when it is full
- * or by agent_ask(). Each method once.
+ * or by agent_ask(). Each method once: false when it was asked for before, or cannot be.
  */
-void agent_want_name(struct agent *agent, uint64_t method);
+bool agent_want_name(struct agent *agent, uint64_t method);
 void agent_ask(struct agent *agent);
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; an agent still on its way is aborted */
 bool agent_settled(const struct agent *agent); /* RUNNING, GONE or FAILED */

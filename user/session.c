@@ -54,6 +54,16 @@ static bool targets_alive(struct session *session)
 	return false;
 }
 
+/* While names are on their way each sample in their methods costs a signal: then rings are emptied more often. */
+static int step_ms(const struct session *session, uint64_t now_ns, uint64_t end_ns)
+{
+	uint64_t left_ms = (end_ns - now_ns) / NS_PER_MS + 1;
+
+	if (!session_settled(session) || now_ns < session->hurry_ns)
+		return POLL_ATTACH_MS;
+	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;
+}
+
 static void run(struct session *session)
 {
 	uint64_t end_ns =
@@ -61,11 +71,7 @@ static void run(struct session *session)
 	uint64_t now_ns = clock_monotonic_ns(), progress_ns = 0;
 
 	while (now_ns < end_ns && !session->interrupted && targets_alive(session)) {
-		uint64_t left_ms = (end_ns - now_ns) / NS_PER_MS + 1;
-
-		session_step(session, !session_settled(session) ? POLL_ATTACH_MS
-				      : left_ms < POLL_MS	? (int)left_ms
-								: POLL_MS);
+		session_step(session, step_ms(session, now_ns, end_ns));
 		windows_step(session);
 		now_ns = clock_monotonic_ns();
 		overhead_step(session, now_ns);

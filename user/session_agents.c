@@ -84,6 +84,7 @@ static void on_running(struct session *session, struct agent *agent)
 	if (agent->process->runtime != agent) /* begun before an exec */
 		return agent_stop(agent);
 	allow_signals(session, agent);
+	session->hurry_ns = clock_monotonic_ns() + HURRY_NS;
 	if (agent->process->attach_failures)
 		log_info("JVM %d: has its agent now", agent->process->pid);
 }

@@ -86,6 +86,7 @@ struct session {
 	uint64_t ended_ns; /* last tick possible */
 	uint64_t command_ns; /* session_run() was called */
 	uint64_t first_sample_ns;
+	uint64_t hurry_ns; /* until then names are on their way */
 	uint64_t read_ns; /* what had been sampled by then has been read */
 	struct windows windows;
 	struct notify notify;
@@ -96,6 +97,7 @@ struct session {
 };
 
 #define POLL_ATTACH_MS 5 /* while agents publish what was there before them */
+#define HURRY_NS (NS_PER_SEC / 5) /* a name that was asked for is there by then */
 
 /* session_start.c: until samples flow. 0, or -errno after the user has been told why. */
 int session_start(struct session *session);

@@ -158,7 +158,7 @@ static void tell_name(struct session *session, struct agent *agent, uint64_t met
 }
 
 /* The sample has just arrived. An interpreted method that the agent has not met yet has no name: it is asked for. */
-static void want_names(struct agent *agent, const struct duet_sample *sample)
+static void want_names(struct session *session, struct agent *agent, const struct duet_sample *sample)
 {
 	const uint64_t *user = sample->stack + sample->kernel_depth;
 	const uint32_t *ids = (const uint32_t *)(user + sample->user_depth);
@@ -166,8 +166,9 @@ static void want_names(struct agent *agent, const struct duet_sample *sample)
 	if (sample->flags & DUET_SAMPLE_WALKED)
 		return;
 	for (uint32_t i = 0; i < sample->id_depth; i++)
-		if (ids[i] & DUET_ID_INTERPRETED && user[i] && !jvm_method(agent->jvm, user[i]))
-			agent_want_name(agent, user[i]);
+		if (ids[i] & DUET_ID_INTERPRETED && user[i] && !jvm_method(agent->jvm, user[i]) &&
+		    agent_want_name(agent, user[i]))
+			session->hurry_ns = clock_monotonic_ns() + HURRY_NS;
 }
 
 /* The sample is decided, and names were waited for. The next one in the same methods needs no signal for theirs. */
@@ -249,7 +250,7 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 		session->overhead.signals++;
 	}
 	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid) {
-		want_names(agent, sample);
+		want_names(session, agent, sample);
 		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
 	}
 	if (agent && sample->ns_tid == agent->tid) {
@@ -355,7 +356,7 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 	session->overhead.signals++;
 	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
 		unwinding_refresh(&agent->unwinding, agent->process);
-	want_names(agent, sample);
+	want_names(session, agent, sample);
 	join_sample(session->join, agent, sample, clock_monotonic_ns());
 }
 
