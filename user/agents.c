@@ -29,8 +29,8 @@ static void agent_fail(struct agent *agent, int error, const char *why)
 	agent->state = AGENT_FAILED;
 }
 
-struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start, bool loaded,
-			const char *control)
+struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start,
+			enum attach_kind kind, const char *control)
 {
 	struct attach_target target = {
 		.pid = process->pid,
@@ -38,7 +38,7 @@ struct agent *agent_new(struct process *process, struct intern *strings, const s
 		.start_ticks = process->start_ticks,
 		.uid = process->uid,
 		.gid = process->gid,
-		.loaded = loaded,
+		.kind = kind,
 	};
 	struct agent *agent = calloc(1, sizeof(*agent));
 	int err;

@@ -72,11 +72,11 @@ struct agent {
 };
 
 /*
- * Begins the attach. `loaded`: the JVM loads the agent by itself (-agentpath)
+ * Begins the attach. ATTACH_LOADED: the JVM loads the agent by itself (-agentpath)
  * under `control`. NULL when out of memory.
  */
-struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start, bool loaded,
-			const char *control);
+struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start,
+			enum attach_kind kind, const char *control);
 void agent_free(struct agent *agent);
 
 int agent_fd(const struct agent *agent); /* to poll for reading; -1 when nothing is awaited */

@@ -60,23 +60,35 @@ static bool goes_on_without(const struct session *session)
 	return session->options->host || session->started_ns || session->agents.len > 1;
 }
 
-/* Said when it first fails, and when it is given up: in between, nobody can do anything about it. */
+/*
+ * Said when it first fails, and when it is given up: in between, nobody can do anything about it. What closes its
+ * socket in mid-handshake is most often on its way out: that is said if it turns out to live.
+ */
 static void plan_retry(struct agent *agent)
 {
 	struct process *process = agent->process;
 	uint64_t delay_s = FIRST_RETRY_S;
+	bool is_told = process->attach_failures || agent->error == -EPIPE;
 
-	if (!agent_may_try_again(agent) || process->attach_failures == RETRIES) {
-		log_warn("%s: native frames only", agent->why);
-		return;
-	}
 	for (uint32_t i = 0; i < process->attach_failures; i++)
 		delay_s *= RETRY_GROWTH;
+	process->attach_failures++;
 	agent->retry_ns = clock_monotonic_ns() + delay_s * NS_PER_SEC;
-	if (process->attach_failures++)
-		log_debug("%s: tried again in %d s", agent->why, (int)delay_s);
+	log_print(is_told ? LOG_DEBUG : LOG_WARN, "%s: native frames only, tried again in %d s", agent->why,
+		  (int)delay_s);
+}
+
+static void on_failed(struct session *session, struct agent *agent)
+{
+	bool is_ended = agent->error == -ESRCH;
+
+	session->stats.jvms_ended += is_ended;
+	if (is_ended || agent->process->runtime != agent)
+		log_debug("%s", agent->why);
+	else if (agent_may_try_again(agent) && agent->process->attach_failures < RETRIES)
+		plan_retry(agent);
 	else
-		log_warn("%s: native frames only, tried again in %d s", agent->why, (int)delay_s);
+		log_warn("%s: native frames only", agent->why);
 }
 
 static void on_running(struct session *session, struct agent *agent)
@@ -98,7 +110,7 @@ void session_agent_changed(struct session *session, struct agent *agent, enum ag
 	if (before == AGENT_RUNNING && session->collector)
 		forbid_signals(session, agent);
 	if (agent->state == AGENT_FAILED && goes_on_without(session))
-		plan_retry(agent);
+		on_failed(session, agent);
 }
 
 static void progress(struct session *session, struct agent *agent, bool readable)
@@ -123,7 +135,7 @@ static int refuse(struct session *session, struct process *process)
 	return 0;
 }
 
-int session_attach(struct session *session, struct process *process, bool loaded, const char *control)
+int session_attach(struct session *session, struct process *process, enum attach_kind kind, const char *control)
 {
 	uint64_t lane = NS_PER_SEC / session->options->interval_ns * session->cpus * JAVA_SAMPLE_BYTES;
 	struct agent_start start = {
@@ -140,19 +152,19 @@ int session_attach(struct session *session, struct process *process, bool loaded
 
 	if (!budget_take_ring(session, &start))
 		return refuse(session, process);
-	agent = agent_new(process, &session->profile.strings, &start, loaded, control);
+	agent = agent_new(process, &session->profile.strings, &start, kind, control);
 	if (!agent)
 		return -ENOMEM;
 	process->runtime = agent;
 	return vec_push(&session->agents, agent);
 }
 
-static int attach(struct session *session, struct process *process)
+static int attach(struct session *session, struct process *process, enum attach_kind kind)
 {
 	char control[DUET_NAME_MAX + 1];
 
 	attach_control_name(control, sizeof(control), process->pid);
-	return session_attach(session, process, false, control);
+	return session_attach(session, process, kind, control);
 }
 
 /* As its mappings were last read: what runs in a library that is new to us makes them read again. */
@@ -172,7 +184,7 @@ void session_notice(struct session *session, struct process *process)
 		log_debug("JVM %d: left alone", process->pid);
 		return;
 	}
-	attach(session, process);
+	attach(session, process, session->started_ns ? ATTACH_STARTING : ATTACH_RUNNING);
 }
 
 /* Out of memory or over the budget: then it was the last try. */
@@ -181,9 +193,10 @@ static bool try_again(struct session *session, struct agent *agent, uint64_t now
 	if (agent->state != AGENT_FAILED || !agent->retry_ns || now_ns < agent->retry_ns)
 		return false;
 	agent->retry_ns = 0;
+	session->stats.jvms_ended += agent->process->exited;
 	if (agent->process->exited || agent->process->runtime != agent)
 		return false;
-	attach(session, agent->process);
+	attach(session, agent->process, ATTACH_RUNNING);
 	return true;
 }
 

@@ -39,6 +39,7 @@ struct session_stats {
 	uint64_t jvm_walk_ends[DUET_WALK_END_MAX]; /* of those that were not */
 	uint64_t with_java; /* joined, with Java frames */
 	uint64_t failures[SESSION_FAILURE_CODES]; /* by -status */
+	uint64_t jvms_ended; /* before their agent was in */
 	uint64_t lost_in_profile;
 	uint64_t own_unsignalled[DUET_BPF_COUNTER_MAX]; /* samples of the agents' own threads, as BPF counted them */
 	uint64_t bad_records; /* from BPF */
@@ -114,7 +115,7 @@ bool session_on_decided(void *context, void *owner, const struct duet_sample *sa
 			const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance);
 
 /* session_agents.c. An agent that fails is tried again a few times if what stood in its way may pass. */
-int session_attach(struct session *session, struct process *process, bool loaded, const char *control);
+int session_attach(struct session *session, struct process *process, enum attach_kind kind, const char *control);
 /* Attaches to a JVM that was not there, or not yet one, at the start. Cheap unless its mappings have changed. */
 void session_notice(struct session *session, struct process *process);
 void session_step_agents(struct session *session, const struct pollfd *fds, size_t count); /* one fd each, polled */

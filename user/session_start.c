@@ -48,7 +48,7 @@ static int attach_pids(struct session *session)
 		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
 
 		attach_control_name(control, sizeof(control), process->pid);
-		err = session_attach(session, process, false, control);
+		err = session_attach(session, process, ATTACH_RUNNING, control);
 	}
 	return err;
 }
@@ -231,7 +231,8 @@ static int launch_command(struct session *session)
 		return err;
 	}
 	if (launch.is_java && !session->options->no_attach)
-		return session_attach(session, process_get(&session->processes, session->child, 0), true, control);
+		return session_attach(session, process_get(&session->processes, session->child, 0),
+				      ATTACH_LOADED, control);
 	return 0;
 }
 

@@ -286,6 +286,21 @@ case_short_jvms() {
 		"$(sum_of '^java;.*workload/Shares') $(sum_of '^java;')" '>=' 80
 }
 
+# Scripts read what java -version says, also on a host that is profiled: JDK 21 and later would warn of the agent there.
+case_tiny_jvms_are_spared() {
+	local home said
+	need_bpf
+	start_record --host -d 90 -i 2ms --by process -o collapsed -f "$here/out"
+	for home in $(jdks); do
+		said=$("$home/bin/java" -version 2>&1)
+		[ "$(wc -l <<<"$said")" = 3 ] || fail "java -version said: $said"
+	done
+	sleep 1.5
+	end_record INT
+	expect_status 0
+	expect_lacks "$here/stderr" 'native frames only'
+}
+
 # What stands in the agent's way may pass: it is tried again, and says so.
 case_tried_again() {
 	local first stopped

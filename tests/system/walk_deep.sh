@@ -55,6 +55,20 @@ jdk_case_whole_interpreted() {
 	expect_whole 960
 }
 
+# No floor here, machines differ: the figure is for people. All runs' time is laid on the samples of the JVM.
+jdk_case_cost_of_60_frames() {
+	local ns runs all
+	need_bpf
+	start_jvm "$jdk" workload.Deep 54
+	sleep 2
+	record -p "$jvm" -d 4 -i 1ms -o text -f "$here/out"
+	expect_status 0
+	read -r ns runs <<<"$(sed -n 's/^BPF time *: \([0-9]*\) ns a run (\([0-9]*\) runs).*/\1 \2/p' "$here/out")"
+	all=$(sed -n 's/^samples *: \([0-9]*\)$/\1/p' "$here/out")
+	expect "ns of BPF a sample of 60 frames" "$((ns * runs / all))" '>' 0
+	expect_share "walked to the entry" "$(reported walked)" '>=' 97
+}
+
 jdk_case_rooted() {
 	expect_rooted
 }

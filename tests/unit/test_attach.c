@@ -128,6 +128,21 @@ static void test_options_command(void **state)
 	assert_false(options.reduced_signals);
 }
 
+/* Who is not known to be silent is taken to be loud. */
+static void test_options_warning(void **state)
+{
+	struct vm_options options = {0};
+
+	(void)state;
+	assert_true(vm_options_warn_of_agents(&options));
+	options.jdk = 20;
+	assert_false(vm_options_warn_of_agents(&options));
+	options.jdk = 21;
+	assert_true(vm_options_warn_of_agents(&options));
+	COMMAND(&options, "java\0-XX:+EnableDynamicAgentLoading\0Main");
+	assert_false(vm_options_warn_of_agents(&options));
+}
+
 static void test_options_hostile_command(void **state)
 {
 	struct vm_options options = {0};
@@ -444,7 +459,7 @@ static void test_attach_refused(void **state)
 	(void)state;
 	assert_int_equal(process_read_start_ticks(getpid(), &target.start_ticks), 0);
 	assert_attach_fails(&target, -ENOTSUP, "is not a HotSpot JVM: it maps no libjvm.so");
-	target.loaded = true; /* but nobody will listen */
+	target.kind = ATTACH_LOADED; /* but nobody will listen */
 	target.timeout_ns = 1000000000;
 	assert_attach_fails(&target, -ETIMEDOUT, "is it hung"); /* by the child, or about it when the machine is busy */
 	target.start_ticks++;
@@ -461,6 +476,7 @@ int main(void)
 		cmocka_unit_test(test_reply_not_loaded),
 		cmocka_unit_test(test_reply_garbage),
 		cmocka_unit_test(test_options_command),
+		cmocka_unit_test(test_options_warning),
 		cmocka_unit_test(test_options_hostile_command),
 		cmocka_unit_test(test_options_text),
 		cmocka_unit_test(test_hsperfdata),

@@ -30,6 +30,8 @@
 /* An agent that notices its last loader's end, and a JVM that is about to start, are busy for a moment only. */
 #define BUSY_PATIENCE_NS NS_PER_SEC
 #define BUSY_PAUSE_NS (20 * NS_PER_MS)
+#define SETTLE_STEPS 10
+#define SETTLE_STEP_NS (100 * NS_PER_MS)
 
 /* From child to loader, with the control socket by SCM_RIGHTS when error is 0. */
 struct packet {
@@ -87,27 +89,46 @@ static void end_with(pid_t loader)
 		visit_cancel(SIGTERM);
 }
 
+/*
+ * A JVM that is over after a step, as java -version, is not worth an agent. One that would warn of it gets a second,
+ * and is then hardly one whose words a script is about to read. Its hsperfdata tell what JDK it is after some 50 ms.
+ */
+static int settle(struct visit *visit, struct vm_options *options)
+{
+	int err = 0;
+
+	vm_options_read_hsperfdata(options, visit);
+	for (int i = 0; !err && i < SETTLE_STEPS && (!i || vm_options_warn_of_agents(options)); i++) {
+		err = visit_pause(visit, SETTLE_STEP_NS);
+		vm_options_read_hsperfdata(options, visit);
+	}
+	return err;
+}
+
 /* The control socket or -errno with its sentence. */
 static int run(struct visit *visit, const char *control, pid_t loader)
 {
 	const struct attach_target *target = visit->target;
 	struct vm_options options = {0};
 	struct stage stage = {0};
-	int err = target->loaded ? 0 : visit_check_hotspot(visit);
+	bool is_loaded = target->kind == ATTACH_LOADED;
+	int err = is_loaded ? 0 : visit_check_hotspot(visit);
 
 	if (err)
 		return err;
 	vm_options_read(&options, visit);
 	err = namespaces_enter(visit);
-	if (!err && !target->loaded && !place_exists(visit))
+	if (!err && !is_loaded && !place_exists(visit))
 		stage_open(visit, &stage); /* when that fails, place_library() says what is wrong */
 	if (!err)
 		err = namespaces_become_user(visit);
 	end_with(loader);
-	if (!err && !target->loaded) {
+	if (!err && target->kind == ATTACH_STARTING)
+		err = settle(visit, &options);
+	else if (!err && !is_loaded)
 		vm_options_read_hsperfdata(&options, visit);
+	if (!err && !is_loaded)
 		err = load_agent(visit, &options, &stage, control);
-	}
 	stage_close(&stage);
 	return err ? err : connect_control(visit, control);
 }
@@ -187,6 +208,8 @@ int attach_start(struct attach *attach, const struct attach_target *target, cons
 	pid_t pid, loader = getpid();
 	int pair[2], err;
 
+	if (target->kind == ATTACH_STARTING)
+		timeout_ns += SETTLE_STEPS * SETTLE_STEP_NS;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	pid = fork();

@@ -16,13 +16,19 @@
 
 #define ATTACH_TIMEOUT_NS (5ull * 1000000000)
 
+enum attach_kind {
+	ATTACH_RUNNING, /* it was there, or somebody asked for it */
+	ATTACH_STARTING, /* has just been noticed: spared if it ends at once */
+	ATTACH_LOADED, /* the agent is there already (-agentpath): only connect */
+};
+
 struct attach_target {
 	pid_t pid;
 	pid_t ns_pid;
 	uint64_t start_ticks; /* checked again in the child: a reused pid is not touched */
 	uid_t uid;
 	gid_t gid;
-	bool loaded; /* the agent is there already (-agentpath): only connect */
+	enum attach_kind kind;
 	uint64_t timeout_ns; /* of the whole attach, 0 = ATTACH_TIMEOUT_NS; then the child is killed */
 };
 

@@ -29,6 +29,13 @@ static void apply_flag(struct vm_options *options, const char *flag)
 		options->attach_disabled = on;
 	else if (strcmp(flag + 1, "ReduceSignalUsage") == 0)
 		options->reduced_signals = on;
+	else if (strcmp(flag + 1, "EnableDynamicAgentLoading") == 0)
+		options->agents_enabled = on;
+}
+
+bool vm_options_warn_of_agents(const struct vm_options *options)
+{
+	return !options->agents_enabled && (!options->jdk || options->jdk >= 21);
 }
 
 static void add_file(struct buf *files, const char *path)

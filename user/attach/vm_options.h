@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which options a JVM was started with, as far as they decide whether it may
+ * Which options a JVM was started with, as far as they decide whether it says that an agent comes, and whether it may
  * be sent SIGQUIT: -XX:+DisableAttachMechanism makes it print a thread dump into the
  * application's stdout, -Xrs makes it die. Sources in HotSpot's order, the
  * last one wins: JAVA_TOOL_OPTIONS, JDK_JAVA_OPTIONS (JDK 9+), the command
@@ -19,6 +19,7 @@
 struct vm_options {
 	bool attach_disabled; /* -XX:+DisableAttachMechanism */
 	bool reduced_signals; /* -Xrs, -XX:+ReduceSignalUsage */
+	bool agents_enabled; /* -XX:+EnableDynamicAgentLoading, given and not the default */
 	int jdk; /* 8, 11, 17…; 0 when unknown */
 };
 
@@ -29,6 +30,8 @@ void vm_options_parse_text(struct vm_options *options, const char *text, struct 
 
 /* environ and cmdline, before the child gives up the loader's rights. What cannot be read is passed over. */
 void vm_options_read(struct vm_options *options, const struct visit *visit);
+/* JDK-8307478 (21): the JVM says on its stderr that an agent has come, unless told that it may. Also when not known. */
+bool vm_options_warn_of_agents(const struct vm_options *options);
 /* Afterwards, with the rights of the JVM's user. */
 void vm_options_read_hsperfdata(struct vm_options *options, const struct visit *visit);
 
