@@ -80,7 +80,7 @@ static void plan_retry(struct agent *agent)
 
 static void on_failed(struct session *session, struct agent *agent)
 {
-	bool is_ended = agent->error == -ESRCH;
+	bool is_ended = agent->error == -ESRCH || agent->process->exited;
 
 	session->stats.jvms_ended += is_ended;
 	if (is_ended || agent->process->runtime != agent)
@@ -188,29 +188,26 @@ void session_notice(struct session *session, struct process *process)
 }
 
 /* Out of memory or over the budget: then it was the last try. */
-static bool try_again(struct session *session, struct agent *agent, uint64_t now_ns)
+static void try_again(struct session *session, struct agent *agent, uint64_t now_ns)
 {
 	if (agent->state != AGENT_FAILED || !agent->retry_ns || now_ns < agent->retry_ns)
-		return false;
+		return;
 	agent->retry_ns = 0;
 	session->stats.jvms_ended += agent->process->exited;
-	if (agent->process->exited || agent->process->runtime != agent)
-		return false;
-	attach(session, agent->process, ATTACH_RUNNING);
-	return true;
+	if (!agent->process->exited && agent->process->runtime == agent)
+		attach(session, agent->process, ATTACH_RUNNING);
 }
 
 void session_step_agents(struct session *session, const struct pollfd *fds, size_t count)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	bool is_replaced = false;
 
 	for (size_t i = 0; i < count; i++) {
 		progress(session, session->agents.items[i], fds[i].revents);
-		is_replaced |= try_again(session, session->agents.items[i], now_ns);
+		try_again(session, session->agents.items[i], now_ns);
 	}
-	if (is_replaced)
-		session_free_replaced(session);
+	if (session->started_ns) /* before, session_start() judges by those that failed */
+		session_free_useless(session);
 }
 
 /* ---- exec ---- */

@@ -132,7 +132,7 @@ void session_discard_outputs(struct session *session);
 
 /* session_release.c: between two windows, frees what belongs to processes that have ended. */
 void session_release_dead(struct session *session);
-void session_free_replaced(struct session *session); /* agents that failed and were tried again */
+void session_free_useless(struct session *session); /* agents that failed, and were tried again or cannot be */
 
 /* session_report.c */
 

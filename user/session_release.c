@@ -17,10 +17,12 @@ static bool is_over(const struct session *session, const struct agent *agent)
 	       !join_holds(session->join, agent);
 }
 
-/* Unlike one that is gone it is not waited for by what has not been read yet. */
-static bool is_replaced(const struct session *session, const struct agent *agent)
+/* Unlike one that was in, no record that is still to be read has need of it. A host may start a JVM each second. */
+static bool is_useless(const struct session *session, const struct agent *agent)
 {
-	return agent->process->runtime != agent && agent->state == AGENT_FAILED && !join_holds(session->join, agent);
+	bool is_left = agent->process->runtime != agent || (agent->process->exited && !agent->ring);
+
+	return is_left && agent->state == AGENT_FAILED && !agent->retry_ns && !join_holds(session->join, agent);
 }
 
 /* Its losses stay those of the recording. */
@@ -56,9 +58,9 @@ static void free_agents(struct session *session, agent_test is_done)
 	session->agents.len = kept;
 }
 
-void session_free_replaced(struct session *session)
+void session_free_useless(struct session *session)
 {
-	free_agents(session, is_replaced);
+	free_agents(session, is_useless);
 }
 
 /* ---- processes ---- */
