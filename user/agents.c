@@ -216,7 +216,7 @@ static void on_started(struct agent *agent, const struct duet_message_started *s
 static void on_stopped(struct agent *agent)
 {
 	if (agent->state < AGENT_RUNNING)
-		return agent_fail(agent, -EPIPE, "the JVM went down during the handshake");
+		return agent_fail(agent, -ESRCH, "the JVM went down during the handshake");
 	if (agent->state != AGENT_FAILED)
 		agent->state = AGENT_GONE;
 }

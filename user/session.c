@@ -24,13 +24,6 @@
 #endif
 #define POLL_MS 50 /* rings are emptied this often; they hold seconds */
 
-static bool is_alive(pid_t pid, uint64_t start_ticks)
-{
-	uint64_t ticks;
-
-	return !process_read_start_ticks(pid, &ticks) && ticks == start_ticks && process_read_state(pid) != 'Z';
-}
-
 static bool targets_alive(struct session *session)
 {
 	struct rusage usage;
@@ -48,7 +41,7 @@ static bool targets_alive(struct session *session)
 	for (size_t i = 0; i < session->options->pids.len; i++) {
 		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
 
-		if (process && is_alive(process->pid, process->start_ticks))
+		if (process && !process_is_ending(process))
 			return true;
 	}
 	return false;
@@ -109,7 +102,7 @@ static void report_unfaithful(const struct session *session, enum agent_state st
 	for (size_t i = 0; i < session->agents.len; i++) {
 		const struct process *process = session->agents.items[i]->process;
 
-		if (session->agents.items[i]->state == state && is_alive(process->pid, process->start_ticks))
+		if (session->agents.items[i]->state == state && !process_is_ending(process))
 			log_warn("JVM %d: its agent %s: Java frames may be missing", process->pid, what);
 	}
 }

@@ -60,15 +60,12 @@ static bool goes_on_without(const struct session *session)
 	return session->options->host || session->started_ns || session->agents.len > 1;
 }
 
-/*
- * Said when it first fails, and when it is given up: in between, nobody can do anything about it. What closes its
- * socket in mid-handshake is most often on its way out: that is said if it turns out to live.
- */
+/* Said when it first fails, and when it is given up: in between, nobody can do anything about it. */
 static void plan_retry(struct agent *agent)
 {
 	struct process *process = agent->process;
 	uint64_t delay_s = FIRST_RETRY_S;
-	bool is_told = process->attach_failures || agent->error == -EPIPE;
+	bool is_told = process->attach_failures;
 
 	for (uint32_t i = 0; i < process->attach_failures; i++)
 		delay_s *= RETRY_GROWTH;
@@ -80,7 +77,7 @@ static void plan_retry(struct agent *agent)
 
 static void on_failed(struct session *session, struct agent *agent)
 {
-	bool is_ended = agent->error == -ESRCH || agent->process->exited;
+	bool is_ended = agent->error == -ESRCH || process_is_ending(agent->process);
 
 	session->stats.jvms_ended += is_ended;
 	if (is_ended || agent->process->runtime != agent)

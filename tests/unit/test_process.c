@@ -119,6 +119,7 @@ static void test_hostile_name(void **state)
 	kill(pid, SIGSTOP);
 	waitpid(pid, NULL, WUNTRACED);
 	assert_int_equal(process_read_state(pid), 'T');
+	assert_false(process_is_ending(process));
 	end_child(pid);
 }
 
@@ -151,6 +152,7 @@ static void test_exited_child(void **state)
 	assert_int_equal(process_refresh_maps(process, clock_monotonic_ns(), 0), 0);
 	assert_int_equal(process->maps.list.len, mappings);
 	assert_int_equal(process_read_state(pid), 'Z');
+	assert_true(process_is_ending(process));
 	waitpid(pid, NULL, 0);
 	assert_int_equal(process_refresh_maps(process, clock_monotonic_ns(), 0), -ESRCH);
 	assert_true(process->exited);
@@ -158,6 +160,7 @@ static void test_exited_child(void **state)
 	assert_ptr_equal(process_get(&table, pid, ticks), process);
 	assert_ptr_equal(process_get(&table, pid, 0), process);
 	assert_int_equal(process_read_state(pid), 0);
+	assert_true(process_is_ending(process));
 	assert_int_equal(process_read_start_ticks(pid, &unread), -ESRCH);
 	assert_int_equal(unread, 7);
 }

@@ -17,9 +17,10 @@
 
 #define PROC_MAX_FILE 65536 /* bytes of stat and status that are read */
 #define SCHEDSTAT_MAX 128
+#define PF_EXITING 0x4 /* linux/sched.h: in do_exit(), which closes files before the state says so */
 
 /* Field numbers of /proc/PID/stat as proc(5) counts them. */
-enum { STAT_STATE = 3, STAT_UTIME = 14, STAT_STIME = 15, STAT_START = 22 };
+enum { STAT_STATE = 3, STAT_FLAGS = 9, STAT_UTIME = 14, STAT_STIME = 15, STAT_START = 22 };
 
 /* /proc/PID as a descriptor: unlike the number it can never mean another process. */
 static int proc_open(pid_t pid)
@@ -408,6 +409,20 @@ char process_read_state(pid_t pid)
 	}
 	buf_release(&stat);
 	return state;
+}
+
+bool process_is_ending(const struct process *process)
+{
+	uint64_t ticks, flags;
+	bool is_running;
+	struct buf stat;
+
+	buf_init(&stat);
+	is_running = !proc_read_stat(process->pid, &stat) && !stat_number(stat.data, STAT_START, &ticks) &&
+		     ticks == process->start_ticks && !stat_number(stat.data, STAT_FLAGS, &flags) &&
+		     !(flags & PF_EXITING);
+	buf_release(&stat);
+	return !is_running;
 }
 
 int process_list(pid_t **ret_pids, size_t *ret_count)

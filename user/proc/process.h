@@ -89,6 +89,7 @@ char process_read_state(pid_t pid); /* 'R','S','T',… of /proc/PID/stat; 0 when
 /* Name of one thread; `tid` as the loader or as the process itself numbers it. "" when it is gone. */
 void process_read_thread_comm(pid_t pid, pid_t tid, char *comm, size_t size);
 uint64_t process_age_ns(const struct process *process); /* since its first exec or fork */
+bool process_is_ending(const struct process *process); /* or has ended, or its pid is another's */
 
 /* Every process of /proc, in no order. The caller frees *ret_pids. 0 or -errno. */
 int process_list(pid_t **ret_pids, size_t *ret_count);
