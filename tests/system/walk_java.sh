@@ -76,7 +76,7 @@ jdk_case_agree_compiled() {
 # Usually above 99.9 %. Which assembler runs, and for how long, depends on the CPU's model: one that flushes its caches
 # slowly spent 2 % of the samples in a stub that was not known.
 jdk_case_walked() {
-	expect_walked 99.5 3 shop.Demo 4
+	expect_walked 99.5 4 shop.Demo 4
 }
 
 # A method's first and last instructions are many here.
@@ -92,7 +92,7 @@ jdk_case_walked_c1() {
 
 jdk_case_walked_compiled() {
 	JVM_OPTS=(-Xcomp)
-	expect_walked 99.5 5 shop.Demo 9
+	expect_walked 99.5 10 shop.Demo 9
 }
 
 # Before the agent can tell the JVM's layout, AsyncGetCallTrace has the Java frames and the walk the native ones below.
