@@ -171,11 +171,11 @@ start_contained() { # WAY-IN...
 	sleep 1 # the first second belongs to the compilers
 }
 
-# Every file it sees, but for HotSpot's own attach socket.
+# Every file it sees, but for HotSpot's attach socket, and the workload's own, which it unlinks once it has it open.
 files_of() { # PID
 	local root=/proc/$1/root
 	find "$root/" "$root/tmp/" "$root/dev/shm/" "$root/var/tmp/" "$root/run/" -xdev 2>/dev/null |
-		grep -v '/\.java_pid[0-9]*$' | sort -u
+		grep -v -e '/\.java_pid[0-9]*$' -e '/duet-demo[0-9]*\.journal$' | sort -u
 }
 
 expect_untouched() {
