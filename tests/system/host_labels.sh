@@ -277,7 +277,7 @@ case_short_jvms() {
 	start_record --host -d 90 -i 2ms --by process -o collapsed -f "$here/out"
 	for i in 1 2 3; do
 		start_jvm "$(any_jdk)" workload.Shares 1
-		wait_for_text "$jvm_out" DONE
+		wait_for_line "$jvm_out" DONE 40
 		kill -KILL "$jvm"
 	done
 	end_record INT
@@ -313,26 +313,18 @@ case_tried_again() {
 	first=$! recorder=$!
 	wait_for_ticks
 	start_record --host -d 60 -i 2ms --by process -o collapsed -f "$here/out"
-	wait_for_text "$here/stderr" "JVM $stopped is stopped.*tried again in 2 s"
-	wait_for_text "$here/stderr" "another duet is profiling JVM $jvm.*tried again in 2 s"
+	wait_for_line "$here/stderr" "JVM $stopped is stopped.*tried again in 2 s" 40
+	wait_for_line "$here/stderr" "another duet is profiling JVM $jvm.*tried again in 2 s" 40
 	kill -INT "$first"
 	kill -CONT "$stopped"
 	wait "$first"
-	wait_for_text "$here/stderr" "JVM $jvm: has its agent now"
-	wait_for_text "$here/stderr" "JVM $stopped: has its agent now"
+	wait_for_line "$here/stderr" "JVM $jvm: has its agent now" 40
+	wait_for_line "$here/stderr" "JVM $stopped: has its agent now" 40
 	sleep 2
 	end_record INT
 	expect_status 0
 	expect "samples of the stopped one" "$(sum_of '^java;.*workload/Shares')" '>' 100
 	expect "samples of the held one" "$(sum_of '^java;.*workload/TwoBusy')" '>' 100
-}
-
-wait_for_text() { # FILE PATTERN
-	local end=$((SECONDS + 40))
-	until grep -q "$2" "$1"; do
-		[ $SECONDS -lt $end ] || fail "no \"$2\" within 40 s: $(tail -n 5 "$1")"
-		sleep 0.1
-	done
 }
 
 # The owner's list: by main class, by cgroup, and by user. One that comes later counts too.

@@ -97,7 +97,6 @@ static int settle(struct visit *visit, struct vm_options *options)
 {
 	int err = 0;
 
-	vm_options_read_hsperfdata(options, visit);
 	for (int i = 0; !err && i < SETTLE_STEPS && (!i || vm_options_warn_of_agents(options)); i++) {
 		err = visit_pause(visit, SETTLE_STEP_NS);
 		vm_options_read_hsperfdata(options, visit);
