@@ -71,7 +71,12 @@ all: $(O)/duet $(O)/libduet.so ## the executable and the agent (default)
 $(O):
 	$(Q)mkdir -p $@
 
+# What a new machine lacks: of its own accord clang 14 crashes when it looks for this header in vain.
+libbpf_headers := /usr/include/bpf/bpf_helpers.h
+
 $(flags): FORCE | $(O)
+	$(Q)[ -e $(libbpf_headers) ] || \
+		{ echo "There is no $(libbpf_headers): as root, 'make packages' installs what is missing" >&2; exit 1; }
 	$(Q)$(file >$@.new,$(all_flags))cmp -s $@ $@.new && rm $@.new || mv $@.new $@
 
 $(O)/duet: $(O)/user/main.o $(O)/libduetuser.a
