@@ -179,7 +179,7 @@ expect_sound_end() {
 
 cell_exit() {
 	need_bpf
-	start_jvm "$jdk" workload.Checksum 2
+	start_jvm "$jdk" workload.Checksum 4
 	expect_sound_end
 }
 
