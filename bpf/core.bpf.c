@@ -14,11 +14,13 @@ struct duet_targets_map targets SEC(".maps");
 struct duet_seen_map seen SEC(".maps");
 struct duet_counters_map counters SEC(".maps");
 struct duet_costs_map costs SEC(".maps");
+struct duet_run_times_map run_times SEC(".maps");
 struct duet_scratch_map scratch SEC(".maps");
 struct duet_unwind_rows_map unwind_rows SEC(".maps");
 struct duet_unwind_pages_map unwind_pages SEC(".maps");
 struct duet_unwind_modules_map unwind_modules SEC(".maps");
 struct duet_unwind_mappings_map unwind_mappings SEC(".maps");
 struct duet_unwind_processes_map unwind_processes SEC(".maps");
+struct duet_unwind_found_map unwind_found SEC(".maps");
 
 char LICENSE[] SEC("license") = "GPL";

@@ -88,6 +88,14 @@ struct duet_costs_map {
 };
 extern struct duet_costs_map costs SEC(".maps");
 
+struct duet_run_times_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, DUET_RUN_TIMES);
+	__type(key, u32);
+	__type(value, u64);
+};
+extern struct duet_run_times_map run_times SEC(".maps");
+
 static __always_inline struct duet_cost *duet_cost(void)
 {
 	u32 zero = 0;

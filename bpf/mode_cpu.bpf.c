@@ -9,13 +9,13 @@ SEC("?perf_event")
 int cpu_plain(struct bpf_perf_event_data *ctx)
 {
 	u64 began_ns = bpf_ktime_get_ns();
-	struct duet_sample *sample = sample_begin(ctx);
+	struct duet_sample *sample = sample_take(ctx);
 
 	if (sample) {
 		signal_java_thread(sample);
 		sample_end();
 	}
-	sample_cost(began_ns);
+	sample_cost(began_ns, sample != NULL);
 	return 0;
 }
 
@@ -23,13 +23,13 @@ SEC("?perf_event")
 int cpu_cookie(struct bpf_perf_event_data *ctx)
 {
 	u64 began_ns = bpf_ktime_get_ns();
-	struct duet_sample *sample = sample_begin(ctx);
+	struct duet_sample *sample = sample_take(ctx);
 
 	if (sample) {
 		signal_java_thread_cookie(sample);
 		sample_end();
 	}
-	sample_cost(began_ns);
+	sample_cost(began_ns, sample != NULL);
 	return 0;
 }
 

@@ -31,7 +31,7 @@ static __always_inline void sample_fill(struct duet_sample *sample, struct task_
  * How many ticks the sample of this one stands for: all of this CPU since its last sample, so that weights add up
  * exactly also where the rate has changed in between. 0: it is not this one's turn.
  */
-static __always_inline u64 sample_ticks(void)
+static __always_inline u64 sample_ticks(u64 now_ns)
 {
 	struct duet_cost *cost = duet_cost();
 	u64 ticks;
@@ -40,14 +40,17 @@ static __always_inline u64 sample_ticks(void)
 		return 0;
 	cost->ticks++;
 	ticks = ++cost->pending;
-	if (ticks < duet_every)
+	if (ticks < duet_every || now_ns < cost->rest_until_ns)
 		return 0;
 	cost->pending = 0;
 	return ticks;
 }
 
-/* The sample of the current thread with its stacks; NULL when it is not wanted. */
-static __always_inline struct duet_sample *sample_begin(struct bpf_perf_event_data *ctx)
+/*
+ * The sample of the current thread without its user stack. False when it is not wanted. Not inline: what it keeps on
+ * the BPF stack must not stand there during the walk, 512 bytes are for all.
+ */
+static __noinline bool sample_begin(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
@@ -56,33 +59,62 @@ static __always_inline struct duet_sample *sample_begin(struct bpf_perf_event_da
 	u64 ticks;
 
 	if (!filter_pass(task, &ids, start_ns))
-		return NULL;
-	ticks = sample_ticks();
+		return false;
+	ticks = sample_ticks(bpf_ktime_get_ns());
 	if (!ticks)
-		return NULL;
+		return false;
 	room = scratch_get();
 	if (!room)
-		return NULL;
+		return false;
 	sample_fill(&room->sample, task, &ids, start_ns, ticks);
 	if (stack_in_kernel(ctx))
 		room->sample.flags |= DUET_SAMPLE_KERNEL;
 	if (filter_jvm(ids.tgid, start_ns))
 		room->sample.flags |= DUET_SAMPLE_JVM;
 	stack_user_regs(ctx, task, room);
-	stack_fill(ctx, room);
+	stack_fill_kernel(ctx, room);
 	filter_mark_seen(ids.tgid);
+	return true;
+}
+
+/* The rest of it; NULL when it is not wanted. */
+static __always_inline struct duet_sample *sample_take(struct bpf_perf_event_data *ctx)
+{
+	struct duet_scratch *room = sample_begin(ctx) ? scratch_get() : NULL;
+
+	if (!room)
+		return NULL;
+	stack_fill_user(room);
 	return &room->sample;
 }
 
-/* What the run has cost, without the kernel's part before and behind it. */
-static __always_inline void sample_cost(u64 began_ns)
+/* Whatever the stack, the thread that it is of has half of the time. Ticks due during the run do not come any more. */
+static __always_inline void sample_rest(struct duet_cost *cost, u64 began_ns, u64 run_ns)
 {
+	u64 missed = run_ns / duet_config.interval_ns;
+
+	cost->ticks += missed;
+	cost->pending += missed;
+	if (run_ns > duet_config.interval_ns / 2)
+		cost->rest_until_ns = began_ns + 2 * run_ns;
+}
+
+/* What the run has cost, without the kernel's part before and behind it. */
+static __always_inline void sample_cost(u64 began_ns, bool made_sample)
+{
+	u64 run_ns = bpf_ktime_get_ns() - began_ns, step = run_ns >> DUET_RUN_TIME_SHIFT;
+	u32 key = step < DUET_RUN_TIMES ? step : DUET_RUN_TIMES - 1;
+	u64 *count = made_sample ? bpf_map_lookup_elem(&run_times, &key) : NULL;
 	struct duet_cost *cost = duet_cost();
 
 	if (!cost)
 		return;
 	cost->runs++;
-	cost->run_ns += bpf_ktime_get_ns() - began_ns;
+	cost->run_ns += run_ns;
+	if (!count)
+		return;
+	(*count)++;
+	sample_rest(cost, began_ns, run_ns);
 }
 
 #define SAMPLE_WAKE_NS 5000000 /* a thread in code of no file must not wake the loader for every sample */

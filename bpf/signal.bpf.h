@@ -107,7 +107,7 @@ static __always_inline void signal_result(struct duet_sample *sample, int error)
 	signal_refuse(sample, DUET_NO_SIGNAL_REFUSED, error == -EBUSY ? DUET_BPF_SIGNAL_BUSY : DUET_BPF_SIGNAL_FAILED);
 }
 
-static __always_inline void signal_java_thread(struct duet_sample *sample)
+static __noinline void signal_java_thread(struct duet_sample *sample)
 {
 	u32 signo = signal_wanted(sample);
 
@@ -116,7 +116,7 @@ static __always_inline void signal_java_thread(struct duet_sample *sample)
 }
 
 /* The same with a cookie in si_value. The time serves: no thread is sampled twice in one nanosecond. */
-static __always_inline void signal_java_thread_cookie(struct duet_sample *sample)
+static __noinline void signal_java_thread_cookie(struct duet_sample *sample)
 {
 	u32 signo = signal_wanted(sample);
 	u64 cookie = sample->head.time_ns;

@@ -75,22 +75,26 @@ static __always_inline void stack_find_tables(struct duet_scratch *room)
 		room->walk.process = *process;
 }
 
-/* Both stacks. */
-static __always_inline void stack_fill(struct bpf_perf_event_data *ctx, struct duet_scratch *room)
+/* The first of both stacks. */
+static __always_inline void stack_fill_kernel(struct bpf_perf_event_data *ctx, struct duet_scratch *room)
 {
 	u32 kernel = 0;
 
 	if (duet_config.kernel_stack_depth && room->sample.flags & DUET_SAMPLE_KERNEL)
 		kernel = stack_kernel(ctx, room->sample.stack);
 	room->sample.kernel_depth = kernel;
-	if (duet_config.user_stack_depth && room->sample.flags & DUET_SAMPLE_USER_REGS) {
-		stack_find_tables(room);
-		unwind_java_begin(room);
-		unwind_user(room);
-		if (room->java.layout.call_stub_return) {
-			room->sample.id_depth = room->sample.user_depth;
-			unwind_java_virtual();
-		}
+}
+
+static __always_inline void stack_fill_user(struct duet_scratch *room)
+{
+	if (!duet_config.user_stack_depth || !(room->sample.flags & DUET_SAMPLE_USER_REGS))
+		return;
+	stack_find_tables(room);
+	unwind_java_begin(room);
+	unwind_user(room);
+	if (room->java.layout.call_stub_return) {
+		room->sample.id_depth = room->sample.user_depth;
+		unwind_java_virtual();
 	}
 }
 

@@ -29,7 +29,7 @@ __noinline int unwind_turn(u32 frame)
 	room->sample.stack[index] = room->walk.cursor.pc + (frame && !room->walk.cursor.is_return);
 	room->walked++;
 	room->code_ids[place & (DUET_MAX_USER_STACK - 1)] = 0; /* the mask is for the verifier */
-	if (UNWIND_JAVA && walk_java_owns(&room->java, room->walk.cursor.pc))
+	if (walk_java_owns(&room->java, room->walk.cursor.pc))
 		end = unwind_java_turn(place);
 	else
 		end = unwind_native_turn();

@@ -32,16 +32,24 @@ static __always_inline const struct duet_unwind_row *walk_row(const void *at, u3
 /* Parts of walk_java_step() on the scratch's cursor, in unwind_java.bpf.c. */
 int unwind_java_leaf(u64 frame_bytes);
 int unwind_java_pushed(u64 slot);
+int unwind_java_kept(u64 slot);
 int unwind_java_stub_return(u64 slot);
 int unwind_java_sender(u64 to, u64 sp);
+int unwind_java_thrower(u64 to, u64 sp);
 int unwind_java_barrier(u64 frame_bytes);
+int unwind_java_odd(u64 frame_bytes);
+int unwind_java_forwarder(void);
 int unwind_java_interpreter(void);
 int unwind_java_continuation(void);
 #define WALK_JAVA_LEAF(java, cursor, frame_bytes) unwind_java_leaf(frame_bytes)
 #define WALK_JAVA_PUSHED(java, cursor, slot) unwind_java_pushed(slot)
+#define WALK_JAVA_KEPT(java, cursor, slot) unwind_java_kept(slot)
 #define WALK_JAVA_STUB_RETURN(java, cursor, slot) unwind_java_stub_return(slot)
 #define WALK_JAVA_SENDER(java, to, sp) unwind_java_sender(to, sp)
+#define WALK_JAVA_THROWER(java, to, sp) unwind_java_thrower(to, sp)
 #define WALK_JAVA_BARRIER(java, cursor, frame_bytes) unwind_java_barrier(frame_bytes)
+#define WALK_JAVA_ODD(java, cursor, frame_bytes) unwind_java_odd(frame_bytes)
+#define WALK_JAVA_FORWARDER(java, cursor) unwind_java_forwarder()
 #define WALK_JAVA_INTERPRETER(java, cursor) unwind_java_interpreter()
 #define WALK_JAVA_CONTINUATION(java, cursor) unwind_java_continuation()
 
@@ -53,6 +61,7 @@ struct unwind_walk {
 	struct unwind_cursor cursor;
 	struct duet_unwind_process process; /* its slice of unwind_mappings; none when it has no tables yet */
 	struct duet_unwind_mapping mapping; /* the last one hit: most callers are in the same file */
+	struct duet_unwind_row row; /* of the frame at hand, if it has one */
 };
 
 #define DUET_MAX_IDS (DUET_MAX_USER_STACK + 2) /* rounded up to 8 bytes, as the verifier reckons it */
@@ -111,10 +120,12 @@ static __always_inline bool unwind_is_named(const struct duet_scratch *room)
 	return room->sample.flags & DUET_SAMPLE_JVM && room->java.layout.call_stub_return && !room->unnamed;
 }
 
-/* Whatever the stack, the thread that it is of has half of the time. */
+#define UNWIND_LONG_NS 5000000 /* without interrupts; 10,000 interpreted frames are 2 to 5 ms */
+
+/* How much of the time such walks take together, sample_rest() bounds. */
 static __always_inline bool unwind_takes_long(const struct duet_scratch *room)
 {
-	return bpf_ktime_get_ns() - room->sample.head.time_ns > duet_every * duet_config.interval_ns / 2;
+	return bpf_ktime_get_ns() - room->sample.head.time_ns > UNWIND_LONG_NS;
 }
 
 /* Adds the user frames to the scratch's sample, behind the kernel's. The cursor is set. */

@@ -17,50 +17,77 @@ __noinline int unwind_java_leaf(u64 frame_bytes)
 {
 	struct duet_scratch *room = scratch_get();
 
-	return UNWIND_JAVA && room ? java_step_leaf(&room->java, &room->walk.cursor, frame_bytes) : DUET_WALK_NO_BLOB;
+	return room ? java_step_leaf(&room->java, &room->walk.cursor, frame_bytes) : DUET_WALK_NO_BLOB;
 }
 
 __noinline int unwind_java_pushed(u64 slot)
 {
 	struct duet_scratch *room = scratch_get();
 
-	return UNWIND_JAVA && room ? java_pushed_bytes(&room->java, &room->walk.cursor, slot) : -1;
+	return room ? java_pushed_bytes(&room->java, &room->walk.cursor, slot) : -1;
+}
+
+__noinline int unwind_java_kept(u64 slot)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return room ? (int)java_kept_bytes(&room->java, &room->walk.cursor, slot) : 0;
 }
 
 __noinline int unwind_java_stub_return(u64 slot)
 {
 	struct duet_scratch *room = scratch_get();
 
-	return UNWIND_JAVA && room && java_is_stub_return(&room->java, &room->walk.cursor, slot);
+	return room && java_is_stub_return(&room->java, &room->walk.cursor, slot);
 }
 
 __noinline int unwind_java_sender(u64 to, u64 sp)
 {
 	struct duet_scratch *room = scratch_get();
 
-	return UNWIND_JAVA && room && java_is_sender(&room->java, to, sp);
+	return room && java_is_sender(&room->java, to, sp);
+}
+
+__noinline int unwind_java_thrower(u64 to, u64 sp)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return room && java_is_thrower(&room->java, to, sp);
 }
 
 __noinline int unwind_java_barrier(u64 frame_bytes)
 {
 	struct duet_scratch *room = scratch_get();
 
-	return UNWIND_JAVA && room ? java_step_barrier(&room->java, &room->walk.cursor, frame_bytes) :
-				     DUET_WALK_NO_BLOB;
+	return room ? java_step_barrier(&room->java, &room->walk.cursor, frame_bytes) : DUET_WALK_NO_BLOB;
+}
+
+__noinline int unwind_java_odd(u64 frame_bytes)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return room ? java_leaf_odd(&room->java, &room->walk.cursor, frame_bytes) : DUET_WALK_NO_BLOB;
+}
+
+__noinline int unwind_java_forwarder(void)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return room ? java_step_forwarder(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
 }
 
 __noinline int unwind_java_interpreter(void)
 {
 	struct duet_scratch *room = scratch_get();
 
-	return UNWIND_JAVA && room ? java_step_interpreter(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
+	return room ? java_step_interpreter(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
 }
 
 __noinline int unwind_java_continuation(void)
 {
 	struct duet_scratch *room = scratch_get();
 
-	return UNWIND_JAVA && room ? java_step_continuation(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
+	return room ? java_step_continuation(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
 }
 
 __noinline int unwind_java_turn(u32 index)
@@ -69,7 +96,7 @@ __noinline int unwind_java_turn(u32 index)
 	walk_result end;
 	u32 at;
 
-	if (!UNWIND_JAVA || !room)
+	if (!room)
 		return DUET_WALK_NO_BLOB;
 	end = walk_java_step(&room->java, &room->walk.cursor);
 	if (end == DUET_WALK_NONE && room->java.has_found) {
@@ -90,7 +117,7 @@ __noinline int unwind_java_virtual(void)
 	const struct duet_jvm_virtual *jvm;
 	u64 thread;
 
-	if (!UNWIND_JAVA || !room)
+	if (!room)
 		return 0;
 	jvm = &room->java.layout.virtual_threads;
 	if (!jvm->thread_vtable || !virtual_word(room->java.layout.enter_special))

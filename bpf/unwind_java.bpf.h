@@ -5,12 +5,6 @@
 
 #include "unwind.bpf.h"
 
-#ifdef __TARGET_ARCH_x86
-#define UNWIND_JAVA 1
-#else
-#define UNWIND_JAVA 0 /* the step knows x86-64's frames only */
-#endif
-
 /*
  * As unwind_turn(), which calls it for a pc of the JVM's code: one step from the cursor, whose pc is at this index
  * of the record's user frames. enum duet_walk_end.
@@ -30,18 +24,25 @@ static __always_inline void unwind_java_regs(struct walk_java *java, const bpf_u
 	to[4] = regs->sp, to[5] = regs->bp, to[6] = regs->si, to[7] = regs->di;
 	to[8] = regs->r8, to[9] = regs->r9, to[10] = regs->r10, to[11] = regs->r11;
 	to[12] = regs->r12, to[13] = regs->r13, to[14] = regs->r14, to[15] = regs->r15;
+#else
+#pragma unroll /* the verifier takes no computed offset into a program's context */
+	for (int i = 0; i < DUET_FRAME_REGISTERS - 1; i++) {
+		java->regs[i] = regs->regs[i];
+		__asm__ volatile("" ::: "memory"); /* else all are loaded before the first is stored, on the stack */
+	}
 #endif
 }
 
 static __always_inline void unwind_java_regs_core(struct walk_java *java, struct pt_regs *regs)
 {
-#ifdef __TARGET_ARCH_x86
-	struct pt_regs *copy = (void *)java->head; /* free until the first step; the BPF stack is too small */
+	bpf_user_pt_regs_t *copy = (void *)java->head; /* free until the first step; the BPF stack is too small */
 
+	/* On arm64 they are what the kernel's own begins with. */
 	if (bpf_probe_read_kernel(copy, sizeof(*copy), regs))
 		__builtin_memset(copy, 0, sizeof(*copy));
 	unwind_java_regs(java, copy);
-#endif
+	/* Else the last loads become one with those from a program's context, which the verifier does not take. */
+	__asm__ volatile("" ::: "memory");
 }
 
 /* The layout of the sample's process, or none. */
@@ -49,13 +50,13 @@ static __always_inline void unwind_java_begin(struct duet_scratch *room)
 {
 	struct duet_jvm_entry *entry = NULL;
 
-	if (UNWIND_JAVA && room->sample.flags & DUET_SAMPLE_JVM)
+	if (room->sample.flags & DUET_SAMPLE_JVM)
 		entry = bpf_map_lookup_elem(&jvm_layouts, &room->sample.head.tgid);
 	if (entry && entry->start_ticks == duet_ticks(room->sample.start_ns))
 		room->java.layout = entry->layout;
 	else
 		__builtin_memset(&room->java.layout, 0, sizeof(room->java.layout));
-	room->java.thread = walk_java_owns(&room->java, room->walk.cursor.pc) ? room->java.regs[DUET_X86_R15] : 0;
+	room->java.thread = walk_java_owns(&room->java, room->walk.cursor.pc) ? room->java.regs[DUET_FRAME_THREAD] : 0;
 	room->java.thread_at = 0;
 	room->java.is_below_stub = 0;
 	room->java.blob = 0;

@@ -43,8 +43,16 @@ struct duet_cost {
 	uint64_t pending; /* of them, since the last sample: the next one stands for them too */
 	uint64_t runs;	  /* of the sampling program, filtered ones too */
 	uint64_t run_ns;
+	uint64_t rest_until_ns; /* no sample before: the last one took so long that its thread would not get on */
 };
-DUET_ASSERT_SIZE(struct duet_cost, 32);
+DUET_ASSERT_SIZE(struct duet_cost, 40);
+
+/*
+ * The map `run_times` counts the runs of the sampling program that made a sample, by the time that they took: so many
+ * steps of 2^DUET_RUN_TIME_SHIFT ns, 256, or for the last entry that many and more.
+ */
+#define DUET_RUN_TIMES 256
+#define DUET_RUN_TIME_SHIFT 8
 
 /*
  * Value of the map `jvms`, key = tgid as the loader sees it. Inserted only

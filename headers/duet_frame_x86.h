@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * How far a frame of x86-64 code that HotSpot generated is built, told by the machine code. For the agent, which has
- * that code in its own memory, and for BPF, which reads copies.
+ * that code in its own memory, and for BPF, which reads copies. duet_frame_arm64.h has the same for arm64; duet_frame.h
+ * chooses.
  */
 #ifndef DUET_FRAME_X86_H
 #define DUET_FRAME_X86_H
 
-#include "duet_types.h"
-
-#define DUET_FRAME_CODE_BYTES 64 /* of machine code that these functions are given */
-#define DUET_FRAME_PROLOGUE_BYTES 64 /* this far behind its entry a method may still be in its prologue */
-
-/* Else the functions return how many bytes above sp the return address lies. */
-#define DUET_FRAME_BUILT (-1)
-#define DUET_FRAME_FP_UNSAVED (-2) /* built, but the caller's frame pointer is still in rbp only */
+#include "duet_frame.h"
 
 /* A byte of the code. The mask shows the verifier its bound; what is opaque, the compiler cannot find superfluous. */
 static inline uint8_t duet_code_at(const uint8_t *code, uint32_t at)
@@ -114,24 +108,126 @@ static inline int duet_code_calls(const uint8_t *code, uint32_t end)
 	       (code[end - 6] == 0xff && ((code[end - 5] & 0xf8) == 0x90 || code[end - 5] == 0x15));
 }
 
+#define DUET_FRAME_CALL_BYTES 13 /* of the longest call sequence that tells its target */
+#define DUET_FRAME_INDIRECT_BYTES 6 /* of the longest call through memory */
+
+/* Where the call before pc goes, or 0: call rel32; or mov $target, %r10; call *%r10. `code` ends at pc. */
+static inline uint64_t duet_frame_call_target(const uint8_t *code, uint64_t pc)
+{
+	if (code[DUET_FRAME_CALL_BYTES - 5] == 0xe8)
+		return pc + walk_operand(code + DUET_FRAME_CALL_BYTES - 4, 4);
+	if (code[0] == 0x49 && code[1] == 0xba && code[10] == 0x41 && code[11] == 0xff && code[12] == 0xd2)
+		return walk_operand(code + 2, 8);
+	return 0;
+}
+
 /* The call of a method that is not compiled goes through mov $method, %rbx; jmp, among its caller's stubs. */
 static inline int duet_frame_is_call_stub(const uint8_t *code)
 {
 	return code[0] == 0x48 && code[1] == 0xbb && code[10] == 0xe9;
 }
 
+/* The wrapper of a native method has pushed its caller's frame pointer, and makes its own: mov %rsp, %rbp */
+static inline int duet_frame_is_pushed(const uint8_t *code)
+{
+	return duet_code_is(code, 0, 0x488bec);
+}
+
+/* Bytes of a pop, or 0. */
+static inline uint32_t duet_frame_pop_bytes(const uint8_t *code)
+{
+	uint32_t prefix = code[0] == 0x41;
+
+	return (code[prefix] & 0xf8) == 0x58 ? prefix + 1 : 0;
+}
+
+/* Does a stub that begins so tell by its frame pointer where its frame is, while it is being made too? */
+static inline int duet_frame_keeps_fp(const uint8_t *code)
+{
+	(void)code;
+	return 0; /* it does, but its frame's size is known then */
+}
+
+#define DUET_FRAME_POPS_BYTES 4 /* of the two instructions that pop operands, at most */
+
+/*
+ * Bytes of the operands that are popped here, behind the call that they were pushed for: C1 pushes a subtype check's
+ * two. The number that is to be converted (d2l_fixup() and its like) is one, and the result in its place is popped.
+ */
+static inline uint32_t duet_frame_operand_bytes(const uint8_t *code)
+{
+	uint32_t first = duet_frame_pop_bytes(code);
+
+	if (!first)
+		return 0;
+	return duet_frame_pop_bytes(code + first) ? 16 : 8;
+}
+
+/* Do these bytes add to rsp and jump? How much: behind a barrier's call that ends what has been saved for it. */
+static inline uint32_t duet_frame_freed_here(const uint8_t *code)
+{
+	if (code[0] != 0x48 || code[2] != 0xc4)
+		return 0;
+	if (code[1] == 0x83 && (code[4] == 0xeb || code[4] == 0xe9))
+		return code[3] < 0x80 ? code[3] : 0;
+	return code[1] == 0x81 && (code[7] == 0xeb || code[7] == 0xe9) ? (uint32_t)walk_operand(code + 3, 4) : 0;
+}
+
+/* How much is freed before the next jump, or 0. There are 8 bytes behind `bytes`. */
+static inline uint32_t duet_frame_freed_bytes(const uint8_t *code, uint32_t bytes)
+{
+	uint32_t freed = 0;
+
+	for (uint32_t i = 0; i < bytes && !freed; i++)
+		freed = duet_frame_freed_here(code + i);
+	return freed;
+}
+
+/* arm64's; here linkage tables have rows, and what is on the stack shows where the return address is. */
+static inline int32_t duet_frame_stub_bytes(const uint8_t *code, uint32_t bytes)
+{
+	(void)code;
+	(void)bytes;
+	return -1;
+}
+
+static inline int duet_frame_pushes(const uint8_t *code)
+{
+	(void)code;
+	return 1;
+}
+
+static inline int duet_frame_is_linkage(const uint8_t *code)
+{
+	(void)code;
+	return 0;
+}
+
 /* ---- the interpreter ---- */
 
-/* Registers by their number in machine code. */
+/* Registers by their number in machine code, and what they have there. */
 #define DUET_X86_REGISTERS 16
 #define DUET_X86_RAX 0
+#define DUET_X86_RCX 1
+#define DUET_X86_RDX 2
 #define DUET_X86_RBX 3
 #define DUET_X86_R13 13
 #define DUET_X86_R15 15
+#define DUET_FRAME_REGISTERS DUET_X86_REGISTERS
+#define DUET_FRAME_RETURN DUET_X86_RAX /* the return address, while it is not on the stack */
+#define DUET_FRAME_METHOD DUET_X86_RBX
+#define DUET_FRAME_BCP DUET_X86_R13 /* in a method's own code, the pointer to its byte code */
+#define DUET_FRAME_THREAD DUET_X86_R15
+#define DUET_FRAME_SENDER(layout) DUET_X86_R13 /* on the way into a method, its caller's sp */
+
+#define DUET_FRAME_FIXED_BYTES 64 /* of an interpreter frame, below its frame pointer */
+#define DUET_FRAME_BCP_WORD (-8) /* where it saves the pointer to the byte code (JDK 9+), in words */
+#define DUET_FRAME_STUB_THREAD 24 /* where the call stub keeps its JavaThread, from its frame pointer on: bytes */
 
 /*
  * Where in a method's entry the return address is popped: pop %rax; lea n(%rsp, %rcx, 8), %r14; and where it is pushed
- * again: push %rax; push %rbp; mov %rsp, %rbp. Offsets from the start of the code. 0 when it makes no such frame.
+ * again: push %rax; push %rbp; mov %rsp, %rbp. Offsets from the start of the code. The register that has the caller's
+ * sp there; 0 when it makes no such frame.
  */
 static inline int duet_frame_find_entry(const uint8_t *code, uint32_t bytes, uint32_t *ret_pop, uint32_t *ret_push)
 {
@@ -145,21 +241,23 @@ static inline int duet_frame_find_entry(const uint8_t *code, uint32_t bytes, uin
 		if (code[at] == 0x50 && code[at + 1] == 0x55 && code[at + 2] == 0x48 && code[at + 3] == 0x8b &&
 		    code[at + 4] == 0xec) {
 			*ret_push = at;
-			return has_popped;
+			return has_popped ? DUET_X86_R13 : 0;
 		}
 	}
 	return 0;
 }
 
-#define DUET_FRAME_BYTES_BEFORE 3 /* of the code that duet_frame_exit() is given lie before pc */
+/* Nothing is pushed: the return address is on top of the stack; popped: in rax, while the locals are pushed. */
+static inline enum duet_frame_made duet_frame_made(uint32_t pop, uint32_t push, uint64_t at)
+{
+	if (at <= pop || at == push + 1ull)
+		return DUET_FRAME_MADE_NOTHING;
+	if (at <= push)
+		return DUET_FRAME_MADE_POPPED;
+	return at == push + 2ull ? DUET_FRAME_MADE_FP_PUSHED : DUET_FRAME_MADE;
+}
 
-/* How the interpreter leaves a method: pop %to; mov %sp, %rsp; jmp *%to. rbp is the caller's, then. */
-struct duet_frame_exit {
-	uint8_t to; /* register with the return address, */
-	uint8_t is_on_stack; /* which is on top of the stack still */
-	uint8_t sp; /* register with the caller's sp, */
-	uint8_t has_sp; /* which rsp is already */
-};
+#define DUET_FRAME_BYTES_BEFORE 3 /* of the code that duet_frame_exit() is given lie before pc */
 
 /* The register of an instruction whose last byte is base + register, behind `at` or behind a REX.B there; or -1. */
 static inline int duet_code_register(const uint8_t *code, uint32_t at, uint8_t prefix, uint8_t base)
@@ -188,7 +286,10 @@ static inline int duet_code_sets_sp(const uint8_t *code, uint32_t at)
 	return -1;
 }
 
-/* Is pc, which has DUET_FRAME_BYTES_BEFORE of `code` before it, at one of the instructions that leave a method? */
+/*
+ * Is pc, which has DUET_FRAME_BYTES_BEFORE of `code` before it, at one of the instructions that leave a method?
+ * pop %to; mov %sp, %rsp; jmp *%to
+ */
 static inline int duet_frame_exit(const uint8_t *code, struct duet_frame_exit *ret_exit)
 {
 	uint32_t at = DUET_FRAME_BYTES_BEFORE;

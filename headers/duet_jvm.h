@@ -32,6 +32,7 @@ DUET_ASSERT_SIZE(struct duet_jvm_heap, 32);
 struct duet_method_entry {
 	uint32_t begin;
 	uint32_t end;
+	/* arm64: where the caller's sp is stored, and before that, as a pair, fp and the return address */
 	uint32_t pop; /* of the return address, which is on top of the stack up to here */
 	uint32_t push; /* of the return address, of fp, and mov %rsp, %rbp */
 };
@@ -102,7 +103,8 @@ struct duet_jvm_layout {
 
 	/* interpreter frame, in words from the frame pointer; the rest is the same in all JDKs */
 	int16_t frame_bcp;
-	uint16_t reserved[2];
+	uint16_t frame_sender; /* arm64: number of the register that has the caller's sp where a method is entered */
+	uint16_t reserved;
 
 	struct duet_method_entry entries[DUET_JVM_ENTRIES]; /* begin == end: unused */
 };

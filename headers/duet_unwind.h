@@ -57,8 +57,8 @@ DUET_ASSERT_SIZE(struct duet_unwind_page, 8);
 struct duet_unwind_module {
 	uint32_t first_row;
 	uint32_t first_page;
-	uint32_t pages;
-	uint32_t reserved;
+	uint32_t pages; /* 0: its rows had no room */
+	uint32_t used; /* by BPF, since the loader last looked */
 };
 DUET_ASSERT_SIZE(struct duet_unwind_module, 16);
 
@@ -77,13 +77,14 @@ DUET_ASSERT_SIZE(struct duet_unwind_mapping, 32);
 /* Value of the map `unwind_processes`, key = tgid as the loader sees it. */
 struct duet_unwind_process {
 	uint64_t start_ticks; /* as in struct duet_jvm_target */
+	uint64_t generation; /* of the slice: no other one of any process has the same */
 	uint32_t first;
 	uint32_t mappings;
 };
-DUET_ASSERT_SIZE(struct duet_unwind_process, 16);
+DUET_ASSERT_SIZE(struct duet_unwind_process, 24);
 
 #define DUET_UNWIND_MAGIC 0x64757477u /* "dutw" */
-#define DUET_UNWIND_VERSION 1
+#define DUET_UNWIND_VERSION 2
 #define DUET_UNWIND_FILE_PAGE 4096 /* rows, pages, modules and mappings each begin on a multiple of it */
 
 /*
@@ -101,7 +102,7 @@ struct duet_unwind_file {
 	uint64_t generation; /* 0: no slice yet; stored with release order when its slice has been written */
 	struct duet_unwind_process slices[2]; /* in force: [generation % 2] */
 };
-DUET_ASSERT_SIZE(struct duet_unwind_file, 64);
+DUET_ASSERT_SIZE(struct duet_unwind_file, 80);
 
 /* Where the arrays lie in the file. */
 struct duet_unwind_offsets {

@@ -12,6 +12,7 @@
 #ifndef DUET_WALK_H
 #define DUET_WALK_H
 
+#include "duet_frame.h"
 #include "duet_record.h"
 #include "duet_unwind.h"
 
@@ -38,14 +39,12 @@ struct unwind_cursor {
 typedef enum duet_walk_end walk_result;
 
 /* Where the kernel's rt_sigframe keeps the interrupted registers, from sp in the trampoline on: asm/sigcontext.h. */
-#if defined(__TARGET_ARCH_x86) || (defined(__x86_64__) && !defined(__bpf__))
-#define WALK_X86 1
+#if WALK_X86
 #define WALK_SIGNAL_REGS 40 /* r8, and on */
 #define WALK_SIGNAL_FP 120
 #define WALK_SIGNAL_SP 160
 #define WALK_SIGNAL_PC 168
 #else
-#define WALK_X86 0
 #define WALK_SIGNAL_REGS 312 /* x0, and on */
 #define WALK_SIGNAL_FP 544
 #define WALK_SIGNAL_LR 552
@@ -202,22 +201,21 @@ static inline int walk_is_outermost(const struct unwind_cursor *cursor)
 	return !cursor->fp && cursor->is_return && !cursor->is_guess;
 }
 
-/* The operand of an instruction, which nothing aligns. */
-static inline uint64_t walk_operand(const uint8_t *at, uint32_t width)
-{
-	int32_t half;
-	uint64_t whole;
-
-	if (width == 4) {
-		__builtin_memcpy(&half, at, sizeof(half));
-		return (uint64_t)(int64_t)half;
-	}
-	__builtin_memcpy(&whole, at, sizeof(whole));
-	return whole;
-}
-
 #define WALK_CALL_BYTES 5 /* call rel32 */
 #define WALK_LEAF_BYTES 1024 /* no assembler function without a frame is larger */
+
+#define WALK_LINKAGE_BYTES 20
+
+/* arm64: interrupted in an entry of a procedure linkage table, which has no rows. */
+static inline int walk_linkage_leaf(struct unwind_cursor *cursor)
+{
+	uint8_t code[DUET_FRAME_CODE_BYTES] = {0};
+
+	if (WALK_X86 || !cursor->has_lr || walk_read(cursor, code, WALK_LINKAGE_BYTES, cursor->pc) ||
+	    !duet_frame_is_linkage(code))
+		return 0;
+	return walk_to_caller(cursor, cursor->lr, cursor->sp, cursor->fp) == DUET_WALK_NONE;
+}
 
 /*
  * Interrupted in code without rows, as hand-written assembler is: has it pushed nothing, the word on top of the stack
@@ -269,7 +267,7 @@ static inline walk_result walk_native_step(struct unwind_cursor *cursor, const s
 		return end;
 	if (is_file && walk_is_outermost(cursor))
 		return DUET_WALK_ENTRY;
-	if (is_file && walk_called_leaf(cursor))
+	if (is_file && (walk_called_leaf(cursor) || walk_linkage_leaf(cursor)))
 		return DUET_WALK_NONE;
 	++*guessed;
 	return walk_by_fp(cursor);

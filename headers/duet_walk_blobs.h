@@ -6,7 +6,7 @@
 #ifndef DUET_WALK_BLOBS_H
 #define DUET_WALK_BLOBS_H
 
-#include "duet_frame_x86.h"
+#include "duet_frame.h"
 #include "duet_jvm.h"
 #include "duet_walk.h"
 
@@ -14,14 +14,13 @@
 #define JAVA_SEGMENT_FREE 0xff
 #define JAVA_BLOB_MASK 511 /* of offsets into a blob's head: lets the verifier see their bound */
 #define JAVA_BLOB_SMALL 128 /* CodeBlob's own fields: JDK 17 has 120 */
-#define JAVA_FIXED_BYTES 64 /* of an interpreter frame, below its frame pointer */
 #define JAVA_MAX_FRAME_WORDS 65536
 
 /* What a step works on. Too large for the BPF stack. */
 struct walk_java {
 	struct duet_jvm_layout layout; /* without heaps: no JVM, or one whose layout is not known */
-	uint64_t regs[DUET_X86_REGISTERS]; /* of the interrupted thread, by their number in machine code */
-	uint64_t thread; /* the JavaThread, where Java code was interrupted: it keeps it in r15 */
+	uint64_t regs[DUET_FRAME_REGISTERS]; /* of the interrupted thread, by their number in machine code */
+	uint64_t thread; /* the JavaThread, where Java code was interrupted: it keeps it in a register */
 	uint64_t thread_at; /* or where on the stack the last call stub that was passed has it */
 	uint64_t pc; /* of the frame that the last step left; not the cursor's then when it was deoptimized */
 	uint64_t blob; /* start of the blob at hand, its CodeBlob; 0: `head` is of none */
@@ -29,7 +28,7 @@ struct walk_java {
 	uint64_t stub_bytes;
 	uint64_t method_at; /* the Method that `method` and found_method are of, or 0 */
 	uint64_t const_at; /* its ConstMethod */
-	uint64_t frame[JAVA_FIXED_BYTES / 8 + 2]; /* of the interpreter: fp - JAVA_FIXED_BYTES to the return address */
+	uint64_t frame[DUET_FRAME_FIXED_BYTES / 8 + 2]; /* of the interpreter: from below fp to the return address */
 	_Alignas(8) uint8_t head[JAVA_BLOB_MASK + 1 + 8]; /* of the block that the blob is in */
 	uint8_t method[DUET_CONST_METHOD_BYTES]; /* head of ConstMethod */
 	uint8_t code[DUET_FRAME_CODE_BYTES]; /* machine code */
@@ -72,6 +71,12 @@ static inline int java_heap(const struct duet_jvm_layout *layout, uint64_t pc)
 static inline int java_is_interpreter(const struct walk_java *java, uint64_t pc)
 {
 	return pc >= java->layout.interpreter_low && pc < java->layout.interpreter_high;
+}
+
+/* Java's callers that keep a frame pointer. */
+static inline int java_keeps_fp(const struct walk_java *java, uint64_t to)
+{
+	return java_is_interpreter(java, to) || to == java->layout.call_stub_return;
 }
 
 /* ---- code blobs ---- */
@@ -193,6 +198,23 @@ static inline walk_result java_return(struct unwind_cursor *cursor, uint64_t slo
 	return walk_to_caller(cursor, saved[1], cursor->sp + slot + WALK_WORD, saved[0]);
 }
 
+/* A frame of which nothing is made, or left: it is as the call has put it. */
+static inline walk_result java_return_called(struct unwind_cursor *cursor)
+{
+	return WALK_X86 ? java_return(cursor, 0, 1) : walk_to_caller(cursor, cursor->lr, cursor->sp, cursor->fp);
+}
+
+/* Slot as duet_frame_prologue() and duet_frame_epilogue() tell it of a frame that is not whole. */
+static inline walk_result java_return_partly(struct unwind_cursor *cursor, int64_t slot, uint64_t frame_bytes)
+{
+	if (!slot)
+		return java_return_called(cursor);
+	if (slot > 0)
+		return java_return(cursor, (uint64_t)slot, 0);
+	return WALK_X86 ? java_return(cursor, frame_bytes - WALK_WORD, 1)
+			: walk_to_caller(cursor, cursor->lr, cursor->sp + frame_bytes, cursor->fp);
+}
+
 /* Code that keeps a frame pointer: the call stub, wrappers of native methods. */
 static inline walk_result java_step_by_fp(struct unwind_cursor *cursor)
 {
@@ -205,18 +227,25 @@ static inline walk_result java_step_by_fp(struct unwind_cursor *cursor)
 	return walk_to_caller(cursor, words[1], cursor->fp + sizeof(words), words[0]);
 }
 
+/* Where struct sigcontext has a register, from WALK_SIGNAL_REGS on. */
+static inline uint32_t java_signal_place(uint32_t number)
+{
+	/* r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp; on arm64 they stand in their order */
+	static const uint8_t places[16] = {13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7};
+
+	return WALK_X86 ? places[number & 15] : number;
+}
+
 /* A signal handler's frame: there the kernel has put what the interrupted code had in registers. */
 static inline void java_signal_regs(struct walk_java *java, const struct unwind_cursor *cursor)
 {
-	/* struct sigcontext, from WALK_SIGNAL_REGS on: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp */
-	static const uint8_t numbers[DUET_X86_REGISTERS] = {8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4};
 	const uint64_t *words = (const uint64_t *)java->head; /* the BPF stack is too small */
 
 	java->blob = 0;
 	if (walk_read(java, java->head, sizeof(java->regs), cursor->signal_frame + WALK_SIGNAL_REGS))
 		__builtin_memset(java->head, 0, sizeof(java->regs));
-	for (int i = 0; i < DUET_X86_REGISTERS; i++)
-		java->regs[numbers[i]] = words[i];
+	for (uint32_t i = 0; i < DUET_FRAME_REGISTERS; i++)
+		java->regs[i] = words[java_signal_place(i)];
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * One step through a frame of HotSpot's template interpreter on x86-64: whole frames by their frame pointer, and those
+ * One step through a frame of HotSpot's template interpreter: whole frames by their frame pointer, and those
  * that are being made or left by where exactly the interpreter is and what it has in registers there.
  */
 #ifndef DUET_WALK_INTERPRETER_H
@@ -24,7 +24,7 @@ static inline uint64_t java_method_id(const struct walk_java *java)
 	return id;
 }
 
-#define JAVA_FRAME_WORD(java, offset) ((java)->frame[JAVA_FIXED_BYTES / WALK_WORD + (offset)])
+#define JAVA_FRAME_WORD(java, offset) ((java)->frame[DUET_FRAME_FIXED_BYTES / WALK_WORD + (offset)])
 
 /* Nonzero when it cannot be read. Where a method calls itself, it is there already. */
 static inline int java_find_method(struct walk_java *java, uint64_t method)
@@ -51,7 +51,7 @@ static inline int java_find_method(struct walk_java *java, uint64_t method)
 static inline int java_read_method(struct walk_java *java, uint64_t method, uint64_t bytecode, int is_leaf)
 {
 	const struct duet_jvm_layout *layout = &java->layout;
-	uint64_t base, bytes, live = java->regs[DUET_X86_R13];
+	uint64_t base, bytes, live = java->regs[DUET_FRAME_BCP];
 
 	if (java_find_method(java, method))
 		return -1;
@@ -70,47 +70,70 @@ static inline int java_read_method(struct walk_java *java, uint64_t method, uint
 
 /* ---- a frame that is made ---- */
 
-enum java_made {
-	JAVA_MADE, /* by fp; what is not pushed yet lies below sp */
-	JAVA_MADE_NOTHING, /* the return address is on top of the stack */
-	JAVA_MADE_POPPED, /* it is in rax, while the locals are pushed */
-	JAVA_MADE_FP_PUSHED, /* on top of it, the caller's fp */
-	JAVA_MADE_NEVER, /* an entry that does its work without a frame: mathematics, method handles */
-};
-
 /* How much of its frame the method has, here. */
-static inline enum java_made java_made(const struct walk_java *java, uint64_t pc)
+static inline enum duet_frame_made java_made(const struct walk_java *java, uint64_t pc)
 {
 	const struct duet_jvm_layout *layout = &java->layout;
 	uint64_t at = pc - layout->interpreter_low;
 
 	if (pc < layout->entries_low || pc >= layout->entries_high)
-		return JAVA_MADE;
+		return DUET_FRAME_MADE;
 	for (int i = 0; i < DUET_JVM_ENTRIES; i++) {
 		const struct duet_method_entry *entry = &layout->entries[i];
 
 		if (at < entry->begin || at >= entry->end)
 			continue;
-		if (at <= entry->pop || at == entry->push + 1ull)
-			return JAVA_MADE_NOTHING;
-		if (at <= entry->push)
-			return JAVA_MADE_POPPED;
-		return at == entry->push + 2ull ? JAVA_MADE_FP_PUSHED : JAVA_MADE;
+		return duet_frame_made(entry->pop, entry->push, at);
 	}
-	return JAVA_MADE_NEVER;
+	return DUET_FRAME_MADE_NEVER;
 }
 
-/* Before there is a frame: rbx has the method, r13 the sp that its caller had. */
-static inline walk_result java_step_entering(struct walk_java *java, struct unwind_cursor *cursor, enum java_made made)
+/* The mask is for the verifier; what is opaque, the compiler cannot find superfluous. */
+static inline uint64_t java_register(const struct walk_java *java, uint32_t number)
 {
-	uint64_t to = java->regs[DUET_X86_RAX], sender = java->regs[DUET_X86_R13];
-	uint64_t slot = cursor->sp + (made == JAVA_MADE_FP_PUSHED ? WALK_WORD : 0);
+	__asm__("" : "+r"(number));
+	return java->regs[number & (DUET_FRAME_REGISTERS - 1)];
+}
 
-	if (made != JAVA_MADE_POPPED && walk_read_word(java, &to, slot))
+/*
+ * The sp that the interpreter leaves to a caller, which had it as `sender`. On arm64 it calls with sp far down, where
+ * all of its stack would end; its callee may move sp up again. Its frame is found by fp.
+ */
+static inline uint64_t java_sender_sp(const struct walk_java *java, uint64_t to, uint64_t sender, uint64_t least)
+{
+	if (WALK_X86)
+		return sender;
+	return sender < least && java_keeps_fp(java, to) ? least : sender & ~15ull;
+}
+
+/* Where the return address is before there is a frame; nonzero when that cannot be told. */
+static inline int java_entering_from(struct walk_java *java, const struct unwind_cursor *cursor,
+				     enum duet_frame_made made, uint64_t *ret_to)
+{
+	uint64_t slot = cursor->sp + (made == DUET_FRAME_MADE_FP_PUSHED ? WALK_WORD : 0);
+
+	*ret_to = java->regs[DUET_FRAME_RETURN];
+	if (WALK_X86)
+		return made != DUET_FRAME_MADE_POPPED && walk_read_word(java, ret_to, slot);
+	*ret_to = walk_strip(*ret_to);
+	return 0;
+}
+
+/* Before there is a frame: registers have the method, and the sp that its caller had. */
+static inline walk_result java_step_entering(struct walk_java *java, struct unwind_cursor *cursor,
+					     enum duet_frame_made made)
+{
+	uint64_t to, sender;
+
+	if (java_entering_from(java, cursor, made, &to))
 		return DUET_WALK_UNREADABLE;
+	sender = java_sender_sp(java, to, java_register(java, DUET_FRAME_SENDER(java->layout)), cursor->sp);
 	if (java_heap(&java->layout, to) < 0 || sender - cursor->sp > JAVA_MAX_FRAME_WORDS * WALK_WORD)
 		return DUET_WALK_LEAF;
-	if (made != JAVA_MADE_NEVER && java_read_method(java, java->regs[DUET_X86_RBX], 0, 0))
+	/* It has called mathematics. */
+	if (!WALK_X86 && to >= java->layout.entries_low && to < java->layout.entries_high)
+		return DUET_WALK_LEAF;
+	if (made != DUET_FRAME_MADE_NEVER && java_read_method(java, java->regs[DUET_FRAME_METHOD], 0, 0))
 		return DUET_WALK_LEAF;
 	return walk_to_caller(cursor, to, sender, cursor->fp);
 }
@@ -118,41 +141,46 @@ static inline walk_result java_step_entering(struct walk_java *java, struct unwi
 /* Back in an entry that has no frame. Where its caller's ends, only an interpreted one tells. */
 static inline walk_result java_step_frameless(struct walk_java *java, struct unwind_cursor *cursor)
 {
-	walk_result end = java_return(cursor, 0, 1);
+	walk_result end = WALK_X86 ? java_return(cursor, 0, 1) : DUET_WALK_NO_FRAME;
 
 	return end == DUET_WALK_NONE && !java_is_interpreter(java, cursor->pc) ? DUET_WALK_NO_FRAME : end;
 }
 
 /* ---- a frame that is there, or gone ---- */
 
-/* What a method's entry has not pushed yet. */
-static inline void java_finish_frame(struct walk_java *java, uint64_t pushed_bytes)
+/* What a method's entry has not pushed yet. On arm64 all has room at once, and the caller's sp is stored last. */
+static inline void java_finish_frame(struct walk_java *java, uint64_t pushed_bytes, enum duet_frame_made made)
 {
-	if (pushed_bytes < 1 * WALK_WORD)
-		JAVA_FRAME_WORD(java, -1) = java->regs[DUET_X86_R13];
+	if (pushed_bytes < 1 * WALK_WORD || made == DUET_FRAME_MADE_UNSENT)
+		JAVA_FRAME_WORD(java, -1) = java_register(java, DUET_FRAME_SENDER(java->layout));
 	if (pushed_bytes < 3 * WALK_WORD)
-		JAVA_FRAME_WORD(java, -3) = java->regs[DUET_X86_RBX];
-	if (pushed_bytes < JAVA_FIXED_BYTES)
+		JAVA_FRAME_WORD(java, -3) = java->regs[DUET_FRAME_METHOD];
+	if (pushed_bytes < DUET_FRAME_FIXED_BYTES)
 		JAVA_FRAME_WORD(java, -7) = JAVA_FRAME_WORD(java, -8) = 0;
 }
 
-static inline walk_result java_step_framed(struct walk_java *java, struct unwind_cursor *cursor)
+static inline walk_result java_step_framed(struct walk_java *java, struct unwind_cursor *cursor,
+					   enum duet_frame_made made)
 {
-	uint64_t fp = cursor->fp, pushed = fp - cursor->sp;
+	uint64_t fp = cursor->fp, pushed = fp - cursor->sp, to;
 	int is_entering =
 		!cursor->is_return && cursor->pc >= java->layout.entries_low && cursor->pc < java->layout.entries_high;
 
-	if (fp % WALK_WORD || fp < JAVA_FIXED_BYTES || fp < cursor->sp || (!is_entering && pushed < JAVA_FIXED_BYTES))
+	if (fp % WALK_WORD || fp < DUET_FRAME_FIXED_BYTES || fp < cursor->sp ||
+	    (!is_entering && pushed < DUET_FRAME_FIXED_BYTES))
 		return cursor->is_return ? DUET_WALK_BAD_FP : DUET_WALK_LEAF;
-	if (walk_read(java, java->frame, sizeof(java->frame), fp - JAVA_FIXED_BYTES))
+	if (walk_read(java, java->frame, sizeof(java->frame), fp - DUET_FRAME_FIXED_BYTES))
 		return DUET_WALK_UNREADABLE;
 	if (is_entering)
-		java_finish_frame(java, pushed);
+		java_finish_frame(java, pushed, made);
 	if (java_read_method(java, JAVA_FRAME_WORD(java, -3),
-			     java->layout.frame_bcp == -7 ? JAVA_FRAME_WORD(java, -7) : JAVA_FRAME_WORD(java, -8),
+			     java->layout.frame_bcp == -7 ? JAVA_FRAME_WORD(java, -7)
+							  : JAVA_FRAME_WORD(java, DUET_FRAME_BCP_WORD),
 			     !cursor->is_return))
 		return DUET_WALK_BAD_INTERPRETED;
-	return walk_to_caller(cursor, JAVA_FRAME_WORD(java, 1), JAVA_FRAME_WORD(java, -1), JAVA_FRAME_WORD(java, 0));
+	to = walk_strip(JAVA_FRAME_WORD(java, 1));
+	return walk_to_caller(cursor, to, java_sender_sp(java, to, JAVA_FRAME_WORD(java, -1), fp + 2 * WALK_WORD),
+			      JAVA_FRAME_WORD(java, 0));
 }
 
 /* Nonzero when the interrupted instruction is one of those that leave a method. */
@@ -164,39 +192,38 @@ static inline int java_is_leaving(struct walk_java *java, const struct unwind_cu
 	       duet_frame_exit(java->code, ret_exit);
 }
 
-/* The mask is for the verifier; what is opaque, the compiler cannot find superfluous. */
-static inline uint64_t java_register(const struct walk_java *java, uint32_t number)
-{
-	__asm__("" : "+r"(number));
-	return java->regs[number & (DUET_X86_REGISTERS - 1)];
-}
-
-/* fp is the caller's already. */
+/* fp is the caller's already, but for arm64's last instruction before. */
 static inline walk_result java_step_leaving(struct walk_java *java, struct unwind_cursor *cursor,
 					    const struct duet_frame_exit *exit)
 {
-	uint64_t to = java_register(java, exit->to);
+	uint64_t to = java_register(java, exit->to), record[2] = {cursor->fp, 0};
 	uint64_t sp = exit->has_sp ? cursor->sp : java_register(java, exit->sp);
 
-	if (exit->is_on_stack && walk_read_word(java, &to, cursor->sp))
+	if (!WALK_X86 && exit->is_on_stack) {
+		if (walk_read(java, record, sizeof(record), cursor->sp))
+			return DUET_WALK_UNREADABLE;
+		to = record[1];
+	} else if (exit->is_on_stack && walk_read_word(java, &to, cursor->sp)) {
 		return DUET_WALK_UNREADABLE;
+	}
+	to = walk_strip(to);
 	if (java_heap(&java->layout, to) < 0)
 		return DUET_WALK_LEAF;
-	return walk_to_caller(cursor, to, sp, cursor->fp);
+	return walk_to_caller(cursor, to, java_sender_sp(java, to, sp, cursor->sp), record[0]);
 }
 
 static inline walk_result java_step_interpreter(struct walk_java *java, struct unwind_cursor *cursor)
 {
-	enum java_made made = java_made(java, cursor->pc);
+	enum duet_frame_made made = java_made(java, cursor->pc);
 	struct duet_frame_exit exit;
 
 	if (java_is_leaving(java, cursor, &exit))
 		return java_step_leaving(java, cursor, &exit);
-	if (made != JAVA_MADE && !cursor->is_return)
+	if (made != DUET_FRAME_MADE && made != DUET_FRAME_MADE_UNSENT && !cursor->is_return)
 		return java_step_entering(java, cursor, made);
-	if (made == JAVA_MADE_NEVER)
+	if (made == DUET_FRAME_MADE_NEVER)
 		return java_step_frameless(java, cursor);
-	return java_step_framed(java, cursor);
+	return java_step_framed(java, cursor, made);
 }
 
 #endif

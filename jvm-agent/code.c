@@ -275,7 +275,6 @@ void code_publish_heaps(struct session *session)
 	}
 }
 
-#ifdef __x86_64__
 #define LAZY_KINDS 3 /* of blobs, made when the first is needed: a JVM without them has few blobs to look at */
 
 void code_publish_layout(struct session *session)
@@ -297,12 +296,6 @@ void code_publish_layout(struct session *session)
 	__atomic_store_n(&session->layout, layout, __ATOMIC_RELEASE);
 	ring_write(&session->ring, DUET_AGENT_LAYOUT, &part, 1, RING_WAIT);
 }
-#else
-void code_publish_layout(struct session *session)
-{
-	(void)session; /* nobody walks this architecture's Java frames yet */
-}
-#endif
 
 void code_publish_existing(struct session *session)
 {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "duet_frame_x86.h"
+#include "duet_frame.h"
 #include "libc_versions.h"
 #include "safe_copy.h"
 
@@ -493,12 +493,13 @@ static uint16_t publish(const struct offset *offset, size_t base)
 static void publish_entry(struct duet_jvm_layout *ret, uintptr_t at, uint32_t bytes, unsigned int *count)
 {
 	struct duet_method_entry entry = {.begin = (uint32_t)(at - ret->interpreter_low)};
+	int sender = duet_frame_find_entry((const uint8_t *)at, bytes, &entry.pop, &entry.push);
 
-	if (!ret->entries_low)
-		ret->entries_low = at;
+	ret->entries_low = ret->entries_low ? ret->entries_low : at;
 	ret->entries_high = at + bytes;
-	if (*count == DUET_JVM_ENTRIES || !duet_frame_find_entry((const uint8_t *)at, bytes, &entry.pop, &entry.push))
+	if (*count == DUET_JVM_ENTRIES || !sender)
 		return;
+	ret->frame_sender = (uint16_t)sender;
 	entry.pop += entry.begin;
 	entry.push += entry.begin;
 	entry.end = entry.begin + bytes;
@@ -520,8 +521,7 @@ static void publish_interpreter(struct duet_jvm_layout *ret)
 		return;
 	at = load_pointer(queue + layout.queue_buffer.value);
 	end = at + *(const uint32_t *)(queue + layout.queue_end.value);
-	ret->interpreter_low = at;
-	ret->interpreter_high = end;
+	ret->interpreter_low = at, ret->interpreter_high = end;
 	for (int i = 0; i < MAX_ENTRIES && at < end; i++) {
 		uint32_t bytes = *(const uint32_t *)(at + layout.codelet_bytes.value);
 		const char *text = (const char *)load_pointer(at + layout.codelet_text.value);
@@ -684,7 +684,7 @@ static bool layout_is_whole(const struct duet_jvm_layout *ret)
 
 bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version)
 {
-	struct duet_jvm_layout result = {.frame_bcp = version < 9 ? -7 : -8};
+	struct duet_jvm_layout result = {.frame_bcp = version < 9 ? -7 : DUET_FRAME_BCP_WORD};
 
 	if (!code_heap_count || !blobs_are_known() || !layout.call_stub_return_address)
 		return false;

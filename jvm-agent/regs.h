@@ -72,6 +72,14 @@ static inline struct regs regs_get(const ucontext_t *context)
 	};
 }
 
+/* All of them, by their number; there is no x31. */
+static inline void regs_get_general(const ucontext_t *context, uint64_t registers[32])
+{
+	for (int i = 0; i < 31; i++)
+		registers[i] = context->uc_mcontext.regs[i];
+	registers[31] = 0;
+}
+
 static inline void regs_set(ucontext_t *context, const struct regs *regs)
 {
 	context->uc_mcontext.pc = regs->pc;

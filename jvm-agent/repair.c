@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "duet_frame_x86.h"
+#include "duet_frame.h"
 #include "jvmstructs.h"
 
 #include "sigsafe.h"
@@ -166,10 +166,17 @@ static void save_frame_pointer(uintptr_t return_slot, const struct regs *now)
 	*(uintptr_t *)(return_slot - WORD) = now->fp;
 }
 
+/* A stub with a frame of its own has lr in its frame record too. */
 static bool return_address(const struct regs *now, const struct stack_copy *stack, struct regs *ret_caller)
 {
-	(void)stack;
-	*ret_caller = (struct regs){.pc = now->lr, .sp = now->sp, .fp = now->fp};
+	uintptr_t fp = now->fp, caller_fp, lr;
+
+	*ret_caller = (struct regs){.pc = now->lr, .sp = now->sp, .fp = fp};
+	if (fp >= now->sp && fp % WORD == 0 && stack_word(stack, fp, &caller_fp) && stack_word(stack, fp + WORD, &lr) &&
+	    lr == now->lr) {
+		ret_caller->sp = fp + 2 * WORD;
+		ret_caller->fp = caller_fp;
+	}
 	return true;
 }
 

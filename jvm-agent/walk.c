@@ -18,11 +18,6 @@
 #define WINDOW_BELOW 64 /* a step may look a few words back */
 #define MAX_CALLS 512
 #define CLOCK_FRAMES 256 /* between two looks at it, in a deep stack */
-#ifdef __x86_64__
-#define WALKS_JAVA 1
-#else
-#define WALKS_JAVA 0 /* the step knows x86-64's frames only */
-#endif
 
 /* ---- what it reads ---- */
 
@@ -152,7 +147,7 @@ static walk_result turn(struct walk *walk, uint32_t frame)
 	walk->sample.stack[place] = walk->cursor.pc + (frame && !walk->cursor.is_return);
 	walk->ids[place] = 0;
 	walk->walked++;
-	return WALKS_JAVA && walk_java_owns(&walk->java, walk->cursor.pc) ? java_turn(walk, place) : native_turn(walk);
+	return walk_java_owns(&walk->java, walk->cursor.pc) ? java_turn(walk, place) : native_turn(walk);
 }
 
 /* ---- the whole ---- */
@@ -210,11 +205,7 @@ static void begin_java(struct walk *walk, const ucontext_t *context)
 		java->layout = *layout;
 	else
 		memset(&java->layout, 0, sizeof(java->layout));
-#if WALKS_JAVA
 	regs_get_general(context, java->regs);
-#else
-	(void)context;
-#endif
 }
 
 static void begin(struct walk *walk, const struct session *session, struct stack_copy *stack, const ucontext_t *context)

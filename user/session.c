@@ -17,11 +17,6 @@
 
 #define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
 #define LAST_SIGNALS_NS (NS_PER_SEC / 2) /* for a thread that was preempted before its signal, on a crowded CPU */
-#ifdef __x86_64__
-#define WALKS_JAVA 1
-#else
-#define WALKS_JAVA 0 /* bpf/unwind_java.bpf.h */
-#endif
 #define POLL_MS 50 /* rings are emptied this often; they hold seconds */
 
 static bool targets_alive(struct session *session)
@@ -67,6 +62,7 @@ static void run(struct session *session)
 		session_step(session, step_ms(session, now_ns, end_ns));
 		windows_step(session);
 		now_ns = clock_monotonic_ns();
+		unwinding_step(&session->unwinding, &session->processes, now_ns);
 		overhead_step(session, now_ns);
 		status_step(session, now_ns);
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
@@ -110,7 +106,7 @@ static void report_unfaithful(const struct session *session, enum agent_state st
 /* Its Java frames all come from AsyncGetCallTrace, then. */
 static void report_unwalked(const struct session *session)
 {
-	for (size_t i = 0; WALKS_JAVA && session->collector && i < session->agents.len; i++) {
+	for (size_t i = 0; session->collector && i < session->agents.len; i++) {
 		const struct agent *agent = session->agents.items[i];
 
 		if (agent->handler && !jvm_layout(agent->jvm))

@@ -101,10 +101,36 @@ static void fact_of_handler(struct session *session)
 				 (unsigned long long)(handler_ns / signals), (unsigned long long)signals);
 }
 
+/* Of so many in a hundred runs, how long the longest took. Steps are short, so that their middle will do. */
+static uint64_t run_time_ns(const uint64_t counts[DUET_RUN_TIMES], unsigned per_cent)
+{
+	uint64_t all = 0, so_far = 0;
+	uint64_t step = 0;
+
+	for (size_t i = 0; i < DUET_RUN_TIMES; i++)
+		all += counts[i];
+	while (step + 1 < DUET_RUN_TIMES && (so_far += counts[step]) * 100 < all * per_cent)
+		step++;
+	return (2 * step + 1) << DUET_RUN_TIME_SHIFT >> 1;
+}
+
+static void fact_of_bpf(struct session *session)
+{
+	uint64_t counts[DUET_RUN_TIMES] = {0};
+	struct duet_cost cost;
+
+	if (!session->collector || collector_cost(session->collector, &cost) || !cost.runs ||
+	    collector_run_times(session->collector, counts))
+		return;
+	profile_add_fact(&session->profile, "BPF time",
+			 "%llu ns a run (%llu runs), those with a sample: median %llu ns, 99 of 100 within %llu ns",
+			 (unsigned long long)(cost.run_ns / cost.runs), (unsigned long long)cost.runs,
+			 (unsigned long long)run_time_ns(counts, 50), (unsigned long long)run_time_ns(counts, 99));
+}
+
 static void facts_of_join(struct session *session)
 {
 	const struct session_stats *stats = &session->stats;
-	struct duet_cost cost;
 
 	profile_add_fact(&session->profile, "samples", "%llu", (unsigned long long)session->profile.samples.len);
 	if (session->collector && stats->jvm_samples)
@@ -113,9 +139,7 @@ static void facts_of_join(struct session *session)
 				 percent(stats->joined, stats->jvm_samples));
 	if (stats->jvm_samples)
 		facts_of_walk(session);
-	if (session->collector && !collector_cost(session->collector, &cost) && cost.runs)
-		profile_add_fact(&session->profile, "BPF time", "%llu ns a run (%llu runs)",
-				 (unsigned long long)(cost.run_ns / cost.runs), (unsigned long long)cost.runs);
+	fact_of_bpf(session);
 	fact_of_handler(session);
 }
 

@@ -19,6 +19,7 @@
 #define YOUNG_MIN_AGE_NS (5 * NS_PER_MS) /* of a process that is still loading its libraries */
 #define YOUNG_NS NS_PER_SEC
 #define VDSO_MAX_BYTES 65536
+#define LOOK_NS NS_PER_SEC /* and one file a time comes back: reading is to cost little, whatever is missed */
 #define MAX_FILES 16384 /* remembered, 8 MB or so; then all are forgotten. Their rows stay in the tables. */
 
 /* What is kept of a file. Its rows are in the tables, as long as there is room. */
@@ -85,6 +86,11 @@ static struct native_file *own_file(struct unwinding *unwinding, uint64_t identi
 	return file;
 }
 
+static int note_refused(struct unwinding *unwinding, const struct native_file *file)
+{
+	return unwind_tables_note(unwinding->tables, file->key, file->refused_rows, file->refused_pages);
+}
+
 /* The rows go into the tables and out of our memory. The module, or -errno. */
 static int add_rows(struct unwinding *unwinding, struct native_file *file)
 {
@@ -94,6 +100,7 @@ static int add_rows(struct unwinding *unwinding, struct native_file *file)
 		unwinding->files_refused += !file->refused_rows;
 		file->refused_rows = (uint32_t)file->elf.rows.rows.len;
 		file->refused_pages = (uint32_t)file->elf.rows.pages.len;
+		module = note_refused(unwinding, file);
 	}
 	unwind_rows_release(&file->elf.rows);
 	file->elf.rows = (struct unwind_rows){0};
@@ -175,6 +182,17 @@ static struct native_file *identify(struct unwinding *unwinding, int fd)
 	return file;
 }
 
+static int module_with_rows(struct unwinding *unwinding, struct native_file *file, int fd, pid_t pid, const char *path)
+{
+	int module = unwind_tables_find(unwinding->tables, file->key);
+
+	if (module >= 0 && !unwind_tables_bring_back(unwinding->tables, module))
+		return module;
+	if (module < 0 && !may_be_read(unwinding, file))
+		return note_refused(unwinding, file);
+	return read_rows(unwinding, file, fd, pid, path);
+}
+
 /* Its module or -errno; process `pid` has the file at `path`. `fd` is closed. */
 static int module_of(struct unwinding *unwinding, int fd, pid_t pid, const char *path, struct native_file **ret)
 {
@@ -183,9 +201,7 @@ static int module_of(struct unwinding *unwinding, int fd, pid_t pid, const char 
 
 	if (file && file->has_rows) {
 		*ret = file;
-		module = unwind_tables_find(unwinding->tables, file->key);
-		if (module < 0 && may_be_read(unwinding, file))
-			module = read_rows(unwinding, file, fd, pid, path);
+		module = module_with_rows(unwinding, file, fd, pid, path);
 	}
 	close(fd);
 	return module;
@@ -208,35 +224,46 @@ void unwinding_prepare(struct unwinding *unwinding, const char *path)
 		module_of(unwinding, fd, getpid(), path, &file);
 }
 
+static struct native_file *identify_image(struct unwinding *unwinding, const uint8_t *image, size_t bytes)
+{
+	uint64_t identity = hash_bytes(image, bytes, 0);
+	struct native_file *file = map_get_ptr(&unwinding->files, identity);
+
+	if (!file)
+		file = own_file(unwinding, identity);
+	return file;
+}
+
+static int module_of_image(struct unwinding *unwinding, struct native_file *file, uint8_t *image, size_t bytes)
+{
+	int module = unwind_tables_find(unwinding->tables, file->key);
+	struct unwind_file elf;
+
+	if (module >= 0 && !unwind_tables_bring_back(unwinding->tables, module))
+		return module;
+	if (unwind_file_read_memory(&elf, image, bytes))
+		return -ENODATA;
+	unwind_file_release(&file->elf);
+	file->elf = elf;
+	return elf.rows.rows.len ? add_rows(unwinding, file) : -ENODATA;
+}
+
 /* The kernel's gift to the process is no file: its bytes come from the process's memory. */
 static int vdso_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
 		       struct native_file **ret)
 {
-	uint64_t bytes = mapping->end - mapping->start, identity;
-	char path[32], image[VDSO_MAX_BYTES];
-	struct native_file *file;
+	uint8_t image[VDSO_MAX_BYTES];
+	char path[32];
+	uint64_t bytes = mapping->end - mapping->start;
 	int module = -ENODATA;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", process->pid);
 	fd = bytes <= sizeof(image) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd < 0 || pread(fd, image, bytes, (off_t)mapping->start) != (ssize_t)bytes)
-		goto out;
-	identity = hash_bytes(image, bytes, 0);
-	file = map_get_ptr(&unwinding->files, identity);
-	if (!file) {
-		file = own_file(unwinding, identity);
-		if (file)
-			file->has_rows = !unwind_file_read_memory(&file->elf, image, bytes) &&
-					 file->elf.rows.rows.len;
-	}
-	if (!file || !file->has_rows)
-		goto out;
-	*ret = file;
-	module = unwind_tables_find(unwinding->tables, file->key);
-	if (module == -ENOENT)
-		module = add_rows(unwinding, file);
-out:
+	if (fd >= 0 && pread(fd, image, bytes, (off_t)mapping->start) == (ssize_t)bytes)
+		*ret = identify_image(unwinding, image, bytes);
+	if (*ret)
+		module = module_of_image(unwinding, *ret, image, bytes);
 	if (fd >= 0)
 		close(fd);
 	return module;
@@ -290,6 +317,22 @@ void unwinding_publish(struct unwinding *unwinding, struct process *process)
 	    unwind_tables_publish(unwinding->tables, process->pid, process->start_ticks, unwinding->mappings.items,
 				  unwinding->mappings.len) < 0)
 		unwinding->processes_refused++;
+}
+
+void unwinding_step(struct unwinding *unwinding, struct process_table *processes, uint64_t now_ns)
+{
+	struct process *process;
+	pid_t pid;
+
+	if (!unwinding->tables || now_ns - unwinding->looked_ns < LOOK_NS)
+		return;
+	unwinding->looked_ns = now_ns;
+	pid = unwind_tables_look(unwinding->tables, now_ns);
+	process = pid ? process_find(processes, pid) : NULL;
+	if (!process)
+		return;
+	process->published_version = 0;
+	unwinding_publish(unwinding, process);
 }
 
 void unwinding_refresh(struct unwinding *unwinding, struct process *process)

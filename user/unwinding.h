@@ -16,7 +16,8 @@ struct unwinding {
 	struct map files; /* hash of a file's identity -> struct native_file */
 	struct vec(struct native_file *) owned;
 	struct vec(struct duet_unwind_mapping) mappings; /* of the process under way */
-	uint64_t files_refused; /* for want of room */
+	uint64_t looked_ns; /* which files' rows are used */
+	uint64_t files_refused; /* for want of room, at first at least */
 	uint64_t processes_refused;
 };
 
@@ -31,5 +32,7 @@ void unwinding_publish(struct unwinding *unwinding, struct process *process);
 /* After a sample with a pc in none of the published mappings: reads them again, not more often than makes sense. */
 void unwinding_refresh(struct unwinding *unwinding, struct process *process);
 void unwinding_forget(struct unwinding *unwinding, struct process *process);
+/* From time to time: rows that had no room are brought back when they are missed. */
+void unwinding_step(struct unwinding *unwinding, struct process_table *processes, uint64_t now_ns);
 
 #endif

@@ -117,7 +117,7 @@ duet_stop() {
 		sub(" s", "", $2); print 100 * n * ms / 1000 / $2 / cores }' "$scratch/duet.txt")"
 	note broken "$(awk -v n="$samples" '/  Java stacks not walked/ { lost += $1 } END { print 100 * lost / n }' \
 		"$scratch/duet.txt")"
-	note bpf_ns "$(sed -n 's/^BPF time *: \([0-9]*\) ns.*/\1/p' "$scratch/duet.txt")"
+	note bpf_ns "$(sed -n 's/^BPF time.*: median \([0-9]*\) ns.*/\1/p' "$scratch/duet.txt")"
 	note handler_ns "$(sed -n 's/^signal handler *: \([0-9]*\) ns.*/\1/p' "$scratch/duet.txt")"
 	note first_ms "$(sed -n 's/.*first sample \([0-9]*\) ms.*/\1/p' "$scratch/stderr")"
 	note joined "$(reported_joined)"
@@ -284,7 +284,7 @@ figure_table() {
 		seen %.1f samples x interval, % of the JVM's CPU time
 		joined %.2f joined, % of samples of JVM threads
 		broken %.2f stacks with a failed walk, %
-		bpf_ns %.0f ns a sample in BPF
+		bpf_ns %.0f ns a sample in BPF, median
 		handler_ns %.0f ns a signal in the agent's handler
 		first_ms %.0f ms from command to first sample
 		safepoint %.2f longest safepoint, ms

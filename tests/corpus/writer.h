@@ -129,7 +129,7 @@ static void write_walk(const char *why)
 	write_memory();
 	name_frame(name, sizeof(name), 0);
 	fprintf(capture.file, "walk in %s: %s\nregs %llx", name, why, (unsigned long long)shot->regs.pc);
-	for (int i = 0; i < DUET_X86_REGISTERS; i++)
+	for (int i = 0; i < DUET_FRAME_REGISTERS; i++)
 		fprintf(capture.file, " %llx", (unsigned long long)shot->regs.general[i]);
 	fputc('\n', capture.file);
 	for (uint32_t i = 0; i < shot->walk.depth; i++) {

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct process process = {.pid = 1};
 	uint64_t number;
 
-	stat_number(text, STAT_UTIME, &number);
+	stat_number(text, STAT_FLAGS, &number);
 	stat_number(text, STAT_START, &number);
 	stat_field(text, STAT_STATE);
 	stat_comm(text, process.comm, sizeof(process.comm));

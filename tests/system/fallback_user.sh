@@ -39,7 +39,7 @@ jdk_case_itimer() {
 # ---- as whole as BPF's -------------------------------------------------------------------------
 
 need_walk() {
-	[ "$(uname -m)" = x86_64 ] || skip "the walk of Java frames knows x86-64 only"
+	[ "$(uname -m)" = x86_64 ] || skip "its limits were measured on x86-64 only"
 }
 
 entries='^(__clone3|clone3|__clone|clone|_start|start_thread)(;| )'
@@ -121,6 +121,23 @@ jdk_case_native_between_java() {
 	grep 'workload/TwoBusy\.spin' "$here/out" >"$here/below"
 	up="workload/Interleave\\.main;.*$up;.*$up;.*$up;.*workload/TwoBusy\\.spin"
 	expect_share "with native code in its place" "$(matching "$here/below" "$up")" '>=' 97
+}
+
+# The mounted thread's frames, the place of those on the heap, the carrier's.
+jdk_case_virtual_threads() {
+	local root='java/util/concurrent/ForkJoinWorkerThread\.run;.*jdk/internal/vm/Continuation\.enterSpecial'
+	local heap='\\[frames_on_heap\\];(workload/Virtual\.(down|forEver);)*'
+	need_jdk 21 "virtual threads"
+	need_walk
+	become_ordinary
+	start_jvm "$jdk" workload.Virtual 300 1000000
+	sleep 4
+	record -p "$jvm" -d 4 -i 4ms -v --engine ctimer -o collapsed -f "$here/out"
+	expect_status 0
+	expect_share "walked to the entry" "$(reported walked)" '>=' 95
+	expect "below the carrier, %" \
+		"$(share "$here/out" "$entries.*$root;${heap}workload/Virtual\.many;workload/TwoBusy\.spin")" '>=' 85
+	expect_alive "$jvm"
 }
 
 # ---- the choice ----------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ case_in_a_thread() {
 signal_case() { # LEAF
 	need_bpf
 	start_native "$workloads/native" "$1"
-	record_native
+	record_native -i 997us # in no step with the timer that interrupts
 	expect_whole "${entry}run;${chain}leaf_interrupted;(leaf_compute;)?$trampoline;handle;leaf_compute$kernel" \
 		';handle;leaf_compute' 95
 	expect_whole "${entry}run;(link_[0-9]+;)*([a-z_]+;)*$trampoline;handle;leaf_compute$kernel" \

@@ -213,6 +213,93 @@ static void processes_that_ended_make_room(void **state)
 	assert_int_equal(seen_cfa(t, 2, 0), 6);
 }
 
+/* As BPF does when it comes through the file. */
+static void use(struct tables *t, int module)
+{
+	uint32_t index = (uint32_t)module;
+	struct duet_unwind_module now;
+
+	assert_int_equal(bpf_map_lookup_elem(t->maps.modules.fd, &index, &now), 0);
+	now.used = 1;
+	assert_int_equal(bpf_map_update_elem(t->maps.modules.fd, &index, &now, BPF_ANY), 0);
+}
+
+static bool has_rows(struct tables *t, int module)
+{
+	uint32_t index = (uint32_t)module;
+	struct duet_unwind_module now;
+
+	assert_int_equal(bpf_map_lookup_elem(t->maps.modules.fd, &index, &now), 0);
+	return now.pages != 0;
+}
+
+#define SECONDS(count) ((count) * 1000000000ull)
+
+/* All are mapped: the one that is not used makes room for the one that is missed, and comes back like that. */
+static void the_least_used_makes_room(void **state)
+{
+	struct tables *t = tables_or_skip(state);
+	int used, unused, missed;
+
+	assert_int_equal(unwind_tables_look(t->tables, SECONDS(100)), 0);
+	used = add(t, 1, 30, 5);
+	unused = add(t, 2, 30, 6);
+	assert_int_equal(add(t, 3, 30, 7), -ENOSPC);
+	missed = unwind_tables_note(t->tables, 3, 30, 1);
+	assert_true(missed >= 0 && !has_rows(t, missed));
+	assert_int_equal(unwind_tables_find(t->tables, 3), missed);
+	assert_int_equal(publish(t, 1, (int[]){used, unused, missed}, 3), 0);
+	assert_false(unwind_tables_bring_back(t->tables, missed));
+	use(t, missed);
+	assert_int_equal(unwind_tables_look(t->tables, SECONDS(101)), 1);
+	assert_false(unwind_tables_bring_back(t->tables, missed)); /* the others have not had time to be used */
+	use(t, used);
+	use(t, missed);
+	assert_int_equal(unwind_tables_look(t->tables, SECONDS(106)), 1);
+	assert_true(unwind_tables_bring_back(t->tables, missed));
+	assert_int_equal(add(t, 3, 30, 7), missed);
+	assert_true(has_rows(t, used) && has_rows(t, missed) && !has_rows(t, unused));
+	assert_int_equal(seen_cfa(t, 1, 0), 5);
+	assert_int_equal(seen_cfa(t, 1, 2), 7);
+	use(t, unused);
+	use(t, used);
+	assert_int_equal(unwind_tables_look(t->tables, SECONDS(120)), 1);
+	assert_true(unwind_tables_bring_back(t->tables, unused));
+	assert_int_equal(add(t, 2, 30, 6), unused);
+	assert_true(has_rows(t, used) && has_rows(t, unused) && !has_rows(t, missed));
+}
+
+/* Rows that are all needed stay: else they would be read over and over. */
+static void what_is_used_stays(void **state)
+{
+	struct tables *t = tables_or_skip(state);
+	int used = add(t, 1, 60, 5), missed = unwind_tables_note(t->tables, 2, 30, 1);
+
+	assert_int_equal(publish(t, 1, (int[]){used, missed}, 2), 0);
+	for (unsigned second = 1; second < 20; second++) {
+		use(t, used);
+		use(t, missed);
+		assert_int_equal(unwind_tables_look(t->tables, SECONDS(second)), 1);
+		assert_false(unwind_tables_bring_back(t->tables, missed));
+	}
+	assert_int_equal(seen_cfa(t, 1, 0), 5);
+}
+
+/* Files that are only noted take a slot of their own no longer than they are mapped. */
+static void noted_files_leave(void **state)
+{
+	struct tables *t = tables_or_skip(state);
+	int used = add(t, 1, 60, 5);
+
+	assert_int_equal(publish(t, 1, &used, 1), 0);
+	for (uint64_t key = 2; key < 2 + 3 * MODULES; key++) {
+		int noted = unwind_tables_note(t->tables, key, 30, 1);
+
+		assert_true(noted >= 0);
+		assert_int_equal(publish(t, 2, &noted, 1), 0);
+	}
+}
+
 /* Many that come and go must not use anything up. */
 static void nothing_leaks(void **state)
 {
@@ -237,6 +324,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(files_of_the_process_under_way_stay, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(a_full_table_refuses, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(processes_that_ended_make_room, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(the_least_used_makes_room, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(what_is_used_stays, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(noted_files_leave, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(nothing_leaks, open_tables, close_tables),
 	};
 

@@ -108,14 +108,11 @@ static void test_hostile_name(void **state)
 {
 	pid_t pid = start_child(take_hostile_name);
 	struct process *process = process_get(&table, pid, 0);
-	uint64_t user = 99, system = 99;
 
 	(void)state;
 	assert_string_equal(process->comm, "a) R 1 (b\n)");
 	assert_true(process->start_ticks > 1);
 	assert_int_equal(process->ns_pid, pid);
-	assert_int_equal(process_read_cpu_ticks(pid, &user, &system), 0);
-	assert_true(user < 50 && system < 50);
 	kill(pid, SIGSTOP);
 	waitpid(pid, NULL, WUNTRACED);
 	assert_int_equal(process_read_state(pid), 'T');

@@ -216,7 +216,7 @@ static bool take_regs(char *text)
 {
 	if (!take_number(&text, &corpus.regs.pc, 16))
 		return false;
-	for (int i = 0; i < DUET_X86_REGISTERS; i++)
+	for (int i = 0; i < DUET_FRAME_REGISTERS; i++)
 		if (!take_number(&text, &corpus.regs.general[i], 16))
 			return false;
 	return !text;

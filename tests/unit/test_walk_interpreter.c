@@ -2,26 +2,6 @@
 /* Frames of the interpreter, and those that it makes and leaves. */
 #include "fixtures/walk_vm.h"
 
-#define METHOD_ID 0xabcdef01u
-
-/* A method of 40 bytes of code whose number is 2; its ConstMethod's address. */
-static uint64_t make_method(uint64_t *ret_method)
-{
-	uint64_t *method = vm.data, *constant = vm.data + 8, *pool = vm.data + 32, *holder = vm.data + 48;
-	uint64_t *ids = vm.data + 64;
-
-	method[1] = address_of(constant);
-	constant[1] = address_of(pool);
-	*(uint16_t *)((uint8_t *)constant + 32) = 40;
-	*(uint16_t *)((uint8_t *)constant + 38) = 2;
-	pool[3] = address_of(holder);
-	holder[2] = address_of(ids);
-	ids[0] = 3;
-	ids[3] = METHOD_ID;
-	*ret_method = address_of(method);
-	return address_of(constant);
-}
-
 /* A frame of that method at `fp`, called from the interpreter again; byte code `at`. */
 static void make_frame(uint64_t *fp, uint32_t at)
 {

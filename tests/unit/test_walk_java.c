@@ -132,6 +132,29 @@ static void test_leaf_that_has_pushed(void **state)
 	expect_end(cursor_at(code + 100, SP - 1, 7, 0), DUET_WALK_LEAF);
 }
 
+/* C2's indexOf: what it has kept of sp tells where the frame is, whatever an earlier call has left in it. */
+static void test_leaf_that_keeps_sp(void **state)
+{
+	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, method_code, sizeof(method_code));
+	uint64_t caller = make_call(code);
+
+	(void)state;
+	SP[4] = CALLER_FP;
+	SP[5] = caller;
+	SP[2] = SP[3] = caller; /* of an earlier call */
+	memcpy((void *)(uintptr_t)(code + 200), "\x48\x8b\xcc", 3);
+	memcpy((void *)(uintptr_t)(code + 400), "\x48\x2b\xdf\xd1\xeb\x5c", 6);
+	SP[-2] = address_of(SP);
+	for (uint64_t at = 250; at <= 405; at += 5)
+		expect_caller(cursor_at(code + at, SP - 2, 7, 0), caller, SP + 6, CALLER_FP);
+	expect_caller(cursor_at(code + 406, SP - 2, 7, 0), caller, SP + 4, caller); /* behind it any word is a word */
+	expect_caller(cursor_at(code + 150, SP - 2, 7, 0), caller, SP + 4, caller);
+	SP[-2] = 0;
+	java.regs[DUET_X86_RCX] = address_of(SP);
+	expect_caller(cursor_at(code + 210, SP - 2, 7, 0), caller, SP + 6, CALLER_FP);
+	java.regs[DUET_X86_RCX] = 0;
+}
+
 static void test_leaf_stub(void **state)
 {
 	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0) + 32;
@@ -185,8 +208,12 @@ static void test_leaf_stub_without_frame_pointer(void **state)
 	SP[11] = CALLER_FP;
 	expect_caller(cursor_at(caller, SP + 9, 7, 1), caller, SP + 13, CALLER_FP); /* not below a stub */
 	SP[8] = SP[12] = SP[14] = NATIVE_PC;
-	SP[16] = caller; /* too far up */
-	SP[22] = caller;
+	SP[20] = caller; /* as SHA-512's */
+	SP[26] = caller;
+	expect_caller(cursor_at(stub + 40, SP, CALLER_FP, 0), caller, SP + 21, CALLER_FP);
+	SP[20] = SP[26] = 0;
+	SP[96] = caller; /* too far up */
+	SP[102] = caller;
 	expect_end(cursor_at(stub + 40, SP, CALLER_FP, 0), DUET_WALK_LEAF);
 }
 
@@ -256,6 +283,22 @@ static void test_adapter_from_compiled_code(void **state)
 	expect_end(cursor_at(adapter, SP, CALLER_FP, 0), DUET_WALK_LEAF);
 }
 
+/* Its caller has nothing on its frame but fp, which it pops behind the call: that is no operand. */
+static void test_adapter_from_the_smallest_frame(void **state)
+{
+	static const uint8_t code[] = {0xe8, 0, 0, 0, 0, 0x5d, 0xc3};
+	uint64_t adapter = make_adapter(), caller = make_blob(2048, METHOD_NAME, 2, "", 0) + 100;
+
+	(void)state;
+	memcpy((void *)(uintptr_t)(caller - 5), code, sizeof(code));
+	SP[0] = caller;
+	SP[2] = make_call(HEAP_BYTES);
+	SP[3] = NATIVE_PC;
+	java.regs[DUET_X86_R13] = address_of(SP + 1);
+	expect_caller(cursor_at(adapter, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+	java.regs[DUET_X86_R13] = 0;
+}
+
 /* From the interpreter: the return address is in rax while sp is aligned. */
 static void test_adapter_to_compiled_code(void **state)
 {
@@ -279,6 +322,7 @@ static void test_adapter_that_has_called(void **state)
 		saved[15] = caller; /* rax */
 		SP[0] = caller;
 		expect_caller(cursor_at(adapter, sp, CALLER_FP, 1), caller, SP + 1, CALLER_FP);
+		expect_caller(cursor_at(adapter, sp, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
 		SP[0] = caller + 1;
 		expect_end(cursor_at(adapter, sp, CALLER_FP, 1), DUET_WALK_NO_FRAME);
 		saved[15] = caller + 1; /* behind no call */
@@ -373,6 +417,119 @@ static void test_return_into_a_stub_without_frame(void **state)
 	(void)state;
 	expect_end(cursor_at(stub + 50, SP, 7, 1), DUET_WALK_NO_FRAME);
 }
+
+/* At `return_address`, the bytes of a call through a pointer in front of it: native code, where it can be read. */
+static uint64_t make_native_call(void)
+{
+	memcpy(&vm.data[8], "\x90\x90\x90\x90\xff\x10", 6); /* call *(%rax) */
+	return address_of(&vm.data[8]) + 6;
+}
+
+/* push %rbp; mov %rsp, %rbp; ... pop %rbp; ret: the call stub, which native code calls, at each instruction. */
+static void test_leaf_call_stub(void **state)
+{
+	static const char begin[] = "\x55\x48\x8b\xec\x90\x90\x5d\xc3";
+	uint64_t stub = make_blob(60416, OTHER_NAME, 0, "", 0), caller = make_native_call(), fp = address_of(SP);
+	uint64_t code = java.layout.call_stub_return - 100;
+
+	(void)state;
+	assert_in_range(code, stub, stub + 1024);
+	memcpy((void *)(uintptr_t)code, begin, sizeof(begin) - 1);
+	SP[0] = CALLER_FP;
+	SP[1] = caller;
+	expect_caller(cursor_at(code, SP + 1, CALLER_FP, 0), caller, SP + 2, CALLER_FP);
+	expect_caller(cursor_at(code + 1, SP, CALLER_FP, 0), caller, SP + 2, CALLER_FP);
+	expect_caller(cursor_at(code + 4, SP, fp, 0), caller, SP + 2, CALLER_FP);
+	expect_caller(cursor_at(code + 5, SP - 12, fp, 0), caller, SP + 2, CALLER_FP);
+	expect_caller(cursor_at(code + 6, SP, fp, 0), caller, SP + 2, CALLER_FP);
+	expect_caller(cursor_at(code + 7, SP + 1, CALLER_FP, 0), caller, SP + 2, CALLER_FP);
+	SP[1] = NATIVE_PC; /* behind no call */
+	expect_end(cursor_at(code + 5, SP - 12, fp, 0), DUET_WALK_LEAF);
+}
+
+/* Java calls native code that jumps to a stub, or native code calls it: JDK 25's fmod. */
+static void test_leaf_stub_entered_from_native_code(void **state)
+{
+	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0) + 32, native = make_native_call();
+	uint64_t caller = make_call(NATIVE_PC);
+
+	(void)state;
+	SP[0] = CALLER_FP;
+	SP[1] = caller;
+	memcpy((void *)(uintptr_t)(caller - 13), "\x49\xba\x60\x45\x23\x01\0\0\0\0\x41\xff\xd2", 13);
+	expect_caller(cursor_at(stub + 40, SP, address_of(SP), 0), caller, SP + 2, CALLER_FP);
+	SP[1] = native;
+	expect_caller(cursor_at(stub + 40, SP, address_of(SP), 0), native, SP + 2, CALLER_FP);
+	expect_end(cursor_at(stub + 40, SP - 8, address_of(SP), 0), DUET_WALK_LEAF); /* of another frame */
+}
+
+/* A stub of an up-call begins with a frame pointer and its frame; its code has called. */
+static void test_return_into_a_stub_of_an_upcall(void **state)
+{
+	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0), native = make_native_call();
+
+	(void)state;
+	memcpy((void *)(uintptr_t)stub, "\x55\x48\x8b\xec\x48\x81\xec", 7);
+	SP[30] = CALLER_FP;
+	SP[31] = native;
+	expect_caller(cursor_at(stub + 80, SP, address_of(&SP[30]), 1), native, SP + 32, CALLER_FP);
+	expect_caller(cursor_at(stub + 80, SP, address_of(&SP[30]), 0), native, SP + 32, CALLER_FP);
+	SP[31] = native - 1;
+	expect_end(cursor_at(stub + 80, SP, address_of(&SP[30]), 1), DUET_WALK_NO_FRAME);
+}
+
+/* An exception is led on to the caller of a method that has left its frame: forward_exception, which has called. */
+static void test_forwarded_exception(void **state)
+{
+	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0), caller = make_call(HEAP_BYTES);
+
+	(void)state;
+	SP[0] = caller;
+	SP[4] = caller;
+	expect_caller(cursor_at(stub + 50, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+	expect_caller(cursor_at(stub + 50, SP, CALLER_FP, 1), caller, SP + 1, CALLER_FP);
+	memcpy((void *)(uintptr_t)(stub + 50), "\x48\x83\xc4\x08", 4); /* add $8, %rsp */
+	expect_caller(cursor_at(stub + 50, SP - 1, CALLER_FP, 1), caller, SP + 1, CALLER_FP);
+	SP[0] = 0;
+	java.regs[DUET_X86_RDX] = caller; /* popped */
+	expect_caller(cursor_at(stub + 60, SP + 1, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+	java.regs[DUET_X86_RDX] = caller + 1; /* what has thrown is no call */
+	expect_caller(cursor_at(stub + 60, SP + 1, CALLER_FP, 0), caller + 1, SP + 1, CALLER_FP);
+	SP[4] = caller + 1; /* its frame does not end at a return address */
+	expect_end(cursor_at(stub + 60, SP + 1, CALLER_FP, 0), DUET_WALK_LEAF);
+}
+
+/* C1's: push %rbp; mov %rsp, %rbp, then registers one by one. And what another has jumped to with its frame. */
+static void test_stub_with_a_frame_and_its_pointer(void **state)
+{
+	uint64_t stub = make_blob(2048, OTHER_NAME, 20, "", 0), caller = make_call(stub);
+
+	(void)state;
+	memcpy((void *)(uintptr_t)stub, "\x55\x48\x8b\xec", 4);
+	SP[0] = CALLER_FP;
+	SP[1] = caller;
+	SP[5] = caller;
+	for (int words = 0; words <= 18; words++)
+		expect_caller(cursor_at(stub + 50, SP - words, address_of(SP), 0), caller, SP + 2, CALLER_FP);
+	stub = make_blob(2048, OTHER_NAME, 20, "", 0);
+	expect_caller(cursor_at(stub + 18, SP - 18, address_of(SP), 0), caller, SP + 2, CALLER_FP);
+	expect_end(cursor_at(stub + 18, SP - 17, address_of(SP), 0), DUET_WALK_LEAF);
+}
+
+/* The number to be converted lies on the caller's frame, and the result is popped: d2l_fixup, which pushes five. */
+static void test_leaf_stub_with_one_operand(void **state)
+{
+	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0) + 32, caller = make_call(stub);
+
+	(void)state;
+	SP[5] = caller;
+	SP[10] = caller;
+	memcpy((void *)(uintptr_t)caller, "\x41\x5b\x90", 3); /* pop %r11 */
+	expect_caller(cursor_at(stub + 40, SP, CALLER_FP, 0), caller, SP + 6, CALLER_FP);
+	memcpy((void *)(uintptr_t)caller, "\x5d\x90", 2); /* C2 has other things in %rbp */
+	expect_caller(cursor_at(stub + 40, SP, CALLER_FP, 0), caller, SP + 6, CALLER_FP);
+}
+
 /* ---- virtual threads ---- */
 
 #define CONTINUATION_NAME 0x888ull
@@ -483,11 +640,13 @@ int main(void)
 		CASE(test_leaf_whose_fp_is_not_saved_yet),
 		CASE(test_leaf_that_has_pushed),
 		CASE(test_deoptimized),
+		CASE(test_leaf_that_keeps_sp),
 		CASE(test_leaf_stub),
 		CASE(test_leaf_stub_without_frame_pointer),
 		CASE(test_stub_with_a_frame),
 		CASE(test_frameless),
 		CASE(test_adapter_from_compiled_code),
+		CASE(test_adapter_from_the_smallest_frame),
 		CASE(test_adapter_to_compiled_code),
 		CASE(test_adapter_that_has_called),
 		CASE(test_entry_barrier),
@@ -495,6 +654,12 @@ int main(void)
 		CASE(test_stub_of_unknown_size),
 		CASE(test_native_wrapper),
 		CASE(test_return_into_a_stub_without_frame),
+		CASE(test_leaf_call_stub),
+		CASE(test_leaf_stub_entered_from_native_code),
+		CASE(test_return_into_a_stub_of_an_upcall),
+		CASE(test_forwarded_exception),
+		CASE(test_stub_with_a_frame_and_its_pointer),
+		CASE(test_leaf_stub_with_one_operand),
 		CASE(test_frames_on_the_heap),
 		CASE(test_what_is_no_continuation),
 		CASE(test_call_stub),

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Many large libraries in one process. As a library: some thousand functions that nobody calls, each with rows of its
- * own, and one that somebody does. As a program: maps the libraries that it is given and calls each in turn. Says READY
- * and runs until it is killed.
+ * own, and one that somebody does. As a program: maps the libraries that it is given and calls each in turn, or those
+ * before "--" only. Says READY and runs until it is killed.
  */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define ROUND 20000u
@@ -41,10 +42,16 @@ __attribute__((noipa)) void library_work(void)
 int main(int argc, char **argv)
 {
 	void (**works)(void) = calloc((size_t)argc, sizeof(*works));
+	int end = argc;
 
 	for (int i = 1; works && i < argc; i++) {
-		void *library = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+		void *library;
 
+		if (!strcmp(argv[i], "--")) {
+			end = i;
+			continue;
+		}
+		library = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
 		*(void **)&works[i] = library ? dlsym(library, "library_work") : NULL;
 		if (!works[i]) {
 			fprintf(stderr, "%s\n", dlerror());
@@ -55,7 +62,7 @@ int main(int argc, char **argv)
 	puts("READY");
 	fflush(stdout);
 	for (;;)
-		for (int i = 1; works && i < argc; i++)
+		for (int i = 1; works && i < end; i++)
 			works[i]();
 }
 #endif

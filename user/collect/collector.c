@@ -472,24 +472,34 @@ struct unwind_tables *collector_unwind_tables(const struct collector *collector)
 	return collector->unwind;
 }
 
-int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX])
+/* Each of the first `count` values over all CPUs. */
+static int sum_of_cpus(const struct bpf_map *map, uint64_t *ret_sums, uint32_t count)
 {
 	int cpus = libbpf_num_possible_cpus();
 	uint64_t *values = calloc((size_t)cpus, sizeof(*values));
 	int err = values ? 0 : -ENOMEM;
 
-	for (uint32_t counter = 0; err == 0 && counter < DUET_BPF_COUNTER_MAX; counter++) {
+	for (uint32_t key = 0; err == 0 && key < count; key++) {
 		uint64_t sum = 0;
 
-		err = bpf_map__lookup_elem(collector->bpf->maps.counters, &counter, sizeof(counter), values,
-					   (size_t)cpus * sizeof(*values), 0);
+		err = bpf_map__lookup_elem(map, &key, sizeof(key), values, (size_t)cpus * sizeof(*values), 0);
 		for (int cpu = 0; err == 0 && cpu < cpus; cpu++)
 			sum += values[cpu];
 		if (err == 0)
-			ret_counters[counter] = sum;
+			ret_sums[key] = sum;
 	}
 	free(values);
 	return err;
+}
+
+int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX])
+{
+	return sum_of_cpus(collector->bpf->maps.counters, ret_counters, DUET_BPF_COUNTER_MAX);
+}
+
+int collector_run_times(const struct collector *collector, uint64_t ret_counts[DUET_RUN_TIMES])
+{
+	return sum_of_cpus(collector->bpf->maps.run_times, ret_counts, DUET_RUN_TIMES);
 }
 
 uint64_t collector_mapping_records(const struct collector *collector)

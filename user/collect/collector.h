@@ -77,6 +77,8 @@ struct unwind_tables *collector_unwind_tables(const struct collector *collector)
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
 /* What the sampling program has done and cost on all CPUs so far, by its own clock. 0 or -errno. */
 int collector_cost(const struct collector *collector, struct duet_cost *ret);
+/* Of the runs that made a sample, how many took so long: duet_config.h. 0 or -errno. */
+int collector_run_times(const struct collector *collector, uint64_t ret_counts[DUET_RUN_TIMES]);
 /* How many records of exec, fork and mappings the kernel has made for us. */
 uint64_t collector_mapping_records(const struct collector *collector);
 /* From the next tick on each CPU: of so many of its ticks one becomes a sample, which weighs as much as all of them. */

@@ -20,9 +20,15 @@
 struct module {
 	uint64_t key;
 	uint32_t rows; /* 0: the slot is free */
+	uint32_t pages;
 	uint32_t users; /* mappings of published processes */
+	bool is_in; /* the arrays hold its rows; else its slot has no pages, and BPF tells who is missed */
+	bool is_missed;
 	uint64_t round; /* in which it was last added or found */
+	uint64_t used_ns; /* when BPF was last found to need it; or since when it has been here */
 };
+
+#define UNUSED_NS (5 * NS_PER_SEC) /* whoever was used since does not make room: rows would come and go all the time */
 
 #define FILE_MODULES 1024 /* of one process */
 #define FILE_MAPPINGS (3 * DUET_UNWIND_PROCESS_MAPPINGS) /* in force, to come, not yet free again */
@@ -51,10 +57,11 @@ struct unwind_tables {
 	int processes_fd; /* of BPF's map */
 	struct duet_unwind_file *file; /* or for an agent, NULL: for BPF */
 	uint64_t file_bytes;
-	uint64_t generation;
+	uint64_t generation; /* of the last slice */
 	int file_fd; /* for the agent: read only */
 
 	uint64_t round; /* one a process: what the one under way has found must not make room for the rest of it */
+	uint64_t looked_ns; /* 0: not yet. What was added till then must show in the first second that it is used. */
 	struct module known[DUET_UNWIND_MAX_MODULES];
 	struct map by_key; /* -> index of module */
 	struct map slices; /* pid -> first mapping << 32 | mappings */
@@ -242,13 +249,26 @@ int unwind_tables_find(struct unwind_tables *tables, uint64_t key)
 	return (int)index;
 }
 
-static void drop_module(struct unwind_tables *tables, uint32_t index, uint64_t now_ns)
+/* Whoever maps it is walked by frame pointer there from now on. */
+static void take_rows_out(struct unwind_tables *tables, uint32_t index, uint64_t now_ns)
 {
 	struct duet_unwind_module *module = &tables->modules[index];
 	struct module *known = &tables->known[index];
 
+	if (!known->is_in)
+		return;
+	known->is_in = false;
+	__atomic_store_n(&module->pages, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&module->used, 0, __ATOMIC_RELAXED);
 	extents_give(&tables->rows_array.free, module->first_row, known->rows, now_ns);
-	extents_give(&tables->pages_array.free, module->first_page, module->pages, now_ns);
+	extents_give(&tables->pages_array.free, module->first_page, known->pages, now_ns);
+}
+
+static void drop_module(struct unwind_tables *tables, uint32_t index, uint64_t now_ns)
+{
+	struct module *known = &tables->known[index];
+
+	take_rows_out(tables, index, now_ns);
 	extents_give(&tables->modules_array.free, index, 1, now_ns);
 	map_remove(&tables->by_key, known->key);
 	*known = (struct module){0};
@@ -292,10 +312,17 @@ static bool drop_dead_slices(struct unwind_tables *tables)
 	return dropped;
 }
 
-/* Drops what no living process maps and waits until BPF cannot be reading it. False when there was nothing. */
-static bool make_room(struct unwind_tables *tables)
+/* What was given back can be taken when BPF cannot be reading it any more. */
+static void await_grace(void)
 {
 	struct timespec grace = {.tv_nsec = DUET_UNWIND_GRACE_NS};
+
+	nanosleep(&grace, NULL);
+}
+
+/* Drops what no living process maps. False when there was nothing. */
+static bool make_room(struct unwind_tables *tables)
+{
 	uint64_t now_ns = clock_monotonic_ns();
 	bool dropped = drop_dead_slices(tables);
 
@@ -306,30 +333,8 @@ static bool make_room(struct unwind_tables *tables)
 		dropped = true;
 	}
 	if (dropped)
-		nanosleep(&grace, NULL);
+		await_grace();
 	return dropped;
-}
-
-/* Room for a file's rows, pages and itself, or -ENOSPC and none of it is taken. */
-static int take_module(struct unwind_tables *tables, const struct unwind_rows *rows, struct duet_unwind_module *ret)
-{
-	uint64_t now_ns = clock_monotonic_ns();
-	uint32_t row_count = (uint32_t)rows->rows.len, page_count = (uint32_t)rows->pages.len;
-	int64_t first_row = extents_take(&tables->rows_array.free, row_count, now_ns);
-	int64_t first_page = extents_take(&tables->pages_array.free, page_count, now_ns);
-	int64_t index = extents_take(&tables->modules_array.free, 1, now_ns);
-
-	if (first_row >= 0 && first_page >= 0 && index >= 0) {
-		*ret = (struct duet_unwind_module){(uint32_t)first_row, (uint32_t)first_page, page_count, 0};
-		return (int)index;
-	}
-	if (first_row >= 0)
-		extents_give(&tables->rows_array.free, (uint32_t)first_row, row_count, now_ns);
-	if (first_page >= 0)
-		extents_give(&tables->pages_array.free, (uint32_t)first_page, page_count, now_ns);
-	if (index >= 0)
-		extents_give(&tables->modules_array.free, (uint32_t)index, 1, now_ns);
-	return -ENOSPC;
 }
 
 static bool have_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages)
@@ -337,8 +342,7 @@ static bool have_room(struct unwind_tables *tables, uint32_t rows, uint32_t page
 	uint64_t now_ns = clock_monotonic_ns();
 
 	return extents_has(&tables->rows_array.free, rows, now_ns) &&
-	       extents_has(&tables->pages_array.free, pages, now_ns) &&
-	       extents_has(&tables->modules_array.free, 1, now_ns);
+	       extents_has(&tables->pages_array.free, pages, now_ns);
 }
 
 bool unwind_tables_have_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages)
@@ -346,25 +350,176 @@ bool unwind_tables_have_room(struct unwind_tables *tables, uint32_t rows, uint32
 	return have_room(tables, rows, pages) || (make_room(tables) && have_room(tables, rows, pages));
 }
 
-int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct unwind_rows *rows)
+/* Room for a file's rows and pages, or -ENOSPC and none of it is taken. */
+static int take_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages, struct duet_unwind_module *ret)
 {
-	struct duet_unwind_module module;
-	int index = take_module(tables, rows, &module);
+	uint64_t now_ns = clock_monotonic_ns();
+	int64_t first_row = extents_take(&tables->rows_array.free, rows, now_ns);
+	int64_t first_page = extents_take(&tables->pages_array.free, pages, now_ns);
 
-	if (index == -ENOSPC && make_room(tables))
-		index = take_module(tables, rows, &module);
+	if (first_row >= 0 && first_page >= 0) {
+		*ret = (struct duet_unwind_module){(uint32_t)first_row, (uint32_t)first_page, 0, 0};
+		return 0;
+	}
+	if (first_row >= 0)
+		extents_give(&tables->rows_array.free, (uint32_t)first_row, rows, 0);
+	if (first_page >= 0)
+		extents_give(&tables->pages_array.free, (uint32_t)first_page, pages, 0);
+	return -ENOSPC;
+}
+
+int unwind_tables_note(struct unwind_tables *tables, uint64_t key, uint32_t rows, uint32_t pages)
+{
+	int64_t index = unwind_tables_find(tables, key);
+
+	if (index >= 0)
+		return (int)index;
+	index = extents_take(&tables->modules_array.free, 1, clock_monotonic_ns());
+	if (index < 0 && make_room(tables))
+		index = extents_take(&tables->modules_array.free, 1, clock_monotonic_ns());
 	if (index < 0)
-		return index;
-	memcpy(tables->rows + module.first_row, rows->rows.items, rows->rows.len * sizeof(*tables->rows));
-	memcpy(tables->pages + module.first_page, rows->pages.items, rows->pages.len * sizeof(*tables->pages));
-	tables->modules[index] = module;
-	tables->known[index] = (struct module){
-		.key = key, .rows = (uint32_t)rows->rows.len, .round = tables->round};
+		return (int)index;
+	tables->modules[index] = (struct duet_unwind_module){0};
+	tables->known[index] = (struct module){.key = key, .rows = rows, .pages = pages, .round = tables->round};
 	if (map_put(&tables->by_key, key, (uint64_t)index) < 0) {
-		drop_module(tables, (uint32_t)index, clock_monotonic_ns());
+		drop_module(tables, (uint32_t)index, 0);
 		return -ENOMEM;
 	}
+	return (int)index;
+}
+
+/* Others may have mapped the slot before: a walk sees all of the file, or that it has no pages. */
+static void put_rows_in(struct unwind_tables *tables, uint32_t index, struct duet_unwind_module room,
+			const struct unwind_rows *rows)
+{
+	struct duet_unwind_module *module = &tables->modules[index];
+	struct module *known = &tables->known[index];
+
+	take_rows_out(tables, index, clock_monotonic_ns());
+	known->rows = (uint32_t)rows->rows.len;
+	known->pages = (uint32_t)rows->pages.len;
+	memcpy(tables->rows + room.first_row, rows->rows.items, known->rows * sizeof(*tables->rows));
+	memcpy(tables->pages + room.first_page, rows->pages.items, known->pages * sizeof(*tables->pages));
+	*module = room;
+	if (known->users)
+		await_grace(); /* BPF has no acquire to pair with a release: walks that began before are over */
+	__atomic_store_n(&module->pages, known->pages, __ATOMIC_RELEASE);
+	known->is_in = true;
+	known->is_missed = false;
+	known->used_ns = tables->looked_ns;
+}
+
+int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct unwind_rows *rows)
+{
+	uint32_t row_count = (uint32_t)rows->rows.len, page_count = (uint32_t)rows->pages.len;
+	struct duet_unwind_module room;
+	int index, err = take_room(tables, row_count, page_count, &room);
+
+	if (err == -ENOSPC && make_room(tables))
+		err = take_room(tables, row_count, page_count, &room);
+	if (err < 0)
+		return err;
+	index = unwind_tables_note(tables, key, row_count, page_count);
+	if (index >= 0)
+		return put_rows_in(tables, (uint32_t)index, room, rows), index;
+	extents_give(&tables->rows_array.free, room.first_row, row_count, 0);
+	extents_give(&tables->pages_array.free, room.first_page, page_count, 0);
 	return index;
+}
+
+/* ---- who makes room for whom ---- */
+
+/* A process that maps the file. */
+static pid_t user_of(const struct unwind_tables *tables, uint32_t module)
+{
+	uint64_t pid, slice;
+	size_t cursor = 0;
+
+	while (map_next(&tables->slices, &cursor, &pid, &slice))
+		for (uint32_t i = 0; i < (uint32_t)slice; i++)
+			if (tables->mappings[(slice >> 32) + i].module == module)
+				return (pid_t)pid;
+	return 0;
+}
+
+/* Since the last look. No atomic exchange: what BPF sets between the two, it sets again with the next sample. */
+static bool was_used(struct unwind_tables *tables, uint32_t module)
+{
+	uint32_t *used = &tables->modules[module].used;
+
+	if (!__atomic_load_n(used, __ATOMIC_RELAXED))
+		return false;
+	__atomic_store_n(used, 0, __ATOMIC_RELAXED);
+	return true;
+}
+
+pid_t unwind_tables_look(struct unwind_tables *tables, uint64_t now_ns)
+{
+	pid_t pid = 0;
+
+	tables->looked_ns = now_ns;
+	for (uint32_t i = 0; i < DUET_UNWIND_MAX_MODULES; i++) {
+		struct module *known = &tables->known[i];
+
+		if (!known->rows || (pid && !known->is_in) || !was_used(tables, i))
+			continue;
+		known->used_ns = now_ns;
+		known->is_missed = !known->is_in;
+		if (known->is_missed)
+			pid = user_of(tables, i);
+	}
+	return pid;
+}
+
+static bool makes_room_before(const struct module *one, const struct module *other)
+{
+	return one->used_ns != other->used_ns ? one->used_ns < other->used_ns : one->rows > other->rows;
+}
+
+/* Of the files that have not been used for a while, the one for which that is longest; NULL when there is none. */
+static struct module *least_used(struct unwind_tables *tables)
+{
+	struct module *found = NULL;
+
+	for (uint32_t i = 0; i < DUET_UNWIND_MAX_MODULES; i++) {
+		struct module *known = &tables->known[i];
+
+		if (known->is_in && known->used_ns + UNUSED_NS <= tables->looked_ns &&
+		    (!found || makes_room_before(known, found)))
+			found = known;
+	}
+	return found;
+}
+
+/* As many of them as have had so much. False when there was none. */
+static bool make_room_of_unused(struct unwind_tables *tables, uint32_t rows, uint32_t pages)
+{
+	uint32_t gained_rows = 0, gained_pages = 0;
+	struct module *unused;
+
+	while ((gained_rows < rows || gained_pages < pages) && (unused = least_used(tables))) {
+		gained_rows += unused->rows;
+		gained_pages += unused->pages;
+		take_rows_out(tables, (uint32_t)(unused - tables->known), clock_monotonic_ns());
+	}
+	if (gained_rows)
+		await_grace();
+	return gained_rows != 0;
+}
+
+bool unwind_tables_bring_back(struct unwind_tables *tables, int module)
+{
+	struct module *known = &tables->known[module];
+
+	if (tables->file) /* what its agent uses, it does not tell */
+		return !known->is_in && unwind_tables_have_room(tables, known->rows, known->pages);
+	if (!known->is_missed)
+		return false;
+	known->is_missed = false;
+	while (!unwind_tables_have_room(tables, known->rows, known->pages))
+		if (!make_room_of_unused(tables, known->rows, known->pages))
+			return false;
+	return true;
 }
 
 /* ---- processes ---- */
@@ -375,9 +530,9 @@ static int put_in_force(struct unwind_tables *tables, pid_t pid, const struct du
 	/* The system call orders the stores before this one. */
 	if (!tables->file)
 		return bpf_map_update_elem(tables->processes_fd, &pid, process, BPF_ANY);
-	tables->file->slices[++tables->generation % 2] = *process;
+	tables->file->slices[process->generation % 2] = *process;
 	/* Release pairs with the agent's acquire: who sees the generation sees all that was stored before. */
-	__atomic_store_n(&tables->file->generation, tables->generation, __ATOMIC_RELEASE);
+	__atomic_store_n(&tables->file->generation, process->generation, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -393,6 +548,7 @@ static int publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks
 	if (first < 0)
 		return (int)first;
 	process.first = (uint32_t)first;
+	process.generation = ++tables->generation;
 	memcpy(tables->mappings + first, mappings, count * sizeof(*mappings));
 	err = put_in_force(tables, pid, &process);
 	if (err < 0) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "duet_agent.h"
+#include "duet_frame.h"
 #include "duet_jvm.h"
 #include "duet_record.h"
 #include "duet_ring.h"
@@ -159,7 +160,8 @@ static bool layout_fields_check(const struct duet_jvm_layout *layout)
 	       layout->const_bytes <= DUET_CONST_METHOD_BYTES && layout->const_pool <= DUET_CONST_METHOD_BYTES - 8 &&
 	       layout->const_id <= DUET_CONST_METHOD_BYTES - 2 &&
 	       layout->const_code_bytes <= DUET_CONST_METHOD_BYTES - 2 &&
-	       (layout->frame_bcp == -7 || layout->frame_bcp == -8);
+	       (layout->frame_bcp == -7 || layout->frame_bcp == DUET_FRAME_BCP_WORD) &&
+	       layout->frame_sender < DUET_FRAME_REGISTERS;
 }
 
 static bool layout_check(const struct duet_jvm_layout *layout, size_t bytes)

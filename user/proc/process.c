@@ -20,7 +20,7 @@
 #define PF_EXITING 0x4 /* linux/sched.h: in do_exit(), which closes files before the state says so */
 
 /* Field numbers of /proc/PID/stat as proc(5) counts them. */
-enum { STAT_STATE = 3, STAT_FLAGS = 9, STAT_UTIME = 14, STAT_STIME = 15, STAT_START = 22 };
+enum { STAT_STATE = 3, STAT_FLAGS = 9, STAT_START = 22 };
 
 /* /proc/PID as a descriptor: unlike the number it can never mean another process. */
 static int proc_open(pid_t pid)
@@ -358,26 +358,6 @@ int process_read_uid(pid_t pid, uid_t *ret_uid)
 		status_effective_id(status.data, "\nUid:", ret_uid);
 	buf_release(&status);
 	close(proc_fd);
-	return err;
-}
-
-int process_read_cpu_ticks(pid_t pid, uint64_t *ret_user, uint64_t *ret_system)
-{
-	uint64_t user, system;
-	struct buf stat;
-	int err;
-
-	buf_init(&stat);
-	err = proc_read_stat(pid, &stat);
-	if (!err)
-		err = stat_number(stat.data, STAT_UTIME, &user);
-	if (!err)
-		err = stat_number(stat.data, STAT_STIME, &system);
-	if (!err) {
-		*ret_user = user;
-		*ret_system = system;
-	}
-	buf_release(&stat);
 	return err;
 }
 

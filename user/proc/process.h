@@ -83,7 +83,6 @@ int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_
 /* One field of /proc, without a table. 0 or -errno (-ESRCH: no such process). */
 int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks);
 int process_read_uid(pid_t pid, uid_t *ret_uid); /* effective */
-int process_read_cpu_ticks(pid_t pid, uint64_t *ret_user, uint64_t *ret_system); /* of the whole process */
 int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns); /* `tid` as the loader numbers it */
 char process_read_state(pid_t pid); /* 'R','S','T',… of /proc/PID/stat; 0 when gone */
 /* Name of one thread; `tid` as the loader or as the process itself numbers it. "" when it is gone. */

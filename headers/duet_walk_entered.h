@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * x86-64: where HotSpot's code is not entered as usual. Stubs that native code calls or jumps to, or that an exception
+ * leads on to; and methods that move their stack pointer in mid-frame.
+ */
+#ifndef DUET_WALK_ENTERED_H
+#define DUET_WALK_ENTERED_H
+
+#include "duet_walk_calls.h"
+
+#if WALK_X86
+
+#define JAVA_KEPT_BYTES 72 /* at most on the frame of a method that keeps the sp it had: two strings, five words */
+#define JAVA_CALL_STUB_BYTES 256 /* to either side of where Java returns to in it: JDK 25's has 257 in all */
+#define JAVA_ENTERED_BYTES 512 /* from fp down to sp, in a stub that native code calls */
+#define JAVA_ENTERED_LITTLE 16 /* in one of which it is not known that native code calls it */
+
+/* ---- what keeps its stack pointer ---- */
+
+/* Have these bytes, the last eight of the code so far, sp saved in rcx: mov %rsp, %rcx? */
+static inline uint32_t java_saves_sp(uint64_t bytes)
+{
+	return (bytes & 0xffffff) == 0x488bcc;
+}
+
+/* Or is it restored: sub %rdi, %rbx; [shr %ebx;] pop %rsp? */
+static inline uint32_t java_restores_sp(uint64_t bytes)
+{
+	return (bytes & 0xffffffff) == 0x482bdf5c || (bytes & 0xffffffffffff) == 0x482bdfd1eb5c;
+}
+
+/*
+ * Is pc between the two? C2's indexOf with SSE 4.2 begins and ends so (C2_MacroAssembler::string_indexof(), JDK 8 to
+ * 27, whose registers are fixed), with 400 bytes between at most.
+ */
+static inline int java_keeps_sp(struct walk_java *java, uint64_t pc)
+{
+	uint32_t is_inside = 0, ends = 0;
+	uint64_t bytes = 0;
+
+	java->blob = 0; /* head is for its code now */
+	if (walk_read(java, java->head, JAVA_BLOB_MASK + 1, pc - (JAVA_BLOB_MASK + 1)))
+		return 0;
+	for (uint32_t i = 0; i <= JAVA_BLOB_MASK; i++) {
+		bytes = bytes << 8 | java->head[i];
+		is_inside = (is_inside | java_saves_sp(bytes)) & ~java_restores_sp(bytes);
+	}
+	if (!is_inside || walk_read(java, java->head, JAVA_BLOB_MASK + 1, pc))
+		return 0;
+	for (uint32_t i = 0; i <= JAVA_BLOB_MASK; i++) {
+		bytes = bytes << 8 | java->head[i];
+		ends |= java_restores_sp(bytes);
+	}
+	return (int)ends;
+}
+
+/* Is this the sp that the method had before it pushed? Then its return address lies `slot` above. */
+static inline int java_is_kept_sp(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t sp,
+				   uint64_t slot)
+{
+	uint64_t bytes = sp - cursor->sp, word;
+
+	return bytes && bytes <= JAVA_KEPT_BYTES && bytes % WALK_WORD == 0 && !walk_read_word(java, &word, sp + slot) &&
+	       java_is_return(java, word);
+}
+
+/*
+ * How many bytes C2's indexOf has on its frame: it keeps the sp that it had in rcx, and on top of the stack from there
+ * on. An earlier call may have left in its frame what looks as good as the right return address. 0: it is none, or has
+ * none.
+ */
+static inline uint32_t java_kept_bytes(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t slot)
+{
+	uint64_t kept;
+
+	if (walk_read_word(java, &kept, cursor->sp))
+		return 0;
+	if (!java_is_kept_sp(java, cursor, kept, slot))
+		kept = java->regs[DUET_X86_RCX];
+	if (!java_is_kept_sp(java, cursor, kept, slot) || !java_keeps_sp(java, cursor->pc))
+		return 0;
+	return (uint32_t)(kept - cursor->sp);
+}
+
+/* ---- what native code or an exception has entered ---- */
+
+/* The exception's and rethrow's stubs pop the return address to rdx: is that the instruction at hand? */
+static inline int java_is_rethrown(struct walk_java *java)
+{
+	return java->code[0] == 0x5a;
+}
+
+/* Does this blob, of a stub on its own, begin with push %rbp; mov %rsp, %rbp? */
+static inline int java_enters(struct walk_java *java)
+{
+	return !walk_read(java, java->code, 8, java_code_begin(java)) && java->code[0] == 0x55 &&
+	       duet_code_is(java->code, 1, 0x488bec);
+}
+
+/* As java_is_called(), in what a compiler of C made: it calls through pointers as well, *(%rax) or *8(%rsp). */
+static inline int java_is_called_natively(struct walk_java *java, uint64_t return_address)
+{
+	const uint8_t *code = java->code;
+
+	return java_is_called(java, return_address) ||
+	       (code[DUET_FRAME_INDIRECT_BYTES - 2] == 0xff && (code[DUET_FRAME_INDIRECT_BYTES - 1] & 0xf8) == 0x10) ||
+	       (code[DUET_FRAME_INDIRECT_BYTES - 4] == 0xff && (code[DUET_FRAME_INDIRECT_BYTES - 3] & 0xf8) == 0x50);
+}
+
+/*
+ * Is this whom a stub returns to, whose frame pointer lies so far above sp? Native code calls the call stub, those of
+ * up-calls, and JDK 25's fmod (SharedRuntime::frem()); Java calls native code that jumps to a stub (drem() there).
+ * Another frame's pointer leads past the stub's own return address, which is not Java's then and lies between.
+ */
+static inline int java_is_entered_from(struct walk_java *java, uint64_t pc, uint64_t to, uint64_t above)
+{
+	uint64_t target;
+
+	if (java_heap(&java->layout, to) >= 0) {
+		target = java_call_target(java, to);
+		return target && java_heap(&java->layout, target) < 0;
+	}
+	return java_is_called_natively(java, to) &&
+	       (above <= JAVA_ENTERED_LITTLE ||
+		pc - java->layout.call_stub_return + JAVA_CALL_STUB_BYTES < 2 * JAVA_CALL_STUB_BYTES ||
+		(!java_find_blob(java, pc) && java_enters(java) &&
+		 (duet_code_is(java->code, 4, 0x4881ec) || duet_code_is(java->code, 4, 0x4883ec))));
+}
+
+/* From a stub that native code has called, or jumped to: it keeps a frame pointer from its first instructions on. */
+static inline walk_result java_leaf_entered(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	uint64_t at = cursor->fp + WALK_WORD, above = cursor->fp - cursor->sp, to;
+	int64_t slot;
+
+	if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc))
+		return DUET_WALK_LEAF;
+	slot = java->code[0] == 0x55		       ? 0
+	       : duet_code_is(java->code, 0, 0x488bec) ? WALK_WORD
+						       : duet_frame_epilogue(java->code);
+	if (slot >= 0) {
+		at = cursor->sp + (uint64_t)slot;
+		above = 0;
+	}
+	if (above > JAVA_ENTERED_BYTES || walk_read_word(java, &to, at) ||
+	    !java_is_entered_from(java, cursor->pc, to, above))
+		return DUET_WALK_LEAF;
+	return slot >= 0 ? java_return(cursor, (uint64_t)slot, slot == 0) : java_step_by_fp(cursor);
+}
+
+/*
+ * Interrupted in a stub that another has jumped to when all its frame was there already, below fp: C1's
+ * forward_exception, at its first instructions.
+ */
+static inline int java_is_whole(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t frame_bytes)
+{
+	uint64_t to;
+
+	return frame_bytes && cursor->fp - cursor->sp == frame_bytes - 2 * WALK_WORD &&
+	       !walk_read_word(java, &to, cursor->fp + WALK_WORD) &&
+	       java_is_caller(java, to, cursor->fp + 2 * WALK_WORD);
+}
+
+/*
+ * Interrupted where an exception is led on to the caller, whose method has left its frame: forward_exception and C1's
+ * and C2's stubs of the kind. They find where it is caught by the return address on top of the stack, and pop it to
+ * rdx. Or where native code has called.
+ */
+static inline walk_result java_leaf_odd(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
+{
+	uint64_t rdx = java->regs[DUET_X86_RDX], to;
+
+	if (java_is_whole(java, cursor, frame_bytes))
+		return java_step_by_fp(cursor);
+	if (walk_read_word(java, &to, cursor->sp))
+		return DUET_WALK_UNREADABLE;
+	if (java_is_caller(java, to, cursor->sp + WALK_WORD))
+		return java_return(cursor, 0, 1);
+	if (java_is_caller(java, rdx, cursor->sp))
+		return walk_to_caller(cursor, rdx, cursor->sp, cursor->fp);
+	return java_leaf_entered(java, cursor);
+}
+
+/*
+ * Returned to in a stub that leads an exception on to the caller: what is on top of the stack is the return address of
+ * the method that has left its frame, or, behind a call for which sp was aligned, what add $8, %rsp leaves there. Else
+ * a stub that native code has called: for an up-call.
+ */
+static inline walk_result java_step_forwarder(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	uint64_t slot = 0, to;
+
+	if (walk_read(java, java->code, 4, cursor->pc))
+		return DUET_WALK_NO_FRAME;
+	if (duet_code_is(java->code, 0, 0x4883c4) && java->code[3] == WALK_WORD)
+		slot = WALK_WORD;
+	if (walk_read_word(java, &to, cursor->sp + slot))
+		return DUET_WALK_NO_FRAME;
+	if (java_is_caller(java, to, cursor->sp + slot + WALK_WORD))
+		return java_return(cursor, slot, 1);
+	if (cursor->fp < cursor->sp || walk_read_word(java, &to, cursor->fp + WALK_WORD) ||
+	    !java_is_entered_from(java, cursor->pc, to, cursor->fp - cursor->sp))
+		return DUET_WALK_NO_FRAME;
+	return java_step_by_fp(cursor);
+}
+
+#else
+
+#define java_kept_bytes(java, cursor, slot) 0
+#define java_is_rethrown(java) 0
+#define java_enters(java) 0
+#define java_leaf_odd(java, cursor, frame_bytes) DUET_WALK_LEAF
+#define java_step_forwarder(java, cursor) DUET_WALK_NO_FRAME
+
+#endif
+
+#endif
