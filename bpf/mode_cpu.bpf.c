@@ -9,7 +9,7 @@ SEC("?perf_event")
 int cpu_plain(struct bpf_perf_event_data *ctx)
 {
 	u64 began_ns = bpf_ktime_get_ns();
-	struct duet_sample *sample = sample_take(ctx);
+	struct duet_sample *sample = sample_take(ctx, began_ns);
 
 	if (sample) {
 		signal_java_thread(sample);
@@ -23,7 +23,7 @@ SEC("?perf_event")
 int cpu_cookie(struct bpf_perf_event_data *ctx)
 {
 	u64 began_ns = bpf_ktime_get_ns();
-	struct duet_sample *sample = sample_take(ctx);
+	struct duet_sample *sample = sample_take(ctx, began_ns);
 
 	if (sample) {
 		signal_java_thread_cookie(sample);

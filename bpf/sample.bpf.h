@@ -7,14 +7,14 @@
 #include "stack.bpf.h"
 
 static __always_inline void sample_fill(struct duet_sample *sample, struct task_struct *task,
-					const struct filter_ids *ids, u64 start_ns, u64 ticks)
+					const struct filter_ids *ids, u64 start_ns, u64 ticks, u64 now_ns)
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 
 	__builtin_memset(sample, 0, sizeof(*sample));
 	sample->head.type = DUET_RECORD_SAMPLE;
 	sample->head.version = DUET_RECORD_VERSION;
-	sample->head.time_ns = bpf_ktime_get_ns();
+	sample->head.time_ns = now_ns;
 	sample->head.tgid = ids->tgid;
 	sample->head.tid = ids->tid;
 	sample->ns_tgid = ids->ns_tgid;
@@ -50,7 +50,7 @@ static __always_inline u64 sample_ticks(u64 now_ns)
  * The sample of the current thread without its user stack. False when it is not wanted. Not inline: what it keeps on
  * the BPF stack must not stand there during the walk, 512 bytes are for all.
  */
-static __noinline bool sample_begin(struct bpf_perf_event_data *ctx)
+static __noinline bool sample_begin(struct bpf_perf_event_data *ctx, u64 now_ns)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
@@ -60,13 +60,13 @@ static __noinline bool sample_begin(struct bpf_perf_event_data *ctx)
 
 	if (!filter_pass(task, &ids, start_ns))
 		return false;
-	ticks = sample_ticks(bpf_ktime_get_ns());
+	ticks = sample_ticks(now_ns);
 	if (!ticks)
 		return false;
 	room = scratch_get();
 	if (!room)
 		return false;
-	sample_fill(&room->sample, task, &ids, start_ns, ticks);
+	sample_fill(&room->sample, task, &ids, start_ns, ticks, now_ns);
 	if (stack_in_kernel(ctx))
 		room->sample.flags |= DUET_SAMPLE_KERNEL;
 	if (filter_jvm(ids.tgid, start_ns))
@@ -78,9 +78,9 @@ static __noinline bool sample_begin(struct bpf_perf_event_data *ctx)
 }
 
 /* The rest of it; NULL when it is not wanted. */
-static __always_inline struct duet_sample *sample_take(struct bpf_perf_event_data *ctx)
+static __always_inline struct duet_sample *sample_take(struct bpf_perf_event_data *ctx, u64 now_ns)
 {
-	struct duet_scratch *room = sample_begin(ctx) ? scratch_get() : NULL;
+	struct duet_scratch *room = sample_begin(ctx, now_ns) ? scratch_get() : NULL;
 
 	if (!room)
 		return NULL;

@@ -81,10 +81,13 @@ static __always_inline bool signal_is_needed(struct duet_sample *sample)
 static __always_inline u32 signal_wanted(struct duet_sample *sample)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct duet_jvm_target *jvm = filter_jvm(sample->head.tgid, sample->start_ns);
+	struct duet_jvm_target *jvm;
 	sigset_t pending;
 
-	if (!jvm || jvm->signo < 1 || jvm->signo > 64 || !signal_is_needed(sample))
+	if (!(sample->flags & DUET_SAMPLE_JVM) || !signal_is_needed(sample))
+		return 0;
+	jvm = filter_jvm(sample->head.tgid, sample->start_ns);
+	if (!jvm || jvm->signo < 1 || jvm->signo > 64)
 		return 0;
 	if (signal_check(task, sample, jvm) != DUET_NO_SIGNAL_NONE)
 		return 0;

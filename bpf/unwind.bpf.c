@@ -1,49 +1,75 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One turn of the walk. */
+/* The turns of the walk. */
 #include "unwind_java.bpf.h"
 #include "unwind_native.bpf.h"
+
+__noinline int unwind_look_up(void)
+{
+	struct duet_scratch *room = scratch_get();
+	const struct duet_unwind_row *row;
+	struct unwind_walk *walk;
+	u64 pc;
+
+	if (!room)
+		return 0;
+	walk = &room->walk;
+	pc = walk->cursor.pc - walk->cursor.is_return;
+	walk->found.is_file = 0;
+	if (!unwind_find_mapping(walk, pc)) {
+		if (!walk->cursor.is_guess) /* a guess may lead anywhere */
+			room->sample.flags |= DUET_SAMPLE_UNKNOWN_CODE;
+		return 0;
+	}
+	walk->found.pc = pc;
+	walk->found.generation = walk->process.generation;
+	walk->found.module = walk->mapping.module;
+	walk->found.is_file = walk->mapping.is_file;
+	row = unwind_find_row(walk, pc);
+	if (row)
+		walk->found.row = *row;
+	return row != NULL;
+}
 
 /* Apart, so that what it keeps on the stack does not stand there with the Java walk's: 512 bytes are for all. */
 __noinline int unwind_native_turn(void)
 {
 	struct duet_scratch *room = scratch_get();
+	u64 pc;
 
-	return room ? unwind_native_step(room) : DUET_WALK_NO_ROW;
+	if (!room)
+		return DUET_WALK_NO_ROW;
+	pc = room->walk.cursor.pc;
+	/* Callers are named by the byte in front of their address; what a handler interrupted must be by its own. */
+	if (!unwind_note(room, pc + (room->walked && !room->walk.cursor.is_return), 0))
+		return DUET_WALK_DEPTH;
+	return unwind_native_step(room);
 }
 
-/* One frame; nonzero ends the walk. Global as unwind_round() is. */
-__noinline int unwind_turn(u32 frame)
+static __always_inline walk_result unwind_turn(struct duet_scratch *room)
+{
+	u64 pc = room->walk.cursor.pc;
+
+	if (!walk_java_owns(&room->java, pc))
+		return unwind_native_turn();
+	if (!unwind_known_step(&room->java, &room->walk.cursor))
+		return unwind_java_turn();
+	return unwind_note(room, pc, room->java.code_id) ? DUET_WALK_NONE : DUET_WALK_DEPTH;
+}
+
+__noinline int unwind_round(void)
 {
 	struct duet_scratch *room = scratch_get();
-	walk_result end;
-	u32 place = walk_place(frame);
-	u64 index;
 
-	if (!room || frame >= duet_config.user_stack_depth)
+	if (!room)
 		return 1;
-	index = room->sample.kernel_depth + place;
-	__asm__("" : "+r"(index)); /* else a copy of it is compared, and the verifier does not see the bound */
-	if (index >= DUET_MAX_STACK + DUET_MAX_USER_STACK)
-		return 1;
-	/* Callers are named by the byte in front of their address; what a handler interrupted must be by its own. */
-	room->sample.stack[index] = room->walk.cursor.pc + (frame && !room->walk.cursor.is_return);
-	room->walked++;
-	room->code_ids[place & (DUET_MAX_USER_STACK - 1)] = 0; /* the mask is for the verifier */
-	if (walk_java_owns(&room->java, room->walk.cursor.pc))
-		end = unwind_java_turn(place);
-	else
-		end = unwind_native_turn();
-	if (end == DUET_WALK_NONE)
-		return 0;
-	room->sample.walk_end = end;
-	return 1;
-}
+	for (u32 i = 0; i < UNWIND_TURNS; i++) {
+		walk_result end = unwind_turn(room);
 
-__noinline int unwind_round(u32 first)
-{
-	for (u32 i = 0; i < UNWIND_TURNS; i++)
-		if (unwind_turn(first + i))
-			return 1;
+		if (end == DUET_WALK_NONE)
+			continue;
+		room->sample.walk_end = end;
+		return 1;
+	}
 	return 0;
 }
 

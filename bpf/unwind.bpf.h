@@ -8,6 +8,7 @@
 
 #include "core.bpf.h"
 #include "duet_unwind.h"
+#include "unwind_window.bpf.h"
 
 /* The loader writes it through a memory map, see duet_unwind.h. */
 struct duet_unwind_rows_map {
@@ -23,6 +24,10 @@ static __always_inline int walk_read(const void *at, void *to, u32 bytes, u64 ad
 {
 	return bpf_probe_read_user(to, bytes, (const void *)address);
 }
+
+/* Its window lies behind a cursor, see struct unwind_walk. */
+#define walk_read_stack(cursor, to, words, address) \
+	unwind_window_read((struct unwind_window *)((struct unwind_cursor *)(cursor) + 1), to, words, address)
 
 static __always_inline const struct duet_unwind_row *walk_row(const void *at, u32 index)
 {
@@ -53,16 +58,38 @@ int unwind_java_continuation(void);
 #define WALK_JAVA_INTERPRETER(java, cursor) unwind_java_interpreter()
 #define WALK_JAVA_CONTINUATION(java, cursor) unwind_java_continuation()
 
+/* In unwind_known.bpf.h. */
+struct walk_java;
+static __always_inline void unwind_know_frame(const struct walk_java *java, u64 pc, u64 frame_bytes);
+static __always_inline bool unwind_known_method(struct walk_java *java, u64 method);
+static __always_inline void unwind_know_method(const struct walk_java *java, u64 method);
+#define walk_know_frame unwind_know_frame
+#define walk_known_method unwind_known_method
+#define walk_know_method unwind_know_method
+
 #include "duet_walk.h"
 #include "duet_walk_java.h"
 #include "duet_walk_virtual.h"
 
+/* What was found for a return address. A thread's outer callers are the same sample after sample. */
+struct unwind_found {
+	u64 pc;
+	u64 generation; /* of the slice by which it was found */
+	struct duet_unwind_row row;
+	u32 module;
+	u32 is_file;
+};
+
 struct unwind_walk {
 	struct unwind_cursor cursor;
+	struct unwind_window window; /* here, for walk_read_stack() */
 	struct duet_unwind_process process; /* its slice of unwind_mappings; none when it has no tables yet */
 	struct duet_unwind_mapping mapping; /* the last one hit: most callers are in the same file */
-	struct duet_unwind_row row; /* of the frame at hand, if it has one */
+	struct unwind_found found; /* for the frame at hand */
 };
+
+_Static_assert(__builtin_offsetof(struct unwind_walk, window) == sizeof(struct unwind_cursor),
+	       "walk_read_stack() looks there");
 
 #define DUET_MAX_IDS (DUET_MAX_USER_STACK + 2) /* rounded up to 8 bytes, as the verifier reckons it */
 
@@ -76,6 +103,7 @@ struct duet_scratch {
 	u32 code_ids[DUET_MAX_IDS];
 	u64 root[DUET_ROOT_FRAMES]; /* while the last frames are put in order */
 	u32 root_ids[DUET_ROOT_FRAMES];
+	u64 safepoints; /* of the sample's JVM so far, and 1; 0: not known */
 	u64 named; /* the last method that the loader was found to have a name for */
 	u32 unnamed; /* interpreted frames whose method the loader cannot name */
 	u32 walked; /* frames */
@@ -104,14 +132,31 @@ static __always_inline struct duet_scratch *scratch_get(void)
 	return bpf_map_lookup_elem(&scratch, &zero);
 }
 
-#define UNWIND_TURNS 256 /* of one round */
+#include "unwind_known.bpf.h"
+
+/* Adds a frame to those walked; false when no more are wanted. */
+static __always_inline bool unwind_note(struct duet_scratch *room, u64 pc, u32 code_id)
+{
+	u32 frame = room->walked, place = walk_place(frame);
+	u64 index = room->sample.kernel_depth + place;
+
+	__asm__("" : "+r"(index)); /* else a copy of it is compared, and the verifier does not see the bound */
+	if (frame >= duet_config.user_stack_depth || index >= DUET_MAX_STACK + DUET_MAX_USER_STACK)
+		return false;
+	room->sample.stack[index] = pc;
+	room->code_ids[place & (DUET_MAX_USER_STACK - 1)] = code_id; /* the mask is for the verifier */
+	room->walked++;
+	return true;
+}
+
+#define UNWIND_TURNS 64 /* of one round */
 
 /*
  * In unwind.bpf.c. Global, so that the verifier checks each once and not for every frame: then plain loops of rounds
- * and turns are acceptable to Linux 5.8, and bpf_loop (5.17) is not needed. A round is the turns of so many frames,
- * from `first` on; nonzero ends the walk.
+ * and turns are acceptable to Linux 5.8, and bpf_loop (5.17) is not needed. A turn is one frame,
+ * a round is so many turns; nonzero ends the walk.
  */
-int unwind_round(u32 first);
+int unwind_round(void);
 int unwind_order_root(void);
 
 /* Does the loader need no one else to tell what these frames are? */
@@ -133,8 +178,9 @@ static __always_inline void unwind_user(struct duet_scratch *room)
 {
 	room->sample.walk_end = DUET_WALK_DEPTH;
 	room->walked = 0;
-	for (u32 first = 0; first < DUET_MAX_WALK; first += UNWIND_TURNS)
-		if ((first >= DUET_MAX_USER_STACK && unwind_takes_long(room)) || unwind_round(first))
+	room->walk.window.bytes = 0;
+	for (u32 i = 0; i < DUET_MAX_WALK / UNWIND_TURNS; i++)
+		if (unwind_round() || (room->walked >= DUET_MAX_USER_STACK && unwind_takes_long(room)))
 			break;
 	room->sample.user_depth = room->walked;
 	if (room->walked > DUET_MAX_USER_STACK) {

@@ -8,8 +8,10 @@ static __always_inline bool java_is_named(struct duet_scratch *room, u64 method)
 
 	if (!method)
 		return false;
-	if (method != room->named && bpf_map_lookup_elem(&named_methods, &key))
+	if (method != room->named && bpf_map_lookup_elem(&named_methods, &key)) {
 		room->named = method;
+		unwind_know_name(&room->java, method);
+	}
 	return method == room->named;
 }
 
@@ -90,11 +92,10 @@ __noinline int unwind_java_continuation(void)
 	return room ? java_step_continuation(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
 }
 
-__noinline int unwind_java_turn(u32 index)
+__noinline int unwind_java_turn(void)
 {
 	struct duet_scratch *room = scratch_get();
 	walk_result end;
-	u32 at;
 
 	if (!room)
 		return DUET_WALK_NO_BLOB;
@@ -103,11 +104,7 @@ __noinline int unwind_java_turn(u32 index)
 		room->unnamed += !java_is_named(room, room->java.found_method);
 		walk_java_note(&room->java);
 	}
-	at = room->sample.kernel_depth + index;
-	if (at < DUET_MAX_STACK + DUET_MAX_USER_STACK)
-		room->sample.stack[at] = room->java.pc;
-	room->code_ids[index & (DUET_MAX_USER_STACK - 1)] = room->java.code_id;
-	return end;
+	return unwind_note(room, room->java.pc, room->java.code_id) ? end : DUET_WALK_DEPTH;
 }
 
 /* In a process that never had one Continuation.enterSpecial is not compiled. */

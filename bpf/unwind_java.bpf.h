@@ -9,7 +9,7 @@
  * As unwind_turn(), which calls it for a pc of the JVM's code: one step from the cursor, whose pc is at this index
  * of the record's user frames. enum duet_walk_end.
  */
-int unwind_java_turn(u32 index);
+int unwind_java_turn(void);
 
 /* Behind the walk: tells in the sample which virtual thread was on its thread. */
 int unwind_java_virtual(void);
@@ -56,6 +56,10 @@ static __always_inline void unwind_java_begin(struct duet_scratch *room)
 		room->java.layout = entry->layout;
 	else
 		__builtin_memset(&room->java.layout, 0, sizeof(room->java.layout));
+	room->safepoints = 0;
+	if (room->java.layout.safepoints &&
+	    !walk_read_word(&room->java, &room->safepoints, room->java.layout.safepoints))
+		room->safepoints++;
 	room->java.thread = walk_java_owns(&room->java, room->walk.cursor.pc) ? room->java.regs[DUET_FRAME_THREAD] : 0;
 	room->java.thread_at = 0;
 	room->java.is_below_stub = 0;

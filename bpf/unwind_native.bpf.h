@@ -41,25 +41,6 @@ struct duet_unwind_processes_map {
 };
 extern struct duet_unwind_processes_map unwind_processes SEC(".maps");
 
-/* What was found for a return address. A thread's outer callers are the same sample after sample. */
-struct unwind_found {
-	u64 pc;
-	u64 generation; /* of the slice by which it was found */
-	struct duet_unwind_row row;
-	u32 module;
-	u32 is_file;
-};
-
-#define UNWIND_FOUND_BITS 8
-
-struct duet_unwind_found_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1 << UNWIND_FOUND_BITS);
-	__type(key, u32);
-	__type(value, struct unwind_found);
-};
-extern struct duet_unwind_found_map unwind_found SEC(".maps");
-
 #define UNWIND_MAPPING_STEPS 13 /* halvings of DUET_UNWIND_PROCESS_MAPPINGS */
 
 static __always_inline bool unwind_is_inside(const struct duet_unwind_mapping *mapping, u64 pc)
@@ -120,55 +101,39 @@ static __always_inline const struct duet_unwind_row *unwind_find_row(const struc
 	return walk_search_rows(&walk->cursor, module->first_row + page->first, module->first_row + page->end, offset);
 }
 
-/* Where what is found for this pc is kept, or was for another. */
+/* Where what is found for this pc is kept, or was for others. */
 static __always_inline struct unwind_found *unwind_found_at(const struct unwind_walk *walk, u64 pc)
 {
-	u32 key = ((u32)pc + (u32)walk->process.generation) * 0x9e3779b1u >> (32 - UNWIND_FOUND_BITS);
+	struct unwind_known *all = unwind_known_get();
+	u32 index = unwind_known_index(pc, UNWIND_KNOWN_NATIVE);
 
-	return bpf_map_lookup_elem(&unwind_found, &key);
+	if (!all)
+		return NULL;
+	if (all->native[index].pc != pc && all->native[index + 1].pc == pc)
+		return &all->native[index + 1];
+	if (all->native[index].pc != pc)
+		all->native[index + 1] = all->native[index];
+	return &all->native[index];
 }
 
-/* From the maps: mapping, file, page, row. False when there is no row. */
-static __always_inline bool unwind_look_up(struct duet_scratch *room, u64 pc, struct unwind_found *ret)
-{
-	struct unwind_walk *walk = &room->walk;
-	const struct duet_unwind_row *row;
-
-	if (!unwind_find_mapping(walk, pc)) {
-		if (!walk->cursor.is_guess) /* a guess may lead anywhere */
-			room->sample.flags |= DUET_SAMPLE_UNKNOWN_CODE;
-		return false;
-	}
-	ret->is_file = walk->mapping.is_file;
-	ret->module = walk->mapping.module;
-	row = unwind_find_row(walk, pc);
-	if (row)
-		walk->row = *row;
-	return row;
-}
+/* In unwind.bpf.c: walk->found from the maps, by mapping, file, page. 0 when there is no row. */
+int unwind_look_up(void);
 
 /* The same, or what was found before. A row is a copy: it is good as long as its slice is in force. */
-static __always_inline bool unwind_find(struct duet_scratch *room, struct unwind_found *ret)
+static __always_inline bool unwind_find(struct unwind_walk *walk)
 {
-	struct unwind_walk *walk = &room->walk;
 	u64 pc = walk->cursor.pc - walk->cursor.is_return;
-	struct unwind_found *found = walk->cursor.is_return ? unwind_found_at(walk, pc) : NULL;
+	struct unwind_found *kept = walk->cursor.is_return ? unwind_found_at(walk, pc) : NULL;
 
-	if (found && found->pc == pc && found->generation == walk->process.generation) {
-		unwind_use_module(found->module);
-		ret->is_file = found->is_file;
-		walk->row = found->row;
+	if (kept && kept->pc == pc && kept->generation == walk->process.generation) {
+		walk->found = *kept;
+		unwind_use_module(kept->module);
 		return true;
 	}
-	if (!unwind_look_up(room, pc, ret))
+	if (!unwind_look_up())
 		return false;
-	if (found) {
-		found->pc = pc;
-		found->generation = walk->process.generation;
-		found->row = walk->row;
-		found->module = ret->module;
-		found->is_file = ret->is_file;
-	}
+	if (kept)
+		*kept = walk->found;
 	return true;
 }
 
@@ -176,10 +141,9 @@ static __always_inline bool unwind_find(struct duet_scratch *room, struct unwind
 static __always_inline walk_result unwind_native_step(struct duet_scratch *room)
 {
 	struct unwind_walk *walk = &room->walk;
-	struct unwind_found found = {};
-	bool has_row = unwind_find(room, &found);
+	bool has_row = unwind_find(walk);
 
-	return walk_native_step(&walk->cursor, has_row ? &walk->row : NULL, found.is_file,
+	return walk_native_step(&walk->cursor, has_row ? &walk->found.row : NULL, walk->found.is_file,
 				&room->sample.guessed_depth);
 }
 

@@ -23,7 +23,7 @@
 
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 2	 /* of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 3	 /* of everything in this file and in duet_ring.h */
 #define DUET_MAX_JAVA_DEPTH 2048 /* what AsyncGetCallTrace is asked for at most */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
 

@@ -74,6 +74,7 @@ struct duet_jvm_layout {
 	uint64_t frameless_names[DUET_JVM_FRAMELESS]; /* and of code that makes no frame; [0]: vtable stubs */
 	uint64_t continuation_name; /* JDK 21+: and of the stubs that take a virtual thread's frames from the heap */
 	uint64_t enter_special; /* where the agent keeps an address in Continuation.enterSpecial, once it is compiled */
+	uint64_t safepoints; /* where HotSpot counts its safepoints, as they begin; 0: it does not (-XX:-UsePerfData) */
 	struct duet_jvm_virtual virtual_threads;
 
 	/* HeapBlock and CodeBlob, from the block's start; DUET_BLOB_BYTES holds them */
@@ -108,7 +109,7 @@ struct duet_jvm_layout {
 
 	struct duet_method_entry entries[DUET_JVM_ENTRIES]; /* begin == end: unused */
 };
-DUET_ASSERT_SIZE(struct duet_jvm_layout, 4 * 32 + (15 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + DUET_JVM_ENTRIES * 16);
+DUET_ASSERT_SIZE(struct duet_jvm_layout, 4 * 32 + (16 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + DUET_JVM_ENTRIES * 16);
 
 /* Value of the map `jvm_layouts`, key = tgid as the loader sees it. */
 struct duet_jvm_entry {

@@ -54,6 +54,11 @@ typedef enum duet_walk_end walk_result;
 
 #define walk_read_word(at, to, address) walk_read(at, to, WALK_WORD, address)
 
+/* Words of the stack at a cursor, a constant number. BPF, where each read is a call of the kernel's, reads more. */
+#ifndef walk_read_stack
+#define walk_read_stack(cursor, to, words, address) walk_read(cursor, to, (words)*WALK_WORD, address)
+#endif
+
 /* Signed return addresses of arm64 carry the signature above 48 bits of address. */
 static inline uint64_t walk_strip(uint64_t address)
 {
@@ -111,13 +116,14 @@ static inline int walk_saved(const struct unwind_cursor *cursor, const struct du
 	int err = 0;
 
 	if (row->rule & DUET_ROW_FP_SAVED)
-		err = walk_read_word(cursor, ret_fp, saved);
+		err = walk_read_stack(cursor, ret_fp, 1, saved);
 	else if (row->rule & DUET_ROW_FP_AT_FP)
 		err = walk_read_word(cursor, ret_fp, cursor->fp);
 	if (WALK_X86)
-		return err || walk_read_word(cursor, ret_pc, cfa - WALK_WORD);
+		return err || walk_read_stack(cursor, ret_pc, 1, cfa - WALK_WORD);
 	if (row->rule & DUET_ROW_RA_SAVED)
-		return err || walk_read_word(cursor, ret_pc, row->rule & DUET_ROW_FP_SAVED ? saved + WALK_WORD : saved);
+		return err || walk_read_stack(cursor, ret_pc, 1,
+					      row->rule & DUET_ROW_FP_SAVED ? saved + WALK_WORD : saved);
 	*ret_pc = cursor->lr;
 	return err;
 }

@@ -16,6 +16,16 @@
 #define JAVA_BLOB_SMALL 128 /* CodeBlob's own fields: JDK 17 has 120 */
 #define JAVA_MAX_FRAME_WORDS 65536
 
+/*
+ * What earlier walks have found out, where that saves reads (BPF): see unwind_known.bpf.h. walk_known_method() fills in
+ * what method_at tells of, when it is known and still so. The others remember what has been found.
+ */
+#ifndef walk_know_frame
+#define walk_know_frame(java, pc, frame_bytes) (void)0
+#define walk_known_method(java, method) 0
+#define walk_know_method(java, method) (void)0
+#endif
+
 /* What a step works on. Too large for the BPF stack. */
 struct walk_java {
 	struct duet_jvm_layout layout; /* without heaps: no JVM, or one whose layout is not known */
@@ -26,8 +36,10 @@ struct walk_java {
 	uint64_t blob; /* start of the blob at hand, its CodeBlob; 0: `head` is of none */
 	uint64_t stub; /* likewise, while a caller of that blob is looked for */
 	uint64_t stub_bytes;
-	uint64_t method_at; /* the Method that `method` and found_method are of, or 0 */
+	uint64_t method_at; /* the Method that the next two and found_method are of, or 0 */
 	uint64_t const_at; /* its ConstMethod */
+	uint32_t code_bytes; /* its byte code */
+	uint32_t reserved_too;
 	uint64_t frame[DUET_FRAME_FIXED_BYTES / 8 + 2]; /* of the interpreter: from below fp to the return address */
 	_Alignas(8) uint8_t head[JAVA_BLOB_MASK + 1 + 8]; /* of the block that the blob is in */
 	uint8_t method[DUET_CONST_METHOD_BYTES]; /* head of ConstMethod */
@@ -38,7 +50,7 @@ struct walk_java {
 	uint8_t is_below_stub; /* the last step led from a stub without a frame size to its caller */
 	uint8_t reserved[2];
 	uint32_t code_id; /* by the last step, when it was through compiled code: HotSpot's compile id */
-	uint32_t reserved_too;
+	uint32_t reserved_last;
 #ifndef __bpf__
 	void *memory; /* as the cursor's */
 #endif
@@ -99,11 +111,28 @@ static inline uint64_t java_block(const struct walk_java *java, const struct due
 	return 0;
 }
 
+/* Makes java->blob and java->head those of the blob in this block, when that is in use and holds pc. */
+static inline walk_result java_take_block(struct walk_java *java, uint64_t block, uint64_t pc)
+{
+	const struct duet_jvm_layout *layout = &java->layout;
+	uint64_t blob = block + layout->block_header_bytes;
+
+	java->blob = 0;
+	/* Behind a small one, the last of its heap so far, the next page may never have been touched. */
+	if (!block || (walk_read(java, java->head, DUET_BLOB_BYTES, block) &&
+		       walk_read(java, java->head, JAVA_BLOB_SMALL, block)))
+		return DUET_WALK_NO_BLOB;
+	if (!java->head[layout->block_used & JAVA_BLOB_MASK] || pc < blob ||
+	    pc - blob >= java_field(java, layout->blob_bytes, 4))
+		return DUET_WALK_NO_BLOB;
+	java->blob = blob;
+	return DUET_WALK_NONE;
+}
+
 /* Makes java->blob and java->head those of the blob that holds pc. */
 static inline walk_result java_find_blob(struct walk_java *java, uint64_t pc)
 {
 	const struct duet_jvm_layout *layout = &java->layout;
-	uint64_t block, blob;
 	int heap;
 
 	/* The last one's caller is its like where a method calls itself. */
@@ -111,17 +140,9 @@ static inline walk_result java_find_blob(struct walk_java *java, uint64_t pc)
 		return DUET_WALK_NONE;
 	java->blob = 0;
 	heap = java_heap(layout, pc);
-	block = heap < 0 ? 0 : java_block(java, &layout->heaps[heap & (DUET_JVM_HEAPS - 1)], pc);
-	/* Behind a small one, the last of its heap so far, the next page may never have been touched. */
-	if (!block || (walk_read(java, java->head, DUET_BLOB_BYTES, block) &&
-		       walk_read(java, java->head, JAVA_BLOB_SMALL, block)))
+	if (heap < 0)
 		return DUET_WALK_NO_BLOB;
-	blob = block + layout->block_header_bytes;
-	if (!java->head[layout->block_used & JAVA_BLOB_MASK] || pc < blob ||
-	    pc - blob >= java_field(java, layout->blob_bytes, 4))
-		return DUET_WALK_NO_BLOB;
-	java->blob = blob;
-	return DUET_WALK_NONE;
+	return java_take_block(java, java_block(java, &layout->heaps[heap & (DUET_JVM_HEAPS - 1)], pc), pc);
 }
 
 static inline int java_is_compiled(const struct walk_java *java)
@@ -189,10 +210,10 @@ static inline walk_result java_return(struct unwind_cursor *cursor, uint64_t slo
 	uint64_t saved[2];
 
 	if (fp_is_live) {
-		if (walk_read_word(cursor, &saved[1], cursor->sp + slot))
+		if (walk_read_stack(cursor, &saved[1], 1, cursor->sp + slot))
 			return DUET_WALK_UNREADABLE;
 		saved[0] = cursor->fp;
-	} else if (walk_read(cursor, saved, sizeof(saved), cursor->sp + slot - WALK_WORD)) {
+	} else if (walk_read_stack(cursor, saved, 2, cursor->sp + slot - WALK_WORD)) {
 		return DUET_WALK_UNREADABLE;
 	}
 	return walk_to_caller(cursor, saved[1], cursor->sp + slot + WALK_WORD, saved[0]);
@@ -222,7 +243,7 @@ static inline walk_result java_step_by_fp(struct unwind_cursor *cursor)
 
 	if (cursor->fp < cursor->sp || cursor->fp % WALK_WORD)
 		return DUET_WALK_BAD_FP;
-	if (walk_read(cursor, words, sizeof(words), cursor->fp))
+	if (walk_read_stack(cursor, words, 2, cursor->fp))
 		return DUET_WALK_UNREADABLE;
 	return walk_to_caller(cursor, words[1], cursor->fp + sizeof(words), words[0]);
 }

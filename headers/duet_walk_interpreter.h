@@ -26,20 +26,32 @@ static inline uint64_t java_method_id(const struct walk_java *java)
 
 #define JAVA_FRAME_WORD(java, offset) ((java)->frame[DUET_FRAME_FIXED_BYTES / WALK_WORD + (offset)])
 
-/* Nonzero when it cannot be read. Where a method calls itself, it is there already. */
-static inline int java_find_method(struct walk_java *java, uint64_t method)
+/* Nonzero when it cannot be read. */
+static inline int java_read_const(struct walk_java *java, uint64_t method)
 {
 	uint32_t size = java->layout.const_bytes;
 
-	if (method && method == java->method_at)
-		return 0;
-	java->method_at = 0;
 	/* No more than there is: the next page may never have been touched. */
 	if (size > DUET_CONST_METHOD_BYTES ||
 	    walk_read_word(java, &java->const_at, method + java->layout.method_const) ||
 	    walk_read(java, java->method, size, java->const_at))
 		return -1;
+	java->code_bytes = (uint32_t)java_const_field(java, java->layout.const_code_bytes, 2);
 	java->found_method = java_method_id(java);
+	return 0;
+}
+
+/* Likewise. Where a method calls itself, it is there already. */
+static inline int java_find_method(struct walk_java *java, uint64_t method)
+{
+	if (method && method == java->method_at)
+		return 0;
+	java->method_at = 0;
+	if (!walk_known_method(java, method)) {
+		if (java_read_const(java, method))
+			return -1;
+		walk_know_method(java, method);
+	}
 	java->method_at = method;
 	return 0;
 }
@@ -56,7 +68,7 @@ static inline int java_read_method(struct walk_java *java, uint64_t method, uint
 	if (java_find_method(java, method))
 		return -1;
 	base = java->const_at + layout->const_bytes;
-	bytes = java_const_field(java, layout->const_code_bytes, 2);
+	bytes = java->code_bytes;
 	/* The interpreter saves it where it calls something; at its own instructions the register has it. */
 	if (is_leaf && live - base < bytes)
 		bytecode = live;
@@ -169,7 +181,7 @@ static inline walk_result java_step_framed(struct walk_java *java, struct unwind
 	if (fp % WALK_WORD || fp < DUET_FRAME_FIXED_BYTES || fp < cursor->sp ||
 	    (!is_entering && pushed < DUET_FRAME_FIXED_BYTES))
 		return cursor->is_return ? DUET_WALK_BAD_FP : DUET_WALK_LEAF;
-	if (walk_read(java, java->frame, sizeof(java->frame), fp - DUET_FRAME_FIXED_BYTES))
+	if (walk_read_stack(cursor, java->frame, sizeof(java->frame) / WALK_WORD, fp - DUET_FRAME_FIXED_BYTES))
 		return DUET_WALK_UNREADABLE;
 	if (is_entering)
 		java_finish_frame(java, pushed, made);

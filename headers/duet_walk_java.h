@@ -23,7 +23,7 @@ static inline walk_result java_return_pushed(struct walk_java *java, struct unwi
 	uint64_t slot = frame_bytes - WALK_WORD, word;
 	int pushed = cursor->is_return ? 0 : (int)WALK_JAVA_KEPT(java, cursor, slot);
 
-	if (walk_read_word(java, &word, cursor->sp + slot))
+	if (walk_read_stack(cursor, &word, 1, cursor->sp + slot))
 		return DUET_WALK_UNREADABLE;
 	if (!pushed && java_heap(&java->layout, walk_strip(word)) < 0)
 		pushed = WALK_JAVA_PUSHED(java, cursor, slot);
@@ -428,8 +428,12 @@ static inline walk_result java_step_compiled(struct walk_java *java, struct unwi
 	uint64_t pc = cursor->pc, sp = cursor->sp, fp = cursor->fp;
 	walk_result end = java_return(cursor, frame_bytes - WALK_WORD, 0);
 
-	if (end != DUET_WALK_NONE || java_heap(&java->layout, cursor->pc) >= 0)
+	if (end != DUET_WALK_NONE)
 		return end;
+	if (java_heap(&java->layout, cursor->pc) >= 0) {
+		walk_know_frame(java, pc, frame_bytes);
+		return DUET_WALK_NONE;
+	}
 	cursor->pc = pc;
 	cursor->sp = sp;
 	cursor->fp = fp;

@@ -7,6 +7,7 @@
 
 #include "duet_frame.h"
 #include "libc_versions.h"
+#include "perf_counter.h"
 #include "safe_copy.h"
 
 #define MAX_CODE_HEAPS 8
@@ -28,7 +29,7 @@ static struct {
 	uintptr_t interpreter_address; /* StubQueue * */
 	uintptr_t call_stub_return_address; /* address */
 	uintptr_t oop_base_address, oop_shift_address;
-	uintptr_t flags_address, flag_count_address; /* JVMFlag *, size_t */
+	uintptr_t flags_address, flag_count_address, perf_memory_address; /* JVMFlag *, size_t, char * */
 	struct offset array_length, array_data;
 	struct offset heap_memory, heap_segmap, heap_segment_shift;
 	struct offset space_low, space_high, space_low_boundary, space_high_boundary;
@@ -149,11 +150,7 @@ static uint64_t exported(void *libjvm, const char *name)
 
 static void apply_static(const char *type, const char *field, uintptr_t address)
 {
-	static const struct {
-		const char *type;
-		const char *field;
-		uintptr_t *address;
-	} statics[] = {
+	static const struct { const char *type, *field; uintptr_t *address; } statics[] = {
 		{"CodeCache", "_heaps", &layout.heaps_address},
 		{"CodeCache", "_heap", &layout.heap_address},
 		{"AbstractInterpreter", "_code", &layout.interpreter_address},
@@ -164,6 +161,7 @@ static void apply_static(const char *type, const char *field, uintptr_t address)
 		{"CompressedOops", "_shift", &layout.oop_shift_address},
 		{"JVMFlag", "flags", &layout.flags_address},
 		{"JVMFlag", "numFlags", &layout.flag_count_address},
+		{"PerfMemory", "_start", &layout.perf_memory_address},
 	};
 
 	for (size_t i = 0; i < sizeof(statics) / sizeof(statics[0]); i++)
@@ -694,6 +692,8 @@ bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version)
 	publish_blobs(&result);
 	publish_methods(&result);
 	publish_names(&result);
+	if (layout.perf_memory_address)
+		result.safepoints = perf_counter(load_pointer(layout.perf_memory_address), "sun.rt.safepoints");
 	*ret_layout = result;
 	return layout_is_whole(&result);
 }

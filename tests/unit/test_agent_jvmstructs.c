@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "jvmstructs.c"
+#include "perf_counter.c"
 #include "safe_copy.c"
 
 #define HEAP_BYTES 4096u

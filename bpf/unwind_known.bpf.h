@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the walks on this CPU have found out about code and methods, so that it takes fewer reads of the process: they
+ * are most of what a walk costs. All of it is one value of a map and each of its entries small, since what a sample
+ * touches has to be fetched into the CPU's cache each time.
+ *
+ * What is known of Java is proven anew after a safepoint, and when that was last done more than 10 ms ago. No class is
+ * unloaded without a safepoint, nor is code that a thread was seen in freed, from JDK 20 on. Up to JDK 19 the sweeper
+ * frees it (sweeper.cpp), but makes it not entrant before, and passes through all code three times.
+ */
+#ifndef DUET_UNWIND_KNOWN_BPF_H
+#define DUET_UNWIND_KNOWN_BPF_H
+
+#include "unwind.bpf.h"
+
+#define UNWIND_KNOWN_MS 10
+
+/* When, and after how many safepoints, of which process. The lower bits will do to tell whether it is another. */
+struct unwind_proof {
+	u32 process; /* when it was started */
+	u32 time_ms;
+	u32 safepoints; /* as duet_scratch has them */
+};
+
+/* Of a compiled method's frame, by where in it the method has called. */
+struct unwind_known_frame {
+	u64 pc;
+	struct unwind_proof proof;
+	u32 id; /* of the compilation */
+	u32 id_back; /* the method's code has it so many bytes before pc */
+	u32 frame_bytes;
+};
+_Static_assert(sizeof(struct unwind_known_frame) == 32, "two of them are a line of the cache");
+
+struct unwind_known_method {
+	u64 at; /* Method */
+	u64 const_at; /* ConstMethod */
+	u64 id; /* jmethodID */
+	struct unwind_proof proof;
+	u32 code_bytes : 16;
+	u32 is_provable : 1;
+	u32 is_named : 1; /* the loader has its name */
+};
+
+/* Pairs of the same hash, as powers of 2. */
+#define UNWIND_KNOWN_FRAMES 8
+#define UNWIND_KNOWN_METHODS 6
+#define UNWIND_KNOWN_NATIVE 7
+
+struct unwind_known {
+	struct unwind_known_frame frames[2 << UNWIND_KNOWN_FRAMES];
+	struct unwind_known_method methods[2 << UNWIND_KNOWN_METHODS];
+	struct unwind_found native[2 << UNWIND_KNOWN_NATIVE];
+};
+_Static_assert(sizeof(struct unwind_known) <= 32 << 10, "it must fit a per-CPU map, see struct duet_scratch");
+
+struct duet_unwind_known_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct unwind_known);
+};
+extern struct duet_unwind_known_map unwind_known SEC(".maps");
+
+static __always_inline struct unwind_known *unwind_known_get(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&unwind_known, &zero);
+}
+
+/* The first of a pair. Multiplied by 2^64 / golden ratio, close addresses come to lie far from each other. */
+static __always_inline u32 unwind_known_index(u64 address, u32 bits)
+{
+	u64 pair = address * 0x9e3779b97f4a7c15 >> (64 - bits);
+
+	__asm__("" : "+r"(pair)); /* the mask is for the verifier, the compiler finds it superfluous */
+	return (pair & ((1u << bits) - 1)) * 2;
+}
+
+static __always_inline struct duet_scratch *unwind_room(const struct walk_java *java)
+{
+	return (void *)java - __builtin_offsetof(struct duet_scratch, java);
+}
+
+static __always_inline struct unwind_proof unwind_proof_now(const struct walk_java *java)
+{
+	const struct duet_scratch *room = unwind_room(java);
+
+	return (struct unwind_proof){
+		.process = room->sample.start_ns,
+		.time_ms = room->sample.head.time_ns >> 20,
+		.safepoints = room->safepoints,
+	};
+}
+
+/* Is what was proven then still to be believed? */
+static __always_inline bool unwind_is_fresh(const struct unwind_proof *proof, const struct unwind_proof *now)
+{
+	return now->safepoints && now->safepoints == proof->safepoints &&
+	       now->time_ms - proof->time_ms < UNWIND_KNOWN_MS;
+}
+
+/* A compilation's id is never used twice, and code that has a frame is not freed. */
+static __always_inline bool unwind_prove_frame(const struct walk_java *java, struct unwind_known_frame *known)
+{
+	struct unwind_proof now = unwind_proof_now(java);
+	u32 id;
+
+	if (known->proof.process != now.process)
+		return false;
+	if (unwind_is_fresh(&known->proof, &now))
+		return true;
+	if (walk_read(java, &id, sizeof(id), known->pc - known->id_back) || id != known->id)
+		return false;
+	known->proof = now;
+	return true;
+}
+
+static __always_inline struct unwind_known_frame *unwind_find_frame(const struct walk_java *java, u64 pc)
+{
+	struct unwind_known *all = unwind_known_get();
+	u32 index = unwind_known_index(pc, UNWIND_KNOWN_FRAMES);
+
+	if (!all)
+		return NULL;
+	if (all->frames[index].pc != pc && all->frames[++index].pc != pc)
+		return NULL;
+	return unwind_prove_frame(java, &all->frames[index]) ? &all->frames[index] : NULL;
+}
+
+/*
+ * A step from a compiled method that has called, when its frame at this pc is known. False, with the cursor as it was,
+ * when it is not, or does not lead to Java.
+ */
+static __always_inline bool unwind_known_step(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	u64 pc = cursor->pc, sp = cursor->sp, fp = cursor->fp;
+	const struct unwind_known_frame *known =
+		cursor->is_return && !cursor->no_sp && !java->is_below_stub ? unwind_find_frame(java, pc) : NULL;
+
+	if (!known)
+		return false;
+	if (java_return(cursor, known->frame_bytes - WALK_WORD, 0) != DUET_WALK_NONE ||
+	    java_heap(&java->layout, cursor->pc) < 0) {
+		cursor->pc = pc;
+		cursor->sp = sp;
+		cursor->fp = fp;
+		return false;
+	}
+	java->code_id = known->id;
+	return true;
+}
+
+/* Of the blob at hand. Where it is deoptimized, what it would return to is told by each frame. */
+static __always_inline void unwind_know_frame(const struct walk_java *java, u64 pc, u64 frame_bytes)
+{
+	u64 stubs = java->blob + java_field(java, java->layout.nmethod_stubs, 4);
+	u64 id_at = java->blob - java->layout.block_header_bytes + java->layout.nmethod_id;
+	struct unwind_known *all = unwind_known_get();
+	u32 index = unwind_known_index(pc, UNWIND_KNOWN_FRAMES);
+
+	if (!all || !java_is_compiled(java) || pc >= stubs)
+		return;
+	if (all->frames[index].pc != pc)
+		all->frames[index + 1] = all->frames[index];
+	all->frames[index] = (struct unwind_known_frame){
+		.pc = pc,
+		.proof = unwind_proof_now(java),
+		.id = java_field(java, java->layout.nmethod_id, 4),
+		.id_back = pc - id_at,
+		.frame_bytes = frame_bytes,
+	};
+}
+
+/* A jmethodID leads to its Method, as long as there is that one. Since JDK 26 (JDK-8268406) it is but a number. */
+static __always_inline bool unwind_is_method(const struct walk_java *java, u64 id, u64 method)
+{
+	u64 word;
+
+	return id && !walk_read_word(java, &word, id) && word == method;
+}
+
+static __always_inline bool unwind_prove_method(const struct walk_java *java, struct unwind_known_method *known)
+{
+	struct unwind_proof now = unwind_proof_now(java);
+
+	if (known->proof.process != now.process)
+		return false;
+	if (unwind_is_fresh(&known->proof, &now))
+		return true;
+	if (!known->is_provable || !unwind_is_method(java, known->id, known->at))
+		return false;
+	known->proof = now;
+	known->is_named = 0; /* the loader may have forgotten it since */
+	return true;
+}
+
+/* See java_find_method(). */
+static __always_inline bool unwind_known_method(struct walk_java *java, u64 method)
+{
+	struct unwind_known *all = unwind_known_get();
+	u32 index = unwind_known_index(method, UNWIND_KNOWN_METHODS);
+	struct unwind_known_method *known;
+
+	if (!all || (all->methods[index].at != method && all->methods[++index].at != method))
+		return false;
+	known = &all->methods[index];
+	if (!unwind_prove_method(java, known))
+		return false;
+	java->const_at = known->const_at;
+	java->code_bytes = known->code_bytes;
+	java->found_method = known->id;
+	if (known->is_named)
+		unwind_room(java)->named = known->id;
+	return true;
+}
+
+/* What cannot be proven stays so: else each time would cost a fault. */
+static __always_inline void unwind_know_method(const struct walk_java *java, u64 method)
+{
+	struct unwind_known *all = unwind_known_get();
+	u32 index = unwind_known_index(method, UNWIND_KNOWN_METHODS);
+	struct unwind_proof now = unwind_proof_now(java);
+	struct unwind_known_method *known;
+	bool is_same;
+
+	if (!all || !java->found_method)
+		return;
+	if (all->methods[index].at != method && all->methods[index + 1].at != method)
+		all->methods[index + 1] = all->methods[index];
+	else if (all->methods[index].at != method)
+		index++;
+	known = &all->methods[index];
+	is_same = known->at == method && known->proof.process == now.process;
+	if (!is_same || known->is_provable)
+		known->is_provable = unwind_is_method(java, java->found_method, method);
+	known->at = method;
+	known->const_at = java->const_at;
+	known->id = java->found_method;
+	known->proof = now;
+	known->code_bytes = java->code_bytes;
+	known->is_named = 0;
+}
+
+/* Of the method at hand, whose id this is. */
+static __always_inline void unwind_know_name(const struct walk_java *java, u64 id)
+{
+	struct unwind_known *all = unwind_known_get();
+	u32 index = unwind_known_index(java->method_at, UNWIND_KNOWN_METHODS);
+	struct unwind_known_method *known;
+
+	if (!all || (all->methods[index].at != java->method_at && all->methods[++index].at != java->method_at))
+		return;
+	known = &all->methods[index];
+	if (known->id == id)
+		known->is_named = known->proof.process == unwind_proof_now(java).process;
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include "perf_counter.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "libc_versions.h"
+#include "safe_copy.h"
+
+#define MAGIC 0xc0c0feca /* its bytes are ca fe c0 c0 in each byte order */
+#define MAX_COUNTERS 4096 /* JDK 25 has some 250 */
+#define TYPE_LONG 'J'
+
+/* PerfDataPrologue, version 2.0. */
+struct prologue {
+	uint32_t magic;
+	uint8_t byte_order, major, minor, accessible;
+	int32_t used; /* bytes */
+	int32_t overflow;
+	int64_t changed_at;
+	int32_t first; /* entry's offset */
+	int32_t entries;
+};
+
+/* PerfDataEntry. Offsets are from its start. */
+struct entry {
+	int32_t bytes;
+	int32_t name;
+	int32_t vector_length; /* 0: one value */
+	uint8_t type, flags, units, variability;
+	int32_t value;
+};
+
+/* The strings are as safe to read as all of the memory: the JVM writes it, and no one else may. */
+static uintptr_t value_of(uintptr_t at, const struct entry *entry, const char *name)
+{
+	if (entry->name < (int32_t)sizeof(*entry) || entry->name >= entry->bytes || entry->value < 0 ||
+	    entry->value > entry->bytes - 8 || entry->type != TYPE_LONG || entry->vector_length)
+		return 0;
+	if (strncmp((const char *)at + entry->name, name, (size_t)(entry->bytes - entry->name)) != 0)
+		return 0;
+	return at + (uint32_t)entry->value;
+}
+
+uintptr_t perf_counter(uintptr_t memory, const char *name)
+{
+	struct prologue head;
+	uintptr_t at, end, value = 0;
+	struct entry entry;
+
+	if (!memory || safe_copy(&head, memory, sizeof(head)) < sizeof(head) || head.magic != MAGIC ||
+	    head.first < (int32_t)sizeof(head) || head.used < head.first)
+		return 0;
+	at = memory + (uint32_t)head.first;
+	end = memory + (uint32_t)head.used;
+	for (int i = 0; i < MAX_COUNTERS && i < head.entries && !value && at + sizeof(entry) <= end; i++) {
+		memcpy(&entry, (const void *)at, sizeof(entry));
+		if (entry.bytes < (int32_t)sizeof(entry) || (uintptr_t)entry.bytes > end - at)
+			return 0;
+		value = value_of(at, &entry, name);
+		at += (uint32_t)entry.bytes;
+	}
+	return value;
+}
