@@ -60,7 +60,9 @@ jdk_case_whole_interpreted() {
 jdk_case_cost_of_60_frames() {
 	local median tail
 	need_bpf
-	start_jvm "$jdk" workload.Deep 54
+	JVM_OPTS=(-XX:CompileCommand=quiet '-XX:CompileCommand=exclude,workload.Mixed::i*'
+		'-XX:CompileCommand=dontinline,workload.Mixed::c*')
+	start_jvm "$jdk" workload.Mixed
 	sleep 2
 	record -p "$jvm" -d 4 -i 1ms -o text -f "$here/out"
 	expect_status 0
