@@ -10,6 +10,8 @@ PATH=$PATH:/usr/sbin:/sbin
 
 all_rows=(5.10@bullseye:amd64 6.1@bookworm:amd64 6.12@trixie:amd64 6.18@trixie-backports:amd64 newest@sid:amd64
 	6.12@trixie:arm64)
+# Continuous integration has an hour for everything: the others are for people.
+[ -z "${CI:-}" ] || all_rows=("${all_rows[0]}" "${all_rows[1]}" "${all_rows[@]: -2}")
 columns=(release check check_as_user joined_21 joined_25 ctimer fallback command targets)
 packages=(bash busybox-static coreutils findutils grep libc-bin mawk sed util-linux)
 # Seconds. A machine boots in 5 and is done after 60 of CPU time, which is what a hung one is stopped by: it spins.
