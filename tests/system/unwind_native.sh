@@ -19,7 +19,7 @@ start_native() { # PROGRAM ARGS...
 }
 
 record_native() { # OPTIONS...
-	record --engine bpf --no-attach -p "$native" -i 1ms -d 2 "$@" -o collapsed -f "$here/out"
+	record --engine bpf --no-attach -p "$native" -i "${native_interval:-1ms}" -d 2 "$@" -o collapsed -f "$here/out"
 	expect_status 0
 	expect_file "$here/out"
 	expect_alive "$native"
@@ -70,10 +70,14 @@ case_in_memcpy() {
 	native_case copy 'leaf_copy(;touch|;[^;]*mem(cpy|move)[^;]*)?' leaf_copy
 }
 
-# The entry is entered, and left, without a frame of its own.
+# The entry is entered, and left, without a frame of its own. How often a CPU is seen in it depends on where it lies.
 case_in_the_linkage_table() {
-	native_case stub 'leaf_stub(;touch|;memcpy@plt|;[^;]*mem(cpy|move)[^;]*)?' leaf_stub
-	expect "samples in memcpy@plt" "$(total <(grep -E ";memcpy@plt$kernel" "$here/out"))" '>=' 5
+	local native_interval=197us there=0 i
+	for ((i = 0; i < 8 && there < 5; i++)); do
+		native_case stub 'leaf_stub(;touch|;memcpy@plt|;[^;]*mem(cpy|move)[^;]*)?' leaf_stub
+		there=$((there + $(total <(grep -E ";memcpy@plt$kernel" "$here/out"))))
+	done
+	expect "samples in memcpy@plt" "$there" '>=' 5
 }
 
 case_in_a_system_call() {
