@@ -81,7 +81,7 @@ jdk_case_all_compiled() {
 	JVM_OPTS=(-Xcomp)
 	start_demo 9
 	expect_walked 99.5 10
-	expect_agreement 2
+	expect_agreement 1
 }
 
 # Before the agent can tell the JVM's layout, AsyncGetCallTrace has the Java frames and the walk the native ones below.
