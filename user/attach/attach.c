@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attach/children.h"
 #include "attach/connect.h"
 #include "attach/hotspot.h"
 #include "attach/namespaces.h"
@@ -24,8 +24,9 @@
 #include "attach/visit.h"
 #include "base/clock.h"
 
-#define RESULT_FD 3 /* the child's only inherited descriptor beside stdio */
-#define ABORT_GRACE_MS 1500 /* longer than the child waits for a JVM that SIGQUIT is on its way to */
+#define PATIENCE_NS NS_PER_SEC /* with a child on a busy machine, beyond its own deadline */
+#define LEFT_MAX 8 /* attaches to JVMs of one user that do not end */
+#define ABORT_GRACE_NS (1500 * NS_PER_MS) /* longer than the child waits for a JVM that SIGQUIT is on its way to */
 #define EXIT_PAUSE_NS (20 * NS_PER_MS)
 /* An agent that notices its last loader's end, and a JVM that is about to start, are busy for a moment only. */
 #define BUSY_PATIENCE_NS NS_PER_SEC
@@ -44,17 +45,28 @@ union fd_message { /* aligned for struct cmsghdr */
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-void attach_control_name(char *name, size_t size, pid_t pid)
+static void print_hex(char digits[DUET_SECRET_DIGITS + 1], const uint64_t words[2])
 {
-	uint64_t salt[2] = {0};
-
-	/* Never fails or blocks for 16 bytes once the host has booted. */
-	if (getrandom(salt, sizeof(salt), 0) < 0)
-		salt[0] = clock_monotonic_ns() ^ clock_realtime_ns() << 20;
-	snprintf(name, size, "duet-%d-%016llx%016llx", pid, (unsigned long long)salt[0], (unsigned long long)salt[1]);
+	snprintf(digits, DUET_SECRET_DIGITS + 1, "%016llx%016llx", (unsigned long long)words[0],
+		 (unsigned long long)words[1]);
 }
 
-static int load_from(struct visit *visit, const struct vm_options *options, const char *path, const char *control)
+int attach_control_new(struct attach_control *ret_control, pid_t pid)
+{
+	char digits[DUET_SECRET_DIGITS + 1];
+	uint64_t random[4];
+
+	/* Neither fails nor blocks for so few bytes once the host has booted. */
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return -EAGAIN;
+	print_hex(digits, random);
+	snprintf(ret_control->name, sizeof(ret_control->name), "duet-%d-%s", pid, digits);
+	print_hex(ret_control->secret, random + 2);
+	return 0;
+}
+
+static int load_from(struct visit *visit, const struct vm_options *options, const char *path,
+		     const struct attach_control *control)
 {
 	uint64_t patience_ns = clock_monotonic_ns() + BUSY_PATIENCE_NS;
 	int err;
@@ -66,7 +78,7 @@ static int load_from(struct visit *visit, const struct vm_options *options, cons
 }
 
 static int load_agent(struct visit *visit, const struct vm_options *options, const struct stage *stage,
-		      const char *control)
+		      const struct attach_control *control)
 {
 	struct place place;
 	int err;
@@ -104,8 +116,19 @@ static int settle(struct visit *visit, struct vm_options *options)
 	return err;
 }
 
+/* Most failures are left to place_library(), which says what is wrong with all places. */
+static int open_stage(struct visit *visit, struct stage *ret_stage)
+{
+	if (stage_open(visit, ret_stage) != -ENOSYS)
+		return 0;
+	return visit_fail(visit, -ENOSYS,
+			  "no place for the agent in JVM %d: /tmp, /dev/shm, /var/tmp, /run are read-only or noexec, "
+			  "and making one safely takes Linux 5.2",
+			  visit->target->pid);
+}
+
 /* The control socket or -errno with its sentence. */
-static int run(struct visit *visit, const char *control, pid_t loader)
+static int run(struct visit *visit, const struct attach_control *control, pid_t loader)
 {
 	const struct attach_target *target = visit->target;
 	struct vm_options options = {0};
@@ -118,7 +141,7 @@ static int run(struct visit *visit, const char *control, pid_t loader)
 	vm_options_read(&options, visit);
 	err = namespaces_enter(visit);
 	if (!err && !is_loaded && !place_exists(visit))
-		stage_open(visit, &stage); /* when that fails, place_library() says what is wrong */
+		err = open_stage(visit, &stage);
 	if (!err)
 		err = namespaces_become_user(visit);
 	end_with(loader);
@@ -155,7 +178,7 @@ static void send_packet(const struct packet *packet, int control)
 		message.msg_control = rights.bytes;
 		message.msg_controllen = sizeof(rights.bytes);
 	}
-	sendmsg(RESULT_FD, &message, MSG_NOSIGNAL);
+	sendmsg(VISIT_RESULT_FD, &message, MSG_NOSIGNAL);
 }
 
 /* The loader's handlers, mask and descriptors are not the child's. SIGALRM kills it, SIGTERM makes it tidy up. */
@@ -172,14 +195,14 @@ static void shed_inheritance(int result, uint64_t timeout_ns)
 	sigaction(SIGTERM, &tidy, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	dup2(result, RESULT_FD);
-	closefrom(RESULT_FD + 1);
+	dup2(result, VISIT_RESULT_FD);
+	closefrom(VISIT_RESULT_FD + 1);
 	umask(022);
 	setitimer(ITIMER_REAL, &limit, NULL);
 }
 
-static void child(const struct attach_target *target, const char *control, uint64_t timeout_ns, int result,
-		  pid_t loader)
+static void child(const struct attach_target *target, const struct attach_control *control, uint64_t timeout_ns,
+		  int result, pid_t loader)
 {
 	/* Its own deadline comes first: a killed child could not remove its files or say why. */
 	uint64_t deadline_ns = clock_monotonic_ns() + timeout_ns - timeout_ns / 8;
@@ -201,12 +224,14 @@ static void child(const struct attach_target *target, const char *control, uint6
 	visit_release(&visit);
 }
 
-int attach_start(struct attach *attach, const struct attach_target *target, const char *control)
+int attach_start(struct attach *attach, const struct attach_target *target, const struct attach_control *control)
 {
 	uint64_t timeout_ns = target->timeout_ns ? target->timeout_ns : ATTACH_TIMEOUT_NS;
 	pid_t pid, loader = getpid();
 	int pair[2], err;
 
+	if (children_left(target->uid) >= LEFT_MAX)
+		return -EBUSY;
 	if (target->kind == ATTACH_STARTING)
 		timeout_ns += SETTLE_STEPS * SETTLE_STEP_NS;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -222,7 +247,14 @@ int attach_start(struct attach *attach, const struct attach_target *target, cons
 		close(pair[0]);
 		return err;
 	}
-	*attach = (struct attach){.child = pid, .fd = pair[0], .pid = target->pid, .timeout_ns = timeout_ns};
+	*attach = (struct attach){
+		.child = pid,
+		.fd = pair[0],
+		.pid = target->pid,
+		.uid = target->uid,
+		.timeout_ns = timeout_ns,
+		.deadline_ns = clock_monotonic_ns() + timeout_ns + PATIENCE_NS,
+	};
 	return 0;
 }
 
@@ -259,26 +291,15 @@ static bool receive_packet(int fd, struct attach_result *ret)
 	return ret->error != 0 || ret->socket >= 0;
 }
 
-static int collect(pid_t child_pid)
+/* It has nothing left to do but to end, which it might be kept from. */
+static void end_child(const struct attach *attach, int *ret_status, uint64_t *ret_cpu_ns)
 {
-	int status = 0;
-
-	while (waitpid(child_pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status;
+	if (!children_collect_soon(attach->child, ret_status, ret_cpu_ns))
+		children_leave(attach->child, attach->uid, 0);
 }
 
-void attach_finish(struct attach *attach, struct attach_result *ret)
+static void blame_child(const struct attach *attach, int status, struct attach_result *ret)
 {
-	bool told;
-	int status;
-
-	*ret = (struct attach_result){.socket = -1};
-	told = receive_packet(attach->fd, ret);
-	close(attach->fd);
-	status = collect(attach->child);
-	if (told)
-		return;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
 		ret->error = -ETIMEDOUT;
 		snprintf(ret->why, sizeof(ret->why), "attaching to JVM %d took longer than %.1f s: is it hung?",
@@ -290,13 +311,35 @@ void attach_finish(struct attach *attach, struct attach_result *ret)
 	}
 }
 
+void attach_finish(struct attach *attach, struct attach_result *ret)
+{
+	int status = 0;
+	bool told;
+
+	*ret = (struct attach_result){.socket = -1};
+	told = receive_packet(attach->fd, ret);
+	close(attach->fd);
+	if (told)
+		kill(attach->child, SIGKILL);
+	end_child(attach, &status, &ret->cpu_ns);
+	if (!told)
+		blame_child(attach, status, ret);
+}
+
 void attach_abort(struct attach *attach)
 {
-	struct pollfd done = {.fd = attach->fd, .events = POLLIN};
-
 	kill(attach->child, SIGTERM);
-	if (poll(&done, 1, ABORT_GRACE_MS) <= 0)
-		kill(attach->child, SIGKILL);
+	kill(attach->child, SIGCONT); /* the target's user may have stopped it */
 	close(attach->fd); /* with the control socket in it, if that came first */
-	collect(attach->child);
+	children_leave(attach->child, attach->uid, clock_monotonic_ns() + ABORT_GRACE_NS);
+}
+
+void attach_collect(uint64_t now_ns)
+{
+	children_collect(now_ns);
+}
+
+void attach_wait_aborted(void)
+{
+	children_wait();
 }

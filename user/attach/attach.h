@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "duet_agent.h"
+
 #define ATTACH_TIMEOUT_NS (5ull * 1000000000)
 
 enum attach_kind {
@@ -34,26 +36,40 @@ struct attach_target {
 
 struct attach_result {
 	int error; /* 0 or -errno */
-	int socket; /* connected control socket when error is 0, owned by the caller; else -1 */
+	int socket; /* connected (O_NONBLOCK) control socket when error is 0, the caller's; else -1 */
 	char why[256]; /* one sentence when error: what failed, on what, why, the way out */
+	uint64_t cpu_ns; /* that the child took */
+};
+
+/* Where an agent listens, and what it takes for proof that its loader calls. Both strings. */
+struct attach_control {
+	char name[DUET_NAME_MAX + 1]; /* of an abstract socket, which others see */
+	char secret[DUET_SECRET_DIGITS + 1];
 };
 
 struct attach {
 	pid_t child;
 	int fd; /* becomes readable when the child is done */
 	pid_t pid; /* of the JVM */
+	uid_t uid; /* its user */
 	uint64_t timeout_ns;
+	/* CLOCK_MONOTONIC. The child keeps one of its own, unless the target's user stops it: then abort the attach. */
+	uint64_t deadline_ns;
 };
 
-/* The abstract name a new control socket of `pid` gets: unguessable, at most DUET_NAME_MAX bytes. */
-void attach_control_name(char *name, size_t size, pid_t pid);
+/* For a new agent in `pid`: neither can be guessed. 0 or -errno. */
+int attach_control_new(struct attach_control *ret_control, pid_t pid);
 
-/* 0 or -errno. `control` is the name passed to the agent as control=NAME. */
-int attach_start(struct attach *attach, const struct attach_target *target, const char *control);
-/* Once fd is readable (blocks otherwise): collects the child, closes fd. */
+/* 0 or -errno; -EBUSY when too many attaches to JVMs of the target's user hang. */
+int attach_start(struct attach *attach, const struct attach_target *target, const struct attach_control *control);
+/* Once fd is readable (blocks otherwise): closes fd, ends the child. */
 void attach_finish(struct attach *attach, struct attach_result *ret);
-/* Ends and collects the child, which first removes what it placed in the target. */
+/* Tells the child to end, which first removes what it placed in the target. Does not wait for it. */
 void attach_abort(struct attach *attach);
+/* To be called now and then: collects children that were told to end, kills those that do not. */
+void attach_collect(uint64_t now_ns);
+/* Before the loader ends: until all of them have, for a second or two at most. */
+void attach_wait_aborted(void);
 
 /*
  * The embedded agent library as a file for `java -agentpath:`, in a new

@@ -2,7 +2,6 @@
 #include "attach/connect.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -41,13 +40,24 @@ static int check_peer(struct visit *visit, int fd)
 			  visit->target->pid);
 }
 
-int connect_control(struct visit *visit, const char *control)
+static int prove(struct visit *visit, int fd, const char *secret)
+{
+	struct duet_message_proof proof = {
+		.head = {.size = sizeof(proof), .type = DUET_MESSAGE_PROOF, .version = DUET_AGENT_VERSION}};
+
+	memcpy(proof.secret, secret, sizeof(proof.secret));
+	if (send(fd, &proof, sizeof(proof), MSG_NOSIGNAL) == sizeof(proof))
+		return 0;
+	return visit_fail(visit, -EPIPE, "the agent in JVM %d closed its control socket", visit->target->pid);
+}
+
+int connect_control(struct visit *visit, const struct attach_control *control)
 {
 	int err, fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return visit_fail(visit, -errno, "cannot create a socket: %s", strerror(errno));
-	while (worth_retrying(err = connect_once(fd, control))) {
+	while (worth_retrying(err = connect_once(fd, control->name))) {
 		err = visit_pause(visit, 2 * NS_PER_MS);
 		if (err)
 			goto out;
@@ -56,8 +66,8 @@ int connect_control(struct visit *visit, const char *control)
 		visit_fail(visit, err, "cannot connect to the agent in JVM %d: %s", visit->target->pid, strerror(-err));
 	else
 		err = check_peer(visit, fd);
-	if (!err && fcntl(fd, F_SETFL, 0) < 0)
-		err = -errno;
+	if (!err)
+		err = prove(visit, fd, control->secret);
 out:
 	if (err)
 		close(fd);

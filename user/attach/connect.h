@@ -6,10 +6,10 @@
 #include "attach/visit.h"
 
 /*
- * Tries until the agent listens on the abstract name `control`. A connected
+ * Tries until the agent listens on the abstract name, then proves who it is. A connected
  * SOCK_SEQPACKET socket whose peer is the target, owned by the caller, or -errno
  * with its sentence.
  */
-int connect_control(struct visit *visit, const char *control);
+int connect_control(struct visit *visit, const struct attach_control *control);
 
 #endif

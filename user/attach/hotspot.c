@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "attach/hotspot.h"
 
-#include <duet_agent.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -120,29 +118,41 @@ static void socket_name(const struct visit *visit, char *name, size_t size)
 	snprintf(name, size, ".java_pid%d", visit->target->ns_pid);
 }
 
+/* HotSpot's socket, O_PATH. Anyone may put a name into /tmp; only the JVM's user can have bound its socket. */
+static int open_socket(const struct visit *visit, int tmp)
+{
+	char name[32];
+	struct stat st;
+	int fd;
+
+	socket_name(visit, name, sizeof(name));
+	fd = openat(tmp, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_uid == geteuid())
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
 /* A connected socket; -ENOENT without a listener; -errno. */
 static int connect_tmp(struct visit *visit, int tmp)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	char name[32];
-	struct stat st;
-	int fd, err;
+	int err = 0, fd, file = open_socket(visit, tmp);
 
-	socket_name(visit, name, sizeof(name));
-	if (fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	/* Anyone may put a name into /tmp; only the JVM's user can have bound HotSpot's. */
-	if (!S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
-		return -EPERM;
+	if (file < 0)
+		return file;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	/* Through our own descriptor: sun_path is too short for the way through /proc/PID/root. */
-	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", tmp, name);
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+	/* By descriptor: the name may stand for another socket by now. */
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", file);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		err = errno == ECONNREFUSED ? -ENOENT : -errno; /* left by a dead JVM of that pid */
+	close(file);
+	if (!err)
 		return fd;
-	err = errno == ECONNREFUSED ? -ENOENT : -errno; /* left by a dead JVM of that pid */
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return err;
 }
 
@@ -316,12 +326,12 @@ static size_t add_argument(char *request, size_t at, const char *text)
 }
 
 /* Version 1 of the protocol, which JDK 8 to 27 speak: version, command, three arguments, each with its NUL. */
-static int send_load(struct visit *visit, int fd, const char *path, const char *control)
+static int send_load(struct visit *visit, int fd, const char *path, const struct attach_control *control)
 {
-	char request[REQUEST_MAX], option[DUET_NAME_MAX + 16];
+	char request[REQUEST_MAX], option[sizeof(*control) + 24];
 	size_t len = 0;
 
-	snprintf(option, sizeof(option), "control=%s", control);
+	snprintf(option, sizeof(option), "control=%s,secret=%s", control->name, control->secret);
 	if (strlen(path) > REQUEST_MAX / 2)
 		return visit_fail(visit, -ENAMETOOLONG, "the agent's path in JVM %d is too long", visit->target->pid);
 	len = add_argument(request, len, "1");
@@ -361,7 +371,7 @@ static int receive_reply(struct visit *visit, int fd, struct hotspot_reply *ret)
 
 /* One request and its reply; every request takes a connection of its own. */
 static int request_load(struct visit *visit, const struct vm_options *options, int tmp, const char *path,
-			const char *control, struct hotspot_reply *ret)
+			const struct attach_control *control, struct hotspot_reply *ret)
 {
 	int fd, err;
 
@@ -383,7 +393,8 @@ static bool asked_too_early(const struct hotspot_reply *reply)
 	return !reply->attached && strstr(reply->message, "live phase");
 }
 
-int hotspot_load(struct visit *visit, const struct vm_options *options, const char *path, const char *control)
+int hotspot_load(struct visit *visit, const struct vm_options *options, const char *path,
+		 const struct attach_control *control)
 {
 	struct hotspot_reply reply;
 	int err, tmp = open_tmp(visit);

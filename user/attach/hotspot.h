@@ -26,8 +26,9 @@ int hotspot_judge(struct visit *visit, const struct hotspot_reply *reply);
 
 /*
  * Makes the JVM load the library at `path` (in its own root) and call Agent_OnAttach
- * with `control=NAME`. 0, or -errno with its sentence. Leaves no file of its own behind.
+ * with `control=NAME,secret=HEX`. 0, or -errno with its sentence. Leaves no file of its own behind.
  */
-int hotspot_load(struct visit *visit, const struct vm_options *options, const char *path, const char *control);
+int hotspot_load(struct visit *visit, const struct vm_options *options, const char *path,
+		 const struct attach_control *control);
 
 #endif

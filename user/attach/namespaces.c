@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "attach/rights.h"
 #include "base/buf.h"
 #include "base/io.h"
 
@@ -88,7 +90,7 @@ int namespaces_become_user(struct visit *visit)
 	int err;
 
 	buf_init(&status);
-	err = io_read_file(visit->proc, "status", 64u << 10, &status);
+	err = io_read_again(visit->status, 64u << 10, &status);
 	if (!err && !(read_id(status.data, "\nUid:", &uid) && read_id(status.data, "\nGid:", &gid)))
 		err = -EBADMSG;
 	buf_release(&status);
@@ -96,6 +98,9 @@ int namespaces_become_user(struct visit *visit)
 		return visit_fail(visit, err, "cannot read the user of process %d: %s", visit->target->pid,
 				  strerror(-err));
 	err = become(uid, gid);
+	if (!err)
+		err = rights_keep(RIGHTS_NONE);
+	prctl(PR_SET_DUMPABLE, 0); /* nobody who may look into processes of this user looks into ours */
 	if (err)
 		visit_fail(visit, err, "JVM %d belongs to user %u, group %u: run duet as that user or %s",
 			   visit->target->pid, uid, gid,

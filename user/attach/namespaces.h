@@ -14,7 +14,8 @@ int namespaces_enter(struct visit *visit);
 /*
  * HotSpot (SO_PEERCRED) accepts its own user and group only, JDK 11 and later
  * also root; and what the child writes into the target's file system it writes with the
- * target's rights, not the loader's. Irrevocable. 0, or -errno with its sentence.
+ * target's rights, not the loader's: capabilities go too, also when that user
+ * is root. Irrevocable. 0, or -errno with its sentence.
  */
 int namespaces_become_user(struct visit *visit);
 

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -16,6 +18,8 @@
 
 static const char *const dirs[] = {"/tmp", "/dev/shm", "/var/tmp", "/run"};
 
+#define LEFTOVER_AGE_S 60 /* longer than any attach takes */
+#define NAME_TRIES 4
 #define DIRS (sizeof(dirs) / sizeof(dirs[0]))
 
 /* Names this build: the same bytes must get the same path, other bytes another one. FNV-1a. */
@@ -28,42 +32,93 @@ static uint64_t library_hash(void)
 	return hash;
 }
 
-int place_folder(int parent, const char *name)
+/* The name for this build, for this JVM and its user: two attaches side by side must not meet in one folder. */
+static void usual_name(const struct visit *visit, char name[PLACE_NAME_MAX])
 {
-	struct stat st;
-	int fd, made = mkdirat(parent, name, 0700);
+	snprintf(name, PLACE_NAME_MAX, ".duet-%u-%016llx-%d", visit->target->uid, (unsigned long long)library_hash(),
+		 visit->target->ns_pid);
+}
 
-	if (made < 0 && errno != EEXIST)
-		return -errno;
-	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0) /* a link or a file that waits for us */
-		return errno == ELOOP || errno == ENOTDIR ? -EPERM : -errno;
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
-	    fchmod(fd, 0755) == 0)
+static int random_name(const struct visit *visit, char name[PLACE_NAME_MAX])
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+		return -EAGAIN;
+	snprintf(name, PLACE_NAME_MAX, ".duet-%u-%016llx-%d", visit->target->uid, (unsigned long long)random,
+		 visit->target->ns_pid);
+	return 0;
+}
+
+/* Also a folder that was just made is opened by its name: what may stand there instead is not taken for it. */
+static int open_made(int parent, const char *name, uid_t owner)
+{
+	int fd = root_open_entry(parent, name, O_PATH | O_DIRECTORY);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) == 0 && st.st_uid == owner && !(st.st_mode & (S_IWGRP | S_IWOTH)))
 		return fd;
 	close(fd);
 	return -EPERM;
 }
 
-/* Written under another name first: a JVM never sees half a library. */
+static int make_folder(int parent, const char *name, uid_t owner)
+{
+	int fd;
+
+	if (mkdirat(parent, name, 0755) < 0)
+		return -errno;
+	fd = open_made(parent, name, owner);
+	if (fd < 0)
+		unlinkat(parent, name, AT_REMOVEDIR);
+	return fd;
+}
+
+/* One that is younger may be in use by an attach beside this one. */
+static void remove_leftover(int parent, const char *name, uid_t owner)
+{
+	int fd = open_made(parent, name, owner);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && st.st_ctime + LEFTOVER_AGE_S < time(NULL)) {
+		unlinkat(fd, PLACE_LIBRARY, 0);
+		unlinkat(parent, name, AT_REMOVEDIR);
+	}
+	close(fd);
+}
+
+int place_folder(const struct visit *visit, int parent, uid_t owner, char name[PLACE_NAME_MAX])
+{
+	int fd;
+
+	usual_name(visit, name);
+	fd = make_folder(parent, name, owner);
+	if (fd != -EEXIST)
+		return fd;
+	remove_leftover(parent, name, owner);
+	fd = make_folder(parent, name, owner);
+	for (int i = 0; fd == -EEXIST && i < NAME_TRIES; i++)
+		fd = random_name(visit, name) < 0 ? -EAGAIN : make_folder(parent, name, owner);
+	return fd;
+}
+
 int place_write(int folder)
 {
-	char temporary[32];
-	int fd, err;
+	int fd = openat(folder, PLACE_LIBRARY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	int err;
 
-	snprintf(temporary, sizeof(temporary), ".%d", getpid());
-	unlinkat(folder, temporary, 0);
-	fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	err = io_write_all(fd, attach_library, attach_library_bytes);
-	if (!err && fchmod(fd, 0644) < 0)
+	if (!err && fchmod(fd, 0644) < 0) /* whatever the umask is: the JVM's user must read it */
 		err = -errno;
 	close(fd);
-	if (!err && renameat(folder, temporary, folder, PLACE_LIBRARY) < 0)
-		err = -errno;
 	if (err)
-		unlinkat(folder, temporary, 0);
+		unlinkat(folder, PLACE_LIBRARY, 0);
 	return err;
 }
 
@@ -79,28 +134,23 @@ static int check_mount(int dir)
 	return fs.f_flag & ST_NOEXEC ? -EACCES : 0;
 }
 
-/* Owns `parent` from here on. */
-static int place_in(int parent, struct place *place)
+/* Takes over `parent` when it succeeds. */
+static int place_in(const struct visit *visit, int parent, struct place *ret_place)
 {
-	int folder, err = check_mount(parent);
+	struct place place = {.parent = parent};
+	int err = check_mount(parent);
 
-	place->parent = parent;
-	folder = err ? err : place_folder(parent, place->folder);
-	err = folder < 0 ? folder : place_write(folder);
-	if (folder >= 0)
-		close(folder);
-	if (err) {
-		unlinkat(parent, place->folder, AT_REMOVEDIR); /* only an empty one goes */
-		close(parent);
-		place->parent = -1;
+	place.folder = err ? err : place_folder(visit, parent, geteuid(), place.name);
+	if (place.folder < 0)
+		return place.folder;
+	err = place_write(place.folder);
+	if (!err) {
+		*ret_place = place;
+		return 0;
 	}
+	close(place.folder);
+	unlinkat(parent, place.name, AT_REMOVEDIR);
 	return err;
-}
-
-void place_name(const struct visit *visit, char *name, size_t size)
-{
-	snprintf(name, size, ".duet-%u-%016llx-%d", geteuid(), (unsigned long long)library_hash(),
-		 visit->target->ns_pid);
 }
 
 /* Without becoming the target's user, so from what the directory says of itself. */
@@ -128,19 +178,20 @@ bool place_exists(const struct visit *visit)
 
 int place_library(struct visit *visit, struct place *ret_place)
 {
-	struct place place = {.parent = -1};
+	struct place place;
 	int err = -ENOENT;
 
-	place_name(visit, place.folder, sizeof(place.folder));
 	for (size_t i = 0; i < DIRS; i++) {
 		int parent = root_open(visit->root, dirs[i], O_RDONLY | O_DIRECTORY, false);
 
-		err = parent < 0 ? parent : place_in(parent, &place);
-		if (err)
-			continue;
-		snprintf(place.path, sizeof(place.path), "%s/%s/" PLACE_LIBRARY, dirs[i], place.folder);
-		*ret_place = place;
-		return 0;
+		err = parent < 0 ? parent : place_in(visit, parent, &place);
+		if (!err) {
+			snprintf(place.path, sizeof(place.path), "%s/%s/" PLACE_LIBRARY, dirs[i], place.name);
+			*ret_place = place;
+			return 0;
+		}
+		if (parent >= 0)
+			close(parent);
 	}
 	return visit_fail(
 		visit, err,
@@ -150,15 +201,10 @@ int place_library(struct visit *visit, struct place *ret_place)
 
 void place_remove(struct place *place)
 {
-	char path[sizeof(place->folder) + sizeof(PLACE_LIBRARY) + 1];
-
-	if (!place || place->parent < 0)
-		return;
-	snprintf(path, sizeof(path), "%s/" PLACE_LIBRARY, place->folder);
-	unlinkat(place->parent, path, 0);
-	unlinkat(place->parent, place->folder, AT_REMOVEDIR);
+	unlinkat(place->folder, PLACE_LIBRARY, 0);
+	unlinkat(place->parent, place->name, AT_REMOVEDIR);
+	close(place->folder);
 	close(place->parent);
-	place->parent = -1;
 }
 
 int attach_place_library(char *path, size_t size)

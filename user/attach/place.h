@@ -24,7 +24,8 @@
 
 struct place {
 	int parent; /* the world-writable directory, or -1 */
-	char folder[PLACE_NAME_MAX];
+	int folder; /* ours in it */
+	char name[PLACE_NAME_MAX]; /* of the folder */
 	char path[128]; /* of the library, in the target's root */
 };
 
@@ -35,12 +36,11 @@ int place_library(struct visit *visit, struct place *ret_place);
 void place_remove(struct place *place);
 
 /*
- * Makes or enters the private folder `name` in the directory `parent`: ours,
- * a real directory, writable by nobody else. A descriptor, or -errno: -EPERM for a trap.
+ * Makes a new folder in the directory `parent`, with the rights of the user `owner` of files. What has its name already
+ * is never entered: a folder that a duet left which was killed is removed, beside any other an unpredictable name is
+ * taken. A descriptor (O_PATH) of a folder of `owner`, writable by nobody else, on the mount of `parent`; or -errno.
  */
-int place_folder(int parent, const char *name);
-/* The folder of this build, for this JVM and the user that we are: two attaches side by side must not meet in one. */
-void place_name(const struct visit *visit, char *name, size_t size);
-int place_write(int folder); /* the library, as PLACE_LIBRARY; 0 or -errno, then nothing is left behind */
+int place_folder(const struct visit *visit, int parent, uid_t owner, char name[PLACE_NAME_MAX]);
+int place_write(int folder); /* a new file PLACE_LIBRARY; 0 or -errno, then nothing is left behind */
 
 #endif

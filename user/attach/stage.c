@@ -3,15 +3,28 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/mount.h>
 #include <sched.h>
 #include <stdio.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "attach/place.h"
+#include "attach/rights.h"
 #include "base/root.h"
+
+#define MNT_DETACH 2 /* of <sys/mount.h>, which cannot be included beside <linux/mount.h> */
+
+/* What the helper has made. */
+struct scene {
+	int tmp; /* the target's /tmp */
+	int mount; /* a tmpfs with the library in it; -1 = there is none */
+	int folder; /* where it is mounted; -1 = there is none */
+	char name[PLACE_NAME_MAX]; /* of the folder */
+};
 
 /* From here on the process is in the target's mount namespace; descriptors stay what they are. */
 static int enter_mounts(const struct visit *visit)
@@ -24,57 +37,95 @@ static int enter_mounts(const struct visit *visit)
 	return err;
 }
 
-/* By descriptor and name, not by path: /tmp is the target's. */
-static void take_down(int tmp, const char *folder)
+static int set_text(int context, const char *key, const char *value)
 {
-	if (fchdir(tmp) == 0)
-		while (umount2(folder, MNT_DETACH | UMOUNT_NOFOLLOW) == 0) /* also what a killed helper left */
-			;
-	unlinkat(tmp, folder, AT_REMOVEDIR);
+	return syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key, value, 0) < 0 ? -errno : 0;
 }
 
-static int mount_over(int folder)
+/* A tmpfs that is mounted nowhere: nobody else can reach it. A descriptor, or -errno: -ENOSYS before Linux 5.2. */
+static int new_mount(void)
 {
-	if (fchdir(folder) < 0 || mount("duet", ".", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=4m") < 0)
+	int mount = -1, err, context = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
+
+	if (context < 0)
 		return -errno;
-	return 0;
+	err = set_text(context, "mode", "755");
+	if (!err)
+		err = set_text(context, "size", "4m");
+	if (!err && syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		err = -errno;
+	if (!err) {
+		mount = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+		err = mount < 0 ? -errno : 0;
+	}
+	close(context);
+	return err ? err : mount;
 }
 
-static int set_up(const struct visit *visit, int tmp, const char *folder)
+/* All that is written is written before the target can see it. */
+static int fill_mount(struct scene *scene)
 {
-	int fd, err = enter_mounts(visit);
+	scene->mount = new_mount();
+	return scene->mount < 0 ? scene->mount : place_write(scene->mount);
+}
 
+/* Where it goes: a folder that the target's own user may make, found and made with his rights and no others. */
+static int make_folder(const struct visit *visit, struct scene *scene)
+{
+	const struct attach_target *target = visit->target;
+	int err = rights_use_files_of(target->uid, target->gid);
+
+	if (!err)
+		err = rights_keep(RIGHT(CAP_SYS_ADMIN));
 	if (err)
 		return err;
-	take_down(tmp, folder);
-	fd = place_folder(tmp, folder);
-	err = fd < 0 ? fd : mount_over(fd);
-	if (fd >= 0)
-		close(fd);
-	fd = err ? err : place_folder(tmp, folder); /* now what is mounted there */
-	err = fd < 0 ? fd : place_write(fd);
-	if (fd >= 0)
-		close(fd);
-	if (err)
-		take_down(tmp, folder);
-	return err;
+	scene->folder = place_folder(visit, scene->tmp, target->uid, scene->name);
+	return scene->folder < 0 ? scene->folder : 0;
+}
+
+static int show(const struct scene *scene)
+{
+	return syscall(SYS_move_mount, scene->mount, "", scene->folder, "",
+		       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
+		       ? -errno
+		       : 0;
+}
+
+static int set_up(const struct visit *visit, struct scene *scene)
+{
+	int err = fill_mount(scene);
+
+	if (!err)
+		err = enter_mounts(visit);
+	if (!err)
+		err = make_folder(visit, scene);
+	return err ? err : show(scene);
+}
+
+/* By descriptor: whatever the target has done to the names meanwhile, it is this mount that goes. */
+static void take_down(const struct scene *scene)
+{
+	if (scene->mount >= 0 && fchdir(scene->mount) == 0)
+		syscall(SYS_umount2, ".", MNT_DETACH); /* in vain when it was not moved yet: it goes with us */
+	if (scene->folder >= 0)
+		unlinkat(scene->tmp, scene->name, AT_REMOVEDIR);
 }
 
 /* Tells the outcome, then waits for the other end to be closed, by intent or by death. */
-static void help(const struct visit *visit, int tmp, const char *folder, int socket)
+static void help(const struct visit *visit, int tmp, int socket)
 {
-	int err = set_up(visit, tmp, folder);
+	struct scene scene = {.tmp = tmp, .mount = -1, .folder = -1};
+	struct stage_outcome outcome = {.error = set_up(visit, &scene)};
 	char none;
 
-	if (send(socket, &err, sizeof(err), MSG_NOSIGNAL) == sizeof(err) && err)
-		return;
-	while (recv(socket, &none, sizeof(none), 0) < 0 && errno == EINTR)
-		;
-	if (!err)
-		take_down(tmp, folder);
+	snprintf(outcome.path, sizeof(outcome.path), "/tmp/%s/" PLACE_LIBRARY, scene.name);
+	if (send(socket, &outcome, sizeof(outcome), MSG_NOSIGNAL) == sizeof(outcome) && !outcome.error)
+		while (recv(socket, &none, sizeof(none), 0) < 0 && errno == EINTR)
+			;
+	take_down(&scene);
 }
 
-static int start_helper(const struct visit *visit, int tmp, const char *folder, struct stage *stage)
+static int start_helper(const struct visit *visit, int tmp, struct stage *stage)
 {
 	int pair[2];
 
@@ -82,8 +133,9 @@ static int start_helper(const struct visit *visit, int tmp, const char *folder, 
 		return -errno;
 	stage->helper = fork();
 	if (stage->helper == 0) {
+		close(VISIT_RESULT_FD); /* its end is that of the child that attaches, not ours */
 		close(pair[0]);
-		help(visit, tmp, folder, pair[1]);
+		help(visit, tmp, pair[1]);
 		_exit(0);
 	}
 	close(pair[1]);
@@ -98,23 +150,23 @@ static int start_helper(const struct visit *visit, int tmp, const char *folder, 
 int stage_open(const struct visit *visit, struct stage *ret_stage)
 {
 	struct stage stage = {.socket = -1};
-	char folder[PLACE_NAME_MAX];
+	struct stage_outcome outcome;
 	int tmp = root_open(visit->root, "/tmp", O_RDONLY | O_DIRECTORY, false);
-	int err, outcome;
+	int err;
 
 	if (tmp < 0)
 		return tmp;
-	place_name(visit, folder, sizeof(folder));
-	snprintf(stage.path, sizeof(stage.path), "/tmp/%s/" PLACE_LIBRARY, folder);
-	err = start_helper(visit, tmp, folder, &stage);
+	err = start_helper(visit, tmp, &stage);
 	close(tmp);
 	if (!err)
-		err = recv(stage.socket, &outcome, sizeof(outcome), 0) == sizeof(outcome) ? outcome : -EIO;
-	if (err)
+		err = recv(stage.socket, &outcome, sizeof(outcome), 0) == sizeof(outcome) ? outcome.error : -EIO;
+	if (err) {
 		stage_close(&stage);
-	else
-		*ret_stage = stage;
-	return err;
+		return err;
+	}
+	snprintf(stage.path, sizeof(stage.path), "%s", outcome.path);
+	*ret_stage = stage;
+	return 0;
 }
 
 void stage_close(struct stage *stage)

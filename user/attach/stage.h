@@ -5,6 +5,10 @@
  * target's /tmp, as long as the attach takes. A helper process keeps it: mounting
  * takes the loader's rights, which the child that attaches gives up, and so
  * it is gone however the attach ends.
+ *
+ * In the target's mount namespace any name may lead anywhere, also to what its user may not open himself. So the tmpfs
+ * is written while it is mounted nowhere (fsopen(2), Linux 5.2), the folder is made with the rights of the target's
+ * user, and nothing is written, or changed in its mode, by a path through the target's files.
  */
 #ifndef ATTACH_STAGE_H
 #define ATTACH_STAGE_H
@@ -19,7 +23,15 @@ struct stage {
 	char path[128]; /* of the library, in the target's root */
 };
 
-/* Call with the loader's rights. 0 or -errno: -EPERM without CAP_SYS_ADMIN; then nothing is left behind. */
+struct stage_outcome { /* from the helper */
+	int error;
+	char path[128];
+};
+
+/*
+ * Call with the loader's rights. 0 or -errno: -EPERM without CAP_SYS_ADMIN, -ENOSYS before Linux 5.2; then nothing is
+ * left behind.
+ */
 int stage_open(const struct visit *visit, struct stage *ret_stage);
 void stage_close(struct stage *stage);
 

@@ -68,14 +68,19 @@ static int open_proc(struct visit *visit)
 	visit->proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (visit->proc < 0 && errno == ENOENT)
 		return visit_fail(visit, -ESRCH, "there is no process %d", visit->target->pid);
-	return visit->proc < 0 ? fail_open(visit, -errno, "") : 0;
+	if (visit->proc < 0)
+		return fail_open(visit, -errno, "");
+	visit->stat = openat(visit->proc, "stat", O_RDONLY | O_CLOEXEC);
+	visit->status = openat(visit->proc, "status", O_RDONLY | O_CLOEXEC);
+	return visit->stat < 0 || visit->status < 0 ? fail_open(visit, -errno, "stat") : 0;
 }
 
 int visit_open(struct visit *visit, const struct attach_target *target, uint64_t deadline_ns)
 {
 	int err;
 
-	*visit = (struct visit){.target = target, .proc = -1, .root = -1, .cwd = -1, .deadline_ns = deadline_ns};
+	*visit = (struct visit){.target = target, .deadline_ns = deadline_ns};
+	visit->proc = visit->root = visit->cwd = visit->stat = visit->status = -1;
 	err = open_proc(visit);
 	if (!err)
 		err = visit_check(visit);
@@ -90,7 +95,7 @@ int visit_open(struct visit *visit, const struct attach_target *target, uint64_t
 
 void visit_release(struct visit *visit)
 {
-	int fds[] = {visit->proc, visit->root, visit->cwd};
+	int fds[] = {visit->proc, visit->root, visit->cwd, visit->stat, visit->status};
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
@@ -103,11 +108,10 @@ int visit_check(struct visit *visit)
 	uint64_t ticks;
 	char state;
 
-	if (process_read_start_ticks(pid, &ticks) < 0)
+	if (process_read_stat(visit->stat, &ticks, &state) < 0)
 		return fail_gone(visit);
 	if (ticks != visit->target->start_ticks)
 		return visit_fail(visit, -ESRCH, "process %d exited and its pid was reused: look its new pid up", pid);
-	state = process_read_state(pid);
 	if (state == 0 || state == 'Z' || state == 'X')
 		return fail_gone(visit);
 	if (state == 'T')
@@ -162,7 +166,7 @@ int visit_catches_quit(const struct visit *visit)
 	int err;
 
 	buf_init(&status);
-	err = io_read_file(visit->proc, "status", STATUS_MAX, &status);
+	err = io_read_again(visit->status, STATUS_MAX, &status);
 	line = err ? NULL : strstr(status.data, "\nSigCgt:");
 	if (line)
 		caught = strtoull(line + strlen("\nSigCgt:"), NULL, 16);

@@ -13,11 +13,14 @@
 
 #include "attach/attach.h"
 
+#define VISIT_RESULT_FD 3 /* the child's only inherited descriptor beside stdio: its word to the loader */
+
 struct visit {
 	const struct attach_target *target;
 	int proc; /* /proc/PID */
 	int root; /* its root directory, O_PATH */
 	int cwd; /* its working directory, O_PATH; -1 when it was removed */
+	int stat, status; /* of /proc/PID: a /proc that hides processes shows them no more to the target's user */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC */
 	char why[sizeof(((struct attach_result *)0)->why)];
 };

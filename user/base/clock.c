@@ -20,3 +20,8 @@ uint64_t clock_realtime_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
 }
+
+uint64_t clock_cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}

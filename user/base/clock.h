@@ -11,5 +11,6 @@
 
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_realtime_ns(void);
+uint64_t clock_cpu_ns(void); /* that this thread has had of a CPU */
 
 #endif

@@ -52,6 +52,11 @@ int io_read_file(int dirfd, const char *path, size_t max, struct buf *buf)
 	return err;
 }
 
+int io_read_again(int fd, size_t max, struct buf *buf)
+{
+	return lseek(fd, 0, SEEK_SET) < 0 ? -errno : read_all(fd, max, buf);
+}
+
 int io_write_all(int fd, const void *bytes, size_t len)
 {
 	const char *at = bytes;
@@ -120,62 +125,69 @@ static int sink_close(struct io_output *out)
 
 static void output_release(struct io_output *out)
 {
-	free(out->path);
+	out_path_release(&out->at);
 	free(out->temporary);
 	*out = (struct io_output){0};
 }
 
-/* Pipes and devices cannot be replaced by a rename, and what stdout points to must not be. */
-static bool is_direct(const char *path)
+/* Opened by descriptor: its name may stand for another file by now. */
+static int open_found(const struct out_path *at, int flags)
 {
-	struct stat target, stdout_target;
-
-	if (stat(path, &target) < 0)
-		return false;
-	if (!S_ISREG(target.st_mode))
-		return true;
-	return fstat(STDOUT_FILENO, &stdout_target) == 0 && target.st_dev == stdout_target.st_dev &&
-	       target.st_ino == stdout_target.st_ino;
-}
-
-static int open_direct(const char *path)
-{
-	struct stat target;
+	char path[32];
 	int fd;
 
-	if (!strcmp(path, "-") || (stat(path, &target) == 0 && S_ISREG(target.st_mode)))
-		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	else
-		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", at->found);
+	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | flags);
 	return fd < 0 ? -errno : fd;
 }
 
-static int temporary_name(const char *path, char **ret_name)
+static int open_stdout(void)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static bool is_stdout(const struct stat *target)
+{
+	struct stat st;
+
+	return fstat(STDOUT_FILENO, &st) == 0 && target->st_dev == st.st_dev && target->st_ino == st.st_ino;
+}
+
+/* A pipe that somebody else has put where everybody may write: it would get what was recorded. */
+static bool is_trap(const struct out_path *at, const struct stat *target)
+{
+	struct stat dir;
+
+	return S_ISFIFO(target->st_mode) && !at->is_magic && fstat(at->dir, &dir) == 0 && dir.st_mode & S_IWOTH &&
+	       target->st_uid != geteuid() && target->st_uid != dir.st_uid;
+}
+
+static int temporary_name(const char *name, char **ret_name)
+{
 	uint32_t random = 0;
 	char *temporary;
 
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
 		return -errno;
 	/* A name of up to 255 bytes is allowed for the target, so it must not make this one too long. */
-	if (asprintf(&temporary, "%.*s.%.200s.duet-%06x", (int)(name - path), path, name, random & 0xffffff) < 0)
+	if (asprintf(&temporary, ".%.200s.duet-%06x", name, random & 0xffffff) < 0)
 		return -ENOMEM;
 	*ret_name = temporary;
 	return 0;
 }
 
 /* The descriptor. open() rather than mkostemp(): the mode is then made from the umask and the folder's ACL. */
-static int open_temporary(struct io_output *out)
+static int open_temporary(struct io_output *out, mode_t mode)
 {
 	int fd, err;
 
 	for (int i = 0; i < TEMPORARY_TRIES; i++) {
-		err = temporary_name(out->path, &out->temporary);
+		err = temporary_name(out->at.name, &out->temporary);
 		if (err < 0)
 			return err;
-		fd = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		fd = openat(out->at.dir, out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (fd >= 0)
 			return fd;
 		err = -errno;
@@ -187,54 +199,85 @@ static int open_temporary(struct io_output *out)
 	return -EEXIST;
 }
 
-static char *resolve(const char *path)
+/* The group first: the mode must not let the old one in. */
+static int give_access(int fd, const struct io_access *access)
 {
-	char *resolved = realpath(path, NULL);
-
-	return resolved || errno != ENOENT ? resolved : strdup(path);
+	if (access->group != IO_NO_GROUP && fchown(fd, (uid_t)-1, access->group) < 0)
+		return -errno;
+	return fchmod(fd, access->group == IO_NO_GROUP ? 0600 : 0640) < 0 ? -errno : 0;
 }
 
-/* Takes over `resolved`, which is NULL when errno says why. */
-static int output_open(struct io_output *out, char *resolved, bool direct)
+static int open_new(struct io_output *out, const struct io_access *access)
 {
-	struct io_output opened = {.path = resolved};
+	bool is_private = access && access->is_private;
+	int err, fd = open_temporary(out, is_private ? 0600 : 0666);
+
+	if (fd < 0 || !is_private)
+		return fd;
+	err = give_access(fd, access);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+/* What stands there already, where it must not be replaced: pipes, devices, and what stdout points to. */
+static int open_at(struct io_output *out, const struct io_access *access)
+{
+	struct stat target;
+
+	if (out->at.found < 0 || fstat(out->at.found, &target) < 0)
+		return open_new(out, access);
+	if (is_trap(&out->at, &target))
+		return -EACCES;
+	if (!S_ISREG(target.st_mode))
+		return open_found(&out->at, 0);
+	if (is_stdout(&target))
+		return open_stdout();
+	return out->at.is_magic ? open_found(&out->at, O_TRUNC) : open_new(out, access);
+}
+
+/* Takes over what is opened in `opened`, whose descriptor or -errno is `fd`. */
+static int output_fill(struct io_output *out, struct io_output *opened, int fd)
+{
+	int err = fd < 0 ? fd : sink_open(opened, fd);
+
+	if (err < 0)
+		io_output_discard(opened);
+	else
+		*out = *opened;
+	return err;
+}
+
+int io_output_open(struct io_output *out, const char *path, const struct io_access *access)
+{
+	struct io_output opened = {0};
 	int err;
 
-	if (!opened.path)
-		return -errno;
-	err = direct ? open_direct(resolved) : open_temporary(&opened);
-	if (err >= 0)
-		err = sink_open(&opened, err);
-	if (err < 0) {
-		io_output_discard(&opened);
-		return err;
-	}
-	*out = opened;
-	return 0;
-}
-
-int io_output_open(struct io_output *out, const char *path)
-{
-	bool direct = !strcmp(path, "-") || is_direct(path);
-
+	if (!strcmp(path, "-"))
+		return output_fill(out, &opened, open_stdout());
 	if (!path[0] || path[strlen(path) - 1] == '/')
 		return path[0] ? -EISDIR : -ENOENT;
-	return output_open(out, direct ? strdup(path) : resolve(path), direct);
+	err = out_path_open(&opened.at, path, true);
+	return output_fill(out, &opened, err ? err : open_at(&opened, access));
 }
 
-int io_output_create(struct io_output *out, const char *path)
+int io_output_create(struct io_output *out, const char *path, const struct io_access *access)
 {
-	return output_open(out, strdup(path), false);
+	struct io_output opened = {0};
+	int err = out_path_open(&opened.at, path, false);
+
+	return output_fill(out, &opened, err ? err : open_new(&opened, access));
 }
 
 int io_output_commit(struct io_output *out)
 {
 	int err = sink_close(out);
 
-	if (!err && out->temporary && rename(out->temporary, out->path) < 0)
+	if (!err && out->temporary && renameat(out->at.dir, out->temporary, out->at.dir, out->at.name) < 0)
 		err = -errno;
 	if (err && out->temporary)
-		unlink(out->temporary);
+		unlinkat(out->at.dir, out->temporary, 0);
 	output_release(out);
 	return err;
 }
@@ -245,6 +288,6 @@ void io_output_discard(struct io_output *out)
 		return;
 	sink_close(out);
 	if (out->temporary)
-		unlink(out->temporary);
+		unlinkat(out->at.dir, out->temporary, 0);
 	output_release(out);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/text.h"
 
 #define ERASE_LINE "\r\033[K"
 
@@ -35,11 +35,14 @@ static void log_write(struct buf *text)
 }
 
 /* What other processes say of themselves is in our messages: a terminal must not obey it. */
-static void clean_line(char *text)
+static void add_message(struct buf *line, const char *format, va_list args)
 {
-	for (; *text; text++)
-		if (iscntrl((unsigned char)*text))
-			*text = '?';
+	struct buf text;
+
+	buf_init(&text);
+	buf_vprintf(&text, format, args);
+	text_add_line(line, text.data);
+	buf_release(&text);
 }
 
 void log_set_context(const char *text)
@@ -64,7 +67,6 @@ void log_print(enum log_level level, const char *format, ...)
 	static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
 	struct buf line;
 	va_list args;
-	size_t start;
 
 	if (level > max_level)
 		return;
@@ -73,12 +75,10 @@ void log_print(enum log_level level, const char *format, ...)
 		buf_add_str(&line, ERASE_LINE);
 	progress_shown = false;
 	buf_add_str(&line, is_journal() ? priorities[level] : prefixes[level]);
-	start = line.len;
-	buf_add_str(&line, context);
+	text_add_line(&line, context);
 	va_start(args, format);
-	buf_vprintf(&line, format, args);
+	add_message(&line, format, args);
 	va_end(args);
-	clean_line(line.data + start);
 	buf_add_char(&line, '\n');
 	log_write(&line);
 }
@@ -93,7 +93,7 @@ void log_progress(const char *format, ...)
 	buf_init(&line);
 	buf_add_str(&line, ERASE_LINE);
 	va_start(args, format);
-	buf_vprintf(&line, format, args);
+	add_message(&line, format, args);
 	va_end(args);
 	progress_shown = line.len > sizeof(ERASE_LINE) - 1;
 	log_write(&line);

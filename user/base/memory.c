@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,8 +19,9 @@
 
 #define MAPPED_FROM_BYTES (128 << 10)
 #define STATM_BYTES 256
-#define STATM_RESIDENT 1 /* proc(5), counted from 0, in pages */
-#define STATM_DATA 5
+#define STATM_DATA 5 /* proc(5), counted from 0, in pages */
+#define STATUS_BYTES 8192
+#define PAGES_AT_ONCE 4096
 
 void memory_prepare(void)
 {
@@ -46,7 +49,7 @@ size_t memory_limit_now(void)
 	return getrlimit(RLIMIT_DATA, &limit) < 0 || limit.rlim_cur > SIZE_MAX ? SIZE_MAX : limit.rlim_cur;
 }
 
-static size_t read_statm(int field)
+size_t memory_data(void)
 {
 	unsigned long pages = 0;
 	char *next;
@@ -55,21 +58,47 @@ static size_t read_statm(int field)
 	buf_init(&text);
 	if (!io_read_file(AT_FDCWD, "/proc/self/statm", STATM_BYTES, &text)) {
 		next = text.data;
-		for (int i = 0; i <= field; i++)
+		for (int i = 0; i <= STATM_DATA; i++)
 			pages = strtoul(next, &next, 10);
 	}
 	buf_release(&text);
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-size_t memory_resident(void)
+static size_t status_bytes(const char *status, const char *key)
 {
-	return read_statm(STATM_RESIDENT);
+	const char *found = strstr(status, key);
+
+	return found ? (size_t)strtoull(found + strlen(key), NULL, 10) << 10 : 0;
 }
 
-size_t memory_data(void)
+void memory_resident(struct memory_resident *ret)
 {
-	return read_statm(STATM_DATA);
+	struct buf text;
+
+	*ret = (struct memory_resident){0};
+	buf_init(&text);
+	if (!io_read_file(AT_FDCWD, "/proc/self/status", STATUS_BYTES, &text)) {
+		ret->own = status_bytes(text.data, "\nRssAnon:");
+		ret->files = status_bytes(text.data, "\nRssFile:");
+	}
+	buf_release(&text);
+}
+
+size_t memory_touched(const void *at, size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), touched = 0, len;
+	unsigned char is_there[PAGES_AT_ONCE];
+	const char *next = at;
+
+	for (; bytes; bytes -= len, next += len) {
+		len = bytes < PAGES_AT_ONCE * page ? bytes : PAGES_AT_ONCE * page;
+		if (mincore((void *)next, len, is_there) < 0)
+			return touched;
+		for (size_t i = 0; i < (len + page - 1) / page; i++)
+			touched += is_there[i] & 1 ? page : 0;
+	}
+	return touched;
 }
 
 size_t memory_used(void)

@@ -16,7 +16,13 @@ void memory_prepare(void);
  */
 int memory_limit(size_t bytes);
 size_t memory_limit_now(void);
-size_t memory_resident(void); /* all pages in RAM: also those of files and of shared maps. 0: not known */
+/* Pages in RAM, in bytes; 0: not known. */
+struct memory_resident {
+	size_t own;
+	size_t files; /* of mapped files, and of what the kernel lends of its own */
+};
+void memory_resident(struct memory_resident *ret);
+size_t memory_touched(const void *at, size_t bytes); /* of a mapping, from the start of a page on: what has a page */
 size_t memory_data(void); /* what memory_limit() bounds, used or not. 0: not known */
 size_t memory_used(void); /* of it, what is allocated; walks the free lists */
 void memory_trim(void); /* gives back what is free between blocks */

@@ -57,6 +57,32 @@ int root_open(int root, const char *path, int flags, bool follow)
 	return errno == ENOSYS || errno == EPERM ? walk(root, path, flags) : -errno;
 }
 
+static int open_entry_by_device(int dir, const char *name, int flags)
+{
+	int fd = openat(dir, name, flags | O_NOFOLLOW | O_CLOEXEC);
+	struct stat above, entry;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(dir, &above) == 0 && fstat(fd, &entry) == 0 && above.st_dev == entry.st_dev)
+		return fd;
+	close(fd);
+	return -EXDEV;
+}
+
+int root_open_entry(int dir, const char *name, int flags)
+{
+	struct open_how how = {
+		.flags = flags | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS,
+	};
+	int fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
+
+	if (fd >= 0)
+		return fd;
+	return errno == ENOSYS || errno == EPERM ? open_entry_by_device(dir, name, flags) : -errno;
+}
+
 int root_read(int root, const char *path, size_t max, struct buf *ret_text)
 {
 	int fd = root_open(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, true);

@@ -14,6 +14,11 @@
  * none is followed. A descriptor (O_CLOEXEC) or -errno; -ELOOP for a link.
  */
 int root_open(int root, const char *path, int flags, bool follow);
+/*
+ * Opens the entry `name` of the directory `dir`: no link, and nothing that is mounted there. A descriptor (O_CLOEXEC)
+ * or -errno: -EXDEV for a mount. Before Linux 5.6 a mount of the same file system is not noticed.
+ */
+int root_open_entry(int dir, const char *name, int flags);
 /* Appends at most `max` bytes of a regular file. 0 or -errno. Never blocks on a FIFO or a device. */
 int root_read(int root, const char *path, size_t max, struct buf *ret_text);
 

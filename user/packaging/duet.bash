@@ -36,13 +36,10 @@ _duet() {
 	-p | --pid) words=$(_duet_jvms) ;;
 	-f | --file | --config | --lock) mapfile -t COMPREPLY < <(compgen -f -- "$word") && return ;;
 	*)
-		if [ "${COMP_WORDS[1]}" = daemon ]; then
-			words=$(_duet_options "$1" daemon)
-		elif [[ $word == -* ]]; then
-			words=$(_duet_options "$1" record)
-		else
-			words=$(_duet_jvms)
-		fi
+		case ${COMP_WORDS[1]} in
+		daemon | status | check | list | version | help) words=$(_duet_options "$1" "${COMP_WORDS[1]}") ;;
+		*) if [[ $word == -* ]]; then words=$(_duet_options "$1" record); else words=$(_duet_jvms); fi ;;
+		esac
 		[ "$COMP_CWORD" = 1 ] && words+=' record daemon status check list version help'
 		;;
 	esac

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "profile/text.h"
+#include "base/text.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,13 +30,16 @@ static size_t char_len(const uint8_t *s)
 	return len && code >= least[len] && code_is_printable(code) ? len : 0;
 }
 
-static void add_clean(struct buf *out, const char *text, char semicolon)
+/* ';' becomes `semicolon`, '\n' becomes `newline`. */
+static void add_clean(struct buf *out, const char *text, char semicolon, char newline)
 {
 	while (*text) {
 		size_t len = char_len((const uint8_t *)text);
 
 		if (*text == ';')
 			buf_add_char(out, semicolon);
+		else if (*text == '\n')
+			buf_add_char(out, newline);
 		else if (len)
 			buf_add(out, text, len);
 		else
@@ -47,12 +50,17 @@ static void add_clean(struct buf *out, const char *text, char semicolon)
 
 void text_add_line(struct buf *out, const char *text)
 {
-	add_clean(out, text, ';');
+	add_clean(out, text, ';', '?');
+}
+
+void text_add_lines(struct buf *out, const char *text)
+{
+	add_clean(out, text, ';', '\n');
 }
 
 void text_add_token(struct buf *out, const char *text)
 {
-	add_clean(out, text, '|');
+	add_clean(out, text, '|', '?');
 }
 
 /* A byte of a string at most makes two here, a pair of bytes three. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Names come from symbol tables, class files and /proc: any byte may be in them. Here they become text. */
-#ifndef PROFILE_TEXT_H
-#define PROFILE_TEXT_H
+/*
+ * Names come from symbol tables, class files, /proc and other processes: any byte may be in them. Here they become text
+ * that a terminal shows and does not obey. All that people read goes through here: reports, messages, lists.
+ */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
 
 #include <stdint.h>
 
@@ -12,7 +15,9 @@
  * of an ill-formed sequence and of what reorders or breaks lines becomes '?'.
  */
 void text_add_line(struct buf *out, const char *text);
-/* The same, and ';' becomes '|': one token of a collapsed stack. */
+/* The same for several lines: '\n' stays. */
+void text_add_lines(struct buf *out, const char *text);
+/* As one line, and ';' becomes '|': one token of a collapsed stack. */
 void text_add_token(struct buf *out, const char *text);
 
 /*

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/out_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define LINKS_MAX 40 /* as the kernel */
+
+struct walk {
+	int dir;
+	char rest[2 * PATH_MAX]; /* of the path, from `dir` on */
+	int links;
+	bool follow;
+};
+
+static int enter(struct walk *walk, int fd)
+{
+	if (fd < 0)
+		return -errno;
+	close(walk->dir);
+	walk->dir = fd;
+	return 0;
+}
+
+/* Cuts the next name off. True when it is the last. */
+static bool next_name(struct walk *walk, char name[NAME_MAX + 1])
+{
+	const char *start = walk->rest + strspn(walk->rest, "/");
+	size_t len = strcspn(start, "/");
+	const char *end = start + len;
+
+	snprintf(name, NAME_MAX + 1, "%.*s", (int)len, start);
+	end += strspn(end, "/");
+	memmove(walk->rest, end, strlen(end) + 1);
+	return !walk->rest[0];
+}
+
+static bool may_follow(const struct walk *walk, const struct stat *link)
+{
+	struct stat dir;
+
+	return fstat(walk->dir, &dir) == 0 &&
+	       (!(dir.st_mode & S_IWOTH) || link->st_uid == geteuid() || link->st_uid == dir.st_uid);
+}
+
+/* Puts what the link says in front of the rest. */
+static int follow_text(struct walk *walk, int link)
+{
+	char target[PATH_MAX], joined[sizeof(walk->rest)];
+	ssize_t len = readlinkat(link, "", target, sizeof(target) - 1);
+
+	if (len < 0)
+		return -errno;
+	target[len] = '\0';
+	if (++walk->links > LINKS_MAX)
+		return -ELOOP;
+	if (snprintf(joined, sizeof(joined), "%s/%s", target, walk->rest) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (!walk->rest[0])
+		joined[len] = '\0';
+	strcpy(walk->rest, joined);
+	return target[0] == '/' ? enter(walk, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) : 0;
+}
+
+/* Links of /proc lead to files, not to names. */
+static bool is_magic(int link)
+{
+	struct statfs fs;
+
+	return fstatfs(link, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+static int finish(struct walk *walk, const char *name, int found, bool magic, struct out_path *ret)
+{
+	struct out_path path = {.dir = walk->dir, .name = strdup(name), .found = found, .is_magic = magic};
+
+	if (!path.name) {
+		if (found >= 0)
+			close(found);
+		return -ENOMEM;
+	}
+	walk->dir = -1;
+	*ret = path;
+	return 0;
+}
+
+/* What the link leads to is the next to be looked at, or is found. 1 when the walk goes on. */
+static int step_link(struct walk *walk, int link, const struct stat *st, const char *name, bool is_last,
+		     struct out_path *ret)
+{
+	int fd, err;
+
+	if (is_last && !walk->follow)
+		return finish(walk, name, -1, false, ret);
+	if (!may_follow(walk, st))
+		return -EACCES;
+	if (!is_magic(link)) {
+		err = follow_text(walk, link);
+		return err ? err : 1;
+	}
+	fd = openat(walk->dir, name, O_PATH | O_CLOEXEC);
+	if (fd >= 0 && is_last)
+		return finish(walk, name, fd, true, ret);
+	err = enter(walk, fd);
+	return err ? err : 1;
+}
+
+/* 1 when the walk goes on, 0 when `ret` is there, or -errno. */
+static int step(struct walk *walk, struct out_path *ret)
+{
+	char name[NAME_MAX + 1];
+	bool is_last = next_name(walk, name);
+	struct stat st;
+	int err, fd = openat(walk->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT && is_last)
+		return finish(walk, name, -1, false, ret);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && S_ISLNK(st.st_mode)) {
+		err = step_link(walk, fd, &st, name, is_last, ret);
+		close(fd);
+		return err;
+	}
+	if (is_last)
+		return finish(walk, name, fd, false, ret);
+	return enter(walk, fd) < 0 ? -errno : 1;
+}
+
+int out_path_open(struct out_path *ret, const char *path, bool follow)
+{
+	const char *start = path[0] == '/' ? "/" : ".";
+	struct walk walk = {.dir = open(start, O_PATH | O_DIRECTORY | O_CLOEXEC), .follow = follow};
+	int err = 1;
+
+	if (walk.dir < 0)
+		return -errno;
+	if (!path[0] || strlen(path) >= PATH_MAX)
+		err = path[0] ? -ENAMETOOLONG : -ENOENT;
+	else
+		strcpy(walk.rest, path);
+	while (err > 0)
+		err = step(&walk, ret);
+	if (walk.dir >= 0)
+		close(walk.dir);
+	return err;
+}
+
+void out_path_release(struct out_path *path)
+{
+	if (!path->name)
+		return;
+	close(path->dir);
+	if (path->found >= 0)
+		close(path->found);
+	free(path->name);
+	*path = (struct out_path){0};
+}
