@@ -9,7 +9,6 @@ volatile uint32_t duet_every = 1;
 struct duet_ring_map ring SEC(".maps");
 struct duet_jvms_map jvms SEC(".maps");
 struct duet_layouts_map jvm_layouts SEC(".maps");
-struct duet_named_map named_methods SEC(".maps");
 struct duet_targets_map targets SEC(".maps");
 struct duet_seen_map seen SEC(".maps");
 struct duet_counters_map counters SEC(".maps");

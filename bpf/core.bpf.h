@@ -45,15 +45,6 @@ struct duet_layouts_map {
 };
 extern struct duet_layouts_map jvm_layouts SEC(".maps");
 
-/* Methods that the loader can name. */
-struct duet_named_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, DUET_MAX_NAMED);
-	__type(key, struct duet_named_method);
-	__type(value, u8);
-};
-extern struct duet_named_map named_methods SEC(".maps");
-
 /* Processes to sample (when filter_targets): tgid -> start time in USER_HZ ticks, since a tgid alone is reused. */
 struct duet_targets_map {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -88,13 +88,24 @@ static __always_inline struct duet_sample *sample_take(struct bpf_perf_event_dat
 	return &room->sample;
 }
 
-/* Whatever the stack, the thread that it is of has half of the time. Ticks due during the run do not come any more. */
+/*
+ * Ticks due during the run do not come any more: the kernel's timer goes on behind it. The kernel charges the run to
+ * the thread that was interrupted, so they are of this sample. Nothing is known of other ticks that do not come: most
+ * are late because the hypervisor had the CPU, which is nobody's time.
+ */
+static __always_inline void sample_add_missed(struct duet_sample *sample, u64 now_ns)
+{
+	u64 missed = (now_ns - sample->head.time_ns) / duet_config.interval_ns;
+	struct duet_cost *cost = duet_cost();
+
+	if (cost)
+		cost->ticks += missed;
+	sample->weight_ns += missed * duet_config.interval_ns;
+}
+
+/* Whatever the stack, the thread that it is of has half of the time. */
 static __always_inline void sample_rest(struct duet_cost *cost, u64 began_ns, u64 run_ns)
 {
-	u64 missed = run_ns / duet_config.interval_ns;
-
-	cost->ticks += missed;
-	cost->pending += missed;
 	if (run_ns > duet_config.interval_ns / 2)
 		cost->rest_until_ns = began_ns + 2 * run_ns;
 }
@@ -138,6 +149,7 @@ static __always_inline void sample_end(void)
 
 	if (!room)
 		return;
+	sample_add_missed(&room->sample, bpf_ktime_get_ns());
 	bytes = sizeof(room->sample) + stack_bytes(room);
 	room->sample.head.size = bytes;
 	duet_emit(&room->sample.head, bytes, sample_wakeup_flag(room));

@@ -14,7 +14,7 @@ __noinline int unwind_look_up(void)
 		return 0;
 	walk = &room->walk;
 	pc = walk->cursor.pc - walk->cursor.is_return;
-	walk->found.is_file = 0;
+	walk->found.code = DUET_CODE_UNKNOWN;
 	if (!unwind_find_mapping(walk, pc)) {
 		if (!walk->cursor.is_guess) /* a guess may lead anywhere */
 			room->sample.flags |= DUET_SAMPLE_UNKNOWN_CODE;
@@ -23,7 +23,7 @@ __noinline int unwind_look_up(void)
 	walk->found.pc = pc;
 	walk->found.generation = walk->process.generation;
 	walk->found.module = walk->mapping.module;
-	walk->found.is_file = walk->mapping.is_file;
+	walk->found.code = walk->mapping.code;
 	row = unwind_find_row(walk, pc);
 	if (row)
 		walk->found.row = *row;
@@ -56,43 +56,78 @@ static __always_inline walk_result unwind_turn(struct duet_scratch *room)
 	return unwind_note(room, pc, room->java.code_id) ? DUET_WALK_NONE : DUET_WALK_DEPTH;
 }
 
+__noinline int unwind_turns(void)
+{
+	struct duet_scratch *room = scratch_get();
+	walk_result end = DUET_WALK_NONE;
+
+	if (!room)
+		return 1;
+	for (u32 i = 0; i < UNWIND_TURNS_AT_ONCE && end == DUET_WALK_NONE; i++)
+		end = unwind_turn(room);
+	if (end == DUET_WALK_NONE)
+		return 0;
+	room->sample.walk_end = end;
+	return 1;
+}
+
 __noinline int unwind_round(void)
 {
 	struct duet_scratch *room = scratch_get();
 
 	if (!room)
 		return 1;
-	for (u32 i = 0; i < UNWIND_TURNS; i++) {
-		walk_result end = unwind_turn(room);
-
-		if (end == DUET_WALK_NONE)
-			continue;
-		room->sample.walk_end = end;
-		return 1;
-	}
-	return 0;
+	for (u32 i = 0; i < UNWIND_TURNS / UNWIND_TURNS_AT_ONCE; i++)
+		if (unwind_turns())
+			return 1;
+	return room->walked >= DUET_MAX_USER_STACK && unwind_takes_long(room);
 }
 
 __noinline int unwind_order_root(void)
 {
 	struct duet_scratch *room = scratch_get();
-	u32 kernel;
+	u64 *stack, oldest, newer;
+	u32 kernel, *ids;
 
 	if (!room)
+		return 0;
+	oldest = room->walked % DUET_ROOT_FRAMES;
+	newer = DUET_ROOT_FRAMES - oldest;
+	ids = room->code_ids + DUET_LEAF_FRAMES;
+	kernel = room->sample.kernel_depth;
+	if (kernel > DUET_MAX_STACK)
+		return 0;
+	/* A helper's copy is one instruction to verify, a loop's as many as it makes. */
+	stack = room->sample.stack + kernel + DUET_LEAF_FRAMES;
+	bpf_probe_read_kernel(room->part.stack, sizeof(room->part.stack), stack);
+	bpf_probe_read_kernel(room->part.ids, sizeof(room->part.ids), ids);
+	bpf_probe_read_kernel(stack, newer * sizeof(*stack), room->part.stack + oldest);
+	bpf_probe_read_kernel(ids, newer * sizeof(*ids), room->part.ids + oldest);
+	bpf_probe_read_kernel(stack + newer, oldest * sizeof(*stack), room->part.stack);
+	bpf_probe_read_kernel(ids + newer, oldest * sizeof(*ids), room->part.ids);
+	return 0;
+}
+
+/* Of those that find no room the loader sees that they are missing. */
+__noinline int unwind_hand_over(void)
+{
+	struct duet_scratch *room = scratch_get();
+	struct duet_frames_record *part;
+	u32 kernel;
+
+	if (!room || room->walked < DUET_MAX_USER_STACK || room->walked % DUET_ROOT_FRAMES)
 		return 0;
 	kernel = room->sample.kernel_depth;
 	if (kernel > DUET_MAX_STACK)
 		return 0;
-	for (u32 i = 0; i < DUET_ROOT_FRAMES; i++) {
-		room->root[i] = room->sample.stack[kernel + DUET_LEAF_FRAMES + i];
-		room->root_ids[i] = room->code_ids[DUET_LEAF_FRAMES + i];
-	}
-	for (u32 i = 0; i < DUET_ROOT_FRAMES; i++) {
-		u32 oldest = (room->walked + i) % DUET_ROOT_FRAMES;
-
-		room->sample.stack[kernel + DUET_LEAF_FRAMES + i] = room->root[oldest];
-		room->code_ids[DUET_LEAF_FRAMES + i] = room->root_ids[oldest];
-	}
+	part = &room->part;
+	part->head = room->sample.head;
+	part->head.size = sizeof(*part);
+	part->head.type = DUET_RECORD_FRAMES;
+	part->first = room->walked - DUET_ROOT_FRAMES;
+	bpf_probe_read_kernel(part->stack, sizeof(part->stack), room->sample.stack + kernel + DUET_LEAF_FRAMES);
+	bpf_probe_read_kernel(part->ids, sizeof(part->ids), room->code_ids + DUET_LEAF_FRAMES);
+	bpf_ringbuf_output(&ring, part, sizeof(*part), duet_wakeup_flag());
 	return 0;
 }
 

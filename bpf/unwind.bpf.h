@@ -35,10 +35,17 @@ static __always_inline const struct duet_unwind_row *walk_row(const void *at, u3
 }
 
 /* Parts of walk_java_step() on the scratch's cursor, in unwind_java.bpf.c. */
+int unwind_java_return(u64 slot, int fp_is_live);
+int unwind_java_by_fp(void);
 int unwind_java_leaf(u64 frame_bytes);
 int unwind_java_pushed(u64 slot);
 int unwind_java_kept(u64 slot);
+int unwind_java_kept_sp(u64 at, int is_kept);
 int unwind_java_stub_return(u64 slot);
+int unwind_java_prologue(u64 done);
+int unwind_java_epilogue(u64 pc);
+int unwind_java_freed(u64 at);
+int unwind_java_leaving(void);
 int unwind_java_sender(u64 to, u64 sp);
 int unwind_java_thrower(u64 to, u64 sp);
 int unwind_java_barrier(u64 frame_bytes);
@@ -46,10 +53,17 @@ int unwind_java_odd(u64 frame_bytes);
 int unwind_java_forwarder(void);
 int unwind_java_interpreter(void);
 int unwind_java_continuation(void);
+#define WALK_JAVA_RETURN(cursor, slot, fp_is_live) unwind_java_return(slot, fp_is_live)
+#define WALK_JAVA_BY_FP(cursor) unwind_java_by_fp()
 #define WALK_JAVA_LEAF(java, cursor, frame_bytes) unwind_java_leaf(frame_bytes)
 #define WALK_JAVA_PUSHED(java, cursor, slot) unwind_java_pushed(slot)
 #define WALK_JAVA_KEPT(java, cursor, slot) unwind_java_kept(slot)
+#define WALK_JAVA_KEPT_SP(java, at, is_kept) unwind_java_kept_sp(at, is_kept)
 #define WALK_JAVA_STUB_RETURN(java, cursor, slot) unwind_java_stub_return(slot)
+#define WALK_JAVA_PROLOGUE(java, done) unwind_java_prologue(done)
+#define WALK_JAVA_EPILOGUE(java, pc) unwind_java_epilogue(pc)
+#define WALK_JAVA_FREED(java, at) unwind_java_freed(at)
+#define WALK_JAVA_LEAVING(java, cursor) unwind_java_leaving()
 #define WALK_JAVA_SENDER(java, to, sp) unwind_java_sender(to, sp)
 #define WALK_JAVA_THROWER(java, to, sp) unwind_java_thrower(to, sp)
 #define WALK_JAVA_BARRIER(java, cursor, frame_bytes) unwind_java_barrier(frame_bytes)
@@ -77,7 +91,7 @@ struct unwind_found {
 	u64 generation; /* of the slice by which it was found */
 	struct duet_unwind_row row;
 	u32 module;
-	u32 is_file;
+	u32 code; /* enum duet_code */
 };
 
 struct unwind_walk {
@@ -101,11 +115,8 @@ struct duet_scratch {
 	struct walk_java java;
 	u64 woken_ns; /* when this CPU last woke the loader for code that is not mapped */
 	u32 code_ids[DUET_MAX_IDS];
-	u64 root[DUET_ROOT_FRAMES]; /* while the last frames are put in order */
-	u32 root_ids[DUET_ROOT_FRAMES];
+	struct duet_frames_record part; /* on its way to the loader; and while the last frames are put in order */
 	u64 safepoints; /* of the sample's JVM so far, and 1; 0: not known */
-	u64 named; /* the last method that the loader was found to have a name for */
-	u32 unnamed; /* interpreted frames whose method the loader cannot name */
 	u32 walked; /* frames */
 	union {
 		struct duet_sample sample;
@@ -149,7 +160,8 @@ static __always_inline bool unwind_note(struct duet_scratch *room, u64 pc, u32 c
 	return true;
 }
 
-#define UNWIND_TURNS 64 /* of one round */
+#define UNWIND_TURNS 128 /* of one round; there are as many rounds */
+#define UNWIND_TURNS_AT_ONCE 4 /* verified so many times, but a call for each would cost the walk a tenth */
 
 /*
  * In unwind.bpf.c. Global, so that the verifier checks each once and not for every frame: then plain loops of rounds
@@ -158,14 +170,15 @@ static __always_inline bool unwind_note(struct duet_scratch *room, u64 pc, u32 c
  */
 int unwind_round(void);
 int unwind_order_root(void);
-
-/* Does the loader need no one else to tell what these frames are? */
-static __always_inline bool unwind_is_named(const struct duet_scratch *room)
-{
-	return room->sample.flags & DUET_SAMPLE_JVM && room->java.layout.call_stub_return && !room->unnamed;
-}
+int unwind_hand_over(void); /* the last frames, when the next ones would take their place */
 
 #define UNWIND_LONG_NS 5000000 /* without interrupts; 10,000 interpreted frames are 2 to 5 ms */
+
+/* Needs a thread of a JVM no signal? Their code is known, then. */
+static __always_inline u16 unwind_walked_flag(const struct duet_scratch *room)
+{
+	return room->sample.flags & DUET_SAMPLE_JVM && room->java.layout.call_stub_return ? DUET_SAMPLE_WALKED : 0;
+}
 
 /* How much of the time such walks take together, sample_rest() bounds. */
 static __always_inline bool unwind_takes_long(const struct duet_scratch *room)
@@ -179,9 +192,12 @@ static __always_inline void unwind_user(struct duet_scratch *room)
 	room->sample.walk_end = DUET_WALK_DEPTH;
 	room->walked = 0;
 	room->walk.window.bytes = 0;
-	for (u32 i = 0; i < DUET_MAX_WALK / UNWIND_TURNS; i++)
-		if (unwind_round() || (room->walked >= DUET_MAX_USER_STACK && unwind_takes_long(room)))
+	for (u32 i = 0; i < DUET_MAX_WALK / UNWIND_TURNS; i++) {
+		if (unwind_round())
 			break;
+		if (duet_config.keep_all)
+			unwind_hand_over();
+	}
 	room->sample.user_depth = room->walked;
 	if (room->walked > DUET_MAX_USER_STACK) {
 		room->sample.user_depth = DUET_MAX_USER_STACK;
@@ -189,9 +205,10 @@ static __always_inline void unwind_user(struct duet_scratch *room)
 		unwind_order_root();
 	}
 	if (room->sample.walk_end == DUET_WALK_ENTRY && !room->walk.cursor.is_guess)
-		room->sample.flags |= DUET_SAMPLE_USER_COMPLETE | (unwind_is_named(room) ? DUET_SAMPLE_WALKED : 0);
+		room->sample.flags |= DUET_SAMPLE_USER_COMPLETE | unwind_walked_flag(room);
 }
 
+_Static_assert(DUET_ROOT_FRAMES % UNWIND_TURNS == 0, "unwind_hand_over() is called when they are full");
 _Static_assert(DUET_LEAF_FRAMES % DUET_ROOT_FRAMES == 0, "1024 frames stand in their order without a further word");
 
 #endif

@@ -2,17 +2,18 @@
 /* One turn through the JVM's code. */
 #include "unwind_java.bpf.h"
 
-static __always_inline bool java_is_named(struct duet_scratch *room, u64 method)
+__noinline int unwind_java_return(u64 slot, int fp_is_live)
 {
-	struct duet_named_method key = {.method = method, .tgid = room->sample.head.tgid};
+	struct duet_scratch *room = scratch_get();
 
-	if (!method)
-		return false;
-	if (method != room->named && bpf_map_lookup_elem(&named_methods, &key)) {
-		room->named = method;
-		unwind_know_name(&room->java, method);
-	}
-	return method == room->named;
+	return room ? java_return(&room->walk.cursor, slot, fp_is_live) : DUET_WALK_NO_BLOB;
+}
+
+__noinline int unwind_java_by_fp(void)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return room ? java_step_by_fp(&room->walk.cursor) : DUET_WALK_NO_BLOB;
 }
 
 __noinline int unwind_java_leaf(u64 frame_bytes)
@@ -34,6 +35,41 @@ __noinline int unwind_java_kept(u64 slot)
 	struct duet_scratch *room = scratch_get();
 
 	return room ? (int)java_kept_bytes(&room->java, &room->walk.cursor, slot) : 0;
+}
+
+__noinline int unwind_java_prologue(u64 done)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return room ? java_prologue(&room->java, done) : DUET_FRAME_BUILT;
+}
+
+__noinline int unwind_java_epilogue(u64 pc)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return room ? java_epilogue(&room->java, pc) : DUET_FRAME_BUILT;
+}
+
+__noinline int unwind_java_freed(u64 at)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return room ? java_freed_part(&room->java, at) : 0;
+}
+
+__noinline int unwind_java_leaving(void)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return room && java_is_leaving(&room->java, &room->walk.cursor);
+}
+
+__noinline int unwind_java_kept_sp(u64 at, int is_kept)
+{
+	struct duet_scratch *room = scratch_get();
+
+	return room ? java_kept_sp(&room->java, at, is_kept) : 0;
 }
 
 __noinline int unwind_java_stub_return(u64 slot)
@@ -100,10 +136,8 @@ __noinline int unwind_java_turn(void)
 	if (!room)
 		return DUET_WALK_NO_BLOB;
 	end = walk_java_step(&room->java, &room->walk.cursor);
-	if (end == DUET_WALK_NONE && room->java.has_found) {
-		room->unnamed += !java_is_named(room, room->java.found_method);
+	if (end == DUET_WALK_NONE && room->java.has_found)
 		walk_java_note(&room->java);
-	}
 	return unwind_note(room, room->java.pc, room->java.code_id) ? end : DUET_WALK_DEPTH;
 }
 

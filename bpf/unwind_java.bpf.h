@@ -63,10 +63,9 @@ static __always_inline void unwind_java_begin(struct duet_scratch *room)
 	room->java.thread = walk_java_owns(&room->java, room->walk.cursor.pc) ? room->java.regs[DUET_FRAME_THREAD] : 0;
 	room->java.thread_at = 0;
 	room->java.is_below_stub = 0;
+	room->java.may_be_empty = 0;
 	room->java.blob = 0;
 	room->java.method_at = 0;
-	room->named = 0;
-	room->unnamed = 0;
 }
 
 #endif

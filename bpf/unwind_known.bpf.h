@@ -39,7 +39,6 @@ struct unwind_known_method {
 	struct unwind_proof proof;
 	u32 code_bytes : 16;
 	u32 is_provable : 1;
-	u32 is_named : 1; /* the loader has its name */
 };
 
 /* Pairs of the same hash, as powers of 2. */
@@ -192,7 +191,6 @@ static __always_inline bool unwind_prove_method(const struct walk_java *java, st
 	if (!known->is_provable || !unwind_is_method(java, known->id, known->at))
 		return false;
 	known->proof = now;
-	known->is_named = 0; /* the loader may have forgotten it since */
 	return true;
 }
 
@@ -211,8 +209,6 @@ static __always_inline bool unwind_known_method(struct walk_java *java, u64 meth
 	java->const_at = known->const_at;
 	java->code_bytes = known->code_bytes;
 	java->found_method = known->id;
-	if (known->is_named)
-		unwind_room(java)->named = known->id;
 	return true;
 }
 
@@ -225,7 +221,7 @@ static __always_inline void unwind_know_method(const struct walk_java *java, u64
 	struct unwind_known_method *known;
 	bool is_same;
 
-	if (!all || !java->found_method)
+	if (!all)
 		return;
 	if (all->methods[index].at != method && all->methods[index + 1].at != method)
 		all->methods[index + 1] = all->methods[index];
@@ -240,21 +236,6 @@ static __always_inline void unwind_know_method(const struct walk_java *java, u64
 	known->id = java->found_method;
 	known->proof = now;
 	known->code_bytes = java->code_bytes;
-	known->is_named = 0;
-}
-
-/* Of the method at hand, whose id this is. */
-static __always_inline void unwind_know_name(const struct walk_java *java, u64 id)
-{
-	struct unwind_known *all = unwind_known_get();
-	u32 index = unwind_known_index(java->method_at, UNWIND_KNOWN_METHODS);
-	struct unwind_known_method *known;
-
-	if (!all || (all->methods[index].at != java->method_at && all->methods[++index].at != java->method_at))
-		return;
-	known = &all->methods[index];
-	if (known->id == id)
-		known->is_named = known->proof.process == unwind_proof_now(java).process;
 }
 
 #endif

@@ -143,7 +143,7 @@ static __always_inline walk_result unwind_native_step(struct duet_scratch *room)
 	struct unwind_walk *walk = &room->walk;
 	bool has_row = unwind_find(walk);
 
-	return walk_native_step(&walk->cursor, has_row ? &walk->found.row : NULL, walk->found.is_file,
+	return walk_native_step(&walk->cursor, has_row ? &walk->found.row : NULL, walk->found.code,
 				&room->sample.guessed_depth);
 }
 

@@ -5,13 +5,18 @@
  *
  * The agent listens on an abstract SOCK_SEQPACKET socket in the JVM's network
  * namespace, under a name the loader chose and passed as the agent option
- * `control=NAME`. It accepts one peer, root or the JVM's own user
- * (SO_PEERCRED). One packet is one message.
+ * `control=NAME`. All users of that namespace see the name. So it accepts one
+ * peer only, root or the JVM's own user (SO_PEERCRED), that begins with the
+ * secret which the loader passed beside the name: `secret=HEX` in an attach
+ * request, which nobody else can read, or the environment variable DUET_SECRET
+ * where the agent is on a command line. One packet is one message.
  *
+ *   loader -> PROOF    the secret: I am who attached
  *   agent  -> HELLO    who I am, which signal I can take
  *   loader -> START    ring (memfd by SCM_RIGHTS), engine, interval; for timer engines the unwind tables' memfd too
  *   agent  -> STARTED  handler is live, or why not
- *   loader -> NAME     methods that samples met and that have no name yet, any number of times
+ *   loader -> WANT     what samples met and the loader does not know yet, any number of times: answered by records
+ *   agent  -> ENDING   the JVM goes down: it waits a moment for the last WANTs, and for STOP
  *   loader -> STOP     (after the tgid left the BPF map `jvms`)
  *   agent  -> STOPPED  no more records will come; unasked when the JVM goes down
  *
@@ -21,11 +26,14 @@
 #ifndef DUET_AGENT_H
 #define DUET_AGENT_H
 
+#include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 3	 /* of everything in this file and in duet_ring.h */
-#define DUET_MAX_JAVA_DEPTH 2048 /* what AsyncGetCallTrace is asked for at most */
+#define DUET_AGENT_VERSION 5	 /* of everything in this file and in duet_ring.h */
+#define DUET_JAVA_DEPTH 2048	 /* frames that AsyncGetCallTrace is asked for */
+#define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* and at most, for those who want all frames of deep stacks */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
+#define DUET_SECRET_DIGITS 32	 /* hexadecimal: 128 bits */
 
 /* Return values of Agent_OnAttach, which HotSpot hands back to the attaching side. */
 enum duet_attach_code {
@@ -43,7 +51,9 @@ enum duet_message_type {
 	DUET_MESSAGE_STARTED,
 	DUET_MESSAGE_STOP,
 	DUET_MESSAGE_STOPPED,
-	DUET_MESSAGE_NAME,
+	DUET_MESSAGE_WANT,
+	DUET_MESSAGE_ENDING,
+	DUET_MESSAGE_PROOF,
 	DUET_MESSAGE_TYPE_MAX
 };
 
@@ -53,6 +63,12 @@ struct duet_message {
 	uint16_t version; /* DUET_AGENT_VERSION */
 };
 DUET_ASSERT_SIZE(struct duet_message, 8);
+
+struct duet_message_proof {
+	struct duet_message head;
+	char secret[DUET_SECRET_DIGITS];
+};
+DUET_ASSERT_SIZE(struct duet_message_proof, 8 + DUET_SECRET_DIGITS);
 
 struct duet_message_hello {
 	struct duet_message head;
@@ -76,7 +92,7 @@ struct duet_message_start {
 	uint64_t ring_bytes;	 /* size of the memfd that comes with this message */
 	uint64_t tables_bytes;	 /* timer engines: of the second one, struct duet_unwind_file; 0 = there is none */
 	uint32_t engine;	 /* enum duet_engine_id */
-	uint32_t java_depth;	 /* <= DUET_MAX_JAVA_DEPTH */
+	uint32_t java_depth;	 /* <= DUET_MAX_JAVA_DEPTH; above DUET_JAVA_DEPTH, walks leave out no frames either */
 	uint32_t signo;		 /* 0 = the agent chooses the first free real-time signal */
 	uint32_t reserved;
 };
@@ -93,17 +109,30 @@ struct duet_message_started {
 };
 DUET_ASSERT_SIZE(struct duet_message_started, 32 + 128);
 
-#define DUET_NAMES_AT_ONCE 32
+enum duet_want_kind {
+	DUET_WANT_METHOD = 1, /* answered by METHOD or GONE */
+	DUET_WANT_CODE,	      /* by CODE_LOAD, STUB or GONE */
+	DUET_WANT_KIND_MAX
+};
 
-struct duet_message_name {
+struct duet_want {
+	uint64_t key;  /* the jmethodID, or with DUET_METHOD_BARE; or a pc in the code */
+	uint32_t id;   /* code: of the compilation; 0: whatever is there now */
+	uint32_t kind; /* enum duet_want_kind */
+};
+DUET_ASSERT_SIZE(struct duet_want, 16);
+
+#define DUET_WANTS_AT_ONCE 32
+
+struct duet_message_want {
 	struct duet_message head;
 	uint32_t count;
 	uint32_t reserved;
-	uint64_t methods[DUET_NAMES_AT_ONCE]; /* jmethodIDs */
+	struct duet_want wants[DUET_WANTS_AT_ONCE];
 };
-DUET_ASSERT_SIZE(struct duet_message_name, 16 + DUET_NAMES_AT_ONCE * 8);
+DUET_ASSERT_SIZE(struct duet_message_want, 16 + DUET_WANTS_AT_ONCE * 16);
 
-/* STOP and STOPPED are bare struct duet_message. */
+/* STOP, STOPPED and ENDING are bare struct duet_message. */
 
 /* ---- records in the ring (framing: duet_ring.h) ---- */
 
@@ -115,6 +144,7 @@ enum duet_agent_record_type {
 	 * SIGNALLED says that an answer, the Java half with the same cookie, has gone before.
 	 */
 	DUET_AGENT_SAMPLE,
+	DUET_AGENT_FRAMES,	/* there too: struct duet_frames_record, before the sample */
 	DUET_AGENT_METHOD,	/* the rest in the metadata ring */
 	DUET_AGENT_CODE_LOAD,
 	DUET_AGENT_CODE_UNLOAD,
@@ -122,11 +152,12 @@ enum duet_agent_record_type {
 	DUET_AGENT_CODE_HEAP,
 	DUET_AGENT_THREAD,
 	DUET_AGENT_LAYOUT, /* struct duet_jvm_layout, duet_jvm.h; a later one replaces it */
+	DUET_AGENT_GONE, /* what was asked for is not there any more, or never was */
 	DUET_AGENT_RECORD_TYPE_MAX
 };
 
 struct duet_java_frame {
-	uint64_t method; /* jmethodID; a name follows in a DUET_AGENT_METHOD record */
+	uint64_t method; /* jmethodID, or with DUET_METHOD_BARE; 0: AsyncGetCallTrace found none */
 	int32_t bci;	 /* byte code index; -1 unknown, -3 native method (AsyncGetCallTrace's lineno) */
 	uint32_t reserved;
 };
@@ -174,13 +205,19 @@ struct duet_line {
 };
 DUET_ASSERT_SIZE(struct duet_line, 8);
 
+struct duet_gone {
+	uint64_t time_ns;
+	struct duet_want want;
+};
+DUET_ASSERT_SIZE(struct duet_gone, 24);
+
 /*
- * A compiled method went live. Followed by pc_count struct duet_code_pc (ascending
+ * A compiled method that samples met. Followed by pc_count struct duet_code_pc (ascending
  * pc) and frame_count struct duet_java_frame: the inlining stacks that the pcs
  * point into, leaf first, the compiled method itself last.
  */
 struct duet_code_load {
-	uint64_t time_ns; /* CLOCK_MONOTONIC: a recycled address names the right method by time */
+	uint64_t time_ns; /* CLOCK_MONOTONIC, when it was asked for: it was there by then */
 	uint64_t method;
 	uint64_t address;
 	uint32_t code_bytes;
@@ -205,7 +242,7 @@ struct duet_code_unload {
 };
 DUET_ASSERT_SIZE(struct duet_code_unload, 24);
 
-/* A stub, adapter or the interpreter; followed by name_len bytes of name. */
+/* A stub, adapter or the interpreter that samples met; followed by name_len bytes of name. */
 struct duet_stub {
 	uint64_t time_ns;
 	uint64_t address;

@@ -7,7 +7,6 @@
 
 #define DUET_MAX_TARGETS 8192 /* rows of the target map: -p PID,PID… and the children of -- CMD */
 #define DUET_MAX_JVMS 4096    /* rows of the JVM map */
-#define DUET_MAX_NAMED 65536  /* methods that have a name, of all JVMs */
 #define DUET_MAX_CGROUP_DEPTH 32 /* cgroups above a task's own that are looked at for --cgroup */
 
 #define DUET_CHECK_ONE_IN 64 /* samples that need no signal get one, to check the walk by */
@@ -31,7 +30,7 @@ struct duet_config {
 	uint8_t follow_forks; /* 1: a child of a target is a target */
 	uint32_t kernel_stack_bytes; /* THREAD_SIZE, to find a task's user registers before Linux 5.15 */
 	uint32_t signals; /* enum duet_signals */
-	uint32_t reserved;
+	uint32_t keep_all; /* 1: no user frame is left out, see struct duet_frames_record */
 	uint64_t cgroup_id;	/* only tasks in this cgroup (v2) or below it; 0: in any */
 	char comm[DUET_COMM_LEN]; /* only processes whose group leader has this name; "": any */
 };

@@ -29,9 +29,9 @@
 	X(AGENT_NO_SLOT,        "Java stacks dropped: every walk buffer was in use") \
 	X(AGENT_REENTERED,      "signals ignored: the thread was already being sampled") \
 	X(AGENT_FAULT,          "Java stacks dropped: the walk faulted and was abandoned") \
-	X(AGENT_METHOD_TABLE,   "method names not asked for: the table of seen methods was full") \
-	X(AGENT_METHOD_GONE,    "method names lost: the class was unloaded before it could be named") \
-	X(AGENT_METADATA_FULL,  "code or thread records dropped: the metadata ring was full") \
+	X(AGENT_METHOD_GONE,    "methods under [unloaded_class]: their class was unloaded before they could be named") \
+	X(AGENT_CODE_GONE,      "code under [unloaded_code]: it was freed before it could be named") \
+	X(AGENT_METADATA_FULL,  "thread and unload records dropped: the metadata ring was full") \
 	X(AGENT_TIMER_FAILED,   "threads not sampled: their timer could not be created")
 
 #define DUET_LOADER_COUNTERS(X) \
@@ -56,7 +56,7 @@
 	X(LOADER_STACK_UNREADABLE, "user stacks cut: stack memory could not be read") \
 	X(LOADER_STACK_BAD_CFA, "user stacks cut: the caller's frame would not have lain above") \
 	X(LOADER_STACK_DEPTH,   "user stacks cut: more than 16384 frames, or than can be walked in time") \
-	X(LOADER_STACK_LEFT_OUT, "user stacks without their middle: deeper than 1024 frames") \
+	X(LOADER_STACK_LEFT_OUT, "user stacks without their middle: deeper than 1024 frames (-j 16384 keeps all)") \
 	X(LOADER_UNWIND_FILES,  "files walked by frame pointer, for a while at least: the unwind tables were full") \
 	X(LOADER_UNWIND_PROCESSES, "processes walked by frame pointer: the unwind tables were full") \
 	X(LOADER_CODE_MISSING,  "Java stacks with a gap: the agent never published the code of a frame") \

@@ -33,6 +33,14 @@ enum duet_frame_made {
 	DUET_FRAME_MADE_NEVER, /* an entry that does its work without a frame: mathematics, method handles */
 };
 
+/* What a method has on the stack in one of the stubs behind its code. */
+enum duet_frame_stub {
+	DUET_STUB_OTHER, /* not known */
+	DUET_STUB_CALLED, /* what it calls has nothing but the return address */
+	DUET_STUB_FRAMED, /* its frame */
+	DUET_STUB_PUSHED, /* and a word more */
+};
+
 /* How the interpreter leaves a method. fp is the caller's, unless it is on the stack, below the return address. */
 struct duet_frame_exit {
 	uint8_t to; /* register with the return address, */

@@ -7,6 +7,7 @@
 #define DUET_FRAME_ARM64_H
 
 #include "duet_frame.h"
+#include "duet_jvm.h"
 
 #define DUET_ARM64_RET 0xd65f03c0u
 #define DUET_ARM64_NOP 0xd503201fu
@@ -188,6 +189,50 @@ static inline int duet_frame_is_call_stub(const uint8_t *code)
 	if (duet_insn_is(insn, 0xff00001f, 0x58000008))
 		return duet_insn(code, 4) == DUET_ARM64_BR_X8;
 	return duet_insn_is(insn, 0xdf80001f, 0xd2800008);
+}
+
+#define DUET_FRAME_STUB_BEFORE 0 /* bytes of a method's stub that the function is given before pc */
+
+/* Or is it the handler of exceptions, bl or b, or that of deoptimization, adr lr? These find the frame whole. */
+static inline enum duet_frame_stub duet_frame_stub(const uint8_t *code)
+{
+	uint32_t insn = duet_insn(code, 0);
+
+	if (duet_frame_is_call_stub(code))
+		return DUET_STUB_CALLED;
+	return duet_insn_is(insn, 0x7c000000, 0x14000000) || duet_insn_is(insn, 0x9f00001f, 0x1000001e)
+		       ? DUET_STUB_FRAMED
+		       : DUET_STUB_OTHER;
+}
+
+/* x86-64's: in the interpreter's code for exceptions, */
+static inline int duet_frame_find_thrown(const uint8_t *code, uint32_t bytes, struct duet_method_entry *ret)
+{
+	(void)code;
+	(void)bytes;
+	(void)ret;
+	return 0;
+}
+
+/* and how its code leaves a frame, and moves words in it. Here the epilogue tells all. */
+#define DUET_FRAME_LEFT_BYTES 8
+
+static inline int duet_frame_jumps_on(const uint8_t *code)
+{
+	(void)code;
+	return 0;
+}
+
+static inline int duet_frame_has_left(const uint8_t *code)
+{
+	(void)code;
+	return 0;
+}
+
+static inline uint32_t duet_frame_moved_bytes(const uint8_t *code)
+{
+	(void)code;
+	return 0;
 }
 
 /* The wrapper of a native method has pushed x29 and x30, and makes its own frame pointer: mov x29, sp */

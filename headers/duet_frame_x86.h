@@ -8,6 +8,7 @@
 #define DUET_FRAME_X86_H
 
 #include "duet_frame.h"
+#include "duet_jvm.h"
 
 /* A byte of the code. The mask shows the verifier its bound; what is opaque, the compiler cannot find superfluous. */
 static inline uint8_t duet_code_at(const uint8_t *code, uint32_t at)
@@ -19,8 +20,8 @@ static inline uint8_t duet_code_at(const uint8_t *code, uint32_t at)
 /* Three bytes. */
 static inline int duet_code_is(const uint8_t *code, uint32_t at, uint32_t bytes)
 {
-	return duet_code_at(code, at) == bytes >> 16 && duet_code_at(code, at + 1) == (bytes >> 8 & 0xff) &&
-	       duet_code_at(code, at + 2) == (bytes & 0xff);
+	return ((uint32_t)duet_code_at(code, at) << 16 | (uint32_t)duet_code_at(code, at + 1) << 8 |
+		duet_code_at(code, at + 2)) == bytes;
 }
 
 /*
@@ -39,8 +40,11 @@ static inline int64_t duet_frame_prologue(const uint8_t *code, uint32_t done, ui
 			return 0;
 		at++;
 	}
-	if (duet_code_is(code, at, 0x488bec) || duet_code_is(code, at, 0x4889e5))
+	if (duet_code_is(code, at, 0x488bec) || duet_code_is(code, at, 0x4889e5)) {
+		if (pushed && done <= at)
+			return 8;
 		at += 3;
+	}
 	if (duet_code_is(code, at, 0x4883ec) || duet_code_is(code, at, 0x4881ec)) {
 		if (done <= at)
 			return pushed ? 8 : 0;
@@ -70,7 +74,10 @@ static inline uint32_t duet_frame_poll_bytes(const uint8_t *code)
 	return at;
 }
 
-/* The wrapper of a native method looks for an exception behind its frame's end: cmpq $0, pending(%r15); jne */
+/*
+ * The wrapper of a native method looks for an exception behind its frame's end, cmpq $0, pending(%r15); jne 1f; ret;
+ * and before that for a poll (JDK 25): testb $1, poll(%r15); je; mov $here, %r10. What is not run yet, before the ret.
+ */
 static inline uint32_t duet_frame_pending_bytes(const uint8_t *code)
 {
 	uint32_t compare = duet_code_is(code, 0, 0x49837f)   ? 5
@@ -79,7 +86,42 @@ static inline uint32_t duet_frame_pending_bytes(const uint8_t *code)
 			   : duet_code_is(code, 0, 0x4981bf) ? 11
 							     : 0;
 
-	return compare ? compare + 6 : 0;
+	return compare || duet_code_is(code, 0, 0x0f8501) ? compare + 6 : 0;
+}
+
+static inline int duet_frame_polls_at_end(const uint8_t *code)
+{
+	uint32_t at = duet_code_is(code, 0, 0x41f647) ? 5 : 0;
+
+	return duet_code_is(code, at, 0x741649) && duet_code_at(code, at + 3) == 0xba;
+}
+
+/* Is this jmp, or jmp *%r10, as C2's stubs have it? */
+static inline int duet_frame_jumps_on(const uint8_t *code)
+{
+	return code[0] == 0xe9 || duet_code_is(code, 0, 0x41ffe2);
+}
+
+#define DUET_FRAME_LEFT_BYTES 8 /* of code before a jump */
+
+/*
+ * Has the code that ends at this jump to another stub left its frame? C2 leads an exception on, and C1 does, behind
+ * pop %rbp, but not pop %r13; the wrapper of a native method behind jne 1f; ret.
+ */
+static inline int duet_frame_has_left(const uint8_t *code)
+{
+	return (code[7] == 0x5d && code[6] != 0x41) || (code[7] == 0xc3 && duet_code_is(code, 1, 0x0f8501));
+}
+
+/* A word of the frame that is being moved within it by C2: it is pushed, and popped here to where it belongs. */
+static inline uint32_t duet_frame_moved_bytes(const uint8_t *code)
+{
+	uint32_t at = code[0] == 0x48;
+
+	return duet_code_at(code, at) == 0x8f && (duet_code_at(code, at + 1) & 0x3f) == 0x04 &&
+			       duet_code_at(code, at + 2) == 0x24
+		       ? 8
+		       : 0;
 }
 
 /*
@@ -91,7 +133,7 @@ static inline int64_t duet_frame_epilogue(const uint8_t *code)
 	if (code[0] == 0x5d)
 		return 8;
 	if (duet_code_at(code, duet_frame_poll_bytes(code)) == 0xc3 ||
-	    duet_code_at(code, duet_frame_pending_bytes(code)) == 0xc3)
+	    duet_code_at(code, duet_frame_pending_bytes(code)) == 0xc3 || duet_frame_polls_at_end(code))
 		return 0;
 	if (duet_code_is(code, 0, 0x4c8d15) && duet_code_is(code, 7, 0x4d8997))
 		return 0;
@@ -121,10 +163,27 @@ static inline uint64_t duet_frame_call_target(const uint8_t *code, uint64_t pc)
 	return 0;
 }
 
-/* The call of a method that is not compiled goes through mov $method, %rbx; jmp, among its caller's stubs. */
-static inline int duet_frame_is_call_stub(const uint8_t *code)
+#define DUET_FRAME_STUB_BEFORE 10 /* bytes of a method's stub that the function is given before pc */
+
+/*
+ * Interrupted among a method's stubs: the call of one that is not compiled goes through mov $method, %rbx; jmp. The
+ * handler of exceptions is jumped to when the method has its frame, and only jumps on, or calls (C1). That of
+ * deoptimization pushes its address before: call 1f; 1: sub $5, (%rsp); jmp; or lea here, %r10; push %r10; jmp.
+ */
+static inline enum duet_frame_stub duet_frame_stub(const uint8_t *code)
 {
-	return code[0] == 0x48 && code[1] == 0xbb && code[10] == 0xe9;
+	const uint8_t *at = code + DUET_FRAME_STUB_BEFORE;
+
+	if (at[0] == 0x48 && at[1] == 0xbb && at[10] == 0xe9)
+		return DUET_STUB_CALLED;
+	if (at[0] == 0xe9 && code[0] == 0x48 && code[1] == 0xbb)
+		return DUET_STUB_CALLED;
+	if (duet_code_is(at, 0, 0x48832c) ||
+	    (at[0] == 0xe9 && (duet_code_is(code, 5, 0x48832c) || (code[8] == 0x41 && code[9] == 0x52))))
+		return DUET_STUB_PUSHED;
+	if (at[0] == 0xe8 || at[0] == 0xe9 || (at[0] == 0x41 && at[1] == 0x52) || duet_code_is(at, 0, 0x4c8d15))
+		return DUET_STUB_FRAMED;
+	return DUET_STUB_OTHER;
 }
 
 /* The wrapper of a native method has pushed its caller's frame pointer, and makes its own: mov %rsp, %rbp */
@@ -243,6 +302,40 @@ static inline int duet_frame_find_entry(const uint8_t *code, uint32_t bytes, uin
 			*ret_push = at;
 			return has_popped ? DUET_X86_R13 : 0;
 		}
+	}
+	return 0;
+}
+
+/* Between pop %rdx; mov %rsp, %rbx and where this code ends, push %rax; push %rdx. The latter's offset, or 0. */
+static inline uint32_t duet_frame_find_pushes(const uint8_t *code, uint32_t from, uint32_t end)
+{
+	for (uint32_t at = from; at + 1 < end; at++)
+		if (code[at] == 0x50 && code[at + 1] == 0x52)
+			return at;
+	return 0;
+}
+
+#define DUET_FRAME_THROWN_BYTES 128 /* of the following, at most; JDK 25 has 98 */
+
+/*
+ * Where the interpreter has left a frame that an exception passes: leave; [mov $0, flag(%r15);] pop %rdx;
+ * mov %rbx, %rsp ... push %rax; push %rdx; call ... mov %rax, %rbx; pop %rdx; pop %rax; jmp *%rbx. From behind leave;
+ * nonzero when found.
+ */
+static inline int duet_frame_find_thrown(const uint8_t *code, uint32_t bytes, struct duet_method_entry *ret)
+{
+	uint32_t end = 7, at;
+
+	while (end <= bytes && __builtin_memcmp(code + end - 7, "\x48\x8b\xd8\x5a\x58\xff\xe3", 7))
+		end++;
+	if (end > bytes)
+		return 0;
+	for (at = end; at && end - at < DUET_FRAME_THROWN_BYTES; at--) {
+		if (__builtin_memcmp(code + at, "\x5a\x48\x8b\xe3", 4))
+			continue;
+		*ret = (struct duet_method_entry){.end = end, .pop = at, .push = duet_frame_find_pushes(code, at, end)};
+		ret->begin = code[at - 1] == 0xc9 ? at : at > 8 && code[at - 9] == 0xc9 ? at - 8 : 0;
+		return ret->begin && ret->push;
 	}
 	return 0;
 }

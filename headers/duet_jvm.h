@@ -34,7 +34,8 @@ struct duet_method_entry {
 	uint32_t end;
 	/* arm64: where the caller's sp is stored, and before that, as a pair, fp and the return address */
 	uint32_t pop; /* of the return address, which is on top of the stack up to here */
-	uint32_t push; /* of the return address, of fp, and mov %rsp, %rbp */
+	/* of the return address, of fp, and mov %rsp, %rbp; in `thrown`, of the exception, and the return address */
+	uint32_t push;
 };
 DUET_ASSERT_SIZE(struct duet_method_entry, 16);
 
@@ -108,8 +109,10 @@ struct duet_jvm_layout {
 	uint16_t reserved;
 
 	struct duet_method_entry entries[DUET_JVM_ENTRIES]; /* begin == end: unused */
+	struct duet_method_entry thrown; /* x86-64: and where it leaves a frame that an exception passes */
 };
-DUET_ASSERT_SIZE(struct duet_jvm_layout, 4 * 32 + (16 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + DUET_JVM_ENTRIES * 16);
+DUET_ASSERT_SIZE(struct duet_jvm_layout,
+		 4 * 32 + (16 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + (DUET_JVM_ENTRIES + 1) * 16);
 
 /* Value of the map `jvm_layouts`, key = tgid as the loader sees it. */
 struct duet_jvm_entry {
@@ -117,13 +120,5 @@ struct duet_jvm_entry {
 	struct duet_jvm_layout layout;
 };
 DUET_ASSERT_SIZE(struct duet_jvm_entry, 8 + sizeof(struct duet_jvm_layout));
-
-/* Key of the map `named_methods`: the loader can name this method of this process. */
-struct duet_named_method {
-	uint64_t method; /* jmethodID; HotSpot never uses one twice */
-	uint32_t tgid;
-	uint32_t reserved;
-};
-DUET_ASSERT_SIZE(struct duet_named_method, 16);
 
 #endif

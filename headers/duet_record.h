@@ -10,7 +10,10 @@
 
 #define DUET_RECORD_VERSION 6
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
-/* User frames, which BPF walks by itself. Of a deeper stack a record has the leaf's side and the root's. */
+/*
+ * User frames, which BPF walks by itself. Of a deeper stack a sample has the leaf's side and the root's; when all
+ * frames are asked for, those between come before it in records of their own.
+ */
 #define DUET_MAX_USER_STACK 1024
 #define DUET_ROOT_FRAMES 256 /* a power of 2 */
 #define DUET_LEAF_FRAMES (DUET_MAX_USER_STACK - DUET_ROOT_FRAMES)
@@ -23,6 +26,7 @@ enum duet_record_type {
 	DUET_RECORD_EXEC,
 	DUET_RECORD_EXIT,   /* of a process: the last thread has gone */
 	DUET_RECORD_CGROUP, /* was made: it may be gone before its first sample is read */
+	DUET_RECORD_FRAMES, /* of a deep stack, whose sample follows */
 	DUET_RECORD_TYPE_MAX
 };
 
@@ -45,7 +49,7 @@ enum duet_sample_flag {
 	DUET_SAMPLE_USER_REGS = 1 << 5, /* user_pc and user_sp are valid */
 	DUET_SAMPLE_USER_COMPLETE = 1 << 6, /* the user stack reaches the thread's entry, each frame by its row */
 	DUET_SAMPLE_UNKNOWN_CODE = 1 << 7, /* a pc lay in no mapping that BPF knows: read the process's again */
-	DUET_SAMPLE_WALKED = 1 << 8, /* complete, and the loader knows all interpreted methods: no signal is needed */
+	DUET_SAMPLE_WALKED = 1 << 8, /* complete, by the JVM's layout: no signal is needed */
 };
 
 /* Why the walk of the user stack ended where it did. */
@@ -77,12 +81,16 @@ enum duet_no_signal {
 	DUET_NO_SIGNAL_MAX
 };
 
+/* No jmethodID but the address of a Method; it may be used again when its class has been unloaded. */
+#define DUET_METHOD_BARE (1ull << 63)
+
 /*
  * What a user frame of Java is, beside its address: the id of its compilation, which HotSpot counts from 1, or this
  * flag and the byte code's index, when it is of the interpreter. 0: of neither.
  */
 #define DUET_ID_INTERPRETED (1u << 31)
 #define DUET_ID_ON_HEAP (1u << 30) /* or this one: no frame, but the place of those of a virtual thread on the heap */
+#define DUET_ID_NOT_FILLED (1u << 29) /* or this: a frame of the interpreter that deoptimization has not filled yet */
 #define DUET_ID_BCI 0xffff /* JVM specification, 4.7.3: a method has less than 65536 bytes. All set: a native method */
 
 /* A virtual thread that is mounted, as java.lang.Thread knows it. */
@@ -122,11 +130,25 @@ struct duet_sample {
 	 * kernel_depth kernel addresses, user_depth user addresses, and id_depth uint32_t, padded: what these are in
 	 * Java. Leaf first. A user address but the first is a return address: behind its call. So is, by one byte, what
 	 * a signal handler interrupted. In the place of an interpreted frame's, which does not tell its method, stands
-	 * the jmethodID; 0: it has none.
+	 * the jmethodID, or where it has none, the method's own address with DUET_METHOD_BARE.
 	 */
 	uint64_t stack[];
 };
 DUET_ASSERT_SIZE(struct duet_sample, 24 + 6 * 8 + 8 * 4 + 32 + sizeof(struct duet_virtual_thread));
+
+/*
+ * FRAMES: user frames between the first DUET_LEAF_FRAMES of a stack and the last DUET_ROOT_FRAMES, as duet_sample has
+ * them. The head's time and thread are those of the sample. `first` grows from DUET_LEAF_FRAMES in steps of
+ * DUET_ROOT_FRAMES; what the last of these records has beyond left_out, the sample has too.
+ */
+struct duet_frames_record {
+	struct duet_record head;
+	uint32_t first; /* how many user frames lie before them */
+	uint32_t reserved;
+	uint64_t stack[DUET_ROOT_FRAMES];
+	uint32_t ids[DUET_ROOT_FRAMES]; /* to be looked at if the sample has ids */
+};
+DUET_ASSERT_SIZE(struct duet_frames_record, 32 + DUET_ROOT_FRAMES * 12);
 
 /* EXEC and EXIT */
 struct duet_process_record {

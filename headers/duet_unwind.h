@@ -64,13 +64,20 @@ DUET_ASSERT_SIZE(struct duet_unwind_module, 16);
 
 #define DUET_UNWIND_NO_MODULE UINT32_MAX
 
+/* Where code comes from. */
+enum duet_code {
+	DUET_CODE_UNKNOWN, /* in no mapping that is known, or made by HotSpot */
+	DUET_CODE_FILE,	   /* may be built without frame pointers: its rows tell */
+	DUET_CODE_MEMORY,  /* made while the process runs, by a JIT compiler: has no rows, but frame pointers */
+};
+
 /* A process's executable mappings lie side by side, sorted. */
 struct duet_unwind_mapping {
 	uint64_t start;
 	uint64_t end;	 /* exclusive */
 	uint64_t base;	 /* where the module's pc 0 is mapped */
 	uint32_t module; /* index, or DUET_UNWIND_NO_MODULE: no file, or one without rows */
-	uint32_t is_file; /* 1: code of a file, not made while the process runs */
+	uint32_t code; /* enum duet_code */
 };
 DUET_ASSERT_SIZE(struct duet_unwind_mapping, 32);
 
@@ -84,7 +91,7 @@ struct duet_unwind_process {
 DUET_ASSERT_SIZE(struct duet_unwind_process, 24);
 
 #define DUET_UNWIND_MAGIC 0x64757477u /* "dutw" */
-#define DUET_UNWIND_VERSION 2
+#define DUET_UNWIND_VERSION 3
 #define DUET_UNWIND_FILE_PAGE 4096 /* rows, pages, modules and mappings each begin on a multiple of it */
 
 /*

@@ -261,12 +261,14 @@ static inline walk_result walk_by_fp(struct unwind_cursor *cursor)
 }
 
 /*
- * One step through native code, by its row if it has one. `is_file`: a file's code, not made while the process runs.
- * *guessed counts the frames whose caller is found by frame pointer.
+ * One step through native code, by its row if it has one. *guessed counts the frames whose caller is found by frame
+ * pointer although nothing says that the code keeps it. JIT compilers' code does: V8, .NET and others walk their own
+ * stacks by it. Where it does not, the chain breaks, and the walk's end tells.
  */
-static inline walk_result walk_native_step(struct unwind_cursor *cursor, const struct duet_unwind_row *row, int is_file,
-					   uint16_t *guessed)
+static inline walk_result walk_native_step(struct unwind_cursor *cursor, const struct duet_unwind_row *row,
+					   enum duet_code code, uint16_t *guessed)
 {
+	int is_file = code == DUET_CODE_FILE;
 	walk_result end = row ? walk_by_row(cursor, row) : DUET_WALK_NO_ROW;
 
 	if (end != DUET_WALK_NO_ROW)
@@ -275,7 +277,7 @@ static inline walk_result walk_native_step(struct unwind_cursor *cursor, const s
 		return DUET_WALK_ENTRY;
 	if (is_file && (walk_called_leaf(cursor) || walk_linkage_leaf(cursor)))
 		return DUET_WALK_NONE;
-	++*guessed;
+	*guessed += code != DUET_CODE_MEMORY;
 	return walk_by_fp(cursor);
 }
 

@@ -26,6 +26,28 @@
 #define walk_know_method(java, method) (void)0
 #endif
 
+/* BPF runs these apart, so that the verifier follows each of them once and not for every way that leads there. */
+#ifndef WALK_JAVA_LEAF
+#define WALK_JAVA_RETURN java_return
+#define WALK_JAVA_BY_FP java_step_by_fp
+#define WALK_JAVA_LEAF java_step_leaf
+#define WALK_JAVA_PUSHED java_pushed_bytes
+#define WALK_JAVA_KEPT java_kept_bytes
+#define WALK_JAVA_KEPT_SP java_kept_sp
+#define WALK_JAVA_STUB_RETURN java_is_stub_return
+#define WALK_JAVA_PROLOGUE java_prologue
+#define WALK_JAVA_EPILOGUE java_epilogue
+#define WALK_JAVA_FREED java_freed_part
+#define WALK_JAVA_LEAVING java_is_leaving
+#define WALK_JAVA_SENDER java_is_sender
+#define WALK_JAVA_THROWER java_is_thrower
+#define WALK_JAVA_ODD java_leaf_odd
+#define WALK_JAVA_FORWARDER java_step_forwarder
+#define WALK_JAVA_BARRIER java_step_barrier
+#define WALK_JAVA_INTERPRETER java_step_interpreter
+#define WALK_JAVA_CONTINUATION java_step_continuation
+#endif
+
 /* What a step works on. Too large for the BPF stack. */
 struct walk_java {
 	struct duet_jvm_layout layout; /* without heaps: no JVM, or one whose layout is not known */
@@ -39,7 +61,7 @@ struct walk_java {
 	uint64_t method_at; /* the Method that the next two and found_method are of, or 0 */
 	uint64_t const_at; /* its ConstMethod */
 	uint32_t code_bytes; /* its byte code */
-	uint32_t reserved_too;
+	struct duet_frame_exit exit; /* of the interpreter, where it is leaving a method */
 	uint64_t frame[DUET_FRAME_FIXED_BYTES / 8 + 2]; /* of the interpreter: from below fp to the return address */
 	_Alignas(8) uint8_t head[JAVA_BLOB_MASK + 1 + 8]; /* of the block that the blob is in */
 	uint8_t method[DUET_CONST_METHOD_BYTES]; /* head of ConstMethod */
@@ -48,9 +70,10 @@ struct walk_java {
 	int32_t found_bci; /* and DUET_BCI_NATIVE for a native method */
 	uint8_t has_found;
 	uint8_t is_below_stub; /* the last step led from a stub without a frame size to its caller */
-	uint8_t reserved[2];
+	uint8_t may_be_empty; /* it led to an interpreter frame that deoptimization may not have filled yet */
+	uint8_t reserved;
 	uint32_t code_id; /* by the last step, when it was through compiled code: HotSpot's compile id */
-	uint32_t reserved_last;
+	uint32_t prologue_bytes; /* of the code at hand: where it ends */
 #ifndef __bpf__
 	void *memory; /* as the cursor's */
 #endif
@@ -75,7 +98,7 @@ static inline uint64_t java_const_field(const struct walk_java *java, uint32_t o
 static inline int java_heap(const struct duet_jvm_layout *layout, uint64_t pc)
 {
 	for (int i = 0; i < DUET_JVM_HEAPS; i++)
-		if (pc >= layout->heaps[i].low && pc < layout->heaps[i].high)
+		if (pc - layout->heaps[i].low < layout->heaps[i].high - layout->heaps[i].low)
 			return i;
 	return -1;
 }
@@ -219,20 +242,41 @@ static inline walk_result java_return(struct unwind_cursor *cursor, uint64_t slo
 	return walk_to_caller(cursor, saved[1], cursor->sp + slot + WALK_WORD, saved[0]);
 }
 
+/* How far the frame is built that the code at hand makes, when so many bytes of it have run. */
+static inline int java_prologue(struct walk_java *java, uint64_t done)
+{
+	return (int)duet_frame_prologue(java->code, (uint32_t)done, &java->prologue_bytes);
+}
+
+/*
+ * Where the return address is while a frame is left, as duet_frame_epilogue(), by the instructions at pc, which
+ * java->code has, and before. After that it has what is before, perhaps.
+ */
+static inline int java_epilogue(struct walk_java *java, uint64_t pc)
+{
+	int slot = (int)duet_frame_epilogue(java->code);
+
+	if (slot != DUET_FRAME_BUILT || !duet_frame_jumps_on(java->code) ||
+	    walk_read(java, java->code, DUET_FRAME_LEFT_BYTES, pc - DUET_FRAME_LEFT_BYTES) ||
+	    !duet_frame_has_left(java->code))
+		return slot;
+	return 0;
+}
+
 /* A frame of which nothing is made, or left: it is as the call has put it. */
 static inline walk_result java_return_called(struct unwind_cursor *cursor)
 {
-	return WALK_X86 ? java_return(cursor, 0, 1) : walk_to_caller(cursor, cursor->lr, cursor->sp, cursor->fp);
+	return WALK_X86 ? WALK_JAVA_RETURN(cursor, 0, 1) : walk_to_caller(cursor, cursor->lr, cursor->sp, cursor->fp);
 }
 
-/* Slot as duet_frame_prologue() and duet_frame_epilogue() tell it of a frame that is not whole. */
+/* Slot as java_prologue() and java_epilogue() tell it of a frame that is not whole. */
 static inline walk_result java_return_partly(struct unwind_cursor *cursor, int64_t slot, uint64_t frame_bytes)
 {
 	if (!slot)
 		return java_return_called(cursor);
 	if (slot > 0)
-		return java_return(cursor, (uint64_t)slot, 0);
-	return WALK_X86 ? java_return(cursor, frame_bytes - WALK_WORD, 1)
+		return WALK_JAVA_RETURN(cursor, (uint64_t)slot, 0);
+	return WALK_X86 ? WALK_JAVA_RETURN(cursor, frame_bytes - WALK_WORD, 1)
 			: walk_to_caller(cursor, cursor->lr, cursor->sp + frame_bytes, cursor->fp);
 }
 

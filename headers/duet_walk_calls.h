@@ -5,21 +5,6 @@
 
 #include "duet_walk_blobs.h"
 
-/* BPF runs these apart, so that the verifier follows each of them once and not for every way that leads there. */
-#ifndef WALK_JAVA_LEAF
-#define WALK_JAVA_LEAF java_step_leaf
-#define WALK_JAVA_PUSHED java_pushed_bytes
-#define WALK_JAVA_KEPT java_kept_bytes
-#define WALK_JAVA_STUB_RETURN java_is_stub_return
-#define WALK_JAVA_SENDER java_is_sender
-#define WALK_JAVA_THROWER java_is_thrower
-#define WALK_JAVA_ODD java_leaf_odd
-#define WALK_JAVA_FORWARDER java_step_forwarder
-#define WALK_JAVA_BARRIER java_step_barrier
-#define WALK_JAVA_INTERPRETER java_step_interpreter
-#define WALK_JAVA_CONTINUATION java_step_continuation
-#endif
-
 #define JAVA_MAX_STUB_BYTES 16384
 #define JAVA_PUSHED_WORDS 8 /* on a compiled method's frame, at most */
 

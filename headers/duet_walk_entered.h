@@ -17,16 +17,33 @@
 
 /* ---- what keeps its stack pointer ---- */
 
-/* Have these bytes, the last eight of the code so far, sp saved in rcx: mov %rsp, %rcx? */
-static inline uint32_t java_saves_sp(uint64_t bytes)
+/* Is sp saved in rcx by the code that begins with these bytes: mov %rsp, %rcx? */
+static inline int java_saves_sp(uint64_t code)
 {
-	return (bytes & 0xffffff) == 0x488bcc;
+	return (code & 0xffffff) == 0xcc8b48;
 }
 
 /* Or is it restored: sub %rdi, %rbx; [shr %ebx;] pop %rsp? */
-static inline uint32_t java_restores_sp(uint64_t bytes)
+static inline int java_restores_sp(uint64_t code)
 {
-	return (bytes & 0xffffffff) == 0x482bdf5c || (bytes & 0xffffffffffff) == 0x482bdfd1eb5c;
+	return (code & 0xffffffff) == 0x5cdf2b48 || (code & 0xffffffffffff) == 0x5cebd1df2b48;
+}
+
+/* Is sp in rcx behind the eight bytes `at` in head, when it is so before them? What begins there may end behind. */
+static inline int java_kept_sp(const struct walk_java *java, uint64_t at, int is_kept)
+{
+	const uint64_t *words = (const uint64_t *)(java->head + (at & (JAVA_BLOB_MASK - 7)));
+	uint64_t code = words[0], next = words[1];
+
+	for (uint32_t i = 0; i < WALK_WORD; i++) {
+		if (java_saves_sp(code))
+			is_kept = 1;
+		else if (java_restores_sp(code))
+			is_kept = 0;
+		code = code >> 8 | next << 56;
+		next >>= 8;
+	}
+	return is_kept;
 }
 
 /*
@@ -35,23 +52,20 @@ static inline uint32_t java_restores_sp(uint64_t bytes)
  */
 static inline int java_keeps_sp(struct walk_java *java, uint64_t pc)
 {
-	uint32_t is_inside = 0, ends = 0;
-	uint64_t bytes = 0;
+	int is_kept = 0;
 
 	java->blob = 0; /* head is for its code now */
+	__builtin_memset(java->head + JAVA_BLOB_MASK + 1, 0, WALK_WORD); /* nothing ends there */
 	if (walk_read(java, java->head, JAVA_BLOB_MASK + 1, pc - (JAVA_BLOB_MASK + 1)))
 		return 0;
-	for (uint32_t i = 0; i <= JAVA_BLOB_MASK; i++) {
-		bytes = bytes << 8 | java->head[i];
-		is_inside = (is_inside | java_saves_sp(bytes)) & ~java_restores_sp(bytes);
-	}
-	if (!is_inside || walk_read(java, java->head, JAVA_BLOB_MASK + 1, pc))
+	for (uint32_t at = 0; at <= JAVA_BLOB_MASK; at += WALK_WORD)
+		is_kept = WALK_JAVA_KEPT_SP(java, at, is_kept);
+	/* Before pc are perhaps the first of the instructions that restore it. */
+	if (!is_kept || walk_read(java, java->head, JAVA_BLOB_MASK + 1, pc - WALK_WORD))
 		return 0;
-	for (uint32_t i = 0; i <= JAVA_BLOB_MASK; i++) {
-		bytes = bytes << 8 | java->head[i];
-		ends |= java_restores_sp(bytes);
-	}
-	return (int)ends;
+	for (uint32_t at = 0; is_kept && at <= JAVA_BLOB_MASK; at += WALK_WORD)
+		is_kept = WALK_JAVA_KEPT_SP(java, at, is_kept);
+	return !is_kept;
 }
 
 /* Is this the sp that the method had before it pushed? Then its return address lies `slot` above. */
@@ -83,12 +97,6 @@ static inline uint32_t java_kept_bytes(struct walk_java *java, const struct unwi
 }
 
 /* ---- what native code or an exception has entered ---- */
-
-/* The exception's and rethrow's stubs pop the return address to rdx: is that the instruction at hand? */
-static inline int java_is_rethrown(struct walk_java *java)
-{
-	return java->code[0] == 0x5a;
-}
 
 /* Does this blob, of a stub on its own, begin with push %rbp; mov %rsp, %rbp? */
 static inline int java_enters(struct walk_java *java)
@@ -137,7 +145,7 @@ static inline walk_result java_leaf_entered(struct walk_java *java, struct unwin
 		return DUET_WALK_LEAF;
 	slot = java->code[0] == 0x55		       ? 0
 	       : duet_code_is(java->code, 0, 0x488bec) ? WALK_WORD
-						       : duet_frame_epilogue(java->code);
+						       : WALK_JAVA_EPILOGUE(java, cursor->pc);
 	if (slot >= 0) {
 		at = cursor->sp + (uint64_t)slot;
 		above = 0;
@@ -145,18 +153,33 @@ static inline walk_result java_leaf_entered(struct walk_java *java, struct unwin
 	if (above > JAVA_ENTERED_BYTES || walk_read_word(java, &to, at) ||
 	    !java_is_entered_from(java, cursor->pc, to, above))
 		return DUET_WALK_LEAF;
-	return slot >= 0 ? java_return(cursor, (uint64_t)slot, slot == 0) : java_step_by_fp(cursor);
+	return slot >= 0 ? WALK_JAVA_RETURN(cursor, (uint64_t)slot, slot == 0) : WALK_JAVA_BY_FP(cursor);
+}
+
+#define JAVA_ALIGN_BYTES 4 /* of sub $8, %rsp; call; add $8, %rsp */
+
+/* What lies on top of the stack here, for a call for which sp was aligned. */
+static inline uint32_t java_aligned_bytes(struct walk_java *java, uint64_t pc)
+{
+	const uint8_t *at = java->code + JAVA_ALIGN_BYTES;
+
+	if (walk_read(java, java->code, 2 * JAVA_ALIGN_BYTES, pc - JAVA_ALIGN_BYTES))
+		return 0;
+	return (duet_code_is(at, 0, 0x4883c4) && at[3] == WALK_WORD) ||
+			       (at[0] == 0xe8 && duet_code_is(java->code, 0, 0x4883ec) && at[-1] == WALK_WORD)
+		       ? WALK_WORD
+		       : 0;
 }
 
 /*
  * Interrupted in a stub that another has jumped to when all its frame was there already, below fp: C1's
- * forward_exception, at its first instructions.
+ * forward_exception. It frees what is saved for itself, and keeps the frame pointer to the end.
  */
 static inline int java_is_whole(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	uint64_t to;
 
-	return frame_bytes && cursor->fp - cursor->sp == frame_bytes - 2 * WALK_WORD &&
+	return frame_bytes && cursor->fp - cursor->sp <= frame_bytes - 2 * WALK_WORD &&
 	       !walk_read_word(java, &to, cursor->fp + WALK_WORD) &&
 	       java_is_caller(java, to, cursor->fp + 2 * WALK_WORD);
 }
@@ -168,14 +191,14 @@ static inline int java_is_whole(struct walk_java *java, const struct unwind_curs
  */
 static inline walk_result java_leaf_odd(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
-	uint64_t rdx = java->regs[DUET_X86_RDX], to;
+	uint64_t rdx = java->regs[DUET_X86_RDX], slot = java_aligned_bytes(java, cursor->pc), to;
 
 	if (java_is_whole(java, cursor, frame_bytes))
-		return java_step_by_fp(cursor);
-	if (walk_read_word(java, &to, cursor->sp))
+		return WALK_JAVA_BY_FP(cursor);
+	if (walk_read_word(java, &to, cursor->sp + slot))
 		return DUET_WALK_UNREADABLE;
-	if (java_is_caller(java, to, cursor->sp + WALK_WORD))
-		return java_return(cursor, 0, 1);
+	if (java_is_caller(java, to, cursor->sp + slot + WALK_WORD))
+		return WALK_JAVA_RETURN(cursor, slot, 1);
 	if (java_is_caller(java, rdx, cursor->sp))
 		return walk_to_caller(cursor, rdx, cursor->sp, cursor->fp);
 	return java_leaf_entered(java, cursor);
@@ -188,26 +211,22 @@ static inline walk_result java_leaf_odd(struct walk_java *java, struct unwind_cu
  */
 static inline walk_result java_step_forwarder(struct walk_java *java, struct unwind_cursor *cursor)
 {
-	uint64_t slot = 0, to;
+	uint64_t slot = java_aligned_bytes(java, cursor->pc), to;
 
-	if (walk_read(java, java->code, 4, cursor->pc))
-		return DUET_WALK_NO_FRAME;
-	if (duet_code_is(java->code, 0, 0x4883c4) && java->code[3] == WALK_WORD)
-		slot = WALK_WORD;
 	if (walk_read_word(java, &to, cursor->sp + slot))
 		return DUET_WALK_NO_FRAME;
 	if (java_is_caller(java, to, cursor->sp + slot + WALK_WORD))
-		return java_return(cursor, slot, 1);
+		return WALK_JAVA_RETURN(cursor, slot, 1);
 	if (cursor->fp < cursor->sp || walk_read_word(java, &to, cursor->fp + WALK_WORD) ||
 	    !java_is_entered_from(java, cursor->pc, to, cursor->fp - cursor->sp))
 		return DUET_WALK_NO_FRAME;
-	return java_step_by_fp(cursor);
+	return WALK_JAVA_BY_FP(cursor);
 }
 
 #else
 
 #define java_kept_bytes(java, cursor, slot) 0
-#define java_is_rethrown(java) 0
+#define java_kept_sp(java, at, is_kept) 0
 #define java_enters(java) 0
 #define java_leaf_odd(java, cursor, frame_bytes) DUET_WALK_LEAF
 #define java_step_forwarder(java, cursor) DUET_WALK_NO_FRAME

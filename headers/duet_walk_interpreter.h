@@ -6,7 +6,7 @@
 #ifndef DUET_WALK_INTERPRETER_H
 #define DUET_WALK_INTERPRETER_H
 
-#include "duet_walk_blobs.h"
+#include "duet_walk_entered.h"
 
 /* As InstanceKlass::jmethod_id_or_null(); 0 when the method has none. */
 static inline uint64_t java_method_id(const struct walk_java *java)
@@ -38,6 +38,8 @@ static inline int java_read_const(struct walk_java *java, uint64_t method)
 		return -1;
 	java->code_bytes = (uint32_t)java_const_field(java, java->layout.const_code_bytes, 2);
 	java->found_method = java_method_id(java);
+	if (!java->found_method)
+		java->found_method = method | DUET_METHOD_BARE;
 	return 0;
 }
 
@@ -108,14 +110,15 @@ static inline uint64_t java_register(const struct walk_java *java, uint32_t numb
 }
 
 /*
- * The sp that the interpreter leaves to a caller, which had it as `sender`. On arm64 it calls with sp far down, where
- * all of its stack would end; its callee may move sp up again. Its frame is found by fp.
+ * The sp that the interpreter leaves to a caller, which had it as `sender`. An interpreted caller's frame is found by
+ * fp: there it may be too low. On arm64 it calls with sp far down, where all of its stack would end, and its callee may
+ * move sp up again; on x86-64 a method handle's linker has popped its last argument before.
  */
 static inline uint64_t java_sender_sp(const struct walk_java *java, uint64_t to, uint64_t sender, uint64_t least)
 {
-	if (WALK_X86)
-		return sender;
-	return sender < least && java_keeps_fp(java, to) ? least : sender & ~15ull;
+	if (sender < least && (!WALK_X86 || least - sender == WALK_WORD) && java_keeps_fp(java, to))
+		return least;
+	return WALK_X86 ? sender : sender & ~15ull;
 }
 
 /* Where the return address is before there is a frame; nonzero when that cannot be told. */
@@ -153,7 +156,7 @@ static inline walk_result java_step_entering(struct walk_java *java, struct unwi
 /* Back in an entry that has no frame. Where its caller's ends, only an interpreted one tells. */
 static inline walk_result java_step_frameless(struct walk_java *java, struct unwind_cursor *cursor)
 {
-	walk_result end = WALK_X86 ? java_return(cursor, 0, 1) : DUET_WALK_NO_FRAME;
+	walk_result end = WALK_X86 ? WALK_JAVA_RETURN(cursor, 0, 1) : DUET_WALK_NO_FRAME;
 
 	return end == DUET_WALK_NONE && !java_is_interpreter(java, cursor->pc) ? DUET_WALK_NO_FRAME : end;
 }
@@ -171,6 +174,35 @@ static inline void java_finish_frame(struct walk_java *java, uint64_t pushed_byt
 		JAVA_FRAME_WORD(java, -7) = JAVA_FRAME_WORD(java, -8) = 0;
 }
 
+/* Reads the method of the frame at hand. Nonzero when that makes no sense. */
+static inline int java_name_framed(struct walk_java *java, const struct unwind_cursor *cursor)
+{
+	return java_read_method(java, JAVA_FRAME_WORD(java, -3),
+				java->layout.frame_bcp == -7 ? JAVA_FRAME_WORD(java, -7)
+							     : JAVA_FRAME_WORD(java, DUET_FRAME_BCP_WORD),
+				!cursor->is_return);
+}
+
+/*
+ * Where a method is deoptimized, a stub lays out the frames of the interpreter that replace its own, and clears in each
+ * the sp that it keeps while it calls. Then the JVM fills them, the outermost first, with the method, that sp, and the
+ * byte code (vframeArrayElement::unpack_on_stack()). What an earlier call has left there before would name any method.
+ * Nonzero when it is no such frame either.
+ */
+static inline int java_name_laid_out(struct walk_java *java, const struct unwind_cursor *cursor)
+{
+	uint64_t to = walk_strip(JAVA_FRAME_WORD(java, 1));
+
+	java->may_be_empty = 0;
+	if (JAVA_FRAME_WORD(java, -2) && !java_name_framed(java, cursor))
+		return 0;
+	if (java_heap(&java->layout, to) < 0)
+		return -1;
+	java->may_be_empty = (uint8_t)java_is_interpreter(java, to);
+	java->code_id = DUET_ID_NOT_FILLED;
+	return 0;
+}
+
 static inline walk_result java_step_framed(struct walk_java *java, struct unwind_cursor *cursor,
 					   enum duet_frame_made made)
 {
@@ -185,10 +217,7 @@ static inline walk_result java_step_framed(struct walk_java *java, struct unwind
 		return DUET_WALK_UNREADABLE;
 	if (is_entering)
 		java_finish_frame(java, pushed, made);
-	if (java_read_method(java, JAVA_FRAME_WORD(java, -3),
-			     java->layout.frame_bcp == -7 ? JAVA_FRAME_WORD(java, -7)
-							  : JAVA_FRAME_WORD(java, DUET_FRAME_BCP_WORD),
-			     !cursor->is_return))
+	if (WALK_X86 && java->may_be_empty ? java_name_laid_out(java, cursor) : java_name_framed(java, cursor))
 		return DUET_WALK_BAD_INTERPRETED;
 	to = walk_strip(JAVA_FRAME_WORD(java, 1));
 	return walk_to_caller(cursor, to, java_sender_sp(java, to, JAVA_FRAME_WORD(java, -1), fp + 2 * WALK_WORD),
@@ -196,18 +225,16 @@ static inline walk_result java_step_framed(struct walk_java *java, struct unwind
 }
 
 /* Nonzero when the interrupted instruction is one of those that leave a method. */
-static inline int java_is_leaving(struct walk_java *java, const struct unwind_cursor *cursor,
-				  struct duet_frame_exit *ret_exit)
+static inline int java_is_leaving(struct walk_java *java, const struct unwind_cursor *cursor)
 {
-	return !cursor->is_return &&
-	       !walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc - DUET_FRAME_BYTES_BEFORE) &&
-	       duet_frame_exit(java->code, ret_exit);
+	return !walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc - DUET_FRAME_BYTES_BEFORE) &&
+	       duet_frame_exit(java->code, &java->exit);
 }
 
 /* fp is the caller's already, but for arm64's last instruction before. */
-static inline walk_result java_step_leaving(struct walk_java *java, struct unwind_cursor *cursor,
-					    const struct duet_frame_exit *exit)
+static inline walk_result java_step_leaving(struct walk_java *java, struct unwind_cursor *cursor)
 {
+	const struct duet_frame_exit *exit = &java->exit;
 	uint64_t to = java_register(java, exit->to), record[2] = {cursor->fp, 0};
 	uint64_t sp = exit->has_sp ? cursor->sp : java_register(java, exit->sp);
 
@@ -224,13 +251,46 @@ static inline walk_result java_step_leaving(struct walk_java *java, struct unwin
 	return walk_to_caller(cursor, to, java_sender_sp(java, to, sp, cursor->sp), record[0]);
 }
 
+#if WALK_X86
+/*
+ * Where the interpreter has left a frame through which an exception passes, and asks who catches it: the return address
+ * is popped to rdx, sp made the caller's, which is in rbx; then the exception and that address are pushed, and rsp may
+ * be aligned, for a call, and all popped again before it jumps there.
+ */
+static inline walk_result java_step_thrown(struct walk_java *java, struct unwind_cursor *cursor, uint64_t at)
+{
+	const struct duet_method_entry *thrown = &java->layout.thrown;
+	uint64_t to = java->regs[DUET_X86_RDX], sp = cursor->sp, slot = 0;
+
+	if (at <= thrown->pop + 1ull) {
+		if (at <= thrown->pop && walk_read_word(java, &to, sp))
+			return DUET_WALK_UNREADABLE;
+		sp = java->regs[DUET_X86_RBX];
+	} else if (at == thrown->push + 1ull || at == thrown->end - 3ull) {
+		sp += WALK_WORD;
+	} else if (at > thrown->push && at < thrown->end - 3ull) {
+		slot = java_aligned_bytes(java, cursor->pc);
+		if (walk_read_word(java, &to, sp + slot))
+			return DUET_WALK_UNREADABLE;
+		sp += slot + 2 * WALK_WORD;
+	}
+	if (java_heap(&java->layout, to) < 0)
+		return DUET_WALK_LEAF;
+	return walk_to_caller(cursor, to, java_sender_sp(java, to, sp, cursor->sp), cursor->fp);
+}
+#else
+#define java_step_thrown(java, cursor, at) DUET_WALK_LEAF
+#endif
+
 static inline walk_result java_step_interpreter(struct walk_java *java, struct unwind_cursor *cursor)
 {
+	uint64_t at = cursor->pc - java->layout.interpreter_low;
 	enum duet_frame_made made = java_made(java, cursor->pc);
-	struct duet_frame_exit exit;
 
-	if (java_is_leaving(java, cursor, &exit))
-		return java_step_leaving(java, cursor, &exit);
+	if (at >= java->layout.thrown.begin && at < java->layout.thrown.end)
+		return java_step_thrown(java, cursor, at);
+	if (!cursor->is_return && WALK_JAVA_LEAVING(java, cursor))
+		return java_step_leaving(java, cursor);
 	if (made != DUET_FRAME_MADE && made != DUET_FRAME_MADE_UNSENT && !cursor->is_return)
 		return java_step_entering(java, cursor, made);
 	if (made == DUET_FRAME_MADE_NEVER)

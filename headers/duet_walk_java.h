@@ -11,6 +11,7 @@
 #include "duet_walk_calls.h"
 #include "duet_walk_entered.h"
 #include "duet_walk_interpreter.h"
+#include "duet_walk_thrown.h"
 
 #define JAVA_BARRIER_BYTES 160 /* of instructions that load what a barrier has saved */
 #define JAVA_BARRIER_SAVED 4096 /* bytes: 32 registers of 64 bytes, and others */
@@ -27,7 +28,7 @@ static inline walk_result java_return_pushed(struct walk_java *java, struct unwi
 		return DUET_WALK_UNREADABLE;
 	if (!pushed && java_heap(&java->layout, walk_strip(word)) < 0)
 		pushed = WALK_JAVA_PUSHED(java, cursor, slot);
-	return pushed < 0 ? DUET_WALK_LEAF : java_return(cursor, slot + (uint32_t)pushed, 0);
+	return pushed < 0 ? DUET_WALK_LEAF : WALK_JAVA_RETURN(cursor, slot + (uint32_t)pushed, 0);
 }
 
 /* A stub that has left its frame, or has pushed registers without one: fp is still the caller's. */
@@ -37,10 +38,11 @@ static inline walk_result java_leaf_pushed(struct walk_java *java, struct unwind
 	java->stub_bytes = java_field(java, java->layout.blob_bytes, 4);
 	for (uint32_t i = 0; i < JAVA_STUB_WORDS; i++)
 		if (WALK_JAVA_STUB_RETURN(java, cursor, i * WALK_WORD))
-			return java_return(cursor, i * WALK_WORD, 1);
+			return WALK_JAVA_RETURN(cursor, i * WALK_WORD, 1);
 	return DUET_WALK_LEAF;
 }
 
+#define JAVA_ADAPTER_SAVED 4096 /* bytes below the return address, at most */
 #define JAVA_ADAPTER_R13 (2 * WALK_WORD) /* above the floating point registers: the others, from r15 up to rax */
 #define JAVA_ADAPTER_RAX (15 * WALK_WORD)
 
@@ -83,6 +85,22 @@ static inline walk_result java_step_adapter(struct walk_java *java, struct unwin
 }
 
 /*
+ * Interrupted in an adapter that saves its registers for that, or loads them again: sp is aligned and moved all the
+ * while, r13 leads to the return address.
+ */
+static inline walk_result java_leaf_saving(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	uint64_t r13 = java_register(java, DUET_FRAME_SENDER(java->layout)), to;
+
+	if (!WALK_X86 || r13 - cursor->sp > JAVA_ADAPTER_SAVED || walk_read_word(java, &to, r13))
+		return DUET_WALK_LEAF;
+	if (!java_keeps_fp(java, to) && !WALK_JAVA_SENDER(java, to, r13 + WALK_WORD) &&
+	    (to != java->regs[DUET_FRAME_RETURN] || !java_is_return(java, to)))
+		return DUET_WALK_LEAF;
+	return walk_to_caller(cursor, to, r13 + WALK_WORD, cursor->fp);
+}
+
+/*
  * Interrupted between compiled code and the interpreter. On the way there the return address is popped into rax, sp
  * kept in r13 and moved, the address put on top of the stack again; on the way back sp is aligned and the address
  * pushed out of rax. Which of it has been done, the caller's frame shows.
@@ -95,18 +113,21 @@ static inline walk_result java_leaf_adapter(struct walk_java *java, struct unwin
 
 	if (walk_read_word(java, &to, cursor->sp))
 		return DUET_WALK_UNREADABLE;
-	if (is_moved && WALK_JAVA_SENDER(java, to, r13))
+	/* Before it is kept there, r13 may have the sp of an earlier caller, with a frame as large. */
+	if (is_moved && WALK_JAVA_SENDER(java, to, r13) &&
+	    (to == rax || !WALK_JAVA_SENDER(java, to, cursor->sp + WALK_WORD)))
 		return walk_to_caller(cursor, to, r13, cursor->fp);
-	if (java_keeps_fp(java, to) || WALK_JAVA_SENDER(java, to, cursor->sp + WALK_WORD))
-		return java_return(cursor, 0, 1);
-	if (is_moved && WALK_JAVA_SENDER(java, rax, r13))
+	if (is_moved && WALK_JAVA_SENDER(java, rax, r13)) /* before: an earlier call's may lie on top yet */
 		return walk_to_caller(cursor, rax, r13, cursor->fp);
+	if (java_keeps_fp(java, to) || WALK_JAVA_SENDER(java, to, cursor->sp + WALK_WORD))
+		return WALK_JAVA_RETURN(cursor, 0, 1);
 	if (java_keeps_fp(java, rax) || WALK_JAVA_SENDER(java, rax, cursor->sp))
 		return walk_to_caller(cursor, rax, cursor->sp, cursor->fp);
-	if (java_step_adapter(java, cursor) == DUET_WALK_NONE) /* its registers are saved, to ask the JVM */
+	/* Its registers are saved, to ask the JVM, or just so. */
+	if (java_step_adapter(java, cursor) == DUET_WALK_NONE || java_leaf_saving(java, cursor) == DUET_WALK_NONE)
 		return DUET_WALK_NONE;
 	/* A caller whose own caller is deoptimized shows no return address. */
-	return !is_moved && java_is_called(java, to) ? java_return(cursor, 0, 1) : DUET_WALK_LEAF;
+	return !is_moved && java_is_called(java, to) ? WALK_JAVA_RETURN(cursor, 0, 1) : DUET_WALK_LEAF;
 }
 
 /*
@@ -142,9 +163,9 @@ static inline walk_result java_leaf_stub(struct walk_java *java, struct unwind_c
 	if (walk_read(java, words, sizeof(words), cursor->sp))
 		return DUET_WALK_UNREADABLE;
 	if (java_called_here(java, words[0], pc))
-		return java_return(cursor, 0, 1);
+		return WALK_JAVA_RETURN(cursor, 0, 1);
 	if (java_called_here(java, words[1], pc - 1))
-		return java_return(cursor, WALK_WORD, !java_callee_saves_fp(java, words[1]));
+		return WALK_JAVA_RETURN(cursor, WALK_WORD, !java_callee_saves_fp(java, words[1]));
 	if (java_step_stub_frame(java, cursor, DUET_WALK_LEAF) == DUET_WALK_NONE)
 		return DUET_WALK_NONE;
 	return java_leaf_pushed(java, cursor);
@@ -233,31 +254,35 @@ static inline walk_result java_adapter_linked(struct walk_java *java, struct unw
 static inline walk_result java_leaf_framed(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	uint64_t begin = java_code_begin(java), done = cursor->pc - begin;
-	int64_t slot = DUET_FRAME_BUILT;
-	uint32_t end = 0;
+	int64_t slot = 0;
 
 	if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, begin))
 		return DUET_WALK_LEAF;
+	if (java_is_catcher(java))
+		return java_leaf_catcher(java, cursor, done);
 	if (duet_frame_keeps_fp(java->code) && !java_has_called(java, cursor) &&
 	    java_leaf_record(java, cursor) == DUET_WALK_NONE)
 		return DUET_WALK_NONE;
 	/* C2's own begin as its methods do, and do not say where that ends. */
-	slot = done ? duet_frame_prologue(java->code, (uint32_t)done, &end) : 0;
+	java->prologue_bytes = 0;
+	if (done)
+		slot = WALK_JAVA_PROLOGUE(java, done);
 	if (slot == DUET_FRAME_BUILT) {
 		if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc))
 			return DUET_WALK_LEAF;
-		slot = duet_frame_epilogue(java->code);
-		if (slot < 0 && !end && cursor->pc < java_frame_complete(java))
+		if (java_leaf_thrown(java, cursor) == DUET_WALK_NONE)
+			return DUET_WALK_NONE;
+		frame_bytes += duet_frame_moved_bytes(java->code);
+		slot = WALK_JAVA_EPILOGUE(java, cursor->pc);
+		if (slot < 0 && !java->prologue_bytes && cursor->pc < java_frame_complete(java))
 			return DUET_WALK_LEAF;
 	}
 	if (slot != DUET_FRAME_BUILT)
 		return java_return_partly(cursor, slot, frame_bytes);
-	if (java_is_rethrown(java) && !java_enters(java))
-		return java_return(cursor, 0, 1);
 	/* C1's push registers for some instructions, and pop them, behind push %rbp; mov %rsp, %rbp. */
 	if (java_enters(java) && cursor->fp - cursor->sp <= frame_bytes - 2 * WALK_WORD)
-		return java_step_by_fp(cursor);
-	return java_return(cursor, frame_bytes - WALK_WORD, 0);
+		return java_step_entered(java, cursor);
+	return WALK_JAVA_RETURN(cursor, frame_bytes - WALK_WORD, 0);
 }
 
 /*
@@ -272,10 +297,25 @@ static inline walk_result java_leaf_wrapper(struct walk_java *java, struct unwin
 
 	if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc))
 		return DUET_WALK_LEAF;
-	slot = duet_frame_is_pushed(java->code) ? WALK_WORD : duet_frame_epilogue(java->code);
+	slot = duet_frame_is_pushed(java->code) ? WALK_WORD : WALK_JAVA_EPILOGUE(java, cursor->pc);
 	if (slot < 0 && cursor->pc < java_frame_complete(java) && above && above != frame_bytes - 2 * WALK_WORD)
 		slot = 0;
-	return slot >= 0 ? java_return_partly(cursor, slot, frame_bytes) : java_step_by_fp(cursor);
+	return slot >= 0 ? java_return_partly(cursor, slot, frame_bytes) : WALK_JAVA_BY_FP(cursor);
+}
+
+/* Interrupted among the stubs behind a compiled method's own code, by what it has on the stack there. */
+static inline walk_result java_leaf_behind(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
+{
+	enum duet_frame_stub has;
+
+	if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc - DUET_FRAME_STUB_BEFORE))
+		return DUET_WALK_LEAF;
+	has = duet_frame_stub(java->code);
+	if (has == DUET_STUB_CALLED)
+		return java_return_called(cursor);
+	if (has == DUET_STUB_OTHER || !frame_bytes)
+		return DUET_WALK_LEAF;
+	return WALK_JAVA_RETURN(cursor, frame_bytes - (has == DUET_STUB_PUSHED ? 0 : WALK_WORD), 0);
 }
 
 /* Interrupted in a compiled method: how far its frame is built, the instructions tell. */
@@ -283,25 +323,21 @@ static inline walk_result java_leaf_compiled(struct walk_java *java, struct unwi
 {
 	uint64_t entry = java_entry(java), done = cursor->pc - entry;
 	int64_t slot = DUET_FRAME_BUILT;
-	uint32_t end;
 
-	if (cursor->pc >= java->blob + java_field(java, java->layout.nmethod_stubs, 4)) {
-		if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc) ||
-		    !duet_frame_is_call_stub(java->code))
-			return DUET_WALK_LEAF;
-		return java_return_called(cursor);
-	}
+	if (cursor->pc >= java->blob + java_field(java, java->layout.nmethod_stubs, 4))
+		return java_leaf_behind(java, cursor, frame_bytes);
 	if (cursor->pc < entry || !frame_bytes) /* inline cache check; method handle intrinsics have no frame */
 		return java_return_called(cursor);
 	if (done < DUET_FRAME_PROLOGUE_BYTES) {
 		if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, entry))
 			return DUET_WALK_LEAF;
-		slot = duet_frame_prologue(java->code, (uint32_t)done, &end);
+		slot = WALK_JAVA_PROLOGUE(java, done);
 	}
 	if (slot == DUET_FRAME_BUILT) {
 		if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, cursor->pc))
 			return DUET_WALK_LEAF;
-		slot = duet_frame_epilogue(java->code);
+		frame_bytes += duet_frame_moved_bytes(java->code);
+		slot = WALK_JAVA_EPILOGUE(java, cursor->pc);
 	}
 	return slot == DUET_FRAME_BUILT ? java_return_pushed(java, cursor, frame_bytes)
 					: java_return_partly(cursor, slot, frame_bytes);
@@ -403,6 +439,24 @@ static inline walk_result java_step_stub(struct walk_java *java, struct unwind_c
 	return WALK_JAVA_FORWARDER(java, cursor);
 }
 
+/* How much is freed by one of the instructions from `at` on in head, eight bytes of them. */
+static inline uint32_t java_freed_part(const struct walk_java *java, uint64_t at)
+{
+	return duet_frame_freed_bytes(java->head + (at & JAVA_BLOB_MASK), WALK_WORD);
+}
+
+/* And by those in head before they jump. */
+static inline uint32_t java_freed_bytes(struct walk_java *java)
+{
+	uint32_t freed = 0;
+
+	if (!WALK_X86)
+		return duet_frame_freed_bytes(java->head, JAVA_BARRIER_BYTES);
+	for (uint32_t at = 0; !freed && at < JAVA_BARRIER_BYTES; at += WALK_WORD)
+		freed = WALK_JAVA_FREED(java, at);
+	return freed;
+}
+
 /*
  * From a method that has called the collector out of a load or store (ZGC; C2's barriers since JDK 14) to its caller:
  * it has saved what was in registers below its frame, and frees the room before it jumps back.
@@ -414,19 +468,19 @@ static inline walk_result java_step_barrier(struct walk_java *java, struct unwin
 	java->blob = 0; /* head is for its code now */
 	if (walk_read(java, java->head, JAVA_BARRIER_BYTES + 8, cursor->pc))
 		return DUET_WALK_NO_FRAME;
-	freed = duet_frame_freed_bytes(java->head, JAVA_BARRIER_BYTES);
+	freed = java_freed_bytes(java);
 	slot += freed;
 	if (!freed || freed > JAVA_BARRIER_SAVED || walk_read_word(java, &word, cursor->sp + slot) ||
 	    !java_is_return(java, word))
 		return DUET_WALK_NO_FRAME;
-	return java_return(cursor, slot, 0);
+	return WALK_JAVA_RETURN(cursor, slot, 0);
 }
 
 /* From a method that has called. Its caller is Java's code as well. */
 static inline walk_result java_step_compiled(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	uint64_t pc = cursor->pc, sp = cursor->sp, fp = cursor->fp;
-	walk_result end = java_return(cursor, frame_bytes - WALK_WORD, 0);
+	walk_result end = WALK_JAVA_RETURN(cursor, frame_bytes - WALK_WORD, 0);
 
 	if (end != DUET_WALK_NONE)
 		return end;
@@ -455,20 +509,23 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 		return DUET_WALK_NO_BLOB;
 	frame_bytes = words * WALK_WORD;
 	java->is_below_stub = 0;
+	java->may_be_empty = words && !java_is_compiled(java);
 	if (java_is_compiled(java))
 		java->code_id = (uint32_t)java_field(java, java->layout.nmethod_id, 4);
 	if (!cursor->is_return)
 		return WALK_JAVA_LEAF(java, cursor, frame_bytes);
 	/* Below a frame that was found by frame pointer only. The wrapper of a native method keeps one. */
 	if (!WALK_X86 && cursor->no_sp && java_is_native(java))
-		return java_step_by_fp(cursor);
+		return WALK_JAVA_BY_FP(cursor);
 	if (!words)
 		return java_step_stub(java, cursor);
 	/* On arm64 C2's code has pushed two words when it calls the JVM, too. */
 	if (!WALK_X86 || (is_below_stub && java_is_compiled(java)))
 		frame_bytes += java_operand_bytes(java, cursor->pc);
+	if (!java_is_compiled(java) && java_is_realigned(java, cursor, frame_bytes))
+		return WALK_JAVA_BY_FP(cursor);
 	if (!java_is_compiled(java))
-		return java_return(cursor, frame_bytes - WALK_WORD, 0);
+		return WALK_JAVA_RETURN(cursor, frame_bytes - WALK_WORD, 0);
 	java_original_pc(java, cursor);
 	if (is_below_stub)
 		return java_return_pushed(java, cursor, frame_bytes);
@@ -485,6 +542,8 @@ static inline int walk_java_owns(const struct walk_java *java, uint64_t pc)
 
 static inline walk_result walk_java_step(struct walk_java *java, struct unwind_cursor *cursor)
 {
+	walk_result end;
+
 	java->has_found = 0;
 	java->code_id = 0;
 	java->pc = cursor->pc;
@@ -492,11 +551,13 @@ static inline walk_result walk_java_step(struct walk_java *java, struct unwind_c
 		java_signal_regs(java, cursor);
 	if (cursor->is_return && cursor->pc == java->layout.call_stub_return) { /* entered from native code */
 		java->thread_at = cursor->fp + (uint64_t)(int64_t)DUET_FRAME_STUB_THREAD;
-		return java_step_by_fp(cursor);
+		return WALK_JAVA_BY_FP(cursor);
 	}
 	if (java_is_interpreter(java, cursor->pc))
 		return WALK_JAVA_INTERPRETER(java, cursor);
-	return java_step_code(java, cursor);
+	end = java_step_code(java, cursor);
+	java->may_be_empty &= java_is_interpreter(java, cursor->pc);
+	return end;
 }
 
 /* Behind a step through an interpreter frame: what a record has of it in the place of its address, and as its id. */

@@ -1,132 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "code.h"
 
-#include <jvmticmlr.h>
-#include <stdlib.h>
+#include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "jvm.h"
 #include "jvmstructs.h"
+#include "kept.h"
+#include "metadata.h"
+#include "nmethods.h"
 #include "safe_copy.h"
 #include "session.h"
 
-#define STUB_NAME_MAX 128
-/* Together below DUET_RING_MAX_RECORD. What lies behind is cut: those pcs get the method without inlining. */
-#define MAX_PCS 16384
-#define MAX_FRAMES 32768
-
-/*
- * GenerateEvents() calls back on the agent's thread, which may wait for the
- * loader to make room. The JVM's own threads must not.
- */
-static long generating_tid;
-
-static enum ring_patience my_patience(void)
-{
-	return __atomic_load_n(&generating_tid, __ATOMIC_RELAXED) == syscall(SYS_gettid) ? RING_WAIT : RING_DROP;
-}
-
 /* ---- compiled methods ---- */
-
-struct inlining {
-	struct duet_code_pc *pcs;
-	struct duet_java_frame *frames;
-	uint32_t pc_count;
-	uint32_t frame_count;
-};
-
-static void inlining_release(struct inlining *inlining)
-{
-	free(inlining->pcs);
-	free(inlining->frames);
-}
-
-static bool inlining_init(struct inlining *inlining, size_t pcs, size_t frames)
-{
-	memset(inlining, 0, sizeof(*inlining));
-	inlining->pcs = calloc(pcs + 1, sizeof(*inlining->pcs));
-	inlining->frames = calloc(frames + 1, sizeof(*inlining->frames));
-	return inlining->pcs && inlining->frames;
-}
-
-/* Neighbouring pcs mostly lie in one stack: then they share its frames. */
-static bool drop_repeated(struct inlining *inlining, uint32_t depth)
-{
-	const struct duet_code_pc *previous = inlining->pc_count ? &inlining->pcs[inlining->pc_count - 1] : NULL;
-	const struct duet_java_frame *frames = &inlining->frames[inlining->frame_count];
-
-	return previous && previous->depth == depth &&
-	       !memcmp(&inlining->frames[previous->frame], frames, depth * sizeof(*frames));
-}
-
-/* The frames of this pc have been stored behind frame_count. */
-static void add_pc(struct inlining *inlining, uint32_t offset, uint32_t depth)
-{
-	struct duet_code_pc pc = {.offset = offset, .frame = inlining->frame_count, .depth = depth};
-
-	if (inlining->pc_count && inlining->pcs[inlining->pc_count - 1].offset >= offset)
-		return;
-	if (drop_repeated(inlining, depth))
-		pc.frame = inlining->pcs[inlining->pc_count - 1].frame;
-	else
-		inlining->frame_count += depth;
-	inlining->pcs[inlining->pc_count++] = pc;
-}
-
-static const jvmtiCompiledMethodLoadInlineRecord *find_inline_record(const void *compile_info)
-{
-	const jvmtiCompiledMethodLoadRecordHeader *header = compile_info;
-
-	while (header && header->kind != JVMTI_CMLR_INLINE_INFO)
-		header = header->next;
-	return (const jvmtiCompiledMethodLoadInlineRecord *)header;
-}
-
-static bool inlining_from_record(struct inlining *inlining, const jvmtiCompiledMethodLoadInlineRecord *record,
-				 uintptr_t address)
-{
-	size_t pcs = 0, frames = 0;
-
-	while (pcs < (size_t)record->numpcs && pcs < MAX_PCS && record->pcinfo[pcs].numstackframes >= 0 &&
-	       frames + (size_t)record->pcinfo[pcs].numstackframes <= MAX_FRAMES)
-		frames += (size_t)record->pcinfo[pcs++].numstackframes;
-	if (!inlining_init(inlining, pcs, frames))
-		return false;
-	for (size_t i = 0; i < pcs; i++) {
-		const PCStackInfo *info = &record->pcinfo[i];
-		struct duet_java_frame *frame = &inlining->frames[inlining->frame_count];
-
-		for (jint j = 0; j < info->numstackframes; j++) {
-			frame[j].method = (uintptr_t)info->methods[j];
-			frame[j].bci = info->bcis[j];
-		}
-		add_pc(inlining, (uint32_t)((uintptr_t)info->pc - address), (uint32_t)info->numstackframes);
-	}
-	return true;
-}
-
-/* Without an inline record, JVMTI's address map still gives bytecode indices of the method itself. */
-static bool inlining_from_map(struct inlining *inlining, jmethodID method, const jvmtiAddrLocationMap *map, jint length,
-			      uintptr_t address)
-{
-	size_t pcs = length > 0 ? (size_t)length : 0;
-
-	if (pcs > MAX_PCS)
-		pcs = MAX_PCS;
-	if (!inlining_init(inlining, pcs, pcs))
-		return false;
-	for (size_t i = 0; i < pcs; i++) {
-		struct duet_java_frame *frame = &inlining->frames[inlining->frame_count];
-
-		frame->method = (uintptr_t)method;
-		frame->bci = (int32_t)map[i].location;
-		add_pc(inlining, (uint32_t)((uintptr_t)map[i].start_address - address), 1);
-	}
-	return true;
-}
 
 /* Read by BPF. */
 static uint64_t enter_special;
@@ -135,67 +22,47 @@ static uint64_t enter_special;
  * A virtual thread's first frame on its carrier's stack is that of a method whose wrapper HotSpot makes when it is
  * first called. JDK 21 does not export where that is.
  */
-static void find_enter_special(jmethodID method, uintptr_t address)
+static void find_enter_special(uintptr_t address)
 {
-	char *name = NULL, *signature = NULL;
+	struct metadata_method method;
+	struct metadata_names names;
 	struct code_blob blob;
+	char kind[16] = "";
 
-	if (enter_special || jvm.version < 21 || !jvmstructs_find_blob(address, &blob) ||
-	    !blob.name || strcmp(blob.name, "native nmethod") != 0)
+	if (enter_special || jvm.version < 21 || !jvmstructs_blob_at(address, &blob))
 		return;
-	if ((*jvm.jvmti)->GetMethodName(jvm.jvmti, method, &name, &signature, NULL) != JVMTI_ERROR_NONE)
+	safe_copy(kind, (uintptr_t)blob.name, sizeof(kind) - 1);
+	if (strcmp(kind, "native nmethod") != 0 || !nmethods_method(address, &method) ||
+	    !metadata_names_read(&method, &names))
 		return;
 	/* As a return address: behind a byte. */
-	if (!strcmp(name, "enterSpecial") && !strcmp(signature, "(Ljdk/internal/vm/Continuation;ZZ)V"))
-		__atomic_store_n(&enter_special, address + 1, __ATOMIC_RELAXED);
-	(*jvm.jvmti)->Deallocate(jvm.jvmti, (unsigned char *)name);
-	(*jvm.jvmti)->Deallocate(jvm.jvmti, (unsigned char *)signature);
+	if (!strcmp(names.name, "enterSpecial") && !strcmp(names.signature, "(Ljdk/internal/vm/Continuation;ZZ)V"))
+		__atomic_store_n(&enter_special, blob.code_begin + 1, __ATOMIC_RELAXED);
+	metadata_names_release(&names);
 }
 
-static void write_load(struct session *session, const struct duet_code_load *load, const struct inlining *inlining)
-{
-	struct ring_part parts[] = {
-		{load, sizeof(*load)},
-		{inlining->pcs, inlining->pc_count * sizeof(*inlining->pcs)},
-		{inlining->frames, inlining->frame_count * sizeof(*inlining->frames)},
-	};
-
-	ring_write(&session->ring, DUET_AGENT_CODE_LOAD, parts, 3, my_patience());
-	methods_see(session, load->method);
-	for (uint32_t i = 0; i < inlining->frame_count; i++)
-		methods_see(session, inlining->frames[i].method);
-}
-
+/*
+ * While somebody listens to this, the compilers note which inlined method each instruction belongs to. What they noted
+ * is read when a sample has met the code.
+ */
 void JNICALL code_on_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const void *address, jint map_length,
 			  const jvmtiAddrLocationMap *map, const void *compile_info)
 {
-	struct duet_code_load load = {.time_ns = clock_ns(), .method = (uintptr_t)method};
-	const jvmtiCompiledMethodLoadInlineRecord *record = find_inline_record(compile_info);
-	struct session *session = session_enter();
-	struct inlining inlining = {0};
-	bool filled;
-
-	(void)jvmti;
-	if (!session)
-		goto out;
-	if (record)
-		filled = inlining_from_record(&inlining, record, (uintptr_t)address);
-	else
-		filled = inlining_from_map(&inlining, method, map, map_length, (uintptr_t)address);
-	if (!filled) {
-		duet_ring_count(session->ring.page, DUET_AGENT_METADATA_FULL);
-		goto out;
-	}
-	load.address = (uintptr_t)address;
-	load.code_bytes = (uint32_t)bytes;
-	load.id = jvmstructs_compile_id(load.address);
-	find_enter_special(method, load.address);
-	load.pc_count = inlining.pc_count;
-	load.frame_count = inlining.frame_count;
-	write_load(session, &load, &inlining);
-out:
-	inlining_release(&inlining);
+	(void)jvmti, (void)method, (void)bytes, (void)map_length, (void)map, (void)compile_info;
+	if (session_enter())
+		find_enter_special((uintptr_t)address);
 	session_leave();
+}
+
+#define KEEP_BYTES 16384 /* of one compilation that is freed: mostly they are small */
+
+/* HotSpot puts the event off; mostly the code is still there. */
+static void keep_record(uintptr_t address)
+{
+	struct nmethod_record record;
+
+	if (nmethods_find(address, 0, KEEP_BYTES, &record) == NMETHOD_FOUND)
+		kept_add(&record);
 }
 
 void JNICALL code_on_unload(jvmtiEnv *jvmti, jmethodID method, const void *address)
@@ -209,34 +76,88 @@ void JNICALL code_on_unload(jvmtiEnv *jvmti, jmethodID method, const void *addre
 	struct session *session = session_enter();
 
 	(void)jvmti;
-	if (session)
+	if (session) {
+		keep_record((uintptr_t)address);
 		ring_write(&session->ring, DUET_AGENT_CODE_UNLOAD, &part, 1, RING_DROP);
+	}
 	session_leave();
 }
 
 /* ---- stubs ---- */
 
-static void write_stub(struct session *session, const char *name, uintptr_t address, size_t bytes)
-{
-	struct duet_stub stub = {
-		.time_ns = clock_ns(),
-		.address = address,
-		.code_bytes = (uint32_t)bytes,
-		.name_len = (uint32_t)strnlen(name, STUB_NAME_MAX),
-	};
-	struct ring_part parts[] = {{&stub, sizeof(stub)}, {name, stub.name_len}};
+#define STUB_NAME_BYTES 104
+#define MAX_STUBS 4096 /* JDK 25 tells of 1,500 */
 
-	ring_write(&session->ring, DUET_AGENT_STUB, parts, 2, my_patience());
-}
+/* What the JVM told of code that has no blob of its own, the newest last; later ones take the place of the oldest. */
+static struct {
+	pthread_mutex_t lock;
+	uint64_t count; /* ever */
+	struct {
+		uintptr_t address;
+		uint32_t bytes;
+		char name[STUB_NAME_BYTES];
+	} all[MAX_STUBS];
+} stubs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void JNICALL code_on_stub(jvmtiEnv *jvmti, const char *name, const void *address, jint bytes)
 {
-	struct session *session = session_enter();
-
 	(void)jvmti;
-	if (session && name && bytes > 0)
-		write_stub(session, name, (uintptr_t)address, (size_t)bytes);
-	session_leave();
+	if (!name || bytes <= 0)
+		return;
+	pthread_mutex_lock(&stubs.lock);
+	stubs.all[stubs.count % MAX_STUBS].address = (uintptr_t)address;
+	stubs.all[stubs.count % MAX_STUBS].bytes = (uint32_t)bytes;
+	strncpy(stubs.all[stubs.count % MAX_STUBS].name, name, STUB_NAME_BYTES - 1);
+	stubs.count++;
+	pthread_mutex_unlock(&stubs.lock);
+}
+
+/* A copy of what holds pc. */
+static bool find_stub(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
+{
+	uint64_t count = stubs.count < MAX_STUBS ? stubs.count : MAX_STUBS;
+	bool found = false;
+
+	pthread_mutex_lock(&stubs.lock);
+	for (uint64_t i = 1; i <= count && !found; i++) {
+		uint64_t place = (stubs.count - i) % MAX_STUBS;
+
+		found = pc - stubs.all[place].address < stubs.all[place].bytes;
+		if (!found)
+			continue;
+		ret_stub->address = stubs.all[place].address;
+		ret_stub->code_bytes = stubs.all[place].bytes;
+		memcpy(name, stubs.all[place].name, STUB_NAME_BYTES);
+	}
+	pthread_mutex_unlock(&stubs.lock);
+	return found;
+}
+
+/* The name is copied with care: the blob may die meanwhile. */
+static bool find_other_blob(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
+{
+	struct code_blob blob;
+
+	if (!jvmstructs_blob_at(pc, &blob))
+		return false;
+	name[safe_copy(name, (uintptr_t)blob.name, STUB_NAME_BYTES - 1)] = '\0';
+	ret_stub->address = blob.start;
+	ret_stub->code_bytes = (uint32_t)blob.bytes;
+	return name[0] && !jvmstructs_is_nmethod(name);
+}
+
+static bool answer_stub(struct session *session, uintptr_t pc)
+{
+	struct duet_stub stub = {.time_ns = clock_ns()};
+	char name[STUB_NAME_BYTES];
+	struct ring_part parts[] = {{&stub, sizeof(stub)}, {name, 0}};
+
+	if (!find_stub(pc, &stub, name) && !find_other_blob(pc, &stub, name))
+		return false;
+	stub.name_len = (uint32_t)strlen(name);
+	parts[1].bytes = stub.name_len;
+	ring_write(&session->ring, DUET_AGENT_STUB, parts, 2, RING_WAIT);
+	return true;
 }
 
 /*
@@ -246,21 +167,6 @@ void JNICALL code_on_stub(jvmtiEnv *jvmti, const char *name, const void *address
 bool code_has_stub_events(void)
 {
 	return jvm.at_start || jvm.version >= 17;
-}
-
-/* The blobs in the code heaps that are not compiled methods. Names are copied with care: a blob may die meanwhile. */
-static void publish_stubs_of_heap(struct session *session, unsigned int heap)
-{
-	struct code_blob blob;
-	uintptr_t cursor = 0;
-
-	while (jvmstructs_next_blob(heap, &cursor, &blob)) {
-		char name[STUB_NAME_MAX + 1] = "";
-
-		safe_copy(name, (uintptr_t)blob.name, STUB_NAME_MAX);
-		if (name[0] && !jvmstructs_is_nmethod(name))
-			write_stub(session, name, blob.start, blob.bytes);
-	}
 }
 
 void code_publish_heaps(struct session *session)
@@ -297,16 +203,62 @@ void code_publish_layout(struct session *session)
 	ring_write(&session->ring, DUET_AGENT_LAYOUT, &part, 1, RING_WAIT);
 }
 
-void code_publish_existing(struct session *session)
+void code_learn_existing(void)
 {
-	uintptr_t low, high;
-
-	__atomic_store_n(&generating_tid, syscall(SYS_gettid), __ATOMIC_RELAXED);
 	if (code_has_stub_events())
 		(*jvm.jvmti)->GenerateEvents(jvm.jvmti, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
-	else
-		for (unsigned int i = 0; jvmstructs_code_heap(i, &low, &high); i++)
-			publish_stubs_of_heap(session, i);
-	(*jvm.jvmti)->GenerateEvents(jvm.jvmti, JVMTI_EVENT_COMPILED_METHOD_LOAD);
-	__atomic_store_n(&generating_tid, 0, __ATOMIC_RELAXED);
+	for (unsigned int i = 0; jvm.version >= 21 && i < DUET_JVM_HEAPS; i++) {
+		struct code_blob blob;
+		uintptr_t cursor = 0;
+
+		while (!enter_special && jvmstructs_next_blob(i, &cursor, &blob))
+			find_enter_special(blob.code_begin);
+	}
+}
+
+/* ---- answers ---- */
+
+static void write_compiled(struct session *session, const struct nmethod_record *record)
+{
+	struct ring_part parts[] = {
+		{&record->load, sizeof(record->load)},
+		{record->pcs, record->load.pc_count * sizeof(*record->pcs)},
+		{record->frames, record->load.frame_count * sizeof(*record->frames)},
+	};
+
+	ring_write(&session->ring, DUET_AGENT_CODE_LOAD, parts, 3, RING_WAIT);
+}
+
+static bool answer_kept(struct session *session, uint32_t id)
+{
+	struct nmethod_record record;
+
+	if (!id || !kept_take(id, &record))
+		return false;
+	write_compiled(session, &record);
+	kept_release();
+	return true;
+}
+
+void code_answer(struct session *session, uint64_t pc, uint32_t id)
+{
+	const struct duet_want want = {.key = pc, .id = id, .kind = DUET_WANT_CODE};
+	struct nmethod_record record;
+
+	switch (nmethods_find((uintptr_t)pc, id, ring_metadata_most(&session->ring), &record)) {
+	case NMETHOD_FOUND:
+		write_compiled(session, &record);
+		nmethods_release(&record);
+		return;
+	case NMETHOD_NONE:
+		if (!id && answer_stub(session, (uintptr_t)pc))
+			return;
+		break;
+	case NMETHOD_GONE:
+		break;
+	}
+	if (answer_kept(session, id))
+		return;
+	duet_ring_count(session->ring.page, DUET_AGENT_CODE_GONE);
+	ring_write_gone(&session->ring, &want);
 }

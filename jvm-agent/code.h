@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Generated code as the loader must know it: compiled methods with their inlining, stubs, and the heaps they lie in. */
+/* Generated code as the loader asks for it: compiled methods with their inlining, stubs, and the heaps they lie in. */
 #ifndef CODE_H
 #define CODE_H
 
 #include <jvmti.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct session;
 
@@ -23,7 +24,12 @@ void code_publish_heaps(struct session *session);
  * that had not been before. Agent's thread only.
  */
 void code_publish_layout(struct session *session);
-/* Publishes all code there is now: stubs, then compiled methods. Agent's thread only. */
-void code_publish_existing(struct session *session);
+/* Takes note of the code that is there now and has no blob of its own. Agent's thread only. */
+void code_learn_existing(void);
+/*
+ * Writes what lies at pc: DUET_AGENT_CODE_LOAD, when it is of the compilation with this id or that is 0,
+ * DUET_AGENT_STUB or DUET_AGENT_GONE. Agent's thread only.
+ */
+void code_answer(struct session *session, uint64_t pc, uint32_t id);
 
 #endif

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 #include "code.h"
 #include "engine.h"
 #include "jvm.h"
+#include "kept.h"
 #include "libc_versions.h"
 #include "methods.h"
 #include "peer.h"
@@ -28,6 +30,8 @@
 #define START_TIMEOUT_MS 10000
 #define SWEEP_NS 1000000000ull
 #define RESCAN_NS 100000000
+#define FULL_STEP_MS 1
+#define LAST_WORDS_NS 100000000 /* the end of a JVM waits no longer for what samples of its last moments met */
 #define ENDING_STEP_NS 1000000
 #define ENDING_STEPS 2000
 
@@ -43,13 +47,14 @@ static struct {
 	enum control_state state;
 	int listener;
 	int peer; /* of the loader while state is CONTROL_HELD; control_main() closes it */
+	char secret[DUET_SECRET_DIGITS]; /* what a loader has to know */
 	unsigned int wait_ms;
 	bool settled; /* the handler is live, or will not be: the start of the JVM waits for that */
-	pthread_cond_t settled_cond;
+	pthread_cond_t changed; /* settled or the state is */
 } control = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.listener = -1,
-	.settled_cond = PTHREAD_COND_INITIALIZER,
+	.changed = PTHREAD_COND_INITIALIZER,
 };
 
 /* ---- one loader's session, on the agent's thread ---- */
@@ -69,54 +74,44 @@ static int session_fill(struct session *session, const struct duet_message_start
 	if (error)
 		return error;
 	*ret_why = "no memory for the tables of a session";
-	session->slots = sample_slots_new();
+	session->slots = sample_slots_new(session->java_depth);
 	if (!session->slots)
 		return -ENOMEM;
-	error = methods_init(&session->methods);
-	if (error)
-		return error;
 	session->signo = session->engine->take_signal((int)start->signo, ret_why);
 	return session->signo < 0 ? session->signo : 0;
 }
 
 static void session_free(struct session *session)
 {
-	methods_release(&session->methods);
-	sample_slots_free(session->slots);
+	sample_slots_free(session->slots, session->java_depth);
 	tables_unmap(&session->tables);
 	ring_unmap(&session->ring);
 	free(session);
 }
 
-/*
- * How to walk, and handlers, so that nothing is missed; then the jmethodIDs of what is
- * loaded, without which the first samples would have no frames. Names and code
- * can wait until the loader knows that we run.
- */
-static int session_start(struct session *session, JNIEnv *env, const char **ret_why)
+/* How to walk, and handlers, so that nothing is missed; all else can wait until the loader knows that we run. */
+static int session_start(struct session *session, const char **ret_why)
 {
 	int error = 0;
 
 	code_publish_layout(session);
 	session_open(session);
 	jvm_events_enable();
-	jvm_prepare_classes(env);
 	if (session->engine->start)
 		error = session->engine->start(session->signo, session->interval_ns, ret_why);
 	return error;
 }
 
 /* Leaks the session when a handler or callback does not leave it: better than a JVM that writes into freed memory. */
-static void session_stop(struct session *session, JNIEnv *env)
+static void session_stop(struct session *session)
 {
 	if (session->engine->stop)
 		session->engine->stop();
 	jvm_events_disable();
 	threads_forget();
-	if (!session_close())
-		return;
-	methods_publish(session, env);
-	session_free(session);
+	kept_forget();
+	if (session_close())
+		session_free(session);
 }
 
 static void session_rescan(struct session *session)
@@ -127,34 +122,78 @@ static void session_rescan(struct session *session)
 		duet_ring_count(session->ring.page, DUET_AGENT_TIMER_FAILED);
 }
 
-/* A message of the loader's: > 0 to go on, 0 for STOP, < 0 when it is gone or makes no sense. */
-static int session_obey(struct session *session, int peer)
+static void session_answer(struct session *session, JNIEnv *env, const struct duet_want *want)
 {
-	struct duet_message_name names;
-	int type = peer_receive(peer, &names);
+	if (want->kind == DUET_WANT_METHOD)
+		methods_answer(session, env, want->key);
+	else if (want->kind == DUET_WANT_CODE)
+		code_answer(session, want->key, want->id);
+}
+
+/* The loader makes room in the ring, however long that takes, or it is gone: false. */
+static bool await_room(struct session *session, int peer)
+{
+	struct pollfd fd = {.fd = peer}; /* only its end */
+
+	while (!ring_has_room(&session->ring))
+		if (poll(&fd, 1, FULL_STEP_MS) > 0)
+			return false;
+	return true;
+}
+
+/* A message of the loader's: > 0 to go on, 0 for STOP, < 0 when it is gone or makes no sense. */
+static int session_obey(struct session *session, JNIEnv *env, int peer)
+{
+	struct duet_message_want message;
+	int type = peer_receive(peer, &message);
 
 	if (type == DUET_MESSAGE_STOP)
 		return 0;
-	for (uint32_t i = 0; type > 0 && i < names.count; i++)
-		methods_see(session, names.methods[i]);
+	for (uint32_t i = 0; type > 0 && i < message.count; i++) {
+		if (!await_room(session, peer))
+			return -EPIPE;
+		session_answer(session, env, &message.wants[i]);
+	}
 	return type;
+}
+
+/* > 0 to go on, as above. */
+static int session_listen(struct session *session, JNIEnv *env, int peer, int timeout_ms)
+{
+	struct pollfd fd = {.fd = peer, .events = POLLIN};
+
+	poll(&fd, 1, timeout_ms);
+	if (fd.revents & POLLIN)
+		return session_obey(session, env, peer);
+	return fd.revents ? -EPIPE : 1;
+}
+
+/* All at once would keep samples of the first second waiting. Ends as session_listen(). */
+static int session_prepare(struct session *session, JNIEnv *env, int peer)
+{
+	struct jvm_preparing preparing;
+	int goes_on = 1;
+
+	if (!jvm_prepare_begin(env, &preparing))
+		return goes_on;
+	while (goes_on > 0 && jvm_prepare_some(&preparing))
+		goes_on = session_listen(session, env, peer, 0);
+	jvm_prepare_end(env, &preparing);
+	return goes_on;
 }
 
 /* Until the loader says STOP (true), or goes (false). */
 static bool session_serve(struct session *session, JNIEnv *env, int peer)
 {
-	struct pollfd fds[] = {
-		{.fd = peer, .events = POLLIN},
-		{.fd = session->methods.wake_fd, .events = POLLIN},
-	};
 	uint64_t next_sweep_ns = 0, next_rescan_ns = 0;
-	int goes_on = 1;
+	int goes_on = session_prepare(session, env, peer);
 
 	while (goes_on > 0) {
 		uint64_t now = clock_ns();
 
 		if (now >= next_sweep_ns) {
 			threads_sweep(session, env);
+			kept_forget_old();
 			next_sweep_ns = now + SWEEP_NS;
 		}
 		if (now >= next_rescan_ns) {
@@ -162,10 +201,7 @@ static bool session_serve(struct session *session, JNIEnv *env, int peer)
 			code_publish_layout(session);
 			next_rescan_ns = now + RESCAN_NS;
 		}
-		methods_publish(session, env);
-		poll(fds, 2, methods_may_sleep(&session->methods) ? RESCAN_NS / 1000000 : 0);
-		if (fds[0].revents)
-			goes_on = session_obey(session, peer);
+		goes_on = session_listen(session, env, peer, RESCAN_NS / 1000000);
 	}
 	return !goes_on;
 }
@@ -175,7 +211,7 @@ static void settle(void)
 {
 	pthread_mutex_lock(&control.lock);
 	control.settled = true;
-	pthread_cond_signal(&control.settled_cond);
+	pthread_cond_broadcast(&control.changed);
 	pthread_mutex_unlock(&control.lock);
 }
 
@@ -195,16 +231,16 @@ static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *
 			session_free(session);
 		return false;
 	}
-	error = session_start(session, env, &why);
+	error = session_start(session, &why);
 	peer_send_started(peer, error, session->signo, why);
 	settle();
 	if (!error) {
 		code_publish_heaps(session);
 		threads_sweep(session, env);
-		code_publish_existing(session);
+		code_learn_existing();
 		stopped = session_serve(session, env, peer);
 	}
-	session_stop(session, env);
+	session_stop(session);
 	return stopped;
 }
 
@@ -228,13 +264,14 @@ static void set_state(enum control_state state)
 		close(control.listener);
 	control.listener = -1;
 	control.state = state;
+	pthread_cond_broadcast(&control.changed);
 	pthread_mutex_unlock(&control.lock);
 }
 
 /* The loader, or -1 when none came or another attach took over. */
 static int accept_loader(void)
 {
-	int peer = peer_accept(control.listener, CONNECT_TIMEOUT_NS);
+	int peer = peer_accept(control.listener, control.secret, CONNECT_TIMEOUT_NS);
 	bool taken_over;
 
 	pthread_mutex_lock(&control.lock);
@@ -356,6 +393,7 @@ int control_open(const struct options *options)
 	if (!claim())
 		return DUET_ATTACH_BUSY;
 	control.wait_ms = options->wait_ms;
+	memcpy(control.secret, options->secret, sizeof(control.secret));
 	control.listener = peer_listen(options->control);
 	if (control.listener >= 0)
 		return DUET_ATTACH_OK;
@@ -371,6 +409,33 @@ int control_run(void)
 	return DUET_ATTACH_NO_THREAD;
 }
 
+static struct timespec time_from_now(uint64_t ns)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += (time_t)(ns / 1000000000);
+	until.tv_nsec += (long)(ns % 1000000000);
+	if (until.tv_nsec >= 1000000000l) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000l;
+	}
+	return until;
+}
+
+void control_last_words(void)
+{
+	struct timespec until = time_from_now(LAST_WORDS_NS);
+	int error = 0;
+
+	pthread_mutex_lock(&control.lock);
+	if (control.state == CONTROL_HELD)
+		error = peer_send_ending(control.peer);
+	while (control.state == CONTROL_HELD && !error)
+		error = pthread_cond_timedwait(&control.changed, &control.lock, &until);
+	pthread_mutex_unlock(&control.lock);
+}
+
 void control_goodbye(void)
 {
 	pthread_mutex_lock(&control.lock);
@@ -381,20 +446,13 @@ void control_goodbye(void)
 
 void control_run_at_start(void)
 {
-	struct timespec until;
+	struct timespec until = time_from_now(control.wait_ms * 1000000ull);
 	int error = 0;
 
 	if (control.listener < 0 || control_run() != DUET_ATTACH_OK)
 		return;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += control.wait_ms / 1000;
-	until.tv_nsec += control.wait_ms % 1000 * 1000000l;
-	if (until.tv_nsec >= 1000000000l) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000l;
-	}
 	pthread_mutex_lock(&control.lock);
 	while (!control.settled && !error)
-		error = pthread_cond_timedwait(&control.settled_cond, &control.lock, &until);
+		error = pthread_cond_timedwait(&control.changed, &control.lock, &until);
 	pthread_mutex_unlock(&control.lock);
 }

@@ -18,6 +18,8 @@ int control_open(const struct options *options);
 int control_run(void);
 /* On the thread that will run main(): control_run(), then waits for the loader's START at most options.wait_ms. */
 void control_run_at_start(void);
+/* The JVM is about to go down: the loader may ask for what is gone with it, for a tenth of a second. */
+void control_last_words(void);
 /* The JVM goes down and handlers do nothing any more: tells the loader, which stops signalling. */
 void control_goodbye(void);
 

@@ -7,6 +7,7 @@
 #ifndef ENGINE_H
 #define ENGINE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,6 +25,11 @@ struct engine {
 	unsigned int (*rescan)(void);
 	void (*thread_start)(int tid); /* on the thread itself */
 	void (*thread_end)(int tid);
+	/*
+	 * Standalone engines, in the handler: how many intervals this signal stands for. 0: none, the sample of another
+	 * thread stands for them.
+	 */
+	uint64_t (*periods)(const siginfo_t *info);
 };
 
 /* NULL when there is none. */

@@ -7,7 +7,9 @@
  * Java threads get theirs in ThreadStart. All others (compiler, GC, native) are found
  * by listing /proc/self/task ten times a second.
  */
+#include "clock.h"
 #include "engine.h"
+#include "libc_versions.h"
 #include "pages.h"
 
 #include <dirent.h>
@@ -50,7 +52,6 @@ static struct {
 	unsigned int failed;
 	int signo;
 	uint64_t interval_ns;
-	int own_tid; /* the agent's thread blocks signals: a timer on it would only pile them up */
 } ctimer = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void timer_remove(struct thread_timer *timer)
@@ -60,6 +61,23 @@ static void timer_remove(struct thread_timer *timer)
 	timer->id_plus_1 = 0;
 }
 
+static void set_time(struct timespec *time, uint64_t ns)
+{
+	time->tv_sec = (time_t)(ns / 1000000000u);
+	time->tv_nsec = (long)(ns % 1000000000u);
+}
+
+/*
+ * The first tick comes somewhere in the first interval: after a whole one, threads that use less than that would never
+ * be seen, and all others half an interval too little. By the time, which is as good as chance.
+ */
+static uint64_t first_ns(void)
+{
+	uint64_t hash = clock_ns() * 0x9e3779b97f4a7c15ull;
+
+	return 1 + (hash >> 16) % ctimer.interval_ns;
+}
+
 static int timer_make(int tid)
 {
 	clockid_t clock = (clockid_t)((~(unsigned int)tid << 3) | CLOCK_OF_THREAD);
@@ -67,9 +85,8 @@ static int timer_make(int tid)
 	struct itimerspec times;
 	int id;
 
-	times.it_interval.tv_sec = (time_t)(ctimer.interval_ns / 1000000000u);
-	times.it_interval.tv_nsec = (long)(ctimer.interval_ns % 1000000000u);
-	times.it_value = times.it_interval;
+	set_time(&times.it_interval, ctimer.interval_ns);
+	set_time(&times.it_value, first_ns());
 	if (syscall(SYS_timer_create, clock, &event, &id))
 		return -errno;
 	if (syscall(SYS_timer_settime, id, 0, &times, NULL)) {
@@ -103,7 +120,7 @@ static void add_thread(int tid)
 	struct thread_timer *timer;
 	int error;
 
-	if (tid <= 0 || tid >= TID_LIMIT || tid == ctimer.own_tid || !ctimer.timers)
+	if (tid <= 0 || tid >= TID_LIMIT || !ctimer.timers)
 		return;
 	timer = &ctimer.timers[tid];
 	timer->seen = ctimer.scan;
@@ -132,12 +149,24 @@ static void remove_unseen(void)
 	ctimer.count = kept;
 }
 
+/* The agent's own thread blocks signals, so that none breaks its system calls: its ticks wait for this place. */
+static void take_own(void)
+{
+	sigset_t ours;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, ctimer.signo);
+	pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
+	pthread_sigmask(SIG_BLOCK, &ours, NULL);
+}
+
 static unsigned int ctimer_rescan(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
 	struct dirent *entry;
 	unsigned int failed;
 
+	take_own();
 	pthread_mutex_lock(&ctimer.lock);
 	ctimer.scan++;
 	while (tasks && (entry = readdir(tasks)) != NULL)
@@ -163,6 +192,7 @@ static void ctimer_stop(void)
 	ctimer.tids = NULL;
 	ctimer.count = ctimer.room = 0;
 	pthread_mutex_unlock(&ctimer.lock);
+	take_own();
 }
 
 static int ctimer_start(int signo, uint64_t interval_ns, const char **ret_why)
@@ -176,7 +206,6 @@ static int ctimer_start(int signo, uint64_t interval_ns, const char **ret_why)
 	ctimer.timers = timers;
 	ctimer.signo = signo;
 	ctimer.interval_ns = interval_ns;
-	ctimer.own_tid = (int)syscall(SYS_gettid);
 	pthread_mutex_unlock(&ctimer.lock);
 	*ret_why = "no timer could be created on any thread's CPU clock";
 	ctimer_rescan();
@@ -201,6 +230,12 @@ static void ctimer_thread_end(int tid)
 	pthread_mutex_unlock(&ctimer.lock);
 }
 
+/* The kernel tells how often the timer has expired beyond the once that it signals. */
+static uint64_t ctimer_periods(const siginfo_t *info)
+{
+	return info->si_code == SI_TIMER && info->si_overrun > 0 ? 1 + (uint64_t)info->si_overrun : 1;
+}
+
 const struct engine engine_ctimer = {
 	.id = DUET_ENGINE_CTIMER,
 	.standalone = true,
@@ -210,4 +245,5 @@ const struct engine engine_ctimer = {
 	.rescan = ctimer_rescan,
 	.thread_start = ctimer_thread_start,
 	.thread_end = ctimer_thread_end,
+	.periods = ctimer_periods,
 };

@@ -12,6 +12,8 @@
 #include "control.h"
 #include "jvmstructs.h"
 #include "libc_versions.h"
+#include "metadata.h"
+#include "nmethods.h"
 #include "session.h"
 #include "threads.h"
 #include "virtual_threads.h"
@@ -19,6 +21,7 @@
 /* HotSpot's own limit for one JNI local frame (MaxJNILocalCapacity). */
 #define LOCAL_REFS_MAX 65536
 #define LOCAL_REFS 16
+#define CLASSES_AT_ONCE 64 /* less than a millisecond */
 
 struct jvm jvm;
 static void *libjvm;
@@ -56,6 +59,7 @@ static void JNICALL on_vm_init(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 static void JNICALL on_vm_death(jvmtiEnv *jvmti, JNIEnv *env)
 {
 	(void)jvmti, (void)env;
+	control_last_words();
 	session_seal();
 	control_goodbye();
 }
@@ -233,8 +237,10 @@ void jvm_learn(JNIEnv *env)
 	if (jvm.version || (*env)->PushLocalFrame(env, LOCAL_REFS))
 		return;
 	jvm.version = java_version();
-	if (libjvm)
-		jvmstructs_open(libjvm);
+	if (libjvm && !jvmstructs_open(libjvm)) {
+		metadata_open(libjvm, jvm.version);
+		nmethods_open(libjvm, jvm.version);
+	}
 	java_thread = own_java_thread(env);
 	if (jvm.asgct && java_thread && find_thread_key(java_thread)) {
 		jvm.env_offset = (intptr_t)env - (intptr_t)java_thread;
@@ -259,18 +265,29 @@ uintptr_t jvm_current_thread(void)
 	return thread && *(const uintptr_t *)thread == jvm.thread_vtable ? thread : 0;
 }
 
-void jvm_prepare_classes(JNIEnv *env)
+bool jvm_prepare_begin(JNIEnv *env, struct jvm_preparing *ret)
 {
-	jclass *classes;
-	jint count;
-
-	if ((*env)->PushLocalFrame(env, LOCAL_REFS_MAX))
-		return (*env)->ExceptionClear(env);
-	if (!(*jvm.jvmti)->GetLoadedClasses(jvm.jvmti, &count, &classes)) {
-		for (jint i = 0; i < count; i++)
-			prepare_class(classes[i]);
-		jvm_deallocate(classes);
+	*ret = (struct jvm_preparing){0};
+	if ((*env)->PushLocalFrame(env, LOCAL_REFS_MAX)) {
+		(*env)->ExceptionClear(env);
+		return false;
 	}
+	if (!(*jvm.jvmti)->GetLoadedClasses(jvm.jvmti, &ret->count, &ret->classes))
+		return true;
+	(*env)->PopLocalFrame(env, NULL);
+	return false;
+}
+
+bool jvm_prepare_some(struct jvm_preparing *preparing)
+{
+	for (int i = 0; i < CLASSES_AT_ONCE && preparing->done < preparing->count; i++)
+		prepare_class(preparing->classes[preparing->done++]);
+	return preparing->done < preparing->count;
+}
+
+void jvm_prepare_end(JNIEnv *env, struct jvm_preparing *preparing)
+{
+	jvm_deallocate(preparing->classes);
 	(*env)->PopLocalFrame(env, NULL);
 }
 

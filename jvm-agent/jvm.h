@@ -56,8 +56,17 @@ void jvm_learn(JNIEnv *env);
 void jvm_events_enable(void);
 void jvm_events_disable(void);
 
-/* Creates the jmethodIDs of all loaded classes: AsyncGetCallTrace cannot, and reports frames without one as unknown. */
-void jvm_prepare_classes(JNIEnv *env);
+/*
+ * Creates the jmethodIDs of all loaded classes: AsyncGetCallTrace cannot, and reports frames without one as unknown.
+ * Some at a time, since a JVM has tens of thousands, between begin, which may fail, and end.
+ */
+struct jvm_preparing {
+	jclass *classes;
+	jint count, done;
+};
+bool jvm_prepare_begin(JNIEnv *env, struct jvm_preparing *ret);
+bool jvm_prepare_some(struct jvm_preparing *preparing); /* false when that were the last */
+void jvm_prepare_end(JNIEnv *env, struct jvm_preparing *preparing);
 
 /* Copies a system property into `text`, cut to size; empty when there is none. */
 void jvm_property(const char *name, char *text, size_t size);

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "jvmstructs.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
+#include "codelets.h"
 #include "duet_frame.h"
 #include "libc_versions.h"
 #include "perf_counter.h"
 #include "safe_copy.h"
+#include "vmstructs.h"
 
 #define MAX_CODE_HEAPS 8
 #define MAX_ENTRIES 20000 /* JDK 25 has 2,000: a table without an end is not believed */
 #define SEGMENT_FREE 0xff
 #define BLOB_HEADER_MAX 512 /* all fields that are read lie in the first bytes of a blob; JDK 8's nmethod is 300 */
-
-/* One offset in a HotSpot structure. `width` matters where JDKs disagree about the type. */
-struct offset {
-	bool known;
-	uint8_t width;
-	uint32_t value;
-};
 
 static struct {
 	/* statics: their addresses */
@@ -54,72 +48,64 @@ static struct {
 } code_heaps[MAX_CODE_HEAPS];
 static unsigned int code_heap_count;
 
-static const struct {
-	const char *type;
-	const char *field;
-	struct offset *offset;
-} fields[] = {
-	{"GrowableArrayBase", "_len", &layout.array_length},
-	{"GenericGrowableArray", "_len", &layout.array_length}, /* JDK 8-15 */
-	{"GrowableArray<int>", "_data", &layout.array_data},
-	{"CodeHeap", "_memory", &layout.heap_memory},
-	{"CodeHeap", "_segmap", &layout.heap_segmap},
-	{"CodeHeap", "_log2_segment_size", &layout.heap_segment_shift},
-	{"VirtualSpace", "_low", &layout.space_low},
-	{"VirtualSpace", "_high", &layout.space_high},
-	{"VirtualSpace", "_low_boundary", &layout.space_low_boundary},
-	{"VirtualSpace", "_high_boundary", &layout.space_high_boundary},
-	{"HeapBlock::Header", "_length", &layout.block_length},
-	{"HeapBlock::Header", "_used", &layout.block_used},
-	{"CodeBlob", "_name", &layout.blob_name},
-	{"CodeBlob", "_size", &layout.blob_bytes},
-	{"CodeBlob", "_frame_complete_offset", &layout.blob_frame_complete},
-	{"CodeBlob", "_frame_size", &layout.blob_frame_words},
-	{"CodeBlob", "_code_begin", &layout.blob_code_begin}, /* JDK 9-22 */
-	{"CodeBlob", "_code_offset", &layout.blob_code_offset}, /* JDK 23+ */
-	{"nmethod", "_verified_entry_point", &layout.nmethod_entry}, /* JDK 8-22 */
-	{"nmethod", "_verified_entry_offset", &layout.nmethod_entry_offset}, /* JDK 23+ */
-	{"nmethod", "_stub_offset", &layout.nmethod_stubs},
-	{"nmethod", "_compile_id", &layout.nmethod_id},
-	{"nmethod", "_orig_pc_offset", &layout.nmethod_original_pc},
-	{"StubQueue", "_stub_buffer", &layout.queue_buffer},
-	{"StubQueue", "_queue_end", &layout.queue_end},
-	{"InterpreterCodelet", "_description", &layout.codelet_text},
-	{"InterpreterCodelet", "_size", &layout.codelet_bytes},
-	{"Method", "_constMethod", &layout.method_const},
-	{"ConstMethod", "_constants", &layout.const_pool},
-	{"ConstMethod", "_method_idnum", &layout.const_id},
-	{"ConstMethod", "_code_size", &layout.const_code_bytes},
-	{"ConstantPool", "_pool_holder", &layout.pool_holder},
-	{"InstanceKlass", "_methods_jmethod_ids", &layout.holder_ids},
-	{"JavaThread", "_osthread", &layout.thread_osthread},
-	{"Thread", "_osthread", &layout.thread_osthread},
-	{"OSThread", "_thread_id", &layout.osthread_id},
-	{"JavaThread", "_anchor", &layout.thread_anchor},
-	{"JavaThread", "_threadObj", &layout.thread_object},
-	{"JavaThread", "_vthread", &layout.thread_current}, /* JDK 21+ */
-	{"JavaThread", "_monitor_owner_id", &layout.thread_owner}, /* JDK 25+, like the next */
-	{"JavaThread", "_cont_entry", &layout.thread_entry},
-	{"JVMFlag", "_name", &layout.flag_name},
-	{"JVMFlag", "_addr", &layout.flag_address},
-	{"JavaFrameAnchor", "_last_Java_sp", &layout.anchor_sp},
-	{"JavaFrameAnchor", "_last_Java_pc", &layout.anchor_pc},
+static const struct vmstructs_row rows[] = {
+	{"GrowableArrayBase", "_len", &layout.array_length, NULL},
+	{"GenericGrowableArray", "_len", &layout.array_length, NULL}, /* JDK 8-15 */
+	{"GrowableArray<int>", "_data", &layout.array_data, NULL},
+	{"CodeHeap", "_memory", &layout.heap_memory, NULL},
+	{"CodeHeap", "_segmap", &layout.heap_segmap, NULL},
+	{"CodeHeap", "_log2_segment_size", &layout.heap_segment_shift, NULL},
+	{"VirtualSpace", "_low", &layout.space_low, NULL},
+	{"VirtualSpace", "_high", &layout.space_high, NULL},
+	{"VirtualSpace", "_low_boundary", &layout.space_low_boundary, NULL},
+	{"VirtualSpace", "_high_boundary", &layout.space_high_boundary, NULL},
+	{"HeapBlock::Header", "_length", &layout.block_length, NULL},
+	{"HeapBlock::Header", "_used", &layout.block_used, NULL},
+	{"CodeBlob", "_name", &layout.blob_name, NULL},
+	{"CodeBlob", "_size", &layout.blob_bytes, NULL},
+	{"CodeBlob", "_frame_complete_offset", &layout.blob_frame_complete, NULL},
+	{"CodeBlob", "_frame_size", &layout.blob_frame_words, NULL},
+	{"CodeBlob", "_code_begin", &layout.blob_code_begin, NULL}, /* JDK 9-22 */
+	{"CodeBlob", "_code_offset", &layout.blob_code_offset, NULL}, /* JDK 23+ */
+	{"nmethod", "_verified_entry_point", &layout.nmethod_entry, NULL}, /* JDK 8-22 */
+	{"nmethod", "_verified_entry_offset", &layout.nmethod_entry_offset, NULL}, /* JDK 23+ */
+	{"nmethod", "_stub_offset", &layout.nmethod_stubs, NULL},
+	{"nmethod", "_compile_id", &layout.nmethod_id, NULL},
+	{"nmethod", "_orig_pc_offset", &layout.nmethod_original_pc, NULL},
+	{"StubQueue", "_stub_buffer", &layout.queue_buffer, NULL},
+	{"StubQueue", "_queue_end", &layout.queue_end, NULL},
+	{"InterpreterCodelet", "_description", &layout.codelet_text, NULL},
+	{"InterpreterCodelet", "_size", &layout.codelet_bytes, NULL},
+	{"Method", "_constMethod", &layout.method_const, NULL},
+	{"ConstMethod", "_constants", &layout.const_pool, NULL},
+	{"ConstMethod", "_method_idnum", &layout.const_id, NULL},
+	{"ConstMethod", "_code_size", &layout.const_code_bytes, NULL},
+	{"ConstantPool", "_pool_holder", &layout.pool_holder, NULL},
+	{"InstanceKlass", "_methods_jmethod_ids", &layout.holder_ids, NULL},
+	{"JavaThread", "_osthread", &layout.thread_osthread, NULL},
+	{"Thread", "_osthread", &layout.thread_osthread, NULL},
+	{"OSThread", "_thread_id", &layout.osthread_id, NULL},
+	{"JavaThread", "_anchor", &layout.thread_anchor, NULL},
+	{"JavaThread", "_threadObj", &layout.thread_object, NULL},
+	{"JavaThread", "_vthread", &layout.thread_current, NULL}, /* JDK 21+ */
+	{"JavaThread", "_monitor_owner_id", &layout.thread_owner, NULL}, /* JDK 25+, like the next */
+	{"JavaThread", "_cont_entry", &layout.thread_entry, NULL},
+	{"JVMFlag", "_name", &layout.flag_name, NULL},
+	{"JVMFlag", "_addr", &layout.flag_address, NULL},
+	{"JavaFrameAnchor", "_last_Java_sp", &layout.anchor_sp, NULL},
+	{"JavaFrameAnchor", "_last_Java_pc", &layout.anchor_pc, NULL},
+	{"CodeCache", "_heaps", NULL, &layout.heaps_address},
+	{"CodeCache", "_heap", NULL, &layout.heap_address},
+	{"AbstractInterpreter", "_code", NULL, &layout.interpreter_address},
+	{"StubRoutines", "_call_stub_return_address", NULL, &layout.call_stub_return_address},
+	{"CompressedOops", "_narrow_oop._base", NULL, &layout.oop_base_address}, /* JDK 13-22 */
+	{"CompressedOops", "_narrow_oop._shift", NULL, &layout.oop_shift_address},
+	{"CompressedOops", "_base", NULL, &layout.oop_base_address},
+	{"CompressedOops", "_shift", NULL, &layout.oop_shift_address},
+	{"JVMFlag", "flags", NULL, &layout.flags_address},
+	{"JVMFlag", "numFlags", NULL, &layout.flag_count_address},
+	{"PerfMemory", "_start", NULL, &layout.perf_memory_address},
 };
-
-static const struct { const char *type; uint8_t width; } widths[] = {
-	{"u2", 2},
-	{"int16_t", 2},
-	{"size_t", sizeof(size_t)},
-};
-
-/* Four bytes unless the type's name says otherwise; pointers are read as such by their users. */
-static uint8_t type_width(const char *type)
-{
-	for (size_t i = 0; type && i < sizeof(widths) / sizeof(widths[0]); i++)
-		if (!strcmp(type, widths[i].type))
-			return widths[i].width;
-	return 4;
-}
 
 static uintptr_t load_pointer(uintptr_t address)
 {
@@ -135,91 +121,6 @@ static uint64_t load_field(uintptr_t object, const struct offset *offset)
 		return *(const uint64_t *)(object + offset->value);
 	default:
 		return *(const uint32_t *)(object + offset->value);
-	}
-}
-
-/* ---- the exported tables ---- */
-
-/* A table is described by variables of its own: where it is, its stride, and the offset of each column. */
-static uint64_t exported(void *libjvm, const char *name)
-{
-	const uint64_t *variable = dlsym(libjvm, name);
-
-	return variable ? *variable : 0;
-}
-
-static void apply_static(const char *type, const char *field, uintptr_t address)
-{
-	static const struct { const char *type, *field; uintptr_t *address; } statics[] = {
-		{"CodeCache", "_heaps", &layout.heaps_address},
-		{"CodeCache", "_heap", &layout.heap_address},
-		{"AbstractInterpreter", "_code", &layout.interpreter_address},
-		{"StubRoutines", "_call_stub_return_address", &layout.call_stub_return_address},
-		{"CompressedOops", "_narrow_oop._base", &layout.oop_base_address}, /* JDK 13-22 */
-		{"CompressedOops", "_narrow_oop._shift", &layout.oop_shift_address},
-		{"CompressedOops", "_base", &layout.oop_base_address},
-		{"CompressedOops", "_shift", &layout.oop_shift_address},
-		{"JVMFlag", "flags", &layout.flags_address},
-		{"JVMFlag", "numFlags", &layout.flag_count_address},
-		{"PerfMemory", "_start", &layout.perf_memory_address},
-	};
-
-	for (size_t i = 0; i < sizeof(statics) / sizeof(statics[0]); i++)
-		if (!strcmp(type, statics[i].type) && !strcmp(field, statics[i].field))
-			*statics[i].address = address;
-}
-
-static void apply_struct(const char *type, const char *field, const char *type_string, bool is_static, uint64_t offset,
-			 uintptr_t address)
-{
-	if (is_static)
-		apply_static(type, field, address);
-	for (size_t i = 0; !is_static && i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (!strcmp(type, fields[i].type) && !strcmp(field, fields[i].field))
-			*fields[i].offset = (struct offset){true, type_width(type_string), (uint32_t)offset};
-}
-
-static int read_structs(void *libjvm)
-{
-	uintptr_t entry = exported(libjvm, "gHotSpotVMStructs");
-	uint64_t stride = exported(libjvm, "gHotSpotVMStructEntryArrayStride");
-	uint64_t type = exported(libjvm, "gHotSpotVMStructEntryTypeNameOffset");
-	uint64_t field = exported(libjvm, "gHotSpotVMStructEntryFieldNameOffset");
-	uint64_t type_string = exported(libjvm, "gHotSpotVMStructEntryTypeStringOffset");
-	uint64_t is_static = exported(libjvm, "gHotSpotVMStructEntryIsStaticOffset");
-	uint64_t offset = exported(libjvm, "gHotSpotVMStructEntryOffsetOffset");
-	uint64_t address = exported(libjvm, "gHotSpotVMStructEntryAddressOffset");
-
-	if (!entry || !stride)
-		return -ENOENT;
-	for (int i = 0; i < MAX_ENTRIES && load_pointer(entry + type) && load_pointer(entry + field); i++) {
-		apply_struct((const char *)load_pointer(entry + type), (const char *)load_pointer(entry + field),
-			     (const char *)load_pointer(entry + type_string), *(const int32_t *)(entry + is_static),
-			     *(const uint64_t *)(entry + offset), load_pointer(entry + address));
-		entry += stride;
-	}
-	return 0;
-}
-
-static void read_types(void *libjvm)
-{
-	uintptr_t entry = exported(libjvm, "gHotSpotVMTypes");
-	uint64_t stride = exported(libjvm, "gHotSpotVMTypeEntryArrayStride");
-	uint64_t name = exported(libjvm, "gHotSpotVMTypeEntryTypeNameOffset");
-	uint64_t size = exported(libjvm, "gHotSpotVMTypeEntrySizeOffset");
-
-	if (!entry || !stride)
-		return;
-	for (int i = 0; i < MAX_ENTRIES && load_pointer(entry + name); i++) {
-		const char *type = (const char *)load_pointer(entry + name);
-
-		if (!strcmp(type, "HeapBlock"))
-			layout.block_header_bytes = *(const uint64_t *)(entry + size);
-		else if (!strcmp(type, "ConstMethod"))
-			layout.const_method_bytes = *(const uint64_t *)(entry + size);
-		else if (!strcmp(type, "JVMFlag"))
-			layout.flag_bytes = *(const uint64_t *)(entry + size);
-		entry += stride;
 	}
 }
 
@@ -272,11 +173,13 @@ static void read_code_heaps(void)
 
 int jvmstructs_open(void *libjvm)
 {
-	int error = read_structs(libjvm);
+	int error = vmstructs_read(libjvm, rows, sizeof(rows) / sizeof(rows[0]));
 
 	if (error)
 		return error;
-	read_types(libjvm);
+	layout.block_header_bytes = vmstructs_type_bytes(libjvm, "HeapBlock");
+	layout.const_method_bytes = vmstructs_type_bytes(libjvm, "ConstMethod");
+	layout.flag_bytes = vmstructs_type_bytes(libjvm, "JVMFlag");
 	read_code_heaps();
 	return 0;
 }
@@ -412,21 +315,22 @@ static bool read_blob(uintptr_t block, uintptr_t end, struct code_blob *ret_blob
 	return true;
 }
 
-uint32_t jvmstructs_compile_id(uintptr_t code)
+uint32_t jvmstructs_blob_id(const struct code_blob *blob)
 {
-	struct code_blob blob;
+	return layout.nmethod_id.known ? *(const uint32_t *)(blob->start + layout.nmethod_id.value) : 0;
+}
 
-	if (!layout.nmethod_id.known || !jvmstructs_find_blob(code, &blob) || !blob.entry)
-		return 0;
-	return *(const uint32_t *)(blob.start + layout.nmethod_id.value);
+bool jvmstructs_blob_at(uintptr_t pc, struct code_blob *ret_blob)
+{
+	int i = find_heap(pc);
+
+	return i >= 0 && blobs_are_known() &&
+	       read_blob(find_block((unsigned int)i, pc), committed_end((unsigned int)i), ret_blob);
 }
 
 bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob)
 {
-	int i = find_heap(pc);
-
-	if (i < 0 || !blobs_are_known() ||
-	    !read_blob(find_block((unsigned int)i, pc), committed_end((unsigned int)i), ret_blob))
+	if (!jvmstructs_blob_at(pc, ret_blob))
 		return false;
 	nmethod_entry(ret_blob);
 	return true;
@@ -487,31 +391,9 @@ static uint16_t publish(const struct offset *offset, size_t base)
 								       : DUET_JVM_NO_FIELD;
 }
 
-/* One that makes no frame leaves its row unused. */
-static void publish_entry(struct duet_jvm_layout *ret, uintptr_t at, uint32_t bytes, unsigned int *count)
-{
-	struct duet_method_entry entry = {.begin = (uint32_t)(at - ret->interpreter_low)};
-	int sender = duet_frame_find_entry((const uint8_t *)at, bytes, &entry.pop, &entry.push);
-
-	ret->entries_low = ret->entries_low ? ret->entries_low : at;
-	ret->entries_high = at + bytes;
-	if (*count == DUET_JVM_ENTRIES || !sender)
-		return;
-	ret->frame_sender = (uint16_t)sender;
-	entry.pop += entry.begin;
-	entry.push += entry.begin;
-	entry.end = entry.begin + bytes;
-	ret->entries[(*count)++] = entry;
-}
-
-/*
- * Method entries are codelets of the interpreter, side by side. There the frame pointer may still be the caller's, or
- * that of a caller's caller.
- */
 static void publish_interpreter(struct duet_jvm_layout *ret)
 {
 	uintptr_t queue = layout.interpreter_address ? load_pointer(layout.interpreter_address) : 0;
-	unsigned int count = 0;
 	uintptr_t at, end;
 
 	if (!queue || !layout.queue_buffer.known || !layout.queue_end.known || !layout.codelet_text.known ||
@@ -526,8 +408,8 @@ static void publish_interpreter(struct duet_jvm_layout *ret)
 
 		if (!bytes || bytes > end - at)
 			break;
-		if (text && strstr(text, "method entry point"))
-			publish_entry(ret, at, bytes, &count);
+		if (text)
+			codelet_publish(ret, text, at, bytes);
 		at += bytes;
 	}
 }

@@ -37,8 +37,10 @@ bool jvmstructs_is_readable_code(uintptr_t pc, size_t before);
 bool jvmstructs_is_committed(uintptr_t address, size_t bytes);
 /* The blob that holds the calling thread's pc (so that it stays alive meanwhile). */
 bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob);
-/* The id of the compilation that this code, which must be alive, came from; 0: unknown. */
-uint32_t jvmstructs_compile_id(uintptr_t code);
+/* The same on any other thread: the blob may be gone by now, and its entry is not told. */
+bool jvmstructs_blob_at(uintptr_t pc, struct code_blob *ret_blob);
+/* Of an nmethod: the id of the compilation; 0: unknown. */
+uint32_t jvmstructs_blob_id(const struct code_blob *blob);
 /* Is it compiled Java? HotSpot calls those "nmethod" and "native nmethod", stubs by names of their own. */
 bool jvmstructs_is_nmethod(const char *name);
 /* The first used blob at or after *cursor in heap i (0 starts), *cursor moved behind it; false at the end. */

@@ -1,178 +1,106 @@
 /* SPDX-License-Identifier: MIT */
 #include "methods.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "jvm.h"
-#include "pages.h"
+#include "metadata.h"
 #include "session.h"
 
-#define TABLE_SLOTS 65536u
-#define TABLE_BYTES (2 * TABLE_SLOTS * sizeof(uint64_t)) /* seen and queue */
-#define PROBES 64u
 #define LOCAL_REFS 8
+#define NUMBERED_IDS 26 /* since this JDK JVMTI looks a jmethodID up in a table, and refuses one that is not there */
 
-int methods_init(struct methods *methods)
+/* ---- by JVMTI ---- */
+
+/* Copied, so that all names are released in the same way. */
+static char *take_text(char *text)
 {
-	void *memory = pages_new(TABLE_BYTES);
+	char *copy = text ? strdup(text) : NULL;
 
-	if (!memory)
-		return -errno;
-	memset(methods, 0, sizeof(*methods));
-	methods->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (methods->wake_fd < 0) {
-		int error = -errno;
-
-		pages_free(memory, TABLE_BYTES);
-		return error;
-	}
-	methods->seen = memory;
-	methods->queue = methods->seen + TABLE_SLOTS;
-	return 0;
+	jvm_deallocate(text);
+	return copy;
 }
 
-void methods_release(struct methods *methods)
+static void take_lines(struct metadata_names *names, const jvmtiLineNumberEntry *lines, jint count)
 {
-	if (!methods->seen)
+	names->lines = calloc((size_t)count + 1, sizeof(*names->lines));
+	if (!names->lines)
 		return;
-	close(methods->wake_fd);
-	pages_free(methods->seen, TABLE_BYTES);
-	methods->seen = NULL;
-}
-
-static uint32_t first_slot(uint64_t method)
-{
-	return (uint32_t)((method * 0x9e3779b97f4a7c15ull) >> 48) % TABLE_SLOTS;
-}
-
-/* 1: inserted now; 0: was there; -ENOSPC: neither, its neighbourhood is full. */
-static int insert(struct methods *methods, uint64_t method)
-{
-	uint32_t slot = first_slot(method);
-
-	for (uint32_t i = 0; i < PROBES; i++) {
-		uint64_t *place = &methods->seen[(slot + i) % TABLE_SLOTS];
-		uint64_t old = __atomic_load_n(place, __ATOMIC_RELAXED);
-
-		if (!old && __atomic_compare_exchange_n(place, &old, method, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			return 1;
-		if (old == method)
-			return 0;
+	names->line_count = (uint32_t)count;
+	for (jint i = 0; i < count; i++) {
+		names->lines[i].bci = (uint32_t)lines[i].start_location;
+		names->lines[i].line = (uint32_t)lines[i].line_number;
 	}
-	return -ENOSPC;
+	metadata_sort_lines(names->lines, names->line_count);
 }
 
-static void enqueue(struct methods *methods, uint64_t method)
+/* They may be absent; the rest may not. */
+static void read_source(struct metadata_names *names, jmethodID method, jclass class)
 {
-	uint32_t place = __atomic_fetch_add(&methods->queued, 1, __ATOMIC_RELAXED);
-	uint64_t one = 1;
+	jvmtiLineNumberEntry *lines = NULL;
+	char *source = NULL;
+	jint count = 0;
 
-	/* Sequentially consistent: with methods_may_sleep() either it sees the id, or this sees it asleep. */
-	__atomic_store_n(&methods->queue[place], method, __ATOMIC_SEQ_CST);
-	/*
-	 * Not write(): that is a point where a cancelled thread ends, and this runs in signal handlers. It cannot fail,
-	 * the counter of an eventfd holds 2^64 - 2; the poll has a timeout anyway.
-	 */
-	if (__atomic_exchange_n(&methods->asleep, 0, __ATOMIC_SEQ_CST))
-		syscall(SYS_write, methods->wake_fd, &one, sizeof(one));
+	if ((*jvm.jvmti)->GetSourceFileName(jvm.jvmti, class, &source))
+		source = NULL;
+	names->source = take_text(source);
+	if (!(*jvm.jvmti)->GetLineNumberTable(jvm.jvmti, method, &count, &lines)) {
+		take_lines(names, lines, count);
+		jvm_deallocate(lines);
+	}
 }
 
-void methods_see(struct session *session, uint64_t method)
+static bool read_numbered(jmethodID method, struct metadata_names *ret)
 {
-	int inserted = method ? insert(&session->methods, method) : 0;
-
-	if (inserted > 0)
-		enqueue(&session->methods, method);
-	else if (inserted < 0)
-		duet_ring_count(session->ring.page, DUET_AGENT_METHOD_TABLE);
-}
-
-static uint64_t next_queued(struct methods *methods)
-{
-	if (methods->published == TABLE_SLOTS)
-		return 0;
-	return __atomic_load_n(&methods->queue[methods->published], __ATOMIC_SEQ_CST);
-}
-
-int methods_may_sleep(struct methods *methods)
-{
-	uint64_t count;
-
-	if (read(methods->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
-		return 0;
-	__atomic_store_n(&methods->asleep, 1, __ATOMIC_SEQ_CST);
-	return !next_queued(methods);
-}
-
-/* ---- what JVMTI knows about one method ---- */
-
-struct names {
-	char *class_signature;
-	char *name;
-	char *signature;
-	char *source;
-	jvmtiLineNumberEntry *lines;
-	jint line_count;
-	jint modifiers;
-};
-
-static void names_release(struct names *names)
-{
-	jvm_deallocate(names->class_signature);
-	jvm_deallocate(names->name);
-	jvm_deallocate(names->signature);
-	jvm_deallocate(names->source);
-	jvm_deallocate(names->lines);
-}
-
-/* The source file and the lines may be absent; the rest may not. */
-static jvmtiError names_read(struct names *names, jmethodID method)
-{
-	jvmtiEnv *jvmti = jvm.jvmti;
+	char *class_signature = NULL, *name = NULL, *signature = NULL;
+	jint modifiers = 0;
 	jclass class;
-	jvmtiError error;
 
-	error = (*jvmti)->GetMethodDeclaringClass(jvmti, method, &class);
-	if (!error)
-		error = (*jvmti)->GetClassSignature(jvmti, class, &names->class_signature, NULL);
-	if (!error)
-		error = (*jvmti)->GetMethodName(jvmti, method, &names->name, &names->signature, NULL);
-	if (!error)
-		error = (*jvmti)->GetMethodModifiers(jvmti, method, &names->modifiers);
-	if (error)
-		return error;
-	if ((*jvmti)->GetSourceFileName(jvmti, class, &names->source))
-		names->source = NULL;
-	if ((*jvmti)->GetLineNumberTable(jvmti, method, &names->line_count, &names->lines))
-		names->line_count = 0;
-	return JVMTI_ERROR_NONE;
-}
-
-static int compare_lines(const void *left, const void *right)
-{
-	const struct duet_line *a = left, *b = right;
-
-	return (a->bci > b->bci) - (a->bci < b->bci);
-}
-
-/* javac may write a LineNumberTable in any order; the record promises ascending bci. Caller frees. */
-static struct duet_line *sorted_lines(const struct names *names)
-{
-	struct duet_line *lines = calloc((size_t)names->line_count + 1, sizeof(*lines));
-
-	if (!lines)
-		return NULL;
-	for (jint i = 0; i < names->line_count; i++) {
-		lines[i].bci = (uint32_t)names->lines[i].start_location;
-		lines[i].line = (uint32_t)names->lines[i].line_number;
+	if ((*jvm.jvmti)->GetMethodDeclaringClass(jvm.jvmti, method, &class) ||
+	    (*jvm.jvmti)->GetClassSignature(jvm.jvmti, class, &class_signature, NULL))
+		return false;
+	if ((*jvm.jvmti)->GetMethodName(jvm.jvmti, method, &name, &signature, NULL) ||
+	    (*jvm.jvmti)->GetMethodModifiers(jvm.jvmti, method, &modifiers)) {
+		jvm_deallocate(class_signature);
+		jvm_deallocate(name);
+		jvm_deallocate(signature);
+		return false;
 	}
-	qsort(lines, (size_t)names->line_count, sizeof(*lines), compare_lines);
-	return lines;
+	*ret = (struct metadata_names){
+		.class_signature = take_text(class_signature),
+		.name = take_text(name),
+		.signature = take_text(signature),
+		.modifiers = (uint32_t)modifiers,
+	};
+	read_source(ret, method, class);
+	return true;
+}
+
+static bool ask_jvmti(JNIEnv *env, uint64_t key, struct metadata_names *ret)
+{
+	bool found;
+
+	if (jvm.version < NUMBERED_IDS || key & DUET_METHOD_BARE || (*env)->PushLocalFrame(env, LOCAL_REFS))
+		return false;
+	found = read_numbered((jmethodID)(uintptr_t)key, ret);
+	(*env)->PopLocalFrame(env, NULL);
+	return found;
+}
+
+/* ---- both ---- */
+
+/* Still proven afterwards: what was read in between was alive. */
+static bool read_proven(uint64_t key, struct metadata_names *ret)
+{
+	struct metadata_method method, again;
+
+	if (!metadata_find(key, &method) || !metadata_names_read(&method, ret))
+		return false;
+	if (metadata_find(key, &again) && again.address == method.address && again.holder == method.holder)
+		return true;
+	metadata_names_release(ret);
+	return false;
 }
 
 static struct ring_part string_part(const char *text, uint16_t *ret_length)
@@ -183,44 +111,34 @@ static struct ring_part string_part(const char *text, uint16_t *ret_length)
 	return (struct ring_part){text ? text : "", *ret_length};
 }
 
-static void write_method(struct session *session, uint64_t method, const struct names *names)
+static void write_method(struct session *session, uint64_t key, const struct metadata_names *names)
 {
-	struct duet_method record = {.method = method, .modifiers = (uint32_t)names->modifiers};
-	struct duet_line *lines = sorted_lines(names);
+	struct duet_method record = {
+		.method = key,
+		.modifiers = names->modifiers,
+		.line_count = names->line_count,
+	};
 	struct ring_part parts[6];
 
-	record.line_count = lines ? (uint32_t)names->line_count : 0;
 	parts[1] = string_part(names->class_signature, &record.class_len);
 	parts[2] = string_part(names->name, &record.name_len);
 	parts[3] = string_part(names->signature, &record.signature_len);
 	parts[4] = string_part(names->source, &record.source_len);
-	parts[5] = (struct ring_part){lines, record.line_count * sizeof(*lines)};
+	parts[5] = (struct ring_part){names->lines, record.line_count * sizeof(*names->lines)};
 	parts[0] = (struct ring_part){&record, sizeof(record)};
-	ring_write(&session->ring, DUET_AGENT_METHOD, parts, lines ? 6 : 5, RING_WAIT);
-	free(lines);
+	ring_write(&session->ring, DUET_AGENT_METHOD, parts, names->line_count ? 6 : 5, RING_WAIT);
 }
 
-static void publish_one(struct session *session, JNIEnv *env, uint64_t method)
+void methods_answer(struct session *session, JNIEnv *env, uint64_t key)
 {
-	struct names names = {0};
+	const struct duet_want want = {.key = key, .kind = DUET_WANT_METHOD};
+	struct metadata_names names;
 
-	if ((*env)->PushLocalFrame(env, LOCAL_REFS))
+	if (read_proven(key, &names) || ask_jvmti(env, key, &names)) {
+		write_method(session, key, &names);
+		metadata_names_release(&names);
 		return;
-	if (names_read(&names, (jmethodID)(uintptr_t)method))
-		duet_ring_count(session->ring.page, DUET_AGENT_METHOD_GONE);
-	else
-		write_method(session, method, &names);
-	names_release(&names);
-	(*env)->PopLocalFrame(env, NULL);
-}
-
-void methods_publish(struct session *session, JNIEnv *env)
-{
-	struct methods *methods = &session->methods;
-	uint64_t method;
-
-	while ((method = next_queued(methods)) != 0) {
-		methods->published++;
-		publish_one(session, env, method);
 	}
+	duet_ring_count(session->ring.page, DUET_AGENT_METHOD_GONE);
+	ring_write_gone(&session->ring, &want);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define WAIT_DEFAULT_MS 2000
+#define SECRET_VARIABLE "DUET_SECRET"
 
 static const char *set_control(struct options *options, const char *value, size_t length)
 {
@@ -13,6 +14,14 @@ static const char *set_control(struct options *options, const char *value, size_
 		return "control= takes a name of 1 to 107 bytes";
 	memcpy(options->control, value, length);
 	options->control[length] = '\0';
+	return NULL;
+}
+
+static const char *set_secret(struct options *options, const char *value, size_t length)
+{
+	if (length != DUET_SECRET_DIGITS || strspn(value, "0123456789abcdef") < length)
+		return "secret= takes 32 hexadecimal digits";
+	memcpy(options->secret, value, length);
 	return NULL;
 }
 
@@ -36,6 +45,7 @@ static const struct {
 	const char *(*set)(struct options *options, const char *value, size_t length);
 } keys[] = {
 	{"control=", set_control},
+	{"secret=", set_secret},
 	{"wait=", set_wait},
 };
 
@@ -47,7 +57,17 @@ static const char *parse_one(struct options *options, const char *text, size_t l
 		if (length >= key_length && !memcmp(text, keys[i].key, key_length))
 			return keys[i].set(options, text + key_length, length - key_length);
 	}
-	return "unknown option; expected control=NAME[,wait=MS]";
+	return "unknown option; expected control=NAME,secret=HEX[,wait=MS]";
+}
+
+/* Out of the application's sight, and of what it starts. */
+static const char *set_environment_secret(struct options *options)
+{
+	const char *value = getenv(SECRET_VARIABLE);
+	const char *why = value ? set_secret(options, value, strlen(value)) : "secret=HEX is missing";
+
+	unsetenv(SECRET_VARIABLE);
+	return why;
 }
 
 int options_parse(struct options *ret_options, const char *text, const char **ret_why)
@@ -63,6 +83,8 @@ int options_parse(struct options *ret_options, const char *text, const char **re
 	}
 	if (!why && !options.control[0])
 		why = "control=NAME is missing";
+	if (!why && !options.secret[0])
+		why = set_environment_secret(&options);
 	if (why) {
 		*ret_why = why;
 		return -EINVAL;

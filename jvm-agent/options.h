@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text after `-agentpath:libduet.so=`, or what dynamic attach passes: `control=NAME[,wait=MS]`. */
+/* The text after `-agentpath:libduet.so=`, or what dynamic attach passes: `control=NAME,secret=HEX[,wait=MS]`. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -9,10 +9,14 @@
 
 struct options {
 	char control[DUET_NAME_MAX + 1]; /* abstract socket name, not empty */
+	char secret[DUET_SECRET_DIGITS]; /* not a string */
 	unsigned int wait_ms; /* how long the JVM's start waits for the loader; 2000 unless given */
 };
 
-/* 0, or -EINVAL and one sentence in *ret_why (constant text). NULL text is an error: there is no default name. */
+/*
+ * 0, or -EINVAL and one sentence in *ret_why (constant text). NULL text is an error: there is no default name.
+ * All users can read a command line, so there the secret comes in the environment variable DUET_SECRET.
+ */
 int options_parse(struct options *ret_options, const char *text, const char **ret_why);
 
 #endif

@@ -17,7 +17,8 @@
 #include "jvm.h"
 #include "sample.h"
 
-#define BACKLOG 4
+#define BACKLOG 16
+#define CANDIDATES 8
 #define OVERFLOW_UID 65534 /* what the kernel shows for a user without a name in our user namespace */
 #define MAX_FDS 4 /* more than one is malformed, but must be closed */
 
@@ -59,9 +60,8 @@ static bool in_user_namespace(void)
 }
 
 /*
- * Root or the JVM's own user. In a user namespace of our own, the host's root has no
- * name and appears as the overflow uid. So does every other unmapped user; but they would have
- * to be in our network namespace and to guess the socket's random name.
+ * Root or the JVM's own user. In a user namespace of our own, the host's root has no name and appears as the overflow
+ * uid. So does every other unmapped user: what tells them apart is the secret.
  */
 static bool is_allowed(int peer)
 {
@@ -74,32 +74,109 @@ static bool is_allowed(int peer)
 	       (credentials.uid == OVERFLOW_UID && in_user_namespace());
 }
 
-static int accept_until(int listener, uint64_t deadline_ns)
+static bool is_head(const struct duet_message *message, ssize_t got, enum duet_message_type type, size_t size)
 {
-	struct pollfd poll_fd = {.fd = listener, .events = POLLIN};
+	return got == (ssize_t)size && message->size == size && message->type == type &&
+	       message->version == DUET_AGENT_VERSION;
+}
+
+/* Takes the same time whatever is wrong with it. */
+static bool is_proof(const struct duet_message_proof *proof, ssize_t got, const char secret[DUET_SECRET_DIGITS])
+{
+	unsigned char difference = 0;
+
+	for (int i = 0; i < DUET_SECRET_DIGITS; i++)
+		difference |= (unsigned char)(proof->secret[i] ^ secret[i]);
+	return is_head(&proof->head, got, DUET_MESSAGE_PROOF, sizeof(*proof)) && !difference;
+}
+
+/* Those that have connected and proven nothing yet, oldest first. */
+struct candidates {
+	struct pollfd fds[CANDIDATES];
+	int count;
+};
+
+static int candidates_take(struct candidates *candidates, int index)
+{
+	int peer = candidates->fds[index].fd;
+
+	candidates->count--;
+	memmove(&candidates->fds[index], &candidates->fds[index + 1],
+		(size_t)(candidates->count - index) * sizeof(candidates->fds[0]));
+	return peer;
+}
+
+/* The oldest makes room: whoever waits without a word does not keep the loader out. */
+static void candidates_add(struct candidates *candidates, int peer)
+{
+	if (candidates->count == CANDIDATES)
+		close(candidates_take(candidates, 0));
+	candidates->fds[candidates->count++] = (struct pollfd){.fd = peer, .events = POLLIN};
+}
+
+/* The one that knows the secret, no longer among them, or -1. Those that know another are dropped. */
+static int candidates_choose(struct candidates *candidates, const char secret[DUET_SECRET_DIGITS])
+{
+	struct duet_message_proof proof = {0};
+	ssize_t got;
+
+	for (int i = candidates->count - 1; i >= 0; i--) {
+		got = recv(candidates->fds[i].fd, &proof, sizeof(proof), MSG_DONTWAIT | MSG_TRUNC);
+		if (got < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (is_proof(&proof, got, secret))
+			return candidates_take(candidates, i);
+		close(candidates_take(candidates, i));
+	}
+	return -1;
+}
+
+/* One more peer, if it may be a loader. 0 or -errno: the listener is of no use any more. */
+static int accept_candidate(struct candidates *candidates, int listener)
+{
+	int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (peer < 0)
+		return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED ? 0 : -errno;
+	if (is_allowed(peer))
+		candidates_add(candidates, peer);
+	else
+		close(peer);
+	return 0;
+}
+
+/* Waits for one thing to happen. The loader, -EAGAIN when it may still come, or another -errno. */
+static int accept_step(struct candidates *candidates, int listener, const char secret[DUET_SECRET_DIGITS],
+		       uint64_t deadline_ns)
+{
+	struct pollfd fds[CANDIDATES + 1] = {{.fd = listener, .events = POLLIN}};
 	uint64_t now = clock_ns();
-	int peer;
+	int peer, error = 0;
 
 	if (now >= deadline_ns)
 		return -ETIMEDOUT;
-	if (poll(&poll_fd, 1, (int)((deadline_ns - now) / 1000000u) + 1) <= 0)
+	memcpy(&fds[1], candidates->fds, (size_t)candidates->count * sizeof(fds[0]));
+	if (poll(fds, (nfds_t)candidates->count + 1, (int)((deadline_ns - now) / 1000000u) + 1) <= 0)
 		return -EAGAIN;
-	peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	return peer < 0 ? -errno : peer;
+	peer = candidates_choose(candidates, secret);
+	if (peer >= 0)
+		return peer;
+	if (fds[0].revents)
+		error = accept_candidate(candidates, listener);
+	return error ? error : -EAGAIN;
 }
 
-int peer_accept(int listener, uint64_t timeout_ns)
+int peer_accept(int listener, const char secret[DUET_SECRET_DIGITS], uint64_t timeout_ns)
 {
 	uint64_t deadline_ns = clock_ns() + timeout_ns;
+	struct candidates candidates = {.count = 0};
 	int peer;
 
 	do {
-		peer = accept_until(listener, deadline_ns);
-		if (peer >= 0 && is_allowed(peer))
-			return peer;
-		if (peer >= 0)
-			close(peer);
-	} while (peer >= 0 || peer == -EAGAIN || peer == -EINTR || peer == -ECONNABORTED);
+		peer = accept_step(&candidates, listener, secret, deadline_ns);
+	} while (peer == -EAGAIN);
+	while (candidates.count)
+		close(candidates_take(&candidates, 0));
 	return peer;
 }
 
@@ -142,6 +219,13 @@ int peer_send_stopped(int peer)
 	return send_message(peer, &message, DUET_MESSAGE_STOPPED, sizeof(message));
 }
 
+int peer_send_ending(int peer)
+{
+	struct duet_message message = {0};
+
+	return send_message(peer, &message, DUET_MESSAGE_ENDING, sizeof(message));
+}
+
 /* The descriptors that came along, at most two: fewer are -1, more are closed. */
 static void take_descriptors(struct msghdr *header, int ret_fds[2])
 {
@@ -169,12 +253,6 @@ void peer_close_fds(const int fds[2])
 	for (int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-}
-
-static bool is_head(const struct duet_message *message, ssize_t got, enum duet_message_type type, size_t size)
-{
-	return got == (ssize_t)size && message->size == size && message->type == type &&
-	       message->version == DUET_AGENT_VERSION;
 }
 
 static bool start_is_sound(const struct duet_message_start *start)
@@ -218,17 +296,17 @@ int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_
 	return -EPROTO;
 }
 
-int peer_receive(int peer, struct duet_message_name *ret_names)
+int peer_receive(int peer, struct duet_message_want *ret_wants)
 {
 	/* MSG_TRUNC: the packet's real length, so that a longer one is not taken for a good one. */
-	ssize_t got = recv(peer, ret_names, sizeof(*ret_names), MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t got = recv(peer, ret_wants, sizeof(*ret_wants), MSG_DONTWAIT | MSG_TRUNC);
 
-	if (got >= (ssize_t)sizeof(ret_names->head) &&
-	    is_head(&ret_names->head, got, DUET_MESSAGE_STOP, sizeof(ret_names->head)))
+	if (got >= (ssize_t)sizeof(ret_wants->head) &&
+	    is_head(&ret_wants->head, got, DUET_MESSAGE_STOP, sizeof(ret_wants->head)))
 		return DUET_MESSAGE_STOP;
-	if (got == (ssize_t)sizeof(*ret_names) &&
-	    is_head(&ret_names->head, got, DUET_MESSAGE_NAME, sizeof(*ret_names)) &&
-	    ret_names->count <= DUET_NAMES_AT_ONCE)
-		return DUET_MESSAGE_NAME;
+	if (got == (ssize_t)sizeof(*ret_wants) &&
+	    is_head(&ret_wants->head, got, DUET_MESSAGE_WANT, sizeof(*ret_wants)) &&
+	    ret_wants->count <= DUET_WANTS_AT_ONCE)
+		return DUET_MESSAGE_WANT;
 	return -EPROTO;
 }

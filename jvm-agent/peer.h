@@ -14,15 +14,16 @@
 /* A listening socket with this abstract name, or -errno. */
 int peer_listen(const char *name);
 /*
- * The first peer that is allowed, or -errno: -ETIMEDOUT, or what accept() says to a listener that was shut down. The
- * caller closes both sockets.
+ * The first peer that is allowed and knows the secret, or -errno: -ETIMEDOUT, or what accept() says to a listener that
+ * was shut down. The caller closes both sockets.
  */
-int peer_accept(int listener, uint64_t timeout_ns);
+int peer_accept(int listener, const char secret[DUET_SECRET_DIGITS], uint64_t timeout_ns);
 
 /* 0 or -errno */
 int peer_send_hello(int peer);
 int peer_send_started(int peer, int error, int signo, const char *why);
 int peer_send_stopped(int peer);
+int peer_send_ending(int peer);
 
 /*
  * Waits for START. 0 with the files of the ring and of the unwind tables, or -1, both owned by the caller; or -errno,
@@ -31,9 +32,9 @@ int peer_send_stopped(int peer);
 int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int ret_fds[2]);
 void peer_close_fds(const int fds[2]);
 /*
- * What is readable now: DUET_MESSAGE_STOP; DUET_MESSAGE_NAME with its methods, at most DUET_NAMES_AT_ONCE; or -EPROTO
+ * What is readable now: DUET_MESSAGE_STOP; DUET_MESSAGE_WANT with its wants, at most DUET_WANTS_AT_ONCE; or -EPROTO
  * for all else, also for the peer's end.
  */
-int peer_receive(int peer, struct duet_message_name *ret_names);
+int peer_receive(int peer, struct duet_message_want *ret_wants);
 
 #endif

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
+
 /* The largest sample must fit beside the one being read. */
 #define LANE_MIN_BYTES (64u << 10)
 #define LANE_MAX_BYTES (1ull << 30)
@@ -113,7 +115,7 @@ out:
 	return record;
 }
 
-void ring_write(struct ring *ring, enum duet_agent_record_type type, const struct ring_part *parts, size_t count,
+bool ring_write(struct ring *ring, enum duet_agent_record_type type, const struct ring_part *parts, size_t count,
 		enum ring_patience patience)
 {
 	struct duet_ring_record *record = NULL;
@@ -126,7 +128,7 @@ void ring_write(struct ring *ring, enum duet_agent_record_type type, const struc
 		record = reserve(ring, (uint32_t)payload, patience);
 	if (!record) {
 		duet_ring_count(ring->page, DUET_AGENT_METADATA_FULL);
-		return;
+		return false;
 	}
 	cursor = (unsigned char *)(record + 1);
 	for (size_t i = 0; i < count; i++) {
@@ -134,4 +136,29 @@ void ring_write(struct ring *ring, enum duet_agent_record_type type, const struc
 		cursor += parts[i].bytes;
 	}
 	duet_ring_commit(record, type, (uint32_t)payload);
+	return true;
+}
+
+void ring_write_gone(struct ring *ring, const struct duet_want *want)
+{
+	struct duet_gone gone = {.time_ns = clock_ns(), .want = *want};
+	struct ring_part part = {&gone, sizeof(gone)};
+
+	ring_write(ring, DUET_AGENT_GONE, &part, 1, RING_WAIT);
+}
+
+size_t ring_metadata_most(const struct ring *ring)
+{
+	size_t quarter = ring->lanes[DUET_LANE_METADATA].bytes / 4;
+
+	return quarter < DUET_RING_MAX_RECORD / 2 ? quarter : DUET_RING_MAX_RECORD / 2;
+}
+
+bool ring_has_room(const struct ring *ring)
+{
+	const struct duet_lane_view *view = &ring->lanes[DUET_LANE_METADATA];
+	uint64_t tail = __atomic_load_n(&view->lane->tail, __ATOMIC_ACQUIRE);
+	uint64_t used = __atomic_load_n(&view->lane->head, __ATOMIC_RELAXED) - tail;
+
+	return used + 2 * ring_metadata_most(ring) <= view->bytes;
 }

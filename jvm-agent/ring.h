@@ -35,9 +35,16 @@ enum ring_patience { RING_DROP, RING_WAIT };
 
 /*
  * One record into the metadata lane. When there is no room: RING_WAIT (only on the agent's own thread) sleeps up to
- * half a second for the loader; then the record is dropped and counted.
+ * half a second for the loader; then the record is dropped and counted. False when it was.
  */
-void ring_write(struct ring *ring, enum duet_agent_record_type type, const struct ring_part *parts, size_t count,
+bool ring_write(struct ring *ring, enum duet_agent_record_type type, const struct ring_part *parts, size_t count,
 		enum ring_patience patience);
+/* The answer to what is not there. Agent's thread only. */
+void ring_write_gone(struct ring *ring, const struct duet_want *want);
+
+/* No record of metadata that the agent's thread writes is larger; lanes have at least four times as much. */
+size_t ring_metadata_most(const struct ring *ring);
+/* Has the loader made room for a record of that size? While it has not, nothing is answered. */
+bool ring_has_room(const struct ring *ring);
 
 #endif

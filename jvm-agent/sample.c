@@ -31,18 +31,33 @@ struct slot {
 	int owner; /* tid, 0 = free */
 	ucontext_t context;
 	struct stack_copy stack;
-	struct asgct_frame frames[DUET_MAX_JAVA_DEPTH];
 	struct walk walk; /* standalone engines */
 };
 
-struct slot *sample_slots_new(void)
+/* Behind it: java_depth of them. */
+static struct asgct_frame *slot_frames(struct slot *slot)
 {
-	return pages_new(SLOTS * sizeof(struct slot));
+	return (struct asgct_frame *)(slot + 1);
 }
 
-void sample_slots_free(struct slot *slots)
+static size_t slot_bytes(int java_depth)
 {
-	pages_free(slots, SLOTS * sizeof(struct slot));
+	return sizeof(struct slot) + (size_t)java_depth * sizeof(struct asgct_frame);
+}
+
+struct slot *sample_slots_new(int java_depth)
+{
+	return pages_new(SLOTS * slot_bytes(java_depth));
+}
+
+void sample_slots_free(struct slot *slots, int java_depth)
+{
+	pages_free(slots, SLOTS * slot_bytes(java_depth));
+}
+
+static struct slot *slot_at(const struct session *session, unsigned int index)
+{
+	return (struct slot *)((char *)session->slots + index * slot_bytes(session->java_depth));
 }
 
 /*
@@ -52,7 +67,7 @@ void sample_slots_free(struct slot *slots)
 static struct slot *slot_take(struct session *session, int tid)
 {
 	for (int i = 0; i < SLOT_TRIES; i++) {
-		struct slot *slot = &session->slots[(unsigned int)(tid + i) % SLOTS];
+		struct slot *slot = slot_at(session, (unsigned int)(tid + i) % SLOTS);
 		int owner = 0;
 
 		if (__atomic_compare_exchange_n(&slot->owner, &owner, tid, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -76,7 +91,7 @@ static void take_java(struct session *session, struct slot *slot, struct duet_ja
 {
 	struct java_walk walk = {
 		.java_thread = jvm_current_thread(),
-		.frames = slot->frames,
+		.frames = slot_frames(slot),
 		.max_depth = session->java_depth,
 		.stack = &slot->stack,
 		.scratch = &slot->context,
@@ -97,18 +112,13 @@ static void take_java(struct session *session, struct slot *slot, struct duet_ja
 		sample->flags |= DUET_JAVA_TRUNCATED;
 }
 
-static void write_frames(struct session *session, struct duet_java_frame *frames, const struct slot *slot,
-			 uint32_t count)
+static void write_frames(struct duet_java_frame *to, const struct asgct_frame *from, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t method = (uintptr_t)slot->frames[i].method;
-
-		frames[i] = (struct duet_java_frame){.method = method, .bci = slot->frames[i].bci};
-		methods_see(session, method);
-	}
+	for (uint32_t i = 0; i < count; i++)
+		to[i] = (struct duet_java_frame){.method = (uintptr_t)from[i].method, .bci = from[i].bci};
 }
 
-static void write_java(struct session *session, const struct slot *slot, const struct duet_java_sample *sample)
+static void write_java(struct session *session, struct slot *slot, const struct duet_java_sample *sample)
 {
 	size_t bytes = sizeof(*sample) + sample->java_depth * sizeof(struct duet_java_frame);
 	struct duet_ring_record *record;
@@ -121,7 +131,7 @@ static void write_java(struct session *session, const struct slot *slot, const s
 	}
 	payload = (unsigned char *)(record + 1);
 	memcpy(payload, sample, sizeof(*sample));
-	write_frames(session, (struct duet_java_frame *)(payload + sizeof(*sample)), slot, sample->java_depth);
+	write_frames((struct duet_java_frame *)(payload + sizeof(*sample)), slot_frames(slot), sample->java_depth);
 	duet_ring_commit(record, DUET_AGENT_JAVA_SAMPLE, (uint32_t)bytes);
 }
 
@@ -138,15 +148,6 @@ static void answer(struct session *session, struct slot *slot, struct duet_java_
 }
 
 /* ---- standalone engines ---- */
-
-static uint64_t sample_weight(const struct session *session, const siginfo_t *info)
-{
-	uint64_t expirations = 1;
-
-	if (info->si_code == SI_TIMER && info->si_overrun > 0)
-		expirations += (uint64_t)info->si_overrun;
-	return session->interval_ns * expirations;
-}
 
 static void write_walk(struct session *session, struct walk *walk)
 {
@@ -175,14 +176,17 @@ static void take_standalone(struct session *session, struct slot *slot, struct d
 			    const siginfo_t *info, const ucontext_t *context)
 {
 	struct duet_sample *sample = &slot->walk.sample;
+	uint64_t periods = session->engine->periods(info);
 
+	if (!periods)
+		return;
 	*sample = (struct duet_sample){
 		.head = {.type = DUET_RECORD_SAMPLE,
 			 .version = DUET_RECORD_VERSION,
 			 .time_ns = java->time_ns,
 			 .tgid = session->pid,
 			 .tid = java->tid},
-		.weight_ns = sample_weight(session, info),
+		.weight_ns = periods * session->interval_ns,
 		.cookie = java->time_ns, /* no thread is sampled twice in one nanosecond */
 		.ns_tgid = session->pid,
 		.ns_tid = java->tid,

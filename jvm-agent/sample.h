@@ -11,7 +11,7 @@ struct slot;
 void sample_handler(int signo, siginfo_t *info, void *context);
 
 /* Walk buffers for the handlers of one session; NULL when there is no memory. */
-struct slot *sample_slots_new(void);
-void sample_slots_free(struct slot *slots);
+struct slot *sample_slots_new(int java_depth);
+void sample_slots_free(struct slot *slots, int java_depth);
 
 #endif

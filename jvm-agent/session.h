@@ -11,7 +11,6 @@
 #include "duet_agent.h"
 #include "duet_jvm.h"
 
-#include "methods.h"
 #include "ring.h"
 #include "tables.h"
 
@@ -23,13 +22,12 @@ struct slot;
 struct session {
 	struct ring ring;
 	struct tables tables; /* standalone engines: by what native frames are walked */
-	struct methods methods;
 	struct slot *slots; /* walk buffers, sample.c */
 	const struct engine *engine;
 	uint64_t interval_ns;
 	int signo;
 	uint32_t pid;
-	int java_depth;
+	int java_depth; /* above DUET_JAVA_DEPTH, walks leave out no frames either */
 	struct duet_jvm_layout layouts[SESSION_LAYOUTS]; /* code_publish_layout() */
 	const struct duet_jvm_layout *layout; /* for handlers: the newest of them, or NULL; set with release order */
 	uint32_t layout_count;

@@ -10,7 +10,6 @@
 
 #include "clock.h"
 #include "jvmstructs.h"
-#include "methods.h"
 
 #include "sigsafe.h"
 
@@ -119,21 +118,20 @@ static walk_result native_turn(struct walk *walk)
 {
 	uint64_t pc = walk->cursor.pc - walk->cursor.is_return;
 	bool is_known = find_mapping(walk, pc);
+	uint32_t code = is_known ? walk->mapping.code : DUET_CODE_UNKNOWN;
 
 	if (!is_known && !walk->cursor.is_guess) /* a guess may lead anywhere */
 		walk->sample.flags |= DUET_SAMPLE_UNKNOWN_CODE;
 	return walk_native_step(&walk->cursor, is_known ? find_row(walk, pc) : NULL,
-				is_known && walk->mapping.is_file, &walk->sample.guessed_depth);
+				(enum duet_code)code, &walk->sample.guessed_depth);
 }
 
 static walk_result java_turn(struct walk *walk, uint32_t place)
 {
 	walk_result end = walk_java_step(&walk->java, &walk->cursor);
 
-	if (end == DUET_WALK_NONE && walk->java.has_found) {
-		walk->unnamed += !walk->java.found_method;
+	if (end == DUET_WALK_NONE && walk->java.has_found)
 		walk_java_note(&walk->java);
-	}
 	walk->sample.stack[place] = walk->java.pc;
 	walk->ids[place] = walk->java.code_id;
 	return end;
@@ -174,13 +172,39 @@ static void order_root(struct walk *walk)
 	}
 }
 
+/* The last frames, when the next ones would take their place. */
+static void hand_over(struct walk *walk)
+{
+	struct duet_frames_record *part;
+	struct duet_ring_record *record;
+
+	if (walk->walked < DUET_MAX_USER_STACK || walk->walked % DUET_ROOT_FRAMES)
+		return;
+	record = duet_ring_reserve(&walk->session->ring.lanes[DUET_LANE_SAMPLE], sizeof(*part));
+	if (!record) /* the loader sees that they are missing */
+		return;
+	part = (struct duet_frames_record *)(record + 1);
+	part->head = walk->sample.head;
+	part->head.size = sizeof(*part);
+	part->head.type = DUET_RECORD_FRAMES;
+	part->first = walk->walked - DUET_ROOT_FRAMES;
+	part->reserved = 0;
+	memcpy(part->stack, walk->sample.stack + DUET_LEAF_FRAMES, sizeof(part->stack));
+	memcpy(part->ids, walk->ids + DUET_LEAF_FRAMES, sizeof(part->ids));
+	duet_ring_commit(record, DUET_AGENT_FRAMES, sizeof(*part));
+}
+
 static void walk_frames(struct walk *walk)
 {
+	bool keeps_all = walk->session->java_depth > DUET_JAVA_DEPTH;
 	struct duet_sample *sample = &walk->sample;
 
 	sample->walk_end = DUET_WALK_NONE;
-	for (uint32_t i = 0; i < DUET_MAX_WALK && !sample->walk_end && !takes_long(walk, i); i++)
+	for (uint32_t i = 0; i < DUET_MAX_WALK && !sample->walk_end && !takes_long(walk, i); i++) {
 		sample->walk_end = (uint16_t)turn(walk, i);
+		if (keeps_all && !sample->walk_end)
+			hand_over(walk);
+	}
 	if (!sample->walk_end)
 		sample->walk_end = DUET_WALK_DEPTH;
 	sample->user_depth = (uint16_t)walk->walked;
@@ -200,6 +224,7 @@ static void begin_java(struct walk *walk, const ucontext_t *context)
 	java->memory = walk;
 	java->thread_at = 0;
 	java->is_below_stub = 0;
+	java->may_be_empty = 0;
 	java->blob = java->method_at = 0;
 	if (layout)
 		java->layout = *layout;
@@ -208,7 +233,7 @@ static void begin_java(struct walk *walk, const ucontext_t *context)
 	regs_get_general(context, java->regs);
 }
 
-static void begin(struct walk *walk, const struct session *session, struct stack_copy *stack, const ucontext_t *context)
+static void begin(struct walk *walk, struct session *session, struct stack_copy *stack, const ucontext_t *context)
 {
 	struct regs regs = regs_get(context);
 
@@ -217,20 +242,12 @@ static void begin(struct walk *walk, const struct session *session, struct stack
 	walk->stack->bytes = 0;
 	walk->calls_left = MAX_CALLS;
 	memset(walk->line_at, 0, sizeof(walk->line_at));
-	walk->walked = walk->unnamed = 0;
+	walk->walked = 0;
 	walk->slice = tables_begin(&session->tables);
 	walk->mapping = (struct duet_unwind_mapping){0};
 	walk->cursor = (struct unwind_cursor){
 		.pc = regs.pc, .sp = regs.sp, .fp = regs.fp, .lr = regs.lr, .has_lr = 1, .memory = walk};
 	begin_java(walk, context);
-}
-
-/* Their names are asked for. Not in a walk that went astray: the JVM trusts an id that it is asked about. */
-static void see_methods(struct walk *walk, struct session *session)
-{
-	for (uint32_t i = 0; i < walk->sample.user_depth; i++)
-		if (walk->ids[i] & DUET_ID_INTERPRETED)
-			methods_see(session, walk->sample.stack[i]);
 }
 
 void walk_thread(struct walk *walk, struct session *session, struct stack_copy *stack, const ucontext_t *context)
@@ -248,9 +265,8 @@ void walk_thread(struct walk *walk, struct session *session, struct stack_copy *
 	    !tables_unchanged(&session->tables, &walk->slice))
 		return;
 	sample->flags |= DUET_SAMPLE_USER_COMPLETE;
-	if (walk->java.layout.call_stub_return && !walk->unnamed)
+	if (walk->java.layout.call_stub_return)
 		sample->flags |= DUET_SAMPLE_WALKED;
-	see_methods(walk, session);
 }
 
 /* ---- the record ---- */

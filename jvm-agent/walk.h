@@ -26,14 +26,13 @@ const struct duet_unwind_row *walk_memory_row(const struct walk *walk, uint32_t 
 
 /* Too large for a thread's stack. */
 struct walk {
-	const struct session *session;
+	struct session *session;
 	struct stack_copy *stack; /* the part of it that is read at present */
 	/* What this walk has read of other memory: methods of one class lead to the same structures. */
 	uintptr_t line_at[WALK_LINES]; /* 0: nothing */
 	unsigned char lines[WALK_LINES][WALK_LINE_BYTES];
 	uint32_t calls_left; /* of the system */
 	uint32_t walked; /* frames */
-	uint32_t unnamed; /* interpreted ones whose method has no id */
 	struct tables_slice slice;
 	struct duet_unwind_mapping mapping; /* the last one hit: most callers are in the same file */
 	struct unwind_cursor cursor;

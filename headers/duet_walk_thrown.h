@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * x86-64: where an exception is on its way from one frame to the next. The code that leads it there has no frame of its
+ * own, or not yet, or not any more: it has jumped there, with the place that has thrown as a return address in rdx.
+ */
+#ifndef DUET_WALK_THROWN_H
+#define DUET_WALK_THROWN_H
+
+#include "duet_walk_entered.h"
+
+#if WALK_X86
+
+#define JAVA_POPPED_BYTES 48 /* of C2's exception blob, from where it pops what it has pushed to its end */
+
+/* ---- C2's exception blob, which a method's handler jumps to ---- */
+
+/* Does the code that begins so push the place that has thrown, for a return address: push %rdx; sub $8, %rsp? */
+static inline int java_is_catcher(const struct walk_java *java)
+{
+	return java->code[0] == 0x52 && duet_code_is(java->code, 1, 0x4883ec) && java->code[4] == WALK_WORD;
+}
+
+/* Has it popped that again, behind add $8, %rsp? */
+static inline int java_has_popped(struct walk_java *java, uint64_t pc)
+{
+	uint64_t bytes = 0;
+	int is_popped = 0;
+
+	if (walk_read(java, java->code, JAVA_POPPED_BYTES, pc - JAVA_POPPED_BYTES))
+		return 0;
+	for (uint32_t i = 0; i < JAVA_POPPED_BYTES; i++) {
+		bytes = bytes << 8 | java->code[i];
+		is_popped |= (bytes & 0xffffffffff) == 0x4883c4085a;
+	}
+	return is_popped;
+}
+
+/* push %rdx; sub $8, %rsp; mov %rbp, (%rsp) ... mov (%rsp), %rbp; add $8, %rsp; pop %rdx ... jmp */
+static inline walk_result java_leaf_catcher(struct walk_java *java, struct unwind_cursor *cursor, uint64_t done)
+{
+	if (done == 1)
+		return WALK_JAVA_RETURN(cursor, 0, 1);
+	if (done == 5)
+		return WALK_JAVA_RETURN(cursor, WALK_WORD, 1);
+	if (!walk_read(java, java->code, 1, cursor->pc) && java->code[0] == 0x5a)
+		return WALK_JAVA_RETURN(cursor, 0, 1);
+	if (!done || java_has_popped(java, cursor->pc))
+		return walk_to_caller(cursor, java->regs[DUET_X86_RDX], cursor->sp, cursor->fp);
+	return WALK_JAVA_RETURN(cursor, WALK_WORD, 0);
+}
+
+/* ---- other stubs ---- */
+
+/*
+ * Where the stub at whose jump this is goes on to: to the handler that took the return address's place, pop %rcx;
+ * jmp *%rcx (C1), or to where that is dealt with, pop %rdx; jmp *%r10 (C2). 0: it has popped neither.
+ */
+static inline uint64_t java_popped(struct walk_java *java, uint64_t pc)
+{
+	uint8_t before;
+
+	if (duet_code_register(java->code, 0, 0xff, 0xe0) < 0 || walk_read(java, &before, sizeof(before), pc - 1))
+		return 0;
+	return before == 0x5a ? java->regs[DUET_X86_RDX] : before == 0x59 ? java->regs[DUET_X86_RCX] : 0;
+}
+
+/* Or is this the pop? The stub that throws anew pops to rdx, whatever follows. */
+static inline int java_pops_return(const struct walk_java *java)
+{
+	return java->code[0] == 0x5a || (java->code[0] == 0x59 && duet_code_register(java->code, 1, 0xff, 0xe0) >= 0);
+}
+
+/*
+ * Does a stub whose call into the JVM has thrown jump on from here, without its frame: [mov $0, result(%r15);]
+ * mov pending(%r15), %rax; jmp? C1's do so with theirs.
+ */
+static inline int java_forwards(struct walk_java *java, const struct unwind_cursor *cursor)
+{
+	uint32_t at = duet_code_is(java->code, 0, 0x49c787) ? 11 : 0;
+	uint64_t to;
+
+	if (duet_code_is(java->code, at, 0x498b47))
+		at += 4;
+	else if (duet_code_is(java->code, at, 0x498b87))
+		at += 7;
+	return duet_code_at(java->code, at) == 0xe9 && !walk_read_word(java, &to, cursor->sp) &&
+	       java_is_caller(java, to, cursor->sp + WALK_WORD);
+}
+
+#define JAVA_UNPACK_BEFORE 6 /* bytes: push $0; push %rbp */
+
+/*
+ * What lies on the stack where code that has been deoptimized shall catch: mov %rax, oop(%r15); mov %rdx, pc(%r15);
+ * push $0; push %rbp; mov %rsp, %rbp; behind that, fp tells. -1: this is not that place.
+ */
+static inline int java_unpack_bytes(struct walk_java *java, uint64_t pc)
+{
+	uint8_t before[JAVA_UNPACK_BEFORE];
+	uint32_t at = 0;
+
+	for (int i = 0; i < 2; i++)
+		at += duet_code_is(java->code, at, 0x498987) || duet_code_is(java->code, at, 0x498997) ? 7 : 0;
+	if (duet_code_is(java->code, at, 0x680000) && duet_code_is(java->code, at + 5, 0x55488b))
+		return 0;
+	if (at || walk_read(java, before, sizeof(before), pc - sizeof(before)))
+		return -1;
+	if (before[1] == 0x68 && duet_code_is(java->code, 0, 0x55488b))
+		return WALK_WORD;
+	return before[0] == 0x68 && before[5] == 0x55 && duet_code_is(java->code, 0, 0x488bec) ? 2 * WALK_WORD : -1;
+}
+
+/* Interrupted in a stub with a frame, at the instructions of java->code, where there is none of it. */
+static inline walk_result java_leaf_thrown(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	uint64_t to = java_popped(java, cursor->pc), fp = cursor->fp;
+	int pushed = 0;
+
+	if (java_pops_return(java) || java_forwards(java, cursor))
+		return WALK_JAVA_RETURN(cursor, 0, 1);
+	if (!to) {
+		to = java->regs[DUET_X86_RDX];
+		pushed = java_unpack_bytes(java, cursor->pc);
+	}
+	if (pushed < 0 || (pushed > WALK_WORD && walk_read_word(java, &fp, cursor->sp)))
+		return DUET_WALK_LEAF;
+	return walk_to_caller(cursor, to, cursor->sp + (uint32_t)pushed, fp);
+}
+
+/* By a stub's own frame pointer. The 0 that it has pushed for a return address, it fills in from rdx a little later. */
+static inline walk_result java_step_entered(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	uint64_t words[2];
+
+	if (walk_read(java, words, sizeof(words), cursor->fp))
+		return DUET_WALK_UNREADABLE;
+	return walk_to_caller(cursor, words[1] ? words[1] : java->regs[DUET_X86_RDX], cursor->fp + sizeof(words),
+			      words[0]);
+}
+
+/*
+ * Returned to in a stub that has aligned sp below its frame, which lies so a word higher than the frame's size tells:
+ * where the frames of what is deoptimized have been laid out, a frame is made anew for the rest.
+ */
+static inline int java_is_realigned(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t frame_bytes)
+{
+	return cursor->fp - cursor->sp == frame_bytes - WALK_WORD && java_enters(java);
+}
+
+#else
+
+#define java_is_catcher(java) 0
+#define java_leaf_catcher(java, cursor, done) DUET_WALK_LEAF
+#define java_leaf_thrown(java, cursor) DUET_WALK_LEAF
+#define java_step_entered(java, cursor) DUET_WALK_LEAF
+#define java_is_realigned(java, cursor, frame_bytes) 0
+
+#endif
+
+#endif

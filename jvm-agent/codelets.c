@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "codelets.h"
+#include "duet_frame.h"
+
+/* Where the method's frame is made. One that makes none leaves its row unused. */
+static void publish_entry(struct duet_jvm_layout *ret, uintptr_t at, uint32_t bytes)
+{
+	struct duet_method_entry entry = {.begin = (uint32_t)(at - ret->interpreter_low)};
+	int sender = duet_frame_find_entry((const uint8_t *)at, bytes, &entry.pop, &entry.push);
+	unsigned int count = 0;
+
+	ret->entries_low = ret->entries_low ? ret->entries_low : at;
+	ret->entries_high = at + bytes;
+	while (count < DUET_JVM_ENTRIES && ret->entries[count].end)
+		count++;
+	if (count == DUET_JVM_ENTRIES || !sender)
+		return;
+	ret->frame_sender = (uint16_t)sender;
+	entry.pop += entry.begin;
+	entry.push += entry.begin;
+	entry.end = entry.begin + bytes;
+	ret->entries[count] = entry;
+}
+
+static void publish_thrown(struct duet_jvm_layout *ret, uintptr_t at, uint32_t bytes)
+{
+	uint32_t low = (uint32_t)(at - ret->interpreter_low);
+	struct duet_method_entry thrown;
+
+	if (!duet_frame_find_thrown((const uint8_t *)at, bytes, &thrown))
+		return;
+	ret->thrown = (struct duet_method_entry){
+		.begin = low + thrown.begin,
+		.end = low + thrown.end,
+		.pop = low + thrown.pop,
+		.push = low + thrown.push,
+	};
+}
+
+/*
+ * Method entries are codelets of the interpreter, side by side. There the frame pointer may still be the caller's, or
+ * that of a caller's caller.
+ */
+void codelet_publish(struct duet_jvm_layout *ret, const char *name, uintptr_t at, uint32_t bytes)
+{
+	if (strstr(name, "method entry point"))
+		publish_entry(ret, at, bytes);
+	else if (strstr(name, "exception handling"))
+		publish_thrown(ret, at, bytes);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "kept.h"
+
+#include <pthread.h>
+
+#include "clock.h"
+
+#define MAX_KEPT 512
+#define MAX_BYTES (4u << 20) /* of all */
+#define KEPT_NS 5000000000ull
+
+static struct {
+	pthread_mutex_t lock;
+	struct nmethod_record all[MAX_KEPT]; /* as a ring: from `first`, oldest first */
+	unsigned int first, count;
+	size_t bytes;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static size_t record_bytes(const struct nmethod_record *record)
+{
+	return record->load.pc_count * sizeof(*record->pcs) + record->load.frame_count * sizeof(*record->frames);
+}
+
+static void drop_oldest(void)
+{
+	struct nmethod_record *oldest = &kept.all[kept.first];
+
+	kept.bytes -= record_bytes(oldest);
+	nmethods_release(oldest);
+	kept.first = (kept.first + 1) % MAX_KEPT;
+	kept.count--;
+}
+
+void kept_add(struct nmethod_record *record)
+{
+	pthread_mutex_lock(&kept.lock);
+	while (kept.count && (kept.count == MAX_KEPT || kept.bytes + record_bytes(record) > MAX_BYTES))
+		drop_oldest();
+	kept.bytes += record_bytes(record);
+	kept.all[(kept.first + kept.count++) % MAX_KEPT] = *record;
+	pthread_mutex_unlock(&kept.lock);
+}
+
+bool kept_take(uint32_t id, struct nmethod_record *ret)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&kept.lock);
+	for (unsigned int i = 0; i < kept.count && !found; i++) {
+		*ret = kept.all[(kept.first + i) % MAX_KEPT];
+		found = ret->load.id == id;
+	}
+	if (!found)
+		pthread_mutex_unlock(&kept.lock);
+	return found;
+}
+
+void kept_release(void)
+{
+	pthread_mutex_unlock(&kept.lock);
+}
+
+void kept_forget_old(void)
+{
+	uint64_t now_ns = clock_ns();
+
+	pthread_mutex_lock(&kept.lock);
+	while (kept.count && now_ns - kept.all[kept.first].load.time_ns > KEPT_NS)
+		drop_oldest();
+	pthread_mutex_unlock(&kept.lock);
+}
+
+void kept_forget(void)
+{
+	pthread_mutex_lock(&kept.lock);
+	while (kept.count)
+		drop_oldest();
+	pthread_mutex_unlock(&kept.lock);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+#include "metadata.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "safe_copy.h"
+#include "unsigned5.h"
+#include "vmstructs.h"
+
+#define WORD sizeof(uintptr_t)
+#define NUMBERED_IDS 26 /* since this JDK a jmethodID is no address any more (JDK-8268406) */
+#define EXCESS_SINCE 20 /* struct unsigned5 */
+#define HAS_LINES 1 /* ConstMethod::_has_linenumber_table, in all JDKs */
+#define MAX_LINES 8192
+#define LINES_MAX_BYTES 32768
+
+static struct {
+	struct offset method_const, method_flags;
+	struct offset const_pool, const_id, const_flags, const_words, const_code_bytes, const_name, const_signature;
+	struct offset pool_holder, pool_length, pool_source;
+	struct offset holder_pool, holder_ids, holder_source;
+	struct offset klass_name, symbol_length, symbol_body;
+	size_t const_bytes, pool_bytes;
+	int version;
+} layout;
+
+static const struct vmstructs_row wanted[] = {
+	{"Method", "_constMethod", &layout.method_const, NULL},
+	{"Method", "_access_flags", &layout.method_flags, NULL},
+	{"ConstMethod", "_constants", &layout.const_pool, NULL},
+	{"ConstMethod", "_method_idnum", &layout.const_id, NULL},
+	{"ConstMethod", "_flags", &layout.const_flags, NULL}, /* JDK 8-20 */
+	{"ConstMethod", "_flags._flags", &layout.const_flags, NULL}, /* JDK 21+ */
+	{"ConstMethod", "_constMethod_size", &layout.const_words, NULL},
+	{"ConstMethod", "_code_size", &layout.const_code_bytes, NULL},
+	{"ConstMethod", "_name_index", &layout.const_name, NULL},
+	{"ConstMethod", "_signature_index", &layout.const_signature, NULL},
+	{"ConstantPool", "_pool_holder", &layout.pool_holder, NULL},
+	{"ConstantPool", "_length", &layout.pool_length, NULL},
+	{"ConstantPool", "_source_file_name_index", &layout.pool_source, NULL}, /* JDK 17+ */
+	{"InstanceKlass", "_constants", &layout.holder_pool, NULL},
+	{"InstanceKlass", "_methods_jmethod_ids", &layout.holder_ids, NULL},
+	{"InstanceKlass", "_source_file_name_index", &layout.holder_source, NULL}, /* JDK 8-16 */
+	{"Klass", "_name", &layout.klass_name, NULL},
+	{"Symbol", "_length", &layout.symbol_length, NULL},
+	{"Symbol", "_body", &layout.symbol_body, NULL},
+};
+
+static bool layout_is_whole(void)
+{
+	const struct offset *const needed[] = {
+		&layout.method_const,  &layout.method_flags, &layout.const_pool,     &layout.const_id,
+		&layout.const_flags,   &layout.const_words,  &layout.const_code_bytes, &layout.const_name,
+		&layout.const_signature, &layout.pool_holder, &layout.pool_length,   &layout.holder_pool,
+		&layout.holder_ids,    &layout.klass_name,   &layout.symbol_length,  &layout.symbol_body,
+	};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!needed[i]->known)
+			return false;
+	return layout.const_bytes && layout.pool_bytes;
+}
+
+bool metadata_open(void *libjvm, int version)
+{
+	if (vmstructs_read(libjvm, wanted, sizeof(wanted) / sizeof(wanted[0])))
+		return false;
+	layout.const_bytes = vmstructs_type_bytes(libjvm, "ConstMethod");
+	layout.pool_bytes = vmstructs_type_bytes(libjvm, "ConstantPool");
+	layout.version = version;
+	return layout_is_whole();
+}
+
+/* ---- reading ---- */
+
+static bool read_bytes(void *to, uintptr_t from, size_t bytes)
+{
+	return safe_copy(to, from, bytes) == bytes;
+}
+
+/* An address in it; 0 when there is none. */
+static uintptr_t read_address(uintptr_t object, const struct offset *field)
+{
+	uintptr_t address;
+
+	if (!read_bytes(&address, object + field->value, sizeof(address)) || address % WORD)
+		return 0;
+	return address;
+}
+
+static uint32_t read_half(uintptr_t object, const struct offset *field)
+{
+	uint16_t half;
+
+	return field->known && read_bytes(&half, object + field->value, sizeof(half)) ? half : 0;
+}
+
+static uint32_t read_int(uintptr_t object, const struct offset *field)
+{
+	uint32_t value;
+
+	return read_bytes(&value, object + field->value, sizeof(value)) ? value : 0;
+}
+
+/* ---- methods ---- */
+
+/* Method handles' intrinsics have pools of their own: that of the class must lead back. */
+bool metadata_prove(uintptr_t address, struct metadata_method *ret)
+{
+	struct metadata_method method = {.address = address};
+	uintptr_t own_pool;
+
+	if (!address || address % WORD || !layout.const_bytes)
+		return false;
+	method.const_method = read_address(address, &layout.method_const);
+	method.pool = method.const_method ? read_address(method.const_method, &layout.const_pool) : 0;
+	method.holder = method.pool ? read_address(method.pool, &layout.pool_holder) : 0;
+	own_pool = method.holder ? read_address(method.holder, &layout.holder_pool) : 0;
+	if (!own_pool || read_address(own_pool, &layout.pool_holder) != method.holder)
+		return false;
+	*ret = method;
+	return true;
+}
+
+/* As InstanceKlass::jmethod_id_or_null(). */
+static uint64_t find_id(const struct metadata_method *method)
+{
+	uintptr_t ids = read_address(method->holder, &layout.holder_ids);
+	size_t number = read_half(method->const_method, &layout.const_id);
+	size_t count = 0;
+	uint64_t id = 0;
+
+	if (!ids || !read_bytes(&count, ids, sizeof(count)) || number >= count ||
+	    !read_bytes(&id, ids + (number + 1) * WORD, sizeof(id)))
+		return 0;
+	return id;
+}
+
+uint64_t metadata_key(const struct metadata_method *method)
+{
+	uint64_t id = find_id(method);
+
+	return id ? id : method->address | DUET_METHOD_BARE;
+}
+
+/* The id's slot holds the method, and the class has the id under the method's number. */
+bool metadata_find(uint64_t key, struct metadata_method *ret)
+{
+	uintptr_t address;
+
+	if (key & DUET_METHOD_BARE)
+		return metadata_prove((uintptr_t)(key & ~DUET_METHOD_BARE), ret);
+	if (layout.version >= NUMBERED_IDS || key % WORD || !read_bytes(&address, (uintptr_t)key, sizeof(address)))
+		return false;
+	return metadata_prove(address, ret) && find_id(ret) == key;
+}
+
+/* ---- names ---- */
+
+static char *read_symbol(uintptr_t symbol)
+{
+	uint32_t length = symbol ? read_half(symbol, &layout.symbol_length) : 0;
+	char *text = length ? malloc(length + 1u) : NULL;
+
+	if (!text)
+		return NULL;
+	text[length] = '\0';
+	if (read_bytes(text, symbol + layout.symbol_body.value, length) && strlen(text) == length)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* A constant that is text. */
+static char *read_constant(uintptr_t pool, uint32_t index)
+{
+	uintptr_t symbol = 0;
+
+	if (!index || index >= read_int(pool, &layout.pool_length) ||
+	    !read_bytes(&symbol, pool + layout.pool_bytes + index * WORD, sizeof(symbol)) || symbol % WORD)
+		return NULL;
+	return read_symbol(symbol);
+}
+
+/* As JVMTI gives it. A hidden class is "Name+0x…" inside, "LName.0x…;" outside. */
+static char *read_class(uintptr_t holder)
+{
+	char *name = read_symbol(read_address(holder, &layout.klass_name));
+	size_t length = name ? strlen(name) : 0;
+	char *signature = name ? malloc(length + 3) : NULL;
+	char *suffix = name ? strrchr(name, '+') : NULL;
+
+	if (suffix && !strncmp(suffix, "+0x", 3))
+		*suffix = '.';
+	if (signature) {
+		signature[0] = 'L';
+		memcpy(signature + 1, name, length);
+		memcpy(signature + 1 + length, ";", 2);
+	}
+	free(name);
+	return signature;
+}
+
+static char *read_source(const struct metadata_method *method)
+{
+	uint32_t index = layout.pool_source.known ? read_half(method->pool, &layout.pool_source)
+						  : read_half(method->holder, &layout.holder_source);
+
+	return read_constant(method->pool, index);
+}
+
+static int compare_lines(const void *left, const void *right)
+{
+	const struct duet_line *a = left, *b = right;
+
+	return (a->bci > b->bci) - (a->bci < b->bci);
+}
+
+void metadata_sort_lines(struct duet_line *lines, size_t count)
+{
+	qsort(lines, count, sizeof(*lines), compare_lines);
+}
+
+/* CompressedLineNumberReadStream: a byte for both steps, or 0xff and each of them packed; 0 ends it. */
+static uint32_t unpack_lines(struct unsigned5 *stream, struct duet_line *lines)
+{
+	struct duet_line line = {0, 0};
+	uint32_t count = 0;
+	unsigned int byte;
+
+	while (count < MAX_LINES && (byte = unsigned5_byte(stream)) != 0) {
+		if (byte == 0xff) {
+			line.bci += (uint32_t)unsigned5_read_signed(stream);
+			line.line += (uint32_t)unsigned5_read_signed(stream);
+		} else {
+			line.bci += byte >> 3;
+			line.line += byte & 7;
+		}
+		if (stream->failed)
+			break;
+		lines[count++] = line;
+	}
+	return count;
+}
+
+/* The table follows the byte code, and ends before the method does. */
+static size_t copy_table(const struct metadata_method *method, unsigned char *table)
+{
+	size_t begin = layout.const_bytes + read_half(method->const_method, &layout.const_code_bytes);
+	size_t end = read_int(method->const_method, &layout.const_words) * WORD;
+
+	if (!(read_half(method->const_method, &layout.const_flags) & HAS_LINES) || end <= begin)
+		return 0;
+	end = end - begin < LINES_MAX_BYTES ? end - begin : LINES_MAX_BYTES;
+	return safe_copy(table, method->const_method + begin, end);
+}
+
+static void read_lines(const struct metadata_method *method, struct metadata_names *names)
+{
+	unsigned char *table = malloc(LINES_MAX_BYTES);
+	struct duet_line *lines = malloc(MAX_LINES * sizeof(*lines)), *fitting;
+	struct unsigned5 stream = {.at = table, .end = table, .excess = layout.version >= EXCESS_SINCE};
+
+	if (table && lines) {
+		stream.end += copy_table(method, table);
+		names->line_count = unpack_lines(&stream, lines);
+		metadata_sort_lines(lines, names->line_count);
+		fitting = realloc(lines, (names->line_count + 1u) * sizeof(*lines));
+		names->lines = lines = fitting ? fitting : lines;
+	} else {
+		free(lines);
+	}
+	free(table);
+}
+
+bool metadata_names_read(const struct metadata_method *method, struct metadata_names *ret)
+{
+	struct metadata_names names = {
+		.class_signature = read_class(method->holder),
+		.name = read_constant(method->pool, read_half(method->const_method, &layout.const_name)),
+		.signature = read_constant(method->pool, read_half(method->const_method, &layout.const_signature)),
+		.modifiers = read_half(method->address, &layout.method_flags),
+	};
+
+	if (!names.class_signature || !names.name || !names.signature) {
+		metadata_names_release(&names);
+		return false;
+	}
+	names.source = read_source(method);
+	read_lines(method, &names);
+	*ret = names;
+	return true;
+}
+
+void metadata_names_release(struct metadata_names *names)
+{
+	free(names->class_signature);
+	free(names->name);
+	free(names->signature);
+	free(names->source);
+	free(names->lines);
+}

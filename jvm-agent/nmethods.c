@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+#include "nmethods.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "jvmstructs.h"
+#include "metadata.h"
+#include "safe_copy.h"
+#include "unsigned5.h"
+#include "vmstructs.h"
+
+#define EXCESS_SINCE 20 /* struct unsigned5 */
+#define MAX_COPY (4u << 20) /* of one table: the largest methods' have a tenth of it */
+#define MAX_SCOPES 256 /* inlined into each other; HotSpot's limit is far lower */
+
+static struct {
+	struct offset method; /* Method * */
+	/* From the blob's start; since JDK 23, where immutable data are, scopes and pcs from theirs. */
+	struct offset scopes_begin, scopes_offset, pcs_offset, dependencies_offset, metadata_offset;
+	struct offset immutable, immutable_bytes; /* JDK 23+ */
+	struct offset data_offset; /* JDK 23, 24: metadata_offset counts from there */
+	struct offset mutable, mutable_bytes, relocation_bytes; /* JDK 25+: metadata follow the relocations */
+	size_t pc_bytes;
+	unsigned int excess;
+} layout;
+
+static const struct vmstructs_row wanted[] = {
+	{"nmethod", "_method", &layout.method, NULL}, /* JDK 8, 23+ */
+	{"CompiledMethod", "_method", &layout.method, NULL}, /* JDK 9-22 */
+	{"CompiledMethod", "_scopes_data_begin", &layout.scopes_begin, NULL},
+	{"nmethod", "_scopes_data_offset", &layout.scopes_offset, NULL}, /* JDK 8, 23+ */
+	{"nmethod", "_scopes_pcs_offset", &layout.pcs_offset, NULL},
+	{"nmethod", "_dependencies_offset", &layout.dependencies_offset, NULL}, /* JDK 8-22 */
+	{"nmethod", "_metadata_offset", &layout.metadata_offset, NULL}, /* JDK 8-24 */
+	{"nmethod", "_immutable_data", &layout.immutable, NULL},
+	{"nmethod", "_immutable_data_size", &layout.immutable_bytes, NULL},
+	{"CodeBlob", "_data_offset", &layout.data_offset, NULL},
+	{"CodeBlob", "_mutable_data", &layout.mutable, NULL},
+	{"CodeBlob", "_mutable_data_size", &layout.mutable_bytes, NULL},
+	{"CodeBlob", "_relocation_size", &layout.relocation_bytes, NULL},
+};
+
+bool nmethods_open(void *libjvm, int version)
+{
+	if (vmstructs_read(libjvm, wanted, sizeof(wanted) / sizeof(wanted[0])))
+		return false;
+	layout.pc_bytes = vmstructs_type_bytes(libjvm, "PcDesc");
+	layout.excess = version >= EXCESS_SINCE;
+	return layout.method.known && layout.pcs_offset.known && layout.pc_bytes;
+}
+
+/* ---- where its tables are ---- */
+
+struct range {
+	uintptr_t begin, end;
+};
+
+struct tables {
+	struct range pcs, scopes, metadata;
+};
+
+/* A blob's memory stays: code heaps never shrink. */
+static uintptr_t load_address(uintptr_t blob, const struct offset *field)
+{
+	return *(const uintptr_t *)(blob + field->value);
+}
+
+static uintptr_t load_offset(uintptr_t blob, const struct offset *field)
+{
+	uintptr_t at = blob + field->value;
+
+	return field->width == 2 ? *(const uint16_t *)at : *(const uint32_t *)at;
+}
+
+static struct tables tables_in_blob(uintptr_t blob)
+{
+	uintptr_t scopes = layout.scopes_begin.known ? load_address(blob, &layout.scopes_begin)
+						     : blob + load_offset(blob, &layout.scopes_offset);
+	uintptr_t pcs = blob + load_offset(blob, &layout.pcs_offset);
+
+	return (struct tables){
+		.pcs = {pcs, blob + load_offset(blob, &layout.dependencies_offset)},
+		.scopes = {scopes, pcs},
+		.metadata = {blob + load_offset(blob, &layout.metadata_offset), scopes},
+	};
+}
+
+static struct range metadata_apart(const struct code_blob *blob)
+{
+	uintptr_t at = blob->start;
+
+	if (layout.mutable.known && layout.relocation_bytes.known)
+		return (struct range){
+			load_address(at, &layout.mutable) + load_offset(at, &layout.relocation_bytes),
+			load_address(at, &layout.mutable) + load_offset(at, &layout.mutable_bytes),
+		};
+	if (layout.data_offset.known && layout.metadata_offset.known)
+		return (struct range){
+			at + load_offset(at, &layout.data_offset) + load_offset(at, &layout.metadata_offset),
+			at + blob->bytes,
+		};
+	return (struct range){0, 0};
+}
+
+static struct tables tables_apart(const struct code_blob *blob)
+{
+	uintptr_t immutable = load_address(blob->start, &layout.immutable);
+	uintptr_t scopes = immutable + load_offset(blob->start, &layout.scopes_offset);
+
+	return (struct tables){
+		.pcs = {immutable + load_offset(blob->start, &layout.pcs_offset), scopes},
+		.scopes = {scopes, immutable + load_offset(blob->start, &layout.immutable_bytes)},
+		.metadata = metadata_apart(blob),
+	};
+}
+
+static struct tables find_tables(const struct code_blob *blob)
+{
+	return layout.immutable.known ? tables_apart(blob) : tables_in_blob(blob->start);
+}
+
+/* ---- a copy of them ---- */
+
+struct copy {
+	unsigned char *data;
+	size_t bytes;
+};
+
+static struct copy copy_range(const struct range *range)
+{
+	size_t bytes = range->end > range->begin ? range->end - range->begin : 0;
+	struct copy copy = {0};
+
+	if (bytes > MAX_COPY || !bytes)
+		return copy;
+	copy.data = malloc(bytes);
+	while (copy.data && copy.bytes < bytes) {
+		size_t piece = bytes - copy.bytes < SAFE_COPY_MAX ? bytes - copy.bytes : SAFE_COPY_MAX;
+		size_t got = safe_copy(copy.data + copy.bytes, range->begin + copy.bytes, piece);
+
+		copy.bytes += got;
+		if (got < piece)
+			break;
+	}
+	return copy;
+}
+
+struct debug {
+	struct copy pcs, scopes, metadata;
+	uint64_t *keys; /* of the metadata that are methods; 0: not looked at yet */
+	struct nmethod_record *record;
+	size_t most_bytes;
+};
+
+static void debug_release(struct debug *debug)
+{
+	free(debug->pcs.data);
+	free(debug->scopes.data);
+	free(debug->metadata.data);
+	free(debug->keys);
+}
+
+static bool debug_copy(struct debug *debug, const struct code_blob *blob)
+{
+	struct tables tables = find_tables(blob);
+
+	debug->pcs = copy_range(&tables.pcs);
+	debug->scopes = copy_range(&tables.scopes);
+	debug->metadata = copy_range(&tables.metadata);
+	debug->keys = calloc(debug->metadata.bytes / sizeof(uintptr_t) + 1, sizeof(*debug->keys));
+	return debug->keys != NULL;
+}
+
+/* ---- scopes ---- */
+
+/* Metadata are counted from 1. 0: it is none, or no method any more. */
+static uint64_t key_of(struct debug *debug, uint32_t index)
+{
+	struct metadata_method method;
+	uintptr_t address;
+
+	if (!index || index > debug->metadata.bytes / sizeof(address))
+		return 0;
+	memcpy(&address, debug->metadata.data + (index - 1) * sizeof(address), sizeof(address));
+	if (!debug->keys[index - 1] && metadata_prove(address, &method))
+		debug->keys[index - 1] = metadata_key(&method);
+	return debug->keys[index - 1];
+}
+
+/* ScopeDesc::decode_body(): where the caller's is, 0 for none; method; bci, counted from -1. */
+static uint32_t read_scope(struct debug *debug, uint32_t offset, struct duet_java_frame *ret, bool *ret_failed)
+{
+	struct unsigned5 stream = {
+		.at = debug->scopes.data + offset,
+		.end = debug->scopes.data + debug->scopes.bytes,
+		.excess = layout.excess,
+	};
+	uint32_t caller = unsigned5_read(&stream);
+
+	ret->method = key_of(debug, unsigned5_read(&stream));
+	ret->bci = (int32_t)unsigned5_read(&stream) - 1;
+	*ret_failed = stream.failed || !ret->method;
+	return caller;
+}
+
+/* The frames at one pc, leaf first, behind those that are there; 0 when they cannot be read. */
+static uint32_t read_scopes(struct debug *debug, uint32_t offset)
+{
+	struct duet_java_frame *frames = debug->record->frames + debug->record->load.frame_count;
+	uint32_t depth = 0;
+
+	while (offset && offset < debug->scopes.bytes && depth < MAX_SCOPES) {
+		struct duet_java_frame frame = {0};
+		bool failed;
+		uint32_t caller = read_scope(debug, offset, &frame, &failed);
+
+		if (failed || caller >= offset) /* a caller's was written before */
+			return 0;
+		frames[depth++] = frame;
+		offset = caller;
+	}
+	return offset ? 0 : depth;
+}
+
+/* Neighbouring pcs mostly lie in one stack: then they share its frames. */
+static bool is_repeated(const struct nmethod_record *record, uint32_t depth)
+{
+	const struct duet_code_load *load = &record->load;
+	const struct duet_code_pc *previous = load->pc_count ? &record->pcs[load->pc_count - 1] : NULL;
+
+	return previous && previous->depth == depth &&
+	       !memcmp(&record->frames[previous->frame], &record->frames[load->frame_count],
+		       depth * sizeof(*record->frames));
+}
+
+/* The frames of this pc have been stored behind frame_count. */
+static void add_pc(struct nmethod_record *record, uint32_t offset, uint32_t depth)
+{
+	struct duet_code_load *load = &record->load;
+	struct duet_code_pc pc = {.offset = offset, .frame = load->frame_count, .depth = depth};
+
+	if (load->pc_count && record->pcs[load->pc_count - 1].offset >= offset)
+		return;
+	if (is_repeated(record, depth))
+		pc.frame = record->pcs[load->pc_count - 1].frame;
+	else
+		load->frame_count += depth;
+	record->pcs[load->pc_count++] = pc;
+}
+
+static bool has_room(const struct debug *debug, size_t max_frames)
+{
+	const struct duet_code_load *load = &debug->record->load;
+
+	return load->frame_count + MAX_SCOPES <= max_frames &&
+	       (load->pc_count + 1) * sizeof(struct duet_code_pc) + load->frame_count * sizeof(struct duet_java_frame) +
+			       MAX_SCOPES * sizeof(struct duet_java_frame) <=
+		       debug->most_bytes;
+}
+
+/* The first and the last are sentinels, whose offsets lie outside. */
+static bool read_pcs(struct debug *debug)
+{
+	struct nmethod_record *record = debug->record;
+	size_t count = debug->pcs.bytes / layout.pc_bytes;
+	size_t max_frames = debug->most_bytes / sizeof(*record->frames);
+
+	record->pcs = calloc(count + 1, sizeof(*record->pcs));
+	record->frames = calloc(max_frames + 1, sizeof(*record->frames));
+	if (!record->pcs || !record->frames)
+		return false;
+	for (size_t i = 0; i < count && has_room(debug, max_frames); i++) {
+		int32_t words[2]; /* _pc_offset, _scope_decode_offset */
+		uint32_t depth;
+
+		memcpy(words, debug->pcs.data + i * layout.pc_bytes, sizeof(words));
+		if (words[0] < 0 || (uint32_t)words[0] > record->load.code_bytes || words[1] <= 0)
+			continue;
+		depth = read_scopes(debug, (uint32_t)words[1]);
+		if (depth)
+			add_pc(record, (uint32_t)words[0], depth);
+	}
+	return true;
+}
+
+/* ---- one compilation ---- */
+
+static bool find_compiled(uintptr_t pc, struct code_blob *ret)
+{
+	char name[16] = "";
+
+	if (!layout.pc_bytes || !jvmstructs_blob_at(pc, ret) || !ret->code_begin)
+		return false;
+	safe_copy(name, (uintptr_t)ret->name, sizeof(name) - 1);
+	return jvmstructs_is_nmethod(name);
+}
+
+bool nmethods_method(uintptr_t pc, struct metadata_method *ret)
+{
+	struct code_blob blob;
+
+	return find_compiled(pc, &blob) && metadata_prove(load_address(blob.start, &layout.method), ret);
+}
+
+static bool read_record(struct nmethod_record *record, const struct code_blob *blob, size_t most_bytes)
+{
+	struct debug debug = {.record = record, .most_bytes = most_bytes - sizeof(record->load)};
+	struct metadata_method method;
+	bool done = metadata_prove(load_address(blob->start, &layout.method), &method);
+
+	if (done) {
+		record->load.method = metadata_key(&method);
+		record->load.address = blob->code_begin;
+		record->load.code_bytes = (uint32_t)(blob->start + blob->bytes - blob->code_begin);
+		done = debug_copy(&debug, blob) && read_pcs(&debug);
+	}
+	debug_release(&debug);
+	return done;
+}
+
+/* An id is never used twice: if it is still the same afterwards, what was read in between was alive. */
+enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, size_t most_bytes, struct nmethod_record *ret)
+{
+	struct nmethod_record record = {.load = {.time_ns = clock_ns()}};
+	struct code_blob blob, again;
+	uint32_t now;
+
+	if (!find_compiled(pc, &blob))
+		return NMETHOD_NONE;
+	now = jvmstructs_blob_id(&blob);
+	if (!now || (id && now != id))
+		return NMETHOD_GONE;
+	record.load.id = now;
+	if (read_record(&record, &blob, most_bytes) && jvmstructs_blob_at(pc, &again) && again.start == blob.start &&
+	    jvmstructs_blob_id(&again) == now) {
+		*ret = record;
+		return NMETHOD_FOUND;
+	}
+	nmethods_release(&record);
+	return NMETHOD_GONE;
+}
+
+void nmethods_release(struct nmethod_record *record)
+{
+	free(record->pcs);
+	free(record->frames);
+}
