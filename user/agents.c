@@ -13,7 +13,10 @@
 #include "base/log.h"
 #include "collect/validate.h"
 
-#define MAX_WANTED 65536 /* methods: the agent's own table holds no more */
+#define MAX_ASKED 65536
+#define MAX_UNANSWERED 1024 /* what more is wanted waits here: the agent may hardly get a CPU */
+#define ASK_AGAIN_NS (NS_PER_SEC / 20) /* its answer was refused, or forgotten */
+#define ASK_SLOW_AGAIN_NS NS_PER_SEC /* the same while answers are on their way */
 #define MESSAGE_MAX 512 /* bytes of the largest control message, with room */
 #define HANDLER_MAX_NS NS_PER_MS /* a JVM may claim no more for a signal */
 #define METADATA_BUDGET 16384 /* records a step: they cost more than samples, and other JVMs wait */
@@ -30,7 +33,7 @@ static void agent_fail(struct agent *agent, int error, const char *why)
 }
 
 struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start,
-			enum attach_kind kind, const char *control)
+			enum attach_kind kind, const struct attach_control *control)
 {
 	struct attach_target target = {
 		.pid = process->pid,
@@ -56,7 +59,9 @@ struct agent *agent_new(struct process *process, struct intern *strings, const s
 	}
 	err = attach_start(&agent->attach, &target, control);
 	if (err < 0)
-		agent_fail(agent, err, "the attach process could not be started");
+		agent_fail(agent, err,
+			   err == -EBUSY ? "too many attaches to JVMs of its user hang"
+					 : "the attach process could not be started");
 	return agent;
 }
 
@@ -69,13 +74,11 @@ void agent_free(struct agent *agent)
 	if (agent->socket >= 0)
 		close(agent->socket);
 	agent_ring_free(agent->ring);
+	parts_release(&agent->parts);
 	unwinding_release(&agent->unwinding);
 	unwind_tables_close(agent->unwinding.tables);
 	jvm_free(agent->jvm);
-	vec_release(&agent->named);
-	map_release(&agent->is_named);
-	map_release(&agent->is_wanted);
-	vec_release(&agent->arrived);
+	map_release(&agent->asked);
 	free(agent);
 }
 
@@ -105,6 +108,7 @@ static void finish_attach(struct agent *agent)
 	struct attach_result result;
 
 	attach_finish(&agent->attach, &result);
+	agent->attach_ns = result.cpu_ns;
 	agent->socket = result.socket;
 	agent->error = result.error;
 	agent->state = result.error ? AGENT_FAILED : AGENT_GREETING;
@@ -133,7 +137,7 @@ static int send_with_fds(int socket, const void *message, size_t len, const int 
 	cmsg->cmsg_type = SCM_RIGHTS;
 	cmsg->cmsg_len = CMSG_LEN(fd_bytes);
 	memcpy(CMSG_DATA(cmsg), fds, fd_bytes);
-	return sendmsg(socket, &msg, MSG_NOSIGNAL) == (ssize_t)len ? 0 : -errno;
+	return sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len ? 0 : -errno;
 }
 
 /* Filled before the first tick, so that the first stack is whole. Without them the agent walks by frame pointer. */
@@ -229,6 +233,8 @@ static void on_message(struct agent *agent, const struct duet_message *message)
 		on_started(agent, (const struct duet_message_started *)message);
 	else if (message->type == DUET_MESSAGE_STOPPED)
 		on_stopped(agent);
+	else if (message->type == DUET_MESSAGE_ENDING && agent->state >= AGENT_RUNNING)
+		agent->is_ending = true;
 	else
 		agent_fail(agent, -EPROTO, "the agent sent a message out of turn");
 }
@@ -268,51 +274,99 @@ void agent_step(struct agent *agent)
 	on_message(agent, &message.head);
 }
 
+static void expire_attach(struct agent *agent)
+{
+	char why[128];
+
+	snprintf(why, sizeof(why), "attaching took longer than %.1f s: was it hung, or duet's process stopped?",
+		 (double)agent->attach.timeout_ns / NS_PER_SEC);
+	attach_abort(&agent->attach);
+	agent_fail(agent, -ETIMEDOUT, why);
+}
+
 void agent_expire(struct agent *agent, uint64_t now_ns)
 {
+	if (agent->state == AGENT_ATTACHING && now_ns > agent->attach.deadline_ns)
+		expire_attach(agent);
 	if ((agent->state == AGENT_GREETING || agent->state == AGENT_STARTING) && now_ns > agent->deadline_ns)
 		agent_fail(agent, -ETIMEDOUT,
 			   "the agent did not answer for 10 s: is the JVM hung or at a long safepoint?");
 }
 
-bool agent_want_name(struct agent *agent, uint64_t method)
+static bool was_just_asked(const struct agent *agent, uint64_t key, uint64_t now_ns)
 {
-	uint64_t known;
+	uint64_t asked_ns;
 
-	if (agent->state != AGENT_RUNNING || agent->is_wanted.len >= MAX_WANTED ||
-	    map_get(&agent->is_wanted, method, &known) || map_put(&agent->is_wanted, method, 1) < 0)
+	return map_get(&agent->asked, key, &asked_ns) &&
+	       now_ns - asked_ns < (agent->unanswered ? ASK_SLOW_AGAIN_NS : ASK_AGAIN_NS);
+}
+
+bool agent_want(struct agent *agent, const struct duet_want *want, uint64_t now_ns)
+{
+	uint64_t key = hash_bytes(want, sizeof(*want), 0);
+
+	if (agent->state != AGENT_RUNNING || agent->unanswered >= MAX_UNANSWERED || was_just_asked(agent, key, now_ns))
 		return false;
-	agent->wanted.methods[agent->wanted.count++] = method;
-	if (agent->wanted.count == DUET_NAMES_AT_ONCE)
+	if (agent->wants.count == DUET_WANTS_AT_ONCE)
 		agent_ask(agent);
+	if (agent->wants.count == DUET_WANTS_AT_ONCE || agent->asked.len >= MAX_ASKED ||
+	    map_put(&agent->asked, key, now_ns) < 0)
+		return false;
+	agent->wants.wants[agent->wants.count++] = *want;
+	agent->unanswered++;
 	return true;
 }
 
-/* One that cannot be sent now is not asked for again: AsyncGetCallTrace will bring its name. */
+static void send_stop(struct agent *agent)
+{
+	struct duet_message stop = {.size = sizeof(stop), .type = DUET_MESSAGE_STOP, .version = DUET_AGENT_VERSION};
+	bool is_sent = send(agent->socket, &stop, sizeof(stop), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+
+	agent->stop_is_unsent = !is_sent && errno == EAGAIN;
+	if (!is_sent && !agent->stop_is_unsent)
+		on_closed(agent);
+}
+
+/* While the socket is full, the agent waits for room in its ring: what could not be sent is sent the next time. */
 void agent_ask(struct agent *agent)
 {
-	if (!agent->wanted.count || agent->state != AGENT_RUNNING)
+	if (agent->state == AGENT_STOPPING && agent->stop_is_unsent)
+		return send_stop(agent);
+	if (!agent->wants.count || agent->state != AGENT_RUNNING)
 		return;
-	agent->wanted.head = (struct duet_message){
-		.size = sizeof(agent->wanted), .type = DUET_MESSAGE_NAME, .version = DUET_AGENT_VERSION};
-	(void)send(agent->socket, &agent->wanted, sizeof(agent->wanted), MSG_NOSIGNAL | MSG_DONTWAIT);
-	agent->wanted.count = 0;
+	agent->wants.head = (struct duet_message){
+		.size = sizeof(agent->wants), .type = DUET_MESSAGE_WANT, .version = DUET_AGENT_VERSION};
+	if (send(agent->socket, &agent->wants, sizeof(agent->wants), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
+	    errno != EAGAIN)
+		agent->wants.count = 0;
+}
+
+void agent_forget_asked(struct agent *agent)
+{
+	map_release(&agent->asked);
+	if (agent->answered_before == agent->answered) /* nothing came: what is counted on does not come either */
+		agent->unanswered = 0;
+	agent->answered_before = agent->answered;
 }
 
 void agent_stop(struct agent *agent)
 {
-	struct duet_message stop = {.size = sizeof(stop), .type = DUET_MESSAGE_STOP, .version = DUET_AGENT_VERSION};
-
 	if (agent->state == AGENT_ATTACHING) {
 		attach_abort(&agent->attach);
 		agent_fail(agent, -ECANCELED, "the recording ended before the agent was attached");
 	} else if (agent->state == AGENT_RUNNING) {
 		agent->state = AGENT_STOPPING;
-		if (send(agent->socket, &stop, sizeof(stop), MSG_NOSIGNAL) < 0)
-			on_closed(agent);
+		send_stop(agent);
 	} else if (agent->state == AGENT_GREETING || agent->state == AGENT_STARTING) {
 		agent_fail(agent, -ECANCELED, "the recording ended before the agent was started");
 	}
+}
+
+/* Each want has one. */
+static bool is_answer(uint16_t type)
+{
+	return type == DUET_AGENT_METHOD || type == DUET_AGENT_CODE_LOAD || type == DUET_AGENT_STUB ||
+	       type == DUET_AGENT_GONE;
 }
 
 static void on_metadata(void *context, uint16_t type, const void *payload, uint32_t size)
@@ -320,8 +374,9 @@ static void on_metadata(void *context, uint16_t type, const void *payload, uint3
 	struct agent *agent = context;
 
 	agent->full_records += jvm_apply(agent->jvm, type, payload, size) == -ENOSPC;
-	if (type == DUET_AGENT_METHOD) /* out of memory: BPF hears of it when a walk meets it */
-		(void)vec_push(&agent->arrived, ((const struct duet_method *)payload)->method);
+	if (agent->unanswered && is_answer(type))
+		agent->unanswered--;
+	agent->answered += is_answer(type);
 	if (type == DUET_AGENT_LAYOUT)
 		agent->layout_told = false;
 }
@@ -343,6 +398,13 @@ void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context
 		return;
 	read_lane(agent, DUET_LANE_METADATA, on_metadata, agent, METADATA_BUDGET);
 	read_lane(agent, DUET_LANE_SAMPLE, on_sample, context, INT32_MAX);
+}
+
+size_t agent_shared_bytes(const struct agent *agent)
+{
+	size_t ring = agent->ring ? agent_ring_touched(agent->ring) : 0;
+
+	return ring + (agent->unwinding.tables ? unwind_tables_touched(agent->unwinding.tables) : 0);
 }
 
 uint64_t agent_handler_ns(const struct agent *agent)

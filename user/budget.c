@@ -2,83 +2,100 @@
 #include "budget.h"
 
 #include <errno.h>
-#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "session_internal.h"
 
-#define BPF_SHARE 4 /* of the limit, as below */
-#define RINGS_SHARE 4
-#define LANE_SHARE 512
-#define TABLES_SHARE 32
+#define BPF_SHARE 4 /* of the limit */
+#define JOIN_SHARE 8 /* of the heap; more than wait there in any case */
 #define LANE_MIN (256u << 10) /* several times the largest record */
-#define CODE_BYTES (5u << 20) /* pages of the executable and of libc, stack and page tables' share */
-#define PROFILE_SHARE 5 /* of the heap, as below */
-#define JOIN_SHARE 8
-#define DROP_PERCENT 60
-#define JVMS_PERCENT 40
-#define CLOSE_PERCENT 70
-#define DROP_AGAIN_NS (10 * NS_PER_SEC) /* what is dropped in vain costs time to make again */
+#define TABLES_MIN (4u << 20) /* of unwind tables, for libjvm.so and the libraries of most programs */
+#define LOOK_NS NS_PER_SEC
+#define STEP_NS (10 * NS_PER_MS) /* walking the free lists takes a while */
 #define SWEEP_MIN 4096 /* processes */
 #define RELEASE_AGAIN_NS (10 * NS_PER_SEC)
+#define MANY_RINGS 8 /* of the limit */
+#define MANY_RINGS_BYTES (64u << 20) /* without one */
 
 void budget_open(struct session *session)
 {
-	session->budget = (struct budget){.max_bytes = session->options->max_memory, .sweep_at = SWEEP_MIN};
+	session->budget = (struct budget){.pool.max_bytes = session->options->max_memory, .sweep_at = SWEEP_MIN};
 	session->budget.limit_before = memory_limit_now();
-	if (session->budget.max_bytes)
+	if (session->budget.pool.max_bytes)
 		memory_prepare();
 }
 
 void budget_close(struct session *session)
 {
-	if (session->budget.max_bytes)
+	if (session->budget.pool.max_bytes)
 		(void)memory_limit(session->budget.limit_before);
 }
 
 size_t budget_bpf_bytes(const struct session *session)
 {
-	return session->budget.max_bytes / BPF_SHARE;
+	return session->budget.pool.max_bytes / BPF_SHARE;
 }
 
-/* The part of the rings is taken off as agents come. */
-static void set_heap(struct session *session)
+/* ---- what there is ---- */
+
+static void look(struct session *session)
 {
 	struct budget *budget = &session->budget;
-	size_t taken = budget->rings_bytes + CODE_BYTES;
+	struct pool_parts parts = {.maps = budget->maps_bytes};
+	struct memory_resident resident;
 
-	if (session->collector)
-		taken += collector_bytes(session->collector);
-	budget->heap_bytes = budget->max_bytes > taken ? budget->max_bytes - taken : 0;
-	(void)memory_limit(budget->heap_bytes); /* a lower limit than that of the start cannot fail */
-	join_set_max_bytes(session->join, budget->heap_bytes / JOIN_SHARE);
+	memory_resident(&resident);
+	parts.heap = resident.own;
+	parts.files = resident.files > budget->mapped_bytes ? resident.files - budget->mapped_bytes : 0;
+	for (size_t i = 0; i < session->agents.len; i++)
+		parts.rings += agent_shared_bytes(session->agents.items[i]);
+	pool_look(&budget->pool, &parts);
+	if (!budget->pool.max_bytes)
+		return;
+	(void)memory_limit(budget->pool.heap_max); /* a lower limit than that of the start cannot fail */
+	join_set_max_bytes(session->join, budget->pool.heap_max / JOIN_SHARE);
 }
 
 int budget_start(struct session *session)
 {
 	struct budget *budget = &session->budget;
+	struct pool *pool = &budget->pool;
 
-	if (!budget->max_bytes)
-		return 0;
-	set_heap(session);
-	memory_trim();
-	if (memory_data() < budget->heap_bytes / 2)
+	if (session->collector) {
+		budget->maps_bytes = collector_bytes(session->collector);
+		budget->mapped_bytes = collector_mapped_bytes(session->collector);
+	}
+	if (pool->max_bytes)
+		memory_trim();
+	look(session);
+	if (!pool->max_bytes || memory_data() < pool->heap_max / 2)
 		return 0;
 	log_error("--max-memory %zu MB is too little here: %zu MB of it are taken before the recording begins",
-		  budget->max_bytes >> 20, (budget->max_bytes - budget->heap_bytes + memory_data()) >> 20);
+		  pool->max_bytes >> 20, (pool->max_bytes - pool->heap_max + memory_data()) >> 20);
 	return -ENOMEM;
 }
 
-/* ---- rings ---- */
-
-static size_t lane_bytes(size_t asked, size_t most)
+/* The dearer look at the heap is for when it matters. */
+static void measure(void *context, struct pool_demand *ret)
 {
-	while (asked > most && asked > LANE_MIN)
-		asked /= 2;
-	return asked;
+	const struct session *session = context;
+	const struct profile *profile = &session->profile;
+
+	*ret = (struct pool_demand){
+		.heap = memory_data(),
+		.stacks = profile_bytes(profile),
+		.stacks_soon = profile_bytes_soon(profile),
+		.writing = session->windows.writer ? session->budget.writer_bytes * (1 + POOL_WRITER) : 0,
+	};
+	if (ret->heap > session->budget.pool.heap_max / 4)
+		ret->heap = memory_used();
+	if (ret->heap < ret->stacks)
+		ret->heap = ret->stacks;
 }
+
+/* ---- rings ---- */
 
 static size_t shared_bytes(const struct agent_start *start)
 {
@@ -87,26 +104,22 @@ static size_t shared_bytes(const struct agent_start *start)
 
 bool budget_take_ring(struct session *session, struct agent_start *start)
 {
-	struct budget *budget = &session->budget;
+	struct pool *pool = &session->budget.pool;
 
-	if (!budget->max_bytes)
-		return true;
-	start->sample_lane_bytes = lane_bytes(start->sample_lane_bytes, budget->max_bytes / LANE_SHARE);
-	start->metadata_lane_bytes = lane_bytes(start->metadata_lane_bytes, budget->max_bytes / LANE_SHARE);
-	start->tables_bytes = lane_bytes(start->tables_bytes, budget->max_bytes / TABLES_SHARE);
-	if (budget->rings_bytes + shared_bytes(start) > budget->max_bytes / RINGS_SHARE)
+	start->sample_lane_bytes = pool_lane_bytes(pool, start->sample_lane_bytes,
+						    LANE_MIN * (start->java_depth / DUET_JAVA_DEPTH));
+	start->metadata_lane_bytes = pool_lane_bytes(pool, start->metadata_lane_bytes, LANE_MIN);
+	if (start->tables_bytes)
+		start->tables_bytes = pool_lane_bytes(pool, start->tables_bytes, TABLES_MIN);
+	if (!start->sample_lane_bytes || !start->metadata_lane_bytes)
 		return false;
-	budget->rings_bytes += shared_bytes(start);
-	set_heap(session);
+	pool->promised_bytes += shared_bytes(start);
 	return true;
 }
 
 void budget_give_ring(struct session *session, const struct agent *agent)
 {
-	if (!session->budget.max_bytes)
-		return;
-	session->budget.rings_bytes -= shared_bytes(&agent->start);
-	set_heap(session);
+	session->budget.pool.promised_bytes -= shared_bytes(&agent->start);
 }
 
 /* ---- as it fills ---- */
@@ -126,15 +139,20 @@ static void release_dead(struct session *session, uint64_t now_ns)
 static bool wants_release(const struct session *session, uint64_t now_ns)
 {
 	const struct budget *budget = &session->budget;
-	bool rings_are_many = budget->max_bytes && budget->rings_bytes > budget->max_bytes / RINGS_SHARE / 2;
+	size_t max_bytes = budget->pool.max_bytes, many = max_bytes ? max_bytes / MANY_RINGS : MANY_RINGS_BYTES;
 
 	return session->processes.all.len >= budget->sweep_at ||
-	       (rings_are_many && now_ns - budget->released_ns > RELEASE_AGAIN_NS);
+	       (budget->pool.promised_bytes > many && now_ns - budget->released_ns > RELEASE_AGAIN_NS);
 }
 
-static void drop_caches(struct session *session, uint64_t now_ns)
+static void drop_caches(void *context)
 {
-	release_dead(session, now_ns);
+	struct session *session = context;
+
+	if (!session->budget.pool.drops)
+		log_info("memory: of %zu MB %zu are left to the loader, what can be made again is dropped",
+			 session->budget.pool.max_bytes >> 20, session->budget.pool.heap_max >> 20);
+	release_dead(session, clock_monotonic_ns());
 	symbols_forget(session->symbols);
 	unwinding_forget_files(&session->unwinding);
 	for (size_t i = 0; i < session->agents.len; i++)
@@ -143,50 +161,44 @@ static void drop_caches(struct session *session, uint64_t now_ns)
 	memory_trim();
 }
 
-static void warn_once(struct session *session)
+static void apply(struct session *session)
 {
-	if (session->budget.is_warned)
-		return;
-	log_info("memory: %zu of %zu MB are left to the loader, what can be made again is dropped",
-		 session->budget.heap_bytes >> 20, session->budget.max_bytes >> 20);
-	session->budget.is_warned = true;
-}
+	const struct pool *pool = &session->budget.pool;
 
-static void set_full(struct session *session, bool is_full)
-{
+	session->profile.samples.may_merge = true;
+	session->profile.max_bytes = pool->stacks_max ? pool->stacks_max : 1; /* 0: no limit */
 	for (size_t i = 0; i < session->agents.len; i++)
-		jvm_set_full(session->agents.items[i]->jvm, is_full);
+		jvm_set_full(session->agents.items[i]->jvm, pool->names_full);
 }
 
 void budget_step(struct session *session, uint64_t now_ns)
 {
+	const struct pool_user user = {.context = session, .measure = measure, .drop_caches = drop_caches};
 	struct budget *budget = &session->budget;
-	size_t used;
 
 	if (wants_release(session, now_ns))
 		release_dead(session, now_ns);
-	if (!budget->max_bytes)
-		return;
-	session->profile.samples.may_merge = true;
-	session->profile.max_bytes = budget->heap_bytes / PROFILE_SHARE;
-	used = memory_data();
-	if (used > budget->heap_bytes / 100 * JVMS_PERCENT) /* the dearer look */
-		used = memory_used();
-	if (used > budget->heap_bytes / 100 * DROP_PERCENT && now_ns - budget->dropped_ns > DROP_AGAIN_NS) {
-		warn_once(session);
-		drop_caches(session, now_ns);
-		budget->dropped_ns = now_ns;
-		budget->drops++;
-		used = memory_used();
+	if (now_ns - budget->looked_ns >= LOOK_NS) {
+		look(session);
+		budget->looked_ns = now_ns;
 	}
-	set_full(session, used > budget->heap_bytes / 100 * JVMS_PERCENT);
-	if (used > budget->heap_bytes / 100 * CLOSE_PERCENT)
-		session->profile.max_bytes = 1;
+	if (!budget->pool.max_bytes || now_ns - budget->stepped_ns < STEP_NS)
+		return;
+	budget->stepped_ns = now_ns;
+	pool_step(&budget->pool, &user, now_ns);
+	apply(session);
+}
+
+/* ---- writing ---- */
+
+void budget_writer_started(struct session *session)
+{
+	session->budget.writer_bytes = profile_bytes(&session->profile);
 }
 
 void budget_before_write(struct session *session)
 {
-	if (!session->budget.max_bytes)
+	if (!session->budget.pool.max_bytes)
 		return;
 	resolver_forget(&session->resolver);
 	symbols_forget(session->symbols);
@@ -194,9 +206,17 @@ void budget_before_write(struct session *session)
 	memory_trim();
 }
 
-size_t budget_peak_bytes(void)
+void budget_tell_need(struct session *session)
 {
-	struct rusage usage;
+	const struct resolver *resolver = &session->resolver;
+	struct budget *budget = &session->budget;
+	struct pool_demand demand;
 
-	return getrusage(RUSAGE_SELF, &usage) < 0 ? 0 : (size_t)usage.ru_maxrss << 10;
+	measure(session, &demand);
+	pool_note_refused(&budget->pool, &demand, resolver->kept, distinct_count(&resolver->refused));
+	if (!budget->pool.needed_bytes || budget->is_told)
+		return;
+	budget->is_told = true;
+	log_warn("--max-memory %zu MB is too little: new stacks are under [too_many_stacks], about %zu MB would do",
+		 budget->pool.max_bytes >> 20, budget->pool.needed_bytes >> 20);
 }

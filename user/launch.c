@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/attach.h"
-
 #ifdef __x86_64__
 #define JVM_ARCH "amd64"
 #else
@@ -94,7 +92,8 @@ static char **with_agent(char **argv, char *option)
 	return result;
 }
 
-static void child_run(char **argv, int gate, int failed)
+/* Others can read a command line, but no environment: that is where the agent finds its secret. */
+static void child_run(const struct launch *launch, char **argv, int gate, int failed)
 {
 	sigset_t none;
 	ssize_t len;
@@ -108,7 +107,8 @@ static void child_run(char **argv, int gate, int failed)
 	} while (len < 0 && errno == EINTR);
 	if (len != 1) /* the loader gave up or died: what it could not profile does not run */
 		_exit(127);
-	execvp(argv[0], argv);
+	if (!launch->is_java || !setenv("DUET_SECRET", launch->control->secret, 1))
+		execvp(argv[0], argv);
 	if (write(failed, &errno, sizeof(errno)) < 0)
 		_exit(127);
 	_exit(127);
@@ -127,7 +127,7 @@ static int fork_waiting(struct launch *launch, char **argv)
 	if (!launch->pid) {
 		close(gate[1]);
 		close(failed[0]);
-		child_run(argv, gate[0], failed[1]);
+		child_run(launch, argv, gate[0], failed[1]);
 	}
 	close(gate[0]);
 	close(failed[1]);
@@ -157,7 +157,7 @@ int launch_start(struct launch *launch, char *library, size_t size)
 		err = attach_place_library(library, size);
 		if (err < 0)
 			return err;
-		snprintf(option, sizeof(option), "-agentpath:%s=control=%s,wait=%d", library, launch->control,
+		snprintf(option, sizeof(option), "-agentpath:%s=control=%s,wait=%d", library, launch->control->name,
 			 AGENT_WAIT_MS);
 		argv = with_agent(argv, option);
 		if (!argv)

@@ -12,9 +12,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "attach/attach.h"
+
 struct launch {
 	char **argv;
-	const char *control; /* name of the control socket the agent shall open */
+	const struct attach_control *control; /* for the agent */
 	pid_t pid;
 	int gate; /* closing it ends a child that was not let go; caller's */
 	int exec_error; /* reads errno when exec failed, nothing when it worked */

@@ -1,40 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /* The command table, and nothing else. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cmd/cmd.h"
 
-static int cmd_help(int argc, char **argv);
+static const struct command cmd_help;
 
-static const struct command {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	const char *help;
-} commands[] = {
-	{"record", cmd_record, "profile processes: duet record -p PID -d 30 -f out.html"},
-	{"daemon", cmd_daemon, "profile the host window by window: duet daemon --config /etc/duet/duet.conf"},
-	{"check", cmd_check, "what this host can do, and how to get the rest"},
-	{"list", cmd_list, "events, formats, and the JVMs that run here"},
-	{"status", cmd_status, "what the duets that run here say of themselves"},
-	{"version", cmd_version, "the version"},
-	{"help", cmd_help, "this text"},
+static const struct command *const commands[] = {
+	&cmd_record, &cmd_daemon, &cmd_check, &cmd_list, &cmd_status, &cmd_version, &cmd_help,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static int cmd_help(int argc, char **argv)
+static int run_help(void *options, const struct command_words *words)
 {
-	(void)argc;
-	(void)argv;
+	(void)options;
+	(void)words;
 	puts("duet: one profile from the kernel to Java\n\n"
 	     "usage: duet COMMAND [OPTIONS]    each command has --help\n"
 	     "       duet [OPTIONS] PID        the same as duet record\n");
 	for (size_t i = 0; i < COMMANDS; i++)
-		printf("  %-10s %s\n", commands[i].name, commands[i].help);
+		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
 	return 0;
 }
 
+static const struct command cmd_help = {
+	.name = "help",
+	.summary = "this text",
+	.usage = "duet help    the commands; each of them has --help\n",
+	.rows = command_no_rows,
+	.options_bytes = sizeof(struct command_no_options),
+	.takes = "no words: duet COMMAND --help tells of one command",
+	.run = run_help,
+};
+
+/* Options and a pid without the verb are those of the first. NULL after the user has been told. */
 static const struct command *find(const char *name)
 {
 	if (!strcmp(name, "--version"))
@@ -42,16 +45,18 @@ static const struct command *find(const char *name)
 	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
 		name = "help";
 	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(commands[i].name, name))
-			return &commands[i];
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	if (!isalpha((unsigned char)*name))
+		return commands[0];
+	log_error("'%s' is neither a command nor a process id: duet help shows the commands", name);
 	return NULL;
 }
 
 int main(int argc, char **argv)
 {
 	const struct command *command = find(argc > 1 ? argv[1] : "help");
+	bool has_verb = command && argc > 1 && (isalpha((unsigned char)*argv[1]) || command != commands[0]);
 
-	if (command)
-		return command->run(argc - 1, argv + 1);
-	return cmd_record(argc, argv); /* options and a pid without the verb */
+	return command ? command_run(command, argc - has_verb, argv + has_verb) : 2;
 }

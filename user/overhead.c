@@ -10,12 +10,7 @@
 #include "base/log.h"
 #include "session_internal.h"
 
-#define LOOK_NS NS_PER_SEC
-#define START_NS (2 * NS_PER_SEC) /* names are read and JVMs joined: that comes once */
-#define SMOOTH 0.4 /* of the mean, what the last look says */
-#define AIM 0.8 /* of the limit */
-#define CALM 0.55 /* of the limit; below for CALM_LOOKS in a row, the rate may grow again */
-#define CALM_LOOKS 5
+#define AGENT_START_NS (2 * NS_PER_SEC) /* in which an agent tells what is there */
 /*
  * What the kernel does around our program: a timer interrupt with perf's part of it, and the way of a signal into its
  * handler and back. They are in no clock of ours; 2 GHz, mitigations on.
@@ -30,13 +25,8 @@
 
 void overhead_open(struct session *session)
 {
-	struct overhead *overhead = &session->overhead;
-	uint64_t slowest = OVERHEAD_SLOWEST_NS / session->options->interval_ns;
-
-	overhead->max_percent = session->options->max_overhead;
-	overhead->every = 1;
-	overhead->is_fresh = true;
-	overhead->every_max = slowest > UINT32_MAX ? UINT32_MAX : slowest ? (uint32_t)slowest : 1;
+	pace_init(&session->overhead.pace, session->options->max_overhead,
+		  OVERHEAD_SLOWEST_NS / session->options->interval_ns);
 }
 
 void overhead_release(struct session *session)
@@ -78,7 +68,7 @@ static uint64_t agent_ns(const struct agent *agent)
  * Of threads that were never seen running, which cost nothing worth a look, the host's number is not known. What a JVM
  * claims is bounded, and neither sum ever shrinks.
  */
-static void read_agent(struct agent *agent)
+static void read_agent(struct agent *agent, uint64_t now_ns)
 {
 	uint64_t handler_ns = agent_handler_ns(agent), thread_ns;
 
@@ -87,6 +77,13 @@ static void read_agent(struct agent *agent)
 	if (agent->host_tid && !process_read_thread_cpu(agent->process->pid, agent->host_tid, &thread_ns) &&
 	    thread_ns > agent->thread_ns)
 		agent->thread_ns = thread_ns;
+	if (now_ns - agent->begun_ns < AGENT_START_NS || !agent->start_ns)
+		agent->start_ns = agent->thread_ns;
+}
+
+static uint64_t agent_once_ns(const struct agent *agent)
+{
+	return agent->attach_ns + agent->start_ns;
 }
 
 void overhead_cost(const struct session *session, struct overhead_cost *ret)
@@ -102,14 +99,19 @@ void overhead_cost(const struct session *session, struct overhead_cost *ret)
 			     mappings * MAPPING_COST_NS,
 		.loader_ns = loader_ns(session),
 		.agents_ns = session->overhead.gone_ns,
+		.once_ns = session->overhead.gone_once_ns + session->unwinding.work_ns +
+			   symbols_work_ns(session->symbols),
 	};
-	for (size_t i = 0; i < session->agents.len; i++)
+	for (size_t i = 0; i < session->agents.len; i++) {
 		ret->agents_ns += agent_ns(session->agents.items[i]);
+		ret->once_ns += agent_once_ns(session->agents.items[i]);
+	}
 }
 
 void overhead_forget(struct session *session, const struct agent *agent)
 {
 	session->overhead.gone_ns += agent_ns(agent);
+	session->overhead.gone_once_ns += agent_once_ns(agent);
 }
 
 uint64_t overhead_sum(const struct overhead_cost *cost)
@@ -119,72 +121,70 @@ uint64_t overhead_sum(const struct overhead_cost *cost)
 
 uint64_t overhead_interval_ns(const struct session *session)
 {
-	return session->options->interval_ns * session->overhead.every;
+	return session->options->interval_ns * session->overhead.pace.every;
 }
 
 /* ---- what follows from it ---- */
 
-static void change(struct session *session, uint64_t every, uint64_t now_ns)
+static void tell_change(struct session *session, uint64_t now_ns)
 {
 	struct overhead *overhead = &session->overhead;
-	struct overhead_change row = {.time_ns = now_ns, .percent = overhead->percent};
+	const struct overhead_change row = {
+		.time_ns = now_ns,
+		.interval_ns = overhead_interval_ns(session),
+		.percent = overhead->pace.percent,
+	};
 
-	every = every > overhead->every_max ? overhead->every_max : every ? every : 1;
-	overhead->calm = 0;
-	if (every == overhead->every)
-		return;
-	overhead->is_fresh = true;
-	overhead->every = (uint32_t)every;
-	collector_sample_every(session->collector, overhead->every);
-	row.interval_ns = overhead_interval_ns(session);
 	overhead->change_count++;
 	if (overhead->changes.len == OVERHEAD_CHANGES)
 		memmove(overhead->changes.items, overhead->changes.items + 1,
 			--overhead->changes.len * sizeof(row));
 	(void)vec_push(&overhead->changes, row);
 	log_info("a sample every %.6g ms from now on: duet took %.2f %% of the host's CPU, of %.6g %% allowed",
-		 (double)row.interval_ns / 1e6, row.percent, overhead->max_percent);
+		 (double)row.interval_ns / 1e6, row.percent, overhead->pace.max_percent);
 }
 
-/* Not all of the cost comes from samples, so one step does not bring it to the limit: others follow. */
-static void adapt(struct session *session, uint64_t now_ns)
+/* Of a child that has ended the kernel's two sums may differ by some microseconds. */
+static uint64_t since(uint64_t now, uint64_t before)
 {
-	struct overhead *overhead = &session->overhead;
-	double factor = overhead->percent / (AIM * overhead->max_percent);
-
-	if (overhead->percent > overhead->max_percent)
-		return change(session, (uint64_t)(overhead->every * (factor < 4 ? factor : 4)) + 1, now_ns);
-	if (overhead->percent > CALM * overhead->max_percent) {
-		overhead->calm = 0;
-		return;
-	}
-	if (overhead->every > 1 && ++overhead->calm >= CALM_LOOKS)
-		change(session, (uint64_t)(overhead->every * (factor > 0.25 ? factor : 0.25)), now_ns);
+	return now > before ? now - before : 0;
 }
 
+static struct pace_spent spent_since(const struct session *session, const struct overhead_cost *cost, uint64_t now_ns)
+{
+	const struct overhead *overhead = &session->overhead;
+	uint64_t all_ns = since(overhead_sum(cost), overhead_sum(&overhead->before));
+	uint64_t once_ns = since(cost->once_ns, overhead->before.once_ns);
+
+	return (struct pace_spent){
+		.sampling_ns = since(all_ns, once_ns),
+		.once_ns = once_ns < all_ns ? once_ns : all_ns,
+		.time_ns = now_ns - overhead->looked_ns,
+		.cpus = session->cpus,
+	};
+}
+
+/* The first look only sees what there was before the first tick. */
 void overhead_step(struct session *session, uint64_t now_ns)
 {
 	struct overhead *overhead = &session->overhead;
+	bool is_first = !overhead->looked_ns;
 	struct overhead_cost cost;
-	uint64_t spent_ns;
-	double percent;
+	struct pace_spent spent;
 
-	if (now_ns - overhead->looked_ns < LOOK_NS)
+	if (now_ns - overhead->looked_ns < pace_wait_ns(&overhead->pace))
 		return;
 	for (size_t i = 0; i < session->agents.len; i++)
 		if (session->agents.items[i]->state == AGENT_RUNNING)
-			read_agent(session->agents.items[i]);
+			read_agent(session->agents.items[i], now_ns);
 	overhead_cost(session, &cost);
-	/* Of a child that has ended the kernel's two sums may differ by some microseconds. */
-	spent_ns = overhead_sum(&cost);
-	spent_ns -= spent_ns > overhead->before_ns ? overhead->before_ns : spent_ns;
-	percent = 100.0 * (double)spent_ns / ((double)(now_ns - overhead->looked_ns) * (double)session->cpus);
-	overhead->before_ns = overhead_sum(&cost);
+	spent = spent_since(session, &cost, now_ns);
+	overhead->before = cost;
 	overhead->looked_ns = now_ns;
-	if (now_ns - session->started_ns < START_NS)
+	if (is_first && !session->collector)
+		pace_init(&overhead->pace, 0, 1); /* nobody to sample less often */
+	if (is_first || !pace_look(&overhead->pace, &spent))
 		return;
-	overhead->percent += (overhead->is_fresh ? 1 : SMOOTH) * (percent - overhead->percent);
-	overhead->is_fresh = false;
-	if (overhead->max_percent > 0 && session->collector)
-		adapt(session, now_ns);
+	collector_sample_every(session->collector, overhead->pace.every);
+	tell_change(session, now_ns);
 }

@@ -7,10 +7,10 @@
 #ifndef OVERHEAD_H
 #define OVERHEAD_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "limits/pace.h"
 
 #define OVERHEAD_TICK_MIN_NS (1000ull * 1000) /* with a budget: faster ticks alone would cost more than most allow */
 #define OVERHEAD_SLOWEST_NS (1000ull * 1000 * 1000)
@@ -22,6 +22,7 @@ struct session;
 
 /* CPU time so far. */
 struct overhead_cost {
+	uint64_t once_ns; /* of loader_ns and agents_ns below: attaching, tables and names, which come once for each */
 	uint64_t bpf_ns; /* the sampling program */
 	uint64_t kernel_ns; /* the timer's interrupts, the signals and the records of mappings, estimated */
 	uint64_t loader_ns; /* with the children that attach */
@@ -35,23 +36,19 @@ struct overhead_change {
 };
 
 struct overhead {
-	double max_percent; /* 0 = no limit */
-	uint32_t every; /* ticks a sample */
-	uint32_t every_max;
-	bool is_fresh; /* no look since the last change: the mean is of another rate */
-	unsigned calm; /* looks in a row that found much less than the limit */
-	double percent; /* of all CPUs, mean of the last seconds since the rate last changed */
+	struct pace pace;
 	uint64_t signals; /* sent */
-	uint64_t before_ns; /* spent until the last look … */
-	uint64_t gone_ns; /* what agents had taken that were freed */
+	struct overhead_cost before; /* as of the last look … */
 	uint64_t looked_ns; /* … which was then */
+	uint64_t gone_ns; /* what agents had taken that were freed */
+	uint64_t gone_once_ns;
 	struct vec(struct overhead_change) changes;
 	uint64_t change_count;
 };
 
 void overhead_open(struct session *session);
 void overhead_release(struct session *session);
-void overhead_step(struct session *session, uint64_t now_ns); /* looks once a second */
+void overhead_step(struct session *session, uint64_t now_ns);
 void overhead_cost(const struct session *session, struct overhead_cost *ret);
 void overhead_forget(struct session *session, const struct agent *agent); /* it is freed, its cost remains */
 uint64_t overhead_usage_ns(const struct rusage *usage);

@@ -17,6 +17,7 @@
 
 #define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
 #define LAST_SIGNALS_NS (NS_PER_SEC / 2) /* for a thread that was preempted before its signal, on a crowded CPU */
+#define LAST_NAMES_NS (5 * NS_PER_SEC) /* for an agent that is answering on a crowded CPU */
 #define POLL_MS 50 /* rings are emptied this often; they hold seconds */
 
 static bool targets_alive(struct session *session)
@@ -81,15 +82,26 @@ static bool any_agent(const struct session *session, enum agent_state state)
 	return false;
 }
 
-/* The handler runs when the thread runs next; a stopped agent would not hear of it. */
+static bool any_unanswered(const struct session *session)
+{
+	for (size_t i = 0; i < session->agents.len; i++)
+		if (session->agents.items[i]->state == AGENT_RUNNING && session->agents.items[i]->unanswered)
+			return true;
+	return false;
+}
+
+/* The handler runs when the thread runs next; a stopped agent would not hear of it, nor of names that are wanted. */
 static void await_last_signals(struct session *session)
 {
-	uint64_t deadline = clock_monotonic_ns() + LAST_SIGNALS_NS;
+	uint64_t now_ns = clock_monotonic_ns();
+	const uint64_t signals_ns = now_ns + LAST_SIGNALS_NS, names_ns = now_ns + LAST_NAMES_NS;
 
 	session_read_rings(session);
-	while (session->collector && join_held(session->join) && any_agent(session, AGENT_RUNNING) &&
-	       clock_monotonic_ns() < deadline)
+	while (join_held(session->join) && any_agent(session, AGENT_RUNNING) &&
+	       (now_ns < signals_ns || (now_ns < names_ns && any_unanswered(session)))) {
 		session_step(session, POLL_ATTACH_MS);
+		now_ns = clock_monotonic_ns();
+	}
 }
 
 /* One that left although its JVM lives on, or that does not end, has not told all it saw. */
@@ -186,6 +198,7 @@ static void session_close(struct session *session)
 {
 	for (size_t i = 0; i < session->agents.len; i++)
 		agent_free(session->agents.items[i]);
+	attach_wait_aborted();
 	vec_release(&session->agents);
 	overhead_release(session);
 	unwinding_release(&session->unwinding);
@@ -201,6 +214,7 @@ static void session_close(struct session *session)
 	owners_release(&session->owners);
 	buf_release(&session->cgroup);
 	join_free(session->join);
+	parts_release(&session->parts);
 	symbols_free(session->symbols);
 	profile_release(&session->profile);
 	process_table_release(&session->processes);
@@ -214,6 +228,7 @@ static int finish(struct session *session)
 	session_report_facts(session);
 	session_report_losses(session);
 	session_report_summary(session);
+	budget_tell_need(session);
 	budget_before_write(session);
 	return session_write_outputs(session);
 }

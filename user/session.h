@@ -46,7 +46,7 @@ struct session_options {
 	/* Asked on SIGHUP, SIGINT and SIGTERM whether the recording ends; NULL: each ends it. */
 	bool (*signalled)(void *context, int signo);
 	void *signalled_context;
-	struct window_files folder; /* of --continuous, whose outputs have no file */
+	struct window_files folder; /* of --continuous, whose outputs have no file; its access is that of all files */
 };
 
 /* Prints what the user must know on stderr. Exit code: 0 done, 1 failed. */

@@ -30,14 +30,6 @@ void session_tell_layout(struct session *session, struct agent *agent)
 	agent->layout_told = !collector_describe(session->collector, agent->process->pid, &entry);
 }
 
-static void forbid_signals(struct session *session, struct agent *agent)
-{
-	collector_forbid(session->collector, agent->process->pid);
-	while (agent->named.len)
-		collector_named(session->collector, agent->process->pid, agent->named.items[--agent->named.len], false);
-	map_release(&agent->is_named);
-}
-
 /* From here on BPF may signal the process: the handler is installed. */
 static int allow_signals(struct session *session, struct agent *agent)
 {
@@ -57,7 +49,7 @@ static int allow_signals(struct session *session, struct agent *agent)
 /* Before the recording, one agent that fails may be the end of it: then session_start() says so. */
 static bool goes_on_without(const struct session *session)
 {
-	return session->options->host || session->started_ns || session->agents.len > 1;
+	return session->options->host || session->started_ns || session->agents.len > 1 || session->natives;
 }
 
 /* Said when it first fails, and when it is given up: in between, nobody can do anything about it. */
@@ -105,9 +97,21 @@ void session_agent_changed(struct session *session, struct agent *agent, enum ag
 	if (agent->state == AGENT_RUNNING)
 		on_running(session, agent);
 	if (before == AGENT_RUNNING && session->collector)
-		forbid_signals(session, agent);
+		collector_forbid(session->collector, agent->process->pid);
 	if (agent->state == AGENT_FAILED && goes_on_without(session))
 		on_failed(session, agent);
+}
+
+/* The JVM waits no longer than needed: until all that its samples met is known. */
+static void let_end(struct session *session, struct agent *agent)
+{
+	if (!agent->is_ending || agent->state != AGENT_RUNNING)
+		return;
+	session->hurry_ns = clock_monotonic_ns() + HURRY_NS;
+	while (!session_read_rings(session))
+		;
+	if (!join_holds(session->join, agent))
+		agent_stop(agent);
 }
 
 static void progress(struct session *session, struct agent *agent, bool readable)
@@ -118,6 +122,9 @@ static void progress(struct session *session, struct agent *agent, bool readable
 		agent_step(agent);
 	else
 		agent_expire(agent, clock_monotonic_ns());
+	session_agent_changed(session, agent, before);
+	before = agent->state;
+	let_end(session, agent);
 	session_agent_changed(session, agent, before);
 }
 
@@ -132,9 +139,11 @@ static int refuse(struct session *session, struct process *process)
 	return 0;
 }
 
-int session_attach(struct session *session, struct process *process, enum attach_kind kind, const char *control)
+int session_attach(struct session *session, struct process *process, enum attach_kind kind,
+		   const struct attach_control *control)
 {
-	uint64_t lane = NS_PER_SEC / session->options->interval_ns * session->cpus * JAVA_SAMPLE_BYTES;
+	uint64_t typical = JAVA_SAMPLE_BYTES * (session->options->java_depth / DUET_JAVA_DEPTH);
+	uint64_t lane = NS_PER_SEC / session->options->interval_ns * session->cpus * typical;
 	struct agent_start start = {
 		.engine = engines[session->engine].agent,
 		.interval_ns = session->options->interval_ns,
@@ -158,29 +167,35 @@ int session_attach(struct session *session, struct process *process, enum attach
 
 static int attach(struct session *session, struct process *process, enum attach_kind kind)
 {
-	char control[DUET_NAME_MAX + 1];
+	struct attach_control control;
+	int err = attach_control_new(&control, process->pid);
 
-	attach_control_name(control, sizeof(control), process->pid);
-	return session_attach(session, process, kind, control);
+	return err ? err : session_attach(session, process, kind, &control);
 }
 
-/* As its mappings were last read: what runs in a library that is new to us makes them read again. */
+/* Is it a JVM, as its mappings were last read? What runs in a library that is new to us makes them read again. */
 static bool is_jvm(struct process *process)
 {
 	process->examined_version = process->maps_version + 1;
 	return maps_find_file(&process->maps, "libjvm.so") != NULL;
 }
 
+static bool is_left_alone(struct session *session, struct process *process)
+{
+	bool is_listed = owners_is_listed(&session->owners, process, &session->options->leave_alone);
+
+	if (is_listed)
+		log_debug("JVM %d: left alone", process->pid);
+	return is_listed;
+}
+
 void session_notice(struct session *session, struct process *process)
 {
 	if (process->examined_version == process->maps_version + 1 || session->options->no_attach ||
-	    session->options->pids.len || process->runtime || process->exited || process->pid == getpid() ||
-	    !is_jvm(process))
+	    process->runtime || process->exited || process->pid == getpid() || !is_jvm(process))
 		return;
-	if (owners_is_listed(&session->owners, process, &session->options->leave_alone)) {
-		log_debug("JVM %d: left alone", process->pid);
+	if (is_left_alone(session, process))
 		return;
-	}
 	attach(session, process, session->started_ns ? ATTACH_STARTING : ATTACH_RUNNING);
 }
 
@@ -191,7 +206,8 @@ static void try_again(struct session *session, struct agent *agent, uint64_t now
 		return;
 	agent->retry_ns = 0;
 	session->stats.jvms_ended += agent->process->exited;
-	if (!agent->process->exited && agent->process->runtime == agent)
+	/* Which container, user or main class it has may have been unknown when it was noticed. */
+	if (!agent->process->exited && agent->process->runtime == agent && !is_left_alone(session, agent->process))
 		attach(session, agent->process, ATTACH_RUNNING);
 }
 
@@ -199,6 +215,7 @@ void session_step_agents(struct session *session, const struct pollfd *fds, size
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
+	attach_collect(now_ns);
 	for (size_t i = 0; i < count; i++) {
 		progress(session, session->agents.items[i], fds[i].revents);
 		try_again(session, session->agents.items[i], now_ns);

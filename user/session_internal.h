@@ -11,6 +11,7 @@
 #include "collect/collector.h"
 #include "host.h"
 #include "join/join.h"
+#include "join/parts.h"
 #include "notify.h"
 #include "overhead.h"
 #include "owners.h"
@@ -62,11 +63,13 @@ struct session {
 	struct collector *collector; /* NULL for timer engines */
 	struct process_table processes;
 	struct vec(struct agent *) agents;
+	size_t natives; /* processes of -p that are no JVMs */
 	struct symbols *symbols;
 	struct unwinding unwinding;
 	struct profile profile;
 	struct resolver resolver;
 	struct join *join;
+	struct parts parts; /* of BPF's samples */
 	struct mapping_log mapping_log; /* of processes that may be gone when they are looked at */
 	struct owners owners;
 	struct host host;
@@ -87,6 +90,7 @@ struct session {
 	uint64_t ended_ns; /* last tick possible */
 	uint64_t command_ns; /* session_run() was called */
 	uint64_t first_sample_ns;
+	uint64_t first_sample_cpu_ns; /* what the loader had taken by then */
 	uint64_t hurry_ns; /* until then names are on their way */
 	uint64_t read_ns; /* what had been sampled by then has been read */
 	struct windows windows;
@@ -103,6 +107,10 @@ struct session {
 /* session_start.c: until samples flow. 0, or -errno after the user has been told why. */
 int session_start(struct session *session);
 
+/* session_targets.c: the processes of -p. 0, or -errno after the user has been told why. */
+int session_find_targets(struct session *session);
+int session_attach_targets(struct session *session); /* agents for JVMs; says what the others lack */
+
 /* session_records.c. One step waits for whatever comes first, at most `timeout_ms`, and takes care of it. */
 void session_step(struct session *session, int timeout_ms);
 bool session_read_rings(struct session *session); /* true when BPF's is empty; else it took long enough */
@@ -115,7 +123,8 @@ bool session_on_decided(void *context, void *owner, const struct duet_sample *sa
 			const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance);
 
 /* session_agents.c. An agent that fails is tried again a few times if what stood in its way may pass. */
-int session_attach(struct session *session, struct process *process, enum attach_kind kind, const char *control);
+int session_attach(struct session *session, struct process *process, enum attach_kind kind,
+		   const struct attach_control *control);
 /* Attaches to a JVM that was not there, or not yet one, at the start. Cheap unless its mappings have changed. */
 void session_notice(struct session *session, struct process *process);
 void session_step_agents(struct session *session, const struct pollfd *fds, size_t count); /* one fd each, polled */

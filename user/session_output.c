@@ -8,6 +8,12 @@
 #include "base/log.h"
 #include "session_internal.h"
 
+/* root is seldom denied anything else. */
+static const char *trap_hint(int err)
+{
+	return err == -EACCES && !geteuid() ? " (a link or pipe of another user, where everybody may write?)" : "";
+}
+
 int session_open_outputs(struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -15,15 +21,15 @@ int session_open_outputs(struct session *session)
 	for (size_t i = 0; i < options->outputs.len; i++) {
 		const char *file = options->outputs.items[i].file;
 		struct io_output output;
-		int err = io_output_open(&output, file ? file : "-");
+		int err = io_output_open(&output, file ? file : "-", &options->folder.access);
 
 		if (!err && vec_push(&session->outputs, output) < 0) {
 			io_output_discard(&output);
 			err = -ENOMEM;
 		}
 		if (err < 0) {
-			log_error("%s cannot be written: %s; choose another place with -f", file ? file : "stdout",
-				  strerror(-err));
+			log_error("%s cannot be written: %s%s; choose another place with -f", file ? file : "stdout",
+				  strerror(-err), trap_hint(err));
 			return err;
 		}
 	}
@@ -81,7 +87,7 @@ static void rescue(const struct session *session, const struct session_output *w
 			continue;
 		buf_clear(&path);
 		buf_printf(&path, "%s/duet-%d-%s", places[i], getpid(), name);
-		if (io_output_open(&output, path.data) < 0)
+		if (io_output_open(&output, path.data, &session->options->folder.access) < 0)
 			continue;
 		err = write_to(session, wanted->writer, &output);
 		io_output_discard(&output);

@@ -11,13 +11,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "profile/text.h"
+#include "base/text.h"
 #include "session_internal.h"
 #include "short_lived.h"
 
 #define NS_PER_TICK 10000000 /* USER_HZ is 100 */
-#define FORGET_NS (2 * JOIN_WAIT_NS)
-#define AGENT_MAX_NAMED (DUET_MAX_NAMED / 4) /* no JVM takes all the room of the others */
+#define FORGET_NS (JOIN_WAIT_NS + JOIN_NAMES_WAIT_NS)
 #define READ_PART 256 /* records */
 #define READ_PARTS 4096
 #define READ_NS (NS_PER_SEC / 5)
@@ -143,53 +142,14 @@ static bool add_sample(struct session *session, struct process *process, const s
 	return true;
 }
 
-static void tell_name(struct session *session, struct agent *agent, uint64_t method, size_t most)
+/* What the stack met and nobody knows yet. It comes within milliseconds: then the sample is looked at again. */
+static void ask(struct session *session, struct agent *agent)
 {
-	uint64_t known;
+	uint64_t now_ns = clock_monotonic_ns();
 
-	if (!method || agent->named.len >= most || map_get(&agent->is_named, method, &known) ||
-	    !jvm_method(agent->jvm, method) || vec_reserve(&agent->named, agent->named.len + 1) < 0 ||
-	    map_put(&agent->is_named, method, 1) < 0)
-		return;
-	if (collector_named(session->collector, agent->process->pid, method, true) < 0)
-		map_remove(&agent->is_named, method);
-	else
-		agent->named.items[agent->named.len++] = method;
-}
-
-/* The sample has just arrived. An interpreted method that the agent has not met yet has no name: it is asked for. */
-static void want_names(struct session *session, struct agent *agent, const struct duet_sample *sample)
-{
-	const uint64_t *user = sample->stack + sample->kernel_depth;
-	const uint32_t *ids = (const uint32_t *)(user + sample->user_depth);
-
-	if (sample->flags & DUET_SAMPLE_WALKED)
-		return;
-	for (uint32_t i = 0; i < sample->id_depth; i++)
-		if (ids[i] & DUET_ID_INTERPRETED && user[i] && !jvm_method(agent->jvm, user[i]) &&
-		    agent_want_name(agent, user[i]))
-			session->hurry_ns = clock_monotonic_ns() + HURRY_NS;
-}
-
-/* The sample is decided, and names were waited for. The next one in the same methods needs no signal for theirs. */
-static void tell_names(struct session *session, struct agent *agent, const struct duet_sample *sample)
-{
-	const uint64_t *user = sample->stack + sample->kernel_depth;
-	const uint32_t *ids = (const uint32_t *)(user + sample->user_depth);
-
-	if (!session->collector || agent->state != AGENT_RUNNING || sample->flags & DUET_SAMPLE_WALKED)
-		return;
-	for (uint32_t i = 0; i < sample->id_depth; i++)
-		if (ids[i] & DUET_ID_INTERPRETED)
-			tell_name(session, agent, user[i], AGENT_MAX_NAMED);
-}
-
-/* Most methods that have a name are compiled or inlined, but were interpreted before and may be again. */
-static void tell_arrived(struct session *session, struct agent *agent)
-{
-	for (size_t i = 0; session->collector && agent->state == AGENT_RUNNING && i < agent->arrived.len; i++)
-		tell_name(session, agent, agent->arrived.items[i], AGENT_MAX_NAMED / 2);
-	vec_clear(&agent->arrived);
+	for (size_t i = 0; i < session->resolver.wants.len; i++)
+		if (agent_want(agent, &session->resolver.wants.items[i], now_ns))
+			session->hurry_ns = now_ns + HURRY_NS;
 }
 
 bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
@@ -197,10 +157,11 @@ bool session_on_decided(void *context, void *owner, const struct duet_sample *sa
 {
 	struct agent *agent = owner;
 
-	if (!add_sample(context, agent->process, agent->jvm, sample, java, outcome, last_chance))
-		return false;
-	tell_names(context, agent, sample);
-	return true;
+	last_chance |= agent->state == AGENT_GONE || agent->state == AGENT_FAILED; /* it answers no more */
+	if (add_sample(context, agent->process, agent->jvm, sample, java, outcome, last_chance))
+		return true;
+	ask(context, agent);
+	return false;
 }
 
 /* ---- records ---- */
@@ -228,8 +189,20 @@ static void count_own(struct session_stats *stats, const struct duet_sample *sam
 		stats->own_unsignalled[counters[sample->no_signal]]++;
 }
 
-static void on_sample(struct session *session, const struct duet_sample *sample)
+static void note_first_sample(struct session *session)
 {
+	struct overhead_cost cost;
+
+	if (session->first_sample_ns)
+		return;
+	overhead_cost(session, &cost);
+	session->first_sample_ns = clock_monotonic_ns();
+	session->first_sample_cpu_ns = cost.loader_ns;
+}
+
+static void on_sample(struct session *session, const struct duet_sample *record)
+{
+	const struct duet_sample *sample = parts_join(&session->parts, record);
 	struct process *process =
 		process_get(&session->processes, (pid_t)sample->head.tgid, sample->start_ns / NS_PER_TICK);
 	struct agent *agent;
@@ -238,8 +211,7 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 		session->stats.lost_in_profile++;
 		return;
 	}
-	if (!session->first_sample_ns)
-		session->first_sample_ns = clock_monotonic_ns();
+	note_first_sample(session);
 	short_lived_map(session, process, sample);
 	session_notice(session, process);
 	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
@@ -249,10 +221,8 @@ static void on_sample(struct session *session, const struct duet_sample *sample)
 		agent->signalled++;
 		session->overhead.signals++;
 	}
-	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid) {
-		want_names(session, agent, sample);
+	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid)
 		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
-	}
 	if (agent && sample->ns_tid == agent->tid) {
 		agent->host_tid = (pid_t)sample->head.tid;
 		count_own(&session->stats, sample);
@@ -298,6 +268,8 @@ static void on_kernel_record(void *context, const struct duet_record *record)
 
 	if (record->type == DUET_RECORD_SAMPLE)
 		on_sample(session, (const struct duet_sample *)record);
+	else if (record->type == DUET_RECORD_FRAMES)
+		parts_add(&session->parts, (const struct duet_frames_record *)record);
 	else if (record->type == DUET_RECORD_EXEC)
 		on_exec(session, (const struct duet_process_record *)record);
 	else if (record->type == DUET_RECORD_EXIT)
@@ -340,8 +312,7 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 		agent->bad_records++;
 		return;
 	}
-	if (!session->first_sample_ns)
-		session->first_sample_ns = clock_monotonic_ns();
+	note_first_sample(session);
 	memcpy(sample, record, record->head.size);
 	agent->claimed_ns += sample->weight_ns;
 	sample->head.tgid = (uint32_t)agent->process->pid;
@@ -356,20 +327,39 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 	session->overhead.signals++;
 	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
 		unwinding_refresh(&agent->unwinding, agent->process);
-	want_names(session, agent, sample);
-	join_sample(session->join, agent, sample, clock_monotonic_ns());
+	record = parts_join(&agent->parts, sample);
+	join_sample(session->join, agent, record, clock_monotonic_ns());
+}
+
+/* Stacks are no deeper than START said, and parts of them are for timer engines that leave out no frames. */
+static bool agent_was_asked(const struct agent_context *from, uint16_t type, const void *payload)
+{
+	uint32_t depth = from->agent->start.java_depth;
+
+	switch (type) {
+	case DUET_AGENT_JAVA_SAMPLE:
+		return ((const struct duet_java_sample *)payload)->java_depth <= depth;
+	case DUET_AGENT_SAMPLE:
+		return true;
+	case DUET_AGENT_FRAMES:
+		return !from->session->collector && depth > DUET_JAVA_DEPTH;
+	default:
+		return false;
+	}
 }
 
 static void on_agent_record(void *context, uint16_t type, const void *payload, uint32_t size)
 {
 	struct agent_context *from = context;
 
-	if (type == DUET_AGENT_JAVA_SAMPLE)
+	if (!agent_was_asked(from, type, payload))
+		from->agent->bad_records++;
+	else if (type == DUET_AGENT_JAVA_SAMPLE)
 		join_offer(from->session->join, from->agent, payload, size, clock_monotonic_ns());
 	else if (type == DUET_AGENT_SAMPLE)
 		on_agent_sample(from->session, from->agent, payload);
 	else
-		from->agent->bad_records++;
+		parts_add(&from->agent->parts, payload);
 }
 
 /*
@@ -398,7 +388,7 @@ static bool read_kernel(struct session *session, uint64_t now_ns)
 bool session_read_rings(struct session *session)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	bool forget = now_ns - session->forgot_ns > FORGET_NS;
+	bool forget = now_ns - session->forgot_ns > FORGET_NS, all;
 
 	session->read_ns = now_ns;
 	short_lived_read(session);
@@ -411,12 +401,15 @@ bool session_read_rings(struct session *session)
 		agent_read(context.agent, on_agent_record, &context);
 		session_agent_changed(session, context.agent, before);
 		session_tell_layout(session, context.agent);
-		tell_arrived(session, context.agent);
-		agent_ask(context.agent);
-		if (forget)
-			jvm_forget(context.agent->jvm, now_ns - FORGET_NS);
+		if (!forget)
+			continue;
+		jvm_forget(context.agent->jvm, now_ns - FORGET_NS);
+		agent_forget_asked(context.agent);
 	}
-	return read_kernel(session, now_ns);
+	all = read_kernel(session, now_ns);
+	for (size_t i = 0; i < session->agents.len; i++)
+		agent_ask(session->agents.items[i]);
+	return all;
 }
 
 /* ---- steps ---- */

@@ -37,7 +37,7 @@ static void facts_of_time(struct session *session)
 	if (gmtime_r(&start, &utc))
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc);
 	profile_add_fact(&session->profile, "started", "%s", text);
-	profile_add_fact(&session->profile, "duration", "%.1f s",
+	profile_add_fact(&session->profile, "duration", "%.3f s",
 			 (double)(session->profile.end_ns - session->profile.start_ns) / 1e9);
 }
 
@@ -192,9 +192,9 @@ static void facts_of_overhead(struct session *session)
 	overhead_cost(session, &cost);
 	profile_add_fact(&session->profile, "overhead",
 			 "%.2f %% of the host's CPU: BPF %.2f, interrupts and signals about %.2f, "
-			 "loader %.2f, agents %.2f",
+			 "loader %.2f, agents %.2f; of that, once for each file and process %.2f",
 			 (double)overhead_sum(&cost) / all, (double)cost.bpf_ns / all, (double)cost.kernel_ns / all,
-			 (double)cost.loader_ns / all, (double)cost.agents_ns / all);
+			 (double)cost.loader_ns / all, (double)cost.agents_ns / all, (double)cost.once_ns / all);
 	facts_of_changes(session);
 	if (session->overhead.change_count && !session->options->window_ns && !collector_cost(session->collector, &bpf))
 		profile_add_fact(&session->profile, "ticks",
@@ -204,12 +204,12 @@ static void facts_of_overhead(struct session *session)
 
 static void facts_of_memory(struct session *session)
 {
-	const struct budget *budget = &session->budget;
-	double peak_mb = (double)budget_peak_bytes() / (1 << 20);
+	const struct pool *pool = &session->budget.pool;
+	double peak_mb = (double)pool->peak_bytes / (1 << 20);
 
-	if (budget->max_bytes)
+	if (pool->max_bytes)
 		profile_add_fact(&session->profile, "memory", "%.1f of %zu MB at most, caches dropped %llu times",
-				 peak_mb, budget->max_bytes >> 20, (unsigned long long)budget->drops);
+				 peak_mb, pool->max_bytes >> 20, (unsigned long long)pool->drops);
 	else
 		profile_add_fact(&session->profile, "memory", "%.1f MB at most", peak_mb);
 }
@@ -386,8 +386,9 @@ void session_report_summary(const struct session *session)
 	if (stats->jvm_samples)
 		summary_of_walk(session);
 	if (session->first_sample_ns)
-		log_debug("first sample %.0f ms after the command",
-			  (double)(session->first_sample_ns - session->command_ns) / 1e6);
+		log_debug("first sample %.0f ms after the command, for %.0f ms of CPU time",
+			  (double)(session->first_sample_ns - session->command_ns) / 1e6,
+			  (double)session->first_sample_cpu_ns / 1e6);
 	for (size_t i = 0; i < profile->losses.len; i++)
 		log_info("lost: %llu %s", (unsigned long long)profile->losses.items[i].count,
 			 intern_text(&profile->strings, profile->losses.items[i].text));

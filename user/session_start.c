@@ -11,48 +11,6 @@
 #include "session_internal.h"
 #include "sym/kallsyms.h"
 
-static int find_process(struct session *session, pid_t pid, struct process **ret)
-{
-	uint64_t ticks;
-	int err = process_read_start_ticks(pid, &ticks);
-
-	if (err < 0) {
-		log_error(err == -ESRCH ? "no process %d: it may have ended; `duet list` shows the JVMs that run"
-					: "process %d cannot be read: run duet as root or as the user who owns it",
-			  pid);
-		return err;
-	}
-	*ret = process_get(&session->processes, pid, ticks);
-	if (!*ret)
-		return -ENOMEM;
-	process_refresh_maps(*ret, clock_monotonic_ns(), 0);
-	return 0;
-}
-
-static int find_pids(struct session *session)
-{
-	struct process *process;
-	int err = 0;
-
-	for (size_t i = 0; !err && i < session->options->pids.len; i++)
-		err = find_process(session, session->options->pids.items[i], &process);
-	return err;
-}
-
-static int attach_pids(struct session *session)
-{
-	char control[DUET_NAME_MAX + 1];
-	int err = 0;
-
-	for (size_t i = 0; !err && !session->options->no_attach && i < session->options->pids.len; i++) {
-		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
-
-		attach_control_name(control, sizeof(control), process->pid);
-		err = session_attach(session, process, ATTACH_RUNNING, control);
-	}
-	return err;
-}
-
 /* --cgroup, --container: to the id that BPF compares. */
 static int find_cgroup(struct session *session)
 {
@@ -113,7 +71,7 @@ static int attach_host(struct session *session)
 	return 0;
 }
 
-/* -p: when no agent at all could be had, the command ends before anything is recorded. */
+/* -p of JVMs: when no agent at all could be had, the command ends before anything is recorded. */
 static int wait_for_agents(struct session *session)
 {
 	size_t failed = 0;
@@ -122,7 +80,7 @@ static int wait_for_agents(struct session *session)
 		session_step(session, POLL_ATTACH_MS);
 	for (size_t i = 0; i < session->agents.len; i++)
 		failed += session->agents.items[i]->state == AGENT_FAILED;
-	if (failed && failed == session->agents.len && !session->options->host) {
+	if (failed && failed == session->agents.len && !session->options->host && !session->natives) {
 		if (failed == 1)
 			log_error("%s", session->agents.items[0]->why);
 		else
@@ -138,6 +96,7 @@ static int open_collector(struct session *session, struct buf *why)
 		.event = session->options->event,
 		.interval_ns = session->options->interval_ns,
 		.user_depth = DUET_MAX_WALK,
+		.keep_all = session->options->java_depth > DUET_JAVA_DEPTH,
 		.kernel_depth = session->options->all_user ? 0 : DUET_MAX_STACK,
 		.targets = session->options->host ? NULL : session->options->pids.items,
 		.target_count = session->options->pids.len,
@@ -203,14 +162,30 @@ static int start_ticks(struct session *session)
 	return err;
 }
 
+/* It may run a JVM later, which BPF would notice. */
+static int check_no_java(const struct session *session)
+{
+	const char *name = session->options->command[0];
+
+	if (session->collector) {
+		log_info("%s is not java: %snative frames, and Java's once it becomes or starts a JVM", name,
+			 session->options->all_user ? "" : "kernel and ");
+		return 0;
+	}
+	log_error("%s is not java: the %s engine ticks in an agent, which only a java command is started with; give "
+		  "that one, or --engine bpf, which profiles every process: `duet check` says what it needs",
+		  name, engines[session->engine].name);
+	return -ENOTSUP;
+}
+
 static int launch_command(struct session *session)
 {
-	char control[DUET_NAME_MAX + 1];
-	struct launch launch = {.argv = session->options->command, .control = control};
-	int err;
+	struct attach_control control;
+	struct launch launch = {.argv = session->options->command, .control = &control};
+	int err = attach_control_new(&control, getpid());
 
-	attach_control_name(control, sizeof(control), getpid());
-	err = launch_start(&launch, session->library, sizeof(session->library));
+	if (!err)
+		err = launch_start(&launch, session->library, sizeof(session->library));
 	if (err < 0) {
 		log_error("%s cannot be started: %s", session->options->command[0], strerror(-err));
 		return err;
@@ -218,6 +193,8 @@ static int launch_command(struct session *session)
 	session->child = launch.pid;
 	session->child_gate = launch.gate;
 	err = choose_engine(session);
+	if (!err && !launch.is_java && !session->options->no_attach)
+		err = check_no_java(session);
 	if (err < 0)
 		return err;
 	if (launch.libjvm[0])
@@ -232,7 +209,7 @@ static int launch_command(struct session *session)
 	}
 	if (launch.is_java && !session->options->no_attach)
 		return session_attach(session, process_get(&session->processes, session->child, 0),
-				      ATTACH_LOADED, control);
+				      ATTACH_LOADED, &control);
 	return 0;
 }
 
@@ -253,7 +230,7 @@ int session_start(struct session *session)
 
 	if (session->options->command)
 		return launch_command(session);
-	err = find_pids(session);
+	err = session_find_targets(session);
 	if (!err)
 		err = find_cgroup(session);
 	if (session->options->host)
@@ -261,7 +238,7 @@ int session_start(struct session *session)
 	if (!err)
 		err = choose_engine(session);
 	if (!err)
-		err = session->options->host ? attach_host(session) : attach_pids(session);
+		err = session->options->host ? attach_host(session) : session_attach_targets(session);
 	if (!err)
 		err = wait_for_agents(session);
 	if (err < 0)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "session_internal.h"
 
 struct gathering {
@@ -70,6 +69,20 @@ static void add_targets(struct gathering *to, const struct session *session)
 		(double)session->budget.jvms_refused);
 }
 
+static void add_memory(struct gathering *to, const struct pool *pool)
+{
+	static const char name[] = "duet_memory_part_bytes", help[] = "bytes of RAM, by part";
+
+	add_one(to, "duet_memory_bytes", "bytes of RAM that duet has", (double)pool_sum(&pool->parts));
+	add(to, name, help, "part", "maps", (double)pool->parts.maps);
+	add(to, name, help, "part", "rings", (double)pool->parts.rings);
+	add(to, name, help, "part", "files", (double)pool->parts.files);
+	add(to, name, help, "part", "heap", (double)pool->parts.heap);
+	add_one(to, "duet_memory_peak_bytes", "the most it had", (double)pool->peak_bytes);
+	add_one(to, "duet_memory_limit_bytes", "--max-memory, 0 for none", (double)pool->max_bytes);
+	add_one(to, "duet_cache_drops_total", "times that caches were dropped for it", (double)pool->drops);
+}
+
 static void add_cost(struct gathering *to, const struct session *session)
 {
 	static const char name[] = "duet_cpu_seconds_total", help[] = "seconds of CPU time that duet took, by part";
@@ -80,13 +93,13 @@ static void add_cost(struct gathering *to, const struct session *session)
 	add(to, name, help, "part", "kernel_estimate", (double)cost.kernel_ns / 1e9);
 	add(to, name, help, "part", "loader", (double)cost.loader_ns / 1e9);
 	add(to, name, help, "part", "agents", (double)cost.agents_ns / 1e9);
+	add_one(to, "duet_once_cpu_seconds_total", "of them, for what comes once for each file, process and JVM",
+		(double)cost.once_ns / 1e9);
 	add_one(to, "duet_overhead_ratio", "of the host's CPU that duet took in the last seconds",
-		session->overhead.percent / 100);
-	add_one(to, "duet_overhead_limit_ratio", "--max-overhead, 0 for none", session->overhead.max_percent / 100);
-	add_one(to, "duet_memory_bytes", "bytes of RAM that the loader has", (double)memory_resident());
-	add_one(to, "duet_memory_peak_bytes", "the most it had", (double)budget_peak_bytes());
-	add_one(to, "duet_memory_limit_bytes", "--max-memory, 0 for none", (double)session->budget.max_bytes);
-	add_one(to, "duet_cache_drops_total", "times that caches were dropped for it", (double)session->budget.drops);
+		session->overhead.pace.percent / 100);
+	add_one(to, "duet_overhead_limit_ratio", "--max-overhead, 0 for none",
+		session->overhead.pace.max_percent / 100);
+	add_memory(to, &session->budget.pool);
 }
 
 static void add_loss(void *context, const char *name, const char *text, uint64_t count)

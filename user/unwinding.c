@@ -122,6 +122,14 @@ static bool has_frameless_gaps(const char *path)
 	return name && !strncmp(name, "/libjvm.so", strlen("/libjvm.so")); /* also "/libjvm.so (deleted)" */
 }
 
+static bool maps_libjvm(const struct process *process)
+{
+	for (size_t i = 0; i < process->maps.list.len; i++)
+		if (has_frameless_gaps(process->maps.list.items[i].path))
+			return true;
+	return false;
+}
+
 static bool take_debug_frame(void *context, int fd)
 {
 	return !unwind_file_add_debug(context, fd);
@@ -288,8 +296,31 @@ static void set_module(struct unwinding *unwinding, const struct process *proces
 	published->base = mapping->start - vaddr + file->elf.base;
 }
 
+/* Not memory that has a name: .NET makes its code in a memfd, to write it where it is not executable. */
+static bool mapping_is_file(const struct mapping *mapping)
+{
+	static const char *const memory[] = {"/memfd:", "/dev/shm/", "/dev/zero", "/SYSV"};
+
+	for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
+		if (!strncmp(mapping->path, memory[i], strlen(memory[i])))
+			return false;
+	return mapping->inode != 0 || !strcmp(mapping->path, "[vdso]");
+}
+
+/*
+ * HotSpot's compilers take the frame pointer for whatever they like, others keep it. In a JVM's process code in memory
+ * may be anybody's.
+ */
+static enum duet_code mapping_code(const struct mapping *mapping, bool is_jvm)
+{
+	if (mapping_is_file(mapping))
+		return DUET_CODE_FILE;
+	return is_jvm ? DUET_CODE_UNKNOWN : DUET_CODE_MEMORY;
+}
+
 static int collect_mappings(struct unwinding *unwinding, const struct process *process)
 {
+	bool is_jvm = maps_libjvm(process);
 	int err = 0;
 
 	vec_clear(&unwinding->mappings);
@@ -299,7 +330,7 @@ static int collect_mappings(struct unwinding *unwinding, const struct process *p
 			.start = mapping->start,
 			.end = mapping->end,
 			.module = DUET_UNWIND_NO_MODULE,
-			.is_file = mapping->inode != 0,
+			.code = mapping_code(mapping, is_jvm),
 		};
 
 		set_module(unwinding, process, mapping, &published);
@@ -308,15 +339,24 @@ static int collect_mappings(struct unwinding *unwinding, const struct process *p
 	return err;
 }
 
-void unwinding_publish(struct unwinding *unwinding, struct process *process)
+static void publish(struct unwinding *unwinding, struct process *process)
 {
-	if (!unwinding->tables || process->exited || process->published_version == process->maps_version + 1)
-		return;
 	process->published_version = process->maps_version + 1;
 	if (collect_mappings(unwinding, process) < 0 ||
 	    unwind_tables_publish(unwinding->tables, process->pid, process->start_ticks, unwinding->mappings.items,
 				  unwinding->mappings.len) < 0)
 		unwinding->processes_refused++;
+}
+
+void unwinding_publish(struct unwinding *unwinding, struct process *process)
+{
+	uint64_t before_ns;
+
+	if (!unwinding->tables || process->exited || process->published_version == process->maps_version + 1)
+		return;
+	before_ns = clock_cpu_ns();
+	publish(unwinding, process);
+	unwinding->work_ns += clock_cpu_ns() - before_ns;
 }
 
 void unwinding_step(struct unwinding *unwinding, struct process_table *processes, uint64_t now_ns)

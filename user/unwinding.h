@@ -19,6 +19,7 @@ struct unwinding {
 	uint64_t looked_ns; /* which files' rows are used */
 	uint64_t files_refused; /* for want of room, at first at least */
 	uint64_t processes_refused;
+	uint64_t work_ns; /* CPU time that tables took */
 };
 
 void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables);

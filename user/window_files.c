@@ -226,7 +226,7 @@ static int write_format(const struct window_files *files, const struct profile *
 
 	buf_init(&path);
 	buf_printf(&path, "%s/%s.%.*s", files->folder, name, (int)extension_len, extension);
-	err = path.failed ? -ENOMEM : io_output_create(&output, path.data);
+	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
 	if (err < 0)
 		goto out;
 	err = writer->write(profile, style, output.file);
@@ -298,17 +298,41 @@ static void remove_unfinished(const struct window_files *files)
 		closedir(dir);
 }
 
+/* Lets the readers' group in, where the folder is ours. */
+static int let_group_in(const char *folder, gid_t group)
+{
+	int err = 0, fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	    (fchown(fd, (uid_t)-1, group) < 0 || fchmod(fd, (st.st_mode & 07777) | 0050) < 0))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static int open_folder(const struct window_files *files)
+{
+	const struct io_access *access = &files->access;
+
+	if (mkdir(files->folder, access->is_private ? 0750 : 0755) < 0 && errno != EEXIST)
+		return -errno;
+	return access->is_private && access->group != IO_NO_GROUP ? let_group_in(files->folder, access->group) : 0;
+}
+
 int window_files_open(const struct window_files *files)
 {
 	struct io_output output;
 	struct buf path;
-	int err;
+	int err = open_folder(files);
 
-	if (mkdir(files->folder, 0755) < 0 && errno != EEXIST)
-		return -errno;
+	if (err < 0)
+		return err;
 	buf_init(&path);
 	buf_printf(&path, "%s/writable", files->folder); /* only its temporary file is made */
-	err = path.failed ? -ENOMEM : io_output_create(&output, path.data);
+	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
 	buf_release(&path);
 	if (err < 0)
 		return err;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/io.h"
 #include "base/vec.h"
 #include "out/writer.h"
 
@@ -19,6 +20,7 @@ struct window_files {
 	uint64_t keep_files; /* these three: 0 = no limit */
 	uint64_t keep_age_ns;
 	uint64_t keep_bytes;
+	struct io_access access; /* to the files; a group also gets into the folder */
 };
 
 /*

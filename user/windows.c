@@ -103,6 +103,7 @@ static void start_writer(struct session *session)
 		budget_before_write(session);
 		_exit(-write_files(session) & 0xff);
 	}
+	budget_writer_started(session);
 	windows->writer_samples = session->profile.samples.len;
 	windows->writer_ns = clock_monotonic_ns();
 	windows->is_killed = false;
@@ -166,7 +167,7 @@ static void forget_rows(struct session *session, struct intern_move *move)
 		process->libjvm = intern_moved(move, process->libjvm);
 		process->vm_flags = intern_moved(move, process->vm_flags);
 	}
-	resolver_forget(&session->resolver);
+	resolver_new_profile(&session->resolver);
 }
 
 /* Strings stay while few of them can be of what has ended. */
@@ -218,6 +219,7 @@ static void end_window(struct session *session, bool is_late)
 	struct windows *windows = &session->windows;
 
 	session->profile.end_ns = session->profile.until_ns;
+	budget_tell_need(session);
 	windows->end_realtime_ns = realtime_of(session->profile.end_ns);
 	report_window(session);
 	if (is_late)
@@ -287,6 +289,7 @@ int windows_end(struct session *session)
 		await_writer(session);
 	}
 	session->profile.end_ns = session->ended_ns;
+	budget_tell_need(session);
 	windows->end_realtime_ns = realtime_of(session->ended_ns);
 	report_window(session);
 	err = write_files(session);

@@ -29,15 +29,24 @@ static bool check_bpf(void)
 	return ok;
 }
 
-int cmd_check(int argc, char **argv)
+static int run(void *options, const struct command_words *words)
 {
-	bool bpf;
+	bool bpf = check_bpf();
 
-	(void)argc;
-	(void)argv;
-	bpf = check_bpf();
+	(void)options;
+	(void)words;
 	puts("ctimer: ready: native and Java frames of your own JVMs; a timer on each thread's CPU clock");
 	puts("itimer: ready: the same, one timer a process, for JVMs whose threads must not get timers");
 	printf("`duet record` will use %s\n", bpf ? "bpf" : "ctimer");
 	return 0;
 }
+
+const struct command cmd_check = {
+	.name = "check",
+	.summary = "what this host can do, and how to get the rest",
+	.usage = "duet check    for each engine: whether it can run here, and if not what to change\n",
+	.rows = command_no_rows,
+	.options_bytes = sizeof(struct command_no_options),
+	.takes = "no words",
+	.run = run,
+};

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -17,11 +18,13 @@
 
 #define CONFIG "/etc/duet/duet.conf"
 #define FOLDER "/var/lib/duet"
-#define LOCK "/run/duet.lock"
+#define RUNTIME_FOLDER "/run/duet"
+#define LOCK RUNTIME_FOLDER "/daemon.lock"
 
 struct daemon_options {
+	bool help; /* first: see struct command */
 	const char *config, *lock;
-	bool check, verbose, help;
+	bool check, verbose;
 };
 
 #define FIELD(name) offsetof(struct daemon_options, name)
@@ -31,7 +34,7 @@ static const struct opt rows[] = {
 	{0, "check", NULL, "only check the configuration", opt_flag, FIELD(check)},
 	{0, "lock", "FILE", "who holds it is the host's daemon (default " LOCK ")", opt_string, FIELD(lock)},
 	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose)},
-	{'h', "help", NULL, "this text", opt_flag, FIELD(help)},
+	COMMAND_HELP,
 	{0},
 };
 
@@ -53,6 +56,21 @@ static int read_config(const struct daemon_options *options, struct config *ret)
 	return config_read(ret, path, FOLDER, !options->config);
 }
 
+/* Whoever can open it can lock it: ours alone. */
+static int open_lock(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	    (!(st.st_mode & 077) || fchmod(fd, 0600) == 0))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
 /*
  * A lock of fcntl(2) on a file: unlike flock(2) it is not inherited by the children that write windows, so that it goes
  * with the daemon itself, and it tells who has it. An abstract socket would be one for each network namespace.
@@ -60,12 +78,12 @@ static int read_config(const struct daemon_options *options, struct config *ret)
 static int take_lock(const char *path)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	int fd = open_lock(path);
 
 	if (fd < 0) {
 		log_error("%s cannot be locked: %s; run duet daemon as root or choose another --lock", path,
-			  strerror(errno));
-		return -errno;
+			  strerror(-fd));
+		return fd;
 	}
 	if (!fcntl(fd, F_SETLK, &lock))
 		return fd;
@@ -176,11 +194,14 @@ static bool go_on(struct daemon *daemon, int code)
 	return true;
 }
 
-static int run(const struct daemon_options *options)
+static int run_daemon(const struct daemon_options *options)
 {
 	struct daemon daemon = {.options = options};
-	int lock = take_lock(options->lock ? options->lock : LOCK), code;
+	int lock, code;
 
+	if (!options->lock)
+		mkdir(RUNTIME_FOLDER, 0755); /* systemd's work where it starts us */
+	lock = take_lock(options->lock ? options->lock : LOCK);
 	if (lock < 0)
 		return 1;
 	if (read_config(options, &daemon.current) < 0) {
@@ -211,38 +232,22 @@ static int check(const struct daemon_options *options)
 	return 0;
 }
 
-static void print_help(void)
+static int run(void *context, const struct command_words *words)
 {
-	struct buf text;
+	const struct daemon_options *options = context;
 
-	buf_init(&text);
-	buf_add_str(&text, "usage: duet daemon [OPTIONS]\n\n");
-	opt_help(rows, &text);
-	fputs(text.data, stdout);
-	buf_release(&text);
+	(void)words;
+	if (options->verbose)
+		log_set_level(LOG_DEBUG);
+	return options->check ? check(options) : run_daemon(options);
 }
 
-int cmd_daemon(int argc, char **argv)
-{
-	struct daemon_options options = {0};
-	char **args = calloc((size_t)argc + 1, sizeof(*args));
-	int count = 0, dashdash = -1, code = 2;
-	struct buf why;
-
-	buf_init(&why);
-	if (!args)
-		log_error("out of memory");
-	else if (opt_parse(rows, argc, argv, &options, args, &count, &dashdash, &why) < 0)
-		log_error("%s", why.data);
-	else if (count)
-		log_error("'%s': duet daemon takes options only; what to profile stands in its configuration", args[0]);
-	else if (options.help)
-		print_help(), code = 0;
-	else if (options.verbose)
-		log_set_level(LOG_DEBUG), code = options.check ? check(&options) : run(&options);
-	else
-		code = options.check ? check(&options) : run(&options);
-	free(args);
-	buf_release(&why);
-	return code;
-}
+const struct command cmd_daemon = {
+	.name = "daemon",
+	.summary = "profile the host window by window: duet daemon --config /etc/duet/duet.conf",
+	.usage = "duet daemon [OPTIONS]\n",
+	.rows = rows,
+	.options_bytes = sizeof(struct daemon_options),
+	.takes = "options only; what to profile stands in its configuration",
+	.run = run,
+};

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "cmd/cmd.h"
 #include "collect/modes.h"
 #include "out/writer.h"
@@ -22,13 +23,28 @@ static void list_formats(void)
 		printf("  %-14s %s\n", (*writer)->name, (*writer)->help);
 }
 
+/* Anybody may call his process, and the file it runs, whatever he likes. */
+static void print_clean(const char *text)
+{
+	struct buf clean;
+
+	buf_init(&clean);
+	text_add_line(&clean, text);
+	puts(clean.data);
+	buf_release(&clean);
+}
+
 static void list_jvm(struct process_table *table, pid_t pid)
 {
 	struct process *process = process_get(table, pid, 0);
+	struct buf line;
 
 	if (!process || process_refresh_maps(process, 0, 0) < 0 || !maps_find_file(&process->maps, "libjvm.so"))
 		return;
-	printf("  %-8d %-16s %s\n", (int)pid, process->comm, process->executable ? process->executable : "");
+	buf_init(&line);
+	buf_printf(&line, "  %-8d %-16s %s", (int)pid, process->comm, process->executable ? process->executable : "");
+	print_clean(line.data);
+	buf_release(&line);
 }
 
 static int list_jvms(void)
@@ -49,11 +65,21 @@ static int list_jvms(void)
 	return 0;
 }
 
-int cmd_list(int argc, char **argv)
+static int run(void *options, const struct command_words *words)
 {
-	(void)argc;
-	(void)argv;
+	(void)options;
+	(void)words;
 	list_events();
 	list_formats();
 	return list_jvms() < 0;
 }
+
+const struct command cmd_list = {
+	.name = "list",
+	.summary = "events, formats, and the JVMs that run here",
+	.usage = "duet list    what -e and -o of duet record take, and the JVMs that run here\n",
+	.rows = command_no_rows,
+	.options_bytes = sizeof(struct command_no_options),
+	.takes = "no words",
+	.run = run,
+};

@@ -2,6 +2,8 @@
 /* `duet record`, and the same without the verb for one JVM. */
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
+#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,17 +33,18 @@
 #define PIDS_MAX 1024 /* DUET_MAX_TARGETS */
 
 struct record_options {
+	bool help; /* first: see struct command */
 	struct opt_strings pids;
 	struct opt_strings files;
 	struct opt_strings leave_alone;
 	const char *event, *engine, *format, *pairing, *signals;
-	const char *cgroup, *container, *comm, *by, *metrics;
+	const char *cgroup, *container, *comm, *by, *metrics, *group;
 	uint64_t interval_ns, duration_ns, max_memory;
 	uint64_t window_ns, keep_age_ns, keep_bytes;
 	double max_overhead;
 	uint32_t freq, depth, keep_files;
 	bool continuous;
-	bool host, all_user, no_attach, spark_names, verbose, help;
+	bool host, all_user, no_attach, spark_names, verbose;
 	struct writer_options style;
 };
 
@@ -61,12 +64,15 @@ static const struct opt rows[] = {
 	 FIELD(duration_ns)},
 	{'f', "file", "FILE", "output; %p pid, %t time, %n number (default: stdout); repeatable: a format each",
 	 opt_strings, FIELD(files)},
+	{0, "group", "GROUP", "who may read the files of --host, --cgroup, --container and --comm, beside their owner",
+	 opt_string, FIELD(group)},
 	{'o', "output", "FORMAT[,…]", "col, collapsed, flamegraph, text (default: by FILE's extension, else text)",
 	 opt_string, FIELD(format)},
 	{'t', "threads", NULL, "a frame for each thread", opt_flag, FIELD(style.threads)},
 	{0, "by", "LIST", "leading frames, outermost first: container, process, thread (name), with commas", opt_string,
 	 FIELD(by)},
-	{'j', "jstackdepth", "N", "deepest stack (default: all of it)", opt_u32, FIELD(depth)},
+	{'j', "jstackdepth", "N", "deepest stack, up to 16384 (default: all, above 1024 frames without the middle)",
+	 opt_u32, FIELD(depth)},
 	{'s', "simple", NULL, "class names without packages", opt_flag, FIELD(style.style.simple)},
 	{'g', "sig", NULL, "method signatures", opt_flag, FIELD(style.style.signatures)},
 	{'a', "ann", NULL, "annotate frames: _[j] compiled, _[i] inlined, _[0] interpreted", opt_flag,
@@ -112,22 +118,9 @@ static const struct opt rows[] = {
 	{0, "metrics", "ADDRESS", "Prometheus metrics of duet itself on localhost:PORT or the socket /PATH", opt_string,
 	 FIELD(metrics)},
 	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose)},
-	{'h', "help", NULL, "this text", opt_flag, FIELD(help)},
+	COMMAND_HELP,
 	{0},
 };
-
-static void print_help(void)
-{
-	struct buf text;
-
-	buf_init(&text);
-	buf_add_str(&text, "usage: duet record [OPTIONS] (-p PID[,PID…] | --host | --cgroup PATH |\n"
-			   "                              --container ID|NAME | --comm NAME | -- CMD [ARGS…])\n"
-			   "       duet [OPTIONS] PID\n\n");
-	opt_help(rows, &text);
-	fputs(text.data, stdout);
-	buf_release(&text);
-}
 
 /* ---- from words to the session's options; each says in one sentence what is wrong ---- */
 
@@ -336,16 +329,15 @@ static int check_memory(const struct session_options *session)
 	return -EINVAL;
 }
 
-static int set_depth(struct session_options *session, const struct record_options *options)
+/* Whatever the depth, the writer cuts: which end is lost is its decision. */
+static void set_depth(struct session_options *session, const struct record_options *options)
 {
+	session->java_depth = options->depth > DUET_MAX_USER_STACK ? DUET_MAX_JAVA_DEPTH : DUET_JAVA_DEPTH;
+	session->style.max_depth = options->depth;
 	if (options->depth > DUET_MAX_JAVA_DEPTH) {
-		log_error("-j %u is too deep: at most %d frames", options->depth, DUET_MAX_JAVA_DEPTH);
-		return -EINVAL;
+		log_info("-j %u: stacks are kept down to %d frames", options->depth, DUET_MAX_JAVA_DEPTH);
+		session->style.max_depth = DUET_MAX_JAVA_DEPTH;
 	}
-	session->java_depth = DUET_MAX_JAVA_DEPTH; /* the writer cuts: which end is lost is its decision */
-	if (options->depth)
-		session->style.max_depth = options->depth;
-	return 0;
 }
 
 static int set_pairing(struct session_options *session, const struct record_options *options)
@@ -403,6 +395,41 @@ static int set_signals(struct session_options *session, const struct record_opti
 	return -EINVAL;
 }
 
+/* Of /etc/group and nothing else, or a number. 0 or -ENOENT. */
+static int find_group(const char *name, gid_t *ret_gid)
+{
+	FILE *file = fopen("/etc/group", "re");
+	const struct group *group;
+	int err = -ENOENT;
+
+	while (file && err < 0 && (group = fgetgrent(file)))
+		if (!strcmp(group->gr_name, name)) {
+			*ret_gid = group->gr_gid;
+			err = 0;
+		}
+	if (file)
+		fclose(file);
+	return err;
+}
+
+/* What duet sees with its own rights in processes of others is not for everybody who can list a folder. */
+static int set_access(struct session_options *session, const struct record_options *options)
+{
+	struct io_access *access = &session->folder.access;
+
+	*access = (struct io_access){.is_private = session->host, .group = IO_NO_GROUP};
+	if (!options->group)
+		return 0;
+	if (!session->host) {
+		log_error("--group is for --host, --cgroup, --container and --comm: your umask is for other files");
+		return -EINVAL;
+	}
+	if (!find_group(options->group, &access->group))
+		return 0;
+	log_error("--group: no group '%s' in /etc/group", options->group);
+	return -EINVAL;
+}
+
 static int set_windows(struct session_options *session, const struct record_options *options)
 {
 	if (!options->continuous) {
@@ -436,6 +463,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 		session->max_memory = CONTINUOUS_MEMORY;
 	session->max_overhead = options->max_overhead;
 	session->metrics = options->metrics;
+	set_depth(session, options);
 	session->duration_ns = options->duration_ns;
 	if (!options->duration_ns && !session->command && !options->continuous)
 		session->duration_ns = DEFAULT_DURATION_NS;
@@ -452,8 +480,6 @@ static int fill_session(struct session_options *session, const struct record_opt
 	if (!err)
 		err = check_memory(session);
 	if (!err)
-		err = set_depth(session, options);
-	if (!err)
 		err = set_pairing(session, options);
 	if (!err)
 		err = set_groups(session, options);
@@ -463,6 +489,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = set_signals(session, options);
 	if (!err)
 		err = set_windows(session, options);
+	if (!err)
+		err = set_access(session, options);
 	return err ? err : outputs_set(session, &options->files, options->format);
 }
 
@@ -544,43 +572,45 @@ int record_options_fill(struct record_options *options, const char *folder, stru
 	return fill_session(session, &filled, NULL, 0, -1);
 }
 
-static int run(struct record_options *options, int argc, char **argv, char **args, int count, int dashdash)
+static void init(void *options)
 {
+	writer_options_default(&((struct record_options *)options)->style);
+}
+
+static void release(void *options)
+{
+	release_options(options);
+}
+
+static int run(void *context, const struct command_words *words)
+{
+	const struct record_options *options = context;
 	struct session_options session = {0};
 	struct buf line;
 	int code = 2;
 
 	buf_init(&line);
-	join_words(&line, argc, argv);
+	join_words(&line, words->argc, words->argv);
 	session.command_line = line.data;
 	if (options->verbose)
 		log_set_level(LOG_DEBUG);
-	if (!fill_session(&session, options, args, count, dashdash))
+	if (!fill_session(&session, options, words->items, words->count, words->dashdash))
 		code = session_run(&session);
 	record_session_release(&session);
 	buf_release(&line);
 	return code;
 }
 
-int cmd_record(int argc, char **argv)
-{
-	struct record_options options = {0};
-	char **args = calloc((size_t)argc + 1, sizeof(*args));
-	int count = 0, dashdash = -1, code = 2;
-	struct buf why;
-
-	buf_init(&why);
-	writer_options_default(&options.style);
-	if (!args)
-		log_error("out of memory");
-	else if (opt_parse(rows, argc, argv, &options, args, &count, &dashdash, &why) < 0)
-		log_error("%s", why.data);
-	else if (options.help)
-		print_help(), code = 0;
-	else
-		code = run(&options, argc, argv, args, count, dashdash);
-	release_options(&options);
-	free(args);
-	buf_release(&why);
-	return code;
-}
+const struct command cmd_record = {
+	.name = "record",
+	.summary = "profile processes: duet record -p PID -d 30 -f out.html",
+	.usage = "duet record [OPTIONS] (-p PID[,PID…] | --host | --cgroup PATH |\n"
+		 "                              --container ID|NAME | --comm NAME | -- CMD [ARGS…])\n"
+		 "       duet [OPTIONS] PID\n",
+	.rows = rows,
+	.options_bytes = sizeof(struct record_options),
+	.most_words = INT_MAX,
+	.init = init,
+	.release = release,
+	.run = run,
+};

@@ -6,30 +6,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/opt.h"
 #include "base/vec.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
 #include "status.h"
-
-struct status_options {
-	bool help;
-};
-
-static const struct opt rows[] = {
-	{'h', "help", NULL, "this text", opt_flag, offsetof(struct status_options, help)},
-	{0},
-};
-
-static void print_help(void)
-{
-	struct buf text;
-
-	buf_init(&text);
-	buf_add_str(&text, "usage: duet status [PID]    of this duet, or of all that run here\n\n");
-	opt_help(rows, &text);
-	fputs(text.data, stdout);
-	buf_release(&text);
-}
 
 /* By their sockets, which end with them. */
 static int for_all(int (*one)(int pid))
@@ -59,42 +39,46 @@ static int for_all(int (*one)(int pid))
 
 static int print_one(int pid)
 {
-	struct buf text;
+	struct buf text, clean;
 	int err;
 
 	buf_init(&text);
+	buf_init(&clean);
 	err = status_ask(pid, &text);
+	text_add_lines(&clean, text.data); /* who answers may be anybody */
 	if (!err)
-		printf("duet %d\n%s", pid, text.data);
+		printf("duet %d\n%s", pid, clean.data);
 	else if (err == -EACCES)
 		log_error("duet %d: only root and the user who runs it may ask", pid);
 	else if (err == -ECONNREFUSED)
 		log_error("no duet has the pid %d", pid);
 	else
 		log_error("duet %d: %s", pid, strerror(-err));
+	buf_release(&clean);
 	buf_release(&text);
 	return err ? 1 : 0;
 }
 
-int cmd_status(int argc, char **argv)
+static int run(void *options, const struct command_words *words)
 {
-	struct status_options options = {0};
-	char **args = calloc((size_t)argc + 1, sizeof(*args));
-	int count = 0, dashdash = -1, code = 2;
-	struct buf why;
+	int pid = words->count ? atoi(words->items[0]) : 0;
 
-	buf_init(&why);
-	if (!args)
-		log_error("out of memory");
-	else if (opt_parse(rows, argc, argv, &options, args, &count, &dashdash, &why) < 0)
-		log_error("%s", why.data);
-	else if (options.help)
-		code = (print_help(), 0);
-	else if (count > 1 || (count && atoi(args[0]) <= 0))
-		log_error("duet status takes the pid of a duet, or nothing");
-	else
-		code = count ? print_one(atoi(args[0])) : for_all(print_one);
-	buf_release(&why);
-	free(args);
-	return code;
+	(void)options;
+	if (!words->count)
+		return for_all(print_one);
+	if (pid > 0)
+		return print_one(pid);
+	log_error("'%s' is not a process id: duet status takes the pid of a duet, or nothing", words->items[0]);
+	return 2;
 }
+
+const struct command cmd_status = {
+	.name = "status",
+	.summary = "what the duets that run here say of themselves",
+	.usage = "duet status [PID]    of this duet, or of all that run here\n",
+	.rows = command_no_rows,
+	.options_bytes = sizeof(struct command_no_options),
+	.most_words = 1,
+	.takes = "the pid of a duet, or nothing",
+	.run = run,
+};

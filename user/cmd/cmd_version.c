@@ -3,10 +3,20 @@
 
 #include "cmd/cmd.h"
 
-int cmd_version(int argc, char **argv)
+static int run(void *options, const struct command_words *words)
 {
-	(void)argc;
-	(void)argv;
+	(void)options;
+	(void)words;
 	printf("duet %s\n", DUET_VERSION);
 	return 0;
 }
+
+const struct command cmd_version = {
+	.name = "version",
+	.summary = "the version",
+	.usage = "duet version\n",
+	.rows = command_no_rows,
+	.options_bytes = sizeof(struct command_no_options),
+	.takes = "no words",
+	.run = run,
+};

@@ -60,6 +60,7 @@ static bool is_of_files(const char *word)
 		"file",	   "output",  "window", "keep-files", "keep-age", "keep-bytes", "col-version",
 		"by",	   "threads", "simple", "sig",	      "ann",	  "lib",	"include",
 		"exclude", "lines",   "dot",	"total",      "title",	  "reverse",	"inverted",
+		"group",
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "collect/validate.h"
 
 #define LANE_MAX_BYTES (1ul << 30)
@@ -156,6 +157,15 @@ void agent_ring_close_fd(struct agent_ring *ring)
 size_t agent_ring_bytes(const struct agent_ring *ring)
 {
 	return ring->bytes;
+}
+
+size_t agent_ring_touched(const struct agent_ring *ring)
+{
+	size_t bytes = ring->page_bytes;
+
+	for (unsigned i = 0; i < DUET_LANES; i++)
+		bytes += memory_touched(ring->lanes[i].data, ring->lanes[i].bytes);
+	return bytes;
 }
 
 /* Of a record that finds no memory only the header is kept, of a type that is refused. */

@@ -17,6 +17,7 @@ void agent_ring_free(struct agent_ring *ring);
 int agent_ring_fd(const struct agent_ring *ring); /* to send with START; stays owned by the ring */
 void agent_ring_close_fd(struct agent_ring *ring); /* after sending */
 size_t agent_ring_bytes(const struct agent_ring *ring);
+size_t agent_ring_touched(const struct agent_ring *ring); /* bytes of RAM that either side has written to */
 
 /* `payload` is a private copy that passed agent_record_check(), valid during the call. */
 typedef void (*agent_ring_handler)(void *context, uint16_t type, const void *payload, uint32_t size);

@@ -28,6 +28,7 @@
 #define RING_MIN_BYTES (1u << 20)
 #define RING_MAX_BYTES (64u << 20)
 #define RING_LEAST_BYTES (256u << 10) /* below this, a second of samples is too much for it */
+#define LARGE_PARTS 16 /* of a deep stack: 4,000 frames */
 #define ENTRIES_MIN 64
 #define MAPPING_RINGS_BYTES (8u << 20) /* on all CPUs together */
 #define MAPPING_RINGS_SHARE 16 /* of the limit */
@@ -60,10 +61,11 @@ struct collector {
 /* ---- loading ---- */
 
 /* A second of large samples of every CPU, so that a loader that is late loses nothing; few are larger. */
-static uint32_t ring_bytes(uint64_t interval_ns)
+static uint32_t ring_bytes(const struct collector_options *options)
 {
-	uint64_t large = sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(uint64_t);
-	uint64_t second = NS_PER_SEC / interval_ns * large * (uint64_t)libbpf_num_possible_cpus();
+	uint64_t large = sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(uint64_t) +
+			 (options->keep_all ? LARGE_PARTS * sizeof(struct duet_frames_record) : 0);
+	uint64_t second = NS_PER_SEC / options->interval_ns * large * (uint64_t)libbpf_num_possible_cpus();
 	uint32_t bytes = RING_MIN_BYTES;
 
 	while (bytes < second && bytes < RING_MAX_BYTES)
@@ -95,6 +97,7 @@ static void configure(struct duet_config *config, const struct collector_options
 	config->user_stack_depth =
 		options->user_depth < DUET_MAX_WALK ? options->user_depth : DUET_MAX_WALK;
 	config->kernel_stack_depth = options->kernel_depth < DUET_MAX_STACK ? options->kernel_depth : DUET_MAX_STACK;
+	config->keep_all = options->keep_all;
 	config->filter_targets = options->targets != NULL;
 	config->follow_forks = options->follow_forks;
 	config->cgroup_id = options->cgroup_id;
@@ -106,13 +109,29 @@ static void configure(struct duet_config *config, const struct collector_options
 	config->kernel_stack_bytes = kernel_stack_bytes();
 }
 
-/* The kernel allocates arrays at once: a few processes need no tables for a whole host. */
+/* What only targets can be in, where their children are none. The kernel allocates all entries at once. */
+static int size_by_targets(struct duet_bpf *bpf, size_t targets)
+{
+	struct bpf_map *const maps[] = {
+		bpf->maps.targets,
+		bpf->maps.jvms,
+		bpf->maps.jvm_layouts,
+		bpf->maps.unwind_processes,
+	};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(maps) / sizeof(*maps); i++)
+		err = bpf_map__set_max_entries(maps[i], targets > ENTRIES_MIN ? (uint32_t)targets : ENTRIES_MIN);
+	return err;
+}
+
+/* A few processes need no tables for a whole host. */
 static int size_for_targets(struct duet_bpf *bpf, const struct collector_options *options)
 {
 	int err = 0;
 
-	if (options->target_count > DUET_MAX_TARGETS)
-		err = bpf_map__set_max_entries(bpf->maps.targets, (uint32_t)options->target_count);
+	if (!options->follow_forks)
+		err = size_by_targets(bpf, options->target_count);
 	if (!err)
 		err = bpf_map__set_max_entries(bpf->maps.unwind_rows, DUET_UNWIND_MAX_ROWS / 2);
 	if (!err)
@@ -132,7 +151,6 @@ static int size_by_share(struct bpf_map *map, size_t bytes, size_t entry_bytes)
 	return bpf_map__set_max_entries(map, entries);
 }
 
-/* The ring counts twice: libbpf maps its pages two times in a row. */
 static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
 {
 	struct {
@@ -144,7 +162,6 @@ static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
 		{bpf->maps.unwind_pages, sizeof(struct duet_unwind_page), 5},
 		{bpf->maps.unwind_mappings, sizeof(struct duet_unwind_mapping), 6},
 		{bpf->maps.unwind_processes, HASH_ENTRY_BYTES + sizeof(struct duet_unwind_process), 3},
-		{bpf->maps.named_methods, HASH_ENTRY_BYTES + sizeof(struct duet_named_method), 4},
 		{bpf->maps.jvms, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_target), 1},
 		{bpf->maps.jvm_layouts, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_entry), 2},
 	};
@@ -161,7 +178,7 @@ static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
 
 static int size_maps(struct duet_bpf *bpf, const struct collector_options *options)
 {
-	int err = bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(options->interval_ns));
+	int err = bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(options));
 
 	if (!err && options->targets)
 		err = size_for_targets(bpf, options);
@@ -351,7 +368,7 @@ int collector_start(struct collector *collector)
 
 void collector_stop(struct collector *collector)
 {
-	events_release(&collector->events);
+	events_stop(&collector->events);
 }
 
 void collector_close(struct collector *collector)
@@ -417,17 +434,6 @@ int collector_describe(struct collector *collector, pid_t pid, const struct duet
 	return bpf_map__update_elem(collector->bpf->maps.jvm_layouts, &pid, sizeof(pid), jvm, sizeof(*jvm), BPF_ANY);
 }
 
-int collector_named(struct collector *collector, pid_t pid, uint64_t method, bool named)
-{
-	const struct bpf_map *map = collector->bpf->maps.named_methods;
-	struct duet_named_method key = {.method = method, .tgid = (uint32_t)pid};
-	uint8_t yes = 1;
-
-	if (!named)
-		return bpf_map__delete_elem(map, &key, sizeof(key), 0);
-	return bpf_map__update_elem(map, &key, sizeof(key), &yes, sizeof(yes), BPF_ANY);
-}
-
 int collector_add_target(struct collector *collector, pid_t pid)
 {
 	uint64_t start_ticks;
@@ -459,12 +465,20 @@ static size_t map_memory(const struct bpf_map *map)
 
 size_t collector_bytes(const struct collector *collector)
 {
-	size_t bytes = bpf_map__max_entries(collector->bpf->maps.ring) + mapping_events_bytes(collector->mappings);
+	size_t bytes = mapping_events_bytes(collector->mappings);
 	struct bpf_map *map;
 
 	bpf_object__for_each_map(map, collector->bpf->obj)
 		bytes += map_memory(map);
 	return bytes;
+}
+
+/* libbpf maps a ring twice in a row, after a page of each side. */
+size_t collector_mapped_bytes(const struct collector *collector)
+{
+	size_t ring = bpf_map__max_entries(collector->bpf->maps.ring), page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return 2 * ring + 2 * page + unwind_tables_touched(collector->unwind);
 }
 
 struct unwind_tables *collector_unwind_tables(const struct collector *collector)

@@ -25,6 +25,7 @@ struct collector_options {
 	const char *event; /* row of modes.c: "cpu" */
 	uint64_t interval_ns;
 	uint32_t user_depth; /* frames to walk */
+	bool keep_all; /* of deep stacks too: then DUET_RECORD_FRAMES come before their samples */
 	uint32_t kernel_depth; /* 0 = --all-user */
 	const pid_t *targets; /* only these processes; NULL = every process of the host */
 	size_t target_count;
@@ -32,7 +33,7 @@ struct collector_options {
 	uint64_t cgroup_id; /* only tasks in this cgroup or below; 0 = in any */
 	const char *comm; /* only processes of this name, compared as far as the kernel keeps it; NULL = any */
 	enum duet_signals signals;
-	size_t max_bytes; /* of all maps and of the ring's mapping; 0 = as large as a host may need */
+	size_t max_bytes; /* of all maps; 0 = as large as a host may need */
 	bool no_cookie; /* pair by interval even where the kernel has cookies; for tests */
 };
 
@@ -65,12 +66,11 @@ int collector_allow(struct collector *collector, pid_t pid, const struct duet_jv
 int collector_forbid(struct collector *collector, pid_t pid);
 /* How to walk the Java frames of that process; collector_forbid() ends that too. */
 int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm);
-/* Its interpreted frames of this method need no signal to be named; or not any more. */
-int collector_named(struct collector *collector, pid_t pid, uint64_t method, bool named);
 int collector_add_target(struct collector *collector, pid_t pid);
 
-/* Of kernel memory in maps, and of the ring's second mapping, which counts as ours once more. */
+/* The kernel's memory for maps and perf's rings; how much of it our mappings let count as ours once more. */
 size_t collector_bytes(const struct collector *collector);
+size_t collector_mapped_bytes(const struct collector *collector);
 /* What BPF walks user stacks by; the collector's own. */
 struct unwind_tables *collector_unwind_tables(const struct collector *collector);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,22 +53,27 @@ int events_start(struct events *events, const struct bpf_program *program)
 {
 	if (vec_reserve(&events->links, events->fds.len) < 0)
 		return -ENOMEM;
-	while (events->fds.len) {
-		struct bpf_link *link = bpf_program__attach_perf_event(program, events->fds.items[events->fds.len - 1]);
+	for (size_t i = events->links.len; i < events->fds.len; i++) {
+		struct bpf_link *link = bpf_program__attach_perf_event(program, events->fds.items[i]);
 
 		if (!link)
 			return -errno;
 		events->links.items[events->links.len++] = link;
-		events->fds.len--; /* the link closes it */
 	}
 	return 0;
+}
+
+void events_stop(struct events *events)
+{
+	for (size_t i = 0; i < events->links.len; i++)
+		ioctl(events->fds.items[i], PERF_EVENT_IOC_DISABLE, 0);
 }
 
 void events_release(struct events *events)
 {
 	for (size_t i = 0; i < events->links.len; i++)
 		bpf_link__destroy(events->links.items[i]);
-	for (size_t i = 0; i < events->fds.len; i++)
+	for (size_t i = events->links.len; i < events->fds.len; i++)
 		close(events->fds.items[i]);
 	vec_release(&events->links);
 	vec_release(&events->fds);

@@ -11,8 +11,8 @@
 #include "collect/modes.h"
 
 struct events {
-	struct vec(int) fds; /* opened, not ticking yet */
-	struct vec(struct bpf_link *) links; /* ticking; each owns its event */
+	struct vec(int) fds;
+	struct vec(struct bpf_link *) links; /* of the first of them, which tick; each closes its event */
 };
 
 /*
@@ -21,6 +21,7 @@ struct events {
  */
 int events_open(struct events *events, const struct mode *mode, uint64_t interval_ns);
 int events_start(struct events *events, const struct bpf_program *program); /* 0 or -errno */
-void events_release(struct events *events); /* stops and closes */
+void events_stop(struct events *events); /* no tick comes after it, on any CPU */
+void events_release(struct events *events); /* closes, which takes the kernel a while for each */
 
 #endif

@@ -256,13 +256,21 @@ bool probe_has_task_pt_regs(void)
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, NULL) == 1;
 }
 
-bool probe_has_signal_cookie(void)
+static bool kernel_has_function(const char *name)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	bool found = btf && btf__find_by_name_kind(btf, "bpf_send_signal_task", BTF_KIND_FUNC) > 0;
+	bool found = btf && btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) > 0;
 
 	btf__free(btf);
 	return found;
+}
+
+/* Distributions bring it to older kernels: those tell by their types, which take 10 ms to read. */
+bool probe_has_signal_cookie(void)
+{
+	if (kernel_version() >= 6013)
+		return true;
+	return kernel_has_function("bpf_send_signal_task");
 }
 
 bool probe_explain(struct buf *why)

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/memory.h"
 #include "collect/extents.h"
 
 struct module {
@@ -37,9 +38,10 @@ struct module {
 #define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1 */
 #endif
 
-/* A shared array, mapped, and who owns which part of it. */
+/* A shared array and who owns which part of it. */
 struct array {
-	void *at;
+	void *at; /* NULL: mapped only while it is written, for each page of ours counts as one of RAM a second time */
+	int fd;
 	size_t bytes;
 	struct extents free;
 };
@@ -50,8 +52,6 @@ struct unwind_tables {
 	struct array modules_array;
 	struct array mappings_array;
 	/* the same by type */
-	struct duet_unwind_row *rows;
-	struct duet_unwind_page *pages;
 	struct duet_unwind_module *modules;
 	struct duet_unwind_mapping *mappings;
 	int processes_fd; /* of BPF's map */
@@ -69,17 +69,40 @@ struct unwind_tables {
 
 /* ---- opening ---- */
 
-static int array_open(struct array *array, const struct unwind_tables_map *map, size_t element_bytes)
+static int array_init(struct array *array, const struct unwind_tables_map *map, size_t element_bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *at;
 
+	array->fd = map->fd;
 	array->bytes = (map->entries * element_bytes + page - 1) / page * page;
-	at = mmap(NULL, array->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map->fd, (off_t)map->offset);
+	return extents_init(&array->free, map->entries);
+}
+
+static int array_map(struct array *array, const struct unwind_tables_map *map)
+{
+	void *at = mmap(NULL, array->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map->fd, (off_t)map->offset);
+
 	if (at == MAP_FAILED)
 		return -errno;
 	array->at = at;
-	return extents_init(&array->free, map->entries);
+	return 0;
+}
+
+static int array_write(const struct array *array, size_t offset, const void *data, size_t bytes)
+{
+	size_t before = offset % (size_t)sysconf(_SC_PAGESIZE);
+	char *at;
+
+	if (array->at) {
+		memcpy((char *)array->at + offset, data, bytes);
+		return 0;
+	}
+	at = mmap(NULL, before + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, array->fd, (off_t)(offset - before));
+	if (at == MAP_FAILED)
+		return -errno;
+	memcpy(at + before, data, bytes);
+	munmap(at, before + bytes);
+	return 0;
 }
 
 static void array_close(struct array *array)
@@ -91,16 +114,18 @@ static void array_close(struct array *array)
 
 static int open_arrays(struct unwind_tables *tables, const struct unwind_tables_maps *maps)
 {
-	int err = array_open(&tables->rows_array, &maps->rows, sizeof(*tables->rows));
+	int err = array_init(&tables->rows_array, &maps->rows, sizeof(struct duet_unwind_row));
 
 	if (!err)
-		err = array_open(&tables->pages_array, &maps->pages, sizeof(*tables->pages));
+		err = array_init(&tables->pages_array, &maps->pages, sizeof(struct duet_unwind_page));
 	if (!err)
-		err = array_open(&tables->modules_array, &maps->modules, sizeof(*tables->modules));
+		err = array_init(&tables->modules_array, &maps->modules, sizeof(*tables->modules));
 	if (!err)
-		err = array_open(&tables->mappings_array, &maps->mappings, sizeof(*tables->mappings));
-	tables->rows = tables->rows_array.at;
-	tables->pages = tables->pages_array.at;
+		err = array_init(&tables->mappings_array, &maps->mappings, sizeof(*tables->mappings));
+	if (!err)
+		err = array_map(&tables->modules_array, &maps->modules);
+	if (!err)
+		err = array_map(&tables->mappings_array, &maps->mappings);
 	tables->modules = tables->modules_array.at;
 	tables->mappings = tables->mappings_array.at;
 	return err;
@@ -164,6 +189,7 @@ static int map_file(struct unwind_tables *tables, int fd, const struct duet_unwi
 		.mappings = {fd, head->mappings, at.mappings},
 	};
 	void *page;
+	int err;
 
 	if (ftruncate(fd, (off_t)at.end) < 0)
 		return -errno;
@@ -173,7 +199,12 @@ static int map_file(struct unwind_tables *tables, int fd, const struct duet_unwi
 	tables->file = page;
 	*tables->file = *head;
 	tables->file_bytes = at.end;
-	return open_arrays(tables, &arrays);
+	err = open_arrays(tables, &arrays);
+	if (!err) /* while it may be: nobody can map the file to write once it is sealed */
+		err = array_map(&tables->rows_array, &arrays.rows);
+	if (!err)
+		err = array_map(&tables->pages_array, &arrays.pages);
+	return err;
 }
 
 int unwind_tables_open_file(struct unwind_tables **ret, size_t bytes)
@@ -219,6 +250,17 @@ void unwind_tables_close_fd(struct unwind_tables *tables)
 uint64_t unwind_tables_bytes(const struct unwind_tables *tables)
 {
 	return tables->file_bytes;
+}
+
+static size_t array_touched(const struct array *array)
+{
+	return array->at ? memory_touched(array->at, array->bytes) : 0;
+}
+
+size_t unwind_tables_touched(const struct unwind_tables *tables)
+{
+	return array_touched(&tables->rows_array) + array_touched(&tables->pages_array) +
+	       array_touched(&tables->modules_array) + array_touched(&tables->mappings_array);
 }
 
 void unwind_tables_close(struct unwind_tables *tables)
@@ -388,6 +430,16 @@ int unwind_tables_note(struct unwind_tables *tables, uint64_t key, uint32_t rows
 	return (int)index;
 }
 
+static int write_rows(const struct unwind_tables *tables, struct duet_unwind_module room,
+		      const struct unwind_rows *rows)
+{
+	int err = array_write(&tables->rows_array, room.first_row * sizeof(*rows->rows.items), rows->rows.items,
+			      rows->rows.len * sizeof(*rows->rows.items));
+
+	return err ? err : array_write(&tables->pages_array, room.first_page * sizeof(*rows->pages.items),
+				       rows->pages.items, rows->pages.len * sizeof(*rows->pages.items));
+}
+
 /* Others may have mapped the slot before: a walk sees all of the file, or that it has no pages. */
 static void put_rows_in(struct unwind_tables *tables, uint32_t index, struct duet_unwind_module room,
 			const struct unwind_rows *rows)
@@ -398,8 +450,6 @@ static void put_rows_in(struct unwind_tables *tables, uint32_t index, struct due
 	take_rows_out(tables, index, clock_monotonic_ns());
 	known->rows = (uint32_t)rows->rows.len;
 	known->pages = (uint32_t)rows->pages.len;
-	memcpy(tables->rows + room.first_row, rows->rows.items, known->rows * sizeof(*tables->rows));
-	memcpy(tables->pages + room.first_page, rows->pages.items, known->pages * sizeof(*tables->pages));
 	*module = room;
 	if (known->users)
 		await_grace(); /* BPF has no acquire to pair with a release: walks that began before are over */
@@ -419,7 +469,8 @@ int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct u
 		err = take_room(tables, row_count, page_count, &room);
 	if (err < 0)
 		return err;
-	index = unwind_tables_note(tables, key, row_count, page_count);
+	err = write_rows(tables, room, rows);
+	index = err ? err : unwind_tables_note(tables, key, row_count, page_count);
 	if (index >= 0)
 		return put_rows_in(tables, (uint32_t)index, room, rows), index;
 	extents_give(&tables->rows_array.free, room.first_row, row_count, 0);

@@ -36,6 +36,7 @@ int unwind_tables_open_file(struct unwind_tables **ret, size_t bytes);
 int unwind_tables_fd(const struct unwind_tables *tables); /* to send with START; stays owned by the tables */
 void unwind_tables_close_fd(struct unwind_tables *tables); /* after sending */
 uint64_t unwind_tables_bytes(const struct unwind_tables *tables); /* of the memfd */
+size_t unwind_tables_touched(const struct unwind_tables *tables); /* bytes of RAM that are mapped for good */
 void unwind_tables_close(struct unwind_tables *tables);
 
 /*

@@ -47,6 +47,12 @@ static bool cgroup_record_check(const struct duet_cgroup_record *record, size_t 
 	return bytes == sizeof(*record) && is_terminated(record->path, sizeof(record->path)) && record->path[0] == '/';
 }
 
+static bool frames_record_check(const struct duet_frames_record *record, size_t bytes)
+{
+	return bytes == sizeof(*record) && record->first >= DUET_LEAF_FRAMES && record->first < DUET_MAX_WALK &&
+	       record->first % DUET_ROOT_FRAMES == 0;
+}
+
 bool record_check(const void *data, size_t bytes)
 {
 	const struct duet_record *record = data;
@@ -63,6 +69,8 @@ bool record_check(const void *data, size_t bytes)
 		return process_record_check(data, bytes);
 	case DUET_RECORD_CGROUP:
 		return cgroup_record_check(data, bytes);
+	case DUET_RECORD_FRAMES:
+		return frames_record_check(data, bytes);
 	default:
 		return false;
 	}
@@ -90,6 +98,11 @@ static bool agent_sample_check(const struct duet_sample *sample, size_t bytes)
 	return record_check(sample, bytes) && sample->head.type == DUET_RECORD_SAMPLE && !sample->kernel_depth;
 }
 
+static bool agent_frames_check(const struct duet_frames_record *record, size_t bytes)
+{
+	return record_check(record, bytes) && record->head.type == DUET_RECORD_FRAMES;
+}
+
 static bool method_check(const struct duet_method *method, size_t bytes)
 {
 	if (bytes < sizeof(*method))
@@ -99,13 +112,13 @@ static bool method_check(const struct duet_method *method, size_t bytes)
 		     bytes);
 }
 
-/* Each pc names a run of frames inside the record, no longer than a stack may be. */
+/* Each pc names a run of frames inside the record, no longer than a usual stack. */
 static bool code_pcs_check(const struct duet_code_load *code)
 {
 	const struct duet_code_pc *pcs = (const void *)(code + 1);
 
 	for (uint32_t i = 0; i < code->pc_count; i++)
-		if (pcs[i].depth > DUET_MAX_JAVA_DEPTH || (uint64_t)pcs[i].frame + pcs[i].depth > code->frame_count)
+		if (pcs[i].depth > DUET_JAVA_DEPTH || (uint64_t)pcs[i].frame + pcs[i].depth > code->frame_count)
 			return false;
 	return true;
 }
@@ -185,12 +198,16 @@ bool agent_record_check(uint16_t type, const void *payload, size_t bytes)
 		return java_sample_check(payload, bytes);
 	case DUET_AGENT_SAMPLE:
 		return agent_sample_check(payload, bytes);
+	case DUET_AGENT_FRAMES:
+		return agent_frames_check(payload, bytes);
 	case DUET_AGENT_METHOD:
 		return method_check(payload, bytes);
 	case DUET_AGENT_CODE_LOAD:
 		return code_load_check(payload, bytes);
 	case DUET_AGENT_CODE_UNLOAD:
 		return fills(sizeof(struct duet_code_unload), bytes);
+	case DUET_AGENT_GONE:
+		return fills(sizeof(struct duet_gone), bytes);
 	case DUET_AGENT_STUB:
 		return stub_check(payload, bytes);
 	case DUET_AGENT_CODE_HEAP:
@@ -228,6 +245,7 @@ bool agent_message_check(const void *data, size_t bytes)
 	case DUET_MESSAGE_STARTED:
 		return started_check(data, bytes);
 	case DUET_MESSAGE_STOPPED:
+	case DUET_MESSAGE_ENDING:
 		return bytes == sizeof(*message);
 	default:
 		return false;

@@ -240,7 +240,9 @@ static bool same_place(const struct duet_sample *sample, const struct duet_java_
 	       (sample->flags & DUET_SAMPLE_KERNEL && sample->user_pc == record->pc + SYSCALL_INSTRUCTION_BYTES);
 }
 
-static bool decide(struct join *join, struct join_thread *thread, struct held_sample *waiting, bool last_chance)
+/* `is_alone`: its other half is not waited for any more; `last_chance`: nor are names. */
+static bool decide(struct join *join, struct join_thread *thread, struct held_sample *waiting, bool is_alone,
+		   bool last_chance)
 {
 	const struct duet_sample *sample = waiting->sample;
 	struct held_record *answer = NULL;
@@ -249,7 +251,7 @@ static bool decide(struct join *join, struct join_thread *thread, struct held_sa
 
 	if (sample->flags & (DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_PENDING)) {
 		answer = find_answer(thread, waiting);
-		if (!answer && !last_chance)
+		if (!answer && !is_alone)
 			return false;
 		outcome = !answer ? JOIN_NO_RECORD : same_place(sample, answer->record) ? JOIN_JOINED : JOIN_MISMATCH;
 	}
@@ -267,9 +269,10 @@ static bool decide(struct join *join, struct join_thread *thread, struct held_sa
 	return true;
 }
 
-static bool is_old(uint64_t arrived_ns, uint64_t now_ns)
+/* The caller may have read its clock before the half arrived. */
+static bool is_older(uint64_t arrived_ns, uint64_t now_ns, uint64_t age_ns)
 {
-	return now_ns > arrived_ns + JOIN_WAIT_NS; /* the caller may have read its clock before the half arrived */
+	return now_ns > arrived_ns && now_ns - arrived_ns > age_ns;
 }
 
 static bool is_crowded(const struct join *join)
@@ -283,9 +286,11 @@ static void run_samples(struct join *join, struct join_thread *thread, uint64_t 
 
 	for (size_t i = 0; i < thread->samples.len; i++) {
 		struct held_sample *held = &thread->samples.items[i];
-		bool last_chance = flush || is_old(held->arrived_ns, now_ns) || is_crowded(join);
+		bool is_last = flush || is_crowded(join);
+		bool is_alone = is_last || is_older(held->arrived_ns, now_ns, JOIN_WAIT_NS);
 
-		if (decide(join, thread, held, last_chance)) {
+		is_last |= is_older(held->arrived_ns, now_ns, JOIN_NAMES_WAIT_NS);
+		if (decide(join, thread, held, is_alone, is_last)) {
 			join->held_bytes -= held->sample->head.size;
 			free(held->sample);
 			join->held--;
@@ -304,7 +309,8 @@ static void run_samples(struct join *join, struct join_thread *thread, uint64_t 
 static bool record_done(struct join *join, const struct join_thread *thread, const struct held_record *held,
 			uint64_t now_ns, bool flush)
 {
-	bool old = flush || is_old(held->arrived_ns, now_ns);
+	uint64_t wait_ns = thread->samples.len ? JOIN_NAMES_WAIT_NS : JOIN_WAIT_NS;
+	bool old = flush || is_older(held->arrived_ns, now_ns, wait_ns);
 
 	if (held->used && !thread->samples.len)
 		return true;

@@ -23,6 +23,7 @@
 #include "duet_record.h"
 
 #define JOIN_WAIT_NS (2ull * 1000 * 1000 * 1000) /* a half that is older is not waited for any more */
+#define JOIN_NAMES_WAIT_NS (10ull * 1000 * 1000 * 1000) /* nor are names, should the agent hardly get a CPU */
 #define JOIN_MAX_HELD 65536 /* samples held at once; above, the oldest go unjoined */
 #define JOIN_MAX_RECORD_BYTES (32u << 20) /* of one owner's records; above, new ones are dropped */
 #define JOIN_MAX_BYTES (1u << 30)

@@ -7,6 +7,8 @@
 #define MAPS_AGE_NS 1000000000ull /* mappings are read again at most once a second */
 #define ACC_NATIVE 0x0100 /* JVM specification, table 4.6-A */
 
+#define MAX_FRAMES 65536 /* of 16384 with what is inlined in them; and whatever an agent makes up */
+
 static const char truncated[] = "[truncated]";
 
 /* What splice_stack() works on. */
@@ -72,6 +74,10 @@ static const char *unjoined_mark(enum join_outcome outcome, const struct duet_sa
 
 static int push(struct splicing *s, struct splice_frame frame)
 {
+	if (s->out->frames.len >= MAX_FRAMES)
+		return 0;
+	if (s->out->frames.len == MAX_FRAMES - 1)
+		frame = (struct splice_frame){.kind = SPLICE_MARK, .mark = truncated};
 	return vec_push(&s->out->frames, frame);
 }
 
@@ -112,11 +118,22 @@ static bool in_jvm_code(const struct splicing *s, uint32_t index)
 	return s->jvm && (is_interpreted(s, index) || jvm_owns_pc(s->jvm, s->user[index]));
 }
 
+/* A return address may be the first byte after its code: look at the call. */
+static struct duet_want code_key(const struct splicing *s, uint32_t index)
+{
+	return (struct duet_want){
+		.key = s->user[index] - (index > 0),
+		.id = s->ids ? s->ids[index] : 0,
+		.kind = DUET_WANT_CODE,
+	};
+}
+
+/* NULL while it is not known; then it is wanted, unless it is gone. */
 static const struct jvm_code *code_of(struct splicing *s, uint32_t index)
 {
-	uint32_t id = s->ids ? s->ids[index] : 0;
-	/* A return address may be the first byte after its code: look at the call. */
-	uint64_t pc = s->user[index] - (index > 0);
+	struct duet_want want = code_key(s, index);
+	uint32_t id = want.id;
+	uint64_t pc = want.key;
 
 	if (is_interpreted(s, index))
 		return NULL;
@@ -124,6 +141,8 @@ static const struct jvm_code *code_of(struct splicing *s, uint32_t index)
 		s->code = jvm_code_at(s->jvm, pc, s->time_ns, id);
 		s->code_pc = pc;
 		s->code_id = id;
+		if (!s->code && !jvm_is_gone(s->jvm, &want))
+			(void)vec_push(&s->out->wants, want); /* out of memory: without it, in the end */
 	}
 	return s->code;
 }
@@ -145,6 +164,15 @@ static bool is_noise(struct splicing *s, uint32_t index)
 /* ---- the physical walk ---- */
 
 /*
+ * One of the witnesses may have no name for a method: AsyncGetCallTrace where there was no jmethodID yet, the walk then
+ * has the method's address. That is no contradiction.
+ */
+static bool same_method(uint64_t walked, uint64_t other)
+{
+	return walked == other || !walked || !other || walked & DUET_METHOD_BARE;
+}
+
+/*
  * Does the other witness name this method too? AsyncGetCallTrace may end where native code called Java: from there on
  * the walk is alone.
  */
@@ -153,7 +181,7 @@ static bool confirm(struct splicing *s, uint64_t method)
 	if (!s->other || (s->other_next == s->other_depth && (s->after_call_stub || s->other_is_cut)))
 		return true;
 	s->after_call_stub = false;
-	return s->other_next < s->other_depth && s->other[s->other_next++].method == method;
+	return s->other_next < s->other_depth && same_method(method, s->other[s->other_next++].method);
 }
 
 static int push_confirmed(struct splicing *s, const struct duet_java_frame *frame, enum splice_kind kind)
@@ -195,10 +223,10 @@ static bool confirm_topmost(struct splicing *s, const struct jvm_code *code, con
 {
 	uint32_t next = 0;
 
-	while (next < depth && next < s->other_depth && s->other[next].method == frames[next].method)
+	while (next < depth && next < s->other_depth && same_method(frames[next].method, s->other[next].method))
 		next++;
 	if (next < depth) {
-		for (next = 0; next < s->other_depth && s->other[next].method != code->method;)
+		for (next = 0; next < s->other_depth && !same_method(code->method, s->other[next].method);)
 			next++;
 		next++;
 	}
@@ -236,7 +264,8 @@ static int push_stub(struct splicing *s, uint32_t index, const struct jvm_code *
 /* AsyncGetCallTrace does not see the method whose frame is only being made. */
 static bool is_entered_unseen(const struct splicing *s, uint32_t index, const struct duet_java_frame *frame)
 {
-	return !index && frame->bci <= 0 && s->other && s->other_depth && s->other[0].method != frame->method;
+	return !index && frame->bci <= 0 && s->other && s->other_depth &&
+	       !same_method(frame->method, s->other[0].method);
 }
 
 static int push_interpreted(struct splicing *s, uint32_t index)
@@ -249,6 +278,16 @@ static int push_interpreted(struct splicing *s, uint32_t index)
 						   : push_confirmed(s, &frame, SPLICE_INTERPRETED);
 }
 
+static int push_missing_code(struct splicing *s, uint32_t index)
+{
+	struct duet_want want = code_key(s, index);
+
+	s->out->is_missing_code = true;
+	if (s->other)
+		return -EILSEQ;
+	return push_mark(s, jvm_is_gone(s->jvm, &want) ? "[unloaded_code]" : "[unknown_code]");
+}
+
 static int push_jvm_code(struct splicing *s, uint32_t index)
 {
 	const struct jvm_code *code;
@@ -257,14 +296,14 @@ static int push_jvm_code(struct splicing *s, uint32_t index)
 		return push_interpreted(s, index);
 	if (s->ids && s->ids[index] == DUET_ID_ON_HEAP)
 		return push_mark(s, "[frames_on_heap]");
+	if (s->ids && s->ids[index] == DUET_ID_NOT_FILLED) /* how many there are, what was inlined decides */
+		return index && s->ids[index - 1] == DUET_ID_NOT_FILLED ? 0 : push_mark(s, "[deoptimization]");
 	s->after_call_stub |= jvm_is_call_stub(s->jvm, s->user[index]);
 	if (jvm_is_call_stub(s->jvm, s->user[index]))
 		return 0;
 	code = code_of(s, index);
-	if (!code) {
-		s->out->is_missing_code = true;
-		return s->other ? -EILSEQ : push_mark(s, "[unknown_code]");
-	}
+	if (!code)
+		return push_missing_code(s, index);
 	return code->method ? push_compiled_code(s, index, code) : push_stub(s, index, code);
 }
 
@@ -410,7 +449,7 @@ static bool saw_less(const struct splice *walk, size_t first, const struct duet_
 			return next > 0;
 		if (!splice_is_java(frame->kind))
 			continue;
-		if (frame->method == frames[next].method) {
+		if (same_method(frame->method, frames[next].method)) {
 			next++;
 			continue;
 		}
@@ -492,6 +531,7 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 	int err;
 
 	vec_clear(&splice->frames);
+	vec_clear(&splice->wants);
 	splice->is_missing_code = false;
 	splice->witnesses = SPLICE_ALONE;
 	if (sample->id_depth)
@@ -508,10 +548,12 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 int splice_mark(struct splice *splice, const char *mark)
 {
 	vec_clear(&splice->frames);
+	vec_clear(&splice->wants);
 	return vec_push(&splice->frames, (struct splice_frame){.kind = SPLICE_MARK, .mark = mark});
 }
 
 void splice_release(struct splice *splice)
 {
 	vec_release(&splice->frames);
+	vec_release(&splice->wants);
 }

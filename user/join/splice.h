@@ -53,7 +53,8 @@ enum splice_witnesses {
 
 struct splice {
 	enum splice_witnesses witnesses;
-	bool is_missing_code; /* a frame is of code that the agent has not published, or not yet */
+	bool is_missing_code; /* a frame is of code that is not known: not yet, or not any more */
+	struct vec(struct duet_want) wants; /* code that is not known yet */
 	struct vec(struct splice_frame) frames; /* leaf first; reused from sample to sample */
 };
 

@@ -2,7 +2,7 @@
 #include "out/json.h"
 
 #include "base/buf.h"
-#include "profile/text.h"
+#include "base/text.h"
 
 void json_text(FILE *out, const char *text, size_t len)
 {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* A quoted string of clean text (profile/text.h); '<' is escaped, so that no text can end the element. */
+/* A quoted string of clean text (base/text.h); '<' is escaped, so that no text can end the element. */
 void json_text(FILE *out, const char *text, size_t len);
 /* The same for text from outside, which is cleaned first. */
 void json_foreign(FILE *out, const char *text);

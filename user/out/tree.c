@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "out/filter.h"
-#include "profile/text.h"
+#include "base/text.h"
 
 #define STACKS_MAX 65536 /* put together before they go into the tree */
 

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "out/tree.h"
 #include "out/writers.h"
-#include "profile/text.h"
+#include "base/text.h"
 
 #define UNKNOWN "unknown"
 #define DOCKERSHIM_RESTARTS 0 /* the last part of such a name; nobody reads it */

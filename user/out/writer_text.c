@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "out/tree.h"
 #include "out/writers.h"
-#include "profile/text.h"
+#include "base/text.h"
 
 struct report {
 	const struct profile *profile;

@@ -18,6 +18,7 @@
 #define PROC_MAX_FILE 65536 /* bytes of stat and status that are read */
 #define SCHEDSTAT_MAX 128
 #define PF_EXITING 0x4 /* linux/sched.h: in do_exit(), which closes files before the state says so */
+#define PF_KTHREAD 0x200000
 
 /* Field numbers of /proc/PID/stat as proc(5) counts them. */
 enum { STAT_STATE = 3, STAT_FLAGS = 9, STAT_START = 22 };
@@ -345,19 +346,42 @@ int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks)
 	return err;
 }
 
-int process_read_uid(pid_t pid, uid_t *ret_uid)
+static int proc_read_status(pid_t pid, struct buf *status)
 {
 	int err, proc_fd = proc_open(pid);
-	struct buf status;
 
 	if (proc_fd < 0)
 		return proc_fd;
+	err = proc_read(proc_fd, "status", status);
+	close(proc_fd);
+	return err;
+}
+
+int process_read_leader(pid_t tid, pid_t *ret_pid)
+{
+	const char *field;
+	struct buf status;
+	int err;
+
 	buf_init(&status);
-	err = proc_read(proc_fd, "status", &status);
+	err = proc_read_status(tid, &status);
+	field = err ? NULL : status_field(status.data, "\nTgid:");
+	if (field)
+		*ret_pid = atoi(field);
+	buf_release(&status);
+	return err ? err : field ? 0 : -EPROTO;
+}
+
+int process_read_uid(pid_t pid, uid_t *ret_uid)
+{
+	struct buf status;
+	int err;
+
+	buf_init(&status);
+	err = proc_read_status(pid, &status);
 	if (!err)
 		status_effective_id(status.data, "\nUid:", ret_uid);
 	buf_release(&status);
-	close(proc_fd);
 	return err;
 }
 
@@ -391,18 +415,49 @@ char process_read_state(pid_t pid)
 	return state;
 }
 
-bool process_is_ending(const struct process *process)
+int process_read_stat(int stat_fd, uint64_t *ret_ticks, char *ret_state)
 {
-	uint64_t ticks, flags;
-	bool is_running;
+	const char *field;
 	struct buf stat;
+	int err;
 
 	buf_init(&stat);
-	is_running = !proc_read_stat(process->pid, &stat) && !stat_number(stat.data, STAT_START, &ticks) &&
-		     ticks == process->start_ticks && !stat_number(stat.data, STAT_FLAGS, &flags) &&
-		     !(flags & PF_EXITING);
+	err = io_read_again(stat_fd, PROC_MAX_FILE, &stat);
+	field = err ? NULL : stat_field(stat.data, STAT_STATE);
+	if (!err)
+		err = field ? stat_number(stat.data, STAT_START, ret_ticks) : -EPROTO;
+	if (!err)
+		*ret_state = *field;
 	buf_release(&stat);
-	return !is_running;
+	return err;
+}
+
+/* False when it has ended, or its pid is another's. */
+static bool read_flags(const struct process *process, uint64_t *ret_flags)
+{
+	uint64_t ticks;
+	struct buf stat;
+	bool is_there;
+
+	buf_init(&stat);
+	is_there = !proc_read_stat(process->pid, &stat) && !stat_number(stat.data, STAT_START, &ticks) &&
+		   ticks == process->start_ticks && !stat_number(stat.data, STAT_FLAGS, ret_flags);
+	buf_release(&stat);
+	return is_there;
+}
+
+bool process_is_ending(const struct process *process)
+{
+	uint64_t flags;
+
+	return !read_flags(process, &flags) || flags & PF_EXITING;
+}
+
+bool process_is_kernel_thread(const struct process *process)
+{
+	uint64_t flags;
+
+	return read_flags(process, &flags) && flags & PF_KTHREAD;
 }
 
 int process_list(pid_t **ret_pids, size_t *ret_count)

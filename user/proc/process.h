@@ -82,13 +82,17 @@ int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_
 
 /* One field of /proc, without a table. 0 or -errno (-ESRCH: no such process). */
 int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks);
+int process_read_leader(pid_t tid, pid_t *ret_pid); /* the process that a thread, or a process, is of */
 int process_read_uid(pid_t pid, uid_t *ret_uid); /* effective */
 int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns); /* `tid` as the loader numbers it */
-char process_read_state(pid_t pid); /* 'R','S','T',… of /proc/PID/stat; 0 when gone */
+char process_read_state(pid_t pid); /* 'R', 'S', 'T', 'Z', …; 0 when it cannot be read */
+/* Of an open /proc/PID/stat: start time and state, 'R','S','T',… 0 or -errno. */
+int process_read_stat(int stat_fd, uint64_t *ret_ticks, char *ret_state);
 /* Name of one thread; `tid` as the loader or as the process itself numbers it. "" when it is gone. */
 void process_read_thread_comm(pid_t pid, pid_t tid, char *comm, size_t size);
 uint64_t process_age_ns(const struct process *process); /* since its first exec or fork */
 bool process_is_ending(const struct process *process); /* or has ended, or its pid is another's */
+bool process_is_kernel_thread(const struct process *process);
 
 /* Every process of /proc, in no order. The caller frees *ret_pids. 0 or -errno. */
 int process_list(pid_t **ret_pids, size_t *ret_count);

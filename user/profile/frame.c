@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "profile/text.h"
+#include "base/text.h"
 
 bool frame_kind_is_java(enum frame_kind kind)
 {

@@ -58,30 +58,51 @@ static size_t vec_bytes_soon(size_t len, size_t size, size_t bytes)
 	return (len + STACK_MAX > size ? 2 * size : size) * bytes;
 }
 
+#define BYTES(rows) ((rows)->size * sizeof(*(rows)->items))
 #define BYTES_SOON(rows) vec_bytes_soon((rows)->len, (rows)->size, sizeof(*(rows)->items))
+
+size_t profile_bytes(const struct profile *profile)
+{
+	return BYTES(&profile->nodes) + BYTES(&profile->frames) + BYTES(&profile->threads) + BYTES(&profile->owners) +
+	       map_bytes(&profile->node_ids) + map_bytes(&profile->frame_ids) + map_bytes(&profile->thread_ids) +
+	       map_bytes(&profile->virtual_ids) + map_bytes(&profile->virtual_numbers) + map_bytes(&profile->owner_ids);
+}
+
+size_t profile_bytes_soon(const struct profile *profile)
+{
+	return BYTES_SOON(&profile->nodes) + BYTES_SOON(&profile->frames) + BYTES_SOON(&profile->threads) +
+	       BYTES_SOON(&profile->owners) + map_bytes_soon(&profile->node_ids, STACK_MAX) +
+	       map_bytes_soon(&profile->frame_ids, STACK_MAX) + map_bytes_soon(&profile->thread_ids, 1) +
+	       map_bytes_soon(&profile->virtual_ids, 1) + map_bytes_soon(&profile->virtual_numbers, 1) +
+	       map_bytes_soon(&profile->owner_ids, 1);
+}
 
 bool profile_is_full(const struct profile *profile)
 {
-	size_t bytes = BYTES_SOON(&profile->nodes) + BYTES_SOON(&profile->frames) + BYTES_SOON(&profile->threads) +
-		       BYTES_SOON(&profile->owners);
-
-	if (!profile->max_bytes)
-		return false;
-	bytes += map_bytes_soon(&profile->node_ids, STACK_MAX) + map_bytes_soon(&profile->frame_ids, STACK_MAX) +
-		 map_bytes_soon(&profile->thread_ids, 1) + map_bytes_soon(&profile->virtual_ids, 1) +
-		 map_bytes_soon(&profile->virtual_numbers, 1) +
-		 map_bytes_soon(&profile->owner_ids, 1);
-	return bytes > profile->max_bytes;
+	return profile->max_bytes && profile_bytes_soon(profile) > profile->max_bytes;
 }
 
-/* The index of an equal row of the vec, added when new. Rows whose hashes are equal take the next free keys. */
-static uint32_t row_index(struct map *ids, void **items, size_t *len, size_t *size, const void *row, size_t bytes)
+/* The index of an equal row of the vec, or NONE, with the key where it would be: rows of equal hash take the next. */
+static uint32_t row_find(const struct map *ids, const void *items, const void *row, size_t bytes, uint64_t *ret_key)
 {
 	uint64_t key = hash_bytes(row, bytes, 0), known;
+	uint32_t found = NONE;
 
-	for (; map_get(ids, key, &known); key++)
-		if (memcmp((char *)*items + known * bytes, row, bytes) == 0)
-			return (uint32_t)known;
+	for (; found == NONE && map_get(ids, key, &known); key++)
+		if (memcmp((const char *)items + known * bytes, row, bytes) == 0)
+			found = (uint32_t)known;
+	*ret_key = key;
+	return found;
+}
+
+/* The same, added when new. */
+static uint32_t row_index(struct map *ids, void **items, size_t *len, size_t *size, const void *row, size_t bytes)
+{
+	uint64_t key;
+	uint32_t known = row_find(ids, *items, row, bytes, &key);
+
+	if (known != NONE)
+		return known;
 	if (*len >= NONE || vec_grow(items, size, *len + 1, bytes) < 0 || map_put(ids, key, *len) < 0)
 		return NONE;
 	memcpy((char *)*items + *len * bytes, row, bytes);
@@ -99,6 +120,13 @@ _Static_assert(sizeof(struct profile_thread) == 5 * 4, "padding in struct profil
 uint32_t profile_frame(struct profile *profile, const struct frame *frame)
 {
 	return ROW_INDEX(&profile->frame_ids, &profile->frames, frame);
+}
+
+uint32_t profile_known_frame(const struct profile *profile, const struct frame *frame)
+{
+	uint64_t key;
+
+	return row_find(&profile->frame_ids, profile->frames.items, frame, sizeof(*frame), &key);
 }
 
 uint32_t profile_owner(struct profile *profile, const struct profile_owner *owner)
@@ -151,12 +179,9 @@ static uint32_t find_thread(const struct profile *profile, uint32_t pid, uint32_
 		.process = intern_known(&profile->strings, process),
 		.owner = owner,
 	};
-	uint64_t key = hash_bytes(&thread, sizeof(thread), 0), known;
+	uint64_t key;
 
-	for (; map_get(&profile->thread_ids, key, &known); key++)
-		if (!memcmp(&profile->threads.items[known], &thread, sizeof(thread)))
-			return (uint32_t)known;
-	return NONE;
+	return row_find(&profile->thread_ids, profile->threads.items, &thread, sizeof(thread), &key);
 }
 
 uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name,
@@ -236,6 +261,16 @@ uint32_t profile_stack(struct profile *profile, const uint32_t *frames, uint32_t
 	for (uint32_t i = 0; i < depth && node != NONE; i++)
 		node = frames[i] < profile->frames.len ? node_child(profile, node, frames[i]) : NONE;
 	return node;
+}
+
+uint32_t profile_known_stack(const struct profile *profile, const uint32_t *frames, uint32_t depth)
+{
+	uint64_t node = 0;
+
+	for (uint32_t i = 0; i < depth && node != NONE; i++)
+		if (!map_get(&profile->node_ids, node << 32 | frames[i], &node))
+			node = NONE;
+	return (uint32_t)node;
 }
 
 int profile_add(struct profile *profile, uint32_t node, uint32_t thread, uint64_t time_ns, uint64_t weight_ns)

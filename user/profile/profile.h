@@ -121,7 +121,7 @@ struct profile {
 	uint64_t end_ns;
 	uint64_t start_realtime_ns;
 	uint64_t interval_ns;
-	size_t max_bytes; /* of what stacks and threads take, see profile_is_full(); 0 = no limit */
+	size_t max_bytes; /* of profile_bytes_soon(); 0 = no limit */
 	const char *event; /* "cpu" */
 	struct profile_host host; /* all 0 when nobody told */
 };
@@ -129,13 +129,17 @@ struct profile {
 int profile_init(struct profile *profile); /* 0 or -ENOMEM */
 void profile_release(struct profile *profile);
 
+/* What stacks and threads take, strings aside; and what they will, once grown for one more stack and thread. Cheap. */
+size_t profile_bytes(const struct profile *profile);
+size_t profile_bytes_soon(const struct profile *profile);
 /*
- * No room for another stack and thread below max_bytes, strings aside: then the caller adds neither, but what
- * profile_known_thread() and a stack of one mark give. Cheap.
+ * No room for another stack and thread below max_bytes: then the caller adds neither, but what profile_known_thread(),
+ * profile_known_stack() and a stack of one mark give.
  */
 bool profile_is_full(const struct profile *profile);
 /* Index of an equal frame, added when new; UINT32_MAX when out of memory. */
 uint32_t profile_frame(struct profile *profile, const struct frame *frame);
+uint32_t profile_known_frame(const struct profile *profile, const struct frame *frame); /* UINT32_MAX: there is none */
 /* Index of an equal owner, added when new; 0, who knows nothing, when out of memory. */
 uint32_t profile_owner(struct profile *profile, const struct profile_owner *owner);
 /*
@@ -157,6 +161,8 @@ uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t ti
  * index that was UINT32_MAX.
  */
 uint32_t profile_stack(struct profile *profile, const uint32_t *frames, uint32_t depth);
+/* The same where nothing is added; UINT32_MAX: there is no such stack. */
+uint32_t profile_known_stack(const struct profile *profile, const uint32_t *frames, uint32_t depth);
 /* 0 or -ENOMEM (no sample is added), also for a node or thread that was UINT32_MAX. */
 int profile_add(struct profile *profile, uint32_t node, uint32_t thread, uint64_t time_ns, uint64_t weight_ns);
 void profile_add_loss(struct profile *profile, uint64_t count, const char *text); /* count 0 is not recorded */

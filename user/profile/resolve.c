@@ -9,6 +9,7 @@
 #define MAX_STACKS (1u << 18) /* remembered, at most 12 MB; then all are forgotten */
 #define PROCESS_MAX_ROWS (1u << 19) /* frames and stack nodes that one process may add to the profile */
 #define WITNESSES_SHIFT 32 /* above the node, in what is remembered */
+#define TOO_MANY "[too_many_stacks]"
 #define EPOCH_SHIFT 35 /* 34 s; then all are forgotten: mappings and kernel modules change without a record */
 
 void resolver_init(struct resolver *resolver, struct profile *profile, struct symbols *symbols)
@@ -24,16 +25,24 @@ void resolver_release(struct resolver *resolver)
 		return;
 	splice_release(&resolver->splice);
 	vec_release(&resolver->frames);
+	vec_release(&resolver->wants);
 	map_release(&resolver->stacks);
 	map_release(&resolver->addresses);
+	distinct_release(&resolver->refused);
 }
 
 /* ---- one frame ---- */
 
+/* 0: new where nothing new has room. */
+static uint32_t string_row(struct resolver *r, const char *text)
+{
+	return r->is_closed ? intern_known(&r->profile->strings, text) : intern_str(&r->profile->strings, text);
+}
+
 static void resolve_symbol(struct resolver *r, const struct symbol *symbol, struct frame *frame)
 {
-	frame->name = intern_str(&r->profile->strings, symbol->name);
-	frame->module = intern_str(&r->profile->strings, symbol->module);
+	frame->name = string_row(r, symbol->name);
+	frame->module = string_row(r, symbol->module);
 }
 
 static void resolve_native(struct resolver *r, struct process *process, const struct splice_frame *from,
@@ -56,6 +65,16 @@ static void resolve_kernel(struct resolver *r, const struct splice_frame *from, 
 	frame->kind = FRAME_KERNEL;
 }
 
+static void resolve_nameless(struct resolver *r, const struct jvm *jvm, uint64_t method, struct frame *frame)
+{
+	const struct duet_want want = {.key = method, .kind = DUET_WANT_METHOD};
+	bool is_gone = jvm_is_gone(jvm, &want);
+
+	r->names_missing += !is_gone;
+	r->is_final = false;
+	frame->name = intern_str(&r->profile->strings, is_gone ? "[unloaded_class]" : "[unknown_method]");
+}
+
 static void resolve_java(struct resolver *r, const struct jvm *jvm, const struct splice_frame *from,
 			 struct frame *frame)
 {
@@ -69,12 +88,8 @@ static void resolve_java(struct resolver *r, const struct jvm *jvm, const struct
 
 	frame->kind = kinds[from->kind];
 	frame->bci = from->bci;
-	if (!method) {
-		r->names_missing++;
-		r->is_final = false;
-		frame->name = intern_str(&r->profile->strings, "[unknown_method]");
-		return;
-	}
+	if (!method)
+		return resolve_nameless(r, jvm, from->method, frame);
 	frame->class_name = method->class_name;
 	frame->name = method->name;
 	frame->signature = method->signature;
@@ -91,6 +106,12 @@ static void resolve_text(struct resolver *r, const struct splice_frame *from, st
 	}
 	frame->kind = FRAME_JVM;
 	frame->name = from->text ? from->text : intern_str(&r->profile->strings, "[stub]");
+}
+
+/* UINT32_MAX: out of memory, or new where nothing new has room. */
+static uint32_t frame_row(struct resolver *r, const struct frame *frame)
+{
+	return r->is_closed ? profile_known_frame(r->profile, frame) : profile_frame(r->profile, frame);
 }
 
 /* Stacks differ in their leaf more than in their callers: each address is looked up, and its name demangled, once. */
@@ -110,7 +131,7 @@ static uint32_t resolve_address(struct resolver *r, struct process *process, con
 		resolve_kernel(r, from, &frame);
 	else
 		resolve_native(r, process, from, &frame);
-	id = profile_frame(r->profile, &frame);
+	id = frame_row(r, &frame);
 	if (r->is_final && id != UINT32_MAX && r->addresses.len < MAX_STACKS)
 		(void)map_put(&r->addresses, key, id); /* out of memory: looked up again */
 	r->is_final &= was_final;
@@ -128,33 +149,49 @@ static uint32_t resolve_frame(struct resolver *r, struct process *process, const
 		resolve_java(r, jvm, from, &frame);
 	else
 		resolve_text(r, from, &frame);
-	return profile_frame(r->profile, &frame);
+	return frame_row(r, &frame);
 }
 
 /* ---- the whole stack ---- */
 
-static bool has_names(const struct splice *splice, const struct jvm *jvm)
+/* Methods whose names have not come, and code. AsyncGetCallTrace names some by 0, which nobody can tell more of. */
+static void list_wants(struct resolver *r, const struct jvm *jvm)
 {
-	for (size_t i = 0; i < splice->frames.len; i++)
-		if (splice_is_java(splice->frames.items[i].kind) && !jvm_method(jvm, splice->frames.items[i].method))
-			return false;
-	return true;
+	vec_clear(&r->wants);
+	for (size_t i = 0; i < r->splice.wants.len; i++)
+		(void)vec_push(&r->wants, r->splice.wants.items[i]);
+	for (size_t i = 0; i < r->splice.frames.len; i++) {
+		const struct splice_frame *frame = &r->splice.frames.items[i];
+		const struct duet_want want = {.key = frame->method, .kind = DUET_WANT_METHOD};
+
+		if (splice_is_java(frame->kind) && frame->method && !jvm_method(jvm, frame->method) &&
+		    !jvm_is_gone(jvm, &want))
+			(void)vec_push(&r->wants, want);
+	}
 }
 
-static int64_t name_stack(struct resolver *r, struct process *process, const struct jvm *jvm)
+/* UINT32_MAX as of frame_row(). */
+static uint32_t stack_row(struct resolver *r, struct process *process, const struct jvm *jvm)
 {
-	size_t rows = r->profile->frames.len + r->profile->nodes.len;
-	uint32_t node;
-
 	vec_clear(&r->frames);
 	for (size_t i = r->splice.frames.len; i-- > 0;) {
 		uint32_t id = resolve_frame(r, process, jvm, &r->splice.frames.items[i]);
 
 		if (id == UINT32_MAX || vec_push(&r->frames, id) < 0)
-			return -ENOMEM;
+			return UINT32_MAX;
 	}
-	node = profile_stack(r->profile, r->frames.items, (uint32_t)r->frames.len);
-	process->stack_rows += r->profile->frames.len + r->profile->nodes.len - rows;
+	return r->is_closed ? profile_known_stack(r->profile, r->frames.items, (uint32_t)r->frames.len)
+			    : profile_stack(r->profile, r->frames.items, (uint32_t)r->frames.len);
+}
+
+static int64_t name_stack(struct resolver *r, struct process *process, const struct jvm *jvm)
+{
+	size_t rows = r->profile->frames.len + r->profile->nodes.len;
+	uint32_t node = stack_row(r, process, jvm);
+
+	rows = r->profile->frames.len + r->profile->nodes.len - rows;
+	process->stack_rows += rows;
+	r->kept += rows != 0;
 	return node == UINT32_MAX ? -ENOMEM : (int64_t)node;
 }
 
@@ -191,20 +228,48 @@ static int splice_bounded(struct resolver *r, struct process *process, const str
 			  const struct duet_sample *sample, const struct duet_java_sample *java,
 			  enum join_outcome outcome)
 {
-	bool is_full = profile_is_full(r->profile);
-
-	r->is_final = process->stack_rows < PROCESS_MAX_ROWS && !is_full;
+	r->is_final = process->stack_rows < PROCESS_MAX_ROWS;
 	if (r->is_final)
 		return splice_stack(&r->splice, process, jvm, sample, java, outcome);
-	r->stacks_full += !is_full;
-	r->memory_full += is_full;
-	return splice_mark(&r->splice, "[too_many_stacks]");
+	r->stacks_full++;
+	return splice_mark(&r->splice, TOO_MANY);
+}
+
+static bool is_one_mark(const struct splice *splice)
+{
+	return splice->frames.len == 1 && splice->frames.items[0].kind == SPLICE_MARK;
+}
+
+/* What is new to a profile that has no room goes under one mark; what it has already is told as ever. */
+static int64_t name_bounded(struct resolver *r, struct process *process, const struct jvm *jvm, uint64_t key)
+{
+	uint64_t names_missing = r->names_missing;
+	int64_t node;
+	int err;
+
+	r->is_closed = profile_is_full(r->profile) && !is_one_mark(&r->splice);
+	node = name_stack(r, process, jvm);
+	if (node >= 0 || !r->is_closed)
+		return node;
+	r->names_missing = names_missing;
+	r->memory_full++;
+	distinct_add(&r->refused, key);
+	r->is_closed = r->is_final = false; /* not remembered: there may be room soon */
+	err = splice_mark(&r->splice, TOO_MANY);
+	return err < 0 ? err : name_stack(r, process, jvm);
 }
 
 void resolver_forget(struct resolver *r)
 {
 	map_release(&r->addresses);
 	map_release(&r->stacks);
+}
+
+void resolver_new_profile(struct resolver *r)
+{
+	resolver_forget(r);
+	distinct_release(&r->refused);
+	r->kept = 0;
 }
 
 static void forget_old(struct resolver *r, uint64_t time_ns)
@@ -233,10 +298,12 @@ int64_t resolve_sample(struct resolver *r, struct process *process, const struct
 	node = splice_bounded(r, process, jvm, sample, java, outcome);
 	if (node < 0)
 		return node;
-	if (jvm && !last_chance && (r->splice.is_missing_code || !has_names(&r->splice, jvm)))
+	if (jvm && !last_chance)
+		list_wants(r, jvm);
+	if (jvm && !last_chance && r->wants.len)
 		return -EAGAIN;
-	r->is_final &= !r->splice.is_missing_code;
-	node = name_stack(r, process, jvm);
+	r->is_final &= !r->splice.is_missing_code && !r->splice.wants.len;
+	node = name_bounded(r, process, jvm, key);
 	/* Out of memory: resolved again the next time. */
 	if (node >= 0 && is_current && r->is_final)
 		(void)map_put(&r->stacks, key, (uint64_t)node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT);

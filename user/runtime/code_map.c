@@ -62,6 +62,7 @@ static void code_end(struct code_map *map, struct jvm_code *code, uint64_t time_
 	if (code->unloaded_ns != UINT64_MAX)
 		return;
 	code->unloaded_ns = time_ns;
+	map->ended++;
 	inlining_index(map, code, -1);
 }
 
@@ -135,13 +136,55 @@ static void end_overlapping(struct code_map *map, const struct jvm_code *newer)
 			code_end(map, &map->recent.items[i], newer->loaded_ns);
 }
 
+static bool covers(const struct jvm_code *code, uint64_t pc, uint64_t time_ns, uint32_t id)
+{
+	if (pc < code->address || pc >= code->end)
+		return false;
+	if (id && (code->id || !code->method))
+		return id == code->id;
+	/*
+	 * Code that existed before the agent came is published a moment after the first samples: only the end
+	 * of its life can rule an entry out, and of what is left the first to end was there.
+	 */
+	return time_ns < code->unloaded_ns;
+}
+
+struct jvm_code *code_map_find(const struct code_map *map, uint64_t pc, uint64_t time_ns, uint32_t id)
+{
+	struct jvm_code *best = NULL;
+	size_t i = upper_bound(map, pc), end = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
+
+	while (i-- > end && map->sorted.items[i].address + map->largest > pc) {
+		struct jvm_code *code = &map->sorted.items[i];
+
+		if (covers(code, pc, time_ns, id) && (!best || code->unloaded_ns < best->unloaded_ns))
+			best = code;
+	}
+	for (i = 0; i < map->recent.len; i++) {
+		struct jvm_code *code = &map->recent.items[i];
+
+		if (covers(code, pc, time_ns, id) && (!best || code->unloaded_ns < best->unloaded_ns))
+			best = code;
+	}
+	return best;
+}
+
+/* Two samples may have asked for it before the first answer came. */
+static bool is_there(const struct code_map *map, const struct jvm_code *code)
+{
+	const struct jvm_code *there = code_map_find(map, code->address, code->loaded_ns, code->id);
+
+	return there && there->address == code->address && there->end == code->end && there->id == code->id &&
+	       there->method == code->method && there->stub_name == code->stub_name && there->unloaded_ns == UINT64_MAX;
+}
+
 int code_map_add(struct code_map *map, const struct jvm_code *code)
 {
 	struct jvm_code entry = *code;
 	int err = 0;
 
 	entry.unloaded_ns = UINT64_MAX;
-	if (entry.end <= entry.address)
+	if (entry.end <= entry.address || is_there(map, &entry))
 		goto out;
 	if (map->recent.len >= CODE_MAP_RECENT)
 		err = code_map_merge(map);
@@ -163,58 +206,43 @@ out:
 }
 
 /* Unload events are deferred: by then another method may live there, which must not be ended. */
-static void code_unload(struct code_map *map, struct jvm_code *code, const struct duet_code_unload *unload)
+static bool code_unload(struct code_map *map, struct jvm_code *code, const struct duet_code_unload *unload)
 {
-	if (code->address == unload->address && code->method == unload->method && code->loaded_ns <= unload->time_ns)
-		code_end(map, code, unload->time_ns);
+	if (code->address != unload->address || code->method != unload->method || code->loaded_ns > unload->time_ns)
+		return false;
+	code_end(map, code, unload->time_ns);
+	return true;
 }
 
-void code_map_unload(struct code_map *map, const struct duet_code_unload *unload)
+bool code_map_unload(struct code_map *map, const struct duet_code_unload *unload)
 {
 	size_t i = upper_bound(map, unload->address), end = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
+	bool found = false;
 
 	while (i-- > end && map->sorted.items[i].address == unload->address)
-		code_unload(map, &map->sorted.items[i], unload);
+		found |= code_unload(map, &map->sorted.items[i], unload);
 	for (i = 0; i < map->recent.len; i++)
-		code_unload(map, &map->recent.items[i], unload);
-}
-
-static bool covers(const struct jvm_code *code, uint64_t pc, uint64_t time_ns, uint32_t id)
-{
-	if (pc < code->address || pc >= code->end)
-		return false;
-	if (id && (code->id || !code->method))
-		return id == code->id;
-	/*
-	 * Code that existed before the agent came is published a moment after the first samples: only the end
-	 * of its life can rule an entry out, and of what is left the first to end was there.
-	 */
-	return time_ns < code->unloaded_ns;
-}
-
-const struct jvm_code *code_map_find(const struct code_map *map, uint64_t pc, uint64_t time_ns, uint32_t id)
-{
-	const struct jvm_code *best = NULL;
-	size_t i = upper_bound(map, pc), end = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
-
-	while (i-- > end && map->sorted.items[i].address + map->largest > pc) {
-		const struct jvm_code *code = &map->sorted.items[i];
-
-		if (covers(code, pc, time_ns, id) && (!best || code->unloaded_ns < best->unloaded_ns))
-			best = code;
-	}
-	for (i = 0; i < map->recent.len; i++) {
-		const struct jvm_code *code = &map->recent.items[i];
-
-		if (covers(code, pc, time_ns, id) && (!best || code->unloaded_ns < best->unloaded_ns))
-			best = code;
-	}
-	return best;
+		found |= code_unload(map, &map->recent.items[i], unload);
+	return found;
 }
 
 /* ---- forgetting ---- */
 
-void code_map_forget(struct code_map *map, uint64_t time_ns)
+size_t code_map_bytes(const struct code_map *map)
+{
+	return map->debug_bytes + (map->sorted.len + map->recent.len) * sizeof(struct jvm_code);
+}
+
+static void code_free(struct code_map *map, struct jvm_code *code)
+{
+	map->debug_bytes -= debug_bytes(code);
+	if (code->unloaded_ns == UINT64_MAX)
+		inlining_index(map, code, -1);
+	free(code->pcs);
+}
+
+/* What ended before time_ns, or was last asked for before the round. */
+static void forget(struct code_map *map, uint64_t time_ns, uint32_t round)
 {
 	size_t kept = 0;
 
@@ -222,14 +250,22 @@ void code_map_forget(struct code_map *map, uint64_t time_ns)
 	for (size_t i = 0; i < map->sorted.len; i++) {
 		struct jvm_code *code = &map->sorted.items[i];
 
-		if (code->unloaded_ns < time_ns) {
-			map->debug_bytes -= debug_bytes(code);
-			free(code->pcs);
-		} else {
+		if (code->unloaded_ns < time_ns || code->used < round)
+			code_free(map, code);
+		else
 			map->sorted.items[kept++] = *code;
-		}
 	}
 	map->sorted.len = kept;
+}
+
+void code_map_forget(struct code_map *map, uint64_t time_ns)
+{
+	forget(map, time_ns, 0);
+}
+
+void code_map_forget_unused(struct code_map *map, uint32_t round)
+{
+	forget(map, 0, round);
 }
 
 void code_map_release(struct code_map *map)

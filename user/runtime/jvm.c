@@ -11,16 +11,21 @@
 #include "base/vec.h"
 #include "runtime/code_map.h"
 
+#define LEAST_BYTES (1u << 20) /* of methods and code: what the stacks of a moment need */
+
 struct jvm {
 	struct intern *strings;
 	struct map methods; /* jmethodID -> struct jvm_method *, in the arena */
+	struct map bare; /* the same by the address of a method that had no id */
+	struct map gone; /* hash of a struct duet_want that was answered so -> 1 */
 	struct map threads; /* tid -> interned name */
 	struct arena arena;
+	uint32_t round; /* of forgetting */
+	size_t most_bytes; /* of methods and code */
 	struct code_map code;
 	struct vec(struct duet_code_heap) heaps;
 	struct duet_jvm_layout layout;
 	bool has_layout;
-	bool is_full;
 	size_t string_bytes; /* that our records added to `strings` */
 	uint64_t changed_ns;
 };
@@ -29,8 +34,10 @@ struct jvm *jvm_new(struct intern *strings)
 {
 	struct jvm *jvm = calloc(1, sizeof(*jvm));
 
-	if (jvm)
-		jvm->strings = strings;
+	if (!jvm)
+		return NULL;
+	jvm->strings = strings;
+	jvm->most_bytes = JVM_MAX_BYTES;
 	return jvm;
 }
 
@@ -39,6 +46,8 @@ void jvm_free(struct jvm *jvm)
 	if (!jvm)
 		return;
 	map_release(&jvm->methods);
+	map_release(&jvm->bare);
+	map_release(&jvm->gone);
 	map_release(&jvm->threads);
 	arena_release(&jvm->arena);
 	code_map_release(&jvm->code);
@@ -72,12 +81,19 @@ static void note_change(struct jvm *jvm, uint64_t time_ns)
 	jvm->changed_ns = time_ns > jvm->changed_ns ? time_ns : jvm->changed_ns + 1;
 }
 
+static bool same_names(const struct jvm_method *a, const struct jvm_method *b)
+{
+	return a->class_name == b->class_name && a->name == b->name && a->signature == b->signature &&
+	       a->source == b->source && a->line_count == b->line_count;
+}
+
 static int apply_method(struct jvm *jvm, const struct duet_method *record)
 {
 	const char *text = (const char *)(record + 1);
 	size_t line_bytes = record->line_count * sizeof(struct duet_line);
 	struct jvm_method *method = arena_alloc(&jvm->arena, sizeof(*method));
 	struct duet_line *lines = line_bytes ? arena_alloc(&jvm->arena, line_bytes) : NULL;
+	const struct jvm_method *known;
 
 	if (!method || (line_bytes && !lines))
 		return -ENOMEM;
@@ -94,9 +110,26 @@ static int apply_method(struct jvm *jvm, const struct duet_method *record)
 		memcpy(lines, text, line_bytes); /* unaligned in the record */
 	method->lines = lines;
 	method->line_count = record->line_count;
-	if (jvm_method(jvm, record->method)) /* redefined; a new one has no stacks yet that could change */
+	method->used = jvm->round;
+	known = jvm_method(jvm, record->method);
+	if (known && same_names(known, method)) /* asked for twice */
+		return 0;
+	if (known) /* redefined; a new one has no stacks yet that could change */
 		note_change(jvm, 0);
-	return map_put_ptr(&jvm->methods, record->method, method);
+	return map_put_ptr(record->method & DUET_METHOD_BARE ? &jvm->bare : &jvm->methods, record->method, method);
+}
+
+/* What lay there before may be in stacks that are remembered. */
+static int add_code(struct jvm *jvm, struct jvm_code *code)
+{
+	uint64_t ended = jvm->code.ended;
+	int err;
+
+	code->used = jvm->round;
+	err = code_map_add(&jvm->code, code);
+	if (jvm->code.ended != ended)
+		note_change(jvm, code->loaded_ns);
+	return err;
 }
 
 static int apply_code_load(struct jvm *jvm, const struct duet_code_load *record)
@@ -120,7 +153,7 @@ static int apply_code_load(struct jvm *jvm, const struct duet_code_load *record)
 		memcpy(code.pcs, record + 1, pc_bytes + frame_bytes);
 		code.frames = (struct duet_java_frame *)(code.pcs + record->pc_count);
 	}
-	return code_map_add(&jvm->code, &code);
+	return add_code(jvm, &code);
 }
 
 static int apply_stub(struct jvm *jvm, const struct duet_stub *record)
@@ -132,7 +165,7 @@ static int apply_stub(struct jvm *jvm, const struct duet_stub *record)
 		.stub_name = intern_bytes(jvm->strings, (const char *)(record + 1), record->name_len),
 	};
 
-	return code_map_add(&jvm->code, &code);
+	return add_code(jvm, &code);
 }
 
 static int apply_heap(struct jvm *jvm, const struct duet_code_heap *heap)
@@ -157,11 +190,90 @@ static int apply_layout(struct jvm *jvm, const struct duet_jvm_layout *layout)
 	return 0;
 }
 
-static size_t jvm_bytes(const struct jvm *jvm)
+static uint64_t want_key(const struct duet_want *want)
 {
-	return jvm->arena.bytes + map_bytes(&jvm->methods) + map_bytes(&jvm->threads) + jvm->string_bytes +
-	       jvm->code.debug_bytes + (jvm->code.sorted.len + jvm->code.recent.len) * sizeof(struct jvm_code);
+	return hash_bytes(want, sizeof(*want), 0);
 }
+
+static int apply_gone(struct jvm *jvm, const struct duet_gone *gone)
+{
+	return map_put(&jvm->gone, want_key(&gone->want), 1);
+}
+
+bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want)
+{
+	uint64_t one;
+
+	return map_get(&jvm->gone, want_key(want), &one);
+}
+
+/* ---- room ---- */
+
+/* What can be asked for again. */
+static size_t met_bytes(const struct jvm *jvm)
+{
+	return jvm->arena.bytes + map_bytes(&jvm->methods) + map_bytes(&jvm->bare) + map_bytes(&jvm->gone) +
+	       code_map_bytes(&jvm->code);
+}
+
+static int move_into(struct map *to, struct arena *arena, uint64_t key, const struct jvm_method *method)
+{
+	size_t line_bytes = method->line_count * sizeof(*method->lines);
+	struct jvm_method *copy = arena_alloc(arena, sizeof(*copy));
+	struct duet_line *lines = line_bytes ? arena_alloc(arena, line_bytes) : NULL;
+
+	if (!copy || (line_bytes && !lines))
+		return -ENOMEM;
+	*copy = *method;
+	copy->lines = lines;
+	if (line_bytes)
+		memcpy(lines, method->lines, line_bytes);
+	return map_put_ptr(to, key, copy);
+}
+
+/* Those asked for since `round` began move to a new arena, the others are forgotten. */
+static void forget_methods(struct jvm *jvm, uint32_t round)
+{
+	struct map methods = {0};
+	struct arena arena = {0};
+	uint64_t key, value;
+
+	for (size_t cursor = 0; map_next(&jvm->methods, &cursor, &key, &value);) {
+		const struct jvm_method *method = (const struct jvm_method *)(uintptr_t)value;
+
+		if (method->used >= round && move_into(&methods, &arena, key, method) < 0)
+			break; /* out of memory: the rest is asked for again */
+	}
+	map_release(&jvm->methods);
+	map_release(&jvm->bare);
+	map_release(&jvm->gone);
+	arena_release(&jvm->arena);
+	jvm->methods = methods;
+	jvm->arena = arena;
+}
+
+/* First what no sample met since the last time; when that is not half of it, all. */
+static void make_room(struct jvm *jvm)
+{
+	for (uint32_t round = jvm->round; met_bytes(jvm) > jvm->most_bytes / 2 && round <= jvm->round + 1; round++) {
+		forget_methods(jvm, round);
+		code_map_forget_unused(&jvm->code, round);
+	}
+	jvm->round++;
+	note_change(jvm, 0);
+}
+
+void jvm_set_full(struct jvm *jvm, bool is_full)
+{
+	size_t now = met_bytes(jvm);
+
+	if (!is_full)
+		jvm->most_bytes = JVM_MAX_BYTES;
+	else if (jvm->most_bytes == JVM_MAX_BYTES)
+		jvm->most_bytes = now > LEAST_BYTES ? now : LEAST_BYTES;
+}
+
+/* ---- records ---- */
 
 static int apply(struct jvm *jvm, uint16_t type, const void *payload)
 {
@@ -169,11 +281,11 @@ static int apply(struct jvm *jvm, uint16_t type, const void *payload)
 	case DUET_AGENT_METHOD:
 		return apply_method(jvm, payload);
 	case DUET_AGENT_CODE_LOAD:
-		note_change(jvm, ((const struct duet_code_load *)payload)->time_ns);
 		return apply_code_load(jvm, payload);
 	case DUET_AGENT_STUB:
-		note_change(jvm, ((const struct duet_stub *)payload)->time_ns);
 		return apply_stub(jvm, payload);
+	case DUET_AGENT_GONE:
+		return apply_gone(jvm, payload);
 	case DUET_AGENT_CODE_HEAP:
 		note_change(jvm, 0);
 		return apply_heap(jvm, payload);
@@ -194,20 +306,17 @@ int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size
 
 	(void)size; /* agreed with the counts inside by agent_record_check() */
 	if (type == DUET_AGENT_CODE_UNLOAD) {
-		note_change(jvm, ((const struct duet_code_unload *)payload)->time_ns);
-		code_map_unload(&jvm->code, payload);
+		if (code_map_unload(&jvm->code, payload))
+			note_change(jvm, ((const struct duet_code_unload *)payload)->time_ns);
 		return 0;
 	}
-	if (jvm->is_full || jvm_bytes(jvm) > JVM_MAX_BYTES)
+	if (met_bytes(jvm) > jvm->most_bytes)
+		make_room(jvm);
+	if (met_bytes(jvm) + map_bytes(&jvm->threads) + jvm->string_bytes > JVM_MAX_BYTES)
 		return -ENOSPC;
 	err = apply(jvm, type, payload);
 	jvm->string_bytes += intern_memory(jvm->strings) - before;
 	return err;
-}
-
-void jvm_set_full(struct jvm *jvm, bool is_full)
-{
-	jvm->is_full = is_full;
 }
 
 uint64_t jvm_changed_ns(const struct jvm *jvm)
@@ -227,7 +336,11 @@ bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address)
 
 const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id)
 {
-	return map_get_ptr(&jvm->methods, id);
+	struct jvm_method *method = map_get_ptr(id & DUET_METHOD_BARE ? &jvm->bare : &jvm->methods, id);
+
+	if (method)
+		method->used = jvm->round;
+	return method;
 }
 
 int32_t jvm_method_line(const struct jvm_method *method, int32_t bci)
@@ -257,7 +370,11 @@ bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc)
 
 const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t time_ns, uint32_t id)
 {
-	return code_map_find(&jvm->code, pc, time_ns, id);
+	struct jvm_code *code = code_map_find(&jvm->code, pc, time_ns, id);
+
+	if (code)
+		code->used = jvm->round;
+	return code;
 }
 
 /*
@@ -306,6 +423,8 @@ uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame 
 void jvm_forget(struct jvm *jvm, uint64_t time_ns)
 {
 	code_map_forget(&jvm->code, time_ns);
+	map_release(&jvm->bare);
+	map_release(&jvm->gone);
 }
 
 static void move_method(struct jvm_method *method, struct intern_move *move)
@@ -318,11 +437,15 @@ static void move_method(struct jvm_method *method, struct intern_move *move)
 
 void jvm_move_strings(struct jvm *jvm, struct intern_move *move)
 {
+	size_t before = intern_memory(move->to);
 	uint64_t key, value;
 
 	for (size_t cursor = 0; map_next(&jvm->methods, &cursor, &key, &value);)
 		move_method((struct jvm_method *)(uintptr_t)value, move);
+	for (size_t cursor = 0; map_next(&jvm->bare, &cursor, &key, &value);)
+		move_method((struct jvm_method *)(uintptr_t)value, move);
 	for (size_t cursor = 0; map_next(&jvm->threads, &cursor, &key, &value);)
 		(void)map_put(&jvm->threads, key, intern_moved(move, (uint32_t)value)); /* it is there: no growth */
 	code_map_move_strings(&jvm->code, move);
+	jvm->string_bytes = intern_memory(move->to) - before;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One JVM as its agent describes it: methods, compiled code, stubs, code heaps
- * and thread names. Fed with validated agent records (collect/validate.h), asked
- * while samples are joined. Strings are interned by the caller's table.
+ * One JVM as its agent describes it: code heaps, thread names, and what samples met of its methods, compiled code and
+ * stubs. Fed with validated agent records (collect/validate.h), asked while samples are joined. Strings are interned by
+ * the caller's table.
+ *
+ * It grows with what samples meet. When there is no room, what none of them has met for the longest time is forgotten,
+ * and can be asked for again.
  */
 #ifndef RUNTIME_JVM_H
 #define RUNTIME_JVM_H
@@ -15,7 +18,7 @@
 #include "duet_agent.h"
 #include "duet_jvm.h"
 
-/* What one JVM's tables may hold; a hostile one would fill the loader's memory. A large server's need half of it. */
+/* What one JVM's tables may hold; a hostile one would fill the loader's memory. */
 #define JVM_MAX_BYTES (96u << 20)
 #define JVM_MAX_HEAPS 16 /* HotSpot has three code heaps at most */
 
@@ -28,6 +31,7 @@ struct jvm_method {
 	uint32_t source;
 	uint32_t modifiers;
 	uint32_t line_count;
+	uint32_t used; /* round of forgetting in which it was last asked for */
 	const struct duet_line *lines; /* ascending bci */
 };
 
@@ -42,6 +46,7 @@ struct jvm_code {
 	uint32_t id; /* of the compilation; 0: unknown */
 	uint32_t pc_count;
 	uint32_t frame_count;
+	uint32_t used; /* as a method's */
 	struct duet_code_pc *pcs; /* ascending offset; owned, with the frames behind */
 	struct duet_java_frame *frames;
 };
@@ -52,12 +57,14 @@ void jvm_free(struct jvm *jvm);
 /* Takes in one metadata record. 0; -ENOMEM or, when the tables are full, -ENOSPC: the record is lost. */
 int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size);
 
-/* While full, records that need memory are refused with -ENOSPC, as when the tables are. */
+/* While full, the tables do not grow: what is new takes the place of what was not used for the longest time. */
 void jvm_set_full(struct jvm *jvm, bool is_full);
+/* Was this asked for, and the answer that it is not there any more? */
+bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want);
 
 /* How its Java frames are laid out, the newest the agent sent; NULL: it sent none. */
 const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm);
-const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id); /* NULL: not (yet) published */
+const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id); /* NULL: not known, or not any more */
 int32_t jvm_method_line(const struct jvm_method *method, int32_t bci); /* 0 = unknown */
 bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc); /* inside a code heap */
 /*
@@ -91,7 +98,10 @@ uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame 
 
 /* The strings are in another table now: `move` tells where. */
 void jvm_move_strings(struct jvm *jvm, struct intern_move *move);
-/* Forgets code that was unloaded before `time_ns`: no sample that old is waiting any more. */
+/*
+ * Forgets code that was unloaded before `time_ns`: no sample that old is waiting any more. And what holds for a moment
+ * only: which methods and code were gone, and methods that had no id.
+ */
 void jvm_forget(struct jvm *jvm, uint64_t time_ns);
 
 #endif

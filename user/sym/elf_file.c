@@ -63,6 +63,18 @@ static bool symbol_is_function(const GElf_Sym *symbol, const char *name)
 	return false;
 }
 
+/* `version`: what follows the name, "@OLD", "@@DEFAULT" or nothing. */
+static enum symbol_linkage symbol_linkage(const GElf_Sym *symbol, const char *version, size_t version_len)
+{
+	unsigned int binding = GELF_ST_BIND(symbol->st_info);
+
+	if (binding == STB_LOCAL)
+		return SYMBOL_LOCAL;
+	if (version_len > 1 && version[1] != '@')
+		return SYMBOL_SUPERSEDED;
+	return binding == STB_WEAK ? SYMBOL_WEAK : SYMBOL_GLOBAL;
+}
+
 /* Of a name that is not empty; up to the version that linkers append: name@VERSION, name@@VERSION. */
 static size_t unversioned_len(const char *name, size_t len)
 {
@@ -84,15 +96,18 @@ static int read_symbol(struct elf_file *file, Elf *elf, const GElf_Sym *symbol, 
 {
 	const char *name = (const char *)names->d_buf + symbol->st_name;
 	GElf_Shdr section;
-	size_t len;
+	enum symbol_linkage linkage;
+	size_t len, plain_len;
 
 	if (symbol->st_name >= names->d_size)
 		return 0;
 	len = strnlen(name, names->d_size - symbol->st_name);
 	if (!len || !symbol_is_function(symbol, name) || !symbol_section(elf, symbol, &section))
 		return 0;
+	plain_len = unversioned_len(name, len);
+	linkage = symbol_linkage(symbol, name + plain_len, len - plain_len);
 	return symbol_table_add(&file->symbols, symbol->st_value, symbol->st_size,
-				symbol_limit(file, symbol, &section), name, unversioned_len(name, len));
+				symbol_limit(file, symbol, &section), linkage, name, plain_len);
 }
 
 static int read_symbols(struct elf_file *file, Elf *elf, Elf_Scn *section, const GElf_Shdr *shdr)
@@ -147,7 +162,7 @@ static int read_elf(struct elf_file *file, Elf *elf)
 		err = read_sections(&read, elf);
 	}
 	if (!err) {
-		symbol_table_sort(&read.symbols, SYMBOL_PLAINEST);
+		symbol_table_sort(&read.symbols, SYMBOL_USUAL);
 		err = stubs_read(&read.stubs, elf, &read.symbols);
 	}
 	elf_end(elf);

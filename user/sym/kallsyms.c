@@ -13,6 +13,14 @@
 #define MAX_LINE 1024
 #define MAX_HEAD 65536 /* bytes: the very first addresses of x86-64, of per-CPU data, are 0 also when none is hidden */
 
+/* As nm has them: small letters for local ones, but both w and W for weak ones. */
+static enum symbol_linkage symbol_linkage(char type)
+{
+	if (type == 'w' || type == 'W')
+		return SYMBOL_WEAK;
+	return type == 'T' ? SYMBOL_GLOBAL : SYMBOL_LOCAL;
+}
+
 /* "address type name\t[module]". 0, also when it is no function; -errno. */
 static int parse_line(struct symbol_table *table, const char *line)
 {
@@ -29,7 +37,7 @@ static int parse_line(struct symbol_table *table, const char *line)
 		return 0;
 	module = name + name_len + strspn(name + name_len, "\t[\n");
 	len = snprintf(text, sizeof(text), "%.*s%c%.*s", name_len, name, '\0', (int)strcspn(module, "]\n"), module);
-	return symbol_table_add(table, address, 0, MAX_FUNCTION_BYTES, text, (size_t)len);
+	return symbol_table_add(table, address, 0, MAX_FUNCTION_BYTES, symbol_linkage(rest[1]), text, (size_t)len);
 }
 
 static int read_table(struct symbol_table *table, const char *path)
@@ -43,7 +51,7 @@ static int read_table(struct symbol_table *table, const char *path)
 	while (!err && fgets(line, sizeof(line), file))
 		err = parse_line(table, line);
 	fclose(file);
-	symbol_table_sort(table, SYMBOL_PLAINEST);
+	symbol_table_sort(table, SYMBOL_USUAL);
 	return err || table->rows.len ? err : -EPERM;
 }
 

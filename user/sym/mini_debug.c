@@ -45,7 +45,7 @@ static int add_symbols(struct elf_file *file, struct buf *image)
 	if (err)
 		return err;
 	err = mini.has_symtab ? symbol_table_add_all(&file->symbols, &mini.symbols) : -ENODATA;
-	symbol_table_sort(&file->symbols, SYMBOL_PLAINEST);
+	symbol_table_sort(&file->symbols, SYMBOL_USUAL);
 	file->has_symtab = !err;
 	elf_file_release(&mini);
 	return err;

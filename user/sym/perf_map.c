@@ -32,7 +32,7 @@ static int parse_line(struct perf_map *map, char *line)
 
 	if (size_text == line || name == size_text || *name != ' ' || !name[1] || !size)
 		return 0;
-	return symbol_table_add(&map->table, start, size, 0, name + 1, strlen(name + 1));
+	return symbol_table_add(&map->table, start, size, 0, SYMBOL_GLOBAL, name + 1, strlen(name + 1));
 }
 
 /* The last line may still be in the making: it is left for the next time. */

@@ -150,7 +150,8 @@ static int add_entry(struct reading *reading, const struct slot *slot, uint64_t 
 		len = sizeof(text) - strlen(DEMANGLE_PLT_SUFFIX);
 	memcpy(text, name, len);
 	memcpy(text + len, DEMANGLE_PLT_SUFFIX, strlen(DEMANGLE_PLT_SUFFIX));
-	return symbol_table_add(reading->stubs, start, size, limit, text, len + strlen(DEMANGLE_PLT_SUFFIX));
+	return symbol_table_add(reading->stubs, start, size, limit, SYMBOL_GLOBAL, text,
+				len + strlen(DEMANGLE_PLT_SUFFIX));
 }
 
 /* Where entries must be jumped to with an ENDBR64, this one only pushes the number of its relocation. */
@@ -273,7 +274,8 @@ static int add_trampoline(struct reading *reading, const struct frame_entry *ent
 	memcpy(&bytes, entry->body + 4, sizeof(bytes));
 	if (!bytes || bytes > MAX_TRAMPOLINE_BYTES)
 		return 0;
-	return symbol_table_add(reading->stubs, vaddr + (uint64_t)(int64_t)distance, bytes, 0, name, strlen(name));
+	return symbol_table_add(reading->stubs, vaddr + (uint64_t)(int64_t)distance, bytes, 0, SYMBOL_GLOBAL, name,
+				strlen(name));
 }
 
 static int read_trampolines(struct reading *reading)
@@ -317,6 +319,6 @@ int stubs_read(struct symbol_table *stubs, Elf *elf, const struct symbol_table *
 	if (!err && reading.machine == EM_X86_64)
 		err = read_trampolines(&reading);
 	vec_release(&reading.slots);
-	symbol_table_sort(stubs, SYMBOL_PLAINEST);
+	symbol_table_sort(stubs, SYMBOL_USUAL);
 	return err == -ENOMEM ? err : 0; /* -EFBIG: what fitted is kept */
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "sym/symbol_table.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SIZE 0x7fffffffu
+#define MAX_SIZE 0x1fffffffu
 #define MAX_NESTING 16 /* symbols that start inside another one, as hand-written assembly has them */
 
 void symbol_table_init(struct symbol_table *table)
@@ -22,14 +23,15 @@ void symbol_table_release(struct symbol_table *table)
 	buf_release(&table->text);
 }
 
-int symbol_table_add(struct symbol_table *table, uint64_t start, uint64_t size, uint64_t limit, const char *name,
-		     size_t len)
+int symbol_table_add(struct symbol_table *table, uint64_t start, uint64_t size, uint64_t limit,
+		     enum symbol_linkage linkage, const char *name, size_t len)
 {
 	uint64_t bytes = size ? size : limit;
 	struct symbol_row row = {
 		.start = start,
 		.name = (uint32_t)table->text.len,
 		.size = bytes < MAX_SIZE ? (uint32_t)bytes : MAX_SIZE,
+		.linkage = linkage,
 		.is_open = !size,
 	};
 
@@ -50,7 +52,8 @@ int symbol_table_add_all(struct symbol_table *table, const struct symbol_table *
 		const struct symbol_row *row = &other->rows.items[i];
 		const char *name = other->text.data + row->name;
 
-		err = symbol_table_add(table, row->start, row->is_open ? 0 : row->size, row->size, name, strlen(name));
+		err = symbol_table_add(table, row->start, row->is_open ? 0 : row->size, row->size, row->linkage, name,
+				       strlen(name));
 	}
 	return err;
 }
@@ -65,11 +68,63 @@ static int compare_rows(const void *a, const void *b)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
-static bool is_plainer(const struct symbol_table *table, const struct symbol_row *a, const struct symbol_row *b)
+/* foo_alias_2 */
+static bool is_numbered_alias(const char *name)
 {
+	static const char mark[] = "_alias_";
+	size_t len = strlen(name), digits = 0;
+
+	while (digits < len && isdigit((unsigned char)name[len - digits - 1]))
+		digits++;
+	return digits && len - digits >= strlen(mark) &&
+	       !strncmp(name + len - digits - strlen(mark), mark, strlen(mark));
+}
+
+/* Made by a compiler, from another function, or by a macro, for use in its own file. */
+static bool is_decorated(const char *name)
+{
+	static const char *const prefixes[] = {"__GI_", "__EI_", "__pi_", "__pfx_", "__cfi_"};
+	static const char *const parts[] = {".cold",	  ".part.",	".isra.", ".constprop.",
+					    ".localalias", ".lto_priv.", ".llvm."};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return true;
+	for (size_t i = 0; strchr(name, '.') && i < sizeof(parts) / sizeof(*parts); i++)
+		if (strstr(name, parts[i]))
+			return true;
+	return is_numbered_alias(name);
+}
+
+/* Negative: `a` is the more usual name of the two, positive: `b` is. 0: they are the same. */
+static int compare_names(const struct symbol_row *a, const char *name_a, const struct symbol_row *b, const char *name_b)
+{
+	uint32_t callers_a = a->linkage == SYMBOL_WEAK ? SYMBOL_GLOBAL : a->linkage;
+	uint32_t callers_b = b->linkage == SYMBOL_WEAK ? SYMBOL_GLOBAL : b->linkage;
+	size_t underscores_a = strspn(name_a, "_"), underscores_b = strspn(name_b, "_");
+	size_t len_a = strlen(name_a), len_b = strlen(name_b);
+
 	if (a->is_open != b->is_open)
-		return !a->is_open;
-	return strspn(table->text.data + a->name, "_") < strspn(table->text.data + b->name, "_");
+		return a->is_open ? 1 : -1;
+	if (is_decorated(name_a) != is_decorated(name_b))
+		return is_decorated(name_a) ? 1 : -1;
+	if (callers_a != callers_b)
+		return callers_a < callers_b ? 1 : -1;
+	if (underscores_a != underscores_b)
+		return underscores_a > underscores_b ? 1 : -1;
+	if (a->linkage != b->linkage)
+		return a->linkage < b->linkage ? 1 : -1;
+	if (len_a != len_b)
+		return len_a > len_b ? 1 : -1;
+	return strcmp(name_a, name_b);
+}
+
+/* Of one name with two sizes, the larger: the order of adding decides nothing. */
+static bool is_more_usual(const struct symbol_table *table, const struct symbol_row *a, const struct symbol_row *b)
+{
+	int order = compare_names(a, table->text.data + a->name, b, table->text.data + b->name);
+
+	return order < 0 || (!order && a->size > b->size);
 }
 
 void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice)
@@ -83,7 +138,7 @@ void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice)
 	for (size_t i = 1; i < table->rows.len; i++) {
 		if (rows[i].start != rows[kept].start)
 			rows[++kept] = rows[i];
-		else if (choice == SYMBOL_NEWEST || is_plainer(table, &rows[i], &rows[kept]))
+		else if (choice == SYMBOL_NEWEST || is_more_usual(table, &rows[i], &rows[kept]))
 			rows[kept] = rows[i];
 	}
 	table->rows.len = kept + 1;

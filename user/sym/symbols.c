@@ -42,6 +42,7 @@ struct symbols {
 	struct elf_file unreadable; /* stands for what could not be read, so that it is tried once */
 	struct kallsyms kernel;
 	struct intern names;
+	uint64_t work_ns; /* CPU time that reading took */
 };
 
 struct symbols *symbols_new(void)
@@ -240,6 +241,19 @@ static struct elf_file *touch(const struct symbols *symbols, struct elf_file *fi
 	return file;
 }
 
+static struct elf_file *load(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
+{
+	uint64_t before_ns = clock_cpu_ns();
+	struct elf_file *file = NULL;
+
+	if (!strcmp(mapping->path, "[vdso]"))
+		file = load_vdso(symbols, process, mapping);
+	else if (mapping->inode && mapping->path[0] == '/')
+		file = load_file(symbols, process, mapping);
+	symbols->work_ns += clock_cpu_ns() - before_ns;
+	return file;
+}
+
 /* Never NULL; &symbols->unreadable when it is no ELF file or cannot be read. */
 static struct elf_file *find_file(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
 {
@@ -248,10 +262,7 @@ static struct elf_file *find_file(struct symbols *symbols, const struct process 
 
 	if (file)
 		return touch(symbols, file);
-	if (!strcmp(mapping->path, "[vdso]"))
-		file = load_vdso(symbols, process, mapping);
-	else if (mapping->inode && mapping->path[0] == '/')
-		file = load_file(symbols, process, mapping);
+	file = load(symbols, process, mapping);
 	if (!file)
 		file = &symbols->unreadable;
 	(void)map_put_ptr(&symbols->mappings, identity, file); /* a cache */
@@ -321,6 +332,15 @@ void symbols_user(struct symbols *symbols, struct process *process, uint64_t add
 					at - mapping->start + mapping->offset);
 }
 
+static bool refresh_kernel(struct symbols *symbols)
+{
+	uint64_t before_ns = clock_cpu_ns();
+	int is_new = kallsyms_refresh(&symbols->kernel, "/proc/kallsyms", clock_monotonic_ns());
+
+	symbols->work_ns += clock_cpu_ns() - before_ns;
+	return is_new == 1;
+}
+
 void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, struct symbol *ret)
 {
 	uint64_t at = address - (is_return && address);
@@ -328,12 +348,17 @@ void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, s
 	const char *name = kallsyms_find(&symbols->kernel, at, &module);
 
 	/* Hidden: the names are offsets then. */
-	if (!name && kallsyms_refresh(&symbols->kernel, "/proc/kallsyms", clock_monotonic_ns()) == 1)
+	if (!name && refresh_kernel(symbols))
 		name = kallsyms_find(&symbols->kernel, at, &module);
 	/* The table goes away when it is read again, its names stay. */
 	ret->name = name ? readable_name(symbols, keep_name(symbols, name)) : offset_name(symbols, "[kernel]", at);
 	ret->module = keep_name(symbols, module);
 	ret->is_guess = false; /* hidden addresses stay hidden */
+}
+
+uint64_t symbols_work_ns(const struct symbols *symbols)
+{
+	return symbols->work_ns;
 }
 
 /* ---- for recordings without an end ---- */

@@ -37,6 +37,7 @@ void symbols_user(struct symbols *symbols, struct process *process, uint64_t add
 		  struct symbol *ret);
 void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, struct symbol *ret);
 
+uint64_t symbols_work_ns(const struct symbols *symbols); /* CPU time that reading files took */
 /* What was learnt of one process; it is gone, or another will stand at its address. */
 void symbols_forget_process(struct symbols *symbols, const struct process *process);
 /* Frees what was not asked for since the call before the last: for a recording that goes on, once a window. */

@@ -10,6 +10,7 @@
 #include <gelf.h>
 
 #include "base/map.h"
+#include "unwind/framed.h"
 
 #define MAX_SEGMENTS 256
 #define MAX_NOTE_BYTES 65536
@@ -213,13 +214,16 @@ static int read_eh_frame(struct reading *reading)
 			  &reading->file->rows);
 }
 
-/* What .debug_frame may have more of is not worth losing the rows that are there. */
+/* What other sources may have more of is not worth losing the rows that are there. */
 static int read_rows(struct reading *reading)
 {
+	struct unwind_file *file = reading->file;
 	int err = read_eh_frame(reading);
 
 	if (!err || err == -ENODATA)
-		(void)add_debug_frame(reading->file, reading->elf);
+		(void)add_debug_frame(file, reading->elf);
+	if ((!err || err == -ENODATA) && HOST_MACHINE == EM_X86_64)
+		(void)framed_add(&file->rows, reading->elf, file->code_start, file->code_end);
 	return err == -ENODATA ? 0 : err;
 }
 

@@ -189,6 +189,56 @@ int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine
 	return err;
 }
 
+/* ---- rows of code that makes frames ---- */
+
+bool unwind_rows_tell(const struct unwind_rows *rows, uint64_t vaddr)
+{
+	size_t low = 0, high = rows->rows.len;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (rows->base + rows->rows.items[middle].pc <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && rows->rows.items[low - 1].rule != DUET_CFA_NONE;
+}
+
+static int add_spans(struct unwind_rows *rows, const struct unwind_span *spans, size_t count)
+{
+	static const struct duet_unwind_row framed = {.cfa = 2, .saved = -2, .rule = DUET_CFA_FP | DUET_ROW_FP_SAVED};
+	static const struct duet_unwind_row nothing = {.rule = DUET_CFA_NONE};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		bool is_cut = i + 1 < count && spans[i + 1].start <= spans[i].end;
+
+		err = add_row(rows, spans[i].start, framed);
+		if (!err && !is_cut)
+			err = add_row(rows, spans[i].end, nothing);
+	}
+	return err;
+}
+
+int unwind_rows_of_frames(struct unwind_rows *rows, uint64_t code_start, const struct unwind_span *spans, size_t count)
+{
+	struct unwind_rows made = {.base = unwind_rows_base(code_start)};
+	int err;
+
+	if ((spans[count - 1].end - made.base) / PAGE_BYTES + 1 >= UNWIND_MAX_PAGES)
+		return -E2BIG;
+	err = add_spans(&made, spans, count);
+	if (!err)
+		err = build_pages(&made);
+	if (err)
+		unwind_rows_release(&made);
+	else
+		*rows = made;
+	return err;
+}
+
 /* ---- rows of two tables ---- */
 
 /* One of them, read from its start: what it says at each pc. */

@@ -26,6 +26,19 @@ int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine
  * 0, or -E2BIG and -ENOMEM: then `rows` are as before. `more` stays the caller's.
  */
 int unwind_rows_merge(struct unwind_rows *rows, const struct unwind_rows *more);
+/* Do they say anything of the code at a virtual address? */
+bool unwind_rows_tell(const struct unwind_rows *rows, uint64_t vaddr);
+
+struct unwind_span { /* virtual addresses */
+	uint64_t start;
+	uint64_t end; /* exclusive */
+};
+
+/*
+ * For x86-64 code that has made its frame: from a span's start to its end or the next one's start. Spans are sorted and
+ * lie in the file's code. As unwind_rows_read().
+ */
+int unwind_rows_of_frames(struct unwind_rows *rows, uint64_t code_start, const struct unwind_span *spans, size_t count);
 /* Code between the functions that are told of never has a frame, as the caller knows. */
 void unwind_rows_fill_gaps(struct unwind_rows *rows, const struct cfi_machine *machine);
 void unwind_rows_release(struct unwind_rows *rows);

@@ -47,9 +47,9 @@ class Graph {
 
 	/* ---- geometry -------------------------------------------------------- */
 
+	/* Draws at once: a canvas that changes its size is blank, and no animation frame may follow. */
 	resize() {
-		const ratio = window.devicePixelRatio || 1;
-		const top = this.scroller.scrollTop, fromRoot = this.inverted ? top : this.content - top - this.height;
+		const ratio = window.devicePixelRatio || 1, fromRoot = this.distanceFromRoot();
 		this.width = this.scroller.clientWidth;
 		this.height = this.printing || this.scroller.clientHeight;
 		this.canvas.width = Math.round(this.width * ratio);
@@ -59,7 +59,16 @@ class Graph {
 		this.ratio = ratio;
 		this.measureContent();
 		this.scroller.scrollTop = this.inverted ? fromRoot : this.content - this.height - fromRoot;
-		this.redraw();
+		this.draw();
+	}
+
+	/* Pixels between the window and the end of the content where the stacks start, as before a change of size. */
+	distanceFromRoot() {
+		const { scrollTop, clientHeight } = this.scroller;
+		if (this.inverted)
+			return scrollTop;
+		/* A scroller that has grown has moved its content already, so its new height tells whether it is there. */
+		return scrollTop + clientHeight >= this.content - 1 ? 0 : this.content - scrollTop - this.height;
 	}
 
 	/* Height of the levels that have anything to draw once the focus fills the width. */
@@ -176,13 +185,12 @@ class Graph {
 
 	redraw() {
 		if (!this.pending)
-			this.pending = requestAnimationFrame(() => {
-				this.pending = 0;
-				this.draw();
-			});
+			this.pending = requestAnimationFrame(() => this.draw());
 	}
 
 	draw() {
+		cancelAnimationFrame(this.pending);
+		this.pending = 0;
 		const context = this.context, top = this.scrollTop();
 		const ends = [this.levelAt(top), this.levelAt(top + this.height)];
 		const first = Math.max(0, Math.min(...ends));
@@ -309,6 +317,5 @@ class Graph {
 	print(on) {
 		this.printing = on ? Math.min(PRINT_HEIGHT, this.contentHeight()) : 0;
 		this.resize();
-		this.draw();
 	}
 }

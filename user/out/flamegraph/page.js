@@ -445,7 +445,7 @@ function listen() {
 }
 
 function start() {
-	document.title = byId("title").textContent = profile.title;
+	document.title = byId("title").textContent = byId("title").title = profile.title; // the last: it may be cut
 	setTheme(storedTheme() || systemTheme());
 	graph.inverted = profile.inverted;
 	byId("invert").setAttribute("aria-pressed", String(profile.inverted));

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* The processes that -p names: which of them are JVMs, and what can be had of the others. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "session_internal.h"
+
+#define LISTED_MAX 8 /* of those without an agent, by pid and name */
+
+/* ---- before anything is loaded ---- */
+
+static int explain_unreadable(pid_t pid, int err)
+{
+	log_error(err == -ESRCH ? "no process %d: it may have ended; `duet list` shows the JVMs that run"
+				: "process %d cannot be read: run duet as root or as the user who owns it",
+		  pid);
+	return err;
+}
+
+/* /proc has more under a number than processes that run. */
+static int check_number(pid_t pid)
+{
+	pid_t leader = pid;
+
+	if (process_read_state(pid) == 'Z') {
+		log_error("process %d has ended: a zombie, whose parent has not asked for its exit status yet", pid);
+		return -ESRCH;
+	}
+	if (!process_read_leader(pid, &leader) && leader != pid) {
+		log_error("%d is a thread of process %d: give -p %d, and -t for a frame for each thread", pid, leader,
+			  leader);
+		return -ESRCH;
+	}
+	return 0;
+}
+
+static int find_target(struct session *session, pid_t pid)
+{
+	struct process *process;
+	uint64_t ticks;
+	int err = process_read_start_ticks(pid, &ticks);
+
+	if (err < 0)
+		return explain_unreadable(pid, err);
+	err = check_number(pid);
+	if (err < 0)
+		return err;
+	process = process_get(&session->processes, pid, ticks);
+	if (!process)
+		return -ENOMEM;
+	process_refresh_maps(process, clock_monotonic_ns(), 0);
+	if (!session->options->all_user || !process_is_kernel_thread(process))
+		return 0;
+	log_error("process %d (%s) is a kernel thread, which has kernel frames only: leave out --all-user", pid,
+		  process->comm);
+	return -EINVAL;
+}
+
+int session_find_targets(struct session *session)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < session->options->pids.len; i++)
+		err = find_target(session, session->options->pids.items[i]);
+	return err;
+}
+
+/* ---- those that are no JVMs ---- */
+
+static struct process *target(const struct session *session, size_t index)
+{
+	return process_find(&session->processes, session->options->pids.items[index]);
+}
+
+/* It takes no agent. Where the mappings cannot be read, the attach says why. */
+static bool is_native(const struct process *process)
+{
+	return process_is_kernel_thread(process) ||
+	       (process->maps.list.len && !maps_find_file(&process->maps, "libjvm.so"));
+}
+
+/* "12 (redis), 13 (sleep)" */
+static void list_natives(const struct session *session, struct buf *list)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < session->options->pids.len; i++) {
+		const struct process *process = target(session, i);
+
+		if (is_native(process) && count++ < LISTED_MAX)
+			buf_printf(list, "%s%d (%s)", count > 1 ? ", " : "", process->pid, process->comm);
+	}
+	if (count > LISTED_MAX)
+		buf_printf(list, " and %zu more", count - LISTED_MAX);
+}
+
+static const struct process *first_native(const struct session *session)
+{
+	size_t i = 0;
+
+	while (!is_native(target(session, i)))
+		i++;
+	return target(session, i);
+}
+
+/* One line, also for many. Without BPF there is nobody who samples them. */
+static void say_natives(const struct session *session, const char *list)
+{
+	bool is_one = session->natives == 1, all = session->natives == session->options->pids.len;
+	const char *subject = is_one ? "process" : "processes", *verb = is_one ? "is not a JVM" : "are not JVMs";
+
+	if (session->collector && is_one && process_is_kernel_thread(first_native(session)))
+		log_info("process %s is a kernel thread: kernel frames only", list);
+	else if (session->collector)
+		log_info("%s %s %s: %snative frames only", subject, list, verb,
+			 session->options->all_user ? "" : "kernel and ");
+	else
+		log_print(all ? LOG_ERROR : LOG_WARN,
+			  "%s %s %s%s: the %s engine ticks in an agent, which only JVMs take; --engine bpf profiles "
+			  "every process, `duet check` says what it needs",
+			  subject, list, verb, all ? "" : ", and left out", engines[session->engine].name);
+}
+
+static int take_natives(struct session *session)
+{
+	struct buf list;
+
+	for (size_t i = 0; i < session->options->pids.len; i++)
+		session->natives += is_native(target(session, i));
+	if (!session->natives)
+		return 0;
+	buf_init(&list);
+	list_natives(session, &list);
+	say_natives(session, list.data);
+	buf_release(&list);
+	return session->collector || session->natives < session->options->pids.len ? 0 : -ENOTSUP;
+}
+
+/* ---- JVMs ---- */
+
+int session_attach_targets(struct session *session)
+{
+	int err = session->options->no_attach ? 0 : take_natives(session);
+
+	for (size_t i = 0; !err && !session->options->no_attach && i < session->options->pids.len; i++) {
+		struct process *process = target(session, i);
+		struct attach_control control;
+
+		if (is_native(process))
+			continue;
+		err = attach_control_new(&control, process->pid);
+		if (!err)
+			err = session_attach(session, process, ATTACH_RUNNING, &control);
+	}
+	return err;
+}

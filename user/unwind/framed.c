@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "unwind/framed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gelf.h>
+
+#define MAX_SYMBOLS (4u << 20)
+#define MAX_PROLOGUE 1024 /* bytes: some check their arguments before they make a frame */
+#define MAX_CODE (64u << 20) /* bytes looked at */
+
+/* push %rbp; mov %rsp,%rbp */
+static const unsigned char makes_frame[] = {0x55, 0x48, 0x89, 0xe5};
+
+struct search {
+	Elf *elf;
+	const struct unwind_rows *known;
+	uint64_t code_start, code_end;
+	uint64_t looked_at; /* bytes */
+	struct vec(struct unwind_span) found;
+};
+
+static bool find_symtab(Elf *elf, GElf_Shdr *ret, Elf_Data **ret_data)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, ret) && ret->sh_type == SHT_SYMTAB && !(ret->sh_flags & SHF_COMPRESSED))
+			return (*ret_data = elf_getdata(section, NULL)) != NULL;
+	return false;
+}
+
+/* The code of a symbol, as much as is looked at; NULL when the file has none there. */
+static const unsigned char *symbol_code(struct search *search, const GElf_Sym *symbol, size_t *ret_bytes)
+{
+	size_t bytes = symbol->st_size < MAX_PROLOGUE ? symbol->st_size : MAX_PROLOGUE;
+	Elf_Scn *section = symbol->st_shndx < SHN_LORESERVE ? elf_getscn(search->elf, symbol->st_shndx) : NULL;
+	GElf_Shdr shdr;
+	Elf_Data *data;
+
+	if (!section || !gelf_getshdr(section, &shdr) || shdr.sh_type != SHT_PROGBITS ||
+	    !(shdr.sh_flags & SHF_EXECINSTR) || symbol->st_value < shdr.sh_addr ||
+	    symbol->st_value - shdr.sh_addr >= shdr.sh_size || shdr.sh_offset > INT64_MAX - shdr.sh_size)
+		return NULL;
+	search->looked_at += bytes;
+	data = elf_getdata_rawchunk(search->elf, (int64_t)(shdr.sh_offset + symbol->st_value - shdr.sh_addr), bytes,
+				    ELF_T_BYTE);
+	*ret_bytes = bytes;
+	return data ? data->d_buf : NULL;
+}
+
+static int look_at(struct search *search, const GElf_Sym *symbol)
+{
+	const unsigned char *code, *made;
+	size_t bytes;
+	uint64_t frame;
+
+	if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_size < sizeof(makes_frame) ||
+	    symbol->st_value < search->code_start || symbol->st_value >= search->code_end ||
+	    symbol->st_size > search->code_end - symbol->st_value || search->looked_at > MAX_CODE ||
+	    unwind_rows_tell(search->known, symbol->st_value))
+		return 0;
+	code = symbol_code(search, symbol, &bytes);
+	made = code ? memmem(code, bytes, makes_frame, sizeof(makes_frame)) : NULL;
+	if (!made)
+		return 0;
+	frame = symbol->st_value + (uint64_t)(made - code) + sizeof(makes_frame);
+	return vec_push(&search->found, (struct unwind_span){frame, symbol->st_value + symbol->st_size});
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct unwind_span *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+int framed_add(struct unwind_rows *rows, Elf *elf, uint64_t code_start, uint64_t code_end)
+{
+	struct search search = {.elf = elf, .known = rows, .code_start = code_start, .code_end = code_end};
+	struct unwind_rows framed;
+	Elf_Data *symbols;
+	GElf_Shdr shdr;
+	GElf_Sym symbol;
+	int err = 0;
+
+	if (!find_symtab(elf, &shdr, &symbols))
+		return -ENODATA;
+	for (int i = 1; !err && i < (int)MAX_SYMBOLS && gelf_getsym(symbols, i, &symbol); i++)
+		err = look_at(&search, &symbol);
+	if (!err && !search.found.len)
+		err = -ENODATA;
+	if (!err) {
+		qsort(search.found.items, search.found.len, sizeof(search.found.items[0]), compare_spans);
+		err = unwind_rows_of_frames(&framed, code_start, search.found.items, search.found.len);
+	}
+	if (!err) {
+		err = unwind_rows_merge(rows, &framed);
+		unwind_rows_release(&framed);
+	}
+	vec_release(&search.found);
+	return err;
+}
