@@ -160,15 +160,27 @@ $(O)/workloads/libworkload.so: tests/workloads/workload.c $(flags)
 	$(call msg,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(agent_cflags) -shared -o $@ $<
 
+crafted := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(O)/workloads/libcrafted.so)
+
+$(O)/workloads/libcrafted.so: tests/workloads/crafted.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(agent_cflags) -O1 -g0 -fomit-frame-pointer -fno-asynchronous-unwind-tables \
+		-shared -o $@ $<
+
 # Native workloads without frame pointers; the C++ one where there is a compiler for it.
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
-native_workloads := $(addprefix $(O)/workloads/,native native_static native_debug_frame crowd mayfly mayfly_child \
+native_workloads := $(O)/workloads/libworkload.so $(crafted) \
+	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd mayfly mayfly_child \
 	libnative.so libraries liblarge_small.so liblarge_large.so $(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -ldl -lpthread
+
+$(O)/workloads/busy: tests/workloads/busy.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
 
 $(O)/workloads/crowd: tests/workloads/crowd.c $(flags)
 	$(call msg,CC,$@)
@@ -214,7 +226,7 @@ $(O)/workloads/native_throw: tests/workloads/native_throw.cc $(flags)
 	$(Q)mkdir -p $(@D) && $(CXX) $(filter-out -std=%,$(native_cflags)) -o $@ $<
 
 # ---- what people type ----------------------------------------------------------
-workloads: $(O)/workloads/.made $(O)/workloads/libworkload.so $(native_workloads) ## what demo, tests and bench profile
+workloads: $(O)/workloads/.made $(native_workloads) ## what demo, tests and bench profile
 
 # Where scripts find what was built.
 export DUET_BUILD := $(abspath $(O))
@@ -226,26 +238,35 @@ demo: ## install what is missing, build, profile a bundled JVM for 10 s
 	$(Q)$(again) all workloads
 	$(Q)tests/demo.sh
 
-test: ## install what is missing, build, run every test
+check: $(unit_tests) ## units, formats and style: what needs neither JVM nor BPF, in a minute
+	$(Q)tests/run $(unit_tests) tests/system/style_order.sh
+
+test: ## install what is missing, build, and prove every area in minutes: `check` and the cases of tests/core
+	$(Q).ci/packages build test
+	$(Q)$(again) all workloads $(unit_tests) $(system_programs)
+	$(Q)tests/run -f tests/core $(unit_tests) $(system_tests)
+
+test-all: ## every case, then test-matrix; PART=commit SECONDS=600: system cases beyond `test`, as that commit draws
 	$(Q).ci/packages build test cross
 	$(Q)$(again) all workloads $(unit_tests) $(system_programs) $(O)/sanitized/duet
-	$(Q)tests/run $(unit_tests) $(system_tests)
+	$(Q)$(if $(PART),tests/run -x tests/core -s $(PART) -t $(SECONDS) $(system_tests),\
+		tests/run $(unit_tests) $(system_tests) && $(MAKE) --no-print-directory test-matrix)
 
-unit: $(unit_tests) ## unit tests only
+unit: $(if $(T),$(O)/tests/unit/test_$(T),$(unit_tests)) ## unit tests only, T=join: those of test_join.c
 	$(Q)tests/run $^
 
 # The walks in tests/fixtures/walk: which of them go there is for people to choose.
 capture: all workloads $(O)/tests/corpus/capture ## walks of the JVMs here, as files for test_walk_corpus: FOLDER=, JDK=
 	$(Q)tests/corpus/capture.sh "$(or $(FOLDER),$(O)/walks)" $(JDK)
 
-system: all workloads $(system_programs) $(O)/sanitized/duet ## system tests only: real JVMs, real BPF
-	$(Q)tests/run $(system_tests)
+system: all workloads $(system_programs) $(O)/sanitized/duet ## real JVMs, real BPF; T=record_join C=one_stack: a case
+	$(Q)tests/run $(if $(C),-c $(C)) $(if $(T),$(filter %/$(T) %/$(T).sh,$(system_tests)),$(system_tests))
 
 test-matrix: ## JDKs, kernels, containers, rights, unit; keeps what it unpacks in DUET_SCRATCH (/var/tmp/duet-matrix)
 	$(Q).ci/packages build test
 	$(Q).ci/packages cross matrix || echo "cells that need what is missing are skipped"
 	$(Q)$(again) all workloads $(system_programs)
-	$(Q)tests/run $(matrix_tests)
+	$(Q)tests/run -w -j 1 $(matrix_tests)
 
 chaos: all workloads ## storms in JVMs, killed loaders: SECONDS=180 SEED=random EPISODE=all of them
 	$(Q)tests/chaos/chaos.sh "$(or $(SECONDS),180)" "$(SEED)" "$(EPISODE)"
@@ -306,6 +327,6 @@ help: ## this list
 	@printf '\n  O=DIR output folder  V=1 show commands  DEBUG=1 -O0  SAN=address,undefined  STATIC=1\n'
 
 FORCE:
-.PHONY: all workloads demo test unit capture system test-matrix chaos bench bench-peers bench-loader \
+.PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-peers bench-loader \
 	bench-readme cross install packages format clean help FORCE
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -120,6 +120,7 @@ duet_stop() {
 	note bpf_ns "$(sed -n 's/^BPF time.*: median \([0-9]*\) ns.*/\1/p' "$scratch/duet.txt")"
 	note handler_ns "$(sed -n 's/^signal handler *: \([0-9]*\) ns.*/\1/p' "$scratch/duet.txt")"
 	note first_ms "$(sed -n 's/.*first sample \([0-9]*\) ms.*/\1/p' "$scratch/stderr")"
+	note first_cpu_ms "$(sed -n 's/.*first sample.* \([0-9]*\) ms of CPU.*/\1/p' "$scratch/stderr")"
 	note joined "$(reported_joined)"
 	note bytes "$(stat -c %s "$scratch/duet.txt")"
 }
@@ -287,6 +288,7 @@ figure_table() {
 		bpf_ns %.0f ns a sample in BPF, median
 		handler_ns %.0f ns a signal in the agent's handler
 		first_ms %.0f ms from command to first sample
+		first_cpu_ms %.0f ms of CPU time from command to first sample
 		safepoint %.2f longest safepoint, ms
 		bytes %.0f bytes written
 	END

@@ -78,7 +78,9 @@ static void judge(struct tracee *tracee, bool wants_walk)
 
 	for (uint32_t i = 0; i < plain.walk.depth; i++)
 		if (plain.walk.frames[i].id & DUET_ID_INTERPRETED && plain.walk.frames[i].address)
-			agent_want_name(capture.agent, plain.walk.frames[i].address);
+			agent_want(capture.agent,
+				   &(struct duet_want){.key = plain.walk.frames[i].address, .kind = DUET_WANT_METHOD},
+				   clock_monotonic_ns());
 	agent_ask(capture.agent);
 	has_handled = ask_agent(tracee);
 	java = (const void *)capture.answer.items;
@@ -203,14 +205,15 @@ static bool begin_agent(void)
 	const struct agent_start start = {
 		.engine = DUET_ENGINE_BPF,
 		.interval_ns = NS_PER_MS,
-		.java_depth = DUET_MAX_JAVA_DEPTH,
+		.java_depth = DUET_JAVA_DEPTH,
 		.sample_lane_bytes = 1 << 20,
 		.metadata_lane_bytes = 4 << 20,
 	};
-	char control[DUET_NAME_MAX + 1];
+	struct attach_control control;
 
-	attach_control_name(control, sizeof(control), capture.pid);
-	capture.agent = agent_new(capture.process, &capture.strings, &start, false, control);
+	if (attach_control_new(&control, capture.pid) < 0)
+		return false;
+	capture.agent = agent_new(capture.process, &capture.strings, &start, false, &control);
 	while (capture.agent && poll_agent(100))
 		;
 	if (!capture.agent || capture.agent->state != AGENT_RUNNING)

@@ -8,6 +8,7 @@
 #include "base/intern.h"
 #include "fuzz.h"
 #include "join/join.h"
+#include "join/parts.h"
 #include "profile/resolve.h"
 #include "runtime/jvm.h"
 
@@ -15,6 +16,7 @@ struct jvm_sink {
 	struct profile profile;
 	struct jvm *jvm;
 	struct join *join;
+	struct parts parts;
 	struct resolver resolver;
 	struct process process;
 	uint64_t time_ns;
@@ -52,7 +54,9 @@ static inline void sink_take(void *context, uint16_t type, const void *payload, 
 	if (type == DUET_AGENT_JAVA_SAMPLE)
 		join_offer(sink->join, sink, payload, size, sink->time_ns++);
 	else if (type == DUET_AGENT_SAMPLE)
-		join_sample(sink->join, sink, payload, sink->time_ns++);
+		join_sample(sink->join, sink, parts_join(&sink->parts, payload), sink->time_ns++);
+	else if (type == DUET_AGENT_FRAMES)
+		parts_add(&sink->parts, payload);
 	else
 		jvm_apply(sink->jvm, type, payload, size);
 }
@@ -89,6 +93,7 @@ static inline void sink_close(struct jvm_sink *sink)
 	jvm_forget(sink->jvm, 1000);
 	join_flush(sink->join, NULL);
 	join_free(sink->join);
+	parts_release(&sink->parts);
 	jvm_free(sink->jvm);
 	resolver_release(&sink->resolver);
 	profile_release(&sink->profile);

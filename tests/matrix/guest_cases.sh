@@ -123,8 +123,9 @@ case_fallback() {
 	expect_lacks "$here/out" '_\[k\]'
 }
 
+# With all frames of deep stacks: the verifier sees more of the program then.
 case_command() {
-	record -i 10ms -a -o collapsed -f "$here/out" -- "$(newest_jdk)/bin/java" -Xmx256m \
+	record -i 10ms -j 16384 -a -o collapsed -f "$here/out" -- "$(newest_jdk)/bin/java" -Xmx256m \
 		-cp "$workloads" shop.Demo 5
 	expect_status 0
 	expect_file "$here/out"

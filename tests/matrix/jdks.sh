@@ -250,6 +250,9 @@ cell_attach_50_times() {
 	expect_alive "$jvm"
 }
 
+# The first suite has them all as a rule, and a list is no reason to fetch them.
+[ "${1:-}" != --list ] || { list_rows "${versions[@]/%/@${suites[0]}}" $(host_rows); exit; }
 [ $# -gt 0 ] || mapfile -t found < <(archive_rows; host_rows)
-run_rows "${@:-${found[@]}}"
+[ $# -gt 0 ] || set -- "${found[@]}"
+run_rows "$@"
 end_matrix JDK

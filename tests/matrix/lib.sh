@@ -7,12 +7,13 @@
 #   columns=(NAME...)   and cell_NAME() for each of them, a case in the sense of tests/system/lib.sh
 #   prepare_row()       what the cells of row $row have in common; with $row_lacks set to a reason they are skipped
 #
-# and ends with run_rows ROW... and end_matrix. Mounts made by a script end with it: it runs in a mount namespace
-# of its own.
+# and ends with run_rows ROW... and end_matrix; with --list it names its rows. Mounts made by a script end with it: it
+# runs in a mount namespace of its own.
 [ -n "${MATRIX_APART-}" ] || [ "$(id -u)" != 0 ] || MATRIX_APART=1 exec unshare --mount --propagation private "$0" "$@"
 
 DUET_BUILD=$(realpath -m "${DUET_BUILD:-build}")
 matrix=$(dirname "${BASH_SOURCE[0]}")
+default_mark=alone # of a case: they change what all the host shares, and build
 . "$matrix/../system/lib.sh"
 lanes=$(nproc) # rows at a time
 figures=       # folder of what the cells of this row have measured, see figure
@@ -36,6 +37,10 @@ run_row() { # ROW
 	for column in "${columns[@]}"; do
 		run_case "$column ($row)" run_cell
 	done
+}
+
+list_rows() { # ROW...
+	printf '%s alone\n' "$@"
 }
 
 # The trace of a row comes out in one piece, however many are at work.

@@ -3,7 +3,7 @@
  * The agent's other end, as small as it can be: attaches to the control socket,
  * makes the ring, takes records for some seconds, stops, prints what came.
  *
- *   agent_client NAME SECONDS bpf|ctimer|itimer INTERVAL_NS [top]
+ *   agent_client NAME SECRET SECONDS bpf|ctimer|itimer INTERVAL_NS [top]
  *
  * With `bpf` there is no BPF here: the client itself signals the JVM's threads in
  * turn, one each interval, with a cookie. `top` prints the hottest leaf methods too.
@@ -41,6 +41,7 @@ struct method {
 	uint64_t id;
 	uint64_t samples; /* as the leaf */
 	unsigned int mentions;
+	bool asked;
 	char *name;
 };
 
@@ -288,6 +289,23 @@ static int connect_agent(const char *name)
 	return -1;
 }
 
+/* For the names of what samples mentioned. */
+static void ask(int peer)
+{
+	struct duet_message_want message = {
+		.head = {sizeof(message), DUET_MESSAGE_WANT, DUET_AGENT_VERSION},
+	};
+
+	for (size_t i = 0; i < MAX_METHODS && message.count < DUET_WANTS_AT_ONCE; i++) {
+		if (!methods[i].id || methods[i].asked)
+			continue;
+		methods[i].asked = true;
+		message.wants[message.count++] = (struct duet_want){.key = methods[i].id, .kind = DUET_WANT_METHOD};
+	}
+	if (message.count)
+		send(peer, &message, sizeof(message), MSG_NOSIGNAL);
+}
+
 static int send_start(int peer, int ring_fd, struct duet_message_start *start)
 {
 	union {
@@ -306,20 +324,29 @@ static int send_start(int peer, int ring_fd, struct duet_message_start *start)
 	return sendmsg(peer, &header, 0) == sizeof(*start) ? 0 : -1;
 }
 
-static int handshake(int peer, const char *engine, uint64_t interval_ns, struct duet_message_hello *hello,
-		     struct duet_message_started *started)
+static int prove(int peer, const char *secret)
+{
+	struct duet_message_proof proof = {.head = {sizeof(proof), DUET_MESSAGE_PROOF, DUET_AGENT_VERSION}};
+
+	memcpy(proof.secret, secret, strnlen(secret, DUET_SECRET_DIGITS));
+	return send(peer, &proof, sizeof(proof), MSG_NOSIGNAL) == sizeof(proof) ? 0 : -1;
+}
+
+static int handshake(int peer, const char *secret, const char *engine, uint64_t interval_ns,
+		     struct duet_message_hello *hello, struct duet_message_started *started)
 {
 	struct duet_message_start start = {
 		.head = {sizeof(start), DUET_MESSAGE_START, DUET_AGENT_VERSION},
 		.interval_ns = interval_ns,
-		.java_depth = DUET_MAX_JAVA_DEPTH,
+		.java_depth = DUET_JAVA_DEPTH,
 		.engine = !strcmp(engine, "ctimer")   ? DUET_ENGINE_CTIMER
 			  : !strcmp(engine, "itimer") ? DUET_ENGINE_ITIMER
 						      : DUET_ENGINE_BPF,
 	};
 	int ring_fd = make_ring(&start.ring_bytes);
 
-	if (ring_fd < 0 || recv(peer, hello, sizeof(*hello), 0) != sizeof(*hello) || send_start(peer, ring_fd, &start))
+	if (ring_fd < 0 || prove(peer, secret) || recv(peer, hello, sizeof(*hello), 0) != sizeof(*hello) ||
+	    send_start(peer, ring_fd, &start))
 		return -1;
 	close(ring_fd);
 	return recv(peer, started, sizeof(*started), 0) == sizeof(*started) ? 0 : -1;
@@ -389,14 +416,14 @@ int main(int argc, char **argv)
 	bool by_signal;
 	int peer;
 
-	if (argc < 5) {
-		fprintf(stderr, "usage: agent_client NAME SECONDS bpf|ctimer|itimer INTERVAL_NS [top]\n");
+	if (argc < 6) {
+		fprintf(stderr, "usage: agent_client NAME SECRET SECONDS bpf|ctimer|itimer INTERVAL_NS [top]\n");
 		return 2;
 	}
-	interval_ns = strtoull(argv[4], NULL, 10);
-	by_signal = !strcmp(argv[3], "bpf");
+	interval_ns = strtoull(argv[5], NULL, 10);
+	by_signal = !strcmp(argv[4], "bpf");
 	peer = connect_agent(argv[1]);
-	if (peer < 0 || handshake(peer, argv[3], interval_ns, &hello, &started)) {
+	if (peer < 0 || handshake(peer, argv[2], argv[4], interval_ns, &hello, &started)) {
 		fprintf(stderr, "agent_client: no handshake with %s: %s\n", argv[1], strerror(errno));
 		return 1;
 	}
@@ -405,7 +432,7 @@ int main(int argc, char **argv)
 	       hello.has_asgct, started.error, started.signo, started.why);
 	if (started.error)
 		return 1;
-	end = ready + (uint64_t)(atof(argv[2]) * 1e9);
+	end = ready + (uint64_t)(atof(argv[3]) * 1e9);
 	while (now_ns() < end) {
 		struct timespec pause = {.tv_nsec = by_signal ? (long)interval_ns : 5000000};
 		struct pollfd gone = {.fd = peer};
@@ -414,9 +441,11 @@ int main(int argc, char **argv)
 			signal_next((int)hello.pid, (int)started.signo);
 		nanosleep(&pause, NULL);
 		drain();
+		ask(peer);
 		if (poll(&gone, 1, 0) > 0)
 			break;
 	}
+	ask(peer);
 	send(peer, &stop, sizeof(stop), MSG_NOSIGNAL);
 	for (struct pollfd answer = {.fd = peer, .events = POLLIN}; poll(&answer, 1, 5) == 0;)
 		drain();
@@ -427,7 +456,7 @@ int main(int argc, char **argv)
 	       client.first_sample_ns ? (long)((int64_t)(client.first_sample_ns - begin) / 1000000) : -1,
 	       (unsigned long)((now_ns() - end) / 1000000));
 	report();
-	if (argc > 5)
+	if (argc > 6)
 		report_top();
 	return client.malformed ? 3 : 0;
 }

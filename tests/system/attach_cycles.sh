@@ -53,18 +53,18 @@ cycles_leave_nothing() { # OPTIONS...
 	expect_contains "$here/out" 'workload/Checksum'
 }
 
-case_cycles() {
+case_cycles() { # apart
 	need_bpf
 	jdk=$(any_jdk)
 	cycles_leave_nothing -i 1ms
 }
 
-jdk_case_cycles_short() {
+jdk_case_cycles_short() { # apart
 	need_bpf
 	cycles=10 cycles_leave_nothing -i 1ms
 }
 
-case_cycles_ctimer() {
+case_cycles_ctimer() { # apart
 	jdk=$(any_jdk) cycles=20
 	cycles_leave_nothing --engine ctimer -i 1ms
 }

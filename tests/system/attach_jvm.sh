@@ -7,6 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 attach_once=$DUET_BUILD/tests/system/attach_once
+stranger=54321 # a user that nobody is
 
 attach() { # PID [TIMEOUT_MS [CYCLES]]
 	${DUET_AS[@]+"${DUET_AS[@]}"} "$attach_once" "$@" >"$here/stdout" 2>"$here/stderr"
@@ -266,6 +267,55 @@ case_loader_aborts() {
 	done
 	expect_quiet
 	expect_attached "$jvm"
+}
+
+# Mounts a folder of root's where the agent's is expected, as a duet would call it. Shell text for start_hostile.
+squat() { # HASH
+	local name
+	for name in ".duet-0-$1-1" ".duet-$stranger-$1-1"; do
+		echo "mkdir /tmp/$name && mount --bind /media /tmp/$name &&"
+	done
+}
+
+# As start_apart, by a user who is root in a user namespace of his own only, and the JVM in another below it, pid 1.
+start_hostile() { # PREPARE HOME
+	local classes=$workloads workloads=/mnt tries=0
+	local nested='exec unshare -U -r -p -f -m --mount-proc --kill-child "$@"'
+	JVM_AS=(setpriv "--reuid=$stranger" "--regid=$stranger" --clear-groups unshare -U -r -m sh -c
+		"mount --bind '$classes' /mnt && $1 $nested" sh)
+	start_idle "$2" -XX:-UsePerfData
+	JVM_AS=()
+	until apart=$jvm jvm=$(descendant java "$apart"); do
+		[ $((tries += 1)) -lt 100 ] || fail "no java below $apart"
+		sleep 0.02
+	done
+	jvms+=("$jvm")
+}
+
+# Root neither enters, nor changes, nor mounts over what a user has put in the agent's place.
+case_mount_is_a_trap() {
+	local hash before
+	need_root
+	unshare -U true || skip "no user namespaces"
+	start_idle "$(any_jdk)"
+	expect_attached "$jvm"
+	hash=$(sed -nE 's|.*/tmp/\.duet-[0-9]+-([0-9a-f]{16})-.*|\1|p' "/proc/$jvm/maps" | head -n 1)
+	mkdir -m 700 "$here/secret"
+	start_hostile "mount --bind '$here/secret' /media && for f in /tmp /dev/shm /var/tmp /run; do
+		mount -t tmpfs -o noexec,mode=1777 none \$f; done && $(squat "$hash")" "$(any_jdk)"
+	before=$(stat -c '%a %Y %Z' "$here/secret")
+	expect_attached_beside "$jvm"
+	[ "$(stat -c '%a %Y %Z' "$here/secret")" = "$before" ] ||
+		fail "root's folder was touched: $before before, $(stat -c '%a %Y %Z' "$here/secret") after"
+	[ -z "$(ls -A "$here/secret")" ] || fail "in root's folder: $(ls -A "$here/secret")"
+}
+
+# As expect_attached, where folders of the usual name are not ours.
+expect_attached_beside() { # PID
+	attach "$1"
+	[ $status = 0 ] || fail "attach: $(cat "$here/stdout" "$here/stderr")"
+	expect "folders in /tmp" "$(find "/proc/$1/root/tmp" -maxdepth 1 -name '.duet-*' | wc -l)" == 2
+	! grep -q ' /tmp/.duet-.* - tmpfs duet ' "/proc/$1/mountinfo" || fail "mounts left"
 }
 
 case_folder_is_a_trap() {

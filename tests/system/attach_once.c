@@ -19,21 +19,37 @@
 
 static bool expect_hello(int fd)
 {
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
 	struct duet_message_hello hello;
 
-	return recv(fd, &hello, sizeof(hello), 0) == sizeof(hello) && hello.head.type == DUET_MESSAGE_HELLO;
+	return poll(&readable, 1, 5000) > 0 &&
+	       recv(fd, &hello, sizeof(hello), 0) == sizeof(hello) && hello.head.type == DUET_MESSAGE_HELLO;
+}
+
+/* As the loader waits: a child that was stopped never says a word. */
+static bool is_in_time(const struct attach *attach)
+{
+	struct pollfd done = {.fd = attach->fd, .events = POLLIN};
+	uint64_t now_ns = clock_monotonic_ns();
+
+	return poll(&done, 1, (int)((attach->deadline_ns - now_ns) / NS_PER_MS) + 1) > 0;
 }
 
 static bool attach_cycle(const struct attach_target *target)
 {
-	char control[DUET_NAME_MAX + 1];
+	struct attach_control control;
 	struct attach_result result;
 	struct attach attach;
 	bool hello;
 
-	attach_control_name(control, sizeof(control), target->pid);
-	if (attach_start(&attach, target, control) < 0)
+	if (attach_control_new(&control, target->pid) < 0 || attach_start(&attach, target, &control) < 0)
 		return false;
+	if (!is_in_time(&attach)) {
+		printf("the child does not end\n");
+		attach_abort(&attach);
+		attach_wait_aborted();
+		return false;
+	}
 	attach_finish(&attach, &result);
 	if (result.error) {
 		printf("%s\n", result.why);
@@ -48,13 +64,15 @@ static bool attach_cycle(const struct attach_target *target)
 
 static int abort_after(struct attach_target *target, int ms)
 {
+	const struct attach_control control = {"duet-abort", "00000000000000000000000000000000"};
 	struct attach attach;
 
 	target->timeout_ns = 0;
-	if (attach_start(&attach, target, "duet-abort") < 0)
+	if (attach_start(&attach, target, &control) < 0)
 		return 1;
 	usleep(ms * 1000);
 	attach_abort(&attach);
+	attach_wait_aborted();
 	printf("aborted\n");
 	return 0;
 }

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$(dirname "$0")/../.." || exit 1
 unset MAKEFLAGS MAKELEVEL O
+output=$(realpath --relative-to=. "$DUET_BUILD") # with another spelling of it all would be built anew
 
 build() { # make's arguments
 	make "$@" >"$here/make.log" 2>&1 ||
@@ -14,7 +15,7 @@ build() { # make's arguments
 case_aarch64() {
 	[ "$(uname -m)" = x86_64 ] || skip "cross-building is tested from x86-64"
 	command -v aarch64-linux-gnu-gcc >/dev/null || skip "no aarch64-linux-gnu-gcc"
-	build -j "$(nproc)" ARCH=aarch64 O="$DUET_BUILD/aarch64"
+	build -j "$(nproc)" ARCH=aarch64 O="$output/aarch64"
 	local file
 	for file in duet libduet.so; do
 		# e_machine 183 is AArch64
@@ -23,11 +24,11 @@ case_aarch64() {
 }
 
 case_unit_tests_with_sanitizers() {
-	build -j "$(nproc)" unit SAN=address,undefined O="$DUET_BUILD/san"
+	build -j "$(nproc)" unit SAN=address,undefined O="$output/san"
 }
 
 case_install() {
-	build install O="$DUET_BUILD" DESTDIR="$here/root" PREFIX=/opt/duet
+	build install O="$output" DESTDIR="$here/root" PREFIX=/opt/duet
 	"$here/root/opt/duet/bin/duet" version >"$here/version" || fail "the installed duet does not run"
 	expect_contains "$here/version" '^duet '
 	expect_file "$here/root/opt/duet/share/man/man1/duet.1"
@@ -57,8 +58,8 @@ expect_newest_glibc() { # FILE VERSION
 
 # A second make with the same flags has nothing to do.
 case_nothing_to_do() {
-	build O="$DUET_BUILD" all
-	make O="$DUET_BUILD" all >"$here/again" 2>&1
+	build O="$output" all
+	make O="$output" all >"$here/again" 2>&1
 	expect_lacks "$here/again" '^  (CC|BPF|LINK|AR|SKEL)'
 }
 

@@ -32,6 +32,30 @@ case_help_of_record() {
 	done
 }
 
+# Each command has --help, and refuses what it does not take.
+case_arguments_of_all() {
+	local command
+	for command in record daemon check list status version help; do
+		run_duet $command --help
+		expect_status 0 "duet $command --help"
+		expect_contains "$here/stdout" "^usage: duet $command"
+		expect_contains "$here/stdout" '^  -h, --help'
+		expect_lacks "$here/stdout" '^(bpf|Events|duet [0-9])'
+		run_duet $command --teapot
+		expect_refusal 2 "unknown option '--teapot'"
+	done
+	for command in daemon check list version help; do
+		run_duet $command teapot
+		expect_refusal 2 "'teapot': duet $command takes"
+	done
+	run_duet status 1 teapot
+	expect_refusal 2 "'teapot': duet status takes the pid"
+	run_duet status teapot
+	expect_refusal 2 "'teapot' is not a process id"
+	run_duet teapot
+	expect_refusal 2 "'teapot' is neither a command nor a process id"
+}
+
 case_list() {
 	run_duet list
 	expect_status 0

@@ -17,9 +17,10 @@
 
 #include "base/clock.h"
 #include "collect/collector.h"
+#include "system/precedence.h"
 
-#define TICK_NS NS_PER_MS
-#define RUN_NS (12 * NS_PER_SEC)
+#define TICK_NS (NS_PER_MS / 5)
+#define RUN_NS (5 * NS_PER_SEC)
 #define PARTS 3
 #define PART_BYTES 256 /* its code is smaller, and no other lies in there */
 #define STEPS 1000000u
@@ -65,7 +66,7 @@ static void child_main(struct shared *shared)
 {
 	uint64_t random = 1;
 
-	setpriority(PRIO_PROCESS, 0, -20);
+	take_precedence();
 	while (!__atomic_load_n(&shared->go, __ATOMIC_ACQUIRE))
 		usleep(1000);
 	while (!__atomic_load_n(&shared->stop, __ATOMIC_RELAXED)) {

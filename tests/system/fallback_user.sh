@@ -63,12 +63,12 @@ reported_needed_calls() {
 	sed -n 's/.*walked: [0-9]* of \([0-9]*\) .* \([0-9]*\) needed a call.*/\2 \1/p' "$here/stderr" | tail -n 1
 }
 
-whole_as_user() { # WARM_SECONDS ENGINE
+whole_as_user() { # CPU_SECONDS ENGINE
 	need_walk
 	become_ordinary
 	start_jvm "$jdk" shop.Demo
-	sleep "$1"
-	record -p "$jvm" -d 5 -i 4ms -v --engine "$2" -o collapsed -f "$here/out"
+	warm_up "$1"
+	record_cpu 6 -p "$jvm" -i 4ms -v --engine "$2" -o collapsed -f "$here/out"
 	expect_whole 97
 	expect_alive "$jvm"
 }
@@ -100,7 +100,7 @@ jdk_case_library_called_by_java() {
 	local called='workload/SystemCalls\.interrupted;Java_workload_SystemCalls_interrupted;[^;]*poll'
 	need_walk
 	become_ordinary
-	start_jvm "$jdk" workload.SystemCalls 12
+	start_jvm "$jdk" workload.SystemCalls 60
 	sleep 3
 	record -p "$jvm" -d 4 -i 4ms -v --engine ctimer -o collapsed -f "$here/out"
 	expect_status 0

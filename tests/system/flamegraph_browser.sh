@@ -8,7 +8,7 @@ shots=$DUET_BUILD/tests/flamegraph
 # The driver's own node_modules stays out of the source tree.
 prepare() {
 	mkdir -p "$shots"
-	cp "$driver/package.json" "$driver/test.mjs" "$shots/"
+	cp "$driver/package.json" "$driver/"*.mjs "$shots/"
 	[ -d "$shots/node_modules/playwright-core" ] ||
 		npm install --prefix "$shots" --no-audit --no-fund --silent >"$shots/npm.log" 2>&1
 }
@@ -21,6 +21,17 @@ skip_all() {
 command -v node >/dev/null && command -v "${CHROMIUM:-chromium}" >/dev/null || skip_all "needs node and chromium"
 prepare || skip_all "playwright-core could not be installed"
 make_profile=$DUET_BUILD/tests/system/flamegraph_profile
-"$make_profile" 50000 "$shots/graph.html" "$shots/graph.collapsed" && "$make_profile" 0 "$shots/empty.html" ||
-	{ echo "not ok flamegraph_profile: exit code $?"; exit 1; }
-cd "$shots" && node test.mjs graph.html graph.collapsed empty.html .
+
+make_graphs() {
+	local recursion=300 title
+	title=$(printf 'recording-of-a-host-with-a-long-name-%d-' {1..4})
+	"$make_profile" 50000 "$shots/graph.html" "$shots/graph.collapsed" &&
+		"$make_profile" 0 "$shots/empty.html" &&
+		"$make_profile" -t "$title" 10 "$shots/small.html" &&
+		"$make_profile" -i 10 "$shots/small-inverted.html" &&
+		"$make_profile" -d $recursion 1000 "$shots/tall.html" &&
+		"$make_profile" -d $recursion -i 1000 "$shots/tall-inverted.html"
+}
+
+make_graphs || { echo "not ok flamegraph_profile: exit code $?"; exit 1; }
+cd "$shots" && node test.mjs "$PWD"

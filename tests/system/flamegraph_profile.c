@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamegraph_profile FRAMES OUT...: the profile of a made-up server with that many
- * frames, the same in every run, in the format of each file's extension. A quarter
- * of its samples is below com.acme.shop.Known.quarter, half of those below Known.eighth.
+ * flamegraph_profile [-i] [-d DEPTH] [-t TITLE] FRAMES OUT...: the profile of a made-up server with that many frames,
+ * the same in every run, in the format of each file's extension. A quarter of its samples is below
+ * com.acme.shop.Known.quarter, half of those below Known.eighth, which calls itself DEPTH times. -i: root at the top.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "out/writer.h"
 #include "profile/profile.h"
 
 #define DEEPEST 90
+#define DEEPEST_RECURSION 1000
 #define INTERVAL_NS 10000000ull
 
 struct name {
@@ -21,8 +23,13 @@ struct name {
 	const char *module;
 };
 
+struct options {
+	struct writer_options writer;
+	uint32_t recursion; /* calls of Known.eighth by itself */
+};
+
 struct stack {
-	uint32_t frames[DEEPEST + 16];
+	uint32_t frames[DEEPEST + DEEPEST_RECURSION + 16];
 	uint32_t depth;
 	uint64_t path; /* hash of the frames so far: decides what they call */
 };
@@ -166,18 +173,18 @@ static void push_leaf(struct profile *profile, struct stack *stack)
 		PUSH_ALL(profile, stack, lost);
 }
 
-static void push_known(struct profile *profile, struct stack *stack, uint32_t index)
+static void push_known(struct profile *profile, struct stack *stack, uint32_t index, uint32_t recursion)
 {
 	static const struct name quarter = {FRAME_COMPILED, "com.acme.shop.Known", "quarter", "Known.java"};
 	static const struct name eighth = {FRAME_INLINED, "com.acme.shop.Known", "eighth", "Known.java"};
 
 	if (index % 4 == 0)
 		push(profile, stack, &quarter, 7);
-	if (index % 8 == 0)
+	for (uint32_t calls = 0; index % 8 == 0 && calls <= recursion; calls++)
 		push(profile, stack, &eighth, 11);
 }
 
-static int add_sample(struct profile *profile, uint32_t thread, uint32_t index)
+static int add_sample(struct profile *profile, uint32_t thread, uint32_t index, uint32_t recursion)
 {
 	struct stack stack = {0};
 	uint32_t depth = 9 + random_below(8) * random_below(7);
@@ -186,7 +193,7 @@ static int add_sample(struct profile *profile, uint32_t thread, uint32_t index)
 		PUSH_ALL(profile, &stack, collector);
 	} else {
 		PUSH_ALL(profile, &stack, entry);
-		push_known(profile, &stack, index);
+		push_known(profile, &stack, index, recursion);
 		while (stack.depth < depth)
 			push_java(profile, &stack);
 		push_leaf(profile, &stack);
@@ -195,14 +202,14 @@ static int add_sample(struct profile *profile, uint32_t thread, uint32_t index)
 			   INTERVAL_NS);
 }
 
-static int fill(struct profile *profile, size_t frames)
+static int fill(struct profile *profile, size_t frames, uint32_t recursion)
 {
 	uint32_t thread = profile_thread(profile, 4711, 4712, "worker-1", "java", 0);
 	int err = 0;
 
 	profile->interval_ns = INTERVAL_NS;
 	for (uint32_t i = 0; !err && (profile->nodes.len <= frames || i % 16); i++)
-		err = add_sample(profile, thread, i);
+		err = add_sample(profile, thread, i, recursion);
 	profile_add_fact(profile, "event", "cpu every 10 ms");
 	profile_add_fact(profile, "engine", "bpf");
 	profile_add_fact(profile, "target", "pid 4711, java -jar shop.jar --profile=prod");
@@ -214,35 +221,52 @@ static int fill(struct profile *profile, size_t frames)
 	return err;
 }
 
-static int write_file(const struct profile *profile, const char *path)
+static int write_file(const struct profile *profile, const struct writer_options *options, const char *path)
 {
-	struct writer_options options;
 	FILE *out = fopen(path, "w");
 	int err;
 
 	if (!out)
 		return -errno;
-	writer_options_default(&options);
-	options.title = "shop.jar, Wednesday noon";
-	err = writer_by_path(path)->write(profile, &options, out);
+	err = writer_by_path(path)->write(profile, options, out);
 	fclose(out);
 	return err;
 }
 
+static bool parse_options(struct options *options, int argc, char **argv)
+{
+	int option;
+
+	writer_options_default(&options->writer);
+	options->writer.title = "shop.jar, Wednesday noon";
+	options->recursion = 0;
+	while ((option = getopt(argc, argv, "id:t:")) != -1)
+		if (option == 'i')
+			options->writer.inverted = true;
+		else if (option == 'd')
+			options->recursion = (uint32_t)strtoul(optarg, NULL, 10);
+		else if (option == 't')
+			options->writer.title = optarg;
+		else
+			return false;
+	return options->recursion <= DEEPEST_RECURSION && argc - optind >= 2;
+}
+
 int main(int argc, char **argv)
 {
+	struct options options;
 	struct profile profile;
 	int err;
 
-	if (argc < 3) {
-		fprintf(stderr, "usage: flamegraph_profile FRAMES OUT...\n");
+	if (!parse_options(&options, argc, argv)) {
+		fprintf(stderr, "usage: flamegraph_profile [-i] [-d DEPTH] [-t TITLE] FRAMES OUT...\n");
 		return 2;
 	}
 	err = profile_init(&profile);
 	if (!err)
-		err = fill(&profile, strtoul(argv[1], NULL, 10));
-	for (int i = 2; !err && i < argc; i++)
-		err = write_file(&profile, argv[i]);
+		err = fill(&profile, strtoul(argv[optind], NULL, 10), options.recursion);
+	for (int i = optind + 1; !err && i < argc; i++)
+		err = write_file(&profile, &options.writer, argv[i]);
 	if (err)
 		fprintf(stderr, "flamegraph_profile: %s\n", strerror(-err));
 	profile_release(&profile);

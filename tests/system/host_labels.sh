@@ -10,13 +10,13 @@ for cgroups in /sys/fs/cgroup /sys/fs/cgroup/unified ''; do
 done
 
 # Names that a container's parser takes for Docker's: nothing of Docker's is asked about them, there is no such state.
-id_a=$(printf '%064d' 0 | tr 0 a) id_b=$(printf '%064d' 0 | tr 0 b)
+id_a=$(sha256sum <<<"a $scratch" | cut -c 1-64) id_b=$(sha256sum <<<"b $scratch" | cut -c 1-64)
 label_a=${id_a:0:12} label_b=${id_b:0:12}
 
 need_cgroups() {
 	need_bpf
 	[ -n "$cgroups" ] || skip "no cgroup v2 on /sys/fs/cgroup"
-	top=duet-test.$$
+	top=$(basename "$scratch")
 	mkdir "$cgroups/$top" 2>/dev/null || skip "cgroups cannot be made in $cgroups"
 	mkdir -p "$cgroups/$top/docker/$id_a/inner" "$cgroups/$top/docker/$id_b"
 	in_a=$cgroups/$top/docker/$id_a in_b=$cgroups/$top/docker/$id_b
@@ -48,7 +48,7 @@ sum_of() { # PATTERN
 	awk -v pattern="$1" '$0 ~ pattern { sum += $NF } END { print sum + 0 }' "$here/out"
 }
 
-case_two_cgroups() {
+case_two_cgroups() { # apart
 	need_cgroups
 	spin duet-one && move $! "$in_a"
 	spin duet-two && move $! "$in_b"
@@ -61,7 +61,7 @@ case_two_cgroups() {
 }
 
 # The workload says with its name where it is, and changes it in a third cgroup: a name in the other's cgroup is wrong.
-case_moves_in_mid_recording() {
+case_moves_in_mid_recording() { # apart
 	need_cgroups
 	mkdir "$cgroups/$top/between"
 	cat >"$here/mover.pl" <<-'END'
@@ -99,7 +99,7 @@ case_moves_in_mid_recording() {
 }
 
 # The same number for another process, in another cgroup.
-case_pid_reused() {
+case_pid_reused() { # apart
 	need_cgroups
 	[ -w /proc/sys/kernel/ns_last_pid ] || skip "the next process's number cannot be chosen"
 	start_record --host -d 60 -i 2ms --by process,container -o collapsed -f "$here/out"
@@ -124,7 +124,7 @@ case_pid_reused() {
 
 # Again and again the same number, within a tick of the clock that tells processes apart, in one cgroup and the other.
 # Each says who it is with its own name and its thread's, before it burns; on its way it has another name.
-case_pid_reused_at_once() {
+case_pid_reused_at_once() { # apart
 	need_cgroups
 	[ -w /proc/sys/kernel/ns_last_pid ] || skip "the next process's number cannot be chosen"
 	mkdir "$cgroups/$top/between"
@@ -253,17 +253,25 @@ case_comm_chooses() {
 	expect "samples of others" "$(($(total "$here/out") - $(sum_of '^duet-comm;')))" '==' 0
 }
 
+# A JVM with namespaces and a /tmp of its own, in a cgroup that is named as Docker names them. Its pid here is $jvm.
+start_contained() { # HOME CLASS
+	local outer classes=$workloads workloads=/mnt # the new /tmp may hide the build folder
+	# shellcheck disable=SC2016 # for the inner shells
+	JVM_AS=(sh -c 'echo $$ >"$0/cgroup.procs" && exec unshare -f -p -m -n --mount-proc --kill-child "$@"' "$in_a"
+		sh -c 'mount --bind "$0" /mnt && mount -t tmpfs tmpfs /tmp && exec "$@"' "$classes")
+	start_jvm "$@"
+	outer=$jvm
+	jvm=$(pgrep -P "$outer" -x java) || fail "no java below $outer"
+	jvms+=("$jvm")
+}
+
 # A JVM that appears in the target after the start is attached there.
-case_jvm_in_a_cgroup() {
+case_jvm_in_a_container() {
 	need_cgroups
 	start_record --cgroup "$in_a" -d 60 -i 2ms --by container,process -o collapsed -f "$here/out"
-	JVM_AS=(sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$in_a")
-	start_jvm "$(any_jdk)" workload.Locks
-	local end=$((SECONDS + 60))
-	until grep -q libduet "/proc/$jvm/maps" || [ $SECONDS -gt $end ]; do
-		sleep 0.1
-	done
-	sleep 3
+	start_contained "$(any_jdk)" workload.Locks
+	wait_for_agent "$jvm"
+	sleep 2
 	end_record INT
 	expect_status 0
 	expect "Java samples" "$(sum_of "^$label_a;java;.*workload/Locks.fight")" '>' 5
@@ -271,7 +279,7 @@ case_jvm_in_a_cgroup() {
 }
 
 # A JVM is noticed as soon as it runs in its libjvm.so: one of a second has names for what it did in it.
-case_short_jvms() {
+case_short_jvms() { # apart
 	local i
 	need_bpf
 	start_record --host -d 90 -i 2ms --by process -o collapsed -f "$here/out"
@@ -287,7 +295,7 @@ case_short_jvms() {
 }
 
 # Scripts read what java -version says, also on a host that is profiled: JDK 21 and later would warn of the agent there.
-case_tiny_jvms_are_spared() {
+case_tiny_jvms_are_spared() { # apart
 	local home said
 	need_bpf
 	start_record --host -d 90 -i 2ms --by process -o collapsed -f "$here/out"
@@ -302,7 +310,7 @@ case_tiny_jvms_are_spared() {
 }
 
 # What stands in the agent's way may pass: it is tried again, and says so.
-case_tried_again() {
+case_tried_again() { # apart
 	local first stopped
 	need_bpf
 	start_jvm "$(any_jdk)" workload.Shares
@@ -328,7 +336,7 @@ case_tried_again() {
 }
 
 # The owner's list: by main class, by cgroup, and by user. One that comes later counts too.
-case_left_alone() {
+case_left_alone() { # apart
 	local pid others=() listed=()
 	need_cgroups
 	printf '%s\n' "file = $here/out" 'window = 1s' 'leave-alone = workload.Loc*' "leave-alone = $label_a*" \
@@ -357,14 +365,6 @@ case_left_alone() {
 	for pid in "${listed[@]}"; do
 		expect_lacks "/proc/$pid/maps" libduet
 		expect_contains "$here/stderr" "JVM $pid: left alone"
-	done
-}
-
-wait_for_agent() { # PID
-	local end=$((SECONDS + 60))
-	until grep -qs libduet "/proc/$1/maps"; do
-		[ $SECONDS -lt $end ] || fail "no agent in JVM $1"
-		sleep 0.1
 	done
 }
 
@@ -429,7 +429,7 @@ case_pid_namespace() {
 }
 
 # A program that becomes another one: each sample has the name of its time.
-case_exec_keeps_names_apart() {
+case_exec_keeps_names_apart() { # apart
 	need_bpf
 	cat >"$here/before.pl" <<-'END'
 		$0 = 'duet-before'; my $end = times + 0.2; 1 while times < $end;
@@ -444,7 +444,7 @@ case_exec_keeps_names_apart() {
 }
 
 # A loader that is late reads of the exec when /proc shows it the JVM already: the agent it then begins is that JVM's.
-case_exec_told_late() {
+case_exec_told_late() { # apart
 	need_bpf
 	start_record --host -d 60 -i 2ms --by process -o collapsed -f "$here/out"
 	kill -STOP "$recorder"

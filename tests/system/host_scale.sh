@@ -78,7 +78,7 @@ expect_truth() { # FILE...
 
 # Fast enough that the time has samples enough for three points. Nothing but the children: symbols of whatever else runs
 # here are memory too.
-case_short_processes() {
+case_short_processes() { # alone
 	need_bpf
 	if [ "$long" = 0 ]; then
 		churn 10 --comm mayfly_child -i 997us -o collapsed -f "$here/out"
@@ -90,7 +90,7 @@ case_short_processes() {
 	expect_truth "$here/out"
 }
 
-case_short_processes_in_windows() {
+case_short_processes_in_windows() { # alone
 	need_bpf
 	churn $((long ? 60 : 10)) --host -i 997us --continuous --window 2s -o collapsed -f "$here/out"
 	expect_no_more_descriptors
@@ -107,6 +107,7 @@ start_threads() { # COUNT
 	first_ms=() held=
 	for _ in 1 2 3; do
 		start_record -v -p "$jvm" -d 60 -i 5ms -o collapsed -f "$here/out"
+		sleep 1 # for the first sample
 		held="$(descriptors "$recorder") $(descriptors "$jvm")"
 		end_record INT
 		expect_status 0
@@ -119,7 +120,7 @@ start_threads() { # COUNT
 }
 
 # As fast as the fastest of three, for the machine may be busy: beside a JVM of ten, in the same run.
-jdk_case_threads() {
+jdk_case_threads() { # alone
 	local few few_held
 	need_bpf
 	start_threads 10
@@ -211,7 +212,7 @@ wait_for_jvms() {
 	sleep 2 # for their compilers
 }
 
-case_many_jvms() {
+case_many_jvms() { # alone
 	local kinds count started_contained=0 pid jdk missing=0
 	need_bpf
 	jdk=$(any_jdk)

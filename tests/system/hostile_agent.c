@@ -6,8 +6,7 @@
  *   hostile_agent --list
  *
  * It answers HotSpot's attach protocol on /tmp/.java_pidN, listens on the control socket it is told and burns CPU
- * meanwhile, so that it is sampled. Says READY when it can be attached, and lives until it is killed. For
- * tests/system/hostile_agent.sh.
+ * meanwhile, so that it is sampled. Says READY when it can be attached, lives until it is killed. For hostile_agent.sh.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -200,7 +199,7 @@ static void send_hello_with_descriptors(int peer)
 /* A stack of frames that nobody has seen before, for each signal. */
 static void write_stack(const siginfo_t *info, const ucontext_t *context)
 {
-	const uint32_t bytes = sizeof(struct duet_java_sample) + DUET_MAX_JAVA_DEPTH * sizeof(struct duet_java_frame);
+	const uint32_t bytes = sizeof(struct duet_java_sample) + DUET_JAVA_DEPTH * sizeof(struct duet_java_frame);
 	struct duet_ring_record *record = duet_ring_reserve(&self.lanes[DUET_LANE_SAMPLE], bytes);
 	struct duet_java_sample *sample = (struct duet_java_sample *)(record + 1);
 	struct duet_java_frame *frames = (struct duet_java_frame *)(sample + 1);
@@ -218,10 +217,10 @@ static void write_stack(const siginfo_t *info, const ucontext_t *context)
 		.sp = context->uc_mcontext.sp,
 #endif
 		.tid = (uint32_t)gettid(),
-		.status = DUET_MAX_JAVA_DEPTH,
-		.java_depth = DUET_MAX_JAVA_DEPTH,
+		.status = DUET_JAVA_DEPTH,
+		.java_depth = DUET_JAVA_DEPTH,
 	};
-	for (uint32_t i = 0; i < DUET_MAX_JAVA_DEPTH; i++)
+	for (uint32_t i = 0; i < DUET_JAVA_DEPTH; i++)
 		frames[i] = (struct duet_java_frame){.method = noise(), .bci = (int32_t)noise()};
 	duet_ring_commit(record, DUET_AGENT_JAVA_SAMPLE, bytes);
 }
@@ -297,6 +296,7 @@ static int receive_start(int peer)
 	} rights;
 	struct msghdr message = {NULL, 0, &body, 1, rights.bytes, sizeof(rights.bytes), 0};
 
+	recv(peer, &start, sizeof(struct duet_message_proof), 0); /* the loader's, which no attacker needs */
 	if (recvmsg(peer, &message, MSG_CMSG_CLOEXEC) != sizeof(start) || !CMSG_FIRSTHDR(&message))
 		return -1;
 	memcpy(&self.ring_fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
@@ -478,7 +478,7 @@ static void flood_inlining(int peer)
 
 	(void)peer;
 	for (uint32_t i = 0; i < 20000; i++)
-		record.pcs[i] = (struct duet_code_pc){.offset = i, .depth = i % DUET_MAX_JAVA_DEPTH};
+		record.pcs[i] = (struct duet_code_pc){.offset = i, .depth = i % DUET_JAVA_DEPTH};
 	record.load.method = record.load.time_ns = noise();
 	put(DUET_LANE_METADATA, DUET_AGENT_CODE_LOAD, &record, sizeof(record));
 }
@@ -614,14 +614,14 @@ static void serve_control(const struct attack *attack)
 	close(peer);
 }
 
-/* "1", "load", path, "true", "control=NAME", each with its NUL. True when it has all of them. */
+/* "1", "load", path, "true", "control=NAME,secret=HEX", each with its NUL. True when it has all of them. */
 static bool take_request(const char *request, size_t len)
 {
 	const char *option = memmem(request, len, "control=", 8);
 
 	if (!option || !memchr(option, '\0', (size_t)(request + len - option)))
 		return false;
-	snprintf(self.control, sizeof(self.control), "%s", option + 8);
+	snprintf(self.control, sizeof(self.control), "%.*s", (int)strcspn(option + 8, ","), option + 8);
 	return true;
 }
 

@@ -58,6 +58,7 @@ end_case() {
 	fi
 	{
 		! declare -F after_case >/dev/null || after_case
+		[ -z "${recorder:-}" ] || kill -KILL $(pgrep -P "$recorder") "$recorder" # with the command that it runs
 		[ ${#jvms[@]} = 0 ] || kill -KILL "${jvms[@]}"
 		wait
 		rm -f "${jvms[@]/#//tmp/.java_pid}"
@@ -65,19 +66,64 @@ end_case() {
 	exit $code
 }
 
-# All cases in the order of the file, or those whose names are given.
-run_cases() {
-	local kind name home
-	while read -r kind name; do
-		[ $# = 0 ] || [[ " $* " == *" $name "* ]] || continue
+# Of the script itself: "alone" or "apart" where the line that begins a case ends with "# alone" or "# apart".
+marks_of_cases() { # prints: KIND NAME MARK
+	sed -nE 's/^(case_|jdk_case_)([a-z0-9_]+)\(\) \{( # (alone|apart).*)?$/\1 \2 \4/p' "$0"
+}
+
+# NAME MARK of each case, NAME@JDK for each JDK.
+list_cases() {
+	local kind name mark home
+	while read -r kind name mark; do
 		if [ "$kind" = case_ ]; then
-			run_case "$name" "case_$name" </dev/null
+			echo "$name ${mark:-${default_mark:-side}}"
 			continue
 		fi
 		while read -r home; do
-			jdk=$home run_case "$name ($(basename "$home"))" "jdk_case_$name" </dev/null
+			echo "$name@$(basename "$home") ${mark:-${default_mark:-side}}"
 		done < <(jdks)
-	done < <(sed -nE 's/^(case_|jdk_case_)([a-z0-9_]+)\(\).*/\1 \2/p' "$0")
+	done < <(marks_of_cases)
+}
+
+# run_cases [NAME...]: all cases in the order of the file, or those whose names are given, NAME@JDK for one JDK. With
+# --list a script prints their names and marks instead, before it has begun anything: see the end of this file.
+#
+# A case marked "alone" disturbs others or is disturbed by them: it takes every JVM of the host, or its figures need the
+# CPUs. One marked "apart" has process ids and a /tmp of its own, so that "the whole host" is what it has started.
+run_cases() {
+	local wanted name mark
+	while read -r name mark; do
+		wanted=" $* "
+		[ $# = 0 ] || [[ $wanted == *" $name "* || $wanted == *" ${name%@*} "* ]] || continue
+		if [ "$mark" = apart ] && [ "$(id -u)" = 0 ] && [ -z "${CASE_APART:-}" ]; then
+			run_apart "$name"
+		else
+			run_named "$name"
+		fi
+	done < <(list_cases) # run_case has no use for its input
+}
+
+run_named() { # NAME[@JDK]
+	if [[ $1 == *@* ]]; then
+		jdk=$(jdks | grep "/${1#*@}$") run_case "${1%@*} (${1#*@})" "jdk_case_${1%@*}" </dev/null
+	else
+		run_case "$1" "case_$1" </dev/null
+	fi
+}
+
+# What lies below /tmp and is needed there, the checkout for one, stays where it is.
+run_apart() { # NAME
+	# shellcheck disable=SC2016 # for the inner shell
+	CASE_APART=1 unshare --mount --pid --fork --kill-child --mount-proc --propagation private bash -c '
+		exec 5<"$1" 6<"$2" 7<"$(pwd)"
+		mount -t tmpfs -o mode=1777 tmpfs /tmp
+		mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+		for place in "5 $1" "6 $2" "7 $(pwd)"; do
+			[ -e "${place#* }" ] && continue
+			mkdir -p "${place#* }" && mount -c --bind "/proc/self/fd/${place%% *}" "${place#* }" || exit 1
+		done
+		cd "$(pwd)" && exec "$3" "$4"' apart \
+		"$(realpath "$(dirname "$0")/../..")" "$DUET_BUILD" "$(realpath "$0")" "$1" </dev/null
 }
 
 # ---- JVMs ----------------------------------------------------------------------------------
@@ -122,6 +168,15 @@ wait_for_line() { # FILE PATTERN SECONDS
 		{ [ $SECONDS -lt $end ] && kill -0 "$jvm" 2>/dev/null; } || grep -qs "$2" "$1" ||
 			fail "no line \"$2\" within $3 s; the workload said: $(tail -n 3 "$1" "$1.err" 2>/dev/null)"
 		sleep 0.05
+	done
+}
+
+# Until the JVM has had so much CPU time, by which its hot methods are compiled: on a busy machine that takes longer.
+warm_up() { # CPU_SECONDS
+	local end=$((SECONDS + 40))
+	until [ "$(cpu_ticks "$jvm")" -ge $(($1 * ticks_per_second)) ] || [ $SECONDS -ge $end ]; do
+		expect_alive "$jvm"
+		sleep 0.1
 	done
 }
 
@@ -182,24 +237,41 @@ record() {
 start_record() {
 	${DUET_AS[@]+"${DUET_AS[@]}"} "$duet" record "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
-	[[ " $* " != *" -p ${jvm:-} "* ]] || wait_for_ticks
-	sleep 1.5
+	[[ " $* " != *" -p ${jvm:-} "* || " $* " == *" --no-attach "* ]] || wait_for_agent "$jvm"
+	wait_for_ticks
+	sleep 0.3
 	kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"
 }
 
-# Until the agent is in the JVM and its timers, or BPF's on the CPUs, are started: as far as /proc tells of them, and no
-# longer than a busy machine takes.
+# No longer than a busy machine takes, or until the recorder ends.
+wait_for_agent() { # PID
+	local end=$((SECONDS + 60))
+	until grep -qsx 'duet agent' "/proc/$1/task"/*/comm || ! kill -0 "$recorder" 2>/dev/null; do
+		[ $SECONDS -lt $end ] || fail "no agent in JVM $1 within 60 s: $(cat "$here/stderr")"
+		sleep 0.05
+	done
+}
+
+# Until the agent's timers, or BPF's on the CPUs, are started: as far as /proc tells of them.
 wait_for_ticks() {
-	local end=$((SECONDS + 30))
-	until grep -qsx 'duet agent' "/proc/$jvm/task"/*/comm || ! kill -0 "$recorder" 2>/dev/null; do
-		[ $SECONDS -lt $end ] || fail "no agent in the JVM within 30 s: $(cat "$here/stderr")"
+	local end=$((SECONDS + 5))
+	until grep -qsE '^link_type:.*perf$' "/proc/$recorder/fdinfo"/* || grep -qs . "/proc/${jvm:-none}/timers" ||
+			! kill -0 "$recorder" 2>/dev/null || [ $SECONDS -ge $end ]; do
 		sleep 0.05
 	done
-	end=$((SECONDS + 5))
-	until grep -qsE '^link_type:.*perf$' "/proc/$recorder/fdinfo"/* || grep -qs . "/proc/$jvm/timers" ||
-			[ $SECONDS -ge $end ]; do
-		sleep 0.05
+}
+
+# Records process $jvm until it has had so much CPU time, and with it so many samples, however busy the machine is.
+record_cpu() { # CPU_SECONDS RECORD-OPTIONS...
+	local until
+	start_record -d 90 "${@:2}"
+	until=$(($(cpu_ticks "$jvm") + $1 * ticks_per_second))
+	until [ "$(cpu_ticks "$jvm")" -ge $until ] || ! kill -0 "$recorder" 2>/dev/null; do
+		expect_alive "$jvm"
+		sleep 0.1
 	done
+	end_record INT
+	expect_status 0
 }
 
 # Waits for the background recorder, after sending it a signal when one is named.
@@ -298,3 +370,8 @@ expect_no_leftover() { # FILE
 	found=$(find "$(dirname "$1")" -maxdepth 1 -name "*$(basename "$1")*" ! -path "$1")
 	[ -z "$found" ] || fail "left behind: $found"
 }
+
+if [ "${1:-}" = --list ] && grep -qE '^(jdk_)?case_' "$0"; then
+	list_cases
+	exit
+fi

@@ -36,24 +36,109 @@ case_no_target() {
 	expect_refusal 2 '-p|pid'
 }
 
-# A process that is no JVM: BPF has its stacks, the agent's timers have nothing.
+# Its pid is $native.
+start_native() {
+	bash -c 'while :; do :; done' &
+	native=$!
+	jvms+=("$native")
+}
+
+# The agent's timers have nothing of a process that is no JVM. BPF has, see below.
 case_not_a_jvm() {
-	sleep 60 &
-	jvms+=($!)
-	record -p $! -d 1 --engine ctimer -f "$here/out"
-	expect_refusal 1 'not a (Java|HotSpot|JVM)|no JVM'
+	start_native
+	record -p "$native" -d 1 --engine ctimer -f "$here/out"
+	expect_refusal 1 "process $native \(bash\) is not a JVM.*ctimer.*--engine bpf"
+	[ ! -e "$here/out" ] || fail "an output file was written"
+}
+
+expect_line() { # PATTERN
+	expect "lines that say so" "$(grep -cE "$1" "$here/stderr")" '==' 1
+	expect_lacks "$here/stderr" 'warning|error'
 }
 
 case_not_a_jvm_under_bpf() {
 	need_bpf
-	bash -c 'while :; do :; done' &
+	start_native
+	record -p "$native" -d 1 -i 1ms -o collapsed -f "$here/out"
+	expect_status 0
+	expect_line "process $native \(bash\) is not a JVM: kernel and native frames only"
+	expect_contains "$here/out" ';execute_command|;main;|_\[k\]'
+	run_duet -d 1 -i 1ms -o collapsed -f "$here/out" "$native"
+	expect_status 0 "the short form"
+	expect_file "$here/out"
+}
+
+case_jvms_and_others() {
+	need_bpf
+	start_native
+	local first=$native
+	start_native
+	start_jvm "$(any_jdk)" shop.Demo
+	record -p "$first,$jvm,$native" -d 1 -i 2ms -o collapsed -f "$here/out"
+	expect_status 0
+	expect_line "processes $first \(bash\), $native \(bash\) are not JVMs: kernel and native frames only"
+	expect_contains "$here/out" 'shop/Pricing'
+	expect_contains "$here/out" "^\[bash pid=$first\]"
+	expect_contains "$here/out" "^\[bash pid=$native\]"
+}
+
+case_jvms_and_others_by_timer() {
+	start_native
+	start_jvm "$(any_jdk)" shop.Demo
+	record -p "$native,$jvm" -d 1 -i 2ms --engine ctimer -o collapsed -f "$here/out"
+	expect_status 0
+	expect_contains "$here/stderr" "process $native \(bash\) is not a JVM, and left out"
+	expect_contains "$here/out" 'shop/Pricing'
+}
+
+# What was no JVM when the recording began has an agent as soon as it is one.
+case_becomes_a_jvm() {
+	need_bpf
+	jvm_out=$here/jvm.0
+	bash -c 'until [ -e "$0" ]; do :; done; exec "$@"' "$here/go" "$(any_jdk)/bin/java" -Xmx256m -cp "$workloads" \
+		shop.Demo >"$jvm_out" 2>"$jvm_out.err" &
+	jvm=$!
+	jvms+=("$jvm")
+	"$duet" record -p "$jvm" -d 60 -i 2ms -o collapsed -f "$here/out" 2>"$here/stderr" &
+	recorder=$!
+	wait_for_line "$here/stderr" 'is not a JVM' 30
+	: >"$here/go"
+	wait_for_line "$jvm_out" '^READY' 60
+	wait_for_ticks
+	sleep 1
+	end_record INT
+	expect_status 0
+	expect_contains "$here/out" 'shop/Pricing'
+}
+
+case_kernel_thread() {
+	need_bpf
+	[ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ] || skip "no kernel threads are seen here"
+	record -p 2 -d 1 -o collapsed -f "$here/out"
+	expect_status 0
+	expect_line 'process 2 \(kthreadd\) is a kernel thread: kernel frames only'
+	record -p 2 -d 1 --all-user -o collapsed -f "$here/out"
+	expect_refusal 1 'process 2 \(kthreadd\) is a kernel thread.*--all-user'
+}
+
+# Whoever started it has become a program that waits for no child.
+case_zombie() {
+	local zombie
+	bash -c '(until grep -q sleep /proc/$$/comm; do :; done) & echo $! >"$0"; exec sleep 60' "$here/pid" &
 	jvms+=($!)
-	record -p $! -d 2 -o collapsed -f "$here/out"
-	if [ "$status" = 0 ]; then
-		expect "samples" "$(total "$here/out")" '>=' 10
-	else
-		expect_refusal 1 'JVM'
-	fi
+	until zombie=$(cat "$here/pid" 2>/dev/null) && [ "$(proc_state "${zombie:-0}")" = Z ]; do
+		sleep 0.05
+	done
+	record -p "$zombie" -d 1 -o collapsed -f "$here/out"
+	expect_refusal 1 "process $zombie has ended.*zombie"
+}
+
+case_thread_instead_of_a_process() {
+	local thread
+	start_jvm "$(any_jdk)" shop.Demo
+	thread=$(find "/proc/$jvm/task" -mindepth 1 -maxdepth 1 ! -name "$jvm" -printf '%f\n' | head -n 1)
+	record -p "$thread" -d 1 -o collapsed -f "$here/out"
+	expect_refusal 1 "$thread is a thread of process $jvm: give -p $jvm"
 }
 
 case_attach_disabled() {
@@ -205,13 +290,13 @@ case_option_without_its_value() {
 
 case_second_duet() {
 	start_jvm "$(any_jdk)" shop.Demo
-	start_record -p "$jvm" -d 6 -o collapsed -f "$here/first"
+	start_record -p "$jvm" -d 90 -o collapsed -f "$here/first"
 	local first=$recorder
 	cp "$here/stderr" "$here/stderr.first"
 	record -p "$jvm" -d 1 -o collapsed -f "$here/second"
 	expect_contains "$here/stderr" 'another|already|busy'
 	recorder=$first
-	end_record
+	end_record INT
 	expect_status 0 "the first duet"
 	expect_contains "$here/first" 'shop/Pricing'
 	expect_alive "$jvm"
@@ -219,10 +304,10 @@ case_second_duet() {
 
 case_second_duet_ctimer() {
 	start_jvm "$(any_jdk)" shop.Demo
-	start_record -p "$jvm" -d 6 -o collapsed -f "$here/first"
+	start_record -p "$jvm" -d 90 -o collapsed -f "$here/first"
 	record -p "$jvm" -d 1 --engine ctimer -o collapsed -f "$here/second"
 	expect_refusal 1 'another|already|busy'
-	end_record
+	end_record INT
 	expect_status 0 "the first duet"
 }
 

@@ -43,7 +43,11 @@ case_first_instruction() {
 # Its pid is $child; it has worked for a while.
 start_demo() {
 	start_record -i 5ms -o collapsed -f "$here/out" -- "${java[@]}"
-	read -r child <"/proc/$recorder/task/$recorder/children"
+	local end=$((SECONDS + 60))
+	until child=$(pgrep -P "$recorder" -x java); do # not what duet starts for itself
+		[ $SECONDS -lt $end ] || fail "no command after 60 s: $(cat "$here/stderr")"
+		sleep 0.05
+	done
 	jvms+=("$child")
 	jvm=$child wait_for_line "$here/stdout" '^READY' 60
 	sleep 1
@@ -71,6 +75,30 @@ case_interrupt() {
 	end_record INT
 	expect_file "$here/out"
 	expect_contains "$here/out" 'shop/Pricing'
+}
+
+case_not_java() {
+	need_bpf
+	record -i 1ms -o collapsed -f "$here/out" -- bash -c 'for ((i = 0; i < 100000; i++)); do :; done'
+	expect_status 0
+	expect "lines that say so" "$(grep -c 'bash is not java: kernel and native frames' "$here/stderr")" '==' 1
+	expect_contains "$here/out" ';execute_command|;main;'
+}
+
+case_becomes_java() {
+	need_bpf
+	java_command workload.Checksum 3
+	record -i 2ms -o collapsed -f "$here/out" -- bash -c 'for ((i = 0; i < 9999; i++)); do :; done; exec "$@"' \
+		bash "${java[@]}"
+	expect_status 0
+	expect_contains "$here/out" 'workload/Checksum\.'
+}
+
+# Without BPF nobody would see the JVM that it may become: it is not even begun.
+case_not_java_by_timer() {
+	record --engine ctimer -o collapsed -f "$here/out" -- bash -c 'echo begun'
+	expect_refusal 1 'bash is not java: the ctimer engine.*--engine bpf'
+	[ ! -e "$here/out" ] || fail "an output file was written"
 }
 
 case_no_such_command() {

@@ -4,15 +4,43 @@
 # Every format and every option that shapes it, on one running JVM.
 . "$(dirname "$0")/lib.sh"
 
-# Records the demo for two seconds with the given options.
-record_demo() {
+start_demo() {
 	start_jvm "$(any_jdk)" shop.Demo
-	sleep 1
-	record -p "$jvm" -d 2 -i 2ms "$@"
+	warm_up 2
+}
+
+record_demo() { # OPTIONS...
+	echo "# ${FUNCNAME[1]}: $*"
+	record -p "$jvm" -d 1 -i 1ms "$@"
 	expect_status 0
 }
 
-case_collapsed() {
+# Of one JVM.
+case_formats() {
+	start_demo
+	collapsed
+	collapsed_by_extension
+	text
+	text_on_stdout
+	flamegraph
+	several_formats
+}
+
+case_styles() {
+	start_demo
+	threads
+	depth
+	simple
+	signatures
+	annotate
+	libraries
+	include
+	exclude
+	all_user
+	without_the_verb
+}
+
+collapsed() {
 	record_demo -o collapsed -f "$here/demo.txt"
 	expect "lines that are no stack" "$(grep -cvE '^[^;]+(;[^;]+)* [1-9][0-9]*$' "$here/demo.txt")" '==' 0
 	expect "samples" "$(total "$here/demo.txt")" '>=' 20
@@ -21,12 +49,12 @@ case_collapsed() {
 	expect_no_leftover "$here/demo.txt"
 }
 
-case_collapsed_by_extension() {
+collapsed_by_extension() {
 	record_demo -f "$here/out.collapsed"
 	expect "lines that are no stack" "$(grep -cvE ' [1-9][0-9]*$' "$here/out.collapsed")" '==' 0
 }
 
-case_text() {
+text() {
 	record_demo -o text -f "$here/out"
 	expect_contains "$here/out" '^--- Execution profile ---'
 	expect_contains "$here/out" '^Total samples +: [1-9]'
@@ -36,13 +64,13 @@ case_text() {
 	expect_contains "$here/out" '^--- Lost ---'
 }
 
-case_text_on_stdout() {
+text_on_stdout() {
 	record_demo -o text
 	expect_contains "$here/stdout" '^--- Execution profile ---'
 	expect_lacks "$here/stderr" '^--- Execution'
 }
 
-case_flamegraph() {
+flamegraph() {
 	record_demo -f "$here/out.html" --title "the <title> & more"
 	expect_contains "$here/out.html" '^<!DOCTYPE html>'
 	expect_contains "$here/out.html" '</html>'
@@ -52,9 +80,10 @@ case_flamegraph() {
 }
 
 case_col() {
+	start_demo
 	record_demo -f "$here/out.col"
 	expect_contains "$here/out.col" '^# \{.*"application_metadata": \[null, \{"java_version": "[^"]+ VM [0-9]'
-	expect_contains "$here/out.col" '"sampling_frequency": 500\}$'
+	expect_contains "$here/out.col" '"sampling_frequency": 1000\}$'
 	expect "lines that are no stack" "$(tail -n +2 "$here/out.col" |
 		grep -cvE '^1;[^;]*;java;appid: java: shop\.Demo(;[^;]+)+ [1-9][0-9]*$')" == 0
 	expect_contains "$here/out.col" 'shop\.Pricing\.averages\([^;]*\)[^;]*_\[[j0i]\]'
@@ -87,7 +116,7 @@ case_col_of_the_vm() {
 }
 
 # One file for all of them, or one each.
-case_several_formats() {
+several_formats() {
 	record_demo -o col,flamegraph,collapsed -f "$here/out.html"
 	expect_file "$here/out.html"
 	expect_file "$here/out.col"
@@ -117,65 +146,64 @@ case_file_name_patterns() {
 	[ -z "$(find "$here" -name '*%*')" ] || fail "a pattern was left: $(ls "$here")"
 }
 
-case_threads() {
+threads() {
 	record_demo -t -o collapsed -f "$here/out"
 	expect_contains "$here/out" '^\[pricing tid=[0-9]+\];'
 	expect_contains "$here/out" '^\[cashier-2 tid=[0-9]+\];'
 	expect "stacks without a thread" "$(grep -cv '^\[' "$here/out")" '==' 0
 }
 
-case_depth() {
+depth() {
 	record_demo -j 5 -o collapsed -f "$here/out"
 	expect "deepest stack" "$(awk '{ sub(/ [0-9]+$/, ""); n = gsub(/;/, ";") + 1; if (n > max) max = n }
 		END { print max }' "$here/out")" '<=' 6
 	expect_contains "$here/out" '^\[truncated\];'
 }
 
-case_simple() {
+simple() {
 	record_demo -s -o collapsed -f "$here/out"
 	expect_contains "$here/out" '(^|;)Pricing\.averages'
 	expect_lacks "$here/out" 'shop/Pricing'
 }
 
-case_signatures() {
+signatures() {
 	record_demo -g -o collapsed -f "$here/out"
 	expect_contains "$here/out" 'shop/Till\.take\(IJ\)J'
 }
 
-case_annotate() {
+annotate() {
 	record_demo -a -o collapsed -f "$here/out"
 	expect_contains "$here/out" 'shop/[A-Za-z]+\.[a-z]+_\[j\]'
 	expect_contains "$here/out" '_\[i\]'
 }
 
-case_libraries() {
+libraries() {
 	record_demo -l -o collapsed -f "$here/out"
 	expect_contains "$here/out" ';libz\.so[^;\`]*`|;libzip\.so`'
 	expect_contains "$here/out" 'libjvm\.so`'
 }
 
-case_include() {
+include() {
 	record_demo -I '*Pricing.averages*' -o collapsed -f "$here/out"
 	expect "stacks that do not match" "$(grep -cv 'Pricing.averages' "$here/out")" '==' 0
 	expect "samples" "$(total "$here/out")" '>=' 5
 }
 
-case_exclude() {
+exclude() {
 	record_demo -X '*Archiver*' -X 'shop/Journal.*' -o collapsed -f "$here/out"
 	expect_lacks "$here/out" 'shop/Archiver|shop/Journal\.'
 	expect_contains "$here/out" 'shop/Pricing'
 }
 
-case_all_user() {
+all_user() {
 	record_demo --all-user -o collapsed -f "$here/out"
 	expect_lacks "$here/out" '_\[k\]'
 	expect "samples" "$(total "$here/out")" '>=' 20
 }
 
 # The spelling that async-profiler's users type: options, then the pid, no verb.
-case_without_the_verb() {
-	start_jvm "$(any_jdk)" shop.Demo
-	run_duet -d 2 -f "$here/out.html" "$jvm"
+without_the_verb() {
+	run_duet -d 1 -f "$here/out.html" "$jvm"
 	expect_status 0
 	expect_contains "$here/out.html" '(averages|discounted|cheapest)'
 }
@@ -191,7 +219,7 @@ case_two_processes() {
 	expect_contains "$here/out" 'workload/Locks\.fight'
 }
 
-case_host() {
+case_host() { # apart
 	need_bpf
 	start_jvm "$(any_jdk)" workload.TwoBusy 600
 	start_jvm "$(any_jdk)" workload.Locks

@@ -5,34 +5,32 @@
 . "$(dirname "$0")/lib.sh"
 
 # Demo has every kind of frame; its Java threads are most of its samples.
-expect_joined() { # PERCENT RECORD-OPTIONS...
+expect_joined() { # PERCENT CPU_SECONDS RECORD-OPTIONS...
 	local floor=$1
 	shift
 	need_bpf
 	start_jvm "$jdk" shop.Demo
-	sleep 2 # the first seconds belong to the compilers
-	record -p "$jvm" -d 8 -v "$@" -o collapsed -f "$here/out"
-	expect_status 0
+	warm_up 3 # the first seconds belong to the compilers
+	record_cpu "$@" -p "$jvm" -v -o collapsed -f "$here/out"
 	expect_file "$here/out"
 	expect_share "joined" "$(reported joined)" '>=' "$floor"
 	expect_alive "$jvm"
 }
 
 jdk_case_joined_100hz() {
-	expect_joined 99.5 --freq 100
+	expect_joined 99.5 12 --freq 100
 }
 
-jdk_case_joined_1khz() {
-	expect_joined 99 -i 1ms
+jdk_case_joined_2khz() {
+	expect_joined 99 4 -i 500us
 }
 
 # One stack from the kernel to the thread's entry, with every kind of frame between.
 jdk_case_one_stack() {
 	need_bpf
 	start_jvm "$jdk" shop.Demo
-	sleep 2
-	record -p "$jvm" -d 6 -i 1ms -a -t -o collapsed -f "$here/out"
-	expect_status 0
+	warm_up 3
+	record_cpu 4 -p "$jvm" -i 500us -a -t -o collapsed -f "$here/out"
 	expect_contains "$here/out" \
 		'^\[journal[^;]*;.*shop/Worker\.run_\[[0ij]\];.*shop/Journal\.append_\[[0ij]\];.*_\[k\] [0-9]+$'
 	local compress='^\[archiver[^;]*;.*shop/Archiver\.compress_\[[0ij]\];'
@@ -45,8 +43,7 @@ jdk_case_one_stack() {
 jdk_case_joined_from_the_first_second() {
 	need_bpf
 	start_jvm "$jdk" shop.Demo
-	record -p "$jvm" -d 6 -i 1ms -v -o collapsed -f "$here/out"
-	expect_status 0
+	record_cpu 4 -p "$jvm" -i 500us -v -o collapsed -f "$here/out"
 	expect_share "joined" "$(reported joined)" '>=' 98
 }
 

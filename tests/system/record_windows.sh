@@ -88,7 +88,7 @@ case_windows_are_the_whole() {
 	wait_for 20 has_windows "$out" html 3 # each window has its links by then
 	read_links "$out" &
 	reader=$!
-	sleep 6
+	sleep 3
 	kill -STOP "${pids[@]}"
 	sleep 0.2
 	for pid in "${pids[@]}"; do
@@ -106,7 +106,7 @@ case_windows_are_the_whole() {
 		sum=$((sum + $(total "$file")))
 		full=$((full + 1))
 	done < <(windows "$out" collapsed)
-	expect "windows" $full '>=' 8
+	expect "windows" $full '>=' 5
 	expect_near "samples of all windows, by CPU time" $sum $truth $((truth / 20))
 	whole=$(total "$here/whole.collapsed")
 	expect_near "samples of all windows, by one recording" $sum "$whole" $((whole / 10))
@@ -120,7 +120,7 @@ case_windows_are_the_whole() {
 
 # All CPUs are busy, with whatever it is: each has so many samples in each window, wherever they were taken. A virtual
 # machine's host may have stopped it in one of them; a gap would be in all.
-case_windows_have_no_gap() {
+case_windows_have_no_gap() { # alone
 	local cpus file count=0 full=0 samples want
 	need_bpf
 	cpus=$(nproc --all) want=$((cpus * 1000))
@@ -229,7 +229,7 @@ case_daemon_reloads() {
 	kill -HUP "$recorder"
 	wait_for 20 has_windows "$here/c" txt 2
 	expect_lacks "$here/stderr" 'samples in' # the recording goes on
-	expect_contains "$here/c/last_profile.txt" '^duration +: 2\.0 s'
+	expect_contains "$here/c/last_profile.txt" '^duration +: 2\.0[0-9]* s'
 	printf '%s\n' "file = $here/b" "comm = $spinning" 'window = 1s' 'no-attach = yes' 'freq = 500' >"$here/conf"
 	kill -HUP "$recorder"
 	wait_for 20 has_windows "$here/b" col 2

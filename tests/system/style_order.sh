@@ -5,9 +5,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 
 sources() { # ls-files PATTERN...: files under version control, or not yet but not ignored either
-	git ls-files --cached --others --exclude-standard -- "$@" | sort -u | while read -r file; do
-		[ ! -f "$file" ] || echo "$file"
-	done
+	git ls-files --cached --others --exclude-standard -- "$@" | sort -u | perl -lne 'print if -f'
 }
 
 # Without a suffix that would tell.
@@ -27,9 +25,10 @@ rank() {
 	join) echo 5 ;;
 	profile) echo 6 ;;
 	out) echo 7 ;;
-	session) echo 8 ;;
-	cmd) echo 9 ;;
-	main) echo 10 ;;
+	limits) echo 8 ;;
+	session) echo 9 ;;
+	cmd) echo 10 ;;
+	main) echo 11 ;;
 	esac
 }
 
@@ -84,18 +83,12 @@ case_headers_without_libc() {
 }
 
 case_licences() {
-	local file want bad=
-	while read -r file; do
-		case $file in
-		bpf/*) want='GPL-2.0-only$|GPL-2.0-only \*/' ;;
-		headers/*) want='\(GPL-2.0-only OR MIT\)' ;;
-		vmlinux/*) want='.' ;;
-		*) want='MIT' ;;
-		esac
-		head -n 3 "$file" | grep -qE "SPDX-License-Identifier: .*($want)" || bad+="$file"$'\n'
-	done < <(sources '*.c' '*.h' '*.S' '*.sh' '*.java' '*.js' '*.mjs' "${scripts[@]}" |
-		grep -v '^tests/fixtures/\|^vmlinux/')
-	none "no or another licence line" "$bad"
+	none "no or another licence line" "$(sources '*.c' '*.h' '*.S' '*.sh' '*.java' '*.js' '*.mjs' "${scripts[@]}" |
+		grep -v '^tests/fixtures/\|^vmlinux/' | xargs awk '
+		BEGIN { gpl = "GPL-2.0-only( \\*/)?$"; both = "\\(GPL-2.0-only OR MIT\\)" }
+		FNR == 1 { want = FILENAME ~ /^bpf\// ? gpl : FILENAME ~ /^headers\// ? both : "MIT"; bad[FILENAME] }
+		FNR <= 3 && $0 ~ "SPDX-License-Identifier: .*" want { delete bad[FILENAME] }
+		END { for (file in bad) print file }')"
 }
 
 # Tables of data and the page's script are measured by other means.
@@ -114,10 +107,15 @@ case_function_length() {
 
 case_line_length() {
 	none "lines of more than 120 columns" "$(sources '*.c' '*.h' '*.java' '*.sh' '*.bash' "${scripts[@]}" |
-		grep -v '^vmlinux/\|^tests/fixtures/' |
-		while read -r file; do
-			expand -t 8 "$file" | awk -v file="$file" 'length($0) > 120 { print file ":" NR }'
-		done)"
+		grep -v '^vmlinux/\|^tests/fixtures/' | xargs awk '
+		{
+			tabs = split($0, part, "\t")
+			column = 0
+			for (i = 1; i < tabs; i++)
+				column += length(part[i]) + 8 - (column + length(part[i])) % 8
+			if (column + length(part[tabs]) > 120)
+				print FILENAME ":" FNR
+		}')"
 }
 
 case_top_level() {

@@ -19,8 +19,8 @@ start_native() { # PROGRAM ARGS...
 }
 
 record_native() { # OPTIONS...
-	record --engine bpf --no-attach -p "$native" -i "${native_interval:-1ms}" -d 2 "$@" -o collapsed -f "$here/out"
-	expect_status 0
+	record_cpu 1 --engine bpf --no-attach -p "$native" -i "${native_interval:-500us}" "$@" -o collapsed \
+		-f "$here/out"
 	expect_file "$here/out"
 	expect_alive "$native"
 }
@@ -93,6 +93,18 @@ case_six_hundred_calls() {
 	native_case deep "leaf_deep;$(printf 'recurse;%.0s' {0..600})leaf_compute" leaf_compute
 }
 
+# Deeper than one record, but none is left out; what async-profiler's users give -j is more than there can be.
+case_five_thousand_calls() {
+	local calls='n = gsub(/;recurse/, ""); all += $NF; if (n == 5001) whole += $NF'
+	need_bpf
+	start_native "$workloads/native" deeper
+	record_native -j 100000
+	expect "times -j was said to be clamped" "$(grep -c -- '-j 100000: .* 16384 frames' "$here/stderr")" '==' 1
+	calls=$(awk "/leaf_compute/ { $calls } END { print whole + 0, all + 0 }" "$here/out")
+	expect_share "with all calls" "$calls" '>=' 97
+	expect_nothing_cut
+}
+
 case_in_a_thread() {
 	need_bpf
 	start_native "$workloads/native" thread
@@ -134,6 +146,51 @@ case_debug_frame_in_a_debug_file() {
 	objcopy --only-keep-debug --compress-debug-sections "$workloads/native_debug_frame" "$here/native.debug"
 	objcopy --strip-all --add-gnu-debuglink="$here/native.debug" "$workloads/native_debug_frame" "$here/native"
 	native_case sort 'leaf_sort;([^;]+;)+compare' compare "$here/native"
+}
+
+guessed() {
+	local stacks
+	stacks=$(sed -n 's/.*lost: \([0-9]*\) user stacks with frames found by frame pointer.*/\1/p' "$here/stderr")
+	echo "${stacks:-0}"
+}
+
+# Neither tables nor frame pointers: what is found is a guess, and said to be one.
+case_no_tables_and_no_frame_pointers() {
+	need_bpf
+	need_objcopy
+	objcopy --strip-debug "$workloads/native_debug_frame" "$here/native"
+	start_native "$here/native" compute
+	record_native
+	expect "guessed stacks" "$(guessed)" '>=' "$(($(total "$here/out") / 2))"
+}
+
+# V8 makes code while it runs, and has built-in functions without tables in its file: all of it keeps frame pointers.
+case_javascript() {
+	need_bpf
+	command -v node >/dev/null || skip "no node"
+	cat >"$here/deep.js" <<-'EOF'
+		function leaf(n) {
+			let sum = 0;
+			for (let i = 0; i < n; i++)
+				sum = (sum * 31 + i) % 1000003;
+			return sum;
+		}
+		function down(depth, n) { return depth === 0 ? leaf(n) : down(depth - 1, n) + 1; }
+		let sum = 0;
+		for (let i = 0; i < 20000; i++) sum += down(9, 500);
+		console.log("READY");
+		const until = Date.now() + 60000;
+		while (Date.now() < until) sum += down(9, 2000000);
+		console.log(sum);
+	EOF
+	start_native env -C "$here" node --perf-basic-prof --no-turbo-inlining deep.js
+	native_interval=4ms record_native
+	rm -f "/tmp/perf-$native.map"
+	local calls outer='(Builtins_InterpreterEntryTrampoline|JS:[^;]*deep\.js:1:1)'
+	calls=$(printf '(JS:[^;]*down [^;]*|Builtins_InterpreterEntryTrampoline);%.0s' {1..10}) # not compiled yet
+	expect_whole "^_start;([^;]+;)*node::Start;([^;]+;)+Builtins_JSEntry;([^;]+;)*$outer;${calls}JS:[^;]*leaf " \
+		'JS:[^;]*leaf ' 95
+	expect "guessed stacks" "$(guessed)" '<=' "$(($(total "$here/out") / 20))"
 }
 
 # The symbols of functions that are not exported, in an ELF file of their own, compressed, as Fedora ships them.

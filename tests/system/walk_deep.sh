@@ -47,6 +47,32 @@ expect_rooted() { # INTERVAL OPTION...
 	grep -q 'lost: .* without their middle' "$here/stderr" || fail "not said: $(cat "$here/stderr")"
 }
 
+# Whatever the walk had no time for, AsyncGetCallTrace has: none may be missing, from the leaf to main().
+expect_all() { # OPTION...
+	start_jvm "$jdk" workload.Deep 10000
+	record -p "$jvm" -d 2 -i 4ms -j 16384 -o collapsed -f "$here/out" "$@"
+	expect_status 0
+	expect "samples at the bottom" "$(with_frames 10000 | cut -d ' ' -f 2)" '>' 0
+	expect_share "with all frames" "$(with_frames 10000)" '>=' 97
+	expect_share "truncated" "$(matching "$here/out" '\\[truncated\\]')" '<=' 0
+	expect_alive "$jvm"
+}
+
+jdk_case_all_frames() {
+	need_bpf
+	expect_all
+}
+
+jdk_case_all_frames_interpreted() {
+	need_bpf
+	JVM_OPTS=(-Xint)
+	expect_all
+}
+
+jdk_case_all_frames_by_timer() {
+	expect_all --engine ctimer
+}
+
 jdk_case_whole() {
 	expect_whole 960
 }

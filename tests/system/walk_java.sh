@@ -23,16 +23,15 @@ unrooted_top() { # FILE
 		END { for (leaf in n) if (n[leaf] > most) { most = n[leaf]; top = leaf }; print most + 0 " " top }'
 }
 
-start_demo() { # WARM_SECONDS
+start_demo() { # CPU_SECONDS that it is warmed up for
 	need_bpf
 	start_jvm "$jdk" shop.Demo
-	sleep "$1"
+	warm_up "$1"
 }
 
 # The walk alone, but for what it does not reach, and the first samples: the loader must learn names for them.
 expect_walked() { # ROOTED_PERCENT NEEDED_PERCENT
-	record -p "$jvm" -d 4 -i 1ms -v -o collapsed -f "$here/out"
-	expect_status 0
+	record_cpu 3 -p "$jvm" -i 500us -v -o collapsed -f "$here/out"
 	expect_share "walked to the entry (else: $(unrooted_top "$here/out"))" "$(reported walked)" '>=' "$1"
 	expect_share "stacks rooted there" "$(matching "$here/out" "$entries")" '>=' "$1"
 	expect_share "needed a signal" "$(reported_needed)" '<=' "$2"
@@ -45,8 +44,7 @@ expect_walked() { # ROOTED_PERCENT NEEDED_PERCENT
 # and skips a frame; the more small methods are not inlined, the more often. It should not name another.
 expect_agreement() { # CONTRADICTED_PERCENT
 	local agreed
-	record -p "$jvm" -d 4 -i 1ms --signals always -v -o collapsed -f "$here/out"
-	expect_status 0
+	record_cpu 3 -p "$jvm" -i 500us --signals always -v -o collapsed -f "$here/out"
 	agreed=$(reported agreed)
 	expect "stacks walked twice" "${agreed#* }" '>=' 100
 	expect_share "agreed" "$agreed" '>=' 98
@@ -79,7 +77,7 @@ jdk_case_compiled_by_c1() {
 
 jdk_case_all_compiled() {
 	JVM_OPTS=(-Xcomp)
-	start_demo 9
+	start_demo 12
 	expect_walked 99.5 10
 	expect_agreement 1
 }

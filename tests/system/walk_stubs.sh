@@ -11,10 +11,9 @@ expect_right_callers() { # STUB...
 	local method='workload/Stubs\.(copies|objects|casts|virtuals|interfaces|checksums|clocks|strings|'
 	method+='maths|digests|encodings|arrays)'
 	need_bpf
-	start_jvm "$jdk" workload.Stubs 9
-	sleep 2
-	record -p "$jvm" -d 5 -i 1ms -t -v -o collapsed -f "$here/out"
-	expect_status 0
+	start_jvm "$jdk" workload.Stubs 60
+	warm_up 2
+	record_cpu 4 -p "$jvm" -i 500us -t -v -o collapsed -f "$here/out"
 	grep -E '^\[main tid=' "$here/out" >"$here/main"
 	expect "samples of the main thread" "$(total "$here/main")" '>=' 500
 	expect_share "of them rooted" "$(matching "$here/main" "$entries")" '>=' 99

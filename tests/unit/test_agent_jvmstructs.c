@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "codelets.c"
+#include "vmstructs.c"
 #include "jvmstructs.c"
 #include "perf_counter.c"
 #include "safe_copy.c"

@@ -9,14 +9,32 @@
 
 #include "options.c"
 
+#define SECRET "0123456789abcdef0123456789abcdef"
+
+/* Where the agent stands on a command line, the secret is in the environment, and then no longer. */
+static void test_secret_of_environment(void **state)
+{
+	struct options options;
+	const char *why;
+
+	(void)state;
+	setenv("DUET_SECRET", SECRET, 1);
+	assert_int_equal(options_parse(&options, "control=a", &why), 0);
+	assert_memory_equal(options.secret, SECRET, DUET_SECRET_DIGITS);
+	assert_null(getenv("DUET_SECRET"));
+	setenv("DUET_SECRET", "short", 1);
+	assert_int_equal(options_parse(&options, "control=a", &why), -EINVAL);
+}
+
 static void test_control_alone(void **state)
 {
 	struct options options;
 	const char *why = NULL;
 
 	(void)state;
-	assert_int_equal(options_parse(&options, "control=duet-1-ab", &why), 0);
+	assert_int_equal(options_parse(&options, "control=duet-1-ab,secret=" SECRET, &why), 0);
 	assert_string_equal(options.control, "duet-1-ab");
+	assert_memory_equal(options.secret, SECRET, DUET_SECRET_DIGITS);
 	assert_int_equal(options.wait_ms, 2000);
 	assert_null(why);
 }
@@ -27,9 +45,9 @@ static void test_both_in_any_order(void **state)
 	const char *why;
 
 	(void)state;
-	assert_int_equal(options_parse(&options, "wait=0,control=a", &why), 0);
+	assert_int_equal(options_parse(&options, "wait=0,control=a,secret=" SECRET, &why), 0);
 	assert_int_equal(options.wait_ms, 0);
-	assert_int_equal(options_parse(&options, "control=a,wait=60000", &why), 0);
+	assert_int_equal(options_parse(&options, "control=a,secret=" SECRET ",wait=60000", &why), 0);
 	assert_int_equal(options.wait_ms, 60000);
 }
 
@@ -41,16 +59,21 @@ static void test_refused(void **state)
 		"control=",
 		"control",
 		"contrl=a",
+		"control=a",
+		"control=a,secret=",
+		"control=a,secret=0123",
+		"control=a,secret=" SECRET "0",
+		"control=a,secret=0123456789abcdef0123456789abcdeg",
 		",",
 		"wait=5",
-		"control=a,b=c",
-		"control=a,,b",
-		"control=a,wait=",
-		"control=a,wait=-1",
-		"control=a,wait=60001",
-		"control=a,wait=99999999999999999999",
-		"control=a,wait=1x",
-		"control=a,wait=0x10",
+		"secret=" SECRET ",control=a,b=c",
+		"secret=" SECRET ",control=a,,b",
+		"secret=" SECRET ",control=a,wait=",
+		"secret=" SECRET ",control=a,wait=-1",
+		"secret=" SECRET ",control=a,wait=60001",
+		"secret=" SECRET ",control=a,wait=99999999999999999999",
+		"secret=" SECRET ",control=a,wait=1x",
+		"secret=" SECRET ",control=a,wait=0x10",
 	};
 
 	(void)state;
@@ -66,12 +89,12 @@ static void test_refused(void **state)
 
 static void test_name_length(void **state)
 {
-	char text[256] = "control=";
+	char text[256] = "secret=" SECRET ",control=";
 	struct options options;
 	const char *why;
 
 	(void)state;
-	memset(text + 8, 'n', DUET_NAME_MAX);
+	memset(text + strlen(text), 'n', DUET_NAME_MAX);
 	assert_int_equal(options_parse(&options, text, &why), 0);
 	assert_int_equal(strlen(options.control), DUET_NAME_MAX);
 	strcat(text, "n");
@@ -85,6 +108,7 @@ int main(void)
 		cmocka_unit_test(test_both_in_any_order),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_name_length),
+		cmocka_unit_test(test_secret_of_environment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

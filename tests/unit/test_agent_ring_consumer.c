@@ -139,6 +139,22 @@ static void sizes_round_up_to_powers_of_two(void **state)
 	agent_ring_free(NULL);
 }
 
+static void only_what_is_touched_takes_ram(void **state)
+{
+	struct agent_ring *ring = NULL;
+	char *at;
+
+	(void)state;
+	assert_int_equal(agent_ring_new(&ring, 1 << 20, 1 << 20), 0);
+	at = mmap(NULL, agent_ring_bytes(ring), PROT_READ | PROT_WRITE, MAP_SHARED, agent_ring_fd(ring), 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	assert_int_equal(agent_ring_touched(ring), 4096);
+	memset(at + (1 << 20), 1, 8192); /* as an agent does */
+	assert_int_equal(agent_ring_touched(ring), 3 * 4096);
+	munmap(at, agent_ring_bytes(ring));
+	agent_ring_free(ring);
+}
+
 /* ---- producers that keep the rules ---- */
 
 static void records_arrive_across_the_wrap(void **state)
@@ -472,6 +488,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memfd_is_sealed_and_described),     cmocka_unit_test(sizes_round_up_to_powers_of_two),
+		cmocka_unit_test(only_what_is_touched_takes_ram),
 		cmocka_unit_test(records_arrive_across_the_wrap),    cmocka_unit_test(full_lane_drops_and_recovers),
 		cmocka_unit_test(hole_holds_back_what_follows),	     cmocka_unit_test(budget_is_kept),
 		cmocka_unit_test(endless_producer_does_not_keep_us),

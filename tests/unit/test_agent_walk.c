@@ -42,12 +42,6 @@ bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
 	return false;
 }
 
-void methods_see(struct session *to, uint64_t method)
-{
-	(void)to;
-	(void)method;
-}
-
 static struct process *self(void)
 {
 	struct process *process = process_get(&processes, getpid(), 0);
@@ -142,6 +136,39 @@ static void test_deeper_than_a_record(void **state)
 	memcpy(root, taken.sample.stack + DUET_MAX_USER_STACK - 4, sizeof(root));
 	take_deep(0);
 	assert_memory_equal(root, taken.sample.stack + taken.sample.user_depth - 4, sizeof(root));
+}
+
+static uint64_t lane_bytes[2 << 17];
+
+/* Whoever wants all frames finds those of the middle in the ring, each part before the next one takes its place. */
+static void test_all_of_a_deep_stack(void **state)
+{
+	struct duet_ring_lane lane = {0};
+	const int calls = 3 * DUET_MAX_USER_STACK + 100; /* the last part ends before their callers */
+	uint32_t first = DUET_LEAF_FRAMES, deep = 0, twice;
+	const uint64_t *at = lane_bytes;
+
+	(void)state;
+	session.ring.lanes[DUET_LANE_SAMPLE] =
+		(struct duet_lane_view){&lane, (unsigned char *)lane_bytes, sizeof(lane_bytes) / 2};
+	session.java_depth = DUET_MAX_JAVA_DEPTH;
+	unwinding_publish(&unwinding, self());
+	take_deep(calls);
+	session.java_depth = 0;
+	for (; at < lane_bytes + lane.head / sizeof(*at); first += DUET_ROOT_FRAMES) {
+		const struct duet_ring_record *record = (const void *)at;
+		const struct duet_frames_record *part = (const void *)(record + 1);
+
+		assert_int_equal(record->type, DUET_AGENT_FRAMES);
+		assert_int_equal(part->first, first);
+		assert_int_equal(part->head.time_ns, taken.sample.head.time_ns);
+		for (uint32_t i = 0; i < DUET_ROOT_FRAMES; i++)
+			deep += part->stack[i] == called_itself;
+		at += record->size / sizeof(*at);
+	}
+	twice = first - DUET_LEAF_FRAMES - taken.sample.left_out; /* so many are in the sample too */
+	assert_true(twice < DUET_ROOT_FRAMES);
+	assert_int_equal(count_deep() + deep - twice, calls);
 }
 
 /* Until the loader has published them there are none: no walk is whole, and the loader is told of unknown code. */
@@ -302,6 +329,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_own_stack),
 		CASE(test_deeper_than_a_record),
+		CASE(test_all_of_a_deep_stack),
 		CASE(test_nothing_published),
 		CASE(test_unreadable_stack),
 		CASE(test_another_slice_is_noticed),

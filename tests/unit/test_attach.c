@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdlib.h>
@@ -19,11 +20,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agents.h"
 #include "attach/attach.h"
 #include "attach/hotspot.h"
 #include "attach/hsperfdata.h"
 #include "attach/place.h"
 #include "attach/vm_options.h"
+#include "base/clock.h"
 #include "base/root.h"
 #include "proc/process.h"
 
@@ -360,64 +363,127 @@ static void test_root_read_fifo(void **state)
 	buf_release(&text);
 }
 
+#define FOLDER ".duet-"
+
+static struct attach_target self_target(void)
+{
+	return (struct attach_target){.pid = getpid(), .ns_pid = 7, .uid = geteuid(), .gid = getegid()};
+}
+
+/* A folder for the agent, and its name. */
+static int make_folder(char name[PLACE_NAME_MAX])
+{
+	const struct attach_target target = self_target();
+	const struct visit visit = {.target = &target};
+
+	return place_folder(&visit, root, geteuid(), name);
+}
+
+static void remove_folder(int fd, const char *name)
+{
+	close(fd);
+	unlinkat(root, name, AT_REMOVEDIR);
+}
+
+static void usual_folder(char name[PLACE_NAME_MAX])
+{
+	int fd = make_folder(name);
+
+	assert_true(fd >= 0);
+	remove_folder(fd, name);
+}
+
 static void test_folder_own(void **state)
 {
-	int fd = place_folder(root, ".duet-0");
+	char name[PLACE_NAME_MAX], again[PLACE_NAME_MAX];
+	int fd = make_folder(name);
 	struct stat st;
 
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0755);
-	close(fd);
-	fd = place_folder(root, ".duet-0"); /* left by a duet that was killed */
+	remove_folder(fd, name);
+	usual_folder(again); /* else each attach would map one more copy of the agent */
+	assert_string_equal(again, name);
+}
+
+/* Whatever stands there is left as it is, and the agent gets a folder all the same. */
+static void assert_not_entered(const char *squatted)
+{
+	char name[PLACE_NAME_MAX];
+	struct stat before, after;
+	int fd;
+
+	assert_int_equal(fstatat(root, squatted, &before, 0), 0);
+	fd = make_folder(name);
 	assert_true(fd >= 0);
-	close(fd);
-	assert_int_equal(rmdir(".duet-0"), 0);
+	assert_string_not_equal(name, squatted);
+	assert_memory_equal(name, FOLDER, strlen(FOLDER));
+	remove_folder(fd, name);
+	assert_int_equal(fstatat(root, squatted, &after, 0), 0);
+	assert_int_equal(after.st_mode, before.st_mode);
 }
 
-static void test_folder_link(void **state)
+static void test_folder_squatted(void **state)
 {
-	(void)state;
-	assert_int_equal(symlink("real", ".duet-0"), 0);
-	assert_int_equal(place_folder(root, ".duet-0"), -EPERM);
-	assert_int_equal(unlink(".duet-0"), 0);
-}
+	char name[PLACE_NAME_MAX];
 
-static void test_folder_writable(void **state)
-{
 	(void)state;
-	assert_int_equal(mkdir(".duet-0", 0755), 0);
-	assert_int_equal(chmod(".duet-0", 0777), 0);
-	assert_int_equal(place_folder(root, ".duet-0"), -EPERM);
-	assert_int_equal(rmdir(".duet-0"), 0);
+	usual_folder(name);
+	assert_int_equal(symlink("real", name), 0);
+	assert_not_entered(name);
+	assert_int_equal(unlink(name), 0);
+	assert_int_equal(mkdir(name, 0700), 0); /* our own: an attach beside this one may be in it */
+	assert_not_entered(name);
+	assert_int_equal(chmod(name, 0777), 0);
+	assert_not_entered(name);
+	assert_int_equal(rmdir(name), 0);
 }
 
 static void test_folder_foreign(void **state)
 {
+	char name[PLACE_NAME_MAX];
+
 	(void)state;
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(mkdir(".duet-0", 0755), 0);
-	assert_int_equal(chown(".duet-0", 65534, 65534), 0);
-	assert_int_equal(place_folder(root, ".duet-0"), -EPERM);
-	assert_int_equal(rmdir(".duet-0"), 0);
+	usual_folder(name);
+	assert_int_equal(mkdir(name, 0700), 0);
+	assert_int_equal(chown(name, 65534, 65534), 0);
+	assert_not_entered(name);
+	assert_int_equal(rmdir(name), 0);
+}
+
+static void test_entry_of_mount(void **state)
+{
+	int fd;
+
+	(void)state;
+	fd = root_open_entry(root, "real", O_PATH | O_DIRECTORY);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_true(root_open_entry(root, "relative", O_PATH | O_DIRECTORY) < 0);
+	fd = open("/", O_PATH | O_DIRECTORY);
+	assert_int_equal(root_open_entry(fd, "proc", O_PATH | O_DIRECTORY), -EXDEV);
+	close(fd);
 }
 
 /* ---- the rest ---- */
 
-static void test_control_name(void **state)
+static void test_control(void **state)
 {
-	char one[DUET_NAME_MAX + 1], two[DUET_NAME_MAX + 1], tiny[4];
+	struct attach_control one, two;
 
 	(void)state;
-	attach_control_name(one, sizeof(one), 123);
-	attach_control_name(two, sizeof(two), 123);
-	assert_string_not_equal(one, two);
-	assert_true(strlen(one) > 32 && strlen(one) <= DUET_NAME_MAX);
-	assert_null(strpbrk(one, ",= "));
-	attach_control_name(tiny, sizeof(tiny), 123);
-	assert_int_equal(strlen(tiny), 3);
+	assert_int_equal(attach_control_new(&one, 123), 0);
+	assert_int_equal(attach_control_new(&two, 123), 0);
+	assert_string_not_equal(one.name, two.name);
+	assert_string_not_equal(one.secret, two.secret);
+	assert_true(strlen(one.name) > 32);
+	assert_null(strpbrk(one.name, ",= "));
+	assert_null(strstr(one.name, one.secret));
+	assert_int_equal(strspn(one.secret, "0123456789abcdef"), DUET_SECRET_DIGITS);
 }
 
 static void test_place_for_command(void **state)
@@ -438,12 +504,14 @@ static void test_place_for_command(void **state)
 	attach_remove_library(NULL);
 }
 
+static const struct attach_control nobody = {"duet-test", "00000000000000000000000000000000"};
+
 static void assert_attach_fails(const struct attach_target *target, int error, const char *words)
 {
 	struct attach_result result;
 	struct attach attach;
 
-	assert_int_equal(attach_start(&attach, target, "duet-test"), 0);
+	assert_int_equal(attach_start(&attach, target, &nobody), 0);
 	attach_finish(&attach, &result);
 	assert_int_equal(result.error, error);
 	assert_int_equal(result.socket, -1);
@@ -468,6 +536,38 @@ static void test_attach_refused(void **state)
 	assert_attach_fails(&target, -ESRCH, "there is no process 134217727");
 }
 
+/* The target's user can stop the child that works with his rights. The loader's clock goes on. */
+static void test_child_stopped(void **state)
+{
+	struct process_table table;
+	struct process *self;
+	struct intern strings;
+	const struct agent_start start = {.engine = DUET_ENGINE_BPF};
+	struct agent *agent;
+	uint64_t begin_ns;
+
+	(void)state;
+	process_table_init(&table);
+	intern_init(&strings);
+	self = process_get(&table, getpid(), 0);
+	agent = agent_new(self, &strings, &start, ATTACH_LOADED, &nobody);
+	assert_non_null(agent);
+	assert_int_equal(kill(agent->attach.child, SIGSTOP), 0);
+	agent_expire(agent, clock_monotonic_ns());
+	assert_int_equal(agent->state, AGENT_ATTACHING);
+	begin_ns = clock_monotonic_ns();
+	agent_expire(agent, begin_ns + 60 * NS_PER_SEC);
+	assert_int_equal(agent->state, AGENT_FAILED);
+	assert_int_equal(agent->error, -ETIMEDOUT);
+	assert_non_null(strstr(agent->why, "took longer than"));
+	assert_true(clock_monotonic_ns() - begin_ns < NS_PER_SEC / 2);
+	attach_wait_aborted();
+	assert_int_equal(waitpid(agent->attach.child, NULL, 0), -1);
+	agent_free(agent);
+	intern_release(&strings);
+	process_table_release(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -481,18 +581,19 @@ int main(void)
 		cmocka_unit_test(test_options_text),
 		cmocka_unit_test(test_hsperfdata),
 		cmocka_unit_test(test_hsperfdata_hostile),
-		cmocka_unit_test(test_control_name),
+		cmocka_unit_test(test_control),
 		cmocka_unit_test(test_place_for_command),
 		cmocka_unit_test(test_attach_refused),
+		cmocka_unit_test(test_child_stopped),
 	};
 	const struct CMUnitTest traps[] = {
 		cmocka_unit_test(test_root_open),
 		cmocka_unit_test(test_root_open_walk),
 		cmocka_unit_test(test_root_read_fifo),
 		cmocka_unit_test(test_folder_own),
-		cmocka_unit_test(test_folder_link),
-		cmocka_unit_test(test_folder_writable),
+		cmocka_unit_test(test_folder_squatted),
 		cmocka_unit_test(test_folder_foreign),
+		cmocka_unit_test(test_entry_of_mount),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) + cmocka_run_group_tests(traps, enter_folder, leave_folder);

@@ -29,6 +29,29 @@ __attribute__((noinline)) void _ZN4duet4test4nameEv(void)
 	__asm__ volatile("");
 }
 
+/* One function with many names, and one that only old programs call by its own. */
+void usual(void);
+__attribute__((noinline)) void usual(void)
+{
+	__asm__ volatile("nop");
+}
+
+#define ALIAS(kind, name, of) kind void name(void) __attribute__((alias(#of), used))
+
+ALIAS(extern __attribute__((weak)), abc, usual);
+ALIAS(extern, __usual, usual);
+ALIAS(static, aaa, usual);
+ALIAS(static, usual_alias_2, usual);
+ALIAS(static, __GI_usual, usual);
+
+void _replaced(void);
+__attribute__((noinline)) void _replaced(void)
+{
+	__asm__ volatile("nop; nop");
+}
+
+ALIAS(extern, replaced, _replaced);
+
 static char folder[] = "/tmp/duet-elf-XXXXXX";
 
 static int enter_folder(void **state)
@@ -186,6 +209,27 @@ static void test_versions_are_no_names(void **state)
 	remove_stripped();
 }
 
+static void test_usual_name(void **state)
+{
+	char command[256];
+	struct elf_file file;
+
+	(void)state;
+	file = read_file("/proc/self/exe");
+	assert_string_equal(name_of(&file, (char *)usual), "usual");
+	assert_string_equal(name_of(&file, (char *)_replaced), "replaced");
+	elf_file_release(&file);
+	if (!have_objcopy())
+		skip();
+	snprintf(command, sizeof(command), "objcopy --redefine-sym replaced=replaced@DUET_0.9 /proc/%d/exe app",
+		 getpid());
+	assert_int_equal(system(command), 0);
+	file = read_file("app");
+	assert_string_equal(name_of(&file, (char *)_replaced), "_replaced");
+	elf_file_release(&file);
+	remove_stripped();
+}
+
 /* Assembly without unwind information, behind a function of known size. */
 static void test_no_name_behind_the_end(void **state)
 {
@@ -196,8 +240,8 @@ static void test_no_name_behind_the_end(void **state)
 	(void)state;
 	symbol_table_init(&file.symbols);
 	assert_int_equal(elf_file_function_start(&file, 0x1150), 0x1100);
-	assert_int_equal(symbol_table_add(&file.symbols, 0x1100, 0x40, 0, "known", 5), 0);
-	symbol_table_sort(&file.symbols, SYMBOL_PLAINEST);
+	assert_int_equal(symbol_table_add(&file.symbols, 0x1100, 0x40, 0, SYMBOL_GLOBAL, "known", 5), 0);
+	symbol_table_sort(&file.symbols, SYMBOL_USUAL);
 	assert_string_equal(symbol_table_find(&file.symbols, 0x113f), "known");
 	assert_null(symbol_table_find(&file.symbols, 0x1140));
 	assert_int_equal(elf_file_function_start(&file, 0x1150), 0x1150);
@@ -618,6 +662,7 @@ int main(void)
 		cmocka_unit_test(test_stripped_has_no_local_names),
 		cmocka_unit_test(test_stripped_knows_where_functions_start),
 		cmocka_unit_test(test_versions_are_no_names),
+		cmocka_unit_test(test_usual_name),
 		cmocka_unit_test(test_no_name_behind_the_end),
 		cmocka_unit_test(test_function_starts),
 		cmocka_unit_test(test_garbage_function_starts),

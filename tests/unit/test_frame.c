@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fixtures/profiles.h"
 
-#include "profile/text.h"
+#include "base/text.h"
 
 static struct profile profile;
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -54,7 +55,7 @@ static void write_content(const char *path, const char *text)
 {
 	struct io_output out;
 
-	assert_int_equal(io_output_open(&out, path), 0);
+	assert_int_equal(io_output_open(&out, path, NULL), 0);
 	fputs(text, out.file);
 	assert_int_equal(io_output_commit(&out), 0);
 }
@@ -69,7 +70,7 @@ static void test_appears_at_commit(void **state)
 	write_content("out", "old");
 	assert_int_equal(stat("out", &stat_buf), 0);
 	assert_int_equal(stat_buf.st_mode & 0777, 0640);
-	assert_int_equal(io_output_open(&out, "out"), 0);
+	assert_int_equal(io_output_open(&out, "out", NULL), 0);
 	assert_int_equal(count_files(), 2);
 	fputs("new", out.file);
 	fflush(out.file);
@@ -89,7 +90,7 @@ static void test_discard_leaves_the_old_file(void **state)
 
 	(void)state;
 	write_content("out", "old");
-	assert_int_equal(io_output_open(&out, "out"), 0);
+	assert_int_equal(io_output_open(&out, "out", NULL), 0);
 	fputs("new", out.file);
 	io_output_discard(&out);
 	assert_content("out", "old");
@@ -124,7 +125,7 @@ static void test_create_replaces_a_symlink(void **state)
 	snprintf(link, sizeof(link), "/tmp/duet-create-link-%d", getpid());
 	write_content(target, "old");
 	assert_int_equal(symlink(target, link), 0);
-	assert_int_equal(io_output_create(&out, link), 0);
+	assert_int_equal(io_output_create(&out, link, NULL), 0);
 	fputs("new", out.file);
 	assert_int_equal(io_output_commit(&out), 0);
 	assert_content(target, "old");
@@ -151,11 +152,11 @@ static void test_unwritable_is_known_at_open(void **state)
 	struct io_output out = {0};
 
 	(void)state;
-	assert_int_equal(io_output_open(&out, "/nonexistent/out"), -ENOENT);
-	assert_int_equal(io_output_open(&out, "/proc/out"), -ENOENT);
-	assert_int_equal(io_output_open(&out, "."), -EISDIR);
-	assert_int_equal(io_output_open(&out, "sub/"), -EISDIR);
-	assert_int_equal(io_output_open(&out, ""), -ENOENT);
+	assert_int_equal(io_output_open(&out, "/nonexistent/out", NULL), -ENOENT);
+	assert_int_equal(io_output_open(&out, "/proc/out", NULL), -ENOENT);
+	assert_int_equal(io_output_open(&out, ".", NULL), -EISDIR);
+	assert_int_equal(io_output_open(&out, "sub/", NULL), -EISDIR);
+	assert_int_equal(io_output_open(&out, "", NULL), -ENOENT);
 	assert_null(out.file);
 }
 
@@ -165,12 +166,12 @@ static void test_full_disk_is_reported(void **state)
 	struct io_output out;
 
 	(void)state;
-	assert_int_equal(io_output_open(&out, "/dev/full"), 0);
+	assert_int_equal(io_output_open(&out, "/dev/full", NULL), 0);
 	assert_null(out.temporary);
 	for (int i = 0; i < 100000; i++)
 		fputs("0123456789", out.file);
 	assert_int_equal(io_output_commit(&out), -ENOSPC);
-	assert_int_equal(io_output_open(&out, "/dev/full"), 0);
+	assert_int_equal(io_output_open(&out, "/dev/full", NULL), 0);
 	fputs("short", out.file);
 	assert_int_equal(io_output_commit(&out), -ENOSPC);
 	write_content("/dev/null", "gone");
@@ -187,10 +188,10 @@ static void test_stdout_is_never_replaced(void **state)
 	fflush(stdout);
 	assert_int_equal(io_write_all(fd, "before ", 7), 0);
 	dup2(fd, STDOUT_FILENO);
-	assert_int_equal(io_output_open(&dash, "-"), 0);
+	assert_int_equal(io_output_open(&dash, "-", NULL), 0);
 	fputs("dash ", dash.file);
 	assert_int_equal(io_output_commit(&dash), 0);
-	assert_int_equal(io_output_open(&device, "/dev/stdout"), 0);
+	assert_int_equal(io_output_open(&device, "/dev/stdout", NULL), 0);
 	assert_null(device.temporary);
 	fputs("device", device.file);
 	assert_int_equal(io_output_commit(&device), 0);
@@ -223,6 +224,101 @@ static void test_read_is_bounded(void **state)
 	unlink("file");
 }
 
+/* ---- other users ---- */
+
+#define STRANGER 65534
+
+static void as_stranger(int (*act)(void))
+{
+	int status;
+
+	if (fork() == 0)
+		_exit(setgid(STRANGER) || setuid(STRANGER) || act());
+	assert_true(wait(&status) > 0);
+	assert_int_equal(status, 0);
+}
+
+static int set_traps(void)
+{
+	return symlink("../victim", "sticky/file") | symlink("../sub", "sticky/folder") | mkfifo("sticky/pipe", 0666);
+}
+
+static int enter_sticky(void **state)
+{
+	static const char *const names[] = {"victim", "sub/victim"};
+
+	(void)state;
+	if (geteuid())
+		return 0;
+	if (mkdir("sub", 0755) || mkdir("sticky", 0755) || chmod("sticky", 01777) || chmod(".", 0755))
+		return -1;
+	for (int i = 0; i < 2; i++)
+		close(open(names[i], O_WRONLY | O_CREAT, 0600));
+	return symlink("../victim", "sticky/own");
+}
+
+static int leave_sticky(void **state)
+{
+	static const char *const names[] = {"sticky/file", "sticky/folder", "sticky/pipe", "sticky/own", "victim",
+					    "sub/victim"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		unlink(names[i]);
+	rmdir("sub");
+	rmdir("sticky");
+	return 0;
+}
+
+/* Whatever fs.protected_symlinks is set to. A pipe of theirs would get the recording, or never let us go on. */
+static void test_traps_of_another_user(void **state)
+{
+	struct io_output out;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	as_stranger(set_traps);
+	assert_int_equal(io_output_open(&out, "sticky/file", NULL), -EACCES);
+	assert_int_equal(io_output_open(&out, "sticky/folder/victim", NULL), -EACCES);
+	assert_int_equal(io_output_open(&out, "sub/../sticky/folder/new", NULL), -EACCES);
+	assert_int_equal(io_output_open(&out, "sticky/pipe", NULL), -EACCES);
+	assert_content("victim", "");
+	assert_int_equal(io_output_create(&out, "sticky/file", NULL), 0); /* replaces the link */
+	io_output_discard(&out);
+	write_content("sticky/own", "ours");
+	assert_content("victim", "ours");
+}
+
+static void assert_access(const struct io_access *access, mode_t mode, gid_t group)
+{
+	struct io_output out;
+	struct stat st;
+
+	assert_int_equal(io_output_open(&out, "victim", access), 0);
+	assert_int_equal(io_output_commit(&out), 0);
+	assert_int_equal(stat("victim", &st), 0);
+	assert_int_equal(st.st_mode & 07777, mode);
+	assert_int_equal(st.st_gid, group);
+}
+
+static void test_access(void **state)
+{
+	const struct io_access alone = {.is_private = true, .group = IO_NO_GROUP};
+	const struct io_access readers = {.is_private = true, .group = STRANGER};
+	mode_t mask = umask(022);
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_access(NULL, 0644, getegid());
+	assert_access(&alone, 0600, getegid());
+	assert_access(&readers, 0640, STRANGER);
+	umask(077);
+	assert_access(&readers, 0640, STRANGER);
+	umask(mask);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +331,8 @@ int main(void)
 		cmocka_unit_test(test_full_disk_is_reported),
 		cmocka_unit_test(test_stdout_is_never_replaced),
 		cmocka_unit_test(test_read_is_bounded),
+		cmocka_unit_test_setup_teardown(test_traps_of_another_user, enter_sticky, leave_sticky),
+		cmocka_unit_test_setup_teardown(test_access, enter_sticky, leave_sticky),
 	};
 
 	return cmocka_run_group_tests(tests, enter_folder, leave_folder);

@@ -246,6 +246,80 @@ static void test_strings_move(void **state)
 	assert_int_equal(intern_count(&f->strings), 6); /* and "" */
 }
 
+/* ---- what is forgotten ---- */
+
+static void expect_code(struct fixture *f, uint64_t pc, bool is_there)
+{
+	assert_int_equal(jvm_code_at(f->jvm, pc, UINT64_MAX - 1, 0) != NULL, is_there);
+}
+
+/* A budget that closes the tables makes them forget what no sample met; nothing that is asked for again is refused. */
+static void test_full_tables_forget_what_is_unused(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint64_t i = 1; i <= 40000; i++)
+		publish_method(f, i, "LA;", "of_long_ago");
+	load_code(f, 1, 0x1000, 0x100, 100);
+	load_code(f, 2, 0x2000, 0x100, 100);
+	jvm_set_full(f->jvm, true);
+	for (int round = 0; round < 3; round++) {
+		for (uint64_t i = 1; i <= 40000; i++) { /* all new: room is made more than once */
+			publish_method(f, 1000000 + 40000 * (uint64_t)round + i, "LB;", "new");
+			jvm_code_at(f->jvm, 0x1010, 200, 0);
+		}
+		publish_method(f, 7, "LA;", "of_now"); /* what was forgotten is asked for, and comes */
+		load_code(f, 1, 0x1000, 0x100, 100);
+		assert_non_null(jvm_method(f->jvm, 7));
+		expect_code(f, 0x1010, true);
+	}
+	assert_null(jvm_method(f->jvm, 9));
+	expect_code(f, 0x2010, false);
+}
+
+static void test_gone_is_remembered_for_a_moment(void **state)
+{
+	struct fixture *f = *state;
+	struct duet_gone gone = {.want = {.key = 0x1000, .id = 7, .kind = DUET_WANT_CODE}};
+	struct duet_want other = gone.want;
+
+	other.id = 8;
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_GONE, &gone, sizeof(gone)), 0);
+	assert_true(jvm_is_gone(f->jvm, &gone.want));
+	assert_false(jvm_is_gone(f->jvm, &other));
+	jvm_forget(f->jvm, 0);
+	assert_false(jvm_is_gone(f->jvm, &gone.want));
+}
+
+/* The address of a method may be another's after a while; an id may not. */
+static void test_bare_methods_are_asked_for_again(void **state)
+{
+	struct fixture *f = *state;
+
+	publish_method(f, 0x7000, "LA;", "a");
+	publish_method(f, 0x7000 | DUET_METHOD_BARE, "LB;", "b");
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 0x7000)->name), "a");
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE)->name), "b");
+	jvm_forget(f->jvm, 0);
+	assert_non_null(jvm_method(f->jvm, 0x7000));
+	assert_null(jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE));
+}
+
+/* Else each answer would make all remembered stacks worthless. */
+static void test_answers_change_no_stack(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before = jvm_changed_ns(f->jvm);
+
+	publish_method(f, 1, "LA;", "a");
+	publish_method(f, 1, "LA;", "a");
+	load_code(f, 1, 0x1000, 0x100, 100);
+	load_code(f, 1, 0x1000, 0x100, 120); /* two samples had asked */
+	assert_int_equal(jvm_changed_ns(f->jvm), before);
+	load_code(f, 2, 0x1000, 0x100, 130);
+	assert_true(jvm_changed_ns(f->jvm) > before);
+}
+
 /* ---- what a hostile agent sends ---- */
 
 static void test_tables_are_bounded(void **state)
@@ -306,6 +380,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_heaps_and_stubs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_thread_is_renamed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_strings_move, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_full_tables_forget_what_is_unused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_gone_is_remembered_for_a_moment, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_bare_methods_are_asked_for_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_answers_change_no_stack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_tables_are_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_code_heaps_are_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_overlapping_code_stays_cheap, set_up, tear_down),

@@ -54,6 +54,29 @@ static void test_names_and_modules(void **state)
 	kallsyms_release(NULL);
 }
 
+static void test_usual_names(void **state)
+{
+	const char *module;
+	struct kallsyms kallsyms;
+
+	(void)state;
+	assert_int_equal(read_text(&kallsyms, "ffffffff81000080 T entry_SYSCALL_64\n"
+					      "ffffffff810000ac T entry_SYSCALL_64_safe_stack\n"
+					      "ffffffff81001000 t __do_sys_getpid\n"
+					      "ffffffff81001000 T __ia32_sys_getpid\n"
+					      "ffffffff81001000 T __x64_sys_getpid\n"
+					      "ffffffff81002000 t __softirqentry_text_start\n"
+					      "ffffffff81002000 W handle_softirqs\nffffffff81002000 t aaa\n"
+					      "ffffffff81002000 T __handle_softirqs\n"
+					      "ffffffff81003000 T __pi_memset\nffffffff81003000 T memset\n"), 1);
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81000090, &module), "entry_SYSCALL_64");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff810000b0, &module), "entry_SYSCALL_64_safe_stack");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81001004, &module), "__x64_sys_getpid");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81002000, &module), "handle_softirqs");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81003000, &module), "memset");
+	kallsyms_release(&kallsyms);
+}
+
 static bool hidden(const char *text, struct buf *why)
 {
 	char path[] = "/tmp/duet-kallsyms-XXXXXX";
@@ -139,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names_and_modules),
+		cmocka_unit_test(test_usual_names),
 		cmocka_unit_test(test_says_why_hidden),
 		cmocka_unit_test(test_hidden_and_hostile),
 		cmocka_unit_test(test_modules_loaded_later),

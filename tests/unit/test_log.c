@@ -72,6 +72,24 @@ static void test_lines_without_a_terminal(void **state)
 	close(fds[1]);
 }
 
+static void print_hostile(void)
+{
+	log_info("a\033[2Jb\302\233c\rd\nfine: \342\200\246");
+}
+
+/* Of processes' names: neither escapes nor what UTF-8 terminals take for them (C1). */
+static void test_terminal_obeys_nobody(void **state)
+{
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_string_equal(printed(fds[1], fds[0], print_hostile),
+			    "duet: a?[2Jb??c?d?fine: \342\200\246\n");
+	close(fds[0]);
+	close(fds[1]);
+}
+
 static void test_progress_is_cleared_for_lines(void **state)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY), terminal = -1;
@@ -122,6 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines_without_a_terminal),
 		cmocka_unit_test(test_priorities_for_journald),
+		cmocka_unit_test(test_terminal_obeys_nobody),
 		cmocka_unit_test(test_progress_is_cleared_for_lines),
 	};
 

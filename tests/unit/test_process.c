@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +80,21 @@ static void take_other_user(void)
 		_exit(1);
 }
 
+static char state_of(pid_t pid)
+{
+	char path[32], state = 0;
+	uint64_t ticks;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY);
+	assert_true(fd >= 0);
+	for (int i = 0; i < 2; i++) /* also a second time */
+		assert_int_equal(process_read_stat(fd, &ticks, &state), 0);
+	close(fd);
+	return state;
+}
+
 static void test_self(void **state)
 {
 	struct process *self = process_get(&table, getpid(), 0);
@@ -101,7 +118,7 @@ static void test_self(void **state)
 	assert_int_equal(table.all.len, 1);
 	assert_int_equal(process_read_uid(getpid(), &uid), 0);
 	assert_int_equal(uid, geteuid());
-	assert_int_equal(process_read_state(getpid()), 'R');
+	assert_int_equal(state_of(getpid()), 'R');
 }
 
 static void test_hostile_name(void **state)
@@ -115,7 +132,7 @@ static void test_hostile_name(void **state)
 	assert_int_equal(process->ns_pid, pid);
 	kill(pid, SIGSTOP);
 	waitpid(pid, NULL, WUNTRACED);
-	assert_int_equal(process_read_state(pid), 'T');
+	assert_int_equal(state_of(pid), 'T');
 	assert_false(process_is_ending(process));
 	end_child(pid);
 }
@@ -148,7 +165,7 @@ static void test_exited_child(void **state)
 	/* A zombie has a stat file and no memory: what is known stays. */
 	assert_int_equal(process_refresh_maps(process, clock_monotonic_ns(), 0), 0);
 	assert_int_equal(process->maps.list.len, mappings);
-	assert_int_equal(process_read_state(pid), 'Z');
+	assert_int_equal(state_of(pid), 'Z');
 	assert_true(process_is_ending(process));
 	waitpid(pid, NULL, 0);
 	assert_int_equal(process_refresh_maps(process, clock_monotonic_ns(), 0), -ESRCH);
@@ -156,7 +173,6 @@ static void test_exited_child(void **state)
 	assert_int_equal(process->maps.list.len, mappings);
 	assert_ptr_equal(process_get(&table, pid, ticks), process);
 	assert_ptr_equal(process_get(&table, pid, 0), process);
-	assert_int_equal(process_read_state(pid), 0);
 	assert_true(process_is_ending(process));
 	assert_int_equal(process_read_start_ticks(pid, &unread), -ESRCH);
 	assert_int_equal(unread, 7);
@@ -288,13 +304,48 @@ static void test_every_process(void **state)
 
 #define table_test(f) cmocka_unit_test_setup_teardown(f, table_setup, table_teardown)
 
+static void *find_leader(void *ret_pid)
+{
+	pid_t tid = gettid();
+
+	assert_int_not_equal(tid, getpid());
+	assert_int_equal(process_read_leader(tid, ret_pid), 0);
+	return NULL;
+}
+
+static void test_leader_of_a_thread(void **state)
+{
+	pthread_t thread;
+	pid_t pid = 0;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, find_leader, &pid), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(pid, getpid());
+	assert_int_equal(process_read_leader(INT32_MAX, &pid), -ESRCH);
+	assert_int_equal(pid, getpid());
+}
+
+static void test_kernel_threads(void **state)
+{
+	char name[16];
+
+	(void)state;
+	assert_false(process_is_kernel_thread(process_get(&table, getpid(), 0)));
+	process_read_thread_comm(2, 2, name, sizeof(name));
+	if (strcmp(name, "kthreadd")) /* in a container */
+		return;
+	assert_true(process_is_kernel_thread(process_get(&table, 2, 0)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		table_test(test_self),	       table_test(test_hostile_name), table_test(test_other_user),
 		table_test(test_exited_child), table_test(test_never_seen_alive), table_test(test_reused_pid),
 		table_test(test_exec),	       table_test(test_refresh),      table_test(test_every_process),
-		table_test(test_sweep),
+		table_test(test_sweep),	       table_test(test_kernel_threads),
+		cmocka_unit_test(test_leader_of_a_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

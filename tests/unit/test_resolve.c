@@ -125,6 +125,30 @@ static void a_missing_name_is_waited_for(void **state)
 	assert_string_equal(leaf_of(f, PC, 200, f->jvm), "old");
 }
 
+static void what_is_missing_is_wanted(void **state)
+{
+	struct fixture *f = *state;
+	const struct duet_gone class_gone = {.want = {.key = OLD, .kind = DUET_WANT_METHOD}};
+	struct duet_gone code_gone = {.want = {.kind = DUET_WANT_CODE}};
+
+	assert_null(leaf_of(f, PC, 200, f->jvm));
+	assert_int_equal(f->resolver.wants.len, 1);
+	assert_int_equal(f->resolver.wants.items[0].kind, DUET_WANT_CODE);
+	assert_int_equal(f->resolver.wants.items[0].key, PC);
+	code_gone.want = f->resolver.wants.items[0];
+	load_code(f, OLD, 100);
+	assert_null(leaf_of(f, PC, 200, f->jvm));
+	assert_int_equal(f->resolver.wants.len, 1);
+	assert_memory_equal(&f->resolver.wants.items[0], &class_gone.want, sizeof(class_gone.want));
+	jvm_apply(f->jvm, DUET_AGENT_GONE, &class_gone, sizeof(class_gone));
+	assert_string_equal(leaf_of(f, PC, 200, f->jvm), "[unloaded_class]");
+	assert_int_equal(f->resolver.names_missing, 0);
+	code_gone.want.key += 0x1000;
+	jvm_apply(f->jvm, DUET_AGENT_GONE, &code_gone, sizeof(code_gone));
+	assert_string_equal(leaf_of(f, PC + 0x1000, 200, f->jvm), "[unloaded_code]");
+	assert_int_equal(f->resolver.stacks.len, 0);
+}
+
 static void a_redefined_method_is_asked_for_again(void **state)
 {
 	struct fixture *f = *state;
@@ -161,15 +185,52 @@ static void what_is_remembered_is_forgotten_in_time(void **state)
 	assert_int_equal(f->resolver.stacks.len, 1);
 }
 
+/* Also when all that is remembered was dropped: what the profile has, costs nothing. */
+static void a_full_profile_still_tells_what_it_has(void **state)
+{
+	struct fixture *f = *state;
+	size_t nodes;
+
+	publish_method(f, OLD, "old");
+	publish_method(f, NEW, "new");
+	load_code(f, OLD, 100);
+	assert_string_equal(leaf_of(f, PC, 200, f->jvm), "old");
+	f->profile.max_bytes = 1;
+	resolver_forget(&f->resolver);
+	assert_string_equal(leaf_of(f, PC, 300, f->jvm), "old");
+	load_code(f, NEW, 400);
+	nodes = f->profile.nodes.len;
+	assert_string_equal(leaf_of(f, PC, 500, f->jvm), "[too_many_stacks]");
+	assert_string_equal(leaf_of(f, PC, 500, f->jvm), "[too_many_stacks]");
+	assert_int_equal(f->profile.nodes.len, nodes + 1);
+	assert_int_equal(f->resolver.memory_full, 2);
+	assert_int_equal(distinct_count(&f->resolver.refused), 1);
+	f->profile.max_bytes = 0;
+	assert_string_equal(leaf_of(f, PC, 600, f->jvm), "new");
+	assert_int_equal(f->resolver.kept, 3); /* the mark is one */
+}
+
+static void a_full_profile_takes_no_strings(void **state)
+{
+	struct fixture *f = *state;
+
+	f->profile.max_bytes = 1;
+	assert_string_equal(leaf_of(f, 0x400010, 1, NULL), "[too_many_stacks]");
+	assert_int_equal(intern_known(&f->profile.strings, "[unmapped]+0x400010"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(equal_stacks_are_one_node, setup, teardown),
 		cmocka_unit_test_setup_teardown(recycled_code_has_its_own_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_missing_name_is_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_missing_is_wanted, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_redefined_method_is_asked_for_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_guess_is_not_remembered, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_remembered_is_forgotten_in_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_full_profile_still_tells_what_it_has, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_full_profile_takes_no_strings, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

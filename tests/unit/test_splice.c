@@ -389,6 +389,26 @@ static void test_witnesses_disagree(void **state)
 	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
 }
 
+/* One of them lacks an id: nothing contradicts. */
+static void test_witness_without_names(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+	struct half_java java = java_half(5, walked_frames);
+
+	java.frames[1].method = java.frames[3].method = 0;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT_WALK(f);
+	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	java = java_half(5, walked_frames);
+	for (uint32_t i = 0; i < 7; i++)
+		if (sample.ids[i] & DUET_ID_INTERPRETED)
+			sample.user[i] = 0x5555000 | DUET_METHOD_BARE;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT_WALK(f);
+	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+}
+
 /* The walk knows what it does not name. */
 static void test_truncated_witness(void **state)
 {
@@ -425,6 +445,22 @@ static void test_frames_on_the_heap(void **state)
 	assert_string_equal(f->splice.frames.items[5].mark, "[frames_on_heap]");
 }
 
+/* How many frames of the interpreter are not filled yet does not matter: it is one mark. */
+static void test_frames_that_are_not_filled(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+	struct half_java java = java_half(0, walked_frames);
+
+	java.head.status = -9;
+	sample.ids[3] = sample.ids[4] = DUET_ID_NOT_FILLED;
+	sample.user[3] = sample.user[4] = CALL_STUB - 16;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	EXPECT(f, SPLICE_NATIVE, SPLICE_JAVA_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_MARK, SPLICE_NATIVE,
+	       SPLICE_INTERPRETED);
+	assert_string_equal(f->splice.frames.items[4].mark, "[deoptimization]");
+}
+
 /* An interpreted method that calls itself, without its middle, which AsyncGetCallTrace may name. */
 static void test_walk_without_its_middle(void **state)
 {
@@ -455,6 +491,21 @@ static void test_walk_without_its_middle(void **state)
 	sample.head.left_out = 0;
 	assert_int_equal(splice_stack(&f->splice, &f->process, f->jvm, &sample.head, NULL, JOIN_WALKED), 0);
 	assert_int_equal(f->splice.frames.len, DUET_MAX_USER_STACK);
+}
+
+/* An agent may claim that any frame has thousands inlined; what is behind the limit is cut, and marked. */
+static void test_frames_have_a_limit(void **state)
+{
+	struct fixture *f = *state;
+	static struct {
+		struct duet_java_sample head;
+		struct duet_java_frame frames[100000];
+	} java = {.head = {.status = 100000, .java_depth = 100000}};
+	struct duet_sample sample = {.head = {.size = sizeof(sample)}};
+
+	assert_int_equal(splice_stack(&f->splice, &f->process, f->jvm, &sample, &java.head, JOIN_JOINED), 0);
+	assert_int_equal(f->splice.frames.len, 65536);
+	assert_string_equal(f->splice.frames.items[65535].mark, "[truncated]");
 }
 
 /* The code map knows that address, but as an older compilation: what was there is still to be told. */
@@ -514,9 +565,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_witness_that_leaves_out_frames, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_entered_method_is_not_disputed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witnesses_disagree, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_witness_without_names, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_truncated_witness, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_frames_on_the_heap, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_frames_that_are_not_filled, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_without_its_middle, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_frames_have_a_limit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_code_of_another_compilation_is_missing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_stands_where_the_other_fails, set_up, tear_down),
 		cmocka_unit_test(test_failure_marks),

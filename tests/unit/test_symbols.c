@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "sym/debug_file.h"
+#include "sym/elf_file.h"
 #include "sym/symbols.h"
 
 void _ZN4duet7mangledEv(void);
@@ -206,6 +209,87 @@ static void test_signal_trampoline(void **state)
 	assert_string_equal(lookup(getpid(), returned_to, false).name, name);
 }
 
+/* As many leading underscores as the name that has the fewest. */
+static size_t fewest_underscores(const struct buf *exported, const char *address)
+{
+	size_t fewest = SIZE_MAX;
+
+	for (const char *at = exported->data; (at = strstr(at, address)); at += strlen(address)) {
+		size_t underscores = strspn(at + strlen(address) + strlen(" T "), "_");
+
+		if (underscores < fewest)
+			fewest = underscores;
+	}
+	return fewest;
+}
+
+/* One line of nm's: each name that programs can link with is the name of its address, or an equal of it is. */
+static void check_exported(const struct elf_file *file, const struct buf *exported, const char *line)
+{
+	char address[32], wanted[64];
+	const char *name = elf_file_name(file, strtoull(line, NULL, 16));
+
+	snprintf(address, sizeof(address), "\n%.16s", line);
+	snprintf(wanted, sizeof(wanted), "%s", name ? name : "none");
+	for (const char *at = exported->data; (at = strstr(at, address)); at++) {
+		const char *other = at + strlen(address) + strlen(" T ");
+		size_t len = strcspn(other, "@\n");
+
+		if (len == strlen(wanted) && !memcmp(other, wanted, len)) {
+			assert_int_equal(strspn(wanted, "_"), fewest_underscores(exported, address));
+			return;
+		}
+	}
+	fail_msg("%s: %s is no name that is exported", address + 1, wanted);
+}
+
+static const char *libc_path(struct maps *maps)
+{
+	assert_int_equal(maps_read(maps, getpid()), 0);
+	return maps_find(maps, (uintptr_t)getsubopt)->path;
+}
+
+/* Lines of nm's, each after a newline; nothing without nm. */
+static void read_exported(struct buf *exported, const char *path)
+{
+	char command[512], part[4096];
+	FILE *nm;
+	size_t len;
+
+	snprintf(command, sizeof(command), "nm -D --defined-only %s 2>/dev/null | grep ' [TW] ' | sed '1{x;p;x}'",
+		 path);
+	nm = popen(command, "r");
+	while (nm && (len = fread(part, 1, sizeof(part), nm)))
+		buf_add(exported, part, len);
+	if (nm)
+		pclose(nm);
+}
+
+/* What nm -D says, whether this machine has the library's debug file or not. */
+static void test_names_of_libc(void **state)
+{
+	struct maps maps = {0};
+	const char *path = libc_path(&maps);
+	int fd = open(path, O_RDONLY | O_CLOEXEC), lines = 0;
+	struct elf_file file;
+	struct buf exported;
+
+	(void)state;
+	buf_init(&exported);
+	read_exported(&exported, path);
+	if (!exported.len)
+		skip();
+	assert_int_equal(elf_file_read(&file, fd), 0);
+	close(fd);
+	debug_file_apply(&file, getpid(), path);
+	for (const char *at = exported.data; (at = strchr(at, '\n')) && at[1]; at++, lines++)
+		check_exported(&file, &exported, at + 1);
+	assert_true(lines > 500);
+	elf_file_release(&file);
+	buf_release(&exported);
+	maps_release(&maps);
+}
+
 /* What was not asked for in a while is read again when it is; names stay what they were. */
 static void test_trim(void **state)
 {
@@ -256,6 +340,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		symbols_test(test_own_and_libc),
 		symbols_test(test_vdso),
+		symbols_test(test_names_of_libc),
 		symbols_test(test_signal_trampoline),
 		symbols_test(test_trim),
 		symbols_test(test_unknown_says_what_is_known),

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proc/maps.h"
 #include "unwind/unwind_file.h"
 #include "unwind/unwind_rows.h"
 
@@ -517,6 +518,47 @@ static void this_program_has_rows(void **state)
 	close(fd);
 }
 
+#ifdef __x86_64__
+/* As a compiler makes them that writes no tables: one keeps frame pointers, one does not. */
+extern const char framed[], framed_body[], framed_end[], frameless[];
+__asm__(".text\n"
+	".type framed, @function\n"
+	"framed: test %rdi, %rdi\n"
+	"push %rbp\nmov %rsp, %rbp\n"
+	"framed_body: call frameless\n"
+	"pop %rbp\nret\n"
+	"framed_end:\n"
+	".size framed, . - framed\n"
+	".skip 16, 0xcc\n"
+	".type frameless, @function\n"
+	"frameless: push %rbp\nmov $1, %ebp\npop %rbp\nret\n"
+	".size frameless, . - frameless\n");
+
+static void code_shows_that_it_makes_frames(void **state)
+{
+	struct unwind_file file = {0};
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	uint64_t slide;
+	struct maps maps = {0};
+	const struct mapping *mapping;
+
+	(void)state;
+	assert_int_equal(unwind_file_read(&file, fd, false), 0);
+	close(fd);
+	assert_int_equal(maps_read(&maps, getpid()), 0);
+	mapping = maps_find(&maps, (uintptr_t)framed);
+	assert_true(unwind_file_vaddr(&file, mapping->offset, mapping->end - mapping->start, &slide));
+	slide = mapping->start - slide;
+	assert_false(unwind_rows_tell(&file.rows, (uintptr_t)framed - slide)); /* what it has pushed is not known */
+	assert_true(unwind_rows_tell(&file.rows, (uintptr_t)framed_body - slide));
+	assert_true(unwind_rows_tell(&file.rows, (uintptr_t)framed_end - 1 - slide));
+	assert_false(unwind_rows_tell(&file.rows, (uintptr_t)framed_end - slide));
+	assert_false(unwind_rows_tell(&file.rows, (uintptr_t)frameless + 2 - slide));
+	maps_release(&maps);
+	unwind_file_release(&file);
+}
+#endif
+
 /* Does it tell of a function with a frame of 16 bytes? Linkage tables are told of in any case. */
 static void expect_frame(const struct unwind_file *file, bool expected)
 {
@@ -618,6 +660,9 @@ int main(void)
 		cmocka_unit_test(nothing_is_no_data),
 		cmocka_unit_test(a_file_may_not_cost_what_it_wants),
 		cmocka_unit_test(this_program_has_rows),
+#ifdef __x86_64__
+		cmocka_unit_test(code_shows_that_it_makes_frames),
+#endif
 		cmocka_unit_test(files_with_debug_frame_alone),
 		cmocka_unit_test(other_files_have_none),
 		cmocka_unit_test(other_files_have_no_debug_frame),

@@ -251,6 +251,7 @@ static void agent_records_fill_their_bytes(void **state)
 	*(struct duet_code_load *)room = (struct duet_code_load){.pc_count = 2, .frame_count = 3};
 	assert_exact(DUET_AGENT_CODE_LOAD, room, sizeof(struct duet_code_load) + 2 * 16 + 3 * 16);
 	assert_exact(DUET_AGENT_CODE_UNLOAD, room, sizeof(struct duet_code_unload));
+	assert_exact(DUET_AGENT_GONE, room, sizeof(struct duet_gone));
 	*(struct duet_stub *)room = (struct duet_stub){.name_len = 11};
 	assert_exact(DUET_AGENT_STUB, room, sizeof(struct duet_stub) + 11);
 	*(struct duet_thread *)room = (struct duet_thread){.name_len = 13};
@@ -304,6 +305,28 @@ static void agent_samples_are_samples(void **state)
 	assert_false(agent_ok(DUET_AGENT_SAMPLE, with_kernel, with_kernel->head.size));
 	free(sample);
 	free(with_kernel);
+}
+
+/* From either side, of deep stacks: whole runs of them, at their places. */
+static void frames_have_their_place(void **state)
+{
+	struct duet_frames_record part = {
+		.head = {sizeof(part), DUET_RECORD_FRAMES, DUET_RECORD_VERSION, .tgid = 1, .tid = 2},
+		.first = DUET_LEAF_FRAMES,
+	};
+
+	(void)state;
+	assert_true(kernel_ok(&part, sizeof(part)));
+	assert_true(agent_ok(DUET_AGENT_FRAMES, &part, sizeof(part)));
+	assert_false(agent_ok(DUET_AGENT_SAMPLE, &part, sizeof(part)));
+	REFUSE(&part, sizeof(part), part.first, 0);
+	REFUSE(&part, sizeof(part), part.first, DUET_LEAF_FRAMES - DUET_ROOT_FRAMES);
+	REFUSE(&part, sizeof(part), part.first, DUET_LEAF_FRAMES + 1);
+	REFUSE(&part, sizeof(part), part.first, DUET_MAX_WALK);
+	REFUSE(&part, sizeof(part), part.first, UINT32_MAX - DUET_ROOT_FRAMES + 1);
+	assert_false(kernel_ok(&part, sizeof(part) - 8));
+	part.head.size -= 8;
+	assert_false(kernel_ok(&part, sizeof(part) - 8));
 }
 
 static void java_depth_has_a_limit(void **state)
@@ -463,7 +486,8 @@ static void agents_send_no_orders(void **state)
 	(void)state;
 	for (uint16_t type = 0; type < 16; type++) {
 		message.type = type;
-		assert_int_equal(message_ok(&message, sizeof(message)), type == DUET_MESSAGE_STOPPED);
+		assert_int_equal(message_ok(&message, sizeof(message)),
+				 type == DUET_MESSAGE_STOPPED || type == DUET_MESSAGE_ENDING);
 	}
 }
 
@@ -481,6 +505,7 @@ int main(void)
 		cmocka_unit_test(agent_records_fill_their_bytes),
 		cmocka_unit_test(agent_counts_are_bound),
 		cmocka_unit_test(agent_samples_are_samples),
+		cmocka_unit_test(frames_have_their_place),
 		cmocka_unit_test(java_depth_has_a_limit),
 		cmocka_unit_test(code_pcs_stay_inside_their_frames),
 		cmocka_unit_test(address_ranges_do_not_wrap),

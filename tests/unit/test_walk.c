@@ -275,6 +275,24 @@ static void frame_pointers_are_a_guess(void **state)
 	assert_int_equal(walk_by_fp(&cursor), DUET_WALK_UNREADABLE);
 }
 
+/* A guess is what nothing vouches for: JIT compilers keep frame pointers, files may or may not. */
+static void code_in_memory_is_no_guess(void **state)
+{
+	static const enum duet_code codes[] = {DUET_CODE_UNKNOWN, DUET_CODE_FILE, DUET_CODE_MEMORY};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+		struct unwind_cursor cursor = leaf_at(4, 20);
+		uint16_t guessed = 0;
+
+		stack[20] = STACK + 30 * 8;
+		stack[21] = 0x5000;
+		assert_int_equal(walk_native_step(&cursor, NULL, codes[i], &guessed), DUET_WALK_NONE);
+		expect_cursor(&cursor, 0x5000, 22, STACK + 30 * 8);
+		assert_int_equal(guessed, codes[i] != DUET_CODE_MEMORY);
+	}
+}
+
 static void no_frame_pointer_marks_the_outermost_frame(void **state)
 {
 	struct unwind_cursor cursor = {.pc = 0x1000, .sp = STACK, .is_return = 1};
@@ -454,6 +472,7 @@ int main(void)
 		cmocka_unit_test_setup(through_a_signal_frame, fresh_stack),
 		cmocka_unit_test_setup(ends_have_reasons, fresh_stack),
 		cmocka_unit_test_setup(frame_pointers_are_a_guess, fresh_stack),
+		cmocka_unit_test_setup(code_in_memory_is_no_guess, fresh_stack),
 		cmocka_unit_test_setup(no_frame_pointer_marks_the_outermost_frame, fresh_stack),
 		cmocka_unit_test_setup(rows_are_found_by_pc, fresh_stack),
 		cmocka_unit_test_setup(the_same_as_libgcc, fresh_stack),

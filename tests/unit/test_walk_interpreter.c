@@ -241,6 +241,70 @@ static void test_what_is_no_interpreter_frame(void **state)
 	expect_end(cursor_at(INTERPRETER, SP, address_of(fp), 1), DUET_WALK_BAD_CFA);
 }
 
+/* One step more, through a frame that its maker has not filled, or has. */
+static void expect_frame(struct unwind_cursor *cursor, int is_filled)
+{
+	assert_int_equal(walk_java_step(&java, cursor), DUET_WALK_NONE);
+	assert_int_equal(java.has_found, is_filled);
+	assert_int_equal(java.code_id, is_filled ? 0 : DUET_ID_NOT_FILLED);
+}
+
+/*
+ * Two frames that a stub has laid out, which has called the JVM, and that of their caller. What earlier calls have left
+ * makes sense, but names other methods, until the sp is there that a frame keeps while it calls.
+ */
+static void test_frames_that_are_not_filled(void **state)
+{
+	uint64_t stub = make_blob(2048, OTHER_NAME, 4, "", 0) + 100, *fp = SP + 20, *outer = fp + 20, *caller = fp + 40;
+	struct unwind_cursor cursor, begin = cursor_at(stub, SP, CALLER_FP, 1);
+
+	(void)state;
+	make_frame(fp, 17);
+	make_frame(outer, 20);
+	make_frame(caller, 23);
+	fp[0] = address_of(outer);
+	outer[0] = address_of(caller);
+	SP[2] = address_of(fp);
+	SP[3] = INTERPRETER;
+	for (int filled = 0; filled <= 2; filled++) {
+		cursor = begin;
+		caller[-2] = address_of(caller - 12);
+		outer[-2] = filled > 0 ? address_of(outer - 12) : 0;
+		fp[-2] = filled > 1 ? address_of(fp - 12) : 0;
+		assert_int_equal(first_step(&cursor), DUET_WALK_NONE);
+		expect_frame(&cursor, filled > 1);
+		assert_int_equal(cursor.sp, address_of(fp + 5));
+		expect_frame(&cursor, filled > 0);
+		expect_frame(&cursor, 1);
+		assert_int_equal(java.found_bci, 23);
+		assert_int_equal(cursor.fp, CALLER_FP);
+	}
+	fp[-8] = 1; /* the byte code comes last */
+	cursor = begin;
+	assert_int_equal(first_step(&cursor), DUET_WALK_NONE);
+	expect_frame(&cursor, 0);
+	expect_frame(&cursor, 1);
+	fp[1] = NATIVE_PC;
+	cursor = begin;
+	assert_int_equal(first_step(&cursor), DUET_WALK_NONE);
+	assert_int_equal(walk_java_step(&java, &cursor), DUET_WALK_BAD_INTERPRETED);
+}
+
+/* Below native code frames are whole, whatever has called that. */
+static void test_frame_below_native_code_is_filled(void **state)
+{
+	uint64_t stub = make_blob(2048, OTHER_NAME, 4, "", 0) + 100, *fp = SP + 20;
+	struct unwind_cursor cursor = cursor_at(stub, SP, CALLER_FP, 1);
+
+	(void)state;
+	make_frame(fp, 17);
+	SP[3] = NATIVE_PC;
+	assert_int_equal(first_step(&cursor), DUET_WALK_NONE);
+	assert_int_equal(cursor.pc, NATIVE_PC);
+	cursor = cursor_at(INTERPRETER, SP + 8, address_of(fp), 1);
+	expect_frame(&cursor, 1);
+}
+
 static void test_method_without_an_id(void **state)
 {
 	uint64_t *fp = SP + 20;
@@ -249,7 +313,8 @@ static void test_method_without_an_id(void **state)
 	make_frame(fp, 17);
 	vm.data[64] = 2; /* the class has none for this number */
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 1), INTERPRETER, fp + 5, CALLER_FP);
-	assert_int_equal(java.found_method, 0);
+	assert_int_equal(java.found_method, java.method_at | DUET_METHOD_BARE);
+	assert_int_not_equal(java.method_at, 0);
 }
 
 int main(void)
@@ -265,6 +330,8 @@ int main(void)
 		CASE(test_interpreter_leaves),
 		CASE(test_registers_of_an_interrupted_handler),
 		CASE(test_what_is_no_interpreter_frame),
+		CASE(test_frames_that_are_not_filled),
+		CASE(test_frame_below_native_code_is_filled),
 		CASE(test_method_without_an_id),
 	};
 

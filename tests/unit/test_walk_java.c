@@ -299,6 +299,19 @@ static void test_adapter_from_the_smallest_frame(void **state)
 	java.regs[DUET_X86_R13] = 0;
 }
 
+/* A call of an earlier caller, with a frame as large, has left its sp in r13. */
+static void test_adapter_with_a_stale_sender(void **state)
+{
+	uint64_t adapter = make_adapter(), caller = make_call(HEAP_BYTES);
+
+	(void)state;
+	memset(java.regs, 0, sizeof(java.regs));
+	SP[0] = SP[4] = caller;
+	SP[19] = SP[23] = caller;
+	java.regs[DUET_X86_R13] = address_of(SP + 20);
+	expect_caller(cursor_at(adapter, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
+}
+
 /* From the interpreter: the return address is in rax while sp is aligned. */
 static void test_adapter_to_compiled_code(void **state)
 {
@@ -513,7 +526,8 @@ static void test_stub_with_a_frame_and_its_pointer(void **state)
 		expect_caller(cursor_at(stub + 50, SP - words, address_of(SP), 0), caller, SP + 2, CALLER_FP);
 	stub = make_blob(2048, OTHER_NAME, 20, "", 0);
 	expect_caller(cursor_at(stub + 18, SP - 18, address_of(SP), 0), caller, SP + 2, CALLER_FP);
-	expect_end(cursor_at(stub + 18, SP - 17, address_of(SP), 0), DUET_WALK_LEAF);
+	expect_caller(cursor_at(stub + 18, SP - 17, address_of(SP), 0), caller, SP + 2, CALLER_FP);
+	expect_end(cursor_at(stub + 18, SP - 19, address_of(SP), 0), DUET_WALK_LEAF);
 }
 
 /* The number to be converted lies on the caller's frame, and the result is popped: d2l_fixup, which pushes five. */
@@ -647,6 +661,7 @@ int main(void)
 		CASE(test_frameless),
 		CASE(test_adapter_from_compiled_code),
 		CASE(test_adapter_from_the_smallest_frame),
+		CASE(test_adapter_with_a_stale_sender),
 		CASE(test_adapter_to_compiled_code),
 		CASE(test_adapter_that_has_called),
 		CASE(test_entry_barrier),

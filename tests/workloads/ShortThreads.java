@@ -12,11 +12,11 @@ public final class ShortThreads {
     static volatile long sink;
 
     public static void main(String[] args) throws Exception {
-        long end = System.nanoTime() + Workload.argument(args, 0, 8) * 1_000_000_000L;
         long steps = Workload.argument(args, 1, 100) * stepsPerMicro();
         Thread[] threads = new Thread[8];
         long count = 0;
         Workload.ready();
+        long end = System.nanoTime() + Workload.argument(args, 0, 8) * 1_000_000_000L;
         for (; System.nanoTime() < end; count += threads.length) {
             for (int i = 0; i < threads.length; i++) {
                 threads[i] = new Thread(() -> burn(steps), "short-" + i);

@@ -182,6 +182,12 @@ LINK void leaf_deep(void)
 	sink++;
 }
 
+LINK void leaf_deeper(void)
+{
+	recurse(5000);
+	sink++;
+}
+
 static void interrupt_often(int flags)
 {
 	struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART | flags};
@@ -234,6 +240,7 @@ static const struct {
 	{"sort", leaf_sort},
 	{"clock", leaf_clock},
 	{"deep", leaf_deep},
+	{"deeper", leaf_deeper},
 	{"system_call", leaf_system_call},
 	{"thread", leaf_compute},
 	{"signal", leaf_interrupted},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The native half of SystemCalls.java, system calls made without the JVM's own retry loops around them, that of
- * SecondProfiler.java, the least that a profiler does which lives on SIGPROF, and that of Interleave.java, which calls
- * back into Java.
+ * SecondProfiler.java, the least that a profiler does which lives on SIGPROF, that of Interleave.java, which calls
+ * back into Java, and that of Throws.java, which exceptions pass.
  */
 #include <errno.h>
 #include <poll.h>
@@ -81,6 +81,24 @@ JNIEXPORT jlong JNICALL Java_workload_Interleave_across(JNIEnv *env, jclass klas
 	jmethodID down = (*env)->GetStaticMethodID(env, klass, "down", "(I)J");
 
 	return down ? (*env)->CallStaticLongMethod(env, klass, down, depth) + 1 : 0;
+}
+
+JNIEXPORT void JNICALL Java_workload_Throws_across(JNIEnv *env, jclass klass, jobject level, jint way);
+JNIEXPORT void JNICALL Java_workload_Throws_across(JNIEnv *env, jclass klass, jobject level, jint way)
+{
+	jmethodID next = (*env)->GetMethodID(env, (*env)->GetObjectClass(env, level), "level9", "(I)I");
+
+	(void)klass;
+	if (next)
+		(*env)->CallIntMethod(env, level, next, way);
+}
+
+JNIEXPORT void JNICALL Java_workload_Throws_thrown(JNIEnv *env, jclass klass, jobject level);
+JNIEXPORT void JNICALL Java_workload_Throws_thrown(JNIEnv *env, jclass klass, jobject level)
+{
+	(void)klass;
+	(void)level;
+	(*env)->ThrowNew(env, (*env)->FindClass(env, "java/lang/IllegalStateException"), "from native code");
 }
 
 static volatile jlong ticks; /* exact enough: the signal is blocked while its handler runs, two CPUs may lose one */

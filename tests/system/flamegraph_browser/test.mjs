@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-//   node test.mjs GRAPH.html GRAPH.collapsed EMPTY.html SCREENSHOTS
+//   node test.mjs FOLDER
 //
-// Opens the flame graph from disk in Chromium and compares what it shows with the collapsed stacks of the same
-// profile. CHROMIUM names the browser, /usr/bin/chromium when unset.
+// Opens the flame graphs of a folder from disk in Chromium: graph.html, which is compared with the collapsed stacks of
+// the same profile, and small, tall and empty ones. CHROMIUM names the browser, /usr/bin/chromium when unset.
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
 import { chromium } from "playwright-core";
+import { Picture } from "./png.mjs";
 
-const [html, collapsed, empty, screenshots] = process.argv.slice(2);
-const options = {
-	executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
-	args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync"],
-};
-const SETTLED_MS = 400; // longer than the zoom's animation
+const folder = process.argv[2];
+const executable = process.env.CHROMIUM || "/usr/bin/chromium";
+const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+	"--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const PHONE = { width: 390, height: 844 }, DESK = { width: 1440, height: 860 };
 const cases = [], complaints = [];
-let page;
+let browser, page, still;
 
 function test(name, run) {
 	cases.push({ name, run });
@@ -50,7 +51,14 @@ function readTruth(path) {
 /* The bindings of the page's script, which a test may look at. */
 const inPage = (expression, argument) => page.evaluate(expression, argument);
 const view = () => inPage(() => ({ from: graph.from, to: graph.to, focus: graph.focus }));
-const settle = () => page.waitForTimeout(SETTLED_MS);
+/* Two frames: sizes are observed at the end of one. */
+const settle = () => inPage(async () => {
+	const frame = () => new Promise(requestAnimationFrame);
+	do {
+		await frame();
+		await frame();
+	} while (graph.animation || graph.pending);
+});
 const text = selector => page.locator(selector).innerText();
 
 async function press(...keys) {
@@ -104,6 +112,7 @@ const colors = () => inPage(() => {
 	return [...seen.values()].filter(pixels => pixels > 50).length;
 });
 
+const screenshot = name => page.screenshot({ path: `${folder}/${name}.png` });
 const median = values => values.sort((a, b) => a - b)[values.length >> 1];
 
 // ---- cases ---------------------------------------------------------------------------------
@@ -131,7 +140,7 @@ test("children lie inside their parents, side by side", async () => {
 
 test("the graph is drawn in many colours", async () => {
 	check(await colors() > 12, "the canvas is blank");
-	await page.screenshot({ path: `${screenshots}/light.png` });
+	await screenshot("light");
 });
 
 test("the footer says how it was taken and what was lost", async () => {
@@ -157,15 +166,17 @@ test("the legend lists kinds with their share and highlights one", async () => {
 });
 
 test("a click zooms, the path leads back", async truth => {
+	await page.emulateMedia({ reducedMotion: "no-preference" });
 	const node = await clickFrame("com.acme.shop.Known.quarter");
 	const zoomed = await view();
 	equal(zoomed.focus, node, "focus");
 	equal(zoomed.to - zoomed.from, truth.quarter, "samples in view");
 	check((await text("#path")).includes("Known.quarter"), "path");
-	await page.screenshot({ path: `${screenshots}/zoomed.png` });
+	await screenshot("zoomed");
 	await page.locator("#path button").first().click();
 	await settle();
 	equal((await view()).to, truth.samples, "whole view");
+	await page.emulateMedia({ reducedMotion: "reduce" });
 });
 
 test("the tooltip shows samples, share, self and source", async truth => {
@@ -175,7 +186,7 @@ test("the tooltip shows samples, share, self and source", async truth => {
 	const samples = truth.quarter.toLocaleString("en-US");
 	for (const part of ["com.acme.shop.Known.quarter", samples, "25.00 %", "Self", "Known.java:7"])
 		check(shown.includes(part), `${part} is not in the tooltip: ${shown}`);
-	await page.screenshot({ path: `${screenshots}/tooltip.png` });
+	await screenshot("tooltip");
 	await reset();
 	equal(await page.locator("#tooltip").isVisible(), false, "tooltip after leaving");
 });
@@ -185,7 +196,7 @@ test("search shows the matched share and walks the matches", async () => {
 	equal(await text("#matched"), "25.00 % · 1", "a nested match counts once");
 	await search("Known\\.eighth");
 	equal(await text("#matched"), "12.50 % · 1", "an eighth");
-	await page.screenshot({ path: `${screenshots}/searched.png` });
+	await screenshot("searched");
 	await search("vfs_read");
 	await press("Enter");
 	const [at, all] = /(\d+)\/([\d,]+)/.exec(await text("#matched")).slice(1);
@@ -227,7 +238,7 @@ test("dark mode toggles and is remembered", async () => {
 	equal(await inPage(() => document.documentElement.dataset.theme), "dark", "theme");
 	await settle();
 	check(await colors() > 12, "the canvas is blank");
-	await page.screenshot({ path: `${screenshots}/dark.png` });
+	await screenshot("dark");
 	await page.reload();
 	equal(await inPage(() => document.documentElement.dataset.theme), "dark", "theme after reload");
 	await press("d");
@@ -268,8 +279,7 @@ test("a removed stack leaves the sums and comes back", async truth => {
 
 test("hot methods sort and lead to their frames", async () => {
 	await press("m");
-	const column = number => page.locator(`#rows td:nth-child(${number})`).allInnerTexts();
-	const shares = async number => (await column(number)).map(parseFloat);
+	const shares = async number => (await page.locator(`#rows td:nth-child(${number})`).allTextContents()).map(parseFloat);
 	const falls = values => values.every((value, i) => i === 0 || value <= values[i - 1]);
 	check(falls(await shares(1)), "not sorted by self");
 	await page.locator("[data-sort=total]").click();
@@ -277,7 +287,7 @@ test("hot methods sort and lead to their frames", async () => {
 	equal((await shares(2))[0], 100, "the entry is in every stack");
 	await page.locator("#rows button", { hasText: "Known.quarter" }).click();
 	equal(await text("#matched"), "25.00 % · 1", "search by the table");
-	await page.screenshot({ path: `${screenshots}/methods.png` });
+	await screenshot("methods");
 	await press("m");
 });
 
@@ -288,7 +298,7 @@ test("the canvas follows the window and the density of the screen", async () => 
 	equal(size[0], size[1], "width");
 	const root = await frame("clone3");
 	check(root.y > 100 && root.y < 500, `the root went out of sight, to ${root.y}`);
-	await page.setViewportSize({ width: 1440, height: 860 });
+	await page.setViewportSize(DESK);
 	await settle();
 });
 
@@ -309,8 +319,8 @@ test("a redraw costs no more than filling as many rectangles", async () => {
 				graph.context.fillRect(i % 1400, i / 1400 * 20, 1, 19);
 			}
 		};
-		const redraws = Array.from({ length: 9 }, () => time(() => graph.draw()));
-		const fills = Array.from({ length: 9 }, () => time(fillAll));
+		const redraws = Array.from({ length: 3 }, () => time(() => graph.draw()));
+		const fills = Array.from({ length: 3 }, () => time(fillAll));
 		graph.draw();
 		return [redraws, fills, graph.drawn];
 	});
@@ -320,16 +330,99 @@ test("a redraw costs no more than filling as many rectangles", async () => {
 });
 
 test("the page prints", async () => {
-	const pdf = await page.pdf({ format: "A4", landscape: true, path: `${screenshots}/print.pdf` });
+	const pdf = await page.pdf({ format: "A4", landscape: true, path: `${folder}/print.pdf` });
 	check(pdf.length > 20000, `${pdf.length} bytes`);
 	equal(await inPage(() => graph.printing), 0, "printing");
 });
 
 test("an empty profile is a page too", async () => {
-	await page.goto(address(empty));
+	await page.goto(address("empty"));
 	check(await page.locator("#empty").isVisible(), "nothing says that there are no samples");
 	await press("ArrowUp", "Enter", "i", "m", "/");
 	equal(await text("#losses"), "17 samples not joined: no agent record arrived for them", "losses");
+});
+
+/*
+ * The graph's part of the page and where its root is: its row is of one colour from side to side. A window of a tall
+ * graph has it at the edge, one of a small graph too.
+ */
+function checkRoot(picture, { inverted, box, ratio = 1 }) {
+	const [left, right] = [box.left + 4, box.left + box.width - 24].map(x => Math.round(x * ratio));
+	const row = inverted ? box.top + 18 : box.top + box.height - 4;
+	const root = picture.usual(Math.round(row * ratio), left, right);
+	const ground = picture.usual(picture.height - 2).color;
+	check(root.share > 0.97 && root.color !== ground, `the root's row is not where the stacks start: ${root.share}`);
+	check(picture.colored() > 0.04, `only ${picture.colored()} of the picture is coloured`);
+}
+
+const scrollerBox = () => inPage(() => {
+	const { left, top, width, height } = graph.scroller.getBoundingClientRect();
+	return { left, top, width, height, inverted: graph.inverted };
+});
+
+async function checkPicture() {
+	const { inverted, ...box } = await scrollerBox();
+	checkRoot(new Picture(await page.screenshot()), { inverted, box });
+}
+
+async function openIn(viewport, name) {
+	await page.setViewportSize(viewport);
+	await page.goto(address(name));
+}
+
+/* In a page that gets no animation frames, and is told of no size. */
+async function openStill(viewport, name) {
+	if (!still) {
+		still = await newPage();
+		await still.addInitScript(() => {
+			window.requestAnimationFrame = () => 0;
+			window.ResizeObserver = class { observe() {} };
+		});
+	}
+	page = still;
+	await openIn(viewport, name);
+}
+
+for (const name of ["small", "small-inverted", "tall", "tall-inverted"])
+	test(`${name} opens at its root, drawn before the first frame`, async () => {
+		const main = page;
+		try {
+			for (const viewport of [PHONE, DESK]) {
+				await openStill(viewport, name);
+				await checkPicture();
+			}
+		} finally {
+			page = main;
+		}
+	});
+
+for (const name of ["tall", "tall-inverted"])
+	test(`${name} keeps its place while the window changes`, async () => {
+		await openIn({ width: 780, height: 500 }, name);
+		for (const height of [1000, 400]) {
+			await page.setViewportSize({ width: 780, height });
+			await settle();
+			await checkPicture();
+		}
+		await inPage(() => { graph.scroller.scrollTop += graph.inverted ? 300 : -300; });
+		equal(await inPage(() => graph.distanceFromRoot()), 300, "scrolled");
+		await page.setViewportSize({ width: 780, height: 640 });
+		await settle();
+		equal(await inPage(() => graph.distanceFromRoot()), 300, "where the user scrolled to");
+	});
+
+test("chromium --screenshot has the whole picture", async () => {
+	for (const shot of await shots) {
+		const picture = new Picture(readFileSync(shot.path));
+		check(picture.colored() > 0.04, `${shot.path}: only ${picture.colored()} is coloured`);
+	}
+});
+
+test("a long title is cut, and can be read", async () => {
+	await openIn(PHONE, "small");
+	const shown = await inPage(() => [byId("title").scrollWidth > byId("title").clientWidth, document.body.scrollWidth]);
+	equal(shown.join(), `true,${PHONE.width}`, "cut, and no wider than the window");
+	equal(await page.locator("#title").getAttribute("title"), await page.locator("#title").textContent(), "tooltip");
 });
 
 test("nothing was written to the console", async () => {
@@ -338,26 +431,42 @@ test("nothing was written to the console", async () => {
 
 // ---- run -------------------------------------------------------------------------------------
 
-function address(file) {
-	return new URL(file, `file://${process.cwd()}/`).href;
+function address(name) {
+	return new URL(`${folder}/${name}.html`, `file://${process.cwd()}/`).href;
 }
 
-async function open(browser) {
-	page = await browser.newPage({ viewport: { width: 1440, height: 860 }, colorScheme: "light" });
-	page.setDefaultTimeout(5000);
-	page.on("console", message => complaints.push(message.text()));
-	page.on("pageerror", error => complaints.push(error.message));
-	page.on("request", request => {
+/* As people do in scripts, in processes of their own. */
+function takeShots() {
+	const run = promisify(execFile), kinds = [
+		{ name: "tall", flags: ["--window-size=1440,860"] },
+		{ name: "tall-inverted", flags: ["--window-size=390,844", "--virtual-time-budget=5000"] },
+	];
+	return Promise.all(kinds.map(async kind => {
+		const path = `${folder}/headless-${kind.name}.png`;
+		await run(executable, [...flags, ...kind.flags, `--user-data-dir=${folder}/chromium-${kind.name}`,
+			`--screenshot=${path}`, address(kind.name)]);
+		return { path };
+	}));
+}
+
+async function newPage() {
+	const made = await browser.newPage({ viewport: DESK, colorScheme: "light", reducedMotion: "reduce" });
+	made.setDefaultTimeout(30000);
+	made.on("console", message => complaints.push(message.text()));
+	made.on("pageerror", error => complaints.push(error.message));
+	made.on("request", request => {
 		if (!request.url().startsWith("file:"))
 			complaints.push(`request of ${request.url()}`);
 	});
-	await page.goto(address(html));
-	await settle();
+	return made;
 }
 
-const truth = readTruth(collapsed), browser = await chromium.launch(options);
+const truth = readTruth(`${folder}/graph.collapsed`), shots = takeShots();
 let failed = 0;
-await open(browser);
+browser = await chromium.launch({ executablePath: executable, args: flags });
+page = await newPage();
+await page.goto(address("graph"));
+await settle();
 for (const { name, run } of cases) {
 	const error = await run(truth).then(() => null, reason => reason);
 	await reset();

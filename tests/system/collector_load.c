@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What it costs to load the BPF programs: nearly all of the CPU time until the first sample is the kernel's verifier's.
+ * It tells how many instructions it has gone through, which no busy machine changes. Needs the right to use BPF; says
+ * why and skips without it.
+ */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <bpf/bpf.h>
+
+#include "base/clock.h"
+#include "collect/collector.h"
+
+/* One or two microseconds each. A loop costs what it may run, times the ways through it: see bpf/unwind.bpf.h. */
+#define MOST_VERIFIED 70000
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * NS_PER_SEC + (uint64_t)time.tv_nsec;
+}
+
+/* Of one program of ours, when the descriptor is one's. */
+static uint32_t verified_by(int fd)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t bytes = sizeof(info);
+	char path[32], target[32] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, target, sizeof(target) - 1) < 0 || strcmp(target, "anon_inode:bpf-prog") ||
+	    bpf_obj_get_info_by_fd(fd, &info, &bytes))
+		return 0;
+	print_message("%-16s %6u instructions verified\n", info.name, info.verified_insns);
+	return info.verified_insns;
+}
+
+static uint32_t verified_by_all(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	struct dirent *entry;
+	uint32_t sum = 0;
+
+	assert_non_null(folder);
+	while ((entry = readdir(folder)))
+		sum += verified_by(atoi(entry->d_name));
+	closedir(folder);
+	return sum;
+}
+
+static void load(const struct collector_options *options)
+{
+	struct collector *collector = NULL;
+	uint64_t before_ns = cpu_ns();
+	uint32_t verified;
+	struct buf why;
+
+	buf_init(&why);
+	if (collector_open(&collector, options, &why) < 0) {
+		print_message("skipped: %s\n", why.data);
+		buf_release(&why);
+		skip();
+	}
+	buf_release(&why);
+	print_message("%.0f ms of CPU time\n", (double)(cpu_ns() - before_ns) / NS_PER_MS);
+	verified = verified_by_all();
+	collector_close(collector);
+	if (!verified) {
+		print_message("skipped: before Linux 5.16 nobody tells\n");
+		skip();
+	}
+	assert_in_range(verified, 1, MOST_VERIFIED);
+}
+
+/* As `duet record -p`. */
+static void one_process_is_verified_soon(void **state)
+{
+	const pid_t self = getpid();
+
+	(void)state;
+	load(&(const struct collector_options){
+		.event = "cpu",
+		.interval_ns = 10 * NS_PER_MS,
+		.user_depth = DUET_MAX_WALK,
+		.kernel_depth = DUET_MAX_STACK,
+		.targets = &self,
+		.target_count = 1,
+		.signals = DUET_SIGNALS_NEEDED,
+	});
+}
+
+/* As `duet record --host`, in a cgroup and with a name. */
+static void a_host_is_verified_soon(void **state)
+{
+	(void)state;
+	load(&(const struct collector_options){
+		.event = "cpu",
+		.interval_ns = 10 * NS_PER_MS,
+		.user_depth = DUET_MAX_WALK,
+		.kernel_depth = DUET_MAX_STACK,
+		.cgroup_id = 1,
+		.comm = "java",
+		.signals = DUET_SIGNALS_NEEDED,
+	});
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_process_is_verified_soon),
+		cmocka_unit_test(a_host_is_verified_soon),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

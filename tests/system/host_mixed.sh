@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 400
+# Programs with far more methods than the loader has room for: what samples meet is asked for, and none stays without a
+# name.
+. "$(dirname "$0")/lib.sh"
+
+# Every window, or the one recording, in the collapsed format.
+expect_named() { # FILE...
+	local file
+	for file; do
+		expect_share "$(basename "$file"): stacks with a nameless frame or a gap" \
+			"$(matching "$file" '\[unknown_(method|code)\]')" '<=' 0.05
+	done
+}
+
+# "N M": of M samples in JVMs N were signalled because their walk was not whole.
+reported_needed() {
+	sed -n 's/.*walked: [0-9]* of \([0-9]*\) .*, \([0-9]*\) needed a signal .*/\2 \1/p' "$here/stderr" | tail -n 1
+}
+
+# 9,000 methods called in turn, and rings as small as they get.
+jdk_case_many_methods() {
+	need_bpf
+	start_jvm "$jdk" workload.Many 1000 60
+	record -p "$jvm" -d 3 -i 1ms --max-memory 64m -v -o collapsed -f "$here/out"
+	expect_status 0
+	expect_share "joined" "$(reported joined)" '>=' 99.5
+	expect_share "needed a signal" "$(reported_needed)" '<=' 1
+	expect_named "$here/out"
+	expect_contains "$here/out" 'workload/Many\$Copy[0-9]{4}\.[a-h]'
+	expect_alive "$jvm"
+}
+
+# ---- programs of Debian's: tomcat10-user tomcat10-examples wrk jruby scala clojure --------------
+
+need_programs() {
+	local program
+	for program in tomcat10-instance-create wrk jruby scalac clojure curl; do
+		command -v "$program" >/dev/null || skip "no $program here"
+	done
+}
+
+# Each leads a process group: a script that starts a JVM, or one after the other.
+start_program() {
+	setsid "$@" >>"$here/programs" 2>&1 </dev/null &
+	groups+=("$!")
+}
+
+after_case() {
+	local group
+	for group in ${groups[@]+"${groups[@]}"}; do
+		kill -KILL -- "-$group"
+	done
+}
+
+start_tomcat() {
+	local page=http://localhost:18080/examples/jsp/jsp2/el/basic-arithmetic.jsp end=$((SECONDS + 60))
+	tomcat10-instance-create -p 18080 -c 18005 "$here/tomcat" >/dev/null
+	cp -r /usr/share/tomcat10-examples/examples "$here/tomcat/webapps/"
+	CATALINA_BASE=$here/tomcat JAVA_HOME=$(any_jdk) start_program /usr/share/tomcat10/bin/catalina.sh run
+	until curl -sf -o "$here/page" "$page"; do
+		[ $SECONDS -lt $end ] || fail "Tomcat is not up after 60 s: $(tail -n 2 "$here/programs")"
+		sleep 0.1
+	done
+	start_program wrk -t1 -c4 -d300 "$page"
+}
+
+start_languages() {
+	echo 'loop { h = {}; 20000.times { |i| h["k#{i % 977}"] = i.to_s }; h.sort_by { |k, v| [v, k] } }' >"$here/w.rb"
+	echo '(loop [] (frequencies (map #(mod % 97) (filter odd? (range 9000)))) (recur))' >"$here/w.clj"
+	echo 'object W { sealed trait T; case class L(i: Int) extends T; case class N(a: T, b: T) extends T
+		def s(t: T): Int = t match { case L(i) => i; case N(a, b) => s(a) + s(b) } }' >"$here/W.scala"
+	start_program jruby "$here/w.rb"
+	start_program clojure "$here/w.clj"
+	# shellcheck disable=SC2016 # $1 is the inner shell's
+	start_program sh -c 'while :; do scalac -d "$1" "$1/W.scala"; done' sh "$here"
+}
+
+# The whole host, all defaults, in windows.
+case_debian_programs() { # alone
+	local groups=()
+	need_bpf
+	need_programs
+	start_tomcat
+	start_languages
+	mkdir "$here/windows"
+	record --host --continuous --window 10s -i 5ms -d 40 -v -f "$here/windows"
+	expect_status 0
+	expect_share "joined" "$(reported joined)" '>=' 99.9
+	expect_share "contradicted" "$(reported_contradicted)" '<=' 0.2
+	expect_share "needed a signal" "$(reported_needed)" '<=' 1
+	expect_named "$here/windows"/profile_*.col
+}
+
+run_cases "$@"

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* Names read from made-up structures of a JVM; and words of a stack that are none of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "vmstructs.c"
+#include "metadata.c"
+#include "safe_copy.c"
+
+#define KNOWN(type, member) ((struct offset){true, 4, (uint32_t)offsetof(type, member)})
+
+struct symbol {
+	uint16_t length;
+	char body[30];
+};
+
+struct klass {
+	uintptr_t name;
+	uintptr_t pool;
+	uintptr_t ids;
+};
+
+struct pool {
+	uintptr_t holder;
+	uint32_t length;
+	uint16_t source;
+	uint16_t unused;
+	uintptr_t constants[4];
+};
+
+struct const_method {
+	uintptr_t pool;
+	uint16_t flags, id, code_bytes, name, signature;
+	uint32_t words;
+	unsigned char code[4];
+	unsigned char lines[20];
+};
+
+struct method {
+	uintptr_t const_method;
+	uint32_t flags;
+};
+
+static struct {
+	struct symbol class_name, name, signature, source;
+	struct klass klass;
+	struct pool pool;
+	struct const_method const_method;
+	struct method method;
+	uintptr_t ids[3]; /* count, then ids */
+	uintptr_t slot;
+} vm;
+
+static struct symbol symbol(const char *text)
+{
+	struct symbol result = {.length = (uint16_t)strlen(text)};
+
+	memcpy(result.body, text, strlen(text));
+	return result;
+}
+
+static void make_layout(void)
+{
+	layout.method_const = KNOWN(struct method, const_method);
+	layout.method_flags = KNOWN(struct method, flags);
+	layout.const_pool = KNOWN(struct const_method, pool);
+	layout.const_flags = KNOWN(struct const_method, flags);
+	layout.const_id = KNOWN(struct const_method, id);
+	layout.const_code_bytes = KNOWN(struct const_method, code_bytes);
+	layout.const_name = KNOWN(struct const_method, name);
+	layout.const_signature = KNOWN(struct const_method, signature);
+	layout.const_words = KNOWN(struct const_method, words);
+	layout.pool_holder = KNOWN(struct pool, holder);
+	layout.pool_length = KNOWN(struct pool, length);
+	layout.pool_source = KNOWN(struct pool, source);
+	layout.holder_pool = KNOWN(struct klass, pool);
+	layout.holder_ids = KNOWN(struct klass, ids);
+	layout.klass_name = KNOWN(struct klass, name);
+	layout.symbol_length = KNOWN(struct symbol, length);
+	layout.symbol_body = KNOWN(struct symbol, body);
+	layout.const_bytes = offsetof(struct const_method, code);
+	layout.pool_bytes = offsetof(struct pool, constants);
+	layout.version = 17;
+}
+
+static int make_vm(void **state)
+{
+	/* bci 0 line 10, bci 3 line 12, and by packed steps of 40 and -3: bci 43 line 9 */
+	static const unsigned char lines[] = {0xff, 0, 20, 3 << 3 | 2, 0xff, 80, 5, 0};
+
+	(void)state;
+	make_layout();
+	vm.class_name = symbol("shop/Till+0x0123");
+	vm.name = symbol("take");
+	vm.signature = symbol("(I)V");
+	vm.source = symbol("Till.java");
+	vm.klass = (struct klass){(uintptr_t)&vm.class_name, (uintptr_t)&vm.pool, (uintptr_t)vm.ids};
+	vm.pool = (struct pool){.holder = (uintptr_t)&vm.klass, .length = 4, .source = 3};
+	vm.pool.constants[1] = (uintptr_t)&vm.name;
+	vm.pool.constants[2] = (uintptr_t)&vm.signature;
+	vm.pool.constants[3] = (uintptr_t)&vm.source;
+	vm.const_method = (struct const_method){
+		.pool = (uintptr_t)&vm.pool, .flags = HAS_LINES, .id = 1, .code_bytes = 4, .name = 1, .signature = 2};
+	vm.const_method.words = sizeof(vm.const_method) / WORD;
+	memcpy(vm.const_method.lines, lines, sizeof(lines));
+	vm.method = (struct method){(uintptr_t)&vm.const_method, 0x0109};
+	vm.slot = (uintptr_t)&vm.method;
+	vm.ids[0] = 2;
+	vm.ids[2] = (uintptr_t)&vm.slot;
+	return 0;
+}
+
+static void test_names(void **state)
+{
+	struct metadata_method method;
+	struct metadata_names names;
+
+	(void)state;
+	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
+	assert_int_equal(metadata_key(&method), (uintptr_t)&vm.slot);
+	assert_true(metadata_names_read(&method, &names));
+	assert_string_equal(names.class_signature, "Lshop/Till.0x0123;");
+	assert_string_equal(names.name, "take");
+	assert_string_equal(names.signature, "(I)V");
+	assert_string_equal(names.source, "Till.java");
+	assert_int_equal(names.modifiers, 0x109);
+	assert_int_equal(names.line_count, 3);
+	assert_memory_equal(names.lines, ((struct duet_line[]){{0, 10}, {3, 12}, {43, 9}}), 3 * sizeof(*names.lines));
+	metadata_names_release(&names);
+}
+
+static void test_method_without_an_id(void **state)
+{
+	const uint64_t bare = (uintptr_t)&vm.method | DUET_METHOD_BARE;
+	struct metadata_method method;
+
+	(void)state;
+	vm.ids[2] = 0;
+	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
+	assert_true(metadata_find(bare, &method));
+	assert_int_equal(metadata_key(&method), bare);
+	vm.ids[0] = 1; /* its number is behind the end */
+	assert_int_equal(metadata_key(&method), bare);
+}
+
+static void test_unloaded_class(void **state)
+{
+	struct metadata_method method;
+
+	(void)state;
+	vm.slot = 0;
+	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
+	vm.slot = (uintptr_t)&vm.method;
+	vm.ids[2] = (uintptr_t)&vm.ids; /* the number is another's now */
+	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
+	vm.pool.holder = 0;
+	assert_false(metadata_find((uintptr_t)&vm.method | DUET_METHOD_BARE, &method));
+}
+
+/* JDK 26: a small number, which is not for us to follow. */
+static void test_numbered_id(void **state)
+{
+	struct metadata_method method;
+
+	(void)state;
+	layout.version = 26;
+	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
+	assert_true(metadata_find((uintptr_t)&vm.method | DUET_METHOD_BARE, &method));
+}
+
+/* What a native method leaves where the interpreter has its method. */
+static void test_words_that_are_no_method(void **state)
+{
+	uint64_t words[] = {0, 1, 7, 8, 0xdead, 0xdead0000, UINT64_MAX, INT64_MIN, 0x7fffffffffff, 0x8000000000000008,
+			    (uintptr_t)&vm, (uintptr_t)&vm.pool, (uintptr_t)&vm.klass, (uintptr_t)words,
+			    (uintptr_t)&vm.method + 1, (uintptr_t)&vm.method + 8};
+	struct metadata_method method;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		assert_false(metadata_find(words[i], &method));
+		assert_false(metadata_find(words[i] | DUET_METHOD_BARE, &method));
+	}
+}
+
+/* One that proves itself, with names that lead nowhere. */
+static void test_broken_names(void **state)
+{
+	struct metadata_method method;
+	struct metadata_names names;
+
+	(void)state;
+	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
+	vm.const_method.name = 4; /* behind the pool's end */
+	assert_false(metadata_names_read(&method, &names));
+	vm.const_method.name = 1;
+	vm.pool.constants[1] = 0xdead0000;
+	assert_false(metadata_names_read(&method, &names));
+	vm.pool.constants[1] = (uintptr_t)&vm.name;
+	memset(vm.name.body, 0, sizeof(vm.name.body));
+	assert_false(metadata_names_read(&method, &names));
+	vm.name = symbol("take");
+	memset(vm.const_method.lines, 0xff, sizeof(vm.const_method.lines));
+	assert_true(metadata_names_read(&method, &names));
+	metadata_names_release(&names);
+	vm.const_method.words = UINT32_MAX;
+	assert_true(metadata_names_read(&method, &names));
+	metadata_names_release(&names);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_names, make_vm),
+		cmocka_unit_test_setup(test_method_without_an_id, make_vm),
+		cmocka_unit_test_setup(test_unloaded_class, make_vm),
+		cmocka_unit_test_setup(test_numbered_id, make_vm),
+		cmocka_unit_test_setup(test_words_that_are_no_method, make_vm),
+		cmocka_unit_test_setup(test_broken_names, make_vm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

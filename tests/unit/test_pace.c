@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Against a host whose cost is known: so much for each sample, so much whatever is sampled, and what is spent once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "limits/pace.h"
+
+#define CPUS 2
+
+struct host {
+	double each; /* percent of all CPUs that sampling at every tick takes */
+	double always; /* percent whatever is sampled */
+	uint64_t now_ns;
+	uint64_t changed_ns; /* last */
+	unsigned changes;
+};
+
+/* Of a percent of all CPUs, in this time. */
+static uint64_t cpu_ns(double percent, uint64_t time_ns)
+{
+	return (uint64_t)(percent / 100 * (double)(time_ns * CPUS));
+}
+
+/* `once` of it is a percent of all CPUs too. */
+static void run(struct host *host, struct pace *pace, double seconds, double once)
+{
+	uint64_t end_ns = host->now_ns + (uint64_t)(seconds * 1e9);
+
+	while (host->now_ns < end_ns) {
+		uint64_t time_ns = pace_wait_ns(pace);
+		const struct pace_spent spent = {
+			.sampling_ns = cpu_ns(host->always + host->each / pace->every, time_ns),
+			.once_ns = cpu_ns(once, time_ns),
+			.time_ns = time_ns,
+			.cpus = CPUS,
+		};
+
+		host->now_ns += time_ns;
+		if (!pace_look(pace, &spent))
+			continue;
+		host->changed_ns = host->now_ns;
+		host->changes++;
+	}
+}
+
+static void a_start_changes_nothing(void **state)
+{
+	struct host host = {.each = 0.5, .always = 0.1};
+	struct pace pace;
+
+	(void)state;
+	pace_init(&pace, 1, 1000);
+	run(&host, &pace, 3, 18);
+	run(&host, &pace, 600, 0);
+	assert_int_equal(host.changes, 0);
+	assert_true(pace.percent > 0.59 && pace.percent < 0.7);
+}
+
+/* A tenth of a CPU for JVMs that start all the time is no start. */
+static void a_start_without_end_counts(void **state)
+{
+	struct host host = {.each = 0.5, .always = 0.1};
+	struct pace pace;
+
+	(void)state;
+	pace_init(&pace, 1, 1000);
+	run(&host, &pace, 3600, 5);
+	assert_true(pace.percent > 4.5);
+	assert_int_equal(pace.every, 1000);
+	run(&host, &pace, 3600, 0);
+	assert_int_equal(pace.every, 1);
+}
+
+static void steady_within_three_seconds(void **state)
+{
+	static const double limits[] = {0.15, 0.2, 0.5, 1, 3, 10};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		struct host host = {.each = 8, .always = 0.1};
+		struct pace pace;
+
+		pace_init(&pace, limits[i], 1000);
+		run(&host, &pace, 30, 0);
+		assert_true(host.changed_ns <= 3 * NS_PER_SEC);
+		assert_true(pace.percent <= limits[i]);
+		assert_true(pace.percent > limits[i] / 2 || pace.every == 1);
+	}
+}
+
+static void more_often_again_when_it_fits(void **state)
+{
+	struct host host = {.each = 8, .always = 0.1};
+	struct pace pace;
+
+	(void)state;
+	pace_init(&pace, 1, 1000);
+	run(&host, &pace, 10, 0);
+	assert_in_range(pace.every, 9, 16);
+	host.each = 1;
+	run(&host, &pace, 60, 0);
+	assert_in_range(pace.every, 1, 2);
+}
+
+static void never_less_often_than_the_slowest(void **state)
+{
+	struct host host = {.each = 8, .always = 5};
+	struct pace pace;
+
+	(void)state;
+	pace_init(&pace, 1, 100);
+	run(&host, &pace, 60, 0);
+	assert_int_equal(pace.every, 100);
+	pace_init(&pace, 1, 0);
+	assert_int_equal(pace.every_max, 1);
+	pace_init(&pace, 0, 100);
+	run(&host, &pace, 60, 0);
+	assert_int_equal(pace.every, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_start_changes_nothing),
+		cmocka_unit_test(a_start_without_end_counts),
+		cmocka_unit_test(steady_within_three_seconds),
+		cmocka_unit_test(more_often_again_when_it_fits),
+		cmocka_unit_test(never_less_often_than_the_slowest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
