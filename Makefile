@@ -244,12 +244,12 @@ check: $(unit_tests) ## units, formats and style: what needs neither JVM nor BPF
 test: ## install what is missing, build, and prove every area in minutes: `check` and the cases of tests/core
 	$(Q).ci/packages build test
 	$(Q)$(again) all workloads $(unit_tests) $(system_programs)
-	$(Q)tests/run -f tests/core $(unit_tests) $(system_tests)
+	$(Q)tests/run $(TEST_OPTIONS) -f tests/core $(unit_tests) $(system_tests)
 
 test-all: ## every case, then test-matrix; PART=commit SECONDS=600: system cases beyond `test`, as that commit draws
 	$(Q).ci/packages build test cross
 	$(Q)$(again) all workloads $(unit_tests) $(system_programs) $(O)/sanitized/duet
-	$(Q)$(if $(PART),tests/run -x tests/core -s $(PART) -t $(SECONDS) $(system_tests),\
+	$(Q)$(if $(PART),tests/run $(TEST_OPTIONS) -x tests/core -s $(PART) -t $(SECONDS) $(system_tests),\
 		tests/run $(unit_tests) $(system_tests) && $(MAKE) --no-print-directory test-matrix)
 
 unit: $(if $(T),$(O)/tests/unit/test_$(T),$(unit_tests)) ## unit tests only, T=join: those of test_join.c

@@ -104,8 +104,8 @@ case_becomes_a_jvm() {
 	wait_for_line "$here/stderr" 'is not a JVM' 30
 	: >"$here/go"
 	wait_for_line "$jvm_out" '^READY' 60
-	wait_for_ticks
-	sleep 1
+	wait_for_agent "$jvm"
+	warm_up $(($(cpu_ticks "$jvm") / ticks_per_second + 2))
 	end_record INT
 	expect_status 0
 	expect_contains "$here/out" 'shop/Pricing'
