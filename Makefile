@@ -293,10 +293,10 @@ bench-peers: ## the same beside perf and async-profiler, with Tomcat, javac and 
 bench-loader: $(O)/tests/bench/loader_replay ## the records of 128 CPUs and 500 JVMs replayed: SECONDS=40 of that host
 	$(Q)tests/bench/loader.sh $(SECONDS)
 
-bench-readme: ## run all of these, put their tables and the last test-matrix's into README.md; ONLY=matrix
+bench-results: ## run all of these, put their tables and the last test-matrix's into RESULTS.md; ONLY=matrix
 	$(Q).ci/packages build bench
 	$(Q)$(again) all workloads $(O)/tests/bench/loader_replay
-	$(Q)ROUNDS=$(ROUNDS) WINDOW=$(SECONDS) tests/bench/readme.sh $(ONLY)
+	$(Q)ROUNDS=$(ROUNDS) WINDOW=$(SECONDS) tests/bench/results.sh $(ONLY)
 
 cross: ## build for aarch64 (what ARCH=aarch64 does to any target)
 	$(Q)$(again) ARCH=aarch64 O=$(O)/aarch64 all
@@ -328,5 +328,5 @@ help: ## this list
 
 FORCE:
 .PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-peers bench-loader \
-	bench-readme cross install packages format clean help FORCE
+	bench-results cross install packages format clean help FORCE
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -9,7 +9,7 @@ seen() { # TEXT
 	echo "# = $*"
 }
 
-# One row a cell, as Markdown: what the README shows.
+# One row a cell, as Markdown: what RESULTS.md shows.
 table() { # TITLE
 	printf '\n| %s | verdict | seen |\n|---|---|---|\n' "$1"
 	awk '

@@ -123,6 +123,13 @@ case_top_level() {
 	none "at the top level" "$(sources | cut -d / -f 1 | sort -u | grep -vxE "$allowed")"
 }
 
+# What does not fit is said where it belongs: headers/README.md, duet(1), RESULTS.md.
+case_readme_length() {
+	[ "$(wc -l <README.md)" -le 150 ] || fail "README.md has $(wc -l <README.md) lines, more than 150"
+	none "lines of more than 120 columns" "$(awk 'length > 120 && !/^!?\[|^\|/ { print FILENAME ":" FNR }' \
+		README.md CHANGELOG.md headers/*.md)"
+}
+
 case_no_leftovers() {
 	none "unfinished" "$(sources '*.c' '*.h' '*.sh' '*.java' '*.js' '*.md' Makefile |
 		grep -v '^tests/system/style_order.sh$' | xargs grep -nwE 'TODO|FIXME|XXX|HACK' /dev/null)"

@@ -1,16 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-#   readme.sh [BLOCK...]    bench, matrix; both unless told otherwise
+#   results.sh [BLOCK...]    bench, matrix; both unless told otherwise
 #
-# Puts tables into README.md, each block between its two marks there: `bench` runs the benches, `matrix` takes the cells
-# from the logs of the last `make test-matrix`.
+# Puts tables into RESULTS.md, each block between its two marks: `bench` runs the benches for tests/bench/RESULTS.md,
+# `matrix` takes the cells from the logs of the last `make test-matrix` for tests/matrix/RESULTS.md.
 set -euo pipefail
 here=$(dirname "$0")
-readme=$here/../../README.md
 logs=${DUET_BUILD:-build}/tests/log
 tables=$(mktemp)
-trap 'rm -f "$tables" "$tables.readme"' EXIT
+trap 'rm -f "$tables" "$tables.new"' EXIT
 
 bench_block() {
 	"$here/run.sh"
@@ -34,11 +33,15 @@ matrix_block() {
 require() { # WHAT COMMAND...
 	local what=$1
 	shift
-	"$@" || { echo "readme.sh: $what" >&2; exit 1; }
+	"$@" || { echo "results.sh: $what" >&2; exit 1; }
+}
+
+results_of() { # BLOCK
+	echo "$here/../$1/RESULTS.md"
 }
 
 has_marks() { # BLOCK
-	grep -q "^<!-- $1: begin" "$readme" && grep -q "^<!-- $1: end" "$readme"
+	grep -q "^<!-- $1: begin" "$(results_of "$1")" && grep -q "^<!-- $1: end" "$(results_of "$1")"
 }
 
 has_logs() {
@@ -51,14 +54,15 @@ put() { # BLOCK
 		$0 ~ "^<!-- " block ": end" { inside = 0 }
 		!inside
 		$0 ~ "^<!-- " block ": begin" { inside = 1; while ((getline line <tables) > 0) print line }
-		' "$readme" >"$tables.readme"
-	cat "$tables.readme" >"$readme"
+		' "$(results_of "$1")" >"$tables.new"
+	cat "$tables.new" >"$(results_of "$1")"
 }
 
 [ $# -gt 0 ] || set -- bench matrix
 for block; do
 	require "there is no block \"$block\"" declare -F "${block}_block" >/dev/null
-	require "$readme has no marks <!-- $block: begin ... --> and <!-- $block: end -->" has_marks "$block"
+	require "$(results_of "$block") has no marks <!-- $block: begin and end -->" \
+		has_marks "$block"
 	[ "$block" != matrix ] || require "no tables in $logs: run make test-matrix first" has_logs
 done
 for block; do
