@@ -21,23 +21,27 @@ static enum symbol_linkage symbol_linkage(char type)
 	return type == 'T' ? SYMBOL_GLOBAL : SYMBOL_LOCAL;
 }
 
-/* "address type name\t[module]". 0, also when it is no function; -errno. */
-static int parse_line(struct symbol_table *table, const char *line)
+/* "address type name\t[module]". Changes the line: the module moves next to the name's end. 0, also when it is no
+   function; -errno. */
+static int parse_line(struct symbol_table *table, char *line)
 {
-	char *rest, text[MAX_LINE];
+	char *rest, *name;
 	uint64_t address = strtoull(line, &rest, 16);
-	const char *name, *module;
-	int name_len, len;
+	const char *module;
+	size_t name_len, module_len;
 
 	if (rest == line || rest[0] != ' ' || !rest[1] || !strchr("tTwW", rest[1]) || rest[2] != ' ')
 		return 0;
 	name = rest + 3;
-	name_len = (int)strcspn(name, "\t\n");
+	name_len = strcspn(name, "\t\n");
 	if (!name_len || !address)
 		return 0;
 	module = name + name_len + strspn(name + name_len, "\t[\n");
-	len = snprintf(text, sizeof(text), "%.*s%c%.*s", name_len, name, '\0', (int)strcspn(module, "]\n"), module);
-	return symbol_table_add(table, address, 0, MAX_FUNCTION_BYTES, symbol_linkage(rest[1]), text, (size_t)len);
+	module_len = strcspn(module, "]\n");
+	memmove(name + name_len + 1, module, module_len);
+	name[name_len] = '\0';
+	return symbol_table_add(table, address, 0, MAX_FUNCTION_BYTES, symbol_linkage(rest[1]), name,
+				name_len + 1 + module_len);
 }
 
 static int read_table(struct symbol_table *table, const char *path)
