@@ -85,36 +85,38 @@ static void load(const struct collector_options *options)
 	assert_in_range(verified, 1, MOST_VERIFIED);
 }
 
-/* As `duet record -p`. */
-static void one_process_is_verified_soon(void **state)
+static struct collector_options usual_options(void)
 {
-	const pid_t self = getpid();
-
-	(void)state;
-	load(&(const struct collector_options){
+	return (struct collector_options){
 		.event = "cpu",
 		.interval_ns = 10 * NS_PER_MS,
 		.user_depth = DUET_MAX_WALK,
 		.kernel_depth = DUET_MAX_STACK,
-		.targets = &self,
-		.target_count = 1,
 		.signals = DUET_SIGNALS_NEEDED,
-	});
+	};
+}
+
+/* As `duet record -p`. */
+static void one_process_is_verified_soon(void **state)
+{
+	struct collector_options options = usual_options();
+	const pid_t self = getpid();
+
+	(void)state;
+	options.targets = &self;
+	options.target_count = 1;
+	load(&options);
 }
 
 /* As `duet record --host`, in a cgroup and with a name. */
 static void a_host_is_verified_soon(void **state)
 {
+	struct collector_options options = usual_options();
+
 	(void)state;
-	load(&(const struct collector_options){
-		.event = "cpu",
-		.interval_ns = 10 * NS_PER_MS,
-		.user_depth = DUET_MAX_WALK,
-		.kernel_depth = DUET_MAX_STACK,
-		.cgroup_id = 1,
-		.comm = "java",
-		.signals = DUET_SIGNALS_NEEDED,
-	});
+	options.cgroup_id = 1;
+	options.comm = "java";
+	load(&options);
 }
 
 int main(void)
