@@ -19,7 +19,7 @@
 
 #define BACKLOG 8
 #define PATIENCE_NS (2 * NS_PER_SEC)
-#define ASK_MS 3000 /* as long as `duet status` waits for the next piece */
+#define ASK_MS 15000 /* `duet status` waits so long for the next piece: on a host at load 30 it took more than 3 s */
 #define ANSWER_MAX (1u << 20) /* bytes */
 
 union address {

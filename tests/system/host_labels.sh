@@ -282,10 +282,10 @@ case_jvm_in_a_container() {
 case_short_jvms() { # apart
 	local i
 	need_bpf
-	start_record --host -d 90 -i 2ms --by process -o collapsed -f "$here/out"
+	start_record --host -d 300 -i 2ms --by process -o collapsed -f "$here/out"
 	for i in 1 2 3; do
 		start_jvm "$(any_jdk)" workload.Shares 1
-		wait_for_line "$jvm_out" DONE 40
+		wait_for_line "$jvm_out" DONE 20
 		kill -KILL "$jvm"
 	done
 	end_record INT

@@ -193,10 +193,10 @@ start_attach() { # TIMEOUT_MS
 case_child_stopped() {
 	need_root
 	start_silent 54321
-	start_attach 1000
+	start_attach 8000 # by then a busy machine has run the child
 	find_child 54321 'no child without capabilities'
 	setpriv --reuid=54321 --regid=54321 --clear-groups kill -STOP "$child" || fail "it cannot be stopped"
-	timeout 10 tail -f --pid="$attaching" /dev/null || fail "it waits for a child that was stopped"
+	timeout 30 tail -f --pid="$attaching" /dev/null || fail "it waits for a child that was stopped"
 	expect_contains "$here/stdout" 'the child does not end'
 	[ ! -e "/proc/$child" ] || fail "the child is still there: $(proc_state "$child")"
 }
@@ -205,7 +205,7 @@ case_child_stopped() {
 case_child_of_root_has_no_rights() {
 	need_root
 	start_silent 0
-	start_attach 700
+	start_attach 5000
 	find_child 0 'the child of a target of root keeps capabilities'
 	wait "$attaching"
 	expect_contains "$here/stdout" 'does not answer'
