@@ -485,8 +485,8 @@ static uint64_t record_child(struct collector *collector, struct child *child, s
 }
 
 /*
- * BPF samples CPUs: n ticks of threads that had one each for a part p of the time err by sqrt(n (1 - p)). Five times that
- * is once in two million runs.
+ * BPF samples CPUs: n ticks of threads that had one each for a part p of the time err by sqrt(n (1 - p)). Five times
+ * that is once in two million runs.
  */
 static bool is_chance(double error_ns, double cpu_ns, double wall_ns)
 {

@@ -167,7 +167,7 @@ wait_for_line() { # FILE PATTERN SECONDS
 	local end=$((SECONDS + 4 * $3))
 	until grep -qs "$2" "$1"; do
 		{ [ $SECONDS -lt $end ] && kill -0 "$jvm" 2>/dev/null; } || grep -qs "$2" "$1" ||
-			fail "no line \"$2\" within 4 times $3 s; the workload said: $(tail -n 3 "$1" "$1.err" 2>/dev/null)"
+			fail "no line \"$2\" within 4 x $3 s; the workload said: $(tail -n 3 "$1" "$1.err" 2>/dev/null)"
 		sleep 0.05
 	done
 }

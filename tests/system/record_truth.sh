@@ -241,8 +241,8 @@ jdk_case_threads_of_100_us() {
 	grep '^\[short-' "$here/out" >"$here/short"
 	expect_share "with a root" "$(matching "$here/short" ';(__)?clone3?;')" '>=' 90
 	grep 'java/lang/Thread\.run;.*ShortThreads' "$here/short" >"$here/java"
-	expect_share "samples in Java, of what they burnt there" "$(total "$here/java") $(($(jvm_said THREADS 2) / 2))" \
-		'>=' 80
+	expect_share "samples in Java, of what they burnt there" \
+		"$(total "$here/java") $(($(jvm_said THREADS 2) / 2))" '>=' 80
 }
 
 run_cases "$@"
