@@ -32,13 +32,13 @@ static int read_segments(struct elf_file *file, Elf *elf, GElf_Phdr *ret_eh_fram
 }
 
 /* By program header, as the unwinder in the process finds it: section headers may be stripped too. */
-static void read_function_starts(struct elf_file *file, Elf *elf, const GElf_Phdr *phdr)
+static void read_function_starts(struct elf_file *file, struct elf_reader *reader, const GElf_Phdr *phdr)
 {
 	Elf_Data *data = NULL;
 
-	if (phdr->p_filesz && phdr->p_filesz <= MAX_EH_FRAME_HDR_BYTES && phdr->p_offset <= INT64_MAX)
-		data = elf_getdata_rawchunk(elf, (int64_t)phdr->p_offset, phdr->p_filesz, ELF_T_BYTE);
-	if (data && data->d_buf) /* an index that is not understood is as good as none */
+	if (phdr->p_filesz <= MAX_EH_FRAME_HDR_BYTES)
+		data = elf_reader_chunk(reader, phdr->p_offset, phdr->p_filesz, ELF_T_BYTE);
+	if (data) /* an index that is not understood is as good as none */
 		(void)function_starts_read(&file->function_starts, phdr->p_vaddr, data->d_buf, data->d_size);
 }
 
@@ -92,7 +92,7 @@ static uint64_t symbol_limit(const struct elf_file *file, const GElf_Sym *symbol
 	return in_section < in_function ? in_section : in_function;
 }
 
-static int read_symbol(struct elf_file *file, Elf *elf, const GElf_Sym *symbol, const Elf_Data *names)
+static int read_symbol(struct elf_file *file, struct elf_reader *reader, const GElf_Sym *symbol, const Elf_Data *names)
 {
 	const char *name = (const char *)names->d_buf + symbol->st_name;
 	GElf_Shdr section;
@@ -102,18 +102,20 @@ static int read_symbol(struct elf_file *file, Elf *elf, const GElf_Sym *symbol, 
 	if (symbol->st_name >= names->d_size)
 		return 0;
 	len = strnlen(name, names->d_size - symbol->st_name);
-	if (!len || !symbol_is_function(symbol, name) || !symbol_section(elf, symbol, &section))
+	if (!len || !symbol_is_function(symbol, name) || !symbol_section(reader->elf, symbol, &section))
 		return 0;
+	if (!elf_reader_take(reader, len + sizeof(struct symbol_row))) /* any number may have one long name */
+		return -EFBIG;
 	plain_len = unversioned_len(name, len);
 	linkage = symbol_linkage(symbol, name + plain_len, len - plain_len);
 	return symbol_table_add(&file->symbols, symbol->st_value, symbol->st_size,
 				symbol_limit(file, symbol, &section), linkage, name, plain_len);
 }
 
-static int read_symbols(struct elf_file *file, Elf *elf, Elf_Scn *section, const GElf_Shdr *shdr)
+static int read_symbols(struct elf_file *file, struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr)
 {
-	Elf_Data *symbols = elf_section_data(section, shdr);
-	Elf_Scn *names_section = elf_getscn(elf, shdr->sh_link);
+	Elf_Data *symbols = elf_reader_section(reader, section, shdr);
+	Elf_Scn *names_section = elf_getscn(reader->elf, shdr->sh_link);
 	GElf_Shdr names_shdr;
 	Elf_Data *names;
 	GElf_Sym symbol;
@@ -122,21 +124,21 @@ static int read_symbols(struct elf_file *file, Elf *elf, Elf_Scn *section, const
 	if (!symbols || !names_section || !gelf_getshdr(names_section, &names_shdr) ||
 	    names_shdr.sh_type != SHT_STRTAB)
 		return 0;
-	names = elf_section_data(names_section, &names_shdr);
+	names = elf_reader_section(reader, names_section, &names_shdr);
 	if (!names)
 		return 0;
 	for (int i = 1; err != -ENOMEM && gelf_getsym(symbols, i, &symbol); i++)
-		err = read_symbol(file, elf, &symbol, names);
+		err = read_symbol(file, reader, &symbol, names);
 	return err == -ENOMEM ? err : 0; /* -EFBIG: what fitted is kept */
 }
 
 /* .dynsym only when there is no .symtab, which holds all of it and more. */
-static int read_sections(struct elf_file *file, Elf *elf)
+static int read_sections(struct elf_file *file, struct elf_reader *reader)
 {
 	Elf_Scn *section = NULL, *chosen = NULL;
 	GElf_Shdr shdr, chosen_shdr = {0};
 
-	while ((section = elf_nextscn(elf, section))) {
+	while ((section = elf_nextscn(reader->elf, section))) {
 		if (!gelf_getshdr(section, &shdr) || (shdr.sh_type != SHT_SYMTAB &&
 						     (shdr.sh_type != SHT_DYNSYM || chosen)))
 			continue;
@@ -144,28 +146,28 @@ static int read_sections(struct elf_file *file, Elf *elf)
 		chosen_shdr = shdr;
 	}
 	file->has_symtab = chosen_shdr.sh_type == SHT_SYMTAB;
-	return chosen ? read_symbols(file, elf, chosen, &chosen_shdr) : 0;
+	return chosen ? read_symbols(file, reader, chosen, &chosen_shdr) : 0;
 }
 
-/* Ends `elf`. */
-static int read_elf(struct elf_file *file, Elf *elf)
+/* Closes it. */
+static int read_elf(struct elf_file *file, struct elf_reader *reader)
 {
 	GElf_Phdr eh_frame_hdr = {0};
 	struct elf_file read = {0};
-	int err = read_segments(&read, elf, &eh_frame_hdr);
+	int err = read_segments(&read, reader->elf, &eh_frame_hdr);
 
 	symbol_table_init(&read.symbols);
 	symbol_table_init(&read.stubs);
 	if (!err) {
-		elf_identity_read(&read.identity, elf);
-		read_function_starts(&read, elf, &eh_frame_hdr);
-		err = read_sections(&read, elf);
+		elf_identity_read(&read.identity, reader);
+		read_function_starts(&read, reader, &eh_frame_hdr);
+		err = read_sections(&read, reader);
 	}
 	if (!err) {
 		symbol_table_sort(&read.symbols, SYMBOL_USUAL);
-		err = stubs_read(&read.stubs, elf, &read.symbols);
+		err = stubs_read(&read.stubs, reader, &read.symbols);
 	}
-	elf_end(elf);
+	elf_reader_close(reader);
 	if (err)
 		elf_file_release(&read);
 	else
@@ -175,18 +177,18 @@ static int read_elf(struct elf_file *file, Elf *elf)
 
 int elf_file_read(struct elf_file *file, int fd)
 {
-	Elf *elf;
-	int err = elf_section_open(&elf, fd);
+	struct elf_reader reader;
+	int err = elf_reader_open(&reader, fd);
 
-	return err ? err : read_elf(file, elf);
+	return err ? err : read_elf(file, &reader);
 }
 
 int elf_file_read_memory(struct elf_file *file, void *bytes, size_t len)
 {
-	Elf *elf;
-	int err = elf_section_open_memory(&elf, bytes, len);
+	struct elf_reader reader;
+	int err = elf_reader_open_memory(&reader, bytes, len);
 
-	return err ? err : read_elf(file, elf);
+	return err ? err : read_elf(file, &reader);
 }
 
 void elf_file_release(struct elf_file *file)

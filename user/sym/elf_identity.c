@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define MAX_NOTE_BYTES (1u << 20) /* build ids have a section of their own */
+
 static void read_build_id(struct elf_identity *identity, Elf_Data *data)
 {
 	size_t name_at, desc_at, next;
@@ -33,13 +35,15 @@ static void read_debuglink(struct elf_identity *identity, const Elf_Data *data)
 	memcpy(&identity->debuglink_crc, name + crc_at, sizeof(identity->debuglink_crc));
 }
 
-static void read_section(struct elf_identity *identity, Elf_Scn *section, const GElf_Shdr *shdr, const char *name)
+static void read_section(struct elf_identity *identity, struct elf_reader *reader, Elf_Scn *section,
+			 const GElf_Shdr *shdr)
 {
 	Elf_Data *data;
 
-	if (shdr->sh_type != SHT_NOTE && (!name || strcmp(name, ".gnu_debuglink")))
+	if (shdr->sh_type == SHT_NOTE ? shdr->sh_size > MAX_NOTE_BYTES
+				      : strcmp(elf_reader_name(reader, shdr), ".gnu_debuglink") != 0)
 		return;
-	data = elf_section_data(section, shdr);
+	data = elf_reader_section(reader, section, shdr);
 	if (!data)
 		return;
 	if (shdr->sh_type == SHT_NOTE)
@@ -48,28 +52,25 @@ static void read_section(struct elf_identity *identity, Elf_Scn *section, const 
 		read_debuglink(identity, data);
 }
 
-void elf_identity_read(struct elf_identity *identity, Elf *elf)
+void elf_identity_read(struct elf_identity *identity, struct elf_reader *reader)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr shdr;
-	size_t names;
 
 	*identity = (struct elf_identity){0};
-	if (elf_getshdrstrndx(elf, &names) < 0)
-		return;
-	while ((section = elf_nextscn(elf, section)))
+	while ((section = elf_nextscn(reader->elf, section)))
 		if (gelf_getshdr(section, &shdr))
-			read_section(identity, section, &shdr, elf_strptr(elf, names, shdr.sh_name));
+			read_section(identity, reader, section, &shdr);
 }
 
 int elf_identity_read_fd(struct elf_identity *identity, int fd)
 {
-	Elf *elf;
-	int err = elf_section_open(&elf, fd);
+	struct elf_reader reader;
+	int err = elf_reader_open(&reader, fd);
 
 	if (err < 0)
 		return err;
-	elf_identity_read(identity, elf);
-	elf_end(elf);
+	elf_identity_read(identity, &reader);
+	elf_reader_close(&reader);
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sym/elf_section.h"
+#include "base/elf_reader.h"
 
 #define ELF_IDENTITY_MAX_BUILD_ID 64
 
@@ -17,8 +17,8 @@ struct elf_identity {
 	uint32_t debuglink_crc;
 };
 
-void elf_identity_read(struct elf_identity *identity, Elf *elf);
-/* 0 or -errno, as elf_section_open(). */
+void elf_identity_read(struct elf_identity *identity, struct elf_reader *reader);
+/* 0 or -errno, as elf_reader_open(). */
 int elf_identity_read_fd(struct elf_identity *identity, int fd);
 
 #endif

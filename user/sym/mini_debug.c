@@ -55,17 +55,19 @@ void mini_debug_apply(struct elf_file *file, int fd, const char *path)
 {
 	struct buf image;
 	GElf_Shdr shdr;
+	struct elf_reader reader;
 	Elf_Scn *section;
 	Elf_Data *data;
-	Elf *elf;
 	int err = -ENODATA;
 
-	if (elf_section_open(&elf, fd) < 0)
+	if (elf_reader_open(&reader, fd) < 0)
 		return;
 	buf_init(&image);
-	section = elf_section_find(elf, ".gnu_debugdata", &shdr);
-	data = section ? elf_section_data(section, &shdr) : NULL;
-	if (data)
+	section = elf_reader_find(&reader, ".gnu_debugdata", &shdr);
+	data = section ? elf_reader_section(&reader, section, &shdr) : NULL;
+	if (data && !elf_reader_take(&reader, MAX_DECODER_BYTES + 2 * MAX_BYTES)) /* it grows by doubling */
+		err = -EFBIG;
+	else if (data)
 		err = decompress(data, &image);
 	if (!err)
 		err = add_symbols(file, &image);
@@ -73,5 +75,5 @@ void mini_debug_apply(struct elf_file *file, int fd, const char *path)
 		log_debug("%s: .gnu_debugdata is of no use: %s", path,
 			  err == -EFBIG ? "it is too large decompressed" : strerror(-err));
 	buf_release(&image);
-	elf_end(elf);
+	elf_reader_close(&reader);
 }

@@ -23,7 +23,7 @@ struct slot { /* of the global offset table */
 };
 
 struct reading {
-	Elf *elf;
+	struct elf_reader *elf;
 	uint16_t machine;
 	const struct symbol_table *known;
 	Elf_Data *symbols; /* .dynsym; NULL: none */
@@ -79,15 +79,15 @@ static int read_relocations(struct reading *reading, size_t dynsym)
 	Elf_Data *data;
 	int err = 0;
 
-	while (!err && (section = elf_nextscn(reading->elf, section)))
+	while (!err && (section = elf_nextscn(reading->elf->elf, section)))
 		if (gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_RELA &&
-		    (shdr.sh_link == dynsym || !shdr.sh_link) && (data = elf_section_data(section, &shdr)))
+		    (shdr.sh_link == dynsym || !shdr.sh_link) && (data = elf_reader_section(reading->elf, section, &shdr)))
 			err = read_slots(reading, data);
 	if (reading->slots.len)
 		qsort(reading->slots.items, reading->slots.len, sizeof(struct slot), compare_slots);
-	section = elf_section_find(reading->elf, ".rela.plt", &shdr);
+	section = elf_reader_find(reading->elf, ".rela.plt", &shdr);
 	if (section && shdr.sh_type == SHT_RELA)
-		reading->lazy = elf_section_data(section, &shdr);
+		reading->lazy = elf_reader_section(reading->elf, section, &shdr);
 	return err;
 }
 
@@ -95,14 +95,14 @@ static int read_relocations(struct reading *reading, size_t dynsym)
 static size_t read_dynsym(struct reading *reading)
 {
 	GElf_Shdr shdr, names_shdr;
-	Elf_Scn *section = elf_section_find(reading->elf, ".dynsym", &shdr);
-	Elf_Scn *names = section && shdr.sh_type == SHT_DYNSYM ? elf_getscn(reading->elf, shdr.sh_link) : NULL;
+	Elf_Scn *section = elf_reader_find(reading->elf, ".dynsym", &shdr);
+	Elf_Scn *names = section && shdr.sh_type == SHT_DYNSYM ? elf_getscn(reading->elf->elf, shdr.sh_link) : NULL;
 
 	if (!names || !gelf_getshdr(names, &names_shdr) || names_shdr.sh_type != SHT_STRTAB)
 		return 0;
-	reading->names = elf_section_data(names, &names_shdr);
+	reading->names = elf_reader_section(reading->elf, names, &names_shdr);
 	if (reading->names)
-		reading->symbols = elf_section_data(section, &shdr);
+		reading->symbols = elf_reader_section(reading->elf, section, &shdr);
 	return elf_ndxscn(section);
 }
 
@@ -148,6 +148,8 @@ static int add_entry(struct reading *reading, const struct slot *slot, uint64_t 
 		return 0;
 	if (len > sizeof(text) - strlen(DEMANGLE_PLT_SUFFIX))
 		len = sizeof(text) - strlen(DEMANGLE_PLT_SUFFIX);
+	if (!elf_reader_take(reading->elf, sizeof(text)))
+		return -EFBIG;
 	memcpy(text, name, len);
 	memcpy(text + len, DEMANGLE_PLT_SUFFIX, strlen(DEMANGLE_PLT_SUFFIX));
 	return symbol_table_add(reading->stubs, start, size, limit, SYMBOL_GLOBAL, text,
@@ -227,7 +229,7 @@ static int read_arm64(struct reading *reading, const uint8_t *code, size_t len, 
 
 static bool is_linkage_table(const GElf_Shdr *shdr, const char *name)
 {
-	return name && (shdr->sh_flags & SHF_EXECINSTR) && (!strncmp(name, ".plt", 4) || !strcmp(name, ".iplt"));
+	return (shdr->sh_flags & SHF_EXECINSTR) && (!strncmp(name, ".plt", 4) || !strcmp(name, ".iplt"));
 }
 
 static int read_linkage_tables(struct reading *reading)
@@ -235,15 +237,12 @@ static int read_linkage_tables(struct reading *reading)
 	Elf_Scn *section = NULL;
 	GElf_Shdr shdr;
 	Elf_Data *data;
-	size_t names;
 	int err = 0;
 
-	if (elf_getshdrstrndx(reading->elf, &names) < 0)
-		return 0;
-	while (!err && (section = elf_nextscn(reading->elf, section))) {
+	while (!err && (section = elf_nextscn(reading->elf->elf, section))) {
 		if (!gelf_getshdr(section, &shdr) ||
-		    !is_linkage_table(&shdr, elf_strptr(reading->elf, names, shdr.sh_name)) ||
-		    shdr.sh_size > MAX_TABLE_BYTES || !(data = elf_section_data(section, &shdr)))
+		    !is_linkage_table(&shdr, elf_reader_name(reading->elf, &shdr)) ||
+		    shdr.sh_size > MAX_TABLE_BYTES || !(data = elf_reader_section(reading->elf, section, &shdr)))
 			continue;
 		err = reading->machine == EM_X86_64 ? read_x86(reading, data->d_buf, data->d_size, &shdr)
 						    : read_arm64(reading, data->d_buf, data->d_size, &shdr);
@@ -281,8 +280,9 @@ static int add_trampoline(struct reading *reading, const struct frame_entry *ent
 static int read_trampolines(struct reading *reading)
 {
 	GElf_Shdr shdr;
-	Elf_Scn *section = elf_section_find(reading->elf, ".eh_frame", &shdr);
-	Elf_Data *data = section && shdr.sh_size <= MAX_EH_FRAME_BYTES ? elf_section_data(section, &shdr) : NULL;
+	Elf_Scn *section = elf_reader_find(reading->elf, ".eh_frame", &shdr);
+	bool is_read = section && shdr.sh_size <= MAX_EH_FRAME_BYTES;
+	Elf_Data *data = is_read ? elf_reader_section(reading->elf, section, &shdr) : NULL;
 	const uint8_t *bytes = data ? data->d_buf : NULL;
 	size_t len = data ? data->d_size : 0, cie = len;
 	struct frame_entry entry;
@@ -303,13 +303,13 @@ static int read_trampolines(struct reading *reading)
 
 /* ---- all of it ---- */
 
-int stubs_read(struct symbol_table *stubs, Elf *elf, const struct symbol_table *symbols)
+int stubs_read(struct symbol_table *stubs, struct elf_reader *elf, const struct symbol_table *symbols)
 {
 	struct reading reading = {.elf = elf, .known = symbols, .stubs = stubs};
 	GElf_Ehdr header;
 	int err;
 
-	if (!gelf_getehdr(elf, &header) || (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64) ||
+	if (!gelf_getehdr(elf->elf, &header) || (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64) ||
 	    header.e_ident[EI_CLASS] != ELFCLASS64)
 		return 0;
 	reading.machine = header.e_machine;

@@ -6,13 +6,13 @@
 #ifndef SYM_STUBS_H
 #define SYM_STUBS_H
 
-#include "sym/elf_section.h"
+#include "base/elf_reader.h"
 #include "sym/symbol_table.h"
 
 /*
  * Into a new table, sorted. `symbols`, sorted too, are the file's: they tell what an entry without a name of its own
  * leads to. 0 or -ENOMEM.
  */
-int stubs_read(struct symbol_table *stubs, Elf *elf, const struct symbol_table *symbols);
+int stubs_read(struct symbol_table *stubs, struct elf_reader *elf, const struct symbol_table *symbols);
 
 #endif

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <gelf.h>
-
 #define MAX_SYMBOLS (4u << 20)
 #define MAX_PROLOGUE 1024 /* bytes: some check their arguments before they make a frame */
 #define MAX_CODE (64u << 20) /* bytes looked at */
@@ -15,38 +13,38 @@
 static const unsigned char makes_frame[] = {0x55, 0x48, 0x89, 0xe5};
 
 struct search {
-	Elf *elf;
+	struct elf_reader *reader;
 	const struct unwind_rows *known;
 	uint64_t code_start, code_end;
 	uint64_t looked_at; /* bytes */
 	struct vec(struct unwind_span) found;
 };
 
-static bool find_symtab(Elf *elf, GElf_Shdr *ret, Elf_Data **ret_data)
+static Elf_Data *find_symtab(struct elf_reader *reader)
 {
 	Elf_Scn *section = NULL;
+	GElf_Shdr shdr;
 
-	while ((section = elf_nextscn(elf, section)))
-		if (gelf_getshdr(section, ret) && ret->sh_type == SHT_SYMTAB && !(ret->sh_flags & SHF_COMPRESSED))
-			return (*ret_data = elf_getdata(section, NULL)) != NULL;
-	return false;
+	while ((section = elf_nextscn(reader->elf, section)))
+		if (gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_SYMTAB)
+			return elf_reader_section(reader, section, &shdr);
+	return NULL;
 }
 
 /* The code of a symbol, as much as is looked at; NULL when the file has none there. */
 static const unsigned char *symbol_code(struct search *search, const GElf_Sym *symbol, size_t *ret_bytes)
 {
 	size_t bytes = symbol->st_size < MAX_PROLOGUE ? symbol->st_size : MAX_PROLOGUE;
-	Elf_Scn *section = symbol->st_shndx < SHN_LORESERVE ? elf_getscn(search->elf, symbol->st_shndx) : NULL;
+	Elf_Scn *section = symbol->st_shndx < SHN_LORESERVE ? elf_getscn(search->reader->elf, symbol->st_shndx) : NULL;
 	GElf_Shdr shdr;
 	Elf_Data *data;
 
 	if (!section || !gelf_getshdr(section, &shdr) || shdr.sh_type != SHT_PROGBITS ||
 	    !(shdr.sh_flags & SHF_EXECINSTR) || symbol->st_value < shdr.sh_addr ||
-	    symbol->st_value - shdr.sh_addr >= shdr.sh_size || shdr.sh_offset > INT64_MAX - shdr.sh_size)
+	    symbol->st_value - shdr.sh_addr >= shdr.sh_size || shdr.sh_offset > UINT64_MAX - shdr.sh_size)
 		return NULL;
 	search->looked_at += bytes;
-	data = elf_getdata_rawchunk(search->elf, (int64_t)(shdr.sh_offset + symbol->st_value - shdr.sh_addr), bytes,
-				    ELF_T_BYTE);
+	data = elf_reader_chunk(search->reader, shdr.sh_offset + symbol->st_value - shdr.sh_addr, bytes, ELF_T_BYTE);
 	*ret_bytes = bytes;
 	return data ? data->d_buf : NULL;
 }
@@ -77,16 +75,15 @@ static int compare_spans(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-int framed_add(struct unwind_rows *rows, Elf *elf, uint64_t code_start, uint64_t code_end)
+int framed_add(struct unwind_rows *rows, struct elf_reader *reader, uint64_t code_start, uint64_t code_end)
 {
-	struct search search = {.elf = elf, .known = rows, .code_start = code_start, .code_end = code_end};
+	struct search search = {.reader = reader, .known = rows, .code_start = code_start, .code_end = code_end};
 	struct unwind_rows framed;
-	Elf_Data *symbols;
-	GElf_Shdr shdr;
+	Elf_Data *symbols = find_symtab(reader);
 	GElf_Sym symbol;
 	int err = 0;
 
-	if (!find_symtab(elf, &shdr, &symbols))
+	if (!symbols)
 		return -ENODATA;
 	for (int i = 1; !err && i < (int)MAX_SYMBOLS && gelf_getsym(symbols, i, &symbol); i++)
 		err = look_at(&search, &symbol);

@@ -7,14 +7,13 @@
 #ifndef UNWIND_FRAMED_H
 #define UNWIND_FRAMED_H
 
-#include <libelf.h>
-
+#include "base/elf_reader.h"
 #include "unwind/unwind_rows.h"
 
 /*
  * Adds rows for those that the file's .symtab names. 0, -ENODATA when there are none, or as unwind_rows_merge(): the
  * rows are as before then.
  */
-int framed_add(struct unwind_rows *rows, Elf *elf, uint64_t code_start, uint64_t code_end);
+int framed_add(struct unwind_rows *rows, struct elf_reader *reader, uint64_t code_start, uint64_t code_end);
 
 #endif

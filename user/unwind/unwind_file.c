@@ -7,8 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <gelf.h>
-
+#include "base/elf_reader.h"
 #include "base/map.h"
 #include "unwind/framed.h"
 
@@ -29,16 +28,9 @@
 
 struct reading {
 	struct unwind_file *file;
-	Elf *elf;
+	struct elf_reader *reader;
 	GElf_Phdr eh_frame_hdr; /* p_filesz 0: none */
 };
-
-static Elf_Data *read_chunk(Elf *elf, uint64_t offset, uint64_t bytes, Elf_Type type)
-{
-	if (!bytes || offset > INT64_MAX)
-		return NULL;
-	return elf_getdata_rawchunk(elf, (int64_t)offset, bytes, type);
-}
 
 /* ---- program headers ---- */
 
@@ -49,7 +41,7 @@ static void read_build_id(struct reading *reading, const GElf_Phdr *phdr)
 	GElf_Nhdr note;
 
 	if (phdr->p_filesz <= MAX_NOTE_BYTES)
-		data = read_chunk(reading->elf, phdr->p_offset, phdr->p_filesz,
+		data = elf_reader_chunk(reading->reader, phdr->p_offset, phdr->p_filesz,
 				  phdr->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 	for (size_t at = 0; data && (next = gelf_getnote(data, at, &note, &name_at, &desc_at)); at = next)
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) && note.n_descsz &&
@@ -79,10 +71,10 @@ static int read_program_headers(struct reading *reading)
 	GElf_Phdr phdr;
 	size_t count;
 
-	if (elf_getphdrnum(reading->elf, &count) < 0)
+	if (elf_getphdrnum(reading->reader->elf, &count) < 0)
 		return -ENOEXEC;
 	for (size_t i = 0; i < count && i < MAX_SEGMENTS; i++) {
-		if (!gelf_getphdr(reading->elf, (int)i, &phdr))
+		if (!gelf_getphdr(reading->reader->elf, (int)i, &phdr))
 			continue;
 		if (phdr.p_type == PT_GNU_EH_FRAME)
 			reading->eh_frame_hdr = phdr;
@@ -100,36 +92,6 @@ static int read_program_headers(struct reading *reading)
 
 /* ---- sections ---- */
 
-/* NULL when there is none by that name, as in files without section headers. */
-static Elf_Scn *find_section(Elf *elf, const char *wanted, GElf_Shdr *ret)
-{
-	Elf_Scn *section = NULL;
-	const char *name;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) < 0)
-		return NULL;
-	while ((section = elf_nextscn(elf, section)))
-		if (gelf_getshdr(section, ret) && ret->sh_type != SHT_NOBITS &&
-		    (name = elf_strptr(elf, names, ret->sh_name)) && !strcmp(name, wanted))
-			return section;
-	return NULL;
-}
-
-/* 0, also for one that is not compressed. */
-static int inflate_section(Elf_Scn *section, const GElf_Shdr *shdr)
-{
-	GElf_Chdr compression;
-
-	if (!(shdr->sh_flags & SHF_COMPRESSED))
-		return 0;
-	if (!gelf_getchdr(section, &compression))
-		return -ENODATA;
-	if (compression.ch_size > MAX_INFLATED_BYTES)
-		return -E2BIG;
-	return elf_compress(section, 0, 0) < 0 ? -ENODATA : 0;
-}
-
 static int read_table(const struct unwind_file *file, struct cfi_section section, struct unwind_rows *ret)
 {
 	section.code_start = file->code_start;
@@ -137,23 +99,24 @@ static int read_table(const struct unwind_file *file, struct cfi_section section
 	return unwind_rows_read(ret, &HOST_CFI, &section);
 }
 
+/* What is made of each function is about as large as what tells of it. */
+static bool takes_functions(struct elf_reader *reader, const Elf_Data *data)
+{
+	return data->d_size <= reader->left / 2 && elf_reader_take(reader, 2 * data->d_size);
+}
+
 /* ---- .debug_frame ---- */
 
-static int add_debug_frame(struct unwind_file *file, Elf *elf)
+static int add_debug_frame(struct unwind_file *file, struct elf_reader *reader)
 {
 	GElf_Shdr shdr;
-	Elf_Scn *section = find_section(elf, ".debug_frame", &shdr);
-	int err = section ? 0 : -ENODATA;
+	Elf_Scn *section = elf_reader_find(reader, ".debug_frame", &shdr);
+	Elf_Data *data = section ? elf_reader_inflated(reader, section, &shdr, MAX_INFLATED_BYTES) : NULL;
 	struct unwind_rows rows;
-	Elf_Data *data;
+	int err;
 
-	if (!err && shdr.sh_size > MAX_FRAME_BYTES)
-		err = -E2BIG;
-	if (!err)
-		err = inflate_section(section, &shdr);
-	data = err ? NULL : elf_getdata(section, NULL);
-	if (!data || !data->d_buf)
-		return err ? err : -ENODATA;
+	if (!data || !takes_functions(reader, data))
+		return data ? -E2BIG : -ENODATA;
 	err = read_table(file, (struct cfi_section){.bytes = data->d_buf, .len = data->d_size, .is_debug_frame = true},
 			 &rows);
 	if (!err) {
@@ -179,7 +142,7 @@ static bool find_by_index(struct reading *reading, GElf_Shdr *ret)
 	const GElf_Phdr *phdr = &reading->eh_frame_hdr;
 	Elf_Data *data = phdr->p_filesz < EH_FRAME_HDR_BYTES
 				 ? NULL
-				 : read_chunk(reading->elf, phdr->p_offset, EH_FRAME_HDR_BYTES, ELF_T_BYTE);
+				 : elf_reader_chunk(reading->reader, phdr->p_offset, EH_FRAME_HDR_BYTES, ELF_T_BYTE);
 	const struct unwind_segment *segment;
 	const uint8_t *bytes = data ? data->d_buf : NULL;
 	int32_t distance;
@@ -202,13 +165,13 @@ static int read_eh_frame(struct reading *reading)
 	GElf_Shdr at = {0};
 	Elf_Data *data;
 
-	if (!find_section(reading->elf, ".eh_frame", &at) && !find_by_index(reading, &at))
+	if (!elf_reader_find(reading->reader, ".eh_frame", &at) && !find_by_index(reading, &at))
 		return -ENODATA;
 	if (at.sh_size > MAX_FRAME_BYTES)
 		return -E2BIG;
-	data = read_chunk(reading->elf, at.sh_offset, at.sh_size, ELF_T_BYTE);
-	if (!data || !data->d_buf)
-		return -ENODATA;
+	data = elf_reader_chunk(reading->reader, at.sh_offset, at.sh_size, ELF_T_BYTE);
+	if (!data || !takes_functions(reading->reader, data))
+		return data ? -E2BIG : -ENODATA;
 	return read_table(reading->file,
 			  (struct cfi_section){.bytes = data->d_buf, .len = data->d_size, .vaddr = at.sh_addr},
 			  &reading->file->rows);
@@ -221,33 +184,32 @@ static int read_rows(struct reading *reading)
 	int err = read_eh_frame(reading);
 
 	if (!err || err == -ENODATA)
-		(void)add_debug_frame(file, reading->elf);
+		(void)add_debug_frame(file, reading->reader);
 	if ((!err || err == -ENODATA) && HOST_MACHINE == EM_X86_64)
-		(void)framed_add(&file->rows, reading->elf, file->code_start, file->code_end);
+		(void)framed_add(&file->rows, reading->reader, file->code_start, file->code_end);
 	return err == -ENODATA ? 0 : err;
 }
 
 /* ---- files ---- */
 
-/* libelf allocates for every section that section 0 claims when e_shnum is 0: refused before it sees them. */
-static int check_header(const Elf64_Ehdr *header)
+static bool is_of_host(const struct elf_reader *reader)
 {
-	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    header->e_machine != HOST_MACHINE || (header->e_shoff && !header->e_shnum))
-		return -ENOEXEC;
-	return 0;
+	GElf_Ehdr header;
+
+	return gelf_getehdr(reader->elf, &header) && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+	       header.e_machine == HOST_MACHINE;
 }
 
-/* Ends `elf`. */
-static int read_elf(struct unwind_file *file, Elf *elf, bool only_identify)
+/* Closes it. */
+static int read_elf(struct unwind_file *file, struct elf_reader *reader, bool only_identify)
 {
 	struct unwind_file read = {0};
-	struct reading reading = {.file = &read, .elf = elf};
-	int err = elf && elf_kind(elf) == ELF_K_ELF ? read_program_headers(&reading) : -ENOEXEC;
+	struct reading reading = {.file = &read, .reader = reader};
+	int err = is_of_host(reader) ? read_program_headers(&reading) : -ENOEXEC;
 
 	if (!err && !only_identify)
 		err = read_rows(&reading);
-	elf_end(elf);
+	elf_reader_close(reader);
 	if (err)
 		unwind_file_release(&read);
 	else
@@ -255,42 +217,30 @@ static int read_elf(struct unwind_file *file, Elf *elf, bool only_identify)
 	return err;
 }
 
-/* NULL when it is not one that libelf may see. */
-static Elf *open_elf(int fd)
-{
-	Elf64_Ehdr header;
-
-	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) || check_header(&header))
-		return NULL;
-	elf_version(EV_CURRENT);
-	return elf_begin(fd, ELF_C_READ, NULL);
-}
-
 int unwind_file_read(struct unwind_file *file, int fd, bool only_identify)
 {
-	return read_elf(file, open_elf(fd), only_identify);
+	struct elf_reader reader;
+
+	return elf_reader_open(&reader, fd) ? -ENOEXEC : read_elf(file, &reader, only_identify);
 }
 
 int unwind_file_add_debug(struct unwind_file *file, int fd)
 {
-	Elf *elf = open_elf(fd);
-	int err = elf && elf_kind(elf) == ELF_K_ELF ? add_debug_frame(file, elf) : -ENOEXEC;
+	struct elf_reader reader;
+	int err;
 
-	elf_end(elf);
+	if (elf_reader_open(&reader, fd))
+		return -ENOEXEC;
+	err = is_of_host(&reader) ? add_debug_frame(file, &reader) : -ENOEXEC;
+	elf_reader_close(&reader);
 	return err;
 }
 
 int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len)
 {
-	Elf64_Ehdr header;
+	struct elf_reader reader;
 
-	if (len < sizeof(header))
-		return -ENOEXEC;
-	memcpy(&header, bytes, sizeof(header));
-	if (check_header(&header))
-		return -ENOEXEC;
-	elf_version(EV_CURRENT);
-	return read_elf(file, elf_memory(bytes, len), false);
+	return elf_reader_open_memory(&reader, bytes, len) ? -ENOEXEC : read_elf(file, &reader, false);
 }
 
 void unwind_file_fill_gaps(struct unwind_file *file)

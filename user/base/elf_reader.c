@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/elf_reader.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNK_BYTES 256 /* that libelf keeps beside each chunk */
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define HOST_DATA ELFDATA2LSB
+#else
+#define HOST_DATA ELFDATA2MSB
+#endif
+
+union header {
+	unsigned char ident[EI_NIDENT];
+	Elf64_Ehdr elf64;
+	Elf32_Ehdr elf32;
+};
+
+/*
+ * libelf allocates for every section that section 0 claims when e_shnum is 0. What is mapped as code has no 65280
+ * sections, and this machine's byte order (of another libelf makes a second copy): refused before libelf sees it.
+ */
+static int check_header(const union header *header, size_t len)
+{
+	if (len < sizeof(header->elf32) || memcmp(header->ident, ELFMAG, SELFMAG) ||
+	    header->ident[EI_DATA] != HOST_DATA)
+		return -ENOEXEC;
+	if (header->ident[EI_CLASS] == ELFCLASS64)
+		return header->elf64.e_shoff && !header->elf64.e_shnum ? -ENOEXEC : 0;
+	return header->elf32.e_shoff && !header->elf32.e_shnum ? -ENOEXEC : 0;
+}
+
+/* libelf reads the names of all sections when the first is asked for, and inflates them. */
+static bool takes_names(struct elf_reader *reader)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *section;
+	size_t names;
+
+	if (elf_getshdrstrndx(reader->elf, &names) < 0 || !(section = elf_getscn(reader->elf, names)) ||
+	    !gelf_getshdr(section, &shdr))
+		return true;
+	return !(shdr.sh_flags & SHF_COMPRESSED) && elf_reader_take(reader, shdr.sh_size);
+}
+
+/* Takes over `elf`. */
+static int check_kind(struct elf_reader *ret, Elf *elf)
+{
+	struct elf_reader reader = {.elf = elf, .left = ELF_READER_MAX_BYTES};
+
+	if (elf_kind(elf) != ELF_K_ELF || !takes_names(&reader)) {
+		elf_end(elf);
+		return -ENOEXEC;
+	}
+	*ret = reader;
+	return 0;
+}
+
+int elf_reader_open(struct elf_reader *ret, int fd)
+{
+	union header header = {0};
+	struct stat st;
+	ssize_t len;
+	int err;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	len = pread(fd, &header, sizeof(header), 0);
+	err = check_header(&header, len < 0 ? 0 : (size_t)len);
+	if (err)
+		return err;
+	elf_version(EV_CURRENT);
+	return check_kind(ret, elf_begin(fd, ELF_C_READ, NULL));
+}
+
+int elf_reader_open_memory(struct elf_reader *ret, void *bytes, size_t len)
+{
+	union header header = {0};
+	int err;
+
+	memcpy(&header, bytes, len < sizeof(header) ? len : sizeof(header));
+	err = check_header(&header, len);
+	if (err)
+		return err;
+	elf_version(EV_CURRENT);
+	return check_kind(ret, elf_memory(bytes, len));
+}
+
+void elf_reader_close(struct elf_reader *reader)
+{
+	elf_end(reader->elf);
+	reader->elf = NULL;
+}
+
+bool elf_reader_take(struct elf_reader *reader, size_t bytes)
+{
+	if (bytes > reader->left)
+		return false;
+	reader->left -= bytes;
+	return true;
+}
+
+const char *elf_reader_name(const struct elf_reader *reader, const GElf_Shdr *shdr)
+{
+	const char *name;
+	size_t names;
+
+	if (elf_getshdrstrndx(reader->elf, &names) < 0)
+		return "";
+	name = elf_strptr(reader->elf, names, shdr->sh_name);
+	return name ? name : "";
+}
+
+Elf_Scn *elf_reader_find(const struct elf_reader *reader, const char *wanted, GElf_Shdr *ret)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(reader->elf, section)))
+		if (gelf_getshdr(section, ret) && ret->sh_type != SHT_NOBITS &&
+		    !strcmp(elf_reader_name(reader, ret), wanted))
+			return section;
+	return NULL;
+}
+
+Elf_Data *elf_reader_section(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr)
+{
+	Elf_Data *data;
+
+	if (shdr->sh_type == SHT_NOBITS || (shdr->sh_flags & SHF_COMPRESSED) || !shdr->sh_size ||
+	    !elf_reader_take(reader, shdr->sh_size))
+		return NULL;
+	data = elf_getdata(section, NULL);
+	return data && data->d_buf ? data : NULL;
+}
+
+Elf_Data *elf_reader_chunk(struct elf_reader *reader, uint64_t offset, uint64_t bytes, Elf_Type type)
+{
+	Elf_Data *data;
+
+	if (!bytes || offset > INT64_MAX || bytes > reader->left || !elf_reader_take(reader, bytes + CHUNK_BYTES))
+		return NULL;
+	data = elf_getdata_rawchunk(reader->elf, (int64_t)offset, bytes, type);
+	return data && data->d_buf ? data : NULL;
+}
+
+Elf_Data *elf_reader_inflated(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr, size_t max_bytes)
+{
+	GElf_Chdr compression;
+	Elf_Data *data;
+
+	if (!(shdr->sh_flags & SHF_COMPRESSED))
+		return elf_reader_section(reader, section, shdr);
+	if (shdr->sh_size > reader->left || !elf_reader_take(reader, shdr->sh_size) ||
+	    !gelf_getchdr(section, &compression) || compression.ch_size > max_bytes ||
+	    !elf_reader_take(reader, compression.ch_size) || elf_compress(section, 0, 0) < 0)
+		return NULL;
+	data = elf_getdata(section, NULL);
+	return data && data->d_buf ? data : NULL;
+}
