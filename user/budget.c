@@ -2,16 +2,27 @@
 #include "budget.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "proc/cgroup.h"
 #include "session_internal.h"
 
+#define DEFAULT_SHARE 8 /* of the memory there is */
+#define DEFAULT_MIN_BYTES (256ul << 20)
+#define DEFAULT_MAX_BYTES (4ul << 30)
+#define NAMES_SHARE 2 /* of the heap, for what JVMs tell */
+#define NAMES_UNLIMITED_BYTES (1ul << 30)
 #define BPF_SHARE 4 /* of the limit */
 #define JOIN_SHARE 8 /* of the heap; more than wait there in any case */
 #define LANE_MIN (256u << 10) /* several times the largest record */
 #define TABLES_MIN (4u << 20) /* of unwind tables, for libjvm.so and the libraries of most programs */
+#define LIMIT_DIGITS 32 /* bytes of memory.max */
 #define LOOK_NS NS_PER_SEC
 #define STEP_NS (10 * NS_PER_MS) /* walking the free lists takes a while */
 #define SWEEP_MIN 4096 /* processes */
@@ -19,12 +30,66 @@
 #define MANY_RINGS 8 /* of the limit */
 #define MANY_RINGS_BYTES (64u << 20) /* without one */
 
+/* Of a cgroup, or of those above it, whichever is least; SIZE_MAX: no limit that could be read. */
+static size_t cgroup_limit(const struct cgroup_tree *tree, struct buf *path)
+{
+	size_t least = SIZE_MAX;
+	struct buf text, file;
+	char *slash;
+
+	buf_init(&text);
+	buf_init(&file);
+	while ((slash = strrchr(path->data, '/'))) {
+		buf_clear(&text);
+		buf_clear(&file);
+		buf_printf(&file, ".%s/memory.max", path->data);
+		if (!io_read_file(tree->fd, file.data, LIMIT_DIGITS, &text) && text.data[0] != 'm') {
+			size_t bytes = strtoull(text.data, NULL, 10);
+
+			least = bytes < least ? bytes : least;
+		}
+		*slash = '\0';
+	}
+	buf_release(&text);
+	buf_release(&file);
+	return least;
+}
+
+static size_t own_cgroup_limit(void)
+{
+	size_t bytes = SIZE_MAX;
+	struct cgroup_tree tree;
+	struct buf path;
+
+	buf_init(&path);
+	if (!cgroup_tree_open(&tree) && !cgroup_of_process(getpid(), false, &path) && !path.failed)
+		bytes = cgroup_limit(&tree, &path);
+	cgroup_tree_release(&tree);
+	buf_release(&path);
+	return bytes;
+}
+
+size_t budget_default_bytes(void)
+{
+	size_t bytes = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE), limit = own_cgroup_limit();
+
+	bytes = (limit < bytes ? limit : bytes) / DEFAULT_SHARE;
+	if (bytes < DEFAULT_MIN_BYTES)
+		return DEFAULT_MIN_BYTES;
+	return bytes < DEFAULT_MAX_BYTES ? bytes : DEFAULT_MAX_BYTES;
+}
+
 void budget_open(struct session *session)
 {
-	session->budget = (struct budget){.pool.max_bytes = session->options->max_memory, .sweep_at = SWEEP_MIN};
+	size_t asked = session->options->max_memory;
+
+	session->budget = (struct budget){
+		.pool.max_bytes = asked ? asked : budget_default_bytes(),
+		.names.max_bytes = NAMES_UNLIMITED_BYTES,
+		.sweep_at = SWEEP_MIN,
+	};
 	session->budget.limit_before = memory_limit_now();
-	if (session->budget.pool.max_bytes)
-		memory_prepare();
+	memory_prepare();
 }
 
 void budget_close(struct session *session)
@@ -56,6 +121,7 @@ static void look(struct session *session)
 		return;
 	(void)memory_limit(budget->pool.heap_max); /* a lower limit than that of the start cannot fail */
 	join_set_max_bytes(session->join, budget->pool.heap_max / JOIN_SHARE);
+	budget->names.max_bytes = budget->pool.heap_max / NAMES_SHARE;
 }
 
 int budget_start(struct session *session)
@@ -66,6 +132,10 @@ int budget_start(struct session *session)
 	if (session->collector) {
 		budget->maps_bytes = collector_bytes(session->collector);
 		budget->mapped_bytes = collector_mapped_bytes(session->collector);
+	}
+	if (!session->options->max_memory && memory_data() >= pool->max_bytes / 2) {
+		log_debug("no limit of memory: address space is taken already, as sanitizers do");
+		pool->max_bytes = 0;
 	}
 	if (pool->max_bytes)
 		memory_trim();
@@ -165,7 +235,7 @@ static void apply(struct session *session)
 {
 	const struct pool *pool = &session->budget.pool;
 
-	session->profile.samples.may_merge = true;
+	session->profile.samples.may_merge = session->options->max_memory || pool->names_full;
 	session->profile.max_bytes = pool->stacks_max ? pool->stacks_max : 1; /* 0: no limit */
 	for (size_t i = 0; i < session->agents.len; i++)
 		jvm_set_full(session->agents.items[i]->jvm, pool->names_full);

@@ -5,6 +5,8 @@
  * far as they are touched; all that is left is the heap's, and the kernel holds the loader to it (memory_limit()).
  * Where malloc() fails nevertheless, samples are dropped. Whatever is lost is counted. Beside it the timeline, where it
  * has no disk, merges equal samples.
+ *
+ * Without the option the limit is a part of the machine's memory, or of our cgroup's: targets may be hostile.
  */
 #ifndef BUDGET_H
 #define BUDGET_H
@@ -14,6 +16,7 @@
 #include <stdint.h>
 
 #include "limits/pool.h"
+#include "runtime/jvm.h"
 
 #define BUDGET_MIN_BYTES (32u << 20)
 
@@ -22,6 +25,7 @@ struct agent_start;
 struct session;
 struct budget {
 	struct pool pool;
+	struct jvm_room names; /* of all JVMs; of the heap */
 	size_t maps_bytes; /* BPF's; they do not change once loaded */
 	size_t mapped_bytes; /* of them, what counts among our own files' pages too */
 	size_t writer_bytes; /* of the profile that a child writes */
@@ -35,10 +39,11 @@ struct budget {
 	bool is_told; /* which limit would do */
 };
 
+/* What is the limit when none is asked for. */
+size_t budget_default_bytes(void);
 /* Before anything large is allocated. */
 void budget_open(struct session *session);
 void budget_close(struct session *session);
-/* For collector_options; 0 = no limit. */
 size_t budget_bpf_bytes(const struct session *session);
 /* Once BPF is loaded and the command, which must not inherit it, forked. 0, or -errno after the user has been told. */
 int budget_start(struct session *session);

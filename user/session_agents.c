@@ -161,6 +161,7 @@ int session_attach(struct session *session, struct process *process, enum attach
 	agent = agent_new(process, &session->profile.strings, &start, kind, control);
 	if (!agent)
 		return -ENOMEM;
+	jvm_share_room(agent->jvm, &session->budget.names);
 	process->runtime = agent;
 	return vec_push(&session->agents, agent);
 }

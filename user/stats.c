@@ -79,7 +79,7 @@ static void add_memory(struct gathering *to, const struct pool *pool)
 	add(to, name, help, "part", "files", (double)pool->parts.files);
 	add(to, name, help, "part", "heap", (double)pool->parts.heap);
 	add_one(to, "duet_memory_peak_bytes", "the most it had", (double)pool->peak_bytes);
-	add_one(to, "duet_memory_limit_bytes", "--max-memory, 0 for none", (double)pool->max_bytes);
+	add_one(to, "duet_memory_limit_bytes", "--max-memory, or what holds without it", (double)pool->max_bytes);
 	add_one(to, "duet_cache_drops_total", "times that caches were dropped for it", (double)pool->drops);
 }
 

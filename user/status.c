@@ -17,7 +17,8 @@
 #include "base/log.h"
 #include "session_internal.h"
 
-#define BACKLOG 8
+#define BACKLOG 128 /* peers that say nothing come in numbers */
+#define ACCEPT_AT_ONCE 64
 #define PATIENCE_NS (2 * NS_PER_SEC)
 #define ASK_MS 15000 /* `duet status` waits so long for the next piece: on a host at load 30 it took more than 3 s */
 #define ANSWER_MAX (1u << 20) /* bytes */
@@ -237,19 +238,10 @@ static void accept_control(struct session *session)
 	close(fd);
 }
 
-static void accept_metrics(struct status *status, uint64_t now_ns)
+static void close_client(struct status_client *client)
 {
-	for (size_t i = 0; i < STATUS_CLIENTS; i++) {
-		struct status_client *client = &status->clients[i];
-
-		if (client->fd >= 0)
-			continue;
-		client->fd = accept4(status->metrics_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		client->until_ns = now_ns + PATIENCE_NS;
-		client->len = 0;
-		if (client->fd < 0)
-			return;
-	}
+	close(client->fd);
+	client->fd = -1;
 }
 
 static void serve(struct session *session, struct status_client *client, uint64_t now_ns)
@@ -265,8 +257,39 @@ static void serve(struct session *session, struct status_client *client, uint64_
 		answer_http(session, client);
 	else if (may_go_on && now_ns < client->until_ns)
 		return;
-	close(client->fd);
-	client->fd = -1;
+	close_client(client);
+}
+
+/* A free one, or that of whom we have waited for longest. */
+static struct status_client *make_place(struct status *status)
+{
+	struct status_client *oldest = &status->clients[0];
+
+	for (size_t i = 0; i < STATUS_CLIENTS; i++) {
+		if (status->clients[i].fd < 0)
+			return &status->clients[i];
+		if (status->clients[i].until_ns < oldest->until_ns)
+			oldest = &status->clients[i];
+	}
+	close_client(oldest);
+	return oldest;
+}
+
+/* Who has sent his request already is answered before the next one can take his place. */
+static void accept_metrics(struct session *session, uint64_t now_ns)
+{
+	for (size_t i = 0; i < ACCEPT_AT_ONCE; i++) {
+		int fd = accept4(session->status.metrics_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct status_client *client;
+
+		if (fd < 0)
+			return;
+		client = make_place(&session->status);
+		client->fd = fd;
+		client->until_ns = now_ns + PATIENCE_NS + i; /* the order among them */
+		client->len = 0;
+		serve(session, client, now_ns);
+	}
 }
 
 void status_step(struct session *session, uint64_t now_ns)
@@ -277,10 +300,10 @@ void status_step(struct session *session, uint64_t now_ns)
 		accept_control(session);
 	if (status->metrics_fd < 0)
 		return;
-	accept_metrics(status, now_ns);
 	for (size_t i = 0; i < STATUS_CLIENTS; i++)
 		if (status->clients[i].fd >= 0)
 			serve(session, &status->clients[i], now_ns);
+	accept_metrics(session, now_ns);
 }
 
 /* ---- the other side ---- */

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 
 #define STATUS_NAME "duet-status-" /* and the pid; abstract, unix(7) */
-#define STATUS_CLIENTS 8
+#define STATUS_CLIENTS 32 /* the oldest makes room for the newest */
 #define STATUS_REQUEST_BYTES 4096
 
 struct session;

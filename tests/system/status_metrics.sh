@@ -129,6 +129,31 @@ case_bad_peers() {
 	expect_status 0
 }
 
+# Peers that say no more than a letter, from a stranger: each new one is answered all the same.
+case_silent_peers_make_room() {
+	need_bpf
+	start_crowd --metrics localhost:0
+	need_root
+	# shellcheck disable=SC2016
+	setpriv --reuid 65534 --clear-groups perl -MIO::Socket::INET -e '
+		my @peers;
+		my $until = time + 20;
+		while (time < $until) {
+			push @peers, IO::Socket::INET->new("127.0.0.1:$ARGV[0]") // next for 1 .. 8;
+			for (@peers) { syswrite $_, "G" }
+			splice @peers, 0, 8 if @peers > 16;
+			select undef, undef, undef, 0.05;
+		}' "$(port)" 2>/dev/null &
+	jvms+=($!)
+	sleep 1
+	for i in 1 2 3 4 5; do
+		get "$(port)" /metrics
+		expect "samples, answer $i" "$(metric duet_samples_total)0" '>' 10
+	done
+	end_record INT
+	expect_status 0
+}
+
 case_status() {
 	need_bpf
 	start_crowd --max-memory 100m --max-overhead 50
@@ -142,6 +167,21 @@ case_status() {
 	end_record INT
 	"$duet" status "$recorder" >"$here/status" 2>"$here/why" && fail "there is none any more"
 	expect_contains "$here/why" "no duet has the pid $recorder"
+}
+
+# Targets may be hostile, whether anybody thought of a limit or not: the kernel holds the loader to one.
+case_limit_without_the_option() {
+	local limit held
+	need_bpf
+	start_crowd
+	"$duet" status "$recorder" >"$here/status" || fail "exit code $?"
+	limit=$(awk '$2 == "--max-memory," { print $1 }' "$here/status")
+	expect "bytes of RAM" "$limit" '>=' $((256 << 20))
+	expect "bytes of RAM" "$limit" '<=' $((4 << 30))
+	held=$(awk '/^Max data size/ { print $4 + 0 }' "/proc/$recorder/limits")
+	expect "bytes that the kernel allows" "$held" '>' 0
+	expect "bytes that the kernel allows" "$held" '<=' "$limit"
+	end_record INT
 }
 
 case_status_is_not_for_all() {

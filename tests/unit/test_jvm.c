@@ -277,6 +277,51 @@ static void test_full_tables_forget_what_is_unused(void **state)
 	expect_code(f, 0x2010, false);
 }
 
+/* Adds methods until the JVM refuses them or `count` are there; returns how many it took. */
+static uint64_t fill(struct jvm *jvm, uint64_t count)
+{
+	struct {
+		struct duet_method method;
+		char text[8];
+	} record = {.method = {.class_len = 3, .name_len = 1, .signature_len = 3}, .text = "LA;a()V"};
+	uint64_t taken = 0;
+
+	for (record.method.method = 1; record.method.method <= count; record.method.method++)
+		taken += !jvm_apply(jvm, DUET_AGENT_METHOD, &record, sizeof(record));
+	return taken;
+}
+
+/* One room for all: hostile JVMs cannot take more together than it has, and an honest one gets its share of it. */
+static void test_jvms_share_a_room(void **state)
+{
+	enum { JVMS = 16, MANY = 200000, FEW = 5000 };
+	struct fixture *f = *state;
+	struct jvm_room room = {.max_bytes = 32 << 20};
+	struct jvm *hostile[JVMS];
+	size_t sum = 0;
+
+	for (int i = 0; i < JVMS; i++) {
+		hostile[i] = jvm_new(&f->strings);
+		jvm_share_room(hostile[i], &room);
+		fill(hostile[i], MANY);
+		assert_in_range(room.used, 1, room.max_bytes + room.max_bytes / 4);
+		sum += MANY * sizeof(struct jvm_method);
+	}
+	assert_true(sum > 3 * room.max_bytes);
+	jvm_share_room(f->jvm, &room);
+	assert_int_equal(fill(f->jvm, FEW), FEW);
+	for (int i = 0; i < JVMS; i++)
+		jvm_set_full(hostile[i], false);
+	assert_in_range(room.used, 1, room.max_bytes);
+	for (uint64_t i = 1; i <= FEW; i++)
+		assert_non_null(jvm_method(f->jvm, i));
+	for (int i = 0; i < JVMS; i++)
+		jvm_free(hostile[i]);
+	jvm_free(f->jvm);
+	assert_int_equal(room.used + room.jvms, 0);
+	f->jvm = jvm_new(&f->strings);
+}
+
 static void test_gone_is_remembered_for_a_moment(void **state)
 {
 	struct fixture *f = *state;
@@ -381,6 +426,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_thread_is_renamed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_strings_move, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_tables_forget_what_is_unused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_jvms_share_a_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gone_is_remembered_for_a_moment, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bare_methods_are_asked_for_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_answers_change_no_stack, set_up, tear_down),

@@ -26,6 +26,8 @@ struct jvm {
 	struct vec(struct duet_code_heap) heaps;
 	struct duet_jvm_layout layout;
 	bool has_layout;
+	struct jvm_room *room; /* NULL: of its own */
+	size_t counted; /* bytes of it that are known to be ours */
 	size_t string_bytes; /* that our records added to `strings` */
 	uint64_t changed_ns;
 };
@@ -45,6 +47,10 @@ void jvm_free(struct jvm *jvm)
 {
 	if (!jvm)
 		return;
+	if (jvm->room) {
+		jvm->room->used -= jvm->counted;
+		jvm->room->jvms--;
+	}
 	map_release(&jvm->methods);
 	map_release(&jvm->bare);
 	map_release(&jvm->gone);
@@ -53,6 +59,12 @@ void jvm_free(struct jvm *jvm)
 	code_map_release(&jvm->code);
 	vec_release(&jvm->heaps);
 	free(jvm);
+}
+
+void jvm_share_room(struct jvm *jvm, struct jvm_room *room)
+{
+	jvm->room = room;
+	room->jvms++;
 }
 
 /* "Ljava/lang/String;" as java.lang.String. Hidden classes keep their '/': it is part of "Name/0x…". */
@@ -216,6 +228,34 @@ static size_t met_bytes(const struct jvm *jvm)
 	       code_map_bytes(&jvm->code);
 }
 
+static size_t all_bytes(const struct jvm *jvm)
+{
+	return met_bytes(jvm) + map_bytes(&jvm->threads) + jvm->string_bytes;
+}
+
+static void count_bytes(struct jvm *jvm)
+{
+	size_t now = all_bytes(jvm);
+
+	if (jvm->room)
+		jvm->room->used += now - jvm->counted;
+	jvm->counted = now;
+}
+
+/* A share of what all may have once that is taken; who has less may still take it, since others give. */
+static size_t share(const struct jvm *jvm)
+{
+	const struct jvm_room *room = jvm->room;
+	size_t bytes;
+
+	if (!room || room->used < room->max_bytes)
+		return JVM_MAX_BYTES;
+	bytes = room->max_bytes / room->jvms;
+	if (bytes < LEAST_BYTES)
+		return LEAST_BYTES;
+	return bytes < JVM_MAX_BYTES ? bytes : JVM_MAX_BYTES;
+}
+
 static int move_into(struct map *to, struct arena *arena, uint64_t key, const struct jvm_method *method)
 {
 	size_t line_bytes = method->line_count * sizeof(*method->lines);
@@ -253,14 +293,22 @@ static void forget_methods(struct jvm *jvm, uint32_t round)
 }
 
 /* First what no sample met since the last time; when that is not half of it, all. */
-static void make_room(struct jvm *jvm)
+static void make_room(struct jvm *jvm, size_t most_bytes)
 {
-	for (uint32_t round = jvm->round; met_bytes(jvm) > jvm->most_bytes / 2 && round <= jvm->round + 1; round++) {
+	for (uint32_t round = jvm->round; met_bytes(jvm) > most_bytes / 2 && round <= jvm->round + 1; round++) {
 		forget_methods(jvm, round);
 		code_map_forget_unused(&jvm->code, round);
 	}
 	jvm->round++;
 	note_change(jvm, 0);
+}
+
+static void keep_below(struct jvm *jvm, size_t most_bytes)
+{
+	if (met_bytes(jvm) <= most_bytes)
+		return;
+	make_room(jvm, most_bytes);
+	count_bytes(jvm);
 }
 
 void jvm_set_full(struct jvm *jvm, bool is_full)
@@ -271,6 +319,7 @@ void jvm_set_full(struct jvm *jvm, bool is_full)
 		jvm->most_bytes = JVM_MAX_BYTES;
 	else if (jvm->most_bytes == JVM_MAX_BYTES)
 		jvm->most_bytes = now > LEAST_BYTES ? now : LEAST_BYTES;
+	keep_below(jvm, share(jvm));
 }
 
 /* ---- records ---- */
@@ -310,12 +359,13 @@ int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size
 			note_change(jvm, ((const struct duet_code_unload *)payload)->time_ns);
 		return 0;
 	}
-	if (met_bytes(jvm) > jvm->most_bytes)
-		make_room(jvm);
-	if (met_bytes(jvm) + map_bytes(&jvm->threads) + jvm->string_bytes > JVM_MAX_BYTES)
+	keep_below(jvm, jvm->most_bytes);
+	keep_below(jvm, share(jvm));
+	if (all_bytes(jvm) > share(jvm))
 		return -ENOSPC;
 	err = apply(jvm, type, payload);
 	jvm->string_bytes += intern_memory(jvm->strings) - before;
+	count_bytes(jvm);
 	return err;
 }
 
@@ -425,6 +475,7 @@ void jvm_forget(struct jvm *jvm, uint64_t time_ns)
 	code_map_forget(&jvm->code, time_ns);
 	map_release(&jvm->bare);
 	map_release(&jvm->gone);
+	count_bytes(jvm);
 }
 
 static void move_method(struct jvm_method *method, struct intern_move *move)
@@ -448,4 +499,5 @@ void jvm_move_strings(struct jvm *jvm, struct intern_move *move)
 		(void)map_put(&jvm->threads, key, intern_moved(move, (uint32_t)value)); /* it is there: no growth */
 	code_map_move_strings(&jvm->code, move);
 	jvm->string_bytes = intern_memory(move->to) - before;
+	count_bytes(jvm);
 }

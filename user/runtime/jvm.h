@@ -22,6 +22,13 @@
 #define JVM_MAX_BYTES (96u << 20)
 #define JVM_MAX_HEAPS 16 /* HotSpot has three code heaps at most */
 
+/* What the tables of all JVMs together may hold. Where that is all taken, those that have more than their share shrink. */
+struct jvm_room {
+	size_t max_bytes;
+	size_t used;
+	size_t jvms;
+};
+
 struct jvm;
 
 struct jvm_method {
@@ -53,11 +60,16 @@ struct jvm_code {
 
 struct jvm *jvm_new(struct intern *strings); /* NULL when out of memory */
 void jvm_free(struct jvm *jvm);
+/* Once, before any record. `room` outlives the JVM; its max_bytes may change. */
+void jvm_share_room(struct jvm *jvm, struct jvm_room *room);
 
 /* Takes in one metadata record. 0; -ENOMEM or, when the tables are full, -ENOSPC: the record is lost. */
 int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size);
 
-/* While full, the tables do not grow: what is new takes the place of what was not used for the longest time. */
+/*
+ * While full, the tables do not grow: what is new takes the place of what was not used for the longest time. To be
+ * called from time to time: tables that have more than their share of a full room shrink.
+ */
 void jvm_set_full(struct jvm *jvm, bool is_full);
 /* Was this asked for, and the answer that it is not there any more? */
 bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want);
