@@ -78,6 +78,51 @@ static void test_hostile_lines(void **state)
 	assert_int_equal(map.table.rows.len, 1);
 }
 
+/* Bytes that the process read so far, as the kernel counts them. */
+static long bytes_read(void)
+{
+	char text[512] = "";
+	int io = open("/proc/self/io", O_RDONLY);
+
+	assert_true(read(io, text, sizeof(text) - 1) > 0);
+	close(io);
+	return atol(strstr(text, "rchar: ") + strlen("rchar: "));
+}
+
+/* A line that never ends must not be read again and again, however it grows; what came before it stays. */
+static void test_endless_line(void **state)
+{
+	long before;
+
+	(void)state;
+	append("1000 20 good\n");
+	assert_int_equal(ftruncate(fd, 1 << 20), 0);
+	assert_int_equal(perf_map_read(&map, fd), -EFBIG);
+	before = bytes_read();
+	for (int i = 1; i <= 10; i++) {
+		assert_int_equal(ftruncate(fd, (1 << 20) + i), 0);
+		assert_int_equal(perf_map_read(&map, fd), 0);
+	}
+	assert_in_range(bytes_read() - before, 0, 1 << 16);
+	assert_string_equal(symbol_table_find(&map.table, 0x1000), "good");
+	assert_int_equal(ftruncate(fd, 0), 0);
+	lseek(fd, 0, SEEK_SET);
+	append("1000 20 new\n");
+	assert_string_equal(symbol_table_find(&map.table, 0x1000), "new");
+}
+
+/* A byte that ends strings ends no file. */
+static void test_lines_behind_a_nul(void **state)
+{
+	static const char lines[] = "1000 20 one\0\n2000 20 two\n";
+
+	(void)state;
+	assert_int_equal(write(fd, lines, sizeof(lines) - 1), sizeof(lines) - 1);
+	assert_int_equal(perf_map_read(&map, fd), 0);
+	assert_string_equal(symbol_table_find(&map.table, 0x2000), "two");
+	assert_int_equal(map.parsed_bytes, sizeof(lines) - 1);
+}
+
 static void test_of_a_process(void **state)
 {
 	struct process self = {.pid = getpid(), .ns_pid = getpid(), .uid = geteuid()};
@@ -103,6 +148,8 @@ int main(void)
 		map_test(test_appended_lines),
 		map_test(test_rewritten_file),
 		map_test(test_hostile_lines),
+		map_test(test_endless_line),
+		map_test(test_lines_behind_a_nul),
 		map_test(test_of_a_process),
 	};
 

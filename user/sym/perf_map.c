@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "sym/target_file.h"
 
+#define MAX_LINE_BYTES (64u << 10)
+
 void perf_map_init(struct perf_map *map)
 {
 	*map = (struct perf_map){0};
@@ -36,19 +38,29 @@ static int parse_line(struct perf_map *map, char *line)
 }
 
 /* The last line may still be in the making: it is left for the next time. */
-static int parse_lines(struct perf_map *map, char *text)
+static int parse_lines(struct perf_map *map, char *text, size_t len)
 {
 	char *end;
 	int err;
 
-	for (; (end = strchr(text, '\n')); text = end + 1) {
+	for (; (end = memchr(text, '\n', len)); text = end + 1) {
 		*end = '\0';
 		err = parse_line(map, text);
 		if (err < 0)
 			return err;
 		map->parsed_bytes += (uint64_t)(end + 1 - text);
+		len -= (size_t)(end + 1 - text);
 	}
-	return 0;
+	return len > MAX_LINE_BYTES ? -EFBIG : 0;
+}
+
+static void start_again(struct perf_map *map)
+{
+	uint64_t read_ns = map->read_ns;
+
+	perf_map_release(map);
+	perf_map_init(map);
+	map->read_ns = read_ns;
 }
 
 int perf_map_read(struct perf_map *map, int fd)
@@ -62,21 +74,17 @@ int perf_map_read(struct perf_map *map, int fd)
 		return -errno;
 	if (st.st_size > PERF_MAP_MAX_BYTES)
 		return -EFBIG;
-	if ((uint64_t)st.st_size < map->parsed_bytes) {
-		uint64_t read_ns = map->read_ns;
-
-		perf_map_release(map);
-		perf_map_init(map);
-		map->read_ns = read_ns;
-	}
-	if ((uint64_t)st.st_size == map->parsed_bytes)
+	if ((uint64_t)st.st_size < map->parsed_bytes)
+		start_again(map);
+	if ((uint64_t)st.st_size == map->parsed_bytes || map->is_full)
 		return 0;
 	text = malloc((size_t)st.st_size - map->parsed_bytes + 1);
 	if (!text)
 		return -ENOMEM;
 	len = pread(fd, text, (size_t)st.st_size - map->parsed_bytes, (off_t)map->parsed_bytes);
 	text[len > 0 ? len : 0] = '\0';
-	err = len < 0 ? -errno : parse_lines(map, text);
+	err = len < 0 ? -errno : parse_lines(map, text, (size_t)len);
+	map->is_full = err < 0;
 	symbol_table_sort(&map->table, SYMBOL_NEWEST);
 	free(text);
 	return err;

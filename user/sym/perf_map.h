@@ -3,6 +3,7 @@
 #ifndef SYM_PERF_MAP_H
 #define SYM_PERF_MAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "proc/process.h"
@@ -14,11 +15,15 @@ struct perf_map {
 	struct symbol_table table;
 	uint64_t parsed_bytes; /* whole lines of the file that are in the table */
 	uint64_t read_ns;      /* 0 = never */
+	bool is_full;	       /* or damaged: until the file shrinks no more is read of it */
 };
 
 void perf_map_init(struct perf_map *map);
 void perf_map_release(struct perf_map *map);
-/* Takes the lines that were appended since; all again when the file shrank. 0 or -errno. */
+/*
+ * Takes the lines that were appended since; all again when the file shrank. 0 or -errno: then what is there stays, and
+ * the rest is not tried again, for who can write the file could make us read it every second.
+ */
 int perf_map_read(struct perf_map *map, int fd);
 /*
  * The name, or NULL; valid until the next call. When there is none the file is
