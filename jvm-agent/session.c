@@ -1,24 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 #include "session.h"
 
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define DRAIN_STEP_NS 1000000
 #define DRAIN_STEPS 1000
 
-static struct session *current;
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+/*
+ * A child of fork() has the handler, but not the ring's pages (MADV_DONTFORK): a stray signal would end it there. So what
+ * is open stands on a page that children find zeroed. Before Linux 4.14 there is no such page.
+ */
+static struct session *not_wiped;
+static struct session **current = &not_wiped;
 static unsigned int inside;
 static bool sealed;
 
 /*
  * Sequentially consistent on both sides: either the one who enters sees
- * `current` gone, or the one who closes sees him counted. Nothing weaker
+ * what is open gone, or the one who closes sees him counted. Nothing weaker
  * orders a store before a load of another variable.
  */
 struct session *session_enter(void)
 {
 	__atomic_fetch_add(&inside, 1, __ATOMIC_SEQ_CST);
-	return __atomic_load_n(&current, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(__atomic_load_n(&current, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
 }
 
 void session_leave(void)
@@ -26,19 +37,40 @@ void session_leave(void)
 	__atomic_fetch_sub(&inside, 1, __ATOMIC_SEQ_CST);
 }
 
+static void set_open(struct session *session)
+{
+	__atomic_store_n(__atomic_load_n(&current, __ATOMIC_SEQ_CST), session, __ATOMIC_SEQ_CST);
+}
+
+/* Once, for good: handlers may look at it at any time. */
+static void make_wiped(void)
+{
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return;
+	if (madvise(page, bytes, MADV_WIPEONFORK))
+		munmap(page, bytes);
+	else
+		__atomic_store_n(&current, page, __ATOMIC_SEQ_CST);
+}
+
 void session_open(struct session *session)
 {
-	__atomic_store_n(&current, session, __ATOMIC_SEQ_CST);
+	if (current == &not_wiped)
+		make_wiped();
+	set_open(session);
 	/* Against a session_seal() that came between. */
 	if (__atomic_load_n(&sealed, __ATOMIC_SEQ_CST))
-		__atomic_store_n(&current, NULL, __ATOMIC_SEQ_CST);
+		set_open(NULL);
 }
 
 bool session_close(void)
 {
 	struct timespec step = {.tv_nsec = DRAIN_STEP_NS};
 
-	__atomic_store_n(&current, NULL, __ATOMIC_SEQ_CST);
+	set_open(NULL);
 	for (int i = 0; i < DRAIN_STEPS; i++) {
 		if (!__atomic_load_n(&inside, __ATOMIC_SEQ_CST))
 			return true;

@@ -37,6 +37,7 @@ struct session {
 /*
  * For handlers and callbacks. The open session, or NULL; to be paired with
  * session_leave() in either case. Async-signal-safe.
+ * NULL in a child of fork().
  */
 struct session *session_enter(void);
 void session_leave(void);

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "signals.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "sample.h"
 
 /* The first ones go to the C library, or are popular with other profilers and runtimes. */
 #define FIRST_OFFSET 4
+#define MAX_THREADS 4096 /* looked at, for 15 us each */
+#define STATUS_BYTES 4096
 
 static int realtime_signal;
 
@@ -46,6 +55,72 @@ static int take(int signo)
 	return sigaction(signo, &action, NULL) ? -errno : signo;
 }
 
+/* ---- signals that are waited for ---- */
+
+static uint64_t bit(int signo)
+{
+	return 1ull << (signo - 1);
+}
+
+/* What a thread of ours blocks; 0 when it is gone. */
+static uint64_t blocked_by(int tasks, const char *tid)
+{
+	char path[300], text[STATUS_BYTES];
+	const char *line;
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/status", tid);
+	fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	line = strstr(text, "\nSigBlk:");
+	return line ? strtoull(line + strlen("\nSigBlk:"), NULL, 16) : 0;
+}
+
+/* A thread that blocks them all, as ours does, keeps out of it and waits for none. */
+static uint64_t without_helpers(uint64_t blocked)
+{
+	for (int i = SIGRTMIN; i <= SIGRTMAX; i++)
+		if (!(blocked & bit(i)))
+			return blocked;
+	return 0;
+}
+
+/*
+ * A signal that is waited for with sigwait() or a signalfd has its default action and looks free, but somebody blocks
+ * it. Our handler would get it instead.
+ */
+static uint64_t blocked_somewhere(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	uint64_t blocked = 0;
+
+	for (int i = 0; tasks && i < MAX_THREADS && (entry = readdir(tasks)); i++)
+		if (entry->d_name[0] != '.')
+			blocked |= without_helpers(blocked_by(dirfd(tasks), entry->d_name));
+	if (tasks)
+		closedir(tasks);
+	return blocked;
+}
+
+/* ---- one for us ---- */
+
+static int take_first_free(void)
+{
+	uint64_t blocked = blocked_somewhere();
+	int signo = -EBUSY;
+
+	for (int i = SIGRTMIN + FIRST_OFFSET; signo < 0 && i <= SIGRTMAX; i++)
+		if (!(blocked & bit(i)))
+			signo = take(i);
+	return signo;
+}
+
 int signals_take_realtime(int wanted)
 {
 	int signo = -EBUSY;
@@ -54,8 +129,8 @@ int signals_take_realtime(int wanted)
 		return wanted >= SIGRTMIN && wanted <= SIGRTMAX ? take(wanted) : -EINVAL;
 	if (realtime_signal)
 		signo = take(realtime_signal);
-	for (int i = SIGRTMIN + FIRST_OFFSET; signo < 0 && i <= SIGRTMAX; i++)
-		signo = take(i);
+	if (signo < 0)
+		signo = take_first_free();
 	if (signo > 0)
 		realtime_signal = signo;
 	return signo;

@@ -143,7 +143,6 @@ jdk_case_stack_overflow() {
 	wait_for_line "$jvm_out" '^SOUND 1' 30
 }
 
-# A JVM that runs JFR's or another profiler's SIGPROF handler keeps it.
 # Native code with words like those of the interpreter: no method that it made up is followed. By both engines.
 jdk_case_words_like_frames() {
 	local engine JVM_OPTS
@@ -160,6 +159,7 @@ jdk_case_words_like_frames() {
 	done
 }
 
+# A JVM that runs JFR's or another profiler's SIGPROF handler keeps it.
 case_sigprof_is_left_alone() {
 	start_jvm "$(any_jdk)" workload.Checksum
 	local before
@@ -169,6 +169,35 @@ case_sigprof_is_left_alone() {
 	local was=$((16#$(awk '/^SigCgt/ { print $2 }' <<<"$before") >> 26 & 1))
 	end_record
 	expect "SIGPROF handled" "$bit" '==' "$was"
+}
+
+caught() { # SIGNAL: does the JVM have a handler for it?
+	local mask
+	mask=$(awk '$1 == "SigCgt:" { print $2 }' "/proc/$jvm/status")
+	[ $((0x$mask >> ($1 - 1) & 1)) = 1 ]
+}
+
+# A signal that threads block, to wait for it with sigwait(), has its default action: it is not free all the same.
+case_signals_that_are_waited_for() {
+	local first end
+	need_bpf
+	first=$(($(kill -l RTMIN) + 4)) # which the agent takes where nobody has it
+	# shellcheck disable=SC2016
+	JVM_AS=(perl -MPOSIX -e '
+		my $first = shift;
+		sigprocmask(SIG_BLOCK, POSIX::SigSet->new($first, $first + 1)) or die;
+		exec @ARGV' "$first")
+	start_jvm "$(any_jdk)" workload.Mixed
+	start_record -p "$jvm" -d 60 -i 1ms -o collapsed -f "$here/out"
+	end=$((SECONDS + 20))
+	until caught "$first" || caught $((first + 1)) || caught $((first + 2)) || [ $SECONDS -ge $end ]; do
+		sleep 0.05
+	done
+	caught "$first" && fail "signal $first is blocked, and was taken"
+	caught $((first + 1)) && fail "signal $((first + 1)) is blocked, and was taken"
+	caught $((first + 2)) || fail "signal $((first + 2)) was not taken"
+	end_record INT
+	expect_status 0
 }
 
 run_cases "$@"

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* Who may enter a session, and who may not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "../../jvm-agent/session.c" /* the loader has one too */
+
+static struct session session;
+
+static bool enters(void)
+{
+	bool entered = session_enter() == &session;
+
+	session_leave();
+	return entered;
+}
+
+static bool child_enters(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(enters());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status != 0;
+}
+
+/* The pages that a handler would write to are not the child's: it must not get that far. */
+static void test_child_of_fork_stays_out(void **state)
+{
+	(void)state;
+	assert_false(enters());
+	for (int i = 0; i < 2; i++) {
+		session_open(&session);
+		assert_true(enters());
+		assert_false(child_enters());
+		assert_true(enters());
+		assert_true(session_close());
+		assert_false(enters());
+	}
+}
+
+static void test_seal_is_for_good(void **state)
+{
+	(void)state;
+	session_open(&session);
+	session_seal();
+	session_open(&session);
+	assert_false(enters());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_child_of_fork_stays_out),
+		cmocka_unit_test(test_seal_is_for_good),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

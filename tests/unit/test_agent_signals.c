@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* Which signals look free to the agent. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pthread.h>
+
+#include <cmocka.h>
+
+#include "signals.c"
+
+void sample_handler(int signo, siginfo_t *info, void *context)
+{
+	(void)signo;
+	(void)info;
+	(void)context;
+}
+
+static pthread_barrier_t begun, done;
+
+static void *wait_with(void *mask)
+{
+	pthread_sigmask(SIG_BLOCK, mask, NULL);
+	pthread_barrier_wait(&begun);
+	pthread_barrier_wait(&done);
+	return NULL;
+}
+
+static int take_beside(sigset_t *mask)
+{
+	pthread_t thread;
+	int signo;
+
+	pthread_barrier_init(&begun, NULL, 2);
+	pthread_barrier_init(&done, NULL, 2);
+	assert_int_equal(pthread_create(&thread, NULL, wait_with, mask), 0);
+	pthread_barrier_wait(&begun);
+	signo = signals_take_realtime(0);
+	pthread_barrier_wait(&done);
+	pthread_join(thread, NULL);
+	signal(signo, SIG_DFL);
+	realtime_signal = 0;
+	return signo;
+}
+
+static void test_signal_that_is_waited_for(void **state)
+{
+	int first = SIGRTMIN + FIRST_OFFSET;
+	sigset_t mask;
+
+	(void)state;
+	sigemptyset(&mask);
+	assert_int_equal(take_beside(&mask), first);
+	sigaddset(&mask, first);
+	sigaddset(&mask, first + 1);
+	assert_int_equal(take_beside(&mask), first + 2);
+}
+
+/* Helpers of libraries, and our own, block everything: they would leave none. */
+static void test_thread_that_blocks_all(void **state)
+{
+	sigset_t mask;
+
+	(void)state;
+	sigfillset(&mask);
+	assert_int_equal(take_beside(&mask), SIGRTMIN + FIRST_OFFSET);
+}
+
+static void test_one_of_the_last_session(void **state)
+{
+	int signo = signals_take_realtime(0);
+	sigset_t mask;
+
+	(void)state;
+	assert_true(signo > 0);
+	assert_int_equal(signals_take_realtime(0), signo);
+	signal(signo, SIG_DFL);
+	sigemptyset(&mask);
+	assert_int_equal(take_beside(&mask), signo);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_signal_that_is_waited_for),
+		cmocka_unit_test(test_thread_that_blocks_all),
+		cmocka_unit_test(test_one_of_the_last_session),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
