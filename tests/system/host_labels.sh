@@ -368,6 +368,28 @@ case_left_alone() { # apart
 	done
 }
 
+# One that is not on the list at the first try, which another duet foils, and is at the second.
+case_left_alone_at_the_second_try() { # apart
+	local first
+	need_cgroups
+	printf '%s\n' "file = $here/out" 'window = 1s' "leave-alone = $label_a*" >"$here/conf"
+	start_jvm "$(any_jdk)" workload.TwoBusy 60
+	"$duet" record -p "$jvm" -d 60 -f "$here/first" >/dev/null 2>"$here/first.err" </dev/null &
+	first=$!
+	recorder=$first
+	jvms+=("$first")
+	wait_for_agent "$jvm"
+	"$duet" daemon -v --config "$here/conf" --lock "$here/lock" >"$here/stdout" 2>"$here/stderr" </dev/null &
+	recorder=$!
+	jvms+=("$recorder")
+	wait_for_line "$here/stderr" "another duet is profiling JVM $jvm.*tried again" 40
+	move "$jvm" "$in_a"
+	kill -INT "$first"
+	wait_for_line "$here/stderr" "JVM $jvm: left alone" 40
+	sleep 1
+	expect_lacks "$here/stderr" "JVM $jvm: has its agent now"
+}
+
 # From the launcher's arguments; from the JVM's counters when they stand in a file.
 case_application() {
 	need_bpf

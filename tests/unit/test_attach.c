@@ -12,11 +12,14 @@
 #include <signal.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -568,6 +571,67 @@ static void test_child_stopped(void **state)
 	process_table_release(&table);
 }
 
+/* ---- a trap in the place of HotSpot's socket ---- */
+
+#define SOCKET_NAME ".java_pid7" /* of self_target() */
+
+static bool swaps; /* what socket() does beside */
+
+/* As libc's. It is called between the check of the socket's name and the connection. */
+int socket(int domain, int type, int protocol)
+{
+	if (swaps && rename("tmp/trap", "tmp/" SOCKET_NAME) < 0)
+		return -1;
+	swaps = false;
+	return (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+static int listen_at(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	strcpy(address.sun_path, path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 5), 0);
+	return fd;
+}
+
+static bool was_asked(int listener)
+{
+	int fd = accept(listener, NULL, NULL);
+
+	close(listener);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static void test_socket_swapped(void **state)
+{
+	struct attach_target target = self_target();
+	const struct vm_options options = {0};
+	struct visit visit;
+	int own, trap;
+
+	(void)state;
+	assert_int_equal(process_read_start_ticks(getpid(), &target.start_ticks), 0);
+	assert_int_equal(visit_open(&visit, &target, clock_monotonic_ns() + NS_PER_SEC / 2), 0);
+	close(visit.root);
+	visit.root = dup(root);
+	assert_int_equal(mkdir("tmp", 0755), 0);
+	own = listen_at("tmp/" SOCKET_NAME);
+	trap = listen_at("tmp/trap");
+	swaps = true;
+	assert_true(hotspot_load(&visit, &options, "/agent.so", &nobody) < 0); /* nobody answers */
+	assert_false(swaps);
+	assert_true(was_asked(own));
+	assert_false(was_asked(trap));
+	visit_release(&visit);
+	unlink("tmp/" SOCKET_NAME);
+	assert_int_equal(rmdir("tmp"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -594,6 +658,7 @@ int main(void)
 		cmocka_unit_test(test_folder_squatted),
 		cmocka_unit_test(test_folder_foreign),
 		cmocka_unit_test(test_entry_of_mount),
+		cmocka_unit_test(test_socket_swapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) + cmocka_run_group_tests(traps, enter_folder, leave_folder);
