@@ -12,6 +12,12 @@
 
 static int explain_unreadable(pid_t pid, int err)
 {
+	if (err == -ESRCH && process_is_hidden(pid)) {
+		log_error("process %d is there, but /proc hides it (mounted with hidepid): run duet as root or as the "
+			  "user who owns it",
+			  pid);
+		return -EACCES;
+	}
 	log_error(err == -ESRCH ? "no process %d: it may have ended; `duet list` shows the JVMs that run"
 				: "process %d cannot be read: run duet as root or as the user who owns it",
 		  pid);

@@ -200,4 +200,24 @@ jdk_case_root_profiles_a_users_jvm() {
 	expect_alive "$jvm"
 }
 
+# What /proc hides is not taken for ended, and the user's own JVM is profiled as ever.
+case_hidden_processes() { # apart
+	local hidden
+	need_root
+	# shellcheck disable=SC2016
+	hidden=(unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' sh)
+	"${hidden[@]}" true || skip "/proc cannot be mounted with hidepid"
+	become_ordinary
+	start_jvm "$(any_jdk)" shop.Demo
+	DUET_AS=("${hidden[@]}" "${nobody[@]}")
+	record -p $$ -d 1
+	expect_refusal 1 "process $$ is there, but /proc hides it"
+	expect "lines of complaint" "$(wc -l <"$here/stderr")" '==' 1
+	run_duet list
+	expect_contains "$here/stderr" 'proc hides processes of other users'
+	record -p "$jvm" -d 2 -i 5ms -o collapsed -f "$here/out"
+	expect_status 0
+	expect_contains "$here/out" 'shop/'
+}
+
 run_cases "$@"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "collect/modes.h"
@@ -57,6 +58,8 @@ static int list_jvms(void)
 	if (err < 0)
 		return err;
 	puts("JVMs:");
+	if (process_is_hidden(1))
+		log_warn("/proc hides processes of other users (mounted with hidepid): root sees them");
 	process_table_init(&table);
 	for (size_t i = 0; i < count; i++)
 		list_jvm(&table, pids[i]);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -398,6 +399,14 @@ int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns)
 		*ret_ns = strtoull(text.data, NULL, 10); /* the first of three numbers */
 	buf_release(&text);
 	return err;
+}
+
+bool process_is_hidden(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return access(path, F_OK) < 0 && errno == ENOENT && kill(pid, 0) < 0 && errno == EPERM;
 }
 
 char process_read_state(pid_t pid)

@@ -85,6 +85,7 @@ int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks);
 int process_read_leader(pid_t tid, pid_t *ret_pid); /* the process that a thread, or a process, is of */
 int process_read_uid(pid_t pid, uid_t *ret_uid); /* effective */
 int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns); /* `tid` as the loader numbers it */
+bool process_is_hidden(pid_t pid); /* it runs, but /proc, mounted with hidepid, does not show it to us */
 char process_read_state(pid_t pid); /* 'R', 'S', 'T', 'Z', …; 0 when it cannot be read */
 /* Of an open /proc/PID/stat: start time and state, 'R','S','T',… 0 or -errno. */
 int process_read_stat(int stat_fd, uint64_t *ret_ticks, char *ret_state);
