@@ -171,7 +171,7 @@ $(O)/workloads/libcrafted.so: tests/workloads/crafted.c $(flags)
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
 native_workloads := $(O)/workloads/libworkload.so $(crafted) \
-	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd mayfly mayfly_child \
+	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd throng mayfly mayfly_child \
 	libnative.so libraries liblarge_small.so liblarge_large.so $(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
@@ -183,6 +183,10 @@ $(O)/workloads/busy: tests/workloads/busy.c $(flags)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
 
 $(O)/workloads/crowd: tests/workloads/crowd.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $<
+
+$(O)/workloads/throng: tests/workloads/throng.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $<
 

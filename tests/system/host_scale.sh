@@ -131,6 +131,51 @@ jdk_case_threads() { # alone
 	expect "times as long as with 10 threads" $((first_ms / few)) '<=' 5
 }
 
+# ---- throngs of another user ---------------------------------------------------------------------
+
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+
+# What the loader takes while a stranger does his worst is bounded, and the samples come.
+record_beside() { # WHAT
+	local peak_kb cpu_ms
+	timeout --kill-after=5 90 "$DUET_BUILD/tests/system/peak_memory" "$here/peak" "$duet" record --host -t -d 5 \
+		-i 1ms -o collapsed -f "$here/out" >"$here/stdout" 2>"$here/stderr" </dev/null
+	status=$?
+	expect_status 0 "$1"
+	read -r peak_kb cpu_ms <"$here/peak"
+	expect "$1: kB of RAM" "$peak_kb" '<' $((160 << 10))
+	expect "$1: ms of CPU time in 5 s" "$cpu_ms" '<' 3000
+	expect "$1: samples in its stacks" "$(grep -c 'throng' "$here/out")" '>' 10
+}
+
+# As many as there are process ids for, and some left for others.
+case_a_hundred_thousand_threads() { # alone
+	local most=$(($(cat /proc/sys/kernel/pid_max) * 3 / 4))
+	need_bpf
+	need_root
+	jvm_out=$here/throng
+	"${nobody[@]}" "$workloads/throng" threads $((most < 100000 ? most : 100000)) >"$jvm_out" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$jvm_out" '^READY' 60
+	record_beside "$(cat "$jvm_out") threads"
+}
+
+case_forks_and_execs() { # alone
+	local kind
+	need_bpf
+	need_root
+	for kind in forks execs; do
+		for i in 1 2 3 4; do
+			"${nobody[@]}" "$workloads/throng" $kind 8 >/dev/null &
+			jvms+=($!)
+		done
+		record_beside $kind
+		wait "${jvms[@]}"
+		jvms=()
+	done
+}
+
 # ---- many JVMs ----------------------------------------------------------------------------------
 
 # By a mark on their command line, wherever they are.

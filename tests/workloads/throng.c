@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * throng threads COUNT | forks SECONDS | execs SECONDS: what a host may be full of. "threads": so many in one process,
+ * each of which works for a moment every two seconds, until it is killed; "READY n" once they are there. "forks" and
+ * "execs": children one after the other, as fast as it goes; then "CHILDREN n".
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_BYTES 4096 /* no libc call with locals in these threads */
+#define SHARED (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
+
+static int idle(void *unused)
+{
+	struct timespec pause = {.tv_sec = 2};
+
+	(void)unused;
+	for (;;) {
+		for (volatile int i = 0; i < 20000; i++)
+			;
+		syscall(SYS_nanosleep, &pause, NULL);
+	}
+	return 0;
+}
+
+static void threads(long want)
+{
+	char *stacks = mmap(NULL, STACK_BYTES * (size_t)want, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long count = 0;
+
+	if (stacks == MAP_FAILED)
+		return;
+	while (count < want && clone(idle, stacks + STACK_BYTES * (count + 1), SHARED, NULL) > 0)
+		count++;
+	printf("READY %ld\n", count);
+	fflush(stdout);
+	pause();
+}
+
+static void children(long seconds, int execs)
+{
+	time_t end = time(NULL) + seconds;
+	long count = 0;
+
+	while (time(NULL) < end) {
+		pid_t pid = fork();
+
+		if (!pid && execs)
+			execl("/bin/true", "true", (char *)NULL);
+		if (!pid)
+			_exit(0);
+		count += pid > 0 && waitpid(pid, NULL, 0) == pid;
+	}
+	printf("CHILDREN %ld\n", count);
+}
+
+int main(int argc, char **argv)
+{
+	long number = argc > 2 ? atol(argv[2]) : 1;
+
+	if (argc > 1 && !strcmp(argv[1], "threads"))
+		threads(number);
+	else
+		children(number, argc > 1 && !strcmp(argv[1], "execs"));
+	return 0;
+}
