@@ -13,8 +13,8 @@
 #endif
 
 /*
- * A child of fork() has the handler, but not the ring's pages (MADV_DONTFORK): a stray signal would end it there. So what
- * is open stands on a page that children find zeroed. Before Linux 4.14 there is no such page.
+ * A child of fork() has the handler, but not the ring's pages (MADV_DONTFORK): a stray signal would end it there. So
+ * what is open stands on a page that children find zeroed. Before Linux 4.14 there is no such page.
  */
 static struct session *not_wiped;
 static struct session **current = &not_wiped;

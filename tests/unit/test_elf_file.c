@@ -12,9 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -586,60 +584,6 @@ static void test_mini_debug_refused(void **state)
 	}
 }
 
-#define HOLES 24
-#define HOLE_BYTES (sizeof(Elf64_Rela) << 21) /* a multiple of each entry */
-
-/* Sections of one type, all of the same bytes, which the file does not even have: a hole. */
-static int make_holes(uint32_t type)
-{
-	Elf64_Shdr sections[HOLES] = {{0}};
-	Elf64_Ehdr header = {
-		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
-		.e_ehsize = sizeof(header),
-		.e_shoff = sizeof(header),
-		.e_shentsize = sizeof(*sections),
-		.e_shnum = HOLES,
-	};
-	int fd = open("holes", O_RDWR | O_CREAT | O_TRUNC, 0600);
-
-	for (size_t i = 1; i < HOLES; i++)
-		sections[i] = (Elf64_Shdr){.sh_type = type, .sh_offset = 4096, .sh_size = HOLE_BYTES, .sh_addralign = 8};
-	assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));
-	assert_int_equal(write(fd, sections, sizeof(sections)), sizeof(sections));
-	assert_int_equal(ftruncate(fd, 4096 + HOLE_BYTES), 0);
-	return fd;
-}
-
-/* RAM that reading takes at most, as a child of ours finds it. */
-static size_t bytes_to_read(int fd)
-{
-	struct elf_file file;
-	struct rusage usage;
-	pid_t pid = fork();
-
-	if (!pid) {
-		if (!elf_file_read(&file, fd))
-			elf_file_release(&file);
-		_exit(0);
-	}
-	assert_int_equal(wait4(pid, &(int){0}, 0, &usage), pid);
-	close(fd);
-	unlink("holes");
-	return (size_t)usage.ru_maxrss << 10;
-}
-
-static void test_one_budget_for_all_sections(void **state)
-{
-	static const uint32_t types[] = {SHT_NOTE, SHT_RELA, SHT_SYMTAB};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		assert_in_range(bytes_to_read(make_holes(types[i])), 0, ELF_READER_MAX_BYTES + (64 << 20));
-}
-
 static void test_no_elf_file(void **state)
 {
 	struct elf_file file;
@@ -732,7 +676,6 @@ int main(void)
 		cmocka_unit_test(test_lazy_entries_that_push),
 		cmocka_unit_test(test_mini_debug),
 		cmocka_unit_test(test_mini_debug_refused),
-		cmocka_unit_test(test_one_budget_for_all_sections),
 		cmocka_unit_test(test_no_elf_file),
 		cmocka_unit_test(test_damaged_files),
 		cmocka_unit_test(test_damaged_sections),

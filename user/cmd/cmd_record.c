@@ -111,7 +111,7 @@ static const struct opt rows[] = {
 	 FIELD(keep_age_ns)},
 	{0, "keep-bytes", "SIZE", "with --continuous: remove the oldest files when all are larger: 500m, 10g",
 	 opt_bytes, FIELD(keep_bytes)},
-	{0, "max-memory", "SIZE", "of duet itself with BPF's maps; above, it sheds detail (--continuous: 128m, else an eighth of the RAM)",
+	{0, "max-memory", "SIZE", "of duet itself with BPF's maps; above, it sheds detail (RAM/8; continuous: 128m)",
 	 opt_bytes, FIELD(max_memory)},
 	{0, "max-overhead", "PCT", "of the host's CPU: 1; above, duet samples less often (daemon: 1)",
 	 opt_percent, FIELD(max_overhead)},

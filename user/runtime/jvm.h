@@ -22,7 +22,7 @@
 #define JVM_MAX_BYTES (96u << 20)
 #define JVM_MAX_HEAPS 16 /* HotSpot has three code heaps at most */
 
-/* What the tables of all JVMs together may hold. Where that is all taken, those that have more than their share shrink. */
+/* What the tables of all JVMs together may hold. Where all is taken, those that have more than their share shrink. */
 struct jvm_room {
 	size_t max_bytes;
 	size_t used;

@@ -81,7 +81,8 @@ static int read_relocations(struct reading *reading, size_t dynsym)
 
 	while (!err && (section = elf_nextscn(reading->elf->elf, section)))
 		if (gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_RELA &&
-		    (shdr.sh_link == dynsym || !shdr.sh_link) && (data = elf_reader_section(reading->elf, section, &shdr)))
+		    (shdr.sh_link == dynsym || !shdr.sh_link) &&
+		    (data = elf_reader_section(reading->elf, section, &shdr)))
 			err = read_slots(reading, data);
 	if (reading->slots.len)
 		qsort(reading->slots.items, reading->slots.len, sizeof(struct slot), compare_slots);
