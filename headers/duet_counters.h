@@ -51,6 +51,7 @@
 	X(LOADER_JVMS_REFUSED,  "JVMs without an agent: --max-memory had no room for their ring") \
 	X(LOADER_JVMS_ENDED,    "JVMs without an agent: they had ended before it was in") \
 	X(LOADER_THREADS_FULL,  "samples under [others]: --max-memory left no room for new threads") \
+	X(LOADER_SILENT_TARGETS, "files and mappings not read: something of their user's did not answer in time") \
 	X(LOADER_STACK_GUESSED, "user stacks with frames found by frame pointer, where no unwind row told of them") \
 	X(LOADER_STACK_NO_ROW,  "user stacks cut: neither unwind row nor frame pointer led on") \
 	X(LOADER_STACK_UNREADABLE, "user stacks cut: stack memory could not be read") \

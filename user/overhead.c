@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "proc/helper.h"
 #include "session_internal.h"
 
 #define AGENT_START_NS (2 * NS_PER_SEC) /* in which an agent tells what is there */
@@ -56,7 +57,7 @@ static uint64_t loader_ns(const struct session *session)
 	for (size_t i = 0; i < 2; i++)
 		if (getrusage(whose[i], &usage) == 0)
 			sum += overhead_usage_ns(&usage);
-	return sum - session->child_cpu_ns;
+	return sum + helper_cpu_ns() - session->child_cpu_ns;
 }
 
 static uint64_t agent_ns(const struct agent *agent)

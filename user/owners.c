@@ -76,14 +76,14 @@ static void fill_earlier_rows(struct owners *owners, const struct process *proce
 static void find_application(struct owners *owners, struct process *process, const struct mapping *libjvm)
 {
 	struct intern *strings = &owners->profile->strings;
-	char executed_as[PATH_MAX];
-	struct buf name, id;
+	struct buf name, id, executed_as;
 	size_t len;
 	int err;
 
 	buf_init(&name);
 	buf_init(&id);
-	program_executed_as(process->pid, executed_as, sizeof(executed_as));
+	buf_init(&executed_as);
+	program_executed_as(process, &executed_as);
 	program_libjvm(process, libjvm, &id);
 	err = program_name(process, &name);
 	len = name.len;
@@ -92,9 +92,10 @@ static void find_application(struct owners *owners, struct process *process, con
 	if (!err && is_still(process)) {
 		process->program = intern_bytes(strings, name.data, len);
 		process->application = intern_str(strings, name.data);
-		process->executed_as = intern_str(strings, executed_as);
+		process->executed_as = intern_str(strings, executed_as.data);
 		process->libjvm = intern_str(strings, id.data);
 	}
+	buf_release(&executed_as);
 	buf_release(&id);
 	buf_release(&name);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "program.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +10,7 @@
 
 #include "attach/hsperfdata.h"
 #include "base/io.h"
+#include "proc/helper.h"
 #include "runtime/application.h"
 #include "runtime/spark.h"
 #include "runtime/vm_flags.h"
@@ -25,12 +25,27 @@
 
 /* ---- its name ---- */
 
-static int read_arguments(pid_t pid, struct buf *arguments)
+/* A folder of /proc/PID, without a look at what is in it. */
+static int open_of(pid_t pid, const char *folder)
 {
 	char path[32];
+	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	return io_read_file(AT_FDCWD, path, ARGUMENTS_MAX, arguments);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, folder);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Of the stack, which may be anything by now. */
+static int read_arguments(pid_t pid, struct buf *arguments)
+{
+	int err, proc_fd = open_of(pid, "");
+
+	if (proc_fd < 0)
+		return proc_fd;
+	err = helper_read(pid, proc_fd, "cmdline", ARGUMENTS_MAX, arguments);
+	close(proc_fd);
+	return err;
 }
 
 static int name_by_arguments(pid_t pid, struct buf *name)
@@ -46,18 +61,30 @@ static int name_by_arguments(pid_t pid, struct buf *name)
 	return err;
 }
 
+static int counters_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	return hsperfdata_read(task->fd, (pid_t)(uint32_t)task->number, (uid_t)(task->number >> 32), &answer->text);
+}
+
 /* What the JVM says about itself. */
 static int read_counters(const struct process *process, struct buf *counters)
 {
-	char path[32];
-	int err, root;
+	struct helper_task task = {
+		.work = counters_work,
+		.pid = process->pid,
+		.fd = open_of(process->pid, "root"),
+		.path = "",
+		.number = ((uint64_t)process->uid << 32) | (uint32_t)process->ns_pid,
+	};
+	struct helper_answer answer;
+	int err;
 
-	snprintf(path, sizeof(path), "/proc/%d/root", process->pid);
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return -errno;
-	err = hsperfdata_read(root, process->ns_pid, process->uid, counters);
-	close(root);
+	if (task.fd < 0)
+		return task.fd;
+	err = helper_run(&task, &answer);
+	buf_add(counters, answer.text.data, answer.text.len);
+	helper_answer_release(&answer);
+	close(task.fd);
 	return err;
 }
 
@@ -85,33 +112,16 @@ int program_name(const struct process *process, struct buf *name)
 
 /* ---- how it was started ---- */
 
-/* Bytes read of /proc/PID/`file`, or -1. */
-static ssize_t read_of(pid_t pid, const char *file, uint64_t offset, void *bytes, size_t size)
+void program_executed_as(const struct process *process, struct buf *name)
 {
-	char path[32];
-	ssize_t len;
-	int fd;
+	struct buf arguments;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	len = pread(fd, bytes, size, (off_t)offset);
-	close(fd);
-	return len;
-}
-
-void program_executed_as(pid_t pid, char *name, size_t size)
-{
-	Elf64_auxv_t vector[64];
-	ssize_t len = read_of(pid, "auxv", 0, vector, sizeof(vector));
-	uint64_t address = 0;
-
-	for (ssize_t i = 0; i < len / (ssize_t)sizeof(*vector); i++)
-		if (vector[i].a_type == AT_EXECFN)
-			address = vector[i].a_un.a_val;
-	len = address ? read_of(pid, "mem", address, name, size - 1) : -1; /* ends with the stack, which is near */
-	name[len > 0 ? len : 0] = '\0';
+	buf_init(&arguments);
+	if (!read_arguments(process->pid, &arguments) && arguments.data[0] == '/')
+		buf_add_str(name, arguments.data);
+	else if (process->executable)
+		buf_add_str(name, process->executable);
+	buf_release(&arguments);
 }
 
 /* ---- the VM ---- */
@@ -119,16 +129,18 @@ void program_executed_as(pid_t pid, char *name, size_t size)
 void program_libjvm(const struct process *process, const struct mapping *libjvm, struct buf *id)
 {
 	struct elf_identity identity;
-	int fd = target_file_open_mapping(process, libjvm);
+	struct target_file target;
+	int fd;
 
-	if (fd < 0)
+	if (target_file_find_mapping(&target, process, libjvm))
 		return;
-	if (!elf_identity_read_fd(&identity, fd) && identity.build_id_len) {
+	fd = target_file_read(&target, 0);
+	if (fd >= 0 && !elf_identity_read_fd(&identity, fd) && identity.build_id_len) {
 		buf_add_str(id, "buildid:");
 		for (size_t i = 0; i < identity.build_id_len; i++)
 			buf_printf(id, "%02x", identity.build_id[i]);
 	}
-	close(fd);
+	target_file_release(&target);
 }
 
 /* One counter's options. *ret_is_cut is set when the last are missing. */
@@ -203,15 +215,13 @@ int program_vm_flags(const struct process *process, bool is_young, struct buf *o
  */
 static int read_properties(pid_t pid, const char *path, struct buf *name)
 {
-	char itself[64];
 	struct buf text;
-	int err, fd = target_file_open(pid, path);
+	int err, fd = target_file_open(pid, pid, path);
 
 	if (fd < 0)
 		return fd;
 	buf_init(&text);
-	snprintf(itself, sizeof(itself), "/proc/self/fd/%d", fd);
-	err = io_read_file(AT_FDCWD, itself, PROPERTIES_MAX, &text);
+	err = io_read_again(fd, PROPERTIES_MAX, &text);
 	if (!err)
 		err = spark_from_properties(text.data, text.len, name);
 	buf_release(&text);

@@ -8,10 +8,8 @@
 
 /* Appends "java: app.jar". 0 or -errno, for instance of a JVM that does not tell yet. */
 int program_name(const struct process *process, struct buf *name);
-/*
- * What the kernel has laid above the first stack, a path: by now the process's own words. "" when it cannot be read.
- */
-void program_executed_as(pid_t pid, char *name, size_t size);
+/* Appends the path it was started by, as its first argument says where that is one, else its executable. */
+void program_executed_as(const struct process *process, struct buf *name);
 /* Appends "buildid:…" of the library, as gProfiler names it, or nothing. */
 void program_libjvm(const struct process *process, const struct mapping *libjvm, struct buf *id);
 /*

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "proc/helper.h"
 #include "session_internal.h"
 #include "short_lived.h"
 
@@ -176,6 +177,7 @@ static int session_open(struct session *session, const struct session_options *o
 	session->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 	session->child_gate = -1;
 	session->signal_fd = open_signals();
+	helper_start();
 	buf_init(&session->engine_why);
 	process_table_init(&session->processes);
 	session->symbols = symbols_new();
@@ -221,6 +223,7 @@ static void session_close(struct session *session)
 	short_lived_release(session);
 	buf_release(&session->engine_why);
 	close(session->signal_fd);
+	helper_end();
 }
 
 static int finish(struct session *session)

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "join/splice.h"
+#include "proc/helper.h"
 #include "session_internal.h"
 
 #define TEXT_MAX 240
@@ -297,6 +298,7 @@ static void losses_of_loader(struct session *session, session_loss_handler handl
 	counters[DUET_LOADER_MEMORY_FULL] += session->resolver.memory_full;
 	counters[DUET_LOADER_THREADS_FULL] += session->budget.threads_full;
 	counters[DUET_LOADER_JVMS_REFUSED] += session->budget.jvms_refused;
+	counters[DUET_LOADER_SILENT_TARGETS] += helper_unanswered();
 	counters[DUET_LOADER_JVMS_ENDED] += session->stats.jvms_ended;
 	counters[DUET_LOADER_CODE_MISSING] += session->stats.code_missing;
 	counters[DUET_LOADER_WINDOW_LATE] += session->stats.late;

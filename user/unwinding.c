@@ -13,12 +13,13 @@
 #include "base/log.h"
 #include "sym/debug_file.h"
 #include "sym/target_file.h"
+#include "sym/vdso.h"
 #include "unwind/unwind_file.h"
 
 #define MAPS_MIN_AGE_NS (100 * NS_PER_MS) /* wild pcs must not make us read the maps for every sample */
 #define YOUNG_MIN_AGE_NS (5 * NS_PER_MS) /* of a process that is still loading its libraries */
 #define YOUNG_NS NS_PER_SEC
-#define VDSO_MAX_BYTES 65536
+#define VDSO_IDENTITY 1 /* all have the same */
 #define LOOK_NS NS_PER_SEC /* and one file a time comes back: reading is to cost little, whatever is missed */
 #define MAX_FILES 16384 /* remembered, 8 MB or so; then all are forgotten. Their rows stay in the tables. */
 
@@ -169,20 +170,17 @@ static int read_rows(struct unwinding *unwinding, struct native_file *file, int 
 }
 
 /* Copies of one build, in several containers for instance, share their rows. */
-static struct native_file *identify(struct unwinding *unwinding, int fd)
+static struct native_file *identify(struct unwinding *unwinding, struct target_file *target)
 {
-	struct native_file *file;
-	uint64_t identity;
-	struct stat st;
+	uint64_t identity = file_identity(&target->st);
+	struct native_file *file = map_get_ptr(&unwinding->files, identity);
+	int fd;
 
-	if (fstat(fd, &st) < 0)
-		return NULL;
-	identity = file_identity(&st);
-	file = map_get_ptr(&unwinding->files, identity);
 	if (file)
 		return file;
 	file = own_file(unwinding, identity);
-	if (!file || unwind_file_read(&file->elf, fd, true) < 0)
+	fd = file ? target_file_read(target, 0) : -1;
+	if (fd < 0 || unwind_file_read(&file->elf, fd, true) < 0)
 		return file;
 	file->has_rows = true;
 	if (file->elf.build_id)
@@ -190,56 +188,57 @@ static struct native_file *identify(struct unwinding *unwinding, int fd)
 	return file;
 }
 
-static int module_with_rows(struct unwinding *unwinding, struct native_file *file, int fd, pid_t pid, const char *path)
+static int module_with_rows(struct unwinding *unwinding, struct native_file *file, struct target_file *target,
+			    const char *path)
 {
-	int module = unwind_tables_find(unwinding->tables, file->key);
+	int fd, module = unwind_tables_find(unwinding->tables, file->key);
 
 	if (module >= 0 && !unwind_tables_bring_back(unwinding->tables, module))
 		return module;
 	if (module < 0 && !may_be_read(unwinding, file))
 		return note_refused(unwinding, file);
-	return read_rows(unwinding, file, fd, pid, path);
+	fd = target_file_read(target, 0);
+	return fd < 0 ? fd : read_rows(unwinding, file, fd, target->pid, path);
 }
 
-/* Its module or -errno; process `pid` has the file at `path`. `fd` is closed. */
-static int module_of(struct unwinding *unwinding, int fd, pid_t pid, const char *path, struct native_file **ret)
+/* Its module or -errno; the process has the file at `path`. `target` is released. */
+static int module_of(struct unwinding *unwinding, struct target_file *target, const char *path,
+		     struct native_file **ret)
 {
-	struct native_file *file = identify(unwinding, fd);
+	struct native_file *file = identify(unwinding, target);
 	int module = -ENODATA;
 
 	if (file && file->has_rows) {
 		*ret = file;
-		module = module_with_rows(unwinding, file, fd, pid, path);
+		module = module_with_rows(unwinding, file, target, path);
 	}
-	close(fd);
+	target_file_release(target);
 	return module;
 }
 
 static int file_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
 		       struct native_file **ret)
 {
-	int fd = target_file_open_mapping(process, mapping);
+	struct target_file target;
+	int err = target_file_find_mapping(&target, process, mapping);
 
-	return fd < 0 ? fd : module_of(unwinding, fd, process->pid, mapping->path, ret);
+	return err ? err : module_of(unwinding, &target, mapping->path, ret);
 }
 
 void unwinding_prepare(struct unwinding *unwinding, const char *path)
 {
+	struct target_file target;
 	struct native_file *file;
-	int fd = unwinding->tables ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 
-	if (fd >= 0)
-		module_of(unwinding, fd, getpid(), path, &file);
+	if (unwinding->tables && !target_file_find(&target, getpid(), getpid(), path))
+		module_of(unwinding, &target, path, &file);
 }
 
-static struct native_file *identify_image(struct unwinding *unwinding, const uint8_t *image, size_t bytes)
+static struct native_file *identify_vdso(struct unwinding *unwinding)
 {
-	uint64_t identity = hash_bytes(image, bytes, 0);
-	struct native_file *file = map_get_ptr(&unwinding->files, identity);
+	struct native_file *file = map_get_ptr(&unwinding->files, VDSO_IDENTITY);
 
-	if (!file)
-		file = own_file(unwinding, identity);
-	return file;
+	return file ? file : own_file(unwinding, VDSO_IDENTITY);
 }
 
 static int module_of_image(struct unwinding *unwinding, struct native_file *file, uint8_t *image, size_t bytes)
@@ -256,25 +255,14 @@ static int module_of_image(struct unwinding *unwinding, struct native_file *file
 	return elf.rows.rows.len ? add_rows(unwinding, file) : -ENODATA;
 }
 
-/* The kernel's gift to the process is no file: its bytes come from the process's memory. */
-static int vdso_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
-		       struct native_file **ret)
+static int vdso_module(struct unwinding *unwinding, const struct mapping *mapping, struct native_file **ret)
 {
-	uint8_t image[VDSO_MAX_BYTES];
-	char path[32];
-	uint64_t bytes = mapping->end - mapping->start;
-	int module = -ENODATA;
-	int fd;
+	size_t bytes;
+	void *image = vdso_of(mapping, &bytes);
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", process->pid);
-	fd = bytes <= sizeof(image) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd >= 0 && pread(fd, image, bytes, (off_t)mapping->start) == (ssize_t)bytes)
-		*ret = identify_image(unwinding, image, bytes);
-	if (*ret)
-		module = module_of_image(unwinding, *ret, image, bytes);
-	if (fd >= 0)
-		close(fd);
-	return module;
+	if (image)
+		*ret = identify_vdso(unwinding);
+	return image && *ret ? module_of_image(unwinding, *ret, image, bytes) : -ENODATA;
 }
 
 /* ---- one process ---- */
@@ -287,7 +275,7 @@ static void set_module(struct unwinding *unwinding, const struct process *proces
 	int module = -ENODATA;
 
 	if (!strcmp(mapping->path, "[vdso]"))
-		module = vdso_module(unwinding, process, mapping, &file);
+		module = vdso_module(unwinding, mapping, &file);
 	else if (mapping->inode && mapping->path[0] == '/')
 		module = file_module(unwinding, process, mapping, &file);
 	if (module < 0 || !unwind_file_vaddr(&file->elf, mapping->offset, mapping->end - mapping->start, &vaddr))

@@ -74,7 +74,7 @@ static int end_target(void **state)
 static void assert_reads(const char *path, const char *expected)
 {
 	char text[16] = "";
-	int fd = target_file_open(target, path);
+	int fd = target_file_open(target, target, path);
 
 	assert_true(fd >= 0);
 	assert_int_equal(read(fd, text, sizeof(text) - 1), strlen(expected));
@@ -91,29 +91,69 @@ static void test_links_stay_inside(void **state)
 	assert_reads("/absolute", "inside");
 	assert_reads("/upwards", "inside");
 	assert_reads("/../../../../../../secret", "inside");
-	assert_int_equal(target_file_open(target, "/nowhere"), -ENOENT);
+	assert_int_equal(target_file_open(target, target, "/nowhere"), -ENOENT);
 }
 
 static void test_only_regular_files(void **state)
 {
 	(void)state;
-	assert_int_equal(target_file_open(getpid(), "/dev/null"), -EINVAL);
-	assert_int_equal(target_file_open(getpid(), "/tmp"), -EINVAL);
-	assert_int_equal(target_file_open(getpid(), ""), -ENOENT);
-	assert_int_equal(target_file_open(0x7ffffff, "/etc/passwd"), -ENOENT);
+	assert_int_equal(target_file_open(getpid(), getpid(), "/dev/null"), -EINVAL);
+	assert_int_equal(target_file_open(getpid(), getpid(), "/tmp"), -EINVAL);
+	assert_int_equal(target_file_open(getpid(), getpid(), ""), -ENOENT);
+	assert_int_equal(target_file_open(getpid(), 0x7ffffff, "/etc/passwd"), -ENOENT);
 	if (!geteuid())
-		assert_int_equal(target_file_open(target, "/fifo"), -EINVAL);
+		assert_int_equal(target_file_open(target, target, "/fifo"), -EINVAL);
+}
+
+/* Its owner hears of it, and we do not wait until he gives it up. */
+static void test_leases_hold_up_nobody(void **state)
+{
+	int fd;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	fd = open("root/secret", O_RDONLY);
+	signal(SIGIO, SIG_IGN);
+	alarm(10);
+	assert_int_equal(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
+	assert_int_equal(target_file_open(target, target, "/secret"), -EAGAIN);
+	assert_int_equal(fcntl(fd, F_SETLEASE, F_UNLCK), 0);
+	alarm(0);
+	assert_reads("/secret", "inside");
+	close(fd);
+}
+
+/* Of a file that grows, on a file system whose users can hold up readers: what was read before is not read again. */
+static void test_copies(void **state)
+{
+	char text[16] = "";
+	struct target_file file;
+
+	(void)state;
+	assert_int_equal(target_file_find(&file, getpid(), getpid(), "/proc/self/status"), 0);
+	assert_true(target_file_read(&file, 0) >= 0); /* of no disk's */
+	assert_true(fcntl(file.fd, F_GET_SEALS) >= 0); /* a memfd */
+	assert_int_equal(pread(file.fd, text, 5, 0), 5);
+	assert_string_equal(text, "Name:");
+	target_file_release(&file);
+	assert_int_equal(target_file_find(&file, getpid(), getpid(), "/proc/self/status"), 0);
+	assert_true(target_file_read(&file, 5) >= 0);
+	assert_int_equal(pread(file.fd, text, 5, 0), 5);
+	assert_memory_equal(text, "\0\0\0\0\0", 5);
+	target_file_release(&file);
 }
 
 static void test_another_file_at_the_path(void **state)
 {
 	struct process gone = {.pid = getpid(), .exited = true};
+	struct target_file file;
 	struct mapping mapping = {.path = (char *)"/proc/self/exe", .inode = 1};
 
 	(void)state;
-	assert_true(target_file_open_mapping(&gone, &mapping) < 0);
+	assert_true(target_file_find_mapping(&file, &gone, &mapping) < 0);
 	gone.exited = false;
-	assert_true(target_file_open_mapping(&gone, &mapping) < 0);
+	assert_true(target_file_find_mapping(&file, &gone, &mapping) < 0);
 }
 
 int main(void)
@@ -121,6 +161,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_links_stay_inside),
 		cmocka_unit_test(test_only_regular_files),
+		cmocka_unit_test(test_leases_hold_up_nobody),
+		cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_another_file_at_the_path),
 	};
 

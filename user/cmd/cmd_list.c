@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "collect/modes.h"
 #include "out/writer.h"
+#include "proc/helper.h"
 #include "proc/process.h"
 
 static void list_events(void)
@@ -61,8 +62,10 @@ static int list_jvms(void)
 	if (process_is_hidden(1))
 		log_warn("/proc hides processes of other users (mounted with hidepid): root sees them");
 	process_table_init(&table);
+	helper_start();
 	for (size_t i = 0; i < count; i++)
 		list_jvm(&table, pids[i]);
+	helper_end();
 	process_table_release(&table);
 	free(pids);
 	return 0;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io.h"
+#include "proc/helper.h"
 
 /* What is left of one line. */
 struct line {
@@ -145,13 +145,13 @@ int maps_parse(struct maps *maps, const char *text, size_t len)
 	return 0;
 }
 
-int maps_read_at(struct maps *maps, int proc_fd)
+int maps_read_at(struct maps *maps, pid_t pid, int proc_fd)
 {
 	struct buf text;
 	int err;
 
 	buf_init(&text);
-	err = io_read_file(proc_fd, "maps", MAPS_MAX_FILE, &text);
+	err = helper_read(pid, proc_fd, "maps", MAPS_MAX_FILE, &text);
 	if (!err)
 		err = maps_parse(maps, text.data, text.len);
 	buf_release(&text);
@@ -167,7 +167,7 @@ int maps_read(struct maps *maps, pid_t pid)
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	err = maps_read_at(maps, fd);
+	err = maps_read_at(maps, pid, fd);
 	close(fd);
 	return err;
 }

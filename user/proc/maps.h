@@ -29,7 +29,8 @@ struct maps {
 /* Parses the text of a maps file; malformed lines are skipped. 0, or -ENOMEM and maps is unchanged. */
 int maps_parse(struct maps *maps, const char *text, size_t len);
 int maps_read(struct maps *maps, pid_t pid); /* 0 or -errno; maps is unchanged on failure */
-int maps_read_at(struct maps *maps, int proc_fd); /* the same; proc_fd is /proc/PID, which a reused pid cannot alter */
+/* The same; proc_fd is /proc/PID, which a reused pid cannot alter. */
+int maps_read_at(struct maps *maps, pid_t pid, int proc_fd);
 /* A copy of one more, unless it overlaps one that is there. 0 or -ENOMEM. */
 int maps_add(struct maps *maps, const struct mapping *mapping);
 void maps_release(struct maps *maps);

@@ -158,7 +158,7 @@ static int process_read(struct process *process)
 	read_status(process, proc_fd, &text);
 	read_executable(process, proc_fd);
 	/* Kernel threads have none, some processes are closed even to root; not asked again at once. */
-	(void)maps_read_at(&process->maps, proc_fd);
+	(void)maps_read_at(&process->maps, process->pid, proc_fd);
 	process->maps_ns = clock_monotonic_ns();
 out:
 	buf_release(&text);
@@ -301,7 +301,7 @@ static int read_own_maps(const struct process *process, struct maps *ret)
 	if (!err)
 		err = stat_number(stat.data, STAT_START, &start_ticks);
 	if (!err)
-		err = start_ticks == process->start_ticks ? maps_read_at(ret, proc_fd) : -ESRCH;
+		err = start_ticks == process->start_ticks ? maps_read_at(ret, process->pid, proc_fd) : -ESRCH;
 	buf_release(&stat);
 	close(proc_fd);
 	return err;

@@ -17,6 +17,7 @@ struct search {
 	const struct elf_identity *file;
 	debug_file_take take;
 	void *context;
+	pid_t pid;
 };
 
 static bool has_build_id(const struct elf_identity *file, const struct elf_identity *debug)
@@ -52,9 +53,9 @@ static bool belongs(const struct elf_identity *file, int fd)
 }
 
 /* True when it was taken. */
-static bool try_path(const struct search *search, pid_t pid, const char *path)
+static bool try_path(const struct search *search, pid_t root, const char *path)
 {
-	int fd = target_file_open(pid, path);
+	int fd = target_file_open(search->pid, root, path);
 	bool taken;
 
 	if (fd < 0)
@@ -64,7 +65,7 @@ static bool try_path(const struct search *search, pid_t pid, const char *path)
 	return taken;
 }
 
-static bool try_build_id(const struct search *search, pid_t pid)
+static bool try_build_id(const struct search *search, pid_t root)
 {
 	struct buf path;
 	bool taken;
@@ -76,13 +77,13 @@ static bool try_build_id(const struct search *search, pid_t pid)
 	for (size_t i = 1; i < search->file->build_id_len; i++)
 		buf_printf(&path, "%02x", search->file->build_id[i]);
 	buf_add_str(&path, ".debug");
-	taken = !path.failed && try_path(search, pid, path.data);
+	taken = !path.failed && try_path(search, root, path.data);
 	buf_release(&path);
 	return taken;
 }
 
 /* Where gdb looks: beside the file, in .debug beside it, in the debug root. */
-static bool try_debuglink(const struct search *search, pid_t pid, const char *path)
+static bool try_debuglink(const struct search *search, pid_t root, const char *path)
 {
 	static const char *const formats[] = {"%.*s%s", "%.*s.debug/%s", DEBUG_ROOT "%.*s%s"};
 	const char *slash = strrchr(path, '/');
@@ -95,7 +96,7 @@ static bool try_debuglink(const struct search *search, pid_t pid, const char *pa
 	for (size_t i = 0; !taken && i < sizeof(formats) / sizeof(*formats); i++) {
 		buf_clear(&buf);
 		buf_printf(&buf, formats[i], (int)(slash + 1 - path), path, search->file->debuglink);
-		taken = !buf.failed && try_path(search, pid, buf.data);
+		taken = !buf.failed && try_path(search, root, buf.data);
 	}
 	buf_release(&buf);
 	return taken;
@@ -103,7 +104,7 @@ static bool try_debuglink(const struct search *search, pid_t pid, const char *pa
 
 bool debug_file_find(const struct elf_identity *file, pid_t pid, const char *path, debug_file_take take, void *context)
 {
-	struct search search = {file, take, context};
+	struct search search = {file, take, context, pid};
 	pid_t roots[] = {pid, getpid()};
 
 	for (size_t i = 0; i < sizeof(roots) / sizeof(*roots); i++)

@@ -91,29 +91,35 @@ int perf_map_read(struct perf_map *map, int fd)
 }
 
 /* /tmp is everybody's: only the process itself, root and we may say what its code is called. */
-static bool is_trusted(int fd, const struct process *process)
+static bool is_trusted(const struct stat *st, const struct process *process)
 {
-	struct stat st;
+	return st->st_uid == 0 || st->st_uid == process->uid || st->st_uid == geteuid();
+}
 
-	return fstat(fd, &st) == 0 && (st.st_uid == 0 || st.st_uid == process->uid || st.st_uid == geteuid());
+/* What is known of a file that has become shorter counts no more, so all of it is wanted. */
+static off_t unread_from(const struct perf_map *map, const struct stat *st)
+{
+	return (uint64_t)st->st_size < map->parsed_bytes ? 0 : (off_t)map->parsed_bytes;
 }
 
 static void refresh(struct perf_map *map, const struct process *process)
 {
 	uint64_t now = clock_monotonic_ns();
+	struct target_file file;
 	char path[64];
-	int fd;
+	int fd = -1;
 
 	if (process->exited || (map->read_ns && now - map->read_ns < NS_PER_SEC))
 		return;
 	map->read_ns = now;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", process->ns_pid);
-	fd = target_file_open(process->pid, path);
-	if (fd < 0)
+	if (target_file_find(&file, process->pid, process->pid, path))
 		return;
-	if (is_trusted(fd, process))
+	if (is_trusted(&file.st, process))
+		fd = target_file_read(&file, unread_from(map, &file.st));
+	if (fd >= 0)
 		(void)perf_map_read(map, fd); /* what could be read is in the table */
-	close(fd);
+	target_file_release(&file);
 }
 
 const char *perf_map_find(struct perf_map *map, const struct process *process, uint64_t address)

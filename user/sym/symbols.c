@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "sym/symbols.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/intern.h"
@@ -18,9 +16,10 @@
 #include "sym/mini_debug.h"
 #include "sym/perf_map.h"
 #include "sym/target_file.h"
+#include "sym/vdso.h"
 
 #define MAPS_MIN_AGE_NS (100 * NS_PER_MS) /* wild addresses must not make us read the maps for every sample */
-#define VDSO_MAX_BYTES 65536
+#define VDSO_IDENTITY 1 /* all have the same */
 
 #define TRIMMED_NAMES (8u << 20) /* bytes */
 #define TRIMMED_MAPPINGS (1u << 16)
@@ -159,67 +158,60 @@ static struct elf_file *own_file(struct symbols *symbols, struct elf_file *file,
 }
 
 /* The same file in another process, container or mount namespace gives the same number. */
-static uint64_t file_identity(int fd)
+static uint64_t file_identity(const struct stat *st)
 {
-	struct stat st;
-	uint64_t identity[7] = {0};
+	const uint64_t identity[] = {
+		st->st_dev,
+		st->st_ino,
+		(uint64_t)st->st_size,
+		(uint64_t)st->st_mtim.tv_sec,
+		(uint64_t)st->st_mtim.tv_nsec,
+		(uint64_t)st->st_ctim.tv_sec,
+		(uint64_t)st->st_ctim.tv_nsec,
+	};
 
-	if (fstat(fd, &st) == 0) {
-		identity[0] = st.st_dev;
-		identity[1] = st.st_ino;
-		identity[2] = (uint64_t)st.st_size;
-		identity[3] = (uint64_t)st.st_mtim.tv_sec;
-		identity[4] = (uint64_t)st.st_mtim.tv_nsec;
-		identity[5] = (uint64_t)st.st_ctim.tv_sec;
-		identity[6] = (uint64_t)st.st_ctim.tv_nsec;
-	}
 	return hash_bytes(identity, sizeof(identity), 0);
+}
+
+static struct elf_file *read_file(struct symbols *symbols, struct target_file *target, const char *path)
+{
+	int fd = target_file_read(target, 0);
+	struct elf_file file;
+
+	if (fd < 0 || elf_file_read(&file, fd))
+		return NULL;
+	if (!file.has_symtab)
+		debug_file_apply(&file, target->pid, path);
+	if (!file.has_symtab)
+		mini_debug_apply(&file, fd, path);
+	return own_file(symbols, &file, file_identity(&target->st));
 }
 
 static struct elf_file *load_file(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
 {
-	int fd = target_file_open_mapping(process, mapping);
-	struct elf_file file, *owned;
-	uint64_t identity;
+	struct target_file target;
+	struct elf_file *owned;
 
-	if (fd < 0)
+	if (target_file_find_mapping(&target, process, mapping))
 		return NULL;
-	identity = file_identity(fd);
-	owned = map_get_ptr(&symbols->files, identity);
-	if (!owned && !elf_file_read(&file, fd)) {
-		if (!file.has_symtab)
-			debug_file_apply(&file, process->pid, mapping->path);
-		if (!file.has_symtab)
-			mini_debug_apply(&file, fd, mapping->path);
-		owned = own_file(symbols, &file, identity);
-	}
-	close(fd);
+	owned = map_get_ptr(&symbols->files, file_identity(&target.st));
+	if (!owned)
+		owned = read_file(symbols, &target, mapping->path);
+	target_file_release(&target);
 	return owned;
 }
 
-/* The kernel's gift to the process is no file: its bytes come from the process's memory. */
-static struct elf_file *load_vdso(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
+static struct elf_file *load_vdso(struct symbols *symbols, const struct mapping *mapping)
 {
-	uint64_t bytes = mapping->end - mapping->start;
-	struct elf_file file, *owned = NULL;
-	char path[32], *image = NULL;
-	uint64_t identity;
-	int fd;
+	size_t bytes;
+	void *image = vdso_of(mapping, &bytes);
+	struct elf_file file, *owned;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", process->pid);
-	fd = bytes <= VDSO_MAX_BYTES && !process->exited ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd < 0)
+	if (!image)
 		return NULL;
-	image = malloc(bytes);
-	if (!image || pread(fd, image, bytes, (off_t)mapping->start) != (ssize_t)bytes)
-		goto out;
-	identity = hash_bytes(image, bytes, 0);
-	owned = map_get_ptr(&symbols->files, identity);
+	owned = map_get_ptr(&symbols->files, VDSO_IDENTITY);
 	if (!owned && !elf_file_read_memory(&file, image, bytes))
-		owned = own_file(symbols, &file, identity);
-out:
-	free(image);
-	close(fd);
+		owned = own_file(symbols, &file, VDSO_IDENTITY);
 	return owned;
 }
 
@@ -247,7 +239,7 @@ static struct elf_file *load(struct symbols *symbols, const struct process *proc
 	struct elf_file *file = NULL;
 
 	if (!strcmp(mapping->path, "[vdso]"))
-		file = load_vdso(symbols, process, mapping);
+		file = load_vdso(symbols, mapping);
 	else if (mapping->inode && mapping->path[0] == '/')
 		file = load_file(symbols, process, mapping);
 	symbols->work_ns += clock_cpu_ns() - before_ns;

@@ -6,91 +6,251 @@
 #include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdio.h>
-#include <sys/stat.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-/* Turns an O_PATH descriptor, which it closes, into one for reading. */
-static int open_regular(int path_fd)
-{
-	char path[32];
-	struct stat st;
-	int fd;
+#include "base/clock.h"
+#include "proc/helper.h"
 
-	if (fstat(path_fd, &st) < 0)
-		fd = -errno;
-	else if (!S_ISREG(st.st_mode))
-		fd = -EINVAL;
-	else {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			fd = -errno;
-	}
-	close(path_fd);
-	return fd;
+#define COPY_NS (NS_PER_SEC / 2) /* an honest disk that takes longer is no reason to bar anybody */
+#define CHUNK_BYTES 65536
+
+/* ---- in the helper ---- */
+
+/* An O_PATH descriptor of a regular file. */
+static int answer_file(int fd, struct helper_answer *answer)
+{
+	answer->fd = fd;
+	if (fd < 0 || fstat(fd, &answer->st) < 0)
+		return -errno;
+	return S_ISREG(answer->st.st_mode) ? 0 : -EINVAL;
 }
 
-int target_file_open(pid_t pid, const char *path)
+static int find_work(const struct helper_task *task, struct helper_answer *answer)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	char root[32];
-	int root_fd, fd;
+	int fd = (int)syscall(SYS_openat2, task->fd, task->path, &how, sizeof(how));
 
-	while (*path == '/')
-		path++;
-	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root_fd < 0)
-		return -errno;
-	fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 	/* Before Linux 5.6, or refused by an old container's seccomp filter: absolute links then lead into our root. */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-		fd = openat(root_fd, path, O_PATH | O_CLOEXEC);
+		fd = openat(task->fd, task->path, O_PATH | O_CLOEXEC);
+	return answer_file(fd, answer);
+}
+
+/* Its own lookup takes the lock of the process's mappings. */
+static int find_mapped_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	return answer_file(openat(task->fd, task->path, O_PATH | O_CLOEXEC), answer);
+}
+
+/*
+ * Reading may wait for the disk, but for no user. Where a file system is of the kernel alone and its buffered reads
+ * take no lock that a write() holds, whose buffer may lie in memory that never comes, that is true of every file; of
+ * other disks' where nobody but root may write. An overlay may lie on a FUSE file system, and shows whatever owner it
+ * likes.
+ */
+static bool nobody_can_hold(int fd, const struct stat *st)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	switch ((uint32_t)fs.f_type) {
+	case 0xef53: /* ext2, ext3, ext4 */
+	case 0x01021994: /* tmpfs */
+	case 0x858458f6: /* ramfs */
+	case 0x9123683e: /* btrfs */
+	case 0xf2f52010: /* f2fs */
+	case 0x73717368: /* squashfs */
+	case 0xe0f5e1e2: /* erofs */
+	case 0x9660: /* iso9660 */
+		return true;
+	case 0x58465342: /* XFS */
+	case 0x2fc12fc1: /* ZFS */
+		return st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH));
+	}
+	return false;
+}
+
+static bool is_zero(const char *bytes, size_t len)
+{
+	return !bytes[0] && !memcmp(bytes, bytes + 1, len - 1);
+}
+
+static int copy_bytes(int from, int to, off_t at)
+{
+	uint64_t end_ns = clock_monotonic_ns() + COPY_NS;
+	char chunk[CHUNK_BYTES];
+	ssize_t len;
+
+	while ((len = pread(from, chunk, sizeof(chunk), at)) > 0) {
+		if (at + len > TARGET_FILE_COPY_MAX)
+			return -EFBIG; /* it grew */
+		if (!is_zero(chunk, (size_t)len) && pwrite(to, chunk, (size_t)len, at) != len)
+			return -ENOSPC;
+		at += len;
+		if (clock_monotonic_ns() > end_ns)
+			return -ETIME;
+	}
+	return len < 0 ? -errno : 0;
+}
+
+static int copy(int from, const struct stat *st, off_t at, int *ret_fd)
+{
+	int err, fd;
+
+	if (st->st_size > TARGET_FILE_COPY_MAX)
+		return -EFBIG;
+	fd = memfd_create("duet-copy", MFD_CLOEXEC);
 	if (fd < 0)
-		fd = -errno;
-	close(root_fd);
-	return fd < 0 ? fd : open_regular(fd);
+		return -errno;
+	err = ftruncate(fd, st->st_size) < 0 ? -errno : copy_bytes(from, fd, at);
+	if (err)
+		close(fd);
+	else
+		*ret_fd = fd;
+	return err;
+}
+
+/* O_NONBLOCK: else a lease of whoever owns the file would stop us until it is broken. */
+static int read_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	char path[32];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", task->fd);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &answer->st) < 0) {
+		err = -errno;
+	} else if (nobody_can_hold(fd, &answer->st)) {
+		answer->fd = fd;
+		return 0;
+	} else {
+		err = copy(fd, &answer->st, (off_t)task->number, &answer->fd);
+	}
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* ---- in the loader ---- */
+
+/* Takes over `fd`, of a place that does not block; -errno is passed on. */
+static int find(struct target_file *file, pid_t pid, int fd, const char *path,
+		int (*work)(const struct helper_task *task, struct helper_answer *answer))
+{
+	const struct helper_task task = {.work = work, .pid = pid, .fd = fd, .path = path};
+	struct helper_answer answer;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = helper_run(&task, &answer);
+	close(fd);
+	if (!err) {
+		*file = (struct target_file){.pid = pid, .path_fd = answer.fd, .fd = -1, .st = answer.st};
+		answer.fd = -1;
+	}
+	helper_answer_release(&answer);
+	return err;
+}
+
+static int open_place(const char *format, pid_t pid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), format, pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int target_file_find(struct target_file *file, pid_t pid, pid_t root, const char *path)
+{
+	while (*path == '/')
+		path++;
+	return find(file, pid, open_place("/proc/%d/root", root), path, find_work);
 }
 
 /* Needs CAP_CHECKPOINT_RESTORE (CAP_SYS_ADMIN before Linux 5.9), and that the mapping was not split since. */
-static int open_map_file(pid_t pid, const struct mapping *mapping)
+static int find_mapped(struct target_file *file, pid_t pid, const struct mapping *mapping)
 {
-	char path[80];
-	int fd;
+	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, mapping->start, mapping->end);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	return fd < 0 ? -errno : open_regular(fd);
+	snprintf(path, sizeof(path), "map_files/%" PRIx64 "-%" PRIx64, mapping->start, mapping->end);
+	return find(file, pid, open_place("/proc/%d", pid), path, find_mapped_work);
 }
 
-/* Takes over fd. overlayfs and btrfs show other device numbers in maps than in stat; `any_device` allows for that. */
-static int check_identity(int fd, const struct mapping *mapping, bool any_device)
+/* overlayfs and btrfs show other device numbers in maps than in stat; `any_device` allows for that. */
+static int find_same(struct target_file *file, pid_t pid, pid_t root, const struct mapping *mapping, bool any_device)
 {
-	struct stat st;
+	int err = target_file_find(file, pid, root, mapping->path);
 
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) == 0 && st.st_ino == mapping->inode &&
-	    (any_device || st.st_dev == makedev(mapping->dev_major, mapping->dev_minor)))
-		return fd;
-	close(fd);
+	if (err)
+		return err;
+	if (file->st.st_ino == mapping->inode &&
+	    (any_device || file->st.st_dev == makedev(mapping->dev_major, mapping->dev_minor)))
+		return 0;
+	target_file_release(file);
 	return -ESTALE;
 }
 
-int target_file_open_mapping(const struct process *process, const struct mapping *mapping)
+int target_file_find_mapping(struct target_file *file, const struct process *process, const struct mapping *mapping)
 {
-	int fd = process->exited ? -ESRCH : open_map_file(process->pid, mapping);
+	pid_t pid = process->pid;
+	int err = process->exited ? -ESRCH : find_mapped(file, pid, mapping);
 
-	if (fd >= 0)
-		return fd;
-	fd = process->exited ? -ESRCH : check_identity(target_file_open(process->pid, mapping->path), mapping, true);
-	if (fd >= 0 || fd == -ESTALE)
-		return fd;
+	if (!err)
+		return 0;
+	err = process->exited ? -ESRCH : find_same(file, pid, pid, mapping, true);
+	if (!err || err == -ESTALE)
+		return err;
 	/* The process is gone and its root with it; most files are also ours. */
-	return check_identity(target_file_open(getpid(), mapping->path), mapping, false);
+	return find_same(file, pid, getpid(), mapping, false);
+}
+
+int target_file_read(struct target_file *file, off_t from)
+{
+	const struct helper_task task = {
+		.work = read_work, .pid = file->pid, .fd = file->path_fd, .path = "", .number = (uint64_t)from};
+	struct helper_answer answer;
+	int err;
+
+	if (file->fd >= 0)
+		return file->fd;
+	err = helper_run(&task, &answer);
+	if (!err) {
+		file->fd = answer.fd;
+		answer.fd = -1;
+	}
+	helper_answer_release(&answer);
+	return err ? err : file->fd;
+}
+
+void target_file_release(struct target_file *file)
+{
+	close(file->path_fd);
+	if (file->fd >= 0)
+		close(file->fd);
+	file->path_fd = file->fd = -1;
+}
+
+int target_file_open(pid_t pid, pid_t root, const char *path)
+{
+	struct target_file file;
+	int fd, err = target_file_find(&file, pid, root, path);
+
+	if (err)
+		return err;
+	fd = target_file_read(&file, 0);
+	file.fd = -1;
+	target_file_release(&file);
+	return fd;
 }

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "proc/helper.h"
+
+#define NOT_A_PID 0x7ff00000
+
+static int start(void **state)
+{
+	(void)state;
+	helper_start();
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	helper_end();
+	return 0;
+}
+
+/* Who does it, and the path as often as `number` says. */
+static int echo_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	buf_printf(&answer->text, "%d ", getpid());
+	for (uint64_t i = 0; i < task->number; i++)
+		buf_add_str(&answer->text, task->path);
+	return 0;
+}
+
+static int silent_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	(void)task;
+	(void)answer;
+	pause();
+	return 0;
+}
+
+static int dying_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	(void)task;
+	(void)answer;
+	_exit(1);
+	return 0;
+}
+
+static int open_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	answer->fd = openat(task->fd, task->path, O_RDONLY | O_CLOEXEC);
+	return answer->fd < 0 ? -errno : 0;
+}
+
+static int run(int (*work)(const struct helper_task *, struct helper_answer *), pid_t pid)
+{
+	const struct helper_task task = {.work = work, .pid = pid, .fd = -1, .path = "abc", .number = 1};
+	struct helper_answer answer;
+	int err = helper_run(&task, &answer);
+
+	helper_answer_release(&answer);
+	return err;
+}
+
+static pid_t who_does_it(size_t times, size_t *ret_len)
+{
+	const struct helper_task task = {.work = echo_work, .pid = getpid(), .fd = -1, .path = "abc", .number = times};
+	struct helper_answer answer;
+	pid_t pid;
+
+	assert_int_equal(helper_run(&task, &answer), 0);
+	pid = atoi(answer.text.data);
+	*ret_len = answer.text.len - (size_t)snprintf(NULL, 0, "%d ", pid);
+	assert_string_equal(answer.text.data + answer.text.len - 3, "abc");
+	helper_answer_release(&answer);
+	return pid;
+}
+
+static void test_another_process_does_it(void **state)
+{
+	size_t len;
+	pid_t first = who_does_it(1, &len);
+
+	(void)state;
+	assert_int_not_equal(first, getpid());
+	assert_int_equal(len, 3);
+	assert_int_equal(who_does_it(1000000, &len), first); /* in many messages */
+	assert_int_equal(len, 3000000);
+}
+
+static void test_forks_and_others_do_it_themselves(void **state)
+{
+	size_t len;
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid)
+		_exit(who_does_it(1, &len) != getpid());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	helper_end();
+	assert_int_equal(who_does_it(1, &len), getpid());
+}
+
+static void test_descriptors(void **state)
+{
+	struct helper_task task = {.work = open_work, .pid = getpid(), .path = "null"};
+	struct helper_answer answer;
+	char byte;
+
+	(void)state;
+	task.fd = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(helper_run(&task, &answer), 0);
+	assert_true(answer.fd >= 0);
+	assert_int_equal(read(answer.fd, &byte, 1), 0);
+	helper_answer_release(&answer);
+	task.path = "nowhere";
+	assert_int_equal(helper_run(&task, &answer), -ENOENT);
+	assert_int_equal(answer.fd, -1);
+	helper_answer_release(&answer);
+	close(task.fd);
+}
+
+static void test_a_helper_that_dies(void **state)
+{
+	(void)state;
+	assert_int_equal(run(dying_work, getpid()), -EPIPE);
+	assert_int_equal(run(echo_work, getpid()), 0);
+}
+
+/* A process of another user. */
+static pid_t start_stranger(uid_t uid)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (setuid(uid) == 0)
+			pause();
+		_exit(1);
+	}
+	return pid;
+}
+
+static void wait_for_uid(pid_t pid, uid_t uid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	while (stat(path, &st) == 0 && st.st_uid != uid && st.st_uid)
+		usleep(1000);
+	usleep(10000);
+}
+
+static void test_a_silent_user_is_barred(void **state)
+{
+	pid_t hostile, other;
+	uint64_t before = helper_unanswered();
+
+	(void)state;
+	if (geteuid())
+		skip(); /* setuid() */
+	hostile = start_stranger(54321);
+	other = start_stranger(54321);
+	wait_for_uid(hostile, 54321);
+	wait_for_uid(other, 54321);
+	assert_int_equal(run(silent_work, hostile), -ETIMEDOUT);
+	assert_int_equal(run(echo_work, hostile), -EBUSY);
+	assert_int_equal(run(echo_work, other), -EBUSY);
+	assert_int_equal(run(echo_work, getpid()), 0);
+	assert_int_equal(helper_unanswered() - before, 3);
+	kill(hostile, SIGKILL);
+	kill(other, SIGKILL);
+	waitpid(hostile, NULL, 0);
+	waitpid(other, NULL, 0);
+}
+
+/* However many there are, they cost no more than some seconds. */
+static void test_patience_ends(void **state)
+{
+	uint64_t begun_ns = clock_monotonic_ns();
+
+	(void)state;
+	for (int i = 0; i < 30; i++)
+		assert_int_equal(run(silent_work, NOT_A_PID + i), -ETIMEDOUT);
+	assert_true(clock_monotonic_ns() - begun_ns < 15 * NS_PER_SEC);
+	assert_int_equal(run(echo_work, NOT_A_PID), -EBUSY);
+}
+
+static void test_nothing_of_the_callers_is_held(void **state)
+{
+	int ends[2];
+	size_t len;
+	char byte;
+
+	(void)state;
+	helper_end();
+	assert_int_equal(pipe(ends), 0);
+	helper_start();
+	assert_int_not_equal(who_does_it(1, &len), getpid());
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	close(ends[0]);
+}
+
+#define helper_test(f) cmocka_unit_test_setup_teardown(f, start, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		helper_test(test_another_process_does_it),
+		helper_test(test_forks_and_others_do_it_themselves),
+		helper_test(test_descriptors),
+		helper_test(test_a_helper_that_dies),
+		helper_test(test_a_silent_user_is_barred),
+		helper_test(test_patience_ends),
+		helper_test(test_nothing_of_the_callers_is_held),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: MIT */
+#include "proc/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "proc/process.h"
+
+#define DEADLINE_NS NS_PER_SEC
+#define LEAST_DEADLINE_NS (10 * NS_PER_MS) /* once patience is used up: far more than an honest answer takes */
+#define PATIENCE_NS (3 * NS_PER_SEC) /* that is lost on them before deadlines get shorter … */
+#define PATIENCE_SHARE 20 /* … and which comes back in 20 times that */
+#define BARRED_NS (60 * NS_PER_SEC)
+#define BARS_MAX 1024
+#define LOST_MAX 32 /* helpers that nothing can end: then no more of them are put at risk */
+#define KEEPER_NS (2 * NS_PER_SEC) /* the keeper waits for nobody: longer, and it is stopped or gone */
+#define END_STEPS 50 /* of 2 ms */
+#define TEXT_MAX (64u << 20) /* bytes of an answer */
+#define CHUNK_BYTES 65536
+
+/* The path follows. */
+struct request {
+	int (*work)(const struct helper_task *task, struct helper_answer *answer); /* a fork has it at the same place */
+	uint64_t number;
+};
+
+/* The text follows, in messages of CHUNK_BYTES. */
+struct reply {
+	int result;
+	uint32_t text_len;
+	uint64_t cpu_ns;
+	struct stat st;
+};
+
+struct bar {
+	uint64_t key;
+	uint64_t until_ns;
+};
+
+static struct {
+	pid_t owner; /* who started it: 0, nobody */
+	pid_t keeper;
+	int orders; /* to the keeper */
+	int worker; /* the helper that is there, or -1 */
+	uint64_t worker_cpu_ns;
+	struct vec(int) lost; /* those that were given up, until they have ended */
+	struct vec(struct bar) bars;
+	uint64_t patience_ns;
+	uint64_t patience_seen_ns;
+	uint64_t cpu_ns;
+	uint64_t unanswered;
+} helper = {.orders = -1, .worker = -1};
+
+union rights {
+	struct cmsghdr head;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* ---- messages ---- */
+
+static int send_message(int to, struct iovec *parts, size_t count, int fd)
+{
+	union rights rights = {0};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+
+	if (fd >= 0) {
+		message.msg_control = rights.bytes;
+		message.msg_controllen = sizeof(rights.bytes);
+		rights.head = (struct cmsghdr){
+			.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(&rights.head), &fd, sizeof(fd));
+	}
+	return sendmsg(to, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* The length, 0 when the other side has ended, or -errno. */
+static ssize_t receive_message(int from, struct iovec *parts, size_t count, int *ret_fd)
+{
+	union rights rights;
+	struct msghdr message = {.msg_iov = parts,
+				 .msg_iovlen = count,
+				 .msg_control = rights.bytes,
+				 .msg_controllen = sizeof(rights.bytes)};
+	const struct cmsghdr *head;
+	ssize_t len;
+
+	do {
+		len = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
+	} while (len < 0 && errno == EINTR);
+	if (len < 0)
+		return -errno;
+	head = CMSG_FIRSTHDR(&message);
+	*ret_fd = -1;
+	if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(head), sizeof(int));
+	return len;
+}
+
+void helper_answer_release(struct helper_answer *answer)
+{
+	buf_release(&answer->text);
+	if (answer->fd >= 0)
+		close(answer->fd);
+	answer->fd = -1;
+}
+
+static void answer_init(struct helper_answer *answer)
+{
+	*answer = (struct helper_answer){.fd = -1};
+	buf_init(&answer->text);
+}
+
+/* ---- the helper ---- */
+
+static int send_answer(int to, int result, const struct helper_answer *answer)
+{
+	struct reply reply = {
+		.result = result, .text_len = (uint32_t)answer->text.len, .cpu_ns = clock_cpu_ns(), .st = answer->st};
+	struct iovec part = {.iov_base = &reply, .iov_len = sizeof(reply)};
+	int err = send_message(to, &part, 1, answer->fd);
+
+	for (size_t at = 0, len; !err && at < answer->text.len; at += len) {
+		len = answer->text.len - at < CHUNK_BYTES ? answer->text.len - at : CHUNK_BYTES;
+		part = (struct iovec){.iov_base = answer->text.data + at, .iov_len = len};
+		err = send_message(to, &part, 1, -1);
+	}
+	return err;
+}
+
+/* Until the loader closes the socket. */
+static void serve(int loader)
+{
+	char path[PATH_MAX + 1];
+	struct request request;
+	struct iovec parts[] = {{&request, sizeof(request)}, {path, PATH_MAX}};
+	struct helper_answer answer;
+	struct helper_task task;
+	ssize_t len;
+	int fd, err = 0;
+
+	while (!err && (len = receive_message(loader, parts, 2, &fd)) >= (ssize_t)sizeof(request)) {
+		path[(size_t)len - sizeof(request)] = '\0';
+		task = (struct helper_task){.fd = fd, .path = path, .number = request.number};
+		answer_init(&answer);
+		err = send_answer(loader, request.work(&task, &answer), &answer);
+		helper_answer_release(&answer);
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+/* ---- the keeper ---- */
+
+/* Returns in the keeper only. */
+static pid_t fork_helper(int orders)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return 0;
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(orders);
+		close(pair[0]);
+		serve(pair[1]);
+		_exit(0);
+	}
+	close(pair[1]);
+	if (pid > 0)
+		(void)send_message(orders, &(struct iovec){(char *)"", 1}, 1, pair[0]);
+	close(pair[0]);
+	return pid > 0 ? pid : 0;
+}
+
+/* Most end at once. False: it does not. */
+static bool await_end(pid_t child)
+{
+	const struct timespec moment = {.tv_nsec = 2 * NS_PER_MS};
+
+	for (int i = 0; i < END_STEPS; i++) {
+		if (waitpid(child, NULL, WNOHANG))
+			return true;
+		nanosleep(&moment, NULL);
+	}
+	return false;
+}
+
+/* A pid is not reused before it was waited for, which is done here alone. */
+static void keep(int orders)
+{
+	pid_t current = 0;
+	char byte;
+
+	while (recv(orders, &byte, 1, 0) == 1) {
+		if (current)
+			kill(current, SIGKILL);
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		current = fork_helper(orders);
+		if (!current)
+			break;
+	}
+	if (!current)
+		return;
+	kill(current, SIGKILL);
+	(void)await_end(current);
+}
+
+/* It holds nothing of the loader's: no ring, no lock, no pipe that somebody waits at the end of. */
+static void shed_inheritance(int orders)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	prctl(PR_SET_NAME, "duet-reader");
+	for (int signo = 1; signo < NSIG; signo++)
+		signal(signo, SIG_DFL);
+	signal(SIGINT, SIG_IGN); /* they reach the whole group; its end is the loader's */
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	for (int fd = 0; fd < 3 && null >= 0; fd++)
+		dup2(null, fd);
+	if (null > 2)
+		close(null);
+	dup2(orders, 3);
+	closefrom(4);
+}
+
+void helper_start(void)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (helper.owner == getpid() && helper.orders >= 0)
+		return;
+	if (!helper.owner)
+		helper.patience_ns = PATIENCE_NS;
+	helper.owner = getpid(); /* also when this fails now: the next task tries again, and nobody does without */
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return;
+	pid = fork();
+	if (!pid) {
+		shed_inheritance(pair[1]);
+		keep(3);
+		_exit(0);
+	}
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return;
+	}
+	helper.keeper = pid;
+	helper.orders = pair[0];
+}
+
+static void close_worker(void)
+{
+	if (helper.worker >= 0)
+		close(helper.worker);
+	helper.worker = -1;
+}
+
+static void end_keeper(void)
+{
+	close_worker();
+	if (helper.orders >= 0)
+		close(helper.orders);
+	helper.orders = -1;
+	if (helper.keeper && !await_end(helper.keeper)) {
+		kill(helper.keeper, SIGKILL); /* its helper goes with it */
+		waitpid(helper.keeper, NULL, 0);
+	}
+	helper.keeper = 0;
+}
+
+void helper_end(void)
+{
+	if (helper.owner != getpid())
+		return;
+	end_keeper();
+	for (size_t i = 0; i < helper.lost.len; i++)
+		close(helper.lost.items[i]);
+	vec_release(&helper.lost);
+	vec_release(&helper.bars);
+	helper.owner = 0;
+}
+
+/* ---- patience ---- */
+
+/* Whom a task is for. Our own user's processes are judged one by one: root's are not all of one mind. */
+static uint64_t key_of(pid_t pid)
+{
+	uid_t uid = geteuid();
+
+	if (process_read_uid(pid, &uid) < 0 || uid == geteuid())
+		return (1ull << 32) | (uint32_t)pid;
+	return uid;
+}
+
+static bool is_barred(pid_t pid, uint64_t now_ns)
+{
+	uint64_t key;
+	size_t kept = 0;
+	bool found = false;
+
+	if (!helper.bars.len)
+		return false;
+	key = key_of(pid);
+	for (size_t i = 0; i < helper.bars.len; i++) {
+		if (now_ns >= helper.bars.items[i].until_ns)
+			continue;
+		found |= helper.bars.items[i].key == key;
+		helper.bars.items[kept++] = helper.bars.items[i];
+	}
+	helper.bars.len = kept;
+	return found;
+}
+
+static uint64_t deadline(uint64_t now_ns)
+{
+	helper.patience_ns += (now_ns - helper.patience_seen_ns) / PATIENCE_SHARE;
+	helper.patience_seen_ns = now_ns;
+	if (helper.patience_ns > PATIENCE_NS)
+		helper.patience_ns = PATIENCE_NS;
+	if (helper.patience_ns < LEAST_DEADLINE_NS)
+		return now_ns + LEAST_DEADLINE_NS;
+	return now_ns + (helper.patience_ns < DEADLINE_NS ? helper.patience_ns : DEADLINE_NS);
+}
+
+/* It may be in a wait that nothing ends, so nobody waits for it: the end of its socket tells of its own. */
+static void give_up(pid_t pid, uint64_t begun_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns(), waited_ns = now_ns - begun_ns;
+	const struct bar bar = {key_of(pid), now_ns + BARRED_NS};
+
+	log_debug("reading for process %d is given up after %.2f s", pid, (double)waited_ns / NS_PER_SEC);
+	helper.patience_ns -= waited_ns < helper.patience_ns ? waited_ns : helper.patience_ns;
+	if (helper.bars.len == BARS_MAX)
+		memmove(helper.bars.items, helper.bars.items + 1, --helper.bars.len * sizeof(bar));
+	(void)vec_push(&helper.bars, bar);
+	if (vec_push(&helper.lost, helper.worker) < 0)
+		close(helper.worker);
+	helper.worker = -1;
+}
+
+/* What comes now comes too late: closing the socket ends the helper. */
+static void forget_ended(void)
+{
+	size_t kept = 0;
+	char byte;
+
+	for (size_t i = 0; i < helper.lost.len; i++) {
+		int fd = helper.lost.items[i];
+
+		if (recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN)
+			helper.lost.items[kept++] = fd;
+		else
+			close(fd);
+	}
+	helper.lost.len = kept;
+}
+
+/* ---- the loader ---- */
+
+/* A message before the deadline: its length, 0 when the other side has ended, or -errno. */
+static ssize_t await_message(int from, struct iovec *part, int *ret_fd, uint64_t deadline_ns)
+{
+	struct pollfd ready = {.fd = from, .events = POLLIN};
+	uint64_t now_ns;
+	int count;
+
+	do {
+		now_ns = clock_monotonic_ns();
+		const struct timespec left = {
+			.tv_sec = (time_t)(now_ns < deadline_ns ? (deadline_ns - now_ns) / NS_PER_SEC : 0),
+			.tv_nsec = (long)(now_ns < deadline_ns ? (deadline_ns - now_ns) % NS_PER_SEC : 0)};
+
+		count = ppoll(&ready, 1, &left, NULL);
+	} while (count < 0 && errno == EINTR);
+	if (count <= 0)
+		return count ? -errno : -ETIMEDOUT;
+	return receive_message(from, part, 1, ret_fd);
+}
+
+static int order_helper(void)
+{
+	struct iovec part = {(char[1]){0}, 1};
+	ssize_t len = -EPIPE;
+	int fd = -1;
+
+	forget_ended();
+	if (helper.lost.len >= LOST_MAX)
+		return -EBUSY;
+	helper_start();
+	if (helper.orders >= 0 && send(helper.orders, "", 1, MSG_NOSIGNAL) == 1)
+		len = await_message(helper.orders, &part, &fd, clock_monotonic_ns() + KEEPER_NS);
+	if (len != 1 || fd < 0) {
+		end_keeper(); /* the next task has another one */
+		return -EIO;
+	}
+	helper.worker = fd;
+	helper.worker_cpu_ns = 0;
+	return 0;
+}
+
+static int send_request(const struct helper_task *task)
+{
+	struct request request = {.work = task->work, .number = task->number};
+	size_t path_len = strlen(task->path);
+	struct iovec parts[] = {{&request, sizeof(request)}, {(char *)task->path, path_len}};
+
+	return path_len >= PATH_MAX ? -ENAMETOOLONG : send_message(helper.worker, parts, 2, task->fd);
+}
+
+static ssize_t await_text(struct buf *text, size_t left, uint64_t deadline_ns)
+{
+	char chunk[CHUNK_BYTES];
+	struct iovec part = {chunk, sizeof(chunk)};
+	ssize_t len = 1;
+	int fd;
+
+	for (; left && len > 0; left -= len > 0 ? (size_t)len : 0) {
+		len = await_message(helper.worker, &part, &fd, deadline_ns);
+		if (len > (ssize_t)left)
+			return -EPROTO;
+		if (len > 0)
+			buf_add(text, chunk, (size_t)len);
+	}
+	return text->failed ? -ENOMEM : len;
+}
+
+/* 0 and *ret_result, or -errno: there is none. */
+static int await_answer(struct helper_answer *answer, uint64_t deadline_ns, int *ret_result)
+{
+	struct reply reply;
+	struct iovec part = {&reply, sizeof(reply)};
+	ssize_t len = await_message(helper.worker, &part, &answer->fd, deadline_ns);
+
+	if (len == sizeof(reply)) {
+		answer->st = reply.st;
+		helper.cpu_ns += reply.cpu_ns - helper.worker_cpu_ns;
+		helper.worker_cpu_ns = reply.cpu_ns;
+		len = reply.text_len <= TEXT_MAX ? await_text(&answer->text, reply.text_len, deadline_ns) : -EPROTO;
+	}
+	if (len <= 0)
+		return len ? (int)len : -EPIPE;
+	*ret_result = reply.result;
+	return 0;
+}
+
+static int run_aside(const struct helper_task *task, struct helper_answer *answer)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	int result = 0, err = 0;
+
+	if (is_barred(task->pid, now_ns))
+		return -EBUSY;
+	if (helper.worker < 0)
+		err = order_helper();
+	if (err)
+		return err;
+	err = send_request(task);
+	if (err == -ENAMETOOLONG)
+		return err;
+	if (!err)
+		err = await_answer(answer, deadline(now_ns), &result);
+	if (err == -ETIMEDOUT)
+		give_up(task->pid, now_ns);
+	else if (err)
+		close_worker();
+	return err ? err : result;
+}
+
+int helper_run(const struct helper_task *task, struct helper_answer *answer)
+{
+	int err;
+
+	answer_init(answer);
+	if (helper.owner != getpid())
+		return task->work(task, answer);
+	err = run_aside(task, answer);
+	helper.unanswered += err == -ETIMEDOUT || err == -EBUSY;
+	return err;
+}
+
+static int read_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	return io_read_file(task->fd, task->path, task->number, &answer->text);
+}
+
+int helper_read(pid_t pid, int proc_fd, const char *name, size_t max, struct buf *text)
+{
+	const struct helper_task task = {.work = read_work, .pid = pid, .fd = proc_fd, .path = name, .number = max};
+	struct helper_answer answer;
+	int err = helper_run(&task, &answer);
+
+	buf_add(text, answer.text.data, answer.text.len);
+	helper_answer_release(&answer);
+	return err;
+}
+
+uint64_t helper_cpu_ns(void)
+{
+	return helper.cpu_ns;
+}
+
+uint64_t helper_unanswered(void)
+{
+	return helper.unanswered;
+}
