@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process that burns CPU and holds up whoever reads its files or its memory:
+ *
+ *   hostile_files FOLDER LIBJVM ATTACK     FOLDER: an empty one of root's, LIBJVM: any ELF file of the name libjvm.so
+ *   hostile_files --list
+ *
+ * Started by root; it prepares a FUSE mount for user 65534 in a mount namespace of its own, becomes him, and says
+ * "READY PID" with the pid of its FUSE server, which whoever kills the attacker kills too: the requests that it did not
+ * answer end with it. For hostile_files.sh.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOBODY 65534
+#define LIMIT_S 120 /* then it ends by itself, should nobody do it */
+#define FILE_BYTES (64 << 10)
+#define FILE_NODE 2
+#define PAGE 4096ul
+
+/* What the server does not answer from a certain moment on. */
+enum silence { ANSWERS, SILENT_READS, SILENT };
+
+static struct {
+	const char *folder; /* root's, with "mount" below */
+	const char *libjvm;
+	/* Shared with the server: */
+	struct {
+		_Atomic int silence; /* enum silence */
+		_Atomic int withheld; /* requests */
+	} *shared;
+	char map_path[64];
+	char *code; /* anonymous, so that its names are looked up in the perf map */
+} self;
+
+static void die(const char *what)
+{
+	printf("FAILED %s: %s\n", what, strerror(errno));
+	fflush(stdout);
+	_exit(1);
+}
+
+/* ---- the FUSE server ---- */
+
+static void fill_attr(uint64_t node, struct fuse_attr *attr)
+{
+	bool is_file = node != FUSE_ROOT_ID;
+
+	*attr = (struct fuse_attr){
+		.ino = node,
+		.size = is_file ? FILE_BYTES : 0,
+		.mode = is_file ? S_IFREG | 0755 : S_IFDIR | 0755,
+		.nlink = 1,
+		.uid = NOBODY,
+		.gid = NOBODY,
+		.blksize = PAGE,
+	};
+}
+
+static void reply(int fuse, uint64_t unique, int error, const void *body, size_t len)
+{
+	static char bytes[sizeof(struct fuse_out_header) + FILE_BYTES];
+	struct fuse_out_header head = {.len = (uint32_t)(sizeof(head) + len), .error = error, .unique = unique};
+
+	memcpy(bytes, &head, sizeof(head));
+	memcpy(bytes + sizeof(head), body, len);
+	if (write(fuse, bytes, head.len) < 0 && errno == ENODEV)
+		_exit(0);
+}
+
+/* Every name is that of the one file. Its bytes are `ret` instructions. */
+static void answer(int fuse, const struct fuse_in_header *in, const void *body)
+{
+	static char code[FILE_BYTES];
+	const struct fuse_read_in *read_in = body;
+	const struct fuse_init_in *init = body;
+	struct fuse_init_out init_out = {.major = 7, .minor = 31, .max_write = 4096, .max_readahead = 0};
+	struct fuse_entry_out entry = {.nodeid = FILE_NODE};
+	struct fuse_attr_out attr = {0};
+	struct fuse_open_out opened = {0};
+	struct fuse_statfs_out statfs = {.st = {.bsize = PAGE, .namelen = 255}};
+
+	switch (in->opcode) {
+	case FUSE_INIT:
+		init_out.minor = init->minor < 31 ? init->minor : 31;
+		return reply(fuse, in->unique, 0, &init_out, sizeof(init_out));
+	case FUSE_LOOKUP:
+		fill_attr(FILE_NODE, &entry.attr);
+		return reply(fuse, in->unique, 0, &entry, sizeof(entry));
+	case FUSE_GETATTR:
+		fill_attr(in->nodeid, &attr.attr);
+		return reply(fuse, in->unique, 0, &attr, sizeof(attr));
+	case FUSE_OPEN:
+	case FUSE_OPENDIR:
+		return reply(fuse, in->unique, 0, &opened, sizeof(opened));
+	case FUSE_READ:
+		memset(code, 0xc3, sizeof(code));
+		return reply(fuse, in->unique, 0, code,
+			     read_in->offset < FILE_BYTES && read_in->size < FILE_BYTES - read_in->offset ?
+				     read_in->size :
+				     FILE_BYTES - read_in->offset);
+	case FUSE_STATFS:
+		return reply(fuse, in->unique, 0, &statfs, sizeof(statfs));
+	case FUSE_RELEASE:
+	case FUSE_RELEASEDIR:
+	case FUSE_FLUSH:
+		return reply(fuse, in->unique, 0, "", 0);
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+		return;
+	}
+	reply(fuse, in->unique, -ENOSYS, "", 0);
+}
+
+static bool is_withheld(uint32_t opcode)
+{
+	int silence = self.shared->silence;
+	bool withheld = silence == SILENT || (silence == SILENT_READS && opcode == FUSE_READ);
+
+	self.shared->withheld += withheld;
+	return withheld;
+}
+
+static void serve(int fuse)
+{
+	static char request[FUSE_MIN_READ_BUFFER + FILE_BYTES];
+	const struct fuse_in_header *in = (const void *)request;
+
+	alarm(LIMIT_S);
+	for (;;) {
+		ssize_t len = read(fuse, request, sizeof(request));
+
+		if (len < 0 && errno != EINTR && errno != ENOENT)
+			_exit(0);
+		if (len >= (ssize_t)sizeof(*in) && !is_withheld(in->opcode))
+			answer(fuse, in, request + sizeof(*in));
+	}
+}
+
+static int open_device(const char *path)
+{
+	int fuse = open(path, O_RDWR | O_CLOEXEC);
+
+	if (fuse < 0)
+		die(path);
+	return fuse;
+}
+
+static void become_nobody(void)
+{
+	if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0 ||
+	    prctl(PR_SET_DUMPABLE, 1) < 0)
+		die("setresuid");
+}
+
+static pid_t start_server(int fuse)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		serve(fuse);
+	close(fuse);
+	return pid;
+}
+
+static void mount_fuse(int fuse, const char *target, unsigned int user, const char *more)
+{
+	char options[128];
+
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=%u,group_id=%u%s", fuse, user, user, more);
+	if (mount("hostile", target, "fuse", MS_NOSUID | MS_NODEV, options) < 0)
+		die("mounting a FUSE file system");
+}
+
+static const char *below(const char *name)
+{
+	static char path[4][512];
+	static int turn;
+	char *text = path[turn++ % 4];
+
+	snprintf(text, sizeof(path[0]), "%s/%s", self.folder, name);
+	return text;
+}
+
+/* One that everybody may look into, as /etc/fuse.conf can allow: mounted by root, served by nobody. */
+static pid_t serve_everybody(void)
+{
+	int fuse = open_device("/dev/fuse");
+
+	mount_fuse(fuse, below("mount"), NOBODY, ",allow_other");
+	become_nobody();
+	return start_server(fuse);
+}
+
+static void write_to(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		die(path);
+	close(fd);
+}
+
+/*
+ * Nobody's own: in a user namespace, with an overlay above it on /tmp. Who looks into that does so with the rights of
+ * whoever mounted it.
+ */
+static pid_t serve_overlay(void)
+{
+	char options[600];
+	pid_t server;
+	int fuse;
+
+	/* Distributions let everybody open the device; here a node of our own does. */
+	if (mknod(below("fuse"), S_IFCHR | 0666, makedev(10, 229)) < 0 || chmod(below("fuse"), 0666) < 0 ||
+	    chown(below("mount"), NOBODY, NOBODY) < 0)
+		die("mknod");
+	become_nobody();
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		die("unshare");
+	write_to("/proc/self/setgroups", "deny");
+	write_to("/proc/self/uid_map", "0 65534 1");
+	write_to("/proc/self/gid_map", "0 65534 1");
+	fuse = open_device(below("fuse"));
+	mount_fuse(fuse, below("mount"), 0, "");
+	server = start_server(fuse);
+	snprintf(options, sizeof(options), "lowerdir=%s:%s", below("mount"), below("empty"));
+	if (mount("hostile", "/tmp", "overlay", 0, options) < 0)
+		die("mounting an overlay");
+	return server;
+}
+
+/* ---- attacks, as nobody ---- */
+
+static void *map_remote(size_t bytes, int protection, void *at)
+{
+	int fd = open(below("mount/libremote.so"), O_RDONLY);
+	void *map = fd < 0 ? MAP_FAILED :
+			     mmap(at, bytes, protection, MAP_PRIVATE | (at ? MAP_FIXED : 0), fd, 0);
+
+	if (map == MAP_FAILED)
+		die("mapping a FUSE file");
+	return map;
+}
+
+static void write_map(const char *path)
+{
+	FILE *map = fopen(path, "w");
+
+	if (!map)
+		die(path);
+	fprintf(map, "%lx 1000 jitted\n", (unsigned long)self.code);
+	fclose(map);
+}
+
+static void lease(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+
+	signal(SIGIO, SIG_IGN);
+	if (fd < 0 || fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
+		die("F_SETLEASE");
+}
+
+static void lease_perf_map(void)
+{
+	write_map(self.map_path);
+	lease(self.map_path);
+}
+
+static void lease_by_link(void)
+{
+	write_map(below("nobody/leased"));
+	lease(below("nobody/leased"));
+	if (symlink(below("nobody/leased"), self.map_path) < 0)
+		die("symlink");
+}
+
+/* The code that runs is in a file of his: a copy of this page. */
+static void run_from(const char *path, bool is_leased)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0755);
+
+	if (fd < 0 || write(fd, self.code, PAGE) != (ssize_t)PAGE)
+		die(path);
+	close(fd);
+	fd = open(path, O_RDONLY);
+	self.code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	if (self.code == MAP_FAILED)
+		die(path);
+	signal(SIGIO, SIG_IGN);
+	if (is_leased && fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
+		die("F_SETLEASE");
+}
+
+static void lease_library(void)
+{
+	run_from(below("nobody/libleased.so"), true);
+}
+
+static void lease_libjvm(void)
+{
+	run_from(below("nobody/libjvm.so"), true);
+}
+
+static void fifo_perf_map(void)
+{
+	if (mkfifo(self.map_path, 0666) < 0)
+		die("mkfifo");
+}
+
+static void fuse_perf_map(void)
+{
+	if (symlink(below("mount/perf.map"), self.map_path) < 0)
+		die("symlink");
+	self.shared->silence = SILENT;
+}
+
+/* It can be opened, but not be read. */
+static void fuse_perf_map_reads(void)
+{
+	fuse_perf_map();
+	self.shared->silence = SILENT_READS;
+}
+
+static volatile char touched;
+
+static void fuse_library(void)
+{
+	char *map = map_remote(FILE_BYTES, PROT_READ | PROT_EXEC, NULL);
+
+	for (size_t at = 0; at < FILE_BYTES; at += PAGE)
+		touched = map[at];
+	self.shared->silence = SILENT;
+}
+
+static void fuse_overlay(void)
+{
+	self.shared->silence = SILENT;
+}
+
+static void map_libjvm(void)
+{
+	int fd = open(self.libjvm, O_RDONLY);
+
+	if (fd < 0 || mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		die(self.libjvm);
+}
+
+/* The page above the first stack, with the name of the program that the kernel put there, and the end of environ. */
+static void fuse_stack_end(void)
+{
+	uintptr_t name = getauxval(AT_EXECFN);
+
+	map_libjvm();
+	self.shared->silence = SILENT_READS;
+	map_remote(PAGE, PROT_READ | PROT_WRITE, (void *)(name & ~(PAGE - 1)));
+}
+
+static struct {
+	char *page; /* that never comes */
+	_Atomic int step; /* 1: one waits for the page, 2: another for him */
+	_Atomic pid_t waiting;
+} lock;
+
+static void *read_own_memory(void *unused)
+{
+	int fd = open("/proc/self/mem", O_RDONLY);
+	char byte;
+
+	while (lock.step < 1)
+		usleep(1000);
+	if (pread(fd, &byte, 1, (off_t)(uintptr_t)lock.page) < 0)
+		dprintf(STDOUT_FILENO, "FAILED to wait for a page: %s\n", strerror(errno));
+	return unused;
+}
+
+static void *map_more(void *unused)
+{
+	while (lock.step < 2)
+		usleep(1000);
+	lock.waiting = (pid_t)syscall(SYS_gettid);
+	mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return unused;
+}
+
+/* Without a change of the mappings, which would wait too: no allocation, no stack that grows. */
+static bool is_waiting(pid_t tid)
+{
+	char path[64], text[512];
+	const char *state;
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	fd = open(path, O_RDONLY);
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	state = strrchr(text, ')');
+	return state && state[2] == 'D';
+}
+
+static void prepare_lock(void)
+{
+	pthread_t thread;
+
+	lock.page = map_remote(PAGE, PROT_READ, NULL);
+	map_libjvm();
+	if (pthread_create(&thread, NULL, read_own_memory, NULL) || pthread_create(&thread, NULL, map_more, NULL))
+		die("pthread_create");
+	self.shared->silence = SILENT_READS;
+}
+
+/*
+ * One thread waits for a page that does not come, and reads the list of mappings meanwhile; another wants to change it
+ * and waits for the first; all who want to read the list wait for the second.
+ */
+static void hold_lock(void)
+{
+	lock.step = 1;
+	while (!self.shared->withheld)
+		usleep(1000);
+	lock.step = 2;
+	while (!lock.waiting || !is_waiting(lock.waiting))
+		usleep(1000);
+}
+
+/* ---- */
+
+static const struct attack {
+	const char *name;
+	void (*run)(void);
+	pid_t (*serve)(void); /* becomes nobody */
+	void (*finish)(void); /* once code runs */
+} attacks[] = {
+	{.name = "lease_perf_map", .run = lease_perf_map},
+	{.name = "lease_by_link", .run = lease_by_link},
+	{.name = "lease_library", .run = lease_library},
+	{.name = "lease_libjvm", .run = lease_libjvm},
+	{.name = "fifo_perf_map", .run = fifo_perf_map},
+	{.name = "fuse_perf_map", .run = fuse_perf_map, .serve = serve_everybody},
+	{.name = "fuse_perf_map_reads", .run = fuse_perf_map_reads, .serve = serve_everybody},
+	{.name = "fuse_library", .run = fuse_library, .serve = serve_everybody},
+	{.name = "fuse_overlay", .run = fuse_overlay, .serve = serve_overlay},
+	{.name = "fuse_stack_end", .run = fuse_stack_end, .serve = serve_everybody},
+	{.name = "fuse_lock", .run = prepare_lock, .serve = serve_everybody, .finish = hold_lock},
+};
+
+/* Samples in it are looked up. An endless loop. */
+static void make_code(void)
+{
+#ifdef __x86_64__
+	static const unsigned char loop[] = {0xeb, 0xfe};
+#else
+	static const unsigned char loop[] = {0x00, 0x00, 0x00, 0x14};
+#endif
+	self.code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (self.code == MAP_FAILED)
+		die("mmap");
+	memcpy(self.code, loop, sizeof(loop));
+}
+
+static void prepare(void)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		die("unshare");
+	if (mkdir(below("mount"), 0755) < 0 || mkdir(below("empty"), 0755) < 0 || mkdir(below("nobody"), 0755) < 0 ||
+	    chown(below("nobody"), NOBODY, NOBODY) < 0)
+		die(self.folder);
+	self.shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (self.shared == MAP_FAILED)
+		die("mmap");
+	snprintf(self.map_path, sizeof(self.map_path), "/tmp/perf-%d.map", getpid());
+}
+
+static void *burn(void *unused)
+{
+	(void)unused;
+	((void (*)(void))(uintptr_t)self.code)();
+	return NULL;
+}
+
+static struct {
+	const struct attack *attack;
+	pid_t server;
+} job;
+
+/* Not on the first stack, which may lose its end. */
+static void *run(void *unused)
+{
+	pthread_t thread;
+
+	job.attack->run();
+	if (pthread_create(&thread, NULL, burn, NULL))
+		die("pthread_create");
+	if (job.attack->finish)
+		job.attack->finish();
+	dprintf(STDOUT_FILENO, "READY %d\n", job.server);
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	size_t count = sizeof(attacks) / sizeof(*attacks), i = 0;
+	pthread_t thread;
+
+	if (argc == 2 && !strcmp(argv[1], "--list"))
+		for (; i < count; i++)
+			puts(attacks[i].name);
+	if (argc != 4)
+		return argc != 2;
+	while (i < count && strcmp(attacks[i].name, argv[3]))
+		i++;
+	if (i == count)
+		return 2;
+	alarm(LIMIT_S);
+	self.folder = strdup(argv[1]); /* the stack may go */
+	self.libjvm = strdup(argv[2]);
+	prepare();
+	make_code();
+	job.attack = &attacks[i];
+	if (attacks[i].serve)
+		job.server = attacks[i].serve();
+	else
+		become_nobody();
+	if (pthread_create(&thread, NULL, run, NULL))
+		die("pthread_create");
+	for (;;)
+		pause();
+}

@@ -1,0 +1,117 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 600
+#
+# A process whose files and memory hold up whoever reads them: by leases, pipes, and a FUSE server that does not
+# answer. It belongs to nobody (65534). The loader ends in time all the same, and an honest process beside it keeps its
+# samples and names.
+. "$(dirname "$0")/lib.sh"
+
+hostile=$DUET_BUILD/tests/system/hostile_files
+# Of ordinary recordings of 2 s on a busy machine; a lease holds up whoever waits for it for 45 s, FUSE for ever.
+patience=30
+
+# Its pid is $attacker, that of its FUSE server $server.
+start_attacker() { # FOLDER [ATTACK]
+	mkdir "$here/$1"
+	chmod 755 "$here/$1"
+	cp -f /bin/true "$here/libjvm.so"
+	chmod 755 "$here/libjvm.so"
+	"$hostile" "$here/$1" "$here/libjvm.so" "${2:-$1}" >"$here/attacker" 2>&1 </dev/null &
+	jvm=$! attacker=$!
+	jvms+=("$attacker")
+	wait_for_line "$here/attacker" '^READY\|^FAILED' 20
+	! grep -q '^FAILED.*\(/dev/fuse\|mknod\|unshare\|mounting\)' "$here/attacker" || skip "$(cat "$here/attacker")"
+	server=$(sed -n 's/^READY //p' "$here/attacker")
+	[ -n "$server" ] || fail "$1: $(cat "$here/attacker")"
+	[ "$server" = 0 ] || jvms+=("$server")
+}
+
+end_attacker() {
+	[ "$server" = 0 ] || kill -KILL "$server"
+	kill -KILL "$attacker"
+	wait "$attacker"
+	rm -f "/tmp/perf-$attacker.map"
+} 2>/dev/null
+
+start_honest() {
+	need_bpf
+	need_root
+	[ -e "$workloads/busy" ] || skip "no workload"
+	"$workloads/busy" 1 1000 >"$here/busy" 2>&1 </dev/null &
+	honest=$! jvm=$!
+	jvms+=("$honest")
+	wait_for_line "$here/busy" '^READY' 10
+}
+
+# The server first: nobody who waits for it ends before.
+after_case() {
+	[ "${server:-0}" = 0 ] || kill -KILL "$server"
+	[ -z "${attacker:-}" ] || rm -f "/tmp/perf-$attacker.map"
+}
+
+# The loader ends in time, by itself; only the attacker's profile may suffer.
+survive() { # ATTACK RECORD-OPTIONS...
+	local attack=$1 started
+	shift
+	start_attacker "$attack"
+	started=$SECONDS
+	timeout --kill-after=1 $patience "$duet" record -p "$attacker,$honest" --no-attach -d 2 -i 2ms -t -o collapsed \
+		-f "$here/out" "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
+	recorder=$!
+	# Held up for ever, it is not even killed: then nothing is to be waited for but the server's end.
+	while kill -0 "$recorder" 2>/dev/null && [ $((SECONDS - started)) -le $patience ]; do
+		sleep 0.1
+	done
+	if kill -0 "$recorder" 2>/dev/null; then
+		end_attacker
+		fail "$attack: the loader hangs"
+	fi
+	end_record
+	expect_status 0 "$attack"
+	grep "pid=$honest\]" "$here/out" >"$here/honest"
+	expect_share "$attack: named samples of the honest process" "$(matching "$here/honest" ';burn')" '>=' 90
+	grep -q "pid=$attacker\]" "$here/out" || fail "$attack: the attacker was not sampled"
+	[ "$(proc_state "$attacker")" != Z ] || fail "$attack: the attacker died: $(cat "$here/attacker")"
+	end_attacker
+}
+
+# ---- cases -----------------------------------------------------------------------------------
+
+case_leases() {
+	start_honest
+	survive lease_perf_map
+	survive lease_by_link
+	survive lease_library
+	survive lease_libjvm
+	survive fifo_perf_map
+}
+
+case_fuse_files() {
+	start_honest
+	survive fuse_perf_map
+	expect_contains "$here/stderr" 'did not answer in time'
+	survive fuse_perf_map_reads
+	survive fuse_library
+	expect_contains "$here/stderr" 'did not answer in time'
+}
+
+# In namespaces of its user's own making: no mount option is needed for that.
+case_fuse_below_an_overlay() {
+	start_honest
+	survive fuse_overlay
+	expect_contains "$here/stderr" 'did not answer in time'
+}
+
+case_fuse_memory() {
+	start_honest
+	survive fuse_stack_end
+	survive fuse_lock
+	expect_contains "$here/stderr" 'did not answer in time'
+	start_attacker fuse_lock_too fuse_lock
+	timeout --kill-after=1 $patience "$duet" list >"$here/stdout" 2>&1 || fail "duet list hangs"
+	kill -0 "$attacker" || fail "the attacker ended before"
+	end_attacker
+}
+
+run_cases "$@"
