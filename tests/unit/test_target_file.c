@@ -7,9 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -144,6 +147,63 @@ static void test_copies(void **state)
 	target_file_release(&file);
 }
 
+static bool is_copied(pid_t pid, const char *path)
+{
+	int fd = target_file_open(pid, pid, path);
+	bool is_copy = fcntl(fd, F_GET_SEALS) >= 0; /* a memfd */
+
+	assert_true(fd >= 0);
+	close(fd);
+	return is_copy;
+}
+
+/* A process that has an overlay of the root's on "overlay"; in a user namespace, when that is asked for. */
+static pid_t start_in_overlay(bool in_user_namespace)
+{
+	int ready[2];
+	char options[64];
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		snprintf(options, sizeof(options), "lowerdir=%s/root:/etc", folder);
+		if (!unshare(CLONE_NEWNS | (in_user_namespace ? CLONE_NEWUSER : 0)) &&
+		    !mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+		    !mount("overlay", folder, "overlay", 0, options) && write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	if (read(ready[0], options, 1) != 1) {
+		waitpid(pid, NULL, 0);
+		pid = 0;
+	}
+	close(ready[0]);
+	return pid;
+}
+
+/* Containers have overlays, and files too large to be copied. */
+static void test_overlays_of_root_alone_are_read(void **state)
+{
+	char path[64];
+
+	(void)state;
+	if (geteuid())
+		skip();
+	snprintf(path, sizeof(path), "%s/secret", folder);
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = start_in_overlay(i == 1);
+
+		if (!pid)
+			skip(); /* no such namespaces */
+		assert_int_equal(is_copied(pid, path), i == 1);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+}
+
 static void test_another_file_at_the_path(void **state)
 {
 	struct process gone = {.pid = getpid(), .exited = true};
@@ -163,6 +223,7 @@ int main(void)
 		cmocka_unit_test(test_only_regular_files),
 		cmocka_unit_test(test_leases_hold_up_nobody),
 		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_overlays_of_root_alone_are_read),
 		cmocka_unit_test(test_another_file_at_the_path),
 	};
 

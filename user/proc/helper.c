@@ -37,6 +37,7 @@
 struct request {
 	int (*work)(const struct helper_task *task, struct helper_answer *answer); /* a fork has it at the same place */
 	uint64_t number;
+	pid_t pid;
 };
 
 /* The text follows, in messages of CHUNK_BYTES. */
@@ -155,7 +156,7 @@ static void serve(int loader)
 
 	while (!err && (len = receive_message(loader, parts, 2, &fd)) >= (ssize_t)sizeof(request)) {
 		path[(size_t)len - sizeof(request)] = '\0';
-		task = (struct helper_task){.fd = fd, .path = path, .number = request.number};
+		task = (struct helper_task){.pid = request.pid, .fd = fd, .path = path, .number = request.number};
 		answer_init(&answer);
 		err = send_answer(loader, request.work(&task, &answer), &answer);
 		helper_answer_release(&answer);
@@ -421,7 +422,7 @@ static int order_helper(void)
 
 static int send_request(const struct helper_task *task)
 {
-	struct request request = {.work = task->work, .number = task->number};
+	struct request request = {.work = task->work, .number = task->number, .pid = task->pid};
 	size_t path_len = strlen(task->path);
 	struct iovec parts[] = {{&request, sizeof(request)}, {(char *)task->path, path_len}};
 

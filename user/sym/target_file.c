@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/nsfs.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -14,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "proc/helper.h"
 
 #define COPY_NS (NS_PER_SEC / 2) /* an honest disk that takes longer is no reason to bar anybody */
@@ -50,14 +54,76 @@ static int find_mapped_work(const struct helper_task *task, struct helper_answer
 	return answer_file(openat(task->fd, task->path, O_PATH | O_CLOEXEC), answer);
 }
 
+/* The number of the mount that it was opened through, unique among all mount namespaces; 0: not known. */
+static unsigned long mount_id(int fd)
+{
+	const char *line;
+	unsigned long id = 0;
+	struct buf text;
+	char path[40];
+
+	buf_init(&text);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	if (!io_read_file(AT_FDCWD, path, 4096, &text) && (line = strstr(text.data, "mnt_id:")))
+		id = strtoul(line + strlen("mnt_id:"), NULL, 10);
+	buf_release(&text);
+	return id;
+}
+
+static bool has_mount(const char *mounts, unsigned long id)
+{
+	FILE *file = fopen(mounts, "re");
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+
+	while (file && !found && getline(&line, &size, file) > 0)
+		found = strtoul(line, NULL, 10) == id;
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* Of the user namespace that we are in: only who has rights there, where users have none, mounts something in it. */
+static bool mounts_are_of_our_users(pid_t pid)
+{
+	struct stat ours, theirs;
+	char path[32];
+	bool same;
+	int users, mounts;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	mounts = open(path, O_RDONLY | O_CLOEXEC);
+	users = mounts < 0 ? -1 : ioctl(mounts, NS_GET_USERNS);
+	same = users >= 0 && fstat(users, &theirs) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
+	       ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
+	if (users >= 0)
+		close(users);
+	if (mounts >= 0)
+		close(mounts);
+	return same;
+}
+
+/* Root's, as containers have it: in a user namespace anybody may mount an overlay, of a FUSE file system too. */
+static bool is_mounted_by_root(int fd, pid_t pid)
+{
+	unsigned long id = mount_id(fd);
+	char mounts[40];
+
+	snprintf(mounts, sizeof(mounts), "/proc/%d/mountinfo", pid);
+	return id && (has_mount("/proc/self/mountinfo", id) ||
+		      (mounts_are_of_our_users(pid) && has_mount(mounts, id)));
+}
+
 /*
  * Reading may wait for the disk, but for no user. Where a file system is of the kernel alone and its buffered reads
  * take no lock that a write() holds, whose buffer may lie in memory that never comes, that is true of every file; of
- * other disks' where nobody but root may write. An overlay may lie on a FUSE file system, and shows whatever owner it
- * likes.
+ * others' where nobody but root may write.
  */
-static bool nobody_can_hold(int fd, const struct stat *st)
+static bool nobody_can_hold(int fd, pid_t pid, const struct stat *st)
 {
+	bool is_roots = st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH));
 	struct statfs fs;
 
 	if (fstatfs(fd, &fs) < 0)
@@ -74,7 +140,9 @@ static bool nobody_can_hold(int fd, const struct stat *st)
 		return true;
 	case 0x58465342: /* XFS */
 	case 0x2fc12fc1: /* ZFS */
-		return st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH));
+		return is_roots;
+	case 0x794c7630: /* overlay: shows whatever owner the file systems below it tell */
+		return is_roots && is_mounted_by_root(fd, pid);
 	}
 	return false;
 }
@@ -129,7 +197,7 @@ static int read_work(const struct helper_task *task, struct helper_answer *answe
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &answer->st) < 0) {
 		err = -errno;
-	} else if (nobody_can_hold(fd, &answer->st)) {
+	} else if (nobody_can_hold(fd, task->pid, &answer->st)) {
 		answer->fd = fd;
 		return 0;
 	} else {
