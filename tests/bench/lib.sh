@@ -79,11 +79,10 @@ measure() {
 # ---- profilers -------------------------------------------------------------------------------------
 
 # A profiler is a pair of functions: NAME_start INTERVAL returns once it samples, NAME_stop. What runs beside the JVM
-# is watched meanwhile, and how many CPUs the JVM keeps busy, $cores.
+# is watched meanwhile.
 watch() { # PID
 	watched=$1
 	watched_ticks=$(cpu_ticks "$1")
-	jvm_ticks=$(cpu_ticks "$jvm")
 	watch_began=$(date +%s%N)
 }
 
@@ -91,7 +90,6 @@ end_watch() {
 	local ticks
 	ticks=$(calculate "($(date +%s%N) - $watch_began) / 1e9 * $hz")
 	note cpu "$(calculate "100 * ($(cpu_ticks "$watched") - $watched_ticks) / $ticks")"
-	cores=$(calculate "($(cpu_ticks "$jvm") - $jvm_ticks) / $ticks")
 	note rss "$(awk '/^VmHWM/ { print $2 / 1024 }' "/proc/$watched/status")"
 }
 
@@ -113,8 +111,6 @@ duet_stop() {
 	end_record INT
 	[ "$status" = 0 ] || die "duet failed: $(cat "$scratch/stderr")"
 	samples=$(sed -n 's/^Total samples *: //p' "$scratch/duet.txt")
-	note seen "$(awk -v n="$samples" -v ms="${interval%ms}" -v cores="$cores" -F ': ' '/^duration/ {
-		sub(" s", "", $2); print 100 * n * ms / 1000 / $2 / cores }' "$scratch/duet.txt")"
 	note broken "$(awk -v n="$samples" '/  Java stacks not walked/ { lost += $1 } END { print 100 * lost / n }' \
 		"$scratch/duet.txt")"
 	note bpf_ns "$(sed -n 's/^BPF time.*: median \([0-9]*\) ns.*/\1/p' "$scratch/duet.txt")"
@@ -282,7 +278,6 @@ figure_table() {
 		cpu %.2f its process, % of one CPU
 		rss %.0f its process, MB resident
 		descriptors %.0f descriptors opened in the JVM
-		seen %.1f samples x interval, % of the JVM's CPU time
 		joined %.2f joined, % of samples of JVM threads
 		broken %.2f stacks with a failed walk, %
 		bpf_ns %.0f ns a sample in BPF, median
