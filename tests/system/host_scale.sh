@@ -149,12 +149,12 @@ record_beside() { # WHAT
 }
 
 # As many as there are process ids for, and some left for others.
-case_a_hundred_thousand_threads() { # alone
+case_threads_of_a_stranger() { # alone
 	local most=$(($(cat /proc/sys/kernel/pid_max) * 3 / 4))
 	need_bpf
 	need_root
 	jvm_out=$here/throng
-	"${nobody[@]}" "$workloads/throng" threads $((most < 100000 ? most : 100000)) >"$jvm_out" &
+	"${nobody[@]}" "$workloads/throng" threads $((most < 30000 ? most : 30000)) >"$jvm_out" &
 	jvm=$!
 	jvms+=("$jvm")
 	wait_for_line "$jvm_out" '^READY' 60
