@@ -50,6 +50,18 @@ static int silent_work(const struct helper_task *task, struct helper_answer *ans
 	return 0;
 }
 
+/* For longer than a helper may be silent. */
+static int computing_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	uint64_t until_ns = clock_monotonic_ns() + 1300 * NS_PER_MS;
+
+	(void)task;
+	(void)answer;
+	while (clock_monotonic_ns() < until_ns)
+		;
+	return 0;
+}
+
 static int dying_work(const struct helper_task *task, struct helper_answer *answer)
 {
 	(void)task;
@@ -132,6 +144,13 @@ static void test_descriptors(void **state)
 	assert_int_equal(answer.fd, -1);
 	helper_answer_release(&answer);
 	close(task.fd);
+}
+
+/* A host that gives it no CPU is not its target's fault. */
+static void test_one_that_is_ready_to_run_is_waited_for(void **state)
+{
+	(void)state;
+	assert_int_equal(run(computing_work, NOT_A_PID), 0);
 }
 
 static void test_a_helper_that_dies(void **state)
@@ -224,6 +243,7 @@ int main(void)
 		helper_test(test_another_process_does_it),
 		helper_test(test_forks_and_others_do_it_themselves),
 		helper_test(test_descriptors),
+		helper_test(test_one_that_is_ready_to_run_is_waited_for),
 		helper_test(test_a_helper_that_dies),
 		helper_test(test_a_silent_user_is_barred),
 		helper_test(test_patience_ends),

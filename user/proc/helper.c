@@ -25,6 +25,8 @@
 #define LEAST_DEADLINE_NS (10 * NS_PER_MS) /* once patience is used up: far more than an honest answer takes */
 #define PATIENCE_NS (3 * NS_PER_SEC) /* that is lost on them before deadlines get shorter … */
 #define PATIENCE_SHARE 20 /* … and which comes back in 20 times that */
+#define BUSY_NS (5 * NS_PER_SEC) /* so much longer for one that waits for a CPU alone: at load 30 that took 3 s */
+#define BUSY_STEP_NS (50 * NS_PER_MS)
 #define BARRED_NS (60 * NS_PER_SEC)
 #define BARS_MAX 1024
 #define LOST_MAX 32 /* helpers that nothing can end: then no more of them are put at risk */
@@ -58,6 +60,7 @@ static struct {
 	pid_t keeper;
 	int orders; /* to the keeper */
 	int worker; /* the helper that is there, or -1 */
+	pid_t worker_pid;
 	uint64_t worker_cpu_ns;
 	struct vec(int) lost; /* those that were given up, until they have ended */
 	struct vec(struct bar) bars;
@@ -185,7 +188,7 @@ static pid_t fork_helper(int orders)
 	}
 	close(pair[1]);
 	if (pid > 0)
-		(void)send_message(orders, &(struct iovec){(char *)"", 1}, 1, pair[0]);
+		(void)send_message(orders, &(struct iovec){&pid, sizeof(pid)}, 1, pair[0]);
 	close(pair[0]);
 	return pid > 0 ? pid : 0;
 }
@@ -379,8 +382,24 @@ static void forget_ended(void)
 
 /* ---- the loader ---- */
 
-/* A message before the deadline: its length, 0 when the other side has ended, or -errno. */
-static ssize_t await_message(int from, struct iovec *part, int *ret_fd, uint64_t deadline_ns)
+/* It runs, or would if it had a CPU. Its stat is read without any lock that it may hold. */
+static bool worker_is_ready(void)
+{
+	struct buf stat;
+	char path[32];
+	const char *state;
+	bool ready;
+
+	buf_init(&stat);
+	snprintf(path, sizeof(path), "/proc/%d/stat", helper.worker_pid);
+	(void)io_read_file(AT_FDCWD, path, PATH_MAX, &stat);
+	state = stat.len ? strrchr(stat.data, ')') : NULL;
+	ready = state && !strncmp(state, ") R", 3);
+	buf_release(&stat);
+	return ready;
+}
+
+static int await_readable(int from, uint64_t deadline_ns)
 {
 	struct pollfd ready = {.fd = from, .events = POLLIN};
 	uint64_t now_ns;
@@ -394,14 +413,25 @@ static ssize_t await_message(int from, struct iovec *part, int *ret_fd, uint64_t
 
 		count = ppoll(&ready, 1, &left, NULL);
 	} while (count < 0 && errno == EINTR);
+	return count < 0 ? -errno : count;
+}
+
+/* A message before the deadline: its length, 0 when the other side has ended, or -errno. */
+static ssize_t await_message(int from, struct iovec *part, int *ret_fd, uint64_t deadline_ns)
+{
+	const uint64_t last_ns = deadline_ns + BUSY_NS;
+	int count = await_readable(from, deadline_ns);
+
+	while (!count && from == helper.worker && clock_monotonic_ns() < last_ns && worker_is_ready())
+		count = await_readable(from, clock_monotonic_ns() + BUSY_STEP_NS);
 	if (count <= 0)
-		return count ? -errno : -ETIMEDOUT;
+		return count ? count : -ETIMEDOUT;
 	return receive_message(from, part, 1, ret_fd);
 }
 
 static int order_helper(void)
 {
-	struct iovec part = {(char[1]){0}, 1};
+	struct iovec part = {&helper.worker_pid, sizeof(helper.worker_pid)};
 	ssize_t len = -EPIPE;
 	int fd = -1;
 
@@ -411,7 +441,7 @@ static int order_helper(void)
 	helper_start();
 	if (helper.orders >= 0 && send(helper.orders, "", 1, MSG_NOSIGNAL) == 1)
 		len = await_message(helper.orders, &part, &fd, clock_monotonic_ns() + KEEPER_NS);
-	if (len != 1 || fd < 0) {
+	if (len != sizeof(helper.worker_pid) || fd < 0) {
 		end_keeper(); /* the next task has another one */
 		return -EIO;
 	}

@@ -3,8 +3,8 @@
  * Reads on a target's behalf, by a helper process. Whoever owns a file, a mount or a process can make those wait for
  * ever, and unkillably: a FUSE server that does not answer, a thread that hangs in a page fault with the lock of its
  * memory map. So the loader looks up no path of a target, reads none of its files that others may hold, and nothing of
- * /proc that takes that lock. The helper does, and the loader waits for it with a deadline. A helper that does not
- * answer is killed, forgotten and replaced.
+ * /proc that takes that lock. The helper does, and the loader waits for it: for a second, or for six while the helper
+ * is ready to run. A helper that does not answer is killed, forgotten and replaced.
  *
  *	loader -> keeper    "another helper": the keeper is forked while the loader is small, and is never held up
  *	loader -> helper    a task: a descriptor, a path, a number
