@@ -41,7 +41,9 @@ need_programs() {
 	done
 }
 
-# Each leads a process group: a script that starts a JVM, or one after the other.
+# Each leads a process group: a script that starts a JVM, or one after the other. No local of the case: that is gone by
+# the time of after_case where the case has passed.
+groups=()
 start_program() {
 	setsid "$@" >>"$here/programs" 2>&1 </dev/null &
 	groups+=("$!")
@@ -78,8 +80,7 @@ start_languages() {
 }
 
 # The whole host, all defaults, in windows.
-case_debian_programs() { # alone
-	local groups=()
+case_debian_programs() { # apart
 	need_bpf
 	need_programs
 	start_tomcat
