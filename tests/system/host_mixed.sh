@@ -28,7 +28,7 @@ jdk_case_many_methods() {
 	expect_share "joined" "$(reported joined)" '>=' 99.5
 	expect_share "needed a signal" "$(reported_needed)" '<=' 1
 	expect_named "$here/out"
-	expect_contains "$here/out" 'workload/Many\$Copy[0-9]{4}\.[a-h]'
+	expect_contains "$here/out" 'workload/Many\$Copy[0-9]{5}\.[a-h]'
 	expect_alive "$jvm"
 }
 

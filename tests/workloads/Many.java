@@ -5,8 +5,12 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
-/** Thousands of methods that are called in turn: classes made at run time, each a copy of one under another name. */
+/**
+ * Thousands of methods: classes made at run time, each a copy of one under another name. Arguments: how many classes,
+ * of 11 methods each; for how many seconds they are called; how many of them are called in turn, all without it.
+ */
 public final class Many {
     private Many() {
     }
@@ -16,7 +20,7 @@ public final class Many {
     }
 
     /** What the copies are made of. */
-    public static final class Copy0000 implements Work {
+    public static final class Copy00000 implements Work {
         @Override
         public int all(int x) {
             return a(x) + b(x) + c(x) + d(x) + e(x) + f(x) + g(x) + h(x);
@@ -48,7 +52,7 @@ public final class Many {
         }
 
         Work make(int number) throws ReflectiveOperationException {
-            String from = "Copy0000", to = String.format("Copy%04d", number);
+            String from = "Copy00000", to = String.format("Copy%05d", number);
             byte[] code = new String(template, StandardCharsets.ISO_8859_1).replace(from, to)
                 .getBytes(StandardCharsets.ISO_8859_1);
             return (Work) defineClass(null, code, 0, code.length).getDeclaredConstructor().newInstance();
@@ -57,7 +61,7 @@ public final class Many {
 
     private static byte[] template() throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        try (InputStream in = Many.class.getResourceAsStream("Many$Copy0000.class")) {
+        try (InputStream in = Many.class.getResourceAsStream("Many$Copy00000.class")) {
             for (int b = in.read(); b >= 0; b = in.read())
                 bytes.write(b);
         }
@@ -70,6 +74,9 @@ public final class Many {
         int sum = 0;
         for (int i = 0; i < work.length; i++)
             work[i] = loader.make(i + 1);
+        work = Arrays.copyOf(work, (int) Workload.argument(args, 2, work.length));
+        for (Work each : work) // under -Xcomp all are compiled when it says READY
+            sum += each.all(sum);
         Workload.ready();
         long end = System.nanoTime() + Workload.argument(args, 1, 60) * 1000000000L;
         while (System.nanoTime() < end)
