@@ -117,7 +117,7 @@ bool metadata_prove(uintptr_t address, struct metadata_method *ret)
 	method.pool = method.const_method ? read_address(method.const_method, &layout.const_pool) : 0;
 	method.holder = method.pool ? read_address(method.pool, &layout.pool_holder) : 0;
 	own_pool = method.holder ? read_address(method.holder, &layout.holder_pool) : 0;
-	if (!own_pool || read_address(own_pool, &layout.pool_holder) != method.holder)
+	if (!own_pool || (own_pool != method.pool && read_address(own_pool, &layout.pool_holder) != method.holder))
 		return false;
 	*ret = method;
 	return true;

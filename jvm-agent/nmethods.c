@@ -267,8 +267,8 @@ static bool read_pcs(struct debug *debug)
 	size_t count = debug->pcs.bytes / layout.pc_bytes;
 	size_t max_frames = debug->most_bytes / sizeof(*record->frames);
 
-	record->pcs = calloc(count + 1, sizeof(*record->pcs));
-	record->frames = calloc(max_frames + 1, sizeof(*record->frames));
+	record->pcs = malloc((count + 1) * sizeof(*record->pcs));
+	record->frames = malloc((max_frames + 1) * sizeof(*record->frames)); /* far more than most need: not cleared */
 	if (!record->pcs || !record->frames)
 		return false;
 	for (size_t i = 0; i < count && has_room(debug, max_frames); i++) {

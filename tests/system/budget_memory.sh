@@ -154,6 +154,78 @@ jdk_case_many_methods() {
 	expect_lacks "$here/stderr" 'out of memory'
 }
 
+# ---- many JVMs ----------------------------------------------------------------------------------
+
+# From outside: every page once, but for the rings, which the recorder maps.
+all_kb() {
+	awk '/^[0-9a-f]+-/ { is_own = !/anon_inode:bpf-map/ } is_own && $1 == "Rss:" { sum += $2 } END { print sum }' \
+		"/proc/$recorder/smaps"
+}
+
+# The most until the JVMs $pids have had so much CPU time together.
+watch_memory() { # CPU_SECONDS
+	local kb pid ticks until=-1
+	peak_kb=0
+	while :; do
+		ticks=0
+		for pid in "${pids[@]}"; do
+			ticks=$((ticks + $(cpu_ticks "$pid")))
+		done
+		[ $until -ge 0 ] || until=$((ticks + $1 * ticks_per_second))
+		kb=$(($(all_kb) + $(maps_bytes) / 1024))
+		peak_kb=$((kb > peak_kb ? kb : peak_kb))
+		[ $ticks -lt $until ] || return 0
+		sleep 0.5
+	done
+}
+
+# Of 16,500 methods each, at 100 Hz, within the limit that a host has by default. DUET_LONG=1: ten, and a minute.
+case_large_jvms() { # apart
+	local i pids=()
+	need_bpf
+	for ((i = 0; i < (${DUET_LONG:-0} ? 10 : 3); i++)); do
+		JVM_PATIENCE=100 start_jvm "$(any_jdk)" workload.Many 1500 600
+		pids+=("$jvm")
+	done
+	jvm=
+	start_record --host --continuous --window 10s -i 10ms -d 300 -v -f "$here/windows"
+	watch_memory $((${DUET_LONG:-0} ? 60 : 4))
+	end_record INT
+	expect_status 0
+	expect "kB of RAM and of BPF's maps" "$peak_kb" '<=' $((128 << 10))
+	expect_share "joined" "$(reported joined)" '>=' 99.9
+	expect_lacks <(cat "$here/windows"/profile_*.col) '\[(unknown_method|unknown_code|too_many_stacks)\]'
+}
+
+wait_for_jvms() { # COUNT, since the first
+	local end=$((SECONDS + 60 + $1 * 5))
+	until [ "$(grep -c ^DONE "$here/jvms")" -ge "$1" ]; do
+		[ $SECONDS -lt $end ] || fail "$(grep -c ^DONE "$here/jvms") JVMs have ended after $SECONDS s"
+		sleep 0.2
+	done
+}
+
+# JVMs that end as soon as they have begun, one after the other: the last ones cost no more than the first. A change of
+# the tables' sizes comes with the first ones. DUET_LONG=1: two minutes of them.
+case_jvms_come_and_go() { # apart
+	local first pids=()
+	need_bpf
+	# shellcheck disable=SC2016 # $1 is the inner shell's
+	setsid bash -c 'while "$1" -Xmx64m -XX:TieredStopAtLevel=1 -Dends=true -cp "$2" workload.Many 100 1; do :; done' \
+		bash "$(any_jdk)/bin/java" "$workloads" >"$here/jvms" 2>&1 &
+	jvms+=($!)
+	start_record --host --continuous --window 2s -i 5ms -d 600 -f "$here/windows"
+	wait_for_jvms 4
+	first=$(($(all_kb) + $(maps_bytes) / 1024))
+	wait_for_jvms $((${DUET_LONG:-0} ? 100 : 9))
+	expect "kB of RAM and of BPF's maps" $(($(all_kb) + $(maps_bytes) / 1024)) '<=' $((first + (first >> 2)))
+	kill -KILL -- "-${jvms[-1]}"
+	end_record INT
+	expect_status 0
+	expect_share "joined" "$(reported joined)" '>=' 99
+	expect_lacks <(cat "$here/windows"/profile_*.col) '\[(unknown_method|unknown_code|too_many_stacks)\]'
+}
+
 # ---- libraries ----------------------------------------------------------------------------------
 
 # Copies of one library, each with a build id of its own, in $here/libraries.

@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# timeout: 400
+# timeout: 1500
 # Programs with far more methods than the loader has room for: what samples meet is asked for, and none stays without a
 # name.
 . "$(dirname "$0")/lib.sh"
+
+long=${DUET_LONG:-0}
 
 # Every window, or the one recording, in the collapsed format.
 expect_named() { # FILE...
@@ -29,6 +31,34 @@ jdk_case_many_methods() {
 	expect_share "needed a signal" "$(reported_needed)" '<=' 1
 	expect_named "$here/out"
 	expect_contains "$here/out" 'workload/Many\$Copy[0-9]{5}\.[a-h]'
+	expect_alive "$jvm"
+}
+
+agent_ms() { # PID
+	local task
+	for task in "/proc/$1/task"/*; do
+		[ "$(cat "$task/comm")" != 'duet agent' ] || awk '{ print int($1 / 1000000) }' "$task/schedstat"
+	done
+}
+
+# 165,000 methods, of which 65,000 are compiled: what none of the samples met costs neither the agent nor the loader.
+jdk_case_a_huge_jvm() {
+	local until
+	need_bpf
+	JVM_OPTS=(-Xmx1g -Xcomp -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m)
+	JVM_PATIENCE=100 start_jvm "$jdk" workload.Many 15000 600 6500
+	start_record -p "$jvm" -d 60 -i 2ms -v -o collapsed -f "$here/out"
+	expect "ms of CPU time for the agent, once attached" "$(agent_ms "$jvm")" '<=' 300
+	until=$(($(cpu_ticks "$jvm") + 2 * ticks_per_second))
+	warm_up $((until / ticks_per_second))
+	end_record INT
+	expect_status 0
+	expect "ms of CPU time for the loader, to the first sample" "$(
+		sed -n 's/.*first sample .* for \([0-9]*\) ms of CPU time/\1/p' "$here/stderr")" '<=' 500
+	expect_share "joined" "$(reported joined)" '>=' 99.9
+	expect_share "contradicted" "$(reported_contradicted)" '<=' 0.2
+	expect_share "needed a signal" "$(reported_needed)" '<=' 1
+	expect_named "$here/out"
 	expect_alive "$jvm"
 }
 
@@ -65,28 +95,57 @@ start_tomcat() {
 		[ $SECONDS -lt $end ] || fail "Tomcat is not up after 60 s: $(tail -n 2 "$here/programs")"
 		sleep 0.1
 	done
-	start_program wrk -t1 -c4 -d300 "$page"
+	start_program wrk -t1 -c4 -d1500 "$page"
 }
 
-start_languages() {
+write_programs() {
 	echo 'loop { h = {}; 20000.times { |i| h["k#{i % 977}"] = i.to_s }; h.sort_by { |k, v| [v, k] } }' >"$here/w.rb"
 	echo '(loop [] (frequencies (map #(mod % 97) (filter odd? (range 9000)))) (recur))' >"$here/w.clj"
 	echo 'object W { sealed trait T; case class L(i: Int) extends T; case class N(a: T, b: T) extends T
 		def s(t: T): Int = t match { case L(i) => i; case N(a, b) => s(a) + s(b) } }' >"$here/W.scala"
+}
+
+start_languages() {
+	write_programs
 	start_program jruby "$here/w.rb"
 	start_program clojure "$here/w.clj"
 	# shellcheck disable=SC2016 # $1 is the inner shell's
 	start_program sh -c 'while :; do scalac -d "$1" "$1/W.scala"; done' sh "$here"
 }
 
-# The whole host, all defaults, in windows.
+expect_whole_from_start() { # COMMAND...
+	need_bpf
+	need_programs
+	write_programs
+	record -d 8 -i 2ms -o collapsed -f "$here/out" -- timeout 20 "$@"
+	expect_status 0
+	expect_share "joined" "$(reported joined)" '>=' 99.9
+	expect_share "contradicted" "$(reported_contradicted)" '<=' 0.2
+	expect_share "needed a signal" "$(reported_needed)" '<=' 1
+	expect_named "$here/out"
+}
+
+case_jruby_from_start() {
+	expect_whole_from_start jruby "$here/w.rb"
+}
+
+case_clojure_from_start() {
+	expect_whole_from_start clojure "$here/w.clj"
+}
+
+case_scalac_from_start() {
+	expect_whole_from_start scalac -d "$here" "$here/W.scala"
+}
+
+# The whole host, all defaults, in windows. DUET_LONG=1: 20 minutes of them.
 case_debian_programs() { # apart
 	need_bpf
 	need_programs
 	start_tomcat
 	start_languages
 	mkdir "$here/windows"
-	record --host --continuous --window 10s -i 5ms -d 40 -v -f "$here/windows"
+	start_record --host --continuous --window 10s -i 5ms -d $((long ? 1200 : 40)) -v -f "$here/windows"
+	end_record
 	expect_status 0
 	expect_share "joined" "$(reported joined)" '>=' 99.9
 	expect_share "contradicted" "$(reported_contradicted)" '<=' 0.2
