@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "code.h"
 #include "control.h"
@@ -114,6 +115,25 @@ static void *open_libjvm(JavaVM *vm)
 	return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
+#define START_STEP_NS 5000000
+#define START_STEPS 400
+
+/*
+ * The attach listener answers before JVMTI does, which comes with the end of the JVM's start: mostly milliseconds
+ * later, unless a class loader or security manager of the application's takes its time.
+ */
+static bool get_jvmti(JavaVM *vm, jvmtiEnv **ret)
+{
+	const struct timespec step = {.tv_nsec = START_STEP_NS};
+	jint err = (*vm)->GetEnv(vm, (void **)ret, JVMTI_VERSION_1_1);
+
+	for (int i = 0; i < START_STEPS && err == JNI_EDETACHED; i++) {
+		nanosleep(&step, NULL);
+		err = (*vm)->GetEnv(vm, (void **)ret, JVMTI_VERSION_1_1);
+	}
+	return !err;
+}
+
 static int request_capabilities(jvmtiEnv *jvmti)
 {
 	jvmtiCapabilities wanted = {
@@ -145,7 +165,7 @@ int jvm_open(JavaVM *vm, bool at_start)
 
 	if (jvm.jvmti)
 		return 0;
-	if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_1))
+	if (!get_jvmti(vm, &jvmti))
 		return -ENOTSUP;
 	if (request_capabilities(jvmti) || (*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof(callbacks))) {
 		(*jvmti)->DisposeEnvironment(jvmti);

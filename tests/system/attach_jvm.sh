@@ -156,6 +156,18 @@ case_attach_starting_jvm() {
 }
 
 # Without SIGQUIT such a JVM listens from the start.
+# HotSpot's attach listener answers, but there is no JVMTI yet.
+jdk_case_attach_before_the_start_is_over() {
+	"$jdk/bin/java" -Djava.system.class.loader=workload.SlowStart -Dstart.ms=1500 -cp "$workloads" workload.Idle \
+		>"$here/early" 2>&1 </dev/null &
+	jvm=$!
+	jvms+=("$jvm")
+	until grep -qsx 'Signal Dispatch' "/proc/$jvm/task"/*/comm; do
+		kill -0 "$jvm" || fail "the JVM is gone: $(cat "$here/early")"
+	done
+	expect_attached "$jvm"
+}
+
 case_attach_xrs() {
 	start_idle "$(any_jdk)" -Xrs
 	expect_attached "$jvm"
