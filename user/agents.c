@@ -225,6 +225,13 @@ static void on_stopped(struct agent *agent)
 		agent->state = AGENT_GONE;
 }
 
+static void on_ending(struct agent *agent)
+{
+	if (agent->state < AGENT_RUNNING)
+		return agent_fail(agent, -ESRCH, "the JVM went down during the handshake");
+	agent->is_ending = true;
+}
+
 static void on_message(struct agent *agent, const struct duet_message *message)
 {
 	if (agent->state == AGENT_GREETING && message->type == DUET_MESSAGE_HELLO)
@@ -233,8 +240,8 @@ static void on_message(struct agent *agent, const struct duet_message *message)
 		on_started(agent, (const struct duet_message_started *)message);
 	else if (message->type == DUET_MESSAGE_STOPPED)
 		on_stopped(agent);
-	else if (message->type == DUET_MESSAGE_ENDING && agent->state >= AGENT_RUNNING)
-		agent->is_ending = true;
+	else if (message->type == DUET_MESSAGE_ENDING)
+		on_ending(agent);
 	else
 		agent_fail(agent, -EPROTO, "the agent sent a message out of turn");
 }

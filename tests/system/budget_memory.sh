@@ -210,9 +210,9 @@ wait_for_jvms() { # COUNT, since the first
 case_jvms_come_and_go() { # apart
 	local first pids=()
 	need_bpf
-	# shellcheck disable=SC2016 # $1 is the inner shell's
-	setsid bash -c 'while "$1" -Xmx64m -XX:TieredStopAtLevel=1 -Dends=true -cp "$2" workload.Many 100 1; do :; done' \
-		bash "$(any_jdk)/bin/java" "$workloads" >"$here/jvms" 2>&1 &
+	# shellcheck disable=SC2016 # $@ is the inner shell's
+	setsid bash -c 'while "$@"; do :; done' bash "$(any_jdk)/bin/java" -Xmx64m -XX:TieredStopAtLevel=1 -Dends=true \
+		-cp "$workloads" workload.Many 100 1 >"$here/jvms" 2>&1 &
 	jvms+=($!)
 	start_record --host --continuous --window 2s -i 5ms -d 600 -f "$here/windows"
 	wait_for_jvms 4

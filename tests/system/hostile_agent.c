@@ -164,6 +164,14 @@ static void send_hello_twice(int peer)
 	send_hello(peer);
 }
 
+static void send_hello_and_end(int peer)
+{
+	struct duet_message ending = {sizeof(ending), DUET_MESSAGE_ENDING, DUET_AGENT_VERSION};
+
+	send_hello(peer);
+	send(peer, &ending, sizeof(ending), MSG_NOSIGNAL);
+}
+
 static void send_hello_of_next_version(int peer)
 {
 	struct duet_message_hello hello = honest_hello();
@@ -546,6 +554,7 @@ static const struct attack attacks[] = {
 	{"hello_close", .hello = hang_up},
 	{"hello_noise", .hello = send_noise},
 	{"hello_twice", .hello = send_hello_twice},
+	{"hello_ending", .hello = send_hello_and_end},
 	{"hello_version", .hello = send_hello_of_next_version},
 	{"hello_without_end", .hello = send_hello_without_end},
 	{"hello_descriptors", .hello = send_hello_with_descriptors},

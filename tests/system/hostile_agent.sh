@@ -107,6 +107,13 @@ case_hello() {
 	survive hello_descriptors 'samples'
 }
 
+# As a JVM does that goes down early: no fault of its agent's.
+case_ending() {
+	start_honest
+	survive hello_ending 'had ended before it was in'
+	expect_lacks "$here/stderr" 'out of turn'
+}
+
 case_started() {
 	start_honest
 	survive started_silence 'did not answer for 10 s'

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 package workload;
 
-/** A class loader for -Djava.system.class.loader that takes its time: the JVM is still starting, but can be attached to. */
+/** For -Djava.system.class.loader: takes its time, in which the JVM is still starting, but can be attached to. */
 public final class SlowStart extends ClassLoader {
     public SlowStart(ClassLoader parent) throws InterruptedException {
         super(parent);
