@@ -104,14 +104,13 @@ static struct duet_ring_record *reserve(struct ring *ring, uint32_t payload, enu
 	struct duet_ring_record *record = duet_ring_reserve(view, payload);
 	struct timespec step = {.tv_nsec = WAIT_STEP_NS};
 
-	if (record || patience == RING_DROP)
-		goto out;
+	if (patience == RING_DROP)
+		return record;
 	for (int i = 0; !record && !ring->stalled && i < WAIT_STEPS; i++) {
 		nanosleep(&step, NULL);
 		record = duet_ring_reserve(view, payload);
 	}
 	ring->stalled = !record;
-out:
 	return record;
 }
 

@@ -119,6 +119,34 @@ static void test_drop_when_full(void **state)
 	ring_unmap(&ring);
 }
 
+static void read_all(struct duet_lane_view *view)
+{
+	memset(view->data, 0, view->bytes);
+	__atomic_store_n(&view->lane->tail, view->lane->head, __ATOMIC_RELEASE);
+}
+
+/* A loader that was late once is waited for again as soon as it has made room. */
+static void test_wait_again_after_a_stall(void **state)
+{
+	int fd = make_file(F_SEAL_SHRINK);
+	char payload[1000] = "";
+	struct ring_part part = {payload, sizeof(payload)};
+	struct ring ring;
+	const char *why;
+
+	(void)state;
+	assert_int_equal(ring_map(&ring, fd, TOTAL_BYTES, &why), 0);
+	close(fd);
+	while (ring_write(&ring, DUET_AGENT_STUB, &part, 1, RING_DROP))
+		;
+	assert_false(ring_write(&ring, DUET_AGENT_STUB, &part, 1, RING_WAIT));
+	assert_true(ring.stalled);
+	read_all(&ring.lanes[DUET_LANE_METADATA]);
+	assert_true(ring_write(&ring, DUET_AGENT_STUB, &part, 1, RING_WAIT));
+	assert_false(ring.stalled);
+	ring_unmap(&ring);
+}
+
 /* ---- producers against a consumer ---- */
 
 struct numbered {
@@ -208,6 +236,7 @@ int main(void)
 		cmocka_unit_test(test_refuse_files),
 		cmocka_unit_test(test_refuse_pages),
 		cmocka_unit_test(test_drop_when_full),
+		cmocka_unit_test(test_wait_again_after_a_stall),
 		cmocka_unit_test(test_many_producers),
 	};
 
