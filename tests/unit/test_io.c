@@ -113,6 +113,24 @@ static void test_symlink_is_followed(void **state)
 	unlink("target");
 }
 
+/* Not to the file that the first 255 bytes of it name. */
+static void test_name_that_is_too_long(void **state)
+{
+	char name[302], path[400];
+	struct io_output out;
+
+	(void)state;
+	memset(name, 'a', 300);
+	name[300] = '\0';
+	assert_int_equal(io_output_open(&out, name, NULL), -ENAMETOOLONG);
+	assert_int_equal(io_output_create(&out, name, NULL), -ENAMETOOLONG);
+	snprintf(path, sizeof(path), "%s/out", name);
+	assert_int_equal(mkdir(name + 45, 0755), 0); /* 255 bytes */
+	assert_int_equal(io_output_open(&out, path, NULL), -ENAMETOOLONG);
+	assert_int_equal(rmdir(name + 45), 0);
+	assert_int_equal(count_files(), 0);
+}
+
 /* In a folder that others may write, a link must not lead us elsewhere. */
 static void test_create_replaces_a_symlink(void **state)
 {
@@ -325,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_appears_at_commit),
 		cmocka_unit_test(test_discard_leaves_the_old_file),
 		cmocka_unit_test(test_symlink_is_followed),
+		cmocka_unit_test(test_name_that_is_too_long),
 		cmocka_unit_test(test_create_replaces_a_symlink),
 		cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_unwritable_is_known_at_open),

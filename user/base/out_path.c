@@ -30,14 +30,14 @@ static int enter(struct walk *walk, int fd)
 	return 0;
 }
 
-/* Cuts the next name off. True when it is the last. */
-static bool next_name(struct walk *walk, char name[NAME_MAX + 1])
+/* Cuts the next name off, whole: one that is too long is the kernel's to refuse. True when it is the last. */
+static bool next_name(struct walk *walk, char name[PATH_MAX])
 {
 	const char *start = walk->rest + strspn(walk->rest, "/");
 	size_t len = strcspn(start, "/");
 	const char *end = start + len;
 
-	snprintf(name, NAME_MAX + 1, "%.*s", (int)len, start);
+	snprintf(name, PATH_MAX, "%.*s", (int)len, start);
 	end += strspn(end, "/");
 	memmove(walk->rest, end, strlen(end) + 1);
 	return !walk->rest[0];
@@ -116,7 +116,7 @@ static int step_link(struct walk *walk, int link, const struct stat *st, const c
 /* 1 when the walk goes on, 0 when `ret` is there, or -errno. */
 static int step(struct walk *walk, struct out_path *ret)
 {
-	char name[NAME_MAX + 1];
+	char name[PATH_MAX];
 	bool is_last = next_name(walk, name);
 	struct stat st;
 	int err, fd = openat(walk->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
