@@ -241,23 +241,23 @@ bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
 /*
  * The segment map has a byte per segment: 0xff free, else the distance back towards the block's first, which has 0. A
  * block that is being made or freed meanwhile gives a wrong blob, never a wild address: every step stays in the map.
+ * HotSpot commits a heap's memory before the map of it, which may fail.
  */
 static uintptr_t find_block(unsigned int i, uintptr_t pc)
 {
-	uintptr_t low = code_heaps[i].low;
-	unsigned int shift = code_heaps[i].segment_shift;
-	const uint8_t *map =
-		(const uint8_t *)load_pointer(code_heaps[i].heap + layout.heap_segmap.value + layout.space_low.value);
-	size_t segment = (pc - low) >> shift;
+	uintptr_t low = code_heaps[i].low, map = code_heaps[i].heap + layout.heap_segmap.value;
+	const uint8_t *steps = (const uint8_t *)load_pointer(map + layout.space_low.value);
+	size_t segment = (pc - low) >> code_heaps[i].segment_shift;
+	uint8_t back;
 
-	if (pc >= committed_end(i) || map[segment] == SEGMENT_FREE)
+	if (pc >= committed_end(i) || segment >= load_pointer(map + layout.space_high.value) - (uintptr_t)steps)
 		return 0;
-	while (map[segment]) {
-		if (map[segment] == SEGMENT_FREE || map[segment] > segment)
+	while ((back = __atomic_load_n(&steps[segment], __ATOMIC_RELAXED)) != 0) {
+		if (back == SEGMENT_FREE || back > segment)
 			return 0;
-		segment -= map[segment];
+		segment -= back;
 	}
-	return low + (segment << shift);
+	return low + (segment << code_heaps[i].segment_shift);
 }
 
 static void blob_code(struct code_blob *blob)

@@ -156,6 +156,19 @@ static void test_map_that_leads_out(void **state)
 	assert_false(jvmstructs_find_blob(segment_address(3), &found));
 }
 
+/* The heap has grown, its map has not yet: nothing behind the map's committed end may be read. */
+static void test_map_behind_the_heap(void **state)
+{
+	struct blob *blob = make_blob(40, BLOB_BYTES);
+	struct code_blob found;
+
+	(void)state;
+	assert_true(jvmstructs_find_blob(blob->entry, &found));
+	heap.map_high = heap.map_low + 40;
+	assert_false(jvmstructs_find_blob(blob->entry, &found));
+	assert_false(jvmstructs_find_blob(segment_address(40), &found));
+}
+
 /* What a walk may read without asking the kernel. */
 static void test_committed(void **state)
 {
@@ -177,6 +190,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_blob_that_claims_too_much, make_heap, drop_heap),
 		cmocka_unit_test_setup_teardown(test_blob_at_the_end, make_heap, drop_heap),
 		cmocka_unit_test_setup_teardown(test_map_that_leads_out, make_heap, drop_heap),
+		cmocka_unit_test_setup_teardown(test_map_behind_the_heap, make_heap, drop_heap),
 		cmocka_unit_test_setup_teardown(test_committed, make_heap, drop_heap),
 	};
 
