@@ -2,6 +2,7 @@
 #include "kept.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "clock.h"
 
@@ -21,6 +22,16 @@ static size_t record_bytes(const struct nmethod_record *record)
 	return record->load.pc_count * sizeof(*record->pcs) + record->load.frame_count * sizeof(*record->frames);
 }
 
+/* It came with room for more, which nobody counts. */
+static void fit(struct nmethod_record *record)
+{
+	struct duet_code_pc *pcs = realloc(record->pcs, (record->load.pc_count + 1) * sizeof(*pcs));
+	struct duet_java_frame *frames = realloc(record->frames, (record->load.frame_count + 1) * sizeof(*frames));
+
+	record->pcs = pcs ? pcs : record->pcs;
+	record->frames = frames ? frames : record->frames;
+}
+
 static void drop_oldest(void)
 {
 	struct nmethod_record *oldest = &kept.all[kept.first];
@@ -33,6 +44,7 @@ static void drop_oldest(void)
 
 void kept_add(struct nmethod_record *record)
 {
+	fit(record);
 	pthread_mutex_lock(&kept.lock);
 	while (kept.count && (kept.count == MAX_KEPT || kept.bytes + record_bytes(record) > MAX_BYTES))
 		drop_oldest();

@@ -116,8 +116,19 @@ static struct tables tables_apart(const struct code_blob *blob)
 	};
 }
 
+/*
+ * JDK 23+: what lay apart is freed while the blob still has its id, and said to lie behind it then: there is the next
+ * one. So it is too where there never was any.
+ */
+static bool is_purged(const struct code_blob *blob)
+{
+	return layout.immutable.known && load_address(blob->start, &layout.immutable) == blob->start + blob->bytes;
+}
+
 static struct tables find_tables(const struct code_blob *blob)
 {
+	if (is_purged(blob))
+		return (struct tables){0};
 	return layout.immutable.known ? tables_apart(blob) : tables_in_blob(blob->start);
 }
 
@@ -335,6 +346,8 @@ enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, size_t most_bytes, 
 	record.load.id = now;
 	if (read_record(&record, &blob, most_bytes) && jvmstructs_blob_at(pc, &again) && again.start == blob.start &&
 	    jvmstructs_blob_id(&again) == now) {
+		if (is_purged(&again)) /* perhaps while it was read; the method is known all the same */
+			record.load.pc_count = record.load.frame_count = 0;
 		*ret = record;
 		return NMETHOD_FOUND;
 	}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* Inlining read from made-up tables of one compilation, laid out as JDK 24 does, and what is kept of it. */
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "vmstructs.c"
+#include "kept.c"
+#include "nmethods.c"
+#include "safe_copy.c"
+
+#define ID 7
+#define MOST_BYTES 16384
+
+/* Describes what was inlined: a pc, then where its scope is. */
+struct debug_data {
+	int32_t pcs[4]; /* pc's offset, scope's offset, and two more */
+	unsigned char scopes[16];
+};
+
+static struct {
+	struct {
+		uintptr_t method, immutable;
+		uint32_t immutable_bytes, scopes_offset, pcs_offset, data_offset, metadata_offset, unused;
+		unsigned char code[64];
+		uintptr_t metadata[2]; /* to its end */
+	} blob;
+	struct debug_data behind; /* of whom comes next in the heap */
+} heap;
+
+static struct debug_data own;
+
+/* ---- what the blob's finder and the methods say ---- */
+
+bool jvmstructs_blob_at(uintptr_t pc, struct code_blob *ret)
+{
+	(void)pc;
+	*ret = (struct code_blob){.name = "nmethod", .start = (uintptr_t)&heap.blob, .bytes = sizeof(heap.blob)};
+	ret->code_begin = (uintptr_t)heap.blob.code;
+	return true;
+}
+
+bool jvmstructs_is_nmethod(const char *name)
+{
+	return !strcmp(name, "nmethod");
+}
+
+uint32_t jvmstructs_blob_id(const struct code_blob *blob)
+{
+	(void)blob;
+	return ID;
+}
+
+bool metadata_prove(uintptr_t address, struct metadata_method *ret)
+{
+	*ret = (struct metadata_method){.address = address};
+	return address != 0;
+}
+
+uint64_t metadata_key(const struct metadata_method *method)
+{
+	return method->address;
+}
+
+/* ---- a compilation ---- */
+
+#define FIELD(member) ((struct offset){true, 4, (uint32_t)offsetof(__typeof__(heap.blob), member)})
+
+/* One pc, at which the metadata's method `index` is at byte code 4. No stream has its excess below JDK 20. */
+static struct debug_data debug_data(unsigned char index)
+{
+	return (struct debug_data){.pcs = {16, 1, 0, 0}, .scopes = {0xff, 0, index, 5}};
+}
+
+static int make_code(void **state)
+{
+	(void)state;
+	layout.method = FIELD(method);
+	layout.immutable = FIELD(immutable);
+	layout.immutable_bytes = FIELD(immutable_bytes);
+	layout.scopes_offset = FIELD(scopes_offset);
+	layout.pcs_offset = FIELD(pcs_offset);
+	layout.data_offset = FIELD(data_offset);
+	layout.metadata_offset = FIELD(metadata_offset);
+	layout.pc_bytes = sizeof(own.pcs);
+	own = debug_data(1);
+	heap.behind = debug_data(2);
+	heap.blob.method = heap.blob.metadata[0] = 0x1000;
+	heap.blob.metadata[1] = 0x2000;
+	heap.blob.immutable = (uintptr_t)&own;
+	heap.blob.immutable_bytes = sizeof(own);
+	heap.blob.scopes_offset = offsetof(struct debug_data, scopes);
+	heap.blob.data_offset = offsetof(__typeof__(heap.blob), metadata);
+	return 0;
+}
+
+static struct nmethod_record find(void)
+{
+	struct nmethod_record record;
+
+	assert_int_equal(nmethods_find((uintptr_t)heap.blob.code, ID, MOST_BYTES, &record), NMETHOD_FOUND);
+	assert_int_equal(record.load.method, 0x1000);
+	return record;
+}
+
+static void test_inlining(void **state)
+{
+	struct nmethod_record record = find();
+
+	(void)state;
+	assert_int_equal(record.load.pc_count, 1);
+	assert_int_equal(record.pcs[0].offset, 16);
+	assert_int_equal(record.pcs[0].depth, 1);
+	assert_int_equal(record.frames[0].method, 0x1000);
+	assert_int_equal(record.frames[0].bci, 4);
+	nmethods_release(&record);
+}
+
+/* HotSpot has freed the tables, but not the code yet: what lies behind that is another's. */
+static void test_tables_that_are_gone(void **state)
+{
+	struct nmethod_record record;
+
+	(void)state;
+	heap.blob.immutable = (uintptr_t)&heap.behind;
+	record = find();
+	assert_int_equal(record.load.pc_count, 0);
+	assert_int_equal(record.load.frame_count, 0);
+	nmethods_release(&record);
+}
+
+/* All that is kept together has a bound, by what is in it: there is no more room to it than that. */
+static void test_kept_without_spare_room(void **state)
+{
+	struct nmethod_record record = find();
+
+	(void)state;
+	kept_add(&record);
+	assert_true(kept_take(ID, &record));
+	assert_true(malloc_usable_size(record.frames) < 256);
+	assert_true(malloc_usable_size(record.pcs) < 256);
+	assert_int_equal(record.frames[0].method, 0x1000);
+	kept_release();
+	kept_forget();
+	assert_false(kept_take(ID, &record));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_inlining, make_code),
+		cmocka_unit_test_setup(test_tables_that_are_gone, make_code),
+		cmocka_unit_test_setup(test_kept_without_spare_room, make_code),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
