@@ -180,6 +180,21 @@ static void test_inlining_is_recognised(void **state)
 	assert_int_equal(jvm_match_compiled(f->jvm, inlined, 3), 0);
 }
 
+/* A forged time, that of code that lives. */
+static void test_code_ends_once(void **state)
+{
+	struct fixture *f = *state;
+	const struct duet_java_frame plain[] = {{.method = 1, .bci = 3}, {.method = 5, .bci = 2}};
+
+	load_code(f, 1, 0x1000, 0x100, 100);
+	for (int i = 0; i < 3; i++) {
+		unload_code(f, 1, 0x1000, UINT64_MAX);
+		assert_int_equal(jvm_match_compiled(f->jvm, plain, 2), 0);
+	}
+	load_code(f, 1, 0x1000, 0x100, 200);
+	assert_int_equal(jvm_match_compiled(f->jvm, plain, 2), 1);
+}
+
 static void test_heaps_and_stubs(void **state)
 {
 	struct fixture *f = *state;
@@ -422,6 +437,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_pieces_of_code, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_code_frames, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_inlining_is_recognised, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_code_ends_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_heaps_and_stubs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_thread_is_renamed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_strings_move, set_up, tear_down),

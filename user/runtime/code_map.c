@@ -21,7 +21,8 @@ static void inlining_count(struct code_map *map, uint64_t key, int64_t change)
 {
 	uint64_t count = 0;
 
-	map_get(&map->inlining, key, &count);
+	if (!map_get(&map->inlining, key, &count) && change < 0)
+		return; /* out of memory when it was to be counted */
 	count += (uint64_t)change;
 	if (count)
 		map_put(&map->inlining, key, count); /* out of memory: the frame is shown as interpreted */
@@ -61,7 +62,8 @@ static void code_end(struct code_map *map, struct jvm_code *code, uint64_t time_
 {
 	if (code->unloaded_ns != UINT64_MAX)
 		return;
-	code->unloaded_ns = time_ns;
+	/* An agent may say anything: it ends once. */
+	code->unloaded_ns = time_ns < UINT64_MAX ? time_ns : UINT64_MAX - 1;
 	map->ended++;
 	inlining_index(map, code, -1);
 }
