@@ -16,6 +16,7 @@
 #include "sym/elf_file.h"
 
 #define HOLES 24
+#define SEGMENTS (12ul << 20) /* 672 MB of them */
 #define HOLE_BYTES (sizeof(Elf64_Rela) << 21) /* a multiple of each entry */
 
 /* Sections of one type, all of the same bytes, which the file does not even have: a hole. */
@@ -45,6 +46,33 @@ static int make_holes(uint32_t type)
 	return fd;
 }
 
+/* Program headers in a hole as well: section 0 tells their number when there are 65535 or more. */
+static int make_hole_of_segments(void)
+{
+	Elf64_Ehdr header = {
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof(header),
+		.e_phoff = 4096,
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = PN_XNUM,
+		.e_shoff = sizeof(header),
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 1,
+	};
+	const Elf64_Shdr zero = {.sh_info = SEGMENTS};
+	char path[] = "/tmp/duet-holes-XXXXXX";
+	int fd = mkstemp(path);
+
+	unlink(path);
+	assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));
+	assert_int_equal(write(fd, &zero, sizeof(zero)), sizeof(zero));
+	assert_int_equal(ftruncate(fd, 4096 + SEGMENTS * sizeof(Elf64_Phdr)), 0);
+	return fd;
+}
+
 /* RAM that reading takes at most, as a child of ours finds it. */
 static size_t bytes_to_read(int fd)
 {
@@ -71,10 +99,17 @@ static void test_one_budget_for_all_sections(void **state)
 		assert_in_range(bytes_to_read(make_holes(types[i])), 0, ELF_READER_MAX_BYTES + (64 << 20));
 }
 
+static void test_hole_of_segments(void **state)
+{
+	(void)state;
+	assert_in_range(bytes_to_read(make_hole_of_segments()), 0, 64 << 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_budget_for_all_sections),
+		cmocka_unit_test(test_hole_of_segments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

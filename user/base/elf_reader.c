@@ -21,17 +21,23 @@ union header {
 };
 
 /*
- * libelf allocates for every section that section 0 claims when e_shnum is 0. What is mapped as code has no 65280
- * sections, and this machine's byte order (of another libelf makes a second copy): refused before libelf sees it.
+ * libelf allocates for every section and every segment that section 0 claims when the header has no number of them.
+ * What is mapped as code has no 65280 sections and no 65535 segments, and this machine's byte order (of another libelf
+ * makes a second copy): refused before libelf sees it.
  */
+static int check_counts(uint64_t shoff, uint16_t shnum, uint16_t phnum)
+{
+	return (shoff && !shnum) || phnum == PN_XNUM ? -ENOEXEC : 0;
+}
+
 static int check_header(const union header *header, size_t len)
 {
 	if (len < sizeof(header->elf32) || memcmp(header->ident, ELFMAG, SELFMAG) ||
 	    header->ident[EI_DATA] != HOST_DATA)
 		return -ENOEXEC;
 	if (header->ident[EI_CLASS] == ELFCLASS64)
-		return header->elf64.e_shoff && !header->elf64.e_shnum ? -ENOEXEC : 0;
-	return header->elf32.e_shoff && !header->elf32.e_shnum ? -ENOEXEC : 0;
+		return check_counts(header->elf64.e_shoff, header->elf64.e_shnum, header->elf64.e_phnum);
+	return check_counts(header->elf32.e_shoff, header->elf32.e_shnum, header->elf32.e_phnum);
 }
 
 /* libelf reads the names of all sections when the first is asked for, and inflates them. */
