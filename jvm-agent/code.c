@@ -197,10 +197,11 @@ void code_publish_layout(struct session *session)
 	kinds = (layout->compiled_name != 0) + (layout->native_name != 0) + (layout->frameless_names[0] != 0);
 	if (session->layout_count && kinds == session->kinds_published)
 		return;
+	if (!ring_write(&session->ring, DUET_AGENT_LAYOUT, &part, 1, RING_WAIT))
+		return; /* no room: the next call tries again */
 	session->layout_count++;
 	session->kinds_published = kinds;
 	__atomic_store_n(&session->layout, layout, __ATOMIC_RELEASE);
-	ring_write(&session->ring, DUET_AGENT_LAYOUT, &part, 1, RING_WAIT);
 }
 
 void code_learn_existing(void)
