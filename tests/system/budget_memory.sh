@@ -289,8 +289,8 @@ case_copies_of_one_library() {
 	for i in {1..40}; do
 		cp "$here/libraries/100.so" "$here/libraries/copy$i.so"
 	done
-	record_peak --engine bpf --no-attach -v -d 3 -i 1ms -o collapsed -f "$here/out" \
-		-- timeout 2 "$workloads/libraries" "$here/libraries"/*.so
+	record_peak --engine bpf --no-attach -v -d 6 -i 1ms -o collapsed -f "$here/out" \
+		-- timeout 5 "$workloads/libraries" "$here/libraries"/*.so
 	expect "files read" "$(grep -c "[0-9]* unwind rows of $here/libraries" "$here/stderr")" '==' 1
 	expect "percent of the time has its stack" "$(share "$here/out" 'main;library_work( |;)')" '>' 60
 	expect_lacks "$here/stderr" 'lost: .*files'
