@@ -246,6 +246,7 @@ start_libraries() { # small|large COUNT
 
 map_libraries() { # FILE... or all
 	jvm_out=$here/libraries.out
+	rm -f "$jvm_out" # the last one's READY
 	[ $# -gt 0 ] || set -- "$here/libraries"/*.so
 	"$workloads/libraries" "$@" >"$jvm_out" 2>"$jvm_out.err" &
 	jvm=$!

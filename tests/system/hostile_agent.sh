@@ -13,6 +13,7 @@ memory_cap_kb=$((256 << 10))
 start_attacker() { # ATTACK
 	cp -f /bin/true "$here/libjvm.so"
 	chmod 755 "$here/libjvm.so"
+	rm -f "$here/attacker" # the last one's READY
 	# A socket that a dead JVM of this pid left could not be removed by nobody.
 	sh -c 'rm -f "/tmp/.java_pid$$"; exec "$@"' sh setpriv --reuid=65534 --regid=65534 --clear-groups \
 		"$hostile" "$here/libjvm.so" "$1" >"$here/attacker" 2>&1 </dev/null &

@@ -15,6 +15,7 @@ patience=30
 start_attacker() { # FOLDER [ATTACK]
 	mkdir "$here/$1"
 	chmod 755 "$here/$1"
+	rm -f "$here/attacker" # the last one's READY
 	cp -f /bin/true "$here/libjvm.so"
 	chmod 755 "$here/libjvm.so"
 	"$hostile" "$here/$1" "$here/libjvm.so" "${2:-$1}" >"$here/attacker" 2>&1 </dev/null &

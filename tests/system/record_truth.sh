@@ -77,6 +77,7 @@ expect_all_sampled() { # ENGINE INTERVAL_US THREADS COMMAND...
 
 busy_native() { # THREADS SECONDS
 	jvm_out=$here/busy.out
+	rm -f "$jvm_out" # the last one's READY
 	"$workloads/busy" "$1" "$2" "$here/gate" >"$jvm_out" 2>"$jvm_out.err" &
 	jvm=$!
 	jvms+=("$jvm")

@@ -12,6 +12,7 @@ kernel='(;[^;]*_\[k\])* [0-9]+$'
 # Its pid is $native; ended with the case.
 start_native() { # PROGRAM ARGS...
 	jvm_out=$here/native.out
+	rm -f "$jvm_out" # the last one's READY
 	"$@" >"$jvm_out" 2>"$jvm_out.err" &
 	native=$! jvm=$!
 	jvms+=("$native")
