@@ -15,7 +15,7 @@ samples_so_far() {
 
 start_crowd() { # OPTIONS...
 	local end=$((SECONDS + 15))
-	start_record -i 1ms --total -f "$here/out.collapsed" "$@" -- "$workloads/crowd" stacks 20
+	start_record -i 1ms --total -f "$here/out.collapsed" "$@" -- "$workloads/crowd" stacks 120
 	until [ "$(samples_so_far)0" -gt 200 ]; do
 		[ $SECONDS -lt $end ] || fail "no samples within 15 s: $(cat "$here/stderr")"
 		sleep 0.2
