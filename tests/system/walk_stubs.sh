@@ -38,7 +38,7 @@ jdk_case_stubs_of_c1() {
 jdk_case_stubs_from_the_start() {
 	local method='workload/Stubs\.(virtuals|interfaces)'
 	need_bpf
-	record -d 20 -i 1ms -t -v -o collapsed -f "$here/out" -- \
+	record -d 20 -i 100us -t -v -o collapsed -f "$here/out" -- \
 		"$jdk/bin/java" -Dends=true -cp "$workloads" workload.Stubs 5
 	expect_status 0
 	grep -E "^\[main tid=.*$method" "$here/out" >"$here/main"
