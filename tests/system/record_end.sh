@@ -46,6 +46,7 @@ case_duration() {
 
 case_target_killed() {
 	start_demo_record
+	warm_up $(($(cpu_ticks "$jvm") / ticks_per_second + 2)) # what has a name by then, keeps it
 	sleep 1
 	kill -KILL "$jvm"
 	end_record
