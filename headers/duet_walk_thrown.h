@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * x86-64: where an exception is on its way from one frame to the next. The code that leads it there has no frame of its
- * own, or not yet, or not any more: it has jumped there, with the place that has thrown as a return address in rdx.
+ * x86-64: the walk while the JVM passes an exception from one frame to the next. The thread then runs HotSpot's stubs,
+ * which may have no frame: they have not made it yet, have removed it, or never make one. The stubs are entered by a
+ * jump. The address that the exception comes from is in rdx, and serves as the return address.
  */
 #ifndef DUET_WALK_THROWN_H
 #define DUET_WALK_THROWN_H
@@ -90,8 +91,9 @@ static inline int java_forwards(struct walk_java *java, const struct unwind_curs
 #define JAVA_UNPACK_BEFORE 6 /* bytes: push $0; push %rbp */
 
 /*
- * What lies on the stack where code that has been deoptimized shall catch: mov %rax, oop(%r15); mov %rdx, pc(%r15);
- * push $0; push %rbp; mov %rsp, %rbp; behind that, fp tells. -1: this is not that place.
+ * HotSpot's entry for an exception that deoptimized code will catch is: mov %rax, oop(%r15); mov %rdx, pc(%r15);
+ * push $0; push %rbp; mov %rsp, %rbp. Returns how many bytes the thread has pushed by now; -1 when the code is
+ * another. After the last instruction the frame pointer is valid, and this function is not needed.
  */
 static inline int java_unpack_bytes(struct walk_java *java, uint64_t pc)
 {

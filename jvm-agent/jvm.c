@@ -119,8 +119,9 @@ static void *open_libjvm(JavaVM *vm)
 #define START_STEPS 400
 
 /*
- * The attach listener answers before JVMTI does, which comes with the end of the JVM's start: mostly milliseconds
- * later, unless a class loader or security manager of the application's takes its time.
+ * Returns the JVMTI environment. HotSpot's attach listener accepts requests before the JVM's start is complete, and
+ * GetEnv() returns JNI_EDETACHED until then. That lasts milliseconds, or longer with an application's own class loader
+ * or security manager: waits 2 s at most.
  */
 static bool get_jvmti(JavaVM *vm, jvmtiEnv **ret)
 {

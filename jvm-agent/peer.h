@@ -32,8 +32,9 @@ int peer_send_ending(int peer);
 int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int ret_fds[2]);
 void peer_close_fds(const int fds[2]);
 /*
- * What is readable now: DUET_MESSAGE_STOP; DUET_MESSAGE_WANT with its wants, at most DUET_WANTS_AT_ONCE; or -EPROTO
- * for all else, also for the peer's end.
+ * Reads the loader's next message, which must have arrived. Returns its type: DUET_MESSAGE_STOP, or DUET_MESSAGE_WANT,
+ * which fills *ret_wants with at most DUET_WANTS_AT_ONCE entries. Returns -EPROTO for any other message, and when the
+ * loader has closed the socket.
  */
 int peer_receive(int peer, struct duet_message_want *ret_wants);
 

@@ -55,22 +55,6 @@ void unwinding_release(struct unwinding *unwinding)
 
 /* ---- one file ---- */
 
-/* The same file in another process, container or mount namespace gives the same number. */
-static uint64_t file_identity(const struct stat *st)
-{
-	uint64_t identity[] = {
-		st->st_dev,
-		st->st_ino,
-		(uint64_t)st->st_size,
-		(uint64_t)st->st_mtim.tv_sec,
-		(uint64_t)st->st_mtim.tv_nsec,
-		(uint64_t)st->st_ctim.tv_sec,
-		(uint64_t)st->st_ctim.tv_nsec,
-	};
-
-	return hash_bytes(identity, sizeof(identity), 0);
-}
-
 /* NULL when out of memory. */
 static struct native_file *own_file(struct unwinding *unwinding, uint64_t identity)
 {
@@ -172,7 +156,7 @@ static int read_rows(struct unwinding *unwinding, struct native_file *file, int 
 /* Copies of one build, in several containers for instance, share their rows. */
 static struct native_file *identify(struct unwinding *unwinding, struct target_file *target)
 {
-	uint64_t identity = file_identity(&target->st);
+	uint64_t identity = target_file_identity(target);
 	struct native_file *file = map_get_ptr(&unwinding->files, identity);
 	int fd;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs to load the BPF programs: nearly all of the CPU time until the first sample is the kernel's verifier's.
- * It tells how many instructions it has gone through, which no busy machine changes. Needs the right to use BPF; says
- * why and skips without it.
+ * Bounds the cost of loading the BPF programs. Most of it is the kernel's verifier, which reports how many instructions
+ * it has processed. That count does not depend on the load of the machine. Skips, with the reason, where BPF is not
+ * allowed.
  */
 #include <dirent.h>
 #include <setjmp.h>

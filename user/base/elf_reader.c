@@ -21,9 +21,9 @@ union header {
 };
 
 /*
- * libelf allocates for every section and every segment that section 0 claims when the header has no number of them.
- * What is mapped as code has no 65280 sections and no 65535 segments, and this machine's byte order (of another libelf
- * makes a second copy): refused before libelf sees it.
+ * When the header does not hold the number of sections or segments, section 0 does, and libelf allocates as many as it
+ * claims. No real library has 65280 sections or 65535 segments, so such files are refused. So are files of another byte
+ * order, of which libelf would make a second copy.
  */
 static int check_counts(uint64_t shoff, uint16_t shnum, uint16_t phnum)
 {

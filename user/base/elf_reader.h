@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ELF files as far as libelf may see them: what is hostile is refused or bounded before. One budget is for all that is
- * made of a file: a few kilobytes can name one hole as the bytes of any number of sections, and libelf keeps what it
- * has read until the end.
+ * Reads ELF files through libelf. Malformed headers are refused before libelf sees them. Each file has one budget of
+ * memory for everything that is read or inflated from it: a file of a few kilobytes can have many sections that all
+ * point to one hole, and libelf keeps what it has read until the file is closed.
  */
 #ifndef BASE_ELF_READER_H
 #define BASE_ELF_READER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A command of the table in main.c: its options, what --help says, and what it does. Each cmd_<name>.c ends in one;
- * command_run() does for all of them what comes before the work.
+ * command_run() parses the options, prints the help, and refuses words that the command does not take.
  */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads on a target's behalf, by a helper process. Whoever owns a file, a mount or a process can make those wait for
- * ever, and unkillably: a FUSE server that does not answer, a thread that hangs in a page fault with the lock of its
- * memory map. So the loader looks up no path of a target, reads none of its files that others may hold, and nothing of
- * /proc that takes that lock. The helper does, and the loader waits for it: for a second, or for six while the helper
- * is ready to run. A helper that does not answer is killed, forgotten and replaced.
+ * A helper process that opens and reads the files of targets. The owner of a file, a mount or a process can make such
+ * a read hang for ever, so that not even SIGKILL ends it: by a FUSE server that does not answer, or by a thread that
+ * waits for a page while it holds the lock of its memory map. So the loader looks up no path of a target, reads none of
+ * its files that others may hold, and nothing of /proc that takes that lock. The helper does. The loader waits for it
+ * for a second, or for six while the helper is ready to run. A helper that does not answer is killed and replaced.
  *
  *	loader -> keeper    "another helper": the keeper is forked while the loader is small, and is never held up
  *	loader -> helper    a task: a descriptor, a path, a number

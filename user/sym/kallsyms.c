@@ -21,8 +21,10 @@ static enum symbol_linkage symbol_linkage(char type)
 	return type == 'T' ? SYMBOL_GLOBAL : SYMBOL_LOCAL;
 }
 
-/* "address type name\t[module]". Changes the line: the module moves next to the name's end. 0, also when it is no
-   function; -errno. */
+/*
+ * Adds the function of a line "address type name\t[module]". Changes the line: the module moves to the end of the name.
+ * Returns 0, also for what is no function, or -errno.
+ */
 static int parse_line(struct symbol_table *table, char *line)
 {
 	char *rest, *name;

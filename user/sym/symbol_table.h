@@ -60,7 +60,8 @@ int symbol_table_add_all(struct symbol_table *table, const struct symbol_table *
  *	4. the fewest leading underscores: write, malloc, clock_gettime, not __write, __libc_malloc;
  *	5. a global one to a weak one;
  *	6. the shorter one: lseek, not lseek64; __x64_sys_getpid, not __ia32_sys_getpid;
- *	7. the first by its bytes: C1, not C2, of a C++ constructor, which read the same.
+ *	7. the first in byte order, so that the choice is stable. A C++ constructor has two symbols, C1 and C2, which
+ *	   demangle to the same name.
  */
 void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice);
 /* The name, or NULL. Valid until more is added. */

@@ -157,22 +157,6 @@ static struct elf_file *own_file(struct symbols *symbols, struct elf_file *file,
 	return &owned->elf;
 }
 
-/* The same file in another process, container or mount namespace gives the same number. */
-static uint64_t file_identity(const struct stat *st)
-{
-	const uint64_t identity[] = {
-		st->st_dev,
-		st->st_ino,
-		(uint64_t)st->st_size,
-		(uint64_t)st->st_mtim.tv_sec,
-		(uint64_t)st->st_mtim.tv_nsec,
-		(uint64_t)st->st_ctim.tv_sec,
-		(uint64_t)st->st_ctim.tv_nsec,
-	};
-
-	return hash_bytes(identity, sizeof(identity), 0);
-}
-
 static struct elf_file *read_file(struct symbols *symbols, struct target_file *target, const char *path)
 {
 	int fd = target_file_read(target, 0);
@@ -184,7 +168,7 @@ static struct elf_file *read_file(struct symbols *symbols, struct target_file *t
 		debug_file_apply(&file, target->pid, path);
 	if (!file.has_symtab)
 		mini_debug_apply(&file, fd, path);
-	return own_file(symbols, &file, file_identity(&target->st));
+	return own_file(symbols, &file, target_file_identity(target));
 }
 
 static struct elf_file *load_file(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
@@ -194,7 +178,7 @@ static struct elf_file *load_file(struct symbols *symbols, const struct process 
 
 	if (target_file_find_mapping(&target, process, mapping))
 		return NULL;
-	owned = map_get_ptr(&symbols->files, file_identity(&target.st));
+	owned = map_get_ptr(&symbols->files, target_file_identity(&target));
 	if (!owned)
 		owned = read_file(symbols, &target, mapping->path);
 	target_file_release(&target);

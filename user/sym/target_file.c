@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <linux/nsfs.h>
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/map.h"
 #include "proc/helper.h"
 
 #define COPY_NS (NS_PER_SEC / 2) /* an honest disk that takes longer is no reason to bar anybody */
@@ -129,19 +131,19 @@ static bool nobody_can_hold(int fd, pid_t pid, const struct stat *st)
 	if (fstatfs(fd, &fs) < 0)
 		return false;
 	switch ((uint32_t)fs.f_type) {
-	case 0xef53: /* ext2, ext3, ext4 */
-	case 0x01021994: /* tmpfs */
-	case 0x858458f6: /* ramfs */
-	case 0x9123683e: /* btrfs */
-	case 0xf2f52010: /* f2fs */
-	case 0x73717368: /* squashfs */
-	case 0xe0f5e1e2: /* erofs */
-	case 0x9660: /* iso9660 */
+	case EXT4_SUPER_MAGIC: /* ext2 and ext3, too */
+	case TMPFS_MAGIC:
+	case RAMFS_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case SQUASHFS_MAGIC:
+	case EROFS_SUPER_MAGIC_V1:
+	case ISOFS_SUPER_MAGIC:
 		return true;
-	case 0x58465342: /* XFS */
-	case 0x2fc12fc1: /* ZFS */
+	case XFS_SUPER_MAGIC:
+	case 0x2fc12fc1: /* ZFS, which is not in linux/magic.h */
 		return is_roots;
-	case 0x794c7630: /* overlay: shows whatever owner the file systems below it tell */
+	case OVERLAYFS_SUPER_MAGIC: /* shows whatever owner the file systems below it tell */
 		return is_roots && is_mounted_by_root(fd, pid);
 	}
 	return false;
@@ -308,6 +310,22 @@ void target_file_release(struct target_file *file)
 	if (file->fd >= 0)
 		close(file->fd);
 	file->path_fd = file->fd = -1;
+}
+
+uint64_t target_file_identity(const struct target_file *file)
+{
+	const struct stat *st = &file->st;
+	const uint64_t identity[] = {
+		st->st_dev,
+		st->st_ino,
+		(uint64_t)st->st_size,
+		(uint64_t)st->st_mtim.tv_sec,
+		(uint64_t)st->st_mtim.tv_nsec,
+		(uint64_t)st->st_ctim.tv_sec,
+		(uint64_t)st->st_ctim.tv_nsec,
+	};
+
+	return hash_bytes(identity, sizeof(identity), 0);
 }
 
 int target_file_open(pid_t pid, pid_t root, const char *path)

@@ -34,6 +34,8 @@ int target_file_find_mapping(struct target_file *file, const struct process *pro
  */
 int target_file_read(struct target_file *file, off_t from);
 void target_file_release(struct target_file *file);
+/* The same file has the same number in every process, container and mount namespace. */
+uint64_t target_file_identity(const struct target_file *file);
 
 /* The first and the third in one, for files that are read once. The descriptor is the caller's. */
 int target_file_open(pid_t pid, pid_t root, const char *path);
