@@ -25,10 +25,12 @@ enter_namespaces() {
 		"$0" "$seconds" "$seed" "$only"
 }
 
-# A /tmp and /dev/shm of our own; what was built is copied there, as it may lie in the /tmp that is hidden by this.
-hide_tmp() {
+# A /tmp, /dev/shm and /run of our own: a daemon that runs on this host has files there. What was built is copied, as it
+# may lie in the /tmp that is hidden by this.
+hide_files() {
 	local real=$DUET_BUILD
 	mount -t tmpfs tmpfs /dev/shm
+	mount -t tmpfs tmpfs /run
 	mount -t tmpfs -o mode=1777 tmpfs /mnt
 	mkdir -p /mnt/build /mnt/findings
 	cp -r "$real/duet" "$real/workloads" /mnt/build/
@@ -40,7 +42,7 @@ hide_tmp() {
 
 [ -n "${CHAOS_INSIDE:-}" ] || enter_namespaces
 unset TMPDIR
-hide_tmp
+hide_files
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$0")/../system/lib.sh"
 # shellcheck source=tests/chaos/jvm.sh
