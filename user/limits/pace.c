@@ -11,6 +11,8 @@
 #define AIM 0.8 /* of the limit */
 #define CALM 0.55 /* of the limit; below for CALM_LOOKS in a row, the rate may grow again */
 #define CALM_LOOKS 5
+#define OVER_LOOKS 2 /* above the limit in a row: one that is busier than the others is no other host */
+#define FAR_OVER 2 /* times the limit: not waited for */
 #define STEP_MAX 4 /* by which the rate changes at once */
 
 void pace_init(struct pace *pace, double max_percent, uint64_t every_max)
@@ -38,10 +40,18 @@ static bool change(struct pace *pace, double every)
 {
 	uint32_t before = pace->every;
 
-	pace->calm = 0;
+	pace->calm = pace->over = 0;
 	pace->every = every >= pace->every_max ? pace->every_max : every > 1 ? (uint32_t)every : 1;
 	pace->is_fresh = pace->every != before;
 	return pace->is_fresh;
+}
+
+/* `percent` is of this look alone. */
+static bool is_too_much(struct pace *pace, double percent)
+{
+	pace->over = percent > pace->max_percent ? pace->over + 1 : 0;
+	return pace->percent > pace->max_percent &&
+	       (pace->over >= OVER_LOOKS || pace->percent > FAR_OVER * pace->max_percent);
 }
 
 /* Not all of the cost comes from samples, so one step does not bring it to the limit: others follow. */
@@ -57,7 +67,7 @@ bool pace_look(struct pace *pace, const struct pace_spent *spent)
 	if (pace->max_percent <= 0)
 		return false;
 	factor = pace->percent / (AIM * pace->max_percent);
-	if (pace->percent > pace->max_percent)
+	if (is_too_much(pace, percent))
 		return change(pace, pace->every * (factor < STEP_MAX ? factor : STEP_MAX) + 1);
 	if (pace->percent > CALM * pace->max_percent)
 		pace->calm = 0;

@@ -17,6 +17,7 @@ struct pace {
 	double percent; /* of all CPUs: mean of the last looks since the rate last changed */
 	uint64_t due_ns; /* spent once and not yet counted */
 	unsigned looks;
+	unsigned over; /* looks in a row that found more than the limit */
 	unsigned calm; /* looks in a row that found much less than the limit */
 	bool is_fresh; /* no look since the last change: the mean is of another rate */
 };
