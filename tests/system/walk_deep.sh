@@ -12,10 +12,9 @@ entries='^(__clone3|clone3|__clone|clone|_start|start_thread)(;| )'
 record_deep() { # FRAMES INTERVAL OPTION...
 	need_bpf
 	start_jvm "$jdk" workload.Deep "$1"
-	sleep 2
+	warm_up 2
 	ticks_before=$(cpu_ticks "$jvm")
-	record -p "$jvm" -d 3 -i "${@:2}" -v -o collapsed -f "$here/out"
-	expect_status 0
+	record_cpu 3 -p "$jvm" -i "${@:2}" -v -o collapsed -f "$here/out"
 	expect_share "walked to the entry" "$(reported walked)" '>=' 97
 	expect_share "stacks rooted there" "$(matching "$here/out" "$entries")" '>=' 97
 	expect_alive "$jvm"
@@ -50,8 +49,7 @@ expect_rooted() { # INTERVAL OPTION...
 # Whatever the walk had no time for, AsyncGetCallTrace has: none may be missing, from the leaf to main().
 expect_all() { # OPTION...
 	start_jvm "$jdk" workload.Deep 10000
-	record -p "$jvm" -d 2 -i 4ms -j 16384 -o collapsed -f "$here/out" "$@"
-	expect_status 0
+	record_cpu 2 -p "$jvm" -i 4ms -j 16384 -o collapsed -f "$here/out" "$@"
 	expect "samples at the bottom" "$(with_frames 10000 | cut -d ' ' -f 2)" '>' 0
 	expect_share "with all frames" "$(with_frames 10000)" '>=' 97
 	expect_share "truncated" "$(matching "$here/out" '\\[truncated\\]')" '<=' 0
@@ -89,9 +87,8 @@ jdk_case_cost_of_60_frames() {
 	JVM_OPTS=(-XX:CompileCommand=quiet '-XX:CompileCommand=exclude,workload.Mixed::i*'
 		'-XX:CompileCommand=dontinline,workload.Mixed::c*')
 	start_jvm "$jdk" workload.Mixed
-	sleep 2
-	record -p "$jvm" -d 4 -i 1ms -o text -f "$here/out"
-	expect_status 0
+	warm_up 2
+	record_cpu 4 -p "$jvm" -i 1ms -o text -f "$here/out"
 	read -r median tail <<<"$(sed -n \
 		's/^BPF time.*: median \([0-9]*\) ns, 99 of 100 within \([0-9]*\) ns.*/\1 \2/p' "$here/out")"
 	expect "ns of BPF a sample of 60 frames, median" "${median:-0}" '>' 0
