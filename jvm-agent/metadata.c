@@ -79,60 +79,80 @@ static bool read_bytes(void *to, uintptr_t from, size_t bytes)
 	return safe_copy(to, from, bytes) == bytes;
 }
 
+/* With what lies behind it, as far as that can be read. False when nothing can. */
+static bool read_object(struct metadata_object *object, uintptr_t address)
+{
+	object->address = address;
+	object->bytes = address ? safe_copy(object->data, address, sizeof(object->data)) : 0;
+	return object->bytes;
+}
+
+static bool read_field(const struct metadata_object *object, size_t offset, void *to, size_t bytes)
+{
+	if (offset + bytes > object->bytes)
+		return object->address && read_bytes(to, object->address + offset, bytes);
+	memcpy(to, object->data + offset, bytes);
+	return true;
+}
+
 /* An address in it; 0 when there is none. */
-static uintptr_t read_address(uintptr_t object, const struct offset *field)
+static uintptr_t read_address(const struct metadata_object *object, const struct offset *field)
 {
 	uintptr_t address;
 
-	if (!read_bytes(&address, object + field->value, sizeof(address)) || address % WORD)
+	if (!read_field(object, field->value, &address, sizeof(address)) || address % WORD)
 		return 0;
 	return address;
 }
 
-static uint32_t read_half(uintptr_t object, const struct offset *field)
+static uint32_t read_half(const struct metadata_object *object, const struct offset *field)
 {
 	uint16_t half;
 
-	return field->known && read_bytes(&half, object + field->value, sizeof(half)) ? half : 0;
+	return field->known && read_field(object, field->value, &half, sizeof(half)) ? half : 0;
 }
 
-static uint32_t read_int(uintptr_t object, const struct offset *field)
+static uint32_t read_int(const struct metadata_object *object, const struct offset *field)
 {
 	uint32_t value;
 
-	return read_bytes(&value, object + field->value, sizeof(value)) ? value : 0;
+	return read_field(object, field->value, &value, sizeof(value)) ? value : 0;
 }
 
 /* ---- methods ---- */
 
 /* Method handles' intrinsics have pools of their own: that of the class must lead back. */
-bool metadata_prove(uintptr_t address, struct metadata_method *ret)
+static bool leads_back(const struct metadata_method *method)
 {
-	struct metadata_method method = {.address = address};
-	uintptr_t own_pool;
+	uintptr_t own_pool = read_address(&method->holder, &layout.holder_pool);
+	uintptr_t holder;
 
-	if (!address || address % WORD || !layout.const_bytes)
-		return false;
-	method.const_method = read_address(address, &layout.method_const);
-	method.pool = method.const_method ? read_address(method.const_method, &layout.const_pool) : 0;
-	method.holder = method.pool ? read_address(method.pool, &layout.pool_holder) : 0;
-	own_pool = method.holder ? read_address(method.holder, &layout.holder_pool) : 0;
-	if (!own_pool || (own_pool != method.pool && read_address(own_pool, &layout.pool_holder) != method.holder))
-		return false;
-	*ret = method;
-	return true;
+	if (!own_pool || own_pool == method->pool.address)
+		return own_pool;
+	return read_bytes(&holder, own_pool + layout.pool_holder.value, sizeof(holder)) &&
+	       holder == method->holder.address;
 }
 
-/* As InstanceKlass::jmethod_id_or_null(). */
+bool metadata_prove(uintptr_t address, struct metadata_method *ret)
+{
+	if (!address || address % WORD || !layout.const_bytes)
+		return false;
+	return read_object(&ret->itself, address) &&
+	       read_object(&ret->const_method, read_address(&ret->itself, &layout.method_const)) &&
+	       read_object(&ret->pool, read_address(&ret->const_method, &layout.const_pool)) &&
+	       read_object(&ret->holder, read_address(&ret->pool, &layout.pool_holder)) && leads_back(ret);
+}
+
+/* As InstanceKlass::jmethod_id_or_null(): their count goes before them. */
 static uint64_t find_id(const struct metadata_method *method)
 {
-	uintptr_t ids = read_address(method->holder, &layout.holder_ids);
-	size_t number = read_half(method->const_method, &layout.const_id);
-	size_t count = 0;
+	size_t number = read_half(&method->const_method, &layout.const_id), count = 0;
+	struct metadata_object ids;
 	uint64_t id = 0;
 
-	if (!ids || !read_bytes(&count, ids, sizeof(count)) || number >= count ||
-	    !read_bytes(&id, ids + (number + 1) * WORD, sizeof(id)))
+	if (!read_object(&ids, read_address(&method->holder, &layout.holder_ids)) ||
+	    !read_field(&ids, 0, &count, sizeof(count)) || number >= count ||
+	    !read_field(&ids, (number + 1) * WORD, &id, sizeof(id)))
 		return 0;
 	return id;
 }
@@ -141,7 +161,14 @@ uint64_t metadata_key(const struct metadata_method *method)
 {
 	uint64_t id = find_id(method);
 
-	return id ? id : method->address | DUET_METHOD_BARE;
+	return id ? id : method->itself.address | DUET_METHOD_BARE;
+}
+
+uint64_t metadata_prove_key(uintptr_t address)
+{
+	struct metadata_method method;
+
+	return metadata_prove(address, &method) ? metadata_key(&method) : 0;
 }
 
 /* The id's slot holds the method, and the class has the id under the method's number. */
@@ -158,33 +185,34 @@ bool metadata_find(uint64_t key, struct metadata_method *ret)
 
 /* ---- names ---- */
 
-static char *read_symbol(uintptr_t symbol)
+static char *read_symbol(uintptr_t address)
 {
-	uint32_t length = symbol ? read_half(symbol, &layout.symbol_length) : 0;
+	struct metadata_object symbol;
+	uint32_t length = read_object(&symbol, address) ? read_half(&symbol, &layout.symbol_length) : 0;
 	char *text = length ? malloc(length + 1u) : NULL;
 
 	if (!text)
 		return NULL;
 	text[length] = '\0';
-	if (read_bytes(text, symbol + layout.symbol_body.value, length) && strlen(text) == length)
+	if (read_field(&symbol, layout.symbol_body.value, text, length) && strlen(text) == length)
 		return text;
 	free(text);
 	return NULL;
 }
 
 /* A constant that is text. */
-static char *read_constant(uintptr_t pool, uint32_t index)
+static char *read_constant(const struct metadata_object *pool, uint32_t index)
 {
 	uintptr_t symbol = 0;
 
 	if (!index || index >= read_int(pool, &layout.pool_length) ||
-	    !read_bytes(&symbol, pool + layout.pool_bytes + index * WORD, sizeof(symbol)) || symbol % WORD)
+	    !read_field(pool, layout.pool_bytes + index * WORD, &symbol, sizeof(symbol)) || symbol % WORD)
 		return NULL;
 	return read_symbol(symbol);
 }
 
 /* As JVMTI gives it. A hidden class is "Name+0x…" inside, "LName.0x…;" outside. */
-static char *read_class(uintptr_t holder)
+static char *read_class(const struct metadata_object *holder)
 {
 	char *name = read_symbol(read_address(holder, &layout.klass_name));
 	size_t length = name ? strlen(name) : 0;
@@ -204,10 +232,10 @@ static char *read_class(uintptr_t holder)
 
 static char *read_source(const struct metadata_method *method)
 {
-	uint32_t index = layout.pool_source.known ? read_half(method->pool, &layout.pool_source)
-						  : read_half(method->holder, &layout.holder_source);
+	uint32_t index = layout.pool_source.known ? read_half(&method->pool, &layout.pool_source)
+						  : read_half(&method->holder, &layout.holder_source);
 
-	return read_constant(method->pool, index);
+	return read_constant(&method->pool, index);
 }
 
 static int compare_lines(const void *left, const void *right)
@@ -247,13 +275,14 @@ static uint32_t unpack_lines(struct unsigned5 *stream, struct duet_line *lines)
 /* The table follows the byte code, and ends before the method does. */
 static size_t copy_table(const struct metadata_method *method, unsigned char *table)
 {
-	size_t begin = layout.const_bytes + read_half(method->const_method, &layout.const_code_bytes);
-	size_t end = read_int(method->const_method, &layout.const_words) * WORD;
+	const struct metadata_object *from = &method->const_method;
+	size_t begin = layout.const_bytes + read_half(from, &layout.const_code_bytes);
+	size_t end = read_int(from, &layout.const_words) * WORD;
 
-	if (!(read_half(method->const_method, &layout.const_flags) & HAS_LINES) || end <= begin)
+	if (!(read_half(from, &layout.const_flags) & HAS_LINES) || end <= begin)
 		return 0;
 	end = end - begin < LINES_MAX_BYTES ? end - begin : LINES_MAX_BYTES;
-	return safe_copy(table, method->const_method + begin, end);
+	return safe_copy(table, from->address + begin, end);
 }
 
 static void read_lines(const struct metadata_method *method, struct metadata_names *names)
@@ -277,10 +306,10 @@ static void read_lines(const struct metadata_method *method, struct metadata_nam
 bool metadata_names_read(const struct metadata_method *method, struct metadata_names *ret)
 {
 	struct metadata_names names = {
-		.class_signature = read_class(method->holder),
-		.name = read_constant(method->pool, read_half(method->const_method, &layout.const_name)),
-		.signature = read_constant(method->pool, read_half(method->const_method, &layout.const_signature)),
-		.modifiers = read_half(method->address, &layout.method_flags),
+		.class_signature = read_class(&method->holder),
+		.name = read_constant(&method->pool, read_half(&method->const_method, &layout.const_name)),
+		.signature = read_constant(&method->pool, read_half(&method->const_method, &layout.const_signature)),
+		.modifiers = read_half(&method->itself, &layout.method_flags),
 	};
 
 	if (!names.class_signature || !names.name || !names.signature) {

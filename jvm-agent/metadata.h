@@ -15,18 +15,24 @@
 
 #include "duet_agent.h"
 
+/* A structure of the JVM's, copied in one go: each look into memory that may be gone is a system call. */
+struct metadata_object {
+	uintptr_t address;
+	size_t bytes; /* as many as could be copied */
+	unsigned char data[640]; /* an InstanceKlass has its fields within; what lies behind is read alone */
+};
+
 /* One that has proven itself. */
 struct metadata_method {
-	uintptr_t address;
-	uintptr_t const_method;
-	uintptr_t pool;
-	uintptr_t holder;
+	struct metadata_object itself, const_method, pool, holder;
 };
 
 /* `version` of Java. False when this JVM does not tell what is needed. */
 bool metadata_open(void *libjvm, int version);
 
 bool metadata_prove(uintptr_t address, struct metadata_method *ret);
+/* As metadata_key() of what is proven; 0 when it is not. */
+uint64_t metadata_prove_key(uintptr_t address);
 /* By jmethodID, as long as that is an address (before JDK 26), or bare. */
 bool metadata_find(uint64_t key, struct metadata_method *ret);
 uint64_t metadata_key(const struct metadata_method *method);

@@ -97,7 +97,8 @@ static bool read_proven(uint64_t key, struct metadata_names *ret)
 
 	if (!metadata_find(key, &method) || !metadata_names_read(&method, ret))
 		return false;
-	if (metadata_find(key, &again) && again.address == method.address && again.holder == method.holder)
+	if (metadata_find(key, &again) && again.itself.address == method.itself.address &&
+	    again.holder.address == method.holder.address)
 		return true;
 	metadata_names_release(ret);
 	return false;

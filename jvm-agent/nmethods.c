@@ -189,14 +189,13 @@ static bool debug_copy(struct debug *debug, const struct code_blob *blob)
 /* Metadata are counted from 1. 0: it is none, or no method any more. */
 static uint64_t key_of(struct debug *debug, uint32_t index)
 {
-	struct metadata_method method;
 	uintptr_t address;
 
 	if (!index || index > debug->metadata.bytes / sizeof(address))
 		return 0;
 	memcpy(&address, debug->metadata.data + (index - 1) * sizeof(address), sizeof(address));
-	if (!debug->keys[index - 1] && metadata_prove(address, &method))
-		debug->keys[index - 1] = metadata_key(&method);
+	if (!debug->keys[index - 1])
+		debug->keys[index - 1] = metadata_prove_key(address);
 	return debug->keys[index - 1];
 }
 
@@ -318,11 +317,11 @@ bool nmethods_method(uintptr_t pc, struct metadata_method *ret)
 static bool read_record(struct nmethod_record *record, const struct code_blob *blob, size_t most_bytes)
 {
 	struct debug debug = {.record = record, .most_bytes = most_bytes - sizeof(record->load)};
-	struct metadata_method method;
-	bool done = metadata_prove(load_address(blob->start, &layout.method), &method);
+	bool done;
 
+	record->load.method = metadata_prove_key(load_address(blob->start, &layout.method));
+	done = record->load.method;
 	if (done) {
-		record->load.method = metadata_key(&method);
 		record->load.address = blob->code_begin;
 		record->load.code_bytes = (uint32_t)(blob->start + blob->bytes - blob->code_begin);
 		done = debug_copy(&debug, blob) && read_pcs(&debug);

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -189,29 +191,61 @@ static void test_words_that_are_no_method(void **state)
 	}
 }
 
-/* One that proves itself, with names that lead nowhere. */
-static void test_broken_names(void **state)
+static bool has_names(void)
 {
 	struct metadata_method method;
 	struct metadata_names names;
+	bool done;
 
-	(void)state;
 	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
+	done = metadata_names_read(&method, &names);
+	if (done)
+		metadata_names_release(&names);
+	return done;
+}
+
+/* One that proves itself, with names that lead nowhere. */
+static void test_broken_names(void **state)
+{
+	(void)state;
 	vm.const_method.name = 4; /* behind the pool's end */
-	assert_false(metadata_names_read(&method, &names));
+	assert_false(has_names());
 	vm.const_method.name = 1;
 	vm.pool.constants[1] = 0xdead0000;
-	assert_false(metadata_names_read(&method, &names));
+	assert_false(has_names());
 	vm.pool.constants[1] = (uintptr_t)&vm.name;
 	memset(vm.name.body, 0, sizeof(vm.name.body));
-	assert_false(metadata_names_read(&method, &names));
+	assert_false(has_names());
 	vm.name = symbol("take");
 	memset(vm.const_method.lines, 0xff, sizeof(vm.const_method.lines));
-	assert_true(metadata_names_read(&method, &names));
-	metadata_names_release(&names);
+	assert_true(has_names());
 	vm.const_method.words = UINT32_MAX;
+	assert_true(has_names());
+}
+
+/* Nothing behind it can be read; and a name that is longer than what is read at once. */
+static void test_edge_of_memory(void **state)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 3 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint16_t length = 2000;
+	struct metadata_method method;
+	struct metadata_names names;
+	char *edge;
+
+	(void)state;
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	assert_int_equal(munmap(pages + 2 * page_bytes, page_bytes), 0);
+	edge = memcpy(pages + 2 * page_bytes - sizeof(vm.klass), &vm.klass, sizeof(vm.klass));
+	vm.pool.holder = (uintptr_t)edge;
+	memset(pages, 'x', sizeof(length) + length);
+	vm.pool.constants[1] = (uintptr_t)memcpy(pages, &length, sizeof(length));
+	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
 	assert_true(metadata_names_read(&method, &names));
+	assert_string_equal(names.class_signature, "Lshop/Till.0x0123;");
+	assert_int_equal(strlen(names.name), length);
 	metadata_names_release(&names);
+	munmap(pages, 2 * page_bytes);
 }
 
 int main(void)
@@ -223,6 +257,7 @@ int main(void)
 		cmocka_unit_test_setup(test_numbered_id, make_vm),
 		cmocka_unit_test_setup(test_words_that_are_no_method, make_vm),
 		cmocka_unit_test_setup(test_broken_names, make_vm),
+		cmocka_unit_test_setup(test_edge_of_memory, make_vm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

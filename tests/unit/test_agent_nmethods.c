@@ -58,13 +58,13 @@ uint32_t jvmstructs_blob_id(const struct code_blob *blob)
 
 bool metadata_prove(uintptr_t address, struct metadata_method *ret)
 {
-	*ret = (struct metadata_method){.address = address};
+	*ret = (struct metadata_method){.itself.address = address};
 	return address != 0;
 }
 
-uint64_t metadata_key(const struct metadata_method *method)
+uint64_t metadata_prove_key(uintptr_t address)
 {
-	return method->address;
+	return address;
 }
 
 /* ---- a compilation ---- */
