@@ -29,7 +29,7 @@
 #include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 5	 /* of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 6	 /* of everything in this file and in duet_ring.h */
 #define DUET_JAVA_DEPTH 2048	 /* frames that AsyncGetCallTrace is asked for */
 #define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* and at most, for those who want all frames of deep stacks */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
@@ -111,7 +111,7 @@ DUET_ASSERT_SIZE(struct duet_message_started, 32 + 128);
 
 enum duet_want_kind {
 	DUET_WANT_METHOD = 1, /* answered by METHOD or GONE */
-	DUET_WANT_CODE,	      /* by CODE_LOAD, STUB or GONE */
+	DUET_WANT_CODE,	      /* by CODE_LOAD, STUB or GONE; a CODE_LOAD comes behind the METHODs that it needs */
 	DUET_WANT_KIND_MAX
 };
 
@@ -195,7 +195,8 @@ struct duet_method {
 	uint16_t signature_len;
 	uint16_t source_len;
 	uint32_t line_count;
-	uint32_t modifiers; /* JVM access flags */
+	uint16_t modifiers; /* JVM access flags */
+	uint16_t is_extra;  /* 1: no answer of its own, but one of those that the CODE_LOAD behind it names */
 };
 DUET_ASSERT_SIZE(struct duet_method, 24);
 

@@ -9,6 +9,7 @@
 #include "jvmstructs.h"
 #include "kept.h"
 #include "metadata.h"
+#include "methods.h"
 #include "nmethods.h"
 #include "safe_copy.h"
 #include "session.h"
@@ -219,7 +220,43 @@ void code_learn_existing(void)
 
 /* ---- answers ---- */
 
-static void write_compiled(struct session *session, const struct nmethod_record *record)
+#define METHODS_AT_ONCE 64 /* with one compilation; a large one has hundreds, of which samples meet few */
+
+/* Of the first instruction behind the pc, as debug information describes the code in front of its own. */
+static const struct duet_code_pc *pc_behind(const struct nmethod_record *record, uint64_t pc)
+{
+	for (uint32_t i = 0; i < record->load.pc_count; i++)
+		if (record->load.address + record->pcs[i].offset > pc)
+			return &record->pcs[i];
+	return NULL;
+}
+
+/* What has no room now is asked for. */
+static void tell_some(struct session *session, JNIEnv *env, const struct duet_java_frame *frames, uint32_t count,
+		      unsigned int *left)
+{
+	for (uint32_t i = 0; i < count && *left && ring_has_room(&session->ring); i++)
+		*left -= methods_tell(session, env, frames[i].method);
+}
+
+/*
+ * A JVM may end before the loader has asked for names too: they come with the code, those that the sample met first.
+ * Of the room in the ring half is left, for the code.
+ */
+static void tell_methods(struct session *session, JNIEnv *env, const struct nmethod_record *record, uint64_t pc)
+{
+	const struct duet_java_frame itself = {.method = record->load.method};
+	const struct duet_code_pc *met = pc_behind(record, pc);
+	unsigned int left = METHODS_AT_ONCE;
+
+	if (met)
+		tell_some(session, env, record->frames + met->frame, met->depth, &left);
+	tell_some(session, env, &itself, 1, &left);
+	tell_some(session, env, record->frames, record->load.frame_count, &left);
+}
+
+/* Takes the record over. */
+static void answer_compiled(struct session *session, JNIEnv *env, struct nmethod_record *record, uint64_t pc)
 {
 	struct ring_part parts[] = {
 		{&record->load, sizeof(record->load)},
@@ -227,30 +264,19 @@ static void write_compiled(struct session *session, const struct nmethod_record 
 		{record->frames, record->load.frame_count * sizeof(*record->frames)},
 	};
 
+	tell_methods(session, env, record, pc);
 	ring_write(&session->ring, DUET_AGENT_CODE_LOAD, parts, 3, RING_WAIT);
+	nmethods_release(record);
 }
 
-static bool answer_kept(struct session *session, uint32_t id)
-{
-	struct nmethod_record record;
-
-	if (!id || !kept_take(id, &record))
-		return false;
-	write_compiled(session, &record);
-	kept_release();
-	return true;
-}
-
-void code_answer(struct session *session, uint64_t pc, uint32_t id)
+void code_answer(struct session *session, JNIEnv *env, uint64_t pc, uint32_t id)
 {
 	const struct duet_want want = {.key = pc, .id = id, .kind = DUET_WANT_CODE};
 	struct nmethod_record record;
 
 	switch (nmethods_find((uintptr_t)pc, id, ring_metadata_most(&session->ring), &record)) {
 	case NMETHOD_FOUND:
-		write_compiled(session, &record);
-		nmethods_release(&record);
-		return;
+		return answer_compiled(session, env, &record, pc);
 	case NMETHOD_NONE:
 		if (!id && answer_stub(session, (uintptr_t)pc))
 			return;
@@ -258,8 +284,8 @@ void code_answer(struct session *session, uint64_t pc, uint32_t id)
 	case NMETHOD_GONE:
 		break;
 	}
-	if (answer_kept(session, id))
-		return;
+	if (id && kept_copy(id, &record))
+		return answer_compiled(session, env, &record, pc);
 	duet_ring_count(session->ring.page, DUET_AGENT_CODE_GONE);
 	ring_write_gone(&session->ring, &want);
 }

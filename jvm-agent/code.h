@@ -27,9 +27,9 @@ void code_publish_layout(struct session *session);
 /* Takes note of the code that is there now and has no blob of its own. Agent's thread only. */
 void code_learn_existing(void);
 /*
- * Writes what lies at pc: DUET_AGENT_CODE_LOAD, when it is of the compilation with this id or that is 0,
- * DUET_AGENT_STUB or DUET_AGENT_GONE. Agent's thread only.
+ * Writes what lies at pc: DUET_AGENT_CODE_LOAD, when it is of the compilation with this id or that is 0, and before it
+ * the methods that it names; or DUET_AGENT_STUB or DUET_AGENT_GONE. Agent's thread only.
  */
-void code_answer(struct session *session, uint64_t pc, uint32_t id);
+void code_answer(struct session *session, JNIEnv *env, uint64_t pc, uint32_t id);
 
 #endif

@@ -110,6 +110,7 @@ static void session_stop(struct session *session)
 	jvm_events_disable();
 	threads_forget();
 	kept_forget();
+	methods_forget_told();
 	if (session_close())
 		session_free(session);
 }
@@ -127,7 +128,7 @@ static void session_answer(struct session *session, JNIEnv *env, const struct du
 	if (want->kind == DUET_WANT_METHOD)
 		methods_answer(session, env, want->key);
 	else if (want->kind == DUET_WANT_CODE)
-		code_answer(session, want->key, want->id);
+		code_answer(session, env, want->key, want->id);
 }
 
 /* The loader makes room in the ring, however long that takes, or it is gone: false. */

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock.h"
 
@@ -53,23 +54,34 @@ void kept_add(struct nmethod_record *record)
 	pthread_mutex_unlock(&kept.lock);
 }
 
-bool kept_take(uint32_t id, struct nmethod_record *ret)
+static bool copy_record(const struct nmethod_record *record, struct nmethod_record *ret)
 {
-	bool found = false;
+	size_t pc_bytes = record->load.pc_count * sizeof(*record->pcs);
+	size_t frame_bytes = record->load.frame_count * sizeof(*record->frames);
+	struct nmethod_record copy = {record->load, malloc(pc_bytes + 1), malloc(frame_bytes + 1)};
 
-	pthread_mutex_lock(&kept.lock);
-	for (unsigned int i = 0; i < kept.count && !found; i++) {
-		*ret = kept.all[(kept.first + i) % MAX_KEPT];
-		found = ret->load.id == id;
+	if (!copy.pcs || !copy.frames) {
+		nmethods_release(&copy);
+		return false;
 	}
-	if (!found)
-		pthread_mutex_unlock(&kept.lock);
-	return found;
+	memcpy(copy.pcs, record->pcs, pc_bytes);
+	memcpy(copy.frames, record->frames, frame_bytes);
+	*ret = copy;
+	return true;
 }
 
-void kept_release(void)
+bool kept_copy(uint32_t id, struct nmethod_record *ret)
 {
+	const struct nmethod_record *found = NULL;
+	bool done;
+
+	pthread_mutex_lock(&kept.lock);
+	for (unsigned int i = 0; i < kept.count && !found; i++)
+		if (kept.all[(kept.first + i) % MAX_KEPT].load.id == id)
+			found = &kept.all[(kept.first + i) % MAX_KEPT];
+	done = found && copy_record(found, ret);
 	pthread_mutex_unlock(&kept.lock);
+	return done;
 }
 
 void kept_forget_old(void)

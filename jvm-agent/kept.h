@@ -11,9 +11,8 @@
 
 /* Takes the record over. */
 void kept_add(struct nmethod_record *record);
-/* The one with this id, whose pcs and frames stay ours until kept_release(). Agent's thread only. */
-bool kept_take(uint32_t id, struct nmethod_record *ret);
-void kept_release(void);
+/* The one with this id, which the caller releases; false when there is none, or no memory. */
+bool kept_copy(uint32_t id, struct nmethod_record *ret);
 /* Frees what is too old to be asked for, or all when the loader has gone. */
 void kept_forget_old(void);
 void kept_forget(void);

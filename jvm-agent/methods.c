@@ -88,6 +88,37 @@ static bool ask_jvmti(JNIEnv *env, uint64_t key, struct metadata_names *ret)
 	return found;
 }
 
+/* ---- what the loader was told ---- */
+
+#define MAX_TOLD 2048 /* then all are forgotten */
+
+/* By the agent's thread alone. */
+static struct {
+	uint64_t keys[2 * MAX_TOLD]; /* each at its hash or behind; 0: free */
+	uint32_t count;
+} told;
+
+void methods_forget_told(void)
+{
+	memset(&told, 0, sizeof(told));
+}
+
+/* False when it is there. */
+static bool told_add(uint64_t key)
+{
+	size_t place = (key * 0x9e3779b97f4a7c15ull) >> 52;
+
+	if (told.count == MAX_TOLD)
+		methods_forget_told();
+	while (told.keys[place] && told.keys[place] != key)
+		place = (place + 1) % (2 * MAX_TOLD);
+	if (told.keys[place] == key)
+		return false;
+	told.keys[place] = key;
+	told.count++;
+	return true;
+}
+
 /* ---- both ---- */
 
 /* Still proven afterwards: what was read in between was alive. */
@@ -106,18 +137,40 @@ static bool read_proven(uint64_t key, struct metadata_names *ret)
 
 static struct ring_part string_part(const char *text, uint16_t *ret_length)
 {
-	size_t length = text ? strlen(text) : 0;
-
-	*ret_length = (uint16_t)(length < UINT16_MAX ? length : UINT16_MAX);
+	*ret_length = (uint16_t)(text ? strlen(text) : 0);
 	return (struct ring_part){text ? text : "", *ret_length};
 }
 
-static void write_method(struct session *session, uint64_t key, const struct metadata_names *names)
+static void cut(char *text, size_t most)
+{
+	if (text && strlen(text) > most)
+		text[most] = '\0';
+}
+
+/* What can never have room in the ring would be asked for without end: names up to a half of it, lines in the rest. */
+static void shorten(struct metadata_names *names, size_t most_bytes)
+{
+	size_t text_most = most_bytes / 8 < UINT16_MAX ? most_bytes / 8 : UINT16_MAX;
+	size_t heads = sizeof(struct duet_ring_record) + sizeof(struct duet_method);
+	size_t lines_most = (most_bytes / 2 - heads) / sizeof(*names->lines);
+
+	if (strlen(names->class_signature) > text_most) /* "L…;" */
+		names->class_signature[text_most - 1] = ';';
+	cut(names->class_signature, text_most);
+	cut(names->name, text_most);
+	cut(names->signature, text_most);
+	cut(names->source, text_most);
+	if (names->line_count > lines_most)
+		names->line_count = (uint32_t)lines_most;
+}
+
+static void write_method(struct session *session, uint64_t key, const struct metadata_names *names, bool is_extra)
 {
 	struct duet_method record = {
 		.method = key,
-		.modifiers = names->modifiers,
+		.modifiers = (uint16_t)names->modifiers,
 		.line_count = names->line_count,
+		.is_extra = is_extra,
 	};
 	struct ring_part parts[6];
 
@@ -130,16 +183,30 @@ static void write_method(struct session *session, uint64_t key, const struct met
 	ring_write(&session->ring, DUET_AGENT_METHOD, parts, names->line_count ? 6 : 5, RING_WAIT);
 }
 
+static bool tell(struct session *session, JNIEnv *env, uint64_t key, bool is_extra)
+{
+	struct metadata_names names;
+
+	if (!read_proven(key, &names) && !ask_jvmti(env, key, &names))
+		return false;
+	shorten(&names, ring_metadata_most(&session->ring));
+	write_method(session, key, &names, is_extra);
+	metadata_names_release(&names);
+	return true;
+}
+
 void methods_answer(struct session *session, JNIEnv *env, uint64_t key)
 {
 	const struct duet_want want = {.key = key, .kind = DUET_WANT_METHOD};
-	struct metadata_names names;
 
-	if (read_proven(key, &names) || ask_jvmti(env, key, &names)) {
-		write_method(session, key, &names);
-		metadata_names_release(&names);
+	told_add(key);
+	if (tell(session, env, key, false))
 		return;
-	}
 	duet_ring_count(session->ring.page, DUET_AGENT_METHOD_GONE);
 	ring_write_gone(&session->ring, &want);
+}
+
+bool methods_tell(struct session *session, JNIEnv *env, uint64_t key)
+{
+	return told_add(key) && tell(session, env, key, true);
 }

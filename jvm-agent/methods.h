@@ -7,11 +7,16 @@
 #define METHODS_H
 
 #include <jvmti.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct session;
 
 /* Writes a DUET_AGENT_METHOD record, or DUET_AGENT_GONE. Agent's thread only. */
 void methods_answer(struct session *session, JNIEnv *env, uint64_t key);
+/* The same unasked, unless the loader was told lately, or it is gone. True when a record was written. */
+bool methods_tell(struct session *session, JNIEnv *env, uint64_t key);
+/* What was told: the loader is another one, or may have forgotten it. */
+void methods_forget_told(void);
 
 #endif

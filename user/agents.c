@@ -370,10 +370,11 @@ void agent_stop(struct agent *agent)
 }
 
 /* Each want has one. */
-static bool is_answer(uint16_t type)
+static bool is_answer(uint16_t type, const void *payload)
 {
-	return type == DUET_AGENT_METHOD || type == DUET_AGENT_CODE_LOAD || type == DUET_AGENT_STUB ||
-	       type == DUET_AGENT_GONE;
+	if (type == DUET_AGENT_METHOD)
+		return !((const struct duet_method *)payload)->is_extra;
+	return type == DUET_AGENT_CODE_LOAD || type == DUET_AGENT_STUB || type == DUET_AGENT_GONE;
 }
 
 static void on_metadata(void *context, uint16_t type, const void *payload, uint32_t size)
@@ -381,9 +382,9 @@ static void on_metadata(void *context, uint16_t type, const void *payload, uint3
 	struct agent *agent = context;
 
 	agent->full_records += jvm_apply(agent->jvm, type, payload, size) == -ENOSPC;
-	if (agent->unanswered && is_answer(type))
+	if (agent->unanswered && is_answer(type, payload))
 		agent->unanswered--;
-	agent->answered += is_answer(type);
+	agent->answered += is_answer(type, payload);
 	if (type == DUET_AGENT_LAYOUT)
 		agent->layout_told = false;
 }

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* What the agent tells of methods and code, into a ring that nobody reads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "code.c"
+#include "kept.c"
+#include "methods.c"
+#include "ring.c"
+
+#define LANE_BYTES (256u << 10)
+#define CODE 0x100000
+#define UNLOADED 999
+
+struct jvm jvm = {.version = 17};
+
+static struct session session;
+static struct duet_ring_page page;
+static struct duet_ring_lane *const lane = &page.lanes[DUET_LANE_METADATA];
+static struct nmethod_record compiled; /* at CODE */
+static size_t name_bytes;
+
+/* ---- a made-up JVM ---- */
+
+void jvm_deallocate(void *memory)
+{
+	(void)memory;
+}
+
+bool metadata_find(uint64_t key, struct metadata_method *ret)
+{
+	*ret = (struct metadata_method){.itself.address = key};
+	return key != UNLOADED;
+}
+
+static char *long_text(char first)
+{
+	char *text = calloc(1, name_bytes + 1);
+
+	memset(text, first, name_bytes);
+	return text;
+}
+
+bool metadata_names_read(const struct metadata_method *method, struct metadata_names *ret)
+{
+	(void)method;
+	*ret = (struct metadata_names){
+		.class_signature = long_text('c'),
+		.name = long_text('n'),
+		.signature = long_text('s'),
+		.source = long_text('f'),
+		.lines = calloc(UINT16_MAX, sizeof(struct duet_line)),
+		.line_count = name_bytes > 100 ? UINT16_MAX : 1,
+	};
+	return true;
+}
+
+void metadata_names_release(struct metadata_names *names)
+{
+	free(names->class_signature);
+	free(names->name);
+	free(names->signature);
+	free(names->source);
+	free(names->lines);
+}
+
+void metadata_sort_lines(struct duet_line *lines, size_t count)
+{
+	(void)lines, (void)count;
+}
+
+enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, size_t most_bytes, struct nmethod_record *ret)
+{
+	(void)most_bytes, (void)id;
+	return pc >= CODE && copy_record(&compiled, ret) ? NMETHOD_FOUND : NMETHOD_GONE;
+}
+
+void nmethods_release(struct nmethod_record *record)
+{
+	free(record->pcs);
+	free(record->frames);
+}
+
+bool nmethods_method(uintptr_t pc, struct metadata_method *ret)
+{
+	(void)pc, (void)ret;
+	return false;
+}
+
+bool jvmstructs_blob_at(uintptr_t pc, struct code_blob *ret)
+{
+	(void)pc, (void)ret;
+	return false;
+}
+
+bool jvmstructs_next_blob(unsigned int number, uintptr_t *cursor, struct code_blob *ret)
+{
+	(void)number, (void)cursor, (void)ret;
+	return false;
+}
+
+bool jvmstructs_is_nmethod(const char *name)
+{
+	(void)name;
+	return false;
+}
+
+bool jvmstructs_code_heap(unsigned int number, uintptr_t *ret_low, uintptr_t *ret_high)
+{
+	(void)number, (void)ret_low, (void)ret_high;
+	return false;
+}
+
+bool jvmstructs_layout(struct duet_jvm_layout *ret, int version)
+{
+	(void)ret, (void)version;
+	return false;
+}
+
+size_t safe_copy(void *to, uintptr_t from, size_t bytes)
+{
+	(void)to, (void)from, (void)bytes;
+	return 0;
+}
+
+struct session *session_enter(void)
+{
+	return NULL;
+}
+
+void session_leave(void)
+{
+}
+
+/* ---- the ring ---- */
+
+static int open_ring(void **state)
+{
+	(void)state;
+	page = (struct duet_ring_page){0};
+	session = (struct session){.ring.page = &page};
+	session.ring.lanes[DUET_LANE_METADATA] =
+		(struct duet_lane_view){.lane = lane, .data = calloc(2, LANE_BYTES), .bytes = LANE_BYTES};
+	name_bytes = 4;
+	methods_forget_told();
+	return 0;
+}
+
+static int close_ring(void **state)
+{
+	(void)state;
+	free(session.ring.lanes[DUET_LANE_METADATA].data);
+	nmethods_release(&compiled);
+	compiled = (struct nmethod_record){0};
+	return 0;
+}
+
+/* The next record, NULL when there is none. */
+static const struct duet_ring_record *next(void)
+{
+	const struct duet_ring_record *record =
+		(const void *)(session.ring.lanes[DUET_LANE_METADATA].data + lane->tail);
+
+	if (lane->tail == lane->head)
+		return NULL;
+	lane->tail += record->size;
+	return record;
+}
+
+static void expect_method(uint64_t key, bool is_extra)
+{
+	const struct duet_ring_record *record = next();
+	const struct duet_method *method = (const void *)(record + 1);
+
+	assert_non_null(record);
+	assert_int_equal(record->type, DUET_AGENT_METHOD);
+	assert_int_equal(method->method, key);
+	assert_int_equal(method->is_extra, is_extra);
+}
+
+static void expect_type(enum duet_agent_record_type type)
+{
+	const struct duet_ring_record *record = next();
+
+	assert_non_null(record);
+	assert_int_equal(record->type, type);
+	assert_null(next());
+}
+
+/* `count` pcs, 16 bytes apart, each in a method of its own, from 1 on, that is inlined in method 1000. */
+static void compile(uint32_t count)
+{
+	compiled.load = (struct duet_code_load){.method = 1000, .address = CODE, .id = 7};
+	compiled.load.pc_count = count;
+	compiled.load.frame_count = 2 * count;
+	compiled.pcs = calloc(count, sizeof(*compiled.pcs));
+	compiled.frames = calloc(2 * count, sizeof(*compiled.frames));
+	for (uint32_t i = 0; i < count; i++) {
+		compiled.pcs[i] = (struct duet_code_pc){.offset = 16 * (i + 1), .frame = 2 * i, .depth = 2};
+		compiled.frames[2 * i].method = i + 1;
+		compiled.frames[2 * i + 1].method = 1000;
+	}
+}
+
+static void test_names_come_with_the_code(void **state)
+{
+	(void)state;
+	compile(3);
+	code_answer(&session, NULL, CODE + 16, 7); /* in front of the second pc */
+	expect_method(2, true);
+	expect_method(1000, true);
+	expect_method(1, true);
+	expect_method(3, true);
+	expect_type(DUET_AGENT_CODE_LOAD);
+	code_answer(&session, NULL, CODE + 32, 7);
+	expect_type(DUET_AGENT_CODE_LOAD); /* all has been told */
+	methods_forget_told();
+	code_answer(&session, NULL, CODE + 47, 7);
+	expect_method(3, true);
+}
+
+/* It was freed a moment ago. */
+static void test_names_come_with_kept_code(void **state)
+{
+	struct nmethod_record record;
+
+	(void)state;
+	compile(1);
+	assert_true(copy_record(&compiled, &record));
+	kept_add(&record);
+	code_answer(&session, NULL, CODE - 1, 7);
+	expect_method(1, true);
+	expect_method(1000, true);
+	expect_type(DUET_AGENT_CODE_LOAD);
+	kept_forget();
+}
+
+static void test_what_was_asked_for_is_always_told(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		methods_answer(&session, NULL, 5);
+		expect_method(5, false);
+	}
+	assert_false(methods_tell(&session, NULL, 5));
+	assert_null(next());
+}
+
+/* Nobody waits for it: no answer, and no loss. */
+static void test_unloaded(void **state)
+{
+	(void)state;
+	assert_false(methods_tell(&session, NULL, UNLOADED));
+	assert_null(next());
+	assert_int_equal(page.counters[DUET_AGENT_METHOD_GONE], 0);
+	methods_answer(&session, NULL, UNLOADED);
+	expect_type(DUET_AGENT_GONE);
+	assert_int_equal(page.counters[DUET_AGENT_METHOD_GONE], 1);
+}
+
+static void test_large_code_names_some(void **state)
+{
+	(void)state;
+	compile(500);
+	code_answer(&session, NULL, CODE + 16 * 400, 7);
+	expect_method(401, true);
+	expect_method(1000, true);
+	for (uint64_t key = 1; key <= METHODS_AT_ONCE - 2; key++)
+		expect_method(key, true);
+	expect_type(DUET_AGENT_CODE_LOAD);
+}
+
+static void test_names_leave_room_for_the_code(void **state)
+{
+	unsigned int methods = 0;
+	const struct duet_ring_record *record;
+
+	(void)state;
+	compile(500);
+	name_bytes = 8000;
+	code_answer(&session, NULL, CODE, 7);
+	for (record = next(); record && record->type == DUET_AGENT_METHOD; record = next())
+		methods++;
+	assert_in_range(methods, 1, 8);
+	assert_non_null(record);
+	assert_int_equal(record->type, DUET_AGENT_CODE_LOAD);
+	assert_int_equal(page.counters[DUET_AGENT_METADATA_FULL], 0);
+}
+
+/* The longest names that a class file can have, and more lines than code. */
+static void test_a_method_fits_the_ring(void **state)
+{
+	const struct duet_ring_record *record;
+	const struct duet_method *method;
+
+	(void)state;
+	name_bytes = UINT16_MAX + 2;
+	methods_answer(&session, NULL, 5);
+	record = next();
+	assert_non_null(record);
+	assert_true(record->size <= ring_metadata_most(&session.ring));
+	method = (const void *)(record + 1);
+	assert_in_range(method->line_count, 1000, UINT16_MAX);
+	assert_in_range(method->class_len, 1000, UINT16_MAX);
+	assert_int_equal(((const char *)(method + 1))[method->class_len - 1], ';');
+	assert_int_equal(((const char *)(method + 1))[method->class_len], 'n');
+}
+
+static void test_more_methods_than_are_remembered(void **state)
+{
+	(void)state;
+	for (uint64_t key = 1; key <= 3 * MAX_TOLD; key++) {
+		assert_true(methods_tell(&session, NULL, key << 3));
+		lane->head = lane->tail = 0;
+		memset(session.ring.lanes[DUET_LANE_METADATA].data, 0, 256);
+	}
+}
+
+#define WITH_RING(test) cmocka_unit_test_setup_teardown(test, open_ring, close_ring)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_RING(test_names_come_with_the_code),
+		WITH_RING(test_names_come_with_kept_code),
+		WITH_RING(test_what_was_asked_for_is_always_told),
+		WITH_RING(test_unloaded),
+		WITH_RING(test_large_code_names_some),
+		WITH_RING(test_names_leave_room_for_the_code),
+		WITH_RING(test_a_method_fits_the_ring),
+		WITH_RING(test_more_methods_than_are_remembered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
