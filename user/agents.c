@@ -15,8 +15,8 @@
 
 #define MAX_ASKED 65536
 #define MAX_UNANSWERED 1024 /* what more is wanted waits here: the agent may hardly get a CPU */
-#define ASK_AGAIN_NS (NS_PER_SEC / 20) /* its answer was refused, or forgotten */
-#define ASK_SLOW_AGAIN_NS NS_PER_SEC /* the same while answers are on their way */
+#define ASK_AGAIN_MS 50 /* its answer was refused, or forgotten */
+#define ASK_LOST_AGAIN_MS 5000 /* its answer does not come: the agent had no room for it */
 #define MESSAGE_MAX 512 /* bytes of the largest control message, with room */
 #define HANDLER_MAX_NS NS_PER_MS /* a JVM may claim no more for a signal */
 #define METADATA_BUDGET 16384 /* records a step: they cost more than samples, and other JVMs wait */
@@ -300,25 +300,49 @@ void agent_expire(struct agent *agent, uint64_t now_ns)
 			   "the agent did not answer for 10 s: is the JVM hung or at a long safepoint?");
 }
 
+/* One answer tells the whole compilation, whatever pc in it was met. */
+static uint64_t want_key(const struct duet_want *want)
+{
+	struct duet_want key = *want;
+
+	if (want->id)
+		key.key = 0;
+	return hash_bytes(&key, sizeof(key), 0);
+}
+
+static uint32_t in_ms(uint64_t ns)
+{
+	return (uint32_t)(ns / NS_PER_MS);
+}
+
+/*
+ * Answers come in the order of requests. One whose turn has not come is not asked for again: an agent that hardly gets
+ * a CPU would have twice the work, and get further behind.
+ */
 static bool was_just_asked(const struct agent *agent, uint64_t key, uint64_t now_ns)
 {
-	uint64_t asked_ns;
+	uint64_t asked;
+	bool is_answered;
 
-	return map_get(&agent->asked, key, &asked_ns) &&
-	       now_ns - asked_ns < (agent->unanswered ? ASK_SLOW_AGAIN_NS : ASK_AGAIN_NS);
+	if (!map_get(&agent->asked, key, &asked))
+		return false;
+	is_answered = (int32_t)((uint32_t)agent->answered - (uint32_t)asked) >= 0;
+	return in_ms(now_ns) - (uint32_t)(asked >> 32) < (is_answered ? ASK_AGAIN_MS : ASK_LOST_AGAIN_MS);
 }
 
 bool agent_want(struct agent *agent, const struct duet_want *want, uint64_t now_ns)
 {
-	uint64_t key = hash_bytes(want, sizeof(*want), 0);
+	uint64_t key = want_key(want);
+	uint64_t asked = (uint64_t)in_ms(now_ns) << 32 | (uint32_t)(agent->asked_count + 1);
 
 	if (agent->state != AGENT_RUNNING || agent->unanswered >= MAX_UNANSWERED || was_just_asked(agent, key, now_ns))
 		return false;
 	if (agent->wants.count == DUET_WANTS_AT_ONCE)
 		agent_ask(agent);
 	if (agent->wants.count == DUET_WANTS_AT_ONCE || agent->asked.len >= MAX_ASKED ||
-	    map_put(&agent->asked, key, now_ns) < 0)
+	    map_put(&agent->asked, key, asked) < 0)
 		return false;
+	agent->asked_count++;
 	agent->wants.wants[agent->wants.count++] = *want;
 	agent->unanswered++;
 	return true;
@@ -351,8 +375,10 @@ void agent_ask(struct agent *agent)
 void agent_forget_asked(struct agent *agent)
 {
 	map_release(&agent->asked);
-	if (agent->answered_before == agent->answered) /* nothing came: what is counted on does not come either */
+	if (agent->answered_before == agent->answered) { /* nothing came: what is counted on does not come either */
 		agent->unanswered = 0;
+		agent->asked_count = agent->answered;
+	}
 	agent->answered_before = agent->answered;
 }
 

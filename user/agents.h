@@ -56,7 +56,8 @@ struct agent {
 	uint32_t tid; /* of the agent's own thread in the JVM */
 	uint64_t bad_records;
 	uint64_t full_records; /* for which the JVM's tables had no room */
-	struct map asked; /* hash of what was asked for -> when, CLOCK_MONOTONIC */
+	struct map asked; /* hash of what was asked for -> when, in ms, above its number, both cut to 32 bits */
+	uint64_t asked_count; /* ever */
 	uint32_t unanswered; /* of what was asked for */
 	uint64_t answered; /* ever */
 	uint64_t answered_before; /* when agent_forget_asked() was last called */

@@ -81,12 +81,48 @@ static void test_asked_again(void **state)
 
 	(void)state;
 	assert_true(want(1, SECOND));
-	assert_false(want(1, SECOND + SECOND / 10)); /* it is on its way */
-	assert_true(want(1, 3 * SECOND));
-	agent.unanswered = 0;
-	assert_true(want(1, 3 * SECOND + SECOND / 10));
+	assert_false(want(1, 3 * SECOND)); /* it is on its way */
+	assert_true(want(1, 7 * SECOND));
+	agent.answered = 2;
+	assert_false(want(1, 7 * SECOND + SECOND / 100));
+	assert_true(want(1, 7 * SECOND + SECOND / 10));
 	agent_ask(&agent);
 	assert_int_equal(receive(keys, 4), 3);
+}
+
+/* What stands behind others in the agent's row is not asked for a second time, whoever is answered meanwhile. */
+static void test_slow_agent(void **state)
+{
+	enum { KEYS = 900 };
+	uint32_t keys[KEYS + 1] = {0};
+	uint64_t now_ns = SECOND;
+
+	(void)state;
+	for (; agent.answered < KEYS; agent.answered += 2, agent.unanswered -= 2, now_ns += SECOND / 100)
+		for (uint64_t key = agent.answered + 1; key <= KEYS; key++)
+			want(key, now_ns);
+	agent_ask(&agent);
+	assert_int_equal(receive(keys, KEYS + 1), KEYS);
+}
+
+/* Samples in one compilation meet many pcs of it before its code has come. */
+static void test_one_compilation_is_asked_for_once(void **state)
+{
+	struct duet_want code = {.key = 0x1000, .id = 7, .kind = DUET_WANT_CODE};
+	uint32_t keys[1];
+
+	(void)state;
+	assert_true(agent_want(&agent, &code, SECOND));
+	code.key = 0x1010;
+	assert_false(agent_want(&agent, &code, SECOND));
+	code.id = 8;
+	assert_true(agent_want(&agent, &code, SECOND));
+	code.id = 0; /* whatever is there */
+	assert_true(agent_want(&agent, &code, SECOND));
+	code.key = 0x1020;
+	assert_true(agent_want(&agent, &code, SECOND));
+	agent_ask(&agent);
+	assert_int_equal(receive(keys, 0), 4);
 }
 
 /* The agent waits for room in its ring, and takes nothing from the socket meanwhile. */
@@ -141,6 +177,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_asked_once, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(test_asked_again, open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(test_slow_agent, open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(test_one_compilation_is_asked_for_once, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(test_full_socket, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(test_stop_waits_for_room, open_pair, close_pair),
 	};
