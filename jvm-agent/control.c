@@ -31,7 +31,9 @@
 #define SWEEP_NS 1000000000ull
 #define RESCAN_NS 100000000
 #define FULL_STEP_MS 1
-#define LAST_WORDS_NS 100000000 /* the end of a JVM waits no longer for what samples of its last moments met */
+/* The end of a JVM waits no longer for what its last samples met, but three times as long for answers that are due. */
+#define LAST_WORDS_NS 100000000
+#define LAST_WORDS_TIMES 3
 #define ENDING_STEP_NS 1000000
 #define ENDING_STEPS 2000
 
@@ -49,6 +51,7 @@ static struct {
 	int peer; /* of the loader while state is CONTROL_HELD; control_main() closes it */
 	char secret[DUET_SECRET_DIGITS]; /* what a loader has to know */
 	unsigned int wait_ms;
+	bool answers; /* a request is being answered; atomic */
 	bool settled; /* the handler is live, or will not be: the start of the JVM waits for that */
 	pthread_cond_t changed; /* settled or the state is */
 } control = {
@@ -142,6 +145,21 @@ static bool await_room(struct session *session, int peer)
 	return true;
 }
 
+/* > 0 to go on. */
+static int session_answer_all(struct session *session, JNIEnv *env, int peer, const struct duet_message_want *message)
+{
+	bool goes_on = true;
+
+	__atomic_store_n(&control.answers, true, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; goes_on && i < message->count; i++) {
+		goes_on = await_room(session, peer);
+		if (goes_on)
+			session_answer(session, env, &message->wants[i]);
+	}
+	__atomic_store_n(&control.answers, false, __ATOMIC_RELAXED);
+	return goes_on ? DUET_MESSAGE_WANT : -EPIPE;
+}
+
 /* A message of the loader's: > 0 to go on, 0 for STOP, < 0 when it is gone or makes no sense. */
 static int session_obey(struct session *session, JNIEnv *env, int peer)
 {
@@ -150,12 +168,7 @@ static int session_obey(struct session *session, JNIEnv *env, int peer)
 
 	if (type == DUET_MESSAGE_STOP)
 		return 0;
-	for (uint32_t i = 0; type > 0 && i < message.count; i++) {
-		if (!await_room(session, peer))
-			return -EPIPE;
-		session_answer(session, env, &message.wants[i]);
-	}
-	return type;
+	return type > 0 ? session_answer_all(session, env, peer, &message) : type;
 }
 
 /* > 0 to go on, as above. */
@@ -424,16 +437,33 @@ static struct timespec time_from_now(uint64_t ns)
 	return until;
 }
 
+/* The agent's thread may not have had a CPU since the loader asked. */
+static bool owes_answers(void)
+{
+	struct pollfd peer = {.fd = control.peer, .events = POLLIN};
+
+	return poll(&peer, 1, 0) > 0 ? peer.revents == POLLIN : __atomic_load_n(&control.answers, __ATOMIC_RELAXED);
+}
+
+static void await_end(uint64_t ns)
+{
+	struct timespec until = time_from_now(ns);
+	int error = 0;
+
+	while (control.state == CONTROL_HELD && !error)
+		error = pthread_cond_timedwait(&control.changed, &control.lock, &until);
+}
+
 void control_last_words(void)
 {
-	struct timespec until = time_from_now(LAST_WORDS_NS);
 	int error = 0;
 
 	pthread_mutex_lock(&control.lock);
 	if (control.state == CONTROL_HELD)
 		error = peer_send_ending(control.peer);
-	while (control.state == CONTROL_HELD && !error)
-		error = pthread_cond_timedwait(&control.changed, &control.lock, &until);
+	for (int i = 0; i < LAST_WORDS_TIMES && control.state == CONTROL_HELD && !error; i++)
+		if (!i || owes_answers())
+			await_end(LAST_WORDS_NS);
 	pthread_mutex_unlock(&control.lock);
 }
 
