@@ -202,6 +202,7 @@ static void session_close(struct session *session)
 		agent_free(session->agents.items[i]);
 	attach_wait_aborted();
 	vec_release(&session->agents);
+	vec_release(&session->unpublished);
 	overhead_release(session);
 	unwinding_release(&session->unwinding);
 	collector_close(session->collector);

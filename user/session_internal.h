@@ -92,6 +92,7 @@ struct session {
 	uint64_t first_sample_ns;
 	uint64_t first_sample_cpu_ns; /* what the loader had taken by then */
 	uint64_t hurry_ns; /* until then names are on their way */
+	struct vec(pid_t) unpublished; /* processes whose unwind tables are to be published */
 	uint64_t read_ns; /* what had been sampled by then has been read */
 	struct windows windows;
 	struct notify notify;

@@ -17,6 +17,7 @@
 
 #define NS_PER_TICK 10000000 /* USER_HZ is 100 */
 #define FORGET_NS (JOIN_WAIT_NS + JOIN_NAMES_WAIT_NS)
+#define PUBLISH_NS (NS_PER_SEC / 50)
 #define READ_PART 256 /* records */
 #define READ_PARTS 4096
 #define READ_NS (NS_PER_SEC / 5)
@@ -200,6 +201,34 @@ static void note_first_sample(struct session *session)
 	session->first_sample_cpu_ns = cost.loader_ns;
 }
 
+/* Those of a large library take up to a second of a busy machine: agents are asked for names first. */
+static void want_rows(struct session *session, struct process *process)
+{
+	unwinding_read_maps(&session->unwinding, process);
+	if (!process->awaits_rows)
+		process->awaits_rows = vec_push(&session->unpublished, process->pid) == 0;
+}
+
+/* One process's at least, if there is any. */
+static void publish_rows(struct session *session)
+{
+	uint64_t until_ns = clock_monotonic_ns() + PUBLISH_NS;
+	size_t done = 0;
+
+	while (done < session->unpublished.len && (!done || clock_monotonic_ns() < until_ns)) {
+		struct process *process = process_find(&session->processes, session->unpublished.items[done++]);
+
+		if (process)
+			process->awaits_rows = false;
+		if (process)
+			unwinding_publish(&session->unwinding, process);
+	}
+	session->unpublished.len -= done;
+	if (session->unpublished.len)
+		memmove(session->unpublished.items, session->unpublished.items + done,
+			session->unpublished.len * sizeof(pid_t));
+}
+
 static void on_sample(struct session *session, const struct duet_sample *record)
 {
 	const struct duet_sample *sample = parts_join(&session->parts, record);
@@ -215,7 +244,7 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 	short_lived_map(session, process, sample);
 	session_notice(session, process);
 	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
-		unwinding_refresh(&session->unwinding, process);
+		want_rows(session, process);
 	agent = process->runtime;
 	if (agent && sample->flags & DUET_SAMPLE_SIGNALLED) {
 		agent->signalled++;
@@ -451,10 +480,11 @@ void session_step(struct session *session, int timeout_ms)
 	fds[1] = (struct pollfd){.fd = session->collector ? collector_fd(session->collector) : -1, .events = POLLIN};
 	for (size_t i = 2; i < count; i++)
 		fds[i] = (struct pollfd){.fd = agent_fd(session->agents.items[i - 2]), .events = POLLIN};
-	if (poll(fds, count, session->is_behind ? 0 : timeout_ms) > 0 && fds[0].revents)
+	if (poll(fds, count, session->is_behind || session->unpublished.len ? 0 : timeout_ms) > 0 && fds[0].revents)
 		on_signal(session);
 	session_step_agents(session, fds + 2, count - 2);
 	session->is_behind = !session_read_rings(session);
+	publish_rows(session);
 	notify_watchdog(&session->notify);
 	free(fds);
 }

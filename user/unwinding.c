@@ -347,12 +347,17 @@ void unwinding_step(struct unwinding *unwinding, struct process_table *processes
 	unwinding_publish(unwinding, process);
 }
 
-void unwinding_refresh(struct unwinding *unwinding, struct process *process)
+void unwinding_read_maps(struct unwinding *unwinding, struct process *process)
 {
 	uint64_t min_age_ns = process_age_ns(process) < YOUNG_NS ? YOUNG_MIN_AGE_NS : MAPS_MIN_AGE_NS;
 
 	if (unwinding->tables)
 		process_refresh_maps(process, clock_monotonic_ns(), min_age_ns);
+}
+
+void unwinding_refresh(struct unwinding *unwinding, struct process *process)
+{
+	unwinding_read_maps(unwinding, process);
 	unwinding_publish(unwinding, process);
 }
 

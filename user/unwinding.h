@@ -31,7 +31,8 @@ void unwinding_prepare(struct unwinding *unwinding, const char *path);
 /* The process's mappings as it has them in `maps`, if they are others than those published. */
 void unwinding_publish(struct unwinding *unwinding, struct process *process);
 /* After a sample with a pc in none of the published mappings: reads them again, not more often than makes sense. */
-void unwinding_refresh(struct unwinding *unwinding, struct process *process);
+void unwinding_read_maps(struct unwinding *unwinding, struct process *process);
+void unwinding_refresh(struct unwinding *unwinding, struct process *process); /* and publishes them */
 void unwinding_forget(struct unwinding *unwinding, struct process *process);
 /* From time to time: rows that had no room are brought back when they are missed. */
 void unwinding_step(struct unwinding *unwinding, struct process_table *processes, uint64_t now_ns);

@@ -39,6 +39,7 @@ struct process {
 	uint32_t owner_version; /* … with maps of this version … */
 	uint64_t owner_ns; /* … looked up then; 0 = never */
 	uint32_t published_version; /* the session's own: 1 more than the maps_version whose unwind tables BPF has */
+	bool awaits_rows; /* the session's own: its unwind tables are to be published */
 	bool refused; /* the session's own: there was no room for its agent */
 	bool is_sampled; /* the session's own */
 	bool was_exited; /* the session's own: already when the window before ended */
