@@ -62,6 +62,29 @@ jdk_case_a_huge_jvm() {
 	expect_alive "$jvm"
 }
 
+# ---- JVMs that come and go ----------------------------------------------------------------------
+
+# Until its end nearly each sample of such a JVM meets methods that nobody has asked for before.
+case_jvms_that_end() { # apart
+	local i end=$((SECONDS + 100))
+	need_bpf
+	for ((i = 0; i < 3; i++)); do
+		# shellcheck disable=SC2016 # $@ is the inner shell's
+		start_program sh -c 'while "$@"; do :; done' sh "$(any_jdk)/bin/java" -Xmx64m \
+			-XX:TieredStopAtLevel=1 -Dends=true -cp "$workloads" workload.Many 150 1
+	done
+	mkdir "$here/windows"
+	start_record --host --continuous --window 5s -i 1ms -d 600 -v -f "$here/windows"
+	until [ "$(grep -c ^DONE "$here/programs")" -ge 24 ]; do
+		[ $SECONDS -lt $end ] || fail "$(grep -c ^DONE "$here/programs") JVMs have ended"
+		sleep 0.2
+	done
+	end_record INT
+	expect_status 0
+	expect_share "joined" "$(reported joined)" '>=' 99.9
+	expect_named "$here/windows"/profile_*.col
+}
+
 # ---- programs of Debian's: tomcat10-user tomcat10-examples wrk jruby scala clojure --------------
 
 need_programs() {
