@@ -122,6 +122,8 @@ static __always_inline void sample_cost(u64 began_ns, bool made_sample)
 		return;
 	cost->runs++;
 	cost->run_ns += run_ns;
+	if (run_ns > cost->longest_ns)
+		cost->longest_ns = run_ns;
 	if (!count)
 		return;
 	(*count)++;

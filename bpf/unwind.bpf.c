@@ -65,6 +65,9 @@ __noinline int unwind_turns(void)
 		return 1;
 	for (u32 i = 0; i < UNWIND_TURNS_AT_ONCE && end == DUET_WALK_NONE; i++)
 		end = unwind_turn(room);
+	room->work++;
+	if (end == DUET_WALK_NONE && unwind_takes_long(room))
+		end = DUET_WALK_LONG;
 	if (end == DUET_WALK_NONE)
 		return 0;
 	room->sample.walk_end = end;
@@ -73,14 +76,10 @@ __noinline int unwind_turns(void)
 
 __noinline int unwind_round(void)
 {
-	struct duet_scratch *room = scratch_get();
-
-	if (!room)
-		return 1;
 	for (u32 i = 0; i < UNWIND_TURNS / UNWIND_TURNS_AT_ONCE; i++)
 		if (unwind_turns())
 			return 1;
-	return room->walked >= DUET_MAX_USER_STACK && unwind_takes_long(room);
+	return 0;
 }
 
 __noinline int unwind_order_root(void)

@@ -118,6 +118,7 @@ struct duet_scratch {
 	struct duet_frames_record part; /* on its way to the loader; and while the last frames are put in order */
 	u64 safepoints; /* of the sample's JVM so far, and 1; 0: not known */
 	u32 walked; /* frames */
+	u32 work; /* of the walk, see unwind_turns(), since it last looked at the clock */
 	union {
 		struct duet_sample sample;
 		u8 room[sizeof(struct duet_sample) + (DUET_MAX_STACK + DUET_MAX_USER_STACK) * sizeof(u64) +
@@ -174,15 +175,25 @@ int unwind_hand_over(void); /* the last frames, when the next ones would take th
 
 #define UNWIND_LONG_NS 5000000 /* without interrupts; 10,000 interpreted frames are 2 to 5 ms */
 
+/*
+ * The clock is looked at after so much work, of which a walk of 60 frames has less. Where Java was interrupted, the
+ * stack may be searched for whom it returns to, with 2000 reads that the process can make slow: 0.2 ms and more.
+ */
+#define UNWIND_WORK 256
+#define UNWIND_WORK_OF_LEAF 128
+
 /* Needs a thread of a JVM no signal? Their code is known, then. */
 static __always_inline u16 unwind_walked_flag(const struct duet_scratch *room)
 {
 	return room->sample.flags & DUET_SAMPLE_JVM && room->java.layout.call_stub_return ? DUET_SAMPLE_WALKED : 0;
 }
 
-/* How much of the time such walks take together, sample_rest() bounds. */
-static __always_inline bool unwind_takes_long(const struct duet_scratch *room)
+/* Whatever a process tells of itself. How much of the time such walks take together, sample_rest() bounds. */
+static __always_inline bool unwind_takes_long(struct duet_scratch *room)
 {
+	if (room->work < UNWIND_WORK)
+		return false;
+	room->work = 0;
 	return bpf_ktime_get_ns() - room->sample.head.time_ns > UNWIND_LONG_NS;
 }
 
@@ -191,6 +202,7 @@ static __always_inline void unwind_user(struct duet_scratch *room)
 {
 	room->sample.walk_end = DUET_WALK_DEPTH;
 	room->walked = 0;
+	room->work = 0;
 	room->walk.window.bytes = 0;
 	for (u32 i = 0; i < DUET_MAX_WALK / UNWIND_TURNS; i++) {
 		if (unwind_round())

@@ -135,6 +135,7 @@ __noinline int unwind_java_turn(void)
 
 	if (!room)
 		return DUET_WALK_NO_BLOB;
+	room->work += room->walk.cursor.is_return ? 1 : UNWIND_WORK_OF_LEAF;
 	end = walk_java_step(&room->java, &room->walk.cursor);
 	if (end == DUET_WALK_NONE && room->java.has_found)
 		walk_java_note(&room->java);

@@ -42,9 +42,10 @@ struct duet_cost {
 	uint64_t pending; /* of them, since the last sample: the next one stands for them too */
 	uint64_t runs;	  /* of the sampling program, filtered ones too */
 	uint64_t run_ns;
+	uint64_t longest_ns; /* of these runs */
 	uint64_t rest_until_ns; /* no sample before: the last one took so long that its thread would not get on */
 };
-DUET_ASSERT_SIZE(struct duet_cost, 40);
+DUET_ASSERT_SIZE(struct duet_cost, 48);
 
 /*
  * The map `run_times` counts the runs of the sampling program that made a sample, by the time that they took: so many

@@ -56,7 +56,8 @@
 	X(LOADER_STACK_NO_ROW,  "user stacks cut: neither unwind row nor frame pointer led on") \
 	X(LOADER_STACK_UNREADABLE, "user stacks cut: stack memory could not be read") \
 	X(LOADER_STACK_BAD_CFA, "user stacks cut: the caller's frame would not have lain above") \
-	X(LOADER_STACK_DEPTH,   "user stacks cut: more than 16384 frames, or than can be walked in time") \
+	X(LOADER_STACK_DEPTH,   "user stacks cut: more than 16384 frames") \
+	X(LOADER_STACK_LONG,    "user stacks cut: their walk took longer than a thread may be held up") \
 	X(LOADER_STACK_LEFT_OUT, "user stacks without their middle: deeper than 1024 frames (-j 16384 keeps all)") \
 	X(LOADER_UNWIND_FILES,  "files walked by frame pointer, for a while at least: the unwind tables were full") \
 	X(LOADER_UNWIND_PROCESSES, "processes walked by frame pointer: the unwind tables were full") \

@@ -66,6 +66,8 @@ enum duet_walk_end {
 	DUET_WALK_NO_FRAME,   /* a stub without a frame size: so ends the part of a virtual thread that is mounted */
 	DUET_WALK_LEAF,	      /* interrupted where a frame is being made or left, and nothing shows how far */
 	DUET_WALK_BAD_INTERPRETED, /* the frame pointer does not lead to an interpreter frame */
+	/* Anywhere: */
+	DUET_WALK_LONG, /* it took longer than a thread may be held up */
 	DUET_WALK_END_MAX
 };
 

@@ -206,7 +206,7 @@ static void walk_frames(struct walk *walk)
 			hand_over(walk);
 	}
 	if (!sample->walk_end)
-		sample->walk_end = DUET_WALK_DEPTH;
+		sample->walk_end = walk->walked < DUET_MAX_WALK ? DUET_WALK_LONG : DUET_WALK_DEPTH;
 	sample->user_depth = (uint16_t)walk->walked;
 	if (walk->walked > DUET_MAX_USER_STACK) {
 		sample->user_depth = DUET_MAX_USER_STACK;

@@ -124,9 +124,11 @@ static void fact_of_bpf(struct session *session)
 	    collector_run_times(session->collector, counts))
 		return;
 	profile_add_fact(&session->profile, "BPF time",
-			 "%llu ns a run (%llu runs), those with a sample: median %llu ns, 99 of 100 within %llu ns",
+			 "%llu ns a run (%llu runs, the longest %llu ns), those with a sample: median %llu ns, "
+			 "99 of 100 within %llu ns",
 			 (unsigned long long)(cost.run_ns / cost.runs), (unsigned long long)cost.runs,
-			 (unsigned long long)run_time_ns(counts, 50), (unsigned long long)run_time_ns(counts, 99));
+			 (unsigned long long)cost.longest_ns, (unsigned long long)run_time_ns(counts, 50),
+			 (unsigned long long)run_time_ns(counts, 99));
 }
 
 static void facts_of_join(struct session *session)
@@ -275,6 +277,7 @@ static void add_losses_of_stacks(const struct session *session, uint64_t *counte
 	counters[DUET_LOADER_STACK_UNREADABLE] += ends[DUET_WALK_UNREADABLE];
 	counters[DUET_LOADER_STACK_BAD_CFA] += ends[DUET_WALK_BAD_CFA];
 	counters[DUET_LOADER_STACK_DEPTH] += ends[DUET_WALK_DEPTH];
+	counters[DUET_LOADER_STACK_LONG] += ends[DUET_WALK_LONG];
 	counters[DUET_LOADER_STACK_LEFT_OUT] += session->stats.left_out_stacks;
 	counters[DUET_LOADER_UNWIND_FILES] += session->unwinding.files_refused;
 	counters[DUET_LOADER_UNWIND_PROCESSES] += session->unwinding.processes_refused;
@@ -364,6 +367,7 @@ static void summary_of_walk(const struct session *session)
 		[DUET_WALK_NO_FRAME] = "JVM code without a frame size",
 		[DUET_WALK_LEAF] = "a Java frame being made or left",
 		[DUET_WALK_BAD_INTERPRETED] = "no interpreter frame",
+		[DUET_WALK_LONG] = "the end of its time",
 	};
 	char walked[TEXT_MAX], agreed[TEXT_MAX];
 

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "duet_agent.h"
+#include "duet_jvm.h"
 #include "duet_record.h"
 #include "duet_ring.h"
 
@@ -408,6 +409,7 @@ static void cut_file(int peer)
 }
 
 #include "system/hostile_floods.h"
+#include "system/hostile_layout.h"
 
 /* ---- the socket while it runs ---- */
 
@@ -467,6 +469,7 @@ static const struct attack attacks[] = {
 	{"flood_heaps", .run = flood_heaps},
 	{"flood_stacks", .run = flood_stacks},
 	{"flood_everything", .run = flood_everything},
+	{"walk_long", .run = walk_long},
 	{"run_close", .run = hang_up},
 	{"run_noise", .run = send_noise},
 	{"run_exec", .run = become_another_program},

@@ -18,6 +18,7 @@ start_attacker() { # ATTACK
 	sh -c 'rm -f "/tmp/.java_pid$$"; exec "$@"' sh setpriv --reuid=65534 --regid=65534 --clear-groups \
 		"$hostile" "$here/libjvm.so" "$1" >"$here/attacker" 2>&1 </dev/null &
 	attacker=$!
+	jvm=${jvm:-$attacker} # wait_for_line() asks whether it is there
 	jvms+=("$attacker")
 	wait_for_line "$here/attacker" '^READY' 10
 }
@@ -160,6 +161,24 @@ case_flood() {
 	survive flood_heaps 'tables of their JVM were full'
 	survive flood_stacks 'samples' -d 4
 	survive flood_everything 'samples' -d 4
+}
+
+# A layout and a stack on which each step of the walk takes as long as it can, without end.
+case_walk() {
+	local ns runs samples
+	[ "$(uname -m)" = x86_64 ] || skip "the forged frames are of x86-64"
+	need_bpf
+	need_root
+	start_attacker walk_long
+	record -p "$attacker" -d 2 -i 10ms -o text -f "$here/out"
+	expect_status 0
+	read -r ns runs <<<"$(sed -nE 's/^BPF time +: ([0-9]+) ns a run \(([0-9]+) runs.*/\1 \2/p' "$here/out")"
+	samples=$(sed -nE 's/^samples +: //p' "$here/out")
+	expect "samples" "${samples:-0}" '>=' 5
+	expect "us a sample" "$((ns * runs / samples / 1000))" '<' 12000 # 5000, and what the hypervisor takes
+	grep -q 'stacks cut: their walk took longer' "$here/stderr" || fail "not said: $(cat "$here/stderr")"
+	expect_alive "$attacker"
+	end_attacker
 }
 
 case_end() {

@@ -538,6 +538,8 @@ int collector_cost(const struct collector *collector, struct duet_cost *ret)
 		ret->pending += costs[cpu].pending;
 		ret->runs += costs[cpu].runs;
 		ret->run_ns += costs[cpu].run_ns;
+		if (costs[cpu].longest_ns > ret->longest_ns)
+			ret->longest_ns = costs[cpu].longest_ns;
 	}
 	free(costs);
 	return err;
