@@ -98,11 +98,16 @@ static inline uint32_t java_kept_bytes(struct walk_java *java, const struct unwi
 
 /* ---- what native code or an exception has entered ---- */
 
-/* Does this blob, of a stub on its own, begin with push %rbp; mov %rsp, %rbp? */
+/* Does java->code begin with push %rbp; mov %rsp, %rbp? */
+static inline int java_code_enters(const struct walk_java *java)
+{
+	return java->code[0] == 0x55 && duet_code_is(java->code, 1, 0x488bec);
+}
+
+/* Does this blob, of a stub on its own? */
 static inline int java_enters(struct walk_java *java)
 {
-	return !walk_read(java, java->code, 8, java_code_begin(java)) && java->code[0] == 0x55 &&
-	       duet_code_is(java->code, 1, 0x488bec);
+	return !walk_read(java, java->code, 8, java_code_begin(java)) && java_code_enters(java);
 }
 
 /* As java_is_called(), in what a compiler of C made: it calls through pointers as well, *(%rax) or *8(%rsp). */
@@ -227,6 +232,7 @@ static inline walk_result java_step_forwarder(struct walk_java *java, struct unw
 
 #define java_kept_bytes(java, cursor, slot) 0
 #define java_kept_sp(java, at, is_kept) 0
+#define java_code_enters(java) 0
 #define java_enters(java) 0
 #define java_leaf_odd(java, cursor, frame_bytes) DUET_WALK_LEAF
 #define java_step_forwarder(java, cursor) DUET_WALK_NO_FRAME

@@ -254,10 +254,12 @@ static inline walk_result java_adapter_linked(struct walk_java *java, struct unw
 static inline walk_result java_leaf_framed(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	uint64_t begin = java_code_begin(java), done = cursor->pc - begin;
+	int is_complete = cursor->pc >= java_frame_complete(java), enters, forwards;
 	int64_t slot = 0;
 
 	if (walk_read(java, java->code, DUET_FRAME_CODE_BYTES, begin))
 		return DUET_WALK_LEAF;
+	enters = java_code_enters(java);
 	if (java_is_catcher(java))
 		return java_leaf_catcher(java, cursor, done);
 	if (duet_frame_keeps_fp(java->code) && !java_has_called(java, cursor) &&
@@ -272,15 +274,18 @@ static inline walk_result java_leaf_framed(struct walk_java *java, struct unwind
 			return DUET_WALK_LEAF;
 		if (java_leaf_thrown(java, cursor) == DUET_WALK_NONE)
 			return DUET_WALK_NONE;
+		forwards = java_forwards(java);
 		frame_bytes += duet_frame_moved_bytes(java->code);
 		slot = WALK_JAVA_EPILOGUE(java, cursor->pc);
-		if (slot < 0 && !java->prologue_bytes && cursor->pc < java_frame_complete(java))
+		if (slot < 0 && forwards && java_has_none(java, cursor))
+			return WALK_JAVA_RETURN(cursor, 0, 1);
+		if (slot < 0 && !java->prologue_bytes && !is_complete)
 			return DUET_WALK_LEAF;
 	}
 	if (slot != DUET_FRAME_BUILT)
 		return java_return_partly(cursor, slot, frame_bytes);
 	/* C1's push registers for some instructions, and pop them, behind push %rbp; mov %rsp, %rbp. */
-	if (java_enters(java) && cursor->fp - cursor->sp <= frame_bytes - 2 * WALK_WORD)
+	if (enters && cursor->fp - cursor->sp <= frame_bytes - 2 * WALK_WORD)
 		return java_step_entered(java, cursor);
 	return WALK_JAVA_RETURN(cursor, frame_bytes - WALK_WORD, 0);
 }

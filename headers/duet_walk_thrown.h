@@ -72,20 +72,26 @@ static inline int java_pops_return(const struct walk_java *java)
 }
 
 /*
- * Does a stub whose call into the JVM has thrown jump on from here, without its frame: [mov $0, result(%r15);]
- * mov pending(%r15), %rax; jmp? C1's do so with theirs.
+ * Do the instructions of java->code jump on, where a stub's call into the JVM has thrown: [mov $0, result(%r15);]
+ * mov pending(%r15), %rax; jmp?
  */
-static inline int java_forwards(struct walk_java *java, const struct unwind_cursor *cursor)
+static inline int java_forwards(const struct walk_java *java)
 {
 	uint32_t at = duet_code_is(java->code, 0, 0x49c787) ? 11 : 0;
-	uint64_t to;
 
 	if (duet_code_is(java->code, at, 0x498b47))
 		at += 4;
 	else if (duet_code_is(java->code, at, 0x498b87))
 		at += 7;
-	return duet_code_at(java->code, at) == 0xe9 && !walk_read_word(java, &to, cursor->sp) &&
-	       java_is_caller(java, to, cursor->sp + WALK_WORD);
+	return duet_code_at(java->code, at) == 0xe9;
+}
+
+/* Do they so without a frame? C1's have theirs. Behind this, java->code and the blob at hand are the caller's. */
+static inline int java_has_none(struct walk_java *java, const struct unwind_cursor *cursor)
+{
+	uint64_t to;
+
+	return !walk_read_word(java, &to, cursor->sp) && java_is_caller(java, to, cursor->sp + WALK_WORD);
 }
 
 #define JAVA_UNPACK_BEFORE 6 /* bytes: push $0; push %rbp */
@@ -117,7 +123,7 @@ static inline walk_result java_leaf_thrown(struct walk_java *java, struct unwind
 	uint64_t to = java_popped(java, cursor->pc), fp = cursor->fp;
 	int pushed = 0;
 
-	if (java_pops_return(java) || java_forwards(java, cursor))
+	if (java_pops_return(java))
 		return WALK_JAVA_RETURN(cursor, 0, 1);
 	if (!to) {
 		to = java->regs[DUET_X86_RDX];
@@ -151,6 +157,8 @@ static inline int java_is_realigned(struct walk_java *java, const struct unwind_
 #else
 
 #define java_is_catcher(java) 0
+#define java_forwards(java) 0
+#define java_has_none(java, cursor) 0
 #define java_leaf_catcher(java, cursor, done) DUET_WALK_LEAF
 #define java_leaf_thrown(java, cursor) DUET_WALK_LEAF
 #define java_step_entered(java, cursor) DUET_WALK_LEAF

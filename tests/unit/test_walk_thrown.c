@@ -61,6 +61,28 @@ static void test_stub_that_jumps_on(void **state)
 	expect_caller(cursor_at(stub + 65, SP + 1, CALLER_FP, 0), to + 2, SP + 1, CALLER_FP);
 }
 
+/*
+ * A stub with its whole frame that jumps, and has the address of a method on top of the stack that is no caller: what
+ * is looked up to find that out, the method's code and blob, must not be taken for the stub's.
+ */
+static void test_stub_that_jumps_with_its_frame(void **state)
+{
+	uint64_t stub = make_blob(2048, OTHER_NAME, 6, "", 0), to = make_thrower();
+
+	(void)state;
+	memset(java.regs, 0, sizeof(java.regs));
+	SP[0] = SP[1] = to;
+	SP[4] = CALLER_FP;
+	SP[5] = to + 40;
+	*(uint8_t *)(uintptr_t)(stub + 60) = 0xe9;
+	expect_caller(cursor_at(stub + 60, SP, 0, 0), to + 40, SP + 6, CALLER_FP);
+	memcpy((void *)(uintptr_t)stub, "\x55\x48\x8b\xec", 4);
+	*(uint8_t *)(uintptr_t)to = 0x5d; /* pop %rbp */
+	expect_caller(cursor_at(stub + 60, SP, 0, 0), to + 40, SP + 6, CALLER_FP);
+	SP[5] = to; /* but now it is */
+	expect_caller(cursor_at(stub + 60, SP, CALLER_FP, 0), to, SP + 1, CALLER_FP);
+}
+
 /* The method has left its frame: pop %rbp; jmp. A word is on its way within its frame: pop (%rsp). */
 static void test_method_that_throws(void **state)
 {
@@ -134,6 +156,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_exception_blob),
 		CASE(test_stub_that_jumps_on),
+		CASE(test_stub_that_jumps_with_its_frame),
 		CASE(test_method_that_throws),
 		CASE(test_interpreter_is_left_by_an_exception),
 		CASE(test_adapter_that_saves),
