@@ -169,16 +169,25 @@ static void measure(void *context, struct pool_demand *ret)
 
 static size_t shared_bytes(const struct agent_start *start)
 {
-	return start->sample_lane_bytes + start->metadata_lane_bytes + start->tables_bytes;
+	size_t lanes = start->sample_lane_bytes + start->metadata_lane_bytes;
+
+	return (size_t)sysconf(_SC_PAGESIZE) + lanes +
+	       (start->tables_bytes ? unwind_tables_file_bytes(start->tables_bytes) : 0);
+}
+
+/* As large as it will be made: halves of that are so too. */
+static size_t lane_bytes(const struct pool *pool, size_t asked, size_t least)
+{
+	return pool_lane_bytes(pool, agent_ring_lane_bytes(asked), agent_ring_lane_bytes(least));
 }
 
 bool budget_take_ring(struct session *session, struct agent_start *start)
 {
 	struct pool *pool = &session->budget.pool;
 
-	start->sample_lane_bytes = pool_lane_bytes(pool, start->sample_lane_bytes,
-						    LANE_MIN * (start->java_depth / DUET_JAVA_DEPTH));
-	start->metadata_lane_bytes = pool_lane_bytes(pool, start->metadata_lane_bytes, LANE_MIN);
+	start->sample_lane_bytes =
+		lane_bytes(pool, start->sample_lane_bytes, LANE_MIN * (start->java_depth / DUET_JAVA_DEPTH));
+	start->metadata_lane_bytes = lane_bytes(pool, start->metadata_lane_bytes, LANE_MIN);
 	if (start->tables_bytes)
 		start->tables_bytes = pool_lane_bytes(pool, start->tables_bytes, TABLES_MIN);
 	if (!start->sample_lane_bytes || !start->metadata_lane_bytes)

@@ -41,6 +41,11 @@ static size_t round_up_power(size_t bytes, size_t least)
 	return power;
 }
 
+size_t agent_ring_lane_bytes(size_t bytes)
+{
+	return round_up_power(bytes, (size_t)sysconf(_SC_PAGESIZE));
+}
+
 static int make_memfd(size_t bytes)
 {
 	int fd = memfd_create("duet-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -108,8 +113,8 @@ int agent_ring_new(struct agent_ring **ret, size_t sample_bytes, size_t metadata
 		return -ENOMEM;
 	ring->fd = -1;
 	ring->page_bytes = page_bytes;
-	ring->lanes[DUET_LANE_SAMPLE].bytes = round_up_power(sample_bytes, page_bytes);
-	ring->lanes[DUET_LANE_METADATA].bytes = round_up_power(metadata_bytes, page_bytes);
+	ring->lanes[DUET_LANE_SAMPLE].bytes = agent_ring_lane_bytes(sample_bytes);
+	ring->lanes[DUET_LANE_METADATA].bytes = agent_ring_lane_bytes(metadata_bytes);
 	ring->bytes = page_bytes + ring->lanes[DUET_LANE_SAMPLE].bytes + ring->lanes[DUET_LANE_METADATA].bytes;
 	err = -ENOMEM;
 	ring->record = malloc(RECORD_BYTES);

@@ -11,7 +11,8 @@
 
 struct agent_ring;
 
-/* A new sealed memfd (no shrink, no grow), mapped. Sizes are rounded up to powers of two. 0 or -errno. */
+size_t agent_ring_lane_bytes(size_t bytes); /* that a lane has which is asked for so: a power of two */
+/* A new sealed memfd (no shrink, no grow), mapped: of two lanes, and a page. 0 or -errno. */
 int agent_ring_new(struct agent_ring **ret, size_t sample_bytes, size_t metadata_bytes);
 void agent_ring_free(struct agent_ring *ring);
 int agent_ring_fd(const struct agent_ring *ring); /* to send with START; stays owned by the ring */

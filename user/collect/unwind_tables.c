@@ -207,20 +207,34 @@ static int map_file(struct unwind_tables *tables, int fd, const struct duet_unwi
 	return err;
 }
 
-int unwind_tables_open_file(struct unwind_tables **ret, size_t bytes)
+static struct duet_unwind_file file_head(size_t bytes)
 {
-	struct duet_unwind_file head = {
+	uint32_t pages = (uint32_t)(bytes / (FILE_PAGE_ROWS + 1) / sizeof(struct duet_unwind_row));
+
+	return (struct duet_unwind_file){
 		.magic = DUET_UNWIND_MAGIC,
 		.version = DUET_UNWIND_VERSION,
-		.pages = (uint32_t)(bytes / (FILE_PAGE_ROWS + 1) / sizeof(struct duet_unwind_row)),
+		.rows = pages * FILE_PAGE_ROWS,
+		.pages = pages,
 		.modules = FILE_MODULES,
 		.mappings = FILE_MAPPINGS,
 	};
+}
+
+uint64_t unwind_tables_file_bytes(size_t bytes)
+{
+	const struct duet_unwind_file head = file_head(bytes);
+
+	return duet_unwind_offsets(&head).end;
+}
+
+int unwind_tables_open_file(struct unwind_tables **ret, size_t bytes)
+{
+	const struct duet_unwind_file head = file_head(bytes);
 	struct unwind_tables *tables = tables_new();
 	int fd = memfd_create("duet-unwind", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int err = fd < 0 ? -errno : -ENOMEM;
 
-	head.rows = head.pages * FILE_PAGE_ROWS;
 	if (tables && fd >= 0)
 		err = map_file(tables, fd, &head);
 	if (!err)

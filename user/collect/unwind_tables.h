@@ -33,6 +33,7 @@ struct unwind_tables_maps {
 int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_maps *maps); /* 0 or -errno */
 /* For one process: a sealed memfd of about so many bytes, struct duet_unwind_file. 0 or -errno. */
 int unwind_tables_open_file(struct unwind_tables **ret, size_t bytes);
+uint64_t unwind_tables_file_bytes(size_t bytes); /* that the memfd then has */
 int unwind_tables_fd(const struct unwind_tables *tables); /* to send with START; stays owned by the tables */
 void unwind_tables_close_fd(struct unwind_tables *tables); /* after sending */
 uint64_t unwind_tables_bytes(const struct unwind_tables *tables); /* of the memfd */
