@@ -3,8 +3,8 @@
 # timeout: 600
 #
 # A whole host at its worst: processes that live for a millisecond, a JVM of thousands of threads, dozens of JVMs, of
-# which many in containers. DUET_LONG=1: a minute of the first, and as many JVMs as the memory allows, up to 50; else
-# ten seconds, and up to 12. Mounts are made in a mount namespace of this script's.
+# which many in containers. DUET_LONG=1: a minute of the first, as many JVMs as the memory allows, up to 50, and 100,000
+# threads of a stranger, for which the host has more process ids meanwhile; else ten seconds, up to 12, and 30,000. Mounts are made in a mount namespace of this script's.
 [ -n "${DUET_APART-}" ] || [ "$(id -u)" != 0 ] || DUET_APART=1 exec unshare --mount --propagation private "$0" "$@"
 . "$(dirname "$0")/lib.sh"
 
@@ -14,6 +14,7 @@ long=${DUET_LONG:-0}
 after_case() {
 	local pid
 	[ -z "${recorder:-}" ] || kill -KILL "$recorder"
+	[ -z "${pids:-}" ] || echo "$pids" >/proc/sys/kernel/pid_max
 	for pid in $(our_jvms); do
 		kill -KILL "$pid" # with it its container goes
 	done
@@ -150,11 +151,16 @@ record_beside() { # WHAT
 
 # As many as there are process ids for, and some left for others.
 case_threads_of_a_stranger() { # alone
-	local most=$(($(cat /proc/sys/kernel/pid_max) * 3 / 4))
+	local most want=30000
 	need_bpf
 	need_root
+	if [ "$long" != 0 ]; then
+		want=100000 pids=$(cat /proc/sys/kernel/pid_max)
+		[ "$pids" -ge 140000 ] || echo 140000 >/proc/sys/kernel/pid_max || skip "no more process ids"
+	fi
+	most=$(($(cat /proc/sys/kernel/pid_max) * 3 / 4))
 	jvm_out=$here/throng
-	"${nobody[@]}" "$workloads/throng" threads $((most < 30000 ? most : 30000)) >"$jvm_out" &
+	"${nobody[@]}" "$workloads/throng" threads $((most < want ? most : want)) >"$jvm_out" &
 	jvm=$!
 	jvms+=("$jvm")
 	wait_for_line "$jvm_out" '^READY' 60

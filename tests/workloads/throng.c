@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * throng threads COUNT | forks SECONDS | execs SECONDS: what a host may be full of. "threads": so many in one process,
- * each of which works for a moment every two seconds, until it is killed; "READY n" once they are there. "forks" and
+ * each of which works for a moment now and then, until it is killed; "READY n" once they are there. "forks" and
  * "execs": children one after the other, as fast as it goes; then "CHILDREN n".
  */
 #include <sched.h>
@@ -17,15 +17,18 @@
 #define STACK_BYTES 4096 /* no libc call with locals in these threads */
 #define SHARED (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
-static int idle(void *unused)
-{
-	struct timespec pause = {.tv_sec = 2};
+/*
+ * All of them together take half a CPU, however many they are: where more of them want to run than there are CPUs,
+ * all else on the machine waits for its turn among them, the loader and whoever starts them too.
+ */
+#define A_SECOND 12000
 
-	(void)unused;
+static int idle(void *rest)
+{
 	for (;;) {
 		for (volatile int i = 0; i < 20000; i++)
 			;
-		syscall(SYS_nanosleep, &pause, NULL);
+		syscall(SYS_nanosleep, rest, NULL);
 	}
 	return 0;
 }
@@ -34,11 +37,12 @@ static void threads(long want)
 {
 	char *stacks = mmap(NULL, STACK_BYTES * (size_t)want, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct timespec rest = {.tv_sec = want > 2 * A_SECOND ? want / A_SECOND : 2};
 	long count = 0;
 
 	if (stacks == MAP_FAILED)
 		return;
-	while (count < want && clone(idle, stacks + STACK_BYTES * (count + 1), SHARED, NULL) > 0)
+	while (count < want && clone(idle, stacks + STACK_BYTES * (count + 1), SHARED, &rest) > 0)
 		count++;
 	printf("READY %ld\n", count);
 	fflush(stdout);
