@@ -73,9 +73,13 @@ static int itimer_start(int signo, uint64_t interval_ns, const char **ret_why)
 	return error;
 }
 
+/* Who has put another handler in our place has set the timer too. */
 static void itimer_stop(void)
 {
+	if (!signals_have_prof())
+		return;
 	itimer_set(0);
+	signals_leave_prof();
 }
 
 const struct engine engine_itimer = {

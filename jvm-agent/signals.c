@@ -27,9 +27,11 @@ static bool is_ours(const struct sigaction *action)
 	return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == sample_handler;
 }
 
-static bool is_free(const struct sigaction *action)
+/* An ignored SIGPROF is one that signals_leave_prof() left, here or in a process that started this program. */
+static bool is_free(int signo, const struct sigaction *action)
 {
-	return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
+	return !(action->sa_flags & SA_SIGINFO) &&
+	       (action->sa_handler == SIG_DFL || (signo == SIGPROF && action->sa_handler == SIG_IGN));
 }
 
 /*
@@ -48,7 +50,7 @@ static int take(int signo)
 		return -errno;
 	if (is_ours(&old))
 		return signo;
-	if (!is_free(&old))
+	if (!is_free(signo, &old))
 		return -EBUSY;
 	action.sa_sigaction = sample_handler;
 	sigemptyset(&action.sa_mask);
@@ -139,4 +141,20 @@ int signals_take_realtime(int wanted)
 int signals_take_prof(void)
 {
 	return take(SIGPROF);
+}
+
+bool signals_have_prof(void)
+{
+	struct sigaction action;
+
+	return sigaction(SIGPROF, NULL, &action) == 0 && is_ours(&action);
+}
+
+/* Whose handler is found instead of ours has taken it in between, and gets it back. */
+void signals_leave_prof(void)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, found;
+
+	if (sigaction(SIGPROF, &ignore, &found) == 0 && !is_ours(&found))
+		sigaction(SIGPROF, &found, NULL);
 }

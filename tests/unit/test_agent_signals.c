@@ -81,12 +81,61 @@ static void test_one_of_the_last_session(void **state)
 	assert_int_equal(take_beside(&mask), signo);
 }
 
+static void *prof_handler(void)
+{
+	struct sigaction action;
+
+	assert_int_equal(sigaction(SIGPROF, NULL, &action), 0);
+	return action.sa_handler;
+}
+
+/* One that is on its way when we leave is dropped; what is left there can be taken again. */
+static void test_prof_is_left(void **state)
+{
+	sigset_t prof, pending;
+
+	(void)state;
+	sigemptyset(&prof);
+	sigaddset(&prof, SIGPROF);
+	assert_int_equal(signals_take_prof(), SIGPROF);
+	assert_true(signals_have_prof());
+	pthread_sigmask(SIG_BLOCK, &prof, NULL);
+	raise(SIGPROF);
+	signals_leave_prof();
+	assert_false(signals_have_prof());
+	assert_ptr_equal(prof_handler(), SIG_IGN);
+	sigpending(&pending);
+	assert_false(sigismember(&pending, SIGPROF));
+	pthread_sigmask(SIG_UNBLOCK, &prof, NULL);
+	assert_int_equal(signals_take_prof(), SIGPROF);
+	signal(SIGPROF, SIG_DFL);
+}
+
+static void others(int signo)
+{
+	(void)signo;
+}
+
+static void test_prof_of_another_stays(void **state)
+{
+	(void)state;
+	assert_int_equal(signals_take_prof(), SIGPROF);
+	signal(SIGPROF, others);
+	assert_false(signals_have_prof());
+	signals_leave_prof();
+	assert_ptr_equal(prof_handler(), others);
+	assert_int_equal(signals_take_prof(), -EBUSY);
+	signal(SIGPROF, SIG_DFL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_signal_that_is_waited_for),
 		cmocka_unit_test(test_thread_that_blocks_all),
 		cmocka_unit_test(test_one_of_the_last_session),
+		cmocka_unit_test(test_prof_is_left),
+		cmocka_unit_test(test_prof_of_another_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
