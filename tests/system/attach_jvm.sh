@@ -330,6 +330,43 @@ expect_attached_beside() { # PID
 	! grep -q ' /tmp/.duet-.* - tmpfs duet ' "/proc/$1/mountinfo" || fail "mounts left"
 }
 
+# ---- another /tmp comes in between ------------------------------------------------------------------
+
+# While duet attaches, at the moment that EVENT names, another folder is mounted over the /tmp of a JVM. It works or says
+# why not, in time, and nothing of ours is in the old /tmp or in the new one, or changed in the latter.
+replace_tmp() { # EVENT
+	local new=$here/new$1 old=$here/old$1 before place
+	mkdir -m 1777 "$new" "$old"
+	echo precious >"$new/file"
+	start_apart "mount --bind '$old' /tmp" "$jdk" -XX:-UsePerfData
+	before=$(stat -c '%a %u %Y %s' "$new/file")
+	"$DUET_BUILD/tests/system/replace_tmp" "$jvm" "$1" "$new" >"$here/replaced" 2>&1 &
+	jvms+=($!)
+	until grep -q . "$here/replaced"; do sleep 0.01; done
+	expect_contains "$here/replaced" READY
+	attach "$jvm" 4000
+	expect_contains "$here/replaced" REPLACED
+	echo "# at $1: $(cat "$here/stdout")"
+	[ $status = 0 ] || grep -qE "^/tmp of JVM $jvm was replaced" "$here/stdout" ||
+		fail "at $1: it says \"$(cat "$here/stdout")\""
+	expect_alive "$jvm"
+	[ "$(stat -c '%a %u %Y %s' "$new/file")" = "$before" ] || fail "at $1: the file of the new /tmp changed"
+	for place in "$old" "$new"; do
+		[ -z "$(find "$place" -mindepth 1 ! -name '.java_pid*' ! -name file)" ] ||
+			fail "at $1: left in $(basename "$place"): $(ls -A "$place")"
+	done
+	expect_attached "$jvm"
+}
+
+jdk_case_tmp_is_replaced() {
+	need_jdk 14 "attach socket that is opened again"
+	need_root
+	replace_tmp open
+	replace_tmp .duet-
+	replace_tmp .attach_pid
+	replace_tmp .java_pid
+}
+
 case_folder_is_a_trap() {
 	need_root
 	start_apart 'mount -t tmpfs tmp /tmp' "$(any_jdk)"

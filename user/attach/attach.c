@@ -23,6 +23,7 @@
 #include "attach/stage.h"
 #include "attach/visit.h"
 #include "base/clock.h"
+#include "base/root.h"
 
 #define PATIENCE_NS NS_PER_SEC /* with a child on a busy machine, beyond its own deadline */
 #define LEFT_MAX 8 /* attaches to JVMs of one user that do not end */
@@ -127,6 +128,22 @@ static int open_stage(struct visit *visit, struct stage *ret_stage)
 			  visit->target->pid);
 }
 
+/* Somebody has mounted another /tmp: what we put there is not where the JVM looks, nor is its socket where we do. */
+static int blame_tmp(struct visit *visit, int tmp, int error)
+{
+	struct stat before, now;
+	int fd = root_open(visit->root, "tmp", O_PATH | O_DIRECTORY, true);
+	bool replaced = fd >= 0 && fstat(tmp, &before) == 0 && fstat(fd, &now) == 0 &&
+			(before.st_dev != now.st_dev || before.st_ino != now.st_ino);
+
+	if (fd >= 0)
+		close(fd);
+	if (!replaced)
+		return error;
+	return visit_fail(visit, error, "/tmp of JVM %d was replaced while duet attached: attach again",
+			  visit->target->pid);
+}
+
 /* The control socket or -errno with its sentence. */
 static int run(struct visit *visit, const struct attach_control *control, pid_t loader)
 {
@@ -134,12 +151,14 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 	struct vm_options options = {0};
 	struct stage stage = {0};
 	bool is_loaded = target->kind == ATTACH_LOADED;
-	int err = is_loaded ? 0 : visit_check_hotspot(visit);
+	int tmp = -1, err = is_loaded ? 0 : visit_check_hotspot(visit);
 
 	if (err)
 		return err;
 	vm_options_read(&options, visit);
 	err = namespaces_enter(visit);
+	if (!err && !is_loaded)
+		tmp = root_open(visit->root, "tmp", O_PATH | O_DIRECTORY, true);
 	if (!err && !is_loaded && !place_exists(visit))
 		err = open_stage(visit, &stage);
 	if (!err)
@@ -151,7 +170,11 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 		vm_options_read_hsperfdata(&options, visit);
 	if (!err && !is_loaded)
 		err = load_agent(visit, &options, &stage, control);
+	if (err && tmp >= 0)
+		err = blame_tmp(visit, tmp, err);
 	stage_close(&stage);
+	if (tmp >= 0)
+		close(tmp);
 	return err ? err : connect_control(visit, control);
 }
 
