@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "attach/attach.h"
+#include "attach/children.h"
 #include "base/clock.h"
 #include "proc/process.h"
 
@@ -53,6 +54,8 @@ static bool attach_cycle(const struct attach_target *target)
 	attach_finish(&attach, &result);
 	if (result.error) {
 		printf("%s\n", result.why);
+		if (children_left(target->uid))
+			printf("%zu attaches are left\n", children_left(target->uid));
 		return false;
 	}
 	hello = expect_hello(result.socket);

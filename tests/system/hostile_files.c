@@ -37,7 +37,7 @@
 #define PAGE 4096ul
 
 /* What the server does not answer from a certain moment on. */
-enum silence { ANSWERS, SILENT_READS, SILENT };
+enum silence { ANSWERS, SILENT_READS, SILENT, SILENT_OF_US };
 
 static struct {
 	const char *folder; /* root's, with "mount" below */
@@ -48,6 +48,7 @@ static struct {
 		_Atomic int withheld; /* requests */
 	} *shared;
 	char map_path[64];
+	unsigned int owner; /* of the files, as the server's user namespace calls him */
 	char *code; /* anonymous, so that its names are looked up in the perf map */
 } self;
 
@@ -67,10 +68,10 @@ static void fill_attr(uint64_t node, struct fuse_attr *attr)
 	*attr = (struct fuse_attr){
 		.ino = node,
 		.size = is_file ? FILE_BYTES : 0,
-		.mode = is_file ? S_IFREG | 0755 : S_IFDIR | 0755,
+		.mode = is_file ? S_IFREG | 0755 : S_IFDIR | 0777,
 		.nlink = 1,
-		.uid = NOBODY,
-		.gid = NOBODY,
+		.uid = self.owner,
+		.gid = self.owner,
 		.blksize = PAGE,
 	};
 }
@@ -131,10 +132,12 @@ static void answer(int fuse, const struct fuse_in_header *in, const void *body)
 	reply(fuse, in->unique, -ENOSYS, "", 0);
 }
 
-static bool is_withheld(uint32_t opcode)
+/* SILENT_OF_US: whether there is a folder of duet's already. */
+static bool is_withheld(uint32_t opcode, const char *name)
 {
 	int silence = self.shared->silence;
-	bool withheld = silence == SILENT || (silence == SILENT_READS && opcode == FUSE_READ);
+	bool withheld = silence == SILENT || (silence == SILENT_READS && opcode == FUSE_READ) ||
+			(silence == SILENT_OF_US && opcode == FUSE_LOOKUP && !strncmp(name, ".duet-", 6));
 
 	self.shared->withheld += withheld;
 	return withheld;
@@ -151,7 +154,7 @@ static void serve(int fuse)
 
 		if (len < 0 && errno != EINTR && errno != ENOENT)
 			_exit(0);
-		if (len >= (ssize_t)sizeof(*in) && !is_withheld(in->opcode))
+		if (len >= (ssize_t)sizeof(*in) && !is_withheld(in->opcode, request + sizeof(*in)))
 			answer(fuse, in, request + sizeof(*in));
 	}
 }
@@ -186,7 +189,7 @@ static void mount_fuse(int fuse, const char *target, unsigned int user, const ch
 {
 	char options[128];
 
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=%u,group_id=%u%s", fuse, user, user, more);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40777,user_id=%u,group_id=%u%s", fuse, user, user, more);
 	if (mount("hostile", target, "fuse", MS_NOSUID | MS_NODEV, options) < 0)
 		die("mounting a FUSE file system");
 }
@@ -206,6 +209,7 @@ static pid_t serve_everybody(void)
 {
 	int fuse = open_device("/dev/fuse");
 
+	self.owner = NOBODY;
 	mount_fuse(fuse, below("mount"), NOBODY, ",allow_other");
 	become_nobody();
 	return start_server(fuse);
@@ -247,6 +251,21 @@ static pid_t serve_overlay(void)
 	if (mount("hostile", "/tmp", "overlay", 0, options) < 0)
 		die("mounting an overlay");
 	return server;
+}
+
+static void map_libjvm(void)
+{
+	int fd = open(self.libjvm, O_RDONLY);
+
+	if (fd < 0 || mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		die(self.libjvm);
+}
+
+/* Its /tmp hides the library. */
+static pid_t serve_overlay_to_jvm(void)
+{
+	map_libjvm();
+	return serve_overlay();
 }
 
 /* ---- attacks, as nobody ---- */
@@ -358,12 +377,15 @@ static void fuse_overlay(void)
 	self.shared->silence = SILENT;
 }
 
-static void map_libjvm(void)
+/* Nothing else can be written to, or has code that can be run: duet makes a place of its own. */
+static void fuse_stage(void)
 {
-	int fd = open(self.libjvm, O_RDONLY);
+	static const char *const others[] = {"/dev/shm", "/var/tmp", "/run"};
 
-	if (fd < 0 || mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
-		die(self.libjvm);
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (mount("tmpfs", others[i], "tmpfs", MS_NOEXEC, NULL) < 0)
+			die("mounting a tmpfs");
+	self.shared->silence = SILENT_OF_US;
 }
 
 /* The page above the first stack, with the name of the program that the kernel put there, and the end of environ. */
@@ -462,6 +484,7 @@ static const struct attack {
 	{.name = "fuse_perf_map_reads", .run = fuse_perf_map_reads, .serve = serve_everybody},
 	{.name = "fuse_library", .run = fuse_library, .serve = serve_everybody},
 	{.name = "fuse_overlay", .run = fuse_overlay, .serve = serve_overlay},
+	{.name = "fuse_stage", .run = fuse_stage, .serve = serve_overlay_to_jvm},
 	{.name = "fuse_stack_end", .run = fuse_stack_end, .serve = serve_everybody},
 	{.name = "fuse_lock", .run = prepare_lock, .serve = serve_everybody, .finish = hold_lock},
 };

@@ -104,6 +104,16 @@ case_fuse_below_an_overlay() {
 	expect_contains "$here/stderr" 'did not answer in time'
 }
 
+# The one that makes a place for the agent is root's; it is held up where nothing ends it, and is not forgotten.
+case_fuse_holds_the_place() {
+	need_root
+	start_attacker fuse_stage
+	timeout 20 "$DUET_BUILD/tests/system/attach_once" "$attacker" 1500 3 >"$here/stdout" 2>&1
+	expect_contains "$here/stdout" 'took longer than'
+	expect_contains "$here/stdout" '1 attaches are left'
+	end_attacker
+}
+
 case_fuse_memory() {
 	start_honest
 	survive fuse_stack_end

@@ -25,6 +25,7 @@
 
 #include "agents.h"
 #include "attach/attach.h"
+#include "attach/children.h"
 #include "attach/hotspot.h"
 #include "attach/hsperfdata.h"
 #include "attach/place.h"
@@ -539,6 +540,38 @@ static void test_attach_refused(void **state)
 	assert_attach_fails(&target, -ESRCH, "there is no process 134217727");
 }
 
+/* A child that ended, with one below it that did not: it is the loader's, of this user, until that one has ended too. */
+static void test_left_below_a_child(void **state)
+{
+	const uid_t user = 4711;
+	int life[2], stop[2], status;
+	pid_t child;
+	char none;
+
+	(void)state;
+	assert_int_equal(pipe2(life, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_int_equal(pipe2(stop, O_CLOEXEC), 0);
+	child = fork();
+	if (!child) {
+		close(stop[1]);
+		if (!fork())
+			(void)!read(stop[0], &none, sizeof(none));
+		_exit(0);
+	}
+	close(life[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	children_leave(0, life[0], user, 0);
+	children_collect(clock_monotonic_ns());
+	assert_int_equal(children_left(user), 1);
+	close(stop[0]);
+	close(stop[1]);
+	for (int i = 0; i < 10000 && children_left(user); i++) {
+		usleep(1000);
+		children_collect(clock_monotonic_ns());
+	}
+	assert_int_equal(children_left(user), 0);
+}
+
 /* The target's user can stop the child that works with his rights. The loader's clock goes on. */
 static void test_child_stopped(void **state)
 {
@@ -648,6 +681,7 @@ int main(void)
 		cmocka_unit_test(test_control),
 		cmocka_unit_test(test_place_for_command),
 		cmocka_unit_test(test_attach_refused),
+		cmocka_unit_test(test_left_below_a_child),
 		cmocka_unit_test(test_child_stopped),
 	};
 	const struct CMUnitTest traps[] = {

@@ -204,8 +204,18 @@ static void send_packet(const struct packet *packet, int control)
 	sendmsg(VISIT_RESULT_FD, &message, MSG_NOSIGNAL);
 }
 
+/* By way of numbers that neither of them has. */
+static void inherit(int result, int life)
+{
+	result = fcntl(result, F_DUPFD, VISIT_LIFE_FD + 1);
+	life = fcntl(life, F_DUPFD, VISIT_LIFE_FD + 1);
+	dup2(result, VISIT_RESULT_FD);
+	dup2(life, VISIT_LIFE_FD);
+	closefrom(VISIT_LIFE_FD + 1);
+}
+
 /* The loader's handlers, mask and descriptors are not the child's. SIGALRM kills it, SIGTERM makes it tidy up. */
-static void shed_inheritance(int result, uint64_t timeout_ns)
+static void shed_inheritance(int result, int life, uint64_t timeout_ns)
 {
 	struct itimerval limit = {
 		.it_value = {.tv_sec = timeout_ns / NS_PER_SEC, .tv_usec = timeout_ns % NS_PER_SEC / 1000 + 1}};
@@ -218,14 +228,13 @@ static void shed_inheritance(int result, uint64_t timeout_ns)
 	sigaction(SIGTERM, &tidy, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	dup2(result, VISIT_RESULT_FD);
-	closefrom(VISIT_RESULT_FD + 1);
+	inherit(result, life);
 	umask(022);
 	setitimer(ITIMER_REAL, &limit, NULL);
 }
 
 static void child(const struct attach_target *target, const struct attach_control *control, uint64_t timeout_ns,
-		  int result, pid_t loader)
+		  int result, int life, pid_t loader)
 {
 	/* Its own deadline comes first: a killed child could not remove its files or say why. */
 	uint64_t deadline_ns = clock_monotonic_ns() + timeout_ns - timeout_ns / 8;
@@ -234,7 +243,7 @@ static void child(const struct attach_target *target, const struct attach_contro
 	int ret;
 
 	memset(&packet, 0, sizeof(packet));
-	shed_inheritance(result, timeout_ns);
+	shed_inheritance(result, life, timeout_ns);
 	end_with(loader);
 	ret = visit_open(&visit, target, deadline_ns);
 	if (!ret)
@@ -247,32 +256,51 @@ static void child(const struct attach_target *target, const struct attach_contro
 	visit_release(&visit);
 }
 
+/* What the loader shares with the child, with the loader's ends first. 0 or -errno. */
+static int open_ends(int result[2], int life[2])
+{
+	int err;
+
+	if (pipe2(life, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, result) == 0)
+		return 0;
+	err = -errno;
+	close(life[0]);
+	close(life[1]);
+	return err;
+}
+
 int attach_start(struct attach *attach, const struct attach_target *target, const struct attach_control *control)
 {
 	uint64_t timeout_ns = target->timeout_ns ? target->timeout_ns : ATTACH_TIMEOUT_NS;
 	pid_t pid, loader = getpid();
-	int pair[2], err;
+	int result[2], life[2], err;
 
 	if (children_left(target->uid) >= LEFT_MAX)
 		return -EBUSY;
 	if (target->kind == ATTACH_STARTING)
 		timeout_ns += SETTLE_STEPS * SETTLE_STEP_NS;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
+	err = open_ends(result, life);
+	if (err)
+		return err;
 	pid = fork();
 	if (pid == 0) {
-		child(target, control, timeout_ns, pair[1], loader);
+		child(target, control, timeout_ns, result[1], life[1], loader);
 		_exit(0);
 	}
 	err = pid < 0 ? -errno : 0;
-	close(pair[1]);
+	close(result[1]);
+	close(life[1]);
 	if (err) {
-		close(pair[0]);
+		close(result[0]);
+		close(life[0]);
 		return err;
 	}
 	*attach = (struct attach){
 		.child = pid,
-		.fd = pair[0],
+		.fd = result[0],
+		.life = life[0],
 		.pid = target->pid,
 		.uid = target->uid,
 		.timeout_ns = timeout_ns,
@@ -314,11 +342,12 @@ static bool receive_packet(int fd, struct attach_result *ret)
 	return ret->error != 0 || ret->socket >= 0;
 }
 
-/* It has nothing left to do but to end, which it might be kept from. */
+/* It has nothing left to do but to end, which it, or what it started, might be kept from. */
 static void end_child(const struct attach *attach, int *ret_status, uint64_t *ret_cpu_ns)
 {
-	if (!children_collect_soon(attach->child, ret_status, ret_cpu_ns))
-		children_leave(attach->child, attach->uid, 0);
+	bool collected = children_collect_soon(attach->child, ret_status, ret_cpu_ns);
+
+	children_leave(collected ? 0 : attach->child, attach->life, attach->uid, 0);
 }
 
 static void blame_child(const struct attach *attach, int status, struct attach_result *ret)
@@ -354,7 +383,7 @@ void attach_abort(struct attach *attach)
 	kill(attach->child, SIGTERM);
 	kill(attach->child, SIGCONT); /* the target's user may have stopped it */
 	close(attach->fd); /* with the control socket in it, if that came first */
-	children_leave(attach->child, attach->uid, clock_monotonic_ns() + ABORT_GRACE_NS);
+	children_leave(attach->child, attach->life, attach->uid, clock_monotonic_ns() + ABORT_GRACE_NS);
 }
 
 void attach_collect(uint64_t now_ns)

@@ -50,6 +50,7 @@ struct attach_control {
 struct attach {
 	pid_t child;
 	int fd; /* becomes readable when the child is done */
+	int life; /* at its end once the child and all that it started have ended */
 	pid_t pid; /* of the JVM */
 	uid_t uid; /* its user */
 	uint64_t timeout_ns;

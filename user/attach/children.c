@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/vec.h"
@@ -17,7 +18,8 @@
 #define KILLED_GRACE_NS (200 * NS_PER_MS)
 
 struct leftover {
-	pid_t child;
+	pid_t child; /* 0: it has ended, not so what it started */
+	int life;
 	uid_t uid;
 	uint64_t kill_ns;
 };
@@ -56,28 +58,49 @@ bool children_collect_soon(pid_t child, int *ret_status, uint64_t *ret_cpu_ns)
 	return false;
 }
 
-void children_leave(pid_t child, uid_t uid, uint64_t kill_ns)
+/* True once nobody is left who could write into it. */
+static bool has_ended(int life)
 {
-	struct leftover leftover = {.child = child, .uid = uid, .kill_ns = kill_ns};
+	char none;
+
+	return read(life, &none, sizeof(none)) == 0;
+}
+
+/* True when all of it is over. */
+static bool collect_all(struct leftover *leftover)
+{
 	uint64_t cpu_ns;
 	int status;
 
-	if (!collect(child, &status, &cpu_ns) && vec_push(&leftovers, leftover) < 0)
-		kill(child, SIGKILL); /* out of memory: it stays a zombie until we end */
+	if (leftover->child && collect(leftover->child, &status, &cpu_ns))
+		leftover->child = 0;
+	if (leftover->child || !has_ended(leftover->life))
+		return false;
+	close(leftover->life);
+	return true;
+}
+
+void children_leave(pid_t child, int life, uid_t uid, uint64_t kill_ns)
+{
+	struct leftover leftover = {.child = child, .life = life, .uid = uid, .kill_ns = kill_ns};
+
+	if (collect_all(&leftover) || vec_push(&leftovers, leftover) == 0)
+		return;
+	close(life); /* out of memory: it stays a zombie until we end */
+	if (leftover.child)
+		kill(leftover.child, SIGKILL);
 }
 
 void children_collect(uint64_t now_ns)
 {
 	size_t left = 0;
-	uint64_t cpu_ns;
-	int status;
 
 	for (size_t i = 0; i < leftovers.len; i++) {
 		struct leftover *leftover = &leftovers.items[i];
 
-		if (collect(leftover->child, &status, &cpu_ns))
+		if (collect_all(leftover))
 			continue;
-		if (now_ns >= leftover->kill_ns)
+		if (leftover->child && now_ns >= leftover->kill_ns)
 			kill(leftover->child, SIGKILL);
 		leftovers.items[left++] = *leftover;
 	}

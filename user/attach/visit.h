@@ -13,7 +13,9 @@
 
 #include "attach/attach.h"
 
-#define VISIT_RESULT_FD 3 /* the child's only inherited descriptor beside stdio: its word to the loader */
+/* What the child inherits beside stdio: */
+#define VISIT_RESULT_FD 3 /* its word to the loader */
+#define VISIT_LIFE_FD 4 /* a pipe that tells the loader of its end, and of the end of what it starts */
 
 struct visit {
 	const struct attach_target *target;
