@@ -171,8 +171,9 @@ $(O)/workloads/libcrafted.so: tests/workloads/crafted.c $(flags)
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
 native_workloads := $(O)/workloads/libworkload.so $(crafted) \
-	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd throng mayfly mayfly_child \
-	libnative.so libraries liblarge_small.so liblarge_large.so $(if $(shell command -v $(CXX)),native_throw))
+	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd throng mayfly \
+	mayfly_child libnative.so libraries liblarge_small.so liblarge_large.so \
+	$(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)

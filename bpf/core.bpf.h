@@ -17,7 +17,7 @@
 /* Read-only once loaded: the verifier knows the values and drops the branches that they switch off. */
 extern const volatile struct duet_config duet_config;
 
-/* Of so many ticks of a CPU one becomes a sample. The loader changes it while the programs run. */
+/* Of so many ticks of a CPU, beside the event's own gap, one becomes a sample. The loader changes it at run time. */
 extern volatile uint32_t duet_every;
 
 /* Records to the loader, who sets the size. */
@@ -73,7 +73,7 @@ extern struct duet_counters_map counters SEC(".maps");
 
 struct duet_costs_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, DUET_MAX_EVENTS);
 	__type(key, u32);
 	__type(value, struct duet_cost);
 };
@@ -87,11 +87,15 @@ struct duet_run_times_map {
 };
 extern struct duet_run_times_map run_times SEC(".maps");
 
-static __always_inline struct duet_cost *duet_cost(void)
+static __always_inline struct duet_cost *duet_cost(u32 event)
 {
-	u32 zero = 0;
+	return bpf_map_lookup_elem(&costs, &event);
+}
 
-	return bpf_map_lookup_elem(&costs, &zero);
+/* How the recording samples its event of this index. The mask is for the verifier. */
+static __always_inline const volatile struct duet_event *duet_event(u32 event)
+{
+	return &duet_config.events[event & (DUET_MAX_EVENTS - 1)];
 }
 
 static __always_inline void duet_count(enum duet_bpf_counter counter)

@@ -7,7 +7,7 @@
 #include "stack.bpf.h"
 
 static __always_inline void sample_fill(struct duet_sample *sample, struct task_struct *task,
-					const struct filter_ids *ids, u64 start_ns, u64 ticks, u64 now_ns)
+					const struct filter_ids *ids, u64 start_ns, u64 now_ns)
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 
@@ -21,36 +21,54 @@ static __always_inline void sample_fill(struct duet_sample *sample, struct task_
 	sample->ns_tid = ids->ns_tid;
 	sample->start_ns = start_ns;
 	sample->cgroup_id = bpf_get_current_cgroup_id();
-	sample->weight_ns = ticks * duet_config.interval_ns;
-	sample->cpu = bpf_get_smp_processor_id();
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
 	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
 }
 
 /*
- * How many ticks the sample of this one stands for: all of this CPU since its last sample, so that weights add up
- * exactly also where the rate has changed in between. 0: it is not this one's turn.
+ * Ticks until the next sample of an event that is no clock: from 1 to twice the mean, each as likely. What comes in
+ * turns, as the context switches of two threads do, must not keep step with a fixed gap.
  */
-static __always_inline u64 sample_ticks(u64 now_ns)
+static __always_inline u64 sample_gap(u32 event)
 {
-	struct duet_cost *cost = duet_cost();
-	u64 ticks;
+	u64 mean = (u64)duet_event(event)->gap * duet_every;
 
-	if (!cost)
-		return 0;
-	cost->ticks++;
-	ticks = ++cost->pending;
-	if (ticks < duet_every || now_ns < cost->rest_until_ns)
-		return 0;
-	cost->pending = 0;
-	return ticks;
+	return mean > 1 ? 1 + bpf_get_prandom_u32() % (2 * mean - 1) : 1;
 }
 
 /*
- * The sample of the current thread without its user stack. False when it is not wanted. Not inline: what it keeps on
- * the BPF stack must not stand there during the walk, 512 bytes are for all.
+ * Number of ticks that the sample of this one accounts for: all of this event on this CPU since its previous sample, so
+ * that weights still sum to what there was after the rate has changed. 0: this tick is not sampled.
  */
-static __noinline bool sample_begin(struct bpf_perf_event_data *ctx, u64 now_ns)
+static __always_inline u64 sample_ticks(u32 event, u64 now_ns)
+{
+	struct duet_cost *cost = duet_cost(event);
+	u64 ticks, gap;
+
+	if (!cost)
+		return 0;
+	cost->ticked_ns = now_ns;
+	cost->ticks++;
+	ticks = ++cost->pending;
+	gap = duet_event(event)->is_clock ? duet_every : cost->gap;
+	if (ticks < gap || now_ns < cost->rest_until_ns)
+		return 0;
+	cost->pending = 0;
+	cost->gap = sample_gap(event);
+	return ticks;
+}
+
+enum sample_answer {
+	SAMPLE_OF_OTHERS, /* the thread is not to be profiled */
+	SAMPLE_SKIPPED, /* the tick is counted, for a later sample */
+	SAMPLE_MADE,
+};
+
+/*
+ * The sample of the current thread without its user stack. Not inline: what it keeps on the BPF stack must not stand
+ * there during the walk, 512 bytes are for all.
+ */
+static __noinline enum sample_answer sample_begin(struct bpf_perf_event_data *ctx, u32 event, u64 now_ns)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
@@ -59,14 +77,16 @@ static __noinline bool sample_begin(struct bpf_perf_event_data *ctx, u64 now_ns)
 	u64 ticks;
 
 	if (!filter_pass(task, &ids, start_ns))
-		return false;
-	ticks = sample_ticks(now_ns);
+		return SAMPLE_OF_OTHERS;
+	ticks = sample_ticks(event, now_ns);
 	if (!ticks)
-		return false;
+		return SAMPLE_SKIPPED;
 	room = scratch_get();
 	if (!room)
-		return false;
-	sample_fill(&room->sample, task, &ids, start_ns, ticks, now_ns);
+		return SAMPLE_SKIPPED;
+	sample_fill(&room->sample, task, &ids, start_ns, now_ns);
+	room->sample.event = event;
+	room->sample.weight = ticks * duet_event(event)->tick_weight;
 	if (stack_in_kernel(ctx))
 		room->sample.flags |= DUET_SAMPLE_KERNEL;
 	if (filter_jvm(ids.tgid, start_ns))
@@ -74,14 +94,17 @@ static __noinline bool sample_begin(struct bpf_perf_event_data *ctx, u64 now_ns)
 	stack_user_regs(ctx, task, room);
 	stack_fill_kernel(ctx, room);
 	filter_mark_seen(ids.tgid);
-	return true;
+	return SAMPLE_MADE;
 }
 
-/* The rest of it; NULL when it is not wanted. */
-static __always_inline struct duet_sample *sample_take(struct bpf_perf_event_data *ctx, u64 now_ns)
+/* The rest of it; NULL when there is none. */
+static __always_inline struct duet_sample *sample_take(struct bpf_perf_event_data *ctx, u32 event, u64 now_ns,
+						       enum sample_answer *ret_answer)
 {
-	struct duet_scratch *room = sample_begin(ctx, now_ns) ? scratch_get() : NULL;
+	enum sample_answer answer = sample_begin(ctx, event, now_ns);
+	struct duet_scratch *room = answer == SAMPLE_MADE ? scratch_get() : NULL;
 
+	*ret_answer = answer;
 	if (!room)
 		return NULL;
 	stack_fill_user(room);
@@ -89,34 +112,64 @@ static __always_inline struct duet_sample *sample_take(struct bpf_perf_event_dat
 }
 
 /*
- * Ticks due during the run do not come any more: the kernel's timer goes on behind it. The kernel charges the run to
- * the thread that was interrupted, so they are of this sample. Nothing is known of other ticks that do not come: most
- * are late because the hypervisor had the CPU, which is nobody's time.
+ * A clock's ticks that fell due during the run never come: the kernel's timer goes on after it. The kernel charges the
+ * run to the thread that was interrupted, so these ticks are of this sample. Other ticks that do not come are late
+ * because the hypervisor had the CPU, which is nobody's time.
  */
 static __always_inline void sample_add_missed(struct duet_sample *sample, u64 now_ns)
 {
-	u64 missed = (now_ns - sample->head.time_ns) / duet_config.interval_ns;
-	struct duet_cost *cost = duet_cost();
+	const volatile struct duet_event *event = duet_event(sample->event);
+	struct duet_cost *cost = duet_cost(sample->event);
+	u64 missed;
 
+	if (!event->is_clock)
+		return;
+	missed = (now_ns - sample->head.time_ns) / event->tick_weight;
 	if (cost)
 		cost->ticks += missed;
-	sample->weight_ns += missed * duet_config.interval_ns;
+	sample->weight += missed * event->tick_weight;
 }
 
-/* Whatever the stack, the thread that it is of has half of the time. */
+/*
+ * Ticks of the clock that fell due while the program ran for another event: the kernel runs no perf_event program
+ * inside another, and does not say so. They are of this thread; the CPU's next sample of the clock accounts for them.
+ */
+static __always_inline void sample_add_unseen(u64 began_ns, u64 ended_ns)
+{
+	struct duet_cost *clock = duet_config.clock < DUET_MAX_EVENTS ? duet_cost(duet_config.clock) : NULL;
+	u64 period, ticks;
+
+	if (!clock || !clock->ticked_ns || began_ns < clock->ticked_ns)
+		return;
+	period = duet_event(duet_config.clock)->tick_weight;
+	ticks = (ended_ns - clock->ticked_ns) / period - (began_ns - clock->ticked_ns) / period;
+	clock->ticks += ticks;
+	clock->pending += ticks;
+}
+
+#define SAMPLE_BURST_NS 1000000 /* of runs without a rest */
+
+/*
+ * However deep the stacks and however many the ticks, leaves the threads half of the CPU: each run is followed by a
+ * rest as long as itself, at the latest when such rests together are SAMPLE_BURST_NS behind. Their length is random
+ * around that, so that they do not keep step with threads that take turns.
+ */
 static __always_inline void sample_rest(struct duet_cost *cost, u64 began_ns, u64 run_ns)
 {
-	if (run_ns > duet_config.interval_ns / 2)
-		cost->rest_until_ns = began_ns + 2 * run_ns;
+	u64 from_ns = began_ns - SAMPLE_BURST_NS;
+
+	if (cost->rest_until_ns > from_ns)
+		from_ns = cost->rest_until_ns;
+	cost->rest_until_ns = from_ns + run_ns + bpf_get_prandom_u32() % (2 * (u32)run_ns + 1);
 }
 
-/* What the run has cost, without the kernel's part before and behind it. */
-static __always_inline void sample_cost(u64 began_ns, bool made_sample)
+/* What the run has cost, without the kernel's part before and after it. */
+static __always_inline void sample_cost(u32 event, u64 began_ns, enum sample_answer answer)
 {
-	u64 run_ns = bpf_ktime_get_ns() - began_ns, step = run_ns >> DUET_RUN_TIME_SHIFT;
+	u64 ended_ns = bpf_ktime_get_ns(), run_ns = ended_ns - began_ns, step = run_ns >> DUET_RUN_TIME_SHIFT;
 	u32 key = step < DUET_RUN_TIMES ? step : DUET_RUN_TIMES - 1;
-	u64 *count = made_sample ? bpf_map_lookup_elem(&run_times, &key) : NULL;
-	struct duet_cost *cost = duet_cost();
+	u64 *count = answer == SAMPLE_MADE ? bpf_map_lookup_elem(&run_times, &key) : NULL;
+	struct duet_cost *cost = duet_cost(event);
 
 	if (!cost)
 		return;
@@ -124,6 +177,8 @@ static __always_inline void sample_cost(u64 began_ns, bool made_sample)
 	cost->run_ns += run_ns;
 	if (run_ns > cost->longest_ns)
 		cost->longest_ns = run_ns;
+	if (answer != SAMPLE_OF_OTHERS && !duet_event(event)->is_clock)
+		sample_add_unseen(began_ns, ended_ns);
 	if (!count)
 		return;
 	(*count)++;

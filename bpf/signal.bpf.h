@@ -70,6 +70,10 @@ static __always_inline enum duet_no_signal signal_check(struct task_struct *task
 /* Would the agent's half tell more, or is it this sample's turn to be checked? */
 static __always_inline bool signal_is_needed(struct duet_sample *sample)
 {
+	if (!duet_event(sample->event)->may_signal) {
+		sample->no_signal = DUET_NO_SIGNAL_EVENT;
+		return false;
+	}
 	if (duet_config.signals == DUET_SIGNALS_NEVER)
 		sample->no_signal = DUET_NO_SIGNAL_UNWANTED;
 	if (duet_config.signals != DUET_SIGNALS_NEEDED)
@@ -106,7 +110,6 @@ static __always_inline void signal_result(struct duet_sample *sample, int error)
 		sample->flags |= DUET_SAMPLE_SIGNALLED;
 		return;
 	}
-	sample->send_error = error;
 	signal_refuse(sample, DUET_NO_SIGNAL_REFUSED, error == -EBUSY ? DUET_BPF_SIGNAL_BUSY : DUET_BPF_SIGNAL_FAILED);
 }
 

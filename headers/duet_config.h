@@ -18,25 +18,38 @@ enum duet_signals {
 	DUET_SIGNALS_NEVER,
 };
 
+#define DUET_MAX_EVENTS 8 /* of one recording; a power of 2 */
+
+/* How BPF samples one of the recording's events. A tick is one run of the program for it. */
+struct duet_event {
+	uint64_t tick_weight; /* what a tick weighs, in the event's unit: the period of the perf event */
+	uint32_t gap; /* ticks a sample, on average; 1 = every tick */
+	uint8_t is_clock; /* ticks come by time: those that fall due while the program runs never come */
+	uint8_t may_signal; /* the thread was interrupted and runs on: the agent may add its half in a signal handler */
+	uint8_t reserved[2];
+};
+DUET_ASSERT_SIZE(struct duet_event, 16);
+
 /* BPF .rodata: constant once loaded, so that the verifier removes what is off. */
 struct duet_config {
-	uint64_t interval_ns;	/* of one tick, a sample weighs as many as it stands for */
 	uint64_t pidns_inum;	/* loader's pid namespace; 0 = the initial one, ids need no translation */
 	uint32_t user_stack_depth;   /* frames that the walk passes, <= DUET_MAX_WALK */
 	uint32_t kernel_stack_depth; /* frames, <= DUET_MAX_STACK; 0 = --all-user */
 	uint8_t filter_targets; /* 1: only tgids in the map `targets`; 0: every process */
-	uint8_t use_cookie;	/* 1: bpf_send_signal_task with a cookie (Linux 6.13+) */
 	uint8_t has_task_pt_regs;    /* 1: helper bpf_task_pt_regs (Linux 5.15+) */
 	uint8_t follow_forks; /* 1: a child of a target is a target */
+	uint8_t event_count; /* of events; the programs of several know theirs by bpf_get_attach_cookie(), Linux 5.15 */
 	uint32_t kernel_stack_bytes; /* THREAD_SIZE, to find a task's user registers before Linux 5.15 */
 	uint32_t signals; /* enum duet_signals */
-	uint32_t keep_all; /* 1: no user frame is left out, see struct duet_frames_record */
+	uint16_t clock; /* index of the event that is a clock; DUET_MAX_EVENTS for none */
+	uint16_t keep_all; /* 1: no user frame is left out, see struct duet_frames_record */
 	uint64_t cgroup_id;	/* only tasks in this cgroup (v2) or below it; 0: in any */
 	char comm[DUET_COMM_LEN]; /* only processes whose group leader has this name; "": any */
+	struct duet_event events[DUET_MAX_EVENTS];
 };
-DUET_ASSERT_SIZE(struct duet_config, 64);
+DUET_ASSERT_SIZE(struct duet_config, 56 + DUET_MAX_EVENTS * 16);
 
-/* Value of the map `costs`, one a CPU. Only ticks that passed the filter count. */
+/* Value of the map `costs`, one a CPU and event. Only ticks that passed the filter count. */
 struct duet_cost {
 	uint64_t ticks;
 	uint64_t pending; /* of them, since the last sample: the next one stands for them too */
@@ -44,8 +57,10 @@ struct duet_cost {
 	uint64_t run_ns;
 	uint64_t longest_ns; /* of these runs */
 	uint64_t rest_until_ns; /* no sample before: the last one took so long that its thread would not get on */
+	uint64_t gap;	  /* ticks from the last sample to the next */
+	uint64_t ticked_ns; /* of a clock: the last tick */
 };
-DUET_ASSERT_SIZE(struct duet_cost, 48);
+DUET_ASSERT_SIZE(struct duet_cost, 64);
 
 /*
  * The map `run_times` counts the runs of the sampling program that made a sample, by the time that they took: so many

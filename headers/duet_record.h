@@ -8,7 +8,7 @@
 
 #include "duet_types.h"
 
-#define DUET_RECORD_VERSION 6
+#define DUET_RECORD_VERSION 7
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 /*
  * User frames, which BPF walks by itself. Of a deeper stack a sample has the leaf's side and the root's; when all
@@ -78,8 +78,9 @@ enum duet_no_signal {
 	DUET_NO_SIGNAL_BLOCKED, /* the thread blocks the signal (also: inside the handler) */
 	DUET_NO_SIGNAL_STOLEN,  /* disposition is not the agent's handler */
 	DUET_NO_SIGNAL_EXITING, /* exec or exit under way */
-	DUET_NO_SIGNAL_REFUSED, /* the kernel refused; send_error holds -errno */
+	DUET_NO_SIGNAL_REFUSED, /* the kernel refused */
 	DUET_NO_SIGNAL_UNWANTED, /* --signals never */
+	DUET_NO_SIGNAL_EVENT, /* the event allows none: its samples have no second half */
 	DUET_NO_SIGNAL_MAX
 };
 
@@ -109,14 +110,14 @@ struct duet_sample {
 	struct duet_record head;
 	uint64_t start_ns;  /* group leader's start_boottime */
 	uint64_t cgroup_id; /* cgroup v2 id of the task */
-	uint64_t weight_ns; /* CPU time this sample stands for */
+	uint64_t weight;    /* what this sample accounts for, in the unit of its event */
 	uint64_t user_pc;   /* where the thread returns to user mode, also for kernel samples */
 	uint64_t user_sp;
 	uint64_t cookie;
 	uint32_t ns_tgid;   /* ids in the innermost pid namespace: what the agent itself sees */
 	uint32_t ns_tid;
-	uint32_t cpu;
-	int32_t send_error;
+	uint32_t event;	    /* which of the recording's events, < DUET_MAX_EVENTS */
+	uint32_t reserved;
 	uint16_t flags;	    /* enum duet_sample_flag */
 	uint16_t no_signal; /* enum duet_no_signal */
 	uint16_t kernel_depth;

@@ -186,7 +186,7 @@ static void take_standalone(struct session *session, struct slot *slot, struct d
 			 .time_ns = java->time_ns,
 			 .tgid = session->pid,
 			 .tid = java->tid},
-		.weight_ns = periods * session->interval_ns,
+		.weight = periods * session->interval_ns,
 		.cookie = java->time_ns, /* no thread is sampled twice in one nanosecond */
 		.ns_tgid = session->pid,
 		.ns_tid = java->tid,

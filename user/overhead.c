@@ -13,10 +13,11 @@
 
 #define AGENT_START_NS (2 * NS_PER_SEC) /* in which an agent tells what is there */
 /*
- * What the kernel does around our program: a timer interrupt with perf's part of it, and the way of a signal into its
- * handler and back. They are in no clock of ours; 2 GHz, mitigations on.
+ * What the kernel does around our program: a timer interrupt with perf's part of it, or that part alone, and the way of
+ * a signal into its handler and back. They are in no clock of ours; 2 GHz, mitigations on.
  */
 #define TICK_COST_NS 1000
+#define COUNT_COST_NS 200
 #define SIGNAL_COST_NS 2000
 /*
  * And in whoever maps a file, forks or executes, with --host: tests/bench/mapping_cost measured 130 to 150 ns, on Linux
@@ -26,8 +27,10 @@
 
 void overhead_open(struct session *session)
 {
+	const struct event_spec *clock = event_list_clock(&session->options->events);
+
 	pace_init(&session->overhead.pace, session->options->max_overhead,
-		  OVERHEAD_SLOWEST_NS / session->options->interval_ns);
+		  clock ? OVERHEAD_SLOWEST_NS / clock->interval : OVERHEAD_MOST_TICKS);
 }
 
 void overhead_release(struct session *session)
@@ -87,22 +90,32 @@ static uint64_t agent_once_ns(const struct agent *agent)
 	return agent->attach_ns + agent->start_ns;
 }
 
+static void add_programs(const struct session *session, struct overhead_cost *cost)
+{
+	const struct event_list *events = &session->options->events;
+
+	for (uint32_t i = 0; i < events->len; i++) {
+		struct duet_cost bpf = {0};
+
+		(void)collector_event_cost(session->collector, i, &bpf);
+		cost->bpf_ns += bpf.run_ns;
+		cost->kernel_ns += bpf.runs * (events->items[i].event->perf.is_clock ? TICK_COST_NS : COUNT_COST_NS);
+	}
+}
+
 void overhead_cost(const struct session *session, struct overhead_cost *ret)
 {
 	uint64_t mappings = session->collector ? collector_mapping_records(session->collector) : 0;
-	struct duet_cost bpf = {0};
 
-	if (session->collector)
-		(void)collector_cost(session->collector, &bpf);
 	*ret = (struct overhead_cost){
-		.bpf_ns = bpf.run_ns,
-		.kernel_ns = bpf.runs * TICK_COST_NS + session->overhead.signals * SIGNAL_COST_NS +
-			     mappings * MAPPING_COST_NS,
+		.kernel_ns = session->overhead.signals * SIGNAL_COST_NS + mappings * MAPPING_COST_NS,
 		.loader_ns = loader_ns(session),
 		.agents_ns = session->overhead.gone_ns,
 		.once_ns = session->overhead.gone_once_ns + session->unwinding.work_ns +
 			   symbols_work_ns(session->symbols),
 	};
+	if (session->collector)
+		add_programs(session, ret);
 	for (size_t i = 0; i < session->agents.len; i++) {
 		ret->agents_ns += agent_ns(session->agents.items[i]);
 		ret->once_ns += agent_once_ns(session->agents.items[i]);
@@ -122,7 +135,9 @@ uint64_t overhead_sum(const struct overhead_cost *cost)
 
 uint64_t overhead_interval_ns(const struct session *session)
 {
-	return session->options->interval_ns * session->overhead.pace.every;
+	const struct event_spec *clock = event_list_clock(&session->options->events);
+
+	return clock ? clock->interval * session->overhead.pace.every : 0;
 }
 
 /* ---- what follows from it ---- */
@@ -132,17 +147,21 @@ static void tell_change(struct session *session, uint64_t now_ns)
 	struct overhead *overhead = &session->overhead;
 	const struct overhead_change row = {
 		.time_ns = now_ns,
-		.interval_ns = overhead_interval_ns(session),
+		.every = overhead->pace.every,
 		.percent = overhead->pace.percent,
 	};
+	struct buf events;
 
 	overhead->change_count++;
 	if (overhead->changes.len == OVERHEAD_CHANGES)
 		memmove(overhead->changes.items, overhead->changes.items + 1,
 			--overhead->changes.len * sizeof(row));
 	(void)vec_push(&overhead->changes, row);
-	log_info("a sample every %.6g ms from now on: duet took %.2f %% of the host's CPU, of %.6g %% allowed",
-		 (double)row.interval_ns / 1e6, row.percent, overhead->pace.max_percent);
+	buf_init(&events);
+	event_list_text(&session->options->events, row.every, &events);
+	log_info("%s from now on: duet took %.2f %% of the host's CPU, of %.6g %% allowed", events.data, row.percent,
+		 overhead->pace.max_percent);
+	buf_release(&events);
 }
 
 /* Of a child that has ended the kernel's two sums may differ by some microseconds. */

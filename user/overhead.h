@@ -14,6 +14,7 @@
 
 #define OVERHEAD_TICK_MIN_NS (1000ull * 1000) /* with a budget: faster ticks alone would cost more than most allow */
 #define OVERHEAD_SLOWEST_NS (1000ull * 1000 * 1000)
+#define OVERHEAD_MOST_TICKS 100000 /* where no event is a clock */
 #define OVERHEAD_CHANGES 64 /* the last ones are kept for the output */
 
 struct agent;
@@ -31,7 +32,7 @@ struct overhead_cost {
 
 struct overhead_change {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint64_t interval_ns; /* from then on */
+	uint32_t every; /* from then on, of so many intervals one makes a sample */
 	double percent; /* of the host's CPU, which was why */
 };
 
@@ -53,6 +54,6 @@ void overhead_cost(const struct session *session, struct overhead_cost *ret);
 void overhead_forget(struct session *session, const struct agent *agent); /* it is freed, its cost remains */
 uint64_t overhead_usage_ns(const struct rusage *usage);
 uint64_t overhead_sum(const struct overhead_cost *cost); /* ns */
-uint64_t overhead_interval_ns(const struct session *session); /* in force */
+uint64_t overhead_interval_ns(const struct session *session); /* of the event that is a clock, in force; 0: none is */
 
 #endif

@@ -167,6 +167,19 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Row i of the profile's events is event i of the list. */
+static int add_events(struct profile *profile, const struct event_list *list)
+{
+	for (size_t i = 0; i < list->len; i++) {
+		const struct event *event = list->items[i].event;
+		enum profile_unit unit = event->unit == EVENT_NS ? PROFILE_NS : PROFILE_COUNT;
+
+		if (profile_event(profile, event->name, unit, list->items[i].interval) == UINT32_MAX)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int session_open(struct session *session, const struct session_options *options)
 {
 	session->options = options;
@@ -191,9 +204,7 @@ static int session_open(struct session *session, const struct session_options *o
 		log_error("out of memory or descriptors before the recording began");
 		return -ENOMEM;
 	}
-	session->profile.event = options->event;
-	session->profile.interval_ns = options->interval_ns;
-	return 0;
+	return add_events(&session->profile, &options->events);
 }
 
 static void session_close(struct session *session)

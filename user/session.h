@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "duet_config.h"
 #include "engines.h"
+#include "event/event.h"
 #include "out/writer.h"
 #include "owners.h"
 #include "window_files.h"
@@ -25,8 +26,7 @@ struct session_options {
 	bool host; /* --host, and the three below, which choose among the host's processes */
 	const char *cgroup, *container, *comm; /* NULL for any */
 	char **command; /* -- CMD ARGS…; NULL for none */
-	const char *event;
-	uint64_t interval_ns;
+	struct event_list events;
 	uint64_t duration_ns; /* 0 = until the target or the user ends it */
 	enum session_engine engine;
 	uint32_t java_depth;

@@ -143,10 +143,11 @@ int session_attach(struct session *session, struct process *process, enum attach
 		   const struct attach_control *control)
 {
 	uint64_t typical = JAVA_SAMPLE_BYTES * (session->options->java_depth / DUET_JAVA_DEPTH);
-	uint64_t lane = NS_PER_SEC / session->options->interval_ns * session->cpus * typical;
+	const struct event_spec *clock = event_list_clock(&session->options->events);
+	uint64_t lane = clock ? NS_PER_SEC / clock->interval * session->cpus * typical : 0;
 	struct agent_start start = {
 		.engine = engines[session->engine].agent,
-		.interval_ns = session->options->interval_ns,
+		.interval_ns = clock ? clock->interval : NS_PER_SEC,
 		.java_depth = session->options->java_depth,
 		.tables_bytes = session->engine == ENGINE_BPF ? 0 : TABLES_BYTES,
 		.sample_lane_bytes = lane < SAMPLE_LANE_MIN   ? SAMPLE_LANE_MIN

@@ -56,6 +56,14 @@ struct session_stats {
 	uint64_t gone_hostile;
 };
 
+/* One file that is written at the end: of each output that was asked for, and of each event. */
+struct session_written {
+	char *file; /* owned; NULL = stdout */
+	const struct writer *writer;
+	uint32_t event;
+	struct io_output output;
+};
+
 struct session {
 	const struct session_options *options;
 	enum session_engine engine; /* decided */
@@ -79,7 +87,7 @@ struct session {
 	uint64_t cgroup_id; /* of --cgroup and --container; 0 = any */
 	struct buf cgroup; /* its path */
 	struct session_stats stats;
-	struct vec(struct io_output) outputs; /* beside options->outputs */
+	struct vec(struct session_written) outputs;
 	uint64_t cpus; /* online */
 	int signal_fd;
 	pid_t child; /* of -- CMD; 0 for none */

@@ -14,32 +14,71 @@ static const char *trap_hint(int err)
 	return err == -EACCES && !geteuid() ? " (a link or pipe of another user, where everybody may write?)" : "";
 }
 
+/* Of several events, the first has the file that was asked for; the others' names stand before its extension. */
+static int file_of_event(const char *file, const char *event, struct buf *ret)
+{
+	const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash : file, '.');
+	size_t stem = dot ? (size_t)(dot - file) : strlen(file);
+
+	buf_printf(ret, "%.*s.%s%s", (int)stem, file, event, file + stem);
+	return ret->failed ? -ENOMEM : 0;
+}
+
+/* Takes over `file`. */
+static int open_output(struct session *session, const struct writer *writer, uint32_t event, char *file)
+{
+	struct session_written written = {.file = file, .writer = writer, .event = event};
+	int err = io_output_open(&written.output, file ? file : "-", &session->options->folder.access);
+
+	if (!err && vec_push(&session->outputs, written) < 0) {
+		io_output_discard(&written.output);
+		err = -ENOMEM;
+	}
+	if (!err)
+		return 0;
+	log_error("%s cannot be written: %s%s; choose another place with -f", file ? file : "stdout", strerror(-err),
+		  trap_hint(err));
+	free(file);
+	return err;
+}
+
+static int open_event(struct session *session, const struct session_output *wanted, uint32_t event)
+{
+	struct buf path;
+	int err = 0;
+
+	buf_init(&path);
+	if (wanted->file && event)
+		err = file_of_event(wanted->file, session->options->events.items[event].event->name, &path);
+	else if (wanted->file)
+		buf_add_str(&path, wanted->file);
+	if (!err)
+		err = open_output(session, wanted->writer, event, wanted->file ? buf_detach(&path) : NULL);
+	buf_release(&path);
+	return err;
+}
+
 int session_open_outputs(struct session *session)
 {
 	const struct session_options *options = session->options;
+	int err = 0;
 
-	for (size_t i = 0; i < options->outputs.len; i++) {
-		const char *file = options->outputs.items[i].file;
-		struct io_output output;
-		int err = io_output_open(&output, file ? file : "-", &options->folder.access);
+	for (size_t i = 0; !err && i < options->outputs.len; i++) {
+		const struct session_output *wanted = &options->outputs.items[i];
+		size_t events = wanted->writer->has_all_events ? 1 : options->events.len;
 
-		if (!err && vec_push(&session->outputs, output) < 0) {
-			io_output_discard(&output);
-			err = -ENOMEM;
-		}
-		if (err < 0) {
-			log_error("%s cannot be written: %s%s; choose another place with -f", file ? file : "stdout",
-				  strerror(-err), trap_hint(err));
-			return err;
-		}
+		for (uint32_t event = 0; !err && event < events; event++)
+			err = open_event(session, wanted, event);
 	}
-	return 0;
+	return err;
 }
 
 void session_discard_outputs(struct session *session)
 {
-	for (size_t i = 0; i < session->outputs.len; i++)
-		io_output_discard(&session->outputs.items[i]);
+	for (size_t i = 0; i < session->outputs.len; i++) {
+		io_output_discard(&session->outputs.items[i].output);
+		free(session->outputs.items[i].file);
+	}
 	vec_release(&session->outputs);
 }
 
@@ -61,22 +100,23 @@ struct writer_options session_style(const struct session *session)
 	return style;
 }
 
-static int write_to(const struct session *session, const struct writer *writer, struct io_output *output)
+static int write_to(const struct session *session, const struct session_written *written, struct io_output *output)
 {
 	struct writer_options style = session_style(session);
 	int err;
 
-	err = writer->write(&session->profile, &style, output->file);
+	style.event = written->event;
+	err = written->writer->write(&session->profile, &style, output->file);
 	if (err < 0 && io_output_error(output))
 		err = io_output_error(output);
 	return err ? err : io_output_commit(output);
 }
 
 /* Nothing recorded is lost: what the chosen place has no room for goes to the first that has. */
-static void rescue(const struct session *session, const struct session_output *wanted)
+static void rescue(const struct session *session, const struct session_written *written)
 {
 	const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm", getenv("HOME")};
-	const char *name = strrchr(wanted->file, '/') ? strrchr(wanted->file, '/') + 1 : wanted->file;
+	const char *name = strrchr(written->file, '/') ? strrchr(written->file, '/') + 1 : written->file;
 	struct io_output output;
 	struct buf path;
 	int err = -ENOENT;
@@ -89,7 +129,7 @@ static void rescue(const struct session *session, const struct session_output *w
 		buf_printf(&path, "%s/duet-%d-%s", places[i], getpid(), name);
 		if (io_output_open(&output, path.data, &session->options->folder.access) < 0)
 			continue;
-		err = write_to(session, wanted->writer, &output);
+		err = write_to(session, written, &output);
 		io_output_discard(&output);
 	}
 	if (!err)
@@ -97,17 +137,17 @@ static void rescue(const struct session *session, const struct session_output *w
 	buf_release(&path);
 }
 
-static int write_one(const struct session *session, const struct session_output *wanted, struct io_output *output)
+static int write_one(const struct session *session, struct session_written *written)
 {
-	int err = write_to(session, wanted->writer, output);
+	int err = write_to(session, written, &written->output);
 
 	if (err < 0) {
 		log_error("%s could not be written: %s; free some space or choose another -f",
-			  wanted->file ? wanted->file : "stdout", strerror(-err));
-		if (wanted->file)
-			rescue(session, wanted);
-	} else if (wanted->file) {
-		log_info("wrote %s", wanted->file);
+			  written->file ? written->file : "stdout", strerror(-err));
+		if (written->file)
+			rescue(session, written);
+	} else if (written->file) {
+		log_info("wrote %s", written->file);
 	}
 	return err;
 }
@@ -117,7 +157,7 @@ int session_write_outputs(struct session *session)
 	int result = 0;
 
 	for (size_t i = 0; i < session->outputs.len; i++) {
-		int err = write_one(session, &session->options->outputs.items[i], &session->outputs.items[i]);
+		int err = write_one(session, &session->outputs.items[i]);
 
 		if (err < 0)
 			result = err;

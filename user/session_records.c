@@ -95,11 +95,12 @@ static void count_jvm_walk(struct session_stats *stats, const struct duet_sample
 static void count_outcome(struct session_stats *stats, const struct duet_sample *sample,
 			  const struct duet_java_sample *java, enum join_outcome outcome, bool jvm)
 {
+	bool is_joined = outcome == JOIN_JOINED || outcome == JOIN_WALKED;
 	int code = java ? -java->status : 0;
 
 	stats->samples++;
-	stats->jvm_samples += jvm;
-	stats->joined += outcome == JOIN_JOINED || outcome == JOIN_WALKED;
+	stats->jvm_samples += jvm && (is_joined || sample->no_signal != DUET_NO_SIGNAL_EVENT);
+	stats->joined += is_joined;
 	/* What the walk carries, AsyncGetCallTrace did not lose. */
 	if (!java || java->flags & DUET_JAVA_NO_THREAD ||
 	    (java->status <= 0 && sample->flags & DUET_SAMPLE_USER_COMPLETE))
@@ -132,8 +133,14 @@ static bool add_sample(struct session *session, struct process *process, const s
 	if (err == -EAGAIN)
 		return false;
 	if (!err)
-		err = profile_add(&session->profile, (uint32_t)node, sample_thread(session, process, jvm, sample),
-				  time_ns, sample->weight_ns);
+		err = profile_add(&session->profile, &(struct profile_sample){
+							     .time_ns = time_ns,
+							     .weight = sample->weight,
+							     .thread = sample_thread(session, process, jvm, sample),
+							     .node = (uint32_t)node,
+							     .count = 1,
+							     .event = sample->event,
+						     });
 	session->stats.lost_in_profile += err < 0;
 	session->stats.late += session->windows.written && time_ns < session->profile.start_ns;
 	count_outcome(&session->stats, sample, java, outcome, jvm != NULL);
@@ -320,8 +327,8 @@ static bool is_plausible(const struct session *session, const struct agent *agen
 {
 	uint64_t most_ns = (clock_monotonic_ns() - session->command_ns + NS_PER_SEC / 2) * session->cpus;
 
-	return !session->collector && sample->weight_ns >= session->options->interval_ns &&
-	       sample->weight_ns <= most_ns && agent->claimed_ns + sample->weight_ns <= most_ns;
+	return !session->collector && !sample->event && sample->weight >= session->options->events.items[0].interval &&
+	       sample->weight <= most_ns && agent->claimed_ns + sample->weight <= most_ns;
 }
 
 #define CLAIMABLE (DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_USER_REGS | DUET_SAMPLE_USER_COMPLETE | \
@@ -343,7 +350,7 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 	}
 	note_first_sample(session);
 	memcpy(sample, record, record->head.size);
-	agent->claimed_ns += sample->weight_ns;
+	agent->claimed_ns += sample->weight;
 	sample->head.tgid = (uint32_t)agent->process->pid;
 	sample->head.tid = sample->ns_tid;
 	sample->flags = (sample->flags & CLAIMABLE) | DUET_SAMPLE_JVM;

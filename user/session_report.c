@@ -15,18 +15,6 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static void interval_text(uint64_t ns, char *text, size_t size)
-{
-	if (ns % NS_PER_SEC == 0)
-		snprintf(text, size, "%llu s", (unsigned long long)(ns / NS_PER_SEC));
-	else if (ns % NS_PER_MS == 0)
-		snprintf(text, size, "%llu ms", (unsigned long long)(ns / NS_PER_MS));
-	else if (ns % NS_PER_US == 0)
-		snprintf(text, size, "%llu us", (unsigned long long)(ns / NS_PER_US));
-	else
-		snprintf(text, size, "%llu ns", (unsigned long long)ns);
-}
-
 /* ---- facts ---- */
 
 static void facts_of_time(struct session *session)
@@ -45,10 +33,12 @@ static void facts_of_time(struct session *session)
 static void facts_of_sampling(struct session *session)
 {
 	struct profile *profile = &session->profile;
-	char interval[32];
+	struct buf events;
 
-	interval_text(session->options->interval_ns, interval, sizeof(interval));
-	profile_add_fact(profile, "event", "%s every %s", session->options->event, interval);
+	buf_init(&events);
+	event_list_text(&session->options->events, 1, &events);
+	profile_add_fact(profile, "event", "%s", events.data);
+	buf_release(&events);
 	if (session->engine_why.len)
 		profile_add_fact(profile, "engine", "%s (%s)", engines[session->engine].name, session->engine_why.data);
 	else
@@ -162,14 +152,16 @@ static void facts_of_jvms(struct session *session)
 static void fact_of_interval(struct session *session, const struct overhead_change *change)
 {
 	uint64_t start_ns = session->profile.start_ns;
-	char interval[32];
+	struct buf events;
 
-	interval_text(change->interval_ns, interval, sizeof(interval));
+	buf_init(&events);
+	event_list_text(&session->options->events, change->every, &events);
 	if (change->time_ns < start_ns)
-		profile_add_fact(&session->profile, "interval", "%s at the start", interval);
+		profile_add_fact(&session->profile, "interval", "%s at the start", events.data);
 	else
 		profile_add_fact(&session->profile, "interval", "%s from %.1f s on, duet took %.2f %% of the CPU",
-				 interval, (double)(change->time_ns - start_ns) / 1e9, change->percent);
+				 events.data, (double)(change->time_ns - start_ns) / 1e9, change->percent);
+	buf_release(&events);
 }
 
 /* Those of this window, and what was in force when it began. */

@@ -93,8 +93,7 @@ static int wait_for_agents(struct session *session)
 static int open_collector(struct session *session, struct buf *why)
 {
 	struct collector_options options = {
-		.event = session->options->event,
-		.interval_ns = session->options->interval_ns,
+		.events = &session->options->events,
 		.user_depth = DUET_MAX_WALK,
 		.keep_all = session->options->java_depth > DUET_JAVA_DEPTH,
 		.kernel_depth = session->options->all_user ? 0 : DUET_MAX_STACK,
@@ -143,7 +142,8 @@ static int choose_engine(struct session *session)
 		warn_of_unnamed_kernel(session);
 		return budget_start(session);
 	}
-	if (asked == ENGINE_BPF || session->options->host || session->options->no_attach) {
+	if (asked == ENGINE_BPF || session->options->host || session->options->no_attach ||
+	    !event_list_has_timers(&session->options->events)) {
 		log_error("%s", session->engine_why.data);
 		return err;
 	}

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "event/event.h"
 
 #define PREFIX "profile_"
 #define STAMP "dddd-dd-ddTdd:dd:dd" /* d: a digit */
@@ -44,13 +45,34 @@ static void window_name(char *name, uint64_t end_realtime_ns, unsigned number)
 		snprintf(name, NAME_BYTES, PREFIX "%s", stamp);
 }
 
-static void link_name(char *name, const struct writer *writer)
+/* `event`: as of event_part(). */
+static void link_name(char *name, const struct writer *writer, const char *event)
 {
 	size_t len;
 	const char *extension = extension_of(writer, &len);
 
-	snprintf(name, NAME_BYTES, "last_%s.%.*s", !strcmp(writer->name, "flamegraph") ? "flamegraph" : "profile",
-		 (int)len, extension);
+	snprintf(name, NAME_BYTES, "last_%s%s.%.*s", !strcmp(writer->name, "flamegraph") ? "flamegraph" : "profile",
+		 event, (int)len, extension);
+}
+
+/* What the names of an event's files have before their extension: nothing of the first, ".page-faults" of another. */
+static void event_part(char *part, const struct profile *profile, const struct writer_options *style)
+{
+	part[0] = '\0';
+	if (style->event)
+		snprintf(part, NAME_BYTES / 2, ".%s", writer_event(profile, style));
+}
+
+/* The end of the event's part; `text` itself where there is none. */
+static const char *skip_event(const char *text)
+{
+	const char *dot = *text == '.' ? strchr(text + 1, '.') : NULL;
+	char name[NAME_BYTES];
+
+	if (!dot)
+		return text;
+	snprintf(name, sizeof(name), "%.*s", (int)(dot - text - 1), text + 1);
+	return event_by_name(name) ? dot : text;
 }
 
 static bool is_extension(const char *text)
@@ -80,6 +102,7 @@ bool window_files_named(const char *name)
 	name += strlen(PREFIX) + STAMP_BYTES;
 	if (*name == '_' && name[1] >= '1' && name[1] <= '9')
 		name += 1 + strspn(name + 1, "0123456789");
+	name = skip_event(name);
 	return *name == '.' && is_extension(name + 1);
 }
 
@@ -191,7 +214,8 @@ int window_files_rotate(const struct window_files *files, const char *newest)
 /* ---- one window ---- */
 
 /* A file of somebody else's in the link's place stays there. */
-static int move_link(const struct window_files *files, const struct writer *writer, const char *target)
+static int move_link(const struct window_files *files, const struct writer *writer, const char *event,
+		     const char *target)
 {
 	char link[NAME_BYTES], temporary[NAME_BYTES + 32];
 	int dir = open(files->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -200,7 +224,7 @@ static int move_link(const struct window_files *files, const struct writer *writ
 
 	if (dir < 0)
 		return -errno;
-	link_name(link, writer);
+	link_name(link, writer, event);
 	snprintf(temporary, sizeof(temporary), ".%s.duet-%d", link, (int)getpid());
 	if (!fstatat(dir, link, &st, AT_SYMLINK_NOFOLLOW) && !S_ISLNK(st.st_mode))
 		err = -EEXIST;
@@ -222,10 +246,12 @@ static int write_format(const struct window_files *files, const struct profile *
 	const char *extension = extension_of(writer, &extension_len);
 	struct buf path;
 	size_t folder_len = strlen(files->folder) + 1;
+	char event[NAME_BYTES];
 	int err;
 
+	event_part(event, profile, style);
 	buf_init(&path);
-	buf_printf(&path, "%s/%s.%.*s", files->folder, name, (int)extension_len, extension);
+	buf_printf(&path, "%s/%s%s.%.*s", files->folder, name, event, (int)extension_len, extension);
 	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
 	if (err < 0)
 		goto out;
@@ -237,9 +263,25 @@ static int write_format(const struct window_files *files, const struct profile *
 	else
 		err = io_output_commit(&output);
 	if (!err)
-		err = move_link(files, writer, path.data + folder_len);
+		err = move_link(files, writer, event, path.data + folder_len);
 out:
 	buf_release(&path);
+	return err;
+}
+
+/* 0, or the first error. */
+static int write_events(const struct window_files *files, const struct profile *profile,
+			const struct writer_options *style, const struct writer *writer, const char *name)
+{
+	size_t count = writer->has_all_events || !profile->events.len ? 1 : profile->events.len;
+	struct writer_options ours = *style;
+	int err = 0, result;
+
+	for (size_t i = 0; i < count; i++) {
+		ours.event = (uint32_t)i;
+		result = write_format(files, profile, &ours, writer, name);
+		err = err ? err : result;
+	}
 	return err;
 }
 
@@ -275,7 +317,7 @@ int window_files_write(const struct window_files *files, const struct profile *p
 	while (!is_free(files, name) && number < SAME_SECOND_MAX)
 		window_name(name, end_realtime_ns, ++number);
 	for (size_t i = 0; i < count; i++) {
-		result = write_format(files, profile, style, formats[i], name);
+		result = write_events(files, profile, style, formats[i], name);
 		err = err ? err : result;
 	}
 	result = window_files_rotate(files, name);

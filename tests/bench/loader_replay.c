@@ -277,12 +277,11 @@ static void make_sample(struct replay *replay, struct window *window, uint32_t i
 			 .tgid = FIRST_PID + jvm,
 			 .tid = FIRST_PID + JVMS + jvm * THREADS + thread},
 		.start_ns = 10000000,
-		.weight_ns = PERIOD_NS,
+		.weight = PERIOD_NS,
 		.user_sp = FIRST_ADDRESS - thread * 65536,
 		.cookie = ++replay->samples,
 		.ns_tgid = 1,
 		.ns_tid = thread + 1,
-		.cpu = i % CPUS,
 		.flags = DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE | DUET_SAMPLE_JVM | DUET_SAMPLE_USER_REGS,
 		.comm = "http-nio-8080-e",
 		.process_comm = "java",
@@ -329,8 +328,13 @@ static bool on_decided(void *context, void *owner, const struct duet_sample *sam
 	int64_t node =
 		resolve_sample(&replay->resolver, java->process, java->jvm, sample, record, outcome, last_chance);
 
-	if (node < 0 || profile_add(&replay->profile, (uint32_t)node, sample_thread(replay, java, sample),
-				    sample->head.time_ns, sample->weight_ns) < 0)
+	if (node < 0 || profile_add(&replay->profile, &(struct profile_sample){
+							      .time_ns = sample->head.time_ns,
+							      .weight = sample->weight,
+							      .thread = sample_thread(replay, java, sample),
+							      .node = (uint32_t)node,
+							      .count = 1,
+						      }) < 0)
 		replay->lost++;
 	replay->joined += outcome == JOIN_JOINED;
 	return true;
@@ -481,7 +485,8 @@ int main(int argc, char **argv)
 	replay->symbols = must(symbols_new());
 	replay->join = must(join_new(on_decided, replay));
 	process_table_init(&replay->processes);
-	if (profile_init(&replay->profile) < 0)
+	if (profile_init(&replay->profile) < 0 ||
+	    profile_event(&replay->profile, "cpu", PROFILE_NS, PERIOD_NS) == UINT32_MAX)
 		die("out of memory");
 	resolver_init(&replay->resolver, &replay->profile, replay->symbols);
 	read_own_maps(replay, &text, &maps, argc > 3 ? argv[3] : NULL);

@@ -8,10 +8,15 @@
 
 static void check(const struct session_options *session)
 {
-	FUZZ_CHECK(session->event && session->outputs.len);
+	FUZZ_CHECK(session->events.len && session->outputs.len);
 	for (size_t i = 0; i < session->outputs.len; i++)
 		FUZZ_CHECK(session->outputs.items[i].writer);
-	FUZZ_CHECK(session->interval_ns >= INTERVAL_MIN_NS && session->interval_ns <= INTERVAL_MAX_NS);
+	for (size_t i = 0; i < session->events.len; i++) {
+		const struct event_spec *spec = &session->events.items[i];
+
+		FUZZ_CHECK(spec->interval >= spec->event->least_interval);
+		FUZZ_CHECK(spec->interval <= spec->event->most_interval);
+	}
 	FUZZ_CHECK(session->pids.len <= PIDS_MAX && session->java_depth <= DUET_MAX_JAVA_DEPTH);
 	for (size_t i = 0; i < session->pids.len; i++)
 		FUZZ_CHECK(session->pids.items[i] > 0);

@@ -107,7 +107,16 @@ static void fill(struct profile *profile, struct input *input)
 	for (uint32_t depth = 0; depth <= FRAMES; depth += 3) {
 		uint32_t node = profile_stack(profile, frames, depth);
 
-		FUZZ_CHECK(!profile_add(profile, node, thread, depth, input_number(input, 8)));
+		const struct profile_sample sample = {
+			.time_ns = depth,
+			.weight = input_number(input, 8),
+			.thread = thread,
+			.node = node,
+			.count = 1,
+			.event = profile_event(profile, "cpu", PROFILE_NS, 0),
+		};
+
+		FUZZ_CHECK(!profile_add(profile, &sample));
 	}
 	free(name);
 }

@@ -26,13 +26,19 @@ static inline bool sink_decide(void *context, void *owner, const struct duet_sam
 			       const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance)
 {
 	struct jvm_sink *sink = context;
-	uint32_t thread = profile_thread(&sink->profile, 1, sample->head.tid, "t", "p", 0);
+	struct profile_sample added = {
+		.time_ns = 1,
+		.weight = 1,
+		.thread = profile_thread(&sink->profile, 1, sample->head.tid, "t", "p", 0),
+		.count = 1,
+	};
 	int64_t node = resolve_sample(&sink->resolver, &sink->process, sink->jvm, sample, java, outcome, last_chance);
 
 	(void)owner;
 	if (node == -EAGAIN)
 		return false;
-	FUZZ_CHECK(node >= 0 && !profile_add(&sink->profile, (uint32_t)node, thread, 1, 1));
+	added.node = (uint32_t)node;
+	FUZZ_CHECK(node >= 0 && !profile_add(&sink->profile, &added));
 	return true;
 }
 
@@ -40,6 +46,7 @@ static inline void sink_open(struct jvm_sink *sink, struct symbols *symbols)
 {
 	*sink = (struct jvm_sink){.process = {.pid = 1, .exited = true}};
 	FUZZ_CHECK(!profile_init(&sink->profile));
+	FUZZ_CHECK(profile_event(&sink->profile, "cpu", PROFILE_NS, 0) == 0);
 	sink->jvm = jvm_new(&sink->profile.strings);
 	sink->join = join_new(sink_decide, sink);
 	FUZZ_CHECK(sink->jvm && sink->join && symbols);

@@ -154,7 +154,7 @@ static void take_walk(const unsigned char *payload, size_t size)
 		client.malformed++;
 		return;
 	}
-	client.weight_ns += sample->weight_ns;
+	client.weight_ns += sample->weight;
 	client.native_frames += sample->user_depth;
 }
 

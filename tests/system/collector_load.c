@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "collect/collector.h"
+#include "event/events.h"
 
 /* One or two microseconds each. A loop costs what it may run, times the ways through it: see bpf/unwind.bpf.h. */
 #define MOST_VERIFIED 70000
@@ -87,9 +88,10 @@ static void load(const struct collector_options *options)
 
 static struct collector_options usual_options(void)
 {
+	static const struct event_list events = {{{&event_cpu, 10 * NS_PER_MS}}, 1};
+
 	return (struct collector_options){
-		.event = "cpu",
-		.interval_ns = 10 * NS_PER_MS,
+		.events = &events,
 		.user_depth = DUET_MAX_WALK,
 		.kernel_depth = DUET_MAX_STACK,
 		.signals = DUET_SIGNALS_NEEDED,

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "collect/collector.h"
+#include "event/events.h"
 #include "system/precedence.h"
 
 #define TICK_NS (NS_PER_MS / 5)
@@ -93,17 +94,18 @@ static void add(void *context, const struct duet_record *record)
 	if (record->type != DUET_RECORD_SAMPLE)
 		return;
 	sums->samples++;
-	sums->all_ns += sample->weight_ns;
-	sums->odd += sample->weight_ns % TICK_NS != 0 || !sample->weight_ns;
+	sums->all_ns += sample->weight;
+	sums->odd += sample->weight % TICK_NS != 0 || !sample->weight;
 	for (unsigned part = 0; part < PARTS; part++)
 		if (sample->user_pc - (uintptr_t)parts[part] < PART_BYTES)
-			sums->ns[part] += sample->weight_ns;
+			sums->ns[part] += sample->weight;
 }
 
 static struct collector *open_or_skip(const pid_t *pid)
 {
+	const struct event_list events = {{{&event_cpu, TICK_NS}}, 1};
 	struct collector_options options = {
-		.event = "cpu", .interval_ns = TICK_NS, .user_depth = 16, .targets = pid, .target_count = 1};
+		.events = &events, .user_depth = 16, .targets = pid, .target_count = 1};
 	struct collector *collector = NULL;
 	struct buf why;
 	int err;

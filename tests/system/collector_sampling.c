@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "collect/collector.h"
+#include "event/events.h"
 #include "proc/process.h"
 #include "system/precedence.h"
 
@@ -331,9 +332,9 @@ static uint64_t child_stop(struct child *child)
 /* For one child, or with NULL for every process. */
 static struct collector *open_or_skip(const struct child *child, uint64_t interval_ns, bool no_cookie)
 {
+	const struct event_list events = {{{&event_cpu, interval_ns}}, 1};
 	struct collector_options options = {
-		.event = "cpu",
-		.interval_ns = interval_ns,
+		.events = &events,
 		.user_depth = DUET_MAX_STACK,
 		.kernel_depth = DUET_MAX_STACK,
 		.targets = child ? &child->pid : NULL,

@@ -198,8 +198,13 @@ static int add_sample(struct profile *profile, uint32_t thread, uint32_t index, 
 			push_java(profile, &stack);
 		push_leaf(profile, &stack);
 	}
-	return profile_add(profile, profile_stack(profile, stack.frames, stack.depth), thread, index * INTERVAL_NS,
-			   INTERVAL_NS);
+	return profile_add(profile, &(struct profile_sample){
+					    .time_ns = index * INTERVAL_NS,
+					    .weight = INTERVAL_NS,
+					    .thread = thread,
+					    .node = profile_stack(profile, stack.frames, stack.depth),
+					    .count = 1,
+				    });
 }
 
 static int fill(struct profile *profile, size_t frames, uint32_t recursion)
@@ -207,7 +212,7 @@ static int fill(struct profile *profile, size_t frames, uint32_t recursion)
 	uint32_t thread = profile_thread(profile, 4711, 4712, "worker-1", "java", 0);
 	int err = 0;
 
-	profile->interval_ns = INTERVAL_NS;
+	(void)profile_event(profile, "cpu", PROFILE_NS, INTERVAL_NS);
 	for (uint32_t i = 0; !err && (profile->nodes.len <= frames || i % 16); i++)
 		err = add_sample(profile, thread, i, recursion);
 	profile_add_fact(profile, "event", "cpu every 10 ms");

@@ -27,7 +27,7 @@ static void flood_standalone(int peer)
 {
 	struct duet_sample sample = {
 		.head = {sizeof(sample), DUET_RECORD_SAMPLE, DUET_RECORD_VERSION, noise(), 1, 1},
-		.weight_ns = noise(), .ns_tid = (uint32_t)noise(), .flags = (uint16_t)noise(),
+		.weight = noise(), .ns_tid = (uint32_t)noise(), .flags = (uint16_t)noise(),
 	};
 
 	(void)peer;

@@ -20,7 +20,7 @@ rank() {
 	case $1 in
 	base) echo 1 ;;
 	proc) echo 2 ;;
-	sym | unwind) echo 3 ;;
+	sym | unwind | event) echo 3 ;;
 	collect | attach | runtime) echo 4 ;;
 	join) echo 5 ;;
 	profile) echo 6 ;;

@@ -46,7 +46,7 @@ static void test_words(void **state)
 	(void)state;
 	assert_int_equal(read_config("# words\n window = 5s \n;\nfreq=50\nno-attach = yes\n", &config), 0);
 	assert_int_equal(config.session.window_ns, 5 * NS_PER_SEC);
-	assert_int_equal(config.session.interval_ns, 20 * NS_PER_MS);
+	assert_int_equal(config.session.events.items[0].interval, 20 * NS_PER_MS);
 	assert_true(config.session.no_attach);
 	assert_true(config.session.host);
 	assert_int_equal(config.session.leave_alone.patterns.len, 0);

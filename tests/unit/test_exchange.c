@@ -8,7 +8,7 @@
 static struct profile profile;
 
 /* A stack and a thread for each name, so that what a sample is of can be read from its stack. */
-static void add(const char *name, uint64_t time_ns, uint64_t weight_ns)
+static void add(const char *name, uint64_t time_ns, uint64_t weight)
 {
 	uint32_t frames[] = {
 		frame_of(&profile, FRAME_NATIVE, "root", "libc.so.6"),
@@ -16,8 +16,8 @@ static void add(const char *name, uint64_t time_ns, uint64_t weight_ns)
 	};
 	uint32_t owner = owner_of(&profile, 7, name);
 
-	assert_int_equal(profile_add(&profile, profile_stack(&profile, frames, 2),
-				     profile_thread(&profile, 7, 8, name, "process", owner), time_ns, weight_ns),
+	assert_int_equal(add_cpu_sample(&profile, profile_stack(&profile, frames, 2),
+				     profile_thread(&profile, 7, 8, name, "process", owner), time_ns, weight),
 			 0);
 }
 
@@ -111,7 +111,7 @@ static void virtual_threads_keep_their_ids(void **state)
 	threads[1] = profile_virtual_thread(&profile, 7, 7, "two", "process", owner);
 	threads[2] = profile_virtual_thread(&profile, 7, 8, "", "process", owner);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(profile_add(&profile, node, threads[i], 150, 1), 0);
+		assert_int_equal(add_cpu_sample(&profile, node, threads[i], 150, 1), 0);
 	assert_int_equal(profile_exchange(&profile, 200, NULL), 0);
 	assert_int_equal(profile.threads.len, 3);
 	assert_int_equal(profile.virtual_ids.len, 2);

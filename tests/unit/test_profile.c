@@ -61,9 +61,9 @@ static void samples_keep_time_weight_and_thread(void **state)
 	struct profile *p = *state;
 	uint32_t a = frame_of(p, FRAME_NATIVE, "a", ""), thread = profile_thread(p, 1, 2, "t", "p", 0);
 
-	assert_int_equal(profile_add(p, profile_stack(p, &a, 1), thread, UINT64_MAX, UINT64_MAX - 1), 0);
+	assert_int_equal(add_cpu_sample(p, profile_stack(p, &a, 1), thread, UINT64_MAX, UINT64_MAX - 1), 0);
 	assert_true(p->samples.recent.items[0].time_ns == UINT64_MAX);
-	assert_true(p->samples.recent.items[0].weight_ns == UINT64_MAX - 1);
+	assert_true(p->samples.recent.items[0].weight == UINT64_MAX - 1);
 	assert_int_equal(p->threads.items[p->samples.recent.items[0].thread].tid, 2);
 }
 
@@ -102,8 +102,8 @@ static void indices_from_failed_calls_add_nothing(void **state)
 	struct profile *p = *state;
 	uint32_t thread = profile_thread(p, 1, 1, NULL, NULL, 0), none = UINT32_MAX;
 
-	assert_int_equal(profile_add(p, profile_stack(p, &none, 1), thread, 0, 0), -ENOMEM);
-	assert_int_equal(profile_add(p, 0, none, 0, 0), -ENOMEM);
+	assert_int_equal(add_cpu_sample(p, profile_stack(p, &none, 1), thread, 0, 0), -ENOMEM);
+	assert_int_equal(add_cpu_sample(p, 0, none, 0, 0), -ENOMEM);
 	assert_int_equal(p->samples.len, 0);
 }
 
@@ -138,7 +138,7 @@ static void a_million_samples_fit(void **state)
 	for (uint32_t i = 0; i < 1000000; i++) {
 		for (uint32_t depth = 0; depth < 20; depth++)
 			frames[depth] = pool[depth < 16 ? i % 100 : i / 100 % 1000];
-		assert_int_equal(profile_add(p, profile_stack(p, frames, 20), thread, i, 1), 0);
+		assert_int_equal(add_cpu_sample(p, profile_stack(p, frames, 20), thread, i, 1), 0);
 	}
 	bytes = p->samples.recent.size * sizeof(*p->samples.recent.items) + p->nodes.size * sizeof(*p->nodes.items);
 	assert_int_equal(p->samples.len, 1000000);

@@ -33,7 +33,7 @@ static int teardown(void **state)
 static void add_many(struct timeline *timeline)
 {
 	for (uint32_t i = 0; i < MANY; i++) {
-		const struct profile_sample sample = {.time_ns = i, .weight_ns = 7, .thread = i % 3, .node = i * 2};
+		const struct profile_sample sample = {.time_ns = i, .weight = 7, .thread = i % 3, .node = i * 2};
 
 		assert_int_equal(timeline_add(timeline, &sample), 0);
 	}
@@ -45,7 +45,7 @@ static int expect_next(void *context, const struct profile_sample *sample)
 	uint32_t *next = context;
 
 	assert_int_equal(sample->time_ns, *next);
-	assert_int_equal(sample->weight_ns, 7);
+	assert_int_equal(sample->weight, 7);
 	assert_int_equal(sample->thread, *next % 3);
 	assert_int_equal(sample->node, *next * 2);
 	++*next;
@@ -104,7 +104,7 @@ static int add_up(void *context, const struct profile_sample *sample)
 	sums->last_ns = sample->time_ns;
 	sums->entries++;
 	sums->count += sample->count;
-	sums->weight += sample->weight_ns;
+	sums->weight += sample->weight;
 	return 0;
 }
 
@@ -117,7 +117,7 @@ static void without_a_file_equal_ones_are_merged(void **state)
 	timeline->may_merge = true;
 	for (uint32_t i = 0; i < 10 * TIMELINE_RECENT; i++) {
 		const struct profile_sample sample = {
-			.time_ns = i, .weight_ns = 7, .thread = i % 3, .node = i % 1000, .count = 1};
+			.time_ns = i, .weight = 7, .thread = i % 3, .node = i % 1000, .count = 1};
 
 		assert_int_equal(timeline_add(timeline, &sample), 0);
 	}

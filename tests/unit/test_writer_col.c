@@ -60,7 +60,7 @@ static void profile_of_owners(struct profile *p)
 
 static void describe(struct profile *p)
 {
-	p->interval_ns = 10 * MS;
+	p->events.items[0].interval = 10 * MS;
 	p->start_ns = 5000 * MS;
 	p->end_ns = 65000 * MS;
 	p->start_realtime_ns = 1763634277ull * 1000 * MS;

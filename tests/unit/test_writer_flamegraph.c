@@ -95,6 +95,7 @@ static void the_page_needs_nothing_else(void **state)
 
 	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
+	(void)profile_event(&profile, "cpu", PROFILE_NS, 0);
 	writer_options_default(&options);
 	page = written("flamegraph", &profile, &options);
 	assert_int_equal(count_text(page, "http://") + count_text(page, "https://") + count_text(page, "src=\""), 0);

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
-#include "collect/modes.h"
+#include "event/event.h"
 #include "out/writer.h"
 #include "proc/helper.h"
 #include "proc/process.h"
@@ -14,15 +14,15 @@
 static void list_events(void)
 {
 	puts("Events (-e):");
-	for (const struct mode *mode = modes; mode->name; mode++)
-		printf("  %-14s %s\n", mode->name, mode->help);
+	for (const struct event *const *event = event_table; *event; event++)
+		printf("  %-16s %s\n", (*event)->name, (*event)->help);
 }
 
 static void list_formats(void)
 {
 	puts("Formats (-o):");
 	for (const struct writer *const *writer = writers; *writer; writer++)
-		printf("  %-14s %s\n", (*writer)->name, (*writer)->help);
+		printf("  %-16s %s\n", (*writer)->name, (*writer)->help);
 }
 
 /* Anybody may call his process, and the file it runs, whatever he likes. */

@@ -16,8 +16,8 @@
 #include "cmd/cmd.h"
 #include "cmd/outputs.h"
 #include "cmd/record.h"
-#include "collect/modes.h"
 #include "duet_agent.h"
+#include "event/event.h"
 #include "overhead.h"
 #include "session.h"
 
@@ -25,8 +25,6 @@
 #define DEFAULT_WINDOW_NS (60 * NS_PER_SEC) /* gProfiler's */
 #define WINDOW_MIN_NS NS_PER_SEC
 #define WINDOW_MAX_NS (86400 * NS_PER_SEC)
-#define INTERVAL_MIN_NS (10 * NS_PER_US) /* 100 kHz a CPU: kernel.perf_event_max_sample_rate as shipped */
-#define INTERVAL_MAX_NS (3600 * NS_PER_SEC)
 #define CONTINUOUS_MEMORY (128u << 20)
 #define DAEMON_OVERHEAD 1.0 /* percent */
 #define COMMAND_LINE_MAX 400 /* bytes of it that go into the output */
@@ -37,9 +35,9 @@ struct record_options {
 	struct opt_strings pids;
 	struct opt_strings files;
 	struct opt_strings leave_alone;
-	const char *event, *engine, *format, *pairing, *signals;
+	const char *event, *interval, *engine, *format, *pairing, *signals;
 	const char *cgroup, *container, *comm, *by, *metrics, *group;
-	uint64_t interval_ns, duration_ns, max_memory;
+	uint64_t duration_ns, max_memory;
 	uint64_t window_ns, keep_age_ns, keep_bytes;
 	double max_overhead;
 	uint32_t freq, depth, keep_files;
@@ -50,15 +48,25 @@ struct record_options {
 
 #define FIELD(name) offsetof(struct record_options, name)
 
+/* Kept as text: what it counts depends on -e. */
+static int parse_interval(void *field, const char *value, struct buf *why)
+{
+	uint64_t amount;
+	int err = opt_interval(&amount, value, why);
+
+	return err ? err : opt_string(field, value, why);
+}
+
 static const struct opt rows[] = {
 	{'p', "pid", "PID[,PID…]", "profile these processes", opt_strings, FIELD(pids)},
 	{0, "host", NULL, "profile every process of the host", opt_flag, FIELD(host)},
 	{0, "cgroup", "PATH", "profile every process in this cgroup (v2) and below it", opt_string, FIELD(cgroup)},
 	{0, "container", "ID|NAME", "profile every process of this container", opt_string, FIELD(container)},
 	{0, "comm", "NAME", "profile every process of this name", opt_string, FIELD(comm)},
-	{'e', "event", "EVENT", "what to sample: cpu (default); `duet list` shows all", opt_string, FIELD(event)},
-	{'i', "interval", "TIME", "one sample each TIME of CPU: 10ms (default), 500us, 1s, 100000 (ns)", opt_interval,
-	 FIELD(interval_ns)},
+	{'e', "event", "EVENT[=N][,…]", "what to sample: cpu (default), …; `duet list` shows all; =N: its interval",
+	 opt_string, FIELD(event)},
+	{'i', "interval", "TIME|N", "one sample each TIME of CPU: 10ms (default), 500us; of other events, one of N",
+	 parse_interval, FIELD(interval)},
 	{0, "freq", "HZ", "the same as a rate: 99, 1000", opt_u32, FIELD(freq)},
 	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,
 	 FIELD(duration_ns)},
@@ -183,24 +191,23 @@ static int set_targets(struct session_options *session, const struct record_opti
 	return -EINVAL;
 }
 
-static int set_event(struct session_options *session, const struct record_options *options)
+static int set_events(struct session_options *session, const struct record_options *options)
 {
-	const char *event = options->event ? options->event : "cpu";
-	const struct mode *mode;
+	const char *text = options->event ? options->event : event_table[0]->name;
+	struct buf why;
+	int err;
 
-	if (!strcmp(event, "ctimer") ||
-	    !strcmp(event, "itimer")) { /* async-profiler's users ask for the engine this way */
-		session->engine = (enum session_engine)engine_by_name(event);
-		event = "cpu";
+	if (!strcmp(text, "ctimer") ||
+	    !strcmp(text, "itimer")) { /* async-profiler's users ask for the engine this way */
+		session->engine = (enum session_engine)engine_by_name(text);
+		text = event_table[0]->name;
 	}
-	mode = mode_by_name(event);
-	if (!mode) {
-		log_error("unknown event '%s': `duet list` shows the events", event);
-		return -EINVAL;
-	}
-	session->event = mode->name;
-	session->interval_ns = mode->default_interval_ns;
-	return 0;
+	buf_init(&why);
+	err = event_list_parse(&session->events, text, &why);
+	if (err < 0)
+		log_error("-e %s: %s", text, why.data);
+	buf_release(&why);
+	return err;
 }
 
 static int set_engine(struct session_options *session, const struct record_options *options)
@@ -224,7 +231,10 @@ static int check_engine(const struct session_options *session)
 		log_error("--max-overhead needs the bpf engine: timers in the JVM keep their rate");
 		return -EINVAL;
 	}
-
+	if (timer && !event_list_has_timers(&session->events)) {
+		log_error("-e: timers in the JVM see CPU time alone; other events need the bpf engine");
+		return -EINVAL;
+	}
 	if (timer && (session->host || session->no_attach)) {
 		log_error("%s needs the bpf engine: a timer engine sees only JVMs with an agent",
 			  session->no_attach	  ? "--no-attach"
@@ -298,26 +308,58 @@ static int set_leave_alone(struct session_options *session, const struct record_
 	return 0;
 }
 
+/* --freq is for what ticks by time. */
+static int set_freq(struct session_options *session, uint32_t freq)
+{
+	struct event_spec *spec = &session->events.items[0];
+
+	if (!spec->event->perf.is_clock) {
+		log_error("--freq is a rate in time: %s is counted, give -i", spec->event->name);
+		return -EINVAL;
+	}
+	spec->interval = NS_PER_SEC / freq;
+	if (spec->interval >= spec->event->least_interval)
+		return 0;
+	log_error("--freq %u: up to %llu is accepted", freq,
+		  (unsigned long long)(NS_PER_SEC / spec->event->least_interval));
+	return -EINVAL;
+}
+
+/* What --max-overhead allows at most. */
+static void slow_clocks(struct session_options *session)
+{
+	for (size_t i = 0; i < session->events.len; i++) {
+		struct event_spec *spec = &session->events.items[i];
+
+		if (!spec->event->perf.is_clock || spec->interval >= OVERHEAD_TICK_MIN_NS)
+			continue;
+		log_info("a sample every 1 ms: --max-overhead allows none faster");
+		spec->interval = OVERHEAD_TICK_MIN_NS;
+	}
+}
+
+/* -i and --freq are of the first event. */
 static int set_interval(struct session_options *session, const struct record_options *options)
 {
-	if (options->freq && options->interval_ns) {
+	struct buf why;
+	int err = 0;
+
+	if (options->freq && options->interval) {
 		log_error("-i and --freq say the same thing: give one of them");
 		return -EINVAL;
 	}
 	if (options->freq)
-		session->interval_ns = NS_PER_SEC / options->freq;
-	if (options->interval_ns)
-		session->interval_ns = options->interval_ns;
-	if (options->max_overhead > 0 && session->interval_ns < OVERHEAD_TICK_MIN_NS) {
-		log_info("a sample every 1 ms: --max-overhead allows none faster");
-		session->interval_ns = OVERHEAD_TICK_MIN_NS;
+		err = set_freq(session, options->freq);
+	if (options->interval) {
+		buf_init(&why);
+		err = event_spec_set_interval(&session->events.items[0], options->interval, &why);
+		if (err < 0)
+			log_error("-i %s: %s", options->interval, why.data);
+		buf_release(&why);
 	}
-	if (session->interval_ns < INTERVAL_MIN_NS || session->interval_ns > INTERVAL_MAX_NS) {
-		log_error("an interval of %llu ns is out of range: 10us to 1h",
-			  (unsigned long long)session->interval_ns);
-		return -EINVAL;
-	}
-	return 0;
+	if (!err && options->max_overhead > 0)
+		slow_clocks(session);
+	return err;
 }
 
 static int check_memory(const struct session_options *session)
@@ -468,7 +510,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	if (!options->duration_ns && !session->command && !options->continuous)
 		session->duration_ns = DEFAULT_DURATION_NS;
 	if (!err)
-		err = set_event(session, options);
+		err = set_events(session, options);
 	if (!err)
 		err = set_engine(session, options);
 	if (!err)

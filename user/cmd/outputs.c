@@ -85,9 +85,13 @@ static char *expand_file(const struct session_options *session, const char *file
 	return buf_detach(&path);
 }
 
-/* Takes over `file`, NULL for stdout. */
+/* Takes over `file`, NULL for stdout or a folder. */
 static int add_output(struct session_options *session, const struct writer *writer, char *file)
 {
+	if (!file && !session->window_ns && session->events.len > 1 && !writer->has_all_events) {
+		log_error("the %s format has a file for each event: give -f FILE", writer->name);
+		return -EINVAL;
+	}
 	if (!vec_push(&session->outputs, (struct session_output){.file = file, .writer = writer}))
 		return 0;
 	free(file);

@@ -15,9 +15,8 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "collect/events.h"
 #include "collect/mapping_events.h"
-#include "collect/modes.h"
+#include "collect/perf_events.h"
 #include "collect/probe.h"
 #include "collect/unwind_tables.h"
 #include "collect/validate.h"
@@ -28,6 +27,7 @@
 #define RING_MIN_BYTES (1u << 20)
 #define RING_MAX_BYTES (64u << 20)
 #define RING_LEAST_BYTES (256u << 10) /* below this, a second of samples is too much for it */
+#define COUNTS_A_SECOND 1000 /* samples of such events as page faults */
 #define LARGE_PARTS 16 /* of a deep stack: 4,000 frames */
 #define ENTRIES_MIN 64
 #define MAPPING_RINGS_BYTES (8u << 20) /* on all CPUs together */
@@ -38,9 +38,9 @@
 #define FDINFO_BYTES 4096
 
 struct collector {
-	const struct mode *mode;
+	struct event_list events;
 	struct duet_bpf *bpf;
-	struct bpf_program *program; /* the one of the mode that is loaded */
+	struct bpf_program *program; /* the one that is loaded */
 	bool uses_cookie;
 	struct bpf_link *exec;
 	struct bpf_link *exit;
@@ -48,7 +48,7 @@ struct collector {
 	struct bpf_link *cgroup; /* NULL where only known processes are sampled, or the kernel has no such tracepoint */
 	struct ring_buffer *ring;
 	struct unwind_tables *unwind;
-	struct events events;
+	struct perf_events perf[DUET_MAX_EVENTS]; /* of each event of the list */
 	struct mapping_events *mappings; /* NULL where only known processes are sampled, or the kernel refuses */
 
 	/* of the collector_read() under way */
@@ -60,12 +60,28 @@ struct collector {
 
 /* ---- loading ---- */
 
+/* A clock ticks at the interval. Of others BPF sees each one, and leaves out as many as the interval says. */
+static uint64_t perf_period(const struct event_spec *spec)
+{
+	return spec->event->perf.is_clock ? spec->interval : 1;
+}
+
+/* Of one CPU. How often an event comes that is no clock, nobody knows before. */
+static uint64_t samples_a_second(const struct event_list *events)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < events->len; i++)
+		sum += events->items[i].event->perf.is_clock ? NS_PER_SEC / events->items[i].interval : COUNTS_A_SECOND;
+	return sum;
+}
+
 /* A second of large samples of every CPU, so that a loader that is late loses nothing; few are larger. */
 static uint32_t ring_bytes(const struct collector_options *options)
 {
 	uint64_t large = sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(uint64_t) +
 			 (options->keep_all ? LARGE_PARTS * sizeof(struct duet_frames_record) : 0);
-	uint64_t second = NS_PER_SEC / options->interval_ns * large * (uint64_t)libbpf_num_possible_cpus();
+	uint64_t second = samples_a_second(options->events) * large * (uint64_t)libbpf_num_possible_cpus();
 	uint32_t bytes = RING_MIN_BYTES;
 
 	while (bytes < second && bytes < RING_MAX_BYTES)
@@ -90,9 +106,27 @@ static uint32_t kernel_stack_bytes(void)
 	return page > THREAD_SIZE_MIN ? (uint32_t)page : THREAD_SIZE_MIN;
 }
 
-static void configure(struct duet_config *config, const struct collector_options *options, bool use_cookie)
+static void configure_events(struct duet_config *config, const struct event_list *events)
 {
-	config->interval_ns = options->interval_ns;
+	config->event_count = (uint8_t)events->len;
+	config->clock = DUET_MAX_EVENTS;
+	for (size_t i = 0; i < events->len; i++) {
+		const struct event_spec *spec = &events->items[i];
+
+		config->events[i] = (struct duet_event){
+			.tick_weight = perf_period(spec),
+			.gap = (uint32_t)(spec->interval / perf_period(spec)),
+			.is_clock = spec->event->perf.is_clock,
+			.may_signal = spec->event->may_signal,
+		};
+		if (spec->event->perf.is_clock)
+			config->clock = (uint16_t)i;
+	}
+}
+
+static void configure(struct duet_config *config, const struct collector_options *options)
+{
+	configure_events(config, options->events);
 	config->pidns_inum = pid_namespace();
 	config->user_stack_depth =
 		options->user_depth < DUET_MAX_WALK ? options->user_depth : DUET_MAX_WALK;
@@ -103,7 +137,6 @@ static void configure(struct duet_config *config, const struct collector_options
 	config->cgroup_id = options->cgroup_id;
 	if (options->comm)
 		snprintf(config->comm, sizeof(config->comm), "%s", options->comm);
-	config->use_cookie = use_cookie;
 	config->signals = options->signals;
 	config->has_task_pt_regs = probe_has_task_pt_regs();
 	config->kernel_stack_bytes = kernel_stack_bytes();
@@ -187,18 +220,17 @@ static int size_maps(struct duet_bpf *bpf, const struct collector_options *optio
 	return err;
 }
 
-/* Opens and loads with one of the mode's two programs; collector->bpf is NULL again when that fails. */
+/* Opens and loads with one of the two programs; collector->bpf is NULL again when that fails. */
 static int load(struct collector *collector, const struct collector_options *options, bool use_cookie)
 {
-	const char *name = use_cookie ? collector->mode->program_cookie : collector->mode->program;
 	struct duet_bpf *bpf = duet_bpf__open();
 	int err;
 
 	if (!bpf)
 		return -errno;
-	configure(&bpf->rodata->duet_config, options, use_cookie);
-	collector->program = bpf_object__find_program_by_name(bpf->obj, name);
-	err = collector->program ? bpf_program__set_autoload(collector->program, true) : -ENOENT;
+	configure(&bpf->rodata->duet_config, options);
+	collector->program = use_cookie ? bpf->progs.perf_cookie : bpf->progs.perf_plain;
+	err = bpf_program__set_autoload(collector->program, true);
 	if (err == 0)
 		err = size_maps(bpf, options);
 	if (err == 0)
@@ -263,6 +295,18 @@ static int open_unwind_tables(struct collector *collector)
 	return unwind_tables_open(&collector->unwind, &maps);
 }
 
+static int open_perf_events(struct collector *collector)
+{
+	int err = 0;
+
+	for (size_t i = 0; err >= 0 && i < collector->events.len; i++) {
+		const struct event_spec *spec = &collector->events.items[i];
+
+		err = perf_events_open(&collector->perf[i], &spec->event->perf, perf_period(spec));
+	}
+	return err < 0 ? err : 0;
+}
+
 /* Everything after the load, still without ticks. */
 static int open_channels(struct collector *collector, const struct collector_options *options)
 {
@@ -285,8 +329,7 @@ static int open_channels(struct collector *collector, const struct collector_opt
 	err = open_unwind_tables(collector);
 	if (err < 0)
 		return err;
-	err = events_open(&collector->events, collector->mode, options->interval_ns);
-	return err < 0 ? err : 0;
+	return open_perf_events(collector);
 }
 
 /* Without them, processes that end at once have frames without names: no reason to give up. */
@@ -328,22 +371,20 @@ static void explain(struct buf *why, int err)
 
 int collector_open(struct collector **ret, const struct collector_options *options, struct buf *why)
 {
-	const struct mode *mode = mode_by_name(options->event);
-	struct collector *collector;
+	struct collector *collector = calloc(1, sizeof(*collector));
 	int err;
 
-	if (!mode || options->interval_ns == 0) {
-		buf_printf(why, "BPF cannot sample the event \"%s\" every %llu ns", options->event,
-			   (unsigned long long)options->interval_ns);
-		return -EINVAL;
-	}
-	collector = calloc(1, sizeof(*collector));
 	if (!collector) {
 		buf_add_str(why, "out of memory");
 		return -ENOMEM;
 	}
-	collector->mode = mode;
+	collector->events = *options->events;
 	probe_init();
+	if (options->events->len > 1 && !probe_has_attach_cookie()) {
+		buf_add_str(why, "several events in one recording need Linux 5.15: give one -e");
+		err = -ENOTSUP;
+		goto out;
+	}
 	err = load_best(collector, options);
 	if (err == 0)
 		err = open_channels(collector, options);
@@ -363,19 +404,25 @@ out:
 
 int collector_start(struct collector *collector)
 {
-	return events_start(&collector->events, collector->program);
+	int err = 0;
+
+	for (size_t i = 0; !err && i < collector->events.len; i++)
+		err = perf_events_start(&collector->perf[i], collector->program, i);
+	return err;
 }
 
 void collector_stop(struct collector *collector)
 {
-	events_stop(&collector->events);
+	for (size_t i = 0; i < collector->events.len; i++)
+		perf_events_stop(&collector->perf[i]);
 }
 
 void collector_close(struct collector *collector)
 {
 	if (!collector)
 		return;
-	events_release(&collector->events);
+	for (size_t i = 0; i < collector->events.len; i++)
+		perf_events_release(&collector->perf[i]);
 	bpf_link__destroy(collector->exec);
 	bpf_link__destroy(collector->exit);
 	bpf_link__destroy(collector->fork);
@@ -521,27 +568,45 @@ uint64_t collector_mapping_records(const struct collector *collector)
 	return mapping_events_count(collector->mappings);
 }
 
-int collector_cost(const struct collector *collector, struct duet_cost *ret)
+static void add_cost(struct duet_cost *sum, const struct duet_cost *cost)
+{
+	sum->ticks += cost->ticks;
+	sum->pending += cost->pending;
+	sum->runs += cost->runs;
+	sum->run_ns += cost->run_ns;
+	if (cost->longest_ns > sum->longest_ns)
+		sum->longest_ns = cost->longest_ns;
+}
+
+int collector_event_cost(const struct collector *collector, uint32_t event, struct duet_cost *ret)
 {
 	size_t cpus = (size_t)libbpf_num_possible_cpus();
 	struct duet_cost *costs = calloc(cpus, sizeof(*costs));
-	uint32_t zero = 0;
 	int err = costs ? 0 : -ENOMEM;
 
 	if (!err)
-		err = bpf_map__lookup_elem(collector->bpf->maps.costs, &zero, sizeof(zero), costs,
+		err = bpf_map__lookup_elem(collector->bpf->maps.costs, &event, sizeof(event), costs,
 					   cpus * sizeof(*costs), 0);
 	if (!err)
 		*ret = (struct duet_cost){0};
-	for (size_t cpu = 0; !err && cpu < cpus; cpu++) {
-		ret->ticks += costs[cpu].ticks;
-		ret->pending += costs[cpu].pending;
-		ret->runs += costs[cpu].runs;
-		ret->run_ns += costs[cpu].run_ns;
-		if (costs[cpu].longest_ns > ret->longest_ns)
-			ret->longest_ns = costs[cpu].longest_ns;
-	}
+	for (size_t cpu = 0; !err && cpu < cpus; cpu++)
+		add_cost(ret, &costs[cpu]);
 	free(costs);
+	return err;
+}
+
+int collector_cost(const struct collector *collector, struct duet_cost *ret)
+{
+	struct duet_cost sum = {0}, one;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < collector->events.len; i++) {
+		err = collector_event_cost(collector, i, &one);
+		if (!err)
+			add_cost(&sum, &one);
+	}
+	if (!err)
+		*ret = sum;
 	return err;
 }
 

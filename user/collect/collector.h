@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel half: loads the BPF programs of the chosen event, opens one perf event a CPU,
- * hands over its records. The only place (with modes.c) that knows libbpf.
+ * The kernel half: loads the BPF programs of the chosen events, opens a perf event on each CPU for each of them, and
+ * hands over their records. The only folder that knows libbpf.
  */
 #ifndef COLLECT_COLLECTOR_H
 #define COLLECT_COLLECTOR_H
@@ -16,14 +16,14 @@
 #include "duet_counters.h"
 #include "duet_jvm.h"
 #include "duet_record.h"
+#include "event/event.h"
 
 struct collector;
 struct mapping_log;
 struct unwind_tables;
 
 struct collector_options {
-	const char *event; /* row of modes.c: "cpu" */
-	uint64_t interval_ns;
+	const struct event_list *events;
 	uint32_t user_depth; /* frames to walk */
 	bool keep_all; /* of deep stacks too: then DUET_RECORD_FRAMES come before their samples */
 	uint32_t kernel_depth; /* 0 = --all-user */
@@ -75,7 +75,11 @@ size_t collector_mapped_bytes(const struct collector *collector);
 struct unwind_tables *collector_unwind_tables(const struct collector *collector);
 
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
-/* What the sampling program has done and cost on all CPUs so far, by its own clock. 0 or -errno. */
+/*
+ * What the sampling program has done and cost on all CPUs so far, by its own clock: for one event of the list, or for
+ * all together. 0 or -errno.
+ */
+int collector_event_cost(const struct collector *collector, uint32_t event, struct duet_cost *ret);
 int collector_cost(const struct collector *collector, struct duet_cost *ret);
 /* Of the runs that made a sample, how many took so long: duet_config.h. 0 or -errno. */
 int collector_run_times(const struct collector *collector, uint64_t ret_counts[DUET_RUN_TIMES]);

@@ -21,7 +21,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "collect/collector.h"
-#include "collect/events.h"
+#include "collect/perf_events.h"
 #include "sym/kallsyms.h"
 
 /* linux/capability.h of older systems lacks the last two. */
@@ -167,10 +167,10 @@ static bool probe_ring(struct buf *why)
 
 static bool probe_perf_event(struct buf *why)
 {
-	struct events events = {0};
-	int err = events_open(&events, &modes[0], NS_PER_SEC);
+	struct perf_events perf = {0};
+	int err = perf_events_open(&perf, &event_table[0]->perf, NS_PER_SEC);
 
-	events_release(&events);
+	perf_events_release(&perf);
 	if (err > 0)
 		return true;
 	if (err == -EACCES && !has_capability(CAP_PERFMON))
@@ -195,6 +195,14 @@ static bool probe_task_pt_regs(struct buf *why)
 	return false;
 }
 
+static bool probe_attach_cookie(struct buf *why)
+{
+	if (probe_has_attach_cookie())
+		return true;
+	buf_add_str(why, "Linux 5.15 has it; until then one recording samples one event");
+	return false;
+}
+
 static bool probe_signal_cookie(struct buf *why)
 {
 	if (probe_has_signal_cookie())
@@ -215,6 +223,7 @@ static const struct feature features[] = {
 	{"perf events per CPU", true, probe_perf_event},
 	{"names of kernel functions", false, probe_kernel_names},
 	{"user registers in system calls", false, probe_task_pt_regs},
+	{"several events at once", false, probe_attach_cookie},
 	{"signal with cookie", false, probe_signal_cookie},
 };
 
@@ -254,6 +263,11 @@ void probe_init(void)
 bool probe_has_task_pt_regs(void)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, NULL) == 1;
+}
+
+bool probe_has_attach_cookie(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_get_attach_cookie, NULL) == 1;
 }
 
 static bool kernel_has_function(const char *name)

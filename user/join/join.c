@@ -265,7 +265,8 @@ static bool decide(struct join *join, struct join_thread *thread, struct held_sa
 		answer->used = true;
 	join->counters[DUET_LOADER_NO_AGENT_RECORD] += outcome == JOIN_NO_RECORD;
 	join->counters[DUET_LOADER_PC_MISMATCH] += outcome == JOIN_MISMATCH;
-	join->counters[DUET_LOADER_NOT_SIGNALLED] += outcome == JOIN_NOT_SIGNALLED;
+	join->counters[DUET_LOADER_NOT_SIGNALLED] +=
+		outcome == JOIN_NOT_SIGNALLED && sample->no_signal != DUET_NO_SIGNAL_EVENT;
 	return true;
 }
 

@@ -58,6 +58,7 @@ static const char *unjoined_mark(enum join_outcome outcome, const struct duet_sa
 		[DUET_NO_SIGNAL_EXITING] = "[not_signalled_exiting]",
 		[DUET_NO_SIGNAL_REFUSED] = "[not_signalled_refused]",
 		[DUET_NO_SIGNAL_UNWANTED] = "[not_signalled_never]",
+		[DUET_NO_SIGNAL_EVENT] = "[not_walked]",
 	};
 
 	switch (outcome) {

@@ -40,12 +40,12 @@ struct builder {
 void tree_weight_add(struct tree_weight *sum, const struct tree_weight *weight)
 {
 	sum->samples += weight->samples;
-	sum->ns += weight->ns;
+	sum->amount += weight->amount;
 }
 
 uint64_t tree_value(const struct tree_weight *weight, const struct writer_options *options)
 {
-	return options->total ? weight->ns : weight->samples;
+	return options->total ? weight->amount : weight->samples;
 }
 
 const struct tree_label *tree_label(const struct tree *tree, uint32_t node)
@@ -344,6 +344,8 @@ static int collect_stack(void *context, const struct profile_sample *sample)
 	uint64_t index = b->stacks.len;
 	int err = 0;
 
+	if (sample->event != b->options->event)
+		return 0;
 	if (!map_get(&b->stack_ids, key, &index)) {
 		if (index >= STACKS_MAX)
 			err = insert_stacks(b);
@@ -351,7 +353,7 @@ static int collect_stack(void *context, const struct profile_sample *sample)
 		if (err < 0 || vec_push(&b->stacks, stack) < 0 || map_put(&b->stack_ids, key, index) < 0)
 			return -ENOMEM;
 	}
-	tree_weight_add(&b->stacks.items[index].weight, &(struct tree_weight){sample->count, sample->weight_ns});
+	tree_weight_add(&b->stacks.items[index].weight, &(struct tree_weight){sample->count, sample->weight});
 	return 0;
 }
 

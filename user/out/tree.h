@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call tree that writers print: samples whose frames read the same in the
+ * The call tree that writers print: samples of one event whose frames read the same in the
  * chosen style share a node. Filters, -j, -t and --reverse are already applied.
  */
 #ifndef OUT_TREE_H
@@ -26,10 +26,10 @@ struct tree_label {
 	bool used;	      /* some node has it */
 };
 
-/* Samples and their time. */
+/* Samples and what they weigh, in the unit of their event. */
 struct tree_weight {
 	uint64_t samples;
-	uint64_t ns;
+	uint64_t amount;
 };
 
 struct tree_node {
@@ -64,7 +64,7 @@ int tree_sort(struct tree *tree);
 /* The node after `node` in preorder of a sorted tree; 0 at the end. With `skip`, not the nodes below `node`. */
 uint32_t tree_next(const struct tree *tree, uint32_t node, bool skip);
 
-/* What the options rank and print by: samples, or ns with --total. */
+/* What the options rank and print by: samples, or with --total what they weigh. */
 uint64_t tree_value(const struct tree_weight *weight, const struct writer_options *options);
 void tree_weight_add(struct tree_weight *sum, const struct tree_weight *weight);
 const struct tree_label *tree_label(const struct tree *tree, uint32_t node);

@@ -19,7 +19,8 @@ struct writer_options {
 	enum writer_group by[WRITER_GROUPS]; /* --by: leading frames, outermost first; WRITER_BY_NONE ends it */
 	bool threads;	    /* -t: a leading frame [name tid=N]; as duet(1) says for virtual threads */
 	bool processes;	    /* a leading frame [name pid=N]: more than one was profiled, and there is no `by` */
-	bool total;	    /* --total: weigh by time (ns) instead of counting samples */
+	uint32_t event;	    /* whose samples are written, by writers of one event: index into profile.events */
+	bool total;	    /* --total: weigh by what samples weigh instead of counting them */
 	uint32_t max_depth; /* -j: deeper stacks keep the frames nearest the leaf under [truncated]; 0 = no limit */
 	struct opt_strings include; /* -I: keep stacks with a matching frame; '*' at either end */
 	struct opt_strings exclude; /* -X */
@@ -39,6 +40,7 @@ struct writer {
 	const char *name;	/* -o NAME */
 	const char *extensions; /* "html,htm": chosen by -f when -o is absent; NULL for none */
 	const char *help;
+	bool has_all_events; /* in one file; else there is one for each, which options->event tells */
 	/* 0 or -errno from the stream. Prints nothing else. */
 	int (*write)(const struct profile *profile, const struct writer_options *options, FILE *out);
 };
@@ -49,6 +51,9 @@ const struct writer *writer_by_path(const char *path);
 /* All of them, ends with NULL; for --help and for error messages. */
 extern const struct writer *const writers[];
 
+/* Name of the event that is written, "" when there is none; and what its weights are in: "ns", or its name. */
+const char *writer_event(const struct profile *profile, const struct writer_options *options);
+const char *writer_unit(const struct profile *profile, const struct writer_options *options);
 void writer_options_default(struct writer_options *options);
 /* From "container,process": each at most once. 0, or -EINVAL and `by` is unchanged. */
 int writer_groups_parse(enum writer_group by[WRITER_GROUPS], const char *list);

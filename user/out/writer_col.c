@@ -22,6 +22,8 @@
 struct columns {
 	const struct profile *profile;
 	uint32_t version;
+	const char *event;
+	uint64_t interval_ns; /* of an event that is sampled by time, else 0 */
 	uint32_t *metadata; /* of each owner, its index in application_metadata */
 	json_t *applications; /* application_metadata, the first is null */
 };
@@ -230,22 +232,24 @@ static json_t *containers_of(const struct profile *profile)
 	return names;
 }
 
-static uint64_t frequency_of(const struct profile *profile)
+/* 0 for what is not sampled by time. */
+static uint64_t frequency_of(const struct columns *columns)
 {
-	return profile->interval_ns ? (NS_PER_SEC + profile->interval_ns / 2) / profile->interval_ns : 0;
+	return columns->interval_ns ? (NS_PER_SEC + columns->interval_ns / 2) / columns->interval_ns : 0;
 }
 
 /* Not what was typed: a command line may hold passwords. */
-static json_t *run_arguments(const struct profile *profile)
+static json_t *run_arguments(const struct columns *columns)
 {
+	const struct profile *profile = columns->profile;
 	const struct profile_host *host = &profile->host;
 	uint64_t duration_ns = host->window_ns ? host->window_ns : profile->end_ns - profile->start_ns;
 	json_t *arguments = json_object();
 
-	put(arguments, "frequency", json_integer((json_int_t)frequency_of(profile)));
+	put(arguments, "frequency", json_integer((json_int_t)frequency_of(columns)));
 	put(arguments, "duration", json_integer((json_int_t)(duration_ns / NS_PER_SEC)));
 	put(arguments, "continuous", json_boolean(host->window_ns != 0));
-	put(arguments, "mode", json_string(profile->event));
+	put(arguments, "mode", json_string(columns->event));
 	return arguments;
 }
 
@@ -294,8 +298,9 @@ static json_t *cloud_of(const struct profile *profile)
 	return cloud;
 }
 
-static json_t *metadata_of(const struct profile *profile)
+static json_t *metadata_of(const struct columns *columns)
 {
+	const struct profile *profile = columns->profile;
 	const struct profile_host *host = &profile->host;
 	json_t *metadata = json_object();
 
@@ -304,10 +309,10 @@ static json_t *metadata_of(const struct profile *profile)
 	put(metadata, "spawn_time", utc(host->spawned_realtime_ns));
 	put_system(profile, metadata);
 	put(metadata, "cloud_info", cloud_of(profile));
-	put(metadata, "run_arguments", run_arguments(profile));
+	put(metadata, "run_arguments", run_arguments(columns));
 	put(metadata, "big_data", json_object());
 	put(metadata, "external_metadata", json_object());
-	put(metadata, "profiling_mode", json_string(profile->event));
+	put(metadata, "profiling_mode", json_string(columns->event));
 	put(metadata, "current_time", utc(profile->start_realtime_ns + (profile->end_ns - profile->start_ns)));
 	return metadata;
 }
@@ -326,17 +331,17 @@ static json_t *header_of(const struct columns *columns)
 	put(metrics, "mem_avg", rounded(profile->host.memory_percent));
 	put(header, "containers", containers_of(profile));
 	put(header, "container_names_enabled", json_true());
-	put(header, "metadata", metadata_of(profile));
+	put(header, "metadata", metadata_of(columns));
 	put(header, "metrics", metrics);
 	put(header, "application_metadata", json_incref(columns->applications));
 	put(header, "application_metadata_enabled", json_true());
-	put(header, "profiling_mode", json_string(profile->event));
+	put(header, "profiling_mode", json_string(columns->event));
 	put(header, "hwmetrics", json_null());
 	put(header, "htmlblob", json_null());
 	put(header, "flamegraph_html", json_null());
-	put(header, "sampling_event", json_string(strcmp(profile->event, "cpu") ? profile->event : "cpu-time"));
+	put(header, "sampling_event", json_string(strcmp(columns->event, "cpu") ? columns->event : "cpu-time"));
 	put(header, "sampling_mode", json_string("frequency"));
-	put(header, "sampling_frequency", json_integer((json_int_t)frequency_of(profile)));
+	put(header, "sampling_frequency", json_integer((json_int_t)frequency_of(columns)));
 	return header;
 }
 
@@ -374,10 +379,16 @@ static int write_columns(struct columns *columns, const struct writer_options *o
 
 static int col_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct columns columns = {.profile = profile, .version = options->col_version};
+	struct columns columns = {
+		.profile = profile,
+		.version = options->col_version,
+		.event = writer_event(profile, options),
+	};
 	struct writer_options ours = *options;
 	int err;
 
+	if (options->event < profile->events.len && profile->events.items[options->event].unit == PROFILE_NS)
+		columns.interval_ns = profile->events.items[options->event].interval;
 	ours.reverse = ours.processes = false;
 	ours.by[0] = WRITER_BY_NONE; /* the columns are the groups */
 	ours.style.signatures = ours.style.annotate = ours.style.dotted = true;

@@ -27,7 +27,7 @@ struct page {
 	struct tree tree;
 	struct vec(struct place) places;	      /* the nodes that are wide enough, in preorder */
 	struct vec(const struct tree_label *) labels; /* by rank */
-	uint64_t period_ns; /* what most samples weigh: only differences from it are written */
+	uint64_t period; /* what most samples weigh: only differences from it are written */
 };
 
 static const struct tree_node *page_node(const struct page *page, size_t place)
@@ -75,11 +75,14 @@ static int collect_labels(struct page *page)
 	return 0;
 }
 
-static uint64_t usual_period_ns(const struct profile *profile, const struct tree_weight *all)
+static uint64_t usual_period(const struct profile *profile, const struct writer_options *options,
+			     const struct tree_weight *all)
 {
-	if (profile->interval_ns || !all->samples)
-		return profile->interval_ns;
-	return all->ns / all->samples;
+	uint64_t interval = options->event < profile->events.len ? profile->events.items[options->event].interval : 0;
+
+	if (interval || !all->samples)
+		return interval;
+	return all->amount / all->samples;
 }
 
 /* ---- columns --------------------------------------------------------------- */
@@ -142,7 +145,7 @@ static void get_self(const struct page *page, size_t place, int64_t ret_row[2])
 	const struct tree_weight *self = &page_node(page, place)->self;
 
 	ret_row[0] = (int64_t)self->samples;
-	ret_row[1] = (int64_t)(self->ns - self->samples * page->period_ns);
+	ret_row[1] = (int64_t)(self->amount - self->samples * page->period);
 }
 
 /* By how much the time differs from samples x period. */
@@ -150,7 +153,7 @@ static void get_time(const struct page *page, size_t place, int64_t ret_row[2])
 {
 	const struct tree_weight *total = &page_node(page, place)->total;
 
-	ret_row[0] = (int64_t)(total->ns - total->samples * page->period_ns);
+	ret_row[0] = (int64_t)(total->amount - total->samples * page->period);
 }
 
 static void get_mix(const struct page *page, size_t place, int64_t ret_row[2])
@@ -294,7 +297,7 @@ static void write_title(const struct page *page)
 {
 	char title[64];
 
-	snprintf(title, sizeof(title), "%.32s profile", page->profile->event);
+	snprintf(title, sizeof(title), "%.32s profile", writer_event(page->profile, page->options));
 	json_foreign(page->out, page->options->title ? page->options->title : title);
 }
 
@@ -307,8 +310,10 @@ static int write_profile(const struct page *page)
 
 	fprintf(page->out, "{\"title\":");
 	write_title(page);
-	fprintf(page->out, ",\"samples\":%" PRIu64 ",\"ns\":%" PRIu64 ",\"period\":%" PRIu64, all->samples, all->ns,
-		page->period_ns);
+	fprintf(page->out, ",\"unit\":");
+	json_foreign(page->out, writer_unit(page->profile, page->options));
+	fprintf(page->out, ",\"samples\":%" PRIu64 ",\"amount\":%" PRIu64 ",\"period\":%" PRIu64, all->samples,
+		all->amount, page->period);
 	fprintf(page->out, ",\"total\":%s,\"inverted\":%s,\"reverse\":%s", page->options->total ? "true" : "false",
 		page->options->inverted ? "true" : "false", page->options->reverse ? "true" : "false");
 	write_kind_names(page);
@@ -382,7 +387,7 @@ static int flamegraph_write(const struct profile *profile, const struct writer_o
 	err = tree_build(&page.tree, profile, &ours);
 	if (err < 0)
 		return err;
-	page.period_ns = usual_period_ns(profile, &page.tree.nodes.items[0].total);
+	page.period = usual_period(profile, &ours, &page.tree.nodes.items[0].total);
 	err = tree_sort(&page.tree);
 	if (!err)
 		err = collect_labels(&page);

@@ -9,9 +9,11 @@
 #include "out/writers.h"
 #include "base/text.h"
 
+/* The part of one event. */
 struct report {
 	const struct profile *profile;
 	const struct writer_options *options;
+	const char *unit; /* of weights */
 	FILE *out;
 	struct tree tree;
 	struct tree_weight *labels; /* self of each label, or of all stacks with the mark */
@@ -60,14 +62,14 @@ static void print_line(const struct report *r, const char *text)
 	buf_release(&line);
 }
 
-static void print_facts(const struct report *r)
+static void print_facts(const struct report *r, uint64_t samples)
 {
 	const struct profile *profile = r->profile;
 
 	fprintf(r->out, "--- Execution profile ---\n");
 	if (r->options->title)
 		print_line(r, r->options->title);
-	fprintf(r->out, "%-20s: %" PRIu64 "\n", "Total samples", r->tree.nodes.items[0].total.samples);
+	fprintf(r->out, "%-20s: %" PRIu64 "\n", "Total samples", samples);
 	for (size_t i = 0; i < profile->facts.len; i++) {
 		const struct profile_fact *fact = &profile->facts.items[i];
 
@@ -82,8 +84,8 @@ static void print_trace(const struct report *r, uint32_t leaf)
 	const struct tree_node *node = &tree->nodes.items[leaf];
 	unsigned int depth = 0;
 
-	fprintf(r->out, "\n--- %" PRIu64 " ns (%.2f%%), %" PRIu64 " sample%s\n", node->self.ns, percent(r, &node->self),
-		node->self.samples, node->self.samples == 1 ? "" : "s");
+	fprintf(r->out, "\n--- %" PRIu64 " %s (%.2f%%), %" PRIu64 " sample%s\n", node->self.amount, r->unit,
+		percent(r, &node->self), node->self.samples, node->self.samples == 1 ? "" : "s");
 	for (uint32_t i = leaf; i; i = tree->nodes.items[i].parent)
 		fprintf(r->out, "  [%2u] %s\n", depth++, tree_label(tree, i)->text);
 }
@@ -116,7 +118,7 @@ static void print_labels(const struct report *r, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		const struct tree_weight *weight = &r->labels[r->order[i]];
 
-		fprintf(r->out, "  %12" PRIu64 "  %6.2f%%  %7" PRIu64 "  %s\n", weight->ns, percent(r, weight),
+		fprintf(r->out, "  %12" PRIu64 "  %6.2f%%  %7" PRIu64 "  %s\n", weight->amount, percent(r, weight),
 			weight->samples, r->tree.labels.items[r->order[i]].text);
 	}
 }
@@ -130,7 +132,7 @@ static void print_flat(const struct report *r)
 	count = order_labels(r);
 	if (!count || !r->options->flat)
 		return;
-	fprintf(r->out, "\n  %12s  %7s  %7s  %s\n", "ns", "percent", "samples", "top");
+	fprintf(r->out, "\n  %12s  %7s  %7s  %s\n", r->unit, "percent", "samples", "top");
 	fprintf(r->out, "  ------------  -------  -------  ---\n");
 	print_labels(r, count < r->options->flat ? count : r->options->flat);
 }
@@ -148,7 +150,7 @@ static void print_marks(const struct report *r)
 	count = order_labels(r);
 	if (!count)
 		return;
-	fprintf(r->out, "\n  %12s  %7s  %7s  %s\n", "ns", "percent", "samples", "incomplete stacks");
+	fprintf(r->out, "\n  %12s  %7s  %7s  %s\n", r->unit, "percent", "samples", "incomplete stacks");
 	fprintf(r->out, "  ------------  -------  -------  -----------------\n");
 	print_labels(r, count);
 }
@@ -166,8 +168,9 @@ static void print_losses(const struct report *r)
 	}
 }
 
-static int print_report(struct report *r)
+static int print_event(struct report *r)
 {
+	const struct tree_weight *all = &r->tree.nodes.items[0].total;
 	size_t rows = r->tree.nodes.len + r->tree.labels.len;
 	int err = 0;
 
@@ -177,37 +180,82 @@ static int print_report(struct report *r)
 		err = -ENOMEM;
 		goto out;
 	}
-	print_facts(r);
+	if (r->profile->events.len > 1)
+		fprintf(r->out, "\n=== %s: %" PRIu64 " %s, %" PRIu64 " sample%s ===\n",
+			writer_event(r->profile, r->options), all->amount, r->unit, all->samples,
+			all->samples == 1 ? "" : "s");
 	print_traces(r);
 	print_flat(r);
 	print_marks(r);
-	print_losses(r);
-	err = writer_finish(r->out);
 out:
 	free(r->labels);
 	free(r->order);
 	return err;
 }
 
-static int text_write(const struct profile *profile, const struct writer_options *options, FILE *out)
-{
-	struct writer_options ours = *options;
-	struct report report = {.profile = profile, .options = &ours, .out = out};
-	int err;
+struct event_report {
+	struct writer_options options;
+	struct report report;
+};
 
-	ours.style.dotted = true;
-	ours.reverse = false;
-	err = tree_build(&report.tree, profile, &ours);
+static int build_reports(struct event_report *reports, size_t count, const struct report *shared)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		struct event_report *one = &reports[i];
+
+		one->options = *shared->options;
+		one->options.event = (uint32_t)i;
+		one->report = *shared;
+		one->report.options = &one->options;
+		one->report.unit = writer_unit(shared->profile, &one->options);
+		err = tree_build(&one->report.tree, shared->profile, &one->options);
+	}
+	return err;
+}
+
+static int print_reports(struct event_report *reports, size_t count)
+{
+	uint64_t samples = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < count; i++)
+		samples += reports[i].report.tree.nodes.items[0].total.samples;
+	print_facts(&reports[0].report, samples);
+	for (size_t i = 0; !err && i < count; i++)
+		err = print_event(&reports[i].report);
 	if (err < 0)
 		return err;
-	err = print_report(&report);
-	tree_release(&report.tree);
+	print_losses(&reports[0].report);
+	return writer_finish(reports[0].report.out);
+}
+
+/* One part for each event. */
+static int text_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	size_t count = profile->events.len > 0 ? profile->events.len : 1;
+	struct event_report *reports = calloc(count, sizeof(*reports));
+	struct writer_options ours = *options;
+	int err;
+
+	if (!reports)
+		return -ENOMEM;
+	ours.style.dotted = true;
+	ours.reverse = false;
+	err = build_reports(reports, count, &(struct report){.profile = profile, .options = &ours, .out = out});
+	if (!err)
+		err = print_reports(reports, count);
+	for (size_t i = 0; i < count; i++)
+		tree_release(&reports[i].report.tree);
+	free(reports);
 	return err;
 }
 
 const struct writer writer_text = {
 	.name = "text",
 	.extensions = "txt",
+	.has_all_events = true,
 	.help = "hottest stacks, hottest methods and losses, to read in a terminal",
 	.write = text_write,
 };

@@ -50,6 +50,21 @@ const struct writer *writer_by_path(const char *path)
 	return &writer_text;
 }
 
+const char *writer_event(const struct profile *profile, const struct writer_options *options)
+{
+	if (options->event >= profile->events.len)
+		return "";
+	return intern_text(&profile->strings, profile->events.items[options->event].name);
+}
+
+const char *writer_unit(const struct profile *profile, const struct writer_options *options)
+{
+	bool is_count = options->event < profile->events.len &&
+			profile->events.items[options->event].unit == PROFILE_COUNT;
+
+	return is_count ? writer_event(profile, options) : "ns";
+}
+
 void writer_options_default(struct writer_options *options)
 {
 	*options = (struct writer_options){

@@ -19,6 +19,17 @@ static uint32_t text(struct mover *m, uint32_t id)
 	return intern_moved(m->strings, id);
 }
 
+/* All of them, in their order: indices stay. */
+static void move_events(struct mover *m)
+{
+	for (size_t i = 0; i < m->old->events.len; i++) {
+		struct profile_event event = m->old->events.items[i];
+
+		event.name = text(m, event.name);
+		(void)vec_push(&m->fresh->events, event); /* out of memory: its samples are lost */
+	}
+}
+
 static uint32_t move_frame(struct mover *m, uint32_t index)
 {
 	struct frame frame = m->old->frames.items[index];
@@ -102,9 +113,11 @@ static uint32_t move_thread(struct mover *m, uint32_t index)
 static int move_sample(void *context, const struct profile_sample *sample)
 {
 	struct mover *m = context;
+	struct profile_sample moved = *sample;
 
-	if (profile_add(m->fresh, move_node(m, sample->node), move_thread(m, sample->thread), sample->time_ns,
-			sample->weight_ns) < 0)
+	moved.node = move_node(m, sample->node);
+	moved.thread = move_thread(m, sample->thread);
+	if (profile_add(m->fresh, &moved) < 0)
 		m->lost++;
 	return 0;
 }
@@ -133,9 +146,8 @@ uint64_t profile_exchange(struct profile *profile, uint64_t until_ns, struct int
 	fresh.strings = move ? *move->to : old.strings;
 	if (move)
 		move->to = &fresh.strings;
-	fresh.event = old.event;
-	fresh.interval_ns = old.interval_ns;
 	fresh.until_ns = until_ns;
+	move_events(&mover);
 	move_samples(&mover);
 	old.strings = (struct intern){0};
 	profile_release(&old);

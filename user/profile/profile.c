@@ -18,7 +18,6 @@ int profile_init(struct profile *profile)
 	int err;
 
 	memset(profile, 0, sizeof(*profile));
-	profile->event = "cpu";
 	timeline_init(&profile->samples);
 	timeline_init(&profile->later);
 	err = intern_init(&profile->strings);
@@ -37,6 +36,7 @@ void profile_release(struct profile *profile)
 	if (!profile)
 		return;
 	intern_release(&profile->strings);
+	vec_release(&profile->events);
 	vec_release(&profile->frames);
 	vec_release(&profile->nodes);
 	vec_release(&profile->owners);
@@ -273,20 +273,25 @@ uint32_t profile_known_stack(const struct profile *profile, const uint32_t *fram
 	return (uint32_t)node;
 }
 
-int profile_add(struct profile *profile, uint32_t node, uint32_t thread, uint64_t time_ns, uint64_t weight_ns)
+uint32_t profile_event(struct profile *profile, const char *name, enum profile_unit unit, uint64_t interval)
 {
-	const struct profile_sample sample = {
-		.time_ns = time_ns,
-		.weight_ns = weight_ns,
-		.thread = thread,
-		.node = node,
-		.count = 1,
-	};
+	const struct profile_event event = {
+		.name = intern_str(&profile->strings, name), .unit = unit, .interval = interval};
 
-	if (thread >= profile->threads.len || node >= profile->nodes.len)
+	for (size_t i = 0; i < profile->events.len; i++)
+		if (profile->events.items[i].name == event.name)
+			return (uint32_t)i;
+	return vec_push(&profile->events, event) < 0 ? NONE : (uint32_t)profile->events.len - 1;
+}
+
+int profile_add(struct profile *profile, const struct profile_sample *sample)
+{
+	bool is_later = profile->until_ns && sample->time_ns >= profile->until_ns;
+
+	if (sample->event >= profile->events.len || sample->thread >= profile->threads.len ||
+	    sample->node >= profile->nodes.len)
 		return -ENOMEM;
-	return timeline_add(profile->until_ns && time_ns >= profile->until_ns ? &profile->later : &profile->samples,
-			    &sample);
+	return timeline_add(is_later ? &profile->later : &profile->samples, sample);
 }
 
 void profile_add_loss(struct profile *profile, uint64_t count, const char *text)

@@ -22,6 +22,18 @@ struct stack_node {
 	uint32_t frame; /* index into profile.frames */
 };
 
+enum profile_unit {
+	PROFILE_NS,
+	PROFILE_COUNT,
+};
+
+/* What was sampled. Each sample names one of them, and weighs in its unit. */
+struct profile_event {
+	uint32_t name; /* interned: "cpu" */
+	enum profile_unit unit;
+	uint64_t interval; /* in that unit: of so much one sample, as was asked for; 0 = not known */
+};
+
 /* Whom a thread's samples belong to beside its process's name: at that time, since processes move between cgroups. */
 struct profile_owner {
 	uint64_t start_ticks; /* of the process, USER_HZ since boot: with the pid its identity */
@@ -102,6 +114,7 @@ struct profile_host {
 
 struct profile {
 	struct intern strings;
+	struct vec(struct profile_event) events;
 	struct vec(struct frame) frames;
 	struct vec(struct stack_node) nodes;
 	struct vec(struct profile_owner) owners; /* the first knows nothing */
@@ -120,9 +133,7 @@ struct profile {
 	uint64_t start_ns;     /* CLOCK_MONOTONIC */
 	uint64_t end_ns;
 	uint64_t start_realtime_ns;
-	uint64_t interval_ns;
 	size_t max_bytes; /* of profile_bytes_soon(); 0 = no limit */
-	const char *event; /* "cpu" */
 	struct profile_host host; /* all 0 when nobody told */
 };
 
@@ -163,8 +174,13 @@ uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t ti
 uint32_t profile_stack(struct profile *profile, const uint32_t *frames, uint32_t depth);
 /* The same where nothing is added; UINT32_MAX: there is no such stack. */
 uint32_t profile_known_stack(const struct profile *profile, const uint32_t *frames, uint32_t depth);
-/* 0 or -ENOMEM (no sample is added), also for a node or thread that was UINT32_MAX. */
-int profile_add(struct profile *profile, uint32_t node, uint32_t thread, uint64_t time_ns, uint64_t weight_ns);
+/* Index of the event, added when there is none of this name; UINT32_MAX when out of memory. */
+uint32_t profile_event(struct profile *profile, const char *name, enum profile_unit unit, uint64_t interval);
+/*
+ * One sample of the event of this index, with its time, thread, node and weight. 0 or -ENOMEM (no sample is added),
+ * also for an index that was UINT32_MAX.
+ */
+int profile_add(struct profile *profile, const struct profile_sample *sample);
 void profile_add_loss(struct profile *profile, uint64_t count, const char *text); /* count 0 is not recorded */
 __attribute__((format(printf, 3, 4))) void profile_add_fact(struct profile *profile, const char *key,
 							    const char *format, ...);

@@ -70,6 +70,8 @@ static int compare_stacks(const void *a, const void *b)
 {
 	const struct profile_sample *x = a, *y = b;
 
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
 	if (x->thread != y->thread)
 		return x->thread < y->thread ? -1 : 1;
 	if (x->node != y->node)
@@ -84,6 +86,11 @@ static int compare_times(const void *a, const void *b)
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
+static bool is_same_stack(const struct profile_sample *a, const struct profile_sample *b)
+{
+	return a->event == b->event && a->thread == b->thread && a->node == b->node;
+}
+
 /* Not again before as many more have come as are left now. */
 static void merge(struct timeline *timeline)
 {
@@ -92,8 +99,8 @@ static void merge(struct timeline *timeline)
 
 	qsort(samples, before, sizeof(*samples), compare_stacks);
 	for (size_t i = 1; i < before; i++) {
-		if (samples[i].thread == samples[kept].thread && samples[i].node == samples[kept].node) {
-			samples[kept].weight_ns += samples[i].weight_ns;
+		if (is_same_stack(&samples[i], &samples[kept])) {
+			samples[kept].weight += samples[i].weight;
 			samples[kept].count += samples[i].count;
 		} else {
 			samples[++kept] = samples[i];

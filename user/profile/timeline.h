@@ -16,11 +16,11 @@
 
 struct profile_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint64_t weight_ns;
+	uint64_t weight; /* in the unit of its event */
 	uint32_t thread; /* index into profile.threads */
 	uint32_t node; /* leaf of the stack */
 	uint32_t count; /* 1, or how many were merged: the time is the first one's, the weight their sum */
-	uint32_t reserved;
+	uint32_t event; /* index into profile.events */
 };
 
 struct timeline {

@@ -25,6 +25,11 @@ function duration(ns) {
 	return numbers.format(Number((ns / size).toPrecision(ns >= 1e12 ? 7 : 4))) + " " + unit;
 }
 
+/* What samples weigh, in the unit of their event. */
+function amount(value) {
+	return profile.unit === "ns" ? duration(value) : `${numbers.format(value)} ${profile.unit}`;
+}
+
 function element(tag, text, className) {
 	const made = document.createElement(tag);
 	if (text !== undefined)
@@ -61,11 +66,11 @@ function kindText(node) {
 }
 
 function tooltipRows(node) {
-	const value = profile.width[node], self = profile.total ? profile.selfNs[node] : profile.selfSamples[node];
+	const value = profile.width[node], self = profile.total ? profile.selfAmounts[node] : profile.selfSamples[node];
 	const rows = [
 		["Samples", numbers.format(profile.samples[node]), percent(share(value, profile.width[0]))],
 		["Self", numbers.format(profile.selfSamples[node]), percent(share(self, profile.width[0]))],
-		["Time", duration(profile.ns[node]), ""],
+		[profile.unit === "ns" ? "Time" : "Weight", amount(profile.amounts[node]), ""],
 	];
 	if (graph.focus && profile.isBelow(node, graph.focus))
 		rows.push(["Of the zoomed frame", "", percent(share(value, profile.width[graph.focus]))]);
@@ -307,7 +312,7 @@ function highlight(kind) {
 function showSummary() {
 	const samples = numbers.format(profile.samples[0]), frames = numbers.format(profile.count - 1);
 	const noun = profile.samples[0] === 1 ? "sample" : "samples";
-	byId("summary").textContent = `${samples} ${noun} · ${duration(profile.ns[0])} · ${frames} frames`;
+	byId("summary").textContent = `${samples} ${noun} · ${amount(profile.amounts[0])} · ${frames} frames`;
 }
 
 function showFooter() {

@@ -11,6 +11,7 @@ class Profile {
 		this.kinds = data.kinds;
 		this.facts = data.facts;
 		this.losses = data.losses;
+		this.unit = data.unit;
 		this.total = data.total;
 		this.inverted = data.inverted;
 		this.count = data.depth.length + 1;
@@ -58,18 +59,18 @@ class Profile {
 	readRows(data) {
 		const count = this.count, period = data.period;
 		this.selfSamples = new Float64Array(count);
-		this.selfNs = new Float64Array(count);
-		this.allNs = this.allSamples.map(samples => samples * period);
+		this.selfAmounts = new Float64Array(count);
+		this.allAmounts = this.allSamples.map(samples => samples * period);
 		this.inlined = new Float64Array(count);
 		this.interpreted = new Float64Array(count);
 		this.line = new Uint32Array(count);
 		this.lineSpan = new Uint32Array(count);
 		Profile.eachRow(data.self, (node, samples, ns) => {
 			this.selfSamples[node] = samples;
-			this.selfNs[node] = samples * period + ns;
+			this.selfAmounts[node] = samples * period + ns;
 		});
-		Profile.eachRow(data.time, (node, ns) => { this.allNs[node] += ns; });
-		this.allNs[0] = data.ns;
+		Profile.eachRow(data.time, (node, ns) => { this.allAmounts[node] += ns; });
+		this.allAmounts[0] = data.amount;
 		Profile.eachRow(data.mix, (node, inlined, interpreted) => {
 			this.inlined[node] = inlined;
 			this.interpreted[node] = interpreted;
@@ -90,11 +91,11 @@ class Profile {
 	/* Recomputes widths without the removed stacks, places of all nodes, and the list of nodes of each level. */
 	layout() {
 		this.samples = this.allSamples.slice();
-		this.ns = this.allNs.slice();
+		this.amounts = this.allAmounts.slice();
 		this.hidden = new Uint8Array(this.count);
 		for (const node of this.removed)
 			this.subtract(node);
-		this.width = this.total ? this.ns : this.samples;
+		this.width = this.total ? this.amounts : this.samples;
 		this.left = new Float64Array(this.count);
 		const cursor = new Float64Array(this.count);
 		for (let node = 1; node < this.count; node++) {
@@ -106,15 +107,15 @@ class Profile {
 	}
 
 	subtract(removed) {
-		const samples = this.samples[removed], ns = this.ns[removed];
+		const samples = this.samples[removed], ns = this.amounts[removed];
 		for (let node = this.parent[removed]; ; node = this.parent[node]) {
 			this.samples[node] -= samples;
-			this.ns[node] -= ns;
+			this.amounts[node] -= ns;
 			if (!node)
 				break;
 		}
 		for (let node = removed; node < this.end[removed]; node++)
-			this.samples[node] = this.ns[node] = 0;
+			this.samples[node] = this.amounts[node] = 0;
 		this.hidden.fill(1, removed, this.end[removed]);
 	}
 
@@ -243,7 +244,7 @@ class Profile {
 	/* Self and total of each label below `root`; recursion counts once. */
 	methods(root) {
 		const rows = new Map(), open = new Uint32Array(this.names.length), path = [];
-		const self = this.total ? this.selfNs : this.selfSamples;
+		const self = this.total ? this.selfAmounts : this.selfSamples;
 		for (let node = root; node < this.end[root]; node++) {
 			if (this.hidden[node] || node === 0)
 				continue;
@@ -264,7 +265,7 @@ class Profile {
 	/* Share of self samples of each kind. */
 	kindShares() {
 		const shares = new Float64Array(this.kinds.length + 1);
-		const self = this.total ? this.selfNs : this.selfSamples;
+		const self = this.total ? this.selfAmounts : this.selfSamples;
 		for (let node = 1; node < this.count; node++)
 			shares[this.kind[node]] += this.hidden[node] ? 0 : self[node];
 		return shares.map(share => this.width[0] ? share / this.width[0] : 0);

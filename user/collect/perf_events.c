@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/events.h"
+#include "collect/perf_events.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 
 #include "base/log.h"
 
-static int open_on_cpu(const struct mode *mode, uint64_t interval_ns, int cpu)
+static int open_on_cpu(const struct event_perf *perf, uint64_t period, int cpu)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.type = mode->perf_type,
-		.config = mode->perf_config,
+		.type = perf->type,
+		.config = perf->config,
 		/* A fixed period, not a frequency: every sample weighs the same. */
-		.sample_period = interval_ns,
+		.sample_period = period,
 		.disabled = 1,
 		.exclude_idle = 1,
 	};
@@ -28,13 +28,13 @@ static int open_on_cpu(const struct mode *mode, uint64_t interval_ns, int cpu)
 }
 
 /* ENODEV: possible but offline. EINVAL: beyond what this kernel can have. Neither is a reason to give up. */
-int events_open(struct events *events, const struct mode *mode, uint64_t interval_ns)
+int perf_events_open(struct perf_events *events, const struct event_perf *perf, uint64_t period)
 {
 	int cpus = libbpf_num_possible_cpus();
 	int err = -ENODEV;
 
 	for (int cpu = 0; cpu < cpus; cpu++) {
-		int fd = open_on_cpu(mode, interval_ns, cpu);
+		int fd = open_on_cpu(perf, period, cpu);
 
 		if (fd < 0) {
 			log_debug("perf event on CPU %d: %s", cpu, strerrordesc_np(-fd));
@@ -49,12 +49,15 @@ int events_open(struct events *events, const struct mode *mode, uint64_t interva
 	return events->fds.len ? (int)events->fds.len : err;
 }
 
-int events_start(struct events *events, const struct bpf_program *program)
+int perf_events_start(struct perf_events *events, const struct bpf_program *program, uint64_t cookie)
 {
+	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = cookie);
+
 	if (vec_reserve(&events->links, events->fds.len) < 0)
 		return -ENOMEM;
 	for (size_t i = events->links.len; i < events->fds.len; i++) {
-		struct bpf_link *link = bpf_program__attach_perf_event(program, events->fds.items[i]);
+		struct bpf_link *link =
+			bpf_program__attach_perf_event_opts(program, events->fds.items[i], &options);
 
 		if (!link)
 			return -errno;
@@ -63,13 +66,13 @@ int events_start(struct events *events, const struct bpf_program *program)
 	return 0;
 }
 
-void events_stop(struct events *events)
+void perf_events_stop(struct perf_events *events)
 {
 	for (size_t i = 0; i < events->links.len; i++)
 		ioctl(events->fds.items[i], PERF_EVENT_IOC_DISABLE, 0);
 }
 
-void events_release(struct events *events)
+void perf_events_release(struct perf_events *events)
 {
 	for (size_t i = 0; i < events->links.len; i++)
 		bpf_link__destroy(events->links.items[i]);

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "event/event.h"
+
+static void cpu_is_the_default(void **state)
+{
+	(void)state;
+	assert_ptr_equal(event_by_name("cpu"), event_table[0]);
+	assert_int_equal(event_table[0]->default_interval, 10 * NS_PER_MS);
+}
+
+static void names_match_whole(void **state)
+{
+	(void)state;
+	assert_null(event_by_name(""));
+	assert_null(event_by_name("cp"));
+	assert_null(event_by_name("cpus"));
+	assert_null(event_by_name("CPU"));
+}
+
+static void rows_are_complete(void **state)
+{
+	(void)state;
+	for (size_t i = 0; event_table[i]; i++) {
+		const struct event *event = event_table[i];
+
+		assert_ptr_equal(event_by_name(event->name), event);
+		assert_non_null(event->help);
+		assert_true(event->least_interval > 0);
+		assert_in_range(event->default_interval, event->least_interval, event->most_interval);
+		assert_true(event->most_interval <= UINT32_MAX || event->perf.is_clock); /* duet_event.gap */
+		assert_int_equal(event->perf.is_clock, event->unit == EVENT_NS);
+		assert_null(strpbrk(event->name, ",="));
+	}
+}
+
+static void expect_list(const char *text, const char *expected)
+{
+	struct event_list list = {.len = 0};
+	struct buf why, said;
+
+	buf_init(&why);
+	buf_init(&said);
+	assert_int_equal(event_list_parse(&list, text, &why), 0);
+	event_list_text(&list, 1, &said);
+	assert_string_equal(said.data, expected);
+	buf_release(&said);
+	buf_release(&why);
+}
+
+static void lists_are_read(void **state)
+{
+	(void)state;
+	expect_list("cpu", "cpu every 10 ms");
+	expect_list("cpu=500us", "cpu every 500 us");
+	expect_list("cpu=15500", "cpu every 15500 ns");
+}
+
+static void expect_refusal(const char *text, const char *expected)
+{
+	struct event_list list = {.len = 7};
+	struct buf why;
+
+	buf_init(&why);
+	assert_int_equal(event_list_parse(&list, text, &why), -EINVAL);
+	assert_non_null(strstr(why.data, expected));
+	assert_int_equal(list.len, 7);
+	buf_release(&why);
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+	char name[200] = "";
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	expect_refusal("", "unknown event ''");
+	expect_refusal("cpu,", "unknown event ''");
+	expect_refusal("cpu,teapot", "unknown event 'teapot'");
+	expect_refusal(name, "unknown event 'xxx");
+	expect_refusal("cpu,cpu=1s", "'cpu' is given twice");
+	expect_refusal("cpu=", "is accepted");
+	expect_refusal("cpu=1000", "from 10 us to 3600 s is accepted");
+	expect_refusal("cpu=3601s", "out of range");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cpu_is_the_default),
+		cmocka_unit_test(names_match_whole),
+		cmocka_unit_test(rows_are_complete),
+		cmocka_unit_test(lists_are_read),
+		cmocka_unit_test(what_makes_no_sense_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "event/events.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/opt.h"
+
+#define NAME_MAX_BYTES 64
+
+const struct event *const event_table[] = {
+	&event_cpu,
+	NULL,
+};
+
+const struct event *event_by_name(const char *name)
+{
+	for (size_t i = 0; event_table[i]; i++)
+		if (!strcmp(event_table[i]->name, name))
+			return event_table[i];
+	return NULL;
+}
+
+/* ---- from words ---- */
+
+static int parse_count(uint64_t *ret, const char *text, struct buf *why)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	if (!errno && isdigit((unsigned char)*text) && !*end && *ret)
+		return 0;
+	buf_add_str(why, "a number from 1 on is accepted");
+	return -EINVAL;
+}
+
+int event_spec_set_interval(struct event_spec *spec, const char *text, struct buf *why)
+{
+	const struct event *event = spec->event;
+	uint64_t interval = 0;
+	int err = event->unit == EVENT_NS ? opt_interval(&interval, text, why) : parse_count(&interval, text, why);
+
+	if (err < 0)
+		return err;
+	if (interval < event->least_interval || interval > event->most_interval) {
+		buf_add_str(why, "out of range: from ");
+		event_amount_text(event->unit, event->least_interval, why);
+		buf_add_str(why, " to ");
+		event_amount_text(event->unit, event->most_interval, why);
+		buf_add_str(why, " is accepted");
+		return -EINVAL;
+	}
+	spec->interval = interval;
+	return 0;
+}
+
+/* One word of the list: "cpu", "page-faults=100". */
+static int parse_spec(struct event_spec *spec, const char *word, size_t len, struct buf *why)
+{
+	char text[NAME_MAX_BYTES] = "";
+	char *interval;
+
+	if (len < sizeof(text))
+		memcpy(text, word, len);
+	interval = strchr(text, '=');
+	if (interval)
+		*interval++ = '\0';
+	spec->event = event_by_name(text);
+	if (!spec->event) {
+		buf_printf(why, "unknown event '%.*s': `duet list` shows the events", (int)strcspn(word, ",="), word);
+		return -EINVAL;
+	}
+	spec->interval = spec->event->default_interval;
+	return interval ? event_spec_set_interval(spec, interval, why) : 0;
+}
+
+static int add_spec(struct event_list *list, const struct event_spec *spec, struct buf *why)
+{
+	for (size_t i = 0; i < list->len; i++)
+		if (list->items[i].event == spec->event) {
+			buf_printf(why, "event '%s' is given twice", spec->event->name);
+			return -EINVAL;
+		}
+	if (list->len == DUET_MAX_EVENTS) {
+		buf_printf(why, "more than %d events", DUET_MAX_EVENTS);
+		return -EINVAL;
+	}
+	list->items[list->len++] = *spec;
+	return 0;
+}
+
+int event_list_parse(struct event_list *list, const char *text, struct buf *why)
+{
+	struct event_list found = {.len = 0};
+
+	for (;;) {
+		struct event_spec spec;
+		size_t len = strcspn(text, ",");
+		int err = parse_spec(&spec, text, len, why);
+
+		if (!err)
+			err = add_spec(&found, &spec, why);
+		if (err < 0)
+			return err;
+		if (!text[len])
+			break;
+		text += len + 1;
+	}
+	*list = found;
+	return 0;
+}
+
+const struct event_spec *event_list_clock(const struct event_list *list)
+{
+	for (size_t i = 0; i < list->len; i++)
+		if (list->items[i].event->perf.is_clock)
+			return &list->items[i];
+	return NULL;
+}
+
+bool event_list_has_timers(const struct event_list *list)
+{
+	for (size_t i = 0; i < list->len; i++)
+		if (!list->items[i].event->has_timers)
+			return false;
+	return true;
+}
+
+/* ---- to words ---- */
+
+static void time_text(uint64_t ns, struct buf *out)
+{
+	if (ns % NS_PER_SEC == 0)
+		buf_printf(out, "%llu s", (unsigned long long)(ns / NS_PER_SEC));
+	else if (ns % NS_PER_MS == 0)
+		buf_printf(out, "%llu ms", (unsigned long long)(ns / NS_PER_MS));
+	else if (ns % NS_PER_US == 0)
+		buf_printf(out, "%llu us", (unsigned long long)(ns / NS_PER_US));
+	else
+		buf_printf(out, "%llu ns", (unsigned long long)ns);
+}
+
+void event_amount_text(enum event_unit unit, uint64_t amount, struct buf *out)
+{
+	if (unit == EVENT_NS)
+		time_text(amount, out);
+	else
+		buf_printf(out, "%llu", (unsigned long long)amount);
+}
+
+void event_list_text(const struct event_list *list, uint64_t every, struct buf *out)
+{
+	for (size_t i = 0; i < list->len; i++) {
+		const struct event_spec *spec = &list->items[i];
+
+		buf_printf(out, "%s%s every ", i ? ", " : "", spec->event->name);
+		event_amount_text(spec->event->unit, spec->interval * every, out);
+	}
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows of events.c. */
+#ifndef EVENT_EVENTS_H
+#define EVENT_EVENTS_H
+
+#include "event/event.h"
+
+extern const struct event event_cpu;
+
+#endif
