@@ -62,7 +62,8 @@ static void lists_are_read(void **state)
 	(void)state;
 	expect_list("cpu", "cpu every 10 ms");
 	expect_list("cpu=500us", "cpu every 500 us");
-	expect_list("cpu=15500", "cpu every 15500 ns");
+	expect_list("cpu=1s,page-faults=100", "cpu every 1 s, page-faults every 100");
+	expect_list("page-faults,cpu=15500", "page-faults every 1, cpu every 15500 ns");
 }
 
 static void expect_refusal(const char *text, const char *expected)
@@ -91,6 +92,23 @@ static void what_makes_no_sense_is_refused(void **state)
 	expect_refusal("cpu=", "is accepted");
 	expect_refusal("cpu=1000", "from 10 us to 3600 s is accepted");
 	expect_refusal("cpu=3601s", "out of range");
+	expect_refusal("page-faults=10ms", "a number from 1 on is accepted");
+	expect_refusal("page-faults=0", "a number from 1 on is accepted");
+	expect_refusal("page-faults=-1", "a number from 1 on is accepted");
+}
+
+static void the_clock_is_found(void **state)
+{
+	struct event_list list = {.len = 0};
+	struct buf why;
+
+	(void)state;
+	buf_init(&why);
+	assert_int_equal(event_list_parse(&list, "page-faults,cpu=1ms", &why), 0);
+	assert_ptr_equal(event_list_clock(&list), &list.items[1]);
+	assert_int_equal(event_list_parse(&list, "page-faults", &why), 0);
+	assert_null(event_list_clock(&list));
+	buf_release(&why);
 }
 
 int main(void)
@@ -101,6 +119,7 @@ int main(void)
 		cmocka_unit_test(rows_are_complete),
 		cmocka_unit_test(lists_are_read),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
+		cmocka_unit_test(the_clock_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

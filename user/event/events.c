@@ -13,6 +13,7 @@
 
 const struct event *const event_table[] = {
 	&event_cpu,
+	&event_page_faults,
 	NULL,
 };
 

@@ -6,5 +6,6 @@
 #include "event/event.h"
 
 extern const struct event event_cpu;
+extern const struct event event_page_faults;
 
 #endif

@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 200
+# Events beside CPU time: what was counted is what the workload has done, in the functions that did it.
+. "$(dirname "$0")/lib.sh"
+
+record_events() { # EVENTS WORKLOAD-ARGUMENTS...
+	local events=$1
+	shift
+	rm -f "$here"/out* "$here/gate" "$here/events.out"
+	jvm_out=$here/events.out
+	"$workloads/events" "$here/gate" "$@" >"$jvm_out" 2>"$jvm_out.err" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$jvm_out" '^READY' 10
+	start_record --no-attach -p "$jvm" -e "$events" --total -d 100 -o collapsed -f "$here/out.collapsed"
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+	expect_lacks "$here/stderr" 'lost: [0-9]'
+}
+
+amount() { # FILE PATTERN
+	local both
+	both=$(matching "$1" "$2")
+	echo "${both% *}"
+}
+
+# Each page once. A machine that is short of memory may take one away and bring it back.
+case_page_faults() {
+	need_bpf
+	record_events page-faults faults 20000
+	expect_near "faults in one_page" "$(amount "$here/out.collapsed" 'main;.*one_page')" 20000 20
+	expect_near "faults in three_pages" "$(amount "$here/out.collapsed" 'main;.*three_pages')" 60000 60
+}
+
+# One of 7, on average: of 80,000 faults that is 11,400 samples, whose share errs by 0.6 %: five times that is 3.
+case_page_faults_seldom() {
+	need_bpf
+	record_events page-faults=7 faults 20000
+	expect "samples" "$(grep -oE '[0-9]+ samples in' "$here/stderr" | head -n 1)" '<' 20000
+	expect_near "faults" "$(amount "$here/out.collapsed" 'one_page|three_pages')" 80000 800
+	expect_near "of them in one_page, %" "$(share "$here/out.collapsed" one_page)" 25 3
+}
+
+# A clock's tick that falls into the program of another event is not lost: 20,000 runs a second of 1 to 3 us. How far
+# chance takes n ticks of a thread that has its CPU for a part p of the time: sqrt(n (1 - p)); five times that, and 1 %.
+case_cpu_time_beside_another() {
+	need_bpf
+	local burnt wall told
+	record_events cpu=997us,page-faults storm 4
+	burnt=$(jvm_said BURNT) wall=$(jvm_said BURNT 3)
+	told=$(total "$here/out.collapsed")
+	expect "page faults" "$(amount "$here/out.page-faults.collapsed" one_page)" '>' 70000
+	expect_near "CPU time that samples tell of, % of what was used" \
+		"$(awk -v told="$told" -v burnt="$burnt" 'BEGIN { print 100 * told / burnt }')" 100 \
+		"$(awk -v burnt="$burnt" -v wall="$wall" 'BEGIN {
+			n = burnt / 997000; print 1 + 500 * sqrt(n * (burnt < wall ? 1 - burnt / wall : 0) + 1) / n }')"
+}
+
+# A recording of several events has a file for each, or one with all of them.
+case_files() {
+	need_bpf
+	record -e cpu=1ms,page-faults -o collapsed,text -f "$here/out" -- "$workloads/events" "$here" faults 2000
+	expect_status 0
+	expect_file "$here/out.collapsed"
+	expect_file "$here/out.page-faults.collapsed"
+	expect_contains "$here/out.txt" '^event +: cpu every 1 ms, page-faults every 1$'
+	expect_contains "$here/out.txt" '^=== cpu: [0-9]+ ns, [0-9]+ samples? ===$'
+	expect_contains "$here/out.txt" '^=== page-faults: [0-9]+ page-faults, [0-9]+ samples ===$'
+	run_duet record -e cpu,page-faults -o collapsed -d 1 -p $$
+	expect_refusal 2 'give -f FILE'
+}
+
+run_cases "$@"
