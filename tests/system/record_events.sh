@@ -44,6 +44,27 @@ case_page_faults_seldom() {
 	expect_near "of them in one_page, %" "$(share "$here/out.collapsed" one_page)" 25 3
 }
 
+# Two threads that take turns: a fixed gap would see one of them only.
+expect_turns() { # INTERVAL
+	local ping pong told
+	record_events "context-switches=$1" switches 20000
+	ping=$(jvm_said SWITCHES) pong=$(jvm_said SWITCHES 3)
+	grep ';p[io]ng' "$here/out.collapsed" >"$here/pipe"
+	told=$(total "$here/pipe")
+	expect "switches of both, as the threads say" $((ping + pong)) '>=' 20000
+	expect_near "switches of both, one sample for $1" "$told" $((ping + pong)) $(((ping + pong) / 50 + 50))
+	expect_near "of them in ping, %" \
+		"$(share "$here/pipe" ';ping')" \
+		"$(awk -v one="$ping" -v other="$pong" 'BEGIN { print 100 * one / (one + other) }')" 5
+}
+
+case_context_switches() {
+	need_bpf
+	expect_turns 1
+	expect_turns 2
+	expect "of them in the kernel's pipe, %" "$(share "$here/pipe" 'pipe_(read|write)_.k..*schedule_.k.')" '>' 50
+}
+
 # A clock's tick that falls into the program of another event is not lost: 20,000 runs a second of 1 to 3 us. How far
 # chance takes n ticks of a thread that has its CPU for a part p of the time: sqrt(n (1 - p)); five times that, and 1 %.
 case_cpu_time_beside_another() {
@@ -71,6 +92,22 @@ case_files() {
 	expect_contains "$here/out.txt" '^=== page-faults: [0-9]+ page-faults, [0-9]+ samples ===$'
 	run_duet record -e cpu,page-faults -o collapsed -d 1 -p $$
 	expect_refusal 2 'give -f FILE'
+}
+
+# A thread that goes to sleep is never signalled: its calls would end with EINTR. Its Java frames come from the walk.
+jdk_case_java_frames() {
+	need_bpf
+	start_jvm "$jdk" workload.SystemCalls 3
+	start_record -p "$jvm" -e context-switches --signals always -d 60 -o collapsed -f "$here/out.collapsed"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+	[ "$(jvm_said EINTR) $(jvm_said EINTR 3) $(jvm_said EINTR 4)" = '0 0 0' ] ||
+		fail "system calls were interrupted: $(grep ^EINTR "$jvm_out")"
+	expect_share "switches in the native method that have its Java caller" \
+		"$(grep 'Java_workload_SystemCalls_interrupted' "$here/out.collapsed" >"$here/native"
+			matching "$here/native" 'SystemCalls.main.*SystemCalls.interrupted')" '>=' 99
+	expect "switches in the native method" "$(total "$here/native")" '>' 100
 }
 
 run_cases "$@"

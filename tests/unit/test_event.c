@@ -63,7 +63,7 @@ static void lists_are_read(void **state)
 	expect_list("cpu", "cpu every 10 ms");
 	expect_list("cpu=500us", "cpu every 500 us");
 	expect_list("cpu=1s,page-faults=100", "cpu every 1 s, page-faults every 100");
-	expect_list("page-faults,cpu=15500", "page-faults every 1, cpu every 15500 ns");
+	expect_list("context-switches,cpu=15500", "context-switches every 1, cpu every 15500 ns");
 }
 
 static void expect_refusal(const char *text, const char *expected)

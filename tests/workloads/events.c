@@ -3,21 +3,26 @@
  * What events count, a known number of times in known functions:
  *
  *   events GATE faults N        one_page() touches N new pages, three_pages() 3 N
+ *   events GATE switches N      ping() and pong() wait for each other N times; "SWITCHES n m": how often each left
+ *                               its CPU
  *   events GATE storm SECONDS   uses so much CPU, with a page fault every 50 us: "BURNT ns ns", and how long it took
  *
  * Says READY, begins when the file GATE exists, and ends with DONE.
  */
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PAGE 4096
 #define PAGES 256 /* at once */
 
+static int to_pong[2], to_ping[2];
 static long rounds;
 static volatile uint64_t sink;
 
@@ -66,6 +71,56 @@ static void faults(void)
 	}
 }
 
+static long switches(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
+static __attribute__((noinline)) void ping(void)
+{
+	char byte = 0;
+
+	if (write(to_pong[1], &byte, 1) != 1 || read(to_ping[0], &byte, 1) != 1)
+		abort();
+	sink++;
+}
+
+static __attribute__((noinline)) void pong(void)
+{
+	char byte;
+
+	if (read(to_pong[0], &byte, 1) != 1 || write(to_ping[1], &byte, 1) != 1)
+		abort();
+	sink++;
+}
+
+static void *pong_all(void *ret_switches)
+{
+	long before = switches();
+
+	for (long i = 0; i < rounds; i++)
+		pong();
+	*(long *)ret_switches = switches() - before;
+	return NULL;
+}
+
+static void ping_all(void)
+{
+	long before = switches(), others = 0;
+	pthread_t thread;
+
+	if (pipe(to_pong) || pipe(to_ping) || pthread_create(&thread, NULL, pong_all, &others))
+		abort();
+	for (long i = 0; i < rounds; i++)
+		ping();
+	before = switches() - before;
+	pthread_join(thread, NULL);
+	printf("SWITCHES %ld %ld\n", before, others);
+}
+
 static void storm(uint64_t wanted_ns)
 {
 	uint64_t from_ns = now_ns(CLOCK_MONOTONIC), began_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -89,6 +144,8 @@ static int run(const char *what)
 {
 	if (!strcmp(what, "faults"))
 		faults();
+	else if (!strcmp(what, "switches"))
+		ping_all();
 	else if (!strcmp(what, "storm"))
 		storm((uint64_t)rounds * 1000000000u);
 	else

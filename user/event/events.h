@@ -7,5 +7,6 @@
 
 extern const struct event event_cpu;
 extern const struct event event_page_faults;
+extern const struct event event_context_switches;
 
 #endif

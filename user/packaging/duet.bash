@@ -25,7 +25,7 @@ _duet_options() {
 _duet() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
 	case $before in
-	-e | --event) words='cpu page-faults' ;;
+	-e | --event) words='cpu page-faults context-switches' ;;
 	-o | --output) words='col collapsed flamegraph text' ;;
 	--engine) words='auto bpf ctimer itimer' ;;
 	--pairing) words='auto interval' ;;
