@@ -332,8 +332,8 @@ expect_attached_beside() { # PID
 
 # ---- another /tmp comes in between ------------------------------------------------------------------
 
-# While duet attaches, at the moment that EVENT names, another folder is mounted over the /tmp of a JVM. It works or says
-# why not, in time, and nothing of ours is in the old /tmp or in the new one, or changed in the latter.
+# While duet attaches, at the moment that EVENT names, another folder is mounted over the /tmp of a JVM. It works or
+# says why not, in time, and nothing of ours is in the old /tmp or in the new one, or changed in the latter.
 replace_tmp() { # EVENT
 	local new=$here/new$1 old=$here/old$1 before place
 	mkdir -m 1777 "$new" "$old"

@@ -64,8 +64,8 @@ jdk_case_a_huge_jvm() {
 
 # ---- JVMs that come and go ----------------------------------------------------------------------
 
-# Until its end nearly each sample of such a JVM meets methods that nobody has asked for before. The first JVM is for the
-# loader to read libjvm's tables; then there are three at a time, and more that runs than there are CPUs.
+# Until its end nearly each sample of such a JVM meets methods that nobody has asked for before. The first JVM is for
+# the loader to read libjvm's tables; then there are three at a time, and more that runs than there are CPUs.
 case_jvms_that_end() { # apart
 	local i end=$((SECONDS + 100)) java
 	need_bpf

@@ -540,7 +540,7 @@ static void test_attach_refused(void **state)
 	assert_attach_fails(&target, -ESRCH, "there is no process 134217727");
 }
 
-/* A child that ended, with one below it that did not: it is the loader's, of this user, until that one has ended too. */
+/* A child that ended, with one below it that did not: it is the loader's, of this user, until that one has ended. */
 static void test_left_below_a_child(void **state)
 {
 	const uid_t user = 4711;
