@@ -145,10 +145,18 @@ jdk_case_stack_overflow() {
 
 # Native code with words like those of the interpreter: no method that it made up is followed. By both engines.
 jdk_case_words_like_frames() {
-	local engine JVM_OPTS
+	record_crafted -Xint
+}
+
+# The same with the address of compiled code, by which nothing tells how large a frame is.
+jdk_case_words_like_compiled_frames() {
+	record_crafted -Xcomp -XX:CompileCommand=quiet -XX:CompileCommand=compileonly,workload.Crafted::*
+}
+
+record_crafted() { # JAVA-OPTIONS...
+	local engine JVM_OPTS=("$@")
 	[ -e "$workloads/libcrafted.so" ] || skip "x86-64 only"
 	need_bpf
-	JVM_OPTS=(-Xint)
 	start_jvm "$jdk" workload.Crafted 60
 	for engine in bpf ctimer; do
 		record -p "$jvm" -d 1 -i 1ms --engine "$engine" -o collapsed -f "$here/out"

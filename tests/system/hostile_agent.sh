@@ -228,6 +228,76 @@ case_child_stopped() {
 	[ ! -e "/proc/$child" ] || fail "the child is still there: $(proc_state "$child")"
 }
 
+as_stranger() {
+	setpriv --reuid=54321 --regid=54321 --clear-groups "$@"
+}
+
+# What else a user may do to a process of his: only this attach is lost, in time, and nobody is left.
+case_child_tormented() {
+	local torment
+	need_root
+	start_silent 54321
+	for torment in "kill -TSTP" "kill -TTIN" "kill -KILL" "kill -SEGV" "kill -ALRM" "kill -TERM" "kill -64" \
+			"prlimit --cpu=0:0 --pid" "prlimit --nofile=0:0 --as=0:0 --fsize=0:0 --pid" "chrt -i -p 0" \
+			"taskset -pc 0" "renice 19" "kill -CONT"; do
+		start_attach 2500
+		find_child 54321 'no child without capabilities'
+		# shellcheck disable=SC2086 # words
+		as_stranger $torment "$child" >/dev/null 2>"$here/torment" || fail "$torment: $(cat "$here/torment")"
+		! as_stranger cat "/proc/$child/environ" >/dev/null 2>&1 || fail "the child can be looked into"
+		timeout 30 tail -f --pid="$attaching" /dev/null || fail "$torment: it waits for ever"
+		grep -qE 'does not (end|answer)|ended early|is it hung|interrupted|cannot' "$here/stdout" ||
+			fail "$torment: $(cat "$here/stdout")"
+		echo "# $torment: $(cat "$here/stdout")"
+		[ ! -e "/proc/$child" ] || fail "$torment: the child is still there: $(proc_state "$child")"
+		[ "$(proc_state "$attacker")" != Z ] || fail "$torment: the target died"
+	done
+}
+
+# Names of a stranger's process, its thread and its code, in every format that people or browsers read.
+case_names_are_clean() {
+	local evil=$'\033[2Je\302\233\342\200\256\r"<b>;\\' format
+	need_bpf
+	need_root
+	# shellcheck disable=SC2016
+	setpriv --reuid=54321 --regid=54321 --clear-groups perl -e '
+		open my $comm, ">", "/proc/self/comm"; print $comm $ARGV[0]; close $comm;
+		print "READY\n"; $| = 1; print ""; alarm 120; 1 while 1' "$evil" >"$here/attacker" 2>&1 &
+	jvm=$! attacker=$!
+	jvms+=("$attacker")
+	wait_for_line "$here/attacker" '^READY' 10
+	for format in collapsed text flamegraph; do
+		record -p "$attacker" --no-attach -t -d 300ms -i 1ms -o "$format" -f "$here/out.$format"
+		expect_status 0 "$format"
+		! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]' "$here/out.$format" ||
+			fail "$format: $(LC_ALL=C grep -oaP -m 1 '.{20}[\x00-\x08\x0b-\x1f\x7f].{20}' "$here/out.$format" | cat -v)"
+		! grep -q '"e[^"]*"<b>' "$here/out.flamegraph" 2>/dev/null || fail "a name can be markup"
+	done
+	expect_contains "$here/out.collapsed" '\?\[2Je'
+	record --no-attach --comm "$(cat "/proc/$attacker/comm")" -d 300ms -i 1ms -o collapsed -f "$here/out"
+	expect_status 0 "--comm"
+	! LC_ALL=C grep -qP '\x1b|\xc2\x9b' "$here/stderr" "$here/out" || fail "--comm lets escapes through"
+}
+
+# Time of its own, and no rights outside: samples of both sides are paired all the same.
+case_namespaces_of_a_stranger() {
+	local outer
+	need_bpf
+	need_root
+	unshare -U -r -T true || skip "no user or time namespaces"
+	JVM_AS=(setpriv --reuid=54321 --regid=54321 --clear-groups
+		unshare -U -r -n -C -i -u -T --monotonic 100000 --boottime 200000 --fork --kill-child)
+	start_jvm "$(any_jdk)" workload.Checksum
+	outer=$jvm
+	until jvm=$(pgrep -P "$outer" java); do kill -0 "$outer" || fail "no JVM"; done
+	warm_up 1
+	record_cpu 1 -p "$jvm" -i 1ms --signals always -o collapsed -f "$here/out"
+	expect_share "joined" "$(reported joined)" '>=' 97
+	expect_share "of known methods" "$(matching "$here/out" 'workload/Checksum')" '>=' 80
+	record_cpu 1 -p "$jvm" -i 1ms --engine ctimer -o collapsed -f "$here/out"
+	expect_share "of known methods, by timer" "$(matching "$here/out" 'workload/Checksum')" '>=' 80
+}
+
 # Root in a container is not root outside, and the child that works with its rights has no more than those.
 case_child_of_root_has_no_rights() {
 	need_root
