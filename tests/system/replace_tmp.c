@@ -3,7 +3,6 @@
  * replace_tmp PID EVENT FOLDER: mounts FOLDER over /tmp of that process's mount namespace, at the moment at which /tmp
  * is opened there (EVENT "open") or a name that begins with EVENT appears in it. Says READY, then REPLACED.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
