@@ -14,6 +14,7 @@
 
 #include "collect/validate.h"
 #include "duet_agent.h"
+#include "duet_config.h"
 #include "duet_jvm.h"
 #include "duet_record.h"
 
@@ -143,6 +144,7 @@ static void sample_fields_are_bound(void **state)
 	REFUSE(sample, whole, sample->id_depth, UINT16_MAX);
 	REFUSE(sample, whole, sample->left_out, 1); /* of what is not full */
 	REFUSE(sample, whole, sample->no_signal, DUET_NO_SIGNAL_MAX);
+	REFUSE(sample, whole, sample->event, DUET_MAX_EVENTS);
 	REFUSE(sample, whole, sample->walk_end, DUET_WALK_END_MAX);
 	REFUSE(sample, whole, sample->virtual_thread.name_bytes, DUET_MAX_VIRTUAL_NAME + 1);
 	memset(sample->comm, 'x', sizeof(sample->comm));

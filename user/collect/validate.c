@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "duet_agent.h"
+#include "duet_config.h"
 #include "duet_frame.h"
 #include "duet_jvm.h"
 #include "duet_record.h"
@@ -30,7 +31,7 @@ static bool sample_check(const struct duet_sample *sample, size_t bytes)
 			     ((size_t)sample->kernel_depth + sample->user_depth) * sizeof(sample->stack[0]) +
 			     (sample->id_depth + 1u) / 2 * sizeof(uint64_t))
 		return false;
-	return sample->no_signal < DUET_NO_SIGNAL_MAX &&
+	return sample->no_signal < DUET_NO_SIGNAL_MAX && sample->event < DUET_MAX_EVENTS &&
 	       sample->virtual_thread.name_bytes <= DUET_MAX_VIRTUAL_NAME &&
 	       sample->walk_end < DUET_WALK_END_MAX &&
 	       is_terminated(sample->comm, sizeof(sample->comm)) &&
