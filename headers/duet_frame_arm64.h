@@ -87,6 +87,12 @@ static inline int64_t duet_frame_prologue(const uint8_t *code, uint32_t done, ui
 	return DUET_FRAME_BUILT;
 }
 
+/* Does this instruction store x29 and x30 in the room that a frame has by now: stp x29, x30, [sp, #n]? */
+static inline int duet_frame_stores(uint32_t insn)
+{
+	return duet_insn_is(insn, 0xffc07fff, 0xa9007bfd);
+}
+
 /*
  * Does the code from here on, behind a frame's end, look for a safepoint or for an exception, and return? Poll: ldr x8,
  * [x28, #n]; cmp sp, x8; b.hi (JDK 16+), or ldr wzr, [x8] behind that load or an adrp. Exception: ldr x8; cbnz x8

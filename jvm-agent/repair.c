@@ -14,6 +14,15 @@
 #define MAX_STUB_BYTES 16384
 #define CALL_BYTES 16 /* enough for the longest call sequence in front of a return address */
 
+/* What follows the heap's committed end cannot be read. */
+static bool copy_code(unsigned char *code, uintptr_t pc)
+{
+	if (!jvmstructs_is_readable_code(pc + DUET_FRAME_CODE_BYTES - 1, 0))
+		return false;
+	memcpy(code, (const void *)pc, DUET_FRAME_CODE_BYTES);
+	return true;
+}
+
 /*
  * How far a method's frame is built, as the address of its return address: on
  * x86-64 the slot it is in, on aarch64 where the prologue will have put it.
@@ -24,15 +33,6 @@
 static bool has_bytes(uintptr_t pc, const char *bytes, size_t count)
 {
 	return !memcmp((const void *)pc, bytes, count);
-}
-
-/* What follows the heap's committed end cannot be read. */
-static bool copy_code(unsigned char *code, uintptr_t pc)
-{
-	if (!jvmstructs_is_readable_code(pc + DUET_FRAME_CODE_BYTES - 1, 0))
-		return false;
-	memcpy(code, (const void *)pc, DUET_FRAME_CODE_BYTES);
-	return true;
 }
 
 static uintptr_t return_slot_in_prologue(const struct code_blob *blob, const struct regs *now)
@@ -110,58 +110,48 @@ bool repair_walk_would_fault(const struct regs *now)
 	return false;
 }
 #elif defined(__aarch64__)
-#define INSN_RET 0xd65f03c0u
-#define INSN_CMP_SP_X8 0xeb2863ffu
 #define ADDRESS_BITS 48
-
-static bool moves_sp(uint32_t insn)
-{
-	/* sub sp, sp, #n (either shift); sub sp, sp, x; stp x29, x30, [sp, #-n]! */
-	return (insn & 0xff8003ffu) == 0xd10003ffu || (insn & 0xffe0ffffu) == 0xcb2063ffu ||
-	       (insn & 0xffc07fffu) == 0xa9807bfdu;
-}
 
 static uintptr_t return_slot_in_prologue(const struct code_blob *blob, const struct regs *now)
 {
-	bool moved = false;
+	uintptr_t done = now->pc - blob->entry;
+	unsigned char code[DUET_FRAME_CODE_BYTES];
+	uint32_t end;
+	int64_t slot;
 
-	if (now->pc >= blob->entry + 64 || now->pc >= blob->frame_complete)
+	if (now->pc < blob->entry) /* inline cache check */
+		return now->sp - WORD;
+	if (done >= DUET_FRAME_PROLOGUE_BYTES || now->pc >= blob->frame_complete || !copy_code(code, blob->entry))
 		return 0;
-	for (uintptr_t at = blob->entry; at < now->pc && !moved; at += 4)
-		moved = moves_sp(*(const uint32_t *)at);
-	return now->sp + (moved ? blob->frame_bytes : 0) - WORD;
+	slot = duet_frame_prologue(code, (uint32_t)done, &end);
+	if (slot < 0)
+		return now->sp + blob->frame_bytes - WORD;
+	return now->sp + (uintptr_t)slot - (slot ? 0 : WORD);
 }
 
-static bool is_load_of_poll(uint32_t insn) /* ldr x8, [x28, #n] */
-{
-	return (insn & 0xffc003ffu) == 0xf9400388u;
-}
-
-static bool is_branch_to_poll(uint32_t insn) /* b.hi */
-{
-	return (insn & 0xff00001fu) == 0x54000008u;
-}
-
-/* ldp x29, x30; add sp, sp, #n; safepoint poll (JDK 16+: ldr x8, poll; cmp sp, x8; b.hi); ret */
 static uintptr_t return_slot_in_epilogue(const struct regs *now)
 {
-	const uint32_t *insn = (const uint32_t *)now->pc;
+	unsigned char code[DUET_FRAME_CODE_BYTES];
+	int64_t slot;
 
-	if (is_load_of_poll(insn[0]) && insn[1] == INSN_CMP_SP_X8)
-		insn++;
-	if (insn[0] == INSN_CMP_SP_X8 && is_branch_to_poll(insn[1]))
-		insn++;
-	if (is_branch_to_poll(insn[0]))
-		insn++;
-	return *insn == INSN_RET ? now->sp - WORD : 0;
+	slot = copy_code(code, now->pc) ? duet_frame_epilogue(code) : DUET_FRAME_BUILT;
+	if (slot < 0)
+		return 0;
+	return now->sp + (uintptr_t)slot - (slot ? 0 : WORD);
 }
 
 /*
- * Both go where the prologue puts them, and is about to. In an empty frame
- * the kernel has put the same frame record there already, at the top of the signal frame.
+ * Both go where the prologue puts them, when it has not: else x29 may be the method's own (PreserveFramePointer), x30
+ * where its entry barrier has called, and what is there is what the thread will return by. In an empty frame the kernel
+ * has put the same frame record there already, at the top of the signal frame.
  */
 static void save_frame_pointer(uintptr_t return_slot, const struct regs *now)
 {
+	uint32_t insn;
+
+	memcpy(&insn, (const void *)now->pc, sizeof(insn));
+	if (return_slot >= now->sp && !duet_frame_stores(insn))
+		return;
 	*(uintptr_t *)return_slot = now->lr;
 	*(uintptr_t *)(return_slot - WORD) = now->fp;
 }

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Repairs of a top frame of arm64's, wherever the test runs: at each instruction of a prologue and epilogue the
+ * repaired registers lead to the same caller, and nothing is written but what the thread itself is about to.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* In the place of regs.h, whose mcontext_t is that of the machine here. */
+#define REGS_H
+struct regs {
+	uintptr_t pc;
+	uintptr_t sp;
+	uintptr_t fp;
+	uintptr_t lr;
+};
+
+#include "safe_copy.c"
+#include "stack.c"
+
+#undef __x86_64__
+#ifndef __aarch64__
+#define __aarch64__ 1
+#endif
+#define WALK_X86 0
+#include "repair.c"
+
+#define CALLER ((uintptr_t)code + 2048)
+#define CALLER_FP ((uintptr_t)0x7777)
+#define OTHER 0x5555u
+#define COMPLETE 6 /* instructions: a method's entry barrier comes behind its frame */
+#define PUSH 0xa9bf7bfdu /* stp x29, x30, [sp, #-16]! */
+#define NOP 0xd503201fu
+
+static uint32_t code[1024];
+static struct code_blob method;
+
+bool jvmstructs_is_code(uintptr_t pc)
+{
+	return pc >= (uintptr_t)code && pc < (uintptr_t)code + sizeof(code);
+}
+
+bool jvmstructs_is_readable_code(uintptr_t pc, size_t before)
+{
+	return jvmstructs_is_code(pc) && pc - (uintptr_t)code >= before;
+}
+
+bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob)
+{
+	*ret_blob = method;
+	return pc >= method.start && pc < method.start + method.bytes;
+}
+
+static void use_method(const uint32_t *insns, size_t count, size_t frame_bytes)
+{
+	for (size_t i = 0; i < sizeof(code) / sizeof(code[0]); i++)
+		code[i] = i >= 16 && i < 16 + count ? insns[i - 16] : NOP;
+	method = (struct code_blob){
+		.start = (uintptr_t)code,
+		.bytes = 1024,
+		.code_begin = (uintptr_t)code,
+		.entry = (uintptr_t)(code + 16),
+		.frame_complete = (uintptr_t)(code + 16 + COMPLETE),
+		.frame_bytes = frame_bytes,
+	};
+}
+
+/* Before an instruction: how far sp is below the caller's, and whether x29 and x30 are stored, and are others. */
+struct step {
+	uint32_t insn;
+	size_t below;
+	bool is_stored;
+	bool is_other;
+};
+
+static void check_step(const struct step *step, size_t frame_bytes)
+{
+	uintptr_t words[1024], *caller_sp = &words[512];
+	struct regs fixed, now = {
+		.pc = method.entry + 4 * step->insn,
+		.sp = (uintptr_t)caller_sp - step->below,
+		.fp = step->is_other ? OTHER : CALLER_FP,
+		.lr = step->is_other ? method.entry + 8 : CALLER,
+	};
+
+	for (size_t i = 0; i < 1024; i++)
+		words[i] = i;
+	if (step->is_stored) {
+		caller_sp[-1] = CALLER;
+		caller_sp[-2] = CALLER_FP;
+	}
+	assert_true(finish_frame(&now, NULL, &fixed));
+	assert_int_equal(fixed.sp, (uintptr_t)caller_sp - frame_bytes);
+	assert_true(fixed.pc >= method.frame_complete);
+	assert_int_equal(caller_sp[-1], CALLER);
+	assert_int_equal(caller_sp[-2], CALLER_FP);
+	for (size_t i = 0; i < 1024; i++)
+		assert_true(words[i] == i || i == 510 || i == 511);
+}
+
+static void check_steps(const struct step *steps, size_t count, size_t frame_bytes)
+{
+	for (size_t i = 0; i < count; i++)
+		check_step(&steps[i], frame_bytes);
+}
+
+#define CHECK_STEPS(frame_bytes, ...)                                                                     \
+	check_steps((const struct step[]){__VA_ARGS__},                                                   \
+		    sizeof((const struct step[]){__VA_ARGS__}) / sizeof(struct step), frame_bytes)
+
+/* sub sp, sp, #48; stp x29, x30, [sp, #32]; add x29, sp, #32; a barrier that has called */
+static void test_small_frame(void **state)
+{
+	(void)state;
+	use_method((const uint32_t[]){NOP, 0xd100c3ff, 0xa9027bfd, 0x910083fd}, 4, 48);
+	CHECK_STEPS(48, {0, 0, false, false}, {1, 0, false, false}, {2, 48, false, false}, {3, 48, true, false},
+		    {4, 48, true, true}, {5, 48, true, true});
+}
+
+/* stp x29, x30, [sp, #-16]!; mov x29, sp; sub sp, sp, #1024 */
+static void test_large_frame(void **state)
+{
+	(void)state;
+	use_method((const uint32_t[]){NOP, PUSH, 0x910003fd, 0xd11003ff}, 4, 1040);
+	CHECK_STEPS(1040, {1, 0, false, false}, {2, 16, true, false}, {3, 16, true, true}, {4, 1040, true, true},
+		    {5, 1040, true, true});
+}
+
+/* Behind the body: ldp x29, x30, [sp, #32]; add sp, sp, #48; ret. Or ldp x29, x30, [sp], #16; ret. */
+static void test_left_frame(void **state)
+{
+	(void)state;
+	use_method((const uint32_t[]){[40] = 0xa9427bfd, 0x9100c3ff, 0xd65f03c0}, 43, 48);
+	CHECK_STEPS(48, {42, 0, true, false});
+	use_method((const uint32_t[]){[40] = 0xa8c17bfd, 0xd65f03c0}, 42, 1040);
+	CHECK_STEPS(1040, {40, 16, true, true}, {41, 0, true, false});
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_small_frame),
+		cmocka_unit_test(test_large_frame),
+		cmocka_unit_test(test_left_frame),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
