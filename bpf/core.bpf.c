@@ -20,6 +20,7 @@ struct duet_unwind_pages_map unwind_pages SEC(".maps");
 struct duet_unwind_modules_map unwind_modules SEC(".maps");
 struct duet_unwind_mappings_map unwind_mappings SEC(".maps");
 struct duet_unwind_processes_map unwind_processes SEC(".maps");
+struct duet_unwind_heirs_map unwind_heirs SEC(".maps");
 struct duet_unwind_known_map unwind_known SEC(".maps");
 
 char LICENSE[] SEC("license") = "GPL";

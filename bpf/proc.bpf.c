@@ -15,6 +15,7 @@ static __always_inline bool proc_forget(u32 tgid, u64 start_ns)
 	bool was_seen = bpf_map_delete_elem(&seen, &tgid) == 0;
 
 	bpf_map_delete_elem(&unwind_processes, &tgid);
+	bpf_map_delete_elem(&unwind_heirs, &tgid);
 	return was_jvm || was_known || was_seen || filter_is_target(tgid, start_ns);
 }
 
@@ -65,14 +66,15 @@ int process_fork(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *parent = (struct task_struct *)ctx->args[0];
 	struct task_struct *child = (struct task_struct *)ctx->args[1];
+	u64 parent_start_ns = BPF_CORE_READ(parent, group_leader, start_boottime);
+	u64 start_ticks = duet_ticks(BPF_CORE_READ(child, group_leader, start_boottime));
 	u32 parent_tgid = filter_tgid(parent), tgid = filter_tgid(child);
-	u64 start_ticks;
 
-	if (!duet_config.follow_forks || !tgid || tgid == parent_tgid)
+	if (!tgid || tgid == parent_tgid)
 		return 0;
-	if (!filter_is_target(parent_tgid, BPF_CORE_READ(parent, group_leader, start_boottime)))
+	unwind_bequeath(parent_tgid, duet_ticks(parent_start_ns), tgid, start_ticks);
+	if (!duet_config.follow_forks || !filter_is_target(parent_tgid, parent_start_ns))
 		return 0;
-	start_ticks = duet_ticks(BPF_CORE_READ(child, group_leader, start_boottime));
 	if (bpf_map_update_elem(&targets, &tgid, &start_ticks, BPF_ANY))
 		duet_count(DUET_BPF_TARGETS_FULL);
 	return 0;

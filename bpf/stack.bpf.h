@@ -64,14 +64,17 @@ static __always_inline u32 stack_kernel(struct bpf_perf_event_data *ctx, u64 *st
 	return depth > DUET_MAX_STACK ? DUET_MAX_STACK : depth;
 }
 
-/* The process's slice of the unwind tables, if the loader has made one. */
+/* The process's slice of the unwind tables, if the loader has made one for it, or for its parent. */
 static __always_inline void stack_find_tables(struct duet_scratch *room)
 {
-	struct duet_unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &room->sample.head.tgid);
+	u64 start_ticks = duet_ticks(room->sample.start_ns);
+	struct duet_unwind_process *process = unwind_own_tables(room->sample.head.tgid, start_ticks);
 
+	if (!process)
+		process = unwind_inherited_tables(room->sample.head.tgid, start_ticks);
 	room->walk.mapping = (struct duet_unwind_mapping){};
 	room->walk.process = (struct duet_unwind_process){};
-	if (process && process->start_ticks == duet_ticks(room->sample.start_ns))
+	if (process)
 		room->walk.process = *process;
 }
 

@@ -41,6 +41,71 @@ struct duet_unwind_processes_map {
 };
 extern struct duet_unwind_processes_map unwind_processes SEC(".maps");
 
+/*
+ * What a child has mapped is what its parent had when it forked: as long as that one's slice is the same, it is good
+ * for both. The loader has heard of the child when its first sample is read; many have ended by then.
+ */
+struct unwind_heir {
+	u64 start_ticks; /* of the child */
+	u64 generation; /* of the slice */
+	u32 from; /* whose slice it is */
+	u32 reserved;
+};
+
+struct duet_unwind_heirs_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, struct unwind_heir);
+};
+extern struct duet_unwind_heirs_map unwind_heirs SEC(".maps");
+
+/* The slice that was made for this process. */
+static __always_inline struct duet_unwind_process *unwind_own_tables(u32 tgid, u64 start_ticks)
+{
+	struct duet_unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &tgid);
+
+	return process && process->start_ticks == start_ticks ? process : NULL;
+}
+
+static __always_inline struct unwind_heir *unwind_find_heir(u32 tgid, u64 start_ticks)
+{
+	struct unwind_heir *heir = bpf_map_lookup_elem(&unwind_heirs, &tgid);
+
+	return heir && heir->start_ticks == start_ticks ? heir : NULL;
+}
+
+/* Or that of the process that it was forked from. */
+static __always_inline struct duet_unwind_process *unwind_inherited_tables(u32 tgid, u64 start_ticks)
+{
+	struct unwind_heir *heir = unwind_find_heir(tgid, start_ticks);
+	struct duet_unwind_process *process;
+	u32 from;
+
+	if (!heir)
+		return NULL;
+	from = heir->from;
+	process = bpf_map_lookup_elem(&unwind_processes, &from);
+	return process && process->generation == heir->generation ? process : NULL;
+}
+
+static __always_inline void unwind_bequeath(u32 tgid, u64 start_ticks, u32 child_tgid, u64 child_start_ticks)
+{
+	struct unwind_heir heir = {.start_ticks = child_start_ticks, .from = tgid}, *before;
+	struct duet_unwind_process *process = unwind_own_tables(tgid, start_ticks);
+
+	if (process) {
+		heir.generation = process->generation;
+	} else {
+		before = unwind_find_heir(tgid, start_ticks);
+		if (!before)
+			return;
+		heir.generation = before->generation;
+		heir.from = before->from;
+	}
+	bpf_map_update_elem(&unwind_heirs, &child_tgid, &heir, BPF_ANY);
+}
+
 #define UNWIND_MAPPING_STEPS 13 /* halvings of DUET_UNWIND_PROCESS_MAPPINGS */
 
 static __always_inline bool unwind_is_inside(const struct duet_unwind_mapping *mapping, u64 pc)

@@ -180,7 +180,16 @@ case_forks_and_execs() { # alone
 		record_beside $kind
 		wait "${jvms[@]}"
 		jvms=()
+		[ $kind != forks ] || expect_whole_children
 	done
+}
+
+# They have ended before the loader hears of them, but have what their parent has mapped. None of these functions keeps
+# a frame pointer, and all are called by main().
+expect_whole_children() {
+	grep -E 'throng.*;(_Fork|fork|_exit|wait4|waitpid)(;| )' "$here/out" >"$here/children"
+	expect "samples in fork() and the children's _exit()" "$(total "$here/children")" '>' 100
+	expect_share "down to the entry" "$(matching "$here/children" ';_start;')" '>=' 75
 }
 
 # ---- many JVMs ----------------------------------------------------------------------------------

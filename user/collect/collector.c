@@ -317,7 +317,7 @@ static int open_channels(struct collector *collector, const struct collector_opt
 	err = attach_tracepoint(&collector->exec, bpf->progs.process_exec);
 	if (err == 0)
 		err = attach_tracepoint(&collector->exit, bpf->progs.process_exit);
-	if (err == 0 && options->follow_forks)
+	if (err == 0 && (!options->targets || options->follow_forks))
 		err = attach_tracepoint(&collector->fork, bpf->progs.process_fork);
 	if (err < 0)
 		return err;
