@@ -320,6 +320,8 @@ install: all ## into DESTDIR, PREFIX (/usr/local)
 	install -D -m 644 user/packaging/duet.service $(DESTDIR)$(PREFIX)/lib/systemd/system/duet.service
 	sed -i 's|^ExecStart=[^ ]*|ExecStart=$(PREFIX)/bin/duet|' $(DESTDIR)$(PREFIX)/lib/systemd/system/duet.service
 	install -D -m 644 user/packaging/duet.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/duet
+	install -D -m 644 user/packaging/duet.zsh $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_duet
+	install -D -m 644 user/packaging/duet.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/duet.fish
 
 packages: ## install what build, tests and cross build need (the list: .ci/packages)
 	$(Q).ci/packages build test cross

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
 
-static const struct command cmd_help;
+static const struct command cmd_help, cmd_complete;
 
 static const struct command *const commands[] = {
-	&cmd_record, &cmd_daemon, &cmd_check, &cmd_list, &cmd_status, &cmd_version, &cmd_help,
+	&cmd_record, &cmd_daemon, &cmd_check, &cmd_list, &cmd_status, &cmd_version, &cmd_help, &cmd_complete,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -37,6 +38,69 @@ static const struct command cmd_help = {
 	.run = run_help,
 };
 
+static const struct command *command_by_name(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return NULL;
+}
+
+/* The words that a value of this option may be. */
+static void complete_value(const struct command *command, const char *spelling, struct buf *out)
+{
+	const struct opt *row = opt_by_spelling(command->rows, spelling);
+
+	if (row && row->choices)
+		row->choices(out);
+}
+
+static int run_complete(void *options, const struct command_words *words)
+{
+	const struct command *command = words->count ? command_by_name(words->items[0]) : NULL;
+	struct buf out;
+
+	(void)options;
+	buf_init(&out);
+	for (size_t i = 0; !words->count && i < COMMANDS; i++)
+		buf_printf(&out, "%s\t%s\n", commands[i]->name, commands[i]->summary);
+	if (command && words->count == 1)
+		opt_spellings(command->rows, &out);
+	else if (command)
+		complete_value(command, words->items[1], &out);
+	fputs(out.data, stdout);
+	buf_release(&out);
+	return words->count && !command;
+}
+
+static const struct command cmd_complete = {
+	.name = "complete",
+	.summary = "what may follow on a command line, for the shells",
+	.usage = "duet complete [COMMAND [-- OPTION]]    commands; COMMAND's options; or the values of one of them\n",
+	.rows = command_no_rows,
+	.options_bytes = sizeof(struct command_no_options),
+	.most_words = 2,
+	.takes = "a command and one of its options",
+	.run = run_complete,
+};
+
+/* The command that was meant: of the least changes, two at most. NULL when none is like it. */
+static const struct command *nearest(const char *name)
+{
+	const struct command *found = NULL;
+	size_t least = 3;
+
+	for (size_t i = 0; i < COMMANDS; i++) {
+		size_t changes = text_distance(commands[i]->name, name);
+
+		if (changes < least) {
+			least = changes;
+			found = commands[i];
+		}
+	}
+	return found;
+}
+
 /* Options and a pid without the verb are those of the first. NULL after the user has been told. */
 static const struct command *find(const char *name)
 {
@@ -44,12 +108,14 @@ static const struct command *find(const char *name)
 		name = "version";
 	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
 		name = "help";
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(commands[i]->name, name))
-			return commands[i];
+	if (command_by_name(name))
+		return command_by_name(name);
 	if (!isalpha((unsigned char)*name))
 		return commands[0];
-	log_error("'%s' is neither a command nor a process id: duet help shows the commands", name);
+	if (nearest(name))
+		log_error("unknown command '%s': did you mean duet %s?", name, nearest(name)->name);
+	else
+		log_error("unknown command '%s': duet help shows the commands", name);
 	return NULL;
 }
 

@@ -32,7 +32,7 @@ static void parse(int argc, char **argv)
 
 	buf_init(&why);
 	writer_options_default(&options.style);
-	if (opt_parse(rows, argc, argv, &options, args, &count, &dashdash, &why) < 0)
+	if (opt_parse(record_rows, argc, argv, &options, args, &count, &dashdash, &why) < 0)
 		FUZZ_CHECK(why.len);
 	else if (!fill_session(&session, &options, args, count, dashdash))
 		check(&session);

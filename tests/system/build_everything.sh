@@ -33,6 +33,8 @@ case_install() {
 	expect_contains "$here/version" '^duet '
 	expect_file "$here/root/opt/duet/share/man/man1/duet.1"
 	expect_file "$here/root/opt/duet/share/bash-completion/completions/duet"
+	expect_file "$here/root/opt/duet/share/zsh/vendor-completions/_duet"
+	expect_file "$here/root/opt/duet/share/fish/vendor_completions.d/duet.fish"
 }
 
 # The agent is one build for glibc 2.17 and later, and for musl: it needs the C library only.

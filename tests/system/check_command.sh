@@ -53,13 +53,62 @@ case_arguments_of_all() {
 	run_duet status teapot
 	expect_refusal 2 "'teapot' is not a process id"
 	run_duet teapot
-	expect_refusal 2 "'teapot' is neither a command nor a process id"
+	expect_refusal 2 "unknown command 'teapot': duet help"
+	run_duet recrod
+	expect_refusal 2 "unknown command 'recrod': did you mean duet record"
 }
 
 case_list() {
 	run_duet list
 	expect_status 0
 	expect_contains "$here/stdout" '\bcpu\b'
+}
+
+# Commands, their options with help, and values; the same for the shell.
+case_complete() {
+	local word
+	run_duet complete
+	expect_contains "$here/stdout" $'^record\tprofile processes'
+	run_duet complete record
+	expect_contains "$here/stdout" $'^-e\t' && expect_contains "$here/stdout" $'^--event\t'
+	expect_lacks "$here/stdout" '^(Target|-pid)'
+	run_duet complete record -- -e
+	expect_contains "$here/stdout" '^page-faults$'
+	run_duet complete record -- --output
+	expect_contains "$here/stdout" '^flamegraph$'
+	run_duet complete record -- --title
+	[ ! -s "$here/stdout" ] || fail "values of --title: $(cat "$here/stdout")"
+	run_duet complete teapot
+	expect_status 1
+}
+
+case_complete_in_bash() {
+	completed() { # WORDS...
+		COMP_WORDS=("$duet" "$@") COMP_CWORD=$#
+		COMPREPLY=()
+		_duet "$duet"
+		echo " ${COMPREPLY[*]} "
+	}
+	# shellcheck source=user/packaging/duet.bash
+	. "$(dirname "$0")/../../user/packaging/duet.bash"
+	[[ $(completed rec) == *" record "* ]] || fail "rec: $(completed rec)"
+	[[ $(completed record --max-) == *" --max-memory --max-overhead "* ]] ||
+		fail "--max-: $(completed record --max-)"
+	[[ $(completed record -e cp) == " cpu " ]] || fail "-e cp: $(completed record -e cp)"
+	[[ $(completed daemon --ch) == " --check " ]] || fail "daemon --ch: $(completed daemon --ch)"
+	[[ $(completed --eng) == *" --engine "* ]] || fail "--eng: $(completed --eng)"
+}
+
+# What the program takes, the manual explains.
+case_manual_has_all_options() {
+	local word manual
+	manual=$(sed 's/\\-/-/g' "$(dirname "$0")/../../user/man/duet.1")
+	for command in record daemon; do
+		run_duet complete "$command"
+		while read -r word _; do
+			[[ $manual == *"$word"* ]] || fail "duet(1) lacks $word of duet $command"
+		done <"$here/stdout"
+	done
 }
 
 # One verdict an engine; what is refused has what to change.

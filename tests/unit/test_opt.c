@@ -22,18 +22,28 @@ struct options {
 	struct opt_strings include;
 	uint64_t memory;
 	double share;
+	const char *color;
 };
 
+#define FIELD(name) .offset = offsetof(struct options, name)
+
+static void colors(struct buf *out)
+{
+	buf_add_str(out, "red\nblue\n");
+}
+
 static const struct opt rows[] = {
-	{'t', "threads", NULL, "per thread", opt_flag, offsetof(struct options, threads)},
-	{'f', "file", "FILE", "output", opt_string, offsetof(struct options, file)},
-	{'i', "interval", "TIME", "period", opt_interval, offsetof(struct options, interval_ns)},
-	{'d', NULL, "SECONDS", "duration", opt_seconds, offsetof(struct options, duration_ns)},
-	{'j', NULL, "DEPTH", "depth", opt_u32, offsetof(struct options, depth)},
-	{0, "include-only-the-stacks-that-match", "PATTERN", "long", opt_strings, offsetof(struct options, include)},
-	{'m', NULL, "SIZE", "bytes", opt_bytes, offsetof(struct options, memory)},
-	{'s', NULL, "PCT", "percent", opt_percent, offsetof(struct options, share)},
-	{0},
+	{'t', "threads", NULL, "per thread", opt_flag, FIELD(threads)},
+	{'f', "file", "FILE", "output", opt_string, FIELD(file)},
+	{'i', "interval", "TIME", "period", opt_interval, FIELD(interval_ns)},
+	{'d', NULL, "SECONDS", "duration", opt_seconds, FIELD(duration_ns)},
+	{'j', NULL, "DEPTH", "depth", opt_u32, FIELD(depth)},
+	{0, "include-only-the-stacks-that-match", "PATTERN", "long", opt_strings, FIELD(include)},
+	{'m', NULL, "SIZE", "bytes", opt_bytes, FIELD(memory)},
+	{'s', NULL, "PCT", "percent", opt_percent, FIELD(share)},
+	OPT_GROUP("Others"),
+	{0, "color", "NAME", "colour", opt_string, FIELD(color), OPT_OF_FILES, colors},
+	OPT_END,
 };
 
 static struct options options;
@@ -215,7 +225,55 @@ static void test_help(void **state)
 	assert_non_null(strstr(help.data, "  -f, --file FILE             output\n"));
 	assert_non_null(strstr(help.data, "  -d SECONDS                  duration\n"));
 	assert_non_null(strstr(help.data, "match PATTERN\n                              long\n"));
+	assert_non_null(strstr(help.data, "\nOthers:\n      --color NAME            colour (red, blue)\n"));
 	buf_release(&help);
+}
+
+/* A terminal counts characters, not bytes. */
+static void test_help_in_columns(void **state)
+{
+	static const struct opt some[] = {{0, "one", "A[,…]", "first", opt_string, FIELD(file)}, OPT_END};
+	struct buf help;
+
+	(void)state;
+	buf_init(&help);
+	opt_help(some, &help);
+	assert_string_equal(help.data, "      --one A[,…]             first\n");
+	buf_release(&help);
+}
+
+static void test_spellings_for_shells(void **state)
+{
+	struct buf words;
+
+	(void)state;
+	buf_init(&words);
+	opt_spellings(rows, &words);
+	assert_non_null(strstr(words.data, "-t\tper thread\n--threads\tper thread\n-f\toutput\n"));
+	assert_null(strstr(words.data, "Others"));
+	buf_release(&words);
+}
+
+static void test_rows_are_found(void **state)
+{
+	struct buf words;
+
+	(void)state;
+	assert_ptr_equal(opt_by_spelling(rows, "--file"), opt_by_word(rows, "file"));
+	assert_ptr_equal(opt_by_spelling(rows, "-f"), opt_by_word(rows, "file"));
+	assert_null(opt_by_spelling(rows, "file"));
+	assert_null(opt_by_spelling(rows, "-"));
+	assert_null(opt_by_spelling(rows, "--"));
+	assert_null(opt_by_spelling(rows, "-file"));
+	assert_null(opt_by_word(rows, "fil"));
+	assert_null(opt_by_word(rows, ""));
+	assert_null(opt_by_word(rows, "f"));
+	assert_true(opt_is_repeated(opt_by_word(rows, "include-only-the-stacks-that-match")));
+	assert_false(opt_is_repeated(opt_by_word(rows, "file")));
+	buf_init(&words);
+	opt_by_word(rows, "color")->choices(&words);
+	assert_string_equal(words.data, "red\nblue\n");
+	buf_release(&words);
 }
 
 int main(void)
@@ -225,6 +283,8 @@ int main(void)
 		cmocka_unit_test(test_lists),	  cmocka_unit_test(test_wrong_usage_is_named),
 		cmocka_unit_test(test_values),	  cmocka_unit_test(test_one_by_its_word),
 		cmocka_unit_test(test_help),	  cmocka_unit_test(test_sizes_and_shares),
+		cmocka_unit_test(test_help_in_columns), cmocka_unit_test(test_spellings_for_shells),
+		cmocka_unit_test(test_rows_are_found),
 	};
 	int failed;
 

@@ -19,7 +19,7 @@ struct opt_cursor {
 
 static bool row_is_last(const struct opt *row)
 {
-	return !row->letter && !row->word;
+	return !row->letter && !row->word && !row->help;
 }
 
 static const struct opt *find_word(const struct opt *rows, const char *word, size_t len)
@@ -33,9 +33,26 @@ static const struct opt *find_word(const struct opt *rows, const char *word, siz
 static const struct opt *find_letter(const struct opt *rows, char letter)
 {
 	for (; !row_is_last(rows); rows++)
-		if (rows->letter == letter)
+		if (letter && rows->letter == letter)
 			return rows;
 	return NULL;
+}
+
+const struct opt *opt_by_word(const struct opt *rows, const char *word)
+{
+	return find_word(rows, word, strlen(word));
+}
+
+const struct opt *opt_by_spelling(const struct opt *rows, const char *spelling)
+{
+	if (!strncmp(spelling, "--", 2))
+		return opt_by_word(rows, spelling + 2);
+	return spelling[0] == '-' && strlen(spelling) == 2 ? find_letter(rows, spelling[1]) : NULL;
+}
+
+bool opt_is_repeated(const struct opt *row)
+{
+	return row->parse == opt_strings;
 }
 
 /*
@@ -141,29 +158,74 @@ int opt_set(const struct opt *rows, const char *word, const char *value, void *o
 	return -EINVAL;
 }
 
+/* As a terminal shows it: UTF-8, of which continuation bytes take no column. */
+static size_t columns_of(const char *text)
+{
+	size_t columns = 0;
+
+	for (; *text; text++)
+		columns += ((unsigned char)*text & 0xc0) != 0x80;
+	return columns;
+}
+
+/* " (one, two)" */
+static void help_choices(const struct opt *row, struct buf *out)
+{
+	struct buf words;
+
+	buf_init(&words);
+	row->choices(&words);
+	for (char *rest = words.data, *word; (word = strsep(&rest, "\n")) && *word;)
+		buf_printf(out, "%s%s", word == words.data ? " (" : ", ", word);
+	buf_add_char(out, ')');
+	buf_release(&words);
+}
+
 static void help_row(const struct opt *row, struct buf *out)
 {
-	size_t start = out->len;
+	struct buf spelling;
+	size_t columns;
 
+	buf_init(&spelling);
 	if (row->letter)
-		buf_printf(out, "  -%c%s", row->letter, row->word ? ", " : "");
+		buf_printf(&spelling, "  -%c%s", row->letter, row->word ? ", " : "");
 	else
-		buf_add_str(out, "      ");
+		buf_add_str(&spelling, "      ");
 	if (row->word)
-		buf_printf(out, "--%s", row->word);
+		buf_printf(&spelling, "--%s", row->word);
 	if (row->value)
-		buf_printf(out, " %s", row->value);
-	if (out->len - start >= HELP_COLUMN) {
+		buf_printf(&spelling, " %s", row->value);
+	columns = columns_of(spelling.data);
+	buf_add_str(out, spelling.data);
+	if (columns >= HELP_COLUMN) {
 		buf_add_char(out, '\n');
-		start = out->len;
+		columns = 0;
 	}
-	buf_printf(out, "%*s%s\n", (int)(HELP_COLUMN - (out->len - start)), "", row->help);
+	buf_printf(out, "%*s%s", (int)(HELP_COLUMN - columns), "", row->help);
+	if (row->choices)
+		help_choices(row, out);
+	buf_add_char(out, '\n');
+	buf_release(&spelling);
 }
 
 void opt_help(const struct opt *rows, struct buf *out)
 {
-	for (; !row_is_last(rows); rows++)
-		help_row(rows, out);
+	for (const struct opt *row = rows; !row_is_last(row); row++) {
+		if (row->letter || row->word)
+			help_row(row, out);
+		else
+			buf_printf(out, "%s%s:\n", row == rows ? "" : "\n", row->help);
+	}
+}
+
+void opt_spellings(const struct opt *rows, struct buf *out)
+{
+	for (; !row_is_last(rows); rows++) {
+		if (rows->letter)
+			buf_printf(out, "-%c\t%s\n", rows->letter, rows->help);
+		if (rows->word)
+			buf_printf(out, "--%s\t%s\n", rows->word, rows->help);
+	}
 }
 
 int opt_flag(void *field, const char *value, struct buf *why)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Command-line options from tables. A row names the option and stores its value
- * through a parser; --help is printed from the same rows. Letters and words may
- * stand anywhere before `--`; --word=value and --word value are the same; -i5ms
- * and -i 5ms too.
+ * through a parser; --help, the configuration file and the shells' completion are
+ * made from the same rows. Letters and words may stand anywhere before `--`;
+ * --word=value and --word value are the same; -i5ms and -i 5ms too.
  */
 #ifndef BASE_OPT_H
 #define BASE_OPT_H
@@ -18,18 +18,31 @@ struct opt {
 	char letter;	  /* 0 for none */
 	const char *word; /* NULL for none */
 	const char *value; /* name of the value in --help; NULL for a switch */
-	const char *help;  /* one line */
+	const char *help;  /* one line; of a row without letter and word, the heading of those that follow */
 	/*
 	 * Stores the value into the field at `offset` of the caller's struct. 0, or
 	 * -EINVAL with one sentence in `why` that says what is accepted.
 	 */
 	int (*parse)(void *field, const char *value, struct buf *why);
 	size_t offset;
+	unsigned scope; /* enum opt_scope, several */
+	/* Appends words that the value may be, one a line, for completion; NULL when there is no list of them. */
+	void (*choices)(struct buf *out);
 };
+
+enum opt_scope {
+	OPT_OF_FILES = 1 << 0, /* it shapes the output: it may change while a recording goes on */
+	OPT_NOT_CONFIG = 1 << 1, /* the configuration file does not take it */
+};
+
+/* clang-format off */
+#define OPT_GROUP(heading) {.help = (heading)}
+#define OPT_END {0}
+/* clang-format on */
 
 /*
  * Parses argv[1..argc) into `options` (the caller's struct, defaults set).
- * `rows` ends with a row without letter and word. What is no option is appended,
+ * `rows` ends with OPT_END. What is no option is appended,
  * in order, to ret_args (room for argc); after "--" all is copied and *ret_dashdash
  * is its index in ret_args (or -1). 0, or -EINVAL with one sentence in `why`.
  */
@@ -37,8 +50,13 @@ int opt_parse(const struct opt *rows, int argc, char **argv, void *options, char
 	      int *ret_dashdash, struct buf *why);
 /* The same for one option by its word, as in a configuration file: a switch takes yes or no. */
 int opt_set(const struct opt *rows, const char *word, const char *value, void *options, struct buf *why);
+const struct opt *opt_by_word(const struct opt *rows, const char *word); /* NULL when there is none */
+const struct opt *opt_by_spelling(const struct opt *rows, const char *spelling); /* "-x", "--word" */
+bool opt_is_repeated(const struct opt *row); /* each use adds a value */
 /* Option column and help column, one row an option. */
 void opt_help(const struct opt *rows, struct buf *out);
+/* For completion: a line "-x\thelp" or "--word\thelp" for each spelling. */
+void opt_spellings(const struct opt *rows, struct buf *out);
 
 /* Parsers; field types in brackets. */
 int opt_flag(void *field, const char *value, struct buf *why);	   /* [bool] = true */

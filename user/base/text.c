@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 static bool code_is_printable(uint32_t code)
 {
@@ -102,4 +103,28 @@ void text_from_java(char *to, const uint8_t *value, size_t bytes, bool is_utf16)
 		to = add_code(to, code);
 	}
 	*to = '\0';
+}
+
+#define DISTANCE_MAX 32
+
+/* Levenshtein's, row by row: row[j] is the distance of the letters of `a` so far and the first j of `b`. */
+size_t text_distance(const char *a, const char *b)
+{
+	size_t len = strlen(b), row[DISTANCE_MAX + 1], before;
+
+	if (len > DISTANCE_MAX || strlen(a) > DISTANCE_MAX)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= len; j++)
+		row[j] = j;
+	for (size_t i = 0; a[i]; i++) {
+		before = row[0]++;
+		for (size_t j = 1; j <= len; j++) {
+			size_t least = before + (a[i] != b[j - 1]);
+
+			before = row[j];
+			least = least < row[j] + 1 ? least : row[j] + 1;
+			row[j] = least < row[j - 1] + 1 ? least : row[j - 1] + 1;
+		}
+	}
+	return row[len];
 }

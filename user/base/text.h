@@ -26,4 +26,7 @@ void text_add_token(struct buf *out, const char *text);
  */
 void text_from_java(char *to, const uint8_t *value, size_t bytes, bool is_utf16);
 
+/* How many letters must be changed, added or left out to make one of the other; SIZE_MAX when one has more than 32. */
+size_t text_distance(const char *a, const char *b);
+
 #endif

@@ -31,7 +31,7 @@ struct command {
 };
 
 /* clang-format off */
-#define COMMAND_HELP {'h', "help", NULL, "this text", opt_flag, 0}
+#define COMMAND_HELP {'h', "help", NULL, "this text", opt_flag, .scope = OPT_NOT_CONFIG}
 /* clang-format on */
 
 /* The exit code: 0 done, 1 failed, 2 wrong usage, after the user has been told. */

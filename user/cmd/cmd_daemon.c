@@ -27,7 +27,7 @@ struct daemon_options {
 	bool check, verbose;
 };
 
-#define FIELD(name) offsetof(struct daemon_options, name)
+#define FIELD(name) .offset = offsetof(struct daemon_options, name)
 
 static const struct opt rows[] = {
 	{0, "config", "FILE", "the configuration (default " CONFIG "), see duet.conf(5)", opt_string, FIELD(config)},
@@ -35,7 +35,7 @@ static const struct opt rows[] = {
 	{0, "lock", "FILE", "who holds it is the host's daemon (default " LOCK ")", opt_string, FIELD(lock)},
 	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose)},
 	COMMAND_HELP,
-	{0},
+	OPT_END,
 };
 
 struct daemon {

@@ -16,6 +16,7 @@
 #include "cmd/cmd.h"
 #include "cmd/outputs.h"
 #include "cmd/record.h"
+#include "cmd/record_rows.h"
 #include "duet_agent.h"
 #include "event/event.h"
 #include "overhead.h"
@@ -29,106 +30,6 @@
 #define DAEMON_OVERHEAD 1.0 /* percent */
 #define COMMAND_LINE_MAX 400 /* bytes of it that go into the output */
 #define PIDS_MAX 1024 /* DUET_MAX_TARGETS */
-
-struct record_options {
-	bool help; /* first: see struct command */
-	struct opt_strings pids;
-	struct opt_strings files;
-	struct opt_strings leave_alone;
-	const char *event, *interval, *engine, *format, *pairing, *signals;
-	const char *cgroup, *container, *comm, *by, *metrics, *group;
-	uint64_t duration_ns, max_memory;
-	uint64_t window_ns, keep_age_ns, keep_bytes;
-	double max_overhead;
-	uint32_t freq, depth, keep_files;
-	bool continuous;
-	bool host, all_user, no_attach, spark_names, verbose;
-	struct writer_options style;
-};
-
-#define FIELD(name) offsetof(struct record_options, name)
-
-/* Kept as text: what it counts depends on -e. */
-static int parse_interval(void *field, const char *value, struct buf *why)
-{
-	uint64_t amount;
-	int err = opt_interval(&amount, value, why);
-
-	return err ? err : opt_string(field, value, why);
-}
-
-static const struct opt rows[] = {
-	{'p', "pid", "PID[,PID…]", "profile these processes", opt_strings, FIELD(pids)},
-	{0, "host", NULL, "profile every process of the host", opt_flag, FIELD(host)},
-	{0, "cgroup", "PATH", "profile every process in this cgroup (v2) and below it", opt_string, FIELD(cgroup)},
-	{0, "container", "ID|NAME", "profile every process of this container", opt_string, FIELD(container)},
-	{0, "comm", "NAME", "profile every process of this name", opt_string, FIELD(comm)},
-	{'e', "event", "EVENT[=N][,…]", "what to sample: cpu (default), …; `duet list` shows all; =N: its interval",
-	 opt_string, FIELD(event)},
-	{'i', "interval", "TIME|N", "one sample each TIME of CPU: 10ms (default), 500us; of other events, one of N",
-	 parse_interval, FIELD(interval)},
-	{0, "freq", "HZ", "the same as a rate: 99, 1000", opt_u32, FIELD(freq)},
-	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,
-	 FIELD(duration_ns)},
-	{'f', "file", "FILE", "output; %p pid, %t time, %n number (default: stdout); repeatable: a format each",
-	 opt_strings, FIELD(files)},
-	{0, "group", "GROUP", "who may read the files of --host, --cgroup, --container and --comm, beside their owner",
-	 opt_string, FIELD(group)},
-	{'o', "output", "FORMAT[,…]", "col, collapsed, flamegraph, text (default: by FILE's extension, else text)",
-	 opt_string, FIELD(format)},
-	{'t', "threads", NULL, "a frame for each thread", opt_flag, FIELD(style.threads)},
-	{0, "by", "LIST", "leading frames, outermost first: container, process, thread (name), with commas", opt_string,
-	 FIELD(by)},
-	{'j', "jstackdepth", "N", "deepest stack, up to 16384 (default: all, above 1024 frames without the middle)",
-	 opt_u32, FIELD(depth)},
-	{'s', "simple", NULL, "class names without packages", opt_flag, FIELD(style.style.simple)},
-	{'g', "sig", NULL, "method signatures", opt_flag, FIELD(style.style.signatures)},
-	{'a', "ann", NULL, "annotate frames: _[j] compiled, _[i] inlined, _[0] interpreted", opt_flag,
-	 FIELD(style.style.annotate)},
-	{'l', "lib", NULL, "library names before native frames", opt_flag, FIELD(style.style.libraries)},
-	{'I', "include", "PATTERN", "only stacks with such a frame; * at either end; repeatable", opt_strings,
-	 FIELD(style.include)},
-	{'X', "exclude", "PATTERN", "no stacks with such a frame; repeatable", opt_strings, FIELD(style.exclude)},
-	{0, "lines", NULL, "line numbers in Java frames", opt_flag, FIELD(style.style.lines)},
-	{0, "dot", NULL, "dots in class names also in collapsed output", opt_flag, FIELD(style.style.dotted)},
-	{0, "col-version", "1|2", "col without index and container (1), or with them (2, default)", opt_u32,
-	 FIELD(style.col_version)},
-	{0, "total", NULL, "weigh by CPU time instead of counting samples", opt_flag, FIELD(style.total)},
-	{0, "title", "TEXT", "title of the flame graph", opt_string, FIELD(style.title)},
-	{0, "reverse", NULL, "flame graph from the leaves: who calls this", opt_flag, FIELD(style.reverse)},
-	{0, "inverted", NULL, "flame graph with the root at the top", opt_flag, FIELD(style.inverted)},
-	{0, "all-user", NULL, "no kernel frames", opt_flag, FIELD(all_user)},
-	{0, "no-attach", NULL, "no agent in the JVM: kernel and native frames only", opt_flag, FIELD(no_attach)},
-	{0, "leave-alone", "PATTERN",
-	 "no agent in JVMs of this name, main class, jar, container, cgroup, user:NAME or uid:N; repeatable",
-	 opt_strings, FIELD(leave_alone)},
-	{0, "java-collect-spark-app-name-as-appid", NULL, "name Spark's applications too, beside their main class",
-	 opt_flag, FIELD(spark_names)},
-	{0, "engine", "ENGINE", "who ticks: auto (default), bpf, ctimer, itimer; see `duet check`", opt_string,
-	 FIELD(engine)},
-	{0, "pairing", "RULE", "auto (default), or interval: as on kernels without signal cookies", opt_string,
-	 FIELD(pairing)},
-	{0, "signals", "WHEN", "the agent walks Java frames too: needed (default), always or never", opt_string,
-	 FIELD(signals)},
-	{0, "continuous", NULL, "one profile after the other into the folder -f, until it is stopped", opt_flag,
-	 FIELD(continuous)},
-	{0, "window", "TIME", "with --continuous: how long each is (default 60)", opt_seconds, FIELD(window_ns)},
-	{0, "keep-files", "N", "with --continuous: remove the oldest files when there are more", opt_u32,
-	 FIELD(keep_files)},
-	{0, "keep-age", "TIME", "with --continuous: remove files that are older: 7d, 12h", opt_seconds,
-	 FIELD(keep_age_ns)},
-	{0, "keep-bytes", "SIZE", "with --continuous: remove the oldest files when all are larger: 500m, 10g",
-	 opt_bytes, FIELD(keep_bytes)},
-	{0, "max-memory", "SIZE", "of duet itself with BPF's maps; above, it sheds detail (RAM/8; continuous: 128m)",
-	 opt_bytes, FIELD(max_memory)},
-	{0, "max-overhead", "PCT", "of the host's CPU: 1; above, duet samples less often (daemon: 1)",
-	 opt_percent, FIELD(max_overhead)},
-	{0, "metrics", "ADDRESS", "Prometheus metrics of duet itself on localhost:PORT or the socket /PATH", opt_string,
-	 FIELD(metrics)},
-	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose)},
-	COMMAND_HELP,
-	{0},
-};
 
 /* ---- from words to the session's options; each says in one sentence what is wrong ---- */
 
@@ -583,18 +484,19 @@ void record_options_free(struct record_options *options)
 	free(options);
 }
 
+const struct opt *record_option(const char *word)
+{
+	return opt_by_word(record_rows, word);
+}
+
 int record_options_set(struct record_options *options, const char *word, const char *value, struct buf *why)
 {
-	static const char *const others[] = {"pid", "host", "duration", "continuous", "verbose", "help"};
+	const struct opt *row = record_option(word);
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (!strcmp(word, others[i])) {
-			buf_printf(why,
-				   "'%s' is not for a configuration: the whole host is profiled until it is stopped",
-				   word);
-			return -EINVAL;
-		}
-	return opt_set(rows, word, value, options, why);
+	if (!row || !(row->scope & OPT_NOT_CONFIG))
+		return opt_set(record_rows, word, value, options, why);
+	buf_printf(why, "'%s' is not for a configuration: the whole host is profiled until it is stopped", word);
+	return -EINVAL;
 }
 
 int record_options_fill(struct record_options *options, const char *folder, struct session_options *session)
@@ -649,7 +551,7 @@ const struct command cmd_record = {
 	.usage = "duet record [OPTIONS] (-p PID[,PID…] | --host | --cgroup PATH |\n"
 		 "                              --container ID|NAME | --comm NAME | -- CMD [ARGS…])\n"
 		 "       duet [OPTIONS] PID\n",
-	.rows = rows,
+	.rows = record_rows,
 	.options_bytes = sizeof(struct record_options),
 	.most_words = INT_MAX,
 	.init = init,

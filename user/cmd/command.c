@@ -8,7 +8,7 @@
 
 const struct opt command_no_rows[] = {
 	COMMAND_HELP,
-	{0},
+	OPT_END,
 };
 
 static int print_help(const struct command *command)

@@ -36,10 +36,12 @@ static char *trim(char *text)
 	return text + strspn(text, " \t\r");
 }
 
-/* Patterns are lists, all else is said once. */
+/* Lists grow, all else is said once. */
 static int check_twice(struct reader *reader, const char *word, struct buf *why)
 {
-	if (!strcmp(word, "include") || !strcmp(word, "exclude") || !strcmp(word, "leave-alone"))
+	const struct opt *row = record_option(word);
+
+	if (row && opt_is_repeated(row))
 		return 0;
 	for (size_t i = 0; i < reader->count; i++)
 		if (!strcmp(word, reader->words[i])) {
@@ -56,17 +58,9 @@ static int check_twice(struct reader *reader, const char *word, struct buf *why)
 /* Words of the files, not of the recording: they may change while it goes on. */
 static bool is_of_files(const char *word)
 {
-	static const char *const words[] = {
-		"file",	   "output",  "window", "keep-files", "keep-age", "keep-bytes", "col-version",
-		"by",	   "threads", "simple", "sig",	      "ann",	  "lib",	"include",
-		"exclude", "lines",   "dot",	"total",      "title",	  "reverse",	"inverted",
-		"group",
-	};
+	const struct opt *row = record_option(word);
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (!strcmp(word, words[i]))
-			return true;
-	return false;
+	return row && row->scope & OPT_OF_FILES;
 }
 
 static int set_word(struct reader *reader, char *line, struct buf *why)

@@ -4,10 +4,12 @@
 #define CMD_RECORD_H
 
 #include "base/buf.h"
+#include "base/opt.h"
 #include "session.h"
 
 struct record_options;
 
+const struct opt *record_option(const char *word); /* the row of a long option; NULL when there is none */
 struct record_options *record_options_new(void); /* the defaults; NULL when out of memory */
 void record_options_free(struct record_options *options);
 /* One long option. `value` is not copied. 0, or -EINVAL with one sentence in `why`. */

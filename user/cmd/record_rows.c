@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/record_rows.h"
+
+#include "cmd/cmd.h"
+#include "engines.h"
+#include "event/event.h"
+
+#define FIELD(name) .offset = offsetof(struct record_options, name)
+
+/* Kept as text: what it counts depends on -e. */
+static int parse_interval(void *field, const char *value, struct buf *why)
+{
+	uint64_t amount;
+	int err = opt_interval(&amount, value, why);
+
+	return err ? err : opt_string(field, value, why);
+}
+
+static void event_names(struct buf *out)
+{
+	for (size_t i = 0; event_table[i]; i++)
+		buf_printf(out, "%s\n", event_table[i]->name);
+}
+
+static void engine_names(struct buf *out)
+{
+	for (size_t i = 0; engines[i].name; i++)
+		buf_printf(out, "%s\n", engines[i].name);
+}
+
+static void format_names(struct buf *out)
+{
+	for (size_t i = 0; writers[i]; i++)
+		buf_printf(out, "%s\n", writers[i]->name);
+}
+
+static void group_names(struct buf *out)
+{
+	buf_add_str(out, "container\nprocess\nthread\n");
+}
+
+static void signal_words(struct buf *out)
+{
+	buf_add_str(out, "needed\nalways\nnever\n");
+}
+
+static void pairing_words(struct buf *out)
+{
+	buf_add_str(out, "auto\ninterval\n");
+}
+
+/* clang-format off */
+const struct opt record_rows[] = {
+	OPT_GROUP("Target"),
+	{'p', "pid", "PID[,PID…]", "profile these processes", opt_strings, FIELD(pids), OPT_NOT_CONFIG},
+	{0, "host", NULL, "profile every process of the host", opt_flag, FIELD(host), OPT_NOT_CONFIG},
+	{0, "cgroup", "PATH", "profile every process in this cgroup (v2) and below it", opt_string, FIELD(cgroup)},
+	{0, "container", "ID|NAME", "profile every process of this container", opt_string, FIELD(container)},
+	{0, "comm", "NAME", "profile every process of this name", opt_string, FIELD(comm)},
+
+	OPT_GROUP("Sampling"),
+	{'e', "event", "EVENT[=N][,…]", "what to sample, cpu if not given; =N: its interval", opt_string,
+		FIELD(event), .choices = event_names},
+	{'i', "interval", "TIME|N", "one sample each TIME of CPU: 10ms (default), 500us; of other events, one of N",
+		parse_interval, FIELD(interval)},
+	{0, "freq", "HZ", "the same as a rate: 99, 1000", opt_u32, FIELD(freq)},
+	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,
+		FIELD(duration_ns), OPT_NOT_CONFIG},
+	{0, "engine", "ENGINE", "who ticks; `duet check` says which can", opt_string, FIELD(engine),
+		.choices = engine_names},
+	{'j', "jstackdepth", "N", "deepest stack, up to 16384 (default: all, above 1024 frames without the middle)",
+		opt_u32, FIELD(depth)},
+	{0, "all-user", NULL, "no kernel frames", opt_flag, FIELD(all_user)},
+	{0, "no-attach", NULL, "no agent in the JVM: kernel and native frames only", opt_flag, FIELD(no_attach)},
+	{0, "leave-alone", "PATTERN",
+		"no agent in JVMs of this name, main class, jar, container, cgroup, user:NAME or uid:N",
+		opt_strings, FIELD(leave_alone)},
+	{0, "signals", "WHEN", "when the agent walks Java frames too, needed if not given", opt_string, FIELD(signals),
+		.choices = signal_words},
+	{0, "pairing", "RULE", "how samples find their Java half; interval: as without signal cookies", opt_string,
+		FIELD(pairing), .choices = pairing_words},
+	{0, "java-collect-spark-app-name-as-appid", NULL, "name Spark's applications too, beside their main class",
+		opt_flag, FIELD(spark_names)},
+
+	OPT_GROUP("Output"),
+	{'f', "file", "FILE", "output; %p pid, %t time, %n number (default: stdout); repeatable: a format each",
+		opt_strings, FIELD(files), OPT_OF_FILES},
+	{0, "group", "GROUP",
+		"who may read the files of --host, --cgroup, --container and --comm, beside their owner",
+		opt_string, FIELD(group), OPT_OF_FILES},
+	{'o', "output", "FORMAT[,…]", "formats (default: by FILE's extension, else text)", opt_string, FIELD(format),
+		OPT_OF_FILES, format_names},
+	{'t', "threads", NULL, "a frame for each thread", opt_flag, FIELD(style.threads), OPT_OF_FILES},
+	{0, "by", "LIST", "leading frames, outermost first, with commas", opt_string, FIELD(by), OPT_OF_FILES,
+		group_names},
+	{'s', "simple", NULL, "class names without packages", opt_flag, FIELD(style.style.simple), OPT_OF_FILES},
+	{'g', "sig", NULL, "method signatures", opt_flag, FIELD(style.style.signatures), OPT_OF_FILES},
+	{'a', "ann", NULL, "annotate frames: _[j] compiled, _[i] inlined, _[0] interpreted", opt_flag,
+		FIELD(style.style.annotate), OPT_OF_FILES},
+	{'l', "lib", NULL, "library names before native frames", opt_flag, FIELD(style.style.libraries), OPT_OF_FILES},
+	{'I', "include", "PATTERN", "only stacks with such a frame; * at either end; repeatable", opt_strings,
+		FIELD(style.include), OPT_OF_FILES},
+	{'X', "exclude", "PATTERN", "no stacks with such a frame; repeatable", opt_strings, FIELD(style.exclude),
+		OPT_OF_FILES},
+	{0, "lines", NULL, "line numbers in Java frames", opt_flag, FIELD(style.style.lines), OPT_OF_FILES},
+	{0, "dot", NULL, "dots in class names also in collapsed output", opt_flag, FIELD(style.style.dotted),
+		OPT_OF_FILES},
+	{0, "col-version", "1|2", "col without index and container (1), or with them (2, default)", opt_u32,
+		FIELD(style.col_version), OPT_OF_FILES},
+	{0, "total", NULL, "weigh by what samples stand for, CPU time of cpu, instead of counting them", opt_flag,
+		FIELD(style.total), OPT_OF_FILES},
+	{0, "title", "TEXT", "title of the flame graph", opt_string, FIELD(style.title), OPT_OF_FILES},
+	{0, "reverse", NULL, "flame graph from the leaves: who calls this", opt_flag, FIELD(style.reverse),
+		OPT_OF_FILES},
+	{0, "inverted", NULL, "flame graph with the root at the top", opt_flag, FIELD(style.inverted), OPT_OF_FILES},
+
+	OPT_GROUP("Continuous"),
+	{0, "continuous", NULL, "one profile after the other into the folder -f, until it is stopped", opt_flag,
+		FIELD(continuous), OPT_NOT_CONFIG},
+	{0, "window", "TIME", "how long each is (default 60)", opt_seconds, FIELD(window_ns), OPT_OF_FILES},
+	{0, "keep-files", "N", "remove the oldest files when there are more", opt_u32, FIELD(keep_files),
+		OPT_OF_FILES},
+	{0, "keep-age", "TIME", "remove files that are older: 7d, 12h", opt_seconds, FIELD(keep_age_ns), OPT_OF_FILES},
+	{0, "keep-bytes", "SIZE", "remove the oldest files when all are larger: 500m, 10g", opt_bytes,
+		FIELD(keep_bytes), OPT_OF_FILES},
+
+	OPT_GROUP("Limits, and duet itself"),
+	{0, "max-memory", "SIZE", "of duet itself with BPF's maps; above, it sheds detail (RAM/8; continuous: 128m)",
+		opt_bytes, FIELD(max_memory)},
+	{0, "max-overhead", "PCT", "of the host's CPU: 1; above, duet samples less often (daemon: 1)",
+		opt_percent, FIELD(max_overhead)},
+	{0, "metrics", "ADDRESS", "Prometheus metrics of duet itself on localhost:PORT or the socket /PATH", opt_string,
+		FIELD(metrics)},
+	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose), OPT_NOT_CONFIG},
+	COMMAND_HELP,
+	OPT_END,
+};
+/* clang-format on */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of `duet record`, as its command line and a configuration give them. */
+#ifndef CMD_RECORD_ROWS_H
+#define CMD_RECORD_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/opt.h"
+#include "out/writer.h"
+
+struct record_options {
+	bool help; /* first: see struct command */
+	struct opt_strings pids;
+	struct opt_strings files;
+	struct opt_strings leave_alone;
+	const char *event, *interval, *engine, *format, *pairing, *signals;
+	const char *cgroup, *container, *comm, *by, *metrics, *group;
+	uint64_t duration_ns, max_memory;
+	uint64_t window_ns, keep_age_ns, keep_bytes;
+	double max_overhead;
+	uint32_t freq, depth, keep_files;
+	bool continuous;
+	bool host, all_user, no_attach, spark_names, verbose;
+	struct writer_options style;
+};
+
+extern const struct opt record_rows[];
+
+#endif
