@@ -56,6 +56,8 @@ bpf_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 # Of the C programs there, those with cmocka are tests, the others help a script.
 system_programs := $(patsubst %.c,$(O)/%,$(wildcard tests/system/*.c tests/system/*/*.c tests/matrix/*.c))
+# Run by hand only: built with the tests, so that they keep up with the code.
+developer_programs := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/*.c tests/corpus/*.c))
 system_tests := $(patsubst %.c,$(O)/%,$(shell grep -ls '^#include <cmocka' tests/system/*.c)) \
 	$(sort $(filter-out tests/system/lib.sh,$(wildcard tests/system/*.sh)))
 # Each prints a table; the other scripts there fetch what they need.
@@ -252,7 +254,7 @@ check: $(unit_tests) ## units, formats and style: what needs neither JVM nor BPF
 
 test: ## install what is missing, build, and prove every area in minutes: `check` and the cases of tests/core
 	$(Q).ci/packages build test
-	$(Q)$(again) all workloads $(unit_tests) $(system_programs)
+	$(Q)$(again) all workloads $(unit_tests) $(system_programs) $(developer_programs)
 	$(Q)tests/run $(TEST_OPTIONS) -f tests/core $(unit_tests) $(system_tests)
 
 test-all: ## every case, then test-matrix; PART=commit SECONDS=600: system cases beyond `test`, as that commit draws
