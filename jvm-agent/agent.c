@@ -6,7 +6,7 @@
 #include "control.h"
 #include "jvm.h"
 #include "options.h"
-#include "session.h"
+#include "stay.h"
 
 /* Whoever attaches gets a code and words it himself; the application's stderr is not his terminal. */
 static void complain(bool at_start, const char *why)
@@ -17,7 +17,7 @@ static void complain(bool at_start, const char *why)
 
 static int open_agent(JavaVM *vm, const char *text, bool at_start)
 {
-	struct options options;
+	struct agent_options options;
 	const char *why;
 
 	if (options_parse(&options, text, &why)) {
@@ -51,5 +51,5 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *text, void *reserved)
 JNIEXPORT void JNICALL Agent_OnUnload(JavaVM *vm)
 {
 	(void)vm;
-	session_seal();
+	stay_seal();
 }

@@ -12,7 +12,7 @@
 #include "methods.h"
 #include "nmethods.h"
 #include "safe_copy.h"
-#include "session.h"
+#include "stay.h"
 
 /* ---- compiled methods ---- */
 
@@ -50,9 +50,9 @@ void JNICALL code_on_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const v
 			  const jvmtiAddrLocationMap *map, const void *compile_info)
 {
 	(void)jvmti, (void)method, (void)bytes, (void)map_length, (void)map, (void)compile_info;
-	if (session_enter())
+	if (stay_enter())
 		find_enter_special((uintptr_t)address);
-	session_leave();
+	stay_leave();
 }
 
 #define KEEP_BYTES 16384 /* of one compilation that is freed: mostly they are small */
@@ -74,14 +74,14 @@ void JNICALL code_on_unload(jvmtiEnv *jvmti, jmethodID method, const void *addre
 		.address = (uintptr_t)address,
 	};
 	struct ring_part part = {&unload, sizeof(unload)};
-	struct session *session = session_enter();
+	struct stay *stay = stay_enter();
 
 	(void)jvmti;
-	if (session) {
+	if (stay) {
 		keep_record((uintptr_t)address);
-		ring_write(&session->ring, DUET_AGENT_CODE_UNLOAD, &part, 1, RING_DROP);
+		ring_write(&stay->ring, DUET_AGENT_CODE_UNLOAD, &part, 1, RING_DROP);
 	}
-	session_leave();
+	stay_leave();
 }
 
 /* ---- stubs ---- */
@@ -147,7 +147,7 @@ static bool find_other_blob(uintptr_t pc, struct duet_stub *ret_stub, char name[
 	return name[0] && !jvmstructs_is_nmethod(name);
 }
 
-static bool answer_stub(struct session *session, uintptr_t pc)
+static bool answer_stub(struct stay *stay, uintptr_t pc)
 {
 	struct duet_stub stub = {.time_ns = clock_ns()};
 	char name[STUB_NAME_BYTES];
@@ -157,7 +157,7 @@ static bool answer_stub(struct session *session, uintptr_t pc)
 		return false;
 	stub.name_len = (uint32_t)strlen(name);
 	parts[1].bytes = stub.name_len;
-	ring_write(&session->ring, DUET_AGENT_STUB, parts, 2, RING_WAIT);
+	ring_write(&stay->ring, DUET_AGENT_STUB, parts, 2, RING_WAIT);
 	return true;
 }
 
@@ -170,7 +170,7 @@ bool code_has_stub_events(void)
 	return jvm.at_start || jvm.version >= 17;
 }
 
-void code_publish_heaps(struct session *session)
+void code_publish_heaps(struct stay *stay)
 {
 	uintptr_t low, high;
 
@@ -178,31 +178,31 @@ void code_publish_heaps(struct session *session)
 		struct duet_code_heap heap = {.low = low, .high = high};
 		struct ring_part part = {&heap, sizeof(heap)};
 
-		ring_write(&session->ring, DUET_AGENT_CODE_HEAP, &part, 1, RING_WAIT);
+		ring_write(&stay->ring, DUET_AGENT_CODE_HEAP, &part, 1, RING_WAIT);
 	}
 }
 
 #define LAZY_KINDS 3 /* of blobs, made when the first is needed: a JVM without them has few blobs to look at */
 
-void code_publish_layout(struct session *session)
+void code_publish_layout(struct stay *stay)
 {
-	struct duet_jvm_layout *layout = &session->layouts[session->layout_count];
+	struct duet_jvm_layout *layout = &stay->layouts[stay->layout_count];
 	struct ring_part part = {layout, sizeof(*layout)};
 	uint32_t kinds;
 
-	if (session->layout_count == SESSION_LAYOUTS || session->kinds_published == LAZY_KINDS ||
+	if (stay->layout_count == STAY_LAYOUTS || stay->kinds_published == LAZY_KINDS ||
 	    !jvmstructs_layout(layout, jvm.version))
 		return;
 	layout->enter_special = (uintptr_t)&enter_special;
 	layout->virtual_threads = jvm.virtual_threads;
 	kinds = (layout->compiled_name != 0) + (layout->native_name != 0) + (layout->frameless_names[0] != 0);
-	if (session->layout_count && kinds == session->kinds_published)
+	if (stay->layout_count && kinds == stay->kinds_published)
 		return;
-	if (!ring_write(&session->ring, DUET_AGENT_LAYOUT, &part, 1, RING_WAIT))
+	if (!ring_write(&stay->ring, DUET_AGENT_LAYOUT, &part, 1, RING_WAIT))
 		return; /* no room: the next call tries again */
-	session->layout_count++;
-	session->kinds_published = kinds;
-	__atomic_store_n(&session->layout, layout, __ATOMIC_RELEASE);
+	stay->layout_count++;
+	stay->kinds_published = kinds;
+	__atomic_store_n(&stay->layout, layout, __ATOMIC_RELEASE);
 }
 
 void code_learn_existing(void)
@@ -232,31 +232,31 @@ static const struct duet_code_pc *pc_behind(const struct nmethod_record *record,
 }
 
 /* What has no room now is asked for. */
-static void tell_some(struct session *session, JNIEnv *env, const struct duet_java_frame *frames, uint32_t count,
+static void tell_some(struct stay *stay, JNIEnv *env, const struct duet_java_frame *frames, uint32_t count,
 		      unsigned int *left)
 {
-	for (uint32_t i = 0; i < count && *left && ring_has_room(&session->ring); i++)
-		*left -= methods_tell(session, env, frames[i].method);
+	for (uint32_t i = 0; i < count && *left && ring_has_room(&stay->ring); i++)
+		*left -= methods_tell(stay, env, frames[i].method);
 }
 
 /*
  * A JVM may end before the loader has asked for names too: they come with the code, those that the sample met first.
  * Of the room in the ring half is left, for the code.
  */
-static void tell_methods(struct session *session, JNIEnv *env, const struct nmethod_record *record, uint64_t pc)
+static void tell_methods(struct stay *stay, JNIEnv *env, const struct nmethod_record *record, uint64_t pc)
 {
 	const struct duet_java_frame itself = {.method = record->load.method};
 	const struct duet_code_pc *met = pc_behind(record, pc);
 	unsigned int left = METHODS_AT_ONCE;
 
 	if (met)
-		tell_some(session, env, record->frames + met->frame, met->depth, &left);
-	tell_some(session, env, &itself, 1, &left);
-	tell_some(session, env, record->frames, record->load.frame_count, &left);
+		tell_some(stay, env, record->frames + met->frame, met->depth, &left);
+	tell_some(stay, env, &itself, 1, &left);
+	tell_some(stay, env, record->frames, record->load.frame_count, &left);
 }
 
 /* Takes the record over. */
-static void answer_compiled(struct session *session, JNIEnv *env, struct nmethod_record *record, uint64_t pc)
+static void answer_compiled(struct stay *stay, JNIEnv *env, struct nmethod_record *record, uint64_t pc)
 {
 	struct ring_part parts[] = {
 		{&record->load, sizeof(record->load)},
@@ -264,28 +264,28 @@ static void answer_compiled(struct session *session, JNIEnv *env, struct nmethod
 		{record->frames, record->load.frame_count * sizeof(*record->frames)},
 	};
 
-	tell_methods(session, env, record, pc);
-	ring_write(&session->ring, DUET_AGENT_CODE_LOAD, parts, 3, RING_WAIT);
+	tell_methods(stay, env, record, pc);
+	ring_write(&stay->ring, DUET_AGENT_CODE_LOAD, parts, 3, RING_WAIT);
 	nmethods_release(record);
 }
 
-void code_answer(struct session *session, JNIEnv *env, uint64_t pc, uint32_t id)
+void code_answer(struct stay *stay, JNIEnv *env, uint64_t pc, uint32_t id)
 {
 	const struct duet_want want = {.key = pc, .id = id, .kind = DUET_WANT_CODE};
 	struct nmethod_record record;
 
-	switch (nmethods_find((uintptr_t)pc, id, ring_metadata_most(&session->ring), &record)) {
+	switch (nmethods_find((uintptr_t)pc, id, ring_metadata_most(&stay->ring), &record)) {
 	case NMETHOD_FOUND:
-		return answer_compiled(session, env, &record, pc);
+		return answer_compiled(stay, env, &record, pc);
 	case NMETHOD_NONE:
-		if (!id && answer_stub(session, (uintptr_t)pc))
+		if (!id && answer_stub(stay, (uintptr_t)pc))
 			return;
 		break;
 	case NMETHOD_GONE:
 		break;
 	}
 	if (id && kept_copy(id, &record))
-		return answer_compiled(session, env, &record, pc);
-	duet_ring_count(session->ring.page, DUET_AGENT_CODE_GONE);
-	ring_write_gone(&session->ring, &want);
+		return answer_compiled(stay, env, &record, pc);
+	duet_ring_count(stay->ring.page, DUET_AGENT_CODE_GONE);
+	ring_write_gone(&stay->ring, &want);
 }

@@ -21,7 +21,7 @@
 #include "methods.h"
 #include "peer.h"
 #include "sample.h"
-#include "session.h"
+#include "stay.h"
 #include "threads.h"
 
 #define THREAD_NAME "duet agent"
@@ -60,130 +60,130 @@ static struct {
 	.changed = PTHREAD_COND_INITIALIZER,
 };
 
-/* ---- one loader's session, on the agent's thread ---- */
+/* ---- one loader's stay, on the agent's thread ---- */
 
-static int session_fill(struct session *session, const struct duet_message_start *start, const int fds[2],
+static int stay_fill(struct stay *stay, const struct duet_message_start *start, const int fds[2],
 			const char **ret_why)
 {
 	int error;
 
-	session->engine = engine_find(start->engine);
-	session->interval_ns = start->interval_ns;
-	session->java_depth = (int)start->java_depth;
-	session->pid = (uint32_t)getpid();
-	error = ring_map(&session->ring, fds[0], start->ring_bytes, ret_why);
+	stay->engine = engine_find(start->engine);
+	stay->interval_ns = start->interval_ns;
+	stay->java_depth = (int)start->java_depth;
+	stay->pid = (uint32_t)getpid();
+	error = ring_map(&stay->ring, fds[0], start->ring_bytes, ret_why);
 	if (!error && fds[1] >= 0)
-		error = tables_map(&session->tables, fds[1], start->tables_bytes, ret_why);
+		error = tables_map(&stay->tables, fds[1], start->tables_bytes, ret_why);
 	if (error)
 		return error;
-	*ret_why = "no memory for the tables of a session";
-	session->slots = sample_slots_new(session->java_depth);
-	if (!session->slots)
+	*ret_why = "no memory for the unwind tables";
+	stay->slots = sample_slots_new(stay->java_depth);
+	if (!stay->slots)
 		return -ENOMEM;
-	session->signo = session->engine->take_signal((int)start->signo, ret_why);
-	return session->signo < 0 ? session->signo : 0;
+	stay->signo = stay->engine->take_signal((int)start->signo, ret_why);
+	return stay->signo < 0 ? stay->signo : 0;
 }
 
-static void session_free(struct session *session)
+static void stay_free(struct stay *stay)
 {
-	sample_slots_free(session->slots, session->java_depth);
-	tables_unmap(&session->tables);
-	ring_unmap(&session->ring);
-	free(session);
+	sample_slots_free(stay->slots, stay->java_depth);
+	tables_unmap(&stay->tables);
+	ring_unmap(&stay->ring);
+	free(stay);
 }
 
 /* How to walk, and handlers, so that nothing is missed; all else can wait until the loader knows that we run. */
-static int session_start(struct session *session, const char **ret_why)
+static int stay_start(struct stay *stay, const char **ret_why)
 {
 	int error = 0;
 
-	code_publish_layout(session);
-	session_open(session);
+	code_publish_layout(stay);
+	stay_open(stay);
 	jvm_events_enable();
-	if (session->engine->start)
-		error = session->engine->start(session->signo, session->interval_ns, ret_why);
+	if (stay->engine->start)
+		error = stay->engine->start(stay->signo, stay->interval_ns, ret_why);
 	return error;
 }
 
-/* Leaks the session when a handler or callback does not leave it: better than a JVM that writes into freed memory. */
-static void session_stop(struct session *session)
+/* Leaks the stay when a handler or callback does not leave it: better than a JVM that writes into freed memory. */
+static void stay_stop(struct stay *stay)
 {
-	if (session->engine->stop)
-		session->engine->stop();
+	if (stay->engine->stop)
+		stay->engine->stop();
 	jvm_events_disable();
 	threads_forget();
 	kept_forget();
 	methods_forget_told();
-	if (session_close())
-		session_free(session);
+	if (stay_close())
+		stay_free(stay);
 }
 
-static void session_rescan(struct session *session)
+static void stay_rescan(struct stay *stay)
 {
-	unsigned int failed = session->engine->rescan ? session->engine->rescan() : 0;
+	unsigned int failed = stay->engine->rescan ? stay->engine->rescan() : 0;
 
 	while (failed--)
-		duet_ring_count(session->ring.page, DUET_AGENT_TIMER_FAILED);
+		duet_ring_count(stay->ring.page, DUET_AGENT_TIMER_FAILED);
 }
 
-static void session_answer(struct session *session, JNIEnv *env, const struct duet_want *want)
+static void stay_answer(struct stay *stay, JNIEnv *env, const struct duet_want *want)
 {
 	if (want->kind == DUET_WANT_METHOD)
-		methods_answer(session, env, want->key);
+		methods_answer(stay, env, want->key);
 	else if (want->kind == DUET_WANT_CODE)
-		code_answer(session, env, want->key, want->id);
+		code_answer(stay, env, want->key, want->id);
 }
 
 /* The loader makes room in the ring, however long that takes, or it is gone: false. */
-static bool await_room(struct session *session, int peer)
+static bool await_room(struct stay *stay, int peer)
 {
 	struct pollfd fd = {.fd = peer}; /* only its end */
 
-	while (!ring_has_room(&session->ring))
+	while (!ring_has_room(&stay->ring))
 		if (poll(&fd, 1, FULL_STEP_MS) > 0)
 			return false;
 	return true;
 }
 
 /* > 0 to go on. */
-static int session_answer_all(struct session *session, JNIEnv *env, int peer, const struct duet_message_want *message)
+static int stay_answer_all(struct stay *stay, JNIEnv *env, int peer, const struct duet_message_want *message)
 {
 	bool goes_on = true;
 
 	__atomic_store_n(&control.answers, true, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; goes_on && i < message->count; i++) {
-		goes_on = await_room(session, peer);
+		goes_on = await_room(stay, peer);
 		if (goes_on)
-			session_answer(session, env, &message->wants[i]);
+			stay_answer(stay, env, &message->wants[i]);
 	}
 	__atomic_store_n(&control.answers, false, __ATOMIC_RELAXED);
 	return goes_on ? DUET_MESSAGE_WANT : -EPIPE;
 }
 
 /* A message of the loader's: > 0 to go on, 0 for STOP, < 0 when it is gone or makes no sense. */
-static int session_obey(struct session *session, JNIEnv *env, int peer)
+static int stay_obey(struct stay *stay, JNIEnv *env, int peer)
 {
 	struct duet_message_want message;
 	int type = peer_receive(peer, &message);
 
 	if (type == DUET_MESSAGE_STOP)
 		return 0;
-	return type > 0 ? session_answer_all(session, env, peer, &message) : type;
+	return type > 0 ? stay_answer_all(stay, env, peer, &message) : type;
 }
 
 /* > 0 to go on, as above. */
-static int session_listen(struct session *session, JNIEnv *env, int peer, int timeout_ms)
+static int stay_listen(struct stay *stay, JNIEnv *env, int peer, int timeout_ms)
 {
 	struct pollfd fd = {.fd = peer, .events = POLLIN};
 
 	poll(&fd, 1, timeout_ms);
 	if (fd.revents & POLLIN)
-		return session_obey(session, env, peer);
+		return stay_obey(stay, env, peer);
 	return fd.revents ? -EPIPE : 1;
 }
 
-/* All at once would keep samples of the first second waiting. Ends as session_listen(). */
-static int session_prepare(struct session *session, JNIEnv *env, int peer)
+/* All at once would keep samples of the first second waiting. Ends as stay_listen(). */
+static int stay_prepare(struct stay *stay, JNIEnv *env, int peer)
 {
 	struct jvm_preparing preparing;
 	int goes_on = 1;
@@ -191,31 +191,31 @@ static int session_prepare(struct session *session, JNIEnv *env, int peer)
 	if (!jvm_prepare_begin(env, &preparing))
 		return goes_on;
 	while (goes_on > 0 && jvm_prepare_some(&preparing))
-		goes_on = session_listen(session, env, peer, 0);
+		goes_on = stay_listen(stay, env, peer, 0);
 	jvm_prepare_end(env, &preparing);
 	return goes_on;
 }
 
 /* Until the loader says STOP (true), or goes (false). */
-static bool session_serve(struct session *session, JNIEnv *env, int peer)
+static bool stay_serve(struct stay *stay, JNIEnv *env, int peer)
 {
 	uint64_t next_sweep_ns = 0, next_rescan_ns = 0;
-	int goes_on = session_prepare(session, env, peer);
+	int goes_on = stay_prepare(stay, env, peer);
 
 	while (goes_on > 0) {
 		uint64_t now = clock_ns();
 
 		if (now >= next_sweep_ns) {
-			threads_sweep(session, env);
+			threads_sweep(stay, env);
 			kept_forget_old();
 			next_sweep_ns = now + SWEEP_NS;
 		}
 		if (now >= next_rescan_ns) {
-			session_rescan(session);
-			code_publish_layout(session);
+			stay_rescan(stay);
+			code_publish_layout(stay);
 			next_rescan_ns = now + RESCAN_NS;
 		}
-		goes_on = session_listen(session, env, peer, RESCAN_NS / 1000000);
+		goes_on = stay_listen(stay, env, peer, RESCAN_NS / 1000000);
 	}
 	return !goes_on;
 }
@@ -231,30 +231,30 @@ static void settle(void)
 
 static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *start, const int fds[2])
 {
-	struct session *session = calloc(1, sizeof(*session));
+	struct stay *stay = calloc(1, sizeof(*stay));
 	const char *why = "no memory";
 	bool stopped = false;
 	int error = -ENOMEM;
 
-	if (session)
-		error = session_fill(session, start, fds, &why);
+	if (stay)
+		error = stay_fill(stay, start, fds, &why);
 	peer_close_fds(fds);
 	if (error) {
 		peer_send_started(peer, error, 0, why);
-		if (session)
-			session_free(session);
+		if (stay)
+			stay_free(stay);
 		return false;
 	}
-	error = session_start(session, &why);
-	peer_send_started(peer, error, session->signo, why);
+	error = stay_start(stay, &why);
+	peer_send_started(peer, error, stay->signo, why);
 	settle();
 	if (!error) {
-		code_publish_heaps(session);
-		threads_sweep(session, env);
+		code_publish_heaps(stay);
+		threads_sweep(stay, env);
 		code_learn_existing();
-		stopped = session_serve(session, env, peer);
+		stopped = stay_serve(stay, env, peer);
 	}
-	session_stop(session);
+	stay_stop(stay);
 	return stopped;
 }
 
@@ -402,7 +402,7 @@ static bool claim(void)
 	return false;
 }
 
-int control_open(const struct options *options)
+int control_open(const struct agent_options *options)
 {
 	if (!claim())
 		return DUET_ATTACH_BUSY;

@@ -13,7 +13,7 @@
 #include "options.h"
 
 /* Claims the agent and binds the socket. An enum duet_attach_code. */
-int control_open(const struct options *options);
+int control_open(const struct agent_options *options);
 /* Starts the thread on what control_open() made. An enum duet_attach_code. */
 int control_run(void);
 /* On the thread that will run main(): control_run(), then waits for the loader's START at most options.wait_ms. */

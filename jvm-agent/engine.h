@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Who ticks. An engine chooses the signal, makes it arrive, and stops it. To
- * add one: a file engine_<name>.c that ends in a `const struct engine`, and a row
+ * add one: a file engine_<name>.c that ends in a `const struct agent_engine`, and a row
  * in engines.c.
  */
 #ifndef ENGINE_H
@@ -13,7 +13,7 @@
 
 #include "duet_agent.h"
 
-struct engine {
+struct agent_engine {
 	enum duet_engine_id id;
 	bool standalone; /* its samples have no other half: the agent walks native frames too, and weighs them */
 	/* Installs the handler: the signal, or -errno and a sentence in *ret_why (constant text). */
@@ -33,12 +33,12 @@ struct engine {
 };
 
 /* NULL when there is none. */
-const struct engine *engine_find(uint32_t id);
+const struct agent_engine *engine_find(uint32_t id);
 /* take_signal of the engines that tick by a real-time signal. */
 int engine_take_realtime(int wanted, const char **ret_why);
 
-extern const struct engine engine_bpf;
-extern const struct engine engine_ctimer;
-extern const struct engine engine_itimer;
+extern const struct agent_engine engine_bpf;
+extern const struct agent_engine engine_ctimer;
+extern const struct agent_engine engine_itimer;
 
 #endif

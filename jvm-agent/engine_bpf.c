@@ -2,7 +2,7 @@
 /* The loader's BPF program ticks and signals; here is nothing to start. */
 #include "engine.h"
 
-const struct engine engine_bpf = {
+const struct agent_engine engine_bpf = {
 	.id = DUET_ENGINE_BPF,
 	.take_signal = engine_take_realtime,
 };

@@ -236,7 +236,7 @@ static uint64_t ctimer_periods(const siginfo_t *info)
 	return info->si_code == SI_TIMER && info->si_overrun > 0 ? 1 + (uint64_t)info->si_overrun : 1;
 }
 
-const struct engine engine_ctimer = {
+const struct agent_engine engine_ctimer = {
 	.id = DUET_ENGINE_CTIMER,
 	.standalone = true,
 	.take_signal = engine_take_realtime,

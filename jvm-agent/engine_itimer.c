@@ -82,7 +82,7 @@ static void itimer_stop(void)
 	signals_leave_prof();
 }
 
-const struct engine engine_itimer = {
+const struct agent_engine engine_itimer = {
 	.id = DUET_ENGINE_ITIMER,
 	.standalone = true,
 	.take_signal = itimer_take_signal,

@@ -5,13 +5,13 @@
 
 #include "signals.h"
 
-static const struct engine *const engines[] = {
+static const struct agent_engine *const engines[] = {
 	&engine_bpf,
 	&engine_ctimer,
 	&engine_itimer,
 };
 
-const struct engine *engine_find(uint32_t id)
+const struct agent_engine *engine_find(uint32_t id)
 {
 	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)
 		if (engines[i]->id == id)

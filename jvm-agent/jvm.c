@@ -15,7 +15,7 @@
 #include "libc_versions.h"
 #include "metadata.h"
 #include "nmethods.h"
-#include "session.h"
+#include "stay.h"
 #include "threads.h"
 #include "virtual_threads.h"
 
@@ -24,7 +24,7 @@
 #define LOCAL_REFS 16
 #define CLASSES_AT_ONCE 64 /* less than a millisecond */
 
-struct jvm jvm;
+struct agent_jvm jvm;
 static void *libjvm;
 
 /* ---- events ---- */
@@ -61,7 +61,7 @@ static void JNICALL on_vm_death(jvmtiEnv *jvmti, JNIEnv *env)
 {
 	(void)jvmti, (void)env;
 	control_last_words();
-	session_seal();
+	stay_seal();
 	control_goodbye();
 }
 
@@ -77,8 +77,8 @@ static const jvmtiEventCallbacks callbacks = {
 	.ThreadEnd = threads_on_end,
 };
 
-/* Only while a session is open: the agent costs nothing between them. */
-static const jvmtiEvent session_events[] = {
+/* Only while a stay is open: the agent costs nothing between them. */
+static const jvmtiEvent stay_events[] = {
 	JVMTI_EVENT_CLASS_LOAD,		  JVMTI_EVENT_CLASS_PREPARE,
 	JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD,
 	JVMTI_EVENT_THREAD_START,	  JVMTI_EVENT_THREAD_END,
@@ -91,16 +91,16 @@ static void set_event(jvmtiEvent event, jvmtiEventMode mode)
 
 void jvm_events_enable(void)
 {
-	for (size_t i = 0; i < sizeof(session_events) / sizeof(session_events[0]); i++)
-		set_event(session_events[i], JVMTI_ENABLE);
+	for (size_t i = 0; i < sizeof(stay_events) / sizeof(stay_events[0]); i++)
+		set_event(stay_events[i], JVMTI_ENABLE);
 	if (code_has_stub_events())
 		set_event(JVMTI_EVENT_DYNAMIC_CODE_GENERATED, JVMTI_ENABLE);
 }
 
 void jvm_events_disable(void)
 {
-	for (size_t i = 0; i < sizeof(session_events) / sizeof(session_events[0]); i++)
-		set_event(session_events[i], JVMTI_DISABLE);
+	for (size_t i = 0; i < sizeof(stay_events) / sizeof(stay_events[0]); i++)
+		set_event(stay_events[i], JVMTI_DISABLE);
 }
 
 /* ---- opening ---- */

@@ -32,7 +32,7 @@ enum asgct_failure {
 	ASGCT_NOT_WALKABLE_JAVA = -6,
 };
 
-struct jvm {
+struct agent_jvm {
 	JavaVM *vm;
 	jvmtiEnv *jvmti;
 	asgct_function asgct; /* NULL when the JVM has none, or it cannot be called from a handler */
@@ -45,14 +45,14 @@ struct jvm {
 	intptr_t env_offset; /* of the JNIEnv in a JavaThread */
 	struct duet_jvm_virtual virtual_threads; /* see virtual_threads.h */
 };
-extern struct jvm jvm;
+extern struct agent_jvm jvm;
 
 /* Idempotent. 0, or -ENOTSUP when the JVM refuses JVMTI or a capability. */
 int jvm_open(JavaVM *vm, bool at_start);
 /* What can be learned only from a live JVM, on an attached thread. Idempotent. */
 void jvm_learn(JNIEnv *env);
 
-/* Events that sessions listen to. */
+/* Events that stays listen to. */
 void jvm_events_enable(void);
 void jvm_events_disable(void);
 

@@ -6,7 +6,7 @@
 
 #include "jvm.h"
 #include "metadata.h"
-#include "session.h"
+#include "stay.h"
 
 #define LOCAL_REFS 8
 #define NUMBERED_IDS 26 /* since this JDK JVMTI looks a jmethodID up in a table, and refuses one that is not there */
@@ -164,7 +164,7 @@ static void shorten(struct metadata_names *names, size_t most_bytes)
 		names->line_count = (uint32_t)lines_most;
 }
 
-static void write_method(struct session *session, uint64_t key, const struct metadata_names *names, bool is_extra)
+static void write_method(struct stay *stay, uint64_t key, const struct metadata_names *names, bool is_extra)
 {
 	struct duet_method record = {
 		.method = key,
@@ -180,33 +180,33 @@ static void write_method(struct session *session, uint64_t key, const struct met
 	parts[4] = string_part(names->source, &record.source_len);
 	parts[5] = (struct ring_part){names->lines, record.line_count * sizeof(*names->lines)};
 	parts[0] = (struct ring_part){&record, sizeof(record)};
-	ring_write(&session->ring, DUET_AGENT_METHOD, parts, names->line_count ? 6 : 5, RING_WAIT);
+	ring_write(&stay->ring, DUET_AGENT_METHOD, parts, names->line_count ? 6 : 5, RING_WAIT);
 }
 
-static bool tell(struct session *session, JNIEnv *env, uint64_t key, bool is_extra)
+static bool tell(struct stay *stay, JNIEnv *env, uint64_t key, bool is_extra)
 {
 	struct metadata_names names;
 
 	if (!read_proven(key, &names) && !ask_jvmti(env, key, &names))
 		return false;
-	shorten(&names, ring_metadata_most(&session->ring));
-	write_method(session, key, &names, is_extra);
+	shorten(&names, ring_metadata_most(&stay->ring));
+	write_method(stay, key, &names, is_extra);
 	metadata_names_release(&names);
 	return true;
 }
 
-void methods_answer(struct session *session, JNIEnv *env, uint64_t key)
+void methods_answer(struct stay *stay, JNIEnv *env, uint64_t key)
 {
 	const struct duet_want want = {.key = key, .kind = DUET_WANT_METHOD};
 
 	told_add(key);
-	if (tell(session, env, key, false))
+	if (tell(stay, env, key, false))
 		return;
-	duet_ring_count(session->ring.page, DUET_AGENT_METHOD_GONE);
-	ring_write_gone(&session->ring, &want);
+	duet_ring_count(stay->ring.page, DUET_AGENT_METHOD_GONE);
+	ring_write_gone(&stay->ring, &want);
 }
 
-bool methods_tell(struct session *session, JNIEnv *env, uint64_t key)
+bool methods_tell(struct stay *stay, JNIEnv *env, uint64_t key)
 {
-	return told_add(key) && tell(session, env, key, true);
+	return told_add(key) && tell(stay, env, key, true);
 }

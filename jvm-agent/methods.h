@@ -10,12 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct session;
+struct stay;
 
 /* Writes a DUET_AGENT_METHOD record, or DUET_AGENT_GONE. Agent's thread only. */
-void methods_answer(struct session *session, JNIEnv *env, uint64_t key);
+void methods_answer(struct stay *stay, JNIEnv *env, uint64_t key);
 /* The same unasked, unless the loader was told lately, or it is gone. True when a record was written. */
-bool methods_tell(struct session *session, JNIEnv *env, uint64_t key);
+bool methods_tell(struct stay *stay, JNIEnv *env, uint64_t key);
 /* What was told: the loader is another one, or may have forgotten it. */
 void methods_forget_told(void);
 

@@ -8,7 +8,7 @@
 #define WAIT_DEFAULT_MS 2000
 #define SECRET_VARIABLE "DUET_SECRET"
 
-static const char *set_control(struct options *options, const char *value, size_t length)
+static const char *set_control(struct agent_options *options, const char *value, size_t length)
 {
 	if (length == 0 || length > DUET_NAME_MAX)
 		return "control= takes a name of 1 to 107 bytes";
@@ -17,7 +17,7 @@ static const char *set_control(struct options *options, const char *value, size_
 	return NULL;
 }
 
-static const char *set_secret(struct options *options, const char *value, size_t length)
+static const char *set_secret(struct agent_options *options, const char *value, size_t length)
 {
 	if (length != DUET_SECRET_DIGITS || strspn(value, "0123456789abcdef") < length)
 		return "secret= takes 32 hexadecimal digits";
@@ -25,7 +25,7 @@ static const char *set_secret(struct options *options, const char *value, size_t
 	return NULL;
 }
 
-static const char *set_wait(struct options *options, const char *value, size_t length)
+static const char *set_wait(struct agent_options *options, const char *value, size_t length)
 {
 	unsigned int wait_ms = 0;
 
@@ -42,14 +42,14 @@ static const char *set_wait(struct options *options, const char *value, size_t l
 
 static const struct {
 	const char *key;
-	const char *(*set)(struct options *options, const char *value, size_t length);
+	const char *(*set)(struct agent_options *options, const char *value, size_t length);
 } keys[] = {
 	{"control=", set_control},
 	{"secret=", set_secret},
 	{"wait=", set_wait},
 };
 
-static const char *parse_one(struct options *options, const char *text, size_t length)
+static const char *parse_one(struct agent_options *options, const char *text, size_t length)
 {
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		size_t key_length = strlen(keys[i].key);
@@ -61,7 +61,7 @@ static const char *parse_one(struct options *options, const char *text, size_t l
 }
 
 /* Out of the application's sight, and of what it starts. */
-static const char *set_environment_secret(struct options *options)
+static const char *set_environment_secret(struct agent_options *options)
 {
 	const char *value = getenv(SECRET_VARIABLE);
 	const char *why = value ? set_secret(options, value, strlen(value)) : "secret=HEX is missing";
@@ -70,9 +70,9 @@ static const char *set_environment_secret(struct options *options)
 	return why;
 }
 
-int options_parse(struct options *ret_options, const char *text, const char **ret_why)
+int options_parse(struct agent_options *ret_options, const char *text, const char **ret_why)
 {
-	struct options options = {.wait_ms = WAIT_DEFAULT_MS};
+	struct agent_options options = {.wait_ms = WAIT_DEFAULT_MS};
 	const char *why = NULL;
 
 	while (text && *text && !why) {

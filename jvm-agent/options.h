@@ -7,7 +7,7 @@
 
 #define OPTIONS_WAIT_MAX_MS 60000
 
-struct options {
+struct agent_options {
 	char control[DUET_NAME_MAX + 1]; /* abstract socket name, not empty */
 	char secret[DUET_SECRET_DIGITS]; /* not a string */
 	unsigned int wait_ms; /* how long the JVM's start waits for the loader; 2000 unless given */
@@ -17,6 +17,6 @@ struct options {
  * 0, or -EINVAL and one sentence in *ret_why (constant text). NULL text is an error: there is no default name.
  * All users can read a command line, so there the secret comes in the environment variable DUET_SECRET.
  */
-int options_parse(struct options *ret_options, const char *text, const char **ret_why);
+int options_parse(struct agent_options *ret_options, const char *text, const char **ret_why);
 
 #endif

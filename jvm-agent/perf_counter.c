@@ -12,7 +12,7 @@
 #define TYPE_LONG 'J'
 
 /* PerfDataPrologue, version 2.0. */
-struct prologue {
+struct perf_prologue {
 	uint32_t magic;
 	uint8_t byte_order, major, minor, accessible;
 	int32_t used; /* bytes */
@@ -23,7 +23,7 @@ struct prologue {
 };
 
 /* PerfDataEntry. Offsets are from its start. */
-struct entry {
+struct perf_entry {
 	int32_t bytes;
 	int32_t name;
 	int32_t vector_length; /* 0: one value */
@@ -32,7 +32,7 @@ struct entry {
 };
 
 /* The strings are as safe to read as all of the memory: the JVM writes it, and no one else may. */
-static uintptr_t value_of(uintptr_t at, const struct entry *entry, const char *name)
+static uintptr_t value_of(uintptr_t at, const struct perf_entry *entry, const char *name)
 {
 	if (entry->name < (int32_t)sizeof(*entry) || entry->name >= entry->bytes || entry->value < 0 ||
 	    entry->value > entry->bytes - 8 || entry->type != TYPE_LONG || entry->vector_length)
@@ -44,9 +44,9 @@ static uintptr_t value_of(uintptr_t at, const struct entry *entry, const char *n
 
 uintptr_t perf_counter(uintptr_t memory, const char *name)
 {
-	struct prologue head;
+	struct perf_prologue head;
 	uintptr_t at, end, value = 0;
-	struct entry entry;
+	struct perf_entry entry;
 
 	if (!memory || safe_copy(&head, memory, sizeof(head)) < sizeof(head) || head.magic != MAGIC ||
 	    head.first < (int32_t)sizeof(head) || head.used < head.first)

@@ -17,7 +17,7 @@
 #include "java_walk.h"
 #include "jvm.h"
 #include "pages.h"
-#include "session.h"
+#include "stay.h"
 #include "virtual_threads.h"
 #include "walk.h"
 
@@ -27,72 +27,72 @@
 #define SLOT_TRIES 8
 
 /* Too large for a thread's stack. */
-struct slot {
+struct walk_slot {
 	int owner; /* tid, 0 = free */
 	ucontext_t context;
 	struct stack_copy stack;
-	struct walk walk; /* standalone engines */
+	struct agent_walk walk; /* standalone engines */
 };
 
 /* Behind it: java_depth of them. */
-static struct asgct_frame *slot_frames(struct slot *slot)
+static struct asgct_frame *slot_frames(struct walk_slot *slot)
 {
 	return (struct asgct_frame *)(slot + 1);
 }
 
 static size_t slot_bytes(int java_depth)
 {
-	return sizeof(struct slot) + (size_t)java_depth * sizeof(struct asgct_frame);
+	return sizeof(struct walk_slot) + (size_t)java_depth * sizeof(struct asgct_frame);
 }
 
-struct slot *sample_slots_new(int java_depth)
+struct walk_slot *sample_slots_new(int java_depth)
 {
 	return pages_new(SLOTS * slot_bytes(java_depth));
 }
 
-void sample_slots_free(struct slot *slots, int java_depth)
+void sample_slots_free(struct walk_slot *slots, int java_depth)
 {
 	pages_free(slots, SLOTS * slot_bytes(java_depth));
 }
 
-static struct slot *slot_at(const struct session *session, unsigned int index)
+static struct walk_slot *slot_at(const struct stay *stay, unsigned int index)
 {
-	return (struct slot *)((char *)session->slots + index * slot_bytes(session->java_depth));
+	return (struct walk_slot *)((char *)stay->slots + index * slot_bytes(stay->java_depth));
 }
 
 /*
  * A free slot near the thread's own. The handler's signals are blocked while it
  * runs; finding one's own tid all the same means that the walk itself was interrupted and never returned.
  */
-static struct slot *slot_take(struct session *session, int tid)
+static struct walk_slot *slot_take(struct stay *stay, int tid)
 {
 	for (int i = 0; i < SLOT_TRIES; i++) {
-		struct slot *slot = slot_at(session, (unsigned int)(tid + i) % SLOTS);
+		struct walk_slot *slot = slot_at(stay, (unsigned int)(tid + i) % SLOTS);
 		int owner = 0;
 
 		if (__atomic_compare_exchange_n(&slot->owner, &owner, tid, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return slot;
 		if (owner == tid) {
-			duet_ring_count(session->ring.page, DUET_AGENT_REENTERED);
+			duet_ring_count(stay->ring.page, DUET_AGENT_REENTERED);
 			return NULL;
 		}
 	}
-	duet_ring_count(session->ring.page, DUET_AGENT_NO_SLOT);
+	duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
 	return NULL;
 }
 
-static void slot_put(struct slot *slot)
+static void slot_put(struct walk_slot *slot)
 {
 	__atomic_store_n(&slot->owner, 0, __ATOMIC_RELEASE);
 }
 
-static void take_java(struct session *session, struct slot *slot, struct duet_java_sample *sample,
+static void take_java(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *sample,
 		      const ucontext_t *context)
 {
 	struct java_walk walk = {
 		.java_thread = jvm_current_thread(),
 		.frames = slot_frames(slot),
-		.max_depth = session->java_depth,
+		.max_depth = stay->java_depth,
 		.stack = &slot->stack,
 		.scratch = &slot->context,
 	};
@@ -107,8 +107,8 @@ static void take_java(struct session *session, struct slot *slot, struct duet_ja
 	if (walk.repaired)
 		sample->flags |= DUET_JAVA_REPAIRED;
 	if (walk.refused)
-		duet_ring_count(session->ring.page, DUET_AGENT_FAULT);
-	if (sample->status >= session->java_depth)
+		duet_ring_count(stay->ring.page, DUET_AGENT_FAULT);
+	if (sample->status >= stay->java_depth)
 		sample->flags |= DUET_JAVA_TRUNCATED;
 }
 
@@ -118,15 +118,15 @@ static void write_frames(struct duet_java_frame *to, const struct asgct_frame *f
 		to[i] = (struct duet_java_frame){.method = (uintptr_t)from[i].method, .bci = from[i].bci};
 }
 
-static void write_java(struct session *session, struct slot *slot, const struct duet_java_sample *sample)
+static void write_java(struct stay *stay, struct walk_slot *slot, const struct duet_java_sample *sample)
 {
 	size_t bytes = sizeof(*sample) + sample->java_depth * sizeof(struct duet_java_frame);
 	struct duet_ring_record *record;
 	unsigned char *payload;
 
-	record = duet_ring_reserve(&session->ring.lanes[DUET_LANE_SAMPLE], (uint32_t)bytes);
+	record = duet_ring_reserve(&stay->ring.lanes[DUET_LANE_SAMPLE], (uint32_t)bytes);
 	if (!record) {
-		duet_ring_count(session->ring.page, DUET_AGENT_RING_FULL);
+		duet_ring_count(stay->ring.page, DUET_AGENT_RING_FULL);
 		return;
 	}
 	payload = (unsigned char *)(record + 1);
@@ -136,26 +136,26 @@ static void write_java(struct session *session, struct slot *slot, const struct 
 }
 
 /* AsyncGetCallTrace's half. */
-static void answer(struct session *session, struct slot *slot, struct duet_java_sample *sample,
+static void answer(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *sample,
 		   const ucontext_t *context)
 {
 	struct regs regs = regs_get(context);
 
 	sample->pc = regs.pc;
 	sample->sp = regs.sp;
-	take_java(session, slot, sample, context);
-	write_java(session, slot, sample);
+	take_java(stay, slot, sample, context);
+	write_java(stay, slot, sample);
 }
 
 /* ---- standalone engines ---- */
 
-static void write_walk(struct session *session, struct walk *walk)
+static void write_walk(struct stay *stay, struct agent_walk *walk)
 {
 	uint32_t bytes = (uint32_t)walk_bytes(walk);
-	struct duet_ring_record *record = duet_ring_reserve(&session->ring.lanes[DUET_LANE_SAMPLE], bytes);
+	struct duet_ring_record *record = duet_ring_reserve(&stay->ring.lanes[DUET_LANE_SAMPLE], bytes);
 
 	if (!record) {
-		duet_ring_count(session->ring.page, DUET_AGENT_RING_FULL);
+		duet_ring_count(stay->ring.page, DUET_AGENT_RING_FULL);
 		return;
 	}
 	walk->sample.head.size = bytes;
@@ -172,11 +172,11 @@ static bool needs_answer(const struct duet_sample *sample)
 }
 
 /* As BPF takes it, and signals where the walk does not carry it. */
-static void take_standalone(struct session *session, struct slot *slot, struct duet_java_sample *java,
+static void take_standalone(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
 			    const siginfo_t *info, const ucontext_t *context)
 {
 	struct duet_sample *sample = &slot->walk.sample;
-	uint64_t periods = session->engine->periods(info);
+	uint64_t periods = stay->engine->periods(info);
 
 	if (!periods)
 		return;
@@ -184,35 +184,35 @@ static void take_standalone(struct session *session, struct slot *slot, struct d
 		.head = {.type = DUET_RECORD_SAMPLE,
 			 .version = DUET_RECORD_VERSION,
 			 .time_ns = java->time_ns,
-			 .tgid = session->pid,
+			 .tgid = stay->pid,
 			 .tid = java->tid},
-		.weight = periods * session->interval_ns,
+		.weight = periods * stay->interval_ns,
 		.cookie = java->time_ns, /* no thread is sampled twice in one nanosecond */
-		.ns_tgid = session->pid,
+		.ns_tgid = stay->pid,
 		.ns_tid = java->tid,
 	};
-	walk_thread(&slot->walk, session, &slot->stack, context);
+	walk_thread(&slot->walk, stay, &slot->stack, context);
 	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), &sample->virtual_thread);
 	if (needs_answer(sample)) {
 		java->cookie = sample->cookie;
-		answer(session, slot, java, context);
+		answer(stay, slot, java, context);
 		sample->flags |= DUET_SAMPLE_SIGNALLED;
 	}
-	write_walk(session, &slot->walk);
+	write_walk(stay, &slot->walk);
 }
 
-static void sample_take(struct session *session, uint64_t time_ns, const siginfo_t *info, const ucontext_t *context)
+static void sample_take(struct stay *stay, uint64_t time_ns, const siginfo_t *info, const ucontext_t *context)
 {
 	struct duet_java_sample java = {.time_ns = time_ns, .tid = (uint32_t)syscall(SYS_gettid)};
-	struct slot *slot = slot_take(session, (int)java.tid);
+	struct walk_slot *slot = slot_take(stay, (int)java.tid);
 
 	if (!slot)
 		return;
-	if (session->engine->standalone) {
-		take_standalone(session, slot, &java, info, context);
+	if (stay->engine->standalone) {
+		take_standalone(stay, slot, &java, info, context);
 	} else {
 		java.cookie = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
-		answer(session, slot, &java, context);
+		answer(stay, slot, &java, context);
 	}
 	slot_put(slot);
 }
@@ -221,12 +221,12 @@ void sample_handler(int signo, siginfo_t *info, void *context)
 {
 	uint64_t time_ns = clock_ns();
 	int saved_errno = errno;
-	struct session *session = session_enter();
+	struct stay *stay = stay_enter();
 
-	if (session && signo == session->signo)
-		sample_take(session, time_ns, info, regs_interrupted(context));
-	if (session)
-		__atomic_fetch_add(&session->ring.page->handler_ns, clock_ns() - time_ns, __ATOMIC_RELAXED);
-	session_leave();
+	if (stay && signo == stay->signo)
+		sample_take(stay, time_ns, info, regs_interrupted(context));
+	if (stay)
+		__atomic_fetch_add(&stay->ring.page->handler_ns, clock_ns() - time_ns, __ATOMIC_RELAXED);
+	stay_leave();
 	errno = saved_errno;
 }

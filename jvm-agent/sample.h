@@ -5,13 +5,13 @@
 
 #include <signal.h>
 
-struct session;
-struct slot;
+struct stay;
+struct walk_slot;
 
 void sample_handler(int signo, siginfo_t *info, void *context);
 
-/* Walk buffers for the handlers of one session; NULL when there is no memory. */
-struct slot *sample_slots_new(int java_depth);
-void sample_slots_free(struct slot *slots, int java_depth);
+/* Walk buffers for the handlers of one stay; NULL when there is no memory. */
+struct walk_slot *sample_slots_new(int java_depth);
+void sample_slots_free(struct walk_slot *slots, int java_depth);
 
 #endif

@@ -7,7 +7,7 @@
 
 /*
  * Installs the handler on a real-time signal that nobody uses: `wanted` if it is
- * not 0, else the one of the last session, else the first that is free, and not waited for. The signal, or -EBUSY.
+ * not 0, else the one of the last stay, else the first that is free, and not waited for. The signal, or -EBUSY.
  */
 int signals_take_realtime(int wanted);
 /* The same for SIGPROF, which setitimer() insists on. */

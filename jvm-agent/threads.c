@@ -10,7 +10,7 @@
 #include "engine.h"
 #include "jvm.h"
 #include "jvmstructs.h"
-#include "session.h"
+#include "stay.h"
 
 #define LOCAL_REFS 8
 #define LOCAL_REFS_MAX 65536
@@ -44,7 +44,7 @@ static struct known_thread *find_known(struct known_thread *slots, size_t mask, 
 	return &slots[i];
 }
 
-static void write_thread(struct session *session, int tid, const char *name, bool ended, enum ring_patience patience)
+static void write_thread(struct stay *stay, int tid, const char *name, bool ended, enum ring_patience patience)
 {
 	struct duet_thread record = {
 		.time_ns = clock_ns(),
@@ -54,7 +54,7 @@ static void write_thread(struct session *session, int tid, const char *name, boo
 	};
 	struct ring_part parts[] = {{&record, sizeof(record)}, {name, record.name_len}};
 
-	ring_write(&session->ring, DUET_AGENT_THREAD, parts, 2, patience);
+	ring_write(&stay->ring, DUET_AGENT_THREAD, parts, 2, patience);
 }
 
 /* The thread's name for jvm_deallocate(), or NULL. Local references die with the caller's frame. */
@@ -67,36 +67,36 @@ static char *thread_name(jthread thread)
 
 void JNICALL threads_on_start(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 {
-	struct session *session = session_enter();
+	struct stay *stay = stay_enter();
 	int tid = (int)syscall(SYS_gettid);
 	char *name;
 
 	(void)jvmti;
-	if (!session || (*env)->PushLocalFrame(env, LOCAL_REFS))
+	if (!stay || (*env)->PushLocalFrame(env, LOCAL_REFS))
 		goto out;
-	if (session->engine->thread_start)
-		session->engine->thread_start(tid);
+	if (stay->engine->thread_start)
+		stay->engine->thread_start(tid);
 	name = thread_name(thread);
 	if (name)
-		write_thread(session, tid, name, false, RING_DROP);
+		write_thread(stay, tid, name, false, RING_DROP);
 	jvm_deallocate(name);
 	(*env)->PopLocalFrame(env, NULL);
 out:
-	session_leave();
+	stay_leave();
 }
 
 void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 {
-	struct session *session = session_enter();
+	struct stay *stay = stay_enter();
 	int tid = (int)syscall(SYS_gettid);
 
 	(void)jvmti, (void)env, (void)thread;
-	if (session) {
-		if (session->engine->thread_end)
-			session->engine->thread_end(tid);
-		write_thread(session, tid, "", true, RING_DROP);
+	if (stay) {
+		if (stay->engine->thread_end)
+			stay->engine->thread_end(tid);
+		write_thread(stay, tid, "", true, RING_DROP);
 	}
-	session_leave();
+	stay_leave();
 }
 
 /*
@@ -111,7 +111,7 @@ static int thread_id(JNIEnv *env, jthread thread)
 	return java_thread == jvm_java_thread(env, thread) ? tid : 0;
 }
 
-static void sweep_one(struct session *session, JNIEnv *env, jthread thread, struct known_thread *slots, size_t mask)
+static void sweep_one(struct stay *stay, JNIEnv *env, jthread thread, struct known_thread *slots, size_t mask)
 {
 	int tid = thread_id(env, thread);
 	char *name = tid > 0 ? thread_name(thread) : NULL;
@@ -123,14 +123,14 @@ static void sweep_one(struct session *session, JNIEnv *env, jthread thread, stru
 	hash = hash_name(name);
 	old = known.slots ? find_known(known.slots, known.mask, tid) : NULL;
 	if (!old || old->tid != tid || old->name_hash != hash)
-		write_thread(session, tid, name, false, RING_WAIT);
+		write_thread(stay, tid, name, false, RING_WAIT);
 	new = find_known(slots, mask, tid);
 	*new = (struct known_thread){tid, hash};
 	jvm_deallocate(name);
 }
 
 /* Builds the table anew each time, so that the dead leave it. */
-static void sweep_all(struct session *session, JNIEnv *env, const jthread *threads, jint count)
+static void sweep_all(struct stay *stay, JNIEnv *env, const jthread *threads, jint count)
 {
 	struct known_thread *slots;
 	size_t size = 64;
@@ -143,7 +143,7 @@ static void sweep_all(struct session *session, JNIEnv *env, const jthread *threa
 	for (jint i = 0; i < count; i++) {
 		if ((*env)->PushLocalFrame(env, LOCAL_REFS))
 			break;
-		sweep_one(session, env, threads[i], slots, size - 1);
+		sweep_one(stay, env, threads[i], slots, size - 1);
 		(*env)->PopLocalFrame(env, NULL);
 	}
 	free(known.slots);
@@ -151,7 +151,7 @@ static void sweep_all(struct session *session, JNIEnv *env, const jthread *threa
 	known.mask = size - 1;
 }
 
-void threads_sweep(struct session *session, JNIEnv *env)
+void threads_sweep(struct stay *stay, JNIEnv *env)
 {
 	jthread *threads;
 	jint count;
@@ -159,7 +159,7 @@ void threads_sweep(struct session *session, JNIEnv *env)
 	if ((*env)->PushLocalFrame(env, LOCAL_REFS_MAX))
 		return (*env)->ExceptionClear(env);
 	if (!(*jvm.jvmti)->GetAllThreads(jvm.jvmti, &count, &threads)) {
-		sweep_all(session, env, threads, count);
+		sweep_all(stay, env, threads, count);
 		jvm_deallocate(threads);
 	}
 	(*env)->PopLocalFrame(env, NULL);

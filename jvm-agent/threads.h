@@ -5,7 +5,7 @@
 
 #include <jvmti.h>
 
-struct session;
+struct stay;
 
 void JNICALL threads_on_start(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
 void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
@@ -14,8 +14,8 @@ void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
  * Publishes the threads that are new or have another name since the last sweep:
  * renames raise no event. Agent's thread only.
  */
-void threads_sweep(struct session *session, JNIEnv *env);
-/* Forgets what was published: the next session starts anew. */
+void threads_sweep(struct stay *stay, JNIEnv *env);
+/* Forgets what was published: the next stay starts anew. */
 void threads_forget(void);
 
 #endif

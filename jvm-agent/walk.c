@@ -31,7 +31,7 @@ static bool read_window(const struct stack_copy *stack, void *to, size_t bytes, 
 }
 
 /* The frame at hand and those that follow it. */
-static bool move_window(struct walk *walk, uintptr_t address)
+static bool move_window(struct agent_walk *walk, uintptr_t address)
 {
 	uintptr_t sp = walk->cursor.sp;
 
@@ -42,7 +42,7 @@ static bool move_window(struct walk *walk, uintptr_t address)
 }
 
 /* The line that holds the address, or NULL. The kernel's part of a read costs the same for a word and for a line. */
-static const unsigned char *find_line(struct walk *walk, uintptr_t address)
+static const unsigned char *find_line(struct agent_walk *walk, uintptr_t address)
 {
 	uintptr_t start = address - address % WALK_LINE_BYTES;
 	uint32_t place = (uint32_t)((start / WALK_LINE_BYTES * 0x9e3779b97f4a7c15ull) >> 58);
@@ -59,7 +59,7 @@ static const unsigned char *find_line(struct walk *walk, uintptr_t address)
 	return walk->lines[place];
 }
 
-static int read_lines(struct walk *walk, unsigned char *to, size_t bytes, uintptr_t address)
+static int read_lines(struct agent_walk *walk, unsigned char *to, size_t bytes, uintptr_t address)
 {
 	while (bytes) {
 		const unsigned char *line = find_line(walk, address);
@@ -76,7 +76,7 @@ static int read_lines(struct walk *walk, unsigned char *to, size_t bytes, uintpt
 	return 0;
 }
 
-int walk_memory_read(struct walk *walk, void *to, size_t bytes, uintptr_t address)
+int walk_memory_read(struct agent_walk *walk, void *to, size_t bytes, uintptr_t address)
 {
 	if (read_window(walk->stack, to, bytes, address))
 		return 0;
@@ -89,32 +89,32 @@ int walk_memory_read(struct walk *walk, void *to, size_t bytes, uintptr_t addres
 	return read_lines(walk, to, bytes, address);
 }
 
-const struct duet_unwind_row *walk_memory_row(const struct walk *walk, uint32_t index)
+const struct duet_unwind_row *walk_memory_row(const struct agent_walk *walk, uint32_t index)
 {
-	return tables_row(&walk->session->tables, index);
+	return tables_row(&walk->stay->tables, index);
 }
 
 /* ---- one frame ---- */
 
 /* Makes walk->mapping the one that holds pc. */
-static bool find_mapping(struct walk *walk, uint64_t pc)
+static bool find_mapping(struct agent_walk *walk, uint64_t pc)
 {
 	return (pc >= walk->mapping.start && pc < walk->mapping.end) ||
-	       tables_find_mapping(&walk->session->tables, &walk->slice, pc, &walk->mapping);
+	       tables_find_mapping(&walk->stay->tables, &walk->slice, pc, &walk->mapping);
 }
 
 /* The row in force at pc, which lies in the mapping. */
-static const struct duet_unwind_row *find_row(const struct walk *walk, uint64_t pc)
+static const struct duet_unwind_row *find_row(const struct agent_walk *walk, uint64_t pc)
 {
 	uint64_t offset = pc - walk->mapping.base;
 	struct duet_unwind_page page;
 
-	if (!tables_find_page(&walk->session->tables, walk->mapping.module, offset, &page))
+	if (!tables_find_page(&walk->stay->tables, walk->mapping.module, offset, &page))
 		return NULL;
 	return walk_search_rows(&walk->cursor, page.first, page.end, (uint32_t)offset);
 }
 
-static walk_result native_turn(struct walk *walk)
+static walk_result native_turn(struct agent_walk *walk)
 {
 	uint64_t pc = walk->cursor.pc - walk->cursor.is_return;
 	bool is_known = find_mapping(walk, pc);
@@ -126,7 +126,7 @@ static walk_result native_turn(struct walk *walk)
 				(enum duet_code)code, &walk->sample.guessed_depth);
 }
 
-static walk_result java_turn(struct walk *walk, uint32_t place)
+static walk_result java_turn(struct agent_walk *walk, uint32_t place)
 {
 	walk_result end = walk_java_step(&walk->java, &walk->cursor);
 
@@ -137,7 +137,7 @@ static walk_result java_turn(struct walk *walk, uint32_t place)
 	return end;
 }
 
-static walk_result turn(struct walk *walk, uint32_t frame)
+static walk_result turn(struct agent_walk *walk, uint32_t frame)
 {
 	uint32_t place = walk_place(frame);
 
@@ -151,13 +151,13 @@ static walk_result turn(struct walk *walk, uint32_t frame)
 /* ---- the whole ---- */
 
 /* Whatever the stack, the thread has half of the time. */
-static bool takes_long(const struct walk *walk, uint32_t frame)
+static bool takes_long(const struct agent_walk *walk, uint32_t frame)
 {
 	return frame >= DUET_MAX_USER_STACK && frame % CLOCK_FRAMES == 0 &&
-	       clock_ns() - walk->sample.head.time_ns > walk->session->interval_ns / 2;
+	       clock_ns() - walk->sample.head.time_ns > walk->stay->interval_ns / 2;
 }
 
-static void order_root(struct walk *walk)
+static void order_root(struct agent_walk *walk)
 {
 	uint64_t *root = walk->sample.stack + DUET_LEAF_FRAMES;
 	uint32_t *ids = walk->ids + DUET_LEAF_FRAMES;
@@ -173,14 +173,14 @@ static void order_root(struct walk *walk)
 }
 
 /* The last frames, when the next ones would take their place. */
-static void hand_over(struct walk *walk)
+static void hand_over(struct agent_walk *walk)
 {
 	struct duet_frames_record *part;
 	struct duet_ring_record *record;
 
 	if (walk->walked < DUET_MAX_USER_STACK || walk->walked % DUET_ROOT_FRAMES)
 		return;
-	record = duet_ring_reserve(&walk->session->ring.lanes[DUET_LANE_SAMPLE], sizeof(*part));
+	record = duet_ring_reserve(&walk->stay->ring.lanes[DUET_LANE_SAMPLE], sizeof(*part));
 	if (!record) /* the loader sees that they are missing */
 		return;
 	part = (struct duet_frames_record *)(record + 1);
@@ -194,9 +194,9 @@ static void hand_over(struct walk *walk)
 	duet_ring_commit(record, DUET_AGENT_FRAMES, sizeof(*part));
 }
 
-static void walk_frames(struct walk *walk)
+static void walk_frames(struct agent_walk *walk)
 {
-	bool keeps_all = walk->session->java_depth > DUET_JAVA_DEPTH;
+	bool keeps_all = walk->stay->java_depth > DUET_JAVA_DEPTH;
 	struct duet_sample *sample = &walk->sample;
 
 	sample->walk_end = DUET_WALK_NONE;
@@ -216,9 +216,9 @@ static void walk_frames(struct walk *walk)
 }
 
 /* Without a layout there is no Java code that the walk would know. */
-static void begin_java(struct walk *walk, const ucontext_t *context)
+static void begin_java(struct agent_walk *walk, const ucontext_t *context)
 {
-	const struct duet_jvm_layout *layout = __atomic_load_n(&walk->session->layout, __ATOMIC_ACQUIRE);
+	const struct duet_jvm_layout *layout = __atomic_load_n(&walk->stay->layout, __ATOMIC_ACQUIRE);
 	struct walk_java *java = &walk->java;
 
 	java->memory = walk;
@@ -233,28 +233,28 @@ static void begin_java(struct walk *walk, const ucontext_t *context)
 	regs_get_general(context, java->regs);
 }
 
-static void begin(struct walk *walk, struct session *session, struct stack_copy *stack, const ucontext_t *context)
+static void begin(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const ucontext_t *context)
 {
 	struct regs regs = regs_get(context);
 
-	walk->session = session;
+	walk->stay = stay;
 	walk->stack = stack;
 	walk->stack->bytes = 0;
 	walk->calls_left = MAX_CALLS;
 	memset(walk->line_at, 0, sizeof(walk->line_at));
 	walk->walked = 0;
-	walk->slice = tables_begin(&session->tables);
+	walk->slice = tables_begin(&stay->tables);
 	walk->mapping = (struct duet_unwind_mapping){0};
 	walk->cursor = (struct unwind_cursor){
 		.pc = regs.pc, .sp = regs.sp, .fp = regs.fp, .lr = regs.lr, .has_lr = 1, .memory = walk};
 	begin_java(walk, context);
 }
 
-void walk_thread(struct walk *walk, struct session *session, struct stack_copy *stack, const ucontext_t *context)
+void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const ucontext_t *context)
 {
 	struct duet_sample *sample = &walk->sample;
 
-	begin(walk, session, stack, context);
+	begin(walk, stay, stack, context);
 	sample->user_pc = walk->cursor.pc;
 	sample->user_sp = walk->cursor.sp;
 	sample->flags |= DUET_SAMPLE_USER_REGS;
@@ -262,7 +262,7 @@ void walk_thread(struct walk *walk, struct session *session, struct stack_copy *
 	if (walk->java.layout.call_stub_return)
 		sample->id_depth = sample->user_depth;
 	if (sample->walk_end != DUET_WALK_ENTRY || walk->cursor.is_guess ||
-	    !tables_unchanged(&session->tables, &walk->slice))
+	    !tables_unchanged(&stay->tables, &walk->slice))
 		return;
 	sample->flags |= DUET_SAMPLE_USER_COMPLETE;
 	if (walk->java.layout.call_stub_return)
@@ -276,12 +276,12 @@ static size_t frames_bytes(const struct duet_sample *sample)
 	return sizeof(*sample) + sample->user_depth * sizeof(sample->stack[0]);
 }
 
-size_t walk_bytes(const struct walk *walk)
+size_t walk_bytes(const struct agent_walk *walk)
 {
 	return frames_bytes(&walk->sample) + (walk->sample.id_depth + 1u) / 2 * sizeof(uint64_t);
 }
 
-void walk_write(const struct walk *walk, unsigned char *to)
+void walk_write(const struct agent_walk *walk, unsigned char *to)
 {
 	size_t bytes = frames_bytes(&walk->sample);
 

@@ -9,13 +9,13 @@
 #include <ucontext.h>
 
 #include "duet_record.h"
-#include "session.h"
+#include "stay.h"
 #include "stack.h"
 
-/* What a step reads by: see duet_walk.h. `memory` is the struct walk. */
-struct walk;
-int walk_memory_read(struct walk *walk, void *to, size_t bytes, uintptr_t address);
-const struct duet_unwind_row *walk_memory_row(const struct walk *walk, uint32_t index);
+/* What a step reads by: see duet_walk.h. `memory` is the struct agent_walk. */
+struct agent_walk;
+int walk_memory_read(struct agent_walk *walk, void *to, size_t bytes, uintptr_t address);
+const struct duet_unwind_row *walk_memory_row(const struct agent_walk *walk, uint32_t index);
 #define walk_read(at, to, bytes, address) walk_memory_read((at)->memory, to, bytes, address)
 #define walk_row(at, index) walk_memory_row((at)->memory, index)
 
@@ -25,8 +25,8 @@ const struct duet_unwind_row *walk_memory_row(const struct walk *walk, uint32_t 
 #define WALK_LINE_BYTES 512
 
 /* Too large for a thread's stack. */
-struct walk {
-	struct session *session;
+struct agent_walk {
+	struct stay *stay;
 	struct stack_copy *stack; /* the part of it that is read at present */
 	/* What this walk has read of other memory: methods of one class lead to the same structures. */
 	uintptr_t line_at[WALK_LINES]; /* 0: nothing */
@@ -50,10 +50,10 @@ struct walk {
  * Fills walk->sample, whose head.time_ns is set, from the interrupted thread. The stack goes into `stack`, which is the
  * caller's again afterwards. Async-signal-safe, bounded in frames and in system calls.
  */
-void walk_thread(struct walk *walk, struct session *session, struct stack_copy *stack, const ucontext_t *context);
+void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const ucontext_t *context);
 
 /* Of walk->sample with what follows it, see walk_write(). */
-size_t walk_bytes(const struct walk *walk);
-void walk_write(const struct walk *walk, unsigned char *to);
+size_t walk_bytes(const struct agent_walk *walk);
+void walk_write(const struct agent_walk *walk, unsigned char *to);
 
 #endif

@@ -143,7 +143,8 @@ UNTRACED static int walk_native(uint64_t pc, struct walk_native *ret)
 		if (pc < mapping->start || pc >= mapping->end)
 			continue;
 		row = find_row(mapping, pc);
-		*ret = (struct walk_native){.pc = pc, .has_row = row != NULL, .is_file = mapping->code == DUET_CODE_FILE};
+		*ret = (struct walk_native){
+			.pc = pc, .has_row = row != NULL, .is_file = mapping->code == DUET_CODE_FILE};
 		if (row)
 			ret->row = *row;
 		return vec_push(&shot->natives, *ret) == 0;

@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
 	char *text = input_text(&input, size);
-	struct options options;
+	struct agent_options options;
 	const char *why = NULL;
 
 	if (!options_parse(&options, text, &why)) {

@@ -5,7 +5,7 @@
 
 #include "fuzz.h"
 
-struct jvm jvm;
+struct agent_jvm jvm;
 
 void jvm_property(const char *name, char *text, size_t size)
 {
@@ -19,9 +19,9 @@ void sample_handler(int signo, siginfo_t *info, void *context)
 	(void)context;
 }
 
-const struct engine *engine_find(uint32_t id)
+const struct agent_engine *engine_find(uint32_t id)
 {
-	static const struct engine engine;
+	static const struct agent_engine engine;
 
 	return id && id < DUET_ENGINE_ID_MAX ? &engine : NULL;
 }

@@ -118,6 +118,26 @@ case_line_length() {
 		}')"
 }
 
+# Who looks for a name finds the one that is meant: loader, agent and BPF programs share none.
+names_of() { # types|functions FOLDER
+	if [ "$1" = types ]; then
+		sources "$2/*.[ch]" | xargs sed -nE 's/^(struct|enum|union) ([a-z_0-9]+) \{.*/\1 \2/p'
+	else
+		sources "$2/*.h" | xargs sed -nE -e 's/^[a-z].*[ *]([a-z_0-9]+)\(.*\);.*/\1/p' \
+			-e 's/^[a-z][^(]*[ *]([a-z_0-9]+)\([^)]*$/\1/p'
+	fi | sort -u
+}
+
+case_names_are_of_one_program() {
+	local kind pair bad=
+	for kind in types functions; do
+		for pair in 'user jvm-agent' 'user bpf' 'jvm-agent bpf'; do
+			bad+=$(comm -12 <(names_of $kind "${pair% *}") <(names_of $kind "${pair#* }"))
+		done
+	done
+	none "names that two of the programs have" "$bad"
+}
+
 case_top_level() {
 	local allowed='bpf|user|jvm-agent|headers|tests|vmlinux|Makefile|README\.md|LICENSE|CHANGELOG\.md|\..*'
 	none "at the top level" "$(sources | cut -d / -f 1 | sort -u | grep -vxE "$allowed")"

@@ -18,9 +18,9 @@
 #define CODE 0x100000
 #define UNLOADED 999
 
-struct jvm jvm = {.version = 17};
+struct agent_jvm jvm = {.version = 17};
 
-static struct session session;
+static struct stay stay;
 static struct duet_ring_page page;
 static struct duet_ring_lane *const lane = &page.lanes[DUET_LANE_METADATA];
 static struct nmethod_record compiled; /* at CODE */
@@ -129,12 +129,12 @@ size_t safe_copy(void *to, uintptr_t from, size_t bytes)
 	return 0;
 }
 
-struct session *session_enter(void)
+struct stay *stay_enter(void)
 {
 	return NULL;
 }
 
-void session_leave(void)
+void stay_leave(void)
 {
 }
 
@@ -144,8 +144,8 @@ static int open_ring(void **state)
 {
 	(void)state;
 	page = (struct duet_ring_page){0};
-	session = (struct session){.ring.page = &page};
-	session.ring.lanes[DUET_LANE_METADATA] =
+	stay = (struct stay){.ring.page = &page};
+	stay.ring.lanes[DUET_LANE_METADATA] =
 		(struct duet_lane_view){.lane = lane, .data = calloc(2, LANE_BYTES), .bytes = LANE_BYTES};
 	name_bytes = 4;
 	methods_forget_told();
@@ -155,7 +155,7 @@ static int open_ring(void **state)
 static int close_ring(void **state)
 {
 	(void)state;
-	free(session.ring.lanes[DUET_LANE_METADATA].data);
+	free(stay.ring.lanes[DUET_LANE_METADATA].data);
 	nmethods_release(&compiled);
 	compiled = (struct nmethod_record){0};
 	return 0;
@@ -165,7 +165,7 @@ static int close_ring(void **state)
 static const struct duet_ring_record *next(void)
 {
 	const struct duet_ring_record *record =
-		(const void *)(session.ring.lanes[DUET_LANE_METADATA].data + lane->tail);
+		(const void *)(stay.ring.lanes[DUET_LANE_METADATA].data + lane->tail);
 
 	if (lane->tail == lane->head)
 		return NULL;
@@ -212,16 +212,16 @@ static void test_names_come_with_the_code(void **state)
 {
 	(void)state;
 	compile(3);
-	code_answer(&session, NULL, CODE + 16, 7); /* in front of the second pc */
+	code_answer(&stay, NULL, CODE + 16, 7); /* in front of the second pc */
 	expect_method(2, true);
 	expect_method(1000, true);
 	expect_method(1, true);
 	expect_method(3, true);
 	expect_type(DUET_AGENT_CODE_LOAD);
-	code_answer(&session, NULL, CODE + 32, 7);
+	code_answer(&stay, NULL, CODE + 32, 7);
 	expect_type(DUET_AGENT_CODE_LOAD); /* all has been told */
 	methods_forget_told();
-	code_answer(&session, NULL, CODE + 47, 7);
+	code_answer(&stay, NULL, CODE + 47, 7);
 	expect_method(3, true);
 }
 
@@ -234,7 +234,7 @@ static void test_names_come_with_kept_code(void **state)
 	compile(1);
 	assert_true(copy_record(&compiled, &record));
 	kept_add(&record);
-	code_answer(&session, NULL, CODE - 1, 7);
+	code_answer(&stay, NULL, CODE - 1, 7);
 	expect_method(1, true);
 	expect_method(1000, true);
 	expect_type(DUET_AGENT_CODE_LOAD);
@@ -245,10 +245,10 @@ static void test_what_was_asked_for_is_always_told(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		methods_answer(&session, NULL, 5);
+		methods_answer(&stay, NULL, 5);
 		expect_method(5, false);
 	}
-	assert_false(methods_tell(&session, NULL, 5));
+	assert_false(methods_tell(&stay, NULL, 5));
 	assert_null(next());
 }
 
@@ -256,10 +256,10 @@ static void test_what_was_asked_for_is_always_told(void **state)
 static void test_unloaded(void **state)
 {
 	(void)state;
-	assert_false(methods_tell(&session, NULL, UNLOADED));
+	assert_false(methods_tell(&stay, NULL, UNLOADED));
 	assert_null(next());
 	assert_int_equal(page.counters[DUET_AGENT_METHOD_GONE], 0);
-	methods_answer(&session, NULL, UNLOADED);
+	methods_answer(&stay, NULL, UNLOADED);
 	expect_type(DUET_AGENT_GONE);
 	assert_int_equal(page.counters[DUET_AGENT_METHOD_GONE], 1);
 }
@@ -268,7 +268,7 @@ static void test_large_code_names_some(void **state)
 {
 	(void)state;
 	compile(500);
-	code_answer(&session, NULL, CODE + 16 * 400, 7);
+	code_answer(&stay, NULL, CODE + 16 * 400, 7);
 	expect_method(401, true);
 	expect_method(1000, true);
 	for (uint64_t key = 1; key <= METHODS_AT_ONCE - 2; key++)
@@ -284,7 +284,7 @@ static void test_names_leave_room_for_the_code(void **state)
 	(void)state;
 	compile(500);
 	name_bytes = 8000;
-	code_answer(&session, NULL, CODE, 7);
+	code_answer(&stay, NULL, CODE, 7);
 	for (record = next(); record && record->type == DUET_AGENT_METHOD; record = next())
 		methods++;
 	assert_in_range(methods, 1, 8);
@@ -301,10 +301,10 @@ static void test_a_method_fits_the_ring(void **state)
 
 	(void)state;
 	name_bytes = UINT16_MAX + 2;
-	methods_answer(&session, NULL, 5);
+	methods_answer(&stay, NULL, 5);
 	record = next();
 	assert_non_null(record);
-	assert_true(record->size <= ring_metadata_most(&session.ring));
+	assert_true(record->size <= ring_metadata_most(&stay.ring));
 	method = (const void *)(record + 1);
 	assert_in_range(method->line_count, 1000, UINT16_MAX);
 	assert_in_range(method->class_len, 1000, UINT16_MAX);
@@ -316,9 +316,9 @@ static void test_more_methods_than_are_remembered(void **state)
 {
 	(void)state;
 	for (uint64_t key = 1; key <= 3 * MAX_TOLD; key++) {
-		assert_true(methods_tell(&session, NULL, key << 3));
+		assert_true(methods_tell(&stay, NULL, key << 3));
 		lane->head = lane->tail = 0;
-		memset(session.ring.lanes[DUET_LANE_METADATA].data, 0, 256);
+		memset(stay.ring.lanes[DUET_LANE_METADATA].data, 0, 256);
 	}
 }
 

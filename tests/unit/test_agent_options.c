@@ -14,7 +14,7 @@
 /* Where the agent stands on a command line, the secret is in the environment, and then no longer. */
 static void test_secret_of_environment(void **state)
 {
-	struct options options;
+	struct agent_options options;
 	const char *why;
 
 	(void)state;
@@ -28,7 +28,7 @@ static void test_secret_of_environment(void **state)
 
 static void test_control_alone(void **state)
 {
-	struct options options;
+	struct agent_options options;
 	const char *why = NULL;
 
 	(void)state;
@@ -41,7 +41,7 @@ static void test_control_alone(void **state)
 
 static void test_both_in_any_order(void **state)
 {
-	struct options options;
+	struct agent_options options;
 	const char *why;
 
 	(void)state;
@@ -78,7 +78,7 @@ static void test_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		struct options options = {.control = "untouched"};
+		struct agent_options options = {.control = "untouched"};
 		const char *why = NULL;
 
 		assert_int_equal(options_parse(&options, texts[i], &why), -EINVAL);
@@ -90,7 +90,7 @@ static void test_refused(void **state)
 static void test_name_length(void **state)
 {
 	char text[256] = "secret=" SECRET ",control=";
-	struct options options;
+	struct agent_options options;
 	const char *why;
 
 	(void)state;

@@ -12,9 +12,9 @@
 #include "safe_copy.c"
 
 static struct {
-	struct prologue head;
+	struct perf_prologue head;
 	struct {
-		struct entry entry;
+		struct perf_entry entry;
 		char name[20];
 		int64_t value;
 	} counters[3];
@@ -22,7 +22,7 @@ static struct {
 
 static void add(unsigned int i, const char *name, uint8_t type)
 {
-	memory.counters[i].entry = (struct entry){.bytes = sizeof(memory.counters[i]),
+	memory.counters[i].entry = (struct perf_entry){.bytes = sizeof(memory.counters[i]),
 						  .name = offsetof(typeof(memory.counters[0]), name),
 						  .type = type,
 						  .value = offsetof(typeof(memory.counters[0]), value)};
@@ -33,7 +33,7 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&memory, 0, sizeof(memory));
-	memory.head = (struct prologue){.magic = 0xc0c0feca,
+	memory.head = (struct perf_prologue){.magic = 0xc0c0feca,
 					.major = 2,
 					.used = sizeof(memory),
 					.first = offsetof(typeof(memory), counters),

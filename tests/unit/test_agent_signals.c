@@ -68,7 +68,7 @@ static void test_thread_that_blocks_all(void **state)
 	assert_int_equal(take_beside(&mask), SIGRTMIN + FIRST_OFFSET);
 }
 
-static void test_one_of_the_last_session(void **state)
+static void test_one_of_the_last_stay(void **state)
 {
 	int signo = signals_take_realtime(0);
 	sigset_t mask;
@@ -133,7 +133,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_signal_that_is_waited_for),
 		cmocka_unit_test(test_thread_that_blocks_all),
-		cmocka_unit_test(test_one_of_the_last_session),
+		cmocka_unit_test(test_one_of_the_last_stay),
 		cmocka_unit_test(test_prof_is_left),
 		cmocka_unit_test(test_prof_of_another_stays),
 	};

@@ -30,8 +30,8 @@
 
 static struct process_table processes;
 static struct unwinding unwinding;
-static struct session session;
-static struct walk taken;
+static struct stay stay;
+static struct agent_walk taken;
 static struct stack_copy copied;
 static uintptr_t called_itself; /* where take_deep() goes on behind its call of itself */
 
@@ -59,8 +59,8 @@ static int make_tables(void **state)
 	assert_int_equal(unwind_tables_open_file(&tables, 16u << 20), 0);
 	unwinding_init(&unwinding, tables);
 	process_table_init(&processes);
-	session.interval_ns = NS_PER_SEC;
-	assert_int_equal(tables_map(&session.tables, unwind_tables_fd(tables), unwind_tables_bytes(tables), &why), 0);
+	stay.interval_ns = NS_PER_SEC;
+	assert_int_equal(tables_map(&stay.tables, unwind_tables_fd(tables), unwind_tables_bytes(tables), &why), 0);
 	return 0;
 }
 
@@ -69,7 +69,7 @@ static int drop_tables(void **state)
 	struct unwind_tables *tables = unwinding.tables;
 
 	(void)state;
-	tables_unmap(&session.tables);
+	tables_unmap(&stay.tables);
 	unwinding_release(&unwinding);
 	unwind_tables_close(tables);
 	process_table_release(&processes);
@@ -80,7 +80,7 @@ static void take(const ucontext_t *context)
 {
 	memset(&taken.sample, 0, sizeof(taken.sample));
 	taken.sample.head.time_ns = clock_ns();
-	walk_thread(&taken, &session, &copied, context);
+	walk_thread(&taken, &stay, &copied, context);
 }
 
 __attribute__((noinline)) static int take_deep(int calls)
@@ -149,12 +149,12 @@ static void test_all_of_a_deep_stack(void **state)
 	const uint64_t *at = lane_bytes;
 
 	(void)state;
-	session.ring.lanes[DUET_LANE_SAMPLE] =
+	stay.ring.lanes[DUET_LANE_SAMPLE] =
 		(struct duet_lane_view){&lane, (unsigned char *)lane_bytes, sizeof(lane_bytes) / 2};
-	session.java_depth = DUET_MAX_JAVA_DEPTH;
+	stay.java_depth = DUET_MAX_JAVA_DEPTH;
 	unwinding_publish(&unwinding, self());
 	take_deep(calls);
-	session.java_depth = 0;
+	stay.java_depth = 0;
 	for (; at < lane_bytes + lane.head / sizeof(*at); first += DUET_ROOT_FRAMES) {
 		const struct duet_ring_record *record = (const void *)at;
 		const struct duet_frames_record *part = (const void *)(record + 1);
@@ -206,15 +206,15 @@ static void test_another_slice_is_noticed(void **state)
 	struct tables_slice slice;
 
 	(void)state;
-	assert_int_equal(tables_begin(&session.tables).count, 0);
+	assert_int_equal(tables_begin(&stay.tables).count, 0);
 	assert_int_equal(unwind_tables_publish(unwinding.tables, 1, 0, &one, 1), 0);
-	slice = tables_begin(&session.tables);
-	assert_true(tables_find_mapping(&session.tables, &slice, 4096, &found) && found.end == 8192);
-	assert_false(tables_find_mapping(&session.tables, &slice, 8192, &found));
-	assert_true(tables_unchanged(&session.tables, &slice));
+	slice = tables_begin(&stay.tables);
+	assert_true(tables_find_mapping(&stay.tables, &slice, 4096, &found) && found.end == 8192);
+	assert_false(tables_find_mapping(&stay.tables, &slice, 8192, &found));
+	assert_true(tables_unchanged(&stay.tables, &slice));
 	assert_int_equal(unwind_tables_publish(unwinding.tables, 1, 0, &one, 1), 0);
-	assert_false(tables_unchanged(&session.tables, &slice));
-	assert_true(tables_find_mapping(&session.tables, &slice, 4096, &found)); /* still there, for a while */
+	assert_false(tables_unchanged(&stay.tables, &slice));
+	assert_true(tables_find_mapping(&stay.tables, &slice, 4096, &found)); /* still there, for a while */
 }
 
 /* Who gets the file can read it, and no more. */

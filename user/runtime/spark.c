@@ -32,12 +32,12 @@ static bool is_switch(const char *option)
 	return false;
 }
 
-struct options {
+struct spark_options {
 	const char *name, *conf_name;
 	struct spark *spark;
 };
 
-static void take_option(struct options *options, const char *option, size_t len, const char *value)
+static void take_option(struct spark_options *options, const char *option, size_t len, const char *value)
 {
 	static const char *const words[] = {"--name", "--properties-file", "--app-id"};
 	const char **const fields[] = {&options->name, &options->spark->properties, &options->spark->id};
@@ -54,7 +54,7 @@ static void take_option(struct options *options, const char *option, size_t len,
 }
 
 /* Of Spark's own program, up to the application's jar, whose arguments are none of Spark's. */
-static void read_options(struct options *options, const char *at, const char *end)
+static void read_options(struct spark_options *options, const char *at, const char *end)
 {
 	while (at < end && *at == '-') {
 		const char *option = at, *equals = !strncmp(at, "--", 2) ? strchr(at, '=') : NULL;
@@ -86,7 +86,7 @@ void spark_from_arguments(const char *arguments, size_t len, struct spark *ret_s
 {
 	const char *program = application_find(arguments, len);
 	struct spark spark = {0};
-	struct options options = {.spark = &spark};
+	struct spark_options options = {.spark = &spark};
 
 	if (program && !strncmp(program, "org.apache.spark.", strlen("org.apache.spark."))) {
 		spark.is_own = true;

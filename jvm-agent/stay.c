@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "session.h"
+#include "stay.h"
 
 #include <sys/mman.h>
 #include <time.h>
@@ -16,8 +16,8 @@
  * A child of fork() has the handler, but not the ring's pages (MADV_DONTFORK): a stray signal would end it there. So
  * what is open stands on a page that children find zeroed. Before Linux 4.14 there is no such page.
  */
-static struct session *not_wiped;
-static struct session **current = &not_wiped;
+static struct stay *not_wiped;
+static struct stay **current = &not_wiped;
 static unsigned int inside;
 static bool sealed;
 
@@ -26,20 +26,20 @@ static bool sealed;
  * what is open gone, or the one who closes sees him counted. Nothing weaker
  * orders a store before a load of another variable.
  */
-struct session *session_enter(void)
+struct stay *stay_enter(void)
 {
 	__atomic_fetch_add(&inside, 1, __ATOMIC_SEQ_CST);
 	return __atomic_load_n(__atomic_load_n(&current, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
 }
 
-void session_leave(void)
+void stay_leave(void)
 {
 	__atomic_fetch_sub(&inside, 1, __ATOMIC_SEQ_CST);
 }
 
-static void set_open(struct session *session)
+static void set_open(struct stay *stay)
 {
-	__atomic_store_n(__atomic_load_n(&current, __ATOMIC_SEQ_CST), session, __ATOMIC_SEQ_CST);
+	__atomic_store_n(__atomic_load_n(&current, __ATOMIC_SEQ_CST), stay, __ATOMIC_SEQ_CST);
 }
 
 /* Once, for good: handlers may look at it at any time. */
@@ -56,17 +56,17 @@ static void make_wiped(void)
 		__atomic_store_n(&current, page, __ATOMIC_SEQ_CST);
 }
 
-void session_open(struct session *session)
+void stay_open(struct stay *stay)
 {
 	if (current == &not_wiped)
 		make_wiped();
-	set_open(session);
-	/* Against a session_seal() that came between. */
+	set_open(stay);
+	/* Against a stay_seal() that came between. */
 	if (__atomic_load_n(&sealed, __ATOMIC_SEQ_CST))
 		set_open(NULL);
 }
 
-bool session_close(void)
+bool stay_close(void)
 {
 	struct timespec step = {.tv_nsec = DRAIN_STEP_NS};
 
@@ -79,8 +79,8 @@ bool session_close(void)
 	return false;
 }
 
-void session_seal(void)
+void stay_seal(void)
 {
 	__atomic_store_n(&sealed, true, __ATOMIC_SEQ_CST);
-	session_close();
+	stay_close();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may enter a session, and who may not. */
+/* Who may enter a stay, and who may not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,15 +8,15 @@
 
 #include <cmocka.h>
 
-#include "../../jvm-agent/session.c" /* the loader has one too */
+#include "../../jvm-agent/stay.c" /* the loader has one too */
 
-static struct session session;
+static struct stay stay;
 
 static bool enters(void)
 {
-	bool entered = session_enter() == &session;
+	bool entered = stay_enter() == &stay;
 
-	session_leave();
+	stay_leave();
 	return entered;
 }
 
@@ -37,11 +37,11 @@ static void test_child_of_fork_stays_out(void **state)
 	(void)state;
 	assert_false(enters());
 	for (int i = 0; i < 2; i++) {
-		session_open(&session);
+		stay_open(&stay);
 		assert_true(enters());
 		assert_false(child_enters());
 		assert_true(enters());
-		assert_true(session_close());
+		assert_true(stay_close());
 		assert_false(enters());
 	}
 }
@@ -49,9 +49,9 @@ static void test_child_of_fork_stays_out(void **state)
 static void test_seal_is_for_good(void **state)
 {
 	(void)state;
-	session_open(&session);
-	session_seal();
-	session_open(&session);
+	stay_open(&stay);
+	stay_seal();
+	stay_open(&stay);
 	assert_false(enters());
 }
 
