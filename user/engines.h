@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who ticks (DESIGN section 8). */
+/* Who ticks: BPF, or where it is refused timers in the JVM. */
 #ifndef ENGINES_H
 #define ENGINES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One recording from start to finished file: the pipeline of DESIGN section 4. */
+/* One recording from start to finished file: the pipeline that headers/README.md describes. */
 #ifndef SESSION_H
 #define SESSION_H
 

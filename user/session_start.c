@@ -124,7 +124,7 @@ static void warn_of_unnamed_kernel(const struct session *session)
 	buf_release(&why);
 }
 
-/* The ladder of DESIGN section 8: BPF, and when it is refused the agent's own timers. */
+/* BPF, and when it is refused the agent's own timers. */
 static int choose_engine(struct session *session)
 {
 	enum session_engine asked = session->options->engine;
