@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent in one JVM, from the loader's side: attach, handshake, ring, stop.
+ * The loader's side of the agent in one JVM: attach, handshake, ring, stop.
  * Nothing here blocks: the session polls agent_fd() and calls agent_step().
  */
 #ifndef AGENTS_H
@@ -20,13 +20,13 @@
 #include "unwinding.h"
 
 enum agent_state {
-	AGENT_ATTACHING, /* the attach child is at work */
-	AGENT_GREETING, /* connected, HELLO not yet seen */
+	AGENT_ATTACHING, /* the attach child is running */
+	AGENT_GREETING, /* connected, no HELLO yet */
 	AGENT_STARTING, /* START sent */
-	AGENT_RUNNING, /* handler live, records flow */
+	AGENT_RUNNING, /* the handler is installed, records arrive */
 	AGENT_STOPPING, /* STOP sent */
-	AGENT_GONE, /* JVM or agent went away; what was in the ring is still read */
-	AGENT_FAILED, /* `why` says it; the process has BPF stacks only; its ring is not read any more */
+	AGENT_GONE, /* the JVM or the agent left; the rest of the ring is still read */
+	AGENT_FAILED, /* see `why`; the process gets BPF stacks only, and the ring is no longer read */
 };
 
 struct agent_start {
@@ -35,7 +35,7 @@ struct agent_start {
 	uint32_t java_depth;
 	size_t sample_lane_bytes;
 	size_t metadata_lane_bytes;
-	size_t tables_bytes; /* timer engines: of the unwind tables, else 0 */
+	size_t tables_bytes; /* size of the unwind tables (timer engines); else 0 */
 };
 
 struct agent {
@@ -48,65 +48,69 @@ struct agent {
 	uint64_t begun_ns; /* CLOCK_MONOTONIC, before the process was touched */
 	uint64_t deadline_ns; /* of the handshake */
 	struct agent_ring *ring;
-	struct parts parts; /* timer engines: of its samples */
-	struct unwinding unwinding; /* timer engines: by what the agent walks; without tables there are none */
-	bool hostile; /* the ring was inconsistent and is not read any more */
+	struct parts parts; /* parts of this agent's samples (timer engines) */
+	struct unwinding unwinding; /* what the agent walks by (timer engines); tables may be NULL */
+	bool hostile; /* the ring was inconsistent and is no longer read */
 	uint64_t signo;
 	uint64_t handler;
-	uint32_t tid; /* of the agent's own thread in the JVM */
+	uint32_t tid; /* the agent's own thread, as the JVM's pid namespace numbers it */
 	uint64_t bad_records;
-	uint64_t full_records; /* for which the JVM's tables had no room */
-	struct map asked; /* hash of what was asked for -> when, in ms, above its number, both cut to 32 bits */
-	uint64_t asked_count; /* ever */
-	uint32_t unanswered; /* of what was asked for */
-	uint64_t answered; /* ever */
-	uint64_t answered_before; /* when agent_forget_asked() was last called */
-	struct duet_message_want wants; /* the next request */
-	bool stop_is_unsent; /* the socket was full of requests: agent_ask() sends it */
-	bool is_ending; /* the JVM waits a moment for our last requests */
-	bool layout_told; /* BPF knows the JVM's newest layout */
-	uint64_t claimed_ns; /* timer engines: CPU time that its samples stand for */
+	uint64_t full_records; /* records dropped because struct jvm was full */
+	/* hash of a request -> time of the request in ms << 32 | its number; both are cut to 32 bits */
+	struct map asked;
+	uint64_t asked_count; /* requests since the start */
+	uint32_t unanswered; /* requests without an answer */
+	uint64_t answered; /* answers since the start */
+	uint64_t answered_before; /* value of `answered` when agent_forget_asked() was last called */
+	struct duet_message_want wants; /* the next packet of requests */
+	bool stop_is_unsent; /* the socket was full; agent_ask() sends STOP later */
+	bool is_ending; /* the JVM is shutting down and waits briefly for our last requests */
+	bool layout_told; /* BPF has the JVM's newest layout */
+	uint64_t claimed_ns; /* sum of the weights of its samples (timer engines) */
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
-	int error; /* -errno of what made it AGENT_FAILED */
+	int error; /* why it is AGENT_FAILED: -errno */
 	char why[256];
-	uint64_t retry_ns; /* the session's own: when another one is to be tried; 0 = not */
-	pid_t host_tid; /* of the agent's own thread as we number it; 0 = it was never seen */
-	uint64_t thread_ns; /* CPU time of that thread, and of the handler on all others, as of the last look */
+	uint64_t retry_ns; /* set by the session: when to try another agent; 0 = never */
+	pid_t host_tid; /* the agent's own thread in our pid namespace; 0 = never sampled */
+	/* CPU time at the last look: thread_ns of that thread, handler_ns of the handler on all other threads */
+	uint64_t thread_ns;
 	uint64_t handler_ns;
 	uint64_t attach_ns; /* CPU time of the child that attached */
-	uint64_t start_ns; /* of thread_ns, what it took to begin */
-	uint64_t signalled; /* samples */
+	uint64_t start_ns; /* the part of thread_ns that starting took */
+	uint64_t signalled; /* samples that signalled the handler */
 };
 
 /*
- * Begins the attach. ATTACH_LOADED: the JVM loads the agent by itself (-agentpath)
- * for `control`. NULL when out of memory.
+ * Starts the attach. ATTACH_LOADED: the JVM loads the agent itself (-agentpath) and uses `control`. Returns NULL when
+ * out of memory. `process`, which is not owned, must outlive the agent.
  */
 struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start,
 			enum attach_kind kind, const struct attach_control *control);
 void agent_free(struct agent *agent);
 
-int agent_fd(const struct agent *agent); /* to poll for reading; -1 when nothing is awaited */
-void agent_step(struct agent *agent); /* the fd is readable */
-void agent_expire(struct agent *agent, uint64_t now_ns); /* ends an attach or a handshake that takes too long */
+int agent_fd(const struct agent *agent); /* poll it for reading; -1 when nothing is expected */
+void agent_step(struct agent *agent); /* call when agent_fd() is readable */
+void agent_expire(struct agent *agent, uint64_t now_ns); /* fails an attach or handshake that has timed out */
 /*
- * Asks for a method or code, which then comes as a record; several go into one packet, sent when it is full or by
- * agent_ask(). What was not answered is asked for again, after a while. False when it was not asked for now.
+ * Requests a method or code, which arrives later as a record. Requests are collected into one packet, which is sent
+ * when it is full or by agent_ask(). Returns false when nothing was requested: the agent is busy, or the same was
+ * requested a short while ago.
  */
 bool agent_want(struct agent *agent, const struct duet_want *want, uint64_t now_ns);
 void agent_ask(struct agent *agent);
-void agent_forget_asked(struct agent *agent); /* from time to time: answers are not told apart */
-void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; an agent still on its way is aborted */
+/* Forgets all requests. Call periodically: answers carry no request number, so a lost one would count as pending. */
+void agent_forget_asked(struct agent *agent);
+void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; aborts an agent that is not running yet */
 bool agent_settled(const struct agent *agent); /* RUNNING, GONE or FAILED */
-bool agent_may_try_again(const struct agent *agent); /* FAILED, but another one may get in later */
+bool agent_may_try_again(const struct agent *agent); /* FAILED for a cause that may pass */
 
 /*
- * Metadata first, so that names are there when samples ask for them; samples go to the handler. An inconsistent ring
- * makes the agent AGENT_FAILED.
+ * Reads metadata first, so that samples find the names they need; samples go to `on_sample`. An inconsistent ring makes
+ * the agent AGENT_FAILED.
  */
 void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context);
-size_t agent_shared_bytes(const struct agent *agent); /* of RAM: what it has in common with us */
-uint64_t agent_handler_ns(const struct agent *agent); /* in its signal handler, as it claims, within reason */
+size_t agent_shared_bytes(const struct agent *agent); /* RAM that the agent shares with us */
+uint64_t agent_handler_ns(const struct agent *agent); /* CPU time in its signal handler: the agent's claim, bounded */
 uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter);
 
 #endif

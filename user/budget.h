@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --max-memory: what duet may have in RAM, all told: one pool (limits/pool.h). BPF's maps alone have a fixed size, a
- * quarter of the limit at most, because the kernel allocates them when they load; the rings that agents write count as
- * far as they are touched; all that is left is the heap's, and the kernel holds the loader to it (memory_limit()).
- * Where malloc() fails nevertheless, samples are dropped. Whatever is lost is counted. Beside it the timeline, where it
- * has no disk, merges equal samples.
+ * --max-memory: the limit of duet's RAM as a whole, kept as one pool (limits/pool.h). Only BPF's maps have a fixed
+ * size, at most a quarter of the limit, because the kernel allocates them at load time. Rings that agents write count
+ * by the pages that were touched. Everything else is for the heap, and the kernel enforces the heap's limit on the
+ * loader (memory_limit()). If malloc() still fails, samples are dropped. Every loss is counted. If the timeline cannot
+ * be moved to disk, equal samples are merged as well.
  *
- * Without the option the limit is a part of the machine's memory, or of our cgroup's: targets may be hostile.
+ * Without the option the limit is a share of the machine's memory, or of our cgroup's, because targets may be hostile.
  */
 #ifndef BUDGET_H
 #define BUDGET_H
@@ -25,37 +25,43 @@ struct agent_start;
 struct session;
 struct budget {
 	struct pool pool;
-	struct jvm_room names; /* of all JVMs; of the heap */
-	size_t maps_bytes; /* BPF's; they do not change once loaded */
-	size_t mapped_bytes; /* of them, what counts among our own files' pages too */
-	size_t writer_bytes; /* of the profile that a child writes */
-	size_t limit_before; /* what else limits this process */
-	uint64_t looked_ns; /* at all parts */
+	struct jvm_room names; /* names of all JVMs; part of the heap */
+	size_t maps_bytes; /* BPF's maps; constant once loaded */
+	size_t mapped_bytes; /* the part of maps_bytes that the kernel also counts as our file pages */
+	size_t writer_bytes; /* size of the profile that a child is writing */
+	size_t limit_before; /* the process's limit before ours, to be restored */
+	uint64_t looked_ns; /* when all parts were last measured */
 	uint64_t stepped_ns;
-	uint64_t released_ns; /* what has ended, last */
-	uint64_t jvms_refused; /* for whose ring there was no room */
-	uint64_t threads_full; /* samples under [others] */
-	size_t sweep_at; /* processes, for the next look at who has ended */
-	bool is_told; /* which limit would do */
+	uint64_t released_ns; /* when dead processes and agents were last freed */
+	uint64_t jvms_refused; /* JVMs without an agent because their ring had no room */
+	uint64_t threads_full; /* samples counted under [others] */
+	size_t sweep_at; /* number of processes at which to look for ended ones next */
+	bool is_told; /* a sufficient limit was reported */
 };
 
-/* What is the limit when none is asked for. */
+/* Returns the limit that holds without --max-memory. */
 size_t budget_default_bytes(void);
-/* Before anything large is allocated. */
+/* Call before anything large is allocated. */
 void budget_open(struct session *session);
 void budget_close(struct session *session);
 size_t budget_bpf_bytes(const struct session *session);
-/* Once BPF is loaded and the command, which must not inherit it, forked. 0, or -errno after the user has been told. */
+/*
+ * Call after BPF is loaded, and after the fork of the command, which must not inherit the limit. Returns 0, or -errno
+ * after reporting the error.
+ */
 int budget_start(struct session *session);
-/* Bytes for what one more agent shares with us, no more than asked for; false when there is no room for it. */
+/*
+ * Reserves the memory that one more agent shares with us. Reduces the sizes in *start where needed. Returns false when
+ * there is no room for the agent.
+ */
 bool budget_take_ring(struct session *session, struct agent_start *start);
 void budget_give_ring(struct session *session, const struct agent *agent);
-/* Between samples: nobody holds a pointer into what can be dropped. */
+/* Call between samples only: it drops caches, so nobody may hold pointers into them. */
 void budget_step(struct session *session, uint64_t now_ns);
-void budget_writer_started(struct session *session); /* a child writes the profile as it is now */
-/* Makes room for a writer, which may be a child of ours: nothing outside this process's memory is touched. */
+void budget_writer_started(struct session *session); /* call when a child has started to write the profile */
+/* Makes room for a writer. May be called in a forked child: it touches nothing outside this process's memory. */
 void budget_before_write(struct session *session);
-/* The profile is complete: if stacks had no room in it, says once which limit would have done. */
+/* Call when the profile is complete. If stacks were refused, says once which limit would have been enough. */
 void budget_tell_need(struct session *session);
 
 #endif

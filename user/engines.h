@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who ticks: BPF, or where it is refused timers in the JVM. */
+/* The engines: BPF, or timers in the JVM where BPF is refused. */
 #ifndef ENGINES_H
 #define ENGINES_H
 
@@ -9,11 +9,11 @@ enum session_engine { ENGINE_AUTO, ENGINE_BPF, ENGINE_CTIMER, ENGINE_ITIMER };
 
 struct engine {
 	const char *name; /* --engine NAME */
-	enum duet_engine_id agent; /* what the agent is told; 0 for auto */
+	enum duet_engine_id agent; /* sent to the agent; 0 for auto */
 	const char *help;
 };
 
-extern const struct engine engines[]; /* by enum session_engine; ends with a row without name */
+extern const struct engine engines[]; /* indexed by enum session_engine; the last row has no name */
 int engine_by_name(const char *name); /* enum session_engine, or -EINVAL */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the profile says of the machine: names, size, how busy it was. */
+/* Facts about the machine for the profile: names, size, load. */
 #ifndef HOST_H
 #define HOST_H
 
@@ -8,12 +8,12 @@
 struct host {
 	uint64_t spawned_realtime_ns;
 	uint64_t spawned_boot_ns;
-	uint64_t busy_ticks; /* of all CPUs, when it was last described */
+	uint64_t busy_ticks; /* sums over all CPUs at the last host_describe() or host_open() */
 	uint64_t all_ticks;
 };
 
 void host_open(struct host *host);
-/* Fills profile->host; the CPUs' load is the mean since the last description or host_open(). */
+/* Fills profile->host. The CPU load is the mean since the last host_describe() or host_open(). */
 void host_describe(struct host *host, struct profile *profile);
 
 #endif

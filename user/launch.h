@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `duet record -- CMD`: a child that waits at a gate until the collector knows its pid, then becomes CMD. When the gate
- * is closed without a word it ends: a loader that fails leaves nothing running. A java command gets the agent as its
- * first option, so that it is profiled from its first instruction; anything else runs as it is.
+ * `duet record -- CMD`: forks a child that waits at a gate (a pipe) until the collector has its pid, then executes CMD.
+ * If the gate is closed without a byte, the child exits: a loader that fails leaves nothing running. A java command
+ * gets the agent as its first option, so that it is profiled from its first instruction. Any other command runs
+ * unchanged.
  */
 #ifndef LAUNCH_H
 #define LAUNCH_H
@@ -18,18 +19,18 @@ struct launch {
 	char **argv;
 	const struct attach_control *control; /* for the agent */
 	pid_t pid;
-	int gate; /* closing it ends a child that was not let go; caller's */
-	int exec_error; /* reads errno when exec failed, nothing when it worked */
+	int gate; /* owned by the caller; closing it ends a child that still waits */
+	int exec_error; /* pipe: holds errno when exec failed, ends empty when it worked */
 	bool is_java;
-	char libjvm[PATH_MAX]; /* of a java command, where a JDK has it; else "" */
+	char libjvm[PATH_MAX]; /* of the JDK of a java command, if found; else "" */
 };
 
 /*
- * Forks the waiting child. The agent library's path, "" when none was placed,
- * is the caller's to remove. 0 or -errno.
+ * Forks the waiting child. `library` receives the path of the agent library, which the caller must remove; "" when none
+ * was placed. Returns 0 or -errno.
  */
 int launch_start(struct launch *launch, char *library, size_t size);
-/* Lets the child go: 0 when CMD runs, -errno when exec failed. */
+/* Lets the child execute CMD. Returns 0 when CMD runs, -errno when exec failed. */
 int launch_run(struct launch *launch);
 
 #endif

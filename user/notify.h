@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What systemd is told, as in sd_notify(3): one datagram to $NOTIFY_SOCKET. Where nobody listens, nothing happens. */
+/*
+ * Sends our state to systemd, as sd_notify(3) does: one datagram to $NOTIFY_SOCKET. Does nothing without that variable.
+ */
 #ifndef NOTIFY_H
 #define NOTIFY_H
 
@@ -7,8 +9,8 @@
 #include <sys/types.h>
 
 struct notify {
-	int fd; /* connected; -1: nobody listens */
-	uint64_t watchdog_ns; /* half of what systemd waits for a sign of life; 0 = it does not */
+	int fd; /* connected socket; -1 = no systemd */
+	uint64_t watchdog_ns; /* half of systemd's watchdog timeout; 0 = no watchdog */
 	uint64_t fed_ns;
 };
 
@@ -16,7 +18,7 @@ void notify_open(struct notify *notify);
 void notify_close(struct notify *notify);
 void notify_send(const struct notify *notify, const char *state); /* "READY=1" */
 void notify_reloading(const struct notify *notify);
-/* To be called often: tells at due times that the caller lives. */
+/* Call often: sends "WATCHDOG=1" when it is due. */
 void notify_watchdog(struct notify *notify);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* State of a running session, and what the session*.c files do with it. */
+/* State of a running session, and the functions that the session*.c files share. */
 #ifndef SESSION_INTERNAL_H
 #define SESSION_INTERNAL_H
 
@@ -26,37 +26,38 @@
 #include "unwinding.h"
 #include "windows.h"
 
-#define SESSION_FAILURE_CODES 12 /* AsyncGetCallTrace: 0 to -10, and the rest */
+#define SESSION_FAILURE_CODES 12 /* AsyncGetCallTrace returns 0 to -10; the last slot is for anything else */
 
 struct session_stats {
 	uint64_t samples;
-	uint64_t jvm_samples; /* in threads of JVMs with an agent */
+	uint64_t jvm_samples; /* samples of threads of JVMs with an agent */
 	uint64_t joined;
-	uint64_t code_missing; /* JVM samples with frames of code that the agent never published */
-	uint64_t needed; /* a signal: their walk was not whole, or met methods without a name */
-	uint64_t checked; /* signalled although they did not need it */
+	uint64_t code_missing; /* JVM samples with frames in code that the agent never published */
+	uint64_t needed; /* signalled because the walk was not whole or met methods without a name */
+	uint64_t checked; /* signalled only as a cross-check */
 	uint64_t rooted; /* JVM samples whose walk reached the thread's entry */
-	uint64_t witnesses[SPLICE_WITNESSES_MAX]; /* by enum splice_witnesses */
-	uint64_t jvm_walk_ends[DUET_WALK_END_MAX]; /* of those that were not */
-	uint64_t with_java; /* joined, with Java frames */
-	uint64_t failures[SESSION_FAILURE_CODES]; /* by -status */
-	uint64_t jvms_ended; /* before their agent was in */
+	uint64_t witnesses[SPLICE_WITNESSES_MAX]; /* indexed by enum splice_witnesses */
+	uint64_t jvm_walk_ends[DUET_WALK_END_MAX]; /* why the walks of the other JVM samples ended */
+	uint64_t with_java; /* joined with Java frames from AsyncGetCallTrace */
+	uint64_t failures[SESSION_FAILURE_CODES]; /* indexed by -status of AsyncGetCallTrace */
+	uint64_t jvms_ended; /* JVMs that ended before their agent was running */
 	uint64_t lost_in_profile;
-	uint64_t own_unsignalled[DUET_BPF_COUNTER_MAX]; /* samples of the agents' own threads, as BPF counted them */
-	uint64_t bad_records; /* from BPF */
-	uint64_t mappings_lost; /* the kernel had no room to tell of them */
-	uint64_t walk_ends[DUET_WALK_END_MAX]; /* of user stacks that no Java half completes */
-	uint64_t guessed_stacks; /* those with frames found by frame pointer */
-	uint64_t left_out_stacks; /* those that are deeper than a record */
-	uint64_t late; /* samples that came when their window was written */
+	/* samples of the agents' own threads that BPF counted as unsignalled */
+	uint64_t own_unsignalled[DUET_BPF_COUNTER_MAX];
+	uint64_t bad_records; /* invalid records from BPF */
+	uint64_t mappings_lost; /* mapping records that the kernel dropped: its buffer was full */
+	uint64_t walk_ends[DUET_WALK_END_MAX]; /* why walks of user stacks ended that no Java half completes */
+	uint64_t guessed_stacks; /* stacks with frames found by frame pointer */
+	uint64_t left_out_stacks; /* stacks deeper than a record */
+	uint64_t late; /* samples that arrived after their window was written */
 	uint64_t lost_with_windows; /* samples of windows that could not be written */
-	uint64_t gone_lost[DUET_AGENT_COUNTER_MAX]; /* this and those below: what agents had counted that were freed */
+	uint64_t gone_lost[DUET_AGENT_COUNTER_MAX]; /* these four: counts of agents that were freed */
 	uint64_t gone_bad_records;
 	uint64_t gone_full_records;
 	uint64_t gone_hostile;
 };
 
-/* One file that is written at the end: of each output that was asked for, and of each event. */
+/* One file that is written at the end. An output has one file, or one for each event. */
 struct session_written {
 	char *file; /* owned; NULL = stdout */
 	const struct writer *writer;
@@ -66,98 +67,102 @@ struct session_written {
 
 struct session {
 	const struct session_options *options;
-	enum session_engine engine; /* decided */
-	struct buf engine_why; /* why not bpf; empty when bpf, or asked for */
+	enum session_engine engine; /* the chosen engine */
+	struct buf engine_why; /* why the engine is not bpf; empty if it is, or if another was asked for */
 	struct collector *collector; /* NULL for timer engines */
 	struct process_table processes;
 	struct vec(struct agent *) agents;
-	size_t natives; /* processes of -p that are no JVMs */
+	size_t natives; /* number of -p processes that are not JVMs */
 	struct symbols *symbols;
 	struct unwinding unwinding;
 	struct profile profile;
 	struct resolver resolver;
 	struct join *join;
-	struct parts parts; /* of BPF's samples */
-	struct mapping_log mapping_log; /* of processes that may be gone when they are looked at */
+	struct parts parts; /* parts of BPF's samples */
+	struct mapping_log mapping_log; /* mappings of processes that may have ended before we look at them */
 	struct owners owners;
 	struct host host;
 	struct budget budget;
 	struct overhead overhead;
 	struct status status;
-	uint64_t cgroup_id; /* of --cgroup and --container; 0 = any */
-	struct buf cgroup; /* its path */
+	uint64_t cgroup_id; /* from --cgroup or --container; 0 = any */
+	struct buf cgroup; /* path of that cgroup */
 	struct session_stats stats;
 	struct vec(struct session_written) outputs;
 	uint64_t cpus; /* online */
 	int signal_fd;
-	pid_t child; /* of -- CMD; 0 for none */
-	uint64_t child_cpu_ns; /* once it has ended, with its own children */
-	int child_gate; /* closing it ends a child that was not let go */
-	char library[256]; /* placed for -agentpath; "" for none */
-	uint64_t started_ns; /* first tick possible */
-	uint64_t ended_ns; /* last tick possible */
-	uint64_t command_ns; /* session_run() was called */
+	pid_t child; /* pid of -- CMD; 0 = none */
+	uint64_t child_cpu_ns; /* CPU time of the ended child and its children */
+	int child_gate; /* struct launch.gate: closing it ends a child that still waits */
+	char library[256]; /* path of the library placed for -agentpath; "" = none */
+	uint64_t started_ns; /* time of the earliest possible tick; 0 = not started */
+	uint64_t ended_ns; /* time of the last possible tick */
+	uint64_t command_ns; /* time at which session_run() was called */
 	uint64_t first_sample_ns;
-	uint64_t first_sample_cpu_ns; /* what the loader had taken by then */
-	uint64_t hurry_ns; /* until then names are on their way */
-	struct vec(pid_t) unpublished; /* processes whose unwind tables are to be published */
-	uint64_t read_ns; /* what had been sampled by then has been read */
+	uint64_t first_sample_cpu_ns; /* the loader's CPU time at first_sample_ns */
+	uint64_t hurry_ns; /* answers with names are expected until then: poll more often */
+	struct vec(pid_t) unpublished; /* processes whose unwind rows must be published */
+	uint64_t read_ns; /* all samples taken before then have been read */
 	struct windows windows;
 	struct notify notify;
-	uint64_t swept_ns; /* when processes were last looked for that ended without a record */
-	uint64_t forgot_ns; /* when the JVMs' old code was last forgotten */
+	uint64_t swept_ns; /* last search for processes that ended without an exit record */
+	uint64_t forgot_ns; /* last time that the JVMs' old code was forgotten */
 	bool interrupted;
-	bool is_behind; /* BPF's ring holds what was not read in time: the next step waits for nothing */
+	bool is_behind; /* BPF's ring was not emptied in time: the next step does not wait */
 };
 
-#define POLL_ATTACH_MS 5 /* while agents publish what was there before them */
-#define HURRY_NS (NS_PER_SEC / 5) /* a name that was asked for is there by then */
+#define POLL_ATTACH_MS 5 /* while agents start and publish existing code */
+#define HURRY_NS (NS_PER_SEC / 5) /* a requested name arrives within this time */
 
-/* session_start.c: until samples flow. 0, or -errno after the user has been told why. */
+/* session_start.c: everything up to the first tick. Returns 0, or -errno after reporting the error. */
 int session_start(struct session *session);
 
-/* session_targets.c: the processes of -p. 0, or -errno after the user has been told why. */
+/* session_targets.c: the processes of -p. Both return 0, or -errno after reporting the error. */
 int session_find_targets(struct session *session);
-int session_attach_targets(struct session *session); /* agents for JVMs; says what the others lack */
+int session_attach_targets(struct session *session); /* attaches to the JVMs; reports what the others lack */
 
-/* session_records.c. One step waits for whatever comes first, at most `timeout_ms`, and takes care of it. */
+/* session_records.c. Waits at most `timeout_ms` for the first of any events and handles all that are due. */
 void session_step(struct session *session, int timeout_ms);
-bool session_read_rings(struct session *session); /* true when BPF's is empty; else it took long enough */
-bool session_settled(const struct session *session); /* no agent is on its way any more */
-/* By which tables the process's stacks are walked. */
+bool session_read_rings(struct session *session); /* false: BPF's ring is not empty, but reading took too long */
+bool session_settled(const struct session *session); /* true when every agent is RUNNING, GONE or FAILED */
+/* Returns the unwind tables by which the process's stacks are walked. */
 struct unwinding *session_unwinding(struct session *session, const struct process *process);
 
-/* The join's handler: one sample, decided, goes into the profile. */
+/* The join's handler (join_handler): adds one decided sample to the profile. */
 bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
 			const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance);
 
-/* session_agents.c. An agent that fails is tried again a few times if what stood in its way may pass. */
+/* session_agents.c. Attaching is retried a few times if the cause of a failure may pass. Returns 0 or -errno. */
 int session_attach(struct session *session, struct process *process, enum attach_kind kind,
 		   const struct attach_control *control);
-/* Attaches to a JVM that was not there, or not yet one, at the start. Cheap unless its mappings have changed. */
+/* Attaches if the process has become a JVM. Cheap unless its mappings have changed since the last call. */
 void session_notice(struct session *session, struct process *process);
-void session_step_agents(struct session *session, const struct pollfd *fds, size_t count); /* one fd each, polled */
+/* fds[i] is the polled agent_fd() of agent i */
+void session_step_agents(struct session *session, const struct pollfd *fds, size_t count);
 void session_agent_changed(struct session *session, struct agent *agent, enum agent_state before);
 void session_tell_layout(struct session *session, struct agent *agent);
 bool session_agent_survives_exec(const struct session *session, const struct agent *agent, uint64_t exec_ns);
 void session_drop_agent(struct session *session, struct agent *agent);
 
-/* session_output.c. How the profile is to be written; the others: 0, or -errno after the user has been told. */
+/*
+ * session_output.c. session_style() returns the options for the writers. The two below it return 0, or -errno after
+ * reporting the error.
+ */
 struct writer_options session_style(const struct session *session);
 int session_open_outputs(struct session *session);
 int session_write_outputs(struct session *session);
 void session_discard_outputs(struct session *session);
 
-/* session_release.c: between two windows, frees what belongs to processes that have ended. */
+/* session_release.c. Frees what belongs to processes that have ended. */
 void session_release_dead(struct session *session);
-void session_free_useless(struct session *session); /* agents that failed, and were tried again or cannot be */
+void session_free_useless(struct session *session); /* frees failed agents that will not be retried */
 
 /* session_report.c */
 
-/* Facts and losses into the profile, then the closing lines on stderr. */
+/* Add facts and losses to the profile, then print the closing lines on stderr. */
 void session_report_facts(struct session *session);
 void session_report_losses(struct session *session);
-/* One call for each cause, also of what was never lost; `name` as in duet_counters.h. */
+/* Calls the handler once for each cause, also if the count is 0. `name` is as in duet_counters.h. */
 typedef void (*session_loss_handler)(void *context, const char *name, const char *text, uint64_t count);
 void session_losses(struct session *session, session_loss_handler handler, void *context);
 void session_report_summary(const struct session *session);

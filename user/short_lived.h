@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The mappings of processes that ended before /proc could be asked: without them their user frames have no names. */
+/* Mappings of processes that ended before /proc was read. Without them their user frames have no names. */
 #ifndef SHORT_LIVED_H
 #define SHORT_LIVED_H
 
@@ -8,11 +8,11 @@
 
 struct session;
 
-/* Once a step: so that nothing is lost for want of room. */
+/* Call once a step, so that the kernel's buffers do not overflow. */
 void short_lived_read(struct session *session);
 /*
- * Where a process's mappings could not be read, or were read when it had become another program already: those that it
- * had when it was sampled, if the kernel's records go back so far.
+ * Gives the process the mappings that it had at the time of the sample, if the kernel's records reach back so far. Does
+ * so only if its mappings could not be read, or were read after it had become another program.
  */
 void short_lived_map(struct session *session, struct process *process, const struct duet_sample *sample);
 void short_lived_release(struct session *session);

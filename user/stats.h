@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a running session says of itself, gathered in one place: for `duet status`, --metrics and the progress line. */
+/* Statistics of a running session, gathered in one place for `duet status`, --metrics and the progress line. */
 #ifndef STATS_H
 #define STATS_H
 
@@ -11,11 +11,11 @@
 
 struct session;
 
-/* Rows of one name lie together. */
+/* Rows with the same name are adjacent. */
 struct stats_row {
-	const char *name; /* as Prometheus wants it: unit in base units, _total for what only grows */
+	const char *name; /* in Prometheus' form: base units, and _total for counters */
 	const char *label; /* NULL for none */
-	char value[48]; /* of the label */
+	char value[48]; /* value of the label */
 	char help[112];
 	double number;
 };
@@ -24,10 +24,10 @@ struct stats {
 	struct vec(struct stats_row) rows;
 };
 
-int stats_gather(struct stats *stats, struct session *session); /* 0 or -ENOMEM; in either case to be released */
+int stats_gather(struct stats *stats, struct session *session); /* returns 0 or -ENOMEM; release in either case */
 void stats_release(struct stats *stats);
-void stats_metrics(const struct stats *stats, struct buf *text); /* Prometheus' text format, 0.0.4 */
-void stats_status(const struct stats *stats, struct buf *text); /* for people: one a line, no loss that was none */
-uint64_t stats_lost(struct session *session); /* samples: dropped, or without the Java frames they have */
+void stats_metrics(const struct stats *stats, struct buf *text); /* Prometheus' text format 0.0.4 */
+void stats_status(const struct stats *stats, struct buf *text); /* for people: one value a line, losses of 0 left out */
+uint64_t stats_lost(struct session *session); /* number of samples dropped or without all of their Java frames */
 
 #endif

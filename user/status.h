@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a running session answers: `duet status` on an abstract socket, which only root and who runs it may ask, and
- * with --metrics Prometheus over HTTP on the loopback interface or a socket of mode 0600. Nothing here blocks.
+ * How a running session reports its state: to `duet status` on an abstract socket, which only root and the user who
+ * runs the session may ask; and with --metrics to Prometheus, by HTTP on the loopback interface or on a socket of mode
+ * 0600. Nothing here blocks.
  *
- * One page for a peer on this host: a library for it (libmicrohttpd) would bring TLS's seven along.
+ * It serves one page to peers on this host. No HTTP library: libmicrohttpd would add the seven libraries of its TLS.
  */
 #ifndef STATUS_H
 #define STATUS_H
@@ -12,8 +13,8 @@
 
 #include "base/buf.h"
 
-#define STATUS_NAME "duet-status-" /* and the pid; abstract, unix(7) */
-#define STATUS_CLIENTS 32 /* the oldest makes room for the newest */
+#define STATUS_NAME "duet-status-" /* followed by the pid; abstract address, unix(7) */
+#define STATUS_CLIENTS 32 /* the newest replaces the oldest */
 #define STATUS_REQUEST_BYTES 4096
 
 struct session;
@@ -26,19 +27,22 @@ struct status_client {
 };
 
 struct status {
-	int control_fd; /* these two: -1 = none */
+	int control_fd; /* control_fd, metrics_fd: -1 = none */
 	int metrics_fd;
-	char *path; /* of a socket in the file system, to be removed; NULL = none */
+	char *path; /* owned; the socket in the file system, to be removed; NULL = none */
 	struct status_client clients[STATUS_CLIENTS];
 };
 
 void status_init(struct session *session);
-/* 0, or -errno after the user has been told why --metrics cannot be served. */
+/* Returns 0, or -errno after reporting why --metrics cannot be served. */
 int status_open(struct session *session);
 void status_step(struct session *session, uint64_t now_ns);
 void status_close(struct session *session);
 
-/* What the session of `pid` says of itself. 0 or -errno, -EACCES when it is not ours to ask, or nobody's we trust. */
+/*
+ * Appends the status text of the session with that pid. Returns 0 or -errno: -EACCES if we may not ask it, or if it
+ * runs as neither root nor our user.
+ */
 int status_ask(int pid, struct buf *ret_text);
 
 #endif

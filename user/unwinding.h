@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which files a process maps, and their unwind rows, for BPF's walk: made once a file, published once a process. */
+/*
+ * Publishes to the walk which files a process maps and their unwind rows. Rows are made once for each file, mappings
+ * are published once for each process.
+ */
 #ifndef UNWINDING_H
 #define UNWINDING_H
 
@@ -12,29 +15,30 @@
 
 struct native_file;
 struct unwinding {
-	struct unwind_tables *tables; /* the collector's; NULL: nothing is published */
+	struct unwind_tables *tables; /* not owned; NULL: nothing is published */
 	struct map files; /* hash of a file's identity -> struct native_file */
 	struct vec(struct native_file *) owned;
-	struct vec(struct duet_unwind_mapping) mappings; /* of the process under way */
-	uint64_t looked_ns; /* which files' rows are used */
-	uint64_t files_refused; /* for want of room, at first at least */
+	struct vec(struct duet_unwind_mapping) mappings; /* scratch: mappings of the process being published */
+	uint64_t looked_ns; /* when unwinding_step() last worked */
+	uint64_t files_refused; /* files whose rows had no room or no memory at least once */
 	uint64_t processes_refused;
-	uint64_t work_ns; /* CPU time that tables took */
+	uint64_t work_ns; /* CPU time spent on the tables */
 };
 
 void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables);
 void unwinding_release(struct unwinding *unwinding);
-void unwinding_forget_files(struct unwinding *unwinding); /* what is kept of them; their rows stay in the tables */
+void unwinding_forget_files(struct unwinding *unwinding); /* forgets the cached files; their rows stay in the tables */
 
-/* The rows of a file that a process is going to map: a large one takes tens of milliseconds. */
+/* Makes the rows of a file before a process maps it: a large file takes tens of milliseconds. */
 void unwinding_prepare(struct unwinding *unwinding, const char *path);
-/* The process's mappings as it has them in `maps`, if they are others than those published. */
+/* Publishes process->maps, unless this version of them is already published. */
 void unwinding_publish(struct unwinding *unwinding, struct process *process);
-/* After a sample with a pc in none of the published mappings: reads them again, not more often than makes sense. */
+/* Call after a sample with a pc outside the published mappings: reads the mappings again, but not too often. */
 void unwinding_read_maps(struct unwinding *unwinding, struct process *process);
-void unwinding_refresh(struct unwinding *unwinding, struct process *process); /* and publishes them */
+/* unwinding_read_maps(), then unwinding_publish() */
+void unwinding_refresh(struct unwinding *unwinding, struct process *process);
 void unwinding_forget(struct unwinding *unwinding, struct process *process);
-/* From time to time: rows that had no room are brought back when they are missed. */
+/* Call periodically: brings back rows that had no room and that walks have missed since. */
 void unwinding_step(struct unwinding *unwinding, struct process_table *processes, uint64_t now_ns);
 
 #endif

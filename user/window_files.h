@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The folder of a continuous recording: profile_<UTC end>.<ext> for each window and format, last_profile.<ext> (of HTML
- * last_flamegraph.html) that point to the newest, and how long the older ones stay. Nothing is ever removed that duet
- * has not named.
+ * The folder of a continuous recording. For each window and format it has a file profile_<UTC end>.<ext>; the link
+ * last_profile.<ext> (for HTML last_flamegraph.html) points to the newest. Limits say how long older files stay. duet
+ * removes only files with names that it gives itself.
  */
 #ifndef WINDOW_FILES_H
 #define WINDOW_FILES_H
@@ -17,28 +17,31 @@
 
 struct window_files {
 	const char *folder;
-	uint64_t keep_files; /* these three: 0 = no limit */
+	uint64_t keep_files; /* keep_files, keep_age_ns, keep_bytes: 0 = no limit */
 	uint64_t keep_age_ns;
 	uint64_t keep_bytes;
-	struct io_access access; /* to the files; a group also gets into the folder */
+	struct io_access access; /* permissions of the files; access.group may also enter the folder */
 };
 
 /*
- * Makes the folder where only it is missing, and tries whether files can be made there; removes what an earlier writer
- * could not finish. 0 or -errno.
+ * Makes the folder if its parent exists, checks that files can be made there, and removes unfinished files of writers
+ * that were killed. Returns 0 or -errno.
  */
 int window_files_open(const struct window_files *files);
 /*
- * Writes the profile, whose window ended then, in each format. Each file appears complete, then its link is moved to
- * it, then older ones go; of these the newest window's are no part, whatever the limits say. 0 or the first -errno:
- * then what could be written is there.
+ * Writes the profile of the window that ended at end_realtime_ns, in each format. Each file appears when it is
+ * complete; then its link is moved to it. At the end older files over the limits are removed, but never those of this
+ * window. Returns 0 or the first -errno; after an error, all files that could be written exist.
  */
 int window_files_write(const struct window_files *files, const struct profile *profile,
 		       const struct writer_options *style, const struct writer *const *formats, size_t count,
 		       uint64_t end_realtime_ns);
-/* Removes what is over the limits, oldest first; called by window_files_write(). 0 or -errno. */
+/*
+ * Removes files over the limits, oldest first, except those of the window named `newest`. Called by
+ * window_files_write(). Returns 0 or -errno.
+ */
 int window_files_rotate(const struct window_files *files, const char *newest);
-/* Is it a name that window_files_write() gives? */
+/* Returns true if window_files_write() gives files such a name. */
 bool window_files_named(const char *name);
 
 #endif
