@@ -14,13 +14,13 @@
 #include "collect/validate.h"
 
 #define MAX_ASKED 65536
-#define MAX_UNANSWERED 1024 /* what more is wanted waits here: the agent may hardly get a CPU */
-#define ASK_AGAIN_MS 50 /* its answer was refused, or forgotten */
-#define ASK_LOST_AGAIN_MS 5000 /* its answer does not come: the agent had no room for it */
+#define MAX_UNANSWERED 1024 /* further requests wait in the loader: the agent may hardly get a CPU */
+#define ASK_AGAIN_MS 50 /* after an answer: it was refused or forgotten */
+#define ASK_LOST_AGAIN_MS 5000 /* without an answer: the agent had no room for it */
 #define MESSAGE_MAX 512 /* bytes of the largest control message, with room */
-#define HANDLER_MAX_NS NS_PER_MS /* a JVM may claim no more for a signal */
+#define HANDLER_MAX_NS NS_PER_MS /* the most that a JVM may claim for one signal */
 #define METADATA_BUDGET 16384 /* records a step: they cost more than samples, and other JVMs wait */
-#define HANDSHAKE_TIMEOUT_NS (10 * NS_PER_SEC) /* as patient as the agent is with us */
+#define HANDSHAKE_TIMEOUT_NS (10 * NS_PER_SEC) /* the same as the agent's timeout for us */
 
 static void agent_fail(struct agent *agent, int error, const char *why)
 {
@@ -87,7 +87,7 @@ int agent_fd(const struct agent *agent)
 	return agent->state == AGENT_ATTACHING ? agent->attach.fd : agent->socket;
 }
 
-/* What a JVM that hangs, another profiler or a limit stood in the way of. Any other reason stays one. */
+/* Errors that a hung JVM, another profiler or a resource limit causes may pass. Any other error is permanent. */
 bool agent_may_try_again(const struct agent *agent)
 {
 	static const int passing[] = {EAGAIN, EBUSY, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC, EPIPE, ETIMEDOUT};
@@ -116,7 +116,7 @@ static void finish_attach(struct agent *agent)
 	snprintf(agent->why, sizeof(agent->why), "%s", result.why);
 }
 
-/* One packet with descriptors beside it, the second of which may be -1. 0 or -errno. */
+/* Sends one packet with descriptors; fds[1] may be -1. Returns 0 or -errno. */
 static int send_with_fds(int socket, const void *message, size_t len, const int fds[2])
 {
 	size_t fd_bytes = fds[1] < 0 ? sizeof(int) : 2 * sizeof(int);
@@ -140,7 +140,10 @@ static int send_with_fds(int socket, const void *message, size_t len, const int 
 	return sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len ? 0 : -errno;
 }
 
-/* Filled before the first tick, so that the first stack is whole. Without them the agent walks by frame pointer. */
+/*
+ * Fills the unwind tables before the first tick, so that the first stack is whole. Returns their descriptor, or -1
+ * without tables: then the agent walks by frame pointer.
+ */
 static int open_tables(struct agent *agent)
 {
 	struct unwind_tables *tables = NULL;
@@ -191,8 +194,9 @@ static void on_hello(struct agent *agent, const struct duet_message_hello *hello
 }
 
 /*
- * BPF sends this signal with the loader's rights. A signal that no profiler may take, or SIG_DFL (0) or SIG_IGN (1) as
- * the handler that must be in place, could stop or kill what runs there, and whatever program it becomes.
+ * BPF sends this signal with the loader's rights. Therefore the agent may name only signals that profilers use, and a
+ * real handler: with SIG_DFL (0) or SIG_IGN (1) as the handler to look for, the signal could stop or kill the process,
+ * or a program that it executes later.
  */
 static bool signal_is_sound(const struct agent *agent, const struct duet_message_started *started)
 {
@@ -216,7 +220,7 @@ static void on_started(struct agent *agent, const struct duet_message_started *s
 	agent->state = AGENT_RUNNING;
 }
 
-/* Asked for, or because the JVM goes down: then it may come once more. */
+/* STOPPED answers STOP, or is sent because the JVM shuts down. Both may happen, so it may arrive twice. */
 static void on_stopped(struct agent *agent)
 {
 	if (agent->state < AGENT_RUNNING)
@@ -300,7 +304,7 @@ void agent_expire(struct agent *agent, uint64_t now_ns)
 			   "the agent did not answer for 10 s: is the JVM hung or at a long safepoint?");
 }
 
-/* One answer tells the whole compilation, whatever pc in it was met. */
+/* One answer describes a whole compilation, so requests for different pcs in it have the same key. */
 static uint64_t want_key(const struct duet_want *want)
 {
 	struct duet_want key = *want;
@@ -316,8 +320,8 @@ static uint32_t in_ms(uint64_t ns)
 }
 
 /*
- * Answers come in the order of requests. One whose turn has not come is not asked for again: an agent that hardly gets
- * a CPU would have twice the work, and get further behind.
+ * Answers arrive in the order of requests. While an answer is still due, the same is not requested again: that would
+ * double the work of an agent that hardly gets a CPU, and delay it further.
  */
 static bool was_just_asked(const struct agent *agent, uint64_t key, uint64_t now_ns)
 {
@@ -358,7 +362,7 @@ static void send_stop(struct agent *agent)
 		on_closed(agent);
 }
 
-/* While the socket is full, the agent waits for room in its ring: what could not be sent is sent the next time. */
+/* The socket is full while the agent waits for room in its ring. What cannot be sent now is sent by the next call. */
 void agent_ask(struct agent *agent)
 {
 	if (agent->state == AGENT_STOPPING && agent->stop_is_unsent)
@@ -375,7 +379,8 @@ void agent_ask(struct agent *agent)
 void agent_forget_asked(struct agent *agent)
 {
 	map_release(&agent->asked);
-	if (agent->answered_before == agent->answered) { /* nothing came: what is counted on does not come either */
+	/* no answer since the last call: the missing ones will not arrive */
+	if (agent->answered_before == agent->answered) {
 		agent->unanswered = 0;
 		agent->asked_count = agent->answered;
 	}
@@ -395,7 +400,7 @@ void agent_stop(struct agent *agent)
 	}
 }
 
-/* Each want has one. */
+/* Returns true for the record types that answer a request; each request has one answer. */
 static bool is_answer(uint16_t type, const void *payload)
 {
 	if (type == DUET_AGENT_METHOD)

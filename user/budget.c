@@ -13,24 +13,26 @@
 #include "proc/cgroup.h"
 #include "session_internal.h"
 
-#define DEFAULT_SHARE 8 /* of the memory there is */
+#define DEFAULT_SHARE 8 /* the default limit is 1/8 of the memory */
 #define DEFAULT_MIN_BYTES (256ul << 20)
 #define DEFAULT_MAX_BYTES (4ul << 30)
-#define NAMES_SHARE 2 /* of the heap, for what JVMs tell */
+#define NAMES_SHARE 2 /* 1/2 of the heap is for names from JVMs */
 #define NAMES_UNLIMITED_BYTES (1ul << 30)
 #define BPF_SHARE 4 /* of the limit */
-#define JOIN_SHARE 8 /* of the heap; more than wait there in any case */
+#define JOIN_SHARE 8 /* 1/8 of the heap is for the join, more than it needs */
 #define LANE_MIN (256u << 10) /* several times the largest record */
-#define TABLES_MIN (4u << 20) /* of unwind tables, for libjvm.so and the libraries of most programs */
-#define LIMIT_DIGITS 32 /* bytes of memory.max */
+#define TABLES_MIN (4u << 20) /* unwind tables: enough for libjvm.so and the libraries of most programs */
+#define LIMIT_DIGITS 32 /* bytes of memory.max that are read */
 #define LOOK_NS NS_PER_SEC
-#define STEP_NS (10 * NS_PER_MS) /* walking the free lists takes a while */
+#define STEP_NS (10 * NS_PER_MS) /* mallinfo2() walks the free lists, which takes a while */
 #define SWEEP_MIN 4096 /* processes */
 #define RELEASE_AGAIN_NS (10 * NS_PER_SEC)
 #define MANY_RINGS 8 /* of the limit */
-#define MANY_RINGS_BYTES (64u << 20) /* without one */
+#define MANY_RINGS_BYTES (64u << 20) /* the same without a limit */
 
-/* Of a cgroup, or of those above it, whichever is least; SIZE_MAX: no limit that could be read. */
+/*
+ * Returns the smallest memory limit of the cgroup and its ancestors; SIZE_MAX: no limit could be read. Shortens `path`.
+ */
 static size_t cgroup_limit(const struct cgroup_tree *tree, struct buf *path)
 {
 	size_t least = SIZE_MAX;
@@ -103,7 +105,7 @@ size_t budget_bpf_bytes(const struct session *session)
 	return session->budget.pool.max_bytes / BPF_SHARE;
 }
 
-/* ---- what there is ---- */
+/* ---- measuring ---- */
 
 static void look(struct session *session)
 {
@@ -119,7 +121,7 @@ static void look(struct session *session)
 	pool_look(&budget->pool, &parts);
 	if (!budget->pool.max_bytes)
 		return;
-	(void)memory_limit(budget->pool.heap_max); /* a lower limit than that of the start cannot fail */
+	(void)memory_limit(budget->pool.heap_max); /* cannot fail: the limit is lower than that of the start */
 	join_set_max_bytes(session->join, budget->pool.heap_max / JOIN_SHARE);
 	budget->names.max_bytes = budget->pool.heap_max / NAMES_SHARE;
 }
@@ -147,7 +149,7 @@ int budget_start(struct session *session)
 	return -ENOMEM;
 }
 
-/* The dearer look at the heap is for when it matters. */
+/* Measures the heap exactly, which is slower, only when it is large enough to matter. */
 static void measure(void *context, struct pool_demand *ret)
 {
 	const struct session *session = context;
@@ -175,7 +177,7 @@ static size_t shared_bytes(const struct agent_start *start)
 	       (start->tables_bytes ? unwind_tables_file_bytes(start->tables_bytes) : 0);
 }
 
-/* As large as it will be made: halves of that are so too. */
+/* Rounds both sizes as the ring does: their halves are valid lane sizes, too. */
 static size_t lane_bytes(const struct pool *pool, size_t asked, size_t least)
 {
 	return pool_lane_bytes(pool, agent_ring_lane_bytes(asked), agent_ring_lane_bytes(least));
@@ -201,9 +203,11 @@ void budget_give_ring(struct session *session, const struct agent *agent)
 	session->budget.pool.promised_bytes -= shared_bytes(&agent->start);
 }
 
-/* ---- as it fills ---- */
+/* ---- as memory fills ---- */
 
-/* Of agents and processes that have ended. What is remembered by the address of a process is forgotten with it. */
+/*
+ * Frees agents and processes that have ended. The resolver remembers processes by address, so it must forget them too.
+ */
 static void release_dead(struct session *session, uint64_t now_ns)
 {
 	struct budget *budget = &session->budget;

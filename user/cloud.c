@@ -10,9 +10,10 @@
 
 #define FIRMWARE "/sys/class/dmi/id/"
 #define FIRMWARE_MAX 256 /* bytes; each is a line */
-#define CLOUD_INIT "/run/cloud-init/instance-data.json" /* without what only root may know */
+#define CLOUD_INIT "/run/cloud-init/instance-data.json" /* the variant without sensitive data */
 #define CLOUD_INIT_MAX (1u << 20)
-#define AZURE_TAG "7783-7084-3265-9085-8269-3286-77" /* of each virtual machine there; cloud-init knows it so too */
+/* the same on every virtual machine of Azure; cloud-init checks for it, too */
+#define AZURE_TAG "7783-7084-3265-9085-8269-3286-77"
 
 static int read_file(const char *root, const char *path, size_t max, struct buf *text)
 {
@@ -24,7 +25,7 @@ static int read_file(const char *root, const char *path, size_t max, struct buf 
 	return io_read_file(AT_FDCWD, whole, max, text);
 }
 
-/* The line in there, or "". Valid until the next call. */
+/* Returns the first line of the firmware's file, or "". Valid until the next call. */
 static const char *firmware(const char *root, const char *name, struct buf *line)
 {
 	char path[64];
@@ -71,7 +72,7 @@ static void add_member(const json_t *object, const char *key, struct buf *out)
 		buf_add_str(out, text);
 }
 
-/* Its keys are the same in every cloud; it writes "v1" since 18.4. Null where it does not know. */
+/* The keys are the same in every cloud. cloud-init writes "v1" since 18.4. Unknown values are null. */
 static void read_cloud_init(struct cloud *cloud, const char *root)
 {
 	struct buf text;

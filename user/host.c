@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "cloud.h"
 
-#define FILE_MAX (64u << 10) /* bytes that are read: a large host's cpuinfo repeats itself after the first CPU */
+#define FILE_MAX (64u << 10) /* bytes that are read: on a large host, cpuinfo repeats itself after the first CPU */
 #define STAT_FIELDS 8 /* of /proc/stat's first line: user nice system idle iowait irq softirq steal; guest is in user */
 enum { STAT_IDLE = 3, STAT_IOWAIT = 4 };
 
@@ -22,10 +22,10 @@ enum { STAT_IDLE = 3, STAT_IOWAIT = 4 };
 static void read_text(const char *path, struct buf *text)
 {
 	buf_clear(text);
-	(void)io_read_file(AT_FDCWD, path, FILE_MAX, text); /* what is there of it */
+	(void)io_read_file(AT_FDCWD, path, FILE_MAX, text); /* on an error, use what was read */
 }
 
-/* The value of the first line with the key, without quotes; "" when there is none. Valid until the next call. */
+/* Returns the value of the first line with the key, without quotes; "" if there is none. Valid until the next call. */
 static const char *value_of(const struct buf *text, const char *key, char separator, struct buf *value)
 {
 	size_t key_len = strlen(key);
@@ -48,7 +48,7 @@ static const char *value_of(const struct buf *text, const char *key, char separa
 	return value->data;
 }
 
-/* ---- what does not change ---- */
+/* ---- constant facts ---- */
 
 static void describe_names(struct profile *profile)
 {
@@ -96,7 +96,7 @@ static void describe_cloud(struct profile *profile)
 	cloud_release(&cloud);
 }
 
-/* ---- what does ---- */
+/* ---- facts that change ---- */
 
 static void describe_memory(struct profile_host *about, struct buf *text, struct buf *value)
 {

@@ -15,7 +15,7 @@
 #else
 #define JVM_ARCH "aarch64"
 #endif
-#define AGENT_WAIT_MS 5000 /* how long the JVM holds main() back for the loader */
+#define AGENT_WAIT_MS 5000 /* longest time that the JVM delays main() for the loader */
 
 static bool is_elf(const char *path)
 {
@@ -28,7 +28,7 @@ static bool is_elf(const char *path)
 	return elf;
 }
 
-/* As execvp() will look for it. */
+/* Finds the program as execvp() does. */
 static bool find_program(const char *name, char *path, size_t size)
 {
 	const char *dirs = getenv("PATH");
@@ -47,7 +47,7 @@ static bool find_program(const char *name, char *path, size_t size)
 	return false;
 }
 
-/* The launcher itself, not a script of that name, which would not take the option. */
+/* Returns true for the java launcher itself, not for a script of that name, which might not take the option. */
 static bool is_java_launcher(const char *name, char *path, size_t size)
 {
 	const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
@@ -55,7 +55,10 @@ static bool is_java_launcher(const char *name, char *path, size_t size)
 	return !strcmp(base, "java") && find_program(name, path, size) && is_elf(path);
 }
 
-/* Beside the launcher, which may have been found by a link: JDK 9+, a JRE of JDK 8, a JDK 8. */
+/*
+ * Finds libjvm.so in the launcher's JDK, after resolving links. The places are those of JDK 9+, a JRE of JDK 8, and a
+ * JDK 8.
+ */
 static void find_libjvm(const char *launcher, char *path, size_t size)
 {
 	static const char *const places[] = {"lib/server", "lib/" JVM_ARCH "/server", "jre/lib/" JVM_ARCH "/server"};
@@ -65,7 +68,7 @@ static void find_libjvm(const char *launcher, char *path, size_t size)
 	path[0] = 0;
 	if (!realpath(launcher, real))
 		return;
-	for (int i = 0; i < 2; i++) { /* the launcher, and bin */
+	for (int i = 0; i < 2; i++) { /* cut off the launcher and bin */
 		name = strrchr(real, '/');
 		if (name)
 			*name = 0;
@@ -92,7 +95,7 @@ static char **with_agent(char **argv, char *option)
 	return result;
 }
 
-/* Others can read a command line, but no environment: that is where the agent finds its secret. */
+/* The agent finds its secret in the environment: unlike the command line, other users cannot read it. */
 static void child_run(const struct launch *launch, char **argv, int gate, int failed)
 {
 	sigset_t none;
@@ -105,7 +108,7 @@ static void child_run(const struct launch *launch, char **argv, int gate, int fa
 	do {
 		len = read(gate, &byte, 1);
 	} while (len < 0 && errno == EINTR);
-	if (len != 1) /* the loader gave up or died: what it could not profile does not run */
+	if (len != 1) /* the loader gave up or died: do not run the command unprofiled */
 		_exit(127);
 	if (!launch->is_java || !setenv("DUET_SECRET", launch->control->secret, 1))
 		execvp(argv[0], argv);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command table, and nothing else. */
+/* The table of commands, and the dispatch to them. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static const struct command *command_by_name(const char *name)
 	return NULL;
 }
 
-/* The words that a value of this option may be. */
+/* Prints the values that the option accepts. */
 static void complete_value(const struct command *command, const char *spelling, struct buf *out)
 {
 	const struct opt *row = opt_by_spelling(command->rows, spelling);
@@ -84,7 +84,7 @@ static const struct command cmd_complete = {
 	.run = run_complete,
 };
 
-/* The command that was meant: of the least changes, two at most. NULL when none is like it. */
+/* Returns the command with the fewest differences from `name`, at most two; NULL if there is none. */
 static const struct command *nearest(const char *name)
 {
 	const struct command *found = NULL;
@@ -101,7 +101,7 @@ static const struct command *nearest(const char *name)
 	return found;
 }
 
-/* Options and a pid without the verb are those of the first. NULL after the user has been told. */
+/* Without a command, options and a pid are for the first command. Returns NULL after reporting the error. */
 static const struct command *find(const char *name)
 {
 	if (!strcmp(name, "--version"))

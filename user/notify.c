@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-/* WATCHDOG_PID names the process that is meant: a child inherits the variables. */
+/* WATCHDOG_PID is the process that the variables are for: children inherit them. */
 static uint64_t watchdog_ns(void)
 {
 	const char *pid = getenv("WATCHDOG_PID"), *usec = getenv("WATCHDOG_USEC");

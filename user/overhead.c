@@ -11,17 +11,18 @@
 #include "proc/helper.h"
 #include "session_internal.h"
 
-#define AGENT_START_NS (2 * NS_PER_SEC) /* in which an agent tells what is there */
+#define AGENT_START_NS (2 * NS_PER_SEC) /* an agent reports the existing code and methods within this time */
 /*
- * What the kernel does around our program: a timer interrupt with perf's part of it, or that part alone, and the way of
- * a signal into its handler and back. They are in no clock of ours; 2 GHz, mitigations on.
+ * Estimates of kernel work that no clock of ours measures, for 2 GHz with mitigations on: a tick is a timer interrupt
+ * with perf's part of it; a count is perf's part alone; a signal is the way into its handler and back.
  */
 #define TICK_COST_NS 1000
 #define COUNT_COST_NS 200
 #define SIGNAL_COST_NS 2000
 /*
- * And in whoever maps a file, forks or executes, with --host: tests/bench/mapping_cost measured 130 to 150 ns, on Linux
- * 6.18. A thousand processes a second, of a dozen records each, are 0.2 % of a CPU; a quiet host has a hundredth of it.
+ * Estimate of kernel work in a process that maps a file, forks or executes, with --host: tests/bench/mapping_cost
+ * measured 130 to 150 ns on Linux 6.18. A thousand processes a second with a dozen records each cost 0.2 % of a CPU; a
+ * quiet host has a hundredth of that.
  */
 #define MAPPING_COST_NS 150
 
@@ -38,7 +39,7 @@ void overhead_release(struct session *session)
 	vec_release(&session->overhead.changes);
 }
 
-/* ---- what it costs ---- */
+/* ---- the cost ---- */
 
 static uint64_t timeval_ns(const struct timeval *time)
 {
@@ -50,7 +51,7 @@ uint64_t overhead_usage_ns(const struct rusage *usage)
 	return timeval_ns(&usage->ru_utime) + timeval_ns(&usage->ru_stime);
 }
 
-/* The command that is profiled is a child too. */
+/* The CPU time of the loader and its children, except the profiled command, which is a child too. */
 static uint64_t loader_ns(const struct session *session)
 {
 	uint64_t sum = 0;
@@ -69,8 +70,8 @@ static uint64_t agent_ns(const struct agent *agent)
 }
 
 /*
- * Of threads that were never seen running, which cost nothing worth a look, the host's number is not known. What a JVM
- * claims is bounded, and neither sum ever shrinks.
+ * host_tid is unknown for a thread that was never sampled: such a thread costs next to nothing. The JVM's claim is
+ * bounded, and neither sum ever shrinks.
  */
 static void read_agent(struct agent *agent, uint64_t now_ns)
 {
@@ -140,7 +141,7 @@ uint64_t overhead_interval_ns(const struct session *session)
 	return clock ? clock->interval * session->overhead.pace.every : 0;
 }
 
-/* ---- what follows from it ---- */
+/* ---- the reaction ---- */
 
 static void tell_change(struct session *session, uint64_t now_ns)
 {
@@ -164,7 +165,7 @@ static void tell_change(struct session *session, uint64_t now_ns)
 	buf_release(&events);
 }
 
-/* Of a child that has ended the kernel's two sums may differ by some microseconds. */
+/* The difference, or 0: for a child that has ended, the kernel's two sums may differ by some microseconds. */
 static uint64_t since(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
@@ -184,7 +185,7 @@ static struct pace_spent spent_since(const struct session *session, const struct
 	};
 }
 
-/* The first look only sees what there was before the first tick. */
+/* The first call only measures the cost before the first tick. */
 void overhead_step(struct session *session, uint64_t now_ns)
 {
 	struct overhead *overhead = &session->overhead;
@@ -202,7 +203,7 @@ void overhead_step(struct session *session, uint64_t now_ns)
 	overhead->before = cost;
 	overhead->looked_ns = now_ns;
 	if (is_first && !session->collector)
-		pace_init(&overhead->pace, 0, 1); /* nobody to sample less often */
+		pace_init(&overhead->pace, 0, 1); /* no limit: only BPF can sample less often */
 	if (is_first || !pace_look(&overhead->pace, &spent))
 		return;
 	collector_sample_every(session->collector, overhead->pace.every);

@@ -10,8 +10,8 @@
 #include "program.h"
 #include "runtime/application.h"
 
-#define MEMBERSHIP_AGE_NS NS_PER_SEC /* what only /proc knows of a process is asked for again at most this often */
-#define NAMELESS_NS (3 * NS_PER_SEC) /* how long a JVM may need to say what it runs */
+#define MEMBERSHIP_AGE_NS NS_PER_SEC /* facts that only /proc has are read again at most this often */
+#define NAMELESS_NS (3 * NS_PER_SEC) /* a JVM may need this long to publish what it runs */
 
 void owners_open(struct owners *owners, struct profile *profile, bool spark_names)
 {
@@ -38,7 +38,7 @@ static uint32_t executable_of(struct owners *owners, const struct process *proce
 	return intern_str(&owners->profile->strings, process->executable ? process->executable : "");
 }
 
-/* The agent tells it a while after the JVM was recognised. */
+/* The agent reports the VM's name some time after the JVM was recognised; 0 before that. */
 static uint32_t runtime_of(struct profile *profile, const struct process *process)
 {
 	const struct agent *agent = process->runtime;
@@ -52,12 +52,12 @@ static void fill_program(struct profile *profile, const struct process *process,
 
 	owner->application = process->application;
 	owner->executed_as = process->executed_as;
-	owner->runtime = runtime ? runtime : owner->runtime; /* told by an agent that may be gone by now */
+	owner->runtime = runtime ? runtime : owner->runtime; /* keep what an agent reported that may be gone now */
 	owner->libjvm = process->libjvm;
 	owner->vm_flags = process->vm_flags;
 }
 
-/* The samples before the JVM was recognised, or had told all, are of the same program. */
+/* Samples from before the JVM was recognised, or had published everything, belong to the same program. */
 static void fill_earlier_rows(struct owners *owners, const struct process *process)
 {
 	struct profile *profile = owners->profile;
@@ -132,7 +132,7 @@ void owners_exec(struct process *process)
 
 /* ---- the container ---- */
 
-/* Now, by /proc; 0 when it cannot be told. */
+/* Returns the id of the current cgroup from /proc; 0 when unknown. */
 static uint64_t cgroup_of(const struct owners *owners, const struct process *process)
 {
 	struct buf line, path;
@@ -164,7 +164,7 @@ static void fill_container(struct owners *owners, const struct container *contai
 	buf_release(&label);
 }
 
-/* Hosts with v1 leave all processes in the root of v2. */
+/* On hosts with cgroup v1 all processes are in the root of v2, so the container comes from v1. */
 static const struct container *container_of(struct owners *owners, const struct process *process, uint64_t cgroup_id)
 {
 	const struct container *container = containers_get(&owners->containers, cgroup_id);
@@ -176,7 +176,7 @@ static const struct container *container_of(struct owners *owners, const struct 
 	return by_v1 && is_still(process) ? by_v1 : container;
 }
 
-/* ---- by name ---- */
+/* ---- lists of names ---- */
 
 static bool is_container_listed(struct owners *owners, const struct process *process,
 				const struct opt_strings *patterns)
@@ -195,7 +195,7 @@ static bool is_container_listed(struct owners *owners, const struct process *pro
 	return is_listed;
 }
 
-/* Of now: services are started as root and become others. */
+/* Compares the current user: services start as root and then change their user. */
 static bool is_user_listed(const struct process *process, const struct owners_list *list)
 {
 	uid_t uid = process->uid;
@@ -226,7 +226,7 @@ bool owners_is_listed(struct owners *owners, struct process *process, const stru
 	       is_container_listed(owners, process, patterns);
 }
 
-/* ---- a row ---- */
+/* ---- rows ---- */
 
 static uint32_t make_row(struct owners *owners, struct process *process, const struct duet_sample *sample,
 			 uint64_t cgroup_id)
@@ -247,7 +247,7 @@ static uint32_t make_row(struct owners *owners, struct process *process, const s
 	return profile_owner(owners->profile, &owner);
 }
 
-/* A young JVM, which has not yet told its options. */
+/* Returns true for a young JVM that has not yet published its options. */
 static bool is_incomplete(const struct process *process)
 {
 	return process->application && !process->vm_flags;

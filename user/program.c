@@ -18,14 +18,14 @@
 #include "sym/target_file.h"
 
 #define ARGUMENTS_MAX (2u << 20) /* bytes of /proc/PID/cmdline: class paths are long */
-#define COMMAND_MAX 4096 /* bytes of a counter that is a text */
-#define COUNTER_CUT 1024 /* PerfMaxStringConstLength: HotSpot cuts them there, unless it is told otherwise */
-#define PROPERTIES_MAX (1u << 20) /* bytes of a file of Spark's that are read: they have some kilobytes */
-#define SPARK_PREFIX ", spark: " /* gProfiler's */
+#define COMMAND_MAX 4096 /* bytes of a text counter */
+#define COUNTER_CUT 1024 /* HotSpot's default of PerfMaxStringConstLength, where it cuts text counters */
+#define PROPERTIES_MAX (1u << 20) /* bytes read of a file of Spark's, which usually has some kilobytes */
+#define SPARK_PREFIX ", spark: " /* as gProfiler writes it */
 
-/* ---- its name ---- */
+/* ---- the application's name ---- */
 
-/* A folder of /proc/PID, without a look at what is in it. */
+/* Opens a folder of /proc/PID with O_PATH: reads nothing in it. Returns the descriptor or -errno. */
 static int open_of(pid_t pid, const char *folder)
 {
 	char path[32];
@@ -36,7 +36,7 @@ static int open_of(pid_t pid, const char *folder)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Of the stack, which may be anything by now. */
+/* The kernel reads the arguments from the process's stack, where the process may have written anything. */
 static int read_arguments(pid_t pid, struct buf *arguments)
 {
 	int err, proc_fd = open_of(pid, "");
@@ -66,7 +66,7 @@ static int counters_work(const struct helper_task *task, struct helper_answer *a
 	return hsperfdata_read(task->fd, (pid_t)(uint32_t)task->number, (uid_t)(task->number >> 32), &answer->text);
 }
 
-/* What the JVM says about itself. */
+/* Reads the JVM's performance counters (hsperfdata). */
 static int read_counters(const struct process *process, struct buf *counters)
 {
 	struct helper_task task = {
@@ -88,7 +88,7 @@ static int read_counters(const struct process *process, struct buf *counters)
 	return err;
 }
 
-/* For launchers of its own, and options in files. */
+/* Fallback for programs that start the JVM with a launcher of their own, or with options in files. */
 static int name_by_counter(const struct process *process, struct buf *name)
 {
 	char command[COMMAND_MAX];
@@ -143,7 +143,7 @@ void program_libjvm(const struct process *process, const struct mapping *libjvm,
 	target_file_release(&target);
 }
 
-/* One counter's options. *ret_is_cut is set when the last are missing. */
+/* Adds the options in one counter. Sets *ret_is_cut when HotSpot cut the text. */
 static int add_counted(const struct buf *counters, const char *name, struct vm_flags *flags, bool *ret_is_cut)
 {
 	char options[COMMAND_MAX];
@@ -170,7 +170,7 @@ static int add_counted_flags(const struct process *process, struct vm_flags *fla
 	buf_init(&counters);
 	err = read_counters(process, &counters);
 	if (!err)
-		err = add_counted(&counters, "java.rt.vmFlags", flags, ret_is_cut); /* those of files */
+		err = add_counted(&counters, "java.rt.vmFlags", flags, ret_is_cut); /* options from files */
 	if (!err)
 		err = add_counted(&counters, "java.rt.vmArgs", flags, ret_is_cut);
 	buf_release(&counters);
@@ -207,11 +207,11 @@ int program_vm_flags(const struct process *process, bool is_young, struct buf *o
 	return err;
 }
 
-/* ---- Spark's name for it ---- */
+/* ---- the name in Spark ---- */
 
 /*
- * As the process sees the file, whose content counts for nothing but the name in it: a hostile one may have linked it
- * anywhere in its own root.
+ * Opens the file as the process sees it. Only the name in it is used: a hostile process may have linked it to any file
+ * in its own root.
  */
 static int read_properties(pid_t pid, const char *path, struct buf *name)
 {
@@ -229,7 +229,7 @@ static int read_properties(pid_t pid, const char *path, struct buf *name)
 	return err;
 }
 
-/* `path`, absolute or below the working directory. */
+/* `path` is absolute or relative to the process's working directory. */
 static int read_properties_at(pid_t pid, const char *path, struct buf *name)
 {
 	char link[32], folder[PATH_MAX];
