@@ -17,9 +17,9 @@
 #include "short_lived.h"
 
 #define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
-#define LAST_SIGNALS_NS (NS_PER_SEC / 2) /* for a thread that was preempted before its signal, on a crowded CPU */
-#define LAST_NAMES_NS (5 * NS_PER_SEC) /* for an agent that is answering on a crowded CPU */
-#define POLL_MS 50 /* rings are emptied this often; they hold seconds */
+#define LAST_SIGNALS_NS (NS_PER_SEC / 2) /* wait for a thread that was preempted before its signal, on a crowded CPU */
+#define LAST_NAMES_NS (5 * NS_PER_SEC) /* wait for an agent that is still answering on a crowded CPU */
+#define POLL_MS 50 /* rings are emptied this often; they hold records of seconds */
 
 static bool targets_alive(struct session *session)
 {
@@ -44,7 +44,7 @@ static bool targets_alive(struct session *session)
 	return false;
 }
 
-/* While names are on their way each sample in their methods costs a signal: then rings are emptied more often. */
+/* While answers with names are expected, each sample in those methods costs a signal: poll more often. */
 static int step_ms(const struct session *session, uint64_t now_ns, uint64_t end_ns)
 {
 	uint64_t left_ms = (end_ns - now_ns) / NS_PER_MS + 1;
@@ -91,7 +91,10 @@ static bool any_unanswered(const struct session *session)
 	return false;
 }
 
-/* The handler runs when the thread runs next; a stopped agent would not hear of it, nor of names that are wanted. */
+/*
+ * A thread's handler runs when the thread runs next, which may be after the last tick. Wait before the agents are
+ * stopped: a stopped agent neither handles the signal nor answers requests for names.
+ */
 static void await_last_signals(struct session *session)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -105,7 +108,10 @@ static void await_last_signals(struct session *session)
 	}
 }
 
-/* One that left although its JVM lives on, or that does not end, has not told all it saw. */
+/*
+ * Warns about agents that left while their JVM runs on, or that did not confirm STOP: some of their records are
+ * missing.
+ */
 static void report_unfaithful(const struct session *session, enum agent_state state, const char *what)
 {
 	for (size_t i = 0; i < session->agents.len; i++) {
@@ -116,7 +122,7 @@ static void report_unfaithful(const struct session *session, enum agent_state st
 	}
 }
 
-/* Its Java frames all come from AsyncGetCallTrace, then. */
+/* Warns about JVMs whose frame layout is unknown: AsyncGetCallTrace provides all of their Java frames. */
 static void report_unwalked(const struct session *session)
 {
 	for (size_t i = 0; session->collector && i < session->agents.len; i++) {
@@ -128,7 +134,7 @@ static void report_unwalked(const struct session *session)
 	}
 }
 
-/* No more ticks, then no more signals, then the agents: the last signal finds its handler. */
+/* Stops the ticks, then the signals, then the agents, so that the last signal still finds its handler. */
 static void stop(struct session *session)
 {
 	uint64_t deadline;
@@ -167,7 +173,7 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Row i of the profile's events is event i of the list. */
+/* Adds the events in the order of the list: sample.event indexes both. */
 static int add_events(struct profile *profile, const struct event_list *list)
 {
 	for (size_t i = 0; i < list->len; i++) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* While a session runs: JVMs are noticed, their agents moved on, tried again when something was in the way, dropped. */
+/*
+ * The agents of a running session: notices JVMs, attaches agents, retries, and drops agents that are no longer needed.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
@@ -10,16 +12,17 @@
 
 #define SAMPLE_LANE_MIN (1u << 20)
 #define SAMPLE_LANE_MAX (64u << 20)
-#define METADATA_LANE_BYTES (4u << 20) /* the agent waits when it is full; two polls' worth of a large JVM's code */
-#define TABLES_BYTES (16u << 20) /* touched as far as they are filled: libjvm.so has 1.5 MB */
-#define JAVA_SAMPLE_BYTES 2048 /* of a typical stack, to size the lane by */
+/* the agent waits when the lane is full; it holds two polls' worth of a large JVM's code */
+#define METADATA_LANE_BYTES (4u << 20)
+#define TABLES_BYTES (16u << 20) /* pages are touched only as far as they are filled; libjvm.so takes 1.5 MB */
+#define JAVA_SAMPLE_BYTES 2048 /* record of a typical stack, for the size of the lane */
 #define FIRST_RETRY_S 2
-#define RETRY_GROWTH 4 /* a JVM that hangs costs at most four attaches: at once, and after 2, 8 and 32 s */
+#define RETRY_GROWTH 4 /* a hung JVM costs at most four attaches: at once, and after 2, 8 and 32 s */
 #define RETRIES 3
 
 /* ---- what BPF knows of a JVM ---- */
 
-/* How BPF is to walk the JVM's frames. */
+/* Gives BPF the JVM's newest frame layout. */
 void session_tell_layout(struct session *session, struct agent *agent)
 {
 	struct duet_jvm_entry entry = {.start_ticks = agent->process->start_ticks};
@@ -30,7 +33,7 @@ void session_tell_layout(struct session *session, struct agent *agent)
 	agent->layout_told = !collector_describe(session->collector, agent->process->pid, &entry);
 }
 
-/* From here on BPF may signal the process: the handler is installed. */
+/* Allows BPF to signal the process. Called when the handler is installed. */
 static int allow_signals(struct session *session, struct agent *agent)
 {
 	struct duet_jvm_target target = {
@@ -46,13 +49,15 @@ static int allow_signals(struct session *session, struct agent *agent)
 
 /* ---- failures ---- */
 
-/* Before the recording, one agent that fails may be the end of it: then session_start() says so. */
+/*
+ * Returns false if the failure of this agent may end the command before the recording: then session_start() reports it.
+ */
 static bool goes_on_without(const struct session *session)
 {
 	return session->options->host || session->started_ns || session->agents.len > 1 || session->natives;
 }
 
-/* Said when it first fails, and when it is given up: in between, nobody can do anything about it. */
+/* Warns only at the first failure, and on_failed() when it gives up: the user can do nothing in between. */
 static void plan_retry(struct agent *agent)
 {
 	struct process *process = agent->process;
@@ -82,7 +87,7 @@ static void on_failed(struct session *session, struct agent *agent)
 
 static void on_running(struct session *session, struct agent *agent)
 {
-	if (agent->process->runtime != agent) /* begun before an exec */
+	if (agent->process->runtime != agent) /* attached before an exec: not for this program */
 		return agent_stop(agent);
 	allow_signals(session, agent);
 	session->hurry_ns = clock_monotonic_ns() + HURRY_NS;
@@ -102,7 +107,10 @@ void session_agent_changed(struct session *session, struct agent *agent, enum ag
 		on_failed(session, agent);
 }
 
-/* The JVM waits no longer than needed: until all that its samples met is known. */
+/*
+ * Stops the agent of a JVM that shuts down as soon as all names for its samples are known, so that the JVM waits no
+ * longer than needed.
+ */
 static void let_end(struct session *session, struct agent *agent)
 {
 	if (!agent->is_ending || agent->state != AGENT_RUNNING)
@@ -130,7 +138,7 @@ static void progress(struct session *session, struct agent *agent, bool readable
 
 /* ---- attaching ---- */
 
-/* Said once: a host may have hundreds. */
+/* Warns only once: a host may have hundreds of JVMs. */
 static int refuse(struct session *session, struct process *process)
 {
 	if (!process->refused && !session->budget.jvms_refused++)
@@ -175,7 +183,7 @@ static int attach(struct session *session, struct process *process, enum attach_
 	return err ? err : session_attach(session, process, kind, &control);
 }
 
-/* Is it a JVM, as its mappings were last read? What runs in a library that is new to us makes them read again. */
+/* Judges by the mappings as last read. A sample in an unknown library triggers a new read, so this is enough. */
 static bool is_jvm(struct process *process)
 {
 	process->examined_version = process->maps_version + 1;
@@ -201,14 +209,14 @@ void session_notice(struct session *session, struct process *process)
 	attach(session, process, session->started_ns ? ATTACH_STARTING : ATTACH_RUNNING);
 }
 
-/* Out of memory or over the budget: then it was the last try. */
+/* Attaches again when the retry is due. If that fails for lack of memory or budget, it was the last try. */
 static void try_again(struct session *session, struct agent *agent, uint64_t now_ns)
 {
 	if (agent->state != AGENT_FAILED || !agent->retry_ns || now_ns < agent->retry_ns)
 		return;
 	agent->retry_ns = 0;
 	session->stats.jvms_ended += agent->process->exited;
-	/* Which container, user or main class it has may have been unknown when it was noticed. */
+	/* Its container, user or main class may have been unknown when it was noticed. */
 	if (!agent->process->exited && agent->process->runtime == agent && !is_left_alone(session, agent->process))
 		attach(session, agent->process, ATTACH_RUNNING);
 }
@@ -222,22 +230,23 @@ void session_step_agents(struct session *session, const struct pollfd *fds, size
 		progress(session, session->agents.items[i], fds[i].revents);
 		try_again(session, session->agents.items[i], now_ns);
 	}
-	if (session->started_ns) /* before, session_start() judges by those that failed */
+	if (session->started_ns) /* before, session_start() needs the failed agents */
 		session_free_useless(session);
 }
 
 /* ---- exec ---- */
 
 /*
- * An agent that was begun after the exec is of the program that runs now: /proc told of it before this record did. The
- * one on the command line that we start comes with the exec. All others go with it.
+ * An agent that was attached after the exec belongs to the program that runs now: /proc showed the JVM before this
+ * record arrived. The agent on the command line that we started arrives with the exec. All other agents end with the
+ * old program.
  */
 bool session_agent_survives_exec(const struct session *session, const struct agent *agent, uint64_t exec_ns)
 {
 	return agent->begun_ns > exec_ns || (agent->process->pid == session->child && agent->state < AGENT_RUNNING);
 }
 
-/* Told to stop, should its JVM be there after all: it would keep the next attach from getting in. */
+/* Stops the agent in case its JVM still runs: otherwise it would block the next attach. */
 void session_drop_agent(struct session *session, struct agent *agent)
 {
 	enum agent_state before = agent->state;
@@ -245,7 +254,7 @@ void session_drop_agent(struct session *session, struct agent *agent)
 	join_flush(session->join, agent);
 	agent->process->runtime = NULL;
 	if (before != AGENT_RUNNING)
-		return; /* session_agent_changed() stops it when it gets there */
+		return; /* on_running() stops it when it gets there */
 	agent_stop(agent);
 	session_agent_changed(session, agent, before);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The files of a session: all opened before it begins, all written at its end; what does not fit is put elsewhere. */
+/*
+ * The output files of a session. All are opened before it begins and written at its end. A file that cannot be written
+ * goes to another folder.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +11,16 @@
 #include "base/log.h"
 #include "session_internal.h"
 
-/* root is seldom denied anything else. */
+/* For root, EACCES usually means a link or pipe of another user in a folder that everybody may write to. */
 static const char *trap_hint(int err)
 {
 	return err == -EACCES && !geteuid() ? " (a link or pipe of another user, where everybody may write?)" : "";
 }
 
-/* Of several events, the first has the file that was asked for; the others' names stand before its extension. */
+/*
+ * With several events, the first one is written to the file as named; for each other event its name is inserted before
+ * the extension.
+ */
 static int file_of_event(const char *file, const char *event, struct buf *ret)
 {
 	const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash : file, '.');
@@ -24,7 +30,7 @@ static int file_of_event(const char *file, const char *event, struct buf *ret)
 	return ret->failed ? -ENOMEM : 0;
 }
 
-/* Takes over `file`. */
+/* Owns `file` from now on. */
 static int open_output(struct session *session, const struct writer *writer, uint32_t event, char *file)
 {
 	struct session_written written = {.file = file, .writer = writer, .event = event};
@@ -82,7 +88,10 @@ void session_discard_outputs(struct session *session)
 	vec_release(&session->outputs);
 }
 
-/* A command may have started others: then each stack says whose it is. All windows of it say so alike. */
+/*
+ * True if the command has started other processes: then each stack shows its process. With windows, all stacks do, so
+ * that all windows look alike.
+ */
 static bool has_several_processes(const struct profile *profile)
 {
 	for (size_t i = 1; i < profile->threads.len; i++)
@@ -112,7 +121,7 @@ static int write_to(const struct session *session, const struct session_written 
 	return err ? err : io_output_commit(output);
 }
 
-/* Nothing recorded is lost: what the chosen place has no room for goes to the first that has. */
+/* Saves the recording if the chosen place failed, e.g. a full disk: writes it to the first other folder that works. */
 static void rescue(const struct session *session, const struct session_written *written)
 {
 	const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm", getenv("HOME")};

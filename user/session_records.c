@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* While a session runs: records from BPF and agents become samples of the profile, agents on their way are moved on. */
+/*
+ * The records of a running session: turns records from BPF and agents into samples of the profile, and steps the
+ * agents.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -35,13 +38,16 @@ static uint32_t known_thread(struct session *session, const struct process *proc
 	return thread;
 }
 
-/* An agent knows nothing of cgroups. */
+/* An agent's sample has no cgroup. */
 static uint32_t owner_row(struct session *session, struct process *process, const struct duet_sample *sample)
 {
 	return owners_row(&session->owners, process, session->collector ? sample : NULL);
 }
 
-/* Its name as its carrier ran it, which keeps its own for its own work. */
+/*
+ * The row of the virtual thread that was mounted. The carrier's own name is used only for work that the carrier does
+ * itself.
+ */
 static uint32_t virtual_thread(struct session *session, struct process *process, const struct duet_sample *sample)
 {
 	const struct duet_virtual_thread *thread = &sample->virtual_thread;
@@ -66,11 +72,11 @@ static uint32_t sample_thread(struct session *session, struct process *process, 
 
 	if (sample->virtual_thread.id)
 		return virtual_thread(session, process, sample);
-	if (!text[0]) { /* a thread of the JVM itself, seen by a timer engine */
+	if (!text[0]) { /* a thread of the JVM itself, sampled by a timer engine */
 		process_read_thread_comm(process->pid, (pid_t)tid, short_name, sizeof(short_name));
 		text = short_name;
 	}
-	/* The name at the time of the sample: when it is read here, the process may have become another program. */
+	/* Use the process's name at the time of the sample: by now the process may run another program. */
 	comm = sample->process_comm;
 	if (profile_is_full(&session->profile))
 		return known_thread(session, process, tid, text, comm);
@@ -85,7 +91,8 @@ static void count_jvm_walk(struct session_stats *stats, const struct duet_sample
 		(*(sample->flags & DUET_SAMPLE_WALKED ? &stats->checked : &stats->needed))++;
 	stats->witnesses[splice->witnesses]++;
 	stats->code_missing += splice->is_missing_code;
-	stats->joined -= splice->is_missing_code && outcome == JOIN_WALKED; /* counted before: its frames have a gap */
+	/* count_outcome() counted it, but its frames have a gap */
+	stats->joined -= splice->is_missing_code && outcome == JOIN_WALKED;
 	if (sample->flags & DUET_SAMPLE_USER_COMPLETE)
 		stats->rooted++;
 	else
@@ -101,7 +108,7 @@ static void count_outcome(struct session_stats *stats, const struct duet_sample 
 	stats->samples++;
 	stats->jvm_samples += jvm && (is_joined || sample->no_signal != DUET_NO_SIGNAL_EVENT);
 	stats->joined += is_joined;
-	/* What the walk carries, AsyncGetCallTrace did not lose. */
+	/* If the walk is whole, a failure of AsyncGetCallTrace lost nothing. */
 	if (!java || java->flags & DUET_JAVA_NO_THREAD ||
 	    (java->status <= 0 && sample->flags & DUET_SAMPLE_USER_COMPLETE))
 		return;
@@ -111,7 +118,7 @@ static void count_outcome(struct session_stats *stats, const struct duet_sample 
 		stats->failures[code < SESSION_FAILURE_CODES ? code : SESSION_FAILURE_CODES - 1]++;
 }
 
-/* A Java half carries the stack on from where the walk is cut. */
+/* Skips stacks whose walk was cut but which a Java half continues. */
 static void count_walk(struct session_stats *stats, const struct duet_sample *sample,
 		       const struct duet_java_sample *java)
 {
@@ -150,7 +157,7 @@ static bool add_sample(struct session *session, struct process *process, const s
 	return true;
 }
 
-/* What the stack met and nobody knows yet. It comes within milliseconds: then the sample is looked at again. */
+/* Requests the unknown names of a stack. Answers come within milliseconds; then the sample is resolved again. */
 static void ask(struct session *session, struct agent *agent)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -165,7 +172,7 @@ bool session_on_decided(void *context, void *owner, const struct duet_sample *sa
 {
 	struct agent *agent = owner;
 
-	last_chance |= agent->state == AGENT_GONE || agent->state == AGENT_FAILED; /* it answers no more */
+	last_chance |= agent->state == AGENT_GONE || agent->state == AGENT_FAILED; /* it no longer answers */
 	if (add_sample(context, agent->process, agent->jvm, sample, java, outcome, last_chance))
 		return true;
 	ask(context, agent);
@@ -181,7 +188,7 @@ struct unwinding *session_unwinding(struct session *session, const struct proces
 	return session->collector || !agent ? &session->unwinding : &agent->unwinding;
 }
 
-/* Our own thread in the JVM takes no signals: that BPF did not send it one is no loss. */
+/* The agent's own thread takes no signals: it is no loss that BPF did not signal it. */
 static void count_own(struct session_stats *stats, const struct duet_sample *sample)
 {
 	static const enum duet_bpf_counter counters[] = {
@@ -190,7 +197,7 @@ static void count_own(struct session_stats *stats, const struct duet_sample *sam
 		[DUET_NO_SIGNAL_EXITING] = DUET_BPF_SIGNAL_EXITING,
 	};
 
-	if (sample->flags & DUET_SAMPLE_USER_COMPLETE) /* then BPF has not counted it */
+	if (sample->flags & DUET_SAMPLE_USER_COMPLETE) /* BPF has not counted these */
 		return;
 	if (sample->no_signal == DUET_NO_SIGNAL_SYSCALL || sample->no_signal == DUET_NO_SIGNAL_BLOCKED ||
 	    sample->no_signal == DUET_NO_SIGNAL_EXITING)
@@ -208,7 +215,10 @@ static void note_first_sample(struct session *session)
 	session->first_sample_cpu_ns = cost.loader_ns;
 }
 
-/* Those of a large library take up to a second of a busy machine: agents are asked for names first. */
+/*
+ * Schedules the process's rows for publish_rows(). Rows of a large library take up to a second on a busy machine, and
+ * requests for names must go out first.
+ */
 static void want_rows(struct session *session, struct process *process)
 {
 	unwinding_read_maps(&session->unwinding, process);
@@ -216,7 +226,7 @@ static void want_rows(struct session *session, struct process *process)
 		process->awaits_rows = vec_push(&session->unpublished, process->pid) == 0;
 }
 
-/* One process's at least, if there is any. */
+/* Publishes the scheduled rows for PUBLISH_NS, of at least one process. */
 static void publish_rows(struct session *session)
 {
 	uint64_t until_ns = clock_monotonic_ns() + PUBLISH_NS;
@@ -266,14 +276,14 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 	add_sample(session, process, NULL, sample, NULL, JOIN_STANDALONE, true);
 }
 
-/* The JVM that was there is gone; what runs now may be another one. */
+/* The process's old JVM is gone; the new program may be another JVM. */
 static void on_exec(struct session *session, const struct duet_process_record *record)
 {
 	pid_t pid = (pid_t)record->head.tgid;
 	struct process *process = process_find(&session->processes, pid);
 
 	if (process && process->start_ticks != record->start_ns / NS_PER_TICK)
-		return; /* not sampled yet; who had its number is gone */
+		return; /* the record is of a new process with this pid, not sampled yet */
 	if (process && process->runtime &&
 	    !session_agent_survives_exec(session, process->runtime, record->head.time_ns))
 		session_drop_agent(session, process->runtime);
@@ -320,8 +330,8 @@ struct agent_context {
 };
 
 /*
- * Only a timer engine's sample may stand alone, for a whole interval at least; and all of a JVM's together cannot stand
- * for more CPU time than there was. Half a second for each CPU on top: timers may run late.
+ * Agents send whole samples only with timer engines. A sample weighs at least one interval, and all samples of a JVM
+ * together weigh no more than the CPU time there was, plus half a second for each CPU, because timers may run late.
  */
 static bool is_plausible(const struct session *session, const struct agent *agent, const struct duet_sample *sample)
 {
@@ -334,12 +344,15 @@ static bool is_plausible(const struct session *session, const struct agent *agen
 #define CLAIMABLE (DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_USER_REGS | DUET_SAMPLE_USER_COMPLETE | \
 		   DUET_SAMPLE_UNKNOWN_CODE | DUET_SAMPLE_WALKED)
 
-/* A timer engine's. What it says of itself is the agent's word; whose it is we know. From here on it is as BPF's. */
+/*
+ * Takes over a sample of a timer engine. Its content is the agent's claim; we fill in which process it belongs to. From
+ * here on it is handled like BPF's.
+ */
 static void on_agent_sample(struct session *session, struct agent *agent, const struct duet_sample *record)
 {
 	union {
 		struct duet_sample sample;
-		unsigned char room[sizeof(struct duet_sample) + /* and no more: record_check() */
+		unsigned char room[sizeof(struct duet_sample) + /* enough: record_check() limits the size */
 				   DUET_MAX_USER_STACK * (sizeof(uint64_t) + sizeof(uint32_t))];
 	} copy;
 	struct duet_sample *sample = &copy.sample;
@@ -367,7 +380,10 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 	join_sample(session->join, agent, record, clock_monotonic_ns());
 }
 
-/* Stacks are no deeper than START said, and parts of them are for timer engines that leave out no frames. */
+/*
+ * Accepts only records that START asked for: stacks are no deeper than java_depth, and frame parts come only from timer
+ * engines that keep all frames.
+ */
 static bool agent_was_asked(const struct agent_context *from, uint16_t type, const void *payload)
 {
 	uint32_t depth = from->agent->start.java_depth;
@@ -399,8 +415,8 @@ static void on_agent_record(void *context, uint16_t type, const void *payload, u
 }
 
 /*
- * In parts, between which memory is looked at. Deep stacks take a millisecond each: what is not read by then is for the
- * next call, before which the recording may end. True when all was.
+ * Reads BPF's ring in parts and checks memory between them. Deep stacks take a millisecond each, so reading stops after
+ * READ_NS: the next call reads on, and the recording may end before it. Returns true when the ring is empty.
  */
 static bool read_kernel(struct session *session, uint64_t now_ns)
 {
@@ -420,7 +436,7 @@ static bool read_kernel(struct session *session, uint64_t now_ns)
 	return false;
 }
 
-/* Agents before the kernel: then the sample of every Java half that is here has been read too (join.h). */
+/* Reads agents before BPF: then the sample of every Java half that was read will be read, too (join.h). */
 bool session_read_rings(struct session *session)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -475,7 +491,6 @@ static void on_signal(struct session *session)
 		session->interrupted |= is_end(session, (int)info.ssi_signo);
 }
 
-/* Waits for whatever comes first, at most `timeout_ms`, and takes care of it. */
 void session_step(struct session *session, int timeout_ms)
 {
 	size_t count = session->agents.len + 2;

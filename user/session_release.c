@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording may last months: what belongs to processes that have ended is freed, unless a sample still needs it. */
+/*
+ * A recording may last for months. This frees what belongs to processes that have ended, unless a sample still needs
+ * it.
+ */
 #include "base/clock.h"
 #include "session_internal.h"
 
-#define SWEEP_NS (30 * NS_PER_SEC) /* processes whose end no record told of are looked for this often */
+#define SWEEP_NS (30 * NS_PER_SEC) /* interval of the search for processes that ended without an exit record */
 
 /* ---- agents ---- */
 
@@ -17,7 +20,10 @@ static bool is_over(const struct session *session, const struct agent *agent)
 	       !join_holds(session->join, agent);
 }
 
-/* Unlike one that was in, no record that is still to be read has need of it. A host may start a JVM each second. */
+/*
+ * An agent that never attached has no ring, so no unread record can refer to it: it is freed at once. A busy host may
+ * start a JVM every second.
+ */
 static bool is_useless(const struct session *session, const struct agent *agent)
 {
 	bool is_left = agent->process->runtime != agent || (agent->process->exited && !agent->ring);
@@ -25,7 +31,7 @@ static bool is_useless(const struct session *session, const struct agent *agent)
 	return is_left && agent->state == AGENT_FAILED && !agent->retry_ns && !join_holds(session->join, agent);
 }
 
-/* Its losses stay those of the recording. */
+/* Frees the agent and adds its losses to those of the recording. */
 static void free_agent(struct session *session, struct agent *agent)
 {
 	struct session_stats *stats = &session->stats;
@@ -99,7 +105,7 @@ static bool is_target(const struct session *session, const struct process *proce
 	return false;
 }
 
-/* Only what had ended a window ago: its last samples have come since. */
+/* Frees only processes that had ended by the previous call: their last samples have arrived since. */
 static bool is_done(void *context, struct process *process)
 {
 	struct session *session = context;
@@ -112,9 +118,9 @@ static bool is_done(void *context, struct process *process)
 	return true;
 }
 
-/* ---- what they share ---- */
+/* ---- shared caches ---- */
 
-/* A JVM that has ended with samples that wait needs its files once more, and they cannot be opened again. */
+/* Samples of an ended JVM that wait for names still need its files, which cannot be opened again. */
 static bool has_waiting_dead(const struct session *session)
 {
 	for (size_t i = 0; i < session->agents.len; i++)

@@ -48,7 +48,7 @@ static void facts_of_sampling(struct session *session)
 				 collector_uses_cookie(session->collector) ? "cookie" : "interval");
 }
 
-/* How far the walk got, and what AsyncGetCallTrace says of it where both were there. */
+/* Formats how far the walks got, and how often AsyncGetCallTrace agreed when both had a stack. */
 static void walk_texts(const struct session *session, char *walked, char *agreed, size_t size)
 {
 	const struct session_stats *stats = &session->stats;
@@ -78,7 +78,7 @@ static void facts_of_walk(struct session *session)
 	profile_add_fact(&session->profile, "agreed", "%s", agreed);
 }
 
-/* As the JVMs claim. */
+/* Handler times are the JVMs' claims. */
 static void fact_of_handler(struct session *session)
 {
 	uint64_t handler_ns = 0, signals = 0;
@@ -92,7 +92,7 @@ static void fact_of_handler(struct session *session)
 				 (unsigned long long)(handler_ns / signals), (unsigned long long)signals);
 }
 
-/* Of so many in a hundred runs, how long the longest took. Steps are short, so that their middle will do. */
+/* Returns a percentile of the run times. Histogram steps are short, so the middle of the step is exact enough. */
 static uint64_t run_time_ns(const uint64_t counts[DUET_RUN_TIMES], unsigned per_cent)
 {
 	uint64_t all = 0, so_far = 0;
@@ -164,7 +164,7 @@ static void fact_of_interval(struct session *session, const struct overhead_chan
 	buf_release(&events);
 }
 
-/* Those of this window, and what was in force when it began. */
+/* Adds the interval at the start of this window and its changes during it. */
 static void facts_of_changes(struct session *session)
 {
 	const struct overhead *overhead = &session->overhead;

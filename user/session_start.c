@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a session begins: targets, engine, agents, and the command that is profiled from its start. */
+/* The start of a session: targets, engine, agents, and the command that is profiled from its start. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "session_internal.h"
 #include "sym/kallsyms.h"
 
-/* --cgroup, --container: to the id that BPF compares. */
+/* Finds the id of --cgroup or --container, which BPF compares. */
 static int find_cgroup(struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -36,7 +36,10 @@ static int find_cgroup(struct session *session)
 	return err;
 }
 
-/* The same choice that BPF makes for each sample; a process that cannot be read is left to it. */
+/*
+ * Makes the same choice for a process that BPF makes for each sample. An unreadable process is not chosen here; BPF may
+ * still sample it.
+ */
 static bool is_chosen(const struct session *session, const struct process *process)
 {
 	struct buf path;
@@ -71,7 +74,7 @@ static int attach_host(struct session *session)
 	return 0;
 }
 
-/* -p of JVMs: when no agent at all could be had, the command ends before anything is recorded. */
+/* With -p, the command ends before anything is recorded if all targets are JVMs and no agent could be attached. */
 static int wait_for_agents(struct session *session)
 {
 	size_t failed = 0;
@@ -124,7 +127,7 @@ static void warn_of_unnamed_kernel(const struct session *session)
 	buf_release(&why);
 }
 
-/* BPF, and when it is refused the agent's own timers. */
+/* Chooses the engine: BPF, or the agent's own timers if BPF is refused. */
 static int choose_engine(struct session *session)
 {
 	enum session_engine asked = session->options->engine;
@@ -162,7 +165,7 @@ static int start_ticks(struct session *session)
 	return err;
 }
 
-/* It may run a JVM later, which BPF would notice. */
+/* A command that is not java may still run a JVM later. BPF notices that; timer engines cannot. */
 static int check_no_java(const struct session *session)
 {
 	const char *name = session->options->command[0];
@@ -213,7 +216,7 @@ static int launch_command(struct session *session)
 	return 0;
 }
 
-/* What agents mapped on their way in is known by now. */
+/* Publishes the targets' mappings again, including what the agents mapped while attaching. */
 static void publish_pids(struct session *session)
 {
 	for (size_t i = 0; i < session->options->pids.len; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes that -p names: which of them are JVMs, and what can be had of the others. */
+/* The processes of -p: finds them, attaches to JVMs, and reports what the others lack. */
 #include <errno.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "session_internal.h"
 
-#define LISTED_MAX 8 /* of those without an agent, by pid and name */
+#define LISTED_MAX 8 /* at most so many processes without an agent are listed by pid and name */
 
 /* ---- before anything is loaded ---- */
 
@@ -24,7 +24,7 @@ static int explain_unreadable(pid_t pid, int err)
 	return err;
 }
 
-/* /proc has more under a number than processes that run. */
+/* /proc also has zombies and threads under a number: both are refused. */
 static int check_number(pid_t pid)
 {
 	pid_t leader = pid;
@@ -72,14 +72,17 @@ int session_find_targets(struct session *session)
 	return err;
 }
 
-/* ---- those that are no JVMs ---- */
+/* ---- processes that are not JVMs ---- */
 
 static struct process *target(const struct session *session, size_t index)
 {
 	return process_find(&session->processes, session->options->pids.items[index]);
 }
 
-/* It takes no agent. Where the mappings cannot be read, the attach says why. */
+/*
+ * Returns true if the process takes no agent. If its mappings cannot be read, returns false, so that the attach reports
+ * why.
+ */
 static bool is_native(const struct process *process)
 {
 	return process_is_kernel_thread(process) ||
@@ -110,7 +113,7 @@ static const struct process *first_native(const struct session *session)
 	return target(session, i);
 }
 
-/* One line, also for many. Without BPF there is nobody who samples them. */
+/* Reports all of them in one line. Without BPF they cannot be sampled. */
 static void say_natives(const struct session *session, const char *list)
 {
 	bool is_one = session->natives == 1, all = session->natives == session->options->pids.len;

@@ -3,7 +3,7 @@
 
 #include "session_internal.h"
 
-#define FORKS_MAX 8 /* generations that a program was handed down unchanged */
+#define FORKS_MAX 8 /* longest chain of forks without exec that is followed to find the mappings */
 
 void short_lived_read(struct session *session)
 {
@@ -11,7 +11,7 @@ void short_lived_read(struct session *session)
 		collector_read_mappings(session->collector, &session->mapping_log, &session->stats.mappings_lost);
 }
 
-/* What a child has when it is forked. False: the parent is as unknown as the child. */
+/* Adds the mappings that the child inherited. Returns false if those of the parent are unknown, too. */
 static bool add_inherited(struct session *session, const struct process *child, pid_t parent, struct maps *maps)
 {
 	const struct process *from = process_get(&session->processes, parent, 0);
@@ -19,11 +19,14 @@ static bool add_inherited(struct session *session, const struct process *child, 
 	if (!from || from->start_ticks > child->start_ticks || !from->maps.list.len)
 		return false;
 	for (size_t i = 0; i < from->maps.list.len; i++)
-		(void)maps_add(maps, &from->maps.list.items[i]); /* out of memory: a frame without a name */
+		(void)maps_add(maps, &from->maps.list.items[i]); /* when out of memory, frames lack names */
 	return true;
 }
 
-/* Asked once: after that, BPF tells of its exec in due order. */
+/*
+ * Returns true if the process executed another program between its first sample and our look at /proc. Checked only at
+ * its first sample: BPF reports later execs in order.
+ */
 static bool was_read_too_late(const struct session *session, struct process *process, const struct duet_sample *sample)
 {
 	bool is_first = !process->is_sampled;

@@ -150,7 +150,7 @@ static bool is_total(const char *name)
 	return len > 6 && !strcmp(name + len - 6, "_total");
 }
 
-/* Of rows with one name, the help of the first stands for all; that of a loss is its cause in words. */
+/* Rows with the same name share the help text of the first. The help text of a loss is its cause in words. */
 void stats_metrics(const struct stats *stats, struct buf *text)
 {
 	const char *last = "";

@@ -17,10 +17,10 @@
 #include "base/log.h"
 #include "session_internal.h"
 
-#define BACKLOG 128 /* peers that say nothing come in numbers */
+#define BACKLOG 128 /* many peers may connect and send nothing */
 #define ACCEPT_AT_ONCE 64
 #define PATIENCE_NS (2 * NS_PER_SEC)
-#define ASK_MS 15000 /* `duet status` waits so long for the next piece: on a host at load 30 it took more than 3 s */
+#define ASK_MS 15000 /* `duet status` waits this long for the next piece: at load 30 it took more than 3 s */
 #define ANSWER_MAX (1u << 20) /* bytes */
 
 union address {
@@ -77,7 +77,7 @@ static socklen_t metrics_address(const char *text, union address *address)
 	return sizeof(address->v4);
 }
 
-/* Only one that nobody listens on any more; what is no socket is left alone, and bind() fails. */
+/* Removes a socket that nobody listens on any more. Anything else is left alone, and bind() fails. */
 static void remove_stale(const union address *address, socklen_t len)
 {
 	struct stat st;
@@ -113,7 +113,7 @@ static void say_where(int fd, const char *text)
 
 	if (getsockname(fd, &address.any, &len) < 0 || address.any.sa_family == AF_UNIX)
 		return log_info("metrics on the socket %s", text);
-	/* Both kinds have their port in the same place. */
+	/* sin_port and sin6_port have the same offset. */
 	log_info("metrics on http://%s:%u/metrics", address.any.sa_family == AF_INET6 ? "[::1]" : "localhost",
 		 ntohs(address.v4.sin_port));
 }
@@ -191,7 +191,7 @@ static void write_stats(struct session *session, bool for_people, struct buf *te
 	stats_release(&stats);
 }
 
-/* What does not fit the socket's buffer at once is for a peer that does not read: it gets no more. */
+/* Sends what fits into the socket's buffer at once. A peer that does not read gets no more. */
 static void answer_http(struct session *session, struct status_client *client)
 {
 	static const char *const pages[] = {"GET /metrics ", "GET / "};
@@ -260,7 +260,7 @@ static void serve(struct session *session, struct status_client *client, uint64_
 	close_client(client);
 }
 
-/* A free one, or that of whom we have waited for longest. */
+/* Returns a free place. If there is none, closes the client that has been waiting longest. */
 static struct status_client *make_place(struct status *status)
 {
 	struct status_client *oldest = &status->clients[0];
@@ -275,7 +275,7 @@ static struct status_client *make_place(struct status *status)
 	return oldest;
 }
 
-/* Who has sent his request already is answered before the next one can take his place. */
+/* Serves each client at once: one whose request is already here is answered before a newer client can replace it. */
 static void accept_metrics(struct session *session, uint64_t now_ns)
 {
 	for (size_t i = 0; i < ACCEPT_AT_ONCE; i++) {
@@ -286,7 +286,7 @@ static void accept_metrics(struct session *session, uint64_t now_ns)
 			return;
 		client = make_place(&session->status);
 		client->fd = fd;
-		client->until_ns = now_ns + PATIENCE_NS + i; /* the order among them */
+		client->until_ns = now_ns + PATIENCE_NS + i; /* keeps the order among clients of one step */
 		client->len = 0;
 		serve(session, client, now_ns);
 	}
@@ -306,7 +306,7 @@ void status_step(struct session *session, uint64_t now_ns)
 	accept_metrics(session, now_ns);
 }
 
-/* ---- the other side ---- */
+/* ---- the asking side ---- */
 
 static int read_answer(int fd, struct buf *text)
 {
@@ -324,7 +324,7 @@ static int read_answer(int fd, struct buf *text)
 	return got < 0 ? -errno : text->len ? 0 : -EACCES;
 }
 
-/* Anybody may take an abstract name: an answer counts when it comes from whom we would answer. */
+/* Anybody may bind an abstract name, so only root's or our own user's answer is trusted. */
 int status_ask(int pid, struct buf *ret_text)
 {
 	union address address;

@@ -16,19 +16,20 @@
 #include "sym/vdso.h"
 #include "unwind/unwind_file.h"
 
-#define MAPS_MIN_AGE_NS (100 * NS_PER_MS) /* wild pcs must not make us read the maps for every sample */
-#define YOUNG_MIN_AGE_NS (5 * NS_PER_MS) /* of a process that is still loading its libraries */
+#define MAPS_MIN_AGE_NS (100 * NS_PER_MS) /* wild pcs must not cause a read of the maps for every sample */
+#define YOUNG_MIN_AGE_NS (5 * NS_PER_MS) /* the same for a process that is still loading its libraries */
 #define YOUNG_NS NS_PER_SEC
-#define VDSO_IDENTITY 1 /* all have the same */
-#define LOOK_NS NS_PER_SEC /* and one file a time comes back: reading is to cost little, whatever is missed */
-#define MAX_FILES 16384 /* remembered, 8 MB or so; then all are forgotten. Their rows stay in the tables. */
+#define VDSO_IDENTITY 1 /* all processes have the same vdso */
+/* one file comes back in each interval, so that reading costs little however many are missed */
+#define LOOK_NS NS_PER_SEC
+#define MAX_FILES 16384 /* about 8 MB; above, all files are forgotten, but their rows stay in the tables */
 
-/* What is kept of a file. Its rows are in the tables, as long as there is room. */
+/* What is cached of a file. Its rows are only in the tables, while there is room. */
 struct native_file {
 	struct unwind_file elf; /* without its rows */
-	uint64_t key; /* of its module */
-	bool has_rows; /* else it is not tried again */
-	uint32_t refused_rows; /* not 0: they had no room, nor had so many pages */
+	uint64_t key; /* key of its module in the tables */
+	bool has_rows; /* false: do not try again */
+	uint32_t refused_rows; /* not 0: so many rows and pages had no room */
 	uint32_t refused_pages;
 };
 
@@ -67,7 +68,7 @@ static struct native_file *own_file(struct unwinding *unwinding, uint64_t identi
 		return NULL;
 	}
 	file->key = identity;
-	(void)map_put_ptr(&unwinding->files, identity, file); /* a cache */
+	(void)map_put_ptr(&unwinding->files, identity, file); /* may fail: it is a cache */
 	return file;
 }
 
@@ -76,7 +77,7 @@ static int note_refused(struct unwinding *unwinding, const struct native_file *f
 	return unwind_tables_note(unwinding->tables, file->key, file->refused_rows, file->refused_pages);
 }
 
-/* The rows go into the tables and out of our memory. The module, or -errno. */
+/* Moves the rows into the tables. Returns the module or -errno. */
 static int add_rows(struct unwinding *unwinding, struct native_file *file)
 {
 	int module = unwind_tables_add(unwinding->tables, file->key, &file->elf.rows);
@@ -92,7 +93,7 @@ static int add_rows(struct unwinding *unwinding, struct native_file *file)
 	return module;
 }
 
-/* Whoever maps a large file that has no room would make us read it again. */
+/* Returns false for a file whose rows would not fit: otherwise each process that maps it would cause another read. */
 static bool may_be_read(struct unwinding *unwinding, const struct native_file *file)
 {
 	return !file->refused_rows ||
@@ -120,7 +121,10 @@ static bool take_debug_frame(void *context, int fd)
 	return !unwind_file_add_debug(context, fd);
 }
 
-/* Few files have functions of which .debug_frame alone tells, but those were built so as a whole. */
+/*
+ * Adds .debug_frame from the separate debug file. Few files have functions that only it describes, but those were built
+ * that way as a whole.
+ */
 static void add_debug_file(struct unwind_file *elf, pid_t pid, int fd, const char *path)
 {
 	struct elf_identity identity;
@@ -153,7 +157,10 @@ static int read_rows(struct unwinding *unwinding, struct native_file *file, int 
 	return module;
 }
 
-/* Copies of one build, in several containers for instance, share their rows. */
+/*
+ * Returns the file's entry. Copies of one build, e.g. in several containers, share their rows by build id. NULL when
+ * out of memory.
+ */
 static struct native_file *identify(struct unwinding *unwinding, struct target_file *target)
 {
 	uint64_t identity = target_file_identity(target);
@@ -185,7 +192,7 @@ static int module_with_rows(struct unwinding *unwinding, struct native_file *fil
 	return fd < 0 ? fd : read_rows(unwinding, file, fd, target->pid, path);
 }
 
-/* Its module or -errno; the process has the file at `path`. `target` is released. */
+/* Returns the file's module or -errno. `path` is the file's path in the process. Releases `target`. */
 static int module_of(struct unwinding *unwinding, struct target_file *target, const char *path,
 		     struct native_file **ret)
 {
@@ -268,7 +275,7 @@ static void set_module(struct unwinding *unwinding, const struct process *proces
 	published->base = mapping->start - vaddr + file->elf.base;
 }
 
-/* Not memory that has a name: .NET makes its code in a memfd, to write it where it is not executable. */
+/* Named memory does not count as a file: .NET puts its code into a memfd, to write it where it is not executable. */
 static bool mapping_is_file(const struct mapping *mapping)
 {
 	static const char *const memory[] = {"/memfd:", "/dev/shm/", "/dev/zero", "/SYSV"};
@@ -280,8 +287,8 @@ static bool mapping_is_file(const struct mapping *mapping)
 }
 
 /*
- * HotSpot's compilers take the frame pointer for whatever they like, others keep it. In a JVM's process code in memory
- * may be anybody's.
+ * HotSpot's compilers use the frame pointer as a general register; other JITs keep it. In a JVM's process, code in
+ * memory may be HotSpot's or anybody's.
  */
 static enum duet_code mapping_code(const struct mapping *mapping, bool is_jvm)
 {

@@ -19,9 +19,9 @@
 #define PREFIX "profile_"
 #define STAMP "dddd-dd-ddTdd:dd:dd" /* d: a digit */
 #define STAMP_BYTES (sizeof(STAMP) - 1)
-#define SAME_SECOND_MAX 99 /* windows that end in the same second, or after the clock was set back */
+#define SAME_SECOND_MAX 99 /* most windows with one stamp: they ended in the same second, or the clock was set back */
 #define NAME_BYTES 128
-#define UNFINISHED_NS (600 * NS_PER_SEC) /* nobody works on a window for so long */
+#define UNFINISHED_NS (600 * NS_PER_SEC) /* no writer takes so long for a window */
 
 /* ---- names ---- */
 
@@ -55,7 +55,7 @@ static void link_name(char *name, const struct writer *writer, const char *event
 		 event, (int)len, extension);
 }
 
-/* What the names of an event's files have before their extension: nothing of the first, ".page-faults" of another. */
+/* Formats the event's part of a file name, before the extension: "" for the first event, ".page-faults" for another. */
 static void event_part(char *part, const struct profile *profile, const struct writer_options *style)
 {
 	part[0] = '\0';
@@ -63,7 +63,7 @@ static void event_part(char *part, const struct profile *profile, const struct w
 		snprintf(part, NAME_BYTES / 2, ".%s", writer_event(profile, style));
 }
 
-/* The end of the event's part; `text` itself where there is none. */
+/* Returns the end of the event's part of a name; `text` itself if there is none. */
 static const char *skip_event(const char *text)
 {
 	const char *dot = *text == '.' ? strchr(text + 1, '.') : NULL;
@@ -106,7 +106,7 @@ bool window_files_named(const char *name)
 	return *name == '.' && is_extension(name + 1);
 }
 
-/* ".profile_….col.duet-0123ab", as base/io.c calls a file that is not complete yet. */
+/* True for ".profile_….col.duet-0123ab", base/io.c's name of a file that is not complete yet. */
 static bool is_unfinished(const char *name)
 {
 	const char *end = strstr(name, ".duet-");
@@ -130,7 +130,7 @@ struct listing {
 	struct vec(struct window_file) files;
 };
 
-/* By time, which the name begins with; "_10" comes after "_9". */
+/* Compares by time, with which the names begin; "_10" sorts after "_9". */
 static int compare_files(const void *a, const void *b)
 {
 	return strverscmp(((const struct window_file *)a)->name, ((const struct window_file *)b)->name);
@@ -145,7 +145,7 @@ static int list_file(int dir, const char *name, struct listing *listing)
 	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	strcpy(file.name, name);
-	file.bytes = (uint64_t)st.st_blocks * 512; /* what removing it gives back */
+	file.bytes = (uint64_t)st.st_blocks * 512; /* the space that removing it frees */
 	file.changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
 	return vec_push(&listing->files, file);
 }
@@ -162,7 +162,7 @@ static int list_files(DIR *dir, struct listing *listing)
 	return err;
 }
 
-/* Of the window that was written last, in any format. */
+/* Returns true for files of the newest window, in any format. */
 static bool is_newest(const char *name, const char *newest)
 {
 	size_t len = strlen(newest);
@@ -213,7 +213,10 @@ int window_files_rotate(const struct window_files *files, const char *newest)
 
 /* ---- one window ---- */
 
-/* A file of somebody else's in the link's place stays there. */
+/*
+ * Moves the link to `target`. Fails with -EEXIST if something else than a link has its name: a foreign file is never
+ * replaced.
+ */
 static int move_link(const struct window_files *files, const struct writer *writer, const char *event,
 		     const char *target)
 {
@@ -269,7 +272,7 @@ out:
 	return err;
 }
 
-/* 0, or the first error. */
+/* Writes one file, or one for each event. Returns 0 or the first error. */
 static int write_events(const struct window_files *files, const struct profile *profile,
 			const struct writer_options *style, const struct writer *writer, const char *name)
 {
@@ -285,7 +288,7 @@ static int write_events(const struct window_files *files, const struct profile *
 	return err;
 }
 
-/* Not one that is there in any format: older windows survive, whatever the clock does. */
+/* Returns true if no format has a file of this name: older windows are never overwritten, whatever the clock does. */
 static bool is_free(const struct window_files *files, const char *name)
 {
 	bool is_free = true;
@@ -324,7 +327,7 @@ int window_files_write(const struct window_files *files, const struct profile *p
 	return err ? err : result;
 }
 
-/* What a writer has left behind that was killed; a younger one may still be at work. */
+/* Removes files that a killed writer has left. Younger ones may still be in progress. */
 static void remove_unfinished(const struct window_files *files)
 {
 	uint64_t now_ns = clock_realtime_ns();
@@ -340,7 +343,7 @@ static void remove_unfinished(const struct window_files *files)
 		closedir(dir);
 }
 
-/* Lets the readers' group in, where the folder is ours. */
+/* Lets the readers' group into the folder, if we own it. */
 static int let_group_in(const char *folder, gid_t group)
 {
 	int err = 0, fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -373,7 +376,7 @@ int window_files_open(const struct window_files *files)
 	if (err < 0)
 		return err;
 	buf_init(&path);
-	buf_printf(&path, "%s/writable", files->folder); /* only its temporary file is made */
+	buf_printf(&path, "%s/writable", files->folder); /* only its temporary file is created */
 	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
 	buf_release(&path);
 	if (err < 0)

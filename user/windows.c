@@ -15,13 +15,16 @@
 #include "profile/exchange.h"
 #include "session_internal.h"
 
-#define WRITER_PATIENCE_NS (60 * NS_PER_SEC) /* for one window; then its disk does not answer */
-#define LIVE_STRINGS_MIN (4u << 20) /* bytes; below, what is not used any more does not matter */
+#define WRITER_PATIENCE_NS (60 * NS_PER_SEC) /* longest time to write one window; after that the disk counts as hung */
+#define LIVE_STRINGS_MIN (4u << 20) /* bytes; below this, unused strings are not worth a new table */
 #define FORMATS_MAX 16
 
-/* ---- what a window says of itself ---- */
+/* ---- a window's own numbers ---- */
 
-/* Counts grow over the whole recording; a window tells what has been added. One that shrank is told when it is back. */
+/*
+ * Loss counts grow over the whole recording; a window reports only what was added. A count that shrank is reported
+ * again once it exceeds its old value.
+ */
 static void subtract_losses(struct windows *windows, struct profile *profile)
 {
 	size_t kept = 0;
@@ -40,7 +43,10 @@ static void subtract_losses(struct windows *windows, struct profile *profile)
 	profile->losses.len = kept;
 }
 
-/* The same for statistics, which are all uint64_t: those of the last window stand in the session for a moment. */
+/*
+ * Does the same for statistics, which are all uint64_t: the session holds the window's own numbers while the facts are
+ * made.
+ */
 static void report_window(struct session *session)
 {
 	struct session_stats now = session->stats;
@@ -78,7 +84,7 @@ static int write_files(const struct session *session)
 				  session->windows.end_realtime_ns);
 }
 
-/* Once when it begins to fail, once when that is over. */
+/* Reports only changes: when writing begins to fail, and when it works again. */
 static void report_written(struct session *session, int err)
 {
 	struct windows *windows = &session->windows;
@@ -113,7 +119,7 @@ static void start_writer(struct session *session)
 		report_written(session, -errno);
 }
 
-/* An errno fits into an exit code; a writer that died otherwise has none. */
+/* The writer's exit code is its errno. A writer that was killed has none. */
 static int error_of(const struct windows *windows, int status)
 {
 	if (WIFEXITED(status))
@@ -153,7 +159,7 @@ static bool is_complete(const struct session *session)
 	return session->read_ns >= until_ns + WINDOWS_SLACK_NS && join_oldest_ns(session->join) >= until_ns;
 }
 
-/* What is remembered of rows of the profile is of rows that are gone. */
+/* Forgets cached rows of the profile, which no longer exist, and moves cached strings to the new table. */
 static void forget_rows(struct session *session, struct intern_move *move)
 {
 	for (size_t i = 0; i < session->processes.all.len; i++) {
@@ -170,7 +176,7 @@ static void forget_rows(struct session *session, struct intern_move *move)
 	resolver_new_profile(&session->resolver);
 }
 
-/* Strings stay while few of them can be of what has ended. */
+/* Returns true when the string table has doubled, so that much of it may belong to what has ended. */
 static bool wants_new_strings(const struct session *session)
 {
 	size_t live = session->windows.live_strings;
@@ -213,7 +219,9 @@ static void next_window(struct session *session)
 	malloc_trim(0);
 }
 
-/* The window ends: `is_late` when the disk has not answered for so long that this one must go unwritten. */
+/*
+ * Ends the window and begins the next. `is_late`: the disk has been hung for so long that this window is not written.
+ */
 static void end_window(struct session *session, bool is_late)
 {
 	struct windows *windows = &session->windows;
@@ -223,7 +231,7 @@ static void end_window(struct session *session, bool is_late)
 	windows->end_realtime_ns = realtime_of(session->profile.end_ns);
 	report_window(session);
 	if (is_late)
-		windows->writer_samples += session->profile.samples.len; /* told when the writer is gone */
+		windows->writer_samples += session->profile.samples.len; /* reported when the writer is gone */
 	else
 		start_writer(session);
 	windows->written++;
@@ -267,7 +275,7 @@ void windows_start(struct session *session)
 	notify_send(&session->notify, "READY=1");
 }
 
-/* The closing lines speak of the whole recording. */
+/* Prints the closing lines, which cover the whole recording. */
 static void report_all(struct session *session)
 {
 	vec_clear(&session->profile.losses);
