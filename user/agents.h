@@ -46,7 +46,7 @@ struct agent {
 	struct attach attach;
 	int socket;
 	uint64_t begun_ns; /* CLOCK_MONOTONIC, before the process was touched */
-	uint64_t deadline_ns; /* of the handshake */
+	uint64_t deadline_ns; /* end of the handshake's time, CLOCK_MONOTONIC */
 	struct agent_ring *ring;
 	struct parts parts; /* parts of this agent's samples (timer engines) */
 	struct unwinding unwinding; /* what the agent walks by (timer engines); tables may be NULL */
@@ -86,7 +86,7 @@ struct agent {
  */
 struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start,
 			enum attach_kind kind, const struct attach_control *control);
-void agent_free(struct agent *agent);
+void agent_free(struct agent *agent); /* aborts an attach that is under way; NULL is allowed */
 
 int agent_fd(const struct agent *agent); /* poll it for reading; -1 when nothing is expected */
 void agent_step(struct agent *agent); /* call when agent_fd() is readable */
@@ -97,7 +97,7 @@ void agent_expire(struct agent *agent, uint64_t now_ns); /* fails an attach or h
  * requested a short while ago.
  */
 bool agent_want(struct agent *agent, const struct duet_want *want, uint64_t now_ns);
-void agent_ask(struct agent *agent);
+void agent_ask(struct agent *agent); /* sends the collected requests, or a STOP that is still unsent */
 /* Forgets all requests. Call periodically: answers carry no request number, so a lost one would count as pending. */
 void agent_forget_asked(struct agent *agent);
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; aborts an agent that is not running yet */

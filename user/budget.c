@@ -18,7 +18,7 @@
 #define DEFAULT_MAX_BYTES (4ul << 30)
 #define NAMES_SHARE 2 /* 1/2 of the heap is for names from JVMs */
 #define NAMES_UNLIMITED_BYTES (1ul << 30)
-#define BPF_SHARE 4 /* of the limit */
+#define BPF_SHARE 4 /* at most 1/4 of the limit is for BPF's maps */
 #define JOIN_SHARE 8 /* 1/8 of the heap is for the join, more than it needs */
 #define LANE_MIN (256u << 10) /* several times the largest record */
 #define TABLES_MIN (4u << 20) /* unwind tables: enough for libjvm.so and the libraries of most programs */
@@ -27,7 +27,7 @@
 #define STEP_NS (10 * NS_PER_MS) /* mallinfo2() walks the free lists, which takes a while */
 #define SWEEP_MIN 4096 /* processes */
 #define RELEASE_AGAIN_NS (10 * NS_PER_SEC)
-#define MANY_RINGS 8 /* of the limit */
+#define MANY_RINGS 8 /* rings of more than 1/8 of the limit: free those of ended JVMs */
 #define MANY_RINGS_BYTES (64u << 20) /* the same without a limit */
 
 /*

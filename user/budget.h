@@ -43,8 +43,8 @@ struct budget {
 size_t budget_default_bytes(void);
 /* Call before anything large is allocated. */
 void budget_open(struct session *session);
-void budget_close(struct session *session);
-size_t budget_bpf_bytes(const struct session *session);
+void budget_close(struct session *session); /* restores the limit that the process had before */
+size_t budget_bpf_bytes(const struct session *session); /* the most that BPF's maps may take */
 /*
  * Call after BPF is loaded, and after the fork of the command, which must not inherit the limit. Returns 0, or -errno
  * after reporting the error.
@@ -55,7 +55,7 @@ int budget_start(struct session *session);
  * there is no room for the agent.
  */
 bool budget_take_ring(struct session *session, struct agent_start *start);
-void budget_give_ring(struct session *session, const struct agent *agent);
+void budget_give_ring(struct session *session, const struct agent *agent); /* returns what was taken */
 /* Call between samples only: it drops caches, so nobody may hold pointers into them. */
 void budget_step(struct session *session, uint64_t now_ns);
 void budget_writer_started(struct session *session); /* call when a child has started to write the profile */

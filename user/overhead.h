@@ -40,7 +40,7 @@ struct overhead_change {
 
 struct overhead {
 	struct pace pace;
-	uint64_t signals; /* sent */
+	uint64_t signals; /* signals sent to sampled threads */
 	struct overhead_cost before; /* cost at the last look */
 	uint64_t looked_ns; /* time of the last look */
 	uint64_t gone_ns; /* CPU time of agents that were freed */
@@ -51,8 +51,8 @@ struct overhead {
 
 void overhead_open(struct session *session);
 void overhead_release(struct session *session);
-void overhead_step(struct session *session, uint64_t now_ns);
-void overhead_cost(const struct session *session, struct overhead_cost *ret);
+void overhead_step(struct session *session, uint64_t now_ns); /* measures when due, and adapts the rate */
+void overhead_cost(const struct session *session, struct overhead_cost *ret); /* since the start */
 /* call before the agent is freed: keeps its cost in the sum */
 void overhead_forget(struct session *session, const struct agent *agent);
 uint64_t overhead_usage_ns(const struct rusage *usage);

@@ -19,7 +19,7 @@
 #define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
 #define LAST_SIGNALS_NS (NS_PER_SEC / 2) /* wait for a thread that was preempted before its signal, on a crowded CPU */
 #define LAST_NAMES_NS (5 * NS_PER_SEC) /* wait for an agent that is still answering on a crowded CPU */
-#define POLL_MS 50 /* rings are emptied this often; they hold records of seconds */
+#define POLL_MS 50 /* rings are emptied this often; they have room for seconds */
 
 static bool targets_alive(struct session *session)
 {

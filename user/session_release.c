@@ -21,8 +21,8 @@ static bool is_over(const struct session *session, const struct agent *agent)
 }
 
 /*
- * An agent that never attached has no ring, so no unread record can refer to it: it is freed at once. A busy host may
- * start a JVM every second.
+ * Returns true for a failed agent that can be freed at once: the join holds no sample of it, and it was replaced or its
+ * process ended before it had a ring. A busy host may start a JVM every second.
  */
 static bool is_useless(const struct session *session, const struct agent *agent)
 {

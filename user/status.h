@@ -36,7 +36,7 @@ struct status {
 void status_init(struct session *session);
 /* Returns 0, or -errno after reporting why --metrics cannot be served. */
 int status_open(struct session *session);
-void status_step(struct session *session, uint64_t now_ns);
+void status_step(struct session *session, uint64_t now_ns); /* accepts and answers; never blocks */
 void status_close(struct session *session);
 
 /*

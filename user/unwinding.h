@@ -26,7 +26,7 @@ struct unwinding {
 };
 
 void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables);
-void unwinding_release(struct unwinding *unwinding);
+void unwinding_release(struct unwinding *unwinding); /* does not close the tables */
 void unwinding_forget_files(struct unwinding *unwinding); /* forgets the cached files; their rows stay in the tables */
 
 /* Makes the rows of a file before a process maps it: a large file takes tens of milliseconds. */
@@ -37,7 +37,7 @@ void unwinding_publish(struct unwinding *unwinding, struct process *process);
 void unwinding_read_maps(struct unwinding *unwinding, struct process *process);
 /* unwinding_read_maps(), then unwinding_publish() */
 void unwinding_refresh(struct unwinding *unwinding, struct process *process);
-void unwinding_forget(struct unwinding *unwinding, struct process *process);
+void unwinding_forget(struct unwinding *unwinding, struct process *process); /* unpublishes the process */
 /* Call periodically: brings back rows that had no room and that walks have missed since. */
 void unwinding_step(struct unwinding *unwinding, struct process_table *processes, uint64_t now_ns);
 
