@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Generated code as the loader asks for it: compiled methods with their inlining, stubs, and the heaps they lie in. */
+/*
+ * Answers the loader's questions about generated code: compiled methods with their inlining, stubs, and the code heaps
+ * that hold them.
+ */
 #ifndef CODE_H
 #define CODE_H
 
@@ -14,21 +17,25 @@ void JNICALL code_on_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const v
 void JNICALL code_on_unload(jvmtiEnv *jvmti, jmethodID method, const void *address);
 void JNICALL code_on_stub(jvmtiEnv *jvmti, const char *name, const void *address, jint bytes);
 
-/* May DynamicCodeGenerated be enabled in this JVM? */
+/* Returns true if DynamicCodeGenerated may be enabled in this JVM. */
 bool code_has_stub_events(void);
 
-/* Publishes the reserved ranges of the code heaps. */
+/* Publishes the reserved address ranges of the code heaps. Agent's thread only. */
 void code_publish_heaps(struct stay *stay);
 /*
- * Publishes how code and methods are laid out, so that others can walk Java frames; again when a kind of code was met
- * that had not been before. Agent's thread only.
+ * Publishes how code and methods are laid out, so that others can walk Java frames. Called again and again: publishes a
+ * new layout when a kind of code has appeared that the last one lacked. Agent's thread only.
  */
 void code_publish_layout(struct stay *stay);
-/* Takes note of the code that is there now and has no blob of its own. Agent's thread only. */
+/*
+ * Learns of code that was generated before the stay: stubs that have no blob of their own, and
+ * Continuation.enterSpecial. Agent's thread only.
+ */
 void code_learn_existing(void);
 /*
- * Writes what lies at pc: DUET_AGENT_CODE_LOAD, when it is of the compilation with this id or that is 0, and before it
- * the methods that it names; or DUET_AGENT_STUB or DUET_AGENT_GONE. Agent's thread only.
+ * Answers a WANT for the code at pc. Writes DUET_AGENT_CODE_LOAD if a compiled method is there and `id` is its
+ * compilation's id or 0; records of the methods that it names come before it. Else writes DUET_AGENT_STUB if `id` is 0
+ * and other code is there, or DUET_AGENT_GONE. Agent's thread only.
  */
 void code_answer(struct stay *stay, JNIEnv *env, uint64_t pc, uint32_t id);
 

@@ -12,15 +12,23 @@
 
 #include "options.h"
 
-/* Claims the agent and binds the socket. An enum duet_attach_code. */
+/* Claims the agent and binds the socket. Returns an enum duet_attach_code. */
 int control_open(const struct agent_options *options);
-/* Starts the thread on what control_open() made. An enum duet_attach_code. */
+/* Starts the agent's thread on the socket of control_open(). Returns an enum duet_attach_code. */
 int control_run(void);
-/* On the thread that will run main(): control_run(), then waits for the loader's START at most options.wait_ms. */
+/*
+ * Called on the thread that will run main(). Calls control_run(), then waits at most options.wait_ms for the loader's
+ * START.
+ */
 void control_run_at_start(void);
-/* The JVM is about to go down: the loader may ask for what is gone with it, for a tenth of a second. */
+/*
+ * Called when the JVM is about to go down. Gives the loader a tenth of a second to ask for what will be lost with the
+ * JVM, and up to three tenths while answers are due.
+ */
 void control_last_words(void);
-/* The JVM goes down and handlers do nothing any more: tells the loader, which stops signalling. */
+/*
+ * Called when the JVM goes down and handlers do nothing any more. Sends STOPPED, so that the loader stops signalling.
+ */
 void control_goodbye(void);
 
 #endif

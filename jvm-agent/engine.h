@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who ticks. An engine chooses the signal, makes it arrive, and stops it. To
- * add one: a file engine_<name>.c that ends in a `const struct agent_engine`, and a row
- * in engines.c.
+ * An engine decides when threads are sampled: it chooses the signal, makes it arrive, and stops it. To add one, write a
+ * file engine_<name>.c that ends in a `const struct agent_engine`, and add a row to engines.c.
  */
 #ifndef ENGINE_H
 #define ENGINE_H
@@ -15,26 +14,32 @@
 
 struct agent_engine {
 	enum duet_engine_id id;
-	bool standalone; /* its samples have no other half: the agent walks native frames too, and weighs them */
-	/* Installs the handler: the signal, or -errno and a sentence in *ret_why (constant text). */
+	bool standalone; /* its samples have no BPF half: the agent walks native frames too, and sets the weight */
+	/*
+	 * Installs the handler. `wanted` is the signal to take, or 0 for any. Returns the signal, or -errno and a
+	 * sentence in *ret_why (constant text).
+	 */
 	int (*take_signal)(int wanted, const char **ret_why);
-	/* From here on all functions may be NULL. Agent's thread, but for thread_start and thread_end. */
+	/*
+	 * The functions below may be NULL, except `periods` of a standalone engine. They are called on the agent's
+	 * thread, unless their comment says otherwise.
+	 */
 	int (*start)(int signo, uint64_t interval_ns, const char **ret_why);
 	void (*stop)(void);
-	/* Every 100 ms. Threads whose ticks could not be set up since the last call. */
+	/* Called every 100 ms. Returns for how many threads ticks could not be set up since the last call. */
 	unsigned int (*rescan)(void);
-	void (*thread_start)(int tid); /* on the thread itself */
+	void (*thread_start)(int tid); /* on the thread itself, as is thread_end */
 	void (*thread_end)(int tid);
 	/*
-	 * Standalone engines, in the handler: how many intervals this signal stands for. 0: none, the sample of another
-	 * thread stands for them.
+	 * Standalone engines only; called in the handler. Returns how many intervals this signal accounts for. 0: take
+	 * no sample, because the sample of another thread accounts for them.
 	 */
 	uint64_t (*periods)(const siginfo_t *info);
 };
 
-/* NULL when there is none. */
+/* Returns NULL when there is no engine with this id. */
 const struct agent_engine *engine_find(uint32_t id);
-/* take_signal of the engines that tick by a real-time signal. */
+/* The take_signal of engines that use a real-time signal. */
 int engine_take_realtime(int wanted, const char **ret_why);
 
 extern const struct agent_engine engine_bpf;

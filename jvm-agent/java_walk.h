@@ -10,16 +10,16 @@
 #include "stack.h"
 
 struct java_walk {
-	uintptr_t java_thread;	    /* of the calling thread */
+	uintptr_t java_thread;	    /* JavaThread of the calling thread */
 	struct asgct_frame *frames; /* room for max_depth */
 	int max_depth;
 	struct stack_copy *stack; /* scratch */
 	ucontext_t *scratch;
 	bool repaired; /* out: the registers were corrected before the walk succeeded */
-	bool refused;  /* out: it failed, and the stack could not be read to repair it */
+	bool refused;  /* out: the walk failed, and the stack could not be copied to repair it */
 };
 
-/* Frames walked, or AsyncGetCallTrace's failure code <= 0. `context` is not changed. */
+/* Returns the number of frames, or AsyncGetCallTrace's failure code <= 0. Does not change `context`. */
 int java_walk(struct java_walk *walk, const ucontext_t *context);
 
 #endif

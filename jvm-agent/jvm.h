@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The JVM as the agent uses it: one JVMTI environment for the agent's life, its capabilities and events. */
+/* The agent's access to the JVM: one JVMTI environment for the agent's life, its capabilities and events. */
 #ifndef JVM_H
 #define JVM_H
 
@@ -35,49 +35,50 @@ enum asgct_failure {
 struct agent_jvm {
 	JavaVM *vm;
 	jvmtiEnv *jvmti;
-	asgct_function asgct; /* NULL when the JVM has none, or it cannot be called from a handler */
+	asgct_function asgct; /* NULL when libjvm lacks it, or handlers cannot call it */
 	int version; /* 8, 11, 17, …; known once the JVM is live */
 	bool at_start; /* loaded by -agentpath */
 	jfieldID eetop; /* java.lang.Thread.eetop: the JavaThread */
-	/* How handlers find the JavaThread they interrupted, see jvm_current_thread(). */
+	/* How handlers find the JavaThread that they interrupted, see jvm_current_thread(). */
 	pthread_key_t thread_key;
 	uintptr_t thread_vtable; /* of plain JavaThreads; 0: handlers cannot find them, or cannot walk them */
-	intptr_t env_offset; /* of the JNIEnv in a JavaThread */
+	intptr_t env_offset; /* offset of the JNIEnv within a JavaThread */
 	struct duet_jvm_virtual virtual_threads; /* see virtual_threads.h */
 };
 extern struct agent_jvm jvm;
 
-/* Idempotent. 0, or -ENOTSUP when the JVM refuses JVMTI or a capability. */
+/* Opens the JVMTI environment. Idempotent. Returns 0, or -ENOTSUP when the JVM refuses JVMTI or a capability. */
 int jvm_open(JavaVM *vm, bool at_start);
-/* What can be learned only from a live JVM, on an attached thread. Idempotent. */
+/* Learns what only a live JVM shows. Called on a thread that is attached to the JVM. Idempotent. */
 void jvm_learn(JNIEnv *env);
 
-/* Events that stays listen to. */
+/* Enable and disable the events that the agent needs only while a stay is open. */
 void jvm_events_enable(void);
 void jvm_events_disable(void);
 
 /*
- * Creates the jmethodIDs of all loaded classes: AsyncGetCallTrace cannot, and reports frames without one as unknown.
- * Some at a time, since a JVM has tens of thousands, between begin, which may fail, and end.
+ * Creates the jmethodIDs of all loaded classes. AsyncGetCallTrace cannot create them, and reports a frame whose method
+ * has none as unknown. A JVM has tens of thousands, so each call of jvm_prepare_some() creates some of them. When
+ * jvm_prepare_begin() returns false, jvm_prepare_end() must not be called.
  */
 struct jvm_preparing {
 	jclass *classes;
 	jint count, done;
 };
 bool jvm_prepare_begin(JNIEnv *env, struct jvm_preparing *ret);
-bool jvm_prepare_some(struct jvm_preparing *preparing); /* false when that were the last */
+bool jvm_prepare_some(struct jvm_preparing *preparing); /* returns false when none are left */
 void jvm_prepare_end(JNIEnv *env, struct jvm_preparing *preparing);
 
-/* Copies a system property into `text`, cut to size; empty when there is none. */
+/* Copies a system property into `text`, truncated to `size`; an empty string when it is not set. */
 void jvm_property(const char *name, char *text, size_t size);
-/* The JavaThread behind a java.lang.Thread, or 0 when it has none. */
+/* Returns the JavaThread of a java.lang.Thread, or 0 when it has none. */
 uintptr_t jvm_java_thread(JNIEnv *env, jthread thread);
 /*
- * The JavaThread that runs this code, or 0 for all other threads; also for
- * compilers and the like, which have no Java frames. Async-signal-safe.
+ * Returns the JavaThread that runs this code. Returns 0 on all other threads, and on compiler threads and the like,
+ * which have no Java frames. Async-signal-safe.
  */
 uintptr_t jvm_current_thread(void);
-/* Memory that JVMTI allocated; NULL is fine. */
+/* Frees memory that JVMTI allocated; NULL is fine. */
 void jvm_deallocate(void *memory);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * HotSpot's own layout, as it exports it to debuggers (gHotSpotVMStructs): where
- * the code heaps are, which code blob holds a pc, a thread's frame anchor and
- * OS thread id. Read once; a field that this JDK lacks stays unknown, and what
- * needs it says so by its return value. Lookups are async-signal-safe.
+ * HotSpot's own layout, as it exports it to debuggers (gHotSpotVMStructs): where the code heaps are, which code blob
+ * holds a pc, a thread's frame anchor and OS thread id. The tables are read once. A field that this JDK lacks stays
+ * unknown, and a function that needs it says so by its return value. Lookups are async-signal-safe.
  */
 #ifndef JVMSTRUCTS_H
 #define JVMSTRUCTS_H
@@ -15,41 +14,53 @@
 #include "duet_jvm.h"
 
 struct code_blob {
-	const char *name; /* unchecked: the blob may be gone by now */
+	const char *name; /* not checked: the blob may have been freed meanwhile */
 	uintptr_t code_begin; /* 0: unknown */
-	uintptr_t entry; /* of an nmethod, behind the inline cache check; else 0 */
+	uintptr_t entry; /* of an nmethod, after the inline cache check; else 0 */
 	uintptr_t frame_complete; /* the frame is built from this pc on; 0: unknown */
 	uintptr_t start; /* of the blob's header */
 	size_t bytes; /* header included */
 	size_t frame_bytes; /* 0: no fixed frame */
 };
 
-/* Reads the tables through libjvm's handle. 0, or -ENOENT when this JVM exports none. */
+/* Reads the tables through libjvm's dlopen() handle. Returns 0, or -ENOENT when this JVM exports none. */
 int jvmstructs_open(void *libjvm);
 
-/* Reserved range of code heap i; false past the last. */
+/* Stores the reserved address range of code heap i. Returns false past the last heap. */
 bool jvmstructs_code_heap(unsigned int i, uintptr_t *ret_low, uintptr_t *ret_high);
-/* Is pc in any code heap, so JVM-generated code? */
+/* Returns true if pc is in a code heap, which means in code that the JVM generated. */
 bool jvmstructs_is_code(uintptr_t pc);
-/* Can the `before` bytes in front of pc be read? Most of a heap's range is only reserved. */
+/* Returns true if pc and the `before` bytes in front of it can be read. Most of a heap's range is only reserved. */
 bool jvmstructs_is_readable_code(uintptr_t pc, size_t before);
-/* Are these bytes code, or of a code heap's map of it, and there? They stay: neither ever shrinks. */
+/*
+ * Returns true if all these bytes are committed memory of one code heap, or of a code heap's segment map. They stay so:
+ * neither ever shrinks.
+ */
 bool jvmstructs_is_committed(uintptr_t address, size_t bytes);
-/* The blob that holds the calling thread's pc (so that it stays alive meanwhile). */
+/* Finds the blob that holds pc. The calling thread must be running there: that keeps the blob alive meanwhile. */
 bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob);
-/* The same on any other thread: the blob may be gone by now, and its entry is not told. */
+/* The same for any pc. The blob may have been freed by the time this returns, and ret_blob->entry is 0. */
 bool jvmstructs_blob_at(uintptr_t pc, struct code_blob *ret_blob);
-/* Of an nmethod: the id of the compilation; 0: unknown. */
+/* Returns an nmethod's compilation id; 0: unknown. */
 uint32_t jvmstructs_blob_id(const struct code_blob *blob);
-/* Is it compiled Java? HotSpot calls those "nmethod" and "native nmethod", stubs by names of their own. */
+/*
+ * Returns true if a blob of this name is compiled Java. HotSpot calls those "nmethod" and "native nmethod"; stubs have
+ * other names.
+ */
 bool jvmstructs_is_nmethod(const char *name);
-/* The first used blob at or after *cursor in heap i (0 starts), *cursor moved behind it; false at the end. */
+/*
+ * Finds the first used blob at or after *cursor in heap i, and moves *cursor past it; start with *cursor 0. Returns
+ * false at the end.
+ */
 bool jvmstructs_next_blob(unsigned int i, uintptr_t *cursor, struct code_blob *ret_blob);
 
-/* The kernel's id of a JavaThread (as java.lang.Thread.eetop gives it), or 0. Harmless when it is gone. */
+/*
+ * Returns the kernel's thread id of a JavaThread (the value of java.lang.Thread.eetop), or 0. Safe to call after the
+ * JavaThread was freed.
+ */
 int jvmstructs_thread_id(uintptr_t java_thread);
 
-/* A thread's last_Java_frame: where it left Java code. */
+/* The fields of a thread's last_Java_frame, which says where the thread left Java code. */
 struct frame_anchor {
 	uintptr_t *sp;
 	uintptr_t *pc;
@@ -57,14 +68,14 @@ struct frame_anchor {
 bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor);
 
 /*
- * What of the layout HotSpot exports to tell mounted virtual threads; false when it has none. *ret_reads_objects: its
- * references are addresses.
+ * Stores the part of the layout that recognises mounted virtual threads. Returns false when HotSpot does not export it.
+ * *ret_reads_objects: references are addresses, so objects can be read (not with ZGC).
  */
 bool jvmstructs_virtual(struct duet_jvm_virtual *ret, bool *ret_reads_objects);
 
 /*
- * What a walker outside of this process needs; `version` of Java tells the interpreter's frames apart. Fields that this
- * JVM lacks are DUET_JVM_NO_FIELD. false when it tells nothing of use.
+ * Stores what a walker outside this process needs. `version` is the Java version, on which the interpreter's frames
+ * depend. Fields that this JVM lacks are DUET_JVM_NO_FIELD. Returns false when too much is missing for a walk.
  */
 bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compilations that were freed a moment ago: a sample may have met them just before, and the loader not have asked yet.
+ * Compilations that were freed a moment ago. A sample may have hit one just before, and the loader may not have asked
+ * for it yet. Callable on any thread, not in signal handlers.
  */
 #ifndef KEPT_H
 #define KEPT_H
@@ -9,11 +10,11 @@
 
 #include "nmethods.h"
 
-/* Takes the record over. */
+/* Takes ownership of the record. */
 void kept_add(struct nmethod_record *record);
-/* The one with this id, which the caller releases; false when there is none, or no memory. */
+/* Copies the record with this id; the caller releases the copy. Returns false when there is none, or no memory. */
 bool kept_copy(uint32_t id, struct nmethod_record *ret);
-/* Frees what is too old to be asked for, or all when the loader has gone. */
+/* Free the records that are too old for the loader to ask for, and all records, when the loader has gone. */
 void kept_forget_old(void);
 void kept_forget(void);
 

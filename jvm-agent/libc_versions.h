@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One build for glibc 2.17 and later: glibc 2.32-2.34 moved these functions
- * from libpthread and libdl into libc under new versions, and a link on a new
- * host would ask for those. The old version names are still served by every glibc,
- * and a JVM has libpthread and libdl loaded where they are separate. musl knows no
- * versions. Include this in each file that calls one of them.
+ * One build works with glibc 2.17 and later. glibc 2.32 to 2.34 moved these functions from libpthread and libdl into
+ * libc under new versions, and a library that was linked on a newer host would require those. Every glibc still
+ * provides the old versions, and where libpthread and libdl are separate, a JVM has loaded them. musl has no symbol
+ * versions. Include this in each file that calls one of these functions.
  */
 #ifndef LIBC_VERSIONS_H
 #define LIBC_VERSIONS_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Methods and their classes as HotSpot keeps them (metaspace), read with care: what is asked about may have been
- * unloaded, or never have been a method. Nothing is believed unless it proves itself: a method's constant pool names a
- * class, whose own constant pool names that class. No word from outside goes to JVMTI, which would trust it.
+ * Reads methods and their classes as HotSpot keeps them (metaspace). Reads are careful: what is asked about may have
+ * been unloaded, or may never have been a method. An address counts as a method only when it is proven: the method's
+ * constant pool names a class, and that class's own constant pool names the same class. Before JDK 26 no value from
+ * outside is passed to JVMTI, which would trust it (methods.c).
  *
- * A method goes by its jmethodID, or where it has none, by its address with DUET_METHOD_BARE.
+ * A method's key is its jmethodID, or when it has none, its address with DUET_METHOD_BARE.
  */
 #ifndef METADATA_H
 #define METADATA_H
@@ -15,31 +16,31 @@
 
 #include "duet_agent.h"
 
-/* A structure of the JVM's, copied in one go: each look into memory that may be gone is a system call. */
+/* Copy of one of the JVM's structures, made in one go: each look into memory that may be gone is a system call. */
 struct metadata_object {
 	uintptr_t address;
 	size_t bytes; /* as many as could be copied */
-	unsigned char data[640]; /* an InstanceKlass has its fields within; what lies behind is read alone */
+	unsigned char data[640]; /* holds all fields of an InstanceKlass; what follows them is read separately */
 };
 
-/* One that has proven itself. */
+/* A proven method. */
 struct metadata_method {
 	struct metadata_object itself, const_method, pool, holder;
 };
 
-/* `version` of Java. False when this JVM does not tell what is needed. */
+/* `version` is the Java version. Returns false when this JVM does not export what is needed. */
 bool metadata_open(void *libjvm, int version);
 
 bool metadata_prove(uintptr_t address, struct metadata_method *ret);
-/* As metadata_key() of what is proven; 0 when it is not. */
+/* Returns metadata_key() of the method at this address; 0 when it is not proven. */
 uint64_t metadata_prove_key(uintptr_t address);
-/* By jmethodID, as long as that is an address (before JDK 26), or bare. */
+/* Proves the method with this key: a jmethodID, as long as that is an address (before JDK 26), or a bare address. */
 bool metadata_find(uint64_t key, struct metadata_method *ret);
 uint64_t metadata_key(const struct metadata_method *method);
 
-/* What is shown of it; all but the modifiers is allocated, and NULL where there is none. */
+/* What duet shows of a method. All but the numbers is allocated, and NULL where the method has none. */
 struct metadata_names {
-	char *class_signature; /* as of JVMTI: "Ljava/lang/String;" */
+	char *class_signature; /* as JVMTI gives it: "Ljava/lang/String;" */
 	char *name;
 	char *signature;
 	char *source;
@@ -48,10 +49,10 @@ struct metadata_names {
 	uint32_t modifiers;
 };
 
-/* False, with nothing to release, when the first three cannot be read. */
+/* Returns false, with nothing to release, when class, name or signature cannot be read. */
 bool metadata_names_read(const struct metadata_method *method, struct metadata_names *ret);
 void metadata_names_release(struct metadata_names *names);
-/* javac may write a LineNumberTable in any order. */
+/* Sorts by bci: javac may write a LineNumberTable in any order. */
 void metadata_sort_lines(struct duet_line *lines, size_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compiled methods as HotSpot keeps them: which method it is, and what the compiler inlined where. */
+/* Reads compiled methods as HotSpot keeps them: which method it is, and what the compiler inlined where. */
 #ifndef NMETHODS_H
 #define NMETHODS_H
 
@@ -9,10 +9,10 @@
 
 #include "duet_agent.h"
 
-/* False when this JVM does not tell what is needed. */
+/* `version` is the Java version. Returns false when this JVM does not export what is needed. */
 bool nmethods_open(void *libjvm, int version);
 
-/* A record as it is sent: the head, then pcs and frames as the head counts them. */
+/* A record as it is sent: the head, then pcs and frames, whose numbers are in the head. */
 struct nmethod_record {
 	struct duet_code_load load;
 	struct duet_code_pc *pcs;
@@ -21,18 +21,18 @@ struct nmethod_record {
 
 enum nmethod_result {
 	NMETHOD_FOUND,
-	NMETHOD_NONE, /* there is other code, or none */
-	NMETHOD_GONE, /* another compilation, or none any more */
+	NMETHOD_NONE, /* no compiled method is at pc: other code, or none */
+	NMETHOD_GONE, /* another compilation is at pc, or it was freed meanwhile */
 };
 
 /*
- * The compilation with this id that holds pc; 0: whichever does. What would not fit `most_bytes` is cut: those pcs get
- * the method without inlining. Caller releases what was found.
+ * Reads the compilation with this id that holds pc; id 0: any. Pcs that would not fit into most_bytes are left out: the
+ * loader shows only the method for them, without inlining. On NMETHOD_FOUND the caller releases *ret.
  */
 enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, size_t most_bytes, struct nmethod_record *ret);
 void nmethods_release(struct nmethod_record *record);
 
-/* The method of the code at pc, proven; false when there is none. */
+/* Finds the method whose compiled code is at pc, and proves it; returns false when there is none. */
 struct metadata_method;
 bool nmethods_method(uintptr_t pc, struct metadata_method *ret);
 

@@ -14,8 +14,8 @@ struct agent_options {
 };
 
 /*
- * 0, or -EINVAL and one sentence in *ret_why (constant text). NULL text is an error: there is no default name.
- * All users can read a command line, so there the secret comes in the environment variable DUET_SECRET.
+ * Returns 0, or -EINVAL and one sentence in *ret_why (constant text). NULL text is an error: there is no default name.
+ * All users can read a command line, so an agent on one gets the secret in the environment variable DUET_SECRET.
  */
 int options_parse(struct agent_options *ret_options, const char *text, const char **ret_why);
 

@@ -5,8 +5,9 @@
 #include <stddef.h>
 
 /*
- * Zeroed memory for signal handlers, taken from the system page by page as it is touched. Never in huge pages
- * (transparent_hugepage=always): the first touch would clear 2 MiB inside a handler. NULL with errno.
+ * Allocates zeroed memory for signal handlers. The system provides each page when it is first touched. Huge pages are
+ * never used (transparent_hugepage=always): the first touch would clear 2 MiB inside a handler. Returns NULL with errno
+ * set.
  */
 void *pages_new(size_t bytes);
 void pages_free(void *pages, size_t bytes); /* NULL is fine */

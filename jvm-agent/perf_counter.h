@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * The address of the 64 bits that hold this counter, in the memory that begins at `memory` (perfMemory.hpp), where it
- * stays; 0 when there is none.
+ * Returns the address of the 64 bits that hold this counter, or 0 when there is none. `memory` is the start of
+ * HotSpot's counter memory (perfMemory.hpp). The counter never moves.
  */
 uintptr_t perf_counter(uintptr_t memory, const char *name);
 

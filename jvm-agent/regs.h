@@ -27,7 +27,7 @@ static inline struct regs regs_get(const ucontext_t *context)
 	};
 }
 
-/* All of them, by their number in machine code. */
+/* All general registers, indexed by their number in machine code. */
 static inline void regs_get_general(const ucontext_t *context, uint64_t registers[16])
 {
 	static const uint8_t places[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
@@ -48,7 +48,10 @@ static inline void regs_set(ucontext_t *context, const struct regs *regs)
 #define SIGFRAME_CONTEXT 8
 #define SIGFRAME_INFO (SIGFRAME_CONTEXT + 304)
 
-/* At a handler's first instruction: the signal frame is at sp, its parts are the arguments. */
+/*
+ * If the thread is at a handler's first instruction, returns the context that the handler was given, else NULL. The
+ * signal frame is then at sp, and the handler's arguments are its number and the addresses of the frame's parts.
+ */
 static inline const ucontext_t *regs_handler_context(const ucontext_t *context)
 {
 	const greg_t *gregs = context->uc_mcontext.gregs;
@@ -72,7 +75,7 @@ static inline struct regs regs_get(const ucontext_t *context)
 	};
 }
 
-/* All of them, by their number; there is no x31. */
+/* All general registers, indexed by their number; there is no x31. */
 static inline void regs_get_general(const ucontext_t *context, uint64_t registers[32])
 {
 	for (int i = 0; i < 31; i++)
@@ -103,9 +106,9 @@ static inline const ucontext_t *regs_handler_context(const ucontext_t *context)
 #define REGS_MAX_SIGNALS 4
 
 /*
- * What the thread was really interrupted in. When other signals were delivered at the same return to user mode (JFR
- * suspends threads with one), the kernel has stacked their handlers first and ours sees the first instruction of
- * the last of them.
+ * Returns the context of the code that was really interrupted. When other signals were delivered at the same return to
+ * user mode (JFR suspends threads with one), the kernel has stacked their handlers first, and our handler's context is
+ * at the first instruction of the last of them.
  */
 static inline const ucontext_t *regs_interrupted(const ucontext_t *context)
 {

@@ -12,7 +12,7 @@
 struct ring {
 	struct duet_ring_page *page;
 	struct duet_lane_view lanes[DUET_LANES];
-	bool stalled; /* the last wait for room was in vain: do not wait again until there is some */
+	bool stalled; /* the last wait for room failed: do not wait again until there is some */
 };
 
 /* A piece of a record; the pieces are laid end to end. */
@@ -21,30 +21,36 @@ struct ring_part {
 	size_t bytes;
 };
 
-/* An unsealed file could be cut while handlers use it: SIGBUS would end the JVM. And is it of this size? */
+/*
+ * Returns true if the file has this size and is sealed against shrinking. A file without the seal could be truncated
+ * while handlers use it, and SIGBUS would end the JVM.
+ */
 bool ring_file_is_safe(int fd, uint64_t bytes);
 /*
- * Maps the loader's memfd, each lane twice in a row. The fd stays the caller's.
- * 0 or -errno, and then one sentence in *ret_why (constant text).
+ * Maps the loader's memfd, each lane twice in a row. The caller keeps the fd. Returns 0, or -errno and one sentence in
+ * *ret_why (constant text).
  */
 int ring_map(struct ring *ring, int fd, uint64_t bytes, const char **ret_why);
 void ring_unmap(struct ring *ring);
 
-/* How long ring_write() may wait for room. */
+/* Whether ring_write() may wait for room. */
 enum ring_patience { RING_DROP, RING_WAIT };
 
 /*
- * One record into the metadata lane. When there is no room: RING_WAIT (only on the agent's own thread) sleeps up to
- * half a second for the loader; then the record is dropped and counted. False when it was.
+ * Writes one record into the metadata lane. When there is no room, RING_WAIT (only on the agent's own thread) sleeps up
+ * to half a second for the loader to make some. A record for which there is still no room is dropped and counted, and
+ * false is returned.
  */
 bool ring_write(struct ring *ring, enum duet_agent_record_type type, const struct ring_part *parts, size_t count,
 		enum ring_patience patience);
-/* The answer to what is not there. Agent's thread only. */
+/* Answers a WANT for something that is not there. Agent's thread only. */
 void ring_write_gone(struct ring *ring, const struct duet_want *want);
 
-/* No record of metadata that the agent's thread writes is larger; lanes have at least four times as much. */
+/*
+ * Returns the largest size of a metadata record that the agent's thread writes. A lane is at least four times as large.
+ */
 size_t ring_metadata_most(const struct ring *ring);
-/* Has the loader made room for a record of that size? While it has not, nothing is answered. */
+/* Returns true when the lane has room for two records of that size. The agent answers no WANT until then. */
 bool ring_has_room(const struct ring *ring);
 
 #endif

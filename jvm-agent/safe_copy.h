@@ -8,8 +8,8 @@
 #define SAFE_COPY_MAX (64u << 10)
 
 /*
- * Copies from our own memory where it may not be mapped: the bytes copied, up to the first unmapped page. At most
- * SAFE_COPY_MAX. Async-signal-safe.
+ * Copies from our own memory, which may not be mapped there. Returns the number of bytes copied, which is less than
+ * `bytes` when there is an unmapped page, and 0 when `bytes` is above SAFE_COPY_MAX. Async-signal-safe.
  */
 size_t safe_copy(void *to, uintptr_t from, size_t bytes);
 

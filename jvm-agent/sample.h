@@ -10,7 +10,7 @@ struct walk_slot;
 
 void sample_handler(int signo, siginfo_t *info, void *context);
 
-/* Walk buffers for the handlers of one stay; NULL when there is no memory. */
+/* Allocates the walk buffers for the handlers of one stay. Returns NULL when there is no memory. */
 struct walk_slot *sample_slots_new(int java_depth);
 void sample_slots_free(struct walk_slot *slots, int java_depth);
 

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* Which signal the agent takes. A real-time one keeps its handler: a late signal without one would end the JVM. */
+/*
+ * Chooses the signal that the agent uses. A real-time signal keeps its handler for good: a late signal without one
+ * would end the JVM.
+ */
 #ifndef SIGNALS_H
 #define SIGNALS_H
 
 #include <stdbool.h>
 
 /*
- * Installs the handler on a real-time signal that nobody uses: `wanted` if it is
- * not 0, else the one of the last stay, else the first that is free, and not waited for. The signal, or -EBUSY.
+ * Installs the handler on a real-time signal that nobody uses: `wanted` if it is not 0, else the signal of the last
+ * stay, else the first that is free and that no thread waits for. Returns the signal, -EBUSY, or another -errno.
  */
 int signals_take_realtime(int wanted);
-/* The same for SIGPROF, which setitimer() insists on. */
+/* The same for SIGPROF, the only signal that setitimer(ITIMER_PROF) sends. */
 int signals_take_prof(void);
-/* Not while another profiler has put its handler in the place of ours. */
+/* Returns false while another profiler has replaced our handler of SIGPROF. */
 bool signals_have_prof(void);
-/* Others want it too, and JFR takes none that has a handler. Ignored, a late one ends nobody. */
+/*
+ * Gives SIGPROF up: other profilers use it too, and JFR does not take a signal that has a handler. Sets it to SIG_IGN,
+ * so that a late SIGPROF ends nobody.
+ */
 void signals_leave_prof(void);
 
 #endif

@@ -10,16 +10,16 @@
 #include "regs.h"
 #include "safe_copy.h"
 
-/* A copy of the stack from sp upwards: one system call, and reading it cannot fault. */
+/* A copy of the stack from sp upwards. It is made with one system call, and reading the copy cannot fault. */
 struct stack_copy {
 	uintptr_t low;
 	size_t bytes;
 	unsigned char data[SAFE_COPY_MAX];
 };
 
-/* Copies at most `bytes`. false when the kernel refuses. */
+/* Copies at most `bytes`. Returns false when nothing can be copied. */
 bool stack_copy(struct stack_copy *stack, uintptr_t sp, size_t bytes);
-/* The word at `address`; false when it lies outside the copy. */
+/* Stores the word at `address`. Returns false when it is not in the copy. */
 bool stack_word(const struct stack_copy *stack, uintptr_t address, uintptr_t *ret_word);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One loader's stay: everything that signal handlers and JVMTI callbacks may
- * touch between START and STOP, and the gate that keeps it alive while they do.
+ * One loader's stay: everything that signal handlers and JVMTI callbacks may use between START and STOP, and the gate
+ * that keeps it alive while they do.
  */
 #ifndef STAY_H
 #define STAY_H
@@ -17,39 +17,40 @@
 struct agent_engine;
 struct walk_slot;
 
-#define STAY_LAYOUTS 4 /* the first, and one more for each kind of code that it lacked */
+#define STAY_LAYOUTS 4 /* the first layout, and one more for each kind of code that it lacked */
 
 struct stay {
 	struct ring ring;
-	struct tables tables; /* standalone engines: by what native frames are walked */
+	struct tables tables; /* standalone engines: unwind rows for native frames */
 	struct walk_slot *slots; /* walk buffers, sample.c */
 	const struct agent_engine *engine;
 	uint64_t interval_ns;
 	int signo;
 	uint32_t pid;
-	int java_depth; /* above DUET_JAVA_DEPTH, walks leave out no frames either */
-	struct duet_jvm_layout layouts[STAY_LAYOUTS]; /* code_publish_layout() */
-	const struct duet_jvm_layout *layout; /* for handlers: the newest of them, or NULL; set with release order */
+	/* frames to ask AsyncGetCallTrace for; above DUET_JAVA_DEPTH, our own walks keep all frames too */
+	int java_depth;
+	struct duet_jvm_layout layouts[STAY_LAYOUTS]; /* written by code_publish_layout() */
+	/* For handlers: the newest of the layouts, or NULL. Set with release order, read with acquire (walk.c). */
+	const struct duet_jvm_layout *layout;
 	uint32_t layout_count;
 	uint32_t kinds_published;
 };
 
 /*
- * For handlers and callbacks. The open stay, or NULL; to be paired with
- * stay_leave() in either case. Async-signal-safe.
- * NULL in a child of fork().
+ * Called by handlers and callbacks. Returns the open stay, or NULL when none is open, or in a child of fork(). The
+ * caller must call stay_leave() in either case. Both are async-signal-safe.
  */
 struct stay *stay_enter(void);
 void stay_leave(void);
 
-/* From now on stay_enter() gives `stay`, which stays the caller's. */
+/* From now on stay_enter() returns `stay`. The caller still owns it. */
 void stay_open(struct stay *stay);
 /*
- * Nobody can enter any more; waits until all have left. false when somebody has
- * not left after a second: then the stay must never be freed.
+ * From now on stay_enter() returns NULL. Waits at most a second for all who entered to leave. Returns false when
+ * somebody has not left: then the stay must never be freed.
  */
 bool stay_close(void);
-/* As stay_close(), and for good: the JVM is going down. */
+/* Like stay_close(), and no stay can be opened any more: the JVM is going down. */
 void stay_seal(void);
 
 #endif

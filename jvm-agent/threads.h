@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Java names of threads: born, renamed, ended. */
+/* Reports the threads and their Java names: when they start, are renamed, and end. */
 #ifndef THREADS_H
 #define THREADS_H
 
@@ -15,7 +15,7 @@ void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
  * renames raise no event. Agent's thread only.
  */
 void threads_sweep(struct stay *stay, JNIEnv *env);
-/* Forgets what was published: the next stay starts anew. */
+/* Forgets what was published: the next stay publishes all threads again. Agent's thread only. */
 void threads_forget(void);
 
 #endif

@@ -9,8 +9,8 @@
 
 struct unsigned5 {
 	const unsigned char *at, *end;
-	unsigned int excess; /* of each byte: 1 since JDK 20, which leaves 0 for an end */
-	bool failed; /* it was cut, or had a byte that cannot be */
+	unsigned int excess; /* subtracted from each byte: 1 since JDK 20, where a byte of 0 marks an end; else 0 */
+	bool failed; /* the stream was cut off, or had an invalid byte */
 };
 
 static inline unsigned int unsigned5_byte(struct unsigned5 *stream)

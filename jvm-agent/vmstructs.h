@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables in which libjvm tells debuggers of its own structures: gHotSpotVMStructs and gHotSpotVMTypes. */
+/* Reads the tables in which libjvm describes its own structures to debuggers: gHotSpotVMStructs and gHotSpotVMTypes. */
 #ifndef VMSTRUCTS_H
 #define VMSTRUCTS_H
 
@@ -7,14 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One offset in a HotSpot structure. `width` matters where JDKs disagree about the type. */
+/* Offset of one field in a HotSpot structure. `width` in bytes matters where JDKs disagree about the field's type. */
 struct offset {
 	bool known;
 	uint8_t width;
 	uint32_t value;
 };
 
-/* A field of a structure; or of none, when it is static: then `address` is where it is. The other is NULL. */
+/*
+ * A field that is wanted. A field of an object sets *offset, a static field sets *address to where it is. The other
+ * pointer is NULL.
+ */
 struct vmstructs_row {
 	const char *type;
 	const char *field;
@@ -22,9 +25,9 @@ struct vmstructs_row {
 	uintptr_t *address;
 };
 
-/* Fills in what this JVM has of what is wanted. 0, or -ENOENT when it exports no table. */
+/* Fills in the wanted fields that this JVM has. Returns 0, or -ENOENT when it exports no table. */
 int vmstructs_read(void *libjvm, const struct vmstructs_row *wanted, size_t count);
-/* sizeof, 0: unknown. */
+/* Returns the type's sizeof; 0: unknown. */
 size_t vmstructs_type_bytes(void *libjvm, const char *type);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk that BPF does, in a timer engine's signal handler: native frames by unwind tables, Java's by the JVM's
- * layout, into a sample as BPF would have written it.
+ * The walk that BPF does, here in a timer engine's signal handler: native frames by unwind tables, Java frames by the
+ * JVM's layout. The result is a sample as BPF would have written it.
  */
 #ifndef WALK_H
 #define WALK_H
@@ -12,7 +12,7 @@
 #include "stay.h"
 #include "stack.h"
 
-/* What a step reads by: see duet_walk.h. `memory` is the struct agent_walk. */
+/* How a step of duet_walk.h reads memory and rows. `memory` is the struct agent_walk. */
 struct agent_walk;
 int walk_memory_read(struct agent_walk *walk, void *to, size_t bytes, uintptr_t address);
 const struct duet_unwind_row *walk_memory_row(const struct agent_walk *walk, uint32_t index);
@@ -27,18 +27,18 @@ const struct duet_unwind_row *walk_memory_row(const struct agent_walk *walk, uin
 /* Too large for a thread's stack. */
 struct agent_walk {
 	struct stay *stay;
-	struct stack_copy *stack; /* the part of it that is read at present */
-	/* What this walk has read of other memory: methods of one class lead to the same structures. */
-	uintptr_t line_at[WALK_LINES]; /* 0: nothing */
+	struct stack_copy *stack; /* copy of the part of the stack that is being read */
+	/* Cache of the other memory that this walk has read: methods of one class lead to the same structures. */
+	uintptr_t line_at[WALK_LINES]; /* 0: the line is empty */
 	unsigned char lines[WALK_LINES][WALK_LINE_BYTES];
-	uint32_t calls_left; /* of the system */
+	uint32_t calls_left; /* system calls that the walk may still make */
 	uint32_t walked; /* frames */
 	struct tables_slice slice;
 	struct duet_unwind_mapping mapping; /* the last one hit: most callers are in the same file */
 	struct unwind_cursor cursor;
 	struct walk_java java;
 	uint32_t ids[DUET_MAX_USER_STACK];
-	uint64_t root[DUET_ROOT_FRAMES]; /* while the last frames are put in order */
+	uint64_t root[DUET_ROOT_FRAMES]; /* scratch to put the last frames in order */
 	uint32_t root_ids[DUET_ROOT_FRAMES];
 	union {
 		struct duet_sample sample;
@@ -47,12 +47,12 @@ struct agent_walk {
 };
 
 /*
- * Fills walk->sample, whose head.time_ns is set, from the interrupted thread. The stack goes into `stack`, which is the
- * caller's again afterwards. Async-signal-safe, bounded in frames and in system calls.
+ * Fills walk->sample from the interrupted thread; its head.time_ns must be set. `stack` is scratch for copies of the
+ * stack, free again when this returns. Async-signal-safe, bounded in frames and in system calls.
  */
 void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const ucontext_t *context);
 
-/* Of walk->sample with what follows it, see walk_write(). */
+/* Returns the size of walk->sample with the frames and ids that follow it, which is what walk_write() writes. */
 size_t walk_bytes(const struct agent_walk *walk);
 void walk_write(const struct agent_walk *walk, unsigned char *to);
 
