@@ -8,7 +8,10 @@
 #include "options.h"
 #include "stay.h"
 
-/* Whoever attaches gets a code and words it himself; the application's stderr is not his terminal. */
+/*
+ * Prints only when the agent is loaded at start. An attaching loader gets a code and words the error itself; the
+ * application's stderr is not the loader's terminal.
+ */
 static void complain(bool at_start, const char *why)
 {
 	if (at_start)
@@ -39,7 +42,7 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *text, void *reserved)
 	return code == DUET_ATTACH_OK ? control_run() : code;
 }
 
-/* A failure must not keep the application from starting: it runs on unprofiled, but for a misspelt option. */
+/* A failure must not keep the application from starting, so it runs unprofiled. Only a bad option ends the JVM. */
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *text, void *reserved)
 {
 	int code = open_agent(vm, text, true);

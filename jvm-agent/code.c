@@ -16,12 +16,13 @@
 
 /* ---- compiled methods ---- */
 
-/* Read by BPF. */
+/* Start of the code of Continuation.enterSpecial, plus 1; 0: not known. BPF reads this variable. */
 static uint64_t enter_special;
 
 /*
- * A virtual thread's first frame on its carrier's stack is that of a method whose wrapper HotSpot makes when it is
- * first called. JDK 21 does not export where that is.
+ * On a carrier's stack, a virtual thread's frames begin with the frame of Continuation.enterSpecial. It is a native
+ * method, whose wrapper HotSpot generates when it is first called. JDK 21 does not export the wrapper's address, so it
+ * is found by its name.
  */
 static void find_enter_special(uintptr_t address)
 {
@@ -36,15 +37,15 @@ static void find_enter_special(uintptr_t address)
 	if (strcmp(kind, "native nmethod") != 0 || !nmethods_method(address, &method) ||
 	    !metadata_names_read(&method, &names))
 		return;
-	/* As a return address: behind a byte. */
+	/* Plus 1: users look it up like a return address, by the byte before it. */
 	if (!strcmp(names.name, "enterSpecial") && !strcmp(names.signature, "(Ljdk/internal/vm/Continuation;ZZ)V"))
 		__atomic_store_n(&enter_special, blob.code_begin + 1, __ATOMIC_RELAXED);
 	metadata_names_release(&names);
 }
 
 /*
- * While somebody listens to this, the compilers note which inlined method each instruction belongs to. What they noted
- * is read when a sample has met the code.
+ * While somebody listens to this event, the compilers record which inlined method each instruction belongs to. The
+ * agent reads what they recorded when a sample has hit the code.
  */
 void JNICALL code_on_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const void *address, jint map_length,
 			  const jvmtiAddrLocationMap *map, const void *compile_info)
@@ -55,9 +56,9 @@ void JNICALL code_on_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const v
 	stay_leave();
 }
 
-#define KEEP_BYTES 16384 /* of one compilation that is freed: mostly they are small */
+#define KEEP_BYTES 16384 /* limit for one compilation that is freed: most are small */
 
-/* HotSpot puts the event off; mostly the code is still there. */
+/* HotSpot posts the unload event late, but mostly the code is still there. */
 static void keep_record(uintptr_t address)
 {
 	struct nmethod_record record;
@@ -87,9 +88,12 @@ void JNICALL code_on_unload(jvmtiEnv *jvmti, jmethodID method, const void *addre
 /* ---- stubs ---- */
 
 #define STUB_NAME_BYTES 104
-#define MAX_STUBS 4096 /* JDK 25 tells of 1,500 */
+#define MAX_STUBS 4096 /* JDK 25 reports 1,500 */
 
-/* What the JVM told of code that has no blob of its own, the newest last; later ones take the place of the oldest. */
+/*
+ * A ring of the code that the JVM reported and that has no blob of its own. When it is full, the newest replaces the
+ * oldest.
+ */
 static struct {
 	pthread_mutex_t lock;
 	uint64_t count; /* ever */
@@ -113,7 +117,7 @@ void JNICALL code_on_stub(jvmtiEnv *jvmti, const char *name, const void *address
 	pthread_mutex_unlock(&stubs.lock);
 }
 
-/* A copy of what holds pc. */
+/* Copies the newest stub that holds pc. Returns false when there is none. */
 static bool find_stub(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
 {
 	uint64_t count = stubs.count < MAX_STUBS ? stubs.count : MAX_STUBS;
@@ -134,7 +138,7 @@ static bool find_stub(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_N
 	return found;
 }
 
-/* The name is copied with care: the blob may die meanwhile. */
+/* Copies the name with safe_copy(), because the blob may be freed meanwhile. */
 static bool find_other_blob(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
 {
 	struct code_blob blob;
@@ -162,8 +166,8 @@ static bool answer_stub(struct stay *stay, uintptr_t pc)
 }
 
 /*
- * Before JDK 17, enabling DynamicCodeGenerated in a running JVM races with code
- * being generated and has crashed (JDK-8212155); at start it is safe in all.
+ * Before JDK 17, enabling DynamicCodeGenerated in a running JVM races with code being generated and has crashed
+ * (JDK-8212155). At start it is safe in all JDKs.
  */
 bool code_has_stub_events(void)
 {
@@ -182,7 +186,11 @@ void code_publish_heaps(struct stay *stay)
 	}
 }
 
-#define LAZY_KINDS 3 /* of blobs, made when the first is needed: a JVM without them has few blobs to look at */
+/*
+ * Kinds of blobs that a JVM makes when it needs the first one. While it lacks some, it has few blobs, so looking for
+ * them again is cheap.
+ */
+#define LAZY_KINDS 3
 
 void code_publish_layout(struct stay *stay)
 {
@@ -220,9 +228,9 @@ void code_learn_existing(void)
 
 /* ---- answers ---- */
 
-#define METHODS_AT_ONCE 64 /* with one compilation; a large one has hundreds, of which samples meet few */
+#define METHODS_AT_ONCE 64 /* sent with one compilation; a large one has hundreds, of which samples hit few */
 
-/* Of the first instruction behind the pc, as debug information describes the code in front of its own. */
+/* Returns the entry of the first pc after this one: debug information describes the code before its own pc. */
 static const struct duet_code_pc *pc_behind(const struct nmethod_record *record, uint64_t pc)
 {
 	for (uint32_t i = 0; i < record->load.pc_count; i++)
@@ -231,7 +239,7 @@ static const struct duet_code_pc *pc_behind(const struct nmethod_record *record,
 	return NULL;
 }
 
-/* What has no room now is asked for. */
+/* Methods that have no room now are left out: the loader asks for them. */
 static void tell_some(struct stay *stay, JNIEnv *env, const struct duet_java_frame *frames, uint32_t count,
 		      unsigned int *left)
 {
@@ -240,8 +248,9 @@ static void tell_some(struct stay *stay, JNIEnv *env, const struct duet_java_fra
 }
 
 /*
- * A JVM may end before the loader has asked for names too: they come with the code, those that the sample met first.
- * Of the room in the ring half is left, for the code.
+ * A JVM may end before the loader has asked for the names too. So they are sent with the code, those that the sample
+ * hit first. ring_has_room() wants room for two records, so that there is still room for the code after the last
+ * method.
  */
 static void tell_methods(struct stay *stay, JNIEnv *env, const struct nmethod_record *record, uint64_t pc)
 {
@@ -255,7 +264,7 @@ static void tell_methods(struct stay *stay, JNIEnv *env, const struct nmethod_re
 	tell_some(stay, env, record->frames, record->load.frame_count, &left);
 }
 
-/* Takes the record over. */
+/* Takes ownership of the record. */
 static void answer_compiled(struct stay *stay, JNIEnv *env, struct nmethod_record *record, uint64_t pc)
 {
 	struct ring_part parts[] = {

@@ -4,7 +4,7 @@
 #include "codelets.h"
 #include "duet_frame.h"
 
-/* Where the method's frame is made. One that makes none leaves its row unused. */
+/* Records where a method entry makes the method's frame. An entry that makes none gets no row. */
 static void publish_entry(struct duet_jvm_layout *ret, uintptr_t at, uint32_t bytes)
 {
 	struct duet_method_entry entry = {.begin = (uint32_t)(at - ret->interpreter_low)};
@@ -40,7 +40,7 @@ static void publish_thrown(struct duet_jvm_layout *ret, uintptr_t at, uint32_t b
 }
 
 /*
- * Method entries are codelets of the interpreter, side by side. There the frame pointer may still be the caller's, or
+ * Method entries are codelets of the interpreter, side by side. In them the frame pointer may still be the caller's, or
  * that of a caller's caller.
  */
 void codelet_publish(struct duet_jvm_layout *ret, const char *name, uintptr_t at, uint32_t bytes)

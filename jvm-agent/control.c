@@ -31,7 +31,10 @@
 #define SWEEP_NS 1000000000ull
 #define RESCAN_NS 100000000
 #define FULL_STEP_MS 1
-/* The end of a JVM waits no longer for what its last samples met, but three times as long for answers that are due. */
+/*
+ * How long the end of a JVM waits for the loader to ask for what its last samples hit. While answers are due, it waits
+ * up to three times as long.
+ */
 #define LAST_WORDS_NS 100000000
 #define LAST_WORDS_TIMES 3
 #define ENDING_STEP_NS 1000000
@@ -39,21 +42,21 @@
 
 enum control_state {
 	CONTROL_FREE,
-	CONTROL_LISTENING, /* for a loader that may have died meanwhile: the next attach takes over */
+	CONTROL_LISTENING, /* for a loader, which may have died meanwhile: the next attach takes over */
 	CONTROL_HELD,	   /* by a loader */
 	CONTROL_ENDING,
 };
 
 static struct {
-	pthread_mutex_t lock; /* over all below */
+	pthread_mutex_t lock; /* guards all members below */
 	enum control_state state;
 	int listener;
-	int peer; /* of the loader while state is CONTROL_HELD; control_main() closes it */
-	char secret[DUET_SECRET_DIGITS]; /* what a loader has to know */
+	int peer; /* the loader's socket while state is CONTROL_HELD; control_main() closes it */
+	char secret[DUET_SECRET_DIGITS]; /* which a loader must send */
 	unsigned int wait_ms;
 	bool answers; /* a request is being answered; atomic */
-	bool settled; /* the handler is live, or will not be: the start of the JVM waits for that */
-	pthread_cond_t changed; /* settled or the state is */
+	bool settled; /* the handler is live, or never will be: the start of the JVM waits for that */
+	pthread_cond_t changed; /* signalled when settled or state changes */
 } control = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.listener = -1,
@@ -92,7 +95,10 @@ static void stay_free(struct stay *stay)
 	free(stay);
 }
 
-/* How to walk, and handlers, so that nothing is missed; all else can wait until the loader knows that we run. */
+/*
+ * Publishes the layout and makes the handlers live, so that no sample is missed. All else can wait until the loader
+ * knows that we run.
+ */
 static int stay_start(struct stay *stay, const char **ret_why)
 {
 	int error = 0;
@@ -105,7 +111,9 @@ static int stay_start(struct stay *stay, const char **ret_why)
 	return error;
 }
 
-/* Leaks the stay when a handler or callback does not leave it: better than a JVM that writes into freed memory. */
+/*
+ * Leaks the stay when a handler or callback does not leave it: that is better than a JVM that writes into freed memory.
+ */
 static void stay_stop(struct stay *stay)
 {
 	if (stay->engine->stop)
@@ -134,10 +142,10 @@ static void stay_answer(struct stay *stay, JNIEnv *env, const struct duet_want *
 		code_answer(stay, env, want->key, want->id);
 }
 
-/* The loader makes room in the ring, however long that takes, or it is gone: false. */
+/* Waits until the loader has made room in the ring, however long that takes. Returns false when the loader is gone. */
 static bool await_room(struct stay *stay, int peer)
 {
-	struct pollfd fd = {.fd = peer}; /* only its end */
+	struct pollfd fd = {.fd = peer}; /* no events: poll() then reports only that the loader is gone */
 
 	while (!ring_has_room(&stay->ring))
 		if (poll(&fd, 1, FULL_STEP_MS) > 0)
@@ -145,7 +153,7 @@ static bool await_room(struct stay *stay, int peer)
 	return true;
 }
 
-/* > 0 to go on. */
+/* Returns > 0 to go on, < 0 when the loader is gone. */
 static int stay_answer_all(struct stay *stay, JNIEnv *env, int peer, const struct duet_message_want *message)
 {
 	bool goes_on = true;
@@ -160,7 +168,10 @@ static int stay_answer_all(struct stay *stay, JNIEnv *env, int peer, const struc
 	return goes_on ? DUET_MESSAGE_WANT : -EPIPE;
 }
 
-/* A message of the loader's: > 0 to go on, 0 for STOP, < 0 when it is gone or makes no sense. */
+/*
+ * Handles one message of the loader. Returns > 0 to go on, 0 after STOP, < 0 when the loader is gone or the message is
+ * malformed.
+ */
 static int stay_obey(struct stay *stay, JNIEnv *env, int peer)
 {
 	struct duet_message_want message;
@@ -171,7 +182,7 @@ static int stay_obey(struct stay *stay, JNIEnv *env, int peer)
 	return type > 0 ? stay_answer_all(stay, env, peer, &message) : type;
 }
 
-/* > 0 to go on, as above. */
+/* Waits for one message and handles it. Returns what stay_obey() does, and > 0 when no message came. */
 static int stay_listen(struct stay *stay, JNIEnv *env, int peer, int timeout_ms)
 {
 	struct pollfd fd = {.fd = peer, .events = POLLIN};
@@ -182,7 +193,10 @@ static int stay_listen(struct stay *stay, JNIEnv *env, int peer, int timeout_ms)
 	return fd.revents ? -EPIPE : 1;
 }
 
-/* All at once would keep samples of the first second waiting. Ends as stay_listen(). */
+/*
+ * Prepares the loaded classes some at a time, and serves the loader in between: otherwise samples of the first second
+ * would have to wait. Returns what stay_listen() does.
+ */
 static int stay_prepare(struct stay *stay, JNIEnv *env, int peer)
 {
 	struct jvm_preparing preparing;
@@ -196,7 +210,7 @@ static int stay_prepare(struct stay *stay, JNIEnv *env, int peer)
 	return goes_on;
 }
 
-/* Until the loader says STOP (true), or goes (false). */
+/* Serves the loader. Returns true when it said STOP, false when it is gone. */
 static bool stay_serve(struct stay *stay, JNIEnv *env, int peer)
 {
 	uint64_t next_sweep_ns = 0, next_rescan_ns = 0;
@@ -220,7 +234,7 @@ static bool stay_serve(struct stay *stay, JNIEnv *env, int peer)
 	return !goes_on;
 }
 
-/* The start of the JVM need not wait any longer. */
+/* Lets the start of the JVM go on. */
 static void settle(void)
 {
 	pthread_mutex_lock(&control.lock);
@@ -282,7 +296,7 @@ static void set_state(enum control_state state)
 	pthread_mutex_unlock(&control.lock);
 }
 
-/* The loader, or -1 when none came or another attach took over. */
+/* Returns the loader's socket, or -1 when none came or another attach took over. */
 static int accept_loader(void)
 {
 	int peer = peer_accept(control.listener, control.secret, CONNECT_TIMEOUT_NS);
@@ -320,7 +334,7 @@ static void *control_main(void *unused)
 		(*jvm.vm)->DetachCurrentThread(jvm.vm);
 	}
 	settle();
-	/* Free before the loader can know, so that its next attach does not find us busy. */
+	/* Become free before the loader learns of it, so that its next attach does not find us busy. */
 	set_state(CONTROL_FREE);
 	if (stopped)
 		peer_send_stopped(peer);
@@ -330,11 +344,13 @@ static void *control_main(void *unused)
 }
 
 /*
- * Signals stay blocked in our thread. HotSpot unblocks those that it needs itself when we attach.
+ * All signals stay blocked in our thread. HotSpot unblocks those that it needs itself when the thread attaches.
  *
- * No guard page of the C library's: HotSpot makes its own pages at the stack's end inaccessible while we are attached,
- * and leaves them so. A Java thread that gets this stack next has no guard page; its end would lie a page lower, and
- * its overflow hit a page that HotSpot does not know for a guard: it dies without a word.
+ * The stack has no guard page of the C library. While the thread is attached, HotSpot makes pages at the stack's end
+ * inaccessible, and it leaves them so afterwards. The C library may give the stack to a Java thread next, and Java
+ * threads have no guard page of the C library. If ours had one, that thread's stack would end one page lower than ours
+ * did. Its overflow would then hit a page that HotSpot does not know as a guard page, and the JVM would die without a
+ * message.
  */
 static int start_thread(void)
 {
@@ -356,8 +372,8 @@ static int start_thread(void)
 }
 
 /*
- * One that only listens is told to end, and one that is ending is waited for: its loader is gone or done. One that
- * serves a loader is not disturbed.
+ * Claims the agent if it is free. A thread that only listens is made to end; the caller tries again until it has. The
+ * same goes for a thread that is ending: its loader is gone or done. A thread that serves a loader is not disturbed.
  */
 static bool try_claim(void)
 {
@@ -376,7 +392,10 @@ static bool try_claim(void)
 	return claimed;
 }
 
-/* By a loader that lives: after its death the thread may still be busy with what it was doing. */
+/*
+ * Returns true if a living loader holds the agent. After a loader's death the thread may still be busy with what it was
+ * doing.
+ */
 static bool is_held(void)
 {
 	struct pollfd peer = {.fd = -1};
@@ -437,7 +456,7 @@ static struct timespec time_from_now(uint64_t ns)
 	return until;
 }
 
-/* The agent's thread may not have had a CPU since the loader asked. */
+/* Returns true if a request is being answered, or has arrived: the agent's thread may not have had a CPU since. */
 static bool owes_answers(void)
 {
 	struct pollfd peer = {.fd = control.peer, .events = POLLIN};

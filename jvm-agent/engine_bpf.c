@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loader's BPF program ticks and signals; here is nothing to start. */
+/* The loader's BPF program ticks and sends the signal, so the agent has nothing to start. */
 #include "engine.h"
 
 const struct agent_engine engine_bpf = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timer on each thread's CPU clock that signals that thread. By raw system
- * calls: musl's timer_create() knows no SIGEV_THREAD_ID, and glibc has no clock id
- * for a thread that is known by its tid only.
+ * A timer on each thread's CPU clock, which signals that thread. Timers are made by raw system calls: musl's
+ * timer_create() does not support SIGEV_THREAD_ID, and glibc has no clock id for a thread of which only the tid is
+ * known.
  *
- * Java threads get theirs in ThreadStart. All others (compiler, GC, native) are found
- * by listing /proc/self/task ten times a second.
+ * Java threads get their timer in ThreadStart. All others (compiler, GC, native) are found by listing /proc/self/task
+ * ten times a second.
  */
 #include "clock.h"
 #include "engine.h"
@@ -36,7 +36,7 @@ struct kernel_sigevent {
 };
 _Static_assert(sizeof(struct kernel_sigevent) == 64, "the kernel reads 64 bytes");
 
-/* Indexed by tid: pages of ids that are not used cost nothing. */
+/* Indexed by tid. Pages of unused ids cost nothing. */
 struct thread_timer {
 	int id_plus_1; /* 0 = no timer */
 	unsigned int seen; /* scan that last met the thread */
@@ -68,8 +68,9 @@ static void set_time(struct timespec *time, uint64_t ns)
 }
 
 /*
- * The first tick comes somewhere in the first interval: after a whole one, threads that use less than that would never
- * be seen, and all others half an interval too little. By the time, which is as good as chance.
+ * Returns when the first tick comes: at a random point of the first interval. If it came after a whole interval,
+ * threads that use less would never be seen, and all others would be credited half an interval too little. The current
+ * time is random enough.
  */
 static uint64_t first_ns(void)
 {
@@ -149,7 +150,10 @@ static void remove_unseen(void)
 	ctimer.count = kept;
 }
 
-/* The agent's own thread blocks signals, so that none breaks its system calls: its ticks wait for this place. */
+/*
+ * Takes the pending ticks of the agent's own thread. It blocks signals, so that none interrupts its system calls; they
+ * are let in only here.
+ */
 static void take_own(void)
 {
 	sigset_t ours;
@@ -230,7 +234,7 @@ static void ctimer_thread_end(int tid)
 	pthread_mutex_unlock(&ctimer.lock);
 }
 
-/* The kernel tells how often the timer has expired beyond the once that it signals. */
+/* The kernel signals one expiry, and reports in si_overrun how many more there were. */
 static uint64_t ctimer_periods(const siginfo_t *info)
 {
 	return info->si_code == SI_TIMER && info->si_overrun > 0 ? 1 + (uint64_t)info->si_overrun : 1;

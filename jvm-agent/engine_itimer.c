@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * setitimer(ITIMER_PROF): one timer for the process; the kernel signals the
- * thread that happens to run when it expires. It looks at the timer in its own tick only (4 ms with HZ=250), signals
- * once whatever has expired, and does not tell how often that was: the process's CPU clock does.
+ * setitimer(ITIMER_PROF): one timer for the process. When it expires, the kernel signals the thread that happens to
+ * run. The kernel looks at the timer only in its own tick (4 ms with HZ=250). It sends one signal however often the
+ * timer has expired, and does not report the number. The process's CPU clock does.
  */
 #include "engine.h"
 
@@ -15,7 +15,7 @@
 
 static struct {
 	uint64_t interval_ns;
-	uint64_t taken_ns; /* of the process's CPU time, that samples stand for */
+	uint64_t taken_ns; /* process CPU time that samples account for so far */
 } itimer;
 
 static uint64_t process_ns(void)
@@ -26,12 +26,15 @@ static uint64_t process_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Of all threads since the last signal: those that run beside this one are interrupted in their turn. */
+/*
+ * Counts the intervals of all threads since the last signal. Threads that run at the same time are interrupted in their
+ * turn.
+ */
 static uint64_t itimer_periods(const siginfo_t *info)
 {
 	uint64_t taken_ns = __atomic_load_n(&itimer.taken_ns, __ATOMIC_RELAXED), now_ns = process_ns(), periods;
 
-	(void)info; /* knows nothing of it */
+	(void)info; /* does not have the number */
 	do {
 		periods = now_ns > taken_ns ? (now_ns - taken_ns) / itimer.interval_ns : 0;
 	} while (periods && !__atomic_compare_exchange_n(&itimer.taken_ns, &taken_ns,
@@ -44,7 +47,7 @@ static int itimer_take_signal(int wanted, const char **ret_why)
 {
 	int signo = signals_take_prof();
 
-	(void)wanted; /* the timer knows no other */
+	(void)wanted; /* ITIMER_PROF sends only SIGPROF */
 	if (signo < 0)
 		*ret_why = "SIGPROF is in use in this JVM, by another profiler or JFR; engine ctimer needs no SIGPROF";
 	return signo;
@@ -73,7 +76,7 @@ static int itimer_start(int signo, uint64_t interval_ns, const char **ret_why)
 	return error;
 }
 
-/* Who has put another handler in our place has set the timer too. */
+/* A profiler that has replaced our handler has set the timer too, so both are left alone. */
 static void itimer_stop(void)
 {
 	if (!signals_have_prof())

@@ -23,11 +23,11 @@ static int call(const struct java_walk *walk, ucontext_t *context)
 }
 
 /*
- * The thread has left Java and noted its last frame, but not yet its pc: that is the word below sp, where the call put
- * it. HotSpot completes the anchor in the same way before it walks (JavaFrameAnchor::make_walkable(); since JDK-8282477
- * it expects profilers to do so too) and clears the pc on the return to Java whoever wrote it. So it stays: to take it
- * back would pull it from under a walk that began meanwhile. The interpreter of JDK 8 may leave a pc behind: there,
- * such a frame is not walked.
+ * The thread has left Java and stored the sp of its last frame in the anchor, but not yet the pc. The pc is the word
+ * below sp, where the call put it. HotSpot completes the anchor in the same way before it walks
+ * (JavaFrameAnchor::make_walkable(); since JDK-8282477 it expects profilers to do so too). On the return to Java it
+ * clears the pc, whoever wrote it. So we leave the pc there: to clear it would take it away from a walk that began
+ * meanwhile. The interpreter of JDK 8 may leave an old pc in the anchor, so with JDK 8 such a frame is not walked.
  */
 static int walk_from_anchor(struct java_walk *walk, ucontext_t *context, const struct frame_anchor *anchor)
 {
@@ -46,7 +46,7 @@ static int walk_outside_java(struct java_walk *walk, ucontext_t *context, int fa
 
 	if (!jvmstructs_anchor(walk->java_thread, &anchor))
 		return failure;
-	if (!*anchor.sp) /* it has never been in Java: there is nothing to walk, which is not a failure */
+	if (!*anchor.sp) /* no Java frames, so there is nothing to walk: not a failure */
 		return ASGCT_NO_JAVA_FRAME;
 	count = walk_from_anchor(walk, context, &anchor);
 	walk->repaired = count > 0;
@@ -78,7 +78,7 @@ static int walk_repaired(struct java_walk *walk, const ucontext_t *context, int 
 
 int java_walk(struct java_walk *walk, const ucontext_t *context)
 {
-	/* AsyncGetCallTrace takes a void * and only reads. */
+	/* AsyncGetCallTrace takes a void * and only reads it. */
 	ucontext_t *readable = (ucontext_t *)(uintptr_t)context;
 	int count = call(walk, readable);
 

@@ -77,7 +77,7 @@ static const jvmtiEventCallbacks callbacks = {
 	.ThreadEnd = threads_on_end,
 };
 
-/* Only while a stay is open: the agent costs nothing between them. */
+/* Enabled only while a stay is open: the agent costs nothing between stays. */
 static const jvmtiEvent stay_events[] = {
 	JVMTI_EVENT_CLASS_LOAD,		  JVMTI_EVENT_CLASS_PREPARE,
 	JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD,
@@ -105,7 +105,10 @@ void jvm_events_disable(void)
 
 /* ---- opening ---- */
 
-/* libjvm's handle, however the launcher loaded it. A reference is kept: it never leaves the process anyway. */
+/*
+ * Returns a handle of libjvm, however the launcher loaded it. The handle is never closed: libjvm never leaves the
+ * process anyway.
+ */
 static void *open_libjvm(JavaVM *vm)
 {
 	Dl_info info;
@@ -147,9 +150,9 @@ static int request_capabilities(jvmtiEnv *jvmti)
 }
 
 /*
- * Events that must be there before main() when the agent is loaded at start. CompiledMethodLoad too: while
- * somebody listens to it, the compilers note which inlined method each instruction belongs to (as with
- * DebugNonSafepoints); what was compiled before an attach knows that at safepoints only.
+ * Enables the events that must be on before main() when the agent is loaded at start. One is CompiledMethodLoad: while
+ * somebody listens to it, the compilers record which inlined method each instruction belongs to (as with
+ * DebugNonSafepoints). Code that was compiled before an attach has that record at safepoints only.
  */
 static void enable_start_events(void)
 {
@@ -193,7 +196,7 @@ static int java_version(void)
 	return !strncmp(text, "1.", 2) ? atoi(text + 2) : atoi(text);
 }
 
-/* HotSpot keeps the current Thread under a key of its own, besides its thread-local variable. */
+/* Finds the pthread key under which HotSpot keeps the current Thread, besides its thread-local variable. */
 static bool find_thread_key(uintptr_t java_thread)
 {
 	for (pthread_key_t key = 0; key < PTHREAD_KEYS_MAX; key++) {
@@ -218,7 +221,7 @@ static uintptr_t own_java_thread(JNIEnv *env)
 	return jvm_java_thread(env, thread);
 }
 
-/* An instance field's id is its offset, above two bits of what it is (jfieldIDWorkaround). */
+/* An instance field's id is its offset, shifted left past two tag bits (jfieldIDWorkaround). */
 static uint16_t field_offset(JNIEnv *env, jclass class, const char *name, const char *type)
 {
 	uintptr_t id = (uintptr_t)(*env)->GetFieldID(env, class, name, type);
@@ -227,7 +230,9 @@ static uint16_t field_offset(JNIEnv *env, jclass class, const char *name, const 
 	return id && id >> 2 < DUET_MAX_OFFSET ? (uint16_t)(id >> 2) : DUET_JVM_NO_FIELD;
 }
 
-/* This thread's name and id, and where Java's objects have them. */
+/*
+ * Learns how virtual threads look, from this thread's name and id and from the fields of Java objects that hold those.
+ */
 static void learn_virtual_threads(JNIEnv *env, uintptr_t java_thread)
 {
 	struct virtual_witness witness = {.java_thread = java_thread};
@@ -275,9 +280,9 @@ void jvm_learn(JNIEnv *env)
 }
 
 /*
- * Not GetEnv(): it reads a thread-local variable of libjvm, which glibc
- * allocates with malloc() at a thread's first access. A thread that was interrupted in malloc()
- * before that would wait for itself forever. pthread_getspecific() only loads.
+ * Does not call GetEnv(), which reads a thread-local variable of libjvm. glibc allocates that with malloc() at a
+ * thread's first access. A thread that was interrupted in malloc() before that access would wait for itself forever.
+ * pthread_getspecific() only loads.
  */
 uintptr_t jvm_current_thread(void)
 {

@@ -37,8 +37,8 @@ struct stay {
 };
 
 /*
- * Called by handlers and callbacks. Returns the open stay, or NULL when none is open, or in a child of fork(). The
- * caller must call stay_leave() in either case. Both are async-signal-safe.
+ * Called by handlers and callbacks. Returns the open stay, or NULL when none is open, or in a child of fork() (Linux
+ * 4.14 and later). The caller must call stay_leave() in either case. Both are async-signal-safe.
  */
 struct stay *stay_enter(void);
 void stay_leave(void);
