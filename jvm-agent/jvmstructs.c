@@ -12,12 +12,12 @@
 #include "vmstructs.h"
 
 #define MAX_CODE_HEAPS 8
-#define MAX_ENTRIES 20000 /* JDK 25 has 2,000: a table without an end is not believed */
+#define MAX_ENTRIES 20000 /* JDK 25 has 2,000; bounds a table that has no end */
 #define SEGMENT_FREE 0xff
-#define BLOB_HEADER_MAX 512 /* all fields that are read lie in the first bytes of a blob; JDK 8's nmethod is 300 */
+#define BLOB_HEADER_MAX 512 /* all fields that are read are in these first bytes of a blob; JDK 8's nmethod has 300 */
 
 static struct {
-	/* statics: their addresses */
+	/* addresses of static fields */
 	uintptr_t heaps_address; /* JDK 9+: GrowableArray<CodeHeap *> * */
 	uintptr_t heap_address; /* JDK 8: CodeHeap * */
 	uintptr_t interpreter_address; /* StubQueue * */
@@ -239,9 +239,10 @@ bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
 }
 
 /*
- * The segment map has a byte per segment: 0xff free, else the distance back towards the block's first, which has 0. A
- * block that is being made or freed meanwhile gives a wrong blob, never a wild address: every step stays in the map.
- * HotSpot commits a heap's memory before the map of it, which may fail.
+ * Finds the block that holds pc in heap i; returns 0 when there is none. The segment map has a byte per segment: 0xff
+ * if it is free, else the distance back towards the block's first segment, whose byte is 0. A block that is being made
+ * or freed meanwhile yields a wrong blob, but never a wild address: every step stays in the map. HotSpot commits a
+ * heap's memory before that of its map, which may fail, so both ends are checked.
  */
 static uintptr_t find_block(unsigned int i, uintptr_t pc)
 {
@@ -282,7 +283,7 @@ bool jvmstructs_is_nmethod(const char *name)
 	return !strcmp(name, "nmethod") || !strcmp(name, "native nmethod");
 }
 
-/* Reads the name, which is safe only because somebody is running in the blob. */
+/* Reads the blob's name, which is safe only because a thread is running in the blob. */
 static void nmethod_entry(struct code_blob *blob)
 {
 	if (!blob->name || !jvmstructs_is_nmethod(blob->name))
@@ -300,7 +301,7 @@ static bool read_blob(uintptr_t block, uintptr_t end, struct code_blob *ret_blob
 	struct code_blob blob = {.start = block + layout.block_header_bytes};
 	uint32_t words;
 
-	/* What follows the committed end cannot be read: a block there is only half made. */
+	/* Memory past the committed end cannot be read: a block that crosses it is only half made. */
 	if (!block || end < blob.start || end - blob.start < BLOB_HEADER_MAX ||
 	    !*(const uint8_t *)(block + layout.block_used.value))
 		return false;
@@ -456,7 +457,10 @@ static void publish_methods(struct duet_jvm_layout *ret)
 	ret->holder_ids = publish(&layout.holder_ids, 0);
 }
 
-/* JDK 8 to 27; the last is the start of one name for each type of field. */
+/*
+ * Returns true if the blobs of this name build no frame (JDK 8 to 27). The last name is a prefix: HotSpot appends each
+ * type of field.
+ */
 static bool is_frameless(const char *name)
 {
 	/* flush_icache_stub; JDK 25: flush_icache_initial_stub, flush_icache_final_stub */
@@ -493,10 +497,13 @@ static void publish_name(struct duet_jvm_layout *ret, uintptr_t address, unsigne
 		ret->frameless_names[(*count)++] = address;
 }
 
-/* A blob's kind is told by the address of its name, which is the same constant for all of a kind. */
+/*
+ * Finds the names of the blobs. The address of its name identifies a blob's kind, because all blobs of a kind share one
+ * constant.
+ */
 static void publish_names(struct duet_jvm_layout *ret)
 {
-	unsigned int count = 1; /* the first is the vtable stubs' */
+	unsigned int count = 1; /* the first place is for the vtable stubs' name */
 
 	for (unsigned int i = 0; i < code_heap_count; i++) {
 		struct code_blob blob;
@@ -509,7 +516,7 @@ static void publish_names(struct duet_jvm_layout *ret)
 	}
 }
 
-/* A flag of type bool. */
+/* Returns the value of a JVM flag of type bool; false when it is not found. */
 static bool flag_is_set(const char *name)
 {
 	uintptr_t flag = layout.flags_address ? load_pointer(layout.flags_address) : 0;
@@ -539,13 +546,13 @@ bool jvmstructs_virtual(struct duet_jvm_virtual *ret, bool *ret_reads_objects)
 	    !layout.oop_base_address || !layout.oop_shift_address)
 		return false;
 	result.oop_base = load_pointer(layout.oop_base_address);
-	result.oop_shift = *(const uint8_t *)layout.oop_shift_address; /* an int: little endian */
+	result.oop_shift = *(const uint8_t *)layout.oop_shift_address; /* an int, little endian: one byte is enough */
 	*ret = result;
 	*ret_reads_objects = !flag_is_set("UseZGC");
 	return true;
 }
 
-/* Of the pairs that depend on the JDK, one will do. */
+/* Returns true if nothing is missing that a walk needs. Of two fields of which each JDK has only one, one is enough. */
 static bool layout_is_whole(const struct duet_jvm_layout *ret)
 {
 	const uint16_t needed[] = {

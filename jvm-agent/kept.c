@@ -8,12 +8,12 @@
 #include "clock.h"
 
 #define MAX_KEPT 512
-#define MAX_BYTES (4u << 20) /* of all */
+#define MAX_BYTES (4u << 20) /* of all records together */
 #define KEPT_NS 5000000000ull
 
 static struct {
 	pthread_mutex_t lock;
-	struct nmethod_record all[MAX_KEPT]; /* as a ring: from `first`, oldest first */
+	struct nmethod_record all[MAX_KEPT]; /* a ring, from `first`, oldest first */
 	unsigned int first, count;
 	size_t bytes;
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -23,7 +23,7 @@ static size_t record_bytes(const struct nmethod_record *record)
 	return record->load.pc_count * sizeof(*record->pcs) + record->load.frame_count * sizeof(*record->frames);
 }
 
-/* It came with room for more, which nobody counts. */
+/* Shrinks the arrays to what the record uses: record_bytes() does not count the spare room. */
 static void fit(struct nmethod_record *record)
 {
 	struct duet_code_pc *pcs = realloc(record->pcs, (record->load.pc_count + 1) * sizeof(*pcs));

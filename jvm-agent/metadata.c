@@ -9,7 +9,7 @@
 #include "vmstructs.h"
 
 #define WORD sizeof(uintptr_t)
-#define NUMBERED_IDS 26 /* since this JDK a jmethodID is no address any more (JDK-8268406) */
+#define NUMBERED_IDS 26 /* since this JDK a jmethodID is not an address (JDK-8268406) */
 #define EXCESS_SINCE 20 /* struct unsigned5 */
 #define HAS_LINES 1 /* ConstMethod::_has_linenumber_table, in all JDKs */
 #define MAX_LINES 8192
@@ -79,7 +79,7 @@ static bool read_bytes(void *to, uintptr_t from, size_t bytes)
 	return safe_copy(to, from, bytes) == bytes;
 }
 
-/* With what lies behind it, as far as that can be read. False when nothing can. */
+/* Copies the object and what follows it, as far as that can be read. Returns false when nothing can. */
 static bool read_object(struct metadata_object *object, uintptr_t address)
 {
 	object->address = address;
@@ -95,7 +95,7 @@ static bool read_field(const struct metadata_object *object, size_t offset, void
 	return true;
 }
 
-/* An address in it; 0 when there is none. */
+/* Returns the address in a field; 0 when it cannot be read or is misaligned. */
 static uintptr_t read_address(const struct metadata_object *object, const struct offset *field)
 {
 	uintptr_t address;
@@ -121,7 +121,10 @@ static uint32_t read_int(const struct metadata_object *object, const struct offs
 
 /* ---- methods ---- */
 
-/* Method handles' intrinsics have pools of their own: that of the class must lead back. */
+/*
+ * Returns true if the class's own pool names the class. It need not be the method's pool: method handle intrinsics have
+ * pools of their own.
+ */
 static bool leads_back(const struct metadata_method *method)
 {
 	uintptr_t own_pool = read_address(&method->holder, &layout.holder_pool);
@@ -143,7 +146,7 @@ bool metadata_prove(uintptr_t address, struct metadata_method *ret)
 	       read_object(&ret->holder, read_address(&ret->pool, &layout.pool_holder)) && leads_back(ret);
 }
 
-/* As InstanceKlass::jmethod_id_or_null(): their count goes before them. */
+/* As InstanceKlass::jmethod_id_or_null(): the array of ids begins with their count. */
 static uint64_t find_id(const struct metadata_method *method)
 {
 	size_t number = read_half(&method->const_method, &layout.const_id), count = 0;
@@ -171,7 +174,7 @@ uint64_t metadata_prove_key(uintptr_t address)
 	return metadata_prove(address, &method) ? metadata_key(&method) : 0;
 }
 
-/* The id's slot holds the method, and the class has the id under the method's number. */
+/* A jmethodID proves itself when its slot holds the method, and the class has this id under the method's number. */
 bool metadata_find(uint64_t key, struct metadata_method *ret)
 {
 	uintptr_t address;
@@ -200,7 +203,7 @@ static char *read_symbol(uintptr_t address)
 	return NULL;
 }
 
-/* A constant that is text. */
+/* Returns the text of a constant, which the caller frees, or NULL. */
 static char *read_constant(const struct metadata_object *pool, uint32_t index)
 {
 	uintptr_t symbol = 0;
@@ -211,7 +214,10 @@ static char *read_constant(const struct metadata_object *pool, uint32_t index)
 	return read_symbol(symbol);
 }
 
-/* As JVMTI gives it. A hidden class is "Name+0x…" inside, "LName.0x…;" outside. */
+/*
+ * Returns the class signature as JVMTI gives it. HotSpot's name of a hidden class is "Name+0x…", JVMTI's is
+ * "LName.0x…;".
+ */
 static char *read_class(const struct metadata_object *holder)
 {
 	char *name = read_symbol(read_address(holder, &layout.klass_name));
@@ -250,7 +256,10 @@ void metadata_sort_lines(struct duet_line *lines, size_t count)
 	qsort(lines, count, sizeof(*lines), compare_lines);
 }
 
-/* CompressedLineNumberReadStream: a byte for both steps, or 0xff and each of them packed; 0 ends it. */
+/*
+ * CompressedLineNumberReadStream: one byte holds the steps of both bci and line, or 0xff is followed by each of them
+ * packed. 0 ends the table.
+ */
 static uint32_t unpack_lines(struct unsigned5 *stream, struct duet_line *lines)
 {
 	struct duet_line line = {0, 0};
@@ -272,7 +281,9 @@ static uint32_t unpack_lines(struct unsigned5 *stream, struct duet_line *lines)
 	return count;
 }
 
-/* The table follows the byte code, and ends before the method does. */
+/*
+ * Copies the line table, which follows the byte code and ends no later than the ConstMethod. Returns its bytes, or 0.
+ */
 static size_t copy_table(const struct metadata_method *method, unsigned char *table)
 {
 	const struct metadata_object *from = &method->const_method;

@@ -9,11 +9,11 @@
 #include "stay.h"
 
 #define LOCAL_REFS 8
-#define NUMBERED_IDS 26 /* since this JDK JVMTI looks a jmethodID up in a table, and refuses one that is not there */
+#define NUMBERED_IDS 26 /* since this JDK JVMTI looks a jmethodID up in a table, and refuses an unknown one */
 
 /* ---- by JVMTI ---- */
 
-/* Copied, so that all names are released in the same way. */
+/* Copies JVMTI's string and frees it, so that all names are released in the same way. */
 static char *take_text(char *text)
 {
 	char *copy = text ? strdup(text) : NULL;
@@ -35,7 +35,7 @@ static void take_lines(struct metadata_names *names, const jvmtiLineNumberEntry 
 	metadata_sort_lines(names->lines, names->line_count);
 }
 
-/* They may be absent; the rest may not. */
+/* Source file and lines may be absent; the other names may not. */
 static void read_source(struct metadata_names *names, jmethodID method, jclass class)
 {
 	jvmtiLineNumberEntry *lines = NULL;
@@ -88,13 +88,13 @@ static bool ask_jvmti(JNIEnv *env, uint64_t key, struct metadata_names *ret)
 	return found;
 }
 
-/* ---- what the loader was told ---- */
+/* ---- what the loader has been sent ---- */
 
-#define MAX_TOLD 2048 /* then all are forgotten */
+#define MAX_TOLD 2048 /* when there are more, all are forgotten */
 
-/* By the agent's thread alone. */
+/* Used only on the agent's thread. */
 static struct {
-	uint64_t keys[2 * MAX_TOLD]; /* each at its hash or behind; 0: free */
+	uint64_t keys[2 * MAX_TOLD]; /* each at its hash or after; 0: free */
 	uint32_t count;
 } told;
 
@@ -103,7 +103,7 @@ void methods_forget_told(void)
 	memset(&told, 0, sizeof(told));
 }
 
-/* False when it is there. */
+/* Returns false when the key is already there. */
 static bool told_add(uint64_t key)
 {
 	size_t place = (key * 0x9e3779b97f4a7c15ull) >> 52;
@@ -121,7 +121,7 @@ static bool told_add(uint64_t key)
 
 /* ---- both ---- */
 
-/* Still proven afterwards: what was read in between was alive. */
+/* Reads the names, then proves the method again: if it is still the same, what was read in between was alive. */
 static bool read_proven(uint64_t key, struct metadata_names *ret)
 {
 	struct metadata_method method, again;
@@ -147,7 +147,10 @@ static void cut(char *text, size_t most)
 		text[most] = '\0';
 }
 
-/* What can never have room in the ring would be asked for without end: names up to a half of it, lines in the rest. */
+/*
+ * Shortens what would never have room in the ring: the loader would ask for it without end. The names get up to half of
+ * most_bytes, the lines the rest.
+ */
 static void shorten(struct metadata_names *names, size_t most_bytes)
 {
 	size_t text_most = most_bytes / 8 < UINT16_MAX ? most_bytes / 8 : UINT16_MAX;

@@ -12,12 +12,12 @@
 #include "vmstructs.h"
 
 #define EXCESS_SINCE 20 /* struct unsigned5 */
-#define MAX_COPY (4u << 20) /* of one table: the largest methods' have a tenth of it */
-#define MAX_SCOPES 256 /* inlined into each other; HotSpot's limit is far lower */
+#define MAX_COPY (4u << 20) /* of one table; those of the largest methods have a tenth of it */
+#define MAX_SCOPES 256 /* methods inlined into each other; HotSpot's limit is far lower */
 
 static struct {
 	struct offset method; /* Method * */
-	/* From the blob's start; since JDK 23, where immutable data are, scopes and pcs from theirs. */
+	/* Offsets from the blob's start. Since JDK 23 scopes and pcs count from the start of the immutable data. */
 	struct offset scopes_begin, scopes_offset, pcs_offset, dependencies_offset, metadata_offset;
 	struct offset immutable, immutable_bytes; /* JDK 23+ */
 	struct offset data_offset; /* JDK 23, 24: metadata_offset counts from there */
@@ -51,7 +51,7 @@ bool nmethods_open(void *libjvm, int version)
 	return layout.method.known && layout.pcs_offset.known && layout.pc_bytes;
 }
 
-/* ---- where its tables are ---- */
+/* ---- where an nmethod's tables are ---- */
 
 struct range {
 	uintptr_t begin, end;
@@ -61,7 +61,7 @@ struct tables {
 	struct range pcs, scopes, metadata;
 };
 
-/* A blob's memory stays: code heaps never shrink. */
+/* Reads in place, because a blob's memory stays mapped: code heaps never shrink. */
 static uintptr_t load_address(uintptr_t blob, const struct offset *field)
 {
 	return *(const uintptr_t *)(blob + field->value);
@@ -117,8 +117,8 @@ static struct tables tables_apart(const struct code_blob *blob)
 }
 
 /*
- * JDK 23+: what lay apart is freed while the blob still has its id, and said to lie behind it then: there is the next
- * one. So it is too where there never was any.
+ * JDK 23+ frees the immutable data while the blob still has its id, and sets their address to the blob's end, where the
+ * next blob begins. The address is the same in a blob that never had any.
  */
 static bool is_purged(const struct code_blob *blob)
 {
@@ -132,7 +132,7 @@ static struct tables find_tables(const struct code_blob *blob)
 	return layout.immutable.known ? tables_apart(blob) : tables_in_blob(blob->start);
 }
 
-/* ---- a copy of them ---- */
+/* ---- copies of the tables ---- */
 
 struct copy {
 	unsigned char *data;
@@ -160,7 +160,7 @@ static struct copy copy_range(const struct range *range)
 
 struct debug {
 	struct copy pcs, scopes, metadata;
-	uint64_t *keys; /* of the metadata that are methods; 0: not looked at yet */
+	uint64_t *keys; /* keys of the metadata that are methods; 0: not looked at yet */
 	struct nmethod_record *record;
 	size_t most_bytes;
 };
@@ -186,7 +186,7 @@ static bool debug_copy(struct debug *debug, const struct code_blob *blob)
 
 /* ---- scopes ---- */
 
-/* Metadata are counted from 1. 0: it is none, or no method any more. */
+/* Returns the key of one of the metadata, which are counted from 1. 0: it is not a method, or not any more. */
 static uint64_t key_of(struct debug *debug, uint32_t index)
 {
 	uintptr_t address;
@@ -199,7 +199,10 @@ static uint64_t key_of(struct debug *debug, uint32_t index)
 	return debug->keys[index - 1];
 }
 
-/* ScopeDesc::decode_body(): where the caller's is, 0 for none; method; bci, counted from -1. */
+/*
+ * As ScopeDesc::decode_body(), a scope has the offset of its caller's scope (0: none), the method, and bci + 1. Returns
+ * the caller's offset.
+ */
 static uint32_t read_scope(struct debug *debug, uint32_t offset, struct duet_java_frame *ret, bool *ret_failed)
 {
 	struct unsigned5 stream = {
@@ -215,7 +218,10 @@ static uint32_t read_scope(struct debug *debug, uint32_t offset, struct duet_jav
 	return caller;
 }
 
-/* The frames at one pc, leaf first, behind those that are there; 0 when they cannot be read. */
+/*
+ * Stores the frames at one pc, leaf first, after those that are there. Returns their number, or 0 when they cannot be
+ * read.
+ */
 static uint32_t read_scopes(struct debug *debug, uint32_t offset)
 {
 	struct duet_java_frame *frames = debug->record->frames + debug->record->load.frame_count;
@@ -226,7 +232,7 @@ static uint32_t read_scopes(struct debug *debug, uint32_t offset)
 		bool failed;
 		uint32_t caller = read_scope(debug, offset, &frame, &failed);
 
-		if (failed || caller >= offset) /* a caller's was written before */
+		if (failed || caller >= offset) /* a caller's scope is written before its callees' */
 			return 0;
 		frames[depth++] = frame;
 		offset = caller;
@@ -234,7 +240,10 @@ static uint32_t read_scopes(struct debug *debug, uint32_t offset)
 	return offset ? 0 : depth;
 }
 
-/* Neighbouring pcs mostly lie in one stack: then they share its frames. */
+/*
+ * Returns true if the frames just stored are those of the previous pc: neighbours mostly are equal, and then share
+ * them.
+ */
 static bool is_repeated(const struct nmethod_record *record, uint32_t depth)
 {
 	const struct duet_code_load *load = &record->load;
@@ -245,7 +254,7 @@ static bool is_repeated(const struct nmethod_record *record, uint32_t depth)
 		       depth * sizeof(*record->frames));
 }
 
-/* The frames of this pc have been stored behind frame_count. */
+/* Adds a pc, whose frames have been stored after the first frame_count. */
 static void add_pc(struct nmethod_record *record, uint32_t offset, uint32_t depth)
 {
 	struct duet_code_load *load = &record->load;
@@ -270,7 +279,7 @@ static bool has_room(const struct debug *debug, size_t max_frames)
 		       debug->most_bytes;
 }
 
-/* The first and the last are sentinels, whose offsets lie outside. */
+/* The first and the last pc are sentinels, whose offsets are outside of the code. */
 static bool read_pcs(struct debug *debug)
 {
 	struct nmethod_record *record = debug->record;
@@ -345,7 +354,7 @@ enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, size_t most_bytes, 
 	record.load.id = now;
 	if (read_record(&record, &blob, most_bytes) && jvmstructs_blob_at(pc, &again) && again.start == blob.start &&
 	    jvmstructs_blob_id(&again) == now) {
-		if (is_purged(&again)) /* perhaps while it was read; the method is known all the same */
+		if (is_purged(&again)) /* perhaps while it was read; the method is still known */
 			record.load.pc_count = record.load.frame_count = 0;
 		*ret = record;
 		return NMETHOD_FOUND;

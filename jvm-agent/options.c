@@ -60,7 +60,7 @@ static const char *parse_one(struct agent_options *options, const char *text, si
 	return "unknown option; expected control=NAME,secret=HEX[,wait=MS]";
 }
 
-/* Out of the application's sight, and of what it starts. */
+/* Removes the variable, so that the application and the programs that it starts do not see the secret. */
 static const char *set_environment_secret(struct agent_options *options)
 {
 	const char *value = getenv(SECRET_VARIABLE);

@@ -20,7 +20,7 @@
 #define BACKLOG 16
 #define CANDIDATES 8
 #define OVERFLOW_UID 65534 /* what the kernel shows for a user without a name in our user namespace */
-#define MAX_FDS 4 /* more than one is malformed, but must be closed */
+#define MAX_FDS 4 /* more than two are malformed, but must be closed */
 
 int peer_listen(const char *name)
 {
@@ -60,8 +60,8 @@ static bool in_user_namespace(void)
 }
 
 /*
- * Root or the JVM's own user. In a user namespace of our own, the host's root has no name and appears as the overflow
- * uid. So does every other unmapped user: what tells them apart is the secret.
+ * Returns true for root and for the JVM's own user. In a user namespace of our own, the host's root has no name and
+ * appears as the overflow uid. So does every other unmapped user; only the secret distinguishes them.
  */
 static bool is_allowed(int peer)
 {
@@ -80,7 +80,7 @@ static bool is_head(const struct duet_message *message, ssize_t got, enum duet_m
 	       message->version == DUET_AGENT_VERSION;
 }
 
-/* Takes the same time whatever is wrong with it. */
+/* Takes the same time wherever the secret is wrong. */
 static bool is_proof(const struct duet_message_proof *proof, ssize_t got, const char secret[DUET_SECRET_DIGITS])
 {
 	unsigned char difference = 0;
@@ -90,7 +90,7 @@ static bool is_proof(const struct duet_message_proof *proof, ssize_t got, const 
 	return is_head(&proof->head, got, DUET_MESSAGE_PROOF, sizeof(*proof)) && !difference;
 }
 
-/* Those that have connected and proven nothing yet, oldest first. */
+/* Peers that have connected but not proven anything yet, oldest first. */
 struct candidates {
 	struct pollfd fds[CANDIDATES];
 	int count;
@@ -106,7 +106,10 @@ static int candidates_take(struct candidates *candidates, int index)
 	return peer;
 }
 
-/* The oldest makes room: whoever waits without a word does not keep the loader out. */
+/*
+ * Adds a peer. When there is no room, drops the oldest: a peer that waits and sends nothing must not keep the loader
+ * out.
+ */
 static void candidates_add(struct candidates *candidates, int peer)
 {
 	if (candidates->count == CANDIDATES)
@@ -114,7 +117,7 @@ static void candidates_add(struct candidates *candidates, int peer)
 	candidates->fds[candidates->count++] = (struct pollfd){.fd = peer, .events = POLLIN};
 }
 
-/* The one that knows the secret, no longer among them, or -1. Those that know another are dropped. */
+/* Removes and returns the peer that sent the secret, or returns -1. Peers that sent anything else are dropped. */
 static int candidates_choose(struct candidates *candidates, const char secret[DUET_SECRET_DIGITS])
 {
 	struct duet_message_proof proof = {0};
@@ -131,7 +134,7 @@ static int candidates_choose(struct candidates *candidates, const char secret[DU
 	return -1;
 }
 
-/* One more peer, if it may be a loader. 0 or -errno: the listener is of no use any more. */
+/* Accepts one more peer, if it may be a loader. Returns 0, or -errno when the listener is of no use any more. */
 static int accept_candidate(struct candidates *candidates, int listener)
 {
 	int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -145,7 +148,7 @@ static int accept_candidate(struct candidates *candidates, int listener)
 	return 0;
 }
 
-/* Waits for one thing to happen. The loader, -EAGAIN when it may still come, or another -errno. */
+/* Waits for one event. Returns the loader's socket, -EAGAIN when the loader may still come, or another -errno. */
 static int accept_step(struct candidates *candidates, int listener, const char secret[DUET_SECRET_DIGITS],
 		       uint64_t deadline_ns)
 {
@@ -226,7 +229,7 @@ int peer_send_ending(int peer)
 	return send_message(peer, &message, DUET_MESSAGE_ENDING, sizeof(message));
 }
 
-/* The descriptors that came along, at most two: fewer are -1, more are closed. */
+/* Takes the descriptors that came with a message, at most two. Missing ones are -1, surplus ones are closed. */
 static void take_descriptors(struct msghdr *header, int ret_fds[2])
 {
 	int fds[MAX_FDS], taken = 0;

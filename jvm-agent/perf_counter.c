@@ -7,7 +7,7 @@
 #include "libc_versions.h"
 #include "safe_copy.h"
 
-#define MAGIC 0xc0c0feca /* its bytes are ca fe c0 c0 in each byte order */
+#define MAGIC 0xc0c0feca /* the bytes ca fe c0 c0, whatever the JVM's byte order */
 #define MAX_COUNTERS 4096 /* JDK 25 has some 250 */
 #define TYPE_LONG 'J'
 
@@ -18,7 +18,7 @@ struct perf_prologue {
 	int32_t used; /* bytes */
 	int32_t overflow;
 	int64_t changed_at;
-	int32_t first; /* entry's offset */
+	int32_t first; /* offset of the first entry */
 	int32_t entries;
 };
 
@@ -31,7 +31,10 @@ struct perf_entry {
 	int32_t value;
 };
 
-/* The strings are as safe to read as all of the memory: the JVM writes it, and no one else may. */
+/*
+ * Returns the address of the counter's value, if the entry has this name, else 0. Strings are read in place: only the
+ * JVM writes this memory.
+ */
 static uintptr_t value_of(uintptr_t at, const struct perf_entry *entry, const char *name)
 {
 	if (entry->name < (int32_t)sizeof(*entry) || entry->name >= entry->bytes || entry->value < 0 ||

@@ -14,7 +14,7 @@
 #define MAX_STUB_BYTES 16384
 #define CALL_BYTES 16 /* enough for the longest call sequence in front of a return address */
 
-/* What follows the heap's committed end cannot be read. */
+/* Copies the code at pc. Returns false when it extends past the heap's committed end, where nothing can be read. */
 static bool copy_code(unsigned char *code, uintptr_t pc)
 {
 	if (!jvmstructs_is_readable_code(pc + DUET_FRAME_CODE_BYTES - 1, 0))
@@ -24,10 +24,9 @@ static bool copy_code(unsigned char *code, uintptr_t pc)
 }
 
 /*
- * How far a method's frame is built, as the address of its return address: on
- * x86-64 the slot it is in, on aarch64 where the prologue will have put it.
- * Found from the machine code around pc, as C1 and C2 write it; 0 when pc is
- * in the body.
+ * return_slot_in_prologue() and return_slot_in_epilogue() find how much of a method's frame is built, from the machine
+ * code around pc as C1 and C2 write it. They return the address of the return address: on x86-64 the slot that holds
+ * it, on aarch64 the slot where the prologue puts it. They return 0 when pc is in the body.
  */
 #if defined(__x86_64__)
 static bool has_bytes(uintptr_t pc, const char *bytes, size_t count)
@@ -49,7 +48,7 @@ static uintptr_t return_slot_in_prologue(const struct code_blob *blob, const str
 	slot = duet_frame_prologue(code, (uint32_t)done, &end);
 	if (slot >= 0)
 		return now->sp + (uintptr_t)slot;
-	/* Built, but AsyncGetCallTrace does not take it for that yet. */
+	/* The frame is built, but AsyncGetCallTrace does not take it as built yet. */
 	return done < end + 5 || now->pc < blob->frame_complete ? now->sp + blob->frame_bytes - WORD : 0;
 }
 
@@ -63,9 +62,9 @@ static uintptr_t return_slot_in_epilogue(const struct regs *now)
 }
 
 /*
- * The caller's frame pointer goes where the prologue puts it: one word below the
- * return address. Before the push that word is dead and about to get this very
- * value; after the pop it still has it; the kernel's 128 bytes of red zone keep it from the signal frame.
+ * Writes the caller's frame pointer to where the prologue puts it, one word below the return address. Before the push
+ * that word is dead and about to get this very value; after the pop it still has it. The signal frame does not cover
+ * it, because the kernel leaves a red zone of 128 bytes.
  */
 static void save_frame_pointer(uintptr_t return_slot, const struct regs *now)
 {
@@ -80,8 +79,8 @@ static bool return_address(const struct regs *now, const struct stack_copy *stac
 }
 
 /*
- * Where the call before this return address went, or 0: call rel32 (C1, stubs), or mov $target, %r10; call *%r10
- * (C2's calls to its runtime).
+ * Returns the target of the call before this return address, or 0. Knows call rel32 (C1, stubs), and mov $target, %r10;
+ * call *%r10 (C2's calls to its runtime).
  */
 static uintptr_t call_target(uintptr_t pc)
 {
@@ -95,7 +94,7 @@ static uintptr_t call_target(uintptr_t pc)
 	return has_bytes(pc - 13, "\x49\xba", 2) && has_bytes(pc - 3, "\x41\xff\xd2", 3) ? target : 0;
 }
 
-/* call rel32, or call through a register or memory, in the bytes before. */
+/* Returns true if call rel32, or a call through a register or memory, ends at pc. */
 static bool follows_call(uintptr_t pc)
 {
 	const unsigned char *end = (const unsigned char *)pc;
@@ -141,9 +140,10 @@ static uintptr_t return_slot_in_epilogue(const struct regs *now)
 }
 
 /*
- * Both go where the prologue puts them, when it has not: else x29 may be the method's own (PreserveFramePointer), x30
- * where its entry barrier has called, and what is there is what the thread will return by. In an empty frame the kernel
- * has put the same frame record there already, at the top of the signal frame.
+ * Writes x29 and x30 to where the prologue puts them, unless it has stored them already. After that x29 may be the
+ * method's own (PreserveFramePointer), x30 may be the return address of its entry barrier's call, and the thread will
+ * return by what the slots hold. In an empty frame the kernel has put the same frame record there already, at the top
+ * of the signal frame.
  */
 static void save_frame_pointer(uintptr_t return_slot, const struct regs *now)
 {
@@ -156,7 +156,10 @@ static void save_frame_pointer(uintptr_t return_slot, const struct regs *now)
 	*(uintptr_t *)(return_slot - WORD) = now->fp;
 }
 
-/* A stub with a frame of its own has lr in its frame record too. */
+/*
+ * The return address is in lr. A stub with a frame of its own has it in its frame record too; then the caller's sp and
+ * fp come from there.
+ */
 static bool return_address(const struct regs *now, const struct stack_copy *stack, struct regs *ret_caller)
 {
 	uintptr_t fp = now->fp, caller_fp, lr;
@@ -170,7 +173,7 @@ static bool return_address(const struct regs *now, const struct stack_copy *stac
 	return true;
 }
 
-/* Where the direct call before this return address went, or 0: bl. */
+/* Returns the target of the direct call (bl) before this return address, or 0. */
 static uintptr_t call_target(uintptr_t pc)
 {
 	uint32_t insn = *(const uint32_t *)(pc - 4);
@@ -179,7 +182,7 @@ static uintptr_t call_target(uintptr_t pc)
 	return (insn & 0xfc000000u) == 0x94000000u ? pc - 4 + (uintptr_t)distance : 0;
 }
 
-/* bl, or blr */
+/* Returns true if bl or blr ends at pc. */
 static bool follows_call(uintptr_t pc)
 {
 	uint32_t insn = *(const uint32_t *)(pc - 4);
@@ -188,9 +191,9 @@ static bool follows_call(uintptr_t pc)
 }
 
 /*
- * Where a frame is not built, or no longer, its slot of the return address may hold one that a C function has signed
- * (pointer authentication). HotSpot checks it with the signature taken off, but then JDK 20+ reads the
- * instruction there with the signature on (NativePostCallNop).
+ * While a frame is not built yet, or is not there any more, its slot of the return address may hold one that a C
+ * function has signed (pointer authentication). HotSpot removes the signature to check the address, but then JDK 20+
+ * reads the instruction at the signed address (NativePostCallNop).
  */
 bool repair_walk_would_fault(const struct regs *now)
 {
@@ -203,7 +206,7 @@ bool repair_walk_would_fault(const struct regs *now)
 }
 #endif
 
-/* Compiled method: pretend that its frame is built, so that the method itself stays on the stack. */
+/* For a compiled method: pretends that its frame is built, so that the method itself stays on the stack. */
 static bool finish_frame(const struct regs *now, const struct stack_copy *stack, struct regs *ret_fixed)
 {
 	struct code_blob blob;
@@ -225,7 +228,10 @@ static bool finish_frame(const struct regs *now, const struct stack_copy *stack,
 	return true;
 }
 
-/* In a compiled method's body the return address is not near sp: only its own frame could tell. */
+/*
+ * Returns true if pc is in a compiled method. In its body the return address is not near sp; only the method's own
+ * frame could tell where it is.
+ */
 static bool is_method_body(uintptr_t pc)
 {
 	struct code_blob blob;
@@ -233,7 +239,10 @@ static bool is_method_body(uintptr_t pc)
 	return jvmstructs_find_blob(pc, &blob) && blob.entry;
 }
 
-/* How far into the stub that was called from `caller` the thread is; large when it was another stub. */
+/*
+ * Returns how far the thread is into the stub that was called from `caller`; MAX_STUB_BYTES when that cannot be the
+ * stub.
+ */
 static uintptr_t distance_from_call(const struct regs *now, const struct regs *caller)
 {
 	uintptr_t target = jvmstructs_is_readable_code(caller->pc, CALL_BYTES) ? call_target(caller->pc) : 0;
@@ -242,8 +251,8 @@ static uintptr_t distance_from_call(const struct regs *now, const struct regs *c
 }
 
 /*
- * A stub, whatever it has pushed. Old return addresses lie around in its locals; the right one follows a call to
- * the stub that pc is in, so of those that called something below pc, the one that called the nearest.
+ * For a stub, whatever it has pushed. Its locals may hold old return addresses. The right one follows a call of the
+ * stub that pc is in. So of the calls whose target is not above pc, this takes the one with the nearest target.
  */
 static bool find_stub_call(const struct regs *now, const struct stack_copy *stack, struct regs *ret_fixed)
 {
@@ -271,7 +280,7 @@ static bool find_stub_call(const struct regs *now, const struct stack_copy *stac
 	return true;
 }
 
-/* A stub or a native leaf that has pushed nothing yet. */
+/* For a stub or a native leaf that has pushed nothing yet. */
 static bool pop_return_address(const struct regs *now, const struct stack_copy *stack, struct regs *ret_fixed)
 {
 	if (is_method_body(now->pc) || !return_address(now, stack, ret_fixed) ||
@@ -281,7 +290,7 @@ static bool pop_return_address(const struct regs *now, const struct stack_copy *
 	return true;
 }
 
-/* A stub or native leaves that keep a frame pointer. */
+/* For a stub or native leaves that keep a frame pointer. */
 static bool pop_frames(const struct regs *now, const struct stack_copy *stack, struct regs *ret_fixed)
 {
 	struct regs regs = *now;
@@ -304,7 +313,10 @@ static bool pop_frames(const struct regs *now, const struct stack_copy *stack, s
 	return false;
 }
 
-/* A stub or a native leaf without one: the nearest word that looks like a return address into Java. */
+/*
+ * For a stub or a native leaf without a frame pointer: takes the nearest word that looks like a return address into
+ * Java.
+ */
 static bool scan_stack(const struct regs *now, const struct stack_copy *stack, struct regs *ret_fixed)
 {
 	uintptr_t word;

@@ -50,7 +50,7 @@ static int lane_map(struct duet_lane_view *view, struct duet_ring_lane *lane, in
 		munmap(data, 2 * bytes);
 		return error;
 	}
-	/* A child of fork() has no business in the ring. */
+	/* A child of fork() must not write into the ring. */
 	madvise(data, 2 * bytes, MADV_DONTFORK);
 	*view = (struct duet_lane_view){.lane = lane, .data = data, .bytes = bytes};
 	return 0;

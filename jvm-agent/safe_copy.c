@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * process_vm_readv() on ourselves: the kernel does the faulting. HotSpot
- * owns SIGSEGV, so there can be no handler of our own to recover in.
+ * process_vm_readv() on our own process: the kernel meets the page fault and returns an error. HotSpot owns SIGSEGV, so
+ * there can be no handler of our own to recover in.
  */
 #include "safe_copy.h"
 
@@ -24,7 +24,7 @@ static size_t piece_bytes(uintptr_t from, size_t bytes)
 	return piece < bytes ? piece : bytes;
 }
 
-/* The bytes copied; -1 with errno set when there are none. */
+/* Returns the number of bytes copied; -1 with errno set when there are none. */
 static ssize_t copy_by_kernel(void *to, uintptr_t from, size_t bytes)
 {
 	struct iovec local = {.iov_base = to, .iov_len = bytes};
@@ -43,7 +43,10 @@ static ssize_t copy_by_kernel(void *to, uintptr_t from, size_t bytes)
 	return syscall(SYS_process_vm_readv, getpid(), &local, 1, remote, count, 0);
 }
 
-/* The kernel reads the set before it finds that there is no such `how`: EINVAL where it could, EFAULT where not. */
+/*
+ * The invalid `how` makes the call fail, but the kernel reads the set before: EINVAL when it could, EFAULT when it
+ * could not.
+ */
 static bool is_readable(uintptr_t address)
 {
 	uintptr_t set = address - address % KERNEL_SIGSET_BYTES;
@@ -51,7 +54,10 @@ static bool is_readable(uintptr_t address)
 	return syscall(SYS_rt_sigprocmask, -1, set, NULL, KERNEL_SIGSET_BYTES) < 0 && errno == EINVAL;
 }
 
-/* What is unmapped between question and copy would fault; the stacks and JVM structures that are read stay. */
+/*
+ * Memory that is unmapped between the check and the copy would fault; the stacks and JVM structures that are read stay
+ * mapped.
+ */
 static size_t copy_by_page(unsigned char *to, uintptr_t from, size_t bytes)
 {
 	size_t copied = 0;

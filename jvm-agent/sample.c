@@ -23,7 +23,7 @@
 
 #include "sigsafe.h"
 
-#define SLOTS 64 /* as many threads can be in the handler at once; untouched ones cost no memory */
+#define SLOTS 64 /* threads that can be in the handler at once; untouched slots cost no memory */
 #define SLOT_TRIES 8
 
 /* Too large for a thread's stack. */
@@ -34,7 +34,7 @@ struct walk_slot {
 	struct agent_walk walk; /* standalone engines */
 };
 
-/* Behind it: java_depth of them. */
+/* The slot's java_depth frames follow it. */
 static struct asgct_frame *slot_frames(struct walk_slot *slot)
 {
 	return (struct asgct_frame *)(slot + 1);
@@ -61,8 +61,8 @@ static struct walk_slot *slot_at(const struct stay *stay, unsigned int index)
 }
 
 /*
- * A free slot near the thread's own. The handler's signals are blocked while it
- * runs; finding one's own tid all the same means that the walk itself was interrupted and never returned.
+ * Takes a free slot near the one that the tid selects. The handler's signals are blocked while it runs. So when a slot
+ * already has this tid, the walk itself was interrupted and never returned.
  */
 static struct walk_slot *slot_take(struct stay *stay, int tid)
 {
@@ -135,7 +135,7 @@ static void write_java(struct stay *stay, struct walk_slot *slot, const struct d
 	duet_ring_commit(record, DUET_AGENT_JAVA_SAMPLE, (uint32_t)bytes);
 }
 
-/* AsyncGetCallTrace's half. */
+/* Writes AsyncGetCallTrace's half of the sample. */
 static void answer(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *sample,
 		   const ucontext_t *context)
 {
@@ -163,7 +163,10 @@ static void write_walk(struct stay *stay, struct agent_walk *walk)
 	duet_ring_commit(record, DUET_AGENT_SAMPLE, bytes);
 }
 
-/* Some that look whole are checked all the same. By the time, which is as good as chance. */
+/*
+ * Returns true if AsyncGetCallTrace must be asked: the walk is not whole, or it is one of those that are checked all
+ * the same. Those are chosen by the time, which is random enough.
+ */
 static bool needs_answer(const struct duet_sample *sample)
 {
 	uint64_t hash = sample->head.time_ns * 0x9e3779b97f4a7c15ull;
@@ -171,7 +174,7 @@ static bool needs_answer(const struct duet_sample *sample)
 	return !(sample->flags & DUET_SAMPLE_WALKED) || (hash >> 32) % DUET_CHECK_ONE_IN == 0;
 }
 
-/* As BPF takes it, and signals where the walk does not carry it. */
+/* Takes a sample as BPF does. Where BPF would signal the thread, asks AsyncGetCallTrace. */
 static void take_standalone(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
 			    const siginfo_t *info, const ucontext_t *context)
 {

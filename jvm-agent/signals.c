@@ -15,9 +15,9 @@
 
 #include "sample.h"
 
-/* The first ones go to the C library, or are popular with other profilers and runtimes. */
+/* The first ones belong to the C library, or are popular with other profilers and runtimes. */
 #define FIRST_OFFSET 4
-#define MAX_THREADS 4096 /* looked at, for 15 us each */
+#define MAX_THREADS 4096 /* whose status is read, at 15 us each */
 #define STATUS_BYTES 4096
 
 static int realtime_signal;
@@ -27,7 +27,7 @@ static bool is_ours(const struct sigaction *action)
 	return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == sample_handler;
 }
 
-/* An ignored SIGPROF is one that signals_leave_prof() left, here or in a process that started this program. */
+/* An ignored SIGPROF is free: signals_leave_prof() left it so, here or in a process that started this program. */
 static bool is_free(int signo, const struct sigaction *action)
 {
 	return !(action->sa_flags & SA_SIGINFO) &&
@@ -57,14 +57,14 @@ static int take(int signo)
 	return sigaction(signo, &action, NULL) ? -errno : signo;
 }
 
-/* ---- signals that are waited for ---- */
+/* ---- signals that a thread waits for ---- */
 
 static uint64_t bit(int signo)
 {
 	return 1ull << (signo - 1);
 }
 
-/* What a thread of ours blocks; 0 when it is gone. */
+/* Returns the signals that one of our threads blocks; 0 when it is gone. */
 static uint64_t blocked_by(int tasks, const char *tid)
 {
 	char path[300], text[STATUS_BYTES];
@@ -83,7 +83,7 @@ static uint64_t blocked_by(int tasks, const char *tid)
 	return line ? strtoull(line + strlen("\nSigBlk:"), NULL, 16) : 0;
 }
 
-/* A thread that blocks them all, as ours does, keeps out of it and waits for none. */
+/* Returns 0 for a thread that blocks all real-time signals, as ours does: it avoids them and waits for none. */
 static uint64_t without_helpers(uint64_t blocked)
 {
 	for (int i = SIGRTMIN; i <= SIGRTMAX; i++)
@@ -93,8 +93,8 @@ static uint64_t without_helpers(uint64_t blocked)
 }
 
 /*
- * A signal that is waited for with sigwait() or a signalfd has its default action and looks free, but somebody blocks
- * it. Our handler would get it instead.
+ * Returns the signals that some thread blocks. One that a thread waits for with sigwait() or a signalfd has its default
+ * action and looks free, but is blocked somewhere. Our handler would get it instead.
  */
 static uint64_t blocked_somewhere(void)
 {
@@ -110,7 +110,7 @@ static uint64_t blocked_somewhere(void)
 	return blocked;
 }
 
-/* ---- one for us ---- */
+/* ---- choosing one ---- */
 
 static int take_first_free(void)
 {
@@ -150,7 +150,7 @@ bool signals_have_prof(void)
 	return sigaction(SIGPROF, NULL, &action) == 0 && is_ours(&action);
 }
 
-/* Whose handler is found instead of ours has taken it in between, and gets it back. */
+/* A handler that is found instead of ours belongs to another profiler, which took SIGPROF meanwhile; it is put back. */
 void signals_leave_prof(void)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, found;

@@ -14,7 +14,8 @@
 
 /*
  * A child of fork() has the handler, but not the ring's pages (MADV_DONTFORK): a stray signal would end it there. So
- * what is open stands on a page that children find zeroed. Before Linux 4.14 there is no such page.
+ * the pointer to the open stay is on a page that children find zeroed (MADV_WIPEONFORK). Before Linux 4.14 there is no
+ * such page, and not_wiped is used.
  */
 static struct stay *not_wiped;
 static struct stay **current = &not_wiped;
@@ -22,9 +23,8 @@ static unsigned int inside;
 static bool sealed;
 
 /*
- * Sequentially consistent on both sides: either the one who enters sees
- * what is open gone, or the one who closes sees him counted. Nothing weaker
- * orders a store before a load of another variable.
+ * Sequentially consistent here and in stay_close(): either the one who enters sees that no stay is open, or the one who
+ * closes sees that somebody is inside. Nothing weaker orders a store before a load of another variable.
  */
 struct stay *stay_enter(void)
 {
@@ -42,7 +42,7 @@ static void set_open(struct stay *stay)
 	__atomic_store_n(__atomic_load_n(&current, __ATOMIC_SEQ_CST), stay, __ATOMIC_SEQ_CST);
 }
 
-/* Once, for good: handlers may look at it at any time. */
+/* Done once, and the page is never unmapped: handlers may read it at any time. */
 static void make_wiped(void)
 {
 	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -61,7 +61,7 @@ void stay_open(struct stay *stay)
 	if (current == &not_wiped)
 		make_wiped();
 	set_open(stay);
-	/* Against a stay_seal() that came between. */
+	/* In case stay_seal() ran in between. */
 	if (__atomic_load_n(&sealed, __ATOMIC_SEQ_CST))
 		set_open(NULL);
 }

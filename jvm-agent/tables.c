@@ -58,7 +58,7 @@ void tables_unmap(struct tables *tables)
 
 bool tables_unchanged(const struct tables *tables, const struct tables_slice *slice)
 {
-	/* What was read before must not be read later than this. */
+	/* What was read before must not be read later than the generation here. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return tables->file && __atomic_load_n(&tables->file->generation, __ATOMIC_RELAXED) == slice->generation;
 }
@@ -70,7 +70,7 @@ struct tables_slice tables_begin(const struct tables *tables)
 
 	if (!tables->file)
 		return slice;
-	/* Acquire pairs with the loader's release store: all that the slice leads to is there. */
+	/* Acquire pairs with the loader's release store: all that the slice leads to is visible. */
 	slice.generation = __atomic_load_n(&tables->file->generation, __ATOMIC_ACQUIRE);
 	process = &tables->file->slices[slice.generation % 2];
 	slice.first = process->first;

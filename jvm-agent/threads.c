@@ -15,7 +15,7 @@
 #define LOCAL_REFS 8
 #define LOCAL_REFS_MAX 65536
 
-/* What the loader was told: a hash of the name by thread id; open addressing, tid 0 = free. */
+/* What the loader has been sent: a hash of the name for each tid. Open addressing, tid 0 = free. */
 struct known_thread {
 	int tid;
 	uint32_t name_hash;
@@ -57,7 +57,10 @@ static void write_thread(struct stay *stay, int tid, const char *name, bool ende
 	ring_write(&stay->ring, DUET_AGENT_THREAD, parts, 2, patience);
 }
 
-/* The thread's name for jvm_deallocate(), or NULL. Local references die with the caller's frame. */
+/*
+ * Returns the thread's name, which the caller frees with jvm_deallocate(), or NULL. Local references are freed with the
+ * caller's frame.
+ */
 static char *thread_name(jthread thread)
 {
 	jvmtiThreadInfo info = {0};
@@ -100,8 +103,8 @@ void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 }
 
 /*
- * GetAllThreads' references keep the object alive, not the JavaThread behind it. The JVM clears eetop before it frees
- * that: if eetop is still the same afterwards, what was read in between was alive.
+ * GetAllThreads' references keep the Java object alive, but not its JavaThread. The JVM clears eetop before it frees
+ * the JavaThread: if eetop is still the same afterwards, what was read in between was alive.
  */
 static int thread_id(JNIEnv *env, jthread thread)
 {
@@ -129,7 +132,7 @@ static void sweep_one(struct stay *stay, JNIEnv *env, jthread thread, struct kno
 	jvm_deallocate(name);
 }
 
-/* Builds the table anew each time, so that the dead leave it. */
+/* Builds a new table each time, so that ended threads disappear from it. */
 static void sweep_all(struct stay *stay, JNIEnv *env, const jthread *threads, jint count)
 {
 	struct known_thread *slots;

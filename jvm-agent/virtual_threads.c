@@ -18,14 +18,14 @@ static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 void virtual_threads_mounted(const struct duet_jvm_layout *layout, uint64_t java_thread,
 			     struct duet_virtual_thread *ret)
 {
-	/* In a process that never had one Continuation.enterSpecial is not compiled. */
+	/* Continuation.enterSpecial is compiled only in a process that has had a virtual thread. */
 	if (layout->virtual_threads.thread_vtable && java_thread && virtual_word(layout->enter_special))
 		virtual_mounted(&layout->virtual_threads, java_thread, ret);
 }
 
 #define TRIES 4 /* a collector may move the objects meanwhile */
 
-/* Of byte[], from its start: where its length is, and its bytes. The header's size depends on flags. */
+/* Layouts of a byte[]: the offsets of its length and of its bytes. The size of its header depends on flags. */
 static const struct {
 	uint16_t length;
 	uint16_t bytes;
@@ -33,7 +33,7 @@ static const struct {
 	{12, 16}, /* class pointers of 4 bytes */
 	{8, 12}, /* JDK 24+: compact headers */
 	{16, 20}, /* JDK 23+: class pointers of 8 bytes */
-	{16, 24}, /* and before */
+	{16, 24}, /* before JDK 23 */
 };
 
 static bool name_agrees(const struct duet_virtual_thread *seen, const char *name)
@@ -48,7 +48,7 @@ static bool name_agrees(const struct duet_virtual_thread *seen, const char *name
 	return true;
 }
 
-/* No virtual thread is mounted on the witness: both references lead to its own object. */
+/* Tests the layout on the witness. No virtual thread is mounted there, so both references lead to its own object. */
 static bool objects_agree(const struct duet_jvm_virtual *how, const struct virtual_witness *witness)
 {
 	uint64_t object = virtual_word(virtual_word(witness->java_thread + how->thread_object));
@@ -61,7 +61,7 @@ static bool objects_agree(const struct duet_jvm_virtual *how, const struct virtu
 	return name_agrees(&seen, witness->name);
 }
 
-/* How references and arrays look, by trying. */
+/* Finds the size of references and the layout of arrays by trying. */
 static bool find_objects(struct duet_jvm_virtual *how, const struct virtual_witness *witness)
 {
 	for (uint8_t bytes = 4; bytes <= 8; bytes += 4) {

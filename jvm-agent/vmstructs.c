@@ -7,7 +7,7 @@
 
 #include "libc_versions.h"
 
-#define MAX_ENTRIES 20000 /* JDK 25 has 2,000: a table without an end is not believed */
+#define MAX_ENTRIES 20000 /* JDK 25 has 2,000; bounds a table that has no end */
 
 static const struct { const char *type; uint8_t width; } widths[] = {
 	{"u2", 2},
@@ -15,7 +15,10 @@ static const struct { const char *type; uint8_t width; } widths[] = {
 	{"size_t", sizeof(size_t)},
 };
 
-/* Four bytes unless the type's name says otherwise; pointers are read as such by their users. */
+/*
+ * Returns the width of a field: four bytes unless the type's name says otherwise. Pointers are read as such by their
+ * users.
+ */
 static uint8_t type_width(const char *type)
 {
 	for (size_t i = 0; type && i < sizeof(widths) / sizeof(widths[0]); i++)
@@ -24,7 +27,10 @@ static uint8_t type_width(const char *type)
 	return 4;
 }
 
-/* A table is described by variables of its own: where it is, its stride, and the offset of each column. */
+/*
+ * Returns a variable of libjvm; 0 when there is none. Such variables describe each table: its address, its stride, and
+ * the offset of each column.
+ */
 static uint64_t exported(void *libjvm, const char *name)
 {
 	const uint64_t *variable = dlsym(libjvm, name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As bpf/unwind.bpf.c. All that can be read without a fault is read as it is: the copy of the stack, code and its maps.
- * The rest, a handful of words for each interpreted method, goes through the kernel.
+ * The same walk as in bpf/unwind.bpf.c. What can be read without a fault is read directly: the copy of the stack, code,
+ * and the code heaps' segment maps. The rest, a handful of words for each interpreted method, is read by system calls.
  */
 #include "walk.h"
 
@@ -13,12 +13,12 @@
 
 #include "sigsafe.h"
 
-#define WINDOW_BYTES 16384 /* of the stack, at a time */
+#define WINDOW_BYTES 16384 /* of the stack, copied at a time */
 #define WINDOW_BELOW 64 /* a step may look a few words back */
 #define MAX_CALLS 512
-#define CLOCK_FRAMES 256 /* between two looks at it, in a deep stack */
+#define CLOCK_FRAMES 256 /* in a deep stack, between two looks at the clock */
 
-/* ---- what it reads ---- */
+/* ---- reading memory ---- */
 
 static bool read_window(const struct stack_copy *stack, void *to, size_t bytes, uintptr_t address)
 {
@@ -30,7 +30,7 @@ static bool read_window(const struct stack_copy *stack, void *to, size_t bytes, 
 	return true;
 }
 
-/* The frame at hand and those that follow it. */
+/* Copies the stack around `address`: the current frame and those that follow it. */
 static bool move_window(struct agent_walk *walk, uintptr_t address)
 {
 	uintptr_t sp = walk->cursor.sp;
@@ -41,7 +41,10 @@ static bool move_window(struct agent_walk *walk, uintptr_t address)
 	return stack_copy(walk->stack, address - sp < WINDOW_BELOW ? sp : address - WINDOW_BELOW, WINDOW_BYTES);
 }
 
-/* The line that holds the address, or NULL. The kernel's part of a read costs the same for a word and for a line. */
+/*
+ * Returns the cached line that holds the address, or NULL. It reads whole lines, because a system call costs the same
+ * for a line as for a word.
+ */
 static const unsigned char *find_line(struct agent_walk *walk, uintptr_t address)
 {
 	uintptr_t start = address - address % WALK_LINE_BYTES;
@@ -96,14 +99,14 @@ const struct duet_unwind_row *walk_memory_row(const struct agent_walk *walk, uin
 
 /* ---- one frame ---- */
 
-/* Makes walk->mapping the one that holds pc. */
+/* Makes walk->mapping the one that holds pc. Returns false when there is none. */
 static bool find_mapping(struct agent_walk *walk, uint64_t pc)
 {
 	return (pc >= walk->mapping.start && pc < walk->mapping.end) ||
 	       tables_find_mapping(&walk->stay->tables, &walk->slice, pc, &walk->mapping);
 }
 
-/* The row in force at pc, which lies in the mapping. */
+/* Returns the row that applies at pc, which must be in walk->mapping, or NULL. */
 static const struct duet_unwind_row *find_row(const struct agent_walk *walk, uint64_t pc)
 {
 	uint64_t offset = pc - walk->mapping.base;
@@ -141,7 +144,10 @@ static walk_result turn(struct agent_walk *walk, uint32_t frame)
 {
 	uint32_t place = walk_place(frame);
 
-	/* Callers are named by the byte in front of their address; what a handler interrupted must be by its own. */
+	/*
+	 * A caller is named by the byte before its return address. A pc that a signal handler interrupted must be named
+	 * by its own byte, so it is stored as pc + 1.
+	 */
 	walk->sample.stack[place] = walk->cursor.pc + (frame && !walk->cursor.is_return);
 	walk->ids[place] = 0;
 	walk->walked++;
@@ -150,7 +156,9 @@ static walk_result turn(struct agent_walk *walk, uint32_t frame)
 
 /* ---- the whole ---- */
 
-/* Whatever the stack, the thread has half of the time. */
+/*
+ * Returns true when the walk of a deep stack has taken half of the interval: the thread keeps at least the other half.
+ */
 static bool takes_long(const struct agent_walk *walk, uint32_t frame)
 {
 	return frame >= DUET_MAX_USER_STACK && frame % CLOCK_FRAMES == 0 &&
@@ -172,7 +180,7 @@ static void order_root(struct agent_walk *walk)
 	}
 }
 
-/* The last frames, when the next ones would take their place. */
+/* Hands the last frames to the loader before the next ones overwrite them. */
 static void hand_over(struct agent_walk *walk)
 {
 	struct duet_frames_record *part;
@@ -181,7 +189,7 @@ static void hand_over(struct agent_walk *walk)
 	if (walk->walked < DUET_MAX_USER_STACK || walk->walked % DUET_ROOT_FRAMES)
 		return;
 	record = duet_ring_reserve(&walk->stay->ring.lanes[DUET_LANE_SAMPLE], sizeof(*part));
-	if (!record) /* the loader sees that they are missing */
+	if (!record) /* the loader sees that these frames are missing */
 		return;
 	part = (struct duet_frames_record *)(record + 1);
 	part->head = walk->sample.head;
@@ -215,7 +223,7 @@ static void walk_frames(struct agent_walk *walk)
 	}
 }
 
-/* Without a layout there is no Java code that the walk would know. */
+/* Without a layout the walk knows no Java code. */
 static void begin_java(struct agent_walk *walk, const ucontext_t *context)
 {
 	const struct duet_jvm_layout *layout = __atomic_load_n(&walk->stay->layout, __ATOMIC_ACQUIRE);
