@@ -20,9 +20,9 @@
 static uint64_t enter_special;
 
 /*
- * On a carrier's stack, a virtual thread's frames begin with the frame of Continuation.enterSpecial. It is a native
- * method, whose wrapper HotSpot generates when it is first called. JDK 21 does not export the wrapper's address, so it
- * is found by its name.
+ * On a carrier's stack, a virtual thread's frames begin with the frame of Continuation.enterSpecial, a native method.
+ * HotSpot generates its wrapper when it is first called. JDK 21 does not export the wrapper's address, so this checks
+ * whether the code at `address` is it.
  */
 static void find_enter_special(uintptr_t address)
 {
@@ -58,7 +58,7 @@ void JNICALL code_on_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const v
 
 #define KEEP_BYTES 16384 /* limit for one compilation that is freed: most are small */
 
-/* HotSpot posts the unload event late, but mostly the code is still there. */
+/* HotSpot posts the unload event late, but in most cases the code is still there. */
 static void keep_record(uintptr_t address)
 {
 	struct nmethod_record record;

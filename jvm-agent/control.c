@@ -32,8 +32,8 @@
 #define RESCAN_NS 100000000
 #define FULL_STEP_MS 1
 /*
- * How long the end of a JVM waits for the loader to ask for what its last samples hit. While answers are due, it waits
- * up to three times as long.
+ * Time that the end of a JVM gives the loader to ask for what its last samples hit; up to three times as long while
+ * answers are due.
  */
 #define LAST_WORDS_NS 100000000
 #define LAST_WORDS_TIMES 3
@@ -334,7 +334,7 @@ static void *control_main(void *unused)
 		(*jvm.vm)->DetachCurrentThread(jvm.vm);
 	}
 	settle();
-	/* Become free before the loader learns of it, so that its next attach does not find us busy. */
+	/* Set CONTROL_FREE before the loader learns that we end, so that its next attach does not find us busy. */
 	set_state(CONTROL_FREE);
 	if (stopped)
 		peer_send_stopped(peer);
@@ -372,8 +372,8 @@ static int start_thread(void)
 }
 
 /*
- * Claims the agent if it is free. A thread that only listens is made to end; the caller tries again until it has. The
- * same goes for a thread that is ending: its loader is gone or done. A thread that serves a loader is not disturbed.
+ * Claims the agent if it is free. Makes a thread that only listens end. Returns false while a thread is ending, whose
+ * loader is gone or done; the caller then tries again. A thread that serves a loader is not disturbed.
  */
 static bool try_claim(void)
 {

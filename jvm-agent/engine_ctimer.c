@@ -26,7 +26,7 @@
 #define SIGNAL_THREAD_ID 4 /* SIGEV_THREAD_ID */
 #define CLOCK_OF_THREAD 6 /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED, include/linux/posix-timers.h */
 
-/* struct sigevent as the kernel has it. */
+/* The kernel's struct sigevent. */
 struct kernel_sigevent {
 	union sigval value;
 	int signo;
@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct kernel_sigevent) == 64, "the kernel reads 64 bytes"
 /* Indexed by tid. Pages of unused ids cost nothing. */
 struct thread_timer {
 	int id_plus_1; /* 0 = no timer */
-	unsigned int seen; /* scan that last met the thread */
+	unsigned int seen; /* the last scan that found the thread */
 };
 
 static struct {
@@ -151,8 +151,8 @@ static void remove_unseen(void)
 }
 
 /*
- * Takes the pending ticks of the agent's own thread. It blocks signals, so that none interrupts its system calls; they
- * are let in only here.
+ * Takes the pending ticks of the agent's own thread. The thread blocks signals, so that none interrupts its system
+ * calls, and unblocks this one only here.
  */
 static void take_own(void)
 {

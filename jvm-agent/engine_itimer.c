@@ -2,7 +2,7 @@
 /*
  * setitimer(ITIMER_PROF): one timer for the process. When it expires, the kernel signals the thread that happens to
  * run. The kernel looks at the timer only in its own tick (4 ms with HZ=250). It sends one signal however often the
- * timer has expired, and does not report the number. The process's CPU clock does.
+ * timer has expired, and does not report the number. So the number is computed from the process's CPU clock.
  */
 #include "engine.h"
 

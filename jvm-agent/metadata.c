@@ -122,8 +122,8 @@ static uint32_t read_int(const struct metadata_object *object, const struct offs
 /* ---- methods ---- */
 
 /*
- * Returns true if the class's own pool names the class. It need not be the method's pool: method handle intrinsics have
- * pools of their own.
+ * Returns true if the class's own constant pool names the class. The method's pool may be another one: method handle
+ * intrinsics have pools of their own.
  */
 static bool leads_back(const struct metadata_method *method)
 {
@@ -146,7 +146,7 @@ bool metadata_prove(uintptr_t address, struct metadata_method *ret)
 	       read_object(&ret->holder, read_address(&ret->pool, &layout.pool_holder)) && leads_back(ret);
 }
 
-/* As InstanceKlass::jmethod_id_or_null(): the array of ids begins with their count. */
+/* Like InstanceKlass::jmethod_id_or_null(). The array of ids begins with their count. */
 static uint64_t find_id(const struct metadata_method *method)
 {
 	size_t number = read_half(&method->const_method, &layout.const_id), count = 0;

@@ -200,8 +200,8 @@ static uint64_t key_of(struct debug *debug, uint32_t index)
 }
 
 /*
- * As ScopeDesc::decode_body(), a scope has the offset of its caller's scope (0: none), the method, and bci + 1. Returns
- * the caller's offset.
+ * Like ScopeDesc::decode_body(). A scope has the offset of its caller's scope (0: none), the method, and bci + 1.
+ * Returns the caller's offset.
  */
 static uint32_t read_scope(struct debug *debug, uint32_t offset, struct duet_java_frame *ret, bool *ret_failed)
 {
@@ -241,8 +241,7 @@ static uint32_t read_scopes(struct debug *debug, uint32_t offset)
 }
 
 /*
- * Returns true if the frames just stored are those of the previous pc: neighbours mostly are equal, and then share
- * them.
+ * Returns true if the frames just stored are those of the previous pc. Neighbours are often equal, and then share them.
  */
 static bool is_repeated(const struct nmethod_record *record, uint32_t depth)
 {

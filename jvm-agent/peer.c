@@ -80,7 +80,7 @@ static bool is_head(const struct duet_message *message, ssize_t got, enum duet_m
 	       message->version == DUET_AGENT_VERSION;
 }
 
-/* Takes the same time wherever the secret is wrong. */
+/* Takes the same time whichever digit is wrong. */
 static bool is_proof(const struct duet_message_proof *proof, ssize_t got, const char secret[DUET_SECRET_DIGITS])
 {
 	unsigned char difference = 0;

@@ -252,7 +252,7 @@ static uintptr_t distance_from_call(const struct regs *now, const struct regs *c
 
 /*
  * For a stub, whatever it has pushed. Its locals may hold old return addresses. The right one follows a call of the
- * stub that pc is in. So of the calls whose target is not above pc, this takes the one with the nearest target.
+ * stub that pc is in. So of the calls whose target is not above pc, the one with the nearest target is taken.
  */
 static bool find_stub_call(const struct regs *now, const struct stack_copy *stack, struct regs *ret_fixed)
 {

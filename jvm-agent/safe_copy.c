@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * process_vm_readv() on our own process: the kernel meets the page fault and returns an error. HotSpot owns SIGSEGV, so
- * there can be no handler of our own to recover in.
+ * process_vm_readv() on our own process: where memory is not mapped, the kernel copies less or returns an error.
+ * HotSpot owns SIGSEGV, so there can be no handler of our own to recover in.
  */
 #include "safe_copy.h"
 
@@ -44,8 +44,8 @@ static ssize_t copy_by_kernel(void *to, uintptr_t from, size_t bytes)
 }
 
 /*
- * The invalid `how` makes the call fail, but the kernel reads the set before: EINVAL when it could, EFAULT when it
- * could not.
+ * The call always fails, because `how` is invalid. But the kernel reads the set first: EINVAL means that it could,
+ * EFAULT that it could not.
  */
 static bool is_readable(uintptr_t address)
 {
@@ -81,7 +81,7 @@ size_t safe_copy(void *to, uintptr_t from, size_t bytes)
 	if (__atomic_load_n(&refused, __ATOMIC_RELAXED))
 		return copy_by_page(to, from, bytes);
 	copied = copy_by_kernel(to, from, bytes);
-	/* Seccomp filters of containers (Docker's before 23.0) allow it only with CAP_SYS_PTRACE. */
+	/* Seccomp filters of containers (Docker's before 23.0) allow process_vm_readv() only with CAP_SYS_PTRACE. */
 	if (copied < 0 && (errno == EPERM || errno == ENOSYS)) {
 		__atomic_store_n(&refused, true, __ATOMIC_RELAXED);
 		return copy_by_page(to, from, bytes);

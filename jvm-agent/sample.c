@@ -164,8 +164,8 @@ static void write_walk(struct stay *stay, struct agent_walk *walk)
 }
 
 /*
- * Returns true if AsyncGetCallTrace must be asked: the walk is not whole, or it is one of those that are checked all
- * the same. Those are chosen by the time, which is random enough.
+ * Returns true if AsyncGetCallTrace must be asked: the walk is not whole, or it is a whole walk that is checked. Those
+ * are chosen by the time, which is random enough.
  */
 static bool needs_answer(const struct duet_sample *sample)
 {

@@ -35,11 +35,12 @@ static bool is_free(int signo, const struct sigaction *action)
 }
 
 /*
- * SA_ONSTACK: a thread that registered an alternate stack did so because its own is too small for handlers (Go's
- * goroutines crash without it). Java threads have none, so for them it changes nothing: the handler runs below the
- * interrupted frame, where HotSpot keeps its shadow pages (80 KiB, also with -Xss256k) for just such needs; our own
- * frames stay below 4 KiB, the large buffers are elsewhere.
- * SA_RESTART: system calls must not notice. No SA_NODEFER: one sample at a time on a thread.
+ * SA_ONSTACK: a thread that registered an alternate stack did so because its own stack is too small for handlers (Go's
+ * goroutines crash without it). Java threads have no alternate stack, so for them the flag changes nothing. The handler
+ * runs below the interrupted frame, where HotSpot keeps its shadow pages (80 KiB, also with -Xss256k) for such needs;
+ * our own frames stay below 4 KiB, and the large buffers are elsewhere.
+ *
+ * SA_RESTART: the thread's system calls must not fail with EINTR. No SA_NODEFER: a thread takes one sample at a time.
  */
 static int take(int signo)
 {
@@ -83,7 +84,10 @@ static uint64_t blocked_by(int tasks, const char *tid)
 	return line ? strtoull(line + strlen("\nSigBlk:"), NULL, 16) : 0;
 }
 
-/* Returns 0 for a thread that blocks all real-time signals, as ours does: it avoids them and waits for none. */
+/*
+ * Removes the signals of a thread that blocks all real-time signals, as ours does: such a thread avoids signals and
+ * waits for none.
+ */
 static uint64_t without_helpers(uint64_t blocked)
 {
 	for (int i = SIGRTMIN; i <= SIGRTMAX; i++)
@@ -93,8 +97,8 @@ static uint64_t without_helpers(uint64_t blocked)
 }
 
 /*
- * Returns the signals that some thread blocks. One that a thread waits for with sigwait() or a signalfd has its default
- * action and looks free, but is blocked somewhere. Our handler would get it instead.
+ * Returns the signals that some thread blocks. A signal that a thread waits for with sigwait() or a signalfd has its
+ * default action and looks free, but that thread blocks it. Our handler would take it away.
  */
 static uint64_t blocked_somewhere(void)
 {

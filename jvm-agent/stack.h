@@ -10,7 +10,7 @@
 #include "regs.h"
 #include "safe_copy.h"
 
-/* A copy of the stack from sp upwards. It is made with one system call, and reading the copy cannot fault. */
+/* A copy of the stack from sp upwards. It normally takes one system call, and reading the copy cannot fault. */
 struct stack_copy {
 	uintptr_t low;
 	size_t bytes;

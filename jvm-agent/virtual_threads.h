@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How samples recognise the virtual thread that is mounted. HotSpot exports where a JavaThread keeps it, but not the
- * layout of a java.lang.Thread. Assumptions about that layout are tested on a thread whose id and name are known. What
- * proves wrong is not used.
+ * How samples recognise the virtual thread that is mounted. HotSpot exports where a JavaThread keeps the reference to
+ * it, but not the layout of a java.lang.Thread. Assumptions about that layout are tested on a thread whose id and name
+ * are known. What proves wrong is not used.
  */
 #ifndef VIRTUAL_THREADS_H
 #define VIRTUAL_THREADS_H

@@ -145,8 +145,8 @@ static walk_result turn(struct agent_walk *walk, uint32_t frame)
 	uint32_t place = walk_place(frame);
 
 	/*
-	 * A caller is named by the byte before its return address. A pc that a signal handler interrupted must be named
-	 * by its own byte, so it is stored as pc + 1.
+	 * The loader looks a caller up by the byte before its return address. A pc that a signal handler interrupted
+	 * must be looked up by its own byte, so it is stored as pc + 1.
 	 */
 	walk->sample.stack[place] = walk->cursor.pc + (frame && !walk->cursor.is_return);
 	walk->ids[place] = 0;
