@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What differs between kernel versions and between architectures. */
+/* Differences between kernel versions and between architectures. */
 #ifndef DUET_COMPAT_BPF_H
 #define DUET_COMPAT_BPF_H
 
@@ -10,9 +10,9 @@
 #define EBUSY 16
 
 /*
- * Where the task entered the kernel. The helper is of 5.15. Before, the
- * registers end at the top of the kernel stack, on x86-64 (padding came with FRED,
- * 6.9) and on arm64 alike.
+ * Returns the user-mode registers that the task had when it entered the kernel. The helper bpf_task_pt_regs() exists
+ * since Linux 5.15. On older kernels the registers end at the top of the kernel stack, both on arm64 and on x86-64
+ * (which has padding above them only since FRED, Linux 6.9).
  */
 static __always_inline struct pt_regs *task_user_regs(struct task_struct *task)
 {
@@ -21,7 +21,7 @@ static __always_inline struct pt_regs *task_user_regs(struct task_struct *task)
 	return BPF_CORE_READ(task, stack) + duet_config.kernel_stack_bytes - bpf_core_type_size(struct pt_regs);
 }
 
-/* Number of the system call that these registers entered by; negative for an exception or interrupt. */
+/* Returns the number of the system call that saved these registers; negative for an exception or interrupt. */
 static __always_inline s64 regs_syscall(struct pt_regs *regs)
 {
 #ifdef __TARGET_ARCH_x86
@@ -31,7 +31,10 @@ static __always_inline s64 regs_syscall(struct pt_regs *regs)
 #endif
 }
 
-/* Where the caller's pc may still be; x86-64 has it on the stack. The context of a program is read as it is. */
+/*
+ * Returns the link register, which may still hold the caller's pc; 0 on x86-64, which keeps it on the stack. These are
+ * a program's context registers, which a program reads directly, without CO-RE.
+ */
 static __always_inline u64 regs_link(const bpf_user_pt_regs_t *regs)
 {
 #ifdef __TARGET_ARCH_x86
@@ -56,9 +59,10 @@ static __always_inline bool task_in_exec(struct task_struct *task)
 }
 
 /*
- * Is one of the cgroups from `cgroup` upwards the one with this id. From below: most tasks of a target stand in it or
- * right under it. Not by the helper for the ancestors of the current task: perf_event programs may not call it before
- * Linux 5.15. One loop for each form: clang would read the field that is not there in front of a common one.
+ * Returns true if `cgroup` or one of its ancestors has the id `wanted`. The search goes upwards, because most tasks of
+ * a target are in that cgroup or directly below it. The helper for the ancestors of the current task is not used:
+ * perf_event programs may not call it before Linux 5.15. Each kernel form has its own loop: with a common loop, clang
+ * would load the field that does not exist ahead of the loop.
  */
 static __always_inline bool cgroup_is_below(struct cgroup *cgroup, u64 wanted)
 {

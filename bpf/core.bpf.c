@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* All maps, which the other files declare: the linker of libbpf 1.1 wants definitions before uses. */
+/* Defines all maps; the other files declare them. The linker of libbpf 1.1 requires definitions before uses. */
 #include "core.bpf.h"
 #include "sample.bpf.h"
 

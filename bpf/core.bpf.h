@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What every program shares: configuration, maps, counting and emitting. Defined in core.bpf.c. */
+/*
+ * Shared by all programs: configuration, maps, counting and emitting. The variables and maps are defined in core.bpf.c.
+ */
 #ifndef DUET_CORE_BPF_H
 #define DUET_CORE_BPF_H
 
@@ -14,20 +16,23 @@
 #include "duet_jvm.h"
 #include "duet_record.h"
 
-/* Read-only once loaded: the verifier knows the values and drops the branches that they switch off. */
+/* Read-only after loading: the verifier knows the values and removes the branches that they disable. */
 extern const volatile struct duet_config duet_config;
 
-/* Of so many ticks of a CPU, beside the event's own gap, one becomes a sample. The loader changes it at run time. */
+/*
+ * One tick in `duet_every` becomes a sample, per CPU, in addition to the event's own gap. The loader changes it at run
+ * time.
+ */
 extern volatile uint32_t duet_every;
 
-/* Records to the loader, who sets the size. */
+/* Ring buffer for records to the loader. The loader sets its size. */
 struct duet_ring_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 };
 extern struct duet_ring_map ring SEC(".maps");
 
-/* Processes that may be signalled; the loader inserts, exec and exit delete. */
+/* Processes that may be signalled. The loader inserts rows; the programs for exec and exit delete them. */
 struct duet_jvms_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, DUET_MAX_JVMS);
@@ -36,7 +41,7 @@ struct duet_jvms_map {
 };
 extern struct duet_jvms_map jvms SEC(".maps");
 
-/* How their JVMs lay out Java frames; inserted and deleted as their row in `jvms` is. */
+/* Layout of the Java frames of each JVM. A row is inserted and deleted together with its row in `jvms`. */
 struct duet_layouts_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, DUET_MAX_JVMS);
@@ -45,7 +50,10 @@ struct duet_layouts_map {
 };
 extern struct duet_layouts_map jvm_layouts SEC(".maps");
 
-/* Processes to sample (when filter_targets): tgid -> start time in USER_HZ ticks, since a tgid alone is reused. */
+/*
+ * Processes to sample, used when filter_targets is set. Maps the tgid to the start time in USER_HZ ticks: a tgid alone
+ * can be reused.
+ */
 struct duet_targets_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, DUET_MAX_TARGETS);
@@ -54,7 +62,7 @@ struct duet_targets_map {
 };
 extern struct duet_targets_map targets SEC(".maps");
 
-/* Processes that gave a sample lately (unless filter_targets): only their exec and exit are worth a record. */
+/* Recently sampled processes, used when filter_targets is not set. Only these get a record on exec and exit. */
 struct duet_seen_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -92,7 +100,7 @@ static __always_inline struct duet_cost *duet_cost(u32 event)
 	return bpf_map_lookup_elem(&costs, &event);
 }
 
-/* How the recording samples its event of this index. The mask is for the verifier. */
+/* Returns how to sample the event with this index. The mask is for the verifier. */
 static __always_inline const volatile struct duet_event *duet_event(u32 event)
 {
 	return &duet_config.events[event & (DUET_MAX_EVENTS - 1)];
@@ -108,8 +116,8 @@ static __always_inline void duet_count(enum duet_bpf_counter counter)
 }
 
 /*
- * A wakeup costs an interrupt, so the loader reads by timer and is woken only
- * when a quarter of the ring waits for it.
+ * A wakeup costs an interrupt. The loader therefore reads on a timer, and is woken only when more than a quarter of the
+ * ring is filled.
  */
 static __always_inline u64 duet_wakeup_flag(void)
 {
@@ -118,7 +126,7 @@ static __always_inline u64 duet_wakeup_flag(void)
 	return waiting > bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
-/* `bytes` again, beside record->size: the verifier must see its bound. */
+/* Writes a record to the ring. `bytes` repeats record->size because the verifier must see its bound. */
 static __always_inline void duet_emit(struct duet_record *record, u32 bytes, u64 flag)
 {
 	if (bpf_ringbuf_output(&ring, record, bytes, flag))

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Events of the perf subsystem, opened on each CPU: a clock ticks or something is counted, and who runs is sampled. */
+/*
+ * Programs for perf events. The loader opens each event on each CPU. The program runs when the clock ticks or the
+ * counter overflows, and samples the thread that the CPU runs.
+ */
 #include "core.bpf.h"
 #include "sample.bpf.h"
 #include "signal.bpf.h"
 
-/* Which of the recording's events this run is of. */
+/* Returns the index of the event that triggered this run. */
 static __always_inline u32 perf_event_index(struct bpf_perf_event_data *ctx)
 {
 	return duet_config.event_count > 1 ? bpf_get_attach_cookie(ctx) & (DUET_MAX_EVENTS - 1) : 0;
 }
 
-/* The "?": nothing loads by itself, the loader picks one. */
+/* The "?" keeps libbpf from loading the program automatically: the loader chooses one of the two. */
 SEC("?perf_event")
 int perf_plain(struct bpf_perf_event_data *ctx)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whose sample is it, and is it wanted. */
+/* Finds the process and thread of a sample and decides whether the sample is wanted. */
 #ifndef DUET_FILTER_BPF_H
 #define DUET_FILTER_BPF_H
 
@@ -7,11 +7,11 @@
 
 #define MAX_PID_NS_LEVEL 32 /* include/linux/pid_namespace.h */
 
-/* One thread under its several numbers. */
+/* The ids of one thread in two pid namespaces. */
 struct filter_ids {
-	u32 tgid; /* as the loader's pid namespace numbers it */
+	u32 tgid; /* in the loader's pid namespace */
 	u32 tid;
-	u32 ns_tgid; /* as the thread numbers itself */
+	u32 ns_tgid; /* in the thread's own pid namespace */
 	u32 ns_tid;
 };
 
@@ -20,7 +20,7 @@ static __always_inline int filter_read_upid(struct upid *upid, struct pid *pid, 
 	return bpf_probe_read_kernel(upid, sizeof(*upid), (void *)&pid->numbers[0] + level * sizeof(*upid));
 }
 
-/* The number of `pid` in the pid namespace `inum`; 0 when it has none there. */
+/* Returns the number of `pid` in the pid namespace `inum`, or 0 if it has none there. */
 static __always_inline u32 filter_number_in(struct pid *pid, u64 inum)
 {
 	u32 depth = BPF_CORE_READ(pid, level);
@@ -34,7 +34,10 @@ static __always_inline u32 filter_number_in(struct pid *pid, u64 inum)
 	return 0;
 }
 
-/* The number of `pid` in its own, innermost, namespace; most are in the initial one, whose `number` is at hand. */
+/*
+ * Returns the number of `pid` in its own, innermost, namespace. `number` is its number in the initial namespace, which
+ * is the innermost one for most processes.
+ */
 static __always_inline u32 filter_innermost(struct pid *pid, u32 number)
 {
 	u32 depth = BPF_CORE_READ(pid, level);
@@ -45,7 +48,7 @@ static __always_inline u32 filter_innermost(struct pid *pid, u32 number)
 	return filter_read_upid(&upid, pid, depth) == 0 ? (u32)upid.nr : 0;
 }
 
-/* False when the thread has no number in the loader's pid namespace. */
+/* Fills *ids. Returns false if the thread has no number in the loader's pid namespace. */
 static __always_inline bool filter_identify(struct task_struct *task, struct filter_ids *ids)
 {
 	u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -63,7 +66,7 @@ static __always_inline bool filter_identify(struct task_struct *task, struct fil
 	return ids->tgid && ids->tid;
 }
 
-/* As the loader's pid namespace numbers the process of any task; 0 when it has no number there. */
+/* Returns the tgid of any task in the loader's pid namespace, or 0 if it has none there. */
 static __always_inline u32 filter_tgid(struct task_struct *task)
 {
 	if (!duet_config.pidns_inum)
@@ -78,7 +81,7 @@ static __always_inline bool filter_is_target(u32 tgid, u64 start_ns)
 	return start_ticks && *start_ticks == duet_ticks(start_ns);
 }
 
-/* What is known of this process when it is a JVM with an agent, else NULL. */
+/* Returns the entry of this process in `jvms`, or NULL if it is no JVM with an agent. */
 static __always_inline struct duet_jvm_target *filter_jvm(u32 tgid, u64 start_ns)
 {
 	struct duet_jvm_target *jvm = bpf_map_lookup_elem(&jvms, &tgid);
@@ -86,7 +89,10 @@ static __always_inline struct duet_jvm_target *filter_jvm(u32 tgid, u64 start_ns
 	return jvm && jvm->start_ticks == duet_ticks(start_ns) ? jvm : NULL;
 }
 
-/* Without a list of targets, the loader knows a process from its first sample on. */
+/*
+ * Marks the process as known to the loader. Without a list of targets, the loader learns of a process from its first
+ * sample.
+ */
 static __always_inline void filter_mark_seen(u32 tgid)
 {
 	u8 yes = 1;
@@ -115,13 +121,13 @@ static __always_inline bool filter_has_comm(struct task_struct *task)
 	return true;
 }
 
-/* --cgroup, --container, --comm. */
+/* Applies --cgroup, --container and --comm. */
 static __always_inline bool filter_is_wanted(struct task_struct *task)
 {
 	return (!duet_config.cgroup_id || filter_in_cgroup(task)) && (!duet_config.comm[0] || filter_has_comm(task));
 }
 
-/* True when the current thread is to be sampled. */
+/* Returns true if the current thread must be sampled. */
 static __always_inline bool filter_pass(struct task_struct *task, struct filter_ids *ids, u64 start_ns)
 {
 	if (bpf_get_current_pid_tgid() == 0 || !filter_is_wanted(task)) /* 0: idle */

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A process became another program, or ended: it must not be signalled any more, and the loader wants to know. Or it
- * had a child, or made a cgroup. Raw tracepoints, because they need no tracefs.
+ * Reports exec and exit of processes to the loader, and makes sure that such a process is not signalled any more. Also
+ * follows forks and reports new cgroups. The programs use raw tracepoints, which need no tracefs.
  */
 #include "core.bpf.h"
 #include "filter.bpf.h"
 #include "unwind_native.bpf.h"
 
-/* True when the loader knows the process. */
+/*
+ * Deletes what the maps hold about the process, except its row in `targets`. Returns true if the loader knows the
+ * process.
+ */
 static __always_inline bool proc_forget(u32 tgid, u64 start_ns)
 {
 	bool was_jvm = bpf_map_delete_elem(&jvms, &tgid) == 0;
@@ -49,7 +52,10 @@ int process_exec(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Once a thread; the process is gone with the last of them, which has left `live` before it gets here. */
+/*
+ * Runs once for each thread that exits. The kernel decrements `live` before this tracepoint, so the process has ended
+ * when `live` is 0.
+ */
 SEC("raw_tracepoint/sched_process_exit")
 int process_exit(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -60,7 +66,10 @@ int process_exit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Of a command that is profiled from its start, what it starts is profiled too. Threads share their leader's tgid. */
+/*
+ * Makes a child of a target a target too, if follow_forks is set (a command profiled from its start). Also lets any
+ * child use its parent's unwind tables. A new thread has its leader's tgid and is ignored.
+ */
 SEC("raw_tracepoint/sched_process_fork")
 int process_fork(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -80,7 +89,10 @@ int process_fork(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Of cgroup v2, whose number is 0. A path that does not fit is not told: nothing is guessed. */
+/*
+ * Reports a new cgroup of cgroup v2, whose hierarchy id is 0. A path that does not fit is not reported, because a cut
+ * path would have to be guessed.
+ */
 SEC("raw_tracepoint/cgroup_mkdir")
 int cgroup_made(struct bpf_raw_tracepoint_args *ctx)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One sample, from the interrupted thread to the ring: what every mode does around its own signal. */
+/*
+ * Takes one sample of the interrupted thread and writes it to the ring. The programs that include this differ only in
+ * how they signal the thread.
+ */
 #ifndef DUET_SAMPLE_BPF_H
 #define DUET_SAMPLE_BPF_H
 
@@ -26,8 +29,9 @@ static __always_inline void sample_fill(struct duet_sample *sample, struct task_
 }
 
 /*
- * Ticks until the next sample of an event that is no clock: from 1 to twice the mean, each as likely. What comes in
- * turns, as the context switches of two threads do, must not keep step with a fixed gap.
+ * Returns the number of ticks until the next sample of an event that is not a clock. It is evenly distributed from 1 to
+ * 2 * mean - 1: a fixed gap could keep step with a periodic pattern, such as the context switches of two threads that
+ * take turns.
  */
 static __always_inline u64 sample_gap(u32 event)
 {
@@ -37,8 +41,9 @@ static __always_inline u64 sample_gap(u32 event)
 }
 
 /*
- * Number of ticks that the sample of this one accounts for: all of this event on this CPU since its previous sample, so
- * that weights still sum to what there was after the rate has changed. 0: this tick is not sampled.
+ * Returns the number of ticks that a sample taken now accounts for: all ticks of this event on this CPU since its
+ * previous sample. So weights still add up to the total after the rate has changed. Returns 0 if this tick must not be
+ * sampled.
  */
 static __always_inline u64 sample_ticks(u32 event, u64 now_ns)
 {
@@ -60,13 +65,13 @@ static __always_inline u64 sample_ticks(u32 event, u64 now_ns)
 
 enum sample_answer {
 	SAMPLE_OF_OTHERS, /* the thread is not to be profiled */
-	SAMPLE_SKIPPED, /* the tick is counted, for a later sample */
+	SAMPLE_SKIPPED, /* the tick is counted, and a later sample accounts for it */
 	SAMPLE_MADE,
 };
 
 /*
- * The sample of the current thread without its user stack. Not inline: what it keeps on the BPF stack must not stand
- * there during the walk, 512 bytes are for all.
+ * Starts the sample of the current thread: everything except its user stack. Not inline, so that its BPF stack frame is
+ * gone during the walk: all frames together may have 512 bytes.
  */
 static __noinline enum sample_answer sample_begin(struct bpf_perf_event_data *ctx, u32 event, u64 now_ns)
 {
@@ -97,7 +102,7 @@ static __noinline enum sample_answer sample_begin(struct bpf_perf_event_data *ct
 	return SAMPLE_MADE;
 }
 
-/* The rest of it; NULL when there is none. */
+/* Takes the sample with its user stack. Returns NULL if there is none; *ret_answer says why. */
 static __always_inline struct duet_sample *sample_take(struct bpf_perf_event_data *ctx, u32 event, u64 now_ns,
 						       enum sample_answer *ret_answer)
 {
@@ -112,9 +117,9 @@ static __always_inline struct duet_sample *sample_take(struct bpf_perf_event_dat
 }
 
 /*
- * A clock's ticks that fell due during the run never come: the kernel's timer goes on after it. The kernel charges the
- * run to the thread that was interrupted, so these ticks are of this sample. Other ticks that do not come are late
- * because the hypervisor had the CPU, which is nobody's time.
+ * Adds the clock ticks that fell due during this run to its sample. The kernel skips them: it restarts the timer after
+ * the run. It charges the run to the interrupted thread, so the ticks belong to this sample. A tick may also be late
+ * because the hypervisor had the CPU; that time belongs to no thread and is not added.
  */
 static __always_inline void sample_add_missed(struct duet_sample *sample, u64 now_ns)
 {
@@ -131,8 +136,9 @@ static __always_inline void sample_add_missed(struct duet_sample *sample, u64 no
 }
 
 /*
- * Ticks of the clock that fell due while the program ran for another event: the kernel runs no perf_event program
- * inside another, and does not say so. They are of this thread; the CPU's next sample of the clock accounts for them.
+ * Credits the ticks of the clock that fell due while the program ran for another event. The kernel does not run a
+ * perf_event program inside another one, and does not report the ticks it skips. Their time belongs to the interrupted
+ * thread; the next sample of the clock on this CPU accounts for them.
  */
 static __always_inline void sample_add_unseen(u64 began_ns, u64 ended_ns)
 {
@@ -147,12 +153,12 @@ static __always_inline void sample_add_unseen(u64 began_ns, u64 ended_ns)
 	clock->pending += ticks;
 }
 
-#define SAMPLE_BURST_NS 1000000 /* of runs without a rest */
+#define SAMPLE_BURST_NS 1000000 /* of runs and earned rests together, before a rest is taken */
 
 /*
- * However deep the stacks and however many the ticks, leaves the threads half of the CPU: each run is followed by a
- * rest as long as itself, at the latest when such rests together are SAMPLE_BURST_NS behind. Their length is random
- * around that, so that they do not keep step with threads that take turns.
+ * Leaves the threads at least half of the CPU, however deep the stacks and however many the ticks. Each run earns a
+ * rest as long as itself on average. The rests are postponed until runs and earned rests together exceed
+ * SAMPLE_BURST_NS. The length of each rest is random, so that rests do not keep step with threads that take turns.
  */
 static __always_inline void sample_rest(struct duet_cost *cost, u64 began_ns, u64 run_ns)
 {
@@ -163,7 +169,7 @@ static __always_inline void sample_rest(struct duet_cost *cost, u64 began_ns, u6
 	cost->rest_until_ns = from_ns + run_ns + bpf_get_prandom_u32() % (2 * (u32)run_ns + 1);
 }
 
-/* What the run has cost, without the kernel's part before and after it. */
+/* Records what the run has cost, without the kernel's work before and after it. */
 static __always_inline void sample_cost(u32 event, u64 began_ns, enum sample_answer answer)
 {
 	u64 ended_ns = bpf_ktime_get_ns(), run_ns = ended_ns - began_ns, step = run_ns >> DUET_RUN_TIME_SHIFT;
@@ -187,7 +193,10 @@ static __always_inline void sample_cost(u32 event, u64 began_ns, enum sample_ans
 
 #define SAMPLE_WAKE_NS 5000000 /* a thread in code of no file must not wake the loader for every sample */
 
-/* New code: the sooner the loader reads the process's mappings again, the fewer samples are walked without them. */
+/*
+ * Wakes the loader when a sample has code in no known mapping. The sooner the loader reads the process's mappings
+ * again, the fewer samples are walked without them.
+ */
 static __always_inline u64 sample_wakeup_flag(struct duet_scratch *room)
 {
 	u64 now_ns = room->sample.head.time_ns;
@@ -198,7 +207,7 @@ static __always_inline u64 sample_wakeup_flag(struct duet_scratch *room)
 	return BPF_RB_FORCE_WAKEUP;
 }
 
-/* Hands the sample over. */
+/* Completes the sample and writes it to the ring. */
 static __always_inline void sample_end(void)
 {
 	struct duet_scratch *room = scratch_get();

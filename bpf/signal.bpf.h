@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * May this thread be signalled, so that the agent adds its Java frames? Every
- * rule here keeps an application alive or its system calls undisturbed; when one
- * says no, the sample says which.
+ * Decides whether a thread may be signalled, so that the agent adds its Java frames, and sends the signal. Every rule
+ * here protects the application or its system calls. When a rule forbids the signal, sample->no_signal says which one.
  */
 #ifndef DUET_SIGNAL_BPF_H
 #define DUET_SIGNAL_BPF_H
@@ -11,7 +10,10 @@
 #include "filter.bpf.h"
 #include "syscalls.bpf.h"
 
-/* Linux 6.13. Weak, and called by programs of their own: older kernels refuse a program with a kfunc call in it. */
+/*
+ * A kfunc since Linux 6.13. Weak, and called only from a program of its own: older kernels refuse to load a program
+ * that contains a kfunc call.
+ */
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, u64 value) __ksym __weak;
 
 static __always_inline bool signal_is_member(const sigset_t *set, u32 signo)
@@ -19,7 +21,7 @@ static __always_inline bool signal_is_member(const sigset_t *set, u32 signo)
 	return set->sig[0] >> (signo - 1) & 1;
 }
 
-/* The kernel's side of the thread's disposition for this signal. */
+/* Returns the handler that the kernel has for this signal in the thread's process. */
 static __always_inline u64 signal_handler(struct task_struct *task, u32 signo)
 {
 	struct k_sigaction *actions = BPF_CORE_READ(task, sighand)->action;
@@ -29,8 +31,8 @@ static __always_inline u64 signal_handler(struct task_struct *task, u32 signo)
 }
 
 /*
- * The thread was interrupted in a system call that a signal would break. When
- * its registers could not be read, suppose so.
+ * Returns true if the thread was interrupted in a system call that a signal would break, or if its registers could not
+ * be read.
  */
 static __always_inline bool signal_breaks_syscall(struct task_struct *task, const struct duet_sample *sample)
 {
@@ -42,24 +44,27 @@ static __always_inline bool signal_breaks_syscall(struct task_struct *task, cons
 static __always_inline enum duet_no_signal signal_refuse(struct duet_sample *sample, enum duet_no_signal why,
 							 enum duet_bpf_counter loss)
 {
-	/* The walk carries it: nothing is lost. */
+	/* A complete walk needs no signal: nothing is lost. */
 	if (!(sample->flags & DUET_SAMPLE_USER_COMPLETE))
 		duet_count(loss);
 	return sample->no_signal = why;
 }
 
-/* Why the thread must not be signalled, or DUET_NO_SIGNAL_NONE. */
+/* Returns why the thread must not be signalled, or DUET_NO_SIGNAL_NONE. */
 static __always_inline enum duet_no_signal signal_check(struct task_struct *task, struct duet_sample *sample,
 							const struct duet_jvm_target *jvm)
 {
 	sigset_t blocked = BPF_CORE_READ(task, blocked);
 
-	/* Past the point of no return of exec the handler is gone, and the signal would kill the new program. */
+	/* After exec's point of no return the handler is gone, and the signal would kill the new program. */
 	if (BPF_CORE_READ(task, flags) & PF_EXITING || task_in_exec(task))
 		return signal_refuse(sample, DUET_NO_SIGNAL_EXITING, DUET_BPF_SIGNAL_EXITING);
 	if (signal_breaks_syscall(task, sample))
 		return signal_refuse(sample, DUET_NO_SIGNAL_SYSCALL, DUET_BPF_SIGNAL_SYSCALL);
-	/* At the handler's first instruction its frame is made, but the signal is blocked only afterwards. */
+	/*
+	 * The kernel builds the handler's frame first and blocks the signal afterwards. In between, pc is already the
+	 * handler's first instruction but the signal is not blocked yet.
+	 */
 	if (signal_is_member(&blocked, jvm->signo) || sample->user_pc == jvm->handler)
 		return signal_refuse(sample, DUET_NO_SIGNAL_BLOCKED, DUET_BPF_SIGNAL_BLOCKED);
 	if (signal_handler(task, jvm->signo) != jvm->handler)
@@ -67,7 +72,9 @@ static __always_inline enum duet_no_signal signal_check(struct task_struct *task
 	return DUET_NO_SIGNAL_NONE;
 }
 
-/* Would the agent's half tell more, or is it this sample's turn to be checked? */
+/*
+ * Returns true if the sample needs the agent's half, or if it is chosen for the cross-check (one in DUET_CHECK_ONE_IN).
+ */
 static __always_inline bool signal_is_needed(struct duet_sample *sample)
 {
 	if (!duet_event(sample->event)->may_signal) {
@@ -81,7 +88,7 @@ static __always_inline bool signal_is_needed(struct duet_sample *sample)
 	return !(sample->flags & DUET_SAMPLE_WALKED) || bpf_get_prandom_u32() % DUET_CHECK_ONE_IN == 0;
 }
 
-/* The signal to send for this sample, or 0; the sample's flags say which and why. */
+/* Returns the signal to send for this sample, or 0. The sample's flags and no_signal say why none is sent. */
 static __always_inline u32 signal_wanted(struct duet_sample *sample)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -95,7 +102,7 @@ static __always_inline u32 signal_wanted(struct duet_sample *sample)
 		return 0;
 	if (signal_check(task, sample, jvm) != DUET_NO_SIGNAL_NONE)
 		return 0;
-	/* Real-time signals queue: without this, a thread that is kept off its CPU would pile them up. */
+	/* Real-time signals queue. Without this check, they would pile up for a thread that is kept off its CPU. */
 	pending = BPF_CORE_READ(task, pending.signal);
 	if (signal_is_member(&pending, jvm->signo)) {
 		sample->flags |= DUET_SAMPLE_PENDING;
@@ -121,7 +128,9 @@ static __noinline void signal_java_thread(struct duet_sample *sample)
 		signal_result(sample, bpf_send_signal_thread(signo));
 }
 
-/* The same with a cookie in si_value. The time serves: no thread is sampled twice in one nanosecond. */
+/*
+ * Likewise, with a cookie in si_value. The cookie is the sample's time: no thread is sampled twice in one nanosecond.
+ */
 static __noinline void signal_java_thread_cookie(struct duet_sample *sample)
 {
 	u32 signo = signal_wanted(sample);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Kernel and user stack of the interrupted thread, and the registers it returns to user mode with. */
+/* Kernel and user stack of the interrupted thread, and its user-mode registers. */
 #ifndef DUET_STACK_BPF_H
 #define DUET_STACK_BPF_H
 
@@ -14,8 +14,8 @@ static __always_inline bool stack_in_kernel(struct bpf_perf_event_data *ctx)
 }
 
 /*
- * The registers of the thread's user mode, into the sample and as the walk's first frame. Through a system call
- * the kernel keeps all of them on its stack.
+ * Stores the thread's user-mode registers in the sample and as the first frame of the walk. During a system call the
+ * kernel keeps all of them on its stack.
  */
 static __always_inline void stack_user_regs(struct bpf_perf_event_data *ctx, struct task_struct *task,
 					    struct duet_scratch *room)
@@ -45,8 +45,8 @@ static __always_inline void stack_user_regs(struct bpf_perf_event_data *ctx, str
 }
 
 /*
- * Kernel frames written to `stack`. The bound is checked here again because the verifier follows it into the caller's
- * address arithmetic.
+ * Writes the kernel frames to `stack` and returns their number. The bound is checked again here because the verifier
+ * follows it into the caller's address arithmetic.
  */
 static __always_inline u32 stack_kernel(struct bpf_perf_event_data *ctx, u64 *stack)
 {
@@ -64,7 +64,7 @@ static __always_inline u32 stack_kernel(struct bpf_perf_event_data *ctx, u64 *st
 	return depth > DUET_MAX_STACK ? DUET_MAX_STACK : depth;
 }
 
-/* The process's slice of the unwind tables, if the loader has made one for it, or for its parent. */
+/* Sets the process's slice of the unwind tables, if the loader has made one for the process or for its parent. */
 static __always_inline void stack_find_tables(struct duet_scratch *room)
 {
 	u64 start_ticks = duet_ticks(room->sample.start_ns);
@@ -78,7 +78,7 @@ static __always_inline void stack_find_tables(struct duet_scratch *room)
 		room->walk.process = *process;
 }
 
-/* The first of both stacks. */
+/* Fills in the kernel stack, which comes first in the record. */
 static __always_inline void stack_fill_kernel(struct bpf_perf_event_data *ctx, struct duet_scratch *room)
 {
 	u32 kernel = 0;
@@ -101,7 +101,10 @@ static __always_inline void stack_fill_user(struct duet_scratch *room)
 	}
 }
 
-/* Moves what goes with the addresses behind them. Bytes of all; the bounds are for the verifier again. */
+/*
+ * Appends the frame ids after the addresses. Returns the bytes of the whole; the bounds are checked again for the
+ * verifier.
+ */
 static __always_inline u32 stack_bytes(struct duet_scratch *room)
 {
 	u32 kernel = room->sample.kernel_depth, user = room->sample.user_depth;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * System calls that a signal must not interrupt although the handler asks for
- * SA_RESTART (signal(7)): waits that return EINTR all the same, clone and
- * exec, which a signal makes start over or outlives, and rt_sigreturn, from
- * which the thread returns to other registers than the sample has.
+ * System calls that a signal must not interrupt although the handler is installed with SA_RESTART (signal(7)): waits
+ * that return EINTR all the same; clone, which starts over after a signal; exec and exit, which the signal may outlive;
+ * and rt_sigreturn, after which the thread has other registers than the sample.
  */
 #ifndef DUET_SYSCALLS_BPF_H
 #define DUET_SYSCALLS_BPF_H

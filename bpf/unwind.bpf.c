@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The turns of the walk. */
+/* The loop of the walk: rounds of turns, one frame a turn. */
 #include "unwind_java.bpf.h"
 #include "unwind_native.bpf.h"
 
@@ -16,7 +16,7 @@ __noinline int unwind_look_up(void)
 	pc = walk->cursor.pc - walk->cursor.is_return;
 	walk->found.code = DUET_CODE_UNKNOWN;
 	if (!unwind_find_mapping(walk, pc)) {
-		if (!walk->cursor.is_guess) /* a guess may lead anywhere */
+		if (!walk->cursor.is_guess) /* a frame found by a guess may have any pc */
 			room->sample.flags |= DUET_SAMPLE_UNKNOWN_CODE;
 		return 0;
 	}
@@ -30,7 +30,10 @@ __noinline int unwind_look_up(void)
 	return row != NULL;
 }
 
-/* Apart, so that what it keeps on the stack does not stand there with the Java walk's: 512 bytes are for all. */
+/*
+ * A function of its own, so that its BPF stack frame and that of the Java walk never exist together: all frames
+ * together may have 512 bytes.
+ */
 __noinline int unwind_native_turn(void)
 {
 	struct duet_scratch *room = scratch_get();
@@ -39,7 +42,10 @@ __noinline int unwind_native_turn(void)
 	if (!room)
 		return DUET_WALK_NO_ROW;
 	pc = room->walk.cursor.pc;
-	/* Callers are named by the byte in front of their address; what a handler interrupted must be by its own. */
+	/*
+	 * The loader names a caller by the byte before its address. A pc that a signal handler interrupted must be
+	 * named by its own byte, so it is stored as pc + 1.
+	 */
 	if (!unwind_note(room, pc + (room->walked && !room->walk.cursor.is_return), 0))
 		return DUET_WALK_DEPTH;
 	return unwind_native_step(room);
@@ -96,7 +102,7 @@ __noinline int unwind_order_root(void)
 	kernel = room->sample.kernel_depth;
 	if (kernel > DUET_MAX_STACK)
 		return 0;
-	/* A helper's copy is one instruction to verify, a loop's as many as it makes. */
+	/* A copy by a helper is one instruction to verify; the verifier would follow each iteration of a loop. */
 	stack = room->sample.stack + kernel + DUET_LEAF_FRAMES;
 	bpf_probe_read_kernel(room->part.stack, sizeof(room->part.stack), stack);
 	bpf_probe_read_kernel(room->part.ids, sizeof(room->part.ids), ids);
@@ -107,7 +113,7 @@ __noinline int unwind_order_root(void)
 	return 0;
 }
 
-/* Of those that find no room the loader sees that they are missing. */
+/* Errors are ignored: if the ring has no room for the record, the loader notices that these frames are missing. */
 __noinline int unwind_hand_over(void)
 {
 	struct duet_scratch *room = scratch_get();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The walk of a thread's user frames, leaf first. A turn stores the cursor's pc and steps to the caller by the
- * function that knows this kind of code. Its state lies in the per-CPU scratch, since the BPF stack is too small.
+ * The walk of a thread's user frames, leaf first. A turn stores the cursor's pc and then steps to the caller, by a
+ * function for this kind of code. The state of the walk is in the per-CPU scratch, since the BPF stack is too small.
  */
 #ifndef DUET_UNWIND_BPF_H
 #define DUET_UNWIND_BPF_H
@@ -10,7 +10,7 @@
 #include "duet_unwind.h"
 #include "unwind_window.bpf.h"
 
-/* The loader writes it through a memory map, see duet_unwind.h. */
+/* The loader writes this map through a memory mapping, see duet_unwind.h. */
 struct duet_unwind_rows_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -25,7 +25,7 @@ static __always_inline int walk_read(const void *at, void *to, u32 bytes, u64 ad
 	return bpf_probe_read_user(to, bytes, (const void *)address);
 }
 
-/* Its window lies behind a cursor, see struct unwind_walk. */
+/* The window follows the cursor in struct unwind_walk. */
 #define walk_read_stack(cursor, to, words, address) \
 	unwind_window_read((struct unwind_window *)((struct unwind_cursor *)(cursor) + 1), to, words, address)
 
@@ -34,7 +34,7 @@ static __always_inline const struct duet_unwind_row *walk_row(const void *at, u3
 	return bpf_map_lookup_elem(&unwind_rows, &index);
 }
 
-/* Parts of walk_java_step() on the scratch's cursor, in unwind_java.bpf.c. */
+/* Parts of walk_java_step() as global functions, which work on the scratch's cursor. Defined in unwind_java.bpf.c. */
 int unwind_java_return(u64 slot, int fp_is_live);
 int unwind_java_by_fp(void);
 int unwind_java_leaf(u64 frame_bytes);
@@ -72,7 +72,7 @@ int unwind_java_continuation(void);
 #define WALK_JAVA_INTERPRETER(java, cursor) unwind_java_interpreter()
 #define WALK_JAVA_CONTINUATION(java, cursor) unwind_java_continuation()
 
-/* In unwind_known.bpf.h. */
+/* Defined in unwind_known.bpf.h. */
 struct walk_java;
 static __always_inline void unwind_know_frame(const struct walk_java *java, u64 pc, u64 frame_bytes);
 static __always_inline bool unwind_known_method(struct walk_java *java, u64 method);
@@ -85,10 +85,13 @@ static __always_inline void unwind_know_method(const struct walk_java *java, u64
 #include "duet_walk_java.h"
 #include "duet_walk_virtual.h"
 
-/* What was found for a return address. A thread's outer callers are the same sample after sample. */
+/*
+ * The result of the lookup for a pc. It is kept for return addresses: the outer callers of a thread are the same in
+ * sample after sample.
+ */
 struct unwind_found {
 	u64 pc;
-	u64 generation; /* of the slice by which it was found */
+	u64 generation; /* generation of the slice that gave this result */
 	struct duet_unwind_row row;
 	u32 module;
 	u32 code; /* enum duet_code */
@@ -96,29 +99,32 @@ struct unwind_found {
 
 struct unwind_walk {
 	struct unwind_cursor cursor;
-	struct unwind_window window; /* here, for walk_read_stack() */
-	struct duet_unwind_process process; /* its slice of unwind_mappings; none when it has no tables yet */
-	struct duet_unwind_mapping mapping; /* the last one hit: most callers are in the same file */
-	struct unwind_found found; /* for the frame at hand */
+	struct unwind_window window; /* must follow the cursor, for walk_read_stack() */
+	struct duet_unwind_process process; /* the process's slice of unwind_mappings; empty if it has no tables yet */
+	struct duet_unwind_mapping mapping; /* the one found last: most callers are in the same file */
+	struct unwind_found found; /* for the current frame */
 };
 
 _Static_assert(__builtin_offsetof(struct unwind_walk, window) == sizeof(struct unwind_cursor),
 	       "walk_read_stack() looks there");
 
-#define DUET_MAX_IDS (DUET_MAX_USER_STACK + 2) /* rounded up to 8 bytes, as the verifier reckons it */
+/* room for rounding up to 8 bytes, as the verifier calculates the bound */
+#define DUET_MAX_IDS (DUET_MAX_USER_STACK + 2)
 
 /*
- * What is larger than the BPF stack. One a CPU is enough: the kernel never runs a perf_event program inside another.
+ * The state that is too large for the BPF stack. One per CPU is enough: the kernel never runs a perf_event program
+ * inside another.
  */
 struct duet_scratch {
 	struct unwind_walk walk;
 	struct walk_java java;
-	u64 woken_ns; /* when this CPU last woke the loader for code that is not mapped */
+	u64 woken_ns; /* when this CPU last woke the loader for code in no known mapping */
 	u32 code_ids[DUET_MAX_IDS];
-	struct duet_frames_record part; /* on its way to the loader; and while the last frames are put in order */
-	u64 safepoints; /* of the sample's JVM so far, and 1; 0: not known */
-	u32 walked; /* frames */
-	u32 work; /* of the walk, see unwind_turns(), since it last looked at the clock */
+	/* a FRAMES record to emit; also the buffer for putting the last frames in order */
+	struct duet_frames_record part;
+	u64 safepoints; /* 1 + number of safepoints of the sample's JVM so far; 0: not known */
+	u32 walked; /* frames walked so far */
+	u32 work; /* work of the walk since it last looked at the clock, see UNWIND_WORK */
 	union {
 		struct duet_sample sample;
 		u8 room[sizeof(struct duet_sample) + (DUET_MAX_STACK + DUET_MAX_USER_STACK) * sizeof(u64) +
@@ -126,7 +132,7 @@ struct duet_scratch {
 	};
 };
 
-/* PCPU_MIN_UNIT_SIZE, include/linux/percpu.h: no per-CPU value may be larger. */
+/* No per-CPU value may be larger than PCPU_MIN_UNIT_SIZE, include/linux/percpu.h. */
 _Static_assert(sizeof(struct duet_scratch) <= 32 << 10, "the scratch must fit a per-CPU map");
 
 struct duet_scratch_map {
@@ -146,13 +152,13 @@ static __always_inline struct duet_scratch *scratch_get(void)
 
 #include "unwind_known.bpf.h"
 
-/* Adds a frame to those walked; false when no more are wanted. */
+/* Stores a frame. Returns false if the stack already has as many frames as wanted. */
 static __always_inline bool unwind_note(struct duet_scratch *room, u64 pc, u32 code_id)
 {
 	u32 frame = room->walked, place = walk_place(frame);
 	u64 index = room->sample.kernel_depth + place;
 
-	__asm__("" : "+r"(index)); /* else a copy of it is compared, and the verifier does not see the bound */
+	__asm__("" : "+r"(index)); /* else the compiler compares a copy, and the verifier sees no bound */
 	if (frame >= duet_config.user_stack_depth || index >= DUET_MAX_STACK + DUET_MAX_USER_STACK)
 		return false;
 	room->sample.stack[index] = pc;
@@ -161,34 +167,41 @@ static __always_inline bool unwind_note(struct duet_scratch *room, u64 pc, u32 c
 	return true;
 }
 
-#define UNWIND_TURNS 128 /* of one round; there are as many rounds */
-#define UNWIND_TURNS_AT_ONCE 4 /* verified so many times, but a call for each would cost the walk a tenth */
+#define UNWIND_TURNS 128 /* turns in one round; a walk has at most as many rounds */
+/*
+ * The verifier checks the loop body this many times. Calling a function for each turn would cost the walk a tenth more.
+ */
+#define UNWIND_TURNS_AT_ONCE 4
 
 /*
- * In unwind.bpf.c. Global, so that the verifier checks each once and not for every frame: then plain loops of rounds
- * and turns are acceptable to Linux 5.8, and bpf_loop (5.17) is not needed. A turn is one frame,
- * a round is so many turns; nonzero ends the walk.
+ * Defined in unwind.bpf.c. These functions are global, so that the verifier checks each one once and not for every
+ * frame. Then Linux 5.8 accepts plain loops of rounds and turns, and bpf_loop() (Linux 5.17) is not needed. A turn is
+ * one frame, a round is UNWIND_TURNS turns. unwind_round() returns nonzero when the walk has ended.
  */
 int unwind_round(void);
 int unwind_order_root(void);
-int unwind_hand_over(void); /* the last frames, when the next ones would take their place */
+int unwind_hand_over(void); /* emits the last frames, before the next ones overwrite them */
 
-#define UNWIND_LONG_NS 5000000 /* without interrupts; 10,000 interpreted frames are 2 to 5 ms */
+#define UNWIND_LONG_NS 5000000 /* longest walk, with interrupts disabled; 10,000 interpreted frames take 2 to 5 ms */
 
 /*
- * The clock is looked at after so much work, of which a walk of 60 frames has less. Where Java was interrupted, the
- * stack may be searched for whom it returns to, with 2000 reads that the process can make slow: 0.2 ms and more.
+ * Amount of work between two looks at the clock. A walk of 60 frames has less. A thread interrupted in Java code may
+ * cost much more: the stack may be searched for the return address, with 2000 reads that the process can make slow, 0.2
+ * ms and more.
  */
 #define UNWIND_WORK 256
 #define UNWIND_WORK_OF_LEAF 128
 
-/* Needs a thread of a JVM no signal? Their code is known, then. */
+/* Returns the flag for a complete walk that needs no signal: the thread is a JVM's, and the JVM's layout is known. */
 static __always_inline u16 unwind_walked_flag(const struct duet_scratch *room)
 {
 	return room->sample.flags & DUET_SAMPLE_JVM && room->java.layout.call_stub_return ? DUET_SAMPLE_WALKED : 0;
 }
 
-/* Whatever a process tells of itself. How much of the time such walks take together, sample_rest() bounds. */
+/*
+ * Returns true if the walk has taken too long. This bounds a walk whatever the process's memory contains; sample_rest()
+ * bounds the total time of all walks.
+ */
 static __always_inline bool unwind_takes_long(struct duet_scratch *room)
 {
 	if (room->work < UNWIND_WORK)
@@ -197,7 +210,7 @@ static __always_inline bool unwind_takes_long(struct duet_scratch *room)
 	return bpf_ktime_get_ns() - room->sample.head.time_ns > UNWIND_LONG_NS;
 }
 
-/* Adds the user frames to the scratch's sample, behind the kernel's. The cursor is set. */
+/* Walks from the cursor, which is set, and stores the user frames in the scratch's sample after the kernel frames. */
 static __always_inline void unwind_user(struct duet_scratch *room)
 {
 	room->sample.walk_end = DUET_WALK_DEPTH;

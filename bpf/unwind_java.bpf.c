@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One turn through the JVM's code. */
+/* One turn of the walk in the JVM's code. */
 #include "unwind_java.bpf.h"
 
 __noinline int unwind_java_return(u64 slot, int fp_is_live)
@@ -142,7 +142,7 @@ __noinline int unwind_java_turn(void)
 	return unwind_note(room, room->java.pc, room->java.code_id) ? end : DUET_WALK_DEPTH;
 }
 
-/* In a process that never had one Continuation.enterSpecial is not compiled. */
+/* Nothing is mounted if Continuation.enterSpecial is not compiled: the process has never run a virtual thread. */
 __noinline int unwind_java_virtual(void)
 {
 	struct duet_scratch *room = scratch_get();

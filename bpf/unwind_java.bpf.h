@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One step through the JVM's own code, for the processes whose layout the loader has published. */
+/* One step in the JVM's own code, for processes whose layout the loader has published. */
 #ifndef DUET_UNWIND_JAVA_BPF_H
 #define DUET_UNWIND_JAVA_BPF_H
 
 #include "unwind.bpf.h"
 
 /*
- * As unwind_turn(), which calls it for a pc of the JVM's code: one step from the cursor, whose pc is at this index
- * of the record's user frames. enum duet_walk_end.
+ * Makes one turn from the cursor, whose pc is in the JVM's code. Called by unwind_turn(). Stores the frame and returns
+ * an enum duet_walk_end, as unwind_turn() does.
  */
 int unwind_java_turn(void);
 
-/* Behind the walk: tells in the sample which virtual thread was on its thread. */
+/* Called after the walk. Stores in the sample which virtual thread was mounted on its thread. */
 int unwind_java_virtual(void);
 
-/* What the interpreter keeps in registers, by their number in machine code. Of a program's context too. */
+/*
+ * Stores the user-mode registers by their number in machine code; the interpreter keeps its state in some of them.
+ * `regs` may be in a program's context.
+ */
 static __always_inline void unwind_java_regs(struct walk_java *java, const bpf_user_pt_regs_t *regs)
 {
 #ifdef __TARGET_ARCH_x86
@@ -25,27 +28,32 @@ static __always_inline void unwind_java_regs(struct walk_java *java, const bpf_u
 	to[8] = regs->r8, to[9] = regs->r9, to[10] = regs->r10, to[11] = regs->r11;
 	to[12] = regs->r12, to[13] = regs->r13, to[14] = regs->r14, to[15] = regs->r15;
 #else
-#pragma unroll /* the verifier takes no computed offset into a program's context */
+#pragma unroll /* the verifier allows no computed offset into a program's context */
 	for (int i = 0; i < DUET_FRAME_REGISTERS - 1; i++) {
 		java->regs[i] = regs->regs[i];
-		__asm__ volatile("" ::: "memory"); /* else all are loaded before the first is stored, on the stack */
+		/* else the compiler loads all before it stores the first, and spills them to the BPF stack */
+		__asm__ volatile("" ::: "memory");
 	}
 #endif
 }
 
 static __always_inline void unwind_java_regs_core(struct walk_java *java, struct pt_regs *regs)
 {
-	bpf_user_pt_regs_t *copy = (void *)java->head; /* free until the first step; the BPF stack is too small */
+	/* unused until the first step; the BPF stack is too small for the copy */
+	bpf_user_pt_regs_t *copy = (void *)java->head;
 
-	/* On arm64 they are what the kernel's own begins with. */
+	/* On arm64, the kernel's struct pt_regs begins with struct user_pt_regs. */
 	if (bpf_probe_read_kernel(copy, sizeof(*copy), regs))
 		__builtin_memset(copy, 0, sizeof(*copy));
 	unwind_java_regs(java, copy);
-	/* Else the last loads become one with those from a program's context, which the verifier does not take. */
+	/*
+	 * Without this, the compiler merges the last loads with those from a program's context, which the verifier
+	 * rejects.
+	 */
 	__asm__ volatile("" ::: "memory");
 }
 
-/* The layout of the sample's process, or none. */
+/* Prepares a walk: takes the layout of the sample's process, or an empty one, and resets the state. */
 static __always_inline void unwind_java_begin(struct duet_scratch *room)
 {
 	struct duet_jvm_entry *entry = NULL;

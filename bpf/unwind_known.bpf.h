@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the walks on this CPU have found out about code and methods, so that it takes fewer reads of the process: they
- * are most of what a walk costs. All of it is one value of a map and each of its entries small, since what a sample
- * touches has to be fetched into the CPU's cache each time.
+ * A per-CPU cache of facts about code and methods. It saves reads of the process's memory, which are most of the cost
+ * of a walk. The cache is one map value with small entries: whatever a sample touches must be fetched into the CPU's
+ * cache.
  *
- * What is known of Java is proven anew after a safepoint, and when that was last done more than 10 ms ago. No class is
- * unloaded without a safepoint, nor is code that a thread was seen in freed, from JDK 20 on. Up to JDK 19 the sweeper
- * frees it (sweeper.cpp), but makes it not entrant before, and passes through all code three times.
+ * Facts about Java are checked again after each safepoint, and after 10 ms at the latest. HotSpot unloads no class
+ * without a safepoint. From JDK 20 on, it also frees no code in which a thread was seen without one. Up to JDK 19 the
+ * sweeper (sweeper.cpp) frees code between safepoints, but it first makes the code not entrant and passes over all code
+ * three times.
  */
 #ifndef DUET_UNWIND_KNOWN_BPF_H
 #define DUET_UNWIND_KNOWN_BPF_H
@@ -15,19 +16,22 @@
 
 #define UNWIND_KNOWN_MS 10
 
-/* When, and after how many safepoints, of which process. The lower bits will do to tell whether it is another. */
+/*
+ * When a fact was last proven: the time, the number of safepoints, and the process. The lower bits suffice to notice a
+ * change.
+ */
 struct unwind_proof {
-	u32 process; /* when it was started */
+	u32 process; /* lower bits of its start time */
 	u32 time_ms;
-	u32 safepoints; /* as duet_scratch has them */
+	u32 safepoints; /* lower bits of duet_scratch's safepoints */
 };
 
-/* Of a compiled method's frame, by where in it the method has called. */
+/* The frame of a compiled method at the return address of one of its calls. */
 struct unwind_known_frame {
 	u64 pc;
 	struct unwind_proof proof;
-	u32 id; /* of the compilation */
-	u32 id_back; /* the method's code has it so many bytes before pc */
+	u32 id; /* id of the compilation */
+	u32 id_back; /* the id lies this many bytes before pc, in the nmethod */
 	u32 frame_bytes;
 };
 _Static_assert(sizeof(struct unwind_known_frame) == 32, "two of them are a line of the cache");
@@ -41,7 +45,7 @@ struct unwind_known_method {
 	u32 is_provable : 1;
 };
 
-/* Pairs of the same hash, as powers of 2. */
+/* Number of pairs (two entries with the same hash), as powers of 2. */
 #define UNWIND_KNOWN_FRAMES 8
 #define UNWIND_KNOWN_METHODS 6
 #define UNWIND_KNOWN_NATIVE 7
@@ -68,12 +72,12 @@ static __always_inline struct unwind_known *unwind_known_get(void)
 	return bpf_map_lookup_elem(&unwind_known, &zero);
 }
 
-/* The first of a pair. Multiplied by 2^64 / golden ratio, close addresses come to lie far from each other. */
+/* Returns the index of the first entry of a pair. Multiplying by 2^64 / golden ratio spreads close addresses. */
 static __always_inline u32 unwind_known_index(u64 address, u32 bits)
 {
 	u64 pair = address * 0x9e3779b97f4a7c15 >> (64 - bits);
 
-	__asm__("" : "+r"(pair)); /* the mask is for the verifier, the compiler finds it superfluous */
+	__asm__("" : "+r"(pair)); /* the mask below is for the verifier; without this the compiler would remove it */
 	return (pair & ((1u << bits) - 1)) * 2;
 }
 
@@ -93,14 +97,17 @@ static __always_inline struct unwind_proof unwind_proof_now(const struct walk_ja
 	};
 }
 
-/* Is what was proven then still to be believed? */
+/* Returns true if the proof is still valid: same safepoint count, and younger than UNWIND_KNOWN_MS. */
 static __always_inline bool unwind_is_fresh(const struct unwind_proof *proof, const struct unwind_proof *now)
 {
 	return now->safepoints && now->safepoints == proof->safepoints &&
 	       now->time_ms - proof->time_ms < UNWIND_KNOWN_MS;
 }
 
-/* A compilation's id is never used twice, and code that has a frame is not freed. */
+/*
+ * Returns true if the entry is valid; proves it again if necessary. Comparing the compilation's id is enough: an id is
+ * never used twice, and code that has a frame is not freed.
+ */
 static __always_inline bool unwind_prove_frame(const struct walk_java *java, struct unwind_known_frame *known)
 {
 	struct unwind_proof now = unwind_proof_now(java);
@@ -129,8 +136,8 @@ static __always_inline struct unwind_known_frame *unwind_find_frame(const struct
 }
 
 /*
- * A step from a compiled method that has called, when its frame at this pc is known. False, with the cursor as it was,
- * when it is not, or does not lead to Java.
+ * Steps from a compiled method that has called another one, if the cache has its frame at this pc. Returns false and
+ * leaves pc, sp and fp unchanged if the cache has none, or if the step does not lead to Java code.
  */
 static __always_inline bool unwind_known_step(struct walk_java *java, struct unwind_cursor *cursor)
 {
@@ -151,7 +158,10 @@ static __always_inline bool unwind_known_step(struct walk_java *java, struct unw
 	return true;
 }
 
-/* Of the blob at hand. Where it is deoptimized, what it would return to is told by each frame. */
+/*
+ * Adds the frame of the current blob to the cache. A pc in the stubs after the method's code is not cached: the method
+ * is deoptimized there, and each of its frames has its own pc to continue at.
+ */
 static __always_inline void unwind_know_frame(const struct walk_java *java, u64 pc, u64 frame_bytes)
 {
 	u64 stubs = java->blob + java_field(java, java->layout.nmethod_stubs, 4);
@@ -172,7 +182,10 @@ static __always_inline void unwind_know_frame(const struct walk_java *java, u64 
 	};
 }
 
-/* A jmethodID leads to its Method, as long as there is that one. Since JDK 26 (JDK-8268406) it is but a number. */
+/*
+ * Returns true if `id` points to a word that holds the address of the Method. A jmethodID does so as long as the Method
+ * exists. Since JDK 26 (JDK-8268406) it is only a number, and this returns false.
+ */
 static __always_inline bool unwind_is_method(const struct walk_java *java, u64 id, u64 method)
 {
 	u64 word;
@@ -212,7 +225,10 @@ static __always_inline bool unwind_known_method(struct walk_java *java, u64 meth
 	return true;
 }
 
-/* What cannot be proven stays so: else each time would cost a fault. */
+/*
+ * Adds the method that was found to the cache. A method that could not be proven once is not tried again: each try
+ * would cost a page fault.
+ */
 static __always_inline void unwind_know_method(const struct walk_java *java, u64 method)
 {
 	struct unwind_known *all = unwind_known_get();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One step through native code: pc -> mapping -> file -> row -> caller; the frame pointer where there is no row. */
+/* One step in native code: pc -> mapping -> file -> row -> caller; by frame pointer where there is no row. */
 #ifndef DUET_UNWIND_NATIVE_BPF_H
 #define DUET_UNWIND_NATIVE_BPF_H
 
 #include "unwind.bpf.h"
 
-/* The loader writes these through memory maps, see duet_unwind.h. */
+/* The loader writes these maps through memory mappings, see duet_unwind.h. */
 struct duet_unwind_pages_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -42,13 +42,14 @@ struct duet_unwind_processes_map {
 extern struct duet_unwind_processes_map unwind_processes SEC(".maps");
 
 /*
- * What a child has mapped is what its parent had when it forked: as long as that one's slice is the same, it is good
- * for both. The loader has heard of the child when its first sample is read; many have ended by then.
+ * A child starts with the mappings that its parent had at the fork. So the parent's slice of the tables is valid for
+ * both as long as the parent's slice does not change. The loader learns of a child only from the child's first sample,
+ * and many children have ended by then.
  */
 struct unwind_heir {
 	u64 start_ticks; /* of the child */
 	u64 generation; /* of the slice */
-	u32 from; /* whose slice it is */
+	u32 from; /* tgid of the process that has the slice */
 	u32 reserved;
 };
 
@@ -60,7 +61,7 @@ struct duet_unwind_heirs_map {
 };
 extern struct duet_unwind_heirs_map unwind_heirs SEC(".maps");
 
-/* The slice that was made for this process. */
+/* Returns the slice that the loader made for this process, or NULL. */
 static __always_inline struct duet_unwind_process *unwind_own_tables(u32 tgid, u64 start_ticks)
 {
 	struct duet_unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &tgid);
@@ -75,7 +76,7 @@ static __always_inline struct unwind_heir *unwind_find_heir(u32 tgid, u64 start_
 	return heir && heir->start_ticks == start_ticks ? heir : NULL;
 }
 
-/* Or that of the process that it was forked from. */
+/* Returns the slice of the process that this one was forked from, or NULL. */
 static __always_inline struct duet_unwind_process *unwind_inherited_tables(u32 tgid, u64 start_ticks)
 {
 	struct unwind_heir *heir = unwind_find_heir(tgid, start_ticks);
@@ -113,7 +114,7 @@ static __always_inline bool unwind_is_inside(const struct duet_unwind_mapping *m
 	return pc >= mapping->start && pc < mapping->end;
 }
 
-/* Makes walk->mapping the one that holds `pc`; false when there is none. */
+/* Sets walk->mapping to the mapping that holds `pc`. Returns false if there is none. */
 static __always_inline bool unwind_find_mapping(struct unwind_walk *walk, u64 pc)
 {
 	u32 low = walk->process.first, high = low + walk->process.mappings;
@@ -138,17 +139,17 @@ static __always_inline bool unwind_find_mapping(struct unwind_walk *walk, u64 pc
 	return false;
 }
 
-/* The loader learns from it whose rows are needed. */
+/* Marks a file as used, which shows the loader whose rows are needed. Returns the file, or NULL. */
 static __always_inline struct duet_unwind_module *unwind_use_module(u32 key)
 {
 	struct duet_unwind_module *module = bpf_map_lookup_elem(&unwind_modules, &key);
 
-	if (module && !module->used) /* else CPUs would take the cache line from each other */
+	if (module && !module->used) /* written only once: else the CPUs would compete for the cache line */
 		module->used = 1;
 	return module;
 }
 
-/* The row in force at `pc`, which lies in the walk's mapping; NULL when its file has none. */
+/* Returns the row that is valid at `pc`, which lies in walk->mapping; NULL if its file has none. */
 static __always_inline const struct duet_unwind_row *unwind_find_row(const struct unwind_walk *walk, u64 pc)
 {
 	const struct duet_unwind_mapping *mapping = &walk->mapping;
@@ -166,7 +167,7 @@ static __always_inline const struct duet_unwind_row *unwind_find_row(const struc
 	return walk_search_rows(&walk->cursor, module->first_row + page->first, module->first_row + page->end, offset);
 }
 
-/* Where what is found for this pc is kept, or was for others. */
+/* Returns the cache entry for this pc: the one that holds it, or one that may be overwritten; NULL without a cache. */
 static __always_inline struct unwind_found *unwind_found_at(const struct unwind_walk *walk, u64 pc)
 {
 	struct unwind_known *all = unwind_known_get();
@@ -181,10 +182,13 @@ static __always_inline struct unwind_found *unwind_found_at(const struct unwind_
 	return &all->native[index];
 }
 
-/* In unwind.bpf.c: walk->found from the maps, by mapping, file, page. 0 when there is no row. */
+/* Defined in unwind.bpf.c. Fills walk->found from the maps: mapping, file, page, row. Returns 0 if there is no row. */
 int unwind_look_up(void);
 
-/* The same, or what was found before. A row is a copy: it is good as long as its slice is in force. */
+/*
+ * Likewise, from the cache if possible. The cached row is a copy, which is valid as long as its slice is in use.
+ * Returns false if there is no row.
+ */
 static __always_inline bool unwind_find(struct unwind_walk *walk)
 {
 	u64 pc = walk->cursor.pc - walk->cursor.is_return;
@@ -202,7 +206,7 @@ static __always_inline bool unwind_find(struct unwind_walk *walk)
 	return true;
 }
 
-/* What the step comes to, as in duet_walk.h. */
+/* Steps to the caller. Returns the result as defined in duet_walk.h. */
 static __always_inline walk_result unwind_native_step(struct duet_scratch *room)
 {
 	struct unwind_walk *walk = &room->walk;

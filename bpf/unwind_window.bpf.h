@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A piece of the thread's stack, read at once: callers' return addresses lie close to each other, and most of what a
- * read costs is the call (on one machine 80 ns for 16 bytes, 96 ns for 512).
+ * A window on the thread's stack: a piece that is read at once. Return addresses lie close to each other, and most of
+ * the cost of a read is the call itself (on one machine 80 ns for 16 bytes, 96 ns for 512).
  */
 #ifndef DUET_UNWIND_WINDOW_BPF_H
 #define DUET_UNWIND_WINDOW_BPF_H
@@ -10,15 +10,18 @@
 
 #define UNWIND_WINDOW_WORDS 256 /* a power of 2 */
 
-#define UNWIND_PAGE_BYTES 4096 /* the smallest that there is */
+#define UNWIND_PAGE_BYTES 4096 /* the smallest page size of any supported kernel */
 
 struct unwind_window {
-	u64 at; /* its address. Of one walk only: the thread stands still */
-	u64 bytes; /* 0: nothing is there */
+	u64 at; /* user address of the first word; valid for one walk only, during which the thread does not run */
+	u64 bytes; /* that are valid; 0: none */
 	u64 words[UNWIND_WINDOW_WORDS];
 };
 
-/* As much as there is: behind the stack there may be nothing. Nonzero when that is not enough. */
+/*
+ * Moves the window to `address` and fills as much of it as can be read: beyond the end of the stack there may be no
+ * memory. Returns nonzero if fewer than `least_bytes` can be read.
+ */
 static __always_inline int unwind_window_move(struct unwind_window *window, u32 least_bytes, u64 address)
 {
 	u64 bytes = UNWIND_PAGE_BYTES - (address & (UNWIND_PAGE_BYTES - 1));
@@ -36,7 +39,7 @@ static __always_inline int unwind_window_move(struct unwind_window *window, u32 
 	return 0;
 }
 
-/* Words of the stack, a constant number of them. Nonzero when they cannot be read. */
+/* Reads a constant number of words of the stack. Returns nonzero if they cannot be read. */
 static __always_inline int unwind_window_read(struct unwind_window *window, u64 *to, u32 words, u64 address)
 {
 	u32 bytes = words * sizeof(u64);
@@ -48,7 +51,10 @@ static __always_inline int unwind_window_read(struct unwind_window *window, u64 
 	    unwind_window_move(window, bytes, address))
 		return bpf_probe_read_user(to, bytes, (const void *)address);
 	index = (address - window->at) / sizeof(u64);
-	/* The masks are for the verifier; what is opaque, the compiler cannot find superfluous. */
+	/*
+	 * The masks are for the verifier. The asm hides the value, else the compiler would remove the masks as
+	 * superfluous.
+	 */
 	__asm__("" : "+r"(index));
 #pragma unroll
 	for (u32 i = 0; i < words; i++)
