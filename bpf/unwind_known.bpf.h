@@ -5,9 +5,9 @@
  * cache.
  *
  * Facts about Java are checked again after each safepoint, and after 10 ms at the latest. HotSpot unloads no class
- * without a safepoint. From JDK 20 on, it also frees no code in which a thread was seen without one. Up to JDK 19 the
- * sweeper (sweeper.cpp) frees code between safepoints, but it first makes the code not entrant and passes over all code
- * three times.
+ * without a safepoint. From JDK 20 on, it also needs a safepoint to free code in which a thread was seen. Up to JDK 19
+ * the sweeper (sweeper.cpp) frees code between safepoints, but it first makes the code not entrant and passes over all
+ * code three times.
  */
 #ifndef DUET_UNWIND_KNOWN_BPF_H
 #define DUET_UNWIND_KNOWN_BPF_H

@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Loader and agent: the handshake over the control socket, and the records the
- * agent writes into its ring.
+ * Loader and agent: the handshake over the control socket, and the records the agent writes into its ring.
  *
- * The agent listens on an abstract SOCK_SEQPACKET socket in the JVM's network
- * namespace, under a name the loader chose and passed as the agent option
- * `control=NAME`. All users of that namespace see the name. So it accepts one
- * peer only, root or the JVM's own user (SO_PEERCRED), that begins with the
- * secret which the loader passed beside the name: `secret=HEX` in an attach
- * request, which nobody else can read, or the environment variable DUET_SECRET
- * where the agent is on a command line. One packet is one message.
+ * The agent listens on an abstract SOCK_SEQPACKET socket in the JVM's network namespace. The loader chose the socket's
+ * name and passed it as the agent option `control=NAME`. All users of that namespace can see the name. So the agent
+ * accepts one peer only. The peer must be root or the JVM's own user (SO_PEERCRED), and must first send the secret that
+ * the loader passed along with the name: `secret=HEX` in an attach request, which nobody else can read, or the
+ * environment variable DUET_SECRET if the agent is on a command line. One packet is one message.
  *
- *   loader -> PROOF    the secret: I am who attached
- *   agent  -> HELLO    who I am, which signal I can take
+ *   loader -> PROOF    the secret, which proves that the loader is the one that attached
+ *   agent  -> HELLO    describes the JVM
  *   loader -> START    ring (memfd by SCM_RIGHTS), engine, interval; for timer engines the unwind tables' memfd too
- *   agent  -> STARTED  handler is live, or why not
- *   loader -> WANT     what samples met and the loader does not know yet, any number of times: answered by records
- *   agent  -> ENDING   the JVM goes down: it waits a moment for the last WANTs, and for STOP
- *   loader -> STOP     (after the tgid left the BPF map `jvms`)
- *   agent  -> STOPPED  no more records will come; unasked when the JVM goes down
+ *   agent  -> STARTED  the handler is installed, or the reason why not
+ *   loader -> WANT     what samples contain and the loader does not know yet; any number of times; answered by records
+ *   agent  -> ENDING   the JVM is shutting down; the agent waits a moment for the last WANTs and for STOP
+ *   loader -> STOP     (after the tgid was removed from the BPF map `jvms`)
+ *   agent  -> STOPPED  no more records will come; sent without a STOP when the JVM shuts down
  *
- * Either side may close at any time: a dead loader makes the agent stop and
- * wait for the next attach; a dead JVM makes the loader drain the ring.
+ * Either side may close at any time. If the loader dies, the agent stops and waits for the next attach. If the JVM
+ * dies, the loader drains the ring.
  */
 #ifndef DUET_AGENT_H
 #define DUET_AGENT_H
@@ -29,9 +26,9 @@
 #include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 6	 /* of everything in this file and in duet_ring.h */
-#define DUET_JAVA_DEPTH 2048	 /* frames that AsyncGetCallTrace is asked for */
-#define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* and at most, for those who want all frames of deep stacks */
+#define DUET_AGENT_VERSION 6	 /* version of everything in this file and in duet_ring.h */
+#define DUET_JAVA_DEPTH 2048	 /* default number of frames to ask AsyncGetCallTrace for */
+#define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* the largest, if all frames of deep stacks are wanted */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
 #define DUET_SECRET_DIGITS 32	 /* hexadecimal: 128 bits */
 
@@ -72,7 +69,7 @@ DUET_ASSERT_SIZE(struct duet_message_proof, 8 + DUET_SECRET_DIGITS);
 
 struct duet_message_hello {
 	struct duet_message head;
-	uint32_t pid; /* as the JVM sees itself */
+	uint32_t pid; /* in the JVM's own pid namespace */
 	uint32_t has_asgct; /* 1: AsyncGetCallTrace was found */
 	char vm_name[64];   /* java.vm.name */
 	char vm_version[64]; /* java.vm.version */
@@ -90,9 +87,11 @@ struct duet_message_start {
 	struct duet_message head;
 	uint64_t interval_ns;
 	uint64_t ring_bytes;	 /* size of the memfd that comes with this message */
-	uint64_t tables_bytes;	 /* timer engines: of the second one, struct duet_unwind_file; 0 = there is none */
+	/* timer engines: size of the second memfd, which begins with struct duet_unwind_file; 0: there is none */
+	uint64_t tables_bytes;
 	uint32_t engine;	 /* enum duet_engine_id */
-	uint32_t java_depth;	 /* <= DUET_MAX_JAVA_DEPTH; above DUET_JAVA_DEPTH, walks leave out no frames either */
+	/* <= DUET_MAX_JAVA_DEPTH; if above DUET_JAVA_DEPTH, the agent's walks leave out no frames either */
+	uint32_t java_depth;
 	uint32_t signo;		 /* 0 = the agent chooses the first free real-time signal */
 	uint32_t reserved;
 };
@@ -100,10 +99,10 @@ DUET_ASSERT_SIZE(struct duet_message_start, 48);
 
 struct duet_message_started {
 	struct duet_message head;
-	int32_t error;	/* 0, or -errno; then `why` says it in words */
+	int32_t error;	/* 0, or -errno with the reason in `why` */
 	uint32_t signo;
 	uint64_t handler; /* address of the installed handler */
-	uint32_t tid;	  /* of the agent's own thread, as the JVM sees it: it takes no signals */
+	uint32_t tid;	  /* the agent's own thread, in the JVM's pid namespace; it takes no signals */
 	uint32_t reserved;
 	char why[128];
 };
@@ -111,13 +110,14 @@ DUET_ASSERT_SIZE(struct duet_message_started, 32 + 128);
 
 enum duet_want_kind {
 	DUET_WANT_METHOD = 1, /* answered by METHOD or GONE */
-	DUET_WANT_CODE,	      /* by CODE_LOAD, STUB or GONE; a CODE_LOAD comes behind the METHODs that it needs */
+	/* answered by CODE_LOAD, STUB or GONE; a CODE_LOAD comes after the METHODs that it needs */
+	DUET_WANT_CODE,
 	DUET_WANT_KIND_MAX
 };
 
 struct duet_want {
-	uint64_t key;  /* the jmethodID, or with DUET_METHOD_BARE; or a pc in the code */
-	uint32_t id;   /* code: of the compilation; 0: whatever is there now */
+	uint64_t key;  /* METHOD: a jmethodID, or a Method's address with DUET_METHOD_BARE; CODE: a pc in the code */
+	uint32_t id;   /* CODE: id of the compilation; 0: whatever code is there now */
 	uint32_t kind; /* enum duet_want_kind */
 };
 DUET_ASSERT_SIZE(struct duet_want, 16);
@@ -140,39 +140,40 @@ enum duet_agent_record_type {
 	DUET_AGENT_PAD = 0,	/* filler, skip */
 	DUET_AGENT_JAVA_SAMPLE = 1, /* in the sample ring */
 	/*
-	 * There too, from timer engines: struct duet_sample as BPF would have written it, of user frames alone. Its
-	 * SIGNALLED says that an answer, the Java half with the same cookie, has gone before.
+	 * Also in the sample ring, written by timer engines: the struct duet_sample that BPF would have written, with
+	 * user frames only. SIGNALLED means that its Java half, with the same cookie, was written before.
 	 */
 	DUET_AGENT_SAMPLE,
-	DUET_AGENT_FRAMES,	/* there too: struct duet_frames_record, before the sample */
-	DUET_AGENT_METHOD,	/* the rest in the metadata ring */
+	DUET_AGENT_FRAMES,	/* also in the sample ring: struct duet_frames_record, before its sample */
+	DUET_AGENT_METHOD,	/* this and all that follow: in the metadata ring */
 	DUET_AGENT_CODE_LOAD,
 	DUET_AGENT_CODE_UNLOAD,
 	DUET_AGENT_STUB,
 	DUET_AGENT_CODE_HEAP,
 	DUET_AGENT_THREAD,
-	DUET_AGENT_LAYOUT, /* struct duet_jvm_layout, duet_jvm.h; a later one replaces it */
-	DUET_AGENT_GONE, /* what was asked for is not there any more, or never was */
+	DUET_AGENT_LAYOUT, /* struct duet_jvm_layout of duet_jvm.h; a later record replaces it */
+	DUET_AGENT_GONE, /* answer to a WANT: what it asked for no longer exists, or never did */
 	DUET_AGENT_RECORD_TYPE_MAX
 };
 
 struct duet_java_frame {
-	uint64_t method; /* jmethodID, or with DUET_METHOD_BARE; 0: AsyncGetCallTrace found none */
+	uint64_t method; /* jmethodID, or a Method's address with DUET_METHOD_BARE; 0: AsyncGetCallTrace found none */
 	int32_t bci;	 /* byte code index; -1 unknown, -3 native method (AsyncGetCallTrace's lineno) */
 	uint32_t reserved;
 };
 DUET_ASSERT_SIZE(struct duet_java_frame, 16);
 
 enum duet_java_sample_flag {
-	DUET_JAVA_REPAIRED = 1 << 0,   /* the top frame was repaired before the walk succeeded */
+	DUET_JAVA_REPAIRED = 1 << 0,   /* the top frame had to be repaired before the walk succeeded */
 	DUET_JAVA_NO_THREAD = 1 << 1,  /* the thread has no JNIEnv: GC, compiler, native */
 	DUET_JAVA_TRUNCATED = 1 << 2,  /* java_depth reached the limit */
 };
 
 /* Followed by java_depth struct duet_java_frame, leaf first. */
 struct duet_java_sample {
-	uint64_t time_ns; /* CLOCK_MONOTONIC, first thing in the handler */
-	uint64_t cookie;  /* of the sample that it answers: si_value, or from a timer engine time_ns; 0 without one */
+	uint64_t time_ns; /* CLOCK_MONOTONIC, read first in the handler */
+	/* cookie of the sample that this answers: si_value, or time_ns of a timer engine's sample; 0: none */
+	uint64_t cookie;
 	uint64_t pc;	  /* from the ucontext */
 	uint64_t sp;
 	uint32_t tid;	  /* as the JVM sees it */
@@ -196,7 +197,7 @@ struct duet_method {
 	uint16_t source_len;
 	uint32_t line_count;
 	uint16_t modifiers; /* JVM access flags */
-	uint16_t is_extra;  /* 1: no answer of its own, but one of those that the CODE_LOAD behind it names */
+	uint16_t is_extra;  /* 1: not an answer to a WANT, but a method that the CODE_LOAD after it refers to */
 };
 DUET_ASSERT_SIZE(struct duet_method, 24);
 
@@ -213,25 +214,25 @@ struct duet_gone {
 DUET_ASSERT_SIZE(struct duet_gone, 24);
 
 /*
- * A compiled method that samples met. Followed by pc_count struct duet_code_pc (ascending
- * pc) and frame_count struct duet_java_frame: the inlining stacks that the pcs
- * point into, leaf first, the compiled method itself last.
+ * A compiled method that occurs in samples. Followed by pc_count struct duet_code_pc (ascending pc) and frame_count
+ * struct duet_java_frame. The frames are the inlining stacks that the pcs refer to: leaf first, the compiled method
+ * itself last.
  */
 struct duet_code_load {
-	uint64_t time_ns; /* CLOCK_MONOTONIC, when it was asked for: it was there by then */
+	uint64_t time_ns; /* CLOCK_MONOTONIC, when the agent asked HotSpot: the code existed at this time */
 	uint64_t method;
 	uint64_t address;
 	uint32_t code_bytes;
 	uint32_t pc_count;
 	uint32_t frame_count;
-	uint32_t id; /* of the compilation, 0: unknown */
+	uint32_t id; /* id of the compilation; 0: unknown */
 };
 DUET_ASSERT_SIZE(struct duet_code_load, 40);
 
 struct duet_code_pc {
-	uint32_t offset; /* of the pc from `address` */
+	uint32_t offset; /* offset of the pc from `address` */
 	uint32_t frame;	 /* index of its leaf frame */
-	uint32_t depth;	 /* frames from there */
+	uint32_t depth;	 /* number of frames, starting at `frame` */
 	uint32_t reserved;
 };
 DUET_ASSERT_SIZE(struct duet_code_pc, 16);
@@ -243,7 +244,7 @@ struct duet_code_unload {
 };
 DUET_ASSERT_SIZE(struct duet_code_unload, 24);
 
-/* A stub, adapter or the interpreter that samples met; followed by name_len bytes of name. */
+/* A stub, an adapter or the interpreter that occurs in samples. Followed by name_len bytes of name. */
 struct duet_stub {
 	uint64_t time_ns;
 	uint64_t address;
@@ -252,14 +253,14 @@ struct duet_stub {
 };
 DUET_ASSERT_SIZE(struct duet_stub, 24);
 
-/* Reserved address range of one code heap: any pc inside is JVM code. */
+/* Reserved address range of one code heap: any pc in it is JVM code. */
 struct duet_code_heap {
 	uint64_t low;
 	uint64_t high;
 };
 DUET_ASSERT_SIZE(struct duet_code_heap, 16);
 
-/* A thread was born, renamed or ended; followed by name_len bytes of UTF-8 (Java name). */
+/* A thread was started, renamed or has ended. Followed by name_len bytes of UTF-8: its Java name. */
 struct duet_thread {
 	uint64_t time_ns;
 	uint32_t tid; /* as the JVM sees it */

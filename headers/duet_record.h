@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Records from BPF to the loader, through the BPF ring buffer. Native byte
- * order, 8-byte aligned, zeroed before filled.
+ * Records from BPF to the loader, sent through the BPF ring buffer. Fields are in native byte order. Records are 8-byte
+ * aligned and are zeroed before they are filled.
  */
 #ifndef DUET_RECORD_H
 #define DUET_RECORD_H
@@ -11,22 +11,24 @@
 #define DUET_RECORD_VERSION 7
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 /*
- * User frames, which BPF walks by itself. Of a deeper stack a sample has the leaf's side and the root's; when all
- * frames are asked for, those between come before it in records of their own.
+ * Most user frames in one sample. A sample of a deeper stack has the DUET_LEAF_FRAMES frames next to the leaf and the
+ * DUET_ROOT_FRAMES frames next to the root. If all frames are wanted, the frames in between precede the sample in
+ * FRAMES records.
  */
 #define DUET_MAX_USER_STACK 1024
 #define DUET_ROOT_FRAMES 256 /* a power of 2 */
 #define DUET_LEAF_FRAMES (DUET_MAX_USER_STACK - DUET_ROOT_FRAMES)
-#define DUET_MAX_WALK 16384 /* frames that a walk passes: 10,000 of Java, and all of most stacks of 1 MB */
-#define DUET_MAX_CGROUP_PATH 320 /* bytes with the NUL; those of Kubernetes under systemd have 200 */
+/* most frames that a walk visits: enough for 10,000 Java frames, and for most full stacks of 1 MB */
+#define DUET_MAX_WALK 16384
+#define DUET_MAX_CGROUP_PATH 320 /* bytes with the NUL; paths of Kubernetes under systemd have 200 */
 #define DUET_MAX_VIRTUAL_NAME 64 /* bytes of a virtual thread's name; the rest is cut */
 
 enum duet_record_type {
 	DUET_RECORD_SAMPLE = 1,
 	DUET_RECORD_EXEC,
-	DUET_RECORD_EXIT,   /* of a process: the last thread has gone */
-	DUET_RECORD_CGROUP, /* was made: it may be gone before its first sample is read */
-	DUET_RECORD_FRAMES, /* of a deep stack, whose sample follows */
+	DUET_RECORD_EXIT,   /* a process ended: its last thread has exited */
+	DUET_RECORD_CGROUP, /* a cgroup was created; it may be deleted before its first sample is read */
+	DUET_RECORD_FRAMES, /* middle frames of a deep stack; its sample follows */
 	DUET_RECORD_TYPE_MAX
 };
 
@@ -35,7 +37,7 @@ struct duet_record {
 	uint16_t type;	/* enum duet_record_type */
 	uint16_t version; /* DUET_RECORD_VERSION */
 	uint64_t time_ns; /* CLOCK_MONOTONIC, bpf_ktime_get_ns */
-	uint32_t tgid;	/* as the loader's pid namespace numbers it */
+	uint32_t tgid;	/* in the loader's pid namespace, and so is tid */
 	uint32_t tid;
 };
 DUET_ASSERT_SIZE(struct duet_record, 24);
@@ -43,64 +45,76 @@ DUET_ASSERT_SIZE(struct duet_record, 24);
 enum duet_sample_flag {
 	DUET_SAMPLE_KERNEL = 1 << 0,	/* interrupted in kernel mode */
 	DUET_SAMPLE_SIGNALLED = 1 << 1, /* a signal was queued for this sample */
-	DUET_SAMPLE_PENDING = 1 << 2,	/* not signalled: an earlier signal is pending, its record serves both */
-	DUET_SAMPLE_COOKIE = 1 << 3,	/* `cookie` travels with the signal */
+	/* not signalled: an earlier signal is still pending, and the agent's record for it serves both samples */
+	DUET_SAMPLE_PENDING = 1 << 2,
+	DUET_SAMPLE_COOKIE = 1 << 3,	/* `cookie` was sent with the signal */
 	DUET_SAMPLE_JVM = 1 << 4,	/* the process is in the map `jvms` */
 	DUET_SAMPLE_USER_REGS = 1 << 5, /* user_pc and user_sp are valid */
-	DUET_SAMPLE_USER_COMPLETE = 1 << 6, /* the user stack reaches the thread's entry, each frame by its row */
-	DUET_SAMPLE_UNKNOWN_CODE = 1 << 7, /* a pc lay in no mapping that BPF knows: read the process's again */
-	DUET_SAMPLE_WALKED = 1 << 8, /* complete, by the JVM's layout: no signal is needed */
+	/* the user stack reaches the thread's entry, and each frame was found by an unwind row */
+	DUET_SAMPLE_USER_COMPLETE = 1 << 6,
+	/* a pc lay in no mapping that BPF knows: the loader must read the process's mappings again */
+	DUET_SAMPLE_UNKNOWN_CODE = 1 << 7,
+	DUET_SAMPLE_WALKED = 1 << 8, /* a JVM's thread, complete by the JVM's published layout: it needs no signal */
 };
 
 /* Why the walk of the user stack ended where it did. */
 enum duet_walk_end {
-	DUET_WALK_NONE,	      /* there was none */
-	DUET_WALK_ENTRY,      /* the thread's entry, or where it would return to address 0 */
-	DUET_WALK_DEPTH,      /* as many frames as were asked for */
-	DUET_WALK_UNREADABLE, /* stack memory that cannot be read: not there, or paged out */
-	DUET_WALK_NO_ROW,     /* no unwind row, and where it would have to be exact there is no other way */
+	DUET_WALK_NONE,	      /* there was no walk */
+	DUET_WALK_ENTRY,      /* reached the thread's entry, or a return address of 0 */
+	DUET_WALK_DEPTH,      /* walked as many frames as were asked for */
+	DUET_WALK_UNREADABLE, /* stack memory could not be read: not mapped, or paged out */
+	DUET_WALK_NO_ROW,     /* no unwind row, and no other exact way to find the caller */
 	DUET_WALK_BAD_CFA,    /* the caller's frame would not lie above its callee's */
 	DUET_WALK_BAD_FP,     /* no unwind row, and the frame pointer does not point into the stack */
 	/* In the JVM's code: */
 	DUET_WALK_NO_BLOB,    /* no code blob holds the pc, or its layout is not as published */
-	DUET_WALK_NO_FRAME,   /* a stub without a frame size: so ends the part of a virtual thread that is mounted */
-	DUET_WALK_LEAF,	      /* interrupted where a frame is being made or left, and nothing shows how far */
+	/* a stub without a frame size; also where the mounted part of a virtual thread's stack ends */
+	DUET_WALK_NO_FRAME,
+	/* interrupted while a frame was being built or left, and nothing shows how much of it exists */
+	DUET_WALK_LEAF,
 	DUET_WALK_BAD_INTERPRETED, /* the frame pointer does not lead to an interpreter frame */
 	/* Anywhere: */
-	DUET_WALK_LONG, /* it took longer than a thread may be held up */
+	DUET_WALK_LONG, /* the walk took longer than a thread may be held up */
 	DUET_WALK_END_MAX
 };
 
-/* Why a sample of a JVM was not signalled; 0 when it was, or is PENDING. */
+/* Why no signal was sent for a sample of a JVM. 0 if one was sent, or if the sample is PENDING. */
 enum duet_no_signal {
 	DUET_NO_SIGNAL_NONE,
 	DUET_NO_SIGNAL_SYSCALL, /* in a system call that does not restart after a handler */
 	DUET_NO_SIGNAL_BLOCKED, /* the thread blocks the signal (also: inside the handler) */
-	DUET_NO_SIGNAL_STOLEN,  /* disposition is not the agent's handler */
-	DUET_NO_SIGNAL_EXITING, /* exec or exit under way */
+	DUET_NO_SIGNAL_STOLEN,  /* the signal's handler is not the agent's */
+	DUET_NO_SIGNAL_EXITING, /* exec or exit is in progress */
 	DUET_NO_SIGNAL_REFUSED, /* the kernel refused */
 	DUET_NO_SIGNAL_UNWANTED, /* --signals never */
-	DUET_NO_SIGNAL_EVENT, /* the event allows none: its samples have no second half */
+	DUET_NO_SIGNAL_EVENT, /* the event allows no signals: its samples have no Java half */
 	DUET_NO_SIGNAL_MAX
 };
 
-/* No jmethodID but the address of a Method; it may be used again when its class has been unloaded. */
+/*
+ * Flag of a method key: the rest is not a jmethodID but the address of a Method. The address may be reused after the
+ * Method's class was unloaded.
+ */
 #define DUET_METHOD_BARE (1ull << 63)
 
 /*
- * What a user frame of Java is, beside its address: the id of its compilation, which HotSpot counts from 1, or this
- * flag and the byte code's index, when it is of the interpreter. 0: of neither.
+ * Id of a user frame, beside its address. It is the id of the frame's compilation, which HotSpot counts from 1, or one
+ * of these flags. INTERPRETED comes with the bytecode index. 0: neither compiled nor interpreted Java code.
  */
 #define DUET_ID_INTERPRETED (1u << 31)
-#define DUET_ID_ON_HEAP (1u << 30) /* or this one: no frame, but the place of those of a virtual thread on the heap */
-#define DUET_ID_NOT_FILLED (1u << 29) /* or this: a frame of the interpreter that deoptimization has not filled yet */
-#define DUET_ID_BCI 0xffff /* JVM specification, 4.7.3: a method has less than 65536 bytes. All set: a native method */
+#define DUET_ID_ON_HEAP (1u << 30) /* not a frame, but the position of a virtual thread's frames that are on the heap */
+#define DUET_ID_NOT_FILLED (1u << 29) /* an interpreter frame that deoptimization has not filled in yet */
+/*
+ * mask of the bytecode index: a method has less than 65536 bytes of code (JVM specification, 4.7.3). All bits set: a
+ * native method
+ */
+#define DUET_ID_BCI 0xffff
 
-/* A virtual thread that is mounted, as java.lang.Thread knows it. */
+/* The virtual thread that is mounted on a thread, as java.lang.Thread describes it. */
 struct duet_virtual_thread {
-	uint64_t id; /* Thread.threadId(); 0: the thread runs code of its own, or nothing can be told */
-	uint8_t name_bytes; /* 0: it has no name, as most, or the name cannot be read */
-	uint8_t is_utf16; /* else Latin-1 */
+	uint64_t id; /* Thread.threadId(); 0: no virtual thread is mounted, or it could not be found out */
+	uint8_t name_bytes; /* 0: the thread has no name (most have none), or the name could not be read */
+	uint8_t is_utf16; /* 1: UTF-16; 0: Latin-1 */
 	uint8_t reserved[6];
 	uint8_t name[DUET_MAX_VIRTUAL_NAME];
 };
@@ -111,45 +125,50 @@ struct duet_sample {
 	uint64_t start_ns;  /* group leader's start_boottime */
 	uint64_t cgroup_id; /* cgroup v2 id of the task */
 	uint64_t weight;    /* what this sample accounts for, in the unit of its event */
-	uint64_t user_pc;   /* where the thread returns to user mode, also for kernel samples */
+	uint64_t user_pc;   /* the thread's user-mode pc, also if it was interrupted in the kernel */
 	uint64_t user_sp;
 	uint64_t cookie;
-	uint32_t ns_tgid;   /* ids in the innermost pid namespace: what the agent itself sees */
+	uint32_t ns_tgid;   /* ids in the thread's innermost pid namespace, which is the one that the agent sees */
 	uint32_t ns_tid;
-	uint32_t event;	    /* which of the recording's events, < DUET_MAX_EVENTS */
+	uint32_t event;	    /* index of the event in the recording, < DUET_MAX_EVENTS */
 	uint32_t reserved;
 	uint16_t flags;	    /* enum duet_sample_flag */
 	uint16_t no_signal; /* enum duet_no_signal */
 	uint16_t kernel_depth;
 	uint16_t user_depth;
 	uint16_t walk_end;	/* enum duet_walk_end */
-	uint16_t guessed_depth; /* user frames whose caller was found by frame pointer, for want of an unwind row */
-	uint16_t id_depth; /* user_depth, or 0 when there are no ids */
-	uint16_t left_out; /* user frames behind the first DUET_LEAF_FRAMES that the record has no room for */
+	/* user frames whose caller was found by frame pointer because there was no unwind row */
+	uint16_t guessed_depth;
+	uint16_t id_depth; /* user_depth, or 0 if the record has no ids */
+	uint16_t left_out; /* user frames after the first DUET_LEAF_FRAMES that are not in this record */
 	char comm[DUET_COMM_LEN];	  /* of the thread */
 	char process_comm[DUET_COMM_LEN]; /* of the group leader */
 	struct duet_virtual_thread virtual_thread;
 	/*
-	 * kernel_depth kernel addresses, user_depth user addresses, and id_depth uint32_t, padded: what these are in
-	 * Java. Leaf first. A user address but the first is a return address: behind its call. So is, by one byte, what
-	 * a signal handler interrupted. In the place of an interpreted frame's, which does not tell its method, stands
-	 * the jmethodID, or where it has none, the method's own address with DUET_METHOD_BARE.
+	 * kernel_depth kernel addresses, then user_depth user addresses, then id_depth ids of user frames (uint32_t,
+	 * DUET_ID_*, padded to 8 bytes). Leaf first.
+	 *
+	 * Every user address except the first is a return address. A pc that a signal handler interrupted is stored as
+	 * pc + 1, so that it can be treated the same way. The address of an interpreted frame would not identify its
+	 * method, so the slot holds the jmethodID instead; if the method has none, it holds the address of the Method
+	 * with DUET_METHOD_BARE.
 	 */
 	uint64_t stack[];
 };
 DUET_ASSERT_SIZE(struct duet_sample, 24 + 6 * 8 + 8 * 4 + 32 + sizeof(struct duet_virtual_thread));
 
 /*
- * FRAMES: user frames between the first DUET_LEAF_FRAMES of a stack and the last DUET_ROOT_FRAMES, as duet_sample has
- * them. The head's time and thread are those of the sample. `first` grows from DUET_LEAF_FRAMES in steps of
- * DUET_ROOT_FRAMES; what the last of these records has beyond left_out, the sample has too.
+ * FRAMES: the user frames between the first DUET_LEAF_FRAMES and the last DUET_ROOT_FRAMES of a stack, in the form that
+ * duet_sample has. The head has the time and thread of the sample. `first` starts at DUET_LEAF_FRAMES and grows in
+ * steps of DUET_ROOT_FRAMES. The last record may also hold frames that the sample has: those from DUET_LEAF_FRAMES +
+ * left_out on.
  */
 struct duet_frames_record {
 	struct duet_record head;
-	uint32_t first; /* how many user frames lie before them */
+	uint32_t first; /* index of the first of these frames in the whole stack */
 	uint32_t reserved;
 	uint64_t stack[DUET_ROOT_FRAMES];
-	uint32_t ids[DUET_ROOT_FRAMES]; /* to be looked at if the sample has ids */
+	uint32_t ids[DUET_ROOT_FRAMES]; /* valid only if the sample has ids */
 };
 DUET_ASSERT_SIZE(struct duet_frames_record, 32 + DUET_ROOT_FRAMES * 12);
 
@@ -162,8 +181,8 @@ struct duet_process_record {
 DUET_ASSERT_SIZE(struct duet_process_record, 48);
 
 struct duet_cgroup_record {
-	struct duet_record head; /* who made it */
-	uint64_t id; /* in cgroup v2 */
+	struct duet_record head; /* the process and thread that created it */
+	uint64_t id; /* cgroup v2 id */
 	char path[DUET_MAX_CGROUP_PATH];
 };
 DUET_ASSERT_SIZE(struct duet_cgroup_record, 32 + DUET_MAX_CGROUP_PATH);

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The ring between agent and loader: one sealed memfd per JVM, made by the
- * loader, mapped by both.
+ * The ring between agent and loader: one sealed memfd per JVM, created by the loader, mapped by both.
  *
  *   page 0              struct duet_ring_page
- *   lanes[0].offset     sample lane: written by signal handlers, drops when full
+ *   lanes[0].offset     sample lane: written by signal handlers; records are dropped when it is full
  *   lanes[1].offset     metadata lane: methods, code, threads
  *
- * Each lane is a power of two of bytes and is mapped twice, back to back, so
- * that a record is contiguous wherever it starts. Many producers, one consumer.
+ * The size of each lane is a power of two bytes. Each lane is mapped twice, back to back, so that a record is
+ * contiguous wherever it starts. A lane has many producers and one consumer.
  *
- * Producer: reserve with a compare-and-swap on `head`, fill, publish by storing
- * the record's size with release order. Consumer: load the size with acquire
- * order (pairs with that store), copy the record out, zero it, then move `tail`
- * with release order (pairs with the producer's acquire load of `tail`: space is
- * reused only after it reads as zero). A size of zero means "reserved, not yet
- * published".
+ * Producer: reserves space with a compare-and-swap on `head`, fills the record, and publishes it by storing its size
+ * with release order. Consumer: loads the size with acquire order (pairs with that store), copies the record out,
+ * zeroes it, and then advances `tail` with release order. That store pairs with the producer's acquire load of `tail`:
+ * space is reused only after it reads as zero. A size of zero means "reserved, not yet published".
  *
- * The producer side is async-signal-safe. The consumer trusts nothing: positions
- * it relies on are its own copies.
+ * The producer side is async-signal-safe. The consumer does not trust the shared memory: it keeps its own copies of the
+ * positions it relies on.
  */
 #ifndef DUET_RING_H
 #define DUET_RING_H
@@ -34,12 +31,13 @@
 enum duet_lane { DUET_LANE_SAMPLE, DUET_LANE_METADATA, DUET_LANES };
 
 struct duet_ring_lane {
-	uint64_t offset; /* of the lane in the memfd, a multiple of the page size; written by the loader, constant */
+	/* of the lane in the memfd, a multiple of the page size; written by the loader, then constant */
+	uint64_t offset;
 	uint64_t bytes;	 /* power of two; constant */
 	uint64_t pad0[6];
-	uint64_t head; /* producers: next free position, grows without wrapping */
+	uint64_t head; /* written by producers: next free position; grows without wrapping */
 	uint64_t pad1[7];
-	uint64_t tail; /* consumer: everything before is free */
+	uint64_t tail; /* written by the consumer: everything before this position is free */
 	uint64_t pad2[7];
 };
 DUET_ASSERT_SIZE(struct duet_ring_lane, 192);
@@ -48,7 +46,7 @@ struct duet_ring_page {
 	uint32_t magic;
 	uint32_t version; /* DUET_AGENT_VERSION */
 	uint64_t total_bytes;
-	uint64_t handler_ns; /* the agent's: time in its signal handler on all threads, relaxed atomic adds */
+	uint64_t handler_ns; /* time spent in the agent's signal handler, sum of all threads; relaxed atomic adds */
 	uint64_t pad[5];
 	struct duet_ring_lane lanes[DUET_LANES];
 	uint64_t counters[64]; /* enum duet_agent_counter, relaxed atomic adds */
@@ -70,7 +68,7 @@ static inline uint32_t duet_ring_record_size(uint32_t payload)
 
 #ifndef __bpf__
 
-/* Where one side sees a lane: `data` is the start of the doubled mapping. */
+/* One side's view of a lane. `data` is the start of the doubled mapping. */
 struct duet_lane_view {
 	struct duet_ring_lane *lane;
 	unsigned char *data;
@@ -78,9 +76,8 @@ struct duet_lane_view {
 };
 
 /*
- * Reserve room for `payload` bytes. Returns the record header (its `size` still
- * reads zero), or NULL when the lane is full. Async-signal-safe, wait-free but
- * for contention on head.
+ * Reserve room for `payload` bytes. Returns the record header (its `size` still reads zero), or NULL when the lane is
+ * full. Async-signal-safe and lock-free: it retries only when another producer has advanced `head`.
  */
 static inline struct duet_ring_record *duet_ring_reserve(struct duet_lane_view *view, uint32_t payload)
 {
@@ -97,7 +94,7 @@ static inline struct duet_ring_record *duet_ring_reserve(struct duet_lane_view *
 	return (struct duet_ring_record *)(view->data + (head & (view->bytes - 1)));
 }
 
-/* Publish what was reserved for `payload` bytes. Async-signal-safe. */
+/* Publish a record that was reserved for `payload` bytes. Async-signal-safe. */
 static inline void duet_ring_commit(struct duet_ring_record *record, uint16_t type, uint32_t payload)
 {
 	record->type = type;
