@@ -219,7 +219,7 @@ DUET_ASSERT_SIZE(struct duet_gone, 24);
  * itself last.
  */
 struct duet_code_load {
-	uint64_t time_ns; /* CLOCK_MONOTONIC, when the agent asked HotSpot: the code existed at this time */
+	uint64_t time_ns; /* CLOCK_MONOTONIC, when the agent looked it up: the code existed by then */
 	uint64_t method;
 	uint64_t address;
 	uint32_t code_bytes;

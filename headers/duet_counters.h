@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Every way a sample, a stack or a name can be lost, in one list: the enum
- * that BPF, agent and loader count with, and the words the user reads. Adding a
- * row is all it takes.
+ * Every way to lose a sample, a stack or a name, in one list. It yields the enums that BPF, agent and loader count
+ * with, and the text that the user reads. To add a counter, add a row.
  *
- * DUET_BPF_COUNTERS    counted per CPU in the BPF map `counters`
- * DUET_AGENT_COUNTERS  counted in the ring's header page by the agent
- * DUET_LOADER_COUNTERS counted by the loader while it checks and joins
+ *   DUET_BPF_COUNTERS    counted per CPU in the BPF map `counters`
+ *   DUET_AGENT_COUNTERS  counted by the agent in the ring's header page
+ *   DUET_LOADER_COUNTERS counted by the loader while it checks and joins
  */
 #ifndef DUET_COUNTERS_H
 #define DUET_COUNTERS_H

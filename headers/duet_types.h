@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Fixed-width types in all three worlds: BPF programs (vmlinux.h has been
- * included before), the loader and the agent (libc).
+ * Fixed-width types for all three parts: BPF programs (which include vmlinux.h first), the loader and the agent (which
+ * use libc).
  */
 #ifndef DUET_TYPES_H
 #define DUET_TYPES_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #endif
 
-/* The contracts are compiled three times; a size that differs is a build error. */
+/* The contracts are compiled for each part; a size that differs is a build error. */
 #define DUET_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " must be " #bytes " bytes")
 
 #define DUET_COMM_LEN 16 /* TASK_COMM_LEN, include/linux/sched.h */
