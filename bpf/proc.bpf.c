@@ -90,8 +90,8 @@ int process_fork(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * Reports a new cgroup of cgroup v2, whose hierarchy id is 0. A path that does not fit is not reported, because a cut
- * path would have to be guessed.
+ * Reports a new cgroup of cgroup v2, whose hierarchy id is 0. A path that does not fit is not reported, since a cut
+ * path would be a guess.
  */
 SEC("raw_tracepoint/cgroup_mkdir")
 int cgroup_made(struct bpf_raw_tracepoint_args *ctx)

@@ -91,7 +91,7 @@ static __always_inline void unwind_know_method(const struct walk_java *java, u64
  */
 struct unwind_found {
 	u64 pc;
-	u64 generation; /* generation of the slice that gave this result */
+	u64 generation; /* of the slice that gave this result */
 	struct duet_unwind_row row;
 	u32 module;
 	u32 code; /* enum duet_code */

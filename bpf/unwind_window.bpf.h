@@ -14,7 +14,7 @@
 
 struct unwind_window {
 	u64 at; /* user address of the first word; valid for one walk only, during which the thread does not run */
-	u64 bytes; /* that are valid; 0: none */
+	u64 bytes; /* number of valid bytes in words; 0: none */
 	u64 words[UNWIND_WINDOW_WORDS];
 };
 

@@ -40,7 +40,7 @@ struct duet_method_entry {
 	 * x86-64: the pop of the return address, which is on top of the stack up to here. arm64: the store of the
 	 * caller's sp.
 	 */
-	uint32_t pop; /* of the return address, which is on top of the stack up to here */
+	uint32_t pop;
 	/*
 	 * x86-64: the pushes of the return address and of fp, then mov %rsp, %rbp; in `thrown`, the pushes of the
 	 * exception and of the return address. arm64: the store of fp and the return address as a pair, which comes

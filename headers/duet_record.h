@@ -50,7 +50,7 @@ enum duet_sample_flag {
 	DUET_SAMPLE_COOKIE = 1 << 3,	/* `cookie` was sent with the signal */
 	DUET_SAMPLE_JVM = 1 << 4,	/* the process is in the map `jvms` */
 	DUET_SAMPLE_USER_REGS = 1 << 5, /* user_pc and user_sp are valid */
-	/* the user stack reaches the thread's entry, and each frame was found by an unwind row */
+	/* the user stack reaches the thread's entry, and no frame of it was guessed by frame pointer */
 	DUET_SAMPLE_USER_COMPLETE = 1 << 6,
 	/* a pc lay in no mapping that BPF knows: the loader must read the process's mappings again */
 	DUET_SAMPLE_UNKNOWN_CODE = 1 << 7,
@@ -98,15 +98,16 @@ enum duet_no_signal {
 #define DUET_METHOD_BARE (1ull << 63)
 
 /*
- * Id of a user frame, beside its address. It is the id of the frame's compilation, which HotSpot counts from 1, or one
- * of these flags. INTERPRETED comes with the bytecode index. 0: neither compiled nor interpreted Java code.
+ * Ids of user frames, which a record has in addition to their addresses. An id is that of the frame's compilation,
+ * which HotSpot counts from 1, or one of these flags. INTERPRETED comes with the bytecode index. 0: neither compiled
+ * nor interpreted Java code.
  */
 #define DUET_ID_INTERPRETED (1u << 31)
 #define DUET_ID_ON_HEAP (1u << 30) /* not a frame, but the position of a virtual thread's frames that are on the heap */
 #define DUET_ID_NOT_FILLED (1u << 29) /* an interpreter frame that deoptimization has not filled in yet */
 /*
- * mask of the bytecode index: a method has less than 65536 bytes of code (JVM specification, 4.7.3). All bits set: a
- * native method
+ * Mask of the bytecode index: a method has fewer than 65536 bytes of code (JVM specification, 4.7.3). All bits set: a
+ * native method.
  */
 #define DUET_ID_BCI 0xffff
 

@@ -6,7 +6,7 @@
  *   lanes[0].offset     sample lane: written by signal handlers; records are dropped when it is full
  *   lanes[1].offset     metadata lane: methods, code, threads
  *
- * The size of each lane is a power of two bytes. Each lane is mapped twice, back to back, so that a record is
+ * The size of each lane in bytes is a power of two. Each lane is mapped twice, back to back, so that a record is
  * contiguous wherever it starts. A lane has many producers and one consumer.
  *
  * Producer: reserves space with a compare-and-swap on `head`, fills the record, and publishes it by storing its size
@@ -31,7 +31,7 @@
 enum duet_lane { DUET_LANE_SAMPLE, DUET_LANE_METADATA, DUET_LANES };
 
 struct duet_ring_lane {
-	/* of the lane in the memfd, a multiple of the page size; written by the loader, then constant */
+	/* offset of the lane in the memfd, a multiple of the page size; written by the loader, then constant */
 	uint64_t offset;
 	uint64_t bytes;	 /* power of two; constant */
 	uint64_t pad0[6];
