@@ -73,7 +73,8 @@ static __always_inline enum duet_no_signal signal_check(struct task_struct *task
 }
 
 /*
- * Returns true if the sample needs the agent's half, or if it is chosen for the cross-check (one in DUET_CHECK_ONE_IN).
+ * Returns true if the event and --signals allow a signal, and the sample needs the agent's half or was chosen for the
+ * cross-check (one in DUET_CHECK_ONE_IN). With --signals always, returns true for every sample of such an event.
  */
 static __always_inline bool signal_is_needed(struct duet_sample *sample)
 {

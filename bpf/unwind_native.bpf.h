@@ -76,7 +76,7 @@ static __always_inline struct unwind_heir *unwind_find_heir(u32 tgid, u64 start_
 	return heir && heir->start_ticks == start_ticks ? heir : NULL;
 }
 
-/* Returns the slice of the process that this one was forked from, or NULL. */
+/* Returns the slice of the process that this one was forked from, directly or through others, or NULL. */
 static __always_inline struct duet_unwind_process *unwind_inherited_tables(u32 tgid, u64 start_ticks)
 {
 	struct unwind_heir *heir = unwind_find_heir(tgid, start_ticks);
