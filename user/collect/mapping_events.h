@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's own records of exec, fork and executable mappings, of every process. Inside collect/ only. */
+/* The kernel's records of exec, fork and executable mappings of every process. Used inside collect/ only. */
 #ifndef COLLECT_MAPPING_EVENTS_H
 #define COLLECT_MAPPING_EVENTS_H
 
@@ -10,12 +10,13 @@
 
 struct mapping_events;
 
-/* `most_bytes` of rings on all CPUs together. 0 or -errno. */
+/* The rings of all CPUs take `most_bytes` together, but each has two pages at least. 0 or -errno. */
 int mapping_events_open(struct mapping_events **ret, size_t most_bytes);
 void mapping_events_close(struct mapping_events *events);
-size_t mapping_events_bytes(const struct mapping_events *events); /* of rings */
-uint64_t mapping_events_count(const struct mapping_events *events); /* of records made, as far as read */
-/* Takes in what has come; *lost grows by what had no room. */
+/* These three take NULL, which has no records. */
+size_t mapping_events_bytes(const struct mapping_events *events); /* bytes of the rings */
+uint64_t mapping_events_count(const struct mapping_events *events); /* records made so far, lost ones included */
+/* Adds the waiting records to `log`, and the number of records that were lost to *lost. */
 void mapping_events_read(struct mapping_events *events, struct mapping_log *log, uint64_t *lost);
 
 #endif

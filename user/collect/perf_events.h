@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One perf event a CPU, each running the same BPF program. Inside collect/ only. */
+/* One perf event on each CPU, all running the same BPF program. Used inside collect/ only. */
 #ifndef COLLECT_PERF_EVENTS_H
 #define COLLECT_PERF_EVENTS_H
 
@@ -12,17 +12,17 @@
 
 struct perf_events {
 	struct vec(int) fds;
-	struct vec(struct bpf_link *) links; /* of the first of them, which tick; each closes its event */
+	struct vec(struct bpf_link *) links; /* links[i] runs the program on fds[i], and closes it when destroyed */
 };
 
 /*
- * Opens an event on every CPU that is online; whichever process runs there is
- * sampled. How many, or -errno when there is none. A CPU that goes offline later takes its event with it.
+ * Opens an event on every CPU that is online, for all processes. Returns the number of events, or -errno if none could
+ * be opened. An event ends when its CPU goes offline. Release `events` also after an error.
  */
 int perf_events_open(struct perf_events *events, const struct event_perf *perf, uint64_t period);
-/* `cookie` is what bpf_get_attach_cookie() returns in the program; before Linux 5.15 it must be 0. 0 or -errno. */
+/* bpf_get_attach_cookie() returns `cookie` in the program; it must be 0 before Linux 5.15. 0 or -errno. */
 int perf_events_start(struct perf_events *events, const struct bpf_program *program, uint64_t cookie);
-void perf_events_stop(struct perf_events *events); /* no tick comes after it, on any CPU */
-void perf_events_release(struct perf_events *events); /* closes, which takes the kernel a while for each */
+void perf_events_stop(struct perf_events *events); /* no CPU ticks after it returns */
+void perf_events_release(struct perf_events *events); /* closes the events; each takes the kernel a while */
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flat arrays of duet_unwind.h as the loader fills them: rows of files, shared by all processes that map them, and
- * mappings of processes. Bounded: when they are full, what no living process maps makes room; what then does not fit is
- * noted, and the walk follows frame pointers there. When BPF comes across such a file, what it has not used for longest
- * makes room too. For BPF, or for the agent of one process, which tells of no use.
+ * The loader's side of the flat arrays of duet_unwind.h. They hold the rows of files, shared by all processes that map
+ * a file, and the mappings of processes. The arrays belong to BPF, or to the agent of one process.
+ *
+ * The arrays are bounded. When they are full, files that no living process maps are dropped. A file that still does not
+ * fit is only noted: the walk follows frame pointers in it. When BPF meets such a file, the files that it has not used
+ * for the longest time are evicted too. An agent does not report which files it uses, so nothing is evicted for it.
  */
 #ifndef COLLECT_UNWIND_TABLES_H
 #define COLLECT_UNWIND_TABLES_H
@@ -17,10 +19,10 @@
 #include "unwind/unwind_rows.h"
 
 struct unwind_tables;
-struct unwind_tables_map { /* of BPF */
+struct unwind_tables_map { /* a BPF map, or one array of an agent's file */
 	int fd;
 	uint32_t entries;
-	uint64_t offset; /* in a file with several */
+	uint64_t offset; /* of the array in the file; 0 for a BPF map */
 };
 struct unwind_tables_maps {
 	struct unwind_tables_map rows;
@@ -30,42 +32,50 @@ struct unwind_tables_maps {
 	struct unwind_tables_map processes;
 };
 
-int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_maps *maps); /* 0 or -errno */
-/* For one process: a sealed memfd of about so many bytes, struct duet_unwind_file. 0 or -errno. */
+/* For BPF. The maps' descriptors stay the caller's and must stay open. 0 or -errno. */
+int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_maps *maps);
+/* For the agent of one process: makes a sealed memfd (struct duet_unwind_file) of about `bytes`. 0 or -errno. */
 int unwind_tables_open_file(struct unwind_tables **ret, size_t bytes);
-uint64_t unwind_tables_file_bytes(size_t bytes); /* that the memfd then has */
-int unwind_tables_fd(const struct unwind_tables *tables); /* to send with START; stays owned by the tables */
-void unwind_tables_close_fd(struct unwind_tables *tables); /* after sending */
-uint64_t unwind_tables_bytes(const struct unwind_tables *tables); /* of the memfd */
-size_t unwind_tables_touched(const struct unwind_tables *tables); /* bytes of RAM that are mapped for good */
+uint64_t unwind_tables_file_bytes(size_t bytes); /* the exact size of that memfd */
+int unwind_tables_fd(const struct unwind_tables *tables); /* to send with START, read-only; owned by the tables */
+void unwind_tables_close_fd(struct unwind_tables *tables); /* call after sending */
+uint64_t unwind_tables_bytes(const struct unwind_tables *tables); /* size of the memfd; 0 for BPF's tables */
+size_t unwind_tables_touched(const struct unwind_tables *tables); /* bytes of RAM in arrays that stay mapped */
 void unwind_tables_close(struct unwind_tables *tables);
 
 /*
- * `key` says which file it is, for the caller to choose. The module's index, good until the next
- * unwind_tables_publish() and as long as a process maps it, or -ENOENT. It may be one that was only noted.
+ * Returns the index of the module with this key, or -ENOENT. The caller chooses the key, which identifies a file. The
+ * index is valid until the next unwind_tables_publish(), and after that for as long as a published process maps the
+ * file. The file may be one that was only noted.
  */
 int unwind_tables_find(struct unwind_tables *tables, uint64_t key);
-/* Would a file of so many be taken? What nobody maps makes room if need be. */
+/* True if a file with so many rows and pages fits. Drops files that nobody maps if that is necessary. May sleep. */
 bool unwind_tables_have_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages);
-/* Its rows are copied. The module's index, good as long, or -ENOSPC and -ENOMEM. */
+/* Copies a file's rows. Returns the module's index, valid as above, or -errno: -ENOSPC when it does not fit. */
 int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct unwind_rows *rows);
-/* The same for a file of so many that had no room: BPF tells whether it is used. The one that it has if it has one. */
+/*
+ * Notes a file with so many rows and pages that does not fit, so that BPF reports whether it meets the file. Returns
+ * the index of the new module, or of the one that already has this key, valid as above; or -ENOSPC or -ENOMEM.
+ */
 int unwind_tables_note(struct unwind_tables *tables, uint64_t key, uint32_t rows, uint32_t pages);
 
 /*
- * To be called now and then: sees what BPF has used since. A process that maps a file whose rows were missed, one
- * at a time, or 0: it is to be published again, and the file added where unwind_tables_bring_back() says so.
+ * Call periodically: reads which files BPF has used since the last call. Returns the pid of one process that maps a
+ * noted file which BPF met, or 0. Publish that process again, and add the file if unwind_tables_bring_back() says so.
  */
 pid_t unwind_tables_look(struct unwind_tables *tables, uint64_t now_ns);
-/* Were its rows missed, and is there room for them now? Takes DUET_UNWIND_GRACE_NS when others make it. */
+/*
+ * True if BPF met this noted file and its rows fit now (for an agent: if they fit). Evicts unused files if necessary,
+ * and then sleeps for DUET_UNWIND_GRACE_NS.
+ */
 bool unwind_tables_bring_back(struct unwind_tables *tables, int module);
 
 /*
- * The process's mappings, sorted, from now on instead of those before. 0, -E2BIG and -ENOSPC (it keeps the old ones)
- * or another -errno.
+ * Replaces the mappings of a process; they are copied and must be sorted. Returns 0, -E2BIG for more than
+ * DUET_UNWIND_PROCESS_MAPPINGS, -ENOSPC, or another -errno. After -E2BIG and -ENOSPC the old mappings are in force.
  */
 int unwind_tables_publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks,
 			  const struct duet_unwind_mapping *mappings, size_t count);
-void unwind_tables_forget(struct unwind_tables *tables, pid_t pid);
+void unwind_tables_forget(struct unwind_tables *tables, pid_t pid); /* call when the process has ended */
 
 #endif
