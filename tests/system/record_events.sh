@@ -18,7 +18,9 @@ record_events() { # EVENTS WORKLOAD-ARGUMENTS...
 	wait_for_line "$jvm_out" '^DONE' 60
 	end_record INT
 	expect_status 0
-	expect_lacks "$here/stderr" 'lost: [0-9]'
+	# A moment in the dynamic linker or on the way out may be walked by frame pointer.
+	expect "stacks with a loss" "$(sed -n 's/.*lost: \([0-9]*\) .*/\1/p' "$here/stderr" | sort -n | tail -n 1 |
+		grep . || echo 0)" '<=' 20
 }
 
 amount() { # FILE PATTERN
