@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * One step of a walk: from a frame's registers and its unwind row to the caller's registers. The same code runs in BPF,
- * in the agent and in tests. Whoever includes this has defined before, as functions or macros,
+ * One step of a walk: computes the caller's registers from a frame's registers and its unwind row. The same code runs
+ * in BPF, in the agent and in tests. Whoever includes this defines first, as functions or macros,
  *
- *	int walk_read(at, void *to, uint32_t bytes, uint64_t address)	0, or not when the memory cannot be read
- *	const struct duet_unwind_row *walk_row(at, uint32_t index)	of all rows, or NULL
+ *	int walk_read(at, void *to, uint32_t bytes, uint64_t address)	returns 0, or nonzero: memory not readable
+ *	const struct duet_unwind_row *walk_row(at, uint32_t index)	returns a row of the array of all, or NULL
  *
- * `at` is what the step works on, a struct unwind_cursor or struct walk_java; with several walks at once, its `memory`
- * tells which one reads.
+ * `at` is the object that the step works on, a struct unwind_cursor or struct walk_java. When several walks run at
+ * once, its `memory` identifies the walk that reads.
  */
 #ifndef DUET_WALK_H
 #define DUET_WALK_H
@@ -24,28 +24,28 @@ struct unwind_cursor {
 	uint64_t sp;
 	uint64_t fp; /* rbp, x29 */
 	uint64_t lr; /* arm64 */
-	uint64_t signal_frame; /* address of the last handler's frame that was left, or 0 */
-	uint8_t is_return; /* pc is a return address: the row is that of the call, before it */
-	uint8_t has_lr; /* lr still holds what it did at the frame's call, or interruption */
-	uint8_t is_guess; /* a frame so far was found by frame pointer, without a row that says so */
-	uint8_t no_sp; /* arm64, after such a frame: sp is not known, the frame lies somewhere above */
+	uint64_t signal_frame; /* of the signal handler's frame that the walk left last, or 0 */
+	uint8_t is_return; /* pc is a return address: the row in force is that of the call, before pc */
+	uint8_t has_lr; /* lr still has the value that it had when the frame called, or was interrupted */
+	uint8_t is_guess; /* some frame so far was found by frame pointer, with no row that says the code keeps it */
+	uint8_t no_sp; /* arm64, after such a frame: sp is only a lower bound of where the frame lies */
 	uint8_t reserved[4];
 #ifndef __bpf__
 	void *memory;
 #endif
 };
 
-/* What a step comes to: DUET_WALK_NONE when the cursor is now the caller's, else why the walk ends. */
+/* Result of a step. DUET_WALK_NONE: the cursor now has the caller's registers. Else the reason why the walk ends. */
 typedef enum duet_walk_end walk_result;
 
-/* Where the kernel's rt_sigframe keeps the interrupted registers, from sp in the trampoline on: asm/sigcontext.h. */
+/* Offsets of the interrupted registers in the kernel's rt_sigframe, from sp in the trampoline: asm/sigcontext.h. */
 #if WALK_X86
-#define WALK_SIGNAL_REGS 40 /* r8, and on */
+#define WALK_SIGNAL_REGS 40 /* r8 and the following */
 #define WALK_SIGNAL_FP 120
 #define WALK_SIGNAL_SP 160
 #define WALK_SIGNAL_PC 168
 #else
-#define WALK_SIGNAL_REGS 312 /* x0, and on */
+#define WALK_SIGNAL_REGS 312 /* x0 and the following */
 #define WALK_SIGNAL_FP 544
 #define WALK_SIGNAL_LR 552
 #define WALK_SIGNAL_SP 560
@@ -54,12 +54,14 @@ typedef enum duet_walk_end walk_result;
 
 #define walk_read_word(at, to, address) walk_read(at, to, WALK_WORD, address)
 
-/* Words of the stack at a cursor, a constant number. BPF, where each read is a call of the kernel's, reads more. */
+/*
+ * Reads words of the stack; `words` is a constant. In BPF each read is a call of a helper, so BPF reads more at once.
+ */
 #ifndef walk_read_stack
 #define walk_read_stack(cursor, to, words, address) walk_read(cursor, to, (words)*WALK_WORD, address)
 #endif
 
-/* Signed return addresses of arm64 carry the signature above 48 bits of address. */
+/* arm64: removes the signature of a signed return address, which is above its 48 bits of address. */
 static inline uint64_t walk_strip(uint64_t address)
 {
 	return WALK_X86 ? address : address & 0xffffffffffffull;
@@ -86,7 +88,7 @@ static inline walk_result walk_signal_frame(struct unwind_cursor *cursor)
 	return pc ? DUET_WALK_NONE : DUET_WALK_ENTRY;
 }
 
-/* 0 when it could not be had; no frame ends at address 0. */
+/* Returns 0 when the CFA cannot be read or computed: no frame ends at address 0. */
 static inline uint64_t walk_cfa(const struct unwind_cursor *cursor, const struct duet_unwind_row *row)
 {
 	int64_t offset = (int64_t)row->cfa * WALK_WORD;
@@ -107,7 +109,10 @@ static inline uint64_t walk_cfa(const struct unwind_cursor *cursor, const struct
 	return 0;
 }
 
-/* What the row's saved words say; *ret_fp is unchanged when fp was not saved. Nonzero when they cannot be read. */
+/*
+ * Reads the return address and the caller's fp that the row says are saved. *ret_fp is unchanged when fp was not saved.
+ * Returns nonzero when they cannot be read.
+ */
 static inline int walk_saved(const struct unwind_cursor *cursor, const struct duet_unwind_row *row, uint64_t cfa,
 			     uint64_t *ret_pc, uint64_t *ret_fp)
 {
@@ -131,7 +136,7 @@ static inline int walk_saved(const struct unwind_cursor *cursor, const struct du
 static inline walk_result walk_to_caller(struct unwind_cursor *cursor, uint64_t pc, uint64_t sp, uint64_t fp)
 {
 	pc = walk_strip(pc);
-	/* Frames grow downwards. One that has saved nothing yet, or nothing any more, may be empty. */
+	/* The stack grows downwards. A frame that has not saved anything yet, or has freed it all, may be empty. */
 	if (sp % WALK_WORD || sp < cursor->sp || (sp == cursor->sp && cursor->is_return))
 		return DUET_WALK_BAD_CFA;
 	cursor->pc = pc;
@@ -144,17 +149,17 @@ static inline walk_result walk_to_caller(struct unwind_cursor *cursor, uint64_t 
 }
 
 /*
- * Where a user frame stands in the record: behind the first ones the last ones take turns, in a ring that is put in
- * order at the end.
+ * Index of a user frame in the record. After the DUET_LEAF_FRAMES first frames comes a ring of the last ones, which is
+ * put in order at the end.
  */
 static inline uint32_t walk_place(uint32_t frame)
 {
 	return frame < DUET_LEAF_FRAMES ? frame : DUET_LEAF_FRAMES + frame % DUET_ROOT_FRAMES;
 }
 
-#define WALK_ROW_STEPS 11 /* halvings of the rows of a page, see DUET_UNWIND_PAGE_SHIFT */
+#define WALK_ROW_STEPS 11 /* halvings to search the rows of a page, see DUET_UNWIND_PAGE_SHIFT */
 
-/* The last of the rows from `low` to before `high` that starts at or before `pc`, or NULL. */
+/* Returns the last row in [low, high) that starts at or before `pc`, or NULL. */
 static inline const struct duet_unwind_row *walk_search_rows(const struct unwind_cursor *cursor, uint32_t low,
 							     uint32_t high, uint32_t pc)
 {
@@ -176,7 +181,9 @@ static inline const struct duet_unwind_row *walk_search_rows(const struct unwind
 	return found;
 }
 
-/* By the row that is in force at the cursor's pc. DUET_WALK_NO_ROW: the row says nothing. */
+/*
+ * A step by the row that is in force at the cursor's pc. Returns DUET_WALK_NO_ROW when the row cannot tell the caller.
+ */
 static inline walk_result walk_by_row(struct unwind_cursor *cursor, const struct duet_unwind_row *row)
 {
 	uint64_t fp = cursor->fp, pc, cfa;
@@ -199,8 +206,8 @@ static inline walk_result walk_by_row(struct unwind_cursor *cursor, const struct
 }
 
 /*
- * By both ABIs a thread's first frame has no fp. musl is built without call frame information, but clears fp before it
- * calls a thread's function. Only for code of files: a compiler at run time may have any value in there.
+ * Both ABIs give a thread's first frame fp 0. musl is built without call frame information, but clears fp before it
+ * calls a thread's function. Valid only for code of files: code that a JIT compiler made may have any value in fp.
  */
 static inline int walk_is_outermost(const struct unwind_cursor *cursor)
 {
@@ -208,11 +215,14 @@ static inline int walk_is_outermost(const struct unwind_cursor *cursor)
 }
 
 #define WALK_CALL_BYTES 5 /* call rel32 */
-#define WALK_LEAF_BYTES 1024 /* no assembler function without a frame is larger */
+#define WALK_LEAF_BYTES 1024 /* no assembler function that has no frame is larger */
 
 #define WALK_LINKAGE_BYTES 20
 
-/* arm64: interrupted in an entry of a procedure linkage table, which has no rows. */
+/*
+ * arm64: interrupted in an entry of a procedure linkage table, which has no rows. Returns nonzero when this is so; the
+ * cursor is then the caller's.
+ */
 static inline int walk_linkage_leaf(struct unwind_cursor *cursor)
 {
 	uint8_t code[DUET_FRAME_CODE_BYTES] = {0};
@@ -224,8 +234,9 @@ static inline int walk_linkage_leaf(struct unwind_cursor *cursor)
 }
 
 /*
- * Interrupted in code without rows, as hand-written assembler is: has it pushed nothing, the word on top of the stack
- * follows the call that led here. Nonzero when that shows, and the cursor is the caller's then.
+ * Interrupted in code without rows, such as hand-written assembler. If the code has pushed nothing, the word on top of
+ * the stack is the return address, and a call that leads near pc precedes that address. Returns nonzero when this is
+ * so; the cursor is then the caller's.
  */
 static inline int walk_called_leaf(struct unwind_cursor *cursor)
 {
@@ -242,8 +253,8 @@ static inline int walk_called_leaf(struct unwind_cursor *cursor)
 }
 
 /*
- * Without a row: fp, if the code keeps it, points at the caller's fp and the return address. On x86-64 they are the
- * frame's upper end, on arm64 as a rule its lower end.
+ * A step without a row. If the code keeps a frame pointer, it points at the caller's fp and the return address. On
+ * x86-64 these two words are the frame's upper end, on arm64 in most cases its lower end.
  */
 static inline walk_result walk_by_fp(struct unwind_cursor *cursor)
 {
@@ -262,8 +273,8 @@ static inline walk_result walk_by_fp(struct unwind_cursor *cursor)
 
 /*
  * One step through native code, by its row if it has one. *guessed counts the frames whose caller is found by frame
- * pointer although nothing says that the code keeps it. JIT compilers' code does: V8, .NET and others walk their own
- * stacks by it. Where it does not, the chain breaks, and the walk's end tells.
+ * pointer although nothing says that the code keeps one. Code of JIT compilers is not counted: V8, .NET and others keep
+ * frame pointers to walk their own stacks. Where code keeps none, the chain breaks, and the walk's end reports it.
  */
 static inline walk_result walk_native_step(struct unwind_cursor *cursor, const struct duet_unwind_row *row,
 					   enum duet_code code, uint16_t *guessed)

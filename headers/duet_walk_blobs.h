@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * What a walk through HotSpot's frames works on, and the code blobs that it looks its way up in. All that is read
- * belongs to the process: nothing leads out of bounds, and what does not fit together ends the walk.
+ * The state of a walk through HotSpot's frames, and how it finds code blobs. All memory that is read belongs to the
+ * process and is not trusted: no value can lead out of bounds, and values that do not fit together end the walk.
  */
 #ifndef DUET_WALK_BLOBS_H
 #define DUET_WALK_BLOBS_H
@@ -10,15 +10,16 @@
 #include "duet_jvm.h"
 #include "duet_walk.h"
 
-#define JAVA_SEGMENT_HOPS 16 /* each leads back by 254 segments at most; JDK 17's largest blob needs 7 */
+#define JAVA_SEGMENT_HOPS 16 /* a hop leads back by at most 254 segments; JDK 17's largest blob needs 7 hops */
 #define JAVA_SEGMENT_FREE 0xff
-#define JAVA_BLOB_MASK 511 /* of offsets into a blob's head: lets the verifier see their bound */
-#define JAVA_BLOB_SMALL 128 /* CodeBlob's own fields: JDK 17 has 120 */
+#define JAVA_BLOB_MASK 511 /* for offsets into a blob's head: shows the verifier their bound */
+#define JAVA_BLOB_SMALL 128 /* bytes of CodeBlob's own fields: JDK 17 has 120 */
 #define JAVA_MAX_FRAME_WORDS 65536
 
 /*
- * What earlier walks have found out, where that saves reads (BPF): see unwind_known.bpf.h. walk_known_method() fills in
- * what method_at tells of, when it is known and still so. The others remember what has been found.
+ * Facts that earlier walks have found, where keeping them saves reads (BPF): see unwind_known.bpf.h.
+ * walk_known_method() fills in the fields that go with method_at, if the method is known and the fact still holds. The
+ * other two remember a fact.
  */
 #ifndef walk_know_frame
 #define walk_know_frame(java, pc, frame_bytes) (void)0
@@ -26,7 +27,10 @@
 #define walk_know_method(java, method) (void)0
 #endif
 
-/* BPF runs these apart, so that the verifier follows each of them once and not for every way that leads there. */
+/*
+ * BPF defines these as separate functions, so that the verifier checks each once and not for every path that leads
+ * there.
+ */
 #ifndef WALK_JAVA_LEAF
 #define WALK_JAVA_RETURN java_return
 #define WALK_JAVA_BY_FP java_step_by_fp
@@ -48,34 +52,34 @@
 #define WALK_JAVA_CONTINUATION java_step_continuation
 #endif
 
-/* What a step works on. Too large for the BPF stack. */
+/* State of a walk through Java frames. Too large for the BPF stack. */
 struct walk_java {
-	struct duet_jvm_layout layout; /* without heaps: no JVM, or one whose layout is not known */
+	struct duet_jvm_layout layout; /* no heaps: not a JVM, or one whose layout is not known */
 	uint64_t regs[DUET_FRAME_REGISTERS]; /* of the interrupted thread, by their number in machine code */
-	uint64_t thread; /* the JavaThread, where Java code was interrupted: it keeps it in a register */
-	uint64_t thread_at; /* or where on the stack the last call stub that was passed has it */
-	uint64_t pc; /* of the frame that the last step left; not the cursor's then when it was deoptimized */
-	uint64_t blob; /* start of the blob at hand, its CodeBlob; 0: `head` is of none */
-	uint64_t stub; /* likewise, while a caller of that blob is looked for */
+	uint64_t thread; /* the JavaThread, which Java code keeps in a register; set where Java code was interrupted */
+	uint64_t thread_at; /* or where the call stub that the walk passed last keeps it on the stack */
+	uint64_t pc; /* pc of the frame that the last step left; differs from the cursor's if it was deoptimized */
+	uint64_t blob; /* start of the current blob, its CodeBlob; 0: `head` is no blob's */
+	uint64_t stub; /* start of the stub whose caller is being looked for */
 	uint64_t stub_bytes;
-	uint64_t method_at; /* the Method that the next two and found_method are of, or 0 */
+	uint64_t method_at; /* the Method that the next two fields and found_method belong to, or 0 */
 	uint64_t const_at; /* its ConstMethod */
-	uint32_t code_bytes; /* its byte code */
-	struct duet_frame_exit exit; /* of the interpreter, where it is leaving a method */
-	uint64_t frame[DUET_FRAME_FIXED_BYTES / 8 + 2]; /* of the interpreter: from below fp to the return address */
-	_Alignas(8) uint8_t head[JAVA_BLOB_MASK + 1 + 8]; /* of the block that the blob is in */
+	uint32_t code_bytes; /* bytes of its byte code */
+	struct duet_frame_exit exit; /* how the interpreter leaves a method, when interrupted there */
+	uint64_t frame[DUET_FRAME_FIXED_BYTES / 8 + 2]; /* interpreter frame, from below fp to the return address */
+	_Alignas(8) uint8_t head[JAVA_BLOB_MASK + 1 + 8]; /* of the block with the blob; or other code, and blob is 0 */
 	uint8_t method[DUET_CONST_METHOD_BYTES]; /* head of ConstMethod */
-	uint8_t code[DUET_FRAME_CODE_BYTES]; /* machine code */
-	uint64_t found_method; /* by the last step, when it was through an interpreter frame: jmethodID, or 0 */
-	int32_t found_bci; /* and DUET_BCI_NATIVE for a native method */
+	uint8_t code[DUET_FRAME_CODE_BYTES]; /* machine code that was read last */
+	uint64_t found_method; /* if the last step left an interpreter frame: its jmethodID or DUET_METHOD_BARE, or 0 */
+	int32_t found_bci; /* its byte code index; DUET_BCI_NATIVE for a native method */
 	uint8_t has_found;
 	uint8_t is_below_stub; /* the last step led from a stub without a frame size to its caller */
 	uint8_t may_be_empty; /* it led to an interpreter frame that deoptimization may not have filled yet */
 	uint8_t reserved;
-	uint32_t code_id; /* by the last step, when it was through compiled code: HotSpot's compile id */
-	uint32_t prologue_bytes; /* of the code at hand: where it ends */
+	uint32_t code_id; /* if the last step left compiled code: HotSpot's compile id; else 0 or a DUET_ID_* */
+	uint32_t prologue_bytes; /* where the prologue of the current code ends */
 #ifndef __bpf__
-	void *memory; /* as the cursor's */
+	void *memory; /* like the cursor's */
 #endif
 };
 
@@ -108,7 +112,7 @@ static inline int java_is_interpreter(const struct walk_java *java, uint64_t pc)
 	return pc >= java->layout.interpreter_low && pc < java->layout.interpreter_high;
 }
 
-/* Java's callers that keep a frame pointer. */
+/* Is `to` in code that can call Java and keeps a frame pointer: the interpreter, the call stub? */
 static inline int java_keeps_fp(const struct walk_java *java, uint64_t to)
 {
 	return java_is_interpreter(java, to) || to == java->layout.call_stub_return;
@@ -116,7 +120,7 @@ static inline int java_keeps_fp(const struct walk_java *java, uint64_t to)
 
 /* ---- code blobs ---- */
 
-/* The start of the block that holds pc, or 0. Every step stays in the heap's map. */
+/* Returns the start of the block that holds pc, or 0. Every hop stays in the heap's map. */
 static inline uint64_t java_block(const struct walk_java *java, const struct duet_jvm_heap *heap, uint64_t pc)
 {
 	uint32_t shift = heap->segment_shift & 31;
@@ -134,14 +138,14 @@ static inline uint64_t java_block(const struct walk_java *java, const struct due
 	return 0;
 }
 
-/* Makes java->blob and java->head those of the blob in this block, when that is in use and holds pc. */
+/* Sets java->blob and java->head to the blob in this block, if the block is in use and the blob holds pc. */
 static inline walk_result java_take_block(struct walk_java *java, uint64_t block, uint64_t pc)
 {
 	const struct duet_jvm_layout *layout = &java->layout;
 	uint64_t blob = block + layout->block_header_bytes;
 
 	java->blob = 0;
-	/* Behind a small one, the last of its heap so far, the next page may never have been touched. */
+	/* After a small blob that is the last of its heap so far, the next page may never have been touched. */
 	if (!block || (walk_read(java, java->head, DUET_BLOB_BYTES, block) &&
 		       walk_read(java, java->head, JAVA_BLOB_SMALL, block)))
 		return DUET_WALK_NO_BLOB;
@@ -152,13 +156,13 @@ static inline walk_result java_take_block(struct walk_java *java, uint64_t block
 	return DUET_WALK_NONE;
 }
 
-/* Makes java->blob and java->head those of the blob that holds pc. */
+/* Sets java->blob and java->head to the blob that holds pc. */
 static inline walk_result java_find_blob(struct walk_java *java, uint64_t pc)
 {
 	const struct duet_jvm_layout *layout = &java->layout;
 	int heap;
 
-	/* The last one's caller is its like where a method calls itself. */
+	/* Where a method calls itself, the caller is in the same blob. */
 	if (java->blob && pc - java->blob < java_field(java, layout->blob_bytes, 4))
 		return DUET_WALK_NONE;
 	java->blob = 0;
@@ -175,19 +179,19 @@ static inline int java_is_compiled(const struct walk_java *java)
 	return name && (name == java->layout.compiled_name || name == java->layout.native_name);
 }
 
-/* The wrapper of a native method. */
+/* Is the current blob the compiled wrapper of a native method? */
 static inline int java_is_native(const struct walk_java *java)
 {
 	return java->layout.native_name && java_field(java, java->layout.blob_name, 8) == java->layout.native_name;
 }
 
-/* Between compiled code and the interpreter. */
+/* Is it an adapter between compiled code and the interpreter? */
 static inline int java_is_adapter(const struct walk_java *java)
 {
 	return java->layout.adapter_name && java_field(java, java->layout.blob_name, 8) == java->layout.adapter_name;
 }
 
-/* Vtable stubs and the like: what has called them is on top of the stack. */
+/* Is it a vtable stub or the like, which has no frame? The return address is then where the call has put it. */
 static inline int java_is_frameless(const struct walk_java *java)
 {
 	uint64_t name = java_field(java, java->layout.blob_name, 8);
@@ -195,7 +199,7 @@ static inline int java_is_frameless(const struct walk_java *java)
 	for (int i = 0; name && i < DUET_JVM_FRAMELESS; i++) {
 		if (java->layout.frameless_names[i] == name)
 			return 1;
-		__asm__ volatile("" ::: "memory"); /* compared all at once they are 2^16 paths for the verifier */
+		__asm__ volatile("" ::: "memory"); /* else the verifier sees 2^16 paths through the comparisons */
 	}
 	return 0;
 }
@@ -207,7 +211,7 @@ static inline uint64_t java_code_begin(const struct walk_java *java)
 	return java->blob + java_field(java, java->layout.blob_code_offset, 4);
 }
 
-/* Behind the inline cache check. */
+/* Where the method's own code begins: after the inline cache check. */
 static inline uint64_t java_entry(const struct walk_java *java)
 {
 	if (java->layout.nmethod_entry != DUET_JVM_NO_FIELD)
@@ -215,7 +219,7 @@ static inline uint64_t java_entry(const struct walk_java *java)
 	return java_code_begin(java) + java_field(java, java->layout.nmethod_entry_offset, 2);
 }
 
-/* From this pc on the blob's frame is built; UINT64_MAX when it does not say. */
+/* Returns the pc from which on the blob's frame is built, or UINT64_MAX when the blob does not say. */
 static inline uint64_t java_frame_complete(const struct walk_java *java)
 {
 	uint64_t offset =
@@ -227,7 +231,10 @@ static inline uint64_t java_frame_complete(const struct walk_java *java)
 
 /* ---- from a frame to its caller ---- */
 
-/* The return address lies `slot` bytes above sp, and the caller's fp below it, unless fp still holds that. */
+/*
+ * A step: the return address lies `slot` bytes above sp. The caller's fp is in the word before it, or still in fp if
+ * fp_is_live.
+ */
 static inline walk_result java_return(struct unwind_cursor *cursor, uint64_t slot, int fp_is_live)
 {
 	uint64_t saved[2];
@@ -242,15 +249,15 @@ static inline walk_result java_return(struct unwind_cursor *cursor, uint64_t slo
 	return walk_to_caller(cursor, saved[1], cursor->sp + slot + WALK_WORD, saved[0]);
 }
 
-/* How far the frame is built that the code at hand makes, when so many bytes of it have run. */
+/* Like duet_frame_prologue() for java->code, of which `done` bytes have run. Sets java->prologue_bytes. */
 static inline int java_prologue(struct walk_java *java, uint64_t done)
 {
 	return (int)duet_frame_prologue(java->code, (uint32_t)done, &java->prologue_bytes);
 }
 
 /*
- * Where the return address is while a frame is left, as duet_frame_epilogue(), by the instructions at pc, which
- * java->code has, and before. After that it has what is before, perhaps.
+ * Like duet_frame_epilogue() for the instructions at pc, which java->code holds. If they are a jump, this reads the
+ * code before pc into java->code, to see whether that has left the frame.
  */
 static inline int java_epilogue(struct walk_java *java, uint64_t pc)
 {
@@ -263,13 +270,13 @@ static inline int java_epilogue(struct walk_java *java, uint64_t pc)
 	return 0;
 }
 
-/* A frame of which nothing is made, or left: it is as the call has put it. */
+/* A step from code whose frame is not begun, or is left: the return address is where the call has put it. */
 static inline walk_result java_return_called(struct unwind_cursor *cursor)
 {
 	return WALK_X86 ? WALK_JAVA_RETURN(cursor, 0, 1) : walk_to_caller(cursor, cursor->lr, cursor->sp, cursor->fp);
 }
 
-/* Slot as java_prologue() and java_epilogue() tell it of a frame that is not whole. */
+/* A step from a frame that is not complete. `slot` is what java_prologue() or java_epilogue() returned. */
 static inline walk_result java_return_partly(struct unwind_cursor *cursor, int64_t slot, uint64_t frame_bytes)
 {
 	if (!slot)
@@ -280,7 +287,7 @@ static inline walk_result java_return_partly(struct unwind_cursor *cursor, int64
 			: walk_to_caller(cursor, cursor->lr, cursor->sp + frame_bytes, cursor->fp);
 }
 
-/* Code that keeps a frame pointer: the call stub, wrappers of native methods. */
+/* A step from code that keeps a frame pointer: the call stub, wrappers of native methods. */
 static inline walk_result java_step_by_fp(struct unwind_cursor *cursor)
 {
 	uint64_t words[2];
@@ -292,16 +299,16 @@ static inline walk_result java_step_by_fp(struct unwind_cursor *cursor)
 	return walk_to_caller(cursor, words[1], cursor->fp + sizeof(words), words[0]);
 }
 
-/* Where struct sigcontext has a register, from WALK_SIGNAL_REGS on. */
+/* Index of a register in struct sigcontext, in words from WALK_SIGNAL_REGS on. */
 static inline uint32_t java_signal_place(uint32_t number)
 {
-	/* r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp; on arm64 they stand in their order */
+	/* on arm64 they are in the order of their numbers */
 	static const uint8_t places[16] = {13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7};
 
 	return WALK_X86 ? places[number & 15] : number;
 }
 
-/* A signal handler's frame: there the kernel has put what the interrupted code had in registers. */
+/* Reads the registers that the kernel saved in a signal handler's frame for the interrupted code; 0 if not readable. */
 static inline void java_signal_regs(struct walk_java *java, const struct unwind_cursor *cursor)
 {
 	const uint64_t *words = (const uint64_t *)java->head; /* the BPF stack is too small */

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Which words on the stack are return addresses into Java: by what lies in front of them, and the frame behind. */
+/*
+ * Decides which words on the stack are return addresses into Java: by the code before the address, and by the frame
+ * that follows on the stack.
+ */
 #ifndef DUET_WALK_CALLS_H
 #define DUET_WALK_CALLS_H
 
 #include "duet_walk_blobs.h"
 
 #define JAVA_MAX_STUB_BYTES 16384
-#define JAVA_PUSHED_WORDS 8 /* on a compiled method's frame, at most */
+#define JAVA_PUSHED_WORDS 8 /* that a compiled method pushes on its frame, at most */
 
-/* Where the call before this return address went, or 0. */
+/* Returns the target of the call that returns to pc, or 0 when it is not known. */
 static inline uint64_t java_call_target(struct walk_java *java, uint64_t pc)
 {
 	if (java_heap(&java->layout, pc) < 0 ||
@@ -31,14 +34,14 @@ static inline int java_callee_saves_fp(struct walk_java *java, uint64_t return_a
 	return !walk_read(java, java->code, 1, java_call_target(java, return_address)) && java->code[0] == 0x55;
 }
 
-/* Is this behind a call? */
+/* Does a call precede this address? */
 static inline int java_is_called(struct walk_java *java, uint64_t return_address)
 {
 	return !walk_read(java, java->code, DUET_FRAME_INDIRECT_BYTES, return_address - DUET_FRAME_INDIRECT_BYTES) &&
 	       duet_code_calls(java->code, DUET_FRAME_INDIRECT_BYTES);
 }
 
-/* Is this where a call returns to, in Java's code? */
+/* Is this word a return address into Java's code? */
 static inline int java_is_return(struct walk_java *java, uint64_t word)
 {
 	word = walk_strip(word);
@@ -47,9 +50,10 @@ static inline int java_is_return(struct walk_java *java, uint64_t word)
 }
 
 /*
- * How many bytes a compiled method has pushed on its frame, whose return address would else lie `slot` above sp:
- * C2's string intrinsics keep a few words there, C1 pushes the operands of a subtype check. Where it lies the method
- * does not say, but what is above such words in the frame are no return addresses. -1 when there is none.
+ * Returns how many bytes a compiled method has pushed on its frame, or -1 when no return address is found. Without
+ * them, the return address would lie `slot` bytes above sp. C2's string intrinsics push a few words, C1 the operands of
+ * a subtype check. Nothing says how many. The words that the search passes are pushed words or the upper end of the
+ * frame, which are not return addresses.
  */
 static inline int java_pushed_bytes(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t slot)
 {
@@ -65,8 +69,8 @@ static inline int java_pushed_bytes(struct walk_java *java, const struct unwind_
 }
 
 /*
- * What lies on the frame of the method at hand while its call is made, of operands for that. x86-64: a frame that has
- * nothing but fp is left with pop %rbp, which may stand behind a call too.
+ * Returns how many bytes of operands the current method has on its frame for the call that returns to `return_address`.
+ * x86-64: a frame that holds only fp ends with pop %rbp, which may directly follow a call and pops no operand.
  */
 static inline uint32_t java_operand_bytes(struct walk_java *java, uint64_t return_address)
 {
@@ -77,7 +81,10 @@ static inline uint32_t java_operand_bytes(struct walk_java *java, uint64_t retur
 	return duet_frame_operand_bytes(java->code);
 }
 
-/* Is there a return address at the end too of the frame of the compiled code at hand, whose call left `to` at `at`? */
+/*
+ * The current blob is compiled code, whose call left the return address `to` at address `at`. Is there a return address
+ * at the end of its frame too?
+ */
 static inline int java_has_frame(struct walk_java *java, uint64_t to, uint64_t at)
 {
 	uint64_t words = java_field(java, java->layout.blob_frame_words, 4), above;
@@ -87,8 +94,8 @@ static inline int java_has_frame(struct walk_java *java, uint64_t to, uint64_t a
 }
 
 /*
- * Is this word, `slot` bytes above sp, the return address of the stub that java->stub tells? Those of earlier calls lie
- * around on the stack: behind the right one the caller's frame follows, and at its end a return address.
+ * Is the word `slot` bytes above sp the return address of the stub java->stub? The stack also holds return addresses of
+ * earlier calls. Only the right one is followed by its caller's frame, with a return address at the end.
  */
 static inline int java_is_stub_return(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t slot)
 {
@@ -101,7 +108,7 @@ static inline int java_is_stub_return(struct walk_java *java, const struct unwin
 	return java_has_frame(java, to, cursor->sp + slot);
 }
 
-/* Is this the return address into compiled code that had this sp when it made the call? */
+/* Is `to` a return address into compiled code whose stack pointer was `sp` when it called? */
 static inline int java_is_sender(struct walk_java *java, uint64_t to, uint64_t sp)
 {
 	return java_heap(&java->layout, to) >= 0 && java_is_called(java, to) && !java_find_blob(java, to) &&
@@ -109,8 +116,8 @@ static inline int java_is_sender(struct walk_java *java, uint64_t to, uint64_t s
 }
 
 /*
- * Is this where compiled code with this sp has called, or has thrown, or will catch? A stub that leads an exception on
- * takes the address of the instruction that has thrown for a return address, and then that of the handler.
+ * Like java_is_sender(), but `to` may also be where compiled code has thrown or will catch. A stub that forwards an
+ * exception uses as return address first the address of the instruction that threw, then that of the handler.
  */
 static inline int java_is_thrower(struct walk_java *java, uint64_t to, uint64_t sp)
 {
@@ -118,7 +125,7 @@ static inline int java_is_thrower(struct walk_java *java, uint64_t to, uint64_t 
 	       java_has_frame(java, to, sp - WALK_WORD);
 }
 
-/* Likewise, in any Java. */
+/* Like java_is_thrower(), but the caller may also be the interpreter or the call stub. */
 static inline int java_is_caller(struct walk_java *java, uint64_t to, uint64_t sp)
 {
 	return java_keeps_fp(java, to) || WALK_JAVA_THROWER(java, to, sp);

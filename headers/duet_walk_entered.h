@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * x86-64: where HotSpot's code is not entered as usual. Stubs that native code calls or jumps to, or that an exception
- * leads on to; and methods that move their stack pointer in mid-frame.
+ * x86-64: HotSpot's code that is not entered in the usual way: stubs that native code calls or jumps to, and stubs that
+ * forward an exception. Also methods that move their stack pointer while they run.
  */
 #ifndef DUET_WALK_ENTERED_H
 #define DUET_WALK_ENTERED_H
@@ -10,26 +10,29 @@
 
 #if WALK_X86
 
-#define JAVA_KEPT_BYTES 72 /* at most on the frame of a method that keeps the sp it had: two strings, five words */
+#define JAVA_KEPT_BYTES 72 /* pushed at most by a method that keeps its old sp: two strings, five words */
 #define JAVA_CALL_STUB_BYTES 256 /* to either side of where Java returns to in it: JDK 25's has 257 in all */
-#define JAVA_ENTERED_BYTES 512 /* from fp down to sp, in a stub that native code calls */
-#define JAVA_ENTERED_LITTLE 16 /* in one of which it is not known that native code calls it */
+#define JAVA_ENTERED_BYTES 512 /* at most between sp and fp, in a stub that native code calls */
+#define JAVA_ENTERED_LITTLE 16 /* likewise, in a stub that native code is not known to call */
 
-/* ---- what keeps its stack pointer ---- */
+/* ---- methods that keep their old stack pointer ---- */
 
-/* Is sp saved in rcx by the code that begins with these bytes: mov %rsp, %rcx? */
+/* Does the code that begins with these bytes save sp in rcx: mov %rsp, %rcx? */
 static inline int java_saves_sp(uint64_t code)
 {
 	return (code & 0xffffff) == 0xcc8b48;
 }
 
-/* Or is it restored: sub %rdi, %rbx; [shr %ebx;] pop %rsp? */
+/* Does it restore sp: sub %rdi, %rbx; [shr %ebx;] pop %rsp? */
 static inline int java_restores_sp(uint64_t code)
 {
 	return (code & 0xffffffff) == 0x5cdf2b48 || (code & 0xffffffffffff) == 0x5cebd1df2b48;
 }
 
-/* Is sp in rcx behind the eight bytes `at` in head, when it is so before them? What begins there may end behind. */
+/*
+ * Is sp in rcx after the eight bytes `at` in head? is_kept says so for before them. An instruction that begins in these
+ * bytes may end in the next eight.
+ */
 static inline int java_kept_sp(const struct walk_java *java, uint64_t at, int is_kept)
 {
 	const uint64_t *words = (const uint64_t *)(java->head + (at & (JAVA_BLOB_MASK - 7)));
@@ -47,20 +50,20 @@ static inline int java_kept_sp(const struct walk_java *java, uint64_t at, int is
 }
 
 /*
- * Is pc between the two? C2's indexOf with SSE 4.2 begins and ends so (C2_MacroAssembler::string_indexof(), JDK 8 to
- * 27, whose registers are fixed), with 400 bytes between at most.
+ * Is pc between the instructions that save sp and those that restore it? C2's indexOf with SSE 4.2 begins and ends so
+ * (C2_MacroAssembler::string_indexof(), JDK 8 to 27, which uses fixed registers). At most 400 bytes lie between.
  */
 static inline int java_keeps_sp(struct walk_java *java, uint64_t pc)
 {
 	int is_kept = 0;
 
-	java->blob = 0; /* head is for its code now */
-	__builtin_memset(java->head + JAVA_BLOB_MASK + 1, 0, WALK_WORD); /* nothing ends there */
+	java->blob = 0; /* head holds code from here on */
+	__builtin_memset(java->head + JAVA_BLOB_MASK + 1, 0, WALK_WORD); /* zero: no instruction ends there */
 	if (walk_read(java, java->head, JAVA_BLOB_MASK + 1, pc - (JAVA_BLOB_MASK + 1)))
 		return 0;
 	for (uint32_t at = 0; at <= JAVA_BLOB_MASK; at += WALK_WORD)
 		is_kept = WALK_JAVA_KEPT_SP(java, at, is_kept);
-	/* Before pc are perhaps the first of the instructions that restore it. */
+	/* pc may be among the instructions that restore sp: begin the search before it. */
 	if (!is_kept || walk_read(java, java->head, JAVA_BLOB_MASK + 1, pc - WALK_WORD))
 		return 0;
 	for (uint32_t at = 0; is_kept && at <= JAVA_BLOB_MASK; at += WALK_WORD)
@@ -68,7 +71,7 @@ static inline int java_keeps_sp(struct walk_java *java, uint64_t pc)
 	return !is_kept;
 }
 
-/* Is this the sp that the method had before it pushed? Then its return address lies `slot` above. */
+/* Can this be the sp that the method had before it pushed? Then its return address lies `slot` bytes above it. */
 static inline int java_is_kept_sp(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t sp,
 				   uint64_t slot)
 {
@@ -79,9 +82,9 @@ static inline int java_is_kept_sp(struct walk_java *java, const struct unwind_cu
 }
 
 /*
- * How many bytes C2's indexOf has on its frame: it keeps the sp that it had in rcx, and on top of the stack from there
- * on. An earlier call may have left in its frame what looks as good as the right return address. 0: it is none, or has
- * none.
+ * Returns how many bytes C2's indexOf has pushed on its frame; 0: it has pushed none, or the code is not indexOf. It
+ * keeps its old sp in rcx, and later on top of the stack. java_pushed_bytes() would not do: an earlier call may have
+ * left a word in the frame that looks like the return address.
  */
 static inline uint32_t java_kept_bytes(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t slot)
 {
@@ -96,7 +99,7 @@ static inline uint32_t java_kept_bytes(struct walk_java *java, const struct unwi
 	return (uint32_t)(kept - cursor->sp);
 }
 
-/* ---- what native code or an exception has entered ---- */
+/* ---- stubs that native code or an exception has entered ---- */
 
 /* Does java->code begin with push %rbp; mov %rsp, %rbp? */
 static inline int java_code_enters(const struct walk_java *java)
@@ -104,13 +107,13 @@ static inline int java_code_enters(const struct walk_java *java)
 	return java->code[0] == 0x55 && duet_code_is(java->code, 1, 0x488bec);
 }
 
-/* Does this blob, of a stub on its own? */
+/* Does the current blob, a stub of its own, begin so? */
 static inline int java_enters(struct walk_java *java)
 {
 	return !walk_read(java, java->code, 8, java_code_begin(java)) && java_code_enters(java);
 }
 
-/* As java_is_called(), in what a compiler of C made: it calls through pointers as well, *(%rax) or *8(%rsp). */
+/* Like java_is_called(), for code of a C compiler, which also calls through pointers: *(%rax) or *8(%rsp). */
 static inline int java_is_called_natively(struct walk_java *java, uint64_t return_address)
 {
 	const uint8_t *code = java->code;
@@ -121,9 +124,10 @@ static inline int java_is_called_natively(struct walk_java *java, uint64_t retur
 }
 
 /*
- * Is this whom a stub returns to, whose frame pointer lies so far above sp? Native code calls the call stub, those of
- * up-calls, and JDK 25's fmod (SharedRuntime::frem()); Java calls native code that jumps to a stub (drem() there).
- * Another frame's pointer leads past the stub's own return address, which is not Java's then and lies between.
+ * Does the stub at pc return to `to`? Its frame pointer lies `above` bytes above sp. Native code calls the call stub,
+ * the stubs of up-calls, and JDK 25's fmod (SharedRuntime::frem()). Java calls native code that jumps to a stub (drem()
+ * there). If fp is another frame's, it leads past the stub's own return address, which lies between sp and fp and is
+ * not in Java's code then. So fp is believed only where it is near sp or the stub is known to keep one.
  */
 static inline int java_is_entered_from(struct walk_java *java, uint64_t pc, uint64_t to, uint64_t above)
 {
@@ -140,7 +144,9 @@ static inline int java_is_entered_from(struct walk_java *java, uint64_t pc, uint
 		 (duet_code_is(java->code, 4, 0x4881ec) || duet_code_is(java->code, 4, 0x4883ec))));
 }
 
-/* From a stub that native code has called, or jumped to: it keeps a frame pointer from its first instructions on. */
+/*
+ * A step from a stub that native code has called or jumped to. It keeps a frame pointer from its first instructions on.
+ */
 static inline walk_result java_leaf_entered(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	uint64_t at = cursor->fp + WALK_WORD, above = cursor->fp - cursor->sp, to;
@@ -161,9 +167,9 @@ static inline walk_result java_leaf_entered(struct walk_java *java, struct unwin
 	return slot >= 0 ? WALK_JAVA_RETURN(cursor, (uint64_t)slot, slot == 0) : WALK_JAVA_BY_FP(cursor);
 }
 
-#define JAVA_ALIGN_BYTES 4 /* of sub $8, %rsp; call; add $8, %rsp */
+#define JAVA_ALIGN_BYTES 4 /* of sub $8, %rsp, and of add $8, %rsp: one before a call, one after it */
 
-/* What lies on top of the stack here, for a call for which sp was aligned. */
+/* Returns how many bytes of padding are on top of the stack at pc, where sp was aligned for a call. */
 static inline uint32_t java_aligned_bytes(struct walk_java *java, uint64_t pc)
 {
 	const uint8_t *at = java->code + JAVA_ALIGN_BYTES;
@@ -177,8 +183,8 @@ static inline uint32_t java_aligned_bytes(struct walk_java *java, uint64_t pc)
 }
 
 /*
- * Interrupted in a stub that another has jumped to when all its frame was there already, below fp: C1's
- * forward_exception. It frees what is saved for itself, and keeps the frame pointer to the end.
+ * Is pc in a stub that another stub jumped to when its whole frame was built already, below fp? C1's forward_exception
+ * is one. It frees the saved registers itself, and keeps the frame pointer to the end.
  */
 static inline int java_is_whole(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
@@ -190,9 +196,9 @@ static inline int java_is_whole(struct walk_java *java, const struct unwind_curs
 }
 
 /*
- * Interrupted where an exception is led on to the caller, whose method has left its frame: forward_exception and C1's
- * and C2's stubs of the kind. They find where it is caught by the return address on top of the stack, and pop it to
- * rdx. Or where native code has called.
+ * Interrupted in a stub that forwards an exception to the caller of a method that has left its frame:
+ * forward_exception, and C1's and C2's stubs of the kind. They look up the handler by the return address on top of the
+ * stack, and pop that address to rdx. Or interrupted in a stub that native code has called.
  */
 static inline walk_result java_leaf_odd(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
@@ -210,9 +216,9 @@ static inline walk_result java_leaf_odd(struct walk_java *java, struct unwind_cu
 }
 
 /*
- * Returned to in a stub that leads an exception on to the caller: what is on top of the stack is the return address of
- * the method that has left its frame, or, behind a call for which sp was aligned, what add $8, %rsp leaves there. Else
- * a stub that native code has called: for an up-call.
+ * Returned to in a stub that forwards an exception to the caller. On top of the stack is the return address of the
+ * method that has left its frame. After a call for which sp was aligned, a word of padding is on top of that, until add
+ * $8, %rsp removes it. Otherwise this is a stub that native code has called, for an up-call.
  */
 static inline walk_result java_step_forwarder(struct walk_java *java, struct unwind_cursor *cursor)
 {

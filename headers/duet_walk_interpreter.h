@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * One step through a frame of HotSpot's template interpreter: whole frames by their frame pointer, and those
- * that are being made or left by where exactly the interpreter is and what it has in registers there.
+ * One step through a frame of HotSpot's template interpreter. A whole frame is found by its frame pointer. For a frame
+ * that is being made or left, it depends on where in the interpreter pc is, and on the registers there.
  */
 #ifndef DUET_WALK_INTERPRETER_H
 #define DUET_WALK_INTERPRETER_H
 
 #include "duet_walk_entered.h"
 
-/* As InstanceKlass::jmethod_id_or_null(); 0 when the method has none. */
+/* Like InstanceKlass::jmethod_id_or_null(): returns 0 when the method has no id. */
 static inline uint64_t java_method_id(const struct walk_java *java)
 {
 	const struct duet_jvm_layout *layout = &java->layout;
@@ -26,12 +26,12 @@ static inline uint64_t java_method_id(const struct walk_java *java)
 
 #define JAVA_FRAME_WORD(java, offset) ((java)->frame[DUET_FRAME_FIXED_BYTES / WALK_WORD + (offset)])
 
-/* Nonzero when it cannot be read. */
+/* Reads the ConstMethod of a Method. Returns nonzero when it cannot be read. */
 static inline int java_read_const(struct walk_java *java, uint64_t method)
 {
 	uint32_t size = java->layout.const_bytes;
 
-	/* No more than there is: the next page may never have been touched. */
+	/* Read no more than the structure has: the next page may never have been touched. */
 	if (size > DUET_CONST_METHOD_BYTES ||
 	    walk_read_word(java, &java->const_at, method + java->layout.method_const) ||
 	    walk_read(java, java->method, size, java->const_at))
@@ -43,7 +43,10 @@ static inline int java_read_const(struct walk_java *java, uint64_t method)
 	return 0;
 }
 
-/* Likewise. Where a method calls itself, it is there already. */
+/*
+ * Like java_read_const(), unless the method is known already: from the last frame, where a method calls itself, or from
+ * an earlier walk.
+ */
 static inline int java_find_method(struct walk_java *java, uint64_t method)
 {
 	if (method && method == java->method_at)
@@ -59,8 +62,8 @@ static inline int java_find_method(struct walk_java *java, uint64_t method)
 }
 
 /*
- * Reads the method and what it does. `bytecode` is the pointer that its frame has saved, 0 before the method's first
- * byte code. Nonzero when that makes no sense.
+ * Reads the method and its byte code index. `bytecode` is the pointer that the frame has saved, 0 before the method's
+ * first byte code. Returns nonzero when these make no sense.
  */
 static inline int java_read_method(struct walk_java *java, uint64_t method, uint64_t bytecode, int is_leaf)
 {
@@ -71,20 +74,23 @@ static inline int java_read_method(struct walk_java *java, uint64_t method, uint
 		return -1;
 	base = java->const_at + layout->const_bytes;
 	bytes = java->code_bytes;
-	/* The interpreter saves it where it calls something; at its own instructions the register has it. */
+	/*
+	 * The interpreter saves the pointer when it calls something. While it runs its own instructions, a register has
+	 * it.
+	 */
 	if (is_leaf && live - base < bytes)
 		bytecode = live;
 	else if (!bytecode)
 		bytecode = base;
-	/* A native method has no byte code, and anything in the place of the pointer. */
+	/* A native method has no byte code, and its frame may have any value in the place of the pointer. */
 	java->found_bci = bytes ? (int32_t)(bytecode - base) : DUET_BCI_NATIVE;
 	java->has_found = !bytes || bytecode - base < bytes;
 	return java->has_found ? 0 : -1;
 }
 
-/* ---- a frame that is made ---- */
+/* ---- a frame that is being made ---- */
 
-/* How much of its frame the method has, here. */
+/* Returns how much of its frame the method has at pc. */
 static inline enum duet_frame_made java_made(const struct walk_java *java, uint64_t pc)
 {
 	const struct duet_jvm_layout *layout = &java->layout;
@@ -102,7 +108,7 @@ static inline enum duet_frame_made java_made(const struct walk_java *java, uint6
 	return DUET_FRAME_MADE_NEVER;
 }
 
-/* The mask is for the verifier; what is opaque, the compiler cannot find superfluous. */
+/* The mask shows the verifier the bound. The asm hides `number`: else the compiler finds the mask superfluous. */
 static inline uint64_t java_register(const struct walk_java *java, uint32_t number)
 {
 	__asm__("" : "+r"(number));
@@ -110,9 +116,10 @@ static inline uint64_t java_register(const struct walk_java *java, uint32_t numb
 }
 
 /*
- * The sp that the interpreter leaves to a caller, which had it as `sender`. An interpreted caller's frame is found by
- * fp: there it may be too low. On arm64 it calls with sp far down, where all of its stack would end, and its callee may
- * move sp up again; on x86-64 a method handle's linker has popped its last argument before.
+ * Returns the stack pointer of the caller that `to` is in. The callee has it as `sender`; it cannot be below `least`,
+ * the end of the callee's frame. For an interpreted caller `sender` may be too low; then `least` is returned, and its
+ * frame is found by fp anyway. On arm64 such a caller calls with sp far down, where all of its stack would end, and its
+ * callee may move sp up again. On x86-64 a method handle's linker has popped its last argument before.
  */
 static inline uint64_t java_sender_sp(const struct walk_java *java, uint64_t to, uint64_t sender, uint64_t least)
 {
@@ -121,7 +128,7 @@ static inline uint64_t java_sender_sp(const struct walk_java *java, uint64_t to,
 	return WALK_X86 ? sender : sender & ~15ull;
 }
 
-/* Where the return address is before there is a frame; nonzero when that cannot be told. */
+/* Finds the return address before there is a frame. Returns nonzero when it cannot be read. */
 static inline int java_entering_from(struct walk_java *java, const struct unwind_cursor *cursor,
 				     enum duet_frame_made made, uint64_t *ret_to)
 {
@@ -134,7 +141,7 @@ static inline int java_entering_from(struct walk_java *java, const struct unwind
 	return 0;
 }
 
-/* Before there is a frame: registers have the method, and the sp that its caller had. */
+/* A step before there is a frame: registers have the method, and the stack pointer that its caller had. */
 static inline walk_result java_step_entering(struct walk_java *java, struct unwind_cursor *cursor,
 					     enum duet_frame_made made)
 {
@@ -145,7 +152,7 @@ static inline walk_result java_step_entering(struct walk_java *java, struct unwi
 	sender = java_sender_sp(java, to, java_register(java, DUET_FRAME_SENDER(java->layout)), cursor->sp);
 	if (java_heap(&java->layout, to) < 0 || sender - cursor->sp > JAVA_MAX_FRAME_WORDS * WALK_WORD)
 		return DUET_WALK_LEAF;
-	/* It has called mathematics. */
+	/* The entry has called a mathematical function, so lr is not the caller's. */
 	if (!WALK_X86 && to >= java->layout.entries_low && to < java->layout.entries_high)
 		return DUET_WALK_LEAF;
 	if (made != DUET_FRAME_MADE_NEVER && java_read_method(java, java->regs[DUET_FRAME_METHOD], 0, 0))
@@ -153,7 +160,10 @@ static inline walk_result java_step_entering(struct walk_java *java, struct unwi
 	return walk_to_caller(cursor, to, sender, cursor->fp);
 }
 
-/* Back in an entry that has no frame. Where its caller's ends, only an interpreted one tells. */
+/*
+ * Returned to in an entry that has no frame. The extent of its caller's frame is known only if the caller is
+ * interpreted.
+ */
 static inline walk_result java_step_frameless(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	walk_result end = WALK_X86 ? WALK_JAVA_RETURN(cursor, 0, 1) : DUET_WALK_NO_FRAME;
@@ -161,9 +171,12 @@ static inline walk_result java_step_frameless(struct walk_java *java, struct unw
 	return end == DUET_WALK_NONE && !java_is_interpreter(java, cursor->pc) ? DUET_WALK_NO_FRAME : end;
 }
 
-/* ---- a frame that is there, or gone ---- */
+/* ---- a frame that is whole, or left ---- */
 
-/* What a method's entry has not pushed yet. On arm64 all has room at once, and the caller's sp is stored last. */
+/*
+ * Fills in the words that a method's entry has not pushed yet. On arm64 the entry makes room for all words at once, and
+ * stores the caller's sp last.
+ */
 static inline void java_finish_frame(struct walk_java *java, uint64_t pushed_bytes, enum duet_frame_made made)
 {
 	if (pushed_bytes < 1 * WALK_WORD || made == DUET_FRAME_MADE_UNSENT)
@@ -174,7 +187,7 @@ static inline void java_finish_frame(struct walk_java *java, uint64_t pushed_byt
 		JAVA_FRAME_WORD(java, -7) = JAVA_FRAME_WORD(java, -8) = 0;
 }
 
-/* Reads the method of the frame at hand. Nonzero when that makes no sense. */
+/* Reads the method of the frame in java->frame. Returns nonzero when that makes no sense. */
 static inline int java_name_framed(struct walk_java *java, const struct unwind_cursor *cursor)
 {
 	return java_read_method(java, JAVA_FRAME_WORD(java, -3),
@@ -184,10 +197,11 @@ static inline int java_name_framed(struct walk_java *java, const struct unwind_c
 }
 
 /*
- * Where a method is deoptimized, a stub lays out the frames of the interpreter that replace its own, and clears in each
- * the sp that it keeps while it calls. Then the JVM fills them, the outermost first, with the method, that sp, and the
- * byte code (vframeArrayElement::unpack_on_stack()). What an earlier call has left there before would name any method.
- * Nonzero when it is no such frame either.
+ * Like java_name_framed(), for a frame that may not be filled yet. When a method is deoptimized, a stub lays out the
+ * interpreter frames that replace its own, and clears in each the slot for the sp that it keeps while it calls. Then
+ * the JVM fills the frames, the outermost first, with the method, that sp, and the byte code
+ * (vframeArrayElement::unpack_on_stack()). Before that, what an earlier call has left there could name any method.
+ * Returns nonzero when this is no such frame either.
  */
 static inline int java_name_laid_out(struct walk_java *java, const struct unwind_cursor *cursor)
 {
@@ -231,7 +245,10 @@ static inline int java_is_leaving(struct walk_java *java, const struct unwind_cu
 	       duet_frame_exit(java->code, &java->exit);
 }
 
-/* fp is the caller's already, but for arm64's last instruction before. */
+/*
+ * A step from an instruction that leaves a method. fp is already the caller's, except on arm64 before the ldp that
+ * loads it.
+ */
 static inline walk_result java_step_leaving(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	const struct duet_frame_exit *exit = &java->exit;
@@ -253,9 +270,9 @@ static inline walk_result java_step_leaving(struct walk_java *java, struct unwin
 
 #if WALK_X86
 /*
- * Where the interpreter has left a frame through which an exception passes, and asks who catches it: the return address
- * is popped to rdx, sp made the caller's, which is in rbx; then the exception and that address are pushed, and rsp may
- * be aligned, for a call, and all popped again before it jumps there.
+ * A step from where the interpreter has left a frame that an exception passes through, and asks who catches it. It pops
+ * the return address to rdx, and sets sp to the caller's, which is in rbx. Then it pushes the exception and that
+ * address, and may align rsp for a call. After the call it pops both, and jumps to the handler.
  */
 static inline walk_result java_step_thrown(struct walk_java *java, struct unwind_cursor *cursor, uint64_t at)
 {

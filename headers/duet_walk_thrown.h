@@ -11,17 +11,17 @@
 
 #if WALK_X86
 
-#define JAVA_POPPED_BYTES 48 /* of C2's exception blob, from where it pops what it has pushed to its end */
+#define JAVA_POPPED_BYTES 48 /* of C2's exception blob, at most from its pop of what it has pushed to its end */
 
 /* ---- C2's exception blob, which a method's handler jumps to ---- */
 
-/* Does the code that begins so push the place that has thrown, for a return address: push %rdx; sub $8, %rsp? */
+/* Does java->code begin by pushing the address that threw, as a return address: push %rdx; sub $8, %rsp? */
 static inline int java_is_catcher(const struct walk_java *java)
 {
 	return java->code[0] == 0x52 && duet_code_is(java->code, 1, 0x4883ec) && java->code[4] == WALK_WORD;
 }
 
-/* Has it popped that again, behind add $8, %rsp? */
+/* Has the code before pc popped that address again, after add $8, %rsp? */
 static inline int java_has_popped(struct walk_java *java, uint64_t pc)
 {
 	uint64_t bytes = 0;
@@ -53,8 +53,9 @@ static inline walk_result java_leaf_catcher(struct walk_java *java, struct unwin
 /* ---- other stubs ---- */
 
 /*
- * Where the stub at whose jump this is goes on to: to the handler that took the return address's place, pop %rcx;
- * jmp *%rcx (C1), or to where that is dealt with, pop %rdx; jmp *%r10 (C2). 0: it has popped neither.
+ * Returns the address that the code before pc has popped, when a jump through a register is at pc. pop %rcx; jmp *%rcx
+ * (C1) pops the handler, which has replaced the return address. pop %rdx; jmp *%r10 (C2) pops the return address, and
+ * jumps to code that handles the exception. 0: neither is the case.
  */
 static inline uint64_t java_popped(struct walk_java *java, uint64_t pc)
 {
@@ -65,15 +66,15 @@ static inline uint64_t java_popped(struct walk_java *java, uint64_t pc)
 	return before == 0x5a ? java->regs[DUET_X86_RDX] : before == 0x59 ? java->regs[DUET_X86_RCX] : 0;
 }
 
-/* Or is this the pop? The stub that throws anew pops to rdx, whatever follows. */
+/* Is java->code at that pop? The stub that rethrows pops to rdx, whatever instruction follows. */
 static inline int java_pops_return(const struct walk_java *java)
 {
 	return java->code[0] == 0x5a || (java->code[0] == 0x59 && duet_code_register(java->code, 1, 0xff, 0xe0) >= 0);
 }
 
 /*
- * Do the instructions of java->code jump on, where a stub's call into the JVM has thrown: [mov $0, result(%r15);]
- * mov pending(%r15), %rax; jmp?
+ * Does java->code forward an exception that a stub's call into the JVM has thrown: [mov $0, result(%r15);] mov
+ * pending(%r15), %rax; jmp?
  */
 static inline int java_forwards(const struct walk_java *java)
 {
@@ -86,7 +87,9 @@ static inline int java_forwards(const struct walk_java *java)
 	return duet_code_at(java->code, at) == 0xe9;
 }
 
-/* Do they so without a frame? C1's have theirs. Behind this, java->code and the blob at hand are the caller's. */
+/*
+ * Does the stub have no frame then? C1's have one. After this call, java->code and the current blob are the caller's.
+ */
 static inline int java_has_none(struct walk_java *java, const struct unwind_cursor *cursor)
 {
 	uint64_t to;
@@ -117,7 +120,9 @@ static inline int java_unpack_bytes(struct walk_java *java, uint64_t pc)
 	return before[0] == 0x68 && before[5] == 0x55 && duet_code_is(java->code, 0, 0x488bec) ? 2 * WALK_WORD : -1;
 }
 
-/* Interrupted in a stub with a frame, at the instructions of java->code, where there is none of it. */
+/*
+ * Interrupted in a stub that makes a frame, at instructions where it has none. java->code has the instructions at pc.
+ */
 static inline walk_result java_leaf_thrown(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	uint64_t to = java_popped(java, cursor->pc), fp = cursor->fp;
@@ -134,7 +139,10 @@ static inline walk_result java_leaf_thrown(struct walk_java *java, struct unwind
 	return walk_to_caller(cursor, to, cursor->sp + (uint32_t)pushed, fp);
 }
 
-/* By a stub's own frame pointer. The 0 that it has pushed for a return address, it fills in from rdx a little later. */
+/*
+ * A step by a stub's own frame pointer. The stub has pushed 0 for a return address, and fills it in from rdx a little
+ * later.
+ */
 static inline walk_result java_step_entered(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	uint64_t words[2];
@@ -146,8 +154,8 @@ static inline walk_result java_step_entered(struct walk_java *java, struct unwin
 }
 
 /*
- * Returned to in a stub that has aligned sp below its frame, which lies so a word higher than the frame's size tells:
- * where the frames of what is deoptimized have been laid out, a frame is made anew for the rest.
+ * Returned to in a stub that has aligned sp, so that its frame is a word higher than the frame's size says? It has laid
+ * out the frames that replace a deoptimized one, and has then made its own frame anew.
  */
 static inline int java_is_realigned(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t frame_bytes)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Which virtual thread is mounted on a JavaThread, and its name, from HotSpot's structures and the Java objects. As
- * duet_walk.h the same code runs in BPF, in the agent, which tries it before it publishes the layout, and in tests;
- * who includes it has defined walk_read() before, whose `at` is NULL here.
+ * Finds the virtual thread that is mounted on a JavaThread, and its name, in HotSpot's structures and in Java objects.
+ * The same code runs in BPF, in tests, and in the agent, which tries it before it publishes the layout. Whoever
+ * includes this defines walk_read() first, as for duet_walk.h; its `at` is NULL here.
  *
- * Nothing here waits for a collector: an object that is being moved gives its old copy, or nothing, or for once a
- * wrong name.
+ * Nothing here waits for a garbage collector. For an object that is being moved, this reads the old copy, or nothing,
+ * or in rare cases a wrong name.
  */
 #ifndef DUET_WALK_VIRTUAL_H
 #define DUET_WALK_VIRTUAL_H
@@ -20,7 +20,7 @@ static inline uint64_t virtual_word(uint64_t address)
 	return walk_read(0, &word, sizeof(word), address) ? 0 : word;
 }
 
-/* The object that a field of another refers to, or 0. */
+/* Returns the object that the field at this address refers to, or 0. */
 static inline uint64_t virtual_object(const struct duet_jvm_virtual *layout, uint64_t field)
 {
 	uint32_t narrow;
@@ -32,13 +32,13 @@ static inline uint64_t virtual_object(const struct duet_jvm_virtual *layout, uin
 		       : layout->oop_base + ((uint64_t)narrow << (layout->oop_shift & 63));
 }
 
-/* The JavaThread that is at this address, or 0. */
+/* Returns `address` if a JavaThread is there, else 0. */
 static inline uint64_t virtual_carrier(const struct duet_jvm_virtual *layout, uint64_t address)
 {
 	return address && virtual_word(address) == layout->thread_vtable ? address : 0;
 }
 
-/* The name of this java.lang.Thread. */
+/* Reads the name of this java.lang.Thread. to->name_bytes stays 0 when it cannot be read. */
 static inline void virtual_name(const struct duet_jvm_virtual *layout, uint64_t object, struct duet_virtual_thread *to)
 {
 	uint64_t string = virtual_object(layout, object + layout->object_name);
@@ -50,12 +50,12 @@ static inline void virtual_name(const struct duet_jvm_virtual *layout, uint64_t 
 		return;
 	if (bytes > DUET_MAX_VIRTUAL_NAME)
 		bytes = DUET_MAX_VIRTUAL_NAME;
-	__asm__("" : "+r"(bytes)); /* else the bound is made in a copy of it, which the verifier does not see */
+	__asm__("" : "+r"(bytes)); /* else the compiler checks the bound on a copy, and the verifier does not see it */
 	if (bytes <= DUET_MAX_VIRTUAL_NAME && !walk_read(0, to->name, bytes, array + layout->array_bytes))
 		to->name_bytes = (uint8_t)bytes;
 }
 
-/* Without a look into objects: JDK 25+. */
+/* JDK 25+: returns the id of the mounted virtual thread without reading objects, or 0. */
 static inline uint64_t virtual_id_of_entry(const struct duet_jvm_virtual *layout, uint64_t java_thread)
 {
 	if (layout->thread_owner == DUET_JVM_NO_FIELD || layout->thread_entry == DUET_JVM_NO_FIELD ||
@@ -64,7 +64,10 @@ static inline uint64_t virtual_id_of_entry(const struct duet_jvm_virtual *layout
 	return virtual_word(java_thread + layout->thread_owner);
 }
 
-/* What is mounted on the JavaThread. *to is all 0. Also where that runs the carrier's code for it, nothing is. */
+/*
+ * Finds the virtual thread that is mounted on the JavaThread. *to must be zero; it stays zero when none is mounted, and
+ * while a mounted thread runs the carrier's code for itself.
+ */
 static inline void virtual_mounted(const struct duet_jvm_virtual *layout, uint64_t java_thread,
 				   struct duet_virtual_thread *to)
 {
@@ -79,7 +82,7 @@ static inline void virtual_mounted(const struct duet_jvm_virtual *layout, uint64
 	if (!object || !current || object == current)
 		return;
 	to->id = virtual_word(current + layout->object_id);
-	if (to->id == virtual_word(object + layout->object_id)) /* it is moving: these are both copies */
+	if (to->id == virtual_word(object + layout->object_id)) /* the object is being moved: both are copies of it */
 		to->id = 0;
 	if (to->id)
 		virtual_name(layout, current, to);
