@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * As duet_frame_x86.h, for arm64: HotSpot's code puts x29 and x30, the caller's fp and the return address, into the
- * upper end of a frame. Before and behind that the latter is in x30, the link register.
+ * Like duet_frame_x86.h, for arm64. HotSpot's code stores x29 and x30, the caller's fp and the return address, at the
+ * upper end of a frame. Before it stores them and after it loads them again, the return address is in x30, the link
+ * register.
  */
 #ifndef DUET_FRAME_ARM64_H
 #define DUET_FRAME_ARM64_H
@@ -18,7 +19,10 @@
 #define DUET_ARM64_CMP_SP_X8 0xeb2863ffu
 #define DUET_ARM64_BR_X8 0xd61f0100u
 
-/* An instruction. The mask shows the verifier its bound; what is opaque, the compiler cannot find superfluous. */
+/*
+ * Returns an instruction. The mask shows the verifier the bound. The asm hides `at`: else the compiler finds the mask
+ * superfluous.
+ */
 static inline uint32_t duet_insn(const uint8_t *code, uint32_t at)
 {
 	uint32_t insn;
@@ -33,19 +37,22 @@ static inline int duet_insn_is(uint32_t insn, uint32_t mask, uint32_t bits)
 	return (insn & mask) == bits;
 }
 
-/* sub sp, sp, #n, also of 4096 bytes each; sub sp, sp, x8 */
+/* Does this lower sp: sub sp, sp, #n, also with n in units of 4096; sub sp, sp, x8? */
 static inline int duet_insn_lowers_sp(uint32_t insn)
 {
 	return duet_insn_is(insn, 0xff8003ff, 0xd10003ff) || insn == DUET_ARM64_SUB_SP_X8;
 }
 
-/* paciaz and its like, which sign lr, and those that check it. */
+/* Is this paciaz or its like, which sign lr, or one of those that check it? */
 static inline int duet_insn_signs(uint32_t insn)
 {
 	return duet_insn_is(insn, 0xffffff1f, 0xd503231f);
 }
 
-/* Behind the push of x29 and x30: [mov x29, sp] [mov $n, x8] sub $n, sp. Where that ends; 0 when it is not there. */
+/*
+ * Returns where this code ends, or 0 when it is other code: [mov x29, sp] [mov $n, x8] sub $n, sp. It comes after the
+ * push of x29 and x30.
+ */
 static inline uint32_t duet_frame_lowered(const uint8_t *code, uint32_t at)
 {
 	for (int i = 0; i < 4; i++, at += 4) {
@@ -62,10 +69,12 @@ static inline uint32_t duet_frame_lowered(const uint8_t *code, uint32_t at)
 }
 
 /*
- * [nop] [bang: sub x9, sp, #n; str xzr, [x9]] sub sp, sp, #n; stp x29, x30, [sp, #n-16] |
- * stp x29, x30, [sp, #-16]!; [mov x29, sp] sub sp, sp, #n
+ * Recognises how much of a method's prologue has run:
  *
- * `code` begins at the method's entry, `done` bytes of it have run. *ret_end: where the prologue ends.
+ *	[nop] [bang: sub x9, sp, #n; str xzr, [x9]] sub sp, sp, #n; stp x29, x30, [sp, #n-16]
+ *	stp x29, x30, [sp, #-16]!; [mov x29, sp] sub sp, sp, #n
+ *
+ * `code` begins at the method's entry; `done` bytes of it have run. Sets *ret_end to where the prologue ends.
  */
 static inline int64_t duet_frame_prologue(const uint8_t *code, uint32_t done, uint32_t *ret_end)
 {
@@ -87,15 +96,16 @@ static inline int64_t duet_frame_prologue(const uint8_t *code, uint32_t done, ui
 	return DUET_FRAME_BUILT;
 }
 
-/* Does this instruction store x29 and x30 in the room that a frame has by now: stp x29, x30, [sp, #n]? */
+/* Does this instruction store x29 and x30 in a frame that has room for them already: stp x29, x30, [sp, #n]? */
 static inline int duet_frame_stores(uint32_t insn)
 {
 	return duet_insn_is(insn, 0xffc07fff, 0xa9007bfd);
 }
 
 /*
- * Does the code from here on, behind a frame's end, look for a safepoint or for an exception, and return? Poll: ldr x8,
- * [x28, #n]; cmp sp, x8; b.hi (JDK 16+), or ldr wzr, [x8] behind that load or an adrp. Exception: ldr x8; cbnz x8
+ * Does the code from `at` on, after a frame's end, check for a safepoint or an exception, and return? Poll: ldr x8,
+ * [x28, #n]; cmp sp, x8; b.hi (JDK 16+), or ldr wzr, [x8] after that load or after an adrp. Exception: ldr x8; cbnz x8.
+ * Execution may be at any of these instructions.
  */
 static inline int duet_frame_returns(const uint8_t *code, uint32_t at)
 {
@@ -113,7 +123,7 @@ static inline int duet_frame_returns(const uint8_t *code, uint32_t at)
 	return duet_insn(code, at) == DUET_ARM64_RET;
 }
 
-/* b; or adrp x8; add x8, x8, #n; br x8, from any of them on */
+/* Does the code jump from `at`: b; or adrp x8; add x8, x8, #n; br x8, beginning with any of them? */
 static inline int duet_frame_jumps(const uint8_t *code, uint32_t at)
 {
 	if (duet_insn_is(duet_insn(code, at), 0xfc000000, 0x14000000))
@@ -124,9 +134,13 @@ static inline int duet_frame_jumps(const uint8_t *code, uint32_t at)
 }
 
 /*
- * ldp x29, x30, [sp, #n-16]; add sp, sp, #n | add sp, sp, #n; ldp x29, x30, [sp], #16, then the poll and ret. When the
- * poll is taken, the method's stub notes where and jumps on: adr x8, poll; str x8, [x28, #saved]; b. `code` begins at
- * pc.
+ * Recognises how much of a frame is left in a method's epilogue. `code` begins at pc.
+ *
+ *	ldp x29, x30, [sp, #n-16]; add sp, sp, #n
+ *	add sp, sp, #n; ldp x29, x30, [sp], #16
+ *
+ * Then come the poll and ret. When the poll is taken, the method's stub stores the poll's address and jumps: adr x8,
+ * poll; str x8, [x28, #saved]; b.
  */
 static inline int64_t duet_frame_epilogue(const uint8_t *code)
 {
@@ -143,7 +157,7 @@ static inline int64_t duet_frame_epilogue(const uint8_t *code)
 	return DUET_FRAME_BUILT;
 }
 
-/* Is this return address behind a call: bl, blr? `code` ends at it, after `end` bytes. */
+/* Does a call precede this return address: bl, blr? `code` ends at the address, after `end` bytes. */
 static inline int duet_code_calls(const uint8_t *code, uint32_t end)
 {
 	uint32_t insn = duet_insn(code, end - 4);
@@ -151,10 +165,13 @@ static inline int duet_code_calls(const uint8_t *code, uint32_t end)
 	return duet_insn_is(insn, 0xfc000000, 0x94000000) || duet_insn_is(insn, 0xfffffc1f, 0xd63f0000);
 }
 
-#define DUET_FRAME_CALL_BYTES 16 /* of the longest call sequence that tells its target */
+#define DUET_FRAME_CALL_BYTES 16 /* of the longest call sequence that contains its target */
 #define DUET_FRAME_INDIRECT_BYTES 4
 
-/* movz x8, #n; movk x8, #n, lsl #16; movk x8, #n, lsl #32, at the code's start: x8, or 0 */
+/*
+ * Returns the value that the code loads into x8, or 0 when the code is another: movz x8, #n; movk x8, #n, lsl #16; movk
+ * x8, #n, lsl #32.
+ */
 static inline uint64_t duet_frame_x8_moved(const uint8_t *code)
 {
 	uint32_t low = duet_insn(code, 0), middle = duet_insn(code, 4), high = duet_insn(code, 8);
@@ -165,7 +182,10 @@ static inline uint64_t duet_frame_x8_moved(const uint8_t *code)
 	return (uint64_t)(high >> 5 & 0xffff) << 32 | (middle >> 5 & 0xffff) << 16 | (low >> 5 & 0xffff);
 }
 
-/* Where the call before pc goes, or 0: bl; blr x8 behind adrp and add, or behind its three moves. `code` ends at pc. */
+/*
+ * Returns the target of the call before pc, or 0: bl; or blr x8 after adrp and add, or after three moves to x8. `code`
+ * ends at pc.
+ */
 static inline uint64_t duet_frame_call_target(const uint8_t *code, uint64_t pc)
 {
 	uint32_t page = duet_insn(code, 4), low = duet_insn(code, 8), call = duet_insn(code, 12);
@@ -183,8 +203,9 @@ static inline uint64_t duet_frame_call_target(const uint8_t *code, uint64_t pc)
 }
 
 /*
- * The call of a method that is not compiled goes on among its caller's stubs: [isb] x12 = method; x8 = target; br x8;
- * one to far away: ldr x8, target; br x8. At br x8 itself it is not to be told from what leaves a whole frame.
+ * Is this in a stub for a call? A call of a method that is not compiled goes through one of its caller's stubs: [isb]
+ * x12 = method; x8 = target; br x8. A call to a far target: ldr x8, target; br x8. At the br x8 itself the stub cannot
+ * be told apart from one that leaves a whole frame, so that instruction is not recognised.
  */
 static inline int duet_frame_is_call_stub(const uint8_t *code)
 {
@@ -197,9 +218,12 @@ static inline int duet_frame_is_call_stub(const uint8_t *code)
 	return duet_insn_is(insn, 0xdf80001f, 0xd2800008);
 }
 
-#define DUET_FRAME_STUB_BEFORE 0 /* bytes of a method's stub that the function is given before pc */
+#define DUET_FRAME_STUB_BEFORE 0 /* bytes before pc of a method's stub that the function is given */
 
-/* Or is it the handler of exceptions, bl or b, or that of deoptimization, adr lr? These find the frame whole. */
+/*
+ * Returns what is on the stack in a method's stub. The exception handler, bl or b, and the deoptimization handler, adr
+ * lr, are entered with the whole frame.
+ */
 static inline enum duet_frame_stub duet_frame_stub(const uint8_t *code)
 {
 	uint32_t insn = duet_insn(code, 0);
@@ -211,7 +235,7 @@ static inline enum duet_frame_stub duet_frame_stub(const uint8_t *code)
 		       : DUET_STUB_OTHER;
 }
 
-/* x86-64's: in the interpreter's code for exceptions, */
+/* Only x86-64 needs the next: where an exception passes through the interpreter's code. */
 static inline int duet_frame_find_thrown(const uint8_t *code, uint32_t bytes, struct duet_method_entry *ret)
 {
 	(void)code;
@@ -220,7 +244,7 @@ static inline int duet_frame_find_thrown(const uint8_t *code, uint32_t bytes, st
 	return 0;
 }
 
-/* and how its code leaves a frame, and moves words in it. Here the epilogue tells all. */
+/* Only x86-64 needs the next three: how code leaves a frame, and moves words in it. On arm64 the epilogue shows all. */
 #define DUET_FRAME_LEFT_BYTES 8
 
 static inline int duet_frame_jumps_on(const uint8_t *code)
@@ -241,23 +265,24 @@ static inline uint32_t duet_frame_moved_bytes(const uint8_t *code)
 	return 0;
 }
 
-/* The wrapper of a native method has pushed x29 and x30, and makes its own frame pointer: mov x29, sp */
+/* Has the wrapper of a native method pushed x29 and x30, and is it about to set its own frame pointer: mov x29, sp? */
 static inline int duet_frame_is_pushed(const uint8_t *code)
 {
 	return duet_insn(code, 0) == DUET_ARM64_MOV_FP_SP;
 }
 
-/* Does a stub that begins so tell by its frame pointer where its frame is, while it is being made too? */
+/* Does a stub that begins so have a frame pointer by which its frame is found, also while it is being made? */
 static inline int duet_frame_keeps_fp(const uint8_t *code)
 {
 	return duet_insn(code, 0) == DUET_ARM64_PUSH_FRAME && duet_insn(code, 4) == DUET_ARM64_MOV_FP_SP;
 }
 
-#define DUET_FRAME_POPS_BYTES 16 /* of the instructions behind a call that tell what lies on the frame meanwhile */
+#define DUET_FRAME_POPS_BYTES 16 /* of the instructions after a call that show what operands are on the frame */
 
 /*
- * Bytes that are popped here, behind the call that they were pushed for: by C1 for a subtype check, ldp, or by C2 for a
- * call of the JVM, add sp, sp, #16 (JDK 8-22). In front of it may be three instructions that do nothing (JDK 20+).
+ * Returns how many bytes of operands are popped here, after the call that they were pushed for: by C1 for a subtype
+ * check, ldp, or by C2 for a call of the JVM, add sp, sp, #16 (JDK 8-22). Three instructions that do nothing may come
+ * first (JDK 20+).
  */
 static inline uint32_t duet_frame_operand_bytes(const uint8_t *code)
 {
@@ -271,7 +296,7 @@ static inline uint32_t duet_frame_operand_bytes(const uint8_t *code)
 	return duet_insn_is(insn, 0xffff83e0, 0xa8c103e0) && insn != DUET_ARM64_POP_FRAME ? 16 : 0;
 }
 
-/* ldp or ldr of any register, [sp], #n; add sp, sp, #n: n, or 0 */
+/* Returns how many bytes the instruction pops: ldp or ldr of any register, [sp], #n; add sp, sp, #n; else 0. */
 static inline uint32_t duet_insn_pops(uint32_t insn)
 {
 	uint32_t pair = insn >> 15 & 0x3f;
@@ -287,7 +312,7 @@ static inline uint32_t duet_insn_pops(uint32_t insn)
 	return 0;
 }
 
-/* stp x or str x, [sp, #-n]!; sub sp, sp, #n: n, or 0 */
+/* Returns how many bytes the instruction pushes: stp x or str x, [sp, #-n]!; sub sp, sp, #n; else 0. */
 static inline uint32_t duet_insn_pushes(uint32_t insn)
 {
 	if (duet_insn_is(insn, 0xffc003ff, 0xd10003ff))
@@ -298,8 +323,9 @@ static inline uint32_t duet_insn_pushes(uint32_t insn)
 }
 
 /*
- * What the code from here on frees before it ends with `last`, and has not pushed itself: that lies on the stack here.
- * Where branches meet, they have the same there. -1: it ends otherwise, or has a frame pointer to free by.
+ * Returns how many bytes the code frees, beyond what it pushes itself, before the instruction `last`: so many are on
+ * the stack at its start. Branches need not be followed: where they meet, all have the same on the stack. -1: the code
+ * does not come to `last`, or frees by its frame pointer.
  */
 static inline int32_t duet_frame_freed_before(const uint8_t *code, uint32_t bytes, uint32_t mask, uint32_t last)
 {
@@ -316,7 +342,10 @@ static inline int32_t duet_frame_freed_before(const uint8_t *code, uint32_t byte
 	return -1;
 }
 
-/* How much is freed before the next jump, b; or 0: behind a barrier's call that ends what was saved for it. */
+/*
+ * Returns how many bytes are freed before the next jump, b, or 0. The code comes after a barrier's call, and frees what
+ * was saved for it.
+ */
 static inline uint32_t duet_frame_freed_bytes(const uint8_t *code, uint32_t bytes)
 {
 	int32_t freed = duet_frame_freed_before(code, bytes, 0xfc000000, 0x14000000);
@@ -324,7 +353,7 @@ static inline uint32_t duet_frame_freed_bytes(const uint8_t *code, uint32_t byte
 	return freed > 0 ? (uint32_t)freed : 0;
 }
 
-/* How much a stub without a frame, or one that is making it, has on the stack here, or -1. */
+/* Returns how many bytes a stub has on the stack here, if it has no frame or is making it, or -1. */
 static inline int32_t duet_frame_stub_bytes(const uint8_t *code, uint32_t bytes)
 {
 	if (duet_insn(code, 0) == DUET_ARM64_PUSH_FRAME)
@@ -343,7 +372,7 @@ static inline int duet_frame_pushes(const uint8_t *code)
 	return 0;
 }
 
-/* Is this an entry of a procedure linkage table, adrp x16; ldr x17, [x16]; add x16; br x17, from any of them on? */
+/* Is this an entry of a procedure linkage table, beginning with any of adrp x16; ldr x17, [x16]; add x16; br x17? */
 static inline int duet_frame_is_linkage(const uint8_t *code)
 {
 	uint32_t at = 0;
@@ -357,7 +386,7 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 
 /* ---- the interpreter ---- */
 
-/* Registers by their number, and what they have there. x31 is none. */
+/* Registers by their number, and what the interpreter keeps in them. 31 is none of them. */
 #define DUET_FRAME_REGISTERS 32
 #define DUET_FRAME_RETURN 30 /* the return address, while it is not on the stack */
 #define DUET_FRAME_METHOD 12
@@ -368,20 +397,22 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 
 #define DUET_FRAME_FIXED_BYTES 80 /* of an interpreter frame, below its frame pointer */
 #define DUET_FRAME_BCP_WORD (-9) /* where it saves the pointer to the byte code (JDK 9+), in words */
-#define DUET_FRAME_STUB_THREAD (-8) /* where the call stub keeps its JavaThread, from its frame pointer on: bytes */
+#define DUET_FRAME_STUB_THREAD (-8) /* bytes from its frame pointer to where the call stub keeps its JavaThread */
 
-#define DUET_ARM64_ENTRY_BYTES 64 /* in which an entry stores the caller's sp behind its frame pointer */
+#define DUET_ARM64_ENTRY_BYTES 64 /* after it stores the frame record, an entry stores the caller's sp within this */
 
-/* stp xzr, %sender, [sp, #n]: the register, or 0 */
+/*
+ * Returns the number of the register %sender of stp xzr, %sender, [sp, #offset], or 0 when the instruction is another.
+ */
 static inline uint32_t duet_insn_sender(uint32_t insn, uint32_t offset)
 {
 	return duet_insn_is(insn, 0xffff83ff, 0xa90003ff | offset / 8 << 15) ? insn >> 10 & 31 : 0;
 }
 
 /*
- * Where in a method's entry the frame record is stored: stp x29, x30, [sp, #n]; add x29, sp, #n, and behind that
- * (ret_pop) the caller's sp: stp xzr, %sender, [sp, #n-16]. Offsets from the start of the code. The register that has
- * the caller's sp there; 0 when it makes no such frame.
+ * Finds where a method's entry stores the frame record (ret_push), stp x29, x30, [sp, #n]; add x29, sp, #n, and after
+ * that (ret_pop) the caller's sp, stp xzr, %sender, [sp, #n-16]. The results are offsets from the start of the code.
+ * Returns the register that has the caller's sp there, or 0 when the entry makes no such frame.
  */
 static inline int duet_frame_find_entry(const uint8_t *code, uint32_t bytes, uint32_t *ret_pop, uint32_t *ret_push)
 {
@@ -404,7 +435,10 @@ static inline int duet_frame_find_entry(const uint8_t *code, uint32_t bytes, uin
 	return 0;
 }
 
-/* x29 and x30 are the caller's still until both have been stored and x29 is set. */
+/*
+ * x29 and x30 have the caller's values until both have been stored and x29 has been set. The caller's sp is stored
+ * last.
+ */
 static inline enum duet_frame_made duet_frame_made(uint32_t pop, uint32_t push, uint64_t at)
 {
 	if (at <= push + 4ull)
@@ -412,17 +446,17 @@ static inline enum duet_frame_made duet_frame_made(uint32_t pop, uint32_t push, 
 	return at <= pop ? DUET_FRAME_MADE_UNSENT : DUET_FRAME_MADE;
 }
 
-#define DUET_FRAME_BYTES_BEFORE 4 /* of the code that duet_frame_exit() is given lie before pc */
+#define DUET_FRAME_BYTES_BEFORE 4 /* bytes before pc in the code that duet_frame_exit() is given */
 
-/* and sp, x20, #-16; mov sp, x20 (native methods) */
+/* Does this set sp to the caller's: and sp, x20, #-16; mov sp, x20 (native methods)? */
 static inline int duet_insn_restores_sp(uint32_t insn)
 {
 	return insn == 0x927cee9f || insn == 0x9100029f;
 }
 
 /*
- * Is pc, which has DUET_FRAME_BYTES_BEFORE of `code` before it, at one of the instructions that leave a method?
- * ldp x29, x30, [sp], #16; and sp, x20, #-16; ret. One that checks lr may stand between.
+ * Is pc at one of the instructions that leave a method: ldp x29, x30, [sp], #16; and sp, x20, #-16; ret? One that
+ * checks lr may come between. `code` begins DUET_FRAME_BYTES_BEFORE before pc.
  */
 static inline int duet_frame_exit(const uint8_t *code, struct duet_frame_exit *ret_exit)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * How far a frame of x86-64 code that HotSpot generated is built, told by the machine code. For the agent, which has
- * that code in its own memory, and for BPF, which reads copies. duet_frame_arm64.h has the same for arm64; duet_frame.h
- * chooses.
+ * Recognises in the machine code that HotSpot generates for x86-64 how far a frame is built. The agent has that code in
+ * its own memory; BPF reads copies. duet_frame_arm64.h has the same for arm64; duet_frame.h chooses.
  */
 #ifndef DUET_FRAME_X86_H
 #define DUET_FRAME_X86_H
@@ -10,14 +9,17 @@
 #include "duet_frame.h"
 #include "duet_jvm.h"
 
-/* A byte of the code. The mask shows the verifier its bound; what is opaque, the compiler cannot find superfluous. */
+/*
+ * Returns a byte of the code. The mask shows the verifier the bound. The asm hides `at`: else the compiler finds the
+ * mask superfluous.
+ */
 static inline uint8_t duet_code_at(const uint8_t *code, uint32_t at)
 {
 	__asm__("" : "+r"(at));
 	return code[at & (DUET_FRAME_CODE_BYTES - 1)];
 }
 
-/* Three bytes. */
+/* Are the three bytes at `at` these? */
 static inline int duet_code_is(const uint8_t *code, uint32_t at, uint32_t bytes)
 {
 	return ((uint32_t)duet_code_at(code, at) << 16 | (uint32_t)duet_code_at(code, at + 1) << 8 |
@@ -25,9 +27,12 @@ static inline int duet_code_is(const uint8_t *code, uint32_t at, uint32_t bytes)
 }
 
 /*
- * [mov %eax, -bang(%rsp)] push %rbp; [mov %rsp, %rbp] sub $n, %rsp | [bang] sub $n, %rsp; mov %rbp, n-8(%rsp)
+ * Recognises how much of a method's prologue has run:
  *
- * `code` begins at the method's entry, `done` bytes of it have run. *ret_end: where the prologue ends.
+ *	[mov %eax, -bang(%rsp)] push %rbp; [mov %rsp, %rbp] sub $n, %rsp
+ *	[bang] sub $n, %rsp; mov %rbp, n-8(%rsp)
+ *
+ * `code` begins at the method's entry; `done` bytes of it have run. Sets *ret_end to where the prologue ends.
  */
 static inline int64_t duet_frame_prologue(const uint8_t *code, uint32_t done, uint32_t *ret_end)
 {
@@ -56,7 +61,10 @@ static inline int64_t duet_frame_prologue(const uint8_t *code, uint32_t done, ui
 	return DUET_FRAME_BUILT;
 }
 
-/* The poll behind the frame's end: cmp poll(%r15), %rsp; ja (JDK 16+), or mov poll(%r15), %r10; test %eax, (%r10) */
+/*
+ * Returns how many bytes of a safepoint poll are at pc, after the frame's end: cmp poll(%r15), %rsp; ja (JDK 16+), or
+ * mov poll(%r15), %r10; test %eax, (%r10).
+ */
 static inline uint32_t duet_frame_poll_bytes(const uint8_t *code)
 {
 	uint32_t at = 0;
@@ -75,8 +83,9 @@ static inline uint32_t duet_frame_poll_bytes(const uint8_t *code)
 }
 
 /*
- * The wrapper of a native method looks for an exception behind its frame's end, cmpq $0, pending(%r15); jne 1f; ret;
- * and before that for a poll (JDK 25): testb $1, poll(%r15); je; mov $here, %r10. What is not run yet, before the ret.
+ * After its frame's end, the wrapper of a native method checks for an exception: cmpq $0, pending(%r15); jne 1f; ret.
+ * Returns how many bytes of that, before the ret, are still to run. Before it, JDK 25 checks for a poll, which
+ * duet_frame_polls_at_end() recognises: testb $1, poll(%r15); je; mov $here, %r10.
  */
 static inline uint32_t duet_frame_pending_bytes(const uint8_t *code)
 {
@@ -96,7 +105,7 @@ static inline int duet_frame_polls_at_end(const uint8_t *code)
 	return duet_code_is(code, at, 0x741649) && duet_code_at(code, at + 3) == 0xba;
 }
 
-/* Is this jmp, or jmp *%r10, as C2's stubs have it? */
+/* Is this jmp, or jmp *%r10, as in C2's stubs? */
 static inline int duet_frame_jumps_on(const uint8_t *code)
 {
 	return code[0] == 0xe9 || duet_code_is(code, 0, 0x41ffe2);
@@ -105,15 +114,18 @@ static inline int duet_frame_jumps_on(const uint8_t *code)
 #define DUET_FRAME_LEFT_BYTES 8 /* of code before a jump */
 
 /*
- * Has the code that ends at this jump to another stub left its frame? C2 leads an exception on, and C1 does, behind
- * pop %rbp, but not pop %r13; the wrapper of a native method behind jne 1f; ret.
+ * Has the code before this jump to another stub left its frame? C2's and C1's code has when it forwards an exception,
+ * after pop %rbp (and not pop %r13). The wrapper of a native method has after jne 1f; ret.
  */
 static inline int duet_frame_has_left(const uint8_t *code)
 {
 	return (code[7] == 0x5d && code[6] != 0x41) || (code[7] == 0xc3 && duet_code_is(code, 1, 0x0f8501));
 }
 
-/* A word of the frame that is being moved within it by C2: it is pushed, and popped here to where it belongs. */
+/*
+ * Bytes by which the frame is larger at an instruction with which C2 moves a word within the frame: it has pushed the
+ * word, and pops it here to its place.
+ */
 static inline uint32_t duet_frame_moved_bytes(const uint8_t *code)
 {
 	uint32_t at = code[0] == 0x48;
@@ -125,8 +137,9 @@ static inline uint32_t duet_frame_moved_bytes(const uint8_t *code)
 }
 
 /*
- * add $n, %rsp; pop %rbp; poll; ret. When the poll is taken, the method's stub notes where and jumps on:
- * lea poll(%rip), %r10; mov %r10, saved(%r15); jmp. `code` begins at pc.
+ * Recognises how much of a frame is left in a method's epilogue: add $n, %rsp; pop %rbp; poll; ret. When the poll is
+ * taken, the method's stub stores the poll's address and jumps: lea poll(%rip), %r10; mov %r10, saved(%r15); jmp.
+ * `code` begins at pc.
  */
 static inline int64_t duet_frame_epilogue(const uint8_t *code)
 {
@@ -142,7 +155,10 @@ static inline int64_t duet_frame_epilogue(const uint8_t *code)
 	return DUET_FRAME_BUILT;
 }
 
-/* Is this return address behind a call: direct, through a register, or memory? `code` ends at it, after `end` bytes. */
+/*
+ * Does a call precede this return address: direct, through a register, or through memory? `code` ends at the address,
+ * after `end` bytes.
+ */
 static inline int duet_code_calls(const uint8_t *code, uint32_t end)
 {
 	return code[end - 5] == 0xe8 || (code[end - 2] == 0xff && (code[end - 1] & 0xf8) == 0xd0) ||
@@ -150,10 +166,10 @@ static inline int duet_code_calls(const uint8_t *code, uint32_t end)
 	       (code[end - 6] == 0xff && ((code[end - 5] & 0xf8) == 0x90 || code[end - 5] == 0x15));
 }
 
-#define DUET_FRAME_CALL_BYTES 13 /* of the longest call sequence that tells its target */
+#define DUET_FRAME_CALL_BYTES 13 /* of the longest call sequence that contains its target */
 #define DUET_FRAME_INDIRECT_BYTES 6 /* of the longest call through memory */
 
-/* Where the call before pc goes, or 0: call rel32; or mov $target, %r10; call *%r10. `code` ends at pc. */
+/* Returns the target of the call before pc, or 0: call rel32; or mov $target, %r10; call *%r10. `code` ends at pc. */
 static inline uint64_t duet_frame_call_target(const uint8_t *code, uint64_t pc)
 {
 	if (code[DUET_FRAME_CALL_BYTES - 5] == 0xe8)
@@ -163,12 +179,13 @@ static inline uint64_t duet_frame_call_target(const uint8_t *code, uint64_t pc)
 	return 0;
 }
 
-#define DUET_FRAME_STUB_BEFORE 10 /* bytes of a method's stub that the function is given before pc */
+#define DUET_FRAME_STUB_BEFORE 10 /* bytes before pc of a method's stub that the function is given */
 
 /*
- * Interrupted among a method's stubs: the call of one that is not compiled goes through mov $method, %rbx; jmp. The
- * handler of exceptions is jumped to when the method has its frame, and only jumps on, or calls (C1). That of
- * deoptimization pushes its address before: call 1f; 1: sub $5, (%rsp); jmp; or lea here, %r10; push %r10; jmp.
+ * Returns what is on the stack in a method's stub. A call of a method that is not compiled goes through a stub: mov
+ * $method, %rbx; jmp. The exception handler is entered by a jump when the method has its frame; it only jumps, or calls
+ * (C1). The deoptimization handler first pushes its address: call 1f; 1: sub $5, (%rsp); jmp; or lea here, %r10; push
+ * %r10; jmp.
  */
 static inline enum duet_frame_stub duet_frame_stub(const uint8_t *code)
 {
@@ -186,13 +203,15 @@ static inline enum duet_frame_stub duet_frame_stub(const uint8_t *code)
 	return DUET_STUB_OTHER;
 }
 
-/* The wrapper of a native method has pushed its caller's frame pointer, and makes its own: mov %rsp, %rbp */
+/*
+ * Has the wrapper of a native method pushed its caller's frame pointer, and is it about to set its own: mov %rsp, %rbp?
+ */
 static inline int duet_frame_is_pushed(const uint8_t *code)
 {
 	return duet_code_is(code, 0, 0x488bec);
 }
 
-/* Bytes of a pop, or 0. */
+/* Returns the length of the pop instruction here, or 0 when this is none. */
 static inline uint32_t duet_frame_pop_bytes(const uint8_t *code)
 {
 	uint32_t prefix = code[0] == 0x41;
@@ -200,18 +219,19 @@ static inline uint32_t duet_frame_pop_bytes(const uint8_t *code)
 	return (code[prefix] & 0xf8) == 0x58 ? prefix + 1 : 0;
 }
 
-/* Does a stub that begins so tell by its frame pointer where its frame is, while it is being made too? */
+/* Does a stub that begins so have a frame pointer by which its frame is found, also while it is being made? */
 static inline int duet_frame_keeps_fp(const uint8_t *code)
 {
 	(void)code;
-	return 0; /* it does, but its frame's size is known then */
+	return 0; /* it has, but then its frame's size is known */
 }
 
 #define DUET_FRAME_POPS_BYTES 4 /* of the two instructions that pop operands, at most */
 
 /*
- * Bytes of the operands that are popped here, behind the call that they were pushed for: C1 pushes a subtype check's
- * two. The number that is to be converted (d2l_fixup() and its like) is one, and the result in its place is popped.
+ * Returns how many bytes of operands are popped here, after the call that they were pushed for. C1 pushes two words for
+ * a subtype check. d2l_fixup() and its like have one: the number to convert, which the result replaces before it is
+ * popped.
  */
 static inline uint32_t duet_frame_operand_bytes(const uint8_t *code)
 {
@@ -222,7 +242,10 @@ static inline uint32_t duet_frame_operand_bytes(const uint8_t *code)
 	return duet_frame_pop_bytes(code + first) ? 16 : 8;
 }
 
-/* Do these bytes add to rsp and jump? How much: behind a barrier's call that ends what has been saved for it. */
+/*
+ * Returns how many bytes these instructions free, if they add to rsp and jump, or 0. They come after a barrier's call,
+ * and free what it has saved.
+ */
 static inline uint32_t duet_frame_freed_here(const uint8_t *code)
 {
 	if (code[0] != 0x48 || code[2] != 0xc4)
@@ -232,7 +255,7 @@ static inline uint32_t duet_frame_freed_here(const uint8_t *code)
 	return code[1] == 0x81 && (code[7] == 0xeb || code[7] == 0xe9) ? (uint32_t)walk_operand(code + 3, 4) : 0;
 }
 
-/* How much is freed before the next jump, or 0. There are 8 bytes behind `bytes`. */
+/* Returns how many bytes are freed before the next jump, or 0. `code` has 8 bytes more than `bytes`. */
 static inline uint32_t duet_frame_freed_bytes(const uint8_t *code, uint32_t bytes)
 {
 	uint32_t freed = 0;
@@ -242,7 +265,9 @@ static inline uint32_t duet_frame_freed_bytes(const uint8_t *code, uint32_t byte
 	return freed;
 }
 
-/* arm64's; here linkage tables have rows, and what is on the stack shows where the return address is. */
+/*
+ * Only arm64 needs the next three: on x86-64 linkage tables have rows, and the stack shows where the return address is.
+ */
 static inline int32_t duet_frame_stub_bytes(const uint8_t *code, uint32_t bytes)
 {
 	(void)code;
@@ -264,7 +289,7 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 
 /* ---- the interpreter ---- */
 
-/* Registers by their number in machine code, and what they have there. */
+/* Registers by their number in machine code, and what the interpreter keeps in them. */
 #define DUET_X86_REGISTERS 16
 #define DUET_X86_RAX 0
 #define DUET_X86_RCX 1
@@ -281,12 +306,12 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 
 #define DUET_FRAME_FIXED_BYTES 64 /* of an interpreter frame, below its frame pointer */
 #define DUET_FRAME_BCP_WORD (-8) /* where it saves the pointer to the byte code (JDK 9+), in words */
-#define DUET_FRAME_STUB_THREAD 24 /* where the call stub keeps its JavaThread, from its frame pointer on: bytes */
+#define DUET_FRAME_STUB_THREAD 24 /* bytes from its frame pointer to where the call stub keeps its JavaThread */
 
 /*
- * Where in a method's entry the return address is popped: pop %rax; lea n(%rsp, %rcx, 8), %r14; and where it is pushed
- * again: push %rax; push %rbp; mov %rsp, %rbp. Offsets from the start of the code. The register that has the caller's
- * sp there; 0 when it makes no such frame.
+ * Finds where a method's entry pops the return address, pop %rax; lea n(%rsp, %rcx, 8), %r14, and where it pushes it
+ * again, push %rax; push %rbp; mov %rsp, %rbp. The results are offsets from the start of the code. Returns the register
+ * that has the caller's sp there, or 0 when the entry makes no such frame.
  */
 static inline int duet_frame_find_entry(const uint8_t *code, uint32_t bytes, uint32_t *ret_pop, uint32_t *ret_push)
 {
@@ -306,7 +331,7 @@ static inline int duet_frame_find_entry(const uint8_t *code, uint32_t bytes, uin
 	return 0;
 }
 
-/* Between pop %rdx; mov %rsp, %rbx and where this code ends, push %rax; push %rdx. The latter's offset, or 0. */
+/* Returns the offset of push %rax; push %rdx between pop %rdx; mov %rbx, %rsp and the end of this code, or 0. */
 static inline uint32_t duet_frame_find_pushes(const uint8_t *code, uint32_t from, uint32_t end)
 {
 	for (uint32_t at = from; at + 1 < end; at++)
@@ -315,12 +340,12 @@ static inline uint32_t duet_frame_find_pushes(const uint8_t *code, uint32_t from
 	return 0;
 }
 
-#define DUET_FRAME_THROWN_BYTES 128 /* of the following, at most; JDK 25 has 98 */
+#define DUET_FRAME_THROWN_BYTES 128 /* of the code that the next function finds, at most; JDK 25 has 98 */
 
 /*
- * Where the interpreter has left a frame that an exception passes: leave; [mov $0, flag(%r15);] pop %rdx;
- * mov %rbx, %rsp ... push %rax; push %rdx; call ... mov %rax, %rbx; pop %rdx; pop %rax; jmp *%rbx. From behind leave;
- * nonzero when found.
+ * Finds where the interpreter has left a frame that an exception passes: leave; [mov $0, flag(%r15);] pop %rdx; mov
+ * %rbx, %rsp ... push %rax; push %rdx; call ... mov %rax, %rbx; pop %rdx; pop %rax; jmp *%rbx. The range begins after
+ * leave. Returns nonzero when found.
  */
 static inline int duet_frame_find_thrown(const uint8_t *code, uint32_t bytes, struct duet_method_entry *ret)
 {
@@ -340,7 +365,10 @@ static inline int duet_frame_find_thrown(const uint8_t *code, uint32_t bytes, st
 	return 0;
 }
 
-/* Nothing is pushed: the return address is on top of the stack; popped: in rax, while the locals are pushed. */
+/*
+ * Until it is popped, the return address is on top of the stack; then in rax, while the locals are pushed; then pushed
+ * again.
+ */
 static inline enum duet_frame_made duet_frame_made(uint32_t pop, uint32_t push, uint64_t at)
 {
 	if (at <= pop || at == push + 1ull)
@@ -350,9 +378,12 @@ static inline enum duet_frame_made duet_frame_made(uint32_t pop, uint32_t push, 
 	return at == push + 2ull ? DUET_FRAME_MADE_FP_PUSHED : DUET_FRAME_MADE;
 }
 
-#define DUET_FRAME_BYTES_BEFORE 3 /* of the code that duet_frame_exit() is given lie before pc */
+#define DUET_FRAME_BYTES_BEFORE 3 /* bytes before pc in the code that duet_frame_exit() is given */
 
-/* The register of an instruction whose last byte is base + register, behind `at` or behind a REX.B there; or -1. */
+/*
+ * Returns the register of an instruction at `at`, or -1 when the instruction is another. It may have a REX.B, then has
+ * `prefix` unless that is 0, and its last byte is base + register.
+ */
 static inline int duet_code_register(const uint8_t *code, uint32_t at, uint8_t prefix, uint8_t base)
 {
 	int high = duet_code_at(code, at) == 0x41 ? 8 : 0;
@@ -366,7 +397,7 @@ static inline int duet_code_register(const uint8_t *code, uint32_t at, uint8_t p
 	return (duet_code_at(code, at) & 0xf8) == base ? high + (duet_code_at(code, at) & 7) : -1;
 }
 
-/* mov %reg, %rsp in either encoding: the register, or -1. */
+/* Returns the register of mov %reg, %rsp, in either encoding, or -1. */
 static inline int duet_code_sets_sp(const uint8_t *code, uint32_t at)
 {
 	uint8_t rex = duet_code_at(code, at), opcode = duet_code_at(code, at + 1),
@@ -380,8 +411,8 @@ static inline int duet_code_sets_sp(const uint8_t *code, uint32_t at)
 }
 
 /*
- * Is pc, which has DUET_FRAME_BYTES_BEFORE of `code` before it, at one of the instructions that leave a method?
- * pop %to; mov %sp, %rsp; jmp *%to
+ * Is pc at one of the instructions that leave a method: pop %to; mov %sp, %rsp; jmp *%to? `code` begins
+ * DUET_FRAME_BYTES_BEFORE before pc.
  */
 static inline int duet_frame_exit(const uint8_t *code, struct duet_frame_exit *ret_exit)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * One step of a walk through HotSpot's frames: compiled code by its frame size, the interpreter by its frame
- * pointer, the call stub back to native code. As duet_walk.h, the same code runs in BPF and in tests.
+ * One step of a walk through HotSpot's frames: compiled code by its frame size, the interpreter by its frame pointer,
+ * the call stub back to native code. Like duet_walk.h, the same code runs in BPF, in the agent and in tests.
  *
- * All that is read belongs to the process: nothing leads out of bounds, and what does not fit together ends the walk.
+ * All memory that is read belongs to the process and is not trusted: no value can lead out of bounds, and values that
+ * do not fit together end the walk.
  */
 #ifndef DUET_WALK_JAVA_H
 #define DUET_WALK_JAVA_H
@@ -13,12 +14,15 @@
 #include "duet_walk_interpreter.h"
 #include "duet_walk_thrown.h"
 
-#define JAVA_BARRIER_BYTES 160 /* of instructions that load what a barrier has saved */
-#define JAVA_BARRIER_SAVED 4096 /* bytes: 32 registers of 64 bytes, and others */
+#define JAVA_BARRIER_BYTES 160 /* of instructions that reload the registers that a barrier has saved */
+#define JAVA_BARRIER_SAVED 4096 /* bytes that a barrier saves, at most: 32 registers of 64 bytes, and others */
 #define JAVA_STUB_BYTES 256 /* of a stub's instructions that free what it has pushed */
-#define JAVA_STUB_WORDS 96 /* that a stub without a frame size has, at most (SHA-512 aligns sp: 20; SHA-256: 83) */
+#define JAVA_STUB_WORDS 96 /* on the stack of a stub without frame size, at most (SHA-512 aligns sp: 20; SHA-256: 83) */
 
-/* From a compiled method with its whole frame, and perhaps more. A return address may lead to where one deoptimizes. */
+/*
+ * A step from a compiled method that has its whole frame, and may have pushed more. The return address only has to be
+ * in a code heap: it may lead to the deoptimization handler, which follows no call.
+ */
 static inline walk_result java_return_pushed(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	uint64_t slot = frame_bytes - WALK_WORD, word;
@@ -31,7 +35,7 @@ static inline walk_result java_return_pushed(struct walk_java *java, struct unwi
 	return pushed < 0 ? DUET_WALK_LEAF : WALK_JAVA_RETURN(cursor, slot + (uint32_t)pushed, 0);
 }
 
-/* A stub that has left its frame, or has pushed registers without one: fp is still the caller's. */
+/* A step from a stub that has left its frame, or has pushed registers without one: fp is still the caller's. */
 static inline walk_result java_leaf_pushed(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	java->stub = java->blob;
@@ -42,11 +46,11 @@ static inline walk_result java_leaf_pushed(struct walk_java *java, struct unwind
 	return DUET_WALK_LEAF;
 }
 
-#define JAVA_ADAPTER_SAVED 4096 /* bytes below the return address, at most */
-#define JAVA_ADAPTER_R13 (2 * WALK_WORD) /* above the floating point registers: the others, from r15 up to rax */
+#define JAVA_ADAPTER_SAVED 4096 /* bytes that an adapter saves below the return address, at most */
+#define JAVA_ADAPTER_R13 (2 * WALK_WORD) /* above the floating point registers: here r15 to rax, upwards */
 #define JAVA_ADAPTER_RAX (15 * WALK_WORD)
 
-/* An adapter's caller, when the adapter has saved its registers here. */
+/* A step from an adapter, if it has saved its registers at `saved`. */
 static inline walk_result java_step_saved(struct walk_java *java, struct unwind_cursor *cursor, uint64_t saved)
 {
 	uint64_t entry, rax, to;
@@ -58,7 +62,7 @@ static inline walk_result java_step_saved(struct walk_java *java, struct unwind_
 	return walk_to_caller(cursor, to, entry + WALK_WORD, cursor->fp);
 }
 
-/* arm64: code that keeps a frame pointer as long as it calls. */
+/* arm64: a step from code that keeps a frame pointer while it calls. */
 static inline walk_result java_step_record(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	uint64_t fp = cursor->fp, record[2];
@@ -70,9 +74,10 @@ static inline walk_result java_step_record(struct walk_java *java, struct unwind
 }
 
 /*
- * An adapter, while it has the JVM lead its caller to the code compiled since (patch_callers_callsite() of
- * sharedRuntime_x86_64.cpp): it has saved all registers, with sp as it came in r13 and the return address in rax, below
- * them those for floating point: fxsave's 512 bytes (JDK 8), or room for xsave's.
+ * A step from an adapter that has called the JVM, to direct its caller to code that has been compiled since
+ * (patch_callers_callsite() of sharedRuntime_x86_64.cpp). The adapter has saved all registers. r13 has the sp that it
+ * was entered with, rax the return address. Below these are the floating point registers: fxsave's 512 bytes (JDK 8),
+ * or room for xsave's.
  */
 static inline walk_result java_step_adapter(struct walk_java *java, struct unwind_cursor *cursor)
 {
@@ -85,8 +90,8 @@ static inline walk_result java_step_adapter(struct walk_java *java, struct unwin
 }
 
 /*
- * Interrupted in an adapter that saves its registers for that, or loads them again: sp is aligned and moved all the
- * while, r13 leads to the return address.
+ * Interrupted in an adapter that saves its registers for that call, or restores them. Meanwhile sp is aligned and
+ * moved, but r13 points at the return address.
  */
 static inline walk_result java_leaf_saving(struct walk_java *java, struct unwind_cursor *cursor)
 {
@@ -101,9 +106,9 @@ static inline walk_result java_leaf_saving(struct walk_java *java, struct unwind
 }
 
 /*
- * Interrupted between compiled code and the interpreter. On the way there the return address is popped into rax, sp
- * kept in r13 and moved, the address put on top of the stack again; on the way back sp is aligned and the address
- * pushed out of rax. Which of it has been done, the caller's frame shows.
+ * Interrupted in an adapter between compiled code and the interpreter. On the way to the interpreter it pops the return
+ * address into rax, keeps sp in r13, moves sp, and pushes the address again. On the way back it aligns sp and pushes
+ * the address from rax. The caller's frame shows which of these it has done.
  */
 static inline walk_result java_leaf_adapter(struct walk_java *java, struct unwind_cursor *cursor)
 {
@@ -113,26 +118,27 @@ static inline walk_result java_leaf_adapter(struct walk_java *java, struct unwin
 
 	if (walk_read_word(java, &to, cursor->sp))
 		return DUET_WALK_UNREADABLE;
-	/* Before it is kept there, r13 may have the sp of an earlier caller, with a frame as large. */
+	/* Before sp is kept in r13, r13 may have the sp of an earlier caller with a frame of the same size. */
 	if (is_moved && WALK_JAVA_SENDER(java, to, r13) &&
 	    (to == rax || !WALK_JAVA_SENDER(java, to, cursor->sp + WALK_WORD)))
 		return walk_to_caller(cursor, to, r13, cursor->fp);
-	if (is_moved && WALK_JAVA_SENDER(java, rax, r13)) /* before: an earlier call's may lie on top yet */
+	if (is_moved && WALK_JAVA_SENDER(java, rax, r13)) /* not pushed yet: on top may be an earlier call's */
 		return walk_to_caller(cursor, rax, r13, cursor->fp);
 	if (java_keeps_fp(java, to) || WALK_JAVA_SENDER(java, to, cursor->sp + WALK_WORD))
 		return WALK_JAVA_RETURN(cursor, 0, 1);
 	if (java_keeps_fp(java, rax) || WALK_JAVA_SENDER(java, rax, cursor->sp))
 		return walk_to_caller(cursor, rax, cursor->sp, cursor->fp);
-	/* Its registers are saved, to ask the JVM, or just so. */
+	/* It has saved its registers and called the JVM, or is saving or restoring them. */
 	if (java_step_adapter(java, cursor) == DUET_WALK_NONE || java_leaf_saving(java, cursor) == DUET_WALK_NONE)
 		return DUET_WALK_NONE;
-	/* A caller whose own caller is deoptimized shows no return address. */
+	/* If the caller's own caller is deoptimized, no return address is found at the end of the caller's frame. */
 	return !is_moved && java_is_called(java, to) ? WALK_JAVA_RETURN(cursor, 0, 1) : DUET_WALK_LEAF;
 }
 
 /*
- * A stub's own frame pointer, when it leads to a call of a stub in this blob: the first may have jumped to another. The
- * barrier at a method's entry pushes -1 before (JDK 14+, StubGenerator::generate_method_entry_barrier()).
+ * A step by a stub's own frame pointer, if that leads to the return address of a call of a stub in this blob, which may
+ * have jumped to this one. Otherwise returns `none`. The barrier at a method's entry pushes -1 before it pushes fp (JDK
+ * 14+, StubGenerator::generate_method_entry_barrier()).
  */
 static inline walk_result java_step_stub_frame(struct walk_java *java, struct unwind_cursor *cursor, walk_result none)
 {
@@ -152,8 +158,8 @@ static inline walk_result java_step_stub_frame(struct walk_java *java, struct un
 }
 
 /*
- * Interrupted in a stub that tells no frame size: at its first instruction, behind its first push, with a frame of its
- * own, or none. Whatever else lies around on the stack, the right return address follows a call to this stub.
+ * Interrupted in a stub without a frame size: at its first instruction, after its first push, with a frame of its own,
+ * or with none. Whatever else is on the stack, the right return address follows a call of this stub.
  */
 static inline walk_result java_leaf_stub(struct walk_java *java, struct unwind_cursor *cursor)
 {
@@ -171,15 +177,16 @@ static inline walk_result java_leaf_stub(struct walk_java *java, struct unwind_c
 	return java_leaf_pushed(java, cursor);
 }
 
-/* arm64: does lr say no more than where the stub itself goes on, since it has called? */
+/* arm64: has the stub called since it was entered? lr then only leads back into the stub itself. */
 static inline int java_has_called(const struct walk_java *java, const struct unwind_cursor *cursor)
 {
 	return walk_strip(cursor->lr) - java->blob < java_field(java, java->layout.blob_bytes, 4);
 }
 
 /*
- * arm64: interrupted in a stub that has a frame pointer of its own, stp x29, x30, [sp, #-16]!; mov x29, sp: the record
- * there has the same return address as lr, or when the stub has called since, one that a caller's frame goes with.
+ * arm64: interrupted in a stub that has made a frame pointer of its own: stp x29, x30, [sp, #-16]!; mov x29, sp. The
+ * frame record must have the same return address as lr. When the stub has called since, the return address must fit a
+ * caller's frame instead.
  */
 static inline walk_result java_leaf_record(struct walk_java *java, struct unwind_cursor *cursor)
 {
@@ -195,8 +202,9 @@ static inline walk_result java_leaf_record(struct walk_java *java, struct unwind
 }
 
 /*
- * arm64: bytes on the stack of a stub without a frame, as its instructions tell down to its end, or else those that it
- * begins with: -1 when neither do. `entry` is where it was called, or 0.
+ * arm64: returns how many bytes a stub without a frame has on the stack at pc, or -1 when that is not known. The
+ * instructions from pc to the stub's end show what it has yet to free. If they do not, and those that it begins with
+ * push nothing, the number is 0. `entry` is where the stub was called, or 0.
  */
 static inline int32_t java_stub_bytes(struct walk_java *java, uint64_t pc, uint64_t entry)
 {
@@ -211,8 +219,8 @@ static inline int32_t java_stub_bytes(struct walk_java *java, uint64_t pc, uint6
 }
 
 /*
- * arm64: interrupted in a stub that tells no frame size, and has no frame pointer. The return address is in lr, unless
- * the stub has called since. It belongs to native code where that calls atomic operations.
+ * arm64: interrupted in a stub without a frame size or a frame pointer. The return address is in lr, unless the stub
+ * has called since. It may be in native code, which calls the stubs of atomic operations.
  */
 static inline walk_result java_leaf_linked(struct walk_java *java, struct unwind_cursor *cursor)
 {
@@ -238,7 +246,10 @@ static inline walk_result java_leaf_linked(struct walk_java *java, struct unwind
 	return walk_to_caller(cursor, to, cursor->sp + (uint32_t)bytes, cursor->fp);
 }
 
-/* arm64: interrupted between compiled code and the interpreter, which both leave lr as it is and move sp. */
+/*
+ * arm64: interrupted in an adapter between compiled code and the interpreter. In both directions it leaves lr as it is
+ * and moves sp.
+ */
 static inline walk_result java_adapter_linked(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	uint64_t to = walk_strip(cursor->lr), sender = java_register(java, DUET_FRAME_SENDER(java->layout));
@@ -250,7 +261,9 @@ static inline walk_result java_adapter_linked(struct walk_java *java, struct unw
 	return DUET_WALK_LEAF;
 }
 
-/* Interrupted in a stub with a frame: it has it, or its first or last instructions show that it has not. */
+/*
+ * Interrupted in a stub that makes a frame. The frame is whole, unless the first or last instructions show otherwise.
+ */
 static inline walk_result java_leaf_framed(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	uint64_t begin = java_code_begin(java), done = cursor->pc - begin;
@@ -265,7 +278,7 @@ static inline walk_result java_leaf_framed(struct walk_java *java, struct unwind
 	if (duet_frame_keeps_fp(java->code) && !java_has_called(java, cursor) &&
 	    java_leaf_record(java, cursor) == DUET_WALK_NONE)
 		return DUET_WALK_NONE;
-	/* C2's own begin as its methods do, and do not say where that ends. */
+	/* C2's stubs begin like its methods, and do not say where their prologue ends. */
 	java->prologue_bytes = 0;
 	if (done)
 		slot = WALK_JAVA_PROLOGUE(java, done);
@@ -284,16 +297,16 @@ static inline walk_result java_leaf_framed(struct walk_java *java, struct unwind
 	}
 	if (slot != DUET_FRAME_BUILT)
 		return java_return_partly(cursor, slot, frame_bytes);
-	/* C1's push registers for some instructions, and pop them, behind push %rbp; mov %rsp, %rbp. */
+	/* After push %rbp; mov %rsp, %rbp, C1's stubs push registers, and pop them some instructions later. */
 	if (enters && cursor->fp - cursor->sp <= frame_bytes - 2 * WALK_WORD)
 		return java_step_entered(java, cursor);
 	return WALK_JAVA_RETURN(cursor, frame_bytes - WALK_WORD, 0);
 }
 
 /*
- * Interrupted in the wrapper of a native method: whatever it does between, it keeps a frame pointer from its first
- * instructions, push %rbp; mov %rsp, %rbp, to a leave behind which the end is told by the instructions. Before, fp is
- * that of a caller, which cannot be where this frame's would be.
+ * Interrupted in the compiled wrapper of a native method. It keeps a frame pointer from its first instructions, push
+ * %rbp; mov %rsp, %rbp, to its leave. What comes after the leave is recognised by its instructions. Before the wrapper
+ * has pushed fp, fp is a caller's and cannot have the value that it would have in this frame.
  */
 static inline walk_result java_leaf_wrapper(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
@@ -308,7 +321,10 @@ static inline walk_result java_leaf_wrapper(struct walk_java *java, struct unwin
 	return slot >= 0 ? java_return_partly(cursor, slot, frame_bytes) : WALK_JAVA_BY_FP(cursor);
 }
 
-/* Interrupted among the stubs behind a compiled method's own code, by what it has on the stack there. */
+/*
+ * Interrupted in the stubs after a compiled method's own code. Each kind of stub has its own number of words on the
+ * stack.
+ */
 static inline walk_result java_leaf_behind(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	enum duet_frame_stub has;
@@ -323,7 +339,7 @@ static inline walk_result java_leaf_behind(struct walk_java *java, struct unwind
 	return WALK_JAVA_RETURN(cursor, frame_bytes - (has == DUET_STUB_PUSHED ? 0 : WALK_WORD), 0);
 }
 
-/* Interrupted in a compiled method: how far its frame is built, the instructions tell. */
+/* Interrupted in a compiled method. The instructions show how far its frame is built. */
 static inline walk_result java_leaf_compiled(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	uint64_t entry = java_entry(java), done = cursor->pc - entry;
@@ -349,8 +365,8 @@ static inline walk_result java_leaf_compiled(struct walk_java *java, struct unwi
 }
 
 /*
- * A method that is deoptimized returns into its stubs, and keeps in its frame where it would have gone on. That is the
- * pc by which its inlined methods can be told.
+ * Sets java->pc for a method that is deoptimized. Its callee returns into its stubs, and its frame has the pc at which
+ * it would have continued. That pc identifies the methods that are inlined there.
  */
 static inline void java_original_pc(struct walk_java *java, const struct unwind_cursor *cursor)
 {
@@ -364,7 +380,7 @@ static inline void java_original_pc(struct walk_java *java, const struct unwind_
 		java->pc = pc;
 }
 
-/* A stub, by what it begins with or keeps a frame pointer for; else in all the ways that it may have been entered. */
+/* Interrupted in a stub. Tries the usual way by which it is entered, from Java, and then the unusual ones. */
 static inline walk_result java_leaf_of_stub(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	uint64_t pc = cursor->pc, sp = cursor->sp, fp = cursor->fp;
@@ -378,7 +394,10 @@ static inline walk_result java_leaf_of_stub(struct walk_java *java, struct unwin
 	return WALK_JAVA_ODD(java, cursor, frame_bytes);
 }
 
-/* Whoever calls a method is in a code heap as well: native code gets there by the call stub, and its like. */
+/*
+ * Interrupted in a blob. The caller of a method is in a code heap as well: native code calls Java only through the call
+ * stub and its like.
+ */
 static inline walk_result java_step_leaf(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	walk_result end;
@@ -397,15 +416,16 @@ static inline walk_result java_step_leaf(struct walk_java *java, struct unwind_c
 	return end == DUET_WALK_NONE && java_heap(&java->layout, cursor->pc) < 0 ? DUET_WALK_LEAF : end;
 }
 
-#define JAVA_ENTRY_STEPS 8 /* of 16 bytes: arguments on the stack */
+#define JAVA_ENTRY_STEPS 8 /* of 16 bytes: the search passes arguments on the stack */
 
-#define JAVA_ENTRY_WORDS 64 /* of its frame at most; JDK 21 and 25: 10 */
+#define JAVA_ENTRY_WORDS 64 /* of the frame of enterSpecial, at most; JDK 21 and 25: 10 */
 
 /*
- * Where a mounted virtual thread's frames on the stack end, the others are on the heap, and the lowest one's return
- * address is a stub's that brings the next from there. Right above, but for its arguments, lies the frame of
- * Continuation.enterSpecial on the carrier's stack. No word in it, a ContinuationEntry, is an address of code, so the
- * first that is tells where it ends. Not so while those stubs themselves have called and make room for frames.
+ * A step from the last frame that a mounted virtual thread has on the stack; its other frames are on the heap. The last
+ * frame's return address leads to a stub that brings the next frames from there. Right above that frame, after its
+ * arguments, is the frame of Continuation.enterSpecial on the carrier's stack. It has a ContinuationEntry, in which no
+ * word is an address of code, so the first such word is its return address. This does not hold while those stubs
+ * themselves have called and make room for frames.
  */
 static inline walk_result java_step_continuation(struct walk_java *java, struct unwind_cursor *cursor)
 {
@@ -430,7 +450,7 @@ static inline walk_result java_step_continuation(struct walk_java *java, struct 
 	return DUET_WALK_NO_FRAME;
 }
 
-/* Returned to, without a frame size. */
+/* Returned to in a stub or an adapter without a frame size. */
 static inline walk_result java_step_stub(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	uint64_t name = java_field(java, java->layout.blob_name, 8);
@@ -444,13 +464,13 @@ static inline walk_result java_step_stub(struct walk_java *java, struct unwind_c
 	return WALK_JAVA_FORWARDER(java, cursor);
 }
 
-/* How much is freed by one of the instructions from `at` on in head, eight bytes of them. */
+/* Returns how many bytes are freed by an instruction that begins in the eight bytes from `at` on in head, or 0. */
 static inline uint32_t java_freed_part(const struct walk_java *java, uint64_t at)
 {
 	return duet_frame_freed_bytes(java->head + (at & JAVA_BLOB_MASK), WALK_WORD);
 }
 
-/* And by those in head before they jump. */
+/* Returns how many bytes the code in head frees before it jumps. */
 static inline uint32_t java_freed_bytes(struct walk_java *java)
 {
 	uint32_t freed = 0;
@@ -463,8 +483,8 @@ static inline uint32_t java_freed_bytes(struct walk_java *java)
 }
 
 /*
- * From a method that has called the collector out of a load or store (ZGC; C2's barriers since JDK 14) to its caller:
- * it has saved what was in registers below its frame, and frees the room before it jumps back.
+ * A step from a method that has called the collector for a load or store (ZGC; C2's barriers since JDK 14). It has
+ * saved registers below its frame, and frees that room before it jumps back.
  */
 static inline walk_result java_step_barrier(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
@@ -481,7 +501,7 @@ static inline walk_result java_step_barrier(struct walk_java *java, struct unwin
 	return WALK_JAVA_RETURN(cursor, slot, 0);
 }
 
-/* From a method that has called. Its caller is Java's code as well. */
+/* A step from a compiled method that has called. Its caller is Java code as well. */
 static inline walk_result java_step_compiled(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	uint64_t pc = cursor->pc, sp = cursor->sp, fp = cursor->fp;
@@ -508,7 +528,7 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 	if (end)
 		return end;
 	words = java_field(java, java->layout.blob_frame_words, 4);
-	if (words == UINT32_MAX || words == 1) /* Runtime1::no_frame_size; a stub that saves nothing tells the call's */
+	if (words == UINT32_MAX || words == 1) /* Runtime1::no_frame_size; 1: a stub with only the return address */
 		words = 0;
 	if (words >= JAVA_MAX_FRAME_WORDS)
 		return DUET_WALK_NO_BLOB;
@@ -519,12 +539,12 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 		java->code_id = (uint32_t)java_field(java, java->layout.nmethod_id, 4);
 	if (!cursor->is_return)
 		return WALK_JAVA_LEAF(java, cursor, frame_bytes);
-	/* Below a frame that was found by frame pointer only. The wrapper of a native method keeps one. */
+	/* The callee's frame was found by frame pointer only. The wrapper of a native method keeps one too. */
 	if (!WALK_X86 && cursor->no_sp && java_is_native(java))
 		return WALK_JAVA_BY_FP(cursor);
 	if (!words)
 		return java_step_stub(java, cursor);
-	/* On arm64 C2's code has pushed two words when it calls the JVM, too. */
+	/* On arm64 C2's code also pushes two words when it calls the JVM. */
 	if (!WALK_X86 || (is_below_stub && java_is_compiled(java)))
 		frame_bytes += java_operand_bytes(java, cursor->pc);
 	if (!java_is_compiled(java) && java_is_realigned(java, cursor, frame_bytes))
@@ -539,7 +559,7 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 
 /* ---- the step ---- */
 
-/* Is this the JVM's code, and so for walk_java_step()? */
+/* Is pc in a code heap of the JVM, and so for walk_java_step()? */
 static inline int walk_java_owns(const struct walk_java *java, uint64_t pc)
 {
 	return java_heap(&java->layout, pc) >= 0;
@@ -565,7 +585,10 @@ static inline walk_result walk_java_step(struct walk_java *java, struct unwind_c
 	return end;
 }
 
-/* Behind a step through an interpreter frame: what a record has of it in the place of its address, and as its id. */
+/*
+ * Call after a step through an interpreter frame. Sets pc to what the record has in the place of the frame's address,
+ * its method, and code_id to the frame's id.
+ */
 static inline void walk_java_note(struct walk_java *java)
 {
 	java->pc = java->found_method;
