@@ -28,7 +28,7 @@
 
 /* How much of its frame a method has, at an instruction of the interpreter's entry code. */
 enum duet_frame_made {
-	DUET_FRAME_MADE, /* whole, found by fp; on x86-64, words that are not pushed yet lie below sp */
+	DUET_FRAME_MADE, /* found by fp; on x86-64, words that are not pushed yet lie below sp */
 	DUET_FRAME_MADE_NOTHING, /* the return address is where the call has put it */
 	DUET_FRAME_MADE_POPPED, /* x86-64: the return address is in a register */
 	DUET_FRAME_MADE_FP_PUSHED, /* x86-64: the caller's fp is on top of the return address */

@@ -4,7 +4,7 @@
  * in BPF, in the agent and in tests. Whoever includes this defines first, as functions or macros,
  *
  *	int walk_read(at, void *to, uint32_t bytes, uint64_t address)	returns 0, or nonzero: memory not readable
- *	const struct duet_unwind_row *walk_row(at, uint32_t index)	returns a row of the array of all, or NULL
+ *	const struct duet_unwind_row *walk_row(at, uint32_t index)	returns row `index` of all rows, or NULL
  *
  * `at` is the object that the step works on, a struct unwind_cursor or struct walk_java. When several walks run at
  * once, its `memory` identifies the walk that reads.

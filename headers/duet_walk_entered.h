@@ -13,7 +13,7 @@
 #define JAVA_KEPT_BYTES 72 /* pushed at most by a method that keeps its old sp: two strings, five words */
 #define JAVA_CALL_STUB_BYTES 256 /* the call stub is within, on both sides of its return address; JDK 25's has 257 */
 #define JAVA_ENTERED_BYTES 512 /* at most between sp and fp, in a stub that native code calls */
-#define JAVA_ENTERED_LITTLE 16 /* likewise, in a stub that native code is not known to call */
+#define JAVA_ENTERED_LITTLE 16 /* the same, in a stub that native code is not known to call */
 
 /* ---- methods that keep their old stack pointer ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * One step through a frame of HotSpot's template interpreter. A whole frame is found by its frame pointer. For a frame
- * that is being made or left, it depends on where in the interpreter pc is, and on the registers there.
+ * One step through a frame of HotSpot's template interpreter. A whole frame is found by its frame pointer. A frame that
+ * is being made or left is found by where in the interpreter pc is, and by the registers there.
  */
 #ifndef DUET_WALK_INTERPRETER_H
 #define DUET_WALK_INTERPRETER_H
@@ -198,8 +198,8 @@ static inline int java_name_framed(struct walk_java *java, const struct unwind_c
 
 /*
  * Like java_name_framed(), for a frame that may not be filled yet. When a method is deoptimized, a stub lays out the
- * interpreter frames that replace its own, and clears in each the slot for the sp that it keeps while it calls. Then
- * the JVM fills the frames, the outermost first, with the method, that sp, and the byte code
+ * interpreter frames that replace its own. In each it clears the slot for the sp that the interpreter keeps while it
+ * calls. Then the JVM fills the frames, the outermost first, with the method, that sp, and the byte code
  * (vframeArrayElement::unpack_on_stack()). Before that, what an earlier call has left there could name any method.
  * Returns nonzero when this is no such frame either.
  */

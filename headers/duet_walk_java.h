@@ -238,7 +238,7 @@ static inline walk_result java_leaf_linked(struct walk_java *java, struct unwind
 	entry = java_call_target(java, to);
 	if (entry - java->blob >= java_field(java, java->layout.blob_bytes, 4))
 		entry = 0;
-	java->blob = 0; /* head is for its code now */
+	java->blob = 0; /* head holds code from here on */
 	bytes = java_stub_bytes(java, cursor->pc, entry);
 	if (bytes < 0 ||
 	    (java_heap(&java->layout, to) >= 0 && !WALK_JAVA_SENDER(java, to, cursor->sp + (uint32_t)bytes)))
@@ -490,7 +490,7 @@ static inline walk_result java_step_barrier(struct walk_java *java, struct unwin
 {
 	uint64_t slot = frame_bytes - WALK_WORD, freed, word;
 
-	java->blob = 0; /* head is for its code now */
+	java->blob = 0; /* head holds code from here on */
 	if (walk_read(java, java->head, JAVA_BARRIER_BYTES + 8, cursor->pc))
 		return DUET_WALK_NO_FRAME;
 	freed = java_freed_bytes(java);
@@ -565,6 +565,7 @@ static inline int walk_java_owns(const struct walk_java *java, uint64_t pc)
 	return java_heap(&java->layout, pc) >= 0;
 }
 
+/* One step from the cursor's frame to its caller, for a pc that walk_java_owns(). */
 static inline walk_result walk_java_step(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	walk_result end;

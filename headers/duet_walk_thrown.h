@@ -11,7 +11,7 @@
 
 #if WALK_X86
 
-#define JAVA_POPPED_BYTES 48 /* of C2's exception blob, at most from its pop of what it has pushed to its end */
+#define JAVA_POPPED_BYTES 48 /* at most, from the pops of C2's exception blob to the blob's end */
 
 /* ---- C2's exception blob, which a method's handler jumps to ---- */
 
@@ -53,9 +53,9 @@ static inline walk_result java_leaf_catcher(struct walk_java *java, struct unwin
 /* ---- other stubs ---- */
 
 /*
- * Returns the address that the code before pc has popped, when a jump through a register is at pc. pop %rcx; jmp *%rcx
+ * Returns the address that the code before pc has popped, if a jump through a register is at pc. pop %rcx; jmp *%rcx
  * (C1) pops the handler, which has replaced the return address. pop %rdx; jmp *%r10 (C2) pops the return address, and
- * jumps to code that handles the exception. 0: neither is the case.
+ * jumps to code that handles the exception. 0: there is no such jump or pop.
  */
 static inline uint64_t java_popped(struct walk_java *java, uint64_t pc)
 {

@@ -66,7 +66,7 @@ static inline uint64_t virtual_id_of_entry(const struct duet_jvm_virtual *layout
 
 /*
  * Finds the virtual thread that is mounted on the JavaThread. *to must be zero. It stays zero when none is mounted, and
- * while the mounted thread has the carrier run code of its own.
+ * while the carrier's own code runs for the mounted thread.
  */
 static inline void virtual_mounted(const struct duet_jvm_virtual *layout, uint64_t java_thread,
 				   struct duet_virtual_thread *to)
