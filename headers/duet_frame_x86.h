@@ -114,8 +114,9 @@ static inline int duet_frame_jumps_on(const uint8_t *code)
 #define DUET_FRAME_LEFT_BYTES 8 /* of code before a jump */
 
 /*
- * Has the code before this jump to another stub left its frame? C2's and C1's code has when it forwards an exception,
- * after pop %rbp (and not pop %r13). The wrapper of a native method has after jne 1f; ret.
+ * Has the code before this jump to another stub left its frame? There are two cases. C2's or C1's code forwards an
+ * exception: pop %rbp, not pop %r13, comes before the jump. The wrapper of a native method does: jne 1f; ret comes
+ * before it.
  */
 static inline int duet_frame_has_left(const uint8_t *code)
 {

@@ -70,7 +70,7 @@ struct walk_java {
 	_Alignas(8) uint8_t head[JAVA_BLOB_MASK + 1 + 8]; /* of the block with the blob; or other code, and blob is 0 */
 	uint8_t method[DUET_CONST_METHOD_BYTES]; /* head of ConstMethod */
 	uint8_t code[DUET_FRAME_CODE_BYTES]; /* machine code that was read last */
-	uint64_t found_method; /* of an interpreter frame that the last step left: jmethodID, or DUET_METHOD_BARE */
+	uint64_t found_method; /* of an interpreter frame that was left: jmethodID, or Method with DUET_METHOD_BARE */
 	int32_t found_bci; /* its byte code index; DUET_BCI_NATIVE for a native method */
 	uint8_t has_found;
 	uint8_t is_below_stub; /* the last step led from a stub without a frame size to its caller */
@@ -302,7 +302,9 @@ static inline walk_result java_step_by_fp(struct unwind_cursor *cursor)
 /* Index of a register in struct sigcontext, in words from WALK_SIGNAL_REGS on. */
 static inline uint32_t java_signal_place(uint32_t number)
 {
-	/* on arm64 they are in the order of their numbers */
+	/*
+	 * r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp; on arm64 the registers are in the order of their numbers
+	 */
 	static const uint8_t places[16] = {13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7};
 
 	return WALK_X86 ? places[number & 15] : number;
