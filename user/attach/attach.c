@@ -25,23 +25,26 @@
 #include "base/clock.h"
 #include "base/root.h"
 
-#define PATIENCE_NS NS_PER_SEC /* with a child on a busy machine, beyond its own deadline */
-#define LEFT_MAX 8 /* attaches to JVMs of one user that do not end */
-#define ABORT_GRACE_NS (1500 * NS_PER_MS) /* longer than the child waits for a JVM that SIGQUIT is on its way to */
+#define PATIENCE_NS NS_PER_SEC /* extra time for a child on a busy machine, after the child's own deadline */
+#define LEFT_MAX 8 /* hanging attaches to JVMs of one user */
+#define ABORT_GRACE_NS (1500 * NS_PER_MS) /* longer than the child waits for a JVM to which it has sent SIGQUIT */
 #define EXIT_PAUSE_NS (20 * NS_PER_MS)
-/* An agent that notices its last loader's end, and a JVM that is about to start, are busy for a moment only. */
+/*
+ * Both last only a moment: an agent that is still noticing the end of its last loader, and a JVM that is still
+ * starting.
+ */
 #define BUSY_PATIENCE_NS NS_PER_SEC
 #define BUSY_PAUSE_NS (20 * NS_PER_MS)
 #define SETTLE_STEPS 10
 #define SETTLE_STEP_NS (100 * NS_PER_MS)
 
-/* From child to loader, with the control socket by SCM_RIGHTS when error is 0. */
+/* Sent by the child to the loader; when error is 0 it carries the control socket (SCM_RIGHTS). */
 struct packet {
 	int error;
 	char why[sizeof(((struct attach_result *)0)->why)];
 };
 
-union fd_message { /* aligned for struct cmsghdr */
+union fd_message { /* a union, to align it for struct cmsghdr */
 	struct cmsghdr head;
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
@@ -57,7 +60,7 @@ int attach_control_new(struct attach_control *ret_control, pid_t pid)
 	char digits[DUET_SECRET_DIGITS + 1];
 	uint64_t random[4];
 
-	/* Neither fails nor blocks for so few bytes once the host has booted. */
+	/* For so few bytes getrandom() neither fails nor blocks once the host has booted. */
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return -EAGAIN;
 	print_hex(digits, random);
@@ -94,7 +97,10 @@ static int load_agent(struct visit *visit, const struct vm_options *options, con
 	return err;
 }
 
-/* When the loader dies the child still removes its files. The kernel forgets this wish with every change of user. */
+/*
+ * When the loader dies, the child must still remove its files. Call again after every change of user: the kernel then
+ * clears PR_SET_PDEATHSIG.
+ */
 static void end_with(pid_t loader)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -103,8 +109,9 @@ static void end_with(pid_t loader)
 }
 
 /*
- * A JVM that is over after a step, as java -version, is not worth an agent. One that would warn of it gets a second,
- * and is then hardly one whose words a script is about to read. Its hsperfdata tell what JDK it is after some 50 ms.
+ * Waits a moment before attaching to a new JVM. One that ends within the first step, such as java -version, is not
+ * worth an agent. A JVM that prints a warning when an agent is loaded gets a second: if it still runs then, it is
+ * hardly one whose output a script reads. Its hsperfdata shows the JDK version after about 50 ms.
  */
 static int settle(struct visit *visit, struct vm_options *options)
 {
@@ -117,7 +124,7 @@ static int settle(struct visit *visit, struct vm_options *options)
 	return err;
 }
 
-/* Most failures are left to place_library(), which says what is wrong with all places. */
+/* Ignores most failures: place_library() then reports what is wrong with every place. */
 static int open_stage(struct visit *visit, struct stage *ret_stage)
 {
 	if (stage_open(visit, ret_stage) != -ENOSYS)
@@ -128,7 +135,10 @@ static int open_stage(struct visit *visit, struct stage *ret_stage)
 			  visit->target->pid);
 }
 
-/* Somebody has mounted another /tmp: what we put there is not where the JVM looks, nor is its socket where we do. */
+/*
+ * Returns a better error if somebody has mounted another /tmp meanwhile: then the JVM does not see our files in /tmp,
+ * and we do not see its socket.
+ */
 static int blame_tmp(struct visit *visit, int tmp, int error)
 {
 	struct stat before, now;
@@ -144,7 +154,7 @@ static int blame_tmp(struct visit *visit, int tmp, int error)
 			  visit->target->pid);
 }
 
-/* The control socket or -errno with its sentence. */
+/* Returns the control socket, or -errno with the reason in visit->why. */
 static int run(struct visit *visit, const struct attach_control *control, pid_t loader)
 {
 	const struct attach_target *target = visit->target;
@@ -178,7 +188,10 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 	return err ? err : connect_control(visit, control);
 }
 
-/* A process that is about to exit fails in many ways: no mappings, no namespaces, half an answer. */
+/*
+ * Prefers the error "process exited". A process that is about to exit causes many other errors: no mappings, no
+ * namespaces, half a reply.
+ */
 static int blame_exit(struct visit *visit, int error)
 {
 	const struct timespec pause = {.tv_nsec = EXIT_PAUSE_NS};
@@ -204,7 +217,7 @@ static void send_packet(const struct packet *packet, int control)
 	sendmsg(VISIT_RESULT_FD, &message, MSG_NOSIGNAL);
 }
 
-/* By way of numbers that neither of them has. */
+/* Moves both descriptors to their fixed numbers, first via numbers above them so that neither overwrites the other. */
 static void inherit(int result, int life)
 {
 	result = fcntl(result, F_DUPFD, VISIT_LIFE_FD + 1);
@@ -214,17 +227,20 @@ static void inherit(int result, int life)
 	closefrom(VISIT_LIFE_FD + 1);
 }
 
-/* The loader's handlers, mask and descriptors are not the child's. SIGALRM kills it, SIGTERM makes it tidy up. */
+/*
+ * Resets the loader's signal handlers and mask and closes its descriptors. Then SIGALRM kills the child, and SIGTERM
+ * makes it clean up.
+ */
 static void shed_inheritance(int result, int life, uint64_t timeout_ns)
 {
 	struct itimerval limit = {
 		.it_value = {.tv_sec = timeout_ns / NS_PER_SEC, .tv_usec = timeout_ns % NS_PER_SEC / 1000 + 1}};
-	struct sigaction tidy = {.sa_handler = visit_cancel}; /* without SA_RESTART: waits must end */
+	struct sigaction tidy = {.sa_handler = visit_cancel}; /* no SA_RESTART: SIGTERM must interrupt waits */
 	sigset_t none;
 
 	for (int signo = 1; signo < NSIG; signo++)
 		signal(signo, SIG_DFL);
-	signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole group; the loader decides */
+	signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole process group; the loader decides what to do */
 	sigaction(SIGTERM, &tidy, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -236,7 +252,7 @@ static void shed_inheritance(int result, int life, uint64_t timeout_ns)
 static void child(const struct attach_target *target, const struct attach_control *control, uint64_t timeout_ns,
 		  int result, int life, pid_t loader)
 {
-	/* Its own deadline comes first: a killed child could not remove its files or say why. */
+	/* Earlier than the loader's deadline: a killed child could not remove its files or say why. */
 	uint64_t deadline_ns = clock_monotonic_ns() + timeout_ns - timeout_ns / 8;
 	struct packet packet;
 	struct visit visit;
@@ -256,7 +272,7 @@ static void child(const struct attach_target *target, const struct attach_contro
 	visit_release(&visit);
 }
 
-/* What the loader shares with the child, with the loader's ends first. 0 or -errno. */
+/* Opens the socket pair and the pipe that loader and child share; index 0 is the loader's end. Returns 0 or -errno. */
 static int open_ends(int result[2], int life[2])
 {
 	int err;
@@ -320,7 +336,7 @@ static int received_socket(struct msghdr *message)
 	return fd;
 }
 
-/* false when the child died without a word. */
+/* Returns false when the child died without sending a result. */
 static bool receive_packet(int fd, struct attach_result *ret)
 {
 	struct packet packet;
@@ -342,7 +358,10 @@ static bool receive_packet(int fd, struct attach_result *ret)
 	return ret->error != 0 || ret->socket >= 0;
 }
 
-/* It has nothing left to do but to end, which it, or what it started, might be kept from. */
+/*
+ * Ends the child, which has nothing left to do. The child, or a process that it started, may be blocked and not end at
+ * once.
+ */
 static void end_child(const struct attach *attach, int *ret_status, uint64_t *ret_cpu_ns)
 {
 	bool collected = children_collect_soon(attach->child, ret_status, ret_cpu_ns);
@@ -382,7 +401,7 @@ void attach_abort(struct attach *attach)
 {
 	kill(attach->child, SIGTERM);
 	kill(attach->child, SIGCONT); /* the target's user may have stopped it */
-	close(attach->fd); /* with the control socket in it, if that came first */
+	close(attach->fd); /* drops the control socket too, if the child has already sent it */
 	children_leave(attach->child, attach->life, attach->uid, clock_monotonic_ns() + ABORT_GRACE_NS);
 }
 

@@ -18,7 +18,7 @@
 #define KILLED_GRACE_NS (200 * NS_PER_MS)
 
 struct leftover {
-	pid_t child; /* 0: it has ended, not so what it started */
+	pid_t child; /* 0: the child has ended, but something that it started has not */
 	int life;
 	uid_t uid;
 	uint64_t kill_ns;
@@ -31,7 +31,7 @@ static uint64_t timeval_ns(const struct timeval *time)
 	return (uint64_t)time->tv_sec * NS_PER_SEC + (uint64_t)time->tv_usec * NS_PER_US;
 }
 
-/* Also true when there is no such child any more. */
+/* Returns true also when there is no such child any more. */
 static bool collect(pid_t child, int *ret_status, uint64_t *ret_cpu_ns)
 {
 	struct rusage usage = {0};
@@ -58,7 +58,7 @@ bool children_collect_soon(pid_t child, int *ret_status, uint64_t *ret_cpu_ns)
 	return false;
 }
 
-/* True once nobody is left who could write into it. */
+/* True if no process holds the writing end any more. */
 static bool has_ended(int life)
 {
 	char none;
@@ -66,7 +66,7 @@ static bool has_ended(int life)
 	return read(life, &none, sizeof(none)) == 0;
 }
 
-/* True when all of it is over. */
+/* Returns true when the child and everything it started have ended. */
 static bool collect_all(struct leftover *leftover)
 {
 	uint64_t cpu_ns;
@@ -86,7 +86,7 @@ void children_leave(pid_t child, int life, uid_t uid, uint64_t kill_ns)
 
 	if (collect_all(&leftover) || vec_push(&leftovers, leftover) == 0)
 		return;
-	close(life); /* out of memory: it stays a zombie until we end */
+	close(life); /* out of memory: the child stays a zombie until the loader ends */
 	if (leftover.child)
 		kill(leftover.child, SIGKILL);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of children that attach. Such a child runs as the target's user, who may stop it, and looks into the target's
- * file systems, where a hostile FUSE server can hold it so that not even SIGKILL ends it at once. So the loader never
- * waits for one: whoever has not ended is remembered here and collected later. So is what the child started (stage.h),
- * of which the loader only sees that somebody still holds the other end of `life`, a pipe.
+ * Collects attach children that do not end at once. Such a child runs as the target's user, who can stop it. It also
+ * reads the target's file systems, where a hostile FUSE server can block it so that even SIGKILL does not end it at
+ * once. So the loader never waits for a child: one that has not ended is remembered here and collected later.
+ *
+ * The same holds for processes that the child started (stage.h). The loader sees of them only that somebody still holds
+ * the other end of the pipe `life`.
  */
 #ifndef ATTACH_CHILDREN_H
 #define ATTACH_CHILDREN_H
@@ -13,18 +15,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Waits for a child that is about to end, for some ms at most. True when it was collected; then has its CPU time. */
+/* Waits up to 100 ms for a child that is about to end. Returns true when it was collected, with its CPU time. */
 bool children_collect_soon(pid_t child, int *ret_status, uint64_t *ret_cpu_ns);
 /*
- * Has until `kill_ns` (CLOCK_MONOTONIC) to end, then it is killed; 0: it was collected. Takes over `life`, O_NONBLOCK.
- * `uid`: of the target it worked for.
+ * Remembers a child until it has ended; kills it after `kill_ns` (CLOCK_MONOTONIC). `child` is 0 when it was already
+ * collected and only what it started may be left. Takes ownership of `life` (O_NONBLOCK). `uid` is the user of the
+ * target that the child worked for.
  */
 void children_leave(pid_t child, int life, uid_t uid, uint64_t kill_ns);
-/* Collects those that have ended. */
+/* Collects the children that have ended and kills those that are past their time. */
 void children_collect(uint64_t now_ns);
-/* How many that worked for this user, or what they started, are left. */
+/* Number of children left that worked for this user; one whose descendants are left counts too. */
 size_t children_left(uid_t uid);
-/* Until none is left, or those that are were killed and have had a moment. */
+/* Waits until no child is left. Gives up shortly after the last one was killed. */
 void children_wait(void);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-/* Refused: nobody listens yet. Again: the backlog of a JVM that starts is full. */
+/* ECONNREFUSED: nobody listens yet. EAGAIN: the backlog is full. */
 static bool worth_retrying(int error)
 {
 	return error == -ECONNREFUSED || error == -EAGAIN || error == -EINTR;
@@ -28,7 +28,7 @@ static int connect_once(int fd, const char *control)
 	return connect(fd, (struct sockaddr *)&address, len) < 0 ? -errno : 0;
 }
 
-/* A name on a command line (-agentpath) is no secret: somebody else may have bound it first. */
+/* A name given on a command line (-agentpath) is not secret, so another process may have bound it first. */
 static int check_peer(struct visit *visit, int fd)
 {
 	struct ucred peer;

@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/root.h"
 
-#define REQUEST_MAX 2048 /* HotSpot takes at most 1024 bytes an argument */
+#define REQUEST_MAX 2048 /* HotSpot takes at most 1024 bytes per argument */
 
-/* A decimal number that ends its line; the rest of the text, or NULL. */
+/* Parses a decimal number that ends its line. Returns the text after that line, or NULL. */
 static const char *parse_number(const char *text, int *ret_number)
 {
 	char *end;
@@ -33,10 +33,9 @@ static const char *parse_number(const char *text, int *ret_number)
 }
 
 /*
- * The first line is the command's status. Then JDK 8 prints what Agent_OnAttach
- * returned, bare; JDK 9 and later "return code: N". When the library did not
- * load, JDK 8 answers with a status only, JDK 9 to 20 and 21+ with words (also with
- * status 0): "PATH was not loaded.", "Dynamic agent loading is not enabled…".
+ * The first line is the status of the command. The second is what Agent_OnAttach returned: JDK 8 prints the bare
+ * number, JDK 9 and later "return code: N". When the library did not load, JDK 8 sends only a status; JDK 9 to 20, and
+ * 21 and later, send a text (even with status 0): "PATH was not loaded.", "Dynamic agent loading is not enabled…".
  */
 int hotspot_parse_reply(const char *text, size_t len, struct hotspot_reply *ret)
 {
@@ -49,7 +48,8 @@ int hotspot_parse_reply(const char *text, size_t len, struct hotspot_reply *ret)
 		return -EBADMSG;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	line = strchr(copy, '\n') ? parse_number(copy, &reply.status) : NULL; /* without its end it is half a reply */
+	/* without a line end the reply is incomplete */
+	line = strchr(copy, '\n') ? parse_number(copy, &reply.status) : NULL;
 	if (!line)
 		return -EBADMSG;
 	if (strncmp(line, prefix, strlen(prefix)) == 0)
@@ -61,7 +61,7 @@ int hotspot_parse_reply(const char *text, size_t len, struct hotspot_reply *ret)
 	return 0;
 }
 
-/* What Agent_OnAttach returned, in words about JVM %d. */
+/* What each return value of Agent_OnAttach means; %d is the JVM's pid. */
 static const struct {
 	int code;
 	int error;
@@ -118,7 +118,10 @@ static void socket_name(const struct visit *visit, char *name, size_t size)
 	snprintf(name, size, ".java_pid%d", visit->target->ns_pid);
 }
 
-/* HotSpot's socket, O_PATH. Anyone may put a name into /tmp; only the JVM's user can have bound its socket. */
+/*
+ * Opens HotSpot's socket file (O_PATH). Anyone can create that name in /tmp, but only the JVM's user can have made a
+ * socket that the JVM's user owns.
+ */
 static int open_socket(const struct visit *visit, int tmp)
 {
 	char name[32];
@@ -135,7 +138,7 @@ static int open_socket(const struct visit *visit, int tmp)
 	return -EPERM;
 }
 
-/* A connected socket; -ENOENT without a listener; -errno. */
+/* Returns a connected socket, -ENOENT when nobody listens, or -errno. */
 static int connect_tmp(struct visit *visit, int tmp)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -144,10 +147,10 @@ static int connect_tmp(struct visit *visit, int tmp)
 	if (file < 0)
 		return file;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* By descriptor: the name may stand for another socket by now. */
+	/* Via the descriptor: by now the name may belong to another socket. */
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", file);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		err = errno == ECONNREFUSED ? -ENOENT : -errno; /* left by a dead JVM of that pid */
+		err = errno == ECONNREFUSED ? -ENOENT : -errno; /* the socket file of a dead JVM with the same pid */
 	close(file);
 	if (!err)
 		return fd;
@@ -156,7 +159,7 @@ static int connect_tmp(struct visit *visit, int tmp)
 	return err;
 }
 
-/* Retries while the listener's backlog (5) is full of other tools. */
+/* Retries while other tools fill the listener's backlog (5). */
 static int connect_listener(struct visit *visit, int tmp)
 {
 	int err, fd;
@@ -179,8 +182,8 @@ static int connect_listener(struct visit *visit, int tmp)
 }
 
 /*
- * The listener's socket outlives its deleted file. /proc/PID/net/unix names it
- * by the path it was bound to, before HotSpot renamed the file.
+ * True if the JVM still has its listening socket although the file was deleted. /proc/PID/net/unix shows the path that
+ * the socket was bound to, which HotSpot renames after bind().
  */
 static bool listener_lost_file(const struct visit *visit)
 {
@@ -198,7 +201,7 @@ static bool listener_lost_file(const struct visit *visit)
 	return found;
 }
 
-/* Refuses when SIGQUIT would do something else than start the listener. */
+/* Fails if SIGQUIT would do something else than start the listener. */
 static int check_options(struct visit *visit, const struct vm_options *options)
 {
 	pid_t pid = visit->target->pid, ns_pid = visit->target->ns_pid;
@@ -207,12 +210,12 @@ static int check_options(struct visit *visit, const struct vm_options *options)
 		return visit_fail(visit, -ENOTSUP,
 				  "JVM %d runs with -XX:+DisableAttachMechanism: restart it without or use -agentpath",
 				  pid);
-	/* Such a JVM opens the socket when it starts: it is gone, and nothing brings it back. */
+	/* Such a JVM opens the socket only when it starts. It is gone, and nothing can bring it back. */
 	if (options->reduced_signals)
 		return visit_fail(visit, -ENOTSUP,
 				  "JVM %d runs with -Xrs and its attach socket /tmp/.java_pid%d is gone: restart it",
 				  pid, ns_pid);
-	/* JDK-8225690 (14): SIGQUIT opens the socket again. Before, it prints a thread dump. */
+	/* JDK-8225690 (JDK 14): SIGQUIT opens the socket again. Before that, the JVM prints a thread dump. */
 	if (options->jdk && options->jdk < 14 && listener_lost_file(visit))
 		return visit_fail(visit, -ENOTSUP,
 				  "JVM %d lost its attach socket /tmp/.java_pid%d: restart it or use -agentpath", pid,
@@ -220,7 +223,7 @@ static int check_options(struct visit *visit, const struct vm_options *options)
 	return 0;
 }
 
-/* A JVM that has just started installs its handler within its first 100 ms or so. */
+/* Waits for the handler, which a new JVM installs within its first 100 ms or so. */
 static int wait_handler(struct visit *visit)
 {
 	int caught, err = 0;
@@ -235,7 +238,7 @@ static int wait_handler(struct visit *visit)
 	return err;
 }
 
-/* 0 or -errno; HotSpot trusts the trigger only when its own user owns it. */
+/* Creates the trigger file; HotSpot trusts it only if the JVM's own user owns it. Returns 0 or -errno. */
 static int create_owned(int dir, const char *name)
 {
 	int fd = dir < 0 ? -1 : openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -246,11 +249,14 @@ static int create_owned(int dir, const char *name)
 	close(fd);
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == geteuid())
 		return 0;
-	unlinkat(dir, name, 0); /* NFS and the like may give it to another user */
+	unlinkat(dir, name, 0); /* NFS and similar file systems may change the owner */
 	return -EACCES;
 }
 
-/* HotSpot looks into its working directory and into /tmp. The one that took the file, or -errno with its sentence. */
+/*
+ * HotSpot looks in its working directory and in /tmp. Returns the directory where the file was created, or -errno with
+ * the reason in visit->why.
+ */
 static int create_trigger(struct visit *visit, int tmp, const char *name)
 {
 	if (create_owned(tmp, name) == 0)
@@ -261,7 +267,7 @@ static int create_trigger(struct visit *visit, int tmp, const char *name)
 			  visit->target->pid);
 }
 
-/* Waits for the listener that SIGQUIT starts; its connected socket, or -errno with its sentence. */
+/* Waits for the listener that SIGQUIT starts. Returns its connected socket, or -errno with the reason in visit->why. */
 static int await_listener(struct visit *visit, int tmp)
 {
 	int err, fd;
@@ -280,8 +286,9 @@ static int await_listener(struct visit *visit, int tmp)
 }
 
 /*
- * SIGQUIT is under way. The JVM looks for the trigger when its signal dispatcher gets to run; without it, it prints a
- * thread dump to the application's stdout. So it stays for as long as attach_abort() has patience.
+ * Called when SIGQUIT was sent but the attach was aborted. The JVM looks for the trigger file when its signal
+ * dispatcher runs; if the file is gone, it prints a thread dump to the application's stdout. So the file stays for up
+ * to a second, which is less than attach_abort() allows.
  */
 static void let_dispatcher_see_trigger(const struct visit *visit, int tmp)
 {
@@ -325,7 +332,7 @@ static size_t add_argument(char *request, size_t at, const char *text)
 	return at + len;
 }
 
-/* Version 1 of the protocol, which JDK 8 to 27 speak: version, command, three arguments, each with its NUL. */
+/* Version 1 of the protocol, spoken by JDK 8 to 27: version, command and three arguments, each with its NUL. */
 static int send_load(struct visit *visit, int fd, const char *path, const struct attach_control *control)
 {
 	char request[REQUEST_MAX], option[sizeof(*control) + 24];
@@ -337,15 +344,15 @@ static int send_load(struct visit *visit, int fd, const char *path, const struct
 	len = add_argument(request, len, "1");
 	len = add_argument(request, len, "load");
 	len = add_argument(request, len, path);
-	len = add_argument(request, len, "true"); /* an absolute path */
+	len = add_argument(request, len, "true"); /* the path is absolute */
 	len = add_argument(request, len, option);
-	/* A fresh socket's buffer takes it whole. */
+	/* The empty buffer of a new socket takes the whole request. */
 	if (send(fd, request, len, MSG_NOSIGNAL) != (ssize_t)len)
 		return visit_fail(visit, -EPIPE, "JVM %d closed the attach connection", visit->target->pid);
 	return 0;
 }
 
-/* JDK 21+ also prints a WARNING about dynamic agents on the JVM's stderr, once a library: see attach/place.h. */
+/* JDK 21+ also prints a warning about dynamic agents on the JVM's stderr, once per library: see attach/place.h. */
 static int receive_reply(struct visit *visit, int fd, struct hotspot_reply *ret)
 {
 	char text[HOTSPOT_REPLY_MAX];
@@ -369,7 +376,7 @@ static int receive_reply(struct visit *visit, int fd, struct hotspot_reply *ret)
 	return err;
 }
 
-/* One request and its reply; every request takes a connection of its own. */
+/* Sends one request and reads its reply. Every request needs its own connection. */
 static int request_load(struct visit *visit, const struct vm_options *options, int tmp, const char *path,
 			const struct attach_control *control, struct hotspot_reply *ret)
 {
@@ -387,7 +394,7 @@ static int request_load(struct visit *visit, const struct vm_options *options, i
 	return err;
 }
 
-/* JDK 21+ listens before it is ready: "Dynamic agent loading is only permitted in the live phase". */
+/* JDK 21+ opens its socket before it is ready: "Dynamic agent loading is only permitted in the live phase". */
 static bool asked_too_early(const struct hotspot_reply *reply)
 {
 	return !reply->attached && strstr(reply->message, "live phase");

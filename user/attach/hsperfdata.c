@@ -12,7 +12,7 @@
 
 #include "base/root.h"
 
-#define SCAN_MAX 4096 /* names of a hostile /tmp that are looked at */
+#define SCAN_MAX 4096 /* entries of /tmp to look at, at most: it may be hostile */
 
 /* PerfDataPrologue of jdk.internal.perf, version 2.0: JDK 1.5 to 27. */
 struct prologue {
@@ -30,13 +30,13 @@ struct prologue {
 
 struct entry {
 	uint32_t length;
-	uint32_t name_offset; /* from the entry */
+	uint32_t name_offset; /* relative to the entry */
 	uint32_t vector_length; /* 0 for a scalar */
 	uint8_t type; /* a JVM type letter; strings are byte vectors */
 	uint8_t flags;
 	uint8_t units;
 	uint8_t variability;
-	uint32_t data_offset; /* from the entry */
+	uint32_t data_offset; /* relative to the entry */
 };
 
 static bool prologue_valid(const struct prologue *head)
@@ -90,7 +90,10 @@ int hsperfdata_string(const void *bytes, size_t len, const char *name, char *val
 	return -ENOENT;
 }
 
-/* The folder is named after the user, as the target's own /etc/passwd calls it: its owner is what counts. */
+/*
+ * The folder is named after the user as in the target's own /etc/passwd. So the name is not checked, but the owner of
+ * the file is.
+ */
 static int read_below(int tmp, const char *folder, pid_t ns_pid, uid_t uid, struct buf *ret_bytes)
 {
 	char path[300];

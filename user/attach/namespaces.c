@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 
-/* A descriptor of the target's namespace, -ENOENT when it is ours, or -errno. */
+/* Returns a descriptor of the target's namespace, -ENOENT when we are in it already, or another -errno. */
 static int open_foreign(const struct visit *visit, const char *name)
 {
 	char ours[32], theirs[16];
@@ -35,7 +35,7 @@ static int open_foreign(const struct visit *visit, const char *name)
 	return -ENOENT;
 }
 
-/* 0 when the child is in the target's namespace afterwards. */
+/* Returns 0 when the child is in the target's namespace. */
 static int enter(const struct visit *visit, const char *name, int type)
 {
 	int err, fd = open_foreign(visit, name);
@@ -51,7 +51,7 @@ int namespaces_enter(struct visit *visit)
 {
 	int err = enter(visit, "net", CLONE_NEWNET);
 
-	/* A rootless container's owner has rights over its network only from inside its user namespace. */
+	/* The owner of a rootless container has rights over its network only inside its user namespace. */
 	if (err == -EPERM) {
 		err = enter(visit, "user", CLONE_NEWUSER);
 		if (!err)
@@ -64,7 +64,7 @@ int namespaces_enter(struct visit *visit)
 	return err;
 }
 
-/* Second column (effective) of "Uid:" or "Gid:", in terms of the user namespace we are in. */
+/* Reads the second column (effective) of "Uid:" or "Gid:". The ids are those of the user namespace that we are in. */
 static bool read_id(const char *status, const char *field, unsigned int *ret_id)
 {
 	const char *line = strstr(status, field);
@@ -100,7 +100,7 @@ int namespaces_become_user(struct visit *visit)
 	err = become(uid, gid);
 	if (!err)
 		err = rights_keep(RIGHTS_NONE);
-	prctl(PR_SET_DUMPABLE, 0); /* nobody who may look into processes of this user looks into ours */
+	prctl(PR_SET_DUMPABLE, 0); /* the target's user must not be able to trace this process or read its memory */
 	if (err)
 		visit_fail(visit, err, "JVM %d belongs to user %u, group %u: run duet as that user or %s",
 			   visit->target->pid, uid, gid,

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* What the attach child must share with the JVM: network namespace and credentials. Never called in the loader. */
+/*
+ * Gives the attach child what it must share with the JVM: network namespace and credentials. Never call this in the
+ * loader.
+ */
 #ifndef ATTACH_NAMESPACES_H
 #define ATTACH_NAMESPACES_H
 
 #include "attach/visit.h"
 
 /*
- * Abstract sockets live in a network namespace. Nothing else is entered: files
- * are reached below visit->root, whatever the mount namespace, and unix sockets in
- * the file system work across all of them. 0, or -errno with its sentence.
+ * Enters the target's network namespace, which the agent's abstract socket belongs to. No mount namespace is entered:
+ * files are reached below visit->root, and unix sockets in the file system work across namespaces. A user namespace is
+ * entered only if the network namespace cannot be entered otherwise. Returns 0, or -errno with the reason in
+ * visit->why.
  */
 int namespaces_enter(struct visit *visit);
 /*
- * HotSpot (SO_PEERCRED) accepts its own user and group only, JDK 11 and later
- * also root; and what the child writes into the target's file system it writes with the
- * target's rights, not the loader's: capabilities go too, also when that user
- * is root. Irrevocable. 0, or -errno with its sentence.
+ * Changes to the target's user and group and drops all capabilities, also when that user is root. HotSpot checks
+ * SO_PEERCRED and accepts only its own user and group (JDK 11 and later also root). It also means that the child writes
+ * into the target's file system with the target's rights, not the loader's. Cannot be undone. Returns 0, or -errno with
+ * the reason in visit->why.
  */
 int namespaces_become_user(struct visit *visit);
 

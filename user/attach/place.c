@@ -18,11 +18,11 @@
 
 static const char *const dirs[] = {"/tmp", "/dev/shm", "/var/tmp", "/run"};
 
-#define LEFTOVER_AGE_S 60 /* longer than any attach takes */
+#define LEFTOVER_AGE_S 60 /* seconds; longer than any attach takes */
 #define NAME_TRIES 4
 #define DIRS (sizeof(dirs) / sizeof(dirs[0]))
 
-/* Names this build: the same bytes must get the same path, other bytes another one. FNV-1a. */
+/* Identifies this build: the same bytes must get the same path, other bytes another one. FNV-1a. */
 static uint64_t library_hash(void)
 {
 	uint64_t hash = 0xcbf29ce484222325;
@@ -32,7 +32,7 @@ static uint64_t library_hash(void)
 	return hash;
 }
 
-/* The name for this build, for this JVM and its user: two attaches side by side must not meet in one folder. */
+/* The name for this build, JVM and user. It has the pid so that two attaches at the same time do not share a folder. */
 static void usual_name(const struct visit *visit, char name[PLACE_NAME_MAX])
 {
 	snprintf(name, PLACE_NAME_MAX, ".duet-%u-%016llx-%d", visit->target->uid, (unsigned long long)library_hash(),
@@ -50,7 +50,10 @@ static int random_name(const struct visit *visit, char name[PLACE_NAME_MAX])
 	return 0;
 }
 
-/* Also a folder that was just made is opened by its name: what may stand there instead is not taken for it. */
+/*
+ * Opens a folder by name and checks it. Needed even for a folder that was just made, because something else may have
+ * replaced it.
+ */
 static int open_made(int parent, const char *name, uid_t owner)
 {
 	int fd = root_open_entry(parent, name, O_PATH | O_DIRECTORY);
@@ -76,7 +79,7 @@ static int make_folder(int parent, const char *name, uid_t owner)
 	return fd;
 }
 
-/* One that is younger may be in use by an attach beside this one. */
+/* Removes a leftover only if it is old: a younger one may be in use by another attach. */
 static void remove_leftover(int parent, const char *name, uid_t owner)
 {
 	int fd = open_made(parent, name, owner);
@@ -114,7 +117,7 @@ int place_write(int folder)
 	if (fd < 0)
 		return -errno;
 	err = io_write_all(fd, attach_library, attach_library_bytes);
-	if (!err && fchmod(fd, 0644) < 0) /* whatever the umask is: the JVM's user must read it */
+	if (!err && fchmod(fd, 0644) < 0) /* independent of the umask: the JVM's user must be able to read it */
 		err = -errno;
 	close(fd);
 	if (err)
@@ -122,7 +125,7 @@ int place_write(int folder)
 	return err;
 }
 
-/* -EACCES where the dynamic linker could not map it executable. */
+/* Returns -EROFS or, where the dynamic linker could not map the library executable, -EACCES. */
 static int check_mount(int dir)
 {
 	struct statvfs fs;
@@ -134,7 +137,7 @@ static int check_mount(int dir)
 	return fs.f_flag & ST_NOEXEC ? -EACCES : 0;
 }
 
-/* Takes over `parent` when it succeeds. */
+/* Takes ownership of `parent` on success. */
 static int place_in(const struct visit *visit, int parent, struct place *ret_place)
 {
 	struct place place = {.parent = parent};
@@ -153,7 +156,7 @@ static int place_in(const struct visit *visit, int parent, struct place *ret_pla
 	return err;
 }
 
-/* Without becoming the target's user, so from what the directory says of itself. */
+/* Judges by the directory's mode and owner, because we are not the target's user yet. */
 static bool is_place(int dir, uid_t uid)
 {
 	struct stat st;
@@ -219,7 +222,7 @@ int attach_place_library(char *path, size_t size)
 	if (!mkdtemp(folder))
 		return -errno;
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	err = fd < 0 || fchmod(fd, 0755) < 0 ? -errno : place_write(fd); /* the command may run as another user */
+	err = fd < 0 || fchmod(fd, 0755) < 0 ? -errno : place_write(fd); /* 0755: the command may run as another user */
 	if (fd >= 0)
 		close(fd);
 	if (err)

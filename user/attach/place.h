@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent library as a file, where the JVM can map it.
+ * Writes the agent library to a file that the JVM can map.
  *
- * Its path is the same on every attach of one duet build to one JVM. HotSpot
- * never unloads an agent whose Agent_OnAttach succeeded; a second dlopen() of the same path
- * finds the library by name, although the file was removed and made anew, and
- * maps nothing (glibc; musl compares inodes and maps one more copy). For the same
- * reason JDK 21+ prints its "agent has been loaded dynamically" warning to the
- * JVM's stderr only for the first attach; only -XX:+EnableDynamicAgentLoading
- * on the JVM's command line prevents that one: the flag is not manageable, and HotSpot asks
- * whether it came from the command line (jvmtiAgent.cpp).
+ * One duet build uses the same path on every attach to one JVM. HotSpot never unloads an agent whose Agent_OnAttach
+ * succeeded. A second dlopen() of the same path finds the loaded library by name and maps nothing, even though the file
+ * was removed and made again (glibc; musl compares inodes and maps another copy). For the same reason JDK 21+ prints
+ * its "agent has been loaded dynamically" warning to the JVM's stderr only for the first attach. Only
+ * -XX:+EnableDynamicAgentLoading on the JVM's command line prevents that first warning: the flag is not manageable, and
+ * HotSpot checks that it came from the command line (jvmtiAgent.cpp).
  */
 #ifndef ATTACH_PLACE_H
 #define ATTACH_PLACE_H
@@ -23,24 +21,28 @@
 #define PLACE_NAME_MAX 64
 
 struct place {
-	int parent; /* the world-writable directory, or -1 */
-	int folder; /* ours in it */
+	int parent; /* the directory that holds `folder`, or -1 */
+	int folder; /* the folder that duet made in `parent` */
 	char name[PLACE_NAME_MAX]; /* of the folder */
 	char path[128]; /* of the library, in the target's root */
 };
 
-/* Has the target a place to which its user may write, and from which code may be mapped? */
+/* True if the target has a directory that its user can write to and that is not mounted noexec. */
 bool place_exists(const struct visit *visit);
-/* Writes the library below the target's root. 0, or -errno with its sentence; then nothing is left behind. */
+/*
+ * Writes the library below the target's root. Returns 0, or -errno with the reason in visit->why and no file left
+ * behind.
+ */
 int place_library(struct visit *visit, struct place *ret_place);
 void place_remove(struct place *place);
 
 /*
- * Makes a new folder in the directory `parent`, with the rights of the user `owner` of files. What has its name already
- * is never entered: a folder that a duet left which was killed is removed, beside any other an unpredictable name is
- * taken. A descriptor (O_PATH) of a folder of `owner`, writable by nobody else, on the mount of `parent`; or -errno.
+ * Makes a new folder in the directory `parent`. The caller must already have the file rights of the user `owner`. An
+ * existing folder is never used. If the usual name is taken, this removes the folder if a killed duet left it there; if
+ * the name stays taken, it picks a random one. Stores the name in `name`. Returns an O_PATH descriptor of a folder that
+ * `owner` owns, nobody else can write to, and that is on the same mount as `parent`; or -errno.
  */
 int place_folder(const struct visit *visit, int parent, uid_t owner, char name[PLACE_NAME_MAX]);
-int place_write(int folder); /* a new file PLACE_LIBRARY; 0 or -errno, then nothing is left behind */
+int place_write(int folder); /* writes a new file PLACE_LIBRARY; returns 0, or -errno and leaves no file behind */
 
 #endif

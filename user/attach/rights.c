@@ -29,6 +29,8 @@ int rights_use_files_of(uid_t uid, gid_t gid)
 		return -errno;
 	setfsgid(gid);
 	setfsuid(uid);
-	/* Neither reports a failure; asked for no user at all, both say whose files are used now. */
+	/*
+	 * setfsuid() and setfsgid() report no failure. Called with -1, they change nothing and return the current id.
+	 */
 	return setfsgid((gid_t)-1) == (int)gid && setfsuid((uid_t)-1) == (int)uid ? 0 : -EPERM;
 }

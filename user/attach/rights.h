@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Giving up rights for good, in processes that deal with a target's files and sockets. Never called in the loader. */
+/* Gives up rights for good, in processes that touch a target's files and sockets. Never call these in the loader. */
 #ifndef ATTACH_RIGHTS_H
 #define ATTACH_RIGHTS_H
 
@@ -9,9 +9,9 @@
 #define RIGHTS_NONE 0
 #define RIGHT(capability) (1ull << (capability))
 
-/* Keeps only these capabilities. Root gives up his too: a container's root is no root of ours. 0 or -errno. */
+/* Drops all capabilities but these, also for root: root in a container is not trusted as root. Returns 0 or -errno. */
 int rights_keep(uint64_t capabilities);
-/* Files are looked up and made as this user, of this group and no other. 0 or -errno. */
+/* Makes all file access of this process happen as this user and only this group. Returns 0 or -errno. */
 int rights_use_files_of(uid_t uid, gid_t gid);
 
 #endif

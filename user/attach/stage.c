@@ -16,17 +16,17 @@
 #include "attach/rights.h"
 #include "base/root.h"
 
-#define MNT_DETACH 2 /* of <sys/mount.h>, which cannot be included beside <linux/mount.h> */
+#define MNT_DETACH 2 /* from <sys/mount.h>, which conflicts with <linux/mount.h> */
 
-/* What the helper has made. */
+/* What the helper has made so far. */
 struct scene {
 	int tmp; /* the target's /tmp */
-	int mount; /* a tmpfs with the library in it; -1 = there is none */
-	int folder; /* where it is mounted; -1 = there is none */
-	char name[PLACE_NAME_MAX]; /* of the folder */
+	int mount; /* a tmpfs with the library in it; -1 = none */
+	int folder; /* where it is mounted; -1 = none */
+	char name[PLACE_NAME_MAX]; /* name of the folder */
 };
 
-/* From here on the process is in the target's mount namespace; descriptors stay what they are. */
+/* Enters the target's mount namespace. Open descriptors keep their meaning. */
 static int enter_mounts(const struct visit *visit)
 {
 	int fd = openat(visit->proc, "ns/mnt", O_RDONLY | O_CLOEXEC);
@@ -42,7 +42,10 @@ static int set_text(int context, const char *key, const char *value)
 	return syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key, value, 0) < 0 ? -errno : 0;
 }
 
-/* A tmpfs that is mounted nowhere: nobody else can reach it. A descriptor, or -errno: -ENOSYS before Linux 5.2. */
+/*
+ * Makes a tmpfs that is mounted nowhere, so that nobody else can reach it. Returns a descriptor or -errno: -ENOSYS
+ * before Linux 5.2.
+ */
 static int new_mount(void)
 {
 	int mount = -1, err, context = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
@@ -62,14 +65,14 @@ static int new_mount(void)
 	return err ? err : mount;
 }
 
-/* All that is written is written before the target can see it. */
+/* Writes everything before the target can see the mount. */
 static int fill_mount(struct scene *scene)
 {
 	scene->mount = new_mount();
 	return scene->mount < 0 ? scene->mount : place_write(scene->mount);
 }
 
-/* Where it goes: a folder that the target's own user may make, found and made with his rights and no others. */
+/* Makes the folder for the mount, with only the file rights of the target's user. */
 static int make_folder(const struct visit *visit, struct scene *scene)
 {
 	const struct attach_target *target = visit->target;
@@ -102,16 +105,17 @@ static int set_up(const struct visit *visit, struct scene *scene)
 	return err ? err : show(scene);
 }
 
-/* By descriptor: whatever the target has done to the names meanwhile, it is this mount that goes. */
+/* Unmounts by descriptor: whatever the target has done to the names, this removes our mount and no other. */
 static void take_down(const struct scene *scene)
 {
 	if (scene->mount >= 0 && fchdir(scene->mount) == 0)
-		syscall(SYS_umount2, ".", MNT_DETACH); /* in vain when it was not moved yet: it goes with us */
+		/* fails if the tmpfs was never mounted; then it ends with this process */
+		syscall(SYS_umount2, ".", MNT_DETACH);
 	if (scene->folder >= 0)
 		unlinkat(scene->tmp, scene->name, AT_REMOVEDIR);
 }
 
-/* Tells the outcome, then waits for the other end to be closed, by intent or by death. */
+/* Sends the outcome, then waits until the other end is closed, which also happens when that process dies. */
 static void help(const struct visit *visit, int tmp, int socket)
 {
 	struct scene scene = {.tmp = tmp, .mount = -1, .folder = -1};
@@ -133,7 +137,7 @@ static int start_helper(const struct visit *visit, int tmp, struct stage *stage)
 		return -errno;
 	stage->helper = fork();
 	if (stage->helper == 0) {
-		close(VISIT_RESULT_FD); /* its end is that of the child that attaches, not ours */
+		close(VISIT_RESULT_FD); /* only the attach child itself may hold the result socket open */
 		close(pair[0]);
 		help(visit, tmp, pair[1]);
 		_exit(0);

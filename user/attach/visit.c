@@ -53,13 +53,16 @@ static int fail_open(struct visit *visit, int error, const char *what)
 	if ((error == -EACCES || error == -EPERM) && geteuid() != target->uid && geteuid() != 0)
 		return visit_fail(visit, -EPERM, "process %d belongs to user %u: run duet as that user or as root",
 				  target->pid, target->uid);
-	/* Of another user, with capabilities that we lack, or not dumpable: ptrace(2), "access mode checking". */
+	/*
+	 * The process has another user, has capabilities that we lack, or is not dumpable: ptrace(2), "access mode
+	 * checking".
+	 */
 	if (error == -EACCES || error == -EPERM)
 		return visit_fail(visit, -EPERM, "process %d is closed to duet: give duet CAP_SYS_PTRACE", target->pid);
 	return visit_fail(visit, error, "cannot open /proc/%d/%s: %s", target->pid, what, strerror(-error));
 }
 
-/* Opened before start_ticks is compared: then descriptor and start time belong to one process. */
+/* Opens the descriptors before start_ticks is compared, so that both belong to the same process. */
 static int open_proc(struct visit *visit)
 {
 	char path[32];
@@ -143,7 +146,7 @@ int visit_check_hotspot(struct visit *visit)
 		err = fail_open(visit, err, "maps");
 		goto out;
 	}
-	if (maps_openj9(&maps)) { /* it ships a libjvm.so too */
+	if (maps_openj9(&maps)) { /* OpenJ9 has a libjvm.so too */
 		err = visit_fail(visit, -ENOTSUP, "JVM %d is an OpenJ9 VM, not HotSpot: duet cannot attach to it", pid);
 		goto out;
 	}
@@ -174,7 +177,10 @@ int visit_catches_quit(const struct visit *visit)
 	return err ? err : (int)(caught >> (SIGQUIT - 1) & 1);
 }
 
-/* pidfd_open: Linux 5.3, pidfd_send_signal: 5.1. Before, a pid could be reused between check and kill. */
+/*
+ * Uses a pidfd (pidfd_open: Linux 5.3, pidfd_send_signal: 5.1). Without one the pid could be reused between check and
+ * kill().
+ */
 static int send_quit(pid_t pid, int pidfd)
 {
 	long ret = pidfd >= 0 ? syscall(SYS_pidfd_send_signal, pidfd, SIGQUIT, NULL, 0) : kill(pid, SIGQUIT);
@@ -190,7 +196,7 @@ int visit_send_quit(struct visit *visit)
 
 	if (err)
 		goto out;
-	/* The last question before the signal: its default action would kill the JVM. */
+	/* Checked last: the default action of SIGQUIT would kill the JVM. */
 	if (visit_catches_quit(visit) != 1) {
 		err = visit_fail(visit, -ENOTSUP,
 				 "JVM %d does not catch SIGQUIT: start it without -Xrs or with -agentpath", pid);
@@ -205,7 +211,7 @@ out:
 	return err;
 }
 
-/* 1 when ready, 0 after `ns`. */
+/* Waits up to `ns`. Returns 1 when ready, 0 when the time has passed, or -errno with the reason in visit->why. */
 static int wait_ready(struct visit *visit, struct pollfd *ready, uint64_t ns)
 {
 	uint64_t now = clock_monotonic_ns(), left = now < visit->deadline_ns ? visit->deadline_ns - now : 0;

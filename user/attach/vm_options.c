@@ -20,7 +20,7 @@ static bool starts(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* One flag with its sign, as -XX: and a -XX:Flags= file spell it. */
+/* Applies one flag with its sign, as in -XX:+Flag or a line of a -XX:Flags= file. */
 static void apply_flag(struct vm_options *options, const char *flag)
 {
 	bool on = flag[0] == '+';
@@ -62,7 +62,7 @@ static void apply(struct vm_options *options, const char *word, struct buf *file
 		add_file(files, word + strlen("-XX:VMOptionsFile="));
 }
 
-/* The launcher's options whose value is the next word; after -jar and -m it is the program. */
+/* True for the launcher's options whose value is the next word. Not for -jar and -m: their value is the program. */
 static bool takes_value(const char *word)
 {
 	static const char *const words[] = {
@@ -109,7 +109,7 @@ void vm_options_parse_command(struct vm_options *options, const char *bytes, siz
 	}
 }
 
-/* Copies the next word without its quotes. Where to go on, or NULL at the end. */
+/* Copies the next word without its quotes. Returns the rest of the text, or NULL at the end. */
 static const char *next_word(const char *text, char *word, size_t size)
 {
 	char quote = '\0';
@@ -138,7 +138,10 @@ void vm_options_parse_text(struct vm_options *options, const char *text, struct 
 		apply(options, word, files);
 }
 
-/* A file named in a file is not followed: HotSpot does not either, and the launcher's @files do not nest. */
+/*
+ * Reads the option files. A file named in a file is not read: HotSpot does not read it either, and the launcher's
+ * @files do not nest.
+ */
 static void read_files(struct vm_options *options, const struct visit *visit, char *list)
 {
 	char *path, *rest = list;
@@ -183,7 +186,7 @@ void vm_options_read(struct vm_options *options, const struct visit *visit)
 	buf_release(&variables);
 }
 
-/* "1.8" until JDK 8, "9" and up later. */
+/* JDK 8 and earlier report "1.8", later ones "9" and up. */
 static int parse_version(const char *text)
 {
 	return atoi(starts(text, "1.") ? text + 2 : text);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which options a JVM was started with, as far as they decide whether it says that an agent comes, and whether it may
- * be sent SIGQUIT: -XX:+DisableAttachMechanism makes it print a thread dump into the
- * application's stdout, -Xrs makes it die. Sources in HotSpot's order, the
- * last one wins: JAVA_TOOL_OPTIONS, JDK_JAVA_OPTIONS (JDK 9+), the command
- * line with its @files, -XX:Flags= and -XX:VMOptionsFile= files, _JAVA_OPTIONS; then what
- * the JVM itself wrote down in its hsperfdata, which also knows an embedding program's options.
+ * Finds the options of a JVM that decide whether the JVM prints a warning when an agent is loaded, and whether SIGQUIT
+ * is safe: with -XX:+DisableAttachMechanism the JVM prints a thread dump to the application's stdout, with -Xrs it
+ * dies.
+ *
+ * Sources are read in HotSpot's order, and the last one wins: JAVA_TOOL_OPTIONS, JDK_JAVA_OPTIONS (JDK 9+), the command
+ * line with its @files, -XX:Flags= and -XX:VMOptionsFile= files, _JAVA_OPTIONS. Last comes what the JVM itself wrote to
+ * its hsperfdata, which also has the options of a program that embeds the JVM.
  */
 #ifndef ATTACH_VM_OPTIONS_H
 #define ATTACH_VM_OPTIONS_H
@@ -19,20 +20,29 @@
 struct vm_options {
 	bool attach_disabled; /* -XX:+DisableAttachMechanism */
 	bool reduced_signals; /* -Xrs, -XX:+ReduceSignalUsage */
-	bool agents_enabled; /* -XX:+EnableDynamicAgentLoading, given and not the default */
+	bool agents_enabled; /* -XX:+EnableDynamicAgentLoading was given (not only on by default) */
 	int jdk; /* 8, 11, 17…; 0 when unknown */
 };
 
-/* A /proc/PID/cmdline: words that end in NUL; stops at the main class. `files` (or NULL) gets @files, a line each. */
+/*
+ * Parses /proc/PID/cmdline, NUL-terminated words, up to the main class. Appends the names of option files to `files`,
+ * one per line; `files` may be NULL.
+ */
 void vm_options_parse_command(struct vm_options *options, const char *bytes, size_t len, struct buf *files);
-/* Words between blanks, quoted or not: an environment variable, an options file, hsperfdata's java.rt.vmArgs. */
+/*
+ * Parses words separated by white space, with or without quotes: an environment variable, an options file, or
+ * java.rt.vmArgs of hsperfdata.
+ */
 void vm_options_parse_text(struct vm_options *options, const char *text, struct buf *files);
 
-/* environ and cmdline, before the child gives up the loader's rights. What cannot be read is passed over. */
+/* Reads environ and cmdline; call before the child gives up the loader's rights. Skips what cannot be read. */
 void vm_options_read(struct vm_options *options, const struct visit *visit);
-/* JDK-8307478 (21): the JVM says on its stderr that an agent has come, unless told that it may. Also when not known. */
+/*
+ * True if the JVM prints a warning to its stderr when an agent is loaded: JDK 21 and later (JDK-8307478) unless the
+ * option allows agents. Also true when the JDK is not known.
+ */
 bool vm_options_warn_of_agents(const struct vm_options *options);
-/* Afterwards, with the rights of the JVM's user. */
+/* Reads hsperfdata; call after vm_options_read(), with the rights of the JVM's user. */
 void vm_options_read_hsperfdata(struct vm_options *options, const struct visit *visit);
 
 #endif
