@@ -215,7 +215,7 @@ in_host() {
 # The host's own files, but another /tmp, another pid.
 in_unshare() {
 	exec unshare -f -p -m -i -u --kill-child --mount-proc \
-		sh -c 'mount -t tmpfs tmpfs /tmp && mount --bind "$0" /mnt && exec "$@"' "$workloads" "$@"
+		sh -c 'mount --bind "$0" /mnt && mount -t tmpfs tmpfs /tmp && exec "$@"' "$workloads" "$@"
 }
 
 in_podman() {
