@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which program a JVM runs, as people call it: "java: app.jar", "java: com.acme.Main". */
+/* The name of the program that a JVM runs: "java: app.jar", "java: com.acme.Main". */
 #ifndef RUNTIME_APPLICATION_H
 #define RUNTIME_APPLICATION_H
 
@@ -11,13 +11,17 @@
 #define APPLICATION_MAX 255 /* bytes of a name; the rest is cut off */
 
 /*
- * The argument that names the program: jar, class or module; in /proc/PID/cmdline, arguments that end in NUL. NULL when
- * that is not the java launcher's or what it starts stands in a file (@options).
+ * Returns the argument that names the program: a jar, class or module. `arguments` are those of /proc/PID/cmdline, each
+ * ending in NUL. Returns NULL if the process was not started by the java launcher, or if the program is named in an
+ * @options file.
  */
 const char *application_find(const char *arguments, size_t len);
-/* From the same. 0 and the name appended; -ENOENT where there is none. */
+/* Appends the name of the program in such arguments. 0, or -ENOENT if there is none. */
 int application_from_arguments(const char *arguments, size_t len, struct buf *out);
-/* From the property sun.java.command, counter sun.rt.javaCommand: jar or class, then arguments. 0 or -ENOENT. */
+/*
+ * The same from the property sun.java.command (the counter sun.rt.javaCommand), which has the jar or class, then the
+ * arguments.
+ */
 int application_from_command(const char *command, struct buf *out);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which code was at an address at a time. Addresses are recycled by the code
- * cache, so each entry has a life; entries that may still be asked for stay after
- * their unload.
+ * Which code was at an address at a given time. The code cache reuses addresses, so each entry has a time at which it
+ * was loaded and one at which it was unloaded. Entries stay after their unload while samples may still need them.
  */
 #ifndef RUNTIME_CODE_MAP_H
 #define RUNTIME_CODE_MAP_H
@@ -15,27 +14,31 @@
 
 struct code_map {
 	struct vec(struct jvm_code) sorted; /* by address */
-	struct vec(struct jvm_code) recent; /* in order of arrival, merged when there are CODE_MAP_RECENT */
-	uint64_t largest; /* bytes of the largest entry: bounds the search backwards */
-	uint64_t ended; /* entries that something else took the place of, or that were unloaded */
+	struct vec(struct jvm_code) recent; /* in order of arrival; merged into `sorted` at CODE_MAP_RECENT entries */
+	uint64_t largest; /* bytes of the largest entry: bounds the backward search */
+	uint64_t ended; /* number of entries that were unloaded or replaced */
 	size_t debug_bytes; /* of all entries' pcs and frames, with their share of `inlining` */
-	struct map inlining; /* hash of an inlining stack -> live entries that have it */
+	struct map inlining; /* hash of an inlining stack -> number of live pcs that have it */
 };
 
 void code_map_release(struct code_map *map);
 size_t code_map_bytes(const struct code_map *map);
 /*
- * Takes over code->pcs. What is there already is added once. What else lives in the same range ends at code->loaded_ns.
- * 0, -ENOMEM or -ENOSPC (pcs freed).
+ * Adds an entry and owns code->pcs from then on, also after an error, when it frees them. Code that is already there is
+ * not added again. Other live entries in the same range end at code->loaded_ns. 0, -ENOMEM or -ENOSPC.
  */
 int code_map_add(struct code_map *map, const struct jvm_code *code);
-/* False: of code that nobody had asked for. */
+/* Ends the life of an entry. False if there is none, as no sample had needed this code. */
 bool code_map_unload(struct code_map *map, const struct duet_code_unload *unload);
+/* As jvm_code_at(). */
 struct jvm_code *code_map_find(const struct code_map *map, uint64_t pc, uint64_t time_ns, uint32_t id);
+/* As jvm_match_compiled(). */
 uint32_t code_map_match(const struct code_map *map, const struct duet_java_frame *frames, uint32_t depth);
+/* As jvm_move_strings(). */
 void code_map_move_strings(struct code_map *map, struct intern_move *move);
+/* Frees entries that were unloaded before `time_ns`. */
 void code_map_forget(struct code_map *map, uint64_t time_ns);
-/* What was last asked for before this round. */
+/* Frees entries that were last used before this round. */
 void code_map_forget_unused(struct code_map *map, uint32_t round);
 
 #endif

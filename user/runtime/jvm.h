@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One JVM as its agent describes it: code heaps, thread names, and what samples met of its methods, compiled code and
- * stubs. Fed with validated agent records (collect/validate.h), asked while samples are joined. Strings are interned by
- * the caller's table.
+ * One JVM as its agent describes it: its code heaps, its thread names, and those methods, pieces of compiled code and
+ * stubs that samples have met. It is filled from validated agent records (collect/validate.h) and used while samples
+ * are joined. Strings are interned in the caller's table.
  *
- * It grows with what samples meet. When there is no room, what none of them has met for the longest time is forgotten,
- * and can be asked for again.
+ * The tables grow with what samples meet. When there is no room, entries that no sample has met for the longest time
+ * are forgotten; the loader can ask the agent for them again.
  */
 #ifndef RUNTIME_JVM_H
 #define RUNTIME_JVM_H
@@ -18,11 +18,11 @@
 #include "duet_agent.h"
 #include "duet_jvm.h"
 
-/* What one JVM's tables may hold; a hostile one would fill the loader's memory. */
+/* Limits of one JVM's tables; without them a hostile JVM could fill the loader's memory. */
 #define JVM_MAX_BYTES (96u << 20)
 #define JVM_MAX_HEAPS 16 /* HotSpot has three code heaps at most */
 
-/* What the tables of all JVMs together may hold. Where all is taken, those that have more than their share shrink. */
+/* The memory for the tables of all JVMs together. When it is used up, JVMs that have more than their share shrink. */
 struct jvm_room {
 	size_t max_bytes;
 	size_t used;
@@ -38,11 +38,11 @@ struct jvm_method {
 	uint32_t source;
 	uint32_t modifiers;
 	uint32_t line_count;
-	uint32_t used; /* round of forgetting in which it was last asked for */
+	uint32_t used; /* the round of forgetting in which it was last used */
 	const struct duet_line *lines; /* ascending bci */
 };
 
-/* What a pc inside JVM code belongs to. */
+/* A piece of code in the JVM's code cache: a compiled method or a stub. */
 struct jvm_code {
 	uint64_t address;
 	uint64_t end; /* exclusive */
@@ -53,66 +53,66 @@ struct jvm_code {
 	uint32_t id; /* of the compilation; 0: unknown */
 	uint32_t pc_count;
 	uint32_t frame_count;
-	uint32_t used; /* as a method's */
-	struct duet_code_pc *pcs; /* ascending offset; owned, with the frames behind */
+	uint32_t used; /* as in struct jvm_method */
+	struct duet_code_pc *pcs; /* ascending offset; owned; `frames` follow in the same allocation */
 	struct duet_java_frame *frames;
 };
 
-struct jvm *jvm_new(struct intern *strings); /* NULL when out of memory */
+/* `strings` must outlive the JVM, or be replaced by jvm_move_strings(). NULL when out of memory. */
+struct jvm *jvm_new(struct intern *strings);
 void jvm_free(struct jvm *jvm);
-/* Once, before any record. `room` outlives the JVM; its max_bytes may change. */
+/* Call once, before any record. `room` must outlive the JVM; its max_bytes may change. */
 void jvm_share_room(struct jvm *jvm, struct jvm_room *room);
 
-/* Takes in one metadata record. 0; -ENOMEM or, when the tables are full, -ENOSPC: the record is lost. */
+/* Applies one metadata record. 0; or -ENOMEM or, when the tables are full, -ENOSPC: then the record is lost. */
 int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size);
 
 /*
- * While full, the tables do not grow: what is new takes the place of what was not used for the longest time. To be
- * called from time to time: tables that have more than their share of a full room shrink.
+ * While `is_full`, the tables do not grow: new entries replace those that were not used for the longest time. Call it
+ * periodically: it also shrinks the tables if they have more than their share of a room that is used up.
  */
 void jvm_set_full(struct jvm *jvm, bool is_full);
-/* Was this asked for, and the answer that it is not there any more? */
+/* True if the agent has answered this request with "it does not exist any more". */
 bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want);
 
-/* How its Java frames are laid out, the newest the agent sent; NULL: it sent none. */
+/* The newest layout of the JVM's structures that the agent sent, or NULL if it sent none. */
 const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm);
-const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id); /* NULL: not known, or not any more */
+const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id); /* NULL: unknown, or forgotten */
 int32_t jvm_method_line(const struct jvm_method *method, int32_t bci); /* 0 = unknown */
-bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc); /* inside a code heap */
+bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc); /* true inside a code heap */
 /*
- * The code that was at `pc` at that time, or NULL. An `id` that is not 0 says more exactly than the time, which
- * the JVM tells late, which compilation it was. Valid until the next jvm_apply().
+ * The code that was at `pc` at that time, or NULL. An `id` other than 0 is the compilation's id; it decides instead of
+ * the time, because the JVM reports times late. Valid until the next jvm_apply().
  */
 const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t time_ns, uint32_t id);
 /*
- * The inlining stack of the compiled code at `pc` (leaf first, the compiled method last), or
- * NULL without debug information. `is_return`: pc is a return address, its
- * debug information stands at exactly that pc.
+ * The inlining stack of the compiled code at `pc` (leaf first, the compiled method last), or NULL if there is no debug
+ * information for it. `is_return`: pc is a return address, so its debug information is recorded at exactly that pc.
  */
 const struct duet_java_frame *jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
 					      uint32_t *ret_depth);
 /*
- * When code or methods last came or went, CLOCK_MONOTONIC: grows with every change. Equal stacks of samples that are
- * not older mean equal methods until the next change.
+ * The time (CLOCK_MONOTONIC) at which code or methods last came or went. It grows with every change. Until the next
+ * change, two samples taken at or after this time with equal addresses have equal methods.
  */
 uint64_t jvm_changed_ns(const struct jvm *jvm);
-bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code); /* the template interpreter's blob */
+bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code); /* true for the template interpreter */
 uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid); /* interned; 0 = unknown */
 
-/* Does native code wait there for the Java code that it called? */
+/* True if this is the return address in HotSpot's call stub, through which native code calls Java. */
 bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address);
 
 /*
- * How many frames, from frames[0] outward, are one compiled frame with what was inlined into it; 0 when
- * no live compiled code has such an inlining stack: the frame is then taken as interpreted.
+ * The number of frames, from frames[0] outward, that are one compiled method with the methods inlined into it. 0 if no
+ * live compiled code has such an inlining stack: frames[0] then counts as interpreted.
  */
 uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame *frames, uint32_t depth);
 
-/* The strings are in another table now: `move` tells where. */
+/* Moves the strings to the table move->to, and changes the ids of all strings accordingly. */
 void jvm_move_strings(struct jvm *jvm, struct intern_move *move);
 /*
- * Forgets code that was unloaded before `time_ns`: no sample that old is waiting any more. And what holds for a moment
- * only: which methods and code were gone, and methods that had no id.
+ * Forgets code that was unloaded before `time_ns`; call it when no older sample is waiting. Also forgets what is true
+ * only for a moment: which methods and code do not exist any more, and methods that had no id.
  */
 void jvm_forget(struct jvm *jvm, uint64_t time_ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an application of Apache Spark is called. Its driver is started with the name, mostly; its executors know it
- * from a file of YARN's, or are told no more than the application's id.
+ * The name of an Apache Spark application. The arguments of its driver usually have it. Its executors find it in a
+ * properties file from YARN, or have only the application's id.
  */
 #ifndef RUNTIME_SPARK_H
 #define RUNTIME_SPARK_H
@@ -11,20 +11,20 @@
 
 #include "base/buf.h"
 
-/* As spark-submit on YARN lays it into the working directory of each container, a link to an unpacked archive. */
+/* spark-submit on YARN puts it into the working directory of each container, by a link to an unpacked archive. */
 #define SPARK_PROPERTIES "__spark_conf__/__spark_conf__.properties"
 
-/* What a JVM's arguments say; pointers into them, NULL for what they do not. */
+/* What a JVM's arguments say. The strings point into the arguments; NULL: not there. */
 struct spark {
 	bool is_own; /* the main class is one of Spark's */
 	const char *name;
-	const char *properties; /* a file that may have the name */
+	const char *properties; /* path of a file that may have the name */
 	const char *id; /* "application_1700000000000_0042", "app-20260101120000-0001" */
 };
 
-/* Of a /proc/PID/cmdline, arguments that end in NUL. */
+/* `arguments` are those of /proc/PID/cmdline, each ending in NUL. */
 void spark_from_arguments(const char *arguments, size_t len, struct spark *ret_spark);
-/* Appends the name that a properties file has. 0 or -ENOENT. */
+/* Appends the application's name in the text of a properties file. 0, or -ENOENT if it has none. */
 int spark_from_properties(const char *text, size_t len, struct buf *out);
 
 #endif

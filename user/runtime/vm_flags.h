@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Flags of HotSpot that options set: switches and numbers, as far as the options tell. Strings are left out, as
- * gProfiler does: they are paths, commands and what people hide in them.
+ * The HotSpot flags that a JVM's options set: switches and numbers. String flags are left out, as gProfiler does: they
+ * hold paths and commands, which may contain secrets.
  */
 #ifndef RUNTIME_VM_FLAGS_H
 #define RUNTIME_VM_FLAGS_H
@@ -16,16 +16,19 @@
 
 struct vm_flag {
 	char name[VM_FLAG_NAME_MAX + 1];
-	char value[32]; /* "true", "false", a number without "k" and the like */
+	char value[32]; /* "true", "false", or a number; sizes are in bytes, without a unit */
 };
 
 struct vm_flags {
-	struct vec(struct vm_flag) list; /* by name */
+	struct vec(struct vm_flag) list; /* sorted by name */
 };
 
-/* Options between separators; others among them are passed over. A later one for the same flag counts. 0 or -ENOMEM. */
+/*
+ * Adds the flags in `options`, which `separator` separates. Other options are ignored. The last option for a flag
+ * counts. 0 or -ENOMEM.
+ */
 int vm_flags_add(struct vm_flags *flags, const char *options, size_t len, char separator);
-/* Appends "Name=value\n" for each, by name; a lone "\n" when there is none. */
+/* Appends "Name=value\n" for each flag, sorted by name, or a lone "\n" when there is none. */
 void vm_flags_print(const struct vm_flags *flags, struct buf *out);
 void vm_flags_release(struct vm_flags *flags);
 

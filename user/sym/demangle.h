@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* C++ and Rust names as people write them, without parameter lists, as in async-profiler: JavaThread::run. */
+/* Makes C++ and Rust names readable. Parameter lists are left out, as in async-profiler: JavaThread::run. */
 #ifndef SYM_DEMANGLE_H
 #define SYM_DEMANGLE_H
 
@@ -7,12 +7,12 @@
 
 #include "base/buf.h"
 
-#define DEMANGLE_MAX_INPUT 4096	 /* longer ones stay mangled */
-#define DEMANGLE_MAX_OUTPUT 4096 /* the rest is cut; without the suffix */
+#define DEMANGLE_MAX_INPUT 4096	 /* bytes; longer names stay mangled */
+#define DEMANGLE_MAX_OUTPUT 4096 /* bytes without the suffix; the rest is cut off */
 
-#define DEMANGLE_PLT_SUFFIX "@plt" /* of entries of linkage tables: it stays */
+#define DEMANGLE_PLT_SUFFIX "@plt" /* of entries in procedure linkage tables; it is kept */
 
-/* Appends the readable name. False, and nothing appended, when the name is no mangled one. */
+/* Appends the readable name. Returns false and appends nothing if the name is not a mangled one. */
 bool demangle(const char *name, struct buf *out);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The function symbols of one ELF file. Its bytes are read, never mapped: a file
- * that is truncated meanwhile must not become a SIGBUS. Everything in it is
- * hostile: sizes are bounded before they are used.
+ * The function symbols of one ELF file. The file is read, never mapped: truncating it meanwhile must not cause a
+ * SIGBUS. Its contents are not trusted: sizes are bounded before they are used.
  */
 #ifndef SYM_ELF_FILE_H
 #define SYM_ELF_FILE_H
@@ -16,34 +15,34 @@
 #include "sym/function_starts.h"
 #include "sym/symbol_table.h"
 
-struct elf_segment { /* of PT_LOAD */
+struct elf_segment { /* a PT_LOAD program header */
 	uint64_t offset;
 	uint64_t size;
 	uint64_t vaddr;
 };
 
 struct elf_file {
-	struct symbol_table symbols; /* by virtual address, without versions: memcpy, not memcpy@@GLIBC_2.14 */
-	struct symbol_table stubs; /* code that has no symbol but a name, see stubs.h */
+	struct symbol_table symbols; /* by virtual address; names have no version: memcpy, not memcpy@@GLIBC_2.14 */
+	struct symbol_table stubs; /* names of code that has no symbol, see stubs.h */
 	struct function_starts function_starts;
 	struct vec(struct elf_segment) segments;
-	bool has_symtab; /* else .dynsym at most: exported functions only */
+	bool has_symtab; /* false: the symbols are from .dynsym, which has exported functions only, or there are none */
 	struct elf_identity identity;
 };
 
 /*
- * Both: 0, or -errno and nothing needs a release. The descriptor stays the caller's,
- * the bytes are needed no longer.
+ * Both return 0 or -errno; after an error there is nothing to release. The descriptor stays the caller's. `bytes` may
+ * be freed after the call.
  */
 int elf_file_read(struct elf_file *file, int fd);
 int elf_file_read_memory(struct elf_file *file, void *bytes, size_t len);
 void elf_file_release(struct elf_file *file);
 
-/* What has the virtual address, or NULL. Valid as long as the file. */
+/* The mangled name of the function at a virtual address, or NULL. Owned by the file. */
 const char *elf_file_name(const struct elf_file *file, uint64_t vaddr);
-/* The virtual address of a file offset, by the program headers. False when no segment holds it. */
+/* Converts a file offset to a virtual address by the program headers. False if no segment contains it. */
 bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);
-/* Where the nameless function at a virtual address starts; the address itself when that is not known. */
+/* The start of the function without a name at a virtual address, or the address itself if that is unknown. */
 uint64_t elf_file_function_start(const struct elf_file *file, uint64_t vaddr);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tells which build an ELF file is of, and which debug file belongs to it. */
+/* Identifies the build of an ELF file and the debug file that belongs to it. */
 #ifndef SYM_ELF_IDENTITY_H
 #define SYM_ELF_IDENTITY_H
 
@@ -18,7 +18,7 @@ struct elf_identity {
 };
 
 void elf_identity_read(struct elf_identity *identity, struct elf_reader *reader);
-/* 0 or -errno, as elf_reader_open(). */
+/* Returns 0, or -errno as elf_reader_open(). The descriptor stays the caller's. */
 int elf_identity_read_fd(struct elf_identity *identity, int fd);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the functions of an ELF file start, with or without a name: from the search
- * table of .eh_frame_hdr, which is loaded with the code and so survives strip.
+ * The start addresses of the functions of an ELF file, with or without a name. They come from the search table of
+ * .eh_frame_hdr, which is loaded with the code and therefore survives strip.
  */
 #ifndef SYM_FUNCTION_STARTS_H
 #define SYM_FUNCTION_STARTS_H
@@ -10,22 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct function_starts { /* zeroed: none known */
+struct function_starts { /* all zero: none known */
 	uint64_t base;	  /* virtual address of .eh_frame_hdr */
 	int32_t *offsets; /* from base, ascending */
 	size_t count;
 };
 
 /*
- * The `len` bytes of .eh_frame_hdr, which the file loads at `vaddr`. 0; -ENOTSUP when its
- * encodings are others than what linkers write, -EINVAL when it is damaged, -ENOMEM.
+ * Reads the `len` bytes of .eh_frame_hdr, which the file loads at `vaddr`. Returns 0, -ENOTSUP for encodings that
+ * linkers do not write, -EINVAL if it is damaged, or -ENOMEM. `bytes` may be freed after the call.
  */
 int function_starts_read(struct function_starts *starts, uint64_t vaddr, const void *bytes, size_t len);
 void function_starts_release(struct function_starts *starts);
 
-/* The last start at or before the address. False when there is none. */
+/* Finds the last start at or before the address. False if there is none. */
 bool function_starts_find(const struct function_starts *starts, uint64_t vaddr, uint64_t *ret_start);
-/* The first start behind the address; UINT64_MAX when there is none. */
+/* The first start after the address, or UINT64_MAX. */
 uint64_t function_starts_next(const struct function_starts *starts, uint64_t vaddr);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's own functions, its modules' and BPF programs', from /proc/kallsyms. */
+/* The functions of the kernel, its modules and BPF programs, from /proc/kallsyms. */
 #ifndef SYM_KALLSYMS_H
 #define SYM_KALLSYMS_H
 
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "sym/symbol_table.h"
 
-#define KALLSYMS_MIN_AGE_NS (10 * NS_PER_SEC)
+#define KALLSYMS_MIN_AGE_NS (10 * NS_PER_SEC) /* the table is read again after this time at the earliest */
 
 struct kallsyms {
 	struct symbol_table table; /* text: name, NUL, module */
@@ -20,15 +20,15 @@ struct kallsyms {
 void kallsyms_init(struct kallsyms *kallsyms);
 void kallsyms_release(struct kallsyms *kallsyms);
 /*
- * Reads `path`, /proc/kallsyms, anew: for modules and BPF programs that were loaded
- * since. 1; 0 when it is too early for that; or -errno and the old table stays, -EPERM
- * when the kernel hides its addresses (kptr_restrict).
+ * Reads `path`, which is /proc/kallsyms, again, to learn of modules and BPF programs that were loaded since. Returns 1,
+ * or 0 if it is too early, or -errno: -EPERM if the kernel hides its addresses (kptr_restrict). After an error the old
+ * table stays.
  */
 int kallsyms_refresh(struct kallsyms *kallsyms, const char *path, uint64_t now_ns);
-/* The name and its module ("kernel" when in none), or NULL. Valid until the next refresh. */
+/* The name, or NULL, and its module ("kernel" if it is in none). Both are valid until the next refresh. */
 const char *kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, const char **ret_module);
 
-/* Does the kernel hide the addresses in `path`, /proc/kallsyms, from us? Then appends why, and the way out. */
+/* True if the kernel hides the addresses in `path`, /proc/kallsyms, from us. Then appends the cause and the way out. */
 bool kallsyms_hidden(const char *path, struct buf *why);
 
 #endif

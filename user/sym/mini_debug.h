@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* "MiniDebugInfo": symbols of functions that are not exported, as a small compressed ELF file in the file itself. */
+/* "MiniDebugInfo": a small compressed ELF file inside an ELF file, with the symbols of functions not exported. */
 #ifndef SYM_MINI_DEBUG_H
 #define SYM_MINI_DEBUG_H
 
 #include "sym/elf_file.h"
 
-/* Adds them to those of `file`, read from `fd`; `path` is for a message. Nothing happens when there are none. */
+/* Adds these symbols, if there are any, to `file`, which was read from `fd`. `path` is for a log message. */
 void mini_debug_apply(struct elf_file *file, int fd, const char *path);
 
 #endif

@@ -15,19 +15,20 @@ struct perf_map {
 	struct symbol_table table;
 	uint64_t parsed_bytes; /* whole lines of the file that are in the table */
 	uint64_t read_ns;      /* 0 = never */
-	bool is_full;	       /* or damaged: until the file shrinks no more is read of it */
+	bool is_full;	       /* full or damaged: no more is read until the file shrinks */
 };
 
 void perf_map_init(struct perf_map *map);
 void perf_map_release(struct perf_map *map);
 /*
- * Takes the lines that were appended since; all again when the file shrank. 0 or -errno: then what is there stays, and
- * the rest is not tried again, for who can write the file could make us read it every second.
+ * Adds the lines that were appended since the last call, or all lines again if the file shrank. Returns 0 or -errno;
+ * after an error the names read so far stay, and the rest is not tried again: otherwise anyone who can write the file
+ * could make us read it every second. The descriptor stays the caller's.
  */
 int perf_map_read(struct perf_map *map, int fd);
 /*
- * The name, or NULL; valid until the next call. When there is none the file is
- * looked at again, in the process's own /tmp and at most once a second.
+ * The name, or NULL; valid until the next call. An unknown address makes it read the file in the process's own /tmp
+ * again, at most once a second.
  */
 const char *perf_map_find(struct perf_map *map, const struct process *process, uint64_t address);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of what linkers and the C library put into code without a symbol: entries of procedure linkage tables, called
- * after what they lead to (memcpy@plt), and the trampoline that signal handlers return to (__restore_rt).
+ * Names for code without a symbol that linkers and the C library make: the entries of procedure linkage tables, which
+ * are named after the function they jump to (memcpy@plt), and the trampoline to which signal handlers return
+ * (__restore_rt).
  */
 #ifndef SYM_STUBS_H
 #define SYM_STUBS_H
@@ -10,8 +11,8 @@
 #include "sym/symbol_table.h"
 
 /*
- * Into a new table, sorted. `symbols`, sorted too, are the file's: they tell what an entry without a name of its own
- * leads to. 0 or -ENOMEM.
+ * Fills the empty table `stubs` and sorts it. `symbols` are the file's own, sorted; they name the functions to which
+ * entries without a name of their own jump. 0 or -ENOMEM.
  */
 int stubs_read(struct symbol_table *stubs, struct elf_reader *elf, const struct symbol_table *symbols);
 

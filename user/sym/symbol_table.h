@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorted address ranges with names, as compact as it gets: 16 bytes a symbol and one block of text. */
+/* Sorted address ranges with names, kept compact: 16 bytes for each symbol, and one block of text. */
 #ifndef SYM_SYMBOL_TABLE_H
 #define SYM_SYMBOL_TABLE_H
 
@@ -15,16 +15,16 @@
 
 struct symbol_row {
 	uint64_t start;
-	uint32_t name;	     /* offset in the text; grows in the order of adding */
+	uint32_t name;	     /* offset in the text; symbols added later have larger offsets */
 	uint32_t size : 29;  /* bytes */
 	uint32_t linkage : 2; /* enum symbol_linkage */
-	uint32_t is_open : 1; /* the source knows no size: ends where the next one starts */
+	uint32_t is_open : 1; /* the size is unknown: the symbol ends where the next one starts */
 };
 
-/* Who can call a function by this name. */
+/* Which code can call a function by this name. */
 enum symbol_linkage {
 	SYMBOL_LOCAL,	   /* only its own file */
-	SYMBOL_SUPERSEDED, /* programs that were linked long ago: name@OLD_VERSION */
+	SYMBOL_SUPERSEDED, /* only programs linked against an old version: name@OLD_VERSION */
 	SYMBOL_WEAK,
 	SYMBOL_GLOBAL,
 };
@@ -36,35 +36,36 @@ struct symbol_table {
 
 /* Which of several names for one address is kept. */
 enum symbol_choice {
-	SYMBOL_USUAL,  /* whatever the order of adding, see symbol_table_sort() */
+	SYMBOL_USUAL,  /* independent of the order of adding, see symbol_table_sort() */
 	SYMBOL_NEWEST, /* the last one added */
 };
 
 void symbol_table_init(struct symbol_table *table);
 void symbol_table_release(struct symbol_table *table);
 /*
- * size 0 means unknown: up to the next symbol, at most `limit` bytes. `len` bytes of
- * name may hold a NUL, to carry more text behind it. 0, -ENOMEM or -EFBIG.
+ * Adds a symbol; the name is copied. A size of 0 means unknown: the symbol ends at the next one, after at most `limit`
+ * bytes. The `len` bytes of the name may contain a NUL with more text after it. 0, -ENOMEM or -EFBIG.
  */
 int symbol_table_add(struct symbol_table *table, uint64_t start, uint64_t size, uint64_t limit,
 		     enum symbol_linkage linkage, const char *name, size_t len);
-/* All of another table. */
+/* Adds all symbols of another table. 0, -ENOMEM or -EFBIG. */
 int symbol_table_add_all(struct symbol_table *table, const struct symbol_table *other);
 /*
- * To be called after adding and before finding; more may be added later. Of several names for one address SYMBOL_USUAL
- * prefers, in this order,
+ * Call after adding symbols and before finding them. More may be added later, and sorted again. Of several names for
+ * one address SYMBOL_USUAL prefers, in this order:
  *
- *	1. one of known size: what has none may be a label, or a mark in the code;
- *	2. one that somebody wrote: not f.part.0, f.cold, f_alias_1, __GI_f, __pi_f, __pfx_f, of compilers and macros;
- *	3. one that others can call today: not a file's own, nor, before that, an old version's, f@OLD;
- *	4. the fewest leading underscores: write, malloc, clock_gettime, not __write, __libc_malloc;
- *	5. a global one to a weak one;
- *	6. the shorter one: lseek, not lseek64; __x64_sys_getpid, not __ia32_sys_getpid;
+ *	1. a name of known size: one without a size may be a label, or a mark in the code;
+ *	2. a name from the source code, not one that compilers and macros make: f.part.0, f.cold, f_alias_1, __GI_f,
+ *	   __pi_f, __pfx_f;
+ *	3. a name that other code can call today, then an old version's (f@OLD), then one local to its file;
+ *	4. the name with the fewest leading underscores: write, malloc, clock_gettime, not __write, __libc_malloc;
+ *	5. a global name to a weak one;
+ *	6. the shorter name: lseek, not lseek64; __x64_sys_getpid, not __ia32_sys_getpid;
  *	7. the first in byte order, so that the choice is stable. A C++ constructor has two symbols, C1 and C2, which
  *	   demangle to the same name.
  */
 void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice);
-/* The name, or NULL. Valid until more is added. */
+/* The name at an address, or NULL. Valid until more symbols are added. */
 const char *symbol_table_find(const struct symbol_table *table, uint64_t address);
 
 #endif

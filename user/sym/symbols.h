@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Native and kernel addresses to names. Files are opened once per (device,
- * inode, size, times) and shared between processes; through the target's own mount
- * namespace. Unknown is `module+0xoffset` (the file's virtual address at which the
- * function starts, or of the instruction when even that is unknown), `[anon]+0xoffset`
- * or `[unmapped]+0xaddress`, never empty. Knows no JVM.
+ * Converts native and kernel addresses to names; it knows nothing of JVMs. Files are opened through the target's own
+ * mount namespace, and read once for each (device, inode, size, times); processes share them.
+ *
+ * Names are never empty. An address without a symbol is called `module+0xoffset`, where the offset is the virtual
+ * address in the file at which the function starts, or of the instruction if even that is unknown; `[anon]+0xoffset`;
+ * or `[unmapped]+0xaddress`.
  */
 #ifndef SYM_SYMBOLS_H
 #define SYM_SYMBOLS_H
@@ -17,30 +18,29 @@
 struct symbols; /* caches: ELF files, kallsyms, perf-maps */
 
 struct symbol {
-	const char *name;   /* demangled; never NULL or empty; ours, valid until symbols_forget() or symbols_trim() */
-	const char *module; /* file name without folders, "kernel", a kernel module's name, or "" */
-	bool is_guess;	    /* nothing is known of the address yet: a perf-map or a mapping may still come */
+	const char *name;   /* demangled, not empty; owned by struct symbols until symbols_forget() or symbols_trim() */
+	const char *module; /* the same; a file name without folders, "kernel", a kernel module's name, or "" */
+	bool is_guess;	    /* nothing is known of the address yet; a perf-map or a mapping may still appear */
 };
 
 struct symbols *symbols_new(void); /* NULL when out of memory */
 void symbols_free(struct symbols *symbols);
-/* Frees what can be read again, but the kernel's names, which every sample may need. */
+/* Frees everything that can be read again, except the kernel's names, which every sample may need. */
 void symbols_forget(struct symbols *symbols);
 
 /*
- * `address` as sampled: a pc for the leaf, a return address for callers (then
- * is_return is true and the byte before it is looked up). Re-reads the process's
- * maps when the address is in none of them. Never fails: the name says what is
- * known.
+ * `address` is as sampled: a pc for the leaf, a return address for callers. For a return address pass is_return: then
+ * the byte before it is looked up. symbols_user() reads the process's maps again if none contains the address. Both
+ * always return a name.
  */
 void symbols_user(struct symbols *symbols, struct process *process, uint64_t address, bool is_return,
 		  struct symbol *ret);
 void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, struct symbol *ret);
 
-uint64_t symbols_work_ns(const struct symbols *symbols); /* CPU time that reading files took */
-/* What was learnt of one process; it is gone, or another will stand at its address. */
+uint64_t symbols_work_ns(const struct symbols *symbols); /* CPU time spent on reading files */
+/* Frees what was learnt of one process. Call it when the process has ended, or before `process` is freed. */
 void symbols_forget_process(struct symbols *symbols, const struct process *process);
-/* Frees what was not asked for since the call before the last: for a recording that goes on, once a window. */
+/* Frees files that were not needed since the call before the last. A continuous recording calls it once a window. */
 void symbols_trim(struct symbols *symbols);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files as another process sees them. Its links are followed inside its own root,
- * and nothing but a regular file is ever opened: opening a device can have effects,
- * opening a FIFO can block. So can a regular file, by a lease or by its file system:
- * a helper looks it up and opens it, see proc/helper.h. The loader reads only what
- * nobody can hold back, of all others a copy.
+ * Files as another process sees them. Links are followed inside that process's root. Only regular files are opened:
+ * opening a device can have effects, and opening a FIFO can block. A regular file can block too, by a lease or by its
+ * file system, so a helper process looks it up and opens it, see proc/helper.h. The loader itself reads only files
+ * whose reads nobody can delay; of all other files it reads a copy that the helper makes.
  */
 #ifndef SYM_TARGET_FILE_H
 #define SYM_TARGET_FILE_H
@@ -15,29 +14,32 @@
 #include "proc/maps.h"
 #include "proc/process.h"
 
-#define TARGET_FILE_COPY_MAX (256ll << 20) /* bytes that are copied of one; zeros take no memory */
+#define TARGET_FILE_COPY_MAX (256ll << 20) /* bytes of the largest file that is copied; zeros take no memory */
 
 struct target_file {
-	pid_t pid; /* for whom it is read */
+	pid_t pid; /* on behalf of this process */
 	int path_fd; /* O_PATH */
 	int fd; /* for reading, -1 before target_file_read() */
 	struct stat st;
 };
 
-/* `path` in the root of process `root`, on behalf of process `pid`. 0 or -errno; to be released when 0. */
+/* Finds `path` in the root of process `root`, on behalf of process `pid`. 0 or -errno; release `file` after a 0. */
 int target_file_find(struct target_file *file, pid_t pid, pid_t root, const char *path);
-/* The very file that is mapped, also when it was deleted or replaced; -ESTALE when only another one has its path. */
+/*
+ * Finds the file that is mapped, even if it was deleted or replaced. 0 or -errno; release `file` after a 0. -ESTALE:
+ * there is only another file at its path.
+ */
 int target_file_find_mapping(struct target_file *file, const struct process *process, const struct mapping *mapping);
 /*
- * A descriptor for reading, which stays the file's, or -errno: -EAGAIN when somebody has a lease on it, -EFBIG, -ETIME
- * when a copy is needed that is too large or takes too long. What stands before `from` need not be in it.
+ * Returns a descriptor for reading, which `file` owns, or -errno: -EAGAIN if somebody has a lease on it, -EFBIG or
+ * -ETIME if it must be copied but is too large or takes too long. A copy may lack the bytes before `from`.
  */
 int target_file_read(struct target_file *file, off_t from);
 void target_file_release(struct target_file *file);
-/* The same file has the same number in every process, container and mount namespace. */
+/* A hash that is the same for this file in every process, container and mount namespace. It changes with the file. */
 uint64_t target_file_identity(const struct target_file *file);
 
-/* The first and the third in one, for files that are read once. The descriptor is the caller's. */
+/* target_file_find() and target_file_read() in one, for files that are read once. The caller owns the descriptor. */
 int target_file_open(pid_t pid, pid_t root, const char *path);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library that the kernel maps into each process. It is no file, and that process's memory is not ours to read: a
- * page of it may be anything by now, one of a FUSE file that never comes for instance. But one kernel has one such
- * library for each kind of process, so ours is also that of the others of our kind.
+ * The library that the kernel maps into each process. It is not a file. Nor do we read the memory of the other process:
+ * a page there may be anything by now, for instance a page of a FUSE file that never arrives. But a kernel has only one
+ * such library for each kind of process, so ours is the same as that of other 64-bit processes.
  */
 #ifndef SYM_VDSO_H
 #define SYM_VDSO_H
@@ -11,7 +11,10 @@
 
 #include "proc/maps.h"
 
-/* The image, static, of a "[vdso]" mapping. NULL of a process of another kind, with 32 bits: its frames are offsets. */
+/*
+ * The image of a "[vdso]" mapping. It is static: do not free it. NULL for a 32-bit process; its frames are then named
+ * by their offsets.
+ */
 void *vdso_of(const struct mapping *mapping, size_t *ret_bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers out of hostile bytes, little-endian as both architectures are. Past the end everything reads as 0 and `bad`
- * stays set, so that a parser checks once for several reads.
+ * Reads numbers from untrusted bytes, which are little-endian as on both architectures. Reads past the end return 0 and
+ * set `bad`, which stays set, so a parser can check once after several reads.
  */
 #ifndef UNWIND_BYTES_H
 #define UNWIND_BYTES_H
@@ -36,7 +36,7 @@ static inline uint64_t bytes_number(struct bytes *bytes, size_t width)
 	return number;
 }
 
-/* The next `len` bytes as a range of their own. */
+/* Returns the next `len` bytes as a separate range. */
 static inline struct bytes bytes_take(struct bytes *bytes, uint64_t len)
 {
 	struct bytes taken = {bytes->at, bytes->at, false};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call frame information as .eh_frame and .debug_frame hold it: CIEs (what functions have in common) and FDEs (one
- * range of code each), with programs that tell how a frame's registers are found. Format: the LSB's chapter on
- * exception frames, DWARF 5 section 6.4.
+ * Call frame information, as .eh_frame and .debug_frame hold it. It consists of CIEs (what several functions have in
+ * common) and FDEs (one for each range of code). Their programs say where the registers of a frame are saved. Format:
+ * the LSB's chapter on exception frames, DWARF 5 section 6.4.
  */
 #ifndef UNWIND_CFI_H
 #define UNWIND_CFI_H
@@ -18,8 +18,8 @@
 struct cfi_machine { /* DWARF's register numbers */
 	uint8_t sp;
 	uint8_t fp;
-	uint8_t ra; /* the column that stands for the return address */
-	bool ra_on_stack; /* the call pushes it: x86-64 */
+	uint8_t ra; /* the column of the return address */
+	bool ra_on_stack; /* a call pushes the return address: x86-64 */
 };
 
 extern const struct cfi_machine cfi_x86_64;
@@ -27,10 +27,10 @@ extern const struct cfi_machine cfi_aarch64;
 
 enum cfi_rule {
 	CFI_SAME,      /* still in its register */
-	CFI_UNDEFINED, /* lost; of the return address: there is no caller */
+	CFI_UNDEFINED, /* lost; for the return address: there is no caller */
 	CFI_OFFSET,    /* at CFA + offset */
 	CFI_AT_FP,     /* where fp points */
-	CFI_UNKNOWN,   /* told in a way that rows cannot express */
+	CFI_UNKNOWN,   /* described in a way that rows cannot express */
 };
 
 struct cfi_register {
@@ -38,11 +38,11 @@ struct cfi_register {
 	int64_t offset;
 };
 
-struct cfi_state { /* of the registers that matter, at one pc */
+struct cfi_state { /* the rules for the registers that matter, at one pc */
 	enum duet_unwind_cfa cfa; /* DUET_CFA_NONE: cannot be expressed */
 	uint64_t cfa_register;
 	int64_t cfa_offset;
-	uint8_t plt_push_end; /* of DUET_CFA_PLT */
+	uint8_t plt_push_end; /* for DUET_CFA_PLT: the byte of the entry at which its push ends */
 	struct cfi_register fp;
 	struct cfi_register ra;
 };
@@ -50,11 +50,11 @@ struct cfi_state { /* of the registers that matter, at one pc */
 #define CFI_SAVED_STATES 8 /* nested DW_CFA_remember_state; compilers nest once */
 
 struct cfi_section {
-	const void *bytes; /* the caller's, needed as long as what is read from them */
+	const void *bytes; /* owned by the caller; must live as long as the struct cfi read from them */
 	size_t len;
-	uint64_t vaddr; /* of .eh_frame */
+	uint64_t vaddr; /* for .eh_frame */
 	bool is_debug_frame;
-	uint64_t code_start; /* the file's; what is told of other code, as linkers leave it behind, does not count */
+	uint64_t code_start; /* the file's code; FDEs for other addresses, which linkers leave over, are ignored */
 	uint64_t code_end;
 };
 
@@ -83,18 +83,24 @@ struct cfi {
 	uint64_t budget; /* program steps left: what a file may cost us */
 };
 
-/* Finds all FDEs. What is damaged ends the search, what was found before stays. 0 or -ENOMEM. */
+/* Finds all FDEs. A damaged entry ends the search; the FDEs before it are kept. 0 or -ENOMEM. */
 int cfi_read(struct cfi *cfi, const struct cfi_machine *machine, const struct cfi_section *section);
 void cfi_release(struct cfi *cfi);
 
-/* Inside unwind/. An address encoded as DW_EH_PE_*; sets bytes->bad when the encoding is not for files. */
+/*
+ * Used inside unwind/ only. Reads an address encoded as DW_EH_PE_*. Sets bytes->bad if the encoding does not occur in
+ * files.
+ */
 uint64_t cfi_pointer(const struct cfi *cfi, struct bytes *bytes, uint8_t encoding);
 
-/* Called for each stretch of one state from `pc` on; nonzero ends the run and is returned. */
+/* Called for each range of code with one state, which starts at `pc`. A nonzero result ends the run and is returned. */
 typedef int (*cfi_emit)(void *context, uint64_t pc, const struct cfi_state *state);
-/* Runs an FDE's program; from a damaged instruction on the state is unknown. 0, what `emit` returned, or -E2BIG. */
+/*
+ * Runs an FDE's program. After a damaged instruction the state is unknown. Returns 0, the nonzero result of `emit`, or
+ * -E2BIG when the budget is used up.
+ */
 int cfi_run(struct cfi *cfi, const struct cfi_fde *fde, cfi_emit emit, void *context);
-/* The CIE's own instructions, from the machine's state at a function's first byte. */
+/* Runs the CIE's own instructions, from the machine's state at a function's first byte. 0 or -E2BIG. */
 int cfi_run_initial(struct cfi *cfi, struct cfi_cie *cie, struct bytes program);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of which no table tells, but whose code shows that they keep the frame pointer: V8 has built-in ones, and
- * others of compilers and assemblers of their own. Where such a function calls another one it has made its frame, and
- * the frame pointer leads to its caller for certain.
+ * Functions that no table describes, but whose code shows that they keep the frame pointer: V8's built-in functions,
+ * and those of other projects with compilers or assemblers of their own. When such a function calls another one, it has
+ * made its frame, so the frame pointer certainly leads to its caller.
  */
 #ifndef UNWIND_FRAMED_H
 #define UNWIND_FRAMED_H
@@ -11,8 +11,8 @@
 #include "unwind/unwind_rows.h"
 
 /*
- * Adds rows for those that the file's .symtab names. 0, -ENODATA when there are none, or as unwind_rows_merge(): the
- * rows are as before then.
+ * Adds rows for such functions that the file's .symtab names. Returns 0, -ENODATA if there are none, -E2BIG or -ENOMEM;
+ * after an error the rows are as before.
  */
 int framed_add(struct unwind_rows *rows, struct elf_reader *reader, uint64_t code_start, uint64_t code_end);
 

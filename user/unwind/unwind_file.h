@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unwind rows out of an ELF file, read and never mapped: one that is truncated meanwhile must not become a SIGBUS. */
+/* Unwind rows from an ELF file. It is read, never mapped: truncating it meanwhile must not cause a SIGBUS. */
 #ifndef UNWIND_UNWIND_FILE_H
 #define UNWIND_UNWIND_FILE_H
 
@@ -9,7 +9,7 @@
 
 #include "unwind/unwind_rows.h"
 
-struct unwind_segment { /* of PT_LOAD */
+struct unwind_segment { /* a PT_LOAD program header */
 	uint64_t offset;
 	uint64_t size;
 	uint64_t vaddr;
@@ -21,27 +21,28 @@ struct unwind_file {
 	uint64_t build_id; /* hash of it; 0 = none */
 	uint64_t code_start; /* virtual addresses */
 	uint64_t code_end;
-	uint64_t base; /* virtual address of the rows' pc 0, the same for all copies of a build */
-	struct unwind_rows rows; /* none when no table tells; the caller may release them and keep the rest */
+	uint64_t base; /* virtual address of the rows' pc 0; the same for all copies of a build */
+	struct unwind_rows rows; /* empty if the file has no table; the caller may release them and keep the rest */
 };
 
 /*
- * From .eh_frame, and .debug_frame where that tells nothing. Without rows when `only_identify`: then segments and build
- * id alone are read. 0, or -errno and nothing needs a release: -ENOEXEC when it is no ELF file of this architecture,
- * and as unwind_rows_read(). The descriptor stays the caller's, the bytes are needed no longer.
+ * Both make rows from .eh_frame, and from .debug_frame and framed_add() for code that .eh_frame does not describe. With
+ * `only_identify` only the segments and the build id are read. Both return 0 or -errno: -ENOEXEC if it is no ELF file
+ * of this architecture, -E2BIG or -ENOMEM; after an error there is nothing to release. The descriptor stays the
+ * caller's. `bytes` may be freed after the call.
  */
 int unwind_file_read(struct unwind_file *file, int fd, bool only_identify);
 int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len);
 /*
- * Adds what the .debug_frame of the file's debug file tells of code of which the file itself tells nothing. 0, -ENODATA
- * when there is none, or another -errno; the rows are as before then.
+ * Adds rows from the .debug_frame of the file's debug file, for code that the file itself does not describe. Returns 0,
+ * -ENODATA if it has none, or another -errno; after an error the rows are as before. The descriptor stays the caller's.
  */
 int unwind_file_add_debug(struct unwind_file *file, int fd);
 /* As unwind_rows_fill_gaps(). */
 void unwind_file_fill_gaps(struct unwind_file *file);
 void unwind_file_release(struct unwind_file *file);
 
-/* What virtual address the first byte of a mapping of code has. False when it maps none of the file's code. */
+/* The virtual address of the first byte of a mapping. False if the mapping contains none of the file's code. */
 bool unwind_file_vaddr(const struct unwind_file *file, uint64_t offset, uint64_t len, uint64_t *ret_vaddr);
 
 #endif
