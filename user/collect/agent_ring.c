@@ -12,12 +12,12 @@
 #include "collect/validate.h"
 
 #define LANE_MAX_BYTES (1ul << 30)
-#define RECORD_BYTES 4096 /* most are smaller */
+#define RECORD_BYTES 4096 /* first size of the private copy; most records are smaller */
 
-/* The other side may write anything into the shared page at any time: everything relied on is here. */
+/* The agent may write anything into the shared page at any time, so the values that we rely on are kept here. */
 struct lane {
 	struct duet_ring_lane *shared;
-	unsigned char *data; /* the lane twice, back to back */
+	unsigned char *data; /* the lane, mapped twice, back to back */
 	uint64_t bytes;
 	uint64_t tail;
 };
@@ -28,8 +28,8 @@ struct agent_ring {
 	size_t page_bytes;
 	struct duet_ring_page *page;
 	struct lane lanes[DUET_LANES];
-	struct duet_ring_record *record; /* private copy of the record at hand */
-	size_t record_bytes; /* room for it, grows up to DUET_RING_MAX_RECORD */
+	struct duet_ring_record *record; /* private copy of the current record */
+	size_t record_bytes; /* room for the copy; grows up to DUET_RING_MAX_RECORD */
 };
 
 static size_t round_up_power(size_t bytes, size_t least)
@@ -53,7 +53,7 @@ static int make_memfd(size_t bytes)
 
 	if (fd < 0)
 		return -errno;
-	/* Sealed against shrinking: a mapping of a shorter file would be a SIGBUS for either side. */
+	/* Sealed against shrinking: with a shorter file, an access to the mapping would be a SIGBUS for either side. */
 	if (ftruncate(fd, (off_t)bytes) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
 		return fd;
 	error = -errno;
@@ -173,7 +173,7 @@ size_t agent_ring_touched(const struct agent_ring *ring)
 	return bytes;
 }
 
-/* Of a record that finds no memory only the header is kept, of a type that is refused. */
+/* Without memory for a record, only its header is copied, with a type that agent_record_check() refuses. */
 static void copy_record(struct agent_ring *ring, const void *place, size_t size)
 {
 	size_t room = size > ring->record_bytes ? round_up_power(size, RECORD_BYTES) : 0;
@@ -192,12 +192,12 @@ static void copy_record(struct agent_ring *ring, const void *place, size_t size)
 }
 
 /*
- * Copies the next record to ring->record and frees its room. Its size, 0 when
- * none is published, or -EPROTO. Nothing is read from the shared memory twice.
+ * Copies the next record to ring->record and gives its room back to the agent. Returns the record's size, 0 if none is
+ * published, or -EPROTO. Nothing is read from the shared memory twice.
  */
 static int take_record(struct agent_ring *ring, struct lane *lane)
 {
-	/* Acquire pairs with the producer's compare-and-swap: a record's bytes are inside what it reserved. */
+	/* Acquire pairs with the producer's compare-and-swap: a record's bytes are inside the range it reserved. */
 	uint64_t waiting = __atomic_load_n(&lane->shared->head, __ATOMIC_ACQUIRE) - lane->tail;
 	unsigned char *place = lane->data + (lane->tail & (lane->bytes - 1));
 	uint32_t size;
@@ -206,7 +206,7 @@ static int take_record(struct agent_ring *ring, struct lane *lane)
 		return -EPROTO;
 	if (waiting == 0)
 		return 0;
-	/* Acquire pairs with duet_ring_commit(): once the size is seen, so is the record. */
+	/* Acquire pairs with duet_ring_commit(): once the size is visible, so is the record. */
 	size = __atomic_load_n((uint32_t *)place, __ATOMIC_ACQUIRE);
 	if (size == 0)
 		return 0;
@@ -224,7 +224,7 @@ static int take_record(struct agent_ring *ring, struct lane *lane)
 int agent_ring_read(struct agent_ring *ring, enum duet_lane lane, agent_ring_handler handler, void *context, int budget,
 		    uint64_t *bad)
 {
-	/* A producer as fast as we are must not keep us here: what it writes meanwhile is for the next call. */
+	/* A producer as fast as we are must not keep us here: what it writes meanwhile is left for the next call. */
 	const uint64_t end = ring->lanes[lane].tail + ring->lanes[lane].bytes;
 	int count = 0;
 

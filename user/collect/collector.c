@@ -26,12 +26,12 @@
 
 #define RING_MIN_BYTES (1u << 20)
 #define RING_MAX_BYTES (64u << 20)
-#define RING_LEAST_BYTES (256u << 10) /* below this, a second of samples is too much for it */
-#define COUNTS_A_SECOND 1000 /* samples of such events as page faults */
-#define LARGE_PARTS 16 /* of a deep stack: 4,000 frames */
+#define RING_LEAST_BYTES (256u << 10) /* a smaller ring cannot hold a second of samples */
+#define COUNTS_A_SECOND 1000 /* guessed rate of events that are no clock, such as page faults */
+#define LARGE_PARTS 16 /* DUET_RECORD_FRAMES records of a deep stack: 4,000 frames */
 #define ENTRIES_MIN 64
 #define MAPPING_RINGS_BYTES (8u << 20) /* on all CPUs together */
-#define MAPPING_RINGS_SHARE 16 /* of the limit */
+#define MAPPING_RINGS_SHARE 16 /* they may take this fraction of the limit: 1/16 */
 #define HASH_ENTRY_BYTES 72 /* struct htab_elem and its bucket, kernel/bpf/hashtab.c */
 #define PID_NS_INITIAL 0xeffffffcull /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define THREAD_SIZE_MIN (16u << 10)
@@ -40,7 +40,7 @@
 struct collector {
 	struct event_list events;
 	struct duet_bpf *bpf;
-	struct bpf_program *program; /* the one that is loaded */
+	struct bpf_program *program; /* the variant that is loaded */
 	bool uses_cookie;
 	struct bpf_link *exec;
 	struct bpf_link *exit;
@@ -48,10 +48,10 @@ struct collector {
 	struct bpf_link *cgroup; /* NULL where only known processes are sampled, or the kernel has no such tracepoint */
 	struct ring_buffer *ring;
 	struct unwind_tables *unwind;
-	struct perf_events perf[DUET_MAX_EVENTS]; /* of each event of the list */
+	struct perf_events perf[DUET_MAX_EVENTS]; /* one entry for each event of the list */
 	struct mapping_events *mappings; /* NULL where only known processes are sampled, or the kernel refuses */
 
-	/* of the collector_read() under way */
+	/* valid during collector_read() */
 	collector_handler handler;
 	void *context;
 	int budget;
@@ -60,13 +60,13 @@ struct collector {
 
 /* ---- loading ---- */
 
-/* A clock ticks at the interval. Of others BPF sees each one, and leaves out as many as the interval says. */
+/* A clock ticks at the interval. Of other events BPF sees each one, and samples one per interval. */
 static uint64_t perf_period(const struct event_spec *spec)
 {
 	return spec->event->perf.is_clock ? spec->interval : 1;
 }
 
-/* Of one CPU. How often an event comes that is no clock, nobody knows before. */
+/* The samples of one CPU. The rate of events that are no clock is not known in advance, so it is guessed. */
 static uint64_t samples_a_second(const struct event_list *events)
 {
 	uint64_t sum = 0;
@@ -76,7 +76,7 @@ static uint64_t samples_a_second(const struct event_list *events)
 	return sum;
 }
 
-/* A second of large samples of every CPU, so that a loader that is late loses nothing; few are larger. */
+/* Room for a second of large samples of every CPU, so that a late loader loses nothing. Few samples are larger. */
 static uint32_t ring_bytes(const struct collector_options *options)
 {
 	uint64_t large = sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(uint64_t) +
@@ -89,7 +89,7 @@ static uint32_t ring_bytes(const struct collector_options *options)
 	return bytes;
 }
 
-/* Where pids need translation: the inode number of our pid namespace; 0 in the initial one. */
+/* The inode number of our pid namespace, or 0 in the initial one, where pids need no translation. */
 static uint64_t pid_namespace(void)
 {
 	struct stat st;
@@ -101,7 +101,7 @@ static uint64_t pid_namespace(void)
 
 static uint32_t kernel_stack_bytes(void)
 {
-	long page = sysconf(_SC_PAGESIZE); /* arm64 with pages of 64 KiB has stacks of one page */
+	long page = sysconf(_SC_PAGESIZE); /* on arm64 with pages of 64 KiB a kernel stack is one page */
 
 	return page > THREAD_SIZE_MIN ? (uint32_t)page : THREAD_SIZE_MIN;
 }
@@ -142,7 +142,10 @@ static void configure(struct duet_config *config, const struct collector_options
 	config->kernel_stack_bytes = kernel_stack_bytes();
 }
 
-/* What only targets can be in, where their children are none. The kernel allocates all entries at once. */
+/*
+ * Sizes the maps that hold only targets if children do not become targets. It matters because the kernel allocates all
+ * entries at once.
+ */
 static int size_by_targets(struct duet_bpf *bpf, size_t targets)
 {
 	struct bpf_map *const maps[] = {
@@ -158,7 +161,7 @@ static int size_by_targets(struct duet_bpf *bpf, size_t targets)
 	return err;
 }
 
-/* A few processes need no tables for a whole host. */
+/* For a few processes, tables for a whole host are not necessary. */
 static int size_for_targets(struct duet_bpf *bpf, const struct collector_options *options)
 {
 	int err = 0;
@@ -174,7 +177,7 @@ static int size_for_targets(struct duet_bpf *bpf, const struct collector_options
 	return err;
 }
 
-/* No more entries than fit a share of the memory, and never more than the map has. */
+/* Limits a map to the entries that fit into `bytes`, but leaves at least ENTRIES_MIN. Never makes it larger. */
 static int size_by_share(struct bpf_map *map, size_t bytes, size_t entry_bytes)
 {
 	uint32_t entries = bpf_map__max_entries(map);
@@ -188,8 +191,8 @@ static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
 {
 	struct {
 		struct bpf_map *map;
-		size_t entry_bytes; /* of hashes with what the kernel needs for each */
-		unsigned share; /* of 64 */
+		size_t entry_bytes; /* for hashes, with the kernel's own bytes for each entry */
+		unsigned share; /* in 64ths of the limit */
 	} const shares[] = {
 		{bpf->maps.unwind_rows, sizeof(struct duet_unwind_row), 32},
 		{bpf->maps.unwind_pages, sizeof(struct duet_unwind_page), 5},
@@ -220,7 +223,7 @@ static int size_maps(struct duet_bpf *bpf, const struct collector_options *optio
 	return err;
 }
 
-/* Opens and loads with one of the two programs; collector->bpf is NULL again when that fails. */
+/* Opens and loads the skeleton with one of the two programs. After an error collector->bpf is NULL. */
 static int load(struct collector *collector, const struct collector_options *options, bool use_cookie)
 {
 	struct duet_bpf *bpf = duet_bpf__open();
@@ -244,7 +247,7 @@ static int load(struct collector *collector, const struct collector_options *opt
 	return 0;
 }
 
-/* With the cookie if it may be; kernels that have the function may still refuse it to this kind of program. */
+/* Uses the cookie if possible. A kernel that has the function may still refuse it to this kind of program. */
 static int load_best(struct collector *collector, const struct collector_options *options)
 {
 	if (!options->no_cookie && probe_has_signal_cookie() && load(collector, options, true) == 0)
@@ -262,7 +265,7 @@ static int handle_record(void *context, void *data, size_t bytes)
 		collector->handler(collector->context, data);
 	else
 		(*collector->bad)++;
-	/* A negative value ends the read after this record. */
+	/* A negative value makes libbpf stop after this record. */
 	return --collector->budget > 0 ? 0 : -ECANCELED;
 }
 
@@ -307,13 +310,13 @@ static int open_perf_events(struct collector *collector)
 	return err < 0 ? err : 0;
 }
 
-/* Everything after the load, still without ticks. */
+/* Opens everything that follows the load. Nothing ticks yet. */
 static int open_channels(struct collector *collector, const struct collector_options *options)
 {
 	struct duet_bpf *bpf = collector->bpf;
 	int err;
 
-	/* Before the first process may be signalled: its exec must not go unseen. */
+	/* Attached before the first process may be signalled: we must not miss its exec. */
 	err = attach_tracepoint(&collector->exec, bpf->progs.process_exec);
 	if (err == 0)
 		err = attach_tracepoint(&collector->exit, bpf->progs.process_exit);
@@ -332,7 +335,7 @@ static int open_channels(struct collector *collector, const struct collector_opt
 	return open_perf_events(collector);
 }
 
-/* Without them, processes that end at once have frames without names: no reason to give up. */
+/* Without these events, frames of processes that end at once have no names. That is no reason to fail. */
 static void open_mappings(struct collector *collector, const struct collector_options *options)
 {
 	size_t limit = options->max_bytes / MAPPING_RINGS_SHARE;
@@ -472,7 +475,8 @@ int collector_allow(struct collector *collector, pid_t pid, const struct duet_jv
 
 int collector_forbid(struct collector *collector, pid_t pid)
 {
-	(void)bpf_map__delete_elem(collector->bpf->maps.jvm_layouts, &pid, sizeof(pid), 0); /* there may be none */
+	/* A process may have no layout. */
+	(void)bpf_map__delete_elem(collector->bpf->maps.jvm_layouts, &pid, sizeof(pid), 0);
 	return bpf_map__delete_elem(collector->bpf->maps.jvms, &pid, sizeof(pid), 0);
 }
 
@@ -492,7 +496,7 @@ int collector_add_target(struct collector *collector, pid_t pid)
 				    BPF_ANY);
 }
 
-/* "memlock:" of bpf_map_show_fdinfo(), kernel/bpf/syscall.c. */
+/* Reads the line "memlock:", which bpf_map_show_fdinfo() writes (kernel/bpf/syscall.c). */
 static size_t map_memory(const struct bpf_map *map)
 {
 	const char *found;
@@ -520,7 +524,7 @@ size_t collector_bytes(const struct collector *collector)
 	return bytes;
 }
 
-/* libbpf maps a ring twice in a row, after a page of each side. */
+/* libbpf maps a ring twice in a row, and one page each for the consumer's and the producer's position. */
 size_t collector_mapped_bytes(const struct collector *collector)
 {
 	size_t ring = bpf_map__max_entries(collector->bpf->maps.ring), page = (size_t)sysconf(_SC_PAGESIZE);
@@ -533,7 +537,7 @@ struct unwind_tables *collector_unwind_tables(const struct collector *collector)
 	return collector->unwind;
 }
 
-/* Each of the first `count` values over all CPUs. */
+/* Sums each of the first `count` values over all CPUs. */
 static int sum_of_cpus(const struct bpf_map *map, uint64_t *ret_sums, uint32_t count)
 {
 	int cpus = libbpf_num_possible_cpus();

@@ -11,21 +11,21 @@
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 
-#define PAGES_MAX 32 /* a CPU: an exec brings 600 bytes, and rings are emptied 20 times a second */
+#define PAGES_MAX 32 /* for each CPU: an exec writes 600 bytes, and rings are emptied 20 times a second */
 #define PAGES_MIN 2
 
 struct mapping_events {
 	struct perf_buffer *rings;
 	size_t bytes;
 	uint64_t count;
-	int map; /* only what libbpf hangs the events up in */
+	int map; /* libbpf needs a map to hold the events; we do not use it */
 
-	/* of the read under way */
+	/* valid during mapping_events_read() */
 	struct mapping_log *log;
 	uint64_t *lost;
 };
 
-/* Of perf_event_open(2), each with sample_id_all's time behind it. */
+/* The records of perf_event_open(2). Each ends with a time, because of sample_id_all. */
 struct record_mapped {
 	struct perf_event_header head;
 	uint32_t pid, tid;
@@ -59,7 +59,7 @@ static uint64_t time_of(const struct perf_event_header *record)
 	return time_ns;
 }
 
-/* Only files have names that can be found again, and only within the record. */
+/* Adds mappings of files only: other names cannot be found again. The path must end inside the record. */
 static void add_mapped(struct mapping_events *events, const struct record_mapped *record, struct mapping_note *note)
 {
 	size_t room = record->head.size - sizeof(*record) - sizeof(uint64_t);
@@ -76,12 +76,12 @@ static void add_mapped(struct mapping_events *events, const struct record_mapped
 		.inode = record->inode,
 		.dev_major = record->dev_major,
 		.dev_minor = record->dev_minor,
-		.path = (char *)record->path, /* is copied */
+		.path = (char *)record->path, /* mapping_log_add() copies it */
 	};
 	*events->lost += mapping_log_add(events->log, note) < 0;
 }
 
-/* Threads share their leader's mappings; those of another pid namespace have the number 0. */
+/* New threads are ignored: they share their leader's mappings. Processes of another pid namespace have the pid 0. */
 static void add_other(struct mapping_events *events, const struct perf_event_header *record, struct mapping_note *note)
 {
 	const struct record_forked *forked = (const void *)record;
@@ -139,14 +139,14 @@ int mapping_events_open(struct mapping_events **ret, size_t most_bytes)
 		.sample_type = PERF_SAMPLE_TIME,
 		.sample_id_all = 1,
 		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC, /* BPF's */
+		.clockid = CLOCK_MONOTONIC, /* as in BPF */
 		.mmap = 1,
 		.mmap2 = 1,
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
 		.watermark = 1,
-		.wakeup_watermark = UINT32_MAX, /* nobody waits for them */
+		.wakeup_watermark = UINT32_MAX, /* no wakeups: nobody waits for these records */
 	};
 	struct mapping_events *events = calloc(1, sizeof(*events));
 	size_t pages = pages_each(most_bytes);

@@ -17,7 +17,7 @@ static int open_on_cpu(const struct event_perf *perf, uint64_t period, int cpu)
 		.size = sizeof(attr),
 		.type = perf->type,
 		.config = perf->config,
-		/* A fixed period, not a frequency: every sample weighs the same. */
+		/* A fixed period, not a frequency, so that every sample weighs the same. */
 		.sample_period = period,
 		.disabled = 1,
 		.exclude_idle = 1,
@@ -27,7 +27,7 @@ static int open_on_cpu(const struct event_perf *perf, uint64_t period, int cpu)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* ENODEV: possible but offline. EINVAL: beyond what this kernel can have. Neither is a reason to give up. */
+/* ENODEV: the CPU is possible, but offline. EINVAL: this kernel cannot have such a CPU. Neither is a reason to fail. */
 int perf_events_open(struct perf_events *events, const struct event_perf *perf, uint64_t period)
 {
 	int cpus = libbpf_num_possible_cpus();

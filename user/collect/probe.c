@@ -32,14 +32,14 @@
 #define AS_ROOT (geteuid() ? "run as root" : "this root lacks them, give them to the container")
 #define WITHOUT_BPF "or use --engine ctimer, which needs no BPF"
 
-/* Probes return true when the feature is there, else say why not. */
+/* probe() returns true if the feature is there; otherwise it appends why not. */
 struct feature {
 	const char *name;
 	bool required;
 	bool (*probe)(struct buf *why);
 };
 
-/* ---- small questions ---- */
+/* ---- helpers ---- */
 
 static unsigned kernel_version(void)
 {
@@ -51,7 +51,7 @@ static unsigned kernel_version(void)
 	return major * 1000 + minor;
 }
 
-/* Value after `key` in a file of /proc or /sys, in `base`; `otherwise` when it cannot be read. */
+/* The number (to base `base`) after `key` in a file of /proc or /sys, or `otherwise` if it cannot be read. */
 static long long read_number(const char *path, const char *key, int base, long long otherwise)
 {
 	long long number = otherwise;
@@ -77,7 +77,7 @@ static bool under_seccomp(void)
 	return read_number("/proc/self/status", "Seccomp:", 10, 0) != 0;
 }
 
-/* The way out for a system call that was refused. */
+/* Appends the cause and the way out for a system call that was refused. */
 static void explain_refusal(struct buf *why, const char *call, int error, int right, const char *name)
 {
 	buf_printf(why, "%s is refused (%s): ", call, strerror(error));
@@ -91,7 +91,7 @@ static void explain_refusal(struct buf *why, const char *call, int error, int ri
 	buf_add_str(why, WITHOUT_BPF);
 }
 
-/* ---- one feature each ---- */
+/* ---- one function for each feature ---- */
 
 static bool probe_kernel(struct buf *why)
 {
@@ -131,7 +131,7 @@ static bool probe_locked_memory(struct buf *why)
 {
 	struct rlimit limit;
 
-	/* Since 5.11 BPF memory is charged to the cgroup instead. */
+	/* Since Linux 5.11 BPF memory is charged to the cgroup instead. */
 	if (kernel_version() >= 5011 || has_capability(CAP_SYS_RESOURCE))
 		return true;
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_max >= 64 << 20)
@@ -211,7 +211,7 @@ static bool probe_signal_cookie(struct buf *why)
 	return false;
 }
 
-/* In the order of causes: what comes first explains what fails later. */
+/* Causes come first: a feature that is missing explains why later ones fail. */
 static const struct feature features[] = {
 	{"kernel version", true, probe_kernel},
 	{"rights", true, probe_rights},
@@ -227,7 +227,7 @@ static const struct feature features[] = {
 	{"signal with cookie", false, probe_signal_cookie},
 };
 
-#define LIBBPF_LINES 16 /* of one message: the verifier's log is long, and its end tells why it refused */
+#define LIBBPF_LINES 16 /* lines logged of one message: the verifier's log is long, and the cause is at its end */
 
 static const char *last_lines(const char *text)
 {
@@ -242,7 +242,7 @@ static int log_libbpf(enum libbpf_print_level level, const char *format, va_list
 {
 	char *text, *rest, *line;
 
-	/* Its debug level tells of every relocation. */
+	/* libbpf's debug level has a line for every relocation. */
 	if (level == LIBBPF_DEBUG || log_level() < LOG_DEBUG || vasprintf(&text, format, args) < 0)
 		return 0;
 	rest = text + (last_lines(text) - text);
@@ -279,7 +279,7 @@ static bool kernel_has_function(const char *name)
 	return found;
 }
 
-/* Distributions bring it to older kernels: those tell by their types, which take 10 ms to read. */
+/* Distributions backport the function to older kernels. There we look it up in the BTF, which takes 10 ms. */
 bool probe_has_signal_cookie(void)
 {
 	if (kernel_version() >= 6013)

@@ -22,25 +22,25 @@ struct module {
 	uint64_t key;
 	uint32_t rows; /* 0: the slot is free */
 	uint32_t pages;
-	uint32_t users; /* mappings of published processes */
-	bool is_in; /* the arrays hold its rows; else its slot has no pages, and BPF tells who is missed */
-	bool is_missed;
-	uint64_t round; /* in which it was last added or found */
-	uint64_t used_ns; /* when BPF was last found to need it; or since when it has been here */
+	uint32_t users; /* number of mappings of it in published processes */
+	bool is_in; /* the arrays hold its rows; else its slot has no pages, and BPF reports when it meets the file */
+	bool is_missed; /* not is_in, and BPF has met the file */
+	uint64_t round; /* the round in which it was last added or found */
+	uint64_t used_ns; /* when we last saw that BPF needs it; at first, when it was added */
 };
 
-#define UNUSED_NS (5 * NS_PER_SEC) /* whoever was used since does not make room: rows would come and go all the time */
+#define UNUSED_NS (5 * NS_PER_SEC) /* files used in this time are not evicted: rows would come and go all the time */
 
-#define FILE_MODULES 1024 /* of one process */
-#define FILE_MAPPINGS (3 * DUET_UNWIND_PROCESS_MAPPINGS) /* in force, to come, not yet free again */
-#define FILE_PAGE_ROWS 8 /* libjvm.so has 14, hardly any file less */
+#define FILE_MODULES 1024 /* for one process */
+#define FILE_MAPPINGS (3 * DUET_UNWIND_PROCESS_MAPPINGS) /* slices: one in force, the next, one not yet free */
+#define FILE_PAGE_ROWS 8 /* rows in a page of code: libjvm.so has 14, hardly any file has fewer than 8 */
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1 */
 #endif
 
-/* A shared array and who owns which part of it. */
+/* A shared array, and which parts of it are free. */
 struct array {
-	void *at; /* NULL: mapped only while it is written, for each page of ours counts as one of RAM a second time */
+	void *at; /* NULL: mapped only during a write, because pages that stay mapped count again as our RAM */
 	int fd;
 	size_t bytes;
 	struct extents free;
@@ -51,20 +51,22 @@ struct unwind_tables {
 	struct array pages_array;
 	struct array modules_array;
 	struct array mappings_array;
-	/* the same by type */
+	/* the last two arrays, typed */
 	struct duet_unwind_module *modules;
 	struct duet_unwind_mapping *mappings;
-	int processes_fd; /* of BPF's map */
-	struct duet_unwind_file *file; /* or for an agent, NULL: for BPF */
+	int processes_fd; /* BPF's map of processes; unused for an agent */
+	struct duet_unwind_file *file; /* the agent's file; NULL: the tables are BPF's */
 	uint64_t file_bytes;
 	uint64_t generation; /* of the last slice */
-	int file_fd; /* for the agent: read only */
+	int file_fd; /* for the agent; read-only */
 
-	uint64_t round; /* one a process: what the one under way has found must not make room for the rest of it */
-	uint64_t looked_ns; /* 0: not yet. What was added till then must show in the first second that it is used. */
+	/* Grows with each published process. Files that the current process has found are not dropped to make room. */
+	uint64_t round;
+	/* Time of the last unwind_tables_look(). 0: none yet; files added before the first count as long unused. */
+	uint64_t looked_ns;
 	struct module known[DUET_UNWIND_MAX_MODULES];
-	struct map by_key; /* -> index of module */
-	struct map slices; /* pid -> first mapping << 32 | mappings */
+	struct map by_key; /* key -> index of the module */
+	struct map slices; /* pid -> index of its first mapping << 32 | number of mappings */
 };
 
 /* ---- opening ---- */
@@ -157,8 +159,8 @@ int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_ma
 }
 
 /*
- * What the agent gets cannot be written through, nor can it open the file again for that: what is in the arrays, we
- * rely on. Before Linux 5.1 the owner of the file could, who is us.
+ * Returns a descriptor through which the agent cannot write. We rely on what is in the arrays, so the agent cannot open
+ * the file again for writing either. Before Linux 5.1 the owner of the file could; the owner is us.
  */
 static int open_read_only(int fd)
 {
@@ -200,7 +202,7 @@ static int map_file(struct unwind_tables *tables, int fd, const struct duet_unwi
 	*tables->file = *head;
 	tables->file_bytes = at.end;
 	err = open_arrays(tables, &arrays);
-	if (!err) /* while it may be: nobody can map the file to write once it is sealed */
+	if (!err) /* now: once the file is sealed, nobody can map it for writing */
 		err = array_map(&tables->rows_array, &arrays.rows);
 	if (!err)
 		err = array_map(&tables->pages_array, &arrays.pages);
@@ -305,7 +307,7 @@ int unwind_tables_find(struct unwind_tables *tables, uint64_t key)
 	return (int)index;
 }
 
-/* Whoever maps it is walked by frame pointer there from now on. */
+/* From now on the walk follows frame pointers in this file. */
 static void take_rows_out(struct unwind_tables *tables, uint32_t index, uint64_t now_ns)
 {
 	struct duet_unwind_module *module = &tables->modules[index];
@@ -337,7 +339,7 @@ static void use_modules(struct unwind_tables *tables, uint32_t first, uint32_t c
 			tables->known[tables->mappings[i].module].users += (uint32_t)change;
 }
 
-/* What the process had before; nothing of it is reachable any more. */
+/* Frees the process's old slice, which must not be reachable any more. */
 static void drop_slice(struct unwind_tables *tables, pid_t pid)
 {
 	uint64_t slice;
@@ -349,7 +351,7 @@ static void drop_slice(struct unwind_tables *tables, pid_t pid)
 	map_remove(&tables->slices, (uint64_t)pid);
 }
 
-/* Drops what processes had whose end we were not told of: BPF has forgotten them. */
+/* Drops the slices of processes whose end we missed: they are no longer in BPF's map. */
 static bool drop_dead_slices(struct unwind_tables *tables)
 {
 	struct duet_unwind_process process;
@@ -368,7 +370,7 @@ static bool drop_dead_slices(struct unwind_tables *tables)
 	return dropped;
 }
 
-/* What was given back can be taken when BPF cannot be reading it any more. */
+/* Sleeps until BPF cannot be reading what was just given back, so that it can be taken again. */
 static void await_grace(void)
 {
 	struct timespec grace = {.tv_nsec = DUET_UNWIND_GRACE_NS};
@@ -376,7 +378,7 @@ static void await_grace(void)
 	nanosleep(&grace, NULL);
 }
 
-/* Drops what no living process maps. False when there was nothing. */
+/* Drops files that no living process maps, and sleeps until their room can be used. False if there was nothing. */
 static bool make_room(struct unwind_tables *tables)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -406,7 +408,7 @@ bool unwind_tables_have_room(struct unwind_tables *tables, uint32_t rows, uint32
 	return have_room(tables, rows, pages) || (make_room(tables) && have_room(tables, rows, pages));
 }
 
-/* Room for a file's rows and pages, or -ENOSPC and none of it is taken. */
+/* Takes room for a file's rows and pages. After -ENOSPC nothing is taken. */
 static int take_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages, struct duet_unwind_module *ret)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -454,7 +456,7 @@ static int write_rows(const struct unwind_tables *tables, struct duet_unwind_mod
 				       rows->pages.items, rows->pages.len * sizeof(*rows->pages.items));
 }
 
-/* Others may have mapped the slot before: a walk sees all of the file, or that it has no pages. */
+/* Published processes may map the slot already: a walk sees either the whole file or one without pages. */
 static void put_rows_in(struct unwind_tables *tables, uint32_t index, struct duet_unwind_module room,
 			const struct unwind_rows *rows)
 {
@@ -466,7 +468,7 @@ static void put_rows_in(struct unwind_tables *tables, uint32_t index, struct due
 	known->pages = (uint32_t)rows->pages.len;
 	*module = room;
 	if (known->users)
-		await_grace(); /* BPF has no acquire to pair with a release: walks that began before are over */
+		await_grace(); /* BPF has no acquire to pair with the release: wait for walks that began before */
 	__atomic_store_n(&module->pages, known->pages, __ATOMIC_RELEASE);
 	known->is_in = true;
 	known->is_missed = false;
@@ -492,9 +494,9 @@ int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct u
 	return index;
 }
 
-/* ---- who makes room for whom ---- */
+/* ---- evicting files for others ---- */
 
-/* A process that maps the file. */
+/* Returns a process that maps the file, or 0. */
 static pid_t user_of(const struct unwind_tables *tables, uint32_t module)
 {
 	uint64_t pid, slice;
@@ -507,7 +509,10 @@ static pid_t user_of(const struct unwind_tables *tables, uint32_t module)
 	return 0;
 }
 
-/* Since the last look. No atomic exchange: what BPF sets between the two, it sets again with the next sample. */
+/*
+ * True if BPF has used it since the last call. No atomic exchange is necessary: if BPF sets the flag between the load
+ * and the store, it sets it again with the next sample.
+ */
 static bool was_used(struct unwind_tables *tables, uint32_t module)
 {
 	uint32_t *used = &tables->modules[module].used;
@@ -541,7 +546,7 @@ static bool makes_room_before(const struct module *one, const struct module *oth
 	return one->used_ns != other->used_ns ? one->used_ns < other->used_ns : one->rows > other->rows;
 }
 
-/* Of the files that have not been used for a while, the one for which that is longest; NULL when there is none. */
+/* Returns the file that has been unused for the longest time, or NULL if all were used within UNUSED_NS. */
 static struct module *least_used(struct unwind_tables *tables)
 {
 	struct module *found = NULL;
@@ -556,7 +561,7 @@ static struct module *least_used(struct unwind_tables *tables)
 	return found;
 }
 
-/* As many of them as have had so much. False when there was none. */
+/* Evicts unused files until they had so many rows and pages together. False if there was none. */
 static bool make_room_of_unused(struct unwind_tables *tables, uint32_t rows, uint32_t pages)
 {
 	uint32_t gained_rows = 0, gained_pages = 0;
@@ -576,7 +581,7 @@ bool unwind_tables_bring_back(struct unwind_tables *tables, int module)
 {
 	struct module *known = &tables->known[module];
 
-	if (tables->file) /* what its agent uses, it does not tell */
+	if (tables->file) /* an agent does not report what it uses */
 		return !known->is_in && unwind_tables_have_room(tables, known->rows, known->pages);
 	if (!known->is_missed)
 		return false;
@@ -589,14 +594,14 @@ bool unwind_tables_bring_back(struct unwind_tables *tables, int module)
 
 /* ---- processes ---- */
 
-/* From here on the walk goes by this slice. */
+/* Makes walks use this slice. */
 static int put_in_force(struct unwind_tables *tables, pid_t pid, const struct duet_unwind_process *process)
 {
-	/* The system call orders the stores before this one. */
+	/* The system call orders the earlier stores before this one. */
 	if (!tables->file)
 		return bpf_map_update_elem(tables->processes_fd, &pid, process, BPF_ANY);
 	tables->file->slices[process->generation % 2] = *process;
-	/* Release pairs with the agent's acquire: who sees the generation sees all that was stored before. */
+	/* Release pairs with the agent's acquire: once the agent sees the generation, it sees all earlier stores. */
 	__atomic_store_n(&tables->file->generation, process->generation, __ATOMIC_RELEASE);
 	return 0;
 }

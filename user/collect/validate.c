@@ -79,7 +79,7 @@ bool record_check(const void *data, size_t bytes)
 
 /* ---- from an agent ---- */
 
-/* The ring pads payloads to its alignment; what is inside must account for all the rest. */
+/* The contents must fill the payload, except for the padding to the ring's alignment. */
 static bool fills(uint64_t used, size_t bytes)
 {
 	return used <= bytes && bytes - used < DUET_RING_ALIGN;
@@ -93,7 +93,7 @@ static bool java_sample_check(const struct duet_java_sample *sample, size_t byte
 	       fills(sizeof(*sample) + sample->java_depth * sizeof(struct duet_java_frame), bytes);
 }
 
-/* No kernel frames: of the kernel a JVM knows nothing. */
+/* An agent cannot see kernel frames, so there must be none. */
 static bool agent_sample_check(const struct duet_sample *sample, size_t bytes)
 {
 	return record_check(sample, bytes) && sample->head.type == DUET_RECORD_SAMPLE && !sample->kernel_depth;
@@ -113,7 +113,7 @@ static bool method_check(const struct duet_method *method, size_t bytes)
 		     bytes);
 }
 
-/* Each pc names a run of frames inside the record, no longer than a usual stack. */
+/* The frames of each pc must be inside the record, and no more than DUET_JAVA_DEPTH. */
 static bool code_pcs_check(const struct duet_code_load *code)
 {
 	const struct duet_code_pc *pcs = (const void *)(code + 1);
@@ -151,7 +151,7 @@ static bool thread_check(const struct duet_thread *thread, size_t bytes)
 	return bytes >= sizeof(*thread) && fills(sizeof(*thread) + (uint64_t)thread->name_len, bytes);
 }
 
-/* Fields of a blob lie in the part of it that is read, those of a method in its. 0xffff: not there. */
+/* The fields of a blob and of a ConstMethod must be in the bytes that are read of them. 0xffff: no such field. */
 static bool layout_fields_check(const struct duet_jvm_layout *layout)
 {
 	const uint16_t in_blob[] = {layout->blob_name, layout->blob_bytes, layout->blob_frame_words,
