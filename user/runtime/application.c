@@ -12,7 +12,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* A jar without its folders; a class, or module/class, as it is. */
+/* Appends a jar without its folders, or a class or module/class as it is. */
 static int add_name(const char *program, size_t len, struct buf *out)
 {
 	static const char suffix[] = ".jar";
@@ -29,7 +29,7 @@ static int add_name(const char *program, size_t len, struct buf *out)
 	return 0;
 }
 
-/* Options of the launcher whose value is an argument of its own; IsWhiteSpaceOption in java.c, JDK 9 to 27. */
+/* True for launcher options whose value is a separate argument; IsWhiteSpaceOption() in java.c, JDK 9 to 27. */
 static bool takes_value(const char *option)
 {
 	static const char *const options[] = {
@@ -49,7 +49,7 @@ static bool names_program(const char *option)
 	return !strcmp(option, "-jar") || !strcmp(option, "-m") || !strcmp(option, "--module");
 }
 
-/* The argument behind this one, or NULL. Each ends within the text: the caller has seen to that. */
+/* The argument after this one, or NULL. The caller has checked that the last argument ends in NUL. */
 static const char *next_argument(const char *argument, const char *end)
 {
 	argument += strlen(argument) + 1;

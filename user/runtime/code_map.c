@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CODE_MAP_RECENT 256 /* searched one by one; large enough that merging is rare */
-#define MATCH_DEPTH 64 /* HotSpot inlines far less deep (MaxInlineLevel 15) */
-#define SEARCH_MAX 1024 /* entries looked at backwards: recycled memory of one large method holds fewer */
-#define INLINING_BYTES 48 /* of the index, for each pc */
+#define CODE_MAP_RECENT 256 /* searched one by one; large enough that merges are rare */
+#define MATCH_DEPTH 64 /* HotSpot inlines less deeply (MaxInlineLevel 15) */
+#define SEARCH_MAX 1024 /* most entries in a backward search: reused memory of one large method holds fewer */
+#define INLINING_BYTES 48 /* memory of the index for each pc */
 
 /* ---- the index of inlining stacks ---- */
 
@@ -22,7 +22,7 @@ static void inlining_count(struct code_map *map, uint64_t key, int64_t change)
 	uint64_t count = 0;
 
 	if (!map_get(&map->inlining, key, &count) && change < 0)
-		return; /* out of memory when it was to be counted */
+		return; /* it was never counted, for lack of memory */
 	count += (uint64_t)change;
 	if (count)
 		map_put(&map->inlining, key, count); /* out of memory: the frame is shown as interpreted */
@@ -36,7 +36,7 @@ static void inlining_index(struct code_map *map, const struct jvm_code *code, in
 		const struct duet_code_pc *pc = &code->pcs[i];
 		uint64_t hash = 0;
 
-		if (pc->depth > MATCH_DEPTH) /* would never be found */
+		if (pc->depth > MATCH_DEPTH) /* code_map_match() would not find it */
 			continue;
 		for (uint32_t d = 0; d < pc->depth; d++)
 			hash = stack_hash_add(hash, &code->frames[pc->frame + d]);
@@ -62,7 +62,7 @@ static void code_end(struct code_map *map, struct jvm_code *code, uint64_t time_
 {
 	if (code->unloaded_ns != UINT64_MAX)
 		return;
-	/* An agent may say anything: it ends once. */
+	/* UINT64_MAX would mean that it lives; an untrusted agent may send it. */
 	code->unloaded_ns = time_ns < UINT64_MAX ? time_ns : UINT64_MAX - 1;
 	map->ended++;
 	inlining_index(map, code, -1);
@@ -83,7 +83,7 @@ static int by_address(const void *a, const void *b)
 	return left->loaded_ns < right->loaded_ns ? -1 : left->loaded_ns > right->loaded_ns;
 }
 
-/* From the end, into the room behind the sorted ones. */
+/* Merges from the end, into the room after the sorted entries. */
 static int code_map_merge(struct code_map *map)
 {
 	size_t left = map->sorted.len, right = map->recent.len, to = left + right;
@@ -125,7 +125,7 @@ static bool overlaps(const struct jvm_code *code, uint64_t start, uint64_t end)
 	return code->address < end && code->end > start;
 }
 
-/* The unload event of what stood there may come later, or was lost: two pieces of code never share bytes. */
+/* Two pieces of code never share bytes. The unload event of the older one may come later, or may be lost. */
 static void end_overlapping(struct code_map *map, const struct jvm_code *newer)
 {
 	size_t i = upper_bound(map, newer->end - 1), end = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
@@ -145,8 +145,8 @@ static bool covers(const struct jvm_code *code, uint64_t pc, uint64_t time_ns, u
 	if (id && (code->id || !code->method))
 		return id == code->id;
 	/*
-	 * Code that existed before the agent came is published a moment after the first samples: only the end
-	 * of its life can rule an entry out, and of what is left the first to end was there.
+	 * The load time rules nothing out: code older than the agent is published a moment after the first samples.
+	 * Only the unload time does. Of the entries that remain, the caller takes the one that was unloaded first.
 	 */
 	return time_ns < code->unloaded_ns;
 }
@@ -171,7 +171,7 @@ struct jvm_code *code_map_find(const struct code_map *map, uint64_t pc, uint64_t
 	return best;
 }
 
-/* Two samples may have asked for it before the first answer came. */
+/* True if the same code is there already: two samples may have requested it before the first answer came. */
 static bool is_there(const struct code_map *map, const struct jvm_code *code)
 {
 	const struct jvm_code *there = code_map_find(map, code->address, code->loaded_ns, code->id);
@@ -207,7 +207,7 @@ out:
 	return err;
 }
 
-/* Unload events are deferred: by then another method may live there, which must not be ended. */
+/* Unload events come late. By then another method may live at the address; it must not be ended. */
 static bool code_unload(struct code_map *map, struct jvm_code *code, const struct duet_code_unload *unload)
 {
 	if (code->address != unload->address || code->method != unload->method || code->loaded_ns > unload->time_ns)
@@ -243,12 +243,12 @@ static void code_free(struct code_map *map, struct jvm_code *code)
 	free(code->pcs);
 }
 
-/* What ended before time_ns, or was last asked for before the round. */
+/* Frees entries that ended before time_ns, and those last used before the round. */
 static void forget(struct code_map *map, uint64_t time_ns, uint32_t round)
 {
 	size_t kept = 0;
 
-	code_map_merge(map); /* out of memory: the recent ones are looked at next time */
+	code_map_merge(map); /* when out of memory, the recent entries are checked next time */
 	for (size_t i = 0; i < map->sorted.len; i++) {
 		struct jvm_code *code = &map->sorted.items[i];
 

@@ -11,23 +11,23 @@
 #include "base/vec.h"
 #include "runtime/code_map.h"
 
-#define LEAST_BYTES (1u << 20) /* of methods and code: what the stacks of a moment need */
+#define LEAST_BYTES (1u << 20) /* lower limit for methods and code: a moment's stacks need so much */
 
 struct jvm {
 	struct intern *strings;
 	struct map methods; /* jmethodID -> struct jvm_method *, in the arena */
-	struct map bare; /* the same by the address of a method that had no id */
-	struct map gone; /* hash of a struct duet_want that was answered so -> 1 */
+	struct map bare; /* the same for methods that had no id, by their address */
+	struct map gone; /* hash of a struct duet_want which the agent answered with DUET_AGENT_GONE -> 1 */
 	struct map threads; /* tid -> interned name */
 	struct arena arena;
-	uint32_t round; /* of forgetting */
-	size_t most_bytes; /* of methods and code */
+	uint32_t round; /* number of times that make_room() was called */
+	size_t most_bytes; /* limit for methods and code */
 	struct code_map code;
 	struct vec(struct duet_code_heap) heaps;
 	struct duet_jvm_layout layout;
 	bool has_layout;
-	struct jvm_room *room; /* NULL: of its own */
-	size_t counted; /* bytes of it that are known to be ours */
+	struct jvm_room *room; /* NULL: not shared */
+	size_t counted; /* our bytes that room->used includes */
 	size_t string_bytes; /* that our records added to `strings` */
 	uint64_t changed_ns;
 };
@@ -67,7 +67,7 @@ void jvm_share_room(struct jvm *jvm, struct jvm_room *room)
 	room->jvms++;
 }
 
-/* "Ljava/lang/String;" as java.lang.String. Hidden classes keep their '/': it is part of "Name/0x…". */
+/* Converts "Ljava/lang/String;" to java.lang.String, and a hidden class's "LName.0x…;" to Name.0x…. */
 static uint32_t intern_class(struct jvm *jvm, const char *signature, uint32_t len)
 {
 	char *name;
@@ -87,7 +87,7 @@ static uint32_t intern_class(struct jvm *jvm, const char *signature, uint32_t le
 	return id;
 }
 
-/* Records come late and some at the same time: each change still gets a time of its own. */
+/* Records come late, and some have equal times. Each change still gets a time of its own. */
 static void note_change(struct jvm *jvm, uint64_t time_ns)
 {
 	jvm->changed_ns = time_ns > jvm->changed_ns ? time_ns : jvm->changed_ns + 1;
@@ -124,14 +124,14 @@ static int apply_method(struct jvm *jvm, const struct duet_method *record)
 	method->line_count = record->line_count;
 	method->used = jvm->round;
 	known = jvm_method(jvm, record->method);
-	if (known && same_names(known, method)) /* asked for twice */
+	if (known && same_names(known, method)) /* requested twice */
 		return 0;
-	if (known) /* redefined; a new one has no stacks yet that could change */
+	if (known) /* redefined; no stack refers to a new method yet, so a new one is no change */
 		note_change(jvm, 0);
 	return map_put_ptr(record->method & DUET_METHOD_BARE ? &jvm->bare : &jvm->methods, record->method, method);
 }
 
-/* What lay there before may be in stacks that are remembered. */
+/* If it ends other code at these addresses, that is a change: cached stacks may have the other code. */
 static int add_code(struct jvm *jvm, struct jvm_code *code)
 {
 	uint64_t ended = jvm->code.ended;
@@ -189,7 +189,7 @@ static int apply_thread(struct jvm *jvm, const struct duet_thread *record)
 {
 	uint32_t name;
 
-	if (record->ended) /* its last samples may still be waiting: the name stays until the tid is used again */
+	if (record->ended) /* its last samples may still be waiting, so the name stays until the tid is reused */
 		return 0;
 	name = intern_bytes(jvm->strings, (const char *)(record + 1), record->name_len);
 	return map_put(&jvm->threads, record->tid, name);
@@ -221,7 +221,7 @@ bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want)
 
 /* ---- room ---- */
 
-/* What can be asked for again. */
+/* The bytes of what can be requested from the agent again. */
 static size_t met_bytes(const struct jvm *jvm)
 {
 	return jvm->arena.bytes + map_bytes(&jvm->methods) + map_bytes(&jvm->bare) + map_bytes(&jvm->gone) +
@@ -242,7 +242,10 @@ static void count_bytes(struct jvm *jvm)
 	jvm->counted = now;
 }
 
-/* A share of what all may have once that is taken; who has less may still take it, since others give. */
+/*
+ * How much this JVM may have. While the room is not used up, that is JVM_MAX_BYTES; after that it is an equal share. A
+ * JVM with less than its share may still grow to it, since the others shrink.
+ */
 static size_t share(const struct jvm *jvm)
 {
 	const struct jvm_room *room = jvm->room;
@@ -271,7 +274,7 @@ static int move_into(struct map *to, struct arena *arena, uint64_t key, const st
 	return map_put_ptr(to, key, copy);
 }
 
-/* Those asked for since `round` began move to a new arena, the others are forgotten. */
+/* Moves methods used since `round` began to a new arena, and forgets the others. */
 static void forget_methods(struct jvm *jvm, uint32_t round)
 {
 	struct map methods = {0};
@@ -282,7 +285,7 @@ static void forget_methods(struct jvm *jvm, uint32_t round)
 		const struct jvm_method *method = (const struct jvm_method *)(uintptr_t)value;
 
 		if (method->used >= round && move_into(&methods, &arena, key, method) < 0)
-			break; /* out of memory: the rest is asked for again */
+			break; /* out of memory: the rest will be requested again */
 	}
 	map_release(&jvm->methods);
 	map_release(&jvm->bare);
@@ -292,7 +295,7 @@ static void forget_methods(struct jvm *jvm, uint32_t round)
 	jvm->arena = arena;
 }
 
-/* First what no sample met since the last time; when that is not half of it, all. */
+/* Forgets what no sample has met since the last call. If that does not free half of the limit, forgets everything. */
 static void make_room(struct jvm *jvm, size_t most_bytes)
 {
 	for (uint32_t round = jvm->round; met_bytes(jvm) > most_bytes / 2 && round <= jvm->round + 1; round++) {
@@ -353,7 +356,7 @@ int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size
 	size_t before = intern_memory(jvm->strings);
 	int err;
 
-	(void)size; /* agreed with the counts inside by agent_record_check() */
+	(void)size; /* agent_record_check() has compared it with the counts inside */
 	if (type == DUET_AGENT_CODE_UNLOAD) {
 		if (code_map_unload(&jvm->code, payload))
 			note_change(jvm, ((const struct duet_code_unload *)payload)->time_ns);
@@ -428,8 +431,8 @@ const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t 
 }
 
 /*
- * Debug information describes the code in front of its pc: a leaf belongs to the first entry behind it, as
- * AsyncGetCallTrace finds it too (pc_desc_near(pc + 1)).
+ * Debug information describes the code before its pc, so a leaf belongs to the first entry after the leaf's pc.
+ * AsyncGetCallTrace finds it in the same way (pc_desc_near(pc + 1)).
  */
 const struct duet_java_frame *jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
 					      uint32_t *ret_depth)
@@ -496,7 +499,7 @@ void jvm_move_strings(struct jvm *jvm, struct intern_move *move)
 	for (size_t cursor = 0; map_next(&jvm->bare, &cursor, &key, &value);)
 		move_method((struct jvm_method *)(uintptr_t)value, move);
 	for (size_t cursor = 0; map_next(&jvm->threads, &cursor, &key, &value);)
-		(void)map_put(&jvm->threads, key, intern_moved(move, (uint32_t)value)); /* it is there: no growth */
+		(void)map_put(&jvm->threads, key, intern_moved(move, (uint32_t)value)); /* the key exists: no growth */
 	code_map_move_strings(&jvm->code, move);
 	jvm->string_bytes = intern_memory(move->to) - before;
 	count_bytes(jvm);

@@ -12,7 +12,7 @@
 
 /* ---- arguments ---- */
 
-/* The value behind "KEY=", or NULL. */
+/* The value after "KEY=", or NULL. */
 static const char *value_of(const char *text, const char *key)
 {
 	size_t len = strlen(key);
@@ -20,7 +20,10 @@ static const char *value_of(const char *text, const char *key)
 	return !strncmp(text, key, len) && text[len] == '=' ? text + len + 1 : NULL;
 }
 
-/* Of SparkSubmitOptionParser; every other option of Spark's own programs has a value. Spark 1.6 to 4.0. */
+/*
+ * True for options without a value, from SparkSubmitOptionParser, Spark 1.6 to 4.0. All other options of Spark's own
+ * programs have a value.
+ */
 static bool is_switch(const char *option)
 {
 	static const char *const switches[] = {"--help", "-h", "--supervise", "--usage-error", "--verbose", "-v",
@@ -53,7 +56,7 @@ static void take_option(struct spark_options *options, const char *option, size_
 	}
 }
 
-/* Of Spark's own program, up to the application's jar, whose arguments are none of Spark's. */
+/* Reads the options of Spark's own program. They end at the application's jar; what follows is not for Spark. */
 static void read_options(struct spark_options *options, const char *at, const char *end)
 {
 	while (at < end && *at == '-') {
@@ -69,7 +72,7 @@ static void read_options(struct spark_options *options, const char *at, const ch
 	}
 }
 
-/* System properties are Spark's configuration too, whoever starts it. */
+/* Returns the last -Dspark.app.name=, or NULL. Spark takes system properties as configuration, whatever starts it. */
 static const char *property_name(const char *arguments, const char *program)
 {
 	const char *name = NULL, *value;
@@ -101,7 +104,7 @@ void spark_from_arguments(const char *arguments, size_t len, struct spark *ret_s
 
 /* ---- java.util.Properties ---- */
 
-/* Four hexadecimal digits, or -1. */
+/* The value of four hexadecimal digits, or -1. */
 static int32_t unit_of(const char *at, const char *end)
 {
 	int32_t unit = 0;
@@ -118,7 +121,7 @@ static int32_t unit_of(const char *at, const char *end)
 
 static void add_utf8(struct buf *out, int32_t code)
 {
-	static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0}; /* by the number of bytes */
+	static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0}; /* first byte, by the number of bytes */
 	int bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 
 	buf_add_char(out, (char)(leads[bytes] | (code >> (6 * (bytes - 1)))));
@@ -126,7 +129,7 @@ static void add_utf8(struct buf *out, int32_t code)
 		buf_add_char(out, (char)(0x80 | ((code >> (6 * (bytes - 1))) & 0x3f)));
 }
 
-/* What stands behind "\u", a unit of UTF-16 or a pair of them. Where it ends. */
+/* Appends the character after "\u", which is one unit of UTF-16 or a surrogate pair. Returns where it ends. */
 static const char *add_unit(struct buf *out, const char *at, const char *end)
 {
 	int32_t unit = unit_of(at, end), low;
@@ -172,7 +175,7 @@ static const char *skip_blanks(const char *at, const char *end)
 	return at;
 }
 
-/* A line "key=value", "key: value" or "key value", as Spark and people write it, into `out` if it is the name's. */
+/* Puts the value into `out` if the line has the name: "key=value", "key: value" or "key value"; all are in use. */
 static void read_line(const char *at, const char *end, struct buf *out)
 {
 	const char *behind;

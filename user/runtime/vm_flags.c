@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTION_MAX 127 /* bytes of one that can set a flag */
+#define OPTION_MAX 127 /* bytes of an option; longer ones are ignored */
 
-/* Index of the first flag whose name is not before this one. */
+/* The index of the first flag whose name is equal to `name` or sorts after it. */
 static size_t place_of(const struct vm_flags *flags, const char *name)
 {
 	size_t i = 0;
@@ -45,7 +45,7 @@ static int set_flag(struct vm_flags *flags, const char *name, const char *value)
 	return 0;
 }
 
-/* "512m" as HotSpot understands it, in bytes; other numbers as they are. false for what is none. */
+/* Converts "512m" to bytes, as HotSpot does, and copies other numbers unchanged. False if the text is not a number. */
 static bool read_number(const char *text, char *value, size_t size)
 {
 	static const char units[] = "kmgt";
@@ -76,7 +76,7 @@ static int set_number(struct vm_flags *flags, const char *name, const char *text
 	return read_number(text, value, sizeof(value)) ? set_flag(flags, name, value) : 0;
 }
 
-/* Sizes with an option of their own: Arguments::parse_each_vm_init_arg, JDK 8 to 27. */
+/* Sets sizes that have a special option: Arguments::parse_each_vm_init_arg, JDK 8 to 27. */
 static int set_size(struct vm_flags *flags, const char *option)
 {
 	static const struct {
