@@ -11,7 +11,7 @@
 #include "sym/target_file.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
-#define MAX_CRC_BYTES (64 << 20) /* who builds large files gives them build ids */
+#define MAX_CRC_BYTES (64 << 20) /* large files have build ids */
 
 struct search {
 	const struct elf_identity *file;
@@ -40,7 +40,7 @@ static bool has_crc(int fd, uint32_t expected)
 	return !len && crc == expected;
 }
 
-/* A build id says more than a checksum and costs less: the CRC is for files without one. */
+/* A build id is more reliable than a checksum and costs less, so the CRC is used only for files without one. */
 static bool belongs(const struct elf_identity *file, int fd)
 {
 	struct elf_identity debug;
@@ -52,7 +52,7 @@ static bool belongs(const struct elf_identity *file, int fd)
 	return file->debuglink[0] && has_crc(fd, file->debuglink_crc);
 }
 
-/* True when it was taken. */
+/* True if search->take() took the file. */
 static bool try_path(const struct search *search, pid_t root, const char *path)
 {
 	int fd = target_file_open(search->pid, root, path);

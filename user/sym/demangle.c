@@ -14,9 +14,8 @@ struct demangle_output {
 };
 
 /*
- * A few hundred hostile bytes can stand for gigabytes of text (every substitution
- * may double it) and the demangler has no way to be stopped. In callback mode it
- * holds nothing but stack memory, so leaving it by longjmp() is safe.
+ * A few hundred hostile bytes can expand to gigabytes of text, since every substitution may double it, and the
+ * demangler cannot be asked to stop. In callback mode it holds only stack memory, so leaving it by longjmp() is safe.
  */
 static void take_text(const char *text, size_t len, void *cookie)
 {
@@ -29,9 +28,9 @@ static void take_text(const char *text, size_t len, void *cookie)
 }
 
 /*
- * "G", a number in base 62 and "_" bind that many lifetimes plus one, which rust_demangle_callback() counts one by one
- * also where it prints none of them: for years, if the name says so. Honest names have a few. What looks so in the
- * middle of an identifier counts, since a reference may lead there.
+ * In a Rust name, "G", a number in base 62 and "_" bind that many lifetimes plus one. rust_demangle_callback() counts
+ * them one by one even if it prints none, so a hostile name could keep it busy for years. Honest names bind a few. The
+ * same text inside an identifier counts too, since a back reference may point there.
  */
 static bool binds_many_lifetimes(const char *name)
 {
@@ -57,7 +56,7 @@ static bool demangle_plain(const char *name, struct buf *out)
 		return false;
 	if (setjmp(output.full))
 		return true;
-	/* Rust first: its older names are valid C++ ones, with a hash at the end that nobody wants to see. */
+	/* Rust first: its older names are also valid C++ names, with a hash at the end that is of no use. */
 	if (rust_demangle_callback(name, DMGL_NO_OPTS, take_text, &output))
 		return true;
 	buf_cut(out, start);

@@ -31,18 +31,18 @@ static int read_segments(struct elf_file *file, Elf *elf, GElf_Phdr *ret_eh_fram
 	return 0;
 }
 
-/* By program header, as the unwinder in the process finds it: section headers may be stripped too. */
+/* Finds the table by its program header, as the unwinder in the process does: section headers may be stripped. */
 static void read_function_starts(struct elf_file *file, struct elf_reader *reader, const GElf_Phdr *phdr)
 {
 	Elf_Data *data = NULL;
 
 	if (phdr->p_filesz <= MAX_EH_FRAME_HDR_BYTES)
 		data = elf_reader_chunk(reader, phdr->p_offset, phdr->p_filesz, ELF_T_BYTE);
-	if (data) /* an index that is not understood is as good as none */
+	if (data) /* a table that cannot be read is as good as none */
 		(void)function_starts_read(&file->function_starts, phdr->p_vaddr, data->d_buf, data->d_size);
 }
 
-/* The code section of a symbol; false for data, undefined and absolute ones. */
+/* Finds the code section of a symbol. False for data symbols, undefined and absolute ones. */
 static bool symbol_section(Elf *elf, const GElf_Sym *symbol, GElf_Shdr *ret)
 {
 	Elf_Scn *section = symbol->st_shndx < SHN_LORESERVE ? elf_getscn(elf, symbol->st_shndx) : NULL;
@@ -57,13 +57,13 @@ static bool symbol_is_function(const GElf_Sym *symbol, const char *name)
 	case STT_FUNC:
 	case STT_GNU_IFUNC:
 		return true;
-	case STT_NOTYPE: /* assembly; not arm64's $x and $d, which tell code from data, nor compilers' .L labels */
+	case STT_NOTYPE: /* assembly; but not arm64's $x and $d, which mark code and data, nor compilers' .L labels */
 		return name[0] != '$' && name[0] != '.';
 	}
 	return false;
 }
 
-/* `version`: what follows the name, "@OLD", "@@DEFAULT" or nothing. */
+/* `version` is the text after the name: "@OLD", "@@DEFAULT" or nothing. */
 static enum symbol_linkage symbol_linkage(const GElf_Sym *symbol, const char *version, size_t version_len)
 {
 	unsigned int binding = GELF_ST_BIND(symbol->st_info);
@@ -75,7 +75,7 @@ static enum symbol_linkage symbol_linkage(const GElf_Sym *symbol, const char *ve
 	return binding == STB_WEAK ? SYMBOL_WEAK : SYMBOL_GLOBAL;
 }
 
-/* Of a name that is not empty; up to the version that linkers append: name@VERSION, name@@VERSION. */
+/* The length of a name without the version that linkers append: name@VERSION, name@@VERSION. `len` is not 0. */
 static size_t unversioned_len(const char *name, size_t len)
 {
 	const char *version = memchr(name + 1, '@', len - 1);
@@ -104,7 +104,7 @@ static int read_symbol(struct elf_file *file, struct elf_reader *reader, const G
 	len = strnlen(name, names->d_size - symbol->st_name);
 	if (!len || !symbol_is_function(symbol, name) || !symbol_section(reader->elf, symbol, &section))
 		return 0;
-	if (!elf_reader_take(reader, len + sizeof(struct symbol_row))) /* any number may have one long name */
+	if (!elf_reader_take(reader, len + sizeof(struct symbol_row))) /* many symbols may share one long name */
 		return -EFBIG;
 	plain_len = unversioned_len(name, len);
 	linkage = symbol_linkage(symbol, name + plain_len, len - plain_len);
@@ -129,10 +129,10 @@ static int read_symbols(struct elf_file *file, struct elf_reader *reader, Elf_Sc
 		return 0;
 	for (int i = 1; err != -ENOMEM && gelf_getsym(symbols, i, &symbol); i++)
 		err = read_symbol(file, reader, &symbol, names);
-	return err == -ENOMEM ? err : 0; /* -EFBIG: what fitted is kept */
+	return err == -ENOMEM ? err : 0; /* after -EFBIG the symbols that fitted are kept */
 }
 
-/* .dynsym only when there is no .symtab, which holds all of it and more. */
+/* Reads .symtab, or .dynsym if there is no .symtab, which has all of .dynsym's symbols and more. */
 static int read_sections(struct elf_file *file, struct elf_reader *reader)
 {
 	Elf_Scn *section = NULL, *chosen = NULL;
@@ -149,7 +149,7 @@ static int read_sections(struct elf_file *file, struct elf_reader *reader)
 	return chosen ? read_symbols(file, reader, chosen, &chosen_shdr) : 0;
 }
 
-/* Closes it. */
+/* Closes the reader, also after an error. */
 static int read_elf(struct elf_file *file, struct elf_reader *reader)
 {
 	GElf_Phdr eh_frame_hdr = {0};
@@ -238,6 +238,9 @@ uint64_t elf_file_function_start(const struct elf_file *file, uint64_t vaddr)
 
 	if (!function_starts_find(&file->function_starts, vaddr, &start) || !in_one_segment(file, start, vaddr))
 		return vaddr;
-	/* A function that has a name ends before this address: what follows it has no unwind information. */
+	/*
+	 * If that function has a name, it ends before this address, as otherwise the address would have its name. Then
+	 * the address is in code without unwind information.
+	 */
 	return symbol_table_find(&file->symbols, start) ? vaddr : start;
 }

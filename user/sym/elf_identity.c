@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define MAX_NOTE_BYTES (1u << 20) /* build ids have a section of their own */
+#define MAX_NOTE_BYTES (1u << 20) /* a larger section has no build id, which has a small section to itself */
 
 static void read_build_id(struct elf_identity *identity, Elf_Data *data)
 {
@@ -20,7 +20,7 @@ static void read_build_id(struct elf_identity *identity, Elf_Data *data)
 	}
 }
 
-/* A file name, NUL, padding to 4 bytes, CRC. The name is used in paths: no folders in it. */
+/* The section has a file name, NUL, padding to 4 bytes, and the CRC. We put the name into paths: no '/' is allowed. */
 static void read_debuglink(struct elf_identity *identity, const Elf_Data *data)
 {
 	const char *name = data->d_buf;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define EH_FRAME_HDR_VERSION 1
-/* Encodings of pointers, from the LSB's chapter on .eh_frame: how wide, and what they are relative to. */
+/* Encodings of pointers, from the LSB's chapter on .eh_frame: their width, and what they are relative to. */
 #define DW_EH_PE_UDATA4 0x03
 #define DW_EH_PE_SDATA4 0x0b
 #define DW_EH_PE_FORMAT 0x0f
@@ -17,7 +17,7 @@ struct eh_frame_hdr { /* as every linker writes it: GNU's, gold, lld, mold */
 	uint8_t frame_encoding;
 	uint8_t count_encoding;
 	uint8_t table_encoding;
-	uint32_t frame; /* .eh_frame: of no use here, but its width decides where the rest is */
+	uint32_t frame; /* address of .eh_frame; not used, but its width decides where the rest is */
 	uint32_t count;
 };
 
@@ -36,7 +36,7 @@ static bool is_supported(const struct eh_frame_hdr *header)
 	       header->table_encoding == (DW_EH_PE_DATAREL | DW_EH_PE_SDATA4);
 }
 
-/* False when they are out of order. */
+/* False if they are not in order. */
 static bool copy_starts(int32_t *offsets, const char *rows, size_t count)
 {
 	struct eh_frame_row row;
@@ -81,7 +81,7 @@ void function_starts_release(struct function_starts *starts)
 	*starts = (struct function_starts){0};
 }
 
-/* How many start at or before the address. */
+/* The number of functions that start at or before the address. */
 static size_t count_up_to(const struct function_starts *starts, uint64_t vaddr)
 {
 	int64_t offset = (int64_t)(vaddr - starts->base);

@@ -9,11 +9,11 @@
 
 #include "base/io.h"
 
-#define MAX_FUNCTION_BYTES 65536 /* bounds the last function before a gap */
+#define MAX_FUNCTION_BYTES 65536 /* limits the last function before a gap */
 #define MAX_LINE 1024
-#define MAX_HEAD 65536 /* bytes: the very first addresses of x86-64, of per-CPU data, are 0 also when none is hidden */
+#define MAX_HEAD 65536 /* bytes; not fewer: on x86-64 the first addresses, of per-CPU data, are 0 even if not hidden */
 
-/* As nm has them: small letters for local ones, but both w and W for weak ones. */
+/* The letters are those of nm: small for local symbols, but both w and W for weak ones. */
 static enum symbol_linkage symbol_linkage(char type)
 {
 	if (type == 'w' || type == 'W')
@@ -22,8 +22,8 @@ static enum symbol_linkage symbol_linkage(char type)
 }
 
 /*
- * Adds the function of a line "address type name\t[module]". Changes the line: the module moves to the end of the name.
- * Returns 0, also for what is no function, or -errno.
+ * Adds the function in a line "address type name\t[module]". Changes the line: moves the module to just after the name.
+ * Returns 0, also if the line has no function, or -errno.
  */
 static int parse_line(struct symbol_table *table, char *line)
 {
@@ -119,12 +119,12 @@ bool kallsyms_hidden(const char *path, struct buf *why)
 	bool hidden;
 
 	buf_init(&text);
-	(void)io_read_file(AT_FDCWD, path, MAX_HEAD, &text); /* -EFBIG: its head is enough */
+	(void)io_read_file(AT_FDCWD, path, MAX_HEAD, &text); /* ends in -EFBIG, but the head is enough */
 	hidden = !any_address(text.data);
 	buf_clear(&text);
 	if (!hidden)
 		goto out;
-	/* 1 hides them from whom lacks CAP_SYSLOG; 0 does so too, where perf_event_paranoid is above 1. */
+	/* The value 1 hides them from processes without CAP_SYSLOG. So does 0 if perf_event_paranoid is above 1. */
 	if (io_read_file(AT_FDCWD, "/proc/sys/kernel/kptr_restrict", 16, &text) == 0 && atoi(text.data) > 1)
 		buf_printf(why, "kernel.kptr_restrict is %d, which hides them from everybody: set it to 1",
 			   atoi(text.data));

@@ -10,11 +10,11 @@
 #include "base/buf.h"
 #include "base/log.h"
 
-/* A few kilobytes may stand for any number of bytes, and ask for any dictionary. */
+/* A few compressed kilobytes may expand to any number of bytes, and demand a dictionary of any size. */
 #define MAX_BYTES (32u << 20) /* half a million functions */
-#define MAX_DECODER_BYTES (80u << 20) /* of xz -9: a dictionary of 64 MB */
+#define MAX_DECODER_BYTES (80u << 20) /* enough for xz -9, whose dictionary has 64 MB */
 
-/* 0, -EFBIG, -EBADMSG or -ENOMEM. */
+/* Returns 0, -EFBIG, -EBADMSG or -ENOMEM. */
 static int decompress(const Elf_Data *data, struct buf *out)
 {
 	lzma_stream stream = LZMA_STREAM_INIT;
@@ -65,7 +65,7 @@ void mini_debug_apply(struct elf_file *file, int fd, const char *path)
 	buf_init(&image);
 	section = elf_reader_find(&reader, ".gnu_debugdata", &shdr);
 	data = section ? elf_reader_section(&reader, section, &shdr) : NULL;
-	if (data && !elf_reader_take(&reader, MAX_DECODER_BYTES + 2 * MAX_BYTES)) /* it grows by doubling */
+	if (data && !elf_reader_take(&reader, MAX_DECODER_BYTES + 2 * MAX_BYTES)) /* `image` grows by doubling */
 		err = -EFBIG;
 	else if (data)
 		err = decompress(data, &image);

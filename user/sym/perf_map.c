@@ -25,7 +25,7 @@ void perf_map_release(struct perf_map *map)
 		symbol_table_release(&map->table);
 }
 
-/* "start size name", both numbers hexadecimal, the name up to the end of the line. */
+/* Adds a line "start size name". Both numbers are hexadecimal; the name extends to the end of the line. */
 static int parse_line(struct perf_map *map, char *line)
 {
 	char *size_text, *name;
@@ -37,7 +37,7 @@ static int parse_line(struct perf_map *map, char *line)
 	return symbol_table_add(&map->table, start, size, 0, SYMBOL_GLOBAL, name + 1, strlen(name + 1));
 }
 
-/* The last line may still be in the making: it is left for the next time. */
+/* A last line without a newline may be incomplete, so it is left for the next time. */
 static int parse_lines(struct perf_map *map, char *text, size_t len)
 {
 	char *end;
@@ -90,13 +90,13 @@ int perf_map_read(struct perf_map *map, int fd)
 	return err;
 }
 
-/* /tmp is everybody's: only the process itself, root and we may say what its code is called. */
+/* Anyone can write to /tmp. Only files of the process's user, root and ours may name its code. */
 static bool is_trusted(const struct stat *st, const struct process *process)
 {
 	return st->st_uid == 0 || st->st_uid == process->uid || st->st_uid == geteuid();
 }
 
-/* What is known of a file that has become shorter counts no more, so all of it is wanted. */
+/* The offset from which to read the file. If it has become shorter, all of it is read again. */
 static off_t unread_from(const struct perf_map *map, const struct stat *st)
 {
 	return (uint64_t)st->st_size < map->parsed_bytes ? 0 : (off_t)map->parsed_bytes;
@@ -118,7 +118,7 @@ static void refresh(struct perf_map *map, const struct process *process)
 	if (is_trusted(&file.st, process))
 		fd = target_file_read(&file, unread_from(map, &file.st));
 	if (fd >= 0)
-		(void)perf_map_read(map, fd); /* what could be read is in the table */
+		(void)perf_map_read(map, fd); /* after an error, what could be read is in the table */
 	target_file_release(&file);
 }
 

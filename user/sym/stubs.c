@@ -9,16 +9,16 @@
 #include "sym/demangle.h"
 
 #define MAX_SLOTS (1u << 18)
-#define MAX_TABLE_BYTES (4u << 20) /* the largest known have some ten thousand entries of 16 bytes */
-#define MAX_EH_FRAME_BYTES (16u << 20) /* libc's has 0.1 MB, that of static programs a few */
+#define MAX_TABLE_BYTES (4u << 20) /* the largest known tables have some ten thousand entries of 16 bytes */
+#define MAX_EH_FRAME_BYTES (16u << 20) /* libc's has 0.1 MB, that of static programs a few MB */
 #define X86_ENTRY_BYTES 16
 #define X86_JUMP_BYTES 6
-/* A trampoline is two instructions, 9 bytes; unwinders also ask for the byte before it. */
+/* A trampoline is two instructions, 9 bytes; unwinders also look up the byte before it. */
 #define MAX_TRAMPOLINE_BYTES 16
 
-struct slot { /* of the global offset table */
+struct slot { /* a word of the global offset table */
 	uint64_t address;
-	uint64_t resolver; /* of a function that is chosen as the program starts, else 0 */
+	uint64_t resolver; /* address of the code that chooses the function when the program starts (IFUNC), or 0 */
 	uint32_t symbol;
 };
 
@@ -26,14 +26,14 @@ struct reading {
 	struct elf_reader *elf;
 	uint16_t machine;
 	const struct symbol_table *known;
-	Elf_Data *symbols; /* .dynsym; NULL: none */
+	Elf_Data *symbols; /* .dynsym; NULL if there is none */
 	Elf_Data *names;
 	Elf_Data *lazy; /* .rela.plt */
 	struct vec(struct slot) slots;
 	struct symbol_table *stubs;
 };
 
-/* ---- what the linkage tables' slots are filled with ---- */
+/* ---- the slots, through which entries of linkage tables jump ---- */
 
 static bool fills_slot(const struct reading *reading, uint64_t type)
 {
@@ -71,7 +71,7 @@ static int compare_slots(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-/* Relocations that refer to .dynsym or, in static programs, to nothing. */
+/* Reads the relocations that refer to .dynsym or, in static programs, to no symbol table. */
 static int read_relocations(struct reading *reading, size_t dynsym)
 {
 	Elf_Scn *section = NULL;
@@ -92,7 +92,7 @@ static int read_relocations(struct reading *reading, size_t dynsym)
 	return err;
 }
 
-/* Its index; 0 when there is none. */
+/* Returns the section's index, or 0 if there is none. */
 static size_t read_dynsym(struct reading *reading)
 {
 	GElf_Shdr shdr, names_shdr;
@@ -118,7 +118,7 @@ static const struct slot *find_slot(const struct reading *reading, uint64_t addr
 				  : NULL;
 }
 
-/* NULL or not empty. */
+/* The name of the function to which a slot leads, NULL or not empty. It may end without NUL: *ret_len is its length. */
 static const char *slot_name(const struct reading *reading, const struct slot *slot, size_t *ret_len)
 {
 	const char *name;
@@ -137,7 +137,7 @@ static const char *slot_name(const struct reading *reading, const struct slot *s
 	return *ret_len ? name : NULL;
 }
 
-/* `size` 0: up to the next one. */
+/* A size of 0 means: up to the next entry. */
 static int add_entry(struct reading *reading, const struct slot *slot, uint64_t start, uint64_t size, uint64_t limit)
 {
 	char text[SYMBOL_TABLE_MAX_NAME];
@@ -157,7 +157,10 @@ static int add_entry(struct reading *reading, const struct slot *slot, uint64_t 
 				len + strlen(DEMANGLE_PLT_SUFFIX));
 }
 
-/* Where entries must be jumped to with an ENDBR64, this one only pushes the number of its relocation. */
+/*
+ * True for the lazy entry of programs whose entries begin with ENDBR64. It does not jump through the slot; it pushes
+ * the number of its relocation, which names the slot.
+ */
 static bool pushes_number(const struct reading *reading, const uint8_t *code, struct slot *ret)
 {
 	static const uint8_t endbr64_push[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x68};
@@ -170,7 +173,7 @@ static bool pushes_number(const struct reading *reading, const uint8_t *code, st
 	return number >= 0 && gelf_getrela(reading->lazy, number, &rela) && to_slot(reading, &rela, ret);
 }
 
-/* Linkers agree on little but the jump through the slot: jmp *distance(%rip). */
+/* Entries of different linkers have only the jump through the slot in common: jmp *distance(%rip). */
 static const struct slot *x86_jump(const struct reading *reading, const uint8_t *code, size_t len, uint64_t vaddr)
 {
 	const struct slot *slot = NULL;
@@ -203,7 +206,7 @@ static int read_x86(struct reading *reading, const uint8_t *code, size_t len, co
 	return err;
 }
 
-/* adrp x16, page; ldr x17, [x16, offset]; with branch target identification, bti c before them. */
+/* Entries have adrp x16, page; ldr x17, [x16, offset]. With branch target identification, bti c comes before them. */
 static int read_arm64(struct reading *reading, const uint8_t *code, size_t len, const GElf_Shdr *shdr)
 {
 	uint32_t before = 0, adrp, ldr;
@@ -253,14 +256,17 @@ static int read_linkage_tables(struct reading *reading)
 
 /* ---- the signal trampoline ---- */
 
-/* glibc's on x86-64; arm64's lies in the vdso and has a symbol. */
+/* This is glibc's trampoline on x86-64. That of arm64 is in the vdso and has a symbol. */
 struct frame_entry { /* .eh_frame */
 	uint32_t len;
-	uint32_t id; /* 0: what functions have in common, "CIE"; else how far before this word that lies */
+	uint32_t id; /* 0: a CIE, which holds what functions have in common; else the distance back to the CIE */
 	uint8_t body[10];
 };
 
-/* Version 1, augmentation "zRS": S for signal; code 1, data -8, return address 16; relative addresses of 4 bytes. */
+/*
+ * Version 1; augmentation "zRS", S for signal; code alignment 1, data alignment -8, return address in column 16;
+ * relative addresses of 4 bytes.
+ */
 static const uint8_t signal_cie[sizeof(((struct frame_entry *)0)->body)] = {
 	1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x1b};
 
@@ -289,7 +295,7 @@ static int read_trampolines(struct reading *reading)
 	struct frame_entry entry;
 	int err = 0;
 
-	/* An entry of length 0 ends them, and so does 0xffffffff, a size that nobody needs. */
+	/* An entry of length 0 is the last. We also stop at 0xffffffff (64-bit DWARF), which no file needs here. */
 	for (size_t at = 0; !err && len - at >= sizeof(entry); at += 4 + (size_t)entry.len) {
 		memcpy(&entry, bytes + at, sizeof(entry));
 		if (!entry.len || entry.len > len - at - 4)
@@ -321,5 +327,5 @@ int stubs_read(struct symbol_table *stubs, struct elf_reader *elf, const struct 
 		err = read_trampolines(&reading);
 	vec_release(&reading.slots);
 	symbol_table_sort(stubs, SYMBOL_USUAL);
-	return err == -ENOMEM ? err : 0; /* -EFBIG: what fitted is kept */
+	return err == -ENOMEM ? err : 0; /* after -EFBIG the names that fitted are kept */
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MAX_SIZE 0x1fffffffu
-#define MAX_NESTING 16 /* symbols that start inside another one, as hand-written assembly has them */
+#define MAX_NESTING 16 /* symbols that start inside another one, as in hand-written assembly */
 
 void symbol_table_init(struct symbol_table *table)
 {
@@ -58,7 +58,7 @@ int symbol_table_add_all(struct symbol_table *table, const struct symbol_table *
 	return err;
 }
 
-/* In the order of adding among equals, which makes qsort() stable. */
+/* Rows with equal starts stay in the order in which they were added: this makes qsort() stable. */
 static int compare_rows(const void *a, const void *b)
 {
 	const struct symbol_row *x = a, *y = b;
@@ -68,7 +68,7 @@ static int compare_rows(const void *a, const void *b)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
-/* foo_alias_2 */
+/* True for names like foo_alias_2. */
 static bool is_numbered_alias(const char *name)
 {
 	static const char mark[] = "_alias_";
@@ -80,7 +80,7 @@ static bool is_numbered_alias(const char *name)
 	       !strncmp(name + len - digits - strlen(mark), mark, strlen(mark));
 }
 
-/* Made by a compiler, from another function, or by a macro, for use in its own file. */
+/* True for names that a compiler makes from another function, or a macro for use in its own file. */
 static bool is_decorated(const char *name)
 {
 	static const char *const prefixes[] = {"__GI_", "__EI_", "__pi_", "__pfx_", "__cfi_"};
@@ -96,7 +96,7 @@ static bool is_decorated(const char *name)
 	return is_numbered_alias(name);
 }
 
-/* Negative: `a` is the more usual name of the two, positive: `b` is. 0: they are the same. */
+/* Negative if `a` is the more usual name of the two, positive if `b` is, 0 if the names are the same. */
 static int compare_names(const struct symbol_row *a, const char *name_a, const struct symbol_row *b, const char *name_b)
 {
 	uint32_t callers_a = a->linkage == SYMBOL_WEAK ? SYMBOL_GLOBAL : a->linkage;
@@ -119,7 +119,7 @@ static int compare_names(const struct symbol_row *a, const char *name_a, const s
 	return strcmp(name_a, name_b);
 }
 
-/* Of one name with two sizes, the larger: the order of adding decides nothing. */
+/* If one name has two sizes, the larger size is preferred, so that the order of adding does not matter. */
 static bool is_more_usual(const struct symbol_table *table, const struct symbol_row *a, const struct symbol_row *b)
 {
 	int order = compare_names(a, table->text.data + a->name, b, table->text.data + b->name);
@@ -163,7 +163,7 @@ const char *symbol_table_find(const struct symbol_table *table, uint64_t address
 		else
 			high = middle;
 	}
-	/* rows[low - 1] is the last that starts at or before the address. */
+	/* rows[low - 1] is the last row that starts at or before the address. */
 	for (size_t i = low; i > 0 && low - i < MAX_NESTING; i--)
 		if (address - rows[i - 1].start < rows[i - 1].size)
 			return table->text.data + rows[i - 1].name;

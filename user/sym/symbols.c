@@ -19,16 +19,16 @@
 #include "sym/vdso.h"
 
 #define MAPS_MIN_AGE_NS (100 * NS_PER_MS) /* wild addresses must not make us read the maps for every sample */
-#define VDSO_IDENTITY 1 /* all have the same */
+#define VDSO_IDENTITY 1 /* all processes share one vdso, see vdso.h */
 
 #define TRIMMED_NAMES (8u << 20) /* bytes */
 #define TRIMMED_MAPPINGS (1u << 16)
 
-/* Shared by all that map it. */
+/* A file, shared by all mappings of it. */
 struct shared_file {
-	struct elf_file elf; /* first: what the maps below point to */
+	struct elf_file elf; /* must be first: the maps below point to it */
 	uint64_t identity;
-	uint32_t round; /* in which it was last asked for a name */
+	uint32_t round; /* the round in which a name in it was last looked up */
 };
 
 struct symbols {
@@ -37,8 +37,8 @@ struct symbols {
 	struct map demangled; /* address of the mangled name in its table -> readable name */
 	struct map perf_maps; /* process -> struct perf_map, owned */
 	struct vec(struct shared_file *) owned;
-	uint32_t round; /* calls of symbols_trim() */
-	struct elf_file unreadable; /* stands for what could not be read, so that it is tried once */
+	uint32_t round; /* number of calls of symbols_trim() */
+	struct elf_file unreadable; /* in place of files that could not be read, so that each is tried only once */
 	struct kallsyms kernel;
 	struct intern names;
 	uint64_t work_ns; /* CPU time that reading took */
@@ -102,10 +102,10 @@ void symbols_free(struct symbols *symbols)
 void symbols_forget(struct symbols *symbols)
 {
 	free_files(symbols);
-	(void)intern_init(&symbols->names); /* out of memory: without room for a name, as when it fails later */
+	(void)intern_init(&symbols->names); /* when out of memory, names are "[unknown]" */
 }
 
-/* The text until names are forgotten; never empty. */
+/* Returns a copy of the text that is valid until names are forgotten; never empty. */
 static const char *keep_name(struct symbols *symbols, const char *text)
 {
 	const char *kept = intern_text(&symbols->names, intern_str(&symbols->names, text));
@@ -125,7 +125,7 @@ static const char *offset_name(struct symbols *symbols, const char *module, uint
 	return name;
 }
 
-/* `mangled` lies in a table that never changes, so its address stands for it. */
+/* `mangled` is in a table that never changes, so its address is used as the key. */
 static const char *readable_name(struct symbols *symbols, const char *mangled)
 {
 	const char *known = map_get_ptr(&symbols->demangled, (uintptr_t)mangled);
@@ -138,11 +138,11 @@ static const char *readable_name(struct symbols *symbols, const char *mangled)
 	if (demangle(mangled, &buf) && buf.len)
 		name = keep_name(symbols, buf.data);
 	buf_release(&buf);
-	(void)map_put_ptr(&symbols->demangled, (uintptr_t)mangled, (void *)(uintptr_t)name); /* a cache */
+	(void)map_put_ptr(&symbols->demangled, (uintptr_t)mangled, (void *)(uintptr_t)name); /* only a cache */
 	return name;
 }
 
-/* The new owner, or NULL when out of memory: then `file` is released. */
+/* Takes over `file`. Returns where it is now, or NULL when out of memory; then `file` is released. */
 static struct elf_file *own_file(struct symbols *symbols, struct elf_file *file, uint64_t identity)
 {
 	struct shared_file *owned = malloc(sizeof(*owned));
@@ -153,7 +153,7 @@ static struct elf_file *own_file(struct symbols *symbols, struct elf_file *file,
 		return NULL;
 	}
 	*owned = (struct shared_file){.elf = *file, .identity = identity, .round = symbols->round};
-	(void)map_put_ptr(&symbols->files, identity, &owned->elf); /* a cache */
+	(void)map_put_ptr(&symbols->files, identity, &owned->elf); /* only a cache */
 	return &owned->elf;
 }
 
@@ -230,7 +230,7 @@ static struct elf_file *load(struct symbols *symbols, const struct process *proc
 	return file;
 }
 
-/* Never NULL; &symbols->unreadable when it is no ELF file or cannot be read. */
+/* Never returns NULL, but &symbols->unreadable if it is no ELF file or cannot be read. */
 static struct elf_file *find_file(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
 {
 	uint64_t identity = mapping_identity(process, mapping);
@@ -241,7 +241,7 @@ static struct elf_file *find_file(struct symbols *symbols, const struct process 
 	file = load(symbols, process, mapping);
 	if (!file)
 		file = &symbols->unreadable;
-	(void)map_put_ptr(&symbols->mappings, identity, file); /* a cache */
+	(void)map_put_ptr(&symbols->mappings, identity, file); /* only a cache */
 	return touch(symbols, file);
 }
 
@@ -264,7 +264,7 @@ static const char *jit_name(struct symbols *symbols, const struct process *proce
 	return name ? keep_name(symbols, name) : NULL;
 }
 
-/* NULL when neither file nor perf-map knows the address. */
+/* Returns NULL if neither a file nor a perf-map has the address. */
 static const char *mapped_name(struct symbols *symbols, const struct process *process, const struct mapping *mapping,
 			       uint64_t address, const char *module)
 {
@@ -323,10 +323,10 @@ void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, s
 	const char *module = "kernel";
 	const char *name = kallsyms_find(&symbols->kernel, at, &module);
 
-	/* Hidden: the names are offsets then. */
+	/* If the kernel hides its addresses, the names are offsets. */
 	if (!name && refresh_kernel(symbols))
 		name = kallsyms_find(&symbols->kernel, at, &module);
-	/* The table goes away when it is read again, its names stay. */
+	/* The name is copied, since the table is freed when it is read again. */
 	ret->name = name ? readable_name(symbols, keep_name(symbols, name)) : offset_name(symbols, "[kernel]", at);
 	ret->module = keep_name(symbols, module);
 	ret->is_guess = false; /* hidden addresses stay hidden */
@@ -337,7 +337,7 @@ uint64_t symbols_work_ns(const struct symbols *symbols)
 	return symbols->work_ns;
 }
 
-/* ---- for recordings without an end ---- */
+/* ---- for continuous recordings ---- */
 
 void symbols_forget_process(struct symbols *symbols, const struct process *process)
 {
@@ -350,7 +350,7 @@ void symbols_forget_process(struct symbols *symbols, const struct process *proce
 	free(map);
 }
 
-/* Those that were asked for nothing since the call before the last. */
+/* Frees files in which no name was looked up since the call before the last. True if there were any. */
 static bool free_idle_files(struct symbols *symbols)
 {
 	size_t kept = 0, before = symbols->owned.len;
@@ -377,7 +377,7 @@ void symbols_trim(struct symbols *symbols)
 	symbols->round++;
 	if (is_freed || symbols->mappings.len > TRIMMED_MAPPINGS)
 		map_release(&symbols->mappings);
-	if (is_freed) /* by addresses in tables that are gone */
+	if (is_freed) /* its keys are addresses in tables that are freed now */
 		map_release(&symbols->demangled);
 	if (intern_memory(&symbols->names) < TRIMMED_NAMES || intern_init(&names) < 0)
 		return;

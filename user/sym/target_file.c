@@ -22,12 +22,12 @@
 #include "base/map.h"
 #include "proc/helper.h"
 
-#define COPY_NS (NS_PER_SEC / 2) /* an honest disk that takes longer is no reason to bar anybody */
+#define COPY_NS (NS_PER_SEC / 2) /* longest copy: below the helper's timeout, so a slow disk gets nobody barred */
 #define CHUNK_BYTES 65536
 
 /* ---- in the helper ---- */
 
-/* An O_PATH descriptor of a regular file. */
+/* Answers with `fd`, an O_PATH descriptor. -EINVAL if it is no regular file, -errno if `fd` is negative. */
 static int answer_file(int fd, struct helper_answer *answer)
 {
 	answer->fd = fd;
@@ -44,19 +44,22 @@ static int find_work(const struct helper_task *task, struct helper_answer *answe
 	};
 	int fd = (int)syscall(SYS_openat2, task->fd, task->path, &how, sizeof(how));
 
-	/* Before Linux 5.6, or refused by an old container's seccomp filter: absolute links then lead into our root. */
+	/*
+	 * Linux before 5.6 has no openat2(), and seccomp filters of old containers refuse it. With openat() absolute
+	 * links lead into our root.
+	 */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
 		fd = openat(task->fd, task->path, O_PATH | O_CLOEXEC);
 	return answer_file(fd, answer);
 }
 
-/* Its own lookup takes the lock of the process's mappings. */
+/* Runs in the helper too, because looking up a name in map_files takes the lock of the process's mappings. */
 static int find_mapped_work(const struct helper_task *task, struct helper_answer *answer)
 {
 	return answer_file(openat(task->fd, task->path, O_PATH | O_CLOEXEC), answer);
 }
 
-/* The number of the mount that it was opened through, unique among all mount namespaces; 0: not known. */
+/* The id of the mount through which `fd` was opened. It is unique among all mount namespaces. 0: unknown. */
 static unsigned long mount_id(int fd)
 {
 	const char *line;
@@ -87,7 +90,10 @@ static bool has_mount(const char *mounts, unsigned long id)
 	return found;
 }
 
-/* Of the user namespace that we are in: only who has rights there, where users have none, mounts something in it. */
+/*
+ * True if the process's mount namespace belongs to our user namespace. Then only processes with rights in our user
+ * namespace can mount something there; ordinary users have none.
+ */
 static bool mounts_are_of_our_users(pid_t pid)
 {
 	struct stat ours, theirs;
@@ -107,7 +113,10 @@ static bool mounts_are_of_our_users(pid_t pid)
 	return same;
 }
 
-/* Root's, as containers have it: in a user namespace anybody may mount an overlay, of a FUSE file system too. */
+/*
+ * True for mounts made by root, as those of containers are. In a user namespace of their own all users may mount an
+ * overlay, also over a FUSE file system.
+ */
 static bool is_mounted_by_root(int fd, pid_t pid)
 {
 	unsigned long id = mount_id(fd);
@@ -119,9 +128,10 @@ static bool is_mounted_by_root(int fd, pid_t pid)
 }
 
 /*
- * Reading may wait for the disk, but for no user. Where a file system is of the kernel alone and its buffered reads
- * take no lock that a write() holds, whose buffer may lie in memory that never comes, that is true of every file; of
- * others' where nobody but root may write.
+ * True if a read of the file may wait for the disk, but for no user. This holds for all files of a file system that the
+ * kernel alone implements, and whose buffered reads take no lock that write() holds: the buffer of a write() may be in
+ * memory that never arrives. If reads take such a lock, or on an overlay that root mounted, it holds for files that only
+ * root can write.
  */
 static bool nobody_can_hold(int fd, pid_t pid, const struct stat *st)
 {
@@ -131,7 +141,7 @@ static bool nobody_can_hold(int fd, pid_t pid, const struct stat *st)
 	if (fstatfs(fd, &fs) < 0)
 		return false;
 	switch ((uint32_t)fs.f_type) {
-	case EXT4_SUPER_MAGIC: /* ext2 and ext3, too */
+	case EXT4_SUPER_MAGIC: /* ext2 and ext3 have the same number */
 	case TMPFS_MAGIC:
 	case RAMFS_MAGIC:
 	case BTRFS_SUPER_MAGIC:
@@ -143,7 +153,7 @@ static bool nobody_can_hold(int fd, pid_t pid, const struct stat *st)
 	case XFS_SUPER_MAGIC:
 	case 0x2fc12fc1: /* ZFS, which is not in linux/magic.h */
 		return is_roots;
-	case OVERLAYFS_SUPER_MAGIC: /* shows whatever owner the file systems below it tell */
+	case OVERLAYFS_SUPER_MAGIC: /* shows the owner that the file systems below it report */
 		return is_roots && is_mounted_by_root(fd, pid);
 	}
 	return false;
@@ -162,7 +172,7 @@ static int copy_bytes(int from, int to, off_t at)
 
 	while ((len = pread(from, chunk, sizeof(chunk), at)) > 0) {
 		if (at + len > TARGET_FILE_COPY_MAX)
-			return -EFBIG; /* it grew */
+			return -EFBIG; /* it has grown */
 		if (!is_zero(chunk, (size_t)len) && pwrite(to, chunk, (size_t)len, at) != len)
 			return -ENOSPC;
 		at += len;
@@ -189,7 +199,7 @@ static int copy(int from, const struct stat *st, off_t at, int *ret_fd)
 	return err;
 }
 
-/* O_NONBLOCK: else a lease of whoever owns the file would stop us until it is broken. */
+/* With O_NONBLOCK, since a lease of the file's owner would otherwise stop us until it is broken. */
 static int read_work(const struct helper_task *task, struct helper_answer *answer)
 {
 	char path[32];
@@ -212,7 +222,7 @@ static int read_work(const struct helper_task *task, struct helper_answer *answe
 
 /* ---- in the loader ---- */
 
-/* Takes over `fd`, of a place that does not block; -errno is passed on. */
+/* Takes over `fd`, the directory in which `path` is looked up. If it is -errno, that is returned. */
 static int find(struct target_file *file, pid_t pid, int fd, const char *path,
 		int (*work)(const struct helper_task *task, struct helper_answer *answer))
 {
@@ -249,7 +259,7 @@ int target_file_find(struct target_file *file, pid_t pid, pid_t root, const char
 	return find(file, pid, open_place("/proc/%d/root", root), path, find_work);
 }
 
-/* Needs CAP_CHECKPOINT_RESTORE (CAP_SYS_ADMIN before Linux 5.9), and that the mapping was not split since. */
+/* Needs CAP_CHECKPOINT_RESTORE (CAP_SYS_ADMIN before Linux 5.9). Fails if the mapping was split since. */
 static int find_mapped(struct target_file *file, pid_t pid, const struct mapping *mapping)
 {
 	char path[64];
@@ -258,7 +268,7 @@ static int find_mapped(struct target_file *file, pid_t pid, const struct mapping
 	return find(file, pid, open_place("/proc/%d", pid), path, find_mapped_work);
 }
 
-/* overlayfs and btrfs show other device numbers in maps than in stat; `any_device` allows for that. */
+/* overlayfs and btrfs show different device numbers in maps and in stat; `any_device` allows that. */
 static int find_same(struct target_file *file, pid_t pid, pid_t root, const struct mapping *mapping, bool any_device)
 {
 	int err = target_file_find(file, pid, root, mapping->path);
@@ -282,7 +292,7 @@ int target_file_find_mapping(struct target_file *file, const struct process *pro
 	err = process->exited ? -ESRCH : find_same(file, pid, pid, mapping, true);
 	if (!err || err == -ESTALE)
 		return err;
-	/* The process is gone and its root with it; most files are also ours. */
+	/* The process has ended, and its root is gone. Most files exist in our root too. */
 	return find_same(file, pid, getpid(), mapping, false);
 }
 

@@ -5,7 +5,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* 0 when the kernel gave us none. */
+/* Returns 0 if the kernel gave us no vdso. */
 static size_t find_own_bytes(uintptr_t start)
 {
 	struct maps maps = {0};
@@ -21,7 +21,7 @@ static size_t find_own_bytes(uintptr_t start)
 	return bytes;
 }
 
-/* A process with 32 bits, x32's too, has nothing above 4 GB, and the kernel puts nothing of one with 64 below. */
+/* A 32-bit process, or one of x32, has nothing above 4 GB. In a 64-bit process the kernel puts the vdso above 4 GB. */
 void *vdso_of(const struct mapping *mapping, size_t *ret_bytes)
 {
 	static size_t own_bytes;
