@@ -12,7 +12,7 @@ struct arena {
 };
 
 /* A zeroed struct arena is a valid empty arena. */
-void *arena_alloc(struct arena *arena, size_t bytes); /* NULL when out of memory */
+void *arena_alloc(struct arena *arena, size_t bytes); /* returns NULL when out of memory */
 char *arena_copy(struct arena *arena, const char *text, size_t len); /* adds a NUL */
 void arena_release(struct arena *arena);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an empty buffer shows; never written, because size is 0. */
+/* The contents of an empty buffer. Never written, because size is 0. */
 static char empty[1];
 
 void buf_init(struct buf *buf)
@@ -49,7 +49,7 @@ void buf_cut(struct buf *buf, size_t len)
 	buf->data[len] = '\0';
 }
 
-/* Room for `more` bytes and the NUL behind them. */
+/* Makes room for `more` bytes and a NUL. */
 static bool buf_reserve(struct buf *buf, size_t more)
 {
 	size_t size = buf->size ? buf->size : 64;

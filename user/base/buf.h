@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A growing byte string, always NUL-terminated. A failed allocation sets `failed` and keeps what is there. */
+/* A growing byte string, always NUL-terminated. A failed allocation sets `failed` and keeps the contents so far. */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
@@ -17,14 +17,14 @@ struct buf {
 void buf_init(struct buf *buf);
 void buf_release(struct buf *buf);
 void buf_clear(struct buf *buf); /* keeps the memory */
-void buf_shrink(struct buf *buf); /* gives back what is not used: of one that is complete */
-void buf_cut(struct buf *buf, size_t len); /* back to an earlier length */
+void buf_shrink(struct buf *buf); /* frees unused capacity; call when the string is complete */
+void buf_cut(struct buf *buf, size_t len); /* truncates to an earlier length */
 void buf_add(struct buf *buf, const void *bytes, size_t len);
 void buf_add_str(struct buf *buf, const char *text);
 void buf_add_char(struct buf *buf, char c);
 __attribute__((format(printf, 2, 3))) void buf_printf(struct buf *buf, const char *format, ...);
 __attribute__((format(printf, 2, 0))) void buf_vprintf(struct buf *buf, const char *format, va_list args);
-/* Hands the string to the caller, who frees it; NULL when failed. */
+/* Returns the string, which the caller frees, or NULL when `failed` is set. */
 char *buf_detach(struct buf *buf);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Time: CLOCK_MONOTONIC is what BPF, agent and loader stamp records with. */
+/* Time. BPF, agent and loader all stamp records with CLOCK_MONOTONIC. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -11,6 +11,6 @@
 
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_realtime_ns(void);
-uint64_t clock_cpu_ns(void); /* that this thread has had of a CPU */
+uint64_t clock_cpu_ns(void); /* CPU time that this thread has used */
 
 #endif

@@ -10,7 +10,7 @@ static bool is_drawn(const struct distinct *distinct, uint64_t hash)
 	return !(hash & ((1ull << distinct->shift) - 1));
 }
 
-/* Half of them stay, on average. */
+/* Drops about half of the hashes. */
 static void draw_fewer(struct distinct *distinct)
 {
 	struct map before = distinct->hashes;
@@ -20,7 +20,7 @@ static void draw_fewer(struct distinct *distinct)
 	distinct->shift++;
 	for (size_t cursor = 0; map_next(&before, &cursor, &hash, &value);)
 		if (is_drawn(distinct, hash))
-			(void)map_put(&distinct->hashes, hash, 0); /* out of memory: the count is too low */
+			(void)map_put(&distinct->hashes, hash, 0); /* when out of memory, the count is too low */
 	map_release(&before);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How many different things were seen, give or take a tenth, in 40 KB: by an evenly drawn part of their hashes. */
+/*
+ * Estimates how many different things were seen, to about 10 %, in 40 KB: it keeps only the hashes with enough low zero
+ * bits.
+ */
 #ifndef BASE_DISTINCT_H
 #define BASE_DISTINCT_H
 
@@ -8,12 +11,12 @@
 #include "base/map.h"
 
 struct distinct {
-	struct map hashes; /* those whose lowest `shift` bits are 0 */
+	struct map hashes; /* the hashes seen whose lowest `shift` bits are 0 */
 	unsigned shift;
 };
 
-void distinct_add(struct distinct *distinct, uint64_t hash); /* a good one: hash_u64(), hash_bytes() */
+void distinct_add(struct distinct *distinct, uint64_t hash); /* needs a well mixed hash: hash_u64(), hash_bytes() */
 uint64_t distinct_count(const struct distinct *distinct);
-void distinct_release(struct distinct *distinct); /* empty again */
+void distinct_release(struct distinct *distinct); /* leaves it empty */
 
 #endif

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CHUNK_BYTES 256 /* that libelf keeps beside each chunk */
+#define CHUNK_BYTES 256 /* what libelf allocates besides each chunk */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define HOST_DATA ELFDATA2LSB
@@ -21,9 +21,9 @@ union header {
 };
 
 /*
- * When the header does not hold the number of sections or segments, section 0 does, and libelf allocates as many as it
- * claims. No real library has 65280 sections or 65535 segments, so such files are refused. So are files of another byte
- * order, of which libelf would make a second copy.
+ * When the header does not hold the number of sections or segments, section 0 does, and libelf allocates as many as
+ * section 0 claims. No real library has 65280 sections or 65535 segments, so such files are refused. Files of the other
+ * byte order are refused too, because libelf would make a second copy of them.
  */
 static int check_counts(uint64_t shoff, uint16_t shnum, uint16_t phnum)
 {
@@ -40,7 +40,10 @@ static int check_header(const union header *header, size_t len)
 	return check_counts(header->elf32.e_shoff, header->elf32.e_shnum, header->elf32.e_phnum);
 }
 
-/* libelf reads the names of all sections when the first is asked for, and inflates them. */
+/*
+ * Takes the section names from the budget: libelf reads all of them when the first is asked for. Returns false when
+ * they do not fit or are compressed, because libelf would inflate them.
+ */
 static bool takes_names(struct elf_reader *reader)
 {
 	GElf_Shdr shdr;
@@ -53,7 +56,7 @@ static bool takes_names(struct elf_reader *reader)
 	return !(shdr.sh_flags & SHF_COMPRESSED) && elf_reader_take(reader, shdr.sh_size);
 }
 
-/* Takes over `elf`. */
+/* Takes ownership of `elf`. */
 static int check_kind(struct elf_reader *ret, Elf *elf)
 {
 	struct elf_reader reader = {.elf = elf, .left = ELF_READER_MAX_BYTES};

@@ -17,29 +17,35 @@
 
 struct elf_reader {
 	Elf *elf;
-	size_t left; /* bytes that may still be made of the file */
+	size_t left; /* bytes of memory that may still be used for this file */
 };
 
 /*
- * Both: 0 and what elf_reader_close() ends, or -errno. The descriptor and the bytes stay the caller's, and needed until
- * then.
+ * Both return 0, or -errno. After success call elf_reader_close(). The descriptor or the bytes stay owned by the
+ * caller, who must keep them until then.
  */
 int elf_reader_open(struct elf_reader *ret, int fd);
 int elf_reader_open_memory(struct elf_reader *ret, void *bytes, size_t len);
 void elf_reader_close(struct elf_reader *reader);
 
-/* Before memory is taken for what the file says. False: there is no more for it. */
+/*
+ * Takes `bytes` from the budget; call before allocating memory for contents of the file. Returns false when the budget
+ * is too small.
+ */
 bool elf_reader_take(struct elf_reader *reader, size_t bytes);
 
-/* "" when it has none, or none that can be read. */
+/* Returns the section's name, or "" when it has none or it cannot be read. */
 const char *elf_reader_name(const struct elf_reader *reader, const GElf_Shdr *shdr);
-/* NULL when there is none of that name, or only one without bytes. */
+/* Returns NULL when there is no section of that name with contents. */
 Elf_Scn *elf_reader_find(const struct elf_reader *reader, const char *name, GElf_Shdr *ret);
-/* NULL for one without bytes, a compressed one, and where the budget has no room. Good until elf_reader_close(). */
+/*
+ * Returns NULL for a section without contents, a compressed section, or when the budget is too small. Valid until
+ * elf_reader_close().
+ */
 Elf_Data *elf_reader_section(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr);
-/* The same for bytes by their place in the file. */
+/* Like elf_reader_section(), for a range of the file. */
 Elf_Data *elf_reader_chunk(struct elf_reader *reader, uint64_t offset, uint64_t bytes, Elf_Type type);
-/* As elf_reader_section(), of a compressed one too: what is in it. */
+/* Like elf_reader_section(), but inflates a compressed section, to at most `max_bytes`. */
 Elf_Data *elf_reader_inflated(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr, size_t max_bytes);
 
 #endif

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW_BYTES 64 /* of a string's place in arrays and map, which grow by doubling */
+#define ROW_BYTES 64 /* estimate of what arrays and map need per string; they grow by doubling */
 
-/* The empty string is id 0 and never hashed, so that 0 can end a chain. */
+/* Id 0 is the empty string. It is never hashed, so 0 can end a chain. */
 int intern_init(struct intern *intern)
 {
 	*intern = (struct intern){0};

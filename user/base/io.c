@@ -12,7 +12,7 @@
 
 #define TEMPORARY_TRIES 16
 
-/* What is behind the stream. stdio forgets why an earlier write failed; this does not. */
+/* Where the stream writes. It keeps the first error, which stdio does not. */
 struct io_sink {
 	int fd;
 	int error; /* first -errno */
@@ -41,7 +41,7 @@ static int read_all(int fd, size_t max, struct buf *buf)
 
 int io_read_file(int dirfd, const char *path, size_t max, struct buf *buf)
 {
-	/* O_NONBLOCK: a FIFO that a hostile process put in the file's place must not stop us. */
+	/* O_NONBLOCK: a hostile process may have put a FIFO in the file's place, which must not block us. */
 	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int err;
 
@@ -80,10 +80,10 @@ static ssize_t sink_write(void *cookie, const char *bytes, size_t len)
 
 	if (!sink->error)
 		sink->error = io_write_all(sink->fd, bytes, len);
-	return sink->error ? 0 : (ssize_t)len; /* 0 is a cookie's way to say error */
+	return sink->error ? 0 : (ssize_t)len; /* a cookie's write function returns 0 on error */
 }
 
-/* Takes over fd. */
+/* Takes ownership of fd. */
 static int sink_open(struct io_output *out, int fd)
 {
 	out->sink = malloc(sizeof(*out->sink));
@@ -96,12 +96,12 @@ static int sink_open(struct io_output *out, int fd)
 	return out->file ? 0 : -ENOMEM;
 }
 
-/* Closes the stream and its descriptor; the first error of either or of a write before. */
 int io_output_error(const struct io_output *out)
 {
 	return out->sink ? out->sink->error : 0;
 }
 
+/* Closes the stream and its descriptor. Returns the first error of a write before, or of closing. */
 static int sink_close(struct io_output *out)
 {
 	int err = 0;
@@ -113,7 +113,7 @@ static int sink_close(struct io_output *out)
 		return err;
 	if (out->sink->error)
 		err = out->sink->error;
-	/* Only what will be renamed must be on disk before its name is. */
+	/* A file that will be renamed must be on disk before its name is. */
 	if (!err && out->temporary && fsync(out->sink->fd) < 0)
 		err = -errno;
 	if (close(out->sink->fd) < 0 && !err)
@@ -130,7 +130,7 @@ static void output_release(struct io_output *out)
 	*out = (struct io_output){0};
 }
 
-/* Opened by descriptor: its name may stand for another file by now. */
+/* Opens by descriptor: by now the name may belong to another file. */
 static int open_found(const struct out_path *at, int flags)
 {
 	char path[32];
@@ -155,7 +155,7 @@ static bool is_stdout(const struct stat *target)
 	return fstat(STDOUT_FILENO, &st) == 0 && target->st_dev == st.st_dev && target->st_ino == st.st_ino;
 }
 
-/* A pipe that somebody else has put where everybody may write: it would get what was recorded. */
+/* True for a pipe that another user has put into a folder that everybody can write to: he would get the recording. */
 static bool is_trap(const struct out_path *at, const struct stat *target)
 {
 	struct stat dir;
@@ -171,14 +171,14 @@ static int temporary_name(const char *name, char **ret_name)
 
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
 		return -errno;
-	/* A name of up to 255 bytes is allowed for the target, so it must not make this one too long. */
+	/* The target's name may have up to 255 bytes; this one must fit in 255 too. */
 	if (asprintf(&temporary, ".%.200s.duet-%06x", name, random & 0xffffff) < 0)
 		return -ENOMEM;
 	*ret_name = temporary;
 	return 0;
 }
 
-/* The descriptor. open() rather than mkostemp(): the mode is then made from the umask and the folder's ACL. */
+/* Returns the descriptor. Uses open() rather than mkostemp(), so that umask and the folder's ACL decide the mode. */
 static int open_temporary(struct io_output *out, mode_t mode)
 {
 	int fd, err;
@@ -199,7 +199,7 @@ static int open_temporary(struct io_output *out, mode_t mode)
 	return -EEXIST;
 }
 
-/* The group first: the mode must not let the old one in. */
+/* Sets the group first: otherwise the new mode would let the old group in for a moment. */
 static int give_access(int fd, const struct io_access *access)
 {
 	if (access->group != IO_NO_GROUP && fchown(fd, (uid_t)-1, access->group) < 0)
@@ -221,7 +221,10 @@ static int open_new(struct io_output *out, const struct io_access *access)
 	return err;
 }
 
-/* What stands there already, where it must not be replaced: pipes, devices, and what stdout points to. */
+/*
+ * Opens what must not be replaced directly: pipes, devices, and the file that stdout goes to. Everything else gets a
+ * new file.
+ */
 static int open_at(struct io_output *out, const struct io_access *access)
 {
 	struct stat target;
@@ -237,7 +240,7 @@ static int open_at(struct io_output *out, const struct io_access *access)
 	return out->at.is_magic ? open_found(&out->at, O_TRUNC) : open_new(out, access);
 }
 
-/* Takes over what is opened in `opened`, whose descriptor or -errno is `fd`. */
+/* Takes ownership of `opened` and its descriptor `fd`, or of the -errno in `fd`. */
 static int output_fill(struct io_output *out, struct io_output *opened, int fd)
 {
 	int err = fd < 0 ? fd : sink_open(opened, fd);

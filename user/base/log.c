@@ -34,7 +34,7 @@ static void log_write(struct buf *text)
 	buf_release(text);
 }
 
-/* What other processes say of themselves is in our messages: a terminal must not obey it. */
+/* Makes the message safe to print: it may hold text from other processes, which a terminal must not interpret. */
 static void add_message(struct buf *line, const char *format, va_list args)
 {
 	struct buf text;
@@ -50,7 +50,10 @@ void log_set_context(const char *text)
 	context = text ? text : "";
 }
 
-/* "device:inode" of what stderr was when systemd started us; it may have been redirected since. */
+/*
+ * True if stderr is the journal. JOURNAL_STREAM holds the "device:inode" of stderr when systemd started us; stderr may
+ * have been redirected since.
+ */
 static bool is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");

@@ -7,7 +7,7 @@
 
 #define MAP_MIN_SIZE 16
 
-/* One byte a slot tells most wrong slots from the right one without a look at them. */
+/* One byte per slot. Most slots with another key have another tag, so their keys need not be read. */
 enum slot_tag { TAG_FREE, TAG_DELETED, TAG_LIVE /* and above: bits of the hash */ };
 
 struct map_slot {
@@ -61,13 +61,13 @@ size_t map_bytes_soon(const struct map *map, size_t more)
 	return (map->used + more) * 4 >= map->size * 3 ? 3 * map_bytes(map) : map_bytes(map);
 }
 
-/* The low bits of the hash choose the slot, so the tag takes high ones. */
+/* Uses the high bits of the hash, because the low ones choose the slot. */
 static uint8_t live_tag(uint64_t hash)
 {
 	return (uint8_t)(TAG_LIVE + (hash >> 57));
 }
 
-/* The slot of `key`, or NULL. There is always a free slot that ends the search. */
+/* Returns the slot of `key`, or NULL. The search ends because there is always a free slot. */
 static struct map_slot *slot_find(const struct map *map, uint64_t key)
 {
 	uint64_t hash = hash_u64(key);
@@ -83,7 +83,7 @@ static struct map_slot *slot_find(const struct map *map, uint64_t key)
 	}
 }
 
-/* The key must be absent and a free slot present. */
+/* The key must be absent and there must be a free slot. */
 static void slot_insert(struct map *map, uint64_t key, uint64_t value)
 {
 	uint64_t hash = hash_u64(key);
@@ -97,7 +97,7 @@ static void slot_insert(struct map *map, uint64_t key, uint64_t value)
 	map->used++;
 }
 
-/* Doubles when live slots fill half of it; otherwise only sheds the deleted ones. */
+/* Doubles the size when live slots fill half of it, else only drops the deleted slots. */
 static int map_rehash(struct map *map)
 {
 	struct map grown = {.size = map->size ? map->size : MAP_MIN_SIZE};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Open-addressing hash map from a 64-bit key to a 64-bit value (an index or a pointer the caller owns). */
+/* An open-addressing hash map from a 64-bit key to a 64-bit value: an index, or a pointer that the caller owns. */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 
@@ -10,7 +10,7 @@
 struct map_slot;
 struct map {
 	struct map_slot *slots;
-	uint8_t *tags; /* of each slot, in the same allocation */
+	uint8_t *tags; /* one tag per slot, in the same allocation */
 	size_t len;
 	size_t size;
 	size_t used; /* live and deleted slots */
@@ -18,19 +18,22 @@ struct map {
 
 /* A zeroed struct map is a valid empty map. */
 void map_release(struct map *map);
-size_t map_bytes(const struct map *map); /* of memory */
-/* The same at its highest while `more` keys are added: growing takes a second, larger table for a moment. */
+size_t map_bytes(const struct map *map); /* memory in use */
+/* The highest memory use while `more` keys are added: growing needs a second, larger table for a moment. */
 size_t map_bytes_soon(const struct map *map, size_t more);
-/* 0 or -ENOMEM; replaces the value of an existing key. */
+/* Adds a key or replaces its value. Returns 0 or -ENOMEM. */
 int map_put(struct map *map, uint64_t key, uint64_t value);
 bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value);
 bool map_remove(struct map *map, uint64_t key);
-void *map_get_ptr(const struct map *map, uint64_t key); /* NULL when absent */
+void *map_get_ptr(const struct map *map, uint64_t key); /* returns NULL when absent */
 int map_put_ptr(struct map *map, uint64_t key, void *value);
-/* Iterates in no order: start with *cursor = 0, false at the end. Removing the current key is allowed. */
+/*
+ * Iterates in no particular order. Start with *cursor = 0; returns false at the end. Removing the current key is
+ * allowed.
+ */
 bool map_next(const struct map *map, size_t *cursor, uint64_t *ret_key, uint64_t *ret_value);
 
-/* A good 64-bit hash of bytes, seeded; stable within a process only. */
+/* A well mixed, seeded 64-bit hash. The same only within one process. */
 uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed);
 uint64_t hash_u64(uint64_t value);
 

@@ -19,14 +19,15 @@
 
 #define MAPPED_FROM_BYTES (128 << 10)
 #define STATM_BYTES 256
-#define STATM_DATA 5 /* proc(5), counted from 0, in pages */
+#define STATM_DATA 5 /* field number in proc(5), counted from 0; the unit is pages */
 #define STATUS_BYTES 8192
 #define PAGES_AT_ONCE 4096
 
 void memory_prepare(void)
 {
 #ifdef __GLIBC__
-	mallopt(M_MMAP_THRESHOLD, MAPPED_FROM_BYTES); /* set, it no longer grows with each block that is freed */
+	/* once set, the threshold no longer grows when a large block is freed */
+	mallopt(M_MMAP_THRESHOLD, MAPPED_FROM_BYTES);
 	mallopt(M_TRIM_THRESHOLD, 2 * MAPPED_FROM_BYTES);
 	mallopt(M_MMAP_MAX, 1 << 20);
 #endif

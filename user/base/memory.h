@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* What this process has of memory, and a bound that the kernel keeps. */
+/* How much memory this process has, and a limit that the kernel enforces. */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 
 #include <stddef.h>
 
 /*
- * From here on large blocks are mapped one by one, so that what is freed goes back to the kernel at once. Before
+ * Makes the allocator map each large block separately, so that freed blocks go back to the kernel at once. Call before
  * anything large is allocated.
  */
 void memory_prepare(void);
 /*
- * Private writable memory (RLIMIT_DATA, Linux 4.7): above, allocations fail with ENOMEM. Children inherit it. What is
- * taken already stays. 0 or -errno.
+ * Limits private writable memory (RLIMIT_DATA, Linux 4.7): above the limit, allocations fail with ENOMEM. Children
+ * inherit the limit. Memory already taken stays. Returns 0 or -errno.
  */
 int memory_limit(size_t bytes);
 size_t memory_limit_now(void);
-/* Pages in RAM, in bytes; 0: not known. */
+/* Resident memory in bytes; 0 when not known. */
 struct memory_resident {
 	size_t own;
-	size_t files; /* of mapped files, and of what the kernel lends of its own */
+	size_t files; /* pages of mapped files, and kernel buffers that are mapped */
 };
 void memory_resident(struct memory_resident *ret);
-size_t memory_touched(const void *at, size_t bytes); /* of a mapping, from the start of a page on: what has a page */
-size_t memory_data(void); /* what memory_limit() bounds, used or not. 0: not known */
-size_t memory_used(void); /* of it, what is allocated; walks the free lists */
-void memory_trim(void); /* gives back what is free between blocks */
+/* bytes of a mapping that are resident, by whole pages; `at` starts a page */
+size_t memory_touched(const void *at, size_t bytes);
+size_t memory_data(void); /* the memory that memory_limit() limits, used or not; 0 when not known */
+size_t memory_used(void); /* the allocated part of it; walks the free lists */
+void memory_trim(void); /* gives free memory between blocks back to the kernel */
 
 #endif

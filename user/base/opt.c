@@ -10,7 +10,7 @@
 
 #define HELP_COLUMN 30
 
-/* The command line as far as it has been read. */
+/* The command line, and the index of the next word to read. */
 struct opt_cursor {
 	int argc;
 	char **argv;
@@ -56,8 +56,8 @@ bool opt_is_repeated(const struct opt *row)
 }
 
 /*
- * Splits one argument that starts with '-': its row, and the value glued to it
- * (NULL when there is none). NULL when it names no option.
+ * Returns the row of an argument that starts with '-', or NULL when it is not an option. *ret_glued is the value in the
+ * same argument, or NULL.
  */
 static const struct opt *find_option(const struct opt *rows, const char *arg, const char **ret_glued)
 {
@@ -158,7 +158,7 @@ int opt_set(const struct opt *rows, const char *word, const char *value, void *o
 	return -EINVAL;
 }
 
-/* As a terminal shows it: UTF-8, of which continuation bytes take no column. */
+/* Number of columns on a terminal. Continuation bytes of UTF-8 take no column. */
 static size_t columns_of(const char *text)
 {
 	size_t columns = 0;
@@ -168,7 +168,7 @@ static size_t columns_of(const char *text)
 	return columns;
 }
 
-/* " (one, two)" */
+/* Appends " (one, two)". */
 static void help_choices(const struct opt *row, struct buf *out)
 {
 	struct buf words;
@@ -264,7 +264,7 @@ int opt_strings(void *field, const char *value, struct buf *why)
 	return err;
 }
 
-/* Digits only: no sign, space or base prefix. False when there is none or it does not fit. */
+/* Accepts digits only: no sign, space or base prefix. Returns false when there are none or the number does not fit. */
 static bool parse_digits(const char *text, const char **ret_end, uint64_t *ret_number)
 {
 	char *end;
@@ -282,7 +282,7 @@ struct opt_unit {
 	uint64_t factor;
 };
 
-/* A whole number above 0 with one of the units; `units` ends with a row without suffix. */
+/* Parses a whole number above 0 with one of the units. `units` ends with a row that has no suffix. */
 static bool parse_amount(const char *text, const struct opt_unit *units, uint64_t *ret)
 {
 	const char *end;

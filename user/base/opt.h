@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Command-line options from tables. A row names the option and stores its value
- * through a parser; --help, the configuration file and the shells' completion are
- * made from the same rows. Letters and words may stand anywhere before `--`;
- * --word=value and --word value are the same; -i5ms and -i 5ms too.
+ * Command-line options from tables. A row names an option and the parser that stores its value. --help, the
+ * configuration file and shell completion use the same rows. Options may appear anywhere before `--`. --word=value and
+ * --word value are the same, and so are -i5ms and -i 5ms.
  */
 #ifndef BASE_OPT_H
 #define BASE_OPT_H
@@ -18,21 +17,21 @@ struct opt {
 	char letter;	  /* 0 for none */
 	const char *word; /* NULL for none */
 	const char *value; /* name of the value in --help; NULL for a switch */
-	const char *help;  /* one line; of a row without letter and word, the heading of those that follow */
+	const char *help;  /* one line; in a row without letter and word: the heading of the rows that follow */
 	/*
-	 * Stores the value into the field at `offset` of the caller's struct. 0, or
-	 * -EINVAL with one sentence in `why` that says what is accepted.
+	 * Stores the value into the field at `offset` of the caller's struct. Returns 0, or -EINVAL with one sentence
+	 * in `why` that says what is accepted.
 	 */
 	int (*parse)(void *field, const char *value, struct buf *why);
 	size_t offset;
-	unsigned scope; /* enum opt_scope, several */
-	/* Appends words that the value may be, one a line, for completion; NULL when there is no list of them. */
+	unsigned scope; /* bits of enum opt_scope */
+	/* Appends the possible values, one per line, for completion. NULL when they cannot be listed. */
 	void (*choices)(struct buf *out);
 };
 
 enum opt_scope {
-	OPT_OF_FILES = 1 << 0, /* it shapes the output: it may change while a recording goes on */
-	OPT_NOT_CONFIG = 1 << 1, /* the configuration file does not take it */
+	OPT_OF_FILES = 1 << 0, /* it shapes the output, so it may change during a recording */
+	OPT_NOT_CONFIG = 1 << 1, /* not allowed in the configuration file */
 };
 
 /* clang-format off */
@@ -41,24 +40,25 @@ enum opt_scope {
 /* clang-format on */
 
 /*
- * Parses argv[1..argc) into `options` (the caller's struct, defaults set).
- * `rows` ends with OPT_END. What is no option is appended,
- * in order, to ret_args (room for argc); after "--" all is copied and *ret_dashdash
- * is its index in ret_args (or -1). 0, or -EINVAL with one sentence in `why`.
+ * Parses argv[1..argc) into `options`, the caller's struct with defaults already set. `rows` ends with OPT_END. Words
+ * that are not options are appended in order to ret_args, which has room for argc. After "--" every word is copied, and
+ * *ret_dashdash is the index of the first of them in ret_args (-1 without "--"). Returns 0, or -EINVAL with one
+ * sentence in `why`.
  */
 int opt_parse(const struct opt *rows, int argc, char **argv, void *options, char **ret_args, int *ret_count,
 	      int *ret_dashdash, struct buf *why);
-/* The same for one option by its word, as in a configuration file: a switch takes yes or no. */
+/* Sets one option by its word, as in a configuration file. A switch takes yes or no. Returns as opt_parse(). */
 int opt_set(const struct opt *rows, const char *word, const char *value, void *options, struct buf *why);
-const struct opt *opt_by_word(const struct opt *rows, const char *word); /* NULL when there is none */
-const struct opt *opt_by_spelling(const struct opt *rows, const char *spelling); /* "-x", "--word" */
-bool opt_is_repeated(const struct opt *row); /* each use adds a value */
-/* Option column and help column, one row an option. */
+const struct opt *opt_by_word(const struct opt *rows, const char *word); /* returns NULL when there is none */
+/* by "-x" or "--word"; returns NULL when there is none */
+const struct opt *opt_by_spelling(const struct opt *rows, const char *spelling);
+bool opt_is_repeated(const struct opt *row); /* true if each use adds a value */
+/* Appends two columns, option and help, one row per option. */
 void opt_help(const struct opt *rows, struct buf *out);
-/* For completion: a line "-x\thelp" or "--word\thelp" for each spelling. */
+/* Appends one line per spelling, for completion: "-x\thelp" or "--word\thelp". */
 void opt_spellings(const struct opt *rows, struct buf *out);
 
-/* Parsers; field types in brackets. */
+/* Parsers, with the type of the field in brackets. */
 int opt_flag(void *field, const char *value, struct buf *why);	   /* [bool] = true */
 int opt_string(void *field, const char *value, struct buf *why);   /* [const char *], refuses "" */
 int opt_strings(void *field, const char *value, struct buf *why);  /* [struct opt_strings] appends */

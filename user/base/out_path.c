@@ -12,11 +12,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40 /* as the kernel */
+#define LINKS_MAX 40 /* the kernel's limit */
 
 struct walk {
 	int dir;
-	char rest[2 * PATH_MAX]; /* of the path, from `dir` on */
+	char rest[2 * PATH_MAX]; /* the part of the path that is not walked yet, relative to `dir` */
 	int links;
 	bool follow;
 };
@@ -30,7 +30,10 @@ static int enter(struct walk *walk, int fd)
 	return 0;
 }
 
-/* Cuts the next name off, whole: one that is too long is the kernel's to refuse. True when it is the last. */
+/*
+ * Removes the next name from `rest`. The name is never truncated: the kernel refuses one that is too long. Returns true
+ * when it was the last.
+ */
 static bool next_name(struct walk *walk, char name[PATH_MAX])
 {
 	const char *start = walk->rest + strspn(walk->rest, "/");
@@ -51,7 +54,7 @@ static bool may_follow(const struct walk *walk, const struct stat *link)
 	       (!(dir.st_mode & S_IWOTH) || link->st_uid == geteuid() || link->st_uid == dir.st_uid);
 }
 
-/* Puts what the link says in front of the rest. */
+/* Puts the link's target in front of the rest. */
 static int follow_text(struct walk *walk, int link)
 {
 	char target[PATH_MAX], joined[sizeof(walk->rest)];
@@ -70,7 +73,7 @@ static int follow_text(struct walk *walk, int link)
 	return target[0] == '/' ? enter(walk, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) : 0;
 }
 
-/* Links of /proc lead to files, not to names. */
+/* A link of /proc leads to an open file, which need not have a name. */
 static bool is_magic(int link)
 {
 	struct statfs fs;
@@ -92,7 +95,7 @@ static int finish(struct walk *walk, const char *name, int found, bool magic, st
 	return 0;
 }
 
-/* What the link leads to is the next to be looked at, or is found. 1 when the walk goes on. */
+/* Follows a link. Returns 1 when the walk continues, 0 when `ret` is set, or -errno. */
 static int step_link(struct walk *walk, int link, const struct stat *st, const char *name, bool is_last,
 		     struct out_path *ret)
 {
@@ -113,7 +116,7 @@ static int step_link(struct walk *walk, int link, const struct stat *st, const c
 	return err ? err : 1;
 }
 
-/* 1 when the walk goes on, 0 when `ret` is there, or -errno. */
+/* Takes one step. Returns 1 when the walk continues, 0 when `ret` is set, or -errno. */
 static int step(struct walk *walk, struct out_path *ret)
 {
 	char name[PATH_MAX];

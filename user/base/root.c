@@ -16,7 +16,7 @@ static int open_component(int dir, const char *name, size_t len, int flags)
 	char text[NAME_MAX + 1];
 	int fd;
 
-	/* ".." could leave the root through a directory that is moved meanwhile. */
+	/* ".." could leave the root if the directory is moved meanwhile. */
 	if (len > NAME_MAX || (len == 2 && memcmp(name, "..", 2) == 0))
 		return -EINVAL;
 	snprintf(text, sizeof(text), "%.*s", (int)len, name);
@@ -53,7 +53,7 @@ int root_open(int root, const char *path, int flags, bool follow)
 
 	if (fd >= 0)
 		return fd;
-	/* EPERM: container runtimes of that age answer unknown calls with it. */
+	/* EPERM: container runtimes of that time return it for system calls they do not know. */
 	return errno == ENOSYS || errno == EPERM ? walk(root, path, flags) : -errno;
 }
 

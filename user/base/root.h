@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths inside another process's root directory, which may be hostile: nothing resolves outside of it. */
+/* Opens paths inside another process's root directory, which may be hostile: no path can lead outside of it. */
 #ifndef BASE_ROOT_H
 #define BASE_ROOT_H
 
@@ -9,17 +9,16 @@
 #include "base/buf.h"
 
 /*
- * Opens `path` below the directory `root`, without following any symbolic link
- * unless `follow`; then links resolve inside root. Before Linux 5.6 (no openat2)
- * none is followed. A descriptor (O_CLOEXEC) or -errno; -ELOOP for a link.
+ * Opens `path` below the directory `root`. With `follow`, symbolic links are followed and resolve inside root; without,
+ * or before Linux 5.6 (no openat2), no link is followed. Returns a descriptor (O_CLOEXEC) or -errno: -ELOOP for a link.
  */
 int root_open(int root, const char *path, int flags, bool follow);
 /*
- * Opens the entry `name` of the directory `dir`: no link, and nothing that is mounted there. A descriptor (O_CLOEXEC)
- * or -errno: -EXDEV for a mount. Before Linux 5.6 a mount of the same file system is not noticed.
+ * Opens the entry `name` of the directory `dir`, but not a link or a mount point. Returns a descriptor (O_CLOEXEC) or
+ * -errno: -EXDEV for a mount. Before Linux 5.6 a mount of the same file system is not noticed.
  */
 int root_open_entry(int dir, const char *name, int flags);
-/* Appends at most `max` bytes of a regular file. 0 or -errno. Never blocks on a FIFO or a device. */
+/* Appends at most `max` bytes of a regular file. Returns 0 or -errno. Never blocks on a FIFO or a device. */
 int root_read(int root, const char *path, size_t max, struct buf *ret_text);
 
 #endif

@@ -8,15 +8,15 @@
 static bool code_is_printable(uint32_t code)
 {
 	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
-		return false; /* C0, DEL, C1: a terminal obeys them */
+		return false; /* C0, DEL, C1: a terminal interprets them */
 	if (code >= 0xd800 && code < 0xe000)
-		return false; /* surrogates, as the JVM's modified UTF-8 writes them */
+		return false; /* surrogates; the JVM's modified UTF-8 contains them */
 	if ((code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
 		return false; /* line separators and bidirectional overrides */
 	return code <= 0x10ffff;
 }
 
-/* Bytes of the well-formed printable character at `s` (NUL-terminated), 0 when there is none. */
+/* Returns the length of the well-formed printable character at `s` (NUL-terminated), or 0 when there is none. */
 static size_t char_len(const uint8_t *s)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -64,7 +64,7 @@ void text_add_token(struct buf *out, const char *text)
 	add_clean(out, text, '|', '?');
 }
 
-/* A byte of a string at most makes two here, a pair of bytes three. */
+/* Appends one code point. A Latin-1 byte becomes at most two bytes of UTF-8, a UTF-16 unit at most three. */
 static char *add_code(char *to, uint32_t code)
 {
 	if (!code || (code >= 0xd800 && code < 0xe000))
@@ -107,7 +107,7 @@ void text_from_java(char *to, const uint8_t *value, size_t bytes, bool is_utf16)
 
 #define DISTANCE_MAX 32
 
-/* Levenshtein's, row by row: row[j] is the distance of the letters of `a` so far and the first j of `b`. */
+/* Levenshtein distance, row by row: row[j] is the distance between the letters of `a` so far and the first j of `b`. */
 size_t text_distance(const char *a, const char *b)
 {
 	size_t len = strlen(b), row[DISTANCE_MAX + 1], before;

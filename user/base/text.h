@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names come from symbol tables, class files, /proc and other processes: any byte may be in them. Here they become text
- * that a terminal shows and does not obey. All that people read goes through here: reports, messages, lists.
+ * Makes text safe to print. Names come from symbol tables, class files, /proc and other processes, and may hold any
+ * byte. The functions here turn them into text that a terminal displays and does not interpret. Everything that people
+ * read goes through them: reports, messages, lists.
  */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
@@ -11,22 +12,25 @@
 #include "base/buf.h"
 
 /*
- * Appends `text` as valid UTF-8 on one line: every byte of a control character,
- * of an ill-formed sequence and of what reorders or breaks lines becomes '?'.
+ * Appends `text` as valid UTF-8 on one line. Control characters, ill-formed sequences, and characters that reorder or
+ * break lines become '?', one for each byte.
  */
 void text_add_line(struct buf *out, const char *text);
-/* The same for several lines: '\n' stays. */
+/* The same for several lines: '\n' is kept. */
 void text_add_lines(struct buf *out, const char *text);
-/* As one line, and ';' becomes '|': one token of a collapsed stack. */
+/* The same for one token of a collapsed stack: ';' becomes '|' too. */
 void text_add_token(struct buf *out, const char *text);
 
 /*
- * Writes the value of a java.lang.String, Latin-1 or UTF-16, as UTF-8 with a NUL: `bytes` * 2 + 1 at most. What is cut
- * in half at its end, a NUL or a lone surrogate becomes '?'.
+ * Writes the value of a java.lang.String, Latin-1 or UTF-16, as UTF-8 with a NUL: at most `bytes` * 2 + 1 bytes. A NUL,
+ * a lone surrogate, or half a character at the end becomes '?'.
  */
 void text_from_java(char *to, const uint8_t *value, size_t bytes, bool is_utf16);
 
-/* How many letters must be changed, added or left out to make one of the other; SIZE_MAX when one has more than 32. */
+/*
+ * The number of letters to change, insert or remove to turn one text into the other (edit distance). SIZE_MAX when one
+ * of them has more than 32 letters.
+ */
 size_t text_distance(const char *a, const char *b);
 
 #endif

@@ -19,13 +19,13 @@
 		size_t size; \
 	}
 
-/* 0 or -ENOMEM. The array is unchanged on failure. */
+/* Returns 0, or -ENOMEM with the array unchanged. */
 int vec_grow(void **items, size_t *size, size_t want, size_t item_bytes);
 
 #define vec_reserve(v, n) vec_grow((void **)&(v)->items, &(v)->size, (n), sizeof(*(v)->items))
 #define vec_push(v, ...) \
 	(vec_reserve(v, (v)->len + 1) < 0 ? -12 : ((v)->items[(v)->len++] = (__VA_ARGS__), 0)) /* -ENOMEM */
-/* Gives back what is not used: of arrays that are complete. */
+/* Frees unused capacity; call when the array is complete. */
 void vec_fit(void **items, size_t *size, size_t len, size_t item_bytes);
 #define vec_shrink(v) vec_fit((void **)&(v)->items, &(v)->size, (v)->len, sizeof(*(v)->items))
 #define vec_clear(v) ((v)->len = 0)
