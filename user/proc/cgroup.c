@@ -16,13 +16,13 @@
 
 #include "base/io.h"
 
-#define FILE_KERNFS 0xfe /* FILEID_KERNFS, include/linux/exportfs.h: the handle is the id */
-#define MAX_DEPTH 64 /* of folders a walk goes down; a hostile owner of one could nest them without end */
+#define FILE_KERNFS 0xfe /* FILEID_KERNFS, include/linux/exportfs.h: the file handle is the id */
+#define MAX_DEPTH 64 /* of folders in a walk; a hostile owner could nest them without end */
 #define MEMBERSHIP_MAX 65536 /* bytes of /proc/PID/cgroup */
 
 /* ---- the hierarchy ---- */
 
-/* systemd's three layouts: unified, hybrid, and legacy, where v2 is mounted for nobody or somewhere else. */
+/* These cover systemd's three layouts: unified, hybrid, and legacy, where v2 is not mounted or is somewhere else. */
 int cgroup_tree_open(struct cgroup_tree *tree)
 {
 	static const char *const places[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
@@ -70,7 +70,10 @@ int cgroup_path_of_fd(const struct cgroup_tree *tree, int fd, struct buf *path)
 	text[len] = '\0';
 	if (strncmp(text, tree->mount, mount_len) || (text[mount_len] && text[mount_len] != '/'))
 		return -EXDEV;
-	/* A cgroup may be called so; one that is gone has no files. Its link count stays 2. */
+	/*
+	 * A live cgroup's name may end like this too. A removed one has no files; its link count does not help, it
+	 * stays 2.
+	 */
 	if (len > (ssize_t)strlen(deleted) && !strcmp(text + len - strlen(deleted), deleted) &&
 	    faccessat(fd, "cgroup.procs", F_OK, 0) < 0)
 		text[len - (ssize_t)strlen(deleted)] = '\0';
@@ -127,7 +130,7 @@ int cgroup_find(const struct cgroup_tree *tree, const char *name, uint64_t *ret_
 
 	if (tree->fd < 0)
 		return -ENOENT;
-	if (*name == '/') /* somewhere below the mount */
+	if (*name == '/') /* perhaps a path that starts with the mount point */
 		err = find_below(tree, name, ret_id, path);
 	if (err == -ENOENT || err == -ENOTDIR) {
 		name += strspn(name, "/");
@@ -142,7 +145,7 @@ struct tree_walk {
 	cgroup_visitor visit;
 	void *context;
 	struct buf path;
-	size_t left; /* cgroups that may still be visited */
+	size_t left; /* number of cgroups that may still be visited */
 };
 
 static int walk_folder(struct tree_walk *walk, int fd, int depth);
@@ -154,7 +157,7 @@ static int walk_child(struct tree_walk *walk, int fd, const char *name, int dept
 	int err = 0;
 
 	if (child < 0)
-		return 0; /* gone meanwhile, or not for us */
+		return 0; /* removed meanwhile, or not accessible */
 	buf_add_char(&walk->path, '/');
 	buf_add_str(&walk->path, name);
 	if (walk->path.len < CGROUP_PATH_MAX && !walk->path.failed)
@@ -165,7 +168,7 @@ static int walk_child(struct tree_walk *walk, int fd, const char *name, int dept
 	return err;
 }
 
-/* Takes over fd. 1 when the walk is to end. */
+/* Takes ownership of fd. Returns 1 to end the walk. */
 static int walk_folder(struct tree_walk *walk, int fd, int depth)
 {
 	DIR *dir = fdopendir(fd);
@@ -201,7 +204,7 @@ int cgroup_walk(const struct cgroup_tree *tree, cgroup_visitor visit, void *cont
 
 /* ---- of a process ---- */
 
-/* "0::/path" is v2's line; "3:cpu,cpuacct:/path" and "1:name=systemd:/path" are of v1. */
+/* The line of v2 is "0::/path". Lines of v1 are "3:cpu,cpuacct:/path" or "1:name=systemd:/path". */
 void cgroup_parse_membership(const char *text, bool v1, struct buf *ret_paths)
 {
 	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cgroup v2 hierarchy: paths by id, ids by path. An id is what BPF takes with a sample, the 64-bit inode number
- * of the cgroup's folder (Linux 5.5); it is never used again, and v2 does not rename, so id and path stay together.
- * Paths are as /proc/PID/cgroup prints them: "/" is the root. They come from whoever may make a cgroup: any byte but
- * newline may be in them.
+ * The cgroup v2 hierarchy: finds paths by id and ids by path. An id is the 64-bit inode number of the cgroup's folder
+ * (Linux 5.5), which BPF stores with a sample. An id is never reused and a v2 cgroup is never renamed, so id and path
+ * stay together. Paths are as in /proc/PID/cgroup: "/" is the root. Whoever may make a cgroup chooses its name, so a
+ * path may hold any byte but newline.
  */
 #ifndef PROC_CGROUP_H
 #define PROC_CGROUP_H
@@ -15,41 +15,47 @@
 
 #include "base/buf.h"
 
-#define CGROUP_PATH_MAX 4096 /* bytes; longer ones are not known */
-#define CGROUP_ROOT_ID 1 /* of every hierarchy, mounted or not */
+#define CGROUP_PATH_MAX 4096 /* bytes; longer paths are not supported */
+#define CGROUP_ROOT_ID 1 /* the same in every hierarchy, mounted or not */
 
 struct cgroup_tree {
-	int fd; /* of the mount's root; -1 when there is no v2 hierarchy */
-	char mount[256]; /* where, for messages: "/sys/fs/cgroup" or, beside v1, "/sys/fs/cgroup/unified" */
+	int fd; /* root of the mount; -1 when there is no v2 hierarchy */
+	char mount[256]; /* mount point, for messages: "/sys/fs/cgroup" or, beside v1, "/sys/fs/cgroup/unified" */
 };
 
-/* Looks where v2 is mounted. -ENOENT when it is not; the tree is valid all the same, and empty. */
+/* Finds where v2 is mounted. Returns 0, or -ENOENT when it is not: then the tree is valid but empty. */
 int cgroup_tree_open(struct cgroup_tree *tree);
 void cgroup_tree_release(struct cgroup_tree *tree);
 
 /*
- * Sets `path`. 0, -ESTALE when the cgroup is gone, -EPERM without CAP_DAC_READ_SEARCH: cgroup_walk() finds it then.
- * Other -errno: not known.
+ * Sets `path` to the path of a cgroup. Returns 0, -ESTALE when the cgroup is gone, -EPERM without CAP_DAC_READ_SEARCH
+ * (use cgroup_walk() then), or another -errno when the path is not known.
  */
 int cgroup_path(const struct cgroup_tree *tree, uint64_t id, struct buf *path);
-/* Of an open folder; of one that is gone meanwhile, where it was. 0, -EXDEV outside of the tree, other -errno. */
+/*
+ * Sets `path` to the path of an open cgroup folder; if it was removed meanwhile, to its last path. Returns 0, -EXDEV
+ * when it is outside of the tree, or another -errno.
+ */
 int cgroup_path_of_fd(const struct cgroup_tree *tree, int fd, struct buf *path);
-/* By "/a/b", "a/b" or with the mount in front. 0 with the path as above, or -errno: -ENOENT, -EXDEV for one of v1. */
+/*
+ * Finds a cgroup by "/a/b", "a/b", or a path that starts with the mount point. Returns 0 with its id and its path (in
+ * the form above), or -errno: -ENOENT, -EXDEV for a v1 cgroup.
+ */
 int cgroup_find(const struct cgroup_tree *tree, const char *name, uint64_t *ret_id, struct buf *path);
 
-/* Called for each cgroup, parents first; false ends the walk. */
+/* Called for each cgroup, parents first. Returns false to end the walk. */
 typedef bool (*cgroup_visitor)(void *context, uint64_t id, const char *path);
-/* At most CGROUP_WALK_MAX cgroups. 0 or -errno. */
+/* Visits at most CGROUP_WALK_MAX cgroups. Returns 0 or -errno. */
 #define CGROUP_WALK_MAX 65536
 int cgroup_walk(const struct cgroup_tree *tree, cgroup_visitor visit, void *context);
 
 /*
- * Of /proc/PID/cgroup: the path in v2, or with `v1` those of all v1 hierarchies, a line each. Where the process is now,
- * not where it was. 0 or -errno.
+ * Reads /proc/PID/cgroup: sets the process's path in v2, or with `v1` its paths in all v1 hierarchies, one per line.
+ * This is where the process is now, not where it was when sampled. Returns 0 or -errno.
  */
 int cgroup_of_process(pid_t pid, bool v1, struct buf *ret_paths);
 void cgroup_parse_membership(const char *text, bool v1, struct buf *ret_paths);
-/* `path` is `top` or below it. */
+/* True if `path` is `top` or below it. */
 bool cgroup_is_below(const char *path, const char *top);
 
 #endif

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define HEX_ID 64 /* digits of the ids of Docker, containerd, CRI-O and podman */
+#define HEX_ID 64 /* length of an id of Docker, containerd, CRI-O and podman */
 
-/* One component of the path, its ".scope" cut off, and where it stands. */
+/* One component of the path, without ".scope", and the component above it. */
 struct part {
 	const char *text;
 	size_t len;
@@ -16,11 +16,11 @@ struct part {
 	size_t parent_len;
 };
 
-/* What is known from the components above. */
+/* What the components so far have shown. */
 struct walk {
 	struct container_ref *ref;
 	const char *path;
-	bool in_pods; /* below the root of Kubernetes' cgroups */
+	bool in_pods; /* inside Kubernetes' cgroups */
 };
 
 static bool is_text(const char *text, size_t len, const char *want)
@@ -61,7 +61,7 @@ const char *container_kind_name(enum container_kind kind)
 
 /* ---- found ---- */
 
-/* Takes the id, unless it could not be a file's name, and notes how far the container's root goes. */
+/* Stores the id, unless it could not be a file name, and where the container's root cgroup ends. */
 static void found(struct walk *walk, enum container_kind kind, const char *id, size_t len, const char *end)
 {
 	struct container_ref *ref = walk->ref;
@@ -75,7 +75,7 @@ static void found(struct walk *walk, enum container_kind kind, const char *id, s
 	ref->root_len = (size_t)(end - walk->path);
 }
 
-/* systemd writes what may not stand in a unit's name as \x2d. */
+/* systemd writes a character that is not allowed in a unit's name as \x2d. */
 static size_t unescape(const char *text, size_t len, char *ret)
 {
 	size_t out = 0;
@@ -96,8 +96,8 @@ static size_t unescape(const char *text, size_t len, char *ret)
 /* ---- Kubernetes ---- */
 
 /*
- * "pod<uid>" of the cgroupfs driver, "kubepods-burstable-pod<uid>.slice" of the systemd driver, which has '_' for the
- * '-' of a UUID. Guaranteed pods stand directly below the root, without a class.
+ * Reads the pod's uid: "pod<uid>" with the cgroupfs driver, "kubepods-burstable-pod<uid>.slice" with the systemd
+ * driver, which writes '_' for the '-' of a UUID. Guaranteed pods are directly below the root, without a class.
  */
 static void take_pod(struct walk *walk, const char *text, size_t len)
 {
@@ -133,7 +133,7 @@ static const struct {
 	{"docker", CONTAINER_DOCKER},	      {"cri-containerd", CONTAINER_CONTAINERD},
 	{"nerdctl", CONTAINER_CONTAINERD},    {"crio", CONTAINER_CRIO},
 	{"libpod", CONTAINER_PODMAN},	      {"libpod-payload", CONTAINER_PODMAN},
-	{"crio-conmon", CONTAINER_NONE}, /* these two watch a container from outside of it */
+	{"crio-conmon", CONTAINER_NONE}, /* these two monitor a container from outside */
 	{"libpod-conmon", CONTAINER_NONE},
 };
 
@@ -145,7 +145,10 @@ static enum container_kind kind_of_prefix(const char *prefix, size_t len)
 	return CONTAINER_OTHER;
 }
 
-/* An id that stands alone: the folder above says whose it is. Below libpod_parent it is that of a podman pod. */
+/*
+ * The kind of an id without prefix: the component above it decides. Below libpod_parent it is the id of a podman pod,
+ * not of a container.
+ */
 static enum container_kind kind_of_parent(const struct walk *walk, const struct part *part)
 {
 	if (walk->in_pods)
@@ -157,7 +160,10 @@ static enum container_kind kind_of_parent(const struct walk *walk, const struct 
 	return CONTAINER_OTHER;
 }
 
-/* "<id>", "docker-<id>.scope", "kubepods-…-pod<uid>.slice:cri-containerd:<id>"; true when there is such an id. */
+/*
+ * Finds "<id>", "docker-<id>.scope" or "kubepods-…-pod<uid>.slice:cri-containerd:<id>". Returns true when the component
+ * has such an id.
+ */
 static bool take_hex(struct walk *walk, const struct part *part, const char *end)
 {
 	const char *id = part->text + part->len - HEX_ID;
@@ -210,7 +216,7 @@ static void take_part(struct walk *walk, struct part *part)
 	bool is_scope = ends_with(part->text, part->len, ".scope");
 
 	take_pod(walk, part->text, part->len);
-	/* user@1000.service: a user's own manager, who makes cgroups below it as he likes. */
+	/* user@1000.service is a user's own service manager. That user can make any cgroups below it. */
 	if (starts_with(part->text, part->len, "user@"))
 		walk->ref->delegated = true;
 	if (is_scope)

@@ -13,8 +13,8 @@
 
 #include "base/root.h"
 
-#define FILE_MAX (4u << 20) /* bytes of a state file that are read: containers.json has all of a host's */
-#define NAMESPACES_MAX 64 /* of containerd that are looked into */
+#define FILE_MAX (4u << 20) /* bytes of a state file; containers.json lists all containers of a host */
+#define NAMESPACES_MAX 64 /* containerd namespaces to look into */
 
 static const char docker_folder[] = "var/lib/docker/containers";
 static const char containerd_folder[] = "run/containerd/io.containerd.runtime.v2.task";
@@ -22,7 +22,7 @@ static const char *const storage_folders[] = {
 	"var/lib/containers/storage/overlay-containers",
 	"var/lib/containers/storage/vfs-containers",
 };
-/* Where podman and CRI-O write what the OCI runtime shall run. */
+/* The folders where podman and CRI-O write the configuration for the OCI runtime. */
 static const char *const bundle_folders[] = {
 	"run/containers/storage/overlay-containers",
 	"var/lib/containers/storage/overlay-containers",
@@ -38,7 +38,7 @@ static void copy_text(char *ret, const json_t *value)
 		snprintf(ret, CONTAINER_NAME_MAX + 1, "%s", json_string_value(value));
 }
 
-/* jansson bounds the nesting and refuses ill-formed UTF-8, NUL in strings and what follows the value. */
+/* jansson limits the nesting and refuses ill-formed UTF-8, NUL in strings, and anything after the value. */
 static json_t *parse(const char *json, size_t len)
 {
 	json_error_t error;
@@ -46,7 +46,7 @@ static json_t *parse(const char *json, size_t len)
 	return json_loadb(json, len, 0, &error);
 }
 
-/* The same things under the names of each who wrote them. */
+/* Each runtime has its own key for the same label. */
 static void copy_labels(const json_t *labels, struct container_names *ret)
 {
 	static const char *const names[] = {"io.kubernetes.container.name", "io.kubernetes.cri.container-name",
@@ -62,7 +62,10 @@ static void copy_labels(const json_t *labels, struct container_names *ret)
 		copy_text(ret->namespace, json_object_get(labels, namespaces[i]));
 }
 
-/* Docker writes names with a slash in front; for "/k8s_app_pod_…", the label has the container's shorter one. */
+/*
+ * Docker writes a name with a leading slash. A Kubernetes container is named "/k8s_app_pod_…" there; its label has the
+ * short name and replaces that.
+ */
 void container_names_docker(const char *json, size_t len, struct container_names *ret)
 {
 	json_t *config = parse(json, len);
@@ -100,7 +103,7 @@ void container_names_storage(const char *json, size_t len, const char *id, struc
 
 /* ---- files ---- */
 
-/* The folder itself may be a link, administrators move such; what is below must not lead out of it. */
+/* The folder itself may be a link, because administrators move such folders. Paths below it must not lead out of it. */
 static int open_folder(const char *root, const char *folder)
 {
 	char path[PATH_MAX];
@@ -110,7 +113,7 @@ static int open_folder(const char *root, const char *folder)
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* True when the file is there and was read. */
+/* Returns true when the file was read. */
 static bool read_state(const char *root, const char *folder, const char *file, struct buf *text)
 {
 	int fd = open_folder(root, folder);
@@ -147,7 +150,10 @@ static bool read_task(const char *root, const char *namespace, const char *id, s
 	return true;
 }
 
-/* The id does not tell containerd's namespace: "k8s.io" for Kubernetes, "default", whatever ctr -n was given. */
+/*
+ * Tries all containerd namespaces, because the id does not show which one it is: "k8s.io" for Kubernetes, "default", or
+ * any that ctr -n was given.
+ */
 static bool read_containerd(const char *root, const char *id, struct buf *text, struct container_names *ret)
 {
 	int fd = open_folder(root, containerd_folder);
@@ -181,7 +187,7 @@ static bool read_storage(const char *root, const char *id, struct buf *text, str
 	return is_there || ret->name[0];
 }
 
-/* "/default/my-id": containerd's own client puts namespace and id there, and neither looks like anything. */
+/* Tries a path like "/default/my-id": containerd's own client uses namespace and id, and both can be any word. */
 static void try_containerd(const char *root, const char *path, struct container_ref *ref, struct buf *text,
 			   struct container_names *ret)
 {
@@ -224,6 +230,6 @@ void container_names_read(const char *root, const char *path, struct container_r
 	else if (ref->kind == CONTAINER_OTHER)
 		(void)(read_docker(root, ref->id, &text, ret) || read_containerd(root, ref->id, &text, ret));
 	else
-		snprintf(ret->name, sizeof(ret->name), "%s", ref->id); /* LXC and nspawn have nothing but the name */
+		snprintf(ret->name, sizeof(ret->name), "%s", ref->id); /* LXC and nspawn have only this name */
 	buf_release(&text);
 }

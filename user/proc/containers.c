@@ -7,11 +7,11 @@
 
 #include "base/clock.h"
 
-#define CACHED_MAX 65536 /* cgroups; then all are forgotten: somebody makes them without end */
-#define MADE_MAX 4096 /* 1 MB of paths at the most; then all are forgotten */
-#define TRIMMED_MAX 4096 /* between windows: 3 MB */
+#define CACHED_MAX 65536 /* cgroups; at this number all are forgotten, because somebody keeps making new ones */
+#define MADE_MAX 4096 /* 1 MB of paths at most; at this number all are forgotten */
+#define TRIMMED_MAX 4096 /* kept between windows: 3 MB */
 #define WALK_AGE_NS NS_PER_SEC
-#define DIGITS_MIN 4 /* of an id on the command line */
+#define DIGITS_MIN 4 /* minimum length of a partial id on the command line */
 
 static const struct container unknown = {.path = ""};
 
@@ -64,7 +64,7 @@ void containers_trim(struct containers *containers)
 		forget_all(&containers->by_path);
 }
 
-/* NULL when out of memory. */
+/* Returns NULL when out of memory. */
 static struct container *add(struct containers *containers, struct map *map, uint64_t key, const char *path)
 {
 	struct container *container = calloc(1, sizeof(*container));
@@ -111,7 +111,7 @@ void containers_made(struct containers *containers, uint64_t cgroup_id, const ch
 		free(copy);
 }
 
-/* Where the kernel keeps no path any more. */
+/* For a cgroup whose path the kernel no longer has. */
 static struct container *add_gone(struct containers *containers, uint64_t cgroup_id)
 {
 	const char *path = map_get_ptr(&containers->made, cgroup_id);
@@ -156,7 +156,7 @@ const struct container *containers_of_process(struct containers *containers, pid
 		struct container *container = map_get_ptr(&containers->by_path, key);
 
 		if (container && strcmp(container->path, path))
-			container = NULL; /* another path with the same hash: it goes without */
+			container = NULL; /* another path with the same hash: the second one is not cached or used */
 		else if (!container)
 			container = add(containers, &containers->by_path, key, path);
 		if (container && container->ref.kind != CONTAINER_NONE)
@@ -188,7 +188,7 @@ static bool is_meant(const struct container *container, const char *wanted)
 	       container_is_hex(container->ref.id, strlen(container->ref.id));
 }
 
-/* Only a container's own root counts, not the cgroups it has made inside. */
+/* Matches only a container's own root cgroup, not the cgroups inside of it. */
 static bool match_visited(void *context, uint64_t id, const char *path)
 {
 	struct search *search = context;

@@ -12,50 +12,54 @@
 #include "proc/container_names.h"
 
 struct container {
-	char *path; /* of the cgroup, as cgroup.h has it; "" when it is not known any more */
+	char *path; /* the cgroup's path, as in cgroup.h; "" when no longer known */
 	struct container_ref ref;
 	struct container_names names;
 };
 
 struct containers {
 	struct cgroup_tree tree;
-	const char *root; /* of the host: "/", or a folder that tests made */
+	const char *root; /* the host's root: "/", or a folder made by a test */
 	struct map by_id; /* cgroup id -> struct container, owned */
-	struct map by_path; /* hash of a v1 path -> the same, owned */
-	struct map made; /* cgroup id -> path, owned: of those that were made lately */
-	uint64_t walked_ns; /* when all cgroups were last looked through, because handles are refused */
+	struct map by_path; /* hash of a v1 path -> struct container, owned */
+	struct map made; /* cgroup id -> path, owned: recently made cgroups */
+	uint64_t walked_ns; /* when all cgroups were last listed, which is done when the kernel refuses file handles */
 };
 
-/* Works, and knows nothing, where there is no cgroup v2. */
+/* Cannot fail. Without cgroup v2 no cgroup is ever found. */
 void containers_open(struct containers *containers, const char *root);
 void containers_release(struct containers *containers);
-/* Forgets those that were looked up, when they are many: each is looked up again when a sample comes from it. */
+/* Forgets the lookups when there are many. Each cgroup is looked up again at its next sample. */
 void containers_trim(struct containers *containers);
-/* Takes in all cgroups there are, so that those which end meanwhile are known. */
+/* Looks up all cgroups that exist, so that those which are removed later are known. */
 void containers_scan(struct containers *containers);
 
-/* One was just made; its path is asked for when it is gone before it is looked up. */
+/* Records the path of a cgroup that was just made, for use if it is gone before it is looked up. */
 void containers_made(struct containers *containers, uint64_t cgroup_id, const char *path);
 
 /*
- * Of the cgroup with this id. Never NULL; valid until the next call. Nothing is guessed: a cgroup that cannot be found
- * has no path and no container.
+ * Returns the container of the cgroup with this id. Never NULL; valid until the next call. A cgroup that cannot be
+ * found has no path and no container: nothing is guessed.
  */
 const struct container *containers_get(struct containers *containers, uint64_t cgroup_id);
 /*
- * The container of a process by v1, for hosts where v2 does not tell (all is in its root): where it is now. NULL when
- * it is in none.
+ * Returns the container that the process is in now, by its v1 cgroups, or NULL when it is in none. For hosts that use
+ * v1, where every process is in the root of v2.
  */
 const struct container *containers_of_process(struct containers *containers, pid_t pid);
 
 /*
- * The cgroup of the container that runs with this name, id, or at least 4 first digits of its id. 0 with its id and
- * path (only v2); -ENOENT; -ENOTUNIQ when several are meant; in both cases with a sentence in `why`.
+ * Finds the cgroup of the running container with this name, this id, or an id that starts with these 4 or more digits.
+ * Returns 0 with its id and path (v2 only), or with a sentence in `why` -ENOENT, -ENOTUNIQ when several containers
+ * match, or -ENOMEM.
  */
 int containers_find(struct containers *containers, const char *wanted, uint64_t *ret_id, struct buf *ret_path,
 		    struct buf *why);
 
-/* What people call it: "namespace/pod/name", "name", its short id; of a plain cgroup its path. Raw bytes. */
+/*
+ * Appends the name that people use: "namespace/pod/name", "name", or the short id; the path for a plain cgroup. The
+ * bytes are not made safe to print.
+ */
 void container_label(const struct container *container, struct buf *out);
 
 #endif

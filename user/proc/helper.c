@@ -22,27 +22,28 @@
 #include "proc/process.h"
 
 #define DEADLINE_NS NS_PER_SEC
-#define LEAST_DEADLINE_NS (10 * NS_PER_MS) /* once patience is used up: far more than an honest answer takes */
-#define PATIENCE_NS (3 * NS_PER_SEC) /* that is lost on them before deadlines get shorter … */
-#define PATIENCE_SHARE 20 /* … and which comes back in 20 times that */
-#define BUSY_NS (5 * NS_PER_SEC) /* so much longer for one that waits for a CPU alone: at load 30 that took 3 s */
+#define LEAST_DEADLINE_NS (10 * NS_PER_MS) /* when patience is used up; an honest answer takes far less */
+#define PATIENCE_NS (3 * NS_PER_SEC) /* time that may be lost on waiting before deadlines get shorter … */
+#define PATIENCE_SHARE 20 /* … and which is regained over 20 times as long */
+#define BUSY_NS (5 * NS_PER_SEC) /* extra time for a helper that only waits for a CPU: at load 30 that took 3 s */
 #define BUSY_STEP_NS (50 * NS_PER_MS)
 #define BARRED_NS (60 * NS_PER_SEC)
 #define BARS_MAX 1024
-#define LOST_MAX 32 /* helpers that nothing can end: then no more of them are put at risk */
-#define KEEPER_NS (2 * NS_PER_SEC) /* the keeper waits for nobody: longer, and it is stopped or gone */
-#define END_STEPS 50 /* of 2 ms */
-#define TEXT_MAX (64u << 20) /* bytes of an answer */
+#define LOST_MAX 32 /* helpers that cannot be killed; at this number no new one is started */
+#define KEEPER_NS (2 * NS_PER_SEC) /* the keeper never blocks: if it takes longer, it is stopped or gone */
+#define END_STEPS 50 /* steps of 2 ms */
+#define TEXT_MAX (64u << 20) /* bytes of one answer */
 #define CHUNK_BYTES 65536
 
-/* The path follows. */
+/* A task, sent to the helper. The path follows. */
 struct request {
-	int (*work)(const struct helper_task *task, struct helper_answer *answer); /* a fork has it at the same place */
+	/* the helper is a fork, so the address is valid there */
+	int (*work)(const struct helper_task *task, struct helper_answer *answer);
 	uint64_t number;
 	pid_t pid;
 };
 
-/* The text follows, in messages of CHUNK_BYTES. */
+/* An answer. The text follows, in messages of at most CHUNK_BYTES. */
 struct reply {
 	int result;
 	uint32_t text_len;
@@ -56,13 +57,13 @@ struct bar {
 };
 
 static struct {
-	pid_t owner; /* who started it: 0, nobody */
+	pid_t owner; /* the process that called helper_start(); 0 = none */
 	pid_t keeper;
-	int orders; /* to the keeper */
-	int worker; /* the helper that is there, or -1 */
+	int orders; /* socket to the keeper */
+	int worker; /* socket to the current helper, or -1 */
 	pid_t worker_pid;
 	uint64_t worker_cpu_ns;
-	struct vec(int) lost; /* those that were given up, until they have ended */
+	struct vec(int) lost; /* sockets to helpers that were given up and have not ended yet */
 	struct vec(struct bar) bars;
 	uint64_t patience_ns;
 	uint64_t patience_seen_ns;
@@ -92,7 +93,7 @@ static int send_message(int to, struct iovec *parts, size_t count, int fd)
 	return sendmsg(to, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* The length, 0 when the other side has ended, or -errno. */
+/* Returns the length, 0 when the other side has ended, or -errno. */
 static ssize_t receive_message(int from, struct iovec *parts, size_t count, int *ret_fd)
 {
 	union rights rights;
@@ -146,7 +147,7 @@ static int send_answer(int to, int result, const struct helper_answer *answer)
 	return err;
 }
 
-/* Until the loader closes the socket. */
+/* Answers tasks until the loader closes the socket. */
 static void serve(int loader)
 {
 	char path[PATH_MAX + 1];
@@ -170,7 +171,9 @@ static void serve(int loader)
 
 /* ---- the keeper ---- */
 
-/* Returns in the keeper only. */
+/*
+ * Forks a helper and sends the loader its socket and pid. Returns the pid, or 0 on failure. Returns in the keeper only.
+ */
 static pid_t fork_helper(int orders)
 {
 	int pair[2];
@@ -193,7 +196,7 @@ static pid_t fork_helper(int orders)
 	return pid > 0 ? pid : 0;
 }
 
-/* Most end at once. False: it does not. */
+/* Returns false when the child has not ended after 100 ms; most end at once. */
 static bool await_end(pid_t child)
 {
 	const struct timespec moment = {.tv_nsec = 2 * NS_PER_MS};
@@ -206,7 +209,10 @@ static bool await_end(pid_t child)
 	return false;
 }
 
-/* A pid is not reused before it was waited for, which is done here alone. */
+/*
+ * The keeper's loop: replaces the helper for every byte it receives. Only the keeper waits for helpers, so a helper's
+ * pid cannot be reused before kill().
+ */
 static void keep(int orders)
 {
 	pid_t current = 0;
@@ -227,7 +233,7 @@ static void keep(int orders)
 	(void)await_end(current);
 }
 
-/* It holds nothing of the loader's: no ring, no lock, no pipe that somebody waits at the end of. */
+/* Gives up everything inherited from the loader: rings, locks, and pipes whose end somebody waits for. */
 static void shed_inheritance(int orders)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -235,7 +241,8 @@ static void shed_inheritance(int orders)
 	prctl(PR_SET_NAME, "duet-reader");
 	for (int signo = 1; signo < NSIG; signo++)
 		signal(signo, SIG_DFL);
-	signal(SIGINT, SIG_IGN); /* they reach the whole group; its end is the loader's */
+	/* these signals reach the whole process group; the loader decides when the keeper ends */
+	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
@@ -255,7 +262,8 @@ void helper_start(void)
 		return;
 	if (!helper.owner)
 		helper.patience_ns = PATIENCE_NS;
-	helper.owner = getpid(); /* also when this fails now: the next task tries again, and nobody does without */
+	/* set even if the rest fails: then the next task tries again instead of running in the loader */
+	helper.owner = getpid();
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return;
 	pid = fork();
@@ -287,7 +295,7 @@ static void end_keeper(void)
 		close(helper.orders);
 	helper.orders = -1;
 	if (helper.keeper && !await_end(helper.keeper)) {
-		kill(helper.keeper, SIGKILL); /* its helper goes with it */
+		kill(helper.keeper, SIGKILL); /* its helper is killed with it (PR_SET_PDEATHSIG) */
 		waitpid(helper.keeper, NULL, 0);
 	}
 	helper.keeper = 0;
@@ -307,7 +315,10 @@ void helper_end(void)
 
 /* ---- patience ---- */
 
-/* Whom a task is for. Our own user's processes are judged one by one: root's are not all of one mind. */
+/*
+ * Returns the key for barring: the user of the process. Processes of our own user are barred one by one: not all of
+ * root's processes belong together.
+ */
 static uint64_t key_of(pid_t pid)
 {
 	uid_t uid = geteuid();
@@ -347,7 +358,10 @@ static uint64_t deadline(uint64_t now_ns)
 	return now_ns + (helper.patience_ns < DEADLINE_NS ? helper.patience_ns : DEADLINE_NS);
 }
 
-/* It may be in a wait that nothing ends, so nobody waits for it: the end of its socket tells of its own. */
+/*
+ * Gives up the current helper without waiting for it, because it may be in a wait that nothing ends. Its socket stays
+ * open until it reports that the helper has ended.
+ */
 static void give_up(pid_t pid, uint64_t begun_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns(), waited_ns = now_ns - begun_ns;
@@ -363,7 +377,7 @@ static void give_up(pid_t pid, uint64_t begun_ns)
 	helper.worker = -1;
 }
 
-/* What comes now comes too late: closing the socket ends the helper. */
+/* Closes the sockets of lost helpers that have ended or have sent a late answer; closing the socket ends the helper. */
 static void forget_ended(void)
 {
 	size_t kept = 0;
@@ -382,7 +396,7 @@ static void forget_ended(void)
 
 /* ---- the loader ---- */
 
-/* It runs, or would if it had a CPU. Its stat is read without any lock that it may hold. */
+/* True if the helper runs or waits for a CPU. Reading its stat takes no lock that the helper could hold. */
 static bool worker_is_ready(void)
 {
 	struct buf stat;
@@ -416,7 +430,10 @@ static int await_readable(int from, uint64_t deadline_ns)
 	return count < 0 ? -errno : count;
 }
 
-/* A message before the deadline: its length, 0 when the other side has ended, or -errno. */
+/*
+ * Waits for a message until the deadline, or longer if the helper is runnable. Returns its length, 0 when the other
+ * side has ended, or -errno.
+ */
 static ssize_t await_message(int from, struct iovec *part, int *ret_fd, uint64_t deadline_ns)
 {
 	const uint64_t last_ns = deadline_ns + BUSY_NS;
@@ -442,7 +459,7 @@ static int order_helper(void)
 	if (helper.orders >= 0 && send(helper.orders, "", 1, MSG_NOSIGNAL) == 1)
 		len = await_message(helper.orders, &part, &fd, clock_monotonic_ns() + KEEPER_NS);
 	if (len != sizeof(helper.worker_pid) || fd < 0) {
-		end_keeper(); /* the next task has another one */
+		end_keeper(); /* the next task starts another keeper */
 		return -EIO;
 	}
 	helper.worker = fd;
@@ -476,7 +493,7 @@ static ssize_t await_text(struct buf *text, size_t left, uint64_t deadline_ns)
 	return text->failed ? -ENOMEM : len;
 }
 
-/* 0 and *ret_result, or -errno: there is none. */
+/* Returns 0 with the task's result in *ret_result, or -errno when there is no answer. */
 static int await_answer(struct helper_answer *answer, uint64_t deadline_ns, int *ret_result)
 {
 	struct reply reply;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A helper process that opens and reads the files of targets. The owner of a file, a mount or a process can make such
- * a read hang for ever, so that not even SIGKILL ends it: by a FUSE server that does not answer, or by a thread that
- * waits for a page while it holds the lock of its memory map. So the loader looks up no path of a target, reads none of
- * its files that others may hold, and nothing of /proc that takes that lock. The helper does. The loader waits for it
- * for a second, or for six while the helper is ready to run. A helper that does not answer is killed and replaced.
+ * A helper process that opens and reads the files of targets. The owner of a file, a mount or a process can make such a
+ * read hang for ever, so that not even SIGKILL ends it: with a FUSE server that does not answer, or with a thread that
+ * waits for a page while it holds the mmap lock of its process. So the loader itself looks up no path of a target,
+ * reads no file of a target that somebody could block, and reads nothing in /proc that takes the mmap lock. The helper
+ * does. The loader waits one second for it, or six while the helper is runnable. A helper that does not answer is
+ * killed and replaced.
  *
- *	loader -> keeper    "another helper": the keeper is forked while the loader is small, and is never held up
+ *	loader -> keeper    "another helper": the keeper is forked while the loader is small, and never blocks
  *	loader -> helper    a task: a descriptor, a path, a number
  *	helper -> loader    an answer: a text, or a descriptor
  *
- * Those whose processes held up a helper are barred for a minute, and all of them together get no more than a 20th of
- * the loader's time.
+ * A user whose process blocked a helper is barred for a minute. All such waits together take at most a 20th of the
+ * loader's time.
  */
 #ifndef PROC_HELPER_H
 #define PROC_HELPER_H
@@ -26,32 +27,38 @@
 
 struct helper_answer {
 	struct buf text;
-	int fd; /* -1: none; the receiver's */
+	int fd; /* a descriptor owned by the receiver, or -1 */
 	struct stat st;
 };
 
 struct helper_task {
-	/* Runs in the helper. Fills the answer; 0 or -errno. */
+	/* Runs in the helper and fills the answer. Returns 0 or -errno. */
 	int (*work)(const struct helper_task *task, struct helper_answer *answer);
-	pid_t pid; /* the target, whose user is barred when there is no answer */
-	int fd; /* opened in a way that does not block (O_PATH), or -1; the caller's */
-	const char *path; /* or "" */
+	pid_t pid; /* the target; its user is barred if the task is not answered */
+	int fd; /* opened in a way that cannot block (O_PATH), or -1; owned by the caller */
+	const char *path; /* may be "" */
 	uint64_t number;
 };
 
-/* Early, while the process is small. Until then, and in forks of the caller, tasks are done by their callers. */
+/*
+ * Call early, while the process is small. Before this call, and in forks of the caller, helper_run() runs tasks in the
+ * calling process.
+ */
 void helper_start(void);
-/* The keeper and the helper end. */
+/* Ends the keeper and the helper. */
 void helper_end(void);
 
-/* `answer`, which is to be released in any case. What `work` returned; -ETIMEDOUT, or -EBUSY when barred. */
+/*
+ * Runs a task and fills `answer`, which the caller must release in any case. Returns what `work` returned, -ETIMEDOUT
+ * when there was no answer, -EBUSY when the user is barred, or another -errno.
+ */
 int helper_run(const struct helper_task *task, struct helper_answer *answer);
 void helper_answer_release(struct helper_answer *answer);
 
-/* Appends at most `max` bytes of /proc/PID/`name`; proc_fd is /proc/PID. As io_read_file(). */
+/* Appends at most `max` bytes of /proc/PID/`name`, where proc_fd is /proc/PID. Returns as io_read_file(). */
 int helper_read(pid_t pid, int proc_fd, const char *name, size_t max, struct buf *text);
 
-uint64_t helper_cpu_ns(void); /* that helpers took */
-uint64_t helper_unanswered(void); /* tasks that were given up, or not begun since their user is barred */
+uint64_t helper_cpu_ns(void); /* CPU time that helpers used */
+uint64_t helper_unanswered(void); /* tasks given up, or not started because their user is barred */
 
 #endif

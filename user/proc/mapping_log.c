@@ -10,7 +10,7 @@ static struct mapping_note *slot_of(const struct mapping_log *log, uint64_t numb
 	return &log->notes[number % MAPPING_LOG_NOTES];
 }
 
-/* NULL when it was overwritten, or there is none. */
+/* Returns NULL when there is no such note, or it was overwritten. */
 static const struct mapping_note *find_note(const struct mapping_log *log, uint64_t number)
 {
 	return number && number + MAPPING_LOG_NOTES > log->count ? slot_of(log, number) : NULL;
@@ -67,7 +67,10 @@ int mapping_log_add(struct mapping_log *log, const struct mapping_note *note)
 	return 0;
 }
 
-/* A process may have moved between CPUs, whose notes come one CPU after the other: only times tell their order. */
+/*
+ * Finds the last fork or exec before this time. The list is not in order of time: a process may have moved between
+ * CPUs, and notes are read one CPU after the other.
+ */
 static const struct mapping_note *find_beginning(const struct mapping_log *log, pid_t pid, uint64_t time_ns)
 {
 	const struct mapping_note *found = NULL;
@@ -97,7 +100,7 @@ int mapping_log_find(const struct mapping_log *log, pid_t pid, uint64_t time_ns,
 		return -ENOENT;
 	*ret_parent = beginning->kind == MAPPING_NOTE_FORKED ? beginning->parent : 0;
 	*ret_forked_ns = beginning->time_ns;
-	/* The newest first: what lies where another does was there before. */
+	/* Newest first: where mappings overlap, the older one was there before and is not added. */
 	for (const struct mapping_note *note = last_note(log, pid); !err && note; note = find_note(log, note->previous))
 		if (note->kind == MAPPING_NOTE_MAPPED && note->time_ns >= beginning->time_ns &&
 		    note->time_ns <= time_ns && maps->list.len < MAPPING_LOG_MAPPINGS)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel told of programs and files that processes mapped in the last moments: when its sample is read, /proc
- * has nothing more to say of one that lived for a millisecond. Holds a fixed number of notes; the oldest go first.
+ * A log of the programs and files that processes mapped recently, as the kernel reported them. A process that lives for
+ * a millisecond is gone from /proc when its sample is read; the log still has its mappings. It holds a fixed number of
+ * notes and drops the oldest first.
  */
 #ifndef PROC_MAPPING_LOG_H
 #define PROC_MAPPING_LOG_H
@@ -12,41 +13,43 @@
 #include "base/map.h"
 #include "proc/maps.h"
 
-#define MAPPING_LOG_NOTES 8192 /* of 2,000 short processes with four mappings each, the last second */
+#define MAPPING_LOG_NOTES 8192 /* about one second of 2,000 short processes per second with four mappings each */
 
-#define MAPPING_LOG_MAPPINGS 512 /* of one process: more are not looked for, nobody shall make it cost time */
+#define MAPPING_LOG_MAPPINGS 512 /* per process, at most: a process must not be able to cost more time */
 
 enum mapping_note_kind {
 	MAPPING_NOTE_MAPPED,
-	MAPPING_NOTE_EXEC, /* nothing is mapped any more */
-	MAPPING_NOTE_FORKED, /* what `parent` had is mapped */
+	MAPPING_NOTE_EXEC, /* an exec: all earlier mappings are gone */
+	MAPPING_NOTE_FORKED, /* a fork: the child has the mappings of `parent` */
 };
 
 struct mapping_note {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint64_t previous; /* the log's own: number of the note before of this process; 0 = none */
+	uint64_t previous; /* set by the log: number of the previous note of this process; 0 = none */
 	pid_t pid;
-	pid_t parent; /* FORKED */
+	pid_t parent; /* for MAPPING_NOTE_FORKED */
 	enum mapping_note_kind kind;
-	struct mapping mapping; /* MAPPED; executable */
+	struct mapping mapping; /* for MAPPING_NOTE_MAPPED; executable */
 };
 
-/* Zeroed, it is empty. */
+/* All zero is an empty log. */
 struct mapping_log {
-	struct mapping_note *notes; /* owned, with their paths; NULL before the first */
-	uint64_t count; /* ever added; a note's number is the count with it */
+	struct mapping_note *notes; /* a ring, owned, with the paths; NULL before the first note */
+	uint64_t count; /* notes ever added; a note's number is the count when it was added, itself included */
 	struct map last; /* pid -> number of its last note */
 };
 
 void mapping_log_release(struct mapping_log *log);
-int mapping_log_add(struct mapping_log *log, const struct mapping_note *note); /* copies the path. 0 or -ENOMEM */
+/* copies the path; returns 0 or -ENOMEM */
+int mapping_log_add(struct mapping_log *log, const struct mapping_note *note);
 /*
- * Adds to `maps` what `pid` mapped by itself, up to this time. It had its parent's mappings too, as of *ret_forked_ns,
- * unless *ret_parent is 0. -ENOENT, and nothing is added, when the log does not go back to its exec or fork.
+ * Adds to `maps` what `pid` had mapped by itself at `time_ns`. Sets *ret_parent to the parent if the process was forked
+ * and has not called exec: then it also has the mappings that the parent had at *ret_forked_ns. Otherwise *ret_parent
+ * is 0. Returns 0, -ENOMEM, or -ENOENT with nothing added when the process's exec or fork is not in the log.
  */
 int mapping_log_find(const struct mapping_log *log, pid_t pid, uint64_t time_ns, struct maps *maps, pid_t *ret_parent,
 		     uint64_t *ret_forked_ns);
-/* Has it become another program since? */
+/* True if the process has called exec since then. */
 bool mapping_log_has_exec(const struct mapping_log *log, pid_t pid, uint64_t since_ns);
 
 #endif

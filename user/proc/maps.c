@@ -10,13 +10,13 @@
 
 #include "proc/helper.h"
 
-/* What is left of one line. */
+/* The unread part of one line. */
 struct line {
 	const char *at;
 	const char *end;
 };
 
-/* A number that is followed by `stop`, which is skipped too. */
+/* Reads a number that ends with `stop`, and skips `stop`. */
 static bool line_number(struct line *line, unsigned int base, char stop, uint64_t *ret)
 {
 	uint64_t number = 0;
@@ -77,7 +77,10 @@ static char *line_path(struct line *line)
 	return path;
 }
 
-/* start-end perms offset major:minor inode   path. 1 when it is an executable mapping, 0 to skip it, -ENOMEM. */
+/*
+ * Parses "start-end perms offset major:minor inode   path". Returns 1 for an executable mapping, 0 to skip the line, or
+ * -ENOMEM.
+ */
 static int parse_line(struct line line, struct mapping *ret)
 {
 	struct mapping mapping = {0};
@@ -116,7 +119,7 @@ static int parse_lines(struct maps *maps, const char *text, const char *end)
 		struct mapping mapping;
 
 		next = memchr(text, '\n', (size_t)(end - text));
-		if (!next) /* cut off in the middle */
+		if (!next) /* the last line is incomplete */
 			break;
 		err = parse_line((struct line){text, next}, &mapping);
 		if (err < 0)
@@ -155,7 +158,7 @@ int maps_read_at(struct maps *maps, pid_t pid, int proc_fd)
 	if (!err)
 		err = maps_parse(maps, text.data, text.len);
 	buf_release(&text);
-	return err == -ENOENT ? -ESRCH : err; /* the folder of a dead process is empty */
+	return err == -ENOENT ? -ESRCH : err; /* a dead process's folder is empty */
 }
 
 int maps_read(struct maps *maps, pid_t pid)
@@ -172,7 +175,7 @@ int maps_read(struct maps *maps, pid_t pid)
 	return err;
 }
 
-/* The first that starts behind the address, or as many as there are. */
+/* Returns the index of the first mapping that starts after the address, or the number of mappings. */
 static size_t find_behind(const struct maps *maps, uint64_t address)
 {
 	size_t low = 0, high = maps->list.len;

@@ -10,33 +10,33 @@
 #include "base/buf.h"
 #include "base/vec.h"
 
-#define MAPS_MAX_FILE (16u << 20) /* bytes of /proc/PID/maps that are read; more is a hostile or broken process */
+#define MAPS_MAX_FILE (16u << 20) /* bytes read of /proc/PID/maps; a longer file means a hostile or broken process */
 
 struct mapping {
 	uint64_t start;
 	uint64_t end; /* exclusive */
-	uint64_t offset; /* in the file, bytes */
+	uint64_t offset; /* bytes, in the file */
 	uint64_t inode;
 	uint32_t dev_major;
 	uint32_t dev_minor;
-	char *path; /* owned; "" when anonymous; "[vdso]" and the like as printed; " (deleted)" cut off */
+	char *path; /* owned; "" when anonymous; "[vdso]" and the like as printed; without " (deleted)" */
 };
 
 struct maps {
 	struct vec(struct mapping) list;
 };
 
-/* Parses the text of a maps file; malformed lines are skipped. 0, or -ENOMEM and maps is unchanged. */
+/* Parses the text of a maps file and skips malformed lines. Returns 0, or -ENOMEM with `maps` unchanged. */
 int maps_parse(struct maps *maps, const char *text, size_t len);
-int maps_read(struct maps *maps, pid_t pid); /* 0 or -errno; maps is unchanged on failure */
-/* The same; proc_fd is /proc/PID, which a reused pid cannot alter. */
+int maps_read(struct maps *maps, pid_t pid); /* returns 0, or -errno with `maps` unchanged */
+/* The same; proc_fd is /proc/PID, so that a reused pid cannot change which process is read. */
 int maps_read_at(struct maps *maps, pid_t pid, int proc_fd);
-/* A copy of one more, unless it overlaps one that is there. 0 or -ENOMEM. */
+/* Adds a copy of `mapping`, unless it overlaps an existing one. Returns 0 or -ENOMEM. */
 int maps_add(struct maps *maps, const struct mapping *mapping);
 void maps_release(struct maps *maps);
 bool maps_equal(const struct maps *a, const struct maps *b);
-const struct mapping *maps_find(const struct maps *maps, uint64_t address); /* NULL when in none */
-/* The first mapping whose file name (after the last '/') is `name`, or NULL. */
+const struct mapping *maps_find(const struct maps *maps, uint64_t address); /* returns NULL when in none */
+/* Returns the first mapping whose file name (after the last '/') is `name`, or NULL. */
 const struct mapping *maps_find_file(const struct maps *maps, const char *name);
 
 #endif

@@ -16,15 +16,15 @@
 #include "base/clock.h"
 #include "base/io.h"
 
-#define PROC_MAX_FILE 65536 /* bytes of stat and status that are read */
+#define PROC_MAX_FILE 65536 /* bytes of stat and status to read */
 #define SCHEDSTAT_MAX 128
-#define PF_EXITING 0x4 /* linux/sched.h: in do_exit(), which closes files before the state says so */
+#define PF_EXITING 0x4 /* linux/sched.h: set in do_exit(), which closes files before the state shows it */
 #define PF_KTHREAD 0x200000
 
-/* Field numbers of /proc/PID/stat as proc(5) counts them. */
+/* Field numbers of /proc/PID/stat, as in proc(5). */
 enum { STAT_STATE = 3, STAT_FLAGS = 9, STAT_START = 22 };
 
-/* /proc/PID as a descriptor: unlike the number it can never mean another process. */
+/* Opens /proc/PID. Unlike the pid, the descriptor can never mean another process. */
 static int proc_open(pid_t pid)
 {
 	char path[32];
@@ -43,7 +43,7 @@ static int proc_read(int proc_fd, const char *name, struct buf *text)
 
 	buf_clear(text);
 	err = io_read_file(proc_fd, name, PROC_MAX_FILE, text);
-	return err == -ENOENT ? -ESRCH : err; /* the folder of a dead process is empty */
+	return err == -ENOENT ? -ESRCH : err; /* a dead process's folder is empty */
 }
 
 static int proc_read_stat(pid_t pid, struct buf *stat)
@@ -58,7 +58,10 @@ static int proc_read_stat(pid_t pid, struct buf *stat)
 	return err;
 }
 
-/* Start of a field from STAT_STATE on, or NULL. The name may hold anything, also ") R 1", but nothing after it can. */
+/*
+ * Returns the start of a field (STAT_STATE or later), or NULL. The process's name may hold anything, even ") R 1", but
+ * no later field can hold ')'.
+ */
 static const char *stat_field(const char *stat, int field)
 {
 	const char *at = strrchr(stat, ')');
@@ -87,7 +90,10 @@ static void stat_comm(const char *stat, char *comm, size_t size)
 		snprintf(comm, size, "%.*s", (int)(end - start - 1), start + 1);
 }
 
-/* What follows "key:" in /proc/PID/status, or NULL. A name with a newline cannot fake it: it is printed escaped. */
+/*
+ * Returns what follows "key:" in /proc/PID/status, or NULL. A process cannot fake a key by its name: the kernel escapes
+ * newlines.
+ */
 static const char *status_field(const char *status, const char *key)
 {
 	const char *at = strstr(status, key);
@@ -95,7 +101,7 @@ static const char *status_field(const char *status, const char *key)
 	return at ? at + strlen(key) : NULL;
 }
 
-/* Real and effective id stand first. */
+/* The line has the real id first, then the effective one. */
 static void status_effective_id(const char *status, const char *key, unsigned int *ret)
 {
 	const char *at = status_field(status, key);
@@ -105,7 +111,7 @@ static void status_effective_id(const char *status, const char *key, unsigned in
 		*ret = effective;
 }
 
-/* One number for each pid namespace, innermost last. Absent before Linux 4.1. */
+/* NSpid: has one number per pid namespace, the innermost last. Absent before Linux 4.1. */
 static void status_ns_pid(const char *status, pid_t *ret)
 {
 	const char *at = status_field(status, "\nNSpid:");
@@ -135,7 +141,10 @@ static void read_executable(struct process *process, int proc_fd)
 	process->executable = len > 0 ? strndup(target, (size_t)len) : NULL;
 }
 
-/* All that can be read, if it is still the process with this start time (any when 0). 0 or -ESRCH and other -errno. */
+/*
+ * Reads all that can be read, if this is still the process with that start time (0 = any). Returns 0, -ESRCH, or
+ * another -errno.
+ */
 static int process_read(struct process *process)
 {
 	int proc_fd = proc_open(process->pid);
@@ -157,7 +166,10 @@ static int process_read(struct process *process)
 	stat_comm(text.data, process->comm, sizeof(process->comm));
 	read_status(process, proc_fd, &text);
 	read_executable(process, proc_fd);
-	/* Kernel threads have none, some processes are closed even to root; not asked again at once. */
+	/*
+	 * Fails for kernel threads, which have no mappings, and for some processes even as root. maps_ns is set anyway,
+	 * so that this is not retried at once.
+	 */
 	(void)maps_read_at(&process->maps, process->pid, proc_fd);
 	process->maps_ns = clock_monotonic_ns();
 out:
@@ -225,7 +237,7 @@ struct process *process_get(struct process_table *table, pid_t pid, uint64_t sta
 	process = current ? find_started(table, pid, start_ticks) : NULL;
 	if (!process)
 		process = process_add(table, pid, start_ticks);
-	/* A late record of an earlier process does not bring it back. */
+	/* A late record of an earlier process does not make that one current again. */
 	if (!process || (current && process->start_ticks < current->start_ticks))
 		return process;
 	if (map_put_ptr(&table->by_pid, (uint64_t)pid, process) < 0)
@@ -314,7 +326,7 @@ int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_
 
 	if (process->exited)
 		return -ESRCH;
-	/* Not `now - maps`: maps_ns may be later than the time of the record that made the caller ask. */
+	/* Not `now - maps_ns`: maps_ns may be later than the time of the record for which the caller asks. */
 	if (min_age_ns && process->maps_ns && now_ns < process->maps_ns + min_age_ns)
 		return 0;
 	process->maps_ns = now_ns;
@@ -323,7 +335,7 @@ int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_
 		process->exited = err == -ESRCH;
 		return err;
 	}
-	/* None: it lost its memory on the way to exit, and its last samples still want names. */
+	/* No mappings: the process has dropped its memory while exiting. Its last samples still need the old ones. */
 	if (!fresh.list.len || maps_equal(&process->maps, &fresh)) {
 		maps_release(&fresh);
 		return 0;
@@ -396,7 +408,7 @@ int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
 	err = io_read_file(AT_FDCWD, path, SCHEDSTAT_MAX, &text);
 	if (!err)
-		*ret_ns = strtoull(text.data, NULL, 10); /* the first of three numbers */
+		*ret_ns = strtoull(text.data, NULL, 10); /* the first of three numbers: time on a CPU */
 	buf_release(&text);
 	return err;
 }
@@ -441,7 +453,7 @@ int process_read_stat(int stat_fd, uint64_t *ret_ticks, char *ret_state)
 	return err;
 }
 
-/* False when it has ended, or its pid is another's. */
+/* Returns false when the process has ended or its pid was reused. */
 static bool read_flags(const struct process *process, uint64_t *ret_flags)
 {
 	uint64_t ticks;
@@ -510,7 +522,7 @@ uint64_t process_age_ns(const struct process *process)
 	struct timespec now;
 	uint64_t now_ns;
 
-	clock_gettime(CLOCK_BOOTTIME, &now); /* the clock of field 22 since Linux 2.6.39 */
+	clock_gettime(CLOCK_BOOTTIME, &now); /* the clock of field 22 (since Linux 2.6.39) */
 	now_ns = (uint64_t)now.tv_sec * NS_PER_SEC + (uint64_t)now.tv_nsec;
 	return now_ns > born_ns ? now_ns - born_ns : 0;
 }
