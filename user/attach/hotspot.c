@@ -48,7 +48,7 @@ int hotspot_parse_reply(const char *text, size_t len, struct hotspot_reply *ret)
 		return -EBADMSG;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	/* without a line end the reply is incomplete */
+	/* Without a line end the reply is incomplete. */
 	line = strchr(copy, '\n') ? parse_number(copy, &reply.status) : NULL;
 	if (!line)
 		return -EBADMSG;

@@ -23,8 +23,8 @@
 struct place {
 	int parent; /* the directory that holds `folder`, or -1 */
 	int folder; /* the folder that duet made in `parent` */
-	char name[PLACE_NAME_MAX]; /* of the folder */
-	char path[128]; /* of the library, in the target's root */
+	char name[PLACE_NAME_MAX]; /* the folder's name */
+	char path[128]; /* the library's path in the target's root */
 };
 
 /* True if the target has a directory that its user can write to and that is not mounted noexec. */

@@ -19,7 +19,7 @@
 struct stage {
 	pid_t helper; /* 0 = no stage is open */
 	int socket; /* closing it makes the helper remove the stage */
-	char path[128]; /* of the library, in the target's root */
+	char path[128]; /* the library's path in the target's root */
 };
 
 struct stage_outcome { /* sent by the helper */

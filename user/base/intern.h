@@ -26,7 +26,7 @@ void intern_release(struct intern *intern);
 uint32_t intern_str(struct intern *intern, const char *text);
 /* Returns the id of a string that is in the table, else 0. Adds nothing. */
 uint32_t intern_known(const struct intern *intern, const char *text);
-/* like intern_str(), for `len` bytes or up to a NUL */
+/* Like intern_str(), for `len` bytes or up to a NUL. */
 uint32_t intern_bytes(struct intern *intern, const char *text, size_t len);
 /* Never returns NULL. Valid until intern_release(). */
 const char *intern_text(const struct intern *intern, uint32_t id);
@@ -42,7 +42,7 @@ struct intern_move {
 
 int intern_move_init(struct intern_move *move, const struct intern *from, struct intern *to); /* returns 0 or -ENOMEM */
 void intern_move_release(struct intern_move *move);
-/* returns the new id, or `id` itself when `move` is NULL */
+/* Returns the new id, or `id` itself when `move` is NULL. */
 uint32_t intern_moved(struct intern_move *move, uint32_t id);
 
 size_t intern_count(const struct intern *intern);

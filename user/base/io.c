@@ -155,7 +155,10 @@ static bool is_stdout(const struct stat *target)
 	return fstat(STDOUT_FILENO, &st) == 0 && target->st_dev == st.st_dev && target->st_ino == st.st_ino;
 }
 
-/* True for a pipe that another user has put into a folder that everybody can write to: he would get the recording. */
+/*
+ * True for a pipe that another user has put into a folder that everybody can write to: that user would get the
+ * recording.
+ */
 static bool is_trap(const struct out_path *at, const struct stat *target)
 {
 	struct stat dir;

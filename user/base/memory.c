@@ -26,7 +26,7 @@
 void memory_prepare(void)
 {
 #ifdef __GLIBC__
-	/* once set, the threshold no longer grows when a large block is freed */
+	/* Once set, the threshold no longer grows when a large block is freed. */
 	mallopt(M_MMAP_THRESHOLD, MAPPED_FROM_BYTES);
 	mallopt(M_TRIM_THRESHOLD, 2 * MAPPED_FROM_BYTES);
 	mallopt(M_MMAP_MAX, 1 << 20);

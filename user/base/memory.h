@@ -22,7 +22,7 @@ struct memory_resident {
 	size_t files; /* pages of mapped files, and kernel buffers that are mapped */
 };
 void memory_resident(struct memory_resident *ret);
-/* bytes of a mapping that are resident, by whole pages; `at` starts a page */
+/* Returns how many bytes of a mapping are resident, in whole pages. `at` must be the start of a page. */
 size_t memory_touched(const void *at, size_t bytes);
 size_t memory_data(void); /* the memory that memory_limit() limits, used or not; 0 when not known */
 size_t memory_used(void); /* the allocated part of it; walks the free lists */

@@ -50,7 +50,7 @@ int opt_parse(const struct opt *rows, int argc, char **argv, void *options, char
 /* Sets one option by its word, as in a configuration file. A switch takes yes or no. Returns as opt_parse(). */
 int opt_set(const struct opt *rows, const char *word, const char *value, void *options, struct buf *why);
 const struct opt *opt_by_word(const struct opt *rows, const char *word); /* returns NULL when there is none */
-/* by "-x" or "--word"; returns NULL when there is none */
+/* Finds a row by "-x" or "--word". Returns NULL when there is none. */
 const struct opt *opt_by_spelling(const struct opt *rows, const char *spelling);
 bool opt_is_repeated(const struct opt *row); /* true if each use adds a value */
 /* Appends two columns, option and help, one row per option. */

@@ -37,7 +37,7 @@
 
 /* A task, sent to the helper. The path follows. */
 struct request {
-	/* the helper is a fork, so the address is valid there */
+	/* The helper is a fork, so the address is valid there. */
 	int (*work)(const struct helper_task *task, struct helper_answer *answer);
 	uint64_t number;
 	pid_t pid;
@@ -241,7 +241,7 @@ static void shed_inheritance(int orders)
 	prctl(PR_SET_NAME, "duet-reader");
 	for (int signo = 1; signo < NSIG; signo++)
 		signal(signo, SIG_DFL);
-	/* these signals reach the whole process group; the loader decides when the keeper ends */
+	/* These signals reach the whole process group. The loader decides when the keeper ends. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
@@ -262,7 +262,7 @@ void helper_start(void)
 		return;
 	if (!helper.owner)
 		helper.patience_ns = PATIENCE_NS;
-	/* set even if the rest fails: then the next task tries again instead of running in the loader */
+	/* Set even if the rest fails: then the next task tries again instead of running in the loader. */
 	helper.owner = getpid();
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return;

@@ -40,7 +40,7 @@ struct mapping_log {
 };
 
 void mapping_log_release(struct mapping_log *log);
-/* copies the path; returns 0 or -ENOMEM */
+/* Copies the path. Returns 0 or -ENOMEM. */
 int mapping_log_add(struct mapping_log *log, const struct mapping_note *note);
 /*
  * Adds to `maps` what `pid` had mapped by itself at `time_ns`. Sets *ret_parent to the parent if the process was forked

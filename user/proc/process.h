@@ -30,7 +30,7 @@ struct process {
 	uint32_t examined_version; /* the session's own: 1 + the maps_version that was searched for a JVM */
 	uint32_t attach_failures; /* the session's own: failed attaches that were tried again */
 	uint32_t program; /* the session's own: the program that a JVM runs, 0 = not known */
-	/* the session's own: the same as people name it, if possible with Spark's name of the application */
+	/* The session's own: the same program as people name it, if possible with the name that Spark has for it. */
 	uint32_t application;
 	uint32_t executed_as; /* the session's own: the path by which the process was started, … */
 	uint32_t libjvm; /* … the build of its JVM, … */
