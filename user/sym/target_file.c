@@ -130,7 +130,7 @@ static bool is_mounted_by_root(int fd, pid_t pid)
 /*
  * True if a read of the file may wait for the disk, but for no user. This holds for all files of a file system that the
  * kernel alone implements, and whose buffered reads take no lock that write() holds: the buffer of a write() may be in
- * memory that never arrives. If reads take such a lock, or on an overlay that root mounted, it holds for files that
+ * memory that never arrives. Where reads take such a lock, and on overlays that root mounted, it holds for files that
  * only root can write.
  */
 static bool nobody_can_hold(int fd, pid_t pid, const struct stat *st)

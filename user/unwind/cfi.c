@@ -7,7 +7,7 @@
 #define CIE_ID 0 /* in .eh_frame; in .debug_frame all bits are set */
 #define EXTENDED_LENGTH 0xffffffffu /* 64-bit DWARF follows */
 #define MAX_CIES 65536
-#define STEPS_PER_BYTE 4 /* honest programs take at most one step a byte; CIEs are run once for all */
+#define STEPS_PER_BYTE 4 /* honest programs take at most one step for each byte; each CIE is run only once */
 #define STEPS_MIN 4096
 
 #define DW_EH_PE_ABSPTR 0x00
@@ -27,12 +27,12 @@
 const struct cfi_machine cfi_x86_64 = {.sp = 7, .fp = 6, .ra = 16, .ra_on_stack = true};
 const struct cfi_machine cfi_aarch64 = {.sp = 31, .fp = 29, .ra = 30};
 
-/* One CIE or FDE, its length read. */
+/* One CIE or FDE. */
 struct entry {
-	struct bytes body; /* behind the id */
+	struct bytes body; /* the bytes after the id */
 	size_t offset;
 	bool is_cie;
-	uint64_t cie; /* of an FDE: offset of its CIE; past the section's end when it is nonsense */
+	uint64_t cie; /* for an FDE: offset of its CIE; past the section's end if the entry is damaged */
 };
 
 /* ---- addresses ---- */
@@ -72,13 +72,13 @@ uint64_t cfi_pointer(const struct cfi *cfi, struct bytes *bytes, uint8_t encodin
 	case DW_EH_PE_PCREL:
 		return here + number;
 	}
-	bytes->bad = true; /* relative to text, data or function: nobody writes them here */
+	bytes->bad = true; /* addresses relative to text, data or function do not occur here */
 	return 0;
 }
 
 /* ---- entries ---- */
 
-/* .eh_frame's distance counts back from the id itself, .debug_frame's from the section's start. */
+/* In .eh_frame an FDE's id is the distance back from the id to the CIE; in .debug_frame it is the CIE's offset. */
 static void read_id(const struct cfi *cfi, struct entry *entry, bool is_64_bit)
 {
 	size_t here = (size_t)(entry->body.at - (const uint8_t *)cfi->section.bytes);
@@ -90,7 +90,7 @@ static void read_id(const struct cfi *cfi, struct entry *entry, bool is_64_bit)
 	entry->cie = is_debug_frame ? id : here - id;
 }
 
-/* False at the end, which is an entry of length 0 or of no sense. */
+/* False at the end: at an entry of length 0, or a damaged one. */
 static bool entry_at(const struct cfi *cfi, uint64_t offset, struct entry *ret)
 {
 	const uint8_t *start = cfi->section.bytes;
@@ -108,14 +108,17 @@ static bool entry_at(const struct cfi *cfi, uint64_t offset, struct entry *ret)
 	return !ret->body.bad;
 }
 
-/* Of letters whose data's length is not told: assemblers write them so into .debug_frame. */
+/*
+ * Reads letters without 'z', for which the length of their data is not given. Assemblers write such letters into
+ * .debug_frame. False for letters that may have data.
+ */
 static bool read_plain_augmentation(struct cfi_cie *cie, const char *letters)
 {
 	cie->is_signal_frame = strchr(letters, 'S') != NULL;
 	return strspn(letters, "SBG") == strlen(letters);
 }
 
-/* The letters behind 'z' and what belongs to each; false for one that changes the layout in a way not known here. */
+/* Reads the letters after 'z' and the data of each. False if the data is damaged, or a letter without 'z' unknown. */
 static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct bytes *body)
 {
 	struct bytes data;
@@ -136,13 +139,16 @@ static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct b
 			bytes_number(&data, 1);
 		else if (*letters == 'S')
 			cie->is_signal_frame = true;
-		else if (*letters != 'B' && *letters != 'G') /* arm64: signed with key B, memory is tagged */
-			break; /* unknown, but the data's length is known */
+		else if (*letters != 'B' && *letters != 'G') /* arm64: B, signed with key B; G, memory is tagged */
+			break; /* an unknown letter; it can be skipped, as the data's length is known */
 	}
 	return !data.bad && !body->bad;
 }
 
-/* From DWARF 4 on, which only .debug_frame follows, a CIE tells the width of addresses and of segments' numbers. */
+/*
+ * Since DWARF 4 a CIE has the width of addresses and of segment numbers. Only .debug_frame has CIEs of that version.
+ * False for widths or versions that we do not support.
+ */
 static bool read_widths(const struct cfi *cfi, uint8_t version, struct bytes *body)
 {
 	if (version == 1 || version == 3)
@@ -171,7 +177,10 @@ static int parse_cie(struct cfi *cfi, struct entry *entry, struct cfi_cie *cie)
 	return cfi_run_initial(cfi, cie, *body);
 }
 
-/* Index of the CIE at `offset`, read when it is new. Honest files have few, and FDEs follow their own. */
+/*
+ * Finds the index of the CIE at `offset`, and reads the CIE if it is new. The search goes backwards: honest files have
+ * few CIEs, and FDEs come after their own.
+ */
 static int find_cie(struct cfi *cfi, uint64_t offset, uint32_t *ret)
 {
 	struct entry entry;
@@ -202,7 +211,7 @@ static bool is_code(const struct cfi_section *section, uint64_t start, uint64_t 
 	       len <= section->code_end - start;
 }
 
-/* 0, also for one that is left out, or -ENOMEM. */
+/* Returns 0, also if the FDE is ignored, or -ENOMEM. */
 static int add_fde(struct cfi *cfi, struct entry *entry)
 {
 	struct bytes *body = &entry->body;

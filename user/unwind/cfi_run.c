@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The programs of CIEs and FDEs. */
+/* Runs the programs of CIEs and FDEs. */
 #include <errno.h>
 
 #include "unwind/cfi.h"
 
-/* Operators in the top two bits, with an operand in the others. */
+/* These have the operator in the top two bits and an operand in the others. */
 #define DW_CFA_HIGH 0xc0
 #define DW_CFA_LOW 0x3f
 #define DW_CFA_ADVANCE_LOC 0x40
@@ -35,7 +35,7 @@ enum {
 	DW_CFA_VAL_OFFSET,
 	DW_CFA_VAL_OFFSET_SF,
 	DW_CFA_VAL_EXPRESSION,
-	DW_CFA_NEGATE_RA_STATE = 0x2d, /* arm64; BPF strips signatures without being told */
+	DW_CFA_NEGATE_RA_STATE = 0x2d, /* arm64; ignored, as the walk strips signatures from all return addresses */
 	DW_CFA_GNU_ARGS_SIZE = 0x2e,
 };
 
@@ -44,7 +44,7 @@ enum {
 #define DW_OP_LIT0 0x30
 #define DW_OP_BREG0 0x70
 
-/* What one program works on. */
+/* The state of one program. */
 struct run {
 	struct cfi *cfi;
 	const struct cfi_cie *cie;
@@ -66,7 +66,10 @@ static void set_cfa(struct run *run, uint64_t number, int64_t offset)
 	run->state.cfa_offset = offset;
 }
 
-/* The linker's: sp + 8, and 8 more once the lazy entry's push, which ends at byte N of its 16, is done. */
+/*
+ * True for the expression that linkers write for lazy PLT entries: sp + 8, and 8 more after the entry's push. The push
+ * ends at byte *ret_push_end of the entry's 16.
+ */
 static bool is_plt(struct bytes expression, uint8_t *ret_push_end)
 {
 	static const uint8_t before[] = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a}; /* rsp + 8, rip & 15 */
@@ -81,7 +84,7 @@ static bool is_plt(struct bytes expression, uint8_t *ret_push_end)
 	return *ret_push_end < 16;
 }
 
-/* What lies at register + offset: breg deref, and for sp 8 more. */
+/* Handles a CFA that is read from register + offset: breg, deref, and for sp 8 more. */
 static void set_cfa_dereference(struct run *run, struct bytes expression)
 {
 	const struct cfi_machine *machine = run->cfi->machine;
@@ -135,7 +138,7 @@ static void restore_register(struct run *run, uint64_t number)
 	set_register(run, number, was->rule, was->offset);
 }
 
-/* Functions that align their stack tell so of fp: it lies where fp points. */
+/* Functions that align their stack have such an expression for fp. It says that fp is saved where fp points. */
 static void set_expression(struct run *run, uint64_t number, struct bytes expression)
 {
 	bool at_fp = bytes_number(&expression, 1) - DW_OP_BREG0 == run->cfi->machine->fp && !bytes_sleb(&expression) &&
@@ -162,7 +165,7 @@ static void restore(struct run *run)
 		run->program.bad = true;
 }
 
-/* Instructions that define the CFA; false when it is another one. */
+/* Runs an instruction that defines the CFA. False if it is another one. */
 static bool run_cfa(struct run *run, uint8_t op)
 {
 	struct bytes *program = &run->program;
@@ -194,7 +197,7 @@ static bool run_cfa(struct run *run, uint8_t op)
 	return false;
 }
 
-/* Instructions about one register. */
+/* Runs an instruction about one register. */
 static void run_register(struct run *run, uint8_t op)
 {
 	struct bytes *program = &run->program;
@@ -216,13 +219,13 @@ static void run_register(struct run *run, uint8_t op)
 	case DW_CFA_VAL_EXPRESSION:
 		bytes_take(program, bytes_uleb(program));
 		return set_register(run, number, CFI_UNKNOWN, 0);
-	default: /* in another register, or a distance from the CFA: one more number, of no use here */
+	default: /* the value is in another register, or is CFA + a number: has one more operand, which is not used */
 		bytes_uleb(program);
 		return set_register(run, number, CFI_UNKNOWN, 0);
 	}
 }
 
-/* Of the rest, those that do not move the pc. */
+/* Runs the remaining instructions that do not move the pc. */
 static void run_other(struct run *run, uint8_t op)
 {
 	if (op == DW_CFA_REMEMBER_STATE)
@@ -245,7 +248,7 @@ static void run_short(struct run *run, uint8_t op)
 		restore_register(run, op & DW_CFA_LOW);
 }
 
-/* An instruction that moves the pc: its new value. */
+/* Runs an instruction that moves the pc, and returns the new pc. False if it is another one. */
 static bool run_advance(struct run *run, uint8_t op, uint64_t *ret_pc)
 {
 	uint64_t delta;
@@ -299,7 +302,10 @@ int cfi_run_initial(struct cfi *cfi, struct cfi_cie *cie, struct bytes program)
 	return 0;
 }
 
-/* arm64's trampoline has no expression. Whatever its program says, the kernel's frame is laid out in one way. */
+/*
+ * True in arm64's signal trampoline, which has no expression. Its program does not matter: the kernel's signal frame
+ * has only one layout.
+ */
 static bool is_signal_frame(const struct run *run)
 {
 	return run->cie->is_signal_frame && !run->cfi->machine->ra_on_stack;

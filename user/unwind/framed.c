@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define MAX_SYMBOLS (4u << 20)
-#define MAX_PROLOGUE 1024 /* bytes: some check their arguments before they make a frame */
-#define MAX_CODE (64u << 20) /* bytes looked at */
+#define MAX_PROLOGUE 1024 /* bytes searched in a function: some check their arguments before they make a frame */
+#define MAX_CODE (64u << 20) /* bytes searched in a file */
 
 /* push %rbp; mov %rsp,%rbp */
 static const unsigned char makes_frame[] = {0x55, 0x48, 0x89, 0xe5};
@@ -16,7 +16,7 @@ struct search {
 	struct elf_reader *reader;
 	const struct unwind_rows *known;
 	uint64_t code_start, code_end;
-	uint64_t looked_at; /* bytes */
+	uint64_t looked_at; /* bytes searched so far */
 	struct vec(struct unwind_span) found;
 };
 
@@ -31,7 +31,7 @@ static Elf_Data *find_symtab(struct elf_reader *reader)
 	return NULL;
 }
 
-/* The code of a symbol, as much as is looked at; NULL when the file has none there. */
+/* The first *ret_bytes of a symbol's code, at most MAX_PROLOGUE. NULL if the file has no code there. */
 static const unsigned char *symbol_code(struct search *search, const GElf_Sym *symbol, size_t *ret_bytes)
 {
 	size_t bytes = symbol->st_size < MAX_PROLOGUE ? symbol->st_size : MAX_PROLOGUE;

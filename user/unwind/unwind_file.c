@@ -14,7 +14,7 @@
 #define MAX_SEGMENTS 256
 #define MAX_NOTE_BYTES 65536
 #define MAX_FRAME_BYTES (128u << 20)
-#define MAX_INFLATED_BYTES (32u << 20) /* what a small file may make of itself */
+#define MAX_INFLATED_BYTES (32u << 20) /* limit for compressed sections, which may be small in the file */
 #define EH_FRAME_HDR_BYTES 8 /* four bytes of encodings, then the address of .eh_frame */
 #define DW_EH_PE_PCREL_SDATA4 0x1b
 
@@ -49,7 +49,7 @@ static void read_build_id(struct reading *reading, const GElf_Phdr *phdr)
 			reading->file->build_id = hash_bytes((char *)data->d_buf + desc_at, note.n_descsz, 1);
 }
 
-/* Where the file has code, and no rows but for that. */
+/* Sets the range in which the file has code. Rows are made for this range only. */
 static void set_code(struct unwind_file *file)
 {
 	file->code_start = UINT64_MAX;
@@ -99,7 +99,7 @@ static int read_table(const struct unwind_file *file, struct cfi_section section
 	return unwind_rows_read(ret, &HOST_CFI, &section);
 }
 
-/* What is made of each function is about as large as what tells of it. */
+/* Takes memory from the reader's budget: the result for each function is about as large as its table entry. */
 static bool takes_functions(struct elf_reader *reader, const Elf_Data *data)
 {
 	return data->d_size <= reader->left / 2 && elf_reader_take(reader, 2 * data->d_size);
@@ -136,7 +136,10 @@ static const struct unwind_segment *segment_of(const struct unwind_file *file, u
 	return NULL;
 }
 
-/* By the index that the unwinder in the process uses; .eh_frame ends itself with an entry of length 0. */
+/*
+ * Finds .eh_frame by .eh_frame_hdr, the index that the unwinder in the process uses. Its size is unknown, so *ret gets
+ * the rest of the segment; .eh_frame itself ends with an entry of length 0.
+ */
 static bool find_by_index(struct reading *reading, GElf_Shdr *ret)
 {
 	const GElf_Phdr *phdr = &reading->eh_frame_hdr;
@@ -159,7 +162,7 @@ static bool find_by_index(struct reading *reading, GElf_Shdr *ret)
 	return true;
 }
 
-/* By its section, which tells its size, or else by the index. */
+/* Finds .eh_frame by its section header, which has its size, or else by the index. */
 static int read_eh_frame(struct reading *reading)
 {
 	GElf_Shdr at = {0};
@@ -177,7 +180,7 @@ static int read_eh_frame(struct reading *reading)
 			  &reading->file->rows);
 }
 
-/* What other sources may have more of is not worth losing the rows that are there. */
+/* An error in another source is ignored: the rows of .eh_frame are worth having without it. */
 static int read_rows(struct reading *reading)
 {
 	struct unwind_file *file = reading->file;
@@ -200,7 +203,7 @@ static bool is_of_host(const struct elf_reader *reader)
 	       header.e_machine == HOST_MACHINE;
 }
 
-/* Closes it. */
+/* Closes the reader, also after an error. */
 static int read_elf(struct unwind_file *file, struct elf_reader *reader, bool only_identify)
 {
 	struct unwind_file read = {0};
@@ -256,7 +259,7 @@ void unwind_file_release(struct unwind_file *file)
 	vec_release(&file->segments);
 }
 
-/* A mapping starts with a page, so it may hold the end of what lies before the code. */
+/* A mapping starts at a page, so it may begin with the end of what is before the code in the file. */
 bool unwind_file_vaddr(const struct unwind_file *file, uint64_t offset, uint64_t len, uint64_t *ret_vaddr)
 {
 	for (size_t i = 0; i < file->segments.len; i++) {

@@ -7,7 +7,7 @@
 
 #define PAGE_BYTES (1ull << DUET_UNWIND_PAGE_SHIFT)
 #define WORD 8
-#define ALIGNMENT 16 /* of functions */
+#define ALIGNMENT 16 /* of functions, in bytes */
 
 /* ---- one row ---- */
 
@@ -17,7 +17,7 @@ static bool to_words(int64_t bytes, int64_t lowest, int64_t highest, int64_t *re
 	return bytes % WORD == 0 && *ret >= lowest && *ret <= highest;
 }
 
-/* In words from the CFA or, where that is too far, from the register that leads to the CFA. */
+/* Counts in words from the CFA or, if that is too far, from the register from which the CFA is computed. */
 static bool encode_place(struct duet_unwind_row *row, const struct cfi_state *state, int64_t offset)
 {
 	bool has_base = state->cfa == DUET_CFA_SP || state->cfa == DUET_CFA_FP;
@@ -32,7 +32,10 @@ static bool encode_place(struct duet_unwind_row *row, const struct cfi_state *st
 	return true;
 }
 
-/* Where the caller's fp is. On arm64 the return address is saved alone or right behind fp, or rows cannot tell. */
+/*
+ * Encodes where the caller's fp and return address are saved. On arm64 rows can only express a return address that is
+ * saved alone, or directly after fp.
+ */
 static bool encode_saved(struct duet_unwind_row *row, const struct cfi_state *state, const struct cfi_machine *machine)
 {
 	bool fp_saved = state->fp.rule == CFI_OFFSET, ra_saved = !machine->ra_on_stack && state->ra.rule == CFI_OFFSET;
@@ -115,7 +118,7 @@ static int on_state(void *context, uint64_t pc, const struct cfi_state *state)
 	return add_row(building->rows, pc, encode(state, building->machine));
 }
 
-/* Between two functions lies what aligns the second: nothing runs there, and a row for it would be a fourth of all. */
+/* The gap before an aligned function. No code runs there; rows for such gaps would be a fourth of all rows. */
 static bool is_padding(const struct cfi *cfi, size_t i)
 {
 	return i + 1 < cfi->fdes.len && cfi->fdes.items[i + 1].start - cfi->fdes.items[i].end < ALIGNMENT;
@@ -136,7 +139,7 @@ static int build_rows(struct unwind_rows *rows, struct cfi *cfi)
 	return err;
 }
 
-/* Up to the last row, which ends the code. */
+/* Makes the index up to the last row, which ends the code. */
 static int build_pages(struct unwind_rows *rows)
 {
 	uint64_t count = rows->rows.items[rows->rows.len - 1].pc / PAGE_BYTES + 1;
@@ -189,7 +192,7 @@ int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine
 	return err;
 }
 
-/* ---- rows of code that makes frames ---- */
+/* ---- rows for code that makes frames ---- */
 
 bool unwind_rows_tell(const struct unwind_rows *rows, uint64_t vaddr)
 {
@@ -239,9 +242,9 @@ int unwind_rows_of_frames(struct unwind_rows *rows, uint64_t code_start, const s
 	return err;
 }
 
-/* ---- rows of two tables ---- */
+/* ---- merging two tables ---- */
 
-/* One of them, read from its start: what it says at each pc. */
+/* Reads one of the tables from its start. */
 struct reader {
 	const struct unwind_rows *rows;
 	size_t next;
@@ -252,7 +255,7 @@ static uint64_t next_pc(const struct reader *reader)
 	return reader->next < reader->rows->rows.len ? reader->rows->rows.items[reader->next].pc : UINT64_MAX;
 }
 
-/* Goes to `pc`, no further than the next row. What is in force there. */
+/* Advances to `pc`, which is not after the next row. Returns the row in force there. */
 static struct duet_unwind_row go_to(struct reader *reader, uint64_t pc)
 {
 	reader->next += next_pc(reader) == pc;
@@ -291,7 +294,7 @@ int unwind_rows_merge(struct unwind_rows *rows, const struct unwind_rows *more)
 
 void unwind_rows_fill_gaps(struct unwind_rows *rows, const struct cfi_machine *machine)
 {
-	/* All but the last, which ends the file. */
+	/* All rows but the last, which ends the code. */
 	for (size_t i = 0; i + 1 < rows->rows.len; i++) {
 		struct duet_unwind_row *row = &rows->rows.items[i];
 
