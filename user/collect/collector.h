@@ -76,7 +76,7 @@ int collector_forbid(struct collector *collector, pid_t pid);
 int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm);
 int collector_add_target(struct collector *collector, pid_t pid); /* 0 or -errno */
 
-/* Bytes of kernel memory in BPF maps and perf rings; and how many of them count again as ours, as we map them. */
+/* Bytes of kernel memory in BPF maps and perf rings; and how many of them count a second time because we map them. */
 size_t collector_bytes(const struct collector *collector);
 size_t collector_mapped_bytes(const struct collector *collector);
 /* The tables by which BPF walks user stacks; owned by the collector. */

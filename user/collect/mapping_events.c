@@ -81,7 +81,7 @@ static void add_mapped(struct mapping_events *events, const struct record_mapped
 	*events->lost += mapping_log_add(events->log, note) < 0;
 }
 
-/* New threads are ignored: they share their leader's mappings. Processes of another pid namespace have the pid 0. */
+/* Ignores new threads, which share their leader's mappings, and other pid namespaces, whose processes have pid 0. */
 static void add_other(struct mapping_events *events, const struct perf_event_header *record, struct mapping_note *note)
 {
 	const struct record_forked *forked = (const void *)record;

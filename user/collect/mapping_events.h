@@ -10,7 +10,7 @@
 
 struct mapping_events;
 
-/* The rings of all CPUs take `most_bytes` together, but each has two pages at least. 0 or -errno. */
+/* The rings of all CPUs together take at most `most_bytes`, except that each has at least two pages. 0 or -errno. */
 int mapping_events_open(struct mapping_events **ret, size_t most_bytes);
 void mapping_events_close(struct mapping_events *events);
 /* These three take NULL, which has no records. */

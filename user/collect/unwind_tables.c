@@ -26,7 +26,7 @@ struct module {
 	bool is_in; /* the arrays hold its rows; else its slot has no pages, and BPF reports when it meets the file */
 	bool is_missed; /* not is_in, and BPF has met the file */
 	uint64_t round; /* the round in which it was last added or found */
-	uint64_t used_ns; /* when we last saw that BPF needs it; at first, when it was added */
+	uint64_t used_ns; /* when we last saw that BPF needs it; at first, looked_ns when it was added */
 };
 
 #define UNUSED_NS (5 * NS_PER_SEC) /* files used in this time are not evicted: rows would come and go all the time */
@@ -62,7 +62,10 @@ struct unwind_tables {
 
 	/* Grows with each published process. Files that the current process has found are not dropped to make room. */
 	uint64_t round;
-	/* Time of the last unwind_tables_look(). 0: none yet; files added before the first count as long unused. */
+	/*
+	 * Time of the last unwind_tables_look(). 0: none yet. Files added before the first one may be evicted at once,
+	 * unless it finds that BPF has used them.
+	 */
 	uint64_t looked_ns;
 	struct module known[DUET_UNWIND_MAX_MODULES];
 	struct map by_key; /* key -> index of the module */

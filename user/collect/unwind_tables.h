@@ -65,8 +65,8 @@ int unwind_tables_note(struct unwind_tables *tables, uint64_t key, uint32_t rows
  */
 pid_t unwind_tables_look(struct unwind_tables *tables, uint64_t now_ns);
 /*
- * True if BPF met this noted file and its rows fit now (for an agent: if they fit). Evicts unused files if necessary,
- * and then sleeps for DUET_UNWIND_GRACE_NS.
+ * True if BPF met this noted file and its rows fit now; then call unwind_tables_add(). Evicts unused files if it must,
+ * and then sleeps for DUET_UNWIND_GRACE_NS. An agent's file need not have been met, and nothing is evicted for it.
  */
 bool unwind_tables_bring_back(struct unwind_tables *tables, int module);
 

@@ -28,7 +28,7 @@ struct jvm {
 	bool has_layout;
 	struct jvm_room *room; /* NULL: not shared */
 	size_t counted; /* our bytes that room->used includes */
-	size_t string_bytes; /* that our records added to `strings` */
+	size_t string_bytes; /* bytes that our records added to `strings` */
 	uint64_t changed_ns;
 };
 
@@ -295,7 +295,7 @@ static void forget_methods(struct jvm *jvm, uint32_t round)
 	jvm->arena = arena;
 }
 
-/* Forgets what no sample has met since the last call. If that does not free half of the limit, forgets everything. */
+/* Forgets what no sample has met since the last call. If more than half of the limit is still used, forgets all. */
 static void make_room(struct jvm *jvm, size_t most_bytes)
 {
 	for (uint32_t round = jvm->round; met_bytes(jvm) > most_bytes / 2 && round <= jvm->round + 1; round++) {
@@ -454,7 +454,7 @@ const struct duet_java_frame *jvm_code_frames(const struct jvm_code *code, uint6
 	return code->frames + code->pcs[low].frame;
 }
 
-/* "Interpreter" is the blob's name in every JDK; "return entry points" and the like are parts of it. */
+/* The blob is called "Interpreter" in every JDK; "return entry points" and the like are parts of it. */
 bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code)
 {
 	return code->stub_name && !strncasecmp(intern_text(jvm->strings, code->stub_name), "Interpreter", 11);

@@ -187,7 +187,7 @@ static void read_line(const char *at, const char *end, struct buf *out)
 	behind = skip_blanks(at, end);
 	if (behind < end && (*behind == '=' || *behind == ':'))
 		behind = skip_blanks(behind + 1, end);
-	if (behind == at) /* a longer key */
+	if (behind == at) /* the key is longer */
 		return;
 	while (end > behind && isspace((unsigned char)end[-1]))
 		end--;

@@ -45,7 +45,7 @@ static int set_flag(struct vm_flags *flags, const char *name, const char *value)
 	return 0;
 }
 
-/* Converts "512m" to bytes, as HotSpot does, and copies other numbers unchanged. False if the text is not a number. */
+/* Converts "512m" to bytes, as HotSpot does. Other numbers keep their value. False if the text is not a number. */
 static bool read_number(const char *text, char *value, size_t size)
 {
 	static const char units[] = "kmgt";

@@ -82,7 +82,7 @@ static bool try_build_id(const struct search *search, pid_t root)
 	return taken;
 }
 
-/* Where gdb looks: beside the file, in .debug beside it, in the debug root. */
+/* Looks where gdb does: beside the file, in .debug beside it, in the debug root. */
 static bool try_debuglink(const struct search *search, pid_t root, const char *path)
 {
 	static const char *const formats[] = {"%.*s%s", "%.*s.debug/%s", DEBUG_ROOT "%.*s%s"};

@@ -12,7 +12,7 @@
 #define DW_EH_PE_FORMAT 0x0f
 #define DW_EH_PE_DATAREL 0x30
 
-struct eh_frame_hdr { /* as every linker writes it: GNU's, gold, lld, mold */
+struct eh_frame_hdr { /* as GNU ld, gold, lld and mold write it */
 	uint8_t version;
 	uint8_t frame_encoding;
 	uint8_t count_encoding;

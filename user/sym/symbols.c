@@ -41,7 +41,7 @@ struct symbols {
 	struct elf_file unreadable; /* in place of files that could not be read, so that each is tried only once */
 	struct kallsyms kernel;
 	struct intern names;
-	uint64_t work_ns; /* CPU time that reading took */
+	uint64_t work_ns; /* CPU time spent on reading files */
 };
 
 struct symbols *symbols_new(void)

@@ -12,8 +12,8 @@
 #include "proc/maps.h"
 
 /*
- * The image of a "[vdso]" mapping. It is static: do not free it. NULL for a 32-bit process; its frames are then named
- * by their offsets.
+ * The image of a "[vdso]" mapping. It is static: do not free it. NULL for a 32-bit process, or if the mapping is not as
+ * large as ours; then frames are named by their offsets.
  */
 void *vdso_of(const struct mapping *mapping, size_t *ret_bytes);
 

@@ -118,7 +118,10 @@ static bool read_plain_augmentation(struct cfi_cie *cie, const char *letters)
 	return strspn(letters, "SBG") == strlen(letters);
 }
 
-/* Reads the letters after 'z' and the data of each. False if the data is damaged, or a letter without 'z' unknown. */
+/*
+ * Reads the letters after 'z' and the data of each, or letters without 'z'. False if the data is damaged, or if a
+ * letter may change the layout in a way that we do not know.
+ */
 static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct bytes *body)
 {
 	struct bytes data;
