@@ -8,12 +8,12 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-#define MAX_SPARE 16384 /* threads kept for the next ones, with room for a few halves: 9 MB */
+#define MAX_SPARE 16384 /* structs of threads kept for reuse, each with room for a few halves: 9 MB */
 
-/* One half, as it arrived. */
+/* A sample and a record, the two halves, as they arrived. */
 struct held_sample {
 	uint64_t arrived_ns;
-	uint64_t cookie; /* of the signal that answers it; 0 when paired by interval */
+	uint64_t cookie; /* of the signal whose record answers it; 0 when paired by interval */
 	uint64_t until_ns; /* by interval: the record is older than the next signalled sample; UINT64_MAX = none yet */
 	struct duet_sample *sample;
 };
@@ -37,9 +37,9 @@ struct join_thread {
 struct join {
 	join_handler handler;
 	void *context;
-	struct map threads; /* owner and tid -> struct join_thread *, of those that hold anything */
-	struct vec(struct join_thread *) busy; /* the same, in order of arrival */
-	struct vec(struct join_thread *) spare; /* empty, for the next threads */
+	struct map threads; /* owner and tid -> struct join_thread *, for threads that hold a half */
+	struct vec(struct join_thread *) busy; /* the same threads, in order of arrival */
+	struct vec(struct join_thread *) spare; /* without halves, for reuse */
 	struct map record_bytes; /* owner -> bytes of its records */
 	size_t held;
 	size_t held_bytes; /* of samples and records */
@@ -117,7 +117,7 @@ static void *copy(const void *bytes, size_t len)
 	return result ? memcpy(result, bytes, len) : NULL;
 }
 
-/* The sample that a signal answers, and what that means for the one before it. */
+/* Sets how the sample's record is found. A signalled sample also ends the interval of the samples before it. */
 static void classify(struct join_thread *thread, struct held_sample *held)
 {
 	const struct duet_sample *sample = held->sample;
@@ -151,7 +151,7 @@ lost:
 	return -ENOMEM;
 }
 
-/* Each record may come with a thread of its own. */
+/* Bytes counted for a record beside its own: it may be the only half of its thread. */
 #define RECORD_OVERHEAD 256
 
 static void count_bytes(struct join *join, const void *owner, int64_t change)
@@ -160,7 +160,7 @@ static void count_bytes(struct join *join, const void *owner, int64_t change)
 
 	join->held_bytes += (size_t)change;
 	map_get(&join->record_bytes, (uintptr_t)owner, &bytes);
-	(void)map_put(&join->record_bytes, (uintptr_t)owner, bytes + (uint64_t)change); /* present after the first */
+	(void)map_put(&join->record_bytes, (uintptr_t)owner, bytes + (uint64_t)change); /* only the first can fail */
 }
 
 static bool has_room(const struct join *join, void *owner, uint32_t tid)
@@ -206,7 +206,10 @@ static bool answers(const struct held_record *held, const struct held_sample *wa
 	return !record->cookie && record->time_ns < waiting->until_ns;
 }
 
-/* Two records in one interval: one of their samples was lost on the way, and nothing tells which. */
+/*
+ * Returns the record of the sample, or NULL. Two records in one interval mean that the sample of one was lost; nothing
+ * shows which one, so neither is taken.
+ */
 static struct held_record *find_answer(struct join_thread *thread, const struct held_sample *waiting)
 {
 	struct held_record *found = NULL;
@@ -222,9 +225,8 @@ static struct held_record *find_answer(struct join_thread *thread, const struct 
 }
 
 /*
- * A system call that a signal interrupts and SA_RESTART restarts: the kernel has moved pc back onto the call's
- * instruction before the handler sees it (handle_signal() in arch/x86/kernel/signal.c, do_signal() in
- * arch/arm64/kernel/signal.c).
+ * When a signal interrupts a system call that SA_RESTART restarts, the kernel moves pc back to the call's instruction
+ * before the handler runs (handle_signal() in arch/x86/kernel/signal.c, do_signal() in arch/arm64/kernel/signal.c).
  */
 #ifdef __x86_64__
 #define SYSCALL_INSTRUCTION_BYTES 2
@@ -240,7 +242,10 @@ static bool same_place(const struct duet_sample *sample, const struct duet_java_
 	       (sample->flags & DUET_SAMPLE_KERNEL && sample->user_pc == record->pc + SYSCALL_INSTRUCTION_BYTES);
 }
 
-/* `is_alone`: its other half is not waited for any more; `last_chance`: nor are names. */
+/*
+ * Decides a sample and calls the handler. Returns false when the sample has to wait. `is_alone`: do not wait for the
+ * agent's half; `last_chance`: do not wait for names either.
+ */
 static bool decide(struct join *join, struct join_thread *thread, struct held_sample *waiting, bool is_alone,
 		   bool last_chance)
 {
@@ -270,7 +275,7 @@ static bool decide(struct join *join, struct join_thread *thread, struct held_sa
 	return true;
 }
 
-/* The caller may have read its clock before the half arrived. */
+/* A half may have arrived after the caller read its clock: then arrived_ns is above now_ns. */
 static bool is_older(uint64_t arrived_ns, uint64_t now_ns, uint64_t age_ns)
 {
 	return now_ns > arrived_ns && now_ns - arrived_ns > age_ns;
@@ -303,9 +308,9 @@ static void run_samples(struct join *join, struct join_thread *thread, uint64_t 
 }
 
 /*
- * A used record may still serve a pending sample that has not been read yet, and
- * an unused one a sample that waits for it: both stay until they are old. In practice a
- * thread's record list is a few entries long.
+ * True when the record can be freed. A used record may answer further samples of its thread that were taken while the
+ * signal was pending, so it stays while the thread has samples. An unused one stays until it is old. In practice a
+ * thread has a few records.
  */
 static bool record_done(struct join *join, const struct join_thread *thread, const struct held_record *held,
 			uint64_t now_ns, bool flush)

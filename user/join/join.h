@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pairs the two halves of a sample: what the walk saw, BPF's or that of a timer engine's handler, and what
- * AsyncGetCallTrace told the handler. There are no guessed joins: a pair is made by cookie where there is one, else by
- * thread and interval, and accepted only when pc and sp are equal.
+ * Pairs the two halves of a sample. One half is the walk, made by BPF or by the signal handler of a timer engine; the
+ * other is what AsyncGetCallTrace returned to the agent's handler. There are no guessed joins: halves are paired by
+ * cookie if the kernel has cookies, else by thread and interval, and a pair is accepted only when pc and sp are equal.
  *
- * By interval: a signal is handled before the thread runs on, so the record of a
- * sample lies between that sample and the thread's next signalled sample. Samples
- * taken while the signal was still pending share the record; their user stack is the same.
+ * By interval: a thread handles the signal before it runs on in user mode, so the agent's record of a sample lies
+ * between that sample and the thread's next signalled sample. Samples taken while the signal was still pending share
+ * the record; their user stack is the same.
  *
- * The caller offers agent records before the kernel records that were written by
- * then: a record whose sample is not here belongs to no sample.
+ * The caller first offers the agents' records, then the kernel's records that were written until then. So the sample of
+ * each record has arrived when join_run() is called; a record without one belongs to no sample.
  */
 #ifndef JOIN_JOIN_H
 #define JOIN_JOIN_H
@@ -22,20 +22,20 @@
 #include "duet_counters.h"
 #include "duet_record.h"
 
-#define JOIN_WAIT_NS (2ull * 1000 * 1000 * 1000) /* a half that is older is not waited for any more */
-#define JOIN_NAMES_WAIT_NS (10ull * 1000 * 1000 * 1000) /* nor are names, should the agent hardly get a CPU */
-#define JOIN_MAX_HELD 65536 /* samples held at once; above, the oldest go unjoined */
+#define JOIN_WAIT_NS (2ull * 1000 * 1000 * 1000) /* a sample waits so long for the agent's half */
+#define JOIN_NAMES_WAIT_NS (10ull * 1000 * 1000 * 1000) /* and so long for names: the agent may hardly get a CPU */
+#define JOIN_MAX_HELD 65536 /* samples held at once; above, the oldest are decided unjoined */
 #define JOIN_MAX_RECORD_BYTES (32u << 20) /* of one owner's records; above, new ones are dropped */
-#define JOIN_MAX_BYTES (1u << 30)
-#define JOIN_MAX_THREAD_RECORDS 16384 /* the same for one thread: each sample looks at all of them */
+#define JOIN_MAX_BYTES (1u << 30) /* default of join_set_max_bytes() */
+#define JOIN_MAX_THREAD_RECORDS 16384 /* records of one thread, each of its samples looks at all; above, dropped */
 
 enum join_outcome {
 	JOIN_JOINED, /* both halves, pc and sp equal */
-	JOIN_WALKED, /* the walk carries the sample: no signal was needed, or it brought nothing */
-	JOIN_STANDALONE, /* not of a JVM's thread: there is nothing to join with */
+	JOIN_WALKED, /* the walk is whole, and no signal was needed or its record is missing or does not match */
+	JOIN_STANDALONE, /* the thread is not a JVM's: there is nothing to join with */
 	JOIN_NOT_SIGNALLED, /* sample->no_signal says why */
-	JOIN_NO_RECORD, /* the agent's half never came */
-	JOIN_MISMATCH, /* it came with another pc or sp */
+	JOIN_NO_RECORD, /* the agent's half never arrived */
+	JOIN_MISMATCH, /* the agent's half has another pc or sp */
 };
 
 /*
@@ -50,25 +50,28 @@ struct join;
 struct join *join_new(join_handler handler, void *context); /* NULL when out of memory */
 void join_free(struct join *join);
 
-/* `owner` tells JVMs apart and comes back in the handler. Both copy. 0; -ENOMEM or -ENOSPC: lost, and counted. */
+/*
+ * These add a half, of which they make a copy: a sample, or an agent's record of `size` bytes. `owner` identifies the
+ * JVM and is passed to the handler. They return 0, or -ENOMEM or -ENOSPC: then the half is lost, and counted.
+ */
 int join_sample(struct join *join, void *owner, const struct duet_sample *sample, uint64_t now_ns);
 int join_offer(struct join *join, void *owner, const struct duet_java_sample *record, uint32_t size, uint64_t now_ns);
 
-/* Bytes of halves held at once, JOIN_MAX_BYTES unless told; above, samples are decided with what is there. */
+/* Limits the bytes of all halves held at once. Above the limit, samples are decided with the halves that are there. */
 void join_set_max_bytes(struct join *join, size_t bytes);
-void join_forget_spare(struct join *join); /* gives back what it keeps for the next threads */
+void join_forget_spare(struct join *join); /* frees the memory kept for the next threads */
 
-/* Decides what can be decided. */
+/* Decides the samples that have both halves, need no other half, or have waited long enough. */
 void join_run(struct join *join, uint64_t now_ns);
-/* Nothing more will come from `owner` (all owners when NULL): decides everything of it. */
+/* Decides all samples of `owner` (of all owners when NULL). Called when no more halves will arrive from it. */
 void join_flush(struct join *join, void *owner);
 
-/* When the oldest sample was taken that is not decided yet; UINT64_MAX when there is none. */
+/* The time of the oldest undecided sample, CLOCK_MONOTONIC; UINT64_MAX when there is none. */
 uint64_t join_oldest_ns(const struct join *join);
-bool join_holds(const struct join *join, const void *owner); /* anything of this owner */
-/* `owner` is about to go: nothing of it is held. */
+bool join_holds(const struct join *join, const void *owner); /* any half of this owner */
+/* Called before `owner` is freed, when join_holds() is false for it. */
 void join_forget(struct join *join, const void *owner);
-size_t join_held(const struct join *join); /* samples not yet decided: they wait for their agent's half, or for names */
+size_t join_held(const struct join *join); /* undecided samples: they wait for the agent's half, or for names */
 const uint64_t *join_counters(const struct join *join); /* by enum duet_loader_counter */
 
 #endif

@@ -25,7 +25,9 @@ void parts_release(struct parts *parts)
 	*parts = (struct parts){0};
 }
 
-/* Index of the thread's stack, or stacks.len. A thread has one at a time: what is older has lost its sample. */
+/*
+ * Returns the index of the thread's stack, or stacks.len. A thread has one at most: an older one has lost its sample.
+ */
 static size_t find(const struct parts *parts, uint32_t tid)
 {
 	size_t i = 0;
@@ -57,7 +59,7 @@ static struct parts_stack *begin(struct parts *parts, const struct duet_record *
 	return vec_push(&parts->stacks, stack) < 0 ? NULL : &parts->stacks.items[parts->stacks.len - 1];
 }
 
-/* The stack that these frames continue, or NULL when some before them are missing. */
+/* Returns the stack that these frames continue, or NULL when frames before them are missing. */
 static struct parts_stack *continued(struct parts *parts, const struct duet_frames_record *record)
 {
 	size_t index = find(parts, record->head.tid);
@@ -94,7 +96,10 @@ static struct duet_sample *whole_room(struct parts *parts, size_t bytes)
 	return grown;
 }
 
-/* `count` items in front of the last DUET_ROOT_FRAMES of those of the sample, DUET_MAX_USER_STACK. */
+/*
+ * Copies the sample's DUET_MAX_USER_STACK items to `to` and inserts the `count` items of `middle` before the last
+ * DUET_ROOT_FRAMES. Returns the end of the copy.
+ */
 static unsigned char *put(unsigned char *to, const void *sample, const void *middle, size_t count, size_t item_bytes)
 {
 	const unsigned char *from = sample;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deep stacks whole again: the frames that arrived before their sample, DUET_RECORD_FRAMES, go back to their place in
- * it. A sample that lacks any of them stays as it came, without its middle.
+ * Puts deep stacks together. The middle frames of such a stack arrive before their sample, in DUET_RECORD_FRAMES
+ * records. If one of these is missing, the sample stays as it arrived, without its middle.
  */
 #ifndef JOIN_PARTS_H
 #define JOIN_PARTS_H
@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "duet_record.h"
 
-#define PARTS_MAX 512 /* stacks at once, one for each CPU or handler; above, the oldest goes */
+#define PARTS_MAX 512 /* stacks held at once, one for each CPU or handler; above, the oldest is dropped */
 
 struct parts_stack {
 	uint32_t tid;
@@ -21,16 +21,16 @@ struct parts_stack {
 	struct vec(uint32_t) ids;
 };
 
-/* Begins as {0}. */
+/* Initialize with {0}. */
 struct parts {
-	struct vec(struct parts_stack) stacks; /* whose sample has not come yet */
-	struct duet_sample *whole; /* the last one that was put together */
+	struct vec(struct parts_stack) stacks; /* whose sample has not arrived yet */
+	struct duet_sample *whole; /* the last sample that was put together */
 	size_t whole_bytes;
 };
 
-/* The record has passed record_check(). */
+/* Adds the frames of a record that has passed record_check(). When out of memory, the sample stays without them. */
 void parts_add(struct parts *parts, const struct duet_frames_record *record);
-/* The sample with all its frames, which lasts until the next call; or `sample` itself. */
+/* Returns the sample with all its frames, owned by `parts` and valid until the next call; or `sample` itself. */
 const struct duet_sample *parts_join(struct parts *parts, const struct duet_sample *sample);
 void parts_release(struct parts *parts);
 

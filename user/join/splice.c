@@ -4,31 +4,31 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MAPS_AGE_NS 1000000000ull /* mappings are read again at most once a second */
+#define MAPS_AGE_NS 1000000000ull /* least age of mappings before they are read again */
 #define ACC_NATIVE 0x0100 /* JVM specification, table 4.6-A */
 
-#define MAX_FRAMES 65536 /* of 16384 with what is inlined in them; and whatever an agent makes up */
+#define MAX_FRAMES 65536 /* DUET_MAX_WALK frames with inlined ones; also bounds what an agent invents */
 
 static const char truncated[] = "[truncated]";
 
-/* What splice_stack() works on. */
+/* The state of splice_stack(). */
 struct splicing {
 	struct splice *out;
-	struct process *process; /* its mappings are read again when a frame is in none of them */
+	struct process *process; /* its mappings are read again when a frame is outside all of them */
 	const struct jvm *jvm;
-	const uint64_t *user; /* native frames, leaf first; [0] is a pc, the rest return addresses */
+	const uint64_t *user; /* user frames, leaf first; [0] is a pc, the rest are return addresses */
 	uint32_t user_depth;
 	uint64_t time_ns;
 	const uint32_t *ids; /* of the user frames, or NULL */
-	const struct jvm_code *code; /* the last that was looked up, */
-	uint64_t code_pc; /* for this pc, which is behind no code when 0, */
-	uint32_t code_id; /* and this id */
-	bool has_gap; /* behind the leaf's user frames some were left out */
-	const struct duet_java_frame *other; /* the second witness to compare with, or NULL */
+	const struct jvm_code *code; /* result of the last lookup */
+	uint64_t code_pc; /* key of the last lookup; 0 = none yet */
+	uint32_t code_id; /* id of the last lookup */
+	bool has_gap; /* frames after the first DUET_LEAF_FRAMES user frames were left out */
+	const struct duet_java_frame *other; /* AsyncGetCallTrace's frames to compare with, or NULL */
 	uint32_t other_depth;
-	uint32_t other_next; /* its next frame */
-	bool other_is_cut; /* the thread has more Java frames than it names */
-	bool after_call_stub; /* of the last Java frame's segment */
+	uint32_t other_next; /* index of the frame to compare next */
+	bool other_is_cut; /* the thread has more Java frames than `other` */
+	bool after_call_stub; /* a call stub was passed since the last comparison */
 };
 
 const char *splice_failure_mark(int32_t status)
@@ -119,7 +119,7 @@ static bool in_jvm_code(const struct splicing *s, uint32_t index)
 	return s->jvm && (is_interpreted(s, index) || jvm_owns_pc(s->jvm, s->user[index]));
 }
 
-/* A return address may be the first byte after its code: look at the call. */
+/* A return address may be the first byte after its code; the byte before it belongs to the call. */
 static struct duet_want code_key(const struct splicing *s, uint32_t index)
 {
 	return (struct duet_want){
@@ -129,7 +129,7 @@ static struct duet_want code_key(const struct splicing *s, uint32_t index)
 	};
 }
 
-/* NULL while it is not known; then it is wanted, unless it is gone. */
+/* Returns the code of a frame, or NULL if it is unknown: then it is added to the wants, unless it was unloaded. */
 static const struct jvm_code *code_of(struct splicing *s, uint32_t index)
 {
 	struct duet_want want = code_key(s, index);
@@ -138,19 +138,19 @@ static const struct jvm_code *code_of(struct splicing *s, uint32_t index)
 
 	if (is_interpreted(s, index))
 		return NULL;
-	if (pc != s->code_pc || id != s->code_id) { /* a recursion's frames are all alike */
+	if (pc != s->code_pc || id != s->code_id) { /* frames of a recursion have the same pc */
 		s->code = jvm_code_at(s->jvm, pc, s->time_ns, id);
 		s->code_pc = pc;
 		s->code_id = id;
 		if (!s->code && !jvm_is_gone(s->jvm, &want))
-			(void)vec_push(&s->out->wants, want); /* out of memory: without it, in the end */
+			(void)vec_push(&s->out->wants, want); /* out of memory: not asked for */
 	}
 	return s->code;
 }
 
 /*
- * A walk by frame pointer through code that keeps none leads into data sooner or later: what is not even mapped
- * code is noise, and so is what lies below it.
+ * A walk by frame pointer through code that keeps none soon reads data as frames. An address that is not in mapped code
+ * is such noise, and so are all frames below it.
  */
 static bool is_noise(struct splicing *s, uint32_t index)
 {
@@ -165,8 +165,8 @@ static bool is_noise(struct splicing *s, uint32_t index)
 /* ---- the physical walk ---- */
 
 /*
- * One of the witnesses may have no name for a method: AsyncGetCallTrace where there was no jmethodID yet, the walk then
- * has the method's address. That is no contradiction.
+ * A witness that cannot identify a method does not contradict the other. Without a jmethodID, AsyncGetCallTrace reports
+ * 0, and the walk has the method's address (DUET_METHOD_BARE).
  */
 static bool same_method(uint64_t walked, uint64_t other)
 {
@@ -174,8 +174,8 @@ static bool same_method(uint64_t walked, uint64_t other)
 }
 
 /*
- * Does the other witness name this method too? AsyncGetCallTrace may end where native code called Java: from there on
- * the walk is alone.
+ * True if the other witness's next frame has this method too. AsyncGetCallTrace may end where native code called Java;
+ * the frames below that are not compared.
  */
 static bool confirm(struct splicing *s, uint64_t method)
 {
@@ -198,7 +198,7 @@ static bool will_name(const struct splicing *s, uint64_t method)
 	return false;
 }
 
-/* Without debug information for its pc: what was inlined there only the other witness knows. */
+/* Compiled code without debug information for this pc: only the other witness knows what was inlined there. */
 static int push_compiled_bare(struct splicing *s, const struct jvm_code *code)
 {
 	const struct jvm_method *method = jvm_method(s->jvm, code->method);
@@ -216,8 +216,8 @@ static int push_compiled_bare(struct splicing *s, const struct jvm_code *code)
 }
 
 /*
- * Of the topmost compiled code AsyncGetCallTrace takes the debug information behind pc, also when pc is a return
- * address: then it names what is inlined there, and only the method itself can be compared.
+ * For the topmost compiled code, AsyncGetCallTrace uses the debug information that follows pc, even if pc is a return
+ * address. Then it reports the methods inlined at that other place, and only the method itself can be compared.
  */
 static bool confirm_topmost(struct splicing *s, const struct jvm_code *code, const struct duet_java_frame *frames,
 			    uint32_t depth)
@@ -254,7 +254,9 @@ static int push_compiled_code(struct splicing *s, uint32_t index, const struct j
 	return err;
 }
 
-/* A stub that runs on behalf of the top Java frame, an array copy, is worth seeing; the interpreter is not. */
+/*
+ * Shows only a stub at the leaf, which works for the top Java frame (an array copy, say). The interpreter is not shown.
+ */
 static int push_stub(struct splicing *s, uint32_t index, const struct jvm_code *code)
 {
 	if (index > 0 || !code->stub_name || jvm_is_interpreter(s->jvm, code))
@@ -262,7 +264,7 @@ static int push_stub(struct splicing *s, uint32_t index, const struct jvm_code *
 	return push(s, (struct splice_frame){.kind = SPLICE_STUB, .text = code->stub_name, .address = s->user[index]});
 }
 
-/* AsyncGetCallTrace does not see the method whose frame is only being made. */
+/* True if AsyncGetCallTrace has missed the topmost method because its frame is not complete yet. */
 static bool is_entered_unseen(const struct splicing *s, uint32_t index, const struct duet_java_frame *frame)
 {
 	return !index && frame->bci <= 0 && s->other && s->other_depth &&
@@ -297,7 +299,7 @@ static int push_jvm_code(struct splicing *s, uint32_t index)
 		return push_interpreted(s, index);
 	if (s->ids && s->ids[index] == DUET_ID_ON_HEAP)
 		return push_mark(s, "[frames_on_heap]");
-	if (s->ids && s->ids[index] == DUET_ID_NOT_FILLED) /* how many there are, what was inlined decides */
+	if (s->ids && s->ids[index] == DUET_ID_NOT_FILLED) /* one mark for a run of them */
 		return index && s->ids[index - 1] == DUET_ID_NOT_FILLED ? 0 : push_mark(s, "[deoptimization]");
 	s->after_call_stub |= jvm_is_call_stub(s->jvm, s->user[index]);
 	if (jvm_is_call_stub(s->jvm, s->user[index]))
@@ -308,7 +310,7 @@ static int push_jvm_code(struct splicing *s, uint32_t index)
 	return code->method ? push_compiled_code(s, index, code) : push_stub(s, index, code);
 }
 
-/* Which of the other witness's frames belong here, nobody knows. */
+/* Marks the frames that were left out. It is unknown which of the other witness's frames they are: compare no more. */
 static int push_gap(struct splicing *s)
 {
 	s->other_next = s->other_depth;
@@ -331,7 +333,7 @@ static int push_physical(struct splicing *s)
 
 /* ---- native frames above Java ---- */
 
-/* Down to the first pc in JVM code; from there on the Java half carries the stack. */
+/* Pushes the frames down to the first one in JVM code, whose index is returned. The Java half follows them. */
 static int push_native_above(struct splicing *s, uint32_t *ret_java_index)
 {
 	uint32_t i = 0;
@@ -344,8 +346,8 @@ static int push_native_above(struct splicing *s, uint32_t *ret_java_index)
 }
 
 /*
- * Below the call that had entered Java, when the walk has found the thread's entry without knowing the frames above:
- * the JVM had not been laid out yet, or a library not been read.
+ * Pushes the native frames below the call that had entered Java. They are known if the walk has reached the thread's
+ * entry, even if it could not follow the frames above: the JVM's layout had not arrived, or a library had no rows yet.
  */
 static int push_native_below(struct splicing *s, const struct duet_sample *sample)
 {
@@ -365,7 +367,7 @@ static int push_native_below(struct splicing *s, const struct duet_sample *sampl
 
 /* ---- Java frames ---- */
 
-/* How many of the leaf frames belong to the compiled code that the sample hit. */
+/* Returns how many of the leaf frames belong to the compiled code at `index`. */
 static uint32_t leaf_compiled_depth(struct splicing *s, uint32_t index, const struct duet_java_frame *frames,
 				    uint32_t depth)
 {
@@ -414,7 +416,9 @@ static int push_leaf_stub(struct splicing *s, uint32_t index)
 	return code && !code->method ? push_stub(s, index, code) : 0;
 }
 
-/* The walk, confirmed frame by frame by the other witness. *ret_agreed is false when it is not, and nothing pushed. */
+/*
+ * Pushes the walk if the other witness confirms each frame. Otherwise *ret_agreed stays false, and nothing is pushed.
+ */
 static int push_agreed(struct splicing *s, const struct duet_java_frame *frames, uint32_t depth, bool *ret_agreed)
 {
 	size_t before = s->out->frames.len;
@@ -434,9 +438,12 @@ static int push_agreed(struct splicing *s, const struct duet_java_frame *frames,
 }
 
 /*
- * Is all that AsyncGetCallTrace names in the walk, whose frames begin at `first`, and missing only what it is known to
- * leave out: the topmost, where a frame is only being made; the caller of the topmost, where that one is in its first
- * or last instructions; and what lies below a frame that it cannot walk through? Down to the walk's gap, if it has one.
+ * True if the walk, whose frames begin at `first`, has all of AsyncGetCallTrace's frames, and more of them only where
+ * AsyncGetCallTrace is known to leave frames out:
+ * - the topmost frame, if it is not complete yet;
+ * - the caller of the topmost frame, if the topmost method is in its first or last instructions;
+ * - the frames below one that AsyncGetCallTrace cannot walk through.
+ * If the walk has a gap, nothing below it is compared.
  */
 static bool saw_less(const struct splice *walk, size_t first, const struct duet_java_frame *frames, uint32_t depth)
 {
@@ -461,7 +468,7 @@ static bool saw_less(const struct splice *walk, size_t first, const struct duet_
 	return depth && next == depth;
 }
 
-/* The walk alone, when the other witness has nothing to set against it. *ret_keeps is false when it has. */
+/* Pushes the walk if saw_less() says that nothing contradicts it. Otherwise *ret_keeps is false; nothing is pushed. */
 static int push_undisputed(struct splicing *s, const struct duet_java_frame *frames, uint32_t depth, bool *ret_keeps)
 {
 	size_t before = s->out->frames.len;
@@ -473,7 +480,7 @@ static int push_undisputed(struct splicing *s, const struct duet_java_frame *fra
 	return err;
 }
 
-/* Both witnesses when the walk is whole; when they contradict each other, AsyncGetCallTrace is believed. */
+/* Compares both witnesses if the walk is whole. If they contradict each other, AsyncGetCallTrace's frames are used. */
 static int push_java_half(struct splicing *s, const struct duet_sample *sample, const struct duet_java_sample *java,
 			  const struct duet_java_frame *frames)
 {

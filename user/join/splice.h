@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel, native and Java halves of one sample, laid into one stack: kernel frames, then user frames in the order of
- * the physical walk, compiled code with what was inlined into it. Where the walk is not whole, AsyncGetCallTrace's
- * frames follow the native ones above Java. Still addresses and method ids; profile/resolve.h gives them names.
+ * Makes one stack of the halves of a sample: the kernel frames, then the user frames in the order of the walk. A frame
+ * of compiled code comes with the methods inlined into it. If the walk is not whole, AsyncGetCallTrace's frames follow
+ * the native frames above Java. The frames are addresses and method ids; profile/resolve.h gives them names.
  */
 #ifndef JOIN_SPLICE_H
 #define JOIN_SPLICE_H
@@ -18,12 +18,12 @@
 enum splice_kind {
 	SPLICE_KERNEL,
 	SPLICE_NATIVE,
-	SPLICE_STUB, /* JVM code that is no method: `text` is interned */
-	SPLICE_COMPILED, /* the four Java kinds: method and bci */
+	SPLICE_STUB, /* JVM code that is not a method; its name is `text`, interned */
+	SPLICE_COMPILED, /* this and the next three are Java: they have method and bci */
 	SPLICE_INLINED,
 	SPLICE_INTERPRETED,
 	SPLICE_JAVA_NATIVE,
-	SPLICE_MARK, /* what could not be shown, `mark` says why */
+	SPLICE_MARK, /* stands for frames that are missing; `mark` says why */
 };
 
 struct splice_frame {
@@ -42,33 +42,33 @@ static inline bool splice_is_java(enum splice_kind kind)
 	       kind == SPLICE_JAVA_NATIVE;
 }
 
-/* What the walk and AsyncGetCallTrace say of the same Java frames. */
+/* Whether the two witnesses, the walk and AsyncGetCallTrace, found the same Java frames. */
 enum splice_witnesses {
-	SPLICE_ALONE, /* there was only one of them, or the walk was not whole */
+	SPLICE_ALONE, /* not compared: there was only one witness, or the walk was not whole */
 	SPLICE_AGREED,
-	SPLICE_SAW_LESS, /* AsyncGetCallTrace left out what it is known to, and contradicts nothing else */
+	SPLICE_SAW_LESS, /* AsyncGetCallTrace lacks only frames that it is known to leave out */
 	SPLICE_DISAGREED,
 	SPLICE_WITNESSES_MAX
 };
 
 struct splice {
 	enum splice_witnesses witnesses;
-	bool is_missing_code; /* a frame is of code that is not known: not yet, or not any more */
-	struct vec(struct duet_want) wants; /* code that is not known yet */
+	bool is_missing_code; /* the code of a frame is unknown: not described yet, or unloaded */
+	struct vec(struct duet_want) wants; /* code to ask the agent for */
 	struct vec(struct splice_frame) frames; /* leaf first; reused from sample to sample */
 };
 
 /*
- * Fills splice->frames. `java` may be NULL as in join_handler; `jvm` is NULL for a process that is no
- * (attached) JVM. 0 or -ENOMEM.
+ * Fills `splice`, which begins as {0}. `java` is NULL for an unjoined sample; `jvm` is NULL for a process without an
+ * attached agent. 0 or -ENOMEM.
  */
 int splice_stack(struct splice *splice, struct process *process, const struct jvm *jvm,
 		 const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome);
-/* A stack that says only why there is none. `mark` is static text. 0 or -ENOMEM. */
+/* Makes a stack of one mark, which says why there is no stack. `mark` is static text. 0 or -ENOMEM. */
 int splice_mark(struct splice *splice, const char *mark);
 void splice_release(struct splice *splice);
 
-/* "[unknown_Java]" and so on for AsyncGetCallTrace's failure codes, forte.cpp; NULL for codes that are no failure. */
+/* Returns the mark for a failure code of AsyncGetCallTrace (forte.cpp), such as "[unknown_Java]"; NULL from 0 on. */
 const char *splice_failure_mark(int32_t status);
 
 #endif

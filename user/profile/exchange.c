@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What of the old profile has a place in the fresh one: 1 + index there, 0 = none yet. */
+/* Copies an old profile to a fresh one. The maps hold the indices that were copied: index in `old` -> in `fresh`. */
 struct mover {
 	const struct profile *old;
 	struct profile *fresh;
@@ -19,14 +19,14 @@ static uint32_t text(struct mover *m, uint32_t id)
 	return intern_moved(m->strings, id);
 }
 
-/* All of them, in their order: indices stay. */
+/* Moves all events in their order, so that their indices stay. */
 static void move_events(struct mover *m)
 {
 	for (size_t i = 0; i < m->old->events.len; i++) {
 		struct profile_event event = m->old->events.items[i];
 
 		event.name = text(m, event.name);
-		(void)vec_push(&m->fresh->events, event); /* out of memory: its samples are lost */
+		(void)vec_push(&m->fresh->events, event); /* out of memory: the event's samples are lost */
 	}
 }
 
@@ -42,7 +42,7 @@ static uint32_t move_frame(struct mover *m, uint32_t index)
 	frame.signature = text(m, frame.signature);
 	frame.module = text(m, frame.module);
 	known = profile_frame(m->fresh, &frame);
-	(void)map_put(&m->frames, index, known); /* this and those below: out of memory, it is moved again */
+	(void)map_put(&m->frames, index, known); /* here and below: when out of memory, it is moved again */
 	return (uint32_t)known;
 }
 
@@ -122,7 +122,7 @@ static int move_sample(void *context, const struct profile_sample *sample)
 	return 0;
 }
 
-/* What cannot be read back is lost, like what there is no memory for. */
+/* Samples that cannot be read back are counted as lost, like those for which there was no memory. */
 static void move_samples(struct mover *m)
 {
 	uint64_t expected = m->old->later.len;
@@ -141,7 +141,7 @@ uint64_t profile_exchange(struct profile *profile, uint64_t until_ns, struct int
 	struct profile fresh, old = *profile;
 	struct mover mover = {.old = &old, .fresh = &fresh, .strings = move};
 
-	(void)profile_init(&fresh); /* without memory it is one that takes no sample */
+	(void)profile_init(&fresh); /* out of memory: a profile that takes no sample */
 	intern_release(&fresh.strings);
 	fresh.strings = move ? *move->to : old.strings;
 	if (move)

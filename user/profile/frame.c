@@ -32,8 +32,8 @@ const char *frame_kind_name(enum frame_kind kind)
 }
 
 /*
- * A separator before a digit belongs to the name of a hidden class
- * (Main$$Lambda/0x00007f.., JDK 15), not to the package.
+ * A separator before a digit does not end a package: it is part of the name of a hidden class
+ * (Main$$Lambda/0x00007f.., JDK 15).
  */
 static bool is_package_end(const char *s)
 {
@@ -74,7 +74,7 @@ static void add_java(const struct intern *strings, const struct frame *frame, co
 		buf_printf(out, ":%d", frame->line);
 }
 
-/* An address without a symbol is called module+0xoffset: naming the module again would only repeat it. */
+/* An address without a symbol has the name module+0xoffset, which needs no module before it. */
 static bool names_its_module(const char *name, const char *module)
 {
 	size_t len = strlen(module);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One frame of a stack as people read it, and how its text is made. */
+/* One frame of a stack, with names, and how its text is made. */
 #ifndef PROFILE_FRAME_H
 #define PROFILE_FRAME_H
 
@@ -20,7 +20,7 @@ enum frame_kind {
 	FRAME_THREAD,	   /* -t */
 	FRAME_PROCESS,
 	FRAME_CONTAINER, /* or the cgroup, outside of containers */
-	FRAME_MARK, /* what duet has to say: [unknown_Java], [not_signalled] */
+	FRAME_MARK, /* says why frames are missing: [unknown_Java], [not_signalled] */
 	FRAME_KIND_MAX
 };
 
@@ -35,7 +35,7 @@ struct frame {
 	int32_t bci;	     /* Java; -1 = unknown */
 };
 
-/* Names as async-profiler's style options spell them. */
+/* How names are written. The options are async-profiler's. */
 struct frame_style {
 	bool simple;	 /* -s: String.length instead of java.lang.String.length */
 	bool signatures; /* -g: java.lang.String.charAt(I)C */
@@ -46,12 +46,14 @@ struct frame_style {
 };
 
 /*
- * Appends the frame's name, or "[unknown]" when it has none: valid UTF-8, no
- * control characters, '|' for ';', so that a frame is one token of one line.
+ * Appends the frame's name, or "[unknown]" when it has none. The text is valid UTF-8 without control characters, and
+ * has '|' for ';', so that a frame is one token of one line.
  */
 void frame_name(const struct intern *strings, const struct frame *frame, const struct frame_style *style,
 		struct buf *out);
-/* What the style says about how the code ran: "_[j]", "_[k]" … or "". Kernel frames always carry theirs. */
+/*
+ * Returns the suffix for how the code ran: "_[j]", "_[k]" … or "" if the style has none. Kernel frames always have it.
+ */
 const char *frame_suffix(enum frame_kind kind, const struct frame_style *style);
 /* Name and suffix. */
 void frame_text(const struct intern *strings, const struct frame *frame, const struct frame_style *style,

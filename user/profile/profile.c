@@ -8,7 +8,7 @@
 #include "base/buf.h"
 
 #define NONE UINT32_MAX
-#define STACK_MAX 4096 /* frames, more than any stack has */
+#define STACK_MAX 4096 /* frames by which one stack may grow the tables */
 #define OTHERS "[others]"
 
 static const struct stack_node root_node = {.parent = 0, .frame = NONE};
@@ -82,7 +82,7 @@ bool profile_is_full(const struct profile *profile)
 	return profile->max_bytes && profile_bytes_soon(profile) > profile->max_bytes;
 }
 
-/* The index of an equal row of the vec, or NONE, with the key where it would be: rows of equal hash take the next. */
+/* Returns the index of an equal row, or NONE with the key where to add it. Rows of equal hash take successive keys. */
 static uint32_t row_find(const struct map *ids, const void *items, const void *row, size_t bytes, uint64_t *ret_key)
 {
 	uint64_t key = hash_bytes(row, bytes, 0), known;
@@ -95,7 +95,7 @@ static uint32_t row_find(const struct map *ids, const void *items, const void *r
 	return found;
 }
 
-/* The same, added when new. */
+/* As row_find(), but adds the row when new; NONE when out of memory. */
 static uint32_t row_index(struct map *ids, void **items, size_t *len, size_t *size, const void *row, size_t bytes)
 {
 	uint64_t key;
@@ -213,7 +213,7 @@ static bool unnumbered(char to[MAX_NAME], const char *name)
 	return has_number;
 }
 
-/* What a thread is to be called whose name is new: by that, or without its numbers, in `room`. */
+/* Returns the name for the row of a virtual thread: its own, or the one without numbers, which is then in `room`. */
 static const char *virtual_name(struct profile *profile, uint32_t pid, const char *name, char room[MAX_NAME])
 {
 	uint64_t key, count = 0;
@@ -242,7 +242,7 @@ uint32_t profile_virtual_thread(struct profile *profile, uint32_t pid, uint64_t 
 	if (!map_get(&profile->virtual_ids, index, &known))
 		(void)map_put(&profile->virtual_ids, index, id);
 	else if (known != id)
-		(void)map_put(&profile->virtual_ids, index, 0); /* it is there: no growth */
+		(void)map_put(&profile->virtual_ids, index, 0); /* replaces a value: cannot fail */
 	return index;
 }
 

@@ -6,17 +6,17 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define MAX_STACKS (1u << 18) /* remembered, at most 12 MB; then all are forgotten */
+#define MAX_STACKS (1u << 18) /* entries of each cache, at most 12 MB; a full cache of stacks empties both */
 #define PROCESS_MAX_ROWS (1u << 19) /* frames and stack nodes that one process may add to the profile */
-#define WITNESSES_SHIFT 32 /* above the node, in what is remembered */
+#define WITNESSES_SHIFT 32 /* enum splice_witnesses in a value of the cache, above the node */
 #define TOO_MANY "[too_many_stacks]"
-#define EPOCH_SHIFT 35 /* 34 s; then all are forgotten: mappings and kernel modules change without a record */
+#define EPOCH_SHIFT 35 /* 34 s, then the caches are emptied: mappings and kernel modules change without a record */
 
 void resolver_init(struct resolver *resolver, struct profile *profile, struct symbols *symbols)
 {
 	*resolver = (struct resolver){.profile = profile, .symbols = symbols};
 	if (getrandom(&resolver->seed, sizeof(resolver->seed), GRND_NONBLOCK) < 0)
-		resolver->seed = (uintptr_t)resolver; /* early at boot; address space randomization must do */
+		resolver->seed = (uintptr_t)resolver; /* early at boot: only as random as the address */
 }
 
 void resolver_release(struct resolver *resolver)
@@ -33,7 +33,7 @@ void resolver_release(struct resolver *resolver)
 
 /* ---- one frame ---- */
 
-/* 0: new where nothing new has room. */
+/* Returns the id of a string, or 0 if it is new and the profile is closed. */
 static uint32_t string_row(struct resolver *r, const char *text)
 {
 	return r->is_closed ? intern_known(&r->profile->strings, text) : intern_str(&r->profile->strings, text);
@@ -108,13 +108,13 @@ static void resolve_text(struct resolver *r, const struct splice_frame *from, st
 	frame->name = from->text ? from->text : intern_str(&r->profile->strings, "[stub]");
 }
 
-/* UINT32_MAX: out of memory, or new where nothing new has room. */
+/* Returns the index of a frame, or UINT32_MAX when out of memory, or if it is new and the profile is closed. */
 static uint32_t frame_row(struct resolver *r, const struct frame *frame)
 {
 	return r->is_closed ? profile_known_frame(r->profile, frame) : profile_frame(r->profile, frame);
 }
 
-/* Stacks differ in their leaf more than in their callers: each address is looked up, and its name demangled, once. */
+/* Many stacks share callers: the cache lets each address be looked up, and its name demangled, once. */
 static uint32_t resolve_address(struct resolver *r, struct process *process, const struct splice_frame *from)
 {
 	const uint64_t about[] = {(uintptr_t)process, process->maps_version, from->address,
@@ -133,7 +133,7 @@ static uint32_t resolve_address(struct resolver *r, struct process *process, con
 		resolve_native(r, process, from, &frame);
 	id = frame_row(r, &frame);
 	if (r->is_final && id != UINT32_MAX && r->addresses.len < MAX_STACKS)
-		(void)map_put(&r->addresses, key, id); /* out of memory: looked up again */
+		(void)map_put(&r->addresses, key, id); /* out of memory: looked up again next time */
 	r->is_final &= was_final;
 	return id;
 }
@@ -154,7 +154,9 @@ static uint32_t resolve_frame(struct resolver *r, struct process *process, const
 
 /* ---- the whole stack ---- */
 
-/* Methods whose names have not come, and code. AsyncGetCallTrace names some by 0, which nobody can tell more of. */
+/*
+ * Lists the code and the methods to ask the agent for. Method 0 has no name: AsyncGetCallTrace could not identify it.
+ */
 static void list_wants(struct resolver *r, const struct jvm *jvm)
 {
 	vec_clear(&r->wants);
@@ -170,7 +172,7 @@ static void list_wants(struct resolver *r, const struct jvm *jvm)
 	}
 }
 
-/* UINT32_MAX as of frame_row(). */
+/* Returns the node of the spliced stack, or UINT32_MAX as frame_row() does. */
 static uint32_t stack_row(struct resolver *r, struct process *process, const struct jvm *jvm)
 {
 	vec_clear(&r->frames);
@@ -195,7 +197,7 @@ static int64_t name_stack(struct resolver *r, struct process *process, const str
 	return node == UINT32_MAX ? -ENOMEM : (int64_t)node;
 }
 
-/* All that splice_stack() and the names depend on. */
+/* Hashes all that splice_stack() and the names depend on. */
 static uint64_t stack_key(const struct resolver *r, const struct process *process, const struct jvm *jvm,
 			  const struct duet_sample *sample, const struct duet_java_sample *java,
 			  enum join_outcome outcome)
@@ -223,7 +225,7 @@ static uint64_t stack_key(const struct resolver *r, const struct process *proces
 	return key;
 }
 
-/* A process that makes up stacks must not fill our memory, nor hide the others' samples behind its own. */
+/* Splices, but refuses the stacks of a process that has added too many. One process must not use up the profile. */
 static int splice_bounded(struct resolver *r, struct process *process, const struct jvm *jvm,
 			  const struct duet_sample *sample, const struct duet_java_sample *java,
 			  enum join_outcome outcome)
@@ -240,7 +242,7 @@ static bool is_one_mark(const struct splice *splice)
 	return splice->frames.len == 1 && splice->frames.items[0].kind == SPLICE_MARK;
 }
 
-/* What is new to a profile that has no room goes under one mark; what it has already is told as ever. */
+/* Names the stack. If the profile is full, a stack that it does not have yet becomes a single mark. */
 static int64_t name_bounded(struct resolver *r, struct process *process, const struct jvm *jvm, uint64_t key)
 {
 	uint64_t names_missing = r->names_missing;
@@ -254,7 +256,7 @@ static int64_t name_bounded(struct resolver *r, struct process *process, const s
 	r->names_missing = names_missing;
 	r->memory_full++;
 	distinct_add(&r->refused, key);
-	r->is_closed = r->is_final = false; /* not remembered: there may be room soon */
+	r->is_closed = r->is_final = false; /* not cached: there may be room soon */
 	err = splice_mark(&r->splice, TOO_MANY);
 	return err < 0 ? err : name_stack(r, process, jvm);
 }
@@ -286,7 +288,7 @@ int64_t resolve_sample(struct resolver *r, struct process *process, const struct
 {
 	uint64_t key = stack_key(r, process, jvm, sample, java, outcome), known;
 	uint64_t time_ns = sample->head.time_ns;
-	bool is_current = !jvm || time_ns >= jvm_changed_ns(jvm); /* an older one may have hit code that is gone */
+	bool is_current = !jvm || time_ns >= jvm_changed_ns(jvm); /* an older one may have hit code unloaded since */
 	int64_t node;
 
 	forget_old(r, time_ns);
@@ -304,7 +306,7 @@ int64_t resolve_sample(struct resolver *r, struct process *process, const struct
 		return -EAGAIN;
 	r->is_final &= !r->splice.is_missing_code && !r->splice.wants.len;
 	node = name_bounded(r, process, jvm, key);
-	/* Out of memory: resolved again the next time. */
+	/* When out of memory, the stack is resolved again next time. */
 	if (node >= 0 && is_current && r->is_final)
 		(void)map_put(&r->stacks, key, (uint64_t)node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT);
 	return node;

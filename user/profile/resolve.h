@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a decided sample to its stack in the profile: spliced, then addresses and method ids get their names. Equal
- * stacks are the rule, so what a stack has become is remembered.
+ * Turns a decided sample into a stack of the profile: splices it and gives names to its addresses and method ids. Most
+ * stacks repeat, so the results are cached.
  */
 #ifndef PROFILE_RESOLVE_H
 #define PROFILE_RESOLVE_H
@@ -19,31 +19,32 @@
 struct resolver {
 	struct profile *profile;
 	struct symbols *symbols;
-	struct splice splice; /* of the last stack */
-	struct vec(uint32_t) frames; /* the same, root first */
-	struct vec(struct duet_want) wants; /* what it lacks, when the answer was -EAGAIN */
-	struct map stacks; /* hash of all that decides about a stack -> node of the profile */
-	struct map addresses; /* hash of process, its mappings and an address in it -> frame of the profile */
-	uint64_t epoch; /* of what is remembered */
-	uint64_t seed; /* of that hash: nobody can make two stacks meet */
+	struct splice splice; /* the last stack */
+	struct vec(uint32_t) frames; /* its frames in the profile, root first */
+	struct vec(struct duet_want) wants; /* what to ask the agent for when resolve_sample() returned -EAGAIN */
+	struct map stacks; /* cache: hash of all that a stack depends on -> node of the profile */
+	struct map addresses; /* cache: hash of a process, its mappings and an address -> frame of the profile */
+	uint64_t epoch; /* period of time in which the caches were filled */
+	uint64_t seed; /* random seed of the hashes, so that no process can make two stacks collide */
 	uint64_t names_missing; /* Java frames that stayed without a name */
-	uint64_t stacks_full; /* samples whose stack is not shown: their process had added too many */
-	uint64_t memory_full; /* the same: all together have reached the limit */
+	uint64_t stacks_full; /* samples without their stack because their process has added too many */
+	uint64_t memory_full; /* samples without their stack because the profile is full */
 	uint64_t kept; /* stacks that were new to the profile */
-	struct distinct refused; /* those that had no room */
-	bool is_closed; /* what is new to the profile has no room */
-	bool is_final; /* every name of the last stack is the best there will be */
+	struct distinct refused; /* stacks that were new to a full profile */
+	bool is_closed; /* nothing new is added to the profile, because it is full */
+	bool is_final; /* no name of the last stack can get better, so the result may be cached */
 };
 
 void resolver_init(struct resolver *resolver, struct profile *profile, struct symbols *symbols);
 void resolver_release(struct resolver *resolver);
-void resolver_forget(struct resolver *resolver); /* what is remembered can be made again */
+void resolver_forget(struct resolver *resolver); /* empties the caches, which fill again */
 
-void resolver_new_profile(struct resolver *resolver); /* the profile's frames and stacks are others now */
+/* Called after profile_exchange(), when indices of frames and stacks are no longer valid. */
+void resolver_new_profile(struct resolver *resolver);
 
 /*
- * The profile's node of the stack, arguments as of join_handler and splice_stack(). -ENOMEM; -EAGAIN when Java
- * frames have no name yet, which are then in `wants`, not when `last_chance`.
+ * Returns the profile's node of the sample's stack, or -ENOMEM. Arguments are as for join_handler and splice_stack().
+ * Returns -EAGAIN, with the missing names and code in `wants`, while these may still arrive; never if `last_chance`.
  */
 int64_t resolve_sample(struct resolver *resolver, struct process *process, const struct jvm *jvm,
 		       const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome,

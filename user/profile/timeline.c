@@ -26,7 +26,7 @@ void timeline_release(struct timeline *timeline)
 	timeline_init(timeline);
 }
 
-/* Not O_TMPFILE: overlayfs, under every container, has it only since Linux 6.1. */
+/* Without O_TMPFILE: overlayfs, on which containers run, supports it only since Linux 6.1. */
 static int open_unlinked(void)
 {
 	const char *folder = secure_getenv("TMPDIR");
@@ -91,7 +91,7 @@ static bool is_same_stack(const struct profile_sample *a, const struct profile_s
 	return a->event == b->event && a->thread == b->thread && a->node == b->node;
 }
 
-/* Not again before as many more have come as are left now. */
+/* Merges samples of equal event, thread and stack. It is called again when the number that is left has doubled. */
 static void merge(struct timeline *timeline)
 {
 	struct profile_sample *samples = timeline->recent.items;
