@@ -161,8 +161,8 @@ static enum container_kind kind_of_parent(const struct walk *walk, const struct 
 }
 
 /*
- * Finds "<id>", "docker-<id>.scope" or "kubepods-…-pod<uid>.slice:cri-containerd:<id>". Returns true when the component
- * has such an id.
+ * Finds "<id>", "docker-<id>.scope" or "kubepods-…-pod<uid>.slice:cri-containerd:<id>". Returns true when the
+ * component has such an id.
  */
 static bool take_hex(struct walk *walk, const struct part *part, const char *end)
 {

@@ -63,8 +63,8 @@ static void copy_labels(const json_t *labels, struct container_names *ret)
 }
 
 /*
- * Docker writes a name with a leading slash. A Kubernetes container is named "/k8s_app_pod_…" there; its label has the
- * short name and replaces that.
+ * Docker writes a name with a leading slash. A Kubernetes container is named "/k8s_app_pod_…" there; its label has
+ * the short name and replaces that.
  */
 void container_names_docker(const char *json, size_t len, struct container_names *ret)
 {

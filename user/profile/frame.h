@@ -52,7 +52,8 @@ struct frame_style {
 void frame_name(const struct intern *strings, const struct frame *frame, const struct frame_style *style,
 		struct buf *out);
 /*
- * Returns the suffix for how the code ran: "_[j]", "_[k]" … or "" if the style has none. Kernel frames always have it.
+ * Returns the suffix for how the code ran: "_[j]", "_[k]" … or "" if the style has none. Kernel frames always have
+ * theirs.
  */
 const char *frame_suffix(enum frame_kind kind, const struct frame_style *style);
 /* Name and suffix. */
