@@ -13,9 +13,8 @@ static __always_inline u32 perf_event_index(struct bpf_perf_event_data *ctx)
 	return duet_config.event_count > 1 ? bpf_get_attach_cookie(ctx) & (DUET_MAX_EVENTS - 1) : 0;
 }
 
-/* The "?" keeps libbpf from loading the program automatically: the loader chooses one of the two. */
-SEC("?perf_event")
-int perf_plain(struct bpf_perf_event_data *ctx)
+/* `has_cookie` is a constant, so that a kernel without bpf_send_signal_task() never sees the call. */
+static __always_inline int perf_sample(struct bpf_perf_event_data *ctx, bool has_cookie)
 {
 	u64 began_ns = bpf_ktime_get_ns();
 	u32 event = perf_event_index(ctx);
@@ -23,27 +22,27 @@ int perf_plain(struct bpf_perf_event_data *ctx)
 	struct duet_sample *sample = sample_take(ctx, event, began_ns, &answer);
 
 	if (sample) {
-		signal_java_thread(sample);
+		if (has_cookie)
+			signal_java_thread_cookie(sample);
+		else
+			signal_java_thread(sample);
 		sample_end();
 	}
 	sample_cost(event, began_ns, answer);
 	return 0;
 }
 
+/* The "?" keeps libbpf from loading the program automatically: the loader chooses one of the two. */
+SEC("?perf_event")
+int perf_plain(struct bpf_perf_event_data *ctx)
+{
+	return perf_sample(ctx, false);
+}
+
 SEC("?perf_event")
 int perf_cookie(struct bpf_perf_event_data *ctx)
 {
-	u64 began_ns = bpf_ktime_get_ns();
-	u32 event = perf_event_index(ctx);
-	enum sample_answer answer;
-	struct duet_sample *sample = sample_take(ctx, event, began_ns, &answer);
-
-	if (sample) {
-		signal_java_thread_cookie(sample);
-		sample_end();
-	}
-	sample_cost(event, began_ns, answer);
-	return 0;
+	return perf_sample(ctx, true);
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -59,7 +59,8 @@ static __always_inline u64 sample_ticks(u32 event, u64 now_ns)
 	if (ticks < gap || now_ns < cost->rest_until_ns)
 		return 0;
 	cost->pending = 0;
-	cost->gap = sample_gap(event);
+	if (!duet_event(event)->is_clock)
+		cost->gap = sample_gap(event);
 	return ticks;
 }
 

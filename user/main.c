@@ -61,6 +61,10 @@ static int run_complete(void *options, const struct command_words *words)
 	struct buf out;
 
 	(void)options;
+	if (words->count && !command) {
+		log_error("unknown command '%s': duet complete lists the commands", words->items[0]);
+		return 2;
+	}
 	buf_init(&out);
 	for (size_t i = 0; !words->count && i < COMMANDS; i++)
 		buf_printf(&out, "%s\t%s\n", commands[i]->name, commands[i]->summary);
@@ -70,7 +74,7 @@ static int run_complete(void *options, const struct command_words *words)
 		complete_value(command, words->items[1], &out);
 	fputs(out.data, stdout);
 	buf_release(&out);
-	return words->count && !command;
+	return 0;
 }
 
 static const struct command cmd_complete = {

@@ -79,7 +79,7 @@ case_complete() {
 	run_duet complete record -- --title
 	[ ! -s "$here/stdout" ] || fail "values of --title: $(cat "$here/stdout")"
 	run_duet complete teapot
-	expect_status 1
+	expect_refusal 2 "unknown command 'teapot'"
 }
 
 case_complete_in_bash() {

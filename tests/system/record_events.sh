@@ -16,7 +16,7 @@ record_events() { # EVENTS WORKLOAD-ARGUMENTS...
 	start_record --no-attach -p "$jvm" -e "$events" --total -d 100 -o collapsed -f "$here/out.collapsed"
 	touch "$here/gate"
 	wait_for_line "$jvm_out" '^DONE' 60
-	end_record INT
+	end_record
 	expect_status 0
 	# A moment in the dynamic linker or on the way out may be walked by frame pointer.
 	expect "stacks with a loss" "$(sed -n 's/.*lost: \([0-9]*\) .*/\1/p' "$here/stderr" | sort -n | tail -n 1 |

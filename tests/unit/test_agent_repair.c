@@ -19,21 +19,7 @@
 static unsigned char code[4096];
 static struct code_blob method;
 
-bool jvmstructs_is_code(uintptr_t pc)
-{
-	return pc >= (uintptr_t)code && pc < (uintptr_t)code + sizeof(code);
-}
-
-bool jvmstructs_is_readable_code(uintptr_t pc, size_t before)
-{
-	return jvmstructs_is_code(pc) && pc - (uintptr_t)code >= before;
-}
-
-bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob)
-{
-	*ret_blob = method;
-	return pc >= method.start && pc < method.start + method.bytes;
-}
+#include "fixtures/one_method.h"
 
 #define CALLER ((uintptr_t)code + 2048)
 #define CALLER_FP ((uintptr_t)0x7777)

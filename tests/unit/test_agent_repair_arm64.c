@@ -40,21 +40,7 @@ struct regs {
 static uint32_t code[1024];
 static struct code_blob method;
 
-bool jvmstructs_is_code(uintptr_t pc)
-{
-	return pc >= (uintptr_t)code && pc < (uintptr_t)code + sizeof(code);
-}
-
-bool jvmstructs_is_readable_code(uintptr_t pc, size_t before)
-{
-	return jvmstructs_is_code(pc) && pc - (uintptr_t)code >= before;
-}
-
-bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob)
-{
-	*ret_blob = method;
-	return pc >= method.start && pc < method.start + method.bytes;
-}
+#include "fixtures/one_method.h"
 
 static void use_method(const uint32_t *insns, size_t count, size_t frame_bytes)
 {

@@ -7,15 +7,6 @@
 
 #define FIELD(name) .offset = offsetof(struct record_options, name)
 
-/* Kept as text: what it counts depends on -e. */
-static int parse_interval(void *field, const char *value, struct buf *why)
-{
-	uint64_t amount;
-	int err = opt_interval(&amount, value, why);
-
-	return err ? err : opt_string(field, value, why);
-}
-
 static void event_names(struct buf *out)
 {
 	for (size_t i = 0; event_table[i]; i++)
@@ -62,7 +53,7 @@ const struct opt record_rows[] = {
 	{'e', "event", "EVENT[=N][,…]", "what to sample, cpu if not given; =N: its interval", opt_string,
 		FIELD(event), .choices = event_names},
 	{'i', "interval", "TIME|N", "one sample each TIME of CPU: 10ms (default), 500us; of other events, one of N",
-		parse_interval, FIELD(interval)},
+		opt_string, FIELD(interval)},
 	{0, "freq", "HZ", "the same as a rate: 99, 1000", opt_u32, FIELD(freq)},
 	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,
 		FIELD(duration_ns), OPT_NOT_CONFIG},
