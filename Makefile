@@ -271,7 +271,8 @@ capture: all workloads $(O)/tests/corpus/capture ## walks of the JVMs here, as f
 	$(Q)tests/corpus/capture.sh "$(or $(FOLDER),$(O)/walks)" $(JDK)
 
 system: all workloads $(system_programs) $(O)/sanitized/duet ## real JVMs, real BPF; T=record_join C=one_stack: a case
-	$(Q)tests/run $(if $(C),-c $(C)) $(if $(T),$(filter %/$(T) %/$(T).sh,$(system_tests)),$(system_tests))
+	$(Q)tests/run $(if $(C),-c $(C)) $(if $(T),$(filter $(foreach t,$(T),%/$(t) %/$(t).sh),$(system_tests)),\
+		$(system_tests))
 
 test-matrix: ## JDKs, kernels, containers, rights, unit; keeps what it unpacks in DUET_SCRATCH (/var/tmp/duet-matrix)
 	$(Q).ci/packages build test

@@ -18,8 +18,7 @@ static __always_inline int perf_sample(struct bpf_perf_event_data *ctx, bool has
 {
 	u64 began_ns = bpf_ktime_get_ns();
 	u32 event = perf_event_index(ctx);
-	enum sample_answer answer;
-	struct duet_sample *sample = sample_take(ctx, event, began_ns, &answer);
+	struct duet_sample *sample = sample_take(ctx, event, began_ns);
 
 	if (sample) {
 		if (has_cookie)
@@ -28,7 +27,7 @@ static __always_inline int perf_sample(struct bpf_perf_event_data *ctx, bool has
 			signal_java_thread(sample);
 		sample_end();
 	}
-	sample_cost(event, began_ns, answer);
+	sample_cost(event, began_ns, sample != NULL);
 	return 0;
 }
 

@@ -52,7 +52,6 @@ static __always_inline u64 sample_ticks(u32 event, u64 now_ns)
 
 	if (!cost)
 		return 0;
-	cost->ticked_ns = now_ns;
 	cost->ticks++;
 	ticks = ++cost->pending;
 	gap = duet_event(event)->is_clock ? duet_every : cost->gap;
@@ -64,17 +63,11 @@ static __always_inline u64 sample_ticks(u32 event, u64 now_ns)
 	return ticks;
 }
 
-enum sample_answer {
-	SAMPLE_OF_OTHERS, /* the thread is not to be profiled */
-	SAMPLE_SKIPPED, /* the tick is counted, and a later sample accounts for it */
-	SAMPLE_MADE,
-};
-
 /*
  * Starts the sample of the current thread: everything except its user stack. Not inline, so that its BPF stack frame is
  * gone during the walk: all frames together may have 512 bytes.
  */
-static __noinline enum sample_answer sample_begin(struct bpf_perf_event_data *ctx, u32 event, u64 now_ns)
+static __noinline bool sample_begin(struct bpf_perf_event_data *ctx, u32 event, u64 now_ns)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
@@ -83,13 +76,13 @@ static __noinline enum sample_answer sample_begin(struct bpf_perf_event_data *ct
 	u64 ticks;
 
 	if (!filter_pass(task, &ids, start_ns))
-		return SAMPLE_OF_OTHERS;
+		return false;
 	ticks = sample_ticks(event, now_ns);
 	if (!ticks)
-		return SAMPLE_SKIPPED;
+		return false;
 	room = scratch_get();
 	if (!room)
-		return SAMPLE_SKIPPED;
+		return false;
 	sample_fill(&room->sample, task, &ids, start_ns, now_ns);
 	room->sample.event = event;
 	room->sample.weight = ticks * duet_event(event)->tick_weight;
@@ -100,17 +93,14 @@ static __noinline enum sample_answer sample_begin(struct bpf_perf_event_data *ct
 	stack_user_regs(ctx, task, room);
 	stack_fill_kernel(ctx, room);
 	filter_mark_seen(ids.tgid);
-	return SAMPLE_MADE;
+	return true;
 }
 
 /* Takes the sample with its user stack. Returns NULL if there is none; *ret_answer says why. */
-static __always_inline struct duet_sample *sample_take(struct bpf_perf_event_data *ctx, u32 event, u64 now_ns,
-						       enum sample_answer *ret_answer)
+static __always_inline struct duet_sample *sample_take(struct bpf_perf_event_data *ctx, u32 event, u64 now_ns)
 {
-	enum sample_answer answer = sample_begin(ctx, event, now_ns);
-	struct duet_scratch *room = answer == SAMPLE_MADE ? scratch_get() : NULL;
+	struct duet_scratch *room = sample_begin(ctx, event, now_ns) ? scratch_get() : NULL;
 
-	*ret_answer = answer;
 	if (!room)
 		return NULL;
 	stack_fill_user(room);
@@ -136,24 +126,6 @@ static __always_inline void sample_add_missed(struct duet_sample *sample, u64 no
 	sample->weight += missed * event->tick_weight;
 }
 
-/*
- * Credits the ticks of the clock that fell due while the program ran for another event. The kernel does not run a
- * perf_event program inside another one, and does not report the ticks it skips. Their time belongs to the interrupted
- * thread; the next sample of the clock on this CPU accounts for them.
- */
-static __always_inline void sample_add_unseen(u64 began_ns, u64 ended_ns)
-{
-	struct duet_cost *clock = duet_config.clock < DUET_MAX_EVENTS ? duet_cost(duet_config.clock) : NULL;
-	u64 period, ticks;
-
-	if (!clock || !clock->ticked_ns || began_ns < clock->ticked_ns)
-		return;
-	period = duet_event(duet_config.clock)->tick_weight;
-	ticks = (ended_ns - clock->ticked_ns) / period - (began_ns - clock->ticked_ns) / period;
-	clock->ticks += ticks;
-	clock->pending += ticks;
-}
-
 #define SAMPLE_BURST_NS 1000000 /* of runs and earned rests together, before a rest is taken */
 
 /*
@@ -171,11 +143,11 @@ static __always_inline void sample_rest(struct duet_cost *cost, u64 began_ns, u6
 }
 
 /* Records what the run has cost, without the kernel's work before and after it. */
-static __always_inline void sample_cost(u32 event, u64 began_ns, enum sample_answer answer)
+static __always_inline void sample_cost(u32 event, u64 began_ns, bool made_sample)
 {
-	u64 ended_ns = bpf_ktime_get_ns(), run_ns = ended_ns - began_ns, step = run_ns >> DUET_RUN_TIME_SHIFT;
+	u64 run_ns = bpf_ktime_get_ns() - began_ns, step = run_ns >> DUET_RUN_TIME_SHIFT;
 	u32 key = step < DUET_RUN_TIMES ? step : DUET_RUN_TIMES - 1;
-	u64 *count = answer == SAMPLE_MADE ? bpf_map_lookup_elem(&run_times, &key) : NULL;
+	u64 *count = made_sample ? bpf_map_lookup_elem(&run_times, &key) : NULL;
 	struct duet_cost *cost = duet_cost(event);
 
 	if (!cost)
@@ -184,8 +156,6 @@ static __always_inline void sample_cost(u32 event, u64 began_ns, enum sample_ans
 	cost->run_ns += run_ns;
 	if (run_ns > cost->longest_ns)
 		cost->longest_ns = run_ns;
-	if (answer != SAMPLE_OF_OTHERS && !duet_event(event)->is_clock)
-		sample_add_unseen(began_ns, ended_ns);
 	if (!count)
 		return;
 	(*count)++;

@@ -45,8 +45,7 @@ struct duet_config {
 	uint8_t event_count;
 	uint32_t kernel_stack_bytes; /* THREAD_SIZE, to find a task's user registers before Linux 5.15 */
 	uint32_t signals; /* enum duet_signals */
-	uint16_t clock; /* index of the clock event; DUET_MAX_EVENTS: none */
-	uint16_t keep_all; /* 1: keep all user frames of deep stacks, see struct duet_frames_record */
+	uint32_t keep_all; /* 1: keep all user frames of deep stacks, see struct duet_frames_record */
 	uint64_t cgroup_id;	/* sample only tasks in this cgroup (v2) or below it; 0: all tasks */
 	char comm[DUET_COMM_LEN]; /* sample only processes whose group leader has this name; "": all processes */
 	struct duet_event events[DUET_MAX_EVENTS];
@@ -62,9 +61,8 @@ struct duet_cost {
 	uint64_t longest_ns; /* longest run */
 	uint64_t rest_until_ns; /* no sample before this time, so that the threads get at least half of the CPU */
 	uint64_t gap;	  /* number of ticks between the last sample and the next */
-	uint64_t ticked_ns; /* time of the last tick; used for a clock */
 };
-DUET_ASSERT_SIZE(struct duet_cost, 64);
+DUET_ASSERT_SIZE(struct duet_cost, 56);
 
 /*
  * The map `run_times` counts the runs that made a sample, by their duration. Entry n counts runs of n steps of

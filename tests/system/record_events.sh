@@ -67,7 +67,7 @@ case_context_switches() {
 	expect "of them in the kernel's pipe, %" "$(share "$here/pipe" 'pipe_(read|write)_.k..*schedule_.k.')" '>' 50
 }
 
-# A clock's tick that falls into the program of another event is not lost: 20,000 runs a second of 1 to 3 us. How far
+# The clock's ticks neither get lost beside 200,000 runs a second for another event, nor are they counted twice. How far
 # chance takes n ticks of a thread that has its CPU for a part p of the time: sqrt(n (1 - p)); five times that, and 1 %.
 case_cpu_time_beside_another() {
 	need_bpf
@@ -75,7 +75,7 @@ case_cpu_time_beside_another() {
 	record_events cpu=997us,page-faults storm 4
 	burnt=$(jvm_said BURNT) wall=$(jvm_said BURNT 3)
 	told=$(total "$here/out.collapsed")
-	expect "page faults" "$(amount "$here/out.page-faults.collapsed" one_page)" '>' 70000
+	expect "page faults" "$(amount "$here/out.page-faults.collapsed" one_page)" '>' 400000
 	expect_near "CPU time that samples tell of, % of what was used" \
 		"$(awk -v told="$told" -v burnt="$burnt" 'BEGIN { print 100 * told / burnt }')" 100 \
 		"$(awk -v burnt="$burnt" -v wall="$wall" 'BEGIN {

@@ -5,7 +5,7 @@
  *   events GATE faults N        one_page() touches N new pages, three_pages() 3 N
  *   events GATE switches N      ping() and pong() wait for each other N times; "SWITCHES n m": how often each left
  *                               its CPU
- *   events GATE storm SECONDS   uses so much CPU, with a page fault every 50 us: "BURNT ns ns", and how long it took
+ *   events GATE storm SECONDS   uses so much CPU, with a page fault every 5 us: "BURNT ns ns", and how long it took
  *
  * Says READY, begins when the file GATE exists, and ends with DONE.
  */
@@ -131,7 +131,7 @@ static void storm(uint64_t wanted_ns)
 
 		for (size_t i = 0; i < PAGES; i++) {
 			one_page(pages + i * PAGE);
-			for (next_ns += 50000; used_ns < next_ns; used_ns = now_ns(CLOCK_THREAD_CPUTIME_ID))
+			for (next_ns += 5000; used_ns < next_ns; used_ns = now_ns(CLOCK_THREAD_CPUTIME_ID))
 				sink++;
 		}
 		munmap((void *)pages, PAGES * PAGE);

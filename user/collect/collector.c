@@ -109,7 +109,6 @@ static uint32_t kernel_stack_bytes(void)
 static void configure_events(struct duet_config *config, const struct event_list *events)
 {
 	config->event_count = (uint8_t)events->len;
-	config->clock = DUET_MAX_EVENTS;
 	for (size_t i = 0; i < events->len; i++) {
 		const struct event_spec *spec = &events->items[i];
 
@@ -119,8 +118,6 @@ static void configure_events(struct duet_config *config, const struct event_list
 			.is_clock = spec->event->perf.is_clock,
 			.may_signal = spec->event->may_signal,
 		};
-		if (spec->event->perf.is_clock)
-			config->clock = (uint16_t)i;
 	}
 }
 
