@@ -10,11 +10,11 @@
 
 #include "base/vec.h"
 #include "duet_config.h"
-#include "engines.h"
+#include "engine/engines.h"
 #include "event/event.h"
 #include "out/writer.h"
-#include "owners.h"
-#include "window_files.h"
+#include "subject/owners.h"
+#include "windows/window_files.h"
 
 struct session_output {
 	char *file; /* placeholders expanded; owned; NULL = stdout */

@@ -99,6 +99,8 @@ void session_agent_changed(struct session *session, struct agent *agent, enum ag
 {
 	if (agent->state == before)
 		return;
+	if (agent->vm[0] && agent->process->runtime == agent)
+		agent->process->vm = intern_str(&session->profile.strings, agent->vm);
 	if (agent->state == AGENT_RUNNING)
 		on_running(session, agent);
 	if (before == AGENT_RUNNING && session->collector)

@@ -5,25 +5,25 @@
 
 #include <poll.h>
 
-#include "agents.h"
 #include "base/io.h"
 #include "budget.h"
 #include "collect/collector.h"
-#include "host.h"
+#include "collect/parts.h"
+#include "collect/unwinding.h"
 #include "join/join.h"
-#include "join/parts.h"
-#include "notify.h"
+#include "join/resolve.h"
+#include "jvms/agents.h"
 #include "overhead.h"
-#include "owners.h"
 #include "proc/mapping_log.h"
 #include "proc/process.h"
 #include "profile/profile.h"
-#include "profile/resolve.h"
+#include "serve/notify.h"
 #include "session.h"
 #include "stats.h"
 #include "status.h"
+#include "subject/host.h"
+#include "subject/owners.h"
 #include "sym/symbols.h"
-#include "unwinding.h"
 #include "windows.h"
 
 #define SESSION_FAILURE_CODES 12 /* AsyncGetCallTrace returns 0 to -10; the last slot is for anything else */

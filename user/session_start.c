@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "launch.h"
+#include "jvms/launch.h"
 #include "session_internal.h"
 #include "sym/kallsyms.h"
 

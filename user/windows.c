@@ -172,6 +172,7 @@ static void forget_rows(struct session *session, struct intern_move *move)
 		process->executed_as = intern_moved(move, process->executed_as);
 		process->libjvm = intern_moved(move, process->libjvm);
 		process->vm_flags = intern_moved(move, process->vm_flags);
+		process->vm = intern_moved(move, process->vm);
 	}
 	resolver_new_profile(&session->resolver);
 }

@@ -21,8 +21,8 @@
 #include "base/io.h"
 #include "collect/validate.h"
 #include "join/join.h"
+#include "join/resolve.h"
 #include "profile/profile.h"
-#include "profile/resolve.h"
 
 #define CPUS 128
 #define JVMS 500

@@ -5,11 +5,11 @@
 
 #include <sys/uio.h>
 
-#include "agents.h"
+#include "collect/unwinding.h"
 #include "corpus/tracee.h"
 #include "fixtures/walk_corpus.h"
 #include "join/splice.h"
-#include "unwinding.h"
+#include "jvms/agents.h"
 
 #define UNTRACED __attribute__((no_sanitize_coverage))
 

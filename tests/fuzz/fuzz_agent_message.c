@@ -2,8 +2,8 @@
 /* What an agent sends on the control socket: packets {length, bytes}, through the handshake and beyond. */
 #include <sys/socket.h>
 
-#include "agents.h"
 #include "fuzz.h"
+#include "jvms/agents.h"
 
 static void settle(struct agent *agent)
 {

@@ -8,8 +8,8 @@
 #include "base/intern.h"
 #include "fuzz.h"
 #include "join/join.h"
-#include "join/parts.h"
-#include "profile/resolve.h"
+#include "collect/parts.h"
+#include "join/resolve.h"
 #include "runtime/jvm.h"
 
 struct jvm_sink {

@@ -19,16 +19,17 @@ none() { # WHAT LINES
 rank() {
 	case $1 in
 	base) echo 1 ;;
-	proc) echo 2 ;;
-	sym | unwind | event) echo 3 ;;
-	collect | attach | runtime) echo 4 ;;
-	join) echo 5 ;;
-	profile) echo 6 ;;
-	out) echo 7 ;;
-	limits) echo 8 ;;
-	session) echo 9 ;;
-	cmd) echo 10 ;;
-	main) echo 11 ;;
+	profile) echo 2 ;;
+	out) echo 3 ;;
+	proc) echo 4 ;;
+	sym | unwind | event) echo 5 ;;
+	collect | attach | runtime) echo 6 ;;
+	engine | jvms | subject) echo 7 ;;
+	join) echo 8 ;;
+	limits | windows | serve) echo 9 ;;
+	session) echo 10 ;;
+	cmd) echo 11 ;;
+	main) echo 12 ;;
 	esac
 }
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "unwinding.h"
+#include "collect/unwinding.h"
 #include "walk.h" /* before sigsafe.h, which the following ones include */
 
 #include "ring.c"

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "agents.h"
 #include "base/clock.h"
+#include "jvms/agents.h"
 
 #define SECOND 1000000000ull
 

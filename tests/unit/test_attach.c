@@ -23,7 +23,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agents.h"
 #include "attach/attach.h"
 #include "attach/children.h"
 #include "attach/hotspot.h"
@@ -32,6 +31,7 @@
 #include "attach/vm_options.h"
 #include "base/clock.h"
 #include "base/root.h"
+#include "jvms/agents.h"
 #include "proc/process.h"
 
 /* ---- replies ---- */

@@ -6,10 +6,10 @@
 
 #include <cmocka.h>
 
-#include "agents.h"
 #include "budget.h"
 #include "collect/agent_ring.h"
 #include "collect/unwind_tables.h"
+#include "jvms/agents.h"
 #include "session_internal.h"
 
 #define MB ((size_t)1 << 20)

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cloud.h"
+#include "subject/cloud.h"
 
 static char root[] = "/tmp/duet-cloud.XXXXXX";
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "collect/validate.h"
-#include "join/parts.h"
+#include "collect/parts.h"
 
 #define KERNEL 2
 #define TID 7

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#include "profile/resolve.h"
+#include "join/resolve.h"
 
 #define PC 0x7000100ull
 #define OLD 1

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "window_files.h"
+#include "windows/window_files.h"
 
 #define NOON (1763640000ull * 1000 * MS) /* 2025-11-20T12:00:00 UTC */
 #define WINDOW "profile_2025-11-20T12:00:0"

@@ -13,7 +13,7 @@
 #include "base/opt.h"
 #include "cmd/cmd.h"
 #include "cmd/config.h"
-#include "notify.h"
+#include "serve/notify.h"
 #include "session.h"
 
 #define CONFIG "/etc/duet/duet.conf"

@@ -2,7 +2,7 @@
 #include "cmd/record_rows.h"
 
 #include "cmd/cmd.h"
-#include "engines.h"
+#include "engine/engines.h"
 #include "event/event.h"
 
 #define FIELD(name) .offset = offsetof(struct record_options, name)

@@ -35,6 +35,7 @@ struct process {
 	uint32_t executed_as; /* the session's own: the path by which the process was started, … */
 	uint32_t libjvm; /* … the build of its JVM, … */
 	uint32_t vm_flags; /* … and the VM flags set by options */
+	uint32_t vm; /* the session's own: name and version of the VM, as its agent reported them; 0 = not yet */
 	uint32_t owner; /* the session's own: row of the profile for the owner of its last sample, … */
 	uint64_t owner_cgroup; /* … which was in this cgroup, … */
 	uint32_t owner_version; /* … when maps_version was this, … */

@@ -3,8 +3,8 @@
  * Turns a decided sample into a stack of the profile: splices it and gives names to its addresses and method ids. Most
  * stacks repeat, so the results are cached.
  */
-#ifndef PROFILE_RESOLVE_H
-#define PROFILE_RESOLVE_H
+#ifndef JOIN_RESOLVE_H
+#define JOIN_RESOLVE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "notify.h"
+#include "serve/notify.h"
 
 #include <stddef.h>
 #include <stdio.h>

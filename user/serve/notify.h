@@ -2,8 +2,8 @@
 /*
  * Sends our state to systemd, as sd_notify(3) does: one datagram to $NOTIFY_SOCKET. Does nothing without that variable.
  */
-#ifndef NOTIFY_H
-#define NOTIFY_H
+#ifndef SERVE_NOTIFY_H
+#define SERVE_NOTIFY_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cloud.h"
+#include "subject/cloud.h"
 
 #include <fcntl.h>
 #include <jansson.h>

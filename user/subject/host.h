@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Facts about the machine for the profile: names, size, load. */
-#ifndef HOST_H
-#define HOST_H
+#ifndef SUBJECT_HOST_H
+#define SUBJECT_HOST_H
 
 #include "profile/profile.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engines.h"
+#include "engine/engines.h"
 
 #include <errno.h>
 #include <string.h>

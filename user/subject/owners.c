@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "owners.h"
+#include "subject/owners.h"
 
 #include <limits.h>
 #include <string.h>
 
-#include "agents.h"
 #include "base/clock.h"
 #include "out/filter.h"
-#include "program.h"
 #include "runtime/application.h"
+#include "subject/program.h"
 
 #define MEMBERSHIP_AGE_NS NS_PER_SEC /* facts that only /proc has are read again at most this often */
 #define NAMELESS_NS (3 * NS_PER_SEC) /* a JVM may need this long to publish what it runs */
@@ -38,21 +37,11 @@ static uint32_t executable_of(struct owners *owners, const struct process *proce
 	return intern_str(&owners->profile->strings, process->executable ? process->executable : "");
 }
 
-/* The agent reports the VM's name some time after the JVM was recognised; 0 before that. */
-static uint32_t runtime_of(struct profile *profile, const struct process *process)
+static void fill_program(const struct process *process, struct profile_owner *owner)
 {
-	const struct agent *agent = process->runtime;
-
-	return agent ? intern_str(&profile->strings, agent->vm) : 0;
-}
-
-static void fill_program(struct profile *profile, const struct process *process, struct profile_owner *owner)
-{
-	uint32_t runtime = runtime_of(profile, process);
-
 	owner->application = process->application;
 	owner->executed_as = process->executed_as;
-	owner->runtime = runtime ? runtime : owner->runtime; /* keep what an agent reported that may be gone now */
+	owner->runtime = process->vm;
 	owner->libjvm = process->libjvm;
 	owner->vm_flags = process->vm_flags;
 }
@@ -69,7 +58,7 @@ static void fill_earlier_rows(struct owners *owners, const struct process *proce
 		if (owner->pid == (uint32_t)process->pid && owner->start_ticks == process->start_ticks &&
 		    owner->executable == executable &&
 		    (!owner->application || owner->application == process->application))
-			fill_program(profile, process, owner);
+			fill_program(process, owner);
 	}
 }
 
@@ -126,7 +115,8 @@ static void find_program(struct owners *owners, struct process *process)
 
 void owners_exec(struct process *process)
 {
-	process->program = process->application = process->executed_as = process->libjvm = process->vm_flags = 0;
+	process->program = process->application = process->executed_as = process->libjvm = process->vm_flags =
+		process->vm = 0;
 	process->owner_ns = 0;
 }
 
@@ -241,7 +231,7 @@ static uint32_t make_row(struct owners *owners, struct process *process, const s
 
 	find_program(owners, process);
 	if (process->application)
-		fill_program(owners->profile, process, &owner);
+		fill_program(process, &owner);
 	owner.cgroup = intern_str(strings, containers_get(&owners->containers, cgroup_id)->path);
 	fill_container(owners, container_of(owners, process, cgroup_id), &owner);
 	return profile_owner(owners->profile, &owner);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The engines: BPF, or timers in the JVM where BPF is refused. */
-#ifndef ENGINES_H
-#define ENGINES_H
+#ifndef ENGINE_ENGINES_H
+#define ENGINE_ENGINES_H
 
 #include "duet_agent.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host.h"
+#include "subject/host.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "cloud.h"
+#include "subject/cloud.h"
 
 #define FILE_MAX (64u << 10) /* bytes that are read: on a large host, cpuinfo repeats itself after the first CPU */
 #define STAT_FIELDS 8 /* of /proc/stat's first line: user nice system idle iowait irq softirq steal; guest is in user */

@@ -3,8 +3,8 @@
  * The owner of a sample: container, pod, cgroup, executable and application of its process. Owners are rows of the
  * profile.
  */
-#ifndef OWNERS_H
-#define OWNERS_H
+#ifndef SUBJECT_OWNERS_H
+#define SUBJECT_OWNERS_H
 
 #include "duet_record.h"
 #include "base/opt.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the cloud that the machine runs in, from files of the firmware and cloud-init. No network requests. */
-#ifndef CLOUD_H
-#define CLOUD_H
+#ifndef SUBJECT_CLOUD_H
+#define SUBJECT_CLOUD_H
 
 #include "base/buf.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds which program a JVM runs, from its process, its arguments and its own counters. All of these are untrusted. */
-#ifndef PROGRAM_H
-#define PROGRAM_H
+#ifndef SUBJECT_PROGRAM_H
+#define SUBJECT_PROGRAM_H
 
 #include "base/buf.h"
 #include "proc/process.h"

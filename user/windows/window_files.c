@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "window_files.h"
+#include "windows/window_files.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -3,8 +3,8 @@
  * The loader's side of the agent in one JVM: attach, handshake, ring, stop.
  * Nothing here blocks: the session polls agent_fd() and calls agent_step().
  */
-#ifndef AGENTS_H
-#define AGENTS_H
+#ifndef JVMS_AGENTS_H
+#define JVMS_AGENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,11 +13,11 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "collect/agent_ring.h"
+#include "collect/parts.h"
+#include "collect/unwinding.h"
 #include "duet_agent.h"
-#include "join/parts.h"
 #include "proc/process.h"
 #include "runtime/jvm.h"
-#include "unwinding.h"
 
 enum agent_state {
 	AGENT_ATTACHING, /* the attach child is running */

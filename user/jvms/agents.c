@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agents.h"
+#include "jvms/agents.h"
 
 #include <errno.h>
 #include <signal.h>

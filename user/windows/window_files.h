@@ -4,8 +4,8 @@
  * last_profile.<ext> (for HTML last_flamegraph.html) points to the newest. Limits say how long older files stay. duet
  * removes only files with names that it gives itself.
  */
-#ifndef WINDOW_FILES_H
-#define WINDOW_FILES_H
+#ifndef WINDOWS_WINDOW_FILES_H
+#define WINDOWS_WINDOW_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwinding.h"
+#include "collect/unwinding.h"
 
 #include <errno.h>
 #include <fcntl.h>

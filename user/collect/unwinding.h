@@ -3,8 +3,8 @@
  * Publishes to the walk which files a process maps and their unwind rows. Rows are made once for each file, mappings
  * are published once for each process.
  */
-#ifndef UNWINDING_H
-#define UNWINDING_H
+#ifndef COLLECT_UNWINDING_H
+#define COLLECT_UNWINDING_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launch.h"
+#include "jvms/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,8 +5,8 @@
  * gets the agent as its first option, so that it is profiled from its first instruction. Any other command runs
  * unchanged.
  */
-#ifndef LAUNCH_H
-#define LAUNCH_H
+#ifndef JVMS_LAUNCH_H
+#define JVMS_LAUNCH_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "profile/resolve.h"
+#include "join/resolve.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "program.h"
+#include "subject/program.h"
 
 #include <errno.h>
 #include <fcntl.h>

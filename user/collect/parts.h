@@ -3,8 +3,8 @@
  * Puts deep stacks together. The middle frames of such a stack arrive before their sample, in DUET_RECORD_FRAMES
  * records. If one of these is missing, the sample stays as it arrived, without its middle.
  */
-#ifndef JOIN_PARTS_H
-#define JOIN_PARTS_H
+#ifndef COLLECT_PARTS_H
+#define COLLECT_PARTS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "join/parts.h"
+#include "collect/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
