@@ -102,6 +102,7 @@ struct session {
 	uint64_t first_sample_cpu_ns; /* the loader's CPU time at first_sample_ns */
 	uint64_t hurry_ns; /* answers with names are expected until then: poll more often */
 	struct vec(pid_t) unpublished; /* processes whose unwind rows must be published */
+	uint64_t newest_ns; /* time of the last sample that was read from BPF's ring, which is in the order of time */
 	uint64_t read_ns; /* all samples taken before then have been read */
 	struct windows windows;
 	struct notify notify;

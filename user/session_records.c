@@ -312,9 +312,10 @@ static void on_kernel_record(void *context, const struct duet_record *record)
 {
 	struct session *session = context;
 
-	if (record->type == DUET_RECORD_SAMPLE)
+	if (record->type == DUET_RECORD_SAMPLE) {
+		session->newest_ns = record->time_ns;
 		on_sample(session, (const struct duet_sample *)record);
-	else if (record->type == DUET_RECORD_FRAMES)
+	} else if (record->type == DUET_RECORD_FRAMES)
 		parts_add(&session->parts, (const struct duet_frames_record *)record);
 	else if (record->type == DUET_RECORD_EXEC)
 		on_exec(session, (const struct duet_process_record *)record);
@@ -442,7 +443,6 @@ bool session_read_rings(struct session *session)
 	uint64_t now_ns = clock_monotonic_ns();
 	bool forget = now_ns - session->forgot_ns > FORGET_NS, all;
 
-	session->read_ns = now_ns;
 	short_lived_read(session);
 	if (forget)
 		session->forgot_ns = now_ns;
@@ -459,6 +459,10 @@ bool session_read_rings(struct session *session)
 		agent_forget_asked(context.agent);
 	}
 	all = read_kernel(session, now_ns);
+	if (all)
+		session->read_ns = now_ns;
+	else if (session->newest_ns > session->read_ns)
+		session->read_ns = session->newest_ns;
 	for (size_t i = 0; i < session->agents.len; i++)
 		agent_ask(session->agents.items[i]);
 	return all;

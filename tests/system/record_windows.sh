@@ -118,6 +118,29 @@ case_windows_are_the_whole() {
 	expect_lacks "$out/last_profile.col" secret
 }
 
+# A loader that gets too little CPU time to empty the ring in one step: windows wait for the samples that are still in it.
+case_a_loader_behind() {
+	local count
+	need_bpf
+	for ((count = 0; count < 3; count++)); do
+		spin
+		taskset -cp 0 "$spinner" >/dev/null
+	done
+	start_record --comm $spinning --no-attach --continuous --window 1s -i 200us -d 60 -f "$here/out" -o collapsed
+	taskset -cp 0 "$recorder" >/dev/null
+	touch "$here/go"
+	kill -STOP "$recorder"
+	sleep 2
+	renice 19 "$recorder" >/dev/null
+	kill -CONT "$recorder"
+	sleep 2
+	renice 0 "$recorder" >/dev/null
+	wait_for 20 has_windows "$here/out" collapsed 3
+	end_record INT
+	expect_status 0
+	expect_lacks "$here/stderr" 'came when it was already written'
+}
+
 # All CPUs are busy, with whatever it is: each has so many samples in each window, wherever they were taken. A virtual
 # machine's host may have stopped it in one of them; a gap would be in all.
 case_windows_have_no_gap() { # alone
