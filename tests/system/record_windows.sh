@@ -118,7 +118,7 @@ case_windows_are_the_whole() {
 	expect_lacks "$out/last_profile.col" secret
 }
 
-# A loader that gets too little CPU time to empty the ring in one step: windows wait for the samples that are still in it.
+# A loader that gets too little CPU time to empty the ring in one step: windows wait for the samples still in it.
 case_a_loader_behind() {
 	local count
 	need_bpf
