@@ -20,6 +20,11 @@ count_mappings() {
 	grep -cE 'duet|memfd' "/proc/$1/maps"
 }
 
+# The agent gives the ring back when it has confirmed the end, which may be long after that on a busy machine.
+wait_for_rest() {
+	wait_for 30 sh -c "! grep -q memfd:duet /proc/$jvm/maps"
+}
+
 duet_files() {
 	find /tmp "${TMPDIR:-/tmp}" /dev/shm /run -maxdepth 2 \( -iname '*duet*' -o -name '.attach_pid*' \) \
 		! -path '*/duet-test.*' 2>/dev/null | sort -u
@@ -38,12 +43,12 @@ cycles_leave_nothing() { # OPTIONS...
 	for round in -1 0; do
 		cycle -d 250ms "$@"
 	done
-	sleep 1
+	wait_for_rest
 	fds=$(count_fds "$jvm") threads=$(count_threads "$jvm") mappings=$(count_mappings "$jvm") files=$(duet_files)
 	for ((round = 1; round <= cycles; round++)); do
 		cycle -d 250ms "$@"
 	done
-	sleep 1
+	wait_for_rest
 	expect "descriptors" "$(count_fds "$jvm")" '<=' "$fds"
 	expect "threads" "$(count_threads "$jvm")" '<=' "$threads"
 	expect "mappings" "$(count_mappings "$jvm")" '<=' "$mappings"

@@ -18,7 +18,7 @@ jdk_case_results_stay_right() {
 	start_jvm "$jdk" workload.Checksum 4
 	start_record -p "$jvm" -d 60 -i 500us -o collapsed -f "$here/out"
 	touch "$here/gate"
-	sleep 2
+	warm_up 1
 	end_record INT
 	expect_status 0
 	expect "samples" "$(total "$here/out")" '>=' 500

@@ -172,6 +172,15 @@ wait_for_line() { # FILE PATTERN SECONDS
 	done
 }
 
+wait_for() { # SECONDS COMMAND...
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $end ] || fail "not within the time: $*; duet said: $(tail -n 3 "$here/stderr")"
+		sleep 0.05
+	done
+}
+
 # Until the JVM has had so much CPU time, by which its hot methods are compiled: on a busy machine that takes longer.
 warm_up() { # CPU_SECONDS
 	local end=$((SECONDS + 40))

@@ -225,13 +225,14 @@ case_shares_ctimer() {
 case_kernel_share() {
 	need_bpf
 	RECORD_OPTS=(-t)
-	record_gated "$(any_jdk)" 500us workload.FileIo 5
+	record_gated "$(any_jdk)" 1ms workload.FileIo 7
 	# The workload knows its own thread only, and its system calls, not the interrupts that a busy machine brings.
-	# Of 10,000 samples half are in calls: their share errs by 0.5 %, and by 3 % once in 1e8 runs.
+	# Of 7,000 samples a third is in calls: their share errs by 0.57 %. What sampling takes counts as CPU time of
+	# the calls too, and no tick falls there: 1.7 % at most on a machine whose caches others use.
 	grep '^\[main ' "$here/out" >"$here/main"
 	local in_calls
 	in_calls=$(share "$here/main" '(do_syscall_64|el0_svc)_\\[k\\]')
-	expect_near "samples in system calls, %" "$in_calls" "$(jvm_said SYSTEM)" 3
+	expect_near "samples in system calls, %" "$in_calls" "$(jvm_said SYSTEM)" 4.5
 }
 
 # They end before a profiler could open a timer for them. Most of the rest is their making and their end.

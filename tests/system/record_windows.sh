@@ -36,15 +36,6 @@ windows() { # FOLDER EXTENSION
 	find "$1" -maxdepth 1 -type f -name "profile_20*.$2" 2>/dev/null | sort -V
 }
 
-wait_for() { # SECONDS COMMAND...
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		[ $SECONDS -lt $end ] || fail "not within the time: $*; duet said: $(tail -n 3 "$here/stderr")"
-		sleep 0.05
-	done
-}
-
 has_windows() { # FOLDER EXTENSION COUNT
 	[ "$(windows "$1" "$2" | wc -l)" -ge "$3" ]
 }
