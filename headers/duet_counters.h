@@ -36,7 +36,7 @@
 #define DUET_LOADER_COUNTERS(X) \
 	X(LOADER_BAD_RECORD,    "kernel records refused: malformed") \
 	X(LOADER_BAD_AGENT_RECORD, "agent records refused: malformed") \
-	X(LOADER_MAPPINGS_LOST, "mappings of short processes not heard of: the kernel's rings were full") \
+	X(LOADER_MAPPINGS_LOST, "mappings of short-lived processes lost: the kernel's rings were full") \
 	X(LOADER_NO_AGENT_RECORD, "samples not joined: no agent record arrived for them") \
 	X(LOADER_PC_MISMATCH,   "samples not joined: pc or sp differed") \
 	X(LOADER_NOT_SIGNALLED, "samples of Java threads not joined: no signal was sent") \
@@ -48,22 +48,22 @@
 	X(LOADER_STACKS_FULL,   "stacks not kept: their process had too many different ones") \
 	X(LOADER_MEMORY_FULL,   "stacks not kept: --max-memory was reached, they are under [too_many_stacks]") \
 	X(LOADER_JVMS_REFUSED,  "JVMs without an agent: --max-memory had no room for their ring") \
-	X(LOADER_JVMS_ENDED,    "JVMs without an agent: they had ended before it was in") \
+	X(LOADER_JVMS_ENDED,    "JVMs without an agent: they ended before it was attached") \
 	X(LOADER_THREADS_FULL,  "samples under [others]: --max-memory left no room for new threads") \
-	X(LOADER_SILENT_TARGETS, "files and mappings not read: something of their user's did not answer in time") \
-	X(LOADER_STACK_GUESSED, "user stacks with frames found by frame pointer, where no unwind row told of them") \
-	X(LOADER_STACK_NO_ROW,  "user stacks cut: neither unwind row nor frame pointer led on") \
+	X(LOADER_SILENT_TARGETS, "files and mappings not read: a file system or process did not answer in time") \
+	X(LOADER_STACK_GUESSED, "user stacks with frames found by frame pointer: no unwind row covers their code") \
+	X(LOADER_STACK_NO_ROW,  "user stacks cut: no unwind row, and no valid frame pointer") \
 	X(LOADER_STACK_UNREADABLE, "user stacks cut: stack memory could not be read") \
-	X(LOADER_STACK_BAD_CFA, "user stacks cut: the caller's frame would not have lain above") \
+	X(LOADER_STACK_BAD_CFA, "user stacks cut: the caller's frame would not be above its callee's") \
 	X(LOADER_STACK_DEPTH,   "user stacks cut: more than 16384 frames") \
-	X(LOADER_STACK_LONG,    "user stacks cut: their walk took longer than a thread may be held up") \
+	X(LOADER_STACK_LONG,    "user stacks cut: the walk took too long") \
 	X(LOADER_STACK_LEFT_OUT, "user stacks without their middle: deeper than 1024 frames (-j 16384 keeps all)") \
-	X(LOADER_UNWIND_FILES,  "files walked by frame pointer, for a while at least: the unwind tables were full") \
+	X(LOADER_UNWIND_FILES,  "files walked by frame pointer, at least for a while: the unwind tables were full") \
 	X(LOADER_UNWIND_PROCESSES, "processes walked by frame pointer: the unwind tables were full") \
 	X(LOADER_CODE_MISSING,  "Java stacks with a gap: the agent never published the code of a frame") \
 	X(LOADER_NAME_MISSING,  "Java frames without a name: the agent never published it") \
 	X(LOADER_OUT_OF_MEMORY, "samples dropped: out of memory") \
-	X(LOADER_WINDOW_LATE,   "samples in the window after theirs: they came when it was already written") \
+	X(LOADER_WINDOW_LATE,   "samples in the window after theirs: they arrived when it was already written") \
 	X(LOADER_WINDOW_LOST,   "samples lost with windows that could not be written")
 /* clang-format on */
 

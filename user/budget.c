@@ -144,7 +144,7 @@ int budget_start(struct session *session)
 	look(session);
 	if (!pool->max_bytes || memory_data() < pool->heap_max / 2)
 		return 0;
-	log_error("--max-memory %zu MB is too little here: %zu MB of it are taken before the recording begins",
+	log_error("--max-memory %zu MB is too little: duet needs %zu MB before the recording begins",
 		  pool->max_bytes >> 20, (pool->max_bytes - pool->heap_max + memory_data()) >> 20);
 	return -ENOMEM;
 }
@@ -233,7 +233,7 @@ static void drop_caches(void *context)
 	struct session *session = context;
 
 	if (!session->budget.pool.drops)
-		log_info("memory: of %zu MB %zu are left to the loader, what can be made again is dropped",
+		log_info("memory: of %zu MB, %zu MB are left for the loader, and they are full: caches are dropped",
 			 session->budget.pool.max_bytes >> 20, session->budget.pool.heap_max >> 20);
 	release_dead(session, clock_monotonic_ns());
 	symbols_forget(session->symbols);
@@ -300,6 +300,6 @@ void budget_tell_need(struct session *session)
 	if (!budget->pool.needed_bytes || budget->is_told)
 		return;
 	budget->is_told = true;
-	log_warn("--max-memory %zu MB is too little: new stacks are under [too_many_stacks], about %zu MB would do",
+	log_warn("--max-memory %zu MB is too little: new stacks are under [too_many_stacks], about %zu MB are enough",
 		 budget->pool.max_bytes >> 20, budget->pool.needed_bytes >> 20);
 }

@@ -34,7 +34,7 @@ static const struct command cmd_help = {
 	.usage = "duet help    the commands; each of them has --help\n",
 	.rows = command_no_rows,
 	.options_bytes = sizeof(struct command_no_options),
-	.takes = "no words: duet COMMAND --help tells of one command",
+	.takes = "no words: duet COMMAND --help explains one command",
 	.run = run_help,
 };
 
@@ -79,7 +79,7 @@ static int run_complete(void *options, const struct command_words *words)
 
 static const struct command cmd_complete = {
 	.name = "complete",
-	.summary = "what may follow on a command line, for the shells",
+	.summary = "completions for the shells",
 	.usage = "duet complete [COMMAND [-- OPTION]]    commands; COMMAND's options; or the values of one of them\n",
 	.rows = command_no_rows,
 	.options_bytes = sizeof(struct command_no_options),

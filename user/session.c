@@ -129,7 +129,7 @@ static void report_unwalked(const struct session *session)
 		const struct agent *agent = session->agents.items[i];
 
 		if (agent->handler && !jvm_layout(agent->jvm))
-			log_warn("JVM %d: lays out Java frames in a way that is not known: every sample is signalled",
+			log_warn("JVM %d: its layout of Java frames is unknown: every sample is signalled",
 				 agent->process->pid);
 	}
 }
@@ -143,7 +143,7 @@ static void stop(struct session *session)
 		collector_stop(session->collector);
 	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
 	await_last_signals(session);
-	report_unfaithful(session, AGENT_GONE, "left before the end");
+	report_unfaithful(session, AGENT_GONE, "left before the end of the recording");
 	report_unwalked(session);
 	for (size_t i = 0; i < session->agents.len; i++) {
 		if (session->collector)
@@ -153,7 +153,7 @@ static void stop(struct session *session)
 	deadline = clock_monotonic_ns() + STOP_TIMEOUT_NS;
 	while (any_agent(session, AGENT_STOPPING) && clock_monotonic_ns() < deadline)
 		session_step(session, POLL_ATTACH_MS);
-	report_unfaithful(session, AGENT_STOPPING, "did not confirm the end");
+	report_unfaithful(session, AGENT_STOPPING, "did not confirm the end of the recording");
 	while (!session_read_rings(session))
 		;
 	join_flush(session->join, NULL);

@@ -68,7 +68,7 @@ static void plan_retry(struct agent *agent)
 		delay_s *= RETRY_GROWTH;
 	process->attach_failures++;
 	agent->retry_ns = clock_monotonic_ns() + delay_s * NS_PER_SEC;
-	log_print(is_told ? LOG_DEBUG : LOG_WARN, "%s: native frames only, tried again in %d s", agent->why,
+	log_print(is_told ? LOG_DEBUG : LOG_WARN, "%s: native frames only, trying again in %d s", agent->why,
 		  (int)delay_s);
 }
 
@@ -92,7 +92,7 @@ static void on_running(struct session *session, struct agent *agent)
 	allow_signals(session, agent);
 	session->hurry_ns = clock_monotonic_ns() + HURRY_NS;
 	if (agent->process->attach_failures)
-		log_info("JVM %d: has its agent now", agent->process->pid);
+		log_info("JVM %d: the agent is attached now", agent->process->pid);
 }
 
 void session_agent_changed(struct session *session, struct agent *agent, enum agent_state before)

@@ -14,7 +14,7 @@
 /* For root, EACCES usually means a link or pipe of another user in a folder that everybody may write to. */
 static const char *trap_hint(int err)
 {
-	return err == -EACCES && !geteuid() ? " (a link or pipe of another user, where everybody may write?)" : "";
+	return err == -EACCES && !geteuid() ? " (a link or pipe of another user in a shared folder?)" : "";
 }
 
 /*

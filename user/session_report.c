@@ -349,17 +349,17 @@ static void summary_of_walk(const struct session *session)
 	const struct session_stats *stats = &session->stats;
 	static const char *const ends[DUET_WALK_END_MAX] = {
 		[DUET_WALK_NONE] = "no user registers",
-		[DUET_WALK_ENTRY] = "the entry, but by guess",
+		[DUET_WALK_ENTRY] = "the entry, with guessed frames",
 		[DUET_WALK_DEPTH] = "too many frames",
 		[DUET_WALK_UNREADABLE] = "unreadable memory",
 		[DUET_WALK_NO_ROW] = "no unwind row",
 		[DUET_WALK_BAD_CFA] = "a frame out of order",
-		[DUET_WALK_BAD_FP] = "a frame pointer that is none",
+		[DUET_WALK_BAD_FP] = "an invalid frame pointer",
 		[DUET_WALK_NO_BLOB] = "unknown JVM code",
 		[DUET_WALK_NO_FRAME] = "JVM code without a frame size",
-		[DUET_WALK_LEAF] = "a Java frame being made or left",
-		[DUET_WALK_BAD_INTERPRETED] = "no interpreter frame",
-		[DUET_WALK_LONG] = "the end of its time",
+		[DUET_WALK_LEAF] = "a Java frame that was being built or removed",
+		[DUET_WALK_BAD_INTERPRETED] = "an invalid interpreter frame",
+		[DUET_WALK_LONG] = "the time limit",
 	};
 	char walked[TEXT_MAX], agreed[TEXT_MAX];
 

@@ -30,8 +30,8 @@ static int find_cgroup(struct session *session)
 	else if (err < 0 && tree->fd < 0)
 		log_error("--cgroup needs cgroup v2, which is not mounted on /sys/fs/cgroup or .../unified");
 	else if (err < 0)
-		log_error("no cgroup '%s' below %s: %s; systemd-cgls shows what there is", options->cgroup,
-			  tree->mount, err == -EXDEV ? "it is not of cgroup v2" : strerror(-err));
+		log_error("no cgroup '%s' below %s: %s; systemd-cgls lists all", options->cgroup, tree->mount,
+			  err == -EXDEV ? "it is not in cgroup v2" : strerror(-err));
 	buf_release(&why);
 	return err;
 }
@@ -87,7 +87,7 @@ static int wait_for_agents(struct session *session)
 		if (failed == 1)
 			log_error("%s", session->agents.items[0]->why);
 		else
-			log_error("none of the %zu processes took the agent", failed);
+			log_error("the agent could not be attached to any of the %zu processes", failed);
 		return -EPERM;
 	}
 	return session->interrupted ? -EINTR : 0;
@@ -171,12 +171,12 @@ static int check_no_java(const struct session *session)
 	const char *name = session->options->command[0];
 
 	if (session->collector) {
-		log_info("%s is not java: %snative frames, and Java's once it becomes or starts a JVM", name,
+		log_info("%s is not java: %snative frames, and Java frames when it becomes or starts a JVM", name,
 			 session->options->all_user ? "" : "kernel and ");
 		return 0;
 	}
-	log_error("%s is not java: the %s engine ticks in an agent, which only a java command is started with; give "
-		  "that one, or --engine bpf, which profiles every process: `duet check` says what it needs",
+	log_error("%s is not java: the %s engine samples only JVMs, from an agent that only a java command is given; "
+		  "start java itself, or use --engine bpf, which profiles every process: see `duet check`",
 		  name, engines[session->engine].name);
 	return -ENOTSUP;
 }

@@ -13,7 +13,7 @@
 static int explain_unreadable(pid_t pid, int err)
 {
 	if (err == -ESRCH && process_is_hidden(pid)) {
-		log_error("process %d is there, but /proc hides it (mounted with hidepid): run duet as root or as the "
+		log_error("process %d exists, but /proc hides it (mounted with hidepid): run duet as root or as the "
 			  "user who owns it",
 			  pid);
 		return -EACCES;
@@ -30,7 +30,7 @@ static int check_number(pid_t pid)
 	pid_t leader = pid;
 
 	if (process_read_state(pid) == 'Z') {
-		log_error("process %d has ended: a zombie, whose parent has not asked for its exit status yet", pid);
+		log_error("process %d has ended: it is a zombie, whose parent has not read its exit status yet", pid);
 		return -ESRCH;
 	}
 	if (!process_read_leader(pid, &leader) && leader != pid) {

@@ -41,12 +41,13 @@ static void add_samples(struct gathering *to, const struct session *session)
 	add(to, "duet_engine", "engine", "engine", engines[session->engine].name, 1);
 	add_one(to, "duet_uptime_seconds", "seconds since the first tick",
 		session->started_ns ? (double)(clock_monotonic_ns() - session->started_ns) / 1e9 : 0);
-	add_one(to, "duet_interval_seconds", "seconds of CPU time that a sample stands for now",
+	add_one(to, "duet_interval_seconds", "interval of cpu samples now, in seconds of CPU time",
 		(double)overhead_interval_ns(session) / 1e9);
-	add_one(to, "duet_interval_changes_total", "changes of that", (double)session->overhead.change_count);
+	add_one(to, "duet_interval_changes_total", "changes of the interval", (double)session->overhead.change_count);
 	add_one(to, "duet_samples_total", "samples", (double)stats->samples);
 	add_one(to, "duet_jvm_samples_total", "samples of threads of joined JVMs", (double)stats->jvm_samples);
-	add_one(to, "duet_joined_samples_total", "of them, with all their frames", (double)stats->joined);
+	add_one(to, "duet_joined_samples_total", "samples of threads of joined JVMs, with all their frames",
+		(double)stats->joined);
 	add_one(to, "duet_windows_total", "windows written", (double)session->windows.written);
 	add_one(to, "duet_signals_total", "samples that signalled their thread",
 		(double)(stats->needed + stats->checked));
@@ -62,10 +63,10 @@ static void add_targets(struct gathering *to, const struct session *session)
 	}
 	for (size_t i = 0; i < session->processes.all.len; i++)
 		processes += !session->processes.all.items[i]->exited;
-	add_one(to, "duet_processes", "processes that are known", (double)processes);
+	add_one(to, "duet_processes", "known processes", (double)processes);
 	add_one(to, "duet_jvms", "JVMs with an agent", (double)running);
-	add_one(to, "duet_jvms_failed", "JVMs that took none", (double)failed);
-	add_one(to, "duet_jvms_refused_total", "JVMs for which --max-memory had no room",
+	add_one(to, "duet_jvms_failed", "JVMs to which no agent could be attached", (double)failed);
+	add_one(to, "duet_jvms_refused_total", "JVMs without an agent because of --max-memory",
 		(double)session->budget.jvms_refused);
 }
 
@@ -73,19 +74,21 @@ static void add_memory(struct gathering *to, const struct pool *pool)
 {
 	static const char name[] = "duet_memory_part_bytes", help[] = "bytes of RAM, by part";
 
-	add_one(to, "duet_memory_bytes", "bytes of RAM that duet has", (double)pool_sum(&pool->parts));
+	add_one(to, "duet_memory_bytes", "bytes of RAM that duet uses", (double)pool_sum(&pool->parts));
 	add(to, name, help, "part", "maps", (double)pool->parts.maps);
 	add(to, name, help, "part", "rings", (double)pool->parts.rings);
 	add(to, name, help, "part", "files", (double)pool->parts.files);
 	add(to, name, help, "part", "heap", (double)pool->parts.heap);
-	add_one(to, "duet_memory_peak_bytes", "the most it had", (double)pool->peak_bytes);
-	add_one(to, "duet_memory_limit_bytes", "--max-memory, or what holds without it", (double)pool->max_bytes);
-	add_one(to, "duet_cache_drops_total", "times that caches were dropped for it", (double)pool->drops);
+	add_one(to, "duet_memory_peak_bytes", "most bytes of RAM that duet has used", (double)pool->peak_bytes);
+	add_one(to, "duet_memory_limit_bytes", "--max-memory, or its default: most bytes of RAM",
+		(double)pool->max_bytes);
+	add_one(to, "duet_cache_drops_total", "times that caches were dropped because of the limit",
+		(double)pool->drops);
 }
 
 static void add_cost(struct gathering *to, const struct session *session)
 {
-	static const char name[] = "duet_cpu_seconds_total", help[] = "seconds of CPU time that duet took, by part";
+	static const char name[] = "duet_cpu_seconds_total", help[] = "seconds of CPU time that duet used, by part";
 	struct overhead_cost cost;
 
 	overhead_cost(session, &cost);
@@ -93,11 +96,11 @@ static void add_cost(struct gathering *to, const struct session *session)
 	add(to, name, help, "part", "kernel_estimate", (double)cost.kernel_ns / 1e9);
 	add(to, name, help, "part", "loader", (double)cost.loader_ns / 1e9);
 	add(to, name, help, "part", "agents", (double)cost.agents_ns / 1e9);
-	add_one(to, "duet_once_cpu_seconds_total", "of them, for what comes once for each file, process and JVM",
+	add_one(to, "duet_once_cpu_seconds_total", "seconds of CPU time, once for each file, process and JVM",
 		(double)cost.once_ns / 1e9);
-	add_one(to, "duet_overhead_ratio", "of the host's CPU that duet took in the last seconds",
+	add_one(to, "duet_overhead_ratio", "share of the host's CPU that duet used in the last seconds",
 		session->overhead.pace.percent / 100);
-	add_one(to, "duet_overhead_limit_ratio", "--max-overhead, 0 for none",
+	add_one(to, "duet_overhead_limit_ratio", "--max-overhead as a share, 0 without a limit",
 		session->overhead.pace.max_percent / 100);
 	add_memory(to, &session->budget.pool);
 }

@@ -125,7 +125,7 @@ static int open_metrics(struct session *session, const char *text)
 	socklen_t len = metrics_address(text, &address);
 
 	if (!len) {
-		log_error("--metrics '%s': localhost:PORT or the /path of a socket is accepted, nothing beyond "
+		log_error("--metrics '%s': localhost:PORT or the /path of a socket is accepted, no address outside "
 			  "this host",
 			  text);
 		return -EINVAL;

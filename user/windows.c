@@ -93,7 +93,7 @@ static void report_written(struct session *session, int err)
 	if (err < 0)
 		session->stats.lost_with_windows += windows->writer_samples;
 	if (err < 0 && !windows->is_failing)
-		log_error("%s: a window could not be written: %s; recording goes on, older windows are untouched",
+		log_error("%s: a window could not be written: %s; the recording continues, older windows are unchanged",
 			  folder, strerror(-err));
 	else if (!err && windows->is_failing)
 		log_info("%s: windows are written again", folder);
@@ -263,7 +263,7 @@ int windows_open(struct session *session)
 	if (!err && !session->windows.before)
 		err = -ENOMEM;
 	if (err < 0)
-		log_error("%s: no files can be made there: %s; choose another folder with -f", folder->folder,
+		log_error("%s: cannot create files there: %s; choose another folder with -f", folder->folder,
 			  strerror(-err));
 	return err;
 }

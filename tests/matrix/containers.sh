@@ -391,7 +391,7 @@ case_sidecar_without_cap_sys_ptrace() {
 	start_named
 	sidecar --cap-add BPF,PERFMON
 	record_inside -p 1 -d 1
-	expect_refusal 1 'process 1 is closed to duet: give duet CAP_SYS_PTRACE'
+	expect_refusal 1 'process 1 cannot be inspected: give duet CAP_SYS_PTRACE'
 	seen "refused: $(sed -n 's/.*error: //p' "$here/stderr")"
 }
 

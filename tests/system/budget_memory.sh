@@ -58,7 +58,7 @@ case_many_stacks() {
 	expect_contains "$here/stderr" 'lost: [0-9]+ stacks not kept: --max-memory'
 	expect_lacks "$here/stderr" 'out of memory'
 	expect "percent of the time has its stack" "$(share "$here/out.collapsed" 'spin')" '>' 10
-	would_do=$(sed -n 's/.* about \([0-9]*\) MB would do/\1/p' "$here/stderr")
+	would_do=$(sed -n 's/.* about \([0-9]*\) MB are enough/\1/p' "$here/stderr")
 	expect "MB that would do" "$would_do" '>' $limit_mb
 	crowd stacks 2 --max-memory "${would_do}m"
 	expect_lacks "$here/stderr" '--max-memory'

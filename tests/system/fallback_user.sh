@@ -211,7 +211,7 @@ case_hidden_processes() { # apart
 	start_jvm "$(any_jdk)" shop.Demo
 	DUET_AS=("${hidden[@]}" "${nobody[@]}")
 	record -p $$ -d 1
-	expect_refusal 1 "process $$ is there, but /proc hides it"
+	expect_refusal 1 "process $$ exists, but /proc hides it"
 	expect "lines of complaint" "$(wc -l <"$here/stderr")" '==' 1
 	run_duet list
 	expect_contains "$here/stderr" 'proc hides processes of other users'

@@ -321,13 +321,13 @@ case_tried_again() { # apart
 	first=$! recorder=$!
 	wait_for_ticks
 	start_record --host -d 60 -i 2ms --by process -o collapsed -f "$here/out"
-	wait_for_line "$here/stderr" "JVM $stopped is stopped.*tried again in 2 s" 40
-	wait_for_line "$here/stderr" "another duet is profiling JVM $jvm.*tried again in 2 s" 40
+	wait_for_line "$here/stderr" "JVM $stopped is stopped.*trying again in 2 s" 40
+	wait_for_line "$here/stderr" "another duet is profiling JVM $jvm.*trying again in 2 s" 40
 	kill -INT "$first"
 	kill -CONT "$stopped"
 	wait "$first"
-	wait_for_line "$here/stderr" "JVM $jvm: has its agent now" 40
-	wait_for_line "$here/stderr" "JVM $stopped: has its agent now" 40
+	wait_for_line "$here/stderr" "JVM $jvm: the agent is attached now" 40
+	wait_for_line "$here/stderr" "JVM $stopped: the agent is attached now" 40
 	sleep 2
 	end_record INT
 	expect_status 0
@@ -382,12 +382,12 @@ case_left_alone_at_the_second_try() { # apart
 	"$duet" daemon -v --config "$here/conf" --lock "$here/lock" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
 	jvms+=("$recorder")
-	wait_for_line "$here/stderr" "another duet is profiling JVM $jvm.*tried again" 40
+	wait_for_line "$here/stderr" "another duet is profiling JVM $jvm.*trying again" 40
 	move "$jvm" "$in_a"
 	kill -INT "$first"
 	wait_for_line "$here/stderr" "JVM $jvm: left alone" 40
 	sleep 1
-	expect_lacks "$here/stderr" "JVM $jvm: has its agent now"
+	expect_lacks "$here/stderr" "JVM $jvm: the agent is attached now"
 }
 
 # From the launcher's arguments; from the JVM's counters when they stand in a file.

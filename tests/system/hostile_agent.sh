@@ -112,7 +112,7 @@ case_hello() {
 # As a JVM does that goes down early: no fault of its agent's.
 case_ending() {
 	start_honest
-	survive hello_ending 'had ended before it was in'
+	survive hello_ending 'ended before it was attached'
 	expect_lacks "$here/stderr" 'out of turn'
 }
 
@@ -176,7 +176,7 @@ case_walk() {
 	samples=$(sed -nE 's/^samples +: //p' "$here/out")
 	expect "samples" "${samples:-0}" '>=' 5
 	expect "us a sample" "$((ns * runs / samples / 1000))" '<' 12000 # 5000, and what the hypervisor takes
-	grep -q 'stacks cut: their walk took longer' "$here/stderr" || fail "not said: $(cat "$here/stderr")"
+	grep -q 'stacks cut: the walk took too long' "$here/stderr" || fail "not said: $(cat "$here/stderr")"
 	expect_alive "$attacker"
 	end_attacker
 }

@@ -191,7 +191,7 @@ case_attach_socket_of_someone_else() {
 	: >"/tmp/.java_pid$jvm"
 	record -p "$jvm" -d 1 --engine ctimer -o collapsed -f "$here/out"
 	rm -f "/tmp/.java_pid$jvm"
-	expect_refusal 1 "java_pid$jvm is in the way .* remove it"
+	expect_refusal 1 "java_pid$jvm, which .* belongs to another user.* remove it"
 	expect_alive "$jvm"
 }
 

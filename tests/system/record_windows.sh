@@ -103,7 +103,7 @@ case_windows_are_the_whole() {
 	expect_near "samples of all windows, by one recording" $sum "$whole" $((whole / 10))
 	[ "$sum" = "$(sed -n 's/^duet: \([0-9]*\) samples in .*/\1/p' "$here/stderr")" ] ||
 		fail "a sample is in no window or in two: $sum in all; $(grep 'samples in' "$here/stderr")"
-	expect_lacks "$here/stderr" 'came when it was already written'
+	expect_lacks "$here/stderr" 'arrived when it was already written'
 	expect "reads of the links" "$(grep -c whole "$here/read")" '>=' 50
 	expect_lacks "$here/read" torn
 	expect_lacks "$out/last_profile.col" secret

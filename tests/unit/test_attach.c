@@ -90,7 +90,7 @@ static void test_reply_not_loaded(void **state)
 		-EPERM, "-XX:-EnableDynamicAgentLoading"); /* 9 to 20 */
 	assert_reply(
 		"0\nDynamic agent loading is not enabled. Use -XX:+EnableDynamicAgentLoading to launch target VM.\n",
-		-EPERM, "-agentpath"); /* 21 and later */
+		-EPERM, "duet record -- java"); /* 21 and later */
 	assert_reply("0\nreturn code: 5000000000\n", -ENOEXEC, "5000000000");
 }
 

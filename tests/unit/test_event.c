@@ -92,9 +92,9 @@ static void what_makes_no_sense_is_refused(void **state)
 	expect_refusal("cpu=", "is accepted");
 	expect_refusal("cpu=1000", "from 10 us to 3600 s is accepted");
 	expect_refusal("cpu=3601s", "out of range");
-	expect_refusal("page-faults=10ms", "a number from 1 on");
-	expect_refusal("page-faults=0", "a number from 1 on");
-	expect_refusal("page-faults=-1", "a number from 1 on");
+	expect_refusal("page-faults=10ms", "a whole number above 0");
+	expect_refusal("page-faults=0", "a whole number above 0");
+	expect_refusal("page-faults=-1", "a whole number above 0");
 }
 
 static void the_clock_is_found(void **state)

@@ -93,12 +93,13 @@ int hotspot_judge(struct visit *visit, const struct hotspot_reply *reply)
 	if (reply->attached)
 		return judge_code(visit, reply->code);
 	if (strstr(reply->message, "Dynamic agent loading is not enabled"))
-		return visit_fail(
-			visit, -EPERM,
-			"JVM %d runs with -XX:-EnableDynamicAgentLoading: restart it without or use -agentpath", pid);
+		return visit_fail(visit, -EPERM,
+				  "JVM %d runs with -XX:-EnableDynamicAgentLoading: restart it without, or start it by "
+				  "`duet record -- java`",
+				  pid);
 	if (reply->message[0])
 		return visit_fail(visit, -ENOEXEC, "JVM %d did not load the agent: %s", pid, reply->message);
-	return visit_fail(visit, -ENOEXEC, "JVM %d did not load the agent (status %d): has it another libc?", pid,
+	return visit_fail(visit, -ENOEXEC, "JVM %d did not load the agent (status %d): does it use another libc?", pid,
 			  reply->status);
 }
 
@@ -170,11 +171,10 @@ static int connect_listener(struct visit *visit, int tmp)
 			return err;
 	}
 	if (fd == -EPERM)
-		return visit_fail(
-			visit, fd,
-			"/tmp/.java_pid%d is in the way of JVM %d and belongs to someone else, a dead JVM of that "
-			"pid or a trap: remove it",
-			visit->target->ns_pid, visit->target->pid);
+		return visit_fail(visit, fd,
+				  "/tmp/.java_pid%d, which JVM %d needs, belongs to another user: a dead JVM of that "
+				  "pid left it, or it is a trap: remove it",
+				  visit->target->ns_pid, visit->target->pid);
 	if (fd < 0 && fd != -ENOENT)
 		visit_fail(visit, fd, "cannot connect to the attach socket /tmp/.java_pid%d of JVM %d: %s",
 			   visit->target->ns_pid, visit->target->pid, strerror(-fd));
@@ -208,7 +208,8 @@ static int check_options(struct visit *visit, const struct vm_options *options)
 
 	if (options->attach_disabled)
 		return visit_fail(visit, -ENOTSUP,
-				  "JVM %d runs with -XX:+DisableAttachMechanism: restart it without or use -agentpath",
+				  "JVM %d runs with -XX:+DisableAttachMechanism: restart it without, or start it by "
+				  "`duet record -- java`",
 				  pid);
 	/* Such a JVM opens the socket only when it starts. It is gone, and nothing can bring it back. */
 	if (options->reduced_signals)
@@ -217,8 +218,7 @@ static int check_options(struct visit *visit, const struct vm_options *options)
 				  pid, ns_pid);
 	/* JDK-8225690 (JDK 14): SIGQUIT opens the socket again. Before that, the JVM prints a thread dump. */
 	if (options->jdk && options->jdk < 14 && listener_lost_file(visit))
-		return visit_fail(visit, -ENOTSUP,
-				  "JVM %d lost its attach socket /tmp/.java_pid%d: restart it or use -agentpath", pid,
+		return visit_fail(visit, -ENOTSUP, "JVM %d lost its attach socket /tmp/.java_pid%d: restart it", pid,
 				  ns_pid);
 	return 0;
 }
@@ -233,7 +233,8 @@ static int wait_handler(struct visit *visit)
 	if (err == -ETIMEDOUT)
 		visit_fail(
 			visit, err,
-			"JVM %d does not catch SIGQUIT, it would die of it: restart it without -Xrs or use -agentpath",
+			"JVM %d does not handle SIGQUIT and would die of it: restart it without -Xrs, or start it by "
+			"`duet record -- java`",
 			visit->target->pid);
 	return err;
 }
@@ -275,10 +276,8 @@ static int await_listener(struct visit *visit, int tmp)
 	while ((fd = connect_listener(visit, tmp)) == -ENOENT) {
 		err = visit_pause(visit, 5 * NS_PER_MS);
 		if (err == -ETIMEDOUT)
-			visit_fail(
-				visit, err,
-				"JVM %d did not open its attach socket /tmp/.java_pid%d: restart it or use -agentpath",
-				visit->target->pid, visit->target->ns_pid);
+			visit_fail(visit, err, "JVM %d did not open its attach socket /tmp/.java_pid%d: restart it",
+				   visit->target->pid, visit->target->ns_pid);
 		if (err)
 			return err;
 	}
@@ -371,7 +370,8 @@ static int receive_reply(struct visit *visit, int fd, struct hotspot_reply *ret)
 		return 0;
 	err = visit_check(visit);
 	if (!err)
-		err = visit_fail(visit, -EPROTO, "JVM %d %s: it takes its own user and group only", visit->target->pid,
+		err = visit_fail(visit, -EPROTO, "JVM %d %s: it accepts only its own user and group",
+				 visit->target->pid,
 				 len ? "gave half an answer to the attach request" : "refused the attach request");
 	return err;
 }

@@ -58,7 +58,8 @@ static int fail_open(struct visit *visit, int error, const char *what)
 	 * checking".
 	 */
 	if (error == -EACCES || error == -EPERM)
-		return visit_fail(visit, -EPERM, "process %d is closed to duet: give duet CAP_SYS_PTRACE", target->pid);
+		return visit_fail(visit, -EPERM, "process %d cannot be inspected: give duet CAP_SYS_PTRACE",
+				  target->pid);
 	return visit_fail(visit, error, "cannot open /proc/%d/%s: %s", target->pid, what, strerror(-error));
 }
 
@@ -114,7 +115,7 @@ int visit_check(struct visit *visit)
 	if (process_read_stat(visit->stat, &ticks, &state) < 0)
 		return fail_gone(visit);
 	if (ticks != visit->target->start_ticks)
-		return visit_fail(visit, -ESRCH, "process %d exited and its pid was reused: look its new pid up", pid);
+		return visit_fail(visit, -ESRCH, "process %d exited and its pid was reused: look up its new pid", pid);
 	if (state == 0 || state == 'Z' || state == 'X')
 		return fail_gone(visit);
 	if (state == 'T')
@@ -199,7 +200,9 @@ int visit_send_quit(struct visit *visit)
 	/* Checked last: the default action of SIGQUIT would kill the JVM. */
 	if (visit_catches_quit(visit) != 1) {
 		err = visit_fail(visit, -ENOTSUP,
-				 "JVM %d does not catch SIGQUIT: start it without -Xrs or with -agentpath", pid);
+				 "JVM %d does not handle SIGQUIT: start it without -Xrs, or by "
+				 "`duet record -- java`",
+				 pid);
 		goto out;
 	}
 	err = send_quit(pid, pidfd);

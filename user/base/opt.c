@@ -351,8 +351,7 @@ int opt_bytes(void *field, const char *value, struct buf *why)
 	uint64_t bytes;
 
 	if (!parse_amount(value, units, &bytes)) {
-		buf_add_str(why,
-			    "a whole number above 0 is accepted, with k, m or g behind it (128m; no unit is bytes)");
+		buf_add_str(why, "a whole number above 0 is accepted, followed by k, m or g (128m; no unit is bytes)");
 		return -EINVAL;
 	}
 	*(uint64_t *)field = bytes;

@@ -44,7 +44,7 @@ static int run(void *options, const struct command_words *words)
 const struct command cmd_check = {
 	.name = "check",
 	.summary = "what this host can do, and how to get the rest",
-	.usage = "duet check    for each engine: whether it can run here, and if not what to change\n",
+	.usage = "duet check    for each engine: whether it can run on this host and, if not, what to change\n",
 	.rows = command_no_rows,
 	.options_bytes = sizeof(struct command_no_options),
 	.takes = "no words",

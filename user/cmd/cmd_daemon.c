@@ -32,8 +32,8 @@ struct daemon_options {
 static const struct opt rows[] = {
 	{0, "config", "FILE", "the configuration (default " CONFIG "), see duet.conf(5)", opt_string, FIELD(config)},
 	{0, "check", NULL, "only check the configuration", opt_flag, FIELD(check)},
-	{0, "lock", "FILE", "who holds it is the host's daemon (default " LOCK ")", opt_string, FIELD(lock)},
-	{'v', "verbose", NULL, "say more", opt_flag, FIELD(verbose)},
+	{0, "lock", "FILE", "lock file of the host's daemon (default " LOCK ")", opt_string, FIELD(lock)},
+	{'v', "verbose", NULL, "report more", opt_flag, FIELD(verbose)},
 	COMMAND_HELP,
 	OPT_END,
 };
@@ -104,7 +104,8 @@ static int read_next(struct daemon *daemon)
 		return err;
 	err = window_files_open(&config.session.folder);
 	if (err < 0) {
-		log_error("no files can be made in %s: %s", config.session.folder.folder, strerror(-err));
+		log_error("cannot create files in %s: %s; choose another folder with `file`",
+			  config.session.folder.folder, strerror(-err));
 		config_release(&config);
 		return err;
 	}
@@ -148,7 +149,7 @@ static bool on_signal(void *context, int signo)
 	}
 	notify_reloading(&daemon->notify);
 	if (read_next(daemon) < 0) {
-		log_error("the configuration is broken: the one before stays in force");
+		log_error("the new configuration has an error: the old one stays in force");
 		notify_send(&daemon->notify, "READY=1");
 		return daemon->has_next;
 	}
@@ -187,7 +188,7 @@ static bool go_on(struct daemon *daemon, int code)
 	}
 	if (!code || !daemon->has_before)
 		return false;
-	log_error("the new configuration cannot run: back to the one before");
+	log_error("the new configuration cannot run: returning to the old one");
 	config_release(&daemon->current);
 	daemon->current = daemon->before;
 	daemon->has_before = false;
@@ -228,7 +229,7 @@ static int check(const struct daemon_options *options)
 	if (read_config(options, &config) < 0)
 		return 2;
 	config_release(&config);
-	log_info("%s: nothing wrong with it", options->config ? options->config : CONFIG);
+	log_info("%s: no errors", options->config ? options->config : CONFIG);
 	return 0;
 }
 
@@ -248,6 +249,6 @@ const struct command cmd_daemon = {
 	.usage = "duet daemon [OPTIONS]\n",
 	.rows = rows,
 	.options_bytes = sizeof(struct daemon_options),
-	.takes = "options only; what to profile stands in its configuration",
+	.takes = "options only: the configuration says what to profile",
 	.run = run,
 };

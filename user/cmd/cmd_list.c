@@ -60,7 +60,7 @@ static int list_jvms(void)
 		return err;
 	puts("JVMs:");
 	if (process_is_hidden(1))
-		log_warn("/proc hides processes of other users (mounted with hidepid): root sees them");
+		log_warn("/proc hides processes of other users (mounted with hidepid): run duet as root to see them");
 	process_table_init(&table);
 	helper_start();
 	for (size_t i = 0; i < count; i++)

@@ -129,11 +129,11 @@ static int check_engine(const struct session_options *session)
 	bool timer = session->engine == ENGINE_CTIMER || session->engine == ENGINE_ITIMER;
 
 	if (timer && session->max_overhead > 0) {
-		log_error("--max-overhead needs the bpf engine: timers in the JVM keep their rate");
+		log_error("--max-overhead needs the bpf engine: the timer engines cannot change their rate");
 		return -EINVAL;
 	}
 	if (timer && !event_list_has_timers(&session->events)) {
-		log_error("-e: timers in the JVM see CPU time alone; other events need the bpf engine");
+		log_error("-e: the timer engines sample only cpu; other events need the bpf engine");
 		return -EINVAL;
 	}
 	if (timer && (session->host || session->no_attach)) {
@@ -172,7 +172,7 @@ static int parse_user(const char *pattern, uid_t *ret_uid)
 	char *end;
 
 	if (!strncmp(pattern, "user:", strlen("user:")) && find_user(pattern + strlen("user:"), ret_uid) < 0) {
-		log_error("--leave-alone: no user '%s' in /etc/passwd: give uid:N for one of elsewhere",
+		log_error("--leave-alone: no user '%s' in /etc/passwd: give uid:N for a user of another name service",
 			  pattern + strlen("user:"));
 		return -EINVAL;
 	}
@@ -194,7 +194,7 @@ static int set_leave_alone(struct session_options *session, const struct record_
 	session->leave_alone.patterns = options->leave_alone;
 	if (options->leave_alone.len && !session->host) {
 		log_error("--leave-alone is for --host, --cgroup, --container and --comm: "
-			  "a JVM that is named is profiled");
+			  "-p and -- CMD always profile their target");
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < options->leave_alone.len; i++) {
@@ -215,7 +215,7 @@ static int set_freq(struct session_options *session, uint32_t freq)
 	struct event_spec *spec = &session->events.items[0];
 
 	if (!spec->event->perf.is_clock) {
-		log_error("--freq is a rate in time: %s is counted, give -i", spec->event->name);
+		log_error("--freq is for cpu: %s is counted, give -i N", spec->event->name);
 		return -EINVAL;
 	}
 	spec->interval = NS_PER_SEC / freq;
@@ -234,7 +234,7 @@ static void slow_clocks(struct session_options *session)
 
 		if (!spec->event->perf.is_clock || spec->interval >= OVERHEAD_TICK_MIN_NS)
 			continue;
-		log_info("a sample every 1 ms: --max-overhead allows none faster");
+		log_info("the interval is 1 ms: --max-overhead allows none shorter");
 		spec->interval = OVERHEAD_TICK_MIN_NS;
 	}
 }
@@ -246,7 +246,7 @@ static int set_interval(struct session_options *session, const struct record_opt
 	int err = 0;
 
 	if (options->freq && options->interval) {
-		log_error("-i and --freq say the same thing: give one of them");
+		log_error("-i and --freq both set the interval: give one of them");
 		return -EINVAL;
 	}
 	if (options->freq)
@@ -278,7 +278,7 @@ static void set_depth(struct session_options *session, const struct record_optio
 	session->java_depth = options->depth > DUET_MAX_USER_STACK ? DUET_MAX_JAVA_DEPTH : DUET_JAVA_DEPTH;
 	session->style.max_depth = options->depth;
 	if (options->depth > DUET_MAX_JAVA_DEPTH) {
-		log_info("-j %u: stacks are kept down to %d frames", options->depth, DUET_MAX_JAVA_DEPTH);
+		log_info("-j %u: at most %d frames of a stack are recorded", options->depth, DUET_MAX_JAVA_DEPTH);
 		session->style.max_depth = DUET_MAX_JAVA_DEPTH;
 	}
 }
@@ -309,7 +309,7 @@ static int check_style(const struct session_options *session)
 {
 	if (session->style.col_version <= 2)
 		return 0;
-	log_error("--col-version %u: 1 and 2 are the versions there are", session->style.col_version);
+	log_error("--col-version %u: 1 or 2 is accepted", session->style.col_version);
 	return -EINVAL;
 }
 
@@ -329,7 +329,7 @@ static int set_signals(struct session_options *session, const struct record_opti
 		if (session->signals == DUET_SIGNALS_ALWAYS || session->engine == ENGINE_AUTO ||
 		    session->engine == ENGINE_BPF)
 			return 0;
-		log_error("--signals %s needs the bpf engine: a timer engine is nothing but signals", words[i]);
+		log_error("--signals %s needs the bpf engine: the timer engines always use signals", words[i]);
 		return -EINVAL;
 	}
 	if (!options->signals)
@@ -364,7 +364,8 @@ static int set_access(struct session_options *session, const struct record_optio
 	if (!options->group)
 		return 0;
 	if (!session->host) {
-		log_error("--group is for --host, --cgroup, --container and --comm: your umask is for other files");
+		log_error("--group is for --host, --cgroup, --container and --comm: "
+			  "the umask decides about other files");
 		return -EINVAL;
 	}
 	if (!find_group(options->group, &access->group))
@@ -495,7 +496,8 @@ int record_options_set(struct record_options *options, const char *word, const c
 
 	if (!row || !(row->scope & OPT_NOT_CONFIG))
 		return opt_set(record_rows, word, value, options, why);
-	buf_printf(why, "'%s' is not for a configuration: the whole host is profiled until it is stopped", word);
+	buf_printf(why, "'%s' is not allowed in a configuration: the daemon profiles the host until it is stopped",
+		   word);
 	return -EINVAL;
 }
 

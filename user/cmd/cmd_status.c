@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `duet status`: what the duets that run here say of themselves. */
+/* `duet status`: statistics of the recordings that run on this host. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int for_all(int (*one)(int pid))
 	for (size_t i = 0; i < seen.len; i++)
 		code |= one(seen.items[i]);
 	if (!seen.len) {
-		log_error("no duet runs here");
+		log_error("no recording runs on this host");
 		code = 1;
 	}
 	vec_release(&seen);
@@ -74,8 +74,8 @@ static int run(void *options, const struct command_words *words)
 
 const struct command cmd_status = {
 	.name = "status",
-	.summary = "what the duets that run here say of themselves",
-	.usage = "duet status [PID]    of this duet, or of all that run here\n",
+	.summary = "statistics of the recordings that run on this host",
+	.usage = "duet status [PID]    statistics of one recording, or of all on this host\n",
 	.rows = command_no_rows,
 	.options_bytes = sizeof(struct command_no_options),
 	.most_words = 1,

@@ -69,7 +69,7 @@ static int set_word(struct reader *reader, char *line, struct buf *why)
 	int err;
 
 	if (!equals) {
-		buf_printf(why, "'%s' is no \"word = value\"", line);
+		buf_printf(why, "'%s' is not of the form \"word = value\"", line);
 		return -EINVAL;
 	}
 	*equals = '\0';
@@ -139,8 +139,8 @@ static int read_text(const char *path, bool is_optional, char **ret_text)
 		err = -EILSEQ;
 	if (err < 0)
 		log_error("%s: %s", path,
-			  err == -EFBIG	   ? "larger than a configuration can be (64 kB)"
-			  : err == -EILSEQ ? "no text: it has a NUL in it"
+			  err == -EFBIG	   ? "larger than 64 kB, the limit for a configuration"
+			  : err == -EILSEQ ? "not a text file: it contains a NUL byte"
 					   : strerror(-err));
 	else
 		*ret_text = buf_detach(&text);

@@ -139,7 +139,7 @@ static int add_several(struct session_options *session, const struct opt_strings
 	int err = 0;
 
 	if (files->len != 1 && files->len != formats->len) {
-		log_error("%zu formats and %zu files: give one -f, whose extension becomes each format's, or one for "
+		log_error("%zu formats and %zu files: give one -f, whose extension each format replaces, or one for "
 			  "each",
 			  formats->len, files->len);
 		return -EINVAL;

@@ -364,8 +364,7 @@ static void explain(struct buf *why, int err)
 	if (err == -EMFILE)
 		buf_add_str(why, "too many open files, BPF needs two a CPU: raise the limit, ulimit -n 65536");
 	else if (!probe_explain(why))
-		buf_printf(why,
-			   "the kernel refused the BPF programs (%s): -v shows its reasons, --engine ctimer needs none",
+		buf_printf(why, "the kernel refused the BPF programs (%s): -v shows why, --engine ctimer needs no BPF",
 			   strerror(-err));
 }
 

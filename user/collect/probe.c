@@ -191,7 +191,7 @@ static bool probe_task_pt_regs(struct buf *why)
 {
 	if (probe_has_task_pt_regs())
 		return true;
-	buf_add_str(why, "Linux 5.15 has it; until then user registers are looked up on the kernel stack");
+	buf_add_str(why, "needs Linux 5.15; without it, user registers are read from the kernel stack");
 	return false;
 }
 
@@ -199,7 +199,7 @@ static bool probe_attach_cookie(struct buf *why)
 {
 	if (probe_has_attach_cookie())
 		return true;
-	buf_add_str(why, "Linux 5.15 has it; until then one recording samples one event");
+	buf_add_str(why, "needs Linux 5.15; without it, one recording samples one event");
 	return false;
 }
 
@@ -207,7 +207,7 @@ static bool probe_signal_cookie(struct buf *why)
 {
 	if (probe_has_signal_cookie())
 		return true;
-	buf_add_str(why, "Linux 6.13 has it; until then samples and Java stacks are paired by thread and time");
+	buf_add_str(why, "needs Linux 6.13; without it, samples and Java stacks are paired by thread and time");
 	return false;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 const struct engine engines[] = {
-	[ENGINE_AUTO] = {"auto", 0, "bpf when it is to be had, else ctimer"},
+	[ENGINE_AUTO] = {"auto", 0, "bpf if the kernel allows it, else ctimer"},
 	[ENGINE_BPF] = {"bpf", DUET_ENGINE_BPF, "one perf event a CPU, kernel stacks, every process"},
 	[ENGINE_CTIMER] = {"ctimer", DUET_ENGINE_CTIMER,
 			   "a timer on each thread's CPU clock, user frames of your own JVMs"},

@@ -6,7 +6,7 @@
 /* No signal: a thread that goes to sleep would be woken by it, and its system call end with EINTR. */
 const struct event event_context_switches = {
 	.name = "context-switches",
-	.help = "threads that left a CPU, to wait or for another thread: where they stood",
+	.help = "threads that left a CPU, to wait or for another thread: their stacks",
 	.unit = EVENT_COUNT,
 	.default_interval = 1,
 	.least_interval = 1,

@@ -5,7 +5,7 @@
 
 const struct event event_page_faults = {
 	.name = "page-faults",
-	.help = "pages that a thread touched and the kernel had to give or map: who makes memory grow",
+	.help = "pages that a thread touched and the kernel had to allocate or map: what makes memory grow",
 	.unit = EVENT_COUNT,
 	.default_interval = 1,
 	.least_interval = 1,

@@ -289,7 +289,7 @@ static void expire_attach(struct agent *agent)
 {
 	char why[128];
 
-	snprintf(why, sizeof(why), "attaching took longer than %.1f s: was it hung, or duet's process stopped?",
+	snprintf(why, sizeof(why), "attaching took longer than %.1f s: is the JVM hung, or was duet's process stopped?",
 		 (double)agent->attach.timeout_ns / NS_PER_SEC);
 	attach_abort(&agent->attach);
 	agent_fail(agent, -ETIMEDOUT, why);
