@@ -5,15 +5,15 @@
 
 #define LOOK_NS NS_PER_SEC
 #define FIRST_LOOK_NS (NS_PER_SEC / 4)
-#define FIRST_LOOKS 10 /* in which the rate is found */
+#define FIRST_LOOKS 10 /* the first looks come sooner, to find the rate */
 #define SPREAD_NS (600 * NS_PER_SEC)
-#define SMOOTH 0.4 /* of the mean, what the last look says */
-#define AIM 0.8 /* of the limit */
-#define CALM 0.55 /* of the limit; below for CALM_LOOKS in a row, the rate may grow again */
+#define SMOOTH 0.4 /* weight of the last look in the mean */
+#define AIM 0.8 /* part of the limit that a new rate aims at */
+#define CALM 0.55 /* part of the limit; below it for CALM_LOOKS in a row, the rate may grow again */
 #define CALM_LOOKS 5
-#define OVER_LOOKS 2 /* above the limit in a row: one that is busier than the others is no other host */
-#define FAR_OVER 2 /* times the limit: not waited for */
-#define STEP_MAX 4 /* by which the rate changes at once */
+#define OVER_LOOKS 2 /* looks above the limit in a row before the rate falls: one busy look alone does not count */
+#define FAR_OVER 2 /* times the limit: the rate falls at once */
+#define STEP_MAX 4 /* largest factor by which the rate changes in one look */
 
 void pace_init(struct pace *pace, double max_percent, uint64_t every_max)
 {
@@ -26,7 +26,7 @@ uint64_t pace_wait_ns(const struct pace *pace)
 	return pace->looks < FIRST_LOOKS ? FIRST_LOOK_NS : LOOK_NS;
 }
 
-/* Of what is due, the part of this time. */
+/* Returns the part of the due work that counts for this look, and adds the new one-time work to what is due. */
 static uint64_t take_due(struct pace *pace, const struct pace_spent *spent)
 {
 	uint64_t part = (uint64_t)((double)pace->due_ns * (double)spent->time_ns / SPREAD_NS);
@@ -46,7 +46,7 @@ static bool change(struct pace *pace, double every)
 	return pace->is_fresh;
 }
 
-/* `percent` is of this look alone. */
+/* True if the rate must fall. `percent` is that of this look alone. */
 static bool is_too_much(struct pace *pace, double percent)
 {
 	pace->over = percent > pace->max_percent ? pace->over + 1 : 0;
@@ -54,7 +54,7 @@ static bool is_too_much(struct pace *pace, double percent)
 	       (pace->over >= OVER_LOOKS || pace->percent > FAR_OVER * pace->max_percent);
 }
 
-/* Not all of the cost comes from samples, so one step does not bring it to the limit: others follow. */
+/* Part of the cost does not come from samples, so one step may not be enough: the next looks take more. */
 bool pace_look(struct pace *pace, const struct pace_spent *spent)
 {
 	uint64_t all_ns = spent->time_ns * spent->cpus;

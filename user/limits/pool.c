@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 
-#define DROP_AGAIN_NS (10 * NS_PER_SEC) /* what is dropped costs time to make again, in vain all the more */
+#define DROP_AGAIN_NS (10 * NS_PER_SEC) /* filling caches again costs time; doubled when dropping did not help */
 #define DROP_AGAIN_MAX_NS (160 * NS_PER_SEC)
 #define GROWTH 2
-#define NEEDED_STEP (16u << 20) /* it is an estimate */
-#define LANES 128 /* that may be as large: a host has many JVMs */
+#define NEEDED_STEP (16u << 20) /* the estimate is rounded up to this */
+#define LANES 128 /* lanes of this size must fit: a host has many JVMs */
 
 size_t pool_sum(const struct pool_parts *parts)
 {
@@ -24,7 +24,7 @@ void pool_look(struct pool *pool, const struct pool_parts *parts)
 	pool->heap_max = pool->max_bytes > taken ? pool->max_bytes - taken : 0;
 }
 
-/* An eighth is for what comes and goes between two looks: a file that is read, a table that is made anew to grow. */
+/* An eighth is kept free for short-lived memory between two looks: a file being read, a table being copied to grow. */
 static size_t usable(const struct pool *pool)
 {
 	return pool->heap_max - pool->heap_max / 8;
@@ -37,7 +37,7 @@ static size_t stacks_max(const struct pool_demand *demand, size_t room)
 	return room > others ? (room - others) / (1 + POOL_WRITER) : 0;
 }
 
-/* Before stacks are refused, all else is done. */
+/* True a little before stacks are refused, so that everything else is tried first. */
 static bool is_tight(const struct pool *pool, const struct pool_demand *demand)
 {
 	return demand->stacks_soon > stacks_max(demand, usable(pool) - pool->heap_max / 16);
@@ -84,8 +84,8 @@ size_t pool_lane_bytes(const struct pool *pool, size_t asked, size_t least)
 }
 
 /*
- * Tables double as they grow, and are there twice meanwhile: GROWTH times what is in them is room for it in any case.
- * The part of BPF's maps grows with the limit.
+ * A growing table doubles, and exists twice while it is copied: GROWTH times its contents is always enough. The size of
+ * BPF's maps is proportional to the limit.
  */
 void pool_note_refused(struct pool *pool, const struct pool_demand *demand, uint64_t kept, uint64_t refused)
 {
