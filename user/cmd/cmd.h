@@ -8,33 +8,33 @@
 
 #include "base/opt.h"
 
-/* The command line without its options. */
+/* The words of the command line that are not options, and the command line itself. */
 struct command_words {
 	char **items;
 	int count;
-	int dashdash; /* index of the first one after "--"; -1: there was none */
-	int argc; /* and with them; argv[0] is the command's name */
+	int dashdash; /* index of the first word after "--"; -1: there is no "--" */
+	int argc; /* argc, argv: the whole command line; argv[0] is the command's name */
 	char **argv;
 };
 
 struct command {
 	const char *name;
-	const char *summary; /* a line of `duet help` */
+	const char *summary; /* its line in `duet help` */
 	const char *usage; /* what follows "usage: " in --help, with a newline */
-	const struct opt *rows; /* COMMAND_HELP among them */
-	size_t options_bytes; /* of the struct that the rows fill; it begins as zeros, its first field is `bool help` */
+	const struct opt *rows; /* must contain COMMAND_HELP */
+	size_t options_bytes; /* size of the struct that the rows fill; it starts zeroed and with `bool help` */
 	int most_words;
-	const char *takes; /* completes "duet NAME takes" when there are more */
-	void (*init)(void *options); /* the defaults that are not 0; may be NULL */
+	const char *takes; /* ends the message "duet NAME takes …" when there are more words than that */
+	void (*init)(void *options); /* sets the defaults that are not 0; may be NULL */
 	void (*release)(void *options); /* may be NULL */
-	int (*run)(void *options, const struct command_words *words); /* the exit code */
+	int (*run)(void *options, const struct command_words *words); /* returns the exit code */
 };
 
 /* clang-format off */
 #define COMMAND_HELP {'h', "help", NULL, "this text", opt_flag, .scope = OPT_NOT_CONFIG}
 /* clang-format on */
 
-/* The exit code: 0 done, 1 failed, 2 wrong usage, after the user has been told. */
+/* Returns the exit code: 0 done, 1 failed, 2 wrong usage. Errors have been reported. */
 int command_run(const struct command *command, int argc, char **argv);
 
 extern const struct command cmd_record;
@@ -44,7 +44,7 @@ extern const struct command cmd_list;
 extern const struct command cmd_status;
 extern const struct command cmd_version;
 
-/* For those that have no other option. */
+/* For commands whose only option is --help. */
 struct command_no_options {
 	bool help;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `duet daemon`: the host, window by window, as the configuration says, until it is stopped. */
+/* `duet daemon`: profiles the host window by window, as configured, until it is stopped. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -41,14 +41,14 @@ static const struct opt rows[] = {
 struct daemon {
 	const struct daemon_options *options;
 	struct notify notify;
-	struct config current, next, before; /* `before`: what was in force when `current` came */
+	struct config current, next, before; /* `before`: the configuration before `current` */
 	bool has_next, has_before;
 	bool is_stopping;
 };
 
 static bool on_signal(void *context, int signo);
 
-/* A file that is not there is no error where nobody has asked for it. */
+/* The default file need not exist; one that --config names must. */
 static int read_config(const struct daemon_options *options, struct config *ret)
 {
 	const char *path = options->config ? options->config : CONFIG;
@@ -56,7 +56,7 @@ static int read_config(const struct daemon_options *options, struct config *ret)
 	return config_read(ret, path, FOLDER, !options->config);
 }
 
-/* Whoever can open it can lock it: ours alone. */
+/* Whoever can open the file can lock it, so only we may open it. */
 static int open_lock(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
@@ -72,8 +72,9 @@ static int open_lock(const char *path)
 }
 
 /*
- * A lock of fcntl(2) on a file: unlike flock(2) it is not inherited by the children that write windows, so that it goes
- * with the daemon itself, and it tells who has it. An abstract socket would be one for each network namespace.
+ * Locks the file with fcntl(2). Unlike flock(2), this lock is not inherited by the children that write windows, so it
+ * ends with the daemon itself, and it names its owner. An abstract socket would not do: each network namespace has its
+ * own.
  */
 static int take_lock(const char *path)
 {
@@ -94,7 +95,7 @@ static int take_lock(const char *path)
 	return -EBUSY;
 }
 
-/* Read, checked, and its folder can be written. */
+/* Reads the new configuration, checks it, and checks that files can be created in its folder. */
 static int read_next(struct daemon *daemon)
 {
 	struct config config;
@@ -109,7 +110,7 @@ static int read_next(struct daemon *daemon)
 		config_release(&config);
 		return err;
 	}
-	if (daemon->has_next) /* asked twice, while the session was ending */
+	if (daemon->has_next) /* a second SIGHUP while the session was ending */
 		config_release(&daemon->next);
 	daemon->next = config;
 	daemon->has_next = true;
@@ -123,7 +124,7 @@ static void take_over(struct daemon *daemon, struct session_options *session)
 	session->signalled_context = daemon;
 }
 
-/* The same samples into other files: the session goes on, and reads its options in the same place. */
+/* If only the output changes, the session continues. It reads its options from the same place. */
 static bool change_files(struct daemon *daemon)
 {
 	struct config old = daemon->current;
@@ -137,7 +138,10 @@ static bool change_files(struct daemon *daemon)
 	return true;
 }
 
-/* SIGHUP ends the session for a new one only when that can be, and must. */
+/*
+ * Returns true if the session must end. SIGHUP ends it only if the new configuration is valid and does not only change
+ * the output.
+ */
 static bool on_signal(void *context, int signo)
 {
 	struct daemon *daemon = context;
@@ -173,7 +177,7 @@ static void forget_before(struct daemon *daemon)
 	daemon->has_before = false;
 }
 
-/* To the next configuration, or from one that cannot run back to that before. False: the daemon ends. */
+/* Switches to the next configuration, or back to the old one if the new one cannot run. False: the daemon ends. */
 static bool go_on(struct daemon *daemon, int code)
 {
 	if (daemon->is_stopping)
@@ -201,7 +205,7 @@ static int run_daemon(const struct daemon_options *options)
 	int lock, code;
 
 	if (!options->lock)
-		mkdir(RUNTIME_FOLDER, 0755); /* systemd's work where it starts us */
+		mkdir(RUNTIME_FOLDER, 0755); /* under systemd, RuntimeDirectory= has made it */
 	lock = take_lock(options->lock ? options->lock : LOCK);
 	if (lock < 0)
 		return 1;

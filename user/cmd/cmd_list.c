@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `duet list`: the events that can be sampled, and the JVMs that run here. */
+/* `duet list`: the events, the output formats, and the JVMs that run on this host. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static void list_formats(void)
 		printf("  %-16s %s\n", (*writer)->name, (*writer)->help);
 }
 
-/* Anybody may call his process, and the file it runs, whatever he likes. */
+/* The names of a process and of its file may contain any bytes. */
 static void print_clean(const char *text)
 {
 	struct buf clean;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `duet record`, and the same without the verb for one JVM. */
+/* `duet record`, and its short form without the word. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -28,10 +28,10 @@
 #define WINDOW_MAX_NS (86400 * NS_PER_SEC)
 #define CONTINUOUS_MEMORY (128u << 20)
 #define DAEMON_OVERHEAD 1.0 /* percent */
-#define COMMAND_LINE_MAX 400 /* bytes of it that go into the output */
+#define COMMAND_LINE_MAX 400 /* bytes of the command line that go into the output */
 #define PIDS_MAX 1024 /* DUET_MAX_TARGETS */
 
-/* ---- from words to the session's options; each says in one sentence what is wrong ---- */
+/* ---- from the command line to the session's options; each function reports its own errors ---- */
 
 static int add_pid(struct session_options *session, const char *text, size_t len)
 {
@@ -99,7 +99,7 @@ static int set_events(struct session_options *session, const struct record_optio
 	int err;
 
 	if (!strcmp(text, "ctimer") ||
-	    !strcmp(text, "itimer")) { /* async-profiler's users ask for the engine this way */
+	    !strcmp(text, "itimer")) { /* async-profiler's users name the engine this way */
 		session->engine = (enum session_engine)engine_by_name(text);
 		text = event_table[0]->name;
 	}
@@ -148,7 +148,7 @@ static int check_engine(const struct session_options *session)
 	return 0;
 }
 
-/* Of /etc/passwd and nothing else: name services may ask over the network. 0 or -ENOENT. */
+/* Looks only in /etc/passwd: name services may use the network. Returns 0 or -ENOENT. */
 static int find_user(const char *name, uid_t *ret_uid)
 {
 	FILE *file = fopen("/etc/passwd", "re");
@@ -165,7 +165,7 @@ static int find_user(const char *name, uid_t *ret_uid)
 	return err;
 }
 
-/* 1 where the pattern is about no user, but a name. */
+/* Returns 0, or 1 if the pattern is not about a user, or -EINVAL after reporting the error. */
 static int parse_user(const char *pattern, uid_t *ret_uid)
 {
 	unsigned long id;
@@ -209,7 +209,7 @@ static int set_leave_alone(struct session_options *session, const struct record_
 	return 0;
 }
 
-/* --freq is for what ticks by time. */
+/* --freq is only for events that are clocks. */
 static int set_freq(struct session_options *session, uint32_t freq)
 {
 	struct event_spec *spec = &session->events.items[0];
@@ -226,7 +226,7 @@ static int set_freq(struct session_options *session, uint32_t freq)
 	return -EINVAL;
 }
 
-/* What --max-overhead allows at most. */
+/* Lengthens intervals that are too short for --max-overhead. */
 static void slow_clocks(struct session_options *session)
 {
 	for (size_t i = 0; i < session->events.len; i++) {
@@ -239,7 +239,7 @@ static void slow_clocks(struct session_options *session)
 	}
 }
 
-/* -i and --freq are of the first event. */
+/* -i and --freq set the interval of the first event. */
 static int set_interval(struct session_options *session, const struct record_options *options)
 {
 	struct buf why;
@@ -272,7 +272,7 @@ static int check_memory(const struct session_options *session)
 	return -EINVAL;
 }
 
-/* Whatever the depth, the writer cuts: which end is lost is its decision. */
+/* The writer cuts stacks to the depth, because it decides which end is lost. */
 static void set_depth(struct session_options *session, const struct record_options *options)
 {
 	session->java_depth = options->depth > DUET_MAX_USER_STACK ? DUET_MAX_JAVA_DEPTH : DUET_JAVA_DEPTH;
@@ -338,7 +338,7 @@ static int set_signals(struct session_options *session, const struct record_opti
 	return -EINVAL;
 }
 
-/* Of /etc/group and nothing else, or a number. 0 or -ENOENT. */
+/* Looks only in /etc/group. Returns 0 or -ENOENT. */
 static int find_group(const char *name, gid_t *ret_gid)
 {
 	FILE *file = fopen("/etc/group", "re");
@@ -355,7 +355,7 @@ static int find_group(const char *name, gid_t *ret_gid)
 	return err;
 }
 
-/* What duet sees with its own rights in processes of others is not for everybody who can list a folder. */
+/* Profiles of other users' processes are private: not everybody who can list the folder may read them. */
 static int set_access(struct session_options *session, const struct record_options *options)
 {
 	struct io_access *access = &session->folder.access;
@@ -438,7 +438,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	return err ? err : outputs_set(session, &options->files, options->format);
 }
 
-/* For the output's facts: a long file list would bury the others. */
+/* The command line for the output's facts, cut so that a long list of files does not hide the other facts. */
 static void join_words(struct buf *line, int argc, char **argv)
 {
 	buf_add_str(line, "duet");
@@ -510,7 +510,7 @@ int record_options_fill(struct record_options *options, const char *folder, stru
 	options->host = !options->cgroup && !options->container && !options->comm;
 	if (!(options->max_overhead > 0))
 		options->max_overhead = DAEMON_OVERHEAD;
-	filled = *options; /* a later line may still name a folder */
+	filled = *options; /* a copy: a later line may still name a folder */
 	if (!filled.files.len) {
 		filled.files.items = only;
 		filled.files.len = 1;

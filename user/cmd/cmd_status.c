@@ -11,7 +11,7 @@
 #include "cmd/cmd.h"
 #include "status.h"
 
-/* By their sockets, which end with them. */
+/* Finds the recordings by their sockets, which exist as long as they run. */
 static int for_all(int (*one)(int pid))
 {
 	FILE *file = fopen("/proc/net/unix", "re");
@@ -22,7 +22,7 @@ static int for_all(int (*one)(int pid))
 	while (file && fgets(line, sizeof(line), file)) {
 		const char *name = strstr(line, " @" STATUS_NAME);
 
-		if (name) /* out of memory: one less */
+		if (name) /* out of memory: this one is left out */
 			(void)vec_push(&seen, atoi(name + strlen(" @" STATUS_NAME)));
 	}
 	if (file)
@@ -45,7 +45,7 @@ static int print_one(int pid)
 	buf_init(&text);
 	buf_init(&clean);
 	err = status_ask(pid, &text);
-	text_add_lines(&clean, text.data); /* who answers may be anybody */
+	text_add_lines(&clean, text.data); /* the answer may contain any bytes */
 	if (!err)
 		printf("duet %d\n%s", pid, clean.data);
 	else if (err == -EACCES)

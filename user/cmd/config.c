@@ -20,8 +20,8 @@ struct reader {
 	struct config *config;
 	const char *path;
 	const char *folder;
-	const char *words[WORDS_MAX]; /* given so far */
-	unsigned lines[WORDS_MAX]; /* where */
+	const char *words[WORDS_MAX]; /* words given so far */
+	unsigned lines[WORDS_MAX]; /* and the lines that they are in */
 	size_t count;
 	unsigned line;
 };
@@ -36,7 +36,7 @@ static char *trim(char *text)
 	return text + strspn(text, " \t\r");
 }
 
-/* Lists grow, all else is said once. */
+/* Refuses a word that is given twice, unless its option can be repeated. */
 static int check_twice(struct reader *reader, const char *word, struct buf *why)
 {
 	const struct opt *row = record_option(word);
@@ -55,7 +55,7 @@ static int check_twice(struct reader *reader, const char *word, struct buf *why)
 	return 0;
 }
 
-/* Words of the files, not of the recording: they may change while it goes on. */
+/* True for words that concern only the files: they may change during a recording. */
 static bool is_of_files(const char *word)
 {
 	const struct opt *row = record_option(word);
@@ -76,12 +76,12 @@ static int set_word(struct reader *reader, char *line, struct buf *why)
 	word = trim(line);
 	value = trim(equals + 1);
 	err = check_twice(reader, word, why);
-	if (!err && !is_of_files(word)) /* a sum: their order does not matter */
+	if (!err && !is_of_files(word)) /* a sum, because the order of words does not matter */
 		reader->config->sampling += hash_bytes(value, strlen(value), hash_bytes(word, strlen(word), 0));
 	return err ? err : record_options_set(reader->config->options, word, value, why);
 }
 
-/* What all lines so far amount to; says itself what is wrong with it. */
+/* Checks all lines so far together. record_options_fill() reports the error. */
 static int check(struct reader *reader)
 {
 	struct session_options session = {0};

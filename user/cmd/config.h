@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon's configuration, duet.conf(5): a line is "word = value", with the words of `duet record`'s long options.
+ * The daemon's configuration, duet.conf(5): each line is "word = value", a word is a long option of `duet record`.
  * '#' and ';' begin a line that is a comment.
  */
 #ifndef CMD_CONFIG_H
@@ -9,15 +9,16 @@
 #include "session.h"
 
 struct config {
-	char *text; /* of the file, cut into words */
+	char *text; /* the file's text, cut into words */
 	struct record_options *options;
-	struct session_options session; /* points into both */
-	uint64_t sampling; /* equal in two that differ only in what is written where and how */
+	struct session_options session; /* points into `text` and `options` */
+	uint64_t sampling; /* hash of all words except those of the files: equal if only the output differs */
 };
 
 /*
- * Reads and checks it; the first line that is wrong, or not possible with those before it, is told as "file:line: why".
- * `is_optional`: a file that is not there says nothing. 0, or -errno and there is nothing to release.
+ * Reads and checks the file. Reports the first line that is wrong, or that contradicts lines before it, as
+ * "file:line: why". `is_optional`: a file that does not exist counts as empty. Returns 0, or -errno: then there is
+ * nothing to release.
  */
 int config_read(struct config *config, const char *path, const char *folder, bool is_optional);
 void config_release(struct config *config);

@@ -11,7 +11,7 @@
 #include "base/log.h"
 
 #define FORMATS_MAX 16
-#define CONTINUOUS_FORMATS "col,flamegraph" /* gProfiler's two */
+#define CONTINUOUS_FORMATS "col,flamegraph" /* gProfiler's default formats */
 
 struct formats {
 	const struct writer *items[FORMATS_MAX];
@@ -58,7 +58,7 @@ static int parse_formats(struct formats *formats, const char *list)
 	return err;
 }
 
-/* %p pid, %t timestamp, %n number of the recording (one a command: 1), %% itself. NULL when out of memory. */
+/* Replaces %p (pid), %t (time), %n (number of the recording, always 1) and %%. NULL when out of memory. */
 static char *expand_file(const struct session_options *session, const char *file)
 {
 	time_t now = time(NULL);
@@ -85,7 +85,7 @@ static char *expand_file(const struct session_options *session, const char *file
 	return buf_detach(&path);
 }
 
-/* Takes over `file`, NULL for stdout or a folder. */
+/* Owns `file` from now on; NULL means stdout, or a folder. */
 static int add_output(struct session_options *session, const struct writer *writer, char *file)
 {
 	if (!file && !session->window_ns && session->events.len > 1 && !writer->has_all_events) {
@@ -98,7 +98,7 @@ static int add_output(struct session_options *session, const struct writer *writ
 	return -ENOMEM;
 }
 
-/* One format for all files, or each by its name. */
+/* Uses `writer` for all files, or if it is NULL the format of each file name. */
 static int add_files(struct session_options *session, const struct opt_strings *files, const struct writer *writer)
 {
 	int err = 0;
@@ -113,7 +113,7 @@ static int add_files(struct session_options *session, const struct opt_strings *
 	return err;
 }
 
-/* "out" or "out.html" and the formats col, flamegraph: out.col, out.html. */
+/* For "out" or "out.html" and the formats col and flamegraph, the files are out.col and out.html. */
 static int add_named(struct session_options *session, const struct writer *writer, const char *file)
 {
 	const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash : file, '.');

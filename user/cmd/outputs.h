@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What -f and -o say together. */
+/* The outputs that -f and -o ask for. */
 #ifndef CMD_OUTPUTS_H
 #define CMD_OUTPUTS_H
 
@@ -7,9 +7,9 @@
 #include "session.h"
 
 /*
- * Fills session->outputs, of a continuous recording (session->window_ns is set) also its folder. `formats` is a list
- * with commas, or NULL. Strings of `files` must outlive the session. 0, or -EINVAL and -ENOMEM after the user has been
- * told.
+ * Fills session->outputs, and for a continuous recording (session->window_ns is set) also session->folder. `formats` is
+ * a list with commas, or NULL. The strings of `files` must outlive the session. Returns 0, or -EINVAL or -ENOMEM after
+ * reporting the error.
  */
 int outputs_set(struct session_options *session, const struct opt_strings *files, const char *formats);
 void outputs_release(struct session_options *session);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of `duet record`, as its command line and a configuration give them. */
+/* The options of `duet record`, as given on the command line or in a configuration. */
 #ifndef CMD_RECORD_ROWS_H
 #define CMD_RECORD_ROWS_H
 
