@@ -8,9 +8,8 @@
 #include "base/opt.h"
 
 /*
- * True when one of the patterns matches the whole name. '*' at either end stands
- * for any text; '.' and '/' match each other, so that a pattern selects the same
- * stacks in every format.
+ * Returns true if one of the patterns matches the whole name. '*' at either end matches any text. '.' and '/' match
+ * each other, so that a pattern selects the same stacks in every format.
  */
 bool filter_match(const struct opt_strings *patterns, const char *name);
 

@@ -9,19 +9,19 @@
 #include "out/filter.h"
 #include "base/text.h"
 
-#define STACKS_MAX 65536 /* put together before they go into the tree */
+#define STACKS_MAX 65536 /* different stacks that are merged before they are added to the tree */
 
-/* Samples of one profile: equal stacks of equal roots are put together before any name is looked at. */
+/* Samples of one thread with one stack. They are merged by index, before any text is compared. */
 struct stack {
 	uint32_t thread;
 	uint32_t node;
 	struct tree_weight weight;
 };
 
-/* One frame on its way into the tree. */
+/* One frame of a path to be added to the tree. */
 struct step {
 	uint32_t label;
-	const struct frame *frame; /* NULL for what the writer adds */
+	const struct frame *frame; /* NULL for a frame that the writer adds */
 };
 
 struct builder {
@@ -32,7 +32,7 @@ struct builder {
 	struct vec(struct stack) stacks;
 	struct map stack_ids; /* thread << 32 | node -> index in stacks */
 	struct vec(struct step) path;
-	uint32_t others; /* the node of stacks that found no memory; 0 = none did */
+	uint32_t others; /* node of the stacks for which there was no memory; 0 = none */
 	uint32_t others_label;
 	struct buf text;
 };
@@ -53,7 +53,7 @@ const struct tree_label *tree_label(const struct tree *tree, uint32_t node)
 	return &tree->labels.items[tree->nodes.items[node].label];
 }
 
-/* The label of the text in `b->text`, whose name ends at `name_len`; 0 when out of memory. */
+/* Returns the label of the text in `b->text`, whose name ends at `name_len`; 0 when out of memory. */
 static uint32_t label_of_text(struct builder *b, size_t name_len, enum frame_kind kind, uint32_t module)
 {
 	struct tree *tree = b->tree;
@@ -99,7 +99,7 @@ static uint32_t label_of_id(struct builder *b, uint32_t name, const char *what, 
 	return label_of_text(b, b->text.len, kind, 0);
 }
 
-/* As label_of_id(); a virtual thread has no tid, but an id of Java's. */
+/* As label_of_id(), but a virtual thread has Java's id instead of a tid. */
 static uint32_t label_of_thread(struct builder *b, uint32_t index)
 {
 	const struct profile_thread *thread = &b->profile->threads.items[index];
@@ -137,13 +137,13 @@ static int label_frames(struct builder *b)
 	return 0;
 }
 
-/* A label of 0 means that there was no memory for it. */
+/* Returns 0 or -ENOMEM. A label of 0 means that there was no memory for it. */
 static int path_push(struct builder *b, uint32_t label, const struct frame *frame)
 {
 	return label ? vec_push(&b->path, (struct step){.label = label, .frame = frame}) : -ENOMEM;
 }
 
-/* Frames of the stack, leaf first, with what stands for the frames that are not shown. */
+/* Pushes the frames of the stack, leaf first, with a mark for the frames that are not shown. */
 static int path_push_frames(struct builder *b, uint32_t leaf)
 {
 	const struct profile *profile = b->profile;
@@ -162,7 +162,7 @@ static int path_push_frames(struct builder *b, uint32_t leaf)
 	return err;
 }
 
-/* A frame that is the name alone. */
+/* Returns the label of a frame of --by, which is a name without an id. */
 static uint32_t label_of_group(struct builder *b, const struct profile_thread *thread, enum writer_group group)
 {
 	static const enum frame_kind kinds[] = {
@@ -189,7 +189,7 @@ static uint32_t label_of_lead(struct builder *b, const struct profile_thread *th
 	return label_of_text(b, b->text.len, FRAME_PROCESS, 0);
 }
 
-/* Innermost first. */
+/* Pushes the leading frames, innermost first. */
 static int path_push_roots(struct builder *b, uint32_t index)
 {
 	const struct profile_thread *thread = &b->profile->threads.items[index];
@@ -218,7 +218,7 @@ static void path_reverse(struct step *steps, size_t len)
 	}
 }
 
-/* Makes b->path the stack as it will stand in the tree, but leaf first. Process and thread stay at the root. */
+/* Sets b->path to the stack as in the tree, but leaf first. --reverse leaves process and thread at the root. */
 static int path_of_stack(struct builder *b, const struct stack *stack)
 {
 	int err;
@@ -261,7 +261,7 @@ static void node_add(struct tree_node *node, const struct frame *frame, const st
 		node->line_high = frame->line;
 }
 
-/* The child of `parent` with this label, added when new; 0 when out of memory. */
+/* Returns the child of `parent` with this label, added if new; 0 when out of memory. */
 static uint32_t node_child(struct tree *tree, uint32_t parent, uint32_t label)
 {
 	uint64_t key = (uint64_t)parent << 32 | label;
@@ -269,7 +269,7 @@ static uint32_t node_child(struct tree *tree, uint32_t parent, uint32_t label)
 
 	if (map_get(&tree->children, key, &index))
 		return (uint32_t)index;
-	/* One more: for those that find no memory. */
+	/* Keep room for one more node: insert_other() must not fail. */
 	if (index >= UINT32_MAX || vec_reserve(&tree->nodes, index + 2) < 0 ||
 	    vec_push(&tree->nodes, (struct tree_node){.parent = parent, .label = label}) < 0 ||
 	    map_put(&tree->children, key, index) < 0) {
@@ -280,7 +280,7 @@ static uint32_t node_child(struct tree *tree, uint32_t parent, uint32_t label)
 	return (uint32_t)index;
 }
 
-/* The leaf of the path, added when new, as all above it; 0 when out of memory. */
+/* Returns the node of the path's leaf. Adds the nodes of the path that are new. 0 when out of memory. */
 static uint32_t add_path(struct builder *b)
 {
 	uint32_t node = 0;
@@ -293,7 +293,7 @@ static uint32_t add_path(struct builder *b)
 	return node;
 }
 
-/* What is recorded is not lost where a writer has no memory for it: its weight is shown without the stack. */
+/* A stack for which there is no memory still counts: its weight is shown under [too_many_stacks]. */
 static void insert_other(struct builder *b, const struct tree_weight *weight)
 {
 	struct tree *tree = b->tree;
@@ -450,7 +450,7 @@ static int link_children(struct tree *tree)
 	for (uint32_t i = 0; i < count; i++)
 		order[i] = i + 1;
 	qsort_r(order, count, sizeof(*order), compare_nodes, tree);
-	/* Last first, each in front of its siblings. */
+	/* From the last to the first: each is put before its siblings. */
 	for (uint32_t i = count; i-- > 0;) {
 		struct tree_node *node = &tree->nodes.items[order[i]];
 		struct tree_node *parent = &tree->nodes.items[node->parent];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call tree that writers print: samples of one event whose frames read the same in the
- * chosen style share a node. Filters, -j, -t and --reverse are already applied.
+ * The call tree that writers print. Samples of one event whose frames have the same text in the chosen style share a
+ * node. Filters, -j, -t and --reverse are already applied.
  */
 #ifndef OUT_TREE_H
 #define OUT_TREE_H
@@ -26,7 +26,7 @@ struct tree_label {
 	bool used;	      /* some node has it */
 };
 
-/* Samples and what they weigh, in the unit of their event. */
+/* Number of samples, and their weight in the unit of the event. */
 struct tree_weight {
 	uint64_t samples;
 	uint64_t amount;
@@ -37,9 +37,9 @@ struct tree_node {
 	uint32_t label;
 	uint32_t first_child; /* after tree_sort(); 0 = none */
 	uint32_t next_sibling;
-	struct tree_weight total; /* with everything that was called */
+	struct tree_weight total; /* with all nodes below */
 	struct tree_weight self;  /* stacks that end here */
-	/* How the code ran; the rest of `total` was compiled. */
+	/* Samples by how the code ran; the rest of total.samples was compiled. */
 	uint64_t inlined;
 	uint64_t interpreted;
 	/* Lowest and highest source line seen, 0 = unknown. */
@@ -55,16 +55,16 @@ struct tree {
 	struct map children; /* parent << 32 | label -> node */
 };
 
-/* 0 or -errno (there is nothing to release then). The profile must outlive the tree. */
+/* Returns 0, or -errno: then there is nothing to release. The profile must outlive the tree. */
 int tree_build(struct tree *tree, const struct profile *profile, const struct writer_options *options);
 void tree_release(struct tree *tree);
 
-/* Ranks the labels and links the children of each node in the order of their texts. 0 or -ENOMEM. */
+/* Ranks the labels and links the children of each node in the order of their texts. Returns 0 or -ENOMEM. */
 int tree_sort(struct tree *tree);
-/* The node after `node` in preorder of a sorted tree; 0 at the end. With `skip`, not the nodes below `node`. */
+/* Returns the next node in preorder of a sorted tree; 0 at the end. `skip` leaves out the nodes below `node`. */
 uint32_t tree_next(const struct tree *tree, uint32_t node, bool skip);
 
-/* What the options rank and print by: samples, or with --total what they weigh. */
+/* Returns the value that is ranked and printed: the number of samples, or with --total their weight. */
 uint64_t tree_value(const struct tree_weight *weight, const struct writer_options *options);
 void tree_weight_add(struct tree_weight *sum, const struct tree_weight *weight);
 const struct tree_label *tree_label(const struct tree *tree, uint32_t node);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gProfiler's .col: a line of JSON about the recording, then one line a stack: index of the program in
- * application_metadata, container, process, perhaps "appid: X", frames, count. Version 1 has neither index nor
- * container. Keys and their order are those of gProfiler 1.57 (gprofiler/merge.py, metadata/), whose Performance
- * Studio refuses a header in which one of `metadata` is missing; what duet does not know is "unknown" or null.
+ * gProfiler's .col format: a line of JSON about the recording, then one line a stack: index of the program in
+ * application_metadata, container, process, "appid: X" if known, frames, count. Version 1 has no index and no
+ * container. Keys and their order are those of gProfiler 1.57 (gprofiler/merge.py, metadata/). Its Performance Studio
+ * refuses a header that lacks a key of `metadata`, so a value that duet does not know is written as "unknown" or null.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -17,14 +17,14 @@
 #include "base/text.h"
 
 #define UNKNOWN "unknown"
-#define DOCKERSHIM_RESTARTS 0 /* the last part of such a name; nobody reads it */
+#define DOCKERSHIM_RESTARTS 0 /* the last part of such a name; no reader uses it */
 
 struct columns {
 	const struct profile *profile;
 	uint32_t version;
 	const char *event;
-	uint64_t interval_ns; /* of an event that is sampled by time, else 0 */
-	uint32_t *metadata; /* of each owner, its index in application_metadata */
+	uint64_t interval_ns; /* interval of an event that is a clock, else 0 */
+	uint32_t *metadata; /* for each owner, its index in application_metadata */
 	json_t *applications; /* application_metadata, the first is null */
 };
 
@@ -65,7 +65,7 @@ static json_t *utc(uint64_t realtime_ns)
 	return json_string(text);
 }
 
-/* Takes over `value`; one that could not be made is missed by json_dumpf(), no sooner. */
+/* Owns `value` from now on. If it is NULL (out of memory), null is written. */
 static void put(json_t *object, const char *key, json_t *value)
 {
 	json_object_set_new(object, key, value ? value : json_null());
@@ -73,7 +73,7 @@ static void put(json_t *object, const char *key, json_t *value)
 
 /* ---- who ---- */
 
-/* In Kubernetes as dockershim called it, which gProfiler makes of the CRI's answer too; "" outside of containers. */
+/* Appends the container's name; for Kubernetes in dockershim's form, as gProfiler does. "" outside of containers. */
 static void add_container(const struct profile *profile, const struct profile_owner *owner, struct buf *out)
 {
 	const char *name = text_of(profile, owner->container_name);
@@ -119,7 +119,7 @@ static bool is_word(const char *text, size_t len, const char *word)
 	return len == strlen(word) && !memcmp(text, word, len);
 }
 
-/* `line` is "Name=value". Type and kinds are known to the VM alone; "non-default" is JDK 8's word for what is set. */
+/* `line` is "Name=value". Only the VM knows type and kinds. JDK 8 calls a flag that is set "non-default". */
 static json_t *flag_of(const char *line, size_t len)
 {
 	const char *equals = memchr(line, '=', len);
@@ -161,7 +161,7 @@ static json_t *application_of(const struct profile *profile, const struct profil
 	return entry;
 }
 
-/* The index of an equal entry, added when new. Takes over `entry`. */
+/* Returns the index of an equal entry, added if new. Owns `entry` from now on. */
 static uint32_t application_index(json_t *applications, json_t *entry)
 {
 	size_t count = json_array_size(applications);
@@ -175,7 +175,7 @@ static uint32_t application_index(json_t *applications, json_t *entry)
 	return json_array_append_new(applications, entry) < 0 ? 0 : (uint32_t)count;
 }
 
-/* Owners of one program are many, programs are few. */
+/* Hash of a program. One program has many owners, so entries are made once a program. */
 static uint64_t program_key(const struct profile_owner *owner)
 {
 	const uint32_t about[] = {owner->executable, owner->executed_as, owner->runtime, owner->libjvm,
@@ -212,7 +212,7 @@ static int find_applications(struct columns *columns)
 
 /* ---- the header ---- */
 
-/* Each name once. */
+/* Returns the names of all containers, each once. */
 static json_t *containers_of(const struct profile *profile)
 {
 	json_t *names = json_array(), *seen = json_object();
@@ -232,13 +232,13 @@ static json_t *containers_of(const struct profile *profile)
 	return names;
 }
 
-/* 0 for what is not sampled by time. */
+/* Returns 0 for an event that is not a clock. */
 static uint64_t frequency_of(const struct columns *columns)
 {
 	return columns->interval_ns ? (NS_PER_SEC + columns->interval_ns / 2) / columns->interval_ns : 0;
 }
 
-/* Not what was typed: a command line may hold passwords. */
+/* Does not contain the command line, which may hold passwords. */
 static json_t *run_arguments(const struct columns *columns)
 {
 	const struct profile *profile = columns->profile;
@@ -278,12 +278,12 @@ static void put_system(const struct profile *profile, json_t *metadata)
 	put(metadata, "libc_version", json_string(UNKNOWN));
 	put(metadata, "hardware_type", known(profile, host->machine));
 	put(metadata, "pid", json_integer(host->loader));
-	put(metadata, "mac_address", json_string(UNKNOWN)); /* these two would name the machine to strangers */
+	put(metadata, "mac_address", json_string(UNKNOWN)); /* these two would identify the machine */
 	put(metadata, "private_ip", json_string(UNKNOWN));
 	put(metadata, "spawn_uptime_ms", json_integer((json_int_t)(host->spawned_boot_ns / NS_PER_MS)));
 }
 
-/* What the machine has in files; the rest of gProfiler's keys would be questions over the network. */
+/* The keys that files of the machine answer. gProfiler's other keys would need requests over the network. */
 static json_t *cloud_of(const struct profile *profile)
 {
 	const struct profile_host *host = &profile->host;
@@ -390,7 +390,7 @@ static int col_write(const struct profile *profile, const struct writer_options 
 	if (options->event < profile->events.len && profile->events.items[options->event].unit == PROFILE_NS)
 		columns.interval_ns = profile->events.items[options->event].interval;
 	ours.reverse = ours.processes = false;
-	ours.by[0] = WRITER_BY_NONE; /* the columns are the groups */
+	ours.by[0] = WRITER_BY_NONE; /* the columns replace --by */
 	ours.style.signatures = ours.style.annotate = ours.style.dotted = true;
 	ours.lead = add_lead;
 	ours.lead_context = &columns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One line a stack, root first: "a;b;c 12". Its readers take every line for a
- * stack, so facts and losses have no place here.
+ * One line a stack, root first: "a;b;c 12". Programs that read this format treat every line as a stack, so facts and
+ * losses are not written.
  */
 #include <errno.h>
 #include <inttypes.h>

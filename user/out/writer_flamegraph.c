@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One HTML file that needs nothing else: page, style and script from assets.S,
- * and the profile as JSON. Nodes are columns of numbers in preorder: "depth"
- * holds the difference to the node before, columns that are mostly empty are rows
- * of {distance to the row before, values}. Read by flamegraph/profile.js.
+ * One HTML file that needs no other file: page, style and script from assets.S, and the profile as JSON, which
+ * flamegraph/profile.js reads. Nodes are written as columns of numbers in preorder. "depth" has the difference to the
+ * node before. Columns that are mostly empty are rows of {distance to the row before, values}.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +26,7 @@ struct page {
 	struct tree tree;
 	struct vec(struct place) places;	      /* the nodes that are wide enough, in preorder */
 	struct vec(const struct tree_label *) labels; /* by rank */
-	uint64_t period; /* what most samples weigh: only differences from it are written */
+	uint64_t period; /* the weight of most samples: only differences from it are written */
 };
 
 static const struct tree_node *page_node(const struct page *page, size_t place)
@@ -118,7 +117,7 @@ static uint64_t get_samples(const struct page *page, size_t place)
 	return page_node(page, place)->total.samples;
 }
 
-/* Two values a row; rows of two zeros are left out. */
+/* Writes two values a row. Rows of two zeros are left out. */
 static void write_sparse(const struct page *page, const char *name,
 			 void (*get)(const struct page *page, size_t place, int64_t ret_row[2]))
 {
@@ -139,7 +138,7 @@ static void write_sparse(const struct page *page, const char *name,
 	fprintf(page->out, "]");
 }
 
-/* Self samples; they are not the rest of `samples` when children were too narrow to be shown. */
+/* Self samples. They cannot be computed from `samples`, because children that are too narrow are not written. */
 static void get_self(const struct page *page, size_t place, int64_t ret_row[2])
 {
 	const struct tree_weight *self = &page_node(page, place)->self;
@@ -148,7 +147,7 @@ static void get_self(const struct page *page, size_t place, int64_t ret_row[2])
 	ret_row[1] = (int64_t)(self->amount - self->samples * page->period);
 }
 
-/* By how much the time differs from samples x period. */
+/* The difference between the weight and samples x period. */
 static void get_time(const struct page *page, size_t place, int64_t ret_row[2])
 {
 	const struct tree_weight *total = &page_node(page, place)->total;
@@ -174,7 +173,7 @@ static void get_lines(const struct page *page, size_t place, int64_t ret_row[2])
 	ret_row[1] = node->line_high - node->line_low;
 }
 
-/* The way most samples of a Java frame ran. */
+/* Returns the kind that most samples of a Java frame have. */
 static enum frame_kind node_kind(const struct page *page, size_t place)
 {
 	const struct tree_node *node = page_node(page, place);
@@ -188,7 +187,7 @@ static enum frame_kind node_kind(const struct page *page, size_t place)
 	return node->inlined > compiled ? FRAME_INLINED : FRAME_COMPILED;
 }
 
-/* One letter a node, 'a' for the first kind. */
+/* Writes one letter a node, 'a' for the first kind. */
 static void write_kinds(const struct page *page)
 {
 	fprintf(page->out, ",\n\"kind\":\"");
@@ -199,7 +198,7 @@ static void write_kinds(const struct page *page)
 
 /* ---- texts ----------------------------------------------------------------- */
 
-/* Only ASCII is shared: the script counts UTF-16 units, not bytes. */
+/* Stops at the first non-ASCII byte, because the script counts UTF-16 units, not bytes. */
 static uint32_t shared_prefix(const struct tree_label *a, const struct tree_label *b)
 {
 	uint32_t len = 0;
@@ -209,7 +208,7 @@ static uint32_t shared_prefix(const struct tree_label *a, const struct tree_labe
 	return len;
 }
 
-/* Names in their order, each as what differs from the one before and how much is the same. */
+/* Writes the names in order, each as the length that it shares with the name before, and the rest. */
 static void write_labels(const struct page *page)
 {
 	static const struct tree_label none = {.text = ""};
@@ -227,7 +226,7 @@ static void write_labels(const struct page *page)
 	fprintf(page->out, "]");
 }
 
-/* Libraries and source files, and for each label the place of its own in that list. */
+/* Writes the list of libraries and source files, and for each label its index in that list. */
 static int write_modules(const struct page *page)
 {
 	struct vec(uint64_t) places = {0};
@@ -345,7 +344,7 @@ static int write_script(const struct page *page)
 	return 0;
 }
 
-/* In the order in which the page has the markers. */
+/* In the order of the markers in the page. */
 static const struct insertion {
 	const char *marker;
 	int (*write)(const struct page *page);
@@ -381,7 +380,7 @@ static int flamegraph_write(const struct profile *profile, const struct writer_o
 	struct page page = {.profile = profile, .options = &ours, .out = out};
 	int err;
 
-	/* Colours and tooltips say how the code ran: frames that differ in that only are one. */
+	/* Frames that differ only in how the code ran are one frame: colours and tooltips show the difference. */
 	ours.style.dotted = true;
 	ours.style.annotate = false;
 	err = tree_build(&page.tree, profile, &ours);

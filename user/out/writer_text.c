@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report people read in a terminal: how it was taken, hottest stacks, hottest methods, marks, losses. */
+/* The report for the terminal: facts, hottest stacks, hottest methods, marks, losses. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "out/writers.h"
 #include "base/text.h"
 
-/* The part of one event. */
+/* The part of the report for one event. */
 struct report {
 	const struct profile *profile;
 	const struct writer_options *options;
@@ -27,7 +27,7 @@ static double percent(const struct report *r, const struct tree_weight *weight)
 	return all ? 100.0 * (double)tree_value(weight, r->options) / (double)all : 0;
 }
 
-/* Hottest first; equal ones in the order they were met. */
+/* Hottest first; equal ones in the order in which they were first seen. */
 static int compare(const struct report *r, const struct tree_weight *a, const struct tree_weight *b, uint32_t x,
 		   uint32_t y)
 {
@@ -137,7 +137,7 @@ static void print_flat(const struct report *r)
 	print_labels(r, count < r->options->flat ? count : r->options->flat);
 }
 
-/* Stacks with something that duet has to say, wherever it stands in them. */
+/* Prints the marks, with the weight of all stacks that contain them at any depth. */
 static void print_marks(const struct report *r)
 {
 	size_t count;
@@ -231,7 +231,7 @@ static int print_reports(struct event_report *reports, size_t count)
 	return writer_finish(reports[0].report.out);
 }
 
-/* One part for each event. */
+/* Writes facts, one part for each event, and losses. */
 static int text_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	size_t count = profile->events.len > 0 ? profile->events.len : 1;

@@ -15,7 +15,7 @@ const struct writer *const writers[] = {
 	NULL,
 };
 
-/* True when the comma list has the word. */
+/* True if the list with commas contains the word. */
 static bool list_has(const char *list, const char *word)
 {
 	size_t len = strlen(word);
@@ -30,7 +30,7 @@ static bool list_has(const char *list, const char *word)
 	return false;
 }
 
-/* A file's usual ending says the same as the format's name: -o html. */
+/* An extension is accepted as the name of its format: -o html. */
 const struct writer *writer_by_name(const char *name)
 {
 	for (size_t i = 0; writers[i]; i++)

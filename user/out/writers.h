@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of the table in writers.c, and what writers share. */
+/* The rows of the table in writers.c, and functions that several writers use. */
 #ifndef OUT_WRITERS_H
 #define OUT_WRITERS_H
 
@@ -12,11 +12,11 @@ extern const struct writer writer_collapsed;
 extern const struct writer writer_flamegraph;
 extern const struct writer writer_text;
 
-/* The lines of a sorted tree, "a;b;c 12". 0 or -ENOMEM. */
+/* Writes the lines of a sorted tree, "a;b;c 12". Returns 0 or -ENOMEM. */
 struct tree;
 int collapsed_write_stacks(const struct tree *tree, const struct writer_options *options, FILE *out);
 
-/* What a writer returns at its end: 0, or the -errno of the stream. */
+/* Flushes the stream. Returns 0 or the -errno of the stream, which the writer returns. */
 int writer_finish(FILE *out);
 
 #endif
