@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be sampled. To add an event: a file event_<name>.c that ends in a `const struct event`, and a row in
- * events.c. Help, `duet list`, parsing and the records' units are made from it.
+ * The events that can be sampled. To add one, write a file event_<name>.c that ends in a `const struct event`, and add
+ * a row to events.c. Help, `duet list`, parsing and the units of records are made from it.
  */
 #ifndef EVENT_EVENT_H
 #define EVENT_EVENT_H
@@ -14,31 +14,31 @@
 #include "duet_config.h"
 
 enum event_unit {
-	EVENT_NS,    /* of time: -i 10ms */
-	EVENT_COUNT, /* -i 100: one of so many */
+	EVENT_NS,    /* time: -i 10ms */
+	EVENT_COUNT, /* a number: -i 100 means one in 100 */
 };
 
-/* How the kernel's perf subsystem counts it (perf_event_open(2)). */
+/* How the kernel's perf subsystem counts the event (perf_event_open(2)). */
 struct event_perf {
 	uint32_t type; /* PERF_TYPE_* */
 	uint64_t config;
-	bool is_clock; /* it ticks by time, whatever runs */
+	bool is_clock; /* it counts time */
 };
 
 struct event {
 	const char *name; /* -e NAME */
 	const char *help;
-	enum event_unit unit; /* of its interval and of its samples' weights */
+	enum event_unit unit; /* unit of its interval and of the weights of its samples */
 	uint64_t default_interval;
 	uint64_t least_interval, most_interval;
-	struct event_perf perf; /* BPF samples it: one of these on each CPU */
-	bool has_timers; /* the timer engines can tick for it as well */
-	bool may_signal; /* its samples interrupt a thread that runs on: the agent may add Java frames by a signal */
+	struct event_perf perf; /* what BPF samples: one perf event on each CPU */
+	bool has_timers; /* the timer engines can sample it, too */
+	bool may_signal; /* the sampled thread continues to run, so a signal may make the agent add Java frames */
 };
 
-/* All of them, the default first; ends with NULL. */
+/* All events, the default first; ends with NULL. */
 extern const struct event *const event_table[];
-const struct event *event_by_name(const char *name); /* NULL when unknown */
+const struct event *event_by_name(const char *name); /* returns NULL if unknown */
 
 /* An event as one recording samples it. */
 struct event_spec {
@@ -52,20 +52,20 @@ struct event_list {
 };
 
 /*
- * From -e: "cpu,page-faults=100", names with or without an interval, each at most once. 0, or -EINVAL with one sentence
- * in `why`; the list is unchanged then.
+ * Parses -e: "cpu,page-faults=100", names with or without an interval, each at most once. Returns 0, or -EINVAL with
+ * one sentence in `why`; then the list is unchanged.
  */
 int event_list_parse(struct event_list *list, const char *text, struct buf *why);
-/* Sets the interval of one from -i: "10ms", "100". As above. */
+/* Sets the interval of one event from -i: "10ms", "100". Returns as above. */
 int event_spec_set_interval(struct event_spec *spec, const char *text, struct buf *why);
-/* The first that is a clock; NULL when there is none. */
+/* Returns the first event that is a clock, or NULL. */
 const struct event_spec *event_list_clock(const struct event_list *list);
 
-bool event_list_has_timers(const struct event_list *list); /* the timer engines can tick for all of them */
+bool event_list_has_timers(const struct event_list *list); /* true if the timer engines can sample all of them */
 
 /* Appends "10 ms" or "100". */
 void event_amount_text(enum event_unit unit, uint64_t amount, struct buf *out);
-/* Appends "cpu every 10 ms, page-faults every 100"; with `every`, of so many intervals one. */
+/* Appends "cpu every 10 ms, page-faults every 100"; `every` is a factor of all intervals. */
 void event_list_text(const struct event_list *list, uint64_t every, struct buf *out);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "event/events.h"
 
-/* No signal: a thread that goes to sleep would be woken by it, and its system call end with EINTR. */
+/* No signal: it would wake a thread that goes to sleep, and its system call would end with EINTR. */
 const struct event event_context_switches = {
 	.name = "context-switches",
 	.help = "threads that left a CPU, to wait or for another thread: their stacks",

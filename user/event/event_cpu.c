@@ -9,7 +9,7 @@ const struct event event_cpu = {
 	.help = "CPU time, in the kernel, in native code and in Java",
 	.unit = EVENT_NS,
 	.default_interval = 10 * NS_PER_MS,
-	.least_interval = 10 * NS_PER_US, /* 100 kHz a CPU: kernel.perf_event_max_sample_rate as shipped */
+	.least_interval = 10 * NS_PER_US, /* 100 kHz a CPU: default of kernel.perf_event_max_sample_rate */
 	.most_interval = 3600 * NS_PER_SEC,
 	/* Not a hardware counter: virtual machines seldom have one. */
 	.perf = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .is_clock = true},
