@@ -129,7 +129,7 @@ case_a_loader_behind() {
 	wait_for 20 has_windows "$here/out" collapsed 3
 	end_record INT
 	expect_status 0
-	expect_lacks "$here/stderr" 'came when it was already written'
+	expect_lacks "$here/stderr" 'arrived when it was already written'
 }
 
 # All CPUs are busy, with whatever it is: each has so many samples in each window, wherever they were taken. A virtual
