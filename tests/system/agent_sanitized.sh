@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 300
-# The agent under AddressSanitizer and UndefinedBehaviorSanitizer in real JVMs that preload the former's runtime.
+# The agent under AddressSanitizer and UndefinedBehaviorSanitizer, in real JVMs that preload AddressSanitizer's runtime.
 #
-# Covered: every load and store of the agent's own code, in its thread, in JVMTI's events and in the signal handler, of
-# its own memory and of what libjvm and libc took with malloc(), which go through the runtime then. Not covered: Java's
-# code and heap (HotSpot maps those itself, the runtime takes them for accessible), what the kernel reads in
-# process_vm_readv(), races, and leaks: HotSpot keeps pointers where a leak checker does not look. SIGSEGV and its like
-# stay HotSpot's. Use after return is not looked for: that takes memory inside of handlers.
+# Covered: every load and store of the agent's own code, in its thread, in JVMTI's events and in the signal handler, in
+# its own memory and in memory that libjvm and libc got from malloc(), which the runtime replaces. Not covered: Java's
+# code and heap (HotSpot maps these itself, and the runtime treats them as accessible), what the kernel reads in
+# process_vm_readv(), races, and leaks (HotSpot keeps pointers where a leak checker does not look). HotSpot keeps
+# SIGSEGV and similar signals. Use after return is not checked, because that allocates memory inside handlers.
 . "$(dirname "$0")/lib.sh"
 
 duet=$DUET_BUILD/sanitized/duet

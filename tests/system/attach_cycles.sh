@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 1200
-# Attach, start, stop, detach, over and over: nothing may be left in the JVM or on the disk.
+# Many cycles of attach, start, stop and detach leave nothing in the JVM or on the disk.
 . "$(dirname "$0")/lib.sh"
 
 cycles=${CYCLES:-200}

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # timeout: 300
 #
-# The agent goes into JVMs of other users and namespaces, or one sentence says why not; either way the
-# JVM lives on, prints nothing of it, and no file, descriptor, thread or mapping stays behind.
+# The agent is attached to JVMs of other users and namespaces, or one sentence says why not. Either way the JVM runs on,
+# prints nothing about it, and no file, descriptor, thread or mapping is left.
 . "$(dirname "$0")/lib.sh"
 
 attach_once=$DUET_BUILD/tests/system/attach_once

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # timeout: 240
 #
-# --max-memory holds whatever is profiled, and no CPU time is lost for it. Whether the load is hostile enough is told by
-# the same recording without a limit: it takes more.
+# --max-memory holds, whatever is profiled, and loses no CPU time. The same recording without a limit takes more memory,
+# which shows that the load is hostile enough.
 . "$(dirname "$0")/lib.sh"
 
 peak_memory=$DUET_BUILD/tests/system/peak_memory

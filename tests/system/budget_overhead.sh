@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# --max-overhead: what duet says of its own cost is what the kernel says, and the rate follows, without loss of weight.
+# --max-overhead: the cost that duet reports is what the kernel counts; the rate follows it; no weight is lost.
 . "$(dirname "$0")/lib.sh"
 
 outputs() {

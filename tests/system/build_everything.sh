@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 900
-# The other ways to build: aarch64, installed, with other flags into the same folder.
+# Other ways to build: for aarch64, an installation, other flags into the same folder.
 . "$(dirname "$0")/lib.sh"
 cd "$(dirname "$0")/../.." || exit 1
 unset MAKEFLAGS MAKELEVEL O

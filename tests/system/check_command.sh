@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The commands that only tell something, and the exit codes of all.
+# The commands that only print something, and the exit codes of all commands.
 . "$(dirname "$0")/lib.sh"
 
 case_version() {

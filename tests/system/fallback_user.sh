@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 500
-# Without BPF: an ordinary user, on that user's JVM, with the agent's own timers.
+# Without BPF: an ordinary user profiles a JVM of that user with the agent's own timers.
 . "$(dirname "$0")/lib.sh"
 
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)

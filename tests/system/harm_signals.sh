@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 600
-# What a profiler that sends signals could break: none of it may happen.
+# A profiler that sends signals could harm the application in these ways. None of them may happen.
 . "$(dirname "$0")/lib.sh"
 
 # JDK 21 and later announce every agent that is attached; nothing else may be on the JVM's stderr.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 300
-# Whom stacks belong to: cgroups of the test's own, processes that move between them, become others, or come late.
+# The owners of stacks: the test's own cgroups; processes that move between them, run another program, or start late.
 . "$(dirname "$0")/lib.sh"
 
 # Where cgroup v2 is mounted: alone, or beside v1.

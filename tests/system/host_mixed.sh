@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 1500
-# Programs with far more methods than the loader has room for: what samples meet is asked for, and none stays without a
-# name.
+# Programs with far more methods than the loader has room for: it asks for those that samples meet, and every sample
+# gets its names.
 . "$(dirname "$0")/lib.sh"
 
 long=${DUET_LONG:-0}

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 # timeout: 600
 #
-# A whole host at its worst: processes that live for a millisecond, a JVM of thousands of threads, dozens of JVMs, of
-# which many in containers. DUET_LONG=1: a minute of the first, as many JVMs as the memory allows, up to 50, and 100,000
-# threads of a stranger, for which the host has more process ids meanwhile; else ten seconds, up to 12, and 30,000.
-# Mounts are made in a mount namespace of this script's.
+# A whole host at its worst: processes that live for a millisecond, a JVM with thousands of threads, dozens of JVMs,
+# many of them in containers. With DUET_LONG=1 the first takes a minute, up to 50 JVMs are started if the memory
+# allows, and another user has 100,000 threads, for which the host's number of process ids is raised. Without it: ten
+# seconds, 12 JVMs, 30,000 threads. Mounts are made in this script's own mount namespace.
 [ -n "${DUET_APART-}" ] || [ "$(id -u)" != 0 ] || DUET_APART=1 exec unshare --mount --propagation private "$0" "$@"
 . "$(dirname "$0")/lib.sh"
 

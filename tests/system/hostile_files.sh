@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # timeout: 600
 #
-# A process whose files and memory hold up whoever reads them: by leases, pipes, and a FUSE server that does not
-# answer. It belongs to nobody (65534). The loader ends in time all the same, and an honest process beside it keeps its
-# samples and names.
+# A process whose files and memory block every reader: by leases, pipes, and a FUSE server that does not answer. It
+# runs as the user nobody (65534). The loader still ends in time, and an honest process beside it keeps its samples
+# and names.
 . "$(dirname "$0")/lib.sh"
 
 hostile=$DUET_BUILD/tests/system/hostile_files

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# What the system tests share. A test sources this file, defines its cases and ends with run_cases:
+# Shared functions of the system tests. A test sources this file, defines its cases and ends with run_cases:
 #
 #   case_NAME()      runs once
-#   jdk_case_NAME()  runs for every JDK found, $jdk is its home
+#   jdk_case_NAME()  runs for every JDK found; $jdk is its home
 #
-# in a subshell of its own with an empty folder $here. A case that returns has passed; it leaves early
-# through `fail why` or `skip why`. JVMs started by start_jvm end with it, and after_case() runs if there is one.
+# Each runs in a subshell of its own with an empty folder $here. A case that returns has passed. `fail why` and
+# `skip why` end it early. At its end, JVMs started by start_jvm are ended, and after_case() runs if it is defined.
 set -u
 shopt -s nullglob
 
@@ -66,12 +66,12 @@ end_case() {
 	exit $code
 }
 
-# Of the script itself: "alone" or "apart" where the line that begins a case ends with "# alone" or "# apart".
+# Lists the cases of the script. The mark is "alone" or "apart" if the first line of the case ends with that comment.
 marks_of_cases() { # prints: KIND NAME MARK
 	sed -nE 's/^(case_|jdk_case_)([a-z0-9_]+)\(\) \{( # (alone|apart).*)?$/\1 \2 \4/p' "$0"
 }
 
-# NAME MARK of each case, NAME@JDK for each JDK.
+# Prints "NAME MARK" for each case; the name is NAME@JDK for each JDK.
 list_cases() {
 	local kind name mark home
 	while read -r kind name mark; do
@@ -85,11 +85,11 @@ list_cases() {
 	done < <(marks_of_cases)
 }
 
-# run_cases [NAME...]: all cases in the order of the file, or those whose names are given, NAME@JDK for one JDK. With
-# --list a script prints their names and marks instead, before it has begun anything: see the end of this file.
+# run_cases [NAME...]: runs all cases in the order of the file, or those that are named; NAME@JDK is the case with one
+# JDK. With --list a script prints names and marks and exits before it starts anything: see the end of this file.
 #
-# A case marked "alone" disturbs others or is disturbed by them: it takes every JVM of the host, or its figures need the
-# CPUs. One marked "apart" has process ids and a /tmp of its own, so that "the whole host" is what it has started.
+# A case marked "alone" disturbs others or is disturbed by them: it profiles every JVM of the host, or its figures need
+# free CPUs. A case marked "apart" has its own process ids and /tmp, so "the whole host" is what it has started.
 run_cases() {
 	local wanted name mark
 	while read -r name mark; do
@@ -111,7 +111,7 @@ run_named() { # NAME[@JDK]
 	fi
 }
 
-# What lies below /tmp and is needed there, the checkout for one, stays where it is.
+# Files below /tmp that the case needs, such as the checkout, keep their path.
 run_apart() { # NAME
 	# shellcheck disable=SC2016 # for the inner shell
 	CASE_APART=1 unshare --mount --pid --fork --kill-child --mount-proc --propagation private bash -c '
@@ -128,7 +128,7 @@ run_apart() { # NAME
 
 # ---- JVMs ----------------------------------------------------------------------------------
 
-# Homes of the JDKs and JREs of this machine, each once however many links lead to it.
+# Prints the homes of the JDKs and JREs of this machine, each once, however many links lead to it.
 jdks() {
 	local java home
 	for java in /usr/lib/jvm/*/bin/java; do
@@ -138,7 +138,7 @@ jdks() {
 	done | sort -u
 }
 
-# Of $jdk: 8, 11, 17, …
+# Prints the version of $jdk: 8, 11, 17, …
 need_jdk() { # VERSION WHAT
 	[ "$(sed -nE 's/^JAVA_VERSION="(1\.)?([0-9]+).*/\2/p' "$jdk/release")" -ge "$1" ] || skip "no $2 before JDK $1"
 }
@@ -162,7 +162,7 @@ start_jvm() {
 	wait_for_line "$jvm_out" '^READY' "${JVM_PATIENCE:-30}"
 }
 
-# Seconds of a machine that has time for the test; one that is busy with others has four times as many.
+# Waits for a line. SECONDS is for an idle machine; four times as long is allowed, for a busy one.
 wait_for_line() { # FILE PATTERN SECONDS
 	local end=$((SECONDS + 4 * $3))
 	until grep -qs "$2" "$1"; do
@@ -181,7 +181,7 @@ wait_for() { # SECONDS COMMAND...
 	done
 }
 
-# Until the JVM has had so much CPU time, by which its hot methods are compiled: on a busy machine that takes longer.
+# Waits until the JVM has used so much CPU time that its hot methods are compiled, however long that takes.
 warm_up() { # CPU_SECONDS
 	local end=$((SECONDS + 40))
 	until [ "$(cpu_ticks "$jvm")" -ge $(($1 * ticks_per_second)) ] || [ $SECONDS -ge $end ]; do
@@ -190,7 +190,7 @@ warm_up() { # CPU_SECONDS
 	done
 }
 
-# The number behind KEY in the last line "KEY NUMBER..." of the workload's output.
+# Prints the number after KEY in the last line "KEY NUMBER..." of the workload's output.
 jvm_said() { # KEY [COLUMN]
 	awk -v key="$1" -v column="${2:-2}" '$1 == key { value = $column } END { print value }' "$jvm_out"
 }
@@ -200,7 +200,7 @@ expect_alive() {
 	[ "$(proc_state "$1")" != Z ] || fail "the JVM died${2:+ $2}: $(tail -n 3 "$jvm_out.err")"
 }
 
-# /proc/PID/stat from the state on, so that a name with blanks does no harm.
+# Prints a column of /proc/PID/stat. Counts from the state, after the name, which may contain blanks.
 proc_stat() { # PID COLUMN (as in proc(5))
 	sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f $(($2 - 2))
 }
@@ -209,12 +209,12 @@ proc_state() {
 	proc_stat "$1" 3
 }
 
-# utime + stime in ticks.
+# Prints utime + stime in ticks.
 cpu_ticks() {
 	echo $(($(proc_stat "$1" 14) + $(proc_stat "$1" 15)))
 }
 
-# Descriptors, threads and mappings of the agent that a JVM has.
+# Prints how many descriptors, threads and mappings of the agent the JVM has.
 held_by() { # PID
 	echo "$(find "/proc/$1/fd" -mindepth 1 | wc -l) $(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l)" \
 		"$(grep -c libduet "/proc/$1/maps")"
@@ -233,7 +233,7 @@ need_root() {
 	[ "$(id -u)" = 0 ] || skip "needs root to change users"
 }
 
-# duet's exit code in $status, what it said in $here/stdout and $here/stderr.
+# Runs duet. Its exit code is in $status, its output in $here/stdout and $here/stderr.
 run_duet() {
 	timeout --kill-after=5 90 ${DUET_AS[@]+"${DUET_AS[@]}"} "$duet" "$@" >"$here/stdout" 2>"$here/stderr" </dev/null
 	status=$?
@@ -243,7 +243,7 @@ record() {
 	run_duet record "$@"
 }
 
-# The same in the background, $recorder is its pid; returns once it samples.
+# The same in the background; $recorder is its pid. Returns when it samples.
 start_record() {
 	${DUET_AS[@]+"${DUET_AS[@]}"} "$duet" record "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
@@ -253,7 +253,7 @@ start_record() {
 	kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"
 }
 
-# No longer than a busy machine takes, or until the recorder ends.
+# Waits for the agent, or until the recorder ends. The limit is for a busy machine.
 wait_for_agent() { # PID
 	local end=$((SECONDS + 60))
 	until grep -qsx 'duet agent' "/proc/$1/task"/*/comm || ! kill -0 "$recorder" 2>/dev/null; do
@@ -262,7 +262,7 @@ wait_for_agent() { # PID
 	done
 }
 
-# Until the agent's timers, or BPF's on the CPUs, are started: as far as /proc tells of them.
+# Waits until the agent's timers, or BPF's perf events, are started, as far as /proc shows them.
 wait_for_ticks() {
 	local end=$((SECONDS + 5))
 	until grep -qsE '^link_type:.*perf$' "/proc/$recorder/fdinfo"/* || grep -qs . "/proc/${jvm:-none}/timers" ||
@@ -271,7 +271,7 @@ wait_for_ticks() {
 	done
 }
 
-# Records process $jvm until it has had so much CPU time, and with it so many samples, however busy the machine is.
+# Records process $jvm until it has used so much CPU time. So the number of samples does not depend on the load.
 record_cpu() { # CPU_SECONDS RECORD-OPTIONS...
 	local until
 	start_record -d 90 "${@:2}"
@@ -284,24 +284,24 @@ record_cpu() { # CPU_SECONDS RECORD-OPTIONS...
 	expect_status 0
 }
 
-# Waits for the background recorder, after sending it a signal when one is named.
+# Waits for the background recorder, after sending it the signal, if one is named.
 end_record() { # [SIGNAL]
 	[ $# = 0 ] || kill -s "$1" "$recorder"
 	wait "$recorder" 2>/dev/null
 	status=$?
 }
 
-# "N M" of a closing line like "joined: N of M samples of JVM threads (P %)".
+# Prints "N M" of a closing line like "joined: N of M samples of JVM threads (P %)".
 reported() { # joined|walked|agreed
 	sed -n "s/.*$1: \([0-9]*\) of \([0-9]*\) .*/\1 \2/p" "$here/stderr" | tail -n 1
 }
 
-# Its percentage, for tables.
+# Prints the percentage of that line, for tables.
 reported_joined() {
 	sed -n 's/.*joined: .*(\([0-9.]*\) %).*/\1/p' "$here/stderr" | tail -n 1
 }
 
-# "N M" of "agreed: ... of M Java stacks ... contradicted N (...)"
+# Prints "N M" of "agreed: ... of M Java stacks ... contradicted N (...)".
 reported_contradicted() {
 	sed -n 's/.*agreed: [0-9]* of \([0-9]*\) .* contradicted \([0-9]*\) .*/\2 \1/p' "$here/stderr" | tail -n 1
 }
@@ -310,7 +310,7 @@ expect_status() { # CODE [WHAT]
 	[ "$status" = "$1" ] || fail "${2:-duet}: exit code $status, not $1: $(tail -n 3 "$here/stderr")"
 }
 
-# One sentence that names what is wrong, and one of the codes 1 (failed) and 2 (wrong usage).
+# Expects one sentence that names what is wrong, and the exit code 1 (failed) or 2 (wrong usage).
 expect_refusal() { # CODE PATTERN
 	expect_status "$1"
 	grep -qiE -- "$2" "$here/stderr" || fail "the message does not say \"$2\": $(cat "$here/stderr")"
@@ -324,12 +324,12 @@ total() { # FILE
 	awk '{ sum += $NF } END { print sum + 0 }' "$1"
 }
 
-# "N M": samples whose stack matches, all samples.
+# Prints "N M": the number of samples whose stack matches, and of all samples.
 matching() { # FILE PATTERN
 	awk -v pattern="$2" '{ all += $NF } $0 ~ pattern { hit += $NF } END { print hit + 0, all + 0 }' "$1"
 }
 
-# Percentage of the samples whose stack matches.
+# Prints the percentage of the samples whose stack matches.
 share() { # FILE PATTERN
 	awk -v pattern="$2" '{ all += $NF } $0 ~ pattern { hit += $NF }
 		END { printf "%.2f\n", all ? 100 * hit / all : 0 }' "$1"
@@ -343,7 +343,7 @@ expect() { # WHAT GOT OPERATOR WANT
 	echo "# $1: $2 ($3 $4)"
 }
 
-# Of few samples, one or two that a busy host loses or delays are more than a percent or two: so many are forgiven.
+# Tolerates two samples that a busy host loses or delays: of few samples, these are more than a percent or two.
 expect_share() { # WHAT "N M" OPERATOR PERCENT
 	awk -v counts="$2" -v want="$4" "BEGIN {
 		split(counts, n)
@@ -374,7 +374,7 @@ expect_file() {
 	[ -s "$1" ] || fail "no output file $(basename "$1"); duet said: $(tail -n 3 "$here/stderr")"
 }
 
-# Nothing but the finished file is left of a recording.
+# Expects that the recording has left no file but the finished one.
 expect_no_leftover() { # FILE
 	local found
 	found=$(find "$(dirname "$1")" -maxdepth 1 -name "*$(basename "$1")*" ! -path "$1")

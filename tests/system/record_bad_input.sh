@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 300
-# Whatever is wrong is said in one sentence with its cause and the way out; the JVM is never harmed.
+# Every error is reported in one sentence with its cause and what to do. The JVM is never harmed.
 . "$(dirname "$0")/lib.sh"
 
 case_no_such_pid() {

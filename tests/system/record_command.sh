@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 200
-# `duet record -- COMMAND`: profiled from its first instruction, its own streams and exit code untouched.
+# `duet record -- COMMAND`: the command is profiled from its first instruction; its streams and exit code are untouched.
 . "$(dirname "$0")/lib.sh"
 
 java_command() {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 200
-# Events beside CPU time: what was counted is what the workload has done, in the functions that did it.
+# Other events than CPU time: the counts are what the workload has done, in the functions that did it.
 . "$(dirname "$0")/lib.sh"
 
 record_events() { # EVENTS WORKLOAD-ARGUMENTS...

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 400
-# How many samples in Java threads find their Java half, by the closing report, on every JDK.
+# How many samples of Java threads are joined with their Java half, by the closing report, on every JDK.
 . "$(dirname "$0")/lib.sh"
 
 # Demo has every kind of frame; its Java threads are most of its samples.

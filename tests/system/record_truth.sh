@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 700
-# What duet counts against what is known another way: the kernel's CPU accounting, shares by construction.
+# What duet counts is compared with the truth: the kernel's CPU accounting, and workloads with known shares.
 . "$(dirname "$0")/lib.sh"
 
 # Lets the workload run behind its gate while duet records it; the recording is $here/out, in collapsed form.

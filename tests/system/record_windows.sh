@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 240
-# record --continuous and duet daemon: windows without a gap, links, rotation, disks without room, reloads.
+# record --continuous and duet daemon: windows without a gap, links, rotation, full disks, reloads.
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2317 # called by lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `duet status` and --metrics: the same numbers as at the end, for whom they are meant, whatever a peer does.
+# `duet status` and --metrics: the same numbers as at the end, only for permitted users, whatever a peer does.
 . "$(dirname "$0")/lib.sh"
 
 # after_case() ends what a case left running.

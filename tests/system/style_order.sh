@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What the design asks of the source itself: layers, licences, sizes, the top level.
+# Rules for the source itself: layers, licences, sizes, the top level.
 . "$(dirname "$0")/lib.sh"
 cd "$(dirname "$0")/../.." || exit 1
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 300
-# Native stacks without frame pointers: programs whose every frame is known, down to the thread's entry.
+# Native stacks without frame pointers, of programs whose frames are all known, down to the thread's entry.
 . "$(dirname "$0")/lib.sh"
 
 chain=$(printf 'link_%d;' {30..0})

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 600
-# BPF's walk of deep Java stacks: to the thread's entry however deep, and all frames there while a record holds them;
-# and of virtual threads, of whose frames only some are on the stack.
+# BPF's walk of deep Java stacks: it reaches the thread's entry at any depth, and has all frames that fit into a record.
+# Also its walk of virtual threads, which have only some of their frames on the stack.
 . "$(dirname "$0")/lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || { echo "skip walk_deep: its limits were measured on x86-64 only"; exit 0; }

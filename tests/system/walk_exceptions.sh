@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 200
-# BPF's walk while exceptions pass frames of all kinds: rooted in main(), and none of the levels left out between.
+# BPF's walk while exceptions pass frames of all kinds: stacks begin in main(), and no level is missing.
 . "$(dirname "$0")/lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || { echo "skip walk_exceptions: x86-64 only"; exit 0; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 1500
-# BPF's own walk of Java frames: does it reach the thread's entry, does it need a signal, does AsyncGetCallTrace agree.
+# BPF's walk of Java frames: whether it reaches the thread's entry, needs a signal, and AsyncGetCallTrace agrees.
 . "$(dirname "$0")/lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || { echo "skip walk_java: its limits were measured on x86-64 only"; exit 0; }

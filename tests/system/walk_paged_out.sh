@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 300
-# JVMs whose stacks, code and structures are put out of memory over and over, while they are sampled: BPF reads what is
-# there and waits for nothing. What it cannot read is cut, marked and counted, and never replaced by something else.
+# JVMs whose stacks, code and structures are paged out again and again while they are sampled. BPF reads what is in
+# memory and never waits. What it cannot read is cut, marked and counted, and never replaced by something else.
 . "$(dirname "$0")/lib.sh"
 
 page_out=$DUET_BUILD/tests/system/page_out

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 400
-# Who has called the code that HotSpot's compilers do not make themselves: stubs and intrinsics.
+# The callers of code that HotSpot's compilers do not make themselves: stubs and intrinsics.
 . "$(dirname "$0")/lib.sh"
 
 entries='^[^;]*;(__clone3|clone3|__clone|clone|start_thread)'
