@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking up code blobs in a made-up code heap, whose end is followed by memory that cannot be read. */
+/* Code blobs are looked up in a made-up code heap. The memory after its end cannot be read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names read from made-up structures of a JVM; and words of a stack that are none of them. */
+/* Names are read from made-up structures of a JVM, and words of a stack that are no such structures are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -223,7 +223,7 @@ static void test_broken_names(void **state)
 	assert_true(has_names());
 }
 
-/* Nothing behind it can be read; and a name that is longer than what is read at once. */
+/* The memory after it cannot be read. Another name is longer than one read. */
 static void test_edge_of_memory(void **state)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the agent tells of methods and code, into a ring that nobody reads. */
+/* The records that the agent writes about methods and code, into a ring without a reader. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

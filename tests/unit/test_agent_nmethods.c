@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inlining read from made-up tables of one compilation, laid out as JDK 24 does, and what is kept of it. */
+/* Inlining is read from made-up tables of one compilation in JDK 24's layout, and what is kept of it is checked. */
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A made-up JVM's counters: the right one is found, and nothing that does not fit together is believed. */
+/* A made-up JVM's counters: the right one is found, and inconsistent ones are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

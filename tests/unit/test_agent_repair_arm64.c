@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Repairs of a top frame of arm64's, wherever the test runs: at each instruction of a prologue and epilogue the
- * repaired registers lead to the same caller, and nothing is written but what the thread itself is about to.
+ * Repairs of a top frame of arm64, on any machine: at each instruction of a prologue and epilogue the repaired
+ * registers lead to the same caller. Nothing is written except what the thread itself is about to write.
  */
 #include <setjmp.h>
 #include <stdarg.h>

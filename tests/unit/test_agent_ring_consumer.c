@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loader's end of the ring: against producers that keep the rules, and against one that keeps none. */
+/* The loader's end of the ring, with producers that keep the rules and with one that breaks them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may enter a stay, and who may not. */
+/* Which callers may enter a stay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

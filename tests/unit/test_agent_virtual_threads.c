@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which virtual thread is mounted, in a made-up JVM's memory: the layout as the agent tries it on a thread that it
- * knows, and what BPF then reads by it.
+ * Finds the mounted virtual thread in a made-up JVM's memory: the agent checks the layout on a known thread, and BPF's
+ * code then reads by this layout.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk in the handler, on this program's own stack, by the tables that the loader makes of it; and those tables as
- * a loader may leave them.
+ * The walk in the handler, on this program's own stack, with the tables that the loader makes for it; also with tables
+ * that a loader has left incomplete.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -171,7 +171,7 @@ static void test_all_of_a_deep_stack(void **state)
 	assert_int_equal(count_deep() + deep - twice, calls);
 }
 
-/* Until the loader has published them there are none: no walk is whole, and the loader is told of unknown code. */
+/* Before the loader has published the tables, no walk is whole, and unknown code is reported to the loader. */
 static void test_nothing_published(void **state)
 {
 	(void)state;

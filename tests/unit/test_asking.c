@@ -90,7 +90,7 @@ static void test_asked_again(void **state)
 	assert_int_equal(receive(keys, 4), 3);
 }
 
-/* What stands behind others in the agent's row is not asked for a second time, whoever is answered meanwhile. */
+/* A request that waits for its answer is not sent again, even if answers to other requests arrive meanwhile. */
 static void test_slow_agent(void **state)
 {
 	enum { KEYS = 900 };

@@ -412,7 +412,7 @@ static void test_folder_own(void **state)
 	assert_string_equal(again, name);
 }
 
-/* Whatever stands there is left as it is, and the agent gets a folder all the same. */
+/* A folder of the usual name that is not ours is left unchanged, and the agent gets another folder. */
 static void assert_not_entered(const char *squatted)
 {
 	char name[PLACE_NAME_MAX];

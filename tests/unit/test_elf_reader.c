@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a small file can make the loader take. */
+/* How much memory and time a small file can cost the loader. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

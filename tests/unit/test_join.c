@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The join against known truth: every sample and every record carries the number
- * of the user-mode state it was taken in, so that a wrong pair is seen. pc and sp are equal on purpose
- * most of the time: they must not be what saves the join.
+ * The join is compared with known truth: every sample and every record carries the number of the user-mode state in
+ * which it was taken, so a wrong pair is detected. pc and sp are equal on purpose most of the time: the join must not
+ * depend on them.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Against a host whose cost is known: so much for each sample, so much whatever is sampled, and what is spent once. */
+/* With a host of known cost: a part for each sample, a part that does not depend on samples, and one-time work. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a stack has become is remembered, but never longer than it holds. */
+/* Resolved stacks are cached, but never longer than they are valid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -559,7 +559,7 @@ static void code_shows_that_it_makes_frames(void **state)
 }
 #endif
 
-/* Does it tell of a function with a frame of 16 bytes? Linkage tables are told of in any case. */
+/* Expects rows for a function with a frame of 16 bytes, or none. Linkage tables have other rows in any case. */
 static void expect_frame(const struct unwind_file *file, bool expected)
 {
 	bool found = false;

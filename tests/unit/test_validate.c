@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each record is laid into a heap block of exactly its size, so that a
- * sanitizer sees a check that reads beyond it.
+ * Each record is in a heap block of exactly its size, so that a sanitizer finds a check that reads beyond it.
  */
 #include <setjmp.h>
 #include <stdarg.h>

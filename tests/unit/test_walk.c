@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk that BPF does, as ordinary code: on stacks made by hand, and on this program's own against the one that
- * libgcc unwinds.
+ * BPF's walk, compiled as ordinary code: on stacks made by hand, and on this program's own stack, compared with
+ * libgcc's unwinder.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The walk of arm64's frames, wherever the test runs: compiled code, stubs, the interpreter. */
+/* The walk of arm64's frames, on any machine: compiled code, stubs, the interpreter. */
 #define WALK_X86 0
 #include "fixtures/walk_vm.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks of real JVMs, captured into tests/fixtures/walk, walked again: the same frames must come out. */
+/* Walks of real JVMs, captured in tests/fixtures/walk, are repeated. They must give the same frames. */
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>

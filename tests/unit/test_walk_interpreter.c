@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames of the interpreter, and those that it makes and leaves. */
+/* Frames of the interpreter, also while they are built or removed. */
 #include "fixtures/walk_vm.h"
 
 /* A frame of that method at `fp`, called from the interpreter again; byte code `at`. */

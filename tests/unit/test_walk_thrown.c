@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The walk where an exception is on its way from frame to frame, x86-64. */
+/* The walk while an exception passes from frame to frame, x86-64. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
