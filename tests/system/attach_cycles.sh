@@ -36,6 +36,11 @@ cycle() { # OPTIONS...
 	expect_alive "$jvm" "in cycle $round"
 }
 
+holds_no_more() { # FDS THREADS MAPPINGS
+	[ "$(count_fds "$jvm")" -le "$1" ] && [ "$(count_threads "$jvm")" -le "$2" ] &&
+		[ "$(count_mappings "$jvm")" -le "$3" ]
+}
+
 # The first two load the agent and start the JVM's attach listener; from then on all must stay as it is.
 cycles_leave_nothing() { # OPTIONS...
 	start_jvm "$jdk" workload.Checksum
@@ -48,7 +53,10 @@ cycles_leave_nothing() { # OPTIONS...
 	for ((round = 1; round <= cycles; round++)); do
 		cycle -d 250ms "$@"
 	done
-	wait_for_rest
+	for ((round = 0; round < 600; round++)); do
+		holds_no_more "$fds" "$threads" "$mappings" && break
+		sleep 0.05
+	done
 	expect "descriptors" "$(count_fds "$jvm")" '<=' "$fds"
 	expect "threads" "$(count_threads "$jvm")" '<=' "$threads"
 	expect "mappings" "$(count_mappings "$jvm")" '<=' "$mappings"

@@ -4,7 +4,8 @@ package workload;
 /**
  * VirtualShares [TURNS [LENGTH]]: virtual threads (JDK 21+) that take turns: one named "alpha" does 50 % of their work,
  * two named "beta" 30 %, two without a name 20 %, each kind in a method of its own; and a platform thread "plain" as
- * much as alpha. Whoever runs when: what each has to do is fixed.
+ * much as alpha. What each has to do is fixed. All take equally many turns, of lengths in proportion to their work, so
+ * that they meet the same load of the machine.
  */
 public final class VirtualShares {
     static volatile long sink;
@@ -15,11 +16,11 @@ public final class VirtualShares {
     }
 
     static void beta() {
-        sink += TwoBusy.spin(length);
+        sink += TwoBusy.spin(length / 10 * 3);
     }
 
     static void unnamed() {
-        sink += TwoBusy.spin(length);
+        sink += TwoBusy.spin(length / 10 * 2);
     }
 
     static void plain() {
@@ -44,19 +45,19 @@ public final class VirtualShares {
     }
 
     public static void main(String[] args) throws Exception {
-        int turns = (int) Workload.argument(args, 0, 100);
+        int turns = (int) Workload.argument(args, 0, 1000);
         length = 10_000;
         take(1000, VirtualShares::plain); // compiled before it counts
         length = (int) Workload.argument(args, 1, 1_000_000);
         Workload.ready();
-        Thread plain = new Thread(() -> take(10 * turns, VirtualShares::plain), "plain");
+        Thread plain = new Thread(() -> take(turns, VirtualShares::plain), "plain");
         plain.start();
         Thread[] threads = {
-            start("alpha", 10 * turns, VirtualShares::alpha),
-            start("beta", 3 * turns, VirtualShares::beta),
-            start("beta", 3 * turns, VirtualShares::beta),
-            start(null, 2 * turns, VirtualShares::unnamed),
-            start(null, 2 * turns, VirtualShares::unnamed)
+            start("alpha", turns, VirtualShares::alpha),
+            start("beta", turns, VirtualShares::beta),
+            start("beta", turns, VirtualShares::beta),
+            start(null, turns, VirtualShares::unnamed),
+            start(null, turns, VirtualShares::unnamed)
         };
         for (Thread thread : threads)
             thread.join();
