@@ -14,14 +14,15 @@ expect_no_complaint() {
 # Sums of known value, in Java and in native code, before, while and after they are sampled at 1 kHz.
 jdk_case_results_stay_right() {
 	need_bpf
-	JVM_OPTS=("-Dgate=$here/gate")
-	start_jvm "$jdk" workload.Checksum 4
+	JVM_OPTS=("-Dgate=$here/gate" "-Dend=$here/end")
+	start_jvm "$jdk" workload.Checksum
 	start_record -p "$jvm" -d 60 -i 500us -o collapsed -f "$here/out"
 	touch "$here/gate"
 	warm_up 1
 	end_record INT
 	expect_status 0
 	expect "samples" "$(total "$here/out")" '>=' 500
+	touch "$here/end"
 	wait_for_line "$jvm_out" '^SOUND' 30
 	wait "$jvm" || fail "the JVM ended with $?: $(tail -n 3 "$jvm_out" "$jvm_out.err")"
 	jvms=()

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 package workload;
 
+import java.io.File;
 import java.util.zip.Adler32;
 import java.util.zip.CRC32;
 
 /**
  * Checksum [SECONDS]: two threads compute the same known sums over and over, in Java and in native code; a wrong
- * one ends the JVM with code 3. Says "ROUNDS n" while it lives and ends with code 0 and "SOUND" after SECONDS.
+ * one ends the JVM with code 3. Says "ROUNDS n" while it lives and ends with code 0 and "SOUND" after SECONDS, or when
+ * the file exists that -Dend=FILE names.
  */
 public final class Checksum {
     private static final byte[] DATA = new byte[1 << 18];
+    private static final File END = new File(System.getProperty("end", ""));
     private static final long CRC, JAVA;
 
     static {
@@ -24,17 +27,21 @@ public final class Checksum {
         Workload.ready();
         long end = System.nanoTime() + seconds * 1_000_000_000L;
         Thread native_ = new Thread(() -> {
-            while (System.nanoTime() < end)
+            while (goesOn(end))
                 verifyNative();
         }, "native-sum");
         native_.start();
-        for (long round = 1; System.nanoTime() < end; round++) {
+        for (long round = 1; goesOn(end); round++) {
             verifyJava();
             if (round % 200 == 0)
                 Workload.say("ROUNDS " + round);
         }
         native_.join();
         Workload.say("SOUND");
+    }
+
+    private static boolean goesOn(long end) {
+        return System.nanoTime() < end && !END.exists();
     }
 
     static void verifyJava() {
