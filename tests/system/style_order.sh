@@ -20,7 +20,7 @@ rank() {
 	case $1 in
 	base) echo 1 ;;
 	profile) echo 2 ;;
-	out) echo 3 ;;
+	in | out) echo 3 ;;
 	proc) echo 4 ;;
 	sym | unwind | event) echo 5 ;;
 	collect | attach | runtime) echo 6 ;;
