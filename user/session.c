@@ -66,6 +66,7 @@ static void run(struct session *session)
 		now_ns = clock_monotonic_ns();
 		unwinding_step(&session->unwinding, &session->processes, now_ns);
 		overhead_step(session, now_ns);
+		session_step_streams(session, now_ns);
 		status_step(session, now_ns);
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
 			session_report_progress(session);
@@ -186,6 +187,14 @@ static int add_events(struct profile *profile, const struct event_list *list)
 	return 0;
 }
 
+/* A command may start others. With windows, all show them, so that they look alike. */
+static enum profile_processes processes_of(const struct session_options *options)
+{
+	if (options->command && !options->window_ns)
+		return PROFILE_IF_SEVERAL;
+	return options->command || options->host || options->pids.len > 1 ? PROFILE_ALWAYS : PROFILE_NEVER;
+}
+
 static int session_open(struct session *session, const struct session_options *options)
 {
 	session->options = options;
@@ -210,6 +219,8 @@ static int session_open(struct session *session, const struct session_options *o
 		log_error("out of memory or descriptors before the recording began");
 		return -ENOMEM;
 	}
+	session->profile.processes = processes_of(options);
+	session->profile.is_private = options->folder.access.is_private;
 	return add_events(&session->profile, &options->events);
 }
 
@@ -270,6 +281,7 @@ int session_run(const struct session_options *options)
 	session.profile.start_ns = session.started_ns;
 	session.profile.start_realtime_ns = clock_realtime_ns();
 	windows_start(&session);
+	session_begin_streams(&session);
 	run(&session);
 	stop(&session);
 	err = options->window_ns ? windows_end(&session) : finish(&session);

@@ -1,33 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The output files of a session. All are opened before it begins and written at its end. A file that cannot be written
- * goes to another folder.
+ * The output files of a session. All are opened before it begins and written at its end, or while it goes on if their
+ * format can grow. A file that cannot be written goes to another folder.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "session_internal.h"
+
+#define STREAM_NS (2 * NS_PER_SEC) /* a file that grows is at most this old */
 
 /* For root, EACCES usually means a link or pipe of another user in a folder that everybody may write to. */
 static const char *trap_hint(int err)
 {
 	return err == -EACCES && !geteuid() ? " (a link or pipe of another user in a shared folder?)" : "";
-}
-
-/*
- * With several events, the first one is written to the file as named; for each other event its name is inserted before
- * the extension.
- */
-static int file_of_event(const char *file, const char *event, struct buf *ret)
-{
-	const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash : file, '.');
-	size_t stem = dot ? (size_t)(dot - file) : strlen(file);
-
-	buf_printf(ret, "%.*s.%s%s", (int)stem, file, event, file + stem);
-	return ret->failed ? -ENOMEM : 0;
 }
 
 /* Owns `file` from now on. */
@@ -51,15 +41,15 @@ static int open_output(struct session *session, const struct writer *writer, uin
 static int open_event(struct session *session, const struct session_output *wanted, uint32_t event)
 {
 	struct buf path;
-	int err = 0;
+	int err;
 
 	buf_init(&path);
 	if (wanted->file && event)
-		err = file_of_event(wanted->file, session->options->events.items[event].event->name, &path);
+		writer_event_file(wanted->file, session->options->events.items[event].event->name, &path);
 	else if (wanted->file)
 		buf_add_str(&path, wanted->file);
-	if (!err)
-		err = open_output(session, wanted->writer, event, wanted->file ? buf_detach(&path) : NULL);
+	err = path.failed ? -ENOMEM :
+			    open_output(session, wanted->writer, event, wanted->file ? buf_detach(&path) : NULL);
 	buf_release(&path);
 	return err;
 }
@@ -82,32 +72,102 @@ int session_open_outputs(struct session *session)
 void session_discard_outputs(struct session *session)
 {
 	for (size_t i = 0; i < session->outputs.len; i++) {
-		io_output_discard(&session->outputs.items[i].output);
-		free(session->outputs.items[i].file);
+		struct session_written *written = &session->outputs.items[i];
+
+		if (written->stream)
+			written->writer->stream_close(written->stream);
+		io_output_discard(&written->output);
+		free(written->file);
 	}
 	vec_release(&session->outputs);
-}
-
-/*
- * True if the command has started other processes: then each stack shows its process. With windows, all stacks do, so
- * that all windows look alike.
- */
-static bool has_several_processes(const struct profile *profile)
-{
-	for (size_t i = 1; i < profile->threads.len; i++)
-		if (profile->threads.items[i].pid != profile->threads.items[0].pid)
-			return true;
-	return false;
 }
 
 struct writer_options session_style(const struct session *session)
 {
 	struct writer_options style = session->options->style;
 
-	if (session->options->command && style.by[0] == WRITER_BY_NONE)
-		style.processes = session->options->window_ns || has_several_processes(&session->profile);
+	style.processes = writer_shows_processes(&session->profile, &style);
 	return style;
 }
+
+/* ---- files that grow ---- */
+
+/* What is in the file stays readable. The whole recording is tried again at its end. */
+static void fail_stream(struct session_written *written, int err)
+{
+	int cause = io_output_error(&written->output);
+
+	written->stream_error = cause ? cause : err;
+	log_warn("%s: %s: it ends here; the recording goes on", written->file ? written->file : "stdout",
+		 strerror(-written->stream_error));
+}
+
+static int begin_stream(struct session *session, struct session_written *written)
+{
+	int err;
+
+	written->stream = written->writer->stream_open(&session->profile, written->output.file);
+	err = written->stream ? written->writer->stream_append(written->stream, false) : -ENOMEM;
+	return err ? err : io_output_publish(&written->output);
+}
+
+/* Appends what is new to all of them, or begins them. */
+static void append_all(struct session *session, bool is_begin)
+{
+	for (size_t i = 0; i < session->outputs.len; i++) {
+		struct session_written *written = &session->outputs.items[i];
+		int err = 0;
+
+		if (!written->writer->stream_open || written->stream_error)
+			continue;
+		if (is_begin)
+			err = begin_stream(session, written);
+		else
+			err = written->writer->stream_append(written->stream, false);
+		if (err < 0)
+			fail_stream(written, err);
+	}
+	session->profile.samples.written = session->profile.samples.len;
+}
+
+static bool has_streams(const struct session *session)
+{
+	for (size_t i = 0; i < session->outputs.len; i++)
+		if (session->outputs.items[i].writer->stream_open)
+			return true;
+	return false;
+}
+
+void session_begin_streams(struct session *session)
+{
+	if (!has_streams(session))
+		return;
+	session->streamed_ns = session->profile.end_ns = clock_monotonic_ns();
+	session_report_beginning(session);
+	append_all(session, true);
+	vec_clear(&session->profile.facts);
+}
+
+void session_step_streams(struct session *session, uint64_t now_ns)
+{
+	if (!session->streamed_ns || now_ns - session->streamed_ns < STREAM_NS)
+		return;
+	session->streamed_ns = session->profile.end_ns = now_ns;
+	append_all(session, false);
+}
+
+static int end_stream(struct session_written *written)
+{
+	int err = written->stream_error;
+
+	if (!err)
+		err = written->writer->stream_append(written->stream, true);
+	if (err < 0 && io_output_error(&written->output))
+		err = io_output_error(&written->output);
+	return err ? err : io_output_commit(&written->output);
+}
+
+/* ---- the end ---- */
 
 static int write_to(const struct session *session, const struct session_written *written, struct io_output *output)
 {
@@ -148,7 +208,7 @@ static void rescue(const struct session *session, const struct session_written *
 
 static int write_one(const struct session *session, struct session_written *written)
 {
-	int err = write_to(session, written, &written->output);
+	int err = written->stream ? end_stream(written) : write_to(session, written, &written->output);
 
 	if (err < 0) {
 		log_error("%s could not be written: %s; free some space or choose another -f",

@@ -17,7 +17,7 @@ static double percent(uint64_t part, uint64_t whole)
 
 /* ---- facts ---- */
 
-static void facts_of_time(struct session *session)
+static void fact_of_start(struct session *session)
 {
 	time_t start = (time_t)(session->profile.start_realtime_ns / NS_PER_SEC);
 	struct tm utc;
@@ -26,6 +26,10 @@ static void facts_of_time(struct session *session)
 	if (gmtime_r(&start, &utc))
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc);
 	profile_add_fact(&session->profile, "started", "%s", text);
+}
+
+static void fact_of_duration(struct session *session)
+{
 	profile_add_fact(&session->profile, "duration", "%.3f s",
 			 (double)(session->profile.end_ns - session->profile.start_ns) / 1e9);
 }
@@ -209,20 +213,39 @@ static void facts_of_memory(struct session *session)
 		profile_add_fact(&session->profile, "memory", "%.1f MB at most", peak_mb);
 }
 
-void session_report_facts(struct session *session)
+static void facts_of_command(struct session *session)
+{
+	profile_add_fact(&session->profile, "duet", "%s", DUET_VERSION);
+	profile_add_fact(&session->profile, "command", "%s", session->options->command_line);
+	fact_of_start(session);
+}
+
+static void fact_of_host(struct session *session)
 {
 	const struct profile_host *host = &session->profile.host;
 	const struct intern *strings = &session->profile.strings;
 
-	host_describe(&session->host, &session->profile);
-	profile_add_fact(&session->profile, "duet", "%s", DUET_VERSION);
-	profile_add_fact(&session->profile, "command", "%s", session->options->command_line);
-	facts_of_time(session);
-	facts_of_sampling(session);
-	facts_of_jvms(session);
 	profile_add_fact(&session->profile, "host", "%s, Linux %s, %s, %u CPUs", intern_text(strings, host->name),
 			 intern_text(strings, host->kernel_release), intern_text(strings, host->machine),
 			 host->processors);
+}
+
+void session_report_beginning(struct session *session)
+{
+	host_describe_machine(&session->host, &session->profile);
+	facts_of_command(session);
+	facts_of_sampling(session);
+	fact_of_host(session);
+}
+
+void session_report_facts(struct session *session)
+{
+	host_describe(&session->host, &session->profile);
+	facts_of_command(session);
+	fact_of_duration(session);
+	facts_of_sampling(session);
+	facts_of_jvms(session);
+	fact_of_host(session);
 	facts_of_join(session);
 	facts_of_memory(session);
 	facts_of_overhead(session);

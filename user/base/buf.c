@@ -49,8 +49,7 @@ void buf_cut(struct buf *buf, size_t len)
 	buf->data[len] = '\0';
 }
 
-/* Makes room for `more` bytes and a NUL. */
-static bool buf_reserve(struct buf *buf, size_t more)
+bool buf_reserve(struct buf *buf, size_t more)
 {
 	size_t size = buf->size ? buf->size : 64;
 	char *grown;

@@ -114,7 +114,7 @@ static int sink_close(struct io_output *out)
 	if (out->sink->error)
 		err = out->sink->error;
 	/* A file that will be renamed must be on disk before its name is. */
-	if (!err && out->temporary && fsync(out->sink->fd) < 0)
+	if (!err && (out->temporary || out->is_published) && fsync(out->sink->fd) < 0)
 		err = -errno;
 	if (close(out->sink->fd) < 0 && !err)
 		err = -errno;
@@ -276,12 +276,33 @@ int io_output_create(struct io_output *out, const char *path, const struct io_ac
 	return output_fill(out, &opened, err ? err : open_new(&opened, access));
 }
 
+static int give_name(struct io_output *out)
+{
+	if (out->temporary && renameat(out->at.dir, out->temporary, out->at.dir, out->at.name) < 0)
+		return -errno;
+	return 0;
+}
+
+int io_output_publish(struct io_output *out)
+{
+	int err = fflush(out->file) == EOF ? io_output_error(out) : 0;
+
+	if (!err)
+		err = give_name(out);
+	if (err || !out->temporary)
+		return err;
+	free(out->temporary);
+	out->temporary = NULL;
+	out->is_published = true;
+	return 0;
+}
+
 int io_output_commit(struct io_output *out)
 {
 	int err = sink_close(out);
 
-	if (!err && out->temporary && renameat(out->at.dir, out->temporary, out->at.dir, out->at.name) < 0)
-		err = -errno;
+	if (!err)
+		err = give_name(out);
 	if (err && out->temporary)
 		unlinkat(out->at.dir, out->temporary, 0);
 	output_release(out);

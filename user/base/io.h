@@ -36,7 +36,8 @@ struct io_output {
 	FILE *file;
 	struct io_sink *sink;
 	struct out_path at; /* its name is NULL for stdout */
-	char *temporary; /* name in the same folder; NULL when written directly */
+	char *temporary; /* name in the same folder; NULL when written directly, or published */
+	bool is_published;
 };
 
 /* Returns 0 or -errno: -EACCES also for a link or a pipe that another user may have put there. */
@@ -48,9 +49,14 @@ int io_output_open(struct io_output *out, const char *path, const struct io_acce
 int io_output_create(struct io_output *out, const char *path, const struct io_access *access);
 /* Returns the first write error so far (such as -ENOSPC), or 0. stdio itself does not keep the error number. */
 int io_output_error(const struct io_output *out);
+/*
+ * Gives the file its name now, for one that grows: what is written later is appended. Returns 0, or -errno with the old
+ * file unchanged.
+ */
+int io_output_publish(struct io_output *out);
 /* Flushes, syncs, renames and releases. Returns 0, or -errno (such as -ENOSPC) with the old file unchanged. */
 int io_output_commit(struct io_output *out);
-/* Removes the temporary file and releases. Does nothing for NULL or after io_output_commit(). */
+/* Removes the temporary file and releases; what is published stays. Does nothing for NULL or after io_output_commit(). */
 void io_output_discard(struct io_output *out);
 
 #endif

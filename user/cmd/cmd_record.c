@@ -298,7 +298,6 @@ static int set_groups(struct session_options *session, const struct record_optio
 {
 	if (!options->by)
 		return 0;
-	session->style.processes = false;
 	if (!writer_groups_parse(session->style.by, options->by))
 		return 0;
 	log_error("--by '%s': container, process and thread are accepted, each once, with commas", options->by);
@@ -398,7 +397,6 @@ static int fill_session(struct session_options *session, const struct record_opt
 	int err = set_targets(session, options, args, count, dashdash);
 
 	session->style = options->style;
-	session->style.processes = session->host || session->pids.len > 1;
 	session->all_user = options->all_user;
 	session->no_attach = options->no_attach;
 	session->spark_names = options->spark_names;

@@ -5,9 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "in/reader.h"
+#include "in/readers.h"
 
 const struct reader *const readers[] = {
+	&reader_duet,
 	NULL,
 };
 

@@ -36,6 +36,8 @@ struct writer_options {
 	const void *lead_context;
 };
 
+struct writer_stream;
+
 struct writer {
 	const char *name;	/* -o NAME */
 	const char *extensions; /* "html,htm": file names that choose this writer when -o is absent; may be NULL */
@@ -43,6 +45,15 @@ struct writer {
 	bool has_all_events; /* one file has all events; else each event has its own file, see options->event */
 	/* Returns 0 or the -errno of the stream. Reports nothing. */
 	int (*write)(const struct profile *profile, const struct writer_options *options, FILE *out);
+	/*
+	 * NULL for formats that are written at the end. stream_open() begins a file for a profile that grows, NULL when
+	 * out of memory. Each stream_append() makes the file whole with what is new; then the caller sets
+	 * profile->samples.written. The one with `is_end` is the last. It returns as write(); after an error nothing
+	 * more can be appended.
+	 */
+	struct writer_stream *(*stream_open)(const struct profile *profile, FILE *out);
+	int (*stream_append)(struct writer_stream *stream, bool is_end);
+	void (*stream_close)(struct writer_stream *stream);
 };
 
 /* Returns NULL if the name is unknown. By path, the extension decides; an unknown one means `text`. */
@@ -54,6 +65,13 @@ extern const struct writer *const writers[];
 /* The name of the event that is written ("" if there is none), and the unit of its weights: "ns", or its name. */
 const char *writer_event(const struct profile *profile, const struct writer_options *options);
 const char *writer_unit(const struct profile *profile, const struct writer_options *options);
+/* What options->processes is to be. */
+bool writer_shows_processes(const struct profile *profile, const struct writer_options *options);
+/*
+ * Appends the name of the file of an event that is not the first, for writers of one event: `event` is inserted before
+ * the extension.
+ */
+void writer_event_file(const char *file, const char *event, struct buf *ret);
 void writer_options_default(struct writer_options *options);
 /* Parses "container,process", each word at most once. Returns 0, or -EINVAL with `by` unchanged. */
 int writer_groups_parse(enum writer_group by[WRITER_GROUPS], const char *list);

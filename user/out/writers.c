@@ -12,6 +12,7 @@ const struct writer *const writers[] = {
 	&writer_collapsed,
 	&writer_col,
 	&writer_text,
+	&writer_duet,
 	NULL,
 };
 
@@ -63,6 +64,29 @@ const char *writer_unit(const struct profile *profile, const struct writer_optio
 			profile->events.items[options->event].unit == PROFILE_COUNT;
 
 	return is_count ? writer_event(profile, options) : "ns";
+}
+
+static bool has_several_processes(const struct profile *profile)
+{
+	for (size_t i = 1; i < profile->threads.len; i++)
+		if (profile->threads.items[i].pid != profile->threads.items[0].pid)
+			return true;
+	return false;
+}
+
+bool writer_shows_processes(const struct profile *profile, const struct writer_options *options)
+{
+	if (options->by[0] != WRITER_BY_NONE || profile->processes == PROFILE_NEVER)
+		return false;
+	return profile->processes == PROFILE_ALWAYS || has_several_processes(profile);
+}
+
+void writer_event_file(const char *file, const char *event, struct buf *ret)
+{
+	const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash : file, '.');
+	size_t stem = dot ? (size_t)(dot - file) : strlen(file);
+
+	buf_printf(ret, "%.*s.%s%s", (int)stem, file, event, file + stem);
 }
 
 void writer_options_default(struct writer_options *options)

@@ -147,6 +147,8 @@ uint64_t profile_exchange(struct profile *profile, uint64_t until_ns, struct int
 	if (move)
 		move->to = &fresh.strings;
 	fresh.until_ns = until_ns;
+	fresh.processes = old.processes;
+	fresh.is_private = old.is_private;
 	move_events(&mover);
 	move_samples(&mover);
 	old.strings = (struct intern){0};

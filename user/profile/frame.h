@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/intern.h"
 
+/* The numbers are in .duet files: a new one gets the next. */
 enum frame_kind {
 	FRAME_KERNEL,
 	FRAME_NATIVE,	   /* user-space code outside the JVM */

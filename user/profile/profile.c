@@ -136,8 +136,7 @@ uint32_t profile_owner(struct profile *profile, const struct profile_owner *owne
 	return index == NONE ? 0 : index;
 }
 
-/* The child of `parent` for `frame`, added when new. */
-static uint32_t node_child(struct profile *profile, uint32_t parent, uint32_t frame)
+uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t frame)
 {
 	uint64_t key = (uint64_t)parent << 32 | frame;
 	uint32_t index = (uint32_t)profile->nodes.len;
@@ -259,7 +258,7 @@ uint32_t profile_stack(struct profile *profile, const uint32_t *frames, uint32_t
 	uint32_t node = 0;
 
 	for (uint32_t i = 0; i < depth && node != NONE; i++)
-		node = frames[i] < profile->frames.len ? node_child(profile, node, frames[i]) : NONE;
+		node = frames[i] < profile->frames.len ? profile_child(profile, node, frames[i]) : NONE;
 	return node;
 }
 

@@ -21,6 +21,7 @@ struct stack_node {
 	uint32_t frame; /* index into profile.frames */
 };
 
+/* The numbers are in .duet files, as those of enum frame_kind and enum profile_processes: a new one gets the next. */
 enum profile_unit {
 	PROFILE_NS,
 	PROFILE_COUNT,
@@ -113,6 +114,13 @@ struct profile_host {
 	double memory_percent; /* used part of the memory at the end */
 };
 
+/* Whether stacks have a leading frame for their process. */
+enum profile_processes {
+	PROFILE_IF_SEVERAL, /* if there are samples of more than one */
+	PROFILE_ALWAYS,
+	PROFILE_NEVER,
+};
+
 struct profile {
 	struct intern strings;
 	struct vec(struct profile_event) events;
@@ -131,11 +139,13 @@ struct profile {
 	struct map thread_ids;
 	struct map virtual_numbers; /* name with '#' << 32 | pid -> number of such names */
 	struct map virtual_ids; /* index of a named virtual thread -> Thread.threadId(), 0 = several threads */
-	uint64_t start_ns;     /* CLOCK_MONOTONIC */
+	uint64_t start_ns; /* CLOCK_MONOTONIC, as the times of samples; of what was read from a file: CLOCK_REALTIME */
 	uint64_t end_ns;
 	uint64_t start_realtime_ns;
 	size_t max_bytes; /* limit of profile_bytes_soon(); 0 = no limit */
 	struct profile_host host; /* all 0 unless the caller fills it */
+	enum profile_processes processes;
+	bool is_private; /* it tells of processes of others: files with it are for their owner alone */
 };
 
 int profile_init(struct profile *profile); /* 0 or -ENOMEM */
@@ -171,6 +181,8 @@ uint64_t profile_virtual_id(const struct profile *profile, uint32_t thread);
 /* As profile_thread(), but all threads that have no row yet share one, "[others]". */
 uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name,
 			      const char *process, uint32_t owner);
+/* The child of a node for a frame, added when new; both are indices. UINT32_MAX when out of memory. */
+uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t frame);
 /*
  * The node of a stack, added when new; `frames` are indices, root first. UINT32_MAX when out of memory, also for an
  * index that was UINT32_MAX.

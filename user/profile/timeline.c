@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -91,14 +92,15 @@ static bool is_same_stack(const struct profile_sample *a, const struct profile_s
 	return a->event == b->event && a->thread == b->thread && a->node == b->node;
 }
 
-/* Merges samples of equal event, thread and stack. It is called again when the number that is left has doubled. */
-static void merge(struct timeline *timeline)
+/* Merges samples of equal event, thread and stack. Returns how many are left. */
+static size_t merge_samples(struct profile_sample *samples, size_t count)
 {
-	struct profile_sample *samples = timeline->recent.items;
-	size_t before = timeline->recent.len, kept = 0;
+	size_t kept = 0;
 
-	qsort(samples, before, sizeof(*samples), compare_stacks);
-	for (size_t i = 1; i < before; i++) {
+	if (!count)
+		return 0;
+	qsort(samples, count, sizeof(*samples), compare_stacks);
+	for (size_t i = 1; i < count; i++) {
 		if (is_same_stack(&samples[i], &samples[kept])) {
 			samples[kept].weight += samples[i].weight;
 			samples[kept].count += samples[i].count;
@@ -106,9 +108,23 @@ static void merge(struct timeline *timeline)
 			samples[++kept] = samples[i];
 		}
 	}
-	timeline->recent.len = kept + 1;
+	qsort(samples, kept + 1, sizeof(*samples), compare_times);
+	return kept + 1;
+}
+
+/* Merges those in memory. It is called again when the number that is left has doubled. */
+static void merge(struct timeline *timeline)
+{
+	struct profile_sample *samples = timeline->recent.items;
+	size_t before = timeline->recent.len;
+	size_t written = timeline->written > in_file(timeline) ? timeline->written - in_file(timeline) : 0;
+	size_t kept = merge_samples(samples, written);
+	size_t rest = merge_samples(samples + written, before - written);
+
+	memmove(samples + kept, samples + written, rest * sizeof(*samples));
+	timeline->written -= written - kept;
+	timeline->recent.len = kept + rest;
 	timeline->len -= before - timeline->recent.len;
-	qsort(samples, timeline->recent.len, sizeof(*samples), compare_times);
 	timeline->merge_at = 2 * timeline->recent.len > TIMELINE_RECENT ? 2 * timeline->recent.len : TIMELINE_RECENT;
 }
 
@@ -134,22 +150,30 @@ static int visit_all(const struct profile_sample *samples, size_t count, timelin
 	return err;
 }
 
-int timeline_each(const struct timeline *timeline, timeline_visitor visit, void *context)
+int timeline_rest(const struct timeline *timeline, uint64_t skip, timeline_visitor visit, void *context)
 {
 	struct profile_sample block[BLOCK];
-	uint64_t left = in_file(timeline), at = 0;
+	uint64_t stored = in_file(timeline), at = skip < stored ? skip : stored;
+	size_t skipped = (size_t)(skip - at);
 	int err = 0;
 
-	for (size_t count; !err && left; left -= count, at += count) {
+	for (size_t count; !err && at < stored; at += count) {
 		size_t bytes;
 		ssize_t got;
 
-		count = left < BLOCK ? left : BLOCK;
+		count = stored - at < BLOCK ? stored - at : BLOCK;
 		bytes = count * sizeof(block[0]);
 		got = pread(timeline->fd, block, bytes, (off_t)(at * sizeof(block[0])));
 		if (got != (ssize_t)bytes)
 			return got < 0 ? -errno : -EIO;
 		err = visit_all(block, count, visit, context);
 	}
-	return err ? err : visit_all(timeline->recent.items, timeline->recent.len, visit, context);
+	if (err || skipped >= timeline->recent.len)
+		return err;
+	return visit_all(timeline->recent.items + skipped, timeline->recent.len - skipped, visit, context);
+}
+
+int timeline_each(const struct timeline *timeline, timeline_visitor visit, void *context)
+{
+	return timeline_rest(timeline, 0, visit, context);
 }

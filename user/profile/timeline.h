@@ -15,7 +15,7 @@
 #define TIMELINE_RECENT 65536 /* samples in memory, 2 MB */
 
 struct profile_sample {
-	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t time_ns; /* of the clock of profile.start_ns */
 	uint64_t weight; /* in the unit of its event */
 	uint32_t thread; /* index into profile.threads */
 	uint32_t node; /* leaf of the stack */
@@ -25,6 +25,7 @@ struct profile_sample {
 
 struct timeline {
 	uint64_t len; /* all samples; merged ones count once */
+	uint64_t written; /* set by the caller: so many are in a file already, and are not merged with later ones */
 	struct vec(struct profile_sample) recent;
 	int fd; /* the file with the older samples; -1 = none yet */
 	size_t merge_at; /* recent.len at which to merge next, when `stuck` */
@@ -40,5 +41,7 @@ void timeline_release(struct timeline *timeline);
 int timeline_add(struct timeline *timeline, const struct profile_sample *sample); /* 0 or -ENOMEM */
 /* Visits all samples. Returns 0, what the visitor returned, or -errno when the file could not be read back. */
 int timeline_each(const struct timeline *timeline, timeline_visitor visit, void *context);
+/* The same without the first `skip` samples. */
+int timeline_rest(const struct timeline *timeline, uint64_t skip, timeline_visitor visit, void *context);
 
 #endif

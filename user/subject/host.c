@@ -149,7 +149,7 @@ void host_open(struct host *host)
 	buf_release(&text);
 }
 
-void host_describe(struct host *host, struct profile *profile)
+void host_describe_machine(const struct host *host, struct profile *profile)
 {
 	struct buf text, value;
 
@@ -159,9 +159,18 @@ void host_describe(struct host *host, struct profile *profile)
 	describe_system(profile, &text, &value);
 	describe_cloud(profile);
 	describe_memory(&profile->host, &text, &value);
-	describe_load(host, &profile->host, &text);
 	profile->host.spawned_realtime_ns = host->spawned_realtime_ns;
 	profile->host.spawned_boot_ns = host->spawned_boot_ns;
 	buf_release(&text);
 	buf_release(&value);
+}
+
+void host_describe(struct host *host, struct profile *profile)
+{
+	struct buf text;
+
+	host_describe_machine(host, profile);
+	buf_init(&text);
+	describe_load(host, &profile->host, &text);
+	buf_release(&text);
 }

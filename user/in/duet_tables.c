@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include "in/duet_tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_BYTES_MAX (1ull << 30) /* of all strings */
+
+void duet_tables_init(struct duet_tables *tables, struct profile *profile)
+{
+	*tables = (struct duet_tables){.profile = profile};
+}
+
+void duet_tables_release(struct duet_tables *tables)
+{
+	vec_release(&tables->texts);
+	vec_release(&tables->events);
+	vec_release(&tables->frames);
+	vec_release(&tables->owners);
+	vec_release(&tables->threads);
+	vec_release(&tables->nodes);
+	vec_release(&tables->depths);
+}
+
+/* The empty string, the unknown owner and the root are in no file. */
+int duet_tables_anew(struct duet_tables *tables)
+{
+	vec_clear(&tables->texts);
+	vec_clear(&tables->events);
+	vec_clear(&tables->frames);
+	vec_clear(&tables->owners);
+	vec_clear(&tables->threads);
+	vec_clear(&tables->nodes);
+	if (!tables->depths.len && vec_push(&tables->depths, 0) < 0)
+		return -ENOMEM;
+	if (vec_push(&tables->texts, 0) < 0 || vec_push(&tables->owners, 0) < 0)
+		return -ENOMEM;
+	return vec_push(&tables->nodes, 0);
+}
+
+/* ---- strings ---- */
+
+static int add_text(struct duet_tables *tables, const unsigned char *text, uint32_t len, struct buf *why)
+{
+	tables->text_bytes += len;
+	if (tables->texts.len >= LAYOUT_TEXTS_MAX || tables->text_bytes > TEXT_BYTES_MAX) {
+		buf_printf(why, "it has too many strings");
+		return -EFBIG;
+	}
+	return vec_push(&tables->texts, intern_bytes(&tables->profile->strings, (const char *)text, len));
+}
+
+static int add_texts(struct duet_tables *tables, const struct layout_section *section, const unsigned char *bytes,
+		     struct buf *why)
+{
+	const unsigned char *end = bytes + section->raw_bytes;
+	int err = 0;
+
+	for (uint32_t len; !err && bytes < end; bytes += len) {
+		if ((size_t)(end - bytes) < sizeof(len))
+			len = UINT32_MAX;
+		else
+			memcpy(&len, bytes, sizeof(len));
+		if (len > LAYOUT_TEXT_MAX || len > (size_t)(end - bytes) - sizeof(len)) {
+			buf_printf(why, "a string is longer than what holds it");
+			return -EBADMSG;
+		}
+		bytes += sizeof(len);
+		err = add_text(tables, bytes, len, why);
+	}
+	return err;
+}
+
+/* As layout_text: the profile's id. An unknown number is the empty string: nothing but a name is missing. */
+static uint32_t text_of(void *context, uint32_t number)
+{
+	const struct duet_tables *tables = context;
+
+	return number < tables->texts.len ? tables->texts.items[number] : 0;
+}
+
+/* ---- rows: each returns the profile's index, or UINT32_MAX with the cause in `why` if it is not memory ---- */
+
+union row {
+	struct profile_event event;
+	struct frame frame;
+	struct profile_owner owner;
+	struct layout_thread thread;
+	struct layout_node node;
+	struct profile_sample sample;
+	struct profile_loss loss;
+	struct profile_fact fact;
+	struct profile_host host;
+	struct layout_times times;
+};
+
+static uint32_t bad(struct buf *why, const char *what)
+{
+	buf_printf(why, "%s", what);
+	return UINT32_MAX;
+}
+
+/* A newer duet's unit has no name here: the weights are shown as those of any event that is counted. */
+static uint32_t add_event(struct duet_tables *tables, const union row *row, struct buf *why)
+{
+	const struct profile_event *event = &row->event;
+	const char *name = intern_text(&tables->profile->strings, event->name);
+
+	(void)why;
+	return profile_event(tables->profile, name, event->unit == PROFILE_NS ? PROFILE_NS : PROFILE_COUNT,
+			     event->interval);
+}
+
+/* A newer duet's kind of frame keeps its name. */
+static uint32_t add_frame(struct duet_tables *tables, const union row *row, struct buf *why)
+{
+	struct frame frame = row->frame;
+
+	(void)why;
+	if ((uint32_t)frame.kind >= FRAME_KIND_MAX)
+		frame.kind = FRAME_NATIVE;
+	return profile_frame(tables->profile, &frame);
+}
+
+static uint32_t add_owner(struct duet_tables *tables, const union row *row, struct buf *why)
+{
+	(void)why;
+	return profile_owner(tables->profile, &row->owner);
+}
+
+static uint32_t add_thread(struct duet_tables *tables, const union row *row, struct buf *why)
+{
+	const struct profile_thread *thread = &row->thread.thread;
+	const struct intern *strings = &tables->profile->strings;
+	const char *name = intern_text(strings, thread->name), *process = intern_text(strings, thread->process);
+
+	if (thread->owner >= tables->owners.len)
+		return bad(why, "a thread's owner is not there");
+	if (row->thread.has_virtual_id)
+		return profile_virtual_thread(tables->profile, thread->pid, row->thread.virtual_id, name, process,
+					      tables->owners.items[thread->owner]);
+	return profile_thread(tables->profile, thread->pid, thread->tid, name, process,
+			      tables->owners.items[thread->owner]);
+}
+
+static uint32_t add_node(struct duet_tables *tables, const union row *row, struct buf *why)
+{
+	uint32_t above = row->node.up, frame = row->node.frame, parent, node;
+
+	if (!above || above > tables->nodes.len)
+		return bad(why, "a frame's caller is not there");
+	if (frame >= tables->frames.len)
+		return bad(why, "a stack's frame is not there");
+	parent = tables->nodes.items[tables->nodes.len - above];
+	if (tables->depths.items[parent] >= LAYOUT_DEPTH_MAX)
+		return bad(why, "a stack is too deep");
+	node = profile_child(tables->profile, parent, tables->frames.items[frame]);
+	if (node == tables->depths.len && vec_push(&tables->depths, tables->depths.items[parent] + 1) < 0)
+		return UINT32_MAX;
+	return node;
+}
+
+static uint32_t add_sample(struct duet_tables *tables, const union row *row, struct buf *why)
+{
+	struct profile_sample sample = row->sample;
+
+	if (sample.event >= tables->events.len || sample.thread >= tables->threads.len ||
+	    sample.node >= tables->nodes.len || !sample.count)
+		return bad(why, "a sample's event, thread or stack is not there");
+	sample.event = tables->events.items[sample.event];
+	sample.thread = tables->threads.items[sample.thread];
+	sample.node = tables->nodes.items[sample.node];
+	sample.time_ns += tables->times.start_realtime_ns;
+	return profile_add(tables->profile, &sample) < 0 ? UINT32_MAX : 0;
+}
+
+static uint32_t add_loss(struct duet_tables *tables, const union row *row, struct buf *why)
+{
+	(void)why;
+	return vec_push(&tables->profile->losses, row->loss) < 0 ? UINT32_MAX : 0;
+}
+
+static uint32_t add_fact(struct duet_tables *tables, const union row *row, struct buf *why)
+{
+	(void)why;
+	return vec_push(&tables->profile->facts, row->fact) < 0 ? UINT32_MAX : 0;
+}
+
+static double percent(double value)
+{
+	return value >= 0 && value <= 100 ? value : 0;
+}
+
+static uint32_t set_host(struct duet_tables *tables, const union row *row, struct buf *why)
+{
+	struct profile_host *host = &tables->profile->host;
+
+	(void)why;
+	*host = row->host;
+	host->cpu_percent = percent(host->cpu_percent);
+	host->memory_percent = percent(host->memory_percent);
+	return 0;
+}
+
+static uint32_t set_times(struct duet_tables *tables, const union row *row, struct buf *why)
+{
+	(void)why;
+	tables->times = row->times;
+	return 0;
+}
+
+/* ---- sections ---- */
+
+static const struct kind {
+	uint32_t (*add)(struct duet_tables *tables, const union row *row, struct buf *why);
+	size_t numbers; /* offset of the list of its rows in struct duet_tables; 0 for rows that nothing refers to */
+} kinds[LAYOUT_TYPES] = {
+	[LAYOUT_TIMES] = {set_times, 0},
+	[LAYOUT_HOST] = {set_host, 0},
+	[LAYOUT_EVENTS] = {add_event, offsetof(struct duet_tables, events)},
+	[LAYOUT_FRAMES] = {add_frame, offsetof(struct duet_tables, frames)},
+	[LAYOUT_OWNERS] = {add_owner, offsetof(struct duet_tables, owners)},
+	[LAYOUT_THREADS] = {add_thread, offsetof(struct duet_tables, threads)},
+	[LAYOUT_NODES] = {add_node, offsetof(struct duet_tables, nodes)},
+	[LAYOUT_SAMPLES] = {add_sample, 0},
+	[LAYOUT_LOSSES] = {add_loss, 0},
+	[LAYOUT_FACTS] = {add_fact, 0},
+};
+
+static int add_row(struct duet_tables *tables, const struct kind *kind, const union row *row, struct buf *why)
+{
+	struct duet_numbers *numbers = (struct duet_numbers *)((char *)tables + kind->numbers);
+	uint32_t index = kind->add(tables, row, why);
+
+	if (index == UINT32_MAX)
+		return why->len ? -EBADMSG : -ENOMEM;
+	return kind->numbers ? vec_push(numbers, index) : 0;
+}
+
+/* More than that would take all memory. */
+static bool has_too_many(const struct duet_tables *tables)
+{
+	return tables->nodes.len > LAYOUT_ROWS_MAX || tables->profile->nodes.len > LAYOUT_ROWS_MAX ||
+	       tables->profile->frames.len > LAYOUT_ROWS_MAX || tables->profile->threads.len > LAYOUT_ROWS_MAX ||
+	       tables->profile->owners.len > LAYOUT_ROWS_MAX;
+}
+
+int duet_tables_add(struct duet_tables *tables, const struct layout_section *section, const unsigned char *bytes,
+		    struct buf *why)
+{
+	const struct kind *kind = &kinds[section->type < LAYOUT_TYPES ? section->type : 0];
+	const unsigned char *end = bytes + section->raw_bytes;
+	union row row;
+	int err = 0;
+
+	if (section->type == LAYOUT_TEXTS)
+		return add_texts(tables, section, bytes, why);
+	if (section->type == LAYOUT_LOSSES)
+		vec_clear(&tables->profile->losses);
+	if (section->type == LAYOUT_FACTS)
+		vec_clear(&tables->profile->facts);
+	for (; !err && kind->add && bytes < end; bytes += section->row_bytes) {
+		layout_get(section->type, bytes, section->row_bytes, text_of, tables, &row);
+		err = add_row(tables, kind, &row, why);
+	}
+	if (err || !has_too_many(tables))
+		return err;
+	buf_printf(why, "it has too many rows");
+	return -EFBIG;
+}
+
+void duet_tables_finish(struct duet_tables *tables)
+{
+	struct profile *profile = tables->profile;
+	const struct layout_times *times = &tables->times;
+
+	profile->start_realtime_ns = profile->start_ns = times->start_realtime_ns;
+	profile->end_ns = profile->start_ns + times->length_ns;
+	profile->processes = times->processes <= PROFILE_NEVER ? (enum profile_processes)times->processes :
+								  PROFILE_IF_SEVERAL;
+	profile->is_private = times->is_private != 0;
+}

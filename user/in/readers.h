@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows of the table in readers.c. */
+#ifndef IN_READERS_H
+#define IN_READERS_H
+
+#include "in/reader.h"
+
+extern const struct reader reader_duet;
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* A chunk of a .duet file in the making: user/profile/layout.h. */
+#ifndef OUT_DUET_CHUNK_H
+#define OUT_DUET_CHUNK_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "profile/layout.h"
+
+struct duet_chunk {
+	struct buf sections[LAYOUT_TYPES]; /* rows */
+	struct buf columns, body; /* scratch */
+};
+
+void duet_chunk_init(struct duet_chunk *chunk);
+void duet_chunk_release(struct duet_chunk *chunk);
+/* True when the last row, of this type, has filled it: it is to be written. */
+bool duet_chunk_is_full(const struct duet_chunk *chunk, enum layout_type type);
+/*
+ * Writes it to `out`, whole or with an error there, and empties it. Adds what tables and samples took in the file to
+ * *tables_bytes and *samples_bytes. Returns 0 or -ENOMEM.
+ */
+int duet_chunk_write(struct duet_chunk *chunk, uint32_t part, uint32_t flags, FILE *out, uint64_t *tables_bytes,
+		     uint64_t *samples_bytes);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * duet's own format: the profile's tables, chunk by chunk, while it grows. Each chunk has the rows that are new since
+ * the one before, so the numbers of rows in the file are those in the profile. Once in a while the numbers begin anew
+ * with all rows, so that a damaged chunk does not take the rest of the file with it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "out/duet_chunk.h"
+#include "out/writers.h"
+
+#define ANEW_MIN (1u << 20) /* bytes of samples, and … */
+#define ANEW_TIMES 8 /* … so many times what the tables take, before these are repeated */
+
+struct writer_stream {
+	const struct profile *profile;
+	FILE *out;
+	struct duet_chunk chunk;
+	uint32_t part; /* of the next chunk */
+	uint64_t tables_bytes, samples_bytes; /* in the file, since part 0 */
+	struct vec(uint32_t) texts; /* id of a string -> its number in the file; 0 = it has none yet */
+	uint32_t text_count;
+	size_t events, frames, owners, threads, nodes; /* how many the file has */
+	bool is_begun; /* the file has the first profile->samples.written samples */
+	int err;
+};
+
+/* ---- rows ---- */
+
+static void write_chunk(struct writer_stream *stream, uint32_t flags)
+{
+	int err = duet_chunk_write(&stream->chunk, stream->part, flags, stream->out, &stream->tables_bytes,
+				   &stream->samples_bytes);
+
+	if (err < 0 && !stream->err)
+		stream->err = err;
+	stream->part++;
+}
+
+static void add_text(struct writer_stream *stream, const char *text)
+{
+	uint32_t len = (uint32_t)strnlen(text, LAYOUT_TEXT_MAX);
+
+	buf_add(&stream->chunk.sections[LAYOUT_TEXTS], &len, sizeof(len));
+	buf_add(&stream->chunk.sections[LAYOUT_TEXTS], text, len);
+}
+
+/* As layout_text: the string's number in the file, with its text when it is new there. */
+static uint32_t number_of_text(void *context, uint32_t id)
+{
+	struct writer_stream *stream = context;
+
+	if (!id)
+		return 0;
+	if (id >= stream->texts.len && vec_reserve(&stream->texts, id + 1) < 0) {
+		stream->err = -ENOMEM;
+		return 0;
+	}
+	while (stream->texts.len <= id)
+		stream->texts.items[stream->texts.len++] = 0;
+	if (!stream->texts.items[id]) {
+		add_text(stream, intern_text(&stream->profile->strings, id));
+		stream->texts.items[id] = ++stream->text_count;
+	}
+	return stream->texts.items[id];
+}
+
+static void add_row(struct writer_stream *stream, enum layout_type type, const void *row)
+{
+	layout_put(type, row, number_of_text, stream, &stream->chunk.sections[type]);
+	if (type < LAYOUT_LOSSES && duet_chunk_is_full(&stream->chunk, type)) /* losses and facts stay together */
+		write_chunk(stream, 0);
+}
+
+static void add_thread(struct writer_stream *stream, size_t index)
+{
+	const struct profile *profile = stream->profile;
+	struct layout_thread row = {.thread = profile->threads.items[index]};
+
+	row.has_virtual_id = map_get(&profile->virtual_ids, index, &row.virtual_id);
+	add_row(stream, LAYOUT_THREADS, &row);
+}
+
+static void add_node(struct writer_stream *stream, size_t index)
+{
+	const struct stack_node *node = &stream->profile->nodes.items[index];
+
+	add_row(stream, LAYOUT_NODES,
+		&(struct layout_node){.up = (uint32_t)index - node->parent, .frame = node->frame});
+}
+
+static int add_sample(void *context, const struct profile_sample *sample)
+{
+	struct writer_stream *stream = context;
+	struct profile_sample row = *sample;
+
+	row.time_ns -= stream->profile->start_ns;
+	add_row(stream, LAYOUT_SAMPLES, &row);
+	return stream->err;
+}
+
+/* ---- what one chunk has ---- */
+
+static void add_times(struct writer_stream *stream)
+{
+	const struct profile *profile = stream->profile;
+
+	add_row(stream, LAYOUT_TIMES,
+		&(struct layout_times){
+			.start_realtime_ns = profile->start_realtime_ns,
+			.length_ns = profile->end_ns - profile->start_ns,
+			.processes = profile->processes,
+			.is_private = profile->is_private,
+		});
+}
+
+static void add_new_rows(struct writer_stream *stream)
+{
+	const struct profile *profile = stream->profile;
+
+	for (; stream->events < profile->events.len; stream->events++)
+		add_row(stream, LAYOUT_EVENTS, &profile->events.items[stream->events]);
+	for (; stream->frames < profile->frames.len; stream->frames++)
+		add_row(stream, LAYOUT_FRAMES, &profile->frames.items[stream->frames]);
+	for (; stream->owners < profile->owners.len; stream->owners++)
+		add_row(stream, LAYOUT_OWNERS, &profile->owners.items[stream->owners]);
+	for (; stream->threads < profile->threads.len; stream->threads++)
+		add_thread(stream, stream->threads);
+	for (; stream->nodes < profile->nodes.len; stream->nodes++)
+		add_node(stream, stream->nodes);
+}
+
+/* What is known at the end of a recording, or of what can be told before. */
+static void add_report(struct writer_stream *stream)
+{
+	const struct profile *profile = stream->profile;
+
+	for (size_t i = 0; i < profile->losses.len; i++)
+		add_row(stream, LAYOUT_LOSSES, &profile->losses.items[i]);
+	for (size_t i = 0; i < profile->facts.len; i++)
+		add_row(stream, LAYOUT_FACTS, &profile->facts.items[i]);
+}
+
+/* A virtual thread that shares its row has an id no longer. */
+static void repeat_virtual_threads(struct writer_stream *stream)
+{
+	uint64_t id;
+
+	for (size_t i = 0; i < stream->threads; i++)
+		if (map_get(&stream->profile->virtual_ids, i, &id))
+			add_thread(stream, i);
+}
+
+/* The root node and the unknown owner are in no file. */
+static void begin_anew(struct writer_stream *stream)
+{
+	stream->part = 0;
+	stream->tables_bytes = stream->samples_bytes = 0;
+	vec_clear(&stream->texts);
+	stream->text_count = 0;
+	stream->events = stream->frames = stream->threads = 0;
+	stream->owners = stream->nodes = 1;
+}
+
+/* ---- the stream ---- */
+
+static struct writer_stream *stream_open(const struct profile *profile, FILE *out)
+{
+	const struct layout_start start = {.version = LAYOUT_VERSION, .bytes = sizeof(start), .magic = LAYOUT_MAGIC};
+	struct writer_stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	stream->profile = profile;
+	stream->out = out;
+	duet_chunk_init(&stream->chunk);
+	begin_anew(stream);
+	fwrite(&start, sizeof(start), 1, out);
+	return stream;
+}
+
+static int stream_append(struct writer_stream *stream, bool is_end)
+{
+	const struct timeline *samples = &stream->profile->samples;
+	int err;
+
+	if (stream->samples_bytes > ANEW_MIN && stream->samples_bytes > ANEW_TIMES * stream->tables_bytes)
+		begin_anew(stream);
+	add_times(stream);
+	add_row(stream, LAYOUT_HOST, &stream->profile->host);
+	add_new_rows(stream);
+	err = timeline_rest(samples, stream->is_begun ? samples->written : 0, add_sample, stream);
+	stream->is_begun = true;
+	if (is_end)
+		repeat_virtual_threads(stream);
+	add_report(stream);
+	write_chunk(stream, is_end ? LAYOUT_END : 0);
+	if (!err)
+		err = stream->err;
+	return err ? err : writer_finish(stream->out);
+}
+
+static void stream_close(struct writer_stream *stream)
+{
+	if (!stream)
+		return;
+	duet_chunk_release(&stream->chunk);
+	vec_release(&stream->texts);
+	free(stream);
+}
+
+/* Style does not matter: the file has everything. */
+static int duet_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	struct writer_stream *stream = stream_open(profile, out);
+	int err = stream ? stream_append(stream, true) : -ENOMEM;
+
+	(void)options;
+	stream_close(stream);
+	return err;
+}
+
+const struct writer writer_duet = {
+	.name = "duet",
+	.extensions = "duet",
+	.help = "everything that was recorded, written while it is; duet convert makes the others of it",
+	.has_all_events = true,
+	.write = duet_write,
+	.stream_open = stream_open,
+	.stream_append = stream_append,
+	.stream_close = stream_close,
+};

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/layout.h"
+
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian");
+
+/* clang-format off */
+#define NUMBER(type, name) {offsetof(struct type, name), sizeof(((struct type *)0)->name), false}
+#define TEXT(type, name) {offsetof(struct type, name), sizeof(((struct type *)0)->name), true}
+/* clang-format on */
+
+static const struct layout_field times_fields[] = {
+	NUMBER(layout_times, start_realtime_ns),
+	NUMBER(layout_times, length_ns),
+	NUMBER(layout_times, processes),
+	NUMBER(layout_times, is_private),
+	{0},
+};
+
+static const struct layout_field host_fields[] = {
+	TEXT(profile_host, version),
+	TEXT(profile_host, name),
+	TEXT(profile_host, kernel_release),
+	TEXT(profile_host, kernel_version),
+	TEXT(profile_host, machine),
+	TEXT(profile_host, os_name),
+	TEXT(profile_host, os_release),
+	TEXT(profile_host, os_codename),
+	TEXT(profile_host, cpu_model),
+	TEXT(profile_host, cpu_flags),
+	TEXT(profile_host, cloud),
+	TEXT(profile_host, cloud_region),
+	TEXT(profile_host, cloud_zone),
+	TEXT(profile_host, cloud_type),
+	NUMBER(profile_host, processors),
+	NUMBER(profile_host, loader),
+	NUMBER(profile_host, memory_bytes),
+	NUMBER(profile_host, spawned_realtime_ns),
+	NUMBER(profile_host, spawned_boot_ns),
+	NUMBER(profile_host, window_ns),
+	NUMBER(profile_host, cpu_percent),
+	NUMBER(profile_host, memory_percent),
+	{0},
+};
+
+static const struct layout_field event_fields[] = {
+	TEXT(profile_event, name),
+	NUMBER(profile_event, unit),
+	NUMBER(profile_event, interval),
+	{0},
+};
+
+static const struct layout_field frame_fields[] = {
+	NUMBER(frame, kind),
+	TEXT(frame, name),
+	TEXT(frame, class_name),
+	TEXT(frame, signature),
+	TEXT(frame, module),
+	NUMBER(frame, line),
+	NUMBER(frame, bci),
+	{0},
+};
+
+static const struct layout_field owner_fields[] = {
+	NUMBER(profile_owner, start_ticks),
+	NUMBER(profile_owner, pid),
+	NUMBER(profile_owner, ns_pid),
+	TEXT(profile_owner, executable),
+	TEXT(profile_owner, executed_as),
+	TEXT(profile_owner, runtime),
+	TEXT(profile_owner, libjvm),
+	TEXT(profile_owner, vm_flags),
+	TEXT(profile_owner, application),
+	TEXT(profile_owner, cgroup),
+	TEXT(profile_owner, container),
+	TEXT(profile_owner, container_kind),
+	TEXT(profile_owner, container_id),
+	TEXT(profile_owner, container_name),
+	TEXT(profile_owner, pod),
+	TEXT(profile_owner, pod_namespace),
+	TEXT(profile_owner, pod_uid),
+	{0},
+};
+
+static const struct layout_field thread_fields[] = {
+	NUMBER(layout_thread, thread.pid),
+	NUMBER(layout_thread, thread.tid),
+	TEXT(layout_thread, thread.name),
+	TEXT(layout_thread, thread.process),
+	NUMBER(layout_thread, thread.owner),
+	NUMBER(layout_thread, has_virtual_id),
+	NUMBER(layout_thread, virtual_id),
+	{0},
+};
+
+static const struct layout_field node_fields[] = {
+	NUMBER(layout_node, up),
+	NUMBER(layout_node, frame),
+	{0},
+};
+
+/* time_ns is since the start of the recording. */
+static const struct layout_field sample_fields[] = {
+	NUMBER(profile_sample, time_ns),
+	NUMBER(profile_sample, weight),
+	NUMBER(profile_sample, thread),
+	NUMBER(profile_sample, node),
+	NUMBER(profile_sample, count),
+	NUMBER(profile_sample, event),
+	{0},
+};
+
+static const struct layout_field loss_fields[] = {
+	NUMBER(profile_loss, count),
+	TEXT(profile_loss, text),
+	{0},
+};
+
+static const struct layout_field fact_fields[] = {
+	TEXT(profile_fact, key),
+	TEXT(profile_fact, value),
+	{0},
+};
+
+/* The bytes are those of a file that this version writes: they only grow, by fields at the end. */
+const struct layout_rows layout_rows[LAYOUT_TYPES] = {
+	[LAYOUT_TIMES] = {times_fields, 24, sizeof(struct layout_times)},
+	[LAYOUT_HOST] = {host_fields, 112, sizeof(struct profile_host)},
+	[LAYOUT_EVENTS] = {event_fields, 16, sizeof(struct profile_event)},
+	[LAYOUT_FRAMES] = {frame_fields, 28, sizeof(struct frame)},
+	[LAYOUT_OWNERS] = {owner_fields, 72, sizeof(struct profile_owner)},
+	[LAYOUT_THREADS] = {thread_fields, 32, sizeof(struct layout_thread)},
+	[LAYOUT_NODES] = {node_fields, 8, sizeof(struct layout_node)},
+	[LAYOUT_SAMPLES] = {sample_fields, 32, sizeof(struct profile_sample)},
+	[LAYOUT_LOSSES] = {loss_fields, 12, sizeof(struct profile_loss)},
+	[LAYOUT_FACTS] = {fact_fields, 8, sizeof(struct profile_fact)},
+};
+
+void layout_put(enum layout_type type, const void *row, layout_text text, void *context, struct buf *out)
+{
+	for (const struct layout_field *field = layout_rows[type].fields; field->bytes; field++) {
+		uint32_t number;
+
+		if (!field->is_text) {
+			buf_add(out, (const char *)row + field->offset, field->bytes);
+			continue;
+		}
+		memcpy(&number, (const char *)row + field->offset, sizeof(number));
+		number = text(context, number);
+		buf_add(out, &number, sizeof(number));
+	}
+}
+
+void layout_get(enum layout_type type, const unsigned char *bytes, size_t row_bytes, layout_text text, void *context,
+		void *ret_row)
+{
+	const unsigned char *end = bytes + row_bytes;
+
+	memset(ret_row, 0, layout_rows[type].struct_bytes);
+	for (const struct layout_field *field = layout_rows[type].fields; field->bytes; field++) {
+		unsigned char *to = (unsigned char *)ret_row + field->offset;
+		uint32_t number;
+
+		if (end - bytes < field->bytes)
+			return;
+		memcpy(to, bytes, field->bytes);
+		if (field->is_text) {
+			memcpy(&number, bytes, sizeof(number));
+			number = text(context, number);
+			memcpy(to, &number, sizeof(number));
+		}
+		bytes += field->bytes;
+	}
+}
+
+void layout_to_columns(unsigned char *to, const unsigned char *from, size_t rows, size_t row_bytes)
+{
+	for (size_t column = 0; column < row_bytes; column++)
+		for (size_t row = 0; row < rows; row++)
+			*to++ = from[row * row_bytes + column];
+}
+
+void layout_from_columns(unsigned char *to, const unsigned char *from, size_t rows, size_t row_bytes)
+{
+	for (size_t column = 0; column < row_bytes; column++)
+		for (size_t row = 0; row < rows; row++)
+			to[row * row_bytes + column] = *from++;
+}
