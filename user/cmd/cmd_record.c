@@ -17,6 +17,7 @@
 #include "cmd/outputs.h"
 #include "cmd/record.h"
 #include "cmd/record_rows.h"
+#include "cmd/style.h"
 #include "duet_agent.h"
 #include "event/event.h"
 #include "overhead.h"
@@ -276,11 +277,7 @@ static int check_memory(const struct session_options *session)
 static void set_depth(struct session_options *session, const struct record_options *options)
 {
 	session->java_depth = options->depth > DUET_MAX_USER_STACK ? DUET_MAX_JAVA_DEPTH : DUET_JAVA_DEPTH;
-	session->style.max_depth = options->depth;
-	if (options->depth > DUET_MAX_JAVA_DEPTH) {
-		log_info("-j %u: at most %d frames of a stack are recorded", options->depth, DUET_MAX_JAVA_DEPTH);
-		session->style.max_depth = DUET_MAX_JAVA_DEPTH;
-	}
+	style_set_depth(&session->style, options->depth);
 }
 
 static int set_pairing(struct session_options *session, const struct record_options *options)
@@ -291,24 +288,6 @@ static int set_pairing(struct session_options *session, const struct record_opti
 	if (session->interval_pairing)
 		return 0;
 	log_error("unknown pairing '%s': auto or interval", options->pairing);
-	return -EINVAL;
-}
-
-static int set_groups(struct session_options *session, const struct record_options *options)
-{
-	if (!options->by)
-		return 0;
-	if (!writer_groups_parse(session->style.by, options->by))
-		return 0;
-	log_error("--by '%s': container, process and thread are accepted, each once, with commas", options->by);
-	return -EINVAL;
-}
-
-static int check_style(const struct session_options *session)
-{
-	if (session->style.col_version <= 2)
-		return 0;
-	log_error("--col-version %u: 1 or 2 is accepted", session->style.col_version);
 	return -EINVAL;
 }
 
@@ -424,9 +403,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	if (!err)
 		err = set_pairing(session, options);
 	if (!err)
-		err = set_groups(session, options);
-	if (!err)
-		err = check_style(session);
+		err = style_set(&session->style, options->by);
 	if (!err)
 		err = set_signals(session, options);
 	if (!err)
@@ -472,8 +449,7 @@ static void release_options(struct record_options *options)
 	free(options->pids.items);
 	free(options->files.items);
 	free(options->leave_alone.items);
-	free(options->style.include.items);
-	free(options->style.exclude.items);
+	style_release(&options->style);
 }
 
 void record_options_free(struct record_options *options)

@@ -2,6 +2,7 @@
 #include "cmd/record_rows.h"
 
 #include "cmd/cmd.h"
+#include "cmd/style.h"
 #include "engine/engines.h"
 #include "event/event.h"
 
@@ -17,17 +18,6 @@ static void engine_names(struct buf *out)
 {
 	for (size_t i = 0; engines[i].name; i++)
 		buf_printf(out, "%s\n", engines[i].name);
-}
-
-static void format_names(struct buf *out)
-{
-	for (size_t i = 0; writers[i]; i++)
-		buf_printf(out, "%s\n", writers[i]->name);
-}
-
-static void group_names(struct buf *out)
-{
-	buf_add_str(out, "container\nprocess\nthread\n");
 }
 
 static void signal_words(struct buf *out)
@@ -80,30 +70,8 @@ const struct opt record_rows[] = {
 		"group that may read the files of --host, --cgroup, --container and --comm",
 		opt_string, FIELD(group), OPT_OF_FILES},
 	{'o', "output", "FORMAT[,…]", "formats (default: by FILE's extension, else text)", opt_string, FIELD(format),
-		OPT_OF_FILES, format_names},
-	{'t', "threads", NULL, "a frame for each thread", opt_flag, FIELD(style.threads), OPT_OF_FILES},
-	{0, "by", "LIST", "leading frames, outermost first, with commas", opt_string, FIELD(by), OPT_OF_FILES,
-		group_names},
-	{'s', "simple", NULL, "class names without packages", opt_flag, FIELD(style.style.simple), OPT_OF_FILES},
-	{'g', "sig", NULL, "method signatures", opt_flag, FIELD(style.style.signatures), OPT_OF_FILES},
-	{'a', "ann", NULL, "annotate frames: _[j] compiled, _[i] inlined, _[0] interpreted", opt_flag,
-		FIELD(style.style.annotate), OPT_OF_FILES},
-	{'l', "lib", NULL, "library names before native frames", opt_flag, FIELD(style.style.libraries), OPT_OF_FILES},
-	{'I', "include", "PATTERN", "only stacks with a frame that matches; * at either end; repeatable", opt_strings,
-		FIELD(style.include), OPT_OF_FILES},
-	{'X', "exclude", "PATTERN", "no stacks with a frame that matches; repeatable", opt_strings,
-		FIELD(style.exclude), OPT_OF_FILES},
-	{0, "lines", NULL, "line numbers in Java frames", opt_flag, FIELD(style.style.lines), OPT_OF_FILES},
-	{0, "dot", NULL, "dots in class names also in collapsed output", opt_flag, FIELD(style.style.dotted),
-		OPT_OF_FILES},
-	{0, "col-version", "1|2", "col without index and container (1), or with them (2, default)", opt_u32,
-		FIELD(style.col_version), OPT_OF_FILES},
-	{0, "total", NULL, "show weights (of cpu: CPU time) instead of numbers of samples", opt_flag,
-		FIELD(style.total), OPT_OF_FILES},
-	{0, "title", "TEXT", "title of the flame graph", opt_string, FIELD(style.title), OPT_OF_FILES},
-	{0, "reverse", NULL, "flame graph from the leaves: who calls this", opt_flag, FIELD(style.reverse),
-		OPT_OF_FILES},
-	{0, "inverted", NULL, "flame graph with the root at the top", opt_flag, FIELD(style.inverted), OPT_OF_FILES},
+		OPT_OF_FILES, style_format_names},
+	STYLE_ROWS(struct record_options),
 
 	OPT_GROUP("Continuous"),
 	{0, "continuous", NULL, "write window after window into the folder -f, until stopped", opt_flag,

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/moment.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/opt.h"
+
+#define DAY_NS (86400 * NS_PER_SEC)
+
+/* The whole text is a time in this format of strptime(3), with or without a Z for UTC, which it is in any case. */
+static bool parse_time(const char *text, const char *format, struct tm *ret)
+{
+	const char *end;
+
+	*ret = (struct tm){.tm_mday = 1, .tm_year = 70};
+	end = strptime(text, format, ret);
+	return end && (!*end || !strcmp(end, "Z"));
+}
+
+static bool parse_clock(const char *text, struct moment *ret)
+{
+	static const char *const dates[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
+	static const char *const times[] = {"%H:%M:%S", "%H:%M"};
+	struct tm tm;
+
+	for (size_t i = 0; i < sizeof(dates) / sizeof(*dates); i++)
+		if (parse_time(text, dates[i], &tm) && tm.tm_year >= 70) {
+			*ret = (struct moment){MOMENT_DATE, (uint64_t)timegm(&tm) * NS_PER_SEC};
+			return true;
+		}
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+		if (parse_time(text, times[i], &tm)) {
+			*ret = (struct moment){MOMENT_OF_DAY, (uint64_t)timegm(&tm) * NS_PER_SEC};
+			return true;
+		}
+	return false;
+}
+
+/* The start and the end themselves are moments, too. */
+static bool parse_distance(const char *text, struct moment *ret)
+{
+	struct moment moment = {.kind = *text == '-' ? MOMENT_BEFORE_END : MOMENT_AFTER_START};
+	struct buf why;
+	int err = 0;
+
+	text += *text == '-';
+	buf_init(&why);
+	if (strcmp(text, "0") && strcmp(text, "0s"))
+		err = opt_seconds(&moment.ns, text, &why);
+	buf_release(&why);
+	if (!err)
+		*ret = moment;
+	return !err;
+}
+
+int opt_moment(void *field, const char *value, struct buf *why)
+{
+	if (parse_distance(value, field) || parse_clock(value, field))
+		return 0;
+	buf_add_str(why, "a time since the start (10s, 5m), before the end (-10s), or in UTC (10:00:00, "
+			 "2026-11-22T10:00:00) is accepted");
+	return -EINVAL;
+}
+
+/* The first such time of day that is not before the start, if the recording has it; else that of its first day. */
+static uint64_t time_of_day(uint64_t of_day_ns, uint64_t start_ns, uint64_t end_ns)
+{
+	uint64_t ns = start_ns - start_ns % DAY_NS + of_day_ns;
+
+	return ns < start_ns && ns + DAY_NS <= end_ns ? ns + DAY_NS : ns;
+}
+
+uint64_t moment_ns(const struct moment *moment, uint64_t start_ns, uint64_t end_ns, uint64_t otherwise)
+{
+	switch (moment->kind) {
+	case MOMENT_AFTER_START:
+		return moment->ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + moment->ns;
+	case MOMENT_BEFORE_END:
+		return moment->ns > end_ns ? 0 : end_ns - moment->ns;
+	case MOMENT_OF_DAY:
+		return time_of_day(moment->ns, start_ns, end_ns);
+	case MOMENT_DATE:
+		return moment->ns;
+	case MOMENT_NONE:
+		break;
+	}
+	return otherwise;
+}

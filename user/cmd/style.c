@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/style.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "duet_agent.h"
+
+void style_group_names(struct buf *out)
+{
+	buf_add_str(out, "container\nprocess\nthread\n");
+}
+
+void style_format_names(struct buf *out)
+{
+	for (size_t i = 0; writers[i]; i++)
+		buf_printf(out, "%s\n", writers[i]->name);
+}
+
+int style_set(struct writer_options *style, const char *by)
+{
+	if (by && writer_groups_parse(style->by, by) < 0) {
+		log_error("--by '%s': container, process and thread are accepted, each once, with commas", by);
+		return -EINVAL;
+	}
+	if (style->col_version <= 2)
+		return 0;
+	log_error("--col-version %u: 1 or 2 is accepted", style->col_version);
+	return -EINVAL;
+}
+
+void style_set_depth(struct writer_options *style, uint32_t depth)
+{
+	style->max_depth = depth;
+	if (depth > DUET_MAX_JAVA_DEPTH) {
+		log_info("-j %u: at most %d frames of a stack are recorded", depth, DUET_MAX_JAVA_DEPTH);
+		style->max_depth = DUET_MAX_JAVA_DEPTH;
+	}
+}
+
+void style_release(struct writer_options *style)
+{
+	free(style->include.items);
+	free(style->exclude.items);
+}

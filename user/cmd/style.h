@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* The options that say what a file looks like: of each command that writes one. */
+#ifndef CMD_STYLE_H
+#define CMD_STYLE_H
+
+#include "base/opt.h"
+#include "out/writer.h"
+
+/* Rows for a struct `type` with `const char *by` and `struct writer_options style`. */
+/* clang-format off */
+#define STYLE_ROW(type, letter, word, value, help, parse, field, ...) \
+	{letter, word, value, help, parse, .offset = offsetof(type, field), .scope = OPT_OF_FILES, __VA_ARGS__}
+#define STYLE_ROWS(type) \
+	STYLE_ROW(type, 't', "threads", NULL, "a frame for each thread", opt_flag, style.threads), \
+	STYLE_ROW(type, 0, "by", "LIST", "leading frames, outermost first, with commas", opt_string, by, \
+		.choices = style_group_names), \
+	STYLE_ROW(type, 's', "simple", NULL, "class names without packages", opt_flag, style.style.simple), \
+	STYLE_ROW(type, 'g', "sig", NULL, "method signatures", opt_flag, style.style.signatures), \
+	STYLE_ROW(type, 'a', "ann", NULL, "annotate frames: _[j] compiled, _[i] inlined, _[0] interpreted", opt_flag, \
+		style.style.annotate), \
+	STYLE_ROW(type, 'l', "lib", NULL, "library names before native frames", opt_flag, style.style.libraries), \
+	STYLE_ROW(type, 'I', "include", "PATTERN", \
+		"only stacks with a frame that matches; * at either end; repeatable", opt_strings, style.include), \
+	STYLE_ROW(type, 'X', "exclude", "PATTERN", "no stacks with a frame that matches; repeatable", opt_strings, \
+		style.exclude), \
+	STYLE_ROW(type, 0, "lines", NULL, "line numbers in Java frames", opt_flag, style.style.lines), \
+	STYLE_ROW(type, 0, "dot", NULL, "dots in class names also in collapsed output", opt_flag, style.style.dotted), \
+	STYLE_ROW(type, 0, "col-version", "1|2", "col without index and container (1), or with them (2, default)", \
+		opt_u32, style.col_version), \
+	STYLE_ROW(type, 0, "total", NULL, \
+		"show weights (of cpu: CPU time) instead of numbers of samples", opt_flag, style.total), \
+	STYLE_ROW(type, 0, "title", "TEXT", "title of the flame graph", opt_string, style.title), \
+	STYLE_ROW(type, 0, "reverse", NULL, "flame graph from the leaves: who calls this", opt_flag, style.reverse), \
+	STYLE_ROW(type, 0, "inverted", NULL, "flame graph with the root at the top", opt_flag, style.inverted)
+/* clang-format on */
+
+void style_group_names(struct buf *out);
+void style_format_names(struct buf *out);
+/* Fills style->by from --by, NULL if it was not given, and checks the rest. 0, or -EINVAL after the user was told. */
+int style_set(struct writer_options *style, const char *by);
+/* Of -j: deeper stacks are cut by the writer. */
+void style_set_depth(struct writer_options *style, uint32_t depth);
+void style_release(struct writer_options *style);
+
+#endif

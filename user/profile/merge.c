@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/merge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/layout.h"
+#include "profile/mover.h"
+
+struct merge {
+	struct mover mover;
+	struct profile_part part;
+	struct vec(uint32_t) events; /* index in `from` -> in `to`; UINT32_MAX: not wanted */
+};
+
+static int out_of_memory(struct buf *why)
+{
+	buf_printf(why, "out of memory");
+	return -ENOMEM;
+}
+
+/* ---- events and samples ---- */
+
+/* Weights of different units cannot be added. */
+static int move_event(struct merge *merge, const struct profile_event *event, struct buf *why)
+{
+	struct profile *to = merge->mover.to;
+	const char *name = intern_text(&merge->mover.from->strings, event->name);
+	uint32_t index = profile_event(to, name, event->unit, event->interval);
+
+	if (index == UINT32_MAX || vec_push(&merge->events, index) < 0)
+		return out_of_memory(why);
+	if (to->events.items[index].unit != event->unit) {
+		buf_printf(why, "its event %s has another unit", name);
+		return -EINVAL;
+	}
+	if (to->events.items[index].interval != event->interval)
+		to->events.items[index].interval = 0;
+	return 0;
+}
+
+static int move_events(struct merge *merge, struct buf *why)
+{
+	const struct profile *from = merge->mover.from;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < from->events.len; i++) {
+		bool is_wanted = merge->part.event == UINT32_MAX || merge->part.event == i;
+
+		if (is_wanted)
+			err = move_event(merge, &from->events.items[i], why);
+		else if (vec_push(&merge->events, UINT32_MAX) < 0)
+			err = out_of_memory(why);
+	}
+	return err;
+}
+
+static int move_sample(void *context, const struct profile_sample *sample)
+{
+	struct merge *merge = context;
+	struct profile_sample moved = *sample;
+
+	moved.event = merge->events.items[sample->event];
+	if (moved.event == UINT32_MAX || sample->time_ns < merge->part.from_ns ||
+	    sample->time_ns >= merge->part.until_ns)
+		return 0;
+	moved.node = mover_node(&merge->mover, sample->node);
+	moved.thread = mover_thread(&merge->mover, sample->thread);
+	return profile_add(merge->mover.to, &moved);
+}
+
+static int move_samples(struct merge *merge, struct buf *why)
+{
+	int err = move_events(merge, why);
+
+	if (!err) {
+		err = timeline_each(&merge->mover.from->samples, move_sample, merge);
+		if (err < 0)
+			buf_printf(why, "%s", strerror(-err));
+	}
+	return err;
+}
+
+/* ---- what is known of the recording ---- */
+
+static int add_loss(struct merge *merge, const struct profile_loss *loss)
+{
+	struct profile *to = merge->mover.to;
+	uint32_t text = mover_text(&merge->mover, loss->text);
+
+	for (size_t i = 0; i < to->losses.len; i++)
+		if (to->losses.items[i].text == text) {
+			to->losses.items[i].count += loss->count;
+			return 0;
+		}
+	return vec_push(&to->losses, (struct profile_loss){.count = loss->count, .text = text});
+}
+
+static bool has_fact(const struct profile *profile, size_t count, const struct profile_fact *fact)
+{
+	for (size_t i = 0; i < count; i++)
+		if (profile->facts.items[i].key == fact->key && profile->facts.items[i].value == fact->value)
+			return true;
+	return false;
+}
+
+static int move_losses(struct merge *merge)
+{
+	const struct profile *from = merge->mover.from;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < from->losses.len; i++)
+		err = add_loss(merge, &from->losses.items[i]);
+	return err;
+}
+
+/* `name` as in profile_merge(), NULL for none. */
+static int move_facts(struct merge *merge, const char *name)
+{
+	const struct profile *from = merge->mover.from;
+	struct profile *to = merge->mover.to;
+	size_t before = to->facts.len;
+	int err = 0;
+
+	if (name)
+		profile_add_fact(to, "source", "%s", name);
+	for (size_t i = 0; !err && i < from->facts.len; i++) {
+		struct profile_fact fact = {
+			.key = mover_text(&merge->mover, from->facts.items[i].key),
+			.value = mover_text(&merge->mover, from->facts.items[i].value),
+		};
+
+		if (!has_fact(to, before, &fact))
+			err = vec_push(&to->facts, fact);
+	}
+	return err;
+}
+
+/* The fields of the struct that are strings are those that files have as strings. */
+static void move_host(struct merge *merge)
+{
+	struct profile_host *host = &merge->mover.to->host;
+
+	*host = merge->mover.from->host;
+	for (const struct layout_field *field = layout_rows[LAYOUT_HOST].fields; field->bytes; field++) {
+		uint32_t *text = (uint32_t *)((char *)host + field->offset);
+
+		if (field->is_text)
+			*text = mover_text(&merge->mover, *text);
+	}
+}
+
+static bool is_empty(const struct profile *profile)
+{
+	return !profile->end_ns && !profile->samples.len && !profile->facts.len;
+}
+
+static void merge_times(struct profile *to, const struct profile *from)
+{
+	if (from->start_ns < to->start_ns) {
+		to->start_ns = from->start_ns;
+		to->start_realtime_ns = from->start_realtime_ns;
+	}
+	if (from->end_ns > to->end_ns)
+		to->end_ns = from->end_ns;
+}
+
+static void copy_times(struct profile *to, const struct profile *from)
+{
+	to->start_ns = from->start_ns;
+	to->end_ns = from->end_ns;
+	to->start_realtime_ns = from->start_realtime_ns;
+	to->processes = from->processes;
+	to->is_private = from->is_private;
+}
+
+/* Two recordings of a process each are of several processes. */
+static void merge_ways(struct profile *to, const struct profile *from)
+{
+	if (from->processes == PROFILE_ALWAYS || to->processes == PROFILE_ALWAYS)
+		to->processes = PROFILE_ALWAYS;
+	else
+		to->processes = PROFILE_IF_SEVERAL;
+	to->is_private |= from->is_private;
+}
+
+/* ---- the two ---- */
+
+static int move_all(struct merge *merge, const char *name, struct buf *why)
+{
+	struct profile *to = merge->mover.to;
+	const struct profile *from = merge->mover.from;
+	bool is_first = is_empty(to);
+	int err = move_samples(merge, why);
+
+	if (err < 0)
+		return err;
+	if (!to->host.version && !to->host.name)
+		move_host(merge);
+	if (is_first) {
+		copy_times(to, from);
+	} else {
+		merge_times(to, from);
+		merge_ways(to, from);
+		to->host.window_ns = 0;
+	}
+	err = move_losses(merge);
+	if (!err)
+		err = move_facts(merge, name);
+	return err ? out_of_memory(why) : 0;
+}
+
+static int merge_run(struct profile *to, const struct profile *from, const char *name,
+		     const struct profile_part *part, struct buf *why)
+{
+	struct merge merge = {.part = *part};
+	struct intern_move strings;
+	int err;
+
+	if (intern_move_init(&strings, &from->strings, &to->strings) < 0)
+		return out_of_memory(why);
+	merge.mover = (struct mover){.from = from, .to = to, .strings = &strings};
+	err = move_all(&merge, name, why);
+	mover_release(&merge.mover);
+	vec_release(&merge.events);
+	intern_move_release(&strings);
+	return err;
+}
+
+int profile_merge(struct profile *to, const struct profile *from, const char *name, struct buf *why)
+{
+	return merge_run(to, from, name, &(struct profile_part){0, UINT64_MAX, UINT32_MAX}, why);
+}
+
+int profile_cut(struct profile *to, const struct profile *from, const struct profile_part *part, struct buf *why)
+{
+	int err = merge_run(to, from, NULL, part, why);
+
+	if (!err && part->from_ns > to->start_ns) {
+		to->start_realtime_ns += part->from_ns - to->start_ns;
+		to->start_ns = part->from_ns;
+	}
+	if (!err && part->until_ns < to->end_ns)
+		to->end_ns = part->until_ns;
+	if (to->end_ns < to->start_ns)
+		to->end_ns = to->start_ns;
+	return err;
+}
