@@ -128,6 +128,52 @@ static void without_a_file_equal_ones_are_merged(void **state)
 	assert_int_equal(sums.weight, 70 * TIMELINE_RECENT);
 }
 
+static int add_rest(void *context, const struct profile_sample *sample)
+{
+	struct sums *sums = context;
+
+	sums->entries++;
+	sums->count += sample->count;
+	return 0;
+}
+
+/* A file that grows has them already: what is merged after that must not change what it still needs. */
+static void written_ones_are_merged_apart(void **state)
+{
+	struct timeline *timeline = *state;
+	uint64_t written = 0;
+
+	setenv("TMPDIR", "/no/such/folder", 1);
+	timeline->may_merge = true;
+	for (uint32_t i = 0; i < 5 * TIMELINE_RECENT; i++) {
+		const struct profile_sample sample = {.time_ns = i, .node = i % 1000, .count = 1};
+
+		assert_int_equal(timeline_add(timeline, &sample), 0);
+		if (i % 10000 == 9999) {
+			struct sums rest = {0};
+
+			assert_int_equal(timeline_rest(timeline, timeline->written, add_rest, &rest), 0);
+			written += rest.count;
+			timeline->written = timeline->len;
+			assert_int_equal(written, i + 1);
+		}
+	}
+}
+
+static void the_rest_may_begin_anywhere(void **state)
+{
+	const uint64_t starts[] = {0, 1, 1023, 1024, TIMELINE_RECENT, 2 * TIMELINE_RECENT + 1, MANY - 1, MANY, MANY + 1};
+	struct timeline *timeline = *state;
+
+	add_many(timeline);
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+		uint32_t next = (uint32_t)starts[i];
+
+		assert_int_equal(timeline_rest(timeline, starts[i], expect_next, &next), 0);
+		assert_int_equal(next, starts[i] > MANY ? starts[i] : MANY);
+	}
+}
+
 static int stop_at_five(void *context, const struct profile_sample *sample)
 {
 	++*(uint32_t *)context;
@@ -172,6 +218,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_a_file_all_stay_in_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_full_disk_loses_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_a_file_equal_ones_are_merged, setup, teardown),
+		cmocka_unit_test_setup_teardown(written_ones_are_merged_apart, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_rest_may_begin_anywhere, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_visitor_may_stop, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_cannot_be_read_back_is_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_needs_no_file, setup, teardown),

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "fixtures/profiles.h"
+
+#include <errno.h>
+
+#include "profile/merge.h"
+
+static struct profile a, b, all;
+static struct buf why;
+
+static int setup(void **state)
+{
+	(void)state;
+	buf_init(&why);
+	return profile_init(&a) | profile_init(&b) | profile_init(&all);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	buf_release(&why);
+	profile_release(&a);
+	profile_release(&b);
+	profile_release(&all);
+	return 0;
+}
+
+static void add(struct profile *profile, const char *name, uint64_t time_ns, uint64_t weight)
+{
+	uint32_t frames[] = {frame_of(profile, FRAME_NATIVE, "root", "libc.so.6"),
+			     java_frame(profile, FRAME_COMPILED, "Class", name, "()V", 3)};
+
+	assert_int_equal(add_cpu_sample(profile, profile_stack(profile, frames, 2),
+					profile_thread(profile, 7, 8, name, "process", owner_of(profile, 7, name)),
+					time_ns, weight),
+			 0);
+}
+
+static void assert_stacks(const struct profile *profile, const char *want)
+{
+	struct writer_options options;
+	char *text;
+
+	writer_options_default(&options);
+	options.total = true;
+	writer_groups_parse(options.by, "container,thread");
+	text = written("collapsed", profile, &options);
+	assert_string_equal(text, want);
+	free(text);
+}
+
+static void merge_both(void)
+{
+	assert_int_equal(profile_merge(&all, &a, "a.duet", &why), 0);
+	assert_int_equal(profile_merge(&all, &b, "b.duet", &why), 0);
+}
+
+static void equal_rows_become_one(void **state)
+{
+	(void)state;
+	add(&a, "x", 5, 1);
+	add(&a, "y", 6, 2);
+	add(&b, "unused first", 1, 0);
+	add(&b, "y", 7, 4);
+	add(&b, "z", 8, 8);
+	merge_both();
+	assert_stacks(&all, "unused first;unused first;root;Class.unused first 0\nx;x;root;Class.x 1\n"
+			    "y;y;root;Class.y 6\nz;z;root;Class.z 8\n");
+	assert_int_equal(all.threads.len, 4);
+	assert_int_equal(all.nodes.len, 6);
+	assert_int_equal(all.samples.len, 5);
+}
+
+static void times_losses_and_facts_are_those_of_both(void **state)
+{
+	(void)state;
+	a.start_ns = a.start_realtime_ns = 200;
+	a.end_ns = 300;
+	b.start_ns = b.start_realtime_ns = 100;
+	b.end_ns = 250;
+	a.host.name = intern_str(&a.strings, "first");
+	b.host.name = intern_str(&b.strings, "second");
+	b.is_private = true;
+	a.processes = b.processes = PROFILE_NEVER;
+	profile_add_loss(&a, 1, "one");
+	profile_add_loss(&b, 2, "two");
+	profile_add_loss(&b, 4, "one");
+	profile_add_fact(&a, "engine", "bpf");
+	profile_add_fact(&a, "host", "first");
+	profile_add_fact(&b, "engine", "bpf");
+	profile_add_fact(&b, "host", "second");
+	merge_both();
+	assert_int_equal(all.start_ns, 100);
+	assert_int_equal(all.start_realtime_ns, 100);
+	assert_int_equal(all.end_ns, 300);
+	assert_string_equal(intern_text(&all.strings, all.host.name), "first");
+	assert_true(all.is_private);
+	assert_int_equal(all.processes, PROFILE_IF_SEVERAL);
+	assert_int_equal(all.losses.len, 2);
+	assert_int_equal(all.losses.items[0].count, 5);
+	assert_int_equal(all.facts.len, 5);
+	assert_string_equal(intern_text(&all.strings, all.facts.items[0].value), "a.duet");
+	assert_string_equal(intern_text(&all.strings, all.facts.items[3].value), "b.duet");
+	assert_string_equal(intern_text(&all.strings, all.facts.items[4].value), "second");
+}
+
+static void events_are_one_by_name(void **state)
+{
+	(void)state;
+	(void)profile_event(&a, "cpu", PROFILE_NS, 10);
+	(void)profile_event(&a, "faults", PROFILE_COUNT, 1);
+	(void)profile_event(&b, "faults", PROFILE_COUNT, 1);
+	(void)profile_event(&b, "cpu", PROFILE_NS, 20);
+	add(&a, "x", 1, 1);
+	add(&b, "x", 2, 2);
+	merge_both();
+	assert_int_equal(all.events.len, 2);
+	assert_int_equal(all.events.items[0].interval, 0);
+	assert_int_equal(all.events.items[1].interval, 1);
+	assert_stacks(&all, "x;x;root;Class.x 3\n");
+	profile_release(&b);
+	assert_int_equal(profile_init(&b), 0);
+	(void)profile_event(&b, "cpu", PROFILE_COUNT, 1);
+	assert_int_equal(profile_merge(&all, &b, "b.duet", &why), -EINVAL);
+	assert_string_equal(why.data, "its event cpu has another unit");
+}
+
+/* Nothing of what is left out stays, the rest of what is known does. */
+static void a_part_is_of_its_time_and_event(void **state)
+{
+	struct profile_part part = {.from_ns = 110, .until_ns = 130, .event = UINT32_MAX};
+
+	(void)state;
+	(void)profile_event(&a, "faults", PROFILE_COUNT, 1);
+	a.start_ns = a.start_realtime_ns = 100;
+	a.end_ns = 200;
+	profile_add_loss(&a, 1, "one");
+	profile_add_fact(&a, "engine", "bpf");
+	add(&a, "before", 109, 1);
+	add(&a, "first", 110, 2);
+	add(&a, "last", 129, 4);
+	add(&a, "after", 130, 8);
+	assert_int_equal(profile_cut(&all, &a, &part, &why), 0);
+	assert_int_equal(all.events.len, 2);
+	all.events.len = 0; /* so that "cpu" is the first */
+	assert_int_equal(all.samples.len, 2);
+	assert_int_equal(all.threads.len, 2);
+	assert_int_equal(all.start_ns, 110);
+	assert_int_equal(all.start_realtime_ns, 110);
+	assert_int_equal(all.end_ns, 130);
+	assert_int_equal(all.losses.len, 1);
+	assert_int_equal(all.facts.len, 1);
+	part.event = 1;
+	part.until_ns = UINT64_MAX;
+	profile_release(&all);
+	assert_int_equal(profile_init(&all), 0);
+	assert_int_equal(profile_cut(&all, &a, &part, &why), 0);
+	assert_int_equal(all.events.len, 1);
+	assert_int_equal(all.end_ns, 200);
+	assert_stacks(&all, "after;after;root;Class.after 8\nfirst;first;root;Class.first 2\n"
+			    "last;last;root;Class.last 4\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(equal_rows_become_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(times_losses_and_facts_are_those_of_both, setup, teardown),
+		cmocka_unit_test_setup_teardown(events_are_one_by_name, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_part_is_of_its_time_and_event, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
