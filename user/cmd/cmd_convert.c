@@ -200,13 +200,12 @@ static int convert(const struct convert_options *options, struct writer_options 
 
 	if (err < 0)
 		return err;
+	style->processes = writer_shows_processes(&profile, style); /* a part looks like the whole */
 	err = cut(&profile, options);
 	if (!err && !profile.samples.len)
 		log_warn("no sample is in it");
-	if (!err) {
-		style->processes = writer_shows_processes(&profile, style);
+	if (!err)
 		err = write_events(&profile, style, target);
-	}
 	profile_release(&profile);
 	return err;
 }

@@ -31,7 +31,8 @@ function __duet_words
 end
 
 function __duet_wants_file
-    contains -- (commandline -opc)[-1] -f --file --config --lock
+    set -l words (commandline -opc)
+    contains -- $words[-1] -f --file --config --lock; or test "$words[2]" = convert
 end
 
 complete -c duet -f -n 'not __duet_wants_file' -a '(__duet_words)'

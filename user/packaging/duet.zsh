@@ -36,6 +36,7 @@ _duet() {
 	else
 		(( CURRENT != 2 )) || _duet_described command ${(f)"$($program complete 2>/dev/null)"}
 		[[ $command != record ]] || _duet_jvms
+		[[ $command != convert ]] || _files
 	fi
 }
 

@@ -1,0 +1,202 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 300
+# .duet files: as good as every other format, readable whatever happens to the recorder, whole or in parts.
+. "$(dirname "$0")/lib.sh"
+
+convert() {
+	run_duet convert "$@"
+}
+
+samples_of() { # FILE.duet OPTIONS...
+	convert "$@" - -o collapsed
+	expect_status 0
+	total "$here/stdout"
+}
+
+# What another recording says of these is another text.
+expect_same() { # FILE FILE
+	cmp -s "$1" "$2" || fail "$(basename "$1") and $(basename "$2") differ: $(diff "$1" "$2" | head -n 4)"
+	expect_file "$1"
+}
+
+# One recording in every format; each is made again of the file, with the options of style of the recording.
+record_and_convert() { # RECORD-OPTIONS...
+	local file
+	mkdir "$here/direct" "$here/made"
+	record ${style[@]+"${style[@]}"} -f "$here/direct/a.duet" -f "$here/direct/a.html" \
+		-f "$here/direct/a.collapsed" -f "$here/direct/a.col" -f "$here/direct/a.txt" "$@"
+	expect_status 0
+	for file in html collapsed col txt; do
+		convert ${style[@]+"${style[@]}"} "$here/direct/a.duet" "$here/made/a.$file"
+		expect_status 0
+	done
+	mv "$here/direct/a.duet" "$here"
+	for file in "$here/direct"/*; do
+		expect_same "$file" "$here/made/$(basename "$file")"
+	done
+}
+
+# Two events, several processes.
+case_same_as_written_at_once() {
+	need_bpf
+	local style=()
+	record_and_convert -e cpu,page-faults -i 1ms -- bash -c 'for i in 1 2 3; do ls -lR /usr/lib >/dev/null; done'
+	expect "files" "$(find "$here/made" -type f | wc -l)" == 7
+	[ "$(samples_of "$here/a.duet" --event page-faults)" = "$(total "$here/made/a.page-faults.collapsed")" ] ||
+		fail "--event has other samples than the recording"
+	"$duet" convert - - -o collapsed -e cpu <"$here/a.duet" >"$here/piped" || fail "no pipe: $?"
+	expect_same "$here/piped" "$here/made/a.collapsed"
+	convert "$here/a.duet" "$here/again.duet"
+	convert "$here/again.duet" "$here/again.html"
+	expect_same "$here/again.html" "$here/made/a.html"
+}
+
+case_same_of_a_jvm() {
+	start_jvm "$(any_jdk)" shop.Demo
+	warm_up 2
+	local style=(-t -s -a -l --total --lines --reverse -I '*Pricing*' --title x)
+	record_and_convert -p "$jvm" -d 2 -i 1ms
+	expect_contains "$here/made/a.collapsed" 'Pricing'
+}
+
+# ---- the recorder's end ----
+
+# Until the file is read with so many samples; prints their number.
+wait_for_samples() { # FILE COUNT
+	local end=$((SECONDS + 60)) count=0
+	until [ "$count" -gt "$2" ]; do
+		[ $SECONDS -lt $end ] || fail "$count samples in $1 after 60 s: $(cat "$here/stderr")"
+		sleep 0.2
+		[ -e "$1" ] || continue
+		count=$("$duet" convert "$1" - -o collapsed 2>"$here/why_not" | total /dev/stdin)
+	done
+	echo "$count"
+}
+
+# With what it had sampled up to a few seconds before.
+case_killed_recorder() {
+	local first last killed
+	need_bpf
+	start_jvm "$(any_jdk)" shop.Demo
+	start_record -p "$jvm" -i 1ms -d 90 -f "$here/out.duet"
+	first=$(wait_for_samples "$here/out.duet" 0)
+	last=$(wait_for_samples "$here/out.duet" "$first")
+	expect "samples before the end" "$last" '>' "$first"
+	kill -KILL "$recorder"
+	killed=$(date +%s)
+	wait "$recorder" 2>/dev/null
+	recorder=
+	convert "$here/out.duet" "$here/out.txt"
+	expect_status 0
+	expect_contains "$here/stderr" 'out.duet: ended without its end'
+	expect_contains "$here/out.txt" '^incomplete +: ended without its end'
+	expect_contains "$here/out.txt" 'shop\.Pricing'
+	expect_contains "$here/out.txt" '^command +: duet record'
+	expect "age of the last chunk" $((killed - $(stat -c %Y "$here/out.duet"))) '<=' 5
+	expect_no_leftover "$here/out.duet"
+}
+
+case_full_disk() {
+	need_root
+	need_bpf
+	mkdir "$here/small"
+	mount -t tmpfs -o size=64k tmpfs "$here/small" || skip "cannot mount a tmpfs"
+	TMPDIR=$here record -e cpu,page-faults -i 1ms --host -d 6 -f "$here/small/out.duet"
+	cp "$here/small/out.duet" "$here/cut.duet"
+	umount "$here/small"
+	expect_status 1
+	expect_contains "$here/stderr" 'small/out.duet.*No space left'
+	expect_contains "$here/stderr" "was written to $here/duet-[0-9]+-out.duet"
+	expect "samples on the full disk" "$(samples_of "$here/cut.duet" -e cpu)" '>' 0
+	expect_contains "$here/stderr" 'ended without its end'
+	expect "samples elsewhere" "$(samples_of "$here"/duet-*-out.duet -e cpu)" '>' 0
+	expect_lacks "$here/stderr" 'without its end'
+	expect "mode" "$(stat -c %a "$here"/duet-*-out.duet)" == 600
+}
+
+# A recording that fails before it begins leaves the file that was there.
+case_old_file_stays() {
+	echo old >"$here/out.duet"
+	record -p 999999999 -d 1 -f "$here/out.duet"
+	expect_status 1
+	[ "$(cat "$here/out.duet")" = old ] || fail "the old file is gone"
+	expect_no_leftover "$here/out.duet"
+}
+
+# ---- parts and sums ----
+
+# Three seconds of bash at least, a pause, and three of yes.
+case_parts_of_a_recording() {
+	need_bpf
+	local half all
+	record -i 1ms -f "$here/out.duet" -- bash -c 'end=$((SECONDS + 4)); while [ $SECONDS -lt $end ]; do :; done
+		sleep 1; timeout 3 yes >/dev/null; true'
+	expect_status 0
+	all=$(samples_of "$here/out.duet")
+	half=$(samples_of "$here/out.duet" --to 2s)
+	expect_share "of bash in the first two seconds" "$(matching "$here/stdout" '^.bash pid')" '>=' 98
+	expect "the rest" "$(samples_of "$here/out.duet" --from 2s)" == $((all - half))
+	[ "$(samples_of "$here/out.duet" --from 0 --to -0)" = "$all" ] || fail "0 to -0 is not all of it"
+	samples_of "$here/out.duet" --from -1s >/dev/null
+	expect_share "of bash in the last second" "$(matching "$here/stdout" '^.bash pid')" '<=' 2
+	convert "$here/out.duet" "$here/part.txt" --from 1s --to 2s
+	expect_contains "$here/part.txt" '^part +: 1.000 s to 2.000 s of the recording'
+}
+
+case_windows_add_up() {
+	need_bpf
+	local file sum=0
+	start_jvm "$(any_jdk)" shop.Demo
+	record -p "$jvm" -i 1ms --continuous --window 2s -d 5 -o duet,collapsed -f "$here/windows"
+	expect_status 0
+	for file in "$here"/windows/profile_*.duet; do
+		expect_same "${file%.duet}.collapsed" <("$duet" convert "$file" - -o collapsed)
+		sum=$((sum + $(total "${file%.duet}.collapsed")))
+	done
+	convert "$here"/windows/profile_*.duet "$here/all.collapsed"
+	expect_status 0
+	expect "samples of all windows" "$(total "$here/all.collapsed")" == "$sum"
+	cat "$here"/windows/profile_*.collapsed | sed -E 's/ ([0-9]+)$/\t\1/' |
+		awk -F '\t' '{ sum[$1] += $2 } END { for (stack in sum) print stack " " sum[stack] }' |
+		LC_ALL=C sort >"$here/sum"
+	LC_ALL=C sort "$here/all.collapsed" >"$here/sorted"
+	expect_same "$here/sum" "$here/sorted"
+}
+
+# ---- what is none ----
+
+case_wrong_files() {
+	local file
+	mkdir "$here/folder"
+	: >"$here/empty"
+	echo "no profile at all" >"$here/text"
+	printf '\x89duet\r\n\x1a' >"$here/begun"
+	printf '\x89duet\r\n\x1a\x09\0\0\0\x10\0\0\0' >"$here/newer"
+	for file in folder empty text begun newer absent; do
+		convert "$here/$file" "$here/out.html"
+		expect_refusal 1 "$file: "
+		[ ! -e "$here/out.html" ] || fail "$file: something was written"
+	done
+	expect_contains "$here/stderr" 'absent: .*No such file'
+}
+
+case_wrong_usage() {
+	echo >"$here/there.duet"
+	convert
+	expect_refusal 2 'IN… OUT'
+	convert "$here/only.duet"
+	expect_refusal 2 'IN… OUT'
+	convert "$here/in.duet" "$here/there.duet"
+	expect_refusal 2 'there.duet exists'
+	convert "$here/in.duet" "$here/out" -o papyrus
+	expect_refusal 2 'papyrus'
+	convert "$here/in.duet" "$here/out" --from soon
+	expect_refusal 2 'from.*soon'
+	convert "$here/in.duet" "$here/out" --by colour
+	expect_refusal 2 'by.*colour'
+	convert "$here/in.duet" "$here/out" --pid 1
+	expect_refusal 2 'unknown option'
+}
+
+run_cases "$@"
