@@ -162,7 +162,7 @@ static void written_ones_are_merged_apart(void **state)
 
 static void the_rest_may_begin_anywhere(void **state)
 {
-	const uint64_t starts[] = {0, 1, 1023, 1024, TIMELINE_RECENT, 2 * TIMELINE_RECENT + 1, MANY - 1, MANY, MANY + 1};
+	const uint64_t starts[] = {0, 1, 1024, TIMELINE_RECENT, 2 * TIMELINE_RECENT + 1, MANY - 1, MANY, MANY + 1};
 	struct timeline *timeline = *state;
 
 	add_many(timeline);

@@ -56,7 +56,9 @@ int io_output_error(const struct io_output *out);
 int io_output_publish(struct io_output *out);
 /* Flushes, syncs, renames and releases. Returns 0, or -errno (such as -ENOSPC) with the old file unchanged. */
 int io_output_commit(struct io_output *out);
-/* Removes the temporary file and releases; what is published stays. Does nothing for NULL or after io_output_commit(). */
+/*
+ * Removes the temporary file and releases; what is published stays. Does nothing for NULL or after io_output_commit().
+ */
 void io_output_discard(struct io_output *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "event/event.h"
+#include "in/reader.h"
 #include "out/writer.h"
 #include "proc/helper.h"
 #include "proc/process.h"
@@ -23,6 +24,13 @@ static void list_formats(void)
 	puts("Formats (-o):");
 	for (const struct writer *const *writer = writers; *writer; writer++)
 		printf("  %-16s %s\n", (*writer)->name, (*writer)->help);
+}
+
+static void list_readers(void)
+{
+	puts("Formats that duet convert reads:");
+	for (const struct reader *const *reader = readers; *reader; reader++)
+		printf("  %-16s %s\n", (*reader)->name, (*reader)->help);
 }
 
 /* The names of a process and of its file may contain any bytes. */
@@ -77,6 +85,7 @@ static int run(void *options, const struct command_words *words)
 	(void)words;
 	list_events();
 	list_formats();
+	list_readers();
 	return list_jvms() < 0;
 }
 

@@ -171,7 +171,8 @@ static int read_chunk(struct duet_file *file, struct buf *why)
 	err = read_body(file);
 	if (err <= 0)
 		return err;
-	if (crc_of(file->body.data, file->body.len) != chunk->body_crc || (chunk->part && chunk->part != file->next_part)) {
+	if (crc_of(file->body.data, file->body.len) != chunk->body_crc ||
+	    (chunk->part && chunk->part != file->next_part)) {
 		leave_out(file);
 		return 1;
 	}
@@ -214,11 +215,13 @@ static void tell_missing(struct duet_file *file)
 	struct buf *warning = &file->source->warning;
 
 	if (file->left_out)
-		buf_printf(warning, "%" PRIu64 " of %" PRIu64 " chunks are damaged or go on from one that is, the first "
-				    "one at byte %" PRIu64 ": their samples are missing",
+		buf_printf(warning,
+			   "%" PRIu64 " of %" PRIu64 " chunks are damaged or go on from one that is, the first one at "
+			   "byte %" PRIu64 ": their samples are missing",
 			   file->left_out, file->left_out + file->chunks, file->first_left_out);
 	if (!file->is_ended)
-		buf_printf(warning, "%sended without its end, %.1f s after its start: what was sampled later is missing",
+		buf_printf(warning,
+			   "%sended without its end, %.1f s after its start: what was sampled later is missing",
 			   warning->len ? "; " : "", (double)(profile->end_ns - profile->start_ns) / 1e9);
 	if (warning->len)
 		profile_add_fact(profile, "incomplete", "%s", warning->data);
