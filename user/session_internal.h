@@ -57,14 +57,14 @@ struct session_stats {
 	uint64_t gone_hostile;
 };
 
-/* One file that is written at the end, or grows. An output has one file, or one for each event. */
+/* One output file. An output has one file, or one for each event. */
 struct session_written {
 	char *file; /* owned; NULL = stdout */
 	const struct writer *writer;
 	uint32_t event;
 	struct io_output output;
-	struct writer_stream *stream; /* of a file that grows */
-	int stream_error; /* -errno: nothing more can be appended */
+	struct writer_stream *stream; /* for a file written during the recording */
+	int stream_error; /* -errno of the first failure: nothing more is appended */
 };
 
 struct session {
@@ -102,7 +102,7 @@ struct session {
 	uint64_t command_ns; /* time at which session_run() was called */
 	uint64_t first_sample_ns;
 	uint64_t first_sample_cpu_ns; /* the loader's CPU time at first_sample_ns */
-	uint64_t streamed_ns; /* when files that grow were last appended to; 0 = there are none */
+	uint64_t streamed_ns; /* time at which outputs were last appended to; 0 = none is written during the recording */
 	uint64_t hurry_ns; /* answers with names are expected until then: poll more often */
 	struct vec(pid_t) unpublished; /* processes whose unwind rows must be published */
 	uint64_t newest_ns; /* time of the last sample that was read from BPF's ring, which is in the order of time */
@@ -165,7 +165,7 @@ void session_free_useless(struct session *session); /* frees failed agents that 
 
 /* session_report.c */
 
-/* Adds the facts that are known at the beginning, and describes the host, for a file without an end. */
+/* Adds the facts known at the start, and describes the host: for files whose recording is cut short. */
 void session_report_beginning(struct session *session);
 /* Add facts and losses to the profile, then print the closing lines on stderr. */
 void session_report_facts(struct session *session);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The output files of a session. All are opened before it begins and written at its end, or while it goes on if their
- * format can grow. A file that cannot be written goes to another folder.
+ * The output files of a session. All are opened before it begins. They are written at its end, or during it if their
+ * format allows. A file that cannot be written goes to another folder.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "session_internal.h"
 
-#define STREAM_NS (2 * NS_PER_SEC) /* a file that grows is at most this old */
+#define STREAM_NS (2 * NS_PER_SEC) /* how often files of formats with stream_open() are appended to */
 
 /* For root, EACCES usually means a link or pipe of another user in a folder that everybody may write to. */
 static const char *trap_hint(int err)
@@ -90,15 +90,15 @@ struct writer_options session_style(const struct session *session)
 	return style;
 }
 
-/* ---- files that grow ---- */
+/* ---- files written during the recording ---- */
 
-/* What is in the file stays readable. The whole recording is tried again at its end. */
+/* The file stays readable. At the end of the recording, all of it is written to another folder. */
 static void fail_stream(struct session_written *written, int err)
 {
 	int cause = io_output_error(&written->output);
 
 	written->stream_error = cause ? cause : err;
-	log_warn("%s: %s: it ends here; the recording goes on", written->file ? written->file : "stdout",
+	log_warn("%s: %s: nothing more is written to it; the recording continues", written->file ? written->file : "stdout",
 		 strerror(-written->stream_error));
 }
 
@@ -111,7 +111,7 @@ static int begin_stream(struct session *session, struct session_written *written
 	return err ? err : io_output_publish(&written->output);
 }
 
-/* Appends what is new to all of them, or begins them. */
+/* Appends to all of them; the first call begins them. */
 static void append_all(struct session *session, bool is_begin)
 {
 	for (size_t i = 0; i < session->outputs.len; i++) {

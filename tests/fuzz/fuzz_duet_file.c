@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A .duet file. The first byte chooses: the rest as the file, or its sections in a chunk whose checksums are right,
- * which no other bytes get past. What is read is a profile that every writer can write.
+ * A .duet file. The first byte chooses: the input is the file, or it is rows that are put into chunks with correct
+ * checksums, because random bytes do not get past these. Every writer can write a profile that was read.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ static uint32_t crc_of(const void *bytes, size_t len)
 	return (uint32_t)crc32(crc32(0, NULL, 0), bytes, (uInt)len);
 }
 
-/* Bytes to rows: type, coding, row_bytes and the number of rows in a byte each, then the rows. */
+/* The input has type, coding, size of a row and number of rows, one byte each, then the rows. */
 static void add_section(struct input *input, struct buf *body)
 {
 	struct layout_section section = {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 300
-# .duet files: as good as every other format, readable whatever happens to the recorder, whole or in parts.
+# .duet files and duet convert: equal to direct output, readable after the recorder was killed, parts and sums.
 . "$(dirname "$0")/lib.sh"
 
 convert() {
@@ -19,13 +19,12 @@ samples_of() { # FILE.duet OPTIONS...
 	total "$here/stdout"
 }
 
-# What another recording says of these is another text.
 expect_same() { # FILE FILE
 	cmp -s "$1" "$2" || fail "$(basename "$1") and $(basename "$2") differ: $(diff "$1" "$2" | head -n 4)"
 	expect_file "$1"
 }
 
-# One recording in every format; each is made again of the file, with the options of style of the recording.
+# Records once in every format, then converts the .duet file to each of them with the same options of style.
 record_and_convert() { # RECORD-OPTIONS...
 	local file
 	mkdir "$here/direct" "$here/made"
@@ -79,7 +78,7 @@ wait_for_samples() { # FILE COUNT
 	echo "$count"
 }
 
-# With what it had sampled up to a few seconds before.
+# The file has all samples but those of the last seconds.
 case_killed_recorder() {
 	local first last killed
 	need_bpf
@@ -94,8 +93,8 @@ case_killed_recorder() {
 	recorder=
 	convert "$here/out.duet" "$here/out.txt"
 	expect_status 0
-	expect_contains "$here/stderr" 'out.duet: ended without its end'
-	expect_contains "$here/out.txt" '^incomplete +: ended without its end'
+	expect_contains "$here/stderr" 'out.duet: was cut short'
+	expect_contains "$here/out.txt" '^incomplete +: was cut short'
 	expect_contains "$here/out.txt" 'shop\.Pricing'
 	expect_contains "$here/out.txt" '^command +: duet record'
 	expect "age of the last chunk" $((killed - $(stat -c %Y "$here/out.duet"))) '<=' 5
@@ -112,7 +111,7 @@ case_full_disk() {
 	start_record -p "$jvm" -t -e cpu,page-faults -i 1ms -d 90 -f "$here/small/out.duet"
 	samples=$(wait_for_samples "$here/small/out.duet" 0)
 	head -c 1m /dev/zero >"$here/small/filler" 2>/dev/null
-	until grep -q 'it ends here' "$here/stderr"; do
+	until grep -q 'nothing more is written' "$here/stderr"; do
 		[ $SECONDS -lt $end ] || fail "nothing was said of the full disk: $(cat "$here/stderr")"
 		sleep 0.2
 	done
@@ -126,12 +125,12 @@ case_full_disk() {
 	expect_file "$rescued"
 	mv "$rescued" "$here/rescued.duet"
 	expect "samples on the full disk" "$(samples_of "$here/cut.duet" -e cpu)" '>=' "$samples"
-	expect_contains "$here/stderr" 'ended without its end'
+	expect_contains "$here/stderr" 'was cut short'
 	expect "samples elsewhere" "$(samples_of "$here/rescued.duet" -e cpu)" '>' "$samples"
-	expect_lacks "$here/stderr" 'without its end'
+	expect_lacks "$here/stderr" 'was cut short'
 }
 
-# A recording that fails before it begins leaves the file that was there.
+# A recording that fails before it starts leaves the old file alone.
 case_old_file_stays() {
 	echo old >"$here/out.duet"
 	record -p 999999999 -d 1 -f "$here/out.duet"
@@ -180,7 +179,7 @@ case_windows_add_up() {
 	expect_same "$here/sum" "$here/sorted"
 }
 
-# ---- what is none ----
+# ---- errors ----
 
 case_wrong_files() {
 	local file

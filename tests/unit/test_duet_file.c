@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* .duet files: what is written is read, whatever happens to the file in between is noticed. */
+/* .duet files: the reader returns what the writer wrote, and notices truncation and damage. */
 #include "fixtures/duet_files.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Every table with every field. */
+/* A profile with rows in every table and values in every field. */
 static void full_profile(struct profile *p)
 {
 	uint32_t *host = (uint32_t *)&p->host, *texts, thread, frame, other;
@@ -111,7 +111,7 @@ static void an_empty_profile_comes_back(void **state)
 	profile_release(&after);
 }
 
-/* ---- files that grow ---- */
+/* ---- files written step by step ---- */
 
 struct growing {
 	struct profile profile;
@@ -148,7 +148,7 @@ static void grow_close(struct growing *g)
 	profile_release(&g->profile);
 }
 
-/* A thread, a frame and a stack that others have not, among those that all have. */
+/* Adds a frame and a stack that are new, and some that other rounds have too. */
 static void add_round(struct profile *p, unsigned round)
 {
 	char name[32];
@@ -163,7 +163,7 @@ static void add_round(struct profile *p, unsigned round)
 	p->end_ns = (round + 1) * 1000 * MS;
 }
 
-/* Each sample of the last chunk that is whole is there, and a sentence says that more may be missing. */
+/* All samples up to the last complete chunk are read, and the warning says that later ones are missing. */
 static void cut_anywhere_it_is_readable(void **state)
 {
 	struct growing g;
@@ -189,7 +189,7 @@ static void cut_anywhere_it_is_readable(void **state)
 		assert_int_equal(warning.len != 0, whole != 0);
 		assert_int_equal(got.samples.len, 3 * whole);
 		if (whole) {
-			assert_non_null(strstr(warning.data, "ended without its end"));
+			assert_non_null(strstr(warning.data, "was cut short"));
 			assert_int_equal(got.end_ns - got.start_ns, whole * 1000 * MS);
 		}
 		profile_release(&got);
@@ -218,7 +218,7 @@ static void grown_is_like_written_at_once(void **state)
 	grow_close(&g);
 }
 
-/* The facts of the beginning make way for those of the end. */
+/* The facts written at the end replace those written at the start. */
 static void the_last_facts_count(void **state)
 {
 	struct profile after;
@@ -246,7 +246,7 @@ static void the_last_facts_count(void **state)
 	grow_close(&g);
 }
 
-/* Long enough for the tables to be repeated. `ret_part_0` is the offset of the last chunk that begins anew. */
+/* Long enough for the tables to be repeated. `ret_part_0` is the offset of the last chunk with part 0. */
 static void grow_long(struct growing *g, size_t *ret_part_0)
 {
 	struct layout_chunk chunk;
@@ -286,7 +286,7 @@ static void tables_are_repeated(void **state)
 	g.file.data[START + 100] ^= 1;
 	assert_int_equal(read_bytes(&after, g.file.data, g.file.len, &why, &warning), 0);
 	assert_non_null(strstr(warning.data, "are damaged"));
-	assert_null(strstr(warning.data, "without its end"));
+	assert_null(strstr(warning.data, "was cut short"));
 	assert_true(after.samples.len >= 100000 && after.samples.len < 800000);
 	profile_release(&after);
 	grow_close(&g);
@@ -294,7 +294,7 @@ static void tables_are_repeated(void **state)
 
 /* ---- damage ---- */
 
-/* Nothing that is read differs from what was written. */
+/* The reader never returns anything else than what was written. */
 static void every_flipped_bit_is_found(void **state)
 {
 	struct profile before, after;
@@ -345,7 +345,7 @@ static void what_is_none_is_refused(void **state)
 	profile_release(&after);
 }
 
-/* ---- files of others ---- */
+/* ---- files made by hand ---- */
 
 /* A file of one chunk, section by section. */
 struct made {
@@ -416,7 +416,7 @@ static void unknown_sections_and_fields_are_skipped(void **state)
 	buf_release(&made.body);
 }
 
-/* Whole by their checksums, and yet they make no sense. */
+/* The checksums are right, the contents are not. */
 static void numbers_out_of_range_are_refused(void **state)
 {
 	static const struct {
@@ -445,13 +445,13 @@ static void numbers_out_of_range_are_refused(void **state)
 		buf_init(&made.body);
 		made_add(&made, bad[i].type, bad[i].row_bytes, bad[i].numbers, bad[i].len);
 		assert_int_equal(made_read(&made, &after), -EBADMSG);
-		assert_non_null(strstr(why.data, "the chunk at byte 16 makes no sense"));
+		assert_non_null(strstr(why.data, "the chunk at byte 16 is invalid"));
 		profile_release(&after);
 		buf_release(&made.body);
 	}
 }
 
-/* A few bytes that would unpack to gigabytes: the limit is told before they do. */
+/* Sizes over the limits are refused before memory is allocated. */
 static void sizes_are_bounded(void **state)
 {
 	struct layout_section section = {.type = LAYOUT_NODES, .coding = LAYOUT_DEFLATE, .row_bytes = 8};

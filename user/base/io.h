@@ -50,14 +50,14 @@ int io_output_create(struct io_output *out, const char *path, const struct io_ac
 /* Returns the first write error so far (such as -ENOSPC), or 0. stdio itself does not keep the error number. */
 int io_output_error(const struct io_output *out);
 /*
- * Gives the file its name now, for one that grows: what is written later is appended. Returns 0, or -errno with the old
- * file unchanged.
+ * Renames the file now; later writes append to it. For files that must exist before they are complete. Returns 0, or
+ * -errno with the old file unchanged.
  */
 int io_output_publish(struct io_output *out);
 /* Flushes, syncs, renames and releases. Returns 0, or -errno (such as -ENOSPC) with the old file unchanged. */
 int io_output_commit(struct io_output *out);
 /*
- * Removes the temporary file and releases; what is published stays. Does nothing for NULL or after io_output_commit().
+ * Removes the temporary file and releases. A published file stays. Does nothing for NULL or after io_output_commit().
  */
 void io_output_discard(struct io_output *out);
 

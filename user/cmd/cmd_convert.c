@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `duet convert`: files of recordings, or parts of them, in another format. */
+/* `duet convert`: writes recordings, or parts of them, in another format. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -28,10 +28,10 @@ struct convert_options {
 /* clang-format off */
 static const struct opt rows[] = {
 	OPT_GROUP("What"),
-	{0, "from", "TIME", "samples since then: 10s after the start, -10s before the end, or UTC", opt_moment,
+	{0, "from", "TIME", "only samples from this time on: 10s (after the start), -10s (before the end), or UTC", opt_moment,
 		FIELD(from)},
-	{0, "to", "TIME", "samples before then: 20s, 10:00:00, 2026-11-22T10:00:00", opt_moment, FIELD(to)},
-	{'e', "event", "EVENT", "this event alone", opt_string, FIELD(event)},
+	{0, "to", "TIME", "only samples before this time: 20s, 10:00:00, 2026-11-22T10:00:00", opt_moment, FIELD(to)},
+	{'e', "event", "EVENT", "only samples of this event", opt_string, FIELD(event)},
 
 	OPT_GROUP("Output"),
 	{'o', "output", "FORMAT", "format (default: by OUT's extension, else text)", opt_string, FIELD(format),
@@ -43,9 +43,9 @@ static const struct opt rows[] = {
 };
 /* clang-format on */
 
-/* ---- what is written ---- */
+/* ---- the part to write ---- */
 
-/* Index of the event, UINT32_MAX if none is named; or -EINVAL after the user was told. */
+/* *ret_event is UINT32_MAX if no name is given. Returns 0, or -EINVAL after reporting the error. */
 static int find_event(const struct profile *profile, const char *name, uint32_t *ret_event)
 {
 	struct buf known;
@@ -65,7 +65,7 @@ static int find_event(const struct profile *profile, const char *name, uint32_t 
 	return name && *ret_event == UINT32_MAX ? -EINVAL : 0;
 }
 
-/* As the report tells it: the other facts are of the whole recording. */
+/* The other facts describe the whole recording. */
 static void tell_part(struct profile *part, const struct profile *whole)
 {
 	profile_add_fact(part, "part", "%.3f s to %.3f s of the recording",
@@ -73,7 +73,7 @@ static void tell_part(struct profile *part, const struct profile *whole)
 			 (double)(part->end_ns - whole->start_ns) / 1e9);
 }
 
-/* Puts the part of `profile` that the options choose in its place. Returns 0, or -errno after the user was told. */
+/* Replaces `profile` by the part that the options select. Returns 0, or -errno after reporting the error. */
 static int cut(struct profile *profile, const struct convert_options *options)
 {
 	bool is_all_time = options->from.kind == MOMENT_NONE && options->to.kind == MOMENT_NONE;
@@ -106,14 +106,14 @@ static int cut(struct profile *profile, const struct convert_options *options)
 	return err;
 }
 
-/* ---- where to ---- */
+/* ---- the output ---- */
 
 struct target {
 	const char *path; /* "-" is stdout */
 	const struct writer *writer;
 };
 
-/* A pattern of the shell's that has no name for the output after it would take its last recording for it. */
+/* `duet convert *.duet`, with the output forgotten, must not overwrite the last recording. */
 static bool is_recording(const char *path)
 {
 	return !strcmp(writer_by_path(path)->name, "duet") && !access(path, F_OK);
@@ -127,7 +127,7 @@ static int find_target(const struct convert_options *options, const char *path, 
 		return -EINVAL;
 	}
 	if (!options->format && is_recording(path)) {
-		log_error("%s exists: the last name is the output's; -o duet replaces a recording", path);
+		log_error("%s exists and would be replaced: name another output last, or add -o duet to replace it", path);
 		return -EINVAL;
 	}
 	return 0;
@@ -162,7 +162,7 @@ static int write_events(const struct profile *profile, const struct writer_optio
 	int err = 0;
 
 	if (count > 1 && !strcmp(target->path, "-")) {
-		log_error("the %s format has a file for each event: give --event, or a file", target->writer->name);
+		log_error("the %s format needs a file for each event: give --event, or a file name", target->writer->name);
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; !err && i < count; i++) {
@@ -200,10 +200,10 @@ static int convert(const struct convert_options *options, struct writer_options 
 
 	if (err < 0)
 		return err;
-	style->processes = writer_shows_processes(&profile, style); /* a part looks like the whole */
+	style->processes = writer_shows_processes(&profile, style); /* of the whole: a part may have a single process */
 	err = cut(&profile, options);
 	if (!err && !profile.samples.len)
-		log_warn("no sample is in it");
+		log_warn("no samples were selected");
 	if (!err)
 		err = write_events(&profile, style, target);
 	profile_release(&profile);
@@ -217,7 +217,7 @@ static int run(void *context, const struct command_words *words)
 	struct target target;
 
 	if (words->count < 2) {
-		log_error("duet convert IN… OUT: name what to read, and last what to write; - is stdin and stdout");
+		log_error("usage: duet convert IN… OUT (- is stdin or stdout)");
 		return 2;
 	}
 	style_set_depth(&style, options->depth);
@@ -228,8 +228,8 @@ static int run(void *context, const struct command_words *words)
 
 const struct command cmd_convert = {
 	.name = "convert",
-	.summary = "recordings in another format: duet convert a.duet a.html",
-	.usage = "duet convert [OPTIONS] IN… OUT    several are merged; - is stdin and stdout\n",
+	.summary = "write recordings in another format: duet convert a.duet a.html",
+	.usage = "duet convert [OPTIONS] IN… OUT    several inputs are merged; - is stdin or stdout\n",
 	.rows = rows,
 	.options_bytes = sizeof(struct convert_options),
 	.most_words = INT_MAX,

@@ -10,7 +10,7 @@
 
 #define DAY_NS (86400 * NS_PER_SEC)
 
-/* The whole text is a time in this format of strptime(3), with or without a Z for UTC, which it is in any case. */
+/* Returns true if the whole text matches the format of strptime(3). A Z may follow; the time is UTC with or without. */
 static bool parse_time(const char *text, const char *format, struct tm *ret)
 {
 	const char *end;
@@ -39,7 +39,7 @@ static bool parse_clock(const char *text, struct moment *ret)
 	return false;
 }
 
-/* The start and the end themselves are moments, too. */
+/* opt_seconds() does not accept 0, which is the start or the end. */
 static bool parse_distance(const char *text, struct moment *ret)
 {
 	struct moment moment = {.kind = *text == '-' ? MOMENT_BEFORE_END : MOMENT_AFTER_START};
@@ -65,7 +65,7 @@ int opt_moment(void *field, const char *value, struct buf *why)
 	return -EINVAL;
 }
 
-/* The first such time of day that is not before the start, if the recording has it; else that of its first day. */
+/* Returns the first such time of day after the start if it is within the recording, else that of its first day. */
 static uint64_t time_of_day(uint64_t of_day_ns, uint64_t start_ns, uint64_t end_ns)
 {
 	uint64_t ns = start_ns - start_ns % DAY_NS + of_day_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A moment of a recording, as --from and --to give it. */
+/* A time within a recording: the values of --from and --to. */
 #ifndef CMD_MOMENT_H
 #define CMD_MOMENT_H
 
@@ -11,12 +11,12 @@ enum moment_kind { MOMENT_NONE, MOMENT_AFTER_START, MOMENT_BEFORE_END, MOMENT_OF
 
 struct moment {
 	enum moment_kind kind;
-	uint64_t ns; /* since the start, before the end, since midnight, since 1970: UTC */
+	uint64_t ns; /* after the start, before the end, since midnight UTC, or since 1970 */
 };
 
 /* A parser for option rows [struct moment]: 10s, -10s, 10:00:00, 2026-11-22T10:00:00. */
 int opt_moment(void *field, const char *value, struct buf *why);
-/* The time of the moment in a recording, all as CLOCK_REALTIME; `otherwise` if the kind is MOMENT_NONE. */
+/* Returns the moment as CLOCK_REALTIME, like start_ns and end_ns; `otherwise` if the kind is MOMENT_NONE. */
 uint64_t moment_ns(const struct moment *moment, uint64_t start_ns, uint64_t end_ns, uint64_t otherwise);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options that say what a file looks like: of each command that writes one. */
+/* The options that shape the contents of output files, for all commands that write them. */
 #ifndef CMD_STYLE_H
 #define CMD_STYLE_H
 
@@ -36,9 +36,9 @@
 
 void style_group_names(struct buf *out);
 void style_format_names(struct buf *out);
-/* Fills style->by from --by, NULL if it was not given, and checks the rest. 0, or -EINVAL after the user was told. */
+/* Parses --by (NULL: not given) into style->by and checks the rest. Returns 0, or -EINVAL after reporting the error. */
 int style_set(struct writer_options *style, const char *by);
-/* Of -j: deeper stacks are cut by the writer. */
+/* Sets the depth given with -j. */
 void style_set_depth(struct writer_options *style, uint32_t depth);
 void style_release(struct writer_options *style);
 

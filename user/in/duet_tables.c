@@ -23,7 +23,7 @@ void duet_tables_release(struct duet_tables *tables)
 	vec_release(&tables->depths);
 }
 
-/* The empty string, the unknown owner and the root are in no file. */
+/* The empty string, the unknown owner and the root are not stored. */
 int duet_tables_anew(struct duet_tables *tables)
 {
 	vec_clear(&tables->texts);
@@ -72,7 +72,7 @@ static int add_texts(struct duet_tables *tables, const struct layout_section *se
 	return err;
 }
 
-/* As layout_text: the profile's id. An unknown number is the empty string: nothing but a name is missing. */
+/* A layout_text. An unknown number becomes the empty string: only a name is missing. */
 static uint32_t text_of(void *context, uint32_t number)
 {
 	const struct duet_tables *tables = context;
@@ -80,7 +80,7 @@ static uint32_t text_of(void *context, uint32_t number)
 	return number < tables->texts.len ? tables->texts.items[number] : 0;
 }
 
-/* ---- rows: each returns the profile's index, or UINT32_MAX with the cause in `why` if it is not memory ---- */
+/* ---- rows: each function returns the index in the profile, or UINT32_MAX; `why` is empty when out of memory ---- */
 
 union row {
 	struct profile_event event;
@@ -101,7 +101,7 @@ static uint32_t bad(struct buf *why, const char *what)
 	return UINT32_MAX;
 }
 
-/* A newer duet's unit has no name here: the weights are shown as those of any event that is counted. */
+/* Weights in a unit of a newer duet are shown as counts. */
 static uint32_t add_event(struct duet_tables *tables, const union row *row, struct buf *why)
 {
 	const struct profile_event *event = &row->event;
@@ -112,7 +112,7 @@ static uint32_t add_event(struct duet_tables *tables, const union row *row, stru
 			     event->interval);
 }
 
-/* A newer duet's kind of frame keeps its name. */
+/* A frame of a newer duet's kind is shown by its name. */
 static uint32_t add_frame(struct duet_tables *tables, const union row *row, struct buf *why)
 {
 	struct frame frame = row->frame;
@@ -214,7 +214,7 @@ static uint32_t set_times(struct duet_tables *tables, const union row *row, stru
 
 static const struct kind {
 	uint32_t (*add)(struct duet_tables *tables, const union row *row, struct buf *why);
-	size_t numbers; /* offset of the list of its rows in struct duet_tables; 0 for rows that nothing refers to */
+	size_t numbers; /* offset of its numbers in struct duet_tables; 0 for rows that nothing refers to */
 } kinds[LAYOUT_TYPES] = {
 	[LAYOUT_TIMES] = {set_times, 0},
 	[LAYOUT_HOST] = {set_host, 0},
@@ -238,7 +238,7 @@ static int add_row(struct duet_tables *tables, const struct kind *kind, const un
 	return kind->numbers ? vec_push(numbers, index) : 0;
 }
 
-/* More than that would take all memory. */
+/* Limits the memory that a file can make us use. */
 static bool has_too_many(const struct duet_tables *tables)
 {
 	return tables->nodes.len > LAYOUT_ROWS_MAX || tables->profile->nodes.len > LAYOUT_ROWS_MAX ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * duet's own format. What a recorder had written when it was killed is read up to the last whole chunk. A chunk that
- * was damaged later is left out, with those that go on from it.
+ * duet's own format. If the recorder was killed, the file is read up to its last complete chunk. A damaged chunk is
+ * left out, together with the chunks that continue its row numbers.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "in/duet_tables.h"
 #include "in/readers.h"
 
-#define PIECE (1u << 20) /* bytes read at once: what a header promises need not be there */
+#define PIECE (1u << 20) /* bytes read at once: the file may be shorter than a header says */
 #define LONGEST_START 4096 /* bytes of the file's header */
 
 struct duet_file {
@@ -20,7 +20,7 @@ struct duet_file {
 	struct buf body, rows, columns;
 	uint64_t at; /* offset of the chunk */
 	struct layout_chunk chunk;
-	uint32_t next_part; /* UINT32_MAX: what follows goes on from a chunk that is damaged */
+	uint32_t next_part; /* the part that may follow, except 0; UINT32_MAX after a damaged chunk */
 	uint64_t chunks, left_out;
 	uint64_t first_left_out; /* offset */
 	bool is_ended;
@@ -40,7 +40,7 @@ static int refuse(struct buf *why, int err, const char *what)
 
 /* ---- sections ---- */
 
-/* Puts `size` bytes into `ret`, whatever they are now. */
+/* Empties `ret` and makes room for `size` bytes. */
 static int make_room(struct buf *ret, size_t size)
 {
 	buf_clear(ret);
@@ -104,7 +104,7 @@ static int read_sections(struct duet_file *file, struct buf *why)
 	for (uint32_t i = 0; !err && i < file->chunk.sections; i++)
 		err = read_section(file, &at, end, &cause);
 	if (err < 0 && err != -ENOMEM)
-		buf_printf(why, "the chunk at byte %" PRIu64 " makes no sense%s%s", file->at, cause.len ? ": " : "",
+		buf_printf(why, "the chunk at byte %" PRIu64 " is invalid%s%s", file->at, cause.len ? ": " : "",
 			   cause.data);
 	buf_release(&cause);
 	return err;
@@ -123,7 +123,7 @@ static bool is_header(const struct layout_chunk *chunk)
 	       chunk->body_bytes <= LAYOUT_BODY_MAX && chunk->sections <= LAYOUT_SECTIONS_MAX;
 }
 
-/* Returns 1, 0 when the file ends in it, or -errno. */
+/* Returns 1, 0 if the file ends before the end of the body, or -errno. */
 static int read_body(struct duet_file *file)
 {
 	struct buf *body = &file->body;
@@ -153,7 +153,7 @@ static void leave_out(struct duet_file *file)
 		file->first_left_out = file->at;
 }
 
-/* Returns 1 when another may follow, 0 at the end, or -errno with the cause in `why`. */
+/* Returns 1 if another chunk may follow, 0 at the end, or -errno. */
 static int read_chunk(struct duet_file *file, struct buf *why)
 {
 	const struct layout_chunk *chunk = &file->chunk;
@@ -196,19 +196,19 @@ static int read_start(struct duet_file *file, struct buf *why)
 	if (got < 0)
 		return (int)got;
 	if (got < (ssize_t)sizeof(start))
-		return refuse(why, -ENODATA, "it was cut off in its first line");
+		return refuse(why, -ENODATA, "it ends within its header");
 	if (start.version != LAYOUT_VERSION) {
 		buf_printf(why, "it is of version %u, this duet reads version %d: use a newer duet", start.version,
 			   LAYOUT_VERSION);
 		return -EPROTONOSUPPORT;
 	}
 	if (start.bytes < sizeof(start) || start.bytes > sizeof(rest))
-		return refuse(why, -EBADMSG, "it is damaged in its first line");
+		return refuse(why, -EBADMSG, "its header is damaged");
 	got = reader_bytes(file->source, rest, start.bytes - sizeof(start));
 	return got < 0 ? (int)got : 0;
 }
 
-/* What is missing is said in the profile, too: it outlives the message. */
+/* Adds what is missing to the facts too, so that output files report it. */
 static void tell_missing(struct duet_file *file)
 {
 	struct profile *profile = file->tables.profile;
@@ -216,12 +216,12 @@ static void tell_missing(struct duet_file *file)
 
 	if (file->left_out)
 		buf_printf(warning,
-			   "%" PRIu64 " of %" PRIu64 " chunks are damaged or go on from one that is, the first one at "
-			   "byte %" PRIu64 ": their samples are missing",
+			   "%" PRIu64 " of %" PRIu64 " chunks are damaged or depend on a damaged one, the first at byte "
+			   "%" PRIu64 ": their samples are missing",
 			   file->left_out, file->left_out + file->chunks, file->first_left_out);
 	if (!file->is_ended)
 		buf_printf(warning,
-			   "%sended without its end, %.1f s after its start: what was sampled later is missing",
+			   "%sthe recording was cut short after %.1f s: later samples, totals and losses are missing",
 			   warning->len ? "; " : "", (double)(profile->end_ns - profile->start_ns) / 1e9);
 	if (warning->len)
 		profile_add_fact(profile, "incomplete", "%s", warning->data);
@@ -242,7 +242,7 @@ static int read_file(struct duet_file *file, struct buf *why)
 		return err;
 	if (!file->chunks)
 		return refuse(why, -ENODATA, file->left_out ? "its first chunk is damaged" :
-							      "it was cut off before its first chunk was whole");
+							      "it ends before the end of its first chunk");
 	duet_tables_finish(&file->tables);
 	tell_missing(file);
 	return 0;
@@ -269,7 +269,7 @@ static int duet_read(struct profile *profile, struct reader_source *source, stru
 
 const struct reader reader_duet = {
 	.name = "duet",
-	.help = "duet's own: everything that was recorded",
+	.help = "recordings made with duet record -o duet",
 	.claims = duet_claims,
 	.read = duet_read,
 };

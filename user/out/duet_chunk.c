@@ -6,10 +6,10 @@
 #include <string.h>
 #include <zlib.h>
 
-#define FULL_BYTES (LAYOUT_SECTION_MAX / 2) /* one more row, with its strings, is far below the limit */
+#define FULL_BYTES (LAYOUT_SECTION_MAX / 2) /* leaves room for one more row and its strings */
 #define FULL_SAMPLES (65536 * 32) /* bytes */
-#define PACK_MIN 64 /* bytes: less is not worth it */
-#define PACK_LEVEL 1 /* of zlib: the recorder has little time */
+#define PACK_MIN 64 /* bytes: fewer are not compressed */
+#define PACK_LEVEL 1 /* zlib's fastest: the recorder does this while it records */
 
 void duet_chunk_init(struct duet_chunk *chunk)
 {
@@ -33,7 +33,7 @@ bool duet_chunk_is_full(const struct duet_chunk *chunk, enum layout_type type)
 	       chunk->sections[LAYOUT_TEXTS].len >= FULL_BYTES;
 }
 
-/* Appends the packed bytes to chunk->body and returns their number; 0 when they are not fewer, -ENOMEM. */
+/* Appends the compressed rows to chunk->body. Returns their size, 0 if it is no smaller, or -ENOMEM. */
 static int64_t pack(struct duet_chunk *chunk, const struct buf *rows, size_t row_bytes)
 {
 	uLongf packed = compressBound(rows->len);
@@ -56,7 +56,7 @@ static int64_t pack(struct duet_chunk *chunk, const struct buf *rows, size_t row
 	return (int64_t)packed;
 }
 
-/* Returns what the section takes in the file, or -ENOMEM. */
+/* Returns the size of the section in the file, or -ENOMEM. */
 static int64_t add_section(struct duet_chunk *chunk, enum layout_type type)
 {
 	const struct buf *rows = &chunk->sections[type];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A chunk of a .duet file in the making: user/profile/layout.h. */
+/* Collects the rows of a chunk of a .duet file and writes it. The layout is in profile/layout.h. */
 #ifndef OUT_DUET_CHUNK_H
 #define OUT_DUET_CHUNK_H
 
@@ -16,11 +16,11 @@ struct duet_chunk {
 
 void duet_chunk_init(struct duet_chunk *chunk);
 void duet_chunk_release(struct duet_chunk *chunk);
-/* True when the last row, of this type, has filled it: it is to be written. */
+/* True if the chunk must be written now, after a row of this type was added. */
 bool duet_chunk_is_full(const struct duet_chunk *chunk, enum layout_type type);
 /*
- * Writes it to `out`, whole or with an error there, and empties it. Adds what tables and samples took in the file to
- * *tables_bytes and *samples_bytes. Returns 0 or -ENOMEM.
+ * Writes the chunk to `out` and empties it. Adds the sizes of its sections in the file to *tables_bytes and
+ * *samples_bytes. Returns 0 or -ENOMEM; the stream keeps errors of writing.
  */
 int duet_chunk_write(struct duet_chunk *chunk, uint32_t part, uint32_t flags, FILE *out, uint64_t *tables_bytes,
 		     uint64_t *samples_bytes);

@@ -46,10 +46,10 @@ struct writer {
 	/* Returns 0 or the -errno of the stream. Reports nothing. */
 	int (*write)(const struct profile *profile, const struct writer_options *options, FILE *out);
 	/*
-	 * NULL for formats that are written at the end. stream_open() begins a file for a profile that grows, NULL when
-	 * out of memory. Each stream_append() makes the file whole with what is new; then the caller sets
-	 * profile->samples.written. The one with `is_end` is the last. It returns as write(); after an error nothing
-	 * more can be appended.
+	 * NULL for formats that are written at the end. stream_open() begins the file of a recording that still runs;
+	 * it returns NULL when out of memory. stream_append() appends what was added to the profile since the last
+	 * call; after each call the caller sets profile->samples.written. `is_end` marks the last call. It returns as
+	 * write(). After an error it must not be called again.
 	 */
 	struct writer_stream *(*stream_open)(const struct profile *profile, FILE *out);
 	int (*stream_append)(struct writer_stream *stream, bool is_end);
@@ -65,11 +65,11 @@ extern const struct writer *const writers[];
 /* The name of the event that is written ("" if there is none), and the unit of its weights: "ns", or its name. */
 const char *writer_event(const struct profile *profile, const struct writer_options *options);
 const char *writer_unit(const struct profile *profile, const struct writer_options *options);
-/* What options->processes is to be. */
+/* Returns the value for options->processes. */
 bool writer_shows_processes(const struct profile *profile, const struct writer_options *options);
 /*
- * Appends the name of the file of an event that is not the first, for writers of one event: `event` is inserted before
- * the extension.
+ * Appends the file name for an event other than the first, for writers with one file for each event: inserts `event`
+ * before the extension of `file`.
  */
 void writer_event_file(const char *file, const char *event, struct buf *ret);
 void writer_options_default(struct writer_options *options);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * duet's own format: the profile's tables, chunk by chunk, while it grows. Each chunk has the rows that are new since
- * the one before, so the numbers of rows in the file are those in the profile. Once in a while the numbers begin anew
- * with all rows, so that a damaged chunk does not take the rest of the file with it.
+ * duet's own format. Each chunk holds the rows that were added to the profile since the previous chunk, so row numbers
+ * in the file are indices in the profile. From time to time a chunk starts again with all rows, so that chunks after it
+ * can be read even if an earlier one is damaged.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,9 @@
 #include "out/duet_chunk.h"
 #include "out/writers.h"
 
-#define ANEW_MIN (1u << 20) /* bytes of samples, and … */
-#define ANEW_TIMES 8 /* … so many times what the tables take, before these are repeated */
+/* The tables are repeated when the samples since the last time take more than both of these. */
+#define ANEW_MIN (1u << 20) /* bytes */
+#define ANEW_TIMES 8 /* times the size of the tables */
 
 struct writer_stream {
 	const struct profile *profile;
@@ -20,9 +21,9 @@ struct writer_stream {
 	struct duet_chunk chunk;
 	uint32_t part; /* of the next chunk */
 	uint64_t tables_bytes, samples_bytes; /* in the file, since part 0 */
-	struct vec(uint32_t) texts; /* id of a string -> its number in the file; 0 = it has none yet */
+	struct vec(uint32_t) texts; /* id of a string -> its number in the file; 0 = not written yet */
 	uint32_t text_count;
-	size_t events, frames, owners, threads, nodes; /* how many the file has */
+	size_t events, frames, owners, threads, nodes; /* number of rows of the profile that the file has */
 	bool is_begun; /* the file has the first profile->samples.written samples */
 	int err;
 };
@@ -47,7 +48,7 @@ static void add_text(struct writer_stream *stream, const char *text)
 	buf_add(&stream->chunk.sections[LAYOUT_TEXTS], text, len);
 }
 
-/* As layout_text: the string's number in the file, with its text when it is new there. */
+/* A layout_text. Writes the string if the file does not have it. */
 static uint32_t number_of_text(void *context, uint32_t id)
 {
 	struct writer_stream *stream = context;
@@ -70,7 +71,7 @@ static uint32_t number_of_text(void *context, uint32_t id)
 static void add_row(struct writer_stream *stream, enum layout_type type, const void *row)
 {
 	layout_put(type, row, number_of_text, stream, &stream->chunk.sections[type]);
-	if (type < LAYOUT_LOSSES && duet_chunk_is_full(&stream->chunk, type)) /* losses and facts stay together */
+	if (type < LAYOUT_LOSSES && duet_chunk_is_full(&stream->chunk, type)) /* losses and facts must be in one section */
 		write_chunk(stream, 0);
 }
 
@@ -101,7 +102,7 @@ static int add_sample(void *context, const struct profile_sample *sample)
 	return stream->err;
 }
 
-/* ---- what one chunk has ---- */
+/* ---- chunks ---- */
 
 static void add_times(struct writer_stream *stream)
 {
@@ -132,7 +133,7 @@ static void add_new_rows(struct writer_stream *stream)
 		add_node(stream, stream->nodes);
 }
 
-/* What is known at the end of a recording, or of what can be told before. */
+/* The losses and facts known so far. */
 static void add_report(struct writer_stream *stream)
 {
 	const struct profile *profile = stream->profile;
@@ -143,7 +144,7 @@ static void add_report(struct writer_stream *stream)
 		add_row(stream, LAYOUT_FACTS, &profile->facts.items[i]);
 }
 
-/* A virtual thread that shares its row has an id no longer. */
+/* A row written with an id may be shared by several threads now, and then has no id. */
 static void repeat_virtual_threads(struct writer_stream *stream)
 {
 	uint64_t id;
@@ -153,7 +154,7 @@ static void repeat_virtual_threads(struct writer_stream *stream)
 			add_thread(stream, i);
 }
 
-/* The root node and the unknown owner are in no file. */
+/* The root node and the unknown owner are not stored. */
 static void begin_anew(struct writer_stream *stream)
 {
 	stream->part = 0;
@@ -211,7 +212,7 @@ static void stream_close(struct writer_stream *stream)
 	free(stream);
 }
 
-/* Style does not matter: the file has everything. */
+/* Options of style do not apply: the file has everything. */
 static int duet_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	struct writer_stream *stream = stream_open(profile, out);
@@ -225,7 +226,7 @@ static int duet_write(const struct profile *profile, const struct writer_options
 const struct writer writer_duet = {
 	.name = "duet",
 	.extensions = "duet",
-	.help = "everything that was recorded, written while it is; duet convert makes the others of it",
+	.help = "all samples, written during the recording; duet convert makes the other formats from it",
 	.has_all_events = true,
 	.write = duet_write,
 	.stream_open = stream_open,

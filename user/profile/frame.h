@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/intern.h"
 
-/* The numbers are in .duet files: a new one gets the next. */
+/* .duet files contain these numbers: never change them. */
 enum frame_kind {
 	FRAME_KERNEL,
 	FRAME_NATIVE,	   /* user-space code outside the JVM */

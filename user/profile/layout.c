@@ -100,7 +100,7 @@ static const struct layout_field node_fields[] = {
 	{0},
 };
 
-/* time_ns is since the start of the recording. */
+/* time_ns is relative to the start of the recording. */
 static const struct layout_field sample_fields[] = {
 	NUMBER(profile_sample, time_ns),
 	NUMBER(profile_sample, weight),
@@ -123,7 +123,7 @@ static const struct layout_field fact_fields[] = {
 	{0},
 };
 
-/* The bytes are those of a file that this version writes: they only grow, by fields at the end. */
+/* Sizes of rows as this version writes them. They may only grow, by fields at the end. */
 const struct layout_rows layout_rows[LAYOUT_TYPES] = {
 	[LAYOUT_TIMES] = {times_fields, 24, sizeof(struct layout_times)},
 	[LAYOUT_HOST] = {host_fields, 112, sizeof(struct profile_host)},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the bytes of a .duet file mean: FORMAT.md, as the reader and the writer share it. All numbers are little-endian,
- * as on every machine that duet runs on.
+ * The layout of .duet files, shared by their reader and writer. FORMAT.md describes it. All numbers are little-endian,
+ * like those of every machine that duet runs on.
  */
 #ifndef PROFILE_LAYOUT_H
 #define PROFILE_LAYOUT_H
@@ -13,12 +13,12 @@
 #include "base/buf.h"
 #include "profile/profile.h"
 
-#define LAYOUT_MAGIC "\x89" "duet\r\n\x1a" /* as PNG's: what copies it as text breaks it */
+#define LAYOUT_MAGIC "\x89" "duet\r\n\x1a" /* like that of PNG: a copy made in text mode breaks it */
 #define LAYOUT_MAGIC_BYTES 8
 #define LAYOUT_VERSION 1
 #define LAYOUT_CHUNK_MAGIC 0x6b6e6863 /* "chnk" */
 
-/* Limits, which a writer keeps and a reader checks. */
+/* Limits: the writer stays within them, the reader checks them. */
 #define LAYOUT_BODY_MAX (256u << 20) /* bytes of a chunk's sections */
 #define LAYOUT_SECTION_MAX (32u << 20) /* bytes of a section, unpacked */
 #define LAYOUT_SECTIONS_MAX 64 /* of one chunk */
@@ -28,45 +28,45 @@
 #define LAYOUT_TEXTS_MAX (64u << 20) /* strings; rows of each table */
 #define LAYOUT_ROWS_MAX (64u << 20)
 
-/* The file begins with it. */
+/* The beginning of the file. */
 struct layout_start {
 	uint8_t magic[LAYOUT_MAGIC_BYTES];
 	uint32_t version; /* a reader refuses a newer one */
-	uint32_t bytes; /* of this, so that more can follow */
+	uint32_t bytes; /* size of this struct in the file; a later version may add fields */
 };
 
 enum layout_flags {
 	LAYOUT_END = 1 << 0, /* the recording's last chunk */
 };
 
-/* Then chunk after chunk: this, and the sections. */
+/* The beginning of each chunk. Its sections follow. */
 struct layout_chunk {
 	uint32_t magic;
-	uint32_t part; /* 0: numbers of rows begin anew; else they go on from those of part - 1, right before it */
+	uint32_t part; /* 0: row numbers start again; else they continue those of the previous chunk, part - 1 */
 	uint32_t flags;
 	uint32_t sections;
 	uint64_t body_bytes;
 	uint32_t body_crc; /* zlib's crc32() */
-	uint32_t crc; /* of all above */
+	uint32_t crc; /* of the fields above */
 };
 
 enum layout_coding {
 	LAYOUT_PLAIN,
-	LAYOUT_DEFLATE, /* first bytes of all rows, second bytes of all rows, …; then zlib's compress() */
+	LAYOUT_DEFLATE, /* the first bytes of all rows, the second bytes of all rows, …, compressed with zlib's compress() */
 };
 
-/* Then the section's bytes. Types are in this order, so that a row comes after what it refers to. */
+/* The beginning of each section; its bytes follow. Sections are ordered by type: a row follows the rows it refers to. */
 struct layout_section {
 	uint16_t type;
 	uint16_t coding;
-	uint32_t row_bytes; /* fields at the end that a reader does not know are skipped, missing ones are 0 */
-	uint32_t raw_bytes; /* unpacked */
+	uint32_t row_bytes; /* the reader skips unknown fields at the end; missing ones are 0 */
+	uint32_t raw_bytes; /* uncompressed */
 	uint32_t stored_bytes;
 };
 
 enum layout_type {
-	LAYOUT_TEXTS = 1, /* strings: length in four bytes, bytes; row_bytes is 0 */
-	LAYOUT_TIMES, /* one row: the last one counts, as of the host */
+	LAYOUT_TEXTS = 1, /* strings: length (uint32_t) and bytes; row_bytes is 0 */
+	LAYOUT_TIMES, /* one row; a later one replaces it. The same for the host */
 	LAYOUT_HOST,
 	LAYOUT_EVENTS,
 	LAYOUT_FRAMES,
@@ -74,7 +74,7 @@ enum layout_type {
 	LAYOUT_THREADS,
 	LAYOUT_NODES,
 	LAYOUT_SAMPLES,
-	LAYOUT_LOSSES, /* all of them: the last section counts, as of the facts */
+	LAYOUT_LOSSES, /* a later section replaces it. The same for the facts */
 	LAYOUT_FACTS,
 	LAYOUT_TYPES
 };
@@ -82,10 +82,10 @@ enum layout_type {
 _Static_assert(sizeof(struct layout_start) == 16, "layout_start");
 _Static_assert(sizeof(struct layout_chunk) == 32, "layout_chunk");
 _Static_assert(sizeof(struct layout_section) == 16, "layout_section");
-/* Kinds and units are stored by their number: a new one gets the next. */
+/* The file stores kinds and units by number, so a new one must get the next number. */
 _Static_assert(FRAME_MARK == 10 && PROFILE_COUNT == 1, "numbers that files have");
 
-/* Rows that are no structs of the profile. */
+/* Rows that have no struct in the profile. */
 struct layout_times {
 	uint64_t start_realtime_ns;
 	uint64_t length_ns; /* so far */
@@ -94,7 +94,7 @@ struct layout_times {
 };
 
 struct layout_node {
-	uint32_t up; /* the parent is so many rows above; the root is row 0 and in no file */
+	uint32_t up; /* row number minus the parent's; the root has number 0 and is not stored */
 	uint32_t frame;
 };
 
@@ -104,7 +104,7 @@ struct layout_thread {
 	uint64_t virtual_id; /* as of profile_virtual_id() */
 };
 
-/* A section's rows are the fields of a struct, one after the other. Strings are numbers of the file's own. */
+/* A row consists of the fields of a struct, one after the other. Strings are stored as their numbers in the file. */
 struct layout_field {
 	uint16_t offset;
 	uint8_t bytes; /* 4 or 8 */
@@ -121,13 +121,13 @@ extern const struct layout_rows layout_rows[LAYOUT_TYPES];
 
 typedef uint32_t (*layout_text)(void *context, uint32_t id);
 
-/* Appends a row. `text` gives the file's number of a string. */
+/* Appends a row. `text` returns the number of a string in the file. */
 void layout_put(enum layout_type type, const void *row, layout_text text, void *context, struct buf *out);
-/* Fills `ret_row`, the struct, from the first `row_bytes` bytes. `text` gives the profile's id of a string. */
+/* Fills the struct at `ret_row` from a row. `text` returns the profile's id of a string. */
 void layout_get(enum layout_type type, const unsigned char *bytes, size_t row_bytes, layout_text text, void *context,
 		void *ret_row);
 
-/* From rows to columns of bytes, and back. Both have `rows` * `row_bytes` bytes. */
+/* Convert rows to columns of bytes, and back. `to` and `from` have `rows` * `row_bytes` bytes each. */
 void layout_to_columns(unsigned char *to, const unsigned char *from, size_t rows, size_t row_bytes);
 void layout_from_columns(unsigned char *to, const unsigned char *from, size_t rows, size_t row_bytes);
 

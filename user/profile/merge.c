@@ -11,7 +11,7 @@
 struct merge {
 	struct mover mover;
 	struct profile_part part;
-	struct vec(uint32_t) events; /* index in `from` -> in `to`; UINT32_MAX: not wanted */
+	struct vec(uint32_t) events; /* index in `from` -> in `to`; UINT32_MAX: not selected */
 };
 
 static int out_of_memory(struct buf *why)
@@ -82,7 +82,7 @@ static int move_samples(struct merge *merge, struct buf *why)
 	return err;
 }
 
-/* ---- what is known of the recording ---- */
+/* ---- losses, facts, host, times ---- */
 
 static int add_loss(struct merge *merge, const struct profile_loss *loss)
 {
@@ -115,7 +115,7 @@ static int move_losses(struct merge *merge)
 	return err;
 }
 
-/* `name` as in profile_merge(), NULL for none. */
+/* `name` is that of profile_merge(); NULL: append no fact "source". */
 static int move_facts(struct merge *merge, const char *name)
 {
 	const struct profile *from = merge->mover.from;
@@ -137,7 +137,7 @@ static int move_facts(struct merge *merge, const char *name)
 	return err;
 }
 
-/* The fields of the struct that are strings are those that files have as strings. */
+/* The layout of files says which fields of the struct are strings. */
 static void move_host(struct merge *merge)
 {
 	struct profile_host *host = &merge->mover.to->host;
@@ -175,7 +175,7 @@ static void copy_times(struct profile *to, const struct profile *from)
 	to->is_private = from->is_private;
 }
 
-/* Two recordings of a process each are of several processes. */
+/* Two recordings of one process each may be of two processes. */
 static void merge_ways(struct profile *to, const struct profile *from)
 {
 	if (from->processes == PROFILE_ALWAYS || to->processes == PROFILE_ALWAYS)
@@ -185,7 +185,7 @@ static void merge_ways(struct profile *to, const struct profile *from)
 	to->is_private |= from->is_private;
 }
 
-/* ---- the two ---- */
+/* ---- merging and cutting ---- */
 
 static int move_all(struct merge *merge, const char *name, struct buf *why)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes one profile of several, or one of a part of another. Times of all are of one clock, as from files. */
+/* Merges profiles, and copies a part of one. The times of all must be of one clock, as they are if read from files. */
 #ifndef PROFILE_MERGE_H
 #define PROFILE_MERGE_H
 
@@ -7,20 +7,20 @@
 #include "profile/profile.h"
 
 /*
- * Adds all of `from` to `to`. Equal rows become one; events are the same when their names are. Losses are summed by
- * their texts. Facts that both have stay as they are, the others of `from` follow those of `to`, after a fact `source`
- * with the value `name`. The host stays that of `to`, unless it has none. Returns 0, or -errno with one sentence in
- * `why`; then `to` has a part of `from`.
+ * Adds the contents of `from` to `to`. Equal rows become one. Events with equal names are one event; its interval is 0
+ * if theirs differ. Losses with equal texts are summed. Appends a fact "source" with the value `name`, then the facts
+ * of `from` that `to` does not have. The host is copied only if `to` has none. Returns 0, or -errno with one sentence
+ * in `why`; then `to` contains a part of `from`.
  */
 int profile_merge(struct profile *to, const struct profile *from, const char *name, struct buf *why);
 
-/* Which samples: of this time, and of this event. */
+/* Selects samples by time and event. */
 struct profile_part {
-	uint64_t from_ns, until_ns; /* not before, and before */
+	uint64_t from_ns, until_ns; /* the first time, and the first time after the last */
 	uint32_t event; /* index into profile.events; UINT32_MAX for all */
 };
 
-/* Fills `to`, which is empty, with these samples of `from`, and with all that is known of the recording. As above. */
+/* Fills the empty profile `to` with the selected samples of `from`, and with its host, losses and facts. Returns as above. */
 int profile_cut(struct profile *to, const struct profile *from, const struct profile_part *part, struct buf *why);
 
 #endif

@@ -21,7 +21,7 @@ struct stack_node {
 	uint32_t frame; /* index into profile.frames */
 };
 
-/* The numbers are in .duet files, as those of enum frame_kind and enum profile_processes: a new one gets the next. */
+/* .duet files contain these numbers, and those of enum frame_kind and enum profile_processes: never change them. */
 enum profile_unit {
 	PROFILE_NS,
 	PROFILE_COUNT,
@@ -139,13 +139,13 @@ struct profile {
 	struct map thread_ids;
 	struct map virtual_numbers; /* name with '#' << 32 | pid -> number of such names */
 	struct map virtual_ids; /* index of a named virtual thread -> Thread.threadId(), 0 = several threads */
-	uint64_t start_ns; /* CLOCK_MONOTONIC, as the times of samples; of what was read from a file: CLOCK_REALTIME */
+	uint64_t start_ns; /* CLOCK_MONOTONIC, like the times of samples; both CLOCK_REALTIME if read from a file */
 	uint64_t end_ns;
 	uint64_t start_realtime_ns;
 	size_t max_bytes; /* limit of profile_bytes_soon(); 0 = no limit */
 	struct profile_host host; /* all 0 unless the caller fills it */
 	enum profile_processes processes;
-	bool is_private; /* it tells of processes of others: files with it are for their owner alone */
+	bool is_private; /* it describes processes of other users: only the owner may read files made from it */
 };
 
 int profile_init(struct profile *profile); /* 0 or -ENOMEM */
