@@ -102,7 +102,7 @@ struct session {
 	uint64_t command_ns; /* time at which session_run() was called */
 	uint64_t first_sample_ns;
 	uint64_t first_sample_cpu_ns; /* the loader's CPU time at first_sample_ns */
-	uint64_t streamed_ns; /* time at which outputs were last appended to; 0 = none is written during the recording */
+	uint64_t streamed_ns; /* last time that outputs were appended to; 0 = none is written during the recording */
 	uint64_t hurry_ns; /* answers with names are expected until then: poll more often */
 	struct vec(pid_t) unpublished; /* processes whose unwind rows must be published */
 	uint64_t newest_ns; /* time of the last sample that was read from BPF's ring, which is in the order of time */

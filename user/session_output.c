@@ -98,8 +98,8 @@ static void fail_stream(struct session_written *written, int err)
 	int cause = io_output_error(&written->output);
 
 	written->stream_error = cause ? cause : err;
-	log_warn("%s: %s: nothing more is written to it; the recording continues", written->file ? written->file : "stdout",
-		 strerror(-written->stream_error));
+	log_warn("%s: %s: nothing more is written to it; the recording continues",
+		 written->file ? written->file : "stdout", strerror(-written->stream_error));
 }
 
 static int begin_stream(struct session *session, struct session_written *written)

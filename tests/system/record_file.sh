@@ -139,6 +139,18 @@ case_old_file_stays() {
 	expect_no_leftover "$here/out.duet"
 }
 
+# Who may not read the recording may not read what is made from it.
+case_private_stays_private() {
+	need_root
+	need_bpf
+	umask 022
+	record --host -d 1 -f "$here/host.duet"
+	expect_status 0
+	convert "$here/host.duet" "$here/host.txt"
+	expect "mode of the recording" "$(stat -c %a "$here/host.duet")" == 600
+	expect "mode of what is made from it" "$(stat -c %a "$here/host.txt")" == 600
+}
+
 # ---- parts and sums ----
 
 # Three seconds of bash at least, a pause, and three of yes.

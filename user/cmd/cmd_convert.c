@@ -28,8 +28,8 @@ struct convert_options {
 /* clang-format off */
 static const struct opt rows[] = {
 	OPT_GROUP("What"),
-	{0, "from", "TIME", "only samples from this time on: 10s (after the start), -10s (before the end), or UTC", opt_moment,
-		FIELD(from)},
+	{0, "from", "TIME", "only samples from this time on: 10s (after the start), -10s (before the end), or UTC",
+		opt_moment, FIELD(from)},
 	{0, "to", "TIME", "only samples before this time: 20s, 10:00:00, 2026-11-22T10:00:00", opt_moment, FIELD(to)},
 	{'e', "event", "EVENT", "only samples of this event", opt_string, FIELD(event)},
 
@@ -127,7 +127,7 @@ static int find_target(const struct convert_options *options, const char *path, 
 		return -EINVAL;
 	}
 	if (!options->format && is_recording(path)) {
-		log_error("%s exists and would be replaced: name another output last, or add -o duet to replace it", path);
+		log_error("%s exists and would be replaced: name another output last, or add -o duet", path);
 		return -EINVAL;
 	}
 	return 0;
@@ -162,7 +162,8 @@ static int write_events(const struct profile *profile, const struct writer_optio
 	int err = 0;
 
 	if (count > 1 && !strcmp(target->path, "-")) {
-		log_error("the %s format needs a file for each event: give --event, or a file name", target->writer->name);
+		log_error("the %s format needs a file for each event: give --event, or a file name",
+			  target->writer->name);
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; !err && i < count; i++) {

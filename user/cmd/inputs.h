@@ -6,8 +6,8 @@
 #include "profile/profile.h"
 
 /*
- * Initialises `profile` and reads the file ("-" is stdin) into it. Warns about what is missing in the file. Returns 0, or
- * -errno after reporting the error; then there is nothing to release.
+ * Initialises `profile` and reads the file ("-" is stdin) into it. Warns about what is missing in the file. Returns 0,
+ * or -errno after reporting the error; then there is nothing to release.
  */
 int inputs_read(struct profile *profile, const char *path);
 /* The same for several files, which are merged. */

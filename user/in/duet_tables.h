@@ -24,8 +24,8 @@ void duet_tables_release(struct duet_tables *tables);
 /* Starts row numbers again. Returns 0 or -ENOMEM. */
 int duet_tables_anew(struct duet_tables *tables);
 /*
- * Adds the rows of a section, whose uncompressed data are `bytes`. Skips a section of unknown type. Returns 0, or -errno
- * with the cause in `why`.
+ * Adds the rows of a section, whose uncompressed data are `bytes`. Skips a section of unknown type. Returns 0, or
+ * -errno with the cause in `why`.
  */
 int duet_tables_add(struct duet_tables *tables, const struct layout_section *section, const unsigned char *bytes,
 		    struct buf *why);

@@ -216,8 +216,8 @@ static void tell_missing(struct duet_file *file)
 
 	if (file->left_out)
 		buf_printf(warning,
-			   "%" PRIu64 " of %" PRIu64 " chunks are damaged or depend on a damaged one, the first at byte "
-			   "%" PRIu64 ": their samples are missing",
+			   "%" PRIu64 " of %" PRIu64 " chunks are damaged or depend on a damaged one, the first at "
+			   "byte %" PRIu64 ": their samples are missing",
 			   file->left_out, file->left_out + file->chunks, file->first_left_out);
 	if (!file->is_ended)
 		buf_printf(warning,

@@ -71,7 +71,8 @@ static uint32_t number_of_text(void *context, uint32_t id)
 static void add_row(struct writer_stream *stream, enum layout_type type, const void *row)
 {
 	layout_put(type, row, number_of_text, stream, &stream->chunk.sections[type]);
-	if (type < LAYOUT_LOSSES && duet_chunk_is_full(&stream->chunk, type)) /* losses and facts must be in one section */
+	/* Losses and facts must be in one section. */
+	if (type < LAYOUT_LOSSES && duet_chunk_is_full(&stream->chunk, type))
 		write_chunk(stream, 0);
 }
 

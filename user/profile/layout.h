@@ -52,10 +52,10 @@ struct layout_chunk {
 
 enum layout_coding {
 	LAYOUT_PLAIN,
-	LAYOUT_DEFLATE, /* the first bytes of all rows, the second bytes of all rows, …, compressed with zlib's compress() */
+	LAYOUT_DEFLATE, /* first bytes of all rows, second bytes of all rows, …, compressed with zlib's compress() */
 };
 
-/* The beginning of each section; its bytes follow. Sections are ordered by type: a row follows the rows it refers to. */
+/* The beginning of each section; its data follow. Sections are in order of type: rows follow those they refer to. */
 struct layout_section {
 	uint16_t type;
 	uint16_t coding;

@@ -20,7 +20,7 @@ struct profile_part {
 	uint32_t event; /* index into profile.events; UINT32_MAX for all */
 };
 
-/* Fills the empty profile `to` with the selected samples of `from`, and with its host, losses and facts. Returns as above. */
+/* Fills the empty profile `to` with the selected samples of `from`, its host, losses and facts. Returns as above. */
 int profile_cut(struct profile *to, const struct profile *from, const struct profile_part *part, struct buf *why);
 
 #endif

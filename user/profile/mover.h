@@ -17,7 +17,7 @@ struct mover {
 };
 
 void mover_release(struct mover *m);
-/* Each returns the index in `to` of a row of `from`, which it copies if needed; UINT32_MAX (text: 0) when out of memory. */
+/* Each returns the index in `to` of a row of `from`, copied if needed; UINT32_MAX (text: 0) when out of memory. */
 uint32_t mover_text(struct mover *m, uint32_t id);
 uint32_t mover_node(struct mover *m, uint32_t leaf);
 uint32_t mover_thread(struct mover *m, uint32_t index);

@@ -25,7 +25,7 @@ struct profile_sample {
 
 struct timeline {
 	uint64_t len; /* all samples; merged ones count once */
-	uint64_t written; /* set by the caller: number of samples that a file already has; later ones are not merged with them */
+	uint64_t written; /* set by the caller: number of samples that a file has; not merged with later ones */
 	struct vec(struct profile_sample) recent;
 	int fd; /* the file with the older samples; -1 = none yet */
 	size_t merge_at; /* recent.len at which to merge next, when `stuck` */
