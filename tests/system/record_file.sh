@@ -84,8 +84,8 @@ case_killed_recorder() {
 	need_bpf
 	start_jvm "$(any_jdk)" shop.Demo
 	start_record -p "$jvm" -i 1ms -d 90 -f "$here/out.duet"
-	first=$(wait_for_samples "$here/out.duet" 0)
-	last=$(wait_for_samples "$here/out.duet" "$first")
+	first=$(wait_for_samples "$here/out.duet" 0) || exit
+	last=$(wait_for_samples "$here/out.duet" "$first") || exit
 	expect "samples before the end" "$last" '>' "$first"
 	kill -KILL "$recorder"
 	killed=$(date +%s)
@@ -93,8 +93,8 @@ case_killed_recorder() {
 	recorder=
 	convert "$here/out.duet" "$here/out.txt"
 	expect_status 0
-	expect_contains "$here/stderr" 'out.duet: was cut short'
-	expect_contains "$here/out.txt" '^incomplete +: was cut short'
+	expect_contains "$here/stderr" 'out.duet: the recording was cut short'
+	expect_contains "$here/out.txt" '^incomplete +: the recording was cut short'
 	expect_contains "$here/out.txt" 'shop\.Pricing'
 	expect_contains "$here/out.txt" '^command +: duet record'
 	expect "age of the last chunk" $((killed - $(stat -c %Y "$here/out.duet"))) '<=' 5
@@ -107,10 +107,10 @@ case_full_disk() {
 	need_bpf
 	start_jvm "$(any_jdk)" shop.Demo
 	mkdir "$here/small"
-	mount -t tmpfs -o size=100k tmpfs "$here/small" || skip "cannot mount a tmpfs"
-	start_record -p "$jvm" -t -e cpu,page-faults -i 1ms -d 90 -f "$here/small/out.duet"
-	samples=$(wait_for_samples "$here/small/out.duet" 0)
-	head -c 1m /dev/zero >"$here/small/filler" 2>/dev/null
+	mount -t tmpfs -o size=400k tmpfs "$here/small" || skip "cannot mount a tmpfs"
+	start_record -p "$jvm" -i 2ms -d 90 -f "$here/small/out.duet"
+	samples=$(wait_for_samples "$here/small/out.duet" 0) || exit
+	head -c 1M /dev/zero >"$here/small/filler" 2>/dev/null
 	until grep -q 'nothing more is written' "$here/stderr"; do
 		[ $SECONDS -lt $end ] || fail "nothing was said of the full disk: $(cat "$here/stderr")"
 		sleep 0.2

@@ -106,10 +106,10 @@ static uint32_t add_event(struct duet_tables *tables, const union row *row, stru
 {
 	const struct profile_event *event = &row->event;
 	const char *name = intern_text(&tables->profile->strings, event->name);
+	bool is_known = (uint32_t)event->unit < PROFILE_UNIT_MAX;
 
 	(void)why;
-	return profile_event(tables->profile, name, event->unit == PROFILE_NS ? PROFILE_NS : PROFILE_COUNT,
-			     event->interval);
+	return profile_event(tables->profile, name, is_known ? event->unit : PROFILE_COUNT, event->interval);
 }
 
 /* A frame of a newer duet's kind is shown by its name. */

@@ -25,6 +25,7 @@ struct stack_node {
 enum profile_unit {
 	PROFILE_NS,
 	PROFILE_COUNT,
+	PROFILE_UNIT_MAX
 };
 
 /* An event that was sampled. Each sample belongs to one, and its weight is in that event's unit. */
