@@ -15,6 +15,7 @@
 #include "profile/profile.h"
 
 #define READER_START 4096 /* size of the beginning of a file by which its format is recognised */
+#define READER_SAMPLES "samples" /* the event of files that do not say what was sampled; its unit is PROFILE_COUNT */
 
 /* An open file, which need not be seekable. */
 struct reader_source {

@@ -5,6 +5,7 @@
 
 #include "in/reader.h"
 
+extern const struct reader reader_collapsed;
 extern const struct reader reader_duet;
 
 #endif
