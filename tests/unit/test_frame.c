@@ -177,6 +177,50 @@ static void kinds_have_names(void **state)
 	assert_false(frame_kind_is_java(FRAME_JVM));
 }
 
+static void numbers_of_a_run_are_left_out(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} ids[] = {
+		{"[main tid=7]", "[main]"}, {"[java pid=12]", "[java]"}, {"[main virtual=33]", "[main virtual]"},
+		{"[tid=7]", "[tid]"}, {"[main]", "[main]"}, {"[a=b]", "[a=b]"}, {"[a tid=]", "[a tid=]"},
+		{"tid=7", "tid=7"}, {"=7]", "=7]"}, {"", ""},
+	};
+	static const struct {
+		const char *class_name, *want;
+	} classes[] = {
+		{"a.B$$Lambda/0x00007f80", "a.B$$Lambda.c"}, {"a.B$$Lambda.0x00007f80", "a.B$$Lambda.c"},
+		{"a.B$$Lambda$14/0x00007f80", "a.B$$Lambda.c"}, {"a.B$$Lambda$14", "a.B$$Lambda.c"},
+		{"a.B$14", "a.B$14.c"}, {"a.LambdaForm$MH/0x12", "a.LambdaForm$MH.c"}, {"14", "14.c"}, {"a.B", "a.B.c"},
+	};
+	struct intern strings;
+	struct buf text;
+
+	(void)state;
+	buf_init(&text);
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+		buf_clear(&text);
+		buf_add_str(&text, "kept ");
+		buf_add_str(&text, ids[i].text);
+		frame_cut_id(&text, strlen("kept "));
+		assert_string_equal(text.data + strlen("kept "), ids[i].want);
+	}
+	assert_int_equal(intern_init(&strings), 0);
+	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
+		const struct frame frame = {
+			.kind = FRAME_COMPILED,
+			.class_name = intern_str(&strings, classes[i].class_name),
+			.name = intern_str(&strings, "c"),
+		};
+
+		buf_clear(&text);
+		frame_name(&strings, &frame, &(struct frame_style){.steady = true, .dotted = true}, &text);
+		assert_string_equal(text.data, classes[i].want);
+	}
+	intern_release(&strings);
+	buf_release(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +233,7 @@ int main(void)
 		cmocka_unit_test(names_are_one_token),
 		cmocka_unit_test(text_is_well_formed),
 		cmocka_unit_test(kinds_have_names),
+		cmocka_unit_test(numbers_of_a_run_are_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

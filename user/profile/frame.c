@@ -50,11 +50,33 @@ static const char *simple_class(const char *class_name)
 	return simple;
 }
 
+#define LAMBDA "$$Lambda"
+
+/* The length of a class's name without the numbers of a hidden class: Main$$Lambda, of Main$$Lambda$14/0x00007f... */
+static size_t steady_len(const char *name, size_t len)
+{
+	const size_t lambda = strlen(LAMBDA);
+	size_t end = len;
+
+	while (end && name[end - 1] != '/' && name[end - 1] != '.')
+		end--;
+	if (end > 1 && isdigit((unsigned char)name[end]))
+		len = end - 1;
+	end = len;
+	while (end && isdigit((unsigned char)name[end - 1]))
+		end--;
+	if (end > lambda && end < len && name[end - 1] == '$' && !memcmp(name + end - 1 - lambda, LAMBDA, lambda))
+		len = end - 1;
+	return len;
+}
+
 static void add_class(const char *class_name, const struct frame_style *style, struct buf *out)
 {
 	size_t start = out->len;
 
 	text_add_token(out, style->simple ? simple_class(class_name) : class_name);
+	if (style->steady)
+		buf_cut(out, start + steady_len(out->data + start, out->len - start));
 	for (size_t i = start; i < out->len; i++)
 		if (is_package_end(&out->data[i]))
 			out->data[i] = style->dotted ? '.' : '/';
@@ -95,6 +117,28 @@ static void add_native(const struct intern *strings, const struct frame *frame, 
 	text_add_token(out, *name ? name : "[unknown]");
 }
 
+void frame_cut_id(struct buf *text, size_t start)
+{
+	static const char *const ids[] = {" tid", " pid", ""}; /* the last: of virtual threads, [main virtual=7] */
+	size_t len = text->len, end = len ? len - 1 : 0;
+
+	while (end > start && isdigit((unsigned char)text->data[end - 1]))
+		end--;
+	if (end + 1 >= len || end <= start || text->data[end - 1] != '=' || text->data[start] != '[' ||
+	    text->data[len - 1] != ']')
+		return;
+	end--;
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+		size_t bytes = strlen(ids[i]);
+
+		if (end < start + bytes || memcmp(text->data + end - bytes, ids[i], bytes))
+			continue;
+		buf_cut(text, end - bytes);
+		buf_add_char(text, ']');
+		return;
+	}
+}
+
 void frame_name(const struct intern *strings, const struct frame *frame, const struct frame_style *style,
 		struct buf *out)
 {
@@ -106,6 +150,8 @@ void frame_name(const struct intern *strings, const struct frame *frame, const s
 		add_native(strings, frame, style, out);
 	else
 		text_add_token(out, intern_text(strings, frame->name));
+	if (style->steady && (frame->kind == FRAME_THREAD || frame->kind == FRAME_PROCESS))
+		frame_cut_id(out, start);
 	if (out->len == start)
 		buf_add_str(out, "[unknown]");
 }

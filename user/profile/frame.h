@@ -44,6 +44,7 @@ struct frame_style {
 	bool libraries;	 /* -l: library names before native frames: libc.so.6`read */
 	bool lines;	 /* class.method:line */
 	bool dotted;	 /* --dot: java.lang.String instead of java/lang/String; text and HTML use dots always */
+	bool steady;	 /* without numbers that each run gives anew: Main$$Lambda, [main] instead of [main tid=7] */
 };
 
 /*
@@ -60,6 +61,8 @@ const char *frame_suffix(enum frame_kind kind, const struct frame_style *style);
 /* Name and suffix. */
 void frame_text(const struct intern *strings, const struct frame *frame, const struct frame_style *style,
 		struct buf *out);
+/* Cuts the id out of the name of a thread or process that begins at `start`: [main tid=7] becomes [main]. */
+void frame_cut_id(struct buf *text, size_t start);
 const char *frame_kind_name(enum frame_kind kind); /* "kernel", "native", "JVM", … for legends */
 bool frame_kind_is_java(enum frame_kind kind);
 
