@@ -121,6 +121,25 @@ static void fill(struct profile *profile, struct input *input)
 	free(name);
 }
 
+/* With itself. */
+static void check_diff(const struct profile *profile, const struct writer_options *options)
+{
+	const struct writer_diff two = {{profile, "a", 0}, {profile, "b", 0}, .normalize = true};
+	static const char *const formats[] = {"collapsed", "flamegraph"};
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		char *text = NULL;
+		size_t len;
+		FILE *out = open_memstream(&text, &len);
+
+		FUZZ_CHECK(out && !writer_by_name(formats[i])->write_diff(&two, options, out));
+		fclose(out);
+		if (i)
+			check_page(text);
+		free(text);
+	}
+}
+
 static void write_all(const struct profile *profile, const struct writer_options *options)
 {
 	char *collapsed = write_as("collapsed", profile, options);
@@ -132,6 +151,7 @@ static void write_all(const struct profile *profile, const struct writer_options
 		check_col(col);
 	}
 	check_page(page);
+	check_diff(profile, options);
 	free(write_as("text", profile, options));
 	free(collapsed);
 	free(page);

@@ -54,7 +54,7 @@ const struct tree_label *tree_label(const struct tree *tree, uint32_t node)
 }
 
 /* Returns the label of the text in `b->text`, whose name ends at `name_len`; 0 when out of memory. */
-static uint32_t label_of_text(struct builder *b, size_t name_len, enum frame_kind kind, uint32_t module)
+static uint32_t label_of_text(struct builder *b, size_t name_len, enum frame_kind kind, const char *module)
 {
 	struct tree *tree = b->tree;
 	uint32_t id = b->text.failed ? 0 : intern_bytes(&tree->texts, b->text.data, b->text.len);
@@ -79,14 +79,14 @@ static uint32_t label_of_frame(struct builder *b, const struct frame *frame)
 	frame_name(&b->profile->strings, frame, style, &b->text);
 	name_len = b->text.len;
 	buf_add_str(&b->text, frame_suffix(frame->kind, style));
-	return label_of_text(b, name_len, frame->kind, frame->module);
+	return label_of_text(b, name_len, frame->kind, intern_text(&b->profile->strings, frame->module));
 }
 
 static uint32_t label_of_mark(struct builder *b, const char *text)
 {
 	buf_clear(&b->text);
 	buf_add_str(&b->text, text);
-	return label_of_text(b, b->text.len, FRAME_MARK, 0);
+	return label_of_text(b, b->text.len, FRAME_MARK, "");
 }
 
 /* "[name tid=1]" */
@@ -96,7 +96,9 @@ static uint32_t label_of_id(struct builder *b, uint32_t name, const char *what, 
 	buf_add_char(&b->text, '[');
 	text_add_token(&b->text, intern_text(&b->profile->strings, name));
 	buf_printf(&b->text, " %s=%u]", what, id);
-	return label_of_text(b, b->text.len, kind, 0);
+	if (b->options->style.steady)
+		frame_cut_id(&b->text, 0);
+	return label_of_text(b, b->text.len, kind, "");
 }
 
 /* As label_of_id(), but a virtual thread has Java's id instead of a tid. */
@@ -115,11 +117,11 @@ static uint32_t label_of_thread(struct builder *b, uint32_t index)
 		buf_add_char(&b->text, '[');
 		text_add_token(&b->text, name);
 		buf_add_str(&b->text, " virtual");
-		if (id)
+		if (id && !b->options->style.steady)
 			buf_printf(&b->text, "=%llu", (unsigned long long)id);
 		buf_add_char(&b->text, ']');
 	}
-	return label_of_text(b, b->text.len, FRAME_THREAD, 0);
+	return label_of_text(b, b->text.len, FRAME_THREAD, "");
 }
 
 static int label_frames(struct builder *b)
@@ -179,14 +181,14 @@ static uint32_t label_of_group(struct builder *b, const struct profile_thread *t
 
 	buf_clear(&b->text);
 	text_add_token(&b->text, *name ? name : "[unknown]");
-	return label_of_text(b, b->text.len, kinds[group], 0);
+	return label_of_text(b, b->text.len, kinds[group], "");
 }
 
 static uint32_t label_of_lead(struct builder *b, const struct profile_thread *thread)
 {
 	buf_clear(&b->text);
 	b->options->lead(b->options->lead_context, thread, &b->text);
-	return label_of_text(b, b->text.len, FRAME_PROCESS, 0);
+	return label_of_text(b, b->text.len, FRAME_PROCESS, "");
 }
 
 /* Pushes the leading frames, innermost first. */
@@ -261,8 +263,7 @@ static void node_add(struct tree_node *node, const struct frame *frame, const st
 		node->line_high = frame->line;
 }
 
-/* Returns the child of `parent` with this label, added if new; 0 when out of memory. */
-static uint32_t node_child(struct tree *tree, uint32_t parent, uint32_t label)
+uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t label)
 {
 	uint64_t key = (uint64_t)parent << 32 | label;
 	uint64_t index = tree->nodes.len;
@@ -286,7 +287,7 @@ static uint32_t add_path(struct builder *b)
 	uint32_t node = 0;
 
 	for (size_t i = b->path.len; i-- > 0;) {
-		node = node_child(b->tree, node, b->path.items[i].label);
+		node = tree_child(b->tree, node, b->path.items[i].label);
 		if (!node)
 			return 0;
 	}
@@ -365,7 +366,7 @@ static int tree_init(struct tree *tree)
 	err = intern_init(&tree->texts);
 	if (err < 0)
 		return err;
-	if (vec_push(&tree->labels, (struct tree_label){.text = ""}) < 0 ||
+	if (vec_push(&tree->labels, (struct tree_label){.text = "", .module = ""}) < 0 ||
 	    vec_push(&tree->nodes, (struct tree_node){0}) < 0) {
 		tree_release(tree);
 		return -ENOMEM;

@@ -20,7 +20,7 @@ struct tree_label {
 	uint32_t name_len;    /* bytes of the name, without the suffix */
 	uint32_t rank;	      /* place in the order of texts, after tree_sort() */
 	enum frame_kind kind; /* of the first frame seen with this text */
-	uint32_t module;      /* id in the profile's strings */
+	const char *module;   /* "" = none; valid until the profile goes */
 	bool included;	      /* matches -I */
 	bool excluded;	      /* matches -X */
 	bool used;	      /* some node has it */
@@ -57,6 +57,8 @@ struct tree {
 
 /* Returns 0, or -errno: then there is nothing to release. The profile must outlive the tree. */
 int tree_build(struct tree *tree, const struct profile *profile, const struct writer_options *options);
+/* The child of `parent` with this label, added when new; 0 when out of memory. */
+uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t label);
 void tree_release(struct tree *tree);
 
 /* Ranks the labels and links the children of each node in the order of their texts. Returns 0 or -ENOMEM. */

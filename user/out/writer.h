@@ -38,6 +38,16 @@ struct writer_options {
 
 struct writer_stream;
 
+/* Two profiles that are compared: what B has more than A, and less. */
+struct writer_diff {
+	struct writer_side {
+		const struct profile *profile;
+		const char *name; /* of the file, for people */
+		uint32_t event;	  /* index into its events */
+	} a, b;
+	bool normalize; /* compare parts of the totals, not the weights themselves */
+};
+
 struct writer {
 	const char *name;	/* -o NAME */
 	const char *extensions; /* "html,htm": file names that choose this writer when -o is absent; may be NULL */
@@ -45,6 +55,8 @@ struct writer {
 	bool has_all_events; /* one file has all events; else each event has its own file, see options->event */
 	/* Returns 0 or the -errno of the stream. Reports nothing. */
 	int (*write)(const struct profile *profile, const struct writer_options *options, FILE *out);
+	/* The difference of two profiles, of their events instead of options->event; NULL: not in this format. */
+	int (*write_diff)(const struct writer_diff *diff, const struct writer_options *options, FILE *out);
 	/*
 	 * NULL for formats that are written at the end. stream_open() begins the file of a recording that still runs;
 	 * it returns NULL when out of memory. stream_append() appends what was added to the profile since the last

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "out/tree.h"
+#include "out/tree_diff.h"
 #include "out/writers.h"
 
 struct path {
@@ -24,6 +24,15 @@ static int path_set(struct path *path, const struct tree *tree, uint32_t leaf)
 	return 0;
 }
 
+static int write_path(struct path *path, const struct tree *tree, uint32_t leaf, FILE *out)
+{
+	int err = path_set(path, tree, leaf);
+
+	for (size_t i = path->nodes.len; i-- > 0;)
+		fprintf(out, "%s%s", tree_label(tree, path->nodes.items[i])->text, i ? ";" : " ");
+	return err;
+}
+
 int collapsed_write_stacks(const struct tree *tree, const struct writer_options *options, FILE *out)
 {
 	struct path path = {0};
@@ -34,9 +43,7 @@ int collapsed_write_stacks(const struct tree *tree, const struct writer_options 
 
 		if (!node->self.samples)
 			continue;
-		err = path_set(&path, tree, leaf);
-		for (size_t i = path.nodes.len; i-- > 0;)
-			fprintf(out, "%s%s", tree_label(tree, path.nodes.items[i])->text, i ? ";" : " ");
+		err = write_path(&path, tree, leaf, out);
 		fprintf(out, "%" PRIu64 "\n", tree_value(&node->self, options));
 	}
 	vec_release(&path.nodes);
@@ -60,9 +67,58 @@ static int collapsed_write(const struct profile *profile, const struct writer_op
 	return err ? err : writer_finish(out);
 }
 
+/* The value in A as if A had the total of B. */
+static uint64_t scaled(uint64_t value, uint64_t total_a, uint64_t total_b)
+{
+	return (uint64_t)(((unsigned __int128)value * total_b + total_a / 2) / total_a);
+}
+
+/* difffolded.pl's form, "a;b;c A B": flamegraph.pl draws it with the widths of B. */
+static int write_diff_stacks(const struct tree_diff *diff, bool normalize, const struct writer_options *options,
+			     FILE *out)
+{
+	const struct tree *tree = &diff->tree;
+	uint64_t total_a = tree_value(&diff->a.items[0].total, options);
+	uint64_t total_b = tree_value(&tree->nodes.items[0].total, options);
+	struct path path = {0};
+	int err = 0;
+
+	normalize = normalize && total_a && total_b;
+	for (uint32_t leaf = tree_next(tree, 0, false); leaf && !err; leaf = tree_next(tree, leaf, false)) {
+		const struct tree_weight *a = &diff->a.items[leaf].self, *b = &tree->nodes.items[leaf].self;
+		uint64_t value = tree_value(a, options);
+
+		if (!a->samples && !b->samples)
+			continue;
+		err = write_path(&path, tree, leaf, out);
+		fprintf(out, "%" PRIu64 " %" PRIu64 "\n", normalize ? scaled(value, total_a, total_b) : value,
+			tree_value(b, options));
+	}
+	vec_release(&path.nodes);
+	return err;
+}
+
+static int collapsed_write_diff(const struct writer_diff *two, const struct writer_options *options, FILE *out)
+{
+	struct writer_options ours = *options;
+	struct tree_diff diff;
+	int err;
+
+	ours.reverse = false;
+	err = tree_diff_build(&diff, two, &ours);
+	if (err < 0)
+		return err;
+	err = tree_sort(&diff.tree);
+	if (!err)
+		err = write_diff_stacks(&diff, two->normalize, &ours, out);
+	tree_diff_release(&diff);
+	return err ? err : writer_finish(out);
+}
+
 const struct writer writer_collapsed = {
 	.name = "collapsed",
 	.extensions = "collapsed,folded",
 	.help = "one line a stack, root first: a;b;c 12",
 	.write = collapsed_write,
+	.write_diff = collapsed_write_diff,
 };

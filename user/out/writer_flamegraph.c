@@ -2,7 +2,8 @@
 /*
  * One HTML file that needs no other file: page, style and script from assets.S, and the profile as JSON, which
  * flamegraph/profile.js reads. Nodes are written as columns of numbers in preorder. "depth" has the difference to the
- * node before. Columns that are mostly empty are rows of {distance to the row before, values}.
+ * node before. Columns that are mostly empty are rows of {distance to the row before, values}. Of two profiles, these
+ * columns are B's, and "diff" has A's.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +12,7 @@
 
 #include "out/assets.h"
 #include "out/json.h"
-#include "out/tree.h"
+#include "out/tree_diff.h"
 #include "out/writers.h"
 
 struct place {
@@ -23,7 +24,10 @@ struct page {
 	const struct profile *profile;
 	const struct writer_options *options;
 	FILE *out;
-	struct tree tree;
+	const struct tree *tree;
+	const struct writer_diff *two; /* NULL: one profile */
+	const struct tree_side *a;     /* the weights of A, by node */
+	bool writes_a;		       /* in the columns of weights; else those of the tree */
 	struct vec(struct place) places;	      /* the nodes that are wide enough, in preorder */
 	struct vec(const struct tree_label *) labels; /* by rank */
 	uint64_t period; /* the weight of most samples: only differences from it are written */
@@ -31,24 +35,56 @@ struct page {
 
 static const struct tree_node *page_node(const struct page *page, size_t place)
 {
-	return &page->tree.nodes.items[page->places.items[place].node];
+	return &page->tree->nodes.items[page->places.items[place].node];
+}
+
+static const struct tree_weight *page_total(const struct page *page, size_t place)
+{
+	return page->writes_a ? &page->a[page->places.items[place].node].total : &page_node(page, place)->total;
+}
+
+static const struct tree_weight *page_self(const struct page *page, size_t place)
+{
+	return page->writes_a ? &page->a[page->places.items[place].node].self : &page_node(page, place)->self;
+}
+
+/* In both profiles: how the code ran is counted over both. */
+static uint64_t page_samples(const struct page *page, size_t place)
+{
+	uint64_t of_a = page->a ? page->a[page->places.items[place].node].total.samples : 0;
+
+	return page_node(page, place)->total.samples + of_a;
 }
 
 /* ---- what is shown ------------------------------------------------------- */
 
+static bool is_part(const struct page *page, const struct tree_weight *weight, const struct tree_weight *all)
+{
+	double least = (double)tree_value(all, page->options) * page->options->min_width / 100;
+
+	return (double)tree_value(weight, page->options) >= least;
+}
+
+/* Too narrow to be shown, in A too. */
+static bool is_narrow(const struct page *page, uint32_t node)
+{
+	const struct tree_node *nodes = page->tree->nodes.items;
+
+	return !is_part(page, &nodes[node].total, &nodes[0].total) &&
+	       !(page->a && is_part(page, &page->a[node].total, &page->a[0].total));
+}
+
 static int place_nodes(struct page *page)
 {
-	const struct tree *tree = &page->tree;
-	double least = (double)tree_value(&tree->nodes.items[0].total, page->options) * page->options->min_width / 100;
+	const struct tree *tree = page->tree;
 	uint32_t *depths = calloc(tree->nodes.len, sizeof(*depths));
 	uint32_t node = tree_next(tree, 0, false);
 	int err = depths ? 0 : -ENOMEM;
 
 	while (node && !err) {
-		const struct tree_node *at = &tree->nodes.items[node];
-		bool narrow = (double)tree_value(&at->total, page->options) < least;
+		bool narrow = is_narrow(page, node);
 
-		depths[node] = depths[at->parent] + 1;
+		depths[node] = depths[tree->nodes.items[node].parent] + 1;
 		if (!narrow)
 			err = vec_push(&page->places, (struct place){.node = node, .depth = depths[node]});
 		node = tree_next(tree, node, narrow);
@@ -59,7 +95,7 @@ static int place_nodes(struct page *page)
 
 static int collect_labels(struct page *page)
 {
-	const struct tree *tree = &page->tree;
+	const struct tree *tree = page->tree;
 	size_t used = 0;
 
 	if (vec_reserve(&page->labels, tree->labels.len) < 0)
@@ -109,12 +145,12 @@ static void write_column(const struct page *page, const char *name,
 
 static uint64_t get_label(const struct page *page, size_t place)
 {
-	return tree_label(&page->tree, page->places.items[place].node)->rank;
+	return tree_label(page->tree, page->places.items[place].node)->rank;
 }
 
 static uint64_t get_samples(const struct page *page, size_t place)
 {
-	return page_node(page, place)->total.samples;
+	return page_total(page, place)->samples;
 }
 
 /* Writes two values a row. Rows of two zeros are left out. */
@@ -141,7 +177,7 @@ static void write_sparse(const struct page *page, const char *name,
 /* Self samples. They cannot be computed from `samples`, because children that are too narrow are not written. */
 static void get_self(const struct page *page, size_t place, int64_t ret_row[2])
 {
-	const struct tree_weight *self = &page_node(page, place)->self;
+	const struct tree_weight *self = page_self(page, place);
 
 	ret_row[0] = (int64_t)self->samples;
 	ret_row[1] = (int64_t)(self->amount - self->samples * page->period);
@@ -150,7 +186,7 @@ static void get_self(const struct page *page, size_t place, int64_t ret_row[2])
 /* The difference between the weight and samples x period. */
 static void get_time(const struct page *page, size_t place, int64_t ret_row[2])
 {
-	const struct tree_weight *total = &page_node(page, place)->total;
+	const struct tree_weight *total = page_total(page, place);
 
 	ret_row[0] = (int64_t)(total->amount - total->samples * page->period);
 }
@@ -158,8 +194,9 @@ static void get_time(const struct page *page, size_t place, int64_t ret_row[2])
 static void get_mix(const struct page *page, size_t place, int64_t ret_row[2])
 {
 	const struct tree_node *node = page_node(page, place);
+	uint64_t samples = page_samples(page, place);
 
-	if (node->inlined == node->total.samples || node->interpreted == node->total.samples)
+	if (node->inlined == samples || node->interpreted == samples)
 		return;
 	ret_row[0] = (int64_t)node->inlined;
 	ret_row[1] = (int64_t)node->interpreted;
@@ -177,8 +214,8 @@ static void get_lines(const struct page *page, size_t place, int64_t ret_row[2])
 static enum frame_kind node_kind(const struct page *page, size_t place)
 {
 	const struct tree_node *node = page_node(page, place);
-	enum frame_kind kind = tree_label(&page->tree, page->places.items[place].node)->kind;
-	uint64_t compiled = node->total.samples - node->inlined - node->interpreted;
+	enum frame_kind kind = tree_label(page->tree, page->places.items[place].node)->kind;
+	uint64_t compiled = page_samples(page, place) - node->inlined - node->interpreted;
 
 	if (!frame_kind_is_java(kind) || kind == FRAME_JAVA_NATIVE)
 		return kind;
@@ -230,19 +267,23 @@ static void write_labels(const struct page *page)
 static int write_modules(const struct page *page)
 {
 	struct vec(uint64_t) places = {0};
+	struct intern texts;
 	struct map known = {0};
 	uint64_t count = 0;
-	int err = 0;
+	int err = intern_init(&texts);
 
+	if (err < 0)
+		return err;
 	fprintf(page->out, ",\n\"modules\":[");
 	for (size_t i = 0; i < page->labels.len && !err; i++) {
-		uint32_t module = page->labels.items[i]->module;
+		const char *module = page->labels.items[i]->module;
+		uint32_t id = intern_str(&texts, module);
 		uint64_t place = count;
 
-		if (!map_get(&known, module, &place)) {
-			err = map_put(&known, module, count);
+		if (!map_get(&known, id, &place)) {
+			err = map_put(&known, id, count);
 			fprintf(page->out, "%s", count++ ? "," : "");
-			json_foreign(page->out, intern_text(&page->profile->strings, module));
+			json_foreign(page->out, module);
 		}
 		if (!err)
 			err = vec_push(&places, place);
@@ -253,6 +294,7 @@ static int write_modules(const struct page *page)
 	fprintf(page->out, "]");
 	vec_release(&places);
 	map_release(&known);
+	intern_release(&texts);
 	return err;
 }
 
@@ -264,31 +306,86 @@ static void write_kind_names(const struct page *page)
 	fprintf(page->out, "]");
 }
 
+static void write_fact(const struct page *page, const char *side, const char *key, const char *value)
+{
+	char whole[128];
+
+	snprintf(whole, sizeof(whole), "%s%s", side, key);
+	fputs("[", page->out);
+	json_foreign(page->out, whole);
+	fputc(',', page->out);
+	json_foreign(page->out, value);
+	fputs("]", page->out);
+}
+
+static bool has_fact(const struct profile *profile, const char *key, const char *value)
+{
+	for (size_t i = 0; i < profile->facts.len; i++)
+		if (!strcmp(intern_text(&profile->strings, profile->facts.items[i].key), key) &&
+		    !strcmp(intern_text(&profile->strings, profile->facts.items[i].value), value))
+			return true;
+	return false;
+}
+
+/* Facts of one profile; those that `other` has too are left out, or, with `both`, are all that is written. */
+static void write_facts_of(const struct page *page, const struct profile *profile, const struct profile *other,
+			   bool both, const char *side, bool *first)
+{
+	for (size_t i = 0; i < profile->facts.len; i++) {
+		const char *key = intern_text(&profile->strings, profile->facts.items[i].key);
+		const char *value = intern_text(&profile->strings, profile->facts.items[i].value);
+
+		if (other && has_fact(other, key, value) != both)
+			continue;
+		fputs(*first ? "" : ",", page->out);
+		write_fact(page, side, key, value);
+		*first = false;
+	}
+}
+
 static void write_facts(const struct page *page)
 {
-	const struct profile *profile = page->profile;
+	const struct writer_diff *two = page->two;
+	bool first = !two;
 
 	fprintf(page->out, ",\n\"facts\":[");
-	for (size_t i = 0; i < profile->facts.len; i++) {
-		fprintf(page->out, "%s[", i ? "," : "");
-		json_foreign(page->out, intern_text(&profile->strings, profile->facts.items[i].key));
-		fputc(',', page->out);
-		json_foreign(page->out, intern_text(&profile->strings, profile->facts.items[i].value));
-		fputc(']', page->out);
+	if (two) {
+		write_fact(page, "", "A", two->a.name);
+		fputs(",", page->out);
+		write_fact(page, "", "B", two->b.name);
+		write_facts_of(page, two->a.profile, two->b.profile, true, "", &first);
+		write_facts_of(page, two->a.profile, two->b.profile, false, "A: ", &first);
+		write_facts_of(page, two->b.profile, two->a.profile, false, "B: ", &first);
+	} else {
+		write_facts_of(page, page->profile, NULL, false, "", &first);
 	}
 	fprintf(page->out, "]");
 }
 
+static void write_losses_of(const struct page *page, const struct profile *profile, const char *side, bool *first)
+{
+	struct buf text;
+
+	buf_init(&text);
+	for (size_t i = 0; i < profile->losses.len; i++) {
+		buf_clear(&text);
+		buf_printf(&text, "%s%s", intern_text(&profile->strings, profile->losses.items[i].text), side);
+		fprintf(page->out, "%s[%" PRIu64 ",", *first ? "" : ",", profile->losses.items[i].count);
+		json_foreign(page->out, text.data);
+		fputc(']', page->out);
+		*first = false;
+	}
+	buf_release(&text);
+}
+
 static void write_losses(const struct page *page)
 {
-	const struct profile *profile = page->profile;
+	bool first = true;
 
 	fprintf(page->out, ",\n\"losses\":[");
-	for (size_t i = 0; i < profile->losses.len; i++) {
-		fprintf(page->out, "%s[%" PRIu64 ",", i ? "," : "", profile->losses.items[i].count);
-		json_foreign(page->out, intern_text(&profile->strings, profile->losses.items[i].text));
-		fputc(']', page->out);
-	}
+	if (page->two)
+		write_losses_of(page, page->two->a.profile, " (A)", &first);
+	write_losses_of(page, page->profile, page->two ? " (B)" : "", &first);
 	fprintf(page->out, "]");
 }
 
@@ -296,23 +393,51 @@ static void write_title(const struct page *page)
 {
 	char title[64];
 
-	snprintf(title, sizeof(title), "%.32s profile", writer_event(page->profile, page->options));
+	snprintf(title, sizeof(title), page->two ? "%.32s: B compared with A" : "%.32s profile",
+		 writer_event(page->profile, page->options));
 	json_foreign(page->out, page->options->title ? page->options->title : title);
 }
 
 /* ---- the file ---------------------------------------------------------------- */
 
+static void write_sums(const struct page *page, const struct tree_weight *all)
+{
+	fprintf(page->out, "\"samples\":%" PRIu64 ",\"amount\":%" PRIu64 ",\"period\":%" PRIu64, all->samples,
+		all->amount, page->period);
+}
+
+/* The weights of A. */
+static void write_diff(const struct page *page)
+{
+	const struct writer_side *a = &page->two->a;
+	struct writer_options ours = *page->options;
+	struct page other = *page;
+
+	ours.event = a->event;
+	other.profile = a->profile;
+	other.options = &ours;
+	other.writes_a = true;
+	other.period = usual_period(a->profile, &ours, &page->a[0].total);
+	fprintf(page->out, ",\n\"diff\":{\"normalize\":%s,\"unit\":", page->two->normalize ? "true" : "false");
+	json_foreign(page->out, writer_unit(a->profile, &ours));
+	fputc(',', page->out);
+	write_sums(&other, &page->a[0].total);
+	write_column(&other, "width", get_samples);
+	write_sparse(&other, "self", get_self);
+	write_sparse(&other, "time", get_time);
+	fputc('}', page->out);
+}
+
 static int write_profile(const struct page *page)
 {
-	const struct tree_weight *all = &page->tree.nodes.items[0].total;
 	int err;
 
 	fprintf(page->out, "{\"title\":");
 	write_title(page);
 	fprintf(page->out, ",\"unit\":");
 	json_foreign(page->out, writer_unit(page->profile, page->options));
-	fprintf(page->out, ",\"samples\":%" PRIu64 ",\"amount\":%" PRIu64 ",\"period\":%" PRIu64, all->samples,
-		all->amount, page->period);
+	fputc(',', page->out);
+	write_sums(page, &page->tree->nodes.items[0].total);
 	fprintf(page->out, ",\"total\":%s,\"inverted\":%s,\"reverse\":%s", page->options->total ? "true" : "false",
 		page->options->inverted ? "true" : "false", page->options->reverse ? "true" : "false");
 	write_kind_names(page);
@@ -328,6 +453,8 @@ static int write_profile(const struct page *page)
 	write_sparse(page, "time", get_time);
 	write_sparse(page, "mix", get_mix);
 	write_sparse(page, "lines", get_lines);
+	if (page->two)
+		write_diff(page);
 	fprintf(page->out, "}");
 	return err;
 }
@@ -374,29 +501,61 @@ static int write_page(const struct page *page)
 	return err ? err : writer_finish(page->out);
 }
 
-static int flamegraph_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+/* Frames that differ only in how the code ran are one frame: colours and tooltips show the difference. */
+static struct writer_options style_of_page(const struct writer_options *options)
 {
 	struct writer_options ours = *options;
-	struct page page = {.profile = profile, .options = &ours, .out = out};
-	int err;
 
-	/* Frames that differ only in how the code ran are one frame: colours and tooltips show the difference. */
 	ours.style.dotted = true;
 	ours.style.annotate = false;
-	err = tree_build(&page.tree, profile, &ours);
+	return ours;
+}
+
+/* Sorts the tree, which is the page's, and writes the page. */
+static int write_tree(struct page *page, struct tree *tree)
+{
+	int err = tree_sort(tree);
+
+	page->tree = tree;
+	page->period = usual_period(page->profile, page->options, &tree->nodes.items[0].total);
+	if (!err)
+		err = collect_labels(page);
+	if (!err)
+		err = place_nodes(page);
+	if (!err)
+		err = write_page(page);
+	vec_release(&page->places);
+	vec_release(&page->labels);
+	return err;
+}
+
+static int flamegraph_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	struct writer_options ours = style_of_page(options);
+	struct page page = {.profile = profile, .options = &ours, .out = out};
+	struct tree tree;
+	int err = tree_build(&tree, profile, &ours);
+
 	if (err < 0)
 		return err;
-	page.period = usual_period(profile, &ours, &page.tree.nodes.items[0].total);
-	err = tree_sort(&page.tree);
-	if (!err)
-		err = collect_labels(&page);
-	if (!err)
-		err = place_nodes(&page);
-	if (!err)
-		err = write_page(&page);
-	vec_release(&page.places);
-	vec_release(&page.labels);
-	tree_release(&page.tree);
+	err = write_tree(&page, &tree);
+	tree_release(&tree);
+	return err;
+}
+
+static int flamegraph_write_diff(const struct writer_diff *two, const struct writer_options *options, FILE *out)
+{
+	struct writer_options ours = style_of_page(options);
+	struct page page = {.profile = two->b.profile, .options = &ours, .out = out, .two = two};
+	struct tree_diff diff;
+	int err = tree_diff_build(&diff, two, &ours);
+
+	if (err < 0)
+		return err;
+	ours.event = two->b.event;
+	page.a = diff.a.items;
+	err = write_tree(&page, &diff.tree);
+	tree_diff_release(&diff);
 	return err;
 }
 
@@ -405,4 +564,5 @@ const struct writer writer_flamegraph = {
 	.extensions = "html,htm",
 	.help = "flame graph in one HTML file that opens from disk",
 	.write = flamegraph_write,
+	.write_diff = flamegraph_write_diff,
 };

@@ -23,19 +23,36 @@ const THEMES = {
 		lightness: 74, spread: 1.7, saturation: 0.92,
 		text: "#14171f", dimText: "#3b4252", outline: "#14171f", dim: 0.32,
 		match: "#7c3aed", matchText: "#ffffff",
+		same: [224, 228, 236], more: [239, 83, 80], less: [79, 140, 245],
 	},
 	dark: {
 		lightness: 59, spread: 1.8, saturation: 0.6,
 		text: "#0d1017", dimText: "#b4bccb", outline: "#f4f6fb", dim: 0.3,
 		match: "#7c3aed", matchText: "#ffffff",
+		same: [188, 194, 206], more: [226, 78, 74], less: [82, 134, 232],
 	},
 };
+const CHANGE_STEPS = 32;
 
 /* CSS colours by kind and shade. Neighbours differ a little, so that edges are seen without lines. */
 class Palette {
 	constructor(kinds, theme) {
 		Object.assign(this, THEMES[theme]);
 		this.fills = [...kinds, "root"].map(kind => this.shades(KIND_COLORS[kind] || ROOT_COLOR));
+		this.changes = Array.from({ length: 2 * CHANGE_STEPS + 1 }, (_, step) => this.mixed(step / CHANGE_STEPS - 1));
+	}
+
+	/* -1: all blue, 0: neither, 1: all red. */
+	mixed(strength) {
+		const end = strength < 0 ? this.less : this.more;
+		const parts = this.same.map((from, i) => Math.round(from + (end[i] - from) * Math.abs(strength)));
+		return `rgb(${parts.join(", ")})`;
+	}
+
+	/* Of a change relative to the greatest; only where there is none at all it is neither red nor blue. */
+	change(strength) {
+		const steps = Math.max(Math.round(Math.abs(strength) * CHANGE_STEPS), strength ? 1 : 0);
+		return this.changes[CHANGE_STEPS + Math.sign(strength) * steps];
 	}
 
 	shades([hue, saturation]) {

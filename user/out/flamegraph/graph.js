@@ -23,7 +23,7 @@ class Graph {
 		this.context = canvas.getContext("2d");
 		this.inverted = false;
 		this.match = null;	// one byte a label, or none
-		this.highlight = -1;	// kind
+		this.highlight = -1;	// group
 		this.hovered = -1;
 		this.selected = -1;
 		this.pending = 0;
@@ -229,7 +229,7 @@ class Graph {
 		if (this.match)
 			return !this.match[this.profile.label[node]];
 		if (this.highlight >= 0)
-			return this.profile.kind[node] !== this.highlight;
+			return this.profile.group[node] !== this.highlight;
 		return this.profile.depth[node] < this.profile.depth[this.focus];
 	}
 
@@ -237,11 +237,17 @@ class Graph {
 		return this.match !== null && this.match[this.profile.label[node]] === 1;
 	}
 
+	color(node) {
+		const { compares, change, kind, label } = this.profile;
+		if (compares)
+			return this.palette.change(this.profile.strength(change[node]));
+		return this.palette.fill(kind[node], label[node]);
+	}
+
 	drawFrame(node, x, y, w) {
-		const context = this.context, label = this.profile.label[node];
+		const context = this.context;
 		context.globalAlpha = this.isDimmed(node) ? this.palette.dim : 1;
-		context.fillStyle = this.isMatch(node) ? this.palette.match :
-			this.palette.fill(this.profile.kind[node], label);
+		context.fillStyle = this.isMatch(node) ? this.palette.match : this.color(node);
 		this.drawn++;
 		if (w < ROUNDED) {
 			context.fillRect(x, y, w > 2.5 ? w - 0.75 : w, ROW - 1);

@@ -26,8 +26,13 @@ function duration(ns) {
 }
 
 /* What samples weigh, in the unit of their event. */
-function amount(value) {
-	return profile.unit === "ns" ? duration(value) : `${numbers.format(value)} ${profile.unit}`;
+function amount(value, unit = profile.unit) {
+	return unit === "ns" ? duration(value) : `${numbers.format(value)} ${unit}`;
+}
+
+/* False for files that do not say what their samples weigh. */
+function isWeighed(unit) {
+	return unit !== "samples";
 }
 
 function element(tag, text, className) {
@@ -39,10 +44,17 @@ function element(tag, text, className) {
 	return made;
 }
 
-function swatch(kind) {
+function swatch(color) {
 	const made = element("span", "", "swatch");
-	made.style.background = graph.palette.swatch(kind);
+	made.style.background = color;
 	return made;
+}
+
+/* The colour of a group in the legend. */
+function groupColor(group) {
+	if (!profile.compares)
+		return graph.palette.swatch(group);
+	return graph.palette.change(group === SAME ? 0 : group === MORE || group === ONLY_B ? 1 : -1);
 }
 
 function nodeName(node) {
@@ -56,7 +68,8 @@ function share(part, whole) {
 /* ---- tooltip ------------------------------------------------------------------ */
 
 function kindText(node) {
-	const kind = profile.kinds[profile.kind[node]] || "everything", all = profile.allSamples[node];
+	const kind = profile.kinds[profile.kind[node]] || "everything";
+	const all = profile.sides.reduce((sum, side) => sum + side.allSamples[node], 0);
 	const mix = [["interpreted", profile.interpreted[node]], ["inlined", profile.inlined[node]]];
 	if (mix[0][1] + mix[1][1] === 0)
 		return kind;
@@ -65,13 +78,42 @@ function kindText(node) {
 	return seen.map(([name, count]) => `${name} ${percent(share(count, all))}`).join(" · ");
 }
 
+function signed(text, change) {
+	return (change > 0 ? "+" : change < 0 ? "−" : "") + text;
+}
+
+/* Cells of A, of B and of their difference. */
+function comparedRow(head, values, format) {
+	const change = values[B] - values[A];
+	return [head, ...values.map(format), signed(format(Math.abs(change)), change)];
+}
+
+function comparedRows(node) {
+	const { sides } = profile, of = read => sides.map(read), count = value => numbers.format(value);
+	const rows = [
+		["", "A", "B", "B − A"],
+		comparedRow("Share", of(side => share(side.width[node], side.width[0])), percent),
+		comparedRow("Self", of(side => share(side.self[node], side.width[0])), percent),
+		comparedRow("Samples", of(side => side.samples[node]), count),
+	];
+	if (sides[A].unit === sides[B].unit && isWeighed(profile.unit))
+		rows.push(comparedRow(profile.unit === "ns" ? "Time" : "Weight", of(side => side.amounts[node]), amount));
+	if (graph.focus && profile.isBelow(node, graph.focus))
+		rows.push(comparedRow("Of the zoomed frame",
+			of(side => share(side.width[node], side.width[graph.focus])), percent));
+	return rows;
+}
+
 function tooltipRows(node) {
-	const value = profile.width[node], self = profile.total ? profile.selfAmounts[node] : profile.selfSamples[node];
+	if (profile.compares)
+		return comparedRows(node);
+	const value = profile.width[node], self = profile.self[node];
 	const rows = [
 		["Samples", numbers.format(profile.samples[node]), percent(share(value, profile.width[0]))],
 		["Self", numbers.format(profile.selfSamples[node]), percent(share(self, profile.width[0]))],
-		[profile.unit === "ns" ? "Time" : "Weight", amount(profile.amounts[node]), ""],
 	];
+	if (isWeighed(profile.unit))
+		rows.push([profile.unit === "ns" ? "Time" : "Weight", amount(profile.amounts[node]), ""]);
 	if (graph.focus && profile.isBelow(node, graph.focus))
 		rows.push(["Of the zoomed frame", "", percent(share(value, profile.width[graph.focus]))]);
 	if (node)
@@ -82,10 +124,12 @@ function tooltipRows(node) {
 function fillTooltip(node) {
 	const tooltip = byId("tooltip"), kind = tooltip.querySelector(".kind");
 	tooltip.querySelector(".name").textContent = nodeName(node);
-	kind.replaceChildren(swatch(profile.kind[node]), kindText(node));
-	tooltip.querySelector("tbody").replaceChildren(...tooltipRows(node).map(([head, count, part]) => {
+	const change = profile.compares && profile.groups[profile.group[node]];
+	kind.replaceChildren(swatch(profile.compares ? graph.color(node) : graph.palette.swatch(profile.kind[node])),
+		kindText(node) + (change ? " · " + change : ""));
+	tooltip.querySelector("tbody").replaceChildren(...tooltipRows(node).map(([head, ...cells]) => {
 		const row = element("tr");
-		row.append(element("th", head), element("td", count), element("td", part));
+		row.append(element("th", head), ...cells.map(cell => element("td", cell)));
 		return row;
 	}));
 	tooltip.querySelector(".source").textContent = profile.source(node);
@@ -161,10 +205,11 @@ function walk(key) {
 	return select(up === graph.inverted ? (node ? parent[node] : -1) : profile.widestChild(node));
 }
 
-function afterRemoval() {
+function afterLayout() {
 	graph.relayout();
 	byId("undo").hidden = profile.removed.length === 0;
 	showTooltip(-1);
+	showSide();
 	showSummary();
 	showPath();
 	refreshSearch();
@@ -176,14 +221,22 @@ function remove(node) {
 	if (node <= 0)
 		return;
 	profile.remove(node);
-	afterRemoval();
+	afterLayout();
 }
 
 function undo() {
 	if (!profile.removed.length)
 		return;
 	profile.undo();
-	afterRemoval();
+	afterLayout();
+}
+
+/* Lays out the other of two profiles: what only one has is only there. */
+function switchSide() {
+	if (!profile.compares)
+		return;
+	profile.show(profile.shown === A ? B : A);
+	afterLayout();
 }
 
 /* ---- search -------------------------------------------------------------------------- */
@@ -251,12 +304,17 @@ function compareMethods(a, b) {
 
 function methodRow(method, whole) {
 	const row = element("tr"), cell = element("td"), button = element("button"), name = profile.names[method.label];
-	button.append(swatch(method.kind), name);
+	const color = profile.compares ? graph.palette.change(profile.strength(method.change)) : groupColor(method.group);
+	button.append(swatch(color), name);
 	button.title = name;
 	button.addEventListener("click", () => searchFor("^" + name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$"));
 	cell.append(button);
 	for (const part of [method.self, method.total])
 		row.append(element("td", percent(share(part, whole))));
+	if (profile.compares) {
+		const format = profile.normalizes ? percent : profile.total ? amount : value => numbers.format(value);
+		row.append(element("td", signed(format(Math.abs(method.change)), method.change)));
+	}
 	row.append(cell);
 	return row;
 }
@@ -291,28 +349,41 @@ function sortMethods(by) {
 /* ---- legend, footer, theme ---------------------------------------------------------------- */
 
 function showLegend() {
-	const shares = profile.kindShares();
-	byId("legend").replaceChildren(...profile.kinds.map((name, kind) => {
+	const shares = profile.groupShares();
+	byId("legend").replaceChildren(...profile.groups.map((name, group) => {
 		const button = element("button");
-		button.append(swatch(kind), name, element("small", percent(shares[kind])));
-		button.title = `Self time in ${name} frames; click to highlight them`;
-		button.setAttribute("aria-pressed", String(graph.highlight === kind));
-		button.hidden = !profile.nodesOfKind(kind);
-		button.addEventListener("click", () => highlight(kind));
+		button.append(swatch(groupColor(group)), name, element("small", percent(shares[group])));
+		button.title = profile.compares ? `Self share of frames that are ${name}; click to highlight them` :
+			`Self time in ${name} frames; click to highlight them`;
+		button.setAttribute("aria-pressed", String(graph.highlight === group));
+		button.hidden = !profile.nodesOfGroup(group);
+		button.addEventListener("click", () => highlight(group));
 		return button;
 	}));
 }
 
-function highlight(kind) {
-	graph.highlight = graph.highlight === kind ? -1 : kind;
+function highlight(group) {
+	graph.highlight = graph.highlight === group ? -1 : group;
+	if (graph.highlight >= 0 && profile.sideOfGroup(group) !== profile.shown)
+		switchSide();
 	showLegend();
 	graph.redraw();
 }
 
+function sumText({ unit, samples, amounts }) {
+	const noun = samples[0] === 1 ? "sample" : "samples", text = `${numbers.format(samples[0])} ${noun}`;
+	return isWeighed(unit) ? `${text} · ${amount(amounts[0], unit)}` : text;
+}
+
 function showSummary() {
-	const samples = numbers.format(profile.samples[0]), frames = numbers.format(profile.count - 1);
-	const noun = profile.samples[0] === 1 ? "sample" : "samples";
-	byId("summary").textContent = `${samples} ${noun} · ${amount(profile.amounts[0])} · ${frames} frames`;
+	const sums = profile.sides.map((side, i) => (profile.compares ? `${"AB"[i]}: ` : "") + sumText(side));
+	byId("summary").textContent = [...sums, `${numbers.format(profile.count - 1)} frames`].join(" · ");
+}
+
+function showSide() {
+	byId("side").hidden = byId("changes").hidden = !profile.compares;
+	byId("side").textContent = `Widths of ${"AB"[profile.shown]}`;
+	byId("empty").hidden = profile.samples[0] > 0;
 }
 
 function showFooter() {
@@ -371,6 +442,7 @@ const KEYS = {
 	"?": () => byId("help").showModal(),
 	"i": invert,
 	"d": toggleTheme,
+	"b": switchSide,
 	"m": toggleMethods,
 	"u": undo,
 	"n": () => nextMatch(1),
@@ -437,6 +509,7 @@ function listen() {
 	byId("previous").addEventListener("click", () => nextMatch(-1));
 	byId("undo").addEventListener("click", undo);
 	byId("reset").addEventListener("click", () => zoom(0));
+	byId("side").addEventListener("click", switchSide);
 	byId("invert").addEventListener("click", invert);
 	byId("hot").addEventListener("click", toggleMethods);
 	byId("theme").addEventListener("click", toggleTheme);
@@ -454,8 +527,8 @@ function start() {
 	setTheme(storedTheme() || systemTheme());
 	graph.inverted = profile.inverted;
 	byId("invert").setAttribute("aria-pressed", String(profile.inverted));
-	byId("empty").hidden = profile.samples[0] > 0;
 	graph.canvas.setAttribute("aria-label", `Flame graph, ${profile.title}: arrow keys walk, Enter zooms`);
+	showSide();
 	showSummary();
 	showFooter();
 	showPath();

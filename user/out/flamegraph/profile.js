@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: MIT
 "use strict";
 
+/* Groups of the frames of two profiles. */
+const CHANGES = ["more in B", "less in B", "the same", "only in B", "only in A"];
+const MORE = 0, LESS = 1, SAME = 2, ONLY_B = 3, ONLY_A = 4;
+const A = 0, B = 1;
+const ROUNDING = 1e-9; // shares that differ by less are equal
+
 /*
  * The profile as typed arrays, written by writer_flamegraph.c. Node 0 is the root. Nodes are in preorder:
  * those below a node are node + 1 .. end[node] - 1, and nodes of one depth stand in drawing order.
+ *
+ * Of two profiles that are compared, `sides` has the weights of A and of B. One of them is shown: its weights are the
+ * widths, and frames that it does not have are hidden. Of one profile, `sides` has one entry.
  */
 class Profile {
 	constructor(data) {
@@ -11,8 +20,9 @@ class Profile {
 		this.kinds = data.kinds;
 		this.facts = data.facts;
 		this.losses = data.losses;
-		this.unit = data.unit;
 		this.total = data.total;
+		this.compares = Boolean(data.diff);
+		this.normalizes = this.compares && data.diff.normalize;
 		this.inverted = data.inverted;
 		this.count = data.depth.length + 1;
 		this.names = Profile.decodeLabels(data.labels);
@@ -20,7 +30,18 @@ class Profile {
 		this.modules = data.module.map(place => data.modules[place]);
 		this.readNodes(data);
 		this.readRows(data);
+		this.sides = (this.compares ? [data.diff, data] : [data]).map(part => this.readSide(part));
+		this.groups = this.compares ? CHANGES : this.kinds;
 		this.removed = [];
+		this.shown = this.sides.length - 1;
+		this.layout();
+		if (this.compares && !this.width[0])
+			this.show(A);
+	}
+
+	/* Lays the other profile out: A or B. */
+	show(side) {
+		this.shown = side;
 		this.layout();
 	}
 
@@ -38,10 +59,8 @@ class Profile {
 		this.end = new Uint32Array(count).fill(count);
 		this.label = new Uint32Array(count);
 		this.kind = new Uint8Array(count);
-		this.allSamples = new Float64Array(count);
 		this.label[0] = this.rootLabel;
 		this.kind[0] = this.kinds.length;
-		this.allSamples[0] = data.samples;
 		const open = [0];
 		for (let node = 1; node < count; node++) {
 			const depth = this.depth[node] = this.depth[node - 1] + data.depth[node - 1];
@@ -51,26 +70,31 @@ class Profile {
 			open.push(node);
 			this.label[node] = data.label[node - 1];
 			this.kind[node] = data.kind.charCodeAt(node - 1) - 97;
-			this.allSamples[node] = data.width[node - 1];
 		}
 		this.levels = this.depth.reduce((most, depth) => Math.max(most, depth), 0) + 1;
 	}
 
-	readRows(data) {
+	/* What the nodes weigh in one profile. */
+	readSide(data) {
 		const count = this.count, period = data.period;
-		this.selfSamples = new Float64Array(count);
-		this.selfAmounts = new Float64Array(count);
-		this.allAmounts = this.allSamples.map(samples => samples * period);
+		const allSamples = Float64Array.from({ length: count }, (_, node) => node ? data.width[node - 1] : data.samples);
+		const side = { unit: data.unit, allSamples, allAmounts: allSamples.map(samples => samples * period),
+			selfSamples: new Float64Array(count), selfAmounts: new Float64Array(count) };
+		Profile.eachRow(data.self, (node, samples, ns) => {
+			side.selfSamples[node] = samples;
+			side.selfAmounts[node] = samples * period + ns;
+		});
+		Profile.eachRow(data.time, (node, ns) => { side.allAmounts[node] += ns; });
+		side.allAmounts[0] = data.amount;
+		return side;
+	}
+
+	readRows(data) {
+		const count = this.count;
 		this.inlined = new Float64Array(count);
 		this.interpreted = new Float64Array(count);
 		this.line = new Uint32Array(count);
 		this.lineSpan = new Uint32Array(count);
-		Profile.eachRow(data.self, (node, samples, ns) => {
-			this.selfSamples[node] = samples;
-			this.selfAmounts[node] = samples * period + ns;
-		});
-		Profile.eachRow(data.time, (node, ns) => { this.allAmounts[node] += ns; });
-		this.allAmounts[0] = data.amount;
 		Profile.eachRow(data.mix, (node, inlined, interpreted) => {
 			this.inlined[node] = inlined;
 			this.interpreted[node] = interpreted;
@@ -90,12 +114,12 @@ class Profile {
 
 	/* Recomputes widths without the removed stacks, places of all nodes, and the list of nodes of each level. */
 	layout() {
-		this.samples = this.allSamples.slice();
-		this.amounts = this.allAmounts.slice();
 		this.hidden = new Uint8Array(this.count);
-		for (const node of this.removed)
-			this.subtract(node);
-		this.width = this.total ? this.amounts : this.samples;
+		for (const side of this.sides)
+			this.subtractRemoved(side);
+		const { unit, samples, amounts, selfSamples, selfAmounts, width, self } = this.sides[this.shown];
+		Object.assign(this, { unit, samples, amounts, selfSamples, selfAmounts, width, self });
+		this.compareSides();
 		this.left = new Float64Array(this.count);
 		const cursor = new Float64Array(this.count);
 		for (let node = 1; node < this.count; node++) {
@@ -106,17 +130,63 @@ class Profile {
 		this.indexLevels();
 	}
 
-	subtract(removed) {
-		const samples = this.samples[removed], ns = this.amounts[removed];
+	subtractRemoved(side) {
+		side.samples = side.allSamples.slice();
+		side.amounts = side.allAmounts.slice();
+		side.width = this.total ? side.amounts : side.samples;
+		side.self = this.total ? side.selfAmounts : side.selfSamples;
+		for (const node of this.removed)
+			this.subtract(side, node);
+	}
+
+	subtract(side, removed) {
+		const samples = side.samples[removed], ns = side.amounts[removed];
 		for (let node = this.parent[removed]; ; node = this.parent[node]) {
-			this.samples[node] -= samples;
-			this.amounts[node] -= ns;
+			side.samples[node] -= samples;
+			side.amounts[node] -= ns;
 			if (!node)
 				break;
 		}
 		for (let node = removed; node < this.end[removed]; node++)
-			this.samples[node] = this.amounts[node] = 0;
+			side.samples[node] = side.amounts[node] = 0;
 		this.hidden.fill(1, removed, this.end[removed]);
+	}
+
+	/* What is compared of a weight in one profile: its part of `whole`, or itself. */
+	part(value, whole) {
+		return !this.normalizes ? value : whole ? value / whole : 0;
+	}
+
+	/* By how much the part in B is greater, and the group of each node; hides what the shown profile does not have. */
+	compareSides() {
+		this.group = this.kind;
+		if (!this.compares)
+			return;
+		const [a, b] = this.sides.map(side => side.width);
+		this.group = new Uint8Array(this.count);
+		this.change = new Float64Array(this.count);
+		for (let node = 0; node < this.count; node++) {
+			this.change[node] = this.difference(this.part(a[node], a[0]), this.part(b[node], b[0]));
+			this.group[node] = node ? Profile.changeGroup(a[node], b[node], this.change[node]) : CHANGES.length;
+			if (node && !this.width[node])
+				this.hidden[node] = 1;
+		}
+		this.greatestChange = this.change.reduce((most, change) => Math.max(most, Math.abs(change)), 0);
+	}
+
+	difference(a, b) {
+		return Math.abs(b - a) <= ROUNDING * Math.max(a, b) ? 0 : b - a;
+	}
+
+	static changeGroup(a, b, change) {
+		if (!a || !b)
+			return b ? ONLY_B : a ? ONLY_A : SAME;
+		return change > 0 ? MORE : change < 0 ? LESS : SAME;
+	}
+
+	/* A change relative to the greatest one, -1 to 1. */
+	strength(change) {
+		return this.greatestChange ? Math.max(-1, Math.min(1, change / this.greatestChange)) : 0;
 	}
 
 	/* Counting sort by depth: level d is levelNodes[levelStart[d] .. levelStart[d + 1]), from left to right. */
@@ -241,38 +311,56 @@ class Profile {
 		return this.width[root] ? sum / this.width[root] : 0;
 	}
 
-	/* Self and total of each label below `root`; recursion counts once. */
+	/* False where a node was removed; `hidden` also has those that only the other profile has. */
+	isThere(node) {
+		return this.compares ? this.sides.some(side => side.width[node] > 0) : !this.hidden[node];
+	}
+
+	/* Self and total of each label below `root`, and the change from A to B; recursion counts once. */
 	methods(root) {
 		const rows = new Map(), open = new Uint32Array(this.names.length), path = [];
-		const self = this.total ? this.selfAmounts : this.selfSamples;
 		for (let node = root; node < this.end[root]; node++) {
-			if (this.hidden[node] || node === 0)
+			if (node === 0 || !this.isThere(node))
 				continue;
 			while (path.length > this.depth[node] - this.depth[root])
 				open[path.pop()]--;
 			const label = this.label[node];
 			let row = rows.get(label);
 			if (!row)
-				rows.set(label, row = { label, kind: this.kind[node], self: 0, total: 0 });
-			row.self += self[node];
-			row.total += open[label] ? 0 : this.width[node];
+				rows.set(label, row = { label, group: this.group[node], self: 0, totals: this.sides.map(() => 0) });
+			row.self += this.self[node];
+			this.sides.forEach((side, i) => { row.totals[i] += open[label] ? 0 : side.width[node]; });
 			open[label]++;
 			path.push(label);
 		}
-		return [...rows.values()];
+		return Array.from(rows.values(), row => this.finishMethod(row, root));
 	}
 
-	/* Share of self samples of each kind. */
-	kindShares() {
-		const shares = new Float64Array(this.kinds.length + 1);
-		const self = this.total ? this.selfAmounts : this.selfSamples;
-		for (let node = 1; node < this.count; node++)
-			shares[this.kind[node]] += this.hidden[node] ? 0 : self[node];
-		return shares.map(share => this.width[0] ? share / this.width[0] : 0);
+	finishMethod(row, root) {
+		const [a, b] = row.totals.map((total, i) => this.part(total, this.sides[i].width[root]));
+		row.total = row.totals[this.shown];
+		row.change = this.compares ? this.difference(a, b) : 0;
+		return row;
 	}
 
-	nodesOfKind(kind) {
-		return this.kind.some(other => other === kind);
+	/* The profile that has the frames of a group: the one that is shown, if it can. */
+	sideOfGroup(group) {
+		return !this.compares || group < ONLY_B ? this.shown : group === ONLY_A ? A : B;
+	}
+
+	/* Share of self samples of each group. */
+	groupShares() {
+		const shares = new Float64Array(this.groups.length + 1);
+		for (let node = 1; node < this.count; node++) {
+			const group = this.group[node], { self, width } = this.sides[this.sideOfGroup(group)];
+			if (this.isThere(node) && width[0])
+				shares[group] += self[node] / width[0];
+		}
+		return shares;
+	}
+
+	nodesOfGroup(group) {
+		return this.group.some((other, node) => node > 0 && other === group);
 	}
 
 	/* "HashMap.java:120", "libc.so.6" or "". */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The call trees of two profiles as one. Frames whose text is the same in the chosen style are the same frame, whatever
+ * numbers a run gives to hidden classes.
+ */
+#ifndef OUT_TREE_DIFF_H
+#define OUT_TREE_DIFF_H
+
+#include "out/tree.h"
+#include "out/writer.h"
+
+struct tree_side {
+	struct tree_weight total;
+	struct tree_weight self;
+};
+
+struct tree_diff {
+	/* The nodes of both. Weights are those of B; kinds, source lines and how the code ran are of both. */
+	struct tree tree;
+	struct vec(struct tree_side) a; /* the weights of A, by node */
+};
+
+/* 0 or -errno (there is nothing to release then). The profiles must outlive the tree. It is not sorted. */
+int tree_diff_build(struct tree_diff *diff, const struct writer_diff *two, const struct writer_options *options);
+void tree_diff_release(struct tree_diff *diff);
+
+#endif
