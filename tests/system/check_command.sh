@@ -35,7 +35,7 @@ case_help_of_record() {
 # Each command has --help, and refuses what it does not take.
 case_arguments_of_all() {
 	local command
-	for command in record daemon check list status version help; do
+	for command in record diff daemon check list status version help; do
 		run_duet $command --help
 		expect_status 0 "duet $command --help"
 		expect_contains "$here/stdout" "^usage: duet $command"
@@ -103,7 +103,7 @@ case_complete_in_bash() {
 case_manual_has_all_options() {
 	local word manual
 	manual=$(sed 's/\\-/-/g' "$(dirname "$0")/../../user/man/duet.1")
-	for command in record daemon; do
+	for command in record diff daemon; do
 		run_duet complete "$command"
 		while read -r word _; do
 			[[ $manual == *"$word"* ]] || fail "duet(1) lacks $word of duet $command"

@@ -22,6 +22,17 @@ command -v node >/dev/null && command -v "${CHROMIUM:-chromium}" >/dev/null || s
 prepare || skip_all "playwright-core could not be installed"
 make_profile=$DUET_BUILD/tests/system/flamegraph_profile
 
+# A hundred samples and two hundred: hot has a half and then 60 %, same 30 % of both; gone is only in A, new only in B.
+make_diff() {
+	local run='main;app/Main.run_[j];app/Main'
+	printf '%s\n' "$run.hot_[j] 50" "$run.same_[j] 30" "$run.gone_[0];java/util/HashMap.get_[i] 20" \
+		>"$shots/a.collapsed"
+	printf '%s\n' "$run.hot_[j] 120" "$run.same_[j] 60" "$run.new_[j] 20" >"$shots/b.collapsed"
+	echo 'main;idle 0' >"$shots/nothing.collapsed"
+	"$duet" diff "$shots/a.collapsed" "$shots/b.collapsed" "$shots/diff.html" &&
+		"$duet" diff "$shots/a.collapsed" "$shots/nothing.collapsed" "$shots/diff-gone.html"
+}
+
 make_graphs() {
 	local recursion=300 title
 	title=$(printf 'recording-of-a-host-with-a-long-name-%d-' {1..4})
@@ -30,8 +41,9 @@ make_graphs() {
 		"$make_profile" -t "$title" 10 "$shots/small.html" &&
 		"$make_profile" -i 10 "$shots/small-inverted.html" &&
 		"$make_profile" -d $recursion 1000 "$shots/tall.html" &&
-		"$make_profile" -d $recursion -i 1000 "$shots/tall-inverted.html"
+		"$make_profile" -d $recursion -i 1000 "$shots/tall-inverted.html" &&
+		make_diff
 }
 
-make_graphs || { echo "not ok flamegraph_profile: exit code $?"; exit 1; }
+make_graphs || { echo "not ok flamegraph_profile, duet diff: exit code $?"; exit 1; }
 cd "$shots" && node test.mjs "$PWD"

@@ -41,6 +41,7 @@ extern const struct command cmd_record;
 extern const struct command cmd_daemon;
 extern const struct command cmd_convert;
 extern const struct command cmd_check;
+extern const struct command cmd_diff;
 extern const struct command cmd_list;
 extern const struct command cmd_status;
 extern const struct command cmd_version;

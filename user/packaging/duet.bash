@@ -31,7 +31,7 @@ _duet() {
 		words=$("$1" complete "$command" 2>/dev/null | cut -f 1)
 	elif [ -z "$words" ] && [ "$command" = record ]; then
 		words=$(_duet_jvms)
-	elif [ -z "$words" ] && [ "$command" = convert ]; then
+	elif [ -z "$words" ] && [[ $command = @(convert|diff) ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word") && return
 	fi
 	[ "$COMP_CWORD" != 1 ] || words+=" $("$1" complete 2>/dev/null | cut -f 1)"

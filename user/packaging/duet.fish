@@ -32,7 +32,7 @@ end
 
 function __duet_wants_file
     set -l words (commandline -opc)
-    contains -- $words[-1] -f --file --config --lock; or test "$words[2]" = convert
+    contains -- $words[-1] -f --file --config --lock; or contains -- "$words[2]" convert diff
 end
 
 complete -c duet -f -n 'not __duet_wants_file' -a '(__duet_words)'

@@ -36,7 +36,7 @@ _duet() {
 	else
 		(( CURRENT != 2 )) || _duet_described command ${(f)"$($program complete 2>/dev/null)"}
 		[[ $command != record ]] || _duet_jvms
-		[[ $command != convert ]] || _files
+		[[ $command != (convert|diff) ]] || _files
 	fi
 }
 

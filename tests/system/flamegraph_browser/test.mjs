@@ -425,6 +425,138 @@ test("a long title is cut, and can be read", async () => {
 	equal(await page.locator("#title").getAttribute("title"), await page.locator("#title").textContent(), "tooltip");
 });
 
+// ---- two profiles ----------------------------------------------------------------------------
+
+async function openDiff(name = "diff") {
+	await openIn(DESK, name);
+	await settle();
+}
+
+/* Parts of the graph's width that frames take; 0 for those that are hidden. */
+const widths = names => inPage(wanted => wanted.map(name => {
+	const node = profile.label.findIndex(label => profile.names[label] === name);
+	return profile.hidden[node] ? 0 : Math.round(1000 * graph.place(node).width / graph.width) / 1000;
+}), names.map(name => `app.Main.${name}`));
+
+/* What is drawn at the left end of a frame, before its text: [red, green, blue]. */
+async function colorOf(name) {
+	const node = await inPage(wanted => profile.label.findIndex(label => profile.names[label] === wanted), name);
+	const at = await inPage(wanted => graph.place(wanted), node);
+	const color = new Picture(await page.screenshot()).at(Math.round(at.x + 3), Math.round(at.y + 10));
+	return [color >> 16, color >> 8 & 255, color & 255];
+}
+
+async function tipOf(name) {
+	const at = await frame(name);
+	await page.mouse.move(at.x, at.y);
+	return (await text("#tooltip")).replace(/\s+/g, " ");
+}
+
+function contains(got, parts, what) {
+	for (const part of parts)
+		check(got.includes(part), `${part} is not in ${what}: ${got}`);
+}
+
+test("diff: widths are those of B, and of A after the switch", async () => {
+	await openDiff();
+	equal((await widths(["hot", "same", "new", "gone"])).join(), "0.6,0.3,0.1,0", "of B");
+	equal(await text("#side"), "Widths of B", "button");
+	contains(await text("#summary"), ["A: 100 samples", "B: 200 samples"], "the summary");
+	await press("b");
+	await settle();
+	equal((await widths(["hot", "same", "new", "gone"])).join(), "0.5,0.3,0,0.2", "of A");
+	equal(await text("#side"), "Widths of A", "button");
+	await page.locator("#side").click();
+	await settle();
+	equal((await widths(["hot", "same", "new", "gone"])).join(), "0.6,0.3,0.1,0", "of B again");
+});
+
+/* The greatest change is -20 %, so +10 % is half of the way to red. */
+test("diff: red where B has more, blue where it has less, neither where they are equal", async () => {
+	await openDiff();
+	const grey = ([red, green, blue]) => Math.max(red, green, blue) - Math.min(red, green, blue) < 20;
+	for (const [theme, full] of [["light", "79,140,245"], ["dark", "82,134,232"]]) {
+		const [red, green, blue] = await colorOf("app.Main.hot");
+		check(red > green + 40 && red > blue + 40 && green > 90, `${theme}: hot is ${[red, green, blue]}`);
+		for (const same of ["app.Main.same", "app.Main.run", "main"])
+			check(grey(await colorOf(same)), `${theme}: ${same} is ${await colorOf(same)}`);
+		equal((await colorOf("app.Main.new")).join(), [red, green, blue].join(), `${theme}: new is as hot`);
+		await press("b");
+		await settle();
+		equal((await colorOf("app.Main.gone")).join(), full, `${theme}: gone`);
+		await screenshot(`diff-${theme}`);
+		await press("b", "d");
+		await settle();
+	}
+});
+
+test("diff: the tooltip has both values, their shares and the difference", async () => {
+	await openDiff();
+	contains(await tipOf("app.Main.hot"), ["compiled · more in B", "A B B − A", "Share 50.00 % 60.00 % +10.00 %",
+		"Samples 50 120 +70"], "the tooltip");
+	contains(await tipOf("app.Main.same"), ["the same", "Share 30.00 % 30.00 % 0.00 %"], "the tooltip");
+	contains(await tipOf("app.Main.new"), ["only in B", "Samples 0 20 +20"], "the tooltip");
+	await screenshot("diff-tooltip");
+	await press("b");
+	await settle();
+	contains(await tipOf("app.Main.gone"), ["interpreted · only in A", "Share 20.00 % 0.00 % −20.00 %",
+		"Samples 20 0 −20"], "the tooltip");
+});
+
+test("diff: search, zoom, removal and methods follow the profile that is shown", async () => {
+	await openDiff();
+	await search("Main\\.hot");
+	equal(await text("#matched"), "60.00 % · 1", "found in B");
+	await reset();
+	await press("b");
+	await search("Main\\.hot");
+	equal(await text("#matched"), "50.00 % · 1", "found in A");
+	await reset();
+	await clickFrame("app.Main.hot");
+	equal((await view()).to - (await view()).from, 50, "zoomed in A");
+	await press("b");
+	await settle();
+	equal((await view()).to - (await view()).from, 120, "zoomed in B");
+	await reset();
+	await clickFrame("app.Main.hot", ["Alt"]);
+	equal(await inPage(() => profile.sides.map(side => side.width[0]).join()), "50,80", "samples without hot");
+	await press("u", "m");
+	await page.locator("[data-sort=change]").click();
+	const rows = await page.locator("#rows tr").allInnerTexts();
+	contains(rows[0], ["+10.00 %", "app.Main."], "the first method");
+	contains(rows[rows.length - 1], ["−20.00 %"], "the last method");
+	await page.locator("[data-sort=self]").click();
+	await press("m");
+});
+
+test("diff: the legend leads to what only A has", async () => {
+	await openDiff();
+	equal((await page.locator("#legend button:visible").allInnerTexts()).map(name => name.replace(/\s+/g, " ")).join(),
+		"more in B 60.00 %,the same 30.00 %,only in B 10.00 %,only in A 20.00 %", "legend");
+	await page.locator("#legend button", { hasText: "only in A" }).click();
+	await settle();
+	equal((await widths(["gone"])).join(), "0.2", "shown");
+	equal(await inPage(() => graph.isDimmed(profile.label.findIndex(label => profile.names[label] === "app.Main.hot"))),
+		true, "the others are dimmed");
+});
+
+test("diff: where B has nothing, A is shown", async () => {
+	await openDiff("diff-gone");
+	equal(await text("#side"), "Widths of A", "button");
+	equal(await page.locator("#empty").isVisible(), false, "nothing says that there are no samples");
+	equal((await widths(["hot", "same", "gone"])).join(), "0.5,0.3,0.2", "of A");
+	await press("b");
+	check(await page.locator("#empty").isVisible(), "nothing says that B is empty");
+});
+
+test("one profile has no other side", async () => {
+	await openIn(DESK, "small");
+	await press("b");
+	equal(await page.locator("#side").isVisible(), false, "button");
+	equal(await page.locator("[data-sort=change]").count(), 1, "the column is there …");
+	equal(await inPage(() => byId("changes").hidden), true, "… and hidden");
+});
+
 test("nothing was written to the console", async () => {
 	equal(complaints.join("; "), "", "console");
 });

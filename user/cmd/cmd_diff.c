@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* `duet diff A B OUT`: what changed from one profile to another, as a flame graph or as collapsed stacks. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/inputs.h"
+#include "cmd/style.h"
+#include "in/reader.h"
+#include "out/writer.h"
+
+#define FIELD(name) .offset = offsetof(struct diff_options, name)
+
+struct diff_options {
+	bool help; /* first: see struct command */
+	bool raw;
+	const char *event, *format, *by;
+	uint32_t depth;
+	struct writer_options style;
+};
+
+static void format_names(struct buf *out)
+{
+	for (size_t i = 0; writers[i]; i++)
+		if (writers[i]->write_diff)
+			buf_printf(out, "%s\n", writers[i]->name);
+}
+
+/* clang-format off */
+static const struct opt diff_rows[] = {
+	OPT_GROUP("What is compared"),
+	{'e', "event", "EVENT", "the event to compare (default: the first that both have)", opt_string, FIELD(event)},
+	{0, "no-normalize", NULL, "compare weights, not their parts of each profile's total", opt_flag, FIELD(raw)},
+
+	OPT_GROUP("Output"),
+	{'o', "output", "FORMAT", "format (default: by OUT's extension; of - collapsed)", opt_string, FIELD(format),
+		.choices = format_names},
+	{'j', "jstackdepth", "N", "deepest stack: only the frames nearest the leaf (default: all)", opt_u32,
+		FIELD(depth)},
+	STYLE_ROWS(struct diff_options),
+	COMMAND_HELP,
+	OPT_END,
+};
+/* clang-format on */
+
+/* ---- the two profiles --------------------------------------------------------- */
+
+static const struct profile_event *event_of(const struct writer_side *side)
+{
+	return &side->profile->events.items[side->event];
+}
+
+static const char *event_name(const struct profile *profile, size_t event)
+{
+	return intern_text(&profile->strings, profile->events.items[event].name);
+}
+
+/* A file that does not say what was sampled has one event, which is compared with any. */
+static bool is_unknown(const struct profile *profile)
+{
+	return profile->events.len == 1 && !strcmp(event_name(profile, 0), READER_SAMPLES);
+}
+
+/* False when the profile has no event of this name. NULL: any. */
+static bool find_event(struct writer_side *side, const char *name)
+{
+	for (size_t i = 0; i < side->profile->events.len; i++) {
+		side->event = (uint32_t)i;
+		if (!name || is_unknown(side->profile) || !strcmp(event_name(side->profile, i), name))
+			return true;
+	}
+	return false;
+}
+
+static bool find_common_event(struct writer_diff *two)
+{
+	const struct profile *a = two->a.profile;
+
+	if (is_unknown(a))
+		return find_event(&two->a, NULL) && find_event(&two->b, NULL);
+	for (size_t i = 0; i < a->events.len; i++) {
+		two->a.event = (uint32_t)i;
+		if (find_event(&two->b, event_name(a, i)))
+			return true;
+	}
+	return false;
+}
+
+static void list_events(const struct profile *profile, struct buf *out)
+{
+	for (size_t i = 0; i < profile->events.len; i++)
+		buf_printf(out, "%s%s", i ? "," : "", event_name(profile, i));
+	if (!profile->events.len)
+		buf_add_str(out, "none");
+}
+
+static int refuse_events(const struct writer_diff *two, const char *name)
+{
+	struct buf a, b;
+
+	buf_init(&a);
+	buf_init(&b);
+	list_events(two->a.profile, &a);
+	list_events(two->b.profile, &b);
+	if (name)
+		log_error("--event %s: not an event of both; %s has %s, %s has %s", name, two->a.name, a.data,
+			  two->b.name, b.data);
+	else
+		log_error("there is no event that both have: %s has %s, %s has %s", two->a.name, a.data, two->b.name,
+			  b.data);
+	buf_release(&a);
+	buf_release(&b);
+	return -EINVAL;
+}
+
+static const char *unit_name(const struct profile_event *event)
+{
+	return event->unit == PROFILE_NS ? "nanoseconds" : "numbers";
+}
+
+static int choose_events(struct writer_diff *two, const char *name, bool total)
+{
+	bool found = name ? find_event(&two->a, name) && find_event(&two->b, name) : find_common_event(two);
+	bool is_guess = is_unknown(two->a.profile) || is_unknown(two->b.profile);
+
+	if (!found)
+		return refuse_events(two, name);
+	if (event_of(&two->a)->unit == event_of(&two->b)->unit || (is_guess && !total))
+		return 0;
+	log_error("the weights are %s in %s and %s in %s: they cannot be compared%s", unit_name(event_of(&two->a)),
+		  two->a.name, unit_name(event_of(&two->b)), two->b.name,
+		  is_guess ? "; without --total samples are" : "");
+	return -EINVAL;
+}
+
+/* ---- the output ----------------------------------------------------------------- */
+
+static const struct writer *choose_writer(const char *format, const char *path)
+{
+	const struct writer *writer;
+
+	if (!format && !strcmp(path, "-"))
+		format = "collapsed";
+	writer = format ? writer_by_name(format) : writer_by_path(path);
+	if (writer && writer->write_diff)
+		return writer;
+	if (format)
+		log_error("-o %s: a difference is written as flamegraph or collapsed", format);
+	else
+		log_error("%s: a difference is written to OUT.html or OUT.collapsed; -o names the format of others",
+			  path);
+	return NULL;
+}
+
+static int write_to(struct io_output *output, const struct writer *writer, const struct writer_diff *two,
+		    const struct writer_options *style)
+{
+	int err = writer->write_diff(two, style, output->file);
+
+	if (err < 0 && io_output_error(output))
+		err = io_output_error(output);
+	return err ? err : io_output_commit(output);
+}
+
+/* After both were read: a pipe that is written to is not left half full. */
+static int write_diff(const char *path, const struct writer *writer, const struct writer_diff *two,
+		      const struct writer_options *style)
+{
+	const struct io_access access = {
+		.is_private = two->a.profile->is_private || two->b.profile->is_private,
+		.group = IO_NO_GROUP,
+	};
+	struct io_output output;
+	int err = io_output_open(&output, path, &access);
+
+	if (!err) {
+		err = write_to(&output, writer, two, style);
+		io_output_discard(&output);
+	}
+	if (err < 0)
+		log_error("%s could not be written: %s", strcmp(path, "-") ? path : "stdout", strerror(-err));
+	else if (strcmp(path, "-"))
+		log_info("wrote %s", path);
+	return err;
+}
+
+static int compare(const struct writer *writer, struct writer_diff *two, const struct diff_options *options,
+		   const char *path)
+{
+	int err = choose_events(two, options->event, options->style.total);
+
+	return err ? err : write_diff(path, writer, two, &options->style);
+}
+
+static int read_and_compare(const struct diff_options *options, const struct writer *writer, char **paths)
+{
+	struct profile a, b;
+	struct writer_diff two = {
+		.a = {.profile = &a, .name = paths[0]},
+		.b = {.profile = &b, .name = paths[1]},
+		.normalize = !options->raw,
+	};
+	int err = inputs_read(&a, paths[0]);
+
+	if (err < 0)
+		return err;
+	err = inputs_read(&b, paths[1]);
+	if (!err) {
+		err = compare(writer, &two, options, paths[2]);
+		profile_release(&b);
+	}
+	profile_release(&a);
+	return err;
+}
+
+static int run(void *context, const struct command_words *words)
+{
+	struct diff_options *options = context;
+	const struct writer *writer;
+
+	if (words->count < 3) {
+		log_error("duet diff takes two profiles and the file to write: duet diff A B OUT.html");
+		return 2;
+	}
+	if (!strcmp(words->items[0], "-") && !strcmp(words->items[1], "-")) {
+		log_error("A and B are both stdin: give a file for one of them");
+		return 2;
+	}
+	writer = choose_writer(options->format, words->items[2]);
+	if (!writer || style_set(&options->style, options->by) < 0)
+		return 2;
+	style_set_depth(&options->style, options->depth);
+	return read_and_compare(options, writer, words->items) < 0 ? 1 : 0;
+}
+
+static void init(void *options)
+{
+	writer_options_default(&((struct diff_options *)options)->style);
+}
+
+static void release(void *options)
+{
+	style_release(&((struct diff_options *)options)->style);
+}
+
+const struct command cmd_diff = {
+	.name = "diff",
+	.summary = "what changed: duet diff before.duet after.duet out.html",
+	.usage = "duet diff [OPTIONS] A B OUT.html|OUT.collapsed\n",
+	.rows = diff_rows,
+	.options_bytes = sizeof(struct diff_options),
+	.most_words = 3,
+	.takes = "A, B and OUT",
+	.init = init,
+	.release = release,
+	.run = run,
+};
