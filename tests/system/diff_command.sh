@@ -72,6 +72,21 @@ case_recordings() {
 	expect_contains "$here/out.html" '"losses":\[\[17,".*\(A\)"\],\[17,".*\(B\)"\]\]'
 }
 
+# What is made of other users' processes is for nobody else.
+case_private_stays_private() {
+	need_root
+	need_bpf
+	umask 022
+	make_two
+	record --host -d 1 -f "$here/host.duet"
+	expect_status 0
+	run_duet diff "$here/a.collapsed" "$here/host.duet" "$here/host.html"
+	expect_status 0
+	expect "mode of the page" "$(stat -c %a "$here/host.html")" == 600
+	run_duet diff "$here/a.collapsed" "$here/b.collapsed" "$here/out.html"
+	expect "mode of another page" "$(stat -c %a "$here/out.html")" == 644
+}
+
 # What is wrong is said in a sentence, and nothing is written.
 case_refusals() {
 	make_two
