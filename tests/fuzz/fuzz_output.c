@@ -167,7 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct profile profile;
 
 	writer_options_default(&options);
-	options.style = (struct frame_style){bits & 1, bits & 2, bits & 4, bits & 8, bits & 16, bits & 32};
+	options.style = (struct frame_style){bits & 1, bits & 2, bits & 4, bits & 8, bits & 16, bits & 32, bits & 2048};
 	options.threads = bits & 64;
 	options.processes = bits & 128;
 	options.total = bits & 256;
