@@ -97,6 +97,18 @@ static const char *name_of(const struct elf_file *file, const void *code)
 	return symbol_table_find(&file->symbols, vaddr_of(file, code));
 }
 
+/* `path`: from the folder. */
+static void apply_debug(struct elf_file *file, const char *path)
+{
+	struct target_file target;
+	char whole[64];
+
+	snprintf(whole, sizeof(whole), "%s/%s", folder, path);
+	assert_int_equal(target_file_find(&target, getpid(), getpid(), whole), 0);
+	debug_file_apply(file, &target, whole);
+	target_file_release(&target);
+}
+
 static void read_damaged(const char *bytes, size_t len)
 {
 	int fd = memfd_create("damaged", 0);
@@ -162,7 +174,7 @@ static void test_stripped_has_no_local_names(void **state)
 	file = read_file("app");
 	assert_false(file.has_symtab);
 	assert_null(name_of(&file, (char *)enter_folder));
-	debug_file_apply(&file, getpid(), "/nonexistent/app");
+	apply_debug(&file, "app");
 	assert_null(name_of(&file, (char *)enter_folder));
 	elf_file_release(&file);
 	remove_stripped();
@@ -364,14 +376,12 @@ static void test_damaged_eh_frame_segment(void **state)
 
 static void apply_debug_file(const char *link_option, bool expected)
 {
-	char path[64];
 	struct elf_file file;
 
 	make_stripped(link_option);
-	snprintf(path, sizeof(path), "%s/app", folder);
 	file = read_file("app");
 	assert_string_equal(file.identity.debuglink, "app.debug");
-	debug_file_apply(&file, getpid(), path);
+	apply_debug(&file, "app");
 	assert_int_equal(file.has_symtab, expected);
 	if (expected)
 		assert_string_equal(name_of(&file, (char *)enter_folder), "enter_folder");
@@ -388,10 +398,39 @@ static void test_debuglink(void **state)
 	apply_debug_file("--add-gnu-debuglink=app.debug --remove-section=.note.gnu.build-id", true);
 }
 
+static bool takes_debug_file(uid_t owner, uid_t debug_owner, mode_t debug_mode)
+{
+	struct elf_file file = read_file("app");
+	bool takes;
+
+	assert_int_equal(chown("app", owner, 0), 0);
+	assert_int_equal(chown("app.debug", debug_owner, 0), 0);
+	assert_int_equal(chmod("app.debug", debug_mode), 0);
+	apply_debug(&file, "app");
+	takes = file.has_symtab;
+	elf_file_release(&file);
+	return takes;
+}
+
+/* Its names are for all who run the program: nobody else than the program's owner and root may choose them. */
+static void test_debuglink_of_another_user(void **state)
+{
+	(void)state;
+	if (!have_objcopy() || geteuid())
+		skip();
+	make_stripped("--add-gnu-debuglink=app.debug");
+	assert_true(takes_debug_file(0, 0, 0644));
+	assert_true(takes_debug_file(65534, 65534, 0644));
+	assert_true(takes_debug_file(65534, 0, 0644));
+	assert_false(takes_debug_file(0, 65534, 0644));
+	assert_false(takes_debug_file(54321, 65534, 0644));
+	assert_false(takes_debug_file(65534, 0, 0666));
+	remove_stripped();
+}
+
 /* Without a build id only the checksum tells that the debug file is of another build. */
 static void test_debuglink_of_another_build(void **state)
 {
-	char path[64];
 	struct elf_file file;
 	int fd;
 
@@ -402,9 +441,8 @@ static void test_debuglink_of_another_build(void **state)
 	fd = open("app.debug", O_WRONLY | O_APPEND);
 	assert_int_equal(write(fd, "x", 1), 1);
 	close(fd);
-	snprintf(path, sizeof(path), "%s/app", folder);
 	file = read_file("app");
-	debug_file_apply(&file, getpid(), path);
+	apply_debug(&file, "app");
 	assert_false(file.has_symtab);
 	elf_file_release(&file);
 	remove_stripped();
@@ -414,16 +452,14 @@ static void test_debuglink_of_another_build(void **state)
 static void test_debuglink_to_a_large_file(void **state)
 {
 	struct elf_file file;
-	char path[64];
 
 	(void)state;
 	if (!have_objcopy())
 		skip();
 	make_stripped("--add-gnu-debuglink=app.debug --remove-section=.note.gnu.build-id");
 	assert_int_equal(truncate("app.debug", 1ll << 40), 0);
-	snprintf(path, sizeof(path), "%s/app", folder);
 	file = read_file("app");
-	debug_file_apply(&file, getpid(), path);
+	apply_debug(&file, "app");
 	assert_false(file.has_symtab);
 	elf_file_release(&file);
 	remove_stripped();
@@ -669,6 +705,7 @@ int main(void)
 		cmocka_unit_test(test_extreme_function_starts),
 		cmocka_unit_test(test_damaged_eh_frame_segment),
 		cmocka_unit_test(test_debuglink),
+		cmocka_unit_test(test_debuglink_of_another_user),
 		cmocka_unit_test(test_debuglink_of_another_build),
 		cmocka_unit_test(test_debuglink_to_a_large_file),
 		cmocka_unit_test(test_linkage_table),

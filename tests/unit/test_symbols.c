@@ -271,6 +271,7 @@ static void test_names_of_libc(void **state)
 	struct maps maps = {0};
 	const char *path = libc_path(&maps);
 	int fd = open(path, O_RDONLY | O_CLOEXEC), lines = 0;
+	struct target_file target;
 	struct elf_file file;
 	struct buf exported;
 
@@ -281,7 +282,9 @@ static void test_names_of_libc(void **state)
 		skip();
 	assert_int_equal(elf_file_read(&file, fd), 0);
 	close(fd);
-	debug_file_apply(&file, getpid(), path);
+	assert_int_equal(target_file_find(&target, getpid(), getpid(), path), 0);
+	debug_file_apply(&file, &target, path);
+	target_file_release(&target);
 	for (const char *at = exported.data; (at = strchr(at, '\n')) && at[1]; at++, lines++)
 		check_exported(&file, &exported, at + 1);
 	assert_true(lines > 500);

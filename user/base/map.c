@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
 
 #define MAP_MIN_SIZE 16
 
@@ -41,6 +44,16 @@ uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed)
 		hash ^= word;
 	}
 	return hash_u64(hash);
+}
+
+uint64_t hash_secret(void)
+{
+	static uint64_t secret;
+
+	/* Where the kernel has no randomness yet, early in boot, the time is some. */
+	if (!secret && getrandom(&secret, sizeof(secret), GRND_NONBLOCK) != sizeof(secret))
+		secret = hash_u64(clock_realtime_ns()) | 1;
+	return secret;
 }
 
 void map_release(struct map *map)

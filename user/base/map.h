@@ -36,5 +36,10 @@ bool map_next(const struct map *map, size_t *cursor, uint64_t *ret_key, uint64_t
 /* A well mixed, seeded 64-bit hash. The same only within one process. */
 uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed);
 uint64_t hash_u64(uint64_t value);
+/*
+ * A random seed, the same while this process lives, for hashes of what others wrote: without it they could choose
+ * bytes that have the hash of something else. Not for several threads at once.
+ */
+uint64_t hash_secret(void);
 
 #endif

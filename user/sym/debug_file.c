@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <zlib.h>
 
 #include "base/buf.h"
-#include "sym/target_file.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
 #define MAX_CRC_BYTES (64 << 20) /* large files have build ids */
@@ -17,7 +17,7 @@ struct search {
 	const struct elf_identity *file;
 	debug_file_take take;
 	void *context;
-	pid_t pid;
+	const struct target_file *target;
 };
 
 static bool has_build_id(const struct elf_identity *file, const struct elf_identity *debug)
@@ -52,16 +52,29 @@ static bool belongs(const struct elf_identity *file, int fd)
 	return file->debuglink[0] && has_crc(fd, file->debuglink_crc);
 }
 
+/*
+ * In our own root, a file of ours or root's. A file system of a user's own may give its files any owner, but is read by
+ * copy only.
+ */
+static bool is_ours(const struct target_file *debug, pid_t root)
+{
+	return root == getpid() && (debug->st.st_uid == 0 || debug->st.st_uid == geteuid()) &&
+	       !(debug->st.st_mode & (S_IWGRP | S_IWOTH)) && !target_file_is_copy(debug);
+}
+
 /* True if search->take() took the file. */
 static bool try_path(const struct search *search, pid_t root, const char *path)
 {
-	int fd = target_file_open(search->pid, root, path);
+	struct target_file debug;
 	bool taken;
+	int fd;
 
-	if (fd < 0)
+	if (target_file_find(&debug, search->target->pid, root, path))
 		return false;
-	taken = belongs(search->file, fd) && search->take(search->context, fd);
-	close(fd);
+	fd = target_file_read(&debug, 0);
+	taken = fd >= 0 && (target_file_same_origin(search->target, &debug) || is_ours(&debug, root)) &&
+		belongs(search->file, fd) && search->take(search->context, fd);
+	target_file_release(&debug);
 	return taken;
 }
 
@@ -102,10 +115,11 @@ static bool try_debuglink(const struct search *search, pid_t root, const char *p
 	return taken;
 }
 
-bool debug_file_find(const struct elf_identity *file, pid_t pid, const char *path, debug_file_take take, void *context)
+bool debug_file_find(const struct elf_identity *file, const struct target_file *target, const char *path,
+		     debug_file_take take, void *context)
 {
-	struct search search = {file, take, context, pid};
-	pid_t roots[] = {pid, getpid()};
+	struct search search = {file, take, context, target};
+	pid_t roots[] = {target->pid, getpid()};
 
 	for (size_t i = 0; i < sizeof(roots) / sizeof(*roots); i++)
 		if (try_build_id(&search, roots[i]) || try_debuglink(&search, roots[i], path))
@@ -133,7 +147,7 @@ static bool take_symbols(void *context, int fd)
 	return taken;
 }
 
-void debug_file_apply(struct elf_file *file, pid_t pid, const char *path)
+void debug_file_apply(struct elf_file *file, const struct target_file *target, const char *path)
 {
-	(void)debug_file_find(&file->identity, pid, path, take_symbols, file);
+	(void)debug_file_find(&file->identity, target, path, take_symbols, file);
 }

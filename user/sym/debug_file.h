@@ -3,19 +3,20 @@
 #ifndef SYM_DEBUG_FILE_H
 #define SYM_DEBUG_FILE_H
 
-#include <sys/types.h>
-
 #include "sym/elf_file.h"
+#include "sym/target_file.h"
 
 /* Returns true to end the search. The descriptor stays the caller's. */
 typedef bool (*debug_file_take)(void *context, int fd);
 /*
- * Calls `take` for each debug file of `file` until it returns true. `path` is where `file` lies. Debug files are found
- * by build id or .gnu_debuglink, first in the root of process `pid`, then in ours. Returns false if `take` never
- * returned true.
+ * Calls `take` for each debug file of `file` until it returns true. `path` is where `file` lies; `target` is that file.
+ * Debug files are found by build id or .gnu_debuglink, first in the root of the target's process, then in ours. What
+ * they say holds for all processes that map the file, so only those count that root or whoever may change the file
+ * itself put there. Returns false if `take` never returned true.
  */
-bool debug_file_find(const struct elf_identity *file, pid_t pid, const char *path, debug_file_take take, void *context);
+bool debug_file_find(const struct elf_identity *file, const struct target_file *target, const char *path,
+		     debug_file_take take, void *context);
 /* Replaces the symbols of `file` by those of its debug file, if there is one. */
-void debug_file_apply(struct elf_file *file, pid_t pid, const char *path);
+void debug_file_apply(struct elf_file *file, const struct target_file *target, const char *path);
 
 #endif

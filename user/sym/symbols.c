@@ -165,7 +165,7 @@ static struct elf_file *read_file(struct symbols *symbols, struct target_file *t
 	if (fd < 0 || elf_file_read(&file, fd))
 		return NULL;
 	if (!file.has_symtab)
-		debug_file_apply(&file, target->pid, path);
+		debug_file_apply(&file, target, path);
 	if (!file.has_symtab)
 		mini_debug_apply(&file, fd, path);
 	return own_file(symbols, &file, target_file_identity(target));

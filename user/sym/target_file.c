@@ -335,7 +335,21 @@ uint64_t target_file_identity(const struct target_file *file)
 		(uint64_t)st->st_ctim.tv_nsec,
 	};
 
-	return hash_bytes(identity, sizeof(identity), 0);
+	return hash_bytes(identity, sizeof(identity), hash_secret());
+}
+
+bool target_file_same_origin(const struct target_file *file, const struct target_file *other)
+{
+	unsigned long mount = file->st.st_uid == other->st.st_uid ? mount_id(file->path_fd) : 0;
+
+	return mount && mount_id(other->path_fd) == mount;
+}
+
+bool target_file_is_copy(const struct target_file *file)
+{
+	struct stat st;
+
+	return fstat(file->fd, &st) < 0 || st.st_ino != file->st.st_ino || st.st_dev != file->st.st_dev;
 }
 
 int target_file_open(pid_t pid, pid_t root, const char *path)

@@ -8,6 +8,7 @@
 #ifndef SYM_TARGET_FILE_H
 #define SYM_TARGET_FILE_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -38,6 +39,14 @@ int target_file_read(struct target_file *file, off_t from);
 void target_file_release(struct target_file *file);
 /* A hash that is the same for this file in every process, container and mount namespace. It changes with the file. */
 uint64_t target_file_identity(const struct target_file *file);
+
+/*
+ * True if whoever may change `other` may change `file` too: both have one owner and were found on one mount. Owners
+ * alone do not tell: root of a container has the number of root outside.
+ */
+bool target_file_same_origin(const struct target_file *file, const struct target_file *other);
+/* After target_file_read(): true if the descriptor is of a copy, because somebody could hold up reads of the file. */
+bool target_file_is_copy(const struct target_file *file);
 
 /* target_file_find() and target_file_read() in one, for files that are read once. The caller owns the descriptor. */
 int target_file_open(pid_t pid, pid_t root, const char *path);
