@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (!elf_file_read_memory(&file, image, size))
 		ask(&file);
-	if (!unwind_file_read(&unwind, fd, false)) {
+	if (!unwind_file_read(&unwind, fd)) {
 		unwind_file_add_debug(&unwind, fd);
 		unwind_file_release(&unwind);
 	}

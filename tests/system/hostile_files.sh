@@ -125,4 +125,64 @@ case_fuse_memory() {
 	end_attacker
 }
 
+# ---- what all who map a file see, one of them chooses ------------------------------------------
+
+stranger=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+
+# A stranger's program runs, and is sampled, before root's; root's is $honest.
+record_after() { # HONEST ATTACKER: commands, their words separated by blanks
+	rm -f "$here/busy" "$here/attacker"
+	# shellcheck disable=SC2086
+	"${stranger[@]}" $2 >"$here/attacker" 2>&1 </dev/null &
+	attacker=$! jvm=$!
+	jvms+=("$attacker")
+	wait_for_line "$here/attacker" '^READY' 10
+	# shellcheck disable=SC2086
+	$1 >"$here/busy" 2>&1 </dev/null &
+	honest=$! jvm=$!
+	jvms+=("$honest")
+	wait_for_line "$here/busy" '^READY' 10
+	kill -STOP "$honest"
+	start_record -p "$attacker,$honest" --no-attach -d 60 -i 1ms -t -o collapsed -f "$here/out"
+	sleep 1
+	kill -CONT "$honest"
+	warm_up 2
+	end_record INT
+	expect_status 0
+	grep "pid=$honest\]" "$here/out" >"$here/honest"
+	grep -q "pid=$attacker\]" "$here/out" || fail "the attacker was not sampled"
+}
+
+# Root's file has a debug link, and the stranger mounts it where he has put a debug file for it.
+case_debug_file_of_a_stranger() {
+	need_bpf
+	need_root
+	objcopy --version >/dev/null 2>&1 || skip "no objcopy"
+	"${stranger[@]}" unshare -U -r -m true || skip "no user namespaces"
+	"${stranger[@]}" mkdir "$here/mine"
+	touch "$here/mine/victim"
+	objcopy --only-keep-debug --redefine-sym burn=forged "$workloads/busy" "$here/mine/victim.debug"
+	chown 65534:65534 "$here/mine/victim.debug"
+	objcopy --strip-all --add-gnu-debuglink="$here/mine/victim.debug" "$workloads/busy" "$here/victim"
+	cat >"$here/attack" <<-EOF
+		mount --bind $here/victim $here/mine/victim
+		exec $here/mine/victim 1 1000
+	EOF
+	record_after "$here/victim 1 1000" "unshare -U -r -m sh $here/attack"
+	expect "samples of root's program" "$(total "$here/honest")" '>=' 20
+	expect_lacks "$here/honest" 'forged'
+}
+
+# A program of the stranger's that says it is root's: it has its build id, but other code.
+case_build_id_of_another_file() {
+	need_bpf
+	need_root
+	objcopy --version >/dev/null 2>&1 || skip "no objcopy"
+	objcopy --dump-section .note.gnu.build-id="$here/id" "$workloads/native" /dev/null || skip "no build id"
+	objcopy --update-section .note.gnu.build-id="$here/id" "$workloads/busy" "$here/copy" || skip "no build id"
+	record_after "$workloads/native compute" "$here/copy 1 1000"
+	expect_share "whole stacks of root's program" \
+		"$(matching "$here/honest" ";main;run;$(printf 'link_%d;' {30..0})leaf_compute( |;)")" '>=' 90
+}
+
 run_cases "$@"

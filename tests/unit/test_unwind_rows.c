@@ -509,7 +509,7 @@ static void this_program_has_rows(void **state)
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(unwind_file_read(&file, fd, false), 0);
+	assert_int_equal(unwind_file_read(&file, fd), 0);
 	assert_true(file.rows.rows.len > 100);
 	assert_true(file.base != 0);
 	for (size_t i = 1; i < file.rows.rows.len; i++)
@@ -543,7 +543,7 @@ static void code_shows_that_it_makes_frames(void **state)
 	const struct mapping *mapping;
 
 	(void)state;
-	assert_int_equal(unwind_file_read(&file, fd, false), 0);
+	assert_int_equal(unwind_file_read(&file, fd), 0);
 	close(fd);
 	assert_int_equal(maps_read(&maps, getpid()), 0);
 	mapping = maps_find(&maps, (uintptr_t)framed);
@@ -586,7 +586,7 @@ static void expect_rows_of_built(const char *command, const char *debug_path)
 	assert_int_equal(system(line), 0);
 	snprintf(line, sizeof(line), "%s/a.so", folder);
 	fd = open(line, O_RDONLY | O_CLOEXEC);
-	assert_int_equal(unwind_file_read(&file, fd, false), 0);
+	assert_int_equal(unwind_file_read(&file, fd), 0);
 	close(fd);
 	if (debug_path) {
 		expect_frame(&file, false);
@@ -631,7 +631,7 @@ static void other_files_have_none(void **state)
 	char text[] = "not an ELF file, but long enough to hold the header of one, if that is what one looks for";
 
 	(void)state;
-	assert_int_equal(unwind_file_read(&file, fd, false), -ENOEXEC);
+	assert_int_equal(unwind_file_read(&file, fd), -ENOEXEC);
 	assert_int_equal(unwind_file_read_memory(&file, text, sizeof(text)), -ENOEXEC);
 	close(fd);
 }

@@ -343,7 +343,7 @@ static const struct unwind_file *file_of(const struct mapping *mapping)
 			return &files[i].file;
 	fd = open(mapping->path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0 && file_count < sizeof(files) / sizeof(files[0]));
-	assert_int_equal(unwind_file_read(&files[file_count].file, fd, false), 0);
+	assert_int_equal(unwind_file_read(&files[file_count].file, fd), 0);
 	close(fd);
 	files[file_count].path = mapping->path;
 	return &files[file_count++].file;

@@ -27,8 +27,8 @@
 /* What is cached of a file. Its rows are only in the tables, while there is room. */
 struct native_file {
 	struct unwind_file elf; /* without its rows */
-	uint64_t key; /* key of its module in the tables */
-	bool has_rows; /* false: do not try again */
+	uint64_t key; /* key of its module in the tables, a hash of its rows; 0: they have not been made yet */
+	bool has_rows; /* true as well before they have been made; false: do not try again */
 	uint32_t refused_rows; /* not 0: so many rows and pages had no room */
 	uint32_t refused_pages;
 };
@@ -67,7 +67,7 @@ static struct native_file *own_file(struct unwinding *unwinding, uint64_t identi
 		free(file);
 		return NULL;
 	}
-	file->key = identity;
+	file->has_rows = true;
 	(void)map_put_ptr(&unwinding->files, identity, file); /* may fail: it is a cache */
 	return file;
 }
@@ -77,11 +77,34 @@ static int note_refused(struct unwinding *unwinding, const struct native_file *f
 	return unwind_tables_note(unwinding->tables, file->key, file->refused_rows, file->refused_pages);
 }
 
-/* Moves the rows into the tables. Returns the module or -errno. */
+/*
+ * Files share a module when their rows are equal: copies of one build do, in several containers for example. A build id
+ * would tell that sooner, but whoever makes a file chooses its build id.
+ */
+static uint64_t key_of_rows(const struct unwind_rows *rows)
+{
+	uint64_t hash = hash_bytes(&rows->base, sizeof(rows->base), hash_secret());
+
+	hash = hash_bytes(rows->pages.items, rows->pages.len * sizeof(*rows->pages.items), hash);
+	return hash_bytes(rows->rows.items, rows->rows.len * sizeof(*rows->rows.items), hash);
+}
+
+/* True if the tables have the file's rows, or a note of them and no room. */
+static bool are_in_tables(struct unwinding *unwinding, const struct native_file *file, int *ret_module)
+{
+	*ret_module = file->key ? unwind_tables_find(unwinding->tables, file->key) : -ENOENT;
+	return *ret_module >= 0 && !unwind_tables_bring_back(unwinding->tables, *ret_module);
+}
+
+/* Moves the rows into the tables, unless another file's equal ones are there. Returns the module or -errno. */
 static int add_rows(struct unwinding *unwinding, struct native_file *file)
 {
-	int module = unwind_tables_add(unwinding->tables, file->key, &file->elf.rows);
+	bool is_first = !file->key; /* else they come back: the tables have a note of them */
+	int module;
 
+	file->key = key_of_rows(&file->elf.rows);
+	if (!is_first || !are_in_tables(unwinding, file, &module))
+		module = unwind_tables_add(unwinding->tables, file->key, &file->elf.rows);
 	if (module == -ENOSPC) {
 		unwinding->files_refused += !file->refused_rows;
 		file->refused_rows = (uint32_t)file->elf.rows.rows.len;
@@ -125,27 +148,27 @@ static bool take_debug_frame(void *context, int fd)
  * Adds .debug_frame from the separate debug file. Few files have functions that only it describes, but those were built
  * that way as a whole.
  */
-static void add_debug_file(struct unwind_file *elf, pid_t pid, int fd, const char *path)
+static void add_debug_file(struct unwind_file *elf, const struct target_file *target, const char *path)
 {
 	struct elf_identity identity;
 
-	if (!elf_identity_read_fd(&identity, fd))
-		(void)debug_file_find(&identity, pid, path, take_debug_frame, elf);
+	if (!elf_identity_read_fd(&identity, target->fd))
+		(void)debug_file_find(&identity, target, path, take_debug_frame, elf);
 }
 
-static int read_rows(struct unwinding *unwinding, struct native_file *file, int fd, pid_t pid, const char *path)
+static int read_rows(struct unwinding *unwinding, struct native_file *file, struct target_file *target,
+		     const char *path)
 {
 	uint64_t started_ns = clock_monotonic_ns();
 	struct unwind_file elf;
+	int module, fd = target_file_read(target, 0), err = fd < 0 ? fd : unwind_file_read(&elf, fd);
 	size_t rows;
-	int module;
-	int err = unwind_file_read(&elf, fd, false);
 
 	file->has_rows = false;
 	unwinding->files_refused += err == -ENOMEM;
 	if (err)
 		return err;
-	add_debug_file(&elf, pid, fd, path);
+	add_debug_file(&elf, target, path);
 	file->has_rows = elf.rows.rows.len != 0;
 	if (has_frameless_gaps(path))
 		unwind_file_fill_gaps(&elf);
@@ -158,45 +181,34 @@ static int read_rows(struct unwinding *unwinding, struct native_file *file, int 
 }
 
 /*
- * Returns the file's entry. Copies of one build, e.g. in several containers, share their rows by build id. NULL when
- * out of memory.
+ * Returns the file's entry, or NULL when out of memory. Its rows depend on its name too (see has_frameless_gaps()),
+ * which is the process's choice.
  */
-static struct native_file *identify(struct unwinding *unwinding, struct target_file *target)
+static struct native_file *identify(struct unwinding *unwinding, struct target_file *target, const char *path)
 {
-	uint64_t identity = target_file_identity(target);
+	uint64_t identity = hash_u64(target_file_identity(target) + has_frameless_gaps(path));
 	struct native_file *file = map_get_ptr(&unwinding->files, identity);
-	int fd;
 
-	if (file)
-		return file;
-	file = own_file(unwinding, identity);
-	fd = file ? target_file_read(target, 0) : -1;
-	if (fd < 0 || unwind_file_read(&file->elf, fd, true) < 0)
-		return file;
-	file->has_rows = true;
-	if (file->elf.build_id)
-		file->key = file->elf.build_id;
-	return file;
+	return file ? file : own_file(unwinding, identity);
 }
 
 static int module_with_rows(struct unwinding *unwinding, struct native_file *file, struct target_file *target,
 			    const char *path)
 {
-	int fd, module = unwind_tables_find(unwinding->tables, file->key);
+	int module;
 
-	if (module >= 0 && !unwind_tables_bring_back(unwinding->tables, module))
+	if (are_in_tables(unwinding, file, &module))
 		return module;
 	if (module < 0 && !may_be_read(unwinding, file))
 		return note_refused(unwinding, file);
-	fd = target_file_read(target, 0);
-	return fd < 0 ? fd : read_rows(unwinding, file, fd, target->pid, path);
+	return read_rows(unwinding, file, target, path);
 }
 
 /* Returns the file's module or -errno. `path` is the file's path in the process. Releases `target`. */
 static int module_of(struct unwinding *unwinding, struct target_file *target, const char *path,
 		     struct native_file **ret)
 {
-	struct native_file *file = identify(unwinding, target);
+	struct native_file *file = identify(unwinding, target, path);
 	int module = -ENODATA;
 
 	if (file && file->has_rows) {
@@ -234,10 +246,10 @@ static struct native_file *identify_vdso(struct unwinding *unwinding)
 
 static int module_of_image(struct unwinding *unwinding, struct native_file *file, uint8_t *image, size_t bytes)
 {
-	int module = unwind_tables_find(unwinding->tables, file->key);
 	struct unwind_file elf;
+	int module;
 
-	if (module >= 0 && !unwind_tables_bring_back(unwinding->tables, module))
+	if (are_in_tables(unwinding, file, &module))
 		return module;
 	if (unwind_file_read_memory(&elf, image, bytes))
 		return -ENODATA;

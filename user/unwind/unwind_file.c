@@ -8,11 +8,9 @@
 #include <unistd.h>
 
 #include "base/elf_reader.h"
-#include "base/map.h"
 #include "unwind/framed.h"
 
 #define MAX_SEGMENTS 256
-#define MAX_NOTE_BYTES 65536
 #define MAX_FRAME_BYTES (128u << 20)
 #define MAX_INFLATED_BYTES (32u << 20) /* limit for compressed sections, which may be small in the file */
 #define EH_FRAME_HDR_BYTES 8 /* four bytes of encodings, then the address of .eh_frame */
@@ -33,21 +31,6 @@ struct reading {
 };
 
 /* ---- program headers ---- */
-
-static void read_build_id(struct reading *reading, const GElf_Phdr *phdr)
-{
-	Elf_Data *data = NULL;
-	size_t name_at, desc_at, next;
-	GElf_Nhdr note;
-
-	if (phdr->p_filesz <= MAX_NOTE_BYTES)
-		data = elf_reader_chunk(reading->reader, phdr->p_offset, phdr->p_filesz,
-				  phdr->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-	for (size_t at = 0; data && (next = gelf_getnote(data, at, &note, &name_at, &desc_at)); at = next)
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) && note.n_descsz &&
-		    !memcmp((char *)data->d_buf + name_at, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)))
-			reading->file->build_id = hash_bytes((char *)data->d_buf + desc_at, note.n_descsz, 1);
-}
 
 /* Sets the range in which the file has code. Rows are made for this range only. */
 static void set_code(struct unwind_file *file)
@@ -78,8 +61,6 @@ static int read_program_headers(struct reading *reading)
 			continue;
 		if (phdr.p_type == PT_GNU_EH_FRAME)
 			reading->eh_frame_hdr = phdr;
-		if (phdr.p_type == PT_NOTE)
-			read_build_id(reading, &phdr);
 		if (phdr.p_type == PT_LOAD &&
 		    vec_push(&reading->file->segments,
 			     (struct unwind_segment){phdr.p_offset, phdr.p_filesz, phdr.p_vaddr,
@@ -204,13 +185,13 @@ static bool is_of_host(const struct elf_reader *reader)
 }
 
 /* Closes the reader, also after an error. */
-static int read_elf(struct unwind_file *file, struct elf_reader *reader, bool only_identify)
+static int read_elf(struct unwind_file *file, struct elf_reader *reader)
 {
 	struct unwind_file read = {0};
 	struct reading reading = {.file = &read, .reader = reader};
 	int err = is_of_host(reader) ? read_program_headers(&reading) : -ENOEXEC;
 
-	if (!err && !only_identify)
+	if (!err)
 		err = read_rows(&reading);
 	elf_reader_close(reader);
 	if (err)
@@ -220,11 +201,11 @@ static int read_elf(struct unwind_file *file, struct elf_reader *reader, bool on
 	return err;
 }
 
-int unwind_file_read(struct unwind_file *file, int fd, bool only_identify)
+int unwind_file_read(struct unwind_file *file, int fd)
 {
 	struct elf_reader reader;
 
-	return elf_reader_open(&reader, fd) ? -ENOEXEC : read_elf(file, &reader, only_identify);
+	return elf_reader_open(&reader, fd) ? -ENOEXEC : read_elf(file, &reader);
 }
 
 int unwind_file_add_debug(struct unwind_file *file, int fd)
@@ -243,7 +224,7 @@ int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len)
 {
 	struct elf_reader reader;
 
-	return elf_reader_open_memory(&reader, bytes, len) ? -ENOEXEC : read_elf(file, &reader, false);
+	return elf_reader_open_memory(&reader, bytes, len) ? -ENOEXEC : read_elf(file, &reader);
 }
 
 void unwind_file_fill_gaps(struct unwind_file *file)

@@ -18,7 +18,6 @@ struct unwind_segment { /* a PT_LOAD program header */
 
 struct unwind_file {
 	struct vec(struct unwind_segment) segments;
-	uint64_t build_id; /* hash of it; 0 = none */
 	uint64_t code_start; /* virtual addresses */
 	uint64_t code_end;
 	uint64_t base; /* virtual address of the rows' pc 0; the same for all copies of a build */
@@ -26,12 +25,11 @@ struct unwind_file {
 };
 
 /*
- * Both make rows from .eh_frame, and from .debug_frame and framed_add() for code that .eh_frame does not describe. With
- * `only_identify` only the segments and the build id are read. Both return 0 or -errno: -ENOEXEC if it is no ELF file
- * of this architecture, -E2BIG or -ENOMEM; after an error there is nothing to release. The descriptor stays the
- * caller's. `bytes` may be freed after the call.
+ * Both make rows from .eh_frame, and from .debug_frame and framed_add() for code that .eh_frame does not describe. Both
+ * return 0 or -errno: -ENOEXEC if it is no ELF file of this architecture, -E2BIG or -ENOMEM; after an error there is
+ * nothing to release. The descriptor stays the caller's. `bytes` may be freed after the call.
  */
-int unwind_file_read(struct unwind_file *file, int fd, bool only_identify);
+int unwind_file_read(struct unwind_file *file, int fd);
 int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len);
 /*
  * Adds rows from the .debug_frame of the file's debug file, for code that the file itself does not describe. Returns 0,
