@@ -211,8 +211,8 @@ find_child() { # UID
 	done
 }
 
-start_attach() { # TIMEOUT_MS
-	"$DUET_BUILD/tests/system/attach_once" "$attacker" "$1" >"$here/stdout" 2>&1 &
+start_attach() { # TIMEOUT_MS; in a process group of its own
+	setsid "$DUET_BUILD/tests/system/attach_once" "$attacker" "$1" >"$here/stdout" 2>&1 &
 	attaching=$!
 	jvms+=("$attaching")
 }
@@ -251,6 +251,125 @@ case_child_tormented() {
 		echo "# $torment: $(cat "$here/stdout")"
 		[ ! -e "/proc/$child" ] || fail "$torment: the child is still there: $(proc_state "$child")"
 		[ "$(proc_state "$attacker")" != Z ] || fail "$torment: the target died"
+	done
+}
+
+# At moments of its life that the test does not choose, what leaves nothing to choose for the child, and its group.
+case_child_tormented_at_any_time() {
+	local torment i
+	need_root
+	start_silent 54321
+	for torment in KILL STOP TERM HUP TTOU QUIT PIPE USR1 KILL STOP; do
+		start_attach 2500
+		until child=$(pgrep -P "$attaching" -u 54321); do
+			kill -0 "$attaching" 2>/dev/null || fail "no child of user 54321"
+		done
+		for ((i = 0; i < 25; i++)); do
+			as_stranger kill -s $torment "$child" -- "-$attaching" 2>/dev/null
+			[ $torment != STOP ] || as_stranger kill -CONT "$child" 2>/dev/null
+			sleep "0.00$((RANDOM % 10))"
+		done
+		! as_stranger perl -e 'exit(syscall(101, 0x4206, $ARGV[0], 0, 0) < 0)' "$child" 2>/dev/null ||
+			fail "$torment: the child can be traced"
+		timeout 30 tail -f --pid="$attaching" /dev/null || fail "$torment: it waits for ever"
+		grep -qE 'does not (end|answer)|ended early|is it hung|interrupted|cannot' "$here/stdout" ||
+			fail "$torment: $(cat "$here/stdout")"
+		echo "# $torment: $(cat "$here/stdout")"
+		[ ! -e "/proc/$child" ] || fail "$torment: the child is still there: $(proc_state "$child")"
+		[ "$(proc_state "$attacker")" != Z ] || fail "$torment: the target died"
+	done
+}
+
+after_case() {
+	[ -z "${freezer:-}" ] || thaw
+	[ ${#jvms[@]} = 0 ] || kill -KILL "${jvms[@]}"
+	wait
+	[ -z "${freezer:-}" ] || rmdir "$freezer"
+} 2>/dev/null
+
+# A cgroup that a user may freeze: $freezer.
+make_freezer() { # UID KIND SWITCH
+	local tree
+	tree=$(awk -v kind="$2" '($3 == kind || kind == "freezer" && $4 ~ /(^|,)freezer(,|$)/) { print $2; exit }' /proc/mounts)
+	[ -n "$tree" ] && mkdir "$tree/duet-test-$$" 2>/dev/null || skip "no $2 to write to"
+	freezer=$tree/duet-test-$$
+	[ -e "$freezer/$3" ] || skip "no freezer"
+	chown -R "$1" "$freezer"
+}
+
+thaw() {
+	echo 0 >"$freezer/cgroup.freeze" || echo THAWED >"$freezer/freezer.state"
+} 2>/dev/null
+
+# On hosts with cgroup v1 a user can freeze all that runs as he, where he was given a freezer; no signal ends that.
+case_child_frozen() {
+	need_root
+	make_freezer 54321 freezer freezer.state
+	start_silent 54321
+	start_attach 2500
+	find_child 54321 'no child without capabilities'
+	as_stranger sh -c 'echo "$1" >"$2/tasks" && echo FROZEN >"$2/freezer.state"' sh "$child" "$freezer" ||
+		skip "it cannot be moved"
+	timeout 30 tail -f --pid="$attaching" /dev/null || fail "it waits for a child that is frozen"
+	expect_contains "$here/stdout" 'does not end|is it hung'
+}
+
+# By its owner: before the attach, in it, when names are asked for, and over and over.
+case_frozen() {
+	local when honest frozen started stranger=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	need_bpf
+	need_root
+	make_freezer 65534 cgroup2 cgroup.freeze
+	start_honest
+	honest=$jvm
+	JVM_AS=("${stranger[@]}")
+	start_jvm "$(any_jdk)" workload.Many
+	frozen=$jvm
+	echo "$frozen" >"$freezer/cgroup.procs" || skip "it cannot be moved"
+	for when in before during asked storm; do
+		started=$SECONDS
+		[ $when != before ] || freeze
+		"$duet" record -p "$frozen,$honest" -d 3 -i 2ms -t -o collapsed -f "$here/out" \
+			>"$here/stdout" 2>"$here/stderr" </dev/null &
+		recorder=$!
+		freeze_$when
+		end_record
+		thaw
+		expect_status 0 "$when"
+		expect "$when: seconds" $((SECONDS - started)) '<' 60
+		grep "pid=$honest\];\[busy" "$here/out" >"$here/honest"
+		expect_share "$when: joined of the honest JVM's" "$(matching "$here/honest" 'workload/')" '>=' 95
+		[ $when = storm ] || expect_contains "$here/stderr" 'does not answer|attach socket|confirm|10 s'
+		expect_alive "$frozen" "after $when"
+	done
+}
+
+freeze() {
+	"${stranger[@]}" sh -c 'echo 1 >"$1/cgroup.freeze"' sh "$freezer" || fail "it cannot be frozen"
+}
+
+freeze_before() {
+	:
+}
+
+freeze_during() {
+	sleep 0.2 # more or less
+	freeze
+}
+
+freeze_asked() {
+	wait_for_agent "$frozen"
+	sleep 0.3
+	freeze
+}
+
+freeze_storm() {
+	local i
+	for ((i = 0; i < 40; i++)); do
+		freeze
+		sleep 0.05
+		thaw
+		sleep 0.05
 	done
 }
 
