@@ -224,13 +224,11 @@ $(O)/workloads/libraries: tests/workloads/libraries.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -ldl
 
-# Their build id is text, duet-000, so that a test makes others of it.
 $(O)/workloads/liblarge_small.so: FUNCTIONS := 3500
 $(O)/workloads/liblarge_large.so: FUNCTIONS := 20000
 $(O)/workloads/liblarge_%.so: tests/workloads/libraries.c $(flags)
 	$(call msg,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(filter-out -g,$(native_cflags)) -fPIC -shared -DFUNCTIONS=$(FUNCTIONS) \
-		-Wl,--build-id=0x647565742d303030 -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(filter-out -g,$(native_cflags)) -fPIC -shared -DFUNCTIONS=$(FUNCTIONS) -o $@ $<
 
 $(O)/workloads/native_throw: tests/workloads/native_throw.cc $(flags)
 	$(call msg,CXX,$@)

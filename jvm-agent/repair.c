@@ -108,8 +108,19 @@ bool repair_walk_would_fault(const struct regs *now)
 	(void)now;
 	return false;
 }
+
+static uintptr_t strip(uintptr_t address)
+{
+	return address;
+}
 #elif defined(__aarch64__)
 #define ADDRESS_BITS 48
+
+/* Removes the signature of a return address that a C function, or a JVM with UseBranchProtection, has signed. */
+static uintptr_t strip(uintptr_t address)
+{
+	return address & ((1ull << ADDRESS_BITS) - 1);
+}
 
 static uintptr_t return_slot_in_prologue(const struct code_blob *blob, const struct regs *now)
 {
@@ -164,9 +175,9 @@ static bool return_address(const struct regs *now, const struct stack_copy *stac
 {
 	uintptr_t fp = now->fp, caller_fp, lr;
 
-	*ret_caller = (struct regs){.pc = now->lr, .sp = now->sp, .fp = fp};
+	*ret_caller = (struct regs){.pc = strip(now->lr), .sp = now->sp, .fp = fp};
 	if (fp >= now->sp && fp % WORD == 0 && stack_word(stack, fp, &caller_fp) && stack_word(stack, fp + WORD, &lr) &&
-	    lr == now->lr) {
+	    strip(lr) == strip(now->lr)) {
 		ret_caller->sp = fp + 2 * WORD;
 		ret_caller->fp = caller_fp;
 	}
@@ -190,10 +201,28 @@ static bool follows_call(uintptr_t pc)
 	return (insn & 0xfc000000u) == 0x94000000u || (insn & 0xfffffc1fu) == 0xd63f0000u;
 }
 
+/* True for the methods of a JVM with UseBranchProtection (JDK 20+): they sign before they make their frame. */
+static bool method_signs(const struct code_blob *blob)
+{
+	unsigned char code[DUET_FRAME_CODE_BYTES];
+
+	if (!blob->entry || !copy_code(code, blob->entry))
+		return false;
+	for (uint32_t at = 0; at < DUET_FRAME_PROLOGUE_BYTES; at += 4) {
+		uint32_t insn = duet_insn(code, at);
+
+		if (duet_insn_signs(insn))
+			return true;
+		if (duet_insn_lowers_sp(insn) || insn == DUET_ARM64_PUSH_FRAME)
+			return false;
+	}
+	return false;
+}
+
 /*
  * While a frame is not built yet, or is not there any more, its slot of the return address may hold one that a C
  * function has signed (pointer authentication). HotSpot removes the signature to check the address, but then JDK 20+
- * reads the instruction at the signed address (NativePostCallNop).
+ * reads the instruction at the signed address (NativePostCallNop), unless it signs itself and removes all signatures.
  */
 bool repair_walk_would_fault(const struct regs *now)
 {
@@ -202,7 +231,8 @@ bool repair_walk_would_fault(const struct regs *now)
 
 	if (!jvmstructs_find_blob(now->pc, &blob) || !blob.frame_bytes)
 		return false;
-	return safe_copy(&caller, now->sp + blob.frame_bytes - WORD, WORD) != WORD || caller >> ADDRESS_BITS;
+	return safe_copy(&caller, now->sp + blob.frame_bytes - WORD, WORD) != WORD ||
+	       (caller >> ADDRESS_BITS && !method_signs(&blob));
 }
 #endif
 
@@ -267,7 +297,10 @@ static bool find_stub_call(const struct regs *now, const struct stack_copy *stac
 	}
 	for (uintptr_t at = now->sp; at < now->sp + SCAN_WORDS * WORD; at += WORD) {
 		caller = (struct regs){.sp = at + WORD, .fp = now->fp};
-		if (!stack_word(stack, at, &caller.pc) || distance_from_call(now, &caller) >= nearest)
+		if (!stack_word(stack, at, &caller.pc))
+			continue;
+		caller.pc = strip(caller.pc);
+		if (distance_from_call(now, &caller) >= nearest)
 			continue;
 		if (now->fp == at - WORD) /* the stub's own frame pointer: the caller's was pushed there */
 			stack_word(stack, now->fp, &caller.fp);
@@ -303,6 +336,7 @@ static bool pop_frames(const struct regs *now, const struct stack_copy *stack, s
 		if (fp < regs.sp || fp % WORD || !stack_word(stack, fp, &regs.fp) ||
 		    !stack_word(stack, fp + WORD, &regs.pc))
 			return false;
+		regs.pc = strip(regs.pc);
 		regs.sp = fp + 2 * WORD;
 		if (jvmstructs_is_code(regs.pc)) {
 			*ret_fixed = regs;
@@ -324,6 +358,7 @@ static bool scan_stack(const struct regs *now, const struct stack_copy *stack, s
 	if (is_method_body(now->pc))
 		return false;
 	for (uintptr_t at = now->sp; at < now->sp + SCAN_WORDS * WORD && stack_word(stack, at, &word); at += WORD) {
+		word = strip(word);
 		if (jvmstructs_is_readable_code(word, CALL_BYTES) && follows_call(word)) {
 			*ret_fixed = (struct regs){.pc = word - 1, .sp = at + WORD, .fp = now->fp};
 			return true;

@@ -228,12 +228,12 @@ case_jvms_come_and_go() { # apart
 
 # ---- libraries ----------------------------------------------------------------------------------
 
-# Copies of one library, each with a build id of its own, in $here/libraries.
+# Copies of one library, each with rows of its own, in $here/libraries.
 make_libraries() { # small|large COUNT
 	local i
 	mkdir "$here/libraries"
 	for ((i = 100; i < 100 + $2; i++)); do
-		LC_ALL=C sed "s/duet-000/duet-$i/" "$workloads/liblarge_$1.so" >"$here/libraries/$i.so"
+		copy_library "$1" "$i" "$here/libraries/$i.so"
 	done
 }
 

@@ -89,7 +89,7 @@ case_a_start_changes_nothing() {
 	need_bpf
 	mkdir "$here/libraries"
 	for i in {100..129}; do
-		LC_ALL=C sed "s/duet-000/duet-$i/" "$workloads/liblarge_large.so" >"$here/libraries/$i.so"
+		copy_library large "$i" "$here/libraries/$i.so"
 	done
 	# shellcheck disable=SC2046
 	record $(outputs) -i 5ms --max-overhead 3 -- timeout 4 "$workloads/libraries" "$here/libraries"/*.so

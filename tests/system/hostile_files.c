@@ -347,6 +347,18 @@ static void fifo_perf_map(void)
 		die("mkfifo");
 }
 
+/* Names as long as the loader takes them, and such that steer a terminal, break a line, or are markup or no UTF-8. */
+static void names_perf_map(void)
+{
+	FILE *file = fopen(self.map_path, "we");
+
+	if (!file)
+		die("perf map");
+	fprintf(file, "%lx 1 \033[2J\302\233\342\200\256\r</script>;\\\"\300\200\355\240\200\377 1 %04000d\n",
+		(unsigned long)(uintptr_t)self.code, 1);
+	fclose(file);
+}
+
 static void fuse_perf_map(void)
 {
 	if (symlink(below("mount/perf.map"), self.map_path) < 0)
@@ -480,6 +492,7 @@ static const struct attack {
 	{.name = "lease_library", .run = lease_library},
 	{.name = "lease_libjvm", .run = lease_libjvm},
 	{.name = "fifo_perf_map", .run = fifo_perf_map},
+	{.name = "names_perf_map", .run = names_perf_map},
 	{.name = "fuse_perf_map", .run = fuse_perf_map, .serve = serve_everybody},
 	{.name = "fuse_perf_map_reads", .run = fuse_perf_map_reads, .serve = serve_everybody},
 	{.name = "fuse_library", .run = fuse_library, .serve = serve_everybody},

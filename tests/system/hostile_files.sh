@@ -49,7 +49,14 @@ start_honest() {
 after_case() {
 	[ "${server:-0}" = 0 ] || kill -KILL "$server"
 	[ -z "${attacker:-}" ] || rm -f "/tmp/perf-$attacker.map"
+	[ -z "${cgroup:-}" ] || leave_cgroup
 }
+
+leave_cgroup() {
+	kill -KILL "${jvms[@]}"
+	wait "${jvms[@]}"
+	rmdir "$cgroup" "${cgroup%/*}"
+} 2>/dev/null
 
 # The loader ends in time, by itself; only the attacker's profile may suffer.
 survive() { # ATTACK RECORD-OPTIONS...
@@ -183,6 +190,89 @@ case_build_id_of_another_file() {
 	record_after "$workloads/native compute" "$here/copy 1 1000"
 	expect_share "whole stacks of root's program" \
 		"$(matching "$here/honest" ";main;run;$(printf 'link_%d;' {30..0})leaf_compute( |;)")" '>=' 90
+}
+
+# ---- names in everything that is written ------------------------------------------------------
+
+unclean='([\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xed[\xa0-\xbf]|[\xc0\xf8-\xff])'
+
+expect_clean() { # FILE...
+	! LC_ALL=C grep -aoP ".{0,20}$unclean" "$@" >"$here/unclean" || fail "$(head -n 1 "$here/unclean" | cat -v)"
+}
+
+# Frames without a ';', at least one letter each, then the count.
+expect_stacks() { # FILE
+	expect "lines that are no stack" "$(grep -cvaE '^[^;]+(;[^;]+)* [1-9][0-9]*$' "$1")" '==' 0
+}
+
+expect_json() { # FILE: UTF-8
+	perl -MJSON::PP -0777 -ne 'JSON::PP->new->utf8->decode($_)' "$1" 2>"$here/json" ||
+		fail "$(basename "$1") is not JSON: $(head -c 300 "$here/json")"
+}
+
+# A cgroup of a name that systemd would not give, where there are cgroups v2: $cgroup.
+make_cgroup() {
+	local tree
+	tree=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	mkdir "$tree/duet-test-$$" 2>/dev/null || return 0
+	cgroup=$tree/duet-test-$$/lxc.payload.$'\033[2J\302\233;<script>"\\\r\377'
+	mkdir "$cgroup"
+	echo "$1" >"$cgroup/cgroup.procs"
+	echo "$2" >"$cgroup/cgroup.procs"
+}
+
+# A jar of a name that is told: its JVM is $jvm.
+start_evil_jvm() {
+	local jar=$here/$'e\033[2J;<script>\302\233.jar' home
+	home=$(any_jdk)
+	[ -x "$home/bin/jar" ] || skip "no jar"
+	printf 'Main-Class: workload.Names\n' >"$here/manifest"
+	"$home/bin/jar" cfm "$here/jar" "$here/manifest" -C "$workloads" workload || fail "no jar"
+	mv "$here/jar" "$jar"
+	chmod 644 "$jar"
+	JVM_AS=("${stranger[@]}")
+	LC_ALL=C.UTF-8 start_jvm "$home" -jar "$jar"
+}
+
+case_names_in_everything() {
+	local format evil
+	need_bpf
+	need_root
+	perl -MJSON::PP -e 1 2>/dev/null || skip "no JSON::PP"
+	start_attacker names_perf_map
+	start_evil_jvm
+	evil=$jvm
+	make_cgroup "$attacker" "$evil"
+	warm_up 1
+	start_record -v -p "$attacker,$evil" -d 60 -i 2ms -t --by container --metrics localhost:0 \
+		-o collapsed,text,flamegraph,col -f "$here/out.collapsed"
+	warm_up 3
+	"$duet" status "$recorder" >"$here/status"
+	perl -MIO::Socket::INET -e 'my $peer = IO::Socket::INET->new("127.0.0.1:$ARGV[0]") or die;
+		print $peer "GET /metrics HTTP/1.1\r\n\r\n"; print while <$peer>' \
+		"$(sed -n 's/.*metrics on http:.*:\([0-9]*\)\/metrics$/\1/p' "$here/stderr")" |
+		sed '1,/^\r$/d' >"$here/metrics"
+	end_record INT
+	expect_status 0
+	run_duet list
+	expect_contains "$here/stdout" "^ +$evil "
+	for format in collapsed txt html col; do
+		expect_file "$here/out.$format"
+	done
+	expect_clean "$here/out".* "$here/status" "$here/metrics" "$here/stdout" "$here/stderr"
+	expect_stacks "$here/out.collapsed"
+	expect_stacks <(tail -n +2 "$here/out.col" | sed 's/;;/;-;/')
+		expect_contains "$here/out.collapsed" 'm{4000}(;| )'
+	expect_contains "$here/out.collapsed" '\?\[2J[^;]*</script>\|.* 1 0{3999}1'
+	[ -z "${cgroup:-}" ] || expect_contains "$here/out.collapsed" '^\?\[2J[^;]*\|<script>'
+	head -n 1 "$here/out.col" | sed 's/^# //' >"$here/head"
+	expect_json "$here/head"
+	perl -0777 -ne 'print $1 if m{id="profile">(.*?)</script>}s' "$here/out.html" >"$here/profile" # as browsers do
+	expect_json "$here/profile"
+	expect_lacks "$here/profile" '<'
+	expect "metrics out of their format" "$(grep -cvE '^(#|duet_[a-z_]+(\{[a-z]+="[^"\\]*"\})? [0-9.e+-]+$)' \
+		"$here/metrics")" '==' 0
+	end_attacker
 }
 
 run_cases "$@"

@@ -291,6 +291,12 @@ end_record() { # [SIGNAL]
 	status=$?
 }
 
+# Makes a copy of a library with rows of its own, which three digits in its tables tell apart (tests/workloads/libraries.c).
+copy_library() { # small|large NUMBER FILE
+	LC_ALL=C sed "s/A\x130A\x130A\x130/A\x13${2:0:1}A\x13${2:1:1}A\x13${2:2:1}/" \
+		"$workloads/liblarge_$1.so" >"$3"
+}
+
 # Prints "N M" of a closing line like "joined: N of M samples of JVM threads (P %)".
 reported() { # joined|walked|agreed
 	sed -n "s/.*$1: \([0-9]*\) of \([0-9]*\) .*/\1 \2/p" "$here/stderr" | tail -n 1

@@ -127,12 +127,59 @@ static void test_left_frame(void **state)
 	CHECK_STEPS(1040, {40, 16, true, true}, {41, 0, true, false});
 }
 
+#define SIGNATURE ((uintptr_t)0x2b << 48)
+#define SIGN 0xd503231fu /* paciaz */
+#define CALL 0x94000000u /* bl, to itself */
+
+/* A leaf that Java has called, whose callers have signed: by lr, by its frame record, by a word of the stack. */
+static void test_signed_callers(void **state)
+{
+	uintptr_t words[SCAN_WORDS] = {0};
+	struct regs fixed, now = {
+		.pc = CALLER + 64, .sp = (uintptr_t)words, .fp = (uintptr_t)&words[8], .lr = CALLER | SIGNATURE};
+	static struct stack_copy stack;
+
+	(void)state;
+	use_method((const uint32_t[]){NOP}, 1, 48);
+	code[(2048 - 4) / 4] = CALL;
+	words[9] = CALLER | SIGNATURE;
+	assert_true(stack_copy(&stack, (uintptr_t)words, sizeof(words)));
+	for (size_t i = 1; repairs[i]; i++) {
+		fixed = (struct regs){0};
+		assert_true(repairs[i](&now, &stack, &fixed));
+		assert_int_equal(fixed.pc, CALLER - 1);
+		assert_int_equal(fixed.sp, (uintptr_t)&words[10]);
+	}
+}
+
+/*
+ * A return address that is signed, where HotSpot does not expect it, is read as it is. A method that signs expects it.
+ */
+static void test_signed_return_addresses_in_hotspot(void **state)
+{
+	uintptr_t words[16] = {0};
+	struct regs now = {.pc = (uintptr_t)(code + 16), .sp = (uintptr_t)words};
+
+	(void)state;
+	use_method((const uint32_t[]){NOP, 0xd100c3ff, 0xa9027bfd, 0x910083fd}, 4, 48);
+	words[5] = CALLER;
+	assert_false(repair_walk_would_fault(&now));
+	words[5] |= SIGNATURE;
+	assert_true(repair_walk_would_fault(&now));
+	use_method((const uint32_t[]){NOP, SIGN, 0xd100c3ff, 0xa9027bfd, 0x910083fd}, 5, 48);
+	assert_false(repair_walk_would_fault(&now));
+	use_method((const uint32_t[]){NOP, 0xd100c3ff, 0xa9027bfd, 0x910083fd, SIGN}, 5, 48);
+	assert_true(repair_walk_would_fault(&now));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_small_frame),
 		cmocka_unit_test(test_large_frame),
 		cmocka_unit_test(test_left_frame),
+		cmocka_unit_test(test_signed_callers),
+		cmocka_unit_test(test_signed_return_addresses_in_hotspot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,12 @@ __asm__(".text\n"
 	"nop\n.cfi_def_cfa_offset 32\n"
 	"nop\n"
 	".cfi_endproc\n"
-	".endr\n");
+	".endr\n"
+	/* Three rows a byte of code apart whose numbers are digits, DW_CFA_def_cfa_offset_sf: a test makes others of them. */
+	".cfi_startproc\n"
+	".cfi_escape 'A', 0x13, '0', 'A', 0x13, '0', 'A', 0x13, '0'\n"
+	".skip 64\n"
+	".cfi_endproc\n");
 
 void library_work(void);
 __attribute__((noipa)) void library_work(void)
