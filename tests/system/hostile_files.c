@@ -479,6 +479,51 @@ static void hold_lock(void)
 		usleep(1000);
 }
 
+#define MAPPINGS 4000 /* of one file; below what BPF takes of a process */
+#define BARE_MAPPINGS 28000 /* and as many between them: near the kernel's limit, vm.max_map_count */
+
+static void map_own_file(void)
+{
+	static char page[PAGE];
+	int fd = open(below("nobody/many"), O_RDWR | O_CREAT, 0755);
+
+	if (fd < 0 || pwrite(fd, page, PAGE, 0) != (ssize_t)PAGE)
+		die("writing a file");
+	for (int i = 0; i < MAPPINGS; i++)
+		if (mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+			die("many mappings");
+}
+
+/* One mapping comes and goes without end, and all have other names, so that nobody has read them for long. */
+static void *change_mappings(void *bare)
+{
+	char name[64];
+
+	for (unsigned int i = 0;; i++) {
+		char *map = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		snprintf(name, sizeof(name), "%060u", i);
+		prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, (char *)bare + i % BARE_MAPPINGS * 2 * PAGE, PAGE, name);
+		usleep(100);
+		if (i % 2)
+			munmap(map, PAGE);
+	}
+	return NULL;
+}
+
+static void many_mappings(void)
+{
+	pthread_t thread;
+	char *bare = mmap(NULL, 2 * BARE_MAPPINGS * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	map_own_file();
+	for (size_t i = 0; bare != MAP_FAILED && i < BARE_MAPPINGS; i++)
+		if (mprotect(bare + i * 2 * PAGE, PAGE, PROT_READ) < 0)
+			die("many mappings");
+	if (bare == MAP_FAILED || pthread_create(&thread, NULL, change_mappings, bare))
+		die("many mappings");
+}
+
 /* ---- */
 
 static const struct attack {
@@ -493,6 +538,7 @@ static const struct attack {
 	{.name = "lease_libjvm", .run = lease_libjvm},
 	{.name = "fifo_perf_map", .run = fifo_perf_map},
 	{.name = "names_perf_map", .run = names_perf_map},
+	{.name = "many_mappings", .run = many_mappings},
 	{.name = "fuse_perf_map", .run = fuse_perf_map, .serve = serve_everybody},
 	{.name = "fuse_perf_map_reads", .run = fuse_perf_map_reads, .serve = serve_everybody},
 	{.name = "fuse_library", .run = fuse_library, .serve = serve_everybody},

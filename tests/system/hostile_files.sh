@@ -192,6 +192,25 @@ case_build_id_of_another_file() {
 		"$(matching "$here/honest" ";main;run;$(printf 'link_%d;' {30..0})leaf_compute( |;)")" '>=' 90
 }
 
+# As many mappings as a process can have, most of them without a name for long, which are others all the time.
+case_many_mappings() {
+	local peak_kb cpu_ms
+	start_honest
+	start_attacker many_mappings
+	timeout --kill-after=5 60 "$DUET_BUILD/tests/system/peak_memory" "$here/peak" "$duet" record \
+		-p "$attacker,$honest" --no-attach -d 5 -i 2ms -t -o collapsed -f "$here/out" \
+		>"$here/stdout" 2>"$here/stderr" </dev/null
+	status=$?
+	expect_status 0
+	read -r peak_kb cpu_ms <"$here/peak"
+	expect "kB of RAM" "$peak_kb" '<' $((160 << 10))
+	expect "ms of CPU time in 5 s" "$cpu_ms" '<' 2000
+	grep "pid=$honest\]" "$here/out" >"$here/honest"
+	expect_share "named samples of the honest process" "$(matching "$here/honest" ';burn')" '>=' 90
+	expect_lacks "$here/stderr" 'lost: .*ring'
+	end_attacker
+}
+
 # ---- names in everything that is written ------------------------------------------------------
 
 unclean='([\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xed[\xa0-\xbf]|[\xc0\xf8-\xff])'

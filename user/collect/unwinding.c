@@ -341,12 +341,14 @@ static void publish(struct unwinding *unwinding, struct process *process)
 
 void unwinding_publish(struct unwinding *unwinding, struct process *process)
 {
-	uint64_t before_ns;
+	uint64_t before_ns, begin_ns;
 
 	if (!unwinding->tables || process->exited || process->published_version == process->maps_version + 1)
 		return;
 	before_ns = clock_cpu_ns();
+	begin_ns = process_cost_begin();
 	publish(unwinding, process);
+	process_cost_end(process, begin_ns);
 	unwinding->work_ns += clock_cpu_ns() - before_ns;
 }
 

@@ -15,7 +15,10 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "proc/helper.h"
 
+#define MAPS_COST_NS (200 * NS_PER_MS) /* CPU time that a process's mappings may cost at once; a JVM's start takes 60 ms … */
+#define MAPS_COST_SHARE 20 /* … and in the long run a 20th of the time */
 #define PROC_MAX_FILE 65536 /* bytes of stat and status to read */
 #define SCHEDSTAT_MAX 128
 #define PF_EXITING 0x4 /* linux/sched.h: set in do_exit(), which closes files before the state shows it */
@@ -319,9 +322,29 @@ static int read_own_maps(const struct process *process, struct maps *ret)
 	return err;
 }
 
+uint64_t process_cost_begin(void)
+{
+	return clock_cpu_ns() + helper_cpu_ns();
+}
+
+void process_cost_end(struct process *process, uint64_t begin_ns)
+{
+	process->maps_cost_ns += process_cost_begin() - begin_ns;
+}
+
+static bool has_cost_too_much(struct process *process)
+{
+	uint64_t now_ns = clock_monotonic_ns(), forgiven_ns = (now_ns - process->maps_paid_ns) / MAPS_COST_SHARE;
+
+	process->maps_paid_ns = now_ns;
+	process->maps_cost_ns -= forgiven_ns < process->maps_cost_ns ? forgiven_ns : process->maps_cost_ns;
+	return process->maps_cost_ns > MAPS_COST_NS;
+}
+
 int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_age_ns)
 {
 	struct maps fresh = {0};
+	uint64_t begin_ns;
 	int err;
 
 	if (process->exited)
@@ -329,8 +352,12 @@ int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_
 	/* Not `now - maps_ns`: maps_ns may be later than the time of the record for which the caller asks. */
 	if (min_age_ns && process->maps_ns && now_ns < process->maps_ns + min_age_ns)
 		return 0;
+	if (min_age_ns && has_cost_too_much(process))
+		return 0;
 	process->maps_ns = now_ns;
+	begin_ns = process_cost_begin();
 	err = read_own_maps(process, &fresh);
+	process_cost_end(process, begin_ns);
 	if (err < 0) {
 		process->exited = err == -ESRCH;
 		return err;

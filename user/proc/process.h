@@ -24,6 +24,8 @@ struct process {
 	gid_t gid;
 	struct maps maps;	/* as of maps_ns */
 	uint64_t maps_ns;	/* 0 = never read */
+	uint64_t maps_cost_ns;	/* CPU time that reading and publishing them took, less what was forgiven until … */
+	uint64_t maps_paid_ns;	/* … this time */
 	uint32_t maps_version;	/* incremented when `maps` changes */
 	bool exited;		/* exited, or known from records only: its stacks are kept, but it is not in /proc */
 	void *runtime;		/* the session's own: state of the JVM in this process */
@@ -79,9 +81,15 @@ void process_table_sweep(struct process_table *table, bool (*is_done)(void *cont
 /*
  * Reads the mappings again, but only if the last read is at least `min_age_ns` old (0 = always). Returns 1 when they
  * changed (pointers into the old ones are then invalid), 0 when not, or -errno: -ESRCH when the process is gone. A
- * dying process keeps its old mappings.
+ * dying process keeps its old mappings. With `min_age_ns` it returns 0, too, while the process has cost too much.
  */
 int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_age_ns);
+/*
+ * The CPU time of the loader and its helper, and what of it a process's mappings have cost since then: a process may
+ * have tens of thousands of mappings, and others all the time.
+ */
+uint64_t process_cost_begin(void);
+void process_cost_end(struct process *process, uint64_t begin_ns);
 
 /* These read one field of /proc, without a table. Return 0 or -errno (-ESRCH: no such process). */
 int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks);
