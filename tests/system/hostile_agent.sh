@@ -290,7 +290,8 @@ after_case() {
 # A cgroup that a user may freeze: $freezer.
 make_freezer() { # UID KIND SWITCH
 	local tree
-	tree=$(awk -v kind="$2" '($3 == kind || kind == "freezer" && $4 ~ /(^|,)freezer(,|$)/) { print $2; exit }' /proc/mounts)
+	tree=$(awk -v kind="$2" '$3 == kind || (kind == "freezer" && $4 ~ /(^|,)freezer(,|$)/) { print $2; exit }' \
+		/proc/mounts)
 	[ -n "$tree" ] && mkdir "$tree/duet-test-$$" 2>/dev/null || skip "no $2 to write to"
 	freezer=$tree/duet-test-$$
 	[ -e "$freezer/$3" ] || skip "no freezer"

@@ -291,7 +291,7 @@ end_record() { # [SIGNAL]
 	status=$?
 }
 
-# Makes a copy of a library with rows of its own, which three digits in its tables tell apart (tests/workloads/libraries.c).
+# Makes a copy of a library with rows of its own: three digits in its tables differ (tests/workloads/libraries.c).
 copy_library() { # small|large NUMBER FILE
 	LC_ALL=C sed "s/A\x130A\x130A\x130/A\x13${2:0:1}A\x13${2:1:1}A\x13${2:2:1}/" \
 		"$workloads/liblarge_$1.so" >"$3"

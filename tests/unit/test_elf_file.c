@@ -398,36 +398,6 @@ static void test_debuglink(void **state)
 	apply_debug_file("--add-gnu-debuglink=app.debug --remove-section=.note.gnu.build-id", true);
 }
 
-static bool takes_debug_file(uid_t owner, uid_t debug_owner, mode_t debug_mode)
-{
-	struct elf_file file = read_file("app");
-	bool takes;
-
-	assert_int_equal(chown("app", owner, 0), 0);
-	assert_int_equal(chown("app.debug", debug_owner, 0), 0);
-	assert_int_equal(chmod("app.debug", debug_mode), 0);
-	apply_debug(&file, "app");
-	takes = file.has_symtab;
-	elf_file_release(&file);
-	return takes;
-}
-
-/* Its names are for all who run the program: nobody else than the program's owner and root may choose them. */
-static void test_debuglink_of_another_user(void **state)
-{
-	(void)state;
-	if (!have_objcopy() || geteuid())
-		skip();
-	make_stripped("--add-gnu-debuglink=app.debug");
-	assert_true(takes_debug_file(0, 0, 0644));
-	assert_true(takes_debug_file(65534, 65534, 0644));
-	assert_true(takes_debug_file(65534, 0, 0644));
-	assert_false(takes_debug_file(0, 65534, 0644));
-	assert_false(takes_debug_file(54321, 65534, 0644));
-	assert_false(takes_debug_file(65534, 0, 0666));
-	remove_stripped();
-}
-
 /* Without a build id only the checksum tells that the debug file is of another build. */
 static void test_debuglink_of_another_build(void **state)
 {
@@ -705,7 +675,6 @@ int main(void)
 		cmocka_unit_test(test_extreme_function_starts),
 		cmocka_unit_test(test_damaged_eh_frame_segment),
 		cmocka_unit_test(test_debuglink),
-		cmocka_unit_test(test_debuglink_of_another_user),
 		cmocka_unit_test(test_debuglink_of_another_build),
 		cmocka_unit_test(test_debuglink_to_a_large_file),
 		cmocka_unit_test(test_linkage_table),

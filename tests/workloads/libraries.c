@@ -29,7 +29,7 @@ __asm__(".text\n"
 	"nop\n"
 	".cfi_endproc\n"
 	".endr\n"
-	/* Three rows a byte of code apart whose numbers are digits, DW_CFA_def_cfa_offset_sf: a test makes others of them. */
+	/* Three rows whose offsets are digits (DW_CFA_def_cfa_offset_sf). A test replaces them by others. */
 	".cfi_startproc\n"
 	".cfi_escape 'A', 0x13, '0', 'A', 0x13, '0', 'A', 0x13, '0'\n"
 	".skip 64\n"

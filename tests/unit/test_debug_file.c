@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sym/debug_file.h"
+
+static char folder[] = "/tmp/duet-debug-XXXXXX";
+
+static int enter_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+	(void)state;
+	unlink("app");
+	unlink("app.debug");
+	return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
+}
+
+static bool is_taken(uid_t owner, uid_t debug_owner, mode_t debug_mode)
+{
+	struct target_file target;
+	struct elf_file file;
+	char path[64];
+	bool is_taken;
+
+	assert_int_equal(chown("app", owner, 0), 0);
+	assert_int_equal(chown("app.debug", debug_owner, 0), 0);
+	assert_int_equal(chmod("app.debug", debug_mode), 0);
+	snprintf(path, sizeof(path), "%s/app", folder);
+	assert_int_equal(target_file_find(&target, getpid(), getpid(), path), 0);
+	assert_int_equal(elf_file_read(&file, target_file_read(&target, 0)), 0);
+	debug_file_apply(&file, &target, path);
+	is_taken = file.has_symtab;
+	elf_file_release(&file);
+	target_file_release(&target);
+	return is_taken;
+}
+
+/* The names are used for all who run the program, so only its owner and root may choose them. */
+static void test_debug_file_of_another_user(void **state)
+{
+	char command[256];
+
+	(void)state;
+	if (system("objcopy --version >/dev/null 2>&1") || geteuid())
+		skip();
+	snprintf(command, sizeof(command),
+		 "objcopy --only-keep-debug /proc/%d/exe app.debug && "
+		 "objcopy --strip-all --add-gnu-debuglink=app.debug /proc/%d/exe app",
+		 getpid(), getpid());
+	assert_int_equal(system(command), 0);
+	assert_true(is_taken(0, 0, 0644));
+	assert_true(is_taken(65534, 65534, 0644));
+	assert_true(is_taken(65534, 0, 0644));
+	assert_false(is_taken(0, 65534, 0644));
+	assert_false(is_taken(54321, 65534, 0644));
+	assert_false(is_taken(65534, 0, 0666));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_debug_file_of_another_user),
+	};
+
+	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
