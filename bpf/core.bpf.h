@@ -106,13 +106,14 @@ static __always_inline const volatile struct duet_event *duet_event(u32 event)
 	return &duet_config.events[event & (DUET_MAX_EVENTS - 1)];
 }
 
+/* Atomic because a program that interrupts this one may count the same. */
 static __always_inline void duet_count(enum duet_bpf_counter counter)
 {
 	u32 key = counter;
 	u64 *value = bpf_map_lookup_elem(&counters, &key);
 
 	if (value)
-		(*value)++;
+		__sync_fetch_and_add(value, 1);
 }
 
 /*

@@ -16,18 +16,23 @@ static __always_inline u32 perf_event_index(struct bpf_perf_event_data *ctx)
 /* `has_cookie` is a constant, so that a kernel without bpf_send_signal_task() never sees the call. */
 static __always_inline int perf_sample(struct bpf_perf_event_data *ctx, bool has_cookie)
 {
-	u64 began_ns = bpf_ktime_get_ns();
-	u32 event = perf_event_index(ctx);
-	struct duet_sample *sample = sample_take(ctx, event, began_ns);
+	const struct sample_from from = {
+		.ctx = ctx,
+		.regs = &ctx->regs,
+		.began_ns = bpf_ktime_get_ns(),
+		.event = perf_event_index(ctx),
+		.has_kernel_stack = true,
+	};
+	struct duet_scratch *room = sample_take(&from);
 
-	if (sample) {
+	if (room) {
 		if (has_cookie)
-			signal_java_thread_cookie(sample);
+			signal_java_thread_cookie(&room->sample);
 		else
-			signal_java_thread(sample);
-		sample_end();
+			signal_java_thread(&room->sample);
+		sample_end(room);
 	}
-	sample_cost(event, began_ns, sample != NULL);
+	sample_cost(&from, room != NULL);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Takes one sample of the interrupted thread and writes it to the ring. The programs that include this differ only in
- * how they signal the thread.
+ * Takes one sample of the current thread and writes it to the ring, in a program of any kind. What a kind of program
+ * has is in struct sample_from.
  */
 #ifndef DUET_SAMPLE_BPF_H
 #define DUET_SAMPLE_BPF_H
@@ -63,12 +63,30 @@ static __always_inline u64 sample_ticks(u32 event, u64 now_ns)
 	return ticks;
 }
 
-/*
- * Starts the sample of the current thread: everything except its user stack. Not inline, so that its BPF stack frame is
- * gone during the walk: all frames together may have 512 bytes.
- */
-static __noinline bool sample_begin(struct bpf_perf_event_data *ctx, u32 event, u64 now_ns)
+/* Takes the scratch for a sample. If there is none, the ticks are given back: the next sample accounts for them. */
+static __always_inline struct duet_scratch *sample_room(u32 event, u64 ticks)
 {
+	struct duet_scratch *room = scratch_take();
+	struct duet_cost *cost;
+
+	if (room)
+		return room;
+	duet_count(DUET_BPF_NO_LEVEL);
+	cost = duet_cost(event);
+	if (cost)
+		cost->pending += ticks;
+	return NULL;
+}
+
+/*
+ * Starts the sample of the current thread: everything except its user stack. Returns NULL if there is no sample. Not
+ * inline, so that its BPF stack frame is gone during the walk: all frames together may have 512 bytes. For the same
+ * reason it takes each field of struct sample_from, which is then in registers.
+ */
+static __noinline struct duet_scratch *sample_begin(void *ctx, const bpf_user_pt_regs_t *regs, u64 began_ns, u32 event,
+						    bool has_kernel_stack)
+{
+	const struct sample_from from = {ctx, regs, began_ns, event, has_kernel_stack};
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	struct filter_ids ids = {};
@@ -76,35 +94,33 @@ static __noinline bool sample_begin(struct bpf_perf_event_data *ctx, u32 event, 
 	u64 ticks;
 
 	if (!filter_pass(task, &ids, start_ns))
-		return false;
-	ticks = sample_ticks(event, now_ns);
-	if (!ticks)
-		return false;
-	room = scratch_get();
+		return NULL;
+	ticks = sample_ticks(event, began_ns);
+	room = ticks ? sample_room(event, ticks) : NULL;
 	if (!room)
-		return false;
-	sample_fill(&room->sample, task, &ids, start_ns, now_ns);
+		return NULL;
+	sample_fill(&room->sample, task, &ids, start_ns, began_ns);
 	room->sample.event = event;
 	room->sample.weight = ticks * duet_event(event)->tick_weight;
-	if (stack_in_kernel(ctx))
+	if (stack_in_kernel(&from))
 		room->sample.flags |= DUET_SAMPLE_KERNEL;
 	if (filter_jvm(ids.tgid, start_ns))
 		room->sample.flags |= DUET_SAMPLE_JVM;
-	stack_user_regs(ctx, task, room);
-	stack_fill_kernel(ctx, room);
+	stack_user_regs(&from, task, room);
+	stack_fill_kernel(&from, room);
 	filter_mark_seen(ids.tgid);
-	return true;
+	return room;
 }
 
-/* Takes the sample with its user stack. Returns NULL if there is none; *ret_answer says why. */
-static __always_inline struct duet_sample *sample_take(struct bpf_perf_event_data *ctx, u32 event, u64 now_ns)
+/* Takes the sample with its user stack. Returns NULL if there is none. End with sample_end(). */
+static __always_inline struct duet_scratch *sample_take(const struct sample_from *from)
 {
-	struct duet_scratch *room = sample_begin(ctx, event, now_ns) ? scratch_get() : NULL;
+	struct duet_scratch *room =
+		sample_begin(from->ctx, from->regs, from->began_ns, from->event, from->has_kernel_stack);
 
-	if (!room)
-		return NULL;
-	stack_fill_user(room);
-	return &room->sample;
+	if (room)
+		stack_fill_user(room);
+	return room;
 }
 
 /*
@@ -143,12 +159,12 @@ static __always_inline void sample_rest(struct duet_cost *cost, u64 began_ns, u6
 }
 
 /* Records what the run has cost, without the kernel's work before and after it. */
-static __always_inline void sample_cost(u32 event, u64 began_ns, bool made_sample)
+static __always_inline void sample_cost(const struct sample_from *from, bool made_sample)
 {
-	u64 run_ns = bpf_ktime_get_ns() - began_ns, step = run_ns >> DUET_RUN_TIME_SHIFT;
+	u64 run_ns = bpf_ktime_get_ns() - from->began_ns, step = run_ns >> DUET_RUN_TIME_SHIFT;
 	u32 key = step < DUET_RUN_TIMES ? step : DUET_RUN_TIMES - 1;
 	u64 *count = made_sample ? bpf_map_lookup_elem(&run_times, &key) : NULL;
-	struct duet_cost *cost = duet_cost(event);
+	struct duet_cost *cost = duet_cost(from->event);
 
 	if (!cost)
 		return;
@@ -159,7 +175,7 @@ static __always_inline void sample_cost(u32 event, u64 began_ns, bool made_sampl
 	if (!count)
 		return;
 	(*count)++;
-	sample_rest(cost, began_ns, run_ns);
+	sample_rest(cost, from->began_ns, run_ns);
 }
 
 #define SAMPLE_WAKE_NS 5000000 /* a thread in code of no file must not wake the loader for every sample */
@@ -178,18 +194,16 @@ static __always_inline u64 sample_wakeup_flag(struct duet_scratch *room)
 	return BPF_RB_FORCE_WAKEUP;
 }
 
-/* Completes the sample and writes it to the ring. */
-static __always_inline void sample_end(void)
+/* Completes the sample, writes it to the ring, and gives the scratch back. */
+static __always_inline void sample_end(struct duet_scratch *room)
 {
-	struct duet_scratch *room = scratch_get();
 	u32 bytes;
 
-	if (!room)
-		return;
 	sample_add_missed(&room->sample, bpf_ktime_get_ns());
 	bytes = sizeof(room->sample) + stack_bytes(room);
 	room->sample.head.size = bytes;
 	duet_emit(&room->sample.head, bytes, sample_wakeup_flag(room));
+	scratch_release(room);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Kernel and user stack of the interrupted thread, and its user-mode registers. */
+/* Kernel and user stack of the current thread, and its user-mode registers. */
 #ifndef DUET_STACK_BPF_H
 #define DUET_STACK_BPF_H
 
@@ -7,27 +7,40 @@
 #include "unwind_java.bpf.h"
 #include "unwind_native.bpf.h"
 
+/* A program's run, and where it finds the stacks and registers of the current thread. */
+struct sample_from {
+	void *ctx; /* the program's context, from which bpf_get_stack() takes the kernel stack */
+	/*
+	 * Registers in the context; NULL: it has none, and the thread is in the kernel. They are the thread's in user
+	 * mode (a tick, a uprobe) or in the kernel (a tick, a kprobe).
+	 */
+	const bpf_user_pt_regs_t *regs;
+	u64 began_ns;
+	u32 event; /* index of the event that the program samples */
+	bool has_kernel_stack; /* false: the kernel's frames would be those of the tracing */
+};
+
 /* Kernel addresses have the top bit set on both architectures. */
-static __always_inline bool stack_in_kernel(struct bpf_perf_event_data *ctx)
+static __always_inline bool stack_in_kernel(const struct sample_from *from)
 {
-	return (s64)PT_REGS_IP(&ctx->regs) < 0;
+	return !from->regs || (s64)PT_REGS_IP(from->regs) < 0;
 }
 
 /*
- * Stores the thread's user-mode registers in the sample and as the first frame of the walk. During a system call the
- * kernel keeps all of them on its stack.
+ * Stores the thread's user-mode registers in the sample and as the first frame of the walk. While the thread is in the
+ * kernel, all of them are on its kernel stack.
  */
-static __always_inline void stack_user_regs(struct bpf_perf_event_data *ctx, struct task_struct *task,
+static __always_inline void stack_user_regs(const struct sample_from *from, struct task_struct *task,
 					    struct duet_scratch *room)
 {
 	struct unwind_cursor cursor = {.has_lr = 1};
 
-	if (!(room->sample.flags & DUET_SAMPLE_KERNEL)) {
-		cursor.pc = PT_REGS_IP(&ctx->regs);
-		cursor.sp = PT_REGS_SP(&ctx->regs);
-		cursor.fp = PT_REGS_FP(&ctx->regs);
-		cursor.lr = regs_link(&ctx->regs);
-		unwind_java_regs(&room->java, &ctx->regs);
+	if (from->regs && !(room->sample.flags & DUET_SAMPLE_KERNEL)) {
+		cursor.pc = PT_REGS_IP(from->regs);
+		cursor.sp = PT_REGS_SP(from->regs);
+		cursor.fp = PT_REGS_FP(from->regs);
+		cursor.lr = regs_link(from->regs);
+		unwind_java_regs(&room->java, from->regs);
 	} else if (BPF_CORE_READ(task, mm) && !(BPF_CORE_READ(task, flags) & PF_KTHREAD)) {
 		struct pt_regs *regs = task_user_regs(task);
 
@@ -48,7 +61,7 @@ static __always_inline void stack_user_regs(struct bpf_perf_event_data *ctx, str
  * Writes the kernel frames to `stack` and returns their number. The bound is checked again here because the verifier
  * follows it into the caller's address arithmetic.
  */
-static __always_inline u32 stack_kernel(struct bpf_perf_event_data *ctx, u64 *stack)
+static __always_inline u32 stack_kernel(void *ctx, u64 *stack)
 {
 	u32 depth = duet_config.kernel_stack_depth;
 	long bytes;
@@ -79,12 +92,12 @@ static __always_inline void stack_find_tables(struct duet_scratch *room)
 }
 
 /* Fills in the kernel stack, which comes first in the record. */
-static __always_inline void stack_fill_kernel(struct bpf_perf_event_data *ctx, struct duet_scratch *room)
+static __always_inline void stack_fill_kernel(const struct sample_from *from, struct duet_scratch *room)
 {
 	u32 kernel = 0;
 
-	if (duet_config.kernel_stack_depth && room->sample.flags & DUET_SAMPLE_KERNEL)
-		kernel = stack_kernel(ctx, room->sample.stack);
+	if (duet_config.kernel_stack_depth && from->has_kernel_stack && room->sample.flags & DUET_SAMPLE_KERNEL)
+		kernel = stack_kernel(from->ctx, room->sample.stack);
 	room->sample.kernel_depth = kernel;
 }
 
@@ -97,7 +110,7 @@ static __always_inline void stack_fill_user(struct duet_scratch *room)
 	unwind_user(room);
 	if (room->java.layout.call_stub_return) {
 		room->sample.id_depth = room->sample.user_depth;
-		unwind_java_virtual();
+		unwind_java_virtual(room->level);
 	}
 }
 

@@ -3,9 +3,9 @@
 #include "unwind_java.bpf.h"
 #include "unwind_native.bpf.h"
 
-__noinline int unwind_look_up(void)
+__noinline int unwind_look_up(u32 level)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 	const struct duet_unwind_row *row;
 	struct unwind_walk *walk;
 	u64 pc;
@@ -34,9 +34,9 @@ __noinline int unwind_look_up(void)
  * A function of its own, so that its BPF stack frame and that of the Java walk never exist together: all frames
  * together may have 512 bytes.
  */
-__noinline int unwind_native_turn(void)
+__noinline int unwind_native_turn(u32 level)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 	u64 pc;
 
 	if (!room)
@@ -48,7 +48,7 @@ __noinline int unwind_native_turn(void)
 	 */
 	if (!unwind_note(room, pc + (room->walked && !room->walk.cursor.is_return), 0))
 		return DUET_WALK_DEPTH;
-	return unwind_native_step(room);
+	return unwind_native_step(room, level);
 }
 
 static __always_inline walk_result unwind_turn(struct duet_scratch *room)
@@ -56,15 +56,15 @@ static __always_inline walk_result unwind_turn(struct duet_scratch *room)
 	u64 pc = room->walk.cursor.pc;
 
 	if (!walk_java_owns(&room->java, pc))
-		return unwind_native_turn();
+		return unwind_native_turn(room->level);
 	if (!unwind_known_step(&room->java, &room->walk.cursor))
-		return unwind_java_turn();
+		return unwind_java_turn(room->level);
 	return unwind_note(room, pc, room->java.code_id) ? DUET_WALK_NONE : DUET_WALK_DEPTH;
 }
 
-__noinline int unwind_turns(void)
+__noinline int unwind_turns(u32 level)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 	walk_result end = DUET_WALK_NONE;
 
 	if (!room)
@@ -80,17 +80,17 @@ __noinline int unwind_turns(void)
 	return 1;
 }
 
-__noinline int unwind_round(void)
+__noinline int unwind_round(u32 level)
 {
 	for (u32 i = 0; i < UNWIND_TURNS / UNWIND_TURNS_AT_ONCE; i++)
-		if (unwind_turns())
+		if (unwind_turns(level))
 			return 1;
 	return 0;
 }
 
-__noinline int unwind_order_root(void)
+__noinline int unwind_order_root(u32 level)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 	u64 *stack, oldest, newer;
 	u32 kernel, *ids;
 
@@ -114,9 +114,9 @@ __noinline int unwind_order_root(void)
 }
 
 /* Errors are ignored: if the ring has no room for the record, the loader notices that these frames are missing. */
-__noinline int unwind_hand_over(void)
+__noinline int unwind_hand_over(u32 level)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 	struct duet_frames_record *part;
 	u32 kernel;
 

@@ -34,46 +34,54 @@ static __always_inline const struct duet_unwind_row *walk_row(const void *at, u3
 	return bpf_map_lookup_elem(&unwind_rows, &index);
 }
 
-/* Parts of walk_java_step() as global functions, which work on the scratch's cursor. Defined in unwind_java.bpf.c. */
-int unwind_java_return(u64 slot, int fp_is_live);
-int unwind_java_by_fp(void);
-int unwind_java_leaf(u64 frame_bytes);
-int unwind_java_pushed(u64 slot);
-int unwind_java_kept(u64 slot);
-int unwind_java_kept_sp(u64 at, int is_kept);
-int unwind_java_stub_return(u64 slot);
-int unwind_java_prologue(u64 done);
-int unwind_java_epilogue(u64 pc);
-int unwind_java_freed(u64 at);
-int unwind_java_leaving(void);
-int unwind_java_sender(u64 to, u64 sp);
-int unwind_java_thrower(u64 to, u64 sp);
-int unwind_java_barrier(u64 frame_bytes);
-int unwind_java_odd(u64 frame_bytes);
-int unwind_java_forwarder(void);
-int unwind_java_interpreter(void);
-int unwind_java_continuation(void);
-#define WALK_JAVA_RETURN(cursor, slot, fp_is_live) unwind_java_return(slot, fp_is_live)
-#define WALK_JAVA_BY_FP(cursor) unwind_java_by_fp()
-#define WALK_JAVA_LEAF(java, cursor, frame_bytes) unwind_java_leaf(frame_bytes)
-#define WALK_JAVA_PUSHED(java, cursor, slot) unwind_java_pushed(slot)
-#define WALK_JAVA_KEPT(java, cursor, slot) unwind_java_kept(slot)
-#define WALK_JAVA_KEPT_SP(java, at, is_kept) unwind_java_kept_sp(at, is_kept)
-#define WALK_JAVA_STUB_RETURN(java, cursor, slot) unwind_java_stub_return(slot)
-#define WALK_JAVA_PROLOGUE(java, done) unwind_java_prologue(done)
-#define WALK_JAVA_EPILOGUE(java, pc) unwind_java_epilogue(pc)
-#define WALK_JAVA_FREED(java, at) unwind_java_freed(at)
-#define WALK_JAVA_LEAVING(java, cursor) unwind_java_leaving()
-#define WALK_JAVA_SENDER(java, to, sp) unwind_java_sender(to, sp)
-#define WALK_JAVA_THROWER(java, to, sp) unwind_java_thrower(to, sp)
-#define WALK_JAVA_BARRIER(java, cursor, frame_bytes) unwind_java_barrier(frame_bytes)
-#define WALK_JAVA_ODD(java, cursor, frame_bytes) unwind_java_odd(frame_bytes)
-#define WALK_JAVA_FORWARDER(java, cursor) unwind_java_forwarder()
-#define WALK_JAVA_INTERPRETER(java, cursor) unwind_java_interpreter()
-#define WALK_JAVA_CONTINUATION(java, cursor) unwind_java_continuation()
+/* The level of the scratch that holds these. Defined below. */
+struct unwind_cursor;
+struct walk_java;
+static __always_inline u32 unwind_cursor_level(const struct unwind_cursor *cursor);
+static __always_inline u32 unwind_level(const struct walk_java *java);
+
+/*
+ * Parts of walk_java_step() as global functions, which work on the cursor of the level's scratch. Defined in
+ * unwind_java.bpf.c. A pointer as argument would be shorter, but needs Linux 5.12.
+ */
+int unwind_java_return(u32 level, u64 slot, int fp_is_live);
+int unwind_java_by_fp(u32 level);
+int unwind_java_leaf(u32 level, u64 frame_bytes);
+int unwind_java_pushed(u32 level, u64 slot);
+int unwind_java_kept(u32 level, u64 slot);
+int unwind_java_kept_sp(u32 level, u64 at, int is_kept);
+int unwind_java_stub_return(u32 level, u64 slot);
+int unwind_java_prologue(u32 level, u64 done);
+int unwind_java_epilogue(u32 level, u64 pc);
+int unwind_java_freed(u32 level, u64 at);
+int unwind_java_leaving(u32 level);
+int unwind_java_sender(u32 level, u64 to, u64 sp);
+int unwind_java_thrower(u32 level, u64 to, u64 sp);
+int unwind_java_barrier(u32 level, u64 frame_bytes);
+int unwind_java_odd(u32 level, u64 frame_bytes);
+int unwind_java_forwarder(u32 level);
+int unwind_java_interpreter(u32 level);
+int unwind_java_continuation(u32 level);
+#define WALK_JAVA_RETURN(cursor, slot, fp_is_live) unwind_java_return(unwind_cursor_level(cursor), slot, fp_is_live)
+#define WALK_JAVA_BY_FP(cursor) unwind_java_by_fp(unwind_cursor_level(cursor))
+#define WALK_JAVA_LEAF(java, cursor, frame_bytes) unwind_java_leaf(unwind_level(java), frame_bytes)
+#define WALK_JAVA_PUSHED(java, cursor, slot) unwind_java_pushed(unwind_level(java), slot)
+#define WALK_JAVA_KEPT(java, cursor, slot) unwind_java_kept(unwind_level(java), slot)
+#define WALK_JAVA_KEPT_SP(java, at, is_kept) unwind_java_kept_sp(unwind_level(java), at, is_kept)
+#define WALK_JAVA_STUB_RETURN(java, cursor, slot) unwind_java_stub_return(unwind_level(java), slot)
+#define WALK_JAVA_PROLOGUE(java, done) unwind_java_prologue(unwind_level(java), done)
+#define WALK_JAVA_EPILOGUE(java, pc) unwind_java_epilogue(unwind_level(java), pc)
+#define WALK_JAVA_FREED(java, at) unwind_java_freed(unwind_level(java), at)
+#define WALK_JAVA_LEAVING(java, cursor) unwind_java_leaving(unwind_level(java))
+#define WALK_JAVA_SENDER(java, to, sp) unwind_java_sender(unwind_level(java), to, sp)
+#define WALK_JAVA_THROWER(java, to, sp) unwind_java_thrower(unwind_level(java), to, sp)
+#define WALK_JAVA_BARRIER(java, cursor, frame_bytes) unwind_java_barrier(unwind_level(java), frame_bytes)
+#define WALK_JAVA_ODD(java, cursor, frame_bytes) unwind_java_odd(unwind_level(java), frame_bytes)
+#define WALK_JAVA_FORWARDER(java, cursor) unwind_java_forwarder(unwind_level(java))
+#define WALK_JAVA_INTERPRETER(java, cursor) unwind_java_interpreter(unwind_level(java))
+#define WALK_JAVA_CONTINUATION(java, cursor) unwind_java_continuation(unwind_level(java))
 
 /* Defined in unwind_known.bpf.h. */
-struct walk_java;
 static __always_inline void unwind_know_frame(const struct walk_java *java, u64 pc, u64 frame_bytes);
 static __always_inline bool unwind_known_method(struct walk_java *java, u64 method);
 static __always_inline void unwind_know_method(const struct walk_java *java, u64 method);
@@ -112,13 +120,15 @@ _Static_assert(__builtin_offsetof(struct unwind_walk, window) == sizeof(struct u
 #define DUET_MAX_IDS (DUET_MAX_USER_STACK + 2)
 
 /*
- * The state that is too large for the BPF stack. One per CPU is enough: the kernel never runs a perf_event program
- * inside another.
+ * The state that is too large for the BPF stack, per CPU and level. The kernel never runs a perf_event program inside
+ * another, but a clock's tick may interrupt a program of another kind. Then the inner one works on the next level.
  */
 struct duet_scratch {
 	struct unwind_walk walk;
 	struct walk_java java;
+	u64 users; /* number of programs that try to take it; only a program that finds itself alone has it */
 	u64 woken_ns; /* when this CPU last woke the loader for code in no known mapping */
+	u32 level; /* its index in the map */
 	u32 code_ids[DUET_MAX_IDS];
 	/* a FRAMES record to emit; also the buffer for putting the last frames in order */
 	struct duet_frames_record part;
@@ -135,19 +145,63 @@ struct duet_scratch {
 /* No per-CPU value may be larger than PCPU_MIN_UNIT_SIZE, include/linux/percpu.h. */
 _Static_assert(sizeof(struct duet_scratch) <= 32 << 10, "the scratch must fit a per-CPU map");
 
+/* An entry for each level. The loader sets the number of levels. */
 struct duet_scratch_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, DUET_MAX_LEVELS);
 	__type(key, u32);
 	__type(value, struct duet_scratch);
 };
 extern struct duet_scratch_map scratch SEC(".maps");
 
-static __always_inline struct duet_scratch *scratch_get(void)
+/* Returns the scratch of a level that this program has taken. NULL only for the verifier. */
+static __always_inline struct duet_scratch *scratch_get(u32 level)
 {
-	u32 zero = 0;
+	return bpf_map_lookup_elem(&scratch, &level);
+}
 
-	return bpf_map_lookup_elem(&scratch, &zero);
+/*
+ * Takes the first scratch of this CPU that no interrupted program has. Returns NULL if there is none. End with
+ * scratch_release(). The count is atomic because another program may run between any two instructions; if that one has
+ * not ended, because the kernel lets tasks preempt programs, both find the scratch taken and neither gets it.
+ */
+static __always_inline struct duet_scratch *scratch_take(void)
+{
+	for (u32 level = 0; level < DUET_MAX_LEVELS; level++) {
+		struct duet_scratch *room = scratch_get(level);
+
+		if (!room)
+			return NULL;
+		__sync_fetch_and_add(&room->users, 1);
+		if (room->users == 1) {
+			room->level = level;
+			return room;
+		}
+		__sync_fetch_and_add(&room->users, -1);
+	}
+	return NULL;
+}
+
+static __always_inline void scratch_release(struct duet_scratch *room)
+{
+	__sync_fetch_and_add(&room->users, -1);
+}
+
+static __always_inline struct duet_scratch *unwind_room(const struct walk_java *java)
+{
+	return (void *)java - __builtin_offsetof(struct duet_scratch, java);
+}
+
+static __always_inline u32 unwind_level(const struct walk_java *java)
+{
+	return unwind_room(java)->level;
+}
+
+static __always_inline u32 unwind_cursor_level(const struct unwind_cursor *cursor)
+{
+	const struct duet_scratch *room = (void *)cursor - __builtin_offsetof(struct duet_scratch, walk.cursor);
+
+	return room->level;
 }
 
 #include "unwind_known.bpf.h"
@@ -178,9 +232,9 @@ static __always_inline bool unwind_note(struct duet_scratch *room, u64 pc, u32 c
  * frame. Then Linux 5.8 accepts plain loops of rounds and turns, and bpf_loop() (Linux 5.17) is not needed. A turn is
  * one frame, a round is UNWIND_TURNS turns. unwind_round() returns nonzero when the walk has ended.
  */
-int unwind_round(void);
-int unwind_order_root(void);
-int unwind_hand_over(void); /* emits the last frames, before the next ones overwrite them */
+int unwind_round(u32 level);
+int unwind_order_root(u32 level);
+int unwind_hand_over(u32 level); /* emits the last frames, before the next ones overwrite them */
 
 #define UNWIND_LONG_NS 5000000 /* longest walk, with interrupts disabled; 10,000 interpreted frames take 2 to 5 ms */
 
@@ -218,16 +272,16 @@ static __always_inline void unwind_user(struct duet_scratch *room)
 	room->work = 0;
 	room->walk.window.bytes = 0;
 	for (u32 i = 0; i < DUET_MAX_WALK / UNWIND_TURNS; i++) {
-		if (unwind_round())
+		if (unwind_round(room->level))
 			break;
 		if (duet_config.keep_all)
-			unwind_hand_over();
+			unwind_hand_over(room->level);
 	}
 	room->sample.user_depth = room->walked;
 	if (room->walked > DUET_MAX_USER_STACK) {
 		room->sample.user_depth = DUET_MAX_USER_STACK;
 		room->sample.left_out = room->walked - DUET_MAX_USER_STACK;
-		unwind_order_root();
+		unwind_order_root(room->level);
 	}
 	if (room->sample.walk_end == DUET_WALK_ENTRY && !room->walk.cursor.is_guess)
 		room->sample.flags |= DUET_SAMPLE_USER_COMPLETE | unwind_walked_flag(room);

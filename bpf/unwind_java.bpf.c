@@ -2,135 +2,135 @@
 /* One turn of the walk in the JVM's code. */
 #include "unwind_java.bpf.h"
 
-__noinline int unwind_java_return(u64 slot, int fp_is_live)
+__noinline int unwind_java_return(u32 level, u64 slot, int fp_is_live)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? java_return(&room->walk.cursor, slot, fp_is_live) : DUET_WALK_NO_BLOB;
 }
 
-__noinline int unwind_java_by_fp(void)
+__noinline int unwind_java_by_fp(u32 level)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? java_step_by_fp(&room->walk.cursor) : DUET_WALK_NO_BLOB;
 }
 
-__noinline int unwind_java_leaf(u64 frame_bytes)
+__noinline int unwind_java_leaf(u32 level, u64 frame_bytes)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? java_step_leaf(&room->java, &room->walk.cursor, frame_bytes) : DUET_WALK_NO_BLOB;
 }
 
-__noinline int unwind_java_pushed(u64 slot)
+__noinline int unwind_java_pushed(u32 level, u64 slot)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? java_pushed_bytes(&room->java, &room->walk.cursor, slot) : -1;
 }
 
-__noinline int unwind_java_kept(u64 slot)
+__noinline int unwind_java_kept(u32 level, u64 slot)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? (int)java_kept_bytes(&room->java, &room->walk.cursor, slot) : 0;
 }
 
-__noinline int unwind_java_prologue(u64 done)
+__noinline int unwind_java_prologue(u32 level, u64 done)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? java_prologue(&room->java, done) : DUET_FRAME_BUILT;
 }
 
-__noinline int unwind_java_epilogue(u64 pc)
+__noinline int unwind_java_epilogue(u32 level, u64 pc)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? java_epilogue(&room->java, pc) : DUET_FRAME_BUILT;
 }
 
-__noinline int unwind_java_freed(u64 at)
+__noinline int unwind_java_freed(u32 level, u64 at)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? java_freed_part(&room->java, at) : 0;
 }
 
-__noinline int unwind_java_leaving(void)
+__noinline int unwind_java_leaving(u32 level)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room && java_is_leaving(&room->java, &room->walk.cursor);
 }
 
-__noinline int unwind_java_kept_sp(u64 at, int is_kept)
+__noinline int unwind_java_kept_sp(u32 level, u64 at, int is_kept)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? java_kept_sp(&room->java, at, is_kept) : 0;
 }
 
-__noinline int unwind_java_stub_return(u64 slot)
+__noinline int unwind_java_stub_return(u32 level, u64 slot)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room && java_is_stub_return(&room->java, &room->walk.cursor, slot);
 }
 
-__noinline int unwind_java_sender(u64 to, u64 sp)
+__noinline int unwind_java_sender(u32 level, u64 to, u64 sp)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room && java_is_sender(&room->java, to, sp);
 }
 
-__noinline int unwind_java_thrower(u64 to, u64 sp)
+__noinline int unwind_java_thrower(u32 level, u64 to, u64 sp)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room && java_is_thrower(&room->java, to, sp);
 }
 
-__noinline int unwind_java_barrier(u64 frame_bytes)
+__noinline int unwind_java_barrier(u32 level, u64 frame_bytes)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? java_step_barrier(&room->java, &room->walk.cursor, frame_bytes) : DUET_WALK_NO_BLOB;
 }
 
-__noinline int unwind_java_odd(u64 frame_bytes)
+__noinline int unwind_java_odd(u32 level, u64 frame_bytes)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? java_leaf_odd(&room->java, &room->walk.cursor, frame_bytes) : DUET_WALK_NO_BLOB;
 }
 
-__noinline int unwind_java_forwarder(void)
+__noinline int unwind_java_forwarder(u32 level)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? java_step_forwarder(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
 }
 
-__noinline int unwind_java_interpreter(void)
+__noinline int unwind_java_interpreter(u32 level)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? java_step_interpreter(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
 }
 
-__noinline int unwind_java_continuation(void)
+__noinline int unwind_java_continuation(u32 level)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 
 	return room ? java_step_continuation(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
 }
 
-__noinline int unwind_java_turn(void)
+__noinline int unwind_java_turn(u32 level)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 	walk_result end;
 
 	if (!room)
@@ -143,9 +143,9 @@ __noinline int unwind_java_turn(void)
 }
 
 /* Nothing is mounted if Continuation.enterSpecial is not compiled: the process has never run a virtual thread. */
-__noinline int unwind_java_virtual(void)
+__noinline int unwind_java_virtual(u32 level)
 {
-	struct duet_scratch *room = scratch_get();
+	struct duet_scratch *room = scratch_get(level);
 	const struct duet_jvm_virtual *jvm;
 	u64 thread;
 

@@ -9,10 +9,10 @@
  * Makes one turn from the cursor, whose pc is in the JVM's code. Called by unwind_turn(). Stores the frame and returns
  * an enum duet_walk_end, as unwind_turn() does.
  */
-int unwind_java_turn(void);
+int unwind_java_turn(u32 level);
 
 /* Called after the walk. Stores in the sample which virtual thread was mounted on its thread. */
-int unwind_java_virtual(void);
+int unwind_java_virtual(u32 level);
 
 /*
  * Stores the user-mode registers by their number in machine code; the interpreter keeps its state in some of them.

@@ -59,17 +59,16 @@ _Static_assert(sizeof(struct unwind_known) <= 32 << 10, "it must fit a per-CPU m
 
 struct duet_unwind_known_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, DUET_MAX_LEVELS);
 	__type(key, u32);
 	__type(value, struct unwind_known);
 };
 extern struct duet_unwind_known_map unwind_known SEC(".maps");
 
-static __always_inline struct unwind_known *unwind_known_get(void)
+/* Each level of struct duet_scratch has its own cache, so that no program finds an entry that is half written. */
+static __always_inline struct unwind_known *unwind_known_get(u32 level)
 {
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&unwind_known, &zero);
+	return bpf_map_lookup_elem(&unwind_known, &level);
 }
 
 /* Returns the index of the first entry of a pair. Multiplying by 2^64 / golden ratio spreads close addresses. */
@@ -79,11 +78,6 @@ static __always_inline u32 unwind_known_index(u64 address, u32 bits)
 
 	__asm__("" : "+r"(pair)); /* the mask below is for the verifier; without this the compiler would remove it */
 	return (pair & ((1u << bits) - 1)) * 2;
-}
-
-static __always_inline struct duet_scratch *unwind_room(const struct walk_java *java)
-{
-	return (void *)java - __builtin_offsetof(struct duet_scratch, java);
 }
 
 static __always_inline struct unwind_proof unwind_proof_now(const struct walk_java *java)
@@ -125,7 +119,7 @@ static __always_inline bool unwind_prove_frame(const struct walk_java *java, str
 
 static __always_inline struct unwind_known_frame *unwind_find_frame(const struct walk_java *java, u64 pc)
 {
-	struct unwind_known *all = unwind_known_get();
+	struct unwind_known *all = unwind_known_get(unwind_level(java));
 	u32 index = unwind_known_index(pc, UNWIND_KNOWN_FRAMES);
 
 	if (!all)
@@ -166,7 +160,7 @@ static __always_inline void unwind_know_frame(const struct walk_java *java, u64 
 {
 	u64 stubs = java->blob + java_field(java, java->layout.nmethod_stubs, 4);
 	u64 id_at = java->blob - java->layout.block_header_bytes + java->layout.nmethod_id;
-	struct unwind_known *all = unwind_known_get();
+	struct unwind_known *all = unwind_known_get(unwind_level(java));
 	u32 index = unwind_known_index(pc, UNWIND_KNOWN_FRAMES);
 
 	if (!all || !java_is_compiled(java) || pc >= stubs)
@@ -210,7 +204,7 @@ static __always_inline bool unwind_prove_method(const struct walk_java *java, st
 /* See java_find_method(). */
 static __always_inline bool unwind_known_method(struct walk_java *java, u64 method)
 {
-	struct unwind_known *all = unwind_known_get();
+	struct unwind_known *all = unwind_known_get(unwind_level(java));
 	u32 index = unwind_known_index(method, UNWIND_KNOWN_METHODS);
 	struct unwind_known_method *known;
 
@@ -231,7 +225,7 @@ static __always_inline bool unwind_known_method(struct walk_java *java, u64 meth
  */
 static __always_inline void unwind_know_method(const struct walk_java *java, u64 method)
 {
-	struct unwind_known *all = unwind_known_get();
+	struct unwind_known *all = unwind_known_get(unwind_level(java));
 	u32 index = unwind_known_index(method, UNWIND_KNOWN_METHODS);
 	struct unwind_proof now = unwind_proof_now(java);
 	struct unwind_known_method *known;

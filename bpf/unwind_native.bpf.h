@@ -168,9 +168,9 @@ static __always_inline const struct duet_unwind_row *unwind_find_row(const struc
 }
 
 /* Returns the cache entry for this pc: the one that holds it, or one that may be overwritten; NULL without a cache. */
-static __always_inline struct unwind_found *unwind_found_at(const struct unwind_walk *walk, u64 pc)
+static __always_inline struct unwind_found *unwind_found_at(u64 pc, u32 level)
 {
-	struct unwind_known *all = unwind_known_get();
+	struct unwind_known *all = unwind_known_get(level);
 	u32 index = unwind_known_index(pc, UNWIND_KNOWN_NATIVE);
 
 	if (!all)
@@ -183,23 +183,23 @@ static __always_inline struct unwind_found *unwind_found_at(const struct unwind_
 }
 
 /* Defined in unwind.bpf.c. Fills walk->found from the maps: mapping, file, page, row. Returns 0 if there is no row. */
-int unwind_look_up(void);
+int unwind_look_up(u32 level);
 
 /*
  * Likewise, from the cache if possible. The cached row is a copy, which is valid as long as its slice is in use.
  * Returns false if there is no row.
  */
-static __always_inline bool unwind_find(struct unwind_walk *walk)
+static __always_inline bool unwind_find(struct unwind_walk *walk, u32 level)
 {
 	u64 pc = walk->cursor.pc - walk->cursor.is_return;
-	struct unwind_found *kept = walk->cursor.is_return ? unwind_found_at(walk, pc) : NULL;
+	struct unwind_found *kept = walk->cursor.is_return ? unwind_found_at(pc, level) : NULL;
 
 	if (kept && kept->pc == pc && kept->generation == walk->process.generation) {
 		walk->found = *kept;
 		unwind_use_module(kept->module);
 		return true;
 	}
-	if (!unwind_look_up())
+	if (!unwind_look_up(level))
 		return false;
 	if (kept)
 		*kept = walk->found;
@@ -207,10 +207,10 @@ static __always_inline bool unwind_find(struct unwind_walk *walk)
 }
 
 /* Steps to the caller. Returns the result as defined in duet_walk.h. */
-static __always_inline walk_result unwind_native_step(struct duet_scratch *room)
+static __always_inline walk_result unwind_native_step(struct duet_scratch *room, u32 level)
 {
 	struct unwind_walk *walk = &room->walk;
-	bool has_row = unwind_find(walk);
+	bool has_row = unwind_find(walk, level);
 
 	return walk_native_step(&walk->cursor, has_row ? &walk->found.row : NULL, walk->found.code,
 				&room->sample.guessed_depth);

@@ -22,6 +22,12 @@ enum duet_signals {
 
 #define DUET_MAX_EVENTS 8 /* most events of one recording; a power of 2 */
 
+/*
+ * Most samples that a CPU may be taking at a time: a perf event may interrupt another program. Each level has its own
+ * struct duet_scratch and struct unwind_known, 53 KB a CPU together.
+ */
+#define DUET_MAX_LEVELS 2
+
 /* How BPF samples one event of the recording. A tick is one run of the program for the event. */
 struct duet_event {
 	uint64_t tick_weight; /* weight of a tick in the event's unit: the period of the perf event */

@@ -15,6 +15,7 @@
 	X(BPF_RING_FULL,        "samples dropped: the kernel ring was full") \
 	X(BPF_NO_KERNEL_STACK,  "kernel stacks that could not be read") \
 	X(BPF_NOT_VISIBLE,      "samples of processes outside the loader's pid namespace") \
+	X(BPF_NO_LEVEL,         "samples left to the next one: they interrupted others that had all the memory") \
 	X(BPF_TARGETS_FULL,     "processes not sampled: the table of targets was full") \
 	X(BPF_SIGNAL_BUSY,      "signals refused: the CPU's irq_work slot was busy") \
 	X(BPF_SIGNAL_FAILED,    "signals refused by the kernel for another reason") \

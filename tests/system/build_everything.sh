@@ -58,6 +58,31 @@ expect_newest_glibc() { # FILE VERSION
 	[ "$(printf '%s\n' "${newest:-0}" "$2" | sort -V | tail -n 1)" = "$2" ] || fail "needs glibc $newest"
 }
 
+# The functions of a chain of calls may have 512 bytes of stack together, each rounded up to 32. Since Linux 6.13 each
+# program function has its own stack, so that only older kernels would refuse the object.
+case_bpf_stack_fits() {
+	command -v llvm-objdump >/dev/null || skip "no llvm-objdump"
+	llvm-objdump -dr --no-show-raw-insn "$DUET_BUILD/gen/duet.bpf.o" | awk '
+		function deepest(name,    i, n, called, most, depth) {
+			n = split(calls[name], called, " ")
+			for (i = 1; i <= n; i++)
+				if ((depth = deepest(called[i])) > most)
+					most = depth
+			return most + (used[name] > 32 ? int((used[name] + 31) / 32) * 32 : 32)
+		}
+		/^[0-9a-f]+ <[^>]*>:$/ && !/<LBB/ { name = substr($2, 2, length($2) - 3); used[name] = 0 }
+		match($0, /r10 - [0-9]+/) && substr($0, RSTART + 6, RLENGTH - 6) + 0 > used[name] {
+			used[name] = substr($0, RSTART + 6, RLENGTH - 6) + 0
+		}
+		/ = r10$/ { pointer = $(NF - 2) }
+		NF > 2 && $(NF - 2) == pointer && $(NF - 1) == "+=" && -$NF > used[name] { used[name] = -$NF }
+		/R_BPF_64_32/ && !index(calls[name] " ", " " $NF " ") { calls[name] = calls[name] " " $NF }
+		END { for (name in used) print deepest(name), name }' | sort -n >"$here/stacks"
+	expect_contains "$here/stacks" '^[0-9]+ perf_cookie$'
+	expect "bytes of stack that $(tail -n 1 "$here/stacks" | cut -d ' ' -f 2) needs" \
+		"$(tail -n 1 "$here/stacks" | cut -d ' ' -f 1)" '<=' 512
+}
+
 # A second make with the same flags has nothing to do.
 case_nothing_to_do() {
 	build O="$output" all
