@@ -10,7 +10,9 @@
 /* Returns the index of the event that triggered this run. */
 static __always_inline u32 perf_event_index(struct bpf_perf_event_data *ctx)
 {
-	return duet_config.event_count > 1 ? bpf_get_attach_cookie(ctx) & (DUET_MAX_EVENTS - 1) : 0;
+	if (duet_config.perf_events > 1)
+		return bpf_get_attach_cookie(ctx) & (DUET_MAX_EVENTS - 1);
+	return duet_config.event_of[DUET_PROGRAM_PERF];
 }
 
 /* `has_cookie` is a constant, so that a kernel without bpf_send_signal_task() never sees the call. */

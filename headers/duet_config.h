@@ -28,6 +28,13 @@ enum duet_signals {
  */
 #define DUET_MAX_LEVELS 2
 
+/* The BPF programs that sample, each for one event; only PERF samples all perf events. To add one, add a row. */
+#define DUET_PROGRAMS(X) \
+	X(PERF, perf_plain)
+
+#define DUET_PROGRAM_ENUM(name, program) DUET_PROGRAM_##name,
+enum duet_program { DUET_PROGRAMS(DUET_PROGRAM_ENUM) DUET_PROGRAM_MAX };
+
 /* How BPF samples one event of the recording. A tick is one run of the program for the event. */
 struct duet_event {
 	uint64_t tick_weight; /* weight of a tick in the event's unit: the period of the perf event */
@@ -47,16 +54,17 @@ struct duet_config {
 	uint8_t filter_targets; /* 1: only tgids in the map `targets`; 0: every process */
 	uint8_t has_task_pt_regs;    /* 1: helper bpf_task_pt_regs (Linux 5.15+) */
 	uint8_t follow_forks; /* 1: a child of a target is a target */
-	/* number of events; if more than one, programs find theirs by bpf_get_attach_cookie(), Linux 5.15 */
-	uint8_t event_count;
+	/* number of perf events; if more than one, they are told apart by bpf_get_attach_cookie(), Linux 5.15 */
+	uint8_t perf_events;
 	uint32_t kernel_stack_bytes; /* THREAD_SIZE, to find a task's user registers before Linux 5.15 */
 	uint32_t signals; /* enum duet_signals */
 	uint32_t keep_all; /* 1: keep all user frames of deep stacks, see struct duet_frames_record */
 	uint64_t cgroup_id;	/* sample only tasks in this cgroup (v2) or below it; 0: all tasks */
 	char comm[DUET_COMM_LEN]; /* sample only processes whose group leader has this name; "": all processes */
+	uint8_t event_of[8]; /* by enum duet_program: index of the event that the program samples */
 	struct duet_event events[DUET_MAX_EVENTS];
 };
-DUET_ASSERT_SIZE(struct duet_config, 56 + DUET_MAX_EVENTS * 16);
+DUET_ASSERT_SIZE(struct duet_config, 64 + DUET_MAX_EVENTS * 16);
 
 /* Value of the map `costs`, one per CPU and event. `ticks` and `pending` count only ticks that passed the filter. */
 struct duet_cost {

@@ -40,7 +40,7 @@
 struct collector {
 	struct event_list events;
 	struct duet_bpf *bpf;
-	struct bpf_program *program; /* the variant that is loaded */
+	struct bpf_program *programs[DUET_PROGRAM_MAX];
 	bool uses_cookie;
 	struct bpf_link *exec;
 	struct bpf_link *exit;
@@ -48,7 +48,8 @@ struct collector {
 	struct bpf_link *cgroup; /* NULL where only known processes are sampled, or the kernel has no such tracepoint */
 	struct ring_buffer *ring;
 	struct unwind_tables *unwind;
-	struct perf_events perf[DUET_MAX_EVENTS]; /* one entry for each event of the list */
+	struct perf_events perf[DUET_MAX_EVENTS]; /* one for each event of the list; empty if it is no perf event */
+	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if it is a perf event, or is not attached */
 	struct mapping_events *mappings; /* NULL where only known processes are sampled, or the kernel refuses */
 
 	/* valid during collector_read() */
@@ -106,12 +107,22 @@ static uint32_t kernel_stack_bytes(void)
 	return page > THREAD_SIZE_MIN ? (uint32_t)page : THREAD_SIZE_MIN;
 }
 
+static size_t count_perf_events(const struct event_list *events)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < events->len; i++)
+		count += events->items[i].event->program == DUET_PROGRAM_PERF;
+	return count;
+}
+
 static void configure_events(struct duet_config *config, const struct event_list *events)
 {
-	config->event_count = (uint8_t)events->len;
+	config->perf_events = (uint8_t)count_perf_events(events);
 	for (size_t i = 0; i < events->len; i++) {
 		const struct event_spec *spec = &events->items[i];
 
+		config->event_of[spec->event->program] = (uint8_t)i;
 		config->events[i] = (struct duet_event){
 			.tick_weight = perf_period(spec),
 			.gap = (uint32_t)(spec->interval / perf_period(spec)),
@@ -209,10 +220,21 @@ static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
 	return err;
 }
 
+/* Only a program of another kind can be interrupted by a perf event. */
+static int size_levels(struct duet_bpf *bpf, const struct event_list *events)
+{
+	uint32_t levels = count_perf_events(events) == events->len ? 1 : DUET_MAX_LEVELS;
+	int err = bpf_map__set_max_entries(bpf->maps.scratch, levels);
+
+	return err ? err : bpf_map__set_max_entries(bpf->maps.unwind_known, levels);
+}
+
 static int size_maps(struct duet_bpf *bpf, const struct collector_options *options)
 {
 	int err = bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(options));
 
+	if (!err)
+		err = size_levels(bpf, options->events);
 	if (!err && options->targets)
 		err = size_for_targets(bpf, options);
 	if (!err && options->max_bytes)
@@ -220,7 +242,22 @@ static int size_maps(struct duet_bpf *bpf, const struct collector_options *optio
 	return err;
 }
 
-/* Opens and loads the skeleton with one of the two programs. After an error collector->bpf is NULL. */
+/* Chooses the programs, of which only those that the events need are loaded. */
+static int choose_programs(struct collector *collector, const struct duet_bpf *bpf, bool use_cookie)
+{
+#define PROGRAM(name, program) [DUET_PROGRAM_##name] = bpf->progs.program,
+	struct bpf_program *const programs[] = {DUET_PROGRAMS(PROGRAM)};
+	int err = 0;
+
+	memcpy(collector->programs, programs, sizeof(programs));
+	if (use_cookie)
+		collector->programs[DUET_PROGRAM_PERF] = bpf->progs.perf_cookie;
+	for (size_t i = 0; !err && i < collector->events.len; i++)
+		err = bpf_program__set_autoload(collector->programs[collector->events.items[i].event->program], true);
+	return err;
+}
+
+/* Opens and loads the skeleton. After an error collector->bpf is NULL. */
 static int load(struct collector *collector, const struct collector_options *options, bool use_cookie)
 {
 	struct duet_bpf *bpf = duet_bpf__open();
@@ -229,8 +266,7 @@ static int load(struct collector *collector, const struct collector_options *opt
 	if (!bpf)
 		return -errno;
 	configure(&bpf->rodata->duet_config, options);
-	collector->program = use_cookie ? bpf->progs.perf_cookie : bpf->progs.perf_plain;
-	err = bpf_program__set_autoload(collector->program, true);
+	err = choose_programs(collector, bpf, use_cookie);
 	if (err == 0)
 		err = size_maps(bpf, options);
 	if (err == 0)
@@ -266,7 +302,8 @@ static int handle_record(void *context, void *data, size_t bytes)
 	return --collector->budget > 0 ? 0 : -ECANCELED;
 }
 
-static int attach_tracepoint(struct bpf_link **ret, const struct bpf_program *program)
+/* Attaches a program to what its section names. */
+static int attach(struct bpf_link **ret, const struct bpf_program *program)
 {
 	struct bpf_link *link = bpf_program__attach(program);
 
@@ -302,7 +339,8 @@ static int open_perf_events(struct collector *collector)
 	for (size_t i = 0; err >= 0 && i < collector->events.len; i++) {
 		const struct event_spec *spec = &collector->events.items[i];
 
-		err = perf_events_open(&collector->perf[i], &spec->event->perf, perf_period(spec));
+		if (spec->event->program == DUET_PROGRAM_PERF)
+			err = perf_events_open(&collector->perf[i], &spec->event->perf, perf_period(spec));
 	}
 	return err < 0 ? err : 0;
 }
@@ -314,15 +352,15 @@ static int open_channels(struct collector *collector, const struct collector_opt
 	int err;
 
 	/* Attached before the first process may be signalled: we must not miss its exec. */
-	err = attach_tracepoint(&collector->exec, bpf->progs.process_exec);
+	err = attach(&collector->exec, bpf->progs.process_exec);
 	if (err == 0)
-		err = attach_tracepoint(&collector->exit, bpf->progs.process_exit);
+		err = attach(&collector->exit, bpf->progs.process_exit);
 	if (err == 0 && (!options->targets || options->follow_forks))
-		err = attach_tracepoint(&collector->fork, bpf->progs.process_fork);
+		err = attach(&collector->fork, bpf->progs.process_fork);
 	if (err < 0)
 		return err;
 	if (!options->targets)
-		(void)attach_tracepoint(&collector->cgroup, bpf->progs.cgroup_made);
+		(void)attach(&collector->cgroup, bpf->progs.cgroup_made);
 	collector->ring = ring_buffer__new(bpf_map__fd(bpf->maps.ring), handle_record, collector, NULL);
 	if (!collector->ring)
 		return -errno;
@@ -379,8 +417,8 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 	}
 	collector->events = *options->events;
 	probe_init();
-	if (options->events->len > 1 && !probe_has_attach_cookie()) {
-		buf_add_str(why, "several events in one recording need Linux 5.15: give one -e");
+	if (count_perf_events(options->events) > 1 && !probe_has_attach_cookie()) {
+		buf_add_str(why, "several perf events in one recording need Linux 5.15: give one of them");
 		err = -ENOTSUP;
 		goto out;
 	}
@@ -403,23 +441,34 @@ out:
 
 int collector_start(struct collector *collector)
 {
+	bool use_index = count_perf_events(&collector->events) > 1;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < collector->events.len; i++)
-		err = perf_events_start(&collector->perf[i], collector->program, i);
+	for (size_t i = 0; !err && i < collector->events.len; i++) {
+		enum duet_program program = collector->events.items[i].event->program;
+
+		if (program == DUET_PROGRAM_PERF)
+			err = perf_events_start(&collector->perf[i], collector->programs[program], use_index ? i : 0);
+		else
+			err = attach(&collector->links[i], collector->programs[program]);
+	}
 	return err;
 }
 
 void collector_stop(struct collector *collector)
 {
-	for (size_t i = 0; i < collector->events.len; i++)
+	for (size_t i = 0; i < collector->events.len; i++) {
 		perf_events_stop(&collector->perf[i]);
+		bpf_link__destroy(collector->links[i]);
+		collector->links[i] = NULL;
+	}
 }
 
 void collector_close(struct collector *collector)
 {
 	if (!collector)
 		return;
+	collector_stop(collector);
 	for (size_t i = 0; i < collector->events.len; i++)
 		perf_events_release(&collector->perf[i]);
 	bpf_link__destroy(collector->exec);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel half: loads the BPF programs, opens a perf event on each CPU for each chosen event, and passes the records
- * to the caller. No other folder uses libbpf.
+ * The kernel half: loads the BPF programs, attaches each chosen event's (to a perf event on each CPU, or to a
+ * tracepoint), and passes the records to the caller. No other folder uses libbpf.
  */
 #ifndef COLLECT_COLLECTOR_H
 #define COLLECT_COLLECTOR_H

@@ -199,7 +199,7 @@ static bool probe_attach_cookie(struct buf *why)
 {
 	if (probe_has_attach_cookie())
 		return true;
-	buf_add_str(why, "needs Linux 5.15; without it, one recording samples one event");
+	buf_add_str(why, "needs Linux 5.15; without it, one recording samples one perf event");
 	return false;
 }
 

@@ -31,7 +31,8 @@ struct event {
 	enum event_unit unit; /* unit of its interval and of the weights of its samples */
 	uint64_t default_interval;
 	uint64_t least_interval, most_interval;
-	struct event_perf perf; /* what BPF samples: one perf event on each CPU */
+	enum duet_program program; /* BPF program that samples it */
+	struct event_perf perf; /* for DUET_PROGRAM_PERF: one perf event on each CPU */
 	bool has_timers; /* the timer engines can sample it, too */
 	bool may_signal; /* the sampled thread continues to run, so a signal may make the agent add Java frames */
 };
