@@ -30,7 +30,8 @@ enum duet_signals {
 
 /* The BPF programs that sample, each for one event; only PERF samples all perf events. To add one, add a row. */
 #define DUET_PROGRAMS(X) \
-	X(PERF, perf_plain)
+	X(PERF, perf_plain) \
+	X(SYSCALLS, syscalls)
 
 #define DUET_PROGRAM_ENUM(name, program) DUET_PROGRAM_##name,
 enum duet_program { DUET_PROGRAMS(DUET_PROGRAM_ENUM) DUET_PROGRAM_MAX };

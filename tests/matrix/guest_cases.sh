@@ -157,6 +157,19 @@ case_targets() {
 	expect_lacks "$here/out" '^(duet|bash|kworker.*);'
 }
 
+# A perf event and a program of another kind at the same time, which Linux 5.10 can do as well. The first calls may come
+# before their unwind rows.
+case_events() {
+	touch "$here/gate"
+	record -e syscalls,cpu=10ms -o collapsed --total -f "$here/out.collapsed" -- \
+		"$workloads/events" "$here/gate" calls 1000
+	expect_status 0
+	expect_file "$here/out.cpu.collapsed"
+	expect "system calls" "$(matching "$here/out.collapsed" '(^|;)syscall [0-9]+$' | cut -d ' ' -f 1)" '==' 1000
+	expect "of them with all their callers" \
+		"$(matching "$here/out.collapsed" ';main;.*(ask;){61}syscall ' | cut -d ' ' -f 1)" '>=' 500
+}
+
 echo # what the firmware said has no end of line
 echo 2 >/proc/sys/kernel/unprivileged_bpf_disabled
 echo 3 >/proc/sys/kernel/perf_event_paranoid

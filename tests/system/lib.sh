@@ -265,7 +265,8 @@ wait_for_agent() { # PID
 # Waits until the agent's timers, or BPF's perf events, are started, as far as /proc shows them.
 wait_for_ticks() {
 	local end=$((SECONDS + 5))
-	until grep -qsE '^link_type:.*perf$' "/proc/$recorder/fdinfo"/* || grep -qs . "/proc/${jvm:-none}/timers" ||
+	until grep -qsE '^(link_type:.*perf|raw_tracepoint:.*sys_enter)$' "/proc/$recorder/fdinfo"/* ||
+			grep -qs . "/proc/${jvm:-none}/timers" ||
 			! kill -0 "$recorder" 2>/dev/null || [ $SECONDS -ge $end ]; do
 		sleep 0.05
 	done

@@ -67,19 +67,52 @@ case_context_switches() {
 	expect "of them in the kernel's pipe, %" "$(share "$here/pipe" 'pipe_(read|write)_.k..*schedule_.k.')" '>' 50
 }
 
-# The clock's ticks neither get lost beside 200,000 runs a second for another event, nor are they counted twice. How far
-# chance takes n ticks of a thread that has its CPU for a part p of the time: sqrt(n (1 - p)); five times that, and 1 %.
-case_cpu_time_beside_another() {
-	need_bpf
+# How far chance takes n ticks of a thread that has its CPU for a part p of the time: sqrt(n (1 - p)); five times that,
+# and 1 %.
+expect_cpu_time() { # INTERVAL_NS
 	local burnt wall told
-	record_events cpu=997us,page-faults storm 4
 	burnt=$(jvm_said BURNT) wall=$(jvm_said BURNT 3)
 	told=$(total "$here/out.collapsed")
-	expect "page faults" "$(amount "$here/out.page-faults.collapsed" one_page)" '>' 400000
 	expect_near "CPU time that samples tell of, % of what was used" \
 		"$(awk -v told="$told" -v burnt="$burnt" 'BEGIN { print 100 * told / burnt }')" 100 \
-		"$(awk -v burnt="$burnt" -v wall="$wall" 'BEGIN {
-			n = burnt / 997000; print 1 + 500 * sqrt(n * (burnt < wall ? 1 - burnt / wall : 0) + 1) / n }')"
+		"$(awk -v burnt="$burnt" -v wall="$wall" -v interval="$1" 'BEGIN {
+			n = burnt / interval
+			print 1 + 500 * sqrt(n * (burnt < wall ? 1 - burnt / wall : 0) + 1) / n }')"
+}
+
+# The clock's ticks neither get lost beside 200,000 runs a second for another event, nor are they counted twice.
+case_cpu_time_beside_another() {
+	need_bpf
+	record_events cpu=997us,page-faults storm 4
+	expect "page faults" "$(amount "$here/out.page-faults.collapsed" one_page)" '>' 400000
+	expect_cpu_time 997000
+}
+
+# The clock's ticks interrupt the program that takes the other event's sample. Both samples stay whole: all system calls
+# have the one stack that makes them, and no stack has parts of both functions.
+case_system_calls_beside_the_clock() {
+	need_bpf
+	record_events cpu=97us,syscalls calls 100000
+	expect_near "system calls" "$(amount "$here/out.syscalls.collapsed" ';ask;')" 100000 100
+	expect "different stacks of them" "$(grep -c ';ask;' "$here/out.syscalls.collapsed")" '==' 1
+	expect_contains "$here/out.syscalls.collapsed" ';main;(run;)?(calls;)?(ask;){61}syscall [0-9]*$'
+	expect_lacks "$here/out.syscalls.collapsed" ';burn[; ]|_\[k\]'
+	expect_cpu_time 97000
+	expect_lacks "$here/out.collapsed" ';ask;.*;burn[; ]|;burn;.*;ask[; ]'
+	grep -E '_bpf_trace_sys_enter|bpf_trace_run' "$here/out.collapsed" | grep ';ask;' >"$here/inside"
+	expect "ticks within the other program" $(($(total "$here/inside") / 97000)) '>' 100
+	expect_lacks <(grep -vE 'main;(run;)?(calls;)?(ask;){61}syscall;' "$here/inside") .
+	grep ';burn[; ]' "$here/out.collapsed" >"$here/burn"
+	expect_share "ticks in the function that computes with all its callers" \
+		"$(matching "$here/burn" ';main;(run;)?(calls;)?(burn;)*burn( |;[^;]*_.k.)')" '>=' 99.9
+}
+
+# One of 7, on average. What is counted on a CPU since its last sample, up to 13, is missing at the end.
+case_system_calls_seldom() {
+	need_bpf
+	record_events syscalls=7 calls 20000
+	expect "samples" "$(grep -oE '[0-9]+ samples in' "$here/stderr" | head -n 1)" '<' 20000
+	expect_near "system calls" "$(amount "$here/out.collapsed" ';ask;')" 20000 $((13 * $(nproc)))
 }
 
 # A recording of several events has a file for each, or one with all of them.
@@ -110,6 +143,27 @@ jdk_case_java_frames() {
 		"$(grep 'Java_workload_SystemCalls_interrupted' "$here/out.collapsed" >"$here/native"
 			matching "$here/native" 'SystemCalls.main.*SystemCalls.interrupted')" '>=' 99
 	expect "switches in the native method" "$(total "$here/native")" '>' 100
+}
+
+# No call is interrupted, whatever other events do. At a million calls a second, the samples that are left out in favour
+# of the thread are counted by the next one.
+jdk_case_java_system_calls() {
+	need_bpf
+	local calls
+	JVM_OPTS=(-Dgate="$here/gate")
+	start_jvm "$jdk" workload.SystemCalls 2
+	start_record -p "$jvm" -e cpu=1ms,syscalls --signals always -d 60 -o collapsed --total -f "$here/out.collapsed"
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+	[ "$(jvm_said EINTR) $(jvm_said EINTR 3) $(jvm_said EINTR 4)" = '0 0 0' ] ||
+		fail "system calls were interrupted: $(grep ^EINTR "$jvm_out")"
+	calls=$(jvm_said CALLS)
+	grep 'Java_workload_SystemCalls_interrupted' "$here/out.syscalls.collapsed" >"$here/native"
+	expect_near "system calls of the native method" "$(total "$here/native")" "$calls" $((calls / 50))
+	expect_share "of them with the method's Java caller" \
+		"$(matching "$here/native" 'SystemCalls.main.*SystemCalls.interrupted')" '>=' 99
 }
 
 run_cases "$@"

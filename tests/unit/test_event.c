@@ -39,6 +39,7 @@ static void rows_are_complete(void **state)
 		assert_in_range(event->default_interval, event->least_interval, event->most_interval);
 		assert_true(event->most_interval <= UINT32_MAX || event->perf.is_clock); /* duet_event.gap */
 		assert_int_equal(event->perf.is_clock, event->unit == EVENT_NS);
+		assert_true(event->program == DUET_PROGRAM_PERF || !event->perf.type);
 		assert_null(strpbrk(event->name, ",="));
 	}
 }
@@ -63,6 +64,7 @@ static void lists_are_read(void **state)
 	expect_list("cpu", "cpu every 10 ms");
 	expect_list("cpu=500us", "cpu every 500 us");
 	expect_list("cpu=1s,page-faults=100", "cpu every 1 s, page-faults every 100");
+	expect_list("syscalls=1000,page-faults", "syscalls every 1000, page-faults every 1");
 	expect_list("context-switches,cpu=15500", "context-switches every 1, cpu every 15500 ns");
 }
 

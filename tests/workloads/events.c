@@ -6,6 +6,8 @@
  *   events GATE switches N      ping() and pong() wait for each other N times; "SWITCHES n m": how often each left
  *                               its CPU
  *   events GATE storm SECONDS   uses so much CPU, with a page fault every 5 us: "BURNT ns ns", and how long it took
+ *   events GATE calls N         ask() makes N system calls, burn() computes between them; each of the two has called
+ *                               itself 60 times by then: "BURNT ns ns"
  *
  * Says READY, begins when the file GATE exists, and ends with DONE.
  */
@@ -16,11 +18,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PAGE 4096
 #define PAGES 256 /* at once */
+#define CALLERS 60
+#define BURN_STEPS 10000 /* some 20 to 40 us */
 
 static int to_pong[2], to_ping[2];
 static long rounds;
@@ -121,6 +126,41 @@ static void ping_all(void)
 	printf("SWITCHES %ld %ld\n", before, others);
 }
 
+static __attribute__((noipa)) void ask(int callers)
+{
+	if (callers)
+		ask(callers - 1);
+	else
+		syscall(SYS_getppid);
+	sink++;
+}
+
+static __attribute__((noipa)) void burn(int callers)
+{
+	if (callers)
+		burn(callers - 1);
+	for (int i = callers ? BURN_STEPS : 0; i < BURN_STEPS; i++)
+		sink++;
+	sink++;
+}
+
+static void say_burnt(uint64_t began_ns, uint64_t from_ns)
+{
+	printf("BURNT %llu %llu\n", (unsigned long long)(now_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns),
+	       (unsigned long long)(now_ns(CLOCK_MONOTONIC) - from_ns));
+}
+
+static void calls(void)
+{
+	uint64_t from_ns = now_ns(CLOCK_MONOTONIC), began_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	for (long i = 0; i < rounds; i++) {
+		burn(CALLERS);
+		ask(CALLERS);
+	}
+	say_burnt(began_ns, from_ns);
+}
+
 static void storm(uint64_t wanted_ns)
 {
 	uint64_t from_ns = now_ns(CLOCK_MONOTONIC), began_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -136,8 +176,7 @@ static void storm(uint64_t wanted_ns)
 		}
 		munmap((void *)pages, PAGES * PAGE);
 	}
-	printf("BURNT %llu %llu\n", (unsigned long long)(now_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns),
-	       (unsigned long long)(now_ns(CLOCK_MONOTONIC) - from_ns));
+	say_burnt(began_ns, from_ns);
 }
 
 static int run(const char *what)
@@ -148,6 +187,8 @@ static int run(const char *what)
 		ping_all();
 	else if (!strcmp(what, "storm"))
 		storm((uint64_t)rounds * 1000000000u);
+	else if (!strcmp(what, "calls"))
+		calls();
 	else
 		return 2;
 	return 0;

@@ -15,6 +15,7 @@ const struct event *const event_table[] = {
 	&event_cpu,
 	&event_page_faults,
 	&event_context_switches,
+	&event_syscalls,
 	NULL,
 };
 
