@@ -26,7 +26,7 @@
 #include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 6	 /* version of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 7	 /* version of everything in this file and in duet_ring.h */
 #define DUET_JAVA_DEPTH 2048	 /* default number of frames to ask AsyncGetCallTrace for */
 #define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* the largest, if all frames of deep stacks are wanted */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
@@ -80,6 +80,7 @@ enum duet_engine_id {
 	DUET_ENGINE_BPF = 1, /* BPF ticks and signals; the agent answers with Java frames */
 	DUET_ENGINE_CTIMER,  /* timer_create on each thread's CPU clock */
 	DUET_ENGINE_ITIMER,  /* setitimer(ITIMER_PROF) */
+	DUET_ENGINE_PERF,    /* a perf event on each thread */
 	DUET_ENGINE_ID_MAX
 };
 
@@ -103,7 +104,7 @@ struct duet_message_started {
 	uint32_t signo;
 	uint64_t handler; /* address of the installed handler */
 	uint32_t tid;	  /* the agent's own thread, in the JVM's pid namespace; it takes no signals */
-	uint32_t reserved;
+	uint32_t engine;  /* enum duet_engine_id that ticks; if it is not the one asked for, `why` says why */
 	char why[128];
 };
 DUET_ASSERT_SIZE(struct duet_message_started, 32 + 128);
@@ -140,8 +141,9 @@ enum duet_agent_record_type {
 	DUET_AGENT_PAD = 0,	/* filler, skip */
 	DUET_AGENT_JAVA_SAMPLE = 1, /* in the sample ring */
 	/*
-	 * Also in the sample ring, written by timer engines: the struct duet_sample that BPF would have written, with
-	 * user frames only. SIGNALLED means that its Java half, with the same cookie, was written before.
+	 * Also in the sample ring, written by timer engines: the struct duet_sample that BPF would have written; only
+	 * engine perf has kernel frames. SIGNALLED means that its Java half, with the same cookie, was written before.
+	 * PENDING: the same half also belongs to this sample.
 	 */
 	DUET_AGENT_SAMPLE,
 	DUET_AGENT_FRAMES,	/* also in the sample ring: struct duet_frames_record, before its sample */

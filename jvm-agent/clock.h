@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#define CLOCK_OF_THREAD 6 /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED, include/linux/posix-timers.h */
+
 /* The clock of BPF's bpf_ktime_get_ns(). Async-signal-safe. */
 static inline uint64_t clock_ns(void)
 {
@@ -12,6 +14,12 @@ static inline uint64_t clock_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The id of the CPU clock of a thread of this process. glibc has none for a thread of which only the tid is known. */
+static inline clockid_t clock_of_thread(int tid)
+{
+	return (clockid_t)((~(unsigned int)tid << 3) | CLOCK_OF_THREAD);
 }
 
 #endif

@@ -81,10 +81,7 @@ static int stay_fill(struct stay *stay, const struct duet_message_start *start, 
 		return error;
 	*ret_why = "no memory for the unwind tables";
 	stay->slots = sample_slots_new(stay->java_depth);
-	if (!stay->slots)
-		return -ENOMEM;
-	stay->signo = stay->engine->take_signal((int)start->signo, ret_why);
-	return stay->signo < 0 ? stay->signo : 0;
+	return stay->slots ? 0 : -ENOMEM;
 }
 
 static void stay_free(struct stay *stay)
@@ -95,20 +92,41 @@ static void stay_free(struct stay *stay)
 	free(stay);
 }
 
+static int begin_ticks(struct stay *stay, const struct agent_engine *engine, int wanted, const char **ret_why)
+{
+	stay->engine = engine;
+	stay->signo = engine->take_signal(wanted, ret_why);
+	if (stay->signo < 0)
+		return stay->signo;
+	return engine->start ? engine->start(stay->signo, stay->interval_ns, ret_why) : 0;
+}
+
+/* An engine that cannot start may name another one. If that starts, *ret_why says why the first one did not. */
+static int stay_tick(struct stay *stay, int wanted, const char **ret_why)
+{
+	const struct agent_engine *engine = stay->engine;
+	int error = begin_ticks(stay, engine, wanted, ret_why);
+	const char *why;
+
+	if (!error || !engine->instead)
+		return error;
+	engine->stop();
+	error = begin_ticks(stay, engine->instead, 0, &why);
+	if (error)
+		*ret_why = why;
+	return error;
+}
+
 /*
  * Publishes the layout and makes the handlers live, so that no sample is missed. All else can wait until the loader
  * knows that we run.
  */
-static int stay_start(struct stay *stay, const char **ret_why)
+static int stay_start(struct stay *stay, int wanted, const char **ret_why)
 {
-	int error = 0;
-
 	code_publish_layout(stay);
 	stay_open(stay);
 	jvm_events_enable();
-	if (stay->engine->start)
-		error = stay->engine->start(stay->signo, stay->interval_ns, ret_why);
-	return error;
+	return stay_tick(stay, wanted, ret_why);
 }
 
 /*
@@ -122,16 +140,11 @@ static void stay_stop(struct stay *stay)
 	threads_forget();
 	kept_forget();
 	methods_forget_told();
-	if (stay_close())
-		stay_free(stay);
-}
-
-static void stay_rescan(struct stay *stay)
-{
-	unsigned int failed = stay->engine->rescan ? stay->engine->rescan() : 0;
-
-	while (failed--)
-		duet_ring_count(stay->ring.page, DUET_AGENT_TIMER_FAILED);
+	if (!stay_close())
+		return;
+	if (stay->engine->release)
+		stay->engine->release();
+	stay_free(stay);
 }
 
 static void stay_answer(struct stay *stay, JNIEnv *env, const struct duet_want *want)
@@ -225,7 +238,8 @@ static bool stay_serve(struct stay *stay, JNIEnv *env, int peer)
 			next_sweep_ns = now + SWEEP_NS;
 		}
 		if (now >= next_rescan_ns) {
-			stay_rescan(stay);
+			if (stay->engine->rescan)
+				stay->engine->rescan(stay);
 			code_publish_layout(stay);
 			next_rescan_ns = now + RESCAN_NS;
 		}
@@ -254,13 +268,13 @@ static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *
 		error = stay_fill(stay, start, fds, &why);
 	peer_close_fds(fds);
 	if (error) {
-		peer_send_started(peer, error, 0, why);
+		peer_send_started(peer, error, stay, why);
 		if (stay)
 			stay_free(stay);
 		return false;
 	}
-	error = stay_start(stay, &why);
-	peer_send_started(peer, error, stay->signo, why);
+	error = stay_start(stay, (int)start->signo, &why);
+	peer_send_started(peer, error, stay, error || stay->engine->id != start->engine ? why : "");
 	settle();
 	if (!error) {
 		code_publish_heaps(stay);

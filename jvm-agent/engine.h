@@ -12,9 +12,13 @@
 
 #include "duet_agent.h"
 
+struct kernel_stack;
+struct stay;
+
 struct agent_engine {
 	enum duet_engine_id id;
 	bool standalone; /* its samples have no BPF half: the agent walks native frames too, and sets the weight */
+	const struct agent_engine *instead; /* the engine to use when this one cannot start; NULL = none */
 	/*
 	 * Installs the handler. `wanted` is the signal to take, or 0 for any. Returns the signal, or -errno and a
 	 * sentence in *ret_why (constant text).
@@ -25,16 +29,25 @@ struct agent_engine {
 	 * thread, unless their comment says otherwise.
 	 */
 	int (*start)(int signo, uint64_t interval_ns, const char **ret_why);
-	void (*stop)(void);
-	/* Called every 100 ms. Returns for how many threads ticks could not be set up since the last call. */
-	unsigned int (*rescan)(void);
+	void (*stop)(void); /* also called when the start failed */
+	void (*release)(void); /* after stop(), when no handler runs any more: frees what handlers use */
+	/* Called every 100 ms. Counts the threads for which ticks could not be set up since the last call. */
+	void (*rescan)(struct stay *stay);
 	void (*thread_start)(int tid); /* on the thread itself, as is thread_end */
 	void (*thread_end)(int tid);
 	/*
 	 * Standalone engines only; called in the handler. Returns how many intervals this signal accounts for. 0: take
-	 * no sample, because the sample of another thread accounts for them.
+	 * no sample, because another sample accounts for them.
 	 */
-	uint64_t (*periods)(const siginfo_t *info);
+	uint64_t (*periods)(int tid, const siginfo_t *info);
+	/*
+	 * Engines that see the kernel only; called in the handler, after periods(). Takes the kernel frames of the
+	 * oldest tick; depth 0 when it was in user mode, or when there is no tick. Ticks after `until_ns` are those of
+	 * the handler itself. Returns true if more ticks wait: the thread did not return to user mode between them.
+	 */
+	bool (*next_tick)(int tid, uint64_t until_ns, struct kernel_stack *ret);
+	/* Called in the handler, at its end, also when no sample was taken. */
+	void (*handled)(int tid);
 };
 
 /* Returns NULL when there is no engine with this id. */
@@ -43,6 +56,7 @@ const struct agent_engine *engine_find(uint32_t id);
 int engine_take_realtime(int wanted, const char **ret_why);
 
 extern const struct agent_engine engine_bpf;
+extern const struct agent_engine engine_perf;
 extern const struct agent_engine engine_ctimer;
 extern const struct agent_engine engine_itimer;
 

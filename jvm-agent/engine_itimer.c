@@ -30,10 +30,11 @@ static uint64_t process_ns(void)
  * Counts the intervals of all threads since the last signal. Threads that run at the same time are interrupted in their
  * turn.
  */
-static uint64_t itimer_periods(const siginfo_t *info)
+static uint64_t itimer_periods(int tid, const siginfo_t *info)
 {
 	uint64_t taken_ns = __atomic_load_n(&itimer.taken_ns, __ATOMIC_RELAXED), now_ns = process_ns(), periods;
 
+	(void)tid;
 	(void)info; /* does not have the number */
 	do {
 		periods = now_ns > taken_ns ? (now_ns - taken_ns) / itimer.interval_ns : 0;

@@ -7,6 +7,7 @@
 
 static const struct agent_engine *const engines[] = {
 	&engine_bpf,
+	&engine_perf,
 	&engine_ctimer,
 	&engine_itimer,
 };

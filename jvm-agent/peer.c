@@ -16,6 +16,7 @@
 #include "engine.h"
 #include "jvm.h"
 #include "sample.h"
+#include "stay.h"
 
 #define BACKLOG 16
 #define CANDIDATES 8
@@ -202,15 +203,15 @@ int peer_send_hello(int peer)
 	return send_message(peer, &hello.head, DUET_MESSAGE_HELLO, sizeof(hello));
 }
 
-int peer_send_started(int peer, int error, int signo, const char *why)
+int peer_send_started(int peer, int error, const struct stay *stay, const char *why)
 {
 	struct duet_message_started started = {.error = error, .tid = (uint32_t)syscall(SYS_gettid)};
 
-	if (error) {
-		snprintf(started.why, sizeof(started.why), "%s", why);
-	} else {
-		started.signo = (uint32_t)signo;
+	snprintf(started.why, sizeof(started.why), "%s", why);
+	if (!error) {
+		started.signo = (uint32_t)stay->signo;
 		started.handler = (uintptr_t)sample_handler;
+		started.engine = stay->engine->id;
 	}
 	return send_message(peer, &started.head, DUET_MESSAGE_STARTED, sizeof(started));
 }

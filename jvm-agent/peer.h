@@ -11,6 +11,8 @@
 
 #include "duet_agent.h"
 
+struct stay;
+
 /* Returns a listening socket with this abstract name, or -errno. */
 int peer_listen(const char *name);
 /*
@@ -19,9 +21,9 @@ int peer_listen(const char *name);
  */
 int peer_accept(int listener, const char secret[DUET_SECRET_DIGITS], uint64_t timeout_ns);
 
-/* Return 0 or -errno. */
+/* Return 0 or -errno. `stay` is not used after an error; `why` is "" when there is nothing to explain. */
 int peer_send_hello(int peer);
-int peer_send_started(int peer, int error, int signo, const char *why);
+int peer_send_started(int peer, int error, const struct stay *stay, const char *why);
 int peer_send_stopped(int peer);
 int peer_send_ending(int peer);
 

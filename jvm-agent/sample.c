@@ -174,12 +174,47 @@ static bool needs_answer(const struct duet_sample *sample)
 	return !(sample->flags & DUET_SAMPLE_WALKED) || (hash >> 32) % DUET_CHECK_ONE_IN == 0;
 }
 
+/* The parts of a deep stack were sent with the handler's time, so the sample keeps it. */
+static void put_kernel_stack(struct duet_sample *sample, const struct kernel_stack *kernel)
+{
+	if (kernel->time_ns && !sample->left_out)
+		sample->head.time_ns = kernel->time_ns;
+	sample->kernel_depth = (uint16_t)kernel->depth;
+	sample->flags &= (uint16_t)~DUET_SAMPLE_KERNEL;
+	if (kernel->depth)
+		sample->flags |= DUET_SAMPLE_KERNEL;
+}
+
+/*
+ * Writes a sample for each tick since the thread was last in user mode: usually one. They have the same user stack, and
+ * the same Java half. The last one accounts for the periods that are left.
+ */
+static void write_ticks(struct stay *stay, struct agent_walk *walk, uint64_t periods)
+{
+	const struct agent_engine *engine = stay->engine;
+	struct duet_sample *sample = &walk->sample;
+	uint64_t taken;
+
+	for (; periods; periods -= taken) {
+		bool more = engine->next_tick &&
+			    engine->next_tick((int)sample->head.tid, sample->cookie, &walk->kernel);
+
+		if (engine->next_tick)
+			put_kernel_stack(sample, &walk->kernel);
+		taken = more ? 1 : periods;
+		sample->weight = taken * stay->interval_ns;
+		write_walk(stay, walk);
+		if (sample->flags & DUET_SAMPLE_SIGNALLED)
+			sample->flags = (uint16_t)((sample->flags & ~DUET_SAMPLE_SIGNALLED) | DUET_SAMPLE_PENDING);
+	}
+}
+
 /* Takes a sample as BPF does. Where BPF would signal the thread, asks AsyncGetCallTrace. */
 static void take_standalone(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
 			    const siginfo_t *info, const ucontext_t *context)
 {
 	struct duet_sample *sample = &slot->walk.sample;
-	uint64_t periods = stay->engine->periods(info);
+	uint64_t periods = stay->engine->periods((int)java->tid, info);
 
 	if (!periods)
 		return;
@@ -189,7 +224,6 @@ static void take_standalone(struct stay *stay, struct walk_slot *slot, struct du
 			 .time_ns = java->time_ns,
 			 .tgid = stay->pid,
 			 .tid = java->tid},
-		.weight = periods * stay->interval_ns,
 		.cookie = java->time_ns, /* no thread is sampled twice in one nanosecond */
 		.ns_tgid = stay->pid,
 		.ns_tid = java->tid,
@@ -201,7 +235,7 @@ static void take_standalone(struct stay *stay, struct walk_slot *slot, struct du
 		answer(stay, slot, java, context);
 		sample->flags |= DUET_SAMPLE_SIGNALLED;
 	}
-	write_walk(stay, &slot->walk);
+	write_ticks(stay, &slot->walk, periods);
 }
 
 static void sample_take(struct stay *stay, uint64_t time_ns, const siginfo_t *info, const ucontext_t *context)
@@ -209,15 +243,16 @@ static void sample_take(struct stay *stay, uint64_t time_ns, const siginfo_t *in
 	struct duet_java_sample java = {.time_ns = time_ns, .tid = (uint32_t)syscall(SYS_gettid)};
 	struct walk_slot *slot = slot_take(stay, (int)java.tid);
 
-	if (!slot)
-		return;
-	if (stay->engine->standalone) {
+	if (slot && stay->engine->standalone) {
 		take_standalone(stay, slot, &java, info, context);
-	} else {
+	} else if (slot) {
 		java.cookie = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
 		answer(stay, slot, &java, context);
 	}
-	slot_put(slot);
+	if (slot)
+		slot_put(slot);
+	if (stay->engine->handled)
+		stay->engine->handled((int)java.tid);
 }
 
 void sample_handler(int signo, siginfo_t *info, void *context)

@@ -147,6 +147,19 @@ int signals_take_prof(void)
 	return take(SIGPROF);
 }
 
+int signals_take_urgent(void)
+{
+	return blocked_somewhere() & bit(SIGURG) ? -EBUSY : take(SIGURG);
+}
+
+void signals_leave_urgent(void)
+{
+	struct sigaction unset = {.sa_handler = SIG_DFL}, found;
+
+	if (sigaction(SIGURG, NULL, &found) == 0 && is_ours(&found))
+		sigaction(SIGURG, &unset, NULL);
+}
+
 bool signals_have_prof(void)
 {
 	struct sigaction action;

@@ -15,6 +15,12 @@
 int signals_take_realtime(int wanted);
 /* The same for SIGPROF, the only signal that setitimer(ITIMER_PROF) sends. */
 int signals_take_prof(void);
+/*
+ * The same for SIGURG. Its default action is to be ignored, so that signals_leave_urgent() can restore it at any time,
+ * and a late signal harms neither this program nor one that it executes.
+ */
+int signals_take_urgent(void);
+void signals_leave_urgent(void); /* if the handler is still ours */
 /* Returns false while another profiler has replaced our handler of SIGPROF. */
 bool signals_have_prof(void);
 /*

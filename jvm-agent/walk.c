@@ -279,20 +279,36 @@ void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *
 
 /* ---- the record ---- */
 
-static size_t frames_bytes(const struct duet_sample *sample)
+static size_t user_bytes(const struct duet_sample *sample)
 {
-	return sizeof(*sample) + sample->user_depth * sizeof(sample->stack[0]);
+	return sample->user_depth * sizeof(sample->stack[0]);
+}
+
+static size_t kernel_bytes(const struct duet_sample *sample)
+{
+	return sample->kernel_depth * sizeof(sample->stack[0]);
+}
+
+static size_t ids_bytes(const struct duet_sample *sample)
+{
+	return (sample->id_depth + 1u) / 2 * sizeof(uint64_t);
 }
 
 size_t walk_bytes(const struct agent_walk *walk)
 {
-	return frames_bytes(&walk->sample) + (walk->sample.id_depth + 1u) / 2 * sizeof(uint64_t);
+	const struct duet_sample *sample = &walk->sample;
+
+	return sizeof(*sample) + kernel_bytes(sample) + user_bytes(sample) + ids_bytes(sample);
 }
 
 void walk_write(const struct agent_walk *walk, unsigned char *to)
 {
-	size_t bytes = frames_bytes(&walk->sample);
+	const struct duet_sample *sample = &walk->sample;
 
-	memcpy(to, &walk->sample, bytes);
-	memcpy(to + bytes, walk->ids, walk_bytes(walk) - bytes);
+	memcpy(to, sample, sizeof(*sample));
+	to += sizeof(*sample);
+	memcpy(to, walk->kernel.frames, kernel_bytes(sample));
+	to += kernel_bytes(sample);
+	memcpy(to, sample->stack, user_bytes(sample));
+	memcpy(to + user_bytes(sample), walk->ids, ids_bytes(sample));
 }

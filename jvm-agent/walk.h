@@ -9,6 +9,7 @@
 #include <ucontext.h>
 
 #include "duet_record.h"
+#include "perf_ring.h"
 #include "stay.h"
 #include "stack.h"
 
@@ -37,6 +38,7 @@ struct agent_walk {
 	struct duet_unwind_mapping mapping; /* the last one hit: most callers are in the same file */
 	struct unwind_cursor cursor;
 	struct walk_java java;
+	struct kernel_stack kernel; /* the first sample.kernel_depth frames of the stack */
 	uint32_t ids[DUET_MAX_USER_STACK];
 	uint64_t root[DUET_ROOT_FRAMES]; /* scratch to put the last frames in order */
 	uint32_t root_ids[DUET_ROOT_FRAMES];
@@ -52,7 +54,10 @@ struct agent_walk {
  */
 void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const ucontext_t *context);
 
-/* Returns the size of walk->sample with the frames and ids that follow it, which is what walk_write() writes. */
+/*
+ * Returns the size of walk->sample with the kernel frames, user frames and ids that follow it, which is what
+ * walk_write() writes.
+ */
 size_t walk_bytes(const struct agent_walk *walk);
 void walk_write(const struct agent_walk *walk, unsigned char *to);
 

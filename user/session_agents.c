@@ -85,11 +85,19 @@ static void on_failed(struct session *session, struct agent *agent)
 		log_warn("%s: native frames only", agent->why);
 }
 
+/* Warns only once: a host may have hundreds of such JVMs. */
+static void note_engine(struct session *session, const struct agent *agent)
+{
+	if (agent->engine != agent->start.engine && !session->stats.other_engine++)
+		log_warn("JVM %d: its ticks are timers, without kernel frames: %s", agent->process->pid, agent->why);
+}
+
 static void on_running(struct session *session, struct agent *agent)
 {
 	if (agent->process->runtime != agent) /* attached before an exec: not for this program */
 		return agent_stop(agent);
 	allow_signals(session, agent);
+	note_engine(session, agent);
 	session->hurry_ns = clock_monotonic_ns() + HURRY_NS;
 	if (agent->process->attach_failures)
 		log_info("JVM %d: the agent is attached now", agent->process->pid);
@@ -157,9 +165,10 @@ int session_attach(struct session *session, struct process *process, enum attach
 	uint64_t lane = clock ? NS_PER_SEC / clock->interval * session->cpus * typical : 0;
 	struct agent_start start = {
 		.engine = engines[session->engine].agent,
+		.is_engine_asked = session->options->engine == session->engine,
 		.interval_ns = clock ? clock->interval : NS_PER_SEC,
 		.java_depth = session->options->java_depth,
-		.tables_bytes = session->engine == ENGINE_BPF ? 0 : TABLES_BYTES,
+		.tables_bytes = engines[session->engine].standalone ? TABLES_BYTES : 0,
 		.sample_lane_bytes = lane < SAMPLE_LANE_MIN   ? SAMPLE_LANE_MIN
 				     : lane > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX
 							      : lane,

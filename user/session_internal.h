@@ -40,6 +40,7 @@ struct session_stats {
 	uint64_t jvm_walk_ends[DUET_WALK_END_MAX]; /* why the walks of the other JVM samples ended */
 	uint64_t with_java; /* joined with Java frames from AsyncGetCallTrace */
 	uint64_t failures[SESSION_FAILURE_CODES]; /* indexed by -status of AsyncGetCallTrace */
+	uint64_t other_engine; /* JVMs that refused engine perf and tick by timers */
 	uint64_t jvms_ended; /* JVMs that ended before their agent was running */
 	uint64_t lost_in_profile;
 	/* samples of the agents' own threads that BPF counted as unsignalled */
@@ -71,7 +72,7 @@ struct session {
 	const struct session_options *options;
 	enum session_engine engine; /* the chosen engine */
 	struct buf engine_why; /* why the engine is not bpf; empty if it is, or if another was asked for */
-	struct collector *collector; /* NULL for timer engines */
+	struct collector *collector; /* NULL for standalone engines */
 	struct process_table processes;
 	struct vec(struct agent *) agents;
 	size_t natives; /* number of -p processes that are not JVMs */

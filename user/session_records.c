@@ -342,8 +342,18 @@ static bool is_plausible(const struct session *session, const struct agent *agen
 	       sample->weight <= most_ns && agent->claimed_ns + sample->weight <= most_ns;
 }
 
-#define CLAIMABLE (DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_USER_REGS | DUET_SAMPLE_USER_COMPLETE | \
-		   DUET_SAMPLE_UNKNOWN_CODE | DUET_SAMPLE_WALKED)
+#define CLAIMABLE (DUET_SAMPLE_KERNEL | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_PENDING | DUET_SAMPLE_USER_REGS | \
+		   DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_UNKNOWN_CODE | DUET_SAMPLE_WALKED)
+
+/* For --all-user. */
+static void drop_kernel_frames(struct duet_sample *sample)
+{
+	size_t bytes = sample->kernel_depth * sizeof(sample->stack[0]);
+
+	memmove(sample->stack, sample->stack + sample->kernel_depth, sample->head.size - sizeof(*sample) - bytes);
+	sample->head.size -= (uint32_t)bytes;
+	sample->kernel_depth = 0;
+}
 
 /*
  * Takes over a sample of a timer engine. Its content is the agent's claim; we fill in which process it belongs to. From
@@ -354,6 +364,7 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 	union {
 		struct duet_sample sample;
 		unsigned char room[sizeof(struct duet_sample) + /* enough: record_check() limits the size */
+				   DUET_MAX_STACK * sizeof(uint64_t) +
 				   DUET_MAX_USER_STACK * (sizeof(uint64_t) + sizeof(uint32_t))];
 	} copy;
 	struct duet_sample *sample = &copy.sample;
@@ -364,6 +375,8 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 	}
 	note_first_sample(session);
 	memcpy(sample, record, record->head.size);
+	if (session->options->all_user)
+		drop_kernel_frames(sample);
 	agent->claimed_ns += sample->weight;
 	sample->head.tgid = (uint32_t)agent->process->pid;
 	sample->head.tid = sample->ns_tid;
@@ -382,8 +395,8 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 }
 
 /*
- * Accepts only records that START asked for: stacks are no deeper than java_depth, and frame parts come only from timer
- * engines that keep all frames.
+ * Accepts only records that START asked for: stacks are no deeper than java_depth, kernel frames come only from engine
+ * perf, and frame parts only from standalone engines that keep all frames.
  */
 static bool agent_was_asked(const struct agent_context *from, uint16_t type, const void *payload)
 {
@@ -393,7 +406,8 @@ static bool agent_was_asked(const struct agent_context *from, uint16_t type, con
 	case DUET_AGENT_JAVA_SAMPLE:
 		return ((const struct duet_java_sample *)payload)->java_depth <= depth;
 	case DUET_AGENT_SAMPLE:
-		return true;
+		return !((const struct duet_sample *)payload)->kernel_depth ||
+		       from->agent->engine == DUET_ENGINE_PERF;
 	case DUET_AGENT_FRAMES:
 		return !from->session->collector && depth > DUET_JAVA_DEPTH;
 	default:

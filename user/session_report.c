@@ -47,6 +47,9 @@ static void facts_of_sampling(struct session *session)
 		profile_add_fact(profile, "engine", "%s (%s)", engines[session->engine].name, session->engine_why.data);
 	else
 		profile_add_fact(profile, "engine", "%s", engines[session->engine].name);
+	if (session->stats.other_engine)
+		profile_add_fact(profile, "engine of others", "ctimer in %llu JVMs that may not open perf events",
+				 (unsigned long long)session->stats.other_engine);
 	if (session->collector)
 		profile_add_fact(profile, "pairing", "%s",
 				 collector_uses_cookie(session->collector) ? "cookie" : "interval");

@@ -127,32 +127,64 @@ static void warn_of_unnamed_kernel(const struct session *session)
 	buf_release(&why);
 }
 
-/* Chooses the engine: BPF, or the agent's own timers if BPF is refused. */
+static int use_engine(struct session *session, enum session_engine engine)
+{
+	session->engine = engine;
+	if (engines[engine].sees_kernel)
+		warn_of_unnamed_kernel(session);
+	return budget_start(session);
+}
+
+/* An engine that was asked for by name is not replaced by another. */
+static int use_asked(struct session *session, enum session_engine asked)
+{
+	struct buf why;
+	bool usable;
+
+	buf_init(&why);
+	usable = !engines[asked].usable || engines[asked].usable(&why);
+	if (!usable)
+		log_error("%s", why.data);
+	buf_release(&why);
+	return usable ? use_engine(session, asked) : -EPERM;
+}
+
+/* Uses the best engine that needs no BPF. */
+static int use_instead(struct session *session)
+{
+	struct buf refused;
+	enum session_engine engine;
+
+	buf_init(&refused);
+	engine = engine_standalone(&refused);
+	log_warn("using the %s engine, %s: %s", engines[engine].name, engines[engine].instead,
+		 session->engine_why.data);
+	if (refused.len)
+		log_info("the perf engine is refused, too: %s", refused.data);
+	buf_release(&refused);
+	return use_engine(session, engine);
+}
+
+/* Chooses the engine: BPF, or one that ticks in the agent if BPF is refused. */
 static int choose_engine(struct session *session)
 {
 	enum session_engine asked = session->options->engine;
 	int err;
 
-	if (asked == ENGINE_CTIMER || asked == ENGINE_ITIMER) {
-		session->engine = asked;
-		return budget_start(session);
-	}
+	if (engines[asked].standalone)
+		return use_asked(session, asked);
 	err = open_collector(session, &session->engine_why);
 	if (!err) {
 		unwinding_init(&session->unwinding, collector_unwind_tables(session->collector));
-		session->engine = ENGINE_BPF;
 		buf_clear(&session->engine_why);
-		warn_of_unnamed_kernel(session);
-		return budget_start(session);
+		return use_engine(session, ENGINE_BPF);
 	}
 	if (asked == ENGINE_BPF || session->options->host || session->options->no_attach ||
 	    !event_list_has_timers(&session->options->events)) {
 		log_error("%s", session->engine_why.data);
 		return err;
 	}
-	session->engine = ENGINE_CTIMER;
-	log_warn("using the ctimer engine, without kernel frames: %s", session->engine_why.data);
-	return budget_start(session);
+	return use_instead(session);
 }
 
 static int start_ticks(struct session *session)

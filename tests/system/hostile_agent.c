@@ -46,6 +46,7 @@ static struct {
 	char control[DUET_NAME_MAX + 1];
 	int listener; /* of the control socket */
 	int ring_fd;
+	uint32_t engine; /* that START asked for */
 	struct duet_ring_page *page;
 	struct duet_lane_view lanes[DUET_LANES];
 	bool writes_stacks; /* the signal handler does */
@@ -247,6 +248,7 @@ static struct duet_message_started honest_started(void)
 		.head = {sizeof(struct duet_message_started), DUET_MESSAGE_STARTED, DUET_AGENT_VERSION},
 		.signo = (uint32_t)SIGRTMIN + 3,
 		.handler = (uintptr_t)on_signal,
+		.engine = self.engine,
 	};
 }
 
@@ -284,6 +286,13 @@ CLAIM(signal_65, 65, on_signal)
 CLAIM(default_handler, (uint32_t)SIGRTMIN + 4, SIG_DFL)
 CLAIM(ignoring_handler, (uint32_t)SIGRTMIN + 4, SIG_IGN)
 
+/* Its signal would fit. */
+static void claim_engine(int peer)
+{
+	self.engine = DUET_ENGINE_PERF;
+	claim(peer, SIGURG, (uintptr_t)on_signal);
+}
+
 static void claim_error_with_escapes(int peer)
 {
 	struct duet_message_started started = honest_started();
@@ -309,6 +318,7 @@ static int receive_start(int peer)
 	if (recvmsg(peer, &message, MSG_CMSG_CLOEXEC) != sizeof(start) || !CMSG_FIRSTHDR(&message))
 		return -1;
 	memcpy(&self.ring_fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
+	self.engine = start.engine;
 	return 0;
 }
 
@@ -451,6 +461,7 @@ static const struct attack attacks[] = {
 	{"started_stop", .started = claim_stop},
 	{"started_signal_0", .started = claim_no_signal},
 	{"started_signal_65", .started = claim_signal_65},
+	{"started_engine", .started = claim_engine},
 	{"started_default_handler", .started = claim_default_handler},
 	{"started_ignoring_handler", .started = claim_ignoring_handler},
 	{"started_escapes", .started = claim_error_with_escapes},

@@ -133,6 +133,7 @@ case_signals() {
 	survive started_signal_0 'cannot be its own'
 	survive started_signal_65 'malformed message'
 	survive started_default_handler 'cannot be its own'
+	survive started_engine 'cannot be its own'
 	survive started_ignoring_handler 'cannot be its own'
 	survive run_exec 'left before the end'
 }

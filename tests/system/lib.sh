@@ -262,11 +262,22 @@ wait_for_agent() { # PID
 	done
 }
 
-# Waits until the agent's timers, or BPF's perf events, are started, as far as /proc shows them.
+# Prints the number of descriptors of perf events that a process has.
+count_perf_events() { # PID
+	find "/proc/$1/fd" -lname 'anon_inode:*perf_event*' 2>/dev/null | wc -l
+}
+
+# Returns true if the agent's timers or perf events, or BPF's events, are started, as far as /proc shows them.
+has_ticks() { # RECORDER JVM
+	grep -qsE '^(link_type:.*perf|raw_tracepoint:.*sys_enter)$' "/proc/$1/fdinfo"/* ||
+		grep -qs . "/proc/$2/timers" ||
+		[ "$(count_perf_events "$2")" != 0 ]
+}
+
+# Waits until has_ticks().
 wait_for_ticks() {
 	local end=$((SECONDS + 5))
-	until grep -qsE '^(link_type:.*perf|raw_tracepoint:.*sys_enter)$' "/proc/$recorder/fdinfo"/* ||
-			grep -qs . "/proc/${jvm:-none}/timers" ||
+	until has_ticks "$recorder" "${jvm:-none}" ||
 			! kill -0 "$recorder" 2>/dev/null || [ $SECONDS -ge $end ]; do
 		sleep 0.05
 	done

@@ -286,7 +286,7 @@ static void agent_counts_are_bound(void **state)
 	assert_false(agent_ok(DUET_AGENT_CODE_LOAD, room, ROOM));
 }
 
-/* As BPF's, but a JVM knows nothing of the kernel, nor of processes. */
+/* As BPF's, but kernel frames must be the kernel's, and a JVM knows nothing of processes. */
 static void agent_samples_are_samples(void **state)
 {
 	struct duet_sample *sample = make_sample(0, 3);
@@ -303,6 +303,9 @@ static void agent_samples_are_samples(void **state)
 	sample->walk_end = 0;
 	sample->head.type = DUET_RECORD_EXIT;
 	assert_false(agent_ok(DUET_AGENT_SAMPLE, sample, sample->head.size));
+	with_kernel->stack[0] = 1ull << 63;
+	assert_true(agent_ok(DUET_AGENT_SAMPLE, with_kernel, with_kernel->head.size));
+	with_kernel->stack[0]--;
 	assert_false(agent_ok(DUET_AGENT_SAMPLE, with_kernel, with_kernel->head.size));
 	free(sample);
 	free(with_kernel);
@@ -476,6 +479,10 @@ static void started_is_bound(void **state)
 	started.signo = 65;
 	assert_false(message_ok(&started, sizeof(started)));
 	started.signo = 1;
+	started.engine = DUET_ENGINE_ID_MAX;
+	assert_false(message_ok(&started, sizeof(started)));
+	started.engine = DUET_ENGINE_PERF;
+	assert_true(message_ok(&started, sizeof(started)));
 	memset(started.why, 'x', sizeof(started.why));
 	assert_false(message_ok(&started, sizeof(started)));
 }

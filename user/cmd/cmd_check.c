@@ -5,6 +5,7 @@
 
 #include "cmd/cmd.h"
 #include "collect/collector.h"
+#include "engine/engines.h"
 
 #define PROBES_MAX 32
 
@@ -29,15 +30,31 @@ static bool check_bpf(void)
 	return ok;
 }
 
+static void check_standalone(const struct engine *engine)
+{
+	struct buf why;
+
+	buf_init(&why);
+	if (!engine->usable || engine->usable(&why))
+		printf("%s: ready: %s\n", engine->name, engine->help);
+	else
+		printf("%s: not available here\n       %s\n", engine->name, why.data);
+	buf_release(&why);
+}
+
 static int run(void *options, const struct command_words *words)
 {
 	bool bpf = check_bpf();
+	struct buf why;
 
 	(void)options;
 	(void)words;
-	puts("ctimer: ready: native and Java frames of your own JVMs; a timer on each thread's CPU clock");
-	puts("itimer: ready: the same, one timer a process, for JVMs whose threads must not get timers");
-	printf("`duet record` will use %s\n", bpf ? "bpf" : "ctimer");
+	for (int i = 0; engines[i].name; i++)
+		if (engines[i].standalone)
+			check_standalone(&engines[i]);
+	buf_init(&why);
+	printf("`duet record` will use %s\n", engines[bpf ? ENGINE_BPF : engine_standalone(&why)].name);
+	buf_release(&why);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+#include "engine/engines.h"
 #include "event/event.h"
 #include "in/reader.h"
 #include "out/writer.h"
@@ -17,6 +18,13 @@ static void list_events(void)
 	puts("Events (-e):");
 	for (const struct event *const *event = event_table; *event; event++)
 		printf("  %-16s %s\n", (*event)->name, (*event)->help);
+}
+
+static void list_engines(void)
+{
+	puts("Engines (--engine; `duet check` says which can run here):");
+	for (const struct engine *engine = engines; engine->name; engine++)
+		printf("  %-16s %s\n", engine->name, engine->help);
 }
 
 static void list_formats(void)
@@ -84,6 +92,7 @@ static int run(void *options, const struct command_words *words)
 	(void)options;
 	(void)words;
 	list_events();
+	list_engines();
 	list_formats();
 	list_readers();
 	return list_jvms() < 0;

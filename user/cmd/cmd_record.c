@@ -115,35 +115,39 @@ static int set_events(struct session_options *session, const struct record_optio
 static int set_engine(struct session_options *session, const struct record_options *options)
 {
 	int engine = options->engine ? engine_by_name(options->engine) : (int)session->engine;
+	struct buf names;
 
 	if (engine >= 0) {
 		session->engine = (enum session_engine)engine;
 		return 0;
 	}
-	log_error("unknown engine '%s': auto, bpf, ctimer or itimer; `duet check` says which can run here",
-		  options->engine);
+	buf_init(&names);
+	engine_names(&names);
+	log_error("unknown engine '%s': %s; `duet check` says which can run here", options->engine, names.data);
+	buf_release(&names);
 	return -EINVAL;
 }
 
 static int check_engine(const struct session_options *session)
 {
-	bool timer = session->engine == ENGINE_CTIMER || session->engine == ENGINE_ITIMER;
+	const struct engine *engine = &engines[session->engine];
 
-	if (timer && session->max_overhead > 0) {
-		log_error("--max-overhead needs the bpf engine: the timer engines cannot change their rate");
+	if (engine->standalone && session->max_overhead > 0) {
+		log_error("--max-overhead needs the bpf engine: engine %s cannot change its rate", engine->name);
 		return -EINVAL;
 	}
-	if (timer && !event_list_has_timers(&session->events)) {
-		log_error("-e: the timer engines sample only cpu; other events need the bpf engine");
+	if (engine->standalone && !event_list_has_timers(&session->events)) {
+		log_error("-e: engine %s samples only cpu; other events need the bpf engine", engine->name);
 		return -EINVAL;
 	}
-	if (timer && (session->host || session->no_attach)) {
-		log_error("%s needs the bpf engine: a timer engine sees only JVMs with an agent",
+	if (engine->standalone && (session->host || session->no_attach)) {
+		log_error("%s needs the bpf engine: engine %s sees only JVMs with an agent",
 			  session->no_attach	  ? "--no-attach"
 			  : session->cgroup	  ? "--cgroup"
 			  : session->container ? "--container"
 			  : session->comm	  ? "--comm"
-						  : "--host");
+						  : "--host",
+			  engine->name);
 		return -EINVAL;
 	}
 	return 0;
@@ -304,10 +308,10 @@ static int set_signals(struct session_options *session, const struct record_opti
 		if (strcmp(options->signals, words[i]))
 			continue;
 		session->signals = (enum duet_signals)i;
-		if (session->signals == DUET_SIGNALS_ALWAYS || session->engine == ENGINE_AUTO ||
-		    session->engine == ENGINE_BPF)
+		if (session->signals == DUET_SIGNALS_ALWAYS || !engines[session->engine].standalone)
 			return 0;
-		log_error("--signals %s needs the bpf engine: the timer engines always use signals", words[i]);
+		log_error("--signals %s needs the bpf engine: engine %s always uses signals", words[i],
+			  engines[session->engine].name);
 		return -EINVAL;
 	}
 	if (!options->signals)

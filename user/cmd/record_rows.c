@@ -14,7 +14,7 @@ static void event_names(struct buf *out)
 		buf_printf(out, "%s\n", event_table[i]->name);
 }
 
-static void engine_names(struct buf *out)
+static void engine_choices(struct buf *out)
 {
 	for (size_t i = 0; engines[i].name; i++)
 		buf_printf(out, "%s\n", engines[i].name);
@@ -48,7 +48,7 @@ const struct opt record_rows[] = {
 	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,
 		FIELD(duration_ns), OPT_NOT_CONFIG},
 	{0, "engine", "ENGINE", "what takes the samples; see `duet check`", opt_string, FIELD(engine),
-		.choices = engine_names},
+		.choices = engine_choices},
 	{'j', "jstackdepth", "N", "most frames of a stack, up to 16384 (default: all, but only both ends above 1024)",
 		opt_u32, FIELD(depth)},
 	{0, "all-user", NULL, "no kernel frames", opt_flag, FIELD(all_user)},

@@ -105,5 +105,10 @@ struct collector_probe {
 };
 /* Writes at most `room` features to `ret` and returns their number. */
 size_t collector_probe(struct collector_probe *ret, size_t room);
+/*
+ * Tells whether this user may open perf events on his own threads that see the kernel, which engine perf needs. Appends
+ * the cause and the way out if not.
+ */
+bool collector_probe_own_threads(struct buf *why);
 
 #endif

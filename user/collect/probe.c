@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -292,6 +293,45 @@ bool probe_explain(struct buf *why)
 	for (size_t i = 0; i < FEATURES; i++)
 		if (features[i].required && !features[i].probe(why))
 			return true;
+	return false;
+}
+
+static int open_own_event(void)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = NS_PER_SEC,
+		.sample_type = PERF_SAMPLE_CALLCHAIN,
+		.disabled = 1,
+		.use_clockid = 1, /* Linux 4.1 */
+		.clockid = CLOCK_MONOTONIC,
+	};
+	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close((int)fd);
+	return 0;
+}
+
+bool collector_probe_own_threads(struct buf *why)
+{
+	int err = open_own_event();
+
+	if (!err)
+		return true;
+	if (err == -EACCES)
+		buf_printf(why,
+			   "kernel.perf_event_paranoid is %lld, and an ordinary user's perf events see the kernel with "
+			   "1 or less: as root, sysctl kernel.perf_event_paranoid=1",
+			   read_number("/proc/sys/kernel/perf_event_paranoid", "", 10, 2));
+	else
+		buf_printf(why, "perf_event_open() is refused (%s): %s", strerror(-err),
+			   under_seccomp() ? "allow it in the container's seccomp profile"
+					   : "look for a security module or a kernel built without it");
+	buf_add_str(why, ", or use --engine ctimer");
 	return false;
 }
 

@@ -93,10 +93,18 @@ static bool java_sample_check(const struct duet_java_sample *sample, size_t byte
 	       fills(sizeof(*sample) + sample->java_depth * sizeof(struct duet_java_frame), bytes);
 }
 
-/* An agent cannot see kernel frames, so there must be none. */
+/* The kernel's addresses are those of the upper half. */
+static bool kernel_frames_check(const struct duet_sample *sample)
+{
+	for (uint32_t i = 0; i < sample->kernel_depth; i++)
+		if (!(sample->stack[i] >> 63))
+			return false;
+	return true;
+}
+
 static bool agent_sample_check(const struct duet_sample *sample, size_t bytes)
 {
-	return record_check(sample, bytes) && sample->head.type == DUET_RECORD_SAMPLE && !sample->kernel_depth;
+	return record_check(sample, bytes) && sample->head.type == DUET_RECORD_SAMPLE && kernel_frames_check(sample);
 }
 
 static bool agent_frames_check(const struct duet_frames_record *record, size_t bytes)
@@ -231,7 +239,8 @@ static bool hello_check(const struct duet_message_hello *hello, size_t bytes)
 static bool started_check(const struct duet_message_started *started, size_t bytes)
 {
 	return bytes == sizeof(*started) && started->error <= 0 && started->error >= -MAX_ERRNO &&
-	       started->signo <= 64 && is_terminated(started->why, sizeof(started->why));
+	       started->signo <= 64 && started->engine < DUET_ENGINE_ID_MAX &&
+	       is_terminated(started->why, sizeof(started->why));
 }
 
 bool agent_message_check(const void *data, size_t bytes)

@@ -4,13 +4,22 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collect/collector.h"
+
 const struct engine engines[] = {
-	[ENGINE_AUTO] = {"auto", 0, "bpf if the kernel allows it, else ctimer"},
-	[ENGINE_BPF] = {"bpf", DUET_ENGINE_BPF, "one perf event a CPU, kernel stacks, every process"},
-	[ENGINE_CTIMER] = {"ctimer", DUET_ENGINE_CTIMER,
-			   "a timer on each thread's CPU clock, user frames of your own JVMs"},
-	[ENGINE_ITIMER] = {"itimer", DUET_ENGINE_ITIMER,
-			   "one timer on the process's CPU clock (SIGPROF), user frames of your own JVMs"},
+	[ENGINE_AUTO] = {"auto", .help = "the first of bpf, perf and ctimer that can run here"},
+	[ENGINE_BPF] = {"bpf", DUET_ENGINE_BPF, .sees_kernel = true,
+			.help = "one perf event a CPU: kernel, native and Java frames of every process"},
+	[ENGINE_PERF] = {"perf", DUET_ENGINE_PERF, .standalone = true, .sees_kernel = true,
+			 .help = "a perf event on each thread: kernel, native and Java frames of your own JVMs",
+			 .instead = "which samples your own JVMs alone",
+			 .usable = collector_probe_own_threads},
+	[ENGINE_CTIMER] = {"ctimer", DUET_ENGINE_CTIMER, .standalone = true,
+			   .help = "a timer on each thread's CPU clock: native and Java frames of your own JVMs",
+			   .instead = "without kernel frames"},
+	[ENGINE_ITIMER] = {"itimer", DUET_ENGINE_ITIMER, .standalone = true,
+			   .help = "the same with one timer a process (SIGPROF), for JVMs whose threads must not get "
+				   "timers"},
 	{0},
 };
 
@@ -20,4 +29,19 @@ int engine_by_name(const char *name)
 		if (!strcmp(engines[i].name, name))
 			return i;
 	return -EINVAL;
+}
+
+void engine_names(struct buf *out)
+{
+	for (int i = 0; engines[i].name; i++)
+		buf_printf(out, "%s%s", !i ? "" : engines[i + 1].name ? ", " : " or ", engines[i].name);
+}
+
+enum session_engine engine_standalone(struct buf *why)
+{
+	int engine = ENGINE_BPF + 1;
+
+	while (engines[engine].usable && !engines[engine].usable(why))
+		engine++;
+	return (enum session_engine)engine;
 }

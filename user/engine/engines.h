@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* The engines: BPF, or timers in the JVM where BPF is refused. */
+/* The engines: BPF, or the agent's own perf events and timers where BPF is refused. */
 #ifndef ENGINE_ENGINES_H
 #define ENGINE_ENGINES_H
 
+#include <stdbool.h>
+
+#include "base/buf.h"
 #include "duet_agent.h"
 
-enum session_engine { ENGINE_AUTO, ENGINE_BPF, ENGINE_CTIMER, ENGINE_ITIMER };
+/* In the order in which they are tried. */
+enum session_engine { ENGINE_AUTO, ENGINE_BPF, ENGINE_PERF, ENGINE_CTIMER, ENGINE_ITIMER };
 
 struct engine {
 	const char *name; /* --engine NAME */
 	enum duet_engine_id agent; /* sent to the agent; 0 for auto */
+	bool standalone; /* ticks in the agent, without BPF: it samples only JVMs with an agent */
+	bool sees_kernel;
 	const char *help;
+	const char *instead; /* standalone engines: what the user must know when it is used because BPF is refused */
+	/* Returns false, with the cause and the way out in `why`, if it cannot run here. NULL: it can run anywhere. */
+	bool (*usable)(struct buf *why);
 };
 
 extern const struct engine engines[]; /* indexed by enum session_engine; the last row has no name */
 int engine_by_name(const char *name); /* enum session_engine, or -EINVAL */
+void engine_names(struct buf *out); /* appends "auto, bpf, perf, ctimer or itimer" */
+/* Returns the first standalone engine that can run here. Appends to `why` what the better ones lack. */
+enum session_engine engine_standalone(struct buf *why);
 
 #endif

@@ -198,22 +198,35 @@ static void on_hello(struct agent *agent, const struct duet_message_hello *hello
  * real handler: with SIG_DFL (0) or SIG_IGN (1) as the handler to look for, the signal could stop or kill the process,
  * or a program that it executes later.
  */
-static bool signal_is_sound(const struct agent *agent, const struct duet_message_started *started)
+static bool signal_is_sound(const struct duet_message_started *started)
 {
 	int signo = (int)started->signo;
 
 	if (started->handler <= 1)
 		return false;
-	return agent->start.engine == DUET_ENGINE_ITIMER ? signo == SIGPROF : signo >= SIGRTMIN && signo <= SIGRTMAX;
+	if (started->engine == DUET_ENGINE_ITIMER)
+		return signo == SIGPROF;
+	return started->engine == DUET_ENGINE_PERF ? signo == SIGURG : signo >= SIGRTMIN && signo <= SIGRTMAX;
+}
+
+/* Where perf events are refused, the agent ticks by timers. */
+static bool engine_is_sound(const struct agent *agent, const struct duet_message_started *started)
+{
+	return started->engine == agent->start.engine ||
+	       (agent->start.engine == DUET_ENGINE_PERF && started->engine == DUET_ENGINE_CTIMER);
 }
 
 static void on_started(struct agent *agent, const struct duet_message_started *started)
 {
 	if (started->error)
 		return agent_fail(agent, started->error, started->why[0] ? started->why : strerror(-started->error));
-	if (!signal_is_sound(agent, started))
+	if (!signal_is_sound(started) || !engine_is_sound(agent, started))
 		return agent_fail(agent, -EPROTO,
-				  "the agent claims a signal or handler that cannot be its own: not trusted");
+				  "the agent claims a signal, handler or engine that cannot be its own: not trusted");
+	if (started->engine != agent->start.engine && agent->start.is_engine_asked)
+		return agent_fail(agent, -EPERM, started->why);
+	agent->engine = (enum duet_engine_id)started->engine;
+	snprintf(agent->why, sizeof(agent->why), "%s", started->why);
 	agent->signo = started->signo;
 	agent->handler = started->handler;
 	agent->tid = started->tid;

@@ -31,6 +31,7 @@ enum agent_state {
 
 struct agent_start {
 	enum duet_engine_id engine;
+	bool is_engine_asked; /* by name: the agent may use no other */
 	uint64_t interval_ns;
 	uint32_t java_depth;
 	size_t sample_lane_bytes;
@@ -51,6 +52,7 @@ struct agent {
 	struct parts parts; /* parts of this agent's samples (timer engines) */
 	struct unwinding unwinding; /* what the agent walks by (timer engines); tables may be NULL */
 	bool hostile; /* the ring was inconsistent and is no longer read */
+	enum duet_engine_id engine; /* which ticks, when AGENT_RUNNING; if not start.engine, `why` says why */
 	uint64_t signo;
 	uint64_t handler;
 	uint32_t tid; /* the agent's own thread, as the JVM's pid namespace numbers it */
@@ -69,7 +71,7 @@ struct agent {
 	uint64_t claimed_ns; /* sum of the weights of its samples (timer engines) */
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
 	int error; /* why it is AGENT_FAILED: -errno */
-	char why[256];
+	char why[256]; /* what AGENT_FAILED means, or `engine` */
 	uint64_t retry_ns; /* set by the session: when to try another agent; 0 = never */
 	pid_t host_tid; /* the agent's own thread in our pid namespace; 0 = never sampled */
 	/* CPU time at the last look: thread_ns of that thread, handler_ns of the handler on all other threads */
