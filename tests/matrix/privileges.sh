@@ -64,6 +64,8 @@ expect_bpf() { # COMMAND...: in front of duet
 	seen "bpf, $(reported_joined) % joined"
 }
 
+fallback=ctimer # the engine that is used instead of bpf
+
 expect_fallback() { # CAUSE COMMAND...: the same cause in what is asked and in what is done
 	local cause=$1
 	shift
@@ -72,11 +74,15 @@ expect_fallback() { # CAUSE COMMAND...: the same cause in what is asked and in w
 	run_duet check
 	expect_contains "$here/stdout" "^bpf: not available"
 	expect_contains "$here/stdout" "$cause"
-	expect_contains "$here/stdout" 'will use ctimer$'
+	expect_contains "$here/stdout" "will use $fallback\$"
 	record_demo
-	expect_contains "$here/stderr" "using the ctimer engine.*$cause"
-	expect_lacks "$here/out" '_\[k\]'
-	seen "ctimer: $(sed -nE 's/.*kernel frames: ([^:]*).*/\1/p' "$here/stderr")"
+	expect_contains "$here/stderr" "using the $fallback engine.*$cause"
+	if [ "$fallback" = perf ]; then
+		expect_contains "$here/out" '_\[k\]'
+	else
+		expect_lacks "$here/out" '_\[k\]'
+	fi
+	seen "$fallback: $(sed -nE "s/.*using the $fallback engine[^:]*: ([^:]*).*/\1/p" "$here/stderr")"
 	record -p "$jvm" -d 1 --engine bpf -o collapsed -f "$here/none"
 	expect_refusal 1 "$cause"
 }
@@ -150,6 +156,13 @@ case_perf_event_paranoid_1() {
 	paranoid 1
 }
 
+case_user_with_perf_event_paranoid_1() {
+	need_root
+	change /proc/sys/kernel/perf_event_paranoid 1
+	fallback=perf
+	expect_fallback 'BPF needs CAP_BPF and CAP_PERFMON' "${powerless[@]}"
+}
+
 case_kptr_restrict_2() {
 	need_root
 	change /proc/sys/kernel/kptr_restrict 2
@@ -189,10 +202,12 @@ refused() { # ERROR CAUSE CALL...
 }
 
 case_seccomp_bpf_eperm() {
+	fallback=perf
 	refused EPERM 'bpf\(\)' bpf
 }
 
 case_seccomp_bpf_enosys() {
+	fallback=perf
 	refused ENOSYS 'bpf\(\)' bpf
 }
 

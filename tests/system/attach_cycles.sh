@@ -82,6 +82,12 @@ case_cycles_ctimer() { # apart
 	cycles_leave_nothing --engine ctimer -i 1ms
 }
 
+case_cycles_perf() { # apart
+	"$duet" check | grep -q '^perf: ready' || skip "perf events are refused"
+	jdk=$(any_jdk) cycles=20
+	cycles_leave_nothing --engine perf -i 1ms
+}
+
 # While it samples: no descriptor for a thread.
 jdk_case_descriptors_per_thread() {
 	start_jvm "$jdk" workload.Idle 20

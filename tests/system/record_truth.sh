@@ -29,8 +29,7 @@ start_sampling() { # ENGINE OPTIONS...
 	local signals end=$((SECONDS + 30))
 	"$duet" record --engine "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
-	until grep -qsE '^link_type:.*perf$' "/proc/$recorder/fdinfo"/* || grep -qs . "/proc/$jvm/timers" ||
-		((0x${signals:-0} & 1 << 26)); do
+	until has_ticks "$recorder" "$jvm" || ((0x${signals:-0} & 1 << 26)); do
 		kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"
 		[ $SECONDS -lt $end ] || fail "no ticks within 30 s: $(cat "$here/stderr")"
 		sleep 0.05
@@ -120,6 +119,18 @@ case_cpu_time_ctimer() {
 	expect_all_sampled ctimer 101 2 busy_jvm 2 0.7
 	expect_all_sampled ctimer 997 4 busy_jvm 4 0.5
 	expect_all_sampled ctimer 9973 2 busy_jvm 2 1.5
+}
+
+# Engine perf of those who may open perf events that see the kernel, root among them.
+need_perf() {
+	"$duet" check | grep -q '^perf: ready' || skip "perf events are refused"
+}
+
+case_cpu_time_perf() {
+	need_perf
+	expect_all_sampled perf 101 2 busy_jvm 2 0.7
+	expect_all_sampled perf 997 4 busy_jvm 4 0.4
+	expect_all_sampled perf 9973 2 busy_jvm 2 1.5
 }
 
 case_cpu_time_itimer() {
@@ -222,9 +233,26 @@ case_shares_ctimer() {
 	expect_shares 3 # a fifth of the samples that the others have
 }
 
+case_shares_perf() {
+	need_perf
+	RECORD_OPTS=(--engine perf)
+	record_gated "$(any_jdk)" 500us workload.Shares 3
+	expect_shares
+}
+
 case_kernel_share() {
 	need_bpf
-	RECORD_OPTS=(-t)
+	expect_kernel_share
+}
+
+case_kernel_share_perf() {
+	need_perf
+	RECORD_OPTS=(--engine perf)
+	expect_kernel_share
+}
+
+expect_kernel_share() {
+	RECORD_OPTS+=(-t)
 	record_gated "$(any_jdk)" 1ms workload.FileIo 7
 	# The workload knows its own thread only, and its system calls, not the interrupts that a busy machine brings.
 	# Of 7,000 samples a third is in calls: their share errs by 0.57 %. What sampling takes counts as CPU time of
