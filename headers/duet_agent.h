@@ -10,7 +10,7 @@
  *
  *   loader -> PROOF    the secret, which proves that the loader is the one that attached
  *   agent  -> HELLO    describes the JVM
- *   loader -> START    ring (memfd by SCM_RIGHTS), engine, interval; for timer engines the unwind tables' memfd too
+ *   loader -> START    ring (memfd by SCM_RIGHTS), engine, events; for timer engines the unwind tables' memfd too
  *   agent  -> STARTED  the handler is installed, or the reason why not
  *   loader -> WANT     what samples contain and the loader does not know yet; any number of times; answered by records
  *   agent  -> ENDING   the JVM is shutting down; the agent waits a moment for the last WANTs and for STOP
@@ -23,6 +23,7 @@
 #ifndef DUET_AGENT_H
 #define DUET_AGENT_H
 
+#include "duet_config.h"
 #include "duet_record.h"
 #include "duet_types.h"
 
@@ -77,16 +78,30 @@ struct duet_message_hello {
 DUET_ASSERT_SIZE(struct duet_message_hello, 16 + 128);
 
 enum duet_engine_id {
-	DUET_ENGINE_BPF = 1, /* BPF ticks and signals; the agent answers with Java frames */
+	DUET_ENGINE_NONE,    /* nobody ticks: the recording has only events that the agent takes from the JVM */
+	DUET_ENGINE_BPF, /* BPF ticks and signals; the agent answers with Java frames */
 	DUET_ENGINE_CTIMER,  /* timer_create on each thread's CPU clock */
 	DUET_ENGINE_ITIMER,  /* setitimer(ITIMER_PROF) */
 	DUET_ENGINE_PERF,    /* a perf event on each thread */
 	DUET_ENGINE_ID_MAX
 };
 
+/* What the agent has to do with an event of the recording. */
+enum duet_agent_event_kind {
+	DUET_AGENT_EVENT_NONE,	/* nothing: BPF samples it, and START does not mention it */
+	DUET_AGENT_EVENT_CLOCK, /* CPU time; timer engines tick for it */
+	DUET_AGENT_EVENT_KIND_MAX
+};
+
+struct duet_agent_event {
+	uint64_t interval; /* of its samples, in the event's unit; > 0 */
+	uint32_t kind;	   /* enum duet_agent_event_kind, not NONE; each kind at most once */
+	uint32_t index;	   /* in the recording, < DUET_MAX_EVENTS: duet_sample.event of its samples */
+};
+DUET_ASSERT_SIZE(struct duet_agent_event, 16);
+
 struct duet_message_start {
 	struct duet_message head;
-	uint64_t interval_ns;
 	uint64_t ring_bytes;	 /* size of the memfd that comes with this message */
 	/* timer engines: size of the second memfd, which begins with struct duet_unwind_file; 0: there is none */
 	uint64_t tables_bytes;
@@ -94,9 +109,10 @@ struct duet_message_start {
 	/* <= DUET_MAX_JAVA_DEPTH; if above DUET_JAVA_DEPTH, the agent's walks leave out no frames either */
 	uint32_t java_depth;
 	uint32_t signo;		 /* 0 = the agent chooses the first free real-time signal */
-	uint32_t reserved;
+	uint32_t event_count;
+	struct duet_agent_event events[DUET_MAX_EVENTS];
 };
-DUET_ASSERT_SIZE(struct duet_message_start, 48);
+DUET_ASSERT_SIZE(struct duet_message_start, 40 + DUET_MAX_EVENTS * 16);
 
 struct duet_message_started {
 	struct duet_message head;

@@ -68,10 +68,12 @@ static struct {
 static int stay_fill(struct stay *stay, const struct duet_message_start *start, const int fds[2],
 			const char **ret_why)
 {
+	const struct duet_agent_event *clock = peer_find_event(start, DUET_AGENT_EVENT_CLOCK);
 	int error;
 
 	stay->engine = engine_find(start->engine);
-	stay->interval_ns = start->interval_ns;
+	if (clock)
+		stay->clock = *clock;
 	stay->java_depth = (int)start->java_depth;
 	stay->pid = (uint32_t)getpid();
 	error = ring_map(&stay->ring, fds[0], start->ring_bytes, ret_why);
@@ -98,7 +100,7 @@ static int begin_ticks(struct stay *stay, const struct agent_engine *engine, int
 	stay->signo = engine->take_signal(wanted, ret_why);
 	if (stay->signo < 0)
 		return stay->signo;
-	return engine->start ? engine->start(stay->signo, stay->interval_ns, ret_why) : 0;
+	return engine->start ? engine->start(stay->signo, stay->clock.interval, ret_why) : 0;
 }
 
 /* An engine that cannot start may name another one. If that starts, *ret_why says why the first one did not. */

@@ -28,6 +28,7 @@ struct agent_engine {
 	 * The functions below may be NULL, except `periods` of a standalone engine. They are called on the agent's
 	 * thread, unless their comment says otherwise.
 	 */
+	/* interval_ns: of the recording's clock; 0: it has none, and BPF samples other events */
 	int (*start)(int signo, uint64_t interval_ns, const char **ret_why);
 	void (*stop)(void); /* also called when the start failed */
 	void (*release)(void); /* after stop(), when no handler runs any more: frees what handlers use */
@@ -55,6 +56,7 @@ const struct agent_engine *engine_find(uint32_t id);
 /* The take_signal of engines that use a real-time signal. */
 int engine_take_realtime(int wanted, const char **ret_why);
 
+extern const struct agent_engine engine_none;
 extern const struct agent_engine engine_bpf;
 extern const struct agent_engine engine_perf;
 extern const struct agent_engine engine_ctimer;

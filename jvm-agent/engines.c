@@ -6,6 +6,7 @@
 #include "signals.h"
 
 static const struct agent_engine *const engines[] = {
+	&engine_none,
 	&engine_bpf,
 	&engine_perf,
 	&engine_ctimer,

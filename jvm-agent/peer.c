@@ -259,9 +259,34 @@ void peer_close_fds(const int fds[2])
 			close(fds[i]);
 }
 
+const struct duet_agent_event *peer_find_event(const struct duet_message_start *start, enum duet_agent_event_kind kind)
+{
+	for (uint32_t i = 0; i < start->event_count; i++)
+		if (start->events[i].kind == kind)
+			return &start->events[i];
+	return NULL;
+}
+
+static bool events_are_sound(const struct duet_message_start *start)
+{
+	if (start->event_count > DUET_MAX_EVENTS)
+		return false;
+	for (uint32_t i = 0; i < start->event_count; i++) {
+		const struct duet_agent_event *event = &start->events[i];
+
+		if (!event->kind || event->kind >= DUET_AGENT_EVENT_KIND_MAX || !event->interval ||
+		    event->index >= DUET_MAX_EVENTS || peer_find_event(start, event->kind) != event)
+			return false;
+	}
+	return true;
+}
+
 static bool start_is_sound(const struct duet_message_start *start)
 {
-	return engine_find(start->engine) && start->interval_ns && start->java_depth &&
+	const struct agent_engine *engine = engine_find(start->engine);
+
+	return engine && events_are_sound(start) &&
+	       (!engine->standalone || peer_find_event(start, DUET_AGENT_EVENT_CLOCK)) && start->java_depth &&
 	       start->java_depth <= DUET_MAX_JAVA_DEPTH && start->signo <= 64;
 }
 

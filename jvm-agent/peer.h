@@ -32,6 +32,9 @@ int peer_send_ending(int peer);
  * none), which the caller owns. Returns -errno on failure, -EPROTO for anything malformed.
  */
 int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int ret_fds[2]);
+/* Returns the event of this kind, or NULL. A START that was received has each kind once at most. */
+const struct duet_agent_event *peer_find_event(const struct duet_message_start *start,
+					       enum duet_agent_event_kind kind);
 void peer_close_fds(const int fds[2]);
 /*
  * Reads the loader's next message, which must have arrived. Returns its type: DUET_MESSAGE_STOP, or DUET_MESSAGE_WANT,

@@ -202,7 +202,7 @@ static void write_ticks(struct stay *stay, struct agent_walk *walk, uint64_t per
 		if (engine->next_tick)
 			put_kernel_stack(sample, &walk->kernel);
 		taken = more ? 1 : periods;
-		sample->weight = taken * stay->interval_ns;
+		sample->weight = taken * stay->clock.interval;
 		write_walk(stay, walk);
 		if (sample->flags & DUET_SAMPLE_SIGNALLED)
 			sample->flags = (uint16_t)((sample->flags & ~DUET_SAMPLE_SIGNALLED) | DUET_SAMPLE_PENDING);
@@ -227,7 +227,9 @@ static void take_standalone(struct stay *stay, struct walk_slot *slot, struct du
 		.cookie = java->time_ns, /* no thread is sampled twice in one nanosecond */
 		.ns_tgid = stay->pid,
 		.ns_tid = java->tid,
+		.event = stay->clock.index,
 	};
+	slot->walk.most_ns = stay->clock.interval / 2;
 	walk_thread(&slot->walk, stay, &slot->stack, context);
 	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), &sample->virtual_thread);
 	if (needs_answer(sample)) {

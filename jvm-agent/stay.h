@@ -24,7 +24,7 @@ struct stay {
 	struct tables tables; /* standalone engines: unwind rows for native frames */
 	struct walk_slot *slots; /* walk buffers, sample.c */
 	const struct agent_engine *engine;
-	uint64_t interval_ns;
+	struct duet_agent_event clock; /* all 0: the recording has none */
 	int signo;
 	uint32_t pid;
 	/* frames to ask AsyncGetCallTrace for; above DUET_JAVA_DEPTH, our own walks keep all frames too */

@@ -156,13 +156,11 @@ static walk_result turn(struct agent_walk *walk, uint32_t frame)
 
 /* ---- the whole ---- */
 
-/*
- * Returns true when the walk of a deep stack has taken half of the interval: the thread keeps at least the other half.
- */
+/* Returns true when the walk of a deep stack has taken as long as it may. */
 static bool takes_long(const struct agent_walk *walk, uint32_t frame)
 {
 	return frame >= DUET_MAX_USER_STACK && frame % CLOCK_FRAMES == 0 &&
-	       clock_ns() - walk->sample.head.time_ns > walk->stay->interval_ns / 2;
+	       clock_ns() - walk->sample.head.time_ns > walk->most_ns;
 }
 
 static void order_root(struct agent_walk *walk)

@@ -32,6 +32,8 @@ struct agent_walk {
 	/* Cache of the other memory that this walk has read: methods of one class lead to the same structures. */
 	uintptr_t line_at[WALK_LINES]; /* 0: the line is empty */
 	unsigned char lines[WALK_LINES][WALK_LINE_BYTES];
+	/* set by the caller: time that a deep stack may take; half of a clock's interval, the thread keeps the other */
+	uint64_t most_ns;
 	uint32_t calls_left; /* system calls that the walk may still make */
 	uint32_t walked; /* frames */
 	struct tables_slice slice;
@@ -49,7 +51,7 @@ struct agent_walk {
 };
 
 /*
- * Fills walk->sample from the interrupted thread; its head.time_ns must be set. `stack` is scratch for copies of the
+ * Fills walk->sample from the interrupted thread; its head.time_ns and most_ns must be set. `stack` is scratch for copies of the
  * stack, free again when this returns. Async-signal-safe, bounded in frames and in system calls.
  */
 void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const ucontext_t *context);

@@ -157,6 +157,17 @@ static int refuse(struct session *session, struct process *process)
 	return 0;
 }
 
+static void list_agent_events(struct agent_start *start, const struct event_list *list)
+{
+	for (uint32_t i = 0; i < list->len; i++) {
+		const struct event_spec *spec = &list->items[i];
+
+		if (spec->event->agent != DUET_AGENT_EVENT_NONE)
+			start->events[start->event_count++] = (struct duet_agent_event){
+				.interval = spec->interval, .kind = spec->event->agent, .index = i};
+	}
+}
+
 int session_attach(struct session *session, struct process *process, enum attach_kind kind,
 		   const struct attach_control *control)
 {
@@ -166,7 +177,6 @@ int session_attach(struct session *session, struct process *process, enum attach
 	struct agent_start start = {
 		.engine = engines[session->engine].agent,
 		.is_engine_asked = session->options->engine == session->engine,
-		.interval_ns = clock ? clock->interval : NS_PER_SEC,
 		.java_depth = session->options->java_depth,
 		.tables_bytes = engines[session->engine].standalone ? TABLES_BYTES : 0,
 		.sample_lane_bytes = lane < SAMPLE_LANE_MIN   ? SAMPLE_LANE_MIN
@@ -176,6 +186,7 @@ int session_attach(struct session *session, struct process *process, enum attach
 	};
 	struct agent *agent;
 
+	list_agent_events(&start, &session->options->events);
 	if (!budget_take_ring(session, &start))
 		return refuse(session, process);
 	agent = agent_new(process, &session->profile.strings, &start, kind, control);

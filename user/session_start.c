@@ -180,7 +180,7 @@ static int choose_engine(struct session *session)
 		return use_engine(session, ENGINE_BPF);
 	}
 	if (asked == ENGINE_BPF || session->options->host || session->options->no_attach ||
-	    !event_list_has_timers(&session->options->events)) {
+	    !event_list_in_agent(&session->options->events)) {
 		log_error("%s", session->engine_why.data);
 		return err;
 	}

@@ -204,7 +204,8 @@ static bool begin_agent(void)
 {
 	const struct agent_start start = {
 		.engine = DUET_ENGINE_BPF,
-		.interval_ns = NS_PER_MS,
+		.events = {{.interval = NS_PER_MS, .kind = DUET_AGENT_EVENT_CLOCK}},
+		.event_count = 1,
 		.java_depth = DUET_JAVA_DEPTH,
 		.sample_lane_bytes = 1 << 20,
 		.metadata_lane_bytes = 4 << 20,

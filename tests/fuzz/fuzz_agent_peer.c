@@ -23,7 +23,7 @@ const struct agent_engine *engine_find(uint32_t id)
 {
 	static const struct agent_engine engine;
 
-	return id && id < DUET_ENGINE_ID_MAX ? &engine : NULL;
+	return id < DUET_ENGINE_ID_MAX ? &engine : NULL;
 }
 
 static int make_file(struct input *input)
@@ -135,6 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
 	send_start(pair[0], fd, input.at, input.left < sizeof(start) ? input.left : sizeof(start), fd_count);
 	if (!peer_receive_start(pair[1], 0, &start, fds)) {
+		FUZZ_CHECK(start.event_count <= DUET_MAX_EVENTS);
 		use_ring(fds[0], start.ring_bytes);
 		peer_close_fds(fds);
 	}

@@ -337,7 +337,8 @@ static int handshake(int peer, const char *secret, const char *engine, uint64_t 
 {
 	struct duet_message_start start = {
 		.head = {sizeof(start), DUET_MESSAGE_START, DUET_AGENT_VERSION},
-		.interval_ns = interval_ns,
+		.event_count = 1,
+		.events = {{.interval = interval_ns, .kind = DUET_AGENT_EVENT_CLOCK}},
 		.java_depth = DUET_JAVA_DEPTH,
 		.engine = !strcmp(engine, "ctimer")   ? DUET_ENGINE_CTIMER
 			  : !strcmp(engine, "itimer") ? DUET_ENGINE_ITIMER

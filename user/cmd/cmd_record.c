@@ -136,7 +136,7 @@ static int check_engine(const struct session_options *session)
 		log_error("--max-overhead needs the bpf engine: engine %s cannot change its rate", engine->name);
 		return -EINVAL;
 	}
-	if (engine->standalone && !event_list_has_timers(&session->events)) {
+	if (engine->standalone && !event_list_in_agent(&session->events)) {
 		log_error("-e: engine %s samples only cpu; other events need the bpf engine", engine->name);
 		return -EINVAL;
 	}

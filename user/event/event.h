@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "duet_agent.h"
 #include "duet_config.h"
 
 enum event_unit {
@@ -33,7 +34,8 @@ struct event {
 	uint64_t least_interval, most_interval;
 	enum duet_program program; /* BPF program that samples it */
 	struct event_perf perf; /* for DUET_PROGRAM_PERF: one perf event on each CPU */
-	bool has_timers; /* the timer engines can sample it, too */
+	/* what the agent does for it where BPF is refused: timer engines tick for a clock */
+	enum duet_agent_event_kind agent;
 	bool may_signal; /* the sampled thread continues to run, so a signal may make the agent add Java frames */
 };
 
@@ -62,7 +64,7 @@ int event_spec_set_interval(struct event_spec *spec, const char *text, struct bu
 /* Returns the first event that is a clock, or NULL. */
 const struct event_spec *event_list_clock(const struct event_list *list);
 
-bool event_list_has_timers(const struct event_list *list); /* true if the timer engines can sample all of them */
+bool event_list_in_agent(const struct event_list *list); /* true if the agent can make all of their samples */
 
 /* Appends "10 ms" or "100". */
 void event_amount_text(enum event_unit unit, uint64_t amount, struct buf *out);

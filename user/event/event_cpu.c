@@ -13,6 +13,6 @@ const struct event event_cpu = {
 	.most_interval = 3600 * NS_PER_SEC,
 	/* Not a hardware counter: virtual machines seldom have one. */
 	.perf = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .is_clock = true},
-	.has_timers = true,
+	.agent = DUET_AGENT_EVENT_CLOCK,
 	.may_signal = true,
 };

@@ -125,10 +125,10 @@ const struct event_spec *event_list_clock(const struct event_list *list)
 	return NULL;
 }
 
-bool event_list_has_timers(const struct event_list *list)
+bool event_list_in_agent(const struct event_list *list)
 {
 	for (size_t i = 0; i < list->len; i++)
-		if (!list->items[i].event->has_timers)
+		if (list->items[i].event->agent == DUET_AGENT_EVENT_NONE)
 			return false;
 	return true;
 }

@@ -163,14 +163,15 @@ static int send_start(struct agent *agent)
 {
 	struct duet_message_start start = {
 		.head = {.size = sizeof(start), .type = DUET_MESSAGE_START, .version = DUET_AGENT_VERSION},
-		.interval_ns = agent->start.interval_ns,
 		.ring_bytes = agent_ring_bytes(agent->ring),
 		.engine = agent->start.engine,
 		.java_depth = agent->start.java_depth,
+		.event_count = agent->start.event_count,
 	};
 	int fds[] = {agent_ring_fd(agent->ring), open_tables(agent)};
 	int err;
 
+	memcpy(start.events, agent->start.events, sizeof(start.events));
 	if (agent->unwinding.tables)
 		start.tables_bytes = unwind_tables_bytes(agent->unwinding.tables);
 	err = send_with_fds(agent->socket, &start, sizeof(start), fds);

@@ -32,7 +32,8 @@ enum agent_state {
 struct agent_start {
 	enum duet_engine_id engine;
 	bool is_engine_asked; /* by name: the agent may use no other */
-	uint64_t interval_ns;
+	struct duet_agent_event events[DUET_MAX_EVENTS]; /* what the agent has to do with them */
+	uint32_t event_count;
 	uint32_t java_depth;
 	size_t sample_lane_bytes;
 	size_t metadata_lane_bytes;
