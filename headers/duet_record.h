@@ -22,6 +22,8 @@
 #define DUET_MAX_WALK 16384
 #define DUET_MAX_CGROUP_PATH 320 /* bytes with the NUL; paths of Kubernetes under systemd have 200 */
 #define DUET_MAX_VIRTUAL_NAME 64 /* bytes of a virtual thread's name; the rest is cut */
+#define DUET_MAX_ATTRIBUTE_BYTES 512 /* of all attributes of one sample, with their heads and padding */
+#define DUET_MAX_CLASS_BYTES 256 /* of DUET_ATTRIBUTE_CLASS */
 
 enum duet_record_type {
 	DUET_RECORD_SAMPLE = 1,
@@ -121,6 +123,25 @@ struct duet_virtual_thread {
 };
 DUET_ASSERT_SIZE(struct duet_virtual_thread, 16 + DUET_MAX_VIRTUAL_NAME);
 
+/* What a sample tells beside its stack. Whoever does not know a type skips it. BPF writes none. */
+enum duet_attribute_type {
+	DUET_ATTRIBUTE_CLASS = 1, /* of an object: its JVM signature, "[Ljava/lang/String;", without NUL */
+	DUET_ATTRIBUTE_SIZE,	  /* of an object, in bytes: uint64_t */
+};
+
+/* Followed by `bytes` bytes, padded to 8. */
+struct duet_attribute {
+	uint16_t type; /* enum duet_attribute_type */
+	uint16_t bytes;
+	uint32_t reserved;
+};
+DUET_ASSERT_SIZE(struct duet_attribute, 8);
+
+static inline uint32_t duet_attribute_size(uint32_t bytes)
+{
+	return (uint32_t)sizeof(struct duet_attribute) + ((bytes + 7) & ~7u);
+}
+
 struct duet_sample {
 	struct duet_record head;
 	uint64_t start_ns;  /* group leader's start_boottime */
@@ -132,7 +153,7 @@ struct duet_sample {
 	uint32_t ns_tgid;   /* ids in the thread's innermost pid namespace, which is the one that the agent sees */
 	uint32_t ns_tid;
 	uint32_t event;	    /* index of the event in the recording, < DUET_MAX_EVENTS */
-	uint32_t reserved;
+	uint32_t attribute_bytes; /* <= DUET_MAX_ATTRIBUTE_BYTES, a multiple of 8 */
 	uint16_t flags;	    /* enum duet_sample_flag */
 	uint16_t no_signal; /* enum duet_no_signal */
 	uint16_t kernel_depth;
@@ -147,7 +168,7 @@ struct duet_sample {
 	struct duet_virtual_thread virtual_thread;
 	/*
 	 * kernel_depth kernel addresses, then user_depth user addresses, then id_depth ids of user frames (uint32_t,
-	 * DUET_ID_*, padded to 8 bytes). Leaf first.
+	 * DUET_ID_*, padded to 8 bytes), all leaf first; then attribute_bytes of struct duet_attribute.
 	 *
 	 * Every user address except the first is a return address. A pc that a signal handler interrupted is stored as
 	 * pc + 1, so that it can be treated the same way. The address of an interpreted frame would not identify its

@@ -296,7 +296,8 @@ size_t walk_bytes(const struct agent_walk *walk)
 {
 	const struct duet_sample *sample = &walk->sample;
 
-	return sizeof(*sample) + kernel_bytes(sample) + user_bytes(sample) + ids_bytes(sample);
+	return sizeof(*sample) + kernel_bytes(sample) + user_bytes(sample) + ids_bytes(sample) +
+	       sample->attribute_bytes;
 }
 
 void walk_write(const struct agent_walk *walk, unsigned char *to)
@@ -308,5 +309,8 @@ void walk_write(const struct agent_walk *walk, unsigned char *to)
 	memcpy(to, walk->kernel.frames, kernel_bytes(sample));
 	to += kernel_bytes(sample);
 	memcpy(to, sample->stack, user_bytes(sample));
-	memcpy(to + user_bytes(sample), walk->ids, ids_bytes(sample));
+	to += user_bytes(sample);
+	memcpy(to, walk->ids, ids_bytes(sample));
+	if (sample->attribute_bytes)
+		memcpy(to + ids_bytes(sample), walk->attributes, sample->attribute_bytes);
 }

@@ -41,6 +41,7 @@ struct agent_walk {
 	struct unwind_cursor cursor;
 	struct walk_java java;
 	struct kernel_stack kernel; /* the first sample.kernel_depth frames of the stack */
+	const void *attributes; /* set by the caller: sample.attribute_bytes of them */
 	uint32_t ids[DUET_MAX_USER_STACK];
 	uint64_t root[DUET_ROOT_FRAMES]; /* scratch to put the last frames in order */
 	uint32_t root_ids[DUET_ROOT_FRAMES];
@@ -57,7 +58,7 @@ struct agent_walk {
 void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const ucontext_t *context);
 
 /*
- * Returns the size of walk->sample with the kernel frames, user frames and ids that follow it, which is what
+ * Returns the size of walk->sample with all that follows it (kernel frames, user frames, ids, attributes), which is what
  * walk_write() writes.
  */
 size_t walk_bytes(const struct agent_walk *walk);

@@ -365,7 +365,8 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 		struct duet_sample sample;
 		unsigned char room[sizeof(struct duet_sample) + /* enough: record_check() limits the size */
 				   DUET_MAX_STACK * sizeof(uint64_t) +
-				   DUET_MAX_USER_STACK * (sizeof(uint64_t) + sizeof(uint32_t))];
+				   DUET_MAX_USER_STACK * (sizeof(uint64_t) + sizeof(uint32_t)) +
+				   DUET_MAX_ATTRIBUTE_BYTES];
 	} copy;
 	struct duet_sample *sample = &copy.sample;
 

@@ -106,6 +106,7 @@ static void kinds_are_annotated(void **state)
 		[FRAME_PROCESS] = "x",
 		[FRAME_CONTAINER] = "x",
 		[FRAME_MARK] = "x",
+		[FRAME_CLASS] = "x_[i]",
 	};
 
 	(void)state;
@@ -113,8 +114,19 @@ static void kinds_are_annotated(void **state)
 		uint32_t frame = frame_of(&profile, (enum frame_kind)kind, "x", "");
 
 		assert_text(frame, (struct frame_style){.annotate = true}, want[kind]);
-		assert_text(frame, (struct frame_style){0}, kind == FRAME_KERNEL ? "x_[k]" : "x");
+		assert_text(frame, (struct frame_style){0},
+			    kind == FRAME_KERNEL || kind == FRAME_CLASS ? want[kind] : "x");
 	}
+}
+
+static void classes_are_written_with_dots(void **state)
+{
+	uint32_t frame = frame_of(&profile, FRAME_CLASS, "java.util.Map$Entry[][]", "");
+
+	(void)state;
+	assert_text(frame, (struct frame_style){0}, "java.util.Map$Entry[][]_[i]");
+	assert_text(frame, (struct frame_style){.dotted = true, .annotate = true}, "java.util.Map$Entry[][]");
+	assert_text(frame, (struct frame_style){.simple = true}, "Map$Entry[][]_[i]");
 }
 
 static void libraries_stand_before_native_names(void **state)
@@ -228,6 +240,7 @@ int main(void)
 		cmocka_unit_test(java_strings_become_utf8),
 		cmocka_unit_test(hidden_classes_keep_their_number),
 		cmocka_unit_test(kinds_are_annotated),
+		cmocka_unit_test(classes_are_written_with_dots),
 		cmocka_unit_test(libraries_stand_before_native_names),
 		cmocka_unit_test(no_name_is_empty),
 		cmocka_unit_test(names_are_one_token),

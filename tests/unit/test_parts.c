@@ -20,7 +20,11 @@ static struct {
 	uint64_t kernel[KERNEL];
 	uint64_t user[DUET_MAX_USER_STACK];
 	uint32_t ids[DUET_MAX_USER_STACK];
+	struct duet_attribute size_head; /* only in a sample with attributes */
+	uint64_t size;
 } sample;
+
+#define PLAIN_BYTES offsetof(__typeof__(sample), size_head)
 
 static uint64_t address_of(uint32_t frame)
 {
@@ -36,7 +40,7 @@ static uint32_t id_of(uint32_t frame)
 static void make_sample(uint32_t depth)
 {
 	memset(&sample, 0, sizeof(sample));
-	sample.head.head = (struct duet_record){.size = sizeof(sample),
+	sample.head.head = (struct duet_record){.size = PLAIN_BYTES,
 						.type = DUET_RECORD_SAMPLE,
 						.version = DUET_RECORD_VERSION,
 						.time_ns = TIME,
@@ -52,7 +56,7 @@ static void make_sample(uint32_t depth)
 		sample.ids[i] = id_of(frame);
 	}
 	sample.kernel[1] = 5;
-	assert_true(record_check(&sample, sizeof(sample)));
+	assert_true(record_check(&sample, PLAIN_BYTES));
 }
 
 static struct duet_frames_record make_part(uint32_t first, uint32_t tid, uint64_t time_ns)
@@ -115,6 +119,28 @@ static void test_whole(void **state)
 		assert_whole(parts_join(&parts, &sample.head), depths[i]);
 		assert_int_equal(parts.stacks.len, 0);
 	}
+	parts_release(&parts);
+}
+
+static void test_attributes_stay(void **state)
+{
+	const struct duet_sample *whole;
+	struct parts parts = {0};
+	const unsigned char *end;
+
+	(void)state;
+	make_sample(2001);
+	sample.size_head = (struct duet_attribute){.type = DUET_ATTRIBUTE_SIZE, .bytes = 8};
+	sample.size = 12345;
+	sample.head.head.size = sizeof(sample);
+	sample.head.attribute_bytes = 16;
+	assert_true(record_check(&sample, sizeof(sample)));
+	add_all(&parts, 2001);
+	whole = parts_join(&parts, &sample.head);
+	assert_ptr_not_equal(whole, &sample.head);
+	end = (const unsigned char *)whole + whole->head.size;
+	assert_int_equal(whole->attribute_bytes, 16);
+	assert_memory_equal(end - 16, &sample.size_head, 16);
 	parts_release(&parts);
 }
 
@@ -220,6 +246,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_attributes_stay),
 		cmocka_unit_test(test_without_ids),
 		cmocka_unit_test(test_missing_part),
 		cmocka_unit_test(test_parts_of_another_sample),

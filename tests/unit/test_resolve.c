@@ -88,6 +88,54 @@ static const char *leaf_of(struct fixture *f, uint64_t pc, uint64_t time_ns, str
 	return intern_text(&f->profile.strings, f->profile.frames.items[f->profile.nodes.items[node].frame].name);
 }
 
+/* What a sample's code has allocated is the leaf of its stack; how large it was makes no difference. */
+static uint32_t node_of_object(struct fixture *f, const char *signature, uint64_t bytes)
+{
+	struct {
+		struct duet_sample head;
+		uint64_t stack[1];
+		struct duet_attribute size_head;
+		uint64_t size;
+		struct duet_attribute class_head;
+		char name[8];
+	} sample = {
+		.head = {.head = {.size = sizeof(sample), .time_ns = 200}, .user_depth = 1, .attribute_bytes = 32},
+		.stack = {PC},
+		.size_head = {DUET_ATTRIBUTE_SIZE, sizeof(bytes), 0},
+		.size = bytes,
+		.class_head = {DUET_ATTRIBUTE_CLASS, (uint16_t)strlen(signature), 0},
+	};
+	int64_t node;
+
+	memcpy(sample.name, signature, strlen(signature));
+	node = resolve_sample(&f->resolver, &f->process, f->jvm, &sample.head, NULL, JOIN_STANDALONE, false);
+	assert_true(node > 0);
+	return (uint32_t)node;
+}
+
+static const struct frame *frame_at(const struct fixture *f, uint32_t node)
+{
+	return &f->profile.frames.items[f->profile.nodes.items[node].frame];
+}
+
+static void the_class_is_the_leaf(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t array, object;
+
+	publish_method(f, OLD, "old");
+	load_code(f, OLD, 100);
+	array = node_of_object(f, "[[Lb/C;", 16);
+	object = node_of_object(f, "Lb/C;", 16);
+	assert_int_equal(frame_at(f, array)->kind, FRAME_CLASS);
+	assert_string_equal(intern_text(&f->profile.strings, frame_at(f, array)->name), "b.C[][]");
+	assert_string_equal(intern_text(&f->profile.strings, frame_at(f, object)->name), "b.C");
+	assert_int_equal(f->profile.nodes.items[array].parent, f->profile.nodes.items[object].parent);
+	assert_int_equal(frame_at(f, f->profile.nodes.items[array].parent)->kind, FRAME_COMPILED);
+	assert_int_equal(node_of_object(f, "[[Lb/C;", 32), array);
+	assert_string_equal(leaf_of(f, PC, 300, f->jvm), "old");
+}
+
 static void equal_stacks_are_one_node(void **state)
 {
 	struct fixture *f = *state;
@@ -222,6 +270,7 @@ static void a_full_profile_takes_no_strings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_class_is_the_leaf, setup, teardown),
 		cmocka_unit_test_setup_teardown(equal_stacks_are_one_node, setup, teardown),
 		cmocka_unit_test_setup_teardown(recycled_code_has_its_own_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_missing_name_is_waited_for, setup, teardown),

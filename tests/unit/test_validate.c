@@ -129,6 +129,39 @@ static void header_fields_are_bound(void **state)
 	free(sample);
 }
 
+/* A sample with two attributes, {type, bytes} each; `bytes` is what the sample claims for both. */
+static bool attributes_ok(uint16_t type, uint16_t first, uint16_t second, uint32_t bytes)
+{
+	struct duet_sample *sample = make_sample(1, 1);
+	unsigned char *at = (unsigned char *)sample + sample->head.size;
+	bool ok;
+
+	*(struct duet_attribute *)at = (struct duet_attribute){.type = type, .bytes = first};
+	at += duet_attribute_size(first);
+	*(struct duet_attribute *)at = (struct duet_attribute){.type = 1000, .bytes = second};
+	sample->attribute_bytes = bytes;
+	sample->head.size += bytes;
+	ok = kernel_ok(sample, sample->head.size);
+	free(sample);
+	return ok;
+}
+
+static void attributes_lie_within_the_sample(void **state)
+{
+	(void)state;
+	assert_true(attributes_ok(DUET_ATTRIBUTE_SIZE, 8, 0, 24));
+	assert_true(attributes_ok(DUET_ATTRIBUTE_CLASS, 3, 9, 16 + 24)); /* one of a type that is not known */
+	assert_true(attributes_ok(DUET_ATTRIBUTE_CLASS, DUET_MAX_CLASS_BYTES, 0, 264 + 8));
+	assert_true(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, 496, DUET_MAX_ATTRIBUTE_BYTES));
+	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, DUET_MAX_CLASS_BYTES + 1, 0, 272 + 8));
+	assert_false(attributes_ok(DUET_ATTRIBUTE_SIZE, 7, 0, 24));
+	assert_false(attributes_ok(DUET_ATTRIBUTE_SIZE, 16, 0, 32));
+	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, 1, 16)); /* the last reaches beyond the end */
+	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, UINT16_MAX, 16));
+	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, 8, 0, 20));
+	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, 504, DUET_MAX_ATTRIBUTE_BYTES + 8));
+}
+
 static void sample_fields_are_bound(void **state)
 {
 	struct duet_sample *sample = make_sample(1, 1);
@@ -144,6 +177,8 @@ static void sample_fields_are_bound(void **state)
 	REFUSE(sample, whole, sample->left_out, 1); /* of what is not full */
 	REFUSE(sample, whole, sample->no_signal, DUET_NO_SIGNAL_MAX);
 	REFUSE(sample, whole, sample->event, DUET_MAX_EVENTS);
+	REFUSE(sample, whole, sample->attribute_bytes, 8);
+	REFUSE(sample, whole, sample->attribute_bytes, UINT32_MAX);
 	REFUSE(sample, whole, sample->walk_end, DUET_WALK_END_MAX);
 	REFUSE(sample, whole, sample->virtual_thread.name_bytes, DUET_MAX_VIRTUAL_NAME + 1);
 	memset(sample->comm, 'x', sizeof(sample->comm));
@@ -506,6 +541,7 @@ int main(void)
 		cmocka_unit_test(sample_truncated_anywhere_fails),
 		cmocka_unit_test(header_fields_are_bound),
 		cmocka_unit_test(sample_fields_are_bound),
+		cmocka_unit_test(attributes_lie_within_the_sample),
 		cmocka_unit_test(sample_too_deep_fails),
 		cmocka_unit_test(ids_are_of_all_user_frames),
 		cmocka_unit_test(process_records_are_bound),

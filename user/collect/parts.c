@@ -119,7 +119,8 @@ static const struct duet_sample *put_together(struct parts *parts, const struct 
 	const size_t kernel_bytes = sizeof(*sample) + sample->kernel_depth * sizeof(uint64_t);
 	const uint32_t depth = (uint32_t)sample->user_depth + sample->left_out;
 	const uint32_t ids = sample->id_depth ? depth : 0;
-	const size_t bytes = kernel_bytes + depth * sizeof(uint64_t) + (ids + 1) / 2 * sizeof(uint64_t);
+	const size_t frames_end = kernel_bytes + depth * sizeof(uint64_t) + (ids + 1) / 2 * sizeof(uint64_t);
+	const size_t bytes = frames_end + sample->attribute_bytes;
 	struct duet_sample *whole = whole_room(parts, bytes);
 	unsigned char *to = (unsigned char *)whole;
 
@@ -128,9 +129,11 @@ static const struct duet_sample *put_together(struct parts *parts, const struct 
 	memcpy(whole, sample, kernel_bytes);
 	to = put(to + kernel_bytes, user, stack->addresses.items, sample->left_out, sizeof(uint64_t));
 	if (ids) {
-		memset((unsigned char *)whole + bytes - sizeof(uint64_t), 0, sizeof(uint64_t)); /* padding */
+		memset((unsigned char *)whole + frames_end - sizeof(uint64_t), 0, sizeof(uint64_t)); /* padding */
 		put(to, user + sample->user_depth, stack->ids.items, sample->left_out, sizeof(uint32_t));
 	}
+	memcpy((unsigned char *)whole + frames_end,
+	       (const unsigned char *)sample + sample->head.size - sample->attribute_bytes, sample->attribute_bytes);
 	whole->head.size = (uint32_t)bytes;
 	whole->user_depth = (uint16_t)depth;
 	whole->id_depth = (uint16_t)ids;

@@ -19,17 +19,42 @@ static bool is_terminated(const char *text, size_t room)
 
 /* ---- from BPF ---- */
 
+/* Checks the attributes at the end of a sample: each must lie within them, and those of a known type be sound. */
+static bool attributes_check(const unsigned char *at, size_t bytes)
+{
+	while (bytes) {
+		const struct duet_attribute *attribute = (const void *)at;
+		size_t size;
+
+		if (bytes < sizeof(*attribute))
+			return false;
+		size = duet_attribute_size(attribute->bytes);
+		if (size > bytes)
+			return false;
+		if ((attribute->type == DUET_ATTRIBUTE_SIZE && attribute->bytes != sizeof(uint64_t)) ||
+		    (attribute->type == DUET_ATTRIBUTE_CLASS && attribute->bytes > DUET_MAX_CLASS_BYTES))
+			return false;
+		at += size;
+		bytes -= size;
+	}
+	return true;
+}
+
 static bool sample_check(const struct duet_sample *sample, size_t bytes)
 {
 	if (bytes < sizeof(*sample))
 		return false;
 	if (sample->kernel_depth > DUET_MAX_STACK || sample->user_depth > DUET_MAX_USER_STACK ||
 	    (sample->id_depth && sample->id_depth != sample->user_depth) ||
-	    (sample->left_out && sample->user_depth != DUET_MAX_USER_STACK))
+	    (sample->left_out && sample->user_depth != DUET_MAX_USER_STACK) ||
+	    sample->attribute_bytes > DUET_MAX_ATTRIBUTE_BYTES || sample->attribute_bytes % 8)
 		return false;
 	if (bytes != sizeof(*sample) +
 			     ((size_t)sample->kernel_depth + sample->user_depth) * sizeof(sample->stack[0]) +
-			     (sample->id_depth + 1u) / 2 * sizeof(uint64_t))
+			     (sample->id_depth + 1u) / 2 * sizeof(uint64_t) + sample->attribute_bytes)
+		return false;
+	if (!attributes_check((const unsigned char *)sample + bytes - sample->attribute_bytes,
+			      sample->attribute_bytes))
 		return false;
 	return sample->no_signal < DUET_NO_SIGNAL_MAX && sample->event < DUET_MAX_EVENTS &&
 	       sample->virtual_thread.name_bytes <= DUET_MAX_VIRTUAL_NAME &&

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "join/attributes.h"
+#include "runtime/class_name.h"
+
 #define MAX_STACKS (1u << 18) /* entries of each cache, at most 12 MB; a full cache of stacks empties both */
 #define PROCESS_MAX_ROWS (1u << 19) /* frames and stack nodes that one process may add to the profile */
 #define WITNESSES_SHIFT 32 /* enum splice_witnesses in a value of the cache, above the node */
@@ -172,6 +175,19 @@ static void list_wants(struct resolver *r, const struct jvm *jvm)
 	}
 }
 
+/* Returns the index of the frame for object_class, as frame_row() does. */
+static uint32_t class_row(struct resolver *r)
+{
+	struct frame frame = {.kind = FRAME_CLASS, .bci = -1};
+	struct buf name;
+
+	buf_init(&name);
+	class_name_add(&name, (const char *)(r->object_class + 1), r->object_class->bytes);
+	frame.name = string_row(r, name.data);
+	buf_release(&name);
+	return frame_row(r, &frame);
+}
+
 /* Returns the node of the spliced stack, or UINT32_MAX as frame_row() does. */
 static uint32_t stack_row(struct resolver *r, struct process *process, const struct jvm *jvm)
 {
@@ -182,6 +198,8 @@ static uint32_t stack_row(struct resolver *r, struct process *process, const str
 		if (id == UINT32_MAX || vec_push(&r->frames, id) < 0)
 			return UINT32_MAX;
 	}
+	if (r->object_class && vec_push(&r->frames, class_row(r)) < 0)
+		return UINT32_MAX;
 	return r->is_closed ? profile_known_stack(r->profile, r->frames.items, (uint32_t)r->frames.len)
 			    : profile_stack(r->profile, r->frames.items, (uint32_t)r->frames.len);
 }
@@ -222,7 +240,16 @@ static uint64_t stack_key(const struct resolver *r, const struct process *proces
 			 key);
 	if (java)
 		key = hash_bytes(java + 1, java->java_depth * sizeof(struct duet_java_frame), key);
+	if (r->object_class)
+		key = hash_bytes(r->object_class + 1, r->object_class->bytes, key);
 	return key;
+}
+
+/* Replaces the stack by a mark, without the class: an agent can invent any number of them. */
+static int mark_too_many(struct resolver *r)
+{
+	r->object_class = NULL;
+	return splice_mark(&r->splice, TOO_MANY);
 }
 
 /* Splices, but refuses the stacks of a process that has added too many. One process must not use up the profile. */
@@ -234,7 +261,7 @@ static int splice_bounded(struct resolver *r, struct process *process, const str
 	if (r->is_final)
 		return splice_stack(&r->splice, process, jvm, sample, java, outcome);
 	r->stacks_full++;
-	return splice_mark(&r->splice, TOO_MANY);
+	return mark_too_many(r);
 }
 
 static bool is_one_mark(const struct splice *splice)
@@ -257,7 +284,7 @@ static int64_t name_bounded(struct resolver *r, struct process *process, const s
 	r->memory_full++;
 	distinct_add(&r->refused, key);
 	r->is_closed = r->is_final = false; /* not cached: there may be room soon */
-	err = splice_mark(&r->splice, TOO_MANY);
+	err = mark_too_many(r);
 	return err < 0 ? err : name_stack(r, process, jvm);
 }
 
@@ -286,11 +313,12 @@ int64_t resolve_sample(struct resolver *r, struct process *process, const struct
 		       const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome,
 		       bool last_chance)
 {
-	uint64_t key = stack_key(r, process, jvm, sample, java, outcome), known;
-	uint64_t time_ns = sample->head.time_ns;
+	uint64_t time_ns = sample->head.time_ns, key, known;
 	bool is_current = !jvm || time_ns >= jvm_changed_ns(jvm); /* an older one may have hit code unloaded since */
 	int64_t node;
 
+	r->object_class = attribute_find(sample, DUET_ATTRIBUTE_CLASS);
+	key = stack_key(r, process, jvm, sample, java, outcome);
 	forget_old(r, time_ns);
 	if (is_current && map_get(&r->stacks, key, &known)) {
 		r->splice.is_missing_code = false;

@@ -26,6 +26,7 @@ const char *frame_kind_name(enum frame_kind kind)
 		[FRAME_PROCESS] = "process",
 		[FRAME_CONTAINER] = "container",
 		[FRAME_MARK] = "mark",
+		[FRAME_CLASS] = "class",
 	};
 
 	return kind < FRAME_KIND_MAX ? names[kind] : "unknown";
@@ -148,6 +149,8 @@ void frame_name(const struct intern *strings, const struct frame *frame, const s
 		add_java(strings, frame, style, out);
 	else if (frame->kind <= FRAME_JVM)
 		add_native(strings, frame, style, out);
+	else if (frame->kind == FRAME_CLASS && style->simple)
+		text_add_token(out, simple_class(intern_text(strings, frame->name)));
 	else
 		text_add_token(out, intern_text(strings, frame->name));
 	if (style->steady && (frame->kind == FRAME_THREAD || frame->kind == FRAME_PROCESS))
@@ -161,11 +164,12 @@ const char *frame_suffix(enum frame_kind kind, const struct frame_style *style)
 {
 	static const char *const suffixes[FRAME_KIND_MAX] = {
 		[FRAME_KERNEL] = "_[k]",      [FRAME_COMPILED] = "_[j]",    [FRAME_INLINED] = "_[i]",
-		[FRAME_INTERPRETED] = "_[0]", [FRAME_JAVA_NATIVE] = "_[j]",
+		[FRAME_INTERPRETED] = "_[0]", [FRAME_JAVA_NATIVE] = "_[j]", [FRAME_CLASS] = "_[i]",
 	};
 	const char *suffix = kind < FRAME_KIND_MAX ? suffixes[kind] : NULL;
+	bool is_shown = kind == FRAME_CLASS ? !style->dotted : style->annotate || kind == FRAME_KERNEL;
 
-	return suffix && (style->annotate || kind == FRAME_KERNEL) ? suffix : "";
+	return suffix && is_shown ? suffix : "";
 }
 
 void frame_text(const struct intern *strings, const struct frame *frame, const struct frame_style *style,

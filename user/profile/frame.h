@@ -22,13 +22,14 @@ enum frame_kind {
 	FRAME_PROCESS,
 	FRAME_CONTAINER, /* or the cgroup, outside of containers */
 	FRAME_MARK, /* says why frames are missing: [unknown_Java], [not_signalled] */
+	FRAME_CLASS, /* not code, but what it has allocated: java.lang.String[] */
 	FRAME_KIND_MAX
 };
 
 /* All strings are ids in the profile's intern table; 0 = none. */
 struct frame {
 	enum frame_kind kind;
-	uint32_t name;	     /* native: symbol. Java: method name. Thread, process, mark: the text */
+	uint32_t name;	     /* native: symbol. Java: method name. Thread, process, mark, class: the text */
 	uint32_t class_name; /* Java: with dots, e.g. java.lang.String; else 0 */
 	uint32_t signature;  /* Java: JVM method signature, e.g. (I)V; else 0 */
 	uint32_t module;     /* native: file name of the library. Java: source file */
@@ -55,7 +56,7 @@ void frame_name(const struct intern *strings, const struct frame *frame, const s
 		struct buf *out);
 /*
  * Returns the suffix for how the code ran: "_[j]", "_[k]" … or "" if the style has none. Kernel frames always have
- * theirs.
+ * theirs. So have classes, unless names are dotted: the same as inlined code, as async-profiler writes it.
  */
 const char *frame_suffix(enum frame_kind kind, const struct frame_style *style);
 /* Name and suffix. */

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "runtime/class_name.h"
 #include "runtime/code_map.h"
 
 #define LEAST_BYTES (1u << 20) /* lower limit for methods and code: a moment's stacks need so much */
@@ -67,23 +68,15 @@ void jvm_share_room(struct jvm *jvm, struct jvm_room *room)
 	room->jvms++;
 }
 
-/* Converts "Ljava/lang/String;" to java.lang.String, and a hidden class's "LName.0x…;" to Name.0x…. */
 static uint32_t intern_class(struct jvm *jvm, const char *signature, uint32_t len)
 {
-	char *name;
+	struct buf name;
 	uint32_t id;
 
-	if (len >= 2 && signature[0] == 'L' && signature[len - 1] == ';') {
-		signature++;
-		len -= 2;
-	}
-	name = malloc(len + 1u);
-	if (!name)
-		return 0;
-	for (uint32_t i = 0; i < len; i++)
-		name[i] = signature[i] == '/' ? '.' : signature[i];
-	id = intern_bytes(jvm->strings, name, len);
-	free(name);
+	buf_init(&name);
+	class_name_add(&name, signature, len);
+	id = name.failed ? 0 : intern_bytes(jvm->strings, name.data, (uint32_t)name.len);
+	buf_release(&name);
 	return id;
 }
 

@@ -14,6 +14,7 @@ const KIND_COLORS = {
 	"process": [250, 24],
 	"container": [215, 24],
 	"mark": [292, 62],
+	"class": [30, 70],
 };
 const ROOT_COLOR = [222, 12];
 const SHADES = 6;

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the attributes of a sample that has passed record_check(). */
+#ifndef JOIN_ATTRIBUTES_H
+#define JOIN_ATTRIBUTES_H
+
+#include <stddef.h>
+
+#include "duet_record.h"
+
+/* The first attribute of this type, which is part of the sample; NULL when there is none. */
+static inline const struct duet_attribute *attribute_find(const struct duet_sample *sample,
+							  enum duet_attribute_type type)
+{
+	const unsigned char *end = (const unsigned char *)sample + sample->head.size;
+	const unsigned char *at = end - sample->attribute_bytes;
+
+	while (at < end) {
+		const struct duet_attribute *attribute = (const struct duet_attribute *)at;
+
+		if (attribute->type == type)
+			return attribute;
+		at += duet_attribute_size(attribute->bytes);
+	}
+	return NULL;
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/class_name.h"
+
+#define MAX_DIMENSIONS 255 /* JVM specification, 4.4.1 */
+
+/* The type of the elements of an array, or NULL. */
+static const char *primitive(char letter)
+{
+	switch (letter) {
+	case 'Z':
+		return "boolean";
+	case 'B':
+		return "byte";
+	case 'C':
+		return "char";
+	case 'S':
+		return "short";
+	case 'I':
+		return "int";
+	case 'J':
+		return "long";
+	case 'F':
+		return "float";
+	case 'D':
+		return "double";
+	default:
+		return NULL;
+	}
+}
+
+void class_name_add(struct buf *out, const char *signature, size_t len)
+{
+	size_t dimensions = 0;
+	const char *element;
+
+	while (dimensions < len && dimensions < MAX_DIMENSIONS && signature[dimensions] == '[')
+		dimensions++;
+	signature += dimensions;
+	len -= dimensions;
+	element = dimensions && len == 1 ? primitive(signature[0]) : NULL;
+	if (len >= 2 && signature[0] == 'L' && signature[len - 1] == ';') {
+		signature++;
+		len -= 2;
+	}
+	if (element)
+		buf_add_str(out, element);
+	for (size_t i = 0; !element && i < len; i++)
+		buf_add_char(out, signature[i] == '/' ? '.' : signature[i]);
+	while (dimensions--)
+		buf_add_str(out, "[]");
+}
