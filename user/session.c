@@ -177,11 +177,13 @@ static int open_signals(void)
 /* Adds the events in the order of the list: sample.event indexes both. */
 static int add_events(struct profile *profile, const struct event_list *list)
 {
+	static const enum profile_unit units[] = {
+		[EVENT_NS] = PROFILE_NS, [EVENT_COUNT] = PROFILE_COUNT, [EVENT_BYTES] = PROFILE_BYTES};
+
 	for (size_t i = 0; i < list->len; i++) {
 		const struct event *event = list->items[i].event;
-		enum profile_unit unit = event->unit == EVENT_NS ? PROFILE_NS : PROFILE_COUNT;
 
-		if (profile_event(profile, event->name, unit, list->items[i].interval) == UINT32_MAX)
+		if (profile_event(profile, event->name, units[event->unit], list->items[i].interval) == UINT32_MAX)
 			return -ENOMEM;
 	}
 	return 0;

@@ -99,6 +99,35 @@ static void what_makes_no_sense_is_refused(void **state)
 	expect_refusal("page-faults=-1", "a whole number above 0");
 }
 
+static void expect_bytes(const char *text, uint64_t bytes, const char *said)
+{
+	const struct event counts_bytes = {.unit = EVENT_BYTES, .least_interval = 1, .most_interval = 1 << 30};
+	struct event_spec spec = {.event = &counts_bytes};
+	struct buf why;
+
+	buf_init(&why);
+	assert_int_equal(event_spec_set_interval(&spec, text, &why), bytes ? 0 : -EINVAL);
+	assert_int_equal(spec.interval, bytes);
+	if (bytes)
+		event_amount_text(EVENT_BYTES, bytes, &why);
+	assert_non_null(strstr(why.data, said));
+	buf_release(&why);
+}
+
+static void bytes_have_units(void **state)
+{
+	(void)state;
+	expect_bytes("1", 1, "1 bytes");
+	expect_bytes("524287", 524287, "524287 bytes");
+	expect_bytes("512k", 512 << 10, "512 KiB");
+	expect_bytes("3M", 3 << 20, "3 MiB");
+	expect_bytes("1g", 1 << 30, "1 GiB");
+	expect_bytes("2g", 0, "from 1 bytes to 1 GiB is accepted");
+	expect_bytes("0", 0, "above 0");
+	expect_bytes("10ms", 0, "above 0");
+	expect_bytes("", 0, "above 0");
+}
+
 static void the_clock_is_found(void **state)
 {
 	struct event_list list = {.len = 0};
@@ -121,6 +150,7 @@ int main(void)
 		cmocka_unit_test(rows_are_complete),
 		cmocka_unit_test(lists_are_read),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
+		cmocka_unit_test(bytes_have_units),
 		cmocka_unit_test(the_clock_is_found),
 	};
 

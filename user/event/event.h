@@ -17,6 +17,7 @@
 enum event_unit {
 	EVENT_NS,    /* time: -i 10ms */
 	EVENT_COUNT, /* a number: -i 100 means one in 100 */
+	EVENT_BYTES, /* bytes: -i 512k */
 };
 
 /* How the kernel's perf subsystem counts the event (perf_event_open(2)). */
@@ -66,7 +67,7 @@ const struct event_spec *event_list_clock(const struct event_list *list);
 
 bool event_list_in_agent(const struct event_list *list); /* true if the agent can make all of their samples */
 
-/* Appends "10 ms" or "100". */
+/* Appends "10 ms", "100" or "512 KiB". */
 void event_amount_text(enum event_unit unit, uint64_t amount, struct buf *out);
 /* Appends "cpu every 10 ms, page-faults every 100"; `every` is a factor of all intervals. */
 void event_list_text(const struct event_list *list, uint64_t every, struct buf *out);

@@ -45,8 +45,14 @@ int event_spec_set_interval(struct event_spec *spec, const char *text, struct bu
 {
 	const struct event *event = spec->event;
 	uint64_t interval = 0;
-	int err = event->unit == EVENT_NS ? opt_interval(&interval, text, why) : parse_count(&interval, text, why);
+	int err;
 
+	if (event->unit == EVENT_NS)
+		err = opt_interval(&interval, text, why);
+	else if (event->unit == EVENT_BYTES)
+		err = opt_bytes(&interval, text, why);
+	else
+		err = parse_count(&interval, text, why);
 	if (err < 0)
 		return err;
 	if (interval < event->least_interval || interval > event->most_interval) {
@@ -147,10 +153,22 @@ static void time_text(uint64_t ns, struct buf *out)
 		buf_printf(out, "%llu ns", (unsigned long long)ns);
 }
 
+static void bytes_text(uint64_t bytes, struct buf *out)
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
+	size_t unit = 0;
+
+	for (; unit < 3 && bytes && bytes % 1024 == 0; unit++)
+		bytes /= 1024;
+	buf_printf(out, "%llu %s", (unsigned long long)bytes, units[unit]);
+}
+
 void event_amount_text(enum event_unit unit, uint64_t amount, struct buf *out)
 {
 	if (unit == EVENT_NS)
 		time_text(amount, out);
+	else if (unit == EVENT_BYTES)
+		bytes_text(amount, out);
 	else
 		buf_printf(out, "%llu", (unsigned long long)amount);
 }

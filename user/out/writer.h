@@ -74,7 +74,7 @@ const struct writer *writer_by_path(const char *path);
 /* All writers; ends with NULL. */
 extern const struct writer *const writers[];
 
-/* The name of the event that is written ("" if there is none), and the unit of its weights: "ns", or its name. */
+/* The name of the event that is written ("" if none), and the unit of its weights: "ns", "bytes" or its name. */
 const char *writer_event(const struct profile *profile, const struct writer_options *options);
 const char *writer_unit(const struct profile *profile, const struct writer_options *options);
 /* Returns the value for options->processes. */

@@ -60,10 +60,16 @@ const char *writer_event(const struct profile *profile, const struct writer_opti
 
 const char *writer_unit(const struct profile *profile, const struct writer_options *options)
 {
-	bool is_count = options->event < profile->events.len &&
-			profile->events.items[options->event].unit == PROFILE_COUNT;
-
-	return is_count ? writer_event(profile, options) : "ns";
+	if (options->event >= profile->events.len)
+		return "ns";
+	switch (profile->events.items[options->event].unit) {
+	case PROFILE_COUNT:
+		return writer_event(profile, options);
+	case PROFILE_BYTES:
+		return "bytes";
+	default:
+		return "ns";
+	}
 }
 
 static bool has_several_processes(const struct profile *profile)

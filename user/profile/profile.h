@@ -25,6 +25,7 @@ struct stack_node {
 enum profile_unit {
 	PROFILE_NS,
 	PROFILE_COUNT,
+	PROFILE_BYTES,
 	PROFILE_UNIT_MAX
 };
 

@@ -25,9 +25,17 @@ function duration(ns) {
 	return numbers.format(Number((ns / size).toPrecision(ns >= 1e12 ? 7 : 4))) + " " + unit;
 }
 
+function bytes(value) {
+	const power = value >= 2 ** 30 ? 3 : value >= 2 ** 20 ? 2 : value >= 2 ** 10 ? 1 : 0;
+	const rounded = Number((value / 1024 ** power).toPrecision(4));
+	return numbers.format(rounded) + " " + ["bytes", "KiB", "MiB", "GiB"][power];
+}
+
 /* What samples weigh, in the unit of their event. */
 function amount(value, unit = profile.unit) {
-	return unit === "ns" ? duration(value) : `${numbers.format(value)} ${unit}`;
+	if (unit === "ns")
+		return duration(value);
+	return unit === "bytes" ? bytes(value) : `${numbers.format(value)} ${unit}`;
 }
 
 /* False for files that do not say what their samples weigh. */
@@ -113,7 +121,7 @@ function tooltipRows(node) {
 		["Self", numbers.format(profile.selfSamples[node]), percent(share(self, profile.width[0]))],
 	];
 	if (isWeighed(profile.unit))
-		rows.push([profile.unit === "ns" ? "Time" : "Weight", amount(profile.amounts[node]), ""]);
+		rows.push([{ns: "Time", bytes: "Size"}[profile.unit] || "Weight", amount(profile.amounts[node]), ""]);
 	if (graph.focus && profile.isBelow(node, graph.focus))
 		rows.push(["Of the zoomed frame", "", percent(share(value, profile.width[graph.focus]))]);
 	if (node)
