@@ -120,10 +120,13 @@ struct duet_message_started {
 	uint32_t signo;
 	uint64_t handler; /* address of the installed handler */
 	uint32_t tid;	  /* the agent's own thread, in the JVM's pid namespace; it takes no signals */
-	uint32_t engine;  /* enum duet_engine_id that ticks; if it is not the one asked for, `why` says why */
+	uint16_t engine;  /* enum duet_engine_id that ticks; if it is not the one asked for, `why` says why */
+	uint16_t refused; /* bit i: events[i] of START will have no samples, for the reason in `refused_why` */
 	char why[128];
+	char refused_why[128];
 };
-DUET_ASSERT_SIZE(struct duet_message_started, 32 + 128);
+DUET_ASSERT_SIZE(struct duet_message_started, 32 + 2 * 128);
+_Static_assert(DUET_MAX_EVENTS <= 16, "a bit of duet_message_started.refused for each event");
 
 enum duet_want_kind {
 	DUET_WANT_METHOD = 1, /* answered by METHOD or GONE */

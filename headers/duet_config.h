@@ -34,7 +34,11 @@ enum duet_signals {
 	X(SYSCALLS, syscalls)
 
 #define DUET_PROGRAM_ENUM(name, program) DUET_PROGRAM_##name,
-enum duet_program { DUET_PROGRAMS(DUET_PROGRAM_ENUM) DUET_PROGRAM_MAX };
+enum duet_program {
+	DUET_PROGRAMS(DUET_PROGRAM_ENUM)
+	DUET_PROGRAM_MAX,
+	DUET_PROGRAM_NONE = DUET_PROGRAM_MAX, /* BPF does not sample the event: the agent does */
+};
 
 /* How BPF samples one event of the recording. A tick is one run of the program for the event. */
 struct duet_event {

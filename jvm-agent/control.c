@@ -22,6 +22,7 @@
 #include "peer.h"
 #include "sample.h"
 #include "stay.h"
+#include "tap.h"
 #include "threads.h"
 
 #define THREAD_NAME "duet agent"
@@ -120,15 +121,21 @@ static int stay_tick(struct stay *stay, int wanted, const char **ret_why)
 }
 
 /*
- * Publishes the layout and makes the handlers live, so that no sample is missed. All else can wait until the loader
- * knows that we run.
+ * Publishes the layout and makes the handlers and taps live, so that no sample is missed. All else can wait until the
+ * loader knows that we run. Fills *started. Returns its error.
  */
-static int stay_start(struct stay *stay, int wanted, const char **ret_why)
+static int stay_start(struct stay *stay, const struct duet_message_start *start, struct peer_started *started)
 {
 	code_publish_layout(stay);
 	stay_open(stay);
 	jvm_events_enable();
-	return stay_tick(stay, wanted, ret_why);
+	started->stay = stay;
+	started->error = stay_tick(stay, (int)start->signo, &started->why);
+	if (!started->error)
+		started->refused = taps_start(start->events, start->event_count, &started->refused_why);
+	if (!started->error && stay->engine->id == start->engine)
+		started->why = "";
+	return started->error;
 }
 
 /*
@@ -136,6 +143,7 @@ static int stay_start(struct stay *stay, int wanted, const char **ret_why)
  */
 static void stay_stop(struct stay *stay)
 {
+	taps_stop();
 	if (stay->engine->stop)
 		stay->engine->stop();
 	jvm_events_disable();
@@ -261,22 +269,22 @@ static void settle(void)
 
 static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *start, const int fds[2])
 {
+	struct peer_started started = {.error = -ENOMEM, .why = "no memory", .refused_why = ""};
 	struct stay *stay = calloc(1, sizeof(*stay));
-	const char *why = "no memory";
 	bool stopped = false;
-	int error = -ENOMEM;
+	int error;
 
 	if (stay)
-		error = stay_fill(stay, start, fds, &why);
+		started.error = stay_fill(stay, start, fds, &started.why);
 	peer_close_fds(fds);
-	if (error) {
-		peer_send_started(peer, error, stay, why);
+	if (started.error) {
+		peer_send_started(peer, &started);
 		if (stay)
 			stay_free(stay);
 		return false;
 	}
-	error = stay_start(stay, (int)start->signo, &why);
-	peer_send_started(peer, error, stay, error || stay->engine->id != start->engine ? why : "");
+	error = stay_start(stay, start, &started);
+	peer_send_started(peer, &started);
 	settle();
 	if (!error) {
 		code_publish_heaps(stay);

@@ -16,6 +16,7 @@
 #include "metadata.h"
 #include "nmethods.h"
 #include "stay.h"
+#include "tap.h"
 #include "threads.h"
 #include "virtual_threads.h"
 
@@ -65,7 +66,7 @@ static void JNICALL on_vm_death(jvmtiEnv *jvmti, JNIEnv *env)
 	control_goodbye();
 }
 
-static const jvmtiEventCallbacks callbacks = {
+static const jvmtiEventCallbacks own_callbacks = {
 	.VMInit = on_vm_init,
 	.VMDeath = on_vm_death,
 	.ClassLoad = on_class_load,
@@ -165,12 +166,14 @@ static void enable_start_events(void)
 
 int jvm_open(JavaVM *vm, bool at_start)
 {
+	jvmtiEventCallbacks callbacks = own_callbacks;
 	jvmtiEnv *jvmti;
 
 	if (jvm.jvmti)
 		return 0;
 	if (!get_jvmti(vm, &jvmti))
 		return -ENOTSUP;
+	taps_add_callbacks(&callbacks);
 	if (request_capabilities(jvmti) || (*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof(callbacks))) {
 		(*jvmti)->DisposeEnvironment(jvmti);
 		return -ENOTSUP;

@@ -203,15 +203,17 @@ int peer_send_hello(int peer)
 	return send_message(peer, &hello.head, DUET_MESSAGE_HELLO, sizeof(hello));
 }
 
-int peer_send_started(int peer, int error, const struct stay *stay, const char *why)
+int peer_send_started(int peer, const struct peer_started *from)
 {
-	struct duet_message_started started = {.error = error, .tid = (uint32_t)syscall(SYS_gettid)};
+	struct duet_message_started started = {
+		.error = from->error, .tid = (uint32_t)syscall(SYS_gettid), .refused = (uint16_t)from->refused};
 
-	snprintf(started.why, sizeof(started.why), "%s", why);
-	if (!error) {
-		started.signo = (uint32_t)stay->signo;
+	snprintf(started.why, sizeof(started.why), "%s", from->why);
+	snprintf(started.refused_why, sizeof(started.refused_why), "%s", from->refused_why);
+	if (!from->error) {
+		started.signo = (uint32_t)from->stay->signo;
 		started.handler = (uintptr_t)sample_handler;
-		started.engine = stay->engine->id;
+		started.engine = (uint16_t)from->stay->engine->id;
 	}
 	return send_message(peer, &started.head, DUET_MESSAGE_STARTED, sizeof(started));
 }

@@ -21,9 +21,18 @@ int peer_listen(const char *name);
  */
 int peer_accept(int listener, const char secret[DUET_SECRET_DIGITS], uint64_t timeout_ns);
 
-/* Return 0 or -errno. `stay` is not used after an error; `why` is "" when there is nothing to explain. */
+/* The answer to START. */
+struct peer_started {
+	int error; /* 0 or -errno */
+	const char *why; /* the reason for `error`, or for an engine that was not asked for; else "" */
+	const struct stay *stay; /* not used after an error */
+	uint32_t refused; /* bit i: events[i] of START will have no samples */
+	const char *refused_why; /* the reason for `refused`, else "" */
+};
+
+/* Return 0 or -errno. */
 int peer_send_hello(int peer);
-int peer_send_started(int peer, int error, const struct stay *stay, const char *why);
+int peer_send_started(int peer, const struct peer_started *from);
 int peer_send_stopped(int peer);
 int peer_send_ending(int peer);
 

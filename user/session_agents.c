@@ -12,6 +12,7 @@
 
 #define SAMPLE_LANE_MIN (1u << 20)
 #define SAMPLE_LANE_MAX (64u << 20)
+#define TAP_LANE_BYTES (8u << 20)
 /* the agent waits when the lane is full; it holds two polls' worth of a large JVM's code */
 #define METADATA_LANE_BYTES (4u << 20)
 #define TABLES_BYTES (16u << 20) /* pages are touched only as far as they are filled; libjvm.so takes 1.5 MB */
@@ -44,7 +45,9 @@ static int allow_signals(struct session *session, struct agent *agent)
 
 	process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
 	unwinding_publish(session_unwinding(session, agent->process), agent->process);
-	return session->collector ? collector_allow(session->collector, agent->process->pid, &target) : 0;
+	if (!session->collector || agent->start.engine == DUET_ENGINE_NONE)
+		return 0;
+	return collector_allow(session->collector, agent->process->pid, &target);
 }
 
 /* ---- failures ---- */
@@ -92,12 +95,25 @@ static void note_engine(struct session *session, const struct agent *agent)
 		log_warn("JVM %d: its ticks are timers, without kernel frames: %s", agent->process->pid, agent->why);
 }
 
+/* Tells of events that this JVM gives no samples of. */
+static void tell_refused(const struct session *session, const struct agent *agent)
+{
+	for (uint32_t i = 0; i < agent->start.event_count; i++) {
+		const struct event_spec *spec = &session->options->events.items[agent->start.events[i].index];
+
+		if (agent->refused & 1u << i)
+			log_warn("JVM %d: no samples of %s: %s", agent->process->pid, spec->event->name,
+				 agent->refused_why);
+	}
+}
+
 static void on_running(struct session *session, struct agent *agent)
 {
 	if (agent->process->runtime != agent) /* attached before an exec: not for this program */
 		return agent_stop(agent);
 	allow_signals(session, agent);
 	note_engine(session, agent);
+	tell_refused(session, agent);
 	session->hurry_ns = clock_monotonic_ns() + HURRY_NS;
 	if (agent->process->attach_failures)
 		log_info("JVM %d: the agent is attached now", agent->process->pid);
@@ -157,6 +173,22 @@ static int refuse(struct session *session, struct process *process)
 	return 0;
 }
 
+/* The bytes of a lane for the samples of all events. Nobody knows in advance how many a tap of the JVM takes. */
+static uint64_t lane_bytes(const struct session *session)
+{
+	uint64_t typical = JAVA_SAMPLE_BYTES * (session->options->java_depth / DUET_JAVA_DEPTH), bytes = 0;
+
+	for (size_t i = 0; i < session->options->events.len; i++) {
+		const struct event_spec *spec = &session->options->events.items[i];
+
+		if (spec->event->perf.is_clock)
+			bytes += NS_PER_SEC / spec->interval * session->cpus * typical;
+		else if (!event_has_ticks(spec->event))
+			bytes += TAP_LANE_BYTES;
+	}
+	return bytes < SAMPLE_LANE_MIN ? SAMPLE_LANE_MIN : bytes > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX : bytes;
+}
+
 static void list_agent_events(struct agent_start *start, const struct event_list *list)
 {
 	for (uint32_t i = 0; i < list->len; i++) {
@@ -171,17 +203,13 @@ static void list_agent_events(struct agent_start *start, const struct event_list
 int session_attach(struct session *session, struct process *process, enum attach_kind kind,
 		   const struct attach_control *control)
 {
-	uint64_t typical = JAVA_SAMPLE_BYTES * (session->options->java_depth / DUET_JAVA_DEPTH);
-	const struct event_spec *clock = event_list_clock(&session->options->events);
-	uint64_t lane = clock ? NS_PER_SEC / clock->interval * session->cpus * typical : 0;
+	bool has_ticks = event_list_has_ticks(&session->options->events);
 	struct agent_start start = {
-		.engine = engines[session->engine].agent,
+		.engine = has_ticks ? engines[session->engine].agent : DUET_ENGINE_NONE,
 		.is_engine_asked = session->options->engine == session->engine,
 		.java_depth = session->options->java_depth,
 		.tables_bytes = engines[session->engine].standalone ? TABLES_BYTES : 0,
-		.sample_lane_bytes = lane < SAMPLE_LANE_MIN   ? SAMPLE_LANE_MIN
-				     : lane > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX
-							      : lane,
+		.sample_lane_bytes = lane_bytes(session),
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};
 	struct agent *agent;

@@ -72,8 +72,12 @@ static uint64_t samples_a_second(const struct event_list *events)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < events->len; i++)
-		sum += events->items[i].event->perf.is_clock ? NS_PER_SEC / events->items[i].interval : COUNTS_A_SECOND;
+	for (size_t i = 0; i < events->len; i++) {
+		const struct event_spec *spec = &events->items[i];
+
+		if (spec->event->program != DUET_PROGRAM_NONE)
+			sum += spec->event->perf.is_clock ? NS_PER_SEC / spec->interval : COUNTS_A_SECOND;
+	}
 	return sum;
 }
 
@@ -107,22 +111,23 @@ static uint32_t kernel_stack_bytes(void)
 	return page > THREAD_SIZE_MIN ? (uint32_t)page : THREAD_SIZE_MIN;
 }
 
-static size_t count_perf_events(const struct event_list *events)
+static size_t count_events(const struct event_list *events, enum duet_program program)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < events->len; i++)
-		count += events->items[i].event->program == DUET_PROGRAM_PERF;
+		count += events->items[i].event->program == program;
 	return count;
 }
 
 static void configure_events(struct duet_config *config, const struct event_list *events)
 {
-	config->perf_events = (uint8_t)count_perf_events(events);
+	config->perf_events = (uint8_t)count_events(events, DUET_PROGRAM_PERF);
 	for (size_t i = 0; i < events->len; i++) {
 		const struct event_spec *spec = &events->items[i];
 
-		config->event_of[spec->event->program] = (uint8_t)i;
+		if (spec->event->program != DUET_PROGRAM_NONE)
+			config->event_of[spec->event->program] = (uint8_t)i;
 		config->events[i] = (struct duet_event){
 			.tick_weight = perf_period(spec),
 			.gap = (uint32_t)(spec->interval / perf_period(spec)),
@@ -223,7 +228,8 @@ static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
 /* Only a program of another kind can be interrupted by a perf event. */
 static int size_levels(struct duet_bpf *bpf, const struct event_list *events)
 {
-	uint32_t levels = count_perf_events(events) == events->len ? 1 : DUET_MAX_LEVELS;
+	bool may_nest = count_events(events, DUET_PROGRAM_PERF) + count_events(events, DUET_PROGRAM_NONE) < events->len;
+	uint32_t levels = may_nest ? DUET_MAX_LEVELS : 1;
 	int err = bpf_map__set_max_entries(bpf->maps.scratch, levels);
 
 	return err ? err : bpf_map__set_max_entries(bpf->maps.unwind_known, levels);
@@ -252,8 +258,12 @@ static int choose_programs(struct collector *collector, const struct duet_bpf *b
 	memcpy(collector->programs, programs, sizeof(programs));
 	if (use_cookie)
 		collector->programs[DUET_PROGRAM_PERF] = bpf->progs.perf_cookie;
-	for (size_t i = 0; !err && i < collector->events.len; i++)
-		err = bpf_program__set_autoload(collector->programs[collector->events.items[i].event->program], true);
+	for (size_t i = 0; !err && i < collector->events.len; i++) {
+		enum duet_program chosen = collector->events.items[i].event->program;
+
+		if (chosen != DUET_PROGRAM_NONE)
+			err = bpf_program__set_autoload(collector->programs[chosen], true);
+	}
 	return err;
 }
 
@@ -417,7 +427,7 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 	}
 	collector->events = *options->events;
 	probe_init();
-	if (count_perf_events(options->events) > 1 && !probe_has_attach_cookie()) {
+	if (count_events(options->events, DUET_PROGRAM_PERF) > 1 && !probe_has_attach_cookie()) {
 		buf_add_str(why, "several perf events in one recording need Linux 5.15: give one of them");
 		err = -ENOTSUP;
 		goto out;
@@ -441,7 +451,7 @@ out:
 
 int collector_start(struct collector *collector)
 {
-	bool use_index = count_perf_events(&collector->events) > 1;
+	bool use_index = count_events(&collector->events, DUET_PROGRAM_PERF) > 1;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < collector->events.len; i++) {
@@ -449,7 +459,7 @@ int collector_start(struct collector *collector)
 
 		if (program == DUET_PROGRAM_PERF)
 			err = perf_events_start(&collector->perf[i], collector->programs[program], use_index ? i : 0);
-		else
+		else if (program != DUET_PROGRAM_NONE)
 			err = attach(&collector->links[i], collector->programs[program]);
 	}
 	return err;

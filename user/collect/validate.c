@@ -265,6 +265,8 @@ static bool started_check(const struct duet_message_started *started, size_t byt
 {
 	return bytes == sizeof(*started) && started->error <= 0 && started->error >= -MAX_ERRNO &&
 	       started->signo <= 64 && started->engine < DUET_ENGINE_ID_MAX &&
+	       !(started->refused >> DUET_MAX_EVENTS) &&
+	       is_terminated(started->refused_why, sizeof(started->refused_why)) &&
 	       is_terminated(started->why, sizeof(started->why));
 }
 

@@ -131,6 +131,19 @@ const struct event_spec *event_list_clock(const struct event_list *list)
 	return NULL;
 }
 
+bool event_has_ticks(const struct event *event)
+{
+	return event->agent <= DUET_AGENT_EVENT_CLOCK;
+}
+
+bool event_list_has_ticks(const struct event_list *list)
+{
+	for (size_t i = 0; i < list->len; i++)
+		if (event_has_ticks(list->items[i].event))
+			return true;
+	return false;
+}
+
 bool event_list_in_agent(const struct event_list *list)
 {
 	for (size_t i = 0; i < list->len; i++)

@@ -203,6 +203,8 @@ static bool signal_is_sound(const struct duet_message_started *started)
 {
 	int signo = (int)started->signo;
 
+	if (started->engine == DUET_ENGINE_NONE)
+		return !signo;
 	if (started->handler <= 1)
 		return false;
 	if (started->engine == DUET_ENGINE_ITIMER)
@@ -231,6 +233,8 @@ static void on_started(struct agent *agent, const struct duet_message_started *s
 	agent->signo = started->signo;
 	agent->handler = started->handler;
 	agent->tid = started->tid;
+	agent->refused = started->refused & ((1u << agent->start.event_count) - 1);
+	snprintf(agent->refused_why, sizeof(agent->refused_why), "%s", started->refused_why);
 	agent->state = AGENT_RUNNING;
 }
 

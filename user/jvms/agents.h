@@ -71,6 +71,8 @@ struct agent {
 	bool layout_told; /* BPF has the JVM's newest layout */
 	uint64_t claimed_ns; /* sum of the weights of its samples (timer engines) */
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
+	uint32_t refused; /* bit i: start.events[i] has no samples in this JVM, … */
+	char refused_why[128]; /* … and why */
 	int error; /* why it is AGENT_FAILED: -errno */
 	char why[256]; /* what AGENT_FAILED means, or `engine` */
 	uint64_t retry_ns; /* set by the session: when to try another agent; 0 = never */

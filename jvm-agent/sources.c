@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Where samples come from: the engines, which tick by signals, and the taps, which listen to the JVM itself. */
 #include "engine.h"
+#include "tap.h"
 
 #include <stddef.h>
 
@@ -19,6 +21,25 @@ const struct agent_engine *engine_find(uint32_t id)
 		if (engines[i]->id == id)
 			return engines[i];
 	return NULL;
+}
+
+static const struct agent_tap *const taps[] = {
+	NULL,
+};
+
+const struct agent_tap *tap_find(uint32_t kind)
+{
+	for (size_t i = 0; taps[i]; i++)
+		if (taps[i]->kind == kind)
+			return taps[i];
+	return NULL;
+}
+
+void taps_add_callbacks(jvmtiEventCallbacks *callbacks)
+{
+	for (size_t i = 0; taps[i]; i++)
+		if (taps[i]->add_callbacks)
+			taps[i]->add_callbacks(callbacks);
 }
 
 int engine_take_realtime(int wanted, const char **ret_why)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A tap takes samples from the JVM itself, in callbacks of JVMTI. Several taps and an engine can be open at once. To
+ * add one, write a file event_<name>.c that ends in a `const struct agent_tap`, and add a row to sources.c.
+ */
+#ifndef TAP_H
+#define TAP_H
+
+#include <jvmti.h>
+#include <stdint.h>
+
+#include "duet_agent.h"
+
+struct agent_tap {
+	enum duet_agent_event_kind kind;
+	int first_version; /* of Java that has the event; an older JVM is asked for nothing */
+	jvmtiCapabilities needs; /* asked for at START, given back at STOP: other agents may want them */
+	/* What the user is told when the version is too low, or the capabilities are refused; constant text. */
+	const char *too_old;
+	const char *refused;
+	void (*add_callbacks)(jvmtiEventCallbacks *callbacks); /* called once, in jvm_open(); may be NULL */
+	/*
+	 * Both are called on the agent's thread, between stay_open() and stay_close(). start() returns 0, or -errno and
+	 * one sentence in *ret_why (constant text). Callbacks use the stay inside stay_enter() and stay_leave() only.
+	 */
+	int (*start)(const struct duet_agent_event *event, const char **ret_why);
+	void (*stop)(void);
+};
+
+/* Returns NULL when there is no tap of this kind. */
+const struct agent_tap *tap_find(uint32_t kind);
+void taps_add_callbacks(jvmtiEventCallbacks *callbacks);
+
+/*
+ * Starts the taps of these events, each of another kind. A tap that cannot start does not keep the others from it.
+ * Returns which have failed, one bit for each index in `events`, with a sentence in *ret_why if any has.
+ */
+uint32_t taps_start(const struct duet_agent_event *events, uint32_t count, const char **ret_why);
+void taps_stop(void); /* stops those that were started */
+
+#endif

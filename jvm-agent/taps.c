@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "tap.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "jvm.h"
+
+static const struct agent_tap *open_taps[DUET_MAX_EVENTS];
+static uint32_t open_count;
+
+static int start_one(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
+{
+	int error;
+
+	*ret_why = tap->too_old;
+	if (jvm.version < tap->first_version)
+		return -ENOTSUP;
+	*ret_why = tap->refused;
+	if ((*jvm.jvmti)->AddCapabilities(jvm.jvmti, &tap->needs))
+		return -EBUSY;
+	error = tap->start(event, ret_why);
+	if (error)
+		(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &tap->needs);
+	return error;
+}
+
+uint32_t taps_start(const struct duet_agent_event *events, uint32_t count, const char **ret_why)
+{
+	uint32_t refused = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct agent_tap *tap = tap_find(events[i].kind);
+		const char *why;
+
+		if (!tap) /* the engine's clock */
+			continue;
+		if (!start_one(tap, &events[i], &why)) {
+			open_taps[open_count++] = tap;
+			continue;
+		}
+		refused |= 1u << i;
+		*ret_why = why;
+	}
+	return refused;
+}
+
+void taps_stop(void)
+{
+	while (open_count) {
+		const struct agent_tap *tap = open_taps[--open_count];
+
+		tap->stop();
+		(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &tap->needs);
+	}
+}
