@@ -188,6 +188,7 @@ enum duet_java_sample_flag {
 	DUET_JAVA_REPAIRED = 1 << 0,   /* the top frame had to be repaired before the walk succeeded */
 	DUET_JAVA_NO_THREAD = 1 << 1,  /* the thread has no JNIEnv: GC, compiler, native */
 	DUET_JAVA_TRUNCATED = 1 << 2,  /* java_depth reached the limit */
+	DUET_JAVA_MOUNTED = 1 << 3,    /* the frames of a virtual thread only, without its carrier's */
 };
 
 /* Followed by java_depth struct duet_java_frame, leaf first. */

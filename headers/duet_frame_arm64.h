@@ -398,6 +398,7 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 #define DUET_FRAME_FIXED_BYTES 80 /* of an interpreter frame, below its frame pointer */
 #define DUET_FRAME_BCP_WORD (-9) /* where it saves the pointer to the byte code (JDK 9+), in words */
 #define DUET_FRAME_STUB_THREAD (-8) /* bytes from its frame pointer to where the call stub keeps its JavaThread */
+#define DUET_FRAME_STUB_WRAPPER (-64) /* and its JavaCallWrapper */
 
 #define DUET_ARM64_ENTRY_BYTES 64 /* after it stores the frame record, an entry stores the caller's sp within this */
 

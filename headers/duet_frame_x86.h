@@ -308,6 +308,7 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 #define DUET_FRAME_FIXED_BYTES 64 /* of an interpreter frame, below its frame pointer */
 #define DUET_FRAME_BCP_WORD (-8) /* where it saves the pointer to the byte code (JDK 9+), in words */
 #define DUET_FRAME_STUB_THREAD 24 /* bytes from its frame pointer to where the call stub keeps its JavaThread */
+#define DUET_FRAME_STUB_WRAPPER (-48) /* and its JavaCallWrapper */
 
 /*
  * Finds where a method's entry pops the return address, pop %rax; lea n(%rsp, %rcx, 8), %r14, and where it pushes it

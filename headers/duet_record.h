@@ -57,6 +57,12 @@ enum duet_sample_flag {
 	/* a pc lay in no mapping that BPF knows: the loader must read the process's mappings again */
 	DUET_SAMPLE_UNKNOWN_CODE = 1 << 7,
 	DUET_SAMPLE_WALKED = 1 << 8, /* a JVM's thread, complete by the JVM's published layout: it needs no signal */
+	/*
+	 * Taken by the agent in a callback of JVMTI: the thread has called the JVM. The stack begins where it left
+	 * Java, so its first address is a return address too. It may end at the first Java frame instead of the
+	 * thread's entry, and leave out native frames between Java frames. No frames: the thread had none of Java.
+	 */
+	DUET_SAMPLE_CALLED = 1 << 9,
 };
 
 /* Why the walk of the user stack ended where it did. */

@@ -33,7 +33,7 @@ static struct {
 	struct offset queue_buffer, queue_end, codelet_text, codelet_bytes;
 	struct offset method_const, const_pool, const_id, const_code_bytes, pool_holder, holder_ids;
 	struct offset thread_osthread, osthread_id;
-	struct offset thread_anchor, anchor_sp, anchor_pc;
+	struct offset thread_anchor, wrapper_anchor, anchor_sp, anchor_pc, anchor_fp;
 	struct offset thread_object, thread_current, thread_owner, thread_entry;
 	struct offset flag_name, flag_address;
 	size_t block_header_bytes, const_method_bytes, flag_bytes;
@@ -94,6 +94,8 @@ static const struct vmstructs_row rows[] = {
 	{"JVMFlag", "_addr", &layout.flag_address, NULL},
 	{"JavaFrameAnchor", "_last_Java_sp", &layout.anchor_sp, NULL},
 	{"JavaFrameAnchor", "_last_Java_pc", &layout.anchor_pc, NULL},
+	{"JavaFrameAnchor", "_last_Java_fp", &layout.anchor_fp, NULL},
+	{"JavaCallWrapper", "_anchor", &layout.wrapper_anchor, NULL},
 	{"CodeCache", "_heaps", NULL, &layout.heaps_address},
 	{"CodeCache", "_heap", NULL, &layout.heap_address},
 	{"AbstractInterpreter", "_code", NULL, &layout.interpreter_address},
@@ -373,15 +375,26 @@ int jvmstructs_thread_id(uintptr_t java_thread)
 	return tid;
 }
 
-bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor)
+static bool anchor_in(uintptr_t holder, const struct offset *offset, struct frame_anchor *ret_anchor)
 {
-	uintptr_t anchor = java_thread + layout.thread_anchor.value;
+	uintptr_t anchor = holder + offset->value;
 
-	if (!java_thread || !layout.thread_anchor.known || !layout.anchor_sp.known || !layout.anchor_pc.known)
+	if (!holder || !offset->known || !layout.anchor_sp.known || !layout.anchor_pc.known || !layout.anchor_fp.known)
 		return false;
 	ret_anchor->sp = (uintptr_t *)(anchor + layout.anchor_sp.value);
 	ret_anchor->pc = (uintptr_t *)(anchor + layout.anchor_pc.value);
+	ret_anchor->fp = (uintptr_t *)(anchor + layout.anchor_fp.value);
 	return true;
+}
+
+bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor)
+{
+	return anchor_in(java_thread, &layout.thread_anchor, ret_anchor);
+}
+
+bool jvmstructs_caller_anchor(uintptr_t wrapper, struct frame_anchor *ret_anchor)
+{
+	return anchor_in(wrapper, &layout.wrapper_anchor, ret_anchor);
 }
 
 /* ---- the layout, for walkers outside of this process ---- */

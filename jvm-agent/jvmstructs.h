@@ -62,10 +62,16 @@ int jvmstructs_thread_id(uintptr_t java_thread);
 
 /* The fields of a thread's last_Java_frame, which says where the thread left Java code. */
 struct frame_anchor {
-	uintptr_t *sp;
-	uintptr_t *pc;
+	uintptr_t *sp; /* to 0: the thread has no Java frames */
+	uintptr_t *pc; /* to 0: it is the word below sp */
+	uintptr_t *fp; /* what it leads to may be stale, unless the frame is one of the interpreter */
 };
 bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor);
+/*
+ * The same for the Java frames below a call of Java by native code, whose JavaCallWrapper is given. Does not read the
+ * wrapper.
+ */
+bool jvmstructs_caller_anchor(uintptr_t wrapper, struct frame_anchor *ret_anchor);
 
 /*
  * Stores the part of the layout that recognises mounted virtual threads. Returns false when HotSpot does not export it.

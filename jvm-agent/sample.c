@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything here runs in a signal handler, on any thread, at any instruction:
+ * Everything here runs in a signal handler, on any thread, at any instruction, or is shared with it:
  * no locks, no allocation, no thread-local storage (which a dlopened library
  * may allocate at first use, and which musl refuses to place).
  */
@@ -28,7 +28,7 @@
 
 /* Too large for a thread's stack. */
 struct walk_slot {
-	int owner; /* tid, 0 = free */
+	int owner; /* 0 = free; tid of the thread in the handler, or -tid of one in a callback */
 	ucontext_t context;
 	struct stack_copy stack;
 	struct agent_walk walk; /* standalone engines */
@@ -62,17 +62,20 @@ static struct walk_slot *slot_at(const struct stay *stay, unsigned int index)
 
 /*
  * Takes a free slot near the one that the tid selects. The handler's signals are blocked while it runs. So when a slot
- * already has this tid, the walk itself was interrupted and never returned.
+ * already has this tid, the walk itself was interrupted and never returned. The handler may interrupt a callback, which
+ * has a slot of its own.
  */
-static struct walk_slot *slot_take(struct stay *stay, int tid)
+static struct walk_slot *slot_take(struct stay *stay, int new_owner)
 {
+	int tid = new_owner < 0 ? -new_owner : new_owner;
+
 	for (int i = 0; i < SLOT_TRIES; i++) {
 		struct walk_slot *slot = slot_at(stay, (unsigned int)(tid + i) % SLOTS);
 		int owner = 0;
 
-		if (__atomic_compare_exchange_n(&slot->owner, &owner, tid, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&slot->owner, &owner, new_owner, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return slot;
-		if (owner == tid) {
+		if (owner == new_owner) {
 			duet_ring_count(stay->ring.page, DUET_AGENT_REENTERED);
 			return NULL;
 		}
@@ -209,15 +212,8 @@ static void write_ticks(struct stay *stay, struct agent_walk *walk, uint64_t per
 	}
 }
 
-/* Takes a sample as BPF does. Where BPF would signal the thread, asks AsyncGetCallTrace. */
-static void take_standalone(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
-			    const siginfo_t *info, const ucontext_t *context)
+static void begin_sample(const struct stay *stay, struct duet_sample *sample, const struct duet_java_sample *java)
 {
-	struct duet_sample *sample = &slot->walk.sample;
-	uint64_t periods = stay->engine->periods((int)java->tid, info);
-
-	if (!periods)
-		return;
 	*sample = (struct duet_sample){
 		.head = {.type = DUET_RECORD_SAMPLE,
 			 .version = DUET_RECORD_VERSION,
@@ -227,8 +223,20 @@ static void take_standalone(struct stay *stay, struct walk_slot *slot, struct du
 		.cookie = java->time_ns, /* no thread is sampled twice in one nanosecond */
 		.ns_tgid = stay->pid,
 		.ns_tid = java->tid,
-		.event = stay->clock.index,
 	};
+}
+
+/* Takes a sample as BPF does. Where BPF would signal the thread, asks AsyncGetCallTrace. */
+static void take_standalone(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
+			    const siginfo_t *info, const ucontext_t *context)
+{
+	struct duet_sample *sample = &slot->walk.sample;
+	uint64_t periods = stay->engine->periods((int)java->tid, info);
+
+	if (!periods)
+		return;
+	begin_sample(stay, sample, java);
+	sample->event = stay->clock.index;
 	slot->walk.most_ns = stay->clock.interval / 2;
 	walk_thread(&slot->walk, stay, &slot->stack, context);
 	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), &sample->virtual_thread);
@@ -239,6 +247,79 @@ static void take_standalone(struct stay *stay, struct walk_slot *slot, struct du
 	}
 	write_ticks(stay, &slot->walk, periods);
 }
+
+/* ---- callbacks ---- */
+
+/* How long the walk of a deep stack may take in a callback. */
+#define CALLBACK_WALK_NS 5000000
+
+_Static_assert(sizeof(jvmtiFrameInfo) == sizeof(struct asgct_frame), "both are kept in the same memory");
+
+/*
+ * The second witness: JVMTI, which a callback may call. AsyncGetCallTrace does not walk through the stub by which C2's
+ * code calls the JVM.
+ */
+static void ask_jvm(const struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java)
+{
+	struct asgct_frame *frames = slot_frames(slot);
+	jvmtiFrameInfo *infos = (jvmtiFrameInfo *)frames;
+	jint count = 0;
+
+	if ((*jvm.jvmti)->GetStackTrace(jvm.jvmti, NULL, 0, stay->java_depth, infos, &count)) {
+		java->status = ASGCT_UNKNOWN_JAVA;
+		return;
+	}
+	for (jint i = 0; i < count; i++) {
+		jvmtiFrameInfo info = infos[i];
+
+		frames[i] = (struct asgct_frame){
+			.bci = info.location < 0 ? DUET_BCI_NATIVE : (jint)info.location, .method = info.method};
+	}
+	java->status = count;
+	java->java_depth = (uint32_t)count;
+	if (count >= stay->java_depth)
+		java->flags |= DUET_JAVA_TRUNCATED;
+}
+
+static void take_here(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
+		      const struct sample_from *from)
+{
+	struct duet_sample *sample = &slot->walk.sample;
+	uintptr_t java_thread = jvm_current_thread();
+
+	begin_sample(stay, sample, java);
+	sample->event = from->event;
+	sample->weight = from->weight;
+	sample->attribute_bytes = from->attribute_bytes;
+	slot->walk.attributes = from->attributes;
+	slot->walk.most_ns = CALLBACK_WALK_NS;
+	walk_caller(&slot->walk, stay, &slot->stack, java_thread);
+	virtual_threads_mounted(&slot->walk.java.layout, java_thread, &sample->virtual_thread);
+	if (needs_answer(sample)) {
+		java->pc = sample->user_pc;
+		java->sp = sample->user_sp;
+		java->cookie = sample->cookie;
+		java->flags |= sample->virtual_thread.id ? DUET_JAVA_MOUNTED : 0;
+		ask_jvm(stay, slot, java);
+		write_java(stay, slot, java);
+		sample->flags |= DUET_SAMPLE_SIGNALLED;
+	}
+	write_walk(stay, &slot->walk);
+}
+
+void sample_here(struct stay *stay, const struct sample_from *from)
+{
+	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = (uint32_t)syscall(SYS_gettid)};
+	struct walk_slot *slot = slot_take(stay, -(int)java.tid);
+
+	if (!slot)
+		return;
+	take_here(stay, slot, &java, from);
+	slot_put(slot);
+	__atomic_fetch_add(&stay->ring.page->handler_ns, clock_ns() - java.time_ns, __ATOMIC_RELAXED);
+}
+
+/* ---- the handler ---- */
 
 static void sample_take(struct stay *stay, uint64_t time_ns, const siginfo_t *info, const ucontext_t *context)
 {

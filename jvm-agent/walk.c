@@ -129,10 +129,55 @@ static walk_result native_turn(struct agent_walk *walk)
 				(enum duet_code)code, &walk->sample.guessed_depth);
 }
 
+/* Goes to the frame where a thread left Java. Returns false when the anchor cannot be read; *ret_at is then all 0. */
+static bool read_anchor(struct agent_walk *walk, const struct frame_anchor *anchor, struct regs *ret_at)
+{
+	struct regs at = {0};
+
+	*ret_at = at;
+	if (walk_memory_read(walk, &at.sp, sizeof(at.sp), (uintptr_t)anchor->sp) ||
+	    walk_memory_read(walk, &at.pc, sizeof(at.pc), (uintptr_t)anchor->pc) ||
+	    walk_memory_read(walk, &at.fp, sizeof(at.fp), (uintptr_t)anchor->fp))
+		return false;
+	if (at.sp && !at.pc && walk_memory_read(walk, &at.pc, sizeof(at.pc), at.sp - sizeof(at.pc)))
+		return false;
+	if (at.sp)
+		*ret_at = at;
+	return true;
+}
+
+static void go_to(struct agent_walk *walk, const struct regs *at)
+{
+	walk->cursor = (struct unwind_cursor){
+		.pc = at->pc, .sp = at->sp, .fp = at->fp, .is_return = 1, .memory = walk};
+}
+
+/* Below a call stub, with this frame pointer: goes on at the Java frame that called the native code which called it. */
+static walk_result skip_native(struct agent_walk *walk, uint64_t fp)
+{
+	struct frame_anchor anchor;
+	uintptr_t wrapper;
+	struct regs at;
+
+	if (walk_memory_read(walk, &wrapper, sizeof(wrapper), fp + (uint64_t)(int64_t)DUET_FRAME_STUB_WRAPPER) ||
+	    !jvmstructs_caller_anchor(wrapper, &anchor) || !read_anchor(walk, &anchor, &at))
+		return DUET_WALK_UNREADABLE;
+	if (!at.sp)
+		return DUET_WALK_ENTRY;
+	if (at.sp <= fp)
+		return DUET_WALK_BAD_CFA;
+	go_to(walk, &at);
+	return DUET_WALK_NONE;
+}
+
 static walk_result java_turn(struct agent_walk *walk, uint32_t place)
 {
+	bool is_entry = walk->cursor.is_return && walk->cursor.pc == walk->java.layout.call_stub_return;
+	uint64_t fp = walk->cursor.fp;
 	walk_result end = walk_java_step(&walk->java, &walk->cursor);
 
+	if (end == DUET_WALK_NONE && is_entry && walk->skips_native)
+		end = skip_native(walk, fp);
 	if (end == DUET_WALK_NONE && walk->java.has_found)
 		walk_java_note(&walk->java);
 	walk->sample.stack[place] = walk->java.pc;
@@ -222,7 +267,7 @@ static void walk_frames(struct agent_walk *walk)
 }
 
 /* Without a layout the walk knows no Java code. */
-static void begin_java(struct agent_walk *walk, const ucontext_t *context)
+static void begin_java(struct agent_walk *walk)
 {
 	const struct duet_jvm_layout *layout = __atomic_load_n(&walk->stay->layout, __ATOMIC_ACQUIRE);
 	struct walk_java *java = &walk->java;
@@ -236,13 +281,10 @@ static void begin_java(struct agent_walk *walk, const ucontext_t *context)
 		java->layout = *layout;
 	else
 		memset(&java->layout, 0, sizeof(java->layout));
-	regs_get_general(context, java->regs);
 }
 
-static void begin(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const ucontext_t *context)
+static void begin(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack)
 {
-	struct regs regs = regs_get(context);
-
 	walk->stay = stay;
 	walk->stack = stack;
 	walk->stack->bytes = 0;
@@ -251,28 +293,80 @@ static void begin(struct agent_walk *walk, struct stay *stay, struct stack_copy 
 	walk->walked = 0;
 	walk->slice = tables_begin(&stay->tables);
 	walk->mapping = (struct duet_unwind_mapping){0};
-	walk->cursor = (struct unwind_cursor){
-		.pc = regs.pc, .sp = regs.sp, .fp = regs.fp, .lr = regs.lr, .has_lr = 1, .memory = walk};
-	begin_java(walk, context);
+	walk->cursor = (struct unwind_cursor){.memory = walk};
+	walk->skips_native = false;
+	begin_java(walk);
 }
 
-void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const ucontext_t *context)
+/* Walks from the cursor on, and says what came of it. */
+static void walk_on(struct agent_walk *walk)
 {
 	struct duet_sample *sample = &walk->sample;
 
-	begin(walk, stay, stack, context);
-	sample->user_pc = walk->cursor.pc;
-	sample->user_sp = walk->cursor.sp;
-	sample->flags |= DUET_SAMPLE_USER_REGS;
 	walk_frames(walk);
 	if (walk->java.layout.call_stub_return)
 		sample->id_depth = sample->user_depth;
 	if (sample->walk_end != DUET_WALK_ENTRY || walk->cursor.is_guess ||
-	    !tables_unchanged(&stay->tables, &walk->slice))
+	    !(walk->skips_native || tables_unchanged(&walk->stay->tables, &walk->slice)))
 		return;
 	sample->flags |= DUET_SAMPLE_USER_COMPLETE;
 	if (walk->java.layout.call_stub_return)
 		sample->flags |= DUET_SAMPLE_WALKED;
+}
+
+void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const ucontext_t *context)
+{
+	struct regs regs = regs_get(context);
+
+	begin(walk, stay, stack);
+	regs_get_general(context, walk->java.regs);
+	walk->cursor = (struct unwind_cursor){
+		.pc = regs.pc, .sp = regs.sp, .fp = regs.fp, .lr = regs.lr, .has_lr = 1, .memory = walk};
+	walk->sample.user_pc = regs.pc;
+	walk->sample.user_sp = regs.sp;
+	walk->sample.flags |= DUET_SAMPLE_USER_REGS;
+	walk_on(walk);
+}
+
+/* Passes the stub through which a compiled method called the JVM. Returns why that cannot be done, if so. */
+static walk_result leave_stub(struct agent_walk *walk)
+{
+	uint64_t pc = walk->cursor.pc;
+	struct code_blob blob;
+
+	if (java_is_interpreter(&walk->java, pc) || pc == walk->java.layout.call_stub_return)
+		return DUET_WALK_NONE;
+	if (!jvmstructs_blob_at(pc, &blob))
+		return DUET_WALK_NO_BLOB;
+	return jvmstructs_is_nmethod(blob.name) ? DUET_WALK_NONE : walk_java_step(&walk->java, &walk->cursor);
+}
+
+void walk_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, uintptr_t java_thread)
+{
+	struct duet_sample *sample = &walk->sample;
+	struct frame_anchor anchor;
+	struct regs at;
+
+	begin(walk, stay, stack);
+	memset(walk->java.regs, 0, sizeof(walk->java.regs));
+	walk->skips_native = !stay->tables.file;
+	sample->flags |= DUET_SAMPLE_CALLED | DUET_SAMPLE_USER_REGS;
+	sample->walk_end = DUET_WALK_UNREADABLE;
+	if (!java_thread || !jvmstructs_anchor(java_thread, &anchor) || !read_anchor(walk, &anchor, &at))
+		return;
+	sample->user_pc = at.pc;
+	sample->user_sp = at.sp;
+	if (!at.sp) {
+		sample->walk_end = DUET_WALK_ENTRY;
+		sample->flags |= DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED;
+		return;
+	}
+	if (!walk_java_owns(&walk->java, at.pc)) /* there is no layout yet */
+		return;
+	go_to(walk, &at);
+	sample->walk_end = leave_stub(walk);
+	if (!sample->walk_end)
+		walk_on(walk);
 }
 
 /* ---- the record ---- */

@@ -41,6 +41,7 @@ struct agent_walk {
 	struct unwind_cursor cursor;
 	struct walk_java java;
 	struct kernel_stack kernel; /* the first sample.kernel_depth frames of the stack */
+	bool skips_native; /* there are no tables: native frames between Java frames are left out, and those below */
 	const void *attributes; /* set by the caller: sample.attribute_bytes of them */
 	uint32_t ids[DUET_MAX_USER_STACK];
 	uint64_t root[DUET_ROOT_FRAMES]; /* scratch to put the last frames in order */
@@ -52,10 +53,15 @@ struct agent_walk {
 };
 
 /*
- * Fills walk->sample from the interrupted thread; its head.time_ns and most_ns must be set. `stack` is scratch for copies of the
- * stack, free again when this returns. Async-signal-safe, bounded in frames and in system calls.
+ * Fills walk->sample from the interrupted thread; its head.time_ns and most_ns must be set. `stack` is scratch for
+ * copies of the stack, free again when this returns. Async-signal-safe, bounded in frames and in system calls.
  */
 void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const ucontext_t *context);
+/*
+ * The same in a callback of JVMTI, on the calling thread, whose JavaThread is given. The stack begins at the method
+ * that called the JVM (DUET_SAMPLE_CALLED). Native frames are left out where there are no tables for them.
+ */
+void walk_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, uintptr_t java_thread);
 
 /*
  * Returns the size of walk->sample with all that follows it (kernel frames, user frames, ids, attributes), which is what

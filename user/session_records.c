@@ -22,6 +22,8 @@
 #define FORGET_NS (JOIN_WAIT_NS + JOIN_NAMES_WAIT_NS)
 #define PUBLISH_NS (NS_PER_SEC / 50)
 #define READ_PART 256 /* records */
+#define MOST_BYTES_A_NS 64
+#define MOST_ERR_SAMPLES 4096
 #define READ_PARTS 4096
 #define READ_NS (NS_PER_SEC / 5)
 
@@ -41,7 +43,9 @@ static uint32_t known_thread(struct session *session, const struct process *proc
 /* An agent's sample has no cgroup. */
 static uint32_t owner_row(struct session *session, struct process *process, const struct duet_sample *sample)
 {
-	return owners_row(&session->owners, process, session->collector ? sample : NULL);
+	bool is_bpfs = session->collector && !(sample->flags & DUET_SAMPLE_CALLED);
+
+	return owners_row(&session->owners, process, is_bpfs ? sample : NULL);
 }
 
 /*
@@ -330,20 +334,48 @@ struct agent_context {
 	struct agent *agent;
 };
 
+/* Returns the event of START that a sample of the agent belongs to, or NULL: then the agent was not asked for it. */
+static const struct duet_agent_event *asked_event(const struct session *session, const struct agent *agent,
+						  uint32_t index)
+{
+	for (uint32_t i = 0; i < agent->start.event_count; i++) {
+		const struct duet_agent_event *event = &agent->start.events[i];
+		bool is_bpfs = event->kind == DUET_AGENT_EVENT_CLOCK && session->collector;
+
+		if (event->index == index && !is_bpfs && !(agent->refused & 1u << i))
+			return event;
+	}
+	return NULL;
+}
+
+/* The most that all samples of one agent and event together may weigh by now. */
+static uint64_t most_claimed(const struct session *session, const struct duet_agent_event *event)
+{
+	/* half a second more: timers may run late */
+	uint64_t ns = (clock_monotonic_ns() - session->command_ns + NS_PER_SEC / 2) * session->cpus;
+
+	/* A CPU clears no more memory in this time; and beyond what it does, samples err. */
+	return event->kind == DUET_AGENT_EVENT_CLOCK ? ns : ns * MOST_BYTES_A_NS + event->interval * MOST_ERR_SAMPLES;
+}
+
 /*
- * Agents send whole samples only with timer engines. A sample weighs at least one interval, and all samples of a JVM
- * together weigh no more than the CPU time there was, plus half a second for each CPU, because timers may run late.
+ * A sample weighs at least one interval, and all samples together no more than there can have been. Clocks interrupt
+ * code, everything else is a call of the JVM.
  */
 static bool is_plausible(const struct session *session, const struct agent *agent, const struct duet_sample *sample)
 {
-	uint64_t most_ns = (clock_monotonic_ns() - session->command_ns + NS_PER_SEC / 2) * session->cpus;
+	const struct duet_agent_event *event = asked_event(session, agent, sample->event);
+	bool is_called = sample->flags & DUET_SAMPLE_CALLED;
+	uint64_t most;
 
-	return !session->collector && !sample->event && sample->weight >= session->options->events.items[0].interval &&
-	       sample->weight <= most_ns && agent->claimed_ns + sample->weight <= most_ns;
+	if (!event || is_called == (event->kind == DUET_AGENT_EVENT_CLOCK) || sample->weight < event->interval)
+		return false;
+	most = most_claimed(session, event);
+	return sample->weight <= most && agent->claimed[sample->event] <= most - sample->weight;
 }
 
 #define CLAIMABLE (DUET_SAMPLE_KERNEL | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_PENDING | DUET_SAMPLE_USER_REGS | \
-		   DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_UNKNOWN_CODE | DUET_SAMPLE_WALKED)
+		   DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_UNKNOWN_CODE | DUET_SAMPLE_WALKED | DUET_SAMPLE_CALLED)
 
 /* For --all-user. */
 static void drop_kernel_frames(struct duet_sample *sample)
@@ -356,8 +388,8 @@ static void drop_kernel_frames(struct duet_sample *sample)
 }
 
 /*
- * Takes over a sample of a timer engine. Its content is the agent's claim; we fill in which process it belongs to. From
- * here on it is handled like BPF's.
+ * Takes over a sample of a timer engine or of a tap. Its content is the agent's claim; we fill in which process it
+ * belongs to. From here on it is handled like BPF's.
  */
 static void on_agent_sample(struct session *session, struct agent *agent, const struct duet_sample *record)
 {
@@ -378,7 +410,7 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 	memcpy(sample, record, record->head.size);
 	if (session->options->all_user)
 		drop_kernel_frames(sample);
-	agent->claimed_ns += sample->weight;
+	agent->claimed[sample->event] += sample->weight;
 	sample->head.tgid = (uint32_t)agent->process->pid;
 	sample->head.tid = sample->ns_tid;
 	sample->flags = (sample->flags & CLAIMABLE) | DUET_SAMPLE_JVM;
@@ -388,16 +420,24 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 	sample->comm[0] = '\0';
 	snprintf(sample->process_comm, sizeof(sample->process_comm), "%s", agent->process->comm);
 	agent->signalled++;
-	session->overhead.signals++;
-	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
+	session->overhead.signals += !(sample->flags & DUET_SAMPLE_CALLED);
+	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE && !session->collector)
 		unwinding_refresh(&agent->unwinding, agent->process);
 	record = parts_join(&agent->parts, sample);
 	join_sample(session->join, agent, record, clock_monotonic_ns());
 }
 
+static bool makes_samples(const struct agent_context *from)
+{
+	for (uint32_t i = 0; i < from->agent->start.event_count; i++)
+		if (asked_event(from->session, from->agent, from->agent->start.events[i].index))
+			return true;
+	return false;
+}
+
 /*
  * Accepts only records that START asked for: stacks are no deeper than java_depth, kernel frames come only from engine
- * perf, and frame parts only from standalone engines that keep all frames.
+ * perf, and frame parts only from agents that make samples with all frames.
  */
 static bool agent_was_asked(const struct agent_context *from, uint16_t type, const void *payload)
 {
@@ -410,7 +450,7 @@ static bool agent_was_asked(const struct agent_context *from, uint16_t type, con
 		return !((const struct duet_sample *)payload)->kernel_depth ||
 		       from->agent->engine == DUET_ENGINE_PERF;
 	case DUET_AGENT_FRAMES:
-		return !from->session->collector && depth > DUET_JAVA_DEPTH;
+		return makes_samples(from) && depth > DUET_JAVA_DEPTH;
 	default:
 		return false;
 	}

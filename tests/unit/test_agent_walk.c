@@ -42,6 +42,34 @@ bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
 	return false;
 }
 
+static struct {
+	uintptr_t sp, pc, fp;
+} left_java; /* where the calling thread did */
+
+bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor)
+{
+	*ret_anchor = (struct frame_anchor){&left_java.sp, &left_java.pc, &left_java.fp};
+	return java_thread != 0;
+}
+
+bool jvmstructs_caller_anchor(uintptr_t wrapper, struct frame_anchor *ret_anchor)
+{
+	(void)wrapper, (void)ret_anchor;
+	return false;
+}
+
+bool jvmstructs_blob_at(uintptr_t pc, struct code_blob *ret_blob)
+{
+	(void)pc, (void)ret_blob;
+	return false;
+}
+
+bool jvmstructs_is_nmethod(const char *name)
+{
+	(void)name;
+	return false;
+}
+
 static struct process *self(void)
 {
 	struct process *process = process_get(&processes, getpid(), 0);
@@ -322,6 +350,45 @@ static void test_indices_are_bound(void **state)
 	assert_int_equal(rows_of(&file, 0x1010), 0);
 }
 
+static void take_caller(uintptr_t java_thread)
+{
+	memset(&taken.sample, 0, sizeof(taken.sample));
+	taken.sample.head.time_ns = clock_ns();
+	walk_caller(&taken, &stay, &copied, java_thread);
+	assert_true(taken.sample.flags & DUET_SAMPLE_CALLED);
+	assert_int_equal(taken.sample.user_depth, 0);
+	assert_int_equal(walk_bytes(&taken), sizeof(taken.sample));
+}
+
+/* A thread of the JVM without Java frames has nothing to walk: its stack is whole. */
+static void test_caller_without_java(void **state)
+{
+	(void)state;
+	left_java.sp = 0;
+	take_caller(1);
+	assert_true(taken.sample.flags & DUET_SAMPLE_WALKED);
+	assert_int_equal(taken.sample.walk_end, DUET_WALK_ENTRY);
+}
+
+/* No thread, no memory behind the stack pointer, or no layout of Java frames yet: the other witness is asked. */
+static void test_caller_that_cannot_be_walked(void **state)
+{
+	uint64_t words[] = {0x1234, 0};
+
+	(void)state;
+	take_caller(0);
+	assert_false(taken.sample.flags & (DUET_SAMPLE_WALKED | DUET_SAMPLE_USER_COMPLETE));
+	left_java.sp = 8;
+	left_java.pc = 0;
+	take_caller(1);
+	assert_false(taken.sample.flags & (DUET_SAMPLE_WALKED | DUET_SAMPLE_USER_COMPLETE));
+	left_java.sp = (uintptr_t)&words[1];
+	take_caller(1);
+	assert_false(taken.sample.flags & (DUET_SAMPLE_WALKED | DUET_SAMPLE_USER_COMPLETE));
+	assert_int_equal(taken.sample.user_pc, 0x1234); /* the word below the stack pointer */
+	assert_int_equal(taken.sample.user_sp, left_java.sp);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_tables, drop_tables)
 
 int main(void)
@@ -333,6 +400,8 @@ int main(void)
 		CASE(test_nothing_published),
 		CASE(test_unreadable_stack),
 		CASE(test_another_slice_is_noticed),
+		cmocka_unit_test(test_caller_without_java),
+		cmocka_unit_test(test_caller_that_cannot_be_walked),
 		CASE(test_file_is_read_only),
 		cmocka_unit_test(test_bad_files_are_refused),
 		cmocka_unit_test(test_indices_are_bound),

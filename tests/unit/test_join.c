@@ -152,6 +152,25 @@ static void test_interval_excludes_the_next(void **state)
 	join_free(join);
 }
 
+/* Both halves of a sample from a callback come from the agent: they say nothing of BPF's samples around them. */
+static void test_callbacks_stand_aside(void **state)
+{
+	struct outcome_count counts = {0};
+	struct join *join = join_new(count, &counts);
+
+	(void)state;
+	sample(join, sample_at(200, DUET_SAMPLE_SIGNALLED, 0, 1), 200);
+	/* It began before, and arrived after. */
+	sample(join, sample_at(100, DUET_SAMPLE_CALLED | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 100, 2), 210);
+	sample(join, sample_at(220, DUET_SAMPLE_PENDING, 0, 1), 220);
+	offer(join, record_at(100, 100, 2), 300);
+	offer(join, record_at(230, 0, 1), 300);
+	join_run(join, 300);
+	assert_int_equal(counts.joined, 3);
+	assert_int_equal(counts.wrong, 0);
+	join_free(join);
+}
+
 static void test_pc_decides(void **state)
 {
 	struct outcome_count counts = {0};
@@ -423,6 +442,7 @@ int main(void)
 		cmocka_unit_test(test_pending_samples_share),
 		cmocka_unit_test(test_walked_samples_need_no_record),
 		cmocka_unit_test(test_interval_excludes_the_next),
+		cmocka_unit_test(test_callbacks_stand_aside),
 		cmocka_unit_test(test_pc_decides),
 		cmocka_unit_test(test_restarted_system_call_is_the_same_place),
 		cmocka_unit_test(test_waits_then_gives_up),

@@ -173,6 +173,22 @@ static void test_failed_walk_is_marked_and_keeps_the_top(void **state)
 	EXPECT(f, SPLICE_INLINED, SPLICE_COMPILED);
 }
 
+/* A sample from a callback begins with a return address; without any frame, there was no Java code. */
+static void test_called_from_java(void **state)
+{
+	const uint64_t at[] = {COMPILED + 16};
+	struct half_sample sample = kernel_half(0, 1, at);
+	struct fixture *f = *state;
+
+	sample.head.flags = DUET_SAMPLE_CALLED | DUET_SAMPLE_USER_COMPLETE;
+	splice(f, &sample, NULL, JOIN_WALKED);
+	expect_kinds(f, (enum splice_kind[]){SPLICE_INLINED, SPLICE_COMPILED}, 2);
+	sample.head.user_depth = 0;
+	splice(f, &sample, NULL, JOIN_WALKED);
+	expect_kinds(f, (enum splice_kind[]){SPLICE_MARK}, 1);
+	assert_string_equal(f->splice.frames.items[0].mark, "[no_Java_frame]");
+}
+
 static void test_unjoined_is_marked(void **state)
 {
 	struct fixture *f = *state;
@@ -557,6 +573,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_noise_below_native_is_cut, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_leaf_stub_is_shown_interpreter_is_not, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_failed_walk_is_marked_and_keeps_the_top, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_called_from_java, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_unjoined_is_marked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_native_below_java, set_up, tear_down),

@@ -136,6 +136,12 @@ static int check_engine(const struct session_options *session)
 		log_error("--max-overhead needs the bpf engine: engine %s cannot change its rate", engine->name);
 		return -EINVAL;
 	}
+	for (size_t i = 0; session->no_attach && i < session->events.len; i++)
+		if (!event_has_ticks(session->events.items[i].event)) {
+			log_error("--no-attach: %s comes from the agent in the JVM",
+				  session->events.items[i].event->name);
+			return -EINVAL;
+		}
 	if (engine->standalone && !event_list_in_agent(&session->events)) {
 		log_error("-e: engine %s samples only cpu; other events need the bpf engine", engine->name);
 		return -EINVAL;

@@ -122,6 +122,11 @@ static void classify(struct join_thread *thread, struct held_sample *held)
 {
 	const struct duet_sample *sample = held->sample;
 
+	/* No signal: the agent has written both halves, and says nothing of those of BPF's samples. */
+	if (sample->flags & DUET_SAMPLE_CALLED) {
+		held->cookie = sample->cookie;
+		return;
+	}
 	if (sample->flags & DUET_SAMPLE_SIGNALLED) {
 		thread->last_cookie = sample->flags & DUET_SAMPLE_COOKIE ? sample->cookie : 0;
 		for (size_t i = thread->samples.len; i-- > 0 && thread->samples.items[i].until_ns == UINT64_MAX;)

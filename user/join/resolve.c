@@ -226,7 +226,7 @@ static uint64_t stack_key(const struct resolver *r, const struct process *proces
 		(uintptr_t)jvm,
 		jvm ? jvm_changed_ns(jvm) : 0,
 		outcome,
-		sample->flags & DUET_SAMPLE_USER_COMPLETE,
+		sample->flags & (DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_CALLED),
 		sample->left_out != 0,
 		(uint64_t)sample->kernel_depth << 32 | (uint64_t)sample->user_depth << 16 | sample->no_signal,
 		java ? (uint64_t)java->java_depth << 32 | java->flags : 0,

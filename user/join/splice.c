@@ -16,7 +16,8 @@ struct splicing {
 	struct splice *out;
 	struct process *process; /* its mappings are read again when a frame is outside all of them */
 	const struct jvm *jvm;
-	const uint64_t *user; /* user frames, leaf first; [0] is a pc, the rest are return addresses */
+	const uint64_t *user; /* user frames, leaf first; [0] is a pc unless is_called, the rest are return addresses */
+	bool is_called; /* DUET_SAMPLE_CALLED */
 	uint32_t user_depth;
 	uint64_t time_ns;
 	const uint32_t *ids; /* of the user frames, or NULL */
@@ -97,9 +98,15 @@ static int push_kernel(struct splicing *s, const struct duet_sample *sample)
 	return err;
 }
 
+static bool is_return(const struct splicing *s, uint32_t index)
+{
+	return index > 0 || s->is_called;
+}
+
 static int push_native(struct splicing *s, uint32_t index)
 {
-	return push(s, (struct splice_frame){.kind = SPLICE_NATIVE, .address = s->user[index], .is_return = index > 0});
+	return push(s, (struct splice_frame){
+			       .kind = SPLICE_NATIVE, .address = s->user[index], .is_return = is_return(s, index)});
 }
 
 static int push_java(struct splicing *s, const struct duet_java_frame *frame, enum splice_kind kind)
@@ -123,7 +130,7 @@ static bool in_jvm_code(const struct splicing *s, uint32_t index)
 static struct duet_want code_key(const struct splicing *s, uint32_t index)
 {
 	return (struct duet_want){
-		.key = s->user[index] - (index > 0),
+		.key = s->user[index] - is_return(s, index),
 		.id = s->ids ? s->ids[index] : 0,
 		.kind = DUET_WANT_CODE,
 	};
@@ -238,7 +245,7 @@ static bool confirm_topmost(struct splicing *s, const struct jvm_code *code, con
 static int push_compiled_code(struct splicing *s, uint32_t index, const struct jvm_code *code)
 {
 	uint32_t depth = 0;
-	const struct duet_java_frame *frames = jvm_code_frames(code, s->user[index], index > 0, &depth);
+	const struct duet_java_frame *frames = jvm_code_frames(code, s->user[index], is_return(s, index), &depth);
 	bool topmost = s->other && !s->other_next;
 	int err = 0;
 
@@ -376,7 +383,7 @@ static uint32_t leaf_compiled_depth(struct splicing *s, uint32_t index, const st
 
 	if (!code || !code->method)
 		return 0;
-	if (jvm_code_frames(code, s->user[index], index > 0, &inlined) && inlined <= depth && inlined &&
+	if (jvm_code_frames(code, s->user[index], is_return(s, index), &inlined) && inlined <= depth && inlined &&
 	    frames[inlined - 1].method == code->method)
 		return inlined;
 	for (uint32_t i = 0; i < depth && i < 64; i++)
@@ -488,7 +495,7 @@ static int push_java_half(struct splicing *s, const struct duet_sample *sample, 
 	uint32_t leaf_index;
 	int err = 0;
 
-	s->other_is_cut = java->flags & DUET_JAVA_TRUNCATED;
+	s->other_is_cut = java->flags & (DUET_JAVA_TRUNCATED | DUET_JAVA_MOUNTED);
 	if (is_complete) {
 		err = push_agreed(s, frames, java->java_depth, &agreed);
 		if (!s->out->is_missing_code)
@@ -534,6 +541,7 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 		.user = sample->stack + sample->kernel_depth,
 		.user_depth = sample->user_depth,
 		.has_gap = sample->left_out != 0,
+		.is_called = sample->flags & DUET_SAMPLE_CALLED,
 		.time_ns = sample->head.time_ns,
 	};
 	int err;
@@ -544,6 +552,8 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 	splice->witnesses = SPLICE_ALONE;
 	if (sample->id_depth)
 		s.ids = (const uint32_t *)(s.user + s.user_depth);
+	if (s.is_called && !s.user_depth && sample->flags & DUET_SAMPLE_USER_COMPLETE)
+		return push_mark(&s, "[no_Java_frame]");
 	err = push_kernel(&s, sample);
 	if (err)
 		return err;

@@ -50,7 +50,7 @@ struct agent {
 	uint64_t begun_ns; /* CLOCK_MONOTONIC, before the process was touched */
 	uint64_t deadline_ns; /* end of the handshake's time, CLOCK_MONOTONIC */
 	struct agent_ring *ring;
-	struct parts parts; /* parts of this agent's samples (timer engines) */
+	struct parts parts; /* parts of this agent's own samples */
 	struct unwinding unwinding; /* what the agent walks by (timer engines); tables may be NULL */
 	bool hostile; /* the ring was inconsistent and is no longer read */
 	enum duet_engine_id engine; /* which ticks, when AGENT_RUNNING; if not start.engine, `why` says why */
@@ -69,7 +69,7 @@ struct agent {
 	bool stop_is_unsent; /* the socket was full; agent_ask() sends STOP later */
 	bool is_ending; /* the JVM is shutting down and waits briefly for our last requests */
 	bool layout_told; /* BPF has the JVM's newest layout */
-	uint64_t claimed_ns; /* sum of the weights of its samples (timer engines) */
+	uint64_t claimed[DUET_MAX_EVENTS]; /* sum of the weights of its own samples, by event of the recording */
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
 	uint32_t refused; /* bit i: start.events[i] has no samples in this JVM, … */
 	char refused_why[128]; /* … and why */
