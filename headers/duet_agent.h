@@ -90,6 +90,7 @@ enum duet_engine_id {
 enum duet_agent_event_kind {
 	DUET_AGENT_EVENT_NONE,	/* nothing: BPF samples it, and START does not mention it */
 	DUET_AGENT_EVENT_CLOCK, /* CPU time; timer engines tick for it */
+	DUET_AGENT_EVENT_ALLOC, /* objects allocated in Java's heap, in bytes */
 	DUET_AGENT_EVENT_KIND_MAX
 };
 

@@ -38,4 +38,6 @@ void taps_add_callbacks(jvmtiEventCallbacks *callbacks);
 uint32_t taps_start(const struct duet_agent_event *events, uint32_t count, const char **ret_why);
 void taps_stop(void); /* stops those that were started */
 
+extern const struct agent_tap tap_alloc;
+
 #endif

@@ -473,6 +473,7 @@ static const struct attack attacks[] = {
 	{"flood_samples", .run = flood_samples},
 	{"flood_one_thread", .run = flood_one_thread},
 	{"flood_standalone", .run = flood_standalone},
+	{"flood_classes", .run = flood_classes},
 	{"flood_methods", .run = flood_methods},
 	{"flood_code", .run = flood_code},
 	{"flood_inlining", .run = flood_inlining},

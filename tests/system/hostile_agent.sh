@@ -148,6 +148,12 @@ case_ring() {
 	! grep -q 'not sealed' "$here/attacker" || fail "the ring's file could be cut"
 }
 
+# Of the recording's two events the attacker floods the second; the honest JVM has no allocations.
+case_classes() {
+	start_honest
+	survive flood_classes 'agent records refused' -e cpu=2ms,alloc
+}
+
 # Whether a table gets full in this time depends on the machine; that it is said then is for unit tests.
 case_flood() {
 	start_honest
@@ -155,6 +161,7 @@ case_flood() {
 	survive flood_one_thread 'more than its samples can need'
 	survive flood_standalone 'agent records refused'
 	survive flood_standalone 'agent records refused' --engine ctimer
+	survive flood_classes 'agent records refused' # nobody has asked for them
 	survive flood_methods 'samples' -d 4
 	survive flood_code 'samples' -d 4
 	survive flood_inlining 'samples'

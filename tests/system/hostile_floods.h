@@ -34,6 +34,33 @@ static void flood_standalone(int peer)
 	put(DUET_LANE_SAMPLE, DUET_AGENT_SAMPLE, &sample, sizeof(sample));
 }
 
+/* Samples of allocations: some with attributes that lie about their lengths, all with a class that nobody has seen. */
+static void flood_classes(int peer)
+{
+	struct {
+		struct duet_sample sample;
+		struct duet_attribute class_head;
+		char class_name[DUET_MAX_CLASS_BYTES];
+		struct duet_attribute odd;
+	} record = {
+		.sample = {.head = {sizeof(record), DUET_RECORD_SAMPLE, DUET_RECORD_VERSION, noise() >> 2, 1, 1},
+			   .weight = 1 << 20,
+			   .event = 1,
+			   .ns_tid = (uint32_t)getpid(),
+			   .cgroup_id = noise(),
+			   .walk_end = DUET_WALK_ENTRY,
+			   .flags = DUET_SAMPLE_CALLED | DUET_SAMPLE_USER_COMPLETE,
+			   .attribute_bytes = sizeof(record) - sizeof(record.sample)},
+		.class_head = {DUET_ATTRIBUTE_CLASS, DUET_MAX_CLASS_BYTES, 0},
+		.odd = {(uint16_t)noise(), noise() % 2 ? (uint16_t)noise() : 0, 0},
+	};
+
+	(void)peer;
+	fill_noise(record.class_name, sizeof(record.class_name));
+	record.class_name[0] = '[';
+	put(DUET_LANE_SAMPLE, DUET_AGENT_SAMPLE, &record, sizeof(record));
+}
+
 /* Text without a NUL, so that all of it counts. */
 static void fill_text(char *text, size_t len)
 {

@@ -143,7 +143,7 @@ static int check_engine(const struct session_options *session)
 			return -EINVAL;
 		}
 	if (engine->standalone && !event_list_in_agent(&session->events)) {
-		log_error("-e: engine %s samples only cpu; other events need the bpf engine", engine->name);
+		log_error("-e: engine %s samples only cpu and alloc; other events need the bpf engine", engine->name);
 		return -EINVAL;
 	}
 	if (engine->standalone && (session->host || session->no_attach)) {

@@ -16,6 +16,7 @@ const struct event *const event_table[] = {
 	&event_page_faults,
 	&event_context_switches,
 	&event_syscalls,
+	&event_alloc,
 	NULL,
 };
 

@@ -1,0 +1,164 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 240
+# Memory that Java code allocates: as many bytes as the JVM itself counts, with the right methods and classes.
+. "$(dirname "$0")/lib.sh"
+
+# The smallest site has 12,500 samples, whose sum errs by 0.9 %. 5 % is five times that: one run of ten million fails.
+rounds=400
+tolerance=5
+
+# Without anything that ticks, only the JVM's mappings show that the agent has been started.
+start_alloc() { # RECORD-OPTIONS...
+	local end=$((SECONDS + 60))
+	"$duet" record "$@" --total -d 100 -o collapsed -f "$here/out.collapsed" >"$here/stdout" 2>"$here/stderr" &
+	recorder=$!
+	until grep -qs memfd:duet-ring "/proc/$jvm/maps"; do
+		kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"
+		[ $SECONDS -lt $end ] || fail "no agent in JVM $jvm within 60 s: $(cat "$here/stderr")"
+		sleep 0.05
+	done
+	sleep 0.5
+}
+
+record_allocations() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
+	local workload=()
+	while [ "$1" != -- ]; do
+		workload+=("$1")
+		shift
+	done
+	rm -f "$here"/out* "$here/gate"
+	JVM_OPTS=(-Dgate="$here/gate" ${JVM_FLAGS[@]+"${JVM_FLAGS[@]}"})
+	start_jvm "$jdk" workload.Allocations "${workload[@]}"
+	shift
+	start_alloc -p "$jvm" "$@"
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+}
+
+# One site: its bytes, and that nothing else was allocated there.
+expect_site() { # FILE METHOD CLASS COLUMN
+	local told all want
+	told=$(matching "$1" "Allocations[.]round;workload/Allocations[.]$2;$3_.i. ")
+	all=$(matching "$1" "Allocations[.]round;workload/Allocations[.]$2;")
+	want=$(jvm_said BYTES "$4")
+	expect_near "bytes of $2" "${told% *}" "$want" $((want * tolerance / 100))
+	expect_share "of them of its class" "${told% *} ${all% *}" ">=" 99.5
+}
+
+expect_truth() { # FILE
+	expect_site "$1" one 'workload[.]Allocations[$]Node' 2
+	expect_site "$1" two 'byte\[\]' 3
+	expect_site "$1" four 'java[.]lang[.]String\[\]\[\]' 4
+	expect_share "walks to the end of Java's frames" "$(reported walked)" '>=' 99.9
+	expect_lacks "$here/stderr" 'refused|dropped'
+}
+
+jdk_case_bytes_and_classes() {
+	need_bpf
+	need_jdk 11 "sampling of allocations"
+	record_allocations $rounds -- -e alloc=4k
+	expect_truth "$here/out.collapsed"
+	expect_share "of the thread that allocates" \
+		"$(matching "$here/out.collapsed" '^workload/Allocations[.]main;')" '>=' 99
+}
+
+# Another engine walks the native frames below Java as well.
+jdk_case_timers() {
+	need_jdk 11 "sampling of allocations"
+	record_allocations $rounds -- -e alloc=4k --engine ctimer
+	expect_truth "$here/out.collapsed"
+	expect_share "from the thread's entry on" \
+		"$(matching "$here/out.collapsed" 'start_thread;.*call_helper;workload/Allocations[.]main;')" '>=' 99
+}
+
+beside_cpu() { # ENGINE
+	record_allocations $rounds -- -e cpu=1ms,alloc=4k --engine "$1"
+	expect_truth "$here/out.alloc.collapsed"
+	expect "CPU time, in ns" "$(total "$here/out.collapsed")" '>' 50000000
+	expect "CPU samples in the methods, %" "$(share "$here/out.collapsed" 'Allocations[.]round')" '>' 5
+	expect_lacks "$here/out.collapsed" '_.i. '
+}
+
+jdk_case_beside_cpu_time() {
+	need_bpf
+	need_jdk 11 "sampling of allocations"
+	beside_cpu bpf
+}
+
+jdk_case_beside_itimer() {
+	need_jdk 11 "sampling of allocations"
+	beside_cpu itimer
+}
+
+# The thread has its name, and its carrier's frames are below its own.
+jdk_case_virtual_threads() {
+	need_bpf
+	need_jdk 21 "virtual threads"
+	record_allocations $rounds virtual -- -e alloc=4k -t
+	expect_truth "$here/out.collapsed"
+	expect_share "of the virtual thread" \
+		"$(matching "$here/out.collapsed" '^.allocator.*Continuation.*Allocations[.]round;')" '>=' 98
+}
+
+# Stacks come from the JVM itself while samples arrive for each allocation, whatever collects, and JNI is checked.
+jdk_case_every_collector() {
+	local collector
+	need_jdk 11 "sampling of allocations"
+	for collector in Serial Parallel G1 Z; do
+		JVM_FLAGS=(-XX:+Use${collector}GC -Xcheck:jni -Xmx128m)
+		record_allocations 20 -- -e alloc=1 --engine ctimer
+		expect_alive "$jvm" "with ${collector}GC"
+		expect_lacks "$jvm_out" 'FATAL|WARNING.*JNI'
+		expect "bytes with $collector" "$(total "$here/out.collapsed")" '>' 100000
+		kill "$jvm"
+	done
+}
+
+# The event ends with the recording: another agent may have it, and the same one again.
+jdk_case_given_back() {
+	need_jdk 11 "sampling of allocations"
+	for _ in 1 2; do
+		record_allocations 50 -- -e alloc=64k --engine ctimer
+		expect "bytes" "$(total "$here/out.collapsed")" '>' 1000000
+	done
+	start_alloc -p "$jvm" -e alloc --engine ctimer
+	end_record INT
+	expect_status 0
+	expect_lacks "$here/stderr" 'no samples of alloc'
+}
+
+# From its first instruction on, as a command.
+jdk_case_command() {
+	local told
+	need_jdk 11 "sampling of allocations"
+	run_duet record -e alloc=64k --total --engine ctimer -o collapsed -f "$here/out.collapsed" -- \
+		"$jdk/bin/java" -Dends=true -cp "$workloads" workload.Allocations 200
+	expect_status 0
+	jvm_out=$here/stdout
+	told=$(matching "$here/out.collapsed" 'Allocations[.]four;java.lang.String')
+	expect_near "bytes of four" "${told% *}" "$(jvm_said BYTES 4)" $(($(jvm_said BYTES 4) / 4))
+}
+
+# A JVM that has no such event says so once, and gives the others.
+jdk_case_too_old() {
+	[ "$(sed -nE 's/^JAVA_VERSION="(1\.)?([0-9]+).*/\2/p' "$jdk/release")" -lt 11 ] || skip "samples allocations"
+	start_jvm "$jdk" workload.TwoBusy
+	record -e cpu=1ms,alloc -d 2 -p "$jvm" -o collapsed -f "$here/out.collapsed"
+	expect_status 0
+	expect "sentences" "$(grep -c 'no samples of alloc: a JVM before JDK 11' "$here/stderr")" == 1
+	expect "CPU time" "$(total "$here/out.collapsed")" '>' 0
+}
+
+case_usage() {
+	run_duet record -e alloc --no-attach -p $$ -d 1
+	expect_refusal 2 'alloc comes from the agent'
+	run_duet record -e alloc=2g -p $$ -d 1
+	expect_refusal 2 'from 1 bytes to 1 GiB'
+	run_duet list
+	grep -q 'alloc.*bytes' "$here/stdout" || fail "duet list has no alloc: $(cat "$here/stdout")"
+}
+
+run_cases "$@"
