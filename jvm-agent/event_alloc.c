@@ -81,7 +81,7 @@ static uint32_t fill(struct attributes *to, uint64_t size, const char *class_nam
 static void take(struct stay *stay, jclass class, uint64_t size)
 {
 	struct attributes attributes;
-	struct sample_from from = {
+	struct tap_sample from = {
 		.event = alloc.index,
 		.weight = weight_of(size, alloc.interval),
 		.attributes = &attributes,

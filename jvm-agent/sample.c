@@ -282,7 +282,7 @@ static void ask_jvm(const struct stay *stay, struct walk_slot *slot, struct duet
 }
 
 static void take_here(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
-		      const struct sample_from *from)
+		      const struct tap_sample *from)
 {
 	struct duet_sample *sample = &slot->walk.sample;
 	uintptr_t java_thread = jvm_current_thread();
@@ -307,7 +307,7 @@ static void take_here(struct stay *stay, struct walk_slot *slot, struct duet_jav
 	write_walk(stay, &slot->walk);
 }
 
-void sample_here(struct stay *stay, const struct sample_from *from)
+void sample_here(struct stay *stay, const struct tap_sample *from)
 {
 	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = (uint32_t)syscall(SYS_gettid)};
 	struct walk_slot *slot = slot_take(stay, -(int)java.tid);

@@ -12,7 +12,7 @@ struct walk_slot;
 void sample_handler(int signo, siginfo_t *info, void *context);
 
 /* What a tap knows of its sample. */
-struct sample_from {
+struct tap_sample {
 	uint32_t event; /* index in the recording */
 	uint64_t weight; /* in the event's unit */
 	const void *attributes; /* struct duet_attribute, one after the other */
@@ -23,7 +23,7 @@ struct sample_from {
  * Takes a sample of the calling thread, which is in a callback of JVMTI, from the method that called the JVM on. The
  * caller is inside stay_enter(). A sample for which there is no room is dropped and counted.
  */
-void sample_here(struct stay *stay, const struct sample_from *from);
+void sample_here(struct stay *stay, const struct tap_sample *from);
 
 /* Allocates the walk buffers for the handlers and callbacks of one stay. Returns NULL when there is no memory. */
 struct walk_slot *sample_slots_new(int java_depth);

@@ -64,8 +64,8 @@ void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *
 void walk_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, uintptr_t java_thread);
 
 /*
- * Returns the size of walk->sample with all that follows it (kernel frames, user frames, ids, attributes), which is what
- * walk_write() writes.
+ * Returns the size of walk->sample with all that follows it (kernel frames, user frames, ids, attributes), which is
+ * what walk_write() writes.
  */
 size_t walk_bytes(const struct agent_walk *walk);
 void walk_write(const struct agent_walk *walk, unsigned char *to);

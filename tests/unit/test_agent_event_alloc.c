@@ -26,7 +26,7 @@ void jvm_deallocate(void *memory)
 	(void)memory;
 }
 
-void sample_here(struct stay *stay, const struct sample_from *from)
+void sample_here(struct stay *stay, const struct tap_sample *from)
 {
 	(void)stay, (void)from;
 }
