@@ -165,6 +165,11 @@ case_status() {
 	expect "samples" "$(awk '$2 == "samples" && NF == 2 { print $1 }' "$here/status")" '>' 10
 	expect_contains "$here/status" ' 104857600  --max-memory'
 	expect_contains "$here/status" ' bpf  engine'
+	# The socket of a recording that has just ended refuses connections.
+	perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); bind(S, pack_sockaddr_un("\0duet-status-$$")) or die;
+		sleep 60' &
+	jvms+=($!)
+	wait_for 20 grep -q "@duet-status-$!\$" /proc/net/unix
 	"$duet" status >"$here/all" || fail "exit code $?"
 	expect_contains "$here/all" "^duet $recorder\$"
 	end_record INT

@@ -11,32 +11,7 @@
 #include "cmd/cmd.h"
 #include "status.h"
 
-/* Finds the recordings by their sockets, which exist as long as they run. */
-static int for_all(int (*one)(int pid))
-{
-	FILE *file = fopen("/proc/net/unix", "re");
-	struct vec(int) seen = {0};
-	char line[512];
-	int code = 0;
-
-	while (file && fgets(line, sizeof(line), file)) {
-		const char *name = strstr(line, " @" STATUS_NAME);
-
-		if (name) /* out of memory: this one is left out */
-			(void)vec_push(&seen, atoi(name + strlen(" @" STATUS_NAME)));
-	}
-	if (file)
-		fclose(file);
-	for (size_t i = 0; i < seen.len; i++)
-		code |= one(seen.items[i]);
-	if (!seen.len) {
-		log_error("no recording runs on this host");
-		code = 1;
-	}
-	vec_release(&seen);
-	return code;
-}
-
+/* Returns 0 or -errno, without a message. */
 static int print_one(int pid)
 {
 	struct buf text, clean;
@@ -48,15 +23,58 @@ static int print_one(int pid)
 	text_add_lines(&clean, text.data); /* the answer may contain any bytes */
 	if (!err)
 		printf("duet %d\n%s", pid, clean.data);
-	else if (err == -EACCES)
-		log_error("duet %d: only root and the user who runs it may ask", pid);
-	else if (err == -ECONNREFUSED)
-		log_error("no duet has the pid %d", pid);
-	else
-		log_error("duet %d: %s", pid, strerror(-err));
 	buf_release(&clean);
 	buf_release(&text);
+	return err;
+}
+
+/* Returns true if a recording's socket is gone, or was closed before it answered. */
+static bool has_ended(int err)
+{
+	return err == -ECONNREFUSED || err == -ECONNRESET;
+}
+
+/* Returns the exit code. */
+static int report(int pid, int err)
+{
+	if (err == -EACCES)
+		log_error("duet %d: only root and the user who runs it may ask", pid);
+	else if (has_ended(err))
+		log_error("no duet has the pid %d", pid);
+	else if (err)
+		log_error("duet %d: %s", pid, strerror(-err));
 	return err ? 1 : 0;
+}
+
+/* Finds the recordings by their sockets, which exist as long as they run. One that ends meanwhile is no error. */
+static int print_all(void)
+{
+	FILE *file = fopen("/proc/net/unix", "re");
+	struct vec(int) seen = {0};
+	char line[512];
+	size_t ended = 0;
+	int code = 0;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		const char *name = strstr(line, " @" STATUS_NAME);
+
+		if (name) /* out of memory: this one is left out */
+			(void)vec_push(&seen, atoi(name + strlen(" @" STATUS_NAME)));
+	}
+	if (file)
+		fclose(file);
+	for (size_t i = 0; i < seen.len; i++) {
+		int err = print_one(seen.items[i]);
+
+		ended += has_ended(err);
+		code |= has_ended(err) ? 0 : report(seen.items[i], err);
+	}
+	if (seen.len == ended) {
+		log_error("no recording runs on this host");
+		code = 1;
+	}
+	vec_release(&seen);
+	return code;
 }
 
 static int run(void *options, const struct command_words *words)
@@ -65,9 +83,9 @@ static int run(void *options, const struct command_words *words)
 
 	(void)options;
 	if (!words->count)
-		return for_all(print_one);
+		return print_all();
 	if (pid > 0)
-		return print_one(pid);
+		return report(pid, print_one(pid));
 	log_error("'%s' is not a process id: duet status takes the pid of a duet, or nothing", words->items[0]);
 	return 2;
 }
