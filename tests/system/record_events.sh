@@ -64,7 +64,7 @@ case_context_switches() {
 	need_bpf
 	expect_turns 1
 	expect_turns 2
-	expect "of them in the kernel's pipe, %" "$(share "$here/pipe" 'pipe_(read|write)_.k..*schedule_.k.')" '>' 50
+	expect "of them in the kernel's pipe, %" "$(share "$here/pipe" 'pipe_(read|write)_.k..*schedule_.k.')" '>' 25
 }
 
 # How far chance takes n ticks of a thread that has its CPU for a part p of the time: sqrt(n (1 - p)); five times that,
