@@ -173,12 +173,17 @@ case_flood() {
 
 # A layout and a stack on which each step of the walk takes as long as it can, without end.
 case_walk() {
-	local ns runs samples
+	local ns runs samples until
 	[ "$(uname -m)" = x86_64 ] || skip "the forged frames are of x86-64"
 	need_bpf
 	need_root
 	start_attacker walk_long
-	record -p "$attacker" -d 2 -i 10ms -o text -f "$here/out"
+	jvm= start_record -p "$attacker" -d 60 -i 10ms -o text -f "$here/out"
+	until=$(($(cpu_ticks "$attacker") + ticks_per_second))
+	until [ "$(cpu_ticks "$attacker")" -ge $until ] || ! kill -0 "$recorder" 2>/dev/null; do
+		sleep 0.1
+	done
+	end_record INT
 	expect_status 0
 	read -r ns runs <<<"$(sed -nE 's/^BPF time +: ([0-9]+) ns a run \(([0-9]+) runs.*/\1 \2/p' "$here/out")"
 	samples=$(sed -nE 's/^samples +: //p' "$here/out")
