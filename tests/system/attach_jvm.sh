@@ -119,6 +119,16 @@ case_attach_tmp_read_only() {
 	grep -q '/dev/shm/.duet-.*libduet.so' "/proc/$jvm/maps" || fail "not placed in /dev/shm"
 }
 
+# Nothing can be created where HotSpot looks for the trigger file.
+case_attach_tmp_full() {
+	need_root
+	start_apart 'mount -t tmpfs -o nr_inodes=1 tmp /tmp && cd /tmp' "$(any_jdk)" -XX:-UsePerfData
+	expect_refused "cannot create .attach_pid[0-9]+ in its /tmp \\(No space left.*\\): .*--no-attach" "$jvm"
+	nsenter -t "$jvm" -m mount -o remount,nr_inodes=100 /tmp || fail "cannot remount"
+	expect_attached "$jvm"
+	expect_quiet
+}
+
 case_attach_tmp_noexec() {
 	need_root
 	start_apart 'mount -t tmpfs -o noexec tmp /tmp' "$(any_jdk)"

@@ -242,9 +242,12 @@ static int wait_handler(struct visit *visit)
 /* Creates the trigger file; HotSpot trusts it only if the JVM's own user owns it. Returns 0 or -errno. */
 static int create_owned(int dir, const char *name)
 {
-	int fd = dir < 0 ? -1 : openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	struct stat st;
+	int fd;
 
+	if (dir < 0)
+		return -ENOENT;
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	close(fd);
@@ -260,12 +263,18 @@ static int create_owned(int dir, const char *name)
  */
 static int create_trigger(struct visit *visit, int tmp, const char *name)
 {
-	if (create_owned(tmp, name) == 0)
+	int tmp_error, cwd_error;
+
+	tmp_error = create_owned(tmp, name);
+	if (!tmp_error)
 		return tmp;
-	if (create_owned(visit->cwd, name) == 0)
+	cwd_error = create_owned(visit->cwd, name);
+	if (!cwd_error)
 		return visit->cwd;
-	return visit_fail(visit, -EACCES, "cannot create %s in /tmp or the working directory of JVM %d", name,
-			  visit->target->pid);
+	return visit_fail(visit, tmp_error,
+			  "JVM %d: cannot create %s in its /tmp (%s) or its working directory (%s): let its user "
+			  "write to one of them, or record with --no-attach",
+			  visit->target->pid, name, strerror(-tmp_error), strerror(-cwd_error));
 }
 
 /* Waits for the listener that SIGQUIT starts. Returns its connected socket, or -errno with the reason in visit->why. */
