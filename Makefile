@@ -313,7 +313,6 @@ cross: ## build for aarch64 (what ARCH=aarch64 does to any target)
 
 install: all ## into DESTDIR, PREFIX (/usr/local)
 	install -D -m 755 $(O)/duet $(DESTDIR)$(PREFIX)/bin/duet
-	install -D -m 644 $(O)/libduet.so $(DESTDIR)$(PREFIX)/lib/duet/libduet.so
 	install -D -m 644 user/man/duet.1 $(DESTDIR)$(PREFIX)/share/man/man1/duet.1
 	install -D -m 644 user/man/duet.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/duet.conf.5
 	[ -e $(DESTDIR)/etc/duet/duet.conf ] || \
