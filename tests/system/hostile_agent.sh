@@ -297,6 +297,7 @@ after_case() {
 	[ -z "${freezer:-}" ] || thaw
 	[ ${#jvms[@]} = 0 ] || kill -KILL "${jvms[@]}"
 	wait
+	rm -rf /tmp/.duet-54321-*-"${attacker:-0}" # of a child that its owner killed
 	[ -z "${freezer:-}" ] || rmdir "$freezer"
 } 2>/dev/null
 
