@@ -272,8 +272,8 @@ static int create_trigger(struct visit *visit, int tmp, const char *name)
 	if (!cwd_error)
 		return visit->cwd;
 	return visit_fail(visit, tmp_error,
-			  "JVM %d: cannot create %s in its /tmp (%s) or its working directory (%s): let its user "
-			  "write to one of them, or record with --no-attach",
+			  "JVM %d: cannot create %s in its /tmp (%s) or its working directory (%s): make it possible "
+			  "in one of them, or record with --no-attach",
 			  visit->target->pid, name, strerror(-tmp_error), strerror(-cwd_error));
 }
 
