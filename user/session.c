@@ -31,7 +31,7 @@ static bool targets_alive(struct session *session)
 	if (session->options->command) {
 		if (session->child && wait4(session->child, &status, WNOHANG, &usage) == session->child) {
 			session->child = 0;
-			session->child_cpu_ns = overhead_usage_ns(&usage);
+			session->overhead.command_ns = overhead_usage_ns(&usage);
 		}
 		return session->child != 0;
 	}
@@ -65,7 +65,7 @@ static void run(struct session *session)
 		windows_step(session);
 		now_ns = clock_monotonic_ns();
 		unwinding_step(&session->unwinding, &session->processes, now_ns);
-		overhead_step(session, now_ns);
+		overhead_step(&session->overhead, now_ns);
 		session_step_streams(session, now_ns);
 		status_step(session, now_ns);
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
@@ -200,8 +200,7 @@ static enum profile_processes processes_of(const struct session_options *options
 static int session_open(struct session *session, const struct session_options *options)
 {
 	session->options = options;
-	budget_open(session);
-	overhead_open(session);
+	budget_open(&session->budget, options->max_memory);
 	status_init(session);
 	session->command_ns = clock_monotonic_ns();
 	session->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -212,6 +211,14 @@ static int session_open(struct session *session, const struct session_options *o
 	process_table_init(&session->processes);
 	session->symbols = symbols_new();
 	session->join = join_new(session_on_decided, session);
+	overhead_open(&session->overhead,
+		      &(struct overhead_parts){
+			      .events = &options->events,
+			      .agents = &session->agents,
+			      .unwinding = &session->unwinding,
+			      .symbols = session->symbols,
+		      },
+		      options->max_overhead, session->cpus);
 	resolver_init(&session->resolver, &session->profile, session->symbols);
 	buf_init(&session->cgroup);
 	owners_open(&session->owners, &session->profile, options->spark_names);
@@ -233,7 +240,7 @@ static void session_close(struct session *session)
 	attach_wait_aborted();
 	vec_release(&session->agents);
 	vec_release(&session->unpublished);
-	overhead_release(session);
+	overhead_release(&session->overhead);
 	unwinding_release(&session->unwinding);
 	collector_close(session->collector);
 	if (session->child_gate >= 0)
@@ -241,7 +248,7 @@ static void session_close(struct session *session)
 	if (session->library[0])
 		attach_remove_library(session->library);
 	windows_release(session);
-	budget_close(session);
+	budget_close(&session->budget);
 	notify_close(&session->notify);
 	resolver_release(&session->resolver);
 	owners_release(&session->owners);
@@ -262,8 +269,8 @@ static int finish(struct session *session)
 	session_report_facts(session);
 	session_report_losses(session);
 	session_report_summary(session);
-	budget_tell_need(session);
-	budget_before_write(session);
+	budget_tell_need(&session->budget);
+	budget_before_write(&session->budget);
 	return session_write_outputs(session);
 }
 

@@ -167,7 +167,7 @@ static void progress(struct session *session, struct agent *agent, bool readable
 /* Warns only once: a host may have hundreds of JVMs. */
 static int refuse(struct session *session, struct process *process)
 {
-	if (!process->refused && !session->budget.jvms_refused++)
+	if (!process->refused && !session->stats.jvms_refused++)
 		log_warn("JVM %d: --max-memory has no room for its agent: native frames only", process->pid);
 	process->refused = true;
 	return 0;
@@ -215,7 +215,7 @@ int session_attach(struct session *session, struct process *process, enum attach
 	struct agent *agent;
 
 	list_agent_events(&start, &session->options->events);
-	if (!budget_take_ring(session, &start))
+	if (!budget_take_ring(&session->budget, &start))
 		return refuse(session, process);
 	agent = agent_new(process, &session->profile.strings, &start, kind, control);
 	if (!agent)

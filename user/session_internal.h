@@ -6,14 +6,14 @@
 #include <poll.h>
 
 #include "base/io.h"
-#include "budget.h"
 #include "collect/collector.h"
 #include "collect/parts.h"
 #include "collect/unwinding.h"
 #include "join/join.h"
 #include "join/resolve.h"
 #include "jvms/agents.h"
-#include "overhead.h"
+#include "limits/budget.h"
+#include "limits/overhead.h"
 #include "proc/mapping_log.h"
 #include "proc/process.h"
 #include "profile/profile.h"
@@ -42,6 +42,8 @@ struct session_stats {
 	uint64_t failures[SESSION_FAILURE_CODES]; /* indexed by -status of AsyncGetCallTrace */
 	uint64_t other_engine; /* JVMs that refused engine perf and tick by timers */
 	uint64_t jvms_ended; /* JVMs that ended before their agent was running */
+	uint64_t jvms_refused; /* JVMs without an agent because their ring had no room */
+	uint64_t threads_full; /* samples counted under [others] */
 	uint64_t lost_in_profile;
 	/* samples of the agents' own threads that BPF counted as unsignalled */
 	uint64_t own_unsignalled[DUET_BPF_COUNTER_MAX];
@@ -74,7 +76,7 @@ struct session {
 	struct buf engine_why; /* why the engine is not bpf; empty if it is, or if another was asked for */
 	struct collector *collector; /* NULL for standalone engines */
 	struct process_table processes;
-	struct vec(struct agent *) agents;
+	struct agents agents;
 	size_t natives; /* number of -p processes that are not JVMs */
 	struct symbols *symbols;
 	struct unwinding unwinding;
@@ -95,7 +97,6 @@ struct session {
 	uint64_t cpus; /* online */
 	int signal_fd;
 	pid_t child; /* pid of -- CMD; 0 = none */
-	uint64_t child_cpu_ns; /* CPU time of the ended child and its children */
 	int child_gate; /* struct launch.gate: closing it ends a child that still waits */
 	char library[256]; /* path of the library placed for -agentpath; "" = none */
 	uint64_t started_ns; /* time of the earliest possible tick; 0 = not started */

@@ -36,7 +36,7 @@ static uint32_t known_thread(struct session *session, const struct process *proc
 					       process->owner);
 
 	if (thread != UINT32_MAX && session->profile.threads.items[thread].pid != (uint32_t)process->pid)
-		session->budget.threads_full++;
+		session->stats.threads_full++;
 	return thread;
 }
 
@@ -214,7 +214,7 @@ static void note_first_sample(struct session *session)
 
 	if (session->first_sample_ns)
 		return;
-	overhead_cost(session, &cost);
+	overhead_cost(&session->overhead, &cost);
 	session->first_sample_ns = clock_monotonic_ns();
 	session->first_sample_cpu_ns = cost.loader_ns;
 }
@@ -483,7 +483,7 @@ static bool read_kernel(struct session *session, uint64_t now_ns)
 			got = collector_read(session->collector, on_kernel_record, session, READ_PART,
 					     &session->stats.bad_records);
 		join_run(session->join, now_ns);
-		budget_step(session, now_ns);
+		budget_step(&session->budget, now_ns);
 		if (got < READ_PART)
 			return true;
 		if (clock_monotonic_ns() - now_ns > READ_NS)

@@ -43,8 +43,8 @@ static void free_agent(struct session *session, struct agent *agent)
 	stats->gone_hostile += agent->hostile;
 	if (agent->process->runtime == agent)
 		agent->process->runtime = NULL;
-	budget_give_ring(session, agent);
-	overhead_forget(session, agent);
+	budget_give_ring(&session->budget, agent);
+	overhead_forget(&session->overhead, agent);
 	join_forget(session->join, agent);
 	agent_free(agent);
 }

@@ -191,7 +191,7 @@ static void facts_of_overhead(struct session *session)
 	struct duet_cost bpf = {0};
 	struct overhead_cost cost;
 
-	overhead_cost(session, &cost);
+	overhead_cost(&session->overhead, &cost);
 	profile_add_fact(&session->profile, "overhead",
 			 "%.2f %% of the host's CPU: BPF %.2f, interrupts and signals about %.2f, "
 			 "loader %.2f, agents %.2f; of that, once for each file and process %.2f",
@@ -317,8 +317,8 @@ static void losses_of_loader(struct session *session, session_loss_handler handl
 	counters[DUET_LOADER_OUT_OF_MEMORY] += session->stats.lost_in_profile;
 	counters[DUET_LOADER_STACKS_FULL] += session->resolver.stacks_full;
 	counters[DUET_LOADER_MEMORY_FULL] += session->resolver.memory_full;
-	counters[DUET_LOADER_THREADS_FULL] += session->budget.threads_full;
-	counters[DUET_LOADER_JVMS_REFUSED] += session->budget.jvms_refused;
+	counters[DUET_LOADER_THREADS_FULL] += session->stats.threads_full;
+	counters[DUET_LOADER_JVMS_REFUSED] += session->stats.jvms_refused;
 	counters[DUET_LOADER_SILENT_TARGETS] += helper_unanswered();
 	counters[DUET_LOADER_JVMS_ENDED] += session->stats.jvms_ended;
 	counters[DUET_LOADER_CODE_MISSING] += session->stats.code_missing;

@@ -105,7 +105,7 @@ static int open_collector(struct session *session, struct buf *why)
 		.cgroup_id = session->cgroup_id,
 		.comm = session->options->comm,
 		.signals = session->options->signals,
-		.max_bytes = budget_bpf_bytes(session),
+		.max_bytes = budget_bpf_bytes(&session->budget),
 		.no_cookie = session->options->interval_pairing,
 	};
 
@@ -127,12 +127,30 @@ static void warn_of_unnamed_kernel(const struct session *session)
 	buf_release(&why);
 }
 
+static void release_dead(void *session)
+{
+	session_release_dead(session);
+}
+
 static int use_engine(struct session *session, enum session_engine engine)
 {
+	const struct budget_parts parts = {
+		.profile = &session->profile,
+		.resolver = &session->resolver,
+		.symbols = session->symbols,
+		.join = session->join,
+		.unwinding = &session->unwinding,
+		.agents = &session->agents,
+		.processes = &session->processes,
+		.release_dead = release_dead,
+		.context = session,
+	};
+
 	session->engine = engine;
 	if (engines[engine].sees_kernel)
 		warn_of_unnamed_kernel(session);
-	return budget_start(session);
+	session->overhead.collector = session->collector;
+	return budget_start(&session->budget, &parts, session->collector);
 }
 
 /* An engine that was asked for by name is not replaced by another. */

@@ -42,7 +42,7 @@ static void add_samples(struct gathering *to, const struct session *session)
 	add_one(to, "duet_uptime_seconds", "seconds since the first tick",
 		session->started_ns ? (double)(clock_monotonic_ns() - session->started_ns) / 1e9 : 0);
 	add_one(to, "duet_interval_seconds", "interval of cpu samples now, in seconds of CPU time",
-		(double)overhead_interval_ns(session) / 1e9);
+		(double)overhead_interval_ns(&session->overhead) / 1e9);
 	add_one(to, "duet_interval_changes_total", "changes of the interval", (double)session->overhead.change_count);
 	add_one(to, "duet_samples_total", "samples", (double)stats->samples);
 	add_one(to, "duet_jvm_samples_total", "samples of threads of joined JVMs", (double)stats->jvm_samples);
@@ -67,7 +67,7 @@ static void add_targets(struct gathering *to, const struct session *session)
 	add_one(to, "duet_jvms", "JVMs with an agent", (double)running);
 	add_one(to, "duet_jvms_failed", "JVMs to which no agent could be attached", (double)failed);
 	add_one(to, "duet_jvms_refused_total", "JVMs without an agent because of --max-memory",
-		(double)session->budget.jvms_refused);
+		(double)session->stats.jvms_refused);
 }
 
 static void add_memory(struct gathering *to, const struct pool *pool)
@@ -91,7 +91,7 @@ static void add_cost(struct gathering *to, const struct session *session)
 	static const char name[] = "duet_cpu_seconds_total", help[] = "seconds of CPU time that duet used, by part";
 	struct overhead_cost cost;
 
-	overhead_cost(session, &cost);
+	overhead_cost(&session->overhead, &cost);
 	add(to, name, help, "part", "bpf", (double)cost.bpf_ns / 1e9);
 	add(to, name, help, "part", "kernel_estimate", (double)cost.kernel_ns / 1e9);
 	add(to, name, help, "part", "loader", (double)cost.loader_ns / 1e9);

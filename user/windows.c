@@ -106,17 +106,16 @@ static void start_writer(struct session *session)
 	pid_t pid = fork();
 
 	if (!pid) {
-		budget_before_write(session);
+		budget_before_write(&session->budget);
 		_exit(-write_files(session) & 0xff);
 	}
-	budget_writer_started(session);
 	windows->writer_samples = session->profile.samples.len;
 	windows->writer_ns = clock_monotonic_ns();
 	windows->is_killed = false;
-	if (pid > 0)
-		windows->writer = pid;
-	else
-		report_written(session, -errno);
+	if (pid < 0)
+		return report_written(session, -errno);
+	windows->writer = pid;
+	budget_writer_started(&session->budget);
 }
 
 /* The writer's exit code is its errno. A writer that was killed has none. */
@@ -135,6 +134,7 @@ static void reap_writer(struct session *session)
 
 	if (windows->writer && waitpid(windows->writer, &status, WNOHANG) == windows->writer) {
 		windows->writer = 0;
+		budget_writer_ended(&session->budget);
 		report_written(session, error_of(windows, status));
 	} else if (windows->writer && age_ns > WRITER_PATIENCE_NS && !windows->is_killed) {
 		windows->is_killed = true;
@@ -228,7 +228,7 @@ static void end_window(struct session *session, bool is_late)
 	struct windows *windows = &session->windows;
 
 	session->profile.end_ns = session->profile.until_ns;
-	budget_tell_need(session);
+	budget_tell_need(&session->budget);
 	windows->end_realtime_ns = realtime_of(session->profile.end_ns);
 	report_window(session);
 	if (is_late)
@@ -298,7 +298,7 @@ int windows_end(struct session *session)
 		await_writer(session);
 	}
 	session->profile.end_ns = session->ended_ns;
-	budget_tell_need(session);
+	budget_tell_need(&session->budget);
 	windows->end_realtime_ns = realtime_of(session->ended_ns);
 	report_window(session);
 	err = write_files(session);

@@ -6,11 +6,10 @@
 
 #include <cmocka.h>
 
-#include "budget.h"
 #include "collect/agent_ring.h"
 #include "collect/unwind_tables.h"
 #include "jvms/agents.h"
-#include "session_internal.h"
+#include "limits/budget.h"
 
 #define MB ((size_t)1 << 20)
 
@@ -35,7 +34,7 @@ static size_t made_bytes(const struct agent_start *start)
 static void what_is_promised_is_what_is_made(void **state)
 {
 	static const size_t limits[] = {0, 1024 * MB, 64 * MB};
-	static struct session session;
+	static struct budget budget;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
@@ -46,12 +45,12 @@ static void what_is_promised_is_what_is_made(void **state)
 						    .tables_bytes = i % 2 ? 16 * MB : 0};
 			struct agent agent = {0};
 
-			session.budget.pool = (struct pool){.max_bytes = limits[i], .heap_max = limits[i]};
-			assert_true(budget_take_ring(&session, &start));
-			assert_int_equal(session.budget.pool.promised_bytes, made_bytes(&start));
+			budget.pool = (struct pool){.max_bytes = limits[i], .heap_max = limits[i]};
+			assert_true(budget_take_ring(&budget, &start));
+			assert_int_equal(budget.pool.promised_bytes, made_bytes(&start));
 			agent.start = start;
-			budget_give_ring(&session, &agent);
-			assert_int_equal(session.budget.pool.promised_bytes, 0);
+			budget_give_ring(&budget, &agent);
+			assert_int_equal(budget.pool.promised_bytes, 0);
 		}
 	}
 }

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "budget.h"
 #include "cmd/cmd.h"
 #include "cmd/outputs.h"
 #include "cmd/record.h"
@@ -20,7 +19,8 @@
 #include "cmd/style.h"
 #include "duet_agent.h"
 #include "event/event.h"
-#include "overhead.h"
+#include "limits/budget.h"
+#include "limits/overhead.h"
 #include "session.h"
 
 #define DEFAULT_DURATION_NS (60 * NS_PER_SEC) /* async-profiler's */

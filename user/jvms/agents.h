@@ -85,6 +85,9 @@ struct agent {
 	uint64_t signalled; /* samples that signalled the handler */
 };
 
+/* Owned by whoever holds the list. */
+struct agents vec(struct agent *);
+
 /*
  * Starts the attach. ATTACH_LOADED: the JVM loads the agent itself (-agentpath) and uses `control`. Returns NULL when
  * out of memory. `process`, which is not owned, must outlive the agent.

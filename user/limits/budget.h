@@ -8,8 +8,8 @@
  *
  * Without the option the limit is a share of the machine's memory, or of our cgroup's, because targets may be hostile.
  */
-#ifndef BUDGET_H
-#define BUDGET_H
+#ifndef LIMITS_BUDGET_H
+#define LIMITS_BUDGET_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,46 +22,69 @@
 
 struct agent;
 struct agent_start;
-struct session;
+struct agents;
+struct collector;
+struct join;
+struct process_table;
+struct profile;
+struct resolver;
+struct symbols;
+struct unwinding;
+
+/* What is measured, limited and emptied; not owned. */
+struct budget_parts {
+	struct profile *profile;
+	struct resolver *resolver;
+	struct symbols *symbols;
+	struct join *join;
+	struct unwinding *unwinding;
+	const struct agents *agents;
+	const struct process_table *processes;
+	void (*release_dead)(void *context); /* frees agents and processes that have ended */
+	void *context;
+};
+
 struct budget {
 	struct pool pool;
+	struct budget_parts of; /* set by budget_start() */
+	bool is_asked; /* the limit is --max-memory */
 	struct jvm_room names; /* names of all JVMs; part of the heap */
 	size_t maps_bytes; /* BPF's maps; constant once loaded */
 	size_t mapped_bytes; /* the part of maps_bytes that the kernel also counts as our file pages */
-	size_t writer_bytes; /* size of the profile that a child is writing */
+	size_t writer_bytes; /* size of the profile that a child is writing; 0 = none is being written */
 	size_t limit_before; /* the process's limit before ours, to be restored */
 	uint64_t looked_ns; /* when all parts were last measured */
 	uint64_t stepped_ns;
 	uint64_t released_ns; /* when dead processes and agents were last freed */
-	uint64_t jvms_refused; /* JVMs without an agent because their ring had no room */
-	uint64_t threads_full; /* samples counted under [others] */
 	size_t sweep_at; /* number of processes at which to look for ended ones next */
 	bool is_told; /* a sufficient limit was reported */
 };
 
 /* Returns the limit that holds without --max-memory. */
 size_t budget_default_bytes(void);
-/* Call before anything large is allocated. */
-void budget_open(struct session *session);
-void budget_close(struct session *session); /* restores the limit that the process had before */
-size_t budget_bpf_bytes(const struct session *session); /* the most that BPF's maps may take */
+/* Call before anything large is allocated. `asked`: bytes of --max-memory; 0 = budget_default_bytes(). */
+void budget_open(struct budget *budget, size_t asked);
+void budget_close(struct budget *budget); /* restores the limit that the process had before */
+size_t budget_bpf_bytes(const struct budget *budget); /* the most that BPF's maps may take */
 /*
- * Call after BPF is loaded, and after the fork of the command, which must not inherit the limit. Returns 0, or -errno
- * after reporting the error.
+ * Call after BPF is loaded (`collector` is NULL without it), and after the fork of the command, which must not inherit
+ * the limit. Returns 0, or -errno after reporting the error.
  */
-int budget_start(struct session *session);
+int budget_start(struct budget *budget, const struct budget_parts *of, const struct collector *collector);
 /*
  * Reserves the memory that one more agent shares with us. Reduces the sizes in *start where needed. Returns false when
  * there is no room for the agent.
  */
-bool budget_take_ring(struct session *session, struct agent_start *start);
-void budget_give_ring(struct session *session, const struct agent *agent); /* returns what was taken */
+bool budget_take_ring(struct budget *budget, struct agent_start *start);
+void budget_give_ring(struct budget *budget, const struct agent *agent); /* returns what was taken */
 /* Call between samples only: it drops caches, so nobody may hold pointers into them. */
-void budget_step(struct session *session, uint64_t now_ns);
-void budget_writer_started(struct session *session); /* call when a child has started to write the profile */
+void budget_step(struct budget *budget, uint64_t now_ns);
+/* Call when a child has started to write the profile, and when it has ended. */
+void budget_writer_started(struct budget *budget);
+void budget_writer_ended(struct budget *budget);
 /* Makes room for a writer. May be called in a forked child: it touches nothing outside this process's memory. */
-void budget_before_write(struct session *session);
+void budget_before_write(struct budget *budget);
 /* Call when the profile is complete. If stacks were refused, says once which limit would have been enough. */
-void budget_tell_need(struct session *session);
+void budget_tell_need(struct budget *budget);
 
 #endif

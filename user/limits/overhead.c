@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "overhead.h"
+#include "limits/overhead.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "collect/collector.h"
+#include "collect/unwinding.h"
+#include "event/event.h"
+#include "jvms/agents.h"
 #include "proc/helper.h"
-#include "session_internal.h"
+#include "sym/symbols.h"
 
 #define AGENT_START_NS (2 * NS_PER_SEC) /* an agent reports the existing code and methods within this time */
 /*
@@ -26,17 +30,18 @@
  */
 #define MAPPING_COST_NS 150
 
-void overhead_open(struct session *session)
+void overhead_open(struct overhead *overhead, const struct overhead_parts *of, double max_percent, uint64_t cpus)
 {
-	const struct event_spec *clock = event_list_clock(&session->options->events);
+	const struct event_spec *clock = event_list_clock(of->events);
 
-	pace_init(&session->overhead.pace, session->options->max_overhead,
+	*overhead = (struct overhead){.of = *of, .cpus = cpus};
+	pace_init(&overhead->pace, max_percent,
 		  clock ? OVERHEAD_SLOWEST_NS / clock->interval : OVERHEAD_MOST_TICKS);
 }
 
-void overhead_release(struct session *session)
+void overhead_release(struct overhead *overhead)
 {
-	vec_release(&session->overhead.changes);
+	vec_release(&overhead->changes);
 }
 
 /* ---- the cost ---- */
@@ -52,7 +57,7 @@ uint64_t overhead_usage_ns(const struct rusage *usage)
 }
 
 /* The CPU time of the loader and its children, except the profiled command, which is a child too. */
-static uint64_t loader_ns(const struct session *session)
+static uint64_t loader_ns(const struct overhead *overhead)
 {
 	uint64_t sum = 0;
 	const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
@@ -61,7 +66,7 @@ static uint64_t loader_ns(const struct session *session)
 	for (size_t i = 0; i < 2; i++)
 		if (getrusage(whose[i], &usage) == 0)
 			sum += overhead_usage_ns(&usage);
-	return sum + helper_cpu_ns() - session->child_cpu_ns;
+	return sum + helper_cpu_ns() - overhead->command_ns;
 }
 
 static uint64_t agent_ns(const struct agent *agent)
@@ -91,42 +96,43 @@ static uint64_t agent_once_ns(const struct agent *agent)
 	return agent->attach_ns + agent->start_ns;
 }
 
-static void add_programs(const struct session *session, struct overhead_cost *cost)
+static void add_programs(const struct overhead *overhead, struct overhead_cost *cost)
 {
-	const struct event_list *events = &session->options->events;
+	const struct event_list *events = overhead->of.events;
 
 	for (uint32_t i = 0; i < events->len; i++) {
 		struct duet_cost bpf = {0};
 
-		(void)collector_event_cost(session->collector, i, &bpf);
+		(void)collector_event_cost(overhead->collector, i, &bpf);
 		cost->bpf_ns += bpf.run_ns;
 		cost->kernel_ns += bpf.runs * (events->items[i].event->perf.is_clock ? TICK_COST_NS : COUNT_COST_NS);
 	}
 }
 
-void overhead_cost(const struct session *session, struct overhead_cost *ret)
+void overhead_cost(const struct overhead *overhead, struct overhead_cost *ret)
 {
-	uint64_t mappings = session->collector ? collector_mapping_records(session->collector) : 0;
+	uint64_t mappings = overhead->collector ? collector_mapping_records(overhead->collector) : 0;
+	const struct agents *agents = overhead->of.agents;
 
 	*ret = (struct overhead_cost){
-		.kernel_ns = session->overhead.signals * SIGNAL_COST_NS + mappings * MAPPING_COST_NS,
-		.loader_ns = loader_ns(session),
-		.agents_ns = session->overhead.gone_ns,
-		.once_ns = session->overhead.gone_once_ns + session->unwinding.work_ns +
-			   symbols_work_ns(session->symbols),
+		.kernel_ns = overhead->signals * SIGNAL_COST_NS + mappings * MAPPING_COST_NS,
+		.loader_ns = loader_ns(overhead),
+		.agents_ns = overhead->gone_ns,
+		.once_ns = overhead->gone_once_ns + overhead->of.unwinding->work_ns +
+			   symbols_work_ns(overhead->of.symbols),
 	};
-	if (session->collector)
-		add_programs(session, ret);
-	for (size_t i = 0; i < session->agents.len; i++) {
-		ret->agents_ns += agent_ns(session->agents.items[i]);
-		ret->once_ns += agent_once_ns(session->agents.items[i]);
+	if (overhead->collector)
+		add_programs(overhead, ret);
+	for (size_t i = 0; i < agents->len; i++) {
+		ret->agents_ns += agent_ns(agents->items[i]);
+		ret->once_ns += agent_once_ns(agents->items[i]);
 	}
 }
 
-void overhead_forget(struct session *session, const struct agent *agent)
+void overhead_forget(struct overhead *overhead, const struct agent *agent)
 {
-	session->overhead.gone_ns += agent_ns(agent);
-	session->overhead.gone_once_ns += agent_once_ns(agent);
+	overhead->gone_ns += agent_ns(agent);
+	overhead->gone_once_ns += agent_once_ns(agent);
 }
 
 uint64_t overhead_sum(const struct overhead_cost *cost)
@@ -134,18 +140,17 @@ uint64_t overhead_sum(const struct overhead_cost *cost)
 	return cost->bpf_ns + cost->kernel_ns + cost->loader_ns + cost->agents_ns;
 }
 
-uint64_t overhead_interval_ns(const struct session *session)
+uint64_t overhead_interval_ns(const struct overhead *overhead)
 {
-	const struct event_spec *clock = event_list_clock(&session->options->events);
+	const struct event_spec *clock = event_list_clock(overhead->of.events);
 
-	return clock ? clock->interval * session->overhead.pace.every : 0;
+	return clock ? clock->interval * overhead->pace.every : 0;
 }
 
 /* ---- the reaction ---- */
 
-static void tell_change(struct session *session, uint64_t now_ns)
+static void tell_change(struct overhead *overhead, uint64_t now_ns)
 {
-	struct overhead *overhead = &session->overhead;
 	const struct overhead_change row = {
 		.time_ns = now_ns,
 		.every = overhead->pace.every,
@@ -159,7 +164,7 @@ static void tell_change(struct session *session, uint64_t now_ns)
 			--overhead->changes.len * sizeof(row));
 	(void)vec_push(&overhead->changes, row);
 	buf_init(&events);
-	event_list_text(&session->options->events, row.every, &events);
+	event_list_text(overhead->of.events, row.every, &events);
 	log_info("%s from now on: duet took %.2f %% of the host's CPU, of %.6g %% allowed", events.data, row.percent,
 		 overhead->pace.max_percent);
 	buf_release(&events);
@@ -171,9 +176,9 @@ static uint64_t since(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-static struct pace_spent spent_since(const struct session *session, const struct overhead_cost *cost, uint64_t now_ns)
+static struct pace_spent spent_since(const struct overhead *overhead, const struct overhead_cost *cost,
+				     uint64_t now_ns)
 {
-	const struct overhead *overhead = &session->overhead;
 	uint64_t all_ns = since(overhead_sum(cost), overhead_sum(&overhead->before));
 	uint64_t once_ns = since(cost->once_ns, overhead->before.once_ns);
 
@@ -181,31 +186,31 @@ static struct pace_spent spent_since(const struct session *session, const struct
 		.sampling_ns = since(all_ns, once_ns),
 		.once_ns = once_ns < all_ns ? once_ns : all_ns,
 		.time_ns = now_ns - overhead->looked_ns,
-		.cpus = session->cpus,
+		.cpus = overhead->cpus,
 	};
 }
 
 /* The first call only measures the cost before the first tick. */
-void overhead_step(struct session *session, uint64_t now_ns)
+void overhead_step(struct overhead *overhead, uint64_t now_ns)
 {
-	struct overhead *overhead = &session->overhead;
+	const struct agents *agents = overhead->of.agents;
 	bool is_first = !overhead->looked_ns;
 	struct overhead_cost cost;
 	struct pace_spent spent;
 
 	if (now_ns - overhead->looked_ns < pace_wait_ns(&overhead->pace))
 		return;
-	for (size_t i = 0; i < session->agents.len; i++)
-		if (session->agents.items[i]->state == AGENT_RUNNING)
-			read_agent(session->agents.items[i], now_ns);
-	overhead_cost(session, &cost);
-	spent = spent_since(session, &cost, now_ns);
+	for (size_t i = 0; i < agents->len; i++)
+		if (agents->items[i]->state == AGENT_RUNNING)
+			read_agent(agents->items[i], now_ns);
+	overhead_cost(overhead, &cost);
+	spent = spent_since(overhead, &cost, now_ns);
 	overhead->before = cost;
 	overhead->looked_ns = now_ns;
-	if (is_first && !session->collector)
+	if (is_first && !overhead->collector)
 		pace_init(&overhead->pace, 0, 1); /* no limit: only BPF can sample less often */
 	if (is_first || !pace_look(&overhead->pace, &spent))
 		return;
-	collector_sample_every(session->collector, overhead->pace.every);
-	tell_change(session, now_ns);
+	collector_sample_every(overhead->collector, overhead->pace.every);
+	tell_change(overhead, now_ns);
 }

@@ -4,8 +4,8 @@
  * the limit. The rate of the perf events does not change. BPF takes a sample at one tick in `every`, and the sample
  * weighs as much as all of these ticks, so weights stay exact across every change.
  */
-#ifndef OVERHEAD_H
-#define OVERHEAD_H
+#ifndef LIMITS_OVERHEAD_H
+#define LIMITS_OVERHEAD_H
 
 #include <stdint.h>
 
@@ -19,8 +19,20 @@
 #define OVERHEAD_CHANGES 64 /* this many of the latest changes are kept for the output */
 
 struct agent;
+struct agents;
+struct collector;
+struct event_list;
 struct rusage;
-struct session;
+struct symbols;
+struct unwinding;
+
+/* What is measured; not owned. */
+struct overhead_parts {
+	const struct event_list *events;
+	const struct agents *agents;
+	const struct unwinding *unwinding;
+	const struct symbols *symbols;
+};
 
 /* CPU time since the start. */
 struct overhead_cost {
@@ -40,6 +52,10 @@ struct overhead_change {
 
 struct overhead {
 	struct pace pace;
+	struct overhead_parts of;
+	struct collector *collector; /* NULL before it is loaded, and for standalone engines */
+	uint64_t cpus; /* online */
+	uint64_t command_ns; /* CPU time of the profiled command that getrusage() counts as our child's: not ours */
 	uint64_t signals; /* signals sent to sampled threads */
 	struct overhead_cost before; /* cost at the last look */
 	uint64_t looked_ns; /* time of the last look */
@@ -49,15 +65,15 @@ struct overhead {
 	uint64_t change_count;
 };
 
-void overhead_open(struct session *session);
-void overhead_release(struct session *session);
-void overhead_step(struct session *session, uint64_t now_ns); /* measures when due, and adapts the rate */
-void overhead_cost(const struct session *session, struct overhead_cost *ret); /* since the start */
+void overhead_open(struct overhead *overhead, const struct overhead_parts *of, double max_percent, uint64_t cpus);
+void overhead_release(struct overhead *overhead);
+void overhead_step(struct overhead *overhead, uint64_t now_ns); /* measures when due, and adapts the rate */
+void overhead_cost(const struct overhead *overhead, struct overhead_cost *ret); /* since the start */
 /* call before the agent is freed: keeps its cost in the sum */
-void overhead_forget(struct session *session, const struct agent *agent);
+void overhead_forget(struct overhead *overhead, const struct agent *agent);
 uint64_t overhead_usage_ns(const struct rusage *usage);
 uint64_t overhead_sum(const struct overhead_cost *cost); /* ns */
 /* current interval of the clock event; 0 = no event is a clock */
-uint64_t overhead_interval_ns(const struct session *session);
+uint64_t overhead_interval_ns(const struct overhead *overhead);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "budget.h"
+#include "limits/budget.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,8 +10,17 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "collect/agent_ring.h"
+#include "collect/collector.h"
+#include "collect/unwind_tables.h"
+#include "collect/unwinding.h"
+#include "join/join.h"
+#include "join/resolve.h"
+#include "jvms/agents.h"
 #include "proc/cgroup.h"
-#include "session_internal.h"
+#include "proc/process.h"
+#include "profile/profile.h"
+#include "sym/symbols.h"
 
 #define DEFAULT_SHARE 8 /* the default limit is 1/8 of the memory */
 #define DEFAULT_MIN_BYTES (256ul << 20)
@@ -81,67 +90,65 @@ size_t budget_default_bytes(void)
 	return bytes < DEFAULT_MAX_BYTES ? bytes : DEFAULT_MAX_BYTES;
 }
 
-void budget_open(struct session *session)
+void budget_open(struct budget *budget, size_t asked)
 {
-	size_t asked = session->options->max_memory;
-
-	session->budget = (struct budget){
+	*budget = (struct budget){
+		.is_asked = asked != 0,
 		.pool.max_bytes = asked ? asked : budget_default_bytes(),
 		.names.max_bytes = NAMES_UNLIMITED_BYTES,
 		.sweep_at = SWEEP_MIN,
 	};
-	session->budget.limit_before = memory_limit_now();
+	budget->limit_before = memory_limit_now();
 	memory_prepare();
 }
 
-void budget_close(struct session *session)
+void budget_close(struct budget *budget)
 {
-	if (session->budget.pool.max_bytes)
-		(void)memory_limit(session->budget.limit_before);
+	if (budget->pool.max_bytes)
+		(void)memory_limit(budget->limit_before);
 }
 
-size_t budget_bpf_bytes(const struct session *session)
+size_t budget_bpf_bytes(const struct budget *budget)
 {
-	return session->budget.pool.max_bytes / BPF_SHARE;
+	return budget->pool.max_bytes / BPF_SHARE;
 }
 
 /* ---- measuring ---- */
 
-static void look(struct session *session)
+static void look(struct budget *budget)
 {
-	struct budget *budget = &session->budget;
 	struct pool_parts parts = {.maps = budget->maps_bytes};
 	struct memory_resident resident;
 
 	memory_resident(&resident);
 	parts.heap = resident.own;
 	parts.files = resident.files > budget->mapped_bytes ? resident.files - budget->mapped_bytes : 0;
-	for (size_t i = 0; i < session->agents.len; i++)
-		parts.rings += agent_shared_bytes(session->agents.items[i]);
+	for (size_t i = 0; i < budget->of.agents->len; i++)
+		parts.rings += agent_shared_bytes(budget->of.agents->items[i]);
 	pool_look(&budget->pool, &parts);
 	if (!budget->pool.max_bytes)
 		return;
 	(void)memory_limit(budget->pool.heap_max); /* cannot fail: the limit is lower than that of the start */
-	join_set_max_bytes(session->join, budget->pool.heap_max / JOIN_SHARE);
+	join_set_max_bytes(budget->of.join, budget->pool.heap_max / JOIN_SHARE);
 	budget->names.max_bytes = budget->pool.heap_max / NAMES_SHARE;
 }
 
-int budget_start(struct session *session)
+int budget_start(struct budget *budget, const struct budget_parts *of, const struct collector *collector)
 {
-	struct budget *budget = &session->budget;
 	struct pool *pool = &budget->pool;
 
-	if (session->collector) {
-		budget->maps_bytes = collector_bytes(session->collector);
-		budget->mapped_bytes = collector_mapped_bytes(session->collector);
+	budget->of = *of;
+	if (collector) {
+		budget->maps_bytes = collector_bytes(collector);
+		budget->mapped_bytes = collector_mapped_bytes(collector);
 	}
-	if (!session->options->max_memory && memory_data() >= pool->max_bytes / 2) {
+	if (!budget->is_asked && memory_data() >= pool->max_bytes / 2) {
 		log_debug("no limit of memory: address space is taken already, as sanitizers do");
 		pool->max_bytes = 0;
 	}
 	if (pool->max_bytes)
 		memory_trim();
-	look(session);
+	look(budget);
 	if (!pool->max_bytes || memory_data() < pool->heap_max / 2)
 		return 0;
 	log_error("--max-memory %zu MB is too little: duet needs %zu MB before the recording begins",
@@ -152,16 +159,16 @@ int budget_start(struct session *session)
 /* Measures the heap exactly, which is slower, only when it is large enough to matter. */
 static void measure(void *context, struct pool_demand *ret)
 {
-	const struct session *session = context;
-	const struct profile *profile = &session->profile;
+	const struct budget *budget = context;
+	const struct profile *profile = budget->of.profile;
 
 	*ret = (struct pool_demand){
 		.heap = memory_data(),
 		.stacks = profile_bytes(profile),
 		.stacks_soon = profile_bytes_soon(profile),
-		.writing = session->windows.writer ? session->budget.writer_bytes * (1 + POOL_WRITER) : 0,
+		.writing = budget->writer_bytes * (1 + POOL_WRITER),
 	};
-	if (ret->heap > session->budget.pool.heap_max / 4)
+	if (ret->heap > budget->pool.heap_max / 4)
 		ret->heap = memory_used();
 	if (ret->heap < ret->stacks)
 		ret->heap = ret->stacks;
@@ -183,9 +190,9 @@ static size_t lane_bytes(const struct pool *pool, size_t asked, size_t least)
 	return pool_lane_bytes(pool, agent_ring_lane_bytes(asked), agent_ring_lane_bytes(least));
 }
 
-bool budget_take_ring(struct session *session, struct agent_start *start)
+bool budget_take_ring(struct budget *budget, struct agent_start *start)
 {
-	struct pool *pool = &session->budget.pool;
+	struct pool *pool = &budget->pool;
 
 	start->sample_lane_bytes =
 		lane_bytes(pool, start->sample_lane_bytes, LANE_MIN * (start->java_depth / DUET_JAVA_DEPTH));
@@ -198,9 +205,9 @@ bool budget_take_ring(struct session *session, struct agent_start *start)
 	return true;
 }
 
-void budget_give_ring(struct session *session, const struct agent *agent)
+void budget_give_ring(struct budget *budget, const struct agent *agent)
 {
-	session->budget.pool.promised_bytes -= shared_bytes(&agent->start);
+	budget->pool.promised_bytes -= shared_bytes(&agent->start);
 }
 
 /* ---- as memory fills ---- */
@@ -208,94 +215,98 @@ void budget_give_ring(struct session *session, const struct agent *agent)
 /*
  * Frees agents and processes that have ended. The resolver remembers processes by address, so it must forget them too.
  */
-static void release_dead(struct session *session, uint64_t now_ns)
+static void release_dead(struct budget *budget, uint64_t now_ns)
 {
-	struct budget *budget = &session->budget;
-	size_t *processes = &session->processes.all.len;
+	size_t left;
 
-	session_release_dead(session);
-	resolver_forget(&session->resolver);
-	budget->sweep_at = 2 * *processes > SWEEP_MIN ? 2 * *processes : SWEEP_MIN;
+	budget->of.release_dead(budget->of.context);
+	resolver_forget(budget->of.resolver);
+	left = budget->of.processes->all.len;
+	budget->sweep_at = 2 * left > SWEEP_MIN ? 2 * left : SWEEP_MIN;
 	budget->released_ns = now_ns;
 }
 
-static bool wants_release(const struct session *session, uint64_t now_ns)
+static bool wants_release(const struct budget *budget, uint64_t now_ns)
 {
-	const struct budget *budget = &session->budget;
 	size_t max_bytes = budget->pool.max_bytes, many = max_bytes ? max_bytes / MANY_RINGS : MANY_RINGS_BYTES;
 
-	return session->processes.all.len >= budget->sweep_at ||
+	return budget->of.processes->all.len >= budget->sweep_at ||
 	       (budget->pool.promised_bytes > many && now_ns - budget->released_ns > RELEASE_AGAIN_NS);
 }
 
 static void drop_caches(void *context)
 {
-	struct session *session = context;
+	struct budget *budget = context;
+	const struct budget_parts *of = &budget->of;
 
-	if (!session->budget.pool.drops)
+	if (!budget->pool.drops)
 		log_info("memory: of %zu MB, %zu MB are left for the loader, and they are full: caches are dropped",
-			 session->budget.pool.max_bytes >> 20, session->budget.pool.heap_max >> 20);
-	release_dead(session, clock_monotonic_ns());
-	symbols_forget(session->symbols);
-	unwinding_forget_files(&session->unwinding);
-	for (size_t i = 0; i < session->agents.len; i++)
-		unwinding_forget_files(&session->agents.items[i]->unwinding);
-	join_forget_spare(session->join);
+			 budget->pool.max_bytes >> 20, budget->pool.heap_max >> 20);
+	release_dead(budget, clock_monotonic_ns());
+	symbols_forget(of->symbols);
+	unwinding_forget_files(of->unwinding);
+	for (size_t i = 0; i < of->agents->len; i++)
+		unwinding_forget_files(&of->agents->items[i]->unwinding);
+	join_forget_spare(of->join);
 	memory_trim();
 }
 
-static void apply(struct session *session)
+static void apply(const struct budget *budget)
 {
-	const struct pool *pool = &session->budget.pool;
+	const struct pool *pool = &budget->pool;
+	const struct budget_parts *of = &budget->of;
 
-	session->profile.samples.may_merge = session->options->max_memory || pool->names_full;
-	session->profile.max_bytes = pool->stacks_max ? pool->stacks_max : 1; /* 0: no limit */
-	for (size_t i = 0; i < session->agents.len; i++)
-		jvm_set_full(session->agents.items[i]->jvm, pool->names_full);
+	of->profile->samples.may_merge = budget->is_asked || pool->names_full;
+	of->profile->max_bytes = pool->stacks_max ? pool->stacks_max : 1; /* 0: no limit */
+	for (size_t i = 0; i < of->agents->len; i++)
+		jvm_set_full(of->agents->items[i]->jvm, pool->names_full);
 }
 
-void budget_step(struct session *session, uint64_t now_ns)
+void budget_step(struct budget *budget, uint64_t now_ns)
 {
-	const struct pool_user user = {.context = session, .measure = measure, .drop_caches = drop_caches};
-	struct budget *budget = &session->budget;
+	const struct pool_user user = {.context = budget, .measure = measure, .drop_caches = drop_caches};
 
-	if (wants_release(session, now_ns))
-		release_dead(session, now_ns);
+	if (wants_release(budget, now_ns))
+		release_dead(budget, now_ns);
 	if (now_ns - budget->looked_ns >= LOOK_NS) {
-		look(session);
+		look(budget);
 		budget->looked_ns = now_ns;
 	}
 	if (!budget->pool.max_bytes || now_ns - budget->stepped_ns < STEP_NS)
 		return;
 	budget->stepped_ns = now_ns;
 	pool_step(&budget->pool, &user, now_ns);
-	apply(session);
+	apply(budget);
 }
 
 /* ---- writing ---- */
 
-void budget_writer_started(struct session *session)
+void budget_writer_started(struct budget *budget)
 {
-	session->budget.writer_bytes = profile_bytes(&session->profile);
+	budget->writer_bytes = profile_bytes(budget->of.profile);
 }
 
-void budget_before_write(struct session *session)
+void budget_writer_ended(struct budget *budget)
 {
-	if (!session->budget.pool.max_bytes)
+	budget->writer_bytes = 0;
+}
+
+void budget_before_write(struct budget *budget)
+{
+	if (!budget->pool.max_bytes)
 		return;
-	resolver_forget(&session->resolver);
-	symbols_forget(session->symbols);
-	join_forget_spare(session->join);
+	resolver_forget(budget->of.resolver);
+	symbols_forget(budget->of.symbols);
+	join_forget_spare(budget->of.join);
 	memory_trim();
 }
 
-void budget_tell_need(struct session *session)
+void budget_tell_need(struct budget *budget)
 {
-	const struct resolver *resolver = &session->resolver;
-	struct budget *budget = &session->budget;
+	const struct resolver *resolver = budget->of.resolver;
 	struct pool_demand demand;
 
-	measure(session, &demand);
+	measure(budget, &demand);
 	pool_note_refused(&budget->pool, &demand, resolver->kept, distinct_count(&resolver->refused));
 	if (!budget->pool.needed_bytes || budget->is_told)
 		return;
