@@ -5,7 +5,7 @@
  *
  *   DUET_BPF_COUNTERS    counted per CPU in the BPF map `counters`
  *   DUET_AGENT_COUNTERS  counted by the agent in the ring's header page
- *   DUET_LOADER_COUNTERS counted by the loader while it checks and joins
+ *   DUET_LOADER_COUNTERS counted by the loader in loader_counters[] (user/base/counters.h)
  */
 #ifndef DUET_COUNTERS_H
 #define DUET_COUNTERS_H

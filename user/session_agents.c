@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "session_internal.h"
 
@@ -75,11 +76,11 @@ static void plan_retry(struct agent *agent)
 		  (int)delay_s);
 }
 
-static void on_failed(struct session *session, struct agent *agent)
+static void on_failed(struct agent *agent)
 {
 	bool is_ended = agent->error == -ESRCH || process_is_ending(agent->process);
 
-	session->stats.jvms_ended += is_ended;
+	loader_counters[DUET_LOADER_JVMS_ENDED] += is_ended;
 	if (is_ended || agent->process->runtime != agent)
 		log_debug("%s", agent->why);
 	else if (agent_may_try_again(agent) && agent->process->attach_failures < RETRIES)
@@ -130,7 +131,7 @@ void session_agent_changed(struct session *session, struct agent *agent, enum ag
 	if (before == AGENT_RUNNING && session->collector)
 		collector_forbid(session->collector, agent->process->pid);
 	if (agent->state == AGENT_FAILED && goes_on_without(session))
-		on_failed(session, agent);
+		on_failed(agent);
 }
 
 /*
@@ -165,9 +166,9 @@ static void progress(struct session *session, struct agent *agent, bool readable
 /* ---- attaching ---- */
 
 /* Warns only once: a host may have hundreds of JVMs. */
-static int refuse(struct session *session, struct process *process)
+static int refuse(struct process *process)
 {
-	if (!process->refused && !session->stats.jvms_refused++)
+	if (!process->refused && !loader_counters[DUET_LOADER_JVMS_REFUSED]++)
 		log_warn("JVM %d: --max-memory has no room for its agent: native frames only", process->pid);
 	process->refused = true;
 	return 0;
@@ -216,7 +217,7 @@ int session_attach(struct session *session, struct process *process, enum attach
 
 	list_agent_events(&start, &session->options->events);
 	if (!budget_take_ring(&session->budget, &start))
-		return refuse(session, process);
+		return refuse(process);
 	agent = agent_new(process, &session->profile.strings, &start, kind, control);
 	if (!agent)
 		return -ENOMEM;
@@ -265,7 +266,7 @@ static void try_again(struct session *session, struct agent *agent, uint64_t now
 	if (agent->state != AGENT_FAILED || !agent->retry_ns || now_ns < agent->retry_ns)
 		return;
 	agent->retry_ns = 0;
-	session->stats.jvms_ended += agent->process->exited;
+	loader_counters[DUET_LOADER_JVMS_ENDED] += agent->process->exited;
 	/* Its container, user or main class may have been unknown when it was noticed. */
 	if (!agent->process->exited && agent->process->runtime == agent && !is_left_alone(session, agent->process))
 		attach(session, agent->process, ATTACH_RUNNING);

@@ -10,6 +10,7 @@
 #include "collect/parts.h"
 #include "collect/unwinding.h"
 #include "join/join.h"
+#include "join/outcomes.h"
 #include "join/resolve.h"
 #include "jvms/agents.h"
 #include "limits/budget.h"
@@ -26,38 +27,11 @@
 #include "sym/symbols.h"
 #include "windows.h"
 
-#define SESSION_FAILURE_CODES 12 /* AsyncGetCallTrace returns 0 to -10; the last slot is for anything else */
-
+/* Losses among these are by cause in loader_counters[]. */
 struct session_stats {
-	uint64_t samples;
-	uint64_t jvm_samples; /* samples of threads of JVMs with an agent */
-	uint64_t joined;
-	uint64_t code_missing; /* JVM samples with frames in code that the agent never published */
-	uint64_t needed; /* signalled because the walk was not whole or met methods without a name */
-	uint64_t checked; /* signalled only as a cross-check */
-	uint64_t rooted; /* JVM samples whose walk reached the thread's entry */
-	uint64_t witnesses[SPLICE_WITNESSES_MAX]; /* indexed by enum splice_witnesses */
-	uint64_t jvm_walk_ends[DUET_WALK_END_MAX]; /* why the walks of the other JVM samples ended */
-	uint64_t with_java; /* joined with Java frames from AsyncGetCallTrace */
-	uint64_t failures[SESSION_FAILURE_CODES]; /* indexed by -status of AsyncGetCallTrace */
+	struct outcomes outcomes;
 	uint64_t other_engine; /* JVMs that refused engine perf and tick by timers */
-	uint64_t jvms_ended; /* JVMs that ended before their agent was running */
-	uint64_t jvms_refused; /* JVMs without an agent because their ring had no room */
-	uint64_t threads_full; /* samples counted under [others] */
-	uint64_t lost_in_profile;
-	/* samples of the agents' own threads that BPF counted as unsignalled */
-	uint64_t own_unsignalled[DUET_BPF_COUNTER_MAX];
-	uint64_t bad_records; /* invalid records from BPF */
-	uint64_t mappings_lost; /* mapping records that the kernel dropped: its buffer was full */
-	uint64_t walk_ends[DUET_WALK_END_MAX]; /* why walks of user stacks ended that no Java half completes */
-	uint64_t guessed_stacks; /* stacks with frames found by frame pointer */
-	uint64_t left_out_stacks; /* stacks deeper than a record */
-	uint64_t late; /* samples that arrived after their window was written */
-	uint64_t lost_with_windows; /* samples of windows that could not be written */
-	uint64_t gone_lost[DUET_AGENT_COUNTER_MAX]; /* these four: counts of agents that were freed */
-	uint64_t gone_bad_records;
-	uint64_t gone_full_records;
-	uint64_t gone_hostile;
+	uint64_t gone_lost[DUET_AGENT_COUNTER_MAX]; /* counts of agents that were freed */
 };
 
 /* One output file. An output has one file, or one for each event. */

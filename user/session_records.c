@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "session_internal.h"
@@ -36,7 +37,7 @@ static uint32_t known_thread(struct session *session, const struct process *proc
 					       process->owner);
 
 	if (thread != UINT32_MAX && session->profile.threads.items[thread].pid != (uint32_t)process->pid)
-		session->stats.threads_full++;
+		loader_counters[DUET_LOADER_THREADS_FULL]++;
 	return thread;
 }
 
@@ -88,51 +89,6 @@ static uint32_t sample_thread(struct session *session, struct process *process, 
 			      owner_row(session, process, sample));
 }
 
-static void count_jvm_walk(struct session_stats *stats, const struct duet_sample *sample, enum join_outcome outcome,
-			   const struct splice *splice)
-{
-	if (sample->flags & DUET_SAMPLE_SIGNALLED)
-		(*(sample->flags & DUET_SAMPLE_WALKED ? &stats->checked : &stats->needed))++;
-	stats->witnesses[splice->witnesses]++;
-	stats->code_missing += splice->is_missing_code;
-	/* count_outcome() counted it, but its frames have a gap */
-	stats->joined -= splice->is_missing_code && outcome == JOIN_WALKED;
-	if (sample->flags & DUET_SAMPLE_USER_COMPLETE)
-		stats->rooted++;
-	else
-		stats->jvm_walk_ends[sample->walk_end]++;
-}
-
-static void count_outcome(struct session_stats *stats, const struct duet_sample *sample,
-			  const struct duet_java_sample *java, enum join_outcome outcome, bool jvm)
-{
-	bool is_joined = outcome == JOIN_JOINED || outcome == JOIN_WALKED;
-	int code = java ? -java->status : 0;
-
-	stats->samples++;
-	stats->jvm_samples += jvm && (is_joined || sample->no_signal != DUET_NO_SIGNAL_EVENT);
-	stats->joined += is_joined;
-	/* If the walk is whole, a failure of AsyncGetCallTrace lost nothing. */
-	if (!java || java->flags & DUET_JAVA_NO_THREAD ||
-	    (java->status <= 0 && sample->flags & DUET_SAMPLE_USER_COMPLETE))
-		return;
-	if (java->status > 0)
-		stats->with_java++;
-	else
-		stats->failures[code < SESSION_FAILURE_CODES ? code : SESSION_FAILURE_CODES - 1]++;
-}
-
-/* Skips stacks whose walk was cut but which a Java half continues. */
-static void count_walk(struct session_stats *stats, const struct duet_sample *sample,
-		       const struct duet_java_sample *java)
-{
-	if (java && java->java_depth && !(sample->flags & DUET_SAMPLE_USER_COMPLETE))
-		return;
-	stats->left_out_stacks += sample->left_out != 0;
-	stats->walk_ends[sample->walk_end]++;
-	stats->guessed_stacks += sample->guessed_depth != 0;
-}
-
 static bool add_sample(struct session *session, struct process *process, const struct jvm *jvm,
 		       const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome,
 		       bool last_chance)
@@ -152,12 +108,9 @@ static bool add_sample(struct session *session, struct process *process, const s
 							     .count = 1,
 							     .event = sample->event,
 						     });
-	session->stats.lost_in_profile += err < 0;
-	session->stats.late += session->windows.written && time_ns < session->profile.start_ns;
-	count_outcome(&session->stats, sample, java, outcome, jvm != NULL);
-	if (jvm)
-		count_jvm_walk(&session->stats, sample, outcome, &session->resolver.splice);
-	count_walk(&session->stats, sample, java);
+	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += err < 0;
+	loader_counters[DUET_LOADER_WINDOW_LATE] += session->windows.written && time_ns < session->profile.start_ns;
+	outcomes_add(&session->stats.outcomes, sample, java, outcome, jvm ? &session->resolver.splice : NULL);
 	return true;
 }
 
@@ -190,22 +143,6 @@ struct unwinding *session_unwinding(struct session *session, const struct proces
 	struct agent *agent = process->runtime;
 
 	return session->collector || !agent ? &session->unwinding : &agent->unwinding;
-}
-
-/* The agent's own thread takes no signals: it is no loss that BPF did not signal it. */
-static void count_own(struct session_stats *stats, const struct duet_sample *sample)
-{
-	static const enum duet_bpf_counter counters[] = {
-		[DUET_NO_SIGNAL_SYSCALL] = DUET_BPF_SIGNAL_SYSCALL,
-		[DUET_NO_SIGNAL_BLOCKED] = DUET_BPF_SIGNAL_BLOCKED,
-		[DUET_NO_SIGNAL_EXITING] = DUET_BPF_SIGNAL_EXITING,
-	};
-
-	if (sample->flags & DUET_SAMPLE_USER_COMPLETE) /* BPF has not counted these */
-		return;
-	if (sample->no_signal == DUET_NO_SIGNAL_SYSCALL || sample->no_signal == DUET_NO_SIGNAL_BLOCKED ||
-	    sample->no_signal == DUET_NO_SIGNAL_EXITING)
-		stats->own_unsignalled[counters[sample->no_signal]]++;
 }
 
 static void note_first_sample(struct session *session)
@@ -258,7 +195,7 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 	struct agent *agent;
 
 	if (!process) {
-		session->stats.lost_in_profile++;
+		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
 		return;
 	}
 	note_first_sample(session);
@@ -275,7 +212,7 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
 	if (agent && sample->ns_tid == agent->tid) {
 		agent->host_tid = (pid_t)sample->head.tid;
-		count_own(&session->stats, sample);
+		outcomes_add_own(&session->stats.outcomes, sample);
 	}
 	add_sample(session, process, NULL, sample, NULL, JOIN_STANDALONE, true);
 }
@@ -403,7 +340,7 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 	struct duet_sample *sample = &copy.sample;
 
 	if (!is_plausible(session, agent, record)) {
-		agent->bad_records++;
+		loader_counters[DUET_LOADER_BAD_AGENT_RECORD]++;
 		return;
 	}
 	note_first_sample(session);
@@ -461,7 +398,7 @@ static void on_agent_record(void *context, uint16_t type, const void *payload, u
 	struct agent_context *from = context;
 
 	if (!agent_was_asked(from, type, payload))
-		from->agent->bad_records++;
+		loader_counters[DUET_LOADER_BAD_AGENT_RECORD]++;
 	else if (type == DUET_AGENT_JAVA_SAMPLE)
 		join_offer(from->session->join, from->agent, payload, size, clock_monotonic_ns());
 	else if (type == DUET_AGENT_SAMPLE)
@@ -481,7 +418,7 @@ static bool read_kernel(struct session *session, uint64_t now_ns)
 
 		if (session->collector)
 			got = collector_read(session->collector, on_kernel_record, session, READ_PART,
-					     &session->stats.bad_records);
+					     &loader_counters[DUET_LOADER_BAD_RECORD]);
 		join_run(session->join, now_ns);
 		budget_step(&session->budget, now_ns);
 		if (got < READ_PART)

@@ -38,9 +38,6 @@ static void free_agent(struct session *session, struct agent *agent)
 
 	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++)
 		stats->gone_lost[c] += agent_lost(agent, c);
-	stats->gone_bad_records += agent->bad_records;
-	stats->gone_full_records += agent->full_records;
-	stats->gone_hostile += agent->hostile;
 	if (agent->process->runtime == agent)
 		agent->process->runtime = NULL;
 	budget_give_ring(&session->budget, agent);

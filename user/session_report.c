@@ -3,9 +3,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "join/splice.h"
-#include "proc/helper.h"
 #include "session_internal.h"
 
 #define TEXT_MAX 240
@@ -58,17 +58,17 @@ static void facts_of_sampling(struct session *session)
 /* Formats how far the walks got, and how often AsyncGetCallTrace agreed when both had a stack. */
 static void walk_texts(const struct session *session, char *walked, char *agreed, size_t size)
 {
-	const struct session_stats *stats = &session->stats;
-	uint64_t agreeing = stats->witnesses[SPLICE_AGREED], less = stats->witnesses[SPLICE_SAW_LESS];
-	uint64_t contradicted = stats->witnesses[SPLICE_DISAGREED], compared = agreeing + less + contradicted;
+	const struct outcomes *outcomes = &session->stats.outcomes;
+	uint64_t agreeing = outcomes->witnesses[SPLICE_AGREED], less = outcomes->witnesses[SPLICE_SAW_LESS];
+	uint64_t contradicted = outcomes->witnesses[SPLICE_DISAGREED], compared = agreeing + less + contradicted;
 
 	snprintf(walked, size,
 		 "%llu of %llu samples of JVM threads to their entry (%.2f %%), "
 		 "%llu needed %s (%.2f %%), %llu got one as a check",
-		 (unsigned long long)stats->rooted, (unsigned long long)stats->jvm_samples,
-		 percent(stats->rooted, stats->jvm_samples), (unsigned long long)stats->needed,
+		 (unsigned long long)outcomes->rooted, (unsigned long long)outcomes->jvm_samples,
+		 percent(outcomes->rooted, outcomes->jvm_samples), (unsigned long long)outcomes->needed,
 		 session->collector ? "a signal" : "a call of AsyncGetCallTrace",
-		 percent(stats->needed, stats->jvm_samples), (unsigned long long)stats->checked);
+		 percent(outcomes->needed, outcomes->jvm_samples), (unsigned long long)outcomes->checked);
 	snprintf(agreed, size,
 		 "%llu of %llu Java stacks walked twice (%.2f %%), AsyncGetCallTrace left out frames of %llu and "
 		 "contradicted %llu (%.2f %%)",
@@ -130,14 +130,14 @@ static void fact_of_bpf(struct session *session)
 
 static void facts_of_join(struct session *session)
 {
-	const struct session_stats *stats = &session->stats;
+	const struct outcomes *outcomes = &session->stats.outcomes;
 
 	profile_add_fact(&session->profile, "samples", "%llu", (unsigned long long)session->profile.samples.len);
-	if (session->collector && stats->jvm_samples)
+	if (session->collector && outcomes->jvm_samples)
 		profile_add_fact(&session->profile, "joined", "%llu of %llu samples of JVM threads (%.2f %%)",
-				 (unsigned long long)stats->joined, (unsigned long long)stats->jvm_samples,
-				 percent(stats->joined, stats->jvm_samples));
-	if (stats->jvm_samples)
+				 (unsigned long long)outcomes->joined, (unsigned long long)outcomes->jvm_samples,
+				 percent(outcomes->joined, outcomes->jvm_samples));
+	if (outcomes->jvm_samples)
 		facts_of_walk(session);
 	fact_of_bpf(session);
 	fact_of_handler(session);
@@ -272,7 +272,7 @@ static void losses_of_bpf(struct session *session, session_loss_handler handler,
 		return;
 	for (size_t i = 0; i < DUET_BPF_COUNTER_MAX; i++)
 		handler(context, bpf_causes[i].name, bpf_causes[i].text,
-			counters[i] - session->stats.own_unsignalled[i]);
+			counters[i] - session->stats.outcomes.own_unsignalled[i]);
 }
 
 static void losses_of_agents(struct session *session, session_loss_handler handler, void *context)
@@ -286,66 +286,21 @@ static void losses_of_agents(struct session *session, session_loss_handler handl
 	}
 }
 
-static void add_losses_of_stacks(const struct session *session, uint64_t *counters)
+static void losses_of_loader(session_loss_handler handler, void *context)
 {
-	const uint64_t *ends = session->stats.walk_ends;
-
-	counters[DUET_LOADER_STACK_GUESSED] += session->stats.guessed_stacks;
-	counters[DUET_LOADER_STACK_NO_ROW] += ends[DUET_WALK_NO_ROW] + ends[DUET_WALK_BAD_FP];
-	counters[DUET_LOADER_STACK_UNREADABLE] += ends[DUET_WALK_UNREADABLE];
-	counters[DUET_LOADER_STACK_BAD_CFA] += ends[DUET_WALK_BAD_CFA];
-	counters[DUET_LOADER_STACK_DEPTH] += ends[DUET_WALK_DEPTH];
-	counters[DUET_LOADER_STACK_LONG] += ends[DUET_WALK_LONG];
-	counters[DUET_LOADER_STACK_LEFT_OUT] += session->stats.left_out_stacks;
-	counters[DUET_LOADER_UNWIND_FILES] += session->unwinding.files_refused;
-	counters[DUET_LOADER_UNWIND_PROCESSES] += session->unwinding.processes_refused;
-	for (size_t i = 0; i < session->agents.len; i++) {
-		counters[DUET_LOADER_UNWIND_FILES] += session->agents.items[i]->unwinding.files_refused;
-		counters[DUET_LOADER_UNWIND_PROCESSES] += session->agents.items[i]->unwinding.processes_refused;
-	}
-}
-
-static void losses_of_loader(struct session *session, session_loss_handler handler, void *context)
-{
-	uint64_t counters[DUET_LOADER_COUNTER_MAX];
-
 	for (size_t i = 0; i < DUET_LOADER_COUNTER_MAX; i++)
-		counters[i] = join_counters(session->join)[i];
-	counters[DUET_LOADER_BAD_RECORD] += session->stats.bad_records;
-	counters[DUET_LOADER_MAPPINGS_LOST] += session->stats.mappings_lost;
-	counters[DUET_LOADER_NAME_MISSING] += session->resolver.names_missing;
-	counters[DUET_LOADER_OUT_OF_MEMORY] += session->stats.lost_in_profile;
-	counters[DUET_LOADER_STACKS_FULL] += session->resolver.stacks_full;
-	counters[DUET_LOADER_MEMORY_FULL] += session->resolver.memory_full;
-	counters[DUET_LOADER_THREADS_FULL] += session->stats.threads_full;
-	counters[DUET_LOADER_JVMS_REFUSED] += session->stats.jvms_refused;
-	counters[DUET_LOADER_SILENT_TARGETS] += helper_unanswered();
-	counters[DUET_LOADER_JVMS_ENDED] += session->stats.jvms_ended;
-	counters[DUET_LOADER_CODE_MISSING] += session->stats.code_missing;
-	counters[DUET_LOADER_WINDOW_LATE] += session->stats.late;
-	counters[DUET_LOADER_WINDOW_LOST] += session->stats.lost_with_windows;
-	counters[DUET_LOADER_BAD_AGENT_RECORD] += session->stats.gone_bad_records;
-	counters[DUET_LOADER_JVM_FULL] += session->stats.gone_full_records;
-	counters[DUET_LOADER_RING_HOSTILE] += session->stats.gone_hostile;
-	add_losses_of_stacks(session, counters);
-	for (size_t i = 0; i < session->agents.len; i++) {
-		counters[DUET_LOADER_BAD_AGENT_RECORD] += session->agents.items[i]->bad_records;
-		counters[DUET_LOADER_JVM_FULL] += session->agents.items[i]->full_records;
-		counters[DUET_LOADER_RING_HOSTILE] += session->agents.items[i]->hostile;
-	}
-	for (size_t i = 0; i < DUET_LOADER_COUNTER_MAX; i++)
-		handler(context, loader_causes[i].name, loader_causes[i].text, counters[i]);
+		handler(context, loader_causes[i].name, loader_causes[i].text, loader_counters[i]);
 }
 
 static void losses_of_walks(struct session *session, session_loss_handler handler, void *context)
 {
 	char name[32], text[96];
 
-	for (int code = 1; code < SESSION_FAILURE_CODES; code++) {
+	for (int code = 1; code < OUTCOMES_FAILURES; code++) {
 		snprintf(name, sizeof(name), "ASGCT_%s", splice_failure_mark(-code));
 		snprintf(text, sizeof(text), "Java stacks not walked: AsyncGetCallTrace said %s",
 			 splice_failure_mark(-code));
-		handler(context, name, text, session->stats.failures[code]);
+		handler(context, name, text, session->stats.outcomes.failures[code]);
 	}
 }
 
@@ -353,7 +308,7 @@ void session_losses(struct session *session, session_loss_handler handler, void 
 {
 	losses_of_bpf(session, handler, context);
 	losses_of_agents(session, handler, context);
-	losses_of_loader(session, handler, context);
+	losses_of_loader(handler, context);
 	losses_of_walks(session, handler, context);
 }
 
@@ -372,7 +327,7 @@ void session_report_losses(struct session *session)
 
 static void summary_of_walk(const struct session *session)
 {
-	const struct session_stats *stats = &session->stats;
+	const struct outcomes *outcomes = &session->stats.outcomes;
 	static const char *const ends[DUET_WALK_END_MAX] = {
 		[DUET_WALK_NONE] = "no user registers",
 		[DUET_WALK_ENTRY] = "the entry, with guessed frames",
@@ -393,21 +348,21 @@ static void summary_of_walk(const struct session *session)
 	log_info("walked: %s", walked);
 	log_info("agreed: %s", agreed);
 	for (size_t i = 0; i < DUET_WALK_END_MAX; i++)
-		if (stats->jvm_walk_ends[i])
-			log_debug("walks that ended at %s: %llu", ends[i], (unsigned long long)stats->jvm_walk_ends[i]);
+		if (outcomes->walk_ends[i])
+			log_debug("walks that ended at %s: %llu", ends[i], (unsigned long long)outcomes->walk_ends[i]);
 }
 
 void session_report_summary(const struct session *session)
 {
-	const struct session_stats *stats = &session->stats;
+	const struct outcomes *outcomes = &session->stats.outcomes;
 	const struct profile *profile = &session->profile;
 
-	log_info("%llu samples in %.1f s (engine %s)", (unsigned long long)stats->samples,
+	log_info("%llu samples in %.1f s (engine %s)", (unsigned long long)outcomes->samples,
 		 (double)(profile->end_ns - profile->start_ns) / 1e9, engines[session->engine].name);
-	if (session->collector && stats->jvm_samples)
-		log_info("joined: %llu of %llu samples of JVM threads (%.2f %%)", (unsigned long long)stats->joined,
-			 (unsigned long long)stats->jvm_samples, percent(stats->joined, stats->jvm_samples));
-	if (stats->jvm_samples)
+	if (session->collector && outcomes->jvm_samples)
+		log_info("joined: %llu of %llu samples of JVM threads (%.2f %%)", (unsigned long long)outcomes->joined,
+			 (unsigned long long)outcomes->jvm_samples, percent(outcomes->joined, outcomes->jvm_samples));
+	if (outcomes->jvm_samples)
 		summary_of_walk(session);
 	if (session->first_sample_ns)
 		log_debug("first sample %.0f ms after the command, for %.0f ms of CPU time",
@@ -422,9 +377,9 @@ void session_report_summary(const struct session *session)
 
 void session_report_progress(struct session *session)
 {
-	const struct session_stats *stats = &session->stats;
+	const struct outcomes *outcomes = &session->stats.outcomes;
 
 	log_progress("%.0f s, %llu samples, %.1f %% joined, %llu lost",
-		     (double)(clock_monotonic_ns() - session->started_ns) / 1e9, (unsigned long long)stats->samples,
-		     percent(stats->joined, stats->jvm_samples), (unsigned long long)stats_lost(session));
+		     (double)(clock_monotonic_ns() - session->started_ns) / 1e9, (unsigned long long)outcomes->samples,
+		     percent(outcomes->joined, outcomes->jvm_samples), (unsigned long long)stats_lost(session));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "short_lived.h"
 
+#include "base/counters.h"
 #include "session_internal.h"
 
 #define FORKS_MAX 8 /* longest chain of forks without exec that is followed to find the mappings */
@@ -8,7 +9,8 @@
 void short_lived_read(struct session *session)
 {
 	if (session->collector)
-		collector_read_mappings(session->collector, &session->mapping_log, &session->stats.mappings_lost);
+		collector_read_mappings(session->collector, &session->mapping_log,
+					&loader_counters[DUET_LOADER_MAPPINGS_LOST]);
 }
 
 /* Adds the mappings that the child inherited. Returns false if those of the parent are unknown, too. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "session_internal.h"
 
 struct gathering {
@@ -35,7 +36,7 @@ static void add_one(struct gathering *to, const char *name, const char *help, do
 
 static void add_samples(struct gathering *to, const struct session *session)
 {
-	const struct session_stats *stats = &session->stats;
+	const struct outcomes *outcomes = &session->stats.outcomes;
 
 	add(to, "duet_info", "version", "version", DUET_VERSION, 1);
 	add(to, "duet_engine", "engine", "engine", engines[session->engine].name, 1);
@@ -44,13 +45,13 @@ static void add_samples(struct gathering *to, const struct session *session)
 	add_one(to, "duet_interval_seconds", "interval of cpu samples now, in seconds of CPU time",
 		(double)overhead_interval_ns(&session->overhead) / 1e9);
 	add_one(to, "duet_interval_changes_total", "changes of the interval", (double)session->overhead.change_count);
-	add_one(to, "duet_samples_total", "samples", (double)stats->samples);
-	add_one(to, "duet_jvm_samples_total", "samples of threads of joined JVMs", (double)stats->jvm_samples);
+	add_one(to, "duet_samples_total", "samples", (double)outcomes->samples);
+	add_one(to, "duet_jvm_samples_total", "samples of threads of joined JVMs", (double)outcomes->jvm_samples);
 	add_one(to, "duet_joined_samples_total", "samples of threads of joined JVMs, with all their frames",
-		(double)stats->joined);
+		(double)outcomes->joined);
 	add_one(to, "duet_windows_total", "windows written", (double)session->windows.written);
 	add_one(to, "duet_signals_total", "samples that signalled their thread",
-		(double)(stats->needed + stats->checked));
+		(double)(outcomes->needed + outcomes->checked));
 }
 
 static void add_targets(struct gathering *to, const struct session *session)
@@ -67,7 +68,7 @@ static void add_targets(struct gathering *to, const struct session *session)
 	add_one(to, "duet_jvms", "JVMs with an agent", (double)running);
 	add_one(to, "duet_jvms_failed", "JVMs to which no agent could be attached", (double)failed);
 	add_one(to, "duet_jvms_refused_total", "JVMs without an agent because of --max-memory",
-		(double)session->stats.jvms_refused);
+		(double)loader_counters[DUET_LOADER_JVMS_REFUSED]);
 }
 
 static void add_memory(struct gathering *to, const struct pool *pool)
@@ -136,12 +137,13 @@ void stats_release(struct stats *stats)
 
 uint64_t stats_lost(struct session *session)
 {
-	const struct session_stats *stats = &session->stats;
+	const struct outcomes *outcomes = &session->stats.outcomes;
 	uint64_t counters[DUET_BPF_COUNTER_MAX] = {0};
 
 	if (session->collector)
 		(void)collector_counters(session->collector, counters);
-	return stats->jvm_samples - stats->joined + stats->lost_in_profile + counters[DUET_BPF_RING_FULL];
+	return outcomes->jvm_samples - outcomes->joined + loader_counters[DUET_LOADER_OUT_OF_MEMORY] +
+	       counters[DUET_BPF_RING_FULL];
 }
 
 /* ---- texts ---- */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "profile/exchange.h"
 #include "session_internal.h"
@@ -44,21 +45,15 @@ static void subtract_losses(struct windows *windows, struct profile *profile)
 }
 
 /*
- * Does the same for statistics, which are all uint64_t: the session holds the window's own numbers while the facts are
- * made.
+ * Does the same for the outcomes: the session holds the window's own while the facts are made.
  */
 static void report_window(struct session *session)
 {
-	struct session_stats now = session->stats;
-	uint64_t *stat = (uint64_t *)&session->stats;
-	const uint64_t *before = (const uint64_t *)session->windows.before;
+	struct outcomes now = session->stats.outcomes;
 
-	_Static_assert(sizeof(struct session_stats) % sizeof(uint64_t) == 0, "a statistic that is no uint64_t");
-	for (size_t i = 0; i < sizeof(session->stats) / sizeof(uint64_t); i++)
-		stat[i] -= before[i];
+	session->stats.outcomes = outcomes_since(&now, &session->windows.before);
 	session_report_facts(session);
-	session->stats = now;
-	*session->windows.before = now;
+	session->stats.outcomes = session->windows.before = now;
 	session->profile.host.window_ns = session->options->window_ns;
 	session_report_losses(session);
 	subtract_losses(&session->windows, &session->profile);
@@ -91,7 +86,7 @@ static void report_written(struct session *session, int err)
 	const char *folder = session->options->folder.folder;
 
 	if (err < 0)
-		session->stats.lost_with_windows += windows->writer_samples;
+		loader_counters[DUET_LOADER_WINDOW_LOST] += windows->writer_samples;
 	if (err < 0 && !windows->is_failing)
 		log_error("%s: a window could not be written: %s; the recording continues, older windows are unchanged",
 			  folder, strerror(-err));
@@ -194,7 +189,7 @@ static void exchange_with_strings(struct session *session, uint64_t until_ns)
 		return;
 	if (intern_move_init(&move, &old, &strings) < 0)
 		return intern_release(&strings);
-	session->stats.lost_in_profile += profile_exchange(&session->profile, until_ns, &move);
+	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += profile_exchange(&session->profile, until_ns, &move);
 	for (size_t i = 0; i < session->agents.len; i++)
 		jvm_move_strings(session->agents.items[i]->jvm, &move);
 	forget_rows(session, &move);
@@ -212,7 +207,7 @@ static void next_window(struct session *session)
 	if (wants_new_strings(session))
 		exchange_with_strings(session, until_ns);
 	if (profile->until_ns != until_ns) {
-		session->stats.lost_in_profile += profile_exchange(profile, until_ns, NULL);
+		loader_counters[DUET_LOADER_OUT_OF_MEMORY] += profile_exchange(profile, until_ns, NULL);
 		forget_rows(session, NULL);
 	}
 	profile->start_ns = start_ns;
@@ -259,9 +254,6 @@ int windows_open(struct session *session)
 	const struct window_files *folder = &session->options->folder;
 	int err = window_files_open(folder);
 
-	session->windows.before = calloc(1, sizeof(*session->windows.before));
-	if (!err && !session->windows.before)
-		err = -ENOMEM;
 	if (err < 0)
 		log_error("%s: cannot create files there: %s; choose another folder with -f", folder->folder,
 			  strerror(-err));
@@ -309,6 +301,5 @@ int windows_end(struct session *session)
 
 void windows_release(struct session *session)
 {
-	free(session->windows.before);
 	map_release(&session->windows.lost);
 }

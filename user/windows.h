@@ -13,16 +13,16 @@
 #include <sys/types.h>
 
 #include "base/map.h"
+#include "join/outcomes.h"
 
 /* upper bound of the time from a sample to its record in the ring; it is much less */
 #define WINDOWS_SLACK_NS (100ull * 1000 * 1000)
 
 struct session;
-struct session_stats;
 struct windows {
 	uint64_t written; /* includes windows that could not be written */
 	uint64_t end_realtime_ns; /* end of the window that was written last */
-	struct session_stats *before; /* owned; the statistics at the end of the previous window */
+	struct outcomes before; /* at the end of the previous window */
 	struct map lost; /* hash of a loss's text -> its count at the end of the previous window */
 	size_t live_strings; /* size of the profile's strings when all were last in use */
 	pid_t writer; /* the child that writes; 0 = none */

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 
+#include "base/counters.h"
 #include "join/resolve.h"
 
 #define PC 0x7000100ull
@@ -30,6 +31,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
+	memset(loader_counters, 0, sizeof(loader_counters));
 	assert_int_equal(profile_init(&f->profile), 0);
 	f->symbols = symbols_new();
 	f->jvm = jvm_new(&f->profile.strings);
@@ -190,7 +192,7 @@ static void what_is_missing_is_wanted(void **state)
 	assert_memory_equal(&f->resolver.wants.items[0], &class_gone.want, sizeof(class_gone.want));
 	jvm_apply(f->jvm, DUET_AGENT_GONE, &class_gone, sizeof(class_gone));
 	assert_string_equal(leaf_of(f, PC, 200, f->jvm), "[unloaded_class]");
-	assert_int_equal(f->resolver.names_missing, 0);
+	assert_int_equal(loader_counters[DUET_LOADER_NAME_MISSING], 0);
 	code_gone.want.key += 0x1000;
 	jvm_apply(f->jvm, DUET_AGENT_GONE, &code_gone, sizeof(code_gone));
 	assert_string_equal(leaf_of(f, PC + 0x1000, 200, f->jvm), "[unloaded_code]");
@@ -251,7 +253,7 @@ static void a_full_profile_still_tells_what_it_has(void **state)
 	assert_string_equal(leaf_of(f, PC, 500, f->jvm), "[too_many_stacks]");
 	assert_string_equal(leaf_of(f, PC, 500, f->jvm), "[too_many_stacks]");
 	assert_int_equal(f->profile.nodes.len, nodes + 1);
-	assert_int_equal(f->resolver.memory_full, 2);
+	assert_int_equal(loader_counters[DUET_LOADER_MEMORY_FULL], 2);
 	assert_int_equal(distinct_count(&f->resolver.refused), 1);
 	f->profile.max_bytes = 0;
 	assert_string_equal(leaf_of(f, PC, 600, f->jvm), "new");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "sym/debug_file.h"
 #include "sym/target_file.h"
@@ -106,7 +107,7 @@ static int add_rows(struct unwinding *unwinding, struct native_file *file)
 	if (!is_first || !are_in_tables(unwinding, file, &module))
 		module = unwind_tables_add(unwinding->tables, file->key, &file->elf.rows);
 	if (module == -ENOSPC) {
-		unwinding->files_refused += !file->refused_rows;
+		loader_counters[DUET_LOADER_UNWIND_FILES] += !file->refused_rows;
 		file->refused_rows = (uint32_t)file->elf.rows.rows.len;
 		file->refused_pages = (uint32_t)file->elf.rows.pages.len;
 		module = note_refused(unwinding, file);
@@ -165,7 +166,7 @@ static int read_rows(struct unwinding *unwinding, struct native_file *file, stru
 	size_t rows;
 
 	file->has_rows = false;
-	unwinding->files_refused += err == -ENOMEM;
+	loader_counters[DUET_LOADER_UNWIND_FILES] += err == -ENOMEM;
 	if (err)
 		return err;
 	add_debug_file(&elf, target, path);
@@ -336,7 +337,7 @@ static void publish(struct unwinding *unwinding, struct process *process)
 	if (collect_mappings(unwinding, process) < 0 ||
 	    unwind_tables_publish(unwinding->tables, process->pid, process->start_ticks, unwinding->mappings.items,
 				  unwinding->mappings.len) < 0)
-		unwinding->processes_refused++;
+		loader_counters[DUET_LOADER_UNWIND_PROCESSES]++;
 }
 
 void unwinding_publish(struct unwinding *unwinding, struct process *process)

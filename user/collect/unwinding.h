@@ -20,8 +20,6 @@ struct unwinding {
 	struct vec(struct native_file *) owned;
 	struct vec(struct duet_unwind_mapping) mappings; /* scratch: mappings of the process being published */
 	uint64_t looked_ns; /* when unwinding_step() last worked */
-	uint64_t files_refused; /* files whose rows had no room or no memory at least once */
-	uint64_t processes_refused;
 	uint64_t work_ns; /* CPU time spent on the tables */
 };
 

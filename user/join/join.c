@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/counters.h"
 #include "base/map.h"
 #include "base/vec.h"
 
@@ -44,7 +45,6 @@ struct join {
 	size_t held;
 	size_t held_bytes; /* of samples and records */
 	size_t max_bytes;
-	uint64_t counters[DUET_LOADER_COUNTER_MAX];
 };
 
 struct join *join_new(join_handler handler, void *context)
@@ -152,7 +152,7 @@ int join_sample(struct join *join, void *owner, const struct duet_sample *sample
 	return 0;
 lost:
 	free(held.sample);
-	join->counters[DUET_LOADER_OUT_OF_MEMORY]++;
+	loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
 	return -ENOMEM;
 }
 
@@ -185,14 +185,14 @@ int join_offer(struct join *join, void *owner, const struct duet_java_sample *re
 	struct join_thread *thread;
 
 	if (!has_room(join, owner, record->tid)) {
-		join->counters[DUET_LOADER_RECORDS_FULL]++;
+		loader_counters[DUET_LOADER_RECORDS_FULL]++;
 		return -ENOSPC;
 	}
 	thread = thread_get(join, owner, record->tid);
 	held.record = copy(record, size);
 	if (!thread || !held.record || vec_push(&thread->records, held) < 0) {
 		free(held.record);
-		join->counters[DUET_LOADER_OUT_OF_MEMORY]++;
+		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
 		return -ENOMEM;
 	}
 	count_bytes(join, owner, held.bytes);
@@ -273,9 +273,9 @@ static bool decide(struct join *join, struct join_thread *thread, struct held_sa
 		return false;
 	if (answer)
 		answer->used = true;
-	join->counters[DUET_LOADER_NO_AGENT_RECORD] += outcome == JOIN_NO_RECORD;
-	join->counters[DUET_LOADER_PC_MISMATCH] += outcome == JOIN_MISMATCH;
-	join->counters[DUET_LOADER_NOT_SIGNALLED] +=
+	loader_counters[DUET_LOADER_NO_AGENT_RECORD] += outcome == JOIN_NO_RECORD;
+	loader_counters[DUET_LOADER_PC_MISMATCH] += outcome == JOIN_MISMATCH;
+	loader_counters[DUET_LOADER_NOT_SIGNALLED] +=
 		outcome == JOIN_NOT_SIGNALLED && sample->no_signal != DUET_NO_SIGNAL_EVENT;
 	return true;
 }
@@ -317,8 +317,7 @@ static void run_samples(struct join *join, struct join_thread *thread, uint64_t 
  * signal was pending, so it stays while the thread has samples. An unused one stays until it is old. In practice a
  * thread has a few records.
  */
-static bool record_done(struct join *join, const struct join_thread *thread, const struct held_record *held,
-			uint64_t now_ns, bool flush)
+static bool record_done(const struct join_thread *thread, const struct held_record *held, uint64_t now_ns, bool flush)
 {
 	uint64_t wait_ns = thread->samples.len ? JOIN_NAMES_WAIT_NS : JOIN_WAIT_NS;
 	bool old = flush || is_older(held->arrived_ns, now_ns, wait_ns);
@@ -326,7 +325,7 @@ static bool record_done(struct join *join, const struct join_thread *thread, con
 	if (held->used && !thread->samples.len)
 		return true;
 	if (old && !held->used)
-		join->counters[DUET_LOADER_ORPHAN_RECORD]++;
+		loader_counters[DUET_LOADER_ORPHAN_RECORD]++;
 	return old;
 }
 
@@ -337,7 +336,7 @@ static void run_records(struct join *join, struct join_thread *thread, uint64_t 
 	for (size_t i = 0; i < thread->records.len; i++) {
 		struct held_record *held = &thread->records.items[i];
 
-		if (record_done(join, thread, held, now_ns, flush)) {
+		if (record_done(thread, held, now_ns, flush)) {
 			count_bytes(join, thread->owner, -(int64_t)held->bytes);
 			free(held->record);
 		} else {
@@ -434,9 +433,4 @@ void join_forget(struct join *join, const void *owner)
 size_t join_held(const struct join *join)
 {
 	return join->held;
-}
-
-const uint64_t *join_counters(const struct join *join)
-{
-	return join->counters;
 }

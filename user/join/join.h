@@ -19,7 +19,6 @@
 #include <stdint.h>
 
 #include "duet_agent.h"
-#include "duet_counters.h"
 #include "duet_record.h"
 
 #define JOIN_WAIT_NS (2ull * 1000 * 1000 * 1000) /* a sample waits so long for the agent's half */
@@ -72,6 +71,5 @@ bool join_holds(const struct join *join, const void *owner); /* any half of this
 /* Called before `owner` is freed, when join_holds() is false for it. */
 void join_forget(struct join *join, const void *owner);
 size_t join_held(const struct join *join); /* undecided samples: they wait for the agent's half, or for names */
-const uint64_t *join_counters(const struct join *join); /* by enum duet_loader_counter */
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/counters.h"
 #include "join/attributes.h"
 #include "runtime/class_name.h"
 
@@ -260,7 +261,7 @@ static int splice_bounded(struct resolver *r, struct process *process, const str
 	r->is_final = process->stack_rows < PROCESS_MAX_ROWS;
 	if (r->is_final)
 		return splice_stack(&r->splice, process, jvm, sample, java, outcome);
-	r->stacks_full++;
+	loader_counters[DUET_LOADER_STACKS_FULL]++;
 	return mark_too_many(r);
 }
 
@@ -272,16 +273,17 @@ static bool is_one_mark(const struct splice *splice)
 /* Names the stack. If the profile is full, a stack that it does not have yet becomes a single mark. */
 static int64_t name_bounded(struct resolver *r, struct process *process, const struct jvm *jvm, uint64_t key)
 {
-	uint64_t names_missing = r->names_missing;
 	int64_t node;
 	int err;
 
 	r->is_closed = profile_is_full(r->profile) && !is_one_mark(&r->splice);
+	r->names_missing = 0;
 	node = name_stack(r, process, jvm);
-	if (node >= 0 || !r->is_closed)
+	if (node >= 0 || !r->is_closed) {
+		loader_counters[DUET_LOADER_NAME_MISSING] += r->names_missing;
 		return node;
-	r->names_missing = names_missing;
-	r->memory_full++;
+	}
+	loader_counters[DUET_LOADER_MEMORY_FULL]++;
 	distinct_add(&r->refused, key);
 	r->is_closed = r->is_final = false; /* not cached: there may be room soon */
 	err = mark_too_many(r);

@@ -27,9 +27,7 @@ struct resolver {
 	struct map addresses; /* cache: hash of a process, its mappings and an address -> frame of the profile */
 	uint64_t epoch; /* period of time in which the caches were filled */
 	uint64_t seed; /* random seed of the hashes, so that no process can make two stacks collide */
-	uint64_t names_missing; /* Java frames that stayed without a name */
-	uint64_t stacks_full; /* samples without their stack because their process has added too many */
-	uint64_t memory_full; /* samples without their stack because the profile is full */
+	uint64_t names_missing; /* Java frames of the last stack that stayed without a name */
 	uint64_t kept; /* stacks that were new to the profile */
 	struct distinct refused; /* stacks that were new to a full profile */
 	bool is_closed; /* nothing new is added to the profile, because it is full */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "collect/validate.h"
 
@@ -152,7 +153,7 @@ static int open_tables(struct agent *agent)
 	if (err)
 		log_debug("JVM %d: no unwind tables: %s", agent->process->pid, strerror(-err));
 	unwinding_init(&agent->unwinding, tables);
-	agent->unwinding.processes_refused = err != 0;
+	loader_counters[DUET_LOADER_UNWIND_PROCESSES] += err != 0;
 	if (tables)
 		process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
 	unwinding_publish(&agent->unwinding, agent->process);
@@ -430,7 +431,7 @@ static void on_metadata(void *context, uint16_t type, const void *payload, uint3
 {
 	struct agent *agent = context;
 
-	agent->full_records += jvm_apply(agent->jvm, type, payload, size) == -ENOSPC;
+	loader_counters[DUET_LOADER_JVM_FULL] += jvm_apply(agent->jvm, type, payload, size) == -ENOSPC;
 	if (agent->unanswered && is_answer(type, payload))
 		agent->unanswered--;
 	agent->answered += is_answer(type, payload);
@@ -442,9 +443,11 @@ static void read_lane(struct agent *agent, enum duet_lane lane, agent_ring_handl
 {
 	if (agent->state == AGENT_FAILED)
 		return;
-	if (agent_ring_read(agent->ring, lane, handler, context, budget, &agent->bad_records) >= 0)
+	if (agent_ring_read(agent->ring, lane, handler, context, budget,
+			    &loader_counters[DUET_LOADER_BAD_AGENT_RECORD]) >= 0)
 		return;
 	agent->hostile = true;
+	loader_counters[DUET_LOADER_RING_HOSTILE]++;
 	agent_fail(agent, -EPROTO,
 		   "its agent broke the rules of the shared ring: it is hostile or its memory is damaged");
 }

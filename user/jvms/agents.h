@@ -57,8 +57,6 @@ struct agent {
 	uint64_t signo;
 	uint64_t handler;
 	uint32_t tid; /* the agent's own thread, as the JVM's pid namespace numbers it */
-	uint64_t bad_records;
-	uint64_t full_records; /* records dropped because struct jvm was full */
 	/* hash of a request -> time of the request in ms << 32 | its number; both are cut to 32 bits */
 	struct map asked;
 	uint64_t asked_count; /* requests since the start */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -68,7 +69,6 @@ static struct {
 	uint64_t patience_ns;
 	uint64_t patience_seen_ns;
 	uint64_t cpu_ns;
-	uint64_t unanswered;
 } helper = {.orders = -1, .worker = -1};
 
 union rights {
@@ -543,7 +543,7 @@ int helper_run(const struct helper_task *task, struct helper_answer *answer)
 	if (helper.owner != getpid())
 		return task->work(task, answer);
 	err = run_aside(task, answer);
-	helper.unanswered += err == -ETIMEDOUT || err == -EBUSY;
+	loader_counters[DUET_LOADER_SILENT_TARGETS] += err == -ETIMEDOUT || err == -EBUSY;
 	return err;
 }
 
@@ -566,9 +566,4 @@ int helper_read(pid_t pid, int proc_fd, const char *name, size_t max, struct buf
 uint64_t helper_cpu_ns(void)
 {
 	return helper.cpu_ns;
-}
-
-uint64_t helper_unanswered(void)
-{
-	return helper.unanswered;
 }

@@ -59,6 +59,5 @@ void helper_answer_release(struct helper_answer *answer);
 int helper_read(pid_t pid, int proc_fd, const char *name, size_t max, struct buf *text);
 
 uint64_t helper_cpu_ns(void); /* CPU time that helpers used */
-uint64_t helper_unanswered(void); /* tasks given up, or not started because their user is barred */
 
 #endif
