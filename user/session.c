@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proc/helper.h"
+#include "serve/stats.h"
 #include "session_internal.h"
 #include "short_lived.h"
 
@@ -67,9 +68,9 @@ static void run(struct session *session)
 		unwinding_step(&session->unwinding, &session->processes, now_ns);
 		overhead_step(&session->overhead, now_ns);
 		session_step_streams(session, now_ns);
-		status_step(session, now_ns);
+		status_step(&session->status, now_ns);
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
-			session_report_progress(session);
+			report_progress(&session->report);
 			progress_ns = now_ns;
 		}
 	}
@@ -201,7 +202,7 @@ static int session_open(struct session *session, const struct session_options *o
 {
 	session->options = options;
 	budget_open(&session->budget, options->max_memory);
-	status_init(session);
+	status_init(&session->status, stats_answer, &session->report);
 	session->command_ns = clock_monotonic_ns();
 	session->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 	session->child_gate = -1;
@@ -266,12 +267,34 @@ static void session_close(struct session *session)
 
 static int finish(struct session *session)
 {
-	session_report_facts(session);
-	session_report_losses(session);
-	session_report_summary(session);
+	report_facts(&session->report);
+	report_losses(&session->report);
+	report_summary(&session->report);
 	budget_tell_need(&session->budget);
 	budget_before_write(&session->budget);
 	return session_write_outputs(session);
+}
+
+static void tell_of(struct session *session)
+{
+	session->report = (struct report){
+		.events = &session->options->events,
+		.command_line = session->options->command_line,
+		.engine = engines[session->engine].name,
+		.engine_why = session->engine_why.data,
+		.window_ns = session->options->window_ns,
+		.command_ns = session->command_ns,
+		.started_ns = session->started_ns,
+		.profile = &session->profile,
+		.host = &session->host,
+		.collector = session->collector,
+		.agents = &session->agents,
+		.processes = &session->processes,
+		.outcomes = &session->outcomes,
+		.overhead = &session->overhead,
+		.pool = &session->budget.pool,
+		.windows = &session->windows.written,
+	};
 }
 
 int session_run(const struct session_options *options)
@@ -282,13 +305,14 @@ int session_run(const struct session_options *options)
 	if (!err)
 		err = options->window_ns ? windows_open(&session) : session_open_outputs(&session);
 	if (!err)
-		err = status_open(&session);
+		err = status_open(&session.status, options->metrics);
 	if (!err)
 		err = session_start(&session);
 	if (err < 0)
 		goto out;
 	session.profile.start_ns = session.started_ns;
 	session.profile.start_realtime_ns = clock_realtime_ns();
+	tell_of(&session);
 	windows_start(&session);
 	session_begin_streams(&session);
 	run(&session);
@@ -296,7 +320,7 @@ int session_run(const struct session_options *options)
 	err = options->window_ns ? windows_end(&session) : finish(&session);
 out:
 	session_discard_outputs(&session);
-	status_close(&session);
+	status_close(&session.status);
 	session_close(&session);
 	return err < 0 ? 1 : 0;
 }

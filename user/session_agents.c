@@ -92,7 +92,7 @@ static void on_failed(struct agent *agent)
 /* Warns only once: a host may have hundreds of such JVMs. */
 static void note_engine(struct session *session, const struct agent *agent)
 {
-	if (agent->engine != agent->start.engine && !session->stats.other_engine++)
+	if (agent->engine != agent->start.engine && !session->agents.other_engine++)
 		log_warn("JVM %d: its ticks are timers, without kernel frames: %s", agent->process->pid, agent->why);
 }
 

@@ -19,20 +19,13 @@
 #include "proc/process.h"
 #include "profile/profile.h"
 #include "serve/notify.h"
+#include "serve/report.h"
+#include "serve/status.h"
 #include "session.h"
-#include "stats.h"
-#include "status.h"
 #include "subject/host.h"
 #include "subject/owners.h"
 #include "sym/symbols.h"
 #include "windows.h"
-
-/* Losses among these are by cause in loader_counters[]. */
-struct session_stats {
-	struct outcomes outcomes;
-	uint64_t other_engine; /* JVMs that refused engine perf and tick by timers */
-	uint64_t gone_lost[DUET_AGENT_COUNTER_MAX]; /* counts of agents that were freed */
-};
 
 /* One output file. An output has one file, or one for each event. */
 struct session_written {
@@ -66,7 +59,8 @@ struct session {
 	struct status status;
 	uint64_t cgroup_id; /* from --cgroup or --container; 0 = any */
 	struct buf cgroup; /* path of that cgroup */
-	struct session_stats stats;
+	struct outcomes outcomes;
+	struct report report; /* from the first tick on */
 	struct vec(struct session_written) outputs;
 	uint64_t cpus; /* online */
 	int signal_fd;
@@ -76,8 +70,6 @@ struct session {
 	uint64_t started_ns; /* time of the earliest possible tick; 0 = not started */
 	uint64_t ended_ns; /* time of the last possible tick */
 	uint64_t command_ns; /* time at which session_run() was called */
-	uint64_t first_sample_ns;
-	uint64_t first_sample_cpu_ns; /* the loader's CPU time at first_sample_ns */
 	uint64_t streamed_ns; /* last time that outputs were appended to; 0 = none is written during the recording */
 	uint64_t hurry_ns; /* answers with names are expected until then: poll more often */
 	struct vec(pid_t) unpublished; /* processes whose unwind rows must be published */
@@ -138,18 +130,5 @@ void session_discard_outputs(struct session *session);
 /* session_release.c. Frees what belongs to processes that have ended. */
 void session_release_dead(struct session *session);
 void session_free_useless(struct session *session); /* frees failed agents that will not be retried */
-
-/* session_report.c */
-
-/* Adds the facts known at the start, and describes the host: for files whose recording is cut short. */
-void session_report_beginning(struct session *session);
-/* Add facts and losses to the profile, then print the closing lines on stderr. */
-void session_report_facts(struct session *session);
-void session_report_losses(struct session *session);
-/* Calls the handler once for each cause, also if the count is 0. `name` is as in duet_counters.h. */
-typedef void (*session_loss_handler)(void *context, const char *name, const char *text, uint64_t count);
-void session_losses(struct session *session, session_loss_handler handler, void *context);
-void session_report_summary(const struct session *session);
-void session_report_progress(struct session *session);
 
 #endif

@@ -143,7 +143,7 @@ void session_begin_streams(struct session *session)
 	if (!has_streams(session))
 		return;
 	session->streamed_ns = session->profile.end_ns = clock_monotonic_ns();
-	session_report_beginning(session);
+	report_beginning(&session->report);
 	append_all(session, true);
 	vec_clear(&session->profile.facts);
 }

@@ -110,7 +110,7 @@ static bool add_sample(struct session *session, struct process *process, const s
 						     });
 	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += err < 0;
 	loader_counters[DUET_LOADER_WINDOW_LATE] += session->windows.written && time_ns < session->profile.start_ns;
-	outcomes_add(&session->stats.outcomes, sample, java, outcome, jvm ? &session->resolver.splice : NULL);
+	outcomes_add(&session->outcomes, sample, java, outcome, jvm ? &session->resolver.splice : NULL);
 	return true;
 }
 
@@ -143,17 +143,6 @@ struct unwinding *session_unwinding(struct session *session, const struct proces
 	struct agent *agent = process->runtime;
 
 	return session->collector || !agent ? &session->unwinding : &agent->unwinding;
-}
-
-static void note_first_sample(struct session *session)
-{
-	struct overhead_cost cost;
-
-	if (session->first_sample_ns)
-		return;
-	overhead_cost(&session->overhead, &cost);
-	session->first_sample_ns = clock_monotonic_ns();
-	session->first_sample_cpu_ns = cost.loader_ns;
 }
 
 /*
@@ -198,7 +187,7 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
 		return;
 	}
-	note_first_sample(session);
+	overhead_note_sample(&session->overhead);
 	short_lived_map(session, process, sample);
 	session_notice(session, process);
 	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
@@ -212,7 +201,7 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
 	if (agent && sample->ns_tid == agent->tid) {
 		agent->host_tid = (pid_t)sample->head.tid;
-		outcomes_add_own(&session->stats.outcomes, sample);
+		outcomes_add_own(&session->outcomes, sample);
 	}
 	add_sample(session, process, NULL, sample, NULL, JOIN_STANDALONE, true);
 }
@@ -343,7 +332,7 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 		loader_counters[DUET_LOADER_BAD_AGENT_RECORD]++;
 		return;
 	}
-	note_first_sample(session);
+	overhead_note_sample(&session->overhead);
 	memcpy(sample, record, record->head.size);
 	if (session->options->all_user)
 		drop_kernel_frames(sample);

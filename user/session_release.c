@@ -34,10 +34,8 @@ static bool is_useless(const struct session *session, const struct agent *agent)
 /* Frees the agent and adds its losses to those of the recording. */
 static void free_agent(struct session *session, struct agent *agent)
 {
-	struct session_stats *stats = &session->stats;
-
 	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++)
-		stats->gone_lost[c] += agent_lost(agent, c);
+		session->agents.gone_lost[c] += agent_lost(agent, c);
 	if (agent->process->runtime == agent)
 		agent->process->runtime = NULL;
 	budget_give_ring(&session->budget, agent);

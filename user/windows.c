@@ -44,18 +44,17 @@ static void subtract_losses(struct windows *windows, struct profile *profile)
 	profile->losses.len = kept;
 }
 
-/*
- * Does the same for the outcomes: the session holds the window's own while the facts are made.
- */
+/* Does the same for the outcomes. */
 static void report_window(struct session *session)
 {
-	struct outcomes now = session->stats.outcomes;
+	struct outcomes own = outcomes_since(&session->outcomes, &session->windows.before);
+	struct report report = session->report;
 
-	session->stats.outcomes = outcomes_since(&now, &session->windows.before);
-	session_report_facts(session);
-	session->stats.outcomes = session->windows.before = now;
+	report.outcomes = &own;
+	report_facts(&report);
+	session->windows.before = session->outcomes;
 	session->profile.host.window_ns = session->options->window_ns;
-	session_report_losses(session);
+	report_losses(&session->report);
 	subtract_losses(&session->windows, &session->profile);
 }
 
@@ -273,8 +272,8 @@ static void report_all(struct session *session)
 {
 	vec_clear(&session->profile.losses);
 	session->profile.start_ns = session->started_ns;
-	session_report_losses(session);
-	session_report_summary(session);
+	report_losses(&session->report);
+	report_summary(&session->report);
 	log_info("%llu windows in %s", (unsigned long long)session->windows.written + 1,
 		 session->options->folder.folder);
 }

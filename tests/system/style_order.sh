@@ -26,10 +26,11 @@ rank() {
 	collect | attach | runtime) echo 6 ;;
 	engine | jvms | subject) echo 7 ;;
 	join) echo 8 ;;
-	limits | windows | serve) echo 9 ;;
-	session) echo 10 ;;
-	cmd) echo 11 ;;
-	main) echo 12 ;;
+	limits | windows) echo 9 ;;
+	serve) echo 10 ;;
+	session) echo 11 ;;
+	cmd) echo 12 ;;
+	main) echo 13 ;;
 	esac
 }
 

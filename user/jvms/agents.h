@@ -83,8 +83,14 @@ struct agent {
 	uint64_t signalled; /* samples that signalled the handler */
 };
 
-/* Owned by whoever holds the list. */
-struct agents vec(struct agent *);
+/* All agents of a recording. Initialize with {0}. */
+struct agents {
+	struct agent **items; /* a vec, like the two below it; owned */
+	size_t len;
+	size_t size;
+	uint64_t gone_lost[DUET_AGENT_COUNTER_MAX]; /* what those that were freed have lost */
+	uint64_t other_engine; /* JVMs that refused engine perf and tick by timers */
+};
 
 /*
  * Starts the attach. ATTACH_LOADED: the JVM loads the agent itself (-agentpath) and uses `control`. Returns NULL when

@@ -35,8 +35,7 @@ void overhead_open(struct overhead *overhead, const struct overhead_parts *of, d
 	const struct event_spec *clock = event_list_clock(of->events);
 
 	*overhead = (struct overhead){.of = *of, .cpus = cpus};
-	pace_init(&overhead->pace, max_percent,
-		  clock ? OVERHEAD_SLOWEST_NS / clock->interval : OVERHEAD_MOST_TICKS);
+	pace_init(&overhead->pace, max_percent, clock ? OVERHEAD_SLOWEST_NS / clock->interval : OVERHEAD_MOST_TICKS);
 }
 
 void overhead_release(struct overhead *overhead)
@@ -129,6 +128,14 @@ void overhead_cost(const struct overhead *overhead, struct overhead_cost *ret)
 	}
 }
 
+void overhead_note_sample(struct overhead *overhead)
+{
+	if (overhead->first_sample_ns)
+		return;
+	overhead->first_sample_ns = clock_monotonic_ns();
+	overhead->first_sample_cpu_ns = loader_ns(overhead);
+}
+
 void overhead_forget(struct overhead *overhead, const struct agent *agent)
 {
 	overhead->gone_ns += agent_ns(agent);
@@ -160,8 +167,7 @@ static void tell_change(struct overhead *overhead, uint64_t now_ns)
 
 	overhead->change_count++;
 	if (overhead->changes.len == OVERHEAD_CHANGES)
-		memmove(overhead->changes.items, overhead->changes.items + 1,
-			--overhead->changes.len * sizeof(row));
+		memmove(overhead->changes.items, overhead->changes.items + 1, --overhead->changes.len * sizeof(row));
 	(void)vec_push(&overhead->changes, row);
 	buf_init(&events);
 	event_list_text(overhead->of.events, row.every, &events);
@@ -176,8 +182,7 @@ static uint64_t since(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-static struct pace_spent spent_since(const struct overhead *overhead, const struct overhead_cost *cost,
-				     uint64_t now_ns)
+static struct pace_spent spent_since(const struct overhead *overhead, const struct overhead_cost *cost, uint64_t now_ns)
 {
 	uint64_t all_ns = since(overhead_sum(cost), overhead_sum(&overhead->before));
 	uint64_t once_ns = since(cost->once_ns, overhead->before.once_ns);

@@ -59,6 +59,8 @@ struct overhead {
 	uint64_t signals; /* signals sent to sampled threads */
 	struct overhead_cost before; /* cost at the last look */
 	uint64_t looked_ns; /* time of the last look */
+	uint64_t first_sample_ns; /* time of the first sample, 0 = none yet, … */
+	uint64_t first_sample_cpu_ns; /* … and the loader's CPU time until then */
 	uint64_t gone_ns; /* CPU time of agents that were freed */
 	uint64_t gone_once_ns;
 	struct vec(struct overhead_change) changes;
@@ -69,6 +71,7 @@ void overhead_open(struct overhead *overhead, const struct overhead_parts *of, d
 void overhead_release(struct overhead *overhead);
 void overhead_step(struct overhead *overhead, uint64_t now_ns); /* measures when due, and adapts the rate */
 void overhead_cost(const struct overhead *overhead, struct overhead_cost *ret); /* since the start */
+void overhead_note_sample(struct overhead *overhead); /* call for each sample: notes what the first has cost */
 /* call before the agent is freed: keeps its cost in the sum */
 void overhead_forget(struct overhead *overhead, const struct agent *agent);
 uint64_t overhead_usage_ns(const struct rusage *usage);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stats.h"
+#include "serve/stats.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,7 +9,14 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "session_internal.h"
+#include "collect/collector.h"
+#include "join/outcomes.h"
+#include "jvms/agents.h"
+#include "limits/overhead.h"
+#include "limits/pool.h"
+#include "proc/process.h"
+#include "serve/losses.h"
+#include "serve/report.h"
 
 struct gathering {
 	struct stats *stats;
@@ -34,36 +41,36 @@ static void add_one(struct gathering *to, const char *name, const char *help, do
 
 /* ---- gathering ---- */
 
-static void add_samples(struct gathering *to, const struct session *session)
+static void add_samples(struct gathering *to, const struct report *report)
 {
-	const struct outcomes *outcomes = &session->stats.outcomes;
+	const struct outcomes *outcomes = report->outcomes;
 
 	add(to, "duet_info", "version", "version", DUET_VERSION, 1);
-	add(to, "duet_engine", "engine", "engine", engines[session->engine].name, 1);
+	add(to, "duet_engine", "engine", "engine", report->engine, 1);
 	add_one(to, "duet_uptime_seconds", "seconds since the first tick",
-		session->started_ns ? (double)(clock_monotonic_ns() - session->started_ns) / 1e9 : 0);
+		report->started_ns ? (double)(clock_monotonic_ns() - report->started_ns) / 1e9 : 0);
 	add_one(to, "duet_interval_seconds", "interval of cpu samples now, in seconds of CPU time",
-		(double)overhead_interval_ns(&session->overhead) / 1e9);
-	add_one(to, "duet_interval_changes_total", "changes of the interval", (double)session->overhead.change_count);
+		(double)overhead_interval_ns(report->overhead) / 1e9);
+	add_one(to, "duet_interval_changes_total", "changes of the interval", (double)report->overhead->change_count);
 	add_one(to, "duet_samples_total", "samples", (double)outcomes->samples);
 	add_one(to, "duet_jvm_samples_total", "samples of threads of joined JVMs", (double)outcomes->jvm_samples);
 	add_one(to, "duet_joined_samples_total", "samples of threads of joined JVMs, with all their frames",
 		(double)outcomes->joined);
-	add_one(to, "duet_windows_total", "windows written", (double)session->windows.written);
+	add_one(to, "duet_windows_total", "windows written", (double)*report->windows);
 	add_one(to, "duet_signals_total", "samples that signalled their thread",
 		(double)(outcomes->needed + outcomes->checked));
 }
 
-static void add_targets(struct gathering *to, const struct session *session)
+static void add_targets(struct gathering *to, const struct report *report)
 {
 	size_t running = 0, failed = 0, processes = 0;
 
-	for (size_t i = 0; i < session->agents.len; i++) {
-		running += session->agents.items[i]->state == AGENT_RUNNING;
-		failed += session->agents.items[i]->state == AGENT_FAILED;
+	for (size_t i = 0; i < report->agents->len; i++) {
+		running += report->agents->items[i]->state == AGENT_RUNNING;
+		failed += report->agents->items[i]->state == AGENT_FAILED;
 	}
-	for (size_t i = 0; i < session->processes.all.len; i++)
-		processes += !session->processes.all.items[i]->exited;
+	for (size_t i = 0; i < report->processes->all.len; i++)
+		processes += !report->processes->all.items[i]->exited;
 	add_one(to, "duet_processes", "known processes", (double)processes);
 	add_one(to, "duet_jvms", "JVMs with an agent", (double)running);
 	add_one(to, "duet_jvms_failed", "JVMs to which no agent could be attached", (double)failed);
@@ -87,12 +94,12 @@ static void add_memory(struct gathering *to, const struct pool *pool)
 		(double)pool->drops);
 }
 
-static void add_cost(struct gathering *to, const struct session *session)
+static void add_cost(struct gathering *to, const struct report *report)
 {
 	static const char name[] = "duet_cpu_seconds_total", help[] = "seconds of CPU time that duet used, by part";
 	struct overhead_cost cost;
 
-	overhead_cost(&session->overhead, &cost);
+	overhead_cost(report->overhead, &cost);
 	add(to, name, help, "part", "bpf", (double)cost.bpf_ns / 1e9);
 	add(to, name, help, "part", "kernel_estimate", (double)cost.kernel_ns / 1e9);
 	add(to, name, help, "part", "loader", (double)cost.loader_ns / 1e9);
@@ -100,10 +107,10 @@ static void add_cost(struct gathering *to, const struct session *session)
 	add_one(to, "duet_once_cpu_seconds_total", "seconds of CPU time, once for each file, process and JVM",
 		(double)cost.once_ns / 1e9);
 	add_one(to, "duet_overhead_ratio", "share of the host's CPU that duet used in the last seconds",
-		session->overhead.pace.percent / 100);
+		report->overhead->pace.percent / 100);
 	add_one(to, "duet_overhead_limit_ratio", "--max-overhead as a share, 0 without a limit",
-		session->overhead.pace.max_percent / 100);
-	add_memory(to, &session->budget.pool);
+		report->overhead->pace.max_percent / 100);
+	add_memory(to, report->pool);
 }
 
 static void add_loss(void *context, const char *name, const char *text, uint64_t count)
@@ -118,15 +125,15 @@ static void add_loss(void *context, const char *name, const char *text, uint64_t
 	add(context, "duet_lost_total", text, "cause", cause, (double)count);
 }
 
-int stats_gather(struct stats *stats, struct session *session)
+int stats_gather(struct stats *stats, const struct report *report)
 {
 	struct gathering to = {.stats = stats};
 
 	*stats = (struct stats){0};
-	add_samples(&to, session);
-	add_targets(&to, session);
-	add_cost(&to, session);
-	session_losses(session, add_loss, &to);
+	add_samples(&to, report);
+	add_targets(&to, report);
+	add_cost(&to, report);
+	losses_each(report, add_loss, &to);
 	return to.err;
 }
 
@@ -135,13 +142,13 @@ void stats_release(struct stats *stats)
 	vec_release(&stats->rows);
 }
 
-uint64_t stats_lost(struct session *session)
+uint64_t stats_lost(const struct report *report)
 {
-	const struct outcomes *outcomes = &session->stats.outcomes;
+	const struct outcomes *outcomes = report->outcomes;
 	uint64_t counters[DUET_BPF_COUNTER_MAX] = {0};
 
-	if (session->collector)
-		(void)collector_counters(session->collector, counters);
+	if (report->collector)
+		(void)collector_counters(report->collector, counters);
 	return outcomes->jvm_samples - outcomes->joined + loader_counters[DUET_LOADER_OUT_OF_MEMORY] +
 	       counters[DUET_BPF_RING_FULL];
 }
@@ -190,4 +197,13 @@ void stats_status(const struct stats *stats, struct buf *text)
 			buf_printf(text, "%15.15g  %s%s%s\n", row->number, row->help, row->label ? ": " : "",
 				   row->value);
 	}
+}
+
+void stats_answer(void *context, bool for_people, struct buf *text)
+{
+	struct stats stats;
+
+	if (!stats_gather(&stats, context))
+		for_people ? stats_status(&stats, text) : stats_metrics(&stats, text);
+	stats_release(&stats);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Statistics of a running session, gathered in one place for `duet status`, --metrics and the progress line. */
-#ifndef STATS_H
-#define STATS_H
+#ifndef SERVE_STATS_H
+#define SERVE_STATS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/vec.h"
 
-struct session;
+struct report;
 
 /* Rows with the same name are adjacent. */
 struct stats_row {
@@ -24,10 +24,12 @@ struct stats {
 	struct vec(struct stats_row) rows;
 };
 
-int stats_gather(struct stats *stats, struct session *session); /* returns 0 or -ENOMEM; release in either case */
+int stats_gather(struct stats *stats, const struct report *report); /* returns 0 or -ENOMEM; release in either case */
 void stats_release(struct stats *stats);
+/* A status_answer; `context` is a struct report. */
+void stats_answer(void *context, bool for_people, struct buf *text);
 void stats_metrics(const struct stats *stats, struct buf *text); /* Prometheus' text format 0.0.4 */
 void stats_status(const struct stats *stats, struct buf *text); /* for people: one value a line, losses of 0 left out */
-uint64_t stats_lost(struct session *session); /* number of samples dropped or without all of their Java frames */
+uint64_t stats_lost(const struct report *report); /* number of samples dropped or without all of their Java frames */
 
 #endif

@@ -6,9 +6,10 @@
  *
  * It serves one page to peers on this host. No HTTP library: libmicrohttpd would add the seven libraries of its TLS.
  */
-#ifndef STATUS_H
-#define STATUS_H
+#ifndef SERVE_STATUS_H
+#define SERVE_STATUS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -17,8 +18,6 @@
 #define STATUS_CLIENTS 32 /* the newest replaces the oldest */
 #define STATUS_REQUEST_BYTES 4096
 
-struct session;
-
 struct status_client {
 	int fd; /* -1 = free */
 	uint64_t until_ns;
@@ -26,18 +25,23 @@ struct status_client {
 	char request[STATUS_REQUEST_BYTES];
 };
 
+/* Appends the answer: for people, or in Prometheus' format. */
+typedef void (*status_answer)(void *context, bool for_people, struct buf *text);
+
 struct status {
+	status_answer answer;
+	void *context;
 	int control_fd; /* control_fd, metrics_fd: -1 = none */
 	int metrics_fd;
 	char *path; /* owned; the socket in the file system, to be removed; NULL = none */
 	struct status_client clients[STATUS_CLIENTS];
 };
 
-void status_init(struct session *session);
-/* Returns 0, or -errno after reporting why --metrics cannot be served. */
-int status_open(struct session *session);
-void status_step(struct session *session, uint64_t now_ns); /* accepts and answers; never blocks */
-void status_close(struct session *session);
+void status_init(struct status *status, status_answer answer, void *context);
+/* `metrics`: the address of --metrics, or NULL. Returns 0, or -errno after reporting why it cannot be served. */
+int status_open(struct status *status, const char *metrics);
+void status_step(struct status *status, uint64_t now_ns); /* accepts and answers; never blocks */
+void status_close(struct status *status);
 
 /*
  * Appends the status text of the session with that pid. Returns 0 or -errno: -EACCES if we may not ask it, or if it

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "status.h"
+#include "serve/status.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "session_internal.h"
 
 #define BACKLOG 128 /* many peers may connect and send nothing */
 #define ACCEPT_AT_ONCE 64
@@ -118,9 +117,8 @@ static void say_where(int fd, const char *text)
 		 ntohs(address.v4.sin_port));
 }
 
-static int open_metrics(struct session *session, const char *text)
+static int open_metrics(struct status *status, const char *text)
 {
-	struct status *status = &session->status;
 	union address address;
 	socklen_t len = metrics_address(text, &address);
 
@@ -143,31 +141,28 @@ static int open_metrics(struct session *session, const char *text)
 	return 0;
 }
 
-void status_init(struct session *session)
+void status_init(struct status *status, status_answer answer, void *context)
 {
-	struct status *status = &session->status;
-
+	status->answer = answer;
+	status->context = context;
 	status->control_fd = status->metrics_fd = -1;
 	for (size_t i = 0; i < STATUS_CLIENTS; i++)
 		status->clients[i].fd = -1;
 }
 
-int status_open(struct session *session)
+int status_open(struct status *status, const char *metrics)
 {
-	struct status *status = &session->status;
 	union address address;
 	socklen_t len = control_address(getpid(), &address);
 
 	status->control_fd = listen_on(&address, len);
 	if (status->control_fd < 0)
 		log_debug("duet status will not find this one: %s", strerror(-status->control_fd));
-	return session->options->metrics ? open_metrics(session, session->options->metrics) : 0;
+	return metrics ? open_metrics(status, metrics) : 0;
 }
 
-void status_close(struct session *session)
+void status_close(struct status *status)
 {
-	struct status *status = &session->status;
-
 	for (size_t i = 0; i < STATUS_CLIENTS; i++)
 		if (status->clients[i].fd >= 0)
 			close(status->clients[i].fd);
@@ -182,17 +177,8 @@ void status_close(struct session *session)
 
 /* ---- answers ---- */
 
-static void write_stats(struct session *session, bool for_people, struct buf *text)
-{
-	struct stats stats;
-
-	if (!stats_gather(&stats, session))
-		for_people ? stats_status(&stats, text) : stats_metrics(&stats, text);
-	stats_release(&stats);
-}
-
 /* Sends what fits into the socket's buffer at once. A peer that does not read gets no more. */
-static void answer_http(struct session *session, struct status_client *client)
+static void answer_http(const struct status *status, struct status_client *client)
 {
 	static const char *const pages[] = {"GET /metrics ", "GET / "};
 	bool is_found = false;
@@ -203,7 +189,7 @@ static void answer_http(struct session *session, struct status_client *client)
 	buf_init(&body);
 	buf_init(&text);
 	if (is_found)
-		write_stats(session, false, &body);
+		status->answer(status->context, false, &body);
 	else
 		buf_add_str(&body, "only GET /metrics is served here\n");
 	buf_printf(&text,
@@ -223,16 +209,16 @@ static bool may_ask(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && (peer.uid == 0 || peer.uid == geteuid());
 }
 
-static void accept_control(struct session *session)
+static void accept_control(const struct status *status)
 {
-	int fd = accept4(session->status.control_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(status->control_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct buf text;
 
 	if (fd < 0)
 		return;
 	buf_init(&text);
 	if (may_ask(fd))
-		write_stats(session, true, &text);
+		status->answer(status->context, true, &text);
 	(void)!send(fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	buf_release(&text);
 	close(fd);
@@ -244,7 +230,7 @@ static void close_client(struct status_client *client)
 	client->fd = -1;
 }
 
-static void serve(struct session *session, struct status_client *client, uint64_t now_ns)
+static void serve(const struct status *status, struct status_client *client, uint64_t now_ns)
 {
 	size_t room = sizeof(client->request) - 1 - client->len;
 	ssize_t got = recv(client->fd, client->request + client->len, room, MSG_DONTWAIT);
@@ -254,7 +240,7 @@ static void serve(struct session *session, struct status_client *client, uint64_
 		client->len += (size_t)got;
 	client->request[client->len] = '\0';
 	if (strstr(client->request, "\r\n\r\n"))
-		answer_http(session, client);
+		answer_http(status, client);
 	else if (may_go_on && now_ns < client->until_ns)
 		return;
 	close_client(client);
@@ -276,34 +262,32 @@ static struct status_client *make_place(struct status *status)
 }
 
 /* Serves each client at once: one whose request is already here is answered before a newer client can replace it. */
-static void accept_metrics(struct session *session, uint64_t now_ns)
+static void accept_metrics(struct status *status, uint64_t now_ns)
 {
 	for (size_t i = 0; i < ACCEPT_AT_ONCE; i++) {
-		int fd = accept4(session->status.metrics_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept4(status->metrics_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		struct status_client *client;
 
 		if (fd < 0)
 			return;
-		client = make_place(&session->status);
+		client = make_place(status);
 		client->fd = fd;
 		client->until_ns = now_ns + PATIENCE_NS + i; /* keeps the order among clients of one step */
 		client->len = 0;
-		serve(session, client, now_ns);
+		serve(status, client, now_ns);
 	}
 }
 
-void status_step(struct session *session, uint64_t now_ns)
+void status_step(struct status *status, uint64_t now_ns)
 {
-	struct status *status = &session->status;
-
 	if (status->control_fd >= 0)
-		accept_control(session);
+		accept_control(status);
 	if (status->metrics_fd < 0)
 		return;
 	for (size_t i = 0; i < STATUS_CLIENTS; i++)
 		if (status->clients[i].fd >= 0)
-			serve(session, &status->clients[i], now_ns);
-	accept_metrics(session, now_ns);
+			serve(status, &status->clients[i], now_ns);
+	accept_metrics(status, now_ns);
 }
 
 /* ---- the asking side ---- */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* What a recording has lost so far, by cause: counted by BPF, agents and loader, or told by AsyncGetCallTrace. */
+#ifndef SERVE_LOSSES_H
+#define SERVE_LOSSES_H
+
+#include <stdint.h>
+
+struct report;
+
+/* Called once for each cause, also if the count is 0. `name` is as in duet_counters.h. */
+typedef void (*loss_handler)(void *context, const char *name, const char *text, uint64_t count);
+void losses_each(const struct report *report, loss_handler handler, void *context);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+#include "serve/report.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "join/splice.h"
+#include "collect/collector.h"
+#include "event/event.h"
+#include "join/outcomes.h"
+#include "jvms/agents.h"
+#include "limits/overhead.h"
+#include "limits/pool.h"
+#include "profile/profile.h"
+#include "serve/losses.h"
+#include "serve/stats.h"
+#include "subject/host.h"
+
+#define TEXT_MAX 240
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* ---- facts ---- */
+
+static void fact_of_start(const struct report *report)
+{
+	time_t start = (time_t)(report->profile->start_realtime_ns / NS_PER_SEC);
+	struct tm utc;
+	char text[32] = "";
+
+	if (gmtime_r(&start, &utc))
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc);
+	profile_add_fact(report->profile, "started", "%s", text);
+}
+
+static void fact_of_duration(const struct report *report)
+{
+	profile_add_fact(report->profile, "duration", "%.3f s",
+			 (double)(report->profile->end_ns - report->profile->start_ns) / 1e9);
+}
+
+static void facts_of_sampling(const struct report *report)
+{
+	struct profile *profile = report->profile;
+	struct buf events;
+
+	buf_init(&events);
+	event_list_text(report->events, 1, &events);
+	profile_add_fact(profile, "event", "%s", events.data);
+	buf_release(&events);
+	if (report->engine_why[0])
+		profile_add_fact(profile, "engine", "%s (%s)", report->engine, report->engine_why);
+	else
+		profile_add_fact(profile, "engine", "%s", report->engine);
+	if (report->agents->other_engine)
+		profile_add_fact(profile, "engine of others", "ctimer in %llu JVMs that may not open perf events",
+				 (unsigned long long)report->agents->other_engine);
+	if (report->collector)
+		profile_add_fact(profile, "pairing", "%s",
+				 collector_uses_cookie(report->collector) ? "cookie" : "interval");
+}
+
+/* Formats how far the walks got, and how often AsyncGetCallTrace agreed when both had a stack. */
+static void walk_texts(const struct report *report, char *walked, char *agreed, size_t size)
+{
+	const struct outcomes *outcomes = report->outcomes;
+	uint64_t agreeing = outcomes->witnesses[SPLICE_AGREED], less = outcomes->witnesses[SPLICE_SAW_LESS];
+	uint64_t contradicted = outcomes->witnesses[SPLICE_DISAGREED], compared = agreeing + less + contradicted;
+
+	snprintf(walked, size,
+		 "%llu of %llu samples of JVM threads to their entry (%.2f %%), "
+		 "%llu needed %s (%.2f %%), %llu got one as a check",
+		 (unsigned long long)outcomes->rooted, (unsigned long long)outcomes->jvm_samples,
+		 percent(outcomes->rooted, outcomes->jvm_samples), (unsigned long long)outcomes->needed,
+		 report->collector ? "a signal" : "a call of AsyncGetCallTrace",
+		 percent(outcomes->needed, outcomes->jvm_samples), (unsigned long long)outcomes->checked);
+	snprintf(agreed, size,
+		 "%llu of %llu Java stacks walked twice (%.2f %%), AsyncGetCallTrace left out frames of %llu and "
+		 "contradicted %llu (%.2f %%)",
+		 (unsigned long long)agreeing, (unsigned long long)compared, percent(agreeing, compared),
+		 (unsigned long long)less, (unsigned long long)contradicted, percent(contradicted, compared));
+}
+
+static void facts_of_walk(const struct report *report)
+{
+	char walked[TEXT_MAX], agreed[TEXT_MAX];
+
+	walk_texts(report, walked, agreed, TEXT_MAX);
+	profile_add_fact(report->profile, "walked", "%s", walked);
+	profile_add_fact(report->profile, "agreed", "%s", agreed);
+}
+
+/* Handler times are the JVMs' claims. */
+static void fact_of_handler(const struct report *report)
+{
+	uint64_t handler_ns = 0, signals = 0;
+
+	for (size_t i = 0; i < report->agents->len; i++) {
+		handler_ns += agent_handler_ns(report->agents->items[i]);
+		signals += report->agents->items[i]->signalled;
+	}
+	if (signals)
+		profile_add_fact(report->profile, "signal handler", "%llu ns a signal (%llu signals)",
+				 (unsigned long long)(handler_ns / signals), (unsigned long long)signals);
+}
+
+/* Returns a percentile of the run times. Histogram steps are short, so the middle of the step is exact enough. */
+static uint64_t run_time_ns(const uint64_t counts[DUET_RUN_TIMES], unsigned per_cent)
+{
+	uint64_t all = 0, so_far = 0;
+	uint64_t step = 0;
+
+	for (size_t i = 0; i < DUET_RUN_TIMES; i++)
+		all += counts[i];
+	while (step + 1 < DUET_RUN_TIMES && (so_far += counts[step]) * 100 < all * per_cent)
+		step++;
+	return (2 * step + 1) << DUET_RUN_TIME_SHIFT >> 1;
+}
+
+static void fact_of_bpf(const struct report *report)
+{
+	uint64_t counts[DUET_RUN_TIMES] = {0};
+	struct duet_cost cost;
+
+	if (!report->collector || collector_cost(report->collector, &cost) || !cost.runs ||
+	    collector_run_times(report->collector, counts))
+		return;
+	profile_add_fact(report->profile, "BPF time",
+			 "%llu ns a run (%llu runs, the longest %llu ns), those with a sample: median %llu ns, "
+			 "99 of 100 within %llu ns",
+			 (unsigned long long)(cost.run_ns / cost.runs), (unsigned long long)cost.runs,
+			 (unsigned long long)cost.longest_ns, (unsigned long long)run_time_ns(counts, 50),
+			 (unsigned long long)run_time_ns(counts, 99));
+}
+
+static void facts_of_join(const struct report *report)
+{
+	const struct outcomes *outcomes = report->outcomes;
+
+	profile_add_fact(report->profile, "samples", "%llu", (unsigned long long)report->profile->samples.len);
+	if (report->collector && outcomes->jvm_samples)
+		profile_add_fact(report->profile, "joined", "%llu of %llu samples of JVM threads (%.2f %%)",
+				 (unsigned long long)outcomes->joined, (unsigned long long)outcomes->jvm_samples,
+				 percent(outcomes->joined, outcomes->jvm_samples));
+	if (outcomes->jvm_samples)
+		facts_of_walk(report);
+	fact_of_bpf(report);
+	fact_of_handler(report);
+}
+
+/* "123: OpenJDK 64-Bit Server VM 17.0.15+6, java: app.jar" */
+static void facts_of_jvms(const struct report *report)
+{
+	for (size_t i = 0; i < report->agents->len; i++) {
+		const struct agent *agent = report->agents->items[i];
+		const char *application = intern_text(&report->profile->strings, agent->process->application);
+
+		if (agent->vm[0])
+			profile_add_fact(report->profile, "JVM", "%d: %s%s%s", agent->process->pid, agent->vm,
+					 *application ? ", " : "", application);
+	}
+}
+
+static void fact_of_interval(const struct report *report, const struct overhead_change *change)
+{
+	uint64_t start_ns = report->profile->start_ns;
+	struct buf events;
+
+	buf_init(&events);
+	event_list_text(report->events, change->every, &events);
+	if (change->time_ns < start_ns)
+		profile_add_fact(report->profile, "interval", "%s at the start", events.data);
+	else
+		profile_add_fact(report->profile, "interval", "%s from %.1f s on, duet took %.2f %% of the CPU",
+				 events.data, (double)(change->time_ns - start_ns) / 1e9, change->percent);
+	buf_release(&events);
+}
+
+/* Adds the interval at the start of this window and its changes during it. */
+static void facts_of_changes(const struct report *report)
+{
+	const struct overhead *overhead = report->overhead;
+
+	for (size_t i = 0; i < overhead->changes.len; i++) {
+		const struct overhead_change *change = &overhead->changes.items[i];
+		bool is_before = i + 1 < overhead->changes.len && change[1].time_ns < report->profile->start_ns;
+
+		if (!is_before && change->time_ns <= report->profile->end_ns)
+			fact_of_interval(report, change);
+	}
+}
+
+static void facts_of_overhead(const struct report *report)
+{
+	double all = (double)(report->profile->end_ns - report->command_ns) * (double)report->overhead->cpus / 100;
+	struct duet_cost bpf = {0};
+	struct overhead_cost cost;
+
+	overhead_cost(report->overhead, &cost);
+	profile_add_fact(report->profile, "overhead",
+			 "%.2f %% of the host's CPU: BPF %.2f, interrupts and signals about %.2f, "
+			 "loader %.2f, agents %.2f; of that, once for each file and process %.2f",
+			 (double)overhead_sum(&cost) / all, (double)cost.bpf_ns / all, (double)cost.kernel_ns / all,
+			 (double)cost.loader_ns / all, (double)cost.agents_ns / all, (double)cost.once_ns / all);
+	facts_of_changes(report);
+	if (report->overhead->change_count && !report->window_ns && !collector_cost(report->collector, &bpf))
+		profile_add_fact(report->profile, "ticks",
+				 "%llu, of which %llu came after the last sample of their CPU",
+				 (unsigned long long)bpf.ticks, (unsigned long long)bpf.pending);
+}
+
+static void facts_of_memory(const struct report *report)
+{
+	const struct pool *pool = report->pool;
+	double peak_mb = (double)pool->peak_bytes / (1 << 20);
+
+	if (pool->max_bytes)
+		profile_add_fact(report->profile, "memory", "%.1f of %zu MB at most, caches dropped %llu times",
+				 peak_mb, pool->max_bytes >> 20, (unsigned long long)pool->drops);
+	else
+		profile_add_fact(report->profile, "memory", "%.1f MB at most", peak_mb);
+}
+
+static void facts_of_command(const struct report *report)
+{
+	profile_add_fact(report->profile, "duet", "%s", DUET_VERSION);
+	profile_add_fact(report->profile, "command", "%s", report->command_line);
+	fact_of_start(report);
+}
+
+static void fact_of_host(const struct report *report)
+{
+	const struct profile_host *host = &report->profile->host;
+	const struct intern *strings = &report->profile->strings;
+
+	profile_add_fact(report->profile, "host", "%s, Linux %s, %s, %u CPUs", intern_text(strings, host->name),
+			 intern_text(strings, host->kernel_release), intern_text(strings, host->machine),
+			 host->processors);
+}
+
+void report_beginning(const struct report *report)
+{
+	host_describe_machine(report->host, report->profile);
+	facts_of_command(report);
+	facts_of_sampling(report);
+	fact_of_host(report);
+}
+
+void report_facts(const struct report *report)
+{
+	host_describe(report->host, report->profile);
+	facts_of_command(report);
+	fact_of_duration(report);
+	facts_of_sampling(report);
+	facts_of_jvms(report);
+	fact_of_host(report);
+	facts_of_join(report);
+	facts_of_memory(report);
+	facts_of_overhead(report);
+}
+
+static void report_loss(void *context, const char *name, const char *text, uint64_t count)
+{
+	(void)name;
+	profile_add_loss(context, count, text);
+}
+
+void report_losses(const struct report *report)
+{
+	losses_each(report, report_loss, report->profile);
+}
+
+/* ---- the closing lines ---- */
+
+static void summary_of_walk(const struct report *report)
+{
+	const struct outcomes *outcomes = report->outcomes;
+	static const char *const ends[DUET_WALK_END_MAX] = {
+		[DUET_WALK_NONE] = "no user registers",
+		[DUET_WALK_ENTRY] = "the entry, with guessed frames",
+		[DUET_WALK_DEPTH] = "too many frames",
+		[DUET_WALK_UNREADABLE] = "unreadable memory",
+		[DUET_WALK_NO_ROW] = "no unwind row",
+		[DUET_WALK_BAD_CFA] = "a frame out of order",
+		[DUET_WALK_BAD_FP] = "an invalid frame pointer",
+		[DUET_WALK_NO_BLOB] = "unknown JVM code",
+		[DUET_WALK_NO_FRAME] = "JVM code without a frame size",
+		[DUET_WALK_LEAF] = "a Java frame that was being built or removed",
+		[DUET_WALK_BAD_INTERPRETED] = "an invalid interpreter frame",
+		[DUET_WALK_LONG] = "the time limit",
+	};
+	char walked[TEXT_MAX], agreed[TEXT_MAX];
+
+	walk_texts(report, walked, agreed, TEXT_MAX);
+	log_info("walked: %s", walked);
+	log_info("agreed: %s", agreed);
+	for (size_t i = 0; i < DUET_WALK_END_MAX; i++)
+		if (outcomes->walk_ends[i])
+			log_debug("walks that ended at %s: %llu", ends[i], (unsigned long long)outcomes->walk_ends[i]);
+}
+
+void report_summary(const struct report *report)
+{
+	const struct outcomes *outcomes = report->outcomes;
+	const struct profile *profile = report->profile;
+
+	log_info("%llu samples in %.1f s (engine %s)", (unsigned long long)outcomes->samples,
+		 (double)(profile->end_ns - profile->start_ns) / 1e9, report->engine);
+	if (report->collector && outcomes->jvm_samples)
+		log_info("joined: %llu of %llu samples of JVM threads (%.2f %%)", (unsigned long long)outcomes->joined,
+			 (unsigned long long)outcomes->jvm_samples, percent(outcomes->joined, outcomes->jvm_samples));
+	if (outcomes->jvm_samples)
+		summary_of_walk(report);
+	if (report->overhead->first_sample_ns)
+		log_debug("first sample %.0f ms after the command, for %.0f ms of CPU time",
+			  (double)(report->overhead->first_sample_ns - report->command_ns) / 1e6,
+			  (double)report->overhead->first_sample_cpu_ns / 1e6);
+	for (size_t i = 0; i < profile->losses.len; i++)
+		log_info("lost: %llu %s", (unsigned long long)profile->losses.items[i].count,
+			 intern_text(&profile->strings, profile->losses.items[i].text));
+	if (!profile->losses.len)
+		log_info("lost: nothing");
+}
+
+void report_progress(const struct report *report)
+{
+	const struct outcomes *outcomes = report->outcomes;
+
+	log_progress("%.0f s, %llu samples, %.1f %% joined, %llu lost",
+		     (double)(clock_monotonic_ns() - report->started_ns) / 1e9, (unsigned long long)outcomes->samples,
+		     percent(outcomes->joined, outcomes->jvm_samples), (unsigned long long)stats_lost(report));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What duet tells of a recording: facts and losses for the files, and the lines on stderr. */
+#ifndef SERVE_REPORT_H
+#define SERVE_REPORT_H
+
+#include <stdint.h>
+
+struct agents;
+struct collector;
+struct event_list;
+struct host;
+struct outcomes;
+struct overhead;
+struct pool;
+struct process_table;
+struct profile;
+
+/* What it is made of; not owned. Valid from the first tick on. */
+struct report {
+	const struct event_list *events;
+	const char *command_line;
+	const char *engine; /* its name */
+	const char *engine_why; /* why it is not bpf; "" if it is, or if another was asked for */
+	uint64_t window_ns; /* length of a window; 0 = one recording */
+	uint64_t command_ns; /* when the command began */
+	uint64_t started_ns; /* the earliest possible tick */
+	struct profile *profile; /* receives facts and losses */
+	struct host *host;
+	struct collector *collector; /* NULL for standalone engines */
+	const struct agents *agents;
+	const struct process_table *processes;
+	const struct outcomes *outcomes; /* of the recording, or of one window */
+	const struct overhead *overhead;
+	const struct pool *pool;
+	const uint64_t *windows; /* number of windows written */
+};
+
+/* Adds the facts known at the start, and describes the host: for files whose recording is cut short. */
+void report_beginning(const struct report *report);
+/* Add facts and losses to the profile. */
+void report_facts(const struct report *report);
+void report_losses(const struct report *report);
+void report_summary(const struct report *report); /* prints the closing lines, with the profile's losses */
+void report_progress(const struct report *report);
+
+#endif
