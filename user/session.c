@@ -63,7 +63,7 @@ static void run(struct session *session)
 
 	while (now_ns < end_ns && !session->interrupted && targets_alive(session)) {
 		session_step(session, step_ms(session, now_ns, end_ns));
-		windows_step(session);
+		windows_step(&session->windows, session->read_ns);
 		now_ns = clock_monotonic_ns();
 		unwinding_step(&session->unwinding, &session->processes, now_ns);
 		overhead_step(&session->overhead, now_ns);
@@ -248,7 +248,7 @@ static void session_close(struct session *session)
 		close(session->child_gate);
 	if (session->library[0])
 		attach_remove_library(session->library);
-	windows_release(session);
+	windows_release(&session->windows);
 	budget_close(&session->budget);
 	notify_close(&session->notify);
 	resolver_release(&session->resolver);
@@ -274,6 +274,73 @@ static int finish(struct session *session)
 	budget_before_write(&session->budget);
 	return session_write_outputs(session);
 }
+
+/* ---- windows ---- */
+
+static void tell_window(void *context)
+{
+	struct session *session = context;
+	struct outcomes own = outcomes_since(&session->outcomes, &session->told);
+	struct report report = session->report;
+
+	report.outcomes = &own;
+	budget_tell_need(&session->budget);
+	report_facts(&report);
+	session->told = session->outcomes;
+	report_losses(&session->report);
+}
+
+static void before_write(void *context)
+{
+	struct session *session = context;
+
+	budget_before_write(&session->budget);
+}
+
+static int open_windows(struct session *session)
+{
+	const struct session_options *options = session->options;
+	struct windows_parts parts = {
+		.window_ns = options->window_ns,
+		.files = &options->folder,
+		.style = &options->style,
+		.profile = &session->profile,
+		.resolver = &session->resolver,
+		.join = session->join,
+		.processes = &session->processes,
+		.agents = &session->agents,
+		.tell = tell_window,
+		.before_write = before_write,
+		.release_dead = session_release_dead,
+		.context = session,
+	};
+
+	for (; parts.format_count < options->outputs.len && parts.format_count < WINDOWS_FORMATS_MAX;
+	     parts.format_count++)
+		parts.formats[parts.format_count] = options->outputs.items[parts.format_count].writer;
+	return windows_open(&session->windows, &parts);
+}
+
+static void start_windows(struct session *session)
+{
+	windows_start(&session->windows, session->started_ns);
+	notify_send(&session->notify, "READY=1");
+}
+
+/* The closing lines cover the whole recording. */
+static int finish_windows(struct session *session)
+{
+	int err = windows_end(&session->windows, session->ended_ns);
+
+	vec_clear(&session->profile.losses);
+	session->profile.start_ns = session->started_ns;
+	report_losses(&session->report);
+	report_summary(&session->report);
+	log_info("%llu windows in %s", (unsigned long long)session->windows.written, session->options->folder.folder);
+	return err;
+}
+
+/* ---- the recipe ---- */
 
 static void tell_of(struct session *session)
 {
@@ -303,7 +370,7 @@ int session_run(const struct session_options *options)
 	int err = session_open(&session, options);
 
 	if (!err)
-		err = options->window_ns ? windows_open(&session) : session_open_outputs(&session);
+		err = options->window_ns ? open_windows(&session) : session_open_outputs(&session);
 	if (!err)
 		err = status_open(&session.status, options->metrics);
 	if (!err)
@@ -313,11 +380,12 @@ int session_run(const struct session_options *options)
 	session.profile.start_ns = session.started_ns;
 	session.profile.start_realtime_ns = clock_realtime_ns();
 	tell_of(&session);
-	windows_start(&session);
+	if (options->window_ns)
+		start_windows(&session);
 	session_begin_streams(&session);
 	run(&session);
 	stop(&session);
-	err = options->window_ns ? windows_end(&session) : finish(&session);
+	err = options->window_ns ? finish_windows(&session) : finish(&session);
 out:
 	session_discard_outputs(&session);
 	status_close(&session.status);

@@ -25,7 +25,7 @@
 #include "subject/host.h"
 #include "subject/owners.h"
 #include "sym/symbols.h"
-#include "windows.h"
+#include "windows/windows.h"
 
 /* One output file. An output has one file, or one for each event. */
 struct session_written {
@@ -60,6 +60,7 @@ struct session {
 	uint64_t cgroup_id; /* from --cgroup or --container; 0 = any */
 	struct buf cgroup; /* path of that cgroup */
 	struct outcomes outcomes;
+	struct outcomes told; /* the outcomes at the end of the previous window */
 	struct report report; /* from the first tick on */
 	struct vec(struct session_written) outputs;
 	uint64_t cpus; /* online */
@@ -128,7 +129,7 @@ int session_write_outputs(struct session *session);
 void session_discard_outputs(struct session *session);
 
 /* session_release.c. Frees what belongs to processes that have ended. */
-void session_release_dead(struct session *session);
+void session_release_dead(void *session);
 void session_free_useless(struct session *session); /* frees failed agents that will not be retried */
 
 #endif

@@ -124,8 +124,10 @@ static bool has_waiting_dead(const struct session *session)
 	return false;
 }
 
-void session_release_dead(struct session *session)
+void session_release_dead(void *context)
 {
+	struct session *session = context;
+
 	free_agents(session, is_over);
 	find_ended(session);
 	process_table_sweep(&session->processes, is_done, session);

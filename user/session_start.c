@@ -127,11 +127,6 @@ static void warn_of_unnamed_kernel(const struct session *session)
 	buf_release(&why);
 }
 
-static void release_dead(void *session)
-{
-	session_release_dead(session);
-}
-
 static int use_engine(struct session *session, enum session_engine engine)
 {
 	const struct budget_parts parts = {
@@ -142,7 +137,8 @@ static int use_engine(struct session *session, enum session_engine engine)
 		.unwinding = &session->unwinding,
 		.agents = &session->agents,
 		.processes = &session->processes,
-		.release_dead = release_dead,
+		.writer_bytes = &session->windows.writer_bytes,
+		.release_dead = session_release_dead,
 		.context = session,
 	};
 

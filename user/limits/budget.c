@@ -166,7 +166,7 @@ static void measure(void *context, struct pool_demand *ret)
 		.heap = memory_data(),
 		.stacks = profile_bytes(profile),
 		.stacks_soon = profile_bytes_soon(profile),
-		.writing = budget->writer_bytes * (1 + POOL_WRITER),
+		.writing = *budget->of.writer_bytes * (1 + POOL_WRITER),
 	};
 	if (ret->heap > budget->pool.heap_max / 4)
 		ret->heap = memory_used();
@@ -280,16 +280,6 @@ void budget_step(struct budget *budget, uint64_t now_ns)
 }
 
 /* ---- writing ---- */
-
-void budget_writer_started(struct budget *budget)
-{
-	budget->writer_bytes = profile_bytes(budget->of.profile);
-}
-
-void budget_writer_ended(struct budget *budget)
-{
-	budget->writer_bytes = 0;
-}
 
 void budget_before_write(struct budget *budget)
 {

@@ -40,6 +40,7 @@ struct budget_parts {
 	struct unwinding *unwinding;
 	const struct agents *agents;
 	const struct process_table *processes;
+	const size_t *writer_bytes; /* size of the profile that a child is writing; 0 = none is being written */
 	void (*release_dead)(void *context); /* frees agents and processes that have ended */
 	void *context;
 };
@@ -51,7 +52,6 @@ struct budget {
 	struct jvm_room names; /* names of all JVMs; part of the heap */
 	size_t maps_bytes; /* BPF's maps; constant once loaded */
 	size_t mapped_bytes; /* the part of maps_bytes that the kernel also counts as our file pages */
-	size_t writer_bytes; /* size of the profile that a child is writing; 0 = none is being written */
 	size_t limit_before; /* the process's limit before ours, to be restored */
 	uint64_t looked_ns; /* when all parts were last measured */
 	uint64_t stepped_ns;
@@ -79,9 +79,6 @@ bool budget_take_ring(struct budget *budget, struct agent_start *start);
 void budget_give_ring(struct budget *budget, const struct agent *agent); /* returns what was taken */
 /* Call between samples only: it drops caches, so nobody may hold pointers into them. */
 void budget_step(struct budget *budget, uint64_t now_ns);
-/* Call when a child has started to write the profile, and when it has ended. */
-void budget_writer_started(struct budget *budget);
-void budget_writer_ended(struct budget *budget);
 /* Makes room for a writer. May be called in a forked child: it touches nothing outside this process's memory. */
 void budget_before_write(struct budget *budget);
 /* Call when the profile is complete. If stacks were refused, says once which limit would have been enough. */

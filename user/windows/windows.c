@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+#include "windows/windows.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "join/join.h"
+#include "join/resolve.h"
+#include "jvms/agents.h"
+#include "profile/exchange.h"
+#include "windows/window_files.h"
+
+#define WRITER_PATIENCE_NS (60 * NS_PER_SEC) /* longest time to write one window; after that the disk counts as hung */
+#define LIVE_STRINGS_MIN (4u << 20) /* bytes; below this, unused strings are not worth a new table */
+
+/* ---- a window's own numbers ---- */
+
+/*
+ * Loss counts grow over the whole recording; a window reports only what was added. A count that shrank is reported
+ * again once it exceeds its old value.
+ */
+static void subtract_losses(struct windows *windows, struct profile *profile)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < profile->losses.len; i++) {
+		struct profile_loss loss = profile->losses.items[i];
+		const char *text = intern_text(&profile->strings, loss.text);
+		uint64_t key = hash_bytes(text, strlen(text), 0), before = 0;
+
+		map_get(&windows->lost, key, &before);
+		if (loss.count <= before || map_put(&windows->lost, key, loss.count) < 0)
+			continue;
+		loss.count -= before;
+		profile->losses.items[kept++] = loss;
+	}
+	profile->losses.len = kept;
+}
+
+static void tell(struct windows *windows)
+{
+	windows->of.tell(windows->of.context);
+	windows->of.profile->host.window_ns = windows->of.window_ns;
+	subtract_losses(windows, windows->of.profile);
+}
+
+static uint64_t realtime_of(uint64_t monotonic_ns)
+{
+	return clock_realtime_ns() - (clock_monotonic_ns() - monotonic_ns);
+}
+
+/* ---- writing ---- */
+
+static int write_files(const struct windows *windows)
+{
+	const struct windows_parts *of = &windows->of;
+	struct writer_options style = *of->style;
+
+	style.processes = writer_shows_processes(of->profile, &style);
+	return window_files_write(of->files, of->profile, &style, of->formats, of->format_count,
+				  windows->end_realtime_ns);
+}
+
+/* Reports only changes: when writing begins to fail, and when it works again. */
+static void report_written(struct windows *windows, int err)
+{
+	const char *folder = windows->of.files->folder;
+
+	if (err < 0)
+		loader_counters[DUET_LOADER_WINDOW_LOST] += windows->writer_samples;
+	if (err < 0 && !windows->is_failing)
+		log_error("%s: a window could not be written: %s; the recording continues, older windows are unchanged",
+			  folder, strerror(-err));
+	else if (!err && windows->is_failing)
+		log_info("%s: windows are written again", folder);
+	windows->is_failing = err < 0;
+}
+
+static void start_writer(struct windows *windows)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		windows->of.before_write(windows->of.context);
+		_exit(-write_files(windows) & 0xff);
+	}
+	windows->writer_samples = windows->of.profile->samples.len;
+	windows->writer_ns = clock_monotonic_ns();
+	windows->is_killed = false;
+	if (pid < 0)
+		return report_written(windows, -errno);
+	windows->writer = pid;
+	windows->writer_bytes = profile_bytes(windows->of.profile);
+}
+
+/* The writer's exit code is its errno. A writer that was killed has none. */
+static int error_of(const struct windows *windows, int status)
+{
+	if (WIFEXITED(status))
+		return -WEXITSTATUS(status);
+	return windows->is_killed ? -ETIMEDOUT : -EIO;
+}
+
+static void reap_writer(struct windows *windows)
+{
+	uint64_t age_ns = clock_monotonic_ns() - windows->writer_ns;
+	int status;
+
+	if (windows->writer && waitpid(windows->writer, &status, WNOHANG) == windows->writer) {
+		windows->writer = 0;
+		windows->writer_bytes = 0;
+		report_written(windows, error_of(windows, status));
+	} else if (windows->writer && age_ns > WRITER_PATIENCE_NS && !windows->is_killed) {
+		windows->is_killed = true;
+		kill(windows->writer, SIGKILL);
+	}
+}
+
+static void await_writer(struct windows *windows)
+{
+	struct timespec moment = {.tv_nsec = 10 * NS_PER_MS};
+
+	for (reap_writer(windows); windows->writer && !windows->is_killed; reap_writer(windows))
+		nanosleep(&moment, NULL);
+}
+
+/* ---- from one window to the next ---- */
+
+static bool is_complete(const struct windows *windows, uint64_t read_ns)
+{
+	uint64_t until_ns = windows->of.profile->until_ns;
+
+	return read_ns >= until_ns + WINDOWS_SLACK_NS && join_oldest_ns(windows->of.join) >= until_ns;
+}
+
+/* Forgets cached rows of the profile, which no longer exist, and moves cached strings to the new table. */
+static void forget_rows(const struct windows_parts *of, struct intern_move *move)
+{
+	for (size_t i = 0; i < of->processes->all.len; i++) {
+		struct process *process = of->processes->all.items[i];
+
+		process->owner_ns = 0;
+		process->stack_rows = 0;
+		process->program = intern_moved(move, process->program);
+		process->application = intern_moved(move, process->application);
+		process->executed_as = intern_moved(move, process->executed_as);
+		process->libjvm = intern_moved(move, process->libjvm);
+		process->vm_flags = intern_moved(move, process->vm_flags);
+		process->vm = intern_moved(move, process->vm);
+	}
+	resolver_new_profile(of->resolver);
+}
+
+/* Returns true when the string table has doubled, so that much of it may belong to what has ended. */
+static bool wants_new_strings(const struct windows *windows)
+{
+	size_t live = windows->live_strings;
+
+	return intern_memory(&windows->of.profile->strings) > 2 * (live > LIVE_STRINGS_MIN ? live : LIVE_STRINGS_MIN);
+}
+
+static void exchange_with_strings(struct windows *windows, uint64_t until_ns)
+{
+	const struct windows_parts *of = &windows->of;
+	struct intern old = of->profile->strings, strings;
+	struct intern_move move;
+
+	if (intern_init(&strings) < 0)
+		return;
+	if (intern_move_init(&move, &old, &strings) < 0)
+		return intern_release(&strings);
+	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += profile_exchange(of->profile, until_ns, &move);
+	for (size_t i = 0; i < of->agents->len; i++)
+		jvm_move_strings(of->agents->items[i]->jvm, &move);
+	forget_rows(of, &move);
+	windows->live_strings = intern_memory(&of->profile->strings);
+	intern_move_release(&move);
+	intern_release(&old);
+}
+
+static void next_window(struct windows *windows)
+{
+	struct profile *profile = windows->of.profile;
+	uint64_t start_ns = profile->until_ns, until_ns = start_ns + windows->of.window_ns;
+
+	windows->of.release_dead(windows->of.context);
+	if (wants_new_strings(windows))
+		exchange_with_strings(windows, until_ns);
+	if (profile->until_ns != until_ns) {
+		loader_counters[DUET_LOADER_OUT_OF_MEMORY] += profile_exchange(profile, until_ns, NULL);
+		forget_rows(&windows->of, NULL);
+	}
+	profile->start_ns = start_ns;
+	profile->start_realtime_ns = realtime_of(start_ns);
+	malloc_trim(0);
+}
+
+/*
+ * Ends the window and begins the next. `is_late`: the disk has been hung for so long that this window is not written.
+ */
+static void end_window(struct windows *windows, bool is_late)
+{
+	struct profile *profile = windows->of.profile;
+
+	profile->end_ns = profile->until_ns;
+	windows->end_realtime_ns = realtime_of(profile->end_ns);
+	tell(windows);
+	if (is_late)
+		windows->writer_samples += profile->samples.len; /* reported when the writer is gone */
+	else
+		start_writer(windows);
+	windows->written++;
+	next_window(windows);
+}
+
+void windows_step(struct windows *windows, uint64_t read_ns)
+{
+	bool is_late;
+
+	if (!windows->of.window_ns)
+		return;
+	reap_writer(windows);
+	is_late = windows->writer && read_ns > windows->of.profile->until_ns + WRITER_PATIENCE_NS;
+	if (is_complete(windows, read_ns) && (!windows->writer || is_late))
+		end_window(windows, is_late);
+}
+
+/* ---- begin and end ---- */
+
+int windows_open(struct windows *windows, const struct windows_parts *of)
+{
+	int err = window_files_open(of->files);
+
+	windows->of = *of;
+	if (err < 0)
+		log_error("%s: cannot create files there: %s; choose another folder with -f", of->files->folder,
+			  strerror(-err));
+	return err;
+}
+
+void windows_start(struct windows *windows, uint64_t started_ns)
+{
+	windows->of.profile->until_ns = started_ns + windows->of.window_ns;
+}
+
+int windows_end(struct windows *windows, uint64_t ended_ns)
+{
+	struct profile *profile = windows->of.profile;
+	int err;
+
+	await_writer(windows);
+	while (profile->until_ns <= ended_ns) {
+		end_window(windows, windows->writer != 0);
+		await_writer(windows);
+	}
+	profile->end_ns = ended_ns;
+	windows->end_realtime_ns = realtime_of(ended_ns);
+	tell(windows);
+	err = write_files(windows);
+	report_written(windows, err);
+	windows->written++;
+	return err;
+}
+
+void windows_release(struct windows *windows)
+{
+	map_release(&windows->lost);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A continuous recording in windows of fixed length. Sampling does not pause between windows: samples are assigned to
+ * windows by their own time. A window is written when none of its samples can still arrive or wait for its other half,
+ * i.e. at most JOIN_WAIT_NS and WINDOWS_SLACK_NS after its end. A forked child writes it from its copy of the memory,
+ * so a slow disk does not delay the reading of the rings.
+ */
+#ifndef WINDOWS_WINDOWS_H
+#define WINDOWS_WINDOWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/map.h"
+#include "out/writer.h"
+
+/* upper bound of the time from a sample to its record in the ring; it is much less */
+#define WINDOWS_SLACK_NS (100ull * 1000 * 1000)
+
+#define WINDOWS_FORMATS_MAX 16
+
+struct agents;
+struct intern_move;
+struct join;
+struct process_table;
+struct resolver;
+struct window_files;
+
+/* What it works with; not owned. */
+struct windows_parts {
+	uint64_t window_ns; /* length of a window; 0 = one recording, without windows */
+	const struct window_files *files;
+	const struct writer *formats[WINDOWS_FORMATS_MAX];
+	size_t format_count;
+	const struct writer_options *style;
+	struct profile *profile;
+	struct resolver *resolver;
+	const struct join *join;
+	const struct process_table *processes;
+	const struct agents *agents;
+	void (*tell)(void *context); /* adds the window's facts, and the losses since the start, to the profile */
+	void (*before_write)(void *context); /* called in the child that writes */
+	void (*release_dead)(void *context); /* frees agents and processes that have ended */
+	void *context;
+};
+
+struct windows {
+	struct windows_parts of;
+	uint64_t written; /* includes windows that could not be written */
+	uint64_t end_realtime_ns; /* end of the window that was written last */
+	struct map lost; /* hash of a loss's text -> its count at the end of the previous window */
+	size_t live_strings; /* size of the profile's strings when all were last in use */
+	pid_t writer; /* the child that writes; 0 = none */
+	size_t writer_bytes; /* size of the profile that it writes; 0 = none */
+	uint64_t writer_ns; /* when it was started */
+	uint64_t writer_samples; /* number of samples in its window */
+	bool is_killed; /* the writer was killed because it took too long */
+	bool is_failing; /* the last window could not be written, and this was reported */
+};
+
+/* Returns 0, or -errno after reporting the error. */
+int windows_open(struct windows *windows, const struct windows_parts *of);
+void windows_start(struct windows *windows, uint64_t started_ns); /* call when ticks have started */
+/* Call often. All samples taken before read_ns have been read. */
+void windows_step(struct windows *windows, uint64_t read_ns);
+/*
+ * Call when all samples are decided: writes the rest, until ended_ns, the last window being shorter. Returns 0, or
+ * -errno after reporting the error.
+ */
+int windows_end(struct windows *windows, uint64_t ended_ns);
+void windows_release(struct windows *windows);
+
+#endif
