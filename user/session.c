@@ -15,7 +15,6 @@
 #include "proc/helper.h"
 #include "serve/stats.h"
 #include "session_internal.h"
-#include "short_lived.h"
 
 #define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
 #define LAST_SIGNALS_NS (NS_PER_SEC / 2) /* wait for a thread that was preempted before its signal, on a crowded CPU */
@@ -210,6 +209,7 @@ static int session_open(struct session *session, const struct session_options *o
 	helper_start();
 	buf_init(&session->engine_why);
 	process_table_init(&session->processes);
+	session->short_lived.processes = &session->processes;
 	session->symbols = symbols_new();
 	session->join = join_new(session_on_decided, session);
 	overhead_open(&session->overhead,
@@ -259,7 +259,7 @@ static void session_close(struct session *session)
 	symbols_free(session->symbols);
 	profile_release(&session->profile);
 	process_table_release(&session->processes);
-	short_lived_release(session);
+	short_lived_release(&session->short_lived);
 	buf_release(&session->engine_why);
 	close(session->signal_fd);
 	helper_end();

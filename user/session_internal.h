@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "collect/collector.h"
 #include "collect/parts.h"
+#include "collect/short_lived.h"
 #include "collect/unwinding.h"
 #include "join/join.h"
 #include "join/outcomes.h"
@@ -15,7 +16,6 @@
 #include "jvms/agents.h"
 #include "limits/budget.h"
 #include "limits/overhead.h"
-#include "proc/mapping_log.h"
 #include "proc/process.h"
 #include "profile/profile.h"
 #include "serve/notify.h"
@@ -51,7 +51,7 @@ struct session {
 	struct resolver resolver;
 	struct join *join;
 	struct parts parts; /* parts of BPF's samples */
-	struct mapping_log mapping_log; /* mappings of processes that may have ended before we look at them */
+	struct short_lived short_lived;
 	struct owners owners;
 	struct host host;
 	struct budget budget;

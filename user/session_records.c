@@ -17,7 +17,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "session_internal.h"
-#include "short_lived.h"
 
 #define NS_PER_TICK 10000000 /* USER_HZ is 100 */
 #define FORGET_NS (JOIN_WAIT_NS + JOIN_NAMES_WAIT_NS)
@@ -188,7 +187,7 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 		return;
 	}
 	overhead_note_sample(&session->overhead);
-	short_lived_map(session, process, sample);
+	short_lived_map(&session->short_lived, process, sample);
 	session_notice(session, process);
 	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
 		want_rows(session, process);
@@ -424,7 +423,7 @@ bool session_read_rings(struct session *session)
 	uint64_t now_ns = clock_monotonic_ns();
 	bool forget = now_ns - session->forgot_ns > FORGET_NS, all;
 
-	short_lived_read(session);
+	short_lived_read(&session->short_lived);
 	if (forget)
 		session->forgot_ns = now_ns;
 	for (size_t i = 0; i < session->agents.len; i++) {

@@ -145,7 +145,7 @@ static int use_engine(struct session *session, enum session_engine engine)
 	session->engine = engine;
 	if (engines[engine].sees_kernel)
 		warn_of_unnamed_kernel(session);
-	session->overhead.collector = session->collector;
+	session->overhead.collector = session->short_lived.collector = session->collector;
 	return budget_start(&session->budget, &parts, session->collector);
 }
 
