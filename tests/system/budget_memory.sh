@@ -330,7 +330,7 @@ case_too_little_is_refused() {
 	record --max-memory 1m -d 1 -p $$
 	expect_refusal 2 'at least 32m'
 	record --max-memory 1x -d 1 -p $$
-	expect_refusal 2 'whole number'
+	expect_refusal 2 'number above 0'
 }
 
 run_cases "$@"

@@ -33,9 +33,13 @@ static void distances(void **state)
 	assert_int_equal(when("10s"), 10000);
 	assert_int_equal(when("10"), 10000);
 	assert_int_equal(when("1500ms"), 1500);
+	assert_int_equal(when("1.5s"), 1500);
+	assert_int_equal(when("0.5"), 500);
 	assert_int_equal(when("2m"), 120000);
 	assert_int_equal(when("0"), 0);
+	assert_int_equal(when("0.0s"), 0);
 	assert_int_equal(when("-10s"), 170000);
+	assert_int_equal(when("-0.25m"), 165000);
 	assert_int_equal(when("-0"), 180000);
 }
 

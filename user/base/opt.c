@@ -9,6 +9,7 @@
 #include "base/clock.h"
 
 #define HELP_COLUMN 30
+#define BILLION 1000000000u
 
 /* The command line, and the index of the next word to read. */
 struct opt_cursor {
@@ -282,17 +283,41 @@ struct opt_unit {
 	uint64_t factor;
 };
 
-/* Parses a whole number above 0 with one of the units. `units` ends with a row that has no suffix. */
+/* Parses what follows the digits of a whole number: "" or ".5". Returns billionths; further digits are dropped. */
+static bool parse_fraction(const char **text, uint64_t *ret_billionths)
+{
+	const char *at = *text;
+	uint64_t place = BILLION;
+
+	*ret_billionths = 0;
+	if (*at != '.')
+		return true;
+	while (isdigit((unsigned char)*++at)) {
+		place /= 10;
+		*ret_billionths += place * (uint64_t)(*at - '0');
+	}
+	*text = at;
+	return isdigit((unsigned char)at[-1]);
+}
+
+/* Parses a decimal number with one of the units. Drops what is less than 1. `units` ends with a row without suffix. */
 static bool parse_amount(const char *text, const struct opt_unit *units, uint64_t *ret)
 {
+	uint64_t number, billionths;
 	const char *end;
-	uint64_t number;
 
-	if (!parse_digits(text, &end, &number) || !number)
+	if (!parse_digits(text, &end, &number) || !parse_fraction(&end, &billionths))
 		return false;
-	for (; units->suffix; units++)
-		if (!strcmp(units->suffix, end))
-			return !__builtin_mul_overflow(number, units->factor, ret);
+	for (; units->suffix; units++) {
+		unsigned __int128 amount = (unsigned __int128)number * units->factor +
+					   (unsigned __int128)billionths * units->factor / BILLION;
+
+		if (strcmp(units->suffix, end) != 0)
+			continue;
+		if (amount <= UINT64_MAX)
+			*ret = (uint64_t)amount;
+		return amount <= UINT64_MAX;
+	}
 	return false;
 }
 
@@ -316,26 +341,36 @@ int opt_interval(void *field, const char *value, struct buf *why)
 	};
 	uint64_t ns;
 
-	if (!parse_amount(value, units, &ns)) {
-		buf_add_str(why, "a whole number above 0 in ns, us, ms or s is accepted "
-				 "(10ms, 500us, 1s; no unit is ns)");
+	if (!parse_amount(value, units, &ns) || !ns) {
+		buf_add_str(why, "a number above 0 in ns, us, ms or s is accepted (10ms, 0.5ms, 1s; no unit is ns)");
 		return -EINVAL;
 	}
 	*(uint64_t *)field = ns;
 	return 0;
 }
 
-int opt_seconds(void *field, const char *value, struct buf *why)
+int opt_seconds_or_0(void *field, const char *value, struct buf *why)
 {
 	static const struct opt_unit units[] = {
 		{"", NS_PER_SEC},	  {"ms", NS_PER_MS},	     {"s", NS_PER_SEC}, {"m", 60 * NS_PER_SEC},
 		{"h", 3600 * NS_PER_SEC}, {"d", 86400 * NS_PER_SEC}, {NULL, 0},
 	};
-	uint64_t ns;
 
-	if (!parse_amount(value, units, &ns)) {
-		buf_add_str(why,
-			    "a whole number above 0 in ms, s, m, h or d is accepted (30, 500ms, 1h; no unit is s)");
+	if (parse_amount(value, units, field))
+		return 0;
+	buf_add_str(why, "a number in ms, s, m, h or d is accepted (30, 0.5s, 1h; no unit is s)");
+	return -EINVAL;
+}
+
+int opt_seconds(void *field, const char *value, struct buf *why)
+{
+	uint64_t ns;
+	int err = opt_seconds_or_0(&ns, value, why);
+
+	if (err < 0)
+		return err;
+	if (!ns) {
+		buf_add_str(why, "a time above 0 is accepted");
 		return -EINVAL;
 	}
 	*(uint64_t *)field = ns;
@@ -350,8 +385,8 @@ int opt_bytes(void *field, const char *value, struct buf *why)
 	};
 	uint64_t bytes;
 
-	if (!parse_amount(value, units, &bytes)) {
-		buf_add_str(why, "a whole number above 0 is accepted, followed by k, m or g (128m; no unit is bytes)");
+	if (!parse_amount(value, units, &bytes) || !bytes) {
+		buf_add_str(why, "a number above 0 is accepted, followed by k, m or g (128m; no unit is bytes)");
 		return -EINVAL;
 	}
 	*(uint64_t *)field = bytes;

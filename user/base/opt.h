@@ -63,9 +63,10 @@ int opt_flag(void *field, const char *value, struct buf *why);	   /* [bool] = tr
 int opt_string(void *field, const char *value, struct buf *why);   /* [const char *], refuses "" */
 int opt_strings(void *field, const char *value, struct buf *why);  /* [struct opt_strings] appends */
 int opt_u32(void *field, const char *value, struct buf *why);	   /* [uint32_t] > 0 */
-int opt_interval(void *field, const char *value, struct buf *why); /* [uint64_t ns] 10ms, 500us, 1s, 100000 (ns); > 0 */
-int opt_seconds(void *field, const char *value, struct buf *why);  /* [uint64_t ns] 30, 500ms, 30s, 10m, 1h, 1d */
-int opt_bytes(void *field, const char *value, struct buf *why);	   /* [uint64_t] 128m, 64k, 1g, 1000000; > 0 */
+int opt_interval(void *field, const char *value, struct buf *why); /* [uint64_t ns] 10ms, 0.5ms, 1s, 100000 (ns); > 0 */
+int opt_seconds(void *field, const char *value, struct buf *why);  /* [uint64_t ns] 30, 0.5s, 500ms, 10m, 1h, 1d; > 0 */
+int opt_seconds_or_0(void *field, const char *value, struct buf *why); /* the same, or 0 */
+int opt_bytes(void *field, const char *value, struct buf *why);	   /* [uint64_t] 128m, 1.5g, 64k, 1000000; > 0 */
 int opt_percent(void *field, const char *value, struct buf *why);  /* [double] 0.5, 1, 1%; above 0, at most 100 */
 
 struct opt_strings {

@@ -39,17 +39,16 @@ static bool parse_clock(const char *text, struct moment *ret)
 	return false;
 }
 
-/* opt_seconds() does not accept 0, which is the start or the end. */
+/* 0 is the start, -0 the end. */
 static bool parse_distance(const char *text, struct moment *ret)
 {
 	struct moment moment = {.kind = *text == '-' ? MOMENT_BEFORE_END : MOMENT_AFTER_START};
 	struct buf why;
-	int err = 0;
+	int err;
 
 	text += *text == '-';
 	buf_init(&why);
-	if (strcmp(text, "0") && strcmp(text, "0s"))
-		err = opt_seconds(&moment.ns, text, &why);
+	err = opt_seconds_or_0(&moment.ns, text, &why);
 	buf_release(&why);
 	if (!err)
 		*ret = moment;
@@ -60,7 +59,7 @@ int opt_moment(void *field, const char *value, struct buf *why)
 {
 	if (parse_distance(value, field) || parse_clock(value, field))
 		return 0;
-	buf_add_str(why, "a time since the start (10s, 5m), before the end (-10s), or in UTC (10:00:00, "
+	buf_add_str(why, "a time since the start (10s, 0.5s, 5m), before the end (-10s), or in UTC (10:00:00, "
 			 "2026-11-22T10:00:00) is accepted");
 	return -EINVAL;
 }
