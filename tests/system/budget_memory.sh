@@ -328,7 +328,7 @@ case_the_libraries_that_work() {
 
 case_too_little_is_refused() {
 	record --max-memory 1m -d 1 -p $$
-	expect_refusal 2 'at least 32m'
+	expect_refusal 2 'max-memory: 1 MiB is too little, at least 32m'
 	record --max-memory 1x -d 1 -p $$
 	expect_refusal 2 'number above 0'
 }

@@ -255,6 +255,8 @@ case_frequency_and_duration() {
 		record -p $$ -d 1 $bad
 		expect_refusal 2 "$(cut -d ' ' -f 1 <<<"$bad" | tr -d -)|${bad#* }"
 	done
+	record -p $$ -d 1 --freq 100001
+	expect_refusal 2 "freq '100001': .* from 1 to 100000"
 }
 
 case_unknown_event() {

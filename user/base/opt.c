@@ -321,17 +321,22 @@ static bool parse_amount(const char *text, const struct opt_unit *units, uint64_
 	return false;
 }
 
-int opt_u32(void *field, const char *value, struct buf *why)
+int opt_u32_up_to(uint32_t most, void *field, const char *value, struct buf *why)
 {
 	const char *end;
 	uint64_t number;
 
-	if (!parse_digits(value, &end, &number) || *end || !number || number > UINT32_MAX) {
-		buf_printf(why, "a whole number from 1 to %u is accepted", UINT32_MAX);
+	if (!parse_digits(value, &end, &number) || *end || !number || number > most) {
+		buf_printf(why, "a whole number from 1 to %u is accepted", most);
 		return -EINVAL;
 	}
 	*(uint32_t *)field = (uint32_t)number;
 	return 0;
+}
+
+int opt_u32(void *field, const char *value, struct buf *why)
+{
+	return opt_u32_up_to(UINT32_MAX, field, value, why);
 }
 
 int opt_interval(void *field, const char *value, struct buf *why)

@@ -58,6 +58,9 @@ void opt_help(const struct opt *rows, struct buf *out);
 /* Appends one line per spelling, for completion: "-x\thelp" or "--word\thelp". */
 void opt_spellings(const struct opt *rows, struct buf *out);
 
+/* For a parser whose number has a bound: [uint32_t] 1 to `most`. */
+int opt_u32_up_to(uint32_t most, void *field, const char *value, struct buf *why);
+
 /* Parsers, with the type of the field in brackets. */
 int opt_flag(void *field, const char *value, struct buf *why);	   /* [bool] = true */
 int opt_string(void *field, const char *value, struct buf *why);   /* [const char *], refuses "" */

@@ -230,11 +230,7 @@ static int set_freq(struct session_options *session, uint32_t freq)
 		return -EINVAL;
 	}
 	spec->interval = NS_PER_SEC / freq;
-	if (spec->interval >= spec->event->least_interval)
-		return 0;
-	log_error("--freq %u: up to %llu is accepted", freq,
-		  (unsigned long long)(NS_PER_SEC / spec->event->least_interval));
-	return -EINVAL;
+	return 0;
 }
 
 /* Lengthens intervals that are too short for --max-overhead. */
@@ -276,10 +272,14 @@ static int set_interval(struct session_options *session, const struct record_opt
 
 static int check_memory(const struct session_options *session)
 {
+	struct buf asked;
+
 	if (!session->max_memory || session->max_memory >= BUDGET_MIN_BYTES)
 		return 0;
-	log_error("--max-memory %llu is too little: at least %um are needed", (unsigned long long)session->max_memory,
-		  BUDGET_MIN_BYTES >> 20);
+	buf_init(&asked);
+	event_amount_text(EVENT_BYTES, session->max_memory, &asked);
+	log_error("--max-memory: %s is too little, at least %um are needed", asked.data, BUDGET_MIN_BYTES >> 20);
+	buf_release(&asked);
 	return -EINVAL;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/record_rows.h"
 
+#include "base/clock.h"
 #include "cmd/cmd.h"
 #include "cmd/style.h"
 #include "engine/engines.h"
-#include "event/event.h"
+#include "event/events.h"
 
 #define FIELD(name) .offset = offsetof(struct record_options, name)
 
@@ -18,6 +19,11 @@ static void engine_choices(struct buf *out)
 {
 	for (size_t i = 0; engines[i].name; i++)
 		buf_printf(out, "%s\n", engines[i].name);
+}
+
+static int opt_freq(void *field, const char *value, struct buf *why)
+{
+	return opt_u32_up_to((uint32_t)(NS_PER_SEC / event_cpu.least_interval), field, value, why);
 }
 
 static void signal_words(struct buf *out)
@@ -44,7 +50,7 @@ const struct opt record_rows[] = {
 		FIELD(event), .choices = event_names},
 	{'i', "interval", "TIME|N", "one sample in TIME of CPU time (default: 10ms); of counted events, one in N",
 		opt_string, FIELD(interval)},
-	{0, "freq", "HZ", "the interval of cpu as a rate: 99, 1000", opt_u32, FIELD(freq)},
+	{0, "freq", "HZ", "the interval of cpu as a rate, up to 100000: 99, 1000", opt_freq, FIELD(freq)},
 	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,
 		FIELD(duration_ns), OPT_NOT_CONFIG},
 	{0, "engine", "ENGINE", "what takes the samples; see `duet check`", opt_string, FIELD(engine),
