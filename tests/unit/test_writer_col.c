@@ -230,6 +230,34 @@ static void indices_are_of_the_header(void **state)
 	free(col);
 }
 
+/* Readers expect texts there: null, for text that is no UTF-8, would make them refuse the file. */
+static void broken_utf8_is_text(void **state)
+{
+	struct profile p;
+	struct profile_owner owner = {.pid = 1};
+	json_t *header, *program, *flag;
+	char *col;
+
+	(void)state;
+	assert_int_equal(profile_init(&p), 0);
+	profile_event(&p, "ev\xff", PROFILE_COUNT, 1);
+	owner.application = text(&p, "java: app.jar");
+	owner.vm_flags = text(&p, "Bad\xc3=\xff\x01\n");
+	ADD_STACK(&p, profile_thread(&p, 1, 1, "worker", "java", profile_owner(&p, &owner)), 1,
+		  frame_of(&p, FRAME_NATIVE, "start_thread", "libc.so.6"));
+	col = col_of(&p, 2);
+	header = header_of(col);
+	program = json_array_get(json_object_get(header, "application_metadata"), 1);
+	flag = json_array_get(json_object_get(program, "jvm_flags"), 0);
+	assert_string_equal(json_string_value(json_object_get(flag, "name")), "Bad?");
+	assert_string_equal(json_string_value(json_object_get(flag, "value")), "??");
+	assert_string_equal(json_string_value(json_object_get(header, "profiling_mode")), "ev?");
+	assert_string_equal(json_string_value(json_object_get(header, "sampling_event")), "ev?");
+	json_decref(header);
+	free(col);
+	profile_release(&p);
+}
+
 static void an_empty_profile_is_a_header(void **state)
 {
 	struct profile empty;
@@ -250,6 +278,7 @@ int main(void)
 		cmocka_unit_test(versions_match_golden),
 		cmocka_unit_test(the_header_has_every_key),
 		cmocka_unit_test(indices_are_of_the_header),
+		cmocka_unit_test(broken_utf8_is_text),
 		cmocka_unit_test(an_empty_profile_is_a_header),
 	};
 

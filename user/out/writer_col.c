@@ -35,15 +35,19 @@ static const char *text_of(const struct profile *profile, uint32_t id)
 	return intern_text(&profile->strings, id);
 }
 
-static json_t *clean_string(const char *text)
+/* Text from outside, which may hold any byte. */
+static json_t *clean_string(const char *text, size_t len)
 {
-	struct buf clean;
+	struct buf raw, clean;
 	json_t *string;
 
+	buf_init(&raw);
 	buf_init(&clean);
-	text_add_line(&clean, text);
+	buf_add(&raw, text, len);
+	text_add_line(&clean, raw.data);
 	string = json_stringn(clean.data, clean.len);
 	buf_release(&clean);
+	buf_release(&raw);
 	return string;
 }
 
@@ -51,7 +55,12 @@ static json_t *known(const struct profile *profile, uint32_t id)
 {
 	const char *text = text_of(profile, id);
 
-	return clean_string(*text ? text : UNKNOWN);
+	return *text ? clean_string(text, strlen(text)) : json_string(UNKNOWN);
+}
+
+static json_t *event_of(const struct columns *columns)
+{
+	return clean_string(columns->event, strlen(columns->event));
 }
 
 static json_t *utc(uint64_t realtime_ns)
@@ -128,9 +137,9 @@ static json_t *flag_of(const char *line, size_t len)
 	bool is_switch = is_word(value, value_len, "true") || is_word(value, value_len, "false");
 	json_t *flag = json_object();
 
-	put(flag, "name", json_stringn(line, equals ? (size_t)(equals - line) : len));
+	put(flag, "name", clean_string(line, equals ? (size_t)(equals - line) : len));
 	put(flag, "type", json_string(is_switch ? "bool" : UNKNOWN));
-	put(flag, "value", json_stringn(value, value_len));
+	put(flag, "value", clean_string(value, value_len));
 	put(flag, "origin", json_string("non-default"));
 	put(flag, "kind", json_array());
 	return flag;
@@ -249,7 +258,7 @@ static json_t *run_arguments(const struct columns *columns)
 	put(arguments, "frequency", json_integer((json_int_t)frequency_of(columns)));
 	put(arguments, "duration", json_integer((json_int_t)(duration_ns / NS_PER_SEC)));
 	put(arguments, "continuous", json_boolean(host->window_ns != 0));
-	put(arguments, "mode", json_string(columns->event));
+	put(arguments, "mode", event_of(columns));
 	return arguments;
 }
 
@@ -312,7 +321,7 @@ static json_t *metadata_of(const struct columns *columns)
 	put(metadata, "run_arguments", run_arguments(columns));
 	put(metadata, "big_data", json_object());
 	put(metadata, "external_metadata", json_object());
-	put(metadata, "profiling_mode", json_string(columns->event));
+	put(metadata, "profiling_mode", event_of(columns));
 	put(metadata, "current_time", utc(profile->start_realtime_ns + (profile->end_ns - profile->start_ns)));
 	return metadata;
 }
@@ -326,6 +335,7 @@ static json_t *header_of(const struct columns *columns)
 {
 	const struct profile *profile = columns->profile;
 	json_t *header = json_object(), *metrics = json_object();
+	bool is_cpu = !strcmp(columns->event, "cpu");
 
 	put(metrics, "cpu_avg", rounded(profile->host.cpu_percent));
 	put(metrics, "mem_avg", rounded(profile->host.memory_percent));
@@ -335,11 +345,11 @@ static json_t *header_of(const struct columns *columns)
 	put(header, "metrics", metrics);
 	put(header, "application_metadata", json_incref(columns->applications));
 	put(header, "application_metadata_enabled", json_true());
-	put(header, "profiling_mode", json_string(columns->event));
+	put(header, "profiling_mode", event_of(columns));
 	put(header, "hwmetrics", json_null());
 	put(header, "htmlblob", json_null());
 	put(header, "flamegraph_html", json_null());
-	put(header, "sampling_event", json_string(strcmp(columns->event, "cpu") ? columns->event : "cpu-time"));
+	put(header, "sampling_event", is_cpu ? json_string("cpu-time") : event_of(columns));
 	put(header, "sampling_mode", json_string("frequency"));
 	put(header, "sampling_frequency", json_integer((json_int_t)frequency_of(columns)));
 	return header;
