@@ -49,7 +49,7 @@ static int step_ms(const struct session *session, uint64_t now_ns, uint64_t end_
 {
 	uint64_t left_ms = (end_ns - now_ns) / NS_PER_MS + 1;
 
-	if (!session_settled(session) || now_ns < session->hurry_ns)
+	if (!jvms_settled(&session->jvms) || now_ns < session->jvms.hurry_ns)
 		return POLL_ATTACH_MS;
 	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;
 }
@@ -76,22 +76,6 @@ static void run(struct session *session)
 	log_progress("%s", "");
 }
 
-static bool any_agent(const struct session *session, enum agent_state state)
-{
-	for (size_t i = 0; i < session->agents.len; i++)
-		if (session->agents.items[i]->state == state)
-			return true;
-	return false;
-}
-
-static bool any_unanswered(const struct session *session)
-{
-	for (size_t i = 0; i < session->agents.len; i++)
-		if (session->agents.items[i]->state == AGENT_RUNNING && session->agents.items[i]->unanswered)
-			return true;
-	return false;
-}
-
 /*
  * A thread's handler runs when the thread runs next, which may be after the last tick. Wait before the agents are
  * stopped: a stopped agent neither handles the signal nor answers requests for names.
@@ -102,36 +86,10 @@ static void await_last_signals(struct session *session)
 	const uint64_t signals_ns = now_ns + LAST_SIGNALS_NS, names_ns = now_ns + LAST_NAMES_NS;
 
 	session_read_rings(session);
-	while (join_held(session->join) && any_agent(session, AGENT_RUNNING) &&
-	       (now_ns < signals_ns || (now_ns < names_ns && any_unanswered(session)))) {
+	while (join_held(session->join) && jvms_any(&session->jvms, AGENT_RUNNING) &&
+	       (now_ns < signals_ns || (now_ns < names_ns && jvms_any_unanswered(&session->jvms)))) {
 		session_step(session, POLL_ATTACH_MS);
 		now_ns = clock_monotonic_ns();
-	}
-}
-
-/*
- * Warns about agents that left while their JVM runs on, or that did not confirm STOP: some of their records are
- * missing.
- */
-static void report_unfaithful(const struct session *session, enum agent_state state, const char *what)
-{
-	for (size_t i = 0; i < session->agents.len; i++) {
-		const struct process *process = session->agents.items[i]->process;
-
-		if (session->agents.items[i]->state == state && !process_is_ending(process))
-			log_warn("JVM %d: its agent %s: Java frames may be missing", process->pid, what);
-	}
-}
-
-/* Warns about JVMs whose frame layout is unknown: AsyncGetCallTrace provides all of their Java frames. */
-static void report_unwalked(const struct session *session)
-{
-	for (size_t i = 0; session->collector && i < session->agents.len; i++) {
-		const struct agent *agent = session->agents.items[i];
-
-		if (agent->handler && !jvm_layout(agent->jvm))
-			log_warn("JVM %d: its layout of Java frames is unknown: every sample is signalled",
-				 agent->process->pid);
 	}
 }
 
@@ -144,17 +102,13 @@ static void stop(struct session *session)
 		collector_stop(session->collector);
 	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
 	await_last_signals(session);
-	report_unfaithful(session, AGENT_GONE, "left before the end of the recording");
-	report_unwalked(session);
-	for (size_t i = 0; i < session->agents.len; i++) {
-		if (session->collector)
-			collector_forbid(session->collector, session->agents.items[i]->process->pid);
-		agent_stop(session->agents.items[i]);
-	}
+	jvms_tell_unfaithful(&session->jvms, AGENT_GONE, "left before the end of the recording");
+	jvms_tell_unwalked(&session->jvms);
+	jvms_stop(&session->jvms);
 	deadline = clock_monotonic_ns() + STOP_TIMEOUT_NS;
-	while (any_agent(session, AGENT_STOPPING) && clock_monotonic_ns() < deadline)
+	while (jvms_any(&session->jvms, AGENT_STOPPING) && clock_monotonic_ns() < deadline)
 		session_step(session, POLL_ATTACH_MS);
-	report_unfaithful(session, AGENT_STOPPING, "did not confirm the end of the recording");
+	jvms_tell_unfaithful(&session->jvms, AGENT_STOPPING, "did not confirm the end of the recording");
 	while (!session_read_rings(session))
 		;
 	join_flush(session->join, NULL);
@@ -197,6 +151,88 @@ static enum profile_processes processes_of(const struct session_options *options
 	return options->command || options->host || options->pids.len > 1 ? PROFILE_ALWAYS : PROFILE_NEVER;
 }
 
+/* ---- what the JVMs need of others ---- */
+
+static bool take_ring(void *context, struct agent_start *start)
+{
+	struct session *session = context;
+
+	return budget_take_ring(&session->budget, start);
+}
+
+static bool is_left_alone(void *context, struct process *process)
+{
+	struct session *session = context;
+
+	return owners_is_listed(&session->owners, process, &session->options->leave_alone);
+}
+
+static bool holds(void *context, const struct agent *agent)
+{
+	struct session *session = context;
+
+	return join_holds(session->join, agent);
+}
+
+static bool read_rings(void *context)
+{
+	return session_read_rings(context);
+}
+
+static void flush(void *context, struct agent *agent)
+{
+	struct session *session = context;
+
+	join_flush(session->join, agent);
+}
+
+static void forget_agent(void *context, struct agent *agent)
+{
+	struct session *session = context;
+
+	budget_give_ring(&session->budget, agent);
+	overhead_forget(&session->overhead, agent);
+	join_forget(session->join, agent);
+}
+
+void session_release_dead(void *context)
+{
+	struct session *session = context;
+
+	jvms_release_dead(&session->jvms);
+}
+
+static void open_jvms(struct session *session)
+{
+	const struct session_options *options = session->options;
+
+	jvms_open(&session->jvms, &(struct jvms_parts){
+					  .events = &options->events,
+					  .pids = options->pids.items,
+					  .pid_count = options->pids.len,
+					  .host = options->host,
+					  .all_user = options->all_user,
+					  .no_attach = options->no_attach,
+					  .java_depth = options->java_depth,
+					  .cpus = session->cpus,
+					  .processes = &session->processes,
+					  .profile = &session->profile,
+					  .symbols = session->symbols,
+					  .containers = &session->owners.containers,
+					  .unwinding = &session->unwinding,
+					  .names = &session->budget.names,
+					  .take_ring = take_ring,
+					  .is_left_alone = is_left_alone,
+					  .holds = holds,
+					  .read = read_rings,
+					  .flush = flush,
+					  .forget = forget_agent,
+					  .context = session,
+				  });
+}
+
+/* ---- begin and end ---- */
+
 static int session_open(struct session *session, const struct session_options *options)
 {
 	session->options = options;
@@ -215,7 +251,7 @@ static int session_open(struct session *session, const struct session_options *o
 	overhead_open(&session->overhead,
 		      &(struct overhead_parts){
 			      .events = &options->events,
-			      .agents = &session->agents,
+			      .agents = &session->jvms.agents,
 			      .unwinding = &session->unwinding,
 			      .symbols = session->symbols,
 		      },
@@ -224,6 +260,7 @@ static int session_open(struct session *session, const struct session_options *o
 	buf_init(&session->cgroup);
 	owners_open(&session->owners, &session->profile, options->spark_names);
 	host_open(&session->host);
+	open_jvms(session);
 	notify_open(&session->notify);
 	if (profile_init(&session->profile) < 0 || !session->symbols || !session->join || session->signal_fd < 0) {
 		log_error("out of memory or descriptors before the recording began");
@@ -236,10 +273,7 @@ static int session_open(struct session *session, const struct session_options *o
 
 static void session_close(struct session *session)
 {
-	for (size_t i = 0; i < session->agents.len; i++)
-		agent_free(session->agents.items[i]);
-	attach_wait_aborted();
-	vec_release(&session->agents);
+	jvms_release(&session->jvms);
 	vec_release(&session->unpublished);
 	overhead_release(&session->overhead);
 	unwinding_release(&session->unwinding);
@@ -308,7 +342,7 @@ static int open_windows(struct session *session)
 		.resolver = &session->resolver,
 		.join = session->join,
 		.processes = &session->processes,
-		.agents = &session->agents,
+		.agents = &session->jvms.agents,
 		.tell = tell_window,
 		.before_write = before_write,
 		.release_dead = session_release_dead,
@@ -355,7 +389,7 @@ static void tell_of(struct session *session)
 		.profile = &session->profile,
 		.host = &session->host,
 		.collector = session->collector,
-		.agents = &session->agents,
+		.agents = &session->jvms.agents,
 		.processes = &session->processes,
 		.outcomes = &session->outcomes,
 		.overhead = &session->overhead,

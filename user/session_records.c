@@ -113,36 +113,20 @@ static bool add_sample(struct session *session, struct process *process, const s
 	return true;
 }
 
-/* Requests the unknown names of a stack. Answers come within milliseconds; then the sample is resolved again. */
-static void ask(struct session *session, struct agent *agent)
-{
-	uint64_t now_ns = clock_monotonic_ns();
-
-	for (size_t i = 0; i < session->resolver.wants.len; i++)
-		if (agent_want(agent, &session->resolver.wants.items[i], now_ns))
-			session->hurry_ns = now_ns + HURRY_NS;
-}
-
 bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
 			const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance)
 {
+	struct session *session = context;
 	struct agent *agent = owner;
 
 	last_chance |= agent->state == AGENT_GONE || agent->state == AGENT_FAILED; /* it no longer answers */
-	if (add_sample(context, agent->process, agent->jvm, sample, java, outcome, last_chance))
+	if (add_sample(session, agent->process, agent->jvm, sample, java, outcome, last_chance))
 		return true;
-	ask(context, agent);
+	jvms_ask(&session->jvms, agent, session->resolver.wants.items, session->resolver.wants.len);
 	return false;
 }
 
 /* ---- records ---- */
-
-struct unwinding *session_unwinding(struct session *session, const struct process *process)
-{
-	struct agent *agent = process->runtime;
-
-	return session->collector || !agent ? &session->unwinding : &agent->unwinding;
-}
 
 /*
  * Schedules the process's rows for publish_rows(). Rows of a large library take up to a second on a busy machine, and
@@ -188,7 +172,7 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 	}
 	overhead_note_sample(&session->overhead);
 	short_lived_map(&session->short_lived, process, sample);
-	session_notice(session, process);
+	jvms_notice(&session->jvms, process);
 	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
 		want_rows(session, process);
 	agent = process->runtime;
@@ -213,11 +197,10 @@ static void on_exec(struct session *session, const struct duet_process_record *r
 
 	if (process && process->start_ticks != record->start_ns / NS_PER_TICK)
 		return; /* the record is of a new process with this pid, not sampled yet */
-	if (process && process->runtime &&
-	    !session_agent_survives_exec(session, process->runtime, record->head.time_ns))
-		session_drop_agent(session, process->runtime);
-	if (process)
+	if (process) {
+		jvms_exec(&session->jvms, process, record->head.time_ns);
 		owners_exec(process);
+	}
 	process_exec(&session->processes, pid);
 	if (process)
 		unwinding_publish(&session->unwinding, process);
@@ -253,11 +236,6 @@ static void on_kernel_record(void *context, const struct duet_record *record)
 	else if (record->type == DUET_RECORD_CGROUP)
 		on_cgroup(session, (const struct duet_cgroup_record *)record);
 }
-
-struct agent_context {
-	struct session *session;
-	struct agent *agent;
-};
 
 /* Returns the event of START that a sample of the agent belongs to, or NULL: then the agent was not asked for it. */
 static const struct duet_agent_event *asked_event(const struct session *session, const struct agent *agent,
@@ -352,10 +330,10 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 	join_sample(session->join, agent, record, clock_monotonic_ns());
 }
 
-static bool makes_samples(const struct agent_context *from)
+static bool makes_samples(const struct session *session, const struct agent *agent)
 {
-	for (uint32_t i = 0; i < from->agent->start.event_count; i++)
-		if (asked_event(from->session, from->agent, from->agent->start.events[i].index))
+	for (uint32_t i = 0; i < agent->start.event_count; i++)
+		if (asked_event(session, agent, agent->start.events[i].index))
 			return true;
 	return false;
 }
@@ -364,35 +342,36 @@ static bool makes_samples(const struct agent_context *from)
  * Accepts only records that START asked for: stacks are no deeper than java_depth, kernel frames come only from engine
  * perf, and frame parts only from agents that make samples with all frames.
  */
-static bool agent_was_asked(const struct agent_context *from, uint16_t type, const void *payload)
+static bool agent_was_asked(const struct session *session, const struct agent *agent, uint16_t type,
+			    const void *payload)
 {
-	uint32_t depth = from->agent->start.java_depth;
+	uint32_t depth = agent->start.java_depth;
 
 	switch (type) {
 	case DUET_AGENT_JAVA_SAMPLE:
 		return ((const struct duet_java_sample *)payload)->java_depth <= depth;
 	case DUET_AGENT_SAMPLE:
 		return !((const struct duet_sample *)payload)->kernel_depth ||
-		       from->agent->engine == DUET_ENGINE_PERF;
+		       agent->engine == DUET_ENGINE_PERF;
 	case DUET_AGENT_FRAMES:
-		return makes_samples(from) && depth > DUET_JAVA_DEPTH;
+		return makes_samples(session, agent) && depth > DUET_JAVA_DEPTH;
 	default:
 		return false;
 	}
 }
 
-static void on_agent_record(void *context, uint16_t type, const void *payload, uint32_t size)
+static void on_agent_record(void *context, struct agent *agent, uint16_t type, const void *payload, uint32_t size)
 {
-	struct agent_context *from = context;
+	struct session *session = context;
 
-	if (!agent_was_asked(from, type, payload))
+	if (!agent_was_asked(session, agent, type, payload))
 		loader_counters[DUET_LOADER_BAD_AGENT_RECORD]++;
 	else if (type == DUET_AGENT_JAVA_SAMPLE)
-		join_offer(from->session->join, from->agent, payload, size, clock_monotonic_ns());
+		join_offer(session->join, agent, payload, size, clock_monotonic_ns());
 	else if (type == DUET_AGENT_SAMPLE)
-		on_agent_sample(from->session, from->agent, payload);
+		on_agent_sample(session, agent, payload);
 	else
-		parts_add(&from->agent->parts, payload);
+		parts_add(&agent->parts, payload);
 }
 
 /*
@@ -421,42 +400,21 @@ static bool read_kernel(struct session *session, uint64_t now_ns)
 bool session_read_rings(struct session *session)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	bool forget = now_ns - session->forgot_ns > FORGET_NS, all;
+	bool all;
 
 	short_lived_read(&session->short_lived);
-	if (forget)
-		session->forgot_ns = now_ns;
-	for (size_t i = 0; i < session->agents.len; i++) {
-		struct agent_context context = {session, session->agents.items[i]};
-		enum agent_state before = context.agent->state;
-
-		agent_read(context.agent, on_agent_record, &context);
-		session_agent_changed(session, context.agent, before);
-		session_tell_layout(session, context.agent);
-		if (!forget)
-			continue;
-		jvm_forget(context.agent->jvm, now_ns - FORGET_NS);
-		agent_forget_asked(context.agent);
-	}
+	jvms_read(&session->jvms, now_ns, FORGET_NS, on_agent_record, session);
 	all = read_kernel(session, now_ns);
 	if (all)
 		session->read_ns = now_ns;
 	else if (session->newest_ns > session->read_ns)
 		session->read_ns = session->newest_ns;
-	for (size_t i = 0; i < session->agents.len; i++)
-		agent_ask(session->agents.items[i]);
+	for (size_t i = 0; i < session->jvms.agents.len; i++)
+		agent_ask(session->jvms.agents.items[i]);
 	return all;
 }
 
 /* ---- steps ---- */
-
-bool session_settled(const struct session *session)
-{
-	for (size_t i = 0; i < session->agents.len; i++)
-		if (!agent_settled(session->agents.items[i]))
-			return false;
-	return true;
-}
 
 static bool is_end(const struct session *session, int signo)
 {
@@ -477,7 +435,7 @@ static void on_signal(struct session *session)
 
 void session_step(struct session *session, int timeout_ms)
 {
-	size_t count = session->agents.len + 2;
+	size_t count = session->jvms.agents.len + 2;
 	struct pollfd *fds = calloc(count, sizeof(*fds));
 
 	if (!fds)
@@ -485,10 +443,10 @@ void session_step(struct session *session, int timeout_ms)
 	fds[0] = (struct pollfd){.fd = session->signal_fd, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = session->collector ? collector_fd(session->collector) : -1, .events = POLLIN};
 	for (size_t i = 2; i < count; i++)
-		fds[i] = (struct pollfd){.fd = agent_fd(session->agents.items[i - 2]), .events = POLLIN};
+		fds[i] = (struct pollfd){.fd = agent_fd(session->jvms.agents.items[i - 2]), .events = POLLIN};
 	if (poll(fds, count, session->is_behind || session->unpublished.len ? 0 : timeout_ms) > 0 && fds[0].revents)
 		on_signal(session);
-	session_step_agents(session, fds + 2, count - 2);
+	jvms_step(&session->jvms, fds + 2, count - 2);
 	session->is_behind = !session_read_rings(session);
 	publish_rows(session);
 	notify_watchdog(&session->notify);

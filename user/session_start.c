@@ -68,7 +68,7 @@ static int attach_host(struct session *session)
 		struct process *process = process_get(&session->processes, pids[i], 0);
 
 		if (process && is_chosen(session, process))
-			session_notice(session, process);
+			jvms_notice(&session->jvms, process);
 	}
 	free(pids);
 	return 0;
@@ -79,13 +79,13 @@ static int wait_for_agents(struct session *session)
 {
 	size_t failed = 0;
 
-	while (!session_settled(session) && !session->interrupted)
+	while (!jvms_settled(&session->jvms) && !session->interrupted)
 		session_step(session, POLL_ATTACH_MS);
-	for (size_t i = 0; i < session->agents.len; i++)
-		failed += session->agents.items[i]->state == AGENT_FAILED;
-	if (failed && failed == session->agents.len && !session->options->host && !session->natives) {
+	for (size_t i = 0; i < session->jvms.agents.len; i++)
+		failed += session->jvms.agents.items[i]->state == AGENT_FAILED;
+	if (failed && failed == session->jvms.agents.len && !session->options->host && !session->jvms.natives) {
 		if (failed == 1)
-			log_error("%s", session->agents.items[0]->why);
+			log_error("%s", session->jvms.agents.items[0]->why);
 		else
 			log_error("the agent could not be attached to any of the %zu processes", failed);
 		return -EPERM;
@@ -135,7 +135,7 @@ static int use_engine(struct session *session, enum session_engine engine)
 		.symbols = session->symbols,
 		.join = session->join,
 		.unwinding = &session->unwinding,
-		.agents = &session->agents,
+		.agents = &session->jvms.agents,
 		.processes = &session->processes,
 		.writer_bytes = &session->windows.writer_bytes,
 		.release_dead = session_release_dead,
@@ -143,6 +143,14 @@ static int use_engine(struct session *session, enum session_engine engine)
 	};
 
 	session->engine = engine;
+	jvms_use(&session->jvms,
+		 &(struct jvms_engine){
+			 .name = engines[engine].name,
+			 .agent = engines[engine].agent,
+			 .is_asked = session->options->engine == engine,
+			 .is_standalone = engines[engine].standalone,
+		 },
+		 session->collector);
 	if (engines[engine].sees_kernel)
 		warn_of_unnamed_kernel(session);
 	session->overhead.collector = session->short_lived.collector = session->collector;
@@ -208,6 +216,7 @@ static int start_ticks(struct session *session)
 	if (err < 0)
 		log_error("the perf events could not be enabled: %s", strerror(-err));
 	session->started_ns = clock_monotonic_ns();
+	session->jvms.is_ticking = true;
 	return err;
 }
 
@@ -239,7 +248,7 @@ static int launch_command(struct session *session)
 		log_error("%s cannot be started: %s", session->options->command[0], strerror(-err));
 		return err;
 	}
-	session->child = launch.pid;
+	session->child = session->jvms.child = launch.pid;
 	session->child_gate = launch.gate;
 	err = choose_engine(session);
 	if (!err && !launch.is_java && !session->options->no_attach)
@@ -257,7 +266,7 @@ static int launch_command(struct session *session)
 		return err;
 	}
 	if (launch.is_java && !session->options->no_attach)
-		return session_attach(session, process_get(&session->processes, session->child, 0),
+		return jvms_attach(&session->jvms, process_get(&session->processes, session->child, 0),
 				      ATTACH_LOADED, &control);
 	return 0;
 }
@@ -269,7 +278,7 @@ static void publish_pids(struct session *session)
 		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
 
 		if (process && process_refresh_maps(process, clock_monotonic_ns(), 0) >= 0)
-			unwinding_publish(session_unwinding(session, process), process);
+			unwinding_publish(jvms_unwinding(&session->jvms, process), process);
 	}
 }
 
@@ -279,7 +288,7 @@ int session_start(struct session *session)
 
 	if (session->options->command)
 		return launch_command(session);
-	err = session_find_targets(session);
+	err = jvms_find_targets(&session->jvms);
 	if (!err)
 		err = find_cgroup(session);
 	if (session->options->host)
@@ -287,7 +296,7 @@ int session_start(struct session *session)
 	if (!err)
 		err = choose_engine(session);
 	if (!err)
-		err = session->options->host ? attach_host(session) : session_attach_targets(session);
+		err = session->options->host ? attach_host(session) : jvms_attach_targets(&session->jvms);
 	if (!err)
 		err = wait_for_agents(session);
 	if (err < 0)

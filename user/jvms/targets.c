@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes of -p: finds them, attaches to JVMs, and reports what the others lack. */
+#include "jvms/jvms.h"
+
 #include <errno.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "session_internal.h"
 
 #define LISTED_MAX 8 /* at most so many processes without an agent are listed by pid and name */
 
@@ -41,7 +42,7 @@ static int check_number(pid_t pid)
 	return 0;
 }
 
-static int find_target(struct session *session, pid_t pid)
+static int find_target(struct jvms *jvms, pid_t pid)
 {
 	struct process *process;
 	uint64_t ticks;
@@ -52,31 +53,31 @@ static int find_target(struct session *session, pid_t pid)
 	err = check_number(pid);
 	if (err < 0)
 		return err;
-	process = process_get(&session->processes, pid, ticks);
+	process = process_get(jvms->of.processes, pid, ticks);
 	if (!process)
 		return -ENOMEM;
 	process_refresh_maps(process, clock_monotonic_ns(), 0);
-	if (!session->options->all_user || !process_is_kernel_thread(process))
+	if (!jvms->of.all_user || !process_is_kernel_thread(process))
 		return 0;
 	log_error("process %d (%s) is a kernel thread, which has kernel frames only: leave out --all-user", pid,
 		  process->comm);
 	return -EINVAL;
 }
 
-int session_find_targets(struct session *session)
+int jvms_find_targets(struct jvms *jvms)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < session->options->pids.len; i++)
-		err = find_target(session, session->options->pids.items[i]);
+	for (size_t i = 0; !err && i < jvms->of.pid_count; i++)
+		err = find_target(jvms, jvms->of.pids[i]);
 	return err;
 }
 
 /* ---- processes that are not JVMs ---- */
 
-static struct process *target(const struct session *session, size_t index)
+static struct process *target(const struct jvms *jvms, size_t index)
 {
-	return process_find(&session->processes, session->options->pids.items[index]);
+	return process_find(jvms->of.processes, jvms->of.pids[index]);
 }
 
 /*
@@ -90,12 +91,12 @@ static bool is_native(const struct process *process)
 }
 
 /* "12 (redis), 13 (sleep)" */
-static void list_natives(const struct session *session, struct buf *list)
+static void list_natives(const struct jvms *jvms, struct buf *list)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < session->options->pids.len; i++) {
-		const struct process *process = target(session, i);
+	for (size_t i = 0; i < jvms->of.pid_count; i++) {
+		const struct process *process = target(jvms, i);
 
 		if (is_native(process) && count++ < LISTED_MAX)
 			buf_printf(list, "%s%d (%s)", count > 1 ? ", " : "", process->pid, process->comm);
@@ -104,63 +105,62 @@ static void list_natives(const struct session *session, struct buf *list)
 		buf_printf(list, " and %zu more", count - LISTED_MAX);
 }
 
-static const struct process *first_native(const struct session *session)
+static const struct process *first_native(const struct jvms *jvms)
 {
 	size_t i = 0;
 
-	while (!is_native(target(session, i)))
+	while (!is_native(target(jvms, i)))
 		i++;
-	return target(session, i);
+	return target(jvms, i);
 }
 
 /* Reports all of them in one line. Without BPF they cannot be sampled. */
-static void say_natives(const struct session *session, const char *list)
+static void say_natives(const struct jvms *jvms, const char *list)
 {
-	bool is_one = session->natives == 1, all = session->natives == session->options->pids.len;
+	bool is_one = jvms->natives == 1, all = jvms->natives == jvms->of.pid_count;
 	const char *subject = is_one ? "process" : "processes", *verb = is_one ? "is not a JVM" : "are not JVMs";
 
-	if (session->collector && is_one && process_is_kernel_thread(first_native(session)))
+	if (jvms->collector && is_one && process_is_kernel_thread(first_native(jvms)))
 		log_info("process %s is a kernel thread: kernel frames only", list);
-	else if (session->collector)
-		log_info("%s %s %s: %snative frames only", subject, list, verb,
-			 session->options->all_user ? "" : "kernel and ");
+	else if (jvms->collector)
+		log_info("%s %s %s: %snative frames only", subject, list, verb, jvms->of.all_user ? "" : "kernel and ");
 	else
 		log_print(all ? LOG_ERROR : LOG_WARN,
 			  "%s %s %s%s: the %s engine ticks in an agent, which only JVMs take; --engine bpf profiles "
 			  "every process, `duet check` says what it needs",
-			  subject, list, verb, all ? "" : ", and left out", engines[session->engine].name);
+			  subject, list, verb, all ? "" : ", and left out", jvms->engine.name);
 }
 
-static int take_natives(struct session *session)
+static int take_natives(struct jvms *jvms)
 {
 	struct buf list;
 
-	for (size_t i = 0; i < session->options->pids.len; i++)
-		session->natives += is_native(target(session, i));
-	if (!session->natives)
+	for (size_t i = 0; i < jvms->of.pid_count; i++)
+		jvms->natives += is_native(target(jvms, i));
+	if (!jvms->natives)
 		return 0;
 	buf_init(&list);
-	list_natives(session, &list);
-	say_natives(session, list.data);
+	list_natives(jvms, &list);
+	say_natives(jvms, list.data);
 	buf_release(&list);
-	return session->collector || session->natives < session->options->pids.len ? 0 : -ENOTSUP;
+	return jvms->collector || jvms->natives < jvms->of.pid_count ? 0 : -ENOTSUP;
 }
 
 /* ---- JVMs ---- */
 
-int session_attach_targets(struct session *session)
+int jvms_attach_targets(struct jvms *jvms)
 {
-	int err = session->options->no_attach ? 0 : take_natives(session);
+	int err = jvms->of.no_attach ? 0 : take_natives(jvms);
 
-	for (size_t i = 0; !err && !session->options->no_attach && i < session->options->pids.len; i++) {
-		struct process *process = target(session, i);
+	for (size_t i = 0; !err && !jvms->of.no_attach && i < jvms->of.pid_count; i++) {
+		struct process *process = target(jvms, i);
 		struct attach_control control;
 
 		if (is_native(process))
 			continue;
 		err = attach_control_new(&control, process->pid);
 		if (!err)
-			err = session_attach(session, process, ATTACH_RUNNING, &control);
+			err = jvms_attach(jvms, process, ATTACH_RUNNING, &control);
 	}
 	return err;
 }

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+#include "jvms/jvms.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "collect/collector.h"
+#include "event/event.h"
+#include "profile/profile.h"
+
+#define SAMPLE_LANE_MIN (1u << 20)
+#define SAMPLE_LANE_MAX (64u << 20)
+#define TAP_LANE_BYTES (8u << 20)
+/* the agent waits when the lane is full; it holds two polls' worth of a large JVM's code */
+#define METADATA_LANE_BYTES (4u << 20)
+#define TABLES_BYTES (16u << 20) /* pages are touched only as far as they are filled; libjvm.so takes 1.5 MB */
+#define JAVA_SAMPLE_BYTES 2048 /* record of a typical stack, for the size of the lane */
+#define FIRST_RETRY_S 2
+#define RETRY_GROWTH 4 /* a hung JVM costs at most four attaches: at once, and after 2, 8 and 32 s */
+#define RETRIES 3
+#define HURRY_NS (NS_PER_SEC / 5) /* a requested name arrives within this time */
+
+void jvms_open(struct jvms *jvms, const struct jvms_parts *of)
+{
+	jvms->of = *of;
+}
+
+void jvms_release(struct jvms *jvms)
+{
+	for (size_t i = 0; i < jvms->agents.len; i++)
+		agent_free(jvms->agents.items[i]);
+	attach_wait_aborted();
+	vec_release(&jvms->agents);
+}
+
+void jvms_use(struct jvms *jvms, const struct jvms_engine *engine, struct collector *collector)
+{
+	jvms->engine = *engine;
+	jvms->collector = collector;
+}
+
+/* ---- what BPF knows of a JVM ---- */
+
+/* Gives BPF the JVM's newest frame layout. */
+static void tell_layout(struct jvms *jvms, struct agent *agent)
+{
+	struct duet_jvm_entry entry = {.start_ticks = agent->process->start_ticks};
+
+	if (!jvms->collector || agent->state != AGENT_RUNNING || agent->layout_told || !jvm_layout(agent->jvm))
+		return;
+	entry.layout = *jvm_layout(agent->jvm);
+	agent->layout_told = !collector_describe(jvms->collector, agent->process->pid, &entry);
+}
+
+/* Allows BPF to signal the process. Called when the handler is installed. */
+static int allow_signals(struct jvms *jvms, struct agent *agent)
+{
+	struct duet_jvm_target target = {
+		.start_ticks = agent->process->start_ticks,
+		.handler = agent->handler,
+		.signo = (uint32_t)agent->signo,
+	};
+
+	process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
+	unwinding_publish(jvms_unwinding(jvms, agent->process), agent->process);
+	if (!jvms->collector || agent->start.engine == DUET_ENGINE_NONE)
+		return 0;
+	return collector_allow(jvms->collector, agent->process->pid, &target);
+}
+
+/* ---- failures ---- */
+
+/*
+ * Returns false if the failure of this agent may end the command before the recording: then the start of the session
+ * reports it.
+ */
+static bool goes_on_without(const struct jvms *jvms)
+{
+	return jvms->of.host || jvms->is_ticking || jvms->agents.len > 1 || jvms->natives;
+}
+
+/* Warns only at the first failure, and on_failed() when it gives up: the user can do nothing in between. */
+static void plan_retry(struct agent *agent)
+{
+	struct process *process = agent->process;
+	uint64_t delay_s = FIRST_RETRY_S;
+	bool is_told = process->attach_failures;
+
+	for (uint32_t i = 0; i < process->attach_failures; i++)
+		delay_s *= RETRY_GROWTH;
+	process->attach_failures++;
+	agent->retry_ns = clock_monotonic_ns() + delay_s * NS_PER_SEC;
+	log_print(is_told ? LOG_DEBUG : LOG_WARN, "%s: native frames only, trying again in %d s", agent->why,
+		  (int)delay_s);
+}
+
+static void on_failed(struct agent *agent)
+{
+	bool is_ended = agent->error == -ESRCH || process_is_ending(agent->process);
+
+	loader_counters[DUET_LOADER_JVMS_ENDED] += is_ended;
+	if (is_ended || agent->process->runtime != agent)
+		log_debug("%s", agent->why);
+	else if (agent_may_try_again(agent) && agent->process->attach_failures < RETRIES)
+		plan_retry(agent);
+	else
+		log_warn("%s: native frames only", agent->why);
+}
+
+/* Warns only once: a host may have hundreds of such JVMs. */
+static void note_engine(struct jvms *jvms, const struct agent *agent)
+{
+	if (agent->engine != agent->start.engine && !jvms->agents.other_engine++)
+		log_warn("JVM %d: its ticks are timers, without kernel frames: %s", agent->process->pid, agent->why);
+}
+
+/* Tells of events that this JVM gives no samples of. */
+static void tell_refused(const struct jvms *jvms, const struct agent *agent)
+{
+	for (uint32_t i = 0; i < agent->start.event_count; i++) {
+		const struct event_spec *spec = &jvms->of.events->items[agent->start.events[i].index];
+
+		if (agent->refused & 1u << i)
+			log_warn("JVM %d: no samples of %s: %s", agent->process->pid, spec->event->name,
+				 agent->refused_why);
+	}
+}
+
+static void on_running(struct jvms *jvms, struct agent *agent)
+{
+	if (agent->process->runtime != agent) /* attached before an exec: not for this program */
+		return agent_stop(agent);
+	allow_signals(jvms, agent);
+	note_engine(jvms, agent);
+	tell_refused(jvms, agent);
+	jvms->hurry_ns = clock_monotonic_ns() + HURRY_NS;
+	if (agent->process->attach_failures)
+		log_info("JVM %d: the agent is attached now", agent->process->pid);
+}
+
+static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_state before)
+{
+	if (agent->state == before)
+		return;
+	if (agent->vm[0] && agent->process->runtime == agent)
+		agent->process->vm = intern_str(&jvms->of.profile->strings, agent->vm);
+	if (agent->state == AGENT_RUNNING)
+		on_running(jvms, agent);
+	if (before == AGENT_RUNNING && jvms->collector)
+		collector_forbid(jvms->collector, agent->process->pid);
+	if (agent->state == AGENT_FAILED && goes_on_without(jvms))
+		on_failed(agent);
+}
+
+/*
+ * Stops the agent of a JVM that shuts down as soon as all names for its samples are known, so that the JVM waits no
+ * longer than needed.
+ */
+static void let_end(struct jvms *jvms, struct agent *agent)
+{
+	if (!agent->is_ending || agent->state != AGENT_RUNNING)
+		return;
+	jvms->hurry_ns = clock_monotonic_ns() + HURRY_NS;
+	while (!jvms->of.read(jvms->of.context))
+		;
+	if (!jvms->of.holds(jvms->of.context, agent))
+		agent_stop(agent);
+}
+
+static void progress(struct jvms *jvms, struct agent *agent, bool readable)
+{
+	enum agent_state before = agent->state;
+
+	if (readable)
+		agent_step(agent);
+	else
+		agent_expire(agent, clock_monotonic_ns());
+	agent_changed(jvms, agent, before);
+	before = agent->state;
+	let_end(jvms, agent);
+	agent_changed(jvms, agent, before);
+}
+
+/* ---- attaching ---- */
+
+/* Warns only once: a host may have hundreds of JVMs. */
+static int refuse(struct process *process)
+{
+	if (!process->refused && !loader_counters[DUET_LOADER_JVMS_REFUSED]++)
+		log_warn("JVM %d: --max-memory has no room for its agent: native frames only", process->pid);
+	process->refused = true;
+	return 0;
+}
+
+/* The bytes of a lane for the samples of all events. Nobody knows in advance how many a tap of the JVM takes. */
+static uint64_t lane_bytes(const struct jvms *jvms)
+{
+	uint64_t typical = JAVA_SAMPLE_BYTES * (jvms->of.java_depth / DUET_JAVA_DEPTH), bytes = 0;
+
+	for (size_t i = 0; i < jvms->of.events->len; i++) {
+		const struct event_spec *spec = &jvms->of.events->items[i];
+
+		if (spec->event->perf.is_clock)
+			bytes += NS_PER_SEC / spec->interval * jvms->of.cpus * typical;
+		else if (!event_has_ticks(spec->event))
+			bytes += TAP_LANE_BYTES;
+	}
+	return bytes < SAMPLE_LANE_MIN ? SAMPLE_LANE_MIN : bytes > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX : bytes;
+}
+
+static void list_agent_events(struct agent_start *start, const struct event_list *list)
+{
+	for (uint32_t i = 0; i < list->len; i++) {
+		const struct event_spec *spec = &list->items[i];
+
+		if (spec->event->agent != DUET_AGENT_EVENT_NONE)
+			start->events[start->event_count++] = (struct duet_agent_event){
+				.interval = spec->interval, .kind = spec->event->agent, .index = i};
+	}
+}
+
+int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const struct attach_control *control)
+{
+	bool has_ticks = event_list_has_ticks(jvms->of.events);
+	struct agent_start start = {
+		.engine = has_ticks ? jvms->engine.agent : DUET_ENGINE_NONE,
+		.is_engine_asked = jvms->engine.is_asked,
+		.java_depth = jvms->of.java_depth,
+		.tables_bytes = jvms->engine.is_standalone ? TABLES_BYTES : 0,
+		.sample_lane_bytes = lane_bytes(jvms),
+		.metadata_lane_bytes = METADATA_LANE_BYTES,
+	};
+	struct agent *agent;
+
+	list_agent_events(&start, jvms->of.events);
+	if (!jvms->of.take_ring(jvms->of.context, &start))
+		return refuse(process);
+	agent = agent_new(process, &jvms->of.profile->strings, &start, kind, control);
+	if (!agent)
+		return -ENOMEM;
+	jvm_share_room(agent->jvm, jvms->of.names);
+	process->runtime = agent;
+	return vec_push(&jvms->agents, agent);
+}
+
+static int attach(struct jvms *jvms, struct process *process, enum attach_kind kind)
+{
+	struct attach_control control;
+	int err = attach_control_new(&control, process->pid);
+
+	return err ? err : jvms_attach(jvms, process, kind, &control);
+}
+
+/* Judges by the mappings as last read. A sample in an unknown library triggers a new read, so this is enough. */
+static bool is_jvm(struct process *process)
+{
+	process->examined_version = process->maps_version + 1;
+	return maps_find_file(&process->maps, "libjvm.so") != NULL;
+}
+
+static bool is_left_alone(struct jvms *jvms, struct process *process)
+{
+	bool is_listed = jvms->of.is_left_alone(jvms->of.context, process);
+
+	if (is_listed)
+		log_debug("JVM %d: left alone", process->pid);
+	return is_listed;
+}
+
+void jvms_notice(struct jvms *jvms, struct process *process)
+{
+	if (process->examined_version == process->maps_version + 1 || jvms->of.no_attach || process->runtime ||
+	    process->exited || process->pid == getpid() || !is_jvm(process))
+		return;
+	if (is_left_alone(jvms, process))
+		return;
+	attach(jvms, process, jvms->is_ticking ? ATTACH_STARTING : ATTACH_RUNNING);
+}
+
+/* Attaches again when the retry is due. If that fails for lack of memory or budget, it was the last try. */
+static void try_again(struct jvms *jvms, struct agent *agent, uint64_t now_ns)
+{
+	if (agent->state != AGENT_FAILED || !agent->retry_ns || now_ns < agent->retry_ns)
+		return;
+	agent->retry_ns = 0;
+	loader_counters[DUET_LOADER_JVMS_ENDED] += agent->process->exited;
+	/* Its container, user or main class may have been unknown when it was noticed. */
+	if (!agent->process->exited && agent->process->runtime == agent && !is_left_alone(jvms, agent->process))
+		attach(jvms, agent->process, ATTACH_RUNNING);
+}
+
+void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	attach_collect(now_ns);
+	for (size_t i = 0; i < count; i++) {
+		progress(jvms, jvms->agents.items[i], fds[i].revents);
+		try_again(jvms, jvms->agents.items[i], now_ns);
+	}
+	if (jvms->is_ticking) /* before, the start needs the failed agents */
+		jvms_free_useless(jvms);
+}
+
+/* ---- exec ---- */
+
+/*
+ * An agent that was attached after the exec belongs to the program that runs now: /proc showed the JVM before this
+ * record arrived. The agent on the command line that we started arrives with the exec. All other agents end with the
+ * old program.
+ */
+static bool survives_exec(const struct jvms *jvms, const struct agent *agent, uint64_t exec_ns)
+{
+	return agent->begun_ns > exec_ns || (agent->process->pid == jvms->child && agent->state < AGENT_RUNNING);
+}
+
+/* Stops the agent in case its JVM still runs: otherwise it would block the next attach. */
+void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns)
+{
+	struct agent *agent = process->runtime;
+	enum agent_state before;
+
+	if (!agent || survives_exec(jvms, agent, exec_ns))
+		return;
+	before = agent->state;
+	jvms->of.flush(jvms->of.context, agent);
+	process->runtime = NULL;
+	if (before != AGENT_RUNNING)
+		return; /* on_running() stops it when it gets there */
+	agent_stop(agent);
+	agent_changed(jvms, agent, before);
+}
+
+/* ---- records ---- */
+
+struct reading {
+	void (*handler)(void *context, struct agent *agent, uint16_t type, const void *payload, uint32_t size);
+	void *context;
+	struct agent *agent;
+};
+
+static void on_record(void *context, uint16_t type, const void *payload, uint32_t size)
+{
+	const struct reading *reading = context;
+
+	reading->handler(reading->context, reading->agent, type, payload, size);
+}
+
+void jvms_read(struct jvms *jvms, uint64_t now_ns, uint64_t forget_ns,
+	       void (*handler)(void *context, struct agent *agent, uint16_t type, const void *payload, uint32_t size),
+	       void *context)
+{
+	bool forget = now_ns - jvms->forgot_ns > forget_ns;
+
+	if (forget)
+		jvms->forgot_ns = now_ns;
+	for (size_t i = 0; i < jvms->agents.len; i++) {
+		struct reading reading = {handler, context, jvms->agents.items[i]};
+		enum agent_state before = reading.agent->state;
+
+		agent_read(reading.agent, on_record, &reading);
+		agent_changed(jvms, reading.agent, before);
+		tell_layout(jvms, reading.agent);
+		if (!forget)
+			continue;
+		jvm_forget(reading.agent->jvm, now_ns - forget_ns);
+		agent_forget_asked(reading.agent);
+	}
+}
+
+void jvms_ask(struct jvms *jvms, struct agent *agent, const struct duet_want *wants, size_t count)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	for (size_t i = 0; i < count; i++)
+		if (agent_want(agent, &wants[i], now_ns))
+			jvms->hurry_ns = now_ns + HURRY_NS;
+}
+
+struct unwinding *jvms_unwinding(struct jvms *jvms, const struct process *process)
+{
+	struct agent *agent = process->runtime;
+
+	return jvms->collector || !agent ? jvms->of.unwinding : &agent->unwinding;
+}
+
+/* ---- all agents ---- */
+
+bool jvms_settled(const struct jvms *jvms)
+{
+	for (size_t i = 0; i < jvms->agents.len; i++)
+		if (!agent_settled(jvms->agents.items[i]))
+			return false;
+	return true;
+}
+
+bool jvms_any(const struct jvms *jvms, enum agent_state state)
+{
+	for (size_t i = 0; i < jvms->agents.len; i++)
+		if (jvms->agents.items[i]->state == state)
+			return true;
+	return false;
+}
+
+bool jvms_any_unanswered(const struct jvms *jvms)
+{
+	for (size_t i = 0; i < jvms->agents.len; i++)
+		if (jvms->agents.items[i]->state == AGENT_RUNNING && jvms->agents.items[i]->unanswered)
+			return true;
+	return false;
+}
+
+void jvms_stop(struct jvms *jvms)
+{
+	for (size_t i = 0; i < jvms->agents.len; i++) {
+		if (jvms->collector)
+			collector_forbid(jvms->collector, jvms->agents.items[i]->process->pid);
+		agent_stop(jvms->agents.items[i]);
+	}
+}
+
+void jvms_tell_unfaithful(const struct jvms *jvms, enum agent_state state, const char *what)
+{
+	for (size_t i = 0; i < jvms->agents.len; i++) {
+		const struct process *process = jvms->agents.items[i]->process;
+
+		if (jvms->agents.items[i]->state == state && !process_is_ending(process))
+			log_warn("JVM %d: its agent %s: Java frames may be missing", process->pid, what);
+	}
+}
+
+void jvms_tell_unwalked(const struct jvms *jvms)
+{
+	for (size_t i = 0; jvms->collector && i < jvms->agents.len; i++) {
+		const struct agent *agent = jvms->agents.items[i];
+
+		if (agent->handler && !jvm_layout(agent->jvm))
+			log_warn("JVM %d: its layout of Java frames is unknown: every sample is signalled",
+				 agent->process->pid);
+	}
+}

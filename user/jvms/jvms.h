@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The JVMs of a recording: notices them, attaches agents, retries, drops agents that are no longer needed, and frees
+ * what belongs to processes that have ended.
+ */
+#ifndef JVMS_JVMS_H
+#define JVMS_JVMS_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "jvms/agents.h"
+
+struct collector;
+struct containers;
+struct event_list;
+struct profile;
+struct symbols;
+
+/* What it works with; not owned. */
+struct jvms_parts {
+	const struct event_list *events;
+	const pid_t *pids; /* -p */
+	size_t pid_count;
+	bool host; /* --host */
+	bool all_user;
+	bool no_attach; /* no agents */
+	uint32_t java_depth;
+	uint64_t cpus; /* online */
+	struct process_table *processes;
+	struct profile *profile;
+	struct symbols *symbols;
+	struct containers *containers;
+	struct unwinding *unwinding; /* BPF's */
+	struct jvm_room *names; /* room for the names of all JVMs */
+	/* Reserves memory for an agent's ring and may reduce its sizes. Returns false when there is none. */
+	bool (*take_ring)(void *context, struct agent_start *start);
+	bool (*is_left_alone)(void *context, struct process *process);
+	bool (*holds)(void *context, const struct agent *agent); /* any half of a sample */
+	bool (*read)(void *context); /* reads all rings; false: call again, there is more */
+	void (*flush)(void *context, struct agent *agent); /* no more halves will arrive from it */
+	void (*forget)(void *context, struct agent *agent); /* called before it is freed */
+	void *context;
+};
+
+/* How the agents tick. */
+struct jvms_engine {
+	const char *name;
+	enum duet_engine_id agent;
+	bool is_asked; /* by name: the agent may use no other */
+	bool is_standalone; /* ticks in the agent, which then walks by tables of its own */
+};
+
+struct jvms {
+	struct jvms_parts of;
+	struct jvms_engine engine;
+	struct collector *collector; /* NULL for standalone engines */
+	struct agents agents;
+	size_t natives; /* number of -p processes that are not JVMs */
+	pid_t child; /* the command that is started; 0 = none */
+	bool is_ticking; /* set when ticks have started */
+	uint64_t hurry_ns; /* answers with names are expected until then: read more often */
+	uint64_t swept_ns; /* last search for processes that ended without an exit record */
+	uint64_t forgot_ns; /* last time that the JVMs' old code was forgotten */
+};
+
+void jvms_open(struct jvms *jvms, const struct jvms_parts *of);
+void jvms_release(struct jvms *jvms); /* frees the agents; aborts attaches that are under way */
+/* Call when the engine is chosen, before any attach. `collector` is NULL for standalone engines. */
+void jvms_use(struct jvms *jvms, const struct jvms_engine *engine, struct collector *collector);
+
+/* Attaching is retried a few times if the cause of a failure may pass. Returns 0 or -errno. */
+int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind,
+		const struct attach_control *control);
+/* Attaches if the process has become a JVM. Cheap unless its mappings have changed since the last call. */
+void jvms_notice(struct jvms *jvms, struct process *process);
+void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count); /* fds[i] polls agent_fd() of agent i */
+/*
+ * Reads the rings of all agents: passes each record to `handler` with its `agent` as context. Forgets from time to time
+ * what no sample can need that has waited for less than forget_ns.
+ */
+void jvms_read(struct jvms *jvms, uint64_t now_ns, uint64_t forget_ns,
+	       void (*handler)(void *context, struct agent *agent, uint16_t type, const void *payload, uint32_t size),
+	       void *context);
+/* Requests names. Answers come within milliseconds. */
+void jvms_ask(struct jvms *jvms, struct agent *agent, const struct duet_want *wants, size_t count);
+/* Call after an exec: drops the agent of the old program. */
+void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns);
+/* Forbids signals and stops all agents, which confirm it during the next steps. */
+void jvms_stop(struct jvms *jvms);
+
+bool jvms_settled(const struct jvms *jvms); /* true when every agent is RUNNING, GONE or FAILED */
+bool jvms_any(const struct jvms *jvms, enum agent_state state);
+bool jvms_any_unanswered(const struct jvms *jvms);
+/* Warns about agents in this state whose JVM runs on: some of their records are missing. `what`: "left …" */
+void jvms_tell_unfaithful(const struct jvms *jvms, enum agent_state state, const char *what);
+/* Warns about JVMs whose frame layout is unknown: AsyncGetCallTrace provides all of their Java frames. */
+void jvms_tell_unwalked(const struct jvms *jvms);
+/* Returns the unwind tables by which the process's stacks are walked. */
+struct unwinding *jvms_unwinding(struct jvms *jvms, const struct process *process);
+
+/* release.c. Frees what belongs to processes that have ended, unless a sample still needs it. */
+void jvms_release_dead(struct jvms *jvms);
+void jvms_free_useless(struct jvms *jvms); /* frees failed agents that will not be retried */
+
+/* targets.c: the processes of -p. Both return 0, or -errno after reporting the error. */
+int jvms_find_targets(struct jvms *jvms);
+int jvms_attach_targets(struct jvms *jvms); /* attaches to the JVMs; reports what the others lack */
+
+#endif
