@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "proc/helper.h"
 #include "serve/stats.h"
@@ -236,6 +237,7 @@ static void open_jvms(struct session *session)
 static int session_open(struct session *session, const struct session_options *options)
 {
 	session->options = options;
+	memset(loader_counters, 0, sizeof(loader_counters)); /* a daemon has one session after the other */
 	budget_open(&session->budget, options->max_memory);
 	status_init(&session->status, stats_answer, &session->report);
 	session->command_ns = clock_monotonic_ns();
