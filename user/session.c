@@ -333,11 +333,21 @@ static void before_write(void *context)
 	budget_before_write(&session->budget);
 }
 
+void session_take_outputs(struct session *session)
+{
+	const struct session_options *options = session->options;
+	struct windows_parts *of = &session->windows.of;
+
+	of->window_ns = session->report.window_ns = options->window_ns;
+	of->format_count = 0;
+	for (size_t i = 0; i < options->outputs.len && i < WINDOWS_FORMATS_MAX; i++)
+		of->formats[of->format_count++] = options->outputs.items[i].writer;
+}
+
 static int open_windows(struct session *session)
 {
 	const struct session_options *options = session->options;
-	struct windows_parts parts = {
-		.window_ns = options->window_ns,
+	const struct windows_parts parts = {
 		.files = &options->folder,
 		.style = &options->style,
 		.profile = &session->profile,
@@ -351,10 +361,10 @@ static int open_windows(struct session *session)
 		.context = session,
 	};
 
-	for (; parts.format_count < options->outputs.len && parts.format_count < WINDOWS_FORMATS_MAX;
-	     parts.format_count++)
-		parts.formats[parts.format_count] = options->outputs.items[parts.format_count].writer;
-	return windows_open(&session->windows, &parts);
+	int err = windows_open(&session->windows, &parts);
+
+	session_take_outputs(session);
+	return err;
 }
 
 static void start_windows(struct session *session)

@@ -85,9 +85,12 @@ struct session {
 /* session_start.c: everything up to the first tick. Returns 0, or -errno after reporting the error. */
 int session_start(struct session *session);
 
+/* session.c. Call when the options may have changed: what a window is and in which formats it is written. */
+void session_take_outputs(struct session *session);
+void session_release_dead(void *session); /* frees agents and processes that have ended */
+
 /* session_records.c. Waits at most `timeout_ms` for the first of any events and handles all that are due. */
 void session_step(struct session *session, int timeout_ms);
-void session_release_dead(void *session); /* frees agents and processes that have ended */
 bool session_read_rings(struct session *session); /* false: BPF's ring is not empty, but reading took too long */
 
 /* The join's handler (join_handler): adds one decided sample to the profile. */

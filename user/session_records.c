@@ -431,6 +431,7 @@ static void on_signal(struct session *session)
 
 	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info))
 		session->interrupted |= is_end(session, (int)info.ssi_signo);
+	session_take_outputs(session); /* is_end() may have changed them */
 }
 
 void session_step(struct session *session, int timeout_ms)

@@ -27,12 +27,12 @@ struct process_table;
 struct resolver;
 struct window_files;
 
-/* What it works with; not owned. */
+/* What it works with; not owned. The first three may change from one window to the next. */
 struct windows_parts {
 	uint64_t window_ns; /* length of a window; 0 = one recording, without windows */
-	const struct window_files *files;
 	const struct writer *formats[WINDOWS_FORMATS_MAX];
 	size_t format_count;
+	const struct window_files *files;
 	const struct writer_options *style;
 	struct profile *profile;
 	struct resolver *resolver;
