@@ -67,7 +67,7 @@ static void run(struct session *session)
 		now_ns = clock_monotonic_ns();
 		unwinding_step(&session->unwinding, &session->processes, now_ns);
 		overhead_step(&session->overhead, now_ns);
-		session_step_streams(session, now_ns);
+		output_files_step(&session->outputs, now_ns);
 		status_step(&session->status, now_ns);
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
 			report_progress(&session->report);
@@ -301,16 +301,6 @@ static void session_close(struct session *session)
 	helper_end();
 }
 
-static int finish(struct session *session)
-{
-	report_facts(&session->report);
-	report_losses(&session->report);
-	report_summary(&session->report);
-	budget_tell_need(&session->budget);
-	budget_before_write(&session->budget);
-	return session_write_outputs(session);
-}
-
 /* ---- windows ---- */
 
 static void tell_window(void *context)
@@ -386,6 +376,41 @@ static int finish_windows(struct session *session)
 	return err;
 }
 
+/* ---- one recording ---- */
+
+static int open_outputs(struct session *session)
+{
+	const struct session_options *options = session->options;
+	int err = 0;
+
+	output_files_init(&session->outputs, &session->profile, &options->style, &options->folder.access);
+	for (size_t i = 0; !err && i < options->outputs.len; i++)
+		err = output_files_add(&session->outputs, options->outputs.items[i].writer,
+				       options->outputs.items[i].file);
+	return err;
+}
+
+/* Files that are written during the recording begin with the facts that are known by now. */
+static void begin_outputs(struct session *session)
+{
+	if (!output_files_have_streams(&session->outputs))
+		return;
+	session->profile.end_ns = clock_monotonic_ns();
+	report_beginning(&session->report);
+	output_files_begin(&session->outputs, session->profile.end_ns);
+	vec_clear(&session->profile.facts);
+}
+
+static int finish(struct session *session)
+{
+	report_facts(&session->report);
+	report_losses(&session->report);
+	report_summary(&session->report);
+	budget_tell_need(&session->budget);
+	budget_before_write(&session->budget);
+	return output_files_write(&session->outputs);
+}
+
 /* ---- the recipe ---- */
 
 static void tell_of(struct session *session)
@@ -416,7 +441,7 @@ int session_run(const struct session_options *options)
 	int err = session_open(&session, options);
 
 	if (!err)
-		err = options->window_ns ? open_windows(&session) : session_open_outputs(&session);
+		err = options->window_ns ? open_windows(&session) : open_outputs(&session);
 	if (!err)
 		err = status_open(&session.status, options->metrics);
 	if (!err)
@@ -428,12 +453,12 @@ int session_run(const struct session_options *options)
 	tell_of(&session);
 	if (options->window_ns)
 		start_windows(&session);
-	session_begin_streams(&session);
+	begin_outputs(&session);
 	run(&session);
 	stop(&session);
 	err = options->window_ns ? finish_windows(&session) : finish(&session);
 out:
-	session_discard_outputs(&session);
+	output_files_release(&session.outputs);
 	status_close(&session.status);
 	session_close(&session);
 	return err < 0 ? 1 : 0;

@@ -16,6 +16,7 @@
 #include "jvms/jvms.h"
 #include "limits/budget.h"
 #include "limits/overhead.h"
+#include "out/output_files.h"
 #include "proc/process.h"
 #include "profile/profile.h"
 #include "serve/notify.h"
@@ -26,16 +27,6 @@
 #include "subject/owners.h"
 #include "sym/symbols.h"
 #include "windows/windows.h"
-
-/* One output file. An output has one file, or one for each event. */
-struct session_written {
-	char *file; /* owned; NULL = stdout */
-	const struct writer *writer;
-	uint32_t event;
-	struct io_output output;
-	struct writer_stream *stream; /* for a file written during the recording */
-	int stream_error; /* -errno of the first failure: nothing more is appended */
-};
 
 struct session {
 	const struct session_options *options;
@@ -61,7 +52,7 @@ struct session {
 	struct outcomes outcomes;
 	struct outcomes told; /* the outcomes at the end of the previous window */
 	struct report report; /* from the first tick on */
-	struct vec(struct session_written) outputs;
+	struct output_files outputs;
 	uint64_t cpus; /* online */
 	int signal_fd;
 	pid_t child; /* pid of -- CMD; 0 = none */
@@ -70,7 +61,6 @@ struct session {
 	uint64_t started_ns; /* time of the earliest possible tick; 0 = not started */
 	uint64_t ended_ns; /* time of the last possible tick */
 	uint64_t command_ns; /* time at which session_run() was called */
-	uint64_t streamed_ns; /* last time that outputs were appended to; 0 = none is written during the recording */
 	struct vec(pid_t) unpublished; /* processes whose unwind rows must be published */
 	uint64_t newest_ns; /* time of the last sample that was read from BPF's ring, which is in the order of time */
 	uint64_t read_ns; /* all samples taken before then have been read */
@@ -96,16 +86,5 @@ bool session_read_rings(struct session *session); /* false: BPF's ring is not em
 /* The join's handler (join_handler): adds one decided sample to the profile. */
 bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
 			const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance);
-
-/*
- * session_output.c. session_style() returns the options for the writers. The two below it return 0, or -errno after
- * reporting the error.
- */
-struct writer_options session_style(const struct session *session);
-int session_open_outputs(struct session *session);
-void session_begin_streams(struct session *session); /* call when ticks have started; reports errors */
-void session_step_streams(struct session *session, uint64_t now_ns);
-int session_write_outputs(struct session *session);
-void session_discard_outputs(struct session *session);
 
 #endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "out/output_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "profile/profile.h"
+
+#define STREAM_NS (2 * NS_PER_SEC) /* how often files of formats with stream_open() are appended to */
+
+void output_files_init(struct output_files *files, struct profile *profile, const struct writer_options *style,
+		       const struct io_access *access)
+{
+	*files = (struct output_files){.profile = profile, .style = style, .access = access};
+}
+
+/* For root, EACCES usually means a link or pipe of another user in a folder that everybody may write to. */
+static const char *trap_hint(int err)
+{
+	return err == -EACCES && !geteuid() ? " (a link or pipe of another user in a shared folder?)" : "";
+}
+
+/* Owns `file` from now on. */
+static int open_output(struct output_files *files, const struct writer *writer, uint32_t event, char *file)
+{
+	struct output_file opened = {.file = file, .writer = writer, .event = event};
+	int err = io_output_open(&opened.io, file ? file : "-", files->access);
+
+	if (!err && vec_push(&files->all, opened) < 0) {
+		io_output_discard(&opened.io);
+		err = -ENOMEM;
+	}
+	if (!err)
+		return 0;
+	log_error("%s cannot be written: %s%s; choose another place with -f", file ? file : "stdout", strerror(-err),
+		  trap_hint(err));
+	free(file);
+	return err;
+}
+
+static int open_event(struct output_files *files, const struct writer *writer, const char *file, uint32_t event)
+{
+	struct buf path;
+	int err;
+
+	buf_init(&path);
+	if (file && event)
+		writer_event_file(file, intern_text(&files->profile->strings, files->profile->events.items[event].name),
+				  &path);
+	else if (file)
+		buf_add_str(&path, file);
+	err = path.failed ? -ENOMEM : open_output(files, writer, event, file ? buf_detach(&path) : NULL);
+	buf_release(&path);
+	return err;
+}
+
+int output_files_add(struct output_files *files, const struct writer *writer, const char *file)
+{
+	size_t events = writer->has_all_events ? 1 : files->profile->events.len;
+	int err = 0;
+
+	for (uint32_t event = 0; !err && event < events; event++)
+		err = open_event(files, writer, file, event);
+	return err;
+}
+
+bool output_files_have_streams(const struct output_files *files)
+{
+	for (size_t i = 0; i < files->all.len; i++)
+		if (files->all.items[i].writer->stream_open)
+			return true;
+	return false;
+}
+
+void output_files_release(struct output_files *files)
+{
+	for (size_t i = 0; i < files->all.len; i++) {
+		struct output_file *written = &files->all.items[i];
+
+		if (written->stream)
+			written->writer->stream_close(written->stream);
+		io_output_discard(&written->io);
+		free(written->file);
+	}
+	vec_release(&files->all);
+}
+
+/* ---- files written during the recording ---- */
+
+/* The file stays readable. At the end of the recording, all of it is written to another folder. */
+static void fail_stream(struct output_file *written, int err)
+{
+	int cause = io_output_error(&written->io);
+
+	written->stream_error = cause ? cause : err;
+	log_warn("%s: %s: nothing more is written to it; the recording continues",
+		 written->file ? written->file : "stdout", strerror(-written->stream_error));
+}
+
+static int begin_stream(struct output_files *files, struct output_file *written)
+{
+	int err;
+
+	written->stream = written->writer->stream_open(files->profile, written->io.file);
+	err = written->stream ? written->writer->stream_append(written->stream, false) : -ENOMEM;
+	return err ? err : io_output_publish(&written->io);
+}
+
+/* Appends to all of them; the first call begins them. */
+static void append_all(struct output_files *files, bool is_begin)
+{
+	for (size_t i = 0; i < files->all.len; i++) {
+		struct output_file *written = &files->all.items[i];
+		int err = 0;
+
+		if (!written->writer->stream_open || written->stream_error)
+			continue;
+		if (is_begin)
+			err = begin_stream(files, written);
+		else
+			err = written->writer->stream_append(written->stream, false);
+		if (err < 0)
+			fail_stream(written, err);
+	}
+	files->profile->samples.written = files->profile->samples.len;
+}
+
+void output_files_begin(struct output_files *files, uint64_t now_ns)
+{
+	files->streamed_ns = files->profile->end_ns = now_ns;
+	append_all(files, true);
+}
+
+void output_files_step(struct output_files *files, uint64_t now_ns)
+{
+	if (!files->streamed_ns || now_ns - files->streamed_ns < STREAM_NS)
+		return;
+	files->streamed_ns = files->profile->end_ns = now_ns;
+	append_all(files, false);
+}
+
+static int end_stream(struct output_file *written)
+{
+	int err = written->stream_error;
+
+	if (!err)
+		err = written->writer->stream_append(written->stream, true);
+	if (err < 0 && io_output_error(&written->io))
+		err = io_output_error(&written->io);
+	return err ? err : io_output_commit(&written->io);
+}
+
+/* ---- the end ---- */
+
+static int write_to(const struct output_files *files, const struct output_file *written, struct io_output *output)
+{
+	struct writer_options style = *files->style;
+	int err;
+
+	style.processes = writer_shows_processes(files->profile, &style);
+	style.event = written->event;
+	err = written->writer->write(files->profile, &style, output->file);
+	if (err < 0 && io_output_error(output))
+		err = io_output_error(output);
+	return err ? err : io_output_commit(output);
+}
+
+/* Saves the recording if the chosen place failed, e.g. a full disk: writes it to the first other folder that works. */
+static void rescue(const struct output_files *files, const struct output_file *written)
+{
+	const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm", getenv("HOME")};
+	const char *name = strrchr(written->file, '/') ? strrchr(written->file, '/') + 1 : written->file;
+	struct io_output output;
+	struct buf path;
+	int err = -ENOENT;
+
+	buf_init(&path);
+	for (size_t i = 0; err < 0 && i < sizeof(places) / sizeof(*places); i++) {
+		if (!places[i])
+			continue;
+		buf_clear(&path);
+		buf_printf(&path, "%s/duet-%d-%s", places[i], getpid(), name);
+		if (io_output_open(&output, path.data, files->access) < 0)
+			continue;
+		err = write_to(files, written, &output);
+		io_output_discard(&output);
+	}
+	if (!err)
+		log_warn("the recording was written to %s instead", path.data);
+	buf_release(&path);
+}
+
+static int write_one(const struct output_files *files, struct output_file *written)
+{
+	int err = written->stream ? end_stream(written) : write_to(files, written, &written->io);
+
+	if (err < 0) {
+		log_error("%s could not be written: %s; free some space or choose another -f",
+			  written->file ? written->file : "stdout", strerror(-err));
+		if (written->file)
+			rescue(files, written);
+	} else if (written->file) {
+		log_info("wrote %s", written->file);
+	}
+	return err;
+}
+
+int output_files_write(struct output_files *files)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < files->all.len; i++) {
+		int err = write_one(files, &files->all.items[i]);
+
+		if (err < 0)
+			result = err;
+	}
+	return result;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The output files of a recording. All are opened before it begins. They are written at its end, or during it if their
+ * format allows. A file that cannot be written goes to another folder.
+ */
+#ifndef OUT_OUTPUT_FILES_H
+#define OUT_OUTPUT_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/io.h"
+#include "base/vec.h"
+#include "out/writer.h"
+
+/* One file. An output has one file, or one for each event. */
+struct output_file {
+	char *file; /* owned; NULL = stdout */
+	const struct writer *writer;
+	uint32_t event;
+	struct io_output io;
+	struct writer_stream *stream; /* for a file written during the recording */
+	int stream_error; /* -errno of the first failure: nothing more is appended */
+};
+
+struct output_files {
+	struct profile *profile; /* not owned, like the two below it */
+	const struct writer_options *style;
+	const struct io_access *access; /* permissions of the files */
+	struct vec(struct output_file) all;
+	uint64_t streamed_ns; /* last time that files were appended to; 0 = none is written during the recording */
+};
+
+void output_files_init(struct output_files *files, struct profile *profile, const struct writer_options *style,
+		       const struct io_access *access);
+/*
+ * Opens the file, NULL for stdout; or one for each event of the profile if the format has one event. Returns 0, or
+ * -errno after reporting the error.
+ */
+int output_files_add(struct output_files *files, const struct writer *writer, const char *file);
+bool output_files_have_streams(const struct output_files *files);
+/* Begins the files that are written during the recording. Call when ticks have started; reports errors. */
+void output_files_begin(struct output_files *files, uint64_t now_ns);
+void output_files_step(struct output_files *files, uint64_t now_ns); /* appends when it is time */
+int output_files_write(
+	struct output_files *files); /* call at the end; returns 0, or -errno after reporting the error */
+void output_files_release(struct output_files *files); /* discards what was not written */
+
+#endif
