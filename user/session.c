@@ -258,7 +258,8 @@ static int session_open(struct session *session, const struct session_options *o
 			      .symbols = session->symbols,
 		      },
 		      options->max_overhead, session->cpus);
-	resolver_init(&session->resolver, &session->profile, session->symbols);
+	decided_init(&session->decided, &session->profile, session->symbols, &session->owners,
+		     &session->windows.written);
 	buf_init(&session->cgroup);
 	owners_open(&session->owners, &session->profile, options->spark_names);
 	host_open(&session->host);
@@ -287,7 +288,7 @@ static void session_close(struct session *session)
 	windows_release(&session->windows);
 	budget_close(&session->budget);
 	notify_close(&session->notify);
-	resolver_release(&session->resolver);
+	resolver_release(&session->decided.resolver);
 	owners_release(&session->owners);
 	buf_release(&session->cgroup);
 	join_free(session->join);
@@ -306,13 +307,13 @@ static void session_close(struct session *session)
 static void tell_window(void *context)
 {
 	struct session *session = context;
-	struct outcomes own = outcomes_since(&session->outcomes, &session->told);
+	struct outcomes own = outcomes_since(&session->decided.outcomes, &session->told);
 	struct report report = session->report;
 
 	report.outcomes = &own;
 	budget_tell_need(&session->budget);
 	report_facts(&report);
-	session->told = session->outcomes;
+	session->told = session->decided.outcomes;
 	report_losses(&session->report);
 }
 
@@ -341,7 +342,7 @@ static int open_windows(struct session *session)
 		.files = &options->folder,
 		.style = &options->style,
 		.profile = &session->profile,
-		.resolver = &session->resolver,
+		.resolver = &session->decided.resolver,
 		.join = session->join,
 		.processes = &session->processes,
 		.agents = &session->jvms.agents,
@@ -428,7 +429,7 @@ static void tell_of(struct session *session)
 		.collector = session->collector,
 		.agents = &session->jvms.agents,
 		.processes = &session->processes,
-		.outcomes = &session->outcomes,
+		.outcomes = &session->decided.outcomes,
 		.overhead = &session->overhead,
 		.pool = &session->budget.pool,
 		.windows = &session->windows.written,

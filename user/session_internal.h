@@ -10,9 +10,7 @@
 #include "collect/parts.h"
 #include "collect/short_lived.h"
 #include "collect/unwinding.h"
-#include "join/join.h"
-#include "join/outcomes.h"
-#include "join/resolve.h"
+#include "join/decided.h"
 #include "jvms/jvms.h"
 #include "limits/budget.h"
 #include "limits/overhead.h"
@@ -38,7 +36,7 @@ struct session {
 	struct symbols *symbols;
 	struct unwinding unwinding;
 	struct profile profile;
-	struct resolver resolver;
+	struct decided decided;
 	struct join *join;
 	struct parts parts; /* parts of BPF's samples */
 	struct short_lived short_lived;
@@ -49,7 +47,6 @@ struct session {
 	struct status status;
 	uint64_t cgroup_id; /* from --cgroup or --container; 0 = any */
 	struct buf cgroup; /* path of that cgroup */
-	struct outcomes outcomes;
 	struct outcomes told; /* the outcomes at the end of the previous window */
 	struct report report; /* from the first tick on */
 	struct output_files outputs;

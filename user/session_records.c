@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "session_internal.h"
 
 #define NS_PER_TICK 10000000 /* USER_HZ is 100 */
@@ -29,90 +28,6 @@
 
 /* ---- one sample, decided ---- */
 
-static uint32_t known_thread(struct session *session, const struct process *process, uint32_t tid, const char *name,
-			     const char *comm)
-{
-	uint32_t thread = profile_known_thread(&session->profile, (uint32_t)process->pid, tid, name, comm,
-					       process->owner);
-
-	if (thread != UINT32_MAX && session->profile.threads.items[thread].pid != (uint32_t)process->pid)
-		loader_counters[DUET_LOADER_THREADS_FULL]++;
-	return thread;
-}
-
-/* An agent's sample has no cgroup. */
-static uint32_t owner_row(struct session *session, struct process *process, const struct duet_sample *sample)
-{
-	bool is_bpfs = session->collector && !(sample->flags & DUET_SAMPLE_CALLED);
-
-	return owners_row(&session->owners, process, is_bpfs ? sample : NULL);
-}
-
-/*
- * The row of the virtual thread that was mounted. The carrier's own name is used only for work that the carrier does
- * itself.
- */
-static uint32_t virtual_thread(struct session *session, struct process *process, const struct duet_sample *sample)
-{
-	const struct duet_virtual_thread *thread = &sample->virtual_thread;
-	char name[2 * DUET_MAX_VIRTUAL_NAME + 1];
-
-	text_from_java(name, thread->name, thread->name_bytes, thread->is_utf16);
-	if (profile_is_full(&session->profile))
-		return known_thread(session, process, PROFILE_VIRTUAL, *name ? name : PROFILE_NO_NAME,
-				    sample->process_comm);
-	return profile_virtual_thread(&session->profile, (uint32_t)process->pid, thread->id, name,
-				      sample->process_comm, owner_row(session, process, sample));
-}
-
-static uint32_t sample_thread(struct session *session, struct process *process, const struct jvm *jvm,
-			      const struct duet_sample *sample)
-{
-	uint32_t tid = sample->head.tid;
-	uint32_t name = jvm ? jvm_thread_name(jvm, sample->ns_tid) : 0;
-	const char *text = name ? intern_text(&session->profile.strings, name) : sample->comm;
-	const char *comm;
-	char short_name[32];
-
-	if (sample->virtual_thread.id)
-		return virtual_thread(session, process, sample);
-	if (!text[0]) { /* a thread of the JVM itself, sampled by a timer engine */
-		process_read_thread_comm(process->pid, (pid_t)tid, short_name, sizeof(short_name));
-		text = short_name;
-	}
-	/* Use the process's name at the time of the sample: by now the process may run another program. */
-	comm = sample->process_comm;
-	if (profile_is_full(&session->profile))
-		return known_thread(session, process, tid, text, comm);
-	return profile_thread(&session->profile, (uint32_t)process->pid, tid, text, comm,
-			      owner_row(session, process, sample));
-}
-
-static bool add_sample(struct session *session, struct process *process, const struct jvm *jvm,
-		       const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome,
-		       bool last_chance)
-{
-	int64_t node = resolve_sample(&session->resolver, process, jvm, sample, java, outcome, last_chance);
-	uint64_t time_ns = sample->head.time_ns;
-	int err = node < 0 ? (int)node : 0;
-
-	if (err == -EAGAIN)
-		return false;
-	if (!err)
-		err = profile_add(&session->profile, &(struct profile_sample){
-							     .time_ns = time_ns,
-							     .weight = sample->weight,
-							     .thread = sample_thread(session, process, jvm, sample),
-							     .node = (uint32_t)node,
-							     .count = 1,
-							     .event = sample->event,
-						     });
-	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += err < 0;
-	loader_counters[DUET_LOADER_WINDOW_LATE] += session->windows.written && time_ns < session->profile.start_ns;
-	outcomes_add(&session->outcomes, sample, java, outcome, jvm ? &session->resolver.splice : NULL);
-	return true;
-}
-
 bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
 			const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance)
 {
@@ -120,9 +35,9 @@ bool session_on_decided(void *context, void *owner, const struct duet_sample *sa
 	struct agent *agent = owner;
 
 	last_chance |= agent->state == AGENT_GONE || agent->state == AGENT_FAILED; /* it no longer answers */
-	if (add_sample(session, agent->process, agent->jvm, sample, java, outcome, last_chance))
+	if (decided_add(&session->decided, agent->process, agent->jvm, sample, java, outcome, last_chance))
 		return true;
-	jvms_ask(&session->jvms, agent, session->resolver.wants.items, session->resolver.wants.len);
+	jvms_ask(&session->jvms, agent, session->decided.resolver.wants.items, session->decided.resolver.wants.len);
 	return false;
 }
 
@@ -184,9 +99,9 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
 	if (agent && sample->ns_tid == agent->tid) {
 		agent->host_tid = (pid_t)sample->head.tid;
-		outcomes_add_own(&session->outcomes, sample);
+		outcomes_add_own(&session->decided.outcomes, sample);
 	}
-	add_sample(session, process, NULL, sample, NULL, JOIN_STANDALONE, true);
+	decided_add(&session->decided, process, NULL, sample, NULL, JOIN_STANDALONE, true);
 }
 
 /* The process's old JVM is gone; the new program may be another JVM. */

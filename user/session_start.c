@@ -131,7 +131,7 @@ static int use_engine(struct session *session, enum session_engine engine)
 {
 	const struct budget_parts parts = {
 		.profile = &session->profile,
-		.resolver = &session->resolver,
+		.resolver = &session->decided.resolver,
 		.symbols = session->symbols,
 		.join = session->join,
 		.unwinding = &session->unwinding,
@@ -153,6 +153,7 @@ static int use_engine(struct session *session, enum session_engine engine)
 		 session->collector);
 	if (engines[engine].sees_kernel)
 		warn_of_unnamed_kernel(session);
+	session->decided.has_bpf = session->collector != NULL;
 	session->overhead.collector = session->short_lived.collector = session->collector;
 	return budget_start(&session->budget, &parts, session->collector);
 }
