@@ -14,15 +14,13 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "base/log.h"
+#include "jvms/claims.h"
 #include "session_internal.h"
 
 #define NS_PER_TICK 10000000 /* USER_HZ is 100 */
 #define FORGET_NS (JOIN_WAIT_NS + JOIN_NAMES_WAIT_NS)
 #define PUBLISH_NS (NS_PER_SEC / 50)
 #define READ_PART 256 /* records */
-#define MOST_BYTES_A_NS 64
-#define MOST_ERR_SAMPLES 4096
 #define READ_PARTS 4096
 #define READ_NS (NS_PER_SEC / 5)
 
@@ -152,136 +150,25 @@ static void on_kernel_record(void *context, const struct duet_record *record)
 		on_cgroup(session, (const struct duet_cgroup_record *)record);
 }
 
-/* Returns the event of START that a sample of the agent belongs to, or NULL: then the agent was not asked for it. */
-static const struct duet_agent_event *asked_event(const struct session *session, const struct agent *agent,
-						  uint32_t index)
-{
-	for (uint32_t i = 0; i < agent->start.event_count; i++) {
-		const struct duet_agent_event *event = &agent->start.events[i];
-		bool is_bpfs = event->kind == DUET_AGENT_EVENT_CLOCK && session->collector;
-
-		if (event->index == index && !is_bpfs && !(agent->refused & 1u << i))
-			return event;
-	}
-	return NULL;
-}
-
-/* The most that all samples of one agent and event together may weigh by now. */
-static uint64_t most_claimed(const struct session *session, const struct duet_agent_event *event)
-{
-	/* half a second more: timers may run late */
-	uint64_t ns = (clock_monotonic_ns() - session->command_ns + NS_PER_SEC / 2) * session->cpus;
-
-	/* A CPU clears no more memory in this time; and beyond what it does, samples err. */
-	return event->kind == DUET_AGENT_EVENT_CLOCK ? ns : ns * MOST_BYTES_A_NS + event->interval * MOST_ERR_SAMPLES;
-}
-
-/*
- * A sample weighs at least one interval, and all samples together no more than there can have been. Clocks interrupt
- * code, everything else is a call of the JVM.
- */
-static bool is_plausible(const struct session *session, const struct agent *agent, const struct duet_sample *sample)
-{
-	const struct duet_agent_event *event = asked_event(session, agent, sample->event);
-	bool is_called = sample->flags & DUET_SAMPLE_CALLED;
-	uint64_t most;
-
-	if (!event || is_called == (event->kind == DUET_AGENT_EVENT_CLOCK) || sample->weight < event->interval)
-		return false;
-	most = most_claimed(session, event);
-	return sample->weight <= most && agent->claimed[sample->event] <= most - sample->weight;
-}
-
-#define CLAIMABLE (DUET_SAMPLE_KERNEL | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_PENDING | DUET_SAMPLE_USER_REGS | \
-		   DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_UNKNOWN_CODE | DUET_SAMPLE_WALKED | DUET_SAMPLE_CALLED)
-
-/* For --all-user. */
-static void drop_kernel_frames(struct duet_sample *sample)
-{
-	size_t bytes = sample->kernel_depth * sizeof(sample->stack[0]);
-
-	memmove(sample->stack, sample->stack + sample->kernel_depth, sample->head.size - sizeof(*sample) - bytes);
-	sample->head.size -= (uint32_t)bytes;
-	sample->kernel_depth = 0;
-}
-
-/*
- * Takes over a sample of a timer engine or of a tap. Its content is the agent's claim; we fill in which process it
- * belongs to. From here on it is handled like BPF's.
- */
 static void on_agent_sample(struct session *session, struct agent *agent, const struct duet_sample *record)
 {
-	union {
-		struct duet_sample sample;
-		unsigned char room[sizeof(struct duet_sample) + /* enough: record_check() limits the size */
-				   DUET_MAX_STACK * sizeof(uint64_t) +
-				   DUET_MAX_USER_STACK * (sizeof(uint64_t) + sizeof(uint32_t)) +
-				   DUET_MAX_ATTRIBUTE_BYTES];
-	} copy;
-	struct duet_sample *sample = &copy.sample;
+	union claimed_sample claimed;
+	const struct duet_sample *sample = claims_take(&session->jvms, agent, record, &claimed);
 
-	if (!is_plausible(session, agent, record)) {
-		loader_counters[DUET_LOADER_BAD_AGENT_RECORD]++;
+	if (!sample)
 		return;
-	}
 	overhead_note_sample(&session->overhead);
-	memcpy(sample, record, record->head.size);
-	if (session->options->all_user)
-		drop_kernel_frames(sample);
-	agent->claimed[sample->event] += sample->weight;
-	sample->head.tgid = (uint32_t)agent->process->pid;
-	sample->head.tid = sample->ns_tid;
-	sample->flags = (sample->flags & CLAIMABLE) | DUET_SAMPLE_JVM;
-	if (sample->flags & DUET_SAMPLE_SIGNALLED)
-		sample->flags |= DUET_SAMPLE_COOKIE;
-	sample->no_signal = DUET_NO_SIGNAL_NONE;
-	sample->comm[0] = '\0';
-	snprintf(sample->process_comm, sizeof(sample->process_comm), "%s", agent->process->comm);
-	agent->signalled++;
 	session->overhead.signals += !(sample->flags & DUET_SAMPLE_CALLED);
-	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE && !session->collector)
-		unwinding_refresh(&agent->unwinding, agent->process);
-	record = parts_join(&agent->parts, sample);
-	join_sample(session->join, agent, record, clock_monotonic_ns());
-}
-
-static bool makes_samples(const struct session *session, const struct agent *agent)
-{
-	for (uint32_t i = 0; i < agent->start.event_count; i++)
-		if (asked_event(session, agent, agent->start.events[i].index))
-			return true;
-	return false;
-}
-
-/*
- * Accepts only records that START asked for: stacks are no deeper than java_depth, kernel frames come only from engine
- * perf, and frame parts only from agents that make samples with all frames.
- */
-static bool agent_was_asked(const struct session *session, const struct agent *agent, uint16_t type,
-			    const void *payload)
-{
-	uint32_t depth = agent->start.java_depth;
-
-	switch (type) {
-	case DUET_AGENT_JAVA_SAMPLE:
-		return ((const struct duet_java_sample *)payload)->java_depth <= depth;
-	case DUET_AGENT_SAMPLE:
-		return !((const struct duet_sample *)payload)->kernel_depth ||
-		       agent->engine == DUET_ENGINE_PERF;
-	case DUET_AGENT_FRAMES:
-		return makes_samples(session, agent) && depth > DUET_JAVA_DEPTH;
-	default:
-		return false;
-	}
+	join_sample(session->join, agent, sample, clock_monotonic_ns());
 }
 
 static void on_agent_record(void *context, struct agent *agent, uint16_t type, const void *payload, uint32_t size)
 {
 	struct session *session = context;
 
-	if (!agent_was_asked(session, agent, type, payload))
-		loader_counters[DUET_LOADER_BAD_AGENT_RECORD]++;
-	else if (type == DUET_AGENT_JAVA_SAMPLE)
+	if (!claims_check(&session->jvms, agent, type, payload))
+		return;
+	if (type == DUET_AGENT_JAVA_SAMPLE)
 		join_offer(session->join, agent, payload, size, clock_monotonic_ns());
 	else if (type == DUET_AGENT_SAMPLE)
 		on_agent_sample(session, agent, payload);

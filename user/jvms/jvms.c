@@ -27,6 +27,7 @@
 void jvms_open(struct jvms *jvms, const struct jvms_parts *of)
 {
 	jvms->of = *of;
+	jvms->begun_ns = clock_monotonic_ns();
 }
 
 void jvms_release(struct jvms *jvms)

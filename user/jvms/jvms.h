@@ -60,6 +60,7 @@ struct jvms {
 	struct agents agents;
 	size_t natives; /* number of -p processes that are not JVMs */
 	pid_t child; /* the command that is started; 0 = none */
+	uint64_t begun_ns; /* no agent can have sampled before */
 	bool is_ticking; /* set when ticks have started */
 	uint64_t hurry_ns; /* answers with names are expected until then: read more often */
 	uint64_t swept_ns; /* last search for processes that ended without an exit record */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "jvms/claims.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+
+#define MOST_BYTES_A_NS 64
+#define MOST_ERR_SAMPLES 4096
+
+/* Returns the event of START that a sample of the agent belongs to, or NULL: then the agent was not asked for it. */
+static const struct duet_agent_event *asked_event(const struct jvms *jvms, const struct agent *agent, uint32_t index)
+{
+	for (uint32_t i = 0; i < agent->start.event_count; i++) {
+		const struct duet_agent_event *event = &agent->start.events[i];
+		bool is_bpfs = event->kind == DUET_AGENT_EVENT_CLOCK && jvms->collector;
+
+		if (event->index == index && !is_bpfs && !(agent->refused & 1u << i))
+			return event;
+	}
+	return NULL;
+}
+
+/* The most that all samples of one agent and event together may weigh by now. */
+static uint64_t most_claimed(const struct jvms *jvms, const struct duet_agent_event *event)
+{
+	/* half a second more: timers may run late */
+	uint64_t ns = (clock_monotonic_ns() - jvms->begun_ns + NS_PER_SEC / 2) * jvms->of.cpus;
+
+	/* A CPU clears no more memory in this time; and beyond what it does, samples err. */
+	return event->kind == DUET_AGENT_EVENT_CLOCK ? ns : ns * MOST_BYTES_A_NS + event->interval * MOST_ERR_SAMPLES;
+}
+
+/*
+ * A sample weighs at least one interval, and all samples together no more than there can have been. Clocks interrupt
+ * code, everything else is a call of the JVM.
+ */
+static bool is_plausible(const struct jvms *jvms, const struct agent *agent, const struct duet_sample *sample)
+{
+	const struct duet_agent_event *event = asked_event(jvms, agent, sample->event);
+	bool is_called = sample->flags & DUET_SAMPLE_CALLED;
+	uint64_t most;
+
+	if (!event || is_called == (event->kind == DUET_AGENT_EVENT_CLOCK) || sample->weight < event->interval)
+		return false;
+	most = most_claimed(jvms, event);
+	return sample->weight <= most && agent->claimed[sample->event] <= most - sample->weight;
+}
+
+#define CLAIMABLE (DUET_SAMPLE_KERNEL | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_PENDING | DUET_SAMPLE_USER_REGS | \
+		   DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_UNKNOWN_CODE | DUET_SAMPLE_WALKED | DUET_SAMPLE_CALLED)
+
+/* For --all-user. */
+static void drop_kernel_frames(struct duet_sample *sample)
+{
+	size_t bytes = sample->kernel_depth * sizeof(sample->stack[0]);
+
+	memmove(sample->stack, sample->stack + sample->kernel_depth, sample->head.size - sizeof(*sample) - bytes);
+	sample->head.size -= (uint32_t)bytes;
+	sample->kernel_depth = 0;
+}
+
+static bool makes_samples(const struct jvms *jvms, const struct agent *agent)
+{
+	for (uint32_t i = 0; i < agent->start.event_count; i++)
+		if (asked_event(jvms, agent, agent->start.events[i].index))
+			return true;
+	return false;
+}
+
+static bool was_asked(const struct jvms *jvms, const struct agent *agent, uint16_t type, const void *payload)
+{
+	uint32_t depth = agent->start.java_depth;
+
+	switch (type) {
+	case DUET_AGENT_JAVA_SAMPLE:
+		return ((const struct duet_java_sample *)payload)->java_depth <= depth;
+	case DUET_AGENT_SAMPLE:
+		return !((const struct duet_sample *)payload)->kernel_depth || agent->engine == DUET_ENGINE_PERF;
+	case DUET_AGENT_FRAMES:
+		return makes_samples(jvms, agent) && depth > DUET_JAVA_DEPTH;
+	default:
+		return false;
+	}
+}
+
+bool claims_check(const struct jvms *jvms, const struct agent *agent, uint16_t type, const void *payload)
+{
+	bool is_asked = was_asked(jvms, agent, type, payload);
+
+	loader_counters[DUET_LOADER_BAD_AGENT_RECORD] += !is_asked;
+	return is_asked;
+}
+
+const struct duet_sample *claims_take(const struct jvms *jvms, struct agent *agent, const struct duet_sample *record,
+				      union claimed_sample *claimed)
+{
+	struct duet_sample *sample = &claimed->sample;
+
+	if (!is_plausible(jvms, agent, record)) {
+		loader_counters[DUET_LOADER_BAD_AGENT_RECORD]++;
+		return NULL;
+	}
+	memcpy(sample, record, record->head.size);
+	if (jvms->of.all_user)
+		drop_kernel_frames(sample);
+	agent->claimed[sample->event] += sample->weight;
+	sample->head.tgid = (uint32_t)agent->process->pid;
+	sample->head.tid = sample->ns_tid;
+	sample->flags = (sample->flags & CLAIMABLE) | DUET_SAMPLE_JVM;
+	if (sample->flags & DUET_SAMPLE_SIGNALLED)
+		sample->flags |= DUET_SAMPLE_COOKIE;
+	sample->no_signal = DUET_NO_SIGNAL_NONE;
+	sample->comm[0] = '\0';
+	snprintf(sample->process_comm, sizeof(sample->process_comm), "%s", agent->process->comm);
+	agent->signalled++;
+	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE && !jvms->collector)
+		unwinding_refresh(&agent->unwinding, agent->process);
+	return parts_join(&agent->parts, sample);
+}
