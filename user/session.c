@@ -168,6 +168,13 @@ static bool is_left_alone(void *context, struct process *process)
 	return owners_is_listed(&session->owners, process, &session->options->leave_alone);
 }
 
+static void name_vm(void *context, struct process *process, const char *vm)
+{
+	struct session *session = context;
+
+	subject_of(process)->vm = intern_str(&session->profile.strings, vm);
+}
+
 static bool holds(void *context, const struct agent *agent)
 {
 	struct session *session = context;
@@ -224,6 +231,7 @@ static void open_jvms(struct session *session)
 					  .names = &session->budget.names,
 					  .take_ring = take_ring,
 					  .is_left_alone = is_left_alone,
+					  .name_vm = name_vm,
 					  .holds = holds,
 					  .read = read_rings,
 					  .flush = flush,

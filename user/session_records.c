@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "collect/collected.h"
 #include "jvms/claims.h"
 #include "session_internal.h"
 
@@ -48,8 +49,8 @@ bool session_on_decided(void *context, void *owner, const struct duet_sample *sa
 static void want_rows(struct session *session, struct process *process)
 {
 	unwinding_read_maps(&session->unwinding, process);
-	if (!process->awaits_rows)
-		process->awaits_rows = vec_push(&session->unpublished, process->pid) == 0;
+	if (!collected_of(process)->awaits_rows)
+		collected_of(process)->awaits_rows = vec_push(&session->unpublished, process->pid) == 0;
 }
 
 /* Publishes the scheduled rows for PUBLISH_NS, of at least one process. */
@@ -62,7 +63,7 @@ static void publish_rows(struct session *session)
 		struct process *process = process_find(&session->processes, session->unpublished.items[done++]);
 
 		if (process)
-			process->awaits_rows = false;
+			collected_of(process)->awaits_rows = false;
 		if (process)
 			unwinding_publish(&session->unwinding, process);
 	}
@@ -86,9 +87,9 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 	overhead_note_sample(&session->overhead);
 	short_lived_map(&session->short_lived, process, sample);
 	jvms_notice(&session->jvms, process);
-	if (!process->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
+	if (!collected_of(process)->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
 		want_rows(session, process);
-	agent = process->runtime;
+	agent = jvm_process(process)->agent;
 	if (agent && sample->flags & DUET_SAMPLE_SIGNALLED) {
 		agent->signalled++;
 		session->overhead.signals++;

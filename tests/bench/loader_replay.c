@@ -358,7 +358,7 @@ static void take(struct replay *replay, const struct duet_sample *sample)
 		return;
 	}
 	process = process_get(&replay->processes, (pid_t)sample->head.tgid, sample->start_ns / 10000000);
-	if (!process || join_sample(replay->join, process->runtime, sample, replay->now_ns) < 0)
+	if (!process || join_sample(replay->join, &replay->jvms[process->pid - FIRST_PID], sample, replay->now_ns) < 0)
 		replay->refused++;
 }
 
@@ -490,10 +490,8 @@ int main(int argc, char **argv)
 		die("out of memory");
 	resolver_init(&replay->resolver, &replay->profile, replay->symbols);
 	read_own_maps(replay, &text, &maps, argc > 3 ? argv[3] : NULL);
-	for (uint32_t i = 0; i < JVMS; i++) {
+	for (uint32_t i = 0; i < JVMS; i++)
 		start_jvm(replay, i, &text);
-		replay->jvms[i].process->runtime = &replay->jvms[i];
-	}
 	report(replay, window, seconds);
 
 	for (uint32_t i = 0; i < JVMS; i++)

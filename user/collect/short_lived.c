@@ -2,6 +2,7 @@
 #include "collect/short_lived.h"
 
 #include "base/counters.h"
+#include "collect/collected.h"
 #include "collect/collector.h"
 
 #define FORKS_MAX 8 /* longest chain of forks without exec that is followed to find the mappings */
@@ -31,9 +32,9 @@ static bool add_inherited(struct short_lived *lived, const struct process *child
 static bool was_read_too_late(const struct short_lived *lived, struct process *process,
 			      const struct duet_sample *sample)
 {
-	bool is_first = !process->is_sampled;
+	bool is_first = !collected_of(process)->is_sampled;
 
-	process->is_sampled = true;
+	collected_of(process)->is_sampled = true;
 	return is_first && mapping_log_has_exec(&lived->log, process->pid, sample->head.time_ns);
 }
 
@@ -57,7 +58,7 @@ void short_lived_map(struct short_lived *lived, struct process *process, const s
 {
 	bool is_unmapped = !process->maps.list.len && sample->user_depth;
 
-	if (is_unmapped || !process->is_sampled)
+	if (is_unmapped || !collected_of(process)->is_sampled)
 		short_lived_read(lived);
 	if (was_read_too_late(lived, process, sample) || is_unmapped)
 		find_maps(lived, process, sample);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "collect/collected.h"
 #include "sym/debug_file.h"
 #include "sym/target_file.h"
 #include "sym/vdso.h"
@@ -333,7 +334,7 @@ static int collect_mappings(struct unwinding *unwinding, const struct process *p
 
 static void publish(struct unwinding *unwinding, struct process *process)
 {
-	process->published_version = process->maps_version + 1;
+	collected_of(process)->published_version = process->maps_version + 1;
 	if (collect_mappings(unwinding, process) < 0 ||
 	    unwind_tables_publish(unwinding->tables, process->pid, process->start_ticks, unwinding->mappings.items,
 				  unwinding->mappings.len) < 0)
@@ -344,7 +345,8 @@ void unwinding_publish(struct unwinding *unwinding, struct process *process)
 {
 	uint64_t before_ns, begin_ns;
 
-	if (!unwinding->tables || process->exited || process->published_version == process->maps_version + 1)
+	if (!unwinding->tables || process->exited ||
+	    collected_of(process)->published_version == process->maps_version + 1)
 		return;
 	before_ns = clock_cpu_ns();
 	begin_ns = process_cost_begin();
@@ -365,7 +367,7 @@ void unwinding_step(struct unwinding *unwinding, struct process_table *processes
 	process = pid ? process_find(processes, pid) : NULL;
 	if (!process)
 		return;
-	process->published_version = 0;
+	collected_of(process)->published_version = 0;
 	unwinding_publish(unwinding, process);
 }
 
@@ -385,8 +387,8 @@ void unwinding_refresh(struct unwinding *unwinding, struct process *process)
 
 void unwinding_forget(struct unwinding *unwinding, struct process *process)
 {
-	if (!unwinding->tables || !process->published_version)
+	if (!unwinding->tables || !collected_of(process)->published_version)
 		return;
-	process->published_version = 0;
+	collected_of(process)->published_version = 0;
 	unwind_tables_forget(unwinding->tables, process->pid);
 }

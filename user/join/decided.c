@@ -15,11 +15,11 @@ void decided_init(struct decided *decided, struct profile *profile, struct symbo
 	resolver_init(&decided->resolver, profile, symbols);
 }
 
-static uint32_t known_thread(struct decided *decided, const struct process *process, uint32_t tid, const char *name,
+static uint32_t known_thread(struct decided *decided, struct process *process, uint32_t tid, const char *name,
 			     const char *comm)
 {
-	uint32_t thread =
-		profile_known_thread(decided->profile, (uint32_t)process->pid, tid, name, comm, process->owner);
+	uint32_t owner = subject_of(process)->owner;
+	uint32_t thread = profile_known_thread(decided->profile, (uint32_t)process->pid, tid, name, comm, owner);
 
 	if (thread != UINT32_MAX && decided->profile->threads.items[thread].pid != (uint32_t)process->pid)
 		loader_counters[DUET_LOADER_THREADS_FULL]++;

@@ -35,6 +35,17 @@ void resolver_release(struct resolver *resolver)
 	distinct_release(&resolver->refused);
 }
 
+/* The number of frames and stack nodes that its samples have added to the profile. */
+static uint64_t *stack_rows(struct process *process)
+{
+	return process_state(process, PROCESS_OF_JOIN);
+}
+
+void resolver_forget_process(struct process *process)
+{
+	*stack_rows(process) = 0;
+}
+
 /* ---- one frame ---- */
 
 /* Returns the id of a string, or 0 if it is new and the profile is closed. */
@@ -211,7 +222,7 @@ static int64_t name_stack(struct resolver *r, struct process *process, const str
 	uint32_t node = stack_row(r, process, jvm);
 
 	rows = r->profile->frames.len + r->profile->nodes.len - rows;
-	process->stack_rows += rows;
+	*stack_rows(process) += rows;
 	r->kept += rows != 0;
 	return node == UINT32_MAX ? -ENOMEM : (int64_t)node;
 }
@@ -258,7 +269,7 @@ static int splice_bounded(struct resolver *r, struct process *process, const str
 			  const struct duet_sample *sample, const struct duet_java_sample *java,
 			  enum join_outcome outcome)
 {
-	r->is_final = process->stack_rows < PROCESS_MAX_ROWS;
+	r->is_final = *stack_rows(process) < PROCESS_MAX_ROWS;
 	if (r->is_final)
 		return splice_stack(&r->splice, process, jvm, sample, java, outcome);
 	loader_counters[DUET_LOADER_STACKS_FULL]++;

@@ -36,6 +36,8 @@ struct resolver {
 
 void resolver_init(struct resolver *resolver, struct profile *profile, struct symbols *symbols);
 void resolver_release(struct resolver *resolver);
+/* Call for each process when the profile is exchanged: its frames and stacks no longer count. */
+void resolver_forget_process(struct process *process);
 void resolver_forget(struct resolver *resolver); /* empties the caches, which fill again */
 
 /* Called after profile_exchange(), when indices of frames and stacks are no longer valid. */

@@ -89,11 +89,11 @@ static void plan_retry(struct agent *agent)
 {
 	struct process *process = agent->process;
 	uint64_t delay_s = FIRST_RETRY_S;
-	bool is_told = process->attach_failures;
+	bool is_told = jvm_process(process)->attach_failures;
 
-	for (uint32_t i = 0; i < process->attach_failures; i++)
+	for (uint32_t i = 0; i < jvm_process(process)->attach_failures; i++)
 		delay_s *= RETRY_GROWTH;
-	process->attach_failures++;
+	jvm_process(process)->attach_failures++;
 	agent->retry_ns = clock_monotonic_ns() + delay_s * NS_PER_SEC;
 	log_print(is_told ? LOG_DEBUG : LOG_WARN, "%s: native frames only, trying again in %d s", agent->why,
 		  (int)delay_s);
@@ -104,9 +104,9 @@ static void on_failed(struct agent *agent)
 	bool is_ended = agent->error == -ESRCH || process_is_ending(agent->process);
 
 	loader_counters[DUET_LOADER_JVMS_ENDED] += is_ended;
-	if (is_ended || agent->process->runtime != agent)
+	if (is_ended || jvm_process(agent->process)->agent != agent)
 		log_debug("%s", agent->why);
-	else if (agent_may_try_again(agent) && agent->process->attach_failures < RETRIES)
+	else if (agent_may_try_again(agent) && jvm_process(agent->process)->attach_failures < RETRIES)
 		plan_retry(agent);
 	else
 		log_warn("%s: native frames only", agent->why);
@@ -133,13 +133,13 @@ static void tell_refused(const struct jvms *jvms, const struct agent *agent)
 
 static void on_running(struct jvms *jvms, struct agent *agent)
 {
-	if (agent->process->runtime != agent) /* attached before an exec: not for this program */
+	if (jvm_process(agent->process)->agent != agent) /* attached before an exec: not for this program */
 		return agent_stop(agent);
 	allow_signals(jvms, agent);
 	note_engine(jvms, agent);
 	tell_refused(jvms, agent);
 	jvms->hurry_ns = clock_monotonic_ns() + HURRY_NS;
-	if (agent->process->attach_failures)
+	if (jvm_process(agent->process)->attach_failures)
 		log_info("JVM %d: the agent is attached now", agent->process->pid);
 }
 
@@ -147,8 +147,8 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 {
 	if (agent->state == before)
 		return;
-	if (agent->vm[0] && agent->process->runtime == agent)
-		agent->process->vm = intern_str(&jvms->of.profile->strings, agent->vm);
+	if (agent->vm[0] && jvm_process(agent->process)->agent == agent)
+		jvms->of.name_vm(jvms->of.context, agent->process, agent->vm);
 	if (agent->state == AGENT_RUNNING)
 		on_running(jvms, agent);
 	if (before == AGENT_RUNNING && jvms->collector)
@@ -191,9 +191,9 @@ static void progress(struct jvms *jvms, struct agent *agent, bool readable)
 /* Warns only once: a host may have hundreds of JVMs. */
 static int refuse(struct process *process)
 {
-	if (!process->refused && !loader_counters[DUET_LOADER_JVMS_REFUSED]++)
+	if (!jvm_process(process)->is_refused && !loader_counters[DUET_LOADER_JVMS_REFUSED]++)
 		log_warn("JVM %d: --max-memory has no room for its agent: native frames only", process->pid);
-	process->refused = true;
+	jvm_process(process)->is_refused = true;
 	return 0;
 }
 
@@ -238,13 +238,15 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 	struct agent *agent;
 
 	list_agent_events(&start, jvms->of.events);
+	if (jvm_process(process) != process->states[PROCESS_OF_JVMS])
+		return -ENOMEM; /* the agent would be forgotten */
 	if (!jvms->of.take_ring(jvms->of.context, &start))
 		return refuse(process);
 	agent = agent_new(process, &jvms->of.profile->strings, &start, kind, control);
 	if (!agent)
 		return -ENOMEM;
 	jvm_share_room(agent->jvm, jvms->of.names);
-	process->runtime = agent;
+	jvm_process(process)->agent = agent;
 	return vec_push(&jvms->agents, agent);
 }
 
@@ -259,7 +261,7 @@ static int attach(struct jvms *jvms, struct process *process, enum attach_kind k
 /* Judges by the mappings as last read. A sample in an unknown library triggers a new read, so this is enough. */
 static bool is_jvm(struct process *process)
 {
-	process->examined_version = process->maps_version + 1;
+	jvm_process(process)->examined_version = process->maps_version + 1;
 	return maps_find_file(&process->maps, "libjvm.so") != NULL;
 }
 
@@ -274,8 +276,8 @@ static bool is_left_alone(struct jvms *jvms, struct process *process)
 
 void jvms_notice(struct jvms *jvms, struct process *process)
 {
-	if (process->examined_version == process->maps_version + 1 || jvms->of.no_attach || process->runtime ||
-	    process->exited || process->pid == getpid() || !is_jvm(process))
+	if (jvm_process(process)->examined_version == process->maps_version + 1 || jvms->of.no_attach ||
+	    jvm_process(process)->agent || process->exited || process->pid == getpid() || !is_jvm(process))
 		return;
 	if (is_left_alone(jvms, process))
 		return;
@@ -290,7 +292,8 @@ static void try_again(struct jvms *jvms, struct agent *agent, uint64_t now_ns)
 	agent->retry_ns = 0;
 	loader_counters[DUET_LOADER_JVMS_ENDED] += agent->process->exited;
 	/* Its container, user or main class may have been unknown when it was noticed. */
-	if (!agent->process->exited && agent->process->runtime == agent && !is_left_alone(jvms, agent->process))
+	if (!agent->process->exited && jvm_process(agent->process)->agent == agent &&
+	    !is_left_alone(jvms, agent->process))
 		attach(jvms, agent->process, ATTACH_RUNNING);
 }
 
@@ -322,14 +325,14 @@ static bool survives_exec(const struct jvms *jvms, const struct agent *agent, ui
 /* Stops the agent in case its JVM still runs: otherwise it would block the next attach. */
 void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns)
 {
-	struct agent *agent = process->runtime;
+	struct agent *agent = jvm_process(process)->agent;
 	enum agent_state before;
 
 	if (!agent || survives_exec(jvms, agent, exec_ns))
 		return;
 	before = agent->state;
 	jvms->of.flush(jvms->of.context, agent);
-	process->runtime = NULL;
+	jvm_process(process)->agent = NULL;
 	if (before != AGENT_RUNNING)
 		return; /* on_running() stops it when it gets there */
 	agent_stop(agent);
@@ -382,9 +385,9 @@ void jvms_ask(struct jvms *jvms, struct agent *agent, const struct duet_want *wa
 			jvms->hurry_ns = now_ns + HURRY_NS;
 }
 
-struct unwinding *jvms_unwinding(struct jvms *jvms, const struct process *process)
+struct unwinding *jvms_unwinding(struct jvms *jvms, struct process *process)
 {
-	struct agent *agent = process->runtime;
+	struct agent *agent = jvm_process(process)->agent;
 
 	return jvms->collector || !agent ? jvms->of.unwinding : &agent->unwinding;
 }

@@ -12,6 +12,7 @@
 
 #include "base/vec.h"
 #include "jvms/agents.h"
+#include "proc/process.h"
 
 struct collector;
 struct containers;
@@ -38,6 +39,8 @@ struct jvms_parts {
 	/* Reserves memory for an agent's ring and may reduce its sizes. Returns false when there is none. */
 	bool (*take_ring)(void *context, struct agent_start *start);
 	bool (*is_left_alone)(void *context, struct process *process);
+	/* The JVM has told its name and version. */
+	void (*name_vm)(void *context, struct process *process, const char *vm);
 	bool (*holds)(void *context, const struct agent *agent); /* any half of a sample */
 	bool (*read)(void *context); /* reads all rings; false: call again, there is more */
 	void (*flush)(void *context, struct agent *agent); /* no more halves will arrive from it */
@@ -66,6 +69,21 @@ struct jvms {
 	uint64_t swept_ns; /* last search for processes that ended without an exit record */
 	uint64_t forgot_ns; /* last time that the JVMs' old code was forgotten */
 };
+
+/* What jvms/ keeps for a process. */
+struct jvm_process {
+	struct agent *agent; /* of the program that runs now; owned by struct agents; or NULL */
+	uint32_t examined_version; /* 1 + the maps_version that was searched for a JVM */
+	uint32_t attach_failures; /* failed attaches that were tried again */
+	bool is_refused; /* there was no memory for its agent */
+	bool was_exited; /* it had exited when the dead were last released */
+};
+_Static_assert(sizeof(struct jvm_process) <= PROCESS_STATE_BYTES, "too large");
+
+static inline struct jvm_process *jvm_process(struct process *process)
+{
+	return process_state(process, PROCESS_OF_JVMS);
+}
 
 void jvms_open(struct jvms *jvms, const struct jvms_parts *of);
 void jvms_release(struct jvms *jvms); /* frees the agents; aborts attaches that are under way */
@@ -100,7 +118,7 @@ void jvms_tell_unfaithful(const struct jvms *jvms, enum agent_state state, const
 /* Warns about JVMs whose frame layout is unknown: AsyncGetCallTrace provides all of their Java frames. */
 void jvms_tell_unwalked(const struct jvms *jvms);
 /* Returns the unwind tables by which the process's stacks are walked. */
-struct unwinding *jvms_unwinding(struct jvms *jvms, const struct process *process);
+struct unwinding *jvms_unwinding(struct jvms *jvms, struct process *process);
 
 /* release.c. Frees what belongs to processes that have ended, unless a sample still needs it. */
 void jvms_release_dead(struct jvms *jvms);

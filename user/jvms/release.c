@@ -17,7 +17,7 @@ typedef bool (*agent_test)(const struct jvms *jvms, const struct agent *agent);
 
 static bool is_over(const struct jvms *jvms, const struct agent *agent)
 {
-	bool is_left = agent->process->exited || agent->process->runtime != agent;
+	bool is_left = agent->process->exited || jvm_process(agent->process)->agent != agent;
 
 	return is_left && (agent->state == AGENT_GONE || agent->state == AGENT_FAILED) &&
 	       !jvms->of.holds(jvms->of.context, agent);
@@ -29,7 +29,7 @@ static bool is_over(const struct jvms *jvms, const struct agent *agent)
  */
 static bool is_useless(const struct jvms *jvms, const struct agent *agent)
 {
-	bool is_left = agent->process->runtime != agent || (agent->process->exited && !agent->ring);
+	bool is_left = jvm_process(agent->process)->agent != agent || (agent->process->exited && !agent->ring);
 
 	return is_left && agent->state == AGENT_FAILED && !agent->retry_ns && !jvms->of.holds(jvms->of.context, agent);
 }
@@ -39,8 +39,8 @@ static void free_agent(struct jvms *jvms, struct agent *agent)
 {
 	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++)
 		jvms->agents.gone_lost[c] += agent_lost(agent, c);
-	if (agent->process->runtime == agent)
-		agent->process->runtime = NULL;
+	if (jvm_process(agent->process)->agent == agent)
+		jvm_process(agent->process)->agent = NULL;
 	jvms->of.forget(jvms->of.context, agent);
 	agent_free(agent);
 }
@@ -105,9 +105,9 @@ static bool is_target(const struct jvms *jvms, const struct process *process)
 static bool is_done(void *context, struct process *process)
 {
 	struct jvms *jvms = context;
-	bool was_exited = process->was_exited;
+	bool was_exited = jvm_process(process)->was_exited;
 
-	process->was_exited = process->exited;
+	jvm_process(process)->was_exited = process->exited;
 	if (!was_exited || has_agent(jvms, process) || is_target(jvms, process))
 		return false;
 	symbols_forget_process(jvms->of.symbols, process);

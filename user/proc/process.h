@@ -14,40 +14,25 @@
 #include "base/map.h"
 #include "proc/maps.h"
 
+/* The folders that keep state for each process. */
+enum process_folder { PROCESS_OF_COLLECT, PROCESS_OF_JVMS, PROCESS_OF_SUBJECT, PROCESS_OF_JOIN, PROCESS_FOLDERS };
+#define PROCESS_STATE_BYTES 64 /* a folder's state is no larger, and owns nothing */
+
 struct process {
-	pid_t pid;		/* in the loader's pid namespace */
-	uint64_t start_ticks;	/* /proc/PID/stat field 22, USER_HZ ticks since boot */
+	pid_t pid; /* in the loader's pid namespace */
+	uint64_t start_ticks; /* /proc/PID/stat field 22, USER_HZ ticks since boot */
 	char comm[16];
-	char *executable;	/* link text of /proc/PID/exe, or NULL */
-	pid_t ns_pid;		/* innermost pid of NSpid: in /proc/PID/status */
-	uid_t uid;		/* effective user id, for attach */
+	char *executable; /* link text of /proc/PID/exe, or NULL */
+	pid_t ns_pid; /* innermost pid of NSpid: in /proc/PID/status */
+	uid_t uid; /* effective user id, for attach */
 	gid_t gid;
-	struct maps maps;	/* as of maps_ns */
-	uint64_t maps_ns;	/* 0 = never read */
-	uint64_t maps_cost_ns;	/* CPU time that reading and publishing them took, less what was forgiven until … */
-	uint64_t maps_paid_ns;	/* … this time */
-	uint32_t maps_version;	/* incremented when `maps` changes */
-	bool exited;		/* exited, or known from records only: its stacks are kept, but it is not in /proc */
-	void *runtime;		/* the session's own: state of the JVM in this process */
-	uint32_t examined_version; /* the session's own: 1 + the maps_version that was searched for a JVM */
-	uint32_t attach_failures; /* the session's own: failed attaches that were tried again */
-	uint32_t program; /* the session's own: the program that a JVM runs, 0 = not known */
-	/* The session's own: the same program as people name it, if possible with the name that Spark has for it. */
-	uint32_t application;
-	uint32_t executed_as; /* the session's own: the path by which the process was started, … */
-	uint32_t libjvm; /* … the build of its JVM, … */
-	uint32_t vm_flags; /* … and the VM flags set by options */
-	uint32_t vm; /* the session's own: name and version of the VM, as its agent reported them; 0 = not yet */
-	uint32_t owner; /* the session's own: row of the profile for the owner of its last sample, … */
-	uint64_t owner_cgroup; /* … which was in this cgroup, … */
-	uint32_t owner_version; /* … when maps_version was this, … */
-	uint64_t owner_ns; /* … and was looked up at this time; 0 = never */
-	uint32_t published_version; /* the session's own: 1 + the maps_version whose unwind tables BPF has */
-	bool awaits_rows; /* the session's own: its unwind tables must be published */
-	bool refused; /* the session's own: there was no memory for its agent */
-	bool is_sampled; /* the session's own */
-	bool was_exited; /* the session's own: it had exited when the previous window ended */
-	uint64_t stack_rows;	/* the profile's own: frames and stack nodes added by its samples */
+	struct maps maps; /* as of maps_ns */
+	uint64_t maps_ns; /* 0 = never read */
+	uint64_t maps_cost_ns; /* CPU time that reading and publishing them took, less what was forgiven until … */
+	uint64_t maps_paid_ns; /* … this time */
+	uint32_t maps_version; /* incremented when `maps` changes */
+	bool exited; /* exited, or known from records only: its stacks are kept, but it is not in /proc */
+	void *states[PROCESS_FOLDERS]; /* see process_state() */
 };
 
 struct process_table {
@@ -65,6 +50,11 @@ void process_table_release(struct process_table *table);
  */
 struct process *process_get(struct process_table *table, pid_t pid, uint64_t start_ticks);
 struct process *process_find(const struct process_table *table, pid_t pid); /* returns NULL when not seen */
+/*
+ * Returns the state that a folder keeps for the process: PROCESS_STATE_BYTES, zeroed at first, which live as long as
+ * the process. When out of memory, the block is zeroed again by the next call: nothing is remembered.
+ */
+void *process_state(struct process *process, enum process_folder folder);
 /* Moves mappings from the mapping log into a process whose own can no longer be read. Empties `maps`. */
 void process_adopt_maps(struct process *process, struct maps *maps);
 /* Call after an exec: same pid and start time, another program. Reads names and mappings again. */

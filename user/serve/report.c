@@ -18,6 +18,7 @@
 #include "serve/losses.h"
 #include "serve/stats.h"
 #include "subject/host.h"
+#include "subject/owners.h"
 
 #define TEXT_MAX 240
 
@@ -159,7 +160,8 @@ static void facts_of_jvms(const struct report *report)
 {
 	for (size_t i = 0; i < report->agents->len; i++) {
 		const struct agent *agent = report->agents->items[i];
-		const char *application = intern_text(&report->profile->strings, agent->process->application);
+		uint32_t name = subject_of(agent->process)->application;
+		const char *application = intern_text(&report->profile->strings, name);
 
 		if (agent->vm[0])
 			profile_add_fact(report->profile, "JVM", "%d: %s%s%s", agent->process->pid, agent->vm,

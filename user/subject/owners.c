@@ -37,18 +37,19 @@ static uint32_t executable_of(struct owners *owners, const struct process *proce
 	return intern_str(&owners->profile->strings, process->executable ? process->executable : "");
 }
 
-static void fill_program(const struct process *process, struct profile_owner *owner)
+static void fill_program(const struct subject *subject, struct profile_owner *owner)
 {
-	owner->application = process->application;
-	owner->executed_as = process->executed_as;
-	owner->runtime = process->vm;
-	owner->libjvm = process->libjvm;
-	owner->vm_flags = process->vm_flags;
+	owner->application = subject->application;
+	owner->executed_as = subject->executed_as;
+	owner->runtime = subject->vm;
+	owner->libjvm = subject->libjvm;
+	owner->vm_flags = subject->vm_flags;
 }
 
 /* Samples from before the JVM was recognised, or had published everything, belong to the same program. */
-static void fill_earlier_rows(struct owners *owners, const struct process *process)
+static void fill_earlier_rows(struct owners *owners, struct process *process)
 {
+	const struct subject *subject = subject_of(process);
 	struct profile *profile = owners->profile;
 	uint32_t executable = executable_of(owners, process);
 
@@ -57,13 +58,14 @@ static void fill_earlier_rows(struct owners *owners, const struct process *proce
 
 		if (owner->pid == (uint32_t)process->pid && owner->start_ticks == process->start_ticks &&
 		    owner->executable == executable &&
-		    (!owner->application || owner->application == process->application))
-			fill_program(process, owner);
+		    (!owner->application || owner->application == subject->application))
+			fill_program(subject, owner);
 	}
 }
 
 static void find_application(struct owners *owners, struct process *process, const struct mapping *libjvm)
 {
+	struct subject *subject = subject_of(process);
 	struct intern *strings = &owners->profile->strings;
 	struct buf name, id, executed_as;
 	size_t len;
@@ -79,10 +81,10 @@ static void find_application(struct owners *owners, struct process *process, con
 	if (!err && owners->spark_names)
 		program_add_spark(process->pid, &name);
 	if (!err && is_still(process)) {
-		process->program = intern_bytes(strings, name.data, len);
-		process->application = intern_str(strings, name.data);
-		process->executed_as = intern_str(strings, executed_as.data);
-		process->libjvm = intern_str(strings, id.data);
+		subject->program = intern_bytes(strings, name.data, len);
+		subject->application = intern_str(strings, name.data);
+		subject->executed_as = intern_str(strings, executed_as.data);
+		subject->libjvm = intern_str(strings, id.data);
 	}
 	buf_release(&executed_as);
 	buf_release(&id);
@@ -95,29 +97,43 @@ static void find_vm_flags(struct owners *owners, struct process *process)
 
 	buf_init(&flags);
 	if (!program_vm_flags(process, process_age_ns(process) < NAMELESS_NS, &flags) && is_still(process))
-		process->vm_flags = intern_str(&owners->profile->strings, flags.data);
+		subject_of(process)->vm_flags = intern_str(&owners->profile->strings, flags.data);
 	buf_release(&flags);
 }
 
 static void find_program(struct owners *owners, struct process *process)
 {
+	const struct subject *subject = subject_of(process);
 	const struct mapping *libjvm = maps_find_file(&process->maps, "libjvm.so");
 
 	if (!process->exited && libjvm) {
-		if (!process->application)
+		if (!subject->application)
 			find_application(owners, process, libjvm);
-		if (process->application && !process->vm_flags)
+		if (subject->application && !subject->vm_flags)
 			find_vm_flags(owners, process);
 	}
-	if (process->application)
+	if (subject->application)
 		fill_earlier_rows(owners, process);
 }
 
 void owners_exec(struct process *process)
 {
-	process->program = process->application = process->executed_as = process->libjvm = process->vm_flags =
-		process->vm = 0;
-	process->owner_ns = 0;
+	struct subject *subject = subject_of(process);
+
+	*subject = (struct subject){.owner = subject->owner, .owner_cgroup = subject->owner_cgroup};
+}
+
+void owners_new_profile(struct process *process, struct intern_move *move)
+{
+	struct subject *subject = subject_of(process);
+
+	subject->owner_ns = 0;
+	subject->program = intern_moved(move, subject->program);
+	subject->application = intern_moved(move, subject->application);
+	subject->executed_as = intern_moved(move, subject->executed_as);
+	subject->libjvm = intern_moved(move, subject->libjvm);
+	subject->vm_flags = intern_moved(move, subject->vm_flags);
+	subject->vm = intern_moved(move, subject->vm);
 }
 
 /* ---- the container ---- */
@@ -208,7 +224,7 @@ bool owners_is_listed(struct owners *owners, struct process *process, const stru
 	if (!patterns->len)
 		return false;
 	find_program(owners, process);
-	program = intern_text(&owners->profile->strings, process->program);
+	program = intern_text(&owners->profile->strings, subject_of(process)->program);
 	if (!*program && process_age_ns(process) < NAMELESS_NS)
 		return true;
 	program += strlen(program) > strlen(APPLICATION_PREFIX) ? strlen(APPLICATION_PREFIX) : 0;
@@ -230,34 +246,35 @@ static uint32_t make_row(struct owners *owners, struct process *process, const s
 	};
 
 	find_program(owners, process);
-	if (process->application)
-		fill_program(process, &owner);
+	if (subject_of(process)->application)
+		fill_program(subject_of(process), &owner);
 	owner.cgroup = intern_str(strings, containers_get(&owners->containers, cgroup_id)->path);
 	fill_container(owners, container_of(owners, process, cgroup_id), &owner);
 	return profile_owner(owners->profile, &owner);
 }
 
 /* Returns true for a young JVM that has not yet published its options. */
-static bool is_incomplete(const struct process *process)
+static bool is_incomplete(const struct subject *subject)
 {
-	return process->application && !process->vm_flags;
+	return subject->application && !subject->vm_flags;
 }
 
 uint32_t owners_row(struct owners *owners, struct process *process, const struct duet_sample *sample)
 {
+	struct subject *subject = subject_of(process);
 	uint64_t now_ns = clock_monotonic_ns();
-	bool is_known, is_old = now_ns - process->owner_ns > MEMBERSHIP_AGE_NS;
-	uint64_t cgroup_id = sample ? sample->cgroup_id : process->owner_cgroup;
+	bool is_known, is_old = now_ns - subject->owner_ns > MEMBERSHIP_AGE_NS;
+	uint64_t cgroup_id = sample ? sample->cgroup_id : subject->owner_cgroup;
 
 	if (!sample && is_old && !process->exited)
 		cgroup_id = cgroup_of(owners, process);
-	is_known = process->owner_ns && process->owner_cgroup == cgroup_id &&
-		   process->owner_version == process->maps_version;
-	if (is_known && (!is_old || process->exited || (cgroup_id != CGROUP_ROOT_ID && !is_incomplete(process))))
-		return process->owner;
-	process->owner = make_row(owners, process, sample, cgroup_id);
-	process->owner_cgroup = cgroup_id;
-	process->owner_version = process->maps_version;
-	process->owner_ns = now_ns;
-	return process->owner;
+	is_known = subject->owner_ns && subject->owner_cgroup == cgroup_id &&
+		   subject->owner_version == process->maps_version;
+	if (is_known && (!is_old || process->exited || (cgroup_id != CGROUP_ROOT_ID && !is_incomplete(subject))))
+		return subject->owner;
+	subject->owner = make_row(owners, process, sample, cgroup_id);
+	subject->owner_cgroup = cgroup_id;
+	subject->owner_version = process->maps_version;
+	subject->owner_ns = now_ns;
+	return subject->owner;
 }

@@ -18,6 +18,26 @@ struct owners_list {
 	struct vec(uid_t) users; /* effective user ids as the host numbers them */
 };
 
+/* What subject/ keeps for a process. All but the last four are interned, 0 = not known. */
+struct subject {
+	uint32_t program; /* the program that a JVM runs */
+	uint32_t application; /* the same as people name it, if possible with the name that Spark has for it */
+	uint32_t executed_as; /* the path by which the process was started */
+	uint32_t libjvm; /* the build of its JVM */
+	uint32_t vm_flags; /* the VM flags set by options */
+	uint32_t vm; /* name and version of the VM, as its agent reported them */
+	uint32_t owner; /* row of the profile for the owner of its last sample, … */
+	uint32_t owner_version; /* … when maps_version was this, … */
+	uint64_t owner_cgroup; /* … which was in this cgroup, … */
+	uint64_t owner_ns; /* … and was looked up at this time; 0 = never */
+};
+_Static_assert(sizeof(struct subject) <= PROCESS_STATE_BYTES, "too large");
+
+static inline struct subject *subject_of(struct process *process)
+{
+	return process_state(process, PROCESS_OF_SUBJECT);
+}
+
 struct owners {
 	struct profile *profile;
 	struct containers containers;
@@ -35,6 +55,8 @@ void owners_release(struct owners *owners);
 uint32_t owners_row(struct owners *owners, struct process *process, const struct duet_sample *sample);
 /* Call after an exec: the process runs another program. */
 void owners_exec(struct process *process);
+/* Call when the profile is exchanged: rows are no longer valid. `move` gives the strings' new ids; NULL: they stay. */
+void owners_new_profile(struct process *process, struct intern_move *move);
 /*
  * Returns true if the list names the JVM: by its user, process name, main class or jar, container (name, id, label) or
  * cgroup. Also returns true while the JVM is too young to know what it runs: ask again later.

@@ -17,6 +17,7 @@
 #include "join/resolve.h"
 #include "jvms/agents.h"
 #include "profile/exchange.h"
+#include "subject/owners.h"
 #include "windows/window_files.h"
 
 #define WRITER_PATIENCE_NS (60 * NS_PER_SEC) /* longest time to write one window; after that the disk counts as hung */
@@ -146,16 +147,8 @@ static bool is_complete(const struct windows *windows, uint64_t read_ns)
 static void forget_rows(const struct windows_parts *of, struct intern_move *move)
 {
 	for (size_t i = 0; i < of->processes->all.len; i++) {
-		struct process *process = of->processes->all.items[i];
-
-		process->owner_ns = 0;
-		process->stack_rows = 0;
-		process->program = intern_moved(move, process->program);
-		process->application = intern_moved(move, process->application);
-		process->executed_as = intern_moved(move, process->executed_as);
-		process->libjvm = intern_moved(move, process->libjvm);
-		process->vm_flags = intern_moved(move, process->vm_flags);
-		process->vm = intern_moved(move, process->vm);
+		owners_new_profile(of->processes->all.items[i], move);
+		resolver_forget_process(of->processes->all.items[i]);
 	}
 	resolver_new_profile(of->resolver);
 }

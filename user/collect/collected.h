@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What collect/ keeps for a process. */
+#ifndef COLLECT_COLLECTED_H
+#define COLLECT_COLLECTED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proc/process.h"
+
+struct collected {
+	uint32_t published_version; /* 1 + the maps_version whose unwind tables BPF has; 0 = none */
+	bool awaits_rows; /* its unwind tables must be published */
+	bool is_sampled;
+};
+_Static_assert(sizeof(struct collected) <= PROCESS_STATE_BYTES, "too large");
+
+static inline struct collected *collected_of(struct process *process)
+{
+	return process_state(process, PROCESS_OF_COLLECT);
+}
+
+#endif
