@@ -35,7 +35,7 @@ sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-
 common := -std=gnu11 $(optimize) $(warnings) -Iheaders -MMD -MP -D_GNU_SOURCE -DDUET_VERSION='"$(VERSION)"'
 user_cflags := $(common) $(sanitize) -Iuser -I$(O)/gen -fstack-protector-strong $(CFLAGS)
 jni_includes := $(addprefix -isystem $(JAVA_HOME_BUILD)/,include include/linux)
-agent_cflags := $(common) -Ijvm-agent $(jni_includes) -fPIC \
+agent_cflags := $(common) -Ijvm-agent -Ijvm-agent/hotspot $(jni_includes) -fPIC \
 	-fvisibility=hidden -fno-omit-frame-pointer -fno-stack-protector -ftls-model=initial-exec $(CFLAGS)
 # -z now: binding a function at its first call takes locks of the dynamic linker, which a signal handler must not.
 agent_ldflags := -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,--as-needed -Wl,-Bsymbolic \
@@ -51,7 +51,7 @@ bpf_cflags := -std=gnu11 -O2 -g -target bpf -D__TARGET_ARCH_$(bpf_target_arch) -
 # ---- files -------------------------------------------------------------------
 user_src := $(filter-out user/main.c,$(sort $(wildcard user/*.c user/*/*.c)))
 user_obj := $(user_src:%.c=$(O)/%.o) $(patsubst %.S,$(O)/%.o,$(wildcard user/*/*.S))
-agent_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard jvm-agent/*.c)))
+agent_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard jvm-agent/*.c jvm-agent/*/*.c)))
 bpf_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 # Of the C programs there, those with cmocka are tests, the others help a script.
@@ -140,7 +140,7 @@ $(O)/gen/duet.skel.h: $(O)/gen/duet.bpf.o
 
 $(O)/tests/%: tests/%.c $(O)/libduetuser.a
 	$(call msg,TEST,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Itests -Ijvm-agent $(jni_includes) -o $@ $< $(O)/libduetuser.a \
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Itests -Ijvm-agent -Ijvm-agent/hotspot $(jni_includes) -o $@ $< $(O)/libduetuser.a \
 		-lcmocka $(user_libs)
 
 # Notes which ways its walks take.
@@ -149,7 +149,7 @@ $(O)/tests/corpus/capture: private user_cflags += -fsanitize-coverage=trace-pc
 # Built by a make of its own, with clang and sanitizers in everything, see `fuzz` below.
 $(O)/tests/fuzz/%: tests/fuzz/%.c $(O)/libduetuser.a
 	$(call msg,FUZZ,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -fsanitize=fuzzer -Itests/fuzz -Ijvm-agent $(jni_includes) -o $@ $< \
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -fsanitize=fuzzer -Itests/fuzz -Ijvm-agent -Ijvm-agent/hotspot $(jni_includes) -o $@ $< \
 		$(O)/libduetuser.a $(user_libs)
 
 # Java workloads, and the native half of those that need one.

@@ -4,14 +4,13 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "answers.h"
 #include "clock.h"
 #include "jvm.h"
 #include "jvmstructs.h"
 #include "kept.h"
 #include "metadata.h"
-#include "methods.h"
 #include "nmethods.h"
-#include "safe_copy.h"
 #include "stay.h"
 
 /* ---- compiled methods ---- */
@@ -33,7 +32,7 @@ static void find_enter_special(uintptr_t address)
 
 	if (enter_special || jvm.version < 21 || !jvmstructs_blob_at(address, &blob))
 		return;
-	safe_copy(kind, (uintptr_t)blob.name, sizeof(kind) - 1);
+	jvmstructs_blob_name(&blob, kind, sizeof(kind));
 	if (strcmp(kind, "native nmethod") != 0 || !nmethods_method(address, &method) ||
 	    !metadata_names_read(&method, &names))
 		return;
@@ -63,7 +62,7 @@ static void keep_record(uintptr_t address)
 {
 	struct nmethod_record record;
 
-	if (nmethods_find(address, 0, KEEP_BYTES, &record) == NMETHOD_FOUND)
+	if (nmethods_find(address, 0, clock_ns(), KEEP_BYTES, &record) == NMETHOD_FOUND)
 		kept_add(&record);
 }
 
@@ -87,7 +86,6 @@ void JNICALL code_on_unload(jvmtiEnv *jvmti, jmethodID method, const void *addre
 
 /* ---- stubs ---- */
 
-#define STUB_NAME_BYTES 104
 #define MAX_STUBS 4096 /* JDK 25 reports 1,500 */
 
 /*
@@ -138,33 +136,6 @@ static bool find_stub(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_N
 	return found;
 }
 
-/* Copies the name with safe_copy(), because the blob may be freed meanwhile. */
-static bool find_other_blob(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
-{
-	struct code_blob blob;
-
-	if (!jvmstructs_blob_at(pc, &blob))
-		return false;
-	name[safe_copy(name, (uintptr_t)blob.name, STUB_NAME_BYTES - 1)] = '\0';
-	ret_stub->address = blob.start;
-	ret_stub->code_bytes = (uint32_t)blob.bytes;
-	return name[0] && !jvmstructs_is_nmethod(name);
-}
-
-static bool answer_stub(struct stay *stay, uintptr_t pc)
-{
-	struct duet_stub stub = {.time_ns = clock_ns()};
-	char name[STUB_NAME_BYTES];
-	struct ring_part parts[] = {{&stub, sizeof(stub)}, {name, 0}};
-
-	if (!find_stub(pc, &stub, name) && !find_other_blob(pc, &stub, name))
-		return false;
-	stub.name_len = (uint32_t)strlen(name);
-	parts[1].bytes = stub.name_len;
-	ring_write(&stay->ring, DUET_AGENT_STUB, parts, 2, RING_WAIT);
-	return true;
-}
-
 /*
  * Before JDK 17, enabling DynamicCodeGenerated in a running JVM races with code being generated and has crashed
  * (JDK-8212155). At start it is safe in all JDKs.
@@ -172,18 +143,6 @@ static bool answer_stub(struct stay *stay, uintptr_t pc)
 bool code_has_stub_events(void)
 {
 	return jvm.at_start || jvm.version >= 17;
-}
-
-void code_publish_heaps(struct stay *stay)
-{
-	uintptr_t low, high;
-
-	for (unsigned int i = 0; jvmstructs_code_heap(i, &low, &high); i++) {
-		struct duet_code_heap heap = {.low = low, .high = high};
-		struct ring_part part = {&heap, sizeof(heap)};
-
-		ring_write(&stay->ring, DUET_AGENT_CODE_HEAP, &part, 1, RING_WAIT);
-	}
 }
 
 /*
@@ -228,73 +187,27 @@ void code_learn_existing(void)
 
 /* ---- answers ---- */
 
-#define METHODS_AT_ONCE 64 /* sent with one compilation; a large one has hundreds, of which samples hit few */
-
-/* Returns the entry of the first pc after this one: debug information describes the code before its own pc. */
-static const struct duet_code_pc *pc_behind(const struct nmethod_record *record, uint64_t pc)
+static void answer_other(const struct answers *answers, uint64_t pc, uint32_t id)
 {
-	for (uint32_t i = 0; i < record->load.pc_count; i++)
-		if (record->load.address + record->pcs[i].offset > pc)
-			return &record->pcs[i];
-	return NULL;
+	struct duet_stub stub = {.time_ns = clock_ns()};
+	char name[STUB_NAME_BYTES];
+
+	if (!id && find_stub((uintptr_t)pc, &stub, name))
+		answer_stub(answers, &stub, name);
+	else if (id || !answer_blob(answers, pc, stub.time_ns))
+		answer_code_gone(answers, pc, id);
 }
 
-/* Methods that have no room now are left out: the loader asks for them. */
-static void tell_some(struct stay *stay, JNIEnv *env, const struct duet_java_frame *frames, uint32_t count,
-		      unsigned int *left)
+void code_answer(const struct answers *answers, uint64_t pc, uint32_t id)
 {
-	for (uint32_t i = 0; i < count && *left && ring_has_room(&stay->ring); i++)
-		*left -= methods_tell(stay, env, frames[i].method);
-}
-
-/*
- * A JVM may end before the loader has asked for the names too. So they are sent with the code, those that the sample
- * hit first. ring_has_room() wants room for two records, so that there is still room for the code after the last
- * method.
- */
-static void tell_methods(struct stay *stay, JNIEnv *env, const struct nmethod_record *record, uint64_t pc)
-{
-	const struct duet_java_frame itself = {.method = record->load.method};
-	const struct duet_code_pc *met = pc_behind(record, pc);
-	unsigned int left = METHODS_AT_ONCE;
-
-	if (met)
-		tell_some(stay, env, record->frames + met->frame, met->depth, &left);
-	tell_some(stay, env, &itself, 1, &left);
-	tell_some(stay, env, record->frames, record->load.frame_count, &left);
-}
-
-/* Takes ownership of the record. */
-static void answer_compiled(struct stay *stay, JNIEnv *env, struct nmethod_record *record, uint64_t pc)
-{
-	struct ring_part parts[] = {
-		{&record->load, sizeof(record->load)},
-		{record->pcs, record->load.pc_count * sizeof(*record->pcs)},
-		{record->frames, record->load.frame_count * sizeof(*record->frames)},
-	};
-
-	tell_methods(stay, env, record, pc);
-	ring_write(&stay->ring, DUET_AGENT_CODE_LOAD, parts, 3, RING_WAIT);
-	nmethods_release(record);
-}
-
-void code_answer(struct stay *stay, JNIEnv *env, uint64_t pc, uint32_t id)
-{
-	const struct duet_want want = {.key = pc, .id = id, .kind = DUET_WANT_CODE};
 	struct nmethod_record record;
+	enum nmethod_result result =
+		nmethods_find((uintptr_t)pc, id, clock_ns(), ring_metadata_most(answers->ring), &record);
 
-	switch (nmethods_find((uintptr_t)pc, id, ring_metadata_most(&stay->ring), &record)) {
-	case NMETHOD_FOUND:
-		return answer_compiled(stay, env, &record, pc);
-	case NMETHOD_NONE:
-		if (!id && answer_stub(stay, (uintptr_t)pc))
-			return;
-		break;
-	case NMETHOD_GONE:
-		break;
-	}
-	if (id && kept_copy(id, &record))
-		return answer_compiled(stay, env, &record, pc);
-	duet_ring_count(stay->ring.page, DUET_AGENT_CODE_GONE);
-	ring_write_gone(&stay->ring, &want);
+	if (result == NMETHOD_FOUND || (id && kept_copy(id, &record)))
+		answer_compiled(answers, &record, pc);
+	else if (result == NMETHOD_NONE)
+		answer_other(answers, pc, id);
+	else
+		answer_code_gone(answers, pc, id);
 }

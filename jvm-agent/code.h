@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct answers;
 struct stay;
 
 void JNICALL code_on_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const void *address, jint map_length,
@@ -20,8 +21,6 @@ void JNICALL code_on_stub(jvmtiEnv *jvmti, const char *name, const void *address
 /* Returns true if DynamicCodeGenerated may be enabled in this JVM. */
 bool code_has_stub_events(void);
 
-/* Publishes the reserved address ranges of the code heaps. Agent's thread only. */
-void code_publish_heaps(struct stay *stay);
 /*
  * Publishes how code and methods are laid out, so that others can walk Java frames. Called again and again: publishes a
  * new layout when a kind of code has appeared that the last one lacked. Agent's thread only.
@@ -37,6 +36,6 @@ void code_learn_existing(void);
  * compilation's id or 0; records of the methods that it names come before it. Else writes DUET_AGENT_STUB if `id` is 0
  * and other code is there, or DUET_AGENT_GONE. Agent's thread only.
  */
-void code_answer(struct stay *stay, JNIEnv *env, uint64_t pc, uint32_t id);
+void code_answer(const struct answers *answers, uint64_t pc, uint32_t id);
 
 #endif

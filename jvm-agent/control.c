@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "clock.h"
 #include "code.h"
 #include "engine.h"
@@ -149,7 +150,7 @@ static void stay_stop(struct stay *stay)
 	jvm_events_disable();
 	threads_forget();
 	kept_forget();
-	methods_forget_told();
+	answers_forget_told();
 	if (!stay_close())
 		return;
 	if (stay->engine->release)
@@ -159,10 +160,12 @@ static void stay_stop(struct stay *stay)
 
 static void stay_answer(struct stay *stay, JNIEnv *env, const struct duet_want *want)
 {
+	const struct answers answers = {.ring = &stay->ring, .other_names = methods_ask_jvmti, .context = env};
+
 	if (want->kind == DUET_WANT_METHOD)
-		methods_answer(stay, env, want->key);
+		answer_method(&answers, want->key);
 	else if (want->kind == DUET_WANT_CODE)
-		code_answer(stay, env, want->key, want->id);
+		code_answer(&answers, want->key, want->id);
 }
 
 /* Waits until the loader has made room in the ring, however long that takes. Returns false when the loader is gone. */
@@ -287,7 +290,7 @@ static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *
 	peer_send_started(peer, &started);
 	settle();
 	if (!error) {
-		code_publish_heaps(stay);
+		answer_heaps(&(struct answers){.ring = &stay->ring});
 		threads_sweep(stay, env);
 		code_learn_existing();
 		stopped = stay_serve(stay, env, peer);

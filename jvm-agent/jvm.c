@@ -13,6 +13,7 @@
 #include "control.h"
 #include "jvmstructs.h"
 #include "libc_versions.h"
+#include "memory.h"
 #include "metadata.h"
 #include "nmethods.h"
 #include "stay.h"
@@ -266,9 +267,10 @@ void jvm_learn(JNIEnv *env)
 	if (jvm.version || (*env)->PushLocalFrame(env, LOCAL_REFS))
 		return;
 	jvm.version = java_version();
-	if (libjvm && !jvmstructs_open(libjvm)) {
-		metadata_open(libjvm, jvm.version);
-		nmethods_open(libjvm, jvm.version);
+	memory_open(libjvm);
+	if (!jvmstructs_open()) {
+		metadata_open(jvm.version, false);
+		nmethods_open(jvm.version);
 	}
 	java_thread = own_java_thread(env);
 	if (jvm.asgct && java_thread && find_thread_key(java_thread)) {

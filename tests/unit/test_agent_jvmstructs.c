@@ -12,6 +12,7 @@
 #include "vmstructs.c"
 #include "jvmstructs.c"
 #include "perf_counter.c"
+#include "memory.c"
 #include "safe_copy.c"
 
 #define HEAP_BYTES 4096u

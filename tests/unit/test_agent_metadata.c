@@ -13,6 +13,7 @@
 
 #include "vmstructs.c"
 #include "metadata.c"
+#include "memory.c"
 #include "safe_copy.c"
 
 #define KNOWN(type, member) ((struct offset){true, 4, (uint32_t)offsetof(type, member)})

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "answers.c"
 #include "code.c"
 #include "kept.c"
 #include "methods.c"
@@ -21,6 +22,7 @@
 struct agent_jvm jvm = {.version = 17};
 
 static struct stay stay;
+static const struct answers answers = {.ring = &stay.ring, .other_names = methods_ask_jvmti};
 static struct duet_ring_page page;
 static struct duet_ring_lane *const lane = &page.lanes[DUET_LANE_METADATA];
 static struct nmethod_record compiled; /* at CODE */
@@ -75,9 +77,10 @@ void metadata_sort_lines(struct duet_line *lines, size_t count)
 	(void)lines, (void)count;
 }
 
-enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, size_t most_bytes, struct nmethod_record *ret)
+enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, uint64_t now_ns, size_t most_bytes,
+				  struct nmethod_record *ret)
 {
-	(void)most_bytes, (void)id;
+	(void)most_bytes, (void)id, (void)now_ns;
 	return pc >= CODE && copy_record(&compiled, ret) ? NMETHOD_FOUND : NMETHOD_GONE;
 }
 
@@ -123,10 +126,10 @@ bool jvmstructs_layout(struct duet_jvm_layout *ret, int version)
 	return false;
 }
 
-size_t safe_copy(void *to, uintptr_t from, size_t bytes)
+void jvmstructs_blob_name(const struct code_blob *blob, char *name, size_t size)
 {
-	(void)to, (void)from, (void)bytes;
-	return 0;
+	(void)blob, (void)size;
+	name[0] = '\0';
 }
 
 struct stay *stay_enter(void)
@@ -148,7 +151,7 @@ static int open_ring(void **state)
 	stay.ring.lanes[DUET_LANE_METADATA] =
 		(struct duet_lane_view){.lane = lane, .data = calloc(2, LANE_BYTES), .bytes = LANE_BYTES};
 	name_bytes = 4;
-	methods_forget_told();
+	answers_forget_told();
 	return 0;
 }
 
@@ -212,16 +215,16 @@ static void test_names_come_with_the_code(void **state)
 {
 	(void)state;
 	compile(3);
-	code_answer(&stay, NULL, CODE + 16, 7); /* in front of the second pc */
+	code_answer(&answers, CODE + 16, 7); /* in front of the second pc */
 	expect_method(2, true);
 	expect_method(1000, true);
 	expect_method(1, true);
 	expect_method(3, true);
 	expect_type(DUET_AGENT_CODE_LOAD);
-	code_answer(&stay, NULL, CODE + 32, 7);
+	code_answer(&answers, CODE + 32, 7);
 	expect_type(DUET_AGENT_CODE_LOAD); /* all has been told */
-	methods_forget_told();
-	code_answer(&stay, NULL, CODE + 47, 7);
+	answers_forget_told();
+	code_answer(&answers, CODE + 47, 7);
 	expect_method(3, true);
 }
 
@@ -234,7 +237,7 @@ static void test_names_come_with_kept_code(void **state)
 	compile(1);
 	assert_true(copy_record(&compiled, &record));
 	kept_add(&record);
-	code_answer(&stay, NULL, CODE - 1, 7);
+	code_answer(&answers, CODE - 1, 7);
 	expect_method(1, true);
 	expect_method(1000, true);
 	expect_type(DUET_AGENT_CODE_LOAD);
@@ -245,10 +248,10 @@ static void test_what_was_asked_for_is_always_told(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		methods_answer(&stay, NULL, 5);
+		answer_method(&answers, 5);
 		expect_method(5, false);
 	}
-	assert_false(methods_tell(&stay, NULL, 5));
+	assert_false(answer_unasked(&answers, 5));
 	assert_null(next());
 }
 
@@ -256,10 +259,10 @@ static void test_what_was_asked_for_is_always_told(void **state)
 static void test_unloaded(void **state)
 {
 	(void)state;
-	assert_false(methods_tell(&stay, NULL, UNLOADED));
+	assert_false(answer_unasked(&answers, UNLOADED));
 	assert_null(next());
 	assert_int_equal(page.counters[DUET_AGENT_METHOD_GONE], 0);
-	methods_answer(&stay, NULL, UNLOADED);
+	answer_method(&answers, UNLOADED);
 	expect_type(DUET_AGENT_GONE);
 	assert_int_equal(page.counters[DUET_AGENT_METHOD_GONE], 1);
 }
@@ -268,7 +271,7 @@ static void test_large_code_names_some(void **state)
 {
 	(void)state;
 	compile(500);
-	code_answer(&stay, NULL, CODE + 16 * 400, 7);
+	code_answer(&answers, CODE + 16 * 400, 7);
 	expect_method(401, true);
 	expect_method(1000, true);
 	for (uint64_t key = 1; key <= METHODS_AT_ONCE - 2; key++)
@@ -284,7 +287,7 @@ static void test_names_leave_room_for_the_code(void **state)
 	(void)state;
 	compile(500);
 	name_bytes = 8000;
-	code_answer(&stay, NULL, CODE, 7);
+	code_answer(&answers, CODE, 7);
 	for (record = next(); record && record->type == DUET_AGENT_METHOD; record = next())
 		methods++;
 	assert_in_range(methods, 1, 8);
@@ -301,7 +304,7 @@ static void test_a_method_fits_the_ring(void **state)
 
 	(void)state;
 	name_bytes = UINT16_MAX + 2;
-	methods_answer(&stay, NULL, 5);
+	answer_method(&answers, 5);
 	record = next();
 	assert_non_null(record);
 	assert_true(record->size <= ring_metadata_most(&stay.ring));
@@ -316,7 +319,7 @@ static void test_more_methods_than_are_remembered(void **state)
 {
 	(void)state;
 	for (uint64_t key = 1; key <= 3 * MAX_TOLD; key++) {
-		assert_true(methods_tell(&stay, NULL, key << 3));
+		assert_true(answer_unasked(&answers, key << 3));
 		lane->head = lane->tail = 0;
 		memset(stay.ring.lanes[DUET_LANE_METADATA].data, 0, 256);
 	}

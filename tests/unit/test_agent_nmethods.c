@@ -12,6 +12,7 @@
 #include "vmstructs.c"
 #include "kept.c"
 #include "nmethods.c"
+#include "memory.c"
 #include "safe_copy.c"
 
 #define ID 7
@@ -43,6 +44,12 @@ bool jvmstructs_blob_at(uintptr_t pc, struct code_blob *ret)
 	*ret = (struct code_blob){.name = "nmethod", .start = (uintptr_t)&heap.blob, .bytes = sizeof(heap.blob)};
 	ret->code_begin = (uintptr_t)heap.blob.code;
 	return true;
+}
+
+void jvmstructs_blob_name(const struct code_blob *blob, char *name, size_t size)
+{
+	name[0] = '\0';
+	strncat(name, blob->name, size - 1);
 }
 
 bool jvmstructs_is_nmethod(const char *name)
@@ -103,7 +110,7 @@ static struct nmethod_record find(void)
 {
 	struct nmethod_record record;
 
-	assert_int_equal(nmethods_find((uintptr_t)heap.blob.code, ID, MOST_BYTES, &record), NMETHOD_FOUND);
+	assert_int_equal(nmethods_find((uintptr_t)heap.blob.code, ID, 0, MOST_BYTES, &record), NMETHOD_FOUND);
 	assert_int_equal(record.load.method, 0x1000);
 	return record;
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "perf_counter.c"
+#include "memory.c"
 #include "safe_copy.c"
 
 static struct {

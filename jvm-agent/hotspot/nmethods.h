@@ -10,7 +10,7 @@
 #include "duet_agent.h"
 
 /* `version` is the Java version. Returns false when this JVM does not export what is needed. */
-bool nmethods_open(void *libjvm, int version);
+bool nmethods_open(int version);
 
 /* A record as it is sent: the head, then pcs and frames, whose numbers are in the head. */
 struct nmethod_record {
@@ -26,10 +26,11 @@ enum nmethod_result {
 };
 
 /*
- * Reads the compilation with this id that holds pc; id 0: any. Pcs that would not fit into most_bytes are left out: the
+ * Reads the compilation with this id that holds pc; id 0: any. now_ns is CLOCK_MONOTONIC. Pcs that would not fit into most_bytes are left out: the
  * loader shows only the method for them, without inlining. On NMETHOD_FOUND the caller releases *ret.
  */
-enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, size_t most_bytes, struct nmethod_record *ret);
+enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, uint64_t now_ns, size_t most_bytes,
+				  struct nmethod_record *ret);
 void nmethods_release(struct nmethod_record *record);
 
 /* Finds the method whose compiled code is at pc, and proves it; returns false when there is none. */

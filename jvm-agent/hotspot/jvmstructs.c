@@ -6,14 +6,16 @@
 
 #include "codelets.h"
 #include "duet_frame.h"
-#include "libc_versions.h"
+#include "memory.h"
 #include "perf_counter.h"
-#include "safe_copy.h"
 #include "vmstructs.h"
 
 #define MAX_CODE_HEAPS 8
 #define MAX_ENTRIES 20000 /* JDK 25 has 2,000; bounds a table that has no end */
 #define SEGMENT_FREE 0xff
+#define CODELET_TEXT_BYTES 128 /* longer than the descriptions that are looked for */
+#define FLAG_TEXT_BYTES 64
+#define BLOB_NAME_BYTES 16 /* enough to tell nmethods */
 #define BLOB_HEADER_MAX 512 /* all fields that are read are in these first bytes of a blob; JDK 8's nmethod has 300 */
 
 static struct {
@@ -23,6 +25,7 @@ static struct {
 	uintptr_t interpreter_address; /* StubQueue * */
 	uintptr_t call_stub_return_address; /* address */
 	uintptr_t oop_base_address, oop_shift_address;
+	uintptr_t enter_special_address; /* JDK 22+: address, within the code of Continuation.enterSpecial */
 	uintptr_t flags_address, flag_count_address, perf_memory_address; /* JVMFlag *, size_t, char * */
 	struct offset array_length, array_data;
 	struct offset heap_memory, heap_segmap, heap_segment_shift;
@@ -104,25 +107,21 @@ static const struct vmstructs_row rows[] = {
 	{"CompressedOops", "_narrow_oop._shift", NULL, &layout.oop_shift_address},
 	{"CompressedOops", "_base", NULL, &layout.oop_base_address},
 	{"CompressedOops", "_shift", NULL, &layout.oop_shift_address},
+	{"ContinuationEntry", "_return_pc", NULL, &layout.enter_special_address},
 	{"JVMFlag", "flags", NULL, &layout.flags_address},
 	{"JVMFlag", "numFlags", NULL, &layout.flag_count_address},
 	{"PerfMemory", "_start", NULL, &layout.perf_memory_address},
 };
 
-static uintptr_t load_pointer(uintptr_t address)
-{
-	return __atomic_load_n((const uintptr_t *)address, __ATOMIC_RELAXED);
-}
-
 static uint64_t load_field(uintptr_t object, const struct offset *offset)
 {
 	switch (offset->width) {
 	case 2:
-		return *(const uint16_t *)(object + offset->value);
+		return memory_half(object + offset->value);
 	case 8:
-		return *(const uint64_t *)(object + offset->value);
+		return memory_word(object + offset->value);
 	default:
-		return *(const uint32_t *)(object + offset->value);
+		return memory_int(object + offset->value);
 	}
 }
 
@@ -135,12 +134,12 @@ static void add_code_heap(uintptr_t heap)
 
 	if (!heap || code_heap_count == MAX_CODE_HEAPS)
 		return;
-	shift = *(const uint32_t *)(heap + layout.heap_segment_shift.value);
+	shift = memory_int(heap + layout.heap_segment_shift.value);
 	if (shift < 4 || shift > 20)
 		return;
 	code_heaps[code_heap_count].heap = heap;
-	code_heaps[code_heap_count].low = load_pointer(memory + layout.space_low_boundary.value);
-	code_heaps[code_heap_count].high = load_pointer(memory + layout.space_high_boundary.value);
+	code_heaps[code_heap_count].low = memory_word(memory + layout.space_low_boundary.value);
+	code_heaps[code_heap_count].high = memory_word(memory + layout.space_high_boundary.value);
 	code_heaps[code_heap_count].segment_shift = shift;
 	code_heap_count++;
 }
@@ -161,27 +160,27 @@ static void read_code_heaps(void)
 	if (!code_heaps_are_known())
 		return;
 	if (layout.heap_address)
-		add_code_heap(load_pointer(layout.heap_address));
+		add_code_heap(memory_word(layout.heap_address));
 	if (!layout.heaps_address || !layout.array_length.known || !layout.array_data.known)
 		return;
-	array = load_pointer(layout.heaps_address);
+	array = memory_word(layout.heaps_address);
 	if (!array)
 		return;
-	length = *(const uint32_t *)(array + layout.array_length.value);
-	data = load_pointer(array + layout.array_data.value);
+	length = memory_int(array + layout.array_length.value);
+	data = memory_word(array + layout.array_data.value);
 	for (uint32_t i = 0; i < length && i < MAX_CODE_HEAPS; i++)
-		add_code_heap(load_pointer(data + i * sizeof(uintptr_t)));
+		add_code_heap(memory_word(data + i * sizeof(uintptr_t)));
 }
 
-int jvmstructs_open(void *libjvm)
+int jvmstructs_open(void)
 {
-	int error = vmstructs_read(libjvm, rows, sizeof(rows) / sizeof(rows[0]));
+	int error = vmstructs_read(rows, sizeof(rows) / sizeof(rows[0]));
 
 	if (error)
 		return error;
-	layout.block_header_bytes = vmstructs_type_bytes(libjvm, "HeapBlock");
-	layout.const_method_bytes = vmstructs_type_bytes(libjvm, "ConstMethod");
-	layout.flag_bytes = vmstructs_type_bytes(libjvm, "JVMFlag");
+	layout.block_header_bytes = vmstructs_type_bytes("HeapBlock");
+	layout.const_method_bytes = vmstructs_type_bytes("ConstMethod");
+	layout.flag_bytes = vmstructs_type_bytes("JVMFlag");
 	read_code_heaps();
 	return 0;
 }
@@ -218,7 +217,7 @@ static bool blobs_are_known(void)
 
 static uintptr_t committed_end(unsigned int i)
 {
-	return load_pointer(code_heaps[i].heap + layout.heap_memory.value + layout.space_high.value);
+	return memory_word(code_heaps[i].heap + layout.heap_memory.value + layout.space_high.value);
 }
 
 bool jvmstructs_is_readable_code(uintptr_t pc, size_t before)
@@ -233,8 +232,8 @@ bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
 	for (unsigned int i = 0; i < 2 * code_heap_count; i++) {
 		uintptr_t space = code_heaps[i / 2].heap + spaces[i % 2]->value;
 
-		if (address >= load_pointer(space + layout.space_low.value) && address + bytes > address &&
-		    address + bytes <= load_pointer(space + layout.space_high.value))
+		if (address >= memory_word(space + layout.space_low.value) && address + bytes > address &&
+		    address + bytes <= memory_word(space + layout.space_high.value))
 			return true;
 	}
 	return false;
@@ -249,13 +248,13 @@ bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
 static uintptr_t find_block(unsigned int i, uintptr_t pc)
 {
 	uintptr_t low = code_heaps[i].low, map = code_heaps[i].heap + layout.heap_segmap.value;
-	const uint8_t *steps = (const uint8_t *)load_pointer(map + layout.space_low.value);
+	uintptr_t steps = memory_word(map + layout.space_low.value);
 	size_t segment = (pc - low) >> code_heaps[i].segment_shift;
 	uint8_t back;
 
-	if (pc >= committed_end(i) || segment >= load_pointer(map + layout.space_high.value) - (uintptr_t)steps)
+	if (pc >= committed_end(i) || segment >= memory_word(map + layout.space_high.value) - steps)
 		return 0;
-	while ((back = __atomic_load_n(&steps[segment], __ATOMIC_RELAXED)) != 0) {
+	while ((back = memory_byte(steps + segment)) != 0) {
 		if (back == SEGMENT_FREE || back > segment)
 			return 0;
 		segment -= back;
@@ -268,7 +267,7 @@ static void blob_code(struct code_blob *blob)
 	uintptr_t at = blob->start;
 
 	if (layout.blob_code_begin.known)
-		blob->code_begin = load_pointer(at + layout.blob_code_begin.value);
+		blob->code_begin = memory_word(at + layout.blob_code_begin.value);
 	else if (layout.blob_code_offset.known)
 		blob->code_begin = at + load_field(at, &layout.blob_code_offset);
 	if (blob->code_begin && layout.blob_frame_complete.known) {
@@ -285,13 +284,21 @@ bool jvmstructs_is_nmethod(const char *name)
 	return !strcmp(name, "nmethod") || !strcmp(name, "native nmethod");
 }
 
-/* Reads the blob's name, which is safe only because a thread is running in the blob. */
+void jvmstructs_blob_name(const struct code_blob *blob, char *name, size_t size)
+{
+	name[memory_copy(name, (uintptr_t)blob->name, size - 1)] = '\0';
+}
+
+/* Reads the blob's name in place, which is safe only because a thread is running in the blob. */
 static void nmethod_entry(struct code_blob *blob)
 {
-	if (!blob->name || !jvmstructs_is_nmethod(blob->name))
+	char name[BLOB_NAME_BYTES];
+
+	memory_text(name, (uintptr_t)blob->name, sizeof(name));
+	if (!jvmstructs_is_nmethod(name))
 		return;
 	if (layout.nmethod_entry.known)
-		blob->entry = load_pointer(blob->start + layout.nmethod_entry.value);
+		blob->entry = memory_word(blob->start + layout.nmethod_entry.value);
 	else if (layout.nmethod_entry_offset.known && blob->code_begin)
 		blob->entry = blob->code_begin + load_field(blob->start, &layout.nmethod_entry_offset);
 	if (blob->entry < blob->start || blob->entry >= blob->start + blob->bytes)
@@ -305,11 +312,11 @@ static bool read_blob(uintptr_t block, uintptr_t end, struct code_blob *ret_blob
 
 	/* Memory past the committed end cannot be read: a block that crosses it is only half made. */
 	if (!block || end < blob.start || end - blob.start < BLOB_HEADER_MAX ||
-	    !*(const uint8_t *)(block + layout.block_used.value))
+	    !memory_byte(block + layout.block_used.value))
 		return false;
-	blob.name = (const char *)load_pointer(blob.start + layout.blob_name.value);
-	blob.bytes = *(const uint32_t *)(blob.start + layout.blob_bytes.value);
-	words = *(const uint32_t *)(blob.start + layout.blob_frame_words.value);
+	blob.name = (const char *)memory_word(blob.start + layout.blob_name.value);
+	blob.bytes = memory_int(blob.start + layout.blob_bytes.value);
+	words = memory_int(blob.start + layout.blob_frame_words.value);
 	if (blob.bytes > end - blob.start)
 		return false;
 	blob.frame_bytes = words < (1u << 16) ? words * sizeof(uintptr_t) : 0;
@@ -320,7 +327,7 @@ static bool read_blob(uintptr_t block, uintptr_t end, struct code_blob *ret_blob
 
 uint32_t jvmstructs_blob_id(const struct code_blob *blob)
 {
-	return layout.nmethod_id.known ? *(const uint32_t *)(blob->start + layout.nmethod_id.value) : 0;
+	return layout.nmethod_id.known ? memory_int(blob->start + layout.nmethod_id.value) : 0;
 }
 
 bool jvmstructs_blob_at(uintptr_t pc, struct code_blob *ret_blob)
@@ -369,9 +376,9 @@ int jvmstructs_thread_id(uintptr_t java_thread)
 
 	if (!java_thread || !layout.thread_osthread.known || !layout.osthread_id.known)
 		return 0;
-	safe_copy(&osthread, java_thread + layout.thread_osthread.value, sizeof(osthread));
+	memory_copy(&osthread, java_thread + layout.thread_osthread.value, sizeof(osthread));
 	if (osthread)
-		safe_copy(&tid, osthread + layout.osthread_id.value, sizeof(tid));
+		memory_copy(&tid, osthread + layout.osthread_id.value, sizeof(tid));
 	return tid;
 }
 
@@ -407,23 +414,23 @@ static uint16_t publish(const struct offset *offset, size_t base)
 
 static void publish_interpreter(struct duet_jvm_layout *ret)
 {
-	uintptr_t queue = layout.interpreter_address ? load_pointer(layout.interpreter_address) : 0;
+	uintptr_t queue = layout.interpreter_address ? memory_word(layout.interpreter_address) : 0;
 	uintptr_t at, end;
 
 	if (!queue || !layout.queue_buffer.known || !layout.queue_end.known || !layout.codelet_text.known ||
 	    !layout.codelet_bytes.known)
 		return;
-	at = load_pointer(queue + layout.queue_buffer.value);
-	end = at + *(const uint32_t *)(queue + layout.queue_end.value);
+	at = memory_word(queue + layout.queue_buffer.value);
+	end = at + memory_int(queue + layout.queue_end.value);
 	ret->interpreter_low = at, ret->interpreter_high = end;
 	for (int i = 0; i < MAX_ENTRIES && at < end; i++) {
-		uint32_t bytes = *(const uint32_t *)(at + layout.codelet_bytes.value);
-		const char *text = (const char *)load_pointer(at + layout.codelet_text.value);
+		uint32_t bytes = memory_int(at + layout.codelet_bytes.value);
+		char text[CODELET_TEXT_BYTES];
 
 		if (!bytes || bytes > end - at)
 			break;
-		if (text)
-			codelet_publish(ret, text, at, bytes);
+		memory_text(text, memory_word(at + layout.codelet_text.value), sizeof(text));
+		codelet_publish(ret, text, at, bytes);
 		at += bytes;
 	}
 }
@@ -434,7 +441,7 @@ static void publish_heaps(struct duet_jvm_layout *ret)
 		ret->heaps[i] = (struct duet_jvm_heap){
 			.low = code_heaps[i].low,
 			.high = code_heaps[i].high,
-			.segmap = load_pointer(code_heaps[i].heap + layout.heap_segmap.value + layout.space_low.value),
+			.segmap = memory_word(code_heaps[i].heap + layout.heap_segmap.value + layout.space_low.value),
 			.segment_shift = code_heaps[i].segment_shift,
 		};
 }
@@ -494,8 +501,7 @@ static void publish_name(struct duet_jvm_layout *ret, uintptr_t address, unsigne
 	for (unsigned int i = 0; i < *count; i++)
 		if (ret->frameless_names[i] == address)
 			return;
-	safe_copy(name, address, sizeof(name));
-	name[sizeof(name) - 1] = '\0';
+	name[memory_copy(name, address, sizeof(name) - 1)] = '\0';
 	if (!strcmp(name, "nmethod"))
 		ret->compiled_name = address;
 	else if (!strcmp(name, "native nmethod"))
@@ -532,16 +538,17 @@ static void publish_names(struct duet_jvm_layout *ret)
 /* Returns the value of a JVM flag of type bool; false when it is not found. */
 static bool flag_is_set(const char *name)
 {
-	uintptr_t flag = layout.flags_address ? load_pointer(layout.flags_address) : 0;
-	size_t count = layout.flag_count_address ? load_pointer(layout.flag_count_address) : 0;
+	uintptr_t flag = layout.flags_address ? memory_word(layout.flags_address) : 0;
+	size_t count = layout.flag_count_address ? memory_word(layout.flag_count_address) : 0;
 
 	if (!flag || !layout.flag_bytes || !layout.flag_name.known || !layout.flag_address.known)
 		return false;
 	for (size_t i = 0; i < count && i < MAX_ENTRIES; i++, flag += layout.flag_bytes) {
-		const char *text = (const char *)load_pointer(flag + layout.flag_name.value);
+		char text[FLAG_TEXT_BYTES];
 
-		if (text && !strcmp(text, name))
-			return *(const bool *)load_pointer(flag + layout.flag_address.value);
+		memory_text(text, memory_word(flag + layout.flag_name.value), sizeof(text));
+		if (!strcmp(text, name))
+			return memory_byte(memory_word(flag + layout.flag_address.value));
 	}
 	return false;
 }
@@ -558,8 +565,8 @@ bool jvmstructs_virtual(struct duet_jvm_virtual *ret, bool *ret_reads_objects)
 	if (result.thread_object == DUET_JVM_NO_FIELD || result.thread_current == DUET_JVM_NO_FIELD ||
 	    !layout.oop_base_address || !layout.oop_shift_address)
 		return false;
-	result.oop_base = load_pointer(layout.oop_base_address);
-	result.oop_shift = *(const uint8_t *)layout.oop_shift_address; /* an int, little endian: one byte is enough */
+	result.oop_base = memory_word(layout.oop_base_address);
+	result.oop_shift = memory_byte(layout.oop_shift_address); /* an int, little endian: one byte is enough */
 	*ret = result;
 	*ret_reads_objects = !flag_is_set("UseZGC");
 	return true;
@@ -588,14 +595,15 @@ bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version)
 
 	if (!code_heap_count || !blobs_are_known() || !layout.call_stub_return_address)
 		return false;
-	result.call_stub_return = load_pointer(layout.call_stub_return_address);
+	result.call_stub_return = memory_word(layout.call_stub_return_address);
+	result.enter_special = layout.enter_special_address;
 	publish_heaps(&result);
 	publish_interpreter(&result);
 	publish_blobs(&result);
 	publish_methods(&result);
 	publish_names(&result);
 	if (layout.perf_memory_address)
-		result.safepoints = perf_counter(load_pointer(layout.perf_memory_address), "sun.rt.safepoints");
+		result.safepoints = perf_counter(memory_word(layout.perf_memory_address), "sun.rt.safepoints");
 	*ret_layout = result;
 	return layout_is_whole(&result);
 }

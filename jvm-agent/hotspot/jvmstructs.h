@@ -14,7 +14,7 @@
 #include "duet_jvm.h"
 
 struct code_blob {
-	const char *name; /* not checked: the blob may have been freed meanwhile */
+	const char *name; /* in the JVM's memory; not checked: the blob may have been freed meanwhile */
 	uintptr_t code_begin; /* 0: unknown */
 	uintptr_t entry; /* of an nmethod, after the inline cache check; else 0 */
 	uintptr_t frame_complete; /* the frame is built from this pc on; 0: unknown */
@@ -23,8 +23,8 @@ struct code_blob {
 	size_t frame_bytes; /* 0: no fixed frame */
 };
 
-/* Reads the tables through libjvm's dlopen() handle. Returns 0, or -ENOENT when this JVM exports none. */
-int jvmstructs_open(void *libjvm);
+/* Reads the tables of libjvm. Returns 0, or -ENOENT when this JVM exports none. */
+int jvmstructs_open(void);
 
 /* Stores the reserved address range of code heap i. Returns false past the last heap. */
 bool jvmstructs_code_heap(unsigned int i, uintptr_t *ret_low, uintptr_t *ret_high);
@@ -43,6 +43,8 @@ bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob);
 bool jvmstructs_blob_at(uintptr_t pc, struct code_blob *ret_blob);
 /* Returns an nmethod's compilation id; 0: unknown. */
 uint32_t jvmstructs_blob_id(const struct code_blob *blob);
+/* Stores the name of a code blob, which is empty when it cannot be read. */
+void jvmstructs_blob_name(const struct code_blob *blob, char *name, size_t size);
 /*
  * Returns true if a blob of this name is compiled Java. HotSpot calls those "nmethod" and "native nmethod"; stubs have
  * other names.

@@ -28,8 +28,11 @@ struct metadata_method {
 	struct metadata_object itself, const_method, pool, holder;
 };
 
-/* `version` is the Java version. Returns false when this JVM does not export what is needed. */
-bool metadata_open(void *libjvm, int version);
+/*
+ * `version` is the Java version. `by_address`: keys are always addresses, for a caller who has no use for jmethodIDs.
+ * Returns false when this JVM does not export what is needed.
+ */
+bool metadata_open(int version, bool by_address);
 
 bool metadata_prove(uintptr_t address, struct metadata_method *ret);
 /* Returns metadata_key() of the method at this address; 0 when it is not proven. */

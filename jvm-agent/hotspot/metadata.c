@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "safe_copy.h"
+#include "memory.h"
 #include "unsigned5.h"
 #include "vmstructs.h"
 
@@ -23,6 +23,7 @@ static struct {
 	struct offset klass_name, symbol_length, symbol_body;
 	size_t const_bytes, pool_bytes;
 	int version;
+	bool by_address;
 } layout;
 
 static const struct vmstructs_row wanted[] = {
@@ -62,13 +63,14 @@ static bool layout_is_whole(void)
 	return layout.const_bytes && layout.pool_bytes;
 }
 
-bool metadata_open(void *libjvm, int version)
+bool metadata_open(int version, bool by_address)
 {
-	if (vmstructs_read(libjvm, wanted, sizeof(wanted) / sizeof(wanted[0])))
+	if (vmstructs_read(wanted, sizeof(wanted) / sizeof(wanted[0])))
 		return false;
-	layout.const_bytes = vmstructs_type_bytes(libjvm, "ConstMethod");
-	layout.pool_bytes = vmstructs_type_bytes(libjvm, "ConstantPool");
+	layout.const_bytes = vmstructs_type_bytes("ConstMethod");
+	layout.pool_bytes = vmstructs_type_bytes("ConstantPool");
 	layout.version = version;
+	layout.by_address = by_address;
 	return layout_is_whole();
 }
 
@@ -76,14 +78,14 @@ bool metadata_open(void *libjvm, int version)
 
 static bool read_bytes(void *to, uintptr_t from, size_t bytes)
 {
-	return safe_copy(to, from, bytes) == bytes;
+	return memory_copy(to, from, bytes) == bytes;
 }
 
 /* Copies the object and what follows it, as far as that can be read. Returns false when nothing can. */
 static bool read_object(struct metadata_object *object, uintptr_t address)
 {
 	object->address = address;
-	object->bytes = address ? safe_copy(object->data, address, sizeof(object->data)) : 0;
+	object->bytes = address ? memory_copy(object->data, address, sizeof(object->data)) : 0;
 	return object->bytes;
 }
 
@@ -162,7 +164,7 @@ static uint64_t find_id(const struct metadata_method *method)
 
 uint64_t metadata_key(const struct metadata_method *method)
 {
-	uint64_t id = find_id(method);
+	uint64_t id = layout.by_address ? 0 : find_id(method);
 
 	return id ? id : method->itself.address | DUET_METHOD_BARE;
 }
@@ -293,7 +295,7 @@ static size_t copy_table(const struct metadata_method *method, unsigned char *ta
 	if (!(read_half(from, &layout.const_flags) & HAS_LINES) || end <= begin)
 		return 0;
 	end = end - begin < LINES_MAX_BYTES ? end - begin : LINES_MAX_BYTES;
-	return safe_copy(table, from->address + begin, end);
+	return memory_copy(table, from->address + begin, end);
 }
 
 static void read_lines(const struct metadata_method *method, struct metadata_names *names)

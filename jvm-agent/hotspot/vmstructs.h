@@ -26,8 +26,8 @@ struct vmstructs_row {
 };
 
 /* Fills in the wanted fields that this JVM has. Returns 0, or -ENOENT when it exports no table. */
-int vmstructs_read(void *libjvm, const struct vmstructs_row *wanted, size_t count);
+int vmstructs_read(const struct vmstructs_row *wanted, size_t count);
 /* Returns the type's sizeof; 0: unknown. */
-size_t vmstructs_type_bytes(void *libjvm, const char *type);
+size_t vmstructs_type_bytes(const char *type);
 
 #endif

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "jvmstructs.h"
+#include "memory.h"
 #include "metadata.h"
-#include "safe_copy.h"
 #include "unsigned5.h"
 #include "vmstructs.h"
 
@@ -42,11 +41,11 @@ static const struct vmstructs_row wanted[] = {
 	{"CodeBlob", "_relocation_size", &layout.relocation_bytes, NULL},
 };
 
-bool nmethods_open(void *libjvm, int version)
+bool nmethods_open(int version)
 {
-	if (vmstructs_read(libjvm, wanted, sizeof(wanted) / sizeof(wanted[0])))
+	if (vmstructs_read(wanted, sizeof(wanted) / sizeof(wanted[0])))
 		return false;
-	layout.pc_bytes = vmstructs_type_bytes(libjvm, "PcDesc");
+	layout.pc_bytes = vmstructs_type_bytes("PcDesc");
 	layout.excess = version >= EXCESS_SINCE;
 	return layout.method.known && layout.pcs_offset.known && layout.pc_bytes;
 }
@@ -64,14 +63,14 @@ struct tables {
 /* Reads in place, because a blob's memory stays mapped: code heaps never shrink. */
 static uintptr_t load_address(uintptr_t blob, const struct offset *field)
 {
-	return *(const uintptr_t *)(blob + field->value);
+	return memory_word(blob + field->value);
 }
 
 static uintptr_t load_offset(uintptr_t blob, const struct offset *field)
 {
 	uintptr_t at = blob + field->value;
 
-	return field->width == 2 ? *(const uint16_t *)at : *(const uint32_t *)at;
+	return field->width == 2 ? memory_half(at) : memory_int(at);
 }
 
 static struct tables tables_in_blob(uintptr_t blob)
@@ -148,8 +147,8 @@ static struct copy copy_range(const struct range *range)
 		return copy;
 	copy.data = malloc(bytes);
 	while (copy.data && copy.bytes < bytes) {
-		size_t piece = bytes - copy.bytes < SAFE_COPY_MAX ? bytes - copy.bytes : SAFE_COPY_MAX;
-		size_t got = safe_copy(copy.data + copy.bytes, range->begin + copy.bytes, piece);
+		size_t piece = bytes - copy.bytes < MEMORY_COPY_MAX ? bytes - copy.bytes : MEMORY_COPY_MAX;
+		size_t got = memory_copy(copy.data + copy.bytes, range->begin + copy.bytes, piece);
 
 		copy.bytes += got;
 		if (got < piece)
@@ -311,7 +310,7 @@ static bool find_compiled(uintptr_t pc, struct code_blob *ret)
 
 	if (!layout.pc_bytes || !jvmstructs_blob_at(pc, ret) || !ret->code_begin)
 		return false;
-	safe_copy(name, (uintptr_t)ret->name, sizeof(name) - 1);
+	jvmstructs_blob_name(ret, name, sizeof(name));
 	return jvmstructs_is_nmethod(name);
 }
 
@@ -338,10 +337,17 @@ static bool read_record(struct nmethod_record *record, const struct code_blob *b
 	return done;
 }
 
-/* An id is never used twice: if it is still the same afterwards, what was read in between was alive. */
-enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, size_t most_bytes, struct nmethod_record *ret)
+static bool reads_again(uintptr_t pc, struct code_blob *ret)
 {
-	struct nmethod_record record = {.load = {.time_ns = clock_ns()}};
+	memory_renew();
+	return jvmstructs_blob_at(pc, ret);
+}
+
+/* An id is never used twice: if it is still the same afterwards, what was read in between was alive. */
+enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, uint64_t now_ns, size_t most_bytes,
+				  struct nmethod_record *ret)
+{
+	struct nmethod_record record = {.load = {.time_ns = now_ns}};
 	struct code_blob blob, again;
 	uint32_t now;
 
@@ -351,7 +357,7 @@ enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, size_t most_bytes, 
 	if (!now || (id && now != id))
 		return NMETHOD_GONE;
 	record.load.id = now;
-	if (read_record(&record, &blob, most_bytes) && jvmstructs_blob_at(pc, &again) && again.start == blob.start &&
+	if (read_record(&record, &blob, most_bytes) && reads_again(pc, &again) && again.start == blob.start &&
 	    jvmstructs_blob_id(&again) == now) {
 		if (is_purged(&again)) /* perhaps while it was read; the method is still known */
 			record.load.pc_count = record.load.frame_count = 0;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "codelets.h"
 #include "duet_frame.h"
+#include "memory.h"
 
 /* Records where a method entry makes the method's frame. An entry that makes none gets no row. */
-static void publish_entry(struct duet_jvm_layout *ret, uintptr_t at, uint32_t bytes)
+static void publish_entry(struct duet_jvm_layout *ret, uintptr_t at, const uint8_t *code, uint32_t bytes)
 {
 	struct duet_method_entry entry = {.begin = (uint32_t)(at - ret->interpreter_low)};
-	int sender = duet_frame_find_entry((const uint8_t *)at, bytes, &entry.pop, &entry.push);
+	int sender = duet_frame_find_entry(code, bytes, &entry.pop, &entry.push);
 	unsigned int count = 0;
 
 	ret->entries_low = ret->entries_low ? ret->entries_low : at;
@@ -24,12 +27,12 @@ static void publish_entry(struct duet_jvm_layout *ret, uintptr_t at, uint32_t by
 	ret->entries[count] = entry;
 }
 
-static void publish_thrown(struct duet_jvm_layout *ret, uintptr_t at, uint32_t bytes)
+static void publish_thrown(struct duet_jvm_layout *ret, uintptr_t at, const uint8_t *code, uint32_t bytes)
 {
 	uint32_t low = (uint32_t)(at - ret->interpreter_low);
 	struct duet_method_entry thrown;
 
-	if (!duet_frame_find_thrown((const uint8_t *)at, bytes, &thrown))
+	if (!duet_frame_find_thrown(code, bytes, &thrown))
 		return;
 	ret->thrown = (struct duet_method_entry){
 		.begin = low + thrown.begin,
@@ -45,8 +48,17 @@ static void publish_thrown(struct duet_jvm_layout *ret, uintptr_t at, uint32_t b
  */
 void codelet_publish(struct duet_jvm_layout *ret, const char *name, uintptr_t at, uint32_t bytes)
 {
-	if (strstr(name, "method entry point"))
-		publish_entry(ret, at, bytes);
-	else if (strstr(name, "exception handling"))
-		publish_thrown(ret, at, bytes);
+	bool is_entry = strstr(name, "method entry point") != NULL;
+	uint8_t *code;
+
+	if (bytes > MEMORY_COPY_MAX || (!is_entry && !strstr(name, "exception handling")))
+		return;
+	code = malloc(bytes);
+	if (code && memory_copy(code, at, bytes) == bytes) {
+		if (is_entry)
+			publish_entry(ret, at, code, bytes);
+		else
+			publish_thrown(ret, at, code, bytes);
+	}
+	free(code);
 }

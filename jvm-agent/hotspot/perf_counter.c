@@ -4,8 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "libc_versions.h"
-#include "safe_copy.h"
+#include "memory.h"
 
 #define MAGIC 0xc0c0feca /* the bytes ca fe c0 c0, whatever the JVM's byte order */
 #define MAX_COUNTERS 4096 /* JDK 25 has some 250 */
@@ -37,10 +36,13 @@ struct perf_entry {
  */
 static uintptr_t value_of(uintptr_t at, const struct perf_entry *entry, const char *name)
 {
+	char text[64];
+
 	if (entry->name < (int32_t)sizeof(*entry) || entry->name >= entry->bytes || entry->value < 0 ||
 	    entry->value > entry->bytes - 8 || entry->type != TYPE_LONG || entry->vector_length)
 		return 0;
-	if (strncmp((const char *)at + entry->name, name, (size_t)(entry->bytes - entry->name)) != 0)
+	memory_text(text, at + (uint32_t)entry->name, sizeof(text));
+	if (strcmp(text, name) != 0)
 		return 0;
 	return at + (uint32_t)entry->value;
 }
@@ -51,14 +53,13 @@ uintptr_t perf_counter(uintptr_t memory, const char *name)
 	uintptr_t at, end, value = 0;
 	struct perf_entry entry;
 
-	if (!memory || safe_copy(&head, memory, sizeof(head)) < sizeof(head) || head.magic != MAGIC ||
+	if (!memory || memory_copy(&head, memory, sizeof(head)) < sizeof(head) || head.magic != MAGIC ||
 	    head.first < (int32_t)sizeof(head) || head.used < head.first)
 		return 0;
 	at = memory + (uint32_t)head.first;
 	end = memory + (uint32_t)head.used;
 	for (int i = 0; i < MAX_COUNTERS && i < head.entries && !value && at + sizeof(entry) <= end; i++) {
-		memcpy(&entry, (const void *)at, sizeof(entry));
-		if (entry.bytes < (int32_t)sizeof(entry) || (uintptr_t)entry.bytes > end - at)
+		if (memory_copy(&entry, at, sizeof(entry)) < sizeof(entry) || entry.bytes < (int32_t)sizeof(entry) || (uintptr_t)entry.bytes > end - at)
 			return 0;
 		value = value_of(at, &entry, name);
 		at += (uint32_t)entry.bytes;

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+#include "answers.h"
+
+#include <string.h>
+
+#include "jvmstructs.h"
+#include "memory.h"
+
+/* ---- what the loader has been sent ---- */
+
+#define MAX_TOLD 2048 /* when there are more, all are forgotten */
+
+static struct {
+	uint64_t keys[2 * MAX_TOLD]; /* each at its hash or after; 0: free */
+	uint32_t count;
+} told;
+
+void answers_forget_told(void)
+{
+	memset(&told, 0, sizeof(told));
+}
+
+/* Returns false when the key is already there. */
+static bool told_add(uint64_t key)
+{
+	size_t place = (key * 0x9e3779b97f4a7c15ull) >> 52;
+
+	if (told.count == MAX_TOLD)
+		answers_forget_told();
+	while (told.keys[place] && told.keys[place] != key)
+		place = (place + 1) % (2 * MAX_TOLD);
+	if (told.keys[place] == key)
+		return false;
+	told.keys[place] = key;
+	told.count++;
+	return true;
+}
+
+/* ---- methods ---- */
+
+/* Reads the names, then proves the method again: if it is still the same, what was read in between was alive. */
+static bool read_proven(uint64_t key, struct metadata_names *ret)
+{
+	struct metadata_method method, again;
+
+	if (!metadata_find(key, &method) || !metadata_names_read(&method, ret))
+		return false;
+	if (metadata_find(key, &again) && again.itself.address == method.itself.address &&
+	    again.holder.address == method.holder.address)
+		return true;
+	metadata_names_release(ret);
+	return false;
+}
+
+static struct ring_part string_part(const char *text, uint16_t *ret_length)
+{
+	*ret_length = (uint16_t)(text ? strlen(text) : 0);
+	return (struct ring_part){text ? text : "", *ret_length};
+}
+
+static void cut(char *text, size_t most)
+{
+	if (text && strlen(text) > most)
+		text[most] = '\0';
+}
+
+/*
+ * Shortens what would never have room in the ring: the loader would ask for it without end. The names get up to half of
+ * most_bytes, the lines the rest.
+ */
+static void shorten(struct metadata_names *names, size_t most_bytes)
+{
+	size_t text_most = most_bytes / 8 < UINT16_MAX ? most_bytes / 8 : UINT16_MAX;
+	size_t heads = sizeof(struct duet_ring_record) + sizeof(struct duet_method);
+	size_t lines_most = (most_bytes / 2 - heads) / sizeof(*names->lines);
+
+	if (strlen(names->class_signature) > text_most) /* "L…;" */
+		names->class_signature[text_most - 1] = ';';
+	cut(names->class_signature, text_most);
+	cut(names->name, text_most);
+	cut(names->signature, text_most);
+	cut(names->source, text_most);
+	if (names->line_count > lines_most)
+		names->line_count = (uint32_t)lines_most;
+}
+
+static void write_method(struct ring *ring, uint64_t key, const struct metadata_names *names, bool is_extra)
+{
+	struct duet_method record = {
+		.method = key,
+		.modifiers = (uint16_t)names->modifiers,
+		.line_count = names->line_count,
+		.is_extra = is_extra,
+	};
+	struct ring_part parts[6];
+
+	parts[1] = string_part(names->class_signature, &record.class_len);
+	parts[2] = string_part(names->name, &record.name_len);
+	parts[3] = string_part(names->signature, &record.signature_len);
+	parts[4] = string_part(names->source, &record.source_len);
+	parts[5] = (struct ring_part){names->lines, record.line_count * sizeof(*names->lines)};
+	parts[0] = (struct ring_part){&record, sizeof(record)};
+	ring_write(ring, DUET_AGENT_METHOD, parts, names->line_count ? 6 : 5, RING_WAIT);
+}
+
+static bool find_names(const struct answers *answers, uint64_t key, struct metadata_names *ret)
+{
+	return read_proven(key, ret) || (answers->other_names && answers->other_names(answers->context, key, ret));
+}
+
+static bool tell(const struct answers *answers, uint64_t key, bool is_extra)
+{
+	struct metadata_names names;
+
+	memory_renew();
+	if (!find_names(answers, key, &names))
+		return false;
+	shorten(&names, ring_metadata_most(answers->ring));
+	write_method(answers->ring, key, &names, is_extra);
+	metadata_names_release(&names);
+	return true;
+}
+
+void answer_method(const struct answers *answers, uint64_t key)
+{
+	const struct duet_want want = {.key = key, .kind = DUET_WANT_METHOD};
+
+	told_add(key);
+	if (tell(answers, key, false))
+		return;
+	duet_ring_count(answers->ring->page, DUET_AGENT_METHOD_GONE);
+	ring_write_gone(answers->ring, &want);
+}
+
+bool answer_unasked(const struct answers *answers, uint64_t key)
+{
+	return told_add(key) && tell(answers, key, true);
+}
+
+/* ---- compiled methods ---- */
+
+#define METHODS_AT_ONCE 64 /* sent with one compilation; a large one has hundreds, of which samples hit few */
+
+/* Returns the entry of the first pc after this one: debug information describes the code before its own pc. */
+static const struct duet_code_pc *pc_behind(const struct nmethod_record *record, uint64_t pc)
+{
+	for (uint32_t i = 0; i < record->load.pc_count; i++)
+		if (record->load.address + record->pcs[i].offset > pc)
+			return &record->pcs[i];
+	return NULL;
+}
+
+/* Methods that have no room now are left out: the loader asks for them. */
+static void tell_some(const struct answers *answers, const struct duet_java_frame *frames, uint32_t count,
+		      unsigned int *left)
+{
+	for (uint32_t i = 0; i < count && *left && ring_has_room(answers->ring); i++)
+		*left -= answer_unasked(answers, frames[i].method);
+}
+
+/*
+ * A JVM may end before the loader has asked for the names too. So they are sent with the code, those that the sample
+ * hit first. ring_has_room() wants room for two records, so that there is still room for the code after the last
+ * method.
+ */
+static void tell_methods(const struct answers *answers, const struct nmethod_record *record, uint64_t pc)
+{
+	const struct duet_java_frame itself = {.method = record->load.method};
+	const struct duet_code_pc *met = pc_behind(record, pc);
+	unsigned int left = METHODS_AT_ONCE;
+
+	if (met)
+		tell_some(answers, record->frames + met->frame, met->depth, &left);
+	tell_some(answers, &itself, 1, &left);
+	tell_some(answers, record->frames, record->load.frame_count, &left);
+}
+
+void answer_compiled(const struct answers *answers, struct nmethod_record *record, uint64_t pc)
+{
+	struct ring_part parts[] = {
+		{&record->load, sizeof(record->load)},
+		{record->pcs, record->load.pc_count * sizeof(*record->pcs)},
+		{record->frames, record->load.frame_count * sizeof(*record->frames)},
+	};
+
+	tell_methods(answers, record, pc);
+	ring_write(answers->ring, DUET_AGENT_CODE_LOAD, parts, 3, RING_WAIT);
+	nmethods_release(record);
+}
+
+void answer_code_gone(const struct answers *answers, uint64_t pc, uint32_t id)
+{
+	const struct duet_want want = {.key = pc, .id = id, .kind = DUET_WANT_CODE};
+
+	duet_ring_count(answers->ring->page, DUET_AGENT_CODE_GONE);
+	ring_write_gone(answers->ring, &want);
+}
+
+/* ---- other code ---- */
+
+void answer_stub(const struct answers *answers, const struct duet_stub *stub, const char *name)
+{
+	struct duet_stub record = *stub;
+	struct ring_part parts[] = {{&record, sizeof(record)}, {name, strlen(name)}};
+
+	record.name_len = (uint32_t)parts[1].bytes;
+	ring_write(answers->ring, DUET_AGENT_STUB, parts, 2, RING_WAIT);
+}
+
+bool answer_blob(const struct answers *answers, uint64_t pc, uint64_t now_ns)
+{
+	struct duet_stub stub = {.time_ns = now_ns};
+	char name[STUB_NAME_BYTES];
+	struct code_blob blob;
+
+	if (!jvmstructs_blob_at((uintptr_t)pc, &blob))
+		return false;
+	jvmstructs_blob_name(&blob, name, sizeof(name));
+	if (!name[0] || jvmstructs_is_nmethod(name))
+		return false;
+	stub.address = blob.start;
+	stub.code_bytes = (uint32_t)blob.bytes;
+	answer_stub(answers, &stub, name);
+	return true;
+}
+
+void answer_heaps(const struct answers *answers)
+{
+	uintptr_t low, high;
+
+	for (unsigned int i = 0; jvmstructs_code_heap(i, &low, &high); i++) {
+		struct duet_code_heap heap = {.low = low, .high = high};
+		struct ring_part part = {&heap, sizeof(heap)};
+
+		ring_write(answers->ring, DUET_AGENT_CODE_HEAP, &part, 1, RING_WAIT);
+	}
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "vmstructs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "memory.h"
+
+#define MAX_ENTRIES 20000 /* JDK 25 has 2,000; bounds a table that has no end */
+
+static const struct { const char *type; uint8_t width; } widths[] = {
+	{"u2", 2},
+	{"int16_t", 2},
+	{"size_t", sizeof(size_t)},
+};
+
+/*
+ * Returns the width of a field: four bytes unless the type's name says otherwise. Pointers are read as such by their
+ * users.
+ */
+static uint8_t type_width(uintptr_t type_string)
+{
+	char type[16];
+
+	memory_text(type, type_string, sizeof(type));
+	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
+		if (!strcmp(type, widths[i].type))
+			return widths[i].width;
+	return 4;
+}
+
+/*
+ * Returns a variable of libjvm; 0 when there is none. Such variables describe each table: its address, its stride, and
+ * the offset of each column.
+ */
+static uint64_t exported(const char *name)
+{
+	uintptr_t variable = memory_symbol(name);
+
+	return variable ? memory_word(variable) : 0;
+}
+
+#define TEXT_MAX 64 /* longer than any name that is wanted */
+
+struct exported_row {
+	char type[TEXT_MAX], field[TEXT_MAX];
+	uintptr_t type_string;
+	bool is_static;
+	uint64_t offset;
+	uintptr_t address;
+};
+
+/* Where the columns are in a row. */
+struct columns {
+	uint64_t type, field, type_string, is_static, offset, address;
+};
+
+static void fill(const struct exported_row *entry, const struct vmstructs_row *row)
+{
+	if (strcmp(entry->type, row->type) || strcmp(entry->field, row->field))
+		return;
+	if (row->address && entry->is_static)
+		*row->address = entry->address;
+	else if (row->offset && !entry->is_static)
+		*row->offset = (struct offset){true, type_width(entry->type_string), (uint32_t)entry->offset};
+}
+
+/* Reads the row at `at`. Returns false at the end of the table. */
+static bool read_row(const struct columns *columns, uintptr_t at, struct exported_row *ret)
+{
+	uintptr_t type = memory_word(at + columns->type), field = memory_word(at + columns->field);
+
+	if (!type || !field)
+		return false;
+	memory_text(ret->type, type, sizeof(ret->type));
+	memory_text(ret->field, field, sizeof(ret->field));
+	ret->type_string = memory_word(at + columns->type_string);
+	ret->is_static = memory_int(at + columns->is_static) != 0;
+	ret->offset = memory_word(at + columns->offset);
+	ret->address = memory_word(at + columns->address);
+	return true;
+}
+
+int vmstructs_read(const struct vmstructs_row *wanted, size_t count)
+{
+	const struct columns columns = {
+		.type = exported("gHotSpotVMStructEntryTypeNameOffset"),
+		.field = exported("gHotSpotVMStructEntryFieldNameOffset"),
+		.type_string = exported("gHotSpotVMStructEntryTypeStringOffset"),
+		.is_static = exported("gHotSpotVMStructEntryIsStaticOffset"),
+		.offset = exported("gHotSpotVMStructEntryOffsetOffset"),
+		.address = exported("gHotSpotVMStructEntryAddressOffset"),
+	};
+	uintptr_t at = exported("gHotSpotVMStructs");
+	uint64_t stride = exported("gHotSpotVMStructEntryArrayStride");
+	struct exported_row entry;
+
+	if (!at || !stride)
+		return -ENOENT;
+	for (int n = 0; n < MAX_ENTRIES && read_row(&columns, at, &entry); n++, at += stride)
+		for (size_t i = 0; i < count; i++)
+			fill(&entry, &wanted[i]);
+	return 0;
+}
+
+size_t vmstructs_type_bytes(const char *type)
+{
+	uintptr_t at = exported("gHotSpotVMTypes");
+	uint64_t stride = exported("gHotSpotVMTypeEntryArrayStride");
+	uint64_t name = exported("gHotSpotVMTypeEntryTypeNameOffset");
+	uint64_t size = exported("gHotSpotVMTypeEntrySizeOffset");
+	char text[TEXT_MAX];
+
+	if (!at || !stride)
+		return 0;
+	for (int i = 0; i < MAX_ENTRIES && memory_word(at + name); i++, at += stride) {
+		memory_text(text, memory_word(at + name), sizeof(text));
+		if (!strcmp(text, type))
+			return memory_word(at + size);
+	}
+	return 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The JVM's memory, as the code in hotspot/ reads it: here it is our own. The loader compiles the same code with
+ * user/outside/memory.h, where it is another process's. All functions are async-signal-safe, except memory_symbol().
+ */
+#ifndef MEMORY_H
+#define MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "safe_copy.h"
+
+#define MEMORY_COPY_MAX SAFE_COPY_MAX
+
+/* Returns the address of a variable that libjvm exports; 0 when there is none. Call memory_open() first. */
+uintptr_t memory_symbol(const char *name);
+void memory_open(void *libjvm); /* a dlopen() handle, which must stay open */
+
+/*
+ * Copies memory that may not be mapped. Returns the number of bytes copied, which is less than `bytes` when there is an
+ * unmapped page, and 0 when `bytes` is above MEMORY_COPY_MAX.
+ */
+static inline size_t memory_copy(void *to, uintptr_t from, size_t bytes)
+{
+	return safe_copy(to, from, bytes);
+}
+
+/* Forgets what was read before: what is read next is as it is now. Memory of our own always is. */
+static inline void memory_renew(void)
+{
+}
+
+/* These read what stays mapped while the JVM lives: libjvm, HotSpot's heads of code heaps, committed code. */
+static inline uintptr_t memory_word(uintptr_t address)
+{
+	return __atomic_load_n((const uintptr_t *)address, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t memory_int(uintptr_t address)
+{
+	return *(const uint32_t *)address;
+}
+
+static inline uint16_t memory_half(uintptr_t address)
+{
+	return *(const uint16_t *)address;
+}
+
+static inline uint8_t memory_byte(uintptr_t address)
+{
+	return __atomic_load_n((const uint8_t *)address, __ATOMIC_RELAXED);
+}
+
+/* Copies a string, cut to `size` - 1 characters. An empty string when `address` is 0. */
+void memory_text(char *text, uintptr_t address, size_t size);
+
+#endif
