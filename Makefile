@@ -50,7 +50,9 @@ bpf_cflags := -std=gnu11 -O2 -g -target bpf -D__TARGET_ARCH_$(bpf_target_arch) -
 
 # ---- files -------------------------------------------------------------------
 user_src := $(filter-out user/main.c,$(sort $(wildcard user/*.c user/*/*.c)))
-user_obj := $(user_src:%.c=$(O)/%.o) $(patsubst %.S,$(O)/%.o,$(wildcard user/*/*.S))
+# Reads JVMs from outside: the agent's code, with the memory of another process (user/outside/memory.h).
+hotspot_obj := $(patsubst jvm-agent/%.c,$(O)/user/outside/%.o,$(wildcard jvm-agent/hotspot/*.c))
+user_obj := $(user_src:%.c=$(O)/%.o) $(hotspot_obj) $(patsubst %.S,$(O)/%.o,$(wildcard user/*/*.S))
 agent_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard jvm-agent/*.c jvm-agent/*/*.c)))
 bpf_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
@@ -89,6 +91,11 @@ $(O)/libduetuser.a: $(user_obj)
 	$(call msg,AR,$@)
 	$(Q)rm -f $@ && $(CROSS)ar rcs $@ $^
 
+$(hotspot_obj): $(O)/user/outside/%.o: jvm-agent/%.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Iuser/outside -c -o $@ $<
+
+$(O)/user/outside/%.o: private user_cflags += -Ijvm-agent/hotspot
 $(O)/user/%.o: user/%.c $(O)/gen/duet.skel.h $(flags)
 	$(call msg,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -c -o $@ $<
@@ -140,8 +147,8 @@ $(O)/gen/duet.skel.h: $(O)/gen/duet.bpf.o
 
 $(O)/tests/%: tests/%.c $(O)/libduetuser.a
 	$(call msg,TEST,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Itests -Ijvm-agent -Ijvm-agent/hotspot $(jni_includes) -o $@ $< $(O)/libduetuser.a \
-		-lcmocka $(user_libs)
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Itests -Ijvm-agent -Ijvm-agent/hotspot $(jni_includes) -o $@ \
+		$< $(O)/libduetuser.a -lcmocka $(user_libs)
 
 # Notes which ways its walks take.
 $(O)/tests/corpus/capture: private user_cflags += -fsanitize-coverage=trace-pc
@@ -149,8 +156,8 @@ $(O)/tests/corpus/capture: private user_cflags += -fsanitize-coverage=trace-pc
 # Built by a make of its own, with clang and sanitizers in everything, see `fuzz` below.
 $(O)/tests/fuzz/%: tests/fuzz/%.c $(O)/libduetuser.a
 	$(call msg,FUZZ,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -fsanitize=fuzzer -Itests/fuzz -Ijvm-agent -Ijvm-agent/hotspot $(jni_includes) -o $@ $< \
-		$(O)/libduetuser.a $(user_libs)
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -fsanitize=fuzzer -Itests/fuzz -Ijvm-agent -Ijvm-agent/hotspot \
+		$(jni_includes) -o $@ $< $(O)/libduetuser.a $(user_libs)
 
 # Java workloads, and the native half of those that need one.
 $(O)/workloads/.made: $(wildcard tests/workloads/*.java)

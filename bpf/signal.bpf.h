@@ -99,8 +99,10 @@ static __always_inline u32 signal_wanted(struct duet_sample *sample)
 	if (!(sample->flags & DUET_SAMPLE_JVM) || !signal_is_needed(sample))
 		return 0;
 	jvm = filter_jvm(sample->head.tgid, sample->start_ns);
-	if (!jvm || jvm->signo < 1 || jvm->signo > 64)
+	if (!jvm || jvm->signo < 1 || jvm->signo > 64) { /* 0: the JVM is read from outside, and has no handler */
+		sample->no_signal = DUET_NO_SIGNAL_UNWANTED;
 		return 0;
+	}
 	if (signal_check(task, sample, jvm) != DUET_NO_SIGNAL_NONE)
 		return 0;
 	/* Real-time signals queue. Without this check, they would pile up for a thread that is kept off its CPU. */

@@ -27,7 +27,7 @@
 #include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 7	 /* version of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 8	 /* version of everything in this file and in duet_ring.h */
 #define DUET_JAVA_DEPTH 2048	 /* default number of frames to ask AsyncGetCallTrace for */
 #define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* the largest, if all frames of deep stacks are wanted */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
@@ -175,6 +175,7 @@ enum duet_agent_record_type {
 	DUET_AGENT_THREAD,
 	DUET_AGENT_LAYOUT, /* struct duet_jvm_layout of duet_jvm.h; a later record replaces it */
 	DUET_AGENT_GONE, /* answer to a WANT: what it asked for no longer exists, or never did */
+	DUET_AGENT_UNLOADED, /* written only by a reader from outside: classes were unloaded */
 	DUET_AGENT_RECORD_TYPE_MAX
 };
 
@@ -235,6 +236,17 @@ struct duet_gone {
 	struct duet_want want;
 };
 DUET_ASSERT_SIZE(struct duet_gone, 24);
+
+/*
+ * Classes were unloaded between these two times (CLOCK_MONOTONIC), and others may have been loaded in their place: a
+ * bare address that was a method until the first is perhaps another one since the second. Names of bare addresses that
+ * come after this record hold since `since_ns`. Also the first record of a reader, with until_ns 0.
+ */
+struct duet_unloaded {
+	uint64_t until_ns;
+	uint64_t since_ns;
+};
+DUET_ASSERT_SIZE(struct duet_unloaded, 16);
 
 /*
  * A compiled method that occurs in samples. Followed by pc_count struct duet_code_pc (ascending pc) and frame_count

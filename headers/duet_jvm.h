@@ -122,7 +122,8 @@ struct duet_jvm_layout {
 	uint16_t const_code_bytes; /* 16 bits */
 	uint16_t const_bytes; /* sizeof(ConstMethod): the bytecodes follow it */
 	uint16_t pool_holder;
-	uint16_t holder_ids; /* points to a size_t count, which the ids follow */
+	/* points to a size_t count, which the ids follow; DUET_JVM_NO_FIELD: methods are identified by address */
+	uint16_t holder_ids;
 
 	/* Interpreter frame, in words from the frame pointer. The rest of the frame is the same in all JDKs. */
 	int16_t frame_bcp;

@@ -8,7 +8,10 @@
 
 #include "duet_walk_entered.h"
 
-/* Like InstanceKlass::jmethod_id_or_null(): returns 0 when the method has no id. */
+/*
+ * Like InstanceKlass::jmethod_id_or_null(): returns 0 when the method has no id, or when the layout's owner has no use
+ * for ids.
+ */
 static inline uint64_t java_method_id(const struct walk_java *java)
 {
 	const struct duet_jvm_layout *layout = &java->layout;
@@ -16,7 +19,7 @@ static inline uint64_t java_method_id(const struct walk_java *java)
 	uint64_t number = java_const_field(java, layout->const_id, 2);
 	uint64_t holder, ids, count, id;
 
-	if (walk_read_word(java, &holder, pool + layout->pool_holder) ||
+	if (layout->holder_ids == DUET_JVM_NO_FIELD || walk_read_word(java, &holder, pool + layout->pool_holder) ||
 	    walk_read_word(java, &ids, holder + layout->holder_ids) || !ids ||
 	    walk_read_word(java, &count, ids) || number >= count ||
 	    walk_read_word(java, &id, ids + (number + 1) * WALK_WORD))

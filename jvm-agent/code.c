@@ -115,8 +115,7 @@ void JNICALL code_on_stub(jvmtiEnv *jvmti, const char *name, const void *address
 	pthread_mutex_unlock(&stubs.lock);
 }
 
-/* Copies the newest stub that holds pc. Returns false when there is none. */
-static bool find_stub(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
+bool code_find_stub(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
 {
 	uint64_t count = stubs.count < MAX_STUBS ? stubs.count : MAX_STUBS;
 	bool found = false;
@@ -183,31 +182,4 @@ void code_learn_existing(void)
 		while (!enter_special && jvmstructs_next_blob(i, &cursor, &blob))
 			find_enter_special(blob.code_begin);
 	}
-}
-
-/* ---- answers ---- */
-
-static void answer_other(const struct answers *answers, uint64_t pc, uint32_t id)
-{
-	struct duet_stub stub = {.time_ns = clock_ns()};
-	char name[STUB_NAME_BYTES];
-
-	if (!id && find_stub((uintptr_t)pc, &stub, name))
-		answer_stub(answers, &stub, name);
-	else if (id || !answer_blob(answers, pc, stub.time_ns))
-		answer_code_gone(answers, pc, id);
-}
-
-void code_answer(const struct answers *answers, uint64_t pc, uint32_t id)
-{
-	struct nmethod_record record;
-	enum nmethod_result result =
-		nmethods_find((uintptr_t)pc, id, clock_ns(), ring_metadata_most(answers->ring), &record);
-
-	if (result == NMETHOD_FOUND || (id && kept_copy(id, &record)))
-		answer_compiled(answers, &record, pc);
-	else if (result == NMETHOD_NONE)
-		answer_other(answers, pc, id);
-	else
-		answer_code_gone(answers, pc, id);
 }

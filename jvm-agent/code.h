@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Answers the loader's questions about generated code: compiled methods with their inlining, stubs, and the code heaps
- * that hold them.
- */
+/* What JVMTI tells of generated code as it comes and goes, and the layout by which others walk it. */
 #ifndef CODE_H
 #define CODE_H
 
@@ -10,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct answers;
+#include "answers.h"
+
 struct stay;
 
 void JNICALL code_on_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const void *address, jint map_length,
@@ -32,10 +30,9 @@ void code_publish_layout(struct stay *stay);
  */
 void code_learn_existing(void);
 /*
- * Answers a WANT for the code at pc. Writes DUET_AGENT_CODE_LOAD if a compiled method is there and `id` is its
- * compilation's id or 0; records of the methods that it names come before it. Else writes DUET_AGENT_STUB if `id` is 0
- * and other code is there, or DUET_AGENT_GONE. Agent's thread only.
+ * Copies the newest stub that holds pc, of those that the JVM reported and that have no blob of their own. Returns
+ * false when there is none. Agent's thread only.
  */
-void code_answer(const struct answers *answers, uint64_t pc, uint32_t id);
+bool code_find_stub(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES]);
 
 #endif

@@ -160,12 +160,18 @@ static void stay_stop(struct stay *stay)
 
 static void stay_answer(struct stay *stay, JNIEnv *env, const struct duet_want *want)
 {
-	const struct answers answers = {.ring = &stay->ring, .other_names = methods_ask_jvmti, .context = env};
+	const struct answers answers = {
+		.ring = &stay->ring,
+		.other_names = methods_ask_jvmti,
+		.context = env,
+		.other_stub = code_find_stub,
+		.freed_code = kept_copy,
+	};
 
 	if (want->kind == DUET_WANT_METHOD)
 		answer_method(&answers, want->key);
 	else if (want->kind == DUET_WANT_CODE)
-		code_answer(&answers, want->key, want->id);
+		answer_code(&answers, want->key, want->id, clock_ns());
 }
 
 /* Waits until the loader has made room in the ring, however long that takes. Returns false when the loader is gone. */

@@ -89,7 +89,7 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 	jvms_notice(&session->jvms, process);
 	if (!collected_of(process)->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
 		want_rows(session, process);
-	agent = jvm_process(process)->agent;
+	agent = agent_in_charge(jvm_process(process)->agent);
 	if (agent && sample->flags & DUET_SAMPLE_SIGNALLED) {
 		agent->signalled++;
 		session->overhead.signals++;

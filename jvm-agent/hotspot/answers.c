@@ -115,6 +115,10 @@ static bool tell(const struct answers *answers, uint64_t key, bool is_extra)
 	memory_renew();
 	if (!find_names(answers, key, &names))
 		return false;
+	if (answers->is_loaded && !answers->is_loaded(answers->context)) {
+		metadata_names_release(&names);
+		return false;
+	}
 	shorten(&names, ring_metadata_most(answers->ring));
 	write_method(answers->ring, key, &names, is_extra);
 	metadata_names_release(&names);
@@ -175,7 +179,8 @@ static void tell_methods(const struct answers *answers, const struct nmethod_rec
 	tell_some(answers, record->frames, record->load.frame_count, &left);
 }
 
-void answer_compiled(const struct answers *answers, struct nmethod_record *record, uint64_t pc)
+/* Takes ownership of the record. */
+static void answer_compiled(const struct answers *answers, struct nmethod_record *record, uint64_t pc)
 {
 	struct ring_part parts[] = {
 		{&record->load, sizeof(record->load)},
@@ -188,40 +193,47 @@ void answer_compiled(const struct answers *answers, struct nmethod_record *recor
 	nmethods_release(record);
 }
 
-void answer_code_gone(const struct answers *answers, uint64_t pc, uint32_t id)
+/* Copies the name, because the blob may be freed meanwhile. */
+static bool find_blob(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
 {
-	const struct duet_want want = {.key = pc, .id = id, .kind = DUET_WANT_CODE};
+	struct code_blob blob;
 
-	duet_ring_count(answers->ring->page, DUET_AGENT_CODE_GONE);
-	ring_write_gone(answers->ring, &want);
+	if (!jvmstructs_blob_at(pc, &blob))
+		return false;
+	jvmstructs_blob_name(&blob, name, STUB_NAME_BYTES);
+	ret_stub->address = blob.start;
+	ret_stub->code_bytes = (uint32_t)blob.bytes;
+	return name[0] && !jvmstructs_is_nmethod(name);
 }
 
-/* ---- other code ---- */
-
-void answer_stub(const struct answers *answers, const struct duet_stub *stub, const char *name)
-{
-	struct duet_stub record = *stub;
-	struct ring_part parts[] = {{&record, sizeof(record)}, {name, strlen(name)}};
-
-	record.name_len = (uint32_t)parts[1].bytes;
-	ring_write(answers->ring, DUET_AGENT_STUB, parts, 2, RING_WAIT);
-}
-
-bool answer_blob(const struct answers *answers, uint64_t pc, uint64_t now_ns)
+static bool answer_stub(const struct answers *answers, uintptr_t pc, uint64_t now_ns)
 {
 	struct duet_stub stub = {.time_ns = now_ns};
 	char name[STUB_NAME_BYTES];
-	struct code_blob blob;
+	struct ring_part parts[] = {{&stub, sizeof(stub)}, {name, 0}};
 
-	if (!jvmstructs_blob_at((uintptr_t)pc, &blob))
+	if (!(answers->other_stub && answers->other_stub(pc, &stub, name)) && !find_blob(pc, &stub, name))
 		return false;
-	jvmstructs_blob_name(&blob, name, sizeof(name));
-	if (!name[0] || jvmstructs_is_nmethod(name))
-		return false;
-	stub.address = blob.start;
-	stub.code_bytes = (uint32_t)blob.bytes;
-	answer_stub(answers, &stub, name);
+	stub.name_len = (uint32_t)strlen(name);
+	parts[1].bytes = stub.name_len;
+	ring_write(answers->ring, DUET_AGENT_STUB, parts, 2, RING_WAIT);
 	return true;
+}
+
+void answer_code(const struct answers *answers, uint64_t pc, uint32_t id, uint64_t now_ns)
+{
+	const struct duet_want want = {.key = pc, .id = id, .kind = DUET_WANT_CODE};
+	struct nmethod_record record;
+	enum nmethod_result result;
+
+	memory_renew();
+	result = nmethods_find((uintptr_t)pc, id, now_ns, ring_metadata_most(answers->ring), &record);
+	if (result == NMETHOD_FOUND || (id && answers->freed_code && answers->freed_code(id, &record)))
+		return answer_compiled(answers, &record, pc);
+	if (result == NMETHOD_NONE && !id && answer_stub(answers, (uintptr_t)pc, now_ns))
+		return;
+	duet_ring_count(answers->ring->page, DUET_AGENT_CODE_GONE);
+	ring_write_gone(answers->ring, &want);
 }
 
 void answer_heaps(const struct answers *answers)

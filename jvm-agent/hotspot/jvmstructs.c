@@ -151,25 +151,28 @@ static bool code_heaps_are_known(void)
 	       layout.space_high_boundary.known;
 }
 
-static void read_code_heaps(void)
+static void read_heap_array(void)
 {
-	uintptr_t array, data;
+	uintptr_t array = layout.heaps_address ? memory_word(layout.heaps_address) : 0, data;
 	uint32_t length;
 
-	code_heap_count = 0;
-	if (!code_heaps_are_known())
-		return;
-	if (layout.heap_address)
-		add_code_heap(memory_word(layout.heap_address));
-	if (!layout.heaps_address || !layout.array_length.known || !layout.array_data.known)
-		return;
-	array = memory_word(layout.heaps_address);
-	if (!array)
+	if (!array || !layout.array_length.known || !layout.array_data.known)
 		return;
 	length = memory_int(array + layout.array_length.value);
 	data = memory_word(array + layout.array_data.value);
 	for (uint32_t i = 0; i < length && i < MAX_CODE_HEAPS; i++)
 		add_code_heap(memory_word(data + i * sizeof(uintptr_t)));
+}
+
+bool jvmstructs_renew_heaps(void)
+{
+	code_heap_count = 0;
+	if (!code_heaps_are_known())
+		return false;
+	if (layout.heap_address)
+		add_code_heap(memory_word(layout.heap_address));
+	read_heap_array();
+	return code_heap_count != 0;
 }
 
 int jvmstructs_open(void)
@@ -181,7 +184,7 @@ int jvmstructs_open(void)
 	layout.block_header_bytes = vmstructs_type_bytes("HeapBlock");
 	layout.const_method_bytes = vmstructs_type_bytes("ConstMethod");
 	layout.flag_bytes = vmstructs_type_bytes("JVMFlag");
-	read_code_heaps();
+	jvmstructs_renew_heaps();
 	return 0;
 }
 
@@ -589,6 +592,11 @@ static bool layout_is_whole(const struct duet_jvm_layout *ret)
 	       (ret->nmethod_entry & ret->nmethod_entry_offset) != DUET_JVM_NO_FIELD;
 }
 
+uintptr_t jvmstructs_counter(const char *name)
+{
+	return layout.perf_memory_address ? perf_counter(memory_word(layout.perf_memory_address), name) : 0;
+}
+
 bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version)
 {
 	struct duet_jvm_layout result = {.frame_bcp = version < 9 ? -7 : DUET_FRAME_BCP_WORD};
@@ -602,8 +610,7 @@ bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version)
 	publish_blobs(&result);
 	publish_methods(&result);
 	publish_names(&result);
-	if (layout.perf_memory_address)
-		result.safepoints = perf_counter(memory_word(layout.perf_memory_address), "sun.rt.safepoints");
+	result.safepoints = jvmstructs_counter("sun.rt.safepoints");
 	*ret_layout = result;
 	return layout_is_whole(&result);
 }

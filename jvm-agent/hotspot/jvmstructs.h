@@ -25,6 +25,8 @@ struct code_blob {
 
 /* Reads the tables of libjvm. Returns 0, or -ENOENT when this JVM exports none. */
 int jvmstructs_open(void);
+/* Reads again which code heaps there are. Returns false when there are none: the JVM is starting. */
+bool jvmstructs_renew_heaps(void);
 
 /* Stores the reserved address range of code heap i. Returns false past the last heap. */
 bool jvmstructs_code_heap(unsigned int i, uintptr_t *ret_low, uintptr_t *ret_high);
@@ -80,6 +82,9 @@ bool jvmstructs_caller_anchor(uintptr_t wrapper, struct frame_anchor *ret_anchor
  * *ret_reads_objects: references are addresses, so objects can be read (not with ZGC).
  */
 bool jvmstructs_virtual(struct duet_jvm_virtual *ret, bool *ret_reads_objects);
+
+/* Returns the address of one of the JVM's own counters (jcmd PerfCounter.print), 64 bits; 0 with -XX:-UsePerfData. */
+uintptr_t jvmstructs_counter(const char *name);
 
 /*
  * Stores what a walker outside this process needs. `version` is the Java version, on which the interpreter's frames

@@ -59,7 +59,8 @@ uintptr_t perf_counter(uintptr_t memory, const char *name)
 	at = memory + (uint32_t)head.first;
 	end = memory + (uint32_t)head.used;
 	for (int i = 0; i < MAX_COUNTERS && i < head.entries && !value && at + sizeof(entry) <= end; i++) {
-		if (memory_copy(&entry, at, sizeof(entry)) < sizeof(entry) || entry.bytes < (int32_t)sizeof(entry) || (uintptr_t)entry.bytes > end - at)
+		if (memory_copy(&entry, at, sizeof(entry)) < sizeof(entry) ||
+		    entry.bytes < (int32_t)sizeof(entry) || (uintptr_t)entry.bytes > end - at)
 			return 0;
 		value = value_of(at, &entry, name);
 		at += (uint32_t)entry.bytes;

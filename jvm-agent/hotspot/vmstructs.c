@@ -51,7 +51,7 @@ struct exported_row {
 };
 
 /* Where the columns are in a row. */
-struct columns {
+struct row_columns {
 	uint64_t type, field, type_string, is_static, offset, address;
 };
 
@@ -66,7 +66,7 @@ static void fill(const struct exported_row *entry, const struct vmstructs_row *r
 }
 
 /* Reads the row at `at`. Returns false at the end of the table. */
-static bool read_row(const struct columns *columns, uintptr_t at, struct exported_row *ret)
+static bool read_row(const struct row_columns *columns, uintptr_t at, struct exported_row *ret)
 {
 	uintptr_t type = memory_word(at + columns->type), field = memory_word(at + columns->field);
 
@@ -83,7 +83,7 @@ static bool read_row(const struct columns *columns, uintptr_t at, struct exporte
 
 int vmstructs_read(const struct vmstructs_row *wanted, size_t count)
 {
-	const struct columns columns = {
+	const struct row_columns columns = {
 		.type = exported("gHotSpotVMStructEntryTypeNameOffset"),
 		.field = exported("gHotSpotVMStructEntryFieldNameOffset"),
 		.type_string = exported("gHotSpotVMStructEntryTypeStringOffset"),

@@ -23,7 +23,7 @@ rank() {
 	in | out) echo 3 ;;
 	proc) echo 4 ;;
 	sym | unwind | event) echo 5 ;;
-	collect | attach | runtime) echo 6 ;;
+	collect | attach | outside | runtime) echo 6 ;;
 	engine | jvms | subject) echo 7 ;;
 	join) echo 8 ;;
 	limits | windows) echo 9 ;;
@@ -125,7 +125,8 @@ names_of() { # types|functions FOLDER
 	if [ "$1" = types ]; then
 		sources "$2/*.[ch]" | xargs sed -nE 's/^(struct|enum|union) ([a-z_0-9]+) \{.*/\1 \2/p'
 	else
-		sources "$2/*.h" | xargs sed -nE -e 's/^[a-z].*[ *]([a-z_0-9]+)\(.*\);.*/\1/p' \
+		# memory.h: the loader compiles jvm-agent/hotspot/ with another one
+		sources "$2/*.h" | grep -v '/memory\.h$' | xargs sed -nE -e 's/^[a-z].*[ *]([a-z_0-9]+)\(.*\);.*/\1/p' \
 			-e 's/^[a-z][^(]*[ *]([a-z_0-9]+)\([^)]*$/\1/p'
 	fi | sort -u
 }

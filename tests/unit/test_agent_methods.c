@@ -22,7 +22,8 @@
 struct agent_jvm jvm = {.version = 17};
 
 static struct stay stay;
-static const struct answers answers = {.ring = &stay.ring, .other_names = methods_ask_jvmti};
+static const struct answers answers = {
+	.ring = &stay.ring, .other_names = methods_ask_jvmti, .other_stub = code_find_stub, .freed_code = kept_copy};
 static struct duet_ring_page page;
 static struct duet_ring_lane *const lane = &page.lanes[DUET_LANE_METADATA];
 static struct nmethod_record compiled; /* at CODE */
@@ -215,16 +216,16 @@ static void test_names_come_with_the_code(void **state)
 {
 	(void)state;
 	compile(3);
-	code_answer(&answers, CODE + 16, 7); /* in front of the second pc */
+	answer_code(&answers, CODE + 16, 7, 0); /* in front of the second pc */
 	expect_method(2, true);
 	expect_method(1000, true);
 	expect_method(1, true);
 	expect_method(3, true);
 	expect_type(DUET_AGENT_CODE_LOAD);
-	code_answer(&answers, CODE + 32, 7);
+	answer_code(&answers, CODE + 32, 7, 0);
 	expect_type(DUET_AGENT_CODE_LOAD); /* all has been told */
 	answers_forget_told();
-	code_answer(&answers, CODE + 47, 7);
+	answer_code(&answers, CODE + 47, 7, 0);
 	expect_method(3, true);
 }
 
@@ -237,7 +238,7 @@ static void test_names_come_with_kept_code(void **state)
 	compile(1);
 	assert_true(copy_record(&compiled, &record));
 	kept_add(&record);
-	code_answer(&answers, CODE - 1, 7);
+	answer_code(&answers, CODE - 1, 7, 0);
 	expect_method(1, true);
 	expect_method(1000, true);
 	expect_type(DUET_AGENT_CODE_LOAD);
@@ -271,7 +272,7 @@ static void test_large_code_names_some(void **state)
 {
 	(void)state;
 	compile(500);
-	code_answer(&answers, CODE + 16 * 400, 7);
+	answer_code(&answers, CODE + 16 * 400, 7, 0);
 	expect_method(401, true);
 	expect_method(1000, true);
 	for (uint64_t key = 1; key <= METHODS_AT_ONCE - 2; key++)
@@ -287,7 +288,7 @@ static void test_names_leave_room_for_the_code(void **state)
 	(void)state;
 	compile(500);
 	name_bytes = 8000;
-	code_answer(&answers, CODE, 7);
+	answer_code(&answers, CODE, 7, 0);
 	for (record = next(); record && record->type == DUET_AGENT_METHOD; record = next())
 		methods++;
 	assert_in_range(methods, 1, 8);

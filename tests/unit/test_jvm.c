@@ -93,9 +93,9 @@ static void test_method_has_names_and_lines(void **state)
 	struct fixture *f = *state;
 	const struct jvm_method *method;
 
-	assert_null(jvm_method(f->jvm, 1));
+	assert_null(jvm_method(f->jvm, 1, 0));
 	publish_method(f, 1, "Lcom/acme/Order$Line;", "total");
-	method = jvm_method(f->jvm, 1);
+	method = jvm_method(f->jvm, 1, 0);
 	assert_string_equal(intern_text(&f->strings, method->class_name), "com.acme.Order$Line");
 	assert_string_equal(intern_text(&f->strings, method->name), "total");
 	assert_string_equal(intern_text(&f->strings, method->signature), "()V");
@@ -254,8 +254,8 @@ static void test_strings_move(void **state)
 	f->strings = strings;
 	intern_move_release(&move);
 	intern_release(&old);
-	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7)->class_name), "com.acme.Main");
-	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7)->signature), "()V");
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7, 0)->class_name), "com.acme.Main");
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7, 0)->signature), "()V");
 	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42)), "main");
 	assert_true(jvm_is_interpreter(f->jvm, jvm_code_at(f->jvm, 0x1010, 5, 0)));
 	assert_int_equal(intern_count(&f->strings), 6); /* and "" */
@@ -285,10 +285,10 @@ static void test_full_tables_forget_what_is_unused(void **state)
 		}
 		publish_method(f, 7, "LA;", "of_now"); /* what was forgotten is asked for, and comes */
 		load_code(f, 1, 0x1000, 0x100, 100);
-		assert_non_null(jvm_method(f->jvm, 7));
+		assert_non_null(jvm_method(f->jvm, 7, 0));
 		expect_code(f, 0x1010, true);
 	}
-	assert_null(jvm_method(f->jvm, 9));
+	assert_null(jvm_method(f->jvm, 9, 0));
 	expect_code(f, 0x2010, false);
 }
 
@@ -329,7 +329,7 @@ static void test_jvms_share_a_room(void **state)
 		jvm_set_full(hostile[i], false);
 	assert_in_range(room.used, 1, room.max_bytes);
 	for (uint64_t i = 1; i <= FEW; i++)
-		assert_non_null(jvm_method(f->jvm, i));
+		assert_non_null(jvm_method(f->jvm, i, 0));
 	for (int i = 0; i < JVMS; i++)
 		jvm_free(hostile[i]);
 	jvm_free(f->jvm);
@@ -345,10 +345,42 @@ static void test_gone_is_remembered_for_a_moment(void **state)
 
 	other.id = 8;
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_GONE, &gone, sizeof(gone)), 0);
-	assert_true(jvm_is_gone(f->jvm, &gone.want));
-	assert_false(jvm_is_gone(f->jvm, &other));
+	assert_true(jvm_is_gone(f->jvm, &gone.want, 0));
+	assert_false(jvm_is_gone(f->jvm, &other, 0));
 	jvm_forget(f->jvm, 0);
-	assert_false(jvm_is_gone(f->jvm, &gone.want));
+	assert_false(jvm_is_gone(f->jvm, &gone.want, 0));
+}
+
+static const char *bare_name(const struct fixture *f, uint64_t time_ns)
+{
+	const struct jvm_method *method = jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE, time_ns);
+
+	return method ? intern_text(&f->strings, method->name) : "";
+}
+
+/* A reader from outside tells when classes were unloaded, so names hold until then. */
+static void test_bare_methods_have_times(void **state)
+{
+	const struct duet_want want = {.key = 0x7000 | DUET_METHOD_BARE, .kind = DUET_WANT_METHOD};
+	const struct duet_unloaded first = {.since_ns = 100}, second = {.until_ns = 200, .since_ns = 210};
+	struct fixture *f = *state;
+
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_UNLOADED, &first, sizeof(first)), 0);
+	publish_method(f, want.key, "LA;", "before");
+	jvm_forget(f->jvm, 50);
+	assert_string_equal(bare_name(f, 150), "before");
+	assert_string_equal(bare_name(f, 90), "");
+	assert_true(jvm_is_gone(f->jvm, &want, 90)); /* nobody knows what was there */
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_UNLOADED, &second, sizeof(second)), 0);
+	assert_string_equal(bare_name(f, 220), "");
+	assert_false(jvm_is_gone(f->jvm, &want, 220));
+	publish_method(f, want.key, "LB;", "after");
+	assert_string_equal(bare_name(f, 220), "after");
+	assert_string_equal(bare_name(f, 150), "before");
+	assert_string_equal(bare_name(f, 205), "");
+	jvm_forget(f->jvm, 300);
+	assert_string_equal(bare_name(f, 150), "");
+	assert_string_equal(bare_name(f, 220), "after");
 }
 
 /* The address of a method may be another's after a while; an id may not. */
@@ -358,11 +390,11 @@ static void test_bare_methods_are_asked_for_again(void **state)
 
 	publish_method(f, 0x7000, "LA;", "a");
 	publish_method(f, 0x7000 | DUET_METHOD_BARE, "LB;", "b");
-	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 0x7000)->name), "a");
-	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE)->name), "b");
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 0x7000, 0)->name), "a");
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE, 0)->name), "b");
 	jvm_forget(f->jvm, 0);
-	assert_non_null(jvm_method(f->jvm, 0x7000));
-	assert_null(jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE));
+	assert_non_null(jvm_method(f->jvm, 0x7000, 0));
+	assert_null(jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE, 0));
 }
 
 /* Else each answer would make all remembered stacks worthless. */
@@ -444,6 +476,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_full_tables_forget_what_is_unused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_jvms_share_a_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gone_is_remembered_for_a_moment, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_bare_methods_have_times, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bare_methods_are_asked_for_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_answers_change_no_stack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_tables_are_bounded, set_up, tear_down),

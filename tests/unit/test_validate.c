@@ -455,7 +455,7 @@ static void layout_is_bound(void **state)
 	REFUSE_LAYOUT(layout, const_code_bytes, DUET_CONST_METHOD_BYTES - 1);
 	REFUSE_LAYOUT(layout, const_bytes, 0);
 	REFUSE_LAYOUT(layout, const_bytes, DUET_CONST_METHOD_BYTES + 1);
-	REFUSE_LAYOUT(layout, holder_ids, DUET_JVM_NO_FIELD);
+	REFUSE_LAYOUT(layout, holder_ids, DUET_MAX_OFFSET);
 	REFUSE_LAYOUT(layout, frame_bcp, -3);
 }
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/rights.h"
+#include "base/rights.h"
 #include "base/buf.h"
 #include "base/io.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "attach/place.h"
-#include "attach/rights.h"
+#include "base/rights.h"
 #include "base/root.h"
 
 #define MNT_DETACH 2 /* from <sys/mount.h>, which conflicts with <linux/mount.h> */

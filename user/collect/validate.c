@@ -190,11 +190,11 @@ static bool layout_fields_check(const struct duet_jvm_layout *layout)
 	const uint16_t in_blob[] = {layout->blob_name, layout->blob_bytes, layout->blob_frame_words,
 				    layout->blob_frame_complete, layout->nmethod_stubs, layout->nmethod_original_pc,
 				    layout->nmethod_id};
-	const uint16_t in_other[] = {layout->method_const, layout->pool_holder, layout->holder_ids,
-				     layout->const_bytes};
+	const uint16_t in_other[] = {layout->method_const, layout->pool_holder, layout->const_bytes};
 	const uint16_t most = DUET_BLOB_BYTES - 8;
 	bool begins = layout->blob_code_begin <= most || layout->blob_code_offset <= most;
 	bool enters = layout->nmethod_entry <= most || layout->nmethod_entry_offset <= most;
+	bool has_ids = layout->holder_ids < DUET_MAX_OFFSET || layout->holder_ids == DUET_JVM_NO_FIELD;
 
 	for (size_t i = 0; i < sizeof(in_blob) / sizeof(*in_blob); i++)
 		if (in_blob[i] > most)
@@ -202,7 +202,7 @@ static bool layout_fields_check(const struct duet_jvm_layout *layout)
 	for (size_t i = 0; i < sizeof(in_other) / sizeof(*in_other); i++)
 		if (in_other[i] >= DUET_MAX_OFFSET)
 			return false;
-	return begins && enters && layout->block_used < layout->block_header_bytes &&
+	return begins && enters && has_ids && layout->block_used < layout->block_header_bytes &&
 	       layout->block_header_bytes <= 64 && layout->const_bytes &&
 	       layout->const_bytes <= DUET_CONST_METHOD_BYTES && layout->const_pool <= DUET_CONST_METHOD_BYTES - 8 &&
 	       layout->const_id <= DUET_CONST_METHOD_BYTES - 2 &&
@@ -242,6 +242,8 @@ bool agent_record_check(uint16_t type, const void *payload, size_t bytes)
 		return fills(sizeof(struct duet_code_unload), bytes);
 	case DUET_AGENT_GONE:
 		return fills(sizeof(struct duet_gone), bytes);
+	case DUET_AGENT_UNLOADED:
+		return fills(sizeof(struct duet_unloaded), bytes);
 	case DUET_AGENT_STUB:
 		return stub_check(payload, bytes);
 	case DUET_AGENT_CODE_HEAP:

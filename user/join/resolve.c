@@ -83,7 +83,7 @@ static void resolve_kernel(struct resolver *r, const struct splice_frame *from, 
 static void resolve_nameless(struct resolver *r, const struct jvm *jvm, uint64_t method, struct frame *frame)
 {
 	const struct duet_want want = {.key = method, .kind = DUET_WANT_METHOD};
-	bool is_gone = jvm_is_gone(jvm, &want);
+	bool is_gone = jvm_is_gone(jvm, &want, r->time_ns);
 
 	r->names_missing += !is_gone;
 	r->is_final = false;
@@ -99,7 +99,7 @@ static void resolve_java(struct resolver *r, const struct jvm *jvm, const struct
 		[SPLICE_INTERPRETED] = FRAME_INTERPRETED,
 		[SPLICE_JAVA_NATIVE] = FRAME_JAVA_NATIVE,
 	};
-	const struct jvm_method *method = jvm_method(jvm, from->method);
+	const struct jvm_method *method = jvm_method(jvm, from->method, r->time_ns);
 
 	frame->kind = kinds[from->kind];
 	frame->bci = from->bci;
@@ -181,8 +181,8 @@ static void list_wants(struct resolver *r, const struct jvm *jvm)
 		const struct splice_frame *frame = &r->splice.frames.items[i];
 		const struct duet_want want = {.key = frame->method, .kind = DUET_WANT_METHOD};
 
-		if (splice_is_java(frame->kind) && frame->method && !jvm_method(jvm, frame->method) &&
-		    !jvm_is_gone(jvm, &want))
+		if (splice_is_java(frame->kind) && frame->method && !jvm_method(jvm, frame->method, r->time_ns) &&
+		    !jvm_is_gone(jvm, &want, r->time_ns))
 			(void)vec_push(&r->wants, want);
 	}
 }
@@ -330,6 +330,7 @@ int64_t resolve_sample(struct resolver *r, struct process *process, const struct
 	bool is_current = !jvm || time_ns >= jvm_changed_ns(jvm); /* an older one may have hit code unloaded since */
 	int64_t node;
 
+	r->time_ns = time_ns;
 	r->object_class = attribute_find(sample, DUET_ATTRIBUTE_CLASS);
 	key = stack_key(r, process, jvm, sample, java, outcome);
 	forget_old(r, time_ns);

@@ -20,6 +20,7 @@ struct resolver {
 	struct profile *profile;
 	struct symbols *symbols;
 	struct splice splice; /* the last stack */
+	uint64_t time_ns; /* of the last sample */
 	const struct duet_attribute *object_class; /* what the sample's code has allocated: the leaf; or NULL */
 	struct vec(uint32_t) frames; /* its frames in the profile, root first */
 	struct vec(struct duet_want) wants; /* what to ask the agent for when resolve_sample() returned -EAGAIN */

@@ -149,7 +149,7 @@ static const struct jvm_code *code_of(struct splicing *s, uint32_t index)
 		s->code = jvm_code_at(s->jvm, pc, s->time_ns, id);
 		s->code_pc = pc;
 		s->code_id = id;
-		if (!s->code && !jvm_is_gone(s->jvm, &want))
+		if (!s->code && !jvm_is_gone(s->jvm, &want, s->time_ns))
 			(void)vec_push(&s->out->wants, want); /* out of memory: not asked for */
 	}
 	return s->code;
@@ -208,7 +208,7 @@ static bool will_name(const struct splicing *s, uint64_t method)
 /* Compiled code without debug information for this pc: only the other witness knows what was inlined there. */
 static int push_compiled_bare(struct splicing *s, const struct jvm_code *code)
 {
-	const struct jvm_method *method = jvm_method(s->jvm, code->method);
+	const struct jvm_method *method = jvm_method(s->jvm, code->method, s->time_ns);
 	struct duet_java_frame itself = {.method = code->method, .bci = -1};
 	bool is_named = s->other && will_name(s, code->method);
 	int err = 0;
@@ -295,7 +295,7 @@ static int push_missing_code(struct splicing *s, uint32_t index)
 	s->out->is_missing_code = true;
 	if (s->other)
 		return -EILSEQ;
-	return push_mark(s, jvm_is_gone(s->jvm, &want) ? "[unloaded_code]" : "[unknown_code]");
+	return push_mark(s, jvm_is_gone(s->jvm, &want, s->time_ns) ? "[unloaded_code]" : "[unknown_code]");
 }
 
 static int push_jvm_code(struct splicing *s, uint32_t index)

@@ -13,6 +13,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "collect/validate.h"
+#include "outside/reader.h"
 
 #define MAX_ASKED 65536
 #define MAX_UNANSWERED 1024 /* further requests wait in the loader: the agent may hardly get a CPU */
@@ -33,6 +34,41 @@ static void agent_fail(struct agent *agent, int error, const char *why)
 	agent->state = AGENT_FAILED;
 }
 
+static struct agent *agent_alloc(struct process *process, struct intern *strings, const struct agent_start *start)
+{
+	struct agent *agent = calloc(1, sizeof(*agent));
+
+	if (!agent)
+		return NULL;
+	agent->process = process;
+	agent->start = *start;
+	agent->socket = -1;
+	agent->begun_ns = clock_monotonic_ns();
+	agent->jvm = jvm_new(strings);
+	if (agent->jvm)
+		return agent;
+	free(agent);
+	return NULL;
+}
+
+struct agent *agent_new_outside(struct process *process, struct intern *strings, const struct agent_start *start)
+{
+	struct agent *agent = agent_alloc(process, strings, start);
+	int socket;
+
+	if (!agent)
+		return NULL;
+	socket = reader_start(process->pid, process->start_ticks, &agent->reader);
+	if (socket < 0) {
+		agent_fail(agent, socket, "the process that reads it from outside could not be started");
+		return agent;
+	}
+	agent->socket = socket;
+	agent->state = AGENT_GREETING;
+	agent->deadline_ns = clock_monotonic_ns() + HANDSHAKE_TIMEOUT_NS;
+	return agent;
+}
+
 struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start,
 			enum attach_kind kind, const struct attach_control *control)
 {
@@ -44,20 +80,11 @@ struct agent *agent_new(struct process *process, struct intern *strings, const s
 		.gid = process->gid,
 		.kind = kind,
 	};
-	struct agent *agent = calloc(1, sizeof(*agent));
+	struct agent *agent = agent_alloc(process, strings, start);
 	int err;
 
 	if (!agent)
 		return NULL;
-	agent->process = process;
-	agent->start = *start;
-	agent->socket = -1;
-	agent->begun_ns = clock_monotonic_ns();
-	agent->jvm = jvm_new(strings);
-	if (!agent->jvm) {
-		free(agent);
-		return NULL;
-	}
 	err = attach_start(&agent->attach, &target, control);
 	if (err < 0)
 		agent_fail(agent, err,
@@ -81,6 +108,13 @@ void agent_free(struct agent *agent)
 	jvm_free(agent->jvm);
 	map_release(&agent->asked);
 	free(agent);
+}
+
+struct agent *agent_in_charge(struct agent *agent)
+{
+	bool is_out = agent && (agent->state < AGENT_RUNNING || agent->state == AGENT_FAILED);
+
+	return is_out && agent->outside ? agent->outside : agent;
 }
 
 int agent_fd(const struct agent *agent)
@@ -185,7 +219,7 @@ static int send_start(struct agent *agent)
 static void on_hello(struct agent *agent, const struct duet_message_hello *hello)
 {
 	snprintf(agent->vm, sizeof(agent->vm), "%s %s", hello->vm_name, hello->vm_version);
-	if (!hello->has_asgct)
+	if (!hello->has_asgct && !agent->reader)
 		return agent_fail(agent, -ENOTSUP,
 				  "the JVM has no AsyncGetCallTrace: HotSpot is needed for Java frames");
 	if (agent_ring_new(&agent->ring, agent->start.sample_lane_bytes, agent->start.metadata_lane_bytes) < 0)

@@ -46,6 +46,13 @@ struct agent {
 	struct agent_start start;
 	enum agent_state state;
 	struct attach attach;
+	/* Read from outside: pid of the process that reads and speaks the agent's protocol. 0: an agent in the JVM. */
+	pid_t reader;
+	/*
+	 * Reads the JVM from outside until this agent is running, or for good if it fails; or NULL. Not owned: it is in
+	 * the list of agents, too.
+	 */
+	struct agent *outside;
 	int socket;
 	uint64_t begun_ns; /* CLOCK_MONOTONIC, before the process was touched */
 	uint64_t deadline_ns; /* end of the handshake's time, CLOCK_MONOTONIC */
@@ -98,8 +105,15 @@ struct agents {
  */
 struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start,
 			enum attach_kind kind, const struct attach_control *control);
+/*
+ * The same without an agent: the JVM is read from outside. No signal is ever sent to it, and there is no second
+ * witness.
+ */
+struct agent *agent_new_outside(struct process *process, struct intern *strings, const struct agent_start *start);
 void agent_free(struct agent *agent); /* aborts an attach that is under way; NULL is allowed */
 
+/* Returns the one that describes the JVM now: the agent itself, or its reader from outside. NULL for NULL. */
+struct agent *agent_in_charge(struct agent *agent);
 int agent_fd(const struct agent *agent); /* poll it for reading; -1 when nothing is expected */
 void agent_step(struct agent *agent); /* call when agent_fd() is readable */
 void agent_expire(struct agent *agent, uint64_t now_ns); /* fails an attach or handshake that has timed out */

@@ -44,6 +44,35 @@ void jvms_use(struct jvms *jvms, const struct jvms_engine *engine, struct collec
 	jvms->collector = collector;
 }
 
+/* ---- agents and readers from outside ---- */
+
+/* Returns the reader of this agent's JVM, or of this reader; or NULL. */
+static struct agent *reader_of(struct agent *agent)
+{
+	return agent && agent->reader ? agent : agent ? agent->outside : NULL;
+}
+
+static bool is_in_charge(const struct agent *agent)
+{
+	return agent_in_charge(jvm_process(agent->process)->agent) == agent;
+}
+
+/* Returns true if the agent or reader belongs to the program that its process runs now. */
+static bool is_current(const struct agent *agent)
+{
+	const struct agent *current = jvm_process(agent->process)->agent;
+
+	return current == agent || (current && current->outside == agent);
+}
+
+/* Returns true for a reader whose JVM has a running agent. */
+static bool is_replaced(const struct agent *agent)
+{
+	const struct agent *current = jvm_process(agent->process)->agent;
+
+	return agent->reader && current && current != agent && current->state == AGENT_RUNNING;
+}
+
 /* ---- what BPF knows of a JVM ---- */
 
 /* Gives BPF the JVM's newest frame layout. */
@@ -68,7 +97,7 @@ static int allow_signals(struct jvms *jvms, struct agent *agent)
 
 	process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
 	unwinding_publish(jvms_unwinding(jvms, agent->process), agent->process);
-	if (!jvms->collector || agent->start.engine == DUET_ENGINE_NONE)
+	if (!jvms->collector || (agent->start.engine == DUET_ENGINE_NONE && !agent->reader))
 		return 0;
 	return collector_allow(jvms->collector, agent->process->pid, &target);
 }
@@ -84,6 +113,12 @@ static bool goes_on_without(const struct jvms *jvms)
 	return jvms->of.host || jvms->is_ticking || jvms->agents.len > 1 || jvms->natives;
 }
 
+static const char *what_is_left(const struct agent *agent)
+{
+	return agent->outside && agent->outside->state <= AGENT_RUNNING ? "its Java frames are read from outside"
+									: "native frames only";
+}
+
 /* Warns only at the first failure, and on_failed() when it gives up: the user can do nothing in between. */
 static void plan_retry(struct agent *agent)
 {
@@ -95,7 +130,7 @@ static void plan_retry(struct agent *agent)
 		delay_s *= RETRY_GROWTH;
 	jvm_process(process)->attach_failures++;
 	agent->retry_ns = clock_monotonic_ns() + delay_s * NS_PER_SEC;
-	log_print(is_told ? LOG_DEBUG : LOG_WARN, "%s: native frames only, trying again in %d s", agent->why,
+	log_print(is_told ? LOG_DEBUG : LOG_WARN, "%s: %s, trying again in %d s", agent->why, what_is_left(agent),
 		  (int)delay_s);
 }
 
@@ -109,7 +144,7 @@ static void on_failed(struct agent *agent)
 	else if (agent_may_try_again(agent) && jvm_process(agent->process)->attach_failures < RETRIES)
 		plan_retry(agent);
 	else
-		log_warn("%s: native frames only", agent->why);
+		log_warn("%s: %s", agent->why, what_is_left(agent));
 }
 
 /* Warns only once: a host may have hundreds of such JVMs. */
@@ -133,8 +168,10 @@ static void tell_refused(const struct jvms *jvms, const struct agent *agent)
 
 static void on_running(struct jvms *jvms, struct agent *agent)
 {
-	if (jvm_process(agent->process)->agent != agent) /* attached before an exec: not for this program */
+	if (!is_current(agent)) /* attached before an exec: not for this program */
 		return agent_stop(agent);
+	if (!is_in_charge(agent)) /* a reader that is late: see retire_reader() */
+		return;
 	allow_signals(jvms, agent);
 	note_engine(jvms, agent);
 	tell_refused(jvms, agent);
@@ -147,11 +184,11 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 {
 	if (agent->state == before)
 		return;
-	if (agent->vm[0] && jvm_process(agent->process)->agent == agent)
+	if (agent->vm[0] && is_in_charge(agent))
 		jvms->of.name_vm(jvms->of.context, agent->process, agent->vm);
 	if (agent->state == AGENT_RUNNING)
 		on_running(jvms, agent);
-	if (before == AGENT_RUNNING && jvms->collector)
+	if (before == AGENT_RUNNING && jvms->collector && !is_replaced(agent))
 		collector_forbid(jvms->collector, agent->process->pid);
 	if (agent->state == AGENT_FAILED && goes_on_without(jvms))
 		on_failed(agent);
@@ -172,6 +209,18 @@ static void let_end(struct jvms *jvms, struct agent *agent)
 		agent_stop(agent);
 }
 
+/* Stops the reader of a JVM whose agent is running, as soon as it has answered for the samples of before. */
+static void retire_reader(struct jvms *jvms, struct agent *agent)
+{
+	struct agent *reader = agent->outside;
+	enum agent_state before = reader ? reader->state : AGENT_GONE;
+
+	if (agent->state != AGENT_RUNNING || before > AGENT_RUNNING || jvms->of.holds(jvms->of.context, reader))
+		return;
+	agent_stop(reader);
+	agent_changed(jvms, reader, before);
+}
+
 static void progress(struct jvms *jvms, struct agent *agent, bool readable)
 {
 	enum agent_state before = agent->state;
@@ -184,6 +233,7 @@ static void progress(struct jvms *jvms, struct agent *agent, bool readable)
 	before = agent->state;
 	let_end(jvms, agent);
 	agent_changed(jvms, agent, before);
+	retire_reader(jvms, agent);
 }
 
 /* ---- attaching ---- */
@@ -224,6 +274,17 @@ static void list_agent_events(struct agent_start *start, const struct event_list
 	}
 }
 
+/* Adds an agent or a reader, NULL for none: it describes the process's JVM from now on. Returns 0 or -ENOMEM. */
+static int add_agent(struct jvms *jvms, struct process *process, struct agent *agent)
+{
+	if (!agent)
+		return -ENOMEM;
+	jvm_share_room(agent->jvm, jvms->of.names);
+	agent->outside = reader_of(jvm_process(process)->agent);
+	jvm_process(process)->agent = agent;
+	return vec_push(&jvms->agents, agent);
+}
+
 int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const struct attach_control *control)
 {
 	bool has_ticks = event_list_has_ticks(jvms->of.events);
@@ -235,19 +296,30 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 		.sample_lane_bytes = lane_bytes(jvms),
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};
-	struct agent *agent;
 
 	list_agent_events(&start, jvms->of.events);
 	if (jvm_process(process) != process->states[PROCESS_OF_JVMS])
 		return -ENOMEM; /* the agent would be forgotten */
 	if (!jvms->of.take_ring(jvms->of.context, &start))
 		return refuse(process);
-	agent = agent_new(process, &jvms->of.profile->strings, &start, kind, control);
-	if (!agent)
+	return add_agent(jvms, process, agent_new(process, &jvms->of.profile->strings, &start, kind, control));
+}
+
+/* Without an agent: the JVM is read from outside, and BPF walks its frames. */
+static int read_outside(struct jvms *jvms, struct process *process)
+{
+	struct agent_start start = {
+		.engine = DUET_ENGINE_NONE,
+		.java_depth = DUET_JAVA_DEPTH,
+		.sample_lane_bytes = SAMPLE_LANE_MIN,
+		.metadata_lane_bytes = METADATA_LANE_BYTES,
+	};
+
+	if (jvm_process(process) != process->states[PROCESS_OF_JVMS])
 		return -ENOMEM;
-	jvm_share_room(agent->jvm, jvms->of.names);
-	jvm_process(process)->agent = agent;
-	return vec_push(&jvms->agents, agent);
+	if (!jvms->of.take_ring(jvms->of.context, &start))
+		return refuse(process);
+	return add_agent(jvms, process, agent_new_outside(process, &jvms->of.profile->strings, &start));
 }
 
 static int attach(struct jvms *jvms, struct process *process, enum attach_kind kind)
@@ -276,12 +348,13 @@ static bool is_left_alone(struct jvms *jvms, struct process *process)
 
 void jvms_notice(struct jvms *jvms, struct process *process)
 {
-	if (jvm_process(process)->examined_version == process->maps_version + 1 || jvms->of.no_attach ||
-	    jvm_process(process)->agent || process->exited || process->pid == getpid() || !is_jvm(process))
+	if (jvm_process(process)->examined_version == process->maps_version + 1 || jvm_process(process)->agent ||
+	    process->exited || process->pid == getpid() || !is_jvm(process))
 		return;
-	if (is_left_alone(jvms, process))
-		return;
-	attach(jvms, process, jvms->is_ticking ? ATTACH_STARTING : ATTACH_RUNNING);
+	if (jvms->collector)
+		read_outside(jvms, process);
+	if (!jvms->of.no_attach && !is_left_alone(jvms, process))
+		attach(jvms, process, jvms->is_ticking ? ATTACH_STARTING : ATTACH_RUNNING);
 }
 
 /* Attaches again when the retry is due. If that fails for lack of memory or budget, it was the last try. */
@@ -323,20 +396,28 @@ static bool survives_exec(const struct jvms *jvms, const struct agent *agent, ui
 }
 
 /* Stops the agent in case its JVM still runs: otherwise it would block the next attach. */
-void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns)
+static void drop_agent(struct jvms *jvms, struct agent *agent)
 {
-	struct agent *agent = jvm_process(process)->agent;
-	enum agent_state before;
+	enum agent_state before = agent->state;
 
-	if (!agent || survives_exec(jvms, agent, exec_ns))
-		return;
-	before = agent->state;
 	jvms->of.flush(jvms->of.context, agent);
-	jvm_process(process)->agent = NULL;
-	if (before != AGENT_RUNNING)
+	if (before != AGENT_RUNNING && !agent->reader)
 		return; /* on_running() stops it when it gets there */
 	agent_stop(agent);
 	agent_changed(jvms, agent, before);
+}
+
+void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns)
+{
+	struct agent *agent = jvm_process(process)->agent;
+
+	if (!agent || survives_exec(jvms, agent, exec_ns))
+		return;
+	jvm_process(process)->agent = NULL;
+	if (agent->outside)
+		drop_agent(jvms, agent->outside);
+	agent->outside = NULL;
+	drop_agent(jvms, agent);
 }
 
 /* ---- records ---- */
@@ -430,10 +511,10 @@ void jvms_stop(struct jvms *jvms)
 void jvms_tell_unfaithful(const struct jvms *jvms, enum agent_state state, const char *what)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++) {
-		const struct process *process = jvms->agents.items[i]->process;
+		const struct agent *agent = jvms->agents.items[i];
 
-		if (jvms->agents.items[i]->state == state && !process_is_ending(process))
-			log_warn("JVM %d: its agent %s: Java frames may be missing", process->pid, what);
+		if (agent->state == state && !agent->reader && !process_is_ending(agent->process))
+			log_warn("JVM %d: its agent %s: Java frames may be missing", agent->process->pid, what);
 	}
 }
 

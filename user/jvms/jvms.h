@@ -27,7 +27,7 @@ struct jvms_parts {
 	size_t pid_count;
 	bool host; /* --host */
 	bool all_user;
-	bool no_attach; /* no agents */
+	bool no_attach; /* no agents: JVMs are read from outside */
 	uint32_t java_depth;
 	uint64_t cpus; /* online */
 	struct process_table *processes;
@@ -93,7 +93,10 @@ void jvms_use(struct jvms *jvms, const struct jvms_engine *engine, struct collec
 /* Attaching is retried a few times if the cause of a failure may pass. Returns 0 or -errno. */
 int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind,
 		const struct attach_control *control);
-/* Attaches if the process has become a JVM. Cheap unless its mappings have changed since the last call. */
+/*
+ * Attaches, and with BPF reads from outside, if the process has become a JVM. Cheap unless its mappings have changed
+ * since the last call.
+ */
 void jvms_notice(struct jvms *jvms, struct process *process);
 void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count); /* fds[i] polls agent_fd() of agent i */
 /*

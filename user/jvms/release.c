@@ -34,13 +34,20 @@ static bool is_useless(const struct jvms *jvms, const struct agent *agent)
 	return is_left && agent->state == AGENT_FAILED && !agent->retry_ns && !jvms->of.holds(jvms->of.context, agent);
 }
 
+static void forget_agent(struct jvm_process *process, const struct agent *agent)
+{
+	if (process->agent == agent)
+		process->agent = agent->outside;
+	else if (process->agent && process->agent->outside == agent)
+		process->agent->outside = NULL;
+}
+
 /* Frees the agent and adds its losses to those of the recording. */
 static void free_agent(struct jvms *jvms, struct agent *agent)
 {
 	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++)
 		jvms->agents.gone_lost[c] += agent_lost(agent, c);
-	if (jvm_process(agent->process)->agent == agent)
-		jvm_process(agent->process)->agent = NULL;
+	forget_agent(jvm_process(agent->process), agent);
 	jvms->of.forget(jvms->of.context, agent);
 	agent_free(agent);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "limits/overhead.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,14 @@ static uint64_t agent_ns(const struct agent *agent)
 	return agent->thread_ns + agent->handler_ns;
 }
 
+/* Reads the CPU time of the agent's own thread, or of the process that reads the JVM from outside. */
+static int read_thread(const struct agent *agent, uint64_t *ret_ns)
+{
+	if (agent->reader)
+		return process_read_thread_cpu(agent->reader, agent->reader, ret_ns);
+	return agent->host_tid ? process_read_thread_cpu(agent->process->pid, agent->host_tid, ret_ns) : -ESRCH;
+}
+
 /*
  * host_tid is unknown for a thread that was never sampled: such a thread costs next to nothing. The JVM's claim is
  * bounded, and neither sum ever shrinks.
@@ -83,8 +92,7 @@ static void read_agent(struct agent *agent, uint64_t now_ns)
 
 	if (handler_ns > agent->handler_ns)
 		agent->handler_ns = handler_ns;
-	if (agent->host_tid && !process_read_thread_cpu(agent->process->pid, agent->host_tid, &thread_ns) &&
-	    thread_ns > agent->thread_ns)
+	if (!read_thread(agent, &thread_ns) && thread_ns > agent->thread_ns)
 		agent->thread_ns = thread_ns;
 	if (now_ns - agent->begun_ns < AGENT_START_NS || !agent->start_ns)
 		agent->start_ns = agent->thread_ns;

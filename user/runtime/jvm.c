@@ -17,7 +17,10 @@
 struct jvm {
 	struct intern *strings;
 	struct map methods; /* jmethodID -> struct jvm_method *, in the arena */
-	struct map bare; /* the same for methods that had no id, by their address */
+	struct map bare; /* the same for methods that had no id, by their address … */
+	uint64_t bare_since_ns; /* … at this time and later; 0: it is not known when classes are unloaded */
+	struct map unloaded; /* those of before, up to … */
+	uint64_t unloaded_until_ns; /* … this time */
 	struct map gone; /* hash of a struct duet_want which the agent answered with DUET_AGENT_GONE -> 1 */
 	struct map threads; /* tid -> interned name */
 	struct arena arena;
@@ -54,6 +57,7 @@ void jvm_free(struct jvm *jvm)
 	}
 	map_release(&jvm->methods);
 	map_release(&jvm->bare);
+	map_release(&jvm->unloaded);
 	map_release(&jvm->gone);
 	map_release(&jvm->threads);
 	arena_release(&jvm->arena);
@@ -116,7 +120,7 @@ static int apply_method(struct jvm *jvm, const struct duet_method *record)
 	method->lines = lines;
 	method->line_count = record->line_count;
 	method->used = jvm->round;
-	known = jvm_method(jvm, record->method);
+	known = jvm_method(jvm, record->method, UINT64_MAX);
 	if (known && same_names(known, method)) /* requested twice */
 		return 0;
 	if (known) /* redefined; no stack refers to a new method yet, so a new one is no change */
@@ -205,10 +209,31 @@ static int apply_gone(struct jvm *jvm, const struct duet_gone *gone)
 	return map_put(&jvm->gone, want_key(&gone->want), 1);
 }
 
-bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want)
+/* The names of bare addresses that are known hold for samples of before. */
+static int apply_unloaded(struct jvm *jvm, const struct duet_unloaded *unloaded)
+{
+	map_release(&jvm->unloaded);
+	map_release(&jvm->gone);
+	jvm->unloaded = jvm->bare;
+	jvm->unloaded_until_ns = unloaded->until_ns;
+	jvm->bare = (struct map){0};
+	jvm->bare_since_ns = unloaded->since_ns;
+	note_change(jvm, unloaded->since_ns);
+	return 0;
+}
+
+/* True if the agent would answer for another method than the one that a sample of this time has hit. */
+static bool is_bare_of_before(const struct jvm *jvm, uint64_t id, uint64_t time_ns)
+{
+	return id & DUET_METHOD_BARE && time_ns < jvm->bare_since_ns;
+}
+
+bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want, uint64_t time_ns)
 {
 	uint64_t one;
 
+	if (want->kind == DUET_WANT_METHOD && is_bare_of_before(jvm, want->key, time_ns))
+		return true;
 	return map_get(&jvm->gone, want_key(want), &one);
 }
 
@@ -217,7 +242,8 @@ bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want)
 /* The bytes of what can be requested from the agent again. */
 static size_t met_bytes(const struct jvm *jvm)
 {
-	return jvm->arena.bytes + map_bytes(&jvm->methods) + map_bytes(&jvm->bare) + map_bytes(&jvm->gone) +
+	return jvm->arena.bytes + map_bytes(&jvm->methods) + map_bytes(&jvm->bare) + map_bytes(&jvm->unloaded) +
+	       map_bytes(&jvm->gone) +
 	       code_map_bytes(&jvm->code);
 }
 
@@ -267,24 +293,33 @@ static int move_into(struct map *to, struct arena *arena, uint64_t key, const st
 	return map_put_ptr(to, key, copy);
 }
 
-/* Moves methods used since `round` began to a new arena, and forgets the others. */
-static void forget_methods(struct jvm *jvm, uint32_t round)
+/* Moves methods used since `round` began to another arena, and forgets the others. */
+static void keep_used(struct map *methods, uint32_t round, struct arena *arena)
 {
-	struct map methods = {0};
-	struct arena arena = {0};
+	struct map kept = {0};
 	uint64_t key, value;
 
-	for (size_t cursor = 0; map_next(&jvm->methods, &cursor, &key, &value);) {
+	for (size_t cursor = 0; map_next(methods, &cursor, &key, &value);) {
 		const struct jvm_method *method = (const struct jvm_method *)(uintptr_t)value;
 
-		if (method->used >= round && move_into(&methods, &arena, key, method) < 0)
+		if (method->used >= round && move_into(&kept, arena, key, method) < 0)
 			break; /* out of memory: the rest will be requested again */
 	}
-	map_release(&jvm->methods);
-	map_release(&jvm->bare);
+	map_release(methods);
+	*methods = kept;
+}
+
+static void forget_methods(struct jvm *jvm, uint32_t round)
+{
+	struct arena arena = {0};
+
+	if (!jvm->bare_since_ns)
+		map_release(&jvm->bare);
+	keep_used(&jvm->methods, round, &arena);
+	keep_used(&jvm->bare, round, &arena);
+	map_release(&jvm->unloaded);
 	map_release(&jvm->gone);
 	arena_release(&jvm->arena);
-	jvm->methods = methods;
 	jvm->arena = arena;
 }
 
@@ -331,6 +366,8 @@ static int apply(struct jvm *jvm, uint16_t type, const void *payload)
 		return apply_stub(jvm, payload);
 	case DUET_AGENT_GONE:
 		return apply_gone(jvm, payload);
+	case DUET_AGENT_UNLOADED:
+		return apply_unloaded(jvm, payload);
 	case DUET_AGENT_CODE_HEAP:
 		note_change(jvm, 0);
 		return apply_heap(jvm, payload);
@@ -380,9 +417,20 @@ bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address)
 	return jvm->has_layout && jvm->layout.call_stub_return == return_address;
 }
 
-const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id)
+/* Returns NULL when it is not known which method had a bare address at that time. */
+static const struct map *methods_at(const struct jvm *jvm, uint64_t id, uint64_t time_ns)
 {
-	struct jvm_method *method = map_get_ptr(id & DUET_METHOD_BARE ? &jvm->bare : &jvm->methods, id);
+	if (!(id & DUET_METHOD_BARE))
+		return &jvm->methods;
+	if (time_ns >= jvm->bare_since_ns)
+		return &jvm->bare;
+	return time_ns <= jvm->unloaded_until_ns ? &jvm->unloaded : NULL;
+}
+
+const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id, uint64_t time_ns)
+{
+	const struct map *methods = methods_at(jvm, id, time_ns);
+	struct jvm_method *method = methods ? map_get_ptr(methods, id) : NULL;
 
 	if (method)
 		method->used = jvm->round;
@@ -469,7 +517,10 @@ uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame 
 void jvm_forget(struct jvm *jvm, uint64_t time_ns)
 {
 	code_map_forget(&jvm->code, time_ns);
-	map_release(&jvm->bare);
+	if (!jvm->bare_since_ns)
+		map_release(&jvm->bare);
+	if (jvm->unloaded_until_ns < time_ns)
+		map_release(&jvm->unloaded);
 	map_release(&jvm->gone);
 	count_bytes(jvm);
 }
@@ -490,6 +541,8 @@ void jvm_move_strings(struct jvm *jvm, struct intern_move *move)
 	for (size_t cursor = 0; map_next(&jvm->methods, &cursor, &key, &value);)
 		move_method((struct jvm_method *)(uintptr_t)value, move);
 	for (size_t cursor = 0; map_next(&jvm->bare, &cursor, &key, &value);)
+		move_method((struct jvm_method *)(uintptr_t)value, move);
+	for (size_t cursor = 0; map_next(&jvm->unloaded, &cursor, &key, &value);)
 		move_method((struct jvm_method *)(uintptr_t)value, move);
 	for (size_t cursor = 0; map_next(&jvm->threads, &cursor, &key, &value);)
 		(void)map_put(&jvm->threads, key, intern_moved(move, (uint32_t)value)); /* the key exists: no growth */

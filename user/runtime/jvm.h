@@ -72,12 +72,16 @@ int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size
  * periodically: it also shrinks the tables if they have more than their share of a room that is used up.
  */
 void jvm_set_full(struct jvm *jvm, bool is_full);
-/* True if the agent has answered this request with "it does not exist any more". */
-bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want);
+/*
+ * True if what a sample of this time has hit does not exist any more: the agent has answered so, or classes were
+ * unloaded since.
+ */
+bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want, uint64_t time_ns);
 
 /* The newest layout of the JVM's structures that the agent sent, or NULL if it sent none. */
 const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm);
-const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id); /* NULL: unknown, or forgotten */
+/* The method that had this id at that time. NULL: unknown, or forgotten. */
+const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id, uint64_t time_ns);
 int32_t jvm_method_line(const struct jvm_method *method, int32_t bci); /* 0 = unknown */
 bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc); /* true inside a code heap */
 /*

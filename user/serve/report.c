@@ -11,7 +11,7 @@
 #include "collect/collector.h"
 #include "event/event.h"
 #include "join/outcomes.h"
-#include "jvms/agents.h"
+#include "jvms/jvms.h"
 #include "limits/overhead.h"
 #include "limits/pool.h"
 #include "profile/profile.h"
@@ -163,9 +163,10 @@ static void facts_of_jvms(const struct report *report)
 		uint32_t name = subject_of(agent->process)->application;
 		const char *application = intern_text(&report->profile->strings, name);
 
-		if (agent->vm[0])
-			profile_add_fact(report->profile, "JVM", "%d: %s%s%s", agent->process->pid, agent->vm,
-					 *application ? ", " : "", application);
+		if (agent->vm[0] && jvm_process(agent->process)->agent == agent)
+			profile_add_fact(report->profile, "JVM", "%d: %s%s%s%s", agent->process->pid, agent->vm,
+					 *application ? ", " : "", application,
+					 agent->reader ? ", read from outside" : "");
 	}
 }
 

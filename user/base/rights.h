@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Gives up rights for good, in processes that touch a target's files and sockets. Never call these in the loader. */
-#ifndef ATTACH_RIGHTS_H
-#define ATTACH_RIGHTS_H
+#ifndef BASE_RIGHTS_H
+#define BASE_RIGHTS_H
 
 #include <stdint.h>
 #include <sys/types.h>

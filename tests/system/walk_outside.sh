@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 600
+# Java frames without an agent: the loader reads the JVM's structures from outside, and BPF walks by them.
+. "$(dirname "$0")/lib.sh"
+
+[ "$(uname -m)" = x86_64 ] || { echo "skip walk_outside: its limits were measured on x86-64 only"; exit 0; }
+
+read_outside() { # CPU_SECONDS OPTIONS...
+	record_cpu "$1" -p "$jvm" --no-attach -v -o collapsed -f "$here/out" "${@:2}"
+}
+
+# The truth is what the thread's own clock saw.
+jdk_case_shares() {
+	local method want
+	need_bpf
+	start_jvm "$jdk" workload.Shares 60
+	read_outside 3 -i 1ms
+	expect_share "walked to the entry" "$(reported walked)" '>=' 99
+	expect_share "joined" "$(reported joined)" '>=' 99
+	grep -E 'Shares\.(fifty|thirty|twenty)' "$here/out" >"$here/three"
+	for method in fifty:50 thirty:30 twenty:20; do
+		want=${method#*:}
+		method=${method%:*}
+		expect_near "share of $method" "$(share "$here/three" "Shares.$method;workload/Shares.kernel")" \
+			"$want" 6
+	done
+}
+
+# The frames of one stack, every kind of them, with lines: as the agent names it, and as they are read from outside.
+jdk_case_as_the_agent_sees_it() {
+	local kind
+	need_bpf
+	start_jvm "$jdk" workload.Mixed
+	warm_up 4
+	for kind in agent outside; do
+		record_cpu 2 -p "$jvm" -i 1ms -a -l $([ $kind = agent ] || echo --no-attach) -o collapsed \
+			-f "$here/$kind"
+		grep 'workload/Mixed' "$here/$kind" | sed -E 's/ ([0-9]+)$/\t\1/' |
+			awk -F '\t' '{ n[$1] += $2 } END { for (s in n) print n[s] "\t" s }' | sort -rn |
+			head -n 1 | cut -f 2 >"$here/$kind.top"
+	done
+	expect "frames of the top stack" "$(tr ';' '\n' <"$here/agent.top" | grep -c workload)" '>=' 20
+	cmp -s "$here/agent.top" "$here/outside.top" ||
+		fail "the agent names $(cat "$here/agent.top"), from outside it is $(cat "$here/outside.top")"
+}
+
+# A class's memory is another one's soon after it was unloaded. No stack may have names of two classes.
+jdk_case_unloading() {
+	need_bpf
+	JVM_OPTS=(-XX:+UseSerialGC)
+	start_jvm "$jdk" workload.Unloading
+	read_outside 6 -i 1ms
+	perl -ne 'next unless /outer(\d{10})/; $all += (split)[-1]; my %n = map { $_ => 1 } /\D(\d{10})\b/g;
+		$wrong += (split)[-1] if keys %n > 1 }{ print $all + 0, " ", $wrong + 0, "\n"' \
+		"$here/out" >"$here/numbers"
+	read -r all wrong <"$here/numbers"
+	expect "samples with a number" "$all" '>=' 1000
+	expect "of them with two numbers" "$wrong" == 0
+	expect_share "unloaded before they were named" "$(matching "$here/out" 'unloaded_class')" '<=' 10
+}
+
+# The life of such a JVM is shorter than an attach takes.
+jdk_case_short_lives() {
+	need_bpf
+	[ -x "$jdk/bin/javac" ] || skip "no javac in $jdk"
+	mkdir "$here/classes"
+	run_duet record --no-attach -t -i 2ms -o collapsed -f "$here/out" -- sh -c "for i in 1 2 3; do
+		'$jdk/bin/javac' -proc:none -d '$here/classes' -cp '$workloads' $PWD/tests/workloads/S*.java; done"
+	expect_status 0
+	expect_share "needed a signal" "$(reported_needed)" '<=' 0
+	grep -E '^\[javac[^;]*;\[javac' "$here/out" >"$here/main" # the main threads
+	expect_share "Java frames on the main threads" "$(matching "$here/main" 'com/sun/tools/javac|java/')" '>=' 85
+	expect_share "without a name" "$(matching "$here/main" 'unknown_(method|code)|unloaded')" '<=' 3
+}
+
+reported_needed() {
+	sed -n 's/.*walked: [0-9]* of \([0-9]*\) .* \([0-9]*\) needed a signal.*/\2 \1/p' "$here/stderr" | tail -n 1
+}
+
+# With --host, a JVM that takes no agent still has its frames.
+case_no_attach_mechanism() {
+	need_bpf
+	need_root
+	JVM_OPTS=(-XX:+DisableAttachMechanism)
+	start_jvm "$(any_jdk)" workload.Shares 60
+	start_record --host -v -d 60 -i 2ms -o collapsed -f "$here/out"
+	sleep 4
+	end_record INT
+	expect_status 0
+	expect_contains "$here/stderr" "JVM $jvm .*its Java frames are read from outside"
+	expect "samples in its methods" "$(total <(grep "pid=$jvm\]" "$here/out" | grep 'Shares.main'))" '>=' 100
+}
+
+# Prints the pid of the process that reads $jvm: it has a pidfd of it.
+reader() {
+	local at
+	for at in /proc/[0-9]*; do
+		grep -qsx duet-outside "$at/comm" && grep -qsx "Pid:	$jvm" "$at/fdinfo"/* || continue
+		echo "${at#/proc/}"
+		return
+	done
+	return 1
+}
+
+is_gone() { # PID
+	! kill -0 "$1" 2>/dev/null
+}
+
+# Nobody waits for a reader, and it outlives nobody.
+case_readers_that_hang_or_die() {
+	local signal before pid
+	need_bpf
+	need_root
+	start_jvm "$(any_jdk)" workload.Shares 90
+	for signal in STOP KILL; do
+		start_record -p "$jvm" --no-attach -d 60 -i 2ms -o collapsed -f "$here/out"
+		wait_for 10 reader >/dev/null
+		pid=$(reader)
+		kill -"$signal" "$pid"
+		sleep 1
+		before=$SECONDS
+		end_record INT
+		expect_status 0
+		expect "seconds to end after SIG$signal" $((SECONDS - before)) '<=' 20
+		kill -CONT "$pid" 2>/dev/null
+		wait_for 10 is_gone "$pid"
+	done
+	expect_alive "$jvm"
+}
+
+# A file that calls itself libjvm.so and is none.
+case_not_a_jvm() {
+	need_bpf
+	need_root
+	mkdir "$here/lib"
+	cp "$workloads/liblarge_small.so" "$here/lib/libjvm.so"
+	"$workloads/libraries" "$here/lib/libjvm.so" >"$here/liar" &
+	jvm=$!
+	wait_for_line "$here/liar" READY 10
+	record -p "$jvm" --no-attach -d 2 -o collapsed -f "$here/out"
+	kill "$jvm"
+	expect_status 0
+	expect_contains "$here/stderr" "JVM $jvm: its libjvm.so (does not describe|cannot be read)"
+	expect "samples in its function" "$(total <(grep library_work "$here/out"))" '>=' 20
+}
+
+run_cases "$@"

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory of another process, and what its libraries export: here the process is this one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "outside/exports.h"
+#include "outside/memory.h"
+
+#define PAGE 4096
+
+/* Returns where a library of this process has its ELF header. */
+static uintptr_t base_of(const void *symbol)
+{
+	Dl_info info;
+
+	assert_int_not_equal(dladdr(symbol, &info), 0);
+	return (uintptr_t)info.dli_fbase;
+}
+
+static void finds_what_libc_exports(void **state)
+{
+	static const char *const names[] = {"environ", "stdout", "optarg", "memccpy", "pthread_create"};
+
+	(void)state;
+	assert_int_equal(memory_open(getpid(), base_of(dlsym(RTLD_DEFAULT, "memccpy"))), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+		assert_int_equal(memory_symbol(names[i]), (uintptr_t)dlsym(libc, names[i]));
+	}
+	assert_int_equal(memory_symbol("gHotSpotVMStructs"), 0);
+	assert_int_equal(memory_symbol(""), 0);
+}
+
+static void is_no_library(void **state)
+{
+	static unsigned char bytes[2 * PAGE] = "\177ELF\2";
+
+	(void)state;
+	assert_int_equal(memory_open(getpid(), (uintptr_t)bytes), -ENOEXEC);
+	memset(bytes, 0xff, sizeof(bytes));
+	assert_int_equal(memory_open(getpid(), (uintptr_t)bytes), -ENOEXEC);
+	assert_int_equal(memory_open(getpid(), 4096), -ENOEXEC);
+}
+
+/* Two pages, after which nothing is mapped. */
+static unsigned char *map_pages(void)
+{
+	unsigned char *pages = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	assert_int_equal(munmap(pages + 2 * PAGE, PAGE), 0);
+	memset(pages, 'x', 2 * PAGE);
+	return pages;
+}
+
+static void reads_up_to_what_is_mapped(void **state)
+{
+	unsigned char *pages = map_pages(), copy[2 * PAGE];
+	const uint64_t word = 0x1122334455667788;
+	uintptr_t at = (uintptr_t)pages;
+	char text[16];
+
+	(void)state;
+	memcpy(pages + PAGE - 3, &word, sizeof(word));
+	memory_renew();
+	assert_true(memory_word(at + PAGE - 3) == word); /* across two pages */
+	assert_int_equal(memory_half(at + PAGE - 3), 0x7788);
+	assert_int_equal(memory_word(at + 2 * PAGE - 4), 0);
+	assert_int_equal(memory_byte(at + 2 * PAGE), 0);
+	assert_int_equal(memory_copy(copy, at + PAGE, sizeof(copy)), PAGE);
+	assert_int_equal(memory_copy(copy, UINTPTR_MAX - 8, 64), 0);
+	memory_text(text, at + 2 * PAGE - 5, sizeof(text));
+	assert_string_equal(text, "xxxxx");
+	memory_text(text, at, sizeof(text));
+	assert_string_equal(text, "xxxxxxxxxxxxxxx");
+	memory_text(text, 0, sizeof(text));
+	assert_string_equal(text, "");
+	munmap(pages, 2 * PAGE);
+}
+
+static void keeps_pages_until_renewed(void **state)
+{
+	unsigned char *pages = map_pages();
+	uintptr_t at = (uintptr_t)pages;
+
+	(void)state;
+	memory_renew();
+	assert_int_equal(memory_byte(at), 'x');
+	pages[0] = 'y';
+	assert_int_equal(memory_byte(at), 'x');
+	memory_renew();
+	assert_int_equal(memory_byte(at), 'y');
+	munmap(pages, 2 * PAGE);
+	memory_renew();
+	assert_int_equal(memory_byte(at), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_what_libc_exports),
+		cmocka_unit_test(is_no_library),
+		cmocka_unit_test(reads_up_to_what_is_mapped),
+		cmocka_unit_test(keeps_pages_until_renewed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

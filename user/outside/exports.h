@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exported symbols of a library in another process, read from its image in memory. So the file is not needed: it
+ * may be deleted, replaced, or on a file system of others. Reads through outside/memory.h.
+ */
+#ifndef OUTSIDE_EXPORTS_H
+#define OUTSIDE_EXPORTS_H
+
+#include <stdint.h>
+
+/* Addresses in the process. */
+struct exports {
+	uintptr_t bias; /* what is added to the file's virtual addresses */
+	uintptr_t symbols; /* DT_SYMTAB */
+	uintptr_t strings; /* DT_STRTAB */
+	uintptr_t hash; /* DT_GNU_HASH */
+};
+
+/* `image` is where the ELF header is mapped. Returns 0, or -ENOEXEC when it has no such tables. */
+int exports_open(struct exports *exports, uintptr_t image);
+/* Returns the symbol's address; 0 when there is none. */
+uintptr_t exports_find(const struct exports *exports, const char *name);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens the JVM in a process for reading: finds its libjvm and reads which version it is. */
+#ifndef OUTSIDE_IMAGE_H
+#define OUTSIDE_IMAGE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct image {
+	int java_version; /* 8, 11, 17, … */
+	char release[64]; /* "17.0.15+6-Debian-1deb12u1" */
+};
+
+/*
+ * Opens the JVM of process `pid` in jvm-agent/hotspot/. Returns 0, or -errno and a sentence without a subject in *why
+ * (constant text).
+ */
+int image_open(struct image *image, pid_t pid, const char **ret_why);
+
+#endif

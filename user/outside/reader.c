@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+#include "outside/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "answers.h"
+#include "base/rights.h"
+#include "base/clock.h"
+#include "duet_agent.h"
+#include "jvmstructs.h"
+#include "outside/image.h"
+#include "outside/memory.h"
+#include "proc/helper.h"
+#include "proc/process.h"
+
+#define PATIENCE_S 10 /* for one piece of work, which takes milliseconds; then SIGALRM ends the process */
+/* How soon the layout is read again: at once in a JVM that starts, rarely in one that has run for long. */
+#define LOOK_FIRST_NS (2 * NS_PER_MS)
+#define LOOK_LAST_NS NS_PER_SEC
+#define STEP_MS 1
+#define LINKED_NS NS_PER_SEC /* the dynamic linker takes a few milliseconds */
+
+struct outside {
+	int loader;
+	int jvm; /* pidfd: readable when the JVM has ended */
+	struct image image;
+	struct ring ring;
+	struct duet_jvm_layout layout; /* the last one sent */
+	uintptr_t unloads_at; /* address of the JVM's counter of unloaded classes; 0: it has none */
+	uint64_t unloads; /* its value at … */
+	uint64_t unloads_ns; /* … this time; 0: not read yet */
+	uint64_t look_ns; /* when to read it again, … */
+	uint64_t step_ns; /* … and after that */
+};
+
+union packet {
+	struct duet_message head;
+	struct duet_message_start start;
+	struct duet_message_want want;
+};
+
+/* ---- messages ---- */
+
+static int send_packet(int to, struct duet_message *message, enum duet_message_type type, size_t size)
+{
+	message->size = (uint32_t)size;
+	message->type = (uint16_t)type;
+	message->version = DUET_AGENT_VERSION;
+	return send(to, message, size, MSG_NOSIGNAL) == (ssize_t)size ? 0 : -EPIPE;
+}
+
+/* Returns the descriptor that came with the message, or -1. Closes any other. */
+static int take_descriptor(struct msghdr *message)
+{
+	struct cmsghdr *head = CMSG_FIRSTHDR(message);
+	int fd = -1;
+
+	if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(head), sizeof(fd));
+	return fd;
+}
+
+/* Returns the length; 0 when the loader is gone. */
+static ssize_t receive(const struct outside *outside, union packet *packet, int *ret_fd)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = {packet, sizeof(*packet)};
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	ssize_t len = recvmsg(outside->loader, &message, MSG_CMSG_CLOEXEC);
+
+	*ret_fd = len > 0 ? take_descriptor(&message) : -1;
+	return len < (ssize_t)sizeof(packet->head) || packet->head.size != (size_t)len ? 0 : len;
+}
+
+/* ---- the stay ---- */
+
+static int say_hello(const struct outside *outside)
+{
+	struct duet_message_hello hello = {.vm_name = "HotSpot"};
+
+	snprintf(hello.vm_version, sizeof(hello.vm_version), "%s", outside->image.release);
+	return send_packet(outside->loader, &hello.head, DUET_MESSAGE_HELLO, sizeof(hello));
+}
+
+static int say_started(const struct outside *outside, int error, const char *why)
+{
+	struct duet_message_started started = {.error = error, .engine = DUET_ENGINE_NONE};
+
+	snprintf(started.why, sizeof(started.why), "%s", why);
+	return send_packet(outside->loader, &started.head, DUET_MESSAGE_STARTED, sizeof(started));
+}
+
+/* Waits for START and maps the ring. A JVM that cannot be read is reported here, where the protocol has a place. */
+static int begin(struct outside *outside, int error, const char *why)
+{
+	union packet packet;
+	int fd, err = say_hello(outside);
+
+	if (err)
+		return err;
+	if (!receive(outside, &packet, &fd) || packet.head.type != DUET_MESSAGE_START || fd < 0)
+		return -EPROTO;
+	err = error ? error : ring_map(&outside->ring, fd, packet.start.ring_bytes, &why);
+	close(fd);
+	(void)say_started(outside, err, err ? why : "");
+	return err;
+}
+
+/* Waits a moment. Returns true when the loader or the JVM is gone. */
+static bool is_over(const struct outside *outside)
+{
+	struct pollfd fds[] = {{.fd = outside->loader}, {.fd = outside->jvm, .events = POLLIN}};
+
+	return poll(fds, 2, STEP_MS) > 0 && (fds[0].revents || fds[1].revents);
+}
+
+/*
+ * HotSpot counts a class as unloaded before it frees the class's memory. So while the counter stands still, an address
+ * at which a sample has seen a method has the same method. Returns false, and tells the loader, when it has changed.
+ */
+static bool is_loaded(void *context)
+{
+	struct outside *outside = context;
+	struct duet_unloaded unloaded = {.until_ns = outside->unloads_ns};
+	struct ring_part part = {&unloaded, sizeof(unloaded)};
+	uint64_t now_ns = clock_monotonic_ns(), count;
+
+	if (!outside->unloads_at || memory_copy(&count, outside->unloads_at, sizeof(count)) < sizeof(count))
+		return true;
+	if (outside->unloads_ns && count == outside->unloads) {
+		outside->unloads_ns = now_ns;
+		return true;
+	}
+	unloaded.since_ns = clock_monotonic_ns();
+	if (!ring_write(&outside->ring, DUET_AGENT_UNLOADED, &part, 1, RING_WAIT))
+		return false;
+	outside->unloads = count;
+	outside->unloads_ns = now_ns;
+	return false;
+}
+
+/*
+ * Sends the layout when it has changed. It does as the JVM starts, and when the first code of a kind is made. There are
+ * no jmethodIDs in it: nobody asks the JVM to make them, and since JDK 26 they lead nowhere.
+ */
+static void look(struct outside *outside, uint64_t now_ns)
+{
+	struct duet_jvm_layout layout;
+	struct ring_part part = {&layout, sizeof(layout)};
+
+	outside->look_ns = now_ns + outside->step_ns;
+	outside->step_ns = outside->step_ns < LOOK_LAST_NS / 2 ? outside->step_ns * 2 : LOOK_LAST_NS;
+	memory_renew();
+	if (!jvmstructs_renew_heaps() || !jvmstructs_layout(&layout, outside->image.java_version)) {
+		outside->step_ns = LOOK_FIRST_NS;
+		return;
+	}
+	if (!outside->unloads_at)
+		outside->unloads_at = jvmstructs_counter("java.cls.unloadedClasses");
+	(void)is_loaded(outside);
+	layout.holder_ids = DUET_JVM_NO_FIELD;
+	if (!memcmp(&layout, &outside->layout, sizeof(layout)))
+		return;
+	if (!outside->layout.call_stub_return)
+		answer_heaps(&(struct answers){.ring = &outside->ring});
+	if (ring_write(&outside->ring, DUET_AGENT_LAYOUT, &part, 1, RING_WAIT))
+		outside->layout = layout;
+}
+
+static void answer(struct outside *outside, const struct duet_message_want *want)
+{
+	const struct answers answers = {.ring = &outside->ring, .is_loaded = is_loaded, .context = outside};
+
+	for (uint32_t i = 0; i < want->count && i < DUET_WANTS_AT_ONCE; i++) {
+		const struct duet_want *one = &want->wants[i];
+
+		while (!ring_has_room(&outside->ring))
+			if (is_over(outside))
+				return;
+		if (one->kind == DUET_WANT_METHOD)
+			answer_method(&answers, one->key);
+		else
+			answer_code(&answers, one->key, one->id, clock_monotonic_ns());
+	}
+}
+
+/* Returns false when the stay is over. */
+static bool serve_packet(struct outside *outside)
+{
+	struct duet_message stopped;
+	union packet packet;
+	int fd;
+
+	if (!receive(outside, &packet, &fd))
+		return false;
+	if (fd >= 0)
+		close(fd);
+	if (packet.head.type == DUET_MESSAGE_WANT && packet.head.size == sizeof(packet.want))
+		answer(outside, &packet.want);
+	if (packet.head.type != DUET_MESSAGE_STOP)
+		return true;
+	(void)send_packet(outside->loader, &stopped, DUET_MESSAGE_STOPPED, sizeof(stopped));
+	return false;
+}
+
+static int until(uint64_t then_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	return then_ns > now_ns ? (int)((then_ns - now_ns) / NS_PER_MS) + 1 : 0;
+}
+
+static void serve(struct outside *outside)
+{
+	struct pollfd fds[] = {{.fd = outside->loader, .events = POLLIN}, {.fd = outside->jvm, .events = POLLIN}};
+	bool goes_on = true;
+
+	while (goes_on) {
+		alarm(0);
+		if (poll(fds, 2, until(outside->look_ns)) < 0)
+			return;
+		alarm(PATIENCE_S);
+		if (fds[0].revents)
+			goes_on = serve_packet(outside);
+		if (fds[1].revents)
+			return;
+		if (clock_monotonic_ns() >= outside->look_ns)
+			look(outside, clock_monotonic_ns());
+	}
+}
+
+/* ---- the process ---- */
+
+/* Opened before the start time is compared: so it is of that process, and of none that reuses its pid. */
+static int open_jvm(pid_t pid, uint64_t start_ticks)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	uint64_t ticks;
+	int err = fd < 0 ? -errno : process_read_start_ticks(pid, &ticks);
+
+	if (!err && ticks != start_ticks)
+		err = -ESRCH;
+	if (!err)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* In a process that has just mapped its libjvm.so, the dynamic linker has not relocated the tables yet. */
+static int open_image(struct outside *outside, pid_t pid, const char **ret_why)
+{
+	uint64_t until_ns = clock_monotonic_ns() + LINKED_NS;
+	int err;
+
+	do {
+		err = image_open(&outside->image, pid, ret_why);
+	} while (err && err != -EPERM && clock_monotonic_ns() < until_ns && !is_over(outside));
+	return err;
+}
+
+static void run(int loader, pid_t pid, uint64_t start_ticks)
+{
+	struct outside outside = {.loader = loader, .step_ns = LOOK_FIRST_NS};
+	const char *why = "it has ended";
+	int err;
+
+	prctl(PR_SET_NAME, "duet-outside");
+	alarm(PATIENCE_S);
+	outside.jvm = open_jvm(pid, start_ticks);
+	err = outside.jvm < 0 ? outside.jvm : rights_keep(RIGHT(CAP_SYS_PTRACE));
+	if (!err)
+		err = open_image(&outside, pid, &why);
+	if (!begin(&outside, err, why))
+		serve(&outside);
+}
+
+/*
+ * Runs in the helper: forks the reader, and leaves it to init. Its only descriptor is the socket. The answer is the
+ * other end and the reader's pid.
+ */
+static int fork_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	int pair[2], between[2];
+	pid_t child, reader = 0;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	if (pipe2(between, O_CLOEXEC) < 0)
+		return close(pair[0]), close(pair[1]), -EMFILE;
+	child = fork();
+	if (!child) {
+		reader = fork();
+		if (!reader) {
+			dup2(pair[1], 3);
+			closefrom(4);
+			run(3, task->pid, task->number);
+		} else {
+			(void)!write(between[1], &reader, sizeof(reader));
+		}
+		_exit(0);
+	}
+	close(pair[1]);
+	close(between[1]);
+	if (child < 0 || read(between[0], &reader, sizeof(reader)) != sizeof(reader))
+		reader = -1;
+	close(between[0]);
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	buf_add(&answer->text, (const char *)&reader, sizeof(reader));
+	answer->fd = pair[0];
+	return reader > 0 ? 0 : -EAGAIN;
+}
+
+int reader_start(pid_t pid, uint64_t start_ticks, pid_t *ret_reader)
+{
+	const struct helper_task task = {.work = fork_work, .pid = pid, .fd = -1, .path = "", .number = start_ticks};
+	struct helper_answer answer;
+	int fd, err = helper_run(&task, &answer);
+
+	if (!err && (answer.fd < 0 || answer.text.len != sizeof(*ret_reader)))
+		err = -EAGAIN;
+	if (!err && fcntl(answer.fd, F_SETFL, O_NONBLOCK) < 0)
+		err = -errno;
+	if (!err) {
+		memcpy(ret_reader, answer.text.data, sizeof(*ret_reader));
+		fd = answer.fd;
+		answer.fd = -1;
+	}
+	helper_answer_release(&answer);
+	return err ? err : fd;
+}
