@@ -61,6 +61,8 @@ jdk_case_bytes_and_classes() {
 	need_jdk 11 "sampling of allocations"
 	record_allocations $rounds -- -e alloc=4k
 	expect_truth "$here/out.collapsed"
+	expect_contains "$here/stderr" 'walked: .* needed a call of JVMTI'
+	expect_contains "$here/stderr" 'agreed: .*, JVMTI left out frames'
 	expect_share "of the thread that allocates" \
 		"$(matching "$here/out.collapsed" '^workload/Allocations[.]main;')" '>=' 99
 }

@@ -68,6 +68,7 @@ const struct event_spec *event_list_clock(const struct event_list *list);
 /* Returns true if an engine ticks for it, BPF or a timer; other events come from the JVM itself with every engine. */
 bool event_has_ticks(const struct event *event);
 bool event_list_has_ticks(const struct event_list *list); /* true if one of them has ticks */
+bool event_list_has_taps(const struct event_list *list); /* true if one of them comes from the JVM itself */
 bool event_list_in_agent(const struct event_list *list); /* true if the agent can make all of their samples */
 
 /* Appends "10 ms", "100" or "512 KiB". */

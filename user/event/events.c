@@ -145,6 +145,14 @@ bool event_list_has_ticks(const struct event_list *list)
 	return false;
 }
 
+bool event_list_has_taps(const struct event_list *list)
+{
+	for (size_t i = 0; i < list->len; i++)
+		if (!event_has_ticks(list->items[i].event))
+			return true;
+	return false;
+}
+
 bool event_list_in_agent(const struct event_list *list)
 {
 	for (size_t i = 0; i < list->len; i++)

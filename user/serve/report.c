@@ -67,24 +67,34 @@ static void facts_of_sampling(const struct report *report)
 				 collector_uses_cookie(report->collector) ? "cookie" : "interval");
 }
 
-/* Formats how far the walks got, and how often AsyncGetCallTrace agreed when both had a stack. */
+/* Whom samples ask for Java frames beside the walk: those of a clock AsyncGetCallTrace, those of a callback JVMTI. */
+static const char *witness_name(const struct event_list *events)
+{
+	if (!event_list_has_taps(events))
+		return "AsyncGetCallTrace";
+	return event_list_has_ticks(events) ? "AsyncGetCallTrace or JVMTI" : "JVMTI";
+}
+
+/* Formats how far the walks got, and how often the witness agreed when both had a stack. */
 static void walk_texts(const struct report *report, char *walked, char *agreed, size_t size)
 {
+	const char *witness = witness_name(report->events);
+	bool is_signal = report->collector && event_list_has_ticks(report->events);
 	const struct outcomes *outcomes = report->outcomes;
 	uint64_t agreeing = outcomes->witnesses[SPLICE_AGREED], less = outcomes->witnesses[SPLICE_SAW_LESS];
 	uint64_t contradicted = outcomes->witnesses[SPLICE_DISAGREED], compared = agreeing + less + contradicted;
 
 	snprintf(walked, size,
 		 "%llu of %llu samples of JVM threads to their entry (%.2f %%), "
-		 "%llu needed %s (%.2f %%), %llu got one as a check",
+		 "%llu needed a %s%s (%.2f %%), %llu got one as a check",
 		 (unsigned long long)outcomes->rooted, (unsigned long long)outcomes->jvm_samples,
 		 percent(outcomes->rooted, outcomes->jvm_samples), (unsigned long long)outcomes->needed,
-		 report->collector ? "a signal" : "a call of AsyncGetCallTrace",
+		 is_signal ? "signal" : "call of ", is_signal ? "" : witness,
 		 percent(outcomes->needed, outcomes->jvm_samples), (unsigned long long)outcomes->checked);
 	snprintf(agreed, size,
-		 "%llu of %llu Java stacks walked twice (%.2f %%), AsyncGetCallTrace left out frames of %llu and "
+		 "%llu of %llu Java stacks walked twice (%.2f %%), %s left out frames of %llu and "
 		 "contradicted %llu (%.2f %%)",
-		 (unsigned long long)agreeing, (unsigned long long)compared, percent(agreeing, compared),
+		 (unsigned long long)agreeing, (unsigned long long)compared, percent(agreeing, compared), witness,
 		 (unsigned long long)less, (unsigned long long)contradicted, percent(contradicted, compared));
 }
 
