@@ -16,7 +16,7 @@
 #define CONFIG_MAX_BYTES 65536
 #define WORDS_MAX 64
 
-struct reader {
+struct config_reader {
 	struct config *config;
 	const char *path;
 	const char *folder;
@@ -37,7 +37,7 @@ static char *trim(char *text)
 }
 
 /* Refuses a word that is given twice, unless its option can be repeated. */
-static int check_twice(struct reader *reader, const char *word, struct buf *why)
+static int check_twice(struct config_reader *reader, const char *word, struct buf *why)
 {
 	const struct opt *row = record_option(word);
 
@@ -63,7 +63,7 @@ static bool is_of_files(const char *word)
 	return row && row->scope & OPT_OF_FILES;
 }
 
-static int set_word(struct reader *reader, char *line, struct buf *why)
+static int set_word(struct config_reader *reader, char *line, struct buf *why)
 {
 	char *equals = strchr(line, '='), *word, *value;
 	int err;
@@ -82,7 +82,7 @@ static int set_word(struct reader *reader, char *line, struct buf *why)
 }
 
 /* Checks all lines so far together. record_options_fill() reports the error. */
-static int check(struct reader *reader)
+static int check(struct config_reader *reader)
 {
 	struct session_options session = {0};
 	int err = record_options_fill(reader->config->options, reader->folder, &session);
@@ -91,7 +91,7 @@ static int check(struct reader *reader)
 	return err;
 }
 
-static int read_line(struct reader *reader, char *line)
+static int read_line(struct config_reader *reader, char *line)
 {
 	struct buf why, context;
 	int err = 0;
@@ -114,7 +114,7 @@ static int read_line(struct reader *reader, char *line)
 	return err;
 }
 
-static int read_lines(struct reader *reader)
+static int read_lines(struct config_reader *reader)
 {
 	char *next = reader->config->text;
 	int err = 0;
@@ -151,7 +151,7 @@ static int read_text(const char *path, bool is_optional, char **ret_text)
 
 int config_read(struct config *config, const char *path, const char *folder, bool is_optional)
 {
-	struct reader reader = {.config = config, .path = path, .folder = folder};
+	struct config_reader reader = {.config = config, .path = path, .folder = folder};
 	int err;
 
 	*config = (struct config){0};
