@@ -158,7 +158,6 @@ DUET_ASSERT_SIZE(struct duet_message_want, 16 + DUET_WANTS_AT_ONCE * 16);
 /* ---- records in the ring (framing: duet_ring.h) ---- */
 
 enum duet_agent_record_type {
-	DUET_AGENT_PAD = 0,	/* filler, skip */
 	DUET_AGENT_JAVA_SAMPLE = 1, /* in the sample ring */
 	/*
 	 * Also in the sample ring, written by timer engines: the struct duet_sample that BPF would have written; only
@@ -187,10 +186,9 @@ struct duet_java_frame {
 DUET_ASSERT_SIZE(struct duet_java_frame, 16);
 
 enum duet_java_sample_flag {
-	DUET_JAVA_REPAIRED = 1 << 0,   /* the top frame had to be repaired before the walk succeeded */
-	DUET_JAVA_NO_THREAD = 1 << 1,  /* the thread has no JNIEnv: GC, compiler, native */
-	DUET_JAVA_TRUNCATED = 1 << 2,  /* java_depth reached the limit */
-	DUET_JAVA_MOUNTED = 1 << 3,    /* the frames of a virtual thread only, without its carrier's */
+	DUET_JAVA_NO_THREAD = 1 << 0,  /* the thread has no JNIEnv: GC, compiler, native */
+	DUET_JAVA_TRUNCATED = 1 << 1,  /* java_depth reached the limit */
+	DUET_JAVA_MOUNTED = 1 << 2,    /* the frames of a virtual thread only, without its carrier's */
 };
 
 /* Followed by java_depth struct duet_java_frame, leaf first. */

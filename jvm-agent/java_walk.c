@@ -49,8 +49,7 @@ static int walk_outside_java(struct java_walk *walk, ucontext_t *context, int fa
 	if (!*anchor.sp) /* no Java frames, so there is nothing to walk: not a failure */
 		return ASGCT_NO_JAVA_FRAME;
 	count = walk_from_anchor(walk, context, &anchor);
-	walk->repaired = count > 0;
-	return walk->repaired ? count : failure;
+	return count > 0 ? count : failure;
 }
 
 static int walk_repaired(struct java_walk *walk, const ucontext_t *context, int failure)
@@ -69,8 +68,7 @@ static int walk_repaired(struct java_walk *walk, const ucontext_t *context, int 
 			continue;
 		regs_set(walk->scratch, &fixed);
 		count = call(walk, walk->scratch);
-		walk->repaired = count > 0;
-		if (walk->repaired)
+		if (count > 0)
 			return count;
 	}
 	return failure;

@@ -15,7 +15,6 @@ struct java_walk {
 	int max_depth;
 	struct stack_copy *stack; /* scratch */
 	ucontext_t *scratch;
-	bool repaired; /* out: the registers were corrected before the walk succeeded */
 	bool refused;  /* out: the walk failed, and the stack could not be copied to repair it */
 };
 

@@ -107,8 +107,6 @@ static void take_java(struct stay *stay, struct walk_slot *slot, struct duet_jav
 	}
 	sample->status = java_walk(&walk, context);
 	sample->java_depth = sample->status > 0 ? (uint32_t)sample->status : 0;
-	if (walk.repaired)
-		sample->flags |= DUET_JAVA_REPAIRED;
 	if (walk.refused)
 		duet_ring_count(stay->ring.page, DUET_AGENT_FAULT);
 	if (sample->status >= stay->java_depth)

@@ -52,7 +52,7 @@ static struct {
 	uint64_t tails[DUET_LANES];
 	uint64_t records[DUET_AGENT_RECORD_TYPE_MAX];
 	uint64_t failures[MAX_STATUS];
-	uint64_t walked, repaired, no_thread, java_frames, native_frames, weight_ns;
+	uint64_t walked, no_thread, java_frames, native_frames, weight_ns;
 	uint64_t first_sample_ns;
 	uint64_t signals;
 	unsigned int malformed;
@@ -130,7 +130,6 @@ static void take_sample(const unsigned char *payload, size_t size)
 	if (!client.first_sample_ns)
 		client.first_sample_ns = sample->time_ns;
 	client.java_frames += sample->java_depth;
-	client.repaired += !!(sample->flags & DUET_JAVA_REPAIRED);
 	if (sample->flags & DUET_JAVA_NO_THREAD)
 		client.no_thread++;
 	else if (sample->status > 0)
@@ -371,9 +370,8 @@ static void report(void)
 		mentioned += methods[i].mentions > 0;
 		named += methods[i].mentions > 0 && methods[i].name;
 	}
-	printf("samples %lu walked %lu repaired %lu no_thread %lu",
-	       (unsigned long)client.records[DUET_AGENT_JAVA_SAMPLE], (unsigned long)client.walked,
-	       (unsigned long)client.repaired, (unsigned long)client.no_thread);
+	printf("samples %lu walked %lu no_thread %lu", (unsigned long)client.records[DUET_AGENT_JAVA_SAMPLE],
+	       (unsigned long)client.walked, (unsigned long)client.no_thread);
 	for (int i = 0; i < MAX_STATUS; i++)
 		if (client.failures[i])
 			printf(" [-%d] %lu", i, (unsigned long)client.failures[i]);

@@ -58,18 +58,27 @@ static void producer_close(struct producer *producer)
 }
 
 /* A thread record whose name is `len` times the low byte of `id`. */
-static bool produce(struct duet_lane_view *view, uint32_t id, uint16_t len)
+static uint32_t payload_of(uint16_t len)
 {
-	uint32_t payload = (uint32_t)sizeof(struct duet_thread) + len;
-	struct duet_ring_record *record = duet_ring_reserve(view, payload);
+	return (uint32_t)sizeof(struct duet_thread) + len;
+}
+
+static void fill(struct duet_ring_record *record, uint32_t id, uint16_t len)
+{
 	struct duet_thread *thread = (void *)(record + 1);
 
-	if (!record)
-		return false;
 	*thread = (struct duet_thread){.time_ns = ~(uint64_t)id, .tid = id, .name_len = len};
 	memset(thread + 1, (int)(id & 0xff), len);
-	duet_ring_commit(record, DUET_AGENT_THREAD, payload);
-	return true;
+	duet_ring_commit(record, DUET_AGENT_THREAD, payload_of(len));
+}
+
+static bool produce(struct duet_lane_view *view, uint32_t id, uint16_t len)
+{
+	struct duet_ring_record *record = duet_ring_reserve(view, payload_of(len));
+
+	if (record)
+		fill(record, id, len);
+	return record;
 }
 
 struct seen {
@@ -204,14 +213,15 @@ static void hole_holds_back_what_follows(void **state)
 	(void)state;
 	producer_open(&producer, DUET_LANE_SAMPLE);
 	assert_true(produce(&producer.view, 0, 8));
-	hole = duet_ring_reserve(&producer.view, 64);
+	hole = duet_ring_reserve(&producer.view, payload_of(8));
 	assert_non_null(hole);
-	assert_true(produce(&producer.view, 1, 8));
+	assert_true(produce(&producer.view, 2, 8));
 	assert_int_equal(read_all(&producer, DUET_LANE_SAMPLE, &seen, &bad), 1);
 	assert_int_equal(read_all(&producer, DUET_LANE_SAMPLE, &seen, &bad), 0);
-	duet_ring_commit(hole, DUET_AGENT_PAD, 64);
+	fill(hole, 1, 8);
 	assert_int_equal(read_all(&producer, DUET_LANE_SAMPLE, &seen, &bad), 2);
-	assert_int_equal(seen.count, 2);
+	assert_int_equal(seen.count, 3);
+	assert_int_equal(seen.wrong, 0);
 	assert_int_equal(bad, 0);
 	producer_close(&producer);
 }

@@ -18,12 +18,15 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void assert_text(uint32_t frame, struct frame_style style, const char *want)
+/* Name and suffix. */
+static void assert_text(uint32_t id, struct frame_style style, const char *want)
 {
+	const struct frame *frame = &profile.frames.items[id];
 	struct buf text;
 
 	buf_init(&text);
-	frame_text(&profile.strings, &profile.frames.items[frame], &style, &text);
+	frame_name(&profile.strings, frame, &style, &text);
+	buf_add_str(&text, frame_suffix(frame->kind, &style));
 	assert_string_equal(text.data, want);
 	buf_release(&text);
 }

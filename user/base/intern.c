@@ -86,11 +86,6 @@ const char *intern_text(const struct intern *intern, uint32_t id)
 	return id < intern->strings.len ? intern->strings.items[id] : "";
 }
 
-size_t intern_count(const struct intern *intern)
-{
-	return intern->strings.len;
-}
-
 size_t intern_memory(const struct intern *intern)
 {
 	return intern->arena.bytes + intern->strings.len * ROW_BYTES;

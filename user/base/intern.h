@@ -45,7 +45,6 @@ void intern_move_release(struct intern_move *move);
 /* Returns the new id, or `id` itself when `move` is NULL. */
 uint32_t intern_moved(struct intern_move *move, uint32_t id);
 
-size_t intern_count(const struct intern *intern);
 size_t intern_memory(const struct intern *intern); /* bytes, roughly; grows with every new string */
 
 #endif

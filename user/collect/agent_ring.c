@@ -237,8 +237,6 @@ int agent_ring_read(struct agent_ring *ring, enum duet_lane lane, agent_ring_han
 			return size < 0 ? size : count;
 		count++;
 		payload = (uint32_t)size - (uint32_t)sizeof(*record);
-		if (record->type == DUET_AGENT_PAD)
-			continue;
 		if (agent_record_check(record->type, record + 1, payload))
 			handler(context, record->type, record + 1, payload);
 		else

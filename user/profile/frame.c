@@ -171,10 +171,3 @@ const char *frame_suffix(enum frame_kind kind, const struct frame_style *style)
 
 	return suffix && is_shown ? suffix : "";
 }
-
-void frame_text(const struct intern *strings, const struct frame *frame, const struct frame_style *style,
-		struct buf *out)
-{
-	frame_name(strings, frame, style, out);
-	buf_add_str(out, frame_suffix(frame->kind, style));
-}

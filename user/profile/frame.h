@@ -59,9 +59,6 @@ void frame_name(const struct intern *strings, const struct frame *frame, const s
  * theirs. So have classes, unless names are dotted: the same as inlined code, as async-profiler writes it.
  */
 const char *frame_suffix(enum frame_kind kind, const struct frame_style *style);
-/* Name and suffix. */
-void frame_text(const struct intern *strings, const struct frame *frame, const struct frame_style *style,
-		struct buf *out);
 /* Cuts the id out of the name of a thread or process that begins at `start`: [main tid=7] becomes [main]. */
 void frame_cut_id(struct buf *text, size_t start);
 const char *frame_kind_name(enum frame_kind kind); /* "kernel", "native", "JVM", … for legends */
