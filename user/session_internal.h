@@ -40,6 +40,7 @@ struct session {
 	struct join *join;
 	struct parts parts; /* parts of BPF's samples */
 	struct short_lived short_lived;
+	uint64_t jvms_seen; /* see new_jvms_next() */
 	struct owners owners;
 	struct host host;
 	struct budget budget;
@@ -71,6 +72,9 @@ struct session {
 
 /* session_start.c: everything up to the first tick. Returns 0, or -errno after reporting the error. */
 int session_start(struct session *session);
+
+/* The same file. Returns true if BPF takes samples of this process of the host. An unreadable process is not chosen. */
+bool session_chooses(const struct session *session, const struct process *process);
 
 /* session.c. Call when the options may have changed: what a window is and in which formats it is written. */
 void session_take_outputs(struct session *session);

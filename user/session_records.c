@@ -16,6 +16,7 @@
 #include "base/counters.h"
 #include "collect/collected.h"
 #include "jvms/claims.h"
+#include "jvms/new_jvms.h"
 #include "session_internal.h"
 
 #define NS_PER_TICK 10000000 /* USER_HZ is 100 */
@@ -199,6 +200,25 @@ static bool read_kernel(struct session *session, uint64_t now_ns)
 	return false;
 }
 
+/* The kernel's records are of all processes. */
+static bool is_ours(const struct session *session, const struct process *process)
+{
+	if (session->options->host)
+		return session_chooses(session, process);
+	return collector_is_target(session->collector, process->pid, process->start_ticks);
+}
+
+/* Until the first tick, session_start() looks for JVMs. */
+static void notice_new_jvms(struct session *session)
+{
+	struct process *process;
+
+	while (session->started_ns &&
+	       (process = new_jvms_next(&session->short_lived.log, &session->jvms_seen, &session->processes)))
+		if (is_ours(session, process))
+			jvms_notice(&session->jvms, process);
+}
+
 /* Reads agents before BPF: then the sample of every Java half that was read will be read, too (join.h). */
 bool session_read_rings(struct session *session)
 {
@@ -206,6 +226,7 @@ bool session_read_rings(struct session *session)
 	bool all;
 
 	short_lived_read(&session->short_lived);
+	notice_new_jvms(session);
 	jvms_read(&session->jvms, now_ns, FORGET_NS, on_agent_record, session);
 	all = read_kernel(session, now_ns);
 	if (all)

@@ -36,11 +36,8 @@ static int find_cgroup(struct session *session)
 	return err;
 }
 
-/*
- * Makes the same choice for a process that BPF makes for each sample. An unreadable process is not chosen here; BPF may
- * still sample it.
- */
-static bool is_chosen(const struct session *session, const struct process *process)
+/* Makes the same choice for a process that BPF makes for each sample. */
+bool session_chooses(const struct session *session, const struct process *process)
 {
 	struct buf path;
 	bool is_below = true;
@@ -67,7 +64,7 @@ static int attach_host(struct session *session)
 	for (size_t i = 0; i < count; i++) {
 		struct process *process = process_get(&session->processes, pids[i], 0);
 
-		if (process && is_chosen(session, process))
+		if (process && session_chooses(session, process))
 			jvms_notice(&session->jvms, process);
 	}
 	free(pids);

@@ -144,6 +144,61 @@ jdk_case_command() {
 	expect_near "bytes of four" "${told% *}" "$(jvm_said BYTES 4)" $(($(jvm_said BYTES 4) / 4))
 }
 
+# Nothing samples a JVM that starts later: it is noticed by what it maps.
+starts_later() { # COMMAND RECORD-OPTIONS...
+	"$duet" record "${@:2}" -e alloc=4k --total -d 100 -o collapsed -f "$here/out.collapsed" \
+		>"$here/stdout" 2>"$here/stderr" &
+	recorder=$!
+	# shellcheck disable=SC2016 # for the function
+	wait_for 60 eval '[ "$(count_perf_events "$recorder")" -gt 0 ]'
+	sleep 0.5
+	rm -f "$here/gate"
+	$1
+	wait_for 60 grep -qs memfd:duet-ring "/proc/$jvm/maps"
+	sleep 0.5
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+	expect_truth "$here/out.collapsed"
+}
+
+start_gated() {
+	JVM_OPTS=(-Dgate="$here/gate")
+	start_jvm "$jdk" workload.Allocations $rounds
+}
+
+jdk_case_host() { # apart
+	need_bpf
+	need_jdk 11 "sampling of allocations"
+	starts_later start_gated --host
+}
+
+become_gated() {
+	: >"$here/go"
+	wait_for_line "$jvm_out" '^READY' 60
+}
+
+jdk_case_becomes_a_jvm() {
+	need_bpf
+	need_jdk 11 "sampling of allocations"
+	jvm_out=$here/jvm.0
+	bash -c 'until [ -e "$0" ]; do sleep 0.1; done; exec "$@"' "$here/go" "$jdk/bin/java" -Dgate="$here/gate" \
+		-Xmx256m -cp "$workloads" workload.Allocations $rounds >"$jvm_out" 2>"$jvm_out.err" &
+	jvm=$!
+	jvms+=("$jvm")
+	starts_later become_gated -p "$jvm"
+}
+
+jdk_case_command_of_a_shell() {
+	need_bpf
+	need_jdk 11 "sampling of allocations"
+	run_duet record -e alloc=64k --total -o collapsed -f "$here/out.collapsed" -- \
+		sh -c '"$@"; exit' sh "$jdk/bin/java" -Dends=true -cp "$workloads" workload.Allocations 2000
+	expect_status 0
+	expect_contains "$here/out.collapsed" 'Allocations[.]four;java.lang.String'
+}
+
 # A JVM that has no such event says so once, and gives the others.
 jdk_case_too_old() {
 	[ "$(sed -nE 's/^JAVA_VERSION="(1\.)?([0-9]+).*/\2/p' "$jdk/release")" -lt 11 ] || skip "samples allocations"

@@ -160,6 +160,27 @@ static void test_too_many(void **state)
 	expect_mapped(MAPPING_LOG_MAPPINGS - 1, 2 * MAPPING_LOG_MAPPINGS << 12, "/bin/a"); /* the newest */
 }
 
+/* Each note once, in the order in which they were added; those that were dropped are passed over. */
+static void test_next(void **state)
+{
+	uint64_t number = 0;
+	pid_t pid = 0;
+
+	(void)state;
+	assert_null(mapping_log_next(&log_of_test, &number));
+	add(10, 7, MAPPING_NOTE_EXEC, 0, NULL);
+	add(9, 8, MAPPING_NOTE_MAPPED, 0x4000, "/bin/a");
+	assert_int_equal(mapping_log_next(&log_of_test, &number)->pid, 7);
+	assert_string_equal(mapping_log_next(&log_of_test, &number)->mapping.path, "/bin/a");
+	assert_null(mapping_log_next(&log_of_test, &number));
+	assert_null(mapping_log_next(&log_of_test, &number));
+	for (pid = 100; pid < 100 + MAPPING_LOG_NOTES + 5; pid++)
+		add(20, pid, MAPPING_NOTE_EXEC, 0, NULL);
+	for (pid = 105; pid < 100 + MAPPING_LOG_NOTES + 5; pid++)
+		assert_int_equal(mapping_log_next(&log_of_test, &number)->pid, pid);
+	assert_null(mapping_log_next(&log_of_test, &number));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +191,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_newer_mapping_wins, teardown),
 		cmocka_unit_test_teardown(test_overwritten, teardown),
 		cmocka_unit_test_teardown(test_too_many, teardown),
+		cmocka_unit_test_teardown(test_next, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ struct collector {
 	struct unwind_tables *unwind;
 	struct perf_events perf[DUET_MAX_EVENTS]; /* one for each event of the list; empty if it is no perf event */
 	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if it is a perf event, or is not attached */
-	struct mapping_events *mappings; /* NULL where only known processes are sampled, or the kernel refuses */
+	struct mapping_events *mappings; /* NULL where samples of known processes tell of them, or the kernel refuses */
 
 	/* valid during collector_read() */
 	collector_handler handler;
@@ -380,13 +380,16 @@ static int open_channels(struct collector *collector, const struct collector_opt
 	return open_perf_events(collector);
 }
 
-/* Without these events, frames of processes that end at once have no names. That is no reason to fail. */
+/*
+ * Without these events, frames of processes that end at once have no names, and JVMs that no sample shows are not
+ * noticed. That is no reason to fail.
+ */
 static void open_mappings(struct collector *collector, const struct collector_options *options)
 {
 	size_t limit = options->max_bytes / MAPPING_RINGS_SHARE;
 	int err;
 
-	if (options->targets && !options->follow_forks)
+	if (options->targets && !options->follow_forks && event_list_has_ticks(options->events))
 		return;
 	err = mapping_events_open(&collector->mappings,
 				  limit && limit < MAPPING_RINGS_BYTES ? limit : MAPPING_RINGS_BYTES);
@@ -549,6 +552,14 @@ int collector_add_target(struct collector *collector, pid_t pid)
 		return err;
 	return bpf_map__update_elem(collector->bpf->maps.targets, &pid, sizeof(pid), &start_ticks, sizeof(start_ticks),
 				    BPF_ANY);
+}
+
+bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks)
+{
+	uint64_t ticks = 0;
+
+	return !bpf_map__lookup_elem(collector->bpf->maps.targets, &pid, sizeof(pid), &ticks, sizeof(ticks), 0) &&
+	       ticks == start_ticks;
 }
 
 /* Reads the line "memlock:", which bpf_map_show_fdinfo() writes (kernel/bpf/syscall.c). */

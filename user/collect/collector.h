@@ -75,6 +75,8 @@ int collector_forbid(struct collector *collector, pid_t pid);
 /* Gives BPF what it needs to walk the Java frames of a process. 0 or -errno. */
 int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm);
 int collector_add_target(struct collector *collector, pid_t pid); /* 0 or -errno */
+/* Returns true if the process is in the list of targets: given when opening, added, or a child of one of those. */
+bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks);
 
 /* Bytes of kernel memory in BPF maps and perf rings; and how many of them count a second time because we map them. */
 size_t collector_bytes(const struct collector *collector);

@@ -82,6 +82,16 @@ static const struct mapping_note *find_beginning(const struct mapping_log *log, 
 	return found;
 }
 
+const struct mapping_note *mapping_log_next(const struct mapping_log *log, uint64_t *number)
+{
+	if (*number >= log->count)
+		return NULL;
+	++*number;
+	if (*number + MAPPING_LOG_NOTES <= log->count)
+		*number = log->count - MAPPING_LOG_NOTES + 1;
+	return slot_of(log, *number);
+}
+
 bool mapping_log_has_exec(const struct mapping_log *log, pid_t pid, uint64_t since_ns)
 {
 	for (const struct mapping_note *note = last_note(log, pid); note; note = find_note(log, note->previous))

@@ -49,6 +49,11 @@ int mapping_log_add(struct mapping_log *log, const struct mapping_note *note);
  */
 int mapping_log_find(const struct mapping_log *log, pid_t pid, uint64_t time_ns, struct maps *maps, pid_t *ret_parent,
 		     uint64_t *ret_forked_ns);
+/*
+ * Returns the oldest note whose number is above *number, and sets *number to its own; NULL when there is none. Begin
+ * with 0. Notes that were dropped meanwhile are passed over.
+ */
+const struct mapping_note *mapping_log_next(const struct mapping_log *log, uint64_t *number);
 /* True if the process has called exec since then. */
 bool mapping_log_has_exec(const struct mapping_log *log, pid_t pid, uint64_t since_ns);
 
