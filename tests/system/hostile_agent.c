@@ -293,6 +293,16 @@ static void claim_engine(int peer)
 	claim(peer, SIGURG, (uintptr_t)on_signal);
 }
 
+/* What the agent says in a JVM before JDK 11, which has no such event. */
+static void refuse_alloc(int peer)
+{
+	struct duet_message_started started = honest_started();
+
+	started.refused = 1u << 1;
+	snprintf(started.refused_why, sizeof(started.refused_why), "a JVM before JDK 11 cannot sample allocations");
+	send(peer, &started, sizeof(started), MSG_NOSIGNAL);
+}
+
 static void claim_error_with_escapes(int peer)
 {
 	struct duet_message_started started = honest_started();
@@ -464,6 +474,7 @@ static const struct attack attacks[] = {
 	{"started_engine", .started = claim_engine},
 	{"started_default_handler", .started = claim_default_handler},
 	{"started_ignoring_handler", .started = claim_ignoring_handler},
+	{"started_without_alloc", .started = refuse_alloc},
 	{"started_escapes", .started = claim_error_with_escapes},
 	{"ring_noise", .run = write_noise},
 	{"ring_lengths", .run = race_lengths},

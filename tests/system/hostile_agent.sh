@@ -125,6 +125,14 @@ case_started() {
 	survive started_escapes '\?\[2J'
 }
 
+# A JVM that cannot give one of the events says so in one sentence, and gives the others.
+case_one_event_refused() {
+	start_honest
+	survive started_without_alloc 'no samples of alloc: a JVM before JDK 11 cannot sample' -e cpu=2ms,alloc
+	expect "sentences" "$(grep -c 'no samples of' "$here/stderr")" '==' 1
+	expect "CPU samples of the one that refused" "$(matching "$here/out" "pid=$attacker\\]")" '>' 10
+}
+
 # A signal or handler that is not the agent's own is refused before BPF hears of it.
 case_signals() {
 	start_honest
