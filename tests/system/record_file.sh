@@ -101,6 +101,32 @@ case_killed_recorder() {
 	expect_no_leftover "$here/out.duet"
 }
 
+# In the closing milliseconds, whatever it is at: what was in the file before stays, and a finished file is whole.
+case_killed_at_the_end() {
+	local turns i before cut=0
+	need_bpf
+	start_jvm "$(any_jdk)" shop.Demo
+	for turns in 0 300 1000 2000 4000 8000; do
+		rm -f "$here/out.duet"
+		start_record -p "$jvm" -i 1ms -d 90 -f "$here/out.duet"
+		before=$(wait_for_samples "$here/out.duet" 0) || exit
+		kill -INT "$recorder"
+		for ((i = 0; i < turns; i++)); do :; done
+		kill -KILL "$recorder" 2>/dev/null
+		wait "$recorder" 2>/dev/null
+		recorder=
+		expect "samples, killed $turns turns after the end" "$(samples_of "$here/out.duet")" '>=' "$before"
+		if grep -q 'was cut short' "$here/stderr"; then
+			cut=$((cut + 1))
+		else
+			convert "$here/out.duet" "$here/out.txt"
+			expect_contains "$here/out.txt" '^walked +: '
+		fi
+	done
+	expect "of 6 recordings, cut short" "$cut" '>' 0
+	expect_alive "$jvm"
+}
+
 case_full_disk() {
 	local end=$((SECONDS + 60)) samples rescued
 	need_root
