@@ -90,6 +90,8 @@ enum duet_engine_id {
 enum duet_agent_event_kind {
 	DUET_AGENT_EVENT_NONE,	/* nothing: BPF samples it, and START does not mention it */
 	DUET_AGENT_EVENT_CLOCK, /* CPU time; timer engines tick for it */
+	DUET_AGENT_EVENT_PAGE_FAULTS, /* engine perf ticks for it; BPF samples it itself */
+	/* those that follow come from the JVM itself */
 	DUET_AGENT_EVENT_ALLOC, /* objects allocated in Java's heap, in bytes */
 	DUET_AGENT_EVENT_KIND_MAX
 };

@@ -70,12 +70,12 @@ static struct {
 static int stay_fill(struct stay *stay, const struct duet_message_start *start, const int fds[2],
 			const char **ret_why)
 {
-	const struct duet_agent_event *clock = peer_find_event(start, DUET_AGENT_EVENT_CLOCK);
+	const struct duet_agent_event *ticks = peer_find_ticks(start);
 	int error;
 
 	stay->engine = engine_find(start->engine);
-	if (clock)
-		stay->clock = *clock;
+	if (ticks)
+		stay->ticks = *ticks;
 	stay->java_depth = (int)start->java_depth;
 	stay->pid = (uint32_t)getpid();
 	error = ring_map(&stay->ring, fds[0], start->ring_bytes, ret_why);
@@ -102,17 +102,20 @@ static int begin_ticks(struct stay *stay, const struct agent_engine *engine, int
 	stay->signo = engine->take_signal(wanted, ret_why);
 	if (stay->signo < 0)
 		return stay->signo;
-	return engine->start ? engine->start(stay->signo, stay->clock.interval, ret_why) : 0;
+	return engine->start ? engine->start(stay->signo, &stay->ticks, ret_why) : 0;
 }
 
-/* An engine that cannot start may name another one. If that starts, *ret_why says why the first one did not. */
+/*
+ * An engine that cannot start may name another one, which ticks for a clock only. If that starts, *ret_why says why the
+ * first one did not.
+ */
 static int stay_tick(struct stay *stay, int wanted, const char **ret_why)
 {
 	const struct agent_engine *engine = stay->engine;
 	int error = begin_ticks(stay, engine, wanted, ret_why);
 	const char *why;
 
-	if (!error || !engine->instead)
+	if (!error || !engine->instead || stay->ticks.kind != DUET_AGENT_EVENT_CLOCK)
 		return error;
 	engine->stop();
 	error = begin_ticks(stay, engine->instead, 0, &why);

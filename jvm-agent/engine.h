@@ -17,6 +17,7 @@ struct stay;
 
 struct agent_engine {
 	enum duet_engine_id id;
+	bool counts; /* standalone engines: page faults can be its ticks, in place of a clock's */
 	bool standalone; /* its samples have no BPF half: the agent walks native frames too, and sets the weight */
 	const struct agent_engine *instead; /* the engine to use when this one cannot start; NULL = none */
 	/*
@@ -28,8 +29,8 @@ struct agent_engine {
 	 * The functions below may be NULL, except `periods` of a standalone engine. They are called on the agent's
 	 * thread, unless their comment says otherwise.
 	 */
-	/* interval_ns: of the recording's clock; 0: it has none, and BPF samples other events */
-	int (*start)(int signo, uint64_t interval_ns, const char **ret_why);
+	/* ticks: the event that the engine ticks for, which is kept until release() */
+	int (*start)(int signo, const struct duet_agent_event *ticks, const char **ret_why);
 	void (*stop)(void); /* also called when the start failed */
 	void (*release)(void); /* after stop(), when no handler runs any more: frees what handlers use */
 	/* Called every 100 ms. Counts the threads for which ticks could not be set up since the last call. */

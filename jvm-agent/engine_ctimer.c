@@ -55,7 +55,7 @@ static void ctimer_set(int handle)
 	struct itimerspec times;
 
 	set_time(&times.it_interval, ctimer.interval_ns);
-	set_time(&times.it_value, ticking_first_ns(ctimer.interval_ns));
+	set_time(&times.it_value, ticking_first(ctimer.interval_ns));
 	syscall(SYS_timer_settime, handle - 1, 0, &times, NULL);
 }
 
@@ -70,11 +70,11 @@ static const struct tick_source timers = {
 	.stop = ctimer_delete,
 };
 
-static int ctimer_start(int signo, uint64_t interval_ns, const char **ret_why)
+static int ctimer_start(int signo, const struct duet_agent_event *ticks, const char **ret_why)
 {
 	*ret_why = "no timer could be created on any thread's CPU clock";
 	ctimer.signo = signo;
-	ctimer.interval_ns = interval_ns;
+	ctimer.interval_ns = ticks->interval;
 	return ticking_start(&timers, signo);
 }
 

@@ -64,14 +64,14 @@ static int itimer_set(uint64_t interval_ns)
 	return setitimer(ITIMER_PROF, &timer, NULL) ? -errno : 0;
 }
 
-static int itimer_start(int signo, uint64_t interval_ns, const char **ret_why)
+static int itimer_start(int signo, const struct duet_agent_event *ticks, const char **ret_why)
 {
 	int error;
 
 	(void)signo;
-	itimer.interval_ns = interval_ns;
+	itimer.interval_ns = ticks->interval;
 	itimer.taken_ns = process_ns();
-	error = interval_ns < 1000 ? -EINVAL : itimer_set(interval_ns);
+	error = ticks->interval < 1000 ? -EINVAL : itimer_set(ticks->interval);
 	if (error)
 		*ret_why = "setitimer(ITIMER_PROF) refused the interval";
 	return error;

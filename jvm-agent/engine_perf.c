@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A perf event on each thread, as the user may open it, which signals that thread. At each tick the kernel writes its
- * own frames into the event's ring; the handler reads them there.
+ * own frames into the event's ring; the handler reads them there. It counts CPU time, or page faults in its place. Not
+ * context switches: the signal would wake a thread that goes to sleep, and end its system call with EINTR.
  *
  * The event counts time in the kernel too, which needs kernel.perf_event_paranoid <= 1 or CAP_PERFMON. With 2 there
  * would be no ticks in the kernel: of a thread that spends half of its time there, half of the time would be missing.
  *
- * The event says when to sample, and the thread's CPU clock says how much a sample accounts for. The event runs only
+ * The event says when to sample. How much a sample accounts for, the event's own count says for page faults, and the
+ * thread's CPU clock for CPU time. For that the event runs only
  * between the scheduler's hooks: of a thread that sleeps every 100 us it misses a sixth of the CPU time. And ticks in
  * the kernel are lost when the ring is full.
  *
@@ -40,14 +42,15 @@
 /* Used by the handler of this thread. */
 struct perf_thread {
 	struct perf_event_mmap_page *ring; /* NULL: no kernel frames */
-	uint64_t taken_ns; /* CPU time that samples account for so far */
+	uint64_t taken; /* CPU time in ns, or page faults, that samples account for so far */
 	bool ticked; /* the first tick, which came after a part of an interval, is over */
 };
 
 static struct {
 	struct perf_thread *threads; /* indexed by descriptor, which is the thread's handle */
 	int descriptors; /* those that are taken are below this number: the JVM needs the others */
-	uint64_t interval_ns;
+	bool is_clock; /* else page faults */
+	uint64_t interval; /* ns, or page faults */
 	unsigned int without_ring; /* threads, since the last scan */
 } perf;
 
@@ -59,15 +62,24 @@ static uint64_t cpu_ns(int tid)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static uint64_t counted(int tid, int fd)
+{
+	uint64_t count;
+
+	if (perf.is_clock)
+		return cpu_ns(tid);
+	return read(fd, &count, sizeof(count)) == sizeof(count) ? count : 0;
+}
+
 /* ---- one event ---- */
 
-static int open_event(int tid, uint64_t first_ns)
+static int open_event(int tid, uint64_t first)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = first_ns,
+		.config = perf.is_clock ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = first,
 		.sample_type = PERF_RING_SAMPLES,
 		.disabled = 1,
 		.exclude_callchain_user = 1, /* our own walk knows Java */
@@ -110,17 +122,17 @@ static void perf_free(int fd)
 	close(fd);
 }
 
-/* taken_ns: at the first tick, one interval is due. */
+/* `taken`: at the first tick, one interval is due. */
 static int perf_make(int tid)
 {
-	uint64_t first_ns = ticking_first_ns(perf.interval_ns);
-	int fd = open_event(tid, first_ns), error;
+	uint64_t first = ticking_first(perf.interval);
+	int fd = open_event(tid, first), error;
 
 	if (fd < 0)
 		return fd;
 	perf.threads[fd] = (struct perf_thread){
 		.ring = map_ring(fd),
-		.taken_ns = cpu_ns(tid) + first_ns - perf.interval_ns,
+		.taken = counted(tid, fd) + first - perf.interval,
 	};
 	error = signal_thread(fd, tid);
 	if (!error)
@@ -160,21 +172,21 @@ static struct perf_thread *thread_of(int tid)
  * There are no ticks until perf_handled(): with a short interval, a tick in each handler would leave the thread no time
  * of its own.
  *
- * Rounds: the handler runs a little later than the tick, and not always equally late. What this signal gets too much or
- * too little, the next one gets less or more.
+ * Rounds the time: the handler runs a little later than the tick, and not always equally late. What this signal gets
+ * too much or too little, the next one gets less or more.
  */
 static uint64_t perf_periods(int tid, const siginfo_t *info)
 {
 	struct perf_thread *thread = thread_of(tid);
-	uint64_t now_ns, periods;
+	uint64_t now, periods;
 
 	(void)info; /* one signal may stand for many ticks, and does not say for how many */
 	if (!thread)
 		return 0;
 	perf_end(ticking_handle(tid));
-	now_ns = cpu_ns(tid) + perf.interval_ns / 2;
-	periods = (int64_t)(now_ns - thread->taken_ns) > 0 ? (now_ns - thread->taken_ns) / perf.interval_ns : 0;
-	thread->taken_ns += periods * perf.interval_ns;
+	now = counted(tid, ticking_handle(tid)) + (perf.is_clock ? perf.interval / 2 : 0);
+	periods = (int64_t)(now - thread->taken) > 0 ? (now - thread->taken) / perf.interval : 0;
+	thread->taken += periods * perf.interval;
 	return periods;
 }
 
@@ -197,7 +209,7 @@ static void perf_handled(int tid)
 	if (thread->ring)
 		perf_ring_clear(thread->ring);
 	if (!thread->ticked)
-		ioctl(fd, PERF_EVENT_IOC_PERIOD, &perf.interval_ns);
+		ioctl(fd, PERF_EVENT_IOC_PERIOD, &perf.interval);
 	thread->ticked = true;
 	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 }
@@ -226,7 +238,7 @@ static const char *reason_of(int error)
 }
 
 /* The array is kept for good: handlers may read it at any time. */
-static int perf_start(int signo, uint64_t interval_ns, const char **ret_why)
+static int perf_start(int signo, const struct duet_agent_event *ticks, const char **ret_why)
 {
 	int error;
 
@@ -237,7 +249,8 @@ static int perf_start(int signo, uint64_t interval_ns, const char **ret_why)
 			return -ENOMEM;
 	}
 	perf.descriptors = descriptors_allowed();
-	perf.interval_ns = interval_ns;
+	perf.is_clock = ticks->kind == DUET_AGENT_EVENT_CLOCK;
+	perf.interval = ticks->interval;
 	error = ticking_start(&events, signo);
 	*ret_why = reason_of(error);
 	return error;
@@ -271,6 +284,7 @@ static void perf_rescan(struct stay *stay)
 
 const struct agent_engine engine_perf = {
 	.id = DUET_ENGINE_PERF,
+	.counts = true,
 	.standalone = true,
 	.instead = &engine_ctimer,
 	.take_signal = perf_take_signal,

@@ -269,6 +269,13 @@ const struct duet_agent_event *peer_find_event(const struct duet_message_start *
 	return NULL;
 }
 
+const struct duet_agent_event *peer_find_ticks(const struct duet_message_start *start)
+{
+	const struct duet_agent_event *clock = peer_find_event(start, DUET_AGENT_EVENT_CLOCK);
+
+	return clock ? clock : peer_find_event(start, DUET_AGENT_EVENT_PAGE_FAULTS);
+}
+
 static bool events_are_sound(const struct duet_message_start *start)
 {
 	if (start->event_count > DUET_MAX_EVENTS)
@@ -283,12 +290,18 @@ static bool events_are_sound(const struct duet_message_start *start)
 	return true;
 }
 
+static bool engine_has_ticks(const struct agent_engine *engine, const struct duet_message_start *start)
+{
+	const struct duet_agent_event *ticks = peer_find_ticks(start);
+
+	return !engine->standalone || (ticks && (ticks->kind == DUET_AGENT_EVENT_CLOCK || engine->counts));
+}
+
 static bool start_is_sound(const struct duet_message_start *start)
 {
 	const struct agent_engine *engine = engine_find(start->engine);
 
-	return engine && events_are_sound(start) &&
-	       (!engine->standalone || peer_find_event(start, DUET_AGENT_EVENT_CLOCK)) && start->java_depth &&
+	return engine && events_are_sound(start) && engine_has_ticks(engine, start) && start->java_depth &&
 	       start->java_depth <= DUET_MAX_JAVA_DEPTH && start->signo <= 64;
 }
 

@@ -44,6 +44,8 @@ int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_
 /* Returns the event of this kind, or NULL. A START that was received has each kind once at most. */
 const struct duet_agent_event *peer_find_event(const struct duet_message_start *start,
 					       enum duet_agent_event_kind kind);
+/* Returns the event that a standalone engine ticks for, the clock if there is one, or NULL. */
+const struct duet_agent_event *peer_find_ticks(const struct duet_message_start *start);
 void peer_close_fds(const int fds[2]);
 /*
  * Reads the loader's next message, which must have arrived. Returns its type: DUET_MESSAGE_STOP, or DUET_MESSAGE_WANT,

@@ -25,6 +25,7 @@
 
 #define SLOTS 64 /* threads that can be in the handler at once; untouched slots cost no memory */
 #define SLOT_TRIES 8
+#define DEEP_WALK_NS 5000000 /* time for the walk of a deep stack, where no interval of a clock limits it */
 
 /* Too large for a thread's stack. */
 struct walk_slot {
@@ -203,7 +204,7 @@ static void write_ticks(struct stay *stay, struct agent_walk *walk, uint64_t per
 		if (engine->next_tick)
 			put_kernel_stack(sample, &walk->kernel);
 		taken = more ? 1 : periods;
-		sample->weight = taken * stay->clock.interval;
+		sample->weight = taken * stay->ticks.interval;
 		write_walk(stay, walk);
 		if (sample->flags & DUET_SAMPLE_SIGNALLED)
 			sample->flags = (uint16_t)((sample->flags & ~DUET_SAMPLE_SIGNALLED) | DUET_SAMPLE_PENDING);
@@ -234,8 +235,8 @@ static void take_standalone(struct stay *stay, struct walk_slot *slot, struct du
 	if (!periods)
 		return;
 	begin_sample(stay, sample, java);
-	sample->event = stay->clock.index;
-	slot->walk.most_ns = stay->clock.interval / 2;
+	sample->event = stay->ticks.index;
+	slot->walk.most_ns = stay->ticks.kind == DUET_AGENT_EVENT_CLOCK ? stay->ticks.interval / 2 : DEEP_WALK_NS;
 	walk_thread(&slot->walk, stay, &slot->stack, context);
 	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), &sample->virtual_thread);
 	if (needs_answer(sample)) {
@@ -247,9 +248,6 @@ static void take_standalone(struct stay *stay, struct walk_slot *slot, struct du
 }
 
 /* ---- callbacks ---- */
-
-/* How long the walk of a deep stack may take in a callback. */
-#define CALLBACK_WALK_NS 5000000
 
 _Static_assert(sizeof(jvmtiFrameInfo) == sizeof(struct asgct_frame), "both are kept in the same memory");
 
@@ -290,7 +288,7 @@ static void take_here(struct stay *stay, struct walk_slot *slot, struct duet_jav
 	sample->weight = from->weight;
 	sample->attribute_bytes = from->attribute_bytes;
 	slot->walk.attributes = from->attributes;
-	slot->walk.most_ns = CALLBACK_WALK_NS;
+	slot->walk.most_ns = DEEP_WALK_NS;
 	walk_caller(&slot->walk, stay, &slot->stack, java_thread);
 	virtual_threads_mounted(&slot->walk.java.layout, java_thread, &sample->virtual_thread);
 	if (needs_answer(sample)) {

@@ -24,7 +24,7 @@ struct stay {
 	struct tables tables; /* standalone engines: unwind rows for native frames */
 	struct walk_slot *slots; /* walk buffers, sample.c */
 	const struct agent_engine *engine;
-	struct duet_agent_event clock; /* all 0: the recording has none */
+	struct duet_agent_event ticks; /* what the engine ticks for; all 0: nothing, or BPF ticks */
 	int signo;
 	uint32_t pid;
 	/* frames to ask AsyncGetCallTrace for; above DUET_JAVA_DEPTH, our own walks keep all frames too */

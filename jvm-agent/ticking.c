@@ -48,11 +48,11 @@ int ticking_handle(int tid)
 	return handle > 0 ? handle : 0;
 }
 
-uint64_t ticking_first_ns(uint64_t interval_ns)
+uint64_t ticking_first(uint64_t interval)
 {
 	uint64_t hash = clock_ns() * 0x9e3779b97f4a7c15ull;
 
-	return 1 + (hash >> 16) % interval_ns;
+	return 1 + (hash >> 16) % interval;
 }
 
 /* Forgets the handle first: a handler that interrupts this thread here must not use what is being freed. */

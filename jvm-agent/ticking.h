@@ -42,6 +42,6 @@ int ticking_handle(int tid);
  * whole interval, threads that use less would never be seen, and all others would be credited half an interval too
  * little. The current time is random enough.
  */
-uint64_t ticking_first_ns(uint64_t interval_ns);
+uint64_t ticking_first(uint64_t interval);
 
 #endif

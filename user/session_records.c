@@ -168,7 +168,7 @@ static void on_agent_record(void *context, struct agent *agent, uint16_t type, c
 {
 	struct session *session = context;
 
-	if (!claims_check(&session->jvms, agent, type, payload))
+	if (!claims_check(agent, type, payload))
 		return;
 	if (type == DUET_AGENT_JAVA_SAMPLE)
 		join_offer(session->join, agent, payload, size, clock_monotonic_ns());

@@ -169,20 +169,23 @@ static int use_asked(struct session *session, enum session_engine asked)
 	return usable ? use_engine(session, asked) : -EPERM;
 }
 
-/* Uses the best engine that needs no BPF. */
+/* Uses the best engine that needs no BPF and has the events. */
 static int use_instead(struct session *session)
 {
 	struct buf refused;
 	enum session_engine engine;
 
 	buf_init(&refused);
-	engine = engine_standalone(&refused);
-	log_warn("using the %s engine, %s: %s", engines[engine].name, engines[engine].instead,
-		 session->engine_why.data);
+	engine = engine_standalone(&session->options->events, &refused);
+	if (engine == ENGINE_AUTO)
+		log_error("%s", session->engine_why.data);
+	else
+		log_warn("using the %s engine, %s: %s", engines[engine].name, engines[engine].instead,
+			 session->engine_why.data);
 	if (refused.len)
 		log_info("the perf engine is refused, too: %s", refused.data);
 	buf_release(&refused);
-	return use_engine(session, engine);
+	return engine == ENGINE_AUTO ? -EPERM : use_engine(session, engine);
 }
 
 /* Chooses the engine: BPF, or one that ticks in the agent if BPF is refused. */
@@ -199,8 +202,7 @@ static int choose_engine(struct session *session)
 		buf_clear(&session->engine_why);
 		return use_engine(session, ENGINE_BPF);
 	}
-	if (asked == ENGINE_BPF || session->options->host || session->options->no_attach ||
-	    !event_list_in_agent(&session->options->events)) {
+	if (asked == ENGINE_BPF || session->options->host || session->options->no_attach) {
 		log_error("%s", session->engine_why.data);
 		return err;
 	}

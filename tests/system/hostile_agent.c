@@ -298,7 +298,7 @@ static void refuse_alloc(int peer)
 {
 	struct duet_message_started started = honest_started();
 
-	started.refused = 1u << 1;
+	started.refused = 1u << 0; /* BPF samples cpu itself */
 	snprintf(started.refused_why, sizeof(started.refused_why), "a JVM before JDK 11 cannot sample allocations");
 	send(peer, &started, sizeof(started), MSG_NOSIGNAL);
 }

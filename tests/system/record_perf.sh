@@ -43,6 +43,48 @@ jdk_case_automatic() {
 	expect_alive "$jvm"
 }
 
+minor_faults() {
+	proc_stat "$jvm" 10
+}
+
+# As many as the kernel counts for the process, each in its method; allocations are recorded beside them.
+jdk_case_page_faults() {
+	local before
+	become_perfmon
+	JVM_OPTS=(-Dgate="$here/gate")
+	start_jvm "$jdk" workload.Pages 14
+	start_record -p "$jvm" -d 90 -e page-faults=10,alloc --total -v -o collapsed -f "$here/out.collapsed"
+	before=$(minor_faults)
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	before=$(($(minor_faults) - before))
+	end_record INT
+	expect_status 0
+	expect_contains "$here/stderr" 'using the perf engine'
+	expect "page faults of the process" "$before" '>' 20000
+	expect_near "page faults" "$(total "$here/out.collapsed")" "$before" $((before / 20))
+	expect_near "percent of them in three()" "$(share "$here/out.collapsed" 'Pages[.]three')" 75 4
+	expect_near "percent of them in one()" "$(share "$here/out.collapsed" 'Pages[.]one')" 25 4
+	expect_share "walked to the entry" "$(reported walked)" '>=' 97
+	expect "perf events left" "$(count_perf_events "$jvm")" '==' 0
+	expect_alive "$jvm"
+}
+
+# Without perf events there is no other way to count them. A signal of a context switch would end system calls.
+case_other_events() {
+	become_powerless
+	DUET_AS=("${powerless[@]}")
+	start_jvm "$(any_jdk)" shop.Demo
+	record -p "$jvm" -d 1 -e page-faults -o collapsed -f "$here/none"
+	expect_refusal 1 'CAP_BPF'
+	for event in context-switches syscalls cpu,page-faults; do
+		record -p "$jvm" -d 1 -e $event --engine perf -o collapsed -f "$here/none"
+		expect_refusal 2 'engine perf samples cpu or page-faults'
+	done
+	record -p "$jvm" -d 1 -e page-faults --engine ctimer -o collapsed -f "$here/none"
+	expect_refusal 2 'engine ctimer samples cpu, and alloc'
+}
+
 case_all_user() {
 	become_perfmon
 	start_jvm "$(any_jdk)" workload.FileIo 60

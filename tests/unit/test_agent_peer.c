@@ -24,9 +24,13 @@ void sample_handler(int signo, siginfo_t *info, void *context)
 
 const struct agent_engine *engine_find(uint32_t id)
 {
-	static const struct agent_engine plain, standalone = {.standalone = true};
+	static const struct agent_engine plain, timers = {.standalone = true};
+	static const struct agent_engine perf = {.standalone = true, .counts = true};
 
-	return id >= DUET_ENGINE_ID_MAX ? NULL : id == DUET_ENGINE_CTIMER ? &standalone : &plain;
+	return id >= DUET_ENGINE_ID_MAX	  ? NULL
+	       : id == DUET_ENGINE_CTIMER ? &timers
+	       : id == DUET_ENGINE_PERF	  ? &perf
+					  : &plain;
 }
 
 static struct duet_message_start sound(void)
@@ -66,6 +70,21 @@ static void timers_need_a_clock(void **state)
 	assert_false(start_is_sound(&start));
 }
 
+static void perf_counts_page_faults_too(void **state)
+{
+	struct duet_message_start start = sound();
+
+	(void)state;
+	start.events[0].kind = DUET_AGENT_EVENT_PAGE_FAULTS;
+	assert_ptr_equal(peer_find_ticks(&start), &start.events[0]);
+	assert_false(start_is_sound(&start));
+	start.engine = DUET_ENGINE_PERF;
+	assert_true(start_is_sound(&start));
+	start.events[0].kind = DUET_AGENT_EVENT_ALLOC;
+	assert_null(peer_find_ticks(&start));
+	assert_false(start_is_sound(&start));
+}
+
 static void bad_events_are_refused(void **state)
 {
 	const struct duet_agent_event bad[] = {
@@ -94,6 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_event_is_found),
 		cmocka_unit_test(timers_need_a_clock),
+		cmocka_unit_test(perf_counts_page_faults_too),
 		cmocka_unit_test(bad_events_are_refused),
 	};
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "engine/engines.h"
 #include "event/event.h"
 
 static void cpu_is_the_default(void **state)
@@ -142,6 +143,31 @@ static void the_clock_is_found(void **state)
 	buf_release(&why);
 }
 
+static bool takes(enum session_engine engine, const char *names)
+{
+	struct event_list list = {0};
+	struct buf why;
+
+	buf_init(&why);
+	assert_int_equal(event_list_parse(&list, names, &why), 0);
+	buf_release(&why);
+	return engine_takes(engine, &list);
+}
+
+static void engines_take_what_they_can_tick_for(void **state)
+{
+	(void)state;
+	assert_true(takes(ENGINE_BPF, "cpu,page-faults,syscalls,alloc"));
+	assert_true(takes(ENGINE_PERF, "cpu,alloc"));
+	assert_true(takes(ENGINE_PERF, "alloc,page-faults"));
+	assert_false(takes(ENGINE_PERF, "cpu,page-faults"));
+	assert_false(takes(ENGINE_PERF, "context-switches"));
+	assert_true(takes(ENGINE_CTIMER, "cpu,alloc"));
+	assert_true(takes(ENGINE_ITIMER, "alloc"));
+	assert_false(takes(ENGINE_CTIMER, "page-faults"));
+	assert_false(takes(ENGINE_ITIMER, "cpu,syscalls"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +178,7 @@ int main(void)
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(bytes_have_units),
 		cmocka_unit_test(the_clock_is_found),
+		cmocka_unit_test(engines_take_what_they_can_tick_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

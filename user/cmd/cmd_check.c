@@ -53,7 +53,7 @@ static int run(void *options, const struct command_words *words)
 		if (engines[i].standalone)
 			check_standalone(&engines[i]);
 	buf_init(&why);
-	printf("`duet record` will use %s\n", engines[bpf ? ENGINE_BPF : engine_standalone(&why)].name);
+	printf("`duet record` will use %s\n", engines[bpf ? ENGINE_BPF : engine_standalone(NULL, &why)].name);
 	buf_release(&why);
 	return 0;
 }

@@ -142,8 +142,9 @@ static int check_engine(const struct session_options *session)
 				  session->events.items[i].event->name);
 			return -EINVAL;
 		}
-	if (engine->standalone && !event_list_in_agent(&session->events)) {
-		log_error("-e: engine %s samples only cpu and alloc; other events need the bpf engine", engine->name);
+	if (!engine_takes(session->engine, &session->events)) {
+		log_error("-e: engine %s samples cpu%s, and alloc beside it; other events need the bpf engine",
+			  engine->name, engine->counts ? " or page-faults" : "");
 		return -EINVAL;
 	}
 	if (engine->standalone && (session->host || session->no_attach)) {

@@ -10,7 +10,7 @@ const struct engine engines[] = {
 	[ENGINE_AUTO] = {"auto", .help = "the first of bpf, perf and ctimer that can run here"},
 	[ENGINE_BPF] = {"bpf", DUET_ENGINE_BPF, .sees_kernel = true,
 			.help = "one perf event a CPU: kernel, native and Java frames of every process"},
-	[ENGINE_PERF] = {"perf", DUET_ENGINE_PERF, .standalone = true, .sees_kernel = true,
+	[ENGINE_PERF] = {"perf", DUET_ENGINE_PERF, .standalone = true, .sees_kernel = true, .counts = true,
 			 .help = "a perf event on each thread: kernel, native and Java frames of your own JVMs",
 			 .instead = "which samples your own JVMs alone",
 			 .usable = collector_probe_own_threads},
@@ -37,11 +37,33 @@ void engine_names(struct buf *out)
 		buf_printf(out, "%s%s", !i ? "" : engines[i + 1].name ? ", " : " or ", engines[i].name);
 }
 
-enum session_engine engine_standalone(struct buf *why)
+static bool ticks_for(const struct engine *engine, const struct event *event)
 {
-	int engine = ENGINE_BPF + 1;
+	return event->agent == DUET_AGENT_EVENT_CLOCK ||
+	       (event->agent == DUET_AGENT_EVENT_PAGE_FAULTS && engine->counts);
+}
 
-	while (engines[engine].usable && !engines[engine].usable(why))
-		engine++;
-	return (enum session_engine)engine;
+/* A standalone engine ticks for one event. What comes from the JVM itself needs no ticks. */
+bool engine_takes(enum session_engine engine, const struct event_list *events)
+{
+	size_t ticked = 0;
+
+	if (!engines[engine].standalone)
+		return true;
+	for (size_t i = 0; i < events->len; i++) {
+		const struct event *event = events->items[i].event;
+
+		if (event_has_ticks(event) && (ticked++ || !ticks_for(&engines[engine], event)))
+			return false;
+	}
+	return true;
+}
+
+enum session_engine engine_standalone(const struct event_list *events, struct buf *why)
+{
+	for (int engine = ENGINE_BPF + 1; engines[engine].name; engine++)
+		if ((!events || engine_takes((enum session_engine)engine, events)) &&
+		    (!engines[engine].usable || engines[engine].usable(why)))
+			return (enum session_engine)engine;
+	return ENGINE_AUTO;
 }

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "duet_agent.h"
+#include "event/event.h"
 
 /* In the order in which they are tried. */
 enum session_engine { ENGINE_AUTO, ENGINE_BPF, ENGINE_PERF, ENGINE_CTIMER, ENGINE_ITIMER };
@@ -16,6 +17,7 @@ struct engine {
 	enum duet_engine_id agent; /* sent to the agent; 0 for auto */
 	bool standalone; /* ticks in the agent, without BPF: it samples only JVMs with an agent */
 	bool sees_kernel;
+	bool counts; /* standalone engines: it can tick for page faults in place of CPU time */
 	const char *help;
 	const char *instead; /* standalone engines: what the user must know when it is used because BPF is refused */
 	/* Returns false, with the cause and the way out in `why`, if it cannot run here. NULL: it can run anywhere. */
@@ -25,7 +27,12 @@ struct engine {
 extern const struct engine engines[]; /* indexed by enum session_engine; the last row has no name */
 int engine_by_name(const char *name); /* enum session_engine, or -EINVAL */
 void engine_names(struct buf *out); /* appends "auto, bpf, perf, ctimer or itimer" */
-/* Returns the first standalone engine that can run here. Appends to `why` what the better ones lack. */
-enum session_engine engine_standalone(struct buf *why);
+/* Returns true if it can sample these events together. */
+bool engine_takes(enum session_engine engine, const struct event_list *events);
+/*
+ * Returns the first standalone engine that can run here and takes these events (NULL: any); ENGINE_AUTO if there is
+ * none. Appends to `why` what the better ones lack.
+ */
+enum session_engine engine_standalone(const struct event_list *events, struct buf *why);
 
 #endif

@@ -35,7 +35,7 @@ struct event {
 	uint64_t least_interval, most_interval;
 	enum duet_program program; /* BPF program that samples it */
 	struct event_perf perf; /* for DUET_PROGRAM_PERF: one perf event on each CPU */
-	/* what the agent does for it: timer engines tick for a clock; other kinds come from the JVM itself */
+	/* what the agent does for it: ticks without BPF, or takes it from the JVM itself */
 	enum duet_agent_event_kind agent;
 	bool may_signal; /* the sampled thread continues to run, so a signal may make the agent add Java frames */
 };
@@ -69,7 +69,6 @@ const struct event_spec *event_list_clock(const struct event_list *list);
 bool event_has_ticks(const struct event *event);
 bool event_list_has_ticks(const struct event_list *list); /* true if one of them has ticks */
 bool event_list_has_taps(const struct event_list *list); /* true if one of them comes from the JVM itself */
-bool event_list_in_agent(const struct event_list *list); /* true if the agent can make all of their samples */
 
 /* Appends "10 ms", "100" or "512 KiB". */
 void event_amount_text(enum event_unit unit, uint64_t amount, struct buf *out);

@@ -11,5 +11,6 @@ const struct event event_page_faults = {
 	.least_interval = 1,
 	.most_interval = 1000000000,
 	.perf = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS},
+	.agent = DUET_AGENT_EVENT_PAGE_FAULTS,
 	.may_signal = true,
 };

@@ -134,7 +134,7 @@ const struct event_spec *event_list_clock(const struct event_list *list)
 
 bool event_has_ticks(const struct event *event)
 {
-	return event->agent <= DUET_AGENT_EVENT_CLOCK;
+	return event->agent < DUET_AGENT_EVENT_ALLOC;
 }
 
 bool event_list_has_ticks(const struct event_list *list)
@@ -151,14 +151,6 @@ bool event_list_has_taps(const struct event_list *list)
 		if (!event_has_ticks(list->items[i].event))
 			return true;
 	return false;
-}
-
-bool event_list_in_agent(const struct event_list *list)
-{
-	for (size_t i = 0; i < list->len; i++)
-		if (list->items[i].event->agent == DUET_AGENT_EVENT_NONE)
-			return false;
-	return true;
 }
 
 /* ---- to words ---- */

@@ -11,16 +11,21 @@
 #define MOST_ERR_SAMPLES 4096
 
 /* Returns the event of START that a sample of the agent belongs to, or NULL: then the agent was not asked for it. */
-static const struct duet_agent_event *asked_event(const struct jvms *jvms, const struct agent *agent, uint32_t index)
+static const struct duet_agent_event *asked_event(const struct agent *agent, uint32_t index)
 {
 	for (uint32_t i = 0; i < agent->start.event_count; i++) {
 		const struct duet_agent_event *event = &agent->start.events[i];
-		bool is_bpfs = event->kind == DUET_AGENT_EVENT_CLOCK && jvms->collector;
 
-		if (event->index == index && !is_bpfs && !(agent->refused & 1u << i))
+		if (event->index == index && !(agent->refused & 1u << i))
 			return event;
 	}
 	return NULL;
+}
+
+/* True if the engine's signals interrupt code for it; else the JVM calls the agent. */
+static bool is_ticked(const struct duet_agent_event *event)
+{
+	return event->kind < DUET_AGENT_EVENT_ALLOC;
 }
 
 /* The most that all samples of one agent and event together may weigh by now. */
@@ -29,21 +34,21 @@ static uint64_t most_claimed(const struct jvms *jvms, const struct duet_agent_ev
 	/* half a second more: timers may run late */
 	uint64_t ns = (clock_monotonic_ns() - jvms->begun_ns + NS_PER_SEC / 2) * jvms->of.cpus;
 
+	/* Nothing that is counted happens each nanosecond. */
+	if (is_ticked(event))
+		return ns;
 	/* A CPU clears no more memory in this time; and beyond what it does, samples err. */
-	return event->kind == DUET_AGENT_EVENT_CLOCK ? ns : ns * MOST_BYTES_A_NS + event->interval * MOST_ERR_SAMPLES;
+	return ns * MOST_BYTES_A_NS + event->interval * MOST_ERR_SAMPLES;
 }
 
-/*
- * A sample weighs at least one interval, and all samples together no more than there can have been. Clocks interrupt
- * code, everything else is a call of the JVM.
- */
+/* A sample weighs at least one interval, and all samples together no more than there can have been. */
 static bool is_plausible(const struct jvms *jvms, const struct agent *agent, const struct duet_sample *sample)
 {
-	const struct duet_agent_event *event = asked_event(jvms, agent, sample->event);
+	const struct duet_agent_event *event = asked_event(agent, sample->event);
 	bool is_called = sample->flags & DUET_SAMPLE_CALLED;
 	uint64_t most;
 
-	if (!event || is_called == (event->kind == DUET_AGENT_EVENT_CLOCK) || sample->weight < event->interval)
+	if (!event || is_called == is_ticked(event) || sample->weight < event->interval)
 		return false;
 	most = most_claimed(jvms, event);
 	return sample->weight <= most && agent->claimed[sample->event] <= most - sample->weight;
@@ -62,15 +67,15 @@ static void drop_kernel_frames(struct duet_sample *sample)
 	sample->kernel_depth = 0;
 }
 
-static bool makes_samples(const struct jvms *jvms, const struct agent *agent)
+static bool makes_samples(const struct agent *agent)
 {
 	for (uint32_t i = 0; i < agent->start.event_count; i++)
-		if (asked_event(jvms, agent, agent->start.events[i].index))
+		if (asked_event(agent, agent->start.events[i].index))
 			return true;
 	return false;
 }
 
-static bool was_asked(const struct jvms *jvms, const struct agent *agent, uint16_t type, const void *payload)
+static bool was_asked(const struct agent *agent, uint16_t type, const void *payload)
 {
 	uint32_t depth = agent->start.java_depth;
 
@@ -80,15 +85,15 @@ static bool was_asked(const struct jvms *jvms, const struct agent *agent, uint16
 	case DUET_AGENT_SAMPLE:
 		return !((const struct duet_sample *)payload)->kernel_depth || agent->engine == DUET_ENGINE_PERF;
 	case DUET_AGENT_FRAMES:
-		return makes_samples(jvms, agent) && depth > DUET_JAVA_DEPTH;
+		return makes_samples(agent) && depth > DUET_JAVA_DEPTH;
 	default:
 		return false;
 	}
 }
 
-bool claims_check(const struct jvms *jvms, const struct agent *agent, uint16_t type, const void *payload)
+bool claims_check(const struct agent *agent, uint16_t type, const void *payload)
 {
-	bool is_asked = was_asked(jvms, agent, type, payload);
+	bool is_asked = was_asked(agent, type, payload);
 
 	loader_counters[DUET_LOADER_BAD_AGENT_RECORD] += !is_asked;
 	return is_asked;

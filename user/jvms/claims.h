@@ -20,7 +20,7 @@ union claimed_sample {
  * Accepts only records that START asked for: stacks are no deeper than java_depth, kernel frames come only from engine
  * perf, and frame parts only from agents that make samples with all frames. Returns false, and counts it, otherwise.
  */
-bool claims_check(const struct jvms *jvms, const struct agent *agent, uint16_t type, const void *payload);
+bool claims_check(const struct agent *agent, uint16_t type, const void *payload);
 /*
  * Takes over a sample of a timer engine or of a tap. Its content is the agent's claim; which process it belongs to is
  * ours to say. From here on it is handled like BPF's. Returns it with all its frames, valid until `claimed` ends or the

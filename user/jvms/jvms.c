@@ -247,7 +247,13 @@ static int refuse(struct process *process)
 	return 0;
 }
 
-/* The bytes of a lane for the samples of all events. Nobody knows in advance how many a tap of the JVM takes. */
+/* Returns true if the agent makes its samples: BPF makes those of all ticks if it is there. */
+static bool is_agents(const struct jvms *jvms, const struct event *event)
+{
+	return !event_has_ticks(event) || !jvms->collector;
+}
+
+/* The bytes of a lane for the samples of all events. Only the rate of a clock is known in advance. */
 static uint64_t lane_bytes(const struct jvms *jvms)
 {
 	uint64_t typical = JAVA_SAMPLE_BYTES * (jvms->of.java_depth / DUET_JAVA_DEPTH), bytes = 0;
@@ -257,18 +263,18 @@ static uint64_t lane_bytes(const struct jvms *jvms)
 
 		if (spec->event->perf.is_clock)
 			bytes += NS_PER_SEC / spec->interval * jvms->of.cpus * typical;
-		else if (!event_has_ticks(spec->event))
+		else if (is_agents(jvms, spec->event))
 			bytes += TAP_LANE_BYTES;
 	}
 	return bytes < SAMPLE_LANE_MIN ? SAMPLE_LANE_MIN : bytes > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX : bytes;
 }
 
-static void list_agent_events(struct agent_start *start, const struct event_list *list)
+static void list_agent_events(const struct jvms *jvms, struct agent_start *start)
 {
-	for (uint32_t i = 0; i < list->len; i++) {
-		const struct event_spec *spec = &list->items[i];
+	for (uint32_t i = 0; i < jvms->of.events->len; i++) {
+		const struct event_spec *spec = &jvms->of.events->items[i];
 
-		if (spec->event->agent != DUET_AGENT_EVENT_NONE)
+		if (is_agents(jvms, spec->event))
 			start->events[start->event_count++] = (struct duet_agent_event){
 				.interval = spec->interval, .kind = spec->event->agent, .index = i};
 	}
@@ -297,7 +303,7 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};
 
-	list_agent_events(&start, jvms->of.events);
+	list_agent_events(jvms, &start);
 	if (jvm_process(process) != process->states[PROCESS_OF_JVMS])
 		return -ENOMEM; /* the agent would be forgotten */
 	if (!jvms->of.take_ring(jvms->of.context, &start))
