@@ -8,8 +8,8 @@
 
 versions=(8 11 17 21 25 26 27)
 suites=(sid forky trixie bookworm) # the first that has it
-columns=(version joined failed_walks compiled interpreted gc_and_compilers ctimer agentpath exit check_jni jfr
-	sigprof_owner attach_50_times)
+columns=(version joined failed_walks compiled interpreted gc_and_compilers ctimer perf alloc syscalls agentpath
+	exit check_jni jfr sigprof_owner attach_50_times)
 
 # A row is named VERSION@SUITE, or FOLDER@host for a JDK of the host's.
 prepare_row() {
@@ -153,6 +153,34 @@ cell_ctimer() {
 	expect_contains "$here/out" 'shop/Pricing\.averages'
 	expect_contains "$here/out" 'shop/Archiver\.compress'
 	expect "Java frames, % of samples" "$(share "$here/out" '_\\[[0ij]\\]')" '>=' 50
+}
+
+cell_perf() {
+	start_jvm "$jdk" workload.FileIo 60
+	record_jvm --engine perf -i 2ms
+	expect_contains "$here/out" 'workload/FileIo\..*_\[k\]'
+	expect "Java frames, % of samples" "$(share "$here/out" '_\\[[0ij]\\]')" '>=' 50
+}
+
+# JDK 8 has no such event, says so once, and gives the other.
+cell_alloc() {
+	start_jvm "$jdk" workload.Allocations 20000
+	record_jvm -e cpu=1ms,alloc=64k --total
+	if grep -q 'no samples of alloc: a JVM before JDK 11' "$here/stderr"; then
+		[[ $row == 8@* ]] || fail "refused: $(cat "$here/stderr")"
+		expect "CPU time" "$(total "$here/out")" '>' 0
+		figure refused
+		return
+	fi
+	expect_contains "$here/out.alloc" 'Allocations\.one_\[[0ij]\];workload\.Allocations\$Node_\[i\]'
+	expect_contains "$here/out.alloc" 'Allocations\.four_\[[0ij]\];java\.lang\.String\[\]\[\]_\[i\]'
+}
+
+cell_syscalls() {
+	need_bpf
+	start_jvm "$jdk" workload.FileIo 60
+	record_jvm -e syscalls=10
+	expect_contains "$here/out" 'workload/FileIo\..*write'
 }
 
 # duet itself runs where the JVM does; it starts it and stays until it ends.
