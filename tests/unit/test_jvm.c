@@ -148,20 +148,18 @@ static void test_many_pieces_of_code(void **state)
 static void test_code_frames(void **state)
 {
 	struct fixture *f = *state;
-	const struct duet_java_frame *frames;
+	struct duet_java_frame frames[JVM_INLINING_DEPTH];
 	const struct jvm_code *code;
-	uint32_t depth = 0;
 
 	load_code(f, 1, 0x1000, 0x100, 100);
 	code = jvm_code_at(f->jvm, 0x1000, 100, 0);
-	frames = jvm_code_frames(code, 0x100c, false, &depth); /* a pc belongs to the next entry */
-	assert_int_equal(depth, 2);
+	assert_int_equal(jvm_code_frames(code, 0x100c, false, frames), 2); /* a pc belongs to the next entry */
 	assert_int_equal(frames[0].method, 900);
 	assert_int_equal(frames[1].bci, 7);
-	assert_null(jvm_code_frames(code, 0x100c, true, &depth)); /* a return address has its own or none */
-	assert_non_null(jvm_code_frames(code, 0x1008, true, &depth));
-	assert_int_equal(depth, 1);
-	assert_null(jvm_code_frames(code, 0x1020, false, &depth));
+	assert_int_equal(jvm_code_frames(code, 0x100c, true, frames), 0); /* a return address has its own or none */
+	assert_int_equal(jvm_code_frames(code, 0x1008, true, frames), 1);
+	assert_int_equal(jvm_code_frames(code, 0x1008, false, frames), 2);
+	assert_int_equal(jvm_code_frames(code, 0x1020, false, frames), 0);
 }
 
 static void test_inlining_is_recognised(void **state)
@@ -259,6 +257,46 @@ static void test_strings_move(void **state)
 	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42)), "main");
 	assert_true(jvm_is_interpreter(f->jvm, jvm_code_at(f->jvm, 0x1010, 5, 0)));
 	assert_int_equal(f->strings.strings.len, 6); /* and "" */
+}
+
+/* ---- how much memory it takes ---- */
+
+#define MANY_PCS 60
+
+/* As C2 compiles: ten methods are inlined into one, and each pc has a stack of its own. Returns the record's bytes. */
+static size_t load_large_code(struct fixture *f, uint64_t method)
+{
+	struct {
+		struct duet_code_load load;
+		struct duet_code_pc pcs[MANY_PCS];
+		struct duet_java_frame frames[2 * MANY_PCS];
+	} record = {
+		.load = {.method = method,
+			 .address = method << 12,
+			 .code_bytes = 0x1000,
+			 .pc_count = MANY_PCS,
+			 .frame_count = 2 * MANY_PCS},
+	};
+
+	for (uint32_t i = 0; i < MANY_PCS; i++) {
+		record.pcs[i] = (struct duet_code_pc){.offset = 8 * i, .frame = 2 * i, .depth = 2};
+		record.frames[2 * i] = (struct duet_java_frame){.method = 1000 + i / 6, .bci = (int32_t)i};
+		record.frames[2 * i + 1] = (struct duet_java_frame){.method = method, .bci = (int32_t)i / 6};
+	}
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_LOAD, &record, sizeof(record)), 0);
+	return sizeof(record);
+}
+
+static void test_code_takes_little_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct jvm_room room = {.max_bytes = SIZE_MAX};
+	size_t sent = 0;
+
+	jvm_share_room(f->jvm, &room);
+	for (uint64_t i = 1; i <= 1000; i++)
+		sent += load_large_code(f, i);
+	assert_true(room.used < sent / 2);
 }
 
 /* ---- what is forgotten ---- */
@@ -468,6 +506,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_load_ends_what_lay_there, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_pieces_of_code, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_code_frames, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_code_takes_little_memory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_inlining_is_recognised, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_code_ends_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_heaps_and_stubs, set_up, tear_down),

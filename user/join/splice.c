@@ -244,12 +244,12 @@ static bool confirm_topmost(struct splicing *s, const struct jvm_code *code, con
 
 static int push_compiled_code(struct splicing *s, uint32_t index, const struct jvm_code *code)
 {
-	uint32_t depth = 0;
-	const struct duet_java_frame *frames = jvm_code_frames(code, s->user[index], is_return(s, index), &depth);
+	struct duet_java_frame frames[JVM_INLINING_DEPTH];
+	uint32_t depth = jvm_code_frames(code, s->user[index], is_return(s, index), frames);
 	bool topmost = s->other && !s->other_next;
 	int err = 0;
 
-	if (!frames)
+	if (!depth)
 		return push_compiled_bare(s, code);
 	if (topmost && !confirm_topmost(s, code, frames, depth))
 		return -EILSEQ;
@@ -379,12 +379,13 @@ static uint32_t leaf_compiled_depth(struct splicing *s, uint32_t index, const st
 				    uint32_t depth)
 {
 	const struct jvm_code *code = index == UINT32_MAX ? NULL : code_of(s, index);
-	uint32_t inlined = 0;
+	struct duet_java_frame walked[JVM_INLINING_DEPTH];
+	uint32_t inlined;
 
 	if (!code || !code->method)
 		return 0;
-	if (jvm_code_frames(code, s->user[index], is_return(s, index), &inlined) && inlined <= depth && inlined &&
-	    frames[inlined - 1].method == code->method)
+	inlined = jvm_code_frames(code, s->user[index], is_return(s, index), walked);
+	if (inlined && inlined <= depth && frames[inlined - 1].method == code->method)
 		return inlined;
 	for (uint32_t i = 0; i < depth && i < 64; i++)
 		if (frames[i].method == code->method)

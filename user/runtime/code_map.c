@@ -5,52 +5,64 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/inlining.h"
+
 #define CODE_MAP_RECENT 256 /* searched one by one; large enough that merges are rare */
-#define MATCH_DEPTH 64 /* HotSpot inlines less deeply (MaxInlineLevel 15) */
+#define MATCH_COMPILATIONS 64 /* of one method that are searched for a stack: more than HotSpot keeps at a time */
 #define SEARCH_MAX 1024 /* most entries in a backward search: reused memory of one large method holds fewer */
-#define INLINING_BYTES 48 /* memory of the index for each pc */
 
-/* ---- the index of inlining stacks ---- */
+/* ---- which stacks are one compilation's ---- */
 
-static uint64_t stack_hash_add(uint64_t hash, const struct duet_java_frame *frame)
+/* Adds a live entry to the list of its method's. */
+static int inlining_link(struct code_map *map, const struct jvm_code *code)
 {
-	return hash_u64(hash ^ hash_u64(frame->method) ^ ((uint64_t)(uint32_t)frame->bci << 32));
+	struct inlining *inlining = code->inlining, *older = map_get_ptr(&map->compiled, code->method);
+
+	if (!inlining)
+		return 0;
+	if (map_put_ptr(&map->compiled, code->method, inlining) < 0)
+		return -ENOMEM;
+	inlining->newer = NULL;
+	inlining->older = older;
+	if (older)
+		older->newer = inlining;
+	return 0;
 }
 
-static void inlining_count(struct code_map *map, uint64_t key, int64_t change)
+static void inlining_unlink(struct code_map *map, const struct jvm_code *code)
 {
-	uint64_t count = 0;
+	struct inlining *inlining = code->inlining;
 
-	if (!map_get(&map->inlining, key, &count) && change < 0)
-		return; /* it was never counted, for lack of memory */
-	count += (uint64_t)change;
-	if (count)
-		map_put(&map->inlining, key, count); /* out of memory: the frame is shown as interpreted */
+	if (!inlining)
+		return;
+	if (inlining->older)
+		inlining->older->newer = inlining->newer;
+	if (inlining->newer)
+		inlining->newer->older = inlining->older;
+	else if (inlining->older)
+		(void)map_put_ptr(&map->compiled, code->method, inlining->older); /* the key exists: no growth */
 	else
-		map_remove(&map->inlining, key);
+		map_remove(&map->compiled, code->method);
 }
 
-static void inlining_index(struct code_map *map, const struct jvm_code *code, int64_t change)
+/* True if there is live code of the last frame's method with this inlining stack. */
+static bool is_compiled(const struct code_map *map, uint64_t method, uint64_t hash)
 {
-	for (uint32_t i = 0; i < code->pc_count; i++) {
-		const struct duet_code_pc *pc = &code->pcs[i];
-		uint64_t hash = 0;
+	const struct inlining *inlining = map_get_ptr(&map->compiled, method);
 
-		if (pc->depth > MATCH_DEPTH) /* code_map_match() would not find it */
-			continue;
-		for (uint32_t d = 0; d < pc->depth; d++)
-			hash = stack_hash_add(hash, &code->frames[pc->frame + d]);
-		inlining_count(map, hash, change);
-	}
+	for (int i = 0; inlining && i < MATCH_COMPILATIONS; i++, inlining = inlining->older)
+		if (inlining_has(inlining, hash))
+			return true;
+	return false;
 }
 
 uint32_t code_map_match(const struct code_map *map, const struct duet_java_frame *frames, uint32_t depth)
 {
-	uint64_t hash = 0, count;
+	uint64_t hash = 0;
 
-	for (uint32_t d = 0; d < depth && d < MATCH_DEPTH; d++) {
-		hash = stack_hash_add(hash, &frames[d]);
-		if (map_get(&map->inlining, hash, &count))
+	for (uint32_t d = 0; d < depth && d < INLINING_MATCH_DEPTH; d++) {
+		hash = inlining_hash(hash, &frames[d]);
+		if (is_compiled(map, frames[d].method, hash))
 			return d + 1;
 	}
 	return 0;
@@ -65,13 +77,7 @@ static void code_end(struct code_map *map, struct jvm_code *code, uint64_t time_
 	/* UINT64_MAX would mean that it lives; an untrusted agent may send it. */
 	code->unloaded_ns = time_ns < UINT64_MAX ? time_ns : UINT64_MAX - 1;
 	map->ended++;
-	inlining_index(map, code, -1);
-}
-
-static size_t debug_bytes(const struct jvm_code *code)
-{
-	return code->pc_count * (sizeof(struct duet_code_pc) + INLINING_BYTES) +
-	       code->frame_count * sizeof(struct duet_java_frame);
+	inlining_unlink(map, code);
 }
 
 static int by_address(const void *a, const void *b)
@@ -194,16 +200,18 @@ int code_map_add(struct code_map *map, const struct jvm_code *code)
 	if (!err && map->sorted.len + map->recent.len >= CODE_MAP_MAX_ENTRIES)
 		err = -ENOSPC;
 	if (!err)
-		err = vec_push(&map->recent, entry);
+		err = vec_reserve(&map->recent, map->recent.len + 1);
+	if (!err)
+		err = inlining_link(map, &entry);
 	if (err < 0)
 		goto out;
-	map->debug_bytes += debug_bytes(&entry);
+	(void)vec_push(&map->recent, entry); /* there is room */
+	map->inlining_bytes += inlining_bytes(entry.inlining);
 	if (entry.end - entry.address > map->largest)
 		map->largest = entry.end - entry.address;
-	inlining_index(map, &entry, 1);
 	return 0;
 out:
-	free(entry.pcs);
+	free(entry.inlining);
 	return err;
 }
 
@@ -232,15 +240,16 @@ bool code_map_unload(struct code_map *map, const struct duet_code_unload *unload
 
 size_t code_map_bytes(const struct code_map *map)
 {
-	return map->debug_bytes + (map->sorted.len + map->recent.len) * sizeof(struct jvm_code);
+	return map->inlining_bytes + map_bytes(&map->compiled) +
+	       (map->sorted.len + map->recent.len) * sizeof(struct jvm_code);
 }
 
 static void code_free(struct code_map *map, struct jvm_code *code)
 {
-	map->debug_bytes -= debug_bytes(code);
+	map->inlining_bytes -= inlining_bytes(code->inlining);
 	if (code->unloaded_ns == UINT64_MAX)
-		inlining_index(map, code, -1);
-	free(code->pcs);
+		inlining_unlink(map, code);
+	free(code->inlining);
 }
 
 /* Frees entries that ended before time_ns, and those last used before the round. */
@@ -273,12 +282,12 @@ void code_map_forget_unused(struct code_map *map, uint32_t round)
 void code_map_release(struct code_map *map)
 {
 	for (size_t i = 0; i < map->sorted.len; i++)
-		free(map->sorted.items[i].pcs);
+		free(map->sorted.items[i].inlining);
 	for (size_t i = 0; i < map->recent.len; i++)
-		free(map->recent.items[i].pcs);
+		free(map->recent.items[i].inlining);
 	vec_release(&map->sorted);
 	vec_release(&map->recent);
-	map_release(&map->inlining);
+	map_release(&map->compiled);
 }
 
 void code_map_move_strings(struct code_map *map, struct intern_move *move)

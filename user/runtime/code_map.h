@@ -17,15 +17,15 @@ struct code_map {
 	struct vec(struct jvm_code) recent; /* in order of arrival; merged into `sorted` at CODE_MAP_RECENT entries */
 	uint64_t largest; /* bytes of the largest entry: bounds the backward search */
 	uint64_t ended; /* number of entries that were unloaded or replaced */
-	size_t debug_bytes; /* of all entries' pcs and frames, with their share of `inlining` */
-	struct map inlining; /* hash of an inlining stack -> number of live pcs that have it */
+	size_t inlining_bytes; /* of all entries */
+	struct map compiled; /* method -> the newest struct inlining of its live entries, which are a list */
 };
 
 void code_map_release(struct code_map *map);
 size_t code_map_bytes(const struct code_map *map);
 /*
- * Adds an entry and owns code->pcs from then on, also after an error, when it frees them. Code that is already there is
- * not added again. Other live entries in the same range end at code->loaded_ns. 0, -ENOMEM or -ENOSPC.
+ * Adds an entry and owns code->inlining from then on, also after an error, when it frees it. Code that is already there
+ * is not added again. Other live entries in the same range end at code->loaded_ns. 0, -ENOMEM or -ENOSPC.
  */
 int code_map_add(struct code_map *map, const struct jvm_code *code);
 /* Ends the life of an entry. False if there is none, as no sample had needed this code. */

@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "runtime/class_name.h"
 #include "runtime/code_map.h"
+#include "runtime/inlining.h"
 
 #define LEAST_BYTES (1u << 20) /* lower limit for methods and code: a moment's stacks need so much */
 
@@ -143,26 +144,16 @@ static int add_code(struct jvm *jvm, struct jvm_code *code)
 
 static int apply_code_load(struct jvm *jvm, const struct duet_code_load *record)
 {
-	size_t pc_bytes = record->pc_count * sizeof(struct duet_code_pc);
-	size_t frame_bytes = record->frame_count * sizeof(struct duet_java_frame);
 	struct jvm_code code = {
 		.address = record->address,
 		.end = record->address + record->code_bytes,
 		.loaded_ns = record->time_ns,
 		.method = record->method,
 		.id = record->id,
-		.pc_count = record->pc_count,
-		.frame_count = record->frame_count,
 	};
+	int err = inlining_new(record, &code.inlining);
 
-	if (pc_bytes + frame_bytes) {
-		code.pcs = malloc(pc_bytes + frame_bytes);
-		if (!code.pcs)
-			return -ENOMEM;
-		memcpy(code.pcs, record + 1, pc_bytes + frame_bytes);
-		code.frames = (struct duet_java_frame *)(code.pcs + record->pc_count);
-	}
-	return add_code(jvm, &code);
+	return err ? err : add_code(jvm, &code);
 }
 
 static int apply_stub(struct jvm *jvm, const struct duet_stub *record)
@@ -475,24 +466,12 @@ const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t 
  * Debug information describes the code before its pc, so a leaf belongs to the first entry after the leaf's pc.
  * AsyncGetCallTrace finds it in the same way (pc_desc_near(pc + 1)).
  */
-const struct duet_java_frame *jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
-					      uint32_t *ret_depth)
+uint32_t jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
+			 struct duet_java_frame ret_frames[JVM_INLINING_DEPTH])
 {
-	uint64_t offset = pc - code->address;
-	size_t low = 0, high = code->pc_count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (code->pcs[middle].offset < offset + !is_return)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == code->pc_count || (is_return && code->pcs[low].offset != offset))
-		return NULL;
-	*ret_depth = code->pcs[low].depth;
-	return code->frames + code->pcs[low].frame;
+	if (!code->inlining)
+		return 0;
+	return inlining_frames(code->inlining, pc - code->address + !is_return, is_return, ret_frames);
 }
 
 /* The blob is called "Interpreter" in every JDK; "return entry points" and the like are parts of it. */

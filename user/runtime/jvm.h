@@ -21,6 +21,7 @@
 /* Limits of one JVM's tables; without them a hostile JVM could fill the loader's memory. */
 #define JVM_MAX_BYTES (96u << 20)
 #define JVM_MAX_HEAPS 16 /* HotSpot has three code heaps at most */
+#define JVM_INLINING_DEPTH 256 /* of an inlining stack, as the agent reads them */
 
 /* The memory for the tables of all JVMs together. When it is used up, JVMs that have more than their share shrink. */
 struct jvm_room {
@@ -51,11 +52,8 @@ struct jvm_code {
 	uint64_t method; /* 0 for a stub */
 	uint32_t stub_name; /* interned; 0 for a method */
 	uint32_t id; /* of the compilation; 0: unknown */
-	uint32_t pc_count;
-	uint32_t frame_count;
 	uint32_t used; /* as in struct jvm_method */
-	struct duet_code_pc *pcs; /* ascending offset; owned; `frames` follow in the same allocation */
-	struct duet_java_frame *frames;
+	struct inlining *inlining; /* owned; NULL: no debug information */
 };
 
 /* `strings` must outlive the JVM, or be replaced by jvm_move_strings(). NULL when out of memory. */
@@ -90,11 +88,12 @@ bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc); /* true inside a code heap
  */
 const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t time_ns, uint32_t id);
 /*
- * The inlining stack of the compiled code at `pc` (leaf first, the compiled method last), or NULL if there is no debug
- * information for it. `is_return`: pc is a return address, so its debug information is recorded at exactly that pc.
+ * Stores the inlining stack of the compiled code at `pc`, leaf first, the compiled method last. Returns its depth, or 0
+ * if there is no debug information for pc. `is_return`: pc is a return address, so its debug information is recorded at
+ * exactly that pc.
  */
-const struct duet_java_frame *jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
-					      uint32_t *ret_depth);
+uint32_t jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
+			 struct duet_java_frame ret_frames[JVM_INLINING_DEPTH]);
 /*
  * The time (CLOCK_MONOTONIC) at which code or methods last came or went. It grows with every change. Until the next
  * change, two samples taken at or after this time with equal addresses have equal methods.
