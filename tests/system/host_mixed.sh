@@ -42,32 +42,72 @@ agent_ms() { # PID
 }
 
 # 165,000 methods, of which 65,000 are compiled: what none of the samples met costs neither the agent nor the loader.
+huge_options=(-Xmx1g -Xcomp -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m)
+huge_arguments=(workload.Many 15000 600 6500)
+
+# Each second is a window of its own.
+expect_huge_windows() {
+	expect "windows" "$(find "$here/windows" -name 'profile_*' | wc -l)" '>=' 3
+	expect_share "joined" "$(reported joined)" '>=' 99.9
+	expect_share "contradicted" "$(reported_contradicted)" '<=' 0.2
+	expect_share "needed a signal" "$(reported_needed)" '<=' 1
+	expect_named "$here/windows"/profile_*.col
+}
+
 jdk_case_a_huge_jvm() {
-	local until
 	need_bpf
-	JVM_OPTS=(-Xmx1g -Xcomp -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m)
-	JVM_PATIENCE=100 start_jvm "$jdk" workload.Many 15000 600 6500
-	start_record -p "$jvm" -d 60 -i 1ms -v -o collapsed -f "$here/out"
+	mkdir "$here/windows"
+	JVM_OPTS=("${huge_options[@]}")
+	JVM_PATIENCE=100 start_jvm "$jdk" "${huge_arguments[@]}"
+	start_record -p "$jvm" --continuous --window 1s -d 60 -i 1ms -v -f "$here/windows"
 	expect "ms of CPU time for the agent, once attached" "$(agent_ms "$jvm")" '<=' 300
-	until=$(($(cpu_ticks "$jvm") + 2 * ticks_per_second))
-	warm_up $((until / ticks_per_second))
+	warm_up $(($(cpu_ticks "$jvm") / ticks_per_second + 3))
 	end_record INT
 	expect_status 0
 	expect "ms of CPU time for the loader, to the first sample" "$(
 		sed -n 's/.*first sample .* for \([0-9]*\) ms of CPU time/\1/p' "$here/stderr")" '<=' 500
-	expect_share "joined" "$(reported joined)" '>=' 99.9
-	expect_share "contradicted" "$(reported_contradicted)" '<=' 0.2
-	expect_share "needed a signal" "$(reported_needed)" '<=' 1
-	expect_named "$here/out"
+	expect_huge_windows
 	expect_alive "$jvm"
+}
+
+jdk_case_a_huge_jvm_from_start() {
+	need_bpf
+	mkdir "$here/windows"
+	start_record --continuous --window 1s -d 60 -i 1ms -v -f "$here/windows" -- \
+		"$jdk/bin/java" "${huge_options[@]}" -cp "$workloads" "${huge_arguments[@]}"
+	wait_for 20 pgrep -P "$recorder" -x java >"$here/pid"
+	jvm=$(cat "$here/pid")
+	jvm_out=$here/stdout
+	wait_for_line "$here/stdout" '^READY' 100
+	jvms+=("$jvm")
+	warm_up $(($(cpu_ticks "$jvm") / ticks_per_second + 3))
+	end_record INT
+	expect_status 0
+	expect_huge_windows
 }
 
 # ---- JVMs that come and go ----------------------------------------------------------------------
 
+# kB of the loader's own pages and of BPF's maps, as the kernel counts them.
+loader_kb() {
+	awk '/^RssAnon/ { sum += $2 } FNR == 1 { is_map = 0 } /^map_type:/ { is_map = 1 }
+		is_map && $1 == "memlock:" { sum += $2 / 1024 } END { print int(sum) }' \
+		"/proc/$recorder/status" "/proc/$recorder/fdinfo"/* 2>/dev/null
+}
+
+until_jvms_have_ended() { # COUNT
+	local end=$((SECONDS + 100 + 2 * $1))
+	until [ "$(grep -c ^DONE "$here/programs")" -ge "$1" ]; do
+		[ $SECONDS -lt $end ] || fail "$(grep -c ^DONE "$here/programs") JVMs have ended"
+		sleep 0.2
+	done
+}
+
 # Until its end nearly each sample of such a JVM meets methods that nobody has asked for before. The first JVM is for
-# the loader to read libjvm's tables; then there are three at a time, and more that runs than there are CPUs.
+# the loader to read libjvm's tables; then there are three at a time, and more that runs than there are CPUs. Those that
+# have ended leave nothing in the loader. DUET_LONG=1: some 200 JVMs.
 case_jvms_that_end() { # apart
-	local i end=$((SECONDS + 100)) java
+	local i java early_kb late_kb jvms=$((long ? 200 : 60))
 	need_bpf
 	java=("$(any_jdk)/bin/java" -Xmx64m -XX:TieredStopAtLevel=1 -Dends=true -cp "$workloads" workload.Many 150 1)
 	mkdir "$here/windows"
@@ -78,12 +118,14 @@ case_jvms_that_end() { # apart
 		start_program sh -c 'while "$@"; do :; done' sh "${java[@]}"
 		start_program sh -c 'while :; do :; done'
 	done
-	until [ "$(grep -c ^DONE "$here/programs")" -ge 30 ]; do
-		[ $SECONDS -lt $end ] || fail "$(grep -c ^DONE "$here/programs") JVMs have ended"
-		sleep 0.2
-	done
+	until_jvms_have_ended $((jvms / 2))
+	early_kb=$(loader_kb)
+	until_jvms_have_ended "$jvms"
+	late_kb=$(loader_kb)
 	end_record INT
 	expect_status 0
+	expect "kB of the loader after $jvms JVMs, $early_kb after half of them" "$late_kb" '<=' $((early_kb * 11 / 10))
+	expect_lacks "$here/stderr" 'dropped: .*(ring|tables|out of memory)'
 	expect_share "joined" "$(reported joined)" '>=' 99.9
 	expect_named "$here/windows"/profile_*.col
 }
