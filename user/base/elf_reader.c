@@ -42,27 +42,31 @@ static int check_header(const union header *header, size_t len)
 
 /*
  * Takes the section names from the budget: libelf reads all of them when the first is asked for. Returns false when
- * they do not fit or are compressed, because libelf would inflate them.
+ * they do not fit, are compressed, because libelf would inflate them, or do not end in NUL, because libelf would look
+ * for the last NUL each time.
  */
 static bool takes_names(struct elf_reader *reader)
 {
 	GElf_Shdr shdr;
 	Elf_Scn *section;
+	Elf_Data *data;
 	size_t names;
 
 	if (elf_getshdrstrndx(reader->elf, &names) < 0 || !(section = elf_getscn(reader->elf, names)) ||
-	    !gelf_getshdr(section, &shdr))
+	    !gelf_getshdr(section, &shdr) || !shdr.sh_size)
 		return true;
-	return !(shdr.sh_flags & SHF_COMPRESSED) && elf_reader_take(reader, shdr.sh_size);
+	if (shdr.sh_flags & SHF_COMPRESSED || !elf_reader_take(reader, shdr.sh_size))
+		return false;
+	data = elf_rawdata(section, NULL);
+	return !data || !data->d_buf || !((const char *)data->d_buf)[data->d_size - 1];
 }
 
-/* Takes ownership of `elf`. */
-static int check_kind(struct elf_reader *ret, Elf *elf)
+/* Takes ownership of `reader.elf`. */
+static int check_kind(struct elf_reader *ret, struct elf_reader reader)
 {
-	struct elf_reader reader = {.elf = elf, .left = ELF_READER_MAX_BYTES};
-
-	if (elf_kind(elf) != ELF_K_ELF || !takes_names(&reader)) {
-		elf_end(elf);
+	reader.left = ELF_READER_MAX_BYTES;
+	if (elf_kind(reader.elf) != ELF_K_ELF || !takes_names(&reader)) {
+		elf_end(reader.elf);
 		return -ENOEXEC;
 	}
 	*ret = reader;
@@ -85,7 +89,7 @@ int elf_reader_open(struct elf_reader *ret, int fd)
 	if (err)
 		return err;
 	elf_version(EV_CURRENT);
-	return check_kind(ret, elf_begin(fd, ELF_C_READ, NULL));
+	return check_kind(ret, (struct elf_reader){.elf = elf_begin(fd, ELF_C_READ, NULL), .fd = fd});
 }
 
 int elf_reader_open_memory(struct elf_reader *ret, void *bytes, size_t len)
@@ -98,7 +102,8 @@ int elf_reader_open_memory(struct elf_reader *ret, void *bytes, size_t len)
 	if (err)
 		return err;
 	elf_version(EV_CURRENT);
-	return check_kind(ret, elf_memory(bytes, len));
+	return check_kind(ret, (struct elf_reader){
+				       .elf = elf_memory(bytes, len), .fd = -1, .image = bytes, .image_len = len});
 }
 
 void elf_reader_close(struct elf_reader *reader)
@@ -156,6 +161,24 @@ Elf_Data *elf_reader_chunk(struct elf_reader *reader, uint64_t offset, uint64_t 
 		return NULL;
 	data = elf_getdata_rawchunk(reader->elf, (int64_t)offset, bytes, type);
 	return data && data->d_buf ? data : NULL;
+}
+
+size_t elf_reader_copy(const struct elf_reader *reader, uint64_t offset, void *to, size_t bytes)
+{
+	ssize_t len;
+
+	if (offset > INT64_MAX)
+		return 0;
+	if (!reader->image) {
+		len = pread(reader->fd, to, bytes, (off_t)offset);
+		return len > 0 ? (size_t)len : 0;
+	}
+	if (offset >= reader->image_len)
+		return 0;
+	if (bytes > reader->image_len - offset)
+		bytes = reader->image_len - offset;
+	memcpy(to, reader->image + offset, bytes);
+	return bytes;
 }
 
 Elf_Data *elf_reader_inflated(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr, size_t max_bytes)

@@ -18,6 +18,9 @@
 struct elf_reader {
 	Elf *elf;
 	size_t left; /* bytes of memory that may still be used for this file */
+	int fd; /* -1 for a file in memory */
+	const char *image; /* a file in memory; else NULL */
+	size_t image_len;
 };
 
 /*
@@ -43,8 +46,13 @@ Elf_Scn *elf_reader_find(const struct elf_reader *reader, const char *name, GElf
  * elf_reader_close().
  */
 Elf_Data *elf_reader_section(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr);
-/* Like elf_reader_section(), for a range of the file. */
+/*
+ * Like elf_reader_section(), for a range of the file. For few ranges: libelf keeps them all and searches them one by
+ * one each time.
+ */
 Elf_Data *elf_reader_chunk(struct elf_reader *reader, uint64_t offset, uint64_t bytes, Elf_Type type);
+/* Copies a range of the file, of which nothing is kept. Returns the number of bytes copied: fewer at the file's end. */
+size_t elf_reader_copy(const struct elf_reader *reader, uint64_t offset, void *to, size_t bytes);
 /* Like elf_reader_section(), but inflates a compressed section, to at most `max_bytes`. */
 Elf_Data *elf_reader_inflated(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr, size_t max_bytes);
 

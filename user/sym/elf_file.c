@@ -97,12 +97,13 @@ static int read_symbol(struct elf_file *file, struct elf_reader *reader, const G
 	const char *name = (const char *)names->d_buf + symbol->st_name;
 	GElf_Shdr section;
 	enum symbol_linkage linkage;
-	size_t len, plain_len;
+	size_t len, plain_len, names_left;
 
-	if (symbol->st_name >= names->d_size)
+	if (symbol->st_name >= names->d_size || !symbol_section(reader->elf, symbol, &section))
 		return 0;
-	len = strnlen(name, names->d_size - symbol->st_name);
-	if (!len || !symbol_is_function(symbol, name) || !symbol_section(reader->elf, symbol, &section))
+	names_left = names->d_size - symbol->st_name;
+	len = strnlen(name, names_left < SYMBOL_TABLE_MAX_NAME ? names_left : SYMBOL_TABLE_MAX_NAME);
+	if (!len || !symbol_is_function(symbol, name))
 		return 0;
 	if (!elf_reader_take(reader, len + sizeof(struct symbol_row))) /* many symbols may share one long name */
 		return -EFBIG;

@@ -122,6 +122,7 @@ static const struct slot *find_slot(const struct reading *reading, uint64_t addr
 static const char *slot_name(const struct reading *reading, const struct slot *slot, size_t *ret_len)
 {
 	const char *name;
+	size_t names_left;
 	GElf_Sym symbol;
 
 	if (slot->resolver) {
@@ -133,7 +134,8 @@ static const char *slot_name(const struct reading *reading, const struct slot *s
 	    !gelf_getsym(reading->symbols, (int)slot->symbol, &symbol) || symbol.st_name >= reading->names->d_size)
 		return NULL;
 	name = (const char *)reading->names->d_buf + symbol.st_name;
-	*ret_len = strnlen(name, reading->names->d_size - symbol.st_name);
+	names_left = reading->names->d_size - symbol.st_name;
+	*ret_len = strnlen(name, names_left < SYMBOL_TABLE_MAX_NAME ? names_left : SYMBOL_TABLE_MAX_NAME);
 	return *ret_len ? name : NULL;
 }
 

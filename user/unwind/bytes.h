@@ -50,6 +50,8 @@ static inline struct bytes bytes_take(struct bytes *bytes, uint64_t len)
 	return taken;
 }
 
+#define BYTES_LEB128_MAX 16 /* bytes; a number of 64 bits has 10 at most, and some assemblers pad it */
+
 static inline uint64_t bytes_leb128(struct bytes *bytes, bool is_signed)
 {
 	uint64_t number = 0, byte;
@@ -60,7 +62,8 @@ static inline uint64_t bytes_leb128(struct bytes *bytes, bool is_signed)
 		if (shift < 64)
 			number |= (byte & 0x7f) << shift;
 		shift += 7;
-	} while (byte & 0x80);
+	} while (byte & 0x80 && shift < 7 * BYTES_LEB128_MAX);
+	bytes->bad |= byte >> 7;
 	if (is_signed && shift < 64 && byte & 0x40)
 		number |= ~0ull << shift;
 	return number;

@@ -7,6 +7,7 @@
 #define CIE_ID 0 /* in .eh_frame; in .debug_frame all bits are set */
 #define EXTENDED_LENGTH 0xffffffffu /* 64-bit DWARF follows */
 #define MAX_CIES 65536
+#define MAX_LETTERS 32 /* of an augmentation; known ones have 7 at most */
 #define STEPS_PER_BYTE 4 /* honest programs take at most one step for each byte; each CIE is run only once */
 #define STEPS_MIN 4096
 
@@ -166,7 +167,7 @@ static int parse_cie(struct cfi *cfi, struct entry *entry, struct cfi_cie *cie)
 	const char *letters = (const char *)body->at;
 	uint64_t ra;
 
-	if (!memchr(letters, '\0', bytes_left(body)))
+	if (!memchr(letters, '\0', bytes_left(body) < MAX_LETTERS ? bytes_left(body) : MAX_LETTERS))
 		return -EINVAL;
 	body->at += strlen(letters) + 1;
 	if (!read_widths(cfi, version, body))

@@ -8,6 +8,7 @@
 #define MAX_SYMBOLS (4u << 20)
 #define MAX_PROLOGUE 1024 /* bytes searched in a function: some check their arguments before they make a frame */
 #define MAX_CODE (64u << 20) /* bytes searched in a file */
+#define LOOK_BYTES 256 /* what looking at a function costs, be it never so short, in bytes searched */
 
 /* push %rbp; mov %rsp,%rbp */
 static const unsigned char makes_frame[] = {0x55, 0x48, 0x89, 0xe5};
@@ -31,28 +32,25 @@ static Elf_Data *find_symtab(struct elf_reader *reader)
 	return NULL;
 }
 
-/* The first *ret_bytes of a symbol's code, at most MAX_PROLOGUE. NULL if the file has no code there. */
-static const unsigned char *symbol_code(struct search *search, const GElf_Sym *symbol, size_t *ret_bytes)
+/* Copies the first bytes of a symbol's code. Returns how many: 0 if the file has no code there. */
+static size_t symbol_code(struct search *search, const GElf_Sym *symbol, unsigned char code[MAX_PROLOGUE])
 {
 	size_t bytes = symbol->st_size < MAX_PROLOGUE ? symbol->st_size : MAX_PROLOGUE;
 	Elf_Scn *section = symbol->st_shndx < SHN_LORESERVE ? elf_getscn(search->reader->elf, symbol->st_shndx) : NULL;
 	GElf_Shdr shdr;
-	Elf_Data *data;
 
 	if (!section || !gelf_getshdr(section, &shdr) || shdr.sh_type != SHT_PROGBITS ||
 	    !(shdr.sh_flags & SHF_EXECINSTR) || symbol->st_value < shdr.sh_addr ||
 	    symbol->st_value - shdr.sh_addr >= shdr.sh_size || shdr.sh_offset > UINT64_MAX - shdr.sh_size)
-		return NULL;
-	search->looked_at += bytes;
-	data = elf_reader_chunk(search->reader, shdr.sh_offset + symbol->st_value - shdr.sh_addr, bytes, ELF_T_BYTE);
-	*ret_bytes = bytes;
-	return data ? data->d_buf : NULL;
+		return 0;
+	search->looked_at += bytes + LOOK_BYTES;
+	return elf_reader_copy(search->reader, shdr.sh_offset + symbol->st_value - shdr.sh_addr, code, bytes);
 }
 
 static int look_at(struct search *search, const GElf_Sym *symbol)
 {
-	const unsigned char *code, *made;
-	size_t bytes;
+	unsigned char code[MAX_PROLOGUE];
+	const unsigned char *made;
 	uint64_t frame;
 
 	if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_size < sizeof(makes_frame) ||
@@ -60,8 +58,7 @@ static int look_at(struct search *search, const GElf_Sym *symbol)
 	    symbol->st_size > search->code_end - symbol->st_value || search->looked_at > MAX_CODE ||
 	    unwind_rows_tell(search->known, symbol->st_value))
 		return 0;
-	code = symbol_code(search, symbol, &bytes);
-	made = code ? memmem(code, bytes, makes_frame, sizeof(makes_frame)) : NULL;
+	made = memmem(code, symbol_code(search, symbol, code), makes_frame, sizeof(makes_frame));
 	if (!made)
 		return 0;
 	frame = symbol->st_value + (uint64_t)(made - code) + sizeof(makes_frame);
