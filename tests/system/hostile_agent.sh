@@ -249,6 +249,23 @@ case_child_stopped() {
 	[ ! -e "/proc/$child" ] || fail "the child is still there: $(proc_state "$child")"
 }
 
+# A file of options that the stranger's process names is read with his rights.
+case_option_files_of_root() {
+	local mode
+	need_root
+	echo '-XX:+DisableAttachMechanism' >"$here/options"
+	for mode in 644 600; do
+		chmod $mode "$here/options"
+		JDK_JAVA_OPTIONS=-XX:Flags=$here/options start_silent 54321
+		rm -f "/tmp/.java_pid$attacker" # else the options do not matter
+		timeout 30 "$DUET_BUILD/tests/system/attach_once" "$attacker" 2500 >"$here/stdout" 2>&1
+		kill -KILL "$attacker"
+		[ $mode = 644 ] || break
+		expect_contains "$here/stdout" 'DisableAttachMechanism'
+	done
+	expect_lacks "$here/stdout" 'DisableAttachMechanism'
+}
+
 as_stranger() {
 	setpriv --reuid=54321 --regid=54321 --clear-groups "$@"
 }

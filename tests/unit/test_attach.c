@@ -361,10 +361,25 @@ static void test_root_read_fifo(void **state)
 
 	(void)state;
 	buf_init(&text);
-	assert_int_equal(root_read(root, "fifo", 100, &text), -EINVAL);
-	assert_int_equal(root_read(root, "real", 100, &text), -EINVAL);
-	assert_int_equal(root_read(root, "nothing", 100, &text), -ENOENT);
+	assert_int_equal(root_read(root, "fifo", getuid(), 100, &text), -EINVAL);
+	assert_int_equal(root_read(root, "real", getuid(), 100, &text), -EINVAL);
+	assert_int_equal(root_read(root, "nothing", getuid(), 100, &text), -ENOENT);
 	buf_release(&text);
+}
+
+/* What the kernel makes up when it is read, and another user's. */
+static void test_root_read_foreign(void **state)
+{
+	int top = open("/", O_PATH | O_DIRECTORY);
+	struct buf text;
+
+	(void)state;
+	buf_init(&text);
+	assert_int_equal(root_read(top, "proc/version", (uid_t)-1, 100, &text), -EINVAL);
+	assert_int_equal(root_read(top, "etc/passwd", 54321, 100, &text), -EPERM);
+	assert_int_equal(root_read(top, "etc/passwd", 0, 100, &text), 0);
+	buf_release(&text);
+	close(top);
 }
 
 #define FOLDER ".duet-"
@@ -688,6 +703,7 @@ int main(void)
 		cmocka_unit_test(test_root_open),
 		cmocka_unit_test(test_root_open_walk),
 		cmocka_unit_test(test_root_read_fifo),
+		cmocka_unit_test(test_root_read_foreign),
 		cmocka_unit_test(test_folder_own),
 		cmocka_unit_test(test_folder_squatted),
 		cmocka_unit_test(test_folder_foreign),

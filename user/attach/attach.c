@@ -159,13 +159,14 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 {
 	const struct attach_target *target = visit->target;
 	struct vm_options options = {0};
+	struct vm_words words;
 	struct stage stage = {0};
 	bool is_loaded = target->kind == ATTACH_LOADED;
 	int tmp = -1, err = is_loaded ? 0 : visit_check_hotspot(visit);
 
 	if (err)
 		return err;
-	vm_options_read(&options, visit);
+	vm_words_read(&words, visit);
 	err = namespaces_enter(visit);
 	if (!err && !is_loaded)
 		tmp = root_open(visit->root, "tmp", O_PATH | O_DIRECTORY, true);
@@ -174,6 +175,9 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 	if (!err)
 		err = namespaces_become_user(visit);
 	end_with(loader);
+	if (!err)
+		vm_options_read(&options, &words, visit);
+	vm_words_release(&words);
 	if (!err && target->kind == ATTACH_STARTING)
 		err = settle(visit, &options);
 	else if (!err && !is_loaded)

@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/root.h"
@@ -97,14 +96,11 @@ int hsperfdata_string(const void *bytes, size_t len, const char *name, char *val
 static int read_below(int tmp, const char *folder, pid_t ns_pid, uid_t uid, struct buf *ret_bytes)
 {
 	char path[300];
-	struct stat st;
 
 	if (strncmp(folder, "hsperfdata_", strlen("hsperfdata_")) != 0)
 		return -ENOENT;
 	snprintf(path, sizeof(path), "%s/%d", folder, ns_pid);
-	if (fstatat(tmp, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || st.st_uid != uid)
-		return -ENOENT;
-	return root_read(tmp, path, HSPERFDATA_MAX, ret_bytes);
+	return root_read(tmp, path, uid, HSPERFDATA_MAX, ret_bytes) ? -ENOENT : 0;
 }
 
 int hsperfdata_read(int root, pid_t ns_pid, uid_t uid, struct buf *ret_bytes)

@@ -150,7 +150,7 @@ static void read_files(struct vm_options *options, const struct visit *visit, ch
 	buf_init(&text);
 	for (int i = 0; i < FILES_MAX && (path = strsep(&rest, "\n")) && *path; i++) {
 		buf_clear(&text);
-		root_read(path[0] == '/' ? visit->root : visit->cwd, path, FILE_MAX, &text);
+		root_read(path[0] == '/' ? visit->root : visit->cwd, path, (uid_t)-1, FILE_MAX, &text);
 		vm_options_parse_text(options, text.data, NULL);
 	}
 	buf_release(&text);
@@ -167,23 +167,32 @@ static const char *environment(const struct buf *variables, const char *name)
 	return "";
 }
 
-void vm_options_read(struct vm_options *options, const struct visit *visit)
+void vm_words_read(struct vm_words *words, const struct visit *visit)
 {
-	struct buf variables, command, files;
+	buf_init(&words->variables);
+	buf_init(&words->command);
+	io_read_file(visit->proc, "environ", ENVIRON_MAX, &words->variables);
+	io_read_file(visit->proc, "cmdline", COMMAND_MAX, &words->command);
+}
 
-	buf_init(&variables);
-	buf_init(&command);
+void vm_words_release(struct vm_words *words)
+{
+	buf_release(&words->variables);
+	buf_release(&words->command);
+}
+
+void vm_options_read(struct vm_options *options, const struct vm_words *words, const struct visit *visit)
+{
+	const struct buf *variables = &words->variables;
+	struct buf files;
+
 	buf_init(&files);
-	io_read_file(visit->proc, "environ", ENVIRON_MAX, &variables);
-	io_read_file(visit->proc, "cmdline", COMMAND_MAX, &command);
-	vm_options_parse_text(options, environment(&variables, "JAVA_TOOL_OPTIONS"), &files);
-	vm_options_parse_text(options, environment(&variables, "JDK_JAVA_OPTIONS"), &files);
-	vm_options_parse_command(options, command.data, command.len, &files);
+	vm_options_parse_text(options, environment(variables, "JAVA_TOOL_OPTIONS"), &files);
+	vm_options_parse_text(options, environment(variables, "JDK_JAVA_OPTIONS"), &files);
+	vm_options_parse_command(options, words->command.data, words->command.len, &files);
 	read_files(options, visit, files.data);
-	vm_options_parse_text(options, environment(&variables, "_JAVA_OPTIONS"), NULL);
+	vm_options_parse_text(options, environment(variables, "_JAVA_OPTIONS"), NULL);
 	buf_release(&files);
-	buf_release(&command);
-	buf_release(&variables);
 }
 
 /* JDK 8 and earlier report "1.8", later ones "9" and up. */

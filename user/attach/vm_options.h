@@ -35,8 +35,17 @@ void vm_options_parse_command(struct vm_options *options, const char *bytes, siz
  */
 void vm_options_parse_text(struct vm_options *options, const char *text, struct buf *files);
 
+/* What the JVM was started with. */
+struct vm_words {
+	struct buf variables; /* environ */
+	struct buf command; /* cmdline */
+};
+
 /* Reads environ and cmdline; call before the child gives up the loader's rights. Skips what cannot be read. */
-void vm_options_read(struct vm_options *options, const struct visit *visit);
+void vm_words_read(struct vm_words *words, const struct visit *visit);
+void vm_words_release(struct vm_words *words);
+/* Parses the words, and the option files that they name; call with the rights of the JVM's user. */
+void vm_options_read(struct vm_options *options, const struct vm_words *words, const struct visit *visit);
 /*
  * True if the JVM prints a warning to its stderr when an agent is loaded: JDK 21 and later (JDK-8307478) unless the
  * option allows agents. Also true when the JDK is not known.

@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static int open_component(int dir, const char *name, size_t len, int flags)
@@ -83,19 +86,65 @@ int root_open_entry(int dir, const char *name, int flags)
 	return errno == ENOSYS || errno == EPERM ? open_entry_by_device(dir, name, flags) : -errno;
 }
 
-int root_read(int root, const char *path, size_t max, struct buf *ret_text)
+bool root_is_stored(int fd, const struct stat *st)
 {
-	int fd = root_open(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, true);
+	struct statfs fs;
+
+	if (!S_ISREG(st->st_mode) || !st->st_size || fstatfs(fd, &fs) < 0)
+		return false;
+	switch ((uint32_t)fs.f_type) {
+	case PROC_SUPER_MAGIC:
+	case SYSFS_MAGIC:
+	case DEBUGFS_MAGIC:
+	case TRACEFS_MAGIC:
+	case SECURITYFS_MAGIC:
+	case SELINUX_MAGIC:
+	case SMACK_MAGIC:
+	case CGROUP_SUPER_MAGIC:
+	case CGROUP2_SUPER_MAGIC:
+	case BPF_FS_MAGIC:
+	case PSTOREFS_MAGIC:
+	case EFIVARFS_MAGIC:
+	case BINFMTFS_MAGIC:
+	case 0x62656570: /* configfs; these four are not in linux/magic.h */
+	case 0x19800202: /* mqueue */
+	case 0x07655821: /* resctrl */
+	case 0x6e667364: /* nfsd */
+		return false;
+	}
+	return true;
+}
+
+/* Opens by descriptor, so that the file that is opened is the one that was checked. */
+static int open_stored(int root, const char *path, uid_t owner)
+{
+	int fd = root_open(root, path, O_PATH, true), file = -1, err = 0;
 	struct stat st;
+	char link[32];
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		err = -errno;
+	else if (owner != (uid_t)-1 && st.st_uid != owner)
+		err = -EPERM;
+	else if (!root_is_stored(fd, &st))
+		err = -EINVAL;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (!err && (file = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) < 0)
+		err = -errno;
+	close(fd);
+	return err ? err : file;
+}
+
+int root_read(int root, const char *path, uid_t owner, size_t max, struct buf *ret_text)
+{
+	int fd = open_stored(root, path, owner);
 	char chunk[4096];
 	ssize_t len = 0;
 
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return -EINVAL;
-	}
 	while (max > 0 && (len = read(fd, chunk, max < sizeof(chunk) ? max : sizeof(chunk))) > 0) {
 		buf_add(ret_text, chunk, len);
 		max -= len;

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 
@@ -18,7 +19,15 @@ int root_open(int root, const char *path, int flags, bool follow);
  * -errno: -EXDEV for a mount. Before Linux 5.6 a mount of the same file system is not noticed.
  */
 int root_open_entry(int dir, const char *name, int flags);
-/* Appends at most `max` bytes of a regular file. Returns 0 or -errno. Never blocks on a FIFO or a device. */
-int root_read(int root, const char *path, size_t max, struct buf *ret_text);
+/*
+ * True for a regular file with contents. False for files that the kernel makes up when they are read, as those of proc
+ * and sysfs: reading one may take messages from others (/proc/kmsg) or reach a device. `fd` may be O_PATH.
+ */
+bool root_is_stored(int fd, const struct stat *st);
+/*
+ * Appends at most `max` bytes of a stored file that belongs to `owner`, (uid_t)-1 for any. Returns 0 or -errno. Opens
+ * nothing else, and never blocks on a FIFO or a device.
+ */
+int root_read(int root, const char *path, uid_t owner, size_t max, struct buf *ret_text);
 
 #endif

@@ -122,7 +122,7 @@ static bool read_state(const char *root, const char *folder, const char *file, s
 	if (fd < 0)
 		return false;
 	buf_clear(text);
-	err = root_read(fd, file, FILE_MAX, text);
+	err = root_read(fd, file, (uid_t)-1, FILE_MAX, text);
 	close(fd);
 	return !err && !text->failed;
 }

@@ -54,26 +54,28 @@ static bool belongs(const struct elf_identity *file, int fd)
 
 /*
  * In our own root, a file of ours or root's. A file system of a user's own may give its files any owner, but is read by
- * copy only.
+ * copy only: the caller must check that.
  */
 static bool is_ours(const struct target_file *debug, pid_t root)
 {
 	return root == getpid() && (debug->st.st_uid == 0 || debug->st.st_uid == geteuid()) &&
-	       !(debug->st.st_mode & (S_IWGRP | S_IWOTH)) && !target_file_is_copy(debug);
+	       !(debug->st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
 /* True if search->take() took the file. */
 static bool try_path(const struct search *search, pid_t root, const char *path)
 {
 	struct target_file debug;
-	bool taken;
-	int fd;
+	bool taken, is_same;
+	int fd = -1;
 
 	if (target_file_find(&debug, search->target->pid, root, path))
 		return false;
-	fd = target_file_read(&debug, 0);
-	taken = fd >= 0 && (target_file_same_origin(search->target, &debug) || is_ours(&debug, root)) &&
-		belongs(search->file, fd) && search->take(search->context, fd);
+	is_same = target_file_same_origin(search->target, &debug);
+	if (is_same || is_ours(&debug, root))
+		fd = target_file_read(&debug, 0);
+	taken = fd >= 0 && (is_same || !target_file_is_copy(&debug)) && belongs(search->file, fd) &&
+		search->take(search->context, fd);
 	target_file_release(&debug);
 	return taken;
 }

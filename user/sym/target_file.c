@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/map.h"
+#include "base/root.h"
 #include "proc/helper.h"
 
 #define COPY_NS (NS_PER_SEC / 2) /* longest copy: below the helper's timeout, so a slow disk gets nobody barred */
@@ -27,29 +28,45 @@
 
 /* ---- in the helper ---- */
 
-/* Answers with `fd`, an O_PATH descriptor. -EINVAL if it is no regular file, -errno if `fd` is negative. */
+/* Answers with `fd`, an O_PATH descriptor. -EINVAL if it is no stored file, -errno if `fd` is negative. */
 static int answer_file(int fd, struct helper_answer *answer)
 {
 	answer->fd = fd;
 	if (fd < 0 || fstat(fd, &answer->st) < 0)
 		return -errno;
-	return S_ISREG(answer->st.st_mode) ? 0 : -EINVAL;
+	return root_is_stored(fd, &answer->st) ? 0 : -EINVAL;
 }
 
-static int find_work(const struct helper_task *task, struct helper_answer *answer)
+static int open_in_root(int root, const char *path)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	int fd = (int)syscall(SYS_openat2, task->fd, task->path, &how, sizeof(how));
 
-	/*
-	 * Linux before 5.6 has no openat2(), and seccomp filters of old containers refuse it. With openat() absolute
-	 * links lead into our root.
-	 */
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+}
+
+/* Linux before 5.6 has no openat2(), and seccomp filters of old containers refuse it, whatever is opened. */
+static bool has_openat2(void)
+{
+	int fd = open_in_root(AT_FDCWD, "/");
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static int find_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	int fd = open_in_root(task->fd, task->path);
+
+	/* With openat() absolute links lead into our root. A file system of a user's own can fail with EPERM too. */
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
+		if (has_openat2())
+			return -EPERM;
 		fd = openat(task->fd, task->path, O_PATH | O_CLOEXEC);
+	}
 	return answer_file(fd, answer);
 }
 
