@@ -222,4 +222,40 @@ case_impostor() {
 	expect_lacks "$here/status" 'all is well'
 }
 
+# Sockets of others that have such names, and queues that are full: nobody waits for them for long.
+case_squatters() {
+	local started
+	need_bpf
+	need_root
+	start_crowd --metrics "$here/metrics"
+	setpriv --reuid 65534 --clear-groups perl -MSocket -e '
+		my @kept;
+		for my $path ("\0duet-status-1", "\0duet-status-4194303", $ARGV[0]) {
+			socket(my $s, AF_UNIX, SOCK_STREAM, 0);
+			bind($s, pack_sockaddr_un($path)) && listen($s, 0) or die;
+			push @kept, $s;
+			for (1 .. 3) {
+				socket(my $c, AF_UNIX, SOCK_STREAM | 2048, 0); # SOCK_NONBLOCK
+				connect($c, pack_sockaddr_un($path));
+				push @kept, $c;
+			}
+		}
+		$| = 1;
+		print "READY\n";
+		sleep 90' "$here/squatted" >"$here/squatter" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$here/squatter" READY 9
+	started=$SECONDS
+	timeout 30 "$duet" status >"$here/status" 2>"$here/why"
+	expect "seconds" $((SECONDS - started)) '<' 25
+	expect_contains "$here/status" "^duet $recorder\$"
+	expect_contains "$here/why" 'duet 1: it accepts no question'
+	end_record INT
+	timeout 20 "$duet" record --metrics "$here/squatted" -o collapsed -f "$here/out" -- true >"$here/stdout" 2>&1
+	status=$?
+	expect_status 1
+	expect_contains "$here/stdout" 'Address already in use'
+}
+
 run_cases "$@"

@@ -41,6 +41,8 @@ static int report(int pid, int err)
 		log_error("duet %d: only root and the user who runs it may ask", pid);
 	else if (has_ended(err))
 		log_error("no duet has the pid %d", pid);
+	else if (err == -EAGAIN)
+		log_error("duet %d: it accepts no question: it is hung, or another program has taken its name", pid);
 	else if (err)
 		log_error("duet %d: %s", pid, strerror(-err));
 	return err ? 1 : 0;

@@ -21,6 +21,7 @@
 #define PATIENCE_NS (2 * NS_PER_SEC)
 #define ASK_MS 15000 /* `duet status` waits this long for the next piece: at load 30 it took more than 3 s */
 #define ANSWER_MAX (1u << 20) /* bytes */
+#define FULL_NS (3 * NS_PER_SEC) /* what `duet status` waits in all for sockets whose queue is full */
 
 union address {
 	struct sockaddr any;
@@ -84,7 +85,8 @@ static void remove_stale(const union address *address, socklen_t len)
 
 	if (lstat(address->local.sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* Another user's socket whose queue is full would block us for ever. */
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0 && connect(fd, &address->any, len) < 0 && errno == ECONNREFUSED)
 		unlink(address->local.sun_path);
 	if (fd >= 0)
@@ -209,19 +211,28 @@ static bool may_ask(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && (peer.uid == 0 || peer.uid == geteuid());
 }
 
-static void accept_control(const struct status *status)
+static void answer_control(const struct status *status, int fd)
 {
-	int fd = accept4(status->control_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct buf text;
 
-	if (fd < 0)
-		return;
 	buf_init(&text);
 	if (may_ask(fd))
 		status->answer(status->context, true, &text);
 	(void)!send(fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	buf_release(&text);
-	close(fd);
+}
+
+/* Others may connect too: they must not fill the queue for those that may ask. */
+static void accept_control(const struct status *status)
+{
+	for (size_t i = 0; i < ACCEPT_AT_ONCE; i++) {
+		int fd = accept4(status->control_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			return;
+		answer_control(status, fd);
+		close(fd);
+	}
 }
 
 static void close_client(struct status_client *client)
@@ -308,7 +319,30 @@ static int read_answer(int fd, struct buf *text)
 	return got < 0 ? -errno : text->len ? 0 : -EACCES;
 }
 
-/* Anybody may bind an abstract name, so only root's or our own user's answer is trusted. */
+/*
+ * Anybody may bind such a name and leave its queue full. connect() waits for room as long as SO_SNDTIMEO says, which
+ * for all of them together is FULL_NS.
+ */
+static int connect_in_time(int fd, const union address *address, socklen_t len)
+{
+	static uint64_t waited_ns;
+	uint64_t begin_ns = clock_monotonic_ns();
+	uint64_t left_us = waited_ns < FULL_NS ? (FULL_NS - waited_ns) / NS_PER_US : 0;
+	struct timeval patience = {
+		.tv_sec = (time_t)(left_us / 1000000),
+		.tv_usec = left_us ? (suseconds_t)(left_us % 1000000) : 1, /* both 0 would mean without end */
+	};
+	int err;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)
+		return -errno;
+	err = connect(fd, &address->any, len) < 0 ? -errno : 0;
+	if (err == -EAGAIN)
+		waited_ns += clock_monotonic_ns() - begin_ns;
+	return err;
+}
+
+/* Only root's or our own user's answer is trusted. */
 int status_ask(int pid, struct buf *ret_text)
 {
 	union address address;
@@ -318,9 +352,8 @@ int status_ask(int pid, struct buf *ret_text)
 
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, &address.any, len) < 0)
-		err = -errno;
-	else
+	err = connect_in_time(fd, &address, len);
+	if (!err)
 		err = may_ask(fd) ? read_answer(fd, ret_text) : -EACCES;
 	close(fd);
 	return err;

@@ -45,7 +45,7 @@ void status_close(struct status *status);
 
 /*
  * Appends the status text of the session with that pid. Returns 0 or -errno: -EACCES if we may not ask it, or if it
- * runs as neither root nor our user.
+ * runs as neither root nor our user; -EAGAIN if it does not accept. Not thread-safe: counts the time that is waited.
  */
 int status_ask(int pid, struct buf *ret_text);
 
