@@ -146,25 +146,31 @@ jdk_case_stack_overflow() {
 
 # Native code with words like those of the interpreter: no method that it made up is followed. By both engines.
 jdk_case_words_like_frames() {
-	record_crafted -Xint
+	record_crafted spin -Xint
 }
 
 # The same with the address of compiled code, by which nothing tells how large a frame is.
 jdk_case_words_like_compiled_frames() {
-	record_crafted -Xcomp -XX:CompileCommand=quiet -XX:CompileCommand=compileonly,workload.Crafted::*
+	record_crafted spin -Xcomp -XX:CompileCommand=quiet -XX:CompileCommand=compileonly,workload.Crafted::*
 }
 
-record_crafted() { # JAVA-OPTIONS...
-	local engine JVM_OPTS=("$@")
+# The same with words of all kinds, drawn from the thread's true stack: interpreter, compiled code, its adapters, the
+# entry from C, methods, constant pools; other ones each time.
+jdk_case_words_of_all_kinds() {
+	record_crafted shuffle
+}
+
+record_crafted() { # WORDS JAVA-OPTIONS...
+	local engine words=$1 JVM_OPTS=("${@:2}")
 	[ -e "$workloads/libcrafted.so" ] || skip "x86-64 only"
 	need_bpf
-	start_jvm "$jdk" workload.Crafted 60
+	start_jvm "$jdk" workload.Crafted 60 "$words"
 	for engine in bpf ctimer; do
 		record -p "$jvm" -d 1 -i 1ms --engine "$engine" -o collapsed -f "$here/out"
 		expect_alive "$jvm" "after $engine"
 		expect_status 0
 		expect "samples" "$(total "$here/out")" '>=' 10
-		expect_contains "$here/out" 'workload_Crafted_spin|libcrafted'
+		expect_contains "$here/out" 'workload_Crafted_spin|workload_Crafted_shuffle|libcrafted'
 	done
 }
 

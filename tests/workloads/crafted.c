@@ -2,9 +2,10 @@
 /*
  * A native method that keeps its frame pointer on words shaped like frames of the interpreter, whose "methods" are
  * memory that leads to itself wherever it is followed: an invented jmethodID, and an invented Method. Built without
- * unwind tables, so that a walk has only the frame pointer to go by. x86-64.
+ * unwind tables, so that a walk has only the frame pointer to go by. shuffle() does so with words of all kinds. x86-64.
  */
 #include <jni.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -14,7 +15,12 @@
 #define FRAME_WORDS 16
 #define ROUNDS 20000000ull
 
+#define SHORT_ROUNDS 400000ull
+#define FAKE_WORDS 512
+#define TRUE_WORDS 4096 /* of the thread's stack above us */
+
 JNIEXPORT void JNICALL Java_workload_Crafted_spin(JNIEnv *env, jclass klass, jlong times);
+JNIEXPORT void JNICALL Java_workload_Crafted_shuffle(JNIEnv *env, jclass klass, jlong times, jlong seed);
 
 static uint64_t *make_region(void)
 {
@@ -41,6 +47,15 @@ static void make_frame(uint64_t *fp, uint64_t *caller, uintptr_t interpreter, ui
 	fp[-3] = (uintptr_t)method;
 }
 
+/* Runs for a moment with the frame pointer there. */
+static void spin_on(uint64_t *fp, uint64_t rounds)
+{
+	__asm__ volatile("push %%rbp\n\tmov %1, %%rbp\n1:\tdec %0\n\tjnz 1b\n\tpop %%rbp"
+			 : "+r"(rounds)
+			 : "r"(fp)
+			 : "memory", "cc");
+}
+
 void JNICALL Java_workload_Crafted_spin(JNIEnv *env, jclass klass, jlong times)
 {
 	/* Called by the interpreter: the address lies in its code. */
@@ -54,12 +69,71 @@ void JNICALL Java_workload_Crafted_spin(JNIEnv *env, jclass klass, jlong times)
 	make_frame(frames + FRAME_WORDS / 2, frames + 2 * FRAME_WORDS, interpreter, region);
 	make_frame(frames + 2 * FRAME_WORDS, frames + 3 * FRAME_WORDS, interpreter, region);
 	make_frame(frames + 3 * FRAME_WORDS, NULL, 0, region); /* where it ends: the thread's entry */
-	while (times--) {
-		uint64_t rounds = ROUNDS;
+	while (times--)
+		spin_on(frames + FRAME_WORDS / 2, ROUNDS);
+}
 
-		__asm__ volatile("push %%rbp\n\tmov %1, %%rbp\n1:\tdec %0\n\tjnz 1b\n\tpop %%rbp"
-				 : "+r"(rounds)
-				 : "r"(frames + FRAME_WORDS / 2)
-				 : "memory", "cc");
+static uint64_t draw(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	return *state ^= *state << 17;
+}
+
+/* Up to the end of the thread's stack, TRUE_WORDS at most. */
+static size_t count_true_words(const uint64_t *from)
+{
+	pthread_attr_t attributes;
+	size_t count = 0, bytes;
+	void *low;
+
+	if (pthread_getattr_np(pthread_self(), &attributes))
+		return 0;
+	if (!pthread_attr_getstack(&attributes, &low, &bytes))
+		count = (size_t)((const uint64_t *)((uintptr_t)low + bytes) - from);
+	pthread_attr_destroy(&attributes);
+	return count < TRUE_WORDS ? count : TRUE_WORDS;
+}
+
+/*
+ * Words of a stack that is not there: those of the true one, which has return addresses of the interpreter, compiled
+ * code and the entry from C, methods, byte codes, constant pools, a thread and a continuation; the same moved a little;
+ * addresses of themselves; and of a region that leads to itself.
+ */
+static uint64_t draw_word(uint64_t *state, const uint64_t *truth, size_t count, uint64_t *fake, uint64_t *region)
+{
+	uint64_t kind = draw(state) % 16, word = truth[draw(state) % count];
+
+	if (kind < 8)
+		return word;
+	if (kind < 10)
+		return word + draw(state) % 64 - 32;
+	if (kind < 14)
+		return (uintptr_t)(fake + draw(state) % FAKE_WORDS);
+	return kind == 14 ? (uintptr_t)region : draw(state) % 4096;
+}
+
+/* Like spin(), but on other words each time. */
+void JNICALL Java_workload_Crafted_shuffle(JNIEnv *env, jclass klass, jlong times, jlong seed)
+{
+	const uint64_t *truth = __builtin_frame_address(0);
+	uint64_t state = (uint64_t)seed * 2654435761u + 1;
+	size_t count = count_true_words(truth);
+	uint64_t fake[FAKE_WORDS];
+	static uint64_t *region;
+
+	(void)env, (void)klass;
+	if (!region)
+		region = make_region();
+	while (region && count && times--) {
+		for (size_t i = 0; i < FAKE_WORDS; i++)
+			fake[i] = draw_word(&state, truth, count, fake, region);
+		/* Pieces of the true stack too, whose frames lead to one another. */
+		for (size_t i = 0; i + 64 < FAKE_WORDS; i += 64 + draw(&state) % 64)
+			for (size_t j = 0, from = draw(&state) % (count - 48); j < 48; j++)
+				fake[i + j] = truth[from + j];
+		for (size_t i = 0; i < 24; i++) /* fp, then a return address */
+			fake[draw(&state) % (FAKE_WORDS - 1)] = (uintptr_t)(fake + draw(&state) % (FAKE_WORDS - 16));
+		spin_on(fake + draw(&state) % (FAKE_WORDS / 2), SHORT_ROUNDS);
 	}
 }
