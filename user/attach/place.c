@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "attach/place.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +21,8 @@ static const char *const dirs[] = {"/tmp", "/dev/shm", "/var/tmp", "/run"};
 
 #define LEFTOVER_AGE_S 60 /* seconds; longer than any attach takes */
 #define NAME_TRIES 4
+#define HASH_DIGITS 16
+#define SCAN_MAX 4096 /* entries of a folder */
 #define DIRS (sizeof(dirs) / sizeof(dirs[0]))
 
 /* Identifies this build: the same bytes must get the same path, other bytes another one. FNV-1a. */
@@ -94,15 +97,41 @@ static void remove_leftover(int parent, const char *name, uid_t owner)
 	close(fd);
 }
 
+/* True for a name that attaches to this user's JVMs make, for any JVM and build. */
+static bool is_leftover(const char *name, uid_t uid)
+{
+	char prefix[32];
+	size_t len = (size_t)snprintf(prefix, sizeof(prefix), ".duet-%u-", uid);
+
+	return !strncmp(name, prefix, len) && strspn(name + len, "0123456789abcdef") == HASH_DIGITS &&
+	       name[len + HASH_DIGITS] == '-';
+}
+
+/*
+ * Removes what children have left that their user killed. Only with his rights, only what he owns, and only in as many
+ * entries as are seen soon: anybody may fill the folder.
+ */
+static void remove_leftovers(const struct visit *visit, int parent, uid_t owner)
+{
+	int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	for (int i = 0; dir && i < SCAN_MAX && (entry = readdir(dir)); i++)
+		if (is_leftover(entry->d_name, visit->target->uid))
+			remove_leftover(parent, entry->d_name, owner);
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+}
+
 int place_folder(const struct visit *visit, int parent, uid_t owner, char name[PLACE_NAME_MAX])
 {
 	int fd;
 
+	remove_leftovers(visit, parent, owner);
 	usual_name(visit, name);
-	fd = make_folder(parent, name, owner);
-	if (fd != -EEXIST)
-		return fd;
-	remove_leftover(parent, name, owner);
 	fd = make_folder(parent, name, owner);
 	for (int i = 0; fd == -EEXIST && i < NAME_TRIES; i++)
 		fd = random_name(visit, name) < 0 ? -EAGAIN : make_folder(parent, name, owner);
