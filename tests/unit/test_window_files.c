@@ -245,6 +245,28 @@ static void unfinished_files_of_the_past_go(void **state)
 		assert_true(is_there(others[i]));
 }
 
+/* Another user's link in a folder that all may write to, where the kernel would follow it: without the sticky bit. */
+static void a_link_of_another_user_is_a_trap(void **state)
+{
+	struct window_files files = {.access = {.is_private = true, .group = 54321}};
+	char trap[128];
+	struct stat st;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(chmod(folder, 0777), 0);
+	assert_int_equal(mkdir(at("roots"), 0700), 0);
+	strcpy(trap, at("trap"));
+	assert_int_equal(symlink("roots", trap), 0);
+	assert_int_equal(lchown(trap, 65534, 65534), 0);
+	files.folder = trap;
+	assert_int_equal(window_files_open(&files), -EACCES);
+	assert_int_equal(stat(at("roots"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(st.st_gid, getegid());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +280,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_foreign_file_in_a_links_place_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(unfinished_files_of_the_past_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_vanished_folder_is_an_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_link_of_another_user_is_a_trap, setup, teardown),
 	};
 
 	if (profile_init(&profile) < 0)

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/out_path.h"
 #include "event/event.h"
 
 #define PREFIX "profile_"
@@ -22,6 +23,34 @@
 #define SAME_SECOND_MAX 99 /* most windows with one stamp: they ended in the same second, or the clock was set back */
 #define NAME_BYTES 128
 #define UNFINISHED_NS (600 * NS_PER_SEC) /* no writer takes so long for a window */
+
+/* ---- the folder ---- */
+
+/* Opens the folder by the rules of base/out_path.h: another user's link does not lead us elsewhere. */
+static int open_by_rules(const char *folder, int flags)
+{
+	struct out_path at;
+	int fd, err = out_path_open(&at, folder, true);
+
+	if (err < 0)
+		return err;
+	fd = at.found < 0 ? -1 : openat(at.found, ".", flags | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		fd = at.found < 0 ? -ENOENT : -errno;
+	out_path_release(&at);
+	return fd;
+}
+
+/* NULL with errno set on failure. */
+static DIR *open_entries(const char *folder)
+{
+	int fd = open_by_rules(folder, O_RDONLY);
+
+	if (fd >= 0)
+		return fdopendir(fd);
+	errno = -fd;
+	return NULL;
+}
 
 /* ---- names ---- */
 
@@ -200,7 +229,7 @@ int window_files_rotate(const struct window_files *files, const char *newest)
 
 	if (!files->keep_files && !files->keep_age_ns && !files->keep_bytes)
 		return 0;
-	dir = opendir(files->folder);
+	dir = open_entries(files->folder);
 	if (!dir)
 		return -errno;
 	err = list_files(dir, &listing);
@@ -221,12 +250,12 @@ static int move_link(const struct window_files *files, const struct writer *writ
 		     const char *target)
 {
 	char link[NAME_BYTES], temporary[NAME_BYTES + 32];
-	int dir = open(files->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int dir = open_by_rules(files->folder, O_PATH);
 	struct stat st;
 	int err = 0;
 
 	if (dir < 0)
-		return -errno;
+		return dir;
 	link_name(link, writer, event);
 	snprintf(temporary, sizeof(temporary), ".%s.duet-%d", link, (int)getpid());
 	if (!fstatat(dir, link, &st, AT_SYMLINK_NOFOLLOW) && !S_ISLNK(st.st_mode))
@@ -331,7 +360,7 @@ int window_files_write(const struct window_files *files, const struct profile *p
 static void remove_unfinished(const struct window_files *files)
 {
 	uint64_t now_ns = clock_realtime_ns();
-	DIR *dir = opendir(files->folder);
+	DIR *dir = open_entries(files->folder);
 	struct dirent *entry;
 	struct stat st;
 
@@ -346,11 +375,11 @@ static void remove_unfinished(const struct window_files *files)
 /* Lets the readers' group into the folder, if we own it. */
 static int let_group_in(const char *folder, gid_t group)
 {
-	int err = 0, fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int err = 0, fd = open_by_rules(folder, O_RDONLY);
 	struct stat st;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
 	    (fchown(fd, (uid_t)-1, group) < 0 || fchmod(fd, (st.st_mode & 07777) | 0050) < 0))
 		err = -errno;
