@@ -107,7 +107,7 @@ until_jvms_have_ended() { # COUNT
 # the loader to read libjvm's tables; then there are three at a time, and more that runs than there are CPUs. Those that
 # have ended leave nothing in the loader. DUET_LONG=1: some 200 JVMs.
 case_jvms_that_end() { # apart
-	local i java early_kb late_kb jvms=$((long ? 200 : 60))
+	local i java early_kb late_kb jvms=$((long ? 200 : 30))
 	need_bpf
 	java=("$(any_jdk)/bin/java" -Xmx64m -XX:TieredStopAtLevel=1 -Dends=true -cp "$workloads" workload.Many 150 1)
 	mkdir "$here/windows"
