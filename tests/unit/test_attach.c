@@ -21,7 +21,6 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "attach/attach.h"
@@ -368,21 +367,6 @@ static void test_root_read_fifo(void **state)
 	buf_release(&text);
 }
 
-/* What the kernel makes up when it is read, and another user's. */
-static void test_root_read_foreign(void **state)
-{
-	int top = open("/", O_PATH | O_DIRECTORY);
-	struct buf text;
-
-	(void)state;
-	buf_init(&text);
-	assert_int_equal(root_read(top, "proc/version", (uid_t)-1, 100, &text), -EINVAL);
-	assert_int_equal(root_read(top, "etc/passwd", 54321, 100, &text), -EPERM);
-	assert_int_equal(root_read(top, "etc/passwd", 0, 100, &text), 0);
-	buf_release(&text);
-	close(top);
-}
-
 #define FOLDER ".duet-"
 
 static struct attach_target self_target(void)
@@ -426,68 +410,6 @@ static void test_folder_own(void **state)
 	remove_folder(fd, name);
 	usual_folder(again); /* else each attach would map one more copy of the agent */
 	assert_string_equal(again, name);
-}
-
-static time_t later_s;
-
-/* For what is left behind: it must be older than a file can be made. */
-time_t time(time_t *ret)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	if (ret)
-		*ret = now.tv_sec + later_s;
-	return now.tv_sec + later_s;
-}
-
-static void leave_behind(const char *name, const char *file, uid_t owner)
-{
-	char path[128];
-
-	assert_int_equal(mkdirat(root, name, 0755), 0);
-	snprintf(path, sizeof(path), "%s/%s", name, file);
-	close(openat(root, path, O_WRONLY | O_CREAT, 0644));
-	if (owner != getuid())
-		assert_int_equal(fchownat(root, name, owner, (gid_t)-1, 0), 0);
-}
-
-static bool is_there(const char *name, const char *file)
-{
-	char path[128];
-	bool found = faccessat(root, name, F_OK, 0) == 0;
-
-	snprintf(path, sizeof(path), "%s/%s", name, file);
-	unlinkat(root, path, 0);
-	unlinkat(root, name, AT_REMOVEDIR);
-	return found;
-}
-
-/* A child that its user killed could not remove its folder: the next one of that user does, and no other folder. */
-static void test_folder_left_behind(void **state)
-{
-	char ours[PLACE_NAME_MAX], full[PLACE_NAME_MAX], other[PLACE_NAME_MAX], name[PLACE_NAME_MAX];
-	int fd;
-
-	(void)state;
-	snprintf(ours, sizeof(ours), FOLDER "%u-0123456789abcdef-7", getuid());
-	snprintf(full, sizeof(full), FOLDER "%u-0123456789abcdef-8", getuid());
-	snprintf(other, sizeof(other), FOLDER "%u-0123456789abcdef-9", getuid());
-	leave_behind(ours, PLACE_LIBRARY, getuid());
-	leave_behind(full, "of another program", getuid());
-	leave_behind(other, PLACE_LIBRARY, getuid() ? getuid() : 65534);
-	fd = make_folder(name);
-	assert_true(fd >= 0);
-	remove_folder(fd, name);
-	assert_int_equal(faccessat(root, ours, F_OK, 0), 0); /* it may be in use */
-	later_s = 3600;
-	fd = make_folder(name);
-	later_s = 0;
-	assert_true(fd >= 0);
-	remove_folder(fd, name);
-	assert_false(is_there(ours, PLACE_LIBRARY));
-	assert_true(is_there(full, "of another program"));
-	assert_int_equal(is_there(other, PLACE_LIBRARY), getuid() == 0);
 }
 
 /* A folder of the usual name that is not ours is left unchanged, and the agent gets another folder. */
@@ -766,9 +688,7 @@ int main(void)
 		cmocka_unit_test(test_root_open),
 		cmocka_unit_test(test_root_open_walk),
 		cmocka_unit_test(test_root_read_fifo),
-		cmocka_unit_test(test_root_read_foreign),
 		cmocka_unit_test(test_folder_own),
-		cmocka_unit_test(test_folder_left_behind),
 		cmocka_unit_test(test_folder_squatted),
 		cmocka_unit_test(test_folder_foreign),
 		cmocka_unit_test(test_entry_of_mount),

@@ -108,7 +108,7 @@ static void test_only_regular_files(void **state)
 		assert_int_equal(target_file_open(target, target, "/fifo"), -EINVAL);
 }
 
-/* What the kernel makes up when it is read: /proc/kmsg gives each message to one reader, files of sysfs reach devices. */
+/* What the kernel makes up when it is read: /proc/kmsg gives each message to one reader, sysfs reaches devices. */
 static void test_only_stored_files(void **state)
 {
 	(void)state;

@@ -39,8 +39,8 @@ void place_remove(struct place *place);
 /*
  * Makes a new folder in the directory `parent`. The caller must already have the file rights of the user `owner`. An
  * existing folder is never used. Folders that killed attaches have left are removed first, for any JVM of this user. If
- * the usual name is taken all the same, it picks a random one. Stores the name in `name`. Returns an O_PATH descriptor of a folder that
- * `owner` owns, nobody else can write to, and that is on the same mount as `parent`; or -errno.
+ * the usual name is taken all the same, it picks a random one. Stores the name in `name`. Returns an O_PATH descriptor
+ * of a folder that `owner` owns, nobody else can write to, and that is on the same mount as `parent`; or -errno.
  */
 int place_folder(const struct visit *visit, int parent, uid_t owner, char name[PLACE_NAME_MAX]);
 int place_write(int folder); /* writes a new file PLACE_LIBRARY; returns 0, or -errno and leaves no file behind */
