@@ -161,37 +161,9 @@ static bool take_ring(void *context, struct agent_start *start)
 	return budget_take_ring(&session->budget, start);
 }
 
-static bool is_left_alone(void *context, struct process *process)
-{
-	struct session *session = context;
-
-	return owners_is_listed(&session->owners, process, &session->options->leave_alone);
-}
-
-static void name_vm(void *context, struct process *process, const char *vm)
-{
-	struct session *session = context;
-
-	subject_of(process)->vm = intern_str(&session->profile.strings, vm);
-}
-
-static bool holds(void *context, const struct agent *agent)
-{
-	struct session *session = context;
-
-	return join_holds(session->join, agent);
-}
-
 static bool read_rings(void *context)
 {
 	return session_read_rings(context);
-}
-
-static void flush(void *context, struct agent *agent)
-{
-	struct session *session = context;
-
-	join_flush(session->join, agent);
 }
 
 static void forget_agent(void *context, struct agent *agent)
@@ -200,7 +172,6 @@ static void forget_agent(void *context, struct agent *agent)
 
 	budget_give_ring(&session->budget, agent);
 	overhead_forget(&session->overhead, agent);
-	join_forget(session->join, agent);
 }
 
 void session_release_dead(void *context)
@@ -221,20 +192,19 @@ static void open_jvms(struct session *session)
 					  .host = options->host,
 					  .all_user = options->all_user,
 					  .no_attach = options->no_attach,
+					  .asked = options->engine,
 					  .java_depth = options->java_depth,
 					  .cpus = session->cpus,
 					  .processes = &session->processes,
 					  .profile = &session->profile,
 					  .symbols = session->symbols,
-					  .containers = &session->owners.containers,
+					  .owners = &session->owners,
+					  .leave_alone = &options->leave_alone,
+					  .join = session->join,
 					  .unwinding = &session->unwinding,
 					  .names = &session->budget.names,
 					  .take_ring = take_ring,
-					  .is_left_alone = is_left_alone,
-					  .name_vm = name_vm,
-					  .holds = holds,
 					  .read = read_rings,
-					  .flush = flush,
 					  .forget = forget_agent,
 					  .context = session,
 				  });

@@ -42,8 +42,7 @@ bool session_chooses(const struct session *session, const struct process *proces
 	struct buf path;
 	bool is_below = true;
 
-	if (session->options->comm &&
-	    strncmp(process->comm, session->options->comm, sizeof(process->comm) - 1) != 0)
+	if (session->options->comm && strncmp(process->comm, session->options->comm, sizeof(process->comm) - 1) != 0)
 		return false;
 	if (!session->cgroup_id)
 		return true;
@@ -140,14 +139,7 @@ static int use_engine(struct session *session, enum session_engine engine)
 	};
 
 	session->engine = engine;
-	jvms_use(&session->jvms,
-		 &(struct jvms_engine){
-			 .name = engines[engine].name,
-			 .agent = engines[engine].agent,
-			 .is_asked = session->options->engine == engine,
-			 .is_standalone = engines[engine].standalone,
-		 },
-		 session->collector);
+	jvms_use(&session->jvms, engine, session->collector);
 	if (engines[engine].sees_kernel)
 		warn_of_unnamed_kernel(session);
 	session->decided.has_bpf = session->collector != NULL;
@@ -266,8 +258,8 @@ static int launch_command(struct session *session)
 		return err;
 	}
 	if (launch.is_java && !session->options->no_attach)
-		return jvms_attach(&session->jvms, process_get(&session->processes, session->child, 0),
-				      ATTACH_LOADED, &control);
+		return jvms_attach(&session->jvms, process_get(&session->processes, session->child, 0), ATTACH_LOADED,
+				   &control);
 	return 0;
 }
 

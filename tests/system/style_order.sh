@@ -24,13 +24,14 @@ rank() {
 	proc) echo 4 ;;
 	sym | unwind | event) echo 5 ;;
 	collect | attach | outside | runtime) echo 6 ;;
-	engine | jvms | subject) echo 7 ;;
+	engine | subject) echo 7 ;;
 	join) echo 8 ;;
-	limits | windows) echo 9 ;;
-	serve) echo 10 ;;
-	session) echo 11 ;;
-	cmd) echo 12 ;;
-	main) echo 13 ;;
+	jvms) echo 9 ;;
+	limits | windows) echo 10 ;;
+	serve) echo 11 ;;
+	session) echo 12 ;;
+	cmd) echo 13 ;;
+	main) echo 14 ;;
 	esac
 }
 

@@ -10,7 +10,9 @@
 #include "base/log.h"
 #include "collect/collector.h"
 #include "event/event.h"
+#include "join/join.h"
 #include "profile/profile.h"
+#include "subject/owners.h"
 
 #define SAMPLE_LANE_MIN (1u << 20)
 #define SAMPLE_LANE_MAX (64u << 20)
@@ -38,9 +40,9 @@ void jvms_release(struct jvms *jvms)
 	vec_release(&jvms->agents);
 }
 
-void jvms_use(struct jvms *jvms, const struct jvms_engine *engine, struct collector *collector)
+void jvms_use(struct jvms *jvms, enum session_engine engine, struct collector *collector)
 {
-	jvms->engine = *engine;
+	jvms->engine = engine;
 	jvms->collector = collector;
 }
 
@@ -185,7 +187,7 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 	if (agent->state == before)
 		return;
 	if (agent->vm[0] && is_in_charge(agent))
-		jvms->of.name_vm(jvms->of.context, agent->process, agent->vm);
+		subject_of(agent->process)->vm = intern_str(&jvms->of.profile->strings, agent->vm);
 	if (agent->state == AGENT_RUNNING)
 		on_running(jvms, agent);
 	if (before == AGENT_RUNNING && jvms->collector && !is_replaced(agent))
@@ -205,7 +207,7 @@ static void let_end(struct jvms *jvms, struct agent *agent)
 	jvms->hurry_ns = clock_monotonic_ns() + HURRY_NS;
 	while (!jvms->of.read(jvms->of.context))
 		;
-	if (!jvms->of.holds(jvms->of.context, agent))
+	if (!join_holds(jvms->of.join, agent))
 		agent_stop(agent);
 }
 
@@ -215,7 +217,7 @@ static void retire_reader(struct jvms *jvms, struct agent *agent)
 	struct agent *reader = agent->outside;
 	enum agent_state before = reader ? reader->state : AGENT_GONE;
 
-	if (agent->state != AGENT_RUNNING || before > AGENT_RUNNING || jvms->of.holds(jvms->of.context, reader))
+	if (agent->state != AGENT_RUNNING || before > AGENT_RUNNING || join_holds(jvms->of.join, reader))
 		return;
 	agent_stop(reader);
 	agent_changed(jvms, reader, before);
@@ -295,10 +297,10 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 {
 	bool has_ticks = event_list_has_ticks(jvms->of.events);
 	struct agent_start start = {
-		.engine = has_ticks ? jvms->engine.agent : DUET_ENGINE_NONE,
-		.is_engine_asked = jvms->engine.is_asked,
+		.engine = has_ticks ? engines[jvms->engine].agent : DUET_ENGINE_NONE,
+		.is_engine_asked = jvms->of.asked == jvms->engine,
 		.java_depth = jvms->of.java_depth,
-		.tables_bytes = jvms->engine.is_standalone ? TABLES_BYTES : 0,
+		.tables_bytes = engines[jvms->engine].standalone ? TABLES_BYTES : 0,
 		.sample_lane_bytes = lane_bytes(jvms),
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};
@@ -345,7 +347,7 @@ static bool is_jvm(struct process *process)
 
 static bool is_left_alone(struct jvms *jvms, struct process *process)
 {
-	bool is_listed = jvms->of.is_left_alone(jvms->of.context, process);
+	bool is_listed = owners_is_listed(jvms->of.owners, process, jvms->of.leave_alone);
 
 	if (is_listed)
 		log_debug("JVM %d: left alone", process->pid);
@@ -406,7 +408,7 @@ static void drop_agent(struct jvms *jvms, struct agent *agent)
 {
 	enum agent_state before = agent->state;
 
-	jvms->of.flush(jvms->of.context, agent);
+	join_flush(jvms->of.join, agent);
 	if (before != AGENT_RUNNING && !agent->reader)
 		return; /* on_running() stops it when it gets there */
 	agent_stop(agent);

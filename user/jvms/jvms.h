@@ -11,12 +11,15 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "engine/engines.h"
 #include "jvms/agents.h"
 #include "proc/process.h"
 
 struct collector;
-struct containers;
 struct event_list;
+struct join;
+struct owners;
+struct owners_list;
 struct profile;
 struct symbols;
 
@@ -28,37 +31,27 @@ struct jvms_parts {
 	bool host; /* --host */
 	bool all_user;
 	bool no_attach; /* no agents: JVMs are read from outside */
+	enum session_engine asked; /* of this name the agent may use no other */
 	uint32_t java_depth;
 	uint64_t cpus; /* online */
 	struct process_table *processes;
 	struct profile *profile;
 	struct symbols *symbols;
-	struct containers *containers;
+	struct owners *owners;
+	const struct owners_list *leave_alone; /* these JVMs get no agent */
+	struct join *join;
 	struct unwinding *unwinding; /* BPF's */
 	struct jvm_room *names; /* room for the names of all JVMs */
 	/* Reserves memory for an agent's ring and may reduce its sizes. Returns false when there is none. */
 	bool (*take_ring)(void *context, struct agent_start *start);
-	bool (*is_left_alone)(void *context, struct process *process);
-	/* The JVM has told its name and version. */
-	void (*name_vm)(void *context, struct process *process, const char *vm);
-	bool (*holds)(void *context, const struct agent *agent); /* any half of a sample */
 	bool (*read)(void *context); /* reads all rings; false: call again, there is more */
-	void (*flush)(void *context, struct agent *agent); /* no more halves will arrive from it */
 	void (*forget)(void *context, struct agent *agent); /* called before it is freed */
 	void *context;
 };
 
-/* How the agents tick. */
-struct jvms_engine {
-	const char *name;
-	enum duet_engine_id agent;
-	bool is_asked; /* by name: the agent may use no other */
-	bool is_standalone; /* ticks in the agent, which then walks by tables of its own */
-};
-
 struct jvms {
 	struct jvms_parts of;
-	struct jvms_engine engine;
+	enum session_engine engine;
 	struct collector *collector; /* NULL for standalone engines */
 	struct agents agents;
 	size_t natives; /* number of -p processes that are not JVMs */
@@ -88,7 +81,7 @@ static inline struct jvm_process *jvm_process(struct process *process)
 void jvms_open(struct jvms *jvms, const struct jvms_parts *of);
 void jvms_release(struct jvms *jvms); /* frees the agents; aborts attaches that are under way */
 /* Call when the engine is chosen, before any attach. `collector` is NULL for standalone engines. */
-void jvms_use(struct jvms *jvms, const struct jvms_engine *engine, struct collector *collector);
+void jvms_use(struct jvms *jvms, enum session_engine engine, struct collector *collector);
 
 /* Attaching is retried a few times if the cause of a failure may pass. Returns 0 or -errno. */
 int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind,

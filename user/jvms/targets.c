@@ -128,7 +128,7 @@ static void say_natives(const struct jvms *jvms, const char *list)
 		log_print(all ? LOG_ERROR : LOG_WARN,
 			  "%s %s %s%s: the %s engine ticks in an agent, which only JVMs take; --engine bpf profiles "
 			  "every process, `duet check` says what it needs",
-			  subject, list, verb, all ? "" : ", and left out", jvms->engine.name);
+			  subject, list, verb, all ? "" : ", and left out", engines[jvms->engine].name);
 }
 
 static int take_natives(struct jvms *jvms)
