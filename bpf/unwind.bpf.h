@@ -89,9 +89,9 @@ static __always_inline void unwind_know_method(const struct walk_java *java, u64
 #define walk_known_method unwind_known_method
 #define walk_know_method unwind_know_method
 
-#include "duet_walk.h"
-#include "duet_walk_java.h"
-#include "duet_walk_virtual.h"
+#include "walk/native.h"
+#include "walk/java.h"
+#include "walk/virtual.h"
 
 /*
  * The result of the lookup for a pc. It is kept for return addresses: the outer callers of a thread are the same in

@@ -206,7 +206,7 @@ static __always_inline bool unwind_find(struct unwind_walk *walk, u32 level)
 	return true;
 }
 
-/* Steps to the caller. Returns the result as defined in duet_walk.h. */
+/* Steps to the caller. Returns the result as defined in walk/native.h. */
 static __always_inline walk_result unwind_native_step(struct duet_scratch *room, u32 level)
 {
 	struct unwind_walk *walk = &room->walk;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "duet_frame.h"
 #include "jvmstructs.h"
+#include "walk/frame.h"
 
 #include "sigsafe.h"
 

@@ -13,7 +13,7 @@ static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 	return safe_copy(to, address, bytes) != bytes;
 }
 
-#include "duet_walk_virtual.h"
+#include "walk/virtual.h"
 
 void virtual_threads_mounted(const struct duet_jvm_layout *layout, uint64_t java_thread,
 			     struct duet_virtual_thread *ret)

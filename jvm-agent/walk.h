@@ -13,14 +13,14 @@
 #include "stay.h"
 #include "stack.h"
 
-/* How a step of duet_walk.h reads memory and rows. `memory` is the struct agent_walk. */
+/* How a step of walk/native.h reads memory and rows. `memory` is the struct agent_walk. */
 struct agent_walk;
 int walk_memory_read(struct agent_walk *walk, void *to, size_t bytes, uintptr_t address);
 const struct duet_unwind_row *walk_memory_row(const struct agent_walk *walk, uint32_t index);
 #define walk_read(at, to, bytes, address) walk_memory_read((at)->memory, to, bytes, address)
 #define walk_row(at, index) walk_memory_row((at)->memory, index)
 
-#include "duet_walk_java.h"
+#include "walk/java.h"
 
 #define WALK_LINES 64
 #define WALK_LINE_BYTES 512

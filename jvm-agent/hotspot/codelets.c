@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "codelets.h"
-#include "duet_frame.h"
 #include "memory.h"
+#include "walk/frame.h"
 
 /* Records where a method entry makes the method's frame. An entry that makes none gets no row. */
 static void publish_entry(struct duet_jvm_layout *ret, uintptr_t at, const uint8_t *code, uint32_t bytes)

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "codelets.h"
-#include "duet_frame.h"
 #include "memory.h"
 #include "perf_counter.h"
 #include "vmstructs.h"
+#include "walk/frame.h"
 
 #define MAX_CODE_HEAPS 8
 #define MAX_ENTRIES 20000 /* JDK 25 has 2,000; bounds a table that has no end */

@@ -78,11 +78,19 @@ case_libbpf_stays_in_collect() {
 
 case_agent_is_alone() {
 	none "the agent includes the loader's headers" "$(sources 'jvm-agent/*.[ch]' |
-		xargs grep -HE '^#include "[a-z]+/')"
+		xargs grep -HE '^#include "[a-z]+/' | grep -v '"walk/')"
 }
 
 case_headers_without_libc() {
 	none "libc in headers/" "$(sources 'headers/*.h' | grep -v duet_types.h | xargs grep -H '^#include <')"
+}
+
+# The walk rests on the contracts, never the reverse.
+case_contracts_without_walk() {
+	none "a contract includes the walk" "$(sources 'headers/*.h' | grep -v '^headers/walk/' |
+		xargs grep -H '^#include "walk/')"
+	none "the walk includes more than headers/" "$(sources 'headers/walk/*.h' |
+		xargs grep -HE '^#include' | grep -vE '"(walk/[a-z0-9_]+|duet_[a-z]+)\.h"')"
 }
 
 case_licences() {

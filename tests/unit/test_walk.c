@@ -46,7 +46,7 @@ static const struct duet_unwind_row *walk_row(const void *at, uint32_t index)
 	return index < rows->rows.len ? &rows->rows.items[index] : NULL;
 }
 
-#include "duet_walk.h"
+#include "walk/native.h"
 
 static int fresh_stack(void **state)
 {

@@ -5,7 +5,7 @@
 
 #include "duet_agent.h"
 #include "duet_config.h"
-#include "duet_frame.h"
+#include "walk/frame.h"
 #include "duet_jvm.h"
 #include "duet_record.h"
 #include "duet_ring.h"

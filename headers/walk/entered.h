@@ -6,7 +6,7 @@
 #ifndef DUET_WALK_ENTERED_H
 #define DUET_WALK_ENTERED_H
 
-#include "duet_walk_calls.h"
+#include "walk/calls.h"
 
 #if WALK_X86
 

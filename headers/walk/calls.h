@@ -6,7 +6,7 @@
 #ifndef DUET_WALK_CALLS_H
 #define DUET_WALK_CALLS_H
 
-#include "duet_walk_blobs.h"
+#include "walk/blobs.h"
 
 #define JAVA_MAX_STUB_BYTES 16384
 #define JAVA_PUSHED_WORDS 8 /* that a compiled method pushes on its frame, at most */

@@ -9,12 +9,12 @@
  * `at` is the object that the step works on, a struct unwind_cursor or struct walk_java. When several walks run at
  * once, its `memory` identifies the walk that reads.
  */
-#ifndef DUET_WALK_H
-#define DUET_WALK_H
+#ifndef DUET_WALK_NATIVE_H
+#define DUET_WALK_NATIVE_H
 
-#include "duet_frame.h"
 #include "duet_record.h"
 #include "duet_unwind.h"
+#include "walk/frame.h"
 
 #define WALK_WORD 8
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * Recognises in the machine code that HotSpot generates for x86-64 how far a frame is built. The agent has that code in
- * its own memory; BPF reads copies. duet_frame_arm64.h has the same for arm64; duet_frame.h chooses.
+ * its own memory; BPF reads copies. walk/frame_arm64.h has the same for arm64; walk/frame.h chooses.
  */
-#ifndef DUET_FRAME_X86_H
-#define DUET_FRAME_X86_H
+#ifndef DUET_WALK_FRAME_X86_H
+#define DUET_WALK_FRAME_X86_H
 
-#include "duet_frame.h"
 #include "duet_jvm.h"
+#include "walk/frame.h"
 
 /*
  * Returns a byte of the code. The mask shows the verifier the bound. The asm hides `at`: else the compiler finds the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * One step of a walk through HotSpot's frames: compiled code by its frame size, the interpreter by its frame pointer,
- * the call stub back to native code. Like duet_walk.h, the same code runs in BPF, in the agent and in tests.
+ * the call stub back to native code. Like walk/native.h, the same code runs in BPF, in the agent and in tests.
  *
  * All memory that is read belongs to the process and is not trusted: no value can lead out of bounds, and values that
  * do not fit together end the walk.
@@ -9,10 +9,10 @@
 #ifndef DUET_WALK_JAVA_H
 #define DUET_WALK_JAVA_H
 
-#include "duet_walk_calls.h"
-#include "duet_walk_entered.h"
-#include "duet_walk_interpreter.h"
-#include "duet_walk_thrown.h"
+#include "walk/calls.h"
+#include "walk/entered.h"
+#include "walk/interpreter.h"
+#include "walk/thrown.h"
 
 #define JAVA_BARRIER_BYTES 160 /* of instructions that reload the registers that a barrier has saved */
 #define JAVA_BARRIER_SAVED 4096 /* bytes that a barrier saves, at most: 32 registers of 64 bytes, and others */

@@ -2,7 +2,7 @@
 /*
  * Finds the virtual thread that is mounted on a JavaThread, and its name, in HotSpot's structures and in Java objects.
  * The same code runs in BPF, in tests, and in the agent, which tries it before it publishes the layout. Whoever
- * includes this defines walk_read() first, as for duet_walk.h; its `at` is NULL here.
+ * includes this defines walk_read() first, as for walk/native.h; its `at` is NULL here.
  *
  * Nothing here waits for a garbage collector. For an object that is being moved, this reads the old copy, or nothing,
  * or in rare cases a wrong name.

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Like duet_frame_x86.h, for arm64. HotSpot's code stores x29 and x30, the caller's fp and the return address, at the
+ * Like walk/frame_x86.h, for arm64. HotSpot's code stores x29 and x30, the caller's fp and the return address, at the
  * upper end of a frame. Before it stores them and after it loads them again, the return address is in x30, the link
  * register.
  */
-#ifndef DUET_FRAME_ARM64_H
-#define DUET_FRAME_ARM64_H
+#ifndef DUET_WALK_FRAME_ARM64_H
+#define DUET_WALK_FRAME_ARM64_H
 
-#include "duet_frame.h"
 #include "duet_jvm.h"
+#include "walk/frame.h"
 
 #define DUET_ARM64_RET 0xd65f03c0u
 #define DUET_ARM64_NOP 0xd503201fu

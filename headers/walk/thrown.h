@@ -7,7 +7,7 @@
 #ifndef DUET_WALK_THROWN_H
 #define DUET_WALK_THROWN_H
 
-#include "duet_walk_entered.h"
+#include "walk/entered.h"
 
 #if WALK_X86
 

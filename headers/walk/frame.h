@@ -3,8 +3,8 @@
  * What HotSpot's frames look like in machine code and registers. This header has what both architectures share, and
  * includes the header of the one that the code is built for.
  */
-#ifndef DUET_FRAME_H
-#define DUET_FRAME_H
+#ifndef DUET_WALK_FRAME_H
+#define DUET_WALK_FRAME_H
 
 #include "duet_types.h"
 
@@ -67,9 +67,9 @@ static inline uint64_t walk_operand(const uint8_t *at, uint32_t width)
 }
 
 #if WALK_X86
-#include "duet_frame_x86.h"
+#include "walk/frame_x86.h"
 #else
-#include "duet_frame_arm64.h"
+#include "walk/frame_arm64.h"
 #endif
 
 #endif

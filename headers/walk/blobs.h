@@ -6,9 +6,9 @@
 #ifndef DUET_WALK_BLOBS_H
 #define DUET_WALK_BLOBS_H
 
-#include "duet_frame.h"
 #include "duet_jvm.h"
-#include "duet_walk.h"
+#include "walk/frame.h"
+#include "walk/native.h"
 
 #define JAVA_SEGMENT_HOPS 16 /* a hop leads back by at most 254 segments; JDK 17's largest blob needs 7 hops */
 #define JAVA_SEGMENT_FREE 0xff

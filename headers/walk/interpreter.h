@@ -6,7 +6,7 @@
 #ifndef DUET_WALK_INTERPRETER_H
 #define DUET_WALK_INTERPRETER_H
 
-#include "duet_walk_entered.h"
+#include "walk/entered.h"
 
 /*
  * Like InstanceKlass::jmethod_id_or_null(): returns 0 when the method has no id, or when the layout's owner has no use
