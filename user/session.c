@@ -191,7 +191,7 @@ static void open_jvms(struct session *session)
 					  .pid_count = options->pids.len,
 					  .host = options->host,
 					  .all_user = options->all_user,
-					  .no_attach = options->no_attach,
+					  .policy = options->agent,
 					  .asked = options->engine,
 					  .java_depth = options->java_depth,
 					  .cpus = session->cpus,

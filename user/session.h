@@ -34,7 +34,7 @@ struct session_options {
 	double max_overhead; /* percent of the host's CPU; 0 = no limit */
 	enum duet_signals signals;
 	bool all_user;
-	bool no_attach; /* no agent: kernel and native frames only */
+	enum agent_policy agent;
 	struct owners_list leave_alone; /* these JVMs get no agent */
 	bool spark_names; /* add Spark's names to applications */
 	bool interval_pairing; /* do not use cookies even where the kernel has them */

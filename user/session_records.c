@@ -95,8 +95,10 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 		agent->signalled++;
 		session->overhead.signals++;
 	}
-	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid)
+	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid) {
+		jvms_note_walk(&session->jvms, agent, sample);
 		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
+	}
 	if (agent && sample->ns_tid == agent->tid) {
 		agent->host_tid = (pid_t)sample->head.tid;
 		outcomes_add_own(&session->decided.outcomes, sample);

@@ -194,7 +194,7 @@ static int choose_engine(struct session *session)
 		buf_clear(&session->engine_why);
 		return use_engine(session, ENGINE_BPF);
 	}
-	if (asked == ENGINE_BPF || session->options->host || session->options->no_attach) {
+	if (asked == ENGINE_BPF || session->options->host || session->options->agent == AGENT_NEVER) {
 		log_error("%s", session->engine_why.data);
 		return err;
 	}
@@ -231,7 +231,9 @@ static int check_no_java(const struct session *session)
 static int launch_command(struct session *session)
 {
 	struct attach_control control;
-	struct launch launch = {.argv = session->options->command, .control = &control};
+	bool is_attached = session->options->agent != AGENT_NEVER;
+	struct launch launch = {
+		.argv = session->options->command, .control = &control, .is_without_agent = !is_attached};
 	int err = attach_control_new(&control, getpid());
 
 	if (!err)
@@ -243,7 +245,7 @@ static int launch_command(struct session *session)
 	session->child = session->jvms.child = launch.pid;
 	session->child_gate = launch.gate;
 	err = choose_engine(session);
-	if (!err && !launch.is_java && !session->options->no_attach)
+	if (!err && !launch.is_java && is_attached)
 		err = check_no_java(session);
 	if (err < 0)
 		return err;
@@ -257,7 +259,7 @@ static int launch_command(struct session *session)
 		log_error("%s cannot be run: %s", session->options->command[0], strerror(-err));
 		return err;
 	}
-	if (launch.is_java && !session->options->no_attach)
+	if (launch.is_java && is_attached)
 		return jvms_attach(&session->jvms, process_get(&session->processes, session->child, 0), ATTACH_LOADED,
 				   &control);
 	return 0;

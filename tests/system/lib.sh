@@ -247,7 +247,7 @@ record() {
 start_record() {
 	${DUET_AS[@]+"${DUET_AS[@]}"} "$duet" record "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
-	[[ " $* " != *" -p ${jvm:-} "* || " $* " == *" --no-attach "* ]] || wait_for_agent "$jvm"
+	[[ " $* " != *" -p ${jvm:-} "* || " $* " =~ " --no-attach "|" --agent needed " ]] || wait_for_agent "$jvm"
 	wait_for_ticks
 	sleep 0.3
 	kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"

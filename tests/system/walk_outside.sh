@@ -92,6 +92,32 @@ case_no_attach_mechanism() {
 	expect "samples in its methods" "$(total <(grep "pid=$jvm\]" "$here/out" | grep 'Shares.main'))" '>=' 100
 }
 
+has_agent() {
+	grep -qsx 'duet agent' "/proc/$jvm/task"/*/comm
+}
+
+# A JVM that can be read gets no agent, one that cannot gets one. Each in a recording of its own: others may attach.
+case_agent_where_needed() {
+	need_bpf
+	start_jvm "$(any_jdk)" workload.Shares 60
+	record_cpu 2 -p "$jvm" --agent needed -i 1ms -o collapsed -f "$here/out"
+	expect_share "walked to the entry" "$(reported walked)" '>=' 99
+	expect_lacks "$here/stderr" 'agreed: [1-9]'
+	expect_contains "$here/out" 'workload/Shares.main'
+	record -p "$jvm" --agent sometimes -d 1
+	expect_refusal 2 "unknown --agent 'sometimes': always, needed or never"
+}
+
+# Its native method keeps words in place of frames, over which no walk gets.
+case_agent_where_walks_are_cut() {
+	need_bpf
+	start_jvm "$(any_jdk)" workload.Crafted 60 spin
+	start_record -p "$jvm" --agent needed -d 60 -i 1ms -o collapsed -f "$here/out"
+	wait_for 30 has_agent
+	end_record INT
+	expect_status 0
+}
+
 # Prints the pid of the process that reads $jvm: it has a pidfd of it.
 reader() {
 	local at

@@ -47,7 +47,7 @@ static void test_words(void **state)
 	assert_int_equal(read_config("# words\n window = 5s \n;\nfreq=50\nno-attach = yes\n", &config), 0);
 	assert_int_equal(config.session.window_ns, 5 * NS_PER_SEC);
 	assert_int_equal(config.session.events.items[0].interval, 20 * NS_PER_MS);
-	assert_true(config.session.no_attach);
+	assert_int_equal(config.session.agent, AGENT_NEVER);
 	assert_true(config.session.host);
 	assert_int_equal(config.session.leave_alone.patterns.len, 0);
 	config_release(&config);
@@ -62,7 +62,7 @@ static void test_jvms_left_alone(void **state)
 	assert_int_equal(config.session.leave_alone.patterns.len, 2);
 	assert_string_equal(config.session.leave_alone.patterns.items[0], "payments*.jar");
 	assert_string_equal(config.session.leave_alone.patterns.items[1], "*/ledger/*");
-	assert_false(config.session.no_attach);
+	assert_int_equal(config.session.agent, AGENT_ALWAYS);
 	config_release(&config);
 	assert_int_equal(read_config("leave-alone =\n", &config), -EINVAL);
 }

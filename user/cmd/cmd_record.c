@@ -136,7 +136,7 @@ static int check_engine(const struct session_options *session)
 		log_error("--max-overhead needs the bpf engine: engine %s cannot change its rate", engine->name);
 		return -EINVAL;
 	}
-	for (size_t i = 0; session->no_attach && i < session->events.len; i++)
+	for (size_t i = 0; session->agent == AGENT_NEVER && i < session->events.len; i++)
 		if (!event_has_ticks(session->events.items[i].event)) {
 			log_error("--no-attach: %s comes from the agent in the JVM",
 				  session->events.items[i].event->name);
@@ -147,9 +147,9 @@ static int check_engine(const struct session_options *session)
 			  engine->name, engine->counts ? " or page-faults" : "");
 		return -EINVAL;
 	}
-	if (engine->standalone && (session->host || session->no_attach)) {
+	if (engine->standalone && (session->host || session->agent == AGENT_NEVER)) {
 		log_error("%s needs the bpf engine: engine %s sees only JVMs with an agent",
-			  session->no_attach	  ? "--no-attach"
+			  session->agent == AGENT_NEVER ? "--no-attach"
 			  : session->cgroup	  ? "--cgroup"
 			  : session->container ? "--container"
 			  : session->comm	  ? "--comm"
@@ -302,6 +302,25 @@ static int set_pairing(struct session_options *session, const struct record_opti
 	return -EINVAL;
 }
 
+static int set_agent(struct session_options *session, const struct record_options *options)
+{
+	static const char *const words[] = {
+		[AGENT_ALWAYS] = "always",
+		[AGENT_NEEDED] = "needed",
+		[AGENT_NEVER] = "never",
+	};
+	const char *word = options->agent ? options->agent : options->no_attach ? "never" : "always";
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (strcmp(word, words[i]))
+			continue;
+		session->agent = (enum agent_policy)i;
+		return 0;
+	}
+	log_error("unknown --agent '%s': always, needed or never", word);
+	return -EINVAL;
+}
+
 static int set_signals(struct session_options *session, const struct record_options *options)
 {
 	static const char *const words[] = {
@@ -388,7 +407,6 @@ static int fill_session(struct session_options *session, const struct record_opt
 
 	session->style = options->style;
 	session->all_user = options->all_user;
-	session->no_attach = options->no_attach;
 	session->spark_names = options->spark_names;
 	session->max_memory = options->max_memory;
 	if (options->continuous && !options->max_memory)
@@ -403,6 +421,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = set_events(session, options);
 	if (!err)
 		err = set_engine(session, options);
+	if (!err)
+		err = set_agent(session, options);
 	if (!err)
 		err = check_engine(session);
 	if (!err)

@@ -31,6 +31,11 @@ static void signal_words(struct buf *out)
 	buf_add_str(out, "needed\nalways\nnever\n");
 }
 
+static void agent_words(struct buf *out)
+{
+	buf_add_str(out, "always\nneeded\nnever\n");
+}
+
 static void pairing_words(struct buf *out)
 {
 	buf_add_str(out, "auto\ninterval\n");
@@ -58,8 +63,9 @@ const struct opt record_rows[] = {
 	{'j', "jstackdepth", "N", "most frames of a stack, up to 16384 (default: all, but only both ends above 1024)",
 		opt_u32, FIELD(depth)},
 	{0, "all-user", NULL, "no kernel frames", opt_flag, FIELD(all_user)},
-	{0, "no-attach", NULL, "no agent in the JVM: its Java frames are read from outside", opt_flag,
-		FIELD(no_attach)},
+	{0, "agent", "WHEN", "when a JVM gets an agent (default: always); without, it is read from outside", opt_string,
+		FIELD(agent), .choices = agent_words},
+	{0, "no-attach", NULL, "the same as --agent never", opt_flag, FIELD(no_attach)},
 	{0, "leave-alone", "PATTERN",
 		"no agent in JVMs of this name, main class, jar, container, cgroup, user:NAME or uid:N",
 		opt_strings, FIELD(leave_alone)},

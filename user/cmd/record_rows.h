@@ -14,7 +14,7 @@ struct record_options {
 	struct opt_strings pids;
 	struct opt_strings files;
 	struct opt_strings leave_alone;
-	const char *event, *interval, *engine, *format, *pairing, *signals;
+	const char *event, *interval, *engine, *format, *pairing, *signals, *agent;
 	const char *cgroup, *container, *comm, *by, *metrics, *group;
 	uint64_t duration_ns, max_memory;
 	uint64_t window_ns, keep_age_ns, keep_bytes;

@@ -12,6 +12,14 @@
 /* In the order in which they are tried. */
 enum session_engine { ENGINE_AUTO, ENGINE_BPF, ENGINE_PERF, ENGINE_CTIMER, ENGINE_ITIMER };
 
+/* --agent: which JVMs get an agent. With a standalone engine all do. */
+enum agent_policy {
+	AGENT_ALWAYS,
+	/* those that cannot be read from outside, or whose walks are cut too often; all if an event needs the agent */
+	AGENT_NEEDED,
+	AGENT_NEVER,
+};
+
 struct engine {
 	const char *name; /* --engine NAME */
 	enum duet_engine_id agent; /* sent to the agent; 0 for auto */

@@ -48,6 +48,8 @@ struct agent {
 	struct attach attach;
 	/* Read from outside: pid of the process that reads and speaks the agent's protocol. 0: an agent in the JVM. */
 	pid_t reader;
+	/* of its samples; for readers */
+	uint32_t walks, cut;
 	/*
 	 * Reads the JVM from outside until this agent is running, or for good if it fails; or NULL. Not owned: it is in
 	 * the list of agents, too.

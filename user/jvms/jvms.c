@@ -24,6 +24,9 @@
 #define FIRST_RETRY_S 2
 #define RETRY_GROWTH 4 /* a hung JVM costs at most four attaches: at once, and after 2, 8 and 32 s */
 #define RETRIES 3
+/* A JVM that is read from outside gets an agent when so much of its last walks was cut. */
+#define WALKS_TO_JUDGE 200
+#define CUT_PERCENT 3
 #define HURRY_NS (NS_PER_SEC / 5) /* a requested name arrives within this time */
 
 void jvms_open(struct jvms *jvms, const struct jvms_parts *of)
@@ -136,13 +139,16 @@ static void plan_retry(struct agent *agent)
 		  (int)delay_s);
 }
 
-static void on_failed(struct agent *agent)
+/* A JVM that cannot be read from outside gets an agent, see try_again(). */
+static void on_failed(const struct jvms *jvms, struct agent *agent)
 {
 	bool is_ended = agent->error == -ESRCH || process_is_ending(agent->process);
 
 	loader_counters[DUET_LOADER_JVMS_ENDED] += is_ended;
 	if (is_ended || jvm_process(agent->process)->agent != agent)
 		log_debug("%s", agent->why);
+	else if (agent->reader && jvms->of.policy == AGENT_NEEDED)
+		agent->retry_ns = clock_monotonic_ns();
 	else if (agent_may_try_again(agent) && jvm_process(agent->process)->attach_failures < RETRIES)
 		plan_retry(agent);
 	else
@@ -193,7 +199,7 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 	if (before == AGENT_RUNNING && jvms->collector && !is_replaced(agent))
 		collector_forbid(jvms->collector, agent->process->pid);
 	if (agent->state == AGENT_FAILED && goes_on_without(jvms))
-		on_failed(agent);
+		on_failed(jvms, agent);
 }
 
 /*
@@ -354,15 +360,44 @@ static bool is_left_alone(struct jvms *jvms, struct process *process)
 	return is_listed;
 }
 
+bool jvms_attaches(const struct jvms *jvms)
+{
+	bool reads = jvms->of.policy == AGENT_NEEDED && jvms->collector && !event_list_has_taps(jvms->of.events);
+
+	return jvms->of.policy != AGENT_NEVER && !reads;
+}
+
 void jvms_notice(struct jvms *jvms, struct process *process)
 {
 	if (jvm_process(process)->examined_version == process->maps_version + 1 || jvm_process(process)->agent ||
 	    process->exited || process->pid == getpid() || !is_jvm(process))
 		return;
-	if (jvms->collector)
+	if (jvms->collector && event_list_has_ticks(jvms->of.events))
 		read_outside(jvms, process);
-	if (!jvms->of.no_attach && !is_left_alone(jvms, process))
+	if (jvms_attaches(jvms) && !is_left_alone(jvms, process))
 		attach(jvms, process, jvms->is_ticking ? ATTACH_STARTING : ATTACH_RUNNING);
+}
+
+/* Attaches to a JVM that is read from outside, or was tried to, because that is not enough. */
+static void attach_instead(struct jvms *jvms, struct agent *reader)
+{
+	if (jvms->of.policy != AGENT_NEEDED || jvm_process(reader->process)->agent != reader ||
+	    reader->process->exited || is_left_alone(jvms, reader->process))
+		return;
+	attach(jvms, reader->process, ATTACH_RUNNING);
+}
+
+void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sample *sample)
+{
+	if (!agent->reader)
+		return;
+	agent->walks++;
+	agent->cut += !(sample->flags & DUET_SAMPLE_USER_COMPLETE);
+	if (agent->walks < WALKS_TO_JUDGE)
+		return;
+	if (agent->cut > WALKS_TO_JUDGE * CUT_PERCENT / 100)
+		attach_instead(jvms, agent);
+	agent->walks = agent->cut = 0;
 }
 
 /* Attaches again when the retry is due. If that fails for lack of memory or budget, it was the last try. */

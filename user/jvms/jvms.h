@@ -30,7 +30,7 @@ struct jvms_parts {
 	size_t pid_count;
 	bool host; /* --host */
 	bool all_user;
-	bool no_attach; /* no agents: JVMs are read from outside */
+	enum agent_policy policy;
 	enum session_engine asked; /* of this name the agent may use no other */
 	uint32_t java_depth;
 	uint64_t cpus; /* online */
@@ -86,6 +86,13 @@ void jvms_use(struct jvms *jvms, enum session_engine engine, struct collector *c
 /* Attaching is retried a few times if the cause of a failure may pass. Returns 0 or -errno. */
 int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind,
 		const struct attach_control *control);
+/* Returns true if a JVM gets an agent as soon as it is known. */
+bool jvms_attaches(const struct jvms *jvms);
+/*
+ * Call for each sample of a JVM. One that is read from outside, and whose walks are cut too often, gets an agent if
+ * --agent allows it.
+ */
+void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sample *sample);
 /*
  * Attaches, and with BPF reads from outside, if the process has become a JVM. Cheap unless its mappings have changed
  * since the last call.

@@ -155,8 +155,9 @@ int launch_start(struct launch *launch, char *library, size_t size)
 	library[0] = 0;
 	launch->libjvm[0] = 0;
 	launch->is_java = is_java_launcher(argv[0], launcher, sizeof(launcher));
-	if (launch->is_java) {
+	if (launch->is_java)
 		find_libjvm(launcher, launch->libjvm, sizeof(launch->libjvm));
+	if (launch->is_java && !launch->is_without_agent) {
 		err = attach_place_library(library, size);
 		if (err < 0)
 			return err;

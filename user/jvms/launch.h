@@ -18,6 +18,7 @@
 struct launch {
 	char **argv;
 	const struct attach_control *control; /* for the agent */
+	bool is_without_agent; /* a java command gets none either */
 	pid_t pid;
 	int gate; /* owned by the caller; closing it ends a child that still waits */
 	int exec_error; /* pipe: holds errno when exec failed, ends empty when it worked */

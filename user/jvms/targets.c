@@ -150,9 +150,9 @@ static int take_natives(struct jvms *jvms)
 
 int jvms_attach_targets(struct jvms *jvms)
 {
-	int err = jvms->of.no_attach ? 0 : take_natives(jvms);
+	int err = jvms->of.policy == AGENT_NEVER ? 0 : take_natives(jvms);
 
-	for (size_t i = 0; !err && !jvms->of.no_attach && i < jvms->of.pid_count; i++) {
+	for (size_t i = 0; !err && jvms_attaches(jvms) && i < jvms->of.pid_count; i++) {
 		struct process *process = target(jvms, i);
 		struct attach_control control;
 
