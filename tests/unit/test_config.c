@@ -9,23 +9,45 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "cmd/config.h"
 
-/* Parses a file of this text. */
-static int read_config(const char *text, struct config *config)
+/* Parses a file of this text and mode. */
+static int read_config_of_mode(const char *text, mode_t mode, struct config *config)
 {
 	int fd = memfd_create("config", MFD_CLOEXEC), err;
 	char path[32];
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	err = config_read(config, path, "/var/lib/duet", false);
 	close(fd);
 	return err;
+}
+
+static int read_config(const char *text, struct config *config)
+{
+	return read_config_of_mode(text, 0644, config);
+}
+
+/* What others may write, they may have written. */
+static void test_files_of_others(void **state)
+{
+	struct config config;
+
+	(void)state;
+	assert_int_equal(read_config_of_mode("freq = 50\n", 0666, &config), -EPERM);
+	assert_int_equal(read_config_of_mode("freq = 50\n", 0602, &config), -EPERM);
+	assert_int_equal(read_config_of_mode("freq = 50\n", 0660, &config), geteuid() ? 0 : -EPERM);
+	if (geteuid())
+		config_release(&config);
+	assert_int_equal(read_config_of_mode("freq = 50\n", 0600, &config), 0);
+	config_release(&config);
 }
 
 static uint64_t sampling_of(const char *text)
@@ -126,6 +148,7 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_files_of_others),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_jvms_left_alone),
 		cmocka_unit_test(test_users_left_alone),

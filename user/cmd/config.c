@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/io.h"
 #include "base/log.h"
@@ -126,13 +128,39 @@ static int read_lines(struct config_reader *reader)
 	return err;
 }
 
+/* The file says where the daemon writes, so nobody else may change it. A group may, unless the daemon is root's. */
+static bool is_trusted(int fd)
+{
+	struct stat st;
+	mode_t others = geteuid() ? S_IWOTH : S_IWGRP | S_IWOTH;
+
+	return fstat(fd, &st) == 0 && (!st.st_uid || st.st_uid == geteuid()) && !(st.st_mode & others);
+}
+
+/* Returns 0 or -errno: -EPERM when others may change the file. */
+static int read_trusted(const char *path, struct buf *text)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	int err = fd < 0 ? -errno : 0;
+	char same[32];
+
+	snprintf(same, sizeof(same), "/proc/self/fd/%d", fd);
+	if (!err && !is_trusted(fd))
+		err = -EPERM;
+	if (!err)
+		err = io_read_file(AT_FDCWD, same, CONFIG_MAX_BYTES, text);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
 static int read_text(const char *path, bool is_optional, char **ret_text)
 {
 	struct buf text;
 	int err;
 
 	buf_init(&text);
-	err = io_read_file(AT_FDCWD, path, CONFIG_MAX_BYTES, &text);
+	err = read_trusted(path, &text);
 	if (err == -ENOENT && is_optional)
 		err = 0;
 	if (!err && strlen(text.data) != text.len)
@@ -141,6 +169,8 @@ static int read_text(const char *path, bool is_optional, char **ret_text)
 		log_error("%s: %s", path,
 			  err == -EFBIG	   ? "larger than 64 kB, the limit for a configuration"
 			  : err == -EILSEQ ? "not a text file: it contains a NUL byte"
+			  : err == -EPERM  ? "other users may change it, and duet does what it says: chown and chmod "
+					     "it so that only its owner, you or root, may write to it"
 					   : strerror(-err));
 	else
 		*ret_text = buf_detach(&text);
