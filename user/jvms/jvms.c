@@ -19,6 +19,9 @@
 #define TAP_LANE_BYTES (8u << 20)
 /* the agent waits when the lane is full; it holds two polls' worth of a large JVM's code */
 #define METADATA_LANE_BYTES (4u << 20)
+/* a reader waits too, and takes no samples; most are needed for a moment only */
+#define READER_SAMPLE_LANE_BYTES (256u << 10)
+#define READER_METADATA_LANE_BYTES (1u << 20)
 #define TABLES_BYTES (16u << 20) /* pages are touched only as far as they are filled; libjvm.so takes 1.5 MB */
 #define JAVA_SAMPLE_BYTES 2048 /* record of a typical stack, for the size of the lane */
 #define FIRST_RETRY_S 2
@@ -325,8 +328,8 @@ static int read_outside(struct jvms *jvms, struct process *process)
 	struct agent_start start = {
 		.engine = DUET_ENGINE_NONE,
 		.java_depth = DUET_JAVA_DEPTH,
-		.sample_lane_bytes = SAMPLE_LANE_MIN,
-		.metadata_lane_bytes = METADATA_LANE_BYTES,
+		.sample_lane_bytes = READER_SAMPLE_LANE_BYTES,
+		.metadata_lane_bytes = READER_METADATA_LANE_BYTES,
 	};
 
 	if (jvm_process(process) != process->states[PROCESS_OF_JVMS])
