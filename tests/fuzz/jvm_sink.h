@@ -104,7 +104,6 @@ static inline void sink_close(struct jvm_sink *sink)
 	jvm_free(sink->jvm);
 	resolver_release(&sink->resolver);
 	profile_release(&sink->profile);
-	free(sink->process.states[PROCESS_OF_JOIN]);
 }
 
 #endif

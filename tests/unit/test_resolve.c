@@ -52,7 +52,6 @@ static int teardown(void **state)
 	symbols_free(f->symbols);
 	profile_release(&f->profile);
 	maps_release(&f->process.maps);
-	free(f->process.states[PROCESS_OF_JOIN]);
 	free(f);
 	return 0;
 }

@@ -13,7 +13,7 @@ struct collected {
 	bool awaits_rows; /* its unwind tables must be published */
 	bool is_sampled;
 };
-_Static_assert(sizeof(struct collected) <= PROCESS_STATE_BYTES, "too large");
+_Static_assert(sizeof(struct collected) <= PROCESS_STATE_BYTES(PROCESS_OF_COLLECT, PROCESS_OF_JVMS), "too large");
 
 static inline struct collected *collected_of(struct process *process)
 {

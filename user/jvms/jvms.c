@@ -315,8 +315,6 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 	};
 
 	list_agent_events(jvms, &start);
-	if (jvm_process(process) != process->states[PROCESS_OF_JVMS])
-		return -ENOMEM; /* the agent would be forgotten */
 	if (!jvms->of.take_ring(jvms->of.context, &start))
 		return refuse(process);
 	return add_agent(jvms, process, agent_new(process, &jvms->of.profile->strings, &start, kind, control));
@@ -332,8 +330,6 @@ static int read_outside(struct jvms *jvms, struct process *process)
 		.metadata_lane_bytes = READER_METADATA_LANE_BYTES,
 	};
 
-	if (jvm_process(process) != process->states[PROCESS_OF_JVMS])
-		return -ENOMEM;
 	if (!jvms->of.take_ring(jvms->of.context, &start))
 		return refuse(process);
 	return add_agent(jvms, process, agent_new_outside(process, &jvms->of.profile->strings, &start));

@@ -71,7 +71,7 @@ struct jvm_process {
 	bool is_refused; /* there was no memory for its agent */
 	bool was_exited; /* it had exited when the dead were last released */
 };
-_Static_assert(sizeof(struct jvm_process) <= PROCESS_STATE_BYTES, "too large");
+_Static_assert(sizeof(struct jvm_process) <= PROCESS_STATE_BYTES(PROCESS_OF_JVMS, PROCESS_OF_SUBJECT), "too large");
 
 static inline struct jvm_process *jvm_process(struct process *process)
 {

@@ -183,20 +183,12 @@ out:
 
 void *process_state(struct process *process, enum process_folder folder)
 {
-	static _Alignas(max_align_t) char forgotten[PROCESS_STATE_BYTES];
-
-	if (!process->states[folder])
-		process->states[folder] = calloc(1, PROCESS_STATE_BYTES);
-	if (process->states[folder])
-		return process->states[folder];
-	return memset(forgotten, 0, sizeof(forgotten));
+	return &process->states[folder];
 }
 
 static void process_free(struct process *process)
 {
 	maps_release(&process->maps);
-	for (size_t i = 0; i < PROCESS_FOLDERS; i++)
-		free(process->states[i]);
 	free(process->executable);
 	free(process);
 }

@@ -14,9 +14,15 @@
 #include "base/map.h"
 #include "proc/maps.h"
 
-/* The folders that keep state for each process. */
-enum process_folder { PROCESS_OF_COLLECT, PROCESS_OF_JVMS, PROCESS_OF_SUBJECT, PROCESS_OF_JOIN, PROCESS_FOLDERS };
-#define PROCESS_STATE_BYTES 64 /* a folder's state is no larger, and owns nothing */
+/* The folders that keep state for each process. A number is the place of the folder's words among those of all. */
+enum process_folder {
+	PROCESS_OF_COLLECT,
+	PROCESS_OF_JVMS,
+	PROCESS_OF_SUBJECT = PROCESS_OF_JVMS + 3,
+	PROCESS_OF_JOIN = PROCESS_OF_SUBJECT + 6,
+	PROCESS_STATE_WORDS
+};
+#define PROCESS_STATE_BYTES(folder, next) (((next) - (folder)) * sizeof(uint64_t))
 
 struct process {
 	pid_t pid; /* in the loader's pid namespace */
@@ -32,7 +38,7 @@ struct process {
 	uint64_t maps_paid_ns; /* … this time */
 	uint32_t maps_version; /* incremented when `maps` changes */
 	bool exited; /* exited, or known from records only: its stacks are kept, but it is not in /proc */
-	void *states[PROCESS_FOLDERS]; /* see process_state() */
+	uint64_t states[PROCESS_STATE_WORDS]; /* see process_state() */
 };
 
 struct process_table {
@@ -51,8 +57,8 @@ void process_table_release(struct process_table *table);
 struct process *process_get(struct process_table *table, pid_t pid, uint64_t start_ticks);
 struct process *process_find(const struct process_table *table, pid_t pid); /* returns NULL when not seen */
 /*
- * Returns the state that a folder keeps for the process: PROCESS_STATE_BYTES, zeroed at first, which live as long as
- * the process. When out of memory, the block is zeroed again by the next call: nothing is remembered.
+ * Returns the state that a folder keeps for the process: PROCESS_STATE_BYTES up to the next folder's. It is zeroed at
+ * first, lives as long as the process, and owns nothing.
  */
 void *process_state(struct process *process, enum process_folder folder);
 /* Moves mappings from the mapping log into a process whose own can no longer be read. Empties `maps`. */

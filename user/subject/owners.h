@@ -31,7 +31,7 @@ struct subject {
 	uint64_t owner_cgroup; /* … which was in this cgroup, … */
 	uint64_t owner_ns; /* … and was looked up at this time; 0 = never */
 };
-_Static_assert(sizeof(struct subject) <= PROCESS_STATE_BYTES, "too large");
+_Static_assert(sizeof(struct subject) <= PROCESS_STATE_BYTES(PROCESS_OF_SUBJECT, PROCESS_OF_JOIN), "too large");
 
 static inline struct subject *subject_of(struct process *process)
 {
