@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 package workload;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 
 /** A class, a method of 4 kB and threads whose names would steer a terminal, break a line or be markup. Runs on. */
@@ -33,22 +31,6 @@ public final class Names {
         }
     }
 
-    private static final class Loader extends ClassLoader {
-        Work make(byte[] code) throws ReflectiveOperationException {
-            return (Work) defineClass(null, code, 0, code.length).getDeclaredConstructor().newInstance();
-        }
-    }
-
-    /** Its bytes as characters. */
-    private static String template() throws IOException {
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        try (InputStream in = Names.class.getResourceAsStream("Names$" + CLASS + ".class")) {
-            for (int next = in.read(); next >= 0; next = in.read())
-                bytes.write(next);
-        }
-        return bytes.toString("ISO-8859-1");
-    }
-
     private static String utf8(String text) {
         return new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.ISO_8859_1);
     }
@@ -63,9 +45,10 @@ public final class Names {
         while (method.length() < 4096)
             method.append('m');
         String name = "<b>" + EVIL.substring(0, 4); // as many bytes as CLASS
-        String renamed = template().replace(CLASS, (utf8(name) + CLASS).substring(0, CLASS.length()))
+        String renamed = Copies.template(Copy0000000000.class)
+            .replace(CLASS, (utf8(name) + CLASS).substring(0, CLASS.length()))
             .replace(constant(METHOD), constant(method.toString()));
-        return new Loader().make(renamed.getBytes(StandardCharsets.ISO_8859_1));
+        return Copies.make(renamed, Work.class);
     }
 
     public static void main(String[] args) throws Exception {

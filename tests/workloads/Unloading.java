@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 package workload;
 
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
-
 /**
  * Classes that come and go, so that their memory is used again and again. Each has a number, which its name and both
  * of its methods' names hold, and the one always calls the other: a stack in which two numbers differ is wrong. Runs
@@ -44,29 +39,13 @@ public final class Unloading {
         }
     }
 
-    private static final class Loader extends ClassLoader {
-        Work make(byte[] code) throws ReflectiveOperationException {
-            return (Work) defineClass(null, code, 0, code.length).getDeclaredConstructor().newInstance();
-        }
-    }
-
-    /** Its bytes as characters. */
-    private static String template() throws IOException {
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        try (InputStream in = Unloading.class.getResourceAsStream("Unloading$Copy" + NUMBER + ".class")) {
-            for (int next = in.read(); next >= 0; next = in.read())
-                bytes.write(next);
-        }
-        return bytes.toString("ISO-8859-1");
-    }
-
     public static void main(String[] args) throws Exception {
         long milliseconds = Workload.argument(args, 0, 20);
-        String template = template();
+        String template = Copies.template(Copy0000000000.class);
         Workload.ready();
         for (int i = 1;; i++) {
             String copy = template.replace(NUMBER, String.format("%010d", i));
-            sink += new Loader().make(copy.getBytes(StandardCharsets.ISO_8859_1)).outer(i, milliseconds);
+            sink += Copies.make(copy, Work.class).outer(i, milliseconds);
             if (i % AT_ONCE == 0)
                 System.gc();
         }
