@@ -11,6 +11,13 @@
 #include "walk/frame.h"
 
 #define MAX_CODE_HEAPS 8
+/*
+ * These bound what a process claims that is read from outside. A code cache has at most 2 GB (CODE_CACHE_SIZE_LIMIT of
+ * globalDefinitions.hpp), and 100,000 blobs are many.
+ */
+#define HEAP_MAX_BYTES (2ull << 30)
+#define MAX_BLOBS (1u << 20)
+#define MAX_STEPS (1u << 18) /* from a segment to the first of its block: each leads up to 254 segments back */
 #define MAX_ENTRIES 20000 /* JDK 25 has 2,000; bounds a table that has no end */
 #define SEGMENT_FREE 0xff
 #define CODELET_TEXT_BYTES 128 /* longer than the descriptions that are looked for */
@@ -129,17 +136,19 @@ static uint64_t load_field(uintptr_t object, const struct offset *offset)
 
 static void add_code_heap(uintptr_t heap)
 {
-	uintptr_t memory = heap + layout.heap_memory.value;
+	uintptr_t memory = heap + layout.heap_memory.value, low, high;
 	unsigned int shift;
 
 	if (!heap || code_heap_count == MAX_CODE_HEAPS)
 		return;
 	shift = memory_int(heap + layout.heap_segment_shift.value);
-	if (shift < 4 || shift > 20)
+	low = memory_word(memory + layout.space_low_boundary.value);
+	high = memory_word(memory + layout.space_high_boundary.value);
+	if (shift < 4 || shift > 20 || high - low > HEAP_MAX_BYTES)
 		return;
 	code_heaps[code_heap_count].heap = heap;
-	code_heaps[code_heap_count].low = memory_word(memory + layout.space_low_boundary.value);
-	code_heaps[code_heap_count].high = memory_word(memory + layout.space_high_boundary.value);
+	code_heaps[code_heap_count].low = low;
+	code_heaps[code_heap_count].high = high;
 	code_heaps[code_heap_count].segment_shift = shift;
 	code_heap_count++;
 }
@@ -257,8 +266,8 @@ static uintptr_t find_block(unsigned int i, uintptr_t pc)
 
 	if (pc >= committed_end(i) || segment >= memory_word(map + layout.space_high.value) - steps)
 		return 0;
-	while ((back = memory_byte(steps + segment)) != 0) {
-		if (back == SEGMENT_FREE || back > segment)
+	for (uint32_t n = 0; (back = memory_byte(steps + segment)) != 0; n++) {
+		if (back == SEGMENT_FREE || back > segment || n == MAX_STEPS)
 			return 0;
 		segment -= back;
 	}
@@ -531,7 +540,7 @@ static void publish_names(struct duet_jvm_layout *ret)
 		struct code_blob blob;
 		uintptr_t cursor = 0;
 
-		while (jvmstructs_next_blob(i, &cursor, &blob))
+		for (uint32_t n = 0; n < MAX_BLOBS && jvmstructs_next_blob(i, &cursor, &blob); n++)
 			if (blob.name && (uintptr_t)blob.name != ret->compiled_name &&
 			    (uintptr_t)blob.name != ret->native_name)
 				publish_name(ret, (uintptr_t)blob.name, &count);

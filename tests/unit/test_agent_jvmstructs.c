@@ -184,6 +184,28 @@ static void test_committed(void **state)
 	assert_false(jvmstructs_is_committed(heap.low + 1, SIZE_MAX));
 }
 
+/* What a process claims that is read from outside must not cost a walk without end. */
+static void test_a_heap_without_end(void **state)
+{
+	struct {
+		uintptr_t low, high;
+		uint32_t shift;
+	} claimed = {4096, 4096 + HEAP_MAX_BYTES, 7};
+
+	(void)state;
+	layout.heap_memory = layout.space_low_boundary = KNOWN(0);
+	layout.space_high_boundary = KNOWN(offsetof(__typeof__(claimed), high));
+	layout.heap_segment_shift = KNOWN(offsetof(__typeof__(claimed), shift));
+	code_heap_count = 0;
+	add_code_heap((uintptr_t)&claimed);
+	assert_int_equal(code_heap_count, 1);
+	claimed.high++;
+	add_code_heap((uintptr_t)&claimed);
+	claimed = (__typeof__(claimed)){8192, 4096, 7};
+	add_code_heap((uintptr_t)&claimed);
+	assert_int_equal(code_heap_count, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +215,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_map_that_leads_out, make_heap, drop_heap),
 		cmocka_unit_test_setup_teardown(test_map_behind_the_heap, make_heap, drop_heap),
 		cmocka_unit_test_setup_teardown(test_committed, make_heap, drop_heap),
+		cmocka_unit_test_setup_teardown(test_a_heap_without_end, make_heap, drop_heap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include "outside/exports.h"
 
 #define PAGE 4096u
-#define PAGES 256u /* a power of two */
+#define PAGES 64u /* 256 kB; a power of two */
 
 struct page {
 	uintptr_t address;

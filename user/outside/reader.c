@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "answers.h"
-#include "base/rights.h"
 #include "base/clock.h"
+#include "base/rights.h"
 #include "duet_agent.h"
 #include "jvmstructs.h"
 #include "outside/image.h"
@@ -25,11 +25,11 @@
 #include "proc/process.h"
 
 #define PATIENCE_S 10 /* for one piece of work, which takes milliseconds; then SIGALRM ends the process */
-/* How soon the layout is read again: at once in a JVM that starts, rarely in one that has run for long. */
+/* How often the JVM is looked at: at first, while it may be starting, and in the end. */
 #define LOOK_FIRST_NS (2 * NS_PER_MS)
-#define LOOK_LAST_NS NS_PER_SEC
+#define LOOK_LAST_NS (100 * NS_PER_MS)
 #define STEP_MS 1
-#define LINKED_NS NS_PER_SEC /* the dynamic linker takes a few milliseconds */
+#define LINKED_STEPS 10 /* of 1, 2, 4, … ms: the dynamic linker takes a few milliseconds */
 
 struct outside {
 	int loader;
@@ -60,7 +60,7 @@ static int send_packet(int to, struct duet_message *message, enum duet_message_t
 	return send(to, message, size, MSG_NOSIGNAL) == (ssize_t)size ? 0 : -EPIPE;
 }
 
-/* Returns the descriptor that came with the message, or -1. Closes any other. */
+/* Returns the descriptor that came with the message, or -1. There is room for one only: the kernel closes others. */
 static int take_descriptor(struct msghdr *message)
 {
 	struct cmsghdr *head = CMSG_FIRSTHDR(message);
@@ -122,11 +122,11 @@ static int begin(struct outside *outside, int error, const char *why)
 }
 
 /* Waits a moment. Returns true when the loader or the JVM is gone. */
-static bool is_over(const struct outside *outside)
+static bool is_over(const struct outside *outside, int wait_ms)
 {
 	struct pollfd fds[] = {{.fd = outside->loader}, {.fd = outside->jvm, .events = POLLIN}};
 
-	return poll(fds, 2, STEP_MS) > 0 && (fds[0].revents || fds[1].revents);
+	return poll(fds, 2, wait_ms) > 0 && (fds[0].revents || fds[1].revents);
 }
 
 /*
@@ -154,32 +154,46 @@ static bool is_loaded(void *context)
 	return false;
 }
 
+/* A JVM makes the first code of these kinds when it needs it. Then it has started, and its layout stays as it is. */
+static bool has_all_kinds(const struct duet_jvm_layout *layout)
+{
+	return layout->compiled_name && layout->native_name && layout->frameless_names[0];
+}
+
 /*
- * Sends the layout when it has changed. It does as the JVM starts, and when the first code of a kind is made. There are
- * no jmethodIDs in it: nobody asks the JVM to make them, and since JDK 26 they lead nowhere.
+ * Sends the layout when it has changed. There are no jmethodIDs in it: nobody asks the JVM to make them, and since JDK
+ * 26 they lead nowhere.
  */
-static void look(struct outside *outside, uint64_t now_ns)
+static void send_layout(struct outside *outside)
 {
 	struct duet_jvm_layout layout;
 	struct ring_part part = {&layout, sizeof(layout)};
 
-	outside->look_ns = now_ns + outside->step_ns;
-	outside->step_ns = outside->step_ns < LOOK_LAST_NS / 2 ? outside->step_ns * 2 : LOOK_LAST_NS;
 	memory_renew();
 	if (!jvmstructs_renew_heaps() || !jvmstructs_layout(&layout, outside->image.java_version)) {
 		outside->step_ns = LOOK_FIRST_NS;
 		return;
 	}
-	if (!outside->unloads_at)
-		outside->unloads_at = jvmstructs_counter("java.cls.unloadedClasses");
-	(void)is_loaded(outside);
 	layout.holder_ids = DUET_JVM_NO_FIELD;
 	if (!memcmp(&layout, &outside->layout, sizeof(layout)))
 		return;
-	if (!outside->layout.call_stub_return)
+	if (!outside->layout.call_stub_return) {
+		outside->unloads_at = jvmstructs_counter("java.cls.unloadedClasses");
+		(void)is_loaded(outside); /* before any name */
 		answer_heaps(&(struct answers){.ring = &outside->ring});
+	}
 	if (ring_write(&outside->ring, DUET_AGENT_LAYOUT, &part, 1, RING_WAIT))
 		outside->layout = layout;
+}
+
+/* To read a layout takes a walk over all code, of which there is little while a kind is missing. */
+static void look(struct outside *outside, uint64_t now_ns)
+{
+	outside->look_ns = now_ns + outside->step_ns;
+	outside->step_ns = outside->step_ns < LOOK_LAST_NS / 2 ? outside->step_ns * 2 : LOOK_LAST_NS;
+	if (!has_all_kinds(&outside->layout))
+		send_layout(outside);
+	(void)is_loaded(outside);
 }
 
 static void answer(struct outside *outside, const struct duet_message_want *want)
@@ -189,9 +203,11 @@ static void answer(struct outside *outside, const struct duet_message_want *want
 	for (uint32_t i = 0; i < want->count && i < DUET_WANTS_AT_ONCE; i++) {
 		const struct duet_want *one = &want->wants[i];
 
+		alarm(0); /* the loader may be stopped for longer */
 		while (!ring_has_room(&outside->ring))
-			if (is_over(outside))
+			if (is_over(outside, STEP_MS))
 				return;
+		alarm(PATIENCE_S);
 		if (one->kind == DUET_WANT_METHOD)
 			answer_method(&answers, one->key);
 		else
@@ -265,12 +281,10 @@ static int open_jvm(pid_t pid, uint64_t start_ticks)
 /* In a process that has just mapped its libjvm.so, the dynamic linker has not relocated the tables yet. */
 static int open_image(struct outside *outside, pid_t pid, const char **ret_why)
 {
-	uint64_t until_ns = clock_monotonic_ns() + LINKED_NS;
-	int err;
+	int err = image_open(&outside->image, pid, ret_why);
 
-	do {
+	for (int i = 0; i < LINKED_STEPS && err && err != -EPERM && !is_over(outside, STEP_MS << i); i++)
 		err = image_open(&outside->image, pid, ret_why);
-	} while (err && err != -EPERM && clock_monotonic_ns() < until_ns && !is_over(outside));
 	return err;
 }
 
@@ -290,40 +304,47 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 		serve(&outside);
 }
 
-/*
- * Runs in the helper: forks the reader, and leaves it to init. Its only descriptor is the socket. The answer is the
- * other end and the reader's pid.
- */
-static int fork_work(const struct helper_task *task, struct helper_answer *answer)
+/* Forks the reader, and leaves it to init. Its only descriptor is the socket. Returns its pid, or -1. */
+static pid_t fork_reader(int socket, pid_t pid, uint64_t start_ticks)
 {
-	int pair[2], between[2];
-	pid_t child, reader = 0;
+	pid_t child, reader = -1;
+	int between[2];
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
 	if (pipe2(between, O_CLOEXEC) < 0)
-		return close(pair[0]), close(pair[1]), -EMFILE;
+		return -1;
 	child = fork();
 	if (!child) {
 		reader = fork();
 		if (!reader) {
-			dup2(pair[1], 3);
+			dup2(socket, 3);
 			closefrom(4);
-			run(3, task->pid, task->number);
+			run(3, pid, start_ticks);
 		} else {
 			(void)!write(between[1], &reader, sizeof(reader));
 		}
 		_exit(0);
 	}
-	close(pair[1]);
 	close(between[1]);
-	if (child < 0 || read(between[0], &reader, sizeof(reader)) != sizeof(reader))
+	if (child > 0 && read(between[0], &reader, sizeof(reader)) != sizeof(reader))
 		reader = -1;
 	close(between[0]);
 	if (child > 0)
 		waitpid(child, NULL, 0);
-	buf_add(&answer->text, (const char *)&reader, sizeof(reader));
+	return reader;
+}
+
+/* Runs in the helper. The answer is the reader's pid and the other end of its socket. */
+static int fork_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	int pair[2];
+	pid_t reader;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	reader = fork_reader(pair[1], task->pid, task->number);
+	close(pair[1]);
 	answer->fd = pair[0];
+	buf_add(&answer->text, (const char *)&reader, sizeof(reader));
 	return reader > 0 ? 0 : -EAGAIN;
 }
 
