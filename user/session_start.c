@@ -70,18 +70,36 @@ static int attach_host(struct session *session)
 	return 0;
 }
 
-/* With -p, the command ends before anything is recorded if all targets are JVMs and no agent could be attached. */
-static int wait_for_agents(struct session *session)
+/* Returns the number of agents that failed, with one of them, or 0 if there is anything of a JVM to record. */
+static size_t count_failed(const struct agents *agents, const struct agent **ret_failed)
 {
 	size_t failed = 0;
 
+	for (size_t i = 0; i < agents->len; i++) {
+		const struct agent *agent = agents->items[i];
+
+		if (agent->state != AGENT_FAILED)
+			return 0;
+		if (agent->reader)
+			continue;
+		failed++;
+		*ret_failed = agent;
+	}
+	return failed;
+}
+
+/* With -p, the command ends before anything is recorded if all targets are JVMs and no agent could be attached. */
+static int wait_for_agents(struct session *session)
+{
+	const struct agent *agent = NULL;
+	size_t failed;
+
 	while (!jvms_settled(&session->jvms) && !session->interrupted)
 		session_step(session, POLL_ATTACH_MS);
-	for (size_t i = 0; i < session->jvms.agents.len; i++)
-		failed += session->jvms.agents.items[i]->state == AGENT_FAILED;
-	if (failed && failed == session->jvms.agents.len && !session->options->host && !session->jvms.natives) {
+	failed = count_failed(&session->jvms.agents, &agent);
+	if (failed && !session->options->host && !session->jvms.natives) {
 		if (failed == 1)
-			log_error("%s", session->jvms.agents.items[0]->why);
+			log_error("%s", agent->why);
 		else
 			log_error("the agent could not be attached to any of the %zu processes", failed);
 		return -EPERM;

@@ -138,7 +138,7 @@ static int check_engine(const struct session_options *session)
 	}
 	for (size_t i = 0; session->agent == AGENT_NEVER && i < session->events.len; i++)
 		if (!event_has_ticks(session->events.items[i].event)) {
-			log_error("--no-attach: %s comes from the agent in the JVM",
+			log_error("--agent never: %s comes from the agent in the JVM",
 				  session->events.items[i].event->name);
 			return -EINVAL;
 		}
@@ -149,7 +149,7 @@ static int check_engine(const struct session_options *session)
 	}
 	if (engine->standalone && (session->host || session->agent == AGENT_NEVER)) {
 		log_error("%s needs the bpf engine: engine %s sees only JVMs with an agent",
-			  session->agent == AGENT_NEVER ? "--no-attach"
+			  session->agent == AGENT_NEVER ? "--agent never"
 			  : session->cgroup	  ? "--cgroup"
 			  : session->container ? "--container"
 			  : session->comm	  ? "--comm"
@@ -309,8 +309,14 @@ static int set_agent(struct session_options *session, const struct record_option
 		[AGENT_NEEDED] = "needed",
 		[AGENT_NEVER] = "never",
 	};
-	const char *word = options->agent ? options->agent : options->no_attach ? "never" : "always";
+	const char *word = options->agent;
 
+	if (options->no_attach && word && strcmp(word, words[AGENT_NEVER]) != 0) {
+		log_error("--no-attach is --agent never: leave out --agent %s", word);
+		return -EINVAL;
+	}
+	if (!word)
+		word = words[options->no_attach ? AGENT_NEVER : AGENT_ALWAYS];
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (strcmp(word, words[i]))
 			continue;

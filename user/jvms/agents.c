@@ -22,6 +22,8 @@
 #define MESSAGE_MAX 512 /* bytes of the largest control message, with room */
 #define HANDLER_MAX_NS NS_PER_MS /* the most that a JVM may claim for one signal */
 #define METADATA_BUDGET 16384 /* records a step: they cost more than samples, and other JVMs wait */
+#define LAYOUT_NS NS_PER_SEC /* wait for what a reader finds; a JVM that is starting may take longer */
+#define READER_BYTES (1u << 20) /* memory of its own that a reader touches */
 #define HANDSHAKE_TIMEOUT_NS (10 * NS_PER_SEC) /* the same as the agent's timeout for us */
 
 static void agent_fail(struct agent *agent, int error, const char *why)
@@ -135,7 +137,10 @@ bool agent_may_try_again(const struct agent *agent)
 
 bool agent_settled(const struct agent *agent)
 {
-	return agent->state == AGENT_RUNNING || agent->state == AGENT_GONE || agent->state == AGENT_FAILED;
+	bool is_read = !agent->reader || jvm_layout(agent->jvm) ||
+		       clock_monotonic_ns() > agent->begun_ns + LAYOUT_NS;
+
+	return (agent->state == AGENT_RUNNING && is_read) || agent->state == AGENT_GONE || agent->state == AGENT_FAILED;
 }
 
 static void finish_attach(struct agent *agent)
@@ -498,6 +503,8 @@ size_t agent_shared_bytes(const struct agent *agent)
 {
 	size_t ring = agent->ring ? agent_ring_touched(agent->ring) : 0;
 
+	if (agent->reader && agent->socket >= 0)
+		ring += READER_BYTES;
 	return ring + (agent->unwinding.tables ? unwind_tables_touched(agent->unwinding.tables) : 0);
 }
 

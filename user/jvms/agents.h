@@ -48,8 +48,7 @@ struct agent {
 	struct attach attach;
 	/* Read from outside: pid of the process that reads and speaks the agent's protocol. 0: an agent in the JVM. */
 	pid_t reader;
-	/* of its samples; for readers */
-	uint32_t walks, cut;
+	uint32_t walks, cut; /* of a reader: samples of its JVM, and those whose walk was cut; see jvms_note_walk() */
 	/*
 	 * Reads the JVM from outside until this agent is running, or for good if it fails; or NULL. Not owned: it is in
 	 * the list of agents, too.
@@ -129,7 +128,8 @@ void agent_ask(struct agent *agent); /* sends the collected requests, or a STOP 
 /* Forgets all requests. Call periodically: answers carry no request number, so a lost one would count as pending. */
 void agent_forget_asked(struct agent *agent);
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; aborts an agent that is not running yet */
-bool agent_settled(const struct agent *agent); /* RUNNING, GONE or FAILED */
+/* RUNNING, GONE or FAILED; of a reader also: it has found the layout, or has had a second for it */
+bool agent_settled(const struct agent *agent);
 bool agent_may_try_again(const struct agent *agent); /* FAILED for a cause that may pass */
 
 /*
@@ -137,7 +137,7 @@ bool agent_may_try_again(const struct agent *agent); /* FAILED for a cause that 
  * the agent AGENT_FAILED.
  */
 void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context);
-size_t agent_shared_bytes(const struct agent *agent); /* RAM that the agent shares with us */
+size_t agent_shared_bytes(const struct agent *agent); /* RAM that it shares with us, and a reader's own */
 uint64_t agent_handler_ns(const struct agent *agent); /* CPU time in its signal handler: the agent's claim, bounded */
 uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter);
 

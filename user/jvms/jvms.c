@@ -22,6 +22,8 @@
 /* a reader waits too, and takes no samples; most are needed for a moment only */
 #define READER_SAMPLE_LANE_BYTES (256u << 10)
 #define READER_METADATA_LANE_BYTES (1u << 20)
+#define MOST_READERS 512
+#define NO_ROOM "--max-memory has no room for its agent"
 #define TABLES_BYTES (16u << 20) /* pages are touched only as far as they are filled; libjvm.so takes 1.5 MB */
 #define JAVA_SAMPLE_BYTES 2048 /* record of a typical stack, for the size of the lane */
 #define FIRST_RETRY_S 2
@@ -201,7 +203,7 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 		on_running(jvms, agent);
 	if (before == AGENT_RUNNING && jvms->collector && !is_replaced(agent))
 		collector_forbid(jvms->collector, agent->process->pid);
-	if (agent->state == AGENT_FAILED && goes_on_without(jvms))
+	if (agent->state == AGENT_FAILED && (agent->reader || goes_on_without(jvms)))
 		on_failed(jvms, agent);
 }
 
@@ -250,10 +252,10 @@ static void progress(struct jvms *jvms, struct agent *agent, bool readable)
 /* ---- attaching ---- */
 
 /* Warns only once: a host may have hundreds of JVMs. */
-static int refuse(struct process *process)
+static int refuse(struct process *process, const char *why)
 {
 	if (!jvm_process(process)->is_refused && !loader_counters[DUET_LOADER_JVMS_REFUSED]++)
-		log_warn("JVM %d: --max-memory has no room for its agent: native frames only", process->pid);
+		log_warn("JVM %d: %s: native frames only", process->pid, why);
 	jvm_process(process)->is_refused = true;
 	return 0;
 }
@@ -316,8 +318,24 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 
 	list_agent_events(jvms, &start);
 	if (!jvms->of.take_ring(jvms->of.context, &start))
-		return refuse(process);
+		return refuse(process, NO_ROOM);
 	return add_agent(jvms, process, agent_new(process, &jvms->of.profile->strings, &start, kind, control));
+}
+
+/* Each reader is a process of ours, and any user may start programs that look like JVMs. */
+static bool has_most_readers(const struct jvms *jvms)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < jvms->agents.len; i++)
+		count += jvms->agents.items[i]->reader && jvms->agents.items[i]->socket >= 0;
+	return count >= MOST_READERS;
+}
+
+/* It is no loss if an agent comes. */
+static int refuse_reader(const struct jvms *jvms, struct process *process, const char *why)
+{
+	return jvms_attaches(jvms) ? 0 : refuse(process, why);
 }
 
 /* Without an agent: the JVM is read from outside, and BPF walks its frames. */
@@ -330,8 +348,10 @@ static int read_outside(struct jvms *jvms, struct process *process)
 		.metadata_lane_bytes = READER_METADATA_LANE_BYTES,
 	};
 
+	if (has_most_readers(jvms))
+		return refuse_reader(jvms, process, "too many JVMs are read from outside");
 	if (!jvms->of.take_ring(jvms->of.context, &start))
-		return refuse(process);
+		return refuse_reader(jvms, process, NO_ROOM);
 	return add_agent(jvms, process, agent_new_outside(process, &jvms->of.profile->strings, &start));
 }
 

@@ -148,19 +148,26 @@ static int take_natives(struct jvms *jvms)
 
 /* ---- JVMs ---- */
 
+/* An agent that fails is a failure of the command, see the session's start; a JVM that cannot be read is not. */
+static int attach_target(struct jvms *jvms, struct process *process)
+{
+	struct attach_control control;
+	int err;
+
+	if (!jvms_attaches(jvms)) {
+		jvms_notice(jvms, process);
+		return 0;
+	}
+	err = attach_control_new(&control, process->pid);
+	return err ? err : jvms_attach(jvms, process, ATTACH_RUNNING, &control);
+}
+
 int jvms_attach_targets(struct jvms *jvms)
 {
 	int err = jvms->of.policy == AGENT_NEVER ? 0 : take_natives(jvms);
 
-	for (size_t i = 0; !err && jvms_attaches(jvms) && i < jvms->of.pid_count; i++) {
-		struct process *process = target(jvms, i);
-		struct attach_control control;
-
-		if (is_native(process))
-			continue;
-		err = attach_control_new(&control, process->pid);
-		if (!err)
-			err = jvms_attach(jvms, process, ATTACH_RUNNING, &control);
-	}
+	for (size_t i = 0; !err && i < jvms->of.pid_count; i++)
+		if (!is_native(target(jvms, i)))
+			err = attach_target(jvms, target(jvms, i));
 	return err;
 }

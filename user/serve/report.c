@@ -98,13 +98,23 @@ static void walk_texts(const struct report *report, char *walked, char *agreed, 
 		 (unsigned long long)less, (unsigned long long)contradicted, percent(contradicted, compared));
 }
 
+/* Returns false when all JVMs were read from outside: then there is no second witness. */
+static bool has_witness(const struct report *report)
+{
+	for (size_t i = 0; i < report->agents->len; i++)
+		if (!report->agents->items[i]->reader)
+			return true;
+	return report->outcomes->checked;
+}
+
 static void facts_of_walk(const struct report *report)
 {
 	char walked[TEXT_MAX], agreed[TEXT_MAX];
 
 	walk_texts(report, walked, agreed, TEXT_MAX);
 	profile_add_fact(report->profile, "walked", "%s", walked);
-	profile_add_fact(report->profile, "agreed", "%s", agreed);
+	if (has_witness(report))
+		profile_add_fact(report->profile, "agreed", "%s", agreed);
 }
 
 /* Handler times are the JVMs' claims. */
@@ -312,7 +322,8 @@ static void summary_of_walk(const struct report *report)
 
 	walk_texts(report, walked, agreed, TEXT_MAX);
 	log_info("walked: %s", walked);
-	log_info("agreed: %s", agreed);
+	if (has_witness(report))
+		log_info("agreed: %s", agreed);
 	for (size_t i = 0; i < DUET_WALK_END_MAX; i++)
 		if (outcomes->walk_ends[i])
 			log_debug("walks that ended at %s: %llu", ends[i], (unsigned long long)outcomes->walk_ends[i]);
