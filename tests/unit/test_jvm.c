@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "runtime/jvm.h"
 
 struct fixture {
@@ -389,6 +390,16 @@ static void test_gone_is_remembered_for_a_moment(void **state)
 	assert_false(jvm_is_gone(f->jvm, &gone.want, 0));
 }
 
+/* A sample is cached when it is younger than the last change. */
+static void test_no_change_is_in_the_future(void **state)
+{
+	const struct duet_unloaded unloaded = {.since_ns = UINT64_MAX};
+	struct fixture *f = *state;
+
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_UNLOADED, &unloaded, sizeof(unloaded)), 0);
+	assert_true(jvm_changed_ns(f->jvm) <= clock_monotonic_ns());
+}
+
 static const char *bare_name(const struct fixture *f, uint64_t time_ns)
 {
 	const struct jvm_method *method = jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE, time_ns);
@@ -515,6 +526,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_full_tables_forget_what_is_unused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_jvms_share_a_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gone_is_remembered_for_a_moment, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_change_is_in_the_future, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bare_methods_have_times, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bare_methods_are_asked_for_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_answers_change_no_stack, set_up, tear_down),

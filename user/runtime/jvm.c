@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "runtime/class_name.h"
@@ -85,9 +86,16 @@ static uint32_t intern_class(struct jvm *jvm, const char *signature, uint32_t le
 	return id;
 }
 
-/* Records come late, and some have equal times. Each change still gets a time of its own. */
+/*
+ * Records come late, and some have equal times. Each change still gets a time of its own. Times are the agent's claims:
+ * with one in the future, no stack would be cached any more.
+ */
 static void note_change(struct jvm *jvm, uint64_t time_ns)
 {
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (time_ns > now_ns)
+		time_ns = now_ns;
 	jvm->changed_ns = time_ns > jvm->changed_ns ? time_ns : jvm->changed_ns + 1;
 }
 
