@@ -17,6 +17,9 @@
  *   loader -> STOP     (after the tgid was removed from the BPF map `jvms`)
  *   agent  -> STOPPED  no more records will come; sent without a STOP when the JVM shuts down
  *
+ * A reader from outside (user/outside/) takes the agent's part for a JVM without an agent. Its socket is one of a pair,
+ * so there is no PROOF, and START names no event.
+ *
  * Either side may close at any time. If the loader dies, the agent stops and waits for the next attach. If the JVM
  * dies, the loader drains the ring.
  */

@@ -163,9 +163,8 @@ static void tell_some(const struct answers *answers, const struct duet_java_fram
 }
 
 /*
- * A JVM may end before the loader has asked for the names too. So they are sent with the code, those that the sample
- * hit first. ring_has_room() wants room for two records, so that there is still room for the code after the last
- * method.
+ * Sends names with the code, because the JVM may end before the loader asks for them. The names that the sample has hit
+ * come first. ring_has_room() wants room for two records: after the last method there is still room for the code.
  */
 static void tell_methods(const struct answers *answers, const struct nmethod_record *record, uint64_t pc)
 {

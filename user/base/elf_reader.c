@@ -42,8 +42,8 @@ static int check_header(const union header *header, size_t len)
 
 /*
  * Takes the section names from the budget: libelf reads all of them when the first is asked for. Returns false when
- * they do not fit, are compressed, because libelf would inflate them, or do not end in NUL, because libelf would look
- * for the last NUL each time.
+ * they do not fit the budget. Also refuses compressed names, which libelf would inflate, and names without a NUL at the
+ * end, in which libelf would look for the last NUL each time.
  */
 static bool takes_names(struct elf_reader *reader)
 {

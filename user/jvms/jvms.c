@@ -19,7 +19,7 @@
 #define TAP_LANE_BYTES (8u << 20)
 /* the agent waits when the lane is full; it holds two polls' worth of a large JVM's code */
 #define METADATA_LANE_BYTES (4u << 20)
-/* a reader waits too, and takes no samples; most are needed for a moment only */
+/* a reader takes no samples and waits when its lane is full; most run only until the agent is in */
 #define READER_SAMPLE_LANE_BYTES (256u << 10)
 #define READER_METADATA_LANE_BYTES (1u << 20)
 #define MOST_READERS 512
@@ -332,7 +332,7 @@ static bool has_most_readers(const struct jvms *jvms)
 	return count >= MOST_READERS;
 }
 
-/* It is no loss if an agent comes. */
+/* Counts no loss if an agent comes: it will describe the JVM. */
 static int refuse_reader(const struct jvms *jvms, struct process *process, const char *why)
 {
 	return jvms_attaches(jvms) ? 0 : refuse(process, why);

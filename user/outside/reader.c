@@ -121,7 +121,7 @@ static int begin(struct outside *outside, int error, const char *why)
 	return err;
 }
 
-/* Waits a moment. Returns true when the loader or the JVM is gone. */
+/* Waits so long, or until the loader or the JVM is gone. Returns true in that case. */
 static bool is_over(const struct outside *outside, int wait_ms)
 {
 	struct pollfd fds[] = {{.fd = outside->loader}, {.fd = outside->jvm, .events = POLLIN}};

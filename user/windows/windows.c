@@ -197,9 +197,7 @@ static void next_window(struct windows *windows)
 	malloc_trim(0);
 }
 
-/*
- * Ends the window and begins the next. `is_late`: the disk has been hung for so long that this window is not written.
- */
+/* Ends the window and begins the next. `is_late`: the disk hangs, so this window is not written. */
 static void end_window(struct windows *windows, bool is_late)
 {
 	struct profile *profile = windows->of.profile;
