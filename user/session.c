@@ -87,7 +87,7 @@ static void await_last_signals(struct session *session)
 	const uint64_t signals_ns = now_ns + LAST_SIGNALS_NS, names_ns = now_ns + LAST_NAMES_NS;
 
 	session_read_rings(session);
-	while (join_held(session->join) && jvms_any(&session->jvms, AGENT_RUNNING) &&
+	while (decided_waiting(&session->decided) && jvms_any(&session->jvms, AGENT_RUNNING) &&
 	       (now_ns < signals_ns || (now_ns < names_ns && jvms_any_unanswered(&session->jvms)))) {
 		session_step(session, POLL_ATTACH_MS);
 		now_ns = clock_monotonic_ns();
@@ -112,7 +112,7 @@ static void stop(struct session *session)
 	jvms_tell_unfaithful(&session->jvms, AGENT_STOPPING, "did not confirm the end of the recording");
 	while (!session_read_rings(session))
 		;
-	join_flush(session->join, NULL);
+	decided_flush(&session->decided, NULL);
 }
 
 static int open_signals(void)
@@ -200,7 +200,7 @@ static void open_jvms(struct session *session)
 					  .symbols = session->symbols,
 					  .owners = &session->owners,
 					  .leave_alone = &options->leave_alone,
-					  .join = session->join,
+					  .decided = &session->decided,
 					  .unwinding = &session->unwinding,
 					  .names = &session->budget.names,
 					  .take_ring = take_ring,
@@ -227,7 +227,6 @@ static int session_open(struct session *session, const struct session_options *o
 	process_table_init(&session->processes);
 	session->short_lived.processes = &session->processes;
 	session->symbols = symbols_new();
-	session->join = join_new(session_on_decided, session);
 	overhead_open(&session->overhead,
 		      &(struct overhead_parts){
 			      .events = &options->events,
@@ -236,14 +235,13 @@ static int session_open(struct session *session, const struct session_options *o
 			      .symbols = session->symbols,
 		      },
 		      options->max_overhead, session->cpus);
-	decided_init(&session->decided, &session->profile, session->symbols, &session->owners,
-		     &session->windows.written);
 	buf_init(&session->cgroup);
 	owners_open(&session->owners, &session->profile, options->spark_names);
 	host_open(&session->host);
 	open_jvms(session);
 	notify_open(&session->notify);
-	if (profile_init(&session->profile) < 0 || !session->symbols || !session->join || session->signal_fd < 0) {
+	if (session_open_decided(session) < 0 || profile_init(&session->profile) < 0 || !session->symbols ||
+	    session->signal_fd < 0) {
 		log_error("out of memory or descriptors before the recording began");
 		return -ENOMEM;
 	}
@@ -266,10 +264,9 @@ static void session_close(struct session *session)
 	windows_release(&session->windows);
 	budget_close(&session->budget);
 	notify_close(&session->notify);
-	resolver_release(&session->decided.resolver);
+	decided_release(&session->decided);
 	owners_release(&session->owners);
 	buf_release(&session->cgroup);
-	join_free(session->join);
 	parts_release(&session->parts);
 	symbols_free(session->symbols);
 	profile_release(&session->profile);
@@ -320,8 +317,7 @@ static int open_windows(struct session *session)
 		.files = &options->folder,
 		.style = &options->style,
 		.profile = &session->profile,
-		.resolver = &session->decided.resolver,
-		.join = session->join,
+		.decided = &session->decided,
 		.processes = &session->processes,
 		.agents = &session->jvms.agents,
 		.tell = tell_window,

@@ -37,7 +37,6 @@ struct session {
 	struct unwinding unwinding;
 	struct profile profile;
 	struct decided decided;
-	struct join *join;
 	struct parts parts; /* parts of BPF's samples */
 	struct short_lived short_lived;
 	uint64_t jvms_seen; /* see new_jvms_next() */
@@ -84,8 +83,7 @@ void session_release_dead(void *session); /* frees agents and processes that hav
 void session_step(struct session *session, int timeout_ms);
 bool session_read_rings(struct session *session); /* false: BPF's ring is not empty, but reading took too long */
 
-/* The join's handler (join_handler): adds one decided sample to the profile. */
-bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
-			const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance);
+/* Opens session->decided, through which samples get from the rings to the profile. Returns 0 or -ENOMEM. */
+int session_open_decided(struct session *session);
 
 #endif

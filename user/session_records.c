@@ -20,7 +20,7 @@
 #include "session_internal.h"
 
 #define NS_PER_TICK 10000000 /* USER_HZ is 100 */
-#define FORGET_NS (JOIN_WAIT_NS + JOIN_NAMES_WAIT_NS)
+#define FORGET_NS (2 * JOIN_WAIT_NS + DECIDED_WAIT_NS)
 #define PUBLISH_NS (NS_PER_SEC / 50)
 #define READ_PART 256 /* records */
 #define READ_PARTS 4096
@@ -28,17 +28,38 @@
 
 /* ---- one sample, decided ---- */
 
-bool session_on_decided(void *context, void *owner, const struct duet_sample *sample,
-			const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance)
+static void on_decided(void *context, void *owner, const struct duet_sample *sample,
+		       const struct duet_java_sample *java, enum join_outcome outcome)
 {
 	struct session *session = context;
 	struct agent *agent = owner;
 
-	last_chance |= agent->state == AGENT_GONE || agent->state == AGENT_FAILED; /* it no longer answers */
-	if (decided_add(&session->decided, agent->process, agent->jvm, sample, java, outcome, last_chance))
-		return true;
-	jvms_ask(&session->jvms, agent, session->decided.resolver.wants.items, session->decided.resolver.wants.len);
-	return false;
+	decided_add(&session->decided,
+		    &(struct decision){agent, agent->process, agent->jvm, sample, java, outcome});
+}
+
+static bool ask_agent(void *context, void *owner, const struct duet_want *wants, size_t count)
+{
+	struct session *session = context;
+	struct agent *agent = owner;
+
+	if (agent->state == AGENT_GONE || agent->state == AGENT_FAILED)
+		return false;
+	jvms_ask(&session->jvms, agent, wants, count);
+	return true;
+}
+
+int session_open_decided(struct session *session)
+{
+	return decided_open(&session->decided, &(struct decided_parts){
+						       .profile = &session->profile,
+						       .symbols = session->symbols,
+						       .owners = &session->owners,
+						       .windows = &session->windows.written,
+						       .handler = on_decided,
+						       .ask = ask_agent,
+						       .context = session,
+					       });
 }
 
 /* ---- records ---- */
@@ -97,13 +118,14 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 	}
 	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid) {
 		jvms_note_walk(&session->jvms, agent, sample);
-		return (void)join_sample(session->join, agent, sample, clock_monotonic_ns());
+		return (void)join_sample(session->decided.join, agent, sample, clock_monotonic_ns());
 	}
 	if (agent && sample->ns_tid == agent->tid) {
 		agent->host_tid = (pid_t)sample->head.tid;
 		outcomes_add_own(&session->decided.outcomes, sample);
 	}
-	decided_add(&session->decided, process, NULL, sample, NULL, JOIN_STANDALONE, true);
+	decided_add(&session->decided,
+		    &(struct decision){.process = process, .sample = sample, .outcome = JOIN_STANDALONE});
 }
 
 /* The process's old JVM is gone; the new program may be another JVM. */
@@ -163,7 +185,7 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 		return;
 	overhead_note_sample(&session->overhead);
 	session->overhead.signals += !(sample->flags & DUET_SAMPLE_CALLED);
-	join_sample(session->join, agent, sample, clock_monotonic_ns());
+	join_sample(session->decided.join, agent, sample, clock_monotonic_ns());
 }
 
 static void on_agent_record(void *context, struct agent *agent, uint16_t type, const void *payload, uint32_t size)
@@ -173,7 +195,7 @@ static void on_agent_record(void *context, struct agent *agent, uint16_t type, c
 	if (!claims_check(agent, type, payload))
 		return;
 	if (type == DUET_AGENT_JAVA_SAMPLE)
-		join_offer(session->join, agent, payload, size, clock_monotonic_ns());
+		join_offer(session->decided.join, agent, payload, size, clock_monotonic_ns());
 	else if (type == DUET_AGENT_SAMPLE)
 		on_agent_sample(session, agent, payload);
 	else
@@ -192,7 +214,7 @@ static bool read_kernel(struct session *session, uint64_t now_ns)
 		if (session->collector)
 			got = collector_read(session->collector, on_kernel_record, session, READ_PART,
 					     &loader_counters[DUET_LOADER_BAD_RECORD]);
-		join_run(session->join, now_ns);
+		decided_run(&session->decided, now_ns);
 		budget_step(&session->budget, now_ns);
 		if (got < READ_PART)
 			return true;

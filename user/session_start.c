@@ -145,9 +145,8 @@ static int use_engine(struct session *session, enum session_engine engine)
 {
 	const struct budget_parts parts = {
 		.profile = &session->profile,
-		.resolver = &session->decided.resolver,
+		.decided = &session->decided,
 		.symbols = session->symbols,
-		.join = session->join,
 		.unwinding = &session->unwinding,
 		.agents = &session->jvms.agents,
 		.processes = &session->processes,

@@ -320,14 +320,16 @@ static uint32_t sample_thread(struct replay *replay, const struct java_process *
 			      intern_text(&replay->profile.strings, name), java->process->comm, 0);
 }
 
-static bool on_decided(void *context, void *owner, const struct duet_sample *sample,
-		       const struct duet_java_sample *record, enum join_outcome outcome, bool last_chance)
+static void on_decided(void *context, void *owner, const struct duet_sample *sample,
+		       const struct duet_java_sample *record, enum join_outcome outcome)
 {
 	struct replay *replay = context;
 	struct java_process *java = owner;
-	int64_t node =
-		resolve_sample(&replay->resolver, java->process, java->jvm, sample, record, outcome, last_chance);
+	const struct decision decision = {java, java->process, java->jvm, sample, record, outcome};
+	int64_t node;
 
+	resolve_stack(&replay->resolver, &decision);
+	node = resolve_node(&replay->resolver, &decision);
 	if (node < 0 || profile_add(&replay->profile, &(struct profile_sample){
 							      .time_ns = sample->head.time_ns,
 							      .weight = sample->weight,
@@ -337,7 +339,6 @@ static bool on_decided(void *context, void *owner, const struct duet_sample *sam
 						      }) < 0)
 		replay->lost++;
 	replay->joined += outcome == JOIN_JOINED;
-	return true;
 }
 
 static void offer(struct replay *replay, const struct window *window, uint32_t i)

@@ -3,12 +3,11 @@
 #ifndef JVM_SINK_H
 #define JVM_SINK_H
 
-#include <errno.h>
-
 #include "base/intern.h"
+#include "collect/parts.h"
 #include "fuzz.h"
 #include "join/join.h"
-#include "collect/parts.h"
+#include "join/nameless.h"
 #include "join/resolve.h"
 #include "runtime/jvm.h"
 
@@ -16,29 +15,44 @@ struct jvm_sink {
 	struct profile profile;
 	struct jvm *jvm;
 	struct join *join;
+	struct nameless nameless;
 	struct parts parts;
 	struct resolver resolver;
 	struct process process;
 	uint64_t time_ns;
 };
 
-static inline bool sink_decide(void *context, void *owner, const struct duet_sample *sample,
-			       const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance)
+static inline void sink_add(struct jvm_sink *sink, const struct decision *decision)
 {
-	struct jvm_sink *sink = context;
-	struct profile_sample added = {
+	int64_t node = resolve_node(&sink->resolver, decision);
+	const struct profile_sample added = {
 		.time_ns = 1,
 		.weight = 1,
-		.thread = profile_thread(&sink->profile, 1, sample->head.tid, "t", "p", 0),
+		.thread = profile_thread(&sink->profile, 1, decision->sample->head.tid, "t", "p", 0),
+		.node = (uint32_t)node,
 		.count = 1,
 	};
-	int64_t node = resolve_sample(&sink->resolver, &sink->process, sink->jvm, sample, java, outcome, last_chance);
 
-	(void)owner;
-	if (node == -EAGAIN)
-		return false;
-	added.node = (uint32_t)node;
 	FUZZ_CHECK(node >= 0 && !profile_add(&sink->profile, &added));
+}
+
+static inline void sink_decide(void *context, void *owner, const struct duet_sample *sample,
+			       const struct duet_java_sample *java, enum join_outcome outcome)
+{
+	struct jvm_sink *sink = context;
+	const struct decision decision = {owner, &sink->process, sink->jvm, sample, java, outcome};
+
+	if (resolve_stack(&sink->resolver, &decision))
+		return sink_add(sink, &decision);
+	FUZZ_CHECK(!nameless_hold(&sink->nameless, &decision, sink->time_ns));
+}
+
+static inline bool sink_name(void *context, const struct nameless_sample *held)
+{
+	struct jvm_sink *sink = context;
+
+	resolve_stack(&sink->resolver, &held->decision);
+	sink_add(sink, &held->decision);
 	return true;
 }
 
@@ -99,7 +113,9 @@ static inline void sink_close(struct jvm_sink *sink)
 	join_run(sink->join, sink->time_ns);
 	jvm_forget(sink->jvm, 1000);
 	join_flush(sink->join, NULL);
+	nameless_sift(&sink->nameless, sink_name, sink);
 	join_free(sink->join);
+	nameless_release(&sink->nameless);
 	parts_release(&sink->parts);
 	jvm_free(sink->jvm);
 	resolver_release(&sink->resolver);

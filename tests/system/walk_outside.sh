@@ -120,11 +120,14 @@ case_agent_where_walks_are_cut() {
 	expect_status 0
 }
 
-# Prints the pid of the process that reads $jvm: it has a pidfd of it.
+# Prints the pid of our process that reads $jvm: it has a pidfd of it. Another test may read the JVM, too: its processes
+# are of another process group.
 reader() {
-	local at
+	local at group
+	group=$(cut -d ' ' -f 5 "/proc/$BASHPID/stat")
 	for at in /proc/[0-9]*; do
 		grep -qsx duet-outside "$at/comm" && grep -qsx "Pid:	$jvm" "$at/fdinfo"/* || continue
+		[ "$(cut -d ' ' -f 5 "$at/stat" 2>/dev/null)" = "$group" ] || continue
 		echo "${at#/proc/}"
 		return
 	done

@@ -32,12 +32,11 @@ struct outcome_count {
 
 static int owner_a, owner_b;
 
-static bool count(void *context, void *owner, const struct duet_sample *sample, const struct duet_java_sample *java,
-		  enum join_outcome outcome, bool last_chance)
+static void count(void *context, void *owner, const struct duet_sample *sample, const struct duet_java_sample *java,
+		  enum join_outcome outcome)
 {
 	struct outcome_count *counts = context;
 
-	(void)last_chance;
 	assert_true(owner == &owner_a || owner == &owner_b);
 	counts->joined += outcome == JOIN_JOINED;
 	counts->no_record += outcome == JOIN_NO_RECORD;
@@ -46,7 +45,6 @@ static bool count(void *context, void *owner, const struct duet_sample *sample, 
 	counts->walked += outcome == JOIN_WALKED;
 	if (outcome == JOIN_JOINED) /* the state's number travels in fields the join does not read */
 		counts->wrong += sample->cgroup_id != (uint64_t)java->status;
-	return true;
 }
 
 static struct duet_sample sample_at(uint64_t time_ns, uint16_t flags, uint64_t cookie, uint64_t state)
@@ -293,31 +291,6 @@ static void test_owners_do_not_mix(void **state)
 	join_free(join);
 }
 
-static bool refuse_first(void *context, void *owner, const struct duet_sample *taken,
-			 const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance)
-{
-	unsigned *calls = context;
-
-	(void)owner, (void)taken, (void)java, (void)outcome;
-	return ++*calls > 1 || last_chance;
-}
-
-static void test_handler_may_ask_again(void **state)
-{
-	unsigned calls = 0;
-	struct join *join = join_new(refuse_first, &calls);
-
-	(void)state;
-	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 11, 1), 100);
-	offer(join, record_at(110, 11, 1), 110);
-	join_run(join, 120);
-	join_run(join, 130);
-	assert_int_equal(calls, 2);
-	join_run(join, 140);
-	assert_int_equal(calls, 2);
-	join_free(join);
-}
-
 /* ---- delayed, dropped and reordered records ---- */
 
 struct trace_event {
@@ -458,7 +431,6 @@ int main(void)
 		cmocka_unit_test_setup(test_clock_read_before_arrival, forget_losses),
 		cmocka_unit_test_setup(test_not_signalled_is_said_at_once, forget_losses),
 		cmocka_unit_test_setup(test_owners_do_not_mix, forget_losses),
-		cmocka_unit_test_setup(test_handler_may_ask_again, forget_losses),
 		cmocka_unit_test_setup(test_undisturbed_joins_all, forget_losses),
 		cmocka_unit_test_setup(test_disturbed_never_joins_wrong, forget_losses),
 	};

@@ -75,17 +75,20 @@ static void load_code(struct fixture *f, uint64_t method, uint64_t time_ns)
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_LOAD, &load, sizeof(load)), 0);
 }
 
-/* A sample at one pc; the name of its leaf, or NULL for -EAGAIN. */
+/* A sample at one pc; the name of its leaf, or NULL while it is missing. */
 static const char *leaf_of(struct fixture *f, uint64_t pc, uint64_t time_ns, struct jvm *jvm)
 {
 	struct {
 		struct duet_sample head;
 		uint64_t stack[1];
 	} sample = {.head = {.head = {.size = sizeof(sample), .time_ns = time_ns}, .user_depth = 1}, .stack = {pc}};
-	int64_t node = resolve_sample(&f->resolver, &f->process, jvm, &sample.head, NULL, JOIN_STANDALONE, false);
+	const struct decision decision = {
+		.process = &f->process, .jvm = jvm, .sample = &sample.head, .outcome = JOIN_STANDALONE};
+	int64_t node;
 
-	if (node == -EAGAIN)
+	if (!resolve_stack(&f->resolver, &decision))
 		return NULL;
+	node = resolve_node(&f->resolver, &decision);
 	assert_true(node > 0);
 	return intern_text(&f->profile.strings, f->profile.frames.items[f->profile.nodes.items[node].frame].name);
 }
@@ -107,10 +110,13 @@ static uint32_t node_of_object(struct fixture *f, const char *signature, uint64_
 		.size = bytes,
 		.class_head = {DUET_ATTRIBUTE_CLASS, (uint16_t)strlen(signature), 0},
 	};
+	const struct decision decision = {
+		.process = &f->process, .jvm = f->jvm, .sample = &sample.head, .outcome = JOIN_STANDALONE};
 	int64_t node;
 
 	memcpy(sample.name, signature, strlen(signature));
-	node = resolve_sample(&f->resolver, &f->process, f->jvm, &sample.head, NULL, JOIN_STANDALONE, false);
+	assert_true(resolve_stack(&f->resolver, &decision));
+	node = resolve_node(&f->resolver, &decision);
 	assert_true(node > 0);
 	return (uint32_t)node;
 }

@@ -3,25 +3,42 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/text.h"
 #include "runtime/jvm.h"
 #include "subject/owners.h"
 
-void decided_init(struct decided *decided, struct profile *profile, struct symbols *symbols, struct owners *owners,
-		  const uint64_t *windows)
+int decided_open(struct decided *decided, const struct decided_parts *of)
 {
-	*decided = (struct decided){.profile = profile, .owners = owners, .windows = windows};
-	resolver_init(&decided->resolver, profile, symbols);
+	*decided = (struct decided){.of = *of, .max_bytes = JOIN_MAX_BYTES};
+	resolver_init(&decided->resolver, of->profile, of->symbols);
+	decided->join = join_new(of->handler, of->context);
+	return decided->join ? 0 : -ENOMEM;
 }
+
+void decided_release(struct decided *decided)
+{
+	join_free(decided->join);
+	nameless_release(&decided->nameless);
+	resolver_release(&decided->resolver);
+}
+
+void decided_set_max_bytes(struct decided *decided, size_t bytes)
+{
+	decided->max_bytes = bytes;
+	join_set_max_bytes(decided->join, bytes);
+}
+
+/* ---- into the profile ---- */
 
 static uint32_t known_thread(struct decided *decided, struct process *process, uint32_t tid, const char *name,
 			     const char *comm)
 {
 	uint32_t owner = subject_of(process)->owner;
-	uint32_t thread = profile_known_thread(decided->profile, (uint32_t)process->pid, tid, name, comm, owner);
+	uint32_t thread = profile_known_thread(decided->of.profile, (uint32_t)process->pid, tid, name, comm, owner);
 
-	if (thread != UINT32_MAX && decided->profile->threads.items[thread].pid != (uint32_t)process->pid)
+	if (thread != UINT32_MAX && decided->of.profile->threads.items[thread].pid != (uint32_t)process->pid)
 		loader_counters[DUET_LOADER_THREADS_FULL]++;
 	return thread;
 }
@@ -31,7 +48,7 @@ static uint32_t owner_row(struct decided *decided, struct process *process, cons
 {
 	bool is_bpfs = decided->has_bpf && !(sample->flags & DUET_SAMPLE_CALLED);
 
-	return owners_row(decided->owners, process, is_bpfs ? sample : NULL);
+	return owners_row(decided->of.owners, process, is_bpfs ? sample : NULL);
 }
 
 /*
@@ -44,11 +61,11 @@ static uint32_t virtual_thread(struct decided *decided, struct process *process,
 	char name[2 * DUET_MAX_VIRTUAL_NAME + 1];
 
 	text_from_java(name, thread->name, thread->name_bytes, thread->is_utf16);
-	if (profile_is_full(decided->profile))
+	if (profile_is_full(decided->of.profile))
 		return known_thread(decided, process, PROFILE_VIRTUAL, *name ? name : PROFILE_NO_NAME,
 				    sample->process_comm);
-	return profile_virtual_thread(decided->profile, (uint32_t)process->pid, thread->id, name, sample->process_comm,
-				      owner_row(decided, process, sample));
+	return profile_virtual_thread(decided->of.profile, (uint32_t)process->pid, thread->id, name,
+				      sample->process_comm, owner_row(decided, process, sample));
 }
 
 static uint32_t sample_thread(struct decided *decided, struct process *process, const struct jvm *jvm,
@@ -56,7 +73,7 @@ static uint32_t sample_thread(struct decided *decided, struct process *process, 
 {
 	uint32_t tid = sample->head.tid;
 	uint32_t name = jvm ? jvm_thread_name(jvm, sample->ns_tid) : 0;
-	const char *text = name ? intern_text(&decided->profile->strings, name) : sample->comm;
+	const char *text = name ? intern_text(&decided->of.profile->strings, name) : sample->comm;
 	const char *comm;
 	char short_name[32];
 
@@ -68,33 +85,111 @@ static uint32_t sample_thread(struct decided *decided, struct process *process, 
 	}
 	/* Use the process's name at the time of the sample: by now the process may run another program. */
 	comm = sample->process_comm;
-	if (profile_is_full(decided->profile))
+	if (profile_is_full(decided->of.profile))
 		return known_thread(decided, process, tid, text, comm);
-	return profile_thread(decided->profile, (uint32_t)process->pid, tid, text, comm,
+	return profile_thread(decided->of.profile, (uint32_t)process->pid, tid, text, comm,
 			      owner_row(decided, process, sample));
 }
 
-bool decided_add(struct decided *decided, struct process *process, const struct jvm *jvm,
-		 const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome,
-		 bool last_chance)
+/* Adds the sample that resolve_stack() was called for last. */
+static void add(struct decided *decided, const struct decision *of)
 {
-	int64_t node = resolve_sample(&decided->resolver, process, jvm, sample, java, outcome, last_chance);
+	int64_t node = resolve_node(&decided->resolver, of);
+	const struct duet_sample *sample = of->sample;
 	uint64_t time_ns = sample->head.time_ns;
 	int err = node < 0 ? (int)node : 0;
 
-	if (err == -EAGAIN)
-		return false;
 	if (!err)
-		err = profile_add(decided->profile, &(struct profile_sample){
-							    .time_ns = time_ns,
-							    .weight = sample->weight,
-							    .thread = sample_thread(decided, process, jvm, sample),
-							    .node = (uint32_t)node,
-							    .count = 1,
-							    .event = sample->event,
-						    });
+		err = profile_add(decided->of.profile, &(struct profile_sample){
+							       .time_ns = time_ns,
+							       .weight = sample->weight,
+							       .thread = sample_thread(decided, of->process, of->jvm,
+										       sample),
+							       .node = (uint32_t)node,
+							       .count = 1,
+							       .event = sample->event,
+						       });
 	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += err < 0;
-	loader_counters[DUET_LOADER_WINDOW_LATE] += *decided->windows && time_ns < decided->profile->start_ns;
-	outcomes_add(&decided->outcomes, sample, java, outcome, jvm ? &decided->resolver.splice : NULL);
+	loader_counters[DUET_LOADER_WINDOW_LATE] += *decided->of.windows && time_ns < decided->of.profile->start_ns;
+	outcomes_add(&decided->outcomes, sample, of->java, of->outcome, of->jvm ? &decided->resolver.splice : NULL);
+}
+
+/* ---- waiting for names ---- */
+
+static bool ask(struct decided *decided, void *owner)
+{
+	return decided->of.ask(decided->of.context, owner, decided->resolver.wants.items, decided->resolver.wants.len);
+}
+
+static bool is_crowded(const struct decided *decided)
+{
+	return decided->nameless.samples.len + join_held(decided->join) > JOIN_MAX_HELD ||
+	       decided->nameless.bytes + join_held_bytes(decided->join) > decided->max_bytes;
+}
+
+static bool try_again(void *context, const struct nameless_sample *held)
+{
+	struct decided *decided = context;
+	bool is_last = decided->now_ns > held->since_ns + DECIDED_WAIT_NS || is_crowded(decided);
+
+	if (!resolve_stack(&decided->resolver, &held->decision) && !is_last && ask(decided, held->decision.owner))
+		return false;
+	add(decided, &held->decision);
 	return true;
+}
+
+void decided_add(struct decided *decided, const struct decision *decision)
+{
+	if (!resolve_stack(&decided->resolver, decision) && ask(decided, decision->owner) && !is_crowded(decided) &&
+	    !nameless_hold(&decided->nameless, decision, clock_monotonic_ns()))
+		return;
+	add(decided, decision);
+}
+
+void decided_run(struct decided *decided, uint64_t now_ns)
+{
+	decided->now_ns = now_ns;
+	nameless_sift(&decided->nameless, try_again, decided);
+	join_run(decided->join, now_ns);
+}
+
+struct flushing {
+	struct decided *decided;
+	const void *owner;
+};
+
+static bool flush(void *context, const struct nameless_sample *held)
+{
+	const struct flushing *flushing = context;
+
+	if (flushing->owner && held->decision.owner != flushing->owner)
+		return false;
+	resolve_stack(&flushing->decided->resolver, &held->decision);
+	add(flushing->decided, &held->decision);
+	return true;
+}
+
+void decided_flush(struct decided *decided, void *owner)
+{
+	struct flushing flushing = {decided, owner};
+
+	join_flush(decided->join, owner);
+	nameless_sift(&decided->nameless, flush, &flushing);
+}
+
+uint64_t decided_oldest_ns(const struct decided *decided)
+{
+	uint64_t undecided_ns = join_oldest_ns(decided->join), nameless_ns = nameless_oldest_ns(&decided->nameless);
+
+	return undecided_ns < nameless_ns ? undecided_ns : nameless_ns;
+}
+
+bool decided_awaits(const struct decided *decided, const void *owner)
+{
+	return join_holds(decided->join, owner) || nameless_holds(&decided->nameless, owner);
+}
+
+size_t decided_waiting(const struct decided *decided)
+{
+	return join_held(decided->join) + decided->nameless.samples.len;
 }

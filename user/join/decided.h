@@ -1,35 +1,62 @@
 /* SPDX-License-Identifier: MIT */
-/* Adds decided samples to the profile, each with its stack, thread and owner, and counts them. */
+/*
+ * Adds decided samples to the profile, each with its stack, thread and owner, and counts them. Samples whose names are
+ * still missing wait for the answer of whoever knows the JVM.
+ */
 #ifndef JOIN_DECIDED_H
 #define JOIN_DECIDED_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "join/join.h"
+#include "join/nameless.h"
 #include "join/outcomes.h"
 #include "join/resolve.h"
 
+#define DECIDED_WAIT_NS (10ull * 1000 * 1000 * 1000) /* a sample waits so long: the agent may hardly get a CPU */
+
 struct owners;
 
-struct decided {
+struct decided_parts {
 	struct profile *profile; /* not owned, like the three below it */
+	struct symbols *symbols;
 	struct owners *owners;
 	const uint64_t *windows; /* number of windows written */
+	/* Asks for what is missing. Returns false if the owner no longer answers. */
+	bool (*ask)(void *context, void *owner, const struct duet_want *wants, size_t count);
+	/* The join's handler. It calls decided_add(). */
+	join_handler handler;
+	void *context; /* of both */
+};
+
+struct decided {
+	struct decided_parts of;
 	bool has_bpf; /* BPF's samples have a cgroup, the agents' have none */
+	struct join *join; /* owned; what is not decided yet */
+	struct nameless nameless;
+	size_t max_bytes; /* of the samples in both; above, the oldest are added as they are */
+	uint64_t now_ns; /* of decided_run(), while it runs */
 	struct resolver resolver;
 	struct outcomes outcomes;
 };
 
-/* Release with resolver_release(). */
-void decided_init(struct decided *decided, struct profile *profile, struct symbols *symbols, struct owners *owners,
-		  const uint64_t *windows);
-/*
- * Arguments are as for join_handler. `jvm` is NULL for a sample of no JVM. Returns false, with nothing added, while
- * names are missing that may still arrive: they are in resolver.wants. Not when `last_chance`.
- */
-bool decided_add(struct decided *decided, struct process *process, const struct jvm *jvm,
-		 const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome,
-		 bool last_chance);
+int decided_open(struct decided *decided, const struct decided_parts *of); /* 0 or -ENOMEM; release it in any case */
+void decided_release(struct decided *decided);
+/* Limits the bytes of all samples that are not in the profile yet. */
+void decided_set_max_bytes(struct decided *decided, size_t bytes);
+
+/* Adds the sample, or holds a copy of it while names are missing that may still arrive. */
+void decided_add(struct decided *decided, const struct decision *decision);
+/* Calls join_run(), and adds the samples that have their names now, or have waited long enough. */
+void decided_run(struct decided *decided, uint64_t now_ns);
+/* Adds all samples of `owner` (of all owners when NULL). Called when nothing will arrive from it any more. */
+void decided_flush(struct decided *decided, void *owner);
+
+/* The time of the oldest sample that is not in the profile yet, CLOCK_MONOTONIC; UINT64_MAX when there is none. */
+uint64_t decided_oldest_ns(const struct decided *decided);
+bool decided_awaits(const struct decided *decided, const void *owner); /* any half or sample of this owner */
+size_t decided_waiting(const struct decided *decided); /* number of samples that are not in the profile yet */
 
 #endif

@@ -247,12 +247,8 @@ static bool same_place(const struct duet_sample *sample, const struct duet_java_
 	       (sample->flags & DUET_SAMPLE_KERNEL && sample->user_pc == record->pc + SYSCALL_INSTRUCTION_BYTES);
 }
 
-/*
- * Decides a sample and calls the handler. Returns false when the sample has to wait. `is_alone`: do not wait for the
- * agent's half; `last_chance`: do not wait for names either.
- */
-static bool decide(struct join *join, struct join_thread *thread, struct held_sample *waiting, bool is_alone,
-		   bool last_chance)
+/* Decides a sample and calls the handler. Returns false while the agent's half may still arrive; not if `is_last`. */
+static bool decide(struct join *join, struct join_thread *thread, struct held_sample *waiting, bool is_last)
 {
 	const struct duet_sample *sample = waiting->sample;
 	struct held_record *answer = NULL;
@@ -261,7 +257,7 @@ static bool decide(struct join *join, struct join_thread *thread, struct held_sa
 
 	if (sample->flags & (DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_PENDING)) {
 		answer = find_answer(thread, waiting);
-		if (!answer && !is_alone)
+		if (!answer && !is_last)
 			return false;
 		outcome = !answer ? JOIN_NO_RECORD : same_place(sample, answer->record) ? JOIN_JOINED : JOIN_MISMATCH;
 	}
@@ -269,8 +265,7 @@ static bool decide(struct join *join, struct join_thread *thread, struct held_sa
 		java = answer->record;
 	else if (sample->flags & DUET_SAMPLE_USER_COMPLETE)
 		outcome = JOIN_WALKED;
-	if (!join->handler(join->context, thread->owner, sample, java, outcome, last_chance))
-		return false;
+	join->handler(join->context, thread->owner, sample, java, outcome);
 	if (answer)
 		answer->used = true;
 	loader_counters[DUET_LOADER_NO_AGENT_RECORD] += outcome == JOIN_NO_RECORD;
@@ -297,11 +292,9 @@ static void run_samples(struct join *join, struct join_thread *thread, uint64_t 
 
 	for (size_t i = 0; i < thread->samples.len; i++) {
 		struct held_sample *held = &thread->samples.items[i];
-		bool is_last = flush || is_crowded(join);
-		bool is_alone = is_last || is_older(held->arrived_ns, now_ns, JOIN_WAIT_NS);
+		bool is_last = flush || is_crowded(join) || is_older(held->arrived_ns, now_ns, JOIN_WAIT_NS);
 
-		is_last |= is_older(held->arrived_ns, now_ns, JOIN_NAMES_WAIT_NS);
-		if (decide(join, thread, held, is_alone, is_last)) {
+		if (decide(join, thread, held, is_last)) {
 			join->held_bytes -= held->sample->head.size;
 			free(held->sample);
 			join->held--;
@@ -319,8 +312,7 @@ static void run_samples(struct join *join, struct join_thread *thread, uint64_t 
  */
 static bool record_done(const struct join_thread *thread, const struct held_record *held, uint64_t now_ns, bool flush)
 {
-	uint64_t wait_ns = thread->samples.len ? JOIN_NAMES_WAIT_NS : JOIN_WAIT_NS;
-	bool old = flush || is_older(held->arrived_ns, now_ns, wait_ns);
+	bool old = flush || is_older(held->arrived_ns, now_ns, JOIN_WAIT_NS);
 
 	if (held->used && !thread->samples.len)
 		return true;
@@ -433,4 +425,9 @@ void join_forget(struct join *join, const void *owner)
 size_t join_held(const struct join *join)
 {
 	return join->held;
+}
+
+size_t join_held_bytes(const struct join *join)
+{
+	return join->held_bytes;
 }

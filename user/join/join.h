@@ -22,7 +22,6 @@
 #include "duet_record.h"
 
 #define JOIN_WAIT_NS (2ull * 1000 * 1000 * 1000) /* a sample waits so long for the agent's half */
-#define JOIN_NAMES_WAIT_NS (10ull * 1000 * 1000 * 1000) /* and so long for names: the agent may hardly get a CPU */
 #define JOIN_MAX_HELD 65536 /* samples held at once; above, the oldest are decided unjoined */
 #define JOIN_MAX_RECORD_BYTES (32u << 20) /* of one owner's records; above, new ones are dropped */
 #define JOIN_MAX_BYTES (1u << 30) /* default of join_set_max_bytes() */
@@ -37,12 +36,9 @@ enum join_outcome {
 	JOIN_MISMATCH, /* the agent's half has another pc or sp */
 };
 
-/*
- * Called with each decided sample; `java` is NULL for unjoined ones. Returns false to be called again later because
- * names are still missing; not when `last_chance`.
- */
-typedef bool (*join_handler)(void *context, void *owner, const struct duet_sample *sample,
-			     const struct duet_java_sample *java, enum join_outcome outcome, bool last_chance);
+/* Called once with each decided sample; `java` is NULL for unjoined ones. Both are valid during the call. */
+typedef void (*join_handler)(void *context, void *owner, const struct duet_sample *sample,
+			     const struct duet_java_sample *java, enum join_outcome outcome);
 
 struct join;
 
@@ -70,6 +66,7 @@ uint64_t join_oldest_ns(const struct join *join);
 bool join_holds(const struct join *join, const void *owner); /* any half of this owner */
 /* Called before `owner` is freed, when join_holds() is false for it. */
 void join_forget(struct join *join, const void *owner);
-size_t join_held(const struct join *join); /* undecided samples: they wait for the agent's half, or for names */
+size_t join_held(const struct join *join); /* undecided samples */
+size_t join_held_bytes(const struct join *join); /* of all halves */
 
 #endif

@@ -13,6 +13,7 @@
 #define MAX_STACKS (1u << 18) /* entries of each cache, at most 12 MB; a full cache of stacks empties both */
 #define PROCESS_MAX_ROWS (1u << 19) /* frames and stack nodes that one process may add to the profile */
 #define WITNESSES_SHIFT 32 /* enum splice_witnesses in a value of the cache, above the node */
+#define NODE_UNKNOWN INT64_MAX
 #define TOO_MANY "[too_many_stacks]"
 #define EPOCH_SHIFT 35 /* 34 s, then the caches are emptied: mappings and kernel modules change without a record */
 
@@ -174,7 +175,6 @@ static uint32_t resolve_frame(struct resolver *r, struct process *process, const
  */
 static void list_wants(struct resolver *r, const struct jvm *jvm)
 {
-	vec_clear(&r->wants);
 	for (size_t i = 0; i < r->splice.wants.len; i++)
 		(void)vec_push(&r->wants, r->splice.wants.items[i]);
 	for (size_t i = 0; i < r->splice.frames.len; i++) {
@@ -228,16 +228,16 @@ static int64_t name_stack(struct resolver *r, struct process *process, const str
 }
 
 /* Hashes all that splice_stack() and the names depend on. */
-static uint64_t stack_key(const struct resolver *r, const struct process *process, const struct jvm *jvm,
-			  const struct duet_sample *sample, const struct duet_java_sample *java,
-			  enum join_outcome outcome)
+static uint64_t stack_key(const struct resolver *r, const struct decision *decision)
 {
+	const struct duet_sample *sample = decision->sample;
+	const struct duet_java_sample *java = decision->java;
 	uint64_t about[] = {
-		(uintptr_t)process,
-		process->maps_version,
-		(uintptr_t)jvm,
-		jvm ? jvm_changed_ns(jvm) : 0,
-		outcome,
+		(uintptr_t)decision->process,
+		decision->process->maps_version,
+		(uintptr_t)decision->jvm,
+		decision->jvm ? jvm_changed_ns(decision->jvm) : 0,
+		decision->outcome,
 		sample->flags & (DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_CALLED),
 		sample->left_out != 0,
 		(uint64_t)sample->kernel_depth << 32 | (uint64_t)sample->user_depth << 16 | sample->no_signal,
@@ -265,13 +265,11 @@ static int mark_too_many(struct resolver *r)
 }
 
 /* Splices, but refuses the stacks of a process that has added too many. One process must not use up the profile. */
-static int splice_bounded(struct resolver *r, struct process *process, const struct jvm *jvm,
-			  const struct duet_sample *sample, const struct duet_java_sample *java,
-			  enum join_outcome outcome)
+static int splice_bounded(struct resolver *r, const struct decision *of)
 {
-	r->is_final = *stack_rows(process) < PROCESS_MAX_ROWS;
+	r->is_final = *stack_rows(of->process) < PROCESS_MAX_ROWS;
 	if (r->is_final)
-		return splice_stack(&r->splice, process, jvm, sample, java, outcome);
+		return splice_stack(&r->splice, of->process, of->jvm, of->sample, of->java, of->outcome);
 	loader_counters[DUET_LOADER_STACKS_FULL]++;
 	return mark_too_many(r);
 }
@@ -282,23 +280,23 @@ static bool is_one_mark(const struct splice *splice)
 }
 
 /* Names the stack. If the profile is full, a stack that it does not have yet becomes a single mark. */
-static int64_t name_bounded(struct resolver *r, struct process *process, const struct jvm *jvm, uint64_t key)
+static int64_t name_bounded(struct resolver *r, const struct decision *of)
 {
 	int64_t node;
 	int err;
 
 	r->is_closed = profile_is_full(r->profile) && !is_one_mark(&r->splice);
 	r->names_missing = 0;
-	node = name_stack(r, process, jvm);
+	node = name_stack(r, of->process, of->jvm);
 	if (node >= 0 || !r->is_closed) {
 		loader_counters[DUET_LOADER_NAME_MISSING] += r->names_missing;
 		return node;
 	}
 	loader_counters[DUET_LOADER_MEMORY_FULL]++;
-	distinct_add(&r->refused, key);
+	distinct_add(&r->refused, r->key);
 	r->is_closed = r->is_final = false; /* not cached: there may be room soon */
 	err = mark_too_many(r);
-	return err < 0 ? err : name_stack(r, process, jvm);
+	return err < 0 ? err : name_stack(r, of->process, of->jvm);
 }
 
 void resolver_forget(struct resolver *r)
@@ -322,34 +320,46 @@ static void forget_old(struct resolver *r, uint64_t time_ns)
 	r->epoch = time_ns >> EPOCH_SHIFT;
 }
 
-int64_t resolve_sample(struct resolver *r, struct process *process, const struct jvm *jvm,
-		       const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome,
-		       bool last_chance)
+/* Takes the stack from the cache. A sample older than the last change of its JVM may have hit code unloaded since. */
+static bool find_known(struct resolver *r, const struct decision *decision)
 {
-	uint64_t time_ns = sample->head.time_ns, key, known;
-	bool is_current = !jvm || time_ns >= jvm_changed_ns(jvm); /* an older one may have hit code unloaded since */
-	int64_t node;
+	uint64_t known;
 
-	r->time_ns = time_ns;
-	r->object_class = attribute_find(sample, DUET_ATTRIBUTE_CLASS);
-	key = stack_key(r, process, jvm, sample, java, outcome);
-	forget_old(r, time_ns);
-	if (is_current && map_get(&r->stacks, key, &known)) {
-		r->splice.is_missing_code = false;
-		r->splice.witnesses = (enum splice_witnesses)(known >> WITNESSES_SHIFT);
-		return (int64_t)(uint32_t)known;
-	}
-	node = splice_bounded(r, process, jvm, sample, java, outcome);
-	if (node < 0)
-		return node;
-	if (jvm && !last_chance)
-		list_wants(r, jvm);
-	if (jvm && !last_chance && r->wants.len)
-		return -EAGAIN;
+	r->is_current = !decision->jvm || r->time_ns >= jvm_changed_ns(decision->jvm);
+	if (!r->is_current || !map_get(&r->stacks, r->key, &known))
+		return false;
+	r->splice.is_missing_code = false;
+	r->splice.witnesses = (enum splice_witnesses)(known >> WITNESSES_SHIFT);
+	r->node = (uint32_t)known;
+	return true;
+}
+
+bool resolve_stack(struct resolver *r, const struct decision *decision)
+{
+	int err;
+
+	r->time_ns = decision->sample->head.time_ns;
+	r->object_class = attribute_find(decision->sample, DUET_ATTRIBUTE_CLASS);
+	r->key = stack_key(r, decision);
+	forget_old(r, r->time_ns);
+	vec_clear(&r->wants);
+	if (find_known(r, decision))
+		return true;
+	err = splice_bounded(r, decision);
+	r->node = err < 0 ? err : NODE_UNKNOWN;
+	if (!err && decision->jvm)
+		list_wants(r, decision->jvm);
+	return !r->wants.len;
+}
+
+int64_t resolve_node(struct resolver *r, const struct decision *decision)
+{
+	if (r->node != NODE_UNKNOWN)
+		return r->node;
 	r->is_final &= !r->splice.is_missing_code && !r->splice.wants.len;
-	node = name_bounded(r, process, jvm, key);
+	r->node = name_bounded(r, decision);
 	/* When out of memory, the stack is resolved again next time. */
-	if (node >= 0 && is_current && r->is_final)
-		(void)map_put(&r->stacks, key, (uint64_t)node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT);
-	return node;
+	if (r->node >= 0 && r->is_current && r->is_final)
+		(void)map_put(&r->stacks, r->key, (uint64_t)r->node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT);
+	return r->node;
 }

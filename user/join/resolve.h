@@ -16,14 +16,26 @@
 #include "profile/profile.h"
 #include "sym/symbols.h"
 
+/* A sample as the join has decided it. */
+struct decision {
+	void *owner; /* as for join_handler; NULL if it has none */
+	struct process *process;
+	const struct jvm *jvm; /* NULL for a sample of no JVM */
+	const struct duet_sample *sample;
+	const struct duet_java_sample *java; /* NULL for unjoined ones */
+	enum join_outcome outcome;
+};
+
 struct resolver {
 	struct profile *profile;
 	struct symbols *symbols;
 	struct splice splice; /* the last stack */
+	int64_t node; /* its node, -errno, or NODE_UNKNOWN */
+	uint64_t key; /* of the last stack in `stacks` */
 	uint64_t time_ns; /* of the last sample */
 	const struct duet_attribute *object_class; /* what the sample's code has allocated: the leaf; or NULL */
 	struct vec(uint32_t) frames; /* its frames in the profile, root first */
-	struct vec(struct duet_want) wants; /* what to ask the agent for when resolve_sample() returned -EAGAIN */
+	struct vec(struct duet_want) wants; /* what to ask the agent for when resolve_stack() returned false */
 	struct map stacks; /* cache: hash of all that a stack depends on -> node of the profile */
 	struct map addresses; /* cache: hash of a process, its mappings and an address -> frame of the profile */
 	uint64_t epoch; /* period of time in which the caches were filled */
@@ -32,6 +44,7 @@ struct resolver {
 	uint64_t kept; /* stacks that were new to the profile */
 	struct distinct refused; /* stacks that were new to a full profile */
 	bool is_closed; /* nothing new is added to the profile, because it is full */
+	bool is_current; /* nothing in the last sample's JVM has changed since */
 	bool is_final; /* no name of the last stack can get better, so the result may be cached */
 };
 
@@ -44,12 +57,12 @@ void resolver_forget(struct resolver *resolver); /* empties the caches, which fi
 /* Called after profile_exchange(), when indices of frames and stacks are no longer valid. */
 void resolver_new_profile(struct resolver *resolver);
 
+/* Splices the stack. Returns false if names or code are missing: `wants` has those that may still arrive. */
+bool resolve_stack(struct resolver *resolver, const struct decision *decision);
 /*
- * Returns the profile's node of the sample's stack, or -ENOMEM. Arguments are as for join_handler and splice_stack().
- * Returns -EAGAIN, with the missing names and code in `wants`, while these may still arrive; never if `last_chance`.
+ * Returns the profile's node of the stack for which resolve_stack() was called last, or -ENOMEM. What has no name gets
+ * a mark in its place.
  */
-int64_t resolve_sample(struct resolver *resolver, struct process *process, const struct jvm *jvm,
-		       const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome,
-		       bool last_chance);
+int64_t resolve_node(struct resolver *resolver, const struct decision *decision);
 
 #endif

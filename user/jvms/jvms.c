@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "collect/collector.h"
 #include "event/event.h"
-#include "join/join.h"
+#include "join/decided.h"
 #include "profile/profile.h"
 #include "subject/owners.h"
 
@@ -218,7 +218,7 @@ static void let_end(struct jvms *jvms, struct agent *agent)
 	jvms->hurry_ns = clock_monotonic_ns() + HURRY_NS;
 	while (!jvms->of.read(jvms->of.context))
 		;
-	if (!join_holds(jvms->of.join, agent))
+	if (!decided_awaits(jvms->of.decided, agent))
 		agent_stop(agent);
 }
 
@@ -228,7 +228,7 @@ static void retire_reader(struct jvms *jvms, struct agent *agent)
 	struct agent *reader = agent->outside;
 	enum agent_state before = reader ? reader->state : AGENT_GONE;
 
-	if (agent->state != AGENT_RUNNING || before > AGENT_RUNNING || join_holds(jvms->of.join, reader))
+	if (agent->state != AGENT_RUNNING || before > AGENT_RUNNING || decided_awaits(jvms->of.decided, reader))
 		return;
 	agent_stop(reader);
 	agent_changed(jvms, reader, before);
@@ -462,7 +462,7 @@ static void drop_agent(struct jvms *jvms, struct agent *agent)
 {
 	enum agent_state before = agent->state;
 
-	join_flush(jvms->of.join, agent);
+	decided_flush(jvms->of.decided, agent);
 	if (before != AGENT_RUNNING && !agent->reader)
 		return; /* on_running() stops it when it gets there */
 	agent_stop(agent);

@@ -17,7 +17,7 @@
 
 struct collector;
 struct event_list;
-struct join;
+struct decided;
 struct owners;
 struct owners_list;
 struct profile;
@@ -39,7 +39,7 @@ struct jvms_parts {
 	struct symbols *symbols;
 	struct owners *owners;
 	const struct owners_list *leave_alone; /* these JVMs get no agent */
-	struct join *join;
+	struct decided *decided;
 	struct unwinding *unwinding; /* BPF's */
 	struct jvm_room *names; /* room for the names of all JVMs */
 	/* Reserves memory for an agent's ring and may reduce its sizes. Returns false when there is none. */

@@ -6,7 +6,7 @@
 #include "jvms/jvms.h"
 
 #include "base/clock.h"
-#include "join/join.h"
+#include "join/decided.h"
 #include "subject/owners.h"
 #include "sym/symbols.h"
 
@@ -21,7 +21,7 @@ static bool is_over(const struct jvms *jvms, const struct agent *agent)
 	bool is_left = agent->process->exited || jvm_process(agent->process)->agent != agent;
 
 	return is_left && (agent->state == AGENT_GONE || agent->state == AGENT_FAILED) &&
-	       !join_holds(jvms->of.join, agent);
+	       !decided_awaits(jvms->of.decided, agent);
 }
 
 /*
@@ -32,7 +32,7 @@ static bool is_useless(const struct jvms *jvms, const struct agent *agent)
 {
 	bool is_left = jvm_process(agent->process)->agent != agent || (agent->process->exited && !agent->ring);
 
-	return is_left && agent->state == AGENT_FAILED && !agent->retry_ns && !join_holds(jvms->of.join, agent);
+	return is_left && agent->state == AGENT_FAILED && !agent->retry_ns && !decided_awaits(jvms->of.decided, agent);
 }
 
 static void forget_agent(struct jvm_process *process, const struct agent *agent)
@@ -49,7 +49,7 @@ static void free_agent(struct jvms *jvms, struct agent *agent)
 	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++)
 		jvms->agents.gone_lost[c] += agent_lost(agent, c);
 	forget_agent(jvm_process(agent->process), agent);
-	join_forget(jvms->of.join, agent);
+	join_forget(jvms->of.decided->join, agent);
 	jvms->of.forget(jvms->of.context, agent);
 	agent_free(agent);
 }
@@ -129,7 +129,7 @@ static bool is_done(void *context, struct process *process)
 static bool has_waiting_dead(const struct jvms *jvms)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++)
-		if (jvms->agents.items[i]->process->exited && join_holds(jvms->of.join, jvms->agents.items[i]))
+		if (jvms->agents.items[i]->process->exited && decided_awaits(jvms->of.decided, jvms->agents.items[i]))
 			return true;
 	return false;
 }

@@ -14,8 +14,7 @@
 #include "collect/collector.h"
 #include "collect/unwind_tables.h"
 #include "collect/unwinding.h"
-#include "join/join.h"
-#include "join/resolve.h"
+#include "join/decided.h"
 #include "jvms/agents.h"
 #include "proc/cgroup.h"
 #include "proc/process.h"
@@ -129,7 +128,7 @@ static void look(struct budget *budget)
 	if (!budget->pool.max_bytes)
 		return;
 	(void)memory_limit(budget->pool.heap_max); /* cannot fail: the limit is lower than that of the start */
-	join_set_max_bytes(budget->of.join, budget->pool.heap_max / JOIN_SHARE);
+	decided_set_max_bytes(budget->of.decided, budget->pool.heap_max / JOIN_SHARE);
 	budget->names.max_bytes = budget->pool.heap_max / NAMES_SHARE;
 }
 
@@ -220,7 +219,7 @@ static void release_dead(struct budget *budget, uint64_t now_ns)
 	size_t left;
 
 	budget->of.release_dead(budget->of.context);
-	resolver_forget(budget->of.resolver);
+	resolver_forget(&budget->of.decided->resolver);
 	left = budget->of.processes->all.len;
 	budget->sweep_at = 2 * left > SWEEP_MIN ? 2 * left : SWEEP_MIN;
 	budget->released_ns = now_ns;
@@ -247,7 +246,7 @@ static void drop_caches(void *context)
 	unwinding_forget_files(of->unwinding);
 	for (size_t i = 0; i < of->agents->len; i++)
 		unwinding_forget_files(&of->agents->items[i]->unwinding);
-	join_forget_spare(of->join);
+	join_forget_spare(of->decided->join);
 	memory_trim();
 }
 
@@ -285,15 +284,15 @@ void budget_before_write(struct budget *budget)
 {
 	if (!budget->pool.max_bytes)
 		return;
-	resolver_forget(budget->of.resolver);
+	resolver_forget(&budget->of.decided->resolver);
 	symbols_forget(budget->of.symbols);
-	join_forget_spare(budget->of.join);
+	join_forget_spare(budget->of.decided->join);
 	memory_trim();
 }
 
 void budget_tell_need(struct budget *budget)
 {
-	const struct resolver *resolver = budget->of.resolver;
+	const struct resolver *resolver = &budget->of.decided->resolver;
 	struct pool_demand demand;
 
 	measure(budget, &demand);

@@ -24,19 +24,17 @@ struct agent;
 struct agent_start;
 struct agents;
 struct collector;
-struct join;
+struct decided;
 struct process_table;
 struct profile;
-struct resolver;
 struct symbols;
 struct unwinding;
 
 /* What is measured, limited and emptied; not owned. */
 struct budget_parts {
 	struct profile *profile;
-	struct resolver *resolver;
 	struct symbols *symbols;
-	struct join *join;
+	struct decided *decided;
 	struct unwinding *unwinding;
 	const struct agents *agents;
 	const struct process_table *processes;

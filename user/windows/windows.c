@@ -13,8 +13,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "join/join.h"
-#include "join/resolve.h"
+#include "join/decided.h"
 #include "jvms/agents.h"
 #include "profile/exchange.h"
 #include "subject/owners.h"
@@ -140,7 +139,7 @@ static bool is_complete(const struct windows *windows, uint64_t read_ns)
 {
 	uint64_t until_ns = windows->of.profile->until_ns;
 
-	return read_ns >= until_ns + WINDOWS_SLACK_NS && join_oldest_ns(windows->of.join) >= until_ns;
+	return read_ns >= until_ns + WINDOWS_SLACK_NS && decided_oldest_ns(windows->of.decided) >= until_ns;
 }
 
 /* Forgets cached rows of the profile, which no longer exist, and moves cached strings to the new table. */
@@ -150,7 +149,7 @@ static void forget_rows(const struct windows_parts *of, struct intern_move *move
 		owners_new_profile(of->processes->all.items[i], move);
 		resolver_forget_process(of->processes->all.items[i]);
 	}
-	resolver_new_profile(of->resolver);
+	resolver_new_profile(&of->decided->resolver);
 }
 
 /* Returns true when the string table has doubled, so that much of it may belong to what has ended. */

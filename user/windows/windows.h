@@ -22,9 +22,8 @@
 
 struct agents;
 struct intern_move;
-struct join;
+struct decided;
 struct process_table;
-struct resolver;
 struct window_files;
 
 /* What it works with; not owned. The first three may change from one window to the next. */
@@ -35,8 +34,7 @@ struct windows_parts {
 	const struct window_files *files;
 	const struct writer_options *style;
 	struct profile *profile;
-	struct resolver *resolver;
-	const struct join *join;
+	struct decided *decided;
 	const struct process_table *processes;
 	const struct agents *agents;
 	void (*tell)(void *context); /* adds the window's facts, and the losses since the start, to the profile */
