@@ -253,7 +253,6 @@ static int session_open(struct session *session, const struct session_options *o
 static void session_close(struct session *session)
 {
 	jvms_release(&session->jvms);
-	vec_release(&session->unpublished);
 	overhead_release(&session->overhead);
 	unwinding_release(&session->unwinding);
 	collector_close(session->collector);
@@ -407,6 +406,7 @@ static void tell_of(struct session *session)
 		.overhead = &session->overhead,
 		.pool = &session->budget.pool,
 		.windows = &session->windows.written,
+		.longest_step_ns = &session->longest_step_ns,
 	};
 }
 

@@ -58,11 +58,12 @@ struct session {
 	uint64_t started_ns; /* time of the earliest possible tick; 0 = not started */
 	uint64_t ended_ns; /* time of the last possible tick */
 	uint64_t command_ns; /* time at which session_run() was called */
-	struct vec(pid_t) unpublished; /* processes whose unwind rows must be published */
 	uint64_t newest_ns; /* time of the last sample that was read from BPF's ring, which is in the order of time */
 	uint64_t read_ns; /* all samples taken before then have been read */
 	struct windows windows;
 	struct notify notify;
+	uint64_t woke_ns; /* when the loop last ended to wait */
+	uint64_t longest_step_ns; /* longest time without a wait, so without a look at BPF's ring and the agents */
 	bool interrupted;
 	bool is_behind; /* BPF's ring was not emptied in time: the next step does not wait */
 };

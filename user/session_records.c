@@ -24,7 +24,7 @@
 #define PUBLISH_NS (NS_PER_SEC / 50)
 #define READ_PART 256 /* records */
 #define READ_PARTS 4096
-#define READ_NS (NS_PER_SEC / 5)
+#define READ_NS (NS_PER_SEC / 50)
 
 /* ---- one sample, decided ---- */
 
@@ -64,37 +64,6 @@ int session_open_decided(struct session *session)
 
 /* ---- records ---- */
 
-/*
- * Schedules the process's rows for publish_rows(). Rows of a large library take up to a second on a busy machine, and
- * requests for names must go out first.
- */
-static void want_rows(struct session *session, struct process *process)
-{
-	unwinding_read_maps(&session->unwinding, process);
-	if (!collected_of(process)->awaits_rows)
-		collected_of(process)->awaits_rows = vec_push(&session->unpublished, process->pid) == 0;
-}
-
-/* Publishes the scheduled rows for PUBLISH_NS, of at least one process. */
-static void publish_rows(struct session *session)
-{
-	uint64_t until_ns = clock_monotonic_ns() + PUBLISH_NS;
-	size_t done = 0;
-
-	while (done < session->unpublished.len && (!done || clock_monotonic_ns() < until_ns)) {
-		struct process *process = process_find(&session->processes, session->unpublished.items[done++]);
-
-		if (process)
-			collected_of(process)->awaits_rows = false;
-		if (process)
-			unwinding_publish(&session->unwinding, process);
-	}
-	session->unpublished.len -= done;
-	if (session->unpublished.len)
-		memmove(session->unpublished.items, session->unpublished.items + done,
-			session->unpublished.len * sizeof(pid_t));
-}
-
 static void on_sample(struct session *session, const struct duet_sample *record)
 {
 	const struct duet_sample *sample = parts_join(&session->parts, record);
@@ -109,8 +78,10 @@ static void on_sample(struct session *session, const struct duet_sample *record)
 	overhead_note_sample(&session->overhead);
 	short_lived_map(&session->short_lived, process, sample);
 	jvms_notice(&session->jvms, process);
-	if (!collected_of(process)->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
-		want_rows(session, process);
+	if (!collected_of(process)->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE) {
+		unwinding_read_maps(&session->unwinding, process);
+		unwinding_want(&session->unwinding, process);
+	}
 	agent = agent_in_charge(jvm_process(process)->agent);
 	if (agent && sample->flags & DUET_SAMPLE_SIGNALLED) {
 		agent->signalled++;
@@ -139,10 +110,9 @@ static void on_exec(struct session *session, const struct duet_process_record *r
 	if (process) {
 		jvms_exec(&session->jvms, process, record->head.time_ns);
 		owners_exec(process);
+		unwinding_forget(&session->unwinding, process);
 	}
 	process_exec(&session->processes, pid);
-	if (process)
-		unwinding_publish(&session->unwinding, process);
 }
 
 static void on_end(struct session *session, pid_t pid)
@@ -282,6 +252,15 @@ static void on_signal(struct session *session)
 	session_take_outputs(session); /* is_end() may have changed them */
 }
 
+/* Call before the loop waits. A step begins when it has waited; those before the first tick do not count. */
+static void note_step(struct session *session, uint64_t now_ns)
+{
+	uint64_t step_ns = now_ns - session->woke_ns;
+
+	if (session->started_ns && session->woke_ns >= session->started_ns && step_ns > session->longest_step_ns)
+		session->longest_step_ns = step_ns;
+}
+
 void session_step(struct session *session, int timeout_ms)
 {
 	size_t count = session->jvms.agents.len + 2;
@@ -289,15 +268,19 @@ void session_step(struct session *session, int timeout_ms)
 
 	if (!fds)
 		return;
+	note_step(session, clock_monotonic_ns());
 	fds[0] = (struct pollfd){.fd = session->signal_fd, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = session->collector ? collector_fd(session->collector) : -1, .events = POLLIN};
 	for (size_t i = 2; i < count; i++)
 		fds[i] = (struct pollfd){.fd = agent_fd(session->jvms.agents.items[i - 2]), .events = POLLIN};
-	if (poll(fds, count, session->is_behind || session->unpublished.len ? 0 : timeout_ms) > 0 && fds[0].revents)
+	if (session->is_behind || session->unwinding.wanted.len)
+		timeout_ms = 0;
+	if (poll(fds, count, timeout_ms) > 0 && fds[0].revents)
 		on_signal(session);
+	session->woke_ns = clock_monotonic_ns();
 	jvms_step(&session->jvms, fds + 2, count - 2);
 	session->is_behind = !session_read_rings(session);
-	publish_rows(session);
+	unwinding_work(&session->unwinding, &session->processes, clock_monotonic_ns() + PUBLISH_NS);
 	notify_watchdog(&session->notify);
 	free(fds);
 }

@@ -94,7 +94,7 @@ static int wait_for_agents(struct session *session)
 	const struct agent *agent = NULL;
 	size_t failed;
 
-	while (!jvms_settled(&session->jvms) && !session->interrupted)
+	while ((!jvms_settled(&session->jvms) || session->unwinding.wanted.len) && !session->interrupted)
 		session_step(session, POLL_ATTACH_MS);
 	failed = count_failed(&session->jvms.agents, &agent);
 	if (failed && !session->options->host && !session->jvms.natives) {
@@ -289,7 +289,7 @@ static void publish_pids(struct session *session)
 		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
 
 		if (process && process_refresh_maps(process, clock_monotonic_ns(), 0) >= 0)
-			unwinding_publish(jvms_unwinding(&session->jvms, process), process);
+			unwinding_publish(jvms_unwinding(&session->jvms, process), process, UINT64_MAX);
 	}
 }
 

@@ -186,7 +186,7 @@ static bool read_rows(void)
 		return false;
 	unwinding_init(&capture.unwinding, tables);
 	process_refresh_maps(capture.process, clock_monotonic_ns(), 0);
-	unwinding_publish(&capture.unwinding, capture.process);
+	unwinding_publish(&capture.unwinding, capture.process, UINT64_MAX);
 	return capture.unwinding.mappings.len != 0;
 }
 
@@ -258,7 +258,7 @@ static void run(unsigned int walks, unsigned int seconds)
 		agent_read(capture.agent, on_java_sample, NULL);
 		poll_agent(0);
 		process_refresh_maps(capture.process, clock_monotonic_ns(), 100 * NS_PER_MS);
-		unwinding_publish(&capture.unwinding, capture.process);
+		unwinding_publish(&capture.unwinding, capture.process, UINT64_MAX);
 	}
 }
 

@@ -19,6 +19,25 @@ static void ask(struct elf_file *file)
 	elf_file_release(file);
 }
 
+/* The file is its own debug file, too. */
+static void read_rows(int fd)
+{
+	struct unwind_reading *reading;
+	struct unwind_file file;
+	int err;
+
+	if (unwind_file_begin(&reading, fd))
+		return;
+	while ((err = unwind_file_step(reading, 0)) == -EAGAIN)
+		;
+	if (!err && !unwind_file_add_debug(reading, fd))
+		while ((err = unwind_file_step(reading, 0)) == -EAGAIN)
+			;
+	unwind_file_end(reading, err ? NULL : &file);
+	if (!err)
+		unwind_file_release(&file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = input_file(data, size);
@@ -33,10 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (!elf_file_read_memory(&file, image, size))
 		ask(&file);
-	if (!unwind_file_read(&unwind, fd)) {
-		unwind_file_add_debug(&unwind, fd);
-		unwind_file_release(&unwind);
-	}
+	read_rows(fd);
 	if (!unwind_file_read_memory(&unwind, image, size))
 		unwind_file_release(&unwind);
 	free(image);

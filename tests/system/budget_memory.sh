@@ -281,8 +281,34 @@ case_a_hundred_libraries_come() {
 	expect "percent of the time has its stack" "$(share "$here/out" 'main;library_work( |;)')" '>' 60
 }
 
-# As several containers have them. Each is read, because whoever makes a file chooses its build id; but their rows are
-# in the tables once: there would be no room for them 41 times.
+longest_step_ms() {
+	"$duet" status "$recorder" | sed -n 's/^ *\([0-9.e-]*\)  longest time .* without a look .*/\1/p' |
+		awk '{ print 1000 * $1 }'
+}
+
+# Rows of large files are made between looks at the rings and the agents, not in one go.
+case_rings_are_read_meanwhile() {
+	local end=$((SECONDS + 40)) files=30 rows_ms
+	need_bpf
+	start_libraries large "$files"
+	for _ in 1 2; do
+		sh -c 'while :; do :; done' >/dev/null 2>&1 </dev/null &
+		jvms+=("$!") # ended with the case
+	done
+	start_record --comm libraries --no-attach -v -i 5ms -d 60 -o collapsed -f "$here/out"
+	until [ "$(grep -c "[0-9]* unwind rows of $here/libraries" "$here/stderr")" -ge "$files" ]; do
+		[ $SECONDS -lt $end ] || fail "rows of $files files are not made: $(cat "$here/stderr")"
+		sleep 0.1
+	done
+	rows_ms=$(awk -v of="$here/libraries" 'index($0, "unwind rows of " of) { sum += $(NF - 1) } END { print sum }' \
+		"$here/stderr")
+	expect "ms of the longest step, while rows were made for $rows_ms ms" "$(longest_step_ms)" '<' \
+		"$(awk -v ms="$rows_ms" 'BEGIN { print ms / 3 }')"
+	end_record INT
+	expect_status 0
+}
+
+# As several containers have them: there once. Each is read, as only its rows tell that they are the same.
 case_copies_of_one_library() {
 	local i
 	need_bpf

@@ -138,7 +138,7 @@ static uint32_t count_deep(void)
 static void test_own_stack(void **state)
 {
 	(void)state;
-	unwinding_publish(&unwinding, self());
+	unwinding_publish(&unwinding, self(), UINT64_MAX);
 	take_deep(DEEP);
 	assert_int_equal(taken.sample.walk_end, DUET_WALK_ENTRY);
 	assert_int_equal(taken.sample.flags, DUET_SAMPLE_USER_REGS | DUET_SAMPLE_USER_COMPLETE);
@@ -155,7 +155,7 @@ static void test_deeper_than_a_record(void **state)
 	uint32_t deep;
 
 	(void)state;
-	unwinding_publish(&unwinding, self());
+	unwinding_publish(&unwinding, self(), UINT64_MAX);
 	take_deep(3 * DUET_MAX_USER_STACK);
 	deep = taken.sample.user_depth + taken.sample.left_out;
 	assert_int_equal(taken.sample.walk_end, DUET_WALK_ENTRY);
@@ -180,7 +180,7 @@ static void test_all_of_a_deep_stack(void **state)
 	stay.ring.lanes[DUET_LANE_SAMPLE] =
 		(struct duet_lane_view){&lane, (unsigned char *)lane_bytes, sizeof(lane_bytes) / 2};
 	stay.java_depth = DUET_MAX_JAVA_DEPTH;
-	unwinding_publish(&unwinding, self());
+	unwinding_publish(&unwinding, self(), UINT64_MAX);
 	take_deep(calls);
 	stay.java_depth = 0;
 	for (; at < lane_bytes + lane.head / sizeof(*at); first += DUET_ROOT_FRAMES) {
@@ -214,7 +214,7 @@ static void test_unreadable_stack(void **state)
 	ucontext_t context;
 
 	(void)state;
-	unwinding_publish(&unwinding, self());
+	unwinding_publish(&unwinding, self(), UINT64_MAX);
 	getcontext(&context);
 	regs_set(&context, &(struct regs){(uintptr_t)take_deep, (uintptr_t)none + 4096, (uintptr_t)none + 8192, 0});
 	take(&context);

@@ -3,6 +3,8 @@
 
 #include <time.h>
 
+#define TURNS 64 /* of a loop, for one look at the clock */
+
 static uint64_t clock_ns(clockid_t id)
 {
 	struct timespec now;
@@ -24,4 +26,9 @@ uint64_t clock_realtime_ns(void)
 uint64_t clock_cpu_ns(void)
 {
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+bool clock_is_up(uint32_t *turns, uint64_t until_ns)
+{
+	return ++*turns % TURNS == 0 && clock_monotonic_ns() >= until_ns;
 }

@@ -3,6 +3,7 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NS_PER_SEC 1000000000ull
@@ -12,5 +13,10 @@
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_realtime_ns(void);
 uint64_t clock_cpu_ns(void); /* CPU time that this thread has used */
+/*
+ * For a loop that works until a time: true when it has come. Looks at the clock every 64 turns. *turns is 0 before the
+ * first, so that such a loop gets on even if it has no time.
+ */
+bool clock_is_up(uint32_t *turns, uint64_t until_ns);
 
 #endif

@@ -10,7 +10,7 @@
 
 struct collected {
 	uint32_t published_version; /* 1 + the maps_version whose unwind tables BPF has; 0 = none */
-	bool awaits_rows; /* its unwind tables must be published */
+	bool awaits_rows; /* it is among unwinding.wanted */
 	bool is_sampled;
 };
 _Static_assert(sizeof(struct collected) <= PROCESS_STATE_BYTES(PROCESS_OF_COLLECT, PROCESS_OF_JVMS), "too large");

@@ -586,13 +586,9 @@ bool unwind_tables_bring_back(struct unwind_tables *tables, int module)
 
 	if (tables->file) /* an agent does not report what it uses */
 		return !known->is_in && unwind_tables_have_room(tables, known->rows, known->pages);
-	if (!known->is_missed)
-		return false;
-	known->is_missed = false;
-	while (!unwind_tables_have_room(tables, known->rows, known->pages))
-		if (!make_room_of_unused(tables, known->rows, known->pages))
-			return false;
-	return true;
+	while (known->is_missed && !unwind_tables_have_room(tables, known->rows, known->pages))
+		known->is_missed = make_room_of_unused(tables, known->rows, known->pages);
+	return known->is_missed;
 }
 
 /* ---- processes ---- */

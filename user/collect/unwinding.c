@@ -13,10 +13,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "collect/collected.h"
-#include "sym/debug_file.h"
-#include "sym/target_file.h"
 #include "sym/vdso.h"
-#include "unwind/unwind_file.h"
 
 #define MAPS_MIN_AGE_NS (100 * NS_PER_MS) /* wild pcs must not cause a read of the maps for every sample */
 #define YOUNG_MIN_AGE_NS (5 * NS_PER_MS) /* the same for a process that is still loading its libraries */
@@ -24,16 +21,22 @@
 #define VDSO_IDENTITY 1 /* all processes have the same vdso */
 /* one file comes back in each interval, so that reading costs little however many are missed */
 #define LOOK_NS NS_PER_SEC
+#define REMAKE_NS NS_PER_SEC /* rows that had to make room for others so soon are not made again at once */
 #define MAX_FILES 16384 /* about 8 MB; above, all files are forgotten, but their rows stay in the tables */
+#define MAX_LOOKED_UP (4 * DUET_UNWIND_PROCESS_MAPPINGS)
 
 /* What is cached of a file. Its rows are only in the tables, while there is room. */
 struct native_file {
 	struct unwind_file elf; /* without its rows */
 	uint64_t key; /* key of its module in the tables, a hash of its rows; 0: they have not been made yet */
 	bool has_rows; /* true as well before they have been made; false: do not try again */
-	uint32_t refused_rows; /* not 0: so many rows and pages had no room */
-	uint32_t refused_pages;
+	uint32_t rows; /* how many it has, and pages, once they have been made */
+	uint32_t pages;
+	bool is_refused; /* they had no room */
+	uint64_t made_ns; /* when they were made; 0: not yet */
 };
+
+static struct native_file not_there; /* for mappings whose file cannot be found; never written to */
 
 void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables)
 {
@@ -48,12 +51,17 @@ void unwinding_forget_files(struct unwinding *unwinding)
 	}
 	vec_release(&unwinding->owned);
 	map_release(&unwinding->files);
+	map_release(&unwinding->looked_up);
+	if (unwinding->made)
+		file_rows_end(&unwinding->making, NULL);
+	unwinding->made = NULL;
 }
 
 void unwinding_release(struct unwinding *unwinding)
 {
 	unwinding_forget_files(unwinding);
 	vec_release(&unwinding->mappings);
+	vec_release(&unwinding->wanted);
 }
 
 /* ---- one file ---- */
@@ -76,7 +84,7 @@ static struct native_file *own_file(struct unwinding *unwinding, uint64_t identi
 
 static int note_refused(struct unwinding *unwinding, const struct native_file *file)
 {
-	return unwind_tables_note(unwinding->tables, file->key, file->refused_rows, file->refused_pages);
+	return unwind_tables_note(unwinding->tables, file->key, file->rows, file->pages);
 }
 
 /*
@@ -105,12 +113,14 @@ static int add_rows(struct unwinding *unwinding, struct native_file *file)
 	int module;
 
 	file->key = key_of_rows(&file->elf.rows);
+	file->rows = (uint32_t)file->elf.rows.rows.len;
+	file->pages = (uint32_t)file->elf.rows.pages.len;
+	file->made_ns = clock_monotonic_ns();
 	if (!is_first || !are_in_tables(unwinding, file, &module))
 		module = unwind_tables_add(unwinding->tables, file->key, &file->elf.rows);
 	if (module == -ENOSPC) {
-		loader_counters[DUET_LOADER_UNWIND_FILES] += !file->refused_rows;
-		file->refused_rows = (uint32_t)file->elf.rows.rows.len;
-		file->refused_pages = (uint32_t)file->elf.rows.pages.len;
+		loader_counters[DUET_LOADER_UNWIND_FILES] += !file->is_refused;
+		file->is_refused = true;
 		module = note_refused(unwinding, file);
 	}
 	unwind_rows_release(&file->elf.rows);
@@ -118,11 +128,15 @@ static int add_rows(struct unwinding *unwinding, struct native_file *file)
 	return module;
 }
 
-/* Returns false for a file whose rows would not fit: otherwise each process that maps it would cause another read. */
+/*
+ * Returns false for a file whose rows would not fit: otherwise each process that maps it would cause another read. When
+ * two files of a process make room for each other, one is left out: otherwise the process would never be published.
+ */
 static bool may_be_read(struct unwinding *unwinding, const struct native_file *file)
 {
-	return !file->refused_rows ||
-	       unwind_tables_have_room(unwinding->tables, file->refused_rows, file->refused_pages);
+	if (file->made_ns && clock_monotonic_ns() - file->made_ns < REMAKE_NS)
+		return false;
+	return !file->is_refused || unwind_tables_have_room(unwinding->tables, file->rows, file->pages);
 }
 
 /* HotSpot's assembler (os_cpu/linux_x86: copying, SafeFetch, SpinPause) has no call frame information and no frames. */
@@ -141,45 +155,49 @@ static bool maps_libjvm(const struct process *process)
 	return false;
 }
 
-static bool take_debug_frame(void *context, int fd)
+/* Puts the rows that were made into the tables. Returns the module or -errno. */
+static int take_made(struct unwinding *unwinding)
 {
-	return !unwind_file_add_debug(context, fd);
-}
+	struct native_file *file = unwinding->made;
+	struct file_rows *making = &unwinding->making;
+	bool has_gaps = has_frameless_gaps(making->path);
 
-/*
- * Adds .debug_frame from the separate debug file. Few files have functions that only it describes, but those were built
- * that way as a whole.
- */
-static void add_debug_file(struct unwind_file *elf, const struct target_file *target, const char *path)
-{
-	struct elf_identity identity;
-
-	if (!elf_identity_read_fd(&identity, target->fd))
-		(void)debug_file_find(&identity, target, path, take_debug_frame, elf);
-}
-
-static int read_rows(struct unwinding *unwinding, struct native_file *file, struct target_file *target,
-		     const char *path)
-{
-	uint64_t started_ns = clock_monotonic_ns();
-	struct unwind_file elf;
-	int module, fd = target_file_read(target, 0), err = fd < 0 ? fd : unwind_file_read(&elf, fd);
-	size_t rows;
-
-	file->has_rows = false;
-	loader_counters[DUET_LOADER_UNWIND_FILES] += err == -ENOMEM;
-	if (err)
-		return err;
-	add_debug_file(&elf, target, path);
-	file->has_rows = elf.rows.rows.len != 0;
-	if (has_frameless_gaps(path))
-		unwind_file_fill_gaps(&elf);
+	unwinding->made = NULL;
 	unwind_file_release(&file->elf);
-	file->elf = elf;
-	rows = elf.rows.rows.len;
-	module = rows ? add_rows(unwinding, file) : -ENODATA;
-	log_debug("%zu unwind rows of %s in %.1f ms", rows, path, (double)(clock_monotonic_ns() - started_ns) / 1e6);
-	return module;
+	file_rows_end(making, &file->elf);
+	file->has_rows = file->elf.rows.rows.len != 0;
+	if (has_gaps)
+		unwind_file_fill_gaps(&file->elf);
+	return file->has_rows ? add_rows(unwinding, file) : -ENODATA;
+}
+
+/* Goes on with the rows of unwinding->made. Returns the module, -EAGAIN if they are not finished, or another -errno. */
+static int make_rows(struct unwinding *unwinding, uint64_t until_ns)
+{
+	int err = file_rows_step(&unwinding->making, until_ns);
+
+	if (err == -EAGAIN || !err)
+		return err ? err : take_made(unwinding);
+	loader_counters[DUET_LOADER_UNWIND_FILES] += err == -ENOMEM;
+	unwinding->made->has_rows = false;
+	unwinding->made = NULL;
+	file_rows_end(&unwinding->making, NULL);
+	return err;
+}
+
+/* Takes over `target`. Returns as make_rows(). */
+static int begin_rows(struct unwinding *unwinding, struct native_file *file, struct target_file *target,
+		      const char *path, uint64_t until_ns)
+{
+	int err = file_rows_begin(&unwinding->making, target, path);
+
+	if (!err) {
+		unwinding->made = file;
+		return make_rows(unwinding, until_ns);
+	}
+	loader_counters[DUET_LOADER_UNWIND_FILES] += err == -ENOMEM;
+	file->has_rows = false;
+	return err;
 }
 
 /*
@@ -194,40 +212,74 @@ static struct native_file *identify(struct unwinding *unwinding, struct target_f
 	return file ? file : own_file(unwinding, identity);
 }
 
-static int module_with_rows(struct unwinding *unwinding, struct native_file *file, struct target_file *target,
-			    const char *path)
+/* Returns the file's module; -EAGAIN if its rows must be made first; or another -errno. */
+static int ready_module(struct unwinding *unwinding, struct native_file *file)
 {
 	int module;
 
+	if (!file->has_rows)
+		return -ENODATA;
 	if (are_in_tables(unwinding, file, &module))
 		return module;
-	if (module < 0 && !may_be_read(unwinding, file))
-		return note_refused(unwinding, file);
-	return read_rows(unwinding, file, target, path);
+	return may_be_read(unwinding, file) ? -EAGAIN : note_refused(unwinding, file);
 }
 
-/* Returns the file's module or -errno. `path` is the file's path in the process. Releases `target`. */
-static int module_of(struct unwinding *unwinding, struct target_file *target, const char *path,
+/*
+ * Returns the file's module; -EAGAIN if its rows are not finished, or cannot be begun before those of another file are
+ * finished; or another -errno. `path` is the file's path in the process. Releases `target`.
+ */
+static int module_of(struct unwinding *unwinding, struct target_file *target, const char *path, uint64_t until_ns,
 		     struct native_file **ret)
 {
 	struct native_file *file = identify(unwinding, target, path);
-	int module = -ENODATA;
+	int module = file ? ready_module(unwinding, file) : -ENOMEM;
 
-	if (file && file->has_rows) {
-		*ret = file;
-		module = module_with_rows(unwinding, file, target, path);
-	}
+	*ret = file;
+	if (module == -EAGAIN && !unwinding->made)
+		return begin_rows(unwinding, file, target, path, until_ns);
 	target_file_release(target);
 	return module;
 }
 
-static int file_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
-		       struct native_file **ret)
+/* For a mapping whose file has not been looked up yet, or whose rows must be made. */
+static int look_up(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
+		   uint64_t until_ns, struct native_file **ret)
 {
 	struct target_file target;
 	int err = target_file_find_mapping(&target, process, mapping);
 
-	return err ? err : module_of(unwinding, &target, mapping->path, ret);
+	if (!err)
+		return module_of(unwinding, &target, mapping->path, until_ns, ret);
+	*ret = err == -ENOENT || err == -ESTALE ? &not_there : NULL;
+	return err == -EAGAIN ? -EBUSY : err;
+}
+
+static uint64_t mapping_identity(const struct process *process, const struct mapping *mapping)
+{
+	const uint64_t identity[] = {
+		(uint64_t)process->pid, process->start_ticks, mapping->start,
+		mapping->end,	 mapping->offset,      mapping->inode,
+		((uint64_t)mapping->dev_major << 32) | mapping->dev_minor,
+	};
+
+	return hash_bytes(identity, sizeof(identity), hash_secret());
+}
+
+static int file_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
+		       uint64_t until_ns, struct native_file **ret)
+{
+	uint64_t identity = mapping_identity(process, mapping);
+	int module = -EAGAIN;
+
+	*ret = map_get_ptr(&unwinding->looked_up, identity);
+	if (*ret)
+		module = ready_module(unwinding, *ret);
+	if (module != -EAGAIN || (*ret && unwinding->made))
+		return module;
+	module = look_up(unwinding, process, mapping, until_ns, ret);
+	if (*ret)
+		(void)map_put_ptr(&unwinding->looked_up, identity, *ret); /* may fail: it is a cache */
+	return module;
 }
 
 void unwinding_prepare(struct unwinding *unwinding, const char *path)
@@ -236,7 +288,7 @@ void unwinding_prepare(struct unwinding *unwinding, const char *path)
 	struct native_file *file;
 
 	if (unwinding->tables && !target_file_find(&target, getpid(), getpid(), path))
-		module_of(unwinding, &target, path, &file);
+		(void)module_of(unwinding, &target, path, UINT64_MAX, &file);
 }
 
 static struct native_file *identify_vdso(struct unwinding *unwinding)
@@ -272,8 +324,9 @@ static int vdso_module(struct unwinding *unwinding, const struct mapping *mappin
 
 /* ---- one process ---- */
 
-static void set_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
-		       struct duet_unwind_mapping *published)
+/* Returns 0, also for a mapping without rows, or -EAGAIN if its rows are not finished. */
+static int set_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
+		      uint64_t until_ns, struct duet_unwind_mapping *published)
 {
 	struct native_file *file = NULL;
 	uint64_t vaddr;
@@ -282,11 +335,14 @@ static void set_module(struct unwinding *unwinding, const struct process *proces
 	if (!strcmp(mapping->path, "[vdso]"))
 		module = vdso_module(unwinding, mapping, &file);
 	else if (mapping->inode && mapping->path[0] == '/')
-		module = file_module(unwinding, process, mapping, &file);
+		module = file_module(unwinding, process, mapping, until_ns, &file);
+	if (module == -EAGAIN)
+		return -EAGAIN;
 	if (module < 0 || !unwind_file_vaddr(&file->elf, mapping->offset, mapping->end - mapping->start, &vaddr))
-		return;
+		return 0;
 	published->module = (uint32_t)module;
 	published->base = mapping->start - vaddr + file->elf.base;
+	return 0;
 }
 
 /* Named memory does not count as a file: .NET puts its code into a memfd, to write it where it is not executable. */
@@ -311,48 +367,133 @@ static enum duet_code mapping_code(const struct mapping *mapping, bool is_jvm)
 	return is_jvm ? DUET_CODE_UNKNOWN : DUET_CODE_MEMORY;
 }
 
-static int collect_mappings(struct unwinding *unwinding, const struct process *process)
+static int collect_mapping(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
+			   bool is_jvm, uint64_t until_ns)
 {
+	struct duet_unwind_mapping published = {
+		.start = mapping->start,
+		.end = mapping->end,
+		.module = DUET_UNWIND_NO_MODULE,
+		.code = mapping_code(mapping, is_jvm),
+	};
+	int err = set_module(unwinding, process, mapping, until_ns, &published);
+
+	return err ? err : vec_push(&unwinding->mappings, published);
+}
+
+/*
+ * Returns 0, -EAGAIN when the time is up, or another -errno. Looking up a file takes a while, so the time may be up
+ * after each; the next call does not look it up again.
+ */
+static int collect_mappings(struct unwinding *unwinding, const struct process *process, uint64_t until_ns)
+{
+	const struct mapping *mappings = process->maps.list.items;
 	bool is_jvm = maps_libjvm(process);
+	size_t count = process->maps.list.len;
 	int err = 0;
 
 	vec_clear(&unwinding->mappings);
-	for (size_t i = 0; !err && i < process->maps.list.len; i++) {
-		const struct mapping *mapping = &process->maps.list.items[i];
-		struct duet_unwind_mapping published = {
-			.start = mapping->start,
-			.end = mapping->end,
-			.module = DUET_UNWIND_NO_MODULE,
-			.code = mapping_code(mapping, is_jvm),
-		};
+	if (count > DUET_UNWIND_PROCESS_MAPPINGS)
+		return -E2BIG;
+	if (unwinding->looked_up.len > MAX_LOOKED_UP)
+		map_release(&unwinding->looked_up);
+	for (size_t i = 0; !err && i < count; i++) {
+		size_t before = unwinding->looked_up.len;
 
-		set_module(unwinding, process, mapping, &published);
-		err = vec_push(&unwinding->mappings, published);
+		err = collect_mapping(unwinding, process, &mappings[i], is_jvm, until_ns);
+		if (!err && i + 1 < count && unwinding->looked_up.len != before && clock_monotonic_ns() >= until_ns)
+			err = -EAGAIN;
 	}
 	return err;
 }
 
-static void publish(struct unwinding *unwinding, struct process *process)
+static int publish(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
 {
+	int err = collect_mappings(unwinding, process, until_ns);
+
+	if (err == -EAGAIN)
+		return err;
 	collected_of(process)->published_version = process->maps_version + 1;
-	if (collect_mappings(unwinding, process) < 0 ||
-	    unwind_tables_publish(unwinding->tables, process->pid, process->start_ticks, unwinding->mappings.items,
-				  unwinding->mappings.len) < 0)
+	if (err < 0 || unwind_tables_publish(unwinding->tables, process->pid, process->start_ticks,
+					     unwinding->mappings.items, unwinding->mappings.len) < 0)
 		loader_counters[DUET_LOADER_UNWIND_PROCESSES]++;
+	return 0;
 }
 
-void unwinding_publish(struct unwinding *unwinding, struct process *process)
+/* Goes on with the file that is being made, if there is one. True if it is not finished. */
+static bool make_more(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
+{
+	uint64_t begin_ns;
+
+	if (!unwinding->made)
+		return false;
+	begin_ns = process_cost_begin();
+	(void)make_rows(unwinding, until_ns);
+	if (process)
+		process_cost_end(process, begin_ns);
+	return unwinding->made;
+}
+
+int unwinding_publish(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
 {
 	uint64_t before_ns, begin_ns;
+	int err;
 
 	if (!unwinding->tables || process->exited ||
 	    collected_of(process)->published_version == process->maps_version + 1)
-		return;
+		return 0;
 	before_ns = clock_cpu_ns();
+	if (until_ns == UINT64_MAX)
+		make_more(unwinding, NULL, until_ns);
 	begin_ns = process_cost_begin();
-	publish(unwinding, process);
+	err = publish(unwinding, process, until_ns);
 	process_cost_end(process, begin_ns);
 	unwinding->work_ns += clock_cpu_ns() - before_ns;
+	return err;
+}
+
+/* ---- one process after the other ---- */
+
+void unwinding_want(struct unwinding *unwinding, struct process *process)
+{
+	if (unwinding->tables && !collected_of(process)->awaits_rows)
+		collected_of(process)->awaits_rows = vec_push(&unwinding->wanted, process->pid) == 0;
+}
+
+/*
+ * Those that wait for the file that is being made are tried again when it is finished, in their order: so the first
+ * gets all of its files at last, however many the others have. At least one of the rest is tried.
+ */
+static void publish_wanted(struct unwinding *unwinding, struct process_table *processes, size_t waiting,
+			   uint64_t until_ns)
+{
+	size_t next = waiting;
+
+	while (next < unwinding->wanted.len && (next == waiting || clock_monotonic_ns() < until_ns)) {
+		pid_t pid = unwinding->wanted.items[next++];
+		struct process *process = process_find(processes, pid);
+
+		if (process && unwinding_publish(unwinding, process, until_ns) == -EAGAIN)
+			unwinding->wanted.items[waiting++] = pid;
+		else if (process)
+			collected_of(process)->awaits_rows = false;
+	}
+	unwinding->waiting = waiting;
+	unwinding->wanted.len -= next - waiting;
+	memmove(unwinding->wanted.items + waiting, unwinding->wanted.items + next,
+		(unwinding->wanted.len - waiting) * sizeof(pid_t));
+}
+
+void unwinding_work(struct unwinding *unwinding, struct process_table *processes, uint64_t until_ns)
+{
+	uint64_t before_ns = clock_cpu_ns();
+	bool is_making = false;
+
+	if (unwinding->made)
+		is_making = make_more(unwinding, process_find(processes, unwinding->making.target.pid), until_ns);
+	unwinding->work_ns += clock_cpu_ns() - before_ns;
+	if (unwinding->wanted.len)
+		publish_wanted(unwinding, processes, is_making ? unwinding->waiting : 0, until_ns);
 }
 
 void unwinding_step(struct unwinding *unwinding, struct process_table *processes, uint64_t now_ns)
@@ -368,7 +509,7 @@ void unwinding_step(struct unwinding *unwinding, struct process_table *processes
 	if (!process)
 		return;
 	collected_of(process)->published_version = 0;
-	unwinding_publish(unwinding, process);
+	unwinding_want(unwinding, process);
 }
 
 void unwinding_read_maps(struct unwinding *unwinding, struct process *process)
@@ -382,7 +523,7 @@ void unwinding_read_maps(struct unwinding *unwinding, struct process *process)
 void unwinding_refresh(struct unwinding *unwinding, struct process *process)
 {
 	unwinding_read_maps(unwinding, process);
-	unwinding_publish(unwinding, process);
+	unwinding_publish(unwinding, process, UINT64_MAX);
 }
 
 void unwinding_forget(struct unwinding *unwinding, struct process *process)

@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "collect/file_rows.h"
 #include "collect/unwind_tables.h"
 #include "proc/process.h"
 
@@ -19,6 +20,11 @@ struct unwinding {
 	struct map files; /* hash of a file's identity -> struct native_file */
 	struct vec(struct native_file *) owned;
 	struct vec(struct duet_unwind_mapping) mappings; /* scratch: mappings of the process being published */
+	struct map looked_up; /* hash of a process's mapping -> struct native_file: a process is published often */
+	struct native_file *made; /* its rows are being made; NULL: none are */
+	struct file_rows making;
+	struct vec(pid_t) wanted; /* processes that unwinding_work() must publish */
+	size_t waiting; /* so many of them, the first, wait for the rows that are being made */
 	uint64_t looked_ns; /* when unwinding_step() last worked */
 	uint64_t work_ns; /* CPU time spent on the tables */
 };
@@ -29,14 +35,24 @@ void unwinding_forget_files(struct unwinding *unwinding); /* forgets the cached 
 
 /* Makes the rows of a file before a process maps it: a large file takes tens of milliseconds. */
 void unwinding_prepare(struct unwinding *unwinding, const char *path);
-/* Publishes process->maps, unless this version of them is already published. */
-void unwinding_publish(struct unwinding *unwinding, struct process *process);
+/*
+ * Publishes process->maps, unless this version of them is already published. Works until that time, or UINT64_MAX.
+ * Returns 0, or -EAGAIN if it was not enough to make the rows of all its files: nothing has been published then.
+ */
+int unwinding_publish(struct unwinding *unwinding, struct process *process, uint64_t until_ns);
+/* Lets unwinding_work() publish the process. */
+void unwinding_want(struct unwinding *unwinding, struct process *process);
+/*
+ * Publishes wanted processes until that time. The rows of a large file take up to a second on a busy machine: they are
+ * made over several calls, between which processes are published that do not map it.
+ */
+void unwinding_work(struct unwinding *unwinding, struct process_table *processes, uint64_t until_ns);
 /* Call after a sample with a pc outside the published mappings: reads the mappings again, but not too often. */
 void unwinding_read_maps(struct unwinding *unwinding, struct process *process);
-/* unwinding_read_maps(), then unwinding_publish() */
+/* unwinding_read_maps(), then unwinding_publish() without a limit of time */
 void unwinding_refresh(struct unwinding *unwinding, struct process *process);
 void unwinding_forget(struct unwinding *unwinding, struct process *process); /* unpublishes the process */
-/* Call periodically: brings back rows that had no room and that walks have missed since. */
+/* Call periodically: lets rows be brought back that had no room and that walks have missed since. */
 void unwinding_step(struct unwinding *unwinding, struct process_table *processes, uint64_t now_ns);
 
 #endif

@@ -106,7 +106,10 @@ static int allow_signals(struct jvms *jvms, struct agent *agent)
 	};
 
 	process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
-	unwinding_publish(jvms_unwinding(jvms, agent->process), agent->process);
+	if (jvms->collector)
+		unwinding_want(jvms->of.unwinding, agent->process);
+	else
+		unwinding_publish(&agent->unwinding, agent->process, UINT64_MAX);
 	if (!jvms->collector || (agent->start.engine == DUET_ENGINE_NONE && !agent->reader))
 		return 0;
 	return collector_allow(jvms->collector, agent->process->pid, &target);

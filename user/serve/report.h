@@ -33,6 +33,7 @@ struct report {
 	const struct overhead *overhead;
 	const struct pool *pool;
 	const uint64_t *windows; /* number of windows written */
+	const uint64_t *longest_step_ns; /* longest time without a look at BPF's ring and the agents */
 };
 
 /* Adds the facts known at the start, and describes the host: for files whose recording is cut short. */

@@ -51,6 +51,8 @@ static void add_samples(struct gathering *to, const struct report *report)
 		report->started_ns ? (double)(clock_monotonic_ns() - report->started_ns) / 1e9 : 0);
 	add_one(to, "duet_interval_seconds", "interval of cpu samples now, in seconds of CPU time",
 		(double)overhead_interval_ns(report->overhead) / 1e9);
+	add_one(to, "duet_longest_step_seconds", "longest time in seconds without a look at BPF's ring and the agents",
+		(double)*report->longest_step_ns / 1e9);
 	add_one(to, "duet_interval_changes_total", "changes of the interval", (double)report->overhead->change_count);
 	add_one(to, "duet_samples_total", "samples", (double)outcomes->samples);
 	add_one(to, "duet_jvm_samples_total", "samples of threads of joined JVMs", (double)outcomes->jvm_samples);

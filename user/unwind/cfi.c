@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 #define CIE_ID 0 /* in .eh_frame; in .debug_frame all bits are set */
 #define EXTENDED_LENGTH 0xffffffffu /* 64-bit DWARF follows */
 #define MAX_CIES 65536
 #define MAX_LETTERS 32 /* of an augmentation; known ones have 7 at most */
 #define STEPS_PER_BYTE 4 /* honest programs take at most one step for each byte; each CIE is run only once */
 #define STEPS_MIN 4096
+#define MAX_PROGRAM (1u << 20) /* bytes; honest ones have some thousand at most */
 
 #define DW_EH_PE_ABSPTR 0x00
 #define DW_EH_PE_ULEB128 0x01
@@ -232,7 +235,7 @@ static int add_fde(struct cfi *cfi, struct entry *entry)
 	len = encoded_number(body, cie->encoding & DW_EH_PE_FORMAT);
 	if (cie->has_augmentation_data)
 		bytes_take(body, bytes_uleb(body));
-	if (body->bad || !is_code(&cfi->section, fde.start, len))
+	if (body->bad || bytes_left(body) > MAX_PROGRAM || !is_code(&cfi->section, fde.start, len))
 		return 0;
 	fde.end = fde.start + len;
 	fde.program = *body;
@@ -258,22 +261,26 @@ static void sort_fdes(struct cfi *cfi)
 	cfi->fdes.len = kept;
 }
 
-int cfi_read(struct cfi *cfi, const struct cfi_machine *machine, const struct cfi_section *section)
+void cfi_begin(struct cfi *cfi, const struct cfi_machine *machine, const struct cfi_section *section)
 {
-	const uint8_t *start = section->bytes;
-	struct entry entry;
-	int err = 0;
-
 	*cfi = (struct cfi){.machine = machine, .section = *section};
 	cfi->budget = section->len * STEPS_PER_BYTE + STEPS_MIN;
-	for (size_t at = 0; !err && at < section->len && entry_at(cfi, at, &entry);) {
-		at = (size_t)(entry.body.end - start);
+}
+
+int cfi_find(struct cfi *cfi, uint64_t until_ns)
+{
+	struct entry entry;
+	uint32_t turns = 0;
+	int err = 0;
+
+	while (!err && cfi->at < cfi->section.len && entry_at(cfi, cfi->at, &entry)) {
+		if (clock_is_up(&turns, until_ns))
+			return -EAGAIN;
+		cfi->at = (size_t)(entry.body.end - (const uint8_t *)cfi->section.bytes);
 		if (!entry.is_cie)
 			err = add_fde(cfi, &entry);
 	}
-	if (err)
-		cfi_release(cfi);
-	else
+	if (!err)
 		sort_fdes(cfi);
 	return err;
 }

@@ -79,12 +79,17 @@ struct cfi {
 	const struct cfi_machine *machine;
 	struct cfi_section section;
 	struct vec(struct cfi_cie) cies;
-	struct vec(struct cfi_fde) fdes; /* sorted, overlapping ones dropped */
+	struct vec(struct cfi_fde) fdes; /* once all are found: sorted, overlapping ones dropped */
 	uint64_t budget; /* program steps left: what a file may cost us */
+	size_t at; /* offset of the entry that is read next */
 };
 
-/* Finds all FDEs. A damaged entry ends the search; the FDEs before it are kept. 0 or -ENOMEM. */
-int cfi_read(struct cfi *cfi, const struct cfi_machine *machine, const struct cfi_section *section);
+void cfi_begin(struct cfi *cfi, const struct cfi_machine *machine, const struct cfi_section *section);
+/*
+ * Finds FDEs until that time. A damaged entry ends the search; the FDEs before it are kept. Returns 0 when all are
+ * found, -EAGAIN if there may be more, or -ENOMEM.
+ */
+int cfi_find(struct cfi *cfi, uint64_t until_ns);
 void cfi_release(struct cfi *cfi);
 
 /*

@@ -10,10 +10,24 @@
 #include "base/elf_reader.h"
 #include "unwind/unwind_rows.h"
 
+/* The search for such functions among those that a file's .symtab names, a part at a time. */
+struct framed {
+	struct elf_reader *reader;
+	Elf_Data *symbols;
+	int next; /* the symbol that is looked at next */
+	uint64_t code_start, code_end;
+	uint64_t looked_at; /* bytes of code searched so far */
+	struct vec(struct unwind_span) found;
+};
+
+/* Returns 0, or -ENODATA if the file has no .symtab. The reader must stay open until framed_end(). */
+int framed_begin(struct framed *framed, struct elf_reader *reader, uint64_t code_start, uint64_t code_end);
 /*
- * Adds rows for such functions that the file's .symtab names. Returns 0, -ENODATA if there are none, -E2BIG or -ENOMEM;
- * after an error the rows are as before.
+ * Searches until that time; after the last symbol adds rows for what was found to `rows`, the same at each call.
+ * Returns 0, -EAGAIN before the last symbol, -ENODATA if nothing was found, -E2BIG or -ENOMEM; after an error the
+ * rows are as before.
  */
-int framed_add(struct unwind_rows *rows, struct elf_reader *reader, uint64_t code_start, uint64_t code_end);
+int framed_step(struct framed *framed, struct unwind_rows *rows, uint64_t until_ns);
+void framed_end(struct framed *framed);
 
 #endif

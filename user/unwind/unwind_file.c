@@ -24,10 +24,17 @@
 #define HOST_CFI cfi_aarch64
 #endif
 
-struct reading {
-	struct unwind_file *file;
-	struct elf_reader *reader;
+enum source { SOURCE_EH_FRAME, SOURCE_DEBUG_FRAME, SOURCE_FRAMED, SOURCES };
+
+struct unwind_reading {
+	struct unwind_file file;
+	struct elf_reader reader;
 	GElf_Phdr eh_frame_hdr; /* p_filesz 0: none */
+	enum source source; /* from which rows are being made, or will be made next */
+	enum source end; /* the first source that is not used */
+	bool is_begun;
+	struct unwind_making making; /* for the first two sources */
+	struct framed framed;
 };
 
 /* ---- program headers ---- */
@@ -49,36 +56,29 @@ static void set_code(struct unwind_file *file)
 	file->base = unwind_rows_base(file->code_start);
 }
 
-static int read_program_headers(struct reading *reading)
+static int read_program_headers(struct unwind_reading *reading)
 {
 	GElf_Phdr phdr;
 	size_t count;
 
-	if (elf_getphdrnum(reading->reader->elf, &count) < 0)
+	if (elf_getphdrnum(reading->reader.elf, &count) < 0)
 		return -ENOEXEC;
 	for (size_t i = 0; i < count && i < MAX_SEGMENTS; i++) {
-		if (!gelf_getphdr(reading->reader->elf, (int)i, &phdr))
+		if (!gelf_getphdr(reading->reader.elf, (int)i, &phdr))
 			continue;
 		if (phdr.p_type == PT_GNU_EH_FRAME)
 			reading->eh_frame_hdr = phdr;
 		if (phdr.p_type == PT_LOAD &&
-		    vec_push(&reading->file->segments,
+		    vec_push(&reading->file.segments,
 			     (struct unwind_segment){phdr.p_offset, phdr.p_filesz, phdr.p_vaddr,
 						     phdr.p_flags & PF_X}) < 0)
 			return -ENOMEM;
 	}
-	set_code(reading->file);
+	set_code(&reading->file);
 	return 0;
 }
 
 /* ---- sections ---- */
-
-static int read_table(const struct unwind_file *file, struct cfi_section section, struct unwind_rows *ret)
-{
-	section.code_start = file->code_start;
-	section.code_end = file->code_end;
-	return unwind_rows_read(ret, &HOST_CFI, &section);
-}
 
 /* Takes memory from the reader's budget: the result for each function is about as large as its table entry. */
 static bool takes_functions(struct elf_reader *reader, const Elf_Data *data)
@@ -86,25 +86,17 @@ static bool takes_functions(struct elf_reader *reader, const Elf_Data *data)
 	return data->d_size <= reader->left / 2 && elf_reader_take(reader, 2 * data->d_size);
 }
 
-/* ---- .debug_frame ---- */
-
-static int add_debug_frame(struct unwind_file *file, struct elf_reader *reader)
+/* `data` is NULL if the file has no such section, or it cannot be read. */
+static int begin_section(struct unwind_reading *reading, const Elf_Data *data, struct cfi_section section)
 {
-	GElf_Shdr shdr;
-	Elf_Scn *section = elf_reader_find(reader, ".debug_frame", &shdr);
-	Elf_Data *data = section ? elf_reader_inflated(reader, section, &shdr, MAX_INFLATED_BYTES) : NULL;
-	struct unwind_rows rows;
-	int err;
-
-	if (!data || !takes_functions(reader, data))
+	if (!data || !takes_functions(&reading->reader, data))
 		return data ? -E2BIG : -ENODATA;
-	err = read_table(file, (struct cfi_section){.bytes = data->d_buf, .len = data->d_size, .is_debug_frame = true},
-			 &rows);
-	if (!err) {
-		err = unwind_rows_merge(&file->rows, &rows);
-		unwind_rows_release(&rows);
-	}
-	return err;
+	section.bytes = data->d_buf;
+	section.len = data->d_size;
+	section.code_start = reading->file.code_start;
+	section.code_end = reading->file.code_end;
+	unwind_making_begin(&reading->making, &HOST_CFI, &section);
+	return 0;
 }
 
 /* ---- .eh_frame ---- */
@@ -121,12 +113,12 @@ static const struct unwind_segment *segment_of(const struct unwind_file *file, u
  * Finds .eh_frame by .eh_frame_hdr, the index that the unwinder in the process uses. Its size is unknown, so *ret gets
  * the rest of the segment; .eh_frame itself ends with an entry of length 0.
  */
-static bool find_by_index(struct reading *reading, GElf_Shdr *ret)
+static bool find_by_index(struct unwind_reading *reading, GElf_Shdr *ret)
 {
 	const GElf_Phdr *phdr = &reading->eh_frame_hdr;
 	Elf_Data *data = phdr->p_filesz < EH_FRAME_HDR_BYTES
 				 ? NULL
-				 : elf_reader_chunk(reading->reader, phdr->p_offset, EH_FRAME_HDR_BYTES, ELF_T_BYTE);
+				 : elf_reader_chunk(&reading->reader, phdr->p_offset, EH_FRAME_HDR_BYTES, ELF_T_BYTE);
 	const struct unwind_segment *segment;
 	const uint8_t *bytes = data ? data->d_buf : NULL;
 	int32_t distance;
@@ -135,7 +127,7 @@ static bool find_by_index(struct reading *reading, GElf_Shdr *ret)
 		return false;
 	memcpy(&distance, bytes + 4, sizeof(distance));
 	ret->sh_addr = phdr->p_vaddr + 4 + (uint64_t)(int64_t)distance;
-	segment = segment_of(reading->file, ret->sh_addr);
+	segment = segment_of(&reading->file, ret->sh_addr);
 	if (!segment)
 		return false;
 	ret->sh_offset = ret->sh_addr - segment->vaddr + segment->offset;
@@ -144,34 +136,96 @@ static bool find_by_index(struct reading *reading, GElf_Shdr *ret)
 }
 
 /* Finds .eh_frame by its section header, which has its size, or else by the index. */
-static int read_eh_frame(struct reading *reading)
+static int begin_eh_frame(struct unwind_reading *reading)
 {
 	GElf_Shdr at = {0};
-	Elf_Data *data;
 
-	if (!elf_reader_find(reading->reader, ".eh_frame", &at) && !find_by_index(reading, &at))
+	if (!elf_reader_find(&reading->reader, ".eh_frame", &at) && !find_by_index(reading, &at))
 		return -ENODATA;
 	if (at.sh_size > MAX_FRAME_BYTES)
 		return -E2BIG;
-	data = elf_reader_chunk(reading->reader, at.sh_offset, at.sh_size, ELF_T_BYTE);
-	if (!data || !takes_functions(reading->reader, data))
-		return data ? -E2BIG : -ENODATA;
-	return read_table(reading->file,
-			  (struct cfi_section){.bytes = data->d_buf, .len = data->d_size, .vaddr = at.sh_addr},
-			  &reading->file->rows);
+	return begin_section(reading, elf_reader_chunk(&reading->reader, at.sh_offset, at.sh_size, ELF_T_BYTE),
+			     (struct cfi_section){.vaddr = at.sh_addr});
 }
 
-/* An error in another source is ignored: the rows of .eh_frame are worth having without it. */
-static int read_rows(struct reading *reading)
-{
-	struct unwind_file *file = reading->file;
-	int err = read_eh_frame(reading);
+/* ---- the sources, one after the other ---- */
 
-	if (!err || err == -ENODATA)
-		(void)add_debug_frame(file, reading->reader);
-	if ((!err || err == -ENODATA) && HOST_MACHINE == EM_X86_64)
-		(void)framed_add(&file->rows, reading->reader, file->code_start, file->code_end);
-	return err == -ENODATA ? 0 : err;
+static int begin_debug_frame(struct unwind_reading *reading)
+{
+	struct elf_reader *reader = &reading->reader;
+	GElf_Shdr shdr;
+	Elf_Scn *section = elf_reader_find(reader, ".debug_frame", &shdr);
+
+	return begin_section(reading,
+			     section ? elf_reader_inflated(reader, section, &shdr, MAX_INFLATED_BYTES) : NULL,
+			     (struct cfi_section){.is_debug_frame = true});
+}
+
+static int begin_framed(struct unwind_reading *reading)
+{
+	if (HOST_MACHINE != EM_X86_64)
+		return -ENODATA;
+	return framed_begin(&reading->framed, &reading->reader, reading->file.code_start, reading->file.code_end);
+}
+
+static int step_section(struct unwind_reading *reading, uint64_t until_ns)
+{
+	struct unwind_rows *rows = &reading->file.rows, *made = &reading->making.rows;
+	int err = unwind_making_step(&reading->making, until_ns);
+
+	if (err || rows->rows.len)
+		return err ? err : unwind_rows_merge(rows, made);
+	*rows = *made;
+	*made = (struct unwind_rows){0};
+	return 0;
+}
+
+static int step_framed(struct unwind_reading *reading, uint64_t until_ns)
+{
+	return framed_step(&reading->framed, &reading->file.rows, until_ns);
+}
+
+static const struct {
+	int (*begin)(struct unwind_reading *reading);
+	int (*step)(struct unwind_reading *reading, uint64_t until_ns);
+} sources[SOURCES] = {
+	[SOURCE_EH_FRAME] = {begin_eh_frame, step_section},
+	[SOURCE_DEBUG_FRAME] = {begin_debug_frame, step_section},
+	[SOURCE_FRAMED] = {begin_framed, step_framed},
+};
+
+static void end_source(struct unwind_reading *reading)
+{
+	unwind_making_end(&reading->making);
+	framed_end(&reading->framed);
+	reading->making = (struct unwind_making){0};
+	reading->framed = (struct framed){0};
+	reading->is_begun = false;
+}
+
+/* Returns 0 after the whole source, -EAGAIN before, or another -errno. */
+static int step_source(struct unwind_reading *reading, uint64_t until_ns)
+{
+	int err = reading->is_begun ? 0 : sources[reading->source].begin(reading);
+
+	reading->is_begun = true;
+	if (!err)
+		err = sources[reading->source].step(reading, until_ns);
+	if (err != -EAGAIN)
+		end_source(reading);
+	return err;
+}
+
+/* An error in another source than .eh_frame is ignored: the rows of .eh_frame are worth having without it. */
+int unwind_file_step(struct unwind_reading *reading, uint64_t until_ns)
+{
+	for (; reading->source < reading->end; reading->source++) {
+		int err = step_source(reading, until_ns);
+
+		if (err == -EAGAIN || (err && err != -ENODATA && reading->source == SOURCE_EH_FRAME))
+			return err;
+	}
+	return 0;
 }
 
 /* ---- files ---- */
@@ -184,47 +238,89 @@ static bool is_of_host(const struct elf_reader *reader)
 	       header.e_machine == HOST_MACHINE;
 }
 
-/* Closes the reader, also after an error. */
-static int read_elf(struct unwind_file *file, struct elf_reader *reader)
+/* Takes over the reader, also after an error. */
+static int begin(struct unwind_reading **ret, struct elf_reader *reader)
 {
-	struct unwind_file read = {0};
-	struct reading reading = {.file = &read, .reader = reader};
-	int err = is_of_host(reader) ? read_program_headers(&reading) : -ENOEXEC;
+	struct unwind_reading *reading = calloc(1, sizeof(*reading));
+	int err;
 
-	if (!err)
-		err = read_rows(&reading);
-	elf_reader_close(reader);
+	if (!reading) {
+		elf_reader_close(reader);
+		return -ENOMEM;
+	}
+	reading->reader = *reader;
+	reading->end = SOURCES;
+	err = is_of_host(reader) ? read_program_headers(reading) : -ENOEXEC;
 	if (err)
-		unwind_file_release(&read);
+		unwind_file_end(reading, NULL);
 	else
-		*file = read;
+		*ret = reading;
 	return err;
 }
 
-int unwind_file_read(struct unwind_file *file, int fd)
+int unwind_file_begin(struct unwind_reading **ret, int fd)
 {
 	struct elf_reader reader;
 
-	return elf_reader_open(&reader, fd) ? -ENOEXEC : read_elf(file, &reader);
+	return elf_reader_open(&reader, fd) ? -ENOEXEC : begin(ret, &reader);
 }
 
-int unwind_file_add_debug(struct unwind_file *file, int fd)
+int unwind_file_add_debug(struct unwind_reading *reading, int fd)
 {
 	struct elf_reader reader;
 	int err;
 
 	if (elf_reader_open(&reader, fd))
 		return -ENOEXEC;
-	err = is_of_host(&reader) ? add_debug_frame(file, &reader) : -ENOEXEC;
-	elf_reader_close(&reader);
+	elf_reader_close(&reading->reader);
+	reading->reader = reader;
+	err = is_of_host(&reading->reader) ? begin_debug_frame(reading) : -ENOEXEC;
+	if (err)
+		return err;
+	reading->source = SOURCE_DEBUG_FRAME;
+	reading->end = SOURCE_DEBUG_FRAME + 1;
+	reading->is_begun = true;
+	return 0;
+}
+
+void unwind_file_end(struct unwind_reading *reading, struct unwind_file *ret)
+{
+	if (!reading)
+		return;
+	end_source(reading);
+	elf_reader_close(&reading->reader);
+	if (ret)
+		*ret = reading->file;
+	else
+		unwind_file_release(&reading->file);
+	free(reading);
+}
+
+/* Does all steps of a reading that `err` says was begun. */
+static int read_all(struct unwind_file *file, struct unwind_reading *reading, int err)
+{
+	if (err)
+		return err;
+	err = unwind_file_step(reading, UINT64_MAX);
+	unwind_file_end(reading, err ? NULL : file);
 	return err;
+}
+
+int unwind_file_read(struct unwind_file *file, int fd)
+{
+	struct unwind_reading *reading = NULL;
+	int err = unwind_file_begin(&reading, fd);
+
+	return read_all(file, reading, err);
 }
 
 int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len)
 {
+	struct unwind_reading *reading = NULL;
 	struct elf_reader reader;
+	int err = elf_reader_open_memory(&reader, bytes, len) ? -ENOEXEC : begin(&reading, &reader);
 
-	return elf_reader_open_memory(&reader, bytes, len) ? -ENOEXEC : read_elf(file, &reader);
+	return read_all(file, reading, err);
 }
 
 void unwind_file_fill_gaps(struct unwind_file *file)

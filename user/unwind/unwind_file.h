@@ -25,17 +25,31 @@ struct unwind_file {
 };
 
 /*
- * Both make rows from .eh_frame, and from .debug_frame and framed_add() for code that .eh_frame does not describe. Both
- * return 0 or -errno: -ENOEXEC if it is no ELF file of this architecture, -E2BIG or -ENOMEM; after an error there is
- * nothing to release. The descriptor stays the caller's. `bytes` may be freed after the call.
+ * A large file has some 100,000 rows. They are made a part at a time, so that the caller can do other things between:
+ * from .eh_frame, and from .debug_frame and framed.h for code that .eh_frame does not describe.
  */
+struct unwind_reading;
+
+/*
+ * Returns 0, -ENOEXEC if it is no ELF file of this architecture, -E2BIG or -ENOMEM; after an error there is nothing to
+ * end. The descriptor stays the caller's, who keeps it open until unwind_file_step() has returned something else than
+ * -EAGAIN.
+ */
+int unwind_file_begin(struct unwind_reading **ret, int fd);
+/* Works until that time. Returns 0 when all rows are made, -EAGAIN before, -E2BIG or -ENOMEM. */
+int unwind_file_step(struct unwind_reading *reading, uint64_t until_ns);
+/*
+ * Call after a step that returned 0: goes on with the .debug_frame of the file's debug file, for code that the file
+ * itself does not describe. After a 0 step again; -ENODATA if it has none, or another -errno. The descriptor stays the
+ * caller's and may be closed after the call.
+ */
+int unwind_file_add_debug(struct unwind_reading *reading, int fd);
+/* Frees the reading. `ret` gets the file if the last step returned 0; NULL: the file is released. */
+void unwind_file_end(struct unwind_reading *reading, struct unwind_file *ret);
+
+/* Both do all of that at once, but for the debug file. `bytes` may be freed after the call. */
 int unwind_file_read(struct unwind_file *file, int fd);
 int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len);
-/*
- * Adds rows from the .debug_frame of the file's debug file, for code that the file itself does not describe. Returns 0,
- * -ENODATA if it has none, or another -errno; after an error the rows are as before. The descriptor stays the caller's.
- */
-int unwind_file_add_debug(struct unwind_file *file, int fd);
 /* As unwind_rows_fill_gaps(). */
 void unwind_file_fill_gaps(struct unwind_file *file);
 void unwind_file_release(struct unwind_file *file);

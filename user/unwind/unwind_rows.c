@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 #define PAGE_BYTES (1ull << DUET_UNWIND_PAGE_SHIFT)
 #define WORD 8
 #define ALIGNMENT 16 /* of functions, in bytes */
@@ -124,18 +126,14 @@ static bool is_padding(const struct cfi *cfi, size_t i)
 	return i + 1 < cfi->fdes.len && cfi->fdes.items[i + 1].start - cfi->fdes.items[i].end < ALIGNMENT;
 }
 
-static int build_rows(struct unwind_rows *rows, struct cfi *cfi)
+static int add_function(struct unwind_making *making, size_t i)
 {
-	struct building building = {rows, cfi->machine};
-	int err = 0;
+	struct building building = {&making->rows, making->cfi.machine};
+	const struct cfi_fde *fde = &making->cfi.fdes.items[i];
+	int err = cfi_run(&making->cfi, fde, on_state, &building);
 
-	for (size_t i = 0; !err && i < cfi->fdes.len; i++) {
-		const struct cfi_fde *fde = &cfi->fdes.items[i];
-
-		err = cfi_run(cfi, fde, on_state, &building);
-		if (!err && !is_padding(cfi, i))
-			err = add_row(rows, fde->end, (struct duet_unwind_row){.rule = DUET_CFA_NONE});
-	}
+	if (!err && !is_padding(&making->cfi, i))
+		err = add_row(&making->rows, fde->end, (struct duet_unwind_row){.rule = DUET_CFA_NONE});
 	return err;
 }
 
@@ -156,39 +154,64 @@ static int build_pages(struct unwind_rows *rows)
 	return err;
 }
 
-static int build(struct unwind_rows *rows, struct cfi *cfi)
-{
-	const struct cfi_section *section = &cfi->section;
-	int err;
-
-	if (!cfi->fdes.len)
-		return -ENODATA;
-	rows->base = unwind_rows_base(section->code_start);
-	if ((cfi->fdes.items[cfi->fdes.len - 1].end - rows->base) / PAGE_BYTES + 1 >= UNWIND_MAX_PAGES)
-		return -E2BIG;
-	err = build_rows(rows, cfi);
-	return err ? err : build_pages(rows);
-}
-
 uint64_t unwind_rows_base(uint64_t code_start)
 {
 	return code_start & ~(PAGE_BYTES - 1);
 }
 
+void unwind_making_begin(struct unwind_making *making, const struct cfi_machine *machine,
+			 const struct cfi_section *section)
+{
+	*making = (struct unwind_making){.rows.base = unwind_rows_base(section->code_start)};
+	cfi_begin(&making->cfi, machine, section);
+}
+
+static int find_functions(struct unwind_making *making, uint64_t until_ns)
+{
+	struct cfi *cfi = &making->cfi;
+	int err = making->is_found ? 0 : cfi_find(cfi, until_ns);
+
+	if (err || making->is_found)
+		return err;
+	making->is_found = true;
+	if (!cfi->fdes.len)
+		return -ENODATA;
+	return (cfi->fdes.items[cfi->fdes.len - 1].end - making->rows.base) / PAGE_BYTES + 1 >= UNWIND_MAX_PAGES
+		       ? -E2BIG
+		       : 0;
+}
+
+int unwind_making_step(struct unwind_making *making, uint64_t until_ns)
+{
+	int err = find_functions(making, until_ns);
+	uint32_t turns = 0;
+
+	for (; !err && making->done < making->cfi.fdes.len; making->done++) {
+		if (clock_is_up(&turns, until_ns))
+			return -EAGAIN;
+		err = add_function(making, making->done);
+	}
+	return err ? err : build_pages(&making->rows);
+}
+
+void unwind_making_end(struct unwind_making *making)
+{
+	cfi_release(&making->cfi);
+	unwind_rows_release(&making->rows);
+}
+
 int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine, const struct cfi_section *section)
 {
-	struct unwind_rows read = {0};
-	struct cfi cfi;
-	int err = cfi_read(&cfi, machine, section);
+	struct unwind_making making;
+	int err;
 
-	if (err)
-		return err;
-	err = build(&read, &cfi);
-	cfi_release(&cfi);
-	if (err)
-		unwind_rows_release(&read);
-	else
-		*rows = read;
+	unwind_making_begin(&making, machine, section);
+	err = unwind_making_step(&making, UINT64_MAX);
+	if (!err) {
+		*rows = making.rows;
+		making.rows = (struct unwind_rows){0};
+	}
+	unwind_making_end(&making);
 	return err;
 }
 
@@ -196,12 +219,17 @@ int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine
 
 bool unwind_rows_tell(const struct unwind_rows *rows, uint64_t vaddr)
 {
-	size_t low = 0, high = rows->rows.len;
+	uint64_t pc = vaddr - rows->base, page = pc / PAGE_BYTES;
+	size_t low, high;
 
+	if (vaddr < rows->base || page >= rows->pages.len)
+		return false;
+	low = rows->pages.items[page].first;
+	high = rows->pages.items[page].end;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (rows->base + rows->rows.items[middle].pc <= vaddr)
+		if (rows->rows.items[middle].pc <= pc)
 			low = middle + 1;
 		else
 			high = middle;

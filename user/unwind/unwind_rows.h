@@ -16,10 +16,25 @@ struct unwind_rows {
 
 /* The virtual address of pc 0. It does not depend on the rows, so it is the same for all copies of a file. */
 uint64_t unwind_rows_base(uint64_t code_start);
+
+/* Rows that are made from a section, a part at a time. */
+struct unwind_making {
+	struct cfi cfi;
+	struct unwind_rows rows;
+	bool is_found; /* all FDEs are found */
+	size_t done; /* FDEs whose rows are made */
+};
+
+/* The section's bytes must live until unwind_making_end(). */
+void unwind_making_begin(struct unwind_making *making, const struct cfi_machine *machine,
+			 const struct cfi_section *section);
 /*
- * Makes rows from a section. Returns 0; -ENODATA if it describes no function; -E2BIG if it exceeds the limits above or
- * was made to take too much time; or -ENOMEM. After an error there is nothing to release.
+ * Works until that time. Returns 0 when all rows are made; -EAGAIN before; -ENODATA if the section describes no
+ * function; -E2BIG if it exceeds the limits above or was made to take too much time; or -ENOMEM.
  */
+int unwind_making_step(struct unwind_making *making, uint64_t until_ns);
+void unwind_making_end(struct unwind_making *making); /* releases all but the rows that were taken out */
+/* All of that at once. After an error there is nothing to release. */
 int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine, const struct cfi_section *section);
 /*
  * Adds the rows of `more` for code that `rows` do not describe. Both must have the same base, unless `rows` are empty.
