@@ -313,5 +313,7 @@ int session_start(struct session *session)
 	if (err < 0)
 		return err;
 	publish_pids(session);
+	if (session->options->host && engines[session->engine].sees_kernel && !session->options->all_user)
+		symbols_prepare_kernel(session->symbols);
 	return start_ticks(session);
 }

@@ -317,6 +317,11 @@ static bool refresh_kernel(struct symbols *symbols)
 	return is_new == 1;
 }
 
+void symbols_prepare_kernel(struct symbols *symbols)
+{
+	(void)refresh_kernel(symbols);
+}
+
 void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, struct symbol *ret)
 {
 	uint64_t at = address - (is_return && address);

@@ -37,6 +37,9 @@ void symbols_user(struct symbols *symbols, struct process *process, uint64_t add
 		  struct symbol *ret);
 void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, struct symbol *ret);
 
+/* Reads the kernel's names, which the first symbols_kernel() would do: that takes tens of milliseconds. */
+void symbols_prepare_kernel(struct symbols *symbols);
+
 uint64_t symbols_work_ns(const struct symbols *symbols); /* CPU time spent on reading files */
 /* Frees what was learnt of one process. Call it when the process has ended, or before `process` is freed. */
 void symbols_forget_process(struct symbols *symbols, const struct process *process);
