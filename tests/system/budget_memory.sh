@@ -76,9 +76,11 @@ own_bytes() {
 		END { print sum * 1024 }' "/proc/$recorder/smaps"
 }
 
+# Descriptors of files that are being read may be gone before cat gets to them.
 maps_bytes() {
-	awk '/^map_type:/ { is_map = 1 } FNR == 1 { is_map = 0 } is_map && $1 == "memlock:" { sum += $2 }
-		END { print sum + 0 }' "/proc/$recorder/fdinfo"/*
+	{ cat "/proc/$recorder/fdinfo"/* 2>/dev/null || true; } |
+		awk '/^pos:/ { is_map = 0 } /^map_type:/ { is_map = 1 } is_map && $1 == "memlock:" { sum += $2 }
+			END { print sum + 0 }'
 }
 
 # The share that each has in the pages of one memfd: all of them, once.

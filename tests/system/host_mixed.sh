@@ -90,9 +90,9 @@ jdk_case_a_huge_jvm_from_start() {
 
 # kB of the loader's own pages and of BPF's maps, as the kernel counts them.
 loader_kb() {
-	awk '/^RssAnon/ { sum += $2 } FNR == 1 { is_map = 0 } /^map_type:/ { is_map = 1 }
-		is_map && $1 == "memlock:" { sum += $2 / 1024 } END { print int(sum) }' \
-		"/proc/$recorder/status" "/proc/$recorder/fdinfo"/* 2>/dev/null
+	{ cat "/proc/$recorder/status" "/proc/$recorder/fdinfo"/* 2>/dev/null || true; } |
+		awk '/^RssAnon/ { sum += $2 } /^pos:/ { is_map = 0 } /^map_type:/ { is_map = 1 }
+			is_map && $1 == "memlock:" { sum += $2 / 1024 } END { print int(sum) }'
 }
 
 until_jvms_have_ended() { # COUNT
