@@ -270,9 +270,10 @@ uint32_t owners_row(struct owners *owners, struct process *process, const struct
 		cgroup_id = cgroup_of(owners, process);
 	is_known = subject->owner_ns && subject->owner_cgroup == cgroup_id &&
 		   subject->owner_version == process->maps_version;
-	if (is_known && (!is_old || process->exited || (cgroup_id != CGROUP_ROOT_ID && !is_incomplete(subject))))
+	if (!is_known || (is_old && !process->exited && (cgroup_id == CGROUP_ROOT_ID || is_incomplete(subject))))
+		subject->owner = make_row(owners, process, sample, cgroup_id);
+	else if (!is_old || sample)
 		return subject->owner;
-	subject->owner = make_row(owners, process, sample, cgroup_id);
 	subject->owner_cgroup = cgroup_id;
 	subject->owner_version = process->maps_version;
 	subject->owner_ns = now_ns;
