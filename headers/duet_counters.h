@@ -62,8 +62,8 @@
 	X(LOADER_STACK_LEFT_OUT, "user stacks without their middle: deeper than 1024 frames (-j 16384 keeps all)") \
 	X(LOADER_UNWIND_FILES,  "files walked by frame pointer, at least for a while: the unwind tables were full") \
 	X(LOADER_UNWIND_PROCESSES, "processes walked by frame pointer: the unwind tables were full") \
-	X(LOADER_CODE_MISSING,  "Java stacks with a gap: the agent never published the code of a frame") \
-	X(LOADER_NAME_MISSING,  "Java frames without a name: the agent never published it") \
+	X(LOADER_CODE_MISSING,  "Java stacks with a gap: the code of a frame was not read before the JVM ended") \
+	X(LOADER_NAME_MISSING,  "Java frames without a name: it was not read before the JVM ended") \
 	X(LOADER_OUT_OF_MEMORY, "samples dropped: out of memory") \
 	X(LOADER_WINDOW_LATE,   "samples in the window after theirs: they arrived when it was already written") \
 	X(LOADER_WINDOW_LOST,   "samples lost with windows that could not be written")

@@ -36,6 +36,17 @@ static bool told_add(uint64_t key)
 	return true;
 }
 
+/* Answers that there is no such thing any more. */
+static void write_gone(const struct answers *answers, const struct duet_want *want)
+{
+	bool is_method = want->kind == DUET_WANT_METHOD;
+
+	if (answers->is_there && !answers->is_there(answers->context))
+		return;
+	duet_ring_count(answers->ring->page, is_method ? DUET_AGENT_METHOD_GONE : DUET_AGENT_CODE_GONE);
+	ring_write_gone(answers->ring, want);
+}
+
 /* ---- methods ---- */
 
 /* Reads the names, then proves the method again: if it is still the same, what was read in between was alive. */
@@ -132,8 +143,7 @@ void answer_method(const struct answers *answers, uint64_t key)
 	told_add(key);
 	if (tell(answers, key, false))
 		return;
-	duet_ring_count(answers->ring->page, DUET_AGENT_METHOD_GONE);
-	ring_write_gone(answers->ring, &want);
+	write_gone(answers, &want);
 }
 
 bool answer_unasked(const struct answers *answers, uint64_t key)
@@ -231,8 +241,7 @@ void answer_code(const struct answers *answers, uint64_t pc, uint32_t id, uint64
 		return answer_compiled(answers, &record, pc);
 	if (result == NMETHOD_NONE && !id && answer_stub(answers, (uintptr_t)pc, now_ns))
 		return;
-	duet_ring_count(answers->ring->page, DUET_AGENT_CODE_GONE);
-	ring_write_gone(answers->ring, &want);
+	write_gone(answers, &want);
 }
 
 void answer_heaps(const struct answers *answers)

@@ -22,14 +22,16 @@ struct answers {
 	bool (*other_names)(void *context, uint64_t key, struct metadata_names *ret);
 	/* Called when names were read: false when what was asked for may have been unloaded before. */
 	bool (*is_loaded)(void *context);
-	void *context; /* for these two */
+	/* Called when nothing was found: false when the JVM has ended. Then there is no answer. */
+	bool (*is_there)(void *context);
+	void *context; /* for these three */
 	/* Finds a stub that has no blob of its own. */
 	bool (*other_stub)(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES]);
 	/* Copies a compilation that was freed lately. The caller releases *ret. */
 	bool (*freed_code)(uint32_t id, struct nmethod_record *ret);
 };
 
-/* Answers a WANT for a method: writes a DUET_AGENT_METHOD record, or DUET_AGENT_GONE. */
+/* Answers a WANT for a method: writes a DUET_AGENT_METHOD record, or DUET_AGENT_GONE, as long as the JVM is there. */
 void answer_method(const struct answers *answers, uint64_t key);
 /*
  * Answers a WANT for the code at pc. Writes DUET_AGENT_CODE_LOAD if a compiled method is there and `id` is its

@@ -268,6 +268,27 @@ static void test_unloaded(void **state)
 	assert_int_equal(page.counters[DUET_AGENT_METHOD_GONE], 1);
 }
 
+static bool is_there(void *context)
+{
+	return *(const bool *)context;
+}
+
+/* What cannot be read any more, because the JVM has ended, was not unloaded. */
+static void test_ended(void **state)
+{
+	bool is_alive = false;
+	const struct answers of_another = {.ring = &stay.ring, .is_there = is_there, .context = &is_alive};
+
+	(void)state;
+	answer_method(&of_another, UNLOADED);
+	answer_code(&of_another, CODE - 1, 7, 0);
+	assert_null(next());
+	assert_int_equal(page.counters[DUET_AGENT_METHOD_GONE], 0);
+	is_alive = true;
+	answer_method(&of_another, UNLOADED);
+	expect_type(DUET_AGENT_GONE);
+}
+
 static void test_large_code_names_some(void **state)
 {
 	(void)state;
@@ -335,6 +356,7 @@ int main(void)
 		WITH_RING(test_names_come_with_kept_code),
 		WITH_RING(test_what_was_asked_for_is_always_told),
 		WITH_RING(test_unloaded),
+		WITH_RING(test_ended),
 		WITH_RING(test_large_code_names_some),
 		WITH_RING(test_names_leave_room_for_the_code),
 		WITH_RING(test_a_method_fits_the_ring),

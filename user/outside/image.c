@@ -86,7 +86,7 @@ int image_open(struct image *image, pid_t pid, const char **ret_why)
 	uintptr_t libjvm = find_libjvm(pid);
 	int err = libjvm ? memory_open(pid, libjvm) : -ESRCH;
 
-	*image = (struct image){0};
+	*image = (struct image){.libjvm = libjvm};
 	*ret_why = "its libjvm.so cannot be read";
 	if (err == -EPERM)
 		*ret_why = "its memory must not be read: it takes CAP_SYS_PTRACE";

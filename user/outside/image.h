@@ -4,9 +4,11 @@
 #define OUTSIDE_IMAGE_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct image {
+	uintptr_t libjvm; /* address of its ELF header in the process */
 	int java_version; /* 8, 11, 17, … */
 	char release[64]; /* "17.0.15+6-Debian-1deb12u1" */
 };

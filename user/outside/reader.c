@@ -196,9 +196,19 @@ static void look(struct outside *outside, uint64_t now_ns)
 	(void)is_loaded(outside);
 }
 
+/* A process that ends loses its memory before its pidfd says so. */
+static bool is_there(void *context)
+{
+	const struct outside *outside = context;
+	char byte;
+
+	return memory_copy(&byte, outside->image.libjvm, 1);
+}
+
 static void answer(struct outside *outside, const struct duet_message_want *want)
 {
-	const struct answers answers = {.ring = &outside->ring, .is_loaded = is_loaded, .context = outside};
+	const struct answers answers = {
+		.ring = &outside->ring, .is_loaded = is_loaded, .is_there = is_there, .context = outside};
 
 	for (uint32_t i = 0; i < want->count && i < DUET_WANTS_AT_ONCE; i++) {
 		const struct duet_want *one = &want->wants[i];
