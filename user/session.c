@@ -192,6 +192,7 @@ static void open_jvms(struct session *session)
 					  .host = options->host,
 					  .all_user = options->all_user,
 					  .policy = options->agent,
+					  .asks_always = options->signals == DUET_SIGNALS_ALWAYS,
 					  .asked = options->engine,
 					  .java_depth = options->java_depth,
 					  .cpus = session->cpus,

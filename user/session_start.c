@@ -245,27 +245,35 @@ static int check_no_java(const struct session *session)
 	return -ENOTSUP;
 }
 
+static int explain_unstarted(const struct session *session, int err)
+{
+	log_error("%s cannot be started: %s", session->options->command[0], strerror(-err));
+	return err;
+}
+
 static int launch_command(struct session *session)
 {
 	struct attach_control control;
-	bool is_attached = session->options->agent != AGENT_NEVER;
-	struct launch launch = {
-		.argv = session->options->command, .control = &control, .is_without_agent = !is_attached};
+	struct launch launch = {.argv = session->options->command, .control = &control};
+	const char *cause;
 	int err = attach_control_new(&control, getpid());
 
 	if (!err)
-		err = launch_start(&launch, session->library, sizeof(session->library));
-	if (err < 0) {
-		log_error("%s cannot be started: %s", session->options->command[0], strerror(-err));
-		return err;
-	}
+		err = launch_start(&launch);
+	if (err < 0)
+		return explain_unstarted(session, err);
 	session->child = session->jvms.child = launch.pid;
 	session->child_gate = launch.gate;
 	err = choose_engine(session);
-	if (!err && !launch.is_java && is_attached)
+	if (!err && !launch.is_java && session->options->agent != AGENT_NEVER)
 		err = check_no_java(session);
 	if (err < 0)
 		return err;
+	cause = launch.is_java ? jvms_attach_cause(&session->jvms) : NULL;
+	if (cause)
+		err = launch_add_agent(&launch, session->library, sizeof(session->library));
+	if (err < 0)
+		return explain_unstarted(session, err);
 	if (launch.libjvm[0])
 		unwinding_prepare(&session->unwinding, launch.libjvm);
 	err = start_ticks(session);
@@ -276,9 +284,9 @@ static int launch_command(struct session *session)
 		log_error("%s cannot be run: %s", session->options->command[0], strerror(-err));
 		return err;
 	}
-	if (launch.is_java && is_attached)
+	if (cause)
 		return jvms_attach(&session->jvms, process_get(&session->processes, session->child, 0), ATTACH_LOADED,
-				   &control);
+				   cause, &control);
 	return 0;
 }
 

@@ -11,7 +11,7 @@ group= # a control group of this episode's
 # In the background; its pid in $recorder.
 begin_recording() { # ENGINE INTERVAL SECONDS [TARGET...]
 	local options=(--engine "${1%-interval}" -i "$2" -d "$3" -o collapsed)
-	[ "$1" = bpf-interval ] && options+=(--pairing interval)
+	[ "$1" = bpf-interval ] && options+=(--pairing interval --agent always) # with bpf, the JVM is read from outside
 	shift 3
 	[ $# -gt 0 ] || set -- -p "$jvm"
 	recorder_err=$here/record.$((++recordings)).err

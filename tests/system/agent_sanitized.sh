@@ -36,7 +36,7 @@ expect_no_report() {
 }
 
 recording() { # OPTIONS...
-	record -p "$jvm" -i 1ms -o collapsed -f "$here/out" "$@"
+	record --agent always -p "$jvm" -i 1ms -o collapsed -f "$here/out" "$@"
 	expect_no_report
 	expect_status 0 "duet record $*"
 	expect_alive "$jvm" "after duet record $*"
@@ -83,7 +83,7 @@ jdk_case_attached() {
 jdk_case_from_the_start() {
 	need_sanitizers
 	DUET_AS=("${sanitized[@]}")
-	record -i 1ms -o collapsed -f "$here/out" -- "$jdk/bin/java" -cp "$workloads" workload.Checksum 3
+	record --agent always -i 1ms -o collapsed -f "$here/out" -- "$jdk/bin/java" -cp "$workloads" workload.Checksum 3
 	expect_no_report
 	expect_status 0
 	expect_contains "$here/stdout" '^SOUND'
@@ -124,7 +124,7 @@ record_beside() { # ENGINE...
 start_with_signals() {
 	local options=(--engine ctimer)
 	[[ $(engines) != bpf* ]] || options=(--signals always)
-	start_record -p "$jvm" -i 2ms -d 90 -o collapsed -f "$here/out" "${options[@]}"
+	start_record --agent always -p "$jvm" -i 2ms -d 90 -o collapsed -f "$here/out" "${options[@]}"
 }
 
 prof_handler() { # caught, ignored, or default

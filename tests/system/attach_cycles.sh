@@ -31,7 +31,7 @@ duet_files() {
 }
 
 cycle() { # OPTIONS...
-	record -p "$jvm" -o collapsed -f "$here/out" "$@"
+	record --agent always -p "$jvm" -o collapsed -f "$here/out" "$@"
 	expect_status 0 "cycle $round"
 	expect_alive "$jvm" "in cycle $round"
 }
@@ -92,11 +92,11 @@ case_cycles_perf() { # apart
 jdk_case_descriptors_per_thread() {
 	start_jvm "$jdk" workload.Idle 20
 	local few many
-	start_record -p "$jvm" -d 30 -o collapsed -f "$here/few"
+	start_record --agent always -p "$jvm" -d 30 -o collapsed -f "$here/few"
 	few=$(count_fds "$jvm")
 	end_record INT
 	start_jvm "$jdk" workload.Idle 400
-	start_record -p "$jvm" -d 30 -o collapsed -f "$here/many"
+	start_record --agent always -p "$jvm" -d 30 -o collapsed -f "$here/many"
 	many=$(count_fds "$jvm")
 	end_record INT
 	expect "descriptors with 400 instead of 20 threads" "$many" '<=' "$few"

@@ -16,7 +16,7 @@ jdk_case_results_stay_right() {
 	need_bpf
 	JVM_OPTS=("-Dgate=$here/gate" "-Dend=$here/end")
 	start_jvm "$jdk" workload.Checksum
-	start_record -p "$jvm" -d 60 -i 500us -o collapsed -f "$here/out"
+	start_record --agent always -p "$jvm" -d 60 -i 500us -o collapsed -f "$here/out"
 	touch "$here/gate"
 	warm_up 1
 	end_record INT
@@ -34,7 +34,7 @@ jdk_case_no_eintr() {
 	need_bpf
 	JVM_OPTS=("-Dgate=$here/gate")
 	start_jvm "$jdk" workload.SystemCalls 4
-	start_record -p "$jvm" -d 60 -i 500us -o collapsed -f "$here/out"
+	start_record --agent always -p "$jvm" -d 60 -i 500us -o collapsed -f "$here/out"
 	touch "$here/gate"
 	wait_for_line "$jvm_out" '^DONE' 30
 	end_record INT
@@ -49,7 +49,7 @@ jdk_case_no_eintr() {
 jdk_case_children() {
 	need_bpf
 	start_jvm "$jdk" workload.Spawner
-	record -p "$jvm" -d 5 -i 1ms -o collapsed -f "$here/out"
+	record --agent always -p "$jvm" -d 5 -i 1ms -o collapsed -f "$here/out"
 	expect_status 0
 	sleep 0.5
 	expect_alive "$jvm"
@@ -65,7 +65,7 @@ case_exec() {
 		JVM_OPTS=("-Dgate=$here/gate$round")
 		start_jvm "$(any_jdk)" workload.SystemCalls exec /bin/sh -c \
 			'echo BECAME; i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done; echo LIVED'
-		start_record -p "$jvm" -d 6 -i 1ms -o collapsed -f "$here/out"
+		start_record --agent always -p "$jvm" -d 6 -i 1ms -o collapsed -f "$here/out"
 		touch "$here/gate$round"
 		wait_for_line "$jvm_out" '^LIVED' 20
 		wait "$jvm" || fail "round $round: the new program ended with $?"
@@ -79,7 +79,7 @@ case_exec() {
 jdk_case_thread_churn() {
 	need_bpf
 	start_jvm "$jdk" workload.Churn
-	record -p "$jvm" -d 6 -i 1ms -o collapsed -f "$here/out"
+	record --agent always -p "$jvm" -d 6 -i 1ms -o collapsed -f "$here/out"
 	expect_status 0
 	expect_alive "$jvm"
 	expect_contains "$here/out" 'workload/Churn\.live'
@@ -102,7 +102,7 @@ exit_while_recorded() { # HOME RECORD-OPTIONS...
 	[ -p "$JVM_IN" ] || mkfifo "$JVM_IN"
 	exec {commands}<>"$JVM_IN"
 	start_jvm "$home" workload.Storm
-	start_record -p "$jvm" -d 60 -i 1ms -o collapsed -f "$here/out" "$@"
+	start_record --agent always -p "$jvm" -d 60 -i 1ms -o collapsed -f "$here/out" "$@"
 	echo "exit 0" >&"$commands"
 	exec {commands}>&-
 	wait "$jvm" || fail "round $round: exit code $?: $(tail -n 3 "$jvm_out" "$jvm_out.err")"
@@ -179,7 +179,7 @@ case_sigprof_is_left_alone() {
 	start_jvm "$(any_jdk)" workload.Checksum
 	local before
 	before=$(grep -E '^Sig(Cgt|Ign)' "/proc/$jvm/status")
-	start_record -p "$jvm" -d 4 -i 1ms -o collapsed -f "$here/out"
+	start_record --agent always -p "$jvm" -d 4 -i 1ms -o collapsed -f "$here/out"
 	local bit=$((16#$(awk '/^SigCgt/ { print $2 }' "/proc/$jvm/status") >> 26 & 1))
 	local was=$((16#$(awk '/^SigCgt/ { print $2 }' <<<"$before") >> 26 & 1))
 	end_record
@@ -203,7 +203,7 @@ case_signals_that_are_waited_for() {
 		sigprocmask(SIG_BLOCK, POSIX::SigSet->new($first, $first + 1)) or die;
 		exec @ARGV' "$first")
 	start_jvm "$(any_jdk)" workload.Mixed
-	start_record -p "$jvm" -d 60 -i 1ms -o collapsed -f "$here/out"
+	start_record --agent always -p "$jvm" -d 60 -i 1ms -o collapsed -f "$here/out"
 	end=$((SECONDS + 20))
 	until caught "$first" || caught $((first + 1)) || caught $((first + 2)) || [ $SECONDS -ge $end ]; do
 		sleep 0.05

@@ -265,12 +265,11 @@ start_contained() { # HOME CLASS
 	jvms+=("$jvm")
 }
 
-# A JVM that appears in the target after the start is attached there.
+# A JVM that appears in the target after the start is noticed there.
 case_jvm_in_a_container() {
 	need_cgroups
 	start_record --cgroup "$in_a" -d 60 -i 2ms --by container,process -o collapsed -f "$here/out"
 	start_contained "$(any_jdk)" workload.Locks
-	wait_for_agent "$jvm"
 	sleep 2
 	end_record INT
 	expect_status 0
@@ -317,10 +316,11 @@ case_tried_again() { # apart
 	stopped=$jvm
 	kill -STOP "$stopped"
 	start_jvm "$(any_jdk)" workload.TwoBusy
-	"$duet" record -p "$jvm" -d 60 -o collapsed -f "$here/first" >"$here/first.said" 2>&1 </dev/null &
+	"$duet" record --agent always -p "$jvm" -d 60 -o collapsed -f "$here/first" >"$here/first.said" \
+		2>&1 </dev/null &
 	first=$! recorder=$!
 	wait_for_ticks
-	start_record --host -d 60 -i 2ms --by process -o collapsed -f "$here/out"
+	start_record --host --agent always -d 60 -i 2ms --by process -o collapsed -f "$here/out"
 	wait_for_line "$here/stderr" "JVM $stopped is stopped.*trying again in 2 s" 40
 	wait_for_line "$here/stderr" "another duet is profiling JVM $jvm.*trying again in 2 s" 40
 	kill -INT "$first"
@@ -339,8 +339,8 @@ case_tried_again() { # apart
 case_left_alone() { # apart
 	local pid others=() listed=()
 	need_cgroups
-	printf '%s\n' "file = $here/out" 'window = 1s' 'leave-alone = workload.Loc*' "leave-alone = $label_a*" \
-		'leave-alone = nobody' 'leave-alone = uid:65534' >"$here/conf"
+	printf '%s\n' "file = $here/out" 'window = 1s' 'agent = always' 'leave-alone = workload.Loc*' \
+		"leave-alone = $label_a*" 'leave-alone = nobody' 'leave-alone = uid:65534' >"$here/conf"
 	start_jvm "$(any_jdk)" workload.Locks
 	listed+=("$jvm")
 	start_jvm "$(any_jdk)" workload.TwoBusy 60
@@ -372,9 +372,9 @@ case_left_alone() { # apart
 case_left_alone_at_the_second_try() { # apart
 	local first
 	need_cgroups
-	printf '%s\n' "file = $here/out" 'window = 1s' "leave-alone = $label_a*" >"$here/conf"
+	printf '%s\n' "file = $here/out" 'window = 1s' 'agent = always' "leave-alone = $label_a*" >"$here/conf"
 	start_jvm "$(any_jdk)" workload.TwoBusy 60
-	"$duet" record -p "$jvm" -d 60 -f "$here/first" >/dev/null 2>"$here/first.err" </dev/null &
+	"$duet" record --agent always -p "$jvm" -d 60 -f "$here/first" >/dev/null 2>"$here/first.err" </dev/null &
 	first=$!
 	recorder=$first
 	jvms+=("$first")
@@ -401,8 +401,8 @@ case_application() {
 	sleep 1
 	record -p "$first,$!" -d 2 -i 5ms -o text -f "$here/out"
 	expect_status 0
-	expect_contains "$here/out" "^JVM +: $first: .*, java: workload\.Locks\$"
-	expect_contains "$here/out" "^JVM +: $!: .*, java: workload\.TwoBusy\$"
+	expect_contains "$here/out" "^JVM +: $first: .*, java: workload\.Locks, read from outside\$"
+	expect_contains "$here/out" "^JVM +: $!: .*, java: workload\.TwoBusy, read from outside\$"
 }
 
 # Where YARN would have unpacked it: the working directory has a link to it. Without it, the executor knows an id only.

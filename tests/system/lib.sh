@@ -247,7 +247,9 @@ record() {
 start_record() {
 	${DUET_AS[@]+"${DUET_AS[@]}"} "$duet" record "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
-	[[ " $* " != *" -p ${jvm:-} "* || " $* " =~ " --no-attach "|" --agent needed " ]] || wait_for_agent "$jvm"
+	if [[ " $* " == *" -p ${jvm:-} "* && " $* " =~ " --agent always "|" --signals always " ]]; then
+		wait_for_agent "$jvm"
+	fi
 	wait_for_ticks
 	sleep 0.3
 	kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"
@@ -274,9 +276,9 @@ has_ticks() { # RECORDER JVM
 		[ "$(count_perf_events "$2")" != 0 ]
 }
 
-# Waits until has_ticks().
+# Waits until has_ticks(). The limit is for a busy machine.
 wait_for_ticks() {
-	local end=$((SECONDS + 5))
+	local end=$((SECONDS + 60))
 	until has_ticks "$recorder" "${jvm:-none}" ||
 			! kill -0 "$recorder" 2>/dev/null || [ $SECONDS -ge $end ]; do
 		sleep 0.05

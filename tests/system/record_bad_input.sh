@@ -91,7 +91,7 @@ case_jvms_and_others_by_timer() {
 	expect_contains "$here/out" 'shop/Pricing'
 }
 
-# What was no JVM when the recording began has an agent as soon as it is one.
+# What was no JVM when the recording began has Java frames as soon as it is one.
 case_becomes_a_jvm() {
 	need_bpf
 	jvm_out=$here/jvm.0
@@ -104,7 +104,6 @@ case_becomes_a_jvm() {
 	wait_for_line "$here/stderr" 'is not a JVM' 30
 	: >"$here/go"
 	wait_for_line "$jvm_out" '^READY' 60
-	wait_for_agent "$jvm"
 	warm_up $(($(cpu_ticks "$jvm") / ticks_per_second + 2))
 	end_record INT
 	expect_status 0
@@ -153,7 +152,10 @@ case_attach_disabled_under_bpf() {
 	need_bpf
 	JVM_OPTS=(-XX:+DisableAttachMechanism)
 	start_jvm "$(any_jdk)" shop.Demo
-	record -p "$jvm" -d 2 -o collapsed -f "$here/out"
+	record_cpu 1 -p "$jvm" -o collapsed -f "$here/out"
+	expect_lacks "$here/stderr" 'DisableAttachMechanism|agentpath|native frames only'
+	expect_contains "$here/out" 'shop/Pricing'
+	record --agent always -p "$jvm" -d 2 -o collapsed -f "$here/out"
 	expect_contains "$here/stderr" 'DisableAttachMechanism|agentpath'
 	expect_alive "$jvm"
 }
@@ -174,10 +176,10 @@ case_suspended_jvm() {
 # The JVM believes its listener is there; a second connect has no file to find.
 case_attach_socket_deleted() {
 	start_jvm "$(any_jdk)" shop.Demo
-	record -p "$jvm" -d 1 -o collapsed -f "$here/first"
+	record --agent always -p "$jvm" -d 1 -o collapsed -f "$here/first"
 	expect_status 0
 	rm -f "/tmp/.java_pid$jvm"
-	record -p "$jvm" -d 1 -o collapsed -f "$here/second"
+	record --agent always -p "$jvm" -d 1 -o collapsed -f "$here/second"
 	if [ "$status" != 0 ]; then
 		expect_refusal 1 "java_pid|attach"
 	fi
@@ -290,13 +292,18 @@ case_option_without_its_value() {
 	expect_refusal 2 'freq'
 }
 
+# A JVM has one agent at a time, and any number of duets that read it from outside.
 case_second_duet() {
 	start_jvm "$(any_jdk)" shop.Demo
-	start_record -p "$jvm" -d 90 -o collapsed -f "$here/first"
+	start_record --agent always -p "$jvm" -d 90 -o collapsed -f "$here/first"
 	local first=$recorder
 	cp "$here/stderr" "$here/stderr.first"
-	record -p "$jvm" -d 1 -o collapsed -f "$here/second"
+	record --agent always -p "$jvm" -d 1 -o collapsed -f "$here/second"
 	expect_contains "$here/stderr" 'another|already|busy'
+	if "$duet" check 2>&1 | grep -q '^bpf: ready'; then
+		record_cpu 1 -p "$jvm" -o collapsed -f "$here/third"
+		expect_contains "$here/third" 'shop/Pricing'
+	fi
 	recorder=$first
 	end_record INT
 	expect_status 0 "the first duet"
@@ -306,7 +313,7 @@ case_second_duet() {
 
 case_second_duet_ctimer() {
 	start_jvm "$(any_jdk)" shop.Demo
-	start_record -p "$jvm" -d 90 -o collapsed -f "$here/first"
+	start_record --agent always -p "$jvm" -d 90 -o collapsed -f "$here/first"
 	record -p "$jvm" -d 1 --engine ctimer -o collapsed -f "$here/second"
 	expect_refusal 1 'another|already|busy'
 	end_record INT

@@ -182,7 +182,7 @@ expect_virtual_shares() { # ALPHA BETA UNNAMED: patterns of their labels
 	local method
 	need_bpf
 	JVM_OPTS+=(-Xbatch -XX:CompileCommand=quiet '-XX:CompileCommand=dontinline,workload.TwoBusy::spin')
-	RECORD_OPTS=(-t)
+	RECORD_OPTS=(-t --agent always)
 	record_gated "$jdk" 100us workload.VirtualShares
 	for method in alpha beta unnamed plain; do
 		grep "VirtualShares\.$method;" "$here/out" >"$here/$method"
@@ -217,7 +217,7 @@ jdk_case_carriers_keep_their_own() {
 	need_bpf
 	start_jvm "$jdk" workload.Virtual 1 100
 	warm_up 4
-	record -p "$jvm" -d 5 -i 500us -t -o collapsed -f "$here/out"
+	record --agent always -p "$jvm" -d 5 -i 500us -t -o collapsed -f "$here/out"
 	expect_status 0
 	grep 'ForkJoinPool\.runWorker' "$here/out" | grep -vE 'VirtualThread|Continuation' >"$here/own"
 	grep 'TwoBusy\.spin' "$here/out" >"$here/work"

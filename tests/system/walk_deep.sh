@@ -130,7 +130,7 @@ expect_virtual() { # ROUNDS ROOTED_PERCENT WORKING_PERCENT
 	need_bpf
 	start_jvm "$jdk" workload.Virtual 300 "$1"
 	sleep 4
-	record -p "$jvm" -d 5 -i 1ms -v -o collapsed -f "$here/out"
+	record --agent always -p "$jvm" -d 5 -i 1ms -v -o collapsed -f "$here/out"
 	expect_status 0
 	expect_share "walked to the entry" "$(reported walked)" '>=' "$2"
 	expect_share "stacks rooted there" "$(matching "$here/out" "$entries")" '>=' "$2"

@@ -29,13 +29,12 @@ start_demo() { # CPU_SECONDS that it is warmed up for
 	warm_up "$1"
 }
 
-# The walk alone, but for what it does not reach, and the first samples: the loader must learn names for them.
-expect_walked() { # ROOTED_PERCENT NEEDED_PERCENT
+# The walk alone: the JVM is read from outside.
+expect_walked() { # ROOTED_PERCENT
 	record_cpu 3 -p "$jvm" -i 500us -v -o collapsed -f "$here/out"
 	expect_share "walked to the entry (else: $(unrooted_top "$here/out"))" "$(reported walked)" '>=' "$1"
 	expect_share "stacks rooted there" "$(matching "$here/out" "$entries")" '>=' "$1"
-	expect_share "needed a signal" "$(reported_needed)" '<=' "$2"
-	expect "signalled as a check" "$(reported_checked)" '>=' 1
+	expect "signals" "$(($(reported_needed | cut -d ' ' -f 1) + $(reported_checked)))" == 0
 	expect_share "joined" "$(reported joined)" '>=' 99
 	expect_share "without code or names" "$(matching "$here/out" 'unknown_(code|method)')" '<=' 1
 }
@@ -52,11 +51,20 @@ expect_agreement() { # CONTRADICTED_PERCENT
 	expect_alive "$jvm"
 }
 
+# With an agent, it is signalled where the walk does not suffice, and once in 64 whole walks.
+jdk_case_checked_by_the_agent() {
+	start_demo 4
+	record_cpu 2 -p "$jvm" --agent always -i 500us -v -o collapsed -f "$here/out"
+	expect_share "needed a signal" "$(reported_needed)" '<=' 4
+	expect "signalled as a check" "$(reported_checked)" '>=' 1
+	expect_share "joined" "$(reported joined)" '>=' 99
+}
+
 # Usually above 99.9 %. Which assembler runs, and for how long, depends on the CPU's model: one that flushes its caches
 # slowly spent 2 % of the samples in a stub that was not known.
 jdk_case_compiled_by_both() {
 	start_demo 4
-	expect_walked 99.5 4
+	expect_walked 99.5
 	expect_agreement 0.2
 }
 
@@ -64,21 +72,21 @@ jdk_case_compiled_by_both() {
 jdk_case_interpreted() {
 	JVM_OPTS=(-Xint)
 	start_demo 3
-	expect_walked 99 15
+	expect_walked 99
 	expect_agreement 0.2
 }
 
 jdk_case_compiled_by_c1() {
 	JVM_OPTS=(-XX:TieredStopAtLevel=1)
 	start_demo 3
-	expect_walked 99 15
+	expect_walked 99
 	expect_agreement 0.5
 }
 
 jdk_case_all_compiled() {
 	JVM_OPTS=(-Xcomp)
 	start_demo 12
-	expect_walked 99.5 10
+	expect_walked 99.5
 	expect_agreement 1
 }
 
@@ -103,7 +111,7 @@ case_each_collector() {
 		"$jdk/bin/java" "-XX:+Use${gc}GC" -version >/dev/null 2>&1 || continue
 		JVM_OPTS=("-XX:+Use${gc}GC")
 		start_demo 4
-		expect_walked 98 20
+		expect_walked 98
 		expect_alive "$jvm"
 		kill -KILL "$jvm"
 	done

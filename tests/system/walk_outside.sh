@@ -33,16 +33,15 @@ jdk_case_as_the_agent_sees_it() {
 	need_bpf
 	start_jvm "$jdk" workload.Mixed
 	warm_up 4
-	for kind in agent outside; do
-		record_cpu 2 -p "$jvm" -i 1ms -a -l $([ $kind = agent ] || echo --no-attach) -o collapsed \
-			-f "$here/$kind"
+	for kind in always never; do
+		record_cpu 2 -p "$jvm" -i 1ms -a --lines --agent $kind -o collapsed -f "$here/$kind"
 		grep 'workload/Mixed' "$here/$kind" | sed -E 's/ ([0-9]+)$/\t\1/' |
 			awk -F '\t' '{ n[$1] += $2 } END { for (s in n) print n[s] "\t" s }' | sort -rn |
 			head -n 1 | cut -f 2 >"$here/$kind.top"
 	done
-	expect "frames of the top stack" "$(tr ';' '\n' <"$here/agent.top" | grep -c workload)" '>=' 20
-	cmp -s "$here/agent.top" "$here/outside.top" ||
-		fail "the agent names $(cat "$here/agent.top"), from outside it is $(cat "$here/outside.top")"
+	expect "frames of the top stack" "$(tr ';' '\n' <"$here/always.top" | grep -c workload)" '>=' 20
+	cmp -s "$here/always.top" "$here/never.top" ||
+		fail "the agent names $(cat "$here/always.top"), from outside it is $(cat "$here/never.top")"
 }
 
 # A class's memory is another one's soon after it was unloaded. No stack may have names of two classes.
@@ -78,13 +77,13 @@ reported_needed() {
 	sed -n 's/.*walked: [0-9]* of \([0-9]*\) .* \([0-9]*\) needed a signal.*/\2 \1/p' "$here/stderr" | tail -n 1
 }
 
-# With --host, a JVM that takes no agent still has its frames.
+# A JVM that takes no agent still has its frames.
 case_no_attach_mechanism() {
 	need_bpf
 	need_root
 	JVM_OPTS=(-XX:+DisableAttachMechanism)
 	start_jvm "$(any_jdk)" workload.Shares 60
-	start_record --host -v -d 60 -i 2ms -o collapsed -f "$here/out"
+	start_record --host --agent always -v -d 60 -i 2ms -o collapsed -f "$here/out"
 	sleep 4
 	end_record INT
 	expect_status 0
@@ -100,24 +99,27 @@ has_agent() {
 case_agent_where_needed() {
 	need_bpf
 	start_jvm "$(any_jdk)" workload.Shares 60
-	record_cpu 2 -p "$jvm" --agent needed -i 1ms -o collapsed -f "$here/out"
+	record_cpu 2 -p "$jvm" -i 1ms -o collapsed -f "$here/out"
 	expect_share "walked to the entry" "$(reported walked)" '>=' 99
-	expect_lacks "$here/stderr" 'agreed:|native frames only|stacks cut' # from the first sample on
+	expect_lacks "$here/stderr" 'native frames only|stacks cut' # from the first sample on
+	expect_contains "$here/stderr" 'agreed: read from outside: no witness'
 	expect_contains "$here/out" 'workload/Shares.main'
 	record -p "$jvm" --agent always --no-attach -d 1
 	expect_refusal 2 '--no-attach is --agent never: leave out --agent always'
 	record -p "$jvm" --agent sometimes -d 1
-	expect_refusal 2 "unknown --agent 'sometimes': always, needed or never"
+	expect_refusal 2 "unknown --agent 'sometimes': needed, always or never"
 }
 
 # Its native method keeps words in place of frames, over which no walk gets.
 case_agent_where_walks_are_cut() {
 	need_bpf
 	start_jvm "$(any_jdk)" workload.Crafted 60 spin
-	start_record -p "$jvm" --agent needed -d 60 -i 1ms -o collapsed -f "$here/out"
+	start_record -p "$jvm" -d 60 -i 1ms -o collapsed -f "$here/out"
 	wait_for 30 has_agent
+	sleep 1
 	end_record INT
 	expect_status 0
+	expect_contains "$here/stderr" 'read: 0 JVMs from outside, 0 by an agent, 1 from outside until an agent was in'
 }
 
 # Prints the pid of our process that reads $jvm: it has a pidfd of it. Another test may read the JVM, too: its processes

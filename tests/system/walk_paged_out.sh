@@ -78,7 +78,7 @@ record_paged_out() { # RECORD-OPTIONS...
 	sums=$jvm sums_out=$jvm_out
 	start_jvm "$jdk" workload.Deep $frames
 	warm_up 2
-	start_record -p "$jvm,$sums" -i 2ms -d 90 -j 16384 -o collapsed -f "$here/out" "$@"
+	start_record --agent always -p "$jvm,$sums" -i 2ms -d 90 -j 16384 -o collapsed -f "$here/out" "$@"
 	wait_for_agent "$jvm"
 	start_paging "$jvm" "$sums"
 	expect_paged_out "$jvm"

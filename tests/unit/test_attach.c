@@ -586,7 +586,7 @@ static void test_child_stopped(void **state)
 	process_table_init(&table);
 	intern_init(&strings);
 	self = process_get(&table, getpid(), 0);
-	agent = agent_new(self, &strings, &start, ATTACH_LOADED, &nobody);
+	agent = agent_new(self, &strings, &start, ATTACH_LOADED, "a test", &nobody);
 	assert_non_null(agent);
 	assert_int_equal(kill(agent->attach.child, SIGSTOP), 0);
 	agent_expire(agent, clock_monotonic_ns());

@@ -84,7 +84,7 @@ static void test_jvms_left_alone(void **state)
 	assert_int_equal(config.session.leave_alone.patterns.len, 2);
 	assert_string_equal(config.session.leave_alone.patterns.items[0], "payments*.jar");
 	assert_string_equal(config.session.leave_alone.patterns.items[1], "*/ledger/*");
-	assert_int_equal(config.session.agent, AGENT_ALWAYS);
+	assert_int_equal(config.session.agent, AGENT_NEEDED);
 	config_release(&config);
 	assert_int_equal(read_config("leave-alone =\n", &config), -EINVAL);
 }

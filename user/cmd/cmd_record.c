@@ -316,14 +316,14 @@ static int set_agent(struct session_options *session, const struct record_option
 		return -EINVAL;
 	}
 	if (!word)
-		word = words[options->no_attach ? AGENT_NEVER : AGENT_ALWAYS];
+		word = words[options->no_attach ? AGENT_NEVER : AGENT_NEEDED];
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (strcmp(word, words[i]))
 			continue;
 		session->agent = (enum agent_policy)i;
 		return 0;
 	}
-	log_error("unknown --agent '%s': always, needed or never", word);
+	log_error("unknown --agent '%s': needed, always or never", word);
 	return -EINVAL;
 }
 

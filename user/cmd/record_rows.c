@@ -33,7 +33,7 @@ static void signal_words(struct buf *out)
 
 static void agent_words(struct buf *out)
 {
-	buf_add_str(out, "always\nneeded\nnever\n");
+	buf_add_str(out, "needed\nalways\nnever\n");
 }
 
 static void pairing_words(struct buf *out)
@@ -63,7 +63,7 @@ const struct opt record_rows[] = {
 	{'j', "jstackdepth", "N", "most frames of a stack, up to 16384 (default: all, but only both ends above 1024)",
 		opt_u32, FIELD(depth)},
 	{0, "all-user", NULL, "no kernel frames", opt_flag, FIELD(all_user)},
-	{0, "agent", "WHEN", "when a JVM gets an agent (default: always); without, it is read from outside", opt_string,
+	{0, "agent", "WHEN", "when a JVM gets an agent (default: needed); without, it is read from outside", opt_string,
 		FIELD(agent), .choices = agent_words},
 	{0, "no-attach", NULL, "the same as --agent never", opt_flag, FIELD(no_attach)},
 	{0, "leave-alone", "PATTERN",

@@ -14,9 +14,12 @@ enum session_engine { ENGINE_AUTO, ENGINE_BPF, ENGINE_PERF, ENGINE_CTIMER, ENGIN
 
 /* --agent: which JVMs get an agent. With a standalone engine all do. */
 enum agent_policy {
-	AGENT_ALWAYS,
-	/* those that cannot be read from outside, or whose walks are cut too often; all if an event needs the agent */
+	/*
+	 * Those that cannot be read from outside, or whose walks are cut too often; all if an event or --signals always
+	 * needs the agent.
+	 */
 	AGENT_NEEDED,
+	AGENT_ALWAYS,
 	AGENT_NEVER,
 };
 

@@ -72,7 +72,7 @@ struct agent *agent_new_outside(struct process *process, struct intern *strings,
 }
 
 struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start,
-			enum attach_kind kind, const struct attach_control *control)
+			enum attach_kind kind, const char *cause, const struct attach_control *control)
 {
 	struct attach_target target = {
 		.pid = process->pid,
@@ -87,6 +87,7 @@ struct agent *agent_new(struct process *process, struct intern *strings, const s
 
 	if (!agent)
 		return NULL;
+	snprintf(agent->cause, sizeof(agent->cause), "%s", cause);
 	err = attach_start(&agent->attach, &target, control);
 	if (err < 0)
 		agent_fail(agent, err,

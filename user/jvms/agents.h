@@ -29,6 +29,15 @@ enum agent_state {
 	AGENT_FAILED, /* see `why`; the process gets BPF stacks only, and the ring is no longer read */
 };
 
+/* By what the names and frames of a JVM were read. */
+enum jvm_source {
+	JVM_UNREAD,
+	JVM_OUTSIDE, /* its memory, by another process */
+	JVM_AGENT,
+	JVM_BOTH, /* first from outside, then an agent came in */
+	JVM_SOURCES
+};
+
 struct agent_start {
 	enum duet_engine_id engine;
 	bool is_engine_asked; /* by name: the agent may use no other */
@@ -46,6 +55,7 @@ struct agent {
 	struct agent_start start;
 	enum agent_state state;
 	struct attach attach;
+	char cause[128]; /* of an agent: why it was sent, a part of a sentence */
 	/* Read from outside: pid of the process that reads and speaks the agent's protocol. 0: an agent in the JVM. */
 	pid_t reader;
 	uint32_t walks, cut; /* of a reader: samples of its JVM, and those whose walk was cut; see jvms_note_walk() */
@@ -98,14 +108,15 @@ struct agents {
 	size_t size;
 	uint64_t gone_lost[DUET_AGENT_COUNTER_MAX]; /* what those that were freed have lost */
 	uint64_t other_engine; /* JVMs that refused engine perf and tick by timers */
+	uint64_t sources[JVM_SOURCES]; /* JVMs, also those that were freed */
 };
 
 /*
- * Starts the attach. ATTACH_LOADED: the JVM loads the agent itself (-agentpath) and uses `control`. Returns NULL when
- * out of memory. `process`, which is not owned, must outlive the agent.
+ * Starts the attach. ATTACH_LOADED: the JVM loads the agent itself (-agentpath) and uses `control`. `cause` is a part
+ * of a sentence. Returns NULL when out of memory. `process`, which is not owned, must outlive the agent.
  */
 struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start,
-			enum attach_kind kind, const struct attach_control *control);
+			enum attach_kind kind, const char *cause, const struct attach_control *control);
 /*
  * The same without an agent: the JVM is read from outside. No signal is ever sent to it, and there is no second
  * witness.

@@ -23,6 +23,7 @@
 #define READER_SAMPLE_LANE_BYTES (256u << 10)
 #define READER_METADATA_LANE_BYTES (1u << 20)
 #define MOST_READERS 512
+#define UNREADABLE "it cannot be read from outside"
 #define NO_ROOM "--max-memory has no room for its agent"
 #define TABLES_BYTES (16u << 20) /* pages are touched only as far as they are filled; libjvm.so takes 1.5 MB */
 #define JAVA_SAMPLE_BYTES 2048 /* record of a typical stack, for the size of the lane */
@@ -33,6 +34,8 @@
 #define WALKS_TO_JUDGE 200
 #define CUT_PERCENT 3
 #define HURRY_NS (NS_PER_SEC / 5) /* a requested name arrives within this time */
+/* A JVM that has just begun meets new methods all the time, and may end before they are read. */
+#define YOUNG_NS (2 * NS_PER_SEC)
 
 void jvms_open(struct jvms *jvms, const struct jvms_parts *of)
 {
@@ -60,6 +63,14 @@ void jvms_use(struct jvms *jvms, enum session_engine engine, struct collector *c
 static struct agent *reader_of(struct agent *agent)
 {
 	return agent && agent->reader ? agent : agent ? agent->outside : NULL;
+}
+
+static void hurry(struct jvms *jvms, uint64_t for_ns)
+{
+	uint64_t until_ns = clock_monotonic_ns() + for_ns;
+
+	if (jvms->hurry_ns < until_ns)
+		jvms->hurry_ns = until_ns;
 }
 
 static bool is_in_charge(const struct agent *agent)
@@ -147,7 +158,13 @@ static void plan_retry(struct agent *agent)
 		  (int)delay_s);
 }
 
-/* A JVM that cannot be read from outside gets an agent, see try_again(). */
+/* See try_again(). */
+static void retry_with_agent(struct agent *reader)
+{
+	log_debug("%s", reader->why);
+	reader->retry_ns = clock_monotonic_ns();
+}
+
 static void on_failed(const struct jvms *jvms, struct agent *agent)
 {
 	bool is_ended = agent->error == -ESRCH || process_is_ending(agent->process);
@@ -156,7 +173,7 @@ static void on_failed(const struct jvms *jvms, struct agent *agent)
 	if (is_ended || jvm_process(agent->process)->agent != agent)
 		log_debug("%s", agent->why);
 	else if (agent->reader && jvms->of.policy == AGENT_NEEDED)
-		agent->retry_ns = clock_monotonic_ns();
+		retry_with_agent(agent);
 	else if (agent_may_try_again(agent) && jvm_process(agent->process)->attach_failures < RETRIES)
 		plan_retry(agent);
 	else
@@ -182,16 +199,32 @@ static void tell_refused(const struct jvms *jvms, const struct agent *agent)
 	}
 }
 
+/* An agent may take its reader's place: each JVM is counted once. */
+static void note_source(struct jvms *jvms, const struct agent *agent)
+{
+	uint8_t *source = &jvm_process(agent->process)->source;
+	uint64_t *count = jvms->agents.sources;
+
+	if (*source != JVM_UNREAD)
+		count[*source]--;
+	if (*source == JVM_UNREAD)
+		*source = agent->reader ? JVM_OUTSIDE : JVM_AGENT;
+	else if (*source == JVM_OUTSIDE && !agent->reader)
+		*source = JVM_BOTH;
+	count[*source]++;
+}
+
 static void on_running(struct jvms *jvms, struct agent *agent)
 {
 	if (!is_current(agent)) /* attached before an exec: not for this program */
 		return agent_stop(agent);
 	if (!is_in_charge(agent)) /* a reader that is late: see retire_reader() */
 		return;
+	note_source(jvms, agent);
 	allow_signals(jvms, agent);
 	note_engine(jvms, agent);
 	tell_refused(jvms, agent);
-	jvms->hurry_ns = clock_monotonic_ns() + HURRY_NS;
+	hurry(jvms, YOUNG_NS);
 	if (jvm_process(agent->process)->attach_failures)
 		log_info("JVM %d: the agent is attached now", agent->process->pid);
 }
@@ -218,7 +251,7 @@ static void let_end(struct jvms *jvms, struct agent *agent)
 {
 	if (!agent->is_ending || agent->state != AGENT_RUNNING)
 		return;
-	jvms->hurry_ns = clock_monotonic_ns() + HURRY_NS;
+	hurry(jvms, HURRY_NS);
 	while (!jvms->of.read(jvms->of.context))
 		;
 	if (!decided_awaits(jvms->of.decided, agent))
@@ -307,7 +340,8 @@ static int add_agent(struct jvms *jvms, struct process *process, struct agent *a
 	return vec_push(&jvms->agents, agent);
 }
 
-int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const struct attach_control *control)
+int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause,
+		const struct attach_control *control)
 {
 	bool has_ticks = event_list_has_ticks(jvms->of.events);
 	struct agent_start start = {
@@ -322,7 +356,7 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 	list_agent_events(jvms, &start);
 	if (!jvms->of.take_ring(jvms->of.context, &start))
 		return refuse(process, NO_ROOM);
-	return add_agent(jvms, process, agent_new(process, &jvms->of.profile->strings, &start, kind, control));
+	return add_agent(jvms, process, agent_new(process, &jvms->of.profile->strings, &start, kind, cause, control));
 }
 
 /* Each reader is a process of ours, and any user may start programs that look like JVMs. */
@@ -335,14 +369,8 @@ static bool has_most_readers(const struct jvms *jvms)
 	return count >= MOST_READERS;
 }
 
-/* Counts no loss if an agent comes: it will describe the JVM. */
-static int refuse_reader(const struct jvms *jvms, struct process *process, const char *why)
-{
-	return jvms_attaches(jvms) ? 0 : refuse(process, why);
-}
-
-/* Without an agent: the JVM is read from outside, and BPF walks its frames. */
-static int read_outside(struct jvms *jvms, struct process *process)
+/* Without an agent: the JVM is read from outside, and BPF walks its frames. Returns why not; NULL if it is read. */
+static const char *read_outside(struct jvms *jvms, struct process *process)
 {
 	struct agent_start start = {
 		.engine = DUET_ENGINE_NONE,
@@ -352,18 +380,20 @@ static int read_outside(struct jvms *jvms, struct process *process)
 	};
 
 	if (has_most_readers(jvms))
-		return refuse_reader(jvms, process, "too many JVMs are read from outside");
+		return "too many JVMs are read from outside";
 	if (!jvms->of.take_ring(jvms->of.context, &start))
-		return refuse_reader(jvms, process, NO_ROOM);
-	return add_agent(jvms, process, agent_new_outside(process, &jvms->of.profile->strings, &start));
+		return NO_ROOM;
+	if (add_agent(jvms, process, agent_new_outside(process, &jvms->of.profile->strings, &start)))
+		return "out of memory";
+	return NULL;
 }
 
-static int attach(struct jvms *jvms, struct process *process, enum attach_kind kind)
+static int attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause)
 {
 	struct attach_control control;
 	int err = attach_control_new(&control, process->pid);
 
-	return err ? err : jvms_attach(jvms, process, kind, &control);
+	return err ? err : jvms_attach(jvms, process, kind, cause, &control);
 }
 
 /* Judges by the mappings as last read. A sample in an unknown library triggers a new read, so this is enough. */
@@ -382,31 +412,43 @@ static bool is_left_alone(struct jvms *jvms, struct process *process)
 	return is_listed;
 }
 
-bool jvms_attaches(const struct jvms *jvms)
+const char *jvms_attach_cause(const struct jvms *jvms)
 {
-	bool reads = jvms->of.policy == AGENT_NEEDED && jvms->collector && !event_list_has_taps(jvms->of.events);
-
-	return jvms->of.policy != AGENT_NEVER && !reads;
+	if (jvms->of.policy == AGENT_NEVER)
+		return NULL;
+	if (!jvms->collector)
+		return "it takes the samples";
+	if (event_list_has_taps(jvms->of.events))
+		return "an event comes from it";
+	if (jvms->of.asks_always)
+		return "--signals always";
+	return jvms->of.policy == AGENT_ALWAYS ? "--agent always" : NULL;
 }
 
 void jvms_notice(struct jvms *jvms, struct process *process)
 {
+	const char *cause = jvms_attach_cause(jvms), *unread = NULL;
+
 	if (jvm_process(process)->examined_version == process->maps_version + 1 || jvm_process(process)->agent ||
 	    process->exited || process->pid == getpid() || !is_jvm(process))
 		return;
 	if (jvms->collector && event_list_has_ticks(jvms->of.events))
-		read_outside(jvms, process);
-	if (jvms_attaches(jvms) && !is_left_alone(jvms, process))
-		attach(jvms, process, jvms->is_ticking ? ATTACH_STARTING : ATTACH_RUNNING);
+		unread = read_outside(jvms, process);
+	if (!cause && jvms->of.policy == AGENT_NEEDED)
+		cause = unread;
+	if (cause && !is_left_alone(jvms, process))
+		attach(jvms, process, jvms->is_ticking ? ATTACH_STARTING : ATTACH_RUNNING, cause);
+	else if (unread)
+		refuse(process, unread);
 }
 
 /* Attaches to a JVM that is read from outside, or was tried to, because that is not enough. */
-static void attach_instead(struct jvms *jvms, struct agent *reader)
+static void attach_instead(struct jvms *jvms, struct agent *reader, const char *cause)
 {
 	if (jvms->of.policy != AGENT_NEEDED || jvm_process(reader->process)->agent != reader ||
 	    reader->process->exited || is_left_alone(jvms, reader->process))
 		return;
-	attach(jvms, reader->process, ATTACH_RUNNING);
+	attach(jvms, reader->process, ATTACH_RUNNING, cause);
 }
 
 void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sample *sample)
@@ -418,7 +460,7 @@ void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sa
 	if (agent->walks < WALKS_TO_JUDGE)
 		return;
 	if (agent->cut > WALKS_TO_JUDGE * CUT_PERCENT / 100)
-		attach_instead(jvms, agent);
+		attach_instead(jvms, agent, "its walks were cut");
 	agent->walks = agent->cut = 0;
 }
 
@@ -432,7 +474,7 @@ static void try_again(struct jvms *jvms, struct agent *agent, uint64_t now_ns)
 	/* Its container, user or main class may have been unknown when it was noticed. */
 	if (!agent->process->exited && jvm_process(agent->process)->agent == agent &&
 	    !is_left_alone(jvms, agent->process))
-		attach(jvms, agent->process, ATTACH_RUNNING);
+		attach(jvms, agent->process, ATTACH_RUNNING, agent->reader ? UNREADABLE : agent->cause);
 }
 
 void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count)
@@ -479,6 +521,7 @@ void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns)
 	if (!agent || survives_exec(jvms, agent, exec_ns))
 		return;
 	jvm_process(process)->agent = NULL;
+	jvm_process(process)->source = JVM_UNREAD;
 	if (agent->outside)
 		drop_agent(jvms, agent->outside);
 	agent->outside = NULL;
@@ -528,7 +571,7 @@ void jvms_ask(struct jvms *jvms, struct agent *agent, const struct duet_want *wa
 
 	for (size_t i = 0; i < count; i++)
 		if (agent_want(agent, &wants[i], now_ns))
-			jvms->hurry_ns = now_ns + HURRY_NS;
+			hurry(jvms, HURRY_NS);
 }
 
 struct unwinding *jvms_unwinding(struct jvms *jvms, struct process *process)

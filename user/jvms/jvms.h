@@ -31,6 +31,7 @@ struct jvms_parts {
 	bool host; /* --host */
 	bool all_user;
 	enum agent_policy policy;
+	bool asks_always; /* --signals always: the agent's view of each sample is wanted */
 	enum session_engine asked; /* of this name the agent may use no other */
 	uint32_t java_depth;
 	uint64_t cpus; /* online */
@@ -68,6 +69,7 @@ struct jvm_process {
 	struct agent *agent; /* of the program that runs now; owned by struct agents; or NULL */
 	uint32_t examined_version; /* 1 + the maps_version that was searched for a JVM */
 	uint32_t attach_failures; /* failed attaches that were tried again */
+	uint8_t source; /* enum jvm_source: by what it was read so far */
 	bool is_refused; /* there was no memory for its agent */
 	bool was_exited; /* it had exited when the dead were last released */
 };
@@ -83,11 +85,13 @@ void jvms_release(struct jvms *jvms); /* frees the agents; aborts attaches that 
 /* Call when the engine is chosen, before any attach. `collector` is NULL for standalone engines. */
 void jvms_use(struct jvms *jvms, enum session_engine engine, struct collector *collector);
 
-/* Attaching is retried a few times if the cause of a failure may pass. Returns 0 or -errno. */
-int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind,
+/*
+ * Attaching is retried a few times if the cause of a failure may pass. `cause` is for the report. Returns 0 or -errno.
+ */
+int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause,
 		const struct attach_control *control);
-/* Returns true if a JVM gets an agent as soon as it is known. */
-bool jvms_attaches(const struct jvms *jvms);
+/* Returns why a JVM gets an agent as soon as it is known, part of a sentence; NULL if it gets none. Static text. */
+const char *jvms_attach_cause(const struct jvms *jvms);
 /*
  * Call for each sample of a JVM. One that is read from outside, and whose walks are cut too often, gets an agent if
  * --agent allows it.

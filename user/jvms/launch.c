@@ -95,29 +95,50 @@ static char **with_agent(char **argv, char *option)
 	return result;
 }
 
-/* The agent finds its secret in the environment: unlike the command line, other users cannot read it. */
-static void child_run(const struct launch *launch, char **argv, int gate, int failed)
+/* Reads what launch_run() sends: the agent's option. Returns false when the loader gave up or died. */
+static bool await_word(int gate, char *option, size_t size)
 {
+	for (size_t i = 0; i < size;) {
+		ssize_t len = read(gate, option + i, 1);
+
+		if (len < 0 && errno == EINTR)
+			continue;
+		if (len != 1)
+			return false;
+		if (!option[i++])
+			return true;
+	}
+	return false;
+}
+
+/* The agent finds its secret in the environment: unlike the command line, other users cannot read it. */
+static char **add_agent(struct launch *launch)
+{
+	char **argv = with_agent(launch->argv, launch->option);
+
+	return argv && !setenv("DUET_SECRET", launch->control->secret, 1) ? argv : NULL;
+}
+
+static void child_run(struct launch *launch, int gate, int failed)
+{
+	char **argv = launch->argv;
 	sigset_t none;
-	ssize_t len;
-	char byte;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	do {
-		len = read(gate, &byte, 1);
-	} while (len < 0 && errno == EINTR);
-	if (len != 1) /* the loader gave up or died: do not run the command unprofiled */
+	if (!await_word(gate, launch->option, sizeof(launch->option))) /* do not run the command unprofiled */
 		_exit(127);
-	if (!launch->is_java || !setenv("DUET_SECRET", launch->control->secret, 1))
+	if (launch->option[0])
+		argv = add_agent(launch);
+	if (argv)
 		execvp(argv[0], argv);
 	if (write(failed, &errno, sizeof(errno)) < 0)
 		_exit(127);
 	_exit(127);
 }
 
-static int fork_waiting(struct launch *launch, char **argv)
+static int fork_waiting(struct launch *launch)
 {
 	int gate[2] = {-1, -1}, failed[2] = {-1, -1};
 	int err;
@@ -130,7 +151,7 @@ static int fork_waiting(struct launch *launch, char **argv)
 	if (!launch->pid) {
 		close(gate[1]);
 		close(failed[0]);
-		child_run(launch, argv, gate[0], failed[1]);
+		child_run(launch, gate[0], failed[1]);
 	}
 	close(gate[0]);
 	close(failed[1]);
@@ -146,38 +167,33 @@ fail:
 	return err;
 }
 
-int launch_start(struct launch *launch, char *library, size_t size)
+int launch_start(struct launch *launch)
 {
-	char option[PATH_MAX + 256], launcher[PATH_MAX];
-	char **argv = launch->argv;
-	int err;
+	char launcher[PATH_MAX];
 
-	library[0] = 0;
-	launch->libjvm[0] = 0;
-	launch->is_java = is_java_launcher(argv[0], launcher, sizeof(launcher));
+	launch->libjvm[0] = launch->option[0] = 0;
+	launch->is_java = is_java_launcher(launch->argv[0], launcher, sizeof(launcher));
 	if (launch->is_java)
 		find_libjvm(launcher, launch->libjvm, sizeof(launch->libjvm));
-	if (launch->is_java && !launch->is_without_agent) {
-		err = attach_place_library(library, size);
-		if (err < 0)
-			return err;
-		snprintf(option, sizeof(option), "-agentpath:%s=control=%s,wait=%d", library, launch->control->name,
-			 AGENT_WAIT_MS);
-		argv = with_agent(argv, option);
-		if (!argv)
-			return -ENOMEM;
-	}
-	err = fork_waiting(launch, argv);
-	if (argv != launch->argv)
-		free(argv);
-	return err;
+	return fork_waiting(launch);
+}
+
+int launch_add_agent(struct launch *launch, char *library, size_t size)
+{
+	int err = attach_place_library(library, size);
+
+	if (err < 0)
+		return err;
+	snprintf(launch->option, sizeof(launch->option), "-agentpath:%s=control=%s,wait=%d", library,
+		 launch->control->name, AGENT_WAIT_MS);
+	return 0;
 }
 
 int launch_run(struct launch *launch)
 {
 	int error = 0, err = 0;
 
-	if (write(launch->gate, "", 1) < 0)
+	if (write(launch->gate, launch->option, strlen(launch->option) + 1) < 0)
 		err = -errno;
 	else if (read(launch->exec_error, &error, sizeof(error)) == sizeof(error))
 		err = -error;

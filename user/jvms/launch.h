@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `duet record -- CMD`: forks a child that waits at a gate (a pipe) until the collector has its pid, then executes CMD.
- * If the gate is closed without a byte, the child exits: a loader that fails leaves nothing running. A java command
- * gets the agent as its first option, so that it is profiled from its first instruction. Any other command runs
- * unchanged.
+ * If the gate is closed without a word, the child exits: a loader that fails leaves nothing running. A java command
+ * that needs the agent gets it as its first option, so that it is profiled from its first instruction. Any other
+ * command runs unchanged.
  */
 #ifndef JVMS_LAUNCH_H
 #define JVMS_LAUNCH_H
@@ -18,7 +18,7 @@
 struct launch {
 	char **argv;
 	const struct attach_control *control; /* for the agent */
-	bool is_without_agent; /* a java command gets none either */
+	char option[PATH_MAX + 256]; /* of the agent, the command's first one; "": none */
 	pid_t pid;
 	int gate; /* owned by the caller; closing it ends a child that still waits */
 	int exec_error; /* pipe: holds errno when exec failed, ends empty when it worked */
@@ -26,11 +26,13 @@ struct launch {
 	char libjvm[PATH_MAX]; /* of the JDK of a java command, if found; else "" */
 };
 
+/* Forks the waiting child. Returns 0 or -errno. */
+int launch_start(struct launch *launch);
 /*
- * Forks the waiting child. `library` receives the path of the agent library, which the caller must remove; "" when none
- * was placed. Returns 0 or -errno.
+ * A java command will load the agent. `library` receives the path of the agent library, which the caller must remove;
+ * "" when none was placed. Returns 0 or -errno.
  */
-int launch_start(struct launch *launch, char *library, size_t size);
+int launch_add_agent(struct launch *launch, char *library, size_t size);
 /* Lets the child execute CMD. Returns 0 when CMD runs, -errno when exec failed. */
 int launch_run(struct launch *launch);
 

@@ -151,15 +151,16 @@ static int take_natives(struct jvms *jvms)
 /* An agent that fails is a failure of the command, see the session's start; a JVM that cannot be read is not. */
 static int attach_target(struct jvms *jvms, struct process *process)
 {
+	const char *cause = jvms_attach_cause(jvms);
 	struct attach_control control;
 	int err;
 
-	if (!jvms_attaches(jvms)) {
+	if (!cause) {
 		jvms_notice(jvms, process);
 		return 0;
 	}
 	err = attach_control_new(&control, process->pid);
-	return err ? err : jvms_attach(jvms, process, ATTACH_RUNNING, &control);
+	return err ? err : jvms_attach(jvms, process, ATTACH_RUNNING, cause, &control);
 }
 
 int jvms_attach_targets(struct jvms *jvms)

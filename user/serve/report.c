@@ -75,46 +75,64 @@ static const char *witness_name(const struct event_list *events)
 	return event_list_has_ticks(events) ? "AsyncGetCallTrace or JVMTI" : "JVMTI";
 }
 
-/* Formats how far the walks got, and how often the witness agreed when both had a stack. */
-static void walk_texts(const struct report *report, char *walked, char *agreed, size_t size)
+/* Formats how far the walks got. */
+static void walked_text(const struct report *report, char text[TEXT_MAX])
 {
-	const char *witness = witness_name(report->events);
 	bool is_signal = report->collector && event_list_has_ticks(report->events);
 	const struct outcomes *outcomes = report->outcomes;
-	uint64_t agreeing = outcomes->witnesses[SPLICE_AGREED], less = outcomes->witnesses[SPLICE_SAW_LESS];
-	uint64_t contradicted = outcomes->witnesses[SPLICE_DISAGREED], compared = agreeing + less + contradicted;
 
-	snprintf(walked, size,
+	snprintf(text, TEXT_MAX,
 		 "%llu of %llu samples of JVM threads to their entry (%.2f %%), "
 		 "%llu needed a %s%s (%.2f %%), %llu got one as a check",
 		 (unsigned long long)outcomes->rooted, (unsigned long long)outcomes->jvm_samples,
 		 percent(outcomes->rooted, outcomes->jvm_samples), (unsigned long long)outcomes->needed,
-		 is_signal ? "signal" : "call of ", is_signal ? "" : witness,
+		 is_signal ? "signal" : "call of ", is_signal ? "" : witness_name(report->events),
 		 percent(outcomes->needed, outcomes->jvm_samples), (unsigned long long)outcomes->checked);
-	snprintf(agreed, size,
-		 "%llu of %llu Java stacks walked twice (%.2f %%), %s left out frames of %llu and "
-		 "contradicted %llu (%.2f %%)",
-		 (unsigned long long)agreeing, (unsigned long long)compared, percent(agreeing, compared), witness,
-		 (unsigned long long)less, (unsigned long long)contradicted, percent(contradicted, compared));
 }
 
-/* Returns false when all JVMs were read from outside: then there is no second witness. */
-static bool has_witness(const struct report *report)
+/* Formats how often the witness agreed when both had a stack. */
+static void agreed_text(const struct report *report, char text[TEXT_MAX])
 {
-	for (size_t i = 0; i < report->agents->len; i++)
-		if (!report->agents->items[i]->reader)
-			return true;
-	return report->outcomes->checked;
+	const struct outcomes *outcomes = report->outcomes;
+	uint64_t agreeing = outcomes->witnesses[SPLICE_AGREED], less = outcomes->witnesses[SPLICE_SAW_LESS];
+	uint64_t contradicted = outcomes->witnesses[SPLICE_DISAGREED], compared = agreeing + less + contradicted;
+
+	if (!compared && report->agents->sources[JVM_OUTSIDE])
+		snprintf(text, TEXT_MAX, "read from outside: no witness");
+	else
+		snprintf(text, TEXT_MAX,
+			 "%llu of %llu Java stacks walked twice (%.2f %%), %s left out frames of %llu and "
+			 "contradicted %llu (%.2f %%)",
+			 (unsigned long long)agreeing, (unsigned long long)compared, percent(agreeing, compared),
+			 witness_name(report->events), (unsigned long long)less, (unsigned long long)contradicted,
+			 percent(contradicted, compared));
+}
+
+/* Formats by what the JVMs were read. */
+static void read_text(const struct report *report, char text[TEXT_MAX])
+{
+	const uint64_t *sources = report->agents->sources;
+
+	snprintf(text, TEXT_MAX, "%llu JVMs from outside, %llu by an agent, %llu from outside until an agent was in",
+		 (unsigned long long)sources[JVM_OUTSIDE], (unsigned long long)sources[JVM_AGENT],
+		 (unsigned long long)sources[JVM_BOTH]);
+}
+
+static bool has_jvms(const struct report *report)
+{
+	const uint64_t *sources = report->agents->sources;
+
+	return sources[JVM_OUTSIDE] || sources[JVM_AGENT] || sources[JVM_BOTH];
 }
 
 static void facts_of_walk(const struct report *report)
 {
-	char walked[TEXT_MAX], agreed[TEXT_MAX];
+	char text[TEXT_MAX];
 
-	walk_texts(report, walked, agreed, TEXT_MAX);
-	profile_add_fact(report->profile, "walked", "%s", walked);
-	if (has_witness(report))
-		profile_add_fact(report->profile, "agreed", "%s", agreed);
+	walked_text(report, text);
+	profile_add_fact(report->profile, "walked", "%s", text);
+	agreed_text(report, text);
+	profile_add_fact(report->profile, "agreed", "%s", text);
 }
 
 /* Handler times are the JVMs' claims. */
@@ -175,19 +193,40 @@ static void facts_of_join(const struct report *report)
 	fact_of_handler(report);
 }
 
-/* "123: OpenJDK 64-Bit Server VM 17.0.15+6, java: app.jar" */
+/* ", read by an agent: an event comes from it" */
+static void source_text(const struct agent *agent, char text[TEXT_MAX])
+{
+	static const char *const words[JVM_SOURCES] = {
+		[JVM_UNREAD] = "",
+		[JVM_OUTSIDE] = ", read from outside",
+		[JVM_AGENT] = ", read by an agent: ",
+		[JVM_BOTH] = ", read from outside, then by an agent: ",
+	};
+	uint8_t source = jvm_process(agent->process)->source;
+
+	snprintf(text, TEXT_MAX, "%s%s", words[source], source >= JVM_AGENT ? agent->cause : "");
+}
+
+/* "123: OpenJDK 64-Bit Server VM 17.0.15+6, java: app.jar, read from outside" */
 static void facts_of_jvms(const struct report *report)
 {
+	char text[TEXT_MAX];
+
 	for (size_t i = 0; i < report->agents->len; i++) {
 		const struct agent *agent = report->agents->items[i];
 		uint32_t name = subject_of(agent->process)->application;
 		const char *application = intern_text(&report->profile->strings, name);
 
-		if (agent->vm[0] && jvm_process(agent->process)->agent == agent)
-			profile_add_fact(report->profile, "JVM", "%d: %s%s%s%s", agent->process->pid, agent->vm,
-					 *application ? ", " : "", application,
-					 agent->reader ? ", read from outside" : "");
+		if (!agent->vm[0] || agent_in_charge(jvm_process(agent->process)->agent) != agent)
+			continue;
+		source_text(agent, text);
+		profile_add_fact(report->profile, "JVM", "%d: %s%s%s%s", agent->process->pid, agent->vm,
+				 *application ? ", " : "", application, text);
 	}
+	if (!has_jvms(report))
+		return;
+	read_text(report, text);
+	profile_add_fact(report->profile, "read", "%s", text);
 }
 
 static void fact_of_interval(const struct report *report, const struct overhead_change *change)
@@ -318,12 +357,12 @@ static void summary_of_walk(const struct report *report)
 		[DUET_WALK_BAD_INTERPRETED] = "an invalid interpreter frame",
 		[DUET_WALK_LONG] = "the time limit",
 	};
-	char walked[TEXT_MAX], agreed[TEXT_MAX];
+	char text[TEXT_MAX];
 
-	walk_texts(report, walked, agreed, TEXT_MAX);
-	log_info("walked: %s", walked);
-	if (has_witness(report))
-		log_info("agreed: %s", agreed);
+	walked_text(report, text);
+	log_info("walked: %s", text);
+	agreed_text(report, text);
+	log_info("agreed: %s", text);
 	for (size_t i = 0; i < DUET_WALK_END_MAX; i++)
 		if (outcomes->walk_ends[i])
 			log_debug("walks that ended at %s: %llu", ends[i], (unsigned long long)outcomes->walk_ends[i]);
@@ -333,6 +372,7 @@ void report_summary(const struct report *report)
 {
 	const struct outcomes *outcomes = report->outcomes;
 	const struct profile *profile = report->profile;
+	char text[TEXT_MAX];
 
 	log_info("%llu samples in %.1f s (engine %s)", (unsigned long long)outcomes->samples,
 		 (double)(profile->end_ns - profile->start_ns) / 1e9, report->engine);
@@ -341,6 +381,10 @@ void report_summary(const struct report *report)
 			 (unsigned long long)outcomes->jvm_samples, percent(outcomes->joined, outcomes->jvm_samples));
 	if (outcomes->jvm_samples)
 		summary_of_walk(report);
+	if (has_jvms(report)) {
+		read_text(report, text);
+		log_info("read: %s", text);
+	}
 	if (report->overhead->first_sample_ns)
 		log_debug("first sample %.0f ms after the command, for %.0f ms of CPU time",
 			  (double)(report->overhead->first_sample_ns - report->command_ns) / 1e6,
