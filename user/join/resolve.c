@@ -12,7 +12,9 @@
 
 #define MAX_STACKS (1u << 18) /* entries of each cache, at most 12 MB; a full cache of stacks empties both */
 #define PROCESS_MAX_ROWS (1u << 19) /* frames and stack nodes that one process may add to the profile */
-#define WITNESSES_SHIFT 32 /* enum splice_witnesses in a value of the cache, above the node */
+/* In a value of the cache, above the node: enum splice_witnesses and enum alike. */
+#define WITNESSES_SHIFT 32
+#define NAMES_SHIFT 40
 #define NODE_UNKNOWN INT64_MAX
 #define TOO_MANY "[too_many_stacks]"
 #define EPOCH_SHIFT 35 /* 34 s, then the caches are emptied: mappings and kernel modules change without a record */
@@ -329,7 +331,8 @@ static bool find_known(struct resolver *r, const struct decision *decision)
 	if (!r->is_current || !map_get(&r->stacks, r->key, &known))
 		return false;
 	r->splice.is_missing_code = false;
-	r->splice.witnesses = (enum splice_witnesses)(known >> WITNESSES_SHIFT);
+	r->splice.witnesses = (enum splice_witnesses)(known >> WITNESSES_SHIFT & 0xff);
+	r->splice.names = (enum alike)(known >> NAMES_SHIFT);
 	r->node = (uint32_t)known;
 	return true;
 }
@@ -360,6 +363,8 @@ int64_t resolve_node(struct resolver *r, const struct decision *decision)
 	r->node = name_bounded(r, decision);
 	/* When out of memory, the stack is resolved again next time. */
 	if (r->node >= 0 && r->is_current && r->is_final)
-		(void)map_put(&r->stacks, r->key, (uint64_t)r->node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT);
+		(void)map_put(&r->stacks, r->key,
+			      (uint64_t)r->node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT |
+				      (uint64_t)r->splice.names << NAMES_SHIFT);
 	return r->node;
 }

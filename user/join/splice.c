@@ -242,6 +242,17 @@ static bool confirm_topmost(struct splicing *s, const struct jvm_code *code, con
 	return next <= s->other_depth;
 }
 
+/* One frame with two names is enough. */
+static void note_names(struct splicing *s, uint32_t index, const struct jvm_code *code,
+		       const struct duet_java_frame *frames, uint32_t depth)
+{
+	enum alike names =
+		alike_frames(s->jvm, code, s->user[index], is_return(s, index), s->time_ns, frames, depth);
+
+	if (s->out->names < names)
+		s->out->names = names;
+}
+
 static int push_compiled_code(struct splicing *s, uint32_t index, const struct jvm_code *code)
 {
 	struct duet_java_frame frames[JVM_INLINING_DEPTH];
@@ -251,6 +262,7 @@ static int push_compiled_code(struct splicing *s, uint32_t index, const struct j
 
 	if (!depth)
 		return push_compiled_bare(s, code);
+	note_names(s, index, code, frames, depth);
 	if (topmost && !confirm_topmost(s, code, frames, depth))
 		return -EILSEQ;
 	for (uint32_t i = 0; !err && i < depth; i++) {
@@ -551,6 +563,7 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 	vec_clear(&splice->wants);
 	splice->is_missing_code = false;
 	splice->witnesses = SPLICE_ALONE;
+	splice->names = ALIKE_ALONE;
 	if (sample->id_depth)
 		s.ids = (const uint32_t *)(s.user + s.user_depth);
 	if (s.is_called && !s.user_depth && sample->flags & DUET_SAMPLE_USER_COMPLETE)

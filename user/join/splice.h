@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "join/join.h"
 #include "proc/process.h"
+#include "runtime/alike.h"
 #include "runtime/jvm.h"
 
 enum splice_kind {
@@ -53,6 +54,7 @@ enum splice_witnesses {
 
 struct splice {
 	enum splice_witnesses witnesses;
+	enum alike names; /* whether two sources gave its compiled frames the same names */
 	bool is_missing_code; /* the code of a frame is unknown: not described yet, or unloaded */
 	struct vec(struct duet_want) wants; /* code to ask the agent for */
 	struct vec(struct splice_frame) frames; /* leaf first; reused from sample to sample */

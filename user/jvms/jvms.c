@@ -221,6 +221,8 @@ static void on_running(struct jvms *jvms, struct agent *agent)
 	if (!is_in_charge(agent)) /* a reader that is late: see retire_reader() */
 		return;
 	note_source(jvms, agent);
+	if (agent->outside)
+		jvm_set_other(agent->jvm, agent->outside->jvm);
 	allow_signals(jvms, agent);
 	note_engine(jvms, agent);
 	tell_refused(jvms, agent);
@@ -525,6 +527,7 @@ void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns)
 	if (agent->outside)
 		drop_agent(jvms, agent->outside);
 	agent->outside = NULL;
+	jvm_set_other(agent->jvm, NULL);
 	drop_agent(jvms, agent);
 }
 

@@ -10,17 +10,27 @@
 #include "subject/owners.h"
 #include "sym/symbols.h"
 
+#define COMPARE_NS (30 * NS_PER_SEC) /* so long after an agent's begin, its names are compared with its reader's */
 #define SWEEP_NS (30 * NS_PER_SEC) /* interval of the search for processes that ended without an exit record */
 
 /* ---- agents ---- */
 
 typedef bool (*agent_test)(const struct jvms *jvms, const struct agent *agent);
 
+/* True for a reader whose JVM has an agent since a short while, see runtime/alike.h. */
+static bool is_compared(const struct agent *reader)
+{
+	const struct agent *agent = jvm_process(reader->process)->agent;
+
+	return agent && agent->outside == reader && agent->state == AGENT_RUNNING &&
+	       clock_monotonic_ns() - agent->begun_ns < COMPARE_NS;
+}
+
 static bool is_over(const struct jvms *jvms, const struct agent *agent)
 {
 	bool is_left = agent->process->exited || jvm_process(agent->process)->agent != agent;
 
-	return is_left && (agent->state == AGENT_GONE || agent->state == AGENT_FAILED) &&
+	return is_left && (agent->state == AGENT_GONE || agent->state == AGENT_FAILED) && !is_compared(agent) &&
 	       !decided_awaits(jvms->of.decided, agent);
 }
 
@@ -39,8 +49,10 @@ static void forget_agent(struct jvm_process *process, const struct agent *agent)
 {
 	if (process->agent == agent)
 		process->agent = agent->outside;
-	else if (process->agent && process->agent->outside == agent)
-		process->agent->outside = NULL;
+	if (!process->agent || process->agent->outside != agent)
+		return;
+	jvm_set_other(process->agent->jvm, NULL);
+	process->agent->outside = NULL;
 }
 
 /* Frees the agent and adds its losses to those of the recording. */

@@ -32,6 +32,7 @@ struct jvm {
 	struct vec(struct duet_code_heap) heaps;
 	struct duet_jvm_layout layout;
 	bool has_layout;
+	const struct jvm *other; /* see jvm_set_other() */
 	struct jvm_room *room; /* NULL: not shared */
 	size_t counted; /* our bytes that room->used includes */
 	size_t string_bytes; /* bytes that our records added to `strings` */
@@ -72,6 +73,16 @@ void jvm_share_room(struct jvm *jvm, struct jvm_room *room)
 {
 	jvm->room = room;
 	room->jvms++;
+}
+
+void jvm_set_other(struct jvm *jvm, const struct jvm *other)
+{
+	jvm->other = other;
+}
+
+const struct jvm *jvm_other(const struct jvm *jvm)
+{
+	return jvm->other;
 }
 
 static uint32_t intern_class(struct jvm *jvm, const char *signature, uint32_t len)

@@ -62,6 +62,13 @@ void jvm_free(struct jvm *jvm);
 /* Call once, before any record. `room` must outlive the JVM; its max_bytes may change. */
 void jvm_share_room(struct jvm *jvm, struct jvm_room *room);
 
+/*
+ * `other` is what another source has told of the same JVM, or NULL; see runtime/alike.h. Not owned: forget it before it
+ * is freed.
+ */
+void jvm_set_other(struct jvm *jvm, const struct jvm *other);
+const struct jvm *jvm_other(const struct jvm *jvm);
+
 /* Applies one metadata record. 0; or -ENOMEM or, when the tables are full, -ENOSPC: then the record is lost. */
 int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size);
 

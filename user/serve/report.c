@@ -108,14 +108,20 @@ static void agreed_text(const struct report *report, char text[TEXT_MAX])
 			 percent(contradicted, compared));
 }
 
-/* Formats by what the JVMs were read. */
+/* Formats by what the JVMs were read, and whether both sources agreed where there were two. */
 static void read_text(const struct report *report, char text[TEXT_MAX])
 {
-	const uint64_t *sources = report->agents->sources;
+	const uint64_t *sources = report->agents->sources, *names = report->outcomes->names;
+	uint64_t compared = names[ALIKE_AGREED] + names[ALIKE_DISAGREED];
+	int len = snprintf(text, TEXT_MAX,
+			   "%llu JVMs from outside, %llu by an agent, %llu from outside until an agent was in",
+			   (unsigned long long)sources[JVM_OUTSIDE], (unsigned long long)sources[JVM_AGENT],
+			   (unsigned long long)sources[JVM_BOTH]);
 
-	snprintf(text, TEXT_MAX, "%llu JVMs from outside, %llu by an agent, %llu from outside until an agent was in",
-		 (unsigned long long)sources[JVM_OUTSIDE], (unsigned long long)sources[JVM_AGENT],
-		 (unsigned long long)sources[JVM_BOTH]);
+	if (compared)
+		snprintf(text + len, TEXT_MAX - (size_t)len, "; both named %llu of %llu Java stacks alike (%.2f %%)",
+			 (unsigned long long)names[ALIKE_AGREED], (unsigned long long)compared,
+			 percent(names[ALIKE_AGREED], compared));
 }
 
 static bool has_jvms(const struct report *report)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/alike.h"
+
+/* Both tables have their strings from one table of strings. */
+static bool same_names(const struct jvm_method *a, const struct jvm_method *b, int32_t bci)
+{
+	return a->class_name == b->class_name && a->name == b->name && a->signature == b->signature &&
+	       a->source == b->source && jvm_method_line(a, bci) == jvm_method_line(b, bci);
+}
+
+enum alike alike_frames(const struct jvm *jvm, const struct jvm_code *code, uint64_t pc, bool is_return,
+			uint64_t time_ns, const struct duet_java_frame *frames, uint32_t depth)
+{
+	const struct jvm *other = jvm_other(jvm);
+	const struct jvm_code *again = other && code->id ? jvm_code_at(other, pc - is_return, time_ns, code->id) : NULL;
+	struct duet_java_frame others[JVM_INLINING_DEPTH];
+	bool is_same = true;
+
+	if (!again || !again->inlining)
+		return ALIKE_ALONE;
+	if (jvm_code_frames(again, pc, is_return, others) != depth)
+		return ALIKE_DISAGREED;
+	for (uint32_t i = 0; i < depth; i++) {
+		const struct jvm_method *mine = jvm_method(jvm, frames[i].method, time_ns);
+		const struct jvm_method *its = jvm_method(other, others[i].method, time_ns);
+
+		if (!mine || !its)
+			return ALIKE_ALONE;
+		is_same &= frames[i].bci == others[i].bci && same_names(mine, its, frames[i].bci);
+	}
+	return is_same ? ALIKE_AGREED : ALIKE_DISAGREED;
+}

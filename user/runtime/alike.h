@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compares what two sources tell of one JVM: its memory, read from outside, and the agent that came in later. Both have
+ * described the compiled code that samples met while one took the other's place.
+ */
+#ifndef RUNTIME_ALIKE_H
+#define RUNTIME_ALIKE_H
+
+#include "runtime/jvm.h"
+
+enum alike {
+	ALIKE_ALONE, /* only one source has described this code, with all names */
+	ALIKE_AGREED,
+	ALIKE_DISAGREED,
+	ALIKE_MAX
+};
+
+/*
+ * Compares the frames that `jvm` has for a pc in its compiled code, leaf first, with those of jvm_other(jvm): methods,
+ * their names, byte code indices and lines.
+ */
+enum alike alike_frames(const struct jvm *jvm, const struct jvm_code *code, uint64_t pc, bool is_return,
+			uint64_t time_ns, const struct duet_java_frame *frames, uint32_t depth);
+
+#endif
