@@ -196,6 +196,7 @@ case_large_jvms() { # apart
 	expect_status 0
 	expect "kB of RAM and of BPF's maps" "$peak_kb" '<=' $((128 << 10))
 	expect_share "joined" "$(reported joined)" '>=' 99.9
+	expect_share "contradicted" "$(reported_contradicted)" '<=' 0.2
 	expect_lacks <(cat "$here/windows"/profile_*.col) '\[(unknown_method|unknown_code|too_many_stacks)\]'
 }
 

@@ -34,6 +34,21 @@ jdk_case_many_methods() {
 	expect_alive "$jvm"
 }
 
+# Each window by itself, by its report; the last one may be short.
+expect_good_windows() {
+	local file joined contradicted
+	for file in "$here/windows"/profile_*.txt; do
+		joined=$(sed -n 's/^joined .*: \([0-9]*\) of \([0-9]*\) .*/\1 \2/p' "$file")
+		[ "0${joined#* }" -ge 1000 ] || continue
+		expect_share "$(basename "$file"): joined" "$joined" '>=' 99.9
+		contradicted=$(sed -n 's/^agreed .* of \([0-9]*\) .* contradicted \([0-9]*\) .*/\2 \1/p' "$file")
+		[ "0${contradicted#* }" -lt 10 ] || # before agents have answered
+			expect_share "$(basename "$file"): contradicted" "$contradicted" '<=' 0.2
+		expect_share "$(basename "$file"): needed a signal" "$(
+			sed -n 's/^walked .* of \([0-9]*\) .*, \([0-9]*\) needed a signal .*/\2 \1/p' "$file")" '<=' 1
+	done
+}
+
 agent_ms() { # PID
 	local task
 	for task in "/proc/$1/task"/*; do
@@ -42,6 +57,7 @@ agent_ms() { # PID
 }
 
 # 165,000 methods, of which 65,000 are compiled: what none of the samples met costs neither the agent nor the loader.
+# DUET_LONG=1, on a machine that does nothing else: the time to the first sample counts, too.
 huge_options=(-Xmx1g -Xcomp -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m)
 huge_arguments=(workload.Many 15000 600 6500)
 
@@ -65,6 +81,8 @@ jdk_case_a_huge_jvm() {
 	expect_status 0
 	expect "ms of CPU time for the loader, to the first sample" "$(
 		sed -n 's/.*first sample .* for \([0-9]*\) ms of CPU time/\1/p' "$here/stderr")" '<=' 500
+	[ "$long" = 0 ] || expect "ms from the command to the first sample" "$(
+		sed -n 's/.*first sample \([0-9]*\) ms after .*/\1/p' "$here/stderr")" '<=' 1000
 	expect_huge_windows
 	expect_share "contradicted" "$(reported_contradicted)" '<=' 0.2
 	expect_alive "$jvm"
@@ -183,15 +201,33 @@ start_languages() {
 	start_program sh -c 'while :; do scalac -d "$1" "$1/W.scala"; done' sh "$here"
 }
 
+expect_whole() { # PERCENT joined
+	expect_status 0
+	expect_share "joined" "$(reported joined)" '>=' "$1"
+	expect_share "needed a signal" "$(reported_needed)" '<=' 1
+	expect_named "$here/out"
+}
+
+# The programs are scripts: the JVM is known by its first samples, so its first milliseconds have no rows.
 expect_whole_from_start() { # COMMAND...
 	need_bpf
 	need_programs
 	write_programs 300
 	record -i 2ms -o collapsed -f "$here/out" -- "$@"
-	expect_status 0
-	expect_share "joined" "$(reported joined)" '>=' 99.9
-	expect_share "needed a signal" "$(reported_needed)" '<=' 1
-	expect_named "$here/out"
+	expect_whole 99
+}
+
+# Once the program has computed for 3 s, until it ends or for 8 s.
+expect_whole_attached() { # COMMAND...
+	need_bpf
+	need_programs
+	write_programs 100000000
+	start_program "$@"
+	wait_for 60 pgrep -g "${groups[-1]}" -x java >"$here/pid"
+	jvm=$(cat "$here/pid") jvm_out=$here/programs
+	warm_up 3
+	record -p "$jvm" -i 2ms -d 8 -o collapsed -f "$here/out"
+	expect_whole 99.9
 }
 
 case_jruby_from_start() {
@@ -206,6 +242,25 @@ case_scalac_from_start() {
 	expect_whole_from_start scalac -d "$here" "$here/W.scala"
 }
 
+case_jruby_attached() {
+	expect_whole_attached jruby "$here/w.rb"
+}
+
+case_clojure_attached() {
+	expect_whole_attached clojure "$here/w.clj"
+}
+
+# So many files that it compiles them for longer than the recording takes to begin.
+case_scalac_attached() {
+	local i
+	mkdir "$here/classes"
+	write_programs 1
+	for i in {1..200}; do
+		sed "s/object W/object W$i/" "$here/W.scala" >"$here/W$i.scala"
+	done
+	expect_whole_attached scalac -d "$here/classes" "$here"/W?*.scala
+}
+
 # The whole host, all defaults, in windows. DUET_LONG=1: 20 minutes of them.
 case_debian_programs() { # apart
 	need_bpf
@@ -213,11 +268,13 @@ case_debian_programs() { # apart
 	start_tomcat
 	start_languages
 	mkdir "$here/windows"
-	start_record --host --continuous --window 10s -i 5ms -d $((long ? 1200 : 40)) -v -f "$here/windows"
+	start_record --host --continuous --window 10s -i 5ms -d $((long ? 1200 : 40)) -v -o col,text \
+		-f "$here/windows"
 	end_record
 	expect_status 0
 	expect_share "joined" "$(reported joined)" '>=' 99.9
 	expect_share "needed a signal" "$(reported_needed)" '<=' 1
+	expect_good_windows
 	expect_named "$here/windows"/profile_*.col
 }
 
