@@ -5,7 +5,7 @@
 
 #include "compat.bpf.h"
 #include "unwind_java.bpf.h"
-#include "unwind_native.bpf.h"
+#include "unwind_loop.bpf.h"
 
 /* A program's run, and where it finds the stacks and registers of the current thread. */
 struct sample_from {
@@ -50,7 +50,7 @@ static __always_inline void stack_user_regs(const struct sample_from *from, stru
 		cursor.lr = regs_link_core(regs);
 		unwind_java_regs_core(&room->java, regs);
 	}
-	room->walk.cursor = cursor;
+	room->cursor = cursor;
 	room->sample.user_pc = cursor.pc;
 	room->sample.user_sp = cursor.sp;
 	if (cursor.pc)
@@ -85,10 +85,10 @@ static __always_inline void stack_find_tables(struct duet_scratch *room)
 
 	if (!process)
 		process = unwind_inherited_tables(room->sample.head.tgid, start_ticks);
-	room->walk.mapping = (struct duet_unwind_mapping){};
-	room->walk.process = (struct duet_unwind_process){};
+	room->mapping = (struct duet_unwind_mapping){};
+	room->process = (struct duet_unwind_process){};
 	if (process)
-		room->walk.process = *process;
+		room->process = *process;
 }
 
 /* Fills in the kernel stack, which comes first in the record. */
@@ -108,10 +108,8 @@ static __always_inline void stack_fill_user(struct duet_scratch *room)
 	stack_find_tables(room);
 	unwind_java_begin(room);
 	unwind_user(room);
-	if (room->java.layout.call_stub_return) {
-		room->sample.id_depth = room->sample.user_depth;
+	if (room->java.layout.call_stub_return)
 		unwind_java_virtual(room->level);
-	}
 }
 
 /*
@@ -128,7 +126,7 @@ static __always_inline u32 stack_bytes(struct duet_scratch *room)
 	bytes = (kernel + user) * sizeof(u64);
 	ids = (ids + 1) / 2 * sizeof(u64);
 	if (ids)
-		bpf_probe_read_kernel((void *)room->sample.stack + bytes, ids, room->code_ids);
+		bpf_probe_read_kernel((void *)room->sample.stack + bytes, ids, room->ids);
 	return bytes + ids;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The walk of a thread's user frames, leaf first. A turn stores the cursor's pc and then steps to the caller, by a
- * function for this kind of code. The state of the walk is in the per-CPU scratch, since the BPF stack is too small.
+ * The state of the walk of a thread's user frames, in a per-CPU scratch, since the BPF stack is too small; how the walk
+ * reads memory and rows.
  */
 #ifndef DUET_UNWIND_BPF_H
 #define DUET_UNWIND_BPF_H
@@ -25,7 +25,7 @@ static __always_inline int walk_read(const void *at, void *to, u32 bytes, u64 ad
 	return bpf_probe_read_user(to, bytes, (const void *)address);
 }
 
-/* The window follows the cursor in struct unwind_walk. */
+/* The window follows the cursor in struct duet_scratch. */
 #define walk_read_stack(cursor, to, words, address) \
 	unwind_window_read((struct unwind_window *)((struct unwind_cursor *)(cursor) + 1), to, words, address)
 
@@ -82,9 +82,11 @@ int unwind_java_continuation(u32 level);
 #define WALK_JAVA_CONTINUATION(java, cursor) unwind_java_continuation(unwind_level(java))
 
 /* Defined in unwind_known.bpf.h. */
+static __always_inline bool unwind_known_step(struct walk_java *java, struct unwind_cursor *cursor);
 static __always_inline void unwind_know_frame(const struct walk_java *java, u64 pc, u64 frame_bytes);
 static __always_inline bool unwind_known_method(struct walk_java *java, u64 method);
 static __always_inline void unwind_know_method(const struct walk_java *java, u64 method);
+#define walk_known_step unwind_known_step
 #define walk_know_frame unwind_know_frame
 #define walk_known_method unwind_known_method
 #define walk_know_method unwind_know_method
@@ -105,17 +107,6 @@ struct unwind_found {
 	u32 code; /* enum duet_code */
 };
 
-struct unwind_walk {
-	struct unwind_cursor cursor;
-	struct unwind_window window; /* must follow the cursor, for walk_read_stack() */
-	struct duet_unwind_process process; /* the process's slice of unwind_mappings; empty if it has no tables yet */
-	struct duet_unwind_mapping mapping; /* the one found last: most callers are in the same file */
-	struct unwind_found found; /* for the current frame */
-};
-
-_Static_assert(__builtin_offsetof(struct unwind_walk, window) == sizeof(struct unwind_cursor),
-	       "walk_read_stack() looks there");
-
 /* room for rounding up to 8 bytes, as the verifier calculates the bound */
 #define DUET_MAX_IDS (DUET_MAX_USER_STACK + 2)
 
@@ -124,12 +115,16 @@ _Static_assert(__builtin_offsetof(struct unwind_walk, window) == sizeof(struct u
  * another, but a clock's tick may interrupt a program of another kind. Then the inner one works on the next level.
  */
 struct duet_scratch {
-	struct unwind_walk walk;
+	struct unwind_cursor cursor;
+	struct unwind_window window; /* must follow the cursor, for walk_read_stack() */
+	struct duet_unwind_process process; /* the process's slice of unwind_mappings; empty if it has no tables yet */
+	struct duet_unwind_mapping mapping; /* the one found last: most callers are in the same file */
+	struct unwind_found found; /* for the current frame */
 	struct walk_java java;
 	u64 users; /* number of programs that try to take it; only a program that finds itself alone has it */
 	u64 woken_ns; /* when this CPU last woke the loader for code in no known mapping */
 	u32 level; /* its index in the map */
-	u32 code_ids[DUET_MAX_IDS];
+	u32 ids[DUET_MAX_IDS];
 	/* a FRAMES record to emit; also the buffer for putting the last frames in order */
 	struct duet_frames_record part;
 	u64 safepoints; /* 1 + number of safepoints of the sample's JVM so far; 0: not known */
@@ -142,6 +137,8 @@ struct duet_scratch {
 	};
 };
 
+_Static_assert(__builtin_offsetof(struct duet_scratch, window) == sizeof(struct unwind_cursor),
+	       "walk_read_stack() looks there");
 /* No per-CPU value may be larger than PCPU_MIN_UNIT_SIZE, include/linux/percpu.h. */
 _Static_assert(sizeof(struct duet_scratch) <= 32 << 10, "the scratch must fit a per-CPU map");
 
@@ -199,95 +196,11 @@ static __always_inline u32 unwind_level(const struct walk_java *java)
 
 static __always_inline u32 unwind_cursor_level(const struct unwind_cursor *cursor)
 {
-	const struct duet_scratch *room = (void *)cursor - __builtin_offsetof(struct duet_scratch, walk.cursor);
+	const struct duet_scratch *room = (void *)cursor - __builtin_offsetof(struct duet_scratch, cursor);
 
 	return room->level;
 }
 
 #include "unwind_known.bpf.h"
-
-/* Stores a frame. Returns false if the stack already has as many frames as wanted. */
-static __always_inline bool unwind_note(struct duet_scratch *room, u64 pc, u32 code_id)
-{
-	u32 frame = room->walked, place = walk_place(frame);
-	u64 index = room->sample.kernel_depth + place;
-
-	__asm__("" : "+r"(index)); /* else the compiler compares a copy, and the verifier sees no bound */
-	if (frame >= duet_config.user_stack_depth || index >= DUET_MAX_STACK + DUET_MAX_USER_STACK)
-		return false;
-	room->sample.stack[index] = pc;
-	room->code_ids[place & (DUET_MAX_USER_STACK - 1)] = code_id; /* the mask is for the verifier */
-	room->walked++;
-	return true;
-}
-
-#define UNWIND_TURNS 128 /* turns in one round; a walk has at most as many rounds */
-/*
- * The verifier checks the loop body this many times. Calling a function for each turn would cost the walk a tenth more.
- */
-#define UNWIND_TURNS_AT_ONCE 4
-
-/*
- * Defined in unwind.bpf.c. These functions are global, so that the verifier checks each one once and not for every
- * frame. Then Linux 5.8 accepts plain loops of rounds and turns, and bpf_loop() (Linux 5.17) is not needed. A turn is
- * one frame, a round is UNWIND_TURNS turns. unwind_round() returns nonzero when the walk has ended.
- */
-int unwind_round(u32 level);
-int unwind_order_root(u32 level);
-int unwind_hand_over(u32 level); /* emits the last frames, before the next ones overwrite them */
-
-#define UNWIND_LONG_NS 5000000 /* longest walk, with interrupts disabled; 10,000 interpreted frames take 2 to 5 ms */
-
-/*
- * Amount of work between two looks at the clock. A walk of 60 frames has less. A thread interrupted in Java code may
- * cost much more: the stack may be searched for the return address, with 2000 reads that the process can make slow, 0.2
- * ms and more.
- */
-#define UNWIND_WORK 256
-#define UNWIND_WORK_OF_LEAF 128
-
-/* Returns the flag for a complete walk that needs no signal: the thread is a JVM's, and the JVM's layout is known. */
-static __always_inline u16 unwind_walked_flag(const struct duet_scratch *room)
-{
-	return room->sample.flags & DUET_SAMPLE_JVM && room->java.layout.call_stub_return ? DUET_SAMPLE_WALKED : 0;
-}
-
-/*
- * Returns true if the walk has taken too long. This bounds a walk whatever the process's memory contains; sample_rest()
- * bounds the total time of all walks.
- */
-static __always_inline bool unwind_takes_long(struct duet_scratch *room)
-{
-	if (room->work < UNWIND_WORK)
-		return false;
-	room->work = 0;
-	return bpf_ktime_get_ns() - room->sample.head.time_ns > UNWIND_LONG_NS;
-}
-
-/* Walks from the cursor, which is set, and stores the user frames in the scratch's sample after the kernel frames. */
-static __always_inline void unwind_user(struct duet_scratch *room)
-{
-	room->sample.walk_end = DUET_WALK_DEPTH;
-	room->walked = 0;
-	room->work = 0;
-	room->walk.window.bytes = 0;
-	for (u32 i = 0; i < DUET_MAX_WALK / UNWIND_TURNS; i++) {
-		if (unwind_round(room->level))
-			break;
-		if (duet_config.keep_all)
-			unwind_hand_over(room->level);
-	}
-	room->sample.user_depth = room->walked;
-	if (room->walked > DUET_MAX_USER_STACK) {
-		room->sample.user_depth = DUET_MAX_USER_STACK;
-		room->sample.left_out = room->walked - DUET_MAX_USER_STACK;
-		unwind_order_root(room->level);
-	}
-	if (room->sample.walk_end == DUET_WALK_ENTRY && !room->walk.cursor.is_guess)
-		room->sample.flags |= DUET_SAMPLE_USER_COMPLETE | unwind_walked_flag(room);
-}
-
-_Static_assert(DUET_ROOT_FRAMES % UNWIND_TURNS == 0, "unwind_hand_over() is called when they are full");
-_Static_assert(DUET_LEAF_FRAMES % DUET_ROOT_FRAMES == 0, "1024 frames stand in their order without a further word");
 
 #endif

@@ -1,40 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One turn of the walk in the JVM's code. */
 #include "unwind_java.bpf.h"
+#include "unwind_loop.bpf.h"
 
 __noinline int unwind_java_return(u32 level, u64 slot, int fp_is_live)
 {
 	struct duet_scratch *room = scratch_get(level);
 
-	return room ? java_return(&room->walk.cursor, slot, fp_is_live) : DUET_WALK_NO_BLOB;
+	return room ? java_return(&room->cursor, slot, fp_is_live) : DUET_WALK_NO_BLOB;
 }
 
 __noinline int unwind_java_by_fp(u32 level)
 {
 	struct duet_scratch *room = scratch_get(level);
 
-	return room ? java_step_by_fp(&room->walk.cursor) : DUET_WALK_NO_BLOB;
+	return room ? java_step_by_fp(&room->cursor) : DUET_WALK_NO_BLOB;
 }
 
 __noinline int unwind_java_leaf(u32 level, u64 frame_bytes)
 {
 	struct duet_scratch *room = scratch_get(level);
 
-	return room ? java_step_leaf(&room->java, &room->walk.cursor, frame_bytes) : DUET_WALK_NO_BLOB;
+	return room ? java_step_leaf(&room->java, &room->cursor, frame_bytes) : DUET_WALK_NO_BLOB;
 }
 
 __noinline int unwind_java_pushed(u32 level, u64 slot)
 {
 	struct duet_scratch *room = scratch_get(level);
 
-	return room ? java_pushed_bytes(&room->java, &room->walk.cursor, slot) : -1;
+	return room ? java_pushed_bytes(&room->java, &room->cursor, slot) : -1;
 }
 
 __noinline int unwind_java_kept(u32 level, u64 slot)
 {
 	struct duet_scratch *room = scratch_get(level);
 
-	return room ? (int)java_kept_bytes(&room->java, &room->walk.cursor, slot) : 0;
+	return room ? (int)java_kept_bytes(&room->java, &room->cursor, slot) : 0;
 }
 
 __noinline int unwind_java_prologue(u32 level, u64 done)
@@ -62,7 +63,7 @@ __noinline int unwind_java_leaving(u32 level)
 {
 	struct duet_scratch *room = scratch_get(level);
 
-	return room && java_is_leaving(&room->java, &room->walk.cursor);
+	return room && java_is_leaving(&room->java, &room->cursor);
 }
 
 __noinline int unwind_java_kept_sp(u32 level, u64 at, int is_kept)
@@ -76,7 +77,7 @@ __noinline int unwind_java_stub_return(u32 level, u64 slot)
 {
 	struct duet_scratch *room = scratch_get(level);
 
-	return room && java_is_stub_return(&room->java, &room->walk.cursor, slot);
+	return room && java_is_stub_return(&room->java, &room->cursor, slot);
 }
 
 __noinline int unwind_java_sender(u32 level, u64 to, u64 sp)
@@ -97,49 +98,45 @@ __noinline int unwind_java_barrier(u32 level, u64 frame_bytes)
 {
 	struct duet_scratch *room = scratch_get(level);
 
-	return room ? java_step_barrier(&room->java, &room->walk.cursor, frame_bytes) : DUET_WALK_NO_BLOB;
+	return room ? java_step_barrier(&room->java, &room->cursor, frame_bytes) : DUET_WALK_NO_BLOB;
 }
 
 __noinline int unwind_java_odd(u32 level, u64 frame_bytes)
 {
 	struct duet_scratch *room = scratch_get(level);
 
-	return room ? java_leaf_odd(&room->java, &room->walk.cursor, frame_bytes) : DUET_WALK_NO_BLOB;
+	return room ? java_leaf_odd(&room->java, &room->cursor, frame_bytes) : DUET_WALK_NO_BLOB;
 }
 
 __noinline int unwind_java_forwarder(u32 level)
 {
 	struct duet_scratch *room = scratch_get(level);
 
-	return room ? java_step_forwarder(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
+	return room ? java_step_forwarder(&room->java, &room->cursor) : DUET_WALK_NO_BLOB;
 }
 
 __noinline int unwind_java_interpreter(u32 level)
 {
 	struct duet_scratch *room = scratch_get(level);
 
-	return room ? java_step_interpreter(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
+	return room ? java_step_interpreter(&room->java, &room->cursor) : DUET_WALK_NO_BLOB;
 }
 
 __noinline int unwind_java_continuation(u32 level)
 {
 	struct duet_scratch *room = scratch_get(level);
 
-	return room ? java_step_continuation(&room->java, &room->walk.cursor) : DUET_WALK_NO_BLOB;
+	return room ? java_step_continuation(&room->java, &room->cursor) : DUET_WALK_NO_BLOB;
 }
 
 __noinline int unwind_java_turn(u32 level)
 {
 	struct duet_scratch *room = scratch_get(level);
-	walk_result end;
 
 	if (!room)
 		return DUET_WALK_NO_BLOB;
-	room->work += room->walk.cursor.is_return ? 1 : UNWIND_WORK_OF_LEAF;
-	end = walk_java_step(&room->java, &room->walk.cursor);
-	if (end == DUET_WALK_NONE && room->java.has_found)
-		walk_java_note(&room->java);
-	return unwind_note(room, room->java.pc, room->java.code_id) ? end : DUET_WALK_DEPTH;
+	room->work += room->cursor.is_return ? 1 : UNWIND_WORK_OF_LEAF;
+	return walk_java_turn(room);
 }
 
 /* Nothing is mounted if Continuation.enterSpecial is not compiled: the process has never run a virtual thread. */

@@ -5,12 +5,6 @@
 
 #include "unwind.bpf.h"
 
-/*
- * Makes one turn from the cursor, whose pc is in the JVM's code. Called by unwind_turn(). Stores the frame and returns
- * an enum duet_walk_end, as unwind_turn() does.
- */
-int unwind_java_turn(u32 level);
-
 /* Called after the walk. Stores in the sample which virtual thread was mounted on its thread. */
 int unwind_java_virtual(u32 level);
 
@@ -68,12 +62,8 @@ static __always_inline void unwind_java_begin(struct duet_scratch *room)
 	if (room->java.layout.safepoints &&
 	    !walk_read_word(&room->java, &room->safepoints, room->java.layout.safepoints))
 		room->safepoints++;
-	room->java.thread = walk_java_owns(&room->java, room->walk.cursor.pc) ? room->java.regs[DUET_FRAME_THREAD] : 0;
-	room->java.thread_at = 0;
-	room->java.is_below_stub = 0;
-	room->java.may_be_empty = 0;
-	room->java.blob = 0;
-	room->java.method_at = 0;
+	room->java.thread = walk_java_owns(&room->java, room->cursor.pc) ? room->java.regs[DUET_FRAME_THREAD] : 0;
+	walk_java_begin(&room->java);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One step in native code: pc -> mapping -> file -> row -> caller; by frame pointer where there is no row. */
+/* The row for a step in native code: pc -> mapping -> file -> row. */
 #ifndef DUET_UNWIND_NATIVE_BPF_H
 #define DUET_UNWIND_NATIVE_BPF_H
 
@@ -114,12 +114,12 @@ static __always_inline bool unwind_is_inside(const struct duet_unwind_mapping *m
 	return pc >= mapping->start && pc < mapping->end;
 }
 
-/* Sets walk->mapping to the mapping that holds `pc`. Returns false if there is none. */
-static __always_inline bool unwind_find_mapping(struct unwind_walk *walk, u64 pc)
+/* Sets room->mapping to the mapping that holds `pc`. Returns false if there is none. */
+static __always_inline bool unwind_find_mapping(struct duet_scratch *room, u64 pc)
 {
-	u32 low = walk->process.first, high = low + walk->process.mappings;
+	u32 low = room->process.first, high = low + room->process.mappings;
 
-	if (unwind_is_inside(&walk->mapping, pc))
+	if (unwind_is_inside(&room->mapping, pc))
 		return true;
 	for (u32 i = 0; i < UNWIND_MAPPING_STEPS && low < high; i++) {
 		u32 middle = low + (high - low) / 2;
@@ -128,7 +128,7 @@ static __always_inline bool unwind_find_mapping(struct unwind_walk *walk, u64 pc
 		if (!mapping)
 			return false;
 		if (unwind_is_inside(mapping, pc)) {
-			walk->mapping = *mapping;
+			room->mapping = *mapping;
 			return true;
 		}
 		if (mapping->start <= pc)
@@ -149,10 +149,10 @@ static __always_inline struct duet_unwind_module *unwind_use_module(u32 key)
 	return module;
 }
 
-/* Returns the row that is valid at `pc`, which lies in walk->mapping; NULL if its file has none. */
-static __always_inline const struct duet_unwind_row *unwind_find_row(const struct unwind_walk *walk, u64 pc)
+/* Returns the row that is valid at `pc`, which lies in room->mapping; NULL if its file has none. */
+static __always_inline const struct duet_unwind_row *unwind_find_row(const struct duet_scratch *room, u64 pc)
 {
-	const struct duet_unwind_mapping *mapping = &walk->mapping;
+	const struct duet_unwind_mapping *mapping = &room->mapping;
 	u64 offset = pc - mapping->base;
 	u32 index = offset >> DUET_UNWIND_PAGE_SHIFT, key = mapping->module;
 	struct duet_unwind_module *module = unwind_use_module(key);
@@ -164,7 +164,7 @@ static __always_inline const struct duet_unwind_row *unwind_find_row(const struc
 	page = bpf_map_lookup_elem(&unwind_pages, &key);
 	if (!page)
 		return NULL;
-	return walk_search_rows(&walk->cursor, module->first_row + page->first, module->first_row + page->end, offset);
+	return walk_search_rows(&room->cursor, module->first_row + page->first, module->first_row + page->end, offset);
 }
 
 /* Returns the cache entry for this pc: the one that holds it, or one that may be overwritten; NULL without a cache. */
@@ -182,38 +182,28 @@ static __always_inline struct unwind_found *unwind_found_at(u64 pc, u32 level)
 	return &all->native[index];
 }
 
-/* Defined in unwind.bpf.c. Fills walk->found from the maps: mapping, file, page, row. Returns 0 if there is no row. */
+/* Defined in unwind.bpf.c. Fills room->found from the maps: mapping, file, page, row. Returns 0 if there is no row. */
 int unwind_look_up(u32 level);
 
 /*
  * Likewise, from the cache if possible. The cached row is a copy, which is valid as long as its slice is in use.
  * Returns false if there is no row.
  */
-static __always_inline bool unwind_find(struct unwind_walk *walk, u32 level)
+static __always_inline bool unwind_find(struct duet_scratch *room)
 {
-	u64 pc = walk->cursor.pc - walk->cursor.is_return;
-	struct unwind_found *kept = walk->cursor.is_return ? unwind_found_at(pc, level) : NULL;
+	u64 pc = room->cursor.pc - room->cursor.is_return;
+	struct unwind_found *kept = room->cursor.is_return ? unwind_found_at(pc, room->level) : NULL;
 
-	if (kept && kept->pc == pc && kept->generation == walk->process.generation) {
-		walk->found = *kept;
+	if (kept && kept->pc == pc && kept->generation == room->process.generation) {
+		room->found = *kept;
 		unwind_use_module(kept->module);
 		return true;
 	}
-	if (!unwind_look_up(level))
+	if (!unwind_look_up(room->level))
 		return false;
 	if (kept)
-		*kept = walk->found;
+		*kept = room->found;
 	return true;
-}
-
-/* Steps to the caller. Returns the result as defined in walk/native.h. */
-static __always_inline walk_result unwind_native_step(struct duet_scratch *room, u32 level)
-{
-	struct unwind_walk *walk = &room->walk;
-	bool has_row = unwind_find(walk, level);
-
-	return walk_native_step(&walk->cursor, has_row ? &walk->found.row : NULL, walk->found.code,
-				&room->sample.guessed_depth);
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same walk as in bpf/unwind.bpf.c. What can be read without a fault is read directly: the copy of the stack, code,
- * and the code heaps' segment maps. The rest, a handful of words for each interpreted method, is read by system calls.
+ * Where the agent's walks begin and end, and what walk/loop.h needs for them. What can be read without a fault is read
+ * directly: the copy of the stack, code, and the code heaps' segment maps. The rest, a handful of words for each
+ * interpreted method, is read by system calls.
  */
 #include "walk.h"
 
@@ -97,7 +98,7 @@ const struct duet_unwind_row *walk_memory_row(const struct agent_walk *walk, uin
 	return tables_row(&walk->stay->tables, index);
 }
 
-/* ---- one frame ---- */
+/* ---- what walk/loop.h needs ---- */
 
 /* Makes walk->mapping the one that holds pc. Returns false when there is none. */
 static bool find_mapping(struct agent_walk *walk, uint64_t pc)
@@ -117,17 +118,51 @@ static const struct duet_unwind_row *find_row(const struct agent_walk *walk, uin
 	return walk_search_rows(&walk->cursor, page.first, page.end, (uint32_t)offset);
 }
 
-static walk_result native_turn(struct agent_walk *walk)
+static const struct duet_unwind_row *walk_look_up(struct agent_walk *walk, enum duet_code *ret_code)
 {
 	uint64_t pc = walk->cursor.pc - walk->cursor.is_return;
-	bool is_known = find_mapping(walk, pc);
-	uint32_t code = is_known ? walk->mapping.code : DUET_CODE_UNKNOWN;
 
-	if (!is_known && !walk->cursor.is_guess) /* a guess may lead anywhere */
-		walk->sample.flags |= DUET_SAMPLE_UNKNOWN_CODE;
-	return walk_native_step(&walk->cursor, is_known ? find_row(walk, pc) : NULL,
-				(enum duet_code)code, &walk->sample.guessed_depth);
+	if (!find_mapping(walk, pc)) {
+		walk->sample.flags |= walk_unmapped_flag(&walk->cursor);
+		return NULL;
+	}
+	*ret_code = (enum duet_code)walk->mapping.code;
+	return find_row(walk, pc);
 }
+
+/* Returns true when the walk of a deep stack has taken as long as it may. */
+static bool walk_takes_long(const struct agent_walk *walk)
+{
+	return walk->walked >= DUET_MAX_USER_STACK && walk->walked % CLOCK_FRAMES == 0 &&
+	       clock_ns() - walk->sample.head.time_ns > walk->most_ns;
+}
+
+static bool walk_keeps_all(const struct agent_walk *walk)
+{
+	return walk->stay->java_depth > DUET_JAVA_DEPTH;
+}
+
+static void walk_emit(struct agent_walk *walk)
+{
+	struct duet_ring_record *record =
+		duet_ring_reserve(&walk->stay->ring.lanes[DUET_LANE_SAMPLE], sizeof(walk->part));
+
+	if (!record)
+		return;
+	memcpy(record + 1, &walk->part, sizeof(walk->part));
+	duet_ring_commit(record, DUET_AGENT_FRAMES, sizeof(walk->part));
+}
+
+static walk_result java_turn(struct agent_walk *walk);
+
+#define WALK struct agent_walk
+#define WALK_JAVA_TURN java_turn
+#define walk_most(walk) DUET_MAX_WALK
+#define walk_copy(to, bytes, from) memcpy(to, from, bytes)
+
+#include "walk/loop.h"
+
+/* ---- native code between Java frames ---- */
 
 /* Goes to the frame where a thread left Java. Returns false when the anchor cannot be read; *ret_at is then all 0. */
 static bool read_anchor(struct agent_walk *walk, const struct frame_anchor *anchor, struct regs *ret_at)
@@ -170,101 +205,17 @@ static walk_result skip_native(struct agent_walk *walk, uint64_t fp)
 	return DUET_WALK_NONE;
 }
 
-static walk_result java_turn(struct agent_walk *walk, uint32_t place)
+/* A step from the call stub leads to native code, which is left out if there are no tables for it. */
+static walk_result java_turn(struct agent_walk *walk)
 {
 	bool is_entry = walk->cursor.is_return && walk->cursor.pc == walk->java.layout.call_stub_return;
 	uint64_t fp = walk->cursor.fp;
-	walk_result end = walk_java_step(&walk->java, &walk->cursor);
+	walk_result end = walk_java_turn(walk);
 
-	if (end == DUET_WALK_NONE && is_entry && walk->skips_native)
-		end = skip_native(walk, fp);
-	if (end == DUET_WALK_NONE && walk->java.has_found)
-		walk_java_note(&walk->java);
-	walk->sample.stack[place] = walk->java.pc;
-	walk->ids[place] = walk->java.code_id;
-	return end;
-}
-
-static walk_result turn(struct agent_walk *walk, uint32_t frame)
-{
-	uint32_t place = walk_place(frame);
-
-	/*
-	 * The loader looks a caller up by the byte before its return address. A pc that a signal handler interrupted
-	 * must be looked up by its own byte, so it is stored as pc + 1.
-	 */
-	walk->sample.stack[place] = walk->cursor.pc + (frame && !walk->cursor.is_return);
-	walk->ids[place] = 0;
-	walk->walked++;
-	return walk_java_owns(&walk->java, walk->cursor.pc) ? java_turn(walk, place) : native_turn(walk);
+	return end == DUET_WALK_NONE && is_entry && walk->skips_native ? skip_native(walk, fp) : end;
 }
 
 /* ---- the whole ---- */
-
-/* Returns true when the walk of a deep stack has taken as long as it may. */
-static bool takes_long(const struct agent_walk *walk, uint32_t frame)
-{
-	return frame >= DUET_MAX_USER_STACK && frame % CLOCK_FRAMES == 0 &&
-	       clock_ns() - walk->sample.head.time_ns > walk->most_ns;
-}
-
-static void order_root(struct agent_walk *walk)
-{
-	uint64_t *root = walk->sample.stack + DUET_LEAF_FRAMES;
-	uint32_t *ids = walk->ids + DUET_LEAF_FRAMES;
-
-	memcpy(walk->root, root, sizeof(walk->root));
-	memcpy(walk->root_ids, ids, sizeof(walk->root_ids));
-	for (uint32_t i = 0; i < DUET_ROOT_FRAMES; i++) {
-		uint32_t oldest = (walk->walked + i) % DUET_ROOT_FRAMES;
-
-		root[i] = walk->root[oldest];
-		ids[i] = walk->root_ids[oldest];
-	}
-}
-
-/* Hands the last frames to the loader before the next ones overwrite them. */
-static void hand_over(struct agent_walk *walk)
-{
-	struct duet_frames_record *part;
-	struct duet_ring_record *record;
-
-	if (walk->walked < DUET_MAX_USER_STACK || walk->walked % DUET_ROOT_FRAMES)
-		return;
-	record = duet_ring_reserve(&walk->stay->ring.lanes[DUET_LANE_SAMPLE], sizeof(*part));
-	if (!record) /* the loader sees that these frames are missing */
-		return;
-	part = (struct duet_frames_record *)(record + 1);
-	part->head = walk->sample.head;
-	part->head.size = sizeof(*part);
-	part->head.type = DUET_RECORD_FRAMES;
-	part->first = walk->walked - DUET_ROOT_FRAMES;
-	part->reserved = 0;
-	memcpy(part->stack, walk->sample.stack + DUET_LEAF_FRAMES, sizeof(part->stack));
-	memcpy(part->ids, walk->ids + DUET_LEAF_FRAMES, sizeof(part->ids));
-	duet_ring_commit(record, DUET_AGENT_FRAMES, sizeof(*part));
-}
-
-static void walk_frames(struct agent_walk *walk)
-{
-	bool keeps_all = walk->stay->java_depth > DUET_JAVA_DEPTH;
-	struct duet_sample *sample = &walk->sample;
-
-	sample->walk_end = DUET_WALK_NONE;
-	for (uint32_t i = 0; i < DUET_MAX_WALK && !sample->walk_end && !takes_long(walk, i); i++) {
-		sample->walk_end = (uint16_t)turn(walk, i);
-		if (keeps_all && !sample->walk_end)
-			hand_over(walk);
-	}
-	if (!sample->walk_end)
-		sample->walk_end = walk->walked < DUET_MAX_WALK ? DUET_WALK_LONG : DUET_WALK_DEPTH;
-	sample->user_depth = (uint16_t)walk->walked;
-	if (walk->walked > DUET_MAX_USER_STACK) {
-		sample->user_depth = DUET_MAX_USER_STACK;
-		sample->left_out = (uint16_t)(walk->walked - DUET_MAX_USER_STACK);
-		order_root(walk);
-	}
-}
 
 /* Without a layout the walk knows no Java code. */
 static void begin_java(struct agent_walk *walk)
@@ -273,10 +224,7 @@ static void begin_java(struct agent_walk *walk)
 	struct walk_java *java = &walk->java;
 
 	java->memory = walk;
-	java->thread_at = 0;
-	java->is_below_stub = 0;
-	java->may_be_empty = 0;
-	java->blob = java->method_at = 0;
+	walk_java_begin(java);
 	if (layout)
 		java->layout = *layout;
 	else
@@ -290,7 +238,6 @@ static void begin(struct agent_walk *walk, struct stay *stay, struct stack_copy 
 	walk->stack->bytes = 0;
 	walk->calls_left = MAX_CALLS;
 	memset(walk->line_at, 0, sizeof(walk->line_at));
-	walk->walked = 0;
 	walk->slice = tables_begin(&stay->tables);
 	walk->mapping = (struct duet_unwind_mapping){0};
 	walk->cursor = (struct unwind_cursor){.memory = walk};
@@ -298,20 +245,12 @@ static void begin(struct agent_walk *walk, struct stay *stay, struct stack_copy 
 	begin_java(walk);
 }
 
-/* Walks from the cursor on, and says what came of it. */
+/* Walks from the cursor on. A walk through tables that have changed meanwhile may be wrong, so it is not whole. */
 static void walk_on(struct agent_walk *walk)
 {
-	struct duet_sample *sample = &walk->sample;
-
-	walk_frames(walk);
-	if (walk->java.layout.call_stub_return)
-		sample->id_depth = sample->user_depth;
-	if (sample->walk_end != DUET_WALK_ENTRY || walk->cursor.is_guess ||
-	    !(walk->skips_native || tables_unchanged(&walk->stay->tables, &walk->slice)))
-		return;
-	sample->flags |= DUET_SAMPLE_USER_COMPLETE;
-	if (walk->java.layout.call_stub_return)
-		sample->flags |= DUET_SAMPLE_WALKED;
+	walk_all(walk);
+	if (!walk->skips_native && !tables_unchanged(&walk->stay->tables, &walk->slice))
+		walk->sample.flags &= (uint16_t) ~(DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED);
 }
 
 void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const ucontext_t *context)

@@ -44,8 +44,7 @@ struct agent_walk {
 	bool skips_native; /* there are no tables: native frames between Java frames are left out, and those below */
 	const void *attributes; /* set by the caller: sample.attribute_bytes of them */
 	uint32_t ids[DUET_MAX_USER_STACK];
-	uint64_t root[DUET_ROOT_FRAMES]; /* scratch to put the last frames in order */
-	uint32_t root_ids[DUET_ROOT_FRAMES];
+	struct duet_frames_record part;
 	union {
 		struct duet_sample sample;
 		uint64_t room[sizeof(struct duet_sample) / 8 + DUET_MAX_USER_STACK];

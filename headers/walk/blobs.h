@@ -18,10 +18,12 @@
 
 /*
  * Facts that earlier walks have found, where keeping them saves reads (BPF): see unwind_known.bpf.h.
- * walk_known_method() fills in the fields that go with method_at, if the method is known and the fact still holds. The
+ * walk_known_method() fills in the fields that go with method_at, if the method is known and the fact still holds.
+ * walk_known_step() steps from a compiled method to its caller, if the frame is known and the caller is Java code. The
  * other two remember a fact.
  */
 #ifndef walk_know_frame
+#define walk_known_step(java, cursor) 0
 #define walk_know_frame(java, pc, frame_bytes) (void)0
 #define walk_known_method(java, method) 0
 #define walk_know_method(java, method) (void)0
@@ -82,6 +84,16 @@ struct walk_java {
 	void *memory; /* like the cursor's */
 #endif
 };
+
+/* Call before the first step. `layout`, `regs` and `thread` are set by the caller. */
+static inline void walk_java_begin(struct walk_java *java)
+{
+	java->thread_at = 0;
+	java->is_below_stub = 0;
+	java->may_be_empty = 0;
+	java->blob = 0;
+	java->method_at = 0;
+}
 
 static inline uint64_t java_field(const struct walk_java *java, uint32_t offset, uint32_t width)
 {

@@ -149,12 +149,12 @@ static inline walk_result walk_to_caller(struct unwind_cursor *cursor, uint64_t 
 }
 
 /*
- * Index of a user frame in the record. After the DUET_LEAF_FRAMES first frames comes a ring of the last ones, which is
- * put in order at the end.
+ * Returns the flag for a sample with a frame in no known mapping, with which the loader reads the process's mappings
+ * again. A frame found by a guess may have any pc.
  */
-static inline uint32_t walk_place(uint32_t frame)
+static inline uint16_t walk_unmapped_flag(const struct unwind_cursor *cursor)
 {
-	return frame < DUET_LEAF_FRAMES ? frame : DUET_LEAF_FRAMES + frame % DUET_ROOT_FRAMES;
+	return cursor->is_guess ? 0 : DUET_SAMPLE_UNKNOWN_CODE;
 }
 
 #define WALK_ROW_STEPS 11 /* halvings to search the rows of a page, see DUET_UNWIND_PAGE_SHIFT */

@@ -28,7 +28,7 @@ static bool is_wanted(void)
 	const bool *before = capture.kept < COMMON_WALKS ? ways.is_kept : ways.is_known;
 	bool is_new = false;
 
-	if (shot->walk.end == DUET_WALK_DEPTH)
+	if (shot->walk.sample.walk_end == DUET_WALK_DEPTH)
 		return false;
 	if (capture.wants_bad && !is_complete())
 		return true;
@@ -49,15 +49,15 @@ static void keep(const char *why)
 /* The walk out of the handler must lead through the very frames that it interrupted. */
 static bool goes_on(const struct walk *from, const struct walk *to)
 {
-	uint32_t more = from->depth - to->depth;
+	uint32_t more = from->walked - to->walked;
 
-	if (from->depth < to->depth + 2 || from->end != to->end || from->guessed != to->guessed)
+	if (from->walked < to->walked + 2 || from->sample.walk_end != to->sample.walk_end ||
+	    from->sample.guessed_depth != to->sample.guessed_depth)
 		return false;
-	for (uint32_t i = 1; i < to->depth; i++)
-		if (from->frames[more + i].address != to->frames[i].address ||
-		    from->frames[more + i].id != to->frames[i].id)
+	for (uint32_t i = 1; i < to->walked; i++)
+		if (from->sample.stack[more + i] != to->sample.stack[i] || from->ids[more + i] != to->ids[i])
 			return false;
-	return from->frames[more].id == to->frames[0].id && from->frames[more].address - to->frames[0].address <= 1;
+	return from->ids[more] == to->ids[0] && from->sample.stack[more] - to->sample.stack[0] <= 1;
 }
 
 static void keep_handled(void)
@@ -76,10 +76,10 @@ static void judge(struct tracee *tracee, bool wants_walk)
 	const char *right, *wrong;
 	bool has_handled;
 
-	for (uint32_t i = 0; i < plain.walk.depth; i++)
-		if (plain.walk.frames[i].id & DUET_ID_INTERPRETED && plain.walk.frames[i].address)
+	for (uint32_t i = 0; i < plain.walk.walked; i++)
+		if (plain.walk.ids[i] & DUET_ID_INTERPRETED && plain.walk.sample.stack[i])
 			agent_want(capture.agent,
-				   &(struct duet_want){.key = plain.walk.frames[i].address, .kind = DUET_WANT_METHOD},
+				   &(struct duet_want){.key = plain.walk.sample.stack[i], .kind = DUET_WANT_METHOD},
 				   clock_monotonic_ns());
 	agent_ask(capture.agent);
 	has_handled = ask_agent(tracee);

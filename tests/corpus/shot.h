@@ -156,7 +156,7 @@ UNTRACED static int walk_native(uint64_t pc, struct walk_native *ret)
 static void take_stub(void)
 {
 	const struct jvm_code *code =
-		shot->walk.frames[0].id ? NULL : jvm_code_at(capture.agent->jvm, shot->regs.pc, shot->time_ns, 0);
+		shot->walk.ids[0] ? NULL : jvm_code_at(capture.agent->jvm, shot->regs.pc, shot->time_ns, 0);
 	const char *name = code && code->stub_name ? intern_text(&capture.strings, code->stub_name) : NULL;
 
 	if (name)

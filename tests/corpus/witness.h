@@ -58,15 +58,15 @@ static bool is_same_place(const struct duet_java_sample *java)
 
 static bool has_java(void)
 {
-	for (uint32_t i = 0; i < plain.walk.depth; i++)
-		if (plain.walk.frames[i].id)
+	for (uint32_t i = 0; i < plain.walk.walked; i++)
+		if (plain.walk.ids[i])
 			return true;
 	return false;
 }
 
 static bool is_complete(void)
 {
-	return plain.walk.end == DUET_WALK_ENTRY && !plain.walk.cursor.is_guess;
+	return plain.walk.sample.walk_end == DUET_WALK_ENTRY && !plain.walk.cursor.is_guess;
 }
 
 /* What BPF would have sent. */
@@ -76,18 +76,18 @@ static const struct duet_sample *make_sample(void)
 		struct duet_sample sample;
 		uint64_t stack[DUET_MAX_USER_STACK * 2];
 	} record;
-	uint32_t *ids = (uint32_t *)(record.stack + plain.walk.depth);
+	uint32_t *ids = (uint32_t *)(record.stack + plain.walk.walked);
 
 	record.sample = (struct duet_sample){
 		.head = {.time_ns = plain.time_ns, .tgid = (uint32_t)capture.pid},
 		.flags = DUET_SAMPLE_USER_REGS | DUET_SAMPLE_JVM | (is_complete() ? DUET_SAMPLE_USER_COMPLETE : 0),
-		.user_depth = (uint16_t)plain.walk.depth,
-		.id_depth = (uint16_t)plain.walk.depth,
-		.walk_end = (uint16_t)plain.walk.end,
+		.user_depth = (uint16_t)plain.walk.walked,
+		.id_depth = (uint16_t)plain.walk.walked,
+		.walk_end = (uint16_t)plain.walk.sample.walk_end,
 	};
-	for (uint32_t i = 0; i < plain.walk.depth; i++) {
-		record.stack[i] = plain.walk.frames[i].address;
-		ids[i] = plain.walk.frames[i].id;
+	for (uint32_t i = 0; i < plain.walk.walked; i++) {
+		record.stack[i] = plain.walk.sample.stack[i];
+		ids[i] = plain.walk.ids[i];
 	}
 	return &record.sample;
 }
@@ -97,18 +97,18 @@ static void hash_frames(uint64_t *ret_hashes)
 {
 	uint64_t hash = 0;
 
-	for (uint32_t i = plain.walk.depth; i-- > 0; ret_hashes[i] = hash) {
-		hash = hash_u64(hash ^ plain.walk.frames[i].address);
-		hash = hash_u64(hash ^ plain.walk.frames[i].id);
+	for (uint32_t i = plain.walk.walked; i-- > 0; ret_hashes[i] = hash) {
+		hash = hash_u64(hash ^ plain.walk.sample.stack[i]);
+		hash = hash_u64(hash ^ plain.walk.ids[i]);
 	}
 }
 
 static void note_agreed(void)
 {
-	uint64_t hashes[DUET_MAX_USER_STACK];
+	uint64_t hashes[DUET_MAX_USER_STACK] = {0};
 
 	hash_frames(hashes);
-	for (uint32_t i = 0; i < plain.walk.depth; i++)
+	for (uint32_t i = 0; i < plain.walk.walked; i++)
 		(void)map_put(&capture.agreed, hashes[i], 1);
 }
 
@@ -118,13 +118,13 @@ static void note_agreed(void)
  */
 static bool has_known_callers(void)
 {
-	uint64_t hashes[DUET_MAX_USER_STACK], found;
+	uint64_t hashes[DUET_MAX_USER_STACK] = {0}, found;
 	uint32_t i = 0;
 
-	while (i < plain.walk.depth && !plain.walk.frames[i].id)
+	while (i < plain.walk.walked && !plain.walk.ids[i])
 		i++;
 	hash_frames(hashes);
-	return i + 2 < plain.walk.depth && plain.walk.frames[i + 1].id &&
+	return i + 2 < plain.walk.walked && plain.walk.ids[i + 1] &&
 	       map_get(&capture.agreed, hashes[i + 1], &found);
 }
 

@@ -100,17 +100,17 @@ static void name_method(char *name, size_t size, uint64_t id)
 /* For people. */
 static void name_frame(char *name, size_t size, uint32_t index)
 {
-	const struct walk_frame *frame = &shot->walk.frames[index];
-	uint64_t pc = frame->address - (index > 0);
+	uint64_t address = shot->walk.sample.stack[index], pc = address - (index > 0);
 	const struct mapping *mapping = maps_find(&capture.process->maps, pc);
+	uint32_t id = shot->walk.ids[index];
 	const struct jvm_code *code =
-		jvm_code_at(capture.agent->jvm, pc, shot->time_ns, frame->id & DUET_ID_INTERPRETED ? 0 : frame->id);
+		jvm_code_at(capture.agent->jvm, pc, shot->time_ns, id & DUET_ID_INTERPRETED ? 0 : id);
 
-	if (frame->id & DUET_ID_INTERPRETED)
-		return name_method(name, size, frame->address);
+	if (id & DUET_ID_INTERPRETED)
+		return name_method(name, size, address);
 	if (code && code->method)
 		return name_method(name, size, code->method);
-	if (jvm_is_call_stub(capture.agent->jvm, frame->address))
+	if (jvm_is_call_stub(capture.agent->jvm, address))
 		snprintf(name, size, "call stub");
 	else if (code)
 		snprintf(name, size, "%s", text_of(code->stub_name));
@@ -132,12 +132,12 @@ static void write_walk(const char *why)
 	for (int i = 0; i < DUET_FRAME_REGISTERS; i++)
 		fprintf(capture.file, " %llx", (unsigned long long)shot->regs.general[i]);
 	fputc('\n', capture.file);
-	for (uint32_t i = 0; i < shot->walk.depth; i++) {
+	for (uint32_t i = 0; i < shot->walk.walked; i++) {
 		name_frame(name, sizeof(name), i);
-		fprintf(capture.file, "frame %llx %x %s\n", (unsigned long long)shot->walk.frames[i].address,
-			shot->walk.frames[i].id, name);
+		fprintf(capture.file, "frame %llx %x %s\n", (unsigned long long)shot->walk.sample.stack[i],
+			shot->walk.ids[i], name);
 	}
-	fprintf(capture.file, "end %s %u\n", corpus_ends[shot->walk.end], shot->walk.guessed);
+	fprintf(capture.file, "end %s %u\n", corpus_ends[shot->walk.sample.walk_end], shot->walk.sample.guessed_depth);
 	capture.kept++;
 }
 

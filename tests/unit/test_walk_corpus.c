@@ -64,17 +64,17 @@ static void say(const char *what, size_t frame)
 
 static bool frames_are_expected(void)
 {
-	for (size_t i = 0; i < walk.depth && i < corpus.expected.len; i++) {
-		const struct walk_frame *got = &walk.frames[i], *expected = &corpus.expected.items[i];
+	for (size_t i = 0; i < walk.walked && i < corpus.expected.len; i++) {
+		const struct walk_frame *expected = &corpus.expected.items[i];
 
-		if (got->address == expected->address && got->id == expected->id)
+		if (walk.sample.stack[i] == expected->address && walk.ids[i] == expected->id)
 			continue;
 		say("another frame", i);
 		return false;
 	}
-	if (walk.depth == corpus.expected.len)
+	if (walk.walked == corpus.expected.len)
 		return true;
-	say(walk.depth < corpus.expected.len ? "ends early" : "goes on", walk.depth);
+	say(walk.walked < corpus.expected.len ? "ends early" : "goes on", walk.walked);
 	return false;
 }
 
@@ -108,7 +108,7 @@ static bool layout_is_sound(const struct duet_jvm_layout *layout)
 /* end NAME GUESSED */
 static bool take_end(char *text)
 {
-	char *name = strsep(&text, " ");
+	const char *name = strsep(&text, " "), *end;
 	unsigned long guessed = text ? strtoul(text, NULL, 10) : 0;
 	bool is_right;
 
@@ -118,11 +118,12 @@ static bool take_end(char *text)
 	walk.java.layout = corpus.layout;
 	walk_run(&walk, &corpus.regs);
 	corpus.walks++;
-	for (uint32_t i = 0; i < walk.depth; i++)
-		corpus.java += walk.frames[i].id != 0;
+	for (uint32_t i = 0; i < walk.walked; i++)
+		corpus.java += walk.ids[i] != 0;
 	is_right = frames_are_expected();
-	if (is_right && (strcmp(name, corpus_ends[walk.end]) || guessed != walk.guessed)) {
-		say(corpus_ends[walk.end], walk.depth);
+	end = corpus_ends[walk.sample.walk_end];
+	if (is_right && (strcmp(name, end) || guessed != walk.sample.guessed_depth)) {
+		say(end, walk.walked);
 		is_right = false;
 	}
 	corpus.failed += !is_right;
