@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "out/filter.h"
-#include "base/text.h"
-
 #define STACKS_MAX 65536 /* different stacks that are merged before they are added to the tree */
 
 /* Samples of one thread with one stack. They are merged by index, before any text is compared. */
@@ -18,23 +14,15 @@ struct stack {
 	struct tree_weight weight;
 };
 
-/* One frame of a path to be added to the tree. */
-struct step {
-	uint32_t label;
-	const struct frame *frame; /* NULL for a frame that the writer adds */
-};
-
 struct builder {
 	struct tree *tree;
 	const struct profile *profile;
 	const struct writer_options *options;
-	uint32_t *frame_labels; /* by index of the frame */
+	struct path_maker path;
 	struct vec(struct stack) stacks;
 	struct map stack_ids; /* thread << 32 | node -> index in stacks */
-	struct vec(struct step) path;
 	uint32_t others; /* node of the stacks for which there was no memory; 0 = none */
 	uint32_t others_label;
-	struct buf text;
 };
 
 void tree_weight_add(struct tree_weight *sum, const struct tree_weight *weight)
@@ -48,204 +36,9 @@ uint64_t tree_value(const struct tree_weight *weight, const struct writer_option
 	return options->total ? weight->amount : weight->samples;
 }
 
-const struct tree_label *tree_label(const struct tree *tree, uint32_t node)
+const struct path_label *tree_label(const struct tree *tree, uint32_t node)
 {
 	return &tree->labels.items[tree->nodes.items[node].label];
-}
-
-/* Returns the label of the text in `b->text`, whose name ends at `name_len`; 0 when out of memory. */
-static uint32_t label_of_text(struct builder *b, size_t name_len, enum frame_kind kind, const char *module)
-{
-	struct tree *tree = b->tree;
-	uint32_t id = b->text.failed ? 0 : intern_bytes(&tree->texts, b->text.data, b->text.len);
-	struct tree_label label = {.name_len = (uint32_t)name_len, .kind = kind, .module = module};
-
-	if (id < tree->labels.len)
-		return id;
-	label.text = intern_text(&tree->texts, id);
-	b->text.len = name_len;
-	b->text.data[name_len] = '\0';
-	label.included = filter_match(&b->options->include, b->text.data);
-	label.excluded = filter_match(&b->options->exclude, b->text.data);
-	return vec_push(&tree->labels, label) < 0 ? 0 : id;
-}
-
-static uint32_t label_of_frame(struct builder *b, const struct frame *frame)
-{
-	const struct frame_style *style = &b->options->style;
-	size_t name_len;
-
-	buf_clear(&b->text);
-	frame_name(&b->profile->strings, frame, style, &b->text);
-	name_len = b->text.len;
-	buf_add_str(&b->text, frame_suffix(frame->kind, style));
-	return label_of_text(b, name_len, frame->kind, intern_text(&b->profile->strings, frame->module));
-}
-
-static uint32_t label_of_mark(struct builder *b, const char *text)
-{
-	buf_clear(&b->text);
-	buf_add_str(&b->text, text);
-	return label_of_text(b, b->text.len, FRAME_MARK, "");
-}
-
-/* "[name tid=1]" */
-static uint32_t label_of_id(struct builder *b, uint32_t name, const char *what, uint32_t id, enum frame_kind kind)
-{
-	buf_clear(&b->text);
-	buf_add_char(&b->text, '[');
-	text_add_token(&b->text, intern_text(&b->profile->strings, name));
-	buf_printf(&b->text, " %s=%u]", what, id);
-	if (b->options->style.steady)
-		frame_cut_id(&b->text, 0);
-	return label_of_text(b, b->text.len, kind, "");
-}
-
-/* As label_of_id(), but a virtual thread has Java's id instead of a tid. */
-static uint32_t label_of_thread(struct builder *b, uint32_t index)
-{
-	const struct profile_thread *thread = &b->profile->threads.items[index];
-	const char *name = intern_text(&b->profile->strings, thread->name);
-	uint64_t id = profile_virtual_id(b->profile, index);
-
-	if (thread->tid != PROFILE_VIRTUAL)
-		return label_of_id(b, thread->name, "tid", thread->tid, FRAME_THREAD);
-	buf_clear(&b->text);
-	if (!strcmp(name, PROFILE_NO_NAME)) {
-		buf_add_str(&b->text, name);
-	} else {
-		buf_add_char(&b->text, '[');
-		text_add_token(&b->text, name);
-		buf_add_str(&b->text, " virtual");
-		if (id && !b->options->style.steady)
-			buf_printf(&b->text, "=%llu", (unsigned long long)id);
-		buf_add_char(&b->text, ']');
-	}
-	return label_of_text(b, b->text.len, FRAME_THREAD, "");
-}
-
-static int label_frames(struct builder *b)
-{
-	const struct profile *profile = b->profile;
-
-	b->frame_labels = calloc(profile->frames.len + 1, sizeof(*b->frame_labels));
-	if (!b->frame_labels)
-		return -ENOMEM;
-	for (size_t i = 0; i < profile->frames.len; i++) {
-		b->frame_labels[i] = label_of_frame(b, &profile->frames.items[i]);
-		if (!b->frame_labels[i])
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* Returns 0 or -ENOMEM. A label of 0 means that there was no memory for it. */
-static int path_push(struct builder *b, uint32_t label, const struct frame *frame)
-{
-	return label ? vec_push(&b->path, (struct step){.label = label, .frame = frame}) : -ENOMEM;
-}
-
-/* Pushes the frames of the stack, leaf first, with a mark for the frames that are not shown. */
-static int path_push_frames(struct builder *b, uint32_t leaf)
-{
-	const struct profile *profile = b->profile;
-	uint32_t node = leaf, depth = 0;
-	int err = 0;
-
-	if (!leaf)
-		return path_push(b, label_of_mark(b, "[unknown]"), NULL);
-	for (; node && !err; node = profile->nodes.items[node].parent, depth++) {
-		uint32_t frame = profile->nodes.items[node].frame;
-
-		if (b->options->max_depth && depth == b->options->max_depth)
-			return path_push(b, label_of_mark(b, "[truncated]"), NULL);
-		err = path_push(b, b->frame_labels[frame], &profile->frames.items[frame]);
-	}
-	return err;
-}
-
-/* Returns the label of a frame of --by, which is a name without an id. */
-static uint32_t label_of_group(struct builder *b, const struct profile_thread *thread, enum writer_group group)
-{
-	static const enum frame_kind kinds[] = {
-		[WRITER_BY_CONTAINER] = FRAME_CONTAINER,
-		[WRITER_BY_PROCESS] = FRAME_PROCESS,
-		[WRITER_BY_THREAD] = FRAME_THREAD,
-	};
-	uint32_t names[] = {
-		[WRITER_BY_CONTAINER] = b->profile->owners.items[thread->owner].container,
-		[WRITER_BY_PROCESS] = thread->process,
-		[WRITER_BY_THREAD] = thread->name,
-	};
-	const char *name = intern_text(&b->profile->strings, names[group]);
-
-	buf_clear(&b->text);
-	text_add_token(&b->text, *name ? name : "[unknown]");
-	return label_of_text(b, b->text.len, kinds[group], "");
-}
-
-static uint32_t label_of_lead(struct builder *b, const struct profile_thread *thread)
-{
-	buf_clear(&b->text);
-	b->options->lead(b->options->lead_context, thread, &b->text);
-	return label_of_text(b, b->text.len, FRAME_PROCESS, "");
-}
-
-/* Pushes the leading frames, innermost first. */
-static int path_push_roots(struct builder *b, uint32_t index)
-{
-	const struct profile_thread *thread = &b->profile->threads.items[index];
-	const enum writer_group *by = b->options->by;
-	int err = 0;
-
-	if (b->options->threads)
-		err = path_push(b, label_of_thread(b, index), NULL);
-	if (!err && b->options->processes)
-		err = path_push(b, label_of_id(b, thread->process, "pid", thread->pid, FRAME_PROCESS), NULL);
-	for (size_t i = WRITER_GROUPS; !err && i-- > 0;)
-		if (by[i] != WRITER_BY_NONE)
-			err = path_push(b, label_of_group(b, thread, by[i]), NULL);
-	if (!err && b->options->lead)
-		err = path_push(b, label_of_lead(b, thread), NULL);
-	return err;
-}
-
-static void path_reverse(struct step *steps, size_t len)
-{
-	for (size_t i = 0; i < len / 2; i++) {
-		struct step swap = steps[i];
-
-		steps[i] = steps[len - 1 - i];
-		steps[len - 1 - i] = swap;
-	}
-}
-
-/* Sets b->path to the stack as in the tree, but leaf first. --reverse leaves process and thread at the root. */
-static int path_of_stack(struct builder *b, const struct stack *stack)
-{
-	int err;
-
-	vec_clear(&b->path);
-	err = path_push_frames(b, stack->node);
-	if (err < 0)
-		return err;
-	if (b->options->reverse)
-		path_reverse(b->path.items, b->path.len);
-	return path_push_roots(b, stack->thread);
-}
-
-static bool path_is_wanted(const struct builder *b)
-{
-	bool included = b->options->include.len == 0;
-
-	for (size_t i = 0; i < b->path.len; i++) {
-		const struct tree_label *label = &b->tree->labels.items[b->path.items[i].label];
-
-		if (label->excluded)
-			return false;
-		included |= label->included;
-	}
-	return included;
 }
 
 static void node_add(struct tree_node *node, const struct frame *frame, const struct tree_weight *weight)
@@ -286,8 +79,8 @@ static uint32_t add_path(struct builder *b)
 {
 	uint32_t node = 0;
 
-	for (size_t i = b->path.len; i-- > 0;) {
-		node = tree_child(b->tree, node, b->path.items[i].label);
+	for (size_t i = b->path.steps.len; i-- > 0;) {
+		node = tree_child(b->tree, node, b->path.steps.items[i].label);
 		if (!node)
 			return 0;
 	}
@@ -314,25 +107,25 @@ static void insert_path(struct builder *b, const struct tree_weight *weight)
 	uint32_t node = add_path(b);
 
 	node_add(&tree->nodes.items[0], NULL, weight);
-	if (b->path.len && !node)
+	if (b->path.steps.len && !node)
 		return insert_other(b, weight);
 	tree_weight_add(&tree->nodes.items[node].self, weight);
-	for (size_t i = 0; i < b->path.len; i++, node = tree->nodes.items[node].parent)
-		node_add(&tree->nodes.items[node], b->path.items[i].frame, weight);
+	for (size_t i = 0; i < b->path.steps.len; i++, node = tree->nodes.items[node].parent)
+		node_add(&tree->nodes.items[node], b->path.steps.items[i].frame, weight);
 }
 
 static int insert_stacks(struct builder *b)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < b->stacks.len && !err; i++) {
-		err = path_of_stack(b, &b->stacks.items[i]);
-		if (!err && path_is_wanted(b))
+	for (size_t i = 0; i < b->stacks.len && err >= 0; i++) {
+		err = path_make(&b->path, b->stacks.items[i].thread, b->stacks.items[i].node);
+		if (err > 0)
 			insert_path(b, &b->stacks.items[i].weight);
 	}
 	vec_clear(&b->stacks);
 	map_release(&b->stack_ids);
-	return err;
+	return err < 0 ? err : 0;
 }
 
 static int collect_stack(void *context, const struct profile_sample *sample)
@@ -363,11 +156,10 @@ static int tree_init(struct tree *tree)
 	int err;
 
 	memset(tree, 0, sizeof(*tree));
-	err = intern_init(&tree->texts);
+	err = path_labels_init(&tree->labels);
 	if (err < 0)
 		return err;
-	if (vec_push(&tree->labels, (struct tree_label){.text = "", .module = ""}) < 0 ||
-	    vec_push(&tree->nodes, (struct tree_node){0}) < 0) {
+	if (vec_push(&tree->nodes, (struct tree_node){0}) < 0) {
 		tree_release(tree);
 		return -ENOMEM;
 	}
@@ -381,20 +173,22 @@ int tree_build(struct tree *tree, const struct profile *profile, const struct wr
 
 	if (err < 0)
 		return err;
-	buf_init(&b.text);
-	b.others_label = label_of_mark(&b, "[too_many_stacks]");
-	err = b.others_label ? label_frames(&b) : -ENOMEM;
+	err = path_maker_init(&b.path, &tree->labels, profile, options);
+	if (err < 0) {
+		tree_release(tree);
+		return err;
+	}
+	b.others_label = path_mark(&b.path, "[too_many_stacks]");
+	err = b.others_label ? 0 : -ENOMEM;
 	if (!err)
 		err = timeline_each(&profile->samples, collect_stack, &b);
 	if (!err)
 		err = insert_stacks(&b);
 	if (err < 0)
 		tree_release(tree);
-	free(b.frame_labels);
+	path_maker_release(&b.path);
 	vec_release(&b.stacks);
 	map_release(&b.stack_ids);
-	vec_release(&b.path);
-	buf_release(&b.text);
 	return err;
 }
 
@@ -402,15 +196,14 @@ void tree_release(struct tree *tree)
 {
 	if (!tree)
 		return;
-	intern_release(&tree->texts);
-	vec_release(&tree->labels);
+	path_labels_release(&tree->labels);
 	vec_release(&tree->nodes);
 	map_release(&tree->children);
 }
 
 static int compare_labels(const void *a, const void *b, void *arg)
 {
-	const struct tree_label *labels = arg;
+	const struct path_label *labels = arg;
 
 	return strcmp(labels[*(const uint32_t *)a].text, labels[*(const uint32_t *)b].text);
 }

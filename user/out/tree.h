@@ -9,22 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/intern.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "out/path.h"
 #include "out/writer.h"
 #include "profile/profile.h"
-
-struct tree_label {
-	const char *text;     /* name and suffix; valid until tree_release() */
-	uint32_t name_len;    /* bytes of the name, without the suffix */
-	uint32_t rank;	      /* place in the order of texts, after tree_sort() */
-	enum frame_kind kind; /* of the first frame seen with this text */
-	const char *module;   /* "" = none; valid until the profile goes */
-	bool included;	      /* matches -I */
-	bool excluded;	      /* matches -X */
-	bool used;	      /* some node has it */
-};
 
 /* Number of samples, and their weight in the unit of the event. */
 struct tree_weight {
@@ -49,8 +38,7 @@ struct tree_node {
 
 /* Node 0 is the root, without a label; children come after their parents. */
 struct tree {
-	struct intern texts;
-	struct vec(struct tree_label) labels; /* by id in texts; 0 is not used */
+	struct path_labels labels;
 	struct vec(struct tree_node) nodes;
 	struct map children; /* parent << 32 | label -> node */
 };
@@ -69,6 +57,6 @@ uint32_t tree_next(const struct tree *tree, uint32_t node, bool skip);
 /* Returns the value that is ranked and printed: the number of samples, or with --total their weight. */
 uint64_t tree_value(const struct tree_weight *weight, const struct writer_options *options);
 void tree_weight_add(struct tree_weight *sum, const struct tree_weight *weight);
-const struct tree_label *tree_label(const struct tree *tree, uint32_t node);
+const struct path_label *tree_label(const struct tree *tree, uint32_t node);
 
 #endif

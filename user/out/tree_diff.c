@@ -5,14 +5,14 @@
 #include <stdlib.h>
 
 /* The id in `tree` of a label of another tree, added when new; 0 when out of memory. */
-static uint32_t same_label(struct tree *tree, const struct tree_label *label)
+static uint32_t same_label(struct tree *tree, const struct path_label *label)
 {
-	uint32_t id = intern_str(&tree->texts, label->text);
-	struct tree_label copy = *label;
+	uint32_t id = intern_str(&tree->labels.texts, label->text);
+	struct path_label copy = *label;
 
 	if (id < tree->labels.len)
 		return id;
-	copy.text = intern_text(&tree->texts, id);
+	copy.text = intern_text(&tree->labels.texts, id);
 	copy.used = false;
 	return vec_push(&tree->labels, copy) < 0 ? 0 : id;
 }

@@ -29,7 +29,7 @@ struct page {
 	const struct tree_side *a;     /* the weights of A, by node */
 	bool writes_a;		       /* in the columns of weights; else those of the tree */
 	struct vec(struct place) places;	      /* the nodes that are wide enough, in preorder */
-	struct vec(const struct tree_label *) labels; /* by rank */
+	struct vec(const struct path_label *) labels; /* by rank */
 	uint64_t period; /* the weight of most samples: only differences from it are written */
 };
 
@@ -236,7 +236,7 @@ static void write_kinds(const struct page *page)
 /* ---- texts ----------------------------------------------------------------- */
 
 /* Stops at the first non-ASCII byte, because the script counts UTF-16 units, not bytes. */
-static uint32_t shared_prefix(const struct tree_label *a, const struct tree_label *b)
+static uint32_t shared_prefix(const struct path_label *a, const struct path_label *b)
 {
 	uint32_t len = 0;
 
@@ -248,12 +248,12 @@ static uint32_t shared_prefix(const struct tree_label *a, const struct tree_labe
 /* Writes the names in order, each as the length that it shares with the name before, and the rest. */
 static void write_labels(const struct page *page)
 {
-	static const struct tree_label none = {.text = ""};
-	const struct tree_label *before = &none;
+	static const struct path_label none = {.text = ""};
+	const struct path_label *before = &none;
 
 	fprintf(page->out, ",\n\"labels\":[");
 	for (size_t i = 0; i < page->labels.len; i++) {
-		const struct tree_label *label = page->labels.items[i];
+		const struct path_label *label = page->labels.items[i];
 		uint32_t shared = shared_prefix(before, label);
 
 		fprintf(page->out, "%s%u,", i ? "," : "", shared);

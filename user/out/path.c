@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include "out/path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "out/filter.h"
+
+/* Returns the label of the text in `maker->text`, whose name ends at `name_len`; 0 when out of memory. */
+static uint32_t label_of_text(struct path_maker *maker, size_t name_len, enum frame_kind kind, const char *module)
+{
+	uint32_t id = maker->text.failed ? 0 : intern_bytes(&maker->labels->texts, maker->text.data, maker->text.len);
+	struct path_label label = {.name_len = (uint32_t)name_len, .kind = kind, .module = module};
+
+	if (id < maker->labels->len)
+		return id;
+	label.text = intern_text(&maker->labels->texts, id);
+	maker->text.len = name_len;
+	maker->text.data[name_len] = '\0';
+	label.included = filter_match(&maker->options->include, maker->text.data);
+	label.excluded = filter_match(&maker->options->exclude, maker->text.data);
+	return vec_push(maker->labels, label) < 0 ? 0 : id;
+}
+
+static uint32_t label_of_frame(struct path_maker *maker, const struct frame *frame)
+{
+	const struct frame_style *style = &maker->options->style;
+	size_t name_len;
+
+	buf_clear(&maker->text);
+	frame_name(&maker->profile->strings, frame, style, &maker->text);
+	name_len = maker->text.len;
+	buf_add_str(&maker->text, frame_suffix(frame->kind, style));
+	return label_of_text(maker, name_len, frame->kind, intern_text(&maker->profile->strings, frame->module));
+}
+
+uint32_t path_mark(struct path_maker *maker, const char *text)
+{
+	buf_clear(&maker->text);
+	buf_add_str(&maker->text, text);
+	return label_of_text(maker, maker->text.len, FRAME_MARK, "");
+}
+
+/* "[name tid=1]" */
+static uint32_t label_of_id(struct path_maker *maker, uint32_t name, const char *what, uint32_t id,
+			    enum frame_kind kind)
+{
+	buf_clear(&maker->text);
+	buf_add_char(&maker->text, '[');
+	text_add_token(&maker->text, intern_text(&maker->profile->strings, name));
+	buf_printf(&maker->text, " %s=%u]", what, id);
+	if (maker->options->style.steady)
+		frame_cut_id(&maker->text, 0);
+	return label_of_text(maker, maker->text.len, kind, "");
+}
+
+/* As label_of_id(), but a virtual thread has Java's id instead of a tid. */
+static uint32_t label_of_thread(struct path_maker *maker, uint32_t index)
+{
+	const struct profile_thread *thread = &maker->profile->threads.items[index];
+	const char *name = intern_text(&maker->profile->strings, thread->name);
+	uint64_t id = profile_virtual_id(maker->profile, index);
+
+	if (thread->tid != PROFILE_VIRTUAL)
+		return label_of_id(maker, thread->name, "tid", thread->tid, FRAME_THREAD);
+	buf_clear(&maker->text);
+	if (!strcmp(name, PROFILE_NO_NAME)) {
+		buf_add_str(&maker->text, name);
+	} else {
+		buf_add_char(&maker->text, '[');
+		text_add_token(&maker->text, name);
+		buf_add_str(&maker->text, " virtual");
+		if (id && !maker->options->style.steady)
+			buf_printf(&maker->text, "=%llu", (unsigned long long)id);
+		buf_add_char(&maker->text, ']');
+	}
+	return label_of_text(maker, maker->text.len, FRAME_THREAD, "");
+}
+
+static int label_frames(struct path_maker *maker)
+{
+	const struct profile *profile = maker->profile;
+
+	maker->frame_labels = calloc(profile->frames.len + 1, sizeof(*maker->frame_labels));
+	if (!maker->frame_labels)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->frames.len; i++) {
+		maker->frame_labels[i] = label_of_frame(maker, &profile->frames.items[i]);
+		if (!maker->frame_labels[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Returns 0 or -ENOMEM. A label of 0 means that there was no memory for it. */
+static int path_push(struct path_maker *maker, uint32_t label, const struct frame *frame)
+{
+	return label ? vec_push(&maker->steps, (struct path_step){.label = label, .frame = frame}) : -ENOMEM;
+}
+
+/* Pushes the frames of the stack, leaf first, with a mark for the frames that are not shown. */
+static int path_push_frames(struct path_maker *maker, uint32_t leaf)
+{
+	const struct profile *profile = maker->profile;
+	uint32_t node = leaf, depth = 0;
+	int err = 0;
+
+	if (!leaf)
+		return path_push(maker, path_mark(maker, "[unknown]"), NULL);
+	for (; node && !err; node = profile->nodes.items[node].parent, depth++) {
+		uint32_t frame = profile->nodes.items[node].frame;
+
+		if (maker->options->max_depth && depth == maker->options->max_depth)
+			return path_push(maker, path_mark(maker, "[truncated]"), NULL);
+		err = path_push(maker, maker->frame_labels[frame], &profile->frames.items[frame]);
+	}
+	return err;
+}
+
+/* Returns the label of a frame of --by, which is a name without an id. */
+static uint32_t label_of_group(struct path_maker *maker, const struct profile_thread *thread, enum writer_group group)
+{
+	static const enum frame_kind kinds[] = {
+		[WRITER_BY_CONTAINER] = FRAME_CONTAINER,
+		[WRITER_BY_PROCESS] = FRAME_PROCESS,
+		[WRITER_BY_THREAD] = FRAME_THREAD,
+	};
+	uint32_t names[] = {
+		[WRITER_BY_CONTAINER] = maker->profile->owners.items[thread->owner].container,
+		[WRITER_BY_PROCESS] = thread->process,
+		[WRITER_BY_THREAD] = thread->name,
+	};
+	const char *name = intern_text(&maker->profile->strings, names[group]);
+
+	buf_clear(&maker->text);
+	text_add_token(&maker->text, *name ? name : "[unknown]");
+	return label_of_text(maker, maker->text.len, kinds[group], "");
+}
+
+static uint32_t label_of_lead(struct path_maker *maker, const struct profile_thread *thread)
+{
+	buf_clear(&maker->text);
+	maker->options->lead(maker->options->lead_context, thread, &maker->text);
+	return label_of_text(maker, maker->text.len, FRAME_PROCESS, "");
+}
+
+/* Pushes the leading frames, innermost first. */
+static int path_push_roots(struct path_maker *maker, uint32_t index)
+{
+	const struct profile_thread *thread = &maker->profile->threads.items[index];
+	const enum writer_group *by = maker->options->by;
+	int err = 0;
+
+	if (maker->options->threads)
+		err = path_push(maker, label_of_thread(maker, index), NULL);
+	if (!err && maker->options->processes)
+		err = path_push(maker, label_of_id(maker, thread->process, "pid", thread->pid, FRAME_PROCESS), NULL);
+	for (size_t i = WRITER_GROUPS; !err && i-- > 0;)
+		if (by[i] != WRITER_BY_NONE)
+			err = path_push(maker, label_of_group(maker, thread, by[i]), NULL);
+	if (!err && maker->options->lead)
+		err = path_push(maker, label_of_lead(maker, thread), NULL);
+	return err;
+}
+
+static void path_reverse(struct path_step *steps, size_t len)
+{
+	for (size_t i = 0; i < len / 2; i++) {
+		struct path_step swap = steps[i];
+
+		steps[i] = steps[len - 1 - i];
+		steps[len - 1 - i] = swap;
+	}
+}
+
+static bool path_is_wanted(const struct path_maker *maker)
+{
+	bool included = maker->options->include.len == 0;
+
+	for (size_t i = 0; i < maker->steps.len; i++) {
+		const struct path_label *label = &maker->labels->items[maker->steps.items[i].label];
+
+		if (label->excluded)
+			return false;
+		included |= label->included;
+	}
+	return included;
+}
+
+int path_make(struct path_maker *maker, uint32_t thread, uint32_t leaf)
+{
+	int err;
+
+	vec_clear(&maker->steps);
+	err = path_push_frames(maker, leaf);
+	if (err < 0)
+		return err;
+	if (maker->options->reverse)
+		path_reverse(maker->steps.items, maker->steps.len);
+	maker->depth = maker->steps.len;
+	err = path_push_roots(maker, thread);
+	return err < 0 ? err : path_is_wanted(maker);
+}
+
+int path_maker_init(struct path_maker *maker, struct path_labels *labels, const struct profile *profile,
+		    const struct writer_options *options)
+{
+	int err;
+
+	*maker = (struct path_maker){.profile = profile, .options = options, .labels = labels};
+	buf_init(&maker->text);
+	err = label_frames(maker);
+	if (err < 0)
+		path_maker_release(maker);
+	return err;
+}
+
+void path_maker_release(struct path_maker *maker)
+{
+	free(maker->frame_labels);
+	vec_release(&maker->steps);
+	buf_release(&maker->text);
+}
+
+int path_labels_init(struct path_labels *labels)
+{
+	int err;
+
+	*labels = (struct path_labels){0};
+	err = intern_init(&labels->texts);
+	if (!err && vec_push(labels, (struct path_label){.text = "", .module = ""}) < 0) {
+		path_labels_release(labels);
+		err = -ENOMEM;
+	}
+	return err;
+}
+
+void path_labels_release(struct path_labels *labels)
+{
+	intern_release(&labels->texts);
+	vec_release(labels);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stack as writers show it: the texts of its frames in the chosen style, with leading frames, -j, --reverse and the
+ * filters applied. Frames with the same text have the same label.
+ */
+#ifndef OUT_PATH_H
+#define OUT_PATH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/intern.h"
+#include "base/vec.h"
+#include "out/writer.h"
+#include "profile/profile.h"
+
+struct path_label {
+	const char *text;     /* name and suffix; valid until path_labels_release() */
+	uint32_t name_len;    /* bytes of the name, without the suffix */
+	uint32_t rank;	      /* place in the order of texts, after tree_sort() */
+	enum frame_kind kind; /* of the first frame seen with this text */
+	const char *module;   /* "" = none; valid until the profile goes */
+	bool included;	      /* matches -I */
+	bool excluded;	      /* matches -X */
+	bool used;	      /* some node of the tree has it */
+};
+
+/* By id in texts; 0 is not used. A vec. */
+struct path_labels {
+	struct intern texts;
+	struct path_label *items;
+	size_t len;
+	size_t size;
+};
+
+struct path_step {
+	uint32_t label;
+	const struct frame *frame; /* NULL for a frame that the writer adds */
+};
+
+struct path_maker {
+	const struct profile *profile; /* not owned, like the two below it */
+	const struct writer_options *options;
+	struct path_labels *labels;
+	uint32_t *frame_labels;		    /* by index of the frame */
+	struct vec(struct path_step) steps; /* leaf first */
+	size_t depth; /* number of steps that are of the stack; the leading frames follow: thread, process, --by */
+	struct buf text;
+};
+
+int path_labels_init(struct path_labels *labels); /* 0 or -ENOMEM */
+void path_labels_release(struct path_labels *labels);
+
+/* Labels all frames. Returns 0, or -ENOMEM: then there is nothing to release. */
+int path_maker_init(struct path_maker *maker, struct path_labels *labels, const struct profile *profile,
+		    const struct writer_options *options);
+void path_maker_release(struct path_maker *maker);
+/*
+ * Sets `steps` to the stack that ends at this node. --reverse leaves the leading frames at the root. Returns 1, 0 if the
+ * filters exclude the stack, or -ENOMEM.
+ */
+int path_make(struct path_maker *maker, uint32_t thread, uint32_t leaf);
+/* The label of a frame that says why others are missing; 0 when out of memory. */
+uint32_t path_mark(struct path_maker *maker, const char *text);
+
+#endif
