@@ -57,8 +57,8 @@ int path_maker_init(struct path_maker *maker, struct path_labels *labels, const 
 		    const struct writer_options *options);
 void path_maker_release(struct path_maker *maker);
 /*
- * Sets `steps` to the stack that ends at this node. --reverse leaves the leading frames at the root. Returns 1, 0 if the
- * filters exclude the stack, or -ENOMEM.
+ * Sets `steps` to the stack that ends at this node. --reverse leaves the leading frames at the root. Returns 1, or 0 if
+ * the filters exclude the stack, or -ENOMEM.
  */
 int path_make(struct path_maker *maker, uint32_t thread, uint32_t leaf);
 /* The label of a frame that says why others are missing; 0 when out of memory. */
