@@ -264,6 +264,17 @@ wait_for_agent() { # PID
 	done
 }
 
+# Prints the pid of the process that reads $jvm: it has a pidfd of it.
+reader() {
+	local at
+	for at in /proc/[0-9]*; do
+		grep -qsx duet-outside "$at/comm" && grep -qsx "Pid:	$jvm" "$at/fdinfo"/* || continue
+		echo "${at#/proc/}"
+		return
+	done
+	return 1
+}
+
 # Prints the number of descriptors of perf events that a process has.
 count_perf_events() { # PID
 	find "/proc/$1/fd" -lname 'anon_inode:*perf_event*' 2>/dev/null | wc -l

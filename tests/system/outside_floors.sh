@@ -1,0 +1,275 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 600
+# What reading JVMs from outside has to reach, with all defaults: names, lines, every JVM, and what it costs.
+. "$(dirname "$0")/lib.sh"
+
+# ---- rows of short JVMs --------------------------------------------------------------------
+
+# Prints "N M": samples of Java threads with named Java frames down to the thread's entry, and all of them. No Java runs
+# yet, or any more, where the walk shows how the thread began and no call of Java. What is missing is listed in $2.
+named_to_the_root() { # FILE LIST
+	perl -e '
+		while (<STDIN>) {
+			my ($stack, $n) = /^(.*) (\d+)$/ or next;
+			my ($process, $thread, $rest) = split /;/, $stack, 3;
+			next if $thread =~ /Compiler|^\[?(GC|G1|VM|Reference|Signal|Finalizer|Service|Monitor|Common)/;
+			push @all, [$process . $thread, $rest, $n];
+			$java{$process . $thread} = 1 if $rest =~ m{\w/[\w\$/]+\.[\w\$<]};
+		}
+		for (@all) {
+			my ($thread, $stack, $n) = @$_;
+			next if !$java{$thread};
+			my $rooted = $stack =~ /start_thread|clone3|__libc_start|^_start/;
+			my $named = $stack =~ m{\w/[\w\$/]+\.[\w\$<]};
+			my $hole = $stack =~ /\[(un|not_|no_|trunc|deopt)/;
+			next if !$named && !$hole && ($stack =~ /_\[k\]/ && $stack =~ /do_exit|^entry_SYSCALL/
+				|| $rooted && $stack !~ /JavaCalls::call/);
+			$sum += $n;
+			if ($rooted && $named && !$hole) { $good += $n } else { print STDERR "$n $stack\n" }
+		}
+		printf "%d %d\n", $good, $sum' <"$1" 2>"$2"
+}
+
+# The life of each is shorter than an attach takes. An agent would print a warning in some (JDK 21 and later).
+jdk_case_a_row_of_programs() { # apart
+	local i
+	need_bpf
+	[ -x "$jdk/bin/javac" ] || skip "no javac in $jdk"
+	echo 'object H { sealed trait T; case class A(x: Int) extends T
+		def f(t: T) = t match { case A(x) => x } }' >"$here/H.scala"
+	mkdir "$here/classes" "$here/windows"
+	start_record --host --continuous --by process,thread -i 5ms -o collapsed -f "$here/windows"
+	for i in 1 2 3; do
+		"$jdk/bin/javac" -proc:none -d "$here/classes" -cp "$workloads" tests/workloads/S*.java
+		"$jdk/bin/java" -Dends=true -cp "$workloads" workload.Shares 0 2>&1 >"$here/program"
+		! command -v scalac >/dev/null || JAVA_HOME=$jdk scalac -d "$here/classes" "$here/H.scala"
+	done >"$here/said" 2>&1
+	end_record INT
+	expect_status 0
+	[ ! -s "$here/said" ] || fail "a JVM said: $(head -n 3 "$here/said")"
+	cat "$here/windows"/*.collapsed >"$here/out"
+	expect_share "named to the root" "$(named_to_the_root "$here/out" "$here/missing")" '>=' 97
+	sort "$here/missing" | cut -c 1-400 | sed 's/^/# missing: /' | head -n 5
+	expect_contains "$here/stderr" 'walked: .* 0 needed a signal .* 0 got one as a check'
+	expect_contains "$here/stderr" 'read: [0-9]+ JVMs from outside, 0 by an agent, 0 from outside until'
+	expect_contains "$here/stderr" 'agreed: read from outside: no witness'
+}
+
+# ---- methods, lines and inlining -------------------------------------------------------------
+
+# Where the classes of a package call which method, by their byte code: lines "CLASS.METHOD LINE CALLEE", and
+# "CLASS.METHOD LINE" for each line of a method.
+call_sites() { # PACKAGE
+	"$jdk/bin/javap" -c -l -p -cp "$workloads" $(cd "$workloads" && find "$1" -name '*.class' |
+		sed 's|/|.|g; s|\.class$||') 2>/dev/null | perl -ne '
+		sub flush {
+			for my $at (sort { $a <=> $b } keys %call) {
+				my ($line) = map { $lines{$_} } grep { $_ <= $at } sort { $b <=> $a } keys %lines;
+				print "$class.$method $line $call{$at}\n" if $line;
+			}
+			print "$class.$method $_\n" for values %lines;
+			%call = %lines = ();
+		}
+		if (/^\S.*\b(?:class|interface|enum) ([\w.\$]+)/) { flush(); ($class = $1) =~ tr{.}{/} }
+		elsif (/^  static \{\};/) { flush(); $method = "<clinit>" }
+		elsif (/^  \S.*?([\w.\$]+)\(.*;$/) { flush(); $method = $1 =~ /\./ ? "<init>" : $1 }
+		elsif (/^ +(\d+): invoke\w+ .*(?:Method|InterfaceMethod) (?:\S+\.)?"?([\w\$<>]+)"?:/) { $call{$1} = $2 }
+		elsif (/^ +line (\d+): (\d+)/) { $lines{$2} = $1 }
+		END { flush() }'
+}
+
+# Prints "N M": samples in whose stacks each frame has a line of its method, and calls the next one there, and all.
+# Compiled code knows no line where it cannot be stopped: then the method only has to call the next one somewhere.
+as_the_code_says() { # FILE SITES
+	perl -e '
+		open my $sites, "<", $ARGV[0];
+		while (<$sites>) {
+			my ($in, $line, $callee) = split;
+			$known{$in} = $has{"$in:$line"} = 1;
+			$calls{"$in:$line"}{$callee} = $calls{$in}{$callee} = 1 if defined $callee;
+		}
+		while (<STDIN>) {
+			my ($stack, $n) = /^(.*) (\d+)$/ or next;
+			my ($caller, $ok, $met) = (undef, 1, 0);
+			for (split /;/, $stack) {
+				my ($in, $line) = m{^([\w\$/]+\.[\w\$<>]+)(:\d+)?$};
+				if (!defined $in || !$known{$in}) { undef $caller; next }
+				my ($method) = $in =~ /\.([^.]+)$/;
+				$ok = 0 if $line && !$has{"$in$line"} || $caller && !$calls{$caller}{$method};
+				($caller, $met) = ($in . ($line // ""), 1);
+			}
+			next if !$met;
+			$all += $n;
+			if ($ok) { $good += $n } else { print STDERR "$n $stack\n" }
+		}
+		printf "%d %d\n", $good, $all' "$2" <"$1" 2>"$here/wrong"
+}
+
+expect_as_the_code_says() { # WHAT JAVA-OPTIONS...
+	local what=$1
+	shift
+	"$jdk/bin/java" "$@" -version 2>/dev/null >&2 || return 0 # a JVM without this collector
+	JVM_OPTS=("$@")
+	start_jvm "$jdk" shop.Demo
+	warm_up 2
+	record_cpu 2 -p "$jvm" -i 1ms --lines -o collapsed -f "$here/out"
+	expect_share "$what: as the byte code says" "$(as_the_code_says "$here/out" "$here/sites")" '>=' 99.9
+	sort -rn "$here/wrong" | cut -c 1-600 | sed 's/^/# wrong: /' | head -n 3
+	kill -KILL "$jvm"
+	wait "$jvm" 2>/dev/null
+}
+
+jdk_case_lines_and_inlining() {
+	need_bpf
+	[ -x "$jdk/bin/javap" ] || skip "no javap in $jdk"
+	call_sites shop >"$here/sites"
+	expect "call sites" "$(awk 'NF == 3' "$here/sites" | wc -l)" '>=' 50
+	expect_as_the_code_says "warm"
+	expect_as_the_code_says "interpreted" -Xint
+	expect_as_the_code_says "all compiled" -Xcomp
+	expect_as_the_code_says "C1" -XX:TieredStopAtLevel=1
+}
+
+jdk_case_lines_with_each_collector() {
+	local collector
+	need_bpf
+	[ -x "$jdk/bin/javap" ] || skip "no javap in $jdk"
+	call_sites shop >"$here/sites"
+	for collector in Serial Parallel G1 Z Shenandoah; do
+		expect_as_the_code_says "$collector" "-XX:+Use${collector}GC"
+	done
+}
+
+# The agent comes in when another duet leaves. Until then the JVM is read from outside: both describe the same code.
+jdk_case_both_sources() { # apart
+	local first
+	need_bpf
+	start_jvm "$jdk" workload.Mixed
+	warm_up 3
+	"$duet" record --agent always -p "$jvm" -d 90 -o collapsed -f "$here/first" >"$here/first.said" \
+		2>&1 </dev/null &
+	first=$! recorder=$!
+	wait_for_agent "$jvm"
+	start_record --host --agent always -d 90 -i 1ms -o text -f "$here/out"
+	wait_for_line "$here/stderr" 'another duet .*trying again in 2 s' 20
+	kill -INT "$first"
+	wait_for_line "$here/stderr" 'the agent is attached now' 20
+	warm_up $(($(cpu_ticks "$jvm") / ticks_per_second + 3))
+	end_record INT
+	expect_status 0
+	expect_contains "$here/out" 'JVM .*read from outside, then by an agent: --agent always'
+	expect_share "stacks that both named alike" "$(
+		sed -n 's/.*both named \([0-9]*\) of \([0-9]*\) Java stacks alike.*/\1 \2/p' "$here/stderr")" '>=' 99.9
+}
+
+# ---- every JVM ---------------------------------------------------------------------------------
+
+expect_read_outside() {
+	record_cpu 1 -p "$jvm" -i 2ms -o collapsed -f "$here/out"
+	expect_contains "$here/stderr" 'read: 1 JVMs from outside, 0 by an agent'
+	expect_share "walked to the entry" "$(reported walked)" '>=' 99
+	expect_contains "$here/out" 'workload/Shares.main;workload/Shares'
+	expect_alive "$jvm"
+}
+
+case_of_another_user() {
+	need_bpf
+	need_root
+	JVM_AS=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	start_jvm "$(any_jdk)" workload.Shares 60
+	expect_read_outside
+}
+
+case_in_other_namespaces() {
+	local outer
+	need_bpf
+	need_root
+	JVM_AS=(unshare --pid --mount --net --ipc --uts --fork --kill-child --mount-proc)
+	start_jvm "$(any_jdk)" workload.Shares 60
+	outer=$jvm
+	jvm=$(pgrep -P "$outer" -x java) || fail "no java below $outer"
+	jvms+=("$jvm")
+	expect_read_outside
+}
+
+# As after an update of the JDK.
+case_libjvm_deleted_or_replaced() {
+	local home file
+	need_bpf
+	home=$(any_jdk)
+	cp -rs "$home/." "$here/jdk"
+	for file in bin/java lib/server/libjvm.so; do
+		cp --remove-destination "$(realpath "$home/$file")" "$here/jdk/$file"
+	done
+	start_jvm "$here/jdk" workload.Shares 60
+	rm "$here/jdk/lib/server/libjvm.so"
+	expect_read_outside
+	cp "$workloads/libworkload.so" "$here/jdk/lib/server/libjvm.so"
+	expect_read_outside
+}
+
+# ---- what it costs -----------------------------------------------------------------------------
+
+safepoints() {
+	"$jdk/bin/jstat" -J-Djstat.showUnsupported=true -snap "$jvm" | sed -n 's/^sun.rt.safepoints=//p'
+}
+
+# A JVM that runs one loop has no safepoint of its own. Neither its threads nor its descriptors nor its handlers change.
+jdk_case_the_jvm_notices_nothing() {
+	local before held signals
+	need_bpf
+	[ -x "$jdk/bin/jstat" ] || skip "no jstat in $jdk"
+	JVM_OPTS=(-XX:+UnlockDiagnosticVMOptions -XX:GuaranteedSafepointInterval=0)
+	start_jvm "$jdk" workload.Shares 60
+	warm_up 2
+	before=$(safepoints) held=$(held_by "$jvm") signals=$(grep -E '^Sig(Cgt|Ign)' "/proc/$jvm/status")
+	record_cpu 2 -p "$jvm" -i 1ms -o collapsed -f "$here/out"
+	expect "safepoints more" $(($(safepoints) - before)) '<=' 0
+	[ "$(held_by "$jvm")" = "$held" ] || fail "descriptors, threads, mappings: $(held_by "$jvm"), before $held"
+	[ "$(grep -E '^Sig(Cgt|Ign)' "/proc/$jvm/status")" = "$signals" ] || fail "its signal handlers have changed"
+	[ ! -s "$jvm_out.err" ] || fail "it said: $(head -n 3 "$jvm_out.err")"
+}
+
+# Prints the CPU time that the loader and the reader have used, in us.
+spent_us() {
+	awk '{ sum += $1 } END { printf "%d\n", sum / 1000 }' "/proc/$recorder/schedstat" "/proc/$(reader)/schedstat"
+}
+
+# Records what the arguments run for 5 s of CPU time. Sets what there was from the first tick on: $us of loader and
+# reader, $samples, and $methods that samples met.
+cost_of() { # CLASS ARGUMENTS...
+	local begin until
+	start_jvm "$jdk" "$@"
+	warm_up 4
+	start_record -p "$jvm" -d 90 -i 1ms -o collapsed -f "$here/out"
+	begin=$(spent_us)
+	until=$(($(cpu_ticks "$jvm") + 5 * ticks_per_second))
+	until [ "$(cpu_ticks "$jvm")" -ge $until ]; do
+		sleep 0.1
+	done
+	us=$(($(spent_us) - begin))
+	end_record INT
+	expect_status 0
+	samples=$(total "$here/out")
+	methods=$(sed 's/ [0-9]*$//' "$here/out" | tr ';' '\n' | grep -E '\w/[^.]*\.' | sort -u | wc -l)
+	kill -KILL "$jvm"
+	wait "$jvm" 2>/dev/null
+}
+
+# What a JVM of many methods costs more than one of a few, which takes as many samples. Most of it are system calls that
+# read a few words each.
+jdk_case_cost_of_a_method() { # alone
+	local us samples methods few_us few_samples few_methods
+	need_bpf
+	need_root
+	cost_of workload.Shares 60
+	few_us=$us few_samples=$samples few_methods=$methods
+	cost_of workload.Many 1000 60
+	expect "methods met" "$methods" '>=' 1000
+	echo "# us a sample without new methods: $((few_us / few_samples))"
+	expect "us of loader and reader a method" \
+		$(((us - few_us * samples / few_samples) / (methods - few_methods))) '<=' 250
+}
+
+run_cases "$@"
