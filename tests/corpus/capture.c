@@ -214,7 +214,7 @@ static bool begin_agent(void)
 
 	if (attach_control_new(&control, capture.pid) < 0)
 		return false;
-	capture.agent = agent_new(capture.process, &capture.strings, &start, false, &control);
+	capture.agent = agent_new(capture.process, &capture.strings, &start, ATTACH_RUNNING, "the capture", &control);
 	while (capture.agent && poll_agent(100))
 		;
 	if (!capture.agent || capture.agent->state != AGENT_RUNNING)
