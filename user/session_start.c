@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The start of a session: targets, engine, agents, and the command that is profiled from its start. */
 #include <errno.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -229,6 +230,32 @@ static int start_ticks(struct session *session)
 	return err;
 }
 
+static void prepare_kernel(struct session *session)
+{
+	if (engines[session->engine].sees_kernel && !session->options->all_user)
+		symbols_prepare_kernel(session->symbols);
+}
+
+static int prepare_library(struct dl_phdr_info *info, size_t size, void *unwinding)
+{
+	(void)size;
+	if (info->dlpi_name[0] == '/')
+		unwinding_prepare(unwinding, info->dlpi_name);
+	return 0;
+}
+
+/*
+ * Reads what every command needs while it waits: a short one would end before its code is known. Most programs have
+ * the C library and the dynamic linker in common with us.
+ */
+static void prepare_command(struct session *session, const char *libjvm)
+{
+	prepare_kernel(session);
+	if (libjvm[0])
+		unwinding_prepare(&session->unwinding, libjvm);
+	dl_iterate_phdr(prepare_library, &session->unwinding);
+}
+
 /* A command that is not java may still run a JVM later. BPF notices that; timer engines cannot. */
 static int check_no_java(const struct session *session)
 {
@@ -274,8 +301,7 @@ static int launch_command(struct session *session)
 		err = launch_add_agent(&launch, session->library, sizeof(session->library));
 	if (err < 0)
 		return explain_unstarted(session, err);
-	if (launch.libjvm[0])
-		unwinding_prepare(&session->unwinding, launch.libjvm);
+	prepare_command(session, launch.libjvm);
 	err = start_ticks(session);
 	if (err < 0)
 		return err;
@@ -321,7 +347,7 @@ int session_start(struct session *session)
 	if (err < 0)
 		return err;
 	publish_pids(session);
-	if (session->options->host && engines[session->engine].sees_kernel && !session->options->all_user)
-		symbols_prepare_kernel(session->symbols);
+	if (session->options->host)
+		prepare_kernel(session);
 	return start_ticks(session);
 }

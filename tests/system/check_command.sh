@@ -138,8 +138,10 @@ case_no_arguments() {
 
 # A reader that goes away is no reason to crash.
 case_closed_pipe() {
+	local status
 	"$duet" record --help | head -n 1 >/dev/null
-	[ "${PIPESTATUS[0]}" -lt 128 ] || [ "${PIPESTATUS[0]}" = 141 ] || fail "died"
+	status=${PIPESTATUS[0]}
+	[ "$status" -lt 128 ] || [ "$status" = 141 ] || fail "died"
 }
 
 run_cases "$@"
