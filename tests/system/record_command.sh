@@ -40,7 +40,7 @@ case_first_instruction() {
 	expect_contains "$here/out" 'workload/Checksum\.'
 }
 
-# Commands that are over within 200 ms of CPU time, five of them. Those before the loader knows the command's own file are
+# Five commands that are over within 200 ms of CPU time. Stacks before the loader knows the command's own file are
 # cut; it knows the C library's before.
 case_short_commands() {
 	local i

@@ -455,7 +455,7 @@ static void attach_instead(struct jvms *jvms, struct agent *reader, const char *
 
 void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sample *sample)
 {
-	if (!agent->reader)
+	if (!agent->reader || sample->flags & DUET_SAMPLE_UNKNOWN_CODE)
 		return;
 	agent->walks++;
 	agent->cut += !(sample->flags & DUET_SAMPLE_USER_COMPLETE);
