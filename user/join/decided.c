@@ -9,6 +9,8 @@
 #include "runtime/jvm.h"
 #include "subject/owners.h"
 
+#define COMM_AGE_NS (NS_PER_SEC / 10) /* a thread may rename itself */
+
 int decided_open(struct decided *decided, const struct decided_parts *of)
 {
 	*decided = (struct decided){.of = *of, .max_bytes = JOIN_MAX_BYTES};
@@ -68,6 +70,18 @@ static uint32_t virtual_thread(struct decided *decided, struct process *process,
 				      sample->process_comm, owner_row(decided, process, sample));
 }
 
+static const char *read_comm(struct decided *decided, const struct process *process, uint32_t tid)
+{
+	struct decided_comm *comm = &decided->comm;
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (comm->pid == process->pid && comm->tid == tid && now_ns - comm->read_ns < COMM_AGE_NS)
+		return comm->text;
+	*comm = (struct decided_comm){.pid = process->pid, .tid = tid, .read_ns = now_ns};
+	process_read_thread_comm(process->pid, (pid_t)tid, comm->text, sizeof(comm->text));
+	return comm->text;
+}
+
 static uint32_t sample_thread(struct decided *decided, struct process *process, const struct jvm *jvm,
 			      const struct duet_sample *sample)
 {
@@ -75,14 +89,11 @@ static uint32_t sample_thread(struct decided *decided, struct process *process, 
 	uint32_t name = jvm ? jvm_thread_name(jvm, sample->ns_tid) : 0;
 	const char *text = name ? intern_text(&decided->of.profile->strings, name) : sample->comm;
 	const char *comm;
-	char short_name[32];
 
 	if (sample->virtual_thread.id)
 		return virtual_thread(decided, process, sample);
-	if (!text[0]) { /* a thread of the JVM itself, sampled by a timer engine */
-		process_read_thread_comm(process->pid, (pid_t)tid, short_name, sizeof(short_name));
-		text = short_name;
-	}
+	if (!text[0]) /* a thread of the JVM itself, sampled by a timer engine */
+		text = read_comm(decided, process, tid);
 	/* Use the process's name at the time of the sample: by now the process may run another program. */
 	comm = sample->process_comm;
 	if (profile_is_full(decided->of.profile))

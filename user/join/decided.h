@@ -31,6 +31,14 @@ struct decided_parts {
 	void *context; /* of both */
 };
 
+/* The name of the thread whose name was read last. A thread without a name in its samples has many of them. */
+struct decided_comm {
+	pid_t pid;
+	uint32_t tid;
+	uint64_t read_ns;
+	char text[32];
+};
+
 struct decided {
 	struct decided_parts of;
 	bool has_bpf; /* BPF's samples have a cgroup, the agents' have none */
@@ -38,6 +46,7 @@ struct decided {
 	struct nameless nameless;
 	size_t max_bytes; /* of the samples in both; above, the oldest are added as they are */
 	uint64_t now_ns; /* of decided_run(), while it runs */
+	struct decided_comm comm;
 	struct resolver resolver;
 	struct outcomes outcomes;
 };
