@@ -6,42 +6,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "collect/mapping_events.h"
 #include "collect/perf_events.h"
 #include "collect/probe.h"
+#include "collect/programs.h"
 #include "collect/unwind_tables.h"
 #include "collect/validate.h"
 #include "proc/process.h"
 
 #include "duet.skel.h"
 
-#define RING_MIN_BYTES (1u << 20)
-#define RING_MAX_BYTES (64u << 20)
-#define RING_LEAST_BYTES (256u << 10) /* a smaller ring cannot hold a second of samples */
-#define COUNTS_A_SECOND 1000 /* guessed rate of events that are no clock, such as page faults */
-#define LARGE_PARTS 16 /* DUET_RECORD_FRAMES records of a deep stack: 4,000 frames */
-#define ENTRIES_MIN 64
 #define MAPPING_RINGS_BYTES (8u << 20) /* on all CPUs together */
 #define MAPPING_RINGS_SHARE 16 /* they may take this fraction of the limit: 1/16 */
-#define HASH_ENTRY_BYTES 72 /* struct htab_elem and its bucket, kernel/bpf/hashtab.c */
-#define PID_NS_INITIAL 0xeffffffcull /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
-#define THREAD_SIZE_MIN (16u << 10)
 #define FDINFO_BYTES 4096
 
 struct collector {
 	struct event_list events;
-	struct duet_bpf *bpf;
-	struct bpf_program *programs[DUET_PROGRAM_MAX];
-	bool uses_cookie;
+	struct programs programs;
 	struct bpf_link *exec;
 	struct bpf_link *exit;
 	struct bpf_link *fork;
@@ -58,245 +46,6 @@ struct collector {
 	int budget;
 	uint64_t *bad;
 };
-
-/* ---- loading ---- */
-
-/* A clock ticks at the interval. Of other events BPF sees each one, and samples one per interval. */
-static uint64_t perf_period(const struct event_spec *spec)
-{
-	return spec->event->perf.is_clock ? spec->interval : 1;
-}
-
-/* The samples of one CPU. The rate of events that are no clock is not known in advance, so it is guessed. */
-static uint64_t samples_a_second(const struct event_list *events)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < events->len; i++) {
-		const struct event_spec *spec = &events->items[i];
-
-		if (spec->event->program != DUET_PROGRAM_NONE)
-			sum += spec->event->perf.is_clock ? NS_PER_SEC / spec->interval : COUNTS_A_SECOND;
-	}
-	return sum;
-}
-
-/* Room for a second of large samples of every CPU, so that a late loader loses nothing. Few samples are larger. */
-static uint32_t ring_bytes(const struct collector_options *options)
-{
-	uint64_t large = sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(uint64_t) +
-			 (options->keep_all ? LARGE_PARTS * sizeof(struct duet_frames_record) : 0);
-	uint64_t second = samples_a_second(options->events) * large * (uint64_t)libbpf_num_possible_cpus();
-	uint32_t bytes = RING_MIN_BYTES;
-
-	while (bytes < second && bytes < RING_MAX_BYTES)
-		bytes *= 2;
-	return bytes;
-}
-
-/* The inode number of our pid namespace, or 0 in the initial one, where pids need no translation. */
-static uint64_t pid_namespace(void)
-{
-	struct stat st;
-
-	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == PID_NS_INITIAL)
-		return 0;
-	return st.st_ino;
-}
-
-static uint32_t kernel_stack_bytes(void)
-{
-	long page = sysconf(_SC_PAGESIZE); /* on arm64 with pages of 64 KiB a kernel stack is one page */
-
-	return page > THREAD_SIZE_MIN ? (uint32_t)page : THREAD_SIZE_MIN;
-}
-
-static size_t count_events(const struct event_list *events, enum duet_program program)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < events->len; i++)
-		count += events->items[i].event->program == program;
-	return count;
-}
-
-static void configure_events(struct duet_config *config, const struct event_list *events)
-{
-	config->perf_events = (uint8_t)count_events(events, DUET_PROGRAM_PERF);
-	for (size_t i = 0; i < events->len; i++) {
-		const struct event_spec *spec = &events->items[i];
-
-		if (spec->event->program != DUET_PROGRAM_NONE)
-			config->event_of[spec->event->program] = (uint8_t)i;
-		config->events[i] = (struct duet_event){
-			.tick_weight = perf_period(spec),
-			.gap = (uint32_t)(spec->interval / perf_period(spec)),
-			.is_clock = spec->event->perf.is_clock,
-			.may_signal = spec->event->may_signal,
-		};
-	}
-}
-
-static void configure(struct duet_config *config, const struct collector_options *options)
-{
-	configure_events(config, options->events);
-	config->pidns_inum = pid_namespace();
-	config->user_stack_depth =
-		options->user_depth < DUET_MAX_WALK ? options->user_depth : DUET_MAX_WALK;
-	config->kernel_stack_depth = options->kernel_depth < DUET_MAX_STACK ? options->kernel_depth : DUET_MAX_STACK;
-	config->keep_all = options->keep_all;
-	config->filter_targets = options->targets != NULL;
-	config->follow_forks = options->follow_forks;
-	config->cgroup_id = options->cgroup_id;
-	if (options->comm)
-		snprintf(config->comm, sizeof(config->comm), "%s", options->comm);
-	config->signals = options->signals;
-	config->has_task_pt_regs = probe_has_task_pt_regs();
-	config->kernel_stack_bytes = kernel_stack_bytes();
-}
-
-/*
- * Sizes the maps that hold only targets if children do not become targets. It matters because the kernel allocates all
- * entries at once.
- */
-static int size_by_targets(struct duet_bpf *bpf, size_t targets)
-{
-	struct bpf_map *const maps[] = {
-		bpf->maps.targets,
-		bpf->maps.jvms,
-		bpf->maps.jvm_layouts,
-		bpf->maps.unwind_processes,
-	};
-	int err = 0;
-
-	for (size_t i = 0; !err && i < sizeof(maps) / sizeof(*maps); i++)
-		err = bpf_map__set_max_entries(maps[i], targets > ENTRIES_MIN ? (uint32_t)targets : ENTRIES_MIN);
-	return err;
-}
-
-/* For a few processes, tables for a whole host are not necessary. */
-static int size_for_targets(struct duet_bpf *bpf, const struct collector_options *options)
-{
-	int err = 0;
-
-	if (!options->follow_forks)
-		err = size_by_targets(bpf, options->target_count);
-	if (!err)
-		err = bpf_map__set_max_entries(bpf->maps.unwind_rows, DUET_UNWIND_MAX_ROWS / 2);
-	if (!err)
-		err = bpf_map__set_max_entries(bpf->maps.unwind_pages, DUET_UNWIND_MAX_PAGES / 2);
-	if (!err)
-		err = bpf_map__set_max_entries(bpf->maps.unwind_mappings, DUET_UNWIND_MAX_MAPPINGS / 4);
-	return err;
-}
-
-/* Limits a map to the entries that fit into `bytes`, but leaves at least ENTRIES_MIN. Never makes it larger. */
-static int size_by_share(struct bpf_map *map, size_t bytes, size_t entry_bytes)
-{
-	uint32_t entries = bpf_map__max_entries(map);
-
-	if (bytes / entry_bytes < entries)
-		entries = bytes / entry_bytes > ENTRIES_MIN ? (uint32_t)(bytes / entry_bytes) : ENTRIES_MIN;
-	return bpf_map__set_max_entries(map, entries);
-}
-
-static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
-{
-	struct {
-		struct bpf_map *map;
-		size_t entry_bytes; /* for hashes, with the kernel's own bytes for each entry */
-		unsigned share; /* in 64ths of the limit */
-	} const shares[] = {
-		{bpf->maps.unwind_rows, sizeof(struct duet_unwind_row), 32},
-		{bpf->maps.unwind_pages, sizeof(struct duet_unwind_page), 5},
-		{bpf->maps.unwind_mappings, sizeof(struct duet_unwind_mapping), 6},
-		{bpf->maps.unwind_processes, HASH_ENTRY_BYTES + sizeof(struct duet_unwind_process), 3},
-		{bpf->maps.jvms, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_target), 1},
-		{bpf->maps.jvm_layouts, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_entry), 2},
-	};
-	uint32_t ring = bpf_map__max_entries(bpf->maps.ring);
-	int err;
-
-	while (ring > RING_LEAST_BYTES && ring > bytes / 16)
-		ring /= 2;
-	err = bpf_map__set_max_entries(bpf->maps.ring, ring);
-	for (size_t i = 0; !err && i < sizeof(shares) / sizeof(*shares); i++)
-		err = size_by_share(shares[i].map, bytes / 64 * shares[i].share, shares[i].entry_bytes);
-	return err;
-}
-
-/* Only a program of another kind can be interrupted by a perf event. */
-static int size_levels(struct duet_bpf *bpf, const struct event_list *events)
-{
-	bool may_nest = count_events(events, DUET_PROGRAM_PERF) + count_events(events, DUET_PROGRAM_NONE) < events->len;
-	uint32_t levels = may_nest ? DUET_MAX_LEVELS : 1;
-	int err = bpf_map__set_max_entries(bpf->maps.scratch, levels);
-
-	return err ? err : bpf_map__set_max_entries(bpf->maps.unwind_known, levels);
-}
-
-static int size_maps(struct duet_bpf *bpf, const struct collector_options *options)
-{
-	int err = bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(options));
-
-	if (!err)
-		err = size_levels(bpf, options->events);
-	if (!err && options->targets)
-		err = size_for_targets(bpf, options);
-	if (!err && options->max_bytes)
-		err = size_by_limit(bpf, options->max_bytes);
-	return err;
-}
-
-/* Chooses the programs, of which only those that the events need are loaded. */
-static int choose_programs(struct collector *collector, const struct duet_bpf *bpf, bool use_cookie)
-{
-#define PROGRAM(name, program) [DUET_PROGRAM_##name] = bpf->progs.program,
-	struct bpf_program *const programs[] = {DUET_PROGRAMS(PROGRAM)};
-	int err = 0;
-
-	memcpy(collector->programs, programs, sizeof(programs));
-	if (use_cookie)
-		collector->programs[DUET_PROGRAM_PERF] = bpf->progs.perf_cookie;
-	for (size_t i = 0; !err && i < collector->events.len; i++) {
-		enum duet_program chosen = collector->events.items[i].event->program;
-
-		if (chosen != DUET_PROGRAM_NONE)
-			err = bpf_program__set_autoload(collector->programs[chosen], true);
-	}
-	return err;
-}
-
-/* Opens and loads the skeleton. After an error collector->bpf is NULL. */
-static int load(struct collector *collector, const struct collector_options *options, bool use_cookie)
-{
-	struct duet_bpf *bpf = duet_bpf__open();
-	int err;
-
-	if (!bpf)
-		return -errno;
-	configure(&bpf->rodata->duet_config, options);
-	err = choose_programs(collector, bpf, use_cookie);
-	if (err == 0)
-		err = size_maps(bpf, options);
-	if (err == 0)
-		err = duet_bpf__load(bpf);
-	if (err < 0) {
-		duet_bpf__destroy(bpf);
-		return err;
-	}
-	collector->bpf = bpf;
-	collector->uses_cookie = use_cookie;
-	return 0;
-}
-
-/* Uses the cookie if possible. A kernel that has the function may still refuse it to this kind of program. */
-static int load_best(struct collector *collector, const struct collector_options *options)
-{
-	if (!options->no_cookie && probe_has_signal_cookie() && load(collector, options, true) == 0)
-		return 0;
-	return load(collector, options, false);
-}
 
 /* ---- opening ---- */
 
@@ -330,7 +79,7 @@ static struct unwind_tables_map unwind_map(const struct bpf_map *map)
 
 static int open_unwind_tables(struct collector *collector)
 {
-	const struct duet_bpf *bpf = collector->bpf;
+	const struct duet_bpf *bpf = collector->programs.bpf;
 	struct unwind_tables_maps maps = {
 		.rows = unwind_map(bpf->maps.unwind_rows),
 		.pages = unwind_map(bpf->maps.unwind_pages),
@@ -350,7 +99,7 @@ static int open_perf_events(struct collector *collector)
 		const struct event_spec *spec = &collector->events.items[i];
 
 		if (spec->event->program == DUET_PROGRAM_PERF)
-			err = perf_events_open(&collector->perf[i], &spec->event->perf, perf_period(spec));
+			err = perf_events_open(&collector->perf[i], &spec->event->perf, programs_perf_period(spec));
 	}
 	return err < 0 ? err : 0;
 }
@@ -358,7 +107,7 @@ static int open_perf_events(struct collector *collector)
 /* Opens everything that follows the load. Nothing ticks yet. */
 static int open_channels(struct collector *collector, const struct collector_options *options)
 {
-	struct duet_bpf *bpf = collector->bpf;
+	struct duet_bpf *bpf = collector->programs.bpf;
 	int err;
 
 	/* Attached before the first process may be signalled: we must not miss its exec. */
@@ -430,12 +179,12 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 	}
 	collector->events = *options->events;
 	probe_init();
-	if (count_events(options->events, DUET_PROGRAM_PERF) > 1 && !probe_has_attach_cookie()) {
+	if (event_list_count(options->events, DUET_PROGRAM_PERF) > 1 && !probe_has_attach_cookie()) {
 		buf_add_str(why, "several perf events in one recording need Linux 5.15: give one of them");
 		err = -ENOTSUP;
 		goto out;
 	}
-	err = load_best(collector, options);
+	err = programs_load(&collector->programs, options);
 	if (err == 0)
 		err = open_channels(collector, options);
 	if (err < 0) {
@@ -454,16 +203,17 @@ out:
 
 int collector_start(struct collector *collector)
 {
-	bool use_index = count_events(&collector->events, DUET_PROGRAM_PERF) > 1;
+	bool use_index = event_list_count(&collector->events, DUET_PROGRAM_PERF) > 1;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < collector->events.len; i++) {
 		enum duet_program program = collector->events.items[i].event->program;
 
 		if (program == DUET_PROGRAM_PERF)
-			err = perf_events_start(&collector->perf[i], collector->programs[program], use_index ? i : 0);
+			err = perf_events_start(&collector->perf[i], collector->programs.of[program],
+						use_index ? i : 0);
 		else if (program != DUET_PROGRAM_NONE)
-			err = attach(&collector->links[i], collector->programs[program]);
+			err = attach(&collector->links[i], collector->programs.of[program]);
 	}
 	return err;
 }
@@ -491,7 +241,7 @@ void collector_close(struct collector *collector)
 	ring_buffer__free(collector->ring);
 	unwind_tables_close(collector->unwind);
 	mapping_events_close(collector->mappings);
-	duet_bpf__destroy(collector->bpf);
+	programs_unload(&collector->programs);
 	free(collector);
 }
 
@@ -504,7 +254,7 @@ int collector_fd(const struct collector *collector)
 
 bool collector_uses_cookie(const struct collector *collector)
 {
-	return collector->uses_cookie;
+	return collector->programs.uses_cookie;
 }
 
 int collector_read(struct collector *collector, collector_handler handler, void *context, int budget, uint64_t *bad)
@@ -526,21 +276,27 @@ void collector_read_mappings(struct collector *collector, struct mapping_log *lo
 	mapping_events_read(collector->mappings, log, lost);
 }
 
+/* Sets the value of a process, in a map whose keys are pids. */
+static int put(const struct bpf_map *map, pid_t pid, const void *value, size_t bytes)
+{
+	return bpf_map__update_elem(map, &pid, sizeof(pid), value, bytes, BPF_ANY);
+}
+
 int collector_allow(struct collector *collector, pid_t pid, const struct duet_jvm_target *target)
 {
-	return bpf_map__update_elem(collector->bpf->maps.jvms, &pid, sizeof(pid), target, sizeof(*target), BPF_ANY);
+	return put(collector->programs.bpf->maps.jvms, pid, target, sizeof(*target));
 }
 
 int collector_forbid(struct collector *collector, pid_t pid)
 {
 	/* A process may have no layout. */
-	(void)bpf_map__delete_elem(collector->bpf->maps.jvm_layouts, &pid, sizeof(pid), 0);
-	return bpf_map__delete_elem(collector->bpf->maps.jvms, &pid, sizeof(pid), 0);
+	(void)bpf_map__delete_elem(collector->programs.bpf->maps.jvm_layouts, &pid, sizeof(pid), 0);
+	return bpf_map__delete_elem(collector->programs.bpf->maps.jvms, &pid, sizeof(pid), 0);
 }
 
 int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm)
 {
-	return bpf_map__update_elem(collector->bpf->maps.jvm_layouts, &pid, sizeof(pid), jvm, sizeof(*jvm), BPF_ANY);
+	return put(collector->programs.bpf->maps.jvm_layouts, pid, jvm, sizeof(*jvm));
 }
 
 int collector_add_target(struct collector *collector, pid_t pid)
@@ -550,16 +306,15 @@ int collector_add_target(struct collector *collector, pid_t pid)
 
 	if (err < 0)
 		return err;
-	return bpf_map__update_elem(collector->bpf->maps.targets, &pid, sizeof(pid), &start_ticks, sizeof(start_ticks),
-				    BPF_ANY);
+	return put(collector->programs.bpf->maps.targets, pid, &start_ticks, sizeof(start_ticks));
 }
 
 bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks)
 {
+	const struct bpf_map *targets = collector->programs.bpf->maps.targets;
 	uint64_t ticks = 0;
 
-	return !bpf_map__lookup_elem(collector->bpf->maps.targets, &pid, sizeof(pid), &ticks, sizeof(ticks), 0) &&
-	       ticks == start_ticks;
+	return !bpf_map__lookup_elem(targets, &pid, sizeof(pid), &ticks, sizeof(ticks), 0) && ticks == start_ticks;
 }
 
 /* Reads the line "memlock:", which bpf_map_show_fdinfo() writes (kernel/bpf/syscall.c). */
@@ -585,7 +340,7 @@ size_t collector_bytes(const struct collector *collector)
 	size_t bytes = mapping_events_bytes(collector->mappings);
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, collector->bpf->obj)
+	bpf_object__for_each_map(map, collector->programs.bpf->obj)
 		bytes += map_memory(map);
 	return bytes;
 }
@@ -593,7 +348,7 @@ size_t collector_bytes(const struct collector *collector)
 /* libbpf maps a ring twice in a row, and one page each for the consumer's and the producer's position. */
 size_t collector_mapped_bytes(const struct collector *collector)
 {
-	size_t ring = bpf_map__max_entries(collector->bpf->maps.ring), page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t ring = bpf_map__max_entries(collector->programs.bpf->maps.ring), page = (size_t)sysconf(_SC_PAGESIZE);
 
 	return 2 * ring + 2 * page + unwind_tables_touched(collector->unwind);
 }
@@ -625,12 +380,12 @@ static int sum_of_cpus(const struct bpf_map *map, uint64_t *ret_sums, uint32_t c
 
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX])
 {
-	return sum_of_cpus(collector->bpf->maps.counters, ret_counters, DUET_BPF_COUNTER_MAX);
+	return sum_of_cpus(collector->programs.bpf->maps.counters, ret_counters, DUET_BPF_COUNTER_MAX);
 }
 
 int collector_run_times(const struct collector *collector, uint64_t ret_counts[DUET_RUN_TIMES])
 {
-	return sum_of_cpus(collector->bpf->maps.run_times, ret_counts, DUET_RUN_TIMES);
+	return sum_of_cpus(collector->programs.bpf->maps.run_times, ret_counts, DUET_RUN_TIMES);
 }
 
 uint64_t collector_mapping_records(const struct collector *collector)
@@ -655,7 +410,7 @@ int collector_event_cost(const struct collector *collector, uint32_t event, stru
 	int err = costs ? 0 : -ENOMEM;
 
 	if (!err)
-		err = bpf_map__lookup_elem(collector->bpf->maps.costs, &event, sizeof(event), costs,
+		err = bpf_map__lookup_elem(collector->programs.bpf->maps.costs, &event, sizeof(event), costs,
 					   cpus * sizeof(*costs), 0);
 	if (!err)
 		*ret = (struct duet_cost){0};
@@ -682,5 +437,5 @@ int collector_cost(const struct collector *collector, struct duet_cost *ret)
 
 void collector_sample_every(struct collector *collector, uint32_t ticks)
 {
-	collector->bpf->data->duet_every = ticks;
+	collector->programs.bpf->data->duet_every = ticks;
 }

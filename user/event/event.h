@@ -64,6 +64,8 @@ int event_list_parse(struct event_list *list, const char *text, struct buf *why)
 int event_spec_set_interval(struct event_spec *spec, const char *text, struct buf *why);
 /* Returns the first event that is a clock, or NULL. */
 const struct event_spec *event_list_clock(const struct event_list *list);
+/* Returns the number of events that this BPF program samples. */
+size_t event_list_count(const struct event_list *list, enum duet_program program);
 
 /* Returns true if an engine ticks for it, BPF or a timer; other events come from the JVM itself with every engine. */
 bool event_has_ticks(const struct event *event);

@@ -132,6 +132,15 @@ const struct event_spec *event_list_clock(const struct event_list *list)
 	return NULL;
 }
 
+size_t event_list_count(const struct event_list *list, enum duet_program program)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->len; i++)
+		count += list->items[i].event->program == program;
+	return count;
+}
+
 bool event_has_ticks(const struct event *event)
 {
 	return event->agent < DUET_AGENT_EVENT_ALLOC;

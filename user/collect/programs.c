@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/programs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/clock.h"
+#include "collect/collector.h"
+#include "collect/probe.h"
+#include "duet_unwind.h"
+
+#include "duet.skel.h"
+
+#define RING_MIN_BYTES (1u << 20)
+#define RING_MAX_BYTES (64u << 20)
+#define RING_LEAST_BYTES (256u << 10) /* a smaller ring cannot hold a second of samples */
+#define COUNTS_A_SECOND 1000 /* guessed rate of events that are no clock, such as page faults */
+#define LARGE_PARTS 16 /* DUET_RECORD_FRAMES records of a deep stack: 4,000 frames */
+#define ENTRIES_MIN 64
+#define HASH_ENTRY_BYTES 72 /* struct htab_elem and its bucket, kernel/bpf/hashtab.c */
+#define PID_NS_INITIAL 0xeffffffcull /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+#define THREAD_SIZE_MIN (16u << 10)
+
+/* The samples of one CPU. The rate of events that are no clock is not known in advance, so it is guessed. */
+static uint64_t samples_a_second(const struct event_list *events)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < events->len; i++) {
+		const struct event_spec *spec = &events->items[i];
+
+		if (spec->event->program != DUET_PROGRAM_NONE)
+			sum += spec->event->perf.is_clock ? NS_PER_SEC / spec->interval : COUNTS_A_SECOND;
+	}
+	return sum;
+}
+
+/* Room for a second of large samples of every CPU, so that a late loader loses nothing. Few samples are larger. */
+static uint32_t ring_bytes(const struct collector_options *options)
+{
+	uint64_t large = sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(uint64_t) +
+			 (options->keep_all ? LARGE_PARTS * sizeof(struct duet_frames_record) : 0);
+	uint64_t second = samples_a_second(options->events) * large * (uint64_t)libbpf_num_possible_cpus();
+	uint32_t bytes = RING_MIN_BYTES;
+
+	while (bytes < second && bytes < RING_MAX_BYTES)
+		bytes *= 2;
+	return bytes;
+}
+
+/* The inode number of our pid namespace, or 0 in the initial one, where pids need no translation. */
+static uint64_t pid_namespace(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == PID_NS_INITIAL)
+		return 0;
+	return st.st_ino;
+}
+
+static uint32_t kernel_stack_bytes(void)
+{
+	long page = sysconf(_SC_PAGESIZE); /* on arm64 with pages of 64 KiB a kernel stack is one page */
+
+	return page > THREAD_SIZE_MIN ? (uint32_t)page : THREAD_SIZE_MIN;
+}
+
+static void configure_events(struct duet_config *config, const struct event_list *events)
+{
+	config->perf_events = (uint8_t)event_list_count(events, DUET_PROGRAM_PERF);
+	for (size_t i = 0; i < events->len; i++) {
+		const struct event_spec *spec = &events->items[i];
+
+		if (spec->event->program != DUET_PROGRAM_NONE)
+			config->event_of[spec->event->program] = (uint8_t)i;
+		config->events[i] = (struct duet_event){
+			.tick_weight = programs_perf_period(spec),
+			.gap = (uint32_t)(spec->interval / programs_perf_period(spec)),
+			.is_clock = spec->event->perf.is_clock,
+			.may_signal = spec->event->may_signal,
+		};
+	}
+}
+
+static void configure(struct duet_config *config, const struct collector_options *options)
+{
+	configure_events(config, options->events);
+	config->pidns_inum = pid_namespace();
+	config->user_stack_depth =
+		options->user_depth < DUET_MAX_WALK ? options->user_depth : DUET_MAX_WALK;
+	config->kernel_stack_depth = options->kernel_depth < DUET_MAX_STACK ? options->kernel_depth : DUET_MAX_STACK;
+	config->keep_all = options->keep_all;
+	config->filter_targets = options->targets != NULL;
+	config->follow_forks = options->follow_forks;
+	config->cgroup_id = options->cgroup_id;
+	if (options->comm)
+		snprintf(config->comm, sizeof(config->comm), "%s", options->comm);
+	config->signals = options->signals;
+	config->has_task_pt_regs = probe_has_task_pt_regs();
+	config->kernel_stack_bytes = kernel_stack_bytes();
+}
+
+/*
+ * Sizes the maps that hold only targets if children do not become targets. It matters because the kernel allocates all
+ * entries at once.
+ */
+static int size_by_targets(struct duet_bpf *bpf, size_t targets)
+{
+	struct bpf_map *const maps[] = {
+		bpf->maps.targets,
+		bpf->maps.jvms,
+		bpf->maps.jvm_layouts,
+		bpf->maps.unwind_processes,
+	};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(maps) / sizeof(*maps); i++)
+		err = bpf_map__set_max_entries(maps[i], targets > ENTRIES_MIN ? (uint32_t)targets : ENTRIES_MIN);
+	return err;
+}
+
+/* For a few processes, tables for a whole host are not necessary. */
+static int size_for_targets(struct duet_bpf *bpf, const struct collector_options *options)
+{
+	int err = 0;
+
+	if (!options->follow_forks)
+		err = size_by_targets(bpf, options->target_count);
+	if (!err)
+		err = bpf_map__set_max_entries(bpf->maps.unwind_rows, DUET_UNWIND_MAX_ROWS / 2);
+	if (!err)
+		err = bpf_map__set_max_entries(bpf->maps.unwind_pages, DUET_UNWIND_MAX_PAGES / 2);
+	if (!err)
+		err = bpf_map__set_max_entries(bpf->maps.unwind_mappings, DUET_UNWIND_MAX_MAPPINGS / 4);
+	return err;
+}
+
+/* Limits a map to the entries that fit into `bytes`, but leaves at least ENTRIES_MIN. Never makes it larger. */
+static int size_by_share(struct bpf_map *map, size_t bytes, size_t entry_bytes)
+{
+	uint32_t entries = bpf_map__max_entries(map);
+
+	if (bytes / entry_bytes < entries)
+		entries = bytes / entry_bytes > ENTRIES_MIN ? (uint32_t)(bytes / entry_bytes) : ENTRIES_MIN;
+	return bpf_map__set_max_entries(map, entries);
+}
+
+static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
+{
+	struct {
+		struct bpf_map *map;
+		size_t entry_bytes; /* for hashes, with the kernel's own bytes for each entry */
+		unsigned share; /* in 64ths of the limit */
+	} const shares[] = {
+		{bpf->maps.unwind_rows, sizeof(struct duet_unwind_row), 32},
+		{bpf->maps.unwind_pages, sizeof(struct duet_unwind_page), 5},
+		{bpf->maps.unwind_mappings, sizeof(struct duet_unwind_mapping), 6},
+		{bpf->maps.unwind_processes, HASH_ENTRY_BYTES + sizeof(struct duet_unwind_process), 3},
+		{bpf->maps.jvms, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_target), 1},
+		{bpf->maps.jvm_layouts, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_entry), 2},
+	};
+	uint32_t ring = bpf_map__max_entries(bpf->maps.ring);
+	int err;
+
+	while (ring > RING_LEAST_BYTES && ring > bytes / 16)
+		ring /= 2;
+	err = bpf_map__set_max_entries(bpf->maps.ring, ring);
+	for (size_t i = 0; !err && i < sizeof(shares) / sizeof(*shares); i++)
+		err = size_by_share(shares[i].map, bytes / 64 * shares[i].share, shares[i].entry_bytes);
+	return err;
+}
+
+/* Only a program of another kind can be interrupted by a perf event. */
+static int size_levels(struct duet_bpf *bpf, const struct event_list *events)
+{
+	size_t cannot = event_list_count(events, DUET_PROGRAM_PERF) + event_list_count(events, DUET_PROGRAM_NONE);
+	uint32_t levels = cannot < events->len ? DUET_MAX_LEVELS : 1;
+	int err = bpf_map__set_max_entries(bpf->maps.scratch, levels);
+
+	return err ? err : bpf_map__set_max_entries(bpf->maps.unwind_known, levels);
+}
+
+static int size_maps(struct duet_bpf *bpf, const struct collector_options *options)
+{
+	int err = bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(options));
+
+	if (!err)
+		err = size_levels(bpf, options->events);
+	if (!err && options->targets)
+		err = size_for_targets(bpf, options);
+	if (!err && options->max_bytes)
+		err = size_by_limit(bpf, options->max_bytes);
+	return err;
+}
+
+/* Chooses the programs, of which only those that the events need are loaded. */
+static int choose(struct programs *chosen, const struct event_list *events)
+{
+	const struct duet_bpf *bpf = chosen->bpf;
+#define PROGRAM(name, program) [DUET_PROGRAM_##name] = bpf->progs.program,
+	struct bpf_program *const programs[] = {DUET_PROGRAMS(PROGRAM)};
+	int err = 0;
+
+	memcpy(chosen->of, programs, sizeof(programs));
+	if (chosen->uses_cookie)
+		chosen->of[DUET_PROGRAM_PERF] = bpf->progs.perf_cookie;
+	for (size_t i = 0; !err && i < events->len; i++) {
+		enum duet_program program = events->items[i].event->program;
+
+		if (program != DUET_PROGRAM_NONE)
+			err = bpf_program__set_autoload(chosen->of[program], true);
+	}
+	return err;
+}
+
+static int load(struct programs *ret, const struct collector_options *options, bool use_cookie)
+{
+	struct programs loaded = {.bpf = duet_bpf__open(), .uses_cookie = use_cookie};
+	int err;
+
+	if (!loaded.bpf)
+		return -errno;
+	configure(&loaded.bpf->rodata->duet_config, options);
+	err = choose(&loaded, options->events);
+	if (err == 0)
+		err = size_maps(loaded.bpf, options);
+	if (err == 0)
+		err = duet_bpf__load(loaded.bpf);
+	if (err < 0)
+		duet_bpf__destroy(loaded.bpf);
+	else
+		*ret = loaded;
+	return err;
+}
+
+/* A kernel that has the function for cookies may still refuse it to this kind of program. */
+int programs_load(struct programs *ret, const struct collector_options *options)
+{
+	if (!options->no_cookie && probe_has_signal_cookie() && load(ret, options, true) == 0)
+		return 0;
+	return load(ret, options, false);
+}
+
+void programs_unload(struct programs *programs)
+{
+	duet_bpf__destroy(programs->bpf);
+}
+
+uint64_t programs_perf_period(const struct event_spec *spec)
+{
+	return spec->event->perf.is_clock ? spec->interval : 1;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* The BPF programs of one recording: which of them are loaded, how they are configured, how large their maps are. */
+#ifndef COLLECT_PROGRAMS_H
+#define COLLECT_PROGRAMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "duet_config.h"
+
+struct bpf_program;
+struct collector_options;
+struct duet_bpf;
+struct event_spec;
+
+struct programs {
+	struct duet_bpf *bpf; /* NULL before the load */
+	struct bpf_program *of[DUET_PROGRAM_MAX];
+	bool uses_cookie;
+};
+
+/* Loads the programs, with signal cookies if the kernel has them. Returns 0, or -errno and leaves *ret unchanged. */
+int programs_load(struct programs *ret, const struct collector_options *options);
+void programs_unload(struct programs *programs);
+
+/* A clock ticks at the interval. Of other events BPF sees each one, and samples one per interval. */
+uint64_t programs_perf_period(const struct event_spec *spec);
+
+#endif
