@@ -9,7 +9,9 @@
 #include <cmocka.h>
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -40,6 +42,85 @@ static void finds_what_libc_exports(void **state)
 	}
 	assert_int_equal(memory_symbol("gHotSpotVMStructs"), 0);
 	assert_int_equal(memory_symbol(""), 0);
+}
+
+#define NAMES 40
+
+/* The image of a library with the hash table of the System V ABI only, as with --hash-style=sysv. */
+struct old_library {
+	Elf64_Ehdr head;
+	Elf64_Phdr parts[2];
+	Elf64_Dyn dynamic[4];
+	Elf64_Sym symbols[NAMES + 1];
+	uint32_t buckets, count, bucket[7], next[NAMES + 1];
+	char strings[16 * (NAMES + 1)];
+};
+
+static uint32_t elf_hash(const char *name)
+{
+	uint32_t hash = 0, high;
+
+	while (*name) {
+		hash = (hash << 4) + (unsigned char)*name++;
+		high = hash & 0xf0000000;
+		hash ^= high >> 24;
+		hash &= ~high;
+	}
+	return hash;
+}
+
+static void add_name(struct old_library *library, uint32_t index)
+{
+	char *name = library->strings + 16 * index;
+	uint32_t *bucket;
+
+	snprintf(name, 16, "gExported%u", index * 7919);
+	bucket = &library->bucket[elf_hash(name) % library->buckets];
+	library->symbols[index] = (Elf64_Sym){.st_name = 16 * index, .st_value = 64 + index};
+	library->next[index] = *bucket;
+	*bucket = index;
+}
+
+static void make_old_library(struct old_library *library)
+{
+	*library = (struct old_library){
+		.head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64},
+			 .e_phoff = offsetof(struct old_library, parts),
+			 .e_phentsize = sizeof(Elf64_Phdr),
+			 .e_phnum = 2},
+		.parts = {{.p_type = PT_LOAD},
+			  {.p_type = PT_DYNAMIC, .p_vaddr = offsetof(struct old_library, dynamic)}},
+		.dynamic = {{.d_tag = DT_SYMTAB, .d_un.d_ptr = offsetof(struct old_library, symbols)},
+			    {.d_tag = DT_STRTAB, .d_un.d_ptr = offsetof(struct old_library, strings)},
+			    {.d_tag = DT_HASH, .d_un.d_ptr = offsetof(struct old_library, buckets)}},
+		.buckets = 7,
+		.count = NAMES + 1,
+	};
+	for (uint32_t i = 1; i <= NAMES; i++)
+		add_name(library, i);
+}
+
+static void finds_by_the_old_hash_table(void **state)
+{
+	static struct old_library library;
+	char name[16];
+
+	(void)state;
+	make_old_library(&library);
+	assert_int_equal(memory_open(getpid(), (uintptr_t)&library), 0);
+	for (uint32_t i = 1; i <= NAMES; i++) {
+		snprintf(name, sizeof(name), "gExported%u", i * 7919);
+		assert_int_equal(memory_symbol(name), (uintptr_t)&library + 64 + i);
+	}
+	assert_int_equal(memory_symbol("gExported"), 0);
+	assert_int_equal(memory_symbol(""), 0);
+	for (uint32_t i = 1; i <= NAMES; i++) /* chains without an end */
+		library.next[i] = i;
+	memory_renew();
+	assert_int_equal(memory_symbol("gExported"), 0);
+	library.buckets = 0;
+	memory_renew();
+	assert_int_equal(memory_symbol("gExported7919"), 0);
 }
 
 static void is_no_library(void **state)
@@ -110,6 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_libc_exports),
+		cmocka_unit_test(finds_by_the_old_hash_table),
 		cmocka_unit_test(is_no_library),
 		cmocka_unit_test(reads_up_to_what_is_mapped),
 		cmocka_unit_test(keeps_pages_until_renewed),

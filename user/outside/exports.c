@@ -61,13 +61,15 @@ int exports_open(struct exports *exports, uintptr_t image)
 		else if (tag == DT_STRTAB)
 			exports->strings = address_of(exports, value);
 		else if (tag == DT_GNU_HASH)
+			exports->gnu_hash = address_of(exports, value);
+		else if (tag == DT_HASH)
 			exports->hash = address_of(exports, value);
 	}
-	return exports->symbols && exports->strings && exports->hash ? 0 : -ENOEXEC;
+	return exports->symbols && exports->strings && (exports->gnu_hash || exports->hash) ? 0 : -ENOEXEC;
 }
 
 /* dl_new_hash() of glibc's elf/dl-lookup.c, as the DT_GNU_HASH table uses it. */
-static uint32_t hash_of(const char *name)
+static uint32_t gnu_hash_of(const char *name)
 {
 	uint32_t hash = 5381;
 
@@ -88,15 +90,27 @@ static uintptr_t symbol_at(const struct exports *exports, uint32_t index, const 
 	return symbol.st_value && !strcmp(text, name) ? exports->bias + symbol.st_value : 0;
 }
 
-/* The table: number of buckets, first hashed symbol, words of a bloom filter, its shift; filter; buckets; chains. */
-uintptr_t exports_find(const struct exports *exports, const char *name)
+/* elf_hash() of the System V ABI. */
+static uint32_t hash_of(const char *name)
 {
-	uint32_t hash = hash_of(name), head[4], index, word;
+	uint32_t hash = 0;
+
+	for (; *name; name++) {
+		hash = (hash << 4) + (unsigned char)*name;
+		hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
+	}
+	return hash;
+}
+
+/* The table: number of buckets, first hashed symbol, words of a bloom filter, its shift; filter; buckets; chains. */
+static uintptr_t find_by_gnu_hash(const struct exports *exports, const char *name)
+{
+	uint32_t hash = gnu_hash_of(name), head[4], index, word;
 	uintptr_t buckets, chains, found = 0;
 
-	if (!copy(head, exports->hash, sizeof(head)) || !head[0])
+	if (!copy(head, exports->gnu_hash, sizeof(head)) || !head[0])
 		return 0;
-	buckets = exports->hash + sizeof(head) + (uint64_t)head[2] * sizeof(uint64_t);
+	buckets = exports->gnu_hash + sizeof(head) + (uint64_t)head[2] * sizeof(uint64_t);
 	chains = buckets + (uint64_t)head[0] * sizeof(uint32_t);
 	index = memory_int(buckets + hash % head[0] * sizeof(uint32_t));
 	if (index < head[1])
@@ -109,4 +123,26 @@ uintptr_t exports_find(const struct exports *exports, const char *name)
 			break;
 	}
 	return found;
+}
+
+/* The table: number of buckets, number of symbols; buckets; the next symbol of each. Index 0 ends a bucket. */
+static uintptr_t find_by_hash(const struct exports *exports, const char *name)
+{
+	uint32_t head[2], index;
+	uintptr_t buckets, found = 0;
+
+	if (!copy(head, exports->hash, sizeof(head)) || !head[0])
+		return 0;
+	buckets = exports->hash + sizeof(head);
+	index = memory_int(buckets + hash_of(name) % head[0] * sizeof(uint32_t));
+	for (int i = 0; i < MAX_CHAIN && !found && index && index < head[1]; i++) {
+		found = symbol_at(exports, index, name);
+		index = memory_int(buckets + ((uint64_t)head[0] + index) * sizeof(uint32_t));
+	}
+	return found;
+}
+
+uintptr_t exports_find(const struct exports *exports, const char *name)
+{
+	return exports->gnu_hash ? find_by_gnu_hash(exports, name) : find_by_hash(exports, name);
 }

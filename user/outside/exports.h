@@ -13,10 +13,11 @@ struct exports {
 	uintptr_t bias; /* what is added to the file's virtual addresses */
 	uintptr_t symbols; /* DT_SYMTAB */
 	uintptr_t strings; /* DT_STRTAB */
-	uintptr_t hash; /* DT_GNU_HASH */
+	uintptr_t gnu_hash; /* DT_GNU_HASH; 0: there is none */
+	uintptr_t hash; /* DT_HASH; 0: there is none */
 };
 
-/* `image` is where the ELF header is mapped. Returns 0, or -ENOEXEC when it has no such tables. */
+/* `image` is where the ELF header is mapped. Returns 0, or -ENOEXEC when it has no symbols or neither hash table. */
 int exports_open(struct exports *exports, uintptr_t image);
 /* Returns the symbol's address; 0 when there is none. */
 uintptr_t exports_find(const struct exports *exports, const char *name);
