@@ -547,8 +547,7 @@ static void publish_names(struct duet_jvm_layout *ret)
 	}
 }
 
-/* Returns the value of a JVM flag of type bool; false when it is not found. */
-static bool flag_is_set(const char *name)
+bool jvmstructs_flag_is_set(const char *name)
 {
 	uintptr_t flag = layout.flags_address ? memory_word(layout.flags_address) : 0;
 	size_t count = layout.flag_count_address ? memory_word(layout.flag_count_address) : 0;
@@ -580,7 +579,7 @@ bool jvmstructs_virtual(struct duet_jvm_virtual *ret, bool *ret_reads_objects)
 	result.oop_base = memory_word(layout.oop_base_address);
 	result.oop_shift = memory_byte(layout.oop_shift_address); /* an int, little endian: one byte is enough */
 	*ret = result;
-	*ret_reads_objects = !flag_is_set("UseZGC");
+	*ret_reads_objects = !jvmstructs_flag_is_set("UseZGC");
 	return true;
 }
 

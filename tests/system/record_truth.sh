@@ -182,7 +182,7 @@ expect_virtual_shares() { # ALPHA BETA UNNAMED: patterns of their labels
 	local method
 	need_bpf
 	JVM_OPTS+=(-Xbatch -XX:CompileCommand=quiet '-XX:CompileCommand=dontinline,workload.TwoBusy::spin')
-	RECORD_OPTS=(-t --agent always)
+	RECORD_OPTS=(-t --agent "${AGENT:-always}")
 	record_gated "$jdk" 100us workload.VirtualShares
 	for method in alpha beta unnamed plain; do
 		grep "VirtualShares\.$method;" "$here/out" >"$here/$method"
@@ -209,6 +209,14 @@ jdk_case_shares_of_virtual_threads_with_zgc() {
 	need_jdk 25 "ids with ZGC"
 	JVM_OPTS=(-XX:+UseZGC)
 	expect_virtual_shares "$all" "$all" "$all"
+}
+
+# Their names without an agent.
+jdk_case_shares_of_virtual_threads_read_from_outside() {
+	local alpha='^\\[alpha virtual=[0-9]+\\];' beta='^\\[beta virtual\\];' unnamed='^\\[virtual threads\\];'
+	need_jdk 25 "addresses of the entry"
+	AGENT=never
+	expect_virtual_shares "$alpha" "$beta" "$unnamed"
 }
 
 # Carriers find the next virtual thread to run, which is much of the work when those hardly do any.

@@ -20,7 +20,9 @@
 #include "duet_agent.h"
 #include "jvmstructs.h"
 #include "outside/image.h"
+#include "outside/java_threads.h"
 #include "outside/memory.h"
+#include "outside/objects.h"
 #include "proc/helper.h"
 #include "proc/process.h"
 
@@ -29,6 +31,7 @@
 #define LOOK_FIRST_NS (2 * NS_PER_MS)
 #define LOOK_LAST_NS (100 * NS_PER_MS)
 #define STEP_MS 1
+#define VIRTUAL_SINCE 21 /* this JDK has virtual threads */
 #define LINKED_STEPS 10 /* of 1, 2, 4, … ms: the dynamic linker takes a few milliseconds */
 
 struct outside {
@@ -37,6 +40,9 @@ struct outside {
 	struct image image;
 	struct ring ring;
 	struct duet_jvm_layout layout; /* the last one sent */
+	bool names_threads; /* the JVM tells where it has its threads' names */
+	struct java_threads threads;
+	bool described_virtual; /* the last layout was made when `threads` was known well enough */
 	uintptr_t unloads_at; /* address of the JVM's counter of unloaded classes; 0: it has none */
 	uint64_t unloads; /* its value at … */
 	uint64_t unloads_ns; /* … this time; 0: not read yet */
@@ -160,6 +166,37 @@ static bool has_all_kinds(const struct duet_jvm_layout *layout)
 	return layout->compiled_name && layout->native_name && layout->frameless_names[0];
 }
 
+static bool knows_more_of_threads(const struct outside *outside)
+{
+	return outside->threads.vtable && !outside->described_virtual;
+}
+
+/* How BPF finds out which virtual thread a carrier runs. All 0 until the carriers can be told from other memory. */
+static void describe_virtual(const struct outside *outside, struct duet_jvm_virtual *ret)
+{
+	struct duet_jvm_virtual how;
+	bool reads_objects;
+
+	if (outside->image.java_version < VIRTUAL_SINCE || !outside->threads.vtable ||
+	    !jvmstructs_virtual(&how, &reads_objects))
+		return;
+	how.thread_vtable = outside->threads.vtable;
+	if (reads_objects)
+		objects_describe(&how);
+	if (how.oop_bytes || (how.thread_owner != DUET_JVM_NO_FIELD && how.thread_entry != DUET_JVM_NO_FIELD))
+		*ret = how;
+}
+
+static bool tell_thread(void *context, uint32_t tid, const char *name)
+{
+	struct outside *outside = context;
+	struct duet_thread record = {
+		.time_ns = clock_monotonic_ns(), .tid = tid, .name_len = (uint16_t)strlen(name)};
+	struct ring_part parts[] = {{&record, sizeof(record)}, {name, record.name_len}};
+
+	return ring_write(&outside->ring, DUET_AGENT_THREAD, parts, 2, RING_DROP);
+}
+
 /*
  * Sends the layout when it has changed. There are no jmethodIDs in it: nobody asks the JVM to make them, and since JDK
  * 26 they lead nowhere.
@@ -175,6 +212,8 @@ static void send_layout(struct outside *outside)
 		return;
 	}
 	layout.holder_ids = DUET_JVM_NO_FIELD;
+	describe_virtual(outside, &layout.virtual_threads);
+	outside->described_virtual = outside->threads.vtable;
 	if (!memcmp(&layout, &outside->layout, sizeof(layout)))
 		return;
 	if (!outside->layout.call_stub_return) {
@@ -191,7 +230,11 @@ static void look(struct outside *outside, uint64_t now_ns)
 {
 	outside->look_ns = now_ns + outside->step_ns;
 	outside->step_ns = outside->step_ns < LOOK_LAST_NS / 2 ? outside->step_ns * 2 : LOOK_LAST_NS;
-	if (!has_all_kinds(&outside->layout))
+	if (outside->names_threads && outside->layout.call_stub_return) {
+		memory_renew();
+		java_threads_step(&outside->threads, now_ns, tell_thread, outside);
+	}
+	if (!has_all_kinds(&outside->layout) || knows_more_of_threads(outside))
 		send_layout(outside);
 	(void)is_loaded(outside);
 }
@@ -310,8 +353,11 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 	err = outside.jvm < 0 ? outside.jvm : rights_keep(RIGHT(CAP_SYS_PTRACE));
 	if (!err)
 		err = open_image(&outside, pid, &why);
+	if (!err)
+		outside.names_threads = java_threads_open(outside.image.java_version);
 	if (!begin(&outside, err, why))
 		serve(&outside);
+	java_threads_release(&outside.threads);
 }
 
 /* Forks the reader, and leaves it to init. Its only descriptor is the socket. Returns its pid, or -1. */

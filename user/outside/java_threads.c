@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "outside/java_threads.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "jvmstructs.h"
+#include "outside/memory.h"
+#include "vmstructs.h"
+
+#define AT_ONCE 128 /* threads that one step reads: a millisecond */
+#define MOST_THREADS 65536
+#define RENAMED_NS NS_PER_SEC
+#define HANDLES_SINCE 16 /* since this JDK JavaThread::_threadObj is not the reference, but its address */
+#define PLAIN "Reference Handler" /* each JVM has this thread, and HotSpot starts it as any that Java code starts */
+
+static struct {
+	uintptr_t list_address;
+	struct offset length, threads, object;
+	int version;
+} layout;
+
+static const struct vmstructs_row rows[] = {
+	{"ThreadsSMRSupport", "_java_thread_list", NULL, &layout.list_address}, /* JDK 10+ */
+	{"ThreadsList", "_length", &layout.length, NULL},
+	{"ThreadsList", "_threads", &layout.threads, NULL},
+	{"JavaThread", "_threadObj", &layout.object, NULL},
+};
+
+bool java_threads_open(int version)
+{
+	memset(&layout, 0, sizeof(layout));
+	layout.version = version;
+	return !vmstructs_read(rows, sizeof(rows) / sizeof(rows[0])) && layout.list_address && layout.length.known &&
+	       layout.threads.known && layout.object.known && objects_open(version);
+}
+
+struct found {
+	uint32_t tid;
+	char name[OBJECTS_TEXT_BYTES];
+};
+
+/*
+ * Returns the thread's java.lang.Thread, or 0. The object proves itself by the address of the JavaThread in it, which
+ * the JVM clears before it frees the JavaThread.
+ */
+static uintptr_t object_of(uintptr_t java_thread)
+{
+	uintptr_t at = java_thread + layout.object.value, object;
+
+	if (layout.version >= HANDLES_SINCE)
+		at = memory_word(at);
+	object = at ? objects_follow_root(at) : 0;
+	return object && memory_word(object + objects_thread_fields()->eetop) == java_thread ? object : 0;
+}
+
+static bool read_once(uintptr_t java_thread, struct found *ret)
+{
+	uintptr_t object = object_of(java_thread);
+	int tid = jvmstructs_thread_id(java_thread);
+
+	ret->tid = tid > 0 ? (uint32_t)tid : 0;
+	return object && tid > 0 && objects_text(objects_follow(object + objects_thread_fields()->name), ret->name);
+}
+
+/* The second time is from the JVM's memory as it is then: the collector may have moved objects in between. */
+static bool read_twice(uintptr_t java_thread, struct found *ret)
+{
+	struct found again;
+
+	if (!read_once(java_thread, ret))
+		return false;
+	memory_renew();
+	return read_once(java_thread, &again) && again.tid == ret->tid && !strcmp(again.name, ret->name);
+}
+
+static uint64_t hash_of(uintptr_t java_thread, const struct found *found)
+{
+	return hash_bytes(found->name, strlen(found->name), java_thread);
+}
+
+static void look_at(struct java_threads *threads, uintptr_t java_thread, java_threads_teller tell, void *context)
+{
+	struct found found;
+	uint64_t hash, told;
+
+	if (!java_thread || !read_once(java_thread, &found))
+		return;
+	hash = hash_of(java_thread, &found);
+	if (!map_get(&threads->told, found.tid, &told) || told != hash) {
+		if (!read_twice(java_thread, &found) || !tell(context, found.tid, found.name))
+			return;
+		hash = hash_of(java_thread, &found);
+		if (!strcmp(found.name, PLAIN))
+			threads->vtable = memory_word(java_thread);
+	}
+	(void)map_put(&threads->seen, found.tid, hash);
+}
+
+/* Those that were not seen have ended: their tids may be of other threads soon. */
+static void end_sweep(struct java_threads *threads, uint64_t now_ns)
+{
+	map_release(&threads->told);
+	threads->told = threads->seen;
+	threads->seen = (struct map){0};
+	threads->next = 0;
+	threads->sweep_ns = now_ns + RENAMED_NS;
+}
+
+void java_threads_step(struct java_threads *threads, uint64_t now_ns, java_threads_teller tell, void *context)
+{
+	uintptr_t list = memory_word(layout.list_address), array;
+	uint32_t length, end;
+
+	if (!list || (!threads->next && list == threads->list && now_ns < threads->sweep_ns) || !objects_learn())
+		return;
+	if (!threads->next)
+		threads->list = list;
+	length = memory_int(list + layout.length.value);
+	length = length < MOST_THREADS ? length : MOST_THREADS;
+	array = memory_word(list + layout.threads.value);
+	end = length - threads->next < AT_ONCE || threads->next > length ? length : threads->next + AT_ONCE;
+	for (; threads->next < end; threads->next++)
+		look_at(threads, memory_word(array + threads->next * sizeof(uintptr_t)), tell, context);
+	if (threads->next >= length)
+		end_sweep(threads, now_ns);
+}
+
+void java_threads_release(struct java_threads *threads)
+{
+	map_release(&threads->told);
+	map_release(&threads->seen);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Java objects of a JVM that is read from outside. Collectors move objects, and free the memory of the old copies. So a
+ * reference is followed only while it is one that Java code would follow as it is, and who reads a chain of objects
+ * proves each by its class, and reads the chain a second time.
+ */
+#ifndef OUTSIDE_OBJECTS_H
+#define OUTSIDE_OBJECTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "duet_jvm.h"
+
+#define OBJECTS_TEXT_MAX 1024 /* characters of a string; the rest is cut */
+#define OBJECTS_TEXT_BYTES (3 * OBJECTS_TEXT_MAX + 1)
+
+/* Where java.lang.Thread keeps what is read of it. */
+struct objects_thread_fields {
+	uint16_t name; /* a reference to a String */
+	uint16_t tid; /* 64 bits: Thread.threadId() */
+	uint16_t eetop; /* 64 bits: the address of its JavaThread; 0 when it has none */
+};
+
+/* `version` is the Java version. Returns false when this JVM does not export what is needed. */
+bool objects_open(int version);
+/* Learns the layout of objects. Returns false while the JVM has not loaded the classes of strings and threads. */
+bool objects_learn(void);
+const struct objects_thread_fields *objects_thread_fields(void);
+/* Fills in how the names of virtual threads are read. Nothing is set when references carry colours (ZGC). */
+void objects_describe(struct duet_jvm_virtual *how);
+
+/* Follows a reference in an object. Returns the object; 0 for null, and when it must not be followed now. */
+uintptr_t objects_follow(uintptr_t field);
+/* The same for a reference outside of the heap, which is never compressed. */
+uintptr_t objects_follow_root(uintptr_t at);
+/* Copies a String as UTF-8, with a NUL. Returns false when no String is there. */
+bool objects_text(uintptr_t string, char text[OBJECTS_TEXT_BYTES]);
+
+#endif
