@@ -307,6 +307,11 @@ bench-peers: ## the same beside perf and async-profiler, with Tomcat, javac and 
 	$(Q)$(again) all workloads
 	$(Q)$(bench_settings) tests/bench/peers.sh
 
+bench-attach: ## for how long an attach holds a large JVM, beside async-profiler: ROUNDS=3 JDK=HOME
+	$(Q).ci/packages build bench
+	$(Q)$(again) all workloads
+	$(Q)$(bench_settings) tests/bench/attach.sh
+
 bench-loader: $(O)/tests/bench/loader_replay ## the records of 128 CPUs and 500 JVMs replayed: SECONDS=40 of that host
 	$(Q)tests/bench/loader.sh $(SECONDS)
 
@@ -345,6 +350,6 @@ help: ## this list
 	@printf '\n  O=DIR output folder  V=1 show commands  DEBUG=1 -O0  SAN=address,undefined  STATIC=1\n'
 
 FORCE:
-.PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-peers bench-loader \
-	bench-results cross install packages format clean help FORCE
+.PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-peers bench-attach \
+	bench-loader bench-results cross install packages format clean help FORCE
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -264,17 +264,22 @@ throughput_table() {
 	echo
 }
 
-# Over all workloads.
-figure_table() {
+# Over all workloads: a row for each line "FIGURE FORMAT WORDS..." of the input.
+figure_rows() {
 	local figure format words setting
-	head_row "profiler"
 	while read -r figure format words; do
 		printf '| %s |' "$words"
 		for setting in "${settings[@]}"; do
 			printf ' %s |' "$(spread "$format" "$scratch/$figure".*."${setting/ /.}")"
 		done
 		echo
-	done <<-'END'
+	done
+	echo
+}
+
+figure_table() {
+	head_row "profiler"
+	figure_rows <<-'END'
 		cpu %.2f its process, % of one CPU
 		rss %.0f its process, MB resident
 		descriptors %.0f descriptors opened in the JVM
@@ -287,5 +292,4 @@ figure_table() {
 		safepoint %.2f longest safepoint, ms
 		bytes %.0f bytes written
 	END
-	echo
 }

@@ -8,21 +8,7 @@
 # part there only when ASPROF names one.
 [ -n "${BENCH_APART-}" ] || BENCH_APART=1 exec unshare --mount --propagation private "$0" "$@"
 . "$(dirname "$0")/lib.sh"
-tools=$(dirname "$0")/../matrix
-
-fetch_asprof() {
-	local library
-	jvm_root=$("$tools/root_tree.sh" sid 17 async-profiler-java) || die "Debian's async-profiler cannot be had"
-	mount -t proc proc "$jvm_root/proc"
-	mount --bind "$workloads" "$jvm_root/mnt"
-	JVM_AS=(chroot "$jvm_root")
-	asprof=(chroot "$jvm_root" /usr/bin/asprof)
-	library=$(cd "$jvm_root" && echo usr/lib/*/jni/libasyncProfiler.so)
-	ln -sf "/$library" "$jvm_root/usr/lib/" # where asprof looks
-	workloads=/mnt
-	jdk=$(cd "$jvm_root" && echo usr/lib/jvm/java-17-openjdk-*)
-	jdk=/${jdk%% *}
-}
+. "$(dirname "$0")/asprof.sh"
 
 # ---- workloads that need more than a JVM -----------------------------------------------------------
 

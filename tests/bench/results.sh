@@ -16,6 +16,9 @@ bench_block() {
 	echo "Beside other profilers:"
 	echo
 	"$here/peers.sh"
+	echo "For how long an attach holds the JVM, beside what the JVM does anyway:"
+	echo
+	"$here/attach.sh"
 	echo "The loader alone, records of a large host replayed:"
 	echo
 	"$here/loader.sh"

@@ -340,6 +340,24 @@ expect_attached_beside() { # PID
 	! grep -q ' /tmp/.duet-.* - tmpfs duet ' "/proc/$1/mountinfo" || fail "mounts left"
 }
 
+# ---- what the JVM notices ---------------------------------------------------------------------------
+
+# JDK 21 and later stop all threads for a moment when the first JVMTI environment comes. All else, reading classes and
+# code among it, is done while they run. Their own garbage collections do not count.
+jdk_case_attach_stops_once() {
+	local safepoints=$here/safepoints line
+	need_jdk 11 "log of safepoints"
+	JVM_OPTS=("-Xlog:safepoint:file=$safepoints")
+	start_jvm "$jdk" workload.Many 1000 60
+	line=$(($(wc -l <"$safepoints") + 1))
+	record -p "$jvm" -d 2 -i 10ms -o collapsed -f "$here/out"
+	expect_status 0
+	expect_contains "$here/out" 'workload/Many'
+	safepoints_from "$safepoints" "$line" | sed 's/^/# /' | tee "$here/stops"
+	expect "safepoints" "$(wc -l <"$here/stops")" '<=' 1
+	expect_alive "$jvm"
+}
+
 # ---- another /tmp comes in between ------------------------------------------------------------------
 
 # While duet attaches, at the moment that EVENT names, another folder is mounted over the /tmp of a JVM. It works or

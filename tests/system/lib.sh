@@ -209,6 +209,12 @@ proc_state() {
 	proc_stat "$1" 3
 }
 
+# Prints what a JVM's log of safepoints (-Xlog:safepoint:file=FILE) has from a line on, but for those for its garbage.
+safepoints_from() { # FILE LINE
+	tail -n "+$2" "$1" | grep 'Safepoint "' |
+		grep -vE '"(G1|Serial|Parallel|GenCollect|Collect|CGC|ICBufferFull|Cleanup)'
+}
+
 # Prints utime + stime in ticks.
 cpu_ticks() {
 	echo $(($(proc_stat "$1" 14) + $(proc_stat "$1" 15)))

@@ -43,7 +43,7 @@ public final class Many {
         }
     }
 
-    private static final class Loader extends ClassLoader {
+    static final class Loader extends ClassLoader {
         private final byte[] template;
 
         Loader(byte[] template) {
@@ -59,7 +59,7 @@ public final class Many {
         }
     }
 
-    private static byte[] template() throws IOException {
+    static byte[] template() throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (InputStream in = Many.class.getResourceAsStream("Many$Copy00000.class")) {
             for (int b = in.read(); b >= 0; b = in.read())
