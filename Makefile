@@ -42,8 +42,9 @@ agent_ldflags := -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack 
 	-Wl,-soname,libduet.so -lpthread -lrt
 # For a JVM that preloads the sanitizers' runtime: tests/system/agent_sanitized.sh. The rest of duet is as SAN says.
 agent_sanitize := -fsanitize=address,undefined -fno-sanitize-recover=all
-# libbpf, libelf, zlib, liblzma and jansson go into the executable: one file is a full installation.
-user_libs := -Wl,-Bstatic -lbpf -lelf -lz -llzma -liberty -ljansson $(if $(STATIC),-static,-Wl,-Bdynamic) $(LDFLAGS)
+# libbpf, libelf, zlib, liblzma, jansson and protobuf-c go into the executable: one file is a full installation.
+user_libs := -Wl,-Bstatic -lbpf -lelf -lz -llzma -liberty -ljansson -lprotobuf-c \
+	$(if $(STATIC),-static,-Wl,-Bdynamic) $(LDFLAGS)
 bpf_cflags := -std=gnu11 -O2 -g -target bpf -D__TARGET_ARCH_$(bpf_target_arch) -MMD -MP -Iheaders -Ibpf \
 	-Ivmlinux/$(vmlinux_arch) -idirafter /usr/include -Wall -Wextra -Wno-unused-parameter \
 	-Wno-missing-declarations -Werror
@@ -53,6 +54,9 @@ user_src := $(filter-out user/main.c,$(sort $(wildcard user/*.c user/*/*.c)))
 # Reads JVMs from outside: the agent's code, with the memory of another process (user/outside/memory.h).
 hotspot_obj := $(patsubst jvm-agent/%.c,$(O)/user/outside/%.o,$(wildcard jvm-agent/hotspot/*.c))
 user_obj := $(user_src:%.c=$(O)/%.o) $(hotspot_obj) $(patsubst %.S,$(O)/%.o,$(wildcard user/*/*.S))
+# Formats of protobuf messages, user/profile/x.proto.
+protobuf_gen := $(patsubst user/profile/%.proto,$(O)/gen/%.pb-c,$(wildcard user/profile/*.proto))
+user_obj += $(protobuf_gen:%=%.o)
 agent_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard jvm-agent/*.c jvm-agent/*/*.c)))
 bpf_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
@@ -96,7 +100,17 @@ $(hotspot_obj): $(O)/user/outside/%.o: jvm-agent/%.c $(flags)
 	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Iuser/outside -c -o $@ $<
 
 $(O)/user/outside/%.o: private user_cflags += -Ijvm-agent/hotspot
-$(O)/user/%.o: user/%.c $(O)/gen/duet.skel.h $(flags)
+$(protobuf_gen:%=%.c): $(O)/gen/%.pb-c.c: user/profile/%.proto $(flags)
+	$(call msg,PROTO,$<)
+	$(Q)mkdir -p $(@D) && protoc-c --proto_path=$(<D) --c_out=$(@D) $(<F)
+
+$(protobuf_gen:%=%.h): %.h: %.c ;
+
+$(protobuf_gen:%=%.o): %.o: %.c
+	$(call msg,CC,$<)
+	$(Q)$(CC) $(user_cflags) -c -o $@ $<
+
+$(O)/user/%.o: user/%.c $(O)/gen/duet.skel.h $(protobuf_gen:%=%.h) $(flags)
 	$(call msg,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -c -o $@ $<
 
@@ -264,6 +278,7 @@ test: ## install what is missing, build, and prove every area in minutes: `check
 
 test-all: ## every case, then test-matrix; PART=commit SECONDS=600: system cases beyond `test`, as that commit draws
 	$(Q).ci/packages build test cross
+	$(Q).ci/packages judge || echo "cases that need what is missing are skipped"
 	$(Q)$(again) all workloads $(unit_tests) $(system_programs) $(O)/sanitized/duet
 	$(Q)$(if $(PART),tests/run $(TEST_OPTIONS) -x tests/core -s $(PART) -t $(SECONDS) $(system_tests),\
 		tests/run $(unit_tests) $(system_tests) && $(MAKE) --no-print-directory test-matrix)

@@ -116,17 +116,10 @@ static int add_files(struct session_options *session, const struct opt_strings *
 /* For "out" or "out.html" and the formats col and flamegraph, the files are out.col and out.html. */
 static int add_named(struct session_options *session, const struct writer *writer, const char *file)
 {
-	const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash : file, '.');
-	size_t stem = strlen(file);
+	size_t stem = writer_stem(file);
 	char *expanded;
 	struct buf path;
 
-	for (size_t i = 0; dot && writers[i]; i++) {
-		size_t len = strcspn(writers[i]->extensions, ",");
-
-		if (!strncmp(dot + 1, writers[i]->extensions, len) && !dot[1 + len])
-			stem = (size_t)(dot - file);
-	}
 	buf_init(&path);
 	buf_printf(&path, "%.*s.%.*s", (int)stem, file, (int)strcspn(writer->extensions, ","), writer->extensions);
 	expanded = expand_file(session, path.data);

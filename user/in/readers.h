@@ -7,5 +7,6 @@
 
 extern const struct reader reader_collapsed;
 extern const struct reader reader_duet;
+extern const struct reader reader_pprof;
 
 #endif

@@ -71,6 +71,8 @@ struct writer {
 /* Returns NULL if the name is unknown. By path, the extension decides; an unknown one means `text`. */
 const struct writer *writer_by_name(const char *name);
 const struct writer *writer_by_path(const char *path);
+/* The length of the path without the extension that chooses a writer; the whole length if there is none. */
+size_t writer_stem(const char *path);
 /* All writers; ends with NULL. */
 extern const struct writer *const writers[];
 

@@ -13,6 +13,7 @@ const struct writer *const writers[] = {
 	&writer_col,
 	&writer_text,
 	&writer_duet,
+	&writer_pprof,
 	NULL,
 };
 
@@ -40,15 +41,35 @@ const struct writer *writer_by_name(const char *name)
 	return NULL;
 }
 
-const struct writer *writer_by_path(const char *path)
+/* The writer that the end of the file name chooses, after *ret_stem bytes and a dot; NULL if there is none. */
+static const struct writer *writer_of_name(const char *path, size_t *ret_stem)
 {
 	const char *slash = strrchr(path, '/');
-	const char *dot = strrchr(slash ? slash : path, '.');
 
-	for (size_t i = 0; dot && writers[i]; i++)
-		if (list_has(writers[i]->extensions, dot + 1))
-			return writers[i];
-	return &writer_text;
+	/* The first dot that will do, so that x.pb.gz is found before x.gz. */
+	for (const char *dot = strchr(slash ? slash : path, '.'); dot; dot = strchr(dot + 1, '.'))
+		for (size_t i = 0; writers[i]; i++)
+			if (list_has(writers[i]->extensions, dot + 1)) {
+				*ret_stem = (size_t)(dot - path);
+				return writers[i];
+			}
+	return NULL;
+}
+
+const struct writer *writer_by_path(const char *path)
+{
+	size_t stem;
+	const struct writer *writer = writer_of_name(path, &stem);
+
+	return writer ? writer : &writer_text;
+}
+
+size_t writer_stem(const char *path)
+{
+	size_t stem = strlen(path);
+
+	(void)writer_of_name(path, &stem);
+	return stem;
 }
 
 const char *writer_event(const struct profile *profile, const struct writer_options *options)
@@ -89,8 +110,11 @@ bool writer_shows_processes(const struct profile *profile, const struct writer_o
 
 void writer_event_file(const char *file, const char *event, struct buf *ret)
 {
+	size_t stem = writer_stem(file);
 	const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash : file, '.');
-	size_t stem = dot ? (size_t)(dot - file) : strlen(file);
+
+	if (dot && !file[stem])
+		stem = (size_t)(dot - file);
 
 	buf_printf(ret, "%.*s.%s%s", (int)stem, file, event, file + stem);
 }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* A pprof file, compressed or not. What was read is written, and read again the same. */
+#include <stdio.h>
+
+#include "fuzz.h"
+#include "in/readers.h"
+#include "out/writer.h"
+
+static int read_bytes(struct profile *profile, const void *bytes, size_t len)
+{
+	struct reader_source source;
+	struct buf why;
+	char path[32];
+	int fd = input_file(bytes, len), err;
+
+	buf_init(&why);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	FUZZ_CHECK(!profile_init(profile) && !reader_open(&source, path, &why));
+	(void)reader_pprof.claims(source.start, source.start_len);
+	err = reader_pprof.read(profile, &source, &why);
+	FUZZ_CHECK(err <= 0 && !err == !why.len);
+	reader_close(&source);
+	buf_release(&why);
+	close(fd);
+	return err;
+}
+
+static char *write_as(const char *writer, const struct profile *profile, uint32_t event, size_t *ret_len)
+{
+	struct writer_options options;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_len);
+
+	writer_options_default(&options);
+	options.style = (struct frame_style){.signatures = true, .annotate = true, .libraries = true, .lines = true};
+	options.event = event;
+	options.threads = true;
+	FUZZ_CHECK(out && !writer_by_name(writer)->write(profile, &options, out));
+	fclose(out);
+	return text;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct profile first, second;
+	size_t len;
+
+	if (!read_bytes(&first, data, size)) {
+		char *file = write_as("pprof", &first, 0, &len);
+
+		FUZZ_CHECK(!read_bytes(&second, file, len));
+		free(file);
+		FUZZ_CHECK(first.events.len >= second.events.len);
+		for (uint32_t i = 0; i < second.events.len; i++)
+			free(write_as("collapsed", &second, i, &len));
+		profile_release(&second);
+	}
+	profile_release(&first);
+	return 0;
+}

@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 300
+# Formats for other tools: what was recorded is the same after a round trip, and for the tools themselves.
+. "$(dirname "$0")/lib.sh"
+
+convert() {
+	run_duet convert "$@"
+	expect_status 0
+}
+
+expect_same() { # FILE FILE
+	cmp -s "$1" "$2" || fail "$(basename "$1") and $(basename "$2") differ: $(diff "$1" "$2" | head -n 4)"
+	expect_file "$1"
+}
+
+# A JVM and other processes, CPU time and page faults: $here/a.duet
+record_mixed() {
+	need_bpf
+	record -e cpu,page-faults -i 1ms -f "$here/a.duet" -- bash -c \
+		'ls -lR /usr/lib >/dev/null; exec "$0" -cp "$1" shop.Demo & sleep 4; kill $!' \
+		"$(any_jdk)/bin/java" "$DUET_BUILD/workloads"
+	expect_status 0
+}
+
+# Collapsed stacks of $here/a.duet and of $here/a.EXTENSION made from it are equal, in each style.
+round_trip() { # EXTENSION
+	local style event
+	convert "$here/a.duet" "$here/a.$1"
+	for style in '' -t --total '-a -g -l --lines' '-s -X vfs_statx' '--by=container,process,thread'; do
+		for event in cpu page-faults; do
+			# shellcheck disable=SC2086
+			convert $style -e $event "$here/a.duet" "$here/want.collapsed"
+			# shellcheck disable=SC2086
+			convert $style -e $event "$here/a.$1" "$here/got.collapsed"
+			expect_same "$here/got.collapsed" "$here/want.collapsed"
+		done
+	done
+}
+
+case_pprof_round_trip() {
+	record_mixed
+	round_trip pb.gz
+	gzip -dc "$here/a.pb.gz" >"$here/plain"
+	convert -e page-faults "$here/plain" "$here/plain.collapsed"
+	convert -e page-faults "$here/a.duet" "$here/want.collapsed"
+	expect_same "$here/plain.collapsed" "$here/want.collapsed"
+}
+
+# Go's own reader: its sums of each function are those of collapsed stacks.
+case_pprof_for_go() {
+	command -v go >/dev/null || skip "no go"
+	export HOME=$here GOFLAGS=-mod=mod GO111MODULE=off
+	record_mixed
+	convert "$here/a.duet" "$here/a.pb.gz"
+	convert -e cpu --by=thread "$here/a.duet" "$here/a.collapsed"
+	go tool pprof -raw "$here/a.pb.gz" >"$here/raw" 2>"$here/why" || fail "go: $(cat "$here/why")"
+	expect_contains "$here/raw" '^cpu_samples/count cpu/nanoseconds\[dflt\] page-faults_samples/count '
+	expect_contains "$here/raw" '^ +container:\[[^]]+\] process:\[java\] thread:\[[^]]+\]$'
+	expect "samples" "$(awk '/^Locations/ { exit } / [0-9]+ +[0-9]+ +[0-9]+: / { n += $1 } END { print n }' \
+		"$here/raw")" == "$(total "$here/a.collapsed")"
+	go tool pprof -top -nodecount=100000 -nodefraction=0 -sample_index=cpu_samples "$here/a.pb.gz" \
+		>"$here/top" 2>"$here/why" || fail "go: $(cat "$here/why")"
+	# "flat flat% sum% cum cum% name" against the leaves of collapsed stacks
+	sed -nE '1,/ cum%/d; s/ \(inline\)$//; s/^ *([1-9][0-9]*) +[^ ]+ +[^ ]+ +[^ ]+ +[^ ]+ +/\1 /p' "$here/top" |
+		grep -v '[<:(]' | sort >"$here/flat.go" # it shortens names of C++
+	awk '{ n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); sum[$0] += n } END { for (i in sum) print sum[i], i }' \
+		"$here/a.collapsed" |
+		grep -v '[<:(]' | sort >"$here/flat.duet"
+	expect_same "$here/flat.go" "$here/flat.duet"
+}
+
+run_cases "$@"

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* pprof files, written and read; gzip. */
+#include "fixtures/profiles.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "in/inflate.h"
+#include "in/reader.h"
+#include "profile/pprof.h"
+
+static int open_bytes(struct reader_source *source, const void *bytes, size_t len)
+{
+	int fd = memfd_create("pprof", MFD_CLOEXEC), err;
+	char path[32];
+	struct buf why;
+
+	buf_init(&why);
+	assert_int_equal(write(fd, bytes, len), len);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	err = reader_open(source, path, &why);
+	buf_release(&why);
+	close(fd);
+	return err;
+}
+
+static int read_bytes(struct profile *profile, const void *bytes, size_t len, struct buf *why)
+{
+	struct reader_source source;
+	int err;
+
+	assert_int_equal(profile_init(profile), 0);
+	assert_int_equal(open_bytes(&source, bytes, len), 0);
+	err = reader_read(&source, profile, why);
+	reader_close(&source);
+	return err;
+}
+
+static char *write_pprof(const struct profile *profile, size_t *ret_len)
+{
+	struct writer_options options;
+	char *bytes = NULL;
+	FILE *out = open_memstream(&bytes, ret_len);
+
+	assert_non_null(out);
+	writer_options_default(&options);
+	assert_int_equal(writer_by_path("a.b/x.pb.gz")->write(profile, &options, out), 0);
+	fclose(out);
+	return bytes;
+}
+
+static void assert_same_stacks(const struct profile *a, const struct profile *b, const struct writer_options *options)
+{
+	char *first = written("collapsed", a, options), *second = written("collapsed", b, options);
+
+	assert_string_equal(first, second);
+	free(first);
+	free(second);
+}
+
+/* Every kind of frame, hostile names, threads, weights, losses and facts. */
+static void round_trip_keeps_all_but_times(void **state)
+{
+	struct profile first, second;
+	struct writer_options options;
+	struct buf why;
+	size_t len;
+	char *file;
+
+	(void)state;
+	buf_init(&why);
+	profile_of_everything(&first);
+	first.processes = PROFILE_ALWAYS;
+	first.start_realtime_ns = 1700000000 * (1000 * MS);
+	first.end_ns = first.start_ns + 5 * MS;
+	file = write_pprof(&first, &len);
+	assert_int_equal(read_bytes(&second, file, len, &why), 0);
+	writer_options_default(&options);
+	assert_same_stacks(&first, &second, &options);
+	options.style = (struct frame_style){.signatures = true, .annotate = true, .libraries = true, .lines = true};
+	options.threads = options.processes = options.total = true;
+	assert_same_stacks(&first, &second, &options);
+	assert_int_equal(writer_groups_parse(options.by, "container"), 0);
+	assert_same_stacks(&first, &second, &options);
+	assert_int_equal(second.processes, PROFILE_ALWAYS);
+	assert_int_equal(second.losses.len, 1);
+	assert_int_equal(second.losses.items[0].count, 7);
+	assert_int_equal(second.facts.len, 2);
+	assert_string_equal(intern_text(&second.strings, second.facts.items[0].value), "cpu every 10 ms");
+	assert_int_equal(second.start_ns, first.start_realtime_ns);
+	assert_int_equal(second.end_ns - second.start_ns, 5 * MS);
+	assert_int_equal(second.events.items[0].interval, 10 * MS);
+	profile_release(&first);
+	profile_release(&second);
+	buf_release(&why);
+	free(file);
+}
+
+/* Written by Go 1.19's runtime/pprof, with an inlined function; what its own tool says of it: 22 samples. */
+static void file_of_go(void **state)
+{
+	struct writer_options options;
+	struct profile profile;
+	struct buf file, why;
+	char *text;
+
+	(void)state;
+	buf_init(&file);
+	buf_init(&why);
+	assert_int_equal(io_read_file(AT_FDCWD, "tests/fixtures/go_cpu.pb.gz", 1 << 20, &file), 0);
+	assert_int_equal(read_bytes(&profile, file.data, file.len, &why), 0);
+	writer_options_default(&options);
+	text = written("collapsed", &profile, &options);
+	assert_string_equal(text, "runtime.main;main.main 4\nruntime.main;main.main;main.work 18\n");
+	free(text);
+	options.total = true;
+	text = written("collapsed", &profile, &options);
+	assert_string_equal(text, "runtime.main;main.main 40000000\nruntime.main;main.main;main.work 180000000\n");
+	free(text);
+	assert_int_equal(profile.events.len, 1);
+	assert_string_equal(intern_text(&profile.strings, profile.events.items[0].name), "cpu");
+	assert_int_equal(profile.events.items[0].interval, 10 * MS);
+	assert_int_equal(profile.end_ns - profile.start_ns, 0x1804ba9b);
+	profile_release(&profile);
+
+	/* Cut anywhere, it is refused with a sentence. */
+	for (size_t len = 30; len < file.len; len++) {
+		buf_clear(&why);
+		assert_true(read_bytes(&profile, file.data, len, &why) < 0);
+		assert_true(why.len > 0);
+		profile_release(&profile);
+	}
+	buf_release(&file);
+	buf_release(&why);
+}
+
+/* A file of one sample of cpu/nanoseconds, as the given function changes it. */
+static void refused(void (*change)(Pprof__Profile *), const char *cause)
+{
+	char *strings[] = {(char *)"", (char *)"cpu", (char *)"nanoseconds", (char *)"f"};
+	Pprof__Profile file = PPROF__PROFILE__INIT;
+	Pprof__ValueType type = PPROF__VALUE_TYPE__INIT, *types = &type;
+	Pprof__Function function = PPROF__FUNCTION__INIT, *functions = &function;
+	Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
+	Pprof__Location location = PPROF__LOCATION__INIT, *locations = &location;
+	Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples = &sample;
+	int64_t value = 5;
+	uint64_t id = 1;
+	struct profile profile;
+	uint8_t bytes[512];
+	struct buf why;
+	int err;
+
+	file.n_strings = 4, file.strings = strings;
+	type.type = 1, type.unit = 2, file.n_value_types = 1, file.value_types = &types;
+	function.id = 1, function.name = 3, file.n_functions = 1, file.functions = &functions;
+	line.function = 1, location.id = 1, location.n_lines = 1, location.lines = &lines;
+	file.n_locations = 1, file.locations = &locations;
+	sample.n_locations = 1, sample.locations = &id, sample.n_values = 1, sample.values = &value;
+	file.n_samples = 1, file.samples = &samples;
+	if (change)
+		change(&file);
+	buf_init(&why);
+	err = read_bytes(&profile, bytes, pprof__profile__pack(&file, bytes), &why);
+	if (cause)
+		assert_non_null(strstr(why.data, cause));
+	assert_int_equal(err, cause ? -EINVAL : 0);
+	profile_release(&profile);
+	buf_release(&why);
+}
+
+static void no_locations(Pprof__Profile *file)
+{
+	file->n_locations = 0;
+}
+
+static void no_functions(Pprof__Profile *file)
+{
+	file->n_functions = 0;
+}
+
+static void no_strings(Pprof__Profile *file)
+{
+	file->n_strings = 0;
+}
+
+static void no_value_types(Pprof__Profile *file)
+{
+	file->n_value_types = 0;
+}
+
+static void no_mapping(Pprof__Profile *file)
+{
+	file->locations[0]->mapping = 7;
+}
+
+static void no_values(Pprof__Profile *file)
+{
+	file->samples[0]->n_values = 0;
+}
+
+static void negative(Pprof__Profile *file)
+{
+	file->samples[0]->values[0] = -1;
+}
+
+static void too_large(Pprof__Profile *file)
+{
+	file->samples[0]->values[0] = INT64_MAX;
+}
+
+static void string_outside(Pprof__Profile *file)
+{
+	file->functions[0]->name = 4;
+}
+
+static void refuses_what_does_not_fit(void **state)
+{
+	(void)state;
+	refused(NULL, NULL);
+	refused(no_locations, "a sample refers to location 1, which the file does not have");
+	refused(no_functions, "a location refers to function 1, which the file does not have");
+	refused(no_mapping, "a location refers to mapping 7, which the file does not have");
+	refused(no_strings, "the file has no string table");
+	refused(no_value_types, "the file has no value types");
+	refused(no_values, "a sample has 0 values of 1");
+	refused(negative, "negative");
+	refused(too_large, "too large");
+	refused(string_outside, "a function refers to a string that the file does not have");
+}
+
+/* A small file with large contents ends at the limit; the same with the right size is read. */
+static void inflating_is_bounded(void **state)
+{
+	size_t size = 8 << 20, packed_len = compressBound(size) + 64;
+	unsigned char *zeros = calloc(1, size), *packed = malloc(packed_len);
+	z_stream z = {.next_in = zeros, .avail_in = (uInt)size, .next_out = packed, .avail_out = (uInt)packed_len};
+	struct reader_source source;
+	struct buf contents, why;
+
+	(void)state;
+	buf_init(&contents);
+	buf_init(&why);
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	assert_true(z.total_out < 16384);
+	assert_int_equal(open_bytes(&source, packed, z.total_out), 0);
+	assert_int_equal(inflate_source(&source, 1 << 20, &contents, &why), -EFBIG);
+	assert_string_equal(why.data, "the contents have more than 1 MB");
+	assert_true(contents.len < (1 << 20) + 70000);
+	reader_close(&source);
+	buf_clear(&contents);
+	assert_int_equal(open_bytes(&source, packed, z.total_out), 0);
+	assert_int_equal(inflate_source(&source, size, &contents, &why), 0);
+	assert_int_equal(contents.len, size);
+	reader_close(&source);
+	deflateEnd(&z);
+	buf_release(&contents);
+	buf_release(&why);
+	free(zeros);
+	free(packed);
+}
+
+static void names_of_files(void **state)
+{
+	struct buf name;
+
+	(void)state;
+	buf_init(&name);
+	assert_int_equal(writer_stem("a.b/x.pb.gz"), 5);
+	assert_int_equal(writer_stem("a.b/x.gz"), 8);
+	assert_string_equal(writer_by_path("x.tar.html")->name, "flamegraph");
+	assert_string_equal(writer_by_path("x.gz")->name, "text");
+	assert_string_equal(writer_by_name("pb.gz")->name, "pprof");
+	writer_event_file("x.html", "alloc", &name);
+	writer_event_file(" y", "alloc", &name);
+	assert_string_equal(name.data, "x.alloc.html y.alloc");
+	buf_release(&name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(round_trip_keeps_all_but_times),
+		cmocka_unit_test(file_of_go),
+		cmocka_unit_test(refuses_what_does_not_fit),
+		cmocka_unit_test(inflating_is_bounded),
+		cmocka_unit_test(names_of_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

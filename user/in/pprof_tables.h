@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tables of a pprof file: strings, value types, and the frames of each location. What its messages refer to is
+ * checked.
+ */
+#ifndef IN_PPROF_TABLES_H
+#define IN_PPROF_TABLES_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "in/wire.h"
+#include "profile/pprof.h"
+#include "profile/profile.h"
+
+#define PPROF_DEPTH_MAX 65536 /* frames of a stack */
+
+struct pprof_text {
+	const unsigned char *bytes;
+	size_t len;
+};
+
+/* A value of each sample: the number of samples or the weight of an event, or both. */
+struct pprof_value {
+	int64_t type, unit; /* strings */
+	uint32_t event;
+	uint64_t scale; /* to the unit of the event */
+	bool is_count, is_weight;
+};
+
+/* Of one event, in one sample. */
+struct pprof_sum {
+	uint64_t count, weight;
+	bool has_count;
+};
+
+struct pprof_place {
+	uint32_t first; /* index in `frames`, root first */
+	uint32_t count;
+};
+
+struct pprof_file {
+	struct profile *profile;
+	struct wire file;
+	struct buf *why;
+	struct vec(struct pprof_text) strings;
+	struct vec(uint32_t) ids; /* string -> the profile's id; UINT32_MAX = not interned yet */
+	struct vec(struct pprof_value) values;
+	struct vec(Pprof__Mapping) mappings; /* without pointers, like the functions */
+	struct vec(Pprof__Function) functions;
+	struct vec(struct pprof_place) places;
+	struct vec(uint32_t) frames; /* of the profile */
+	struct map mapping_ids, function_ids, location_ids; /* id in the file -> index */
+	struct vec(uint32_t) stack;
+	struct vec(struct pprof_sum) sums; /* by event */
+	uint64_t total_count, total_weight;
+	Pprof__Profile head;
+};
+
+/* Fills all tables but `ids`, which pprof_intern() fills. Returns 0, or -errno; the cause may be in p->why. */
+int pprof_read_tables(struct pprof_file *p);
+void pprof_file_release(struct pprof_file *p);
+
+/* Adds the sentence to p->why, unless there is one. Returns -EINVAL. */
+__attribute__((format(printf, 2, 3))) int pprof_refuse(struct pprof_file *p, const char *format, ...);
+/* Visits the fields of the whole file until the visitor returns an error. */
+typedef int (*pprof_visitor)(struct pprof_file *p, const struct wire_field *field);
+int pprof_each(struct pprof_file *p, pprof_visitor visit);
+/* The message in this field, or NULL. The caller gives it to pprof_drop(), which takes NULL, too. */
+void *pprof_unpack(struct pprof_file *p, const struct wire_field *field, const ProtobufCMessageDescriptor *type);
+void pprof_drop(void *message);
+
+/* A string of the file; "" for one that is not there. */
+struct pprof_text pprof_text(const struct pprof_file *p, int64_t string);
+bool pprof_is_text(const struct pprof_file *p, int64_t string, const char *text);
+bool pprof_has_strings(const struct pprof_file *p, const int64_t *strings, size_t count);
+/* The profile's id of a string, which is cut if it is longer than a message may be. */
+uint32_t pprof_intern(struct pprof_file *p, int64_t string);
+
+#endif

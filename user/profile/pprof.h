@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* What the reader and the writer of pprof files both know beside the messages of pprof.proto. */
+#ifndef PROFILE_PPROF_H
+#define PROFILE_PPROF_H
+
+#include "pprof.pb-c.h"
+
+/* Fields of the message Profile. */
+enum pprof_field {
+	PPROF_VALUE_TYPES = 1,
+	PPROF_SAMPLES = 2,
+	PPROF_MAPPINGS = 3,
+	PPROF_LOCATIONS = 4,
+	PPROF_FUNCTIONS = 5,
+	PPROF_STRINGS = 6,
+	PPROF_TIME = 9,
+	PPROF_DURATION = 10,
+	PPROF_PERIOD_TYPE = 11,
+	PPROF_PERIOD = 12,
+	PPROF_COMMENTS = 13,
+	PPROF_DEFAULT_TYPE = 14,
+};
+
+/*
+ * duet's own files. Code that is in no file has a mapping named after its kind: "[kernel]", "[compiled]" and so on. A
+ * function's system name is that of the symbol, or of Java "java.lang.String.charAt(I)C".
+ */
+#define PPROF_KERNEL "[kernel]" /* a kernel module's name may follow, after a space */
+/* Comments are facts, "key: value"; these keys have a meaning for the reader. */
+#define PPROF_LOST "lost " /* "lost 12: text" */
+#define PPROF_PROCESSES "process frames" /* "always" or "never" */
+
+#define PPROF_LABEL_THREAD "thread"
+#define PPROF_LABEL_TID "tid"
+#define PPROF_LABEL_VIRTUAL "virtual_thread" /* Thread.threadId(), 0 if several share the name; instead of a tid */
+#define PPROF_LABEL_PROCESS "process"
+#define PPROF_LABEL_PID "pid"
+#define PPROF_LABEL_CONTAINER "container"
+
+#endif
