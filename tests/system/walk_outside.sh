@@ -44,34 +44,23 @@ jdk_case_as_the_agent_sees_it() {
 		fail "the agent names $(cat "$here/always.top"), from outside it is $(cat "$here/never.top")"
 }
 
-# Names are longer than the kernel's 15 bytes; the collectors move them while they are read. One thread gets a new name.
-check_long_names() { # JVM_OPTION...
-	local name
+# Longer than the kernel's 15 bytes. The collector moves them while they are read. One thread gets a new name.
+jdk_case_long_names() {
+	local name latin=a-latin-name-that-is-longer-than-fifteen-bytes-é
+	need_jdk 17 "list of threads that is read"
 	need_bpf
-	JVM_OPTS=("$@")
+	JVM_OPTS=(-XX:+UseParallelGC)
 	start_jvm "$jdk" workload.LongNames
 	start_record -p "$jvm" --no-attach -d 60 -i 1ms -t -o collapsed -f "$here/out"
 	sleep 5
 	end_record INT
 	expect_status 0
 	grep 'LongNames\.spin' "$here/out" >"$here/spin"
-	for name in a-latin-name-that-is-longer-than-fifteen-bytes-é ein-名前-that-is-longer-than-fifteen-😀-bytes \
-		it-is-called-this-after-it-was-renamed; do
+	for name in $latin ein-名前-that-is-longer-than-fifteen-😀-bytes it-is-called-this-after-it-was-renamed; do
 		expect_share "samples of $name" "$(matching "$here/spin" "^\\\\[$name tid=")" '>=' 15
 	done
-	expect_share "samples of any of the names" "$(matching "$here/spin" \
-		'^\\[(a-latin-[a-z-]*-bytes-é|ein-名前-[a-z-]*-😀-bytes|it-(is|was)-called-this-[a-z-]*-renamed) tid=')" \
-		'>=' 95
-}
-
-jdk_case_long_names() {
-	need_jdk 17 "list of threads that is read"
-	check_long_names -XX:+UseParallelGC
-}
-
-jdk_case_long_names_of_zgc() {
-	need_jdk 17 "ZGC that is read"
-	check_long_names -XX:+UseZGC
+	name='(a-latin-[a-z-]*-bytes-é|ein-名前-[a-z-]*-😀-bytes|it-(is|was)-called-this-[a-z-]*-renamed)'
+	expect_share "samples of any of the names" "$(matching "$here/spin" "^\\\\[$name tid=")" '>=' 95
 }
 
 # A class's memory is another one's soon after it was unloaded. No stack may have names of two classes.
