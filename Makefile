@@ -194,7 +194,7 @@ $(O)/workloads/libcrafted.so: tests/workloads/crafted.c $(flags)
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
 native_workloads := $(O)/workloads/libworkload.so $(crafted) \
-	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd events throng mayfly \
+	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd events sleeps throng mayfly \
 	mayfly_child libnative.so libraries liblarge_small.so liblarge_large.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
@@ -207,6 +207,10 @@ $(O)/workloads/busy: tests/workloads/busy.c $(flags)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
 
 $(O)/workloads/events: tests/workloads/events.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
+
+$(O)/workloads/sleeps: tests/workloads/sleeps.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Defines all maps; the other files declare them. The linker of libbpf 1.1 requires definitions before uses. */
 #include "core.bpf.h"
+#include "offcpu.bpf.h"
 #include "sample.bpf.h"
 
 const volatile struct duet_config duet_config = {};
 volatile uint32_t duet_every = 1;
+volatile uint64_t duet_started_ns = 0;
 
 struct duet_ring_map ring SEC(".maps");
 struct duet_jvms_map jvms SEC(".maps");
@@ -21,6 +23,7 @@ struct duet_unwind_modules_map unwind_modules SEC(".maps");
 struct duet_unwind_mappings_map unwind_mappings SEC(".maps");
 struct duet_unwind_processes_map unwind_processes SEC(".maps");
 struct duet_unwind_heirs_map unwind_heirs SEC(".maps");
+struct duet_offcpu_threads_map offcpu_threads SEC(".maps");
 struct duet_unwind_known_map unwind_known SEC(".maps");
 
 char LICENSE[] SEC("license") = "GPL";

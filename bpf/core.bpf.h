@@ -25,6 +25,9 @@ extern const volatile struct duet_config duet_config;
  */
 extern volatile uint32_t duet_every;
 
+/* When the recording began, CLOCK_MONOTONIC. The loader sets it before the first sleep is seen. */
+extern volatile uint64_t duet_started_ns;
+
 /* Ring buffer for records to the loader. The loader sets its size. */
 struct duet_ring_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

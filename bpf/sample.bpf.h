@@ -28,8 +28,14 @@ static __always_inline void sample_fill(struct duet_sample *sample, struct task_
 	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
 }
 
+/* Returns true if one tick in so many becomes a sample: the ticks do not come by time, and the program chooses none. */
+static __always_inline bool sample_is_counted(u32 event)
+{
+	return !duet_event(event)->is_clock && !duet_event(event)->is_chosen;
+}
+
 /*
- * Returns the number of ticks until the next sample of an event that is not a clock. It is evenly distributed from 1 to
+ * Returns the number of ticks until the next sample of an event that is counted. It is evenly distributed from 1 to
  * 2 * mean - 1: a fixed gap could keep step with a periodic pattern, such as the context switches of two threads that
  * take turns.
  */
@@ -54,11 +60,11 @@ static __always_inline u64 sample_ticks(u32 event, u64 now_ns)
 		return 0;
 	cost->ticks++;
 	ticks = ++cost->pending;
-	gap = duet_event(event)->is_clock ? duet_every : cost->gap;
+	gap = sample_is_counted(event) ? cost->gap : duet_event(event)->is_clock ? duet_every : 0;
 	if (ticks < gap || now_ns < cost->rest_until_ns)
 		return 0;
 	cost->pending = 0;
-	if (!duet_event(event)->is_clock)
+	if (sample_is_counted(event))
 		cost->gap = sample_gap(event);
 	return ticks;
 }

@@ -31,7 +31,8 @@ enum duet_signals {
 /* The BPF programs that sample, each for one event; only PERF samples all perf events. To add one, add a row. */
 #define DUET_PROGRAMS(X) \
 	X(PERF, perf_plain) \
-	X(SYSCALLS, syscalls)
+	X(SYSCALLS, syscalls) \
+	X(OFFCPU, offcpu_return)
 
 #define DUET_PROGRAM_ENUM(name, program) DUET_PROGRAM_##name,
 enum duet_program {
@@ -43,11 +44,13 @@ enum duet_program {
 /* How BPF samples one event of the recording. A tick is one run of the program for the event. */
 struct duet_event {
 	uint64_t tick_weight; /* weight of a tick in the event's unit: the period of the perf event */
-	uint32_t gap; /* mean number of ticks per sample; 1: every tick is sampled */
+	/* mean number of ticks per sample; 1: every tick is sampled. is_chosen: what sampling at random begins below */
+	uint32_t gap;
 	uint8_t is_clock; /* ticks come by time: the kernel skips those that fall due while the program runs */
 	/* the thread was interrupted and continues, so the agent may add its half in a signal handler */
 	uint8_t may_signal;
-	uint8_t reserved[2];
+	uint8_t is_chosen; /* the program chooses what to sample; a tick is one unit of the weight */
+	uint8_t reserved;
 };
 DUET_ASSERT_SIZE(struct duet_event, 16);
 

@@ -16,6 +16,8 @@
 	X(BPF_NO_KERNEL_STACK,  "kernel stacks that could not be read") \
 	X(BPF_NOT_VISIBLE,      "samples of processes outside the loader's pid namespace") \
 	X(BPF_NO_LEVEL,         "samples left to the next one: they interrupted others that had all the memory") \
+	X(BPF_NO_THREAD_STATE,  "sleeps not seen: no memory for the state of their thread") \
+	X(BPF_MOVED,            "sleeps without a stack: pc or sp were not those of the beginning") \
 	X(BPF_TARGETS_FULL,     "processes not sampled: the table of targets was full") \
 	X(BPF_SIGNAL_BUSY,      "signals refused: the CPU's irq_work slot was busy") \
 	X(BPF_SIGNAL_FAILED,    "signals refused by the kernel for another reason") \

@@ -8,7 +8,7 @@
 
 #include "duet_types.h"
 
-#define DUET_RECORD_VERSION 7
+#define DUET_RECORD_VERSION 8
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 /*
  * Most user frames in one sample. A sample of a deeper stack has the DUET_LEAF_FRAMES frames next to the leaf and the
@@ -63,6 +63,10 @@ enum duet_sample_flag {
 	 * thread's entry, and leave out native frames between Java frames. No frames: the thread had none of Java.
 	 */
 	DUET_SAMPLE_CALLED = 1 << 9,
+	/* The weight is the time of a sleep. `runnable` of it was a wait for a CPU. The stack is that of the sleep. */
+	DUET_SAMPLE_OFF_CPU = 1 << 10,
+	DUET_SAMPLE_IO = 1 << 11, /* the sleep was a wait for a device */
+	DUET_SAMPLE_FAULT = 1 << 12, /* the thread came into the kernel by an exception or interrupt, not by a call */
 };
 
 /* Why the walk of the user stack ended where it did. */
@@ -153,6 +157,7 @@ struct duet_sample {
 	uint64_t start_ns;  /* group leader's start_boottime */
 	uint64_t cgroup_id; /* cgroup v2 id of the task */
 	uint64_t weight;    /* what this sample accounts for, in the unit of its event */
+	uint64_t runnable;  /* <= weight; 0 without DUET_SAMPLE_OFF_CPU */
 	uint64_t user_pc;   /* the thread's user-mode pc, also if it was interrupted in the kernel */
 	uint64_t user_sp;
 	uint64_t cookie;
@@ -183,7 +188,7 @@ struct duet_sample {
 	 */
 	uint64_t stack[];
 };
-DUET_ASSERT_SIZE(struct duet_sample, 24 + 6 * 8 + 8 * 4 + 32 + sizeof(struct duet_virtual_thread));
+DUET_ASSERT_SIZE(struct duet_sample, 24 + 7 * 8 + 8 * 4 + 32 + sizeof(struct duet_virtual_thread));
 
 /*
  * FRAMES: the user frames between the first DUET_LEAF_FRAMES and the last DUET_ROOT_FRAMES of a stack, in the form that

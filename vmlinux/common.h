@@ -45,10 +45,13 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 
 enum {
 	BPF_ANY = 0,
+	BPF_F_NO_PREALLOC = 1,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_F_MMAPABLE = 1024,
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
@@ -142,14 +145,23 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+struct sched_info {
+	unsigned long long run_delay; /* time spent waiting for a CPU */
+};
+
 struct task_struct {
+	unsigned int __state;
 	void *stack;
 	unsigned int flags;
+	struct sched_info sched_info;
 	struct mm_struct *mm;
 	unsigned int in_execve : 1;
+	unsigned int in_iowait : 1;
+	int pid;
 	int tgid;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	u64 start_time;
 	u64 start_boottime;
 	char comm[16];
 	struct signal_struct *signal;

@@ -39,7 +39,7 @@ static void rows_are_complete(void **state)
 		assert_true(event->least_interval > 0);
 		assert_in_range(event->default_interval, event->least_interval, event->most_interval);
 		assert_true(event->most_interval <= UINT32_MAX || event->perf.is_clock); /* duet_event.gap */
-		assert_int_equal(event->perf.is_clock, event->unit == EVENT_NS);
+		assert_int_equal(event->perf.is_clock || event->is_chosen, event->unit == EVENT_NS);
 		assert_true(event->program == DUET_PROGRAM_PERF || !event->perf.type);
 		assert_null(strpbrk(event->name, ",="));
 	}
@@ -66,6 +66,7 @@ static void lists_are_read(void **state)
 	expect_list("cpu=500us", "cpu every 500 us");
 	expect_list("cpu=1s,page-faults=100", "cpu every 1 s, page-faults every 100");
 	expect_list("syscalls=1000,page-faults", "syscalls every 1000, page-faults every 1");
+	expect_list("cpu,offcpu=300us", "cpu every 10 ms, offcpu every 300 us");
 	expect_list("context-switches,cpu=15500", "context-switches every 1, cpu every 15500 ns");
 }
 
@@ -162,6 +163,7 @@ static void engines_take_what_they_can_tick_for(void **state)
 	assert_true(takes(ENGINE_PERF, "alloc,page-faults"));
 	assert_false(takes(ENGINE_PERF, "cpu,page-faults"));
 	assert_false(takes(ENGINE_PERF, "context-switches"));
+	assert_false(takes(ENGINE_PERF, "offcpu"));
 	assert_true(takes(ENGINE_CTIMER, "cpu,alloc"));
 	assert_true(takes(ENGINE_ITIMER, "alloc"));
 	assert_false(takes(ENGINE_CTIMER, "page-faults"));

@@ -110,6 +110,7 @@ static void kinds_are_annotated(void **state)
 		[FRAME_CONTAINER] = "x",
 		[FRAME_MARK] = "x",
 		[FRAME_CLASS] = "x_[i]",
+		[FRAME_STATE] = "x",
 	};
 
 	(void)state;

@@ -126,6 +126,7 @@ static void header_fields_are_bound(void **state)
 	REFUSE(sample, whole, sample->head.version, DUET_RECORD_VERSION + 1);
 	REFUSE(sample, whole, sample->head.tgid, 0);
 	REFUSE(sample, whole, sample->head.tid, 0);
+	REFUSE(sample, whole, sample->runnable, sample->weight + 1);
 	free(sample);
 }
 

@@ -227,7 +227,7 @@ static int set_freq(struct session_options *session, uint32_t freq)
 	struct event_spec *spec = &session->events.items[0];
 
 	if (!spec->event->perf.is_clock) {
-		log_error("--freq is for cpu: %s is counted, give -i N", spec->event->name);
+		log_error("--freq is for cpu: %s has no frequency, give -i", spec->event->name);
 		return -EINVAL;
 	}
 	spec->interval = NS_PER_SEC / freq;

@@ -11,6 +11,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "collect/mapping_events.h"
@@ -37,6 +38,7 @@ struct collector {
 	struct ring_buffer *ring;
 	struct unwind_tables *unwind;
 	struct perf_events perf[DUET_MAX_EVENTS]; /* one for each event of the list; empty if it is no perf event */
+	struct bpf_link *switches; /* the first of the two programs of DUET_PROGRAM_OFFCPU; NULL if not attached */
 	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if it is a perf event, or is not attached */
 	struct mapping_events *mappings; /* NULL where samples of known processes tell of them, or the kernel refuses */
 
@@ -168,6 +170,21 @@ static void explain(struct buf *why, int err)
 			   strerror(-err));
 }
 
+/* Refuses events that this kernel cannot sample, or not together. */
+static int check_events(const struct event_list *events, struct buf *why)
+{
+	if (event_list_count(events, DUET_PROGRAM_PERF) > 1 && !probe_has_attach_cookie()) {
+		buf_add_str(why, "several perf events in one recording need Linux 5.15: give one of them");
+		return -ENOTSUP;
+	}
+	if (event_list_count(events, DUET_PROGRAM_OFFCPU) && !probe_has_switch_exit()) {
+		buf_add_str(why, "offcpu needs the tracepoint sched_exit_tp of Linux 6.15: "
+				 "give -e context-switches, which counts the sleeps");
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
 int collector_open(struct collector **ret, const struct collector_options *options, struct buf *why)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
@@ -179,11 +196,9 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 	}
 	collector->events = *options->events;
 	probe_init();
-	if (event_list_count(options->events, DUET_PROGRAM_PERF) > 1 && !probe_has_attach_cookie()) {
-		buf_add_str(why, "several perf events in one recording need Linux 5.15: give one of them");
-		err = -ENOTSUP;
+	err = check_events(options->events, why);
+	if (err < 0)
 		goto out;
-	}
 	err = programs_load(&collector->programs, options);
 	if (err == 0)
 		err = open_channels(collector, options);
@@ -201,6 +216,15 @@ out:
 	return err;
 }
 
+/* The program that samples first: then each sleep that the other one has seen is sampled. */
+static int attach_offcpu(struct collector *collector, struct bpf_link **ret)
+{
+	int err = attach(ret, collector->programs.of[DUET_PROGRAM_OFFCPU]);
+
+	collector->programs.bpf->bss->duet_started_ns = clock_monotonic_ns();
+	return err ? err : attach(&collector->switches, collector->programs.bpf->progs.offcpu_switch);
+}
+
 int collector_start(struct collector *collector)
 {
 	bool use_index = event_list_count(&collector->events, DUET_PROGRAM_PERF) > 1;
@@ -212,6 +236,8 @@ int collector_start(struct collector *collector)
 		if (program == DUET_PROGRAM_PERF)
 			err = perf_events_start(&collector->perf[i], collector->programs.of[program],
 						use_index ? i : 0);
+		else if (program == DUET_PROGRAM_OFFCPU)
+			err = attach_offcpu(collector, &collector->links[i]);
 		else if (program != DUET_PROGRAM_NONE)
 			err = attach(&collector->links[i], collector->programs.of[program]);
 	}
@@ -220,6 +246,8 @@ int collector_start(struct collector *collector)
 
 void collector_stop(struct collector *collector)
 {
+	bpf_link__destroy(collector->switches);
+	collector->switches = NULL;
 	for (size_t i = 0; i < collector->events.len; i++) {
 		perf_events_stop(&collector->perf[i]);
 		bpf_link__destroy(collector->links[i]);

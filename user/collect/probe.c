@@ -212,6 +212,15 @@ static bool probe_signal_cookie(struct buf *why)
 	return false;
 }
 
+static bool probe_switch_exit(struct buf *why)
+{
+	if (probe_has_switch_exit())
+		return true;
+	buf_add_str(why, "-e offcpu needs Linux 6.15 (tracepoint sched_exit_tp); "
+			 "-e context-switches counts the sleeps");
+	return false;
+}
+
 /* Causes come first: a feature that is missing explains why later ones fail. */
 static const struct feature features[] = {
 	{"kernel version", true, probe_kernel},
@@ -226,6 +235,7 @@ static const struct feature features[] = {
 	{"user registers in system calls", false, probe_task_pt_regs},
 	{"several events at once", false, probe_attach_cookie},
 	{"signal with cookie", false, probe_signal_cookie},
+	{"time off CPU", false, probe_switch_exit},
 };
 
 #define LIBBPF_LINES 16 /* lines logged of one message: the verifier's log is long, and the cause is at its end */
@@ -271,10 +281,10 @@ bool probe_has_attach_cookie(void)
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_get_attach_cookie, NULL) == 1;
 }
 
-static bool kernel_has_function(const char *name)
+static bool kernel_has_type(const char *name, uint32_t kind)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	bool found = btf && btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) > 0;
+	bool found = btf && btf__find_by_name_kind(btf, name, kind) > 0;
 
 	btf__free(btf);
 	return found;
@@ -285,7 +295,12 @@ bool probe_has_signal_cookie(void)
 {
 	if (kernel_version() >= 6013)
 		return true;
-	return kernel_has_function("bpf_send_signal_task");
+	return kernel_has_type("bpf_send_signal_task", BTF_KIND_FUNC);
+}
+
+bool probe_has_switch_exit(void)
+{
+	return kernel_has_type("btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF);
 }
 
 bool probe_explain(struct buf *why)

@@ -82,6 +82,7 @@ static void configure_events(struct duet_config *config, const struct event_list
 		config->events[i] = (struct duet_event){
 			.tick_weight = programs_perf_period(spec),
 			.gap = (uint32_t)(spec->interval / programs_perf_period(spec)),
+			.is_chosen = spec->event->is_chosen,
 			.is_clock = spec->event->perf.is_clock,
 			.may_signal = spec->event->may_signal,
 		};
@@ -216,7 +217,10 @@ static int choose(struct programs *chosen, const struct event_list *events)
 		if (program != DUET_PROGRAM_NONE)
 			err = bpf_program__set_autoload(chosen->of[program], true);
 	}
-	return err;
+	if (!err && event_list_count(events, DUET_PROGRAM_OFFCPU))
+		return bpf_program__set_autoload(bpf->progs.offcpu_switch, true);
+	/* Older kernels have no storage of tasks. */
+	return err ? err : bpf_map__set_autocreate(bpf->maps.offcpu_threads, false);
 }
 
 static int load(struct programs *ret, const struct collector_options *options, bool use_cookie)

@@ -57,6 +57,7 @@ static bool sample_check(const struct duet_sample *sample, size_t bytes)
 			      sample->attribute_bytes))
 		return false;
 	return sample->no_signal < DUET_NO_SIGNAL_MAX && sample->event < DUET_MAX_EVENTS &&
+	       sample->runnable <= sample->weight &&
 	       sample->virtual_thread.name_bytes <= DUET_MAX_VIRTUAL_NAME &&
 	       sample->walk_end < DUET_WALK_END_MAX &&
 	       is_terminated(sample->comm, sizeof(sample->comm)) &&

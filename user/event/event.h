@@ -37,6 +37,11 @@ struct event {
 	struct event_perf perf; /* for DUET_PROGRAM_PERF: one perf event on each CPU */
 	/* what the agent does for it: ticks without BPF, or takes it from the JVM itself */
 	enum duet_agent_event_kind agent;
+	/*
+	 * The program chooses what to sample: all that weighs as much as the interval, or more, and the rest at random.
+	 * Sampling less often makes the interval longer.
+	 */
+	bool is_chosen;
 	bool may_signal; /* the sampled thread continues to run, so a signal may make the agent add Java frames */
 };
 

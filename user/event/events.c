@@ -13,6 +13,7 @@
 
 const struct event *const event_table[] = {
 	&event_cpu,
+	&event_offcpu,
 	&event_page_faults,
 	&event_context_switches,
 	&event_syscalls,

@@ -102,24 +102,47 @@ static uint32_t sample_thread(struct decided *decided, struct process *process, 
 			      owner_row(decided, process, sample));
 }
 
-/* Adds the sample that resolve_stack() was called for last. */
-static void add(struct decided *decided, const struct decision *of)
+/* Adds the sample that resolve_stack() was called for last, or a part of its weight. 0 or -ENOMEM. */
+static int add_weight(struct decided *decided, const struct decision *of, uint64_t weight)
 {
 	int64_t node = resolve_node(&decided->resolver, of);
 	const struct duet_sample *sample = of->sample;
-	uint64_t time_ns = sample->head.time_ns;
-	int err = node < 0 ? (int)node : 0;
 
-	if (!err)
-		err = profile_add(decided->of.profile, &(struct profile_sample){
-							       .time_ns = time_ns,
-							       .weight = sample->weight,
-							       .thread = sample_thread(decided, of->process, of->jvm,
-										       sample),
-							       .node = (uint32_t)node,
-							       .count = 1,
-							       .event = sample->event,
-						       });
+	if (node < 0)
+		return (int)node;
+	return profile_add(decided->of.profile, &(struct profile_sample){
+							.time_ns = sample->head.time_ns,
+							.weight = weight,
+							.thread = sample_thread(decided, of->process, of->jvm, sample),
+							.node = (uint32_t)node,
+							.count = 1,
+							.event = sample->event,
+						});
+}
+
+/* Adds the part of a sleep that was a wait for a CPU, under a leaf of its own. 0 or -ENOMEM. */
+static int add_runnable(struct decided *decided, const struct decision *of)
+{
+	int err;
+
+	decided->resolver.is_runnable = true;
+	resolve_stack(&decided->resolver, of);
+	err = add_weight(decided, of, of->sample->runnable);
+	decided->resolver.is_runnable = false;
+	return err;
+}
+
+/* Adds the sample that resolve_stack() was called for last. */
+static void add(struct decided *decided, const struct decision *of)
+{
+	const struct duet_sample *sample = of->sample;
+	uint64_t time_ns = sample->head.time_ns;
+	int err = 0;
+
+	if (sample->weight > sample->runnable || !sample->runnable)
+		err = add_weight(decided, of, sample->weight - sample->runnable);
+	if (!err && sample->runnable)
+		err = add_runnable(decided, of);
 	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += err < 0;
 	loader_counters[DUET_LOADER_WINDOW_LATE] += *decided->of.windows && time_ns < decided->of.profile->start_ns;
 	outcomes_add(&decided->outcomes, sample, of->java, of->outcome, of->jvm ? &decided->resolver.splice : NULL);

@@ -8,6 +8,7 @@
 
 #include "base/counters.h"
 #include "join/attributes.h"
+#include "join/states.h"
 #include "runtime/class_name.h"
 
 #define MAX_STACKS (1u << 18) /* entries of each cache, at most 12 MB; a full cache of stacks empties both */
@@ -16,6 +17,7 @@
 #define WITNESSES_SHIFT 32
 #define NAMES_SHIFT 40
 #define NODE_UNKNOWN INT64_MAX
+#define SLEEP_FLAGS (DUET_SAMPLE_OFF_CPU | DUET_SAMPLE_IO | DUET_SAMPLE_FAULT)
 #define TOO_MANY "[too_many_stacks]"
 #define EPOCH_SHIFT 35 /* 34 s, then the caches are emptied: mappings and kernel modules change without a record */
 
@@ -202,6 +204,18 @@ static uint32_t class_row(struct resolver *r)
 	return frame_row(r, &frame);
 }
 
+/* Adds what the thread waited for as the leaf, in place of the tracing. 0 or -ENOMEM. */
+static int push_state(struct resolver *r)
+{
+	struct frame frame = {.kind = FRAME_STATE, .bci = -1};
+	const char *state;
+
+	r->frames.len = state_trim(r->profile, r->frames.items, r->frames.len);
+	state = state_of(r->profile, r->frames.items, r->frames.len, r->sleep);
+	frame.name = string_row(r, r->is_runnable ? STATE_RUNNABLE : state);
+	return vec_push(&r->frames, frame_row(r, &frame));
+}
+
 /* Returns the node of the spliced stack, or UINT32_MAX as frame_row() does. */
 static uint32_t stack_row(struct resolver *r, struct process *process, const struct jvm *jvm)
 {
@@ -213,6 +227,8 @@ static uint32_t stack_row(struct resolver *r, struct process *process, const str
 			return UINT32_MAX;
 	}
 	if (r->object_class && vec_push(&r->frames, class_row(r)) < 0)
+		return UINT32_MAX;
+	if (r->sleep & DUET_SAMPLE_OFF_CPU && push_state(r) < 0)
 		return UINT32_MAX;
 	return r->is_closed ? profile_known_stack(r->profile, r->frames.items, (uint32_t)r->frames.len)
 			    : profile_stack(r->profile, r->frames.items, (uint32_t)r->frames.len);
@@ -240,7 +256,8 @@ static uint64_t stack_key(const struct resolver *r, const struct decision *decis
 		(uintptr_t)decision->jvm,
 		decision->jvm ? jvm_changed_ns(decision->jvm) : 0,
 		decision->outcome,
-		sample->flags & (DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_CALLED),
+		sample->flags & (DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_CALLED | SLEEP_FLAGS),
+		r->sleep & DUET_SAMPLE_OFF_CPU && r->is_runnable,
 		sample->left_out != 0,
 		(uint64_t)sample->kernel_depth << 32 | (uint64_t)sample->user_depth << 16 | sample->no_signal,
 		java ? (uint64_t)java->java_depth << 32 | java->flags : 0,
@@ -343,6 +360,7 @@ bool resolve_stack(struct resolver *r, const struct decision *decision)
 
 	r->time_ns = decision->sample->head.time_ns;
 	r->object_class = attribute_find(decision->sample, DUET_ATTRIBUTE_CLASS);
+	r->sleep = decision->sample->flags & SLEEP_FLAGS;
 	r->key = stack_key(r, decision);
 	forget_old(r, r->time_ns);
 	vec_clear(&r->wants);

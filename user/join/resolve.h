@@ -33,6 +33,8 @@ struct resolver {
 	int64_t node; /* its node, -errno, or NODE_UNKNOWN */
 	uint64_t key; /* of the last stack in `stacks` */
 	uint64_t time_ns; /* of the last sample */
+	uint16_t sleep; /* flags of the last sample that tell of a sleep */
+	bool is_runnable; /* set before resolve_stack(), for a sleep: the part of it that was a wait for a CPU */
 	const struct duet_attribute *object_class; /* what the sample's code has allocated: the leaf; or NULL */
 	struct vec(uint32_t) frames; /* its frames in the profile, root first */
 	struct vec(struct duet_want) wants; /* what to ask the agent for when resolve_stack() returned false */

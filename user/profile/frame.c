@@ -27,6 +27,7 @@ const char *frame_kind_name(enum frame_kind kind)
 		[FRAME_CONTAINER] = "container",
 		[FRAME_MARK] = "mark",
 		[FRAME_CLASS] = "class",
+		[FRAME_STATE] = "state",
 	};
 
 	return kind < FRAME_KIND_MAX ? names[kind] : "unknown";

@@ -23,6 +23,7 @@ enum frame_kind {
 	FRAME_CONTAINER, /* or the cgroup, outside of containers */
 	FRAME_MARK, /* says why frames are missing: [unknown_Java], [not_signalled] */
 	FRAME_CLASS, /* not code, but what it has allocated: java.lang.String[] */
+	FRAME_STATE, /* not code, but what it waits for: [futex], [runnable] */
 	FRAME_KIND_MAX
 };
 

@@ -15,6 +15,7 @@ const KIND_COLORS = {
 	"container": [215, 24],
 	"mark": [292, 62],
 	"class": [30, 70],
+	"state": [262, 58],
 };
 const ROOT_COLOR = [222, 12];
 const SHADES = 6;

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Programs for the time that threads spend off CPU: blocked, or waiting for a CPU. A context switch stores times only.
+ * When a thread is back, a sleep of t ns becomes a sample with the probability min(1, t / interval) and the weight
+ * max(t, interval). So sums are right on average, and sleeps as long as the interval are all there with their exact
+ * length. The thread itself takes the sample, before it leaves the scheduler: its stack is still that of the sleep.
+ */
+#include "core.bpf.h"
+#include "offcpu.bpf.h"
+#include "sample.bpf.h"
+
+#define TASK_RUNNING 0 /* include/linux/sched.h */
+
+static __always_inline u32 offcpu_event(void)
+{
+	return duet_config.event_of[DUET_PROGRAM_OFFCPU];
+}
+
+/* Returns false for kernel threads: they have nothing to do most of the time. */
+static __always_inline bool offcpu_is_wanted(struct task_struct *task)
+{
+	if (!task->pid || task->flags & PF_KTHREAD)
+		return false;
+	return !duet_config.filter_targets ||
+	       filter_is_target(filter_tgid(task), BPF_CORE_READ(task, group_leader, start_boottime));
+}
+
+/* The registers that a trusted pointer leads to may be read without a helper. */
+static __always_inline const bpf_user_pt_regs_t *offcpu_regs(struct task_struct *task)
+{
+	return (const void *)bpf_task_pt_regs(task);
+}
+
+static __always_inline void offcpu_leave(struct task_struct *task, bool is_preempted, u64 now_ns)
+{
+	const bpf_user_pt_regs_t *regs;
+	struct offcpu_thread *thread;
+
+	if (!offcpu_is_wanted(task))
+		return;
+	thread = bpf_task_storage_get(&offcpu_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread)
+		return duet_count(DUET_BPF_NO_THREAD_STATE);
+	regs = offcpu_regs(task);
+	thread->user_pc = PT_REGS_IP(regs);
+	thread->user_sp = PT_REGS_SP(regs);
+	thread->run_delay = task->sched_info.run_delay;
+	thread->is_runnable = is_preempted || task->__state == TASK_RUNNING;
+	thread->left_ns = now_ns;
+}
+
+/*
+ * Returns the state of a thread that is about to run, or NULL if its sleep is not wanted. A thread of which nothing is
+ * known, and which is older than the recording, has slept since before it.
+ */
+static __always_inline struct offcpu_thread *offcpu_sleeper(struct task_struct *task)
+{
+	struct offcpu_thread *thread = bpf_task_storage_get(&offcpu_threads, task, NULL, 0);
+
+	if (thread)
+		return thread->left_ns ? thread : NULL;
+	if (task->start_time >= duet_started_ns || !offcpu_is_wanted(task))
+		return NULL;
+	thread = bpf_task_storage_get(&offcpu_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread)
+		return NULL;
+	thread->left_ns = duet_started_ns;
+	thread->run_delay = task->sched_info.run_delay;
+	return thread;
+}
+
+static __always_inline void offcpu_come_back(struct task_struct *task, u64 now_ns)
+{
+	struct offcpu_thread *thread = offcpu_sleeper(task);
+	u64 interval = (u64)duet_event(offcpu_event())->gap * duet_every;
+
+	if (!thread)
+		return;
+	if (interval > UINT32_MAX)
+		interval = UINT32_MAX;
+	thread->slept_ns = now_ns - thread->left_ns;
+	thread->left_ns = 0;
+	thread->weight = thread->slept_ns;
+	if (thread->slept_ns >= interval)
+		return;
+	thread->weight = bpf_get_prandom_u32() * interval >> 32 < thread->slept_ns ? interval : 0;
+}
+
+static __always_inline void offcpu_count_run(void)
+{
+	struct duet_cost *cost = duet_cost(offcpu_event());
+
+	if (cost)
+		cost->runs++;
+}
+
+SEC("?tp_btf/sched_switch")
+int BPF_PROG(offcpu_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+
+	offcpu_count_run();
+	offcpu_leave(prev, is_preempted, now_ns);
+	if (next->pid && !(next->flags & PF_KTHREAD))
+		offcpu_come_back(next, now_ns);
+	return 0;
+}
+
+/* Returns the part of the sleep's weight that was a wait for a CPU. */
+static __always_inline u64 offcpu_runnable(const struct offcpu_thread *thread, struct task_struct *task)
+{
+	u64 waited = task->sched_info.run_delay - thread->run_delay;
+
+	if (thread->is_runnable || waited >= thread->slept_ns)
+		return thread->weight;
+	/* Either the two are equal, or both are below 2^32. */
+	return thread->weight == thread->slept_ns ? waited : thread->weight * waited / thread->slept_ns;
+}
+
+/* Returns true if the thread has not been in user mode since its sleep began. */
+static __always_inline bool offcpu_has_stack(const struct offcpu_thread *thread, struct task_struct *task)
+{
+	const bpf_user_pt_regs_t *regs = offcpu_regs(task);
+
+	return !thread->user_pc || (thread->user_pc == PT_REGS_IP(regs) && thread->user_sp == PT_REGS_SP(regs));
+}
+
+static __always_inline u16 offcpu_flags(struct task_struct *task)
+{
+	u16 flags = DUET_SAMPLE_OFF_CPU;
+
+	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
+		flags |= DUET_SAMPLE_IO;
+	if (regs_syscall((struct pt_regs *)bpf_task_pt_regs(task)) < 0)
+		flags |= DUET_SAMPLE_FAULT;
+	return flags;
+}
+
+/* Takes the sample of a sleep. Returns false if there is none now, because of the load or the memory. */
+static __always_inline bool offcpu_sample(const struct sample_from *from, struct task_struct *task, u64 weight,
+					  u64 runnable)
+{
+	struct duet_cost *cost = duet_cost(from->event);
+	struct duet_scratch *room;
+
+	if (!cost)
+		return false;
+	cost->pending = weight - 1; /* this run is the last of so many ticks */
+	room = sample_take(from);
+	cost->pending = 0;
+	if (room) {
+		room->sample.flags |= offcpu_flags(task);
+		room->sample.runnable = runnable;
+		sample_end(room);
+	}
+	sample_cost(from, room != NULL);
+	return room != NULL;
+}
+
+static __always_inline void offcpu_returned(const struct sample_from *from, struct task_struct *task,
+					    struct offcpu_thread *thread)
+{
+	u64 runnable = offcpu_runnable(thread, task) + thread->owed_runnable, weight = thread->weight + thread->owed;
+
+	thread->weight = 0;
+	thread->owed = thread->owed_runnable = 0;
+	if (!offcpu_has_stack(thread, task))
+		return duet_count(DUET_BPF_MOVED);
+	if (offcpu_sample(from, task, weight, runnable))
+		return;
+	thread->owed = weight;
+	thread->owed_runnable = runnable;
+}
+
+/* Runs at the end of each call of the scheduler, in the thread that goes on, with interrupts enabled. */
+SEC("?tp_btf/sched_exit_tp")
+int BPF_PROG(offcpu_return, bool is_switch)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct offcpu_thread *thread = is_switch ? bpf_task_storage_get(&offcpu_threads, task, NULL, 0) : NULL;
+	const struct sample_from from = {
+		.ctx = ctx,
+		.began_ns = bpf_ktime_get_ns(),
+		.event = offcpu_event(),
+		.has_kernel_stack = true,
+	};
+
+	if (thread && thread->weight)
+		offcpu_returned(&from, task, thread);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

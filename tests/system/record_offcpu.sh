@@ -1,0 +1,165 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 200
+# Time off CPU: the sums are what the threads themselves have measured, in the functions in which they waited.
+. "$(dirname "$0")/lib.sh"
+
+need_offcpu() {
+	need_bpf
+	"$duet" check 2>&1 | grep -qE 'yes +time off CPU' || skip "this kernel has no tracepoint sched_exit_tp"
+}
+
+record_sleeps() { # EVENTS SECONDS
+	rm -f "$here"/out* "$here/gate"
+	jvm_out=$here/sleeps.out
+	"$workloads/sleeps" "$here/gate" "$2" >"$jvm_out" 2>"$jvm_out.err" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$jvm_out" '^READY' 10
+	start_record --no-attach -p "$jvm" -e "$1" --total -t -d 100 -o collapsed -f "$here/out.collapsed"
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record
+	expect_status 0
+}
+
+# Prints the time of the threads whose name begins so, as a percentage of what they have measured.
+told_of_said() { # FILE NAME
+	grep -F "[$2" "$1" | awk -v name="$2" 'NR == FNR { told += $NF; next }
+		index($1, name) == 1 { said += $2 }
+		END { print said ? 100 * told / said : 0 }' - "$jvm_out"
+}
+
+expect_sum() { # FILE NAME PERCENT
+	expect_near "$2, % of what it has measured" "$(told_of_said "$1" "$2")" 100 "$3"
+}
+
+# The rest of the thread's sleeps, outside of the function, is a wait for a CPU.
+expect_state() { # FILE THREAD PATTERN PERCENT
+	grep -F "[$2 " "$1" | grep -v '\[runnable\]' >"$here/thread"
+	expect "sleeps of $2 with \"$3\", %" "$(share "$here/thread" "$3")" '>=' "$4"
+}
+
+expect_uninterrupted() {
+	expect "calls that a signal interrupted" \
+		"$(awk 'NF == 3 { sum += $3 } END { print sum + 0 }' "$jvm_out")" '==' 0
+}
+
+# With an interval of 0.3 ms most sleeps are there with their exact length.
+case_sums_and_states() {
+	need_offcpu
+	local name
+	record_sleeps offcpu=300us 6
+	for name in in_nanosleep in_poll in_select in_epoll in_lock in_pipe in_socket in_turns; do
+		expect_sum "$here/out.collapsed" $name 2
+	done
+	expect_state "$here/out.collapsed" in_nanosleep \
+		';waits;in_nanosleep;.*nanosleep_.k.;.*schedule_.k.;\[sleep\] ' 99
+	expect_state "$here/out.collapsed" in_poll ';in_poll;.*;\[poll\] ' 99
+	expect_state "$here/out.collapsed" in_select ';in_select;.*;\[poll\] ' 99
+	expect_state "$here/out.collapsed" in_epoll ';in_epoll;.*;\[epoll\] ' 99
+	expect_state "$here/out.collapsed" in_lock ';in_lock;.*;\[futex\] ' 99
+	expect_state "$here/out.collapsed" in_pipe ';in_pipe;.*;\[pipe\] ' 99
+	expect_state "$here/out.collapsed" in_socket ';in_socket;.*;\[socket\] ' 99
+	if [ "$(jvm_said in_fault)" != 0 ]; then # else the kernel refuses userfaultfd(2)
+		expect_sum "$here/out.collapsed" in_fault 2
+		expect_state "$here/out.collapsed" in_fault ';in_fault;.*;\[page fault\] ' 99
+	fi
+	grep -F '[in_turns ' "$here/out.collapsed" >"$here/turns"
+	expect "turns on a CPU, runnable, %" "$(share "$here/turns" '\[runnable\] ')" '>=' 99
+	grep -E '\[in_' "$here/out.collapsed" >"$here/threads"
+	expect "stacks with the thread's entry, %" \
+		"$(share "$here/threads" '\];(__)?clone[0-9]*;.*;waits(;|$)')" '>=' 99.9
+	expect_lacks "$here/out.collapsed" 'bpf_'
+	expect_uninterrupted
+}
+
+# At random, below the interval. The sum of 70 to 90 s errs by 0.7 s at most, one in three times: 3 % is four times
+# that.
+case_sum_at_the_default() {
+	need_offcpu
+	record_sleeps offcpu 8
+	expect_sum "$here/out.collapsed" in_ 4
+	expect_lacks "$here/stderr" 'pc or sp were not'
+}
+
+# The clock's ticks interrupt the program that samples the sleeps.
+case_beside_the_clock() {
+	need_offcpu
+	record_sleeps cpu=97us,offcpu=300us 5
+	expect_sum "$here/out.offcpu.collapsed" in_nanosleep 2
+	expect_sum "$here/out.offcpu.collapsed" in_turns 2
+	expect_lacks "$here/out.collapsed" '\[(runnable|sleep|futex)\]'
+	grep -F '[in_turns ' "$here/out.collapsed" >"$here/turns"
+	expect "ticks of the threads that compute in their function, %" \
+		"$(share "$here/turns" ';waits(;in_turns)?(;|$| |;.*_.k. )')" '>=' 99
+	grep -E '\[in_' "$here/out.offcpu.collapsed" >"$here/threads"
+	expect "stacks with the thread's entry, %" \
+		"$(share "$here/threads" '\];(__)?clone[0-9]*;.*;waits(;|$)')" '>=' 99.9
+	expect_uninterrupted
+}
+
+# Adds to $took the microseconds that so many turns of two threads take.
+ping_pong() { # ROUNDS
+	local from
+	rm -f "$here/gate" "$here/turns.out"
+	"$workloads/events" "$here/gate" switches "$1" >"$here/turns.out" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$here/turns.out" '^READY' 10
+	from=${EPOCHREALTIME/./}
+	touch "$here/gate"
+	wait_for_line "$here/turns.out" '^DONE' 60
+	took=$((took + ${EPOCHREALTIME/./} - from))
+}
+
+# Alternately with and without. On a quiet machine 90 % are kept.
+case_cost() {
+	need_offcpu
+	local without=0 with=0 took round
+	for round in 1 2 3; do
+		took=0
+		ping_pong 200000
+		without=$((without + took))
+		start_record --host -e offcpu -d 100 -o collapsed -f "$here/out.$round"
+		took=0
+		ping_pong 200000
+		with=$((with + took))
+		end_record INT
+	done
+	expect "throughput that is kept, %" "$(awk -v a=$without -v b=$with 'BEGIN { print 100 * a / b }')" '>=' 70
+}
+
+# Threads that sleep before the recording begins count from its beginning.
+case_from_the_beginning() {
+	need_offcpu
+	sleep 4 &
+	jvm=$!
+	record -p $jvm -e offcpu --total -d 30 -o collapsed -f "$here/out"
+	expect "sleep that the recording saw, ns" "$(total "$here/out")" '>=' 1000000000
+	expect "the same" "$(total "$here/out")" '<=' 4000000000
+	expect_contains "$here/out" 'nanosleep.*;\[sleep\] '
+}
+
+jdk_case_java() {
+	need_offcpu
+	local name
+	JVM_OPTS=(-Dgate="$here/gate")
+	start_jvm "$jdk" workload.Sleeps 6
+	start_record -p "$jvm" -e offcpu=300us --signals always --total -t -d 100 \
+		-o collapsed -f "$here/out.collapsed"
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+	for name in inSleep inPark inWait inMonitor inSocket; do
+		expect_sum "$here/out.collapsed" $name 2
+		expect_state "$here/out.collapsed" $name \
+			"Thread.run.*;workload/Sleeps.waits.*;workload/Sleeps.$name[;_].*;\\[(futex|socket|poll)\\] " 98
+	done
+	grep -E '\[in(Sleep|Park|Wait|Monitor|Socket) ' "$here/out.collapsed" >"$here/threads"
+	expect "stacks with the thread's entry, %" \
+		"$(share "$here/threads" '\];(__)?clone[0-9]*;.*Thread.run')" '>=' 99
+}
+
+run_cases "$@"

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "duet_record.h"
+#include "join/states.h"
+
+#define MOST 16
+
+struct fixture {
+	struct profile profile;
+	uint32_t frames[MOST];
+	size_t count;
+};
+
+static void push(struct fixture *f, enum frame_kind kind, const char *name)
+{
+	const struct frame frame = {.kind = kind, .name = intern_str(&f->profile.strings, name), .bci = -1};
+
+	assert_true(f->count < MOST);
+	f->frames[f->count++] = profile_frame(&f->profile, &frame);
+}
+
+/* The state of a thread with these kernel functions, root first, that main() has called. The last is NULL. */
+static const char *state_with(uint16_t flags, const char *const *functions)
+{
+	struct fixture f = {.count = 0};
+	const char *found;
+
+	assert_int_equal(profile_init(&f.profile), 0);
+	push(&f, FRAME_NATIVE, "futex_of_mine");
+	for (; *functions; functions++)
+		push(&f, FRAME_KERNEL, *functions);
+	found = state_of(&f.profile, f.frames, f.count, flags);
+	profile_release(&f.profile);
+	return found;
+}
+
+#define STATE(flags, ...) state_with(flags, (const char *const[]){__VA_ARGS__, NULL})
+
+static void functions_tell_the_state(void **state)
+{
+	(void)state;
+	assert_string_equal(STATE(0, "do_syscall_64", "do_futex", "futex_do_wait", "schedule"), "[futex]");
+	assert_string_equal(STATE(0, "do_syscall_64", "futex_wait_queue_me"), "[futex]");
+	assert_string_equal(STATE(0, "do_epoll_wait", "ep_poll", "schedule_hrtimeout_range"), "[epoll]");
+	assert_string_equal(STATE(0, "do_select", "poll_schedule_timeout.constprop.0"), "[poll]");
+	assert_string_equal(STATE(0, "vfs_read", "anon_pipe_read"), "[pipe]");
+	assert_string_equal(STATE(0, "vfs_read", "something_new"), "[blocked]");
+	assert_string_equal(STATE(0, NULL), "[blocked]");
+}
+
+/* A read from a socket that waits for the socket's lock waits for the lock. */
+static void the_leaf_counts_most(void **state)
+{
+	(void)state;
+	assert_string_equal(STATE(0, "tcp_recvmsg", "__mutex_lock.constprop.0", "schedule"), "[kernel lock]");
+}
+
+static void flags_tell_the_rest(void **state)
+{
+	(void)state;
+	assert_string_equal(STATE(DUET_SAMPLE_IO, "vfs_read"), "[io]");
+	assert_string_equal(STATE(DUET_SAMPLE_FAULT | DUET_SAMPLE_IO, "handle_mm_fault", "io_schedule"),
+			    "[page fault]");
+	assert_string_equal(STATE(DUET_SAMPLE_FAULT, NULL), "[page fault]");
+	assert_string_equal(STATE(DUET_SAMPLE_FAULT, "do_signal_stop"), "[stopped]");
+}
+
+static void the_tracing_is_cut_off(void **state)
+{
+	struct fixture f = {.count = 0};
+
+	(void)state;
+	assert_int_equal(profile_init(&f.profile), 0);
+	push(&f, FRAME_NATIVE, "__schedule");
+	assert_int_equal(state_trim(&f.profile, f.frames, f.count), 1);
+	push(&f, FRAME_KERNEL, "schedule");
+	assert_int_equal(state_trim(&f.profile, f.frames, f.count), 2);
+	push(&f, FRAME_KERNEL, "__schedule");
+	push(&f, FRAME_KERNEL, "bpf_trace_run1");
+	push(&f, FRAME_KERNEL, "bpf_prog_0123_offcpu_return");
+	assert_int_equal(state_trim(&f.profile, f.frames, f.count), 3);
+	for (int i = 0; i < 8; i++)
+		push(&f, FRAME_KERNEL, "other");
+	assert_int_equal(state_trim(&f.profile, f.frames, f.count), f.count);
+	profile_release(&f.profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(functions_tell_the_state),
+		cmocka_unit_test(the_leaf_counts_most),
+		cmocka_unit_test(flags_tell_the_rest),
+		cmocka_unit_test(the_tracing_is_cut_off),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "join/states.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "duet_record.h"
+
+#define TRACING_FRAMES 8 /* most frames of the tracing; there are three on Linux 6.18 */
+
+/* Beginnings of the names of kernel functions. Linux 5.10 to 7.2 have them, some under only one of these names. */
+static const struct {
+	const char *function, *state;
+} states[] = {
+	{"futex_", "[futex]"},
+	{"do_futex", "[futex]"},
+	{"ep_poll", "[epoll]"},
+	{"do_epoll_wait", "[epoll]"},
+	{"poll_schedule_timeout", "[poll]"},
+	{"do_sys_poll", "[poll]"},
+	{"do_select", "[poll]"},
+	{"do_nanosleep", "[sleep]"},
+	{"hrtimer_nanosleep", "[sleep]"},
+	{"alarm_timer_nsleep", "[sleep]"},
+	{"pipe_", "[pipe]"},
+	{"anon_pipe_", "[pipe]"},
+	{"fifo_", "[pipe]"},
+	{"sk_wait_data", "[socket]"},
+	{"sk_stream_wait", "[socket]"},
+	{"inet_csk_accept", "[socket]"},
+	{"inet_csk_wait_for_connect", "[socket]"},
+	{"inet_wait_for_connect", "[socket]"},
+	{"inet_stream_connect", "[socket]"},
+	{"unix_stream_", "[socket]"},
+	{"unix_wait_for_peer", "[socket]"},
+	{"__skb_wait_for_more_packets", "[socket]"},
+	{"tcp_", "[socket]"},
+	{"vsock_", "[socket]"},
+	{"do_wait", "[child]"},
+	{"__do_wait", "[child]"},
+	{"kernel_wait4", "[child]"},
+	{"do_sigtimedwait", "[signal]"},
+	{"sigsuspend", "[signal]"},
+	{"do_signal_stop", "[stopped]"},
+	{"ptrace_stop", "[stopped]"},
+	{"do_freezer_trap", "[stopped]"},
+	{"io_cqring_wait", "[io]"},
+	{"io_schedule", "[io]"},
+	{"jbd2_log_wait_commit", "[io]"},
+	{"read_events", "[io]"},
+	{"request_wait_answer", "[io]"},
+	{"rpc_wait_bit_killable", "[io]"},
+	{"submit_bio_wait", "[io]"},
+	{"n_tty_read", "[terminal]"},
+	{"__mutex_lock", "[kernel lock]"},
+	{"__down", "[kernel lock]"},
+	{"rwsem_", "[kernel lock]"},
+};
+
+/* Returns the name of a kernel function, or NULL if the frame is no such function. */
+static const char *kernel_function(const struct profile *profile, uint32_t frame)
+{
+	const struct frame *row = frame < profile->frames.len ? &profile->frames.items[frame] : NULL;
+
+	return row && row->kind == FRAME_KERNEL ? intern_text(&profile->strings, row->name) : NULL;
+}
+
+size_t state_trim(const struct profile *profile, const uint32_t *frames, size_t count)
+{
+	size_t least = count > TRACING_FRAMES ? count - TRACING_FRAMES : 0;
+
+	for (size_t end = count; end > least; end--) {
+		const char *function = kernel_function(profile, frames[end - 1]);
+
+		if (!function)
+			break;
+		if (!strcmp(function, "__schedule"))
+			return end;
+	}
+	return count;
+}
+
+/* Returns what a function waits for, or NULL. */
+static const char *state_in(const char *function)
+{
+	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+		if (!strncmp(function, states[i].function, strlen(states[i].function)))
+			return states[i].state;
+	return NULL;
+}
+
+/* Returns what the function next to the leaf that tells something waits for, or NULL. */
+static const char *state_in_kernel(const struct profile *profile, const uint32_t *frames, size_t count)
+{
+	const char *state = NULL;
+
+	const char *function;
+
+	while (!state && count-- > 0 && (function = kernel_function(profile, frames[count])))
+		state = state_in(function);
+	return state;
+}
+
+const char *state_of(const struct profile *profile, const uint32_t *frames, size_t count, uint16_t flags)
+{
+	const char *state = state_in_kernel(profile, frames, count);
+	bool is_io = state && !strcmp(state, "[io]");
+
+	if (flags & DUET_SAMPLE_FAULT && (!state || is_io))
+		return "[page fault]"; /* from a file, maybe: then it is a wait for a device, too */
+	if (state)
+		return state;
+	return flags & DUET_SAMPLE_IO ? "[io]" : "[blocked]";
+}
