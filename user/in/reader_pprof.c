@@ -328,14 +328,20 @@ static bool is_text_file(const unsigned char *start, size_t len)
 	return true;
 }
 
+#define LAST_FIELD 20 /* later versions may have a few more */
+
 static bool is_field_of_pprof(const struct wire_field *field)
 {
 	if (field->number <= PPROF_STRINGS || field->number == PPROF_PERIOD_TYPE)
 		return field->type == WIRE_BYTES;
-	return field->number == PPROF_COMMENTS || field->number > PPROF_DEFAULT_TYPE || field->type == WIRE_VARINT;
+	return field->number <= LAST_FIELD &&
+	       (field->number == PPROF_COMMENTS || field->number > PPROF_DEFAULT_TYPE || field->type == WIRE_VARINT);
 }
 
-/* Decided by all fields that begin in the first bytes: each has a number and a type of the format. */
+/*
+ * Decided by all fields that begin in the first bytes: each has a number and a type of the format. By chance, few files
+ * begin with three such fields.
+ */
 static bool pprof_claims(const unsigned char *start, size_t len)
 {
 	unsigned char contents[READER_START];
@@ -350,7 +356,7 @@ static bool pprof_claims(const unsigned char *start, size_t len)
 	for (; wire_next(&wire, &field) > 0; fields++)
 		if (!is_field_of_pprof(&field))
 			return false;
-	return fields > 0;
+	return fields > 2;
 }
 
 const struct reader reader_pprof = {
