@@ -136,40 +136,42 @@ static __always_inline u16 offcpu_flags(struct task_struct *task)
 	return flags;
 }
 
-/* Takes the sample of a sleep. Returns false if there is none now, because of the load or the memory. */
-static __always_inline bool offcpu_sample(const struct sample_from *from, struct task_struct *task, u64 weight,
-					  u64 runnable)
+/* Records what the run has cost. Not inline, like offcpu_settle(): the walk needs the BPF stack. */
+static __noinline void offcpu_cost(u64 began_ns, bool made_sample)
 {
-	struct duet_cost *cost = duet_cost(from->event);
-	struct duet_scratch *room;
+	const struct sample_from from = {.began_ns = began_ns, .event = offcpu_event()};
+	struct duet_cost *cost = duet_cost(from.event);
 
-	if (!cost)
-		return false;
-	cost->pending = weight - 1; /* this run is the last of so many ticks */
-	room = sample_take(from);
-	cost->pending = 0;
-	if (room) {
-		room->sample.flags |= offcpu_flags(task);
-		room->sample.runnable = runnable;
-		sample_end(room);
-	}
-	sample_cost(from, room != NULL);
-	return room != NULL;
+	if (cost)
+		cost->pending = 0;
+	sample_cost(&from, made_sample);
 }
 
-static __always_inline void offcpu_returned(const struct sample_from *from, struct task_struct *task,
-					    struct offcpu_thread *thread)
+/* Adds the sleep to what the thread owes. Returns true if that can be sampled now. */
+static __noinline bool offcpu_settle(struct task_struct *task, struct offcpu_thread *thread)
 {
-	u64 runnable = offcpu_runnable(thread, task) + thread->owed_runnable, weight = thread->weight + thread->owed;
+	struct duet_cost *cost = duet_cost(offcpu_event());
 
+	thread->owed_runnable += offcpu_runnable(thread, task);
+	thread->owed += thread->weight;
 	thread->weight = 0;
+	if (!offcpu_has_stack(thread, task)) {
+		thread->owed = thread->owed_runnable = 0;
+		duet_count(DUET_BPF_MOVED);
+		return false;
+	}
+	if (cost)
+		cost->pending = thread->owed - 1; /* this run is the last of so many ticks */
+	return cost != NULL;
+}
+
+/* What the thread owes stays there if there is no sample now, because of the load or the memory. */
+static __noinline void offcpu_finish(struct duet_scratch *room, struct task_struct *task, struct offcpu_thread *thread)
+{
+	room->sample.flags |= offcpu_flags(task);
+	room->sample.runnable = thread->owed_runnable;
 	thread->owed = thread->owed_runnable = 0;
-	if (!offcpu_has_stack(thread, task))
-		return duet_count(DUET_BPF_MOVED);
-	if (offcpu_sample(from, task, weight, runnable))
-		return;
-	thread->owed = weight;
-	thread->owed_runnable = runnable;
+	sample_end(room);
 }
 
 /* Runs at the end of each call of the scheduler, in the thread that goes on, with interrupts enabled. */
@@ -178,15 +180,15 @@ int BPF_PROG(offcpu_return, bool is_switch)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct offcpu_thread *thread = is_switch ? bpf_task_storage_get(&offcpu_threads, task, NULL, 0) : NULL;
-	const struct sample_from from = {
-		.ctx = ctx,
-		.began_ns = bpf_ktime_get_ns(),
-		.event = offcpu_event(),
-		.has_kernel_stack = true,
-	};
+	u64 began_ns = bpf_ktime_get_ns();
+	struct duet_scratch *room;
 
-	if (thread && thread->weight)
-		offcpu_returned(&from, task, thread);
+	if (!thread || !thread->weight || !offcpu_settle(task, thread))
+		return 0;
+	room = sample_take(&(struct sample_from){ctx, NULL, began_ns, offcpu_event(), true});
+	if (room)
+		offcpu_finish(room, task, thread);
+	offcpu_cost(began_ns, room != NULL);
 	return 0;
 }
 

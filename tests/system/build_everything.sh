@@ -75,7 +75,9 @@ case_bpf_stack_fits() {
 			used[name] = substr($0, RSTART + 6, RLENGTH - 6) + 0
 		}
 		/ = r10$/ { pointer = $(NF - 2) }
-		NF > 2 && $(NF - 2) == pointer && $(NF - 1) == "+=" && -$NF > used[name] { used[name] = -$NF }
+		NF > 2 && $(NF - 2) == pointer && $(NF - 1) == "+=" && -$NF > used[name] && -$NF <= 512 {
+			used[name] = -$NF
+		}
 		/R_BPF_64_32/ && !index(calls[name] " ", " " $NF " ") { calls[name] = calls[name] " " $NF }
 		END { for (name in used) print deepest(name), name }' | sort -n >"$here/stacks"
 	expect_contains "$here/stacks" '^[0-9]+ perf_cookie$'
