@@ -29,12 +29,19 @@ amount() { # FILE PATTERN
 	echo "${both% *}"
 }
 
-# Each page once. A machine that is short of memory may take one away and bring it back.
+# Each page once. A machine that is short of memory may take one away and bring it back. After a run that the
+# hypervisor has interrupted for long, the faults of a rest are told with the next sample, whose function may be the
+# other one.
 case_page_faults() {
+	local rested
 	need_bpf
 	record_events page-faults faults 20000
-	expect_near "faults in one_page" "$(amount "$here/out.collapsed" 'main;.*one_page')" 20000 20
-	expect_near "faults in three_pages" "$(amount "$here/out.collapsed" 'main;.*three_pages')" 60000 60
+	rested=$((80001 - $(sed -n 's/.*: \([0-9]*\) samples in .*/\1/p' "$here/stderr")))
+	rested=$((rested > 0 ? rested : 0))
+	expect "faults that are no sample of their own" "$rested" '<=' 4000
+	expect_near "faults in one_page" "$(amount "$here/out.collapsed" 'main;.*one_page')" 20000 $((20 + rested))
+	expect_near "faults in three_pages" "$(amount "$here/out.collapsed" 'main;.*three_pages')" 60000 \
+		$((60 + rested))
 }
 
 # One of 7, on average: of 80,000 faults that is 11,400 samples, whose share errs by 0.6 %: five times that is 3.
@@ -93,7 +100,8 @@ case_cpu_time_beside_another() {
 case_system_calls_beside_the_clock() {
 	need_bpf
 	record_events cpu=97us,syscalls calls 100000
-	expect_near "system calls" "$(amount "$here/out.syscalls.collapsed" ';ask;')" 100000 100
+	# A rest at the end, see page_faults, is told by no sample.
+	expect_near "system calls" "$(amount "$here/out.syscalls.collapsed" ';ask;')" 100000 2000
 	expect "different stacks of them" "$(grep -c ';ask;' "$here/out.syscalls.collapsed")" '==' 1
 	expect_contains "$here/out.syscalls.collapsed" ';main;(run;)?(calls;)?(ask;){61}syscall [0-9]*$'
 	expect_lacks "$here/out.syscalls.collapsed" ';burn[; ]|_\[k\]'
