@@ -105,7 +105,7 @@ jdk_case_the_kernel_counts_the_same() {
 	local own maps rings end=$((SECONDS + 15))
 	need_bpf
 	start_jvm "$jdk" workload.Mixed
-	start_record -p "$jvm" -d 30 -i 1ms --max-memory 64m -o collapsed -f "$here/out"
+	start_record --agent always -p "$jvm" -d 30 -i 1ms --max-memory 64m -o collapsed -f "$here/out"
 	until is_told_truly "$jvm"; do
 		[ $SECONDS -lt $end ] || fail "own pages $own, maps $maps, rings $rings; duet says: $(
 			grep 'by part' "$here/status" | grep RAM | tr -s ' \n' ' ')"

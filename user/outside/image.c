@@ -69,16 +69,24 @@ static int java_version(uint32_t hotspot, uintptr_t single_heap)
 
 static void read_version(struct image *image)
 {
-	uintptr_t major = 0, release = 0, heap = 0;
+	uintptr_t major = 0, release = 0, about = 0, heap = 0;
 	const struct vmstructs_row wanted[] = {
 		{"Abstract_VM_Version", "_vm_major_version", NULL, &major},
 		{"Abstract_VM_Version", "_s_vm_release", NULL, &release},
+		{"Abstract_VM_Version", "_s_internal_vm_info_string", NULL, &about},
 		{"CodeCache", "_heap", NULL, &heap},
 	};
+	char *end;
 
 	(void)vmstructs_read(wanted, sizeof(wanted) / sizeof(wanted[0]));
 	image->java_version = major ? java_version(memory_int(major), heap) : 0;
 	memory_text(image->release, release ? memory_word(release) : 0, sizeof(image->release));
+	memory_text(image->name, about ? memory_word(about) : 0, sizeof(image->name));
+	end = strstr(image->name, " ("); /* "NAME (RELEASE) for linux-amd64 …", vm_version.cpp */
+	if (end)
+		*end = '\0';
+	else
+		strcpy(image->name, "HotSpot");
 }
 
 int image_open(struct image *image, pid_t pid, const char **ret_why)

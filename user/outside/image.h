@@ -10,6 +10,7 @@
 struct image {
 	uintptr_t libjvm; /* address of its ELF header in the process */
 	int java_version; /* 8, 11, 17, … */
+	char name[64]; /* "OpenJDK 64-Bit Server VM" */
 	char release[64]; /* "17.0.15+6-Debian-1deb12u1" */
 };
 

@@ -97,8 +97,9 @@ static ssize_t receive(const struct outside *outside, union packet *packet, int 
 
 static int say_hello(const struct outside *outside)
 {
-	struct duet_message_hello hello = {.vm_name = "HotSpot"};
+	struct duet_message_hello hello = {0};
 
+	snprintf(hello.vm_name, sizeof(hello.vm_name), "%s", outside->image.name);
 	snprintf(hello.vm_version, sizeof(hello.vm_version), "%s", outside->image.release);
 	return send_packet(outside->loader, &hello.head, DUET_MESSAGE_HELLO, sizeof(hello));
 }
