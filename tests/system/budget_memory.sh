@@ -196,7 +196,6 @@ case_large_jvms() { # apart
 	expect_status 0
 	expect "kB of RAM and of BPF's maps" "$peak_kb" '<=' $((128 << 10))
 	expect_share "joined" "$(reported joined)" '>=' 99.9
-	expect_share "contradicted" "$(reported_contradicted)" '<=' 0.2
 	expect_lacks <(cat "$here/windows"/profile_*.col) '\[(unknown_method|unknown_code|too_many_stacks)\]'
 }
 
@@ -226,7 +225,10 @@ case_jvms_come_and_go() { # apart
 	end_record INT
 	expect_status 0
 	expect_share "joined" "$(reported joined)" '>=' 99
-	expect_lacks <(cat "$here/windows"/profile_*.col) '\[(unknown_method|unknown_code|too_many_stacks)\]'
+	cat "$here/windows"/profile_*.col | grep -v '^#' >"$here/stacks"
+	expect_lacks "$here/stacks" '\[too_many_stacks\]'
+	# What a JVM ran last has no name when it ends before it was asked.
+	expect_share "without a name" "$(matching "$here/stacks" '\[unknown_(method|code)\]')" '<=' 5
 }
 
 # ---- libraries ----------------------------------------------------------------------------------
