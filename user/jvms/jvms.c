@@ -429,13 +429,14 @@ const char *jvms_attach_cause(const struct jvms *jvms)
 
 void jvms_notice(struct jvms *jvms, struct process *process)
 {
-	const char *cause = jvms_attach_cause(jvms), *unread = NULL;
+	const char *cause, *unread = NULL;
 
 	if (jvm_process(process)->examined_version == process->maps_version + 1 || jvm_process(process)->agent ||
 	    process->exited || process->pid == getpid() || !is_jvm(process))
 		return;
 	if (jvms->collector && event_list_has_ticks(jvms->of.events))
 		unread = read_outside(jvms, process);
+	cause = jvms_attach_cause(jvms);
 	if (!cause && jvms->of.policy == AGENT_NEEDED)
 		cause = unread;
 	if (cause && !is_left_alone(jvms, process))
@@ -444,13 +445,15 @@ void jvms_notice(struct jvms *jvms, struct process *process)
 		refuse(process, unread);
 }
 
-/* Attaches to a JVM that is read from outside, or was tried to, because that is not enough. */
-static void attach_instead(struct jvms *jvms, struct agent *reader, const char *cause)
+/*
+ * Attaches in place of an agent that failed, or of a reader that is not enough. Who may not get an agent is asked
+ * again: a JVM's container, user or main class may have been unknown when it was noticed.
+ */
+static void attach_instead(struct jvms *jvms, struct agent *agent, const char *cause)
 {
-	if (jvms->of.policy != AGENT_NEEDED || jvm_process(reader->process)->agent != reader ||
-	    reader->process->exited || is_left_alone(jvms, reader->process))
-		return;
-	attach(jvms, reader->process, ATTACH_RUNNING, cause);
+	if (jvm_process(agent->process)->agent == agent && !agent->process->exited &&
+	    !is_left_alone(jvms, agent->process))
+		attach(jvms, agent->process, ATTACH_RUNNING, cause);
 }
 
 void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sample *sample)
@@ -461,7 +464,7 @@ void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sa
 	agent->cut += !(sample->flags & DUET_SAMPLE_USER_COMPLETE);
 	if (agent->walks < WALKS_TO_JUDGE)
 		return;
-	if (agent->cut > WALKS_TO_JUDGE * CUT_PERCENT / 100)
+	if (jvms->of.policy == AGENT_NEEDED && agent->cut > WALKS_TO_JUDGE * CUT_PERCENT / 100)
 		attach_instead(jvms, agent, "its walks were cut");
 	agent->walks = agent->cut = 0;
 }
@@ -473,10 +476,7 @@ static void try_again(struct jvms *jvms, struct agent *agent, uint64_t now_ns)
 		return;
 	agent->retry_ns = 0;
 	loader_counters[DUET_LOADER_JVMS_ENDED] += agent->process->exited;
-	/* Its container, user or main class may have been unknown when it was noticed. */
-	if (!agent->process->exited && jvm_process(agent->process)->agent == agent &&
-	    !is_left_alone(jvms, agent->process))
-		attach(jvms, agent->process, ATTACH_RUNNING, agent->reader ? UNREADABLE : agent->cause);
+	attach_instead(jvms, agent, agent->reader ? UNREADABLE : agent->cause);
 }
 
 void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count)
