@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MESSAGE_MAX ((size_t)1 << 20)
-#define VALUES_MAX 4096 /* value types */
+#define VALUES_MAX 256 /* value types; the sum of so many values below 2^53 fits into 64 bits */
 
 /* ---- fields ---- */
 

@@ -33,7 +33,6 @@ struct pprof_value {
 /* Of one event, in one sample. */
 struct pprof_sum {
 	uint64_t count, weight;
-	bool has_count;
 };
 
 struct pprof_place {

@@ -175,7 +175,6 @@ static int add_value(struct pprof_file *p, const struct pprof_value *value, int6
 		sum->count += (uint64_t)number;
 	if (value->is_weight)
 		sum->weight += (uint64_t)number * value->scale;
-	sum->has_count |= value->is_count;
 	return 0;
 }
 
@@ -184,8 +183,6 @@ static int add_sum(struct pprof_file *p, struct pprof_sum *sum, struct profile_s
 {
 	int err = 0;
 
-	if (!sum->has_count && sum->weight)
-		sum->count = 1;
 	if (!sum->count && sum->weight)
 		sum->count = 1;
 	if (sum->count > SUM_MAX - p->total_count || sum->weight > SUM_MAX * 1024 - p->total_weight)
