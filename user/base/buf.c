@@ -128,3 +128,10 @@ char *buf_detach(struct buf *buf)
 	buf_release(buf);
 	return text;
 }
+
+void *buf_duplicate(const void *bytes, size_t len)
+{
+	void *copy = malloc(len);
+
+	return copy ? memcpy(copy, bytes, len) : NULL;
+}

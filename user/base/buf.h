@@ -29,4 +29,7 @@ __attribute__((format(printf, 2, 0))) void buf_vprintf(struct buf *buf, const ch
 /* Returns the string, which the caller frees, or NULL when `failed` is set. */
 char *buf_detach(struct buf *buf);
 
+/* Returns a copy of any bytes, which the caller frees, or NULL when out of memory. */
+void *buf_duplicate(const void *bytes, size_t len);
+
 #endif

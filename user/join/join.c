@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/buf.h"
 #include "base/counters.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -110,13 +110,6 @@ static struct join_thread *thread_get(struct join *join, void *owner, uint32_t t
 	return thread;
 }
 
-static void *copy(const void *bytes, size_t len)
-{
-	void *result = malloc(len);
-
-	return result ? memcpy(result, bytes, len) : NULL;
-}
-
 /* Sets how the sample's record is found. A signalled sample also ends the interval of the samples before it. */
 static void classify(struct join_thread *thread, struct held_sample *held)
 {
@@ -140,7 +133,7 @@ int join_sample(struct join *join, void *owner, const struct duet_sample *sample
 {
 	struct join_thread *thread = thread_get(join, owner, sample->ns_tid);
 	struct held_sample held = {
-		.arrived_ns = now_ns, .until_ns = UINT64_MAX, .sample = copy(sample, sample->head.size)};
+		.arrived_ns = now_ns, .until_ns = UINT64_MAX, .sample = buf_duplicate(sample, sample->head.size)};
 
 	if (!thread || !held.sample)
 		goto lost;
@@ -189,7 +182,7 @@ int join_offer(struct join *join, void *owner, const struct duet_java_sample *re
 		return -ENOSPC;
 	}
 	thread = thread_get(join, owner, record->tid);
-	held.record = copy(record, size);
+	held.record = buf_duplicate(record, size);
 	if (!thread || !held.record || vec_push(&thread->records, held) < 0) {
 		free(held.record);
 		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;

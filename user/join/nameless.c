@@ -3,7 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "base/buf.h"
 
 static void free_halves(const struct nameless_sample *sample)
 {
@@ -19,13 +20,6 @@ void nameless_release(struct nameless *nameless)
 	nameless->bytes = 0;
 }
 
-static void *copy(const void *bytes, size_t len)
-{
-	void *result = malloc(len);
-
-	return result ? memcpy(result, bytes, len) : NULL;
-}
-
 int nameless_hold(struct nameless *nameless, const struct decision *decision, uint64_t now_ns)
 {
 	const struct duet_java_sample *java = decision->java;
@@ -33,8 +27,8 @@ int nameless_hold(struct nameless *nameless, const struct decision *decision, ui
 	size_t sample_bytes = decision->sample->head.size;
 	struct nameless_sample held = {*decision, now_ns, sample_bytes + java_bytes};
 
-	held.decision.sample = copy(decision->sample, sample_bytes);
-	held.decision.java = java ? copy(java, java_bytes) : NULL;
+	held.decision.sample = buf_duplicate(decision->sample, sample_bytes);
+	held.decision.java = java ? buf_duplicate(java, java_bytes) : NULL;
 	if (!held.decision.sample || (java && !held.decision.java) || vec_push(&nameless->samples, held) < 0) {
 		free_halves(&held);
 		return -ENOMEM;
