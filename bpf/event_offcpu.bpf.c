@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Programs for the time that threads spend off CPU: blocked, or waiting for a CPU. A context switch stores times only.
- * When a thread is back, a sleep of t ns becomes a sample with the probability min(1, t / interval) and the weight
- * max(t, interval). So sums are right on average, and sleeps as long as the interval are all there with their exact
- * length. The thread itself takes the sample, before it leaves the scheduler: its stack is still that of the sleep.
+ * When the thread runs again, its sleep of t ns becomes a sample with the probability min(1, t / interval). The sample
+ * has the weight max(t, interval). So sums are right on average, and each sleep as long as the interval is sampled with
+ * its exact length. The thread itself takes the sample, before it leaves the scheduler: its stack is still that of the
+ * sleep.
  */
 #include "core.bpf.h"
 #include "offcpu.bpf.h"

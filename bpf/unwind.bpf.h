@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The state of the walk of a thread's user frames, in a per-CPU scratch, since the BPF stack is too small; how the walk
- * reads memory and rows.
+ * The state of a walk of user frames, and how the walk reads the thread's memory and the unwind rows. The state is in a
+ * per-CPU map, because the BPF stack is too small for it.
  */
 #ifndef DUET_UNWIND_BPF_H
 #define DUET_UNWIND_BPF_H

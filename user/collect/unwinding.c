@@ -461,8 +461,9 @@ void unwinding_want(struct unwinding *unwinding, struct process *process)
 }
 
 /*
- * Those that wait for the file that is being made are tried again when it is finished, in their order: so the first
- * gets all of its files at last, however many the others have. At least one of the rest is tried.
+ * Publishes the wanted processes after the first `waiting` ones, at least one of them. A process that needs the rows
+ * which are being made joins those that wait. They are tried again, in the same order, when these rows are finished.
+ * So the first process gets all of its files in the end, however many the others have.
  */
 static void publish_wanted(struct unwinding *unwinding, struct process_table *processes, size_t waiting,
 			   uint64_t until_ns)

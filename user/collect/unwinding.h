@@ -36,8 +36,9 @@ void unwinding_forget_files(struct unwinding *unwinding); /* forgets the cached 
 /* Makes the rows of a file before a process maps it: a large file takes tens of milliseconds. */
 void unwinding_prepare(struct unwinding *unwinding, const char *path);
 /*
- * Publishes process->maps, unless this version of them is already published. Works until that time, or UINT64_MAX.
- * Returns 0, or -EAGAIN if it was not enough to make the rows of all its files: nothing has been published then.
+ * Publishes process->maps, unless this version of them is already published. Works until that time; UINT64_MAX means
+ * until it is done. Returns 0. Returns -EAGAIN, and has published nothing, if the time was not enough to make the rows
+ * of all files.
  */
 int unwinding_publish(struct unwinding *unwinding, struct process *process, uint64_t until_ns);
 /* Lets unwinding_work() publish the process. */

@@ -92,9 +92,7 @@ static const char *state_in(const char *function)
 /* Returns what the function next to the leaf that tells something waits for, or NULL. */
 static const char *state_in_kernel(const struct profile *profile, const uint32_t *frames, size_t count)
 {
-	const char *state = NULL;
-
-	const char *function;
+	const char *state = NULL, *function;
 
 	while (!state && count-- > 0 && (function = kernel_function(profile, frames[count])))
 		state = state_in(function);

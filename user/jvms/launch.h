@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `duet record -- CMD`: forks a child that waits at a gate (a pipe) until the collector has its pid, then executes CMD.
- * If the gate is closed without a word, the child exits: a loader that fails leaves nothing running. A java command
- * that needs the agent gets it as its first option, so that it is profiled from its first instruction. Any other
- * command runs unchanged.
+ * The loader opens the gate by writing a string to it: the option that loads the agent, or "". If the loader closes the
+ * gate without writing, or dies, the child exits, so that no command runs unprofiled. A java command that needs the
+ * agent gets it as its first option, and is profiled from its first instruction. Any other command runs unchanged.
  */
 #ifndef JVMS_LAUNCH_H
 #define JVMS_LAUNCH_H

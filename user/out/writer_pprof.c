@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pprof: a compressed protobuf message, see profile/pprof.proto. Messages are written as soon as their contents are
- * known; the format leaves their order free. A frame is a location. Threads, processes and containers are labels of
- * samples and not frames; they are there for the filters only.
+ * The format pprof: one compressed protobuf message, see profile/pprof.proto. Its parts may have any order, so each is
+ * written as soon as it is known. Each frame of the profile becomes a location of the file. Threads, processes and
+ * containers become labels of samples. They are no frames of the stacks, but -I and -X can choose by them.
  */
 #include <errno.h>
 #include <stdlib.h>

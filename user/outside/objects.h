@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Java objects of a JVM that is read from outside. Collectors move objects, and free the memory of the old copies. So a
- * reference is followed only while it is one that Java code would follow as it is, and who reads a chain of objects
- * proves each by its class, and reads the chain a second time.
+ * Java objects of a JVM that is read from outside. Collectors move objects, and free the memory of the old copies. ZGC
+ * marks references that it must mend before Java code may use them: these are not followed. The caller, who reads from
+ * one object to the next, checks the class of each object, and reads all of them a second time.
  */
 #ifndef OUTSIDE_OBJECTS_H
 #define OUTSIDE_OBJECTS_H

@@ -30,7 +30,8 @@ void unwind_making_begin(struct unwind_making *making, const struct cfi_machine 
 			 const struct cfi_section *section);
 /*
  * Works until that time. Returns 0 when all rows are made; -EAGAIN before; -ENODATA if the section describes no
- * function; -E2BIG if it exceeds the limits above or was made to take too much time; or -ENOMEM.
+ * function; -E2BIG if it exceeds the limits above, or if reading it would take much longer than its size justifies; or
+ * -ENOMEM.
  */
 int unwind_making_step(struct unwind_making *making, uint64_t until_ns);
 void unwind_making_end(struct unwind_making *making); /* releases all but the rows that were taken out */
