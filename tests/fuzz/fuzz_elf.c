@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A file that a process has mapped as code: symbols, stubs, build id, debug link, .eh_frame_hdr, unwind rows. */
+#include <errno.h>
+
 #include "fuzz.h"
 #include "sym/elf_file.h"
 #include "sym/mini_debug.h"
