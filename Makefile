@@ -110,7 +110,7 @@ $(protobuf_gen:%=%.o): %.o: %.c
 	$(call msg,CC,$<)
 	$(Q)$(CC) $(user_cflags) -c -o $@ $<
 
-$(O)/user/%.o: user/%.c $(O)/gen/duet.skel.h $(protobuf_gen:%=%.h) $(flags)
+$(O)/user/%.o: user/%.c $(O)/gen/duet.skel.h $(O)/gen/duet_plain.skel.h $(protobuf_gen:%=%.h) $(flags)
 	$(call msg,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -c -o $@ $<
 
@@ -151,13 +151,17 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c $(flags)
 	$(call msg,BPF,$<)
 	$(Q)mkdir -p $(@D) && $(CLANG) $(bpf_cflags) -c -o $@ $<
 
-$(O)/gen/duet.bpf.o: $(bpf_obj)
+# The same programs twice, see bpf/unwind_vma.bpf.c: with what needs Linux 5.17, and without.
+$(O)/gen/duet.bpf.o: $(filter-out %/unwind_no_vma.bpf.o,$(bpf_obj))
+$(O)/gen/duet_plain.bpf.o: $(filter-out %/unwind_vma.bpf.o,$(bpf_obj))
+$(O)/gen/%.bpf.o:
 	$(call msg,BPFLINK,$@)
 	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen object $@ $^
 
-$(O)/gen/duet.skel.h: $(O)/gen/duet.bpf.o
+.SECONDARY: $(O)/gen/duet.skel.h $(O)/gen/duet_plain.skel.h
+$(O)/gen/%.skel.h: $(O)/gen/%.bpf.o
 	$(call msg,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name duet_bpf > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
 $(O)/tests/%: tests/%.c $(O)/libduetuser.a
 	$(call msg,TEST,$@)

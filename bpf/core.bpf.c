@@ -22,6 +22,8 @@ struct duet_unwind_pages_map unwind_pages SEC(".maps");
 struct duet_unwind_modules_map unwind_modules SEC(".maps");
 struct duet_unwind_mappings_map unwind_mappings SEC(".maps");
 struct duet_unwind_processes_map unwind_processes SEC(".maps");
+struct duet_unwind_files_map unwind_files SEC(".maps");
+struct duet_unwind_learnt_map unwind_learnt SEC(".maps");
 struct duet_unwind_heirs_map unwind_heirs SEC(".maps");
 struct duet_offcpu_threads_map offcpu_threads SEC(".maps");
 struct duet_unwind_known_map unwind_known SEC(".maps");

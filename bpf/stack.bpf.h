@@ -86,6 +86,8 @@ static __always_inline void stack_find_tables(struct duet_scratch *room)
 	if (!process)
 		process = unwind_inherited_tables(room->sample.head.tgid, start_ticks);
 	room->mapping = (struct duet_unwind_mapping){};
+	room->unpublished = (struct duet_unwind_mapping){};
+	room->asked = 0;
 	room->process = (struct duet_unwind_process){};
 	if (process)
 		room->process = *process;

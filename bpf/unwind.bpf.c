@@ -2,9 +2,21 @@
 /* The parts of walk/loop.h that are functions of their own. */
 #include "unwind_loop.bpf.h"
 
+/* Returns the mapping that holds `pc`, or NULL if neither the loader nor the kernel told one whose rows are known. */
+static __always_inline const struct duet_unwind_mapping *mapping_at(struct duet_scratch *room, u64 pc)
+{
+	if (unwind_find_mapping(room, pc))
+		return &room->mapping;
+	room->sample.flags |= walk_unmapped_flag(&room->cursor);
+	if (unwind_is_inside(&room->unpublished, pc) || unwind_find_unpublished(room->level))
+		return &room->unpublished;
+	return NULL;
+}
+
 __noinline int unwind_look_up(u32 level)
 {
 	struct duet_scratch *room = scratch_get(level);
+	const struct duet_unwind_mapping *mapping;
 	const struct duet_unwind_row *row;
 	u64 pc;
 
@@ -12,15 +24,14 @@ __noinline int unwind_look_up(u32 level)
 		return 0;
 	pc = room->cursor.pc - room->cursor.is_return;
 	room->found.code = DUET_CODE_UNKNOWN;
-	if (!unwind_find_mapping(room, pc)) {
-		room->sample.flags |= walk_unmapped_flag(&room->cursor);
+	mapping = mapping_at(room, pc);
+	if (!mapping)
 		return 0;
-	}
-	room->found.pc = pc;
+	room->found.pc = mapping == &room->mapping ? pc : 0;
 	room->found.generation = room->process.generation;
-	room->found.module = room->mapping.module;
-	room->found.code = room->mapping.code;
-	row = unwind_find_row(room, pc);
+	room->found.module = mapping->module;
+	room->found.code = mapping->code;
+	row = unwind_find_row(room, mapping, pc);
 	if (row)
 		room->found.row = *row;
 	return row != NULL;

@@ -107,6 +107,17 @@ struct unwind_found {
 	u32 code; /* enum duet_code */
 };
 
+/* What the kernel told of a process, which it tells once in an interrupt at most. */
+#define UNWIND_LEARNT 8 /* a power of two, for the verifier */
+struct unwind_learnt {
+	u64 start_ticks;
+	u64 count; /* of all that it told; the oldest one makes room */
+	struct unwind_learnt_mapping {
+		struct duet_unwind_mapping mapping;
+		u64 serial; /* of its module */
+	} mappings[UNWIND_LEARNT];
+};
+
 /* room for rounding up to 8 bytes, as the verifier calculates the bound */
 #define DUET_MAX_IDS (DUET_MAX_USER_STACK + 2)
 
@@ -119,11 +130,14 @@ struct duet_scratch {
 	struct unwind_window window; /* must follow the cursor, for walk_read_stack() */
 	struct duet_unwind_process process; /* the process's slice of unwind_mappings; empty if it has no tables yet */
 	struct duet_unwind_mapping mapping; /* the one found last: most callers are in the same file */
+	struct duet_unwind_mapping unpublished; /* likewise, of those that the loader does not know */
 	struct unwind_found found; /* for the current frame */
+	struct unwind_learnt learnt; /* to put together an entry of the map */
 	struct walk_java java;
 	u64 users; /* number of programs that try to take it; only a program that finds itself alone has it */
 	u64 woken_ns; /* when this CPU last woke the loader for code in no known mapping */
 	u32 level; /* its index in the map */
+	u32 asked; /* how often the kernel was asked for a mapping, see UNWIND_MOST_ASKED */
 	u32 ids[DUET_MAX_IDS];
 	/* a FRAMES record to emit; also the buffer for putting the last frames in order */
 	struct duet_frames_record part;

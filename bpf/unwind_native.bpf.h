@@ -41,6 +41,23 @@ struct duet_unwind_processes_map {
 };
 extern struct duet_unwind_processes_map unwind_processes SEC(".maps");
 
+struct duet_unwind_files_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 2048);
+	__type(key, struct duet_mapped_file);
+	__type(value, struct duet_mapped_rows);
+};
+extern struct duet_unwind_files_map unwind_files SEC(".maps");
+
+/* Key: tgid. */
+struct duet_unwind_learnt_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u32);
+	__type(value, struct unwind_learnt);
+};
+extern struct duet_unwind_learnt_map unwind_learnt SEC(".maps");
+
 /*
  * A child starts with the mappings that its parent had at the fork. So the parent's slice of the tables is valid for
  * both as long as the parent's slice does not change. The loader learns of a child only from the child's first sample,
@@ -149,10 +166,10 @@ static __always_inline struct duet_unwind_module *unwind_use_module(u32 key)
 	return module;
 }
 
-/* Returns the row that is valid at `pc`, which lies in room->mapping; NULL if its file has none. */
-static __always_inline const struct duet_unwind_row *unwind_find_row(const struct duet_scratch *room, u64 pc)
+/* Returns the row that is valid at `pc`, which lies in `mapping`; NULL if its file has none. */
+static __always_inline const struct duet_unwind_row *
+unwind_find_row(const struct duet_scratch *room, const struct duet_unwind_mapping *mapping, u64 pc)
 {
-	const struct duet_unwind_mapping *mapping = &room->mapping;
 	u64 offset = pc - mapping->base;
 	u32 index = offset >> DUET_UNWIND_PAGE_SHIFT, key = mapping->module;
 	struct duet_unwind_module *module = unwind_use_module(key);
@@ -182,7 +199,17 @@ static __always_inline struct unwind_found *unwind_found_at(u64 pc, u32 level)
 	return &all->native[index];
 }
 
-/* Defined in unwind.bpf.c. Fills room->found from the maps: mapping, file, page, row. Returns 0 if there is no row. */
+/*
+ * Sets room->unpublished to the mapping that holds the cursor's pc, if the kernel tells it and the file's rows are in
+ * the tables. Returns 0 if not. Defined in unwind_vma.bpf.c, or in unwind_no_vma.bpf.c for kernels that refuse to load
+ * the former.
+ */
+int unwind_find_unpublished(u32 level);
+
+/*
+ * Defined in unwind.bpf.c. Fills room->found from the maps: mapping, file, page, row. Returns 0 if there is no row.
+ * room->found.pc is 0 if the row must not be kept for other samples.
+ */
 int unwind_look_up(u32 level);
 
 /*
@@ -201,7 +228,7 @@ static __always_inline bool unwind_find(struct duet_scratch *room)
 	}
 	if (!unwind_look_up(room->level))
 		return false;
-	if (kept)
+	if (kept && room->found.pc)
 		*kept = room->found;
 	return true;
 }

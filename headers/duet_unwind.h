@@ -66,8 +66,9 @@ struct duet_unwind_module {
 	uint32_t first_page;
 	uint32_t pages; /* 0: there was no room for its rows */
 	uint32_t used; /* set by BPF when it uses the rows, cleared when the loader looks */
+	uint64_t serial; /* of the file in this slot, unique among all files; 0: the slot is free */
 };
-DUET_ASSERT_SIZE(struct duet_unwind_module, 16);
+DUET_ASSERT_SIZE(struct duet_unwind_module, 24);
 
 #define DUET_UNWIND_NO_MODULE UINT32_MAX
 
@@ -97,8 +98,31 @@ struct duet_unwind_process {
 };
 DUET_ASSERT_SIZE(struct duet_unwind_process, 24);
 
+/*
+ * A file and where in it a mapping begins. Key of the map `unwind_files`, with which BPF finds the rows for a mapping
+ * that the loader has not published yet. A file that is written to gets another time.
+ */
+struct duet_mapped_file {
+	uint64_t inode;
+	uint64_t page; /* number of the file's page at which the mapping begins */
+	uint64_t bytes; /* of the file */
+	int64_t changed_sec;
+	uint32_t changed_nsec;
+	uint32_t device; /* the major number << 20 | the minor number */
+};
+DUET_ASSERT_SIZE(struct duet_mapped_file, 40);
+
+/* Its value. */
+struct duet_mapped_rows {
+	uint64_t base; /* as in struct duet_unwind_mapping, less the mapping's start */
+	uint64_t serial; /* the module's; another one there means that the rows are gone */
+	uint32_t module;
+	uint32_t reserved;
+};
+DUET_ASSERT_SIZE(struct duet_mapped_rows, 24);
+
 #define DUET_UNWIND_MAGIC 0x64757477u /* "dutw" */
-#define DUET_UNWIND_VERSION 3
+#define DUET_UNWIND_VERSION 4
 #define DUET_UNWIND_FILE_PAGE 4096 /* rows, pages, modules and mappings each begin at a multiple of it */
 
 /*

@@ -121,7 +121,7 @@ static int open_collector(struct session *session, struct buf *why)
 		.comm = session->options->comm,
 		.signals = session->options->signals,
 		.max_bytes = budget_bpf_bytes(&session->budget),
-		.no_cookie = session->options->interval_pairing,
+		.plain = session->options->interval_pairing,
 	};
 
 	if (session->child) {

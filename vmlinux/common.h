@@ -121,6 +121,57 @@ struct signal_struct {
 
 struct mm_struct;
 
+struct super_block {
+	unsigned int s_dev;
+};
+
+struct inode {
+	unsigned long i_ino;
+	struct super_block *i_sb;
+	s64 i_size;
+	s64 i_mtime_sec; /* Linux 6.11 */
+	u32 i_mtime_nsec;
+};
+
+struct timespec64 {
+	s64 tv_sec;
+	long tv_nsec;
+};
+
+struct inode___before_6_11 {
+	struct timespec64 __i_mtime;
+};
+
+struct inode___before_6_7 {
+	struct timespec64 i_mtime;
+};
+
+struct dentry {
+	struct inode *d_inode;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
+struct file {
+	unsigned int f_mode;
+	struct inode *f_inode;
+};
+
+/* What overlayfs maps: `file` is the lower file's, `user_path` the overlay's. */
+struct backing_file {
+	struct file file;
+	struct path user_path;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	unsigned long vm_pgoff;
+	struct file *vm_file;
+};
+
 struct kernfs_node {
 	u64 id;
 };

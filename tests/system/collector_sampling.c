@@ -340,7 +340,7 @@ static struct collector *open_or_skip(const struct child *child, uint64_t interv
 		.kernel_depth = DUET_MAX_STACK,
 		.targets = child ? &child->pid : NULL,
 		.target_count = 1,
-		.no_cookie = no_cookie,
+		.plain = no_cookie,
 	};
 	struct collector *collector = NULL;
 	struct buf why;

@@ -256,6 +256,36 @@ case_command() {
 	expect_whole "${entry}run;${chain}leaf_compute$kernel" 'leaf_compute' 60
 }
 
+# The kernel tells BPF the mappings of a process.
+need_find_vma() {
+	need_bpf
+	[ "$(printf '5.17\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 5.17 ] || skip "Linux 5.17 has bpf_find_vma()"
+}
+
+# Each lives for less than a millisecond, so that the loader never knows the mappings of a living one. It makes the rows
+# of their common file on behalf of one that has ended.
+case_processes_of_a_millisecond() {
+	need_find_vma
+	start_record --engine bpf --no-attach --comm mayfly_child -i 997us -d 60 -o collapsed -f "$here/out"
+	"$workloads/mayfly" 300 6 >"$here/mayfly"
+	end_record INT
+	grep -E 'burn_(long|short) 1$' "$here/out" >"$here/burnt"
+	expect "samples of the two functions" "$(wc -l <"$here/burnt")" '>=' 50
+	expect_share "whole" "$(matching "$here/burnt" ';_start;')" '>=' 90
+}
+
+# Some 20 ms each, whose code is in three files.
+case_processes_of_some_milliseconds() {
+	local i
+	need_find_vma
+	# shellcheck disable=SC2016 # $i is the inner shell's
+	for ((i = 0; i < 60; i++)); do
+		echo "bash -c 'for ((i = 0; i < 5000; i++)); do :; done'"
+	done >"$here/script"
+	record --engine bpf --no-attach -i 997us -o collapsed -f "$here/out" -- bash "$here/script"
+	expect_share "from the entry on" "$(matching "$here/out" '^\[bash[^;]*;_start;')" '>=' 80
+}
+
 case_whole_host() {
 	need_bpf
 	start_native "$workloads/native" sort

@@ -31,11 +31,11 @@ static struct unwind_tables_map make(enum bpf_map_type type, uint32_t bytes, uin
 static struct unwind_tables *open_tables(uint32_t rows)
 {
 	const struct unwind_tables_maps maps = {
-		make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_row), rows, BPF_F_MMAPABLE),
-		make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_page), ENTRIES, BPF_F_MMAPABLE),
-		make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_module), ENTRIES, BPF_F_MMAPABLE),
-		make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_mapping), ENTRIES, BPF_F_MMAPABLE),
-		make(BPF_MAP_TYPE_HASH, sizeof(struct duet_unwind_process), ENTRIES, 0),
+		.rows = make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_row), rows, BPF_F_MMAPABLE),
+		.pages = make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_page), ENTRIES, BPF_F_MMAPABLE),
+		.modules = make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_module), ENTRIES, BPF_F_MMAPABLE),
+		.mappings = make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_mapping), ENTRIES, BPF_F_MMAPABLE),
+		.processes = make(BPF_MAP_TYPE_HASH, sizeof(struct duet_unwind_process), ENTRIES, 0),
 	};
 	struct unwind_tables *tables = NULL;
 

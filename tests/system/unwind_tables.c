@@ -22,6 +22,7 @@
 #define MODULES 8
 #define MAPPINGS 32
 #define PROCESSES 4
+#define FILES 4
 #define MAP_BYTES 4096
 
 struct tables {
@@ -46,6 +47,10 @@ static int open_tables(void **state)
 	t->maps.modules = make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_module), MODULES, BPF_F_MMAPABLE);
 	t->maps.mappings = make(BPF_MAP_TYPE_ARRAY, sizeof(struct duet_unwind_mapping), MAPPINGS, BPF_F_MMAPABLE);
 	t->maps.processes = make(BPF_MAP_TYPE_HASH, sizeof(struct duet_unwind_process), PROCESSES, 0);
+	t->maps.files = (struct unwind_tables_map){.fd = -1, .entries = FILES};
+	if (t->maps.rows.fd >= 0)
+		t->maps.files.fd = bpf_map_create(BPF_MAP_TYPE_HASH, "duet_test", sizeof(struct duet_mapped_file),
+						  sizeof(struct duet_mapped_rows), FILES, NULL);
 	*state = t;
 	return t->maps.rows.fd < 0 ? 0 : unwind_tables_open(&t->tables, &t->maps);
 }
@@ -53,7 +58,8 @@ static int open_tables(void **state)
 static int close_tables(void **state)
 {
 	struct tables *t = *state;
-	int fds[] = {t->maps.rows.fd, t->maps.pages.fd, t->maps.modules.fd, t->maps.mappings.fd, t->maps.processes.fd};
+	int fds[] = {t->maps.rows.fd,	  t->maps.pages.fd,	t->maps.modules.fd,
+		     t->maps.mappings.fd, t->maps.processes.fd, t->maps.files.fd};
 
 	unwind_tables_close(t->tables);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
@@ -300,6 +306,41 @@ static void noted_files_leave(void **state)
 	}
 }
 
+/* True if BPF would use the rows of this module for the file. */
+static bool is_offered(struct tables *t, const struct duet_mapped_file *file, uint64_t base)
+{
+	struct duet_unwind_module module;
+	struct duet_mapped_rows rows;
+
+	assert_int_equal(bpf_map_lookup_elem(t->maps.files.fd, file, &rows), 0);
+	assert_int_equal(rows.base, base);
+	assert_int_equal(bpf_map_lookup_elem(t->maps.modules.fd, &rows.module, &module), 0);
+	return rows.serial == module.serial;
+}
+
+/* What takes a file's place in the tables is not taken for it. */
+static void an_offer_ends_with_the_file(void **state)
+{
+	struct tables *t = tables_or_skip(state);
+	const struct duet_mapped_file mapped = {.inode = 9, .page = 2};
+	int file = add(t, 77, 20, 5);
+	const struct duet_unwind_mapping mapping = {
+		.start = 0x5000, .end = 0x9000, .base = 0x3000, .module = (uint32_t)file};
+
+	assert_true(file >= 0);
+	assert_int_equal(publish(t, 1, &file, 1), 0);
+	unwind_tables_offer(t->tables, &mapped, &mapping);
+	assert_true(is_offered(t, &mapped, (uint64_t)-0x2000));
+	unwind_tables_forget(t->tables, 1);
+	for (uint64_t key = 100; key < 100 + 2 * MODULES; key++) {
+		int other = add(t, key, 20, 6);
+
+		assert_true(other >= 0);
+		assert_int_equal(publish(t, 2, &other, 1), 0);
+	}
+	assert_false(is_offered(t, &mapped, (uint64_t)-0x2000));
+}
+
 /* Many that come and go must not use anything up. */
 static void nothing_leaks(void **state)
 {
@@ -327,6 +368,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_least_used_makes_room, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(what_is_used_stays, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(noted_files_leave, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(an_offer_ends_with_the_file, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(nothing_leaks, open_tables, close_tables),
 	};
 

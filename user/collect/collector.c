@@ -88,6 +88,7 @@ static int open_unwind_tables(struct collector *collector)
 		.modules = unwind_map(bpf->maps.unwind_modules),
 		.mappings = unwind_map(bpf->maps.unwind_mappings),
 		.processes = unwind_map(bpf->maps.unwind_processes),
+		.files = unwind_map(bpf->maps.unwind_files),
 	};
 
 	return unwind_tables_open(&collector->unwind, &maps);

@@ -34,7 +34,7 @@ struct collector_options {
 	const char *comm; /* only processes of this name, cut to the kernel's length of a name; NULL = any */
 	enum duet_signals signals;
 	size_t max_bytes; /* limit for all maps together; 0 = as large as a host may need */
-	bool no_cookie; /* pair by interval even where the kernel has cookies; for tests */
+	bool plain; /* use nothing that only newer kernels have, as signal cookies; for tests */
 };
 
 /*

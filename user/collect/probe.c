@@ -298,6 +298,11 @@ bool probe_has_signal_cookie(void)
 	return kernel_has_type("bpf_send_signal_task", BTF_KIND_FUNC);
 }
 
+bool probe_has_find_vma(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_find_vma, NULL) == 1;
+}
+
 bool probe_has_switch_exit(void)
 {
 	return kernel_has_type("btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF);

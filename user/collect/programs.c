@@ -16,6 +16,7 @@
 #include "duet_unwind.h"
 
 #include "duet.skel.h"
+#include "duet_plain.skel.h"
 
 #define RING_MIN_BYTES (1u << 20)
 #define RING_MAX_BYTES (64u << 20)
@@ -223,15 +224,25 @@ static int choose(struct programs *chosen, const struct event_list *events)
 	return err ? err : bpf_map__set_autocreate(bpf->maps.offcpu_threads, false);
 }
 
-static int load(struct programs *ret, const struct collector_options *options, bool use_cookie)
+/* Of the two objects with the same programs and maps, the one that asks the kernel for mappings, or the other one. */
+static struct duet_bpf *open_object(bool asks_kernel)
 {
-	struct programs loaded = {.bpf = duet_bpf__open(), .uses_cookie = use_cookie};
+	_Static_assert(sizeof(struct duet_bpf) == sizeof(struct duet_plain_bpf), "the objects differ");
+
+	return asks_kernel ? duet_bpf__open() : (struct duet_bpf *)duet_plain_bpf__open();
+}
+
+static int load(struct programs *ret, const struct collector_options *options, bool use_cookie, bool asks_kernel)
+{
+	struct programs loaded = {.bpf = open_object(asks_kernel), .uses_cookie = use_cookie};
 	int err;
 
 	if (!loaded.bpf)
 		return -errno;
 	configure(&loaded.bpf->rodata->duet_config, options);
 	err = choose(&loaded, options->events);
+	if (err == 0 && !asks_kernel)
+		err = bpf_map__set_autocreate(loaded.bpf->maps.unwind_files, false);
 	if (err == 0)
 		err = size_maps(loaded.bpf, options);
 	if (err == 0)
@@ -243,12 +254,15 @@ static int load(struct programs *ret, const struct collector_options *options, b
 	return err;
 }
 
-/* A kernel that has the function for cookies may still refuse it to this kind of program. */
+/* A kernel that has these functions may still refuse them to this kind of program. */
 int programs_load(struct programs *ret, const struct collector_options *options)
 {
-	if (!options->no_cookie && probe_has_signal_cookie() && load(ret, options, true) == 0)
+	bool use_cookie = !options->plain && probe_has_signal_cookie();
+	bool asks_kernel = !options->plain && probe_has_find_vma();
+
+	if ((use_cookie || asks_kernel) && load(ret, options, use_cookie, asks_kernel) == 0)
 		return 0;
-	return load(ret, options, false);
+	return load(ret, options, false, false);
 }
 
 void programs_unload(struct programs *programs)

@@ -55,6 +55,8 @@ struct unwind_tables {
 	struct duet_unwind_module *modules;
 	struct duet_unwind_mapping *mappings;
 	int processes_fd; /* BPF's map of processes; unused for an agent */
+	int files_fd; /* BPF's map of mapped files; -1: none */
+	uint64_t serial; /* of the last file */
 	struct duet_unwind_file *file; /* the agent's file; NULL: the tables are BPF's */
 	uint64_t file_bytes;
 	uint64_t generation; /* of the last slice */
@@ -141,7 +143,7 @@ static struct unwind_tables *tables_new(void)
 	struct unwind_tables *tables = calloc(1, sizeof(*tables));
 
 	if (tables) {
-		tables->file_fd = -1;
+		tables->file_fd = tables->files_fd = -1;
 		tables->round = 1;
 	}
 	return tables;
@@ -157,6 +159,8 @@ int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_ma
 		return err;
 	}
 	tables->processes_fd = maps->processes.fd;
+	if (maps->files.entries)
+		tables->files_fd = maps->files.fd;
 	*ret = tables;
 	return 0;
 }
@@ -330,6 +334,7 @@ static void drop_module(struct unwind_tables *tables, uint32_t index, uint64_t n
 	struct module *known = &tables->known[index];
 
 	take_rows_out(tables, index, now_ns);
+	__atomic_store_n(&tables->modules[index].serial, 0, __ATOMIC_RELAXED);
 	extents_give(&tables->modules_array.free, index, 1, now_ns);
 	map_remove(&tables->by_key, known->key);
 	*known = (struct module){0};
@@ -419,7 +424,8 @@ static int take_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages
 	int64_t first_page = extents_take(&tables->pages_array.free, pages, now_ns);
 
 	if (first_row >= 0 && first_page >= 0) {
-		*ret = (struct duet_unwind_module){(uint32_t)first_row, (uint32_t)first_page, 0, 0};
+		*ret = (struct duet_unwind_module){.first_row = (uint32_t)first_row,
+						   .first_page = (uint32_t)first_page};
 		return 0;
 	}
 	if (first_row >= 0)
@@ -440,7 +446,7 @@ int unwind_tables_note(struct unwind_tables *tables, uint64_t key, uint32_t rows
 		index = extents_take(&tables->modules_array.free, 1, clock_monotonic_ns());
 	if (index < 0)
 		return (int)index;
-	tables->modules[index] = (struct duet_unwind_module){0};
+	tables->modules[index] = (struct duet_unwind_module){.serial = ++tables->serial};
 	tables->known[index] = (struct module){.key = key, .rows = rows, .pages = pages, .round = tables->round};
 	if (map_put(&tables->by_key, key, (uint64_t)index) < 0) {
 		drop_module(tables, (uint32_t)index, 0);
@@ -469,6 +475,7 @@ static void put_rows_in(struct unwind_tables *tables, uint32_t index, struct due
 	take_rows_out(tables, index, clock_monotonic_ns());
 	known->rows = (uint32_t)rows->rows.len;
 	known->pages = (uint32_t)rows->pages.len;
+	room.serial = module->serial;
 	*module = room;
 	if (known->users)
 		await_grace(); /* BPF has no acquire to pair with the release: wait for walks that began before */
@@ -589,6 +596,29 @@ bool unwind_tables_bring_back(struct unwind_tables *tables, int module)
 	while (known->is_missed && !unwind_tables_have_room(tables, known->rows, known->pages))
 		known->is_missed = make_room_of_unused(tables, known->rows, known->pages);
 	return known->is_missed;
+}
+
+bool unwind_tables_takes_offers(const struct unwind_tables *tables)
+{
+	return tables->files_fd >= 0;
+}
+
+uint64_t unwind_tables_serial(const struct unwind_tables *tables, uint32_t module)
+{
+	return tables->modules[module].serial;
+}
+
+void unwind_tables_offer(const struct unwind_tables *tables, const struct duet_mapped_file *file,
+			 const struct duet_unwind_mapping *mapping)
+{
+	const struct duet_mapped_rows rows = {
+		.base = mapping->base - mapping->start,
+		.serial = tables->modules[mapping->module].serial,
+		.module = mapping->module,
+	};
+
+	if (tables->files_fd >= 0)
+		(void)bpf_map_update_elem(tables->files_fd, file, &rows, BPF_ANY);
 }
 
 /* ---- processes ---- */

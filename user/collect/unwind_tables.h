@@ -30,6 +30,7 @@ struct unwind_tables_maps {
 	struct unwind_tables_map modules; /* at most DUET_UNWIND_MAX_MODULES */
 	struct unwind_tables_map mappings;
 	struct unwind_tables_map processes;
+	struct unwind_tables_map files; /* 0 entries: BPF does not ask the kernel for mappings */
 };
 
 /* For BPF. The maps' descriptors stay the caller's and must stay open. 0 or -errno. */
@@ -69,6 +70,15 @@ pid_t unwind_tables_look(struct unwind_tables *tables, uint64_t now_ns);
  * and then sleeps for DUET_UNWIND_GRACE_NS. An agent's file need not have been met, and nothing is evicted for it.
  */
 bool unwind_tables_bring_back(struct unwind_tables *tables, int module);
+
+bool unwind_tables_takes_offers(const struct unwind_tables *tables);
+uint64_t unwind_tables_serial(const struct unwind_tables *tables, uint32_t module); /* of the file in this module */
+/*
+ * Lets BPF use the rows of `mapping` wherever this file is mapped at this page, also in processes that are not
+ * published yet. Does nothing for an agent. A failure is ignored: the process is published in any case.
+ */
+void unwind_tables_offer(const struct unwind_tables *tables, const struct duet_mapped_file *file,
+			 const struct duet_unwind_mapping *mapping);
 
 /*
  * Replaces the mappings of a process; they are copied and must be sorted. Returns 0, -E2BIG for more than

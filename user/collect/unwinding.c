@@ -24,6 +24,7 @@
 #define REMAKE_NS NS_PER_SEC /* rows that had to make room for others so soon are not made again at once */
 #define MAX_FILES 16384 /* about 8 MB; above, all files are forgotten, but their rows stay in the tables */
 #define MAX_LOOKED_UP (4 * DUET_UNWIND_PROCESS_MAPPINGS)
+#define TAUGHT_NS (10 * NS_PER_SEC) /* then the file is looked up again: it may have changed */
 
 /* What is cached of a file. Its rows are only in the tables, while there is room. */
 struct native_file {
@@ -34,6 +35,10 @@ struct native_file {
 	uint32_t pages;
 	bool is_refused; /* they had no room */
 	uint64_t made_ns; /* when they were made; 0: not yet */
+	uint64_t bytes; /* size of the file, and when it was last written to */
+	struct timespec changed;
+	struct duet_mapped_file offered; /* what BPF was told last, and of which module */
+	uint64_t offered_serial;
 };
 
 static struct native_file not_there; /* for mappings whose file cannot be found; never written to */
@@ -52,6 +57,7 @@ void unwinding_forget_files(struct unwinding *unwinding)
 	vec_release(&unwinding->owned);
 	map_release(&unwinding->files);
 	map_release(&unwinding->looked_up);
+	map_release(&unwinding->taught);
 	if (unwinding->made)
 		file_rows_end(&unwinding->making, NULL);
 	unwinding->made = NULL;
@@ -204,12 +210,16 @@ static int begin_rows(struct unwinding *unwinding, struct native_file *file, str
  * Returns the file's entry, or NULL when out of memory. Its rows depend on its name too (see has_frameless_gaps()),
  * which is the process's choice.
  */
-static struct native_file *identify(struct unwinding *unwinding, struct target_file *target, const char *path)
+static struct native_file *identify(struct unwinding *unwinding, const struct target_file *target, const char *path)
 {
 	uint64_t identity = hash_u64(target_file_identity(target) + has_frameless_gaps(path));
 	struct native_file *file = map_get_ptr(&unwinding->files, identity);
 
-	return file ? file : own_file(unwinding, identity);
+	if (file || !(file = own_file(unwinding, identity)))
+		return file;
+	file->bytes = (uint64_t)target->st.st_size;
+	file->changed = target->st.st_mtim;
+	return file;
 }
 
 /* Returns the file's module; -EAGAIN if its rows must be made first; or another -errno. */
@@ -324,6 +334,28 @@ static int vdso_module(struct unwinding *unwinding, const struct mapping *mappin
 
 /* ---- one process ---- */
 
+/* Tells BPF of a mapping, so that it knows the file in the next process that maps it. */
+static void offer(struct unwinding *unwinding, struct native_file *file, const struct mapping *mapping,
+		  const struct duet_unwind_mapping *published)
+{
+	const struct duet_mapped_file mapped = {
+		.inode = mapping->inode,
+		.page = mapping->offset / (uint64_t)sysconf(_SC_PAGESIZE),
+		.bytes = file->bytes,
+		.changed_sec = file->changed.tv_sec,
+		.changed_nsec = (uint32_t)file->changed.tv_nsec,
+		.device = mapping->dev_major << 20 | mapping->dev_minor, /* MKDEV() in include/linux/kdev_t.h */
+	};
+
+	uint64_t serial = unwind_tables_serial(unwinding->tables, published->module);
+
+	if (!mapping->inode || (serial == file->offered_serial && !memcmp(&mapped, &file->offered, sizeof(mapped))))
+		return;
+	file->offered = mapped;
+	file->offered_serial = serial;
+	unwind_tables_offer(unwinding->tables, &mapped, published);
+}
+
 /* Returns 0, also for a mapping without rows, or -EAGAIN if its rows are not finished. */
 static int set_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
 		      uint64_t until_ns, struct duet_unwind_mapping *published)
@@ -342,6 +374,7 @@ static int set_module(struct unwinding *unwinding, const struct process *process
 		return 0;
 	published->module = (uint32_t)module;
 	published->base = mapping->start - vaddr + file->elf.base;
+	offer(unwinding, file, mapping, published);
 	return 0;
 }
 
@@ -420,6 +453,38 @@ static int publish(struct unwinding *unwinding, struct process *process, uint64_
 	return 0;
 }
 
+/* True if BPF has been offered this part of the file lately. If not, *ret_key is for noting that it has been. */
+static bool is_taught(const struct unwinding *unwinding, const struct mapping *mapping, uint64_t *ret_key)
+{
+	const uint64_t place[] = {mapping->inode, mapping->offset,
+				  ((uint64_t)mapping->dev_major << 32) | mapping->dev_minor};
+	uint64_t taught_ns;
+
+	*ret_key = hash_bytes(place, sizeof(place), hash_secret());
+	return map_get(&unwinding->taught, *ret_key, &taught_ns) && clock_monotonic_ns() < taught_ns + TAUGHT_NS;
+}
+
+/* Offers the files of an ended process. Others of its kind live no longer, and BPF walks them by what it is offered. */
+static int teach(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
+{
+	uint64_t key;
+
+	if (unwinding->taught.len > MAX_LOOKED_UP)
+		map_release(&unwinding->taught);
+	for (size_t i = 0; i < process->maps.list.len; i++) {
+		const struct mapping *mapping = &process->maps.list.items[i];
+		struct duet_unwind_mapping offered = {.start = mapping->start};
+
+		if (!mapping_is_file(mapping) || is_taught(unwinding, mapping, &key))
+			continue;
+		if (set_module(unwinding, process, mapping, until_ns, &offered))
+			return -EAGAIN;
+		(void)map_put(&unwinding->taught, key, clock_monotonic_ns()); /* may fail: it is a cache */
+	}
+	collected_of(process)->published_version = process->maps_version + 1;
+	return 0;
+}
+
 /* Goes on with the file that is being made, if there is one. True if it is not finished. */
 static bool make_more(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
 {
@@ -439,14 +504,14 @@ int unwinding_publish(struct unwinding *unwinding, struct process *process, uint
 	uint64_t before_ns, begin_ns;
 	int err;
 
-	if (!unwinding->tables || process->exited ||
+	if (!unwinding->tables || (process->exited && !unwind_tables_takes_offers(unwinding->tables)) ||
 	    collected_of(process)->published_version == process->maps_version + 1)
 		return 0;
 	before_ns = clock_cpu_ns();
 	if (until_ns == UINT64_MAX)
 		make_more(unwinding, NULL, until_ns);
 	begin_ns = process_cost_begin();
-	err = publish(unwinding, process, until_ns);
+	err = process->exited ? teach(unwinding, process, until_ns) : publish(unwinding, process, until_ns);
 	process_cost_end(process, begin_ns);
 	unwinding->work_ns += clock_cpu_ns() - before_ns;
 	return err;

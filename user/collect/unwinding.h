@@ -21,6 +21,7 @@ struct unwinding {
 	struct vec(struct native_file *) owned;
 	struct vec(struct duet_unwind_mapping) mappings; /* scratch: mappings of the process being published */
 	struct map looked_up; /* hash of a process's mapping -> struct native_file: a process is published often */
+	struct map taught; /* hash of a file's mapping -> when it was offered to BPF on behalf of an ended process */
 	struct native_file *made; /* its rows are being made; NULL: none are */
 	struct file_rows making;
 	struct vec(pid_t) wanted; /* processes that unwinding_work() must publish */
@@ -36,7 +37,8 @@ void unwinding_forget_files(struct unwinding *unwinding); /* forgets the cached 
 /* Makes the rows of a file before a process maps it: a large file takes tens of milliseconds. */
 void unwinding_prepare(struct unwinding *unwinding, const char *path);
 /*
- * Publishes process->maps, unless this version of them is already published. Works until that time; UINT64_MAX means
+ * Publishes process->maps, unless this version of them is already published. If the process has ended, only offers its
+ * files to BPF, for the next process that maps them. Works until that time; UINT64_MAX means
  * until it is done. Returns 0. Returns -EAGAIN, and has published nothing, if the time was not enough to make the rows
  * of all files.
  */
