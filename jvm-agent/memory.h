@@ -6,6 +6,7 @@
 #ifndef MEMORY_H
 #define MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,33 @@ void memory_open(void *libjvm); /* a dlopen() handle, which must stay open */
 static inline size_t memory_copy(void *to, uintptr_t from, size_t bytes)
 {
 	return safe_copy(to, from, bytes);
+}
+
+/* Of our own memory nothing is kept and nothing is noted, see user/outside/memory.h. */
+static inline size_t memory_take(void *to, uintptr_t from, size_t bytes)
+{
+	return safe_copy(to, from, bytes);
+}
+
+static inline bool memory_forget(void)
+{
+	return false;
+}
+
+static inline void memory_note_all(void)
+{
+}
+
+static inline void memory_note(uintptr_t address, const void *bytes, size_t count)
+{
+	(void)address;
+	(void)bytes;
+	(void)count;
+}
+
+static inline bool memory_is_as_noted(void)
+{
+	return true;
 }
 
 /* Forgets what was read before: what is read next is as it is now. Memory of our own always is. */

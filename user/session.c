@@ -59,16 +59,22 @@ static void run(struct session *session)
 {
 	uint64_t end_ns =
 		session->options->duration_ns ? session->started_ns + session->options->duration_ns : UINT64_MAX;
-	uint64_t now_ns = clock_monotonic_ns(), progress_ns = 0;
+	uint64_t now_ns = clock_monotonic_ns(), progress_ns = 0, looked_ns = 0;
 
-	while (now_ns < end_ns && !session->interrupted && targets_alive(session)) {
+	while (now_ns < end_ns && !session->interrupted) {
+		/* Not for each step: a step may be one of hundreds a second, in which names arrive. */
+		if (now_ns - looked_ns >= POLL_MS * NS_PER_MS) {
+			if (!targets_alive(session))
+				break;
+			status_step(&session->status, now_ns);
+			looked_ns = now_ns;
+		}
 		session_step(session, step_ms(session, now_ns, end_ns));
 		windows_step(&session->windows, session->read_ns);
 		now_ns = clock_monotonic_ns();
 		unwinding_step(&session->unwinding, &session->processes, now_ns);
 		overhead_step(&session->overhead, now_ns);
 		output_files_step(&session->outputs, now_ns);
-		status_step(&session->status, now_ns);
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
 			report_progress(&session->report);
 			progress_ns = now_ns;

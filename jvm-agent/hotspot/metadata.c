@@ -78,14 +78,17 @@ bool metadata_open(int version, bool by_address)
 
 static bool read_bytes(void *to, uintptr_t from, size_t bytes)
 {
-	return memory_copy(to, from, bytes) == bytes;
+	if (memory_take(to, from, bytes) < bytes)
+		return false;
+	memory_note(from, to, bytes);
+	return true;
 }
 
 /* Copies the object and what follows it, as far as that can be read. Returns false when nothing can. */
 static bool read_object(struct metadata_object *object, uintptr_t address)
 {
 	object->address = address;
-	object->bytes = address ? memory_copy(object->data, address, sizeof(object->data)) : 0;
+	object->bytes = address ? memory_take(object->data, address, sizeof(object->data)) : 0;
 	return object->bytes;
 }
 
@@ -94,6 +97,7 @@ static bool read_field(const struct metadata_object *object, size_t offset, void
 	if (offset + bytes > object->bytes)
 		return object->address && read_bytes(to, object->address + offset, bytes);
 	memcpy(to, object->data + offset, bytes);
+	memory_note(object->address + offset, to, bytes);
 	return true;
 }
 
@@ -295,7 +299,9 @@ static size_t copy_table(const struct metadata_method *method, unsigned char *ta
 	if (!(read_half(from, &layout.const_flags) & HAS_LINES) || end <= begin)
 		return 0;
 	end = end - begin < LINES_MAX_BYTES ? end - begin : LINES_MAX_BYTES;
-	return memory_copy(table, from->address + begin, end);
+	end = memory_take(table, from->address + begin, end);
+	memory_note(from->address + begin, table, end);
+	return end;
 }
 
 static void read_lines(const struct metadata_method *method, struct metadata_names *names)

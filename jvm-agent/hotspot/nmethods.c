@@ -160,6 +160,7 @@ static struct copy copy_range(const struct range *range)
 struct debug {
 	struct copy pcs, scopes, metadata;
 	uint64_t *keys; /* keys of the metadata that are methods; 0: not looked at yet */
+	bool has_missed; /* one of them was not proven */
 	struct nmethod_record *record;
 	size_t most_bytes;
 };
@@ -195,6 +196,7 @@ static uint64_t key_of(struct debug *debug, uint32_t index)
 	memcpy(&address, debug->metadata.data + (index - 1) * sizeof(address), sizeof(address));
 	if (!debug->keys[index - 1])
 		debug->keys[index - 1] = metadata_prove_key(address);
+	debug->has_missed |= !debug->keys[index - 1];
 	return debug->keys[index - 1];
 }
 
@@ -321,7 +323,8 @@ bool nmethods_method(uintptr_t pc, struct metadata_method *ret)
 	return find_compiled(pc, &blob) && metadata_prove(load_address(blob.start, &layout.method), ret);
 }
 
-static bool read_record(struct nmethod_record *record, const struct code_blob *blob, size_t most_bytes)
+/* *ret_missed: a method was not proven, of the compilation or of what was inlined there. */
+static bool read_once(struct nmethod_record *record, const struct code_blob *blob, size_t most_bytes, bool *ret_missed)
 {
 	struct debug debug = {.record = record, .most_bytes = most_bytes - sizeof(record->load)};
 	bool done;
@@ -333,8 +336,22 @@ static bool read_record(struct nmethod_record *record, const struct code_blob *b
 		record->load.code_bytes = (uint32_t)(blob->start + blob->bytes - blob->code_begin);
 		done = debug_copy(&debug, blob) && read_pcs(&debug);
 	}
+	*ret_missed = !record->load.method || debug.has_missed;
 	debug_release(&debug);
 	return done;
+}
+
+/* Methods that are younger than what was kept of the JVM's memory are missed at first. */
+static bool read_record(struct nmethod_record *record, const struct code_blob *blob, size_t most_bytes)
+{
+	const struct nmethod_record empty = *record;
+	bool has_missed, done = read_once(record, blob, most_bytes, &has_missed);
+
+	if (!has_missed || !memory_forget())
+		return done;
+	nmethods_release(record);
+	*record = empty;
+	return read_once(record, blob, most_bytes, &has_missed);
 }
 
 static bool reads_again(uintptr_t pc, struct code_blob *ret)

@@ -12,7 +12,7 @@ expect_named() { # FILE...
 	local file
 	for file; do
 		expect_share "$(basename "$file"): stacks with a nameless frame or a gap" \
-			"$(matching "$file" '\[unknown_(method|code)\]')" '<=' 0.05
+			"$(matching "$file" '\[unknown_(method|code)\]')" '<=' "${nameless:-0.05}"
 	done
 }
 
@@ -124,13 +124,14 @@ until_jvms_have_ended() { # COUNT
 
 # Until its end nearly each sample of such a JVM meets methods that nobody has asked for before. The first JVM is for
 # the loader to read libjvm's tables; then there are three at a time, and more that runs than there are CPUs. Those that
-# have ended leave nothing in the loader. DUET_LONG=1: some 200 JVMs.
+# have ended leave nothing in the loader. A JVM takes 450 samples. Its first three or so meet files that the kernel tells
+# one a sample, and what its last ones met may be gone before it is read. DUET_LONG=1: 1,000 JVMs, for some ten minutes.
 case_jvms_that_end() { # apart
-	local i java early_kb late_kb jvms=$((long ? 200 : 30))
+	local i java early_kb late_kb jvms=$((long ? 1000 : 30)) nameless=2
 	need_bpf
 	java=("$(any_jdk)/bin/java" -Xmx64m -XX:TieredStopAtLevel=1 -Dends=true -cp "$workloads" workload.Many 150 1)
 	mkdir "$here/windows"
-	start_record --host --continuous --window 5s -i 1ms -d 600 -v -f "$here/windows"
+	start_record --host --continuous --window 5s -i 1ms -d 1200 -v -f "$here/windows"
 	"${java[@]}" >"$here/first" 2>&1 </dev/null
 	for ((i = 0; i < 3; i++)); do
 		# shellcheck disable=SC2016 # $@ is the inner shell's
@@ -145,7 +146,7 @@ case_jvms_that_end() { # apart
 	expect_status 0
 	expect "kB of the loader after $jvms JVMs, $early_kb after half of them" "$late_kb" '<=' $((early_kb * 11 / 10))
 	expect_lacks "$here/stderr" 'dropped: .*(ring|tables|out of memory)'
-	expect_share "joined" "$(reported joined)" '>=' 99.9
+	expect_share "joined" "$(reported joined)" '>=' 97.5
 	expect_named "$here/windows"/profile_*.col
 }
 

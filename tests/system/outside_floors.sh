@@ -246,6 +246,7 @@ cost_of() { # CLASS ARGUMENTS...
 	begin=$(spent_us)
 	until=$(($(cpu_ticks "$jvm") + 5 * ticks_per_second))
 	until [ "$(cpu_ticks "$jvm")" -ge $until ]; do
+		[ -d "/proc/$recorder" ] || fail "the JVM had less than 5 s of CPU time"
 		sleep 0.1
 	done
 	us=$(($(spent_us) - begin))

@@ -145,6 +145,38 @@ static unsigned char *map_pages(void)
 	return pages;
 }
 
+/* What is taken is kept, and what was noted is compared with what is there. */
+static void notes_what_was_taken(void **state)
+{
+	unsigned char *pages = map_pages(), copy[PAGE];
+	uintptr_t at = (uintptr_t)pages;
+
+	(void)state;
+	memory_forget();
+	memory_note_all();
+	assert_int_equal(memory_take(copy, at + PAGE - 8, 16), 16); /* across two pages */
+	memory_note(at + PAGE - 8, copy, 16);
+	pages[0] = 'y';
+	assert_true(memory_is_as_noted()); /* that byte was not noted */
+	assert_int_equal(memory_take(copy, at, 1), 1);
+	assert_int_equal(copy[0], 'x');
+	assert_true(memory_forget());
+	assert_false(memory_forget());
+	assert_int_equal(memory_take(copy, at, 1), 1);
+	assert_int_equal(copy[0], 'y');
+
+	memory_note_all();
+	memory_note(at + PAGE, "x", 1);
+	memory_note(at, "y", 1);
+	pages[PAGE] = 'z';
+	assert_false(memory_is_as_noted());
+	memory_note_all();
+	memory_note(at + 2 * PAGE, "x", 1); /* not mapped */
+	assert_false(memory_is_as_noted());
+	assert_int_equal(memory_take(copy, at + 2 * PAGE - 5, 16), 5);
+	munmap(pages, 2 * PAGE);
+}
+
 static void reads_up_to_what_is_mapped(void **state)
 {
 	unsigned char *pages = map_pages(), copy[2 * PAGE];
@@ -193,6 +225,7 @@ int main(void)
 		cmocka_unit_test(finds_what_libc_exports),
 		cmocka_unit_test(finds_by_the_old_hash_table),
 		cmocka_unit_test(is_no_library),
+		cmocka_unit_test(notes_what_was_taken),
 		cmocka_unit_test(reads_up_to_what_is_mapped),
 		cmocka_unit_test(keeps_pages_until_renewed),
 	};

@@ -9,7 +9,10 @@
 #include "outside/exports.h"
 
 #define PAGE 4096u
-#define PAGES 64u /* 256 kB; a power of two */
+#define PAGES 64u /* 256 kB */
+#define TAKEN_PAGES 256u /* 1 MB */
+#define NOTES_MAX 256u /* a method has some 20 */
+#define NOTED_BYTES (512u << 10) /* the longest names and line table that are read */
 
 struct page {
 	uintptr_t address;
@@ -17,12 +20,27 @@ struct page {
 	unsigned char bytes[PAGE];
 };
 
+struct cache {
+	struct page *pages;
+	size_t count;
+	uint64_t epoch; /* pages of other epochs are not valid */
+	bool is_used; /* in this epoch */
+};
+
+static struct page word_pages[PAGES], taken_pages[TAKEN_PAGES];
 static struct {
 	pid_t pid;
-	uint64_t epoch;
 	struct exports exports;
-	struct page pages[PAGES];
-} memory;
+	struct cache words, taken;
+} memory = {.words = {.pages = word_pages, .count = PAGES}, .taken = {.pages = taken_pages, .count = TAKEN_PAGES}};
+
+static struct {
+	bool is_on;
+	bool is_full; /* a note had no room */
+	size_t count, bytes;
+	struct iovec pieces[NOTES_MAX]; /* in the other process, from the end of the array on: the last note is first */
+	unsigned char noted[NOTED_BYTES], now[NOTED_BYTES]; /* their bytes, from the end on, too */
+} notes;
 
 /* One piece for each page: the kernel promises short reads only between pieces. */
 size_t memory_copy(void *to, uintptr_t from, size_t bytes)
@@ -46,19 +64,29 @@ size_t memory_copy(void *to, uintptr_t from, size_t bytes)
 }
 
 /* Returns the page that holds the address; NULL when it cannot be read. */
-static const unsigned char *page_of(uintptr_t address)
+static const unsigned char *page_of(struct cache *cache, uintptr_t address)
 {
-	struct page *page = &memory.pages[address / PAGE % PAGES];
+	struct page *page = &cache->pages[address / PAGE % cache->count];
 
 	address -= address % PAGE;
-	if (page->epoch == memory.epoch && page->address == address)
+	if (page->epoch == cache->epoch && page->address == address)
 		return page->bytes;
 	page->epoch = 0;
 	if (memory_copy(page->bytes, address, PAGE) < PAGE)
 		return NULL;
-	page->epoch = memory.epoch;
+	page->epoch = cache->epoch;
 	page->address = address;
+	cache->is_used = true;
 	return page->bytes;
+}
+
+static bool forget(struct cache *cache)
+{
+	bool was_used = cache->is_used;
+
+	cache->epoch++;
+	cache->is_used = false;
+	return was_used;
 }
 
 /* Reads one number, which may lie across two pages. */
@@ -69,7 +97,7 @@ static uint64_t number_at(uintptr_t address, size_t bytes)
 
 	if (address % PAGE > PAGE - bytes)
 		return memory_copy(&number, address, bytes) == bytes ? number : 0;
-	page = page_of(address);
+	page = page_of(&memory.words, address);
 	if (page)
 		memcpy(&number, page + address % PAGE, bytes); /* little endian, as all machines that duet runs on */
 	return number;
@@ -104,7 +132,7 @@ void memory_text(char *text, uintptr_t address, size_t size)
 		uintptr_t at = address + length;
 
 		if (!page || at % PAGE == 0)
-			page = page_of(at);
+			page = page_of(&memory.words, at);
 		text[length] = page ? (char)page[at % PAGE] : '\0';
 		if (!text[length])
 			break;
@@ -114,13 +142,74 @@ void memory_text(char *text, uintptr_t address, size_t size)
 
 void memory_renew(void)
 {
-	memory.epoch++;
+	forget(&memory.words);
+}
+
+/* ---- what is taken and noted ---- */
+
+size_t memory_take(void *to, uintptr_t from, size_t bytes)
+{
+	size_t done = 0;
+
+	if (bytes > MEMORY_COPY_MAX || from + bytes < from)
+		return 0;
+	while (done < bytes) {
+		size_t offset = (from + done) % PAGE, piece = PAGE - offset;
+		const unsigned char *page = page_of(&memory.taken, from + done);
+
+		if (!page)
+			break;
+		piece = piece < bytes - done ? piece : bytes - done;
+		memcpy((char *)to + done, page + offset, piece);
+		done += piece;
+	}
+	return done;
+}
+
+bool memory_forget(void)
+{
+	return forget(&memory.taken);
+}
+
+void memory_note_all(void)
+{
+	notes.is_on = true;
+	notes.is_full = false;
+	notes.count = notes.bytes = 0;
+}
+
+void memory_note(uintptr_t address, const void *bytes, size_t count)
+{
+	if (!notes.is_on || !count)
+		return;
+	if (notes.count == NOTES_MAX || count > NOTED_BYTES - notes.bytes) {
+		notes.is_full = true;
+		return;
+	}
+	notes.count++;
+	notes.bytes += count;
+	notes.pieces[NOTES_MAX - notes.count] = (struct iovec){(void *)address, count};
+	memcpy(notes.noted + NOTED_BYTES - notes.bytes, bytes, count);
+}
+
+bool memory_is_as_noted(void)
+{
+	size_t begin = NOTED_BYTES - notes.bytes;
+	struct iovec local = {.iov_base = notes.now + begin, .iov_len = notes.bytes};
+
+	notes.is_on = false;
+	if (notes.is_full)
+		return false;
+	return process_vm_readv(memory.pid, &local, 1, notes.pieces + NOTES_MAX - notes.count, notes.count, 0) ==
+		       (ssize_t)notes.bytes &&
+	       !memcmp(notes.noted + begin, notes.now + begin, notes.bytes);
 }
 
 int memory_open(pid_t pid, uintptr_t libjvm)
 {
 	memory.pid = pid;
-	memory.epoch++;
+	memory_renew();
+	memory_forget();
 	errno = 0;
 	if (!memory_word(libjvm))
 		return errno == EPERM ? -EPERM : -ENOEXEC;

@@ -28,6 +28,21 @@ uintptr_t memory_symbol(const char *name);
  */
 size_t memory_copy(void *to, uintptr_t from, size_t bytes);
 
+/*
+ * Like memory_copy(), but keeps the pages that it has read, until memory_forget(): objects that are asked for one after
+ * the other lie close together. What is taken may be old, so whoever takes notes it, or can do with what is old.
+ */
+size_t memory_take(void *to, uintptr_t from, size_t bytes);
+bool memory_forget(void); /* returns false if there was nothing to forget */
+
+/*
+ * From memory_note_all() on each memory_note() adds what was taken from an address. memory_is_as_noted() ends that. It
+ * reads everything again in one system call, what was noted first comes last. True if all is as it was noted.
+ */
+void memory_note_all(void);
+void memory_note(uintptr_t address, const void *bytes, size_t count);
+bool memory_is_as_noted(void);
+
 /* These keep the pages that they have read, until memory_renew(). */
 uintptr_t memory_word(uintptr_t address);
 uint32_t memory_int(uintptr_t address);

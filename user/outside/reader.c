@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@
 #define LOOK_FIRST_NS (2 * NS_PER_MS)
 #define LOOK_LAST_NS (100 * NS_PER_MS)
 #define STEP_MS 1
+#define ARENA_BYTES (1 << 20)
 #define VIRTUAL_SINCE 21 /* this JDK has virtual threads */
 #define LINKED_STEPS 10 /* of 1, 2, 4, … ms: the dynamic linker takes a few milliseconds */
 
@@ -249,6 +251,20 @@ static bool is_there(void *context)
 	return memory_copy(&byte, outside->image.libjvm, 1);
 }
 
+/* Returns false when the stay is over. */
+static bool await_room(const struct outside *outside)
+{
+	bool goes_on = true;
+
+	if (ring_has_room(&outside->ring))
+		return true;
+	alarm(0); /* the loader may be stopped for longer */
+	while (goes_on && !ring_has_room(&outside->ring))
+		goes_on = !is_over(outside, STEP_MS);
+	alarm(PATIENCE_S);
+	return goes_on;
+}
+
 static void answer(struct outside *outside, const struct duet_message_want *want)
 {
 	const struct answers answers = {
@@ -257,11 +273,8 @@ static void answer(struct outside *outside, const struct duet_message_want *want
 	for (uint32_t i = 0; i < want->count && i < DUET_WANTS_AT_ONCE; i++) {
 		const struct duet_want *one = &want->wants[i];
 
-		alarm(0); /* the loader may be stopped for longer */
-		while (!ring_has_room(&outside->ring))
-			if (is_over(outside, STEP_MS))
-				return;
-		alarm(PATIENCE_S);
+		if (!await_room(outside))
+			return;
 		if (one->kind == DUET_WANT_METHOD)
 			answer_method(&answers, one->key);
 		else
@@ -349,6 +362,8 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 	int err;
 
 	prctl(PR_SET_NAME, "duet-outside");
+	mallopt(M_MMAP_THRESHOLD, ARENA_BYTES); /* a record's room is taken and freed for each answer */
+	mallopt(M_TRIM_THRESHOLD, ARENA_BYTES);
 	alarm(PATIENCE_S);
 	outside.jvm = open_jvm(pid, start_ticks);
 	err = outside.jvm < 0 ? outside.jvm : rights_keep(RIGHT(CAP_SYS_PTRACE));
