@@ -105,8 +105,7 @@ static void stop(struct session *session)
 {
 	uint64_t deadline;
 
-	if (session->collector)
-		collector_stop(session->collector);
+	engine_stop(&session->engine);
 	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
 	await_last_signals(session);
 	jvms_tell_unfaithful(&session->jvms, AGENT_GONE, "left before the end of the recording");
@@ -192,6 +191,7 @@ static void open_jvms(struct session *session)
 	const struct session_options *options = session->options;
 
 	jvms_open(&session->jvms, &(struct jvms_parts){
+					  .engine = &session->engine,
 					  .events = &options->events,
 					  .pids = options->pids.items,
 					  .pid_count = options->pids.len,
@@ -236,6 +236,7 @@ static int session_open(struct session *session, const struct session_options *o
 	session->symbols = symbols_new();
 	overhead_open(&session->overhead,
 		      &(struct overhead_parts){
+			      .engine = &session->engine,
 			      .events = &options->events,
 			      .agents = &session->jvms.agents,
 			      .unwinding = &session->unwinding,
@@ -262,7 +263,7 @@ static void session_close(struct session *session)
 	jvms_release(&session->jvms);
 	overhead_release(&session->overhead);
 	unwinding_release(&session->unwinding);
-	collector_close(session->collector);
+	engine_close(&session->engine);
 	if (session->child_gate >= 0)
 		close(session->child_gate);
 	if (session->library[0])
@@ -399,14 +400,13 @@ static void tell_of(struct session *session)
 	session->report = (struct report){
 		.events = &session->options->events,
 		.command_line = session->options->command_line,
-		.engine = engines[session->engine].name,
+		.engine = &session->engine,
 		.engine_why = session->engine_why.data,
 		.window_ns = session->options->window_ns,
 		.command_ns = session->command_ns,
 		.started_ns = session->started_ns,
 		.profile = &session->profile,
 		.host = &session->host,
-		.collector = session->collector,
 		.agents = &session->jvms.agents,
 		.processes = &session->processes,
 		.outcomes = &session->decided.outcomes,

@@ -6,7 +6,6 @@
 #include <poll.h>
 
 #include "base/io.h"
-#include "collect/collector.h"
 #include "collect/parts.h"
 #include "collect/short_lived.h"
 #include "collect/unwinding.h"
@@ -28,9 +27,8 @@
 
 struct session {
 	const struct session_options *options;
-	enum session_engine engine; /* the chosen engine */
+	struct engine_in_use engine;
 	struct buf engine_why; /* why the engine is not bpf; empty if it is, or if another was asked for */
-	struct collector *collector; /* NULL for standalone engines */
 	struct process_table processes;
 	struct jvms jvms;
 	struct symbols *symbols;

@@ -34,8 +34,7 @@ static void on_decided(void *context, void *owner, const struct duet_sample *sam
 	struct session *session = context;
 	struct agent *agent = owner;
 
-	decided_add(&session->decided,
-		    &(struct decision){agent, agent->process, agent->jvm, sample, java, outcome});
+	decided_add(&session->decided, &(struct decision){agent, agent->process, agent->jvm, sample, java, outcome});
 }
 
 static bool ask_agent(void *context, void *owner, const struct duet_want *wants, size_t count)
@@ -179,11 +178,9 @@ static void on_agent_record(void *context, struct agent *agent, uint16_t type, c
 static bool read_kernel(struct session *session, uint64_t now_ns)
 {
 	for (int part = 0; part < READ_PARTS; part++) {
-		int got = 0;
+		int got = engine_read(&session->engine, on_kernel_record, session, READ_PART,
+				      &loader_counters[DUET_LOADER_BAD_RECORD]);
 
-		if (session->collector)
-			got = collector_read(session->collector, on_kernel_record, session, READ_PART,
-					     &loader_counters[DUET_LOADER_BAD_RECORD]);
 		decided_run(&session->decided, now_ns);
 		budget_step(&session->budget, now_ns);
 		if (got < READ_PART)
@@ -199,7 +196,7 @@ static bool is_ours(const struct session *session, const struct process *process
 {
 	if (session->options->host)
 		return session_chooses(session, process);
-	return collector_is_target(session->collector, process->pid, process->start_ticks);
+	return session->engine.row->is_target(session->engine.collector, process->pid, process->start_ticks);
 }
 
 /* Until the first tick, session_start() looks for JVMs. */
@@ -219,7 +216,7 @@ bool session_read_rings(struct session *session)
 	uint64_t now_ns = clock_monotonic_ns();
 	bool all;
 
-	short_lived_read(&session->short_lived);
+	engine_read_mappings(&session->engine, &session->short_lived.log, &loader_counters[DUET_LOADER_MAPPINGS_LOST]);
 	notice_new_jvms(session);
 	jvms_read(&session->jvms, now_ns, FORGET_NS, on_agent_record, session);
 	all = read_kernel(session, now_ns);
@@ -270,7 +267,7 @@ void session_step(struct session *session, int timeout_ms)
 		return;
 	note_step(session, clock_monotonic_ns());
 	fds[0] = (struct pollfd){.fd = session->signal_fd, .events = POLLIN};
-	fds[1] = (struct pollfd){.fd = session->collector ? collector_fd(session->collector) : -1, .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = session->engine.fd, .events = POLLIN};
 	for (size_t i = 2; i < count; i++)
 		fds[i] = (struct pollfd){.fd = agent_fd(session->jvms.agents.items[i - 2]), .events = POLLIN};
 	if (session->is_behind || session->unwinding.wanted.len)

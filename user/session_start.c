@@ -108,7 +108,7 @@ static int wait_for_agents(struct session *session)
 	return session->interrupted ? -EINTR : 0;
 }
 
-static int open_collector(struct session *session, struct buf *why)
+static int open_engine(struct session *session, enum session_engine engine, struct buf *why)
 {
 	struct collector_options options = {
 		.events = &session->options->events,
@@ -129,7 +129,42 @@ static int open_collector(struct session *session, struct buf *why)
 		options.target_count = 1;
 		options.follow_forks = true;
 	}
-	return collector_open(&session->collector, &options, why);
+	return engine_open(&session->engine, engine, &options, why);
+}
+
+/* Opens the best engine that needs no BPF and has the events. `why` says what BPF lacks. */
+static int open_instead(struct session *session, const char *why)
+{
+	struct buf refused;
+	enum session_engine engine;
+
+	buf_init(&refused);
+	engine = engine_standalone(&session->options->events, &refused);
+	if (engine == ENGINE_AUTO)
+		log_error("%s", why);
+	else
+		log_warn("using the %s engine, %s: %s", engines[engine].name, engines[engine].instead, why);
+	if (refused.len)
+		log_info("the perf engine is refused, too: %s", refused.data);
+	buf_release(&refused);
+	return engine == ENGINE_AUTO ? -EPERM : open_engine(session, engine, &session->engine_why);
+}
+
+/* Opens the engine that was asked for; without such a wish BPF or, if it is refused, one that ticks in the agent. */
+static int choose_engine(struct session *session)
+{
+	const struct session_options *options = session->options;
+	int err = open_engine(session, options->engine == ENGINE_AUTO ? ENGINE_BPF : options->engine,
+			      &session->engine_why);
+
+	if (!err) {
+		buf_clear(&session->engine_why);
+		return 0;
+	}
+	if (options->engine == ENGINE_AUTO && !options->host && options->agent != AGENT_NEVER)
+		return open_instead(session, session->engine_why.data);
+	log_error("%s", session->engine_why.data);
+	return err;
 }
 
 static void warn_of_unnamed_kernel(const struct session *session)
@@ -142,9 +177,10 @@ static void warn_of_unnamed_kernel(const struct session *session)
 	buf_release(&why);
 }
 
-static int use_engine(struct session *session, enum session_engine engine)
+static int prepare_engine(struct session *session)
 {
 	const struct budget_parts parts = {
+		.engine = &session->engine,
 		.profile = &session->profile,
 		.decided = &session->decided,
 		.symbols = session->symbols,
@@ -155,73 +191,21 @@ static int use_engine(struct session *session, enum session_engine engine)
 		.release_dead = session_release_dead,
 		.context = session,
 	};
+	int err = choose_engine(session);
 
-	session->engine = engine;
-	jvms_use(&session->jvms, engine, session->collector);
-	if (engines[engine].sees_kernel)
-		warn_of_unnamed_kernel(session);
-	session->decided.has_bpf = session->collector != NULL;
-	session->overhead.collector = session->short_lived.collector = session->collector;
-	return budget_start(&session->budget, &parts, session->collector);
-}
-
-/* An engine that was asked for by name is not replaced by another. */
-static int use_asked(struct session *session, enum session_engine asked)
-{
-	struct buf why;
-	bool usable;
-
-	buf_init(&why);
-	usable = !engines[asked].usable || engines[asked].usable(&why);
-	if (!usable)
-		log_error("%s", why.data);
-	buf_release(&why);
-	return usable ? use_engine(session, asked) : -EPERM;
-}
-
-/* Uses the best engine that needs no BPF and has the events. */
-static int use_instead(struct session *session)
-{
-	struct buf refused;
-	enum session_engine engine;
-
-	buf_init(&refused);
-	engine = engine_standalone(&session->options->events, &refused);
-	if (engine == ENGINE_AUTO)
-		log_error("%s", session->engine_why.data);
-	else
-		log_warn("using the %s engine, %s: %s", engines[engine].name, engines[engine].instead,
-			 session->engine_why.data);
-	if (refused.len)
-		log_info("the perf engine is refused, too: %s", refused.data);
-	buf_release(&refused);
-	return engine == ENGINE_AUTO ? -EPERM : use_engine(session, engine);
-}
-
-/* Chooses the engine: BPF, or one that ticks in the agent if BPF is refused. */
-static int choose_engine(struct session *session)
-{
-	enum session_engine asked = session->options->engine;
-	int err;
-
-	if (engines[asked].standalone)
-		return use_asked(session, asked);
-	err = open_collector(session, &session->engine_why);
-	if (!err) {
-		unwinding_init(&session->unwinding, collector_unwind_tables(session->collector));
-		buf_clear(&session->engine_why);
-		return use_engine(session, ENGINE_BPF);
-	}
-	if (asked == ENGINE_BPF || session->options->host || session->options->agent == AGENT_NEVER) {
-		log_error("%s", session->engine_why.data);
+	if (err < 0)
 		return err;
-	}
-	return use_instead(session);
+	if (session->engine.row->sees_kernel)
+		warn_of_unnamed_kernel(session);
+	unwinding_init(&session->unwinding, session->engine.tables);
+	session->decided.has_bpf = !session->engine.row->standalone;
+	session->short_lived.collector = session->engine.collector;
+	return budget_start(&session->budget, &parts);
 }
 
 static int start_ticks(struct session *session)
 {
-	int err = session->collector ? collector_start(session->collector) : 0;
+	int err = engine_start(&session->engine);
 
 	if (err < 0)
 		log_error("the perf events could not be enabled: %s", strerror(-err));
@@ -232,7 +216,7 @@ static int start_ticks(struct session *session)
 
 static void prepare_kernel(struct session *session)
 {
-	if (engines[session->engine].sees_kernel && !session->options->all_user)
+	if (session->engine.row->sees_kernel && !session->options->all_user)
 		symbols_prepare_kernel(session->symbols);
 }
 
@@ -261,14 +245,14 @@ static int check_no_java(const struct session *session)
 {
 	const char *name = session->options->command[0];
 
-	if (session->collector) {
+	if (!session->engine.row->standalone) {
 		log_info("%s is not java: %snative frames, and Java frames when it becomes or starts a JVM", name,
 			 session->options->all_user ? "" : "kernel and ");
 		return 0;
 	}
 	log_error("%s is not java: the %s engine samples only JVMs, from an agent that only a java command is given; "
 		  "start java itself, or use --engine bpf, which profiles every process: see `duet check`",
-		  name, engines[session->engine].name);
+		  name, session->engine.row->name);
 	return -ENOTSUP;
 }
 
@@ -291,7 +275,7 @@ static int launch_command(struct session *session)
 		return explain_unstarted(session, err);
 	session->child = session->jvms.child = launch.pid;
 	session->child_gate = launch.gate;
-	err = choose_engine(session);
+	err = prepare_engine(session);
 	if (!err && !launch.is_java && session->options->agent != AGENT_NEVER)
 		err = check_no_java(session);
 	if (err < 0)
@@ -339,7 +323,7 @@ int session_start(struct session *session)
 	if (session->options->host)
 		containers_scan(&session->owners.containers);
 	if (!err)
-		err = choose_engine(session);
+		err = prepare_engine(session);
 	if (!err)
 		err = session->options->host ? attach_host(session) : jvms_attach_targets(&session->jvms);
 	if (!err)

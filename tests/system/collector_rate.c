@@ -157,7 +157,7 @@ static void weights_are_exact_through_changes(void **state)
 	collector = open_or_skip(&pid);
 	record(collector, shared, pid, &sums);
 
-	assert_int_equal(collector_cost(collector, &cost), 0);
+	assert_int_equal(collector_cost(collector, COLLECTOR_ALL_EVENTS, &cost), 0);
 	assert_int_equal(sums.all_ns + cost.pending * TICK_NS, cost.ticks * TICK_NS);
 	assert_int_equal(sums.odd, 0);
 	assert_true(sums.samples < cost.ticks * 3 / 4);

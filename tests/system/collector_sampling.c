@@ -411,7 +411,7 @@ static void print_cost(const struct collector *collector)
 {
 	struct duet_cost cost;
 
-	assert_int_equal(collector_cost(collector, &cost), 0);
+	assert_int_equal(collector_cost(collector, COLLECTOR_ALL_EVENTS, &cost), 0);
 	if (cost.runs)
 		print_message("%llu runs of the program, %llu ns each\n", (unsigned long long)cost.runs,
 			      (unsigned long long)(cost.run_ns / cost.runs));

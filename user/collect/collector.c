@@ -432,7 +432,7 @@ static void add_cost(struct duet_cost *sum, const struct duet_cost *cost)
 		sum->longest_ns = cost->longest_ns;
 }
 
-int collector_event_cost(const struct collector *collector, uint32_t event, struct duet_cost *ret)
+static int cost_of(const struct collector *collector, uint32_t event, struct duet_cost *ret)
 {
 	size_t cpus = (size_t)libbpf_num_possible_cpus();
 	struct duet_cost *costs = calloc(cpus, sizeof(*costs));
@@ -449,13 +449,15 @@ int collector_event_cost(const struct collector *collector, uint32_t event, stru
 	return err;
 }
 
-int collector_cost(const struct collector *collector, struct duet_cost *ret)
+int collector_cost(const struct collector *collector, uint32_t event, struct duet_cost *ret)
 {
 	struct duet_cost sum = {0}, one;
 	int err = 0;
 
+	if (event != COLLECTOR_ALL_EVENTS)
+		return cost_of(collector, event, ret);
 	for (uint32_t i = 0; !err && i < collector->events.len; i++) {
-		err = collector_event_cost(collector, i, &one);
+		err = cost_of(collector, i, &one);
 		if (!err)
 			add_cost(&sum, &one);
 	}

@@ -85,12 +85,12 @@ size_t collector_mapped_bytes(const struct collector *collector);
 struct unwind_tables *collector_unwind_tables(const struct collector *collector);
 
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
+#define COLLECTOR_ALL_EVENTS UINT32_MAX
 /*
  * What the sampling program has done on all CPUs so far and the time it took, by its own clock: for one event of the
  * list, or for all events together. 0 or -errno.
  */
-int collector_event_cost(const struct collector *collector, uint32_t event, struct duet_cost *ret);
-int collector_cost(const struct collector *collector, struct duet_cost *ret);
+int collector_cost(const struct collector *collector, uint32_t event, struct duet_cost *ret);
 /* How many of the runs that made a sample fall into each class of run time, see duet_config.h. 0 or -errno. */
 int collector_run_times(const struct collector *collector, uint64_t ret_counts[DUET_RUN_TIMES]);
 /* Records of exec, fork and mappings that the kernel has made for us so far. */

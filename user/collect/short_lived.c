@@ -7,10 +7,9 @@
 
 #define FORKS_MAX 8 /* longest chain of forks without exec that is followed to find the mappings */
 
-void short_lived_read(struct short_lived *lived)
+static void read_log(struct short_lived *lived)
 {
-	if (lived->collector)
-		collector_read_mappings(lived->collector, &lived->log, &loader_counters[DUET_LOADER_MAPPINGS_LOST]);
+	collector_read_mappings(lived->collector, &lived->log, &loader_counters[DUET_LOADER_MAPPINGS_LOST]);
 }
 
 /* Adds the mappings that the child inherited. Returns false if those of the parent are unknown, too. */
@@ -59,7 +58,7 @@ void short_lived_map(struct short_lived *lived, struct process *process, const s
 	bool is_unmapped = !process->maps.list.len && sample->user_depth;
 
 	if (is_unmapped || !collected_of(process)->is_sampled)
-		short_lived_read(lived);
+		read_log(lived);
 	if (was_read_too_late(lived, process, sample) || is_unmapped)
 		find_maps(lived, process, sample);
 }

@@ -11,13 +11,15 @@ struct collector;
 
 /* Initialize with {0}. */
 struct short_lived {
-	struct collector *collector; /* not owned; NULL: the kernel makes no records for us */
+	struct collector *collector; /* whose samples are given; not owned */
 	struct process_table *processes; /* not owned */
-	struct mapping_log log; /* mappings of processes that may have ended before we look at them */
+	/*
+	 * Mappings of processes that may have ended before we look at them. The owner adds to it once a step, so that
+	 * the kernel's buffers do not overflow.
+	 */
+	struct mapping_log log;
 };
 
-/* Call once a step, so that the kernel's buffers do not overflow. */
-void short_lived_read(struct short_lived *lived);
 /*
  * Gives the process the mappings that it had at the time of the sample, if the kernel's records reach back so far. Does
  * so only if its mappings could not be read, or were read after it had become another program.

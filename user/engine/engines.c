@@ -4,16 +4,33 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collect/collector.h"
+static int open_bpf(struct engine_in_use *engine, const struct collector_options *options, struct buf *why)
+{
+	int err = collector_open(&engine->collector, options, why);
+
+	if (err < 0)
+		return err;
+	engine->tables = collector_unwind_tables(engine->collector);
+	engine->fd = collector_fd(engine->collector);
+	engine->maps_bytes = collector_bytes(engine->collector);
+	engine->mapped_bytes = collector_mapped_bytes(engine->collector);
+	engine->uses_cookie = collector_uses_cookie(engine->collector);
+	return 0;
+}
 
 const struct engine engines[] = {
 	[ENGINE_AUTO] = {"auto", .help = "the first of bpf, perf and ctimer that can run here"},
 	[ENGINE_BPF] = {"bpf", DUET_ENGINE_BPF, .sees_kernel = true,
-			.help = "one perf event a CPU: kernel, native and Java frames of every process"},
+			.help = "one perf event a CPU: kernel, native and Java frames of every process",
+			.open = open_bpf, .close = collector_close, .start = collector_start, .stop = collector_stop,
+			.read = collector_read, .read_mappings = collector_read_mappings,
+			.is_target = collector_is_target, .allow = collector_allow, .describe = collector_describe,
+			.forbid = collector_forbid, .counters = collector_counters, .cost = collector_cost,
+			.run_times = collector_run_times, .mapping_records = collector_mapping_records,
+			.sample_every = collector_sample_every},
 	[ENGINE_PERF] = {"perf", DUET_ENGINE_PERF, .standalone = true, .sees_kernel = true, .counts = true,
 			 .help = "a perf event on each thread: kernel, native and Java frames of your own JVMs",
-			 .instead = "which samples your own JVMs alone",
-			 .usable = collector_probe_own_threads},
+			 .instead = "which samples your own JVMs alone", .usable = collector_probe_own_threads},
 	[ENGINE_CTIMER] = {"ctimer", DUET_ENGINE_CTIMER, .standalone = true,
 			   .help = "a timer on each thread's CPU clock: native and Java frames of your own JVMs",
 			   .instead = "without kernel frames"},

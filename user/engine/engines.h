@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The engines: BPF, or the agent's own perf events and timers where BPF is refused. */
+/*
+ * The engines: BPF, or the agent's own perf events and timers where BPF is refused. A row says what an engine can do,
+ * and has the functions by which it does its part outside of the JVMs. engine_start() and the others call the functions
+ * of the engine in use.
+ */
 #ifndef ENGINE_ENGINES_H
 #define ENGINE_ENGINES_H
 
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "collect/collector.h"
 #include "duet_agent.h"
 #include "event/event.h"
 
@@ -23,6 +28,8 @@ enum agent_policy {
 	AGENT_NEVER,
 };
 
+struct engine_in_use;
+
 struct engine {
 	const char *name; /* --engine NAME */
 	enum duet_engine_id agent; /* sent to the agent; 0 for auto */
@@ -33,6 +40,36 @@ struct engine {
 	const char *instead; /* standalone engines: what the user must know when it is used because BPF is refused */
 	/* Returns false, with the cause and the way out in `why`, if it cannot run here. NULL: it can run anywhere. */
 	bool (*usable)(struct buf *why);
+
+	/*
+	 * Its part outside of the JVMs. All NULL: it has none, the agents do everything. The rest is as the functions
+	 * of collector.h with the same names.
+	 */
+	int (*open)(struct engine_in_use *engine, const struct collector_options *options, struct buf *why);
+	void (*close)(struct collector *collector);
+	int (*start)(struct collector *collector);
+	void (*stop)(struct collector *collector);
+	int (*read)(struct collector *collector, collector_handler handler, void *context, int budget, uint64_t *bad);
+	void (*read_mappings)(struct collector *collector, struct mapping_log *log, uint64_t *lost);
+	bool (*is_target)(const struct collector *collector, pid_t pid, uint64_t start_ticks);
+	int (*allow)(struct collector *collector, pid_t pid, const struct duet_jvm_target *target);
+	int (*describe)(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm);
+	int (*forbid)(struct collector *collector, pid_t pid);
+	int (*counters)(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
+	int (*cost)(const struct collector *collector, uint32_t event, struct duet_cost *ret);
+	int (*run_times)(const struct collector *collector, uint64_t ret_counts[DUET_RUN_TIMES]);
+	uint64_t (*mapping_records)(const struct collector *collector);
+	void (*sample_every)(struct collector *collector, uint32_t ticks);
+};
+
+/* The engine of a recording. open() sets the rest; an engine without it leaves NULL, 0 and -1. */
+struct engine_in_use {
+	const struct engine *row;
+	struct collector *collector;
+	struct unwind_tables *tables; /* walks all processes; owned by the collector */
+	int fd; /* becomes readable when there is much to read */
+	size_t maps_bytes, mapped_bytes; /* kernel memory; and how much of it counts a second time because we map it */
+	bool uses_cookie;
 };
 
 extern const struct engine engines[]; /* indexed by enum session_engine; the last row has no name */
@@ -45,5 +82,26 @@ bool engine_takes(enum session_engine engine, const struct event_list *events);
  * none. Appends to `why` what the better ones lack.
  */
 enum session_engine engine_standalone(const struct event_list *events, struct buf *why);
+
+/*
+ * in_use.c: call the row's functions, and do nothing for a row that has none. Those that return int return 0 then.
+ *
+ * engine_open() returns 0, or -errno with one sentence appended to `why`. *ret can be closed in any case.
+ */
+int engine_open(struct engine_in_use *ret, enum session_engine id, const struct collector_options *options,
+		struct buf *why);
+void engine_close(struct engine_in_use *engine);
+int engine_start(const struct engine_in_use *engine);
+void engine_stop(const struct engine_in_use *engine);
+int engine_read(const struct engine_in_use *engine, collector_handler handler, void *context, int budget,
+		uint64_t *bad);
+void engine_read_mappings(const struct engine_in_use *engine, struct mapping_log *log, uint64_t *lost);
+int engine_allow(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_target *target);
+int engine_describe(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_entry *jvm);
+void engine_forbid(const struct engine_in_use *engine, pid_t pid);
+/* These two write zeros where the row has no such function. */
+int engine_counters(const struct engine_in_use *engine, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
+int engine_cost(const struct engine_in_use *engine, uint32_t event, struct duet_cost *ret);
+uint64_t engine_mapping_records(const struct engine_in_use *engine);
 
 #endif

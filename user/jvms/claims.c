@@ -121,7 +121,7 @@ const struct duet_sample *claims_take(const struct jvms *jvms, struct agent *age
 	sample->comm[0] = '\0';
 	snprintf(sample->process_comm, sizeof(sample->process_comm), "%s", agent->process->comm);
 	agent->signalled++;
-	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE && !jvms->collector)
+	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE && jvms->of.engine->row->standalone)
 		unwinding_refresh(&agent->unwinding, agent->process);
 	return parts_join(&agent->parts, sample);
 }

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "collect/collector.h"
 #include "event/event.h"
 #include "join/decided.h"
 #include "profile/profile.h"
@@ -49,12 +48,6 @@ void jvms_release(struct jvms *jvms)
 		agent_free(jvms->agents.items[i]);
 	attach_wait_aborted();
 	vec_release(&jvms->agents);
-}
-
-void jvms_use(struct jvms *jvms, enum session_engine engine, struct collector *collector)
-{
-	jvms->engine = engine;
-	jvms->collector = collector;
 }
 
 /* ---- agents and readers from outside ---- */
@@ -101,10 +94,10 @@ static void tell_layout(struct jvms *jvms, struct agent *agent)
 {
 	struct duet_jvm_entry entry = {.start_ticks = agent->process->start_ticks};
 
-	if (!jvms->collector || agent->state != AGENT_RUNNING || agent->layout_told || !jvm_layout(agent->jvm))
+	if (agent->state != AGENT_RUNNING || agent->layout_told || !jvm_layout(agent->jvm))
 		return;
 	entry.layout = *jvm_layout(agent->jvm);
-	agent->layout_told = !collector_describe(jvms->collector, agent->process->pid, &entry);
+	agent->layout_told = !engine_describe(jvms->of.engine, agent->process->pid, &entry);
 }
 
 /* Allows BPF to signal the process. Called when the handler is installed. */
@@ -117,13 +110,13 @@ static int allow_signals(struct jvms *jvms, struct agent *agent)
 	};
 
 	process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
-	if (jvms->collector)
-		unwinding_want(jvms->of.unwinding, agent->process);
-	else
+	if (jvms->of.engine->row->standalone)
 		unwinding_publish(&agent->unwinding, agent->process, UINT64_MAX);
-	if (!jvms->collector || (agent->start.engine == DUET_ENGINE_NONE && !agent->reader))
+	else
+		unwinding_want(jvms->of.unwinding, agent->process);
+	if (agent->start.engine == DUET_ENGINE_NONE && !agent->reader)
 		return 0;
-	return collector_allow(jvms->collector, agent->process->pid, &target);
+	return engine_allow(jvms->of.engine, agent->process->pid, &target);
 }
 
 /* ---- failures ---- */
@@ -239,8 +232,8 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 		subject_of(agent->process)->vm = intern_str(&jvms->of.profile->strings, agent->vm);
 	if (agent->state == AGENT_RUNNING)
 		on_running(jvms, agent);
-	if (before == AGENT_RUNNING && jvms->collector && !is_replaced(agent))
-		collector_forbid(jvms->collector, agent->process->pid);
+	if (before == AGENT_RUNNING && !is_replaced(agent))
+		engine_forbid(jvms->of.engine, agent->process->pid);
 	if (agent->state == AGENT_FAILED && (agent->reader || goes_on_without(jvms)))
 		on_failed(jvms, agent);
 }
@@ -298,10 +291,10 @@ static int refuse(struct process *process, const char *why)
 	return 0;
 }
 
-/* Returns true if the agent makes its samples: BPF makes those of all ticks if it is there. */
+/* Returns true if the agent makes its samples. */
 static bool is_agents(const struct jvms *jvms, const struct event *event)
 {
-	return !event_has_ticks(event) || !jvms->collector;
+	return !event_has_ticks(event) || jvms->of.engine->row->standalone;
 }
 
 /* The bytes of a lane for the samples of all events. Only the rate of a clock is known in advance. */
@@ -346,11 +339,12 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 		const struct attach_control *control)
 {
 	bool has_ticks = event_list_has_ticks(jvms->of.events);
+	const struct engine *engine = jvms->of.engine->row;
 	struct agent_start start = {
-		.engine = has_ticks ? engines[jvms->engine].agent : DUET_ENGINE_NONE,
-		.is_engine_asked = jvms->of.asked == jvms->engine,
+		.engine = has_ticks ? engine->agent : DUET_ENGINE_NONE,
+		.is_engine_asked = engine == &engines[jvms->of.asked],
 		.java_depth = jvms->of.java_depth,
-		.tables_bytes = engines[jvms->engine].standalone ? TABLES_BYTES : 0,
+		.tables_bytes = engine->standalone ? TABLES_BYTES : 0,
 		.sample_lane_bytes = lane_bytes(jvms),
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};
@@ -418,7 +412,7 @@ const char *jvms_attach_cause(const struct jvms *jvms)
 {
 	if (jvms->of.policy == AGENT_NEVER)
 		return NULL;
-	if (!jvms->collector)
+	if (jvms->of.engine->row->standalone)
 		return "it takes the samples";
 	if (event_list_has_taps(jvms->of.events))
 		return "an event comes from it";
@@ -434,7 +428,7 @@ void jvms_notice(struct jvms *jvms, struct process *process)
 	if (jvm_process(process)->examined_version == process->maps_version + 1 || jvm_process(process)->agent ||
 	    process->exited || process->pid == getpid() || !is_jvm(process))
 		return;
-	if (jvms->collector && event_list_has_ticks(jvms->of.events))
+	if (!jvms->of.engine->row->standalone && event_list_has_ticks(jvms->of.events))
 		unread = read_outside(jvms, process);
 	cause = jvms_attach_cause(jvms);
 	if (!cause && jvms->of.policy == AGENT_NEEDED)
@@ -581,7 +575,7 @@ struct unwinding *jvms_unwinding(struct jvms *jvms, struct process *process)
 {
 	struct agent *agent = jvm_process(process)->agent;
 
-	return jvms->collector || !agent ? jvms->of.unwinding : &agent->unwinding;
+	return agent && jvms->of.engine->row->standalone ? &agent->unwinding : jvms->of.unwinding;
 }
 
 /* ---- all agents ---- */
@@ -613,8 +607,7 @@ bool jvms_any_unanswered(const struct jvms *jvms)
 void jvms_stop(struct jvms *jvms)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++) {
-		if (jvms->collector)
-			collector_forbid(jvms->collector, jvms->agents.items[i]->process->pid);
+		engine_forbid(jvms->of.engine, jvms->agents.items[i]->process->pid);
 		agent_stop(jvms->agents.items[i]);
 	}
 }
@@ -631,7 +624,7 @@ void jvms_tell_unfaithful(const struct jvms *jvms, enum agent_state state, const
 
 void jvms_tell_unwalked(const struct jvms *jvms)
 {
-	for (size_t i = 0; jvms->collector && i < jvms->agents.len; i++) {
+	for (size_t i = 0; !jvms->of.engine->row->standalone && i < jvms->agents.len; i++) {
 		const struct agent *agent = jvms->agents.items[i];
 
 		if (agent->handler && !jvm_layout(agent->jvm))

@@ -15,7 +15,6 @@
 #include "jvms/agents.h"
 #include "proc/process.h"
 
-struct collector;
 struct event_list;
 struct decided;
 struct owners;
@@ -25,6 +24,7 @@ struct symbols;
 
 /* What it works with; not owned. */
 struct jvms_parts {
+	const struct engine_in_use *engine; /* its row is set when it is chosen, before any attach */
 	const struct event_list *events;
 	const pid_t *pids; /* -p */
 	size_t pid_count;
@@ -52,8 +52,6 @@ struct jvms_parts {
 
 struct jvms {
 	struct jvms_parts of;
-	enum session_engine engine;
-	struct collector *collector; /* NULL for standalone engines */
 	struct agents agents;
 	size_t natives; /* number of -p processes that are not JVMs */
 	pid_t child; /* the command that is started; 0 = none */
@@ -82,8 +80,6 @@ static inline struct jvm_process *jvm_process(struct process *process)
 
 void jvms_open(struct jvms *jvms, const struct jvms_parts *of);
 void jvms_release(struct jvms *jvms); /* frees the agents; aborts attaches that are under way */
-/* Call when the engine is chosen, before any attach. `collector` is NULL for standalone engines. */
-void jvms_use(struct jvms *jvms, enum session_engine engine, struct collector *collector);
 
 /*
  * Attaching is retried a few times if the cause of a failure may pass. `cause` is for the report. Returns 0 or -errno.

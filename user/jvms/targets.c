@@ -117,18 +117,19 @@ static const struct process *first_native(const struct jvms *jvms)
 /* Reports all of them in one line. Without BPF they cannot be sampled. */
 static void say_natives(const struct jvms *jvms, const char *list)
 {
+	const struct engine *engine = jvms->of.engine->row;
 	bool is_one = jvms->natives == 1, all = jvms->natives == jvms->of.pid_count;
 	const char *subject = is_one ? "process" : "processes", *verb = is_one ? "is not a JVM" : "are not JVMs";
 
-	if (jvms->collector && is_one && process_is_kernel_thread(first_native(jvms)))
+	if (!engine->standalone && is_one && process_is_kernel_thread(first_native(jvms)))
 		log_info("process %s is a kernel thread: kernel frames only", list);
-	else if (jvms->collector)
+	else if (!engine->standalone)
 		log_info("%s %s %s: %snative frames only", subject, list, verb, jvms->of.all_user ? "" : "kernel and ");
 	else
 		log_print(all ? LOG_ERROR : LOG_WARN,
 			  "%s %s %s%s: the %s engine ticks in an agent, which only JVMs take; --engine bpf profiles "
 			  "every process, `duet check` says what it needs",
-			  subject, list, verb, all ? "" : ", and left out", engines[jvms->engine].name);
+			  subject, list, verb, all ? "" : ", and left out", engine->name);
 }
 
 static int take_natives(struct jvms *jvms)
@@ -143,7 +144,7 @@ static int take_natives(struct jvms *jvms)
 	list_natives(jvms, &list);
 	say_natives(jvms, list.data);
 	buf_release(&list);
-	return jvms->collector || jvms->natives < jvms->of.pid_count ? 0 : -ENOTSUP;
+	return jvms->of.engine->row->standalone && jvms->natives == jvms->of.pid_count ? -ENOTSUP : 0;
 }
 
 /* ---- JVMs ---- */

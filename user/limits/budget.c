@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "collect/agent_ring.h"
-#include "collect/collector.h"
 #include "collect/unwind_tables.h"
 #include "collect/unwinding.h"
+#include "engine/engines.h"
 #include "join/decided.h"
 #include "jvms/agents.h"
 #include "proc/cgroup.h"
@@ -116,12 +116,13 @@ size_t budget_bpf_bytes(const struct budget *budget)
 
 static void look(struct budget *budget)
 {
-	struct pool_parts parts = {.maps = budget->maps_bytes};
+	struct pool_parts parts = {.maps = budget->of.engine->maps_bytes};
 	struct memory_resident resident;
 
 	memory_resident(&resident);
 	parts.heap = resident.own;
-	parts.files = resident.files > budget->mapped_bytes ? resident.files - budget->mapped_bytes : 0;
+	parts.files =
+		resident.files > budget->of.engine->mapped_bytes ? resident.files - budget->of.engine->mapped_bytes : 0;
 	for (size_t i = 0; i < budget->of.agents->len; i++)
 		parts.rings += agent_shared_bytes(budget->of.agents->items[i]);
 	pool_look(&budget->pool, &parts);
@@ -132,15 +133,11 @@ static void look(struct budget *budget)
 	budget->names.max_bytes = budget->pool.heap_max / NAMES_SHARE;
 }
 
-int budget_start(struct budget *budget, const struct budget_parts *of, const struct collector *collector)
+int budget_start(struct budget *budget, const struct budget_parts *of)
 {
 	struct pool *pool = &budget->pool;
 
 	budget->of = *of;
-	if (collector) {
-		budget->maps_bytes = collector_bytes(collector);
-		budget->mapped_bytes = collector_mapped_bytes(collector);
-	}
 	if (!budget->is_asked && memory_data() >= pool->max_bytes / 2) {
 		log_debug("no limit of memory: address space is taken already, as sanitizers do");
 		pool->max_bytes = 0;

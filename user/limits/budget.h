@@ -23,8 +23,8 @@
 struct agent;
 struct agent_start;
 struct agents;
-struct collector;
 struct decided;
+struct engine_in_use;
 struct process_table;
 struct profile;
 struct symbols;
@@ -32,6 +32,7 @@ struct unwinding;
 
 /* What is measured, limited and emptied; not owned. */
 struct budget_parts {
+	const struct engine_in_use *engine;
 	struct profile *profile;
 	struct symbols *symbols;
 	struct decided *decided;
@@ -48,8 +49,6 @@ struct budget {
 	struct budget_parts of; /* set by budget_start() */
 	bool is_asked; /* the limit is --max-memory */
 	struct jvm_room names; /* names of all JVMs; part of the heap */
-	size_t maps_bytes; /* BPF's maps; constant once loaded */
-	size_t mapped_bytes; /* the part of maps_bytes that the kernel also counts as our file pages */
 	size_t limit_before; /* the process's limit before ours, to be restored */
 	uint64_t looked_ns; /* when all parts were last measured */
 	uint64_t stepped_ns;
@@ -65,10 +64,10 @@ void budget_open(struct budget *budget, size_t asked);
 void budget_close(struct budget *budget); /* restores the limit that the process had before */
 size_t budget_bpf_bytes(const struct budget *budget); /* the most that BPF's maps may take */
 /*
- * Call after BPF is loaded (`collector` is NULL without it), and after the fork of the command, which must not inherit
- * the limit. Returns 0, or -errno after reporting the error.
+ * Call when the engine is open, and after the fork of the command, which must not inherit the limit. Returns 0, or
+ * -errno after reporting the error.
  */
-int budget_start(struct budget *budget, const struct budget_parts *of, const struct collector *collector);
+int budget_start(struct budget *budget, const struct budget_parts *of);
 /*
  * Reserves the memory that one more agent shares with us. Reduces the sizes in *start where needed. Returns false when
  * there is no room for the agent.

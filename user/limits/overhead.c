@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "collect/collector.h"
 #include "collect/unwinding.h"
+#include "engine/engines.h"
 #include "event/event.h"
 #include "jvms/agents.h"
 #include "proc/helper.h"
@@ -108,9 +108,9 @@ static void add_programs(const struct overhead *overhead, struct overhead_cost *
 	const struct event_list *events = overhead->of.events;
 
 	for (uint32_t i = 0; i < events->len; i++) {
-		struct duet_cost bpf = {0};
+		struct duet_cost bpf;
 
-		(void)collector_event_cost(overhead->collector, i, &bpf);
+		(void)engine_cost(overhead->of.engine, i, &bpf);
 		cost->bpf_ns += bpf.run_ns;
 		cost->kernel_ns += bpf.runs * (events->items[i].event->perf.is_clock ? TICK_COST_NS : COUNT_COST_NS);
 	}
@@ -118,7 +118,7 @@ static void add_programs(const struct overhead *overhead, struct overhead_cost *
 
 void overhead_cost(const struct overhead *overhead, struct overhead_cost *ret)
 {
-	uint64_t mappings = overhead->collector ? collector_mapping_records(overhead->collector) : 0;
+	uint64_t mappings = engine_mapping_records(overhead->of.engine);
 	const struct agents *agents = overhead->of.agents;
 
 	*ret = (struct overhead_cost){
@@ -128,8 +128,7 @@ void overhead_cost(const struct overhead *overhead, struct overhead_cost *ret)
 		.once_ns = overhead->gone_once_ns + overhead->of.unwinding->work_ns +
 			   symbols_work_ns(overhead->of.symbols),
 	};
-	if (overhead->collector)
-		add_programs(overhead, ret);
+	add_programs(overhead, ret);
 	for (size_t i = 0; i < agents->len; i++) {
 		ret->agents_ns += agent_ns(agents->items[i]);
 		ret->once_ns += agent_once_ns(agents->items[i]);
@@ -207,6 +206,7 @@ static struct pace_spent spent_since(const struct overhead *overhead, const stru
 void overhead_step(struct overhead *overhead, uint64_t now_ns)
 {
 	const struct agents *agents = overhead->of.agents;
+	const struct engine_in_use *engine = overhead->of.engine;
 	bool is_first = !overhead->looked_ns;
 	struct overhead_cost cost;
 	struct pace_spent spent;
@@ -220,10 +220,10 @@ void overhead_step(struct overhead *overhead, uint64_t now_ns)
 	spent = spent_since(overhead, &cost, now_ns);
 	overhead->before = cost;
 	overhead->looked_ns = now_ns;
-	if (is_first && !overhead->collector)
-		pace_init(&overhead->pace, 0, 1); /* no limit: only BPF can sample less often */
+	if (is_first && !engine->row->sample_every)
+		pace_init(&overhead->pace, 0, 1); /* no limit: it cannot sample less often */
 	if (is_first || !pace_look(&overhead->pace, &spent))
 		return;
-	collector_sample_every(overhead->collector, overhead->pace.every);
+	engine->row->sample_every(engine->collector, overhead->pace.every);
 	tell_change(overhead, now_ns);
 }

@@ -20,7 +20,7 @@
 
 struct agent;
 struct agents;
-struct collector;
+struct engine_in_use;
 struct event_list;
 struct rusage;
 struct symbols;
@@ -28,6 +28,7 @@ struct unwinding;
 
 /* What is measured; not owned. */
 struct overhead_parts {
+	const struct engine_in_use *engine;
 	const struct event_list *events;
 	const struct agents *agents;
 	const struct unwinding *unwinding;
@@ -53,7 +54,6 @@ struct overhead_change {
 struct overhead {
 	struct pace pace;
 	struct overhead_parts of;
-	struct collector *collector; /* NULL before it is loaded, and for standalone engines */
 	uint64_t cpus; /* online */
 	uint64_t command_ns; /* CPU time of the profiled command that getrusage() counts as our child's: not ours */
 	uint64_t signals; /* signals sent to sampled threads */

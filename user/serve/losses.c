@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/counters.h"
-#include "collect/collector.h"
+#include "engine/engines.h"
 #include "join/outcomes.h"
 #include "join/splice.h"
 #include "jvms/agents.h"
@@ -20,9 +20,9 @@ static const struct cause loader_causes[] = {DUET_LOADER_COUNTERS(CAUSE_ROW)};
 
 static void losses_of_bpf(const struct report *report, loss_handler handler, void *context)
 {
-	uint64_t counters[DUET_BPF_COUNTER_MAX] = {0};
+	uint64_t counters[DUET_BPF_COUNTER_MAX];
 
-	if (!report->collector || collector_counters(report->collector, counters) < 0)
+	if (report->engine->row->standalone || engine_counters(report->engine, counters) < 0)
 		return;
 	for (size_t i = 0; i < DUET_BPF_COUNTER_MAX; i++)
 		handler(context, bpf_causes[i].name, bpf_causes[i].text,

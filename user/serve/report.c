@@ -8,7 +8,6 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "join/splice.h"
-#include "collect/collector.h"
 #include "event/event.h"
 #include "join/outcomes.h"
 #include "jvms/jvms.h"
@@ -56,15 +55,14 @@ static void facts_of_sampling(const struct report *report)
 	profile_add_fact(profile, "event", "%s", events.data);
 	buf_release(&events);
 	if (report->engine_why[0])
-		profile_add_fact(profile, "engine", "%s (%s)", report->engine, report->engine_why);
+		profile_add_fact(profile, "engine", "%s (%s)", report->engine->row->name, report->engine_why);
 	else
-		profile_add_fact(profile, "engine", "%s", report->engine);
+		profile_add_fact(profile, "engine", "%s", report->engine->row->name);
 	if (report->agents->other_engine)
 		profile_add_fact(profile, "engine of others", "ctimer in %llu JVMs that may not open perf events",
 				 (unsigned long long)report->agents->other_engine);
-	if (report->collector)
-		profile_add_fact(profile, "pairing", "%s",
-				 collector_uses_cookie(report->collector) ? "cookie" : "interval");
+	if (!report->engine->row->standalone)
+		profile_add_fact(profile, "pairing", "%s", report->engine->uses_cookie ? "cookie" : "interval");
 }
 
 /* Whom samples ask for Java frames beside the walk: those of a clock AsyncGetCallTrace, those of a callback JVMTI. */
@@ -78,7 +76,7 @@ static const char *witness_name(const struct event_list *events)
 /* Formats how far the walks got. */
 static void walked_text(const struct report *report, char text[TEXT_MAX])
 {
-	bool is_signal = report->collector && event_list_has_ticks(report->events);
+	bool is_signal = !report->engine->row->standalone && event_list_has_ticks(report->events);
 	const struct outcomes *outcomes = report->outcomes;
 
 	snprintf(text, TEXT_MAX,
@@ -173,8 +171,8 @@ static void fact_of_bpf(const struct report *report)
 	uint64_t counts[DUET_RUN_TIMES] = {0};
 	struct duet_cost cost;
 
-	if (!report->collector || collector_cost(report->collector, &cost) || !cost.runs ||
-	    collector_run_times(report->collector, counts))
+	if (engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &cost) || !cost.runs ||
+	    report->engine->row->run_times(report->engine->collector, counts))
 		return;
 	profile_add_fact(report->profile, "BPF time",
 			 "%llu ns a run (%llu runs, the longest %llu ns), those with a sample: median %llu ns, "
@@ -189,7 +187,7 @@ static void facts_of_join(const struct report *report)
 	const struct outcomes *outcomes = report->outcomes;
 
 	profile_add_fact(report->profile, "samples", "%llu", (unsigned long long)report->profile->samples.len);
-	if (report->collector && outcomes->jvm_samples)
+	if (!report->engine->row->standalone && outcomes->jvm_samples)
 		profile_add_fact(report->profile, "joined", "%llu of %llu samples of JVM threads (%.2f %%)",
 				 (unsigned long long)outcomes->joined, (unsigned long long)outcomes->jvm_samples,
 				 percent(outcomes->joined, outcomes->jvm_samples));
@@ -267,7 +265,7 @@ static void facts_of_changes(const struct report *report)
 static void facts_of_overhead(const struct report *report)
 {
 	double all = (double)(report->profile->end_ns - report->command_ns) * (double)report->overhead->cpus / 100;
-	struct duet_cost bpf = {0};
+	struct duet_cost bpf;
 	struct overhead_cost cost;
 
 	overhead_cost(report->overhead, &cost);
@@ -277,7 +275,8 @@ static void facts_of_overhead(const struct report *report)
 			 (double)overhead_sum(&cost) / all, (double)cost.bpf_ns / all, (double)cost.kernel_ns / all,
 			 (double)cost.loader_ns / all, (double)cost.agents_ns / all, (double)cost.once_ns / all);
 	facts_of_changes(report);
-	if (report->overhead->change_count && !report->window_ns && !collector_cost(report->collector, &bpf))
+	if (report->overhead->change_count && !report->window_ns &&
+	    !engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &bpf))
 		profile_add_fact(report->profile, "ticks",
 				 "%llu, of which %llu came after the last sample of their CPU",
 				 (unsigned long long)bpf.ticks, (unsigned long long)bpf.pending);
@@ -381,8 +380,8 @@ void report_summary(const struct report *report)
 	char text[TEXT_MAX];
 
 	log_info("%llu samples in %.1f s (engine %s)", (unsigned long long)outcomes->samples,
-		 (double)(profile->end_ns - profile->start_ns) / 1e9, report->engine);
-	if (report->collector && outcomes->jvm_samples)
+		 (double)(profile->end_ns - profile->start_ns) / 1e9, report->engine->row->name);
+	if (!report->engine->row->standalone && outcomes->jvm_samples)
 		log_info("joined: %llu of %llu samples of JVM threads (%.2f %%)", (unsigned long long)outcomes->joined,
 			 (unsigned long long)outcomes->jvm_samples, percent(outcomes->joined, outcomes->jvm_samples));
 	if (outcomes->jvm_samples)

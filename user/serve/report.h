@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct agents;
-struct collector;
+struct engine_in_use;
 struct event_list;
 struct host;
 struct outcomes;
@@ -19,14 +19,13 @@ struct profile;
 struct report {
 	const struct event_list *events;
 	const char *command_line;
-	const char *engine; /* its name */
+	const struct engine_in_use *engine;
 	const char *engine_why; /* why it is not bpf; "" if it is, or if another was asked for */
 	uint64_t window_ns; /* length of a window; 0 = one recording */
 	uint64_t command_ns; /* when the command began */
 	uint64_t started_ns; /* the earliest possible tick */
 	struct profile *profile; /* receives facts and losses */
 	struct host *host;
-	struct collector *collector; /* NULL for standalone engines */
 	const struct agents *agents;
 	const struct process_table *processes;
 	const struct outcomes *outcomes; /* of the recording, or of one window */

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "collect/collector.h"
+#include "engine/engines.h"
 #include "join/outcomes.h"
 #include "jvms/agents.h"
 #include "limits/overhead.h"
@@ -46,7 +46,7 @@ static void add_samples(struct gathering *to, const struct report *report)
 	const struct outcomes *outcomes = report->outcomes;
 
 	add(to, "duet_info", "version", "version", DUET_VERSION, 1);
-	add(to, "duet_engine", "engine", "engine", report->engine, 1);
+	add(to, "duet_engine", "engine", "engine", report->engine->row->name, 1);
 	add_one(to, "duet_uptime_seconds", "seconds since the first tick",
 		report->started_ns ? (double)(clock_monotonic_ns() - report->started_ns) / 1e9 : 0);
 	add_one(to, "duet_interval_seconds", "interval of cpu samples now, in seconds of CPU time",
@@ -147,10 +147,9 @@ void stats_release(struct stats *stats)
 uint64_t stats_lost(const struct report *report)
 {
 	const struct outcomes *outcomes = report->outcomes;
-	uint64_t counters[DUET_BPF_COUNTER_MAX] = {0};
+	uint64_t counters[DUET_BPF_COUNTER_MAX];
 
-	if (report->collector)
-		(void)collector_counters(report->collector, counters);
+	(void)engine_counters(report->engine, counters);
 	return outcomes->jvm_samples - outcomes->joined + loader_counters[DUET_LOADER_OUT_OF_MEMORY] +
 	       counters[DUET_BPF_RING_FULL];
 }
