@@ -35,7 +35,7 @@ case_help_of_record() {
 # Each command has --help, and refuses what it does not take.
 case_arguments_of_all() {
 	local command
-	for command in record diff daemon check list status version help; do
+	for command in record convert diff daemon check list status version help; do
 		run_duet $command --help
 		expect_status 0 "duet $command --help"
 		expect_contains "$here/stdout" "^usage: duet $command"
@@ -99,11 +99,11 @@ case_complete_in_bash() {
 	[[ $(completed --eng) == *" --engine "* ]] || fail "--eng: $(completed --eng)"
 }
 
-# What the program takes, the manual explains.
+# The manual explains every option.
 case_manual_has_all_options() {
 	local word manual
 	manual=$(sed 's/\\-/-/g' "$(dirname "$0")/../../user/man/duet.1")
-	for command in record diff daemon; do
+	for command in record convert diff daemon status; do
 		run_duet complete "$command"
 		while read -r word _; do
 			[[ $manual == *"$word"* ]] || fail "duet(1) lacks $word of duet $command"
@@ -111,7 +111,7 @@ case_manual_has_all_options() {
 	done
 }
 
-# One verdict an engine; what is refused has what to change.
+# Each engine has one line, and an engine that is refused has a line that says what to change.
 case_check() {
 	local engine
 	run_duet check
@@ -136,7 +136,7 @@ case_no_arguments() {
 	expect_contains "$here/stdout" '^usage: duet'
 }
 
-# A reader that goes away is no reason to crash.
+# A reader that closes the pipe does not make duet crash.
 case_closed_pipe() {
 	local status
 	"$duet" record --help | head -n 1 >/dev/null

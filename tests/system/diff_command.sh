@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 make_profile=$DUET_BUILD/tests/system/flamegraph_profile
 
-# Of a hundred samples and of two hundred; gone is only in the first, new only in the second.
+# Makes profiles of 100 and of 200 samples; "gone" is only in the first, "new" only in the second.
 make_two() {
 	local run='main;app/Main.run_[j];app/Main'
 	printf '%s\n' "$run.hot_[j] 50" "$run.same_[j] 30" "$run.gone_[0];java/util/HashMap.get_[i] 20" \
@@ -72,7 +72,7 @@ case_recordings() {
 	expect_contains "$here/out.html" '"losses":\[\[17,".*\(A\)"\],\[17,".*\(B\)"\]\]'
 }
 
-# What is made of other users' processes is for nobody else.
+# Output made from a recording of other users' processes is readable for its owner alone.
 case_private_stays_private() {
 	need_root
 	need_bpf
@@ -83,11 +83,15 @@ case_private_stays_private() {
 	run_duet diff "$here/a.collapsed" "$here/host.duet" "$here/host.html"
 	expect_status 0
 	expect "mode of the page" "$(stat -c %a "$here/host.html")" == 600
+	run_duet convert --group daemon "$here/host.duet" "$here/host.txt"
+	expect "mode and group of a converted file" "$(stat -c '%a %G' "$here/host.txt")" == '640 daemon'
+	run_duet convert --group teapot "$here/host.duet" "$here/other.txt"
+	expect_refusal 2 "no group 'teapot'"
 	run_duet diff "$here/a.collapsed" "$here/b.collapsed" "$here/out.html"
 	expect "mode of another page" "$(stat -c %a "$here/out.html")" == 644
 }
 
-# What is wrong is said in a sentence, and nothing is written.
+# Each error is one sentence, and no file is written.
 case_refusals() {
 	make_two
 	local a=$here/a.collapsed b=$here/b.collapsed

@@ -11,13 +11,14 @@
 #include "cmd/cmd.h"
 #include "cmd/inputs.h"
 #include "cmd/moment.h"
+#include "cmd/outputs.h"
 #include "cmd/style.h"
 #include "out/writer.h"
 #include "profile/merge.h"
 
 struct convert_options {
 	bool help; /* first: see struct command */
-	const char *format, *event, *by;
+	const char *format, *event, *by, *group;
 	struct moment from, to;
 	uint32_t depth;
 	struct writer_options style;
@@ -36,6 +37,8 @@ static const struct opt rows[] = {
 	OPT_GROUP("Output"),
 	{'o', "output", "FORMAT", "format (default: by OUT's extension, else text)", opt_string, FIELD(format),
 		.choices = style_format_names},
+	{0, "group", "GROUP", "group that may read the output, where the recording is for its owner alone", opt_string,
+		FIELD(group)},
 	{'j', "jstackdepth", "N", "deepest stack", opt_u32, FIELD(depth)},
 	STYLE_ROWS(struct convert_options),
 	COMMAND_HELP,
@@ -111,6 +114,7 @@ static int cut(struct profile *profile, const struct convert_options *options)
 struct target {
 	const char *path; /* "-" is stdout */
 	const struct writer *writer;
+	gid_t group; /* IO_NO_GROUP for none */
 };
 
 /* `duet convert *.duet`, with the output forgotten, must not overwrite the last recording. */
@@ -121,7 +125,11 @@ static bool is_recording(const char *path)
 
 static int find_target(const struct convert_options *options, const char *path, struct target *ret)
 {
-	*ret = (struct target){path, options->format ? writer_by_name(options->format) : writer_by_path(path)};
+	*ret = (struct target){
+		.path = path,
+		.writer = options->format ? writer_by_name(options->format) : writer_by_path(path),
+		.group = IO_NO_GROUP,
+	};
 	if (!ret->writer) {
 		log_error("unknown format '%s': `duet list` shows the formats", options->format);
 		return -EINVAL;
@@ -130,18 +138,18 @@ static int find_target(const struct convert_options *options, const char *path, 
 		log_error("%s exists and would be replaced: name another output last, or add -o duet", path);
 		return -EINVAL;
 	}
-	return 0;
+	return options->group ? outputs_find_group(options->group, &ret->group) : 0;
 }
 
-static int write_file(const struct profile *profile, const struct writer_options *style, const struct writer *writer,
+static int write_file(const struct profile *profile, const struct writer_options *style, const struct target *target,
 		      const char *path)
 {
-	const struct io_access access = {.is_private = profile->is_private, .group = IO_NO_GROUP};
+	const struct io_access access = {.is_private = profile->is_private, .group = target->group};
 	struct io_output output;
 	int err = io_output_open(&output, path, &access);
 
 	if (!err) {
-		err = writer->write(profile, style, output.file);
+		err = target->writer->write(profile, style, output.file);
 		if (err < 0 && io_output_error(&output))
 			err = io_output_error(&output);
 		if (err < 0)
@@ -175,7 +183,7 @@ static int write_events(const struct profile *profile, const struct writer_optio
 			writer_event_file(target->path, writer_event(profile, &ours), &path);
 		else
 			buf_add_str(&path, target->path);
-		err = path.failed ? -ENOMEM : write_file(profile, &ours, target->writer, path.data);
+		err = path.failed ? -ENOMEM : write_file(profile, &ours, target, path.data);
 		buf_release(&path);
 	}
 	return err;
@@ -201,6 +209,8 @@ static int convert(const struct convert_options *options, struct writer_options 
 
 	if (err < 0)
 		return err;
+	if (target->group != IO_NO_GROUP && !profile.is_private)
+		log_warn("--group has no effect: the recording is of the user's own processes, and the umask decides");
 	style->processes = writer_shows_processes(&profile, style); /* of the whole: a part may have a single process */
 	err = cut(&profile, options);
 	if (!err && !profile.samples.len)

@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -352,23 +351,6 @@ static int set_signals(struct session_options *session, const struct record_opti
 	return -EINVAL;
 }
 
-/* Looks only in /etc/group. Returns 0 or -ENOENT. */
-static int find_group(const char *name, gid_t *ret_gid)
-{
-	FILE *file = fopen("/etc/group", "re");
-	const struct group *group;
-	int err = -ENOENT;
-
-	while (file && err < 0 && (group = fgetgrent(file)))
-		if (!strcmp(group->gr_name, name)) {
-			*ret_gid = group->gr_gid;
-			err = 0;
-		}
-	if (file)
-		fclose(file);
-	return err;
-}
-
 /* Profiles of other users' processes are private: not everybody who can list the folder may read them. */
 static int set_access(struct session_options *session, const struct record_options *options)
 {
@@ -377,14 +359,9 @@ static int set_access(struct session_options *session, const struct record_optio
 	*access = (struct io_access){.is_private = session->host, .group = IO_NO_GROUP};
 	if (!options->group)
 		return 0;
-	if (!session->host) {
-		log_error("--group is for --host, --cgroup, --container and --comm: "
-			  "the umask decides about other files");
-		return -EINVAL;
-	}
-	if (!find_group(options->group, &access->group))
-		return 0;
-	log_error("--group: no group '%s' in /etc/group", options->group);
+	if (session->host)
+		return outputs_find_group(options->group, &access->group);
+	log_error("--group is for --host, --cgroup, --container and --comm: the umask decides about other files");
 	return -EINVAL;
 }
 

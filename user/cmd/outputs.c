@@ -2,6 +2,7 @@
 #include "cmd/outputs.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,4 +187,20 @@ void outputs_release(struct session_options *session)
 	for (size_t i = 0; i < session->outputs.len; i++)
 		free(session->outputs.items[i].file);
 	vec_release(&session->outputs);
+}
+
+int outputs_find_group(const char *name, gid_t *ret_gid)
+{
+	FILE *file = fopen("/etc/group", "re");
+	const struct group *group = NULL;
+
+	while (file && (group = fgetgrent(file)) && strcmp(group->gr_name, name) != 0)
+		;
+	if (group)
+		*ret_gid = group->gr_gid;
+	else
+		log_error("--group: no group '%s' in /etc/group", name);
+	if (file)
+		fclose(file);
+	return group ? 0 : -EINVAL;
 }

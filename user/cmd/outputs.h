@@ -13,5 +13,7 @@
  */
 int outputs_set(struct session_options *session, const struct opt_strings *files, const char *formats);
 void outputs_release(struct session_options *session);
+/* Finds a group of /etc/group, and looks nowhere else. Returns 0, or -EINVAL after reporting the error. */
+int outputs_find_group(const char *name, gid_t *ret_gid);
 
 #endif
