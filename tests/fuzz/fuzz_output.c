@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A profile of names and patterns from the input, in every format. Collapsed: each line one stack and a count. HTML: no
- * name ends the script or opens an element. No format has control characters or ill-formed UTF-8 in it.
+ * name ends the script or opens an element. pprof: our reader takes it. No format has control characters or ill-formed
+ * UTF-8 in it.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "fuzz.h"
 #include "out/writer.h"
 #include "profile/profile.h"
+#include "read_pprof.h"
 
 #define FRAMES 12
 
@@ -140,6 +142,23 @@ static void check_diff(const struct profile *profile, const struct writer_option
 	}
 }
 
+/* The file is compressed: what is read from it is checked as text. */
+static void check_pprof(const struct profile *profile, const struct writer_options *options)
+{
+	struct profile read;
+	char *file = NULL;
+	size_t len;
+	FILE *out = open_memstream(&file, &len);
+
+	FUZZ_CHECK(out && !writer_by_name("pprof")->write(profile, options, out));
+	fclose(out);
+	FUZZ_CHECK(!read_pprof(&read, file, len));
+	free(write_as("text", &read, options));
+	free(write_as("collapsed", &read, options));
+	profile_release(&read);
+	free(file);
+}
+
 static void write_all(const struct profile *profile, const struct writer_options *options)
 {
 	char *collapsed = write_as("collapsed", profile, options);
@@ -152,6 +171,7 @@ static void write_all(const struct profile *profile, const struct writer_options
 	}
 	check_page(page);
 	check_diff(profile, options);
+	check_pprof(profile, options);
 	free(write_as("text", profile, options));
 	free(collapsed);
 	free(page);

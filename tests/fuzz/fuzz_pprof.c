@@ -3,27 +3,8 @@
 #include <stdio.h>
 
 #include "fuzz.h"
-#include "in/readers.h"
 #include "out/writer.h"
-
-static int read_bytes(struct profile *profile, const void *bytes, size_t len)
-{
-	struct reader_source source;
-	struct buf why;
-	char path[32];
-	int fd = input_file(bytes, len), err;
-
-	buf_init(&why);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	FUZZ_CHECK(!profile_init(profile) && !reader_open(&source, path, &why));
-	(void)reader_pprof.claims(source.start, source.start_len);
-	err = reader_pprof.read(profile, &source, &why);
-	FUZZ_CHECK(err <= 0 && !err == !why.len);
-	reader_close(&source);
-	buf_release(&why);
-	close(fd);
-	return err;
-}
+#include "read_pprof.h"
 
 static char *write_as(const char *writer, const struct profile *profile, uint32_t event, size_t *ret_len)
 {
@@ -45,10 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct profile first, second;
 	size_t len;
 
-	if (!read_bytes(&first, data, size)) {
+	if (!read_pprof(&first, data, size)) {
 		char *file = write_as("pprof", &first, 0, &len);
 
-		FUZZ_CHECK(!read_bytes(&second, file, len));
+		FUZZ_CHECK(!read_pprof(&second, file, len));
 		free(file);
 		FUZZ_CHECK(first.events.len >= second.events.len);
 		for (uint32_t i = 0; i < second.events.len; i++)
