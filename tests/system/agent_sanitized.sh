@@ -25,7 +25,7 @@ need_sanitizers() {
 		skip "this JVM does not start with the runtime: $(head -c 200 "$here/stderr")"
 }
 
-# A report ends the process, and may have gone to its stderr.
+# The sanitizer ends the process with a report, which it may have written to the stderr of the process.
 expect_no_report() {
 	local found
 	found=$(grep -hE -m 1 'runtime error|ERROR: AddressSanitizer' "$here"/report* "$here"/jvm.*.err "$here/stderr")
@@ -42,7 +42,8 @@ recording() { # OPTIONS...
 	expect_alive "$jvm" "after duet record $*"
 }
 
-# Classes come and go, threads too, code is thrown away: while the agent names, samples, starts and stops.
+# The agent names, samples, starts and stops while classes are loaded and unloaded, threads start and end, and code is
+# discarded.
 record_storm() { # ENGINE...
 	local engine round
 	for engine; do
@@ -92,14 +93,14 @@ jdk_case_from_the_start() {
 
 # ---- beside other profilers ------------------------------------------------------------------------
 
-# Computes known sums over and over, and would end at a wrong one.
+# A workload that computes known sums again and again and ends when one is wrong.
 start_beside() {
 	need_sanitizers
 	JVM_AS=("${sanitized[@]}")
 	start_jvm "$jdk" workload.Checksum
 }
 
-# Ours is right while they sample too: whole stacks of the methods that run.
+# The recording has whole stacks of the running methods while the other profiler samples too.
 expect_ours() { # WHAT
 	expect_no_report
 	expect_status 0 "$1"
@@ -120,7 +121,7 @@ record_beside() { # ENGINE...
 	done
 }
 
-# A signal for each sample where there is BPF: none gets lost among those of others.
+# With BPF, each sample sends a signal: none of them may be lost among those of other profilers.
 start_with_signals() {
 	local options=(--engine ctimer)
 	[[ $(engines) != bpf* ]] || options=(--signals always)
@@ -141,7 +142,7 @@ jcmd() {
 	expect_no_report
 }
 
-# JDK 25 and later tick by SIGPROF, where all others walk threads that they stop.
+# JFR's CPU-time sampler of JDK 25 and later uses SIGPROF; older JDKs stop threads to walk them.
 start_jfr() {
 	local own=()
 	[ -z "$jfr_event" ] || own=("$jfr_event#enabled=true")
@@ -162,7 +163,7 @@ jfr_samples() { # FILE: stacks whose top is a method of the workload's, of each 
 			END { print count["jdk.ExecutionSample"] + 0, count["jdk.CPUTimeSample"] + 0 }'
 }
 
-# Since the last dump $before; of each kind that this JDK has. Sampling goes on by CPU time.
+# Expects more samples of each kind that this JDK has than at the last dump, $before. DUMP and STOP are commands of JFR.
 expect_jfr() { # WHAT DUMP|STOP
 	local now kinds=1
 	[ -z "$jfr_event" ] || kinds=2
@@ -179,7 +180,7 @@ burn() { # CPU_SECONDS of the JVM
 	warm_up $(($(cpu_ticks "$jvm") / ticks_per_second + $1))
 }
 
-# JFR first, and it goes while we sample; then it comes while we sample, and we go first.
+# JFR starts first and ends while duet samples. Then JFR starts while duet samples, and duet ends first.
 jdk_case_beside_jfr() {
 	local before='0 0'
 	need_jfr
@@ -206,7 +207,7 @@ jdk_case_beside_jfr() {
 	expect_jfr "duet left first" stop
 }
 
-# By SIGPROF: the one who has it keeps it, and who leaves leaves it to others.
+# Engines that use SIGPROF: whoever has installed its handler keeps it, and leaves it to others at its end.
 jdk_case_sigprof_goes_round() {
 	local before='0 0'
 	need_jfr
@@ -243,7 +244,8 @@ need_async_profiler() {
 	done
 }
 
-# The runtime of this host, in there. Not found by chroot itself, which says so and goes on.
+# Installs this host's sanitizer runtime in that root file system. chroot itself does not find it, reports that, and
+# continues.
 sanitize_in_tree() {
 	local name file
 	for name in asan ubsan; do
@@ -269,7 +271,7 @@ expect_asprof() { # WHAT: its samples, and of the methods that run
 	[ "$(prof_handler)" = caught ] || fail "$1: async-profiler's handler is $(prof_handler)"
 }
 
-# It first, and it goes while we sample; it second, and we go first.
+# async-profiler starts first and ends while duet samples. Then it starts second, and duet ends first.
 case_beside_async_profiler() { # apart
 	need_async_profiler
 	start_beside
@@ -291,7 +293,7 @@ case_beside_async_profiler() { # apart
 	expect_asprof "duet left first"
 }
 
-# Both by the process's one timer: who comes last has it, and keeps it when the other leaves.
+# Both use the process's one timer: the last one to set it has it, and keeps it when the other ends.
 case_async_profiler_takes_sigprof() { # apart
 	need_async_profiler
 	start_beside

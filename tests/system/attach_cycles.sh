@@ -10,12 +10,12 @@ count_fds() {
 	find "/proc/$1/fd" -mindepth 1 | wc -l
 }
 
-# But the compilers' and the collector's, whose number the JVM itself changes with its load.
+# All threads except those of the compilers and the collector, whose number the JVM changes with its load.
 count_threads() {
 	cat "/proc/$1"/task/*/comm 2>/dev/null | grep -cvE '^(C[12] CompilerThre|GC Thread#|G1 (Conc|Refine)#)'
 }
 
-# Of files and memfds; anonymous memory is the JVM's own business.
+# Mappings of files and memfds; the JVM changes its anonymous memory by itself.
 count_mappings() {
 	grep -cE 'duet|memfd' "/proc/$1/maps"
 }
@@ -41,7 +41,7 @@ holds_no_more() { # FDS THREADS MAPPINGS
 		[ "$(count_mappings "$jvm")" -le "$3" ]
 }
 
-# The first two load the agent and start the JVM's attach listener; from then on all must stay as it is.
+# The first two cycles load the agent and start the JVM's attach listener; after them, nothing may grow.
 cycles_leave_nothing() { # OPTIONS...
 	start_jvm "$jdk" workload.Checksum
 	local round fds threads mappings files left

@@ -29,7 +29,7 @@ expect_refused() { # PATTERN PID [TIMEOUT_MS]
 	expect_tidy "$1"
 }
 
-# Nothing of ours for process $1 in the places that it sees.
+# Expects that process $1 sees no file of duet in the places where one could be left.
 expect_tidy() {
 	local left ns_pid
 	ns_pid=$(awk '/^NSpid/ { print $NF }' "/proc/$1/status" 2>/dev/null)
@@ -136,7 +136,7 @@ case_attach_tmp_noexec() {
 	! grep -q '/tmp/.duet-.*libduet.so' "/proc/$jvm/maps" || fail "placed on a noexec mount"
 }
 
-# Everything that can be written is noexec there: duet mounts a place, for as long as it takes.
+# All writable file systems are mounted noexec: duet mounts a place of its own for the time of the attach.
 case_attach_nowhere_executable() {
 	local mounts mappings i
 	need_root
@@ -234,7 +234,7 @@ jdk_case_refuse_attach_disabled() {
 	expect_quiet
 }
 
-# Where the option comes from without being seen on the command line.
+# The option comes from a file or a variable, so the command line does not show it.
 case_refuse_attach_disabled_hidden() {
 	local home
 	home=$(any_jdk)
@@ -291,7 +291,7 @@ case_loader_aborts() {
 	expect_attached "$jvm"
 }
 
-# Mounts a folder of root's where the agent's is expected, as a duet would call it. Shell text for start_hostile.
+# Shell text for start_hostile: mounts a folder of root's at the place where duet would put the agent.
 squat() { # HASH
 	local name
 	for name in ".duet-0-$1-1" ".duet-$stranger-$1-1"; do
@@ -314,7 +314,7 @@ start_hostile() { # PREPARE HOME
 	jvms+=("$jvm")
 }
 
-# Root neither enters, nor changes, nor mounts over what a user has put in the agent's place.
+# Root does not enter, change or mount over what a user has put in the agent's place.
 case_mount_is_a_trap() {
 	local hash before
 	need_root
@@ -332,7 +332,7 @@ case_mount_is_a_trap() {
 	[ -z "$(ls -A "$here/secret")" ] || fail "in root's folder: $(ls -A "$here/secret")"
 }
 
-# As expect_attached, where folders of the usual name are not ours.
+# As expect_attached, but folders with the agent's usual name belong to the user.
 expect_attached_beside() { # PID
 	attach "$1"
 	[ $status = 0 ] || fail "attach: $(cat "$here/stdout" "$here/stderr")"
@@ -342,8 +342,8 @@ expect_attached_beside() { # PID
 
 # ---- what the JVM notices ---------------------------------------------------------------------------
 
-# JDK 21 and later stop all threads for a moment when the first JVMTI environment comes. All else, reading classes and
-# code among it, is done while they run. Their own garbage collections do not count.
+# JDK 21 and later stop all threads for a moment when the first JVMTI environment is created. Everything else, as
+# reading the loaded classes, happens while they run. The JVM's own garbage collections are not counted.
 jdk_case_attach_stops_once() {
 	local safepoints=$here/safepoints line
 	need_jdk 11 "log of safepoints"
@@ -360,8 +360,8 @@ jdk_case_attach_stops_once() {
 
 # ---- another /tmp comes in between ------------------------------------------------------------------
 
-# While duet attaches, at the moment that EVENT names, another folder is mounted over the /tmp of a JVM. It works or
-# says why not, in time, and nothing of ours is in the old /tmp or in the new one, or changed in the latter.
+# While duet attaches, at the moment named by EVENT, another folder is mounted over the JVM's /tmp. The attach succeeds
+# or says in time why not. No file of duet stays in the old or the new /tmp, and the new one is unchanged.
 replace_tmp() { # EVENT
 	local new=$here/new$1 old=$here/old$1 before place
 	mkdir -m 1777 "$new" "$old"

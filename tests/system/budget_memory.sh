@@ -19,8 +19,8 @@ record_peak() { # OPTIONS...
 	read -r peak_kb cpu_ms <"$here/peak"
 }
 
-# Of every sample that there was, to the nanosecond, and of the ticks that BPF ran through, of which there are few; and
-# there were as many as there was CPU time, as far as a machine with other work on the same ticks shows it.
+# Expects that FILE accounts for a whole number of ticks, hardly more than there were samples, and that their sum is the
+# CPU time, as precisely as a machine with other load shows it.
 expect_all_cpu_time() { # FILE ns
 	local samples told ticks
 	samples=$(sed -n 's/^duet: \([0-9]*\) samples in.*/\1/p' "$here/stderr")
@@ -45,7 +45,7 @@ crowd() { # stacks|processes CPU_SECONDS OPTIONS...
 	expect_all_cpu_time "$here/out.collapsed" "$(workload_cpu)"
 }
 
-# Then with the limit that duet says would do.
+# Records again with the limit that the message of duet names as sufficient.
 case_many_stacks() {
 	local would_do
 	need_bpf
@@ -70,7 +70,7 @@ status_bytes() { # PART
 	sed -n "s/^ *\([0-9]*\)  bytes of RAM, by part: $1\$/\1/p" "$here/status"
 }
 
-# All pages of the recorder's own and of files: what it maps of BPF's and of rings is counted where it belongs.
+# Prints the recorder's own pages and its pages of files. Its mappings of BPF maps and rings are counted elsewhere.
 own_bytes() {
 	awk '/^[0-9a-f]+-/ { is_own = !/anon_inode:bpf-map|memfd:duet-ring/ } is_own && $1 == "Rss:" { sum += $2 }
 		END { print sum * 1024 }' "/proc/$recorder/smaps"
@@ -83,13 +83,13 @@ maps_bytes() {
 			END { print sum + 0 }'
 }
 
-# The share that each has in the pages of one memfd: all of them, once.
+# Prints the sum of both processes' shares in the pages of one memfd: each page counts once.
 rings_bytes() { # PID of the JVM
 	awk '/^[0-9a-f]+-/ { is_ring = /memfd:duet-ring/ } is_ring && $1 == "Pss:" { sum += $2 }
 		END { print sum * 1024 }' "/proc/$1/smaps" "/proc/$recorder/smaps"
 }
 
-# Pages come and go between duet's look, once a second, and ours.
+# duet measures once a second: pages may appear or disappear between its measurement and this one.
 is_told_truly() { # PID of the JVM
 	"$duet" status "$recorder" >"$here/status" 2>&1 || fail "no status: $(cat "$here/status")"
 	own=$(own_bytes)
@@ -100,7 +100,7 @@ is_told_truly() { # PID of the JVM
 		is_near "$(status_bytes rings)" "$rings" $((1 << 18))
 }
 
-# Every page once.
+# Each page counts once.
 jdk_case_the_kernel_counts_the_same() {
 	local own maps rings end=$((SECONDS + 15))
 	need_bpf
@@ -123,7 +123,7 @@ case_many_processes() {
 	expect_lacks "$here/stderr" 'out of memory'
 }
 
-# Where the timeline finds no disk either.
+# There is no room on disk for the timeline either.
 case_no_disk() {
 	need_bpf
 	export TMPDIR=$here/missing
@@ -132,7 +132,7 @@ case_no_disk() {
 	expect_lacks "$here/stderr" 'out of memory'
 }
 
-# The child that writes a window is held to it too.
+# The limit also holds for the child that writes a window.
 case_windows() {
 	need_bpf
 	record_peak --continuous --window 1s -i ${interval_us}us --max-memory ${limit_mb}m -f "$here/windows" \
@@ -142,7 +142,7 @@ case_windows() {
 	expect_lacks "$here/stderr" 'out of memory|could not be written'
 }
 
-# Classes and code without end.
+# A JVM that loads and compiles new classes all the time.
 jdk_case_many_methods() {
 	need_bpf
 	JVM_IN=$here/in
@@ -158,13 +158,13 @@ jdk_case_many_methods() {
 
 # ---- many JVMs ----------------------------------------------------------------------------------
 
-# From outside: every page once, but for the rings, which the recorder maps.
+# JVMs read from outside: each page counts once. The recorder maps the rings, so they are left out.
 all_kb() {
 	awk '/^[0-9a-f]+-/ { is_own = !/anon_inode:bpf-map/ } is_own && $1 == "Rss:" { sum += $2 } END { print sum }' \
 		"/proc/$recorder/smaps"
 }
 
-# The most until the JVMs $pids have had so much CPU time together.
+# Prints the most memory that is seen until the JVMs $pids together have used this much CPU time.
 watch_memory() { # CPU_SECONDS
 	local kb pid ticks until=-1
 	peak_kb=0
@@ -181,7 +181,7 @@ watch_memory() { # CPU_SECONDS
 	done
 }
 
-# Of 16,500 methods each, at 100 Hz, within the limit that a host has by default. DUET_LONG=1: ten, and a minute.
+# JVMs with 16,500 methods each, at 100 Hz, within the default limit of a host. DUET_LONG=1: ten JVMs, for a minute.
 case_large_jvms() { # apart
 	local i pids=()
 	need_bpf
@@ -207,8 +207,8 @@ wait_for_jvms() { # COUNT, since the first
 	done
 }
 
-# JVMs that end as soon as they have begun, one after the other: the last ones cost no more than the first. A change of
-# the tables' sizes comes with the first ones. DUET_LONG=1: two minutes of them.
+# JVMs that end soon after their start, one after the other: the last ones cost no more memory than the first. Tables
+# change their size during the first ones. DUET_LONG=1: two minutes of them.
 case_jvms_come_and_go() { # apart
 	local first pids=()
 	need_bpf
@@ -227,13 +227,13 @@ case_jvms_come_and_go() { # apart
 	expect_share "joined" "$(reported joined)" '>=' 99
 	cat "$here/windows"/profile_*.col | grep -v '^#' >"$here/stacks"
 	expect_lacks "$here/stacks" '\[too_many_stacks\]'
-	# What a JVM ran last has no name when it ends before it was asked.
+	# Methods that a JVM ran last have no name if it ends before it was asked.
 	expect_share "without a name" "$(matching "$here/stacks" '\[unknown_(method|code)\]')" '<=' 5
 }
 
 # ---- libraries ----------------------------------------------------------------------------------
 
-# Copies of one library, each with rows of its own, in $here/libraries.
+# Makes copies of one library in $here/libraries, each with other unwind rows.
 make_libraries() { # small|large COUNT
 	local i
 	mkdir "$here/libraries"
@@ -242,7 +242,7 @@ make_libraries() { # small|large COUNT
 	done
 }
 
-# Their owner, mapping all, is $jvm.
+# Starts a process that maps all of them. Its pid is $jvm.
 start_libraries() { # small|large COUNT
 	make_libraries "$@"
 	map_libraries
@@ -259,8 +259,8 @@ map_libraries() { # FILE... or all
 	wait_for_line "$jvm_out" '^READY' 30
 }
 
-# The floor of a loader that has 100 large libraries before it: its memory, BPF's maps among it as far as it maps them,
-# and what it computes until it samples, which is all but a few milliseconds of its CPU time.
+# A recording beside 100 large libraries keeps its limits: the memory of the loader, with the part of the BPF maps that
+# it maps, and its CPU time before the first sample, which is nearly all of its CPU time.
 case_a_hundred_libraries() {
 	need_bpf
 	start_libraries small 100
@@ -273,7 +273,7 @@ case_a_hundred_libraries() {
 	expect "percent of the time has its stack" "$(share "$here/out" 'main;library_work( |;)')" '>' 99
 }
 
-# Read while samples come in, as the libraries are mapped one by one: the ring must not fill meanwhile.
+# The libraries are mapped one by one and read while samples arrive: the ring must not fill up meanwhile.
 case_a_hundred_libraries_come() {
 	need_bpf
 	start_libraries small 100
@@ -291,7 +291,7 @@ longest_step_ms() {
 		awk '{ print 1000 * $1 }'
 }
 
-# Rows of large files are made between looks at the rings and the agents, not in one go.
+# Rows of large files are made in steps, between which the loader reads the rings and serves the agents.
 case_rings_are_read_meanwhile() {
 	local end=$((SECONDS + 40)) files=30 rows_ms
 	need_bpf
@@ -313,7 +313,8 @@ case_rings_are_read_meanwhile() {
 	expect_status 0
 }
 
-# As several containers have them: there once. Each is read, as only its rows tell that they are the same.
+# Copies of the same file, as in several containers, share one table. Each copy is read, because only its rows show that
+# they are equal.
 case_copies_of_one_library() {
 	local i
 	need_bpf
@@ -329,8 +330,8 @@ case_copies_of_one_library() {
 	expect_lacks "$here/stderr" 'lost: .*files'
 }
 
-# More than the tables hold: what has no room is told of once, read once whoever maps it, and costs no memory. On a busy
-# machine one may go for another a second, where none of its samples came.
+# More libraries than the tables hold: those without room are reported once, read once however many processes map them,
+# and cost no memory. On a busy machine one library may replace another each second, if no sample used it.
 case_more_libraries_than_fit() {
 	local first
 	need_bpf
@@ -345,8 +346,8 @@ case_more_libraries_than_fit() {
 	expect_lacks "$here/stderr" 'lost: .*ring was full'
 }
 
-# Rows that are missed make those go that nobody has used for 5 s. Tables are filled in the order of addresses: what was
-# mapped first comes last.
+# When rows are missing, rows that nobody has used for 5 s make room. Tables are filled in the order of addresses, so
+# the libraries mapped first are filled last.
 case_the_libraries_that_work() {
 	need_bpf
 	make_libraries large 40

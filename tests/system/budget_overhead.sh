@@ -47,7 +47,7 @@ case_no_budget_no_change() {
 	expect "changes" "$(fact interval | wc -l)" '==' 0
 }
 
-# Perf events hang in BPF links or, before Linux 5.15, are descriptors.
+# Perf events are held by BPF links or, before Linux 5.15, by descriptors.
 wait_for_first_tick() {
 	local end=$((SECONDS + 20))
 	until grep -qsE '^link_type:.*perf$' "/proc/$recorder/fdinfo"/* || [ $SECONDS -ge $end ]; do
@@ -55,7 +55,7 @@ wait_for_first_tick() {
 	done
 }
 
-# From outside, once the rate is found and the files are read.
+# Measures the loader's CPU time from outside, after the rate has settled and files have been read.
 cost_while_running() { # OPTIONS...
 	local before after start end
 	# shellcheck disable=SC2046
@@ -72,7 +72,7 @@ cost_while_running() { # OPTIONS...
 		'BEGIN { print 100 * cpu / wall / cpus }'
 }
 
-# The limit is what the same work takes without one, halved: no number of a machine's.
+# The limit is half of what the same work costs without a limit, so no figure depends on the machine.
 case_the_budget_holds() {
 	local without limit with
 	need_bpf
@@ -83,7 +83,7 @@ case_the_budget_holds() {
 	expect "with one of $limit" "$with" '<' "$(awk -v limit="$limit" 'BEGIN { print 1.2 * limit }')"
 }
 
-# Files that are mapped one by one, whose tables take many times the limit: they are no reason to sample less often.
+# Files are mapped one by one, and their tables cost many times the limit: that must not reduce the sampling rate.
 case_a_start_changes_nothing() {
 	local i all once
 	need_bpf
@@ -120,7 +120,7 @@ case_steady_within_seconds() {
 	expect "factor between the rate after 3.5 s and the last rate" "$(late_factor)" '<=' 3
 }
 
-# Up to the end of the recording: what writing the files takes afterwards, the files cannot tell.
+# Compares the cost up to the end of the recording: the file cannot contain what writing it takes.
 case_own_cost_is_true() {
 	local told start wall=0 ns=0
 	need_bpf

@@ -46,7 +46,8 @@ case_agent_needs_libc_only() {
 	expect_newest_glibc "$DUET_BUILD/libduet.so" 2.17
 }
 
-# Nothing is bound at its first call, which may be in a signal handler that interrupted the dynamic linker.
+# All symbols are bound when the library is loaded: the first call may come from a signal handler that interrupted the
+# dynamic linker.
 case_agent_is_bound_at_load() {
 	readelf -d "$DUET_BUILD/libduet.so" >"$here/dynamic"
 	expect_contains "$here/dynamic" 'Flags:.* NOW|BIND_NOW'

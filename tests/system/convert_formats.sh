@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 300
-# Formats for other tools: what was recorded is the same after a round trip, and for the tools themselves.
+# Formats for other tools: a round trip keeps what was recorded, and the tools themselves read the same.
 . "$(dirname "$0")/lib.sh"
 
 convert() {
@@ -47,7 +47,7 @@ case_pprof_round_trip() {
 	expect_same "$here/plain.collapsed" "$here/want.collapsed"
 }
 
-# Go's own reader: its sums of each function are those of collapsed stacks.
+# Go's own reader finds the same sums for each function as collapsed stacks have.
 case_pprof_for_go() {
 	command -v go >/dev/null || skip "no go"
 	export HOME=$here GOFLAGS=-mod=mod GO111MODULE=off

@@ -6,7 +6,7 @@
 
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)
 
-# From here on JVM and duet are an ordinary user's, as far as that takes a change of user.
+# From here on, the JVM and duet run as an ordinary user.
 become_ordinary() {
 	[ "$(id -u)" = 0 ] || return 0
 	"${nobody[@]}" "$duet" version >/dev/null 2>&1 || skip "an ordinary user cannot read $duet"
@@ -44,8 +44,8 @@ need_walk() {
 
 entries='^(__clone3|clone3|__clone|clone|_start|start_thread)(;| )'
 
-# The recording is done: the same walk as BPF's has reached the threads' entries, through the native frames below Java,
-# without AsyncGetCallTrace, which agrees where it was called as a check.
+# Expects of the recording: the same walk as BPF's has reached the threads' entries, through the native frames below
+# Java, without AsyncGetCallTrace, which agrees where it was called as a check.
 expect_whole() { # PERCENT
 	local worker="$entries(.*;)?start_thread;.*;java/lang/Thread\\.run;.*shop/Worker\\.run"
 	expect_status 0
@@ -86,7 +86,7 @@ jdk_case_whole_interpreted() {
 	whole_as_user 3 ctimer
 }
 
-# Most libraries are loaded after the agent; the JVM's layout is not known whole from the first compilation on.
+# Most libraries are loaded after the agent, and before the first compilation parts of the JVM's layout are unknown.
 jdk_case_whole_from_the_start() {
 	need_walk
 	become_ordinary
@@ -95,7 +95,7 @@ jdk_case_whole_from_the_start() {
 	expect_whole 95
 }
 
-# The C library keeps no frame pointer: who called it through JNI is known all the same.
+# The C library has no frame pointers: the Java caller of its functions through JNI is found nevertheless.
 jdk_case_library_called_by_java() {
 	local called='workload/SystemCalls\.interrupted;Java_workload_SystemCalls_interrupted;[^;]*poll'
 	need_walk
@@ -109,7 +109,7 @@ jdk_case_library_called_by_java() {
 	expect_share "with the Java that called" "$(matching "$here/calls" "$entries.*$called")" '>=' 97
 }
 
-# JNI up-calls: native code between two parts of Java stands in its place.
+# JNI up-calls: native frames between two Java segments have their true place.
 jdk_case_native_between_java() {
 	local up='workload/Interleave\.across;Java_workload_Interleave_across;[^/]*workload/Interleave\.down'
 	need_walk
@@ -123,7 +123,7 @@ jdk_case_native_between_java() {
 	expect_share "with native code in its place" "$(matching "$here/below" "$up")" '>=' 97
 }
 
-# The mounted thread's frames, the place of those on the heap, the carrier's.
+# The stack has the mounted thread's frames, a mark for the frames on the heap, and the carrier's frames.
 jdk_case_virtual_threads() {
 	local root='java/util/concurrent/ForkJoinWorkerThread\.run;.*jdk/internal/vm/Continuation\.enterSpecial'
 	local heap='\\[frames_on_heap\\];(workload/Virtual\.(down|forEver);)*'
@@ -142,7 +142,7 @@ jdk_case_virtual_threads() {
 
 # ---- the choice ----------------------------------------------------------------------------------
 
-# Without being asked: the choice and its reason are said once.
+# Without --engine: the choice and its reason are reported once.
 case_automatic() {
 	profile_as_user "$(any_jdk)"
 	expect "lines that name the engine" "$(grep -cE 'ctimer|itimer' "$here/stderr")" '>=' 1
@@ -157,7 +157,7 @@ case_recorded_in_the_file() {
 	expect_contains "$here/out" 'ctimer|itimer'
 }
 
-# Asked for by name, a rung is not replaced by another.
+# An engine that was asked for by name is not replaced by another.
 case_forced_bpf_fails() {
 	become_ordinary
 	start_jvm "$(any_jdk)" shop.Demo
@@ -166,7 +166,7 @@ case_forced_bpf_fails() {
 	expect_alive "$jvm"
 }
 
-# What could not be profiled does not run either.
+# A command that cannot be profiled is not run.
 case_refused_command_does_not_run() {
 	become_ordinary
 	record --engine bpf -o collapsed -f "$here/out" -- touch "$here/ran"
@@ -175,7 +175,7 @@ case_refused_command_does_not_run() {
 	[ ! -e "$here/ran" ] || fail "the command ran"
 }
 
-# Threads born after the start have their timer too.
+# Threads that start during the recording have timers too.
 case_new_threads() {
 	become_ordinary
 	JVM_OPTS=("-Dgate=$here/gate")
@@ -188,7 +188,7 @@ case_new_threads() {
 	expect_contains "$here/out" '^\[busy-1 tid=[0-9]+\]'
 }
 
-# root, on the JVM of another user: credentials are taken on for the attach.
+# root profiles another user's JVM: the attach runs with that user's credentials.
 jdk_case_root_profiles_a_users_jvm() {
 	need_root
 	need_bpf
@@ -200,7 +200,7 @@ jdk_case_root_profiles_a_users_jvm() {
 	expect_alive "$jvm"
 }
 
-# What /proc hides is not taken for ended, and the user's own JVM is profiled as ever.
+# A process that /proc hides is not reported as ended, and the user's own JVM is profiled as usual.
 case_hidden_processes() { # apart
 	local hidden
 	need_root

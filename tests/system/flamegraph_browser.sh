@@ -22,7 +22,7 @@ command -v node >/dev/null && command -v "${CHROMIUM:-chromium}" >/dev/null || s
 prepare || skip_all "playwright-core could not be installed"
 make_profile=$DUET_BUILD/tests/system/flamegraph_profile
 
-# A hundred samples and two hundred: hot has a half and then 60 %, same 30 % of both; gone is only in A, new only in B.
+# Profiles of 100 and 200 samples: hot has 50 and 60 %, same 30 % of both; gone is only in A, new only in B.
 make_diff() {
 	local run='main;app/Main.run_[j];app/Main'
 	printf '%s\n' "$run.hot_[j] 50" "$run.same_[j] 30" "$run.gone_[0];java/util/HashMap.get_[i] 20" \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 600
-# A profiler that sends signals could harm the application in these ways. None of them may happen.
+# Ways in which a profiler that sends signals could harm the application. None of them may happen.
 . "$(dirname "$0")/lib.sh"
 
 # JDK 21 and later announce every agent that is attached; nothing else may be on the JVM's stderr.
@@ -11,7 +11,7 @@ expect_no_complaint() {
 	[ -z "$other" ] || fail "the JVM complained: $(head -n 3 <<<"$other")"
 }
 
-# Sums of known value, in Java and in native code, before, while and after they are sampled at 1 kHz.
+# Sums in Java and native code are right before, while and after they are sampled at 1 kHz.
 jdk_case_results_stay_right() {
 	need_bpf
 	JVM_OPTS=("-Dgate=$here/gate" "-Dend=$here/end")
@@ -75,7 +75,7 @@ case_exec() {
 	jvms=()
 }
 
-# Threads that end while their signal is on its way.
+# Threads end after their signal was sent and before it was delivered.
 jdk_case_thread_churn() {
 	need_bpf
 	start_jvm "$jdk" workload.Churn
@@ -93,7 +93,7 @@ case_thread_churn_ctimer() {
 	expect_alive "$jvm"
 }
 
-# The JVM's own end, the tables it tears down, while signals fly: its exit code stays 0.
+# The JVM shuts down and frees its tables while signals are delivered: its exit code stays 0.
 # The JVM is told to end once it has been sampled for a while, however long the attach took.
 exit_while_recorded() { # HOME RECORD-OPTIONS...
 	local home=$1 commands
@@ -128,7 +128,7 @@ case_jvm_exit_ctimer() {
 	jvms=()
 }
 
-# The agent's thread comes and goes; Java threads that inherit its stack must still find their guard pages.
+# The agent's thread starts and ends; Java threads that reuse its stack still find their guard pages.
 jdk_case_stack_overflow() {
 	local round
 	JVM_OPTS=(-Xint)
@@ -144,18 +144,18 @@ jdk_case_stack_overflow() {
 	wait_for_line "$jvm_out" '^SOUND 1' 30
 }
 
-# Native code with words like those of the interpreter: no method that it made up is followed. By both engines.
+# Native code whose stack looks like interpreter frames: no method that it invented is followed, with either engine.
 jdk_case_words_like_frames() {
 	record_crafted spin -Xint
 }
 
-# The same with the address of compiled code, by which nothing tells how large a frame is.
+# The same with the address of compiled code, which does not show how large its frame is.
 jdk_case_words_like_compiled_frames() {
 	record_crafted spin -Xcomp -XX:CompileCommand=quiet -XX:CompileCommand=compileonly,workload.Crafted::*
 }
 
-# The same with words of all kinds, drawn from the thread's true stack: interpreter, compiled code, its adapters, the
-# entry from C, methods, constant pools; other ones each time.
+# The same with random words of all kinds, drawn from the true stack of the thread: interpreter, compiled code, its
+# adapters, the entry from C, methods, constant pools.
 jdk_case_words_of_all_kinds() {
 	record_crafted shuffle
 }
@@ -192,7 +192,7 @@ caught() { # SIGNAL: does the JVM have a handler for it?
 	[ $((0x$mask >> ($1 - 1) & 1)) = 1 ]
 }
 
-# A signal that threads block, to wait for it with sigwait(), has its default action: it is not free all the same.
+# A signal that threads block, to wait for it with sigwait(), has its default disposition, but is not free.
 case_signals_that_are_waited_for() {
 	local first end
 	need_bpf

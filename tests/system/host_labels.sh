@@ -9,7 +9,7 @@ for cgroups in /sys/fs/cgroup /sys/fs/cgroup/unified ''; do
 	[ "$(stat -fc %T "$cgroups" 2>/dev/null)" != cgroup2fs ] || break
 done
 
-# Names that a container's parser takes for Docker's: nothing of Docker's is asked about them, there is no such state.
+# Names that the parser takes for Docker's. There is no state of Docker for them, so nothing is looked up.
 id_a=$(sha256sum <<<"a $scratch" | cut -c 1-64) id_b=$(sha256sum <<<"b $scratch" | cut -c 1-64)
 label_a=${id_a:0:12} label_b=${id_b:0:12}
 
@@ -33,7 +33,7 @@ after_case() {
 	done
 }
 
-# A child of its own that spins under the name NAME. Its pid is $!.
+# Starts a child that spins under the name NAME. Its pid is $!.
 spin() { # NAME
 	perl -e '$0 = shift; my $end = time + 60; 1 while time < $end' "$1" >/dev/null 2>&1 </dev/null &
 	jvms+=($!)
@@ -60,7 +60,8 @@ case_two_cgroups() { # apart
 		$(sum_of "^$label_b;duet-two;")))" '==' 0
 }
 
-# The workload says with its name where it is, and changes it in a third cgroup: a name in the other's cgroup is wrong.
+# The workload's name says in which cgroup it is. It changes its name in a third cgroup, so a name with another cgroup
+# is an error.
 case_moves_in_mid_recording() { # apart
 	need_cgroups
 	mkdir "$cgroups/$top/between"
@@ -98,7 +99,7 @@ case_moves_in_mid_recording() { # apart
 	expect "labels without a cgroup" "$(sum_of '\[unknown cgroup\]')" '==' 0
 }
 
-# The same number for another process, in another cgroup.
+# Another process, in another cgroup, gets the same pid.
 case_pid_reused() { # apart
 	need_cgroups
 	[ -w /proc/sys/kernel/ns_last_pid ] || skip "the next process's number cannot be chosen"
@@ -122,8 +123,8 @@ case_pid_reused() { # apart
 	expect "wrong labels" "$(($(sum_of "^duet-first;$label_b;") + $(sum_of "^duet-second;$label_a;")))" '==' 0
 }
 
-# Again and again the same number, within a tick of the clock that tells processes apart, in one cgroup and the other.
-# Each says who it is with its own name and its thread's, before it burns; on its way it has another name.
+# Processes with the same pid follow each other within one tick of the clock that tells processes apart, in two cgroups
+# in turn. Before it burns CPU time, each gives itself and its thread a name; until then it has another.
 case_pid_reused_at_once() { # apart
 	need_cgroups
 	[ -w /proc/sys/kernel/ns_last_pid ] || skip "the next process's number cannot be chosen"
@@ -171,7 +172,7 @@ case_pid_reused_at_once() { # apart
 	expect "labels without a cgroup" "$(sum_of '^duet-[ab];\[unknown cgroup\]')" '==' 0
 }
 
-# A container that is made, used for some milliseconds and removed, before its first sample is read.
+# A container is made, used for some milliseconds and removed before its first sample is read.
 case_gone_at_once() {
 	need_cgroups
 	cat >"$here/brief.pl" <<-'END'
@@ -265,7 +266,7 @@ start_contained() { # HOME CLASS
 	jvms+=("$jvm")
 }
 
-# A JVM that appears in the target after the start is noticed there.
+# A JVM that starts in the target during the recording is noticed.
 case_jvm_in_a_container() {
 	need_cgroups
 	start_record --cgroup "$in_a" -d 60 -i 2ms --by container,process -o collapsed -f "$here/out"
@@ -277,7 +278,7 @@ case_jvm_in_a_container() {
 	expect_share "joined" "$(reported joined)" '>=' 90
 }
 
-# A JVM is noticed as soon as it runs in its libjvm.so: one of a second has names for what it did in it.
+# A JVM is noticed as soon as it runs code of its libjvm: one that lives for a second has named frames.
 case_short_jvms() { # apart
 	local i
 	need_bpf
@@ -308,7 +309,7 @@ case_tiny_jvms_are_spared() { # apart
 	expect_lacks "$here/stderr" 'native frames only'
 }
 
-# What stands in the agent's way may pass: it is tried again, and says so.
+# The obstacle to an attach may disappear: duet tries again and reports it.
 case_tried_again() { # apart
 	local first stopped
 	need_bpf
@@ -335,7 +336,7 @@ case_tried_again() { # apart
 	expect "samples of the held one" "$(sum_of '^java;.*workload/TwoBusy')" '>' 100
 }
 
-# The owner's list: by main class, by cgroup, and by user. One that comes later counts too.
+# --leave-alone: by main class, by cgroup and by user. It also holds for a JVM that starts later.
 case_left_alone() { # apart
 	local pid others=() listed=()
 	need_cgroups
@@ -368,7 +369,7 @@ case_left_alone() { # apart
 	done
 }
 
-# One that is not on the list at the first try, which another duet foils, and is at the second.
+# A JVM that is not on the list at the first attach, which another duet prevents, and is on it at the second.
 case_left_alone_at_the_second_try() { # apart
 	local first
 	need_cgroups
@@ -390,7 +391,7 @@ case_left_alone_at_the_second_try() { # apart
 	expect_lacks "$here/stderr" "JVM $jvm: the agent is attached now"
 }
 
-# From the launcher's arguments; from the JVM's counters when they stand in a file.
+# The name comes from the launcher's arguments, or from the JVM's counters if the arguments stand in a file.
 case_application() {
 	need_bpf
 	start_jvm "$(any_jdk)" workload.Locks
@@ -405,7 +406,7 @@ case_application() {
 	expect_contains "$here/out" "^JVM +: $!: .*, java: workload\.TwoBusy, read from outside\$"
 }
 
-# Where YARN would have unpacked it: the working directory has a link to it. Without it, the executor knows an id only.
+# As YARN unpacks it: the working directory has a link to it. Without the link, the executor knows only an id.
 case_spark_names() {
 	need_bpf
 	local executor=org.apache.spark.executor.CoarseGrainedExecutorBackend by_file by_id by_option
@@ -435,7 +436,7 @@ case_spark_names() {
 	expect_lacks "$here/out" ', spark: '
 }
 
-# The number in its own namespace is not the host's, and the name is told apart all the same.
+# Its pid in its own namespace differs from that on the host, and the name is found nevertheless.
 case_pid_namespace() {
 	need_cgroups
 	unshare -pf --kill-child --mount-proc true 2>/dev/null || skip "unshare -p is refused"
@@ -450,7 +451,7 @@ case_pid_namespace() {
 	expect "samples of others" "$(($(total "$here/out") - $(sum_of "^$label_a;duet-inner;")))" '==' 0
 }
 
-# A program that becomes another one: each sample has the name of its time.
+# A process executes another program: each sample has the name of the program at its time.
 case_exec_keeps_names_apart() { # apart
 	need_bpf
 	cat >"$here/before.pl" <<-'END'
@@ -465,7 +466,8 @@ case_exec_keeps_names_apart() { # apart
 	expect "samples after" "$(sum_of '^duet-after;')" '>' 5
 }
 
-# A loader that is late reads of the exec when /proc shows it the JVM already: the agent it then begins is that JVM's.
+# A slow loader reads the record of the exec when /proc already shows the JVM: the agent that it starts then belongs to
+# that JVM.
 case_exec_told_late() { # apart
 	need_bpf
 	start_record --host -d 60 -i 2ms --by process -o collapsed -f "$here/out"

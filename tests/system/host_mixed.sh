@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 1500
-# Programs with far more methods than the loader has room for: it asks for those that samples meet, and every sample
-# gets its names.
+# Programs with far more methods than the loader has room for: it asks for the methods that samples meet, and every
+# sample gets its names.
 . "$(dirname "$0")/lib.sh"
 
 long=${DUET_LONG:-0}
@@ -21,7 +21,7 @@ reported_needed() {
 	sed -n 's/.*walked: [0-9]* of \([0-9]*\) .*, \([0-9]*\) needed a signal .*/\2 \1/p' "$here/stderr" | tail -n 1
 }
 
-# 9,000 methods called in turn, and rings as small as they get.
+# 9,000 methods are called in turn, and the rings have the smallest size.
 jdk_case_many_methods() {
 	need_bpf
 	start_jvm "$jdk" workload.Many 1000 60
@@ -34,7 +34,7 @@ jdk_case_many_methods() {
 	expect_alive "$jvm"
 }
 
-# Each window by itself, by its report; the last one may be short.
+# Checks each window by its own report; the last one may be short.
 expect_good_windows() {
 	local file joined contradicted
 	for file in "$here/windows"/profile_*.txt; do
@@ -56,8 +56,8 @@ agent_ms() { # PID
 	done
 }
 
-# 165,000 methods, of which 65,000 are compiled: what none of the samples met costs neither the agent nor the loader.
-# DUET_LONG=1, on a machine that does nothing else: the time to the first sample counts, too.
+# 165,000 methods, of which 65,000 are compiled: methods that no sample met cost neither the agent nor the loader
+# anything. DUET_LONG=1, on an idle machine: the time to the first sample is checked, too.
 huge_options=(-Xmx1g -Xcomp -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m)
 huge_arguments=(workload.Many 15000 600 6500)
 
@@ -122,10 +122,10 @@ until_jvms_have_ended() { # COUNT
 	done
 }
 
-# Until its end nearly each sample of such a JVM meets methods that nobody has asked for before. The first JVM is for
-# the loader to read libjvm's tables; then there are three at a time, and more that runs than there are CPUs. Those that
-# have ended leave nothing in the loader. A JVM takes 450 samples. Its first three or so meet files that the kernel tells
-# one a sample, and what its last ones met may be gone before it is read. DUET_LONG=1: 1,000 JVMs, for some ten minutes.
+# Nearly each sample of such a JVM meets methods that were not asked for before. For the first JVM the loader reads
+# libjvm's tables; then three run at a time, with more running threads than CPUs. JVMs that have ended leave nothing in
+# the loader. A JVM takes 450 samples. In its first three or so the kernel tells one file each, and the methods of its
+# last ones may be gone before they are read. DUET_LONG=1: 1,000 JVMs, for some ten minutes.
 case_jvms_that_end() { # apart
 	local i java early_kb late_kb jvms=$((long ? 1000 : 30)) nameless=2
 	need_bpf
@@ -159,8 +159,8 @@ need_programs() {
 	done
 }
 
-# Each leads a process group: a script that starts a JVM, or one after the other. No local of the case: that is gone by
-# the time of after_case where the case has passed.
+# Each program leads a process group, as scripts start one or several JVMs. The list is not local to the case:
+# after_case runs after the locals of a passed case are gone.
 groups=()
 start_program() {
 	setsid "$@" >>"$here/programs" 2>&1 </dev/null &
@@ -209,7 +209,7 @@ expect_whole() { # PERCENT joined
 	expect_named "$here/out"
 }
 
-# The programs are scripts: the JVM is known by its first samples, so its first milliseconds have no rows.
+# The programs are scripts: the JVM is noticed by its first samples, so there are no rows for its first milliseconds.
 expect_whole_from_start() { # COMMAND...
 	need_bpf
 	need_programs
@@ -218,7 +218,7 @@ expect_whole_from_start() { # COMMAND...
 	expect_whole 99
 }
 
-# Once the program has computed for 3 s, until it ends or for 8 s.
+# Records when the program has computed for 3 s, until it ends or for 8 s.
 expect_whole_attached() { # COMMAND...
 	need_bpf
 	need_programs
@@ -251,7 +251,7 @@ case_clojure_attached() {
 	expect_whole_attached clojure "$here/w.clj"
 }
 
-# So many files that it compiles them for longer than the recording takes to begin.
+# So many files that compiling them takes longer than starting the recording.
 case_scalac_attached() {
 	local i
 	mkdir "$here/classes"
@@ -262,7 +262,7 @@ case_scalac_attached() {
 	expect_whole_attached scalac -d "$here/classes" "$here"/W?*.scala
 }
 
-# The whole host, all defaults, in windows. DUET_LONG=1: 20 minutes of them.
+# The whole host with all defaults, in windows. DUET_LONG=1: 20 minutes of them.
 case_debian_programs() { # apart
 	need_bpf
 	need_programs

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # timeout: 600
 #
-# A whole host at its worst: processes that live for a millisecond, a JVM with thousands of threads, dozens of JVMs,
+# A host under extreme load: processes that live for a millisecond, a JVM with thousands of threads, dozens of JVMs,
 # many of them in containers. With DUET_LONG=1 the first takes a minute, up to 50 JVMs are started if the memory
 # allows, and another user has 100,000 threads, for which the host's number of process ids is raised. Without it: ten
 # seconds, 12 JVMs, 30,000 threads. Mounts are made in this script's own mount namespace.
@@ -31,7 +31,7 @@ descriptors() { # PID
 
 # ---- processes without end -----------------------------------------------------------------
 
-# What duet has at the beginning, in the middle, at the end.
+# Notes duet's memory and descriptors at the beginning, in the middle and at the end.
 look() { # PART
 	held_fds[$1]=$(descriptors "$recorder")
 	held_kb[$1]=$(resident_kb "$recorder")
@@ -62,12 +62,12 @@ said() { # KEY COLUMN
 	awk -v key="$1" -v column="$2" '$1 == key { print $column }' "$here/mayfly"
 }
 
-# One or two more while a file is read.
+# One or two more descriptors are open while a file is read.
 expect_no_more_descriptors() {
 	expect "descriptors, later" $((held_fds[2] - held_fds[0])) '<=' 2
 }
 
-# Which of the two functions a child burns in, nothing but its stack tells: all have one name.
+# All children have one name: only their stacks show in which of the two functions they burn CPU time.
 expect_truth() { # FILE...
 	cat "$@" >"$here/all"
 	grep -E '^mayfly_child;(.*;)?burn_(long|short)(;|\ )' "$here/all" >"$here/burnt"
@@ -78,8 +78,8 @@ expect_truth() { # FILE...
 		"$(share <(grep '^mayfly_child;' "$here/all" | grep -v '_\[k\]') burn_)" '>=' 90
 }
 
-# Fast enough that the time has samples enough for three points. Nothing but the children: symbols of whatever else runs
-# here are memory too.
+# At this rate the time has enough samples for three points. Only the children are sampled: the symbols of other
+# processes would take memory too.
 case_short_processes() { # alone
 	need_bpf
 	if [ "$long" = 0 ]; then
@@ -102,7 +102,8 @@ case_short_processes_in_windows() { # alone
 
 # ---- one JVM of many threads -----------------------------------------------------------------
 
-# Milliseconds to the first sample of a JVM with so many threads, and what duet and the JVM have of descriptors then.
+# Prints the milliseconds to the first sample of a JVM with this many threads, and the descriptors that duet and the JVM
+# have then.
 start_threads() { # COUNT
 	JVM_OPTS=(-Xss256k -XX:+UseSerialGC)
 	JVM_PATIENCE=60 start_jvm "$jdk" workload.Idle "$1" busy
@@ -121,7 +122,7 @@ start_threads() { # COUNT
 	echo "# $1 threads: $first_ms ms to the first sample, descriptors of duet and the JVM: $held"
 }
 
-# As fast as the fastest of three, for the machine may be busy: beside a JVM of ten, in the same run.
+# Takes the fastest of three tries, as the machine may be busy, and compares with a JVM of ten threads in the same run.
 jdk_case_threads() { # alone
 	local few few_held
 	need_bpf
@@ -137,7 +138,7 @@ jdk_case_threads() { # alone
 
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
-# What the loader takes while a stranger does his worst is bounded, and the samples come.
+# While another user starts as many threads as possible, the loader's cost is bounded and samples arrive.
 record_beside() { # WHAT
 	local peak_kb cpu_ms
 	timeout --kill-after=5 90 "$DUET_BUILD/tests/system/peak_memory" "$here/peak" "$duet" record --host -t -d 5 \
@@ -184,8 +185,8 @@ case_forks_and_execs() { # alone
 	done
 }
 
-# They have ended before the loader hears of them, but have what their parent has mapped. None of these functions keeps
-# a frame pointer, and all are called by main().
+# The processes have ended before the loader reads of them, but have their parent's mappings. None of these functions
+# has a frame pointer, and main() calls all of them.
 expect_whole_children() {
 	grep -E 'throng.*;(_Fork|fork|_exit|wait4|waitpid)(;| )' "$here/out" >"$here/children"
 	expect "samples in fork() and the children's _exit()" "$(total "$here/children")" '>' 100
@@ -194,7 +195,7 @@ expect_whole_children() {
 
 # ---- many JVMs ----------------------------------------------------------------------------------
 
-# By a mark on their command line, wherever they are.
+# Finds the JVMs by a mark on their command line, in whatever namespace they run.
 our_jvms() {
 	local pid
 	for pid in $(pgrep -x java); do
@@ -212,7 +213,7 @@ in_host() {
 	exec "${@/%\/mnt/$workloads}"
 }
 
-# The host's own files, but another /tmp, another pid.
+# A container with the host's files, but its own /tmp and pid namespace.
 in_unshare() {
 	exec unshare -f -p -m -i -u --kill-child --mount-proc \
 		sh -c 'mount --bind "$0" /mnt && mount -t tmpfs tmpfs /tmp && exec "$@"' "$workloads" "$@"
@@ -233,7 +234,7 @@ in_nspawn() {
 
 root=/run/duet-root # ends with the mount namespace; not below $here, which is removed with all that is in it
 
-# Those of the three kinds that can be had here.
+# Starts containers of those of the three kinds that this machine has.
 find_kinds() {
 	kinds=(in_unshare)
 	[ "$(id -u)" = 0 ] || skip "needs root to make containers"
@@ -252,7 +253,7 @@ count_jvms() {
 	[ $count -ge 5 ] || skip "memory for $count JVMs only"
 }
 
-# Five of two, as of fifty twenty, are in containers.
+# Two of five JVMs, as twenty of fifty, run in containers.
 start_jvms() {
 	local i kind
 	for ((i = 0; i < count; i++)); do

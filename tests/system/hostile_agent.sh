@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # timeout: 900
 #
-# A process that poses as a JVM with its agent and attacks the loader through everything they share, beside an honest
-# JVM. The loader ends in time, stays small, names the problem, and the honest JVM's samples stay joined.
+# A process that poses as a JVM with an agent attacks the loader through everything they share, beside an honest JVM.
+# The loader ends in time, stays small and reports the problem, and the honest JVM's samples stay joined.
 . "$(dirname "$0")/lib.sh"
 
 hostile=$DUET_BUILD/tests/system/hostile_agent
@@ -14,7 +14,7 @@ start_attacker() { # ATTACK
 	cp -f /bin/true "$here/libjvm.so"
 	chmod 755 "$here/libjvm.so"
 	rm -f "$here/attacker" # the last one's READY
-	# A socket that a dead JVM of this pid left could not be removed by nobody.
+	# The user nobody could not remove a socket that an earlier JVM of this pid has left.
 	sh -c 'rm -f "/tmp/.java_pid$$"; exec "$@"' sh setpriv --reuid=65534 --regid=65534 --clear-groups \
 		"$hostile" "$here/libjvm.so" "$1" >"$here/attacker" 2>&1 </dev/null &
 	attacker=$!
@@ -44,9 +44,9 @@ milliseconds() {
 	date +%s%3N
 }
 
-# Records the attacker and the honest JVM; the most memory is in $peak, seconds in $took. $least is an eighth of the
-# samples that the honest JVM's CPU time was good for, as a share of the whole time that the loader was there: the
-# machine may be busy, and ctimer's timers expire with the kernel's ticks only, every 4 ms where the interval is 2.
+# Records the attacker and the honest JVM. Sets $peak to the most memory and $took to the seconds. $least is an eighth
+# of the samples that the honest JVM's CPU time allows in the loader's whole life: the machine may be busy, and timers
+# of ctimer expire only with the kernel's ticks, every 4 ms where the interval is 2 ms.
 record_both() { # RECORD-OPTIONS...
 	local started=$SECONDS begin ticks seconds=2
 	begin=$(milliseconds) ticks=$(cpu_ticks "$jvm")
@@ -61,7 +61,7 @@ record_both() { # RECORD-OPTIONS...
 	least=$((ticks * 1000 / ticks_per_second * seconds * 1000 / ($(milliseconds) - begin) / 2 / 8))
 }
 
-# The attack runs; nobody but the attacker suffers, and the report has a sentence about it.
+# Runs the attack: only the attacker loses samples, and the report has a sentence about it.
 survive() { # ATTACK PATTERN RECORD-OPTIONS...
 	local attack=$1 pattern=$2
 	shift 2
@@ -109,7 +109,7 @@ case_hello() {
 	survive hello_descriptors 'samples'
 }
 
-# As a JVM does that goes down early: no fault of its agent's.
+# Behaves as a JVM that shuts down early, which is no error of its agent.
 case_ending() {
 	start_honest
 	survive hello_ending 'ended before it was attached'
@@ -156,13 +156,13 @@ case_ring() {
 	! grep -q 'not sealed' "$here/attacker" || fail "the ring's file could be cut"
 }
 
-# Of the recording's two events the attacker floods the second; the honest JVM has no allocations.
+# The attacker floods the second of the recording's two events; the honest JVM allocates nothing.
 case_classes() {
 	start_honest
 	survive flood_classes 'agent records refused' -e cpu=2ms,alloc
 }
 
-# Whether a table gets full in this time depends on the machine; that it is said then is for unit tests.
+# Whether a table becomes full in this time depends on the machine; unit tests prove that it is reported.
 case_flood() {
 	start_honest
 	survive flood_samples 'more than its samples can need|without a sample'
@@ -179,7 +179,7 @@ case_flood() {
 	survive flood_everything 'samples' -d 4
 }
 
-# A layout and a stack on which each step of the walk takes as long as it can, without end.
+# A layout and an endless stack on which each step of the walk takes as long as possible.
 case_walk() {
 	local ns runs samples until
 	[ "$(uname -m)" = x86_64 ] || skip "the forged frames are of x86-64"
@@ -223,7 +223,7 @@ start_silent() { # UID [PROGRAM]
 	wait_for_line "$here/attacker" '^READY' 10
 }
 
-# The one that works for attach_once, once it runs as user $1: $child.
+# Sets $child to the process that works for attach_once, when it runs as user $1.
 find_child() { # UID
 	local end=$((SECONDS + 10))
 	until child=$(pgrep -P "$attaching" -u "$1") && ! grep -q "^CapPrm:.*[1-9a-f]" "/proc/$child/status"; do
@@ -249,7 +249,7 @@ case_child_stopped() {
 	[ ! -e "/proc/$child" ] || fail "the child is still there: $(proc_state "$child")"
 }
 
-# A file of options that the stranger's process names is read with his rights.
+# duet reads a file of options named by a user's process with that user's rights.
 case_option_files_of_root() {
 	local mode
 	need_root
@@ -270,7 +270,7 @@ as_stranger() {
 	setpriv --reuid=54321 --regid=54321 --clear-groups "$@"
 }
 
-# What else a user may do to a process of his: only this attach is lost, in time, and nobody is left.
+# Other things that a user may do to his own process: only this attach fails, in time, and no process is left.
 case_child_tormented() {
 	local torment
 	need_root
@@ -292,7 +292,7 @@ case_child_tormented() {
 	done
 }
 
-# At moments of its life that the test does not choose, what leaves nothing to choose for the child, and its group.
+# Kills, stops or freezes the child and its group at random moments of its life.
 case_child_tormented_at_any_time() {
 	local torment i
 	need_root
@@ -341,7 +341,7 @@ thaw() {
 	echo 0 >"$freezer/cgroup.freeze" || echo THAWED >"$freezer/freezer.state"
 } 2>/dev/null
 
-# On hosts with cgroup v1 a user can freeze all that runs as he, where he was given a freezer; no signal ends that.
+# On hosts with cgroup v1 a user who owns a freezer cgroup can freeze his processes; no signal ends a frozen one.
 case_child_frozen() {
 	need_root
 	make_freezer 54321 freezer freezer.state
@@ -354,7 +354,7 @@ case_child_frozen() {
 	expect_contains "$here/stdout" 'does not end|is it hung'
 }
 
-# By its owner: before the attach, in it, when names are asked for, and over and over.
+# The owner freezes it: before the attach, during it, when names are asked for, and repeatedly.
 case_frozen() {
 	local when honest frozen started stranger=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	need_bpf
@@ -413,7 +413,7 @@ freeze_storm() {
 	done
 }
 
-# Names of a stranger's process, its thread and its code, in every format that people or browsers read.
+# Names of another user's process, thread and code, in every format that people or browsers read.
 case_names_are_clean() {
 	local evil=$'\033[2Je\302\233\342\200\256\r"<b>;\\' format
 	local unclean='.{0,20}([\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae])'
@@ -439,7 +439,7 @@ case_names_are_clean() {
 	! LC_ALL=C grep -qP '\x1b|\xc2\x9b' "$here/stderr" "$here/out" || fail "--comm lets escapes through"
 }
 
-# Time of its own, and no rights outside: samples of both sides are paired all the same.
+# A JVM in its own time namespace, without rights outside: the halves of its samples are paired nevertheless.
 case_namespaces_of_a_stranger() {
 	local outer
 	need_bpf
@@ -458,7 +458,7 @@ case_namespaces_of_a_stranger() {
 	expect_share "of known methods, by timer" "$(matching "$here/out" 'workload/Checksum')" '>=' 80
 }
 
-# Root in a container is not root outside, and the child that works with its rights has no more than those.
+# Root of a container is not root of the host, and the child that works with its rights has no more than these.
 case_child_of_root_has_no_rights() {
 	need_root
 	start_silent 0
@@ -478,7 +478,8 @@ case_list_is_clean() {
 	! LC_ALL=C grep -q $'\033\\|\302\233' "$here/stdout" || fail "duet list lets terminal escapes through"
 }
 
-# The agent of a JVM in a user namespace with the host's network: whoever has no name there looks like the host's root.
+# The agent of a JVM in a user namespace with the host's network: every user without an id there looks like the host's
+# root.
 case_agent_of_a_user_namespace() {
 	local client=("$DUET_BUILD/tests/system/agent_client" "duet-test-$$") library
 	local stranger secret=0123456789abcdef0123456789abcdef
@@ -500,7 +501,7 @@ case_agent_of_a_user_namespace() {
 	expect_alive "$jvm"
 }
 
-# What tells of other users' processes is for its owner, and who holds the lock is the daemon.
+# Files about other users' processes are for their owner alone, and only the daemon may hold its lock.
 case_files_are_private() {
 	need_bpf
 	need_root

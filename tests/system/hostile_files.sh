@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 
 hostile=$DUET_BUILD/tests/system/hostile_files
-# Of ordinary recordings of 2 s on a busy machine; a lease holds up whoever waits for it for 45 s, FUSE for ever.
+# Seconds that a recording of 2 s may take on a busy machine. A lease blocks a reader for 45 s, FUSE for ever.
 patience=30
 
 # Its pid is $attacker, that of its FUSE server $server.
@@ -45,7 +45,7 @@ start_honest() {
 	wait_for_line "$here/busy" '^READY' 10
 }
 
-# The server first: nobody who waits for it ends before.
+# Ends the server first: processes that wait for it cannot end before it.
 after_case() {
 	[ "${server:-0}" = 0 ] || kill -KILL "$server"
 	[ -z "${attacker:-}" ] || rm -f "/tmp/perf-$attacker.map"
@@ -67,7 +67,7 @@ survive() { # ATTACK RECORD-OPTIONS...
 	timeout --kill-after=1 $patience "$duet" record -p "$attacker,$honest" --no-attach -d 2 -i 2ms -t -o collapsed \
 		-f "$here/out" "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
-	# Held up for ever, it is not even killed: then nothing is to be waited for but the server's end.
+	# A reader that is blocked for ever cannot even be killed: only the end of the server frees it.
 	while kill -0 "$recorder" 2>/dev/null && [ $((SECONDS - started)) -le $patience ]; do
 		sleep 0.1
 	done
@@ -104,14 +104,14 @@ case_fuse_files() {
 	expect_contains "$here/stderr" 'did not answer in time'
 }
 
-# In namespaces of its user's own making: no mount option is needed for that.
+# In namespaces that its user has made, which needs no rights.
 case_fuse_below_an_overlay() {
 	start_honest
 	survive fuse_overlay
 	expect_contains "$here/stderr" 'did not answer in time'
 }
 
-# The one that makes a place for the agent is root's; it is held up where nothing ends it, and is not forgotten.
+# The process that makes a place for the agent is root, and is blocked where no signal ends it; it is waited for later.
 case_fuse_holds_the_place() {
 	need_root
 	start_attacker fuse_stage
@@ -136,7 +136,7 @@ case_fuse_memory() {
 
 stranger=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
-# A stranger's program runs, and is sampled, before root's; root's is $honest.
+# Another user's program runs and is sampled before root's, which is $honest.
 record_after() { # HONEST ATTACKER: commands, their words separated by blanks
 	rm -f "$here/busy" "$here/attacker"
 	# shellcheck disable=SC2086
@@ -160,7 +160,7 @@ record_after() { # HONEST ATTACKER: commands, their words separated by blanks
 	grep -q "pid=$attacker\]" "$here/out" || fail "the attacker was not sampled"
 }
 
-# Root's file has a debug link, and the stranger mounts it where he has put a debug file for it.
+# Root's file has a debug link, and the other user mounts the file where he has put a debug file for it.
 case_debug_file_of_a_stranger() {
 	need_bpf
 	need_root
@@ -180,7 +180,7 @@ case_debug_file_of_a_stranger() {
 	expect_lacks "$here/honest" 'forged'
 }
 
-# A program of the stranger's that says it is root's: it has its build id, but other code.
+# The other user's program has the build id of root's program, but other code.
 case_build_id_of_another_file() {
 	need_bpf
 	need_root
@@ -192,7 +192,7 @@ case_build_id_of_another_file() {
 		"$(matching "$here/honest" ";main;run;$(printf 'link_%d;' {30..0})leaf_compute( |;)")" '>=' 90
 }
 
-# As many mappings as a process can have, most of them without a name for long, which are others all the time.
+# As many mappings as a process can have, most of them without a name, and always changing.
 case_many_mappings() {
 	local peak_kb cpu_ms
 	start_honest
@@ -229,7 +229,7 @@ expect_json() { # FILE: UTF-8
 		fail "$(basename "$1") is not JSON: $(head -c 300 "$here/json")"
 }
 
-# A cgroup of a name that systemd would not give, where there are cgroups v2: $cgroup.
+# Makes a cgroup with a name that systemd would not give, where there is cgroup v2: $cgroup.
 make_cgroup() {
 	local tree
 	tree=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
@@ -240,7 +240,7 @@ make_cgroup() {
 	echo "$2" >"$cgroup/cgroup.procs"
 }
 
-# A jar of a name that is told: its JVM is $jvm.
+# Starts a JVM whose jar has a hostile name, which duet reports: $jvm.
 start_evil_jvm() {
 	local jar=$here/$'e\033[2J;<script>\302\233.jar' home
 	home=$(any_jdk)

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 600
-# What reading JVMs from outside has to reach, with all defaults: names, lines, every JVM, and what it costs.
+# What must be reached when JVMs are read from outside, with all defaults: names, lines, every JVM, and the cost.
 . "$(dirname "$0")/lib.sh"
 
 # ---- rows of short JVMs --------------------------------------------------------------------
 
-# Prints "N M": samples of Java threads with named Java frames down to the thread's entry, and all of them. No Java runs
-# yet, or any more, where the walk shows how the thread began and no call of Java. What is missing is listed in $2.
+# Prints "N M": samples of Java threads with named Java frames down to the thread's entry, and all samples of Java
+# threads. A sample counts as right without Java frames if its walk shows how the thread began and no call of Java. The
+# others are listed in $2.
 named_to_the_root() { # FILE LIST
 	perl -e '
 		while (<STDIN>) {
@@ -58,8 +59,8 @@ jdk_case_a_row_of_programs() { # apart
 
 # ---- methods, lines and inlining -------------------------------------------------------------
 
-# Where the classes of a package call which method, by their byte code: lines "CLASS.METHOD LINE CALLEE", and
-# "CLASS.METHOD LINE" for each line of a method.
+# Prints from the byte code of a package which method calls which: lines "CLASS.METHOD LINE CALLEE", and "CLASS.METHOD
+# LINE" for each line of a method.
 call_sites() { # PACKAGE
 	"$jdk/bin/javap" -c -l -p -cp "$workloads" $(cd "$workloads" && find "$1" -name '*.class' |
 		sed 's|/|.|g; s|\.class$||') 2>/dev/null | perl -ne '
@@ -79,8 +80,9 @@ call_sites() { # PACKAGE
 		END { flush() }'
 }
 
-# Prints "N M": samples in whose stacks each frame has a line of its method, and calls the next one there, and all.
-# Compiled code knows no line where it cannot be stopped: then the method only has to call the next one somewhere.
+# Prints "N M": samples in whose stacks each frame has a line of its method and calls the next frame at that line, and
+# all samples. Compiled code has line numbers only where it can be stopped: elsewhere the method has to call the next
+# one at any line.
 as_the_code_says() { # FILE SITES
 	perl -e '
 		open my $sites, "<", $ARGV[0];
@@ -141,7 +143,7 @@ jdk_case_lines_with_each_collector() {
 	done
 }
 
-# The agent comes in when another duet leaves. Until then the JVM is read from outside: both describe the same code.
+# The agent is attached when another duet ends. Until then the JVM is read from outside: both describe the same code.
 jdk_case_both_sources() { # apart
 	local first
 	need_bpf
@@ -193,7 +195,7 @@ case_in_other_namespaces() {
 	expect_read_outside
 }
 
-# As after an update of the JDK.
+# The file of libjvm is replaced, as by an update of the JDK.
 case_libjvm_deleted_or_replaced() {
 	local home file
 	need_bpf
@@ -236,8 +238,8 @@ spent_us() {
 	awk '{ sum += $1 } END { printf "%d\n", sum / 1000 }' "/proc/$recorder/schedstat" "/proc/$(reader)/schedstat"
 }
 
-# Records what the arguments run for 5 s of CPU time. Sets what there was from the first tick on: $us of loader and
-# reader, $samples, and $methods that samples met.
+# Records a JVM with these arguments for 5 s of its CPU time. Sets the differences from the first tick on: $us of loader
+# and reader, $samples, and $methods that samples met.
 cost_of() { # CLASS ARGUMENTS...
 	local begin until
 	start_jvm "$jdk" "$@"
@@ -258,8 +260,8 @@ cost_of() { # CLASS ARGUMENTS...
 	wait "$jvm" 2>/dev/null
 }
 
-# What a JVM of many methods costs more than one of a few, which takes as many samples. Most of it are system calls that
-# read a few words each.
+# The cost of a method is what a JVM of many methods costs more than one of a few that takes as many samples. Most of it
+# is system calls that read a few words each.
 jdk_case_cost_of_a_method() { # alone
 	local us samples methods few_us few_samples few_methods
 	need_bpf

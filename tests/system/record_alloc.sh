@@ -4,11 +4,12 @@
 # Memory that Java code allocates: as many bytes as the JVM itself counts, with the right methods and classes.
 . "$(dirname "$0")/lib.sh"
 
-# The smallest site has 12,500 samples, whose sum errs by 0.9 %. 5 % is five times that: one run of ten million fails.
+# The site with the fewest samples has 12,500, whose sum has an error of 0.9 %. 5 % is five times that: one run of ten
+# million fails.
 rounds=400
 tolerance=5
 
-# Without anything that ticks, only the JVM's mappings show that the agent has been started.
+# No event has ticks here, so only the JVM's mappings show that the agent has started.
 start_alloc() { # RECORD-OPTIONS...
 	local end=$((SECONDS + 60))
 	"$duet" record "$@" --total -d 100 -o collapsed -f "$here/out.collapsed" >"$here/stdout" 2>"$here/stderr" &
@@ -38,7 +39,7 @@ record_allocations() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
 	expect_status 0
 }
 
-# One site: its bytes, and that nothing else was allocated there.
+# Checks the bytes of one site, and that nothing else was allocated there.
 expect_site() { # FILE METHOD CLASS COLUMN
 	local told all want
 	told=$(matching "$1" "Allocations[.]round;workload/Allocations[.]$2;$3_.i. ")
@@ -95,7 +96,7 @@ jdk_case_beside_itimer() {
 	beside_cpu itimer
 }
 
-# The thread has its name, and its carrier's frames are below its own.
+# The stack has the virtual thread's name, and the carrier's frames below its own.
 jdk_case_virtual_threads() {
 	need_bpf
 	need_jdk 21 "virtual threads"
@@ -105,7 +106,7 @@ jdk_case_virtual_threads() {
 		"$(matching "$here/out.collapsed" '^.allocator.*Continuation.*Allocations[.]round;')" '>=' 98
 }
 
-# Stacks come from the JVM itself while samples arrive for each allocation, whatever collects, and JNI is checked.
+# The JVM itself gives the stacks. Each allocation is sampled, with each collector, and with -Xcheck:jni.
 jdk_case_every_collector() {
 	local collector
 	need_jdk 11 "sampling of allocations"
@@ -132,7 +133,7 @@ jdk_case_given_back() {
 	expect_lacks "$here/stderr" 'no samples of alloc'
 }
 
-# From its first instruction on, as a command.
+# The JVM is started as a command, and recorded from its first instruction.
 jdk_case_command() {
 	local told
 	need_jdk 11 "sampling of allocations"
@@ -144,7 +145,7 @@ jdk_case_command() {
 	expect_near "bytes of four" "${told% *}" "$(jvm_said BYTES 4)" $(($(jvm_said BYTES 4) / 4))
 }
 
-# Nothing samples a JVM that starts later: it is noticed by what it maps.
+# No event takes samples of a JVM that starts later: it is noticed by its mappings.
 starts_later() { # COMMAND RECORD-OPTIONS...
 	"$duet" record "${@:2}" -e alloc=4k --total -d 100 -o collapsed -f "$here/out.collapsed" \
 		>"$here/stdout" 2>"$here/stderr" &
@@ -199,7 +200,7 @@ jdk_case_command_of_a_shell() {
 	expect_contains "$here/out.collapsed" 'Allocations[.]four;java.lang.String'
 }
 
-# A JVM that has no such event says so once, and gives the others.
+# A JVM without the event is reported once, and gives samples of the other events.
 jdk_case_too_old() {
 	[ "$(sed -nE 's/^JAVA_VERSION="(1\.)?([0-9]+).*/\2/p' "$jdk/release")" -lt 11 ] || skip "samples allocations"
 	start_jvm "$jdk" workload.TwoBusy

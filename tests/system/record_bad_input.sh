@@ -43,7 +43,7 @@ start_native() {
 	jvms+=("$native")
 }
 
-# The agent's timers have nothing of a process that is no JVM. BPF has, see below.
+# The agent's timers give no samples of a process that is not a JVM. BPF does, see below.
 case_not_a_jvm() {
 	start_native
 	record -p "$native" -d 1 --engine ctimer -f "$here/out"
@@ -91,7 +91,7 @@ case_jvms_and_others_by_timer() {
 	expect_contains "$here/out" 'shop/Pricing'
 }
 
-# What was no JVM when the recording began has Java frames as soon as it is one.
+# A process that becomes a JVM during the recording has Java frames from then on.
 case_becomes_a_jvm() {
 	need_bpf
 	jvm_out=$here/jvm.0
@@ -120,7 +120,7 @@ case_kernel_thread() {
 	expect_refusal 1 'process 2 \(kthreadd\) is a kernel thread.*--all-user'
 }
 
-# Whoever started it has become a program that waits for no child.
+# The process that started it has executed a program that waits for no child.
 case_zombie() {
 	local zombie
 	bash -c '(until grep -q sleep /proc/$$/comm; do :; done) & echo $! >"$0"; exec sleep 60' "$here/pid" &
@@ -173,7 +173,7 @@ case_suspended_jvm() {
 	expect_alive "$jvm"
 }
 
-# The JVM believes its listener is there; a second connect has no file to find.
+# The JVM believes that its attach listener runs; a second attach finds no socket file.
 case_attach_socket_deleted() {
 	start_jvm "$(any_jdk)" shop.Demo
 	record --agent always -p "$jvm" -d 1 -o collapsed -f "$here/first"
@@ -186,7 +186,7 @@ case_attach_socket_deleted() {
 	expect_alive "$jvm"
 }
 
-# As a dead JVM of that pid leaves it, of another user: HotSpot cannot remove it.
+# A JVM of another user and with that pid has left such a socket: HotSpot cannot remove it.
 case_attach_socket_of_someone_else() {
 	need_root
 	start_jvm "$(any_jdk)" shop.Demo
@@ -207,7 +207,7 @@ case_no_permission() {
 	expect_alive "$jvm"
 }
 
-# Found before anything is attached to.
+# The error is found before the JVM is attached to.
 case_output_unwritable() {
 	start_jvm "$(any_jdk)" shop.Demo
 	local started=$SECONDS
@@ -233,7 +233,7 @@ case_disk_full() {
 	expect_alive "$jvm"
 }
 
-# Writing to a device tells of ENOSPC only at the end.
+# A write to /dev/full fails with ENOSPC only when the buffer is flushed.
 case_disk_full_at_the_end() {
 	start_jvm "$(any_jdk)" shop.Demo
 	record -p "$jvm" -d 1 -o collapsed -f /dev/full
@@ -320,7 +320,7 @@ case_second_duet_ctimer() {
 	expect_status 0 "the first duet"
 }
 
-# A target that dies between the two looks at it.
+# The target ends between the two times that duet reads it.
 case_target_dies_at_once() {
 	start_jvm "$(any_jdk)" shop.Demo
 	record -p "$jvm" -d 5 -o collapsed -f "$here/out" &

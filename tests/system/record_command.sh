@@ -40,8 +40,8 @@ case_first_instruction() {
 	expect_contains "$here/out" 'workload/Checksum\.'
 }
 
-# Five commands that are over within 200 ms of CPU time. Stacks before the loader knows the command's own file are
-# cut; it knows the C library's before.
+# Five commands that end within 200 ms of CPU time. Stacks are cut until the loader knows the command's own file; it
+# knows the C library before.
 case_short_commands() {
 	local i
 	need_bpf
@@ -54,7 +54,7 @@ case_short_commands() {
 	expect_share "of their stacks from the entry on" "$(matching "$here/out" '^_start;')" '>=' 65
 }
 
-# Its pid is $child; it has worked for a while.
+# Waits until the command has worked for a while. Its pid is $child.
 start_demo() {
 	start_record -i 5ms -o collapsed -f "$here/out" -- "${java[@]}"
 	local end=$((SECONDS + 60))
@@ -108,7 +108,7 @@ case_becomes_java() {
 	expect_contains "$here/out" 'workload/Checksum\.'
 }
 
-# Without BPF nobody would see the JVM that it may become: it is not even begun.
+# Without BPF a JVM that the command may become would not be noticed: the command is not started.
 case_not_java_by_timer() {
 	record --engine ctimer -o collapsed -f "$here/out" -- bash -c 'echo begun'
 	expect_refusal 1 'bash is not java: the ctimer engine.*--engine bpf'

@@ -63,7 +63,7 @@ case_target_exits() {
 	expect_contains "$here/out.html" '(averages|discounted|cheapest)'
 }
 
-# The loader has no chance to say good-bye: the JVM must not notice, and the next recording must work.
+# The loader is killed: the JVM is not harmed, and the next recording works.
 case_loader_killed() {
 	start_jvm "$(any_jdk)" workload.Checksum
 	start_record -p "$jvm" -d 60 -i 1ms -o collapsed -f "$here/out"
@@ -79,7 +79,7 @@ case_loader_killed() {
 	expect_lacks "$jvm_out" WRONG
 }
 
-# SIGSTOP in mid-run: the recording ends on time with what there is.
+# The JVM is stopped by SIGSTOP: the recording ends on time with the samples that it has.
 case_target_stopped() {
 	start_jvm "$(any_jdk)" shop.Demo
 	start_record -p "$jvm" -d 5 -o collapsed -f "$here/out"

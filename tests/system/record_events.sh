@@ -18,7 +18,7 @@ record_events() { # EVENTS WORKLOAD-ARGUMENTS...
 	wait_for_line "$jvm_out" '^DONE' 60
 	end_record
 	expect_status 0
-	# A moment in the dynamic linker or on the way out may be walked by frame pointer.
+	# Short parts in the dynamic linker and at the exit may be walked by frame pointers.
 	expect "stacks with a loss" "$(sed -n 's/.*lost: \([0-9]*\) .*/\1/p' "$here/stderr" | sort -n | tail -n 1 |
 		grep . || echo 0)" '<=' 20
 }
@@ -29,9 +29,9 @@ amount() { # FILE PATTERN
 	echo "${both% *}"
 }
 
-# Each page once. A machine that is short of memory may take one away and bring it back. After a run that the
-# hypervisor has interrupted for long, the faults of a rest are told with the next sample, whose function may be the
-# other one.
+# Each page is touched once. A machine short of memory may evict a page and read it again. After a run that the
+# hypervisor has interrupted for long, BPF rests for as long: the faults of that time are counted by the next sample,
+# which may be in the other function.
 case_page_faults() {
 	local rested
 	need_bpf
@@ -44,7 +44,8 @@ case_page_faults() {
 		$((60 + rested))
 }
 
-# One of 7, on average: of 80,000 faults that is 11,400 samples, whose share errs by 0.6 %: five times that is 3.
+# One fault in 7 on average: 80,000 faults give 11,400 samples, whose share has an error of 0.6 %; five times that is 3
+# %.
 case_page_faults_seldom() {
 	need_bpf
 	record_events page-faults=7 faults 20000
@@ -53,7 +54,7 @@ case_page_faults_seldom() {
 	expect_near "of them in one_page, %" "$(share "$here/out.collapsed" one_page)" 25 3
 }
 
-# Two threads that take turns: a fixed gap would see one of them only.
+# Two threads fault in turn: a fixed step would sample only one of them.
 expect_turns() { # INTERVAL
 	local ping pong told
 	record_events "context-switches=$1" switches 20000
@@ -74,8 +75,8 @@ case_context_switches() {
 	expect "of them in the kernel's pipe, %" "$(share "$here/pipe" 'pipe_(read|write)_.k..*schedule_.k.')" '>' 25
 }
 
-# How far chance takes n ticks of a thread that has its CPU for a part p of the time: sqrt(n (1 - p)); five times that,
-# and 1 %.
+# Prints the deviation that chance allows for n ticks of a thread that has a CPU for a part p of the time: five times
+# sqrt(n (1 - p)), and 1 %.
 expect_cpu_time() { # INTERVAL_NS
 	local burnt wall told
 	burnt=$(jvm_said BURNT) wall=$(jvm_said BURNT 3)
@@ -87,7 +88,7 @@ expect_cpu_time() { # INTERVAL_NS
 			print 1 + 500 * sqrt(n * (burnt < wall ? 1 - burnt / wall : 0) + 1) / n }')"
 }
 
-# The clock's ticks neither get lost beside 200,000 runs a second for another event, nor are they counted twice.
+# The clock's ticks are neither lost nor counted twice beside 200,000 runs a second for another event.
 case_cpu_time_beside_another() {
 	need_bpf
 	record_events cpu=997us,page-faults storm 4
@@ -100,7 +101,7 @@ case_cpu_time_beside_another() {
 case_system_calls_beside_the_clock() {
 	need_bpf
 	record_events cpu=97us,syscalls calls 100000
-	# A rest at the end, see page_faults, is told by no sample.
+	# No sample counts the events of a rest at the end, see page_faults.
 	expect_near "system calls" "$(amount "$here/out.syscalls.collapsed" ';ask;')" 100000 2000
 	expect "different stacks of them" "$(grep -c ';ask;' "$here/out.syscalls.collapsed")" '==' 1
 	expect_contains "$here/out.syscalls.collapsed" ';main;(run;)?(calls;)?(ask;){61}syscall [0-9]*$'
@@ -115,7 +116,7 @@ case_system_calls_beside_the_clock() {
 		"$(matching "$here/burn" ';main;(run;)?(calls;)?(burn;)*burn( |;[^;]*_.k.)')" '>=' 99.9
 }
 
-# One of 7, on average. What is counted on a CPU since its last sample, up to 13, is missing at the end.
+# One in 7 on average. Up to 13 events a CPU, those since its last sample, are missing at the end.
 case_system_calls_seldom() {
 	need_bpf
 	record_events syscalls=7 calls 20000
@@ -137,7 +138,8 @@ case_files() {
 	expect_refusal 2 'give -f FILE'
 }
 
-# A thread that goes to sleep is never signalled: its calls would end with EINTR. Its Java frames come from the walk.
+# A thread that is switched out is never signalled: its system call would end with EINTR. The walk gives its Java
+# frames.
 jdk_case_java_frames() {
 	need_bpf
 	start_jvm "$jdk" workload.SystemCalls 3

@@ -66,7 +66,7 @@ case_same_of_a_jvm() {
 
 # ---- the recorder's end ----
 
-# Until the file is read with so many samples; prints their number.
+# Waits until the file has this many samples; prints their number.
 wait_for_samples() { # FILE COUNT
 	local end=$((SECONDS + 60)) count=0
 	until [ "$count" -gt "$2" ]; do
@@ -101,7 +101,7 @@ case_killed_recorder() {
 	expect_no_leftover "$here/out.duet"
 }
 
-# In the closing milliseconds, whatever it is at: what was in the file before stays, and a finished file is whole.
+# The recorder is killed at any moment of its end: the file keeps what it had, and a finished file is whole.
 case_killed_at_the_end() {
 	local turns i before cut=0
 	need_bpf
@@ -165,7 +165,7 @@ case_old_file_stays() {
 	expect_no_leftover "$here/out.duet"
 }
 
-# Who may not read the recording may not read what is made from it.
+# Output made from a recording that is private is private too.
 case_private_stays_private() {
 	need_root
 	need_bpf

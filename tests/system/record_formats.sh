@@ -15,7 +15,7 @@ record_demo() { # OPTIONS...
 	expect_status 0
 }
 
-# Of one JVM.
+# Makes a recording of one JVM.
 case_formats() {
 	start_demo
 	collapsed
@@ -94,8 +94,8 @@ case_col() {
 	expect_refusal 2 'col-version 3'
 }
 
-# Its build as readelf prints it; flags of its options, by its counters, and by its arguments where it keeps none or
-# cuts them off.
+# The build id is the one that readelf prints. The JVM's flags come from its counters, and from its arguments if it has
+# no counters or they cut the flags off.
 case_col_of_the_vm() {
 	local options id flags
 	command -v readelf >/dev/null || skip "no readelf"
@@ -115,7 +115,7 @@ case_col_of_the_vm() {
 	expect_lacks "$here/out.col" 'Dlong'
 }
 
-# One file for all of them, or one each.
+# Several events are in one file, or have a file each.
 several_formats() {
 	record_demo -o col,flamegraph,collapsed -f "$here/out.html"
 	expect_file "$here/out.html"

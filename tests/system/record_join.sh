@@ -39,7 +39,7 @@ jdk_case_one_stack() {
 	expect_contains "$here/out" '^\[cashier-[123][^;]*;.*shop/Till\.take_\[[0ij]\]'
 }
 
-# Code that is replaced, threads that end, classes that come: joins must not suffer.
+# Methods are compiled again, threads end and classes are loaded: samples are still joined.
 jdk_case_joined_from_the_first_second() {
 	need_bpf
 	start_jvm "$jdk" shop.Demo

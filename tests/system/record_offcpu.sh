@@ -45,7 +45,7 @@ expect_uninterrupted() {
 		"$(awk 'NF == 3 { sum += $3 } END { print sum + 0 }' "$jvm_out")" '==' 0
 }
 
-# With an interval of 0.3 ms most sleeps are there with their exact length.
+# At an interval of 0.3 ms most sleeps are recorded with their exact length.
 case_sums_and_states() {
 	need_offcpu
 	local name
@@ -74,8 +74,8 @@ case_sums_and_states() {
 	expect_uninterrupted
 }
 
-# At random, below the interval. The sum of 70 to 90 s errs by 0.7 s at most, one in three times: 3 % is four times
-# that.
+# Sleeps shorter than the interval are sampled at random. The sum of 70 to 90 s has a standard deviation below 0.7 s; 3
+# % is four times that.
 case_sum_at_the_default() {
 	need_offcpu
 	record_sleeps offcpu 8
@@ -113,7 +113,7 @@ ping_pong() { # ROUNDS
 	took=$((took + ${EPOCHREALTIME/./} - from))
 }
 
-# Alternately with and without. On a quiet machine 90 % are kept.
+# Measures with and without duet in turn. An idle machine keeps 90 % of the throughput.
 case_cost() {
 	need_offcpu
 	local without=0 with=0 took round

@@ -5,7 +5,7 @@
 # CAP_PERFMON allows what kernel.perf_event_paranoid <= 1 allows everybody: so no setting of the host is changed here.
 . "$(dirname "$0")/lib.sh"
 
-# An id that owns nothing else on this host: limits count what all processes of a user have.
+# A user id without other processes on this host: the limits count all processes of a user.
 uid=64123
 powerless=(setpriv --reuid=$uid --regid=$uid --clear-groups --inh-caps=-all --bounding-set=-all)
 with_perfmon=(setpriv --reuid=$uid --regid=$uid --clear-groups --inh-caps=-all,+perfmon,+syslog
@@ -27,7 +27,7 @@ become_powerless() {
 	JVM_AS=("${powerless[@]}")
 }
 
-# It is chosen without being asked for, and SIGPROF stays free.
+# It is chosen without --engine, and SIGPROF stays free.
 jdk_case_automatic() {
 	become_perfmon
 	expect_contains "$here/stdout" 'will use perf$'
@@ -47,7 +47,8 @@ minor_faults() {
 	proc_stat "$jvm" 10
 }
 
-# As many as the kernel counts for the process, each in its method; allocations are recorded beside them.
+# The samples are as many as the kernel counts for the process, each in its method; allocations are recorded beside
+# them.
 jdk_case_page_faults() {
 	local before
 	become_perfmon
@@ -70,7 +71,7 @@ jdk_case_page_faults() {
 	expect_alive "$jvm"
 }
 
-# Without perf events there is no other way to count them. A signal of a context switch would end system calls.
+# Only perf events can count them. A signal at a context switch would end system calls.
 case_other_events() {
 	become_powerless
 	DUET_AS=("${powerless[@]}")
@@ -93,7 +94,7 @@ case_all_user() {
 	expect_lacks "$here/out" '_\[k\]'
 }
 
-# Where it may not see the kernel it is not used, for half of the CPU time would be missing; asked for, it says why.
+# It is not used where it may not see the kernel, as half of the CPU time would be missing. When asked for, it says why.
 case_refused() {
 	become_powerless
 	DUET_AS=("${powerless[@]}")
@@ -109,7 +110,8 @@ case_refused() {
 	expect_contains "$here/stderr" 'perf engine is refused, too: kernel.perf_event_paranoid'
 }
 
-# duet may, the JVM may not: timers tick there, which is said. When the engine was asked for, that is an error.
+# duet may open perf events, the JVM may not: it uses timers, which is reported. If perf was asked for, that is an
+# error.
 case_refused_in_the_jvm() {
 	become_powerless
 	DUET_AS=("${with_perfmon[@]}")
@@ -123,7 +125,7 @@ case_refused_in_the_jvm() {
 	expect_alive "$jvm"
 }
 
-# Threads that come and go take their descriptors with them.
+# Threads that end close their descriptors.
 jdk_case_thread_churn() {
 	become_perfmon
 	start_jvm "$jdk" workload.Churn
@@ -133,7 +135,7 @@ jdk_case_thread_churn() {
 	expect_alive "$jvm"
 }
 
-# A JVM keeps a quarter of its descriptors for itself. Threads without ticks are counted, each once.
+# A quarter of the descriptors stays free for the JVM. Each thread without ticks is counted once.
 case_few_descriptors() {
 	local events
 	become_perfmon

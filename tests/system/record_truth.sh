@@ -24,7 +24,8 @@ record_gated() { # HOME INTERVAL CLASS ARGS... (RECORD_OPTS: array of further op
 
 # ---- all of the CPU time ---------------------------------------------------------------------------
 
-# Not -p's own wait, which is longer: until ticks come, by BPF's events, timers, or the handler of setitimer()'s.
+# Waits until ticks are delivered: by BPF's events, by timers, or by the handler of setitimer(). duet's own wait for -p
+# takes longer.
 start_sampling() { # ENGINE OPTIONS...
 	local signals end=$((SECONDS + 30))
 	"$duet" record --engine "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
@@ -39,10 +40,10 @@ start_sampling() { # ENGINE OPTIONS...
 	sleep 0.2
 }
 
-# What the samples say is what the threads have burnt, by their own clocks, but for one percent, and for chance. BPF
-# samples CPUs: of a thread that has one for a part p of the time, n ticks tell +- sqrt(n (1 - p)) at most; and each
-# thread has a part of a tick too much or too little at its end. Beyond five deviations it is once in a million runs.
-# The timers follow the threads; setitimer()'s only all of the process, whose window is known to some 50 ms.
+# The samples have the CPU time that the threads' own clocks show, within one percent and chance. BPF samples CPUs: for
+# a thread that has a CPU for a part p of the time, n ticks deviate by at most sqrt(n (1 - p)), and each thread has a
+# part of a tick too much or too little at its end. Five deviations are exceeded once in a million runs. Timers follow
+# the threads; setitimer() follows the process as a whole, whose window is known to some 50 ms.
 expect_burnt() { # ENGINE INTERVAL_NS THREADS
 	local burnt wall told pattern='^\\[busy' percent=1
 	burnt=$(jvm_said BURNT) wall=$(jvm_said BURNT 3)
@@ -121,7 +122,7 @@ case_cpu_time_ctimer() {
 	expect_all_sampled ctimer 9973 2 busy_jvm 2 1.5
 }
 
-# Engine perf of those who may open perf events that see the kernel, root among them.
+# Engine perf, for users who may open perf events that see the kernel, as root.
 need_perf() {
 	"$duet" check | grep -q '^perf: ready' || skip "perf events are refused"
 }
@@ -141,8 +142,8 @@ case_cpu_time_itimer() {
 
 # ---- shares ----------------------------------------------------------------------------------------
 
-# Of what the three use: the workload looks at its clock between them, and the JVM has threads of its own. Of 15,000
-# samples a share of one half errs by 0.4 %, and by 2 % once in 1e6 runs.
+# Shares of the time of the three methods alone: the workload also reads its clock between them, and the JVM has threads
+# of its own. With 15,000 samples a share of one half has an error of 0.4 %, and of 2 % once in a million runs.
 expect_shares() { # [TOLERANCE]
 	local column=2 method
 	expect "samples in one of the three, %" "$(share "$here/out" 'Shares\\.(fifty|thirty|twenty)')" '>=' 80
@@ -176,8 +177,9 @@ jdk_case_shares_interpreted() {
 	expect_shares
 }
 
-# Samples of a virtual thread are its own, on whatever carrier. Each kind of thread works in a method of its own. What
-# they share is compiled before the first turn (-Xbatch): on a busy machine the compiler came in the middle of them.
+# Each sample of a virtual thread has the name of that thread, on any carrier. Each kind of thread works in a method of
+# its own. Shared code is compiled before the first turn (-Xbatch): otherwise, on a busy machine, the compiler runs
+# during the turns.
 expect_virtual_shares() { # ALPHA BETA UNNAMED: patterns of their labels
 	local method
 	need_bpf
@@ -203,7 +205,7 @@ jdk_case_shares_of_virtual_threads() {
 	expect_near "share of those without a name" "$(share "$here/virtual" "$unnamed")" 20 2
 }
 
-# Whose references cannot be followed: it is known that a virtual thread is mounted, not its name.
+# With this collector references cannot be followed: it is known that a virtual thread is mounted, but not its name.
 jdk_case_shares_of_virtual_threads_with_zgc() {
 	local all='^\\[virtual threads\\];'
 	need_jdk 25 "ids with ZGC"
@@ -219,7 +221,7 @@ jdk_case_shares_of_virtual_threads_read_from_outside() {
 	expect_virtual_shares "$alpha" "$beta" "$unnamed"
 }
 
-# Carriers find the next virtual thread to run, which is much of the work when those hardly do any.
+# Carriers look for the next virtual thread to run, which is much of the work if these threads do little.
 jdk_case_carriers_keep_their_own() {
 	need_jdk 21 "virtual threads"
 	need_bpf
@@ -236,7 +238,7 @@ jdk_case_carriers_keep_their_own() {
 
 case_shares_ctimer() {
 	RECORD_OPTS=(--engine ctimer)
-	# Short rounds: those of 2 ms kept step with the kernel's ticks, at which these timers expire.
+	# Short rounds: rounds of 2 ms would run in step with the kernel's ticks, at which these timers expire.
 	record_gated "$(any_jdk)" 5ms workload.Shares 12 20000
 	expect_shares 3 # a fifth of the samples that the others have
 }
@@ -271,7 +273,7 @@ expect_kernel_share() {
 	expect_near "samples in system calls, %" "$in_calls" "$(jvm_said SYSTEM)" 4.5
 }
 
-# They end before a profiler could open a timer for them. Most of the rest is their making and their end.
+# The threads end before a profiler could open a timer for them. Starting and ending them is most of the other work.
 jdk_case_threads_of_100_us() {
 	need_bpf
 	RECORD_OPTS=(-t -v)

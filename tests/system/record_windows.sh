@@ -45,7 +45,7 @@ start_daemon() { # ARGS...
 	recorder=$!
 }
 
-# What a reader sees who opens the links while they are replaced: always a whole file.
+# A reader that opens the links while they are replaced always gets a whole file.
 read_links() { # FOLDER
 	exec perl -e '
 		my %whole = ("last_profile.collapsed" => qr/ \d+\n\z/, "last_profile.col" => qr/\A# \{.*\}\n/,
@@ -60,8 +60,8 @@ read_links() { # FOLDER
 		}' "$1" >"$here/read" 2>&1
 }
 
-# Two that spin, from before the first sample of theirs until they are stopped: the windows, one recording beside them
-# and the scheduler count the same CPU time. The scheduler does not count what interrupts and the hypervisor take.
+# Two processes spin from before their first sample until they are stopped: the windows, one recording beside them and
+# the scheduler count the same CPU time. The scheduler does not count the time of interrupts and of the hypervisor.
 case_windows_are_the_whole() {
 	local pids=() pid truth=0 file sum=0 full=0 out=$here/out whole
 	need_bpf
@@ -109,7 +109,8 @@ case_windows_are_the_whole() {
 	expect_lacks "$out/last_profile.col" secret
 }
 
-# A loader that gets too little CPU time to empty the ring in one step: windows wait for the samples still in it.
+# The loader gets too little CPU time to empty the ring in one step: a window waits for its samples that are still in
+# the ring.
 case_a_loader_behind() {
 	local count
 	need_bpf
@@ -132,8 +133,8 @@ case_a_loader_behind() {
 	expect_lacks "$here/stderr" 'arrived when it was already written'
 }
 
-# All CPUs are busy, with whatever it is: each has so many samples in each window, wherever they were taken. A virtual
-# machine's host may have stopped it in one of them; a gap would be in all.
+# All CPUs are busy, so each has this many samples in each window. A virtual machine's host may have stopped a CPU in
+# one window; a gap between windows would show in all.
 case_windows_have_no_gap() { # alone
 	local cpus file count=0 full=0 samples want
 	need_bpf
@@ -155,7 +156,7 @@ case_windows_have_no_gap() { # alone
 	expect "of them without a gap" $full '>=' $((count - 1))
 }
 
-# The last window is a part of one. What duet has not named stays, whatever the limits.
+# The last window is shorter. The limits remove only files with names that duet gives.
 case_rotation() {
 	local out=$here/out
 	need_bpf
@@ -193,7 +194,8 @@ case_sigterm_writes_the_last_window() {
 	expect "samples" "$(total "$here/out/last_profile.collapsed")" '>' 20
 }
 
-# No room: said once, older windows stay whole; room again: said once, and on it goes.
+# A full disk is reported once, and older windows stay whole. Room again is reported once, and windows are written
+# again.
 case_full_and_vanished_disk() {
 	local before
 	need_bpf
@@ -253,7 +255,7 @@ case_daemon_reloads() {
 	recorder=
 }
 
-# Called while a daemon runs. One sentence, and the first goes on.
+# A second daemon ends with one sentence, and the first one continues.
 run_second() {
 	local said
 	said=$("$duet" daemon --config "$here/conf" --lock "$here/lock" 2>&1)
@@ -286,7 +288,7 @@ case_configurations_are_checked() {
 	expect_refusal 2 'No such file'
 }
 
-# One JVM after the other; what the first ran is still called by its names in the windows after it.
+# JVMs run one after the other; the methods of the first keep their names in later windows.
 case_jvms_come_and_go() {
 	local all=$here/all
 	need_bpf
@@ -313,7 +315,7 @@ case_jvms_come_and_go() {
 	expect "share without a name" "$(share "$all" 'unknown_method')" '<=' 1
 }
 
-# Short processes without end: their maps, names and rows go with them.
+# Short processes follow each other: their mappings, names and rows are freed with them.
 case_memory_is_flat() {
 	local early late
 	need_bpf

@@ -55,7 +55,7 @@ case_metrics() {
 	expect "samples" "$first" '>' 10
 	expect "interval" "$(metric duet_interval_seconds)" '==' 0.001
 	expect "bytes of RAM" "$(metric duet_memory_bytes)" '>' 1e6
-	# Not quite: the kernel adds up what each CPU has counted now and then.
+	# Allows a difference: the kernel adds up the counts of each CPU from time to time.
 	expect "the peak" "$(metric duet_memory_peak_bytes)" '>=' "$(($(metric duet_memory_bytes) - 2000000))"
 	expect "CPU time of BPF" "$(metric 'duet_cpu_seconds_total{part="bpf"}')" '>' 0
 	expect "CPU time of the loader" "$(metric 'duet_cpu_seconds_total{part="loader"}')" '>' 0
@@ -129,7 +129,7 @@ case_bad_peers() {
 	expect_status 0
 }
 
-# Eight strangers who connect again and again and say no more than a letter: who asks is answered all the same.
+# Eight other users connect again and again and send one letter: a request is answered nevertheless.
 case_silent_peers_make_room() {
 	local before
 	need_bpf
@@ -177,7 +177,7 @@ case_status() {
 	expect_contains "$here/why" "no duet has the pid $recorder"
 }
 
-# Targets may be hostile, whether anybody thought of a limit or not: the kernel holds the loader to one.
+# Targets may be hostile, so the kernel limits the memory of the loader even without --max-memory.
 case_limit_without_the_option() {
 	local limit held
 	need_bpf
@@ -202,7 +202,7 @@ case_status_is_not_for_all() {
 	end_record INT
 }
 
-# A name on this host is anybody's: what somebody else says there is not believed.
+# Any user can bind such an abstract socket name: what another user answers there is not believed.
 case_impostor() {
 	need_root
 	# shellcheck disable=SC2016
@@ -222,7 +222,7 @@ case_impostor() {
 	expect_lacks "$here/status" 'all is well'
 }
 
-# Sockets of others that have such names, and queues that are full: nobody waits for them for long.
+# Sockets of other users with such names and full queues: duet status does not wait for them for long.
 case_squatters() {
 	local started
 	need_bpf

@@ -8,7 +8,7 @@ sources() { # ls-files PATTERN...: files under version control, or not yet but n
 	git ls-files --cached --others --exclude-standard -- "$@" | sort -u | perl -lne 'print if -f'
 }
 
-# Without a suffix that would tell.
+# Files without a suffix that shows their kind.
 scripts=(Makefile tests/run tests/fuzz/run '.ci/*')
 
 none() { # WHAT LINES
@@ -35,7 +35,7 @@ rank() {
 	esac
 }
 
-# user/cmd/x.c is of cmd; of the files of user/ itself all but main.c belong to the session.
+# user/cmd/x.c belongs to cmd; the files of user/ itself belong to the session, main.c excepted.
 layer_of() { # path below user/
 	case $1 in
 	main.c) echo main ;;
@@ -129,7 +129,7 @@ case_line_length() {
 		}')"
 }
 
-# Who looks for a name finds the one that is meant: loader, agent and BPF programs share none.
+# The loader, the agent and the BPF programs have no type and no global function of the same name.
 names_of() { # types|functions FOLDER
 	if [ "$1" = types ]; then
 		sources "$2/*.[ch]" | xargs sed -nE 's/^(struct|enum|union) ([a-z_0-9]+) \{.*/\1 \2/p'
@@ -155,7 +155,7 @@ case_top_level() {
 	none "at the top level" "$(sources | cut -d / -f 1 | sort -u | grep -vxE "$allowed")"
 }
 
-# What does not fit is said where it belongs: headers/README.md, duet(1), RESULTS.md.
+# Further text belongs in headers/README.md, duet(1) or RESULTS.md.
 case_readme_length() {
 	[ "$(wc -l <README.md)" -le 150 ] || fail "README.md has $(wc -l <README.md) lines, more than 150"
 	none "lines of more than 120 columns" "$(awk 'length > 120 && !/^!?\[|^\|/ { print FILENAME ":" FNR }' \
@@ -167,7 +167,7 @@ case_no_leftovers() {
 		grep -v '^tests/system/style_order.sh$' | xargs grep -nwE 'TODO|FIXME|XXX|HACK' /dev/null)"
 }
 
-# The one that ends the process is main; the agent never does.
+# Only main() ends the process of the loader; the agent never ends its process.
 case_no_exit() {
 	none "ends the process" "$(sources 'user/*.c' 'jvm-agent/*.c' | grep -v '^user/main.c$' |
 		xargs grep -nE '(^|[^_a-z.])(exit|abort)\(' /dev/null)"

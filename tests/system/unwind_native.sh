@@ -44,7 +44,7 @@ expect_nothing_cut() {
 	expect_lacks "$here/stderr" 'lost: .*(user stacks|walked by frame pointer)'
 }
 
-# Samples of one function have everything above link_0 as the first pattern says.
+# Expects that the samples of one function have everything above link_0 as the first pattern says.
 native_case() { # LEAF PATTERN FUNCTION [PROGRAM]
 	need_bpf
 	start_native "${4:-$workloads/native}" "$1"
@@ -71,7 +71,7 @@ case_in_memcpy() {
 	native_case copy 'leaf_copy(;touch|;[^;]*mem(cpy|move)[^;]*)?' leaf_copy
 }
 
-# The entry is entered, and left, without a frame of its own. How often a CPU is seen in it depends on where it lies.
+# At its first and last instruction the function has no frame. How often a CPU is sampled there depends on its address.
 case_in_the_linkage_table() {
 	local native_interval=197us there=0 i
 	for ((i = 0; i < 8 && there < 5; i++)); do
@@ -94,7 +94,8 @@ case_six_hundred_calls() {
 	native_case deep "leaf_deep;$(printf 'recurse;%.0s' {0..600})leaf_compute" leaf_compute
 }
 
-# Deeper than one record, but none is left out; what async-profiler's users give -j is more than there can be.
+# Deeper than one record, and no frame is left out. A larger -j than the maximum is accepted, as async-profiler accepts
+# it.
 case_five_thousand_calls() {
 	local calls='n = gsub(/;recurse/, ""); all += $NF; if (n == 5001) whole += $NF'
 	need_bpf
@@ -114,7 +115,7 @@ case_in_a_thread() {
 	expect_nothing_cut
 }
 
-# From the handler through the kernel's frame to where the signal struck: mostly, but not always, in the leaf.
+# From the handler through the kernel's frame to the interrupted function, which is mostly, but not always, the leaf.
 signal_case() { # LEAF
 	need_bpf
 	start_native "$workloads/native" "$1"
@@ -136,7 +137,7 @@ case_in_a_signal_handler_on_its_own_stack() {
 
 # ---- files that tell less -----------------------------------------------------------------------
 
-# Also in a debug file, which the stripped one leads to by its name, and compressed.
+# The tables are in a debug file, which the stripped file names, and compressed.
 case_debug_frame_alone() {
 	expect_lacks <(readelf --debug-dump=frames "$workloads/native_debug_frame" | sed '/\.debug_frame/,$d') 'link_'
 	native_case sort 'leaf_sort;([^;]+;)+compare' compare "$workloads/native_debug_frame"
@@ -155,7 +156,7 @@ guessed() {
 	echo "${stacks:-0}"
 }
 
-# Neither tables nor frame pointers: what is found is a guess, and said to be one.
+# Without tables and frame pointers, frames are guessed, and marked as a guess.
 case_no_tables_and_no_frame_pointers() {
 	need_bpf
 	need_objcopy
@@ -165,7 +166,7 @@ case_no_tables_and_no_frame_pointers() {
 	expect "guessed stacks" "$(guessed)" '>=' "$(($(total "$here/out") / 2))"
 }
 
-# V8 makes code while it runs, and has built-in functions without tables in its file: all of it keeps frame pointers.
+# V8 compiles at run time and has built-in functions without tables in its file; all of this code has frame pointers.
 case_javascript() {
 	need_bpf
 	command -v node >/dev/null || skip "no node"
@@ -206,7 +207,7 @@ case_mini_debug_info() {
 	native_case sort 'leaf_sort;([^;]+;)+compare' compare "$here/native"
 }
 
-# Mapped while it is recorded; the samples until that is noticed are not whole.
+# The library is mapped during the recording; samples until the loader notices it are not whole.
 case_library_loaded_later() {
 	need_bpf
 	start_native "$workloads/native" library "$(realpath "$workloads")/libnative.so"
@@ -214,7 +215,7 @@ case_library_loaded_later() {
 	expect_whole "${entry}([^;]+;)*run;${chain}leaf_compute$kernel" 'leaf_compute' 60
 }
 
-# While the runtime's unwinder puts the handler's registers into its own frame, nobody can tell its caller.
+# While the runtime's unwinder loads the handler's registers into its own frame, the caller cannot be found.
 case_exceptions() {
 	local calls
 	calls=$(printf 'chained<%d>::run;' {10..1})

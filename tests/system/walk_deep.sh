@@ -46,7 +46,7 @@ expect_rooted() { # INTERVAL OPTION...
 	grep -q 'lost: .* without their middle' "$here/stderr" || fail "not said: $(cat "$here/stderr")"
 }
 
-# Whatever the walk had no time for, AsyncGetCallTrace has: none may be missing, from the leaf to main().
+# AsyncGetCallTrace adds the frames for which the walk had no time: none may be missing, from the leaf to main().
 expect_all() { # OPTION...
 	start_jvm "$jdk" workload.Deep 10000
 	record_cpu 2 -p "$jvm" -i 4ms -j 16384 -o collapsed -f "$here/out" "$@"
@@ -80,7 +80,7 @@ jdk_case_whole_interpreted() {
 	expect_whole 960
 }
 
-# No floor here, machines differ: the figures are for people.
+# No limit is checked, as machines differ: the figures are for the reader of the log.
 jdk_case_cost_of_60_frames() {
 	local median tail
 	need_bpf
@@ -100,13 +100,13 @@ jdk_case_rooted() {
 	expect_rooted 10ms
 }
 
-# A walk takes longer than from one tick to the next: ticks are left out, and the next sample weighs as many more.
+# A walk takes longer than the time between two ticks: ticks are left out, and the next sample counts them.
 case_rooted_at_1_khz() {
 	jdk=$(jdks | tail -n 1)
 	local used_ms told_ms
 	expect_rooted 1ms --total
 	used_ms=$((($(cpu_ticks "$jvm") - ticks_before) * 1000 / ticks_per_second))
-	# What it used while duet attached and wrote is not told.
+	# The CPU time of the attach and of writing the file is not part of it.
 	told_ms=$(awk '{ ns += $NF } END { printf "%.0f", ns / 1e6 }' "$here/out")
 	expect_share "ms of CPU time told" "$told_ms $used_ms" '>=' 70
 }
@@ -121,7 +121,8 @@ jdk_case_rooted_c1() {
 	expect_rooted 10ms
 }
 
-# The frames on the heap are left out; those of the carrier follow. Not where frames are just being brought from there.
+# The frames on the heap are left out, and the carrier's frames follow, except while frames are copied back from the
+# heap.
 expect_virtual() { # ROUNDS ROOTED_PERCENT WORKING_PERCENT
 	local root='java/util/concurrent/ForkJoinWorkerThread\.run;.*jdk/internal/vm/Continuation\.enterSpecial'
 	local heap='\\[frames_on_heap\\];(workload/Virtual\.(down|forEver);)*'

@@ -6,7 +6,8 @@
 
 [ "$(uname -m)" = x86_64 ] || { echo "skip walk_exceptions: x86-64 only"; exit 0; }
 
-# "N M": of the samples of main(), those that are not so. A call's stub belongs to the caller, which stands there twice.
+# "N M": of the samples of main(), those whose stack is wrong. A call stub belongs to the caller, which stands in the
+# stack twice.
 out_of_order() { # FILE
 	awk '/^\[(java|main) tid=/ {
 		n = $NF
@@ -51,7 +52,7 @@ jdk_case_interpreted() {
 	expect_order
 }
 
-# Not with C2, which deoptimizes what is called so.
+# Without C2, which deoptimizes methods that are called so.
 jdk_case_interpreted_between_compiled() {
 	local level
 	JVM_OPTS=(-XX:TieredStopAtLevel=1)

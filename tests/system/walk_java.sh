@@ -17,7 +17,7 @@ reported_checked() {
 	sed -n 's/.*walked: .* \([0-9]*\) got one as a check.*/\1/p' "$here/stderr" | tail -n 1
 }
 
-# Where most of those end that do not reach it: for whoever reads of a failure on a machine of another kind.
+# Prints where most of the cut walks end, for failures on other kinds of machines.
 unrooted_top() { # FILE
 	grep -Ev "$entries" "$1" | sed 's/ \([0-9]*\)$/;\1/' | awk -F ';' '{ n[$(NF - 2) ";" $(NF - 1)] += $NF }
 		END { for (leaf in n) if (n[leaf] > most) { most = n[leaf]; top = leaf }; print most + 0 " " top }'
@@ -60,8 +60,8 @@ jdk_case_checked_by_the_agent() {
 	expect_share "joined" "$(reported joined)" '>=' 99
 }
 
-# Usually above 99.9 %. Which assembler runs, and for how long, depends on the CPU's model: one that flushes its caches
-# slowly spent 2 % of the samples in a stub that was not known.
+# Usually above 99.9 %. The CPU model decides which stubs run and for how long: where caches are flushed slowly, an
+# unknown stub took 2 % of the samples.
 jdk_case_compiled_by_both() {
 	start_demo 4
 	expect_walked 99.5
@@ -103,7 +103,7 @@ jdk_case_walked_from_the_start() {
 	expect_contains "$here/stderr" 'unwind rows of .*/libjvm\.so'
 }
 
-# Their barriers differ, not the frames: of one JDK is enough.
+# Collectors differ in their barriers, not in their frames: one JDK is enough.
 case_each_collector() {
 	local gc jdk
 	jdk=$(jdks | tail -n 1)

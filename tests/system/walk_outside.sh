@@ -10,7 +10,7 @@ read_outside() { # CPU_SECONDS OPTIONS...
 	record_cpu "$1" -p "$jvm" --no-attach -v -o collapsed -f "$here/out" "${@:2}"
 }
 
-# The truth is what the thread's own clock saw.
+# The expected shares are those that the thread's own clock measured.
 jdk_case_shares() {
 	local method want
 	need_bpf
@@ -63,7 +63,7 @@ jdk_case_long_names() {
 	expect_share "samples of any of the names" "$(matching "$here/spin" "^\\\\[$name tid=")" '>=' 95
 }
 
-# A class's memory is another one's soon after it was unloaded. No stack may have names of two classes.
+# The memory of an unloaded class is soon reused for another one. No stack may have names of two classes.
 jdk_case_unloading() {
 	need_bpf
 	JVM_OPTS=(-XX:+UseSerialGC)
@@ -97,7 +97,7 @@ reported_needed() {
 	sed -n 's/.*walked: [0-9]* of \([0-9]*\) .* \([0-9]*\) needed a signal.*/\2 \1/p' "$here/stderr" | tail -n 1
 }
 
-# A JVM that takes no agent still has its frames.
+# A JVM that refuses agents has Java frames nevertheless.
 case_no_attach_mechanism() {
 	need_bpf
 	need_root
@@ -130,7 +130,7 @@ case_agent_where_needed() {
 	expect_refusal 2 "unknown --agent 'sometimes': needed, always or never"
 }
 
-# Its native method keeps words in place of frames, over which no walk gets.
+# Its native method overwrites its frame with other words, so no walk gets past it.
 case_agent_where_walks_are_cut() {
 	need_bpf
 	start_jvm "$(any_jdk)" workload.Crafted 60 spin
@@ -160,7 +160,7 @@ is_gone() { # PID
 	! kill -0 "$1" 2>/dev/null
 }
 
-# Nobody waits for a reader, and it outlives nobody.
+# A reader that does not answer delays nobody, and it does not live longer than the recording.
 case_readers_that_hang_or_die() {
 	local signal before pid
 	need_bpf
@@ -182,7 +182,7 @@ case_readers_that_hang_or_die() {
 	expect_alive "$jvm"
 }
 
-# A file that calls itself libjvm.so and is none.
+# A file has the name libjvm.so and is not a libjvm.
 case_not_a_jvm() {
 	need_bpf
 	need_root

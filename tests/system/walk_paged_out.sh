@@ -15,7 +15,8 @@ after_case() {
 	rm -f ${swap:+"$swap"}
 }
 
-# Of the host, or a file: then others may use it meanwhile too, and get all back at the end.
+# Swap space: that of the host, or a file. Other processes may use it meanwhile, and their pages are read back at the
+# end.
 need_swap() {
 	local folder
 	[ -z "$(tail -n +2 /proc/swaps)" ] || return
@@ -61,7 +62,7 @@ right_stacks() {
 	} END { print right + 0, all + 0 }' "$here/out" 2>"$here/wrong"
 }
 
-# A wrong one would have ended it.
+# A wrong sum would have ended the workload.
 expect_sums() {
 	local rounds
 	rounds=$(awk '/^ROUNDS/ { n = $2 } END { print n + 200 }' "$sums_out")
@@ -112,7 +113,7 @@ jdk_case_bpf() { # alone: swap belongs to the host
 	expect_contains "$here/stderr" 'lost: [0-9]+ user stacks cut: stack memory could not be read'
 }
 
-# HotSpot does not look at what says how large a frame of its code is, and so does not bring it back; AsyncGetCallTrace
+# HotSpot does not read the pages with the frame sizes of its code, and so does not page them in; AsyncGetCallTrace
 # would.
 jdk_case_without_signals() { # alone: swap belongs to the host
 	need_bpf

@@ -6,7 +6,7 @@
 
 entries='^[^;]*;(__clone3|clone3|__clone|clone|start_thread)'
 
-# Samples of the main thread below whichever of main()'s methods: all of them, but for the rounds between.
+# Counts the samples of the main thread below any of main()'s methods: all of them, except those between the rounds.
 expect_right_callers() { # STUB...
 	local method='workload/Stubs\.(copies|objects|casts|virtuals|interfaces|checksums|clocks|strings|'
 	method+='maths|digests|encodings|arrays)'
