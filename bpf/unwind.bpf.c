@@ -2,7 +2,7 @@
 /* The parts of walk/loop.h that are functions of their own. */
 #include "unwind_loop.bpf.h"
 
-/* Returns the mapping that holds `pc`, or NULL if neither the loader nor the kernel told one whose rows are known. */
+/* Returns the mapping that holds `pc`, or NULL if neither the loader nor the kernel has given one with known rows. */
 static __always_inline const struct duet_unwind_mapping *mapping_at(struct duet_scratch *room, u64 pc)
 {
 	if (unwind_find_mapping(room, pc))

@@ -107,11 +107,11 @@ struct unwind_found {
 	u32 code; /* enum duet_code */
 };
 
-/* What the kernel told of a process, which it tells once in an interrupt at most. */
+/* Mappings of a process as the kernel returned them. It can be asked once in an interrupt. */
 #define UNWIND_LEARNT 8 /* a power of two, for the verifier */
 struct unwind_learnt {
 	u64 start_ticks;
-	u64 count; /* of all that it told; the oldest one makes room */
+	u64 count; /* of all that it returned; a new one replaces the oldest */
 	struct unwind_learnt_mapping {
 		struct duet_unwind_mapping mapping;
 		u64 serial; /* of its module */

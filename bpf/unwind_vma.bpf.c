@@ -69,7 +69,7 @@ static __always_inline bool learnt_is_valid(const struct unwind_learnt_mapping *
 	return module && module->serial == learnt->serial;
 }
 
-/* What the kernel has told of this process before, or NULL. */
+/* Returns what the kernel has returned for this process before, or NULL. */
 static __always_inline struct unwind_learnt *learnt_get(struct duet_scratch *room)
 {
 	struct unwind_learnt *learnt = bpf_map_lookup_elem(&unwind_learnt, &room->sample.head.tgid);

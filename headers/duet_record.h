@@ -133,7 +133,7 @@ struct duet_virtual_thread {
 };
 DUET_ASSERT_SIZE(struct duet_virtual_thread, 16 + DUET_MAX_VIRTUAL_NAME);
 
-/* What a sample tells beside its stack. Whoever does not know a type skips it. BPF writes none. */
+/* What a sample has beside its stack. A reader skips types that it does not know. BPF writes none. */
 enum duet_attribute_type {
 	DUET_ATTRIBUTE_CLASS = 1, /* of an object: its JVM signature, "[Ljava/lang/String;", without NUL */
 	DUET_ATTRIBUTE_SIZE,	  /* of an object, in bytes: uint64_t */

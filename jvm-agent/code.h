@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What JVMTI tells of generated code as it comes and goes, and the layout by which others walk it. */
+/* JVMTI's events about generated code as it is loaded and unloaded, and the layout by which others walk it. */
 #ifndef CODE_H
 #define CODE_H
 

@@ -72,7 +72,7 @@ static bool read_record(const struct perf_event_mmap_page *page, uint64_t at, si
 }
 
 /*
- * Moves *at to the oldest tick from there on, and stores its record. Other records tell of lost ticks, for example.
+ * Moves *at to the oldest tick from there on, and stores its record. Other records report lost ticks, for example.
  * Returns false when there is no tick.
  */
 static bool find_tick(const struct perf_event_mmap_page *page, uint64_t *at, uint64_t until_ns,

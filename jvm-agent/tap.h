@@ -15,7 +15,7 @@ struct agent_tap {
 	enum duet_agent_event_kind kind;
 	int first_version; /* of Java that has the event; an older JVM is asked for nothing */
 	jvmtiCapabilities needs; /* asked for at START, given back at STOP: other agents may want them */
-	/* What the user is told when the version is too low, or the capabilities are refused; constant text. */
+	/* Message for the user if the version is too low or the capabilities are refused; constant text. */
 	const char *too_old;
 	const char *refused;
 	void (*add_callbacks)(jvmtiEventCallbacks *callbacks); /* called once, in jvm_open(); may be NULL */

@@ -40,7 +40,7 @@ struct collector {
 	struct perf_events perf[DUET_MAX_EVENTS]; /* one for each event of the list; empty if it is no perf event */
 	struct bpf_link *switches; /* the first of the two programs of DUET_PROGRAM_OFFCPU; NULL if not attached */
 	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if it is a perf event, or is not attached */
-	struct mapping_events *mappings; /* NULL where samples of known processes tell of them, or the kernel refuses */
+	struct mapping_events *mappings; /* NULL if only known processes are sampled, or the kernel refuses */
 
 	/* valid during collector_read() */
 	collector_handler handler;

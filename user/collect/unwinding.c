@@ -37,7 +37,7 @@ struct native_file {
 	uint64_t made_ns; /* when they were made; 0: not yet */
 	uint64_t bytes; /* size of the file, and when it was last written to */
 	struct timespec changed;
-	struct duet_mapped_file offered; /* what BPF was told last, and of which module */
+	struct duet_mapped_file offered; /* what BPF was given last, and for which module */
 	uint64_t offered_serial;
 };
 

@@ -89,7 +89,7 @@ static const char *state_in(const char *function)
 	return NULL;
 }
 
-/* Returns what the function next to the leaf that tells something waits for, or NULL. */
+/* Returns what the thread waits for by the function nearest to the leaf that shows it, or NULL. */
 static const char *state_in_kernel(const struct profile *profile, const uint32_t *frames, size_t count)
 {
 	const char *state = NULL, *function;

@@ -20,7 +20,7 @@ struct path_label {
 	uint32_t name_len;    /* bytes of the name, without the suffix */
 	uint32_t rank;	      /* place in the order of texts, after tree_sort() */
 	enum frame_kind kind; /* of the first frame seen with this text */
-	const char *module;   /* "" = none; valid until the profile goes */
+	const char *module;   /* "" = none; valid as long as the profile */
 	bool included;	      /* matches -I */
 	bool excluded;	      /* matches -X */
 	bool used;	      /* some node of the tree has it */

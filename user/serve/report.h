@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What duet tells of a recording: facts and losses for the files, and the lines on stderr. */
+/* What duet reports about a recording: facts and losses for the files, and the lines on stderr. */
 #ifndef SERVE_REPORT_H
 #define SERVE_REPORT_H
 

@@ -13,7 +13,7 @@ struct host {
 };
 
 void host_open(struct host *host);
-/* Fills profile->host, but for the CPU load. */
+/* Fills profile->host except for the CPU load. */
 void host_describe_machine(const struct host *host, struct profile *profile);
 /* Fills profile->host. The CPU load is the mean since the last host_describe() or host_open(). */
 void host_describe(struct host *host, struct profile *profile);
