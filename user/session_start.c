@@ -307,7 +307,7 @@ static void publish_pids(struct session *session)
 		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
 
 		if (process && process_refresh_maps(process, clock_monotonic_ns(), 0) >= 0)
-			unwinding_publish(jvms_unwinding(&session->jvms, process), process, UINT64_MAX);
+			unwinding_publish_now(jvms_unwinding(&session->jvms, process), process);
 	}
 }
 

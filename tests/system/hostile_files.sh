@@ -211,6 +211,27 @@ case_many_mappings() {
 	end_attacker
 }
 
+# A hundred files a second that each take as long to read as a very large program's.
+case_many_files() {
+	local peak_kb cpu_ms
+	start_honest
+	"${stranger[@]}" "$DUET_BUILD/tests/system/hostile_crowd" 30 "$here/file" >"$here/attacker" 2>&1 </dev/null &
+	attacker=$!
+	jvms+=("$attacker")
+	wait_for_line "$here/attacker" '^READY' 10
+	timeout --kill-after=1 $patience "$DUET_BUILD/tests/system/peak_memory" "$here/peak" "$duet" record \
+		-p "$attacker,$honest" --no-attach -d 6 -i 2ms -t -o collapsed -f "$here/out" \
+		>"$here/stdout" 2>"$here/stderr" </dev/null
+	status=$?
+	expect_status 0
+	expect_contains "$here/stderr" 'processes of user 65534 take too much CPU time to read'
+	read -r peak_kb cpu_ms <"$here/peak"
+	expect "ms of CPU time in 6 s" "$cpu_ms" '<' 4200
+	expect "kB of RAM" "$peak_kb" '<' $((200 << 10))
+	grep "pid=$honest\]" "$here/out" >"$here/honest"
+	expect_share "named samples of the honest process" "$(matching "$here/honest" ';burn')" '>=' 90
+}
+
 # ---- names in everything that is written ------------------------------------------------------
 
 unclean='([\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xed[\xa0-\xbf]|[\xc0\xf8-\xff])'

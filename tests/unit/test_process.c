@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -135,6 +136,73 @@ static void test_hostile_name(void **state)
 	assert_int_equal(state_of(pid), 'T');
 	assert_false(process_is_ending(process));
 	end_child(pid);
+}
+
+static void take_third_user(void)
+{
+	if (setgid(65533) < 0 || setuid(65533) < 0)
+		_exit(1);
+}
+
+/* What one user has used up is neither another's nor ours; his processes are read later. */
+static void test_users_have_allowances(void **state)
+{
+	pid_t spent_pid, other_pid;
+	struct process *spent, *other;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	spent_pid = start_child(take_other_user);
+	spent = process_get(&table, spent_pid, 0);
+	assert_true(spent->payer.key && spent->payer.uid == 65534);
+	assert_true(spent->maps.list.len && spent->maps_ns);
+	allowance_charge(&spent->payer, 100 * NS_PER_SEC);
+	process_exec(&table, spent_pid);
+	assert_false(spent->maps.list.len || spent->maps_ns || spent->exited);
+	assert_int_equal(process_refresh_maps(spent, clock_monotonic_ns(), 1), 0);
+	assert_int_equal(spent->maps.list.len, 0);
+	other_pid = start_child(take_third_user);
+	other = process_get(&table, other_pid, 0);
+	assert_int_not_equal(other->payer.key, spent->payer.key);
+	assert_true(other->maps.list.len && process_get(&table, getpid(), 0)->maps.list.len);
+	allowance_charge(&other->payer, NS_PER_SEC); /* his own would allow it, but all have used too much */
+	process_exec(&table, other_pid);
+	assert_int_equal(other->maps.list.len, 0);
+	assert_int_equal(process_refresh_maps(spent, clock_monotonic_ns(), 0), 1); /* who asks for it gets it */
+	end_child(spent_pid);
+	end_child(other_pid);
+}
+
+/* In a user namespace he may have many ids, but pays for all. */
+static void enter_user_namespace(void)
+{
+	take_other_user();
+	if (prctl(PR_SET_DUMPABLE, 1) < 0 || unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0)
+		_exit(2);
+}
+
+static void test_user_namespaces_cost_their_maker(void **state)
+{
+	pid_t plain, inside;
+	int status;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	plain = fork();
+	if (!plain) {
+		enter_user_namespace();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(plain, &status, 0), plain);
+	if (WEXITSTATUS(status))
+		skip(); /* user namespaces are refused */
+	plain = start_child(take_other_user);
+	inside = start_child(enter_user_namespace);
+	assert_int_equal(process_get(&table, inside, 0)->payer.key, process_get(&table, plain, 0)->payer.key);
+	end_child(plain);
+	end_child(inside);
 }
 
 static void test_other_user(void **state)
@@ -346,6 +414,7 @@ int main(void)
 		table_test(test_exec),	       table_test(test_refresh),      table_test(test_every_process),
 		table_test(test_sweep),	       table_test(test_kernel_threads),
 		cmocka_unit_test(test_leader_of_a_thread),
+		table_test(test_user_namespaces_cost_their_maker), table_test(test_users_have_allowances),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

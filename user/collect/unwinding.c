@@ -18,6 +18,7 @@
 #define MAPS_MIN_AGE_NS (100 * NS_PER_MS) /* wild pcs must not cause a read of the maps for every sample */
 #define YOUNG_MIN_AGE_NS (5 * NS_PER_MS) /* the same for a process that is still loading its libraries */
 #define YOUNG_NS NS_PER_SEC
+#define AT_ONCE_NS (2 * NS_PER_SEC) /* a large file's rows take up to a second on a busy machine */
 #define VDSO_IDENTITY 1 /* all processes have the same vdso */
 /* one file comes back in each interval, so that reading costs little however many are missed */
 #define LOOK_NS NS_PER_SEC
@@ -499,22 +500,36 @@ static bool make_more(struct unwinding *unwinding, struct process *process, uint
 	return unwinding->made;
 }
 
+static bool is_published(const struct unwinding *unwinding, struct process *process)
+{
+	return !unwinding->tables || (process->exited && !unwind_tables_takes_offers(unwinding->tables)) ||
+	       collected_of(process)->published_version == process->maps_version + 1;
+}
+
 int unwinding_publish(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
 {
 	uint64_t before_ns, begin_ns;
 	int err;
 
-	if (!unwinding->tables || (process->exited && !unwind_tables_takes_offers(unwinding->tables)) ||
-	    collected_of(process)->published_version == process->maps_version + 1)
+	if (is_published(unwinding, process) || !allowance_has(&process->payer))
 		return 0;
 	before_ns = clock_cpu_ns();
-	if (until_ns == UINT64_MAX)
-		make_more(unwinding, NULL, until_ns);
 	begin_ns = process_cost_begin();
 	err = process->exited ? teach(unwinding, process, until_ns) : publish(unwinding, process, until_ns);
 	process_cost_end(process, begin_ns);
 	unwinding->work_ns += clock_cpu_ns() - before_ns;
 	return err;
+}
+
+void unwinding_publish_now(struct unwinding *unwinding, struct process *process)
+{
+	uint64_t until_ns = clock_monotonic_ns() + AT_ONCE_NS, before_ns = clock_cpu_ns();
+
+	if (is_published(unwinding, process))
+		return;
+	make_more(unwinding, NULL, until_ns);
+	unwinding->work_ns += clock_cpu_ns() - before_ns;
+	(void)unwinding_publish(unwinding, process, until_ns);
 }
 
 /* ---- one process after the other ---- */
@@ -589,7 +604,7 @@ void unwinding_read_maps(struct unwinding *unwinding, struct process *process)
 void unwinding_refresh(struct unwinding *unwinding, struct process *process)
 {
 	unwinding_read_maps(unwinding, process);
-	unwinding_publish(unwinding, process, UINT64_MAX);
+	unwinding_publish_now(unwinding, process);
 }
 
 void unwinding_forget(struct unwinding *unwinding, struct process *process)

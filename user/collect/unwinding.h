@@ -37,12 +37,13 @@ void unwinding_forget_files(struct unwinding *unwinding); /* forgets the cached 
 /* Makes the rows of a file before a process maps it: a large file takes tens of milliseconds. */
 void unwinding_prepare(struct unwinding *unwinding, const char *path);
 /*
- * Publishes process->maps, unless this version of them is already published. If the process has ended, only offers its
- * files to BPF, for the next process that maps them. Works until that time; UINT64_MAX means
- * until it is done. Returns 0. Returns -EAGAIN, and has published nothing, if the time was not enough to make the rows
- * of all files.
+ * Publishes process->maps, unless this version of them is already published or the user's allowance is used up. If the
+ * process has ended, only offers its files to BPF, for the next process that maps them. Works until that time. Returns
+ * 0. Returns -EAGAIN, and has published nothing, if the time was not enough to make the rows of all files.
  */
 int unwinding_publish(struct unwinding *unwinding, struct process *process, uint64_t until_ns);
+/* The same at once, for 2 s at most. What is not finished then, is after the process's next samples. */
+void unwinding_publish_now(struct unwinding *unwinding, struct process *process);
 /* Lets unwinding_work() publish the process. */
 void unwinding_want(struct unwinding *unwinding, struct process *process);
 /*
@@ -52,7 +53,7 @@ void unwinding_want(struct unwinding *unwinding, struct process *process);
 void unwinding_work(struct unwinding *unwinding, struct process_table *processes, uint64_t until_ns);
 /* Call after a sample with a pc outside the published mappings: reads the mappings again, but not too often. */
 void unwinding_read_maps(struct unwinding *unwinding, struct process *process);
-/* unwinding_read_maps(), then unwinding_publish() without a limit of time */
+/* unwinding_read_maps(), then unwinding_publish_now() */
 void unwinding_refresh(struct unwinding *unwinding, struct process *process);
 void unwinding_forget(struct unwinding *unwinding, struct process *process); /* unpublishes the process */
 /* Call periodically: lets rows be brought back that had no room and that walks have missed since. */

@@ -196,7 +196,7 @@ static int open_tables(struct agent *agent)
 	loader_counters[DUET_LOADER_UNWIND_PROCESSES] += err != 0;
 	if (tables)
 		process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
-	unwinding_publish(&agent->unwinding, agent->process, UINT64_MAX);
+	unwinding_publish_now(&agent->unwinding, agent->process);
 	return tables ? unwind_tables_fd(tables) : -1;
 }
 

@@ -111,7 +111,7 @@ static int allow_signals(struct jvms *jvms, struct agent *agent)
 
 	process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
 	if (jvms->of.engine->row->standalone)
-		unwinding_publish(&agent->unwinding, agent->process, UINT64_MAX);
+		unwinding_publish_now(&agent->unwinding, agent->process);
 	else
 		unwinding_want(jvms->of.unwinding, agent->process);
 	if (agent->start.engine == DUET_ENGINE_NONE && !agent->reader)

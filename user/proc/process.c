@@ -104,14 +104,17 @@ static const char *status_field(const char *status, const char *key)
 	return at ? at + strlen(key) : NULL;
 }
 
-/* The line has the real id first, then the effective one. */
-static void status_effective_id(const char *status, const char *key, unsigned int *ret)
+/* The line has the real id first, then the effective one. `ret_real` may be NULL. */
+static void status_ids(const char *status, const char *key, unsigned int *ret_real, unsigned int *ret_effective)
 {
 	const char *at = status_field(status, key);
 	unsigned int real, effective;
 
-	if (at && sscanf(at, "%u %u", &real, &effective) == 2)
-		*ret = effective;
+	if (!at || sscanf(at, "%u %u", &real, &effective) != 2)
+		return;
+	*ret_effective = effective;
+	if (ret_real)
+		*ret_real = real;
 }
 
 /* NSpid: has one number per pid namespace, the innermost last. Absent before Linux 4.1. */
@@ -126,13 +129,18 @@ static void status_ns_pid(const char *status, pid_t *ret)
 	}
 }
 
+/* The real user pays for the process: anybody may start programs that become root's. */
 static void read_status(struct process *process, int proc_fd, struct buf *text)
 {
+	uid_t real;
+
 	if (proc_read(proc_fd, "status", text) < 0)
 		return;
-	status_effective_id(text->data, "\nUid:", &process->uid);
-	status_effective_id(text->data, "\nGid:", &process->gid);
+	real = process->uid;
+	status_ids(text->data, "\nUid:", &real, &process->uid);
+	status_ids(text->data, "\nGid:", NULL, &process->gid);
 	status_ns_pid(text->data, &process->ns_pid);
+	process->payer = allowance_payer(proc_fd, real);
 }
 
 static void read_executable(struct process *process, int proc_fd)
@@ -142,6 +150,23 @@ static void read_executable(struct process *process, int proc_fd)
 
 	free(process->executable);
 	process->executable = len > 0 ? strndup(target, (size_t)len) : NULL;
+}
+
+/*
+ * Fails for kernel threads, which have no mappings, and for some processes even as root. maps_ns is set anyway, so that
+ * this is not retried at once.
+ */
+static void read_first_maps(struct process *process, int proc_fd)
+{
+	uint64_t begin_ns;
+
+	process->maps_ns = 0;
+	if (!allowance_has(&process->payer))
+		return;
+	begin_ns = process_cost_begin();
+	(void)maps_read_at(&process->maps, process->pid, proc_fd);
+	process->maps_ns = clock_monotonic_ns();
+	process_cost_end(process, begin_ns);
 }
 
 /*
@@ -169,12 +194,7 @@ static int process_read(struct process *process)
 	stat_comm(text.data, process->comm, sizeof(process->comm));
 	read_status(process, proc_fd, &text);
 	read_executable(process, proc_fd);
-	/*
-	 * Fails for kernel threads, which have no mappings, and for some processes even as root. maps_ns is set anyway,
-	 * so that this is not retried at once.
-	 */
-	(void)maps_read_at(&process->maps, process->pid, proc_fd);
-	process->maps_ns = clock_monotonic_ns();
+	read_first_maps(process, proc_fd);
 out:
 	buf_release(&text);
 	close(proc_fd);
@@ -334,7 +354,10 @@ uint64_t process_cost_begin(void)
 
 void process_cost_end(struct process *process, uint64_t begin_ns)
 {
-	process->maps_cost_ns += process_cost_begin() - begin_ns;
+	uint64_t cost_ns = process_cost_begin() - begin_ns;
+
+	process->maps_cost_ns += cost_ns;
+	allowance_charge(&process->payer, cost_ns);
 }
 
 static bool has_cost_too_much(struct process *process)
@@ -343,7 +366,7 @@ static bool has_cost_too_much(struct process *process)
 
 	process->maps_paid_ns = now_ns;
 	process->maps_cost_ns -= forgiven_ns < process->maps_cost_ns ? forgiven_ns : process->maps_cost_ns;
-	return process->maps_cost_ns > MAPS_COST_NS;
+	return process->maps_cost_ns > MAPS_COST_NS || !allowance_has(&process->payer);
 }
 
 int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_age_ns)
@@ -425,7 +448,7 @@ int process_read_uid(pid_t pid, uid_t *ret_uid)
 	buf_init(&status);
 	err = proc_read_status(pid, &status);
 	if (!err)
-		status_effective_id(status.data, "\nUid:", ret_uid);
+		status_ids(status.data, "\nUid:", NULL, ret_uid);
 	buf_release(&status);
 	return err;
 }

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/map.h"
+#include "proc/allowance.h"
 #include "proc/maps.h"
 
 /* The folders that keep state for each process. A number is the place of the folder's words among those of all. */
@@ -32,8 +33,9 @@ struct process {
 	pid_t ns_pid; /* innermost pid of NSpid: in /proc/PID/status */
 	uid_t uid; /* effective user id, for attach */
 	gid_t gid;
+	struct payer payer; /* whose allowance reading it takes */
 	struct maps maps; /* as of maps_ns */
-	uint64_t maps_ns; /* 0 = never read */
+	uint64_t maps_ns; /* 0 = not read since the program was started */
 	uint64_t maps_cost_ns; /* CPU time that reading and publishing them took, less what was forgiven until … */
 	uint64_t maps_paid_ns; /* … this time */
 	uint32_t maps_version; /* incremented when `maps` changes */
@@ -77,12 +79,13 @@ void process_table_sweep(struct process_table *table, bool (*is_done)(void *cont
 /*
  * Reads the mappings again, but only if the last read is at least `min_age_ns` old (0 = always). Returns 1 when they
  * changed (pointers into the old ones are then invalid), 0 when not, or -errno: -ESRCH when the process is gone. A
- * dying process keeps its old mappings. With `min_age_ns` it returns 0, too, while the process has cost too much.
+ * dying process keeps its old mappings. With `min_age_ns` it returns 0, too, while the process, or its user, has cost
+ * too much.
  */
 int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_age_ns);
 /*
  * The CPU time of the loader and its helper, and what of it a process's mappings have cost since then: a process may
- * have tens of thousands of mappings, and others all the time.
+ * have tens of thousands of mappings, and others all the time. Its user's allowance pays.
  */
 uint64_t process_cost_begin(void);
 void process_cost_end(struct process *process, uint64_t begin_ns);

@@ -109,7 +109,7 @@ static void refresh(struct perf_map *map, const struct process *process)
 	char path[64];
 	int fd = -1;
 
-	if (process->exited || (map->read_ns && now - map->read_ns < NS_PER_SEC))
+	if (process->exited || (map->read_ns && now - map->read_ns < NS_PER_SEC) || !allowance_has(&process->payer))
 		return;
 	map->read_ns = now;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", process->ns_pid);
@@ -125,9 +125,12 @@ static void refresh(struct perf_map *map, const struct process *process)
 const char *perf_map_find(struct perf_map *map, const struct process *process, uint64_t address)
 {
 	const char *name = symbol_table_find(&map->table, address);
+	uint64_t begin_ns;
 
 	if (name)
 		return name;
+	begin_ns = process_cost_begin();
 	refresh(map, process);
+	allowance_charge(&process->payer, process_cost_begin() - begin_ns);
 	return symbol_table_find(&map->table, address);
 }

@@ -219,7 +219,7 @@ static struct elf_file *touch(const struct symbols *symbols, struct elf_file *fi
 
 static struct elf_file *load(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
 {
-	uint64_t before_ns = clock_cpu_ns();
+	uint64_t before_ns = clock_cpu_ns(), begin_ns = process_cost_begin();
 	struct elf_file *file = NULL;
 
 	if (!strcmp(mapping->path, "[vdso]"))
@@ -227,10 +227,14 @@ static struct elf_file *load(struct symbols *symbols, const struct process *proc
 	else if (mapping->inode && mapping->path[0] == '/')
 		file = load_file(symbols, process, mapping);
 	symbols->work_ns += clock_cpu_ns() - before_ns;
+	allowance_charge(&process->payer, process_cost_begin() - begin_ns);
 	return file;
 }
 
-/* Never returns NULL, but &symbols->unreadable if it is no ELF file or cannot be read. */
+/*
+ * Never returns NULL, but &symbols->unreadable if it is no ELF file or cannot be read. A file that the allowance does
+ * not cover is tried again.
+ */
 static struct elf_file *find_file(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
 {
 	uint64_t identity = mapping_identity(process, mapping);
@@ -238,6 +242,8 @@ static struct elf_file *find_file(struct symbols *symbols, const struct process 
 
 	if (file)
 		return touch(symbols, file);
+	if (!allowance_has(&process->payer))
+		return &symbols->unreadable;
 	file = load(symbols, process, mapping);
 	if (!file)
 		file = &symbols->unreadable;

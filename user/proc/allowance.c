@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "proc/allowance.h"
+
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+
+#define USER_NS (2 * NS_PER_SEC) /* CPU time that a user's processes may cost at once … */
+#define USER_SHARE 10 /* … and in the long run a 10th of the time */
+#define ALL_NS (4 * NS_PER_SEC) /* the same for all users together … */
+#define ALL_SHARE 5
+#define LEAST_NS (300 * NS_PER_MS) /* … and who has used less than this is served nevertheless */
+#define PAYERS_MAX 1024
+#define TOLD_MAX 8 /* messages */
+#define DEPTH_MAX 32 /* of user and pid namespaces, as in the kernel */
+
+struct debt {
+	uint64_t cost_ns; /* less what was forgiven until … */
+	uint64_t paid_ns; /* … this time */
+};
+
+struct account {
+	uint64_t key;
+	struct debt debt;
+	bool is_told;
+};
+
+static struct {
+	struct account accounts[PAYERS_MAX];
+	size_t count;
+	struct debt all;
+	unsigned int told;
+} allowance;
+
+/* ---- who pays ---- */
+
+static ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) ? st.st_ino : 0;
+}
+
+static ino_t own_namespace(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) < 0 ? 0 : st.st_ino;
+}
+
+static int replace(int fd, int by)
+{
+	close(fd);
+	return by;
+}
+
+/* Returns the outermost user namespace below ours that has this one in it, or -1. Takes over `fd`. */
+static int outermost_user_namespace(int fd, ino_t ours)
+{
+	for (int depth = 0; fd >= 0 && depth <= DEPTH_MAX; depth++) {
+		int parent = ioctl(fd, NS_GET_PARENT);
+		bool is_outermost = inode_of(parent) == ours;
+
+		if (is_outermost) {
+			close(parent);
+			return fd;
+		}
+		fd = replace(fd, parent);
+	}
+	return fd < 0 ? -1 : replace(fd, -1);
+}
+
+/* A user can make pid namespaces in his user namespaces: they are left out. Returns 0 if unknown. */
+static ino_t container_of(int proc_fd, ino_t our_users)
+{
+	int fd = openat(proc_fd, "ns/pid", O_RDONLY | O_CLOEXEC);
+	ino_t container = 0;
+
+	for (int depth = 0; fd >= 0 && !container && depth <= DEPTH_MAX; depth++) {
+		int owner = ioctl(fd, NS_GET_USERNS);
+
+		if (owner >= 0 && inode_of(owner) == our_users)
+			container = inode_of(fd);
+		if (owner >= 0)
+			close(owner);
+		if (!container)
+			fd = replace(fd, ioctl(fd, NS_GET_PARENT));
+	}
+	if (fd >= 0)
+		close(fd);
+	return container;
+}
+
+/* In a user namespace of somebody's: he pays, or the namespace itself if it is root's. */
+static struct payer payer_of_namespace(int proc_fd, uid_t uid, ino_t our_users)
+{
+	int fd = outermost_user_namespace(openat(proc_fd, "ns/user", O_RDONLY | O_CLOEXEC), our_users);
+	struct payer payer = {.uid = uid};
+	ino_t inode = inode_of(fd);
+
+	if (fd >= 0 && !ioctl(fd, NS_GET_OWNER_UID, &payer.uid) && payer.uid)
+		inode = container_of(proc_fd, our_users);
+	if (fd >= 0)
+		close(fd);
+	payer.key = (uint64_t)payer.uid << 32 | (uint32_t)inode;
+	return payer;
+}
+
+struct payer allowance_payer(int proc_fd, uid_t uid)
+{
+	ino_t our_users = own_namespace("/proc/self/ns/user"), our_pids = own_namespace("/proc/self/ns/pid");
+	struct stat users, pids;
+	bool is_readable = !fstatat(proc_fd, "ns/user", &users, 0) && !fstatat(proc_fd, "ns/pid", &pids, 0);
+
+	if (is_readable && users.st_ino != our_users)
+		return payer_of_namespace(proc_fd, uid, our_users);
+	if (is_readable && pids.st_ino == our_pids && (!uid || uid == getuid()))
+		return (struct payer){.uid = uid};
+	return (struct payer){(uint64_t)uid << 32 | (uint32_t)(is_readable ? pids.st_ino : our_pids), uid};
+}
+
+/* ---- what it costs ---- */
+
+static void forgive(struct debt *debt, uint64_t now_ns, unsigned int share)
+{
+	uint64_t forgiven_ns = (now_ns - debt->paid_ns) / share;
+
+	debt->paid_ns = now_ns;
+	debt->cost_ns -= forgiven_ns < debt->cost_ns ? forgiven_ns : debt->cost_ns;
+}
+
+static struct account *find(uint64_t key)
+{
+	for (size_t i = 0; i < allowance.count; i++)
+		if (allowance.accounts[i].key == key)
+			return &allowance.accounts[i];
+	return NULL;
+}
+
+/* The one that owes least makes room. */
+static struct account *open_account(uint64_t key, uint64_t now_ns)
+{
+	struct account *least = &allowance.accounts[0];
+
+	if (allowance.count < PAYERS_MAX) {
+		least = &allowance.accounts[allowance.count++];
+	} else {
+		for (size_t i = 0; i < PAYERS_MAX; i++) {
+			forgive(&allowance.accounts[i].debt, now_ns, USER_SHARE);
+			if (allowance.accounts[i].debt.cost_ns < least->debt.cost_ns)
+				least = &allowance.accounts[i];
+		}
+	}
+	*least = (struct account){.key = key, .debt.paid_ns = now_ns};
+	return least;
+}
+
+void allowance_charge(const struct payer *payer, uint64_t cpu_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	struct account *account;
+
+	if (!payer->key)
+		return;
+	account = find(payer->key);
+	if (!account)
+		account = open_account(payer->key, now_ns);
+	account->debt.cost_ns += cpu_ns;
+	allowance.all.cost_ns += cpu_ns;
+}
+
+static void tell(struct account *account, uid_t uid)
+{
+	if (account->is_told || allowance.told == TOLD_MAX)
+		return;
+	account->is_told = true;
+	allowance.told++;
+	log_warn("the processes of user %u take too much CPU time to read: some stacks and names stay incomplete",
+		 uid);
+}
+
+bool allowance_has(const struct payer *payer)
+{
+	struct account *account = payer->key ? find(payer->key) : NULL;
+	uint64_t now_ns;
+
+	if (!account)
+		return true;
+	now_ns = clock_monotonic_ns();
+	forgive(&account->debt, now_ns, USER_SHARE);
+	forgive(&allowance.all, now_ns, ALL_SHARE);
+	if (account->debt.cost_ns <= LEAST_NS ||
+	    (account->debt.cost_ns <= USER_NS && allowance.all.cost_ns <= ALL_NS))
+		return true;
+	loader_counters[DUET_LOADER_USER_SPENT]++;
+	tell(account, payer->uid);
+	return false;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The CPU time that the loader spends on reading what a user's processes map, and the files that they have mapped. Who
+ * starts thousands of processes, or maps thousands of large files, would keep the loader busy. So each user has an
+ * allowance, and all users together have one. When it is used up, nothing more is read for him until time has passed.
+ * When that of all is used up, those who have used least are still served.
+ *
+ * Whoever runs duet has no limit for his own processes, nor has root outside containers.
+ */
+#ifndef PROC_ALLOWANCE_H
+#define PROC_ALLOWANCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Whose allowance pays for a process: the user in his container (pid namespace). For a process in a user namespace it
+ * is the user who made the outermost one, because its ids cost nothing. If that is root, it is that namespace.
+ */
+struct payer {
+	uint64_t key; /* 0: no limit */
+	uid_t uid; /* for messages */
+};
+
+/* `uid`: the real user id of the process. `proc_fd` is /proc/PID. Takes no lock of the process's mappings. */
+struct payer allowance_payer(int proc_fd, uid_t uid);
+/* Returns false when nothing may be read for the payer now. Counts that, and says it once for each payer. */
+bool allowance_has(const struct payer *payer);
+void allowance_charge(const struct payer *payer, uint64_t cpu_ns);
+
+#endif
