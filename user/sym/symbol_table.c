@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define MAX_SIZE 0x1fffffffu
+#define DIGIT_BITS 11
+#define DIGITS (1u << DIGIT_BITS)
 #define MAX_NESTING 16 /* symbols that start inside another one, as in hand-written assembly */
 
 void symbol_table_init(struct symbol_table *table)
@@ -58,14 +60,43 @@ int symbol_table_add_all(struct symbol_table *table, const struct symbol_table *
 	return err;
 }
 
-/* Rows with equal starts stay in the order in which they were added: this makes qsort() stable. */
-static int compare_rows(const void *a, const void *b)
+/* Sorts by one digit of the start, from `rows` to `to`. Rows with equal digits stay in their order. */
+static void sort_by_digit(const struct symbol_row *rows, struct symbol_row *to, size_t count, unsigned int shift,
+			  size_t *ends)
 {
-	const struct symbol_row *x = a, *y = b;
+	size_t end = 0;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->name > y->name) - (x->name < y->name);
+	for (size_t digit = 0; digit < DIGITS; digit++)
+		end = ends[digit] += end;
+	for (size_t i = count; i-- > 0;)
+		to[--ends[rows[i].start >> shift & (DIGITS - 1)]] = rows[i];
+}
+
+/*
+ * Sorts by start. Rows with equal starts stay in the order in which they were added. The time grows with the number of
+ * rows only: who makes a file can have millions. -ENOMEM: nothing was changed.
+ */
+static int sort_rows(struct symbol_row *rows, size_t count)
+{
+	struct symbol_row *from = rows, *to = malloc(count * sizeof(*rows)), *other = to;
+	int err = to ? 0 : -ENOMEM;
+
+	for (unsigned int shift = 0; !err && shift < 64; shift += DIGIT_BITS) {
+		size_t counts[DIGITS] = {0};
+
+		for (size_t i = 0; i < count; i++)
+			counts[from[i].start >> shift & (DIGITS - 1)]++;
+		if (counts[from[0].start >> shift & (DIGITS - 1)] == count)
+			continue;
+		sort_by_digit(from, to, count, shift, counts);
+		other = from;
+		from = to;
+		to = other;
+	}
+	if (!err && from != rows)
+		memcpy(rows, from, count * sizeof(*rows));
+	free(from == rows ? to : from);
+	return err;
 }
 
 /* True for names like foo_alias_2. */
@@ -132,9 +163,10 @@ void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice)
 	struct symbol_row *rows = table->rows.items;
 	size_t kept = 0;
 
+	if (table->rows.len && sort_rows(rows, table->rows.len) < 0)
+		vec_clear(&table->rows);
 	if (!table->rows.len)
 		return;
-	qsort(rows, table->rows.len, sizeof(*rows), compare_rows);
 	for (size_t i = 1; i < table->rows.len; i++) {
 		if (rows[i].start != rows[kept].start)
 			rows[++kept] = rows[i];

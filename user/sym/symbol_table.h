@@ -51,8 +51,9 @@ int symbol_table_add(struct symbol_table *table, uint64_t start, uint64_t size, 
 /* Adds all symbols of another table. 0, -ENOMEM or -EFBIG. */
 int symbol_table_add_all(struct symbol_table *table, const struct symbol_table *other);
 /*
- * Call after adding symbols and before finding them. More may be added later, and sorted again. Of several names for
- * one address SYMBOL_USUAL prefers, in this order:
+ * Call after adding symbols and before finding them. More may be added later, and sorted again. The time that it takes
+ * grows with the number of symbols, not faster. When out of memory the table is empty. Of several names for one address
+ * SYMBOL_USUAL prefers, in this order:
  *
  *	1. a name of known size: one without a size may be a label, or a mark in the code;
  *	2. a name from the source code, not one that compilers and macros make: f.part.0, f.cold, f_alias_1, __GI_f,
