@@ -57,7 +57,7 @@ static void list_jvm(struct process_table *table, pid_t pid)
 	struct process *process = process_get(table, pid, 0);
 	struct buf line;
 
-	if (!process || process_refresh_maps(process, 0, 0) < 0 || !maps_find_file(&process->maps, "libjvm.so"))
+	if (!process || process->exited || !maps_find_file(&process->maps, "libjvm.so"))
 		return;
 	buf_init(&line);
 	buf_printf(&line, "  %-8d %-16s %s", (int)pid, process->comm, process->executable ? process->executable : "");
