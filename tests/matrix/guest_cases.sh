@@ -49,6 +49,7 @@ case_check() {
 	expect_contains "$here/stdout" 'will use bpf$'
 	expect_lacks "$here/stdout" '^  NO '
 	expect_feature 'user registers in system calls' 5.15
+	expect_feature 'mappings of new processes' 5.17
 	expect_feature 'signal with cookie' 6.13
 }
 

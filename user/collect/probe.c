@@ -204,6 +204,14 @@ static bool probe_attach_cookie(struct buf *why)
 	return false;
 }
 
+static bool probe_find_vma(struct buf *why)
+{
+	if (probe_has_find_vma())
+		return true;
+	buf_add_str(why, "needs Linux 5.17; without it, the first stacks of a process or library are cut");
+	return false;
+}
+
 static bool probe_signal_cookie(struct buf *why)
 {
 	if (probe_has_signal_cookie())
@@ -234,6 +242,7 @@ static const struct feature features[] = {
 	{"names of kernel functions", false, probe_kernel_names},
 	{"user registers in system calls", false, probe_task_pt_regs},
 	{"several events at once", false, probe_attach_cookie},
+	{"mappings of new processes", false, probe_find_vma},
 	{"signal with cookie", false, probe_signal_cookie},
 	{"time off CPU", false, probe_switch_exit},
 };
