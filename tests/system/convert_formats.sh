@@ -47,6 +47,40 @@ case_pprof_round_trip() {
 	expect_same "$here/plain.collapsed" "$here/want.collapsed"
 }
 
+# How many events of this type `jfr summary` counts.
+count_of() { # FILE TYPE
+	"$jdk/bin/jfr" summary "$1" 2>"$here/why" >"$here/summary" || fail "jfr summary: $(cat "$here/why")"
+	awk -v type="$2" '$1 == type { print $2 }' "$here/summary"
+}
+
+# "SAMPLES METHOD" of each class of the workload among the hottest methods of `jfr view`, and the same of duet.
+compare_hot_methods() {
+	"$jdk/bin/jfr" view --width 400 --truncate end hot-methods "$here/a.jfr" >"$here/view" 2>"$here/why" ||
+		fail "jfr view: $(cat "$here/why")"
+	sed -nE 's/^(shop[.][A-Za-z.]+)\(.*\) +([0-9,]+) .*/\2 \1/p' "$here/view" | tr -d , | sort >"$here/hot.jdk"
+	[ -s "$here/hot.jdk" ] || fail "hot-methods has no method of the workload: $(cat "$here/view")"
+	awk '{ n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); gsub("/", "."); sum[$0] += n }
+		END { for (i in sum) print sum[i], i }' "$here/cpu.collapsed" | sort >"$here/hot.duet"
+	expect "methods that duet counts otherwise: $(comm -23 "$here/hot.jdk" "$here/hot.duet")" \
+		"$(comm -23 "$here/hot.jdk" "$here/hot.duet" | wc -l)" == 0
+}
+
+# The JDK's own reader counts the same.
+jdk_case_jfr_for_the_jdk() {
+	[ -x "$jdk/bin/jfr" ] || skip "$jdk has no jfr"
+	record_mixed
+	convert "$here/a.duet" "$here/a.jfr"
+	convert -e cpu "$here/a.duet" "$here/cpu.collapsed"
+	convert -e page-faults "$here/a.duet" "$here/faults.collapsed"
+	expect "ExecutionSample" "$(count_of "$here/a.jfr" jdk.ExecutionSample)" == \
+		"$(total "$here/cpu.collapsed")"
+	expect "PageFaults" "$(count_of "$here/a.jfr" duet.PageFaults)" == "$(total "$here/faults.collapsed")"
+	"$jdk/bin/jfr" print --json --events JVMInformation,ExecutionSample "$here/a.jfr" >"$here/json" 2>"$here/why" ||
+		fail "jfr print: $(cat "$here/why")"
+	expect_contains "$here/json" '"jvmName": ".*VM"'
+	! "$jdk/bin/jfr" view 2>/dev/null | grep -q hot-methods || compare_hot_methods
+}
+
 # Go's own reader finds the same sums for each function as collapsed stacks have.
 case_pprof_for_go() {
 	command -v go >/dev/null || skip "no go"

@@ -14,6 +14,7 @@ const struct writer *const writers[] = {
 	&writer_text,
 	&writer_duet,
 	&writer_pprof,
+	&writer_jfr,
 	NULL,
 };
 

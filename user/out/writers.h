@@ -11,6 +11,7 @@ extern const struct writer writer_col;
 extern const struct writer writer_collapsed;
 extern const struct writer writer_duet;
 extern const struct writer writer_flamegraph;
+extern const struct writer writer_jfr;
 extern const struct writer writer_pprof;
 extern const struct writer writer_text;
 

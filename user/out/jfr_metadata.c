@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Types and their fields. async-profiler's converter reads the fields of an event by their place, so those of the
+ * types that it knows are as in its own files, and may only be followed by more in pools, and there by numbers.
+ */
+#include "out/jfr_metadata.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "out/jfr_bytes.h"
+#include "profile/jfr.h"
+
+enum flag {
+	OF_POOL = 1 << 0,
+	ARRAY = 1 << 1,
+	TICKS = 1 << 2, /* a time in ticks */
+	MILLISECONDS = 1 << 3, /* a time in milliseconds since 1970 */
+	TICKS_LONG = 1 << 4, /* a length in ticks */
+	MILLISECONDS_LONG = 1 << 5,
+	BYTES = 1 << 6,
+};
+
+struct field {
+	const char *name;
+	enum jfr_type type;
+	const char *label;
+	unsigned flags;
+};
+
+enum kind { STRUCTURE, SIMPLE, EVENT, ANNOTATION };
+
+#define FIELDS_MAX 8
+
+struct type {
+	const char *name;
+	enum jfr_type id;
+	enum kind kind;
+	const char *label;
+	const char *category, *subcategory; /* of events */
+	struct field fields[FIELDS_MAX]; /* ends with a NULL name */
+};
+
+#define START_TIME {"startTime", JFR_T_LONG, "Start Time", TICKS}
+#define SAMPLED_THREAD {"sampledThread", JFR_T_THREAD, "Thread", OF_POOL}
+#define EVENT_THREAD {"eventThread", JFR_T_THREAD, "Event Thread", OF_POOL}
+#define STACK_TRACE {"stackTrace", JFR_T_STACK_TRACE, "Stack Trace", OF_POOL}
+#define STATE {"state", JFR_T_THREAD_STATE, "Thread State", OF_POOL}
+#define JVM "Java Virtual Machine"
+#define APPLICATION "Java Application"
+#define RECORDER "Flight Recorder"
+
+/* clang-format off */
+static const struct type types[] = {
+	{"boolean", JFR_T_BOOLEAN, STRUCTURE, .label = NULL},
+	{"float", JFR_T_FLOAT, STRUCTURE, .label = NULL},
+	{"int", JFR_T_INT, STRUCTURE, .label = NULL},
+	{"long", JFR_T_LONG, STRUCTURE, .label = NULL},
+	{"java.lang.String", JFR_T_STRING, STRUCTURE, .label = NULL},
+	{"java.lang.Class", JFR_T_CLASS, STRUCTURE, "Java Class", .fields = {
+		{"classLoader", JFR_T_CLASS_LOADER, "Class Loader", OF_POOL},
+		{"name", JFR_T_SYMBOL, "Name", OF_POOL},
+		{"package", JFR_T_PACKAGE, "Package", OF_POOL},
+		{"modifiers", JFR_T_INT, "Access Modifiers", 0},
+		{"sourceFile", JFR_T_SYMBOL, "Source File", OF_POOL}}},
+	{"java.lang.Thread", JFR_T_THREAD, STRUCTURE, "Thread", .fields = {
+		{"osName", JFR_T_STRING, "OS Thread Name", 0},
+		{"osThreadId", JFR_T_LONG, "OS Thread Id", 0},
+		{"javaName", JFR_T_STRING, "Java Thread Name", 0},
+		{"javaThreadId", JFR_T_LONG, "Java Thread Id", 0},
+		{"virtual", JFR_T_BOOLEAN, "Virtual Thread", 0},
+		{"process", JFR_T_PROCESS, "Process", OF_POOL}}},
+	{"jdk.types.ClassLoader", JFR_T_CLASS_LOADER, STRUCTURE, "Java Class Loader", .fields = {
+		{"type", JFR_T_CLASS, "Type", OF_POOL},
+		{"name", JFR_T_SYMBOL, "Name", OF_POOL}}},
+	{"jdk.types.FrameType", JFR_T_FRAME_TYPE, SIMPLE, "Frame type", .fields = {
+		{"description", JFR_T_STRING, "Description", 0}}},
+	{"jdk.types.ThreadState", JFR_T_THREAD_STATE, SIMPLE, "Java Thread State", .fields = {
+		{"name", JFR_T_STRING, "Name", 0}}},
+	{"jdk.types.StackTrace", JFR_T_STACK_TRACE, STRUCTURE, "Stacktrace", .fields = {
+		{"truncated", JFR_T_BOOLEAN, "Truncated", 0},
+		{"frames", JFR_T_STACK_FRAME, "Stack Frames", ARRAY}}},
+	{"jdk.types.StackFrame", JFR_T_STACK_FRAME, STRUCTURE, NULL, .fields = {
+		{"method", JFR_T_METHOD, "Java Method", OF_POOL},
+		{"lineNumber", JFR_T_INT, "Line Number", 0},
+		{"bytecodeIndex", JFR_T_INT, "Bytecode Index", 0},
+		{"type", JFR_T_FRAME_TYPE, "Frame Type", OF_POOL}}},
+	{"jdk.types.Method", JFR_T_METHOD, STRUCTURE, "Java Method", .fields = {
+		{"type", JFR_T_CLASS, "Type", OF_POOL},
+		{"name", JFR_T_SYMBOL, "Name", OF_POOL},
+		{"descriptor", JFR_T_SYMBOL, "Descriptor", OF_POOL},
+		{"modifiers", JFR_T_INT, "Access Modifiers", 0},
+		{"hidden", JFR_T_BOOLEAN, "Hidden", 0}}},
+	{"jdk.types.Package", JFR_T_PACKAGE, STRUCTURE, "Package", .fields = {
+		{"name", JFR_T_SYMBOL, "Name", OF_POOL}}},
+	{"jdk.types.Symbol", JFR_T_SYMBOL, SIMPLE, "Symbol", .fields = {
+		{"string", JFR_T_STRING, "String", 0}}},
+	{JFR_TYPE_PROCESS, JFR_T_PROCESS, STRUCTURE, "Process", .fields = {
+		{"pid", JFR_T_INT, "Process Identifier", 0},
+		{"name", JFR_T_STRING, "Name", 0},
+		{"container", JFR_T_STRING, "Container", 0}}},
+
+	{"jdk.jfr.Label", JFR_T_LABEL, ANNOTATION, NULL, .fields = {
+		{"value", JFR_T_STRING, NULL, 0}}},
+	{"jdk.jfr.Category", JFR_T_CATEGORY, ANNOTATION, NULL, .fields = {
+		{"value", JFR_T_STRING, NULL, ARRAY}}},
+	{"jdk.jfr.ContentType", JFR_T_CONTENT_TYPE, ANNOTATION, .label = "Content Type"},
+	{"jdk.jfr.Timestamp", JFR_T_TIMESTAMP, ANNOTATION, "Timestamp", .fields = {
+		{"value", JFR_T_STRING, NULL, 0}}},
+	{"jdk.jfr.Timespan", JFR_T_TIMESPAN, ANNOTATION, "Timespan", .fields = {
+		{"value", JFR_T_STRING, NULL, 0}}},
+	{"jdk.jfr.DataAmount", JFR_T_DATA_AMOUNT, ANNOTATION, "Data Amount", .fields = {
+		{"value", JFR_T_STRING, NULL, 0}}},
+
+	{"jdk.ExecutionSample", JFR_E_EXECUTION_SAMPLE, EVENT, "Method Profiling Sample", JVM, "Profiling", {
+		START_TIME, SAMPLED_THREAD, STACK_TRACE, STATE}},
+	{"profiler.WallClockSample", JFR_E_WALL_CLOCK_SAMPLE, EVENT, "Wall Clock Sample", JVM, "Profiling", {
+		START_TIME, SAMPLED_THREAD, STACK_TRACE, STATE,
+		{"samples", JFR_T_INT, "Samples", 0},
+		{"timeSpan", JFR_T_LONG, "Time Span", TICKS_LONG}}},
+	{"jdk.ObjectAllocationSample", JFR_E_ALLOCATION_SAMPLE, EVENT, "Object Allocation Sample", APPLICATION, NULL, {
+		START_TIME, EVENT_THREAD, STACK_TRACE,
+		{"objectClass", JFR_T_CLASS, "Object Class", OF_POOL},
+		{"weight", JFR_T_LONG, "Sample Weight", BYTES}}},
+	{JFR_TYPE_WEIGHT, JFR_E_WEIGHT, EVENT, "Weight of the Samples Behind It", "duet", NULL, {
+		START_TIME,
+		{"events", JFR_T_INT, "Events", 0},
+		{"samples", JFR_T_LONG, "Samples", 0},
+		{"weight", JFR_T_LONG, "Weight", 0}}},
+	{"jdk.ActiveRecording", JFR_E_ACTIVE_RECORDING, EVENT, "Recording", RECORDER, NULL, {
+		START_TIME,
+		{"id", JFR_T_LONG, "Id", 0},
+		{"name", JFR_T_STRING, "Name", 0},
+		{"destination", JFR_T_STRING, "Destination", 0},
+		{"maxAge", JFR_T_LONG, "Max Age", MILLISECONDS_LONG},
+		{"maxSize", JFR_T_LONG, "Max Size", BYTES},
+		{"recordingStart", JFR_T_LONG, "Start Time", MILLISECONDS},
+		{"recordingDuration", JFR_T_LONG, "Recording Duration", MILLISECONDS_LONG}}},
+	{"jdk.ActiveSetting", JFR_E_ACTIVE_SETTING, EVENT, "Recording Setting", RECORDER, NULL, {
+		START_TIME,
+		{"id", JFR_T_LONG, "Event Id", 0},
+		{"name", JFR_T_STRING, "Setting Name", 0},
+		{"value", JFR_T_STRING, "Setting Value", 0}}},
+	{"jdk.OSInformation", JFR_E_OS_INFORMATION, EVENT, "OS Information", "Operating System", NULL, {
+		START_TIME,
+		{"osVersion", JFR_T_STRING, "OS Version", 0}}},
+	{"jdk.CPUInformation", JFR_E_CPU_INFORMATION, EVENT, "CPU Information", "Operating System", "Processor", {
+		START_TIME,
+		{"cpu", JFR_T_STRING, "Type", 0},
+		{"description", JFR_T_STRING, "Description", 0},
+		{"sockets", JFR_T_INT, "Sockets", 0},
+		{"cores", JFR_T_INT, "Cores", 0},
+		{"hwThreads", JFR_T_INT, "Hardware Threads", 0}}},
+	{"jdk.JVMInformation", JFR_E_JVM_INFORMATION, EVENT, "JVM Information", JVM, NULL, {
+		START_TIME,
+		{"jvmName", JFR_T_STRING, "JVM Name", 0},
+		{"jvmVersion", JFR_T_STRING, "JVM Version", 0},
+		{"jvmArguments", JFR_T_STRING, "JVM Command Line Arguments", 0},
+		{"jvmFlags", JFR_T_STRING, "JVM Settings File Arguments", 0},
+		{"javaArguments", JFR_T_STRING, "Java Application Arguments", 0},
+		{"jvmStartTime", JFR_T_LONG, "JVM Start Time", MILLISECONDS},
+		{"pid", JFR_T_LONG, "Process Identifier", 0}}},
+	{"jdk.DataLoss", JFR_E_DATA_LOSS, EVENT, "Data Loss", RECORDER, NULL, {
+		START_TIME,
+		{"amount", JFR_T_LONG, "Amount", 0},
+		{"total", JFR_T_LONG, "Total", 0},
+		{"reason", JFR_T_STRING, "Reason", 0}}},
+	{JFR_TYPE_FACT, JFR_E_FACT, EVENT, "Fact of the Recording", "duet", NULL, {
+		START_TIME,
+		{"key", JFR_T_STRING, "Key", 0},
+		{"value", JFR_T_STRING, "Value", 0}}},
+};
+/* clang-format on */
+
+/* ---- elements ---- */
+
+struct metadata {
+	struct intern strings;
+	struct buf elements;
+	bool failed;
+};
+
+static void put_string(struct metadata *m, const char *text)
+{
+	uint32_t id = intern_str(&m->strings, text);
+
+	m->failed |= !id && *text;
+	jfr_put_number(&m->elements, id);
+}
+
+/* An element has its name, its attributes, and then as many elements as `children` says. */
+static void begin(struct metadata *m, const char *name, size_t attributes)
+{
+	put_string(m, name);
+	jfr_put_number(&m->elements, attributes);
+}
+
+static void attribute(struct metadata *m, const char *key, const char *value)
+{
+	put_string(m, key);
+	put_string(m, value);
+}
+
+static void number_attribute(struct metadata *m, const char *key, unsigned value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", value);
+	attribute(m, key, text);
+}
+
+static void children(struct metadata *m, size_t count)
+{
+	jfr_put_number(&m->elements, count);
+}
+
+static size_t put_annotation(struct metadata *m, enum jfr_type type, const char *value)
+{
+	if (!value)
+		return 0;
+	begin(m, "annotation", 2);
+	number_attribute(m, "class", type);
+	attribute(m, "value", value);
+	children(m, 0);
+	return 1;
+}
+
+/* Annotations of a field that tell how to show its value. */
+static const struct {
+	enum flag flag;
+	enum jfr_type type;
+	const char *value;
+} contents[] = {
+	{TICKS, JFR_T_TIMESTAMP, "TICKS"},
+	{MILLISECONDS, JFR_T_TIMESTAMP, "MILLISECONDS_SINCE_EPOCH"},
+	{TICKS_LONG, JFR_T_TIMESPAN, "TICKS"},
+	{MILLISECONDS_LONG, JFR_T_TIMESPAN, "MILLISECONDS"},
+	{BYTES, JFR_T_DATA_AMOUNT, "BYTES"},
+};
+
+#define CONTENTS (sizeof(contents) / sizeof(*contents))
+
+static void put_field(struct metadata *m, const struct field *field)
+{
+	size_t count = field->label != NULL;
+
+	begin(m, "field", 2 + !!(field->flags & OF_POOL) + !!(field->flags & ARRAY));
+	attribute(m, "name", field->name);
+	number_attribute(m, "class", field->type);
+	if (field->flags & OF_POOL)
+		attribute(m, "constantPool", "true");
+	if (field->flags & ARRAY)
+		attribute(m, "dimension", "1");
+	for (size_t i = 0; i < CONTENTS; i++)
+		count += !!(field->flags & contents[i].flag);
+	children(m, count);
+	put_annotation(m, JFR_T_LABEL, field->label);
+	for (size_t i = 0; i < CONTENTS; i++)
+		if (field->flags & contents[i].flag)
+			put_annotation(m, contents[i].type, contents[i].value);
+}
+
+static void put_category(struct metadata *m, const struct type *type)
+{
+	begin(m, "annotation", 2 + !!type->subcategory);
+	number_attribute(m, "class", JFR_T_CATEGORY);
+	attribute(m, "value-0", type->category);
+	if (type->subcategory)
+		attribute(m, "value-1", type->subcategory);
+	children(m, 0);
+}
+
+/* Timestamp and others like it are marked as content types. */
+static bool is_content(enum jfr_type type)
+{
+	return type >= JFR_T_TIMESTAMP && type <= JFR_T_DATA_AMOUNT;
+}
+
+static void put_type_head(struct metadata *m, const struct type *type)
+{
+	begin(m, "class", 2 + (type->kind != STRUCTURE));
+	attribute(m, "name", type->name);
+	number_attribute(m, "id", type->id);
+	if (type->kind == SIMPLE)
+		attribute(m, "simpleType", "true");
+	if (type->kind == EVENT)
+		attribute(m, "superType", "jdk.jfr.Event");
+	if (type->kind == ANNOTATION)
+		attribute(m, "superType", "java.lang.annotation.Annotation");
+}
+
+static void put_type(struct metadata *m, const struct type *type)
+{
+	size_t fields = 0;
+
+	while (fields < FIELDS_MAX && type->fields[fields].name)
+		fields++;
+	put_type_head(m, type);
+	children(m, fields + !!type->label + !!type->category + is_content(type->id));
+	put_annotation(m, JFR_T_LABEL, type->label);
+	if (type->category)
+		put_category(m, type);
+	if (is_content(type->id)) {
+		begin(m, "annotation", 1);
+		number_attribute(m, "class", JFR_T_CONTENT_TYPE);
+		children(m, 0);
+	}
+	for (size_t i = 0; i < fields; i++)
+		put_field(m, &type->fields[i]);
+}
+
+/* A name that Java accepts: page-faults becomes PageFaults, with the number of the event if it has no letter first. */
+static void add_own_name(struct buf *out, const char *name, size_t event)
+{
+	bool is_first = true;
+
+	buf_add_str(out, JFR_TYPE_OWN);
+	if (!isalpha((unsigned char)*name) || !strcasecmp(name, "weight") || !strcasecmp(name, "fact"))
+		buf_printf(out, "Event%zu", event);
+	for (; *name; name++) {
+		unsigned char c = (unsigned char)*name;
+
+		if (isascii(c) && isalnum(c))
+			buf_add_char(out, (char)(is_first ? toupper(c) : c));
+		is_first = !isascii(c) || !isalnum(c);
+	}
+}
+
+/* An event for which others have no type. */
+static void put_own_type(struct metadata *m, const struct profile *profile, size_t event)
+{
+	const char *name = intern_text(&profile->strings, profile->events.items[event].name);
+	unsigned flags = profile->events.items[event].unit == PROFILE_BYTES ? BYTES : 0;
+	struct buf full;
+	struct type type = {
+		.id = (enum jfr_type)(JFR_E_OWN + event),
+		.kind = EVENT,
+		.label = name,
+		.category = "duet",
+		.fields = {START_TIME, EVENT_THREAD, STACK_TRACE,
+			   {"samples", JFR_T_LONG, "Samples", 0},
+			   {"weight", JFR_T_LONG, "Weight", flags}},
+	};
+
+	buf_init(&full);
+	add_own_name(&full, name, event);
+	type.name = full.data;
+	put_type(m, &type);
+	m->failed |= full.failed;
+	buf_release(&full);
+}
+
+static void put_elements(struct metadata *m, const struct profile *profile, const bool *own)
+{
+	size_t count = sizeof(types) / sizeof(*types);
+
+	for (size_t i = 0; i < profile->events.len; i++)
+		count += own[i];
+	begin(m, "root", 0);
+	children(m, 2);
+	begin(m, "metadata", 0);
+	children(m, count);
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		put_type(m, &types[i]);
+	for (size_t i = 0; i < profile->events.len; i++)
+		if (own[i])
+			put_own_type(m, profile, i);
+	begin(m, "region", 2);
+	attribute(m, "locale", "en_US");
+	attribute(m, "gmtOffset", "0");
+	children(m, 0);
+}
+
+#define METADATA_ID 0x7fffffff /* the JDK numbers its own from 1 */
+
+int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool *own, uint64_t ticks)
+{
+	struct metadata m = {0};
+	struct buf body;
+
+	if (intern_init(&m.strings) < 0)
+		return -ENOMEM;
+	buf_init(&m.elements);
+	buf_init(&body);
+	put_elements(&m, profile, own);
+	jfr_put_number(&body, JFR_METADATA);
+	jfr_put_number(&body, ticks);
+	jfr_put_number(&body, 0);
+	jfr_put_number(&body, METADATA_ID);
+	jfr_put_number(&body, m.strings.strings.len);
+	for (uint32_t i = 0; i < m.strings.strings.len; i++)
+		jfr_put_text(&body, intern_text(&m.strings, i));
+	buf_add(&body, m.elements.data, m.elements.len);
+	jfr_put_event(out, &body);
+	m.failed |= out->failed || m.elements.failed;
+	intern_release(&m.strings);
+	buf_release(&m.elements);
+	buf_release(&body);
+	return m.failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* The types that a JFR file describes at the beginning of each chunk. */
+#ifndef OUT_JFR_METADATA_H
+#define OUT_JFR_METADATA_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "profile/profile.h"
+
+/* Numbers of the types. They are free; readers know types by name. */
+enum jfr_type {
+	JFR_T_BOOLEAN = 4,
+	JFR_T_FLOAT = 6,
+	JFR_T_INT = 10,
+	JFR_T_LONG = 11,
+	JFR_T_STRING = 20,
+	JFR_T_CLASS,
+	JFR_T_THREAD,
+	JFR_T_CLASS_LOADER,
+	JFR_T_FRAME_TYPE,
+	JFR_T_THREAD_STATE,
+	JFR_T_STACK_TRACE,
+	JFR_T_STACK_FRAME,
+	JFR_T_METHOD,
+	JFR_T_PACKAGE,
+	JFR_T_SYMBOL,
+	JFR_T_PROCESS,
+	JFR_T_LABEL = 40,
+	JFR_T_CATEGORY,
+	JFR_T_CONTENT_TYPE,
+	JFR_T_TIMESTAMP,
+	JFR_T_TIMESPAN,
+	JFR_T_DATA_AMOUNT,
+	JFR_E_EXECUTION_SAMPLE = 101, /* events from here on */
+	JFR_E_WALL_CLOCK_SAMPLE,
+	JFR_E_ALLOCATION_SAMPLE,
+	JFR_E_WEIGHT,
+	JFR_E_ACTIVE_RECORDING,
+	JFR_E_ACTIVE_SETTING,
+	JFR_E_OS_INFORMATION,
+	JFR_E_CPU_INFORMATION,
+	JFR_E_JVM_INFORMATION,
+	JFR_E_DATA_LOSS,
+	JFR_E_FACT,
+	JFR_E_OWN = 200, /* and the index of the event: duet.Name */
+};
+
+/*
+ * Appends the event that describes all types. `own` tells of each event of the profile whether it has a type duet.Name.
+ * Returns 0 or -ENOMEM.
+ */
+int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool *own, uint64_t ticks);
+
+#endif

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: MIT */
+#include "out/jfr_pools.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "out/jfr_bytes.h"
+#include "out/jfr_metadata.h"
+#include "profile/jfr.h"
+
+/* Threads that have no tid of their own get numbers from here on; a tid is smaller. */
+#define OTHER_THREADS (1u << 30)
+
+/* ---- rows ---- */
+
+/* The id of the row that is known by p->text. *ret_is_new: it is not in the table yet. */
+static uint32_t row_of_text(struct jfr_pools *p, struct jfr_rows *rows, bool *ret_is_new)
+{
+	uint32_t id = p->text.failed ? 0 : intern_bytes(&rows->ids, p->text.data, p->text.len);
+
+	*ret_is_new = id > rows->chunks.len;
+	if (!id || (*ret_is_new && vec_push(&rows->chunks, 0) < 0)) {
+		p->failed = true;
+		return 0;
+	}
+	return id;
+}
+
+static bool is_named(const struct jfr_pools *p, const struct jfr_rows *rows, size_t index)
+{
+	return rows->chunks.items[index] == p->chunk;
+}
+
+/* A character before each text, so that the empty one is a row, too. */
+static uint32_t symbol_of(struct jfr_pools *p, const char *text)
+{
+	bool is_new;
+
+	buf_clear(&p->text);
+	buf_printf(&p->text, "=%s", text);
+	return row_of_text(p, &p->symbols, &is_new);
+}
+
+static void name_row(struct jfr_pools *p, struct jfr_rows *rows, uint32_t id)
+{
+	if (id)
+		rows->chunks.items[id - 1] = p->chunk;
+}
+
+static void name_class(struct jfr_pools *p, uint32_t id)
+{
+	if (!id || is_named(p, &p->classes, id - 1))
+		return;
+	name_row(p, &p->classes, id);
+	name_row(p, &p->symbols, p->class_rows.items[id - 1].name);
+	name_row(p, &p->symbols, p->class_rows.items[id - 1].source);
+}
+
+static void name_method(struct jfr_pools *p, uint32_t id)
+{
+	const struct jfr_method *method;
+
+	if (!id || is_named(p, &p->methods, id - 1))
+		return;
+	method = &p->method_rows.items[id - 1];
+	name_row(p, &p->methods, id);
+	name_class(p, method->class_id);
+	name_row(p, &p->symbols, method->name);
+	name_row(p, &p->symbols, method->descriptor);
+}
+
+/* ---- classes and methods ---- */
+
+static uint32_t class_row(struct jfr_pools *p, const char *name, const char *source)
+{
+	struct jfr_class row = {.name = symbol_of(p, name), .source = symbol_of(p, source)};
+	bool is_new;
+	uint32_t id;
+
+	buf_clear(&p->text);
+	buf_printf(&p->text, "%u %u", row.name, row.source);
+	id = row_of_text(p, &p->classes, &is_new);
+	if (id && is_new && vec_push(&p->class_rows, row) < 0)
+		p->failed = true;
+	return p->failed ? 0 : id;
+}
+
+/* As the JVM writes names: java/lang/String. A dot before a digit is no end of a package. */
+static void with_slashes(struct buf *out, const char *name)
+{
+	for (; *name; name++)
+		buf_add_char(out, *name == '.' && !isdigit((unsigned char)name[1]) ? '/' : *name);
+}
+
+static uint32_t java_class(struct jfr_pools *p, const char *name, const char *source)
+{
+	struct buf slashes;
+	uint32_t id;
+
+	buf_init(&slashes);
+	with_slashes(&slashes, name);
+	id = class_row(p, slashes.data, source);
+	buf_release(&slashes);
+	return id;
+}
+
+/* Appends the JVM's name of the class: "java.lang.String[]" is "[Ljava/lang/String;". */
+static void add_jvm_name(struct buf *out, const char *name)
+{
+	static const struct {
+		const char *name;
+		char letter;
+	} primitives[] = {{"boolean", 'Z'}, {"byte", 'B'}, {"char", 'C'}, {"short", 'S'},
+			  {"int", 'I'}, {"long", 'J'}, {"float", 'F'}, {"double", 'D'}};
+	size_t len = strlen(name);
+	bool is_array = false;
+
+	for (; len > 2 && !memcmp(name + len - 2, "[]", 2); len -= 2, is_array = true)
+		buf_add_char(out, '[');
+	for (size_t i = 0; is_array && i < sizeof(primitives) / sizeof(*primitives); i++)
+		if (strlen(primitives[i].name) == len && !memcmp(primitives[i].name, name, len)) {
+			buf_add_char(out, primitives[i].letter);
+			return;
+		}
+	if (is_array)
+		buf_add_char(out, 'L');
+	for (size_t i = 0; i < len; i++)
+		buf_add_char(out, name[i] == '.' && !isdigit((unsigned char)name[i + 1]) ? '/' : name[i]);
+	if (is_array)
+		buf_add_char(out, ';');
+}
+
+uint32_t jfr_class_of(struct jfr_pools *p, const char *name)
+{
+	struct buf jvm_name;
+	uint32_t id;
+
+	buf_init(&jvm_name);
+	add_jvm_name(&jvm_name, name);
+	id = class_row(p, jvm_name.data, "");
+	buf_release(&jvm_name);
+	name_class(p, id);
+	return id;
+}
+
+static uint32_t method_row(struct jfr_pools *p, const struct jfr_method *row)
+{
+	bool is_new;
+	uint32_t id;
+
+	buf_clear(&p->text);
+	buf_printf(&p->text, "%u %u %u %u", row->class_id, row->name, row->descriptor, row->modifiers);
+	id = row_of_text(p, &p->methods, &is_new);
+	if (id && is_new && vec_push(&p->method_rows, *row) < 0)
+		p->failed = true;
+	return p->failed ? 0 : id;
+}
+
+static const char *descriptor_of(enum frame_kind kind)
+{
+	switch (kind) {
+	case FRAME_KERNEL:
+		return JFR_KERNEL;
+	case FRAME_THREAD:
+		return JFR_THREAD;
+	case FRAME_PROCESS:
+		return JFR_PROCESS;
+	case FRAME_CONTAINER:
+		return JFR_CONTAINER;
+	case FRAME_MARK:
+		return JFR_MARK;
+	case FRAME_CLASS:
+		return JFR_OBJECT;
+	case FRAME_STATE:
+		return JFR_STATE;
+	default:
+		return JFR_NOT_JAVA;
+	}
+}
+
+static uint32_t java_method(struct jfr_pools *p, const struct frame *frame)
+{
+	const struct intern *strings = &p->profile->strings;
+	const char *signature = intern_text(strings, frame->signature);
+	struct jfr_method row = {.modifiers = frame->kind == FRAME_JAVA_NATIVE ? JFR_ACC_NATIVE : 0};
+
+	row.class_id = java_class(p, intern_text(strings, frame->class_name), intern_text(strings, frame->module));
+	row.name = symbol_of(p, intern_text(strings, frame->name));
+	row.descriptor = symbol_of(p, strchr(signature, ')') ? signature : JFR_NOT_JAVA);
+	return method_row(p, &row);
+}
+
+static uint32_t other_method(struct jfr_pools *p, enum frame_kind kind, const char *name, const char *module)
+{
+	struct jfr_method row = {.modifiers = JFR_ACC_NATIVE};
+
+	row.class_id = class_row(p, module, "");
+	row.name = symbol_of(p, name);
+	row.descriptor = symbol_of(p, descriptor_of(kind));
+	return method_row(p, &row);
+}
+
+static uint32_t method_of(struct jfr_pools *p, const struct path_step *step)
+{
+	const struct intern *strings = &p->profile->strings;
+	const struct frame *frame = step->frame;
+	uint32_t *known;
+
+	if (!frame)
+		return other_method(p, FRAME_MARK, p->labels.items[step->label].text, "");
+	known = &p->frame_methods[frame - p->profile->frames.items];
+	if (!*known && frame_kind_is_java(frame->kind))
+		*known = java_method(p, frame);
+	else if (!*known)
+		*known = other_method(p, frame->kind, intern_text(strings, frame->name),
+				      intern_text(strings, frame->module));
+	return *known;
+}
+
+/* ---- stacks ---- */
+
+static enum jfr_frame_type frame_type(const struct frame *frame)
+{
+	switch (frame ? frame->kind : FRAME_MARK) {
+	case FRAME_KERNEL:
+		return JFR_FRAME_KERNEL;
+	case FRAME_JVM:
+		return JFR_FRAME_CPP;
+	case FRAME_COMPILED:
+	case FRAME_JAVA_NATIVE:
+		return JFR_FRAME_COMPILED;
+	case FRAME_INLINED:
+		return JFR_FRAME_INLINED;
+	case FRAME_INTERPRETED:
+		return JFR_FRAME_INTERPRETED;
+	default:
+		return JFR_FRAME_NATIVE;
+	}
+}
+
+static void put_frame(struct jfr_pools *p, const struct path_step *step)
+{
+	const struct frame *frame = step->frame;
+	uint32_t method = method_of(p, step);
+
+	name_method(p, method);
+	jfr_put_number(&p->stacks, method);
+	jfr_put_number(&p->stacks, frame && frame->line > 0 ? (uint32_t)frame->line : 0);
+	jfr_put_number(&p->stacks, frame && frame->bci > 0 ? (uint32_t)frame->bci : 0);
+	jfr_put_number(&p->stacks, frame_type(frame));
+}
+
+uint32_t jfr_stack(struct jfr_pools *p, uint32_t thread, uint32_t node)
+{
+	if (p->stack_chunks[node] == p->chunk)
+		return node + 1;
+	p->stack_chunks[node] = p->chunk;
+	if (path_make(&p->path, thread, node) < 0) {
+		p->failed = true;
+		return 0;
+	}
+	p->stack_count++;
+	jfr_put_number(&p->stacks, node + 1);
+	buf_add_char(&p->stacks, 0); /* not truncated: a mark says so */
+	jfr_put_number(&p->stacks, p->path.depth);
+	for (size_t i = 0; i < p->path.depth; i++)
+		put_frame(p, &p->path.steps.items[i]);
+	return node + 1;
+}
+
+/* ---- threads ---- */
+
+uint32_t jfr_thread(struct jfr_pools *p, uint32_t thread)
+{
+	p->thread_chunks[thread] = p->chunk;
+	return p->thread_ids[thread];
+}
+
+/* The number is the tid, as async-profiler's converter shows it, if no other row has the same. */
+static int number_threads(struct jfr_pools *p)
+{
+	struct map known = {0};
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < p->profile->threads.len; i++) {
+		uint32_t tid = p->profile->threads.items[i].tid;
+		bool is_free = tid && tid < OTHER_THREADS && !map_get(&known, tid, &(uint64_t){0});
+
+		p->thread_ids[i] = is_free ? tid : OTHER_THREADS + i;
+		if (is_free)
+			err = map_put(&known, tid, i);
+	}
+	map_release(&known);
+	return err;
+}
+
+static uint32_t process_of(struct jfr_pools *p, uint32_t index)
+{
+	const struct profile_thread *thread = &p->profile->threads.items[index];
+	bool is_new;
+	uint32_t id;
+
+	buf_clear(&p->text);
+	buf_printf(&p->text, "%u %u %u", thread->pid, thread->process,
+		   p->profile->owners.items[thread->owner].container);
+	id = row_of_text(p, &p->processes, &is_new);
+	if (id && is_new && vec_push(&p->process_threads, index) < 0)
+		p->failed = true;
+	name_row(p, &p->processes, id);
+	return p->failed ? 0 : id;
+}
+
+static void put_thread(struct jfr_pools *p, struct buf *out, uint32_t index)
+{
+	const struct profile_thread *thread = &p->profile->threads.items[index];
+	const char *name = intern_text(&p->profile->strings, thread->name);
+	bool is_virtual = thread->tid == PROFILE_VIRTUAL;
+	bool is_java = is_virtual || p->profile->owners.items[thread->owner].runtime;
+
+	jfr_put_number(out, p->thread_ids[index]);
+	jfr_put_text(out, name);
+	jfr_put_number(out, is_virtual ? 0 : thread->tid);
+	jfr_put_text(out, is_java ? name : NULL);
+	jfr_put_number(out, profile_virtual_id(p->profile, index));
+	buf_add_char(out, is_virtual);
+	jfr_put_number(out, process_of(p, index));
+}
+
+/* ---- the event ---- */
+
+/* The head of a pool, unless it has no row: readers of the JDK fail on an empty one. */
+static bool put_pool(struct buf *out, enum jfr_type type, size_t count, uint32_t *pools)
+{
+	if (!count)
+		return false;
+	jfr_put_number(out, type);
+	jfr_put_number(out, count);
+	(*pools)++;
+	return true;
+}
+
+static size_t count_rows(const struct jfr_pools *p, const struct jfr_rows *rows)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < rows->chunks.len; i++)
+		count += is_named(p, rows, i);
+	return count;
+}
+
+static void put_enums(struct buf *out, uint32_t *pools)
+{
+	static const char *const frame_types[JFR_FRAME_TYPES] = {
+		[JFR_FRAME_INTERPRETED] = "Interpreted", [JFR_FRAME_COMPILED] = "JIT compiled",
+		[JFR_FRAME_INLINED] = "Inlined",	 [JFR_FRAME_NATIVE] = "Native",
+		[JFR_FRAME_CPP] = "C++",		 [JFR_FRAME_KERNEL] = "Kernel",
+		[JFR_FRAME_C1] = "C1 compiled",
+	};
+	static const char *const states[JFR_STATES] = {
+		[JFR_STATE_DEFAULT] = "STATE_DEFAULT",
+		[JFR_STATE_RUNNABLE] = "STATE_RUNNABLE",
+		[JFR_STATE_SLEEPING] = "STATE_SLEEPING",
+	};
+
+	put_pool(out, JFR_T_FRAME_TYPE, JFR_FRAME_TYPES, pools);
+	for (uint32_t i = 0; i < JFR_FRAME_TYPES; i++) {
+		jfr_put_number(out, i);
+		jfr_put_text(out, frame_types[i]);
+	}
+	put_pool(out, JFR_T_THREAD_STATE, JFR_STATES - 1, pools);
+	for (uint32_t i = 1; i < JFR_STATES; i++) {
+		jfr_put_number(out, i);
+		jfr_put_text(out, states[i]);
+	}
+}
+
+static void put_threads(struct jfr_pools *p, struct buf *out, uint32_t *pools)
+{
+	const struct profile *profile = p->profile;
+	size_t count = 0;
+
+	for (size_t i = 0; i < profile->threads.len; i++)
+		count += p->thread_chunks[i] == p->chunk;
+	if (!put_pool(out, JFR_T_THREAD, count, pools))
+		return;
+	for (uint32_t i = 0; i < profile->threads.len; i++)
+		if (p->thread_chunks[i] == p->chunk)
+			put_thread(p, out, i);
+	put_pool(out, JFR_T_PROCESS, count_rows(p, &p->processes), pools);
+	for (uint32_t i = 0; i < p->processes.chunks.len; i++) {
+		const struct profile_thread *thread = &profile->threads.items[p->process_threads.items[i]];
+
+		if (!is_named(p, &p->processes, i))
+			continue;
+		jfr_put_number(out, i + 1);
+		jfr_put_number(out, thread->pid);
+		jfr_put_text(out, intern_text(&profile->strings, thread->process));
+		jfr_put_text(out, intern_text(&profile->strings, profile->owners.items[thread->owner].container));
+	}
+}
+
+static void put_methods(struct jfr_pools *p, struct buf *out, uint32_t *pools)
+{
+	put_pool(out, JFR_T_METHOD, count_rows(p, &p->methods), pools);
+	for (uint32_t i = 0; i < p->method_rows.len; i++) {
+		const struct jfr_method *row = &p->method_rows.items[i];
+
+		if (!is_named(p, &p->methods, i))
+			continue;
+		jfr_put_number(out, i + 1);
+		jfr_put_number(out, row->class_id);
+		jfr_put_number(out, row->name);
+		jfr_put_number(out, row->descriptor);
+		jfr_put_number(out, row->modifiers);
+		buf_add_char(out, 0); /* not hidden */
+	}
+}
+
+static void put_classes(struct jfr_pools *p, struct buf *out, uint32_t *pools)
+{
+	put_pool(out, JFR_T_CLASS, count_rows(p, &p->classes), pools);
+	for (uint32_t i = 0; i < p->class_rows.len; i++) {
+		if (!is_named(p, &p->classes, i))
+			continue;
+		jfr_put_number(out, i + 1);
+		jfr_put_number(out, 0); /* class loader */
+		jfr_put_number(out, p->class_rows.items[i].name);
+		jfr_put_number(out, 0); /* package */
+		jfr_put_number(out, 0); /* modifiers */
+		jfr_put_number(out, p->class_rows.items[i].source);
+	}
+}
+
+static void put_symbols(struct jfr_pools *p, struct buf *out, uint32_t *pools)
+{
+	put_pool(out, JFR_T_SYMBOL, count_rows(p, &p->symbols), pools);
+	for (uint32_t i = 0; i < p->symbols.chunks.len; i++) {
+		if (!is_named(p, &p->symbols, i))
+			continue;
+		jfr_put_number(out, i + 1);
+		jfr_put_text(out, intern_text(&p->symbols.ids, i + 1) + 1);
+	}
+}
+
+void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks)
+{
+	struct buf rows, body;
+	uint32_t pools = 0;
+
+	buf_init(&rows);
+	buf_init(&body);
+	put_enums(&rows, &pools);
+	put_threads(p, &rows, &pools);
+	if (put_pool(&rows, JFR_T_STACK_TRACE, p->stack_count, &pools))
+		buf_add(&rows, p->stacks.data, p->stacks.len);
+	put_methods(p, &rows, &pools);
+	put_classes(p, &rows, &pools);
+	put_symbols(p, &rows, &pools);
+	jfr_put_number(&body, JFR_POOLS);
+	jfr_put_number(&body, ticks);
+	jfr_put_number(&body, 0); /* duration */
+	jfr_put_number(&body, 0); /* there is no earlier event of this type */
+	buf_add_char(&body, 1); /* it is complete */
+	jfr_put_number(&body, pools);
+	buf_add(&body, rows.data, rows.len);
+	jfr_put_event(out, &body);
+	p->failed |= rows.failed || p->stacks.failed || out->failed;
+	buf_release(&rows);
+	buf_release(&body);
+	buf_clear(&p->stacks);
+	p->stack_count = 0;
+	p->chunk++;
+}
+
+/* ---- the whole ---- */
+
+static bool rows_init(struct jfr_rows *rows)
+{
+	return intern_init(&rows->ids) == 0;
+}
+
+static void rows_release(struct jfr_rows *rows)
+{
+	intern_release(&rows->ids);
+	vec_release(&rows->chunks);
+}
+
+int jfr_pools_init(struct jfr_pools *p, const struct profile *profile, const struct writer_options *options)
+{
+	int err;
+
+	*p = (struct jfr_pools){.profile = profile, .chunk = 1};
+	buf_init(&p->stacks);
+	buf_init(&p->text);
+	p->frame_methods = calloc(profile->frames.len + 1, sizeof(*p->frame_methods));
+	p->thread_ids = calloc(profile->threads.len + 1, sizeof(*p->thread_ids));
+	p->thread_chunks = calloc(profile->threads.len + 1, sizeof(*p->thread_chunks));
+	p->stack_chunks = calloc(profile->nodes.len, sizeof(*p->stack_chunks));
+	if (!p->frame_methods || !p->thread_ids || !p->thread_chunks || !p->stack_chunks || !rows_init(&p->symbols) ||
+	    !rows_init(&p->classes) || !rows_init(&p->methods) || !rows_init(&p->processes) ||
+	    path_labels_init(&p->labels) < 0)
+		return -ENOMEM;
+	err = path_maker_init(&p->path, &p->labels, profile, options);
+	return err ? err : number_threads(p);
+}
+
+void jfr_pools_release(struct jfr_pools *p)
+{
+	path_labels_release(&p->labels);
+	path_maker_release(&p->path);
+	rows_release(&p->symbols);
+	rows_release(&p->classes);
+	rows_release(&p->methods);
+	rows_release(&p->processes);
+	vec_release(&p->class_rows);
+	vec_release(&p->method_rows);
+	vec_release(&p->process_threads);
+	free(p->frame_methods);
+	free(p->thread_ids);
+	free(p->thread_chunks);
+	free(p->stack_chunks);
+	buf_release(&p->stacks);
+	buf_release(&p->text);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The constant pools of a JFR file: what events name by number. Numbers stay the same in the whole file, and each chunk
+ * has the rows that its events name.
+ */
+#ifndef OUT_JFR_POOLS_H
+#define OUT_JFR_POOLS_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/intern.h"
+#include "base/vec.h"
+#include "out/path.h"
+#include "profile/profile.h"
+
+/* Numbers of jdk.types.ThreadState. async-profiler's converter takes samples of the first as CPU time. */
+enum jfr_thread_state { JFR_STATE_DEFAULT = 1, JFR_STATE_RUNNABLE, JFR_STATE_SLEEPING, JFR_STATES };
+
+struct jfr_class {
+	uint32_t name, source; /* symbols */
+};
+
+struct jfr_method {
+	uint32_t class_id, name, descriptor;
+	uint32_t modifiers;
+};
+
+/* Rows that are known by a text; id - 1 is their index. */
+struct jfr_rows {
+	struct intern ids;
+	struct vec(uint32_t) chunks; /* the last chunk that names each row */
+};
+
+struct jfr_pools {
+	const struct profile *profile;
+	struct path_labels labels;
+	struct path_maker path;
+	uint32_t chunk; /* from 1 */
+	struct jfr_rows symbols, classes, methods, processes;
+	struct vec(struct jfr_class) class_rows;
+	struct vec(struct jfr_method) method_rows;
+	struct vec(uint32_t) process_threads; /* a thread of each process */
+	uint32_t *frame_methods; /* by index of the frame; 0 = not known yet */
+	uint32_t *thread_ids, *thread_chunks; /* by index of the thread */
+	uint32_t *stack_chunks; /* by node */
+	struct buf stacks; /* the rows of this chunk */
+	uint32_t stack_count;
+	struct buf text;
+	bool failed; /* out of memory */
+};
+
+/* Returns 0 or -ENOMEM; call jfr_pools_release() in both cases. */
+int jfr_pools_init(struct jfr_pools *pools, const struct profile *profile, const struct writer_options *options);
+void jfr_pools_release(struct jfr_pools *pools);
+
+/* The number by which an event names a row, which becomes part of the chunk. 0 is none. */
+uint32_t jfr_thread(struct jfr_pools *pools, uint32_t thread);
+uint32_t jfr_stack(struct jfr_pools *pools, uint32_t thread, uint32_t node);
+uint32_t jfr_class_of(struct jfr_pools *pools, const char *name); /* a name with dots, of a class or an array */
+
+/* Appends the event with all rows of the chunk, and begins the next chunk. */
+void jfr_put_pools(struct jfr_pools *pools, struct buf *out, uint64_t ticks);
+
+#endif

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * JFR files, version 2, with the names and fields of async-profiler's and the JDK's own events, so that their tools
+ * read them. A file is a row of chunks. Each is made in memory, because its size and the place of its constant pools
+ * stand at its beginning.
+ *
+ * Readers count jdk.ExecutionSample and know no weight of it. A sample that stands for several is several events. Where
+ * number and weight of samples do not follow from the events, duet.Weight before them has both.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "out/jfr_bytes.h"
+#include "out/jfr_metadata.h"
+#include "out/jfr_pools.h"
+#include "out/writers.h"
+#include "profile/jfr.h"
+
+#define CHUNK_BYTES (16u << 20) /* of events or of stacks; then the chunk is written */
+#define EVENTS_MAX (1u << 24) /* more samples than that are written with several to an event */
+#define START_TICKS NS_PER_SEC /* a tick is a nanosecond */
+
+/* How the samples of an event are written. */
+enum form { EXECUTION, WALL, ALLOCATION, OWN };
+
+struct jfr {
+	const struct profile *profile;
+	FILE *out;
+	struct jfr_pools pools;
+	bool has_filters;
+	struct map wanted; /* thread << 32 | node -> whether the filters choose it */
+	enum form *forms; /* by event */
+	bool *own;
+	uint64_t per_event; /* samples for which an event stands */
+	struct buf events, body;
+	uint64_t begin_ns, end_ns; /* of the chunk, since the start of the recording */
+	int err;
+};
+
+/* ---- chunks ---- */
+
+static void put_chunk(struct jfr *j)
+{
+	struct buf metadata, pools;
+	struct jfr_header header = {
+		.magic = JFR_MAGIC, .major = htobe16(JFR_MAJOR), .features = htobe32(JFR_COMPRESSED)};
+	uint64_t ticks = START_TICKS + j->begin_ns, metadata_at = sizeof(header) + j->events.len;
+
+	buf_init(&metadata);
+	buf_init(&pools);
+	if (jfr_put_metadata(&metadata, j->profile, j->own, ticks) < 0)
+		j->err = -ENOMEM;
+	jfr_put_pools(&j->pools, &pools, ticks);
+	header.metadata_at = htobe64(metadata_at);
+	header.pools_at = htobe64(metadata_at + metadata.len);
+	header.bytes = htobe64(metadata_at + metadata.len + pools.len);
+	header.start_ns = htobe64(j->profile->start_realtime_ns + j->begin_ns);
+	header.duration_ns = htobe64(j->end_ns - j->begin_ns);
+	header.start_ticks = htobe64(ticks);
+	header.ticks_per_second = htobe64(NS_PER_SEC);
+	if (j->events.failed || j->pools.failed)
+		j->err = -ENOMEM;
+	if (!j->err) {
+		fwrite(&header, sizeof(header), 1, j->out);
+		fwrite(j->events.data, 1, j->events.len, j->out);
+		fwrite(metadata.data, 1, metadata.len, j->out);
+		fwrite(pools.data, 1, pools.len, j->out);
+	}
+	buf_clear(&j->events);
+	j->begin_ns = j->end_ns;
+	buf_release(&metadata);
+	buf_release(&pools);
+}
+
+static void begin_event(struct jfr *j, enum jfr_type type, uint64_t ns)
+{
+	buf_clear(&j->body);
+	jfr_put_number(&j->body, type);
+	jfr_put_number(&j->body, START_TICKS + ns);
+}
+
+static void end_event(struct jfr *j)
+{
+	jfr_put_event(&j->events, &j->body);
+}
+
+/* ---- samples ---- */
+
+/* Whether -I and -X choose the sample. */
+static bool is_wanted(struct jfr *j, const struct profile_sample *sample)
+{
+	uint64_t key = (uint64_t)sample->thread << 32 | sample->node, known;
+	int wanted;
+
+	if (!j->has_filters)
+		return true;
+	if (map_get(&j->wanted, key, &known))
+		return known;
+	wanted = path_make(&j->pools.path, sample->thread, sample->node);
+	if (wanted < 0 || map_put(&j->wanted, key, wanted > 0) < 0)
+		j->err = -ENOMEM;
+	return wanted > 0;
+}
+
+static uint64_t ns_of(const struct jfr *j, const struct profile_sample *sample)
+{
+	return sample->time_ns > j->profile->start_ns ? sample->time_ns - j->profile->start_ns : 0;
+}
+
+static const struct frame *leaf_of(const struct jfr *j, uint32_t node)
+{
+	return node ? &j->profile->frames.items[j->profile->nodes.items[node].frame] : NULL;
+}
+
+/* At least one event, so that each stack stays visible. */
+static uint64_t events_of(const struct jfr *j, const struct profile_sample *sample)
+{
+	uint64_t events = sample->count / j->per_event;
+
+	return events ? events : 1;
+}
+
+/* What follows from `events` events is not written. */
+static void put_weight(struct jfr *j, const struct profile_sample *sample, uint64_t events, uint64_t weight)
+{
+	if (events == sample->count && weight == sample->weight)
+		return;
+	begin_event(j, JFR_E_WEIGHT, ns_of(j, sample));
+	jfr_put_number(&j->body, events);
+	jfr_put_number(&j->body, sample->count);
+	jfr_put_number(&j->body, sample->weight);
+	end_event(j);
+}
+
+static void put_executions(struct jfr *j, const struct profile_sample *sample)
+{
+	const struct profile_event *event = &j->profile->events.items[sample->event];
+	uint64_t events = events_of(j, sample);
+	uint64_t each = event->interval || event->unit != PROFILE_COUNT ? event->interval : 1;
+
+	put_weight(j, sample, events, events * each);
+	begin_event(j, JFR_E_EXECUTION_SAMPLE, ns_of(j, sample));
+	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
+	jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
+	jfr_put_number(&j->body, JFR_STATE_DEFAULT);
+	for (uint64_t i = 0; i < events; i++)
+		end_event(j);
+}
+
+/* A thread that waits for a CPU, or has one, is runnable. */
+static enum jfr_thread_state state_of(const struct jfr *j, uint32_t node)
+{
+	const struct frame *leaf = leaf_of(j, node);
+	const char *name = leaf ? intern_text(&j->profile->strings, leaf->name) : "";
+
+	if (leaf && leaf->kind == FRAME_STATE && (!strcmp(name, "[runnable]") || !strcmp(name, "[running]")))
+		return JFR_STATE_RUNNABLE;
+	return JFR_STATE_SLEEPING;
+}
+
+static void put_wall(struct jfr *j, const struct profile_sample *sample)
+{
+	begin_event(j, JFR_E_WALL_CLOCK_SAMPLE, ns_of(j, sample));
+	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
+	jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
+	jfr_put_number(&j->body, state_of(j, sample->node));
+	jfr_put_number(&j->body, sample->count);
+	jfr_put_number(&j->body, sample->weight);
+	end_event(j);
+}
+
+/* The class is a field of the event, and not a frame. */
+static void put_allocations(struct jfr *j, const struct profile_sample *sample)
+{
+	uint64_t events = events_of(j, sample), rest = sample->weight;
+	const struct frame *leaf = leaf_of(j, sample->node);
+	uint32_t node = sample->node, thread = jfr_thread(&j->pools, sample->thread), class_id = 0, stack;
+
+	if (leaf && leaf->kind == FRAME_CLASS) {
+		node = j->profile->nodes.items[node].parent;
+		class_id = jfr_class_of(&j->pools, intern_text(&j->profile->strings, leaf->name));
+	}
+	stack = node || !class_id ? jfr_stack(&j->pools, sample->thread, node) : 0;
+	put_weight(j, sample, events, sample->weight);
+	for (uint64_t i = 0; i < events; i++) {
+		uint64_t weight = rest / (events - i);
+
+		begin_event(j, JFR_E_ALLOCATION_SAMPLE, ns_of(j, sample));
+		jfr_put_number(&j->body, thread);
+		jfr_put_number(&j->body, stack);
+		jfr_put_number(&j->body, class_id);
+		jfr_put_number(&j->body, weight);
+		end_event(j);
+		rest -= weight;
+	}
+}
+
+static void put_own(struct jfr *j, const struct profile_sample *sample)
+{
+	begin_event(j, (enum jfr_type)(JFR_E_OWN + sample->event), ns_of(j, sample));
+	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
+	jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
+	jfr_put_number(&j->body, sample->count);
+	jfr_put_number(&j->body, sample->weight);
+	end_event(j);
+}
+
+static int put_sample(void *context, const struct profile_sample *sample)
+{
+	static void (*const put[])(struct jfr *, const struct profile_sample *) = {
+		[EXECUTION] = put_executions,
+		[WALL] = put_wall,
+		[ALLOCATION] = put_allocations,
+		[OWN] = put_own,
+	};
+	struct jfr *j = context;
+
+	if (!is_wanted(j, sample))
+		return j->err;
+	if (ns_of(j, sample) > j->end_ns)
+		j->end_ns = ns_of(j, sample);
+	put[j->forms[sample->event]](j, sample);
+	if (j->events.len >= CHUNK_BYTES || j->pools.stacks.len >= CHUNK_BYTES)
+		put_chunk(j);
+	return j->err;
+}
+
+/* ---- forms ---- */
+
+static bool is_event(const struct profile *profile, size_t event, const char *name, enum profile_unit unit)
+{
+	const struct profile_event *row = &profile->events.items[event];
+
+	return row->unit == unit && !strcmp(intern_text(&profile->strings, row->name), name);
+}
+
+static enum form form_of(const struct profile *profile, size_t event)
+{
+	if (is_event(profile, event, "alloc", PROFILE_BYTES))
+		return ALLOCATION;
+	if (is_event(profile, event, "offcpu", PROFILE_NS) || is_event(profile, event, "wall", PROFILE_NS))
+		return WALL;
+	return OWN;
+}
+
+/* ExecutionSample is the event cpu, else the first that has no other type, as async-profiler does. */
+static void choose_forms(struct jfr *j)
+{
+	size_t execution = SIZE_MAX;
+	bool has_wall = false;
+
+	for (size_t i = 0; i < j->profile->events.len; i++) {
+		j->forms[i] = form_of(j->profile, i);
+		if (j->forms[i] == WALL && has_wall)
+			j->forms[i] = OWN;
+		has_wall |= j->forms[i] == WALL;
+		if (j->forms[i] == OWN && (execution == SIZE_MAX || is_event(j->profile, i, "cpu", PROFILE_NS)))
+			execution = i;
+	}
+	if (execution != SIZE_MAX)
+		j->forms[execution] = EXECUTION;
+	for (size_t i = 0; i < j->profile->events.len; i++)
+		j->own[i] = j->forms[i] == OWN;
+}
+
+static enum jfr_type type_of(const struct jfr *j, size_t event)
+{
+	static const enum jfr_type types[] = {
+		[EXECUTION] = JFR_E_EXECUTION_SAMPLE,
+		[WALL] = JFR_E_WALL_CLOCK_SAMPLE,
+		[ALLOCATION] = JFR_E_ALLOCATION_SAMPLE,
+	};
+
+	return j->forms[event] == OWN ? (enum jfr_type)(JFR_E_OWN + event) : types[j->forms[event]];
+}
+
+static int count_samples(void *context, const struct profile_sample *sample)
+{
+	*(uint64_t *)context += sample->count;
+	return 0;
+}
+
+/* ---- what the recording was ---- */
+
+static const char *text_of(const struct jfr *j, uint32_t text)
+{
+	return text ? intern_text(&j->profile->strings, text) : NULL;
+}
+
+static void put_recording(struct jfr *j)
+{
+	const struct profile *profile = j->profile;
+	const char *version = text_of(j, profile->host.version);
+	struct buf name;
+
+	buf_init(&name);
+	buf_printf(&name, "duet %s", version ? version : "");
+	begin_event(j, JFR_E_ACTIVE_RECORDING, 0);
+	jfr_put_number(&j->body, 1);
+	jfr_put_text(&j->body, name.data);
+	jfr_put_text(&j->body, NULL);
+	jfr_put_number(&j->body, 0); /* no largest age */
+	jfr_put_number(&j->body, 0); /* no largest size */
+	jfr_put_number(&j->body, profile->start_realtime_ns / NS_PER_MS);
+	jfr_put_number(&j->body, (profile->end_ns - profile->start_ns) / NS_PER_MS);
+	end_event(j);
+	buf_release(&name);
+}
+
+static void put_setting(struct jfr *j, enum jfr_type type, const char *name, const char *value)
+{
+	begin_event(j, JFR_E_ACTIVE_SETTING, 0);
+	jfr_put_number(&j->body, type);
+	jfr_put_text(&j->body, name);
+	jfr_put_text(&j->body, value);
+	end_event(j);
+}
+
+static void put_number_setting(struct jfr *j, enum jfr_type type, const char *name, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	put_setting(j, type, name, text);
+}
+
+/*
+ * async-profiler's converter needs "interval" before the first sample, and "wall" before the first WallClockSample. The
+ * name of an event is the last of its settings: the reader then knows the others.
+ */
+static void put_settings(struct jfr *j)
+{
+	static const char *const units[PROFILE_UNIT_MAX] = {"ns", "count", "bytes"};
+	const struct profile *profile = j->profile;
+
+	if (profile->processes != PROFILE_IF_SEVERAL)
+		put_setting(j, JFR_E_ACTIVE_RECORDING, JFR_SETTING_PROCESSES,
+			    profile->processes == PROFILE_ALWAYS ? "always" : "never");
+	for (size_t i = 0; i < profile->events.len; i++) {
+		const struct profile_event *event = &profile->events.items[i];
+		enum jfr_type type = type_of(j, i);
+
+		put_setting(j, type, JFR_SETTING_UNIT, units[event->unit]);
+		put_number_setting(j, type, j->forms[i] == WALL ? "wall" : JFR_SETTING_INTERVAL, event->interval);
+		put_setting(j, type, JFR_SETTING_EVENT, intern_text(&profile->strings, event->name));
+	}
+}
+
+static void put_host(struct jfr *j)
+{
+	const struct profile_host *host = &j->profile->host;
+	const char *const parts[] = {text_of(j, host->os_name), text_of(j, host->os_release),
+				     text_of(j, host->kernel_release), text_of(j, host->kernel_version),
+				     text_of(j, host->machine)};
+	struct buf system;
+
+	buf_init(&system);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (parts[i])
+			buf_printf(&system, "%s%s", system.len ? " " : "", parts[i]);
+	if (system.len) {
+		begin_event(j, JFR_E_OS_INFORMATION, 0);
+		jfr_put_text(&j->body, system.data);
+		end_event(j);
+	}
+	if (host->processors) {
+		begin_event(j, JFR_E_CPU_INFORMATION, 0);
+		jfr_put_text(&j->body, text_of(j, host->cpu_model));
+		jfr_put_text(&j->body, text_of(j, host->cpu_flags));
+		jfr_put_number(&j->body, 0); /* sockets and cores are not known */
+		jfr_put_number(&j->body, 0);
+		jfr_put_number(&j->body, host->processors);
+		end_event(j);
+	}
+	buf_release(&system);
+}
+
+/* Since 1970; 0 = not known. */
+static uint64_t start_of_process_ms(const struct profile_host *host, const struct profile_owner *owner)
+{
+	uint64_t boot_ms = (host->spawned_realtime_ns - host->spawned_boot_ns) / NS_PER_MS;
+
+	return owner->start_ticks && host->spawned_boot_ns ? boot_ms + owner->start_ticks * 10 : 0;
+}
+
+/* "OpenJDK 64-Bit Server VM 17.0.15+6" */
+static void put_jvm(struct jfr *j, const struct profile_owner *owner)
+{
+	const char *runtime = intern_text(&j->profile->strings, owner->runtime), *space = strrchr(runtime, ' ');
+	struct buf name;
+
+	buf_init(&name);
+	buf_add(&name, runtime, space ? (size_t)(space - runtime) : strlen(runtime));
+	begin_event(j, JFR_E_JVM_INFORMATION, 0);
+	jfr_put_text(&j->body, name.data);
+	jfr_put_text(&j->body, space ? space + 1 : NULL);
+	jfr_put_text(&j->body, text_of(j, owner->vm_flags));
+	jfr_put_text(&j->body, NULL);
+	jfr_put_text(&j->body, text_of(j, owner->application));
+	jfr_put_number(&j->body, start_of_process_ms(&j->profile->host, owner));
+	jfr_put_number(&j->body, owner->pid);
+	end_event(j);
+	buf_release(&name);
+}
+
+/* A process that was moved to another cgroup has a row for each. */
+static void put_jvms(struct jfr *j)
+{
+	const struct profile_owner *owners = j->profile->owners.items;
+
+	for (size_t i = 1; i < j->profile->owners.len; i++) {
+		bool is_known = !owners[i].runtime;
+
+		for (size_t other = 1; !is_known && other < i; other++)
+			is_known = owners[other].runtime && owners[other].pid == owners[i].pid &&
+				   owners[other].start_ticks == owners[i].start_ticks;
+		if (!is_known)
+			put_jvm(j, &owners[i]);
+	}
+}
+
+static void put_report(struct jfr *j)
+{
+	const struct profile *profile = j->profile;
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < profile->facts.len; i++) {
+		begin_event(j, JFR_E_FACT, 0);
+		jfr_put_text(&j->body, intern_text(&profile->strings, profile->facts.items[i].key));
+		jfr_put_text(&j->body, intern_text(&profile->strings, profile->facts.items[i].value));
+		end_event(j);
+	}
+	for (size_t i = 0; i < profile->losses.len; i++) {
+		total += profile->losses.items[i].count;
+		begin_event(j, JFR_E_DATA_LOSS, 0);
+		jfr_put_number(&j->body, profile->losses.items[i].count);
+		jfr_put_number(&j->body, total);
+		jfr_put_text(&j->body, intern_text(&profile->strings, profile->losses.items[i].text));
+		end_event(j);
+	}
+}
+
+/* ---- the whole file ---- */
+
+static int jfr_init(struct jfr *j, const struct writer_options *options)
+{
+	uint64_t samples = 0;
+	int err = timeline_each(&j->profile->samples, count_samples, &samples);
+
+	buf_init(&j->events);
+	buf_init(&j->body);
+	j->has_filters = options->include.len || options->exclude.len;
+	j->per_event = 1 + samples / EVENTS_MAX;
+	j->forms = calloc(j->profile->events.len + 1, sizeof(*j->forms));
+	j->own = calloc(j->profile->events.len + 1, sizeof(*j->own));
+	if (!j->forms || !j->own)
+		return -ENOMEM;
+	choose_forms(j);
+	return err ? err : jfr_pools_init(&j->pools, j->profile, options);
+}
+
+static void jfr_release(struct jfr *j)
+{
+	jfr_pools_release(&j->pools);
+	map_release(&j->wanted);
+	free(j->forms);
+	free(j->own);
+	buf_release(&j->events);
+	buf_release(&j->body);
+}
+
+static int put_all(struct jfr *j)
+{
+	const struct profile *profile = j->profile;
+	int err;
+
+	put_recording(j);
+	put_settings(j);
+	put_host(j);
+	put_jvms(j);
+	put_report(j);
+	err = timeline_each(&profile->samples, put_sample, j);
+	if (err)
+		return err;
+	if (profile->end_ns - profile->start_ns > j->end_ns)
+		j->end_ns = profile->end_ns - profile->start_ns;
+	put_chunk(j);
+	return j->err ? j->err : writer_finish(j->out);
+}
+
+static int jfr_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	struct jfr j = {.profile = profile, .out = out};
+	struct writer_options ours = *options;
+	int err;
+
+	ours.reverse = false;
+	err = jfr_init(&j, &ours);
+	if (!err)
+		err = put_all(&j);
+	jfr_release(&j);
+	return err;
+}
+
+const struct writer writer_jfr = {
+	.name = "jfr",
+	.extensions = "jfr",
+	.help = "Java Flight Recorder's format, for jfr, JDK Mission Control and async-profiler's converter",
+	.has_all_events = true,
+	.write = jfr_write,
+};

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* What the writer and the reader of JFR files (version 2) both know. */
+#ifndef PROFILE_JFR_H
+#define PROFILE_JFR_H
+
+#include <stdint.h>
+
+#define JFR_MAGIC "FLR" /* with its NUL */
+
+/* Begins each chunk. Numbers are big-endian, and offsets are from the beginning of the chunk. */
+struct jfr_header {
+	char magic[4];
+	uint16_t major, minor;
+	uint64_t bytes; /* of the whole chunk */
+	uint64_t pools_at; /* the last event of type JFR_POOLS */
+	uint64_t metadata_at;
+	uint64_t start_ns; /* since 1970 */
+	uint64_t duration_ns;
+	uint64_t start_ticks; /* the ticks at start_ns */
+	uint64_t ticks_per_second;
+	uint32_t features;
+} __attribute__((packed));
+
+#define JFR_MAJOR 2
+#define JFR_COMPRESSED 1 /* of features: integers have a variable length */
+
+/* Types of events that are not described by the metadata. */
+enum { JFR_METADATA = 0, JFR_POOLS = 1 };
+
+/* First byte of a string. */
+enum jfr_encoding { JFR_NULL, JFR_EMPTY, JFR_OF_POOL, JFR_UTF8, JFR_CHARS, JFR_LATIN1 };
+
+/* Numbers of jdk.types.FrameType. async-profiler has the same, and its converter knows them by number. */
+enum jfr_frame_type {
+	JFR_FRAME_INTERPRETED,
+	JFR_FRAME_COMPILED,
+	JFR_FRAME_INLINED,
+	JFR_FRAME_NATIVE,
+	JFR_FRAME_CPP,
+	JFR_FRAME_KERNEL,
+	JFR_FRAME_C1,
+	JFR_FRAME_TYPES
+};
+
+#define JFR_ACC_NATIVE 0x100 /* of a method's modifiers */
+/* Descriptor of what is no Java method, as async-profiler writes it: of native code, and of the kernel's. */
+#define JFR_NOT_JAVA "()L;"
+#define JFR_KERNEL "(Lk;)L;"
+/* duet's, of frames that are no code. */
+#define JFR_MARK "(Lmark;)L;"
+#define JFR_STATE "(Lstate;)L;"
+#define JFR_THREAD "(Lthread;)L;"
+#define JFR_PROCESS "(Lprocess;)L;"
+#define JFR_CONTAINER "(Lcontainer;)L;"
+#define JFR_OBJECT "(Lclass;)L;" /* where no field of the event has the class */
+
+/* duet's types. */
+#define JFR_TYPE_PROCESS "duet.types.Process"
+#define JFR_TYPE_WEIGHT "duet.Weight"
+#define JFR_TYPE_FACT "duet.Fact"
+/* Before an event's name, as in duet.PageFaults: samples for which the JDK has no type. */
+#define JFR_TYPE_OWN "duet."
+
+/* Names of jdk.ActiveSetting. */
+#define JFR_SETTING_EVENT "event"
+#define JFR_SETTING_INTERVAL "interval"
+#define JFR_SETTING_UNIT "unit"
+#define JFR_SETTING_PROCESSES "processes"
+
+#endif
