@@ -10,7 +10,7 @@
 #include "fuzz.h"
 #include "out/writer.h"
 #include "profile/profile.h"
-#include "read_pprof.h"
+#include "read_back.h"
 
 #define FRAMES 12
 
@@ -152,7 +152,7 @@ static void check_pprof(const struct profile *profile, const struct writer_optio
 
 	FUZZ_CHECK(out && !writer_by_name("pprof")->write(profile, options, out));
 	fclose(out);
-	FUZZ_CHECK(!read_pprof(&read, file, len));
+	FUZZ_CHECK(!fuzz_read(&reader_pprof, &read, file, len));
 	free(write_as("text", &read, options));
 	free(write_as("collapsed", &read, options));
 	profile_release(&read);

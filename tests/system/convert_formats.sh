@@ -47,6 +47,15 @@ case_pprof_round_trip() {
 	expect_same "$here/plain.collapsed" "$here/want.collapsed"
 }
 
+case_jfr_round_trip() {
+	record_mixed
+	round_trip jfr
+	cat "$here/a.jfr" "$here/a.jfr" >"$here/two.jfr" # chunks of two recordings
+	convert -e cpu "$here/two.jfr" "$here/two.collapsed"
+	convert -e cpu "$here/a.duet" "$here/a.duet" "$here/want.collapsed"
+	expect_same "$here/two.collapsed" "$here/want.collapsed"
+}
+
 # How many events of this type `jfr summary` counts.
 count_of() { # FILE TYPE
 	"$jdk/bin/jfr" summary "$1" 2>"$here/why" >"$here/summary" || fail "jfr summary: $(cat "$here/why")"
@@ -79,6 +88,19 @@ jdk_case_jfr_for_the_jdk() {
 		fail "jfr print: $(cat "$here/why")"
 	expect_contains "$here/json" '"jvmName": ".*VM"'
 	! "$jdk/bin/jfr" view 2>/dev/null | grep -q hot-methods || compare_hot_methods
+}
+
+# Recordings of the JDK: duet counts what jfr counts, and knows its stacks.
+jdk_case_jfr_of_the_jdk() {
+	need_jdk 11 "the flight recorder"
+	timeout 6 "$jdk/bin/java" -XX:StartFlightRecording=filename="$here/jdk.jfr",settings=profile \
+		-cp "$DUET_BUILD/workloads" shop.Demo >"$here/log" 2>&1
+	convert "$here/jdk.jfr" "$here/jdk.duet"
+	convert -e cpu "$here/jdk.duet" "$here/jdk.collapsed"
+	expect "ExecutionSample" "$(total "$here/jdk.collapsed")" == "$(count_of "$here/jdk.jfr" jdk.ExecutionSample)"
+	expect_share "in the workload's threads" "$(matching "$here/jdk.collapsed" ';shop/Worker[.]run;')" '>' 50
+	convert -e sleep "$here/jdk.duet" "$here/sleep.collapsed"
+	expect "ThreadSleep" "$(total "$here/sleep.collapsed")" == "$(count_of "$here/jdk.jfr" jdk.ThreadSleep)"
 }
 
 # Go's own reader finds the same sums for each function as collapsed stacks have.

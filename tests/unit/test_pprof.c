@@ -1,70 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* pprof files, written and read; gzip. */
-#include "fixtures/profiles.h"
+#include "fixtures/read_back.h"
 
 #include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "in/inflate.h"
-#include "in/reader.h"
 #include "profile/pprof.h"
-
-static int open_bytes(struct reader_source *source, const void *bytes, size_t len)
-{
-	int fd = memfd_create("pprof", MFD_CLOEXEC), err;
-	char path[32];
-	struct buf why;
-
-	buf_init(&why);
-	assert_int_equal(write(fd, bytes, len), len);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	err = reader_open(source, path, &why);
-	buf_release(&why);
-	close(fd);
-	return err;
-}
-
-static int read_bytes(struct profile *profile, const void *bytes, size_t len, struct buf *why)
-{
-	struct reader_source source;
-	int err;
-
-	assert_int_equal(profile_init(profile), 0);
-	assert_int_equal(open_bytes(&source, bytes, len), 0);
-	err = reader_read(&source, profile, why);
-	reader_close(&source);
-	return err;
-}
-
-static char *write_pprof(const struct profile *profile, size_t *ret_len)
-{
-	struct writer_options options;
-	char *bytes = NULL;
-	FILE *out = open_memstream(&bytes, ret_len);
-
-	assert_non_null(out);
-	writer_options_default(&options);
-	assert_int_equal(writer_by_path("a.b/x.pb.gz")->write(profile, &options, out), 0);
-	fclose(out);
-	return bytes;
-}
-
-static void assert_same_stacks(const struct profile *a, const struct profile *b, const struct writer_options *options)
-{
-	char *first = written("collapsed", a, options), *second = written("collapsed", b, options);
-
-	assert_string_equal(first, second);
-	free(first);
-	free(second);
-}
 
 /* Every kind of frame, hostile names, threads, weights, losses and facts. */
 static void round_trip_keeps_all_but_times(void **state)
 {
 	struct profile first, second;
-	struct writer_options options;
 	struct buf why;
 	size_t len;
 	char *file;
@@ -75,15 +22,9 @@ static void round_trip_keeps_all_but_times(void **state)
 	first.processes = PROFILE_ALWAYS;
 	first.start_realtime_ns = 1700000000 * (1000 * MS);
 	first.end_ns = first.start_ns + 5 * MS;
-	file = write_pprof(&first, &len);
+	file = written_file("pprof", &first, &len);
 	assert_int_equal(read_bytes(&second, file, len, &why), 0);
-	writer_options_default(&options);
-	assert_same_stacks(&first, &second, &options);
-	options.style = (struct frame_style){.signatures = true, .annotate = true, .libraries = true, .lines = true};
-	options.threads = options.processes = options.total = true;
-	assert_same_stacks(&first, &second, &options);
-	assert_int_equal(writer_groups_parse(options.by, "container"), 0);
-	assert_same_stacks(&first, &second, &options);
+	assert_same_in_all_styles(&first, &second);
 	assert_int_equal(second.processes, PROFILE_ALWAYS);
 	assert_int_equal(second.losses.len, 1);
 	assert_int_equal(second.losses.items[0].count, 7);

@@ -9,6 +9,7 @@
 
 const struct reader *const readers[] = {
 	&reader_duet,
+	&reader_jfr,
 	&reader_pprof,
 	&reader_collapsed,
 	NULL,

@@ -7,6 +7,7 @@
 
 extern const struct reader reader_collapsed;
 extern const struct reader reader_duet;
+extern const struct reader reader_jfr;
 extern const struct reader reader_pprof;
 
 #endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* JFR files, written and read. */
+#include "fixtures/read_back.h"
+
+#include <endian.h>
+#include <errno.h>
+
+#include "in/jfr_bytes.h"
+#include "out/jfr_bytes.h"
+#include "profile/jfr.h"
+
+static void add(struct profile *p, const char *event, uint32_t thread, uint32_t count, uint64_t weight,
+		const uint32_t *frames, uint32_t depth)
+{
+	const struct profile_sample sample = {
+		.time_ns = p->start_ns + p->samples.len * MS,
+		.weight = weight,
+		.thread = thread,
+		.node = profile_stack(p, frames, depth),
+		.count = count,
+		.event = profile_event(p, event, PROFILE_COUNT, 0),
+	};
+
+	assert_int_equal(profile_add(p, &sample), 0);
+}
+
+/* CPU time of all kinds of frames, and each other form in which events are written. */
+static void profile_of_events(struct profile *p)
+{
+	uint32_t run, wait, object, array, thread, two;
+
+	profile_of_everything(p);
+	p->processes = PROFILE_ALWAYS;
+	p->start_realtime_ns = 1700000000 * (1000 * MS);
+	p->end_ns = p->start_ns + 5000 * MS;
+	(void)profile_event(p, "offcpu", PROFILE_NS, 10 * MS);
+	(void)profile_event(p, "alloc", PROFILE_BYTES, 512 << 10);
+	(void)profile_event(p, "page-faults", PROFILE_COUNT, 1);
+	(void)profile_event(p, "9/weight", PROFILE_BYTES, 0);
+	thread = profile_virtual_thread(p, 100, 5, "alone", "java", owner_of(p, 100, "prod/pod-1/app"));
+	two = profile_thread(p, 300, 101, "main", "java", 0); /* another process, the same tid */
+	run = java_frame(p, FRAME_COMPILED, "com.acme.Main", "run", "()V", 10);
+	wait = frame_of(p, FRAME_STATE, "[futex]", "");
+	object = frame_of(p, FRAME_CLASS, "java.lang.String", "");
+	array = frame_of(p, FRAME_CLASS, "java.lang.String[][]", "");
+	add(p, "offcpu", thread, 3, 77 * MS, (uint32_t[]){run, wait}, 2);
+	add(p, "offcpu", two, 1, 1, (uint32_t[]){run}, 1);
+	add(p, "alloc", two, 5, 1003, (uint32_t[]){run, object}, 2);
+	add(p, "alloc", two, 1, 524288, (uint32_t[]){array}, 1);
+	add(p, "alloc", thread, 1, 16, (uint32_t[]){run}, 1);
+	add(p, "page-faults", two, 4, 4, (uint32_t[]){run}, 1);
+	add(p, "9/weight", two, 1, 1ull << 40, (uint32_t[]){run, run, run}, 3);
+	add(p, "cpu", thread, 7, 70 * MS, (uint32_t[]){run}, 1);
+	add(p, "cpu", thread, 2, 5, (uint32_t[]){run}, 1);
+}
+
+static int sum_times(void *context, const struct profile_sample *sample)
+{
+	*(uint64_t *)context += sample->time_ns;
+	return 0;
+}
+
+static void round_trip_keeps_all(void **state)
+{
+	struct profile first, second;
+	uint64_t times = 0;
+	struct buf why;
+	size_t len;
+	char *file;
+
+	(void)state;
+	buf_init(&why);
+	profile_of_events(&first);
+	file = written_file("jfr", &first, &len);
+	assert_int_equal(read_bytes(&second, file, len, &why), 0);
+	assert_string_equal(why.data, "");
+	assert_int_equal(second.events.len, first.events.len);
+	for (size_t i = 0; i < first.events.len; i++) {
+		const struct profile_event *a = &first.events.items[i], *b = &second.events.items[i];
+
+		assert_string_equal(intern_text(&first.strings, a->name), intern_text(&second.strings, b->name));
+		assert_int_equal(a->unit, b->unit);
+		assert_int_equal(a->interval, b->interval);
+	}
+	assert_same_in_all_styles(&first, &second);
+	assert_int_equal(second.processes, PROFILE_ALWAYS);
+	assert_int_equal(second.losses.len, 1);
+	assert_int_equal(second.losses.items[0].count, 7);
+	assert_int_equal(second.facts.len, 2);
+	assert_int_equal(second.start_ns, first.start_realtime_ns);
+	assert_int_equal(second.end_ns - second.start_ns, 5000 * MS);
+	assert_int_equal(timeline_each(&second.samples, sum_times, &times), 0);
+	assert_true(times > second.samples.len * second.start_ns); /* each has its own */
+	profile_release(&first);
+	profile_release(&second);
+	buf_release(&why);
+	free(file);
+}
+
+/* Cut anywhere, or with a damaged byte, it is refused or read in part, and never without a word when cut. */
+static void cut_and_damaged(void **state)
+{
+	struct profile first, second;
+	struct buf why, two;
+	size_t len;
+	char *file;
+
+	(void)state;
+	buf_init(&why);
+	buf_init(&two);
+	profile_of_events(&first);
+	file = written_file("jfr", &first, &len);
+	for (size_t cut = 4; cut < len; cut += cut < 100 ? 1 : 97) {
+		buf_clear(&why);
+		assert_int_equal(read_bytes(&second, file, cut, &why), -EINVAL);
+		assert_non_null(strstr(why.data, "the recording was not finished"));
+		profile_release(&second);
+	}
+	for (size_t at = sizeof(struct jfr_header); at < len; at += 7) {
+		buf_clear(&why);
+		file[at] ^= 0x55;
+		assert_true(!read_bytes(&second, file, len, &why) || why.len);
+		file[at] ^= 0x55;
+		profile_release(&second);
+	}
+
+	/* The first of two chunks is read. */
+	buf_add(&two, file, len);
+	buf_add(&two, file, len - 1);
+	buf_clear(&why);
+	assert_int_equal(read_bytes(&second, two.data, two.len, &why), 0);
+	assert_string_equal(why.data, "the file ends in a chunk, which is left out");
+	assert_same_in_all_styles(&first, &second);
+	profile_release(&second);
+	profile_release(&first);
+	buf_release(&why);
+	buf_release(&two);
+	free(file);
+}
+
+/* A file with one number of its header changed. */
+static void refused(void (*change)(struct jfr_header *), const char *cause)
+{
+	struct profile first, second;
+	struct buf why;
+	size_t len;
+	char *file;
+
+	buf_init(&why);
+	profile_of_everything(&first);
+	file = written_file("jfr", &first, &len);
+	change((struct jfr_header *)file);
+	assert_true(read_bytes(&second, file, len, &why) < 0);
+	assert_non_null(strstr(why.data, cause));
+	profile_release(&first);
+	profile_release(&second);
+	buf_release(&why);
+	free(file);
+}
+
+static void version_1(struct jfr_header *header)
+{
+	header->major = htobe16(1);
+}
+
+static void not_compressed(struct jfr_header *header)
+{
+	header->features = 0;
+}
+
+static void no_ticks(struct jfr_header *header)
+{
+	header->ticks_per_second = 0;
+}
+
+static void metadata_elsewhere(struct jfr_header *header)
+{
+	header->metadata_at = htobe64(sizeof(*header));
+}
+
+static void too_large(struct jfr_header *header)
+{
+	header->bytes = htobe64(1ull << 40);
+}
+
+static void too_short(struct jfr_header *header)
+{
+	header->bytes = htobe64(be64toh(header->pools_at) + 9);
+}
+
+static void refuses_what_does_not_fit(void **state)
+{
+	(void)state;
+	refused(version_1, "JFR of version 1: duet reads version 2");
+	refused(not_compressed, "its integers are not compressed");
+	refused(no_ticks, "a chunk has no ticks");
+	refused(metadata_elsewhere, "the description of its types, at byte 68 of a chunk, is damaged");
+	refused(too_large, "a chunk has more than 1024 MB");
+	refused(too_short, "is damaged");
+}
+
+static void assert_number(uint64_t number, size_t bytes)
+{
+	struct jfr_cursor cursor = {0};
+	struct buf out;
+
+	buf_init(&out);
+	jfr_put_number(&out, number);
+	assert_int_equal(out.len, bytes);
+	cursor.bytes = (const unsigned char *)out.data;
+	cursor.end = out.len;
+	assert_true(jfr_number(&cursor) == number && !cursor.failed && cursor.at == bytes);
+	cursor.at = 0;
+	cursor.end--;
+	assert_true(jfr_number(&cursor) == 0 && cursor.failed);
+	buf_release(&out);
+}
+
+static void numbers(void **state)
+{
+	(void)state;
+	assert_number(0, 1);
+	assert_number(127, 1);
+	assert_number(128, 2);
+	assert_number((1ull << 56) - 1, 8);
+	assert_number(1ull << 56, 9);
+	assert_number(UINT64_MAX, 9);
+}
+
+static void assert_text(const char *bytes, size_t len, const char *want)
+{
+	struct jfr_cursor cursor = {.bytes = (const unsigned char *)bytes, .end = len};
+	struct jfr_text text = jfr_text(&cursor);
+	struct buf out;
+
+	buf_init(&out);
+	jfr_add_text(&out, &text);
+	assert_string_equal(out.data, want);
+	assert_int_equal(cursor.failed, 0);
+	assert_int_equal(cursor.at, len);
+	buf_release(&out);
+}
+
+/* Every encoding that others write. */
+static void strings(void **state)
+{
+	(void)state;
+	assert_text("\0", 1, "");
+	assert_text("\1", 1, "");
+	assert_text("\2\5", 2, "");
+	assert_text("\3\2ab", 4, "ab");
+	assert_text("\5\2\xe4z", 4, "\xc3\xa4z");
+	assert_text("\4\3\xc1\x00" /* 'A', one byte more than needed */ "\xe5\xc9\x01\x62", 8, "A\xe6\x93\xa5" "b");
+	assert_text("\4\2\xbd\xb0\x03\x80\xb8\x03", 8, "\xf0\x9f\x90\x80");
+	assert_text("\4\1\xbd\xb0\x03", 5, "?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(round_trip_keeps_all), cmocka_unit_test(cut_and_damaged),
+		cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(numbers), cmocka_unit_test(strings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Goes through the bytes of a JFR chunk. Nothing is read behind its end, where everything is 0. */
+#ifndef IN_JFR_BYTES_H
+#define IN_JFR_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "profile/jfr.h"
+
+struct jfr_cursor {
+	const unsigned char *bytes;
+	size_t at, end;
+	bool failed; /* something ended behind `end` */
+};
+
+/* A string as it stands in the file. */
+struct jfr_text {
+	enum jfr_encoding encoding;
+	const unsigned char *bytes; /* of JFR_UTF8, JFR_LATIN1 and JFR_CHARS */
+	size_t len;
+	uint64_t key; /* of JFR_OF_POOL */
+};
+
+uint64_t jfr_number(struct jfr_cursor *cursor);
+uint8_t jfr_byte(struct jfr_cursor *cursor);
+void jfr_skip(struct jfr_cursor *cursor, size_t bytes);
+struct jfr_text jfr_text(struct jfr_cursor *cursor);
+/* Appends the string as UTF-8, cut if it is very long. Nothing for strings without bytes. */
+void jfr_add_text(struct buf *out, const struct jfr_text *text);
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+#include "in/jfr_constants.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+#define DEPTH_MAX 65536 /* frames of a stack */
+
+/* By their place in `fields`. */
+enum { THREAD_OS_NAME, THREAD_OS_ID, THREAD_JAVA_NAME, THREAD_JAVA_ID, THREAD_VIRTUAL, THREAD_PROCESS };
+enum { PROCESS_PID, PROCESS_NAME, PROCESS_CONTAINER };
+enum { CLASS_NAME, CLASS_SOURCE };
+enum { METHOD_CLASS, METHOD_NAME, METHOD_DESCRIPTOR, METHOD_MODIFIERS };
+enum { STACK_FRAMES };
+enum { FRAME_METHOD, FRAME_LINE, FRAME_BCI, FRAME_TYPE };
+
+static const struct jfr_wanted wanted[JFR_POOL_TYPES] = {
+	[JFR_POOL_THREAD] = {"java.lang.Thread",
+			     {"osName", "osThreadId", "javaName", "javaThreadId", "virtual", "process"}},
+	[JFR_POOL_PROCESS] = {JFR_TYPE_PROCESS, {"pid", "name", "container"}},
+	[JFR_POOL_CLASS] = {"java.lang.Class", {"name", "sourceFile"}},
+	[JFR_POOL_METHOD] = {"jdk.types.Method", {"type", "name", "descriptor", "modifiers"}},
+	[JFR_POOL_SYMBOL] = {"jdk.types.Symbol", {"string"}},
+	[JFR_POOL_STRING] = {"java.lang.String", {NULL}},
+	[JFR_POOL_FRAME_TYPE] = {"jdk.types.FrameType", {"description"}},
+	[JFR_POOL_STACK_TRACE] = {"jdk.types.StackTrace", {"frames"}},
+	[JFR_POOL_STACK_FRAME] = {"jdk.types.StackFrame", {"method", "lineNumber", "bytecodeIndex", "type"}},
+};
+
+void jfr_constants_init(struct jfr_constants *c, struct profile *profile, struct jfr_types *types, struct buf *why)
+{
+	*c = (struct jfr_constants){.profile = profile, .types = types, .why = why};
+	buf_init(&c->text);
+}
+
+void jfr_constants_release(struct jfr_constants *c)
+{
+	for (size_t i = 0; i < JFR_POOL_TYPES; i++)
+		map_release(&c->keys[i]);
+	vec_release(&c->all);
+	vec_release(&c->stack);
+	buf_release(&c->text);
+}
+
+void jfr_constants_begin(struct jfr_constants *c, const unsigned char *bytes, size_t len)
+{
+	c->bytes = bytes;
+	c->len = len;
+	vec_clear(&c->all);
+	for (size_t i = 0; i < JFR_POOL_TYPES; i++) {
+		uint32_t index = jfr_type_index(c->types, wanted[i].type);
+
+		map_release(&c->keys[i]);
+		c->pool_types[i] = index == NONE ? NULL : &c->types->types.items[index];
+		for (int slot = 0; c->pool_types[i] && slot < JFR_SLOTS; slot++)
+			(void)jfr_want(c->types, c->pool_types[i], wanted[i].fields[slot], slot);
+	}
+}
+
+/* ---- pools ---- */
+
+static int add_constant(struct jfr_constants *c, enum jfr_pool pool, uint64_t key, size_t at)
+{
+	if (c->all.len >= NONE || map_put(&c->keys[pool], key, c->all.len) < 0 ||
+	    vec_push(&c->all, (struct jfr_constant){.at = at, .known = NONE}) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static enum jfr_pool pool_of(const struct jfr_constants *c, const struct jfr_type *type)
+{
+	enum jfr_pool pool = 0;
+
+	while (pool < JFR_POOL_TYPES && c->pool_types[pool] != type)
+		pool++;
+	return pool;
+}
+
+static int add_pool(struct jfr_constants *c, struct jfr_cursor *cursor)
+{
+	uint64_t id = jfr_number(cursor), left = jfr_number(cursor);
+	const struct jfr_type *type = jfr_type_by_id(c->types, id);
+	struct jfr_value values[JFR_SLOTS];
+	enum jfr_pool pool;
+	int err = 0;
+
+	if (!type) {
+		buf_printf(c->why, "there are constants of type %llu, which is not described", (unsigned long long)id);
+		return -EINVAL;
+	}
+	for (pool = pool_of(c, type); left && !cursor->failed && !err; left--) {
+		uint64_t key = jfr_number(cursor);
+
+		if (pool < JFR_POOL_STACK_FRAME)
+			err = add_constant(c, pool, key, cursor->at);
+		(void)jfr_read(c->types, type, cursor, values);
+	}
+	return err;
+}
+
+int jfr_constants_add(struct jfr_constants *c, struct jfr_cursor cursor)
+{
+	size_t start = cursor.at;
+	int err = 0;
+
+	for (int i = 0; i < 3; i++)
+		(void)jfr_number(&cursor); /* start, duration, place of the event before */
+	(void)jfr_byte(&cursor);
+	for (uint64_t left = jfr_number(&cursor); left && !cursor.failed && !err; left--)
+		err = add_pool(c, &cursor);
+	if (!err && cursor.failed) {
+		buf_printf(c->why, "the constant pools at byte %zu of a chunk are damaged", start);
+		err = -EINVAL;
+	}
+	return err;
+}
+
+/* The values of a constant. NULL if the chunk does not have it, which is no error: the JVM loses some. */
+static struct jfr_constant *find(struct jfr_constants *c, enum jfr_pool pool, uint64_t key,
+				 struct jfr_value values[JFR_SLOTS])
+{
+	struct jfr_cursor cursor = {.bytes = c->bytes, .end = c->len};
+	struct jfr_constant *constant;
+	uint64_t index;
+
+	memset(values, 0, JFR_SLOTS * sizeof(*values));
+	if (!c->pool_types[pool] || !map_get(&c->keys[pool], key, &index))
+		return NULL;
+	constant = &c->all.items[index];
+	cursor.at = constant->at;
+	if (constant->known == NONE)
+		(void)jfr_read(c->types, c->pool_types[pool], &cursor, values); /* was read before */
+	return constant;
+}
+
+void jfr_constants_text(struct jfr_constants *c, const struct jfr_text *text, struct buf *out)
+{
+	struct jfr_value values[JFR_SLOTS];
+
+	if (text->encoding != JFR_OF_POOL)
+		jfr_add_text(out, text);
+	else if (find(c, JFR_POOL_STRING, text->key, values))
+		jfr_add_text(out, &values[0].text);
+}
+
+static uint32_t intern_text_of(struct jfr_constants *c, const struct jfr_text *text)
+{
+	buf_clear(&c->text);
+	jfr_constants_text(c, text, &c->text);
+	return intern_bytes(&c->profile->strings, c->text.data, c->text.len);
+}
+
+/* The string of a symbol in the profile. */
+static uint32_t symbol_of(struct jfr_constants *c, uint64_t key)
+{
+	struct jfr_value values[JFR_SLOTS];
+	struct jfr_constant *symbol = find(c, JFR_POOL_SYMBOL, key, values);
+
+	if (!symbol)
+		return 0;
+	if (symbol->known == NONE)
+		symbol->known = intern_text_of(c, &values[0].text);
+	return symbol->known;
+}
+
+/* ---- classes ---- */
+
+/* java/lang/String becomes java.lang.String. The JVM has a '+' before the number of a hidden class. */
+static void add_dotted(struct buf *out, const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		bool is_before_number = i + 1 < len && isdigit((unsigned char)name[i + 1]);
+
+		if (name[i] == '/' && !is_before_number)
+			buf_add_char(out, '.');
+		else
+			buf_add_char(out, name[i] == '+' && is_before_number ? '/' : name[i]);
+	}
+}
+
+/* Appends "java.lang.String[]" for "[Ljava/lang/String;", and "int[]" for "[I". */
+static void add_class_name(struct buf *out, const char *name)
+{
+	static const char letters[] = "ZBCSIJFD";
+	static const char *const primitives[] = {"boolean", "byte", "char", "short", "int", "long", "float", "double"};
+	size_t arrays = strspn(name, "["), len = strlen(name + arrays);
+	const char *letter;
+
+	name += arrays;
+	letter = arrays && len == 1 ? strchr(letters, *name) : NULL;
+	if (letter)
+		buf_add_str(out, primitives[letter - letters]);
+	else if (arrays && len > 2 && *name == 'L' && name[len - 1] == ';')
+		add_dotted(out, name + 1, len - 2);
+	else
+		add_dotted(out, name, len);
+	for (; arrays; arrays--)
+		buf_add_str(out, "[]");
+}
+
+/* The profile's string of a class's name as Java writes it. */
+static uint32_t java_name(struct jfr_constants *c, uint32_t name)
+{
+	buf_clear(&c->text);
+	add_class_name(&c->text, intern_text(&c->profile->strings, name));
+	return intern_bytes(&c->profile->strings, c->text.data, c->text.len);
+}
+
+/* *ret_name is as the file has it, *ret_source its source file; both are the profile's strings. */
+static void class_of(struct jfr_constants *c, uint64_t key, uint32_t *ret_name, uint32_t *ret_source)
+{
+	struct jfr_value values[JFR_SLOTS];
+
+	*ret_name = *ret_source = 0;
+	if (!find(c, JFR_POOL_CLASS, key, values))
+		return;
+	*ret_name = symbol_of(c, values[CLASS_NAME].number);
+	*ret_source = symbol_of(c, values[CLASS_SOURCE].number);
+}
+
+int jfr_constants_class(struct jfr_constants *c, uint64_t key, uint32_t *ret_frame)
+{
+	struct frame frame = {.kind = FRAME_CLASS, .bci = -1};
+	uint32_t name, source;
+
+	*ret_frame = NONE;
+	class_of(c, key, &name, &source);
+	if (!name)
+		return 0;
+	frame.name = java_name(c, name);
+	*ret_frame = profile_frame(c->profile, &frame);
+	return *ret_frame == NONE ? -ENOMEM : 0;
+}
+
+/* ---- stacks ---- */
+
+static enum frame_kind kind_of_type(struct jfr_constants *c, uint64_t type)
+{
+	static const struct {
+		const char *name;
+		enum frame_kind kind;
+	} kinds[] = {{"Interpreted", FRAME_INTERPRETED}, {"JIT compiled", FRAME_COMPILED},
+		     {"C1 compiled", FRAME_COMPILED},	 {"Inlined", FRAME_INLINED},
+		     {"C++", FRAME_JVM},		 {"Kernel", FRAME_KERNEL}};
+	struct jfr_value values[JFR_SLOTS];
+	struct jfr_constant *constant = find(c, JFR_POOL_FRAME_TYPE, type, values);
+
+	if (!constant)
+		return FRAME_NATIVE;
+	if (constant->known != NONE)
+		return (enum frame_kind)constant->known;
+	buf_clear(&c->text);
+	jfr_constants_text(c, &values[0].text, &c->text);
+	constant->known = FRAME_NATIVE;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(c->text.data, kinds[i].name))
+			constant->known = kinds[i].kind;
+	return (enum frame_kind)constant->known;
+}
+
+/* Of a frame whose type is Native: the JDK writes methods that Java declares native so. */
+static enum frame_kind kind_of_descriptor(const char *descriptor)
+{
+	static const struct {
+		const char *descriptor;
+		enum frame_kind kind;
+	} kinds[] = {{JFR_NOT_JAVA, FRAME_NATIVE}, {JFR_KERNEL, FRAME_KERNEL},	 {JFR_MARK, FRAME_MARK},
+		     {JFR_STATE, FRAME_STATE},	   {JFR_THREAD, FRAME_THREAD},	 {JFR_PROCESS, FRAME_PROCESS},
+		     {JFR_OBJECT, FRAME_CLASS},	   {JFR_CONTAINER, FRAME_CONTAINER}};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(descriptor, kinds[i].descriptor))
+			return kinds[i].kind;
+	return *descriptor == '(' ? FRAME_JAVA_NATIVE : FRAME_NATIVE;
+}
+
+static void set_method(struct jfr_constants *c, uint64_t key, struct frame *frame)
+{
+	struct jfr_value values[JFR_SLOTS];
+	uint32_t descriptor, class_name, source;
+	const char *text;
+
+	(void)find(c, JFR_POOL_METHOD, key, values);
+	descriptor = symbol_of(c, values[METHOD_DESCRIPTOR].number);
+	text = intern_text(&c->profile->strings, descriptor);
+	frame->name = symbol_of(c, values[METHOD_NAME].number);
+	class_of(c, values[METHOD_CLASS].number, &class_name, &source);
+	if (frame->kind == FRAME_NATIVE)
+		frame->kind = kind_of_descriptor(text);
+	else if (frame->kind == FRAME_COMPILED && values[METHOD_MODIFIERS].number & JFR_ACC_NATIVE)
+		frame->kind = FRAME_JAVA_NATIVE;
+	if (frame_kind_is_java(frame->kind)) {
+		frame->class_name = java_name(c, class_name);
+		frame->signature = strcmp(text, JFR_NOT_JAVA) ? descriptor : 0;
+		frame->module = source;
+	} else {
+		frame->module = class_name;
+		frame->line = 0;
+		frame->bci = -1;
+	}
+}
+
+static int push_frame(struct jfr_constants *c, struct jfr_cursor *cursor)
+{
+	struct jfr_value values[JFR_SLOTS];
+	struct frame frame = {0};
+	uint32_t index;
+
+	if (!jfr_read(c->types, c->pool_types[JFR_POOL_STACK_FRAME], cursor, values))
+		return -EINVAL;
+	frame.kind = kind_of_type(c, values[FRAME_TYPE].number);
+	frame.line = values[FRAME_LINE].number <= INT32_MAX ? (int32_t)values[FRAME_LINE].number : 0;
+	frame.bci = values[FRAME_BCI].number <= INT32_MAX ? (int32_t)values[FRAME_BCI].number : -1;
+	set_method(c, values[FRAME_METHOD].number, &frame);
+	index = profile_frame(c->profile, &frame);
+	return index == NONE ? -ENOMEM : vec_push(&c->stack, index);
+}
+
+static int push_frames(struct jfr_constants *c, size_t at)
+{
+	struct jfr_cursor cursor = {.bytes = c->bytes, .at = at, .end = c->len};
+	uint64_t count = jfr_number(&cursor);
+	int err = 0;
+
+	vec_clear(&c->stack);
+	if (count > DEPTH_MAX || (count && !c->pool_types[JFR_POOL_STACK_FRAME])) {
+		buf_printf(c->why, "a stack has more than %d frames, or frames of no type", DEPTH_MAX);
+		return -EINVAL;
+	}
+	for (; count && !err; count--)
+		err = push_frame(c, &cursor);
+	return err;
+}
+
+int jfr_constants_stack(struct jfr_constants *c, uint64_t key, uint32_t *ret_node)
+{
+	struct jfr_value values[JFR_SLOTS];
+	struct jfr_constant *stack = find(c, JFR_POOL_STACK_TRACE, key, values);
+	uint32_t node = 0;
+	int err = 0;
+
+	*ret_node = 0;
+	if (!stack)
+		return 0;
+	if (stack->known == NONE) {
+		err = values[STACK_FRAMES].at ? push_frames(c, values[STACK_FRAMES].at) : 0;
+		for (size_t i = c->stack.len; !err && values[STACK_FRAMES].at && i-- > 0;) {
+			node = profile_child(c->profile, node, c->stack.items[i]);
+			err = node == NONE ? -ENOMEM : 0;
+		}
+		stack->known = err ? NONE : node;
+	}
+	*ret_node = stack->known;
+	return err;
+}
+
+/* ---- threads ---- */
+
+static void set_process(struct jfr_constants *c, uint64_t key, struct profile_thread *thread)
+{
+	struct jfr_value values[JFR_SLOTS];
+	struct profile_owner owner = {0};
+
+	if (find(c, JFR_POOL_PROCESS, key, values)) {
+		thread->pid = (uint32_t)values[PROCESS_PID].number;
+		thread->process = intern_text_of(c, &values[PROCESS_NAME].text);
+		owner.container = intern_text_of(c, &values[PROCESS_CONTAINER].text);
+	} else if (c->pid) {
+		thread->pid = c->pid;
+		thread->process = intern_str(&c->profile->strings, "java");
+	}
+	owner.pid = thread->pid;
+	thread->owner = owner.pid || owner.container ? profile_owner(c->profile, &owner) : 0;
+}
+
+static uint32_t add_thread(struct jfr_constants *c, const struct jfr_value values[JFR_SLOTS])
+{
+	const struct intern *strings = &c->profile->strings;
+	struct profile_thread thread = {.name = intern_text_of(c, &values[THREAD_JAVA_NAME].text)};
+	const char *name, *process;
+
+	if (!thread.name)
+		thread.name = intern_text_of(c, &values[THREAD_OS_NAME].text);
+	set_process(c, values[THREAD_PROCESS].number, &thread);
+	name = intern_text(strings, thread.name);
+	process = intern_text(strings, thread.process);
+	if (values[THREAD_VIRTUAL].number)
+		return profile_virtual_thread(c->profile, thread.pid, values[THREAD_JAVA_ID].number, name, process,
+					      thread.owner);
+	return profile_thread(c->profile, thread.pid, (uint32_t)values[THREAD_OS_ID].number, name, process,
+			      thread.owner);
+}
+
+int jfr_constants_thread(struct jfr_constants *c, uint64_t key, uint32_t *ret)
+{
+	struct jfr_value values[JFR_SLOTS];
+	struct jfr_constant *thread = find(c, JFR_POOL_THREAD, key, values);
+
+	*ret = thread && thread->known != NONE ? thread->known : add_thread(c, values);
+	if (thread)
+		thread->known = *ret;
+	return *ret == NONE ? -ENOMEM : 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* The constant pools of a chunk of a JFR file: threads, stacks, methods, classes, strings. */
+#ifndef IN_JFR_CONSTANTS_H
+#define IN_JFR_CONSTANTS_H
+
+#include "base/buf.h"
+#include "in/jfr_types.h"
+#include "profile/profile.h"
+
+enum jfr_pool {
+	JFR_POOL_THREAD,
+	JFR_POOL_PROCESS,
+	JFR_POOL_CLASS,
+	JFR_POOL_METHOD,
+	JFR_POOL_SYMBOL,
+	JFR_POOL_STRING,
+	JFR_POOL_FRAME_TYPE,
+	JFR_POOL_STACK_TRACE,
+	JFR_POOL_STACK_FRAME, /* no pool: a structure in stack traces */
+	JFR_POOL_TYPES
+};
+
+struct jfr_constant {
+	size_t at; /* in the chunk: the first byte behind the key */
+	uint32_t known; /* index in the profile of what was made of it; UINT32_MAX = nothing yet */
+};
+
+struct jfr_constants {
+	struct profile *profile;
+	struct jfr_types *types;
+	const unsigned char *bytes; /* the chunk */
+	size_t len;
+	const struct jfr_type *pool_types[JFR_POOL_TYPES]; /* NULL: the chunk has none */
+	struct map keys[JFR_POOL_TYPES]; /* -> index in `all` */
+	struct vec(struct jfr_constant) all;
+	struct vec(uint32_t) stack; /* leaf first */
+	struct buf text;
+	uint32_t pid; /* of the JVM that made the recording; 0 = not known */
+	struct buf *why;
+};
+
+/* `types` must stay where it is. */
+void jfr_constants_init(struct jfr_constants *c, struct profile *profile, struct jfr_types *types, struct buf *why);
+void jfr_constants_release(struct jfr_constants *c);
+/* Begins a chunk, whose types are known now. */
+void jfr_constants_begin(struct jfr_constants *c, const unsigned char *bytes, size_t len);
+/* Adds the pools of an event, from behind its type on. 0, or -errno with the cause in `why`. */
+int jfr_constants_add(struct jfr_constants *c, struct jfr_cursor cursor);
+
+/* Appends a string that may be in the pool. */
+void jfr_constants_text(struct jfr_constants *c, const struct jfr_text *text, struct buf *out);
+/*
+ * The index of a thread, the node of a stack, the frame of a class of objects. Key 0 is none: a thread without a name,
+ * the empty stack, and UINT32_MAX for a class. Returns 0, or -errno with the cause in `why`.
+ */
+int jfr_constants_thread(struct jfr_constants *c, uint64_t key, uint32_t *ret);
+int jfr_constants_stack(struct jfr_constants *c, uint64_t key, uint32_t *ret_node);
+int jfr_constants_class(struct jfr_constants *c, uint64_t key, uint32_t *ret_frame);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "in/jfr_samples.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+/* Types of the JDK and of async-profiler. */
+static const struct row {
+	const char *type, *event;
+	enum profile_unit unit;
+	const char *weight, *samples, *class_name; /* fields; NULL: it has none */
+} rows[] = {
+	{"jdk.ExecutionSample", "cpu", PROFILE_NS, NULL, NULL, NULL},
+	{"jdk.NativeMethodSample", "native", PROFILE_NS, NULL, NULL, NULL},
+	{"jdk.CPUTimeSample", "cpu-time", PROFILE_NS, "samplingPeriod", NULL, NULL},
+	{"profiler.WallClockSample", "wall", PROFILE_NS, "timeSpan", "samples", NULL},
+	{"jdk.ObjectAllocationSample", "alloc", PROFILE_BYTES, "weight", NULL, "objectClass"},
+	{"jdk.ObjectAllocationInNewTLAB", "alloc", PROFILE_BYTES, "tlabSize", NULL, "objectClass"},
+	{"jdk.ObjectAllocationOutsideTLAB", "alloc", PROFILE_BYTES, "allocationSize", NULL, "objectClass"},
+	{"profiler.LiveObject", "live", PROFILE_BYTES, "allocationSize", NULL, "objectClass"},
+	{"profiler.Malloc", "nativemem", PROFILE_BYTES, "size", NULL, NULL},
+	{"jdk.JavaMonitorEnter", "lock", PROFILE_NS, "duration", NULL, "monitorClass"},
+	{"profiler.NativeLock", "nativelock", PROFILE_NS, "duration", NULL, NULL},
+	{"jdk.ThreadPark", "park", PROFILE_NS, "duration", NULL, "parkedClass"},
+	{"jdk.JavaMonitorWait", "wait", PROFILE_NS, "duration", NULL, "monitorClass"},
+	{"jdk.ThreadSleep", "sleep", PROFILE_NS, "duration", NULL, NULL},
+	{"jdk.MethodTrace", "trace", PROFILE_NS, "duration", NULL, NULL},
+	{"jdk.FileRead", "file-read", PROFILE_NS, "duration", NULL, NULL},
+	{"jdk.FileWrite", "file-write", PROFILE_NS, "duration", NULL, NULL},
+	{"jdk.SocketRead", "socket-read", PROFILE_NS, "duration", NULL, NULL},
+	{"jdk.SocketWrite", "socket-write", PROFILE_NS, "duration", NULL, NULL},
+};
+
+#define ROWS (sizeof(rows) / sizeof(*rows))
+
+/* duet's own, whose event is a setting. */
+static const struct row own = {.unit = PROFILE_COUNT, .weight = "weight", .samples = "samples"};
+
+void jfr_kinds_release(struct jfr_kinds *kinds)
+{
+	vec_release(&kinds->items);
+}
+
+static const struct row *row_of(const struct jfr_types *types, const struct jfr_type *type)
+{
+	const char *name = jfr_type_name(types, type);
+
+	for (size_t i = 0; i < ROWS; i++)
+		if (!strcmp(rows[i].type, name))
+			return &rows[i];
+	return strncmp(name, JFR_TYPE_OWN, strlen(JFR_TYPE_OWN)) ? NULL : &own;
+}
+
+/* The index of the kind of this type, or -1 when out of memory. */
+static int find_kind(struct jfr_kinds *kinds, const char *type, const struct row *row)
+{
+	struct intern *strings = &kinds->profile->strings;
+	struct jfr_kind kind = {
+		.type = intern_str(strings, type),
+		.name = intern_str(strings, row == &own ? type + strlen(JFR_TYPE_OWN) : row->event),
+		.unit = row->unit,
+		.is_ticks = row->unit == PROFILE_NS,
+		.event = NONE,
+	};
+
+	for (size_t i = 0; i < kinds->items.len; i++)
+		if (kinds->items.items[i].type == kind.type)
+			return (int)i;
+	return vec_push(&kinds->items, kind) < 0 ? -1 : (int)kinds->items.len - 1;
+}
+
+/* Others of duet's types are no samples: they have no stack. */
+static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_type *type, const struct row *row)
+{
+	struct jfr_kind *kind;
+
+	if (!jfr_want(types, type, "stackTrace", JFR_STACK) || !jfr_want(types, type, "startTime", JFR_TIME))
+		return 0;
+	type->use = find_kind(kinds, jfr_type_name(types, type), row);
+	if (type->use < 0)
+		return -ENOMEM;
+	kind = &kinds->items.items[type->use];
+	if (!jfr_want(types, type, "eventThread", JFR_SAMPLED))
+		(void)jfr_want(types, type, "sampledThread", JFR_SAMPLED);
+	kind->has_weight = jfr_want(types, type, row->weight, JFR_WEIGHT);
+	kind->has_samples = jfr_want(types, type, row->samples, JFR_SAMPLES);
+	(void)jfr_want(types, type, row->class_name, JFR_CLASS);
+	return 0;
+}
+
+int jfr_kinds_begin(struct jfr_kinds *kinds, struct jfr_types *types)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < types->types.len; i++) {
+		struct jfr_type *type = &types->types.items[i];
+		const struct row *row = row_of(types, type);
+
+		type->use = -1;
+		if (row)
+			err = set_use(kinds, types, type, row);
+	}
+	return err;
+}
+
+/* ---- settings ---- */
+
+/* "20 ms" as the JDK writes it, or nanoseconds. 0 for what is no time, as "everyChunk". */
+static uint64_t interval_of(const char *text)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"", 1}, {" ns", 1}, {" us", 1000}, {" ms", 1000000}, {" s", 1000000000}};
+	char *end;
+	unsigned long long value = strtoull(text, &end, 10);
+
+	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(*units); i++)
+		if (!strcmp(end, units[i].name) && value <= INT64_MAX / units[i].ns)
+			return value * units[i].ns;
+	return 0;
+}
+
+static void set_unit(struct jfr_kind *kind, const char *value)
+{
+	static const char *const units[PROFILE_UNIT_MAX] = {"ns", "count", "bytes"};
+
+	for (enum profile_unit unit = 0; unit < PROFILE_UNIT_MAX; unit++)
+		if (!strcmp(value, units[unit])) {
+			kind->unit = unit;
+			kind->has_unit = true;
+		}
+}
+
+/*
+ * async-profiler says of the recording what it samples. Most of its events are counts; these are clocks. It writes 0
+ * for its interval of 10 ms.
+ */
+static void set_event(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *value)
+{
+	static const char *const clocks[] = {"cpu", "ctimer", "itimer", "wall", "cpu-clock", "task-clock"};
+
+	kind->name = intern_str(&kinds->profile->strings, value);
+	kind->unit = PROFILE_COUNT;
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++)
+		if (!strcmp(value, clocks[i]))
+			kind->unit = PROFILE_NS;
+	if (!kind->interval && kind->unit == PROFILE_NS)
+		kind->interval = 10000000;
+}
+
+static struct jfr_kind *kind_of(struct jfr_kinds *kinds, const char *type_name)
+{
+	uint32_t type = intern_known(&kinds->profile->strings, type_name);
+
+	for (size_t i = 0; type && i < kinds->items.len; i++)
+		if (kinds->items.items[i].type == type)
+			return &kinds->items.items[i];
+	return NULL;
+}
+
+/* Without an interval, samples of a clock are only counted. */
+static void add_event(struct jfr_kinds *kinds, struct jfr_kind *kind)
+{
+	if (kind->event != NONE)
+		return;
+	if (!kind->has_weight && !kind->interval && !kind->has_unit)
+		kind->unit = PROFILE_COUNT;
+	kind->event = profile_event(kinds->profile, intern_text(&kinds->profile->strings, kind->name), kind->unit,
+				    kind->interval);
+}
+
+static bool is_interval(const struct jfr_kind *kind, const char *name)
+{
+	return !strcmp(name, JFR_SETTING_INTERVAL) || !strcmp(name, "period") ||
+	       (!strcmp(name, "wall") && kind->has_samples);
+}
+
+void jfr_kinds_set(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *name, const char *value)
+{
+	struct jfr_kind *of_recording = kind ? NULL : kind_of(kinds, "jdk.ExecutionSample");
+
+	if (of_recording && of_recording->event == NONE && *value && !strcmp(name, JFR_SETTING_EVENT))
+		set_event(kinds, of_recording, value);
+	if (!kind || kind->event != NONE || !*value)
+		return;
+	if (!strcmp(name, JFR_SETTING_UNIT))
+		set_unit(kind, value);
+	else if (is_interval(kind, name) && interval_of(value))
+		kind->interval = interval_of(value);
+	if (!strcmp(name, JFR_SETTING_EVENT)) {
+		kind->name = intern_str(&kinds->profile->strings, value);
+		add_event(kinds, kind);
+	}
+}
+
+int jfr_kinds_add_events(struct jfr_kinds *kinds)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		struct jfr_kind *kind = kind_of(kinds, rows[i].type);
+
+		if (kind && kind->is_met)
+			add_event(kinds, kind);
+	}
+	for (size_t i = 0; i < kinds->items.len; i++) {
+		struct jfr_kind *kind = &kinds->items.items[i];
+
+		if (kind->is_met)
+			add_event(kinds, kind);
+		if (kind->is_met && kind->event == NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}

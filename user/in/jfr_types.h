@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* The types that a chunk of a JFR file describes, and reading their values. */
+#ifndef IN_JFR_TYPES_H
+#define IN_JFR_TYPES_H
+
+#include "base/buf.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "in/jfr_bytes.h"
+
+#define JFR_SLOTS 6
+
+/* What the reader wants of a type: at most JFR_SLOTS fields. */
+struct jfr_wanted {
+	const char *type;
+	const char *fields[JFR_SLOTS];
+};
+
+enum jfr_primitive { JFR_STRUCTURE, JFR_NUMBER, JFR_ONE_BYTE, JFR_FOUR_BYTES, JFR_EIGHT_BYTES, JFR_STRING };
+
+struct jfr_field {
+	uint32_t name;
+	uint64_t class_id;
+	uint32_t type; /* index in `types`; UINT32_MAX = not described */
+	int slot; /* of the value; -1 = not wanted */
+	bool is_of_pool, is_array;
+};
+
+struct jfr_type {
+	uint64_t id;
+	uint32_t name;
+	size_t first, count; /* of its fields */
+	enum jfr_primitive primitive;
+	int use; /* set by the caller */
+};
+
+struct jfr_types {
+	struct intern names;
+	struct vec(uint32_t) strings; /* of the metadata: names */
+	struct vec(struct jfr_type) types;
+	struct vec(struct jfr_field) fields;
+	struct map ids; /* of types -> index */
+};
+
+/* The value of a field: a number, the key of a pool, or a string. Of an array, where it begins. */
+struct jfr_value {
+	uint64_t number;
+	struct jfr_text text;
+	size_t at;
+};
+
+int jfr_types_init(struct jfr_types *types); /* 0 or -ENOMEM */
+void jfr_types_release(struct jfr_types *types);
+/* Replaces the types by those that the metadata event at the cursor describes. 0, or -errno with the cause in `why`. */
+int jfr_types_read(struct jfr_types *types, struct jfr_cursor cursor, struct buf *why);
+struct jfr_type *jfr_type_by_id(const struct jfr_types *types, uint64_t id); /* NULL: there is none */
+uint32_t jfr_type_index(const struct jfr_types *types, const char *name); /* UINT32_MAX: there is none */
+const char *jfr_type_name(const struct jfr_types *types, const struct jfr_type *type);
+/* Sets the slot of the field with this name, if the type has it. */
+bool jfr_want(struct jfr_types *types, const struct jfr_type *type, const char *field, int slot);
+/* Reads a value of the type, and the fields that have a slot into `values`. False: it ends behind the cursor's end. */
+bool jfr_read(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
+	      struct jfr_value values[JFR_SLOTS]);
+
+#endif

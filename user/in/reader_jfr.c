@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * JFR files of duet, async-profiler and the JDK (11 and later). A file is a row of chunks, each with its own types,
+ * constant pools and events. A chunk is held in memory. It is gone through twice: for constant pools and settings, then
+ * for samples. Events that are no samples are skipped.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "in/jfr_samples.h"
+#include "in/readers.h"
+
+#define NONE UINT32_MAX
+#define CHUNK_MAX ((uint64_t)1 << 30)
+#define PIECE 65536 /* read at once */
+#define TIME_MAX ((uint64_t)INT64_MAX)
+#define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
+
+/* Types that are no samples. */
+enum other { SETTING, JVM, LOSS, FACT, WEIGHT, OTHERS };
+
+enum { SETTING_ID, SETTING_NAME, SETTING_VALUE };
+enum { JVM_PID };
+enum { LOSS_AMOUNT, LOSS_REASON };
+enum { FACT_KEY, FACT_VALUE };
+enum { WEIGHT_EVENTS, WEIGHT_SAMPLES, WEIGHT_WEIGHT };
+
+static const struct jfr_wanted wanted[OTHERS] = {
+	[SETTING] = {"jdk.ActiveSetting", {"id", "name", "value"}},
+	[JVM] = {"jdk.JVMInformation", {"pid"}},
+	[LOSS] = {"jdk.DataLoss", {"amount", "reason"}},
+	[FACT] = {JFR_TYPE_FACT, {"key", "value"}},
+	[WEIGHT] = {JFR_TYPE_WEIGHT, {"events", "samples", "weight"}},
+};
+
+struct jfr {
+	struct profile *profile;
+	struct buf *why;
+	struct buf chunk;
+	struct jfr_header header;
+	uint64_t start_ns, start_ticks, ticks_per_second;
+	struct jfr_types types;
+	struct jfr_constants constants;
+	struct jfr_kinds kinds;
+	const struct jfr_type *others[OTHERS];
+	uint64_t weighed; /* events for which the last duet.Weight stands, and that are still to come */
+	uint64_t samples, weight; /* of them; `is_new`: not added yet */
+	bool is_new;
+	uint64_t total_samples, total_weight;
+	bool is_begun; /* a chunk was read */
+};
+
+/* ---- events ---- */
+
+struct event {
+	size_t at;
+	uint64_t type;
+	struct jfr_cursor fields;
+};
+
+static int refuse_event(const struct jfr *j, size_t at)
+{
+	buf_printf(j->why, "the event at byte %zu of a chunk is damaged", at);
+	return -EINVAL;
+}
+
+/* The next event. Returns 1, 0 at the end of the chunk, or -EINVAL. */
+static int next_event(const struct jfr *j, size_t *at, struct event *ret)
+{
+	struct jfr_cursor cursor = {.bytes = (const unsigned char *)j->chunk.data, .at = *at, .end = j->chunk.len};
+	uint64_t size;
+
+	if (*at >= j->chunk.len)
+		return 0;
+	size = jfr_number(&cursor);
+	ret->type = jfr_number(&cursor);
+	if (cursor.failed || size > j->chunk.len - *at || size < cursor.at - *at)
+		return refuse_event(j, *at);
+	ret->at = *at;
+	ret->fields = cursor;
+	ret->fields.end = *at + (size_t)size;
+	*at += (size_t)size;
+	return 1;
+}
+
+static int each_event(struct jfr *j, int (*visit)(struct jfr *j, const struct event *event))
+{
+	struct event event;
+	size_t at = sizeof(struct jfr_header);
+	int got, err = 0;
+
+	while (!err && (got = next_event(j, &at, &event)) != 0)
+		err = got < 0 ? got : visit(j, &event);
+	return err;
+}
+
+static int read_fields(struct jfr *j, const struct event *event, const struct jfr_type *type,
+		       struct jfr_value values[JFR_SLOTS])
+{
+	struct jfr_cursor cursor = event->fields;
+
+	return jfr_read(&j->types, type, &cursor, values) ? 0 : refuse_event(j, event->at);
+}
+
+/* ---- what is no sample ---- */
+
+static void add_setting(struct jfr *j, const struct jfr_value values[JFR_SLOTS], const char *name, const char *value)
+{
+	const struct jfr_type *type = jfr_type_by_id(&j->types, values[SETTING_ID].number);
+	bool is_samples = type && type->use >= 0;
+
+	if (!strcmp(name, JFR_SETTING_PROCESSES))
+		j->profile->processes = strcmp(value, "always") ? PROFILE_NEVER : PROFILE_ALWAYS;
+	else if (is_samples || !strcmp(name, JFR_SETTING_EVENT))
+		jfr_kinds_set(&j->kinds, is_samples ? &j->kinds.items.items[type->use] : NULL, name, value);
+}
+
+static void add_other(struct jfr *j, enum other other, const struct jfr_value values[JFR_SLOTS])
+{
+	struct buf first, second;
+
+	buf_init(&first);
+	buf_init(&second);
+	switch (other) {
+	case SETTING:
+		jfr_constants_text(&j->constants, &values[SETTING_NAME].text, &first);
+		jfr_constants_text(&j->constants, &values[SETTING_VALUE].text, &second);
+		add_setting(j, values, first.data, second.data);
+		break;
+	case JVM:
+		j->constants.pid = (uint32_t)values[JVM_PID].number;
+		break;
+	case LOSS:
+		jfr_constants_text(&j->constants, &values[LOSS_REASON].text, &first);
+		profile_add_loss(j->profile, values[LOSS_AMOUNT].number,
+				 first.len ? first.data : "bytes of the flight recorder");
+		break;
+	case FACT:
+		jfr_constants_text(&j->constants, &values[FACT_KEY].text, &first);
+		jfr_constants_text(&j->constants, &values[FACT_VALUE].text, &second);
+		profile_add_fact(j->profile, first.data, "%s", second.data);
+		break;
+	default:
+		break;
+	}
+	buf_release(&first);
+	buf_release(&second);
+}
+
+static int read_pools(struct jfr *j, const struct event *event)
+{
+	return event->type == JFR_POOLS ? jfr_constants_add(&j->constants, event->fields) : 0;
+}
+
+static int read_other(struct jfr *j, const struct event *event)
+{
+	const struct jfr_type *type = jfr_type_by_id(&j->types, event->type);
+	struct jfr_value values[JFR_SLOTS];
+	int err = 0;
+
+	if (type && type->use >= 0)
+		j->kinds.items.items[type->use].is_met = true;
+	for (enum other other = 0; type && !err && other < WEIGHT; other++) {
+		if (j->others[other] != type)
+			continue;
+		err = read_fields(j, event, type, values);
+		if (!err)
+			add_other(j, other, values);
+	}
+	return err;
+}
+
+/* ---- samples ---- */
+
+static uint64_t ns_of_ticks(const struct jfr *j, uint64_t ticks)
+{
+	unsigned __int128 ns = (unsigned __int128)ticks * NS_PER_SEC / j->ticks_per_second;
+
+	return ns < TIME_MAX ? (uint64_t)ns : TIME_MAX;
+}
+
+static uint64_t time_of(const struct jfr *j, uint64_t ticks)
+{
+	return j->start_ns + (ticks > j->start_ticks ? ns_of_ticks(j, ticks - j->start_ticks) : 0);
+}
+
+/* What the fields say of number and weight. */
+static void weigh(const struct jfr *j, const struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS],
+		  uint64_t *ret_samples, uint64_t *ret_weight)
+{
+	*ret_samples = kind->has_samples ? values[JFR_SAMPLES].number : 1;
+	if (kind->has_weight)
+		*ret_weight = kind->is_ticks ? ns_of_ticks(j, values[JFR_WEIGHT].number) : values[JFR_WEIGHT].number;
+	else
+		*ret_weight = kind->unit == PROFILE_COUNT && !kind->interval ? 1 : kind->interval;
+}
+
+static int add_samples(struct jfr *j, struct profile_sample sample, uint64_t samples, uint64_t weight)
+{
+	int err = 0;
+
+	if (samples > SUM_MAX - j->total_samples || weight > SUM_MAX * 1024 - j->total_weight) {
+		buf_add_str(j->why, "the values of the samples are too large");
+		return -EINVAL;
+	}
+	j->total_samples += samples;
+	j->total_weight += weight;
+	sample.weight = weight;
+	while (samples && !err) {
+		sample.count = samples < UINT32_MAX ? (uint32_t)samples : UINT32_MAX;
+		err = profile_add(j->profile, &sample);
+		samples -= sample.count;
+		sample.weight = 0;
+	}
+	return err;
+}
+
+static int find_stack(struct jfr *j, const struct jfr_value values[JFR_SLOTS], uint32_t *ret_node)
+{
+	uint32_t frame = NONE;
+	int err = jfr_constants_stack(&j->constants, values[JFR_STACK].number, ret_node);
+
+	if (!err && values[JFR_CLASS].number)
+		err = jfr_constants_class(&j->constants, values[JFR_CLASS].number, &frame);
+	if (!err && frame != NONE)
+		*ret_node = profile_child(j->profile, *ret_node, frame);
+	return err;
+}
+
+static int add_sample(struct jfr *j, const struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS])
+{
+	struct profile_sample sample = {.event = kind->event, .time_ns = time_of(j, values[JFR_TIME].number)};
+	uint64_t samples, weight;
+	int err = find_stack(j, values, &sample.node);
+
+	if (!err)
+		err = jfr_constants_thread(&j->constants, values[JFR_SAMPLED].number, &sample.thread);
+	if (err)
+		return err;
+	weigh(j, kind, values, &samples, &weight);
+	if (j->weighed) {
+		samples = j->is_new ? j->samples : 0;
+		weight = j->weight;
+		j->is_new = false;
+		j->weighed--;
+	}
+	return samples ? add_samples(j, sample, samples, weight) : 0;
+}
+
+static int read_sample(struct jfr *j, const struct event *event)
+{
+	const struct jfr_type *type = jfr_type_by_id(&j->types, event->type);
+	struct jfr_value values[JFR_SLOTS];
+	int err;
+
+	if (!type || (type->use < 0 && type != j->others[WEIGHT]))
+		return 0;
+	err = read_fields(j, event, type, values);
+	if (err)
+		return err;
+	if (type == j->others[WEIGHT]) {
+		j->weighed = values[WEIGHT_EVENTS].number;
+		j->samples = values[WEIGHT_SAMPLES].number;
+		j->weight = values[WEIGHT_WEIGHT].number;
+		j->is_new = true;
+		return 0;
+	}
+	return add_sample(j, &j->kinds.items.items[type->use], values);
+}
+
+/* ---- chunks ---- */
+
+static int begin_types(struct jfr *j)
+{
+	const unsigned char *bytes = (const unsigned char *)j->chunk.data;
+	struct jfr_cursor metadata = {.bytes = bytes, .at = be64toh(j->header.metadata_at), .end = j->chunk.len};
+	int err = jfr_types_read(&j->types, metadata, j->why);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < OTHERS; i++) {
+		uint32_t index = jfr_type_index(&j->types, wanted[i].type);
+
+		j->others[i] = index == NONE ? NULL : &j->types.types.items[index];
+		for (int slot = 0; j->others[i] && slot < JFR_SLOTS; slot++)
+			(void)jfr_want(&j->types, j->others[i], wanted[i].fields[slot], slot);
+	}
+	jfr_constants_begin(&j->constants, bytes, j->chunk.len);
+	return jfr_kinds_begin(&j->kinds, &j->types);
+}
+
+static void set_times(struct jfr *j)
+{
+	uint64_t length = be64toh(j->header.duration_ns), end;
+
+	j->start_ns = be64toh(j->header.start_ns);
+	j->start_ns = j->start_ns < TIME_MAX / 4 ? j->start_ns : TIME_MAX / 4;
+	j->start_ticks = be64toh(j->header.start_ticks);
+	j->ticks_per_second = be64toh(j->header.ticks_per_second);
+	end = j->start_ns + (length < TIME_MAX / 4 ? length : TIME_MAX / 4);
+	if (!j->is_begun || j->start_ns < j->profile->start_ns)
+		j->profile->start_ns = j->profile->start_realtime_ns = j->start_ns;
+	if (end > j->profile->end_ns)
+		j->profile->end_ns = end;
+	j->is_begun = true;
+}
+
+static int read_chunk(struct jfr *j)
+{
+	int err;
+
+	set_times(j);
+	if (!j->ticks_per_second || !(be32toh(j->header.features) & JFR_COMPRESSED)) {
+		buf_add_str(j->why, j->ticks_per_second ? "its integers are not compressed, which duet does not read"
+							: "a chunk has no ticks");
+		return -EINVAL;
+	}
+	j->weighed = 0;
+	err = begin_types(j);
+	if (!err)
+		err = each_event(j, read_pools);
+	if (!err)
+		err = each_event(j, read_other);
+	if (!err)
+		err = jfr_kinds_add_events(&j->kinds);
+	return err ? err : each_event(j, read_sample);
+}
+
+static bool is_jfr(const struct jfr_header *header)
+{
+	return !memcmp(header->magic, JFR_MAGIC, sizeof(header->magic));
+}
+
+/* A chunk that is still written has no places yet. */
+static bool is_complete(const struct jfr_header *header)
+{
+	uint64_t bytes = be64toh(header->bytes);
+
+	return bytes > sizeof(*header) && be64toh(header->metadata_at) >= sizeof(*header) &&
+	       be64toh(header->metadata_at) < bytes && be64toh(header->pools_at);
+}
+
+/* Fills j->chunk. Returns 1, 0 if the file ends before, or -errno. */
+static int fill_chunk(struct jfr *j, struct reader_source *source)
+{
+	uint64_t bytes = be64toh(j->header.bytes);
+
+	buf_clear(&j->chunk);
+	buf_add(&j->chunk, &j->header, sizeof(j->header));
+	while (j->chunk.len < bytes) {
+		size_t left = (size_t)(bytes - j->chunk.len), piece = left < PIECE ? left : PIECE;
+		ssize_t got = buf_reserve(&j->chunk, piece)
+				      ? reader_bytes(source, j->chunk.data + j->chunk.len, piece)
+				      : -ENOMEM;
+
+		if (got < 0)
+			return (int)got;
+		j->chunk.len += (size_t)got;
+		if ((size_t)got < piece)
+			return 0;
+	}
+	return 1;
+}
+
+/* The header of the next chunk. Returns 1, 0 at the end of the file or of what is complete, or -errno. */
+static int next_chunk(struct jfr *j, struct reader_source *source)
+{
+	ssize_t got = reader_bytes(source, &j->header, sizeof(j->header));
+	int err;
+
+	if (got <= 0)
+		return (int)got;
+	if ((size_t)got == sizeof(j->header) && (!is_jfr(&j->header) || be16toh(j->header.major) != JFR_MAJOR)) {
+		buf_printf(j->why, is_jfr(&j->header) ? "JFR of version %d: duet reads version 2, of JDK 11 and later"
+						      : "there is no chunk where one must begin",
+			   be16toh(j->header.major));
+		return -EINVAL;
+	}
+	if ((size_t)got < sizeof(j->header) || !is_complete(&j->header)) {
+		buf_add_str(&source->warning, "the last chunk was not finished, and is left out");
+		return 0;
+	}
+	if (be64toh(j->header.bytes) > CHUNK_MAX) {
+		buf_printf(j->why, "a chunk has more than %llu MB", (unsigned long long)CHUNK_MAX >> 20);
+		return -EFBIG;
+	}
+	err = fill_chunk(j, source);
+	if (!err)
+		buf_add_str(&source->warning, "the file ends in a chunk, which is left out");
+	return err;
+}
+
+static int jfr_read_file(struct profile *profile, struct reader_source *source, struct buf *why)
+{
+	struct jfr j = {.profile = profile, .why = why, .kinds = {.profile = profile}};
+	int got = 0, err = 0;
+
+	buf_init(&j.chunk);
+	jfr_constants_init(&j.constants, profile, &j.types, why);
+	err = jfr_types_init(&j.types);
+	while (!err && (got = next_chunk(&j, source)) > 0)
+		err = read_chunk(&j);
+	if (!err)
+		err = got;
+	if (!err && !j.is_begun) {
+		buf_add_str(why, "the recording was not finished: it has no complete chunk");
+		err = -EINVAL;
+	}
+	if (err && !why->len)
+		buf_add_str(why, strerror(-err));
+	jfr_constants_release(&j.constants);
+	jfr_types_release(&j.types);
+	jfr_kinds_release(&j.kinds);
+	buf_release(&j.chunk);
+	return err;
+}
+
+static bool jfr_claims(const unsigned char *start, size_t len)
+{
+	return len >= 4 && !memcmp(start, JFR_MAGIC, 4);
+}
+
+const struct reader reader_jfr = {
+	.name = "jfr",
+	.help = "of duet, async-profiler and JDK 11 and later",
+	.claims = jfr_claims,
+	.read = jfr_read_file,
+};
