@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames of formats that have nothing but their names: java/lang/String.length_[j], libc.so.6`read, [main tid=7]. */
+#ifndef IN_FRAME_TEXT_H
+#define IN_FRAME_TEXT_H
+
+#include "base/intern.h"
+#include "base/vec.h"
+#include "profile/profile.h"
+
+/* A frame without a suffix is Java where it cannot be read otherwise: java/lang/String.length. */
+struct frame frame_from_text(struct profile *profile, const char *text, size_t len);
+
+/* Texts of frames in a file, each of which is taken apart once. */
+struct frame_texts {
+	struct profile *profile;
+	struct frame (*from_text)(struct profile *profile, const char *text, size_t len);
+	struct intern tokens; /* the texts, as the file has them … */
+	struct vec(uint32_t) frames; /* … and the index of the frame, by id of the token */
+};
+
+int frame_texts_init(struct frame_texts *texts, struct profile *profile,
+		     struct frame (*from_text)(struct profile *profile, const char *text, size_t len));
+void frame_texts_release(struct frame_texts *texts);
+/* The frame's index, added when new; UINT32_MAX when out of memory. */
+uint32_t frame_texts_find(struct frame_texts *texts, const char *text, size_t len);
+
+#endif
