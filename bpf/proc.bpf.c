@@ -47,7 +47,7 @@ static __always_inline void proc_report(struct task_struct *task, enum duet_reco
 }
 
 SEC("raw_tracepoint/sched_process_exec")
-int process_exec(struct bpf_raw_tracepoint_args *ctx)
+int on_process_exec(struct bpf_raw_tracepoint_args *ctx)
 {
 	proc_report((struct task_struct *)bpf_get_current_task(), DUET_RECORD_EXEC);
 	return 0;
@@ -58,7 +58,7 @@ int process_exec(struct bpf_raw_tracepoint_args *ctx)
  * when `live` is 0.
  */
 SEC("raw_tracepoint/sched_process_exit")
-int process_exit(struct bpf_raw_tracepoint_args *ctx)
+int on_process_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 
@@ -72,7 +72,7 @@ int process_exit(struct bpf_raw_tracepoint_args *ctx)
  * child use its parent's unwind tables. A new thread has its leader's tgid and is ignored.
  */
 SEC("raw_tracepoint/sched_process_fork")
-int process_fork(struct bpf_raw_tracepoint_args *ctx)
+int on_process_fork(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *parent = (struct task_struct *)ctx->args[0];
 	struct task_struct *child = (struct task_struct *)ctx->args[1];
@@ -95,7 +95,7 @@ int process_fork(struct bpf_raw_tracepoint_args *ctx)
  * path would be a guess.
  */
 SEC("raw_tracepoint/cgroup_mkdir")
-int cgroup_made(struct bpf_raw_tracepoint_args *ctx)
+int on_cgroup_made(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct cgroup *cgroup = (struct cgroup *)ctx->args[0];
 	u64 ids = bpf_get_current_pid_tgid();

@@ -137,6 +137,8 @@ names_of() { # types|functions FOLDER
 		# memory.h: the loader compiles jvm-agent/hotspot/ with another one
 		sources "$2/*.h" | grep -v '/memory\.h$' | xargs sed -nE -e 's/^[a-z].*[ *]([a-z_0-9]+)\(.*\);.*/\1/p' \
 			-e 's/^[a-z][^(]*[ *]([a-z_0-9]+)\([^)]*$/\1/p'
+		# a program of bpf/ is declared nowhere
+		sources "$2/*.bpf.c" | xargs -r sed -nE 's/^int ([a-z_0-9]+)\(.*/\1/p'
 	fi | sort -u
 }
 

@@ -114,15 +114,15 @@ static int open_channels(struct collector *collector, const struct collector_opt
 	int err;
 
 	/* Attached before the first process may be signalled: we must not miss its exec. */
-	err = attach(&collector->exec, bpf->progs.process_exec);
+	err = attach(&collector->exec, bpf->progs.on_process_exec);
 	if (err == 0)
-		err = attach(&collector->exit, bpf->progs.process_exit);
+		err = attach(&collector->exit, bpf->progs.on_process_exit);
 	if (err == 0 && (!options->targets || options->follow_forks))
-		err = attach(&collector->fork, bpf->progs.process_fork);
+		err = attach(&collector->fork, bpf->progs.on_process_fork);
 	if (err < 0)
 		return err;
 	if (!options->targets)
-		(void)attach(&collector->cgroup, bpf->progs.cgroup_made);
+		(void)attach(&collector->cgroup, bpf->progs.on_cgroup_made);
 	collector->ring = ring_buffer__new(bpf_map__fd(bpf->maps.ring), handle_record, collector, NULL);
 	if (!collector->ring)
 		return -errno;
