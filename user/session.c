@@ -24,17 +24,18 @@
 
 static bool targets_alive(struct session *session)
 {
+	struct launch *launch = &session->launch;
 	struct rusage usage;
 	int status;
 
 	if (session->options->host)
 		return true;
 	if (session->options->command) {
-		if (session->child && wait4(session->child, &status, WNOHANG, &usage) == session->child) {
-			session->child = 0;
+		if (launch->pid && wait4(launch->pid, &status, WNOHANG, &usage) == launch->pid) {
+			launch->pid = 0;
 			session->overhead.command_ns = overhead_usage_ns(&usage);
 		}
-		return session->child != 0;
+		return launch->pid != 0;
 	}
 	for (size_t i = 0; i < session->options->pids.len; i++) {
 		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
@@ -227,7 +228,7 @@ static int session_open(struct session *session, const struct session_options *o
 	status_init(&session->status, stats_answer, &session->report);
 	session->command_ns = clock_monotonic_ns();
 	session->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-	session->child_gate = -1;
+	session->launch = (struct launch)LAUNCH_NONE;
 	session->signal_fd = open_signals();
 	helper_start();
 	buf_init(&session->engine_why);
@@ -243,7 +244,7 @@ static int session_open(struct session *session, const struct session_options *o
 			      .symbols = session->symbols,
 		      },
 		      options->max_overhead, session->cpus);
-	buf_init(&session->cgroup);
+	selection_open(&session->selection, options->comm);
 	owners_open(&session->owners, &session->profile, options->spark_names);
 	host_open(&session->host);
 	open_jvms(session);
@@ -264,16 +265,13 @@ static void session_close(struct session *session)
 	overhead_release(&session->overhead);
 	unwinding_release(&session->unwinding);
 	engine_close(&session->engine);
-	if (session->child_gate >= 0)
-		close(session->child_gate);
-	if (session->library[0])
-		attach_remove_library(session->library);
+	launch_release(&session->launch);
 	windows_release(&session->windows);
 	budget_close(&session->budget);
 	notify_close(&session->notify);
 	decided_release(&session->decided);
 	owners_release(&session->owners);
-	buf_release(&session->cgroup);
+	selection_release(&session->selection);
 	parts_release(&session->parts);
 	symbols_free(session->symbols);
 	profile_release(&session->profile);

@@ -11,10 +11,12 @@
 #include "collect/unwinding.h"
 #include "join/decided.h"
 #include "jvms/jvms.h"
+#include "jvms/launch.h"
 #include "limits/budget.h"
 #include "limits/overhead.h"
 #include "out/output_files.h"
 #include "proc/process.h"
+#include "proc/selection.h"
 #include "profile/profile.h"
 #include "serve/notify.h"
 #include "serve/report.h"
@@ -43,16 +45,13 @@ struct session {
 	struct budget budget;
 	struct overhead overhead;
 	struct status status;
-	uint64_t cgroup_id; /* from --cgroup or --container; 0 = any */
-	struct buf cgroup; /* path of that cgroup */
+	struct selection selection; /* of the host's processes; see --cgroup, --container and --comm */
 	struct outcomes told; /* the outcomes at the end of the previous window */
 	struct report report; /* from the first tick on */
 	struct output_files outputs;
 	uint64_t cpus; /* online */
 	int signal_fd;
-	pid_t child; /* pid of -- CMD; 0 = none */
-	int child_gate; /* struct launch.gate: closing it ends a child that still waits */
-	char library[256]; /* path of the library placed for -agentpath; "" = none */
+	struct launch launch; /* -- CMD; its pid is 0 without one, and when it has ended */
 	uint64_t started_ns; /* time of the earliest possible tick; 0 = not started */
 	uint64_t ended_ns; /* time of the last possible tick */
 	uint64_t command_ns; /* time at which session_run() was called */
@@ -70,9 +69,6 @@ struct session {
 
 /* session_start.c: everything up to the first tick. Returns 0, or -errno after reporting the error. */
 int session_start(struct session *session);
-
-/* The same file. Returns true if BPF takes samples of this process of the host. An unreadable process is not chosen. */
-bool session_chooses(const struct session *session, const struct process *process);
 
 /* session.c. Call when the options may have changed: what a window is and in which formats it is written. */
 void session_take_outputs(struct session *session);

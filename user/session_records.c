@@ -195,7 +195,7 @@ static bool read_kernel(struct session *session, uint64_t now_ns)
 static bool is_ours(const struct session *session, const struct process *process)
 {
 	if (session->options->host)
-		return session_chooses(session, process);
+		return selection_has(&session->selection, process);
 	return session->engine.row->is_target(session->engine.collector, process->pid, process->start_ticks);
 }
 

@@ -8,103 +8,30 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "jvms/launch.h"
 #include "session_internal.h"
 #include "sym/kallsyms.h"
 
-/* Finds the id of --cgroup or --container, which BPF compares. */
-static int find_cgroup(struct session *session)
+static int find_selection(struct session *session)
 {
 	const struct session_options *options = session->options;
-	struct cgroup_tree *tree = &session->owners.containers.tree;
 	struct buf why;
-	int err = 0;
+	int err;
 
 	buf_init(&why);
-	if (options->container)
-		err = containers_find(&session->owners.containers, options->container, &session->cgroup_id,
-				      &session->cgroup, &why);
-	else if (options->cgroup)
-		err = cgroup_find(tree, options->cgroup, &session->cgroup_id, &session->cgroup);
-	if (err < 0 && why.len)
+	err = selection_find(&session->selection, &session->owners.containers, options->cgroup, options->container,
+			     &why);
+	if (err < 0)
 		log_error("%s", why.data);
-	else if (err < 0 && tree->fd < 0)
-		log_error("--cgroup needs cgroup v2, which is not mounted on /sys/fs/cgroup or .../unified");
-	else if (err < 0)
-		log_error("no cgroup '%s' below %s: %s; systemd-cgls lists all", options->cgroup, tree->mount,
-			  err == -EXDEV ? "it is not in cgroup v2" : strerror(-err));
 	buf_release(&why);
 	return err;
 }
 
-/* Makes the same choice for a process that BPF makes for each sample. */
-bool session_chooses(const struct session *session, const struct process *process)
-{
-	struct buf path;
-	bool is_below = true;
-
-	if (session->options->comm && strncmp(process->comm, session->options->comm, sizeof(process->comm) - 1) != 0)
-		return false;
-	if (!session->cgroup_id)
-		return true;
-	buf_init(&path);
-	is_below = !cgroup_of_process(process->pid, false, &path) && cgroup_is_below(path.data, session->cgroup.data);
-	buf_release(&path);
-	return is_below;
-}
-
-static int attach_host(struct session *session)
-{
-	pid_t *pids;
-	size_t count;
-	int err = process_list(&pids, &count);
-
-	if (err < 0)
-		return err;
-	for (size_t i = 0; i < count; i++) {
-		struct process *process = process_get(&session->processes, pids[i], 0);
-
-		if (process && session_chooses(session, process))
-			jvms_notice(&session->jvms, process);
-	}
-	free(pids);
-	return 0;
-}
-
-/* Returns the number of agents that failed, with one of them, or 0 if there is anything of a JVM to record. */
-static size_t count_failed(const struct agents *agents, const struct agent **ret_failed)
-{
-	size_t failed = 0;
-
-	for (size_t i = 0; i < agents->len; i++) {
-		const struct agent *agent = agents->items[i];
-
-		if (agent->state != AGENT_FAILED)
-			return 0;
-		if (agent->reader)
-			continue;
-		failed++;
-		*ret_failed = agent;
-	}
-	return failed;
-}
-
-/* With -p, the command ends before anything is recorded if all targets are JVMs and no agent could be attached. */
 static int wait_for_agents(struct session *session)
 {
-	const struct agent *agent = NULL;
-	size_t failed;
-
 	while ((!jvms_settled(&session->jvms) || session->unwinding.wanted.len) && !session->interrupted)
 		session_step(session, POLL_ATTACH_MS);
-	failed = count_failed(&session->jvms.agents, &agent);
-	if (failed && !session->options->host && !session->jvms.natives) {
-		if (failed == 1)
-			log_error("%s", agent->why);
-		else
-			log_error("the agent could not be attached to any of the %zu processes", failed);
+	if (!session->options->host && jvms_all_failed(&session->jvms))
 		return -EPERM;
-	}
 	return session->interrupted ? -EINTR : 0;
 }
 
@@ -117,15 +44,15 @@ static int open_engine(struct session *session, enum session_engine engine, stru
 		.kernel_depth = session->options->all_user ? 0 : DUET_MAX_STACK,
 		.targets = session->options->host ? NULL : session->options->pids.items,
 		.target_count = session->options->pids.len,
-		.cgroup_id = session->cgroup_id,
-		.comm = session->options->comm,
+		.cgroup_id = session->selection.cgroup_id,
+		.comm = session->selection.comm,
 		.signals = session->options->signals,
 		.max_bytes = budget_bpf_bytes(&session->budget),
 		.plain = session->options->interval_pairing,
 	};
 
-	if (session->child) {
-		options.targets = &session->child;
+	if (session->launch.pid) {
+		options.targets = &session->launch.pid;
 		options.target_count = 1;
 		options.follow_forks = true;
 	}
@@ -264,39 +191,35 @@ static int explain_unstarted(const struct session *session, int err)
 
 static int launch_command(struct session *session)
 {
-	struct attach_control control;
-	struct launch launch = {.argv = session->options->command, .control = &control};
+	struct launch *launch = &session->launch;
 	const char *cause;
-	int err = attach_control_new(&control, getpid());
+	int err = launch_start(launch, session->options->command);
 
-	if (!err)
-		err = launch_start(&launch);
 	if (err < 0)
 		return explain_unstarted(session, err);
-	session->child = session->jvms.child = launch.pid;
-	session->child_gate = launch.gate;
+	session->jvms.child = launch->pid;
 	err = prepare_engine(session);
-	if (!err && !launch.is_java && session->options->agent != AGENT_NEVER)
+	if (!err && !launch->is_java && session->options->agent != AGENT_NEVER)
 		err = check_no_java(session);
 	if (err < 0)
 		return err;
-	cause = launch.is_java ? jvms_attach_cause(&session->jvms) : NULL;
+	cause = launch->is_java ? jvms_attach_cause(&session->jvms) : NULL;
 	if (cause)
-		err = launch_add_agent(&launch, session->library, sizeof(session->library));
+		err = launch_add_agent(launch);
 	if (err < 0)
 		return explain_unstarted(session, err);
-	prepare_command(session, launch.libjvm);
+	prepare_command(session, launch->libjvm);
 	err = start_ticks(session);
 	if (err < 0)
 		return err;
-	err = launch_run(&launch);
+	err = launch_run(launch);
 	if (err < 0) {
 		log_error("%s cannot be run: %s", session->options->command[0], strerror(-err));
 		return err;
 	}
 	if (cause)
-		return jvms_attach(&session->jvms, process_get(&session->processes, session->child, 0), ATTACH_LOADED,
-				   cause, &control);
+		return jvms_attach(&session->jvms, process_get(&session->processes, launch->pid, 0), ATTACH_LOADED,
+				   cause, &launch->control);
 	return 0;
 }
 
@@ -319,13 +242,14 @@ int session_start(struct session *session)
 		return launch_command(session);
 	err = jvms_find_targets(&session->jvms);
 	if (!err)
-		err = find_cgroup(session);
+		err = find_selection(session);
 	if (session->options->host)
 		containers_scan(&session->owners.containers);
 	if (!err)
 		err = prepare_engine(session);
 	if (!err)
-		err = session->options->host ? attach_host(session) : jvms_attach_targets(&session->jvms);
+		err = session->options->host ? jvms_attach_host(&session->jvms, &session->selection)
+					     : jvms_attach_targets(&session->jvms);
 	if (!err)
 		err = wait_for_agents(session);
 	if (err < 0)

@@ -20,6 +20,7 @@ struct decided;
 struct owners;
 struct owners_list;
 struct profile;
+struct selection;
 struct symbols;
 
 /* What it works with; not owned. */
@@ -130,5 +131,9 @@ void jvms_free_useless(struct jvms *jvms); /* frees failed agents that will not 
 /* targets.c: the processes of -p. Both return 0, or -errno after reporting the error. */
 int jvms_find_targets(struct jvms *jvms);
 int jvms_attach_targets(struct jvms *jvms); /* attaches to the JVMs; reports what the others lack */
+/* Call when jvms_settled(). Returns true, and reports it, if all targets are JVMs and no agent could be attached. */
+bool jvms_all_failed(const struct jvms *jvms);
+/* --host: notices all JVMs that the selection has. Returns 0 or -errno. */
+int jvms_attach_host(struct jvms *jvms, const struct selection *selection);
 
 #endif

@@ -116,7 +116,7 @@ static char **add_agent(struct launch *launch)
 {
 	char **argv = with_agent(launch->argv, launch->option);
 
-	return argv && !setenv("DUET_SECRET", launch->control->secret, 1) ? argv : NULL;
+	return argv && !setenv("DUET_SECRET", launch->control.secret, 1) ? argv : NULL;
 }
 
 static void child_run(struct launch *launch, int gate, int failed)
@@ -167,25 +167,28 @@ fail:
 	return err;
 }
 
-int launch_start(struct launch *launch)
+int launch_start(struct launch *launch, char **argv)
 {
 	char launcher[PATH_MAX];
+	int err = attach_control_new(&launch->control, getpid());
 
-	launch->libjvm[0] = launch->option[0] = 0;
-	launch->is_java = is_java_launcher(launch->argv[0], launcher, sizeof(launcher));
+	if (err < 0)
+		return err;
+	launch->argv = argv;
+	launch->is_java = is_java_launcher(argv[0], launcher, sizeof(launcher));
 	if (launch->is_java)
 		find_libjvm(launcher, launch->libjvm, sizeof(launch->libjvm));
 	return fork_waiting(launch);
 }
 
-int launch_add_agent(struct launch *launch, char *library, size_t size)
+int launch_add_agent(struct launch *launch)
 {
-	int err = attach_place_library(library, size);
+	int err = attach_place_library(launch->library, sizeof(launch->library));
 
 	if (err < 0)
 		return err;
-	snprintf(launch->option, sizeof(launch->option), "-agentpath:%s=control=%s,wait=%d", library,
-		 launch->control->name, AGENT_WAIT_MS);
+	snprintf(launch->option, sizeof(launch->option), "-agentpath:%s=control=%s,wait=%d", launch->library,
+		 launch->control.name, AGENT_WAIT_MS);
 	return 0;
 }
 
@@ -200,4 +203,12 @@ int launch_run(struct launch *launch)
 	close(launch->exec_error);
 	launch->exec_error = -1;
 	return err;
+}
+
+void launch_release(struct launch *launch)
+{
+	if (launch->gate >= 0)
+		close(launch->gate);
+	if (launch->library[0])
+		attach_remove_library(launch->library);
 }

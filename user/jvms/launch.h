@@ -15,25 +15,26 @@
 
 #include "attach/attach.h"
 
+/* Initialize with LAUNCH_NONE. */
 struct launch {
 	char **argv;
-	const struct attach_control *control; /* for the agent */
+	struct attach_control control; /* for the agent; made by launch_start() */
 	char option[PATH_MAX + 256]; /* of the agent, the command's first one; "": none */
 	pid_t pid;
-	int gate; /* owned by the caller; closing it ends a child that still waits */
+	int gate; /* closing it ends a child that still waits */
 	int exec_error; /* pipe: holds errno when exec failed, ends empty when it worked */
 	bool is_java;
+	char library[256]; /* path of the agent library that was placed for it; else "" */
 	char libjvm[PATH_MAX]; /* of the JDK of a java command, if found; else "" */
 };
 
-/* Forks the waiting child. Returns 0 or -errno. */
-int launch_start(struct launch *launch);
-/*
- * A java command will load the agent. `library` receives the path of the agent library, which the caller must remove;
- * "" when none was placed. Returns 0 or -errno.
- */
-int launch_add_agent(struct launch *launch, char *library, size_t size);
+#define LAUNCH_NONE {.gate = -1}
+
+/* Forks the waiting child, which will execute `argv`. Returns 0 or -errno. */
+int launch_start(struct launch *launch, char **argv);
+int launch_add_agent(struct launch *launch); /* a java command will load the agent; 0 or -errno */
 /* Lets the child execute CMD. Returns 0 when CMD runs, -errno when exec failed. */
 int launch_run(struct launch *launch);
+void launch_release(struct launch *launch); /* ends a child that still waits, and removes the library */
 
 #endif

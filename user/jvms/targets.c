@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes of -p: finds them, attaches to JVMs, and reports what the others lack. */
+/* The processes of -p: finds them, attaches to JVMs, and reports what the others lack. And those of --host. */
 #include "jvms/jvms.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "proc/selection.h"
 
 #define LISTED_MAX 8 /* at most so many processes without an agent are listed by pid and name */
 
@@ -172,4 +174,56 @@ int jvms_attach_targets(struct jvms *jvms)
 		if (!is_native(target(jvms, i)))
 			err = attach_target(jvms, target(jvms, i));
 	return err;
+}
+
+/* Returns the number of agents that failed, with one of them, or 0 if there is anything of a JVM to record. */
+static size_t count_failed(const struct agents *agents, const struct agent **ret_failed)
+{
+	size_t failed = 0;
+
+	for (size_t i = 0; i < agents->len; i++) {
+		const struct agent *agent = agents->items[i];
+
+		if (agent->state != AGENT_FAILED)
+			return 0;
+		if (agent->reader)
+			continue;
+		failed++;
+		*ret_failed = agent;
+	}
+	return failed;
+}
+
+bool jvms_all_failed(const struct jvms *jvms)
+{
+	const struct agent *agent = NULL;
+	size_t failed = count_failed(&jvms->agents, &agent);
+
+	if (!failed || jvms->natives)
+		return false;
+	if (failed == 1)
+		log_error("%s", agent->why);
+	else
+		log_error("the agent could not be attached to any of the %zu processes", failed);
+	return true;
+}
+
+/* ---- the host ---- */
+
+int jvms_attach_host(struct jvms *jvms, const struct selection *selection)
+{
+	pid_t *pids;
+	size_t count;
+	int err = process_list(&pids, &count);
+
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < count; i++) {
+		struct process *process = process_get(jvms->of.processes, pids[i], 0);
+
+		if (process && selection_has(selection, process))
+			jvms_notice(jvms, process);
+	}
+	free(pids);
+	return 0;
 }
