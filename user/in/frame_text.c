@@ -129,7 +129,8 @@ static void set_java(struct profile *profile, struct frame *frame, const char *t
 	frame->class_name = intern_with(profile, text, java->class_len, '/', '.');
 	frame->name = intern_bytes(&profile->strings, text + java->name, java->name_len);
 	if (java->signature_len)
-		frame->signature = intern_with(profile, text + java->name + java->name_len, java->signature_len, '|', ';');
+		frame->signature =
+			intern_with(profile, text + java->name + java->name_len, java->signature_len, '|', ';');
 	frame->line = java->line;
 }
 

@@ -100,12 +100,14 @@ static int read_line(struct collapsed *c, const char *line, size_t len, struct b
 	if (!len || (!stack && line[0] == '#'))
 		return 0;
 	if (!stack || memchr(line, '\0', len)) {
-		buf_printf(why, "line %llu is not a stack and a count, as \"a;b;c 12\"", (unsigned long long)c->lines.number);
+		buf_printf(why, "line %llu is not a stack and a count, as \"a;b;c 12\"",
+			   (unsigned long long)c->lines.number);
 		return -EINVAL;
 	}
 	count = read_count(line + stack + 1, line + len);
 	if (count > SAMPLES_MAX - c->samples) {
-		buf_printf(why, "line %llu: more than %llu samples in all", (unsigned long long)c->lines.number, SAMPLES_MAX);
+		buf_printf(why, "line %llu: more than %llu samples in all", (unsigned long long)c->lines.number,
+			   SAMPLES_MAX);
 		return -EOVERFLOW;
 	}
 	c->samples += count;
