@@ -199,7 +199,7 @@ CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
 native_workloads := $(O)/workloads/libworkload.so $(crafted) \
 	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd events sleeps throng mayfly \
-	mayfly_child libnative.so libraries liblarge_small.so liblarge_large.so \
+	mayfly_child parked libnative.so libraries liblarge_small.so liblarge_large.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
@@ -214,7 +214,7 @@ $(O)/workloads/events: tests/workloads/events.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
 
-$(O)/workloads/sleeps: tests/workloads/sleeps.c $(flags)
+$(O)/workloads/sleeps $(O)/workloads/parked: $(O)/workloads/%: tests/workloads/%.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
 

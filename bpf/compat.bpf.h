@@ -21,6 +21,12 @@ static __always_inline struct pt_regs *task_user_regs(struct task_struct *task)
 	return BPF_CORE_READ(task, stack) + duet_config.kernel_stack_bytes - bpf_core_type_size(struct pt_regs);
 }
 
+/* Returns what bpf_get_current_pid_tgid() returns in this task. */
+static __always_inline u64 task_ids(struct task_struct *task)
+{
+	return (u64)BPF_CORE_READ(task, tgid) << 32 | (u32)BPF_CORE_READ(task, pid);
+}
+
 /* Returns the number of the system call that saved these registers; negative for an exception or interrupt. */
 static __always_inline s64 regs_syscall(struct pt_regs *regs)
 {

@@ -7,6 +7,8 @@
 const volatile struct duet_config duet_config = {};
 volatile uint32_t duet_every = 1;
 volatile uint64_t duet_started_ns = 0;
+volatile uint64_t duet_edge_ns = 0;
+volatile bool duet_look_leaders = false;
 
 struct duet_ring_map ring SEC(".maps");
 struct duet_jvms_map jvms SEC(".maps");

@@ -28,6 +28,13 @@ extern volatile uint32_t duet_every;
 /* When the recording began, CLOCK_MONOTONIC. The loader sets it before the first sleep is seen. */
 extern volatile uint64_t duet_started_ns;
 
+/*
+ * For the programs that the loader runs itself, see event_offcpu_edge.bpf.c: the edge up to which to tell sleeps,
+ * CLOCK_MONOTONIC; and whether to look at one thread of each process only, without a promise to walk it.
+ */
+extern volatile uint64_t duet_edge_ns;
+extern volatile bool duet_look_leaders;
+
 /* Ring buffer for records to the loader. The loader sets its size. */
 struct duet_ring_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -12,20 +12,6 @@
 
 #define TASK_RUNNING 0 /* include/linux/sched.h */
 
-static __always_inline u32 offcpu_event(void)
-{
-	return duet_config.event_of[DUET_PROGRAM_OFFCPU];
-}
-
-/* Returns false for kernel threads: they have nothing to do most of the time. */
-static __always_inline bool offcpu_is_wanted(struct task_struct *task)
-{
-	if (!task->pid || task->flags & PF_KTHREAD)
-		return false;
-	return !duet_config.filter_targets ||
-	       filter_is_target(filter_tgid(task), BPF_CORE_READ(task, group_leader, start_boottime));
-}
-
 /* The registers that a trusted pointer leads to may be read without a helper. */
 static __always_inline const bpf_user_pt_regs_t *offcpu_regs(struct task_struct *task)
 {
@@ -50,41 +36,16 @@ static __always_inline void offcpu_leave(struct task_struct *task, bool is_preem
 	thread->left_ns = now_ns;
 }
 
-/*
- * Returns the state of a thread that is about to run, or NULL if its sleep is not wanted. A thread of which nothing is
- * known, and which is older than the recording, has slept since before it.
- */
-static __always_inline struct offcpu_thread *offcpu_sleeper(struct task_struct *task)
-{
-	struct offcpu_thread *thread = bpf_task_storage_get(&offcpu_threads, task, NULL, 0);
-
-	if (thread)
-		return thread->left_ns ? thread : NULL;
-	if (task->start_time >= duet_started_ns || !offcpu_is_wanted(task))
-		return NULL;
-	thread = bpf_task_storage_get(&offcpu_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!thread)
-		return NULL;
-	thread->left_ns = duet_started_ns;
-	thread->run_delay = task->sched_info.run_delay;
-	return thread;
-}
-
 static __always_inline void offcpu_come_back(struct task_struct *task, u64 now_ns)
 {
 	struct offcpu_thread *thread = offcpu_sleeper(task);
-	u64 interval = (u64)duet_event(offcpu_event())->gap * duet_every;
 
 	if (!thread)
 		return;
-	if (interval > UINT32_MAX)
-		interval = UINT32_MAX;
-	thread->slept_ns = now_ns - thread->left_ns;
+	/* The edge up to which the sleep was told may be a moment later than now. */
+	thread->slept_ns = now_ns > thread->left_ns ? now_ns - thread->left_ns : 0;
 	thread->left_ns = 0;
-	thread->weight = thread->slept_ns;
-	if (thread->slept_ns >= interval)
-		return;
-	thread->weight = bpf_get_prandom_u32() * interval >> 32 < thread->slept_ns ? interval : 0;
+	thread->weight = offcpu_weigh(thread->slept_ns);
 }
 
 static __always_inline void offcpu_count_run(void)
@@ -107,34 +68,12 @@ int BPF_PROG(offcpu_switch, bool is_preempted, struct task_struct *prev, struct 
 	return 0;
 }
 
-/* Returns the part of the sleep's weight that was a wait for a CPU. */
-static __always_inline u64 offcpu_runnable(const struct offcpu_thread *thread, struct task_struct *task)
-{
-	u64 waited = task->sched_info.run_delay - thread->run_delay;
-
-	if (thread->is_runnable || waited >= thread->slept_ns)
-		return thread->weight;
-	/* Either the two are equal, or both are below 2^32. */
-	return thread->weight == thread->slept_ns ? waited : thread->weight * waited / thread->slept_ns;
-}
-
 /* Returns true if the thread has not been in user mode since its sleep began. */
 static __always_inline bool offcpu_has_stack(const struct offcpu_thread *thread, struct task_struct *task)
 {
 	const bpf_user_pt_regs_t *regs = offcpu_regs(task);
 
 	return !thread->user_pc || (thread->user_pc == PT_REGS_IP(regs) && thread->user_sp == PT_REGS_SP(regs));
-}
-
-static __always_inline u16 offcpu_flags(struct task_struct *task)
-{
-	u16 flags = DUET_SAMPLE_OFF_CPU;
-
-	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
-		flags |= DUET_SAMPLE_IO;
-	if (regs_syscall((struct pt_regs *)bpf_task_pt_regs(task)) < 0)
-		flags |= DUET_SAMPLE_FAULT;
-	return flags;
 }
 
 /* Records what the run has cost. Not inline, like offcpu_settle(): the walk needs the BPF stack. */
@@ -153,7 +92,7 @@ static __noinline bool offcpu_settle(struct task_struct *task, struct offcpu_thr
 {
 	struct duet_cost *cost = duet_cost(offcpu_event());
 
-	thread->owed_runnable += offcpu_runnable(thread, task);
+	thread->owed_runnable += offcpu_runnable(thread, task, thread->slept_ns, thread->weight);
 	thread->owed += thread->weight;
 	thread->weight = 0;
 	if (!offcpu_has_stack(thread, task)) {

@@ -48,10 +48,12 @@ static __always_inline u32 filter_innermost(struct pid *pid, u32 number)
 	return filter_read_upid(&upid, pid, depth) == 0 ? (u32)upid.nr : 0;
 }
 
-/* Fills *ids. Returns false if the thread has no number in the loader's pid namespace. */
-static __always_inline bool filter_identify(struct task_struct *task, struct filter_ids *ids)
+/*
+ * Fills *ids. `pid_tgid` has the thread's numbers in the initial pid namespace, as bpf_get_current_pid_tgid() returns
+ * them. Returns false if the thread has no number in the loader's pid namespace.
+ */
+static __always_inline bool filter_identify(struct task_struct *task, u64 pid_tgid, struct filter_ids *ids)
 {
-	u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct pid *process = BPF_CORE_READ(task, group_leader, thread_pid);
 	struct pid *thread = BPF_CORE_READ(task, thread_pid);
 
@@ -132,7 +134,7 @@ static __always_inline bool filter_pass(struct task_struct *task, struct filter_
 {
 	if (bpf_get_current_pid_tgid() == 0 || !filter_is_wanted(task)) /* 0: idle */
 		return false;
-	if (!filter_identify(task, ids)) {
+	if (!filter_identify(task, bpf_get_current_pid_tgid(), ids)) {
 		if (!duet_config.filter_targets)
 			duet_count(DUET_BPF_NOT_VISIBLE);
 		return false;

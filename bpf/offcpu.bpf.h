@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is kept of a thread from when it leaves its CPU until its sleep is sampled. */
+/*
+ * What is kept of a thread from when it leaves its CPU until its sleep is sampled, and what the programs for sleeps
+ * share.
+ */
 #ifndef DUET_OFFCPU_BPF_H
 #define DUET_OFFCPU_BPF_H
 
 #include "core.bpf.h"
+#include "filter.bpf.h"
 
 struct offcpu_thread {
-	u64 left_ns; /* when it left its CPU; 0: it has one */
+	/* when it left its CPU, or the edge up to which its sleep was told; 0: it has a CPU */
+	u64 left_ns;
 	u64 slept_ns; /* its last sleep */
 	u64 weight; /* of its last sleep, if that must be sampled; else 0 */
 	u64 run_delay; /* the kernel's sum of its waits for a CPU, before the last sleep */
@@ -14,6 +19,7 @@ struct offcpu_thread {
 	/* weights of sleeps that were not sampled because of the load or the memory: for the thread's next sample */
 	u64 owed, owed_runnable;
 	u64 is_runnable; /* 1: it did not wait for anything but a CPU */
+	u64 seen_switches; /* 1 + its context switches when the loader was shown its stack; 0: never */
 };
 
 /* Storage of a task ends with the task. The kernel allocates it in any context since Linux 6.4. */
@@ -24,5 +30,77 @@ struct duet_offcpu_threads_map {
 	__type(value, struct offcpu_thread);
 };
 extern struct duet_offcpu_threads_map offcpu_threads SEC(".maps");
+
+static __always_inline u32 offcpu_event(void)
+{
+	return duet_config.event_of[DUET_PROGRAM_OFFCPU];
+}
+
+/* Returns false for kernel threads: they have nothing to do most of the time. */
+static __always_inline bool offcpu_is_wanted(struct task_struct *task)
+{
+	if (!task->pid || task->flags & PF_KTHREAD)
+		return false;
+	return !duet_config.filter_targets ||
+	       filter_is_target(filter_tgid(task), BPF_CORE_READ(task, group_leader, start_boottime));
+}
+
+/*
+ * Returns the state of a thread that sleeps, or NULL if its sleep is not wanted. A thread of which nothing is known,
+ * and which is older than the recording, has slept since before it.
+ */
+static __always_inline struct offcpu_thread *offcpu_sleeper(struct task_struct *task)
+{
+	struct offcpu_thread *thread = bpf_task_storage_get(&offcpu_threads, task, NULL, 0);
+
+	if (thread)
+		return thread->left_ns ? thread : NULL;
+	if (task->start_time >= duet_started_ns || !offcpu_is_wanted(task))
+		return NULL;
+	thread = bpf_task_storage_get(&offcpu_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread)
+		return NULL;
+	thread->left_ns = duet_started_ns;
+	thread->run_delay = task->sched_info.run_delay;
+	return thread;
+}
+
+/*
+ * Returns the weight of a sleep: its length, if that is the interval or more. A shorter one has the weight of the
+ * interval with a probability in proportion to its length, else 0.
+ */
+static __always_inline u64 offcpu_weigh(u64 slept_ns)
+{
+	u64 interval = (u64)duet_event(offcpu_event())->gap * duet_every;
+
+	if (interval > UINT32_MAX)
+		interval = UINT32_MAX;
+	if (slept_ns >= interval)
+		return slept_ns;
+	return bpf_get_prandom_u32() * interval >> 32 < slept_ns ? interval : 0;
+}
+
+/* Returns the part of a sleep's weight that was a wait for a CPU. */
+static __always_inline u64 offcpu_runnable(const struct offcpu_thread *thread, struct task_struct *task, u64 slept_ns,
+					   u64 weight)
+{
+	u64 waited = task->sched_info.run_delay - thread->run_delay;
+
+	if (thread->is_runnable || waited >= slept_ns)
+		return weight;
+	/* Either the two are equal, or both are below 2^32. */
+	return weight == slept_ns ? waited : weight * waited / slept_ns;
+}
+
+static __always_inline u16 offcpu_flags(struct task_struct *task)
+{
+	u16 flags = DUET_SAMPLE_OFF_CPU;
+
+	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
+		flags |= DUET_SAMPLE_IO;
+	if (regs_syscall((struct pt_regs *)bpf_task_pt_regs(task)) < 0)
+		flags |= DUET_SAMPLE_FAULT;
+	return flags;
+}
 
 #endif

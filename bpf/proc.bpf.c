@@ -29,7 +29,7 @@ static __always_inline void proc_report(struct task_struct *task, enum duet_reco
 	struct duet_process_record record = {};
 	struct filter_ids ids = {};
 
-	if (!filter_identify(task, &ids) || !proc_forget(ids.tgid, start_ns))
+	if (!filter_identify(task, bpf_get_current_pid_tgid(), &ids) || !proc_forget(ids.tgid, start_ns))
 		return;
 	if (type == DUET_RECORD_EXEC)
 		filter_mark_seen(ids.tgid);

@@ -220,4 +220,32 @@ struct duet_cgroup_record {
 };
 DUET_ASSERT_SIZE(struct duet_cgroup_record, 32 + DUET_MAX_CGROUP_PATH);
 
+#define DUET_SLEEPER_REGISTERS 32 /* the general registers, by their number in machine code; x86-64 has 16 */
+
+/*
+ * What the program offcpu_look tells of a thread that sleeps, which the loader walks from outside. The loader reads
+ * these from the program's iterator, not from the ring buffer.
+ */
+struct duet_sleeper {
+	uint64_t switches; /* the thread's context switches so far: if the number is still the same, it sleeps on */
+	/* user-mode registers */
+	uint64_t pc;
+	uint64_t sp;
+	uint64_t fp;
+	uint64_t lr; /* arm64 */
+	uint64_t regs[DUET_SLEEPER_REGISTERS];
+	struct duet_sample sample; /* with its kernel frames, and no others; the head has the size */
+};
+DUET_ASSERT_SIZE(struct duet_sleeper, (5 + DUET_SLEEPER_REGISTERS) * 8 + sizeof(struct duet_sample));
+
+/* What the program offcpu_tell tells of a thread that sleeps over an edge: what its sample weighs. */
+struct duet_slept {
+	uint64_t switches;
+	uint64_t weight;
+	uint64_t runnable;
+	uint32_t tid; /* in the loader's pid namespace */
+	uint32_t flags; /* enum duet_sample_flag */
+};
+DUET_ASSERT_SIZE(struct duet_slept, 32);
+
 #endif

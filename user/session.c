@@ -71,6 +71,7 @@ static void run(struct session *session)
 			looked_ns = now_ns;
 		}
 		session_step(session, step_ms(session, now_ns, end_ns));
+		session_step_sleepers(session, clock_monotonic_ns());
 		windows_step(&session->windows, session->read_ns);
 		now_ns = clock_monotonic_ns();
 		unwinding_step(&session->unwinding, &session->processes, now_ns);
@@ -106,6 +107,7 @@ static void stop(struct session *session)
 {
 	uint64_t deadline;
 
+	session_end_sleepers(session);
 	engine_stop(&session->engine);
 	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
 	await_last_signals(session);

@@ -61,6 +61,8 @@ struct session {
 	struct notify notify;
 	uint64_t woke_ns; /* when the loop last ended to wait */
 	uint64_t longest_step_ns; /* longest time without a wait, so without a look at BPF's ring and the agents */
+	uint64_t sleepers_ns; /* when the processes of threads that sleep were prepared last */
+	uint64_t edge_ns; /* the end of a window up to which the sleeps were told last */
 	bool interrupted;
 	bool is_behind; /* BPF's ring was not emptied in time: the next step does not wait */
 };
@@ -77,6 +79,19 @@ void session_release_dead(void *session); /* frees agents and processes that hav
 /* session_records.c. Waits at most `timeout_ms` for the first of any events and handles all that are due. */
 void session_step(struct session *session, int timeout_ms);
 bool session_read_rings(struct session *session); /* false: BPF's ring is not empty, but reading took too long */
+
+/* The process of a sample, prepared for the walks of its threads. NULL when out of memory. */
+struct process *session_meet(struct session *session, const struct duet_sample *sample);
+/* Takes a sample of BPF's to where it waits for its other half or its names, and then to the profile. */
+void session_on_sample(struct session *session, const struct duet_sample *record);
+
+/*
+ * session_sleepers.c. Call often: prepares the processes whose threads sleep, and tells of them at the end of each
+ * window.
+ */
+void session_step_sleepers(struct session *session, uint64_t now_ns);
+/* Call before the ticks end. */
+void session_end_sleepers(struct session *session);
 
 /* Opens session->decided, through which samples get from the rings to the profile. Returns 0 or -ENOMEM. */
 int session_open_decided(struct session *session);

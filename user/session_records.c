@@ -63,24 +63,33 @@ int session_open_decided(struct session *session)
 
 /* ---- records ---- */
 
-static void on_sample(struct session *session, const struct duet_sample *record)
+struct process *session_meet(struct session *session, const struct duet_sample *sample)
 {
-	const struct duet_sample *sample = parts_join(&session->parts, record);
 	struct process *process =
 		process_get(&session->processes, (pid_t)sample->head.tgid, sample->start_ns / NS_PER_TICK);
-	struct agent *agent;
 
 	if (!process) {
 		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
-		return;
+		return NULL;
 	}
-	overhead_note_sample(&session->overhead);
 	short_lived_map(&session->short_lived, process, sample);
 	jvms_notice(&session->jvms, process);
 	if (!collected_of(process)->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE) {
 		unwinding_read_maps(&session->unwinding, process);
 		unwinding_want(&session->unwinding, process);
 	}
+	return process;
+}
+
+void session_on_sample(struct session *session, const struct duet_sample *record)
+{
+	const struct duet_sample *sample = parts_join(&session->parts, record);
+	struct process *process = session_meet(session, sample);
+	struct agent *agent;
+
+	if (!process)
+		return;
+	overhead_note_sample(&session->overhead);
 	agent = agent_in_charge(jvm_process(process)->agent);
 	if (agent && sample->flags & DUET_SAMPLE_SIGNALLED) {
 		agent->signalled++;
@@ -134,7 +143,7 @@ static void on_kernel_record(void *context, const struct duet_record *record)
 
 	if (record->type == DUET_RECORD_SAMPLE) {
 		session->newest_ns = record->time_ns;
-		on_sample(session, (const struct duet_sample *)record);
+		session_on_sample(session, (const struct duet_sample *)record);
 	} else if (record->type == DUET_RECORD_FRAMES)
 		parts_add(&session->parts, (const struct duet_frames_record *)record);
 	else if (record->type == DUET_RECORD_EXEC)

@@ -202,6 +202,9 @@ struct sched_info {
 
 struct task_struct {
 	unsigned int __state;
+	int on_cpu;
+	unsigned long nvcsw; /* context switches, also those that it did not ask for */
+	unsigned long nivcsw;
 	void *stack;
 	unsigned int flags;
 	struct sched_info sched_info;
@@ -220,6 +223,17 @@ struct task_struct {
 	sigset_t blocked;
 	struct sigpending pending;
 	struct css_set *cgroups;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 #pragma clang attribute pop

@@ -54,7 +54,7 @@ case_sums_and_states() {
 		expect_sum "$here/out.collapsed" $name 2
 	done
 	expect_state "$here/out.collapsed" in_nanosleep \
-		';waits;in_nanosleep;.*nanosleep_.k.;.*schedule_.k.;\[sleep\] ' 99
+		';waits;in_nanosleep;.*nanosleep_.k.;\[sleep\] ' 99
 	expect_state "$here/out.collapsed" in_poll ';in_poll;.*;\[poll\] ' 99
 	expect_state "$here/out.collapsed" in_select ';in_select;.*;\[poll\] ' 99
 	expect_state "$here/out.collapsed" in_epoll ';in_epoll;.*;\[epoll\] ' 99
@@ -114,7 +114,7 @@ ping_pong() { # ROUNDS
 }
 
 # Measures with and without duet in turn. An idle machine keeps 90 % of the throughput.
-case_cost() {
+case_cost() { # alone
 	need_offcpu
 	local without=0 with=0 took round
 	for round in 1 2 3; do

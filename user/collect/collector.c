@@ -18,6 +18,7 @@
 #include "collect/perf_events.h"
 #include "collect/probe.h"
 #include "collect/programs.h"
+#include "collect/sleepers.h"
 #include "collect/unwind_tables.h"
 #include "collect/validate.h"
 #include "proc/process.h"
@@ -40,6 +41,7 @@ struct collector {
 	struct perf_events perf[DUET_MAX_EVENTS]; /* one for each event of the list; empty if it is no perf event */
 	struct bpf_link *switches; /* the first of the two programs of DUET_PROGRAM_OFFCPU; NULL if not attached */
 	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if it is a perf event, or is not attached */
+	struct sleepers *sleepers; /* NULL without time off CPU */
 	struct mapping_events *mappings; /* NULL if only known processes are sampled, or the kernel refuses */
 
 	/* valid during collector_read() */
@@ -127,9 +129,9 @@ static int open_channels(struct collector *collector, const struct collector_opt
 	if (!collector->ring)
 		return -errno;
 	err = open_unwind_tables(collector);
-	if (err < 0)
-		return err;
-	return open_perf_events(collector);
+	if (!err && event_list_count(options->events, DUET_PROGRAM_OFFCPU))
+		err = sleepers_open(&collector->sleepers, bpf, options->user_depth);
+	return err ? err : open_perf_events(collector);
 }
 
 /*
@@ -267,6 +269,7 @@ void collector_close(struct collector *collector)
 	bpf_link__destroy(collector->exit);
 	bpf_link__destroy(collector->fork);
 	bpf_link__destroy(collector->cgroup);
+	sleepers_close(collector->sleepers);
 	ring_buffer__free(collector->ring);
 	unwind_tables_close(collector->unwind);
 	mapping_events_close(collector->mappings);
@@ -380,6 +383,11 @@ size_t collector_mapped_bytes(const struct collector *collector)
 	size_t ring = bpf_map__max_entries(collector->programs.bpf->maps.ring), page = (size_t)sysconf(_SC_PAGESIZE);
 
 	return 2 * ring + 2 * page + unwind_tables_touched(collector->unwind);
+}
+
+struct sleepers *collector_sleepers(const struct collector *collector)
+{
+	return collector->sleepers;
 }
 
 struct unwind_tables *collector_unwind_tables(const struct collector *collector)

@@ -20,6 +20,7 @@
 
 struct collector;
 struct mapping_log;
+struct sleepers;
 struct unwind_tables;
 
 struct collector_options {
@@ -83,6 +84,8 @@ size_t collector_bytes(const struct collector *collector);
 size_t collector_mapped_bytes(const struct collector *collector);
 /* The tables by which BPF walks user stacks; owned by the collector. */
 struct unwind_tables *collector_unwind_tables(const struct collector *collector);
+/* The threads that sleep; owned by the collector; NULL if no event is about them. */
+struct sleepers *collector_sleepers(const struct collector *collector);
 
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
 #define COLLECTOR_ALL_EVENTS UINT32_MAX

@@ -201,6 +201,18 @@ static int size_maps(struct duet_bpf *bpf, const struct collector_options *optio
 	return err;
 }
 
+static int choose_offcpu(const struct duet_bpf *bpf, bool is_wanted)
+{
+	int err;
+
+	if (!is_wanted) /* older kernels have no storage of tasks */
+		return bpf_map__set_autocreate(bpf->maps.offcpu_threads, false);
+	err = bpf_program__set_autoload(bpf->progs.offcpu_switch, true);
+	if (!err)
+		err = bpf_program__set_autoload(bpf->progs.offcpu_look, true);
+	return err ? err : bpf_program__set_autoload(bpf->progs.offcpu_tell, true);
+}
+
 /* Chooses the programs, of which only those that the events need are loaded. */
 static int choose(struct programs *chosen, const struct event_list *events)
 {
@@ -218,10 +230,7 @@ static int choose(struct programs *chosen, const struct event_list *events)
 		if (program != DUET_PROGRAM_NONE)
 			err = bpf_program__set_autoload(chosen->of[program], true);
 	}
-	if (!err && event_list_count(events, DUET_PROGRAM_OFFCPU))
-		return bpf_program__set_autoload(bpf->progs.offcpu_switch, true);
-	/* Older kernels have no storage of tasks. */
-	return err ? err : bpf_map__set_autocreate(bpf->maps.offcpu_threads, false);
+	return err ? err : choose_offcpu(bpf, event_list_count(events, DUET_PROGRAM_OFFCPU));
 }
 
 /* Of the two objects with the same programs and maps, the one that asks the kernel for mappings, or the other one. */

@@ -57,6 +57,12 @@ static const struct {
 	{"rwsem_", "[kernel lock]"},
 };
 
+/*
+ * Beginnings of the names of functions of the scheduler, which say nothing. The kernel leaves them out of the stacks of
+ * threads that sleep, but not of a thread's own stack.
+ */
+static const char *const scheduler[] = {"__schedule", "schedule", "preempt_schedule", "do_nanosleep"};
+
 /* Returns the name of a kernel function, or NULL if the frame is no such function. */
 static const char *kernel_function(const struct profile *profile, uint32_t frame)
 {
@@ -65,7 +71,8 @@ static const char *kernel_function(const struct profile *profile, uint32_t frame
 	return row && row->kind == FRAME_KERNEL ? intern_text(&profile->strings, row->name) : NULL;
 }
 
-size_t state_trim(const struct profile *profile, const uint32_t *frames, size_t count)
+/* Returns the number of frames without those of the tracing, which __schedule() has called. */
+static size_t trim_tracing(const struct profile *profile, const uint32_t *frames, size_t count)
 {
 	size_t least = count > TRACING_FRAMES ? count - TRACING_FRAMES : 0;
 
@@ -77,6 +84,24 @@ size_t state_trim(const struct profile *profile, const uint32_t *frames, size_t 
 		if (!strcmp(function, "__schedule"))
 			return end;
 	}
+	return count;
+}
+
+static bool is_scheduler(const char *function)
+{
+	for (size_t i = 0; i < sizeof(scheduler) / sizeof(*scheduler); i++)
+		if (!strncmp(function, scheduler[i], strlen(scheduler[i])))
+			return true;
+	return false;
+}
+
+size_t state_trim(const struct profile *profile, const uint32_t *frames, size_t count)
+{
+	const char *function;
+
+	count = trim_tracing(profile, frames, count);
+	while (count && (function = kernel_function(profile, frames[count - 1])) && is_scheduler(function))
+		count--;
 	return count;
 }
 

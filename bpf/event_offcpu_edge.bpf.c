@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Programs for threads that sleep over an edge: the end of the recording or of a window. Such a thread cannot take its
+ * sample itself. The loader runs these programs for every thread of the host: they are iterators. First offcpu_look
+ * shows the threads' kernel stacks and registers, and the loader walks their user stacks from outside, once for each
+ * sleep. Then offcpu_tell says what has been slept up to the edge, and makes the rest of the sleep begin there.
+ */
+#include "core.bpf.h"
+#include "offcpu.bpf.h"
+#include "sample.bpf.h"
+
+/* A thread that ends has no user stack any more. */
+static __always_inline bool edge_is_asleep(struct task_struct *task)
+{
+	return !task->on_cpu && task->mm && !(task->flags & PF_EXITING) && offcpu_is_wanted(task) &&
+	       filter_is_wanted(task);
+}
+
+static __always_inline u64 edge_switches(struct task_struct *task)
+{
+	return task->nvcsw + task->nivcsw;
+}
+
+static __always_inline void edge_fill_ids(struct duet_sample *sample, struct task_struct *task,
+					  const struct filter_ids *ids)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	sample->head.type = DUET_RECORD_SAMPLE;
+	sample->head.version = DUET_RECORD_VERSION;
+	sample->head.tgid = ids->tgid;
+	sample->head.tid = ids->tid;
+	sample->ns_tgid = ids->ns_tgid;
+	sample->ns_tid = ids->ns_tid;
+	sample->event = offcpu_event();
+	sample->flags = DUET_SAMPLE_KERNEL | DUET_SAMPLE_USER_REGS;
+	sample->start_ns = BPF_CORE_READ(leader, start_boottime);
+	sample->cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+	bpf_core_read_str(sample->comm, sizeof(sample->comm), &task->comm);
+	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
+}
+
+/* The registers go through the scratch of a walk, as those of a walk in BPF. */
+static __always_inline void edge_fill_regs(struct duet_sleeper *sleeper, struct duet_scratch *room,
+					   struct pt_regs *regs)
+{
+	sleeper->pc = sleeper->sample.user_pc = PT_REGS_IP_CORE(regs);
+	sleeper->sp = sleeper->sample.user_sp = PT_REGS_SP_CORE(regs);
+	sleeper->fp = PT_REGS_FP_CORE(regs);
+	sleeper->lr = regs_link_core(regs);
+	unwind_java_regs_core(&room->java, regs);
+	bpf_probe_read_kernel(sleeper->regs, sizeof(room->java.regs), room->java.regs);
+}
+
+/* Returns the bytes of the kernel stack, which follows the sample. */
+static __always_inline u32 edge_fill_kernel(struct duet_sleeper *sleeper, struct task_struct *task)
+{
+	u32 depth = duet_config.kernel_stack_depth;
+	long bytes;
+
+	if (!depth)
+		return 0;
+	if (depth > DUET_MAX_STACK)
+		depth = DUET_MAX_STACK;
+	bytes = bpf_get_task_stack(task, sleeper->sample.stack, depth * sizeof(u64), 0);
+	if (bytes <= 0) {
+		duet_count(DUET_BPF_NO_KERNEL_STACK);
+		return 0;
+	}
+	depth = (u32)bytes / sizeof(u64);
+	if (depth > DUET_MAX_STACK)
+		depth = DUET_MAX_STACK;
+	sleeper->sample.kernel_depth = depth;
+	return depth * sizeof(u64);
+}
+
+/* Returns false if there is no room for it now: then the kernel runs the program again for this thread. */
+static __always_inline bool edge_show(struct bpf_iter__task *ctx, struct duet_scratch *room, struct task_struct *task,
+				      const struct filter_ids *ids)
+{
+	struct duet_sleeper *sleeper = (struct duet_sleeper *)room->room;
+	u32 bytes = sizeof(*sleeper);
+
+	__builtin_memset(sleeper, 0, sizeof(*sleeper));
+	sleeper->switches = edge_switches(task);
+	edge_fill_ids(&sleeper->sample, task, ids);
+	edge_fill_regs(sleeper, room, (struct pt_regs *)bpf_task_pt_regs(task));
+	bytes += edge_fill_kernel(sleeper, task);
+	sleeper->sample.head.size = bytes - __builtin_offsetof(struct duet_sleeper, sample);
+	return !bpf_seq_write(ctx->meta->seq, sleeper, bytes);
+}
+
+SEC("?iter/task")
+int offcpu_look(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct offcpu_thread *thread;
+	struct filter_ids ids = {};
+	struct duet_scratch *room;
+
+	if (!task || !edge_is_asleep(task))
+		return 0;
+	if (duet_look_leaders && task->pid != task->tgid)
+		return 0;
+	thread = offcpu_sleeper(task);
+	if (!thread || thread->seen_switches == edge_switches(task) + 1 ||
+	    !filter_identify(task, task_ids(task), &ids))
+		return 0;
+	room = scratch_take();
+	if (!room)
+		return 0;
+	if (edge_show(ctx, room, task, &ids) && !duet_look_leaders)
+		thread->seen_switches = edge_switches(task) + 1;
+	scratch_release(room);
+	return 0;
+}
+
+/* Only of threads that have been shown to the loader in this sleep. */
+SEC("?iter/task")
+int offcpu_tell(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct offcpu_thread *thread;
+	struct filter_ids ids = {};
+	struct duet_slept slept = {};
+	u64 slept_ns;
+
+	if (!task || !edge_is_asleep(task))
+		return 0;
+	thread = bpf_task_storage_get(&offcpu_threads, task, NULL, 0);
+	if (!thread || !thread->left_ns || thread->left_ns >= duet_edge_ns ||
+	    thread->seen_switches != edge_switches(task) + 1 || !filter_identify(task, task_ids(task), &ids))
+		return 0;
+	slept_ns = duet_edge_ns - thread->left_ns;
+	slept.switches = edge_switches(task);
+	slept.tid = ids.tid;
+	slept.flags = offcpu_flags(task);
+	slept.weight = offcpu_weigh(slept_ns);
+	slept.runnable = offcpu_runnable(thread, task, slept_ns, slept.weight) + thread->owed_runnable;
+	slept.weight += thread->owed;
+	if (bpf_seq_write(ctx->meta->seq, &slept, sizeof(slept)))
+		return 0; /* as in edge_show() */
+	thread->left_ns = duet_edge_ns;
+	thread->run_delay = task->sched_info.run_delay;
+	thread->owed = thread->owed_runnable = 0;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

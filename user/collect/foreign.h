@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of a process whose sleeping threads are walked from outside. The helper (proc/helper.h) reads it, because
+ * the process can make a read hang. One process at a time, which may change its memory at any moment: nothing that is
+ * read is trusted.
+ */
+#ifndef COLLECT_FOREIGN_H
+#define COLLECT_FOREIGN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/map.h"
+#include "proc/helper.h"
+
+#define FOREIGN_STACKS 128 /* stacks read at a time */
+
+struct foreign {
+	pid_t pid;
+	struct helper_answer answer; /* the stacks */
+	uint64_t stacks[FOREIGN_STACKS]; /* their addresses, in the order of the answer */
+	size_t stack_count;
+	size_t stack; /* index of the one that is walked */
+	struct map pages; /* address / page size -> its bytes, owned */
+	size_t reads_left; /* of single pages of this process */
+};
+
+/* Reads from now on from this process, and forgets what was read. Begin with a zeroed struct. */
+void foreign_open(struct foreign *foreign, pid_t pid);
+void foreign_close(struct foreign *foreign);
+/*
+ * Reads the stacks that begin at these addresses, at most FOREIGN_STACKS, at once. Then foreign->stack is the index of
+ * the one that foreign_read() looks at first.
+ */
+void foreign_read_stacks(struct foreign *foreign, const uint64_t *addresses, size_t count);
+/* Returns 0, or -1 if it cannot be read. */
+int foreign_read(struct foreign *foreign, void *to, size_t bytes, uint64_t address);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/sleeper_walk.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "collect/foreign.h"
+#include "duet_config.h"
+#include "duet_jvm.h"
+#include "duet_unwind.h"
+
+#include "duet.skel.h"
+
+#define TICKS_NS 10000000 /* USER_HZ is 100 */
+#define LONG_NS (50 * NS_PER_MS) /* longest walk: a page of memory that is not at hand takes 50 us */
+
+static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address);
+static const struct duet_unwind_row *walk_row(const void *at, uint32_t index);
+
+#include "walk/java.h"
+#include "walk/native.h"
+#include "walk/virtual.h"
+
+/* A BPF map that is an array, mapped. */
+struct table {
+	void *at;
+	size_t entries;
+	size_t bytes;
+};
+
+struct sleeper_walker {
+	struct unwind_cursor cursor;
+	struct walk_java java;
+	uint32_t walked;
+	uint32_t user_depth;
+	uint32_t ids[DUET_MAX_USER_STACK];
+	struct duet_frames_record part;
+	union {
+		struct duet_sample sample;
+		uint64_t room[sizeof(struct duet_sample) / 8 + DUET_MAX_STACK + DUET_MAX_USER_STACK];
+	};
+	uint64_t began_ns;
+	struct duet_unwind_process process; /* its slice of the mappings */
+	const struct duet_unwind_mapping *mapping; /* the one found last */
+	struct foreign foreign;
+	const struct duet_bpf *bpf;
+	struct table rows, pages, modules, mappings;
+};
+
+static struct sleeper_walker *walker_now; /* the walk's functions that read have no other way to it */
+
+/* ---- what the walk reads ---- */
+
+static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
+{
+	(void)at;
+	return foreign_read(&walker_now->foreign, to, bytes, address);
+}
+
+static const struct duet_unwind_row *walk_row(const void *at, uint32_t index)
+{
+	const struct duet_unwind_row *rows = walker_now->rows.at;
+
+	(void)at;
+	return index < walker_now->rows.entries ? &rows[index] : NULL;
+}
+
+static bool is_inside(const struct duet_unwind_mapping *mapping, uint64_t pc)
+{
+	return mapping && pc >= mapping->start && pc < mapping->end;
+}
+
+/* Sets walker->mapping to the mapping that holds `pc`. Returns false if there is none. */
+static bool find_mapping(struct sleeper_walker *walker, uint64_t pc)
+{
+	const struct duet_unwind_mapping *mappings = walker->mappings.at;
+	size_t low = walker->process.first, high = low + walker->process.mappings;
+
+	if (is_inside(walker->mapping, pc))
+		return true;
+	while (low < high && high <= walker->mappings.entries) {
+		size_t middle = low + (high - low) / 2;
+
+		if (is_inside(&mappings[middle], pc)) {
+			walker->mapping = &mappings[middle];
+			return true;
+		}
+		if (mappings[middle].start <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+/* Returns the row in force at `pc`, which lies in walker->mapping. Marks the file as used, as BPF does. */
+static const struct duet_unwind_row *find_row(struct sleeper_walker *walker, uint64_t pc)
+{
+	const struct duet_unwind_mapping *mapping = walker->mapping;
+	uint64_t offset = pc - mapping->base, index = offset >> DUET_UNWIND_PAGE_SHIFT;
+	const struct duet_unwind_page *pages = walker->pages.at;
+	struct duet_unwind_module *module;
+
+	if (mapping->module >= walker->modules.entries || offset > UINT32_MAX)
+		return NULL;
+	module = (struct duet_unwind_module *)walker->modules.at + mapping->module;
+	module->used = 1;
+	if (index >= module->pages || module->first_page + index >= walker->pages.entries)
+		return NULL;
+	pages += module->first_page + index;
+	return walk_search_rows(&walker->cursor, module->first_row + pages->first, module->first_row + pages->end,
+				(uint32_t)offset);
+}
+
+static const struct duet_unwind_row *walk_look_up(struct sleeper_walker *walker, enum duet_code *ret_code)
+{
+	uint64_t pc = walker->cursor.pc - walker->cursor.is_return;
+
+	if (!find_mapping(walker, pc)) {
+		walker->sample.flags |= walk_unmapped_flag(&walker->cursor);
+		return NULL;
+	}
+	*ret_code = (enum duet_code)walker->mapping->code;
+	return find_row(walker, pc);
+}
+
+static bool walk_takes_long(const struct sleeper_walker *walker)
+{
+	return clock_monotonic_ns() - walker->began_ns > LONG_NS;
+}
+
+#define WALK struct sleeper_walker
+#define walk_most(walker) (walker)->user_depth
+#define walk_keeps_all(walker) false
+#define walk_emit(walker) (void)0
+#define walk_copy(to, bytes, from) memcpy(to, from, bytes)
+
+#include "walk/loop.h"
+
+/* ---- opening ---- */
+
+static bool map_table(struct table *table, const struct bpf_map *map)
+{
+	table->entries = bpf_map__max_entries(map);
+	table->bytes = table->entries * bpf_map__value_size(map);
+	table->at = mmap(NULL, table->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (table->at == MAP_FAILED)
+		table->at = NULL;
+	return table->at != NULL;
+}
+
+static void unmap_table(struct table *table)
+{
+	if (table->at)
+		munmap(table->at, table->bytes);
+}
+
+struct sleeper_walker *sleeper_walker_open(const struct duet_bpf *bpf, uint32_t user_depth)
+{
+	struct sleeper_walker *walker = calloc(1, sizeof(*walker));
+
+	if (!walker)
+		return NULL;
+	walker->bpf = bpf;
+	walker->user_depth = user_depth;
+	if (map_table(&walker->rows, bpf->maps.unwind_rows) && map_table(&walker->pages, bpf->maps.unwind_pages) &&
+	    map_table(&walker->modules, bpf->maps.unwind_modules) &&
+	    map_table(&walker->mappings, bpf->maps.unwind_mappings))
+		return walker;
+	sleeper_walker_close(walker);
+	return NULL;
+}
+
+void sleeper_walker_close(struct sleeper_walker *walker)
+{
+	if (!walker)
+		return;
+	foreign_close(&walker->foreign);
+	unmap_table(&walker->rows);
+	unmap_table(&walker->pages);
+	unmap_table(&walker->modules);
+	unmap_table(&walker->mappings);
+	free(walker);
+}
+
+/* ---- one thread ---- */
+
+static bool look_up(const struct bpf_map *map, uint32_t pid, void *ret)
+{
+	return !bpf_map_lookup_elem(bpf_map__fd(map), &pid, ret);
+}
+
+/* Takes what BPF knows of the process now: its mappings, and its JVM if it has one. */
+static void begin_process(struct sleeper_walker *walker, const struct duet_sample *sample)
+{
+	uint64_t start_ticks = sample->start_ns / TICKS_NS;
+	struct duet_jvm_entry entry;
+
+	walker->mapping = NULL;
+	memset(&walker->java.layout, 0, sizeof(walker->java.layout));
+	if (!look_up(walker->bpf->maps.unwind_processes, sample->head.tgid, &walker->process) ||
+	    walker->process.start_ticks != start_ticks)
+		walker->process = (struct duet_unwind_process){0};
+	if (look_up(walker->bpf->maps.jvm_layouts, sample->head.tgid, &entry) && entry.start_ticks == start_ticks)
+		walker->java.layout = entry.layout;
+	foreign_open(&walker->foreign, (pid_t)sample->head.tgid);
+}
+
+static uint16_t jvm_flag(const struct sleeper_walker *walker, const struct duet_sample *sample)
+{
+	struct duet_jvm_target target;
+
+	return look_up(walker->bpf->maps.jvms, sample->head.tgid, &target) &&
+			       target.start_ticks == sample->start_ns / TICKS_NS
+		       ? DUET_SAMPLE_JVM
+		       : 0;
+}
+
+/* As unwind_java_virtual() in BPF. */
+static void find_virtual_thread(struct sleeper_walker *walker)
+{
+	const struct duet_jvm_virtual *jvm = &walker->java.layout.virtual_threads;
+	uint64_t thread;
+
+	if (!jvm->thread_vtable || !virtual_word(walker->java.layout.enter_special))
+		return;
+	thread = virtual_carrier(jvm, walker->java.thread);
+	if (!thread && walker->java.thread_at)
+		thread = virtual_carrier(jvm, virtual_word(walker->java.thread_at));
+	if (thread)
+		virtual_mounted(jvm, thread, &walker->sample.virtual_thread);
+}
+
+static void walk_one(struct sleeper_walker *walker, const struct duet_sleeper *sleeper, uint16_t flags)
+{
+	memcpy(&walker->sample, &sleeper->sample, sleeper->sample.head.size);
+	walker->sample.flags |= flags;
+	walker->cursor = (struct unwind_cursor){
+		.pc = sleeper->pc, .sp = sleeper->sp, .fp = sleeper->fp, .lr = sleeper->lr, .has_lr = 1};
+	memcpy(walker->java.regs, sleeper->regs, sizeof(walker->java.regs));
+	walker->java.thread = walk_java_owns(&walker->java, sleeper->pc) ? sleeper->regs[DUET_FRAME_THREAD] : 0;
+	walk_java_begin(&walker->java);
+	walker->began_ns = clock_monotonic_ns();
+	walk_all(walker);
+	if (walker->java.layout.call_stub_return)
+		find_virtual_thread(walker);
+}
+
+/* Returns a copy of the sample as a record: the ids follow the frames. */
+static struct duet_sample *copy_record(const struct sleeper_walker *walker)
+{
+	const struct duet_sample *sample = &walker->sample;
+	size_t frames = sizeof(*sample) + (sample->kernel_depth + sample->user_depth) * sizeof(sample->stack[0]);
+	size_t ids = (sample->id_depth + 1u) / 2 * sizeof(uint64_t);
+	struct duet_sample *copy = calloc(1, frames + ids);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, sample, frames);
+	memcpy((char *)copy + frames, walker->ids, sample->id_depth * sizeof(walker->ids[0]));
+	copy->head.size = (uint32_t)(frames + ids);
+	return copy;
+}
+
+void sleeper_walk(struct sleeper_walker *walker, const struct duet_sleeper *const *sleepers, size_t count,
+		  struct duet_sample **ret_samples)
+{
+	uint64_t addresses[FOREIGN_STACKS];
+	uint16_t flags = count ? jvm_flag(walker, &sleepers[0]->sample) : 0;
+
+	if (count)
+		begin_process(walker, &sleepers[0]->sample);
+	walker_now = walker;
+	for (size_t i = 0; i < count; i++) {
+		size_t part = count - i < FOREIGN_STACKS ? count - i : FOREIGN_STACKS;
+
+		for (size_t j = 0; j < part && i % FOREIGN_STACKS == 0; j++)
+			addresses[j] = sleepers[i + j]->sp;
+		if (i % FOREIGN_STACKS == 0)
+			foreign_read_stacks(&walker->foreign, addresses, part);
+		walker->foreign.stack = i % FOREIGN_STACKS;
+		walk_one(walker, sleepers[i], flags);
+		ret_samples[i] = copy_record(walker);
+	}
+	walker_now = NULL;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/sleepers.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/buf.h"
+#include "base/counters.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "collect/sleeper_walk.h"
+#include "collect/validate.h"
+#include "duet_config.h"
+
+#include "duet.skel.h"
+
+#define READ_BYTES (64u << 10)
+#define BYTES_MAX (64u << 20) /* of all walked samples */
+
+/* A thread and its sample, as of its last sleep that was walked. */
+struct walked {
+	uint64_t switches;
+	struct duet_sample *sample; /* owned */
+	bool is_told; /* at the edge at hand */
+};
+
+struct sleepers {
+	struct duet_bpf *bpf; /* not owned */
+	uint32_t user_depth;
+	struct bpf_link *look;
+	struct bpf_link *tell;
+	struct map by_tid; /* tid -> struct walked, owned */
+	size_t bytes; /* of their samples */
+	struct vec(struct duet_sleeper *) shown; /* owned; to be walked */
+
+	/* valid during sleepers_tell() and sleepers_preview() */
+	uint64_t edge_ns;
+	sleepers_handler handler;
+	void *context;
+};
+
+/* ---- the programs ---- */
+
+static int attach(struct bpf_link **ret, const struct bpf_program *program)
+{
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+
+	if (!link)
+		return -errno;
+	*ret = link;
+	return 0;
+}
+
+int sleepers_open(struct sleepers **ret, struct duet_bpf *bpf, uint32_t user_depth)
+{
+	struct sleepers *sleepers = calloc(1, sizeof(*sleepers));
+	int err = sleepers ? 0 : -ENOMEM;
+
+	if (err)
+		return err;
+	sleepers->bpf = bpf;
+	sleepers->user_depth = user_depth;
+	err = attach(&sleepers->look, bpf->progs.offcpu_look);
+	if (!err)
+		err = attach(&sleepers->tell, bpf->progs.offcpu_tell);
+	if (err)
+		sleepers_close(sleepers);
+	else
+		*ret = sleepers;
+	return err;
+}
+
+static void forget_shown(struct sleepers *sleepers)
+{
+	for (size_t i = 0; i < sleepers->shown.len; i++)
+		free(sleepers->shown.items[i]);
+	vec_clear(&sleepers->shown);
+}
+
+static void forget_walked(struct sleepers *sleepers, uint64_t tid)
+{
+	struct walked *walked = map_get_ptr(&sleepers->by_tid, tid);
+
+	if (!walked)
+		return;
+	map_remove(&sleepers->by_tid, tid);
+	sleepers->bytes -= walked->sample->head.size;
+	free(walked->sample);
+	free(walked);
+}
+
+static void forget_all_walked(struct sleepers *sleepers)
+{
+	uint64_t tid, value;
+	size_t cursor = 0;
+
+	while (map_next(&sleepers->by_tid, &cursor, &tid, &value)) {
+		struct walked *walked = (void *)(uintptr_t)value;
+
+		free(walked->sample);
+		free(walked);
+	}
+	map_release(&sleepers->by_tid);
+	sleepers->bytes = 0;
+}
+
+void sleepers_close(struct sleepers *sleepers)
+{
+	if (!sleepers)
+		return;
+	bpf_link__destroy(sleepers->look);
+	bpf_link__destroy(sleepers->tell);
+	forget_shown(sleepers);
+	vec_release(&sleepers->shown);
+	forget_all_walked(sleepers);
+	free(sleepers);
+}
+
+/* ---- what the programs write ---- */
+
+/* Takes one record from the bytes. Returns its size; 0: there are too few bytes; or -errno. */
+typedef ssize_t (*taker)(struct sleepers *sleepers, const char *bytes, size_t count);
+
+/* Passes all whole records in `text`, and leaves the rest. */
+static int take_records(struct sleepers *sleepers, struct buf *text, taker take)
+{
+	size_t done = 0;
+	ssize_t size;
+
+	while ((size = take(sleepers, text->data + done, text->len - done)) > 0)
+		done += (size_t)size;
+	memmove(text->data, text->data + done, text->len - done);
+	text->len -= done;
+	return size < 0 ? (int)size : 0;
+}
+
+/* Runs a program for all threads of the host. */
+static int run(struct sleepers *sleepers, const struct bpf_link *link, taker take)
+{
+	int fd = bpf_iter_create(bpf_link__fd(link)), err = fd < 0 ? -errno : 0;
+	ssize_t got = 1;
+	struct buf text;
+
+	buf_init(&text);
+	while (!err && got) {
+		if (!buf_reserve(&text, READ_BYTES)) {
+			err = -ENOMEM;
+			break;
+		}
+		got = read(fd, text.data + text.len, READ_BYTES);
+		if (got < 0 && errno != EAGAIN && errno != EINTR)
+			err = -errno;
+		else if (got > 0)
+			text.len += (size_t)got;
+		if (!err)
+			err = take_records(sleepers, &text, take);
+	}
+	buf_release(&text);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static ssize_t sleeper_size(const char *bytes, size_t count)
+{
+	const struct duet_sleeper *sleeper = (const void *)bytes;
+	size_t size;
+
+	if (count < sizeof(*sleeper))
+		return 0;
+	size = sizeof(*sleeper) - sizeof(sleeper->sample) + sleeper->sample.head.size;
+	if (sleeper->sample.head.size < sizeof(sleeper->sample) || size > READ_BYTES)
+		return -EPROTO;
+	if (count < size)
+		return 0;
+	return record_check(&sleeper->sample, sleeper->sample.head.size) ? (ssize_t)size : -EPROTO;
+}
+
+static ssize_t take_preview(struct sleepers *sleepers, const char *bytes, size_t count)
+{
+	ssize_t size = sleeper_size(bytes, count);
+
+	if (size > 0)
+		sleepers->handler(sleepers->context, &((const struct duet_sleeper *)bytes)->sample);
+	return size;
+}
+
+static ssize_t take_shown(struct sleepers *sleepers, const char *bytes, size_t count)
+{
+	ssize_t size = sleeper_size(bytes, count);
+	struct duet_sleeper *copy = size > 0 ? buf_duplicate(bytes, (size_t)size) : NULL;
+
+	if (size > 0 && (!copy || vec_push(&sleepers->shown, copy) < 0)) {
+		free(copy);
+		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
+	}
+	return size;
+}
+
+int sleepers_preview(struct sleepers *sleepers, sleepers_handler handler, void *context)
+{
+	sleepers->bpf->bss->duet_look_leaders = true;
+	sleepers->handler = handler;
+	sleepers->context = context;
+	return run(sleepers, sleepers->look, take_preview);
+}
+
+/* ---- walking ---- */
+
+static int by_process(const void *a, const void *b)
+{
+	const struct duet_sleeper *const *one = a, *const *other = b;
+	uint32_t pid = (*one)->sample.head.tgid, other_pid = (*other)->sample.head.tgid;
+
+	return pid < other_pid ? -1 : pid > other_pid;
+}
+
+/* Takes ownership of the sample. */
+static void keep(struct sleepers *sleepers, uint64_t switches, struct duet_sample *sample)
+{
+	struct walked *walked = NULL;
+
+	if (sample)
+		forget_walked(sleepers, sample->head.tid);
+	if (sample && sleepers->bytes + sample->head.size <= BYTES_MAX)
+		walked = calloc(1, sizeof(*walked));
+	if (!walked || map_put_ptr(&sleepers->by_tid, sample->head.tid, walked) < 0) {
+		free(walked);
+		free(sample);
+		return; /* counted when BPF tells of the thread */
+	}
+	walked->switches = switches;
+	walked->sample = sample;
+	sleepers->bytes += sample->head.size;
+}
+
+/* Walks the threads of one process. */
+static void walk_process(struct sleepers *sleepers, struct sleeper_walker *walker,
+			 struct duet_sleeper *const *threads, size_t count)
+{
+	struct duet_sample **samples = calloc(count, sizeof(struct duet_sample *));
+
+	if (!samples)
+		return;
+	sleeper_walk(walker, (const struct duet_sleeper *const *)threads, count, samples);
+	for (size_t i = 0; i < count; i++)
+		keep(sleepers, threads[i]->switches, samples[i]);
+	free(samples);
+}
+
+int sleepers_walk(struct sleepers *sleepers)
+{
+	struct duet_sleeper **shown;
+	struct sleeper_walker *walker;
+	size_t count, next;
+	int err;
+
+	sleepers->bpf->bss->duet_look_leaders = false;
+	err = run(sleepers, sleepers->look, take_shown);
+	shown = sleepers->shown.items;
+	count = sleepers->shown.len;
+	walker = count ? sleeper_walker_open(sleepers->bpf, sleepers->user_depth) : NULL;
+	if (walker)
+		qsort(shown, count, sizeof(struct duet_sleeper *), by_process);
+	for (size_t first = 0; walker && first < count; first = next) {
+		for (next = first + 1; next < count && !by_process(&shown[first], &shown[next]);)
+			next++;
+		walk_process(sleepers, walker, shown + first, next - first);
+	}
+	sleeper_walker_close(walker);
+	forget_shown(sleepers);
+	return err;
+}
+
+/* ---- telling ---- */
+
+static ssize_t take_slept(struct sleepers *sleepers, const char *bytes, size_t count)
+{
+	const struct duet_slept *slept = (const void *)bytes;
+	struct walked *walked;
+
+	if (count < sizeof(*slept))
+		return 0;
+	walked = map_get_ptr(&sleepers->by_tid, slept->tid);
+	if (!walked || walked->switches != slept->switches) {
+		loader_counters[DUET_LOADER_SLEEPERS_FULL] += slept->weight != 0;
+		return sizeof(*slept);
+	}
+	walked->is_told = true;
+	walked->sample->head.time_ns = sleepers->edge_ns - 1;
+	walked->sample->weight = slept->weight;
+	walked->sample->runnable = slept->runnable < slept->weight ? slept->runnable : slept->weight;
+	walked->sample->flags |= (uint16_t)slept->flags;
+	if (slept->weight)
+		sleepers->handler(sleepers->context, walked->sample);
+	return sizeof(*slept);
+}
+
+/* Forgets the threads that do not sleep any more. */
+static void forget_untold(struct sleepers *sleepers)
+{
+	struct vec(uint64_t) untold = {0};
+	uint64_t tid, value;
+	size_t cursor = 0;
+
+	while (map_next(&sleepers->by_tid, &cursor, &tid, &value)) {
+		struct walked *walked = (void *)(uintptr_t)value;
+
+		if (!walked->is_told && vec_push(&untold, tid) < 0)
+			break; /* the rest is forgotten at the next edge */
+		walked->is_told = false;
+	}
+	for (size_t i = 0; i < untold.len; i++)
+		forget_walked(sleepers, untold.items[i]);
+	vec_release(&untold);
+}
+
+int sleepers_tell(struct sleepers *sleepers, uint64_t edge_ns, sleepers_handler handler, void *context)
+{
+	int err;
+
+	sleepers->bpf->bss->duet_edge_ns = sleepers->edge_ns = edge_ns;
+	sleepers->handler = handler;
+	sleepers->context = context;
+	err = run(sleepers, sleepers->tell, take_slept);
+	forget_untold(sleepers);
+	return err;
+}
