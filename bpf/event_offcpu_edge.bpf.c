@@ -32,7 +32,7 @@ static __always_inline void edge_fill_ids(struct duet_sample *sample, struct tas
 	sample->head.tid = ids->tid;
 	sample->ns_tgid = ids->ns_tgid;
 	sample->ns_tid = ids->ns_tid;
-	sample->event = offcpu_event();
+	sample->event = duet_event(offcpu_event())->shown_as;
 	sample->flags = DUET_SAMPLE_KERNEL | DUET_SAMPLE_USER_REGS;
 	sample->start_ns = BPF_CORE_READ(leader, start_boottime);
 	sample->cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);

@@ -206,6 +206,7 @@ static __always_inline void sample_end(struct duet_scratch *room)
 	u32 bytes;
 
 	sample_add_missed(&room->sample, bpf_ktime_get_ns());
+	room->sample.event = duet_event(room->sample.event)->shown_as;
 	bytes = sizeof(room->sample) + stack_bytes(room);
 	room->sample.head.size = bytes;
 	duet_emit(&room->sample.head, bytes, sample_wakeup_flag(room));

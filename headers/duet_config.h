@@ -50,7 +50,7 @@ struct duet_event {
 	/* the thread was interrupted and continues, so the agent may add its half in a signal handler */
 	uint8_t may_signal;
 	uint8_t is_chosen; /* the program chooses what to sample; a tick is one unit of the weight */
-	uint8_t reserved;
+	uint8_t shown_as; /* duet_sample.event of its samples */
 };
 DUET_ASSERT_SIZE(struct duet_event, 16);
 

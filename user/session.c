@@ -110,6 +110,7 @@ static void stop(struct session *session)
 	session_end_sleepers(session);
 	engine_stop(&session->engine);
 	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
+	session_pass_sleepers(session);
 	await_last_signals(session);
 	jvms_tell_unfaithful(&session->jvms, AGENT_GONE, "left before the end of the recording");
 	jvms_tell_unwalked(&session->jvms);

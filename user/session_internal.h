@@ -63,6 +63,7 @@ struct session {
 	uint64_t longest_step_ns; /* longest time without a wait, so without a look at BPF's ring and the agents */
 	uint64_t sleepers_ns; /* when the processes of threads that sleep were prepared last */
 	uint64_t edge_ns; /* the end of a window up to which the sleeps were told last */
+	uint64_t walked_ns; /* the edge for which the threads that sleep were walked ahead */
 	bool interrupted;
 	bool is_behind; /* BPF's ring was not emptied in time: the next step does not wait */
 };
@@ -90,8 +91,10 @@ void session_on_sample(struct session *session, const struct duet_sample *record
  * window.
  */
 void session_step_sleepers(struct session *session, uint64_t now_ns);
-/* Call before the ticks end. */
+/* Call just before the ticks end. */
 void session_end_sleepers(struct session *session);
+/* Call after that: takes the samples of the threads that sleep over the end. */
+void session_pass_sleepers(struct session *session);
 
 /* Opens session->decided, through which samples get from the rings to the profile. Returns 0 or -ENOMEM. */
 int session_open_decided(struct session *session);

@@ -9,7 +9,16 @@
 
 #define PREVIEW_NS (10 * NS_PER_SEC)
 #define FIRST_PREVIEW_NS (NS_PER_SEC / 10)
+/* The walk begins so long before an edge: then few threads wake between the edge and the moment when it is told. */
+#define AHEAD_NS (NS_PER_SEC / 5)
+#define WALKS_AT_END 2 /* the second one has what fell asleep during a long first one */
 #define PREPARE_NS NS_PER_SEC /* longest time at the end to prepare processes for the walk */
+
+/* Returns NULL with an engine or with events that know of no threads that sleep. */
+static struct sleepers *sleepers_of(const struct session *session)
+{
+	return session->engine.collector ? collector_sleepers(session->engine.collector) : NULL;
+}
 
 static void meet(void *context, const struct duet_sample *sample)
 {
@@ -33,32 +42,41 @@ static void preview(struct session *session, struct sleepers *sleepers, uint64_t
 	session->sleepers_ns = now_ns;
 }
 
-/* Walks again what has fallen asleep during a long first walk. */
-static void tell(struct session *session, struct sleepers *sleepers, uint64_t edge_ns)
+/* Returns when the next window or the recording ends, as far as that is known. */
+static uint64_t next_edge(const struct session *session)
 {
-	explain(sleepers_walk(sleepers));
-	explain(sleepers_walk(sleepers));
-	explain(sleepers_tell(sleepers, edge_ns, take, session));
+	const struct session_options *options = session->options;
+	uint64_t end_ns = options->duration_ns ? session->started_ns + options->duration_ns : UINT64_MAX;
+	uint64_t until_ns = options->window_ns ? session->profile.until_ns : UINT64_MAX;
+
+	return until_ns != session->edge_ns && until_ns < end_ns ? until_ns : end_ns;
 }
 
 void session_step_sleepers(struct session *session, uint64_t now_ns)
 {
-	struct sleepers *sleepers = session->engine.collector ? collector_sleepers(session->engine.collector) : NULL;
-	uint64_t until_ns = session->profile.until_ns;
+	struct sleepers *sleepers = sleepers_of(session);
+	uint64_t edge_ns = next_edge(session);
 
 	if (!sleepers)
 		return;
 	if (now_ns - session->started_ns > FIRST_PREVIEW_NS && now_ns - session->sleepers_ns > PREVIEW_NS)
 		preview(session, sleepers, now_ns);
-	if (session->options->window_ns && now_ns >= until_ns && session->edge_ns != until_ns) {
-		tell(session, sleepers, until_ns);
-		session->edge_ns = until_ns;
+	if (now_ns + AHEAD_NS >= edge_ns && session->walked_ns != edge_ns) {
+		explain(sleepers_walk(sleepers));
+		session->walked_ns = edge_ns;
+		now_ns = clock_monotonic_ns();
+	}
+	if (now_ns >= edge_ns && edge_ns == session->profile.until_ns) {
+		explain(sleepers_walk(sleepers));
+		explain(sleepers_tell(sleepers, edge_ns));
+		sleepers_pass(sleepers, take, session);
+		session->edge_ns = edge_ns;
 	}
 }
 
 void session_end_sleepers(struct session *session)
 {
-	struct sleepers *sleepers = session->engine.collector ? collector_sleepers(session->engine.collector) : NULL;
+	struct sleepers *sleepers = sleepers_of(session);
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (!sleepers)
@@ -67,5 +85,15 @@ void session_end_sleepers(struct session *session)
 		preview(session, sleepers, now_ns);
 	if (session->unwinding.wanted.len)
 		unwinding_work(&session->unwinding, &session->processes, now_ns + PREPARE_NS);
-	tell(session, sleepers, clock_monotonic_ns());
+	for (int i = 0; i < WALKS_AT_END; i++)
+		explain(sleepers_walk(sleepers));
+	explain(sleepers_tell(sleepers, clock_monotonic_ns()));
+}
+
+void session_pass_sleepers(struct session *session)
+{
+	struct sleepers *sleepers = sleepers_of(session);
+
+	if (sleepers)
+		sleepers_pass(sleepers, take, session);
 }

@@ -88,7 +88,7 @@ static void load(const struct collector_options *options)
 
 static struct collector_options usual_options(void)
 {
-	static const struct event_list events = {{{&event_cpu, 10 * NS_PER_MS}}, 1};
+	static const struct event_list events = {{{.event = &event_cpu, .interval = 10 * NS_PER_MS}}, 1};
 
 	return (struct collector_options){
 		.events = &events,

@@ -103,7 +103,7 @@ static void add(void *context, const struct duet_record *record)
 
 static struct collector *open_or_skip(const pid_t *pid)
 {
-	const struct event_list events = {{{&event_cpu, TICK_NS}}, 1};
+	const struct event_list events = {{{.event = &event_cpu, .interval = TICK_NS}}, 1};
 	struct collector_options options = {
 		.events = &events, .user_depth = 16, .targets = pid, .target_count = 1};
 	struct collector *collector = NULL;

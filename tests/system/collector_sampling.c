@@ -333,7 +333,7 @@ static uint64_t child_stop(struct child *child)
 /* For one child, or with NULL for every process. */
 static struct collector *open_or_skip(const struct child *child, uint64_t interval_ns, bool no_cookie)
 {
-	const struct event_list events = {{{&event_cpu, interval_ns}}, 1};
+	const struct event_list events = {{{.event = &event_cpu, .interval = interval_ns}}, 1};
 	struct collector_options options = {
 		.events = &events,
 		.user_depth = DUET_MAX_STACK,

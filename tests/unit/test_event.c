@@ -67,6 +67,7 @@ static void lists_are_read(void **state)
 	expect_list("cpu=1s,page-faults=100", "cpu every 1 s, page-faults every 100");
 	expect_list("syscalls=1000,page-faults", "syscalls every 1000, page-faults every 1");
 	expect_list("cpu,offcpu=300us", "cpu every 10 ms, offcpu every 300 us");
+	expect_list("wall=1ms,alloc", "wall every 1 ms, alloc every 512 KiB");
 	expect_list("context-switches,cpu=15500", "context-switches every 1, cpu every 15500 ns");
 }
 
@@ -93,12 +94,34 @@ static void what_makes_no_sense_is_refused(void **state)
 	expect_refusal("cpu,teapot", "unknown event 'teapot'");
 	expect_refusal(name, "unknown event 'xxx");
 	expect_refusal("cpu,cpu=1s", "'cpu' is given twice");
+	expect_refusal("wall,offcpu", "wall has the samples of offcpu");
+	expect_refusal("offcpu,cpu,wall=1ms", "wall has the samples of offcpu");
 	expect_refusal("cpu=", "is accepted");
 	expect_refusal("cpu=1000", "from 10 us to 3600 s is accepted");
 	expect_refusal("cpu=3601s", "out of range");
 	expect_refusal("page-faults=10ms", "a whole number above 0");
 	expect_refusal("page-faults=0", "a whole number above 0");
 	expect_refusal("page-faults=-1", "a whole number above 0");
+}
+
+/* The events that another one has with it come last, so that the others keep their places. */
+static void lists_are_expanded(void **state)
+{
+	struct event_list list, all;
+	struct buf why;
+
+	(void)state;
+	buf_init(&why);
+	assert_int_equal(event_list_parse(&list, "wall=300us,syscalls", &why), 0);
+	assert_int_equal(list.len, 2);
+	event_list_expand(&all, &list);
+	assert_int_equal(all.len, 3);
+	assert_string_equal(all.items[0].event->name, "wall");
+	assert_int_equal(all.items[1].shown_as, 1);
+	assert_string_equal(all.items[2].event->name, "offcpu");
+	assert_int_equal(all.items[2].interval, 300000);
+	assert_int_equal(all.items[2].shown_as, 0);
+	buf_release(&why);
 }
 
 static void expect_bytes(const char *text, uint64_t bytes, const char *said)
@@ -178,6 +201,7 @@ int main(void)
 		cmocka_unit_test(rows_are_complete),
 		cmocka_unit_test(lists_are_read),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
+		cmocka_unit_test(lists_are_expanded),
 		cmocka_unit_test(bytes_have_units),
 		cmocka_unit_test(the_clock_is_found),
 		cmocka_unit_test(engines_take_what_they_can_tick_for),

@@ -181,7 +181,7 @@ static int check_events(const struct event_list *events, struct buf *why)
 		return -ENOTSUP;
 	}
 	if (event_list_count(events, DUET_PROGRAM_OFFCPU) && !probe_has_switch_exit()) {
-		buf_add_str(why, "offcpu needs the tracepoint sched_exit_tp of Linux 6.15: "
+		buf_add_str(why, "offcpu and wall need the tracepoint sched_exit_tp of Linux 6.15: "
 				 "give -e context-switches, which counts the sleeps");
 		return -ENOTSUP;
 	}
@@ -191,26 +191,28 @@ static int check_events(const struct event_list *events, struct buf *why)
 int collector_open(struct collector **ret, const struct collector_options *options, struct buf *why)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
+	struct collector_options expanded = *options;
 	int err;
 
 	if (!collector) {
 		buf_add_str(why, "out of memory");
 		return -ENOMEM;
 	}
-	collector->events = *options->events;
+	event_list_expand(&collector->events, options->events);
+	expanded.events = &collector->events;
 	probe_init();
-	err = check_events(options->events, why);
+	err = check_events(&collector->events, why);
 	if (err < 0)
 		goto out;
-	err = programs_load(&collector->programs, options);
+	err = programs_load(&collector->programs, &expanded);
 	if (err == 0)
-		err = open_channels(collector, options);
+		err = open_channels(collector, &expanded);
 	if (err < 0) {
 		explain(why, err);
 		goto out;
 	}
-	open_mappings(collector, options);
-	err = add_targets(collector, options, why);
+	open_mappings(collector, &expanded);
+	err = add_targets(collector, &expanded, why);
 	if (err == 0)
 		*ret = collector;
 out:

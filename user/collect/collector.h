@@ -91,7 +91,7 @@ int collector_counters(const struct collector *collector, uint64_t ret_counters[
 #define COLLECTOR_ALL_EVENTS UINT32_MAX
 /*
  * What the sampling program has done on all CPUs so far and the time it took, by its own clock: for one event of the
- * list, or for all events together. 0 or -errno.
+ * list as event_list_expand() makes it, or for all events together. 0 or -errno.
  */
 int collector_cost(const struct collector *collector, uint32_t event, struct duet_cost *ret);
 /* How many of the runs that made a sample fall into each class of run time, see duet_config.h. 0 or -errno. */

@@ -224,7 +224,7 @@ static bool probe_switch_exit(struct buf *why)
 {
 	if (probe_has_switch_exit())
 		return true;
-	buf_add_str(why, "-e offcpu needs Linux 6.15 (tracepoint sched_exit_tp); "
+	buf_add_str(why, "-e offcpu and wall need Linux 6.15 (tracepoint sched_exit_tp); "
 			 "-e context-switches counts the sleeps");
 	return false;
 }

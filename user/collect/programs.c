@@ -86,6 +86,7 @@ static void configure_events(struct duet_config *config, const struct event_list
 			.is_chosen = spec->event->is_chosen,
 			.is_clock = spec->event->perf.is_clock,
 			.may_signal = spec->event->may_signal,
+			.shown_as = spec->shown_as,
 		};
 	}
 }

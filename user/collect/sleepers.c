@@ -39,9 +39,8 @@ struct sleepers {
 	size_t bytes; /* of their samples */
 	struct vec(struct duet_sleeper *) shown; /* owned; to be walked */
 
-	/* valid during sleepers_tell() and sleepers_preview() */
-	uint64_t edge_ns;
-	sleepers_handler handler;
+	uint64_t edge_ns; /* up to which was told last */
+	sleepers_handler handler; /* of sleepers_preview(), while it runs */
 	void *context;
 };
 
@@ -297,13 +296,17 @@ static ssize_t take_slept(struct sleepers *sleepers, const char *bytes, size_t c
 	walked->sample->weight = slept->weight;
 	walked->sample->runnable = slept->runnable < slept->weight ? slept->runnable : slept->weight;
 	walked->sample->flags |= (uint16_t)slept->flags;
-	if (slept->weight)
-		sleepers->handler(sleepers->context, walked->sample);
 	return sizeof(*slept);
 }
 
-/* Forgets the threads that do not sleep any more. */
-static void forget_untold(struct sleepers *sleepers)
+int sleepers_tell(struct sleepers *sleepers, uint64_t edge_ns)
+{
+	sleepers->bpf->bss->duet_edge_ns = sleepers->edge_ns = edge_ns;
+	return run(sleepers, sleepers->tell, take_slept);
+}
+
+/* Also forgets the threads that do not sleep any more. */
+void sleepers_pass(struct sleepers *sleepers, sleepers_handler handler, void *context)
 {
 	struct vec(uint64_t) untold = {0};
 	uint64_t tid, value;
@@ -312,23 +315,13 @@ static void forget_untold(struct sleepers *sleepers)
 	while (map_next(&sleepers->by_tid, &cursor, &tid, &value)) {
 		struct walked *walked = (void *)(uintptr_t)value;
 
-		if (!walked->is_told && vec_push(&untold, tid) < 0)
-			break; /* the rest is forgotten at the next edge */
+		if (walked->is_told && walked->sample->weight)
+			handler(context, walked->sample);
+		else if (!walked->is_told)
+			(void)vec_push(&untold, tid); /* else forgotten after the next edge */
 		walked->is_told = false;
 	}
 	for (size_t i = 0; i < untold.len; i++)
 		forget_walked(sleepers, untold.items[i]);
 	vec_release(&untold);
-}
-
-int sleepers_tell(struct sleepers *sleepers, uint64_t edge_ns, sleepers_handler handler, void *context)
-{
-	int err;
-
-	sleepers->bpf->bss->duet_edge_ns = sleepers->edge_ns = edge_ns;
-	sleepers->handler = handler;
-	sleepers->context = context;
-	err = run(sleepers, sleepers->tell, take_slept);
-	forget_untold(sleepers);
-	return err;
 }

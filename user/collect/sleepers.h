@@ -29,10 +29,12 @@ int sleepers_preview(struct sleepers *sleepers, sleepers_handler handler, void *
 /* Walks the threads that sleep now, except those that were walked in this sleep. 0 or -errno. */
 int sleepers_walk(struct sleepers *sleepers);
 /*
- * Passes a sample of each walked thread that still sleeps: what it has slept before `edge_ns`, CLOCK_MONOTONIC, since
- * the edge before or since it left its CPU. The time of the samples is just before the edge. Call sleepers_walk() just
- * before. 0 or -errno.
+ * Finds out what each walked thread that still sleeps has slept before `edge_ns`, CLOCK_MONOTONIC, since the edge
+ * before or since it left its CPU. What it sleeps after the edge counts apart. Call sleepers_walk() just before. 0 or
+ * -errno.
  */
-int sleepers_tell(struct sleepers *sleepers, uint64_t edge_ns, sleepers_handler handler, void *context);
+int sleepers_tell(struct sleepers *sleepers, uint64_t edge_ns);
+/* Passes the samples of what was told last. Their time is just before the edge. It takes longer than all the rest. */
+void sleepers_pass(struct sleepers *sleepers, sleepers_handler handler, void *context);
 
 #endif

@@ -42,6 +42,7 @@ struct event {
 	 * Sampling less often makes the interval longer.
 	 */
 	bool is_chosen;
+	const struct event *with; /* one whose samples are shown as samples of this one, too; NULL: none */
 	bool may_signal; /* the sampled thread continues to run, so a signal may make the agent add Java frames */
 };
 
@@ -53,6 +54,7 @@ const struct event *event_by_name(const char *name); /* returns NULL if unknown 
 struct event_spec {
 	const struct event *event;
 	uint64_t interval; /* in the event's unit */
+	uint8_t shown_as; /* set by event_list_expand(): index of the event in the list as it was given */
 };
 
 struct event_list {
@@ -67,6 +69,8 @@ struct event_list {
 int event_list_parse(struct event_list *list, const char *text, struct buf *why);
 /* Sets the interval of one event from -i: "10ms", "100". Returns as above. */
 int event_spec_set_interval(struct event_spec *spec, const char *text, struct buf *why);
+/* Copies a list that was parsed, and appends the events that others have with them. */
+void event_list_expand(struct event_list *ret, const struct event_list *list);
 /* Returns the first event that is a clock, or NULL. */
 const struct event_spec *event_list_clock(const struct event_list *list);
 /* Returns the number of events that this BPF program samples. */

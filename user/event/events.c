@@ -14,6 +14,7 @@
 const struct event *const event_table[] = {
 	&event_cpu,
 	&event_offcpu,
+	&event_wall,
 	&event_page_faults,
 	&event_context_switches,
 	&event_syscalls,
@@ -89,14 +90,29 @@ static int parse_spec(struct event_spec *spec, const char *word, size_t len, str
 	return interval ? event_spec_set_interval(spec, interval, why) : 0;
 }
 
+/* Refuses two events of which one has the other's samples: each would be taken twice. */
+static int check_pair(const struct event *event, const struct event *other, struct buf *why)
+{
+	if (event == other) {
+		buf_printf(why, "event '%s' is given twice", event->name);
+		return -EINVAL;
+	}
+	if (event->with != other && other->with != event)
+		return 0;
+	buf_printf(why, "%s has the samples of %s: give one of them", event->with ? event->name : other->name,
+		   event->with ? other->name : event->name);
+	return -EINVAL;
+}
+
 static int add_spec(struct event_list *list, const struct event_spec *spec, struct buf *why)
 {
+	struct event_list all;
+
 	for (size_t i = 0; i < list->len; i++)
-		if (list->items[i].event == spec->event) {
-			buf_printf(why, "event '%s' is given twice", spec->event->name);
+		if (check_pair(spec->event, list->items[i].event, why))
 			return -EINVAL;
-		}
-	if (list->len == DUET_MAX_EVENTS) {
+	event_list_expand(&all, list);
+	if (all.len + (spec->event->with ? 2 : 1) > DUET_MAX_EVENTS) {
 		buf_printf(why, "more than %d events", DUET_MAX_EVENTS);
 		return -EINVAL;
 	}
@@ -123,6 +139,18 @@ int event_list_parse(struct event_list *list, const char *text, struct buf *why)
 	}
 	*list = found;
 	return 0;
+}
+
+void event_list_expand(struct event_list *ret, const struct event_list *list)
+{
+	*ret = *list;
+	for (size_t i = 0; i < list->len; i++) {
+		const struct event_spec *spec = &list->items[i];
+
+		ret->items[i].shown_as = (uint8_t)i;
+		if (spec->event->with)
+			ret->items[ret->len++] = (struct event_spec){spec->event->with, spec->interval, (uint8_t)i};
+	}
 }
 
 const struct event_spec *event_list_clock(const struct event_list *list)

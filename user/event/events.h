@@ -10,6 +10,7 @@ extern const struct event event_page_faults;
 extern const struct event event_context_switches;
 extern const struct event event_syscalls;
 extern const struct event event_offcpu;
+extern const struct event event_wall;
 extern const struct event event_alloc;
 
 #endif

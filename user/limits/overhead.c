@@ -105,14 +105,15 @@ static uint64_t agent_once_ns(const struct agent *agent)
 
 static void add_programs(const struct overhead *overhead, struct overhead_cost *cost)
 {
-	const struct event_list *events = overhead->of.events;
+	struct event_list events;
 
-	for (uint32_t i = 0; i < events->len; i++) {
+	event_list_expand(&events, overhead->of.events);
+	for (uint32_t i = 0; i < events.len; i++) {
 		struct duet_cost bpf;
 
 		(void)engine_cost(overhead->of.engine, i, &bpf);
 		cost->bpf_ns += bpf.run_ns;
-		cost->kernel_ns += bpf.runs * (events->items[i].event->perf.is_clock ? TICK_COST_NS : COUNT_COST_NS);
+		cost->kernel_ns += bpf.runs * (events.items[i].event->perf.is_clock ? TICK_COST_NS : COUNT_COST_NS);
 	}
 }
 

@@ -1,0 +1,112 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 200
+# -e wall: every thread, all its time, once, and no thread is woken for it.
+. "$(dirname "$0")/lib.sh"
+
+need_offcpu() {
+	need_bpf
+	"$duet" check 2>&1 | grep -qE 'yes +time off CPU' || skip "this kernel has no tracepoint sched_exit_tp"
+}
+
+start_workload() { # PROGRAM ARGS...
+	jvm_out=$here/workload.out
+	"$workloads/$1" "${@:2}" >"$jvm_out" 2>"$jvm_out.err" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$jvm_out" '^READY' 10
+}
+
+# Prints "THREADS LEAST MEAN": of threads of this name, their number, and the time of the one with the least and of the
+# mean, as a percentage of SECONDS.
+times() { # FILE NAME SECONDS
+	awk -v name="$2" -v seconds="$3" 'match($0, "\\[" name "[^]]*\\]") { sum[substr($0, RSTART, RLENGTH)] += $NF }
+		END { for (thread in sum) {
+				threads++
+				all += sum[thread]
+				least = threads == 1 || sum[thread] < least ? sum[thread] : least
+			}
+			print threads + 0, least / seconds / 1e7, threads ? all / threads / seconds / 1e7 : 0 }' "$1"
+}
+
+# How long the recording was, by its own words, in s.
+recorded() {
+	sed -nE 's/.* samples in ([0-9.]+) s .*/\1/p' "$here/stderr"
+}
+
+# Threads that sleep in every way for moments, or share a CPU.
+case_all_time_once() {
+	need_offcpu
+	local threads least mean seconds
+	start_workload sleeps "$here/gate" 15
+	touch "$here/gate"
+	sleep 1
+	record --no-attach -p "$jvm" -e wall=300us --total -t -d 5 -o collapsed -f "$here/out"
+	expect_status 0
+	seconds=$(recorded)
+	read -r threads least mean < <(times "$here/out" in_ "$seconds")
+	expect "threads" "$threads" '>=' 11
+	expect_near "time of a thread on average, % of the recording" "$mean" 100 1
+	read -r threads least mean < <(times "$here/out" in_nanosleep "$seconds")
+	expect_near "time of a thread that sleeps, %" "$mean" 100 3
+	read -r threads least mean < <(times "$here/out" in_turns "$seconds")
+	expect_near "time of threads that share a CPU, %" "$mean" 100 2
+	grep -F '[in_turns' "$here/out" >"$here/turns"
+	expect "of which on a CPU, %" "$(share "$here/turns" '(in_turns|waits)(;.*_\[k\])? ')" '>=' 10
+	wait_for_line "$jvm_out" '^DONE' 30
+	expect "calls that a signal interrupted" \
+		"$(awk 'NF == 3 { sum += $3 } END { print sum + 0 }' "$jvm_out")" '==' 0
+}
+
+# The context switches of all threads of a process.
+switches() { # PID
+	cat "/proc/$1/task"/*/status | awk '/ctxt_switches/ { sum += $2 } END { print sum }'
+}
+
+cpu_of_recorder() { # prints the user and system time of the last command, in s
+	awk '{ print $1 + $2 }' "$here/cpu"
+}
+
+record_parked() { # THREADS
+	local before after
+	start_workload parked "$1"
+	before=$(switches "$jvm")
+	TIMEFORMAT='%U %S'
+	{ time record --no-attach -p "$jvm" -e wall --total -t -d 5 -o collapsed -f "$here/out"; } 2>"$here/cpu"
+	expect_status 0
+	after=$(switches "$jvm")
+	expect "context switches of $1 parked threads" $((after - before)) == 0
+}
+
+# Nobody is woken; what a thread costs is the look at it, and its walk, at the end.
+case_parked() {
+	need_offcpu
+	local threads least mean few
+	record_parked 1
+	few=$(cpu_of_recorder)
+	record_parked 1000
+	read -r threads least mean < <(times "$here/out" parked_ "$(recorded)")
+	expect "threads" "$threads" == 1000
+	expect_near "time of the one with the least, %" "$least" 100 2
+	expect_near "time of a thread on average, %" "$mean" 100 2
+	expect_contains "$here/stderr" 'lost: nothing'
+	expect "CPU time for each of them, us" \
+		"$(awk "BEGIN { print ($(cpu_of_recorder) - $few) * 1000 }")" '<=' 200
+}
+
+jdk_case_java() {
+	need_offcpu
+	local threads least mean
+	start_jvm "$jdk" workload.Idle 100 busy
+	record -p "$jvm" -e wall --total -t -d 3 -o collapsed -f "$here/out"
+	expect_status 0
+	read -r threads least mean < <(times "$here/out" idle- "$(recorded)")
+	expect "threads that wait" "$threads" == 100
+	expect_near "time of the one with the least, %" "$least" 100 2
+	read -r threads least mean < <(times "$here/out" main "$(recorded)")
+	expect_near "time of the one that computes, %" "$mean" 100 10
+	grep -F '[main ' "$here/out" >"$here/main"
+	expect "its time on a CPU, in Java, %" "$(share "$here/main" 'Idle.main;workload/TwoBusy.spin')" '>=' 90
+}
+
+run_cases "$@"
