@@ -8,6 +8,7 @@ const volatile struct duet_config duet_config = {};
 volatile uint32_t duet_every = 1;
 volatile uint64_t duet_started_ns = 0;
 volatile uint64_t duet_edge_ns = 0;
+volatile uint64_t duet_last_edge_ns = 0;
 volatile bool duet_look_leaders = false;
 
 struct duet_ring_map ring SEC(".maps");

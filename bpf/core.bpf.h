@@ -29,10 +29,12 @@ extern volatile uint32_t duet_every;
 extern volatile uint64_t duet_started_ns;
 
 /*
- * For the programs that the loader runs itself, see event_offcpu_edge.bpf.c: the edge up to which to tell sleeps,
- * CLOCK_MONOTONIC; and whether to look at one thread of each process only, without a promise to walk it.
+ * For the programs that the loader runs itself, see event_offcpu_edge.bpf.c: the edge up to which to tell sleeps, and
+ * the one before, CLOCK_MONOTONIC; and whether to look at one thread of each process only, without a promise to walk
+ * it.
  */
 extern volatile uint64_t duet_edge_ns;
+extern volatile uint64_t duet_last_edge_ns; /* 0: none yet */
 extern volatile bool duet_look_leaders;
 
 /* Ring buffer for records to the loader. The loader sets its size. */

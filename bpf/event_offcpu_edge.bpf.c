@@ -135,6 +135,8 @@ int offcpu_tell(struct bpf_iter__task *ctx)
 	slept.switches = edge_switches(task);
 	slept.tid = ids.tid;
 	slept.flags = offcpu_flags(task);
+	if (thread->left_ns == (duet_last_edge_ns ? duet_last_edge_ns : duet_started_ns))
+		slept.flags |= DUET_SAMPLE_IDLE;
 	slept.weight = offcpu_weigh(slept_ns);
 	slept.runnable = offcpu_runnable(thread, task, slept_ns, slept.weight) + thread->owed_runnable;
 	slept.weight += thread->owed;

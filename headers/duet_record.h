@@ -67,6 +67,7 @@ enum duet_sample_flag {
 	DUET_SAMPLE_OFF_CPU = 1 << 10,
 	DUET_SAMPLE_IO = 1 << 11, /* the sleep was a wait for a device */
 	DUET_SAMPLE_FAULT = 1 << 12, /* the thread came into the kernel by an exception or interrupt, not by a call */
+	DUET_SAMPLE_IDLE = 1 << 13, /* the sleep fills the window, or the whole recording */
 };
 
 /* Why the walk of the user stack ended where it did. */

@@ -46,7 +46,7 @@ case_over_the_whole() {
 	for name in in_poll in_read in_futex; do
 		grep -F ";$name;" "$here/out" >"$here/in"
 		expect "threads $name" "$(wc -l <"$here/in")" '>=' 333
-		expect "of which whole, %" "$(share "$here/in" '\[parked_.*\];(__)?clone[0-9]*;.*;waits;in_')" '>=' 99.9
+		expect "of which whole, %" "$(share "$here/in" '\];\[idle\];(__)?clone[0-9]*;.*;waits;in_')" '>=' 99.9
 	done
 	expect_contains "$here/out" ';in_poll;.*;\[poll\] '
 	expect_contains "$here/out" ';in_read;.*;\[pipe\] '
@@ -84,6 +84,7 @@ case_told_once() {
 	expect_near "time in all windows, % of what the threads have measured" \
 		"$(awk "BEGIN { print 100 * $told / $said }")" 100 1
 	expect "stacks with the thread's entry, %" "$(share "$here/told" '\];(__)?clone[0-9]*;.*;naps;')" '>=' 99.5
+	expect_lacks "$here/told" '\[idle\]'
 }
 
 # A read of this thread's stack hangs until the reader is killed. The recording goes on, and has the other thread.
@@ -107,7 +108,7 @@ jdk_case_java() {
 	expect_all "$here/out" idle- 200 2000
 	grep -F '[idle-' "$here/out" >"$here/idle"
 	expect "stacks with the thread's entry, %" "$(share "$here/idle" \
-		'\];(__)?clone[0-9]*;.*Thread.run;.*CountDownLatch.await;.*LockSupport.park;.*\[futex\] ')" '>=' 99
+		'\];\[idle\];(__)?clone[0-9]*;.*Thread.run;.*CountDownLatch.await;.*Support.park;.*\[futex\] ')" '>=' 99
 }
 
 run_cases "$@"

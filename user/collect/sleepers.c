@@ -295,12 +295,13 @@ static ssize_t take_slept(struct sleepers *sleepers, const char *bytes, size_t c
 	walked->sample->head.time_ns = sleepers->edge_ns - 1;
 	walked->sample->weight = slept->weight;
 	walked->sample->runnable = slept->runnable < slept->weight ? slept->runnable : slept->weight;
-	walked->sample->flags |= (uint16_t)slept->flags;
+	walked->sample->flags = (uint16_t)((walked->sample->flags & ~DUET_SAMPLE_IDLE) | slept->flags);
 	return sizeof(*slept);
 }
 
 int sleepers_tell(struct sleepers *sleepers, uint64_t edge_ns)
 {
+	sleepers->bpf->bss->duet_last_edge_ns = sleepers->edge_ns;
 	sleepers->bpf->bss->duet_edge_ns = sleepers->edge_ns = edge_ns;
 	return run(sleepers, sleepers->tell, take_slept);
 }

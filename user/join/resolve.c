@@ -17,7 +17,7 @@
 #define WITNESSES_SHIFT 32
 #define NAMES_SHIFT 40
 #define NODE_UNKNOWN INT64_MAX
-#define SLEEP_FLAGS (DUET_SAMPLE_OFF_CPU | DUET_SAMPLE_IO | DUET_SAMPLE_FAULT)
+#define SLEEP_FLAGS (DUET_SAMPLE_OFF_CPU | DUET_SAMPLE_IO | DUET_SAMPLE_FAULT | DUET_SAMPLE_IDLE)
 #define TOO_MANY "[too_many_stacks]"
 #define EPOCH_SHIFT 35 /* 34 s, then the caches are emptied: mappings and kernel modules change without a record */
 
@@ -204,22 +204,29 @@ static uint32_t class_row(struct resolver *r)
 	return frame_row(r, &frame);
 }
 
+static int push_state_frame(struct resolver *r, const char *state)
+{
+	const struct frame frame = {.kind = FRAME_STATE, .bci = -1, .name = string_row(r, state)};
+
+	return vec_push(&r->frames, frame_row(r, &frame));
+}
+
 /* Adds what the thread waited for as the leaf, in place of the tracing. 0 or -ENOMEM. */
 static int push_state(struct resolver *r)
 {
-	struct frame frame = {.kind = FRAME_STATE, .bci = -1};
 	const char *state;
 
 	r->frames.len = state_trim(r->profile, r->frames.items, r->frames.len);
 	state = state_of(r->profile, r->frames.items, r->frames.len, r->sleep);
-	frame.name = string_row(r, r->is_runnable ? STATE_RUNNABLE : state);
-	return vec_push(&r->frames, frame_row(r, &frame));
+	return push_state_frame(r, r->is_runnable ? STATE_RUNNABLE : state);
 }
 
 /* Returns the node of the spliced stack, or UINT32_MAX as frame_row() does. */
 static uint32_t stack_row(struct resolver *r, struct process *process, const struct jvm *jvm)
 {
 	vec_clear(&r->frames);
+	if (r->sleep & DUET_SAMPLE_IDLE && push_state_frame(r, STATE_IDLE) < 0)
+		return UINT32_MAX;
 	for (size_t i = r->splice.frames.len; i-- > 0;) {
 		uint32_t id = resolve_frame(r, process, jvm, &r->splice.frames.items[i]);
 

@@ -8,6 +8,7 @@
 
 #include "profile/profile.h"
 
+#define STATE_IDLE "[idle]" /* the root of what the thread has waited for all the time */
 #define STATE_RUNNABLE "[runnable]" /* it waited for a CPU */
 
 /*
