@@ -325,6 +325,9 @@ bench_settings = ASPROF="$(ASPROF)" ROUNDS=$(ROUNDS) WINDOW=$(SECONDS)
 bench: all workloads ## what profiling costs, as tables: ROUNDS=3 SECONDS=3 ASPROF=/path/to/asprof
 	$(Q)$(bench_settings) tests/bench/run.sh
 
+bench-offcpu: all workloads ## what time off CPU costs, and how right its sums are: ROUNDS=3 RUNS=10
+	$(Q)$(bench_settings) RUNS=$(RUNS) tests/bench/offcpu.sh
+
 bench-peers: ## the same beside perf and async-profiler, with Tomcat, javac and others; fetches them
 	$(Q).ci/packages build bench
 	$(Q)$(again) all workloads
@@ -373,6 +376,6 @@ help: ## this list
 	@printf '\n  O=DIR output folder  V=1 show commands  DEBUG=1 -O0  SAN=address,undefined  STATIC=1\n'
 
 FORCE:
-.PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-peers bench-attach \
-	bench-loader bench-results cross install packages format clean help FORCE
+.PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-offcpu \
+	bench-peers bench-attach bench-loader bench-results cross install packages format clean help FORCE
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

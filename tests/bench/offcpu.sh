@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What -e offcpu and -e wall cost and how far their sums are from the truth, as a Markdown table:
+#   ROUNDS=3 (of alternating measurements) RUNS=10 (for the bias; 0: none)
+. "$(dirname "$0")/lib.sh"
+
+runs=${RUNS:-10}
+stats_before=$(cat /proc/sys/kernel/bpf_stats_enabled) # end_bench() restores it
+trap end_bench EXIT
+
+# Runs so many pairs of threads that take turns, and sets took_us and turns.
+turn_about() { # PAIRS ROUNDS
+	local pair from
+	rm -f "$scratch/gate" "$scratch"/turns.*
+	jvms=()
+	for ((pair = 0; pair < $1; pair++)); do
+		"$workloads/events" "$scratch/gate" switches "$2" >"$scratch/turns.$pair" &
+		jvms+=($!)
+		jvm=$!
+		wait_for_line "$scratch/turns.$pair" '^READY' 10
+	done
+	from=${EPOCHREALTIME/./}
+	touch "$scratch/gate"
+	wait "${jvms[@]}"
+	took_us=$((${EPOCHREALTIME/./} - from))
+	jvms=()
+	turns=$(awk '/^SWITCHES/ { sum += $2 + $3 } END { print sum }' "$scratch"/turns.*)
+}
+
+start_offcpu() {
+	jvm=none
+	start_record --host -e offcpu -d 600 -o collapsed -f "$scratch/profile"
+}
+
+# Throughput of two pairs with the event, as a percentage of that without it, round by round.
+measure_throughput() {
+	local round without
+	for ((round = 0; round < rounds; round++)); do
+		progress "turns of two pairs, round $((round + 1)) of $rounds"
+		turn_about 2 400000
+		without=$took_us
+		calculate "$turns / $took_us" >>"$scratch/rate"
+		start_offcpu
+		turn_about 2 400000
+		end_record INT
+		calculate "100 * $without / $took_us" >>"$scratch/kept"
+	done
+}
+
+# Prints "NS RUNS" of our programs, by the kernel's statistics.
+program_times() {
+	local at
+	for at in /proc/"$recorder"/fdinfo/*; do
+		grep -qs '^prog_type:' "$at" &&
+			awk '/^prog_id:/ { id = $2 } /^run_time_ns:/ { ns = $2 } /^run_cnt:/ { runs = $2 }
+				END { print id, ns, runs }' "$at"
+	done | sort -u | awk '{ ns += $2; runs += $3 } END { printf "%.0f %.0f\n", ns, runs }'
+}
+
+# What a context switch costs in our programs, in ns.
+measure_switch() {
+	local round before_ns before after_ns after
+	echo 1 >/proc/sys/kernel/bpf_stats_enabled
+	for ((round = 0; round < rounds; round++)); do
+		progress "cost of a switch, round $((round + 1)) of $rounds"
+		start_offcpu
+		read -r before_ns before < <(program_times)
+		turn_about 1 300000
+		read -r after_ns after < <(program_times)
+		end_record INT
+		[ "$after" -gt "$before" ] || die "no statistics of BPF programs"
+		calculate "($after_ns - $before_ns) / $turns" >>"$scratch/switch"
+	done
+	echo "$stats_before" >/proc/sys/kernel/bpf_stats_enabled
+}
+
+# Threads that sleep in all ways: what is told, as a percentage of what they have measured themselves.
+measure_sums() {
+	local run
+	for ((run = 0; run < runs; run++)); do
+		progress "sums, run $((run + 1)) of $runs"
+		rm -f "$scratch/gate"
+		"$workloads/sleeps" "$scratch/gate" 8 >"$scratch/said" &
+		jvm=$!
+		jvms=($jvm)
+		wait_for_line "$scratch/said" '^READY' 10
+		start_record --no-attach -p $jvm -e offcpu --total -t -d 100 -o collapsed -f "$scratch/told"
+		touch "$scratch/gate"
+		end_record
+		jvms=()
+		grep -F '[in_' "$scratch/told" | awk 'NR == FNR { told += $NF; next } NF == 3 { said += $2 }
+			END { print 100 * told / said - 100 }' - "$scratch/said" >>"$scratch/error"
+	done
+}
+
+# The processor time of a recording of so many threads that wait for ever, in s.
+cost_of_parked() { # THREADS
+	"$workloads/parked" "$1" >"$scratch/parked" &
+	jvm=$!
+	jvms=($jvm)
+	wait_for_line "$scratch/parked" '^READY' 10
+	TIMEFORMAT='%U %S'
+	{ time "$duet" record --no-attach -p $jvm -e wall -t -d 10 -o collapsed -f "$scratch/profile" \
+		2>/dev/null; } 2>"$scratch/time"
+	kill $jvm
+	jvms=()
+	awk '{ print $1 + $2 }' "$scratch/time"
+}
+
+measure_parked() {
+	local round few many
+	for ((round = 0; round < rounds; round++)); do
+		progress "threads that wait, round $((round + 1)) of $rounds"
+		few=$(cost_of_parked 1)
+		many=$(cost_of_parked 1000)
+		calculate "($many - $few) * 10" >>"$scratch/parked_cost"
+	done
+}
+
+measure_throughput
+measure_switch
+measure_parked
+[ "$runs" = 0 ] || measure_sums
+progress ""
+describe_host
+echo
+echo "| time off CPU | median (least to most) |"
+echo "|---|---|"
+echo "| million switches a second of two pairs of threads without it | $(spread %.2f "$scratch/rate") |"
+echo "| throughput that they keep with it, % | $(spread %.1f "$scratch/kept") |"
+echo "| a switch in the programs, by the kernel's statistics, ns | $(spread %.0f "$scratch/switch") |"
+awk '{ print $1 * 0.02 }' "$scratch/switch" >"$scratch/switch.cpu"
+echo "| 200,000 switches a second, by that, % of a CPU | $(spread %.1f "$scratch/switch.cpu") |"
+echo "| 1,000 threads that wait for 10 s, more than one, -e wall, % of a CPU | $(spread %.2f "$scratch/parked_cost") |"
+[ "$runs" = 0 ] ||
+	echo "| error of the sum of all sleeps in $runs runs of 8 s, every 10 ms, % | $(spread %.2f "$scratch/error") |"
