@@ -42,16 +42,16 @@ struct sleeper_walker {
 	uint32_t user_depth;
 	uint32_t ids[DUET_MAX_USER_STACK];
 	struct duet_frames_record part;
-	union {
-		struct duet_sample sample;
-		uint64_t room[sizeof(struct duet_sample) / 8 + DUET_MAX_STACK + DUET_MAX_USER_STACK];
-	};
 	uint64_t began_ns;
 	struct duet_unwind_process process; /* its slice of the mappings */
 	const struct duet_unwind_mapping *mapping; /* the one found last */
 	struct foreign foreign;
 	const struct duet_bpf *bpf;
 	struct table rows, pages, modules, mappings;
+	union { /* last, because of its flexible member */
+		struct duet_sample sample;
+		uint64_t room[sizeof(struct duet_sample) / 8 + DUET_MAX_STACK + DUET_MAX_USER_STACK];
+	};
 };
 
 static struct sleeper_walker *walker_now; /* the walk's functions that read have no other way to it */
