@@ -103,6 +103,50 @@ jdk_case_jfr_of_the_jdk() {
 	expect "ThreadSleep" "$(total "$here/sleep.collapsed")" == "$(count_of "$here/jdk.jfr" jdk.ThreadSleep)"
 }
 
+# The text of perf script: of duet, and of perf itself.
+case_perf_round_trip() {
+	local style event
+	record_mixed
+	convert "$here/a.duet" "$here/a.perf"
+	for style in '' --total '-a --by=process,thread'; do
+		for event in cpu page-faults; do
+			# shellcheck disable=SC2086
+			convert $style -e $event "$here/a.duet" "$here/want.collapsed"
+			# shellcheck disable=SC2086
+			convert $style -e $event "$here/a.perf" "$here/got.collapsed"
+			expect_same "$here/got.collapsed" "$here/want.collapsed"
+		done
+	done
+}
+
+case_perf_of_perf() {
+	perf record -q -e cpu-clock -F 999 -g -o "$here/perf.data" -- timeout 1 "$DUET_BUILD/workloads/busy" 1 1 \
+		>/dev/null 2>"$here/why"
+	perf script -i "$here/perf.data" >"$here/a.txt" 2>"$here/why" && [ -s "$here/a.txt" ] ||
+		skip "no perf that works: $(head -n 1 "$here/why")"
+	convert "$here/a.txt" "$here/a.collapsed"
+	expect "samples" "$(total "$here/a.collapsed")" == "$(grep -c 'cpu-clock.*: *$' "$here/a.txt")"
+	convert --total "$here/a.txt" "$here/total.collapsed"
+	expect "periods" "$(total "$here/total.collapsed")" == \
+		"$(sed -nE 's/.*: +([0-9]+) cpu-clock.*: *$/\1/p' "$here/a.txt" | awk '{ n += $1 } END { print n }')"
+	expect_share "in the program" "$(matching "$here/a.collapsed" "burn")" ">" 50
+}
+
+case_callgrind_annotate() {
+	command -v callgrind_annotate >/dev/null || skip "no callgrind_annotate"
+	record_mixed
+	convert -e cpu "$here/a.duet" "$here/a.callgrind"
+	convert -e cpu "$here/a.duet" "$here/samples.collapsed"
+	callgrind_annotate --threshold=100 --show=samples --sort=samples "$here/a.callgrind" >"$here/annotated" \
+		2>"$here/why" || fail "callgrind_annotate: $(cat "$here/why")"
+	expect "samples" "$(awk '/PROGRAM TOTALS/ { gsub(",", ""); print $1 }' "$here/annotated")" == \
+		"$(total "$here/samples.collapsed")"
+	expect "samples of shop/Till.take" \
+		"$(awk '/[?:]shop[/]Till[.]take( |$)/ { gsub(",", ""); n += $1 } END { print n + 0 }' \
+			"$here/annotated")" == \
+		"$(matching "$here/samples.collapsed" 'shop/Till[.]take [0-9]+$' | awk '{ print $1 }')"
+}
+
 # Go's own reader finds the same sums for each function as collapsed stacks have.
 case_pprof_for_go() {
 	command -v go >/dev/null || skip "no go"

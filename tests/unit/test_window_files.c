@@ -91,7 +91,7 @@ static void names_are_recognised(void **state)
 		WINDOW "1",
 		WINDOW "1.",
 		WINDOW "1.cola",
-		WINDOW "1.perf",
+		WINDOW "1.svg",
 		WINDOW "1.col.gz",
 		WINDOW "1_.col",
 		WINDOW "1_0.col",
@@ -188,13 +188,13 @@ static void what_is_not_ours_stays(void **state)
 
 	(void)state;
 	make("profile_mine.col");
-	make("profile_2025-11-20T11:00:00.perf");
+	make("profile_2025-11-20T11:00:00.svg");
 	make("notes");
 	make("precious");
 	assert_int_equal(symlink("precious", at("profile_2025-11-20T11:00:00.col")), 0);
 	assert_int_equal(mkdir(at("profile_2025-11-20T11:00:01.col"), 0755), 0);
 	assert_int_equal(write_windows(&files, 1, 3), 0);
-	assert_true(is_there("profile_mine.col") && is_there("profile_2025-11-20T11:00:00.perf") && is_there("notes"));
+	assert_true(is_there("profile_mine.col") && is_there("profile_2025-11-20T11:00:00.svg") && is_there("notes"));
 	assert_true(is_there("profile_2025-11-20T11:00:00.col") && is_there("precious"));
 	assert_true(is_there("profile_2025-11-20T11:00:01.col"));
 	assert_false(is_there(WINDOW "2.col"));

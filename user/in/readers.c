@@ -11,6 +11,7 @@ const struct reader *const readers[] = {
 	&reader_duet,
 	&reader_jfr,
 	&reader_pprof,
+	&reader_perf,
 	&reader_collapsed,
 	NULL,
 };

@@ -259,3 +259,36 @@ const struct writer writer_text = {
 	.help = "hottest stacks, hottest methods and losses, to read in a terminal",
 	.write = text_write,
 };
+
+/* The report with one of its lists only. */
+static int traces_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	struct writer_options ours = *options;
+
+	ours.flat = 0;
+	return text_write(profile, &ours, out);
+}
+
+static int flat_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	struct writer_options ours = *options;
+
+	ours.traces = 0;
+	return text_write(profile, &ours, out);
+}
+
+const struct writer writer_traces = {
+	.name = "traces",
+	.extensions = "traces",
+	.has_all_events = true,
+	.help = "the report without its list of methods",
+	.write = traces_write,
+};
+
+const struct writer writer_flat = {
+	.name = "flat",
+	.extensions = "flat",
+	.has_all_events = true,
+	.help = "the report without its list of stacks",
+	.write = flat_write,
+};

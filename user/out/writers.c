@@ -15,6 +15,11 @@ const struct writer *const writers[] = {
 	&writer_duet,
 	&writer_pprof,
 	&writer_jfr,
+	&writer_perf,
+	&writer_speedscope,
+	&writer_callgrind,
+	&writer_flat,
+	&writer_traces,
 	NULL,
 };
 

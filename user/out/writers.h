@@ -8,12 +8,17 @@
 #include "out/writer.h"
 
 extern const struct writer writer_col;
+extern const struct writer writer_callgrind;
 extern const struct writer writer_collapsed;
 extern const struct writer writer_duet;
 extern const struct writer writer_flamegraph;
+extern const struct writer writer_flat;
 extern const struct writer writer_jfr;
+extern const struct writer writer_perf;
 extern const struct writer writer_pprof;
+extern const struct writer writer_speedscope;
 extern const struct writer writer_text;
+extern const struct writer writer_traces;
 
 /* Writes the lines of a sorted tree, "a;b;c 12". Returns 0 or -ENOMEM. */
 struct tree;

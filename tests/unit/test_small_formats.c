@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* perf script's text, speedscope, callgrind. */
+#include "fixtures/read_back.h"
+
+#include <errno.h>
+#include <jansson.h>
+
+/* CPU time of all kinds of frames, and two other events. */
+static void profile_of_events(struct profile *p)
+{
+	uint32_t run, object, thread;
+
+	profile_of_everything(p);
+	(void)profile_event(p, "alloc", PROFILE_BYTES, 512 << 10);
+	thread = profile_thread(p, 300, 301, "Main Thread 1", "java", 0);
+	run = java_frame(p, FRAME_COMPILED, "Main", "run", "()V", 10);
+	object = frame_of(p, FRAME_CLASS, "java.lang.String", "");
+	assert_int_equal(profile_add(p, &(struct profile_sample){.time_ns = 7, .weight = 1003, .thread = thread,
+								 .node = profile_stack(p, (uint32_t[]){run, object}, 2),
+								 .count = 5, .event = 1}),
+			 0);
+	p->start_realtime_ns = 1700000000 * (1000 * MS);
+	p->end_ns = p->start_ns + 5000 * MS;
+}
+
+static void perf_round_trip(void **state)
+{
+	struct profile first, second;
+	struct buf why;
+	size_t len;
+	char *file;
+
+	(void)state;
+	buf_init(&why);
+	profile_of_events(&first);
+	file = written_file("perf", &first, &len);
+	assert_int_equal(read_bytes(&second, file, len, &why), 0);
+	assert_int_equal(second.events.len, 2);
+	assert_int_equal(second.events.items[0].interval, 10 * MS);
+	assert_int_equal(second.events.items[1].unit, PROFILE_BYTES);
+	assert_int_equal(second.start_ns, first.start_realtime_ns);
+	assert_int_equal(second.end_ns - second.start_ns, 5000 * MS);
+	for (uint32_t event = 0; event < 2; event++) {
+		struct writer_options options;
+
+		writer_options_default(&options);
+		options.event = event;
+		assert_same_stacks(&first, &second, &options);
+		options.style.annotate = true;
+		options.threads = options.processes = options.total = true;
+		assert_same_stacks(&first, &second, &options);
+	}
+	profile_release(&first);
+	profile_release(&second);
+	buf_release(&why);
+	free(file);
+}
+
+static void assert_perf(const char *text, bool annotate, const char *want, const char *cause)
+{
+	struct writer_options options;
+	struct profile profile;
+	struct buf why;
+	char *got;
+
+	buf_init(&why);
+	assert_int_equal(read_bytes(&profile, text, strlen(text), &why), cause ? -EINVAL : 0);
+	assert_string_equal(why.data, cause ? cause : "");
+	if (!cause) {
+		writer_options_default(&options);
+		options.style = (struct frame_style){.annotate = annotate, .libraries = true};
+		options.threads = options.total = true;
+		got = written("collapsed", &profile, &options);
+		assert_string_equal(got, want);
+		free(got);
+	}
+	profile_release(&profile);
+	buf_release(&why);
+}
+
+/* The forms in which perf writes them. */
+static void perf_of_others(void **state)
+{
+	(void)state;
+	assert_perf("# cmdline : perf record\n"
+		    "java 25607 4794564.109216:          2 cycles:P: \n"
+		    "\tffffffff8105b9a2 do_syscall_64+0x12 ([kernel.kallsyms])\n"
+		    "\tffffffffc05b9a2f nft_do_chain+0x12 ([nf_tables])\n"
+		    "\t    7f1234567890 [unknown] (/usr/lib/x86_64-linux-gnu/libc.so.6)\n"
+		    "\t    7f1234567890 Lcom/acme/Main;::run+0x1 (/tmp/perf-7.map)\n"
+		    "\t    7f1234567890 com.acme.Main.run (/tmp/perf-7.map)\n"
+		    "\t    7f1234567890 operator()(int)+0x12 (/usr/bin/a b)\n\n"
+		    "V8 WorkerThread 24636/25607 [000] 94564.109216: 100 cycles:P: \n"
+		    "            1234 main (inlined)\n",
+		    true,
+		    "[V8 WorkerThread tid=25607];main 100\n"
+		    "[java tid=25607];a b`operator()(int);com/acme/Main.run_[j];Lcom/acme/Main|::run;"
+		    "libc.so.6`[unknown];nf_tables`nft_do_chain_[k];kernel`do_syscall_64_[k] 2\n",
+		    NULL);
+	assert_perf("a 1/2 [001] 5.000001: sched:sched_switch: prev_comm=x ==> 7\n\n", false, "[a tid=2];[unknown] 1\n",
+		    NULL);
+	assert_perf("a 1/2 5.000001: 1 x:\n\t1 f (g)\n\nnothing\n", false, NULL,
+		    "line 4 is no sample, as \"comm 12/34 5.678901: 1 cycles:\"");
+}
+
+static uint64_t sum_of(json_t *numbers)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < json_array_size(numbers); i++)
+		sum += (uint64_t)json_integer_value(json_array_get(numbers, i));
+	return sum;
+}
+
+/* Every profile has a weight for each stack, and stacks have frames of the file. */
+static void speedscope(void **state)
+{
+	struct profile profile;
+	json_t *root, *frames, *profiles;
+	uint64_t sum = 0, stacks = 0;
+	size_t len;
+	char *file;
+
+	(void)state;
+	profile_of_events(&profile);
+	file = written_file("speedscope", &profile, &len);
+	root = json_loadb(file, len, 0, NULL);
+	assert_non_null(root);
+	frames = json_object_get(json_object_get(root, "shared"), "frames");
+	profiles = json_object_get(root, "profiles");
+	assert_int_equal(json_array_size(profiles), 3); /* two threads with CPU time, one that allocates */
+	for (size_t i = 0; i < json_array_size(profiles); i++) {
+		json_t *one = json_array_get(profiles, i), *samples = json_object_get(one, "samples");
+
+		assert_int_equal(json_array_size(samples), json_array_size(json_object_get(one, "weights")));
+		assert_int_equal(sum_of(json_object_get(one, "weights")),
+				 json_integer_value(json_object_get(one, "endValue")));
+		sum += sum_of(json_object_get(one, "weights"));
+		stacks += json_array_size(samples);
+		for (size_t j = 0; j < json_array_size(samples); j++)
+			for (size_t k = 0; k < json_array_size(json_array_get(samples, j)); k++)
+				assert_true((size_t)json_integer_value(
+						    json_array_get(json_array_get(samples, j), k)) <
+					    json_array_size(frames));
+	}
+	assert_int_equal(stacks, 21);
+	assert_int_equal(sum, 19 * 10 * MS + 123456789 + 1003);
+	json_decref(root);
+	profile_release(&profile);
+	free(file);
+}
+
+/* A method that calls itself: what its call costs is not counted twice. */
+static void callgrind(void **state)
+{
+	struct profile profile;
+	uint32_t outer, again, thread;
+	size_t len;
+	char *file;
+
+	(void)state;
+	assert_int_equal(profile_init(&profile), 0);
+	thread = profile_thread(&profile, 1, 1, "t", "p", 0);
+	outer = frame_of(&profile, FRAME_NATIVE, "outer", "a.so");
+	again = frame_of(&profile, FRAME_NATIVE, "again", "b.so");
+	ADD_STACK(&profile, thread, 2, outer, again, again, again);
+	ADD_STACK(&profile, thread, 1, outer);
+	file = written_file("callgrind", &profile, &len);
+	assert_string_equal(strstr(file, "events:"),
+			    "events: weight samples\nsummary: 30000000 3\n\n"
+			    "ob=a.so\nfn=(1) outer\n0 10000000 1\ncob=b.so\ncfn=(2) again\ncalls=2 0\n0 20000000 2\n\n"
+			    "ob=b.so\nfn=(2) again\n0 20000000 2\ncob=b.so\ncfn=(2) again\ncalls=2 0\n0 20000000 2\n\n"
+			    "totals: 30000000 3\n");
+	profile_release(&profile);
+	free(file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(perf_round_trip),
+		cmocka_unit_test(perf_of_others),
+		cmocka_unit_test(speedscope),
+		cmocka_unit_test(callgrind),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

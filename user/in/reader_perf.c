@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The text of perf script, of perf and of duet. A sample is a line "comm pid/tid [cpu] time: period event:", where the
+ * pid, the CPU and the period may be missing, then one line a frame, leaf first, "address symbol+offset (module)", and
+ * an empty line. Each event of the text is an event of the profile. perf's are counts, but its clocks.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "in/frame_text.h"
+#include "in/lines.h"
+#include "in/readers.h"
+#include "profile/perf_text.h"
+
+#define DEPTH_MAX 65536
+#define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
+
+/* Text of a line; not terminated. */
+struct word {
+	const char *text;
+	size_t len;
+};
+
+struct head {
+	struct word comm, event;
+	uint32_t pid, tid;
+	uint64_t time_ns, period;
+};
+
+struct perf {
+	struct profile *profile;
+	struct lines lines;
+	struct frame_texts frames;
+	struct vec(uint32_t) stack; /* leaf first */
+	struct map processes; /* pid -> name, a string of the profile */
+	struct profile_sample sample; /* the one whose frames are read */
+	bool has_sample, has_start;
+	uint64_t samples, weight;
+	struct buf *why;
+};
+
+__attribute__((format(printf, 2, 3))) static int refuse(struct perf *p, const char *format, ...)
+{
+	va_list args;
+
+	buf_printf(p->why, "line %llu ", (unsigned long long)p->lines.number);
+	va_start(args, format);
+	buf_vprintf(p->why, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+/* ---- words ---- */
+
+static bool is_word(const struct word *word, const char *text)
+{
+	return word->len == strlen(text) && !memcmp(word->text, text, word->len);
+}
+
+/* The next word of the line from *at on; its len is 0 at the end. */
+static struct word next_word(const char *line, size_t len, size_t *at)
+{
+	struct word word;
+
+	while (*at < len && isspace((unsigned char)line[*at]))
+		(*at)++;
+	word.text = line + *at;
+	while (*at < len && !isspace((unsigned char)line[*at]))
+		(*at)++;
+	word.len = (size_t)(line + *at - word.text);
+	return word;
+}
+
+/* Digits only, and a number that is not too large. */
+static bool read_number(const char *text, size_t len, uint64_t *ret)
+{
+	*ret = 0;
+	for (size_t i = 0; i < len; i++) {
+		if (!isdigit((unsigned char)text[i]) || *ret > INT64_MAX / 10 - 1)
+			return false;
+		*ret = *ret * 10 + (uint64_t)(text[i] - '0');
+	}
+	return len > 0;
+}
+
+/* "12345.678901:" */
+static bool read_time(const struct word *word, uint64_t *ret_ns)
+{
+	const char *dot = memchr(word->text, '.', word->len);
+	size_t before = dot ? (size_t)(dot - word->text) : 0;
+	size_t digits = dot && word->text[word->len - 1] == ':' ? word->len - before - 2 : 0;
+	uint64_t seconds, rest;
+
+	if (digits < 1 || digits > 9 || !read_number(word->text, before, &seconds) ||
+	    !read_number(dot + 1, digits, &rest) || seconds > INT64_MAX / NS_PER_SEC / 4)
+		return false;
+	for (; digits < 9; digits++)
+		rest *= 10;
+	*ret_ns = seconds * NS_PER_SEC + rest;
+	return true;
+}
+
+/* "12/34" or "34" */
+static bool read_ids(const struct word *word, struct head *ret)
+{
+	const char *slash = memchr(word->text, '/', word->len);
+	size_t before = slash ? (size_t)(slash - word->text) : word->len;
+	uint64_t pid, tid;
+
+	if (!read_number(word->text, before, &pid))
+		return false;
+	tid = pid;
+	if (slash && !read_number(slash + 1, word->len - before - 1, &tid))
+		return false;
+	ret->pid = (uint32_t)pid;
+	ret->tid = (uint32_t)tid;
+	return true;
+}
+
+/* ---- heads ---- */
+
+/* What follows the time: "period event:", and more behind a tracepoint. */
+static bool read_event(const char *line, size_t len, size_t at, struct head *ret)
+{
+	struct word word = next_word(line, len, &at);
+
+	if (read_number(word.text, word.len, &ret->period))
+		word = next_word(line, len, &at);
+	else
+		ret->period = 1;
+	if (word.len < 2 || word.text[word.len - 1] != ':')
+		return false;
+	ret->event = (struct word){word.text, word.len - 1};
+	return true;
+}
+
+/* The words before the time are the name, which may have several, the ids, and the CPU in brackets. */
+static bool read_head(const char *line, size_t len, struct head *ret)
+{
+	struct word last[2] = {{line, 0}, {line, 0}}; /* before the current one */
+	size_t at = 0;
+
+	*ret = (struct head){0};
+	for (;;) {
+		struct word word = next_word(line, len, &at);
+		const struct word *ids = last[1].len && *last[1].text == '[' ? &last[0] : &last[1];
+
+		if (!word.len)
+			return false;
+		if (read_time(&word, &ret->time_ns) && read_ids(ids, ret)) {
+			ret->comm = (struct word){line, (size_t)(ids->text - line)};
+			while (ret->comm.len && ret->comm.text[ret->comm.len - 1] == ' ')
+				ret->comm.len--;
+			if (read_event(line, len, at, ret))
+				return true;
+		}
+		last[0] = last[1];
+		last[1] = word;
+	}
+}
+
+/* ---- frames ---- */
+
+/* Kernel modules are in brackets, and so is what is no file of user space. */
+static bool is_kernel(const char *module, size_t len)
+{
+	static const char *const others[] = {"[vdso]", "[vsyscall]", "[unknown]", "[anon]",
+					     "[heap]", "[stack]",    "[uprobes]"};
+	struct word word = {module, len};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (is_word(&word, others[i]))
+			return false;
+	return len > 2 && module[0] == '[' && module[len - 1] == ']';
+}
+
+/* duet's name of a kind in brackets. FRAME_KIND_MAX if it is none of them. */
+static enum frame_kind kind_of_module(const char *module, size_t len)
+{
+	for (enum frame_kind kind = FRAME_JVM; len > 2 && kind < FRAME_KIND_MAX; kind++) {
+		const char *name = frame_kind_name(kind);
+		bool is_same = module[0] == '[' && strlen(name) == len - 2;
+
+		for (size_t i = 0; is_same && i < len - 2; i++)
+			is_same = module[i + 1] == (name[i] == ' ' ? '_' : name[i]);
+		if (is_same)
+			return kind;
+	}
+	return FRAME_KIND_MAX;
+}
+
+/* duet's names of addresses without a symbol are libc.so.6+0x1234 and [anon]+0x1234, which are kept. */
+static size_t without_offset(const char *symbol, size_t len, const struct word *module)
+{
+	size_t digits = 0, name;
+
+	while (digits < len && isxdigit((unsigned char)symbol[len - 1 - digits]))
+		digits++;
+	if (!digits || len <= digits + 3 || symbol[0] == '[' || memcmp(symbol + len - digits - 3, "+0x", 3))
+		return len;
+	name = len - digits - 3;
+	return module->len == name && !memcmp(module->text, symbol, name) ? len : name;
+}
+
+static uint32_t base_name(struct profile *profile, const char *module, size_t len)
+{
+	const char *slash = memrchr(module, '/', len);
+	size_t skip = slash ? (size_t)(slash + 1 - module) : 0;
+
+	return intern_bytes(&profile->strings, module + skip, len - skip);
+}
+
+static struct frame plain_frame(struct profile *profile, enum frame_kind kind, const char *symbol, size_t len)
+{
+	bool is_unknown = len == strlen(PERF_TEXT_UNKNOWN) && !memcmp(symbol, PERF_TEXT_UNKNOWN, len);
+
+	return (struct frame){
+		.kind = kind,
+		.name = is_unknown ? 0 : intern_bytes(&profile->strings, symbol, len),
+		.bci = -1,
+	};
+}
+
+/* A method of Java; without a class if the text is none. */
+static struct frame java_frame(struct profile *profile, enum frame_kind kind, const char *symbol, size_t len)
+{
+	struct frame frame;
+	struct buf text;
+
+	buf_init(&text);
+	buf_add(&text, symbol, len);
+	buf_add_str(&text, "_[j]"); /* so that a class without a package is one, too */
+	frame = frame_from_text(profile, text.data, text.len);
+	frame.kind = kind;
+	buf_release(&text);
+	return frame;
+}
+
+/* Symbols of a perf map, and inlined ones, may be of any language. */
+static struct frame maybe_java(struct profile *profile, enum frame_kind kind, const char *symbol, size_t len)
+{
+	struct frame frame = java_frame(profile, kind, symbol, len);
+
+	return frame.class_name ? frame : plain_frame(profile, FRAME_NATIVE, symbol, len);
+}
+
+static void set_module(struct profile *profile, struct frame *frame, const struct word *module)
+{
+	if (is_word(module, PERF_TEXT_KERNEL))
+		frame->module = intern_str(&profile->strings, "kernel");
+	else if (frame->kind == FRAME_KERNEL)
+		frame->module = intern_bytes(&profile->strings, module->text + 1, module->len - 2);
+	else if (!is_word(module, PERF_TEXT_UNKNOWN))
+		frame->module = base_name(profile, module->text, module->len);
+	if (frame->kind == FRAME_NATIVE && !strncmp(intern_text(&profile->strings, frame->module), "libjvm", 6))
+		frame->kind = FRAME_JVM;
+}
+
+/* What is in the parentheses at the end. *ret_symbol is the length of the text before them. */
+static struct word module_of(const char *text, size_t len, size_t *ret_symbol)
+{
+	const char *paren = len && text[len - 1] == ')' ? memrchr(text, '(', len) : NULL;
+
+	*ret_symbol = !paren ? len : paren > text ? (size_t)(paren - text - 1) : 0;
+	return paren ? (struct word){paren + 1, (size_t)(text + len - paren - 2)} : (struct word){text + len, 0};
+}
+
+/* "symbol+0x12 (module)" */
+static struct frame frame_of_perf(struct profile *profile, const char *text, size_t len)
+{
+	size_t symbol_len, map = strlen(PERF_TEXT_MAP);
+	struct word module = module_of(text, len, &symbol_len);
+	enum frame_kind kind = kind_of_module(module.text, module.len);
+	struct frame frame;
+
+	if (kind != FRAME_KIND_MAX && frame_kind_is_java(kind))
+		return java_frame(profile, kind, text, symbol_len);
+	if (kind != FRAME_KIND_MAX)
+		return plain_frame(profile, kind, text, symbol_len);
+	symbol_len = without_offset(text, symbol_len, &module);
+	if (module.len >= map && !memcmp(module.text, PERF_TEXT_MAP, map))
+		return maybe_java(profile, FRAME_COMPILED, text, symbol_len);
+	if (is_word(&module, PERF_TEXT_INLINED))
+		return maybe_java(profile, FRAME_INLINED, text, symbol_len);
+	kind = is_kernel(module.text, module.len) ? FRAME_KERNEL : FRAME_NATIVE;
+	frame = plain_frame(profile, kind, text, symbol_len);
+	set_module(profile, &frame, &module);
+	return frame;
+}
+
+static int push_frame(struct perf *p, const char *line, size_t len)
+{
+	size_t at = 0;
+	uint32_t frame;
+
+	(void)next_word(line, len, &at); /* the address */
+	while (at < len && line[at] == ' ')
+		at++;
+	if (p->stack.len >= DEPTH_MAX)
+		return refuse(p, "is one of more than %d frames", DEPTH_MAX);
+	frame = frame_texts_find(&p->frames, line + at, len - at);
+	return frame == UINT32_MAX ? -ENOMEM : vec_push(&p->stack, frame);
+}
+
+/* ---- samples ---- */
+
+static int end_sample(struct perf *p)
+{
+	uint32_t node = 0;
+
+	if (!p->has_sample)
+		return 0;
+	p->has_sample = false;
+	for (size_t i = p->stack.len; i-- > 0;) {
+		node = profile_child(p->profile, node, p->stack.items[i]);
+		if (node == UINT32_MAX)
+			return -ENOMEM;
+	}
+	p->sample.node = node;
+	return profile_add(p->profile, &p->sample);
+}
+
+static uint32_t find_event(struct perf *p, const struct word *name)
+{
+	static const char *const clocks[] = {"cpu-clock", "task-clock"};
+	enum profile_unit unit = PROFILE_COUNT;
+	uint32_t text = intern_bytes(&p->profile->strings, name->text, name->len);
+
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++)
+		if (!strncmp(intern_text(&p->profile->strings, text), clocks[i], strlen(clocks[i])))
+			unit = PROFILE_NS;
+	return profile_event(p->profile, intern_text(&p->profile->strings, text), unit, 0);
+}
+
+static uint32_t find_thread(struct perf *p, const struct head *head)
+{
+	struct profile_owner owner = {.pid = head->pid};
+	struct intern *strings = &p->profile->strings;
+	uint32_t name = intern_bytes(strings, head->comm.text, head->comm.len);
+	uint64_t process = name;
+
+	if (!map_get(&p->processes, head->pid, &process) && map_put(&p->processes, head->pid, name) < 0)
+		return UINT32_MAX;
+	return profile_thread(p->profile, head->pid, head->tid, intern_text(strings, name),
+			      intern_text(strings, (uint32_t)process),
+			      head->pid ? profile_owner(p->profile, &owner) : 0);
+}
+
+static int begin_sample(struct perf *p, const struct head *head)
+{
+	p->sample = (struct profile_sample){
+		.time_ns = head->time_ns,
+		.weight = head->period,
+		.count = 1,
+		.event = find_event(p, &head->event),
+		.thread = find_thread(p, head),
+	};
+	if (++p->samples > SUM_MAX || head->period > SUM_MAX * 1024 - p->weight)
+		return refuse(p, "makes the sum of all samples too large");
+	p->weight += head->period;
+	if (!p->has_start && (!p->profile->start_ns || head->time_ns < p->profile->start_ns))
+		p->profile->start_ns = p->profile->start_realtime_ns = head->time_ns;
+	if (!p->has_start && head->time_ns > p->profile->end_ns)
+		p->profile->end_ns = head->time_ns;
+	p->has_sample = true;
+	vec_clear(&p->stack);
+	return 0;
+}
+
+/* ---- lines ---- */
+
+static bool begins_with(const char *line, size_t len, const char *text, size_t *ret_at)
+{
+	*ret_at = strlen(text);
+	return len >= *ret_at && !memcmp(line, text, *ret_at);
+}
+
+static int read_process(struct perf *p, const char *line, size_t len, size_t at)
+{
+	struct word pid = next_word(line, len, &at);
+	uint64_t number;
+
+	at += at < len;
+	if (!read_number(pid.text, pid.len, &number))
+		return 0;
+	return map_put(&p->processes, (uint32_t)number,
+		       intern_bytes(&p->profile->strings, line + at, len - at));
+}
+
+static void read_start(struct perf *p, const char *line, size_t len, size_t at)
+{
+	struct word start = next_word(line, len, &at), length = next_word(line, len, &at);
+	uint64_t start_ns, length_ns;
+
+	if (!read_number(start.text, start.len, &start_ns) || !read_number(length.text, length.len, &length_ns) ||
+	    start_ns > INT64_MAX / 4 || length_ns > INT64_MAX / 4)
+		return;
+	p->has_start = true;
+	p->profile->start_ns = p->profile->start_realtime_ns = start_ns;
+	p->profile->end_ns = start_ns + length_ns;
+}
+
+static int read_event_row(struct perf *p, const char *line, size_t len, size_t at)
+{
+	static const char *const units[PROFILE_UNIT_MAX] = {"ns", "count", "bytes"};
+	struct word name = next_word(line, len, &at), unit_name = next_word(line, len, &at);
+	struct word interval = next_word(line, len, &at);
+	uint32_t text = intern_bytes(&p->profile->strings, name.text, name.len);
+	uint64_t number;
+
+	for (enum profile_unit unit = 0; unit < PROFILE_UNIT_MAX; unit++)
+		if (is_word(&unit_name, units[unit]) && read_number(interval.text, interval.len, &number) &&
+		    profile_event(p->profile, intern_text(&p->profile->strings, text), unit, number) == UINT32_MAX)
+			return -ENOMEM;
+	return 0;
+}
+
+/* duet's comments. Those of others are skipped. */
+static int read_comment(struct perf *p, const char *line, size_t len)
+{
+	size_t at;
+
+	if (begins_with(line, len, PERF_TEXT_PROCESS, &at))
+		return read_process(p, line, len, at);
+	if (begins_with(line, len, PERF_TEXT_EVENT, &at))
+		return read_event_row(p, line, len, at);
+	if (begins_with(line, len, PERF_TEXT_START, &at))
+		read_start(p, line, len, at);
+	return 0;
+}
+
+static int read_line(struct perf *p, const char *line, size_t len)
+{
+	struct head head;
+	int err;
+
+	if (!len)
+		return end_sample(p);
+	if (line[0] == '#')
+		return read_comment(p, line, len);
+	if (memchr(line, '\0', len))
+		return refuse(p, "is no text");
+	if (p->has_sample && isspace((unsigned char)line[0]))
+		return push_frame(p, line, len);
+	err = end_sample(p);
+	if (!err && !read_head(line, len, &head))
+		return refuse(p, "is no sample, as \"comm 12/34 5.678901: 1 cycles:\"");
+	return err ? err : begin_sample(p, &head);
+}
+
+static int read_lines(struct perf *p)
+{
+	const char *line;
+	size_t len;
+	int err;
+
+	while ((err = lines_next(&p->lines, &line, &len, p->why)) > 0) {
+		err = read_line(p, line, len);
+		if (err < 0)
+			return err;
+	}
+	return err ? err : end_sample(p);
+}
+
+static int perf_read(struct profile *profile, struct reader_source *source, struct buf *why)
+{
+	struct perf p = {.profile = profile, .why = why};
+	int err = frame_texts_init(&p.frames, profile, frame_of_perf);
+
+	lines_init(&p.lines, source);
+	if (!err)
+		err = read_lines(&p);
+	if (err < 0 && !why->len)
+		buf_add_str(why, strerror(-err));
+	lines_release(&p.lines);
+	frame_texts_release(&p.frames);
+	vec_release(&p.stack);
+	map_release(&p.processes);
+	return err;
+}
+
+/* Decided by the first line that is no comment. */
+static bool perf_claims(const unsigned char *start, size_t len)
+{
+	const char *line = (const char *)start, *end = line + len;
+	struct head head;
+
+	if (memchr(start, '\0', len))
+		return false;
+	while (line < end) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		size_t bytes = lines_without_return(line, (size_t)((newline ? newline : end) - line)), at;
+
+		if (bytes && *line != '#')
+			return read_head(line, bytes, &head);
+		if (begins_with(line, bytes, PERF_TEXT_START, &at))
+			return true;
+		line = newline ? newline + 1 : end;
+	}
+	return false;
+}
+
+const struct reader reader_perf = {
+	.name = "perf",
+	.help = "the text of perf script",
+	.claims = perf_claims,
+	.read = perf_read,
+};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples by event, thread and time, for formats that show what a thread did one after the other. */
+#ifndef OUT_ORDERED_H
+#define OUT_ORDERED_H
+
+#include "base/vec.h"
+#include "profile/profile.h"
+
+#define ORDERED_MAX (1u << 20) /* more samples than that are merged by stack, and have the time of the first */
+
+struct ordered {
+	struct vec(struct profile_sample) samples;
+	bool is_merged;
+};
+
+/* Returns 0 or -errno; call ordered_release() in both cases. */
+int ordered_build(struct ordered *ordered, const struct profile *profile);
+void ordered_release(struct ordered *ordered);
+
+#endif

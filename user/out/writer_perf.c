@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The text of perf script, for tools that read it: stackcollapse-perf.pl, speedscope, Firefox Profiler. A sample is a
+ * line with thread, time, period and event, and then one line a frame, leaf first. The addresses are 0.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "out/path.h"
+#include "out/writers.h"
+#include "profile/perf_text.h"
+
+struct perf {
+	const struct profile *profile;
+	const struct writer_options *options;
+	FILE *out;
+	struct path_labels labels;
+	struct path_maker path;
+	struct map processes; /* pid -> the name that the file has for it */
+	struct buf text;
+};
+
+/* Appends a name without spaces and parentheses. */
+static void add_word(struct buf *out, const char *text)
+{
+	size_t start = out->len;
+
+	text_add_line(out, text);
+	for (size_t i = start; i < out->len; i++)
+		if (strchr(" ()", out->data[i]))
+			out->data[i] = '_';
+	if (out->len == start)
+		buf_add_str(out, PERF_TEXT_UNKNOWN);
+}
+
+/* ---- samples ---- */
+
+static void add_module(struct perf *p, const struct frame *frame, uint32_t pid)
+{
+	const char *module = frame ? intern_text(&p->profile->strings, frame->module) : "";
+	enum frame_kind kind = frame ? frame->kind : FRAME_MARK;
+
+	if (kind == FRAME_KERNEL && (!*module || !strcmp(module, "kernel")))
+		buf_add_str(&p->text, PERF_TEXT_KERNEL);
+	else if (kind == FRAME_COMPILED)
+		buf_printf(&p->text, PERF_TEXT_MAP "%u.map", pid);
+	else if (kind == FRAME_INLINED)
+		buf_add_str(&p->text, PERF_TEXT_INLINED);
+	else if (kind == FRAME_NATIVE || (kind == FRAME_JVM && !strncmp(module, "libjvm", 6)))
+		add_word(&p->text, module);
+	else {
+		buf_add_char(&p->text, '[');
+		add_word(&p->text, kind == FRAME_KERNEL ? module : frame_kind_name(kind));
+		buf_add_char(&p->text, ']');
+	}
+}
+
+/* "<TAB>0 symbol (module)" */
+static void add_frame(struct perf *p, const struct path_step *step, uint32_t pid)
+{
+	struct frame_style style = p->options->style;
+
+	style.libraries = false;
+	buf_add_str(&p->text, "\t               0 ");
+	if (step->frame)
+		frame_name(&p->profile->strings, step->frame, &style, &p->text);
+	else
+		buf_add_str(&p->text, p->labels.items[step->label].text);
+	buf_add_str(&p->text, " (");
+	add_module(p, step->frame, pid);
+	buf_add_str(&p->text, ")\n");
+}
+
+/* The thread's name in perf has no end of its own: a name with " 1/2 " in it would be taken for one with ids. */
+static void add_thread(struct perf *p, const struct profile_thread *thread)
+{
+	const char *name = intern_text(&p->profile->strings, thread->name);
+
+	size_t start = p->text.len;
+
+	text_add_line(&p->text, *name ? name : ":-1");
+	if (strchr("# ", p->text.data[start])) /* a comment or a frame */
+		p->text.data[start] = '_';
+	buf_printf(&p->text, " %5u/%-5u ", thread->pid, thread->tid == PROFILE_VIRTUAL ? 0 : thread->tid);
+}
+
+static uint64_t realtime_of(const struct perf *p, uint64_t ns)
+{
+	return ns - p->profile->start_ns + p->profile->start_realtime_ns;
+}
+
+static void add_head(struct perf *p, const struct profile_sample *sample, uint64_t weight)
+{
+	uint64_t ns = realtime_of(p, sample->time_ns);
+	const struct profile_event *event = &p->profile->events.items[sample->event];
+
+	add_thread(p, &p->profile->threads.items[sample->thread]);
+	buf_printf(&p->text, "%5" PRIu64 ".%09" PRIu64 ": %10" PRIu64 " ", (uint64_t)(ns / NS_PER_SEC),
+		   (uint64_t)(ns % NS_PER_SEC), weight);
+	add_word(&p->text, intern_text(&p->profile->strings, event->name));
+	buf_add_str(&p->text, ":\n");
+}
+
+static void put_line(struct perf *p)
+{
+	buf_add_char(&p->text, '\n');
+	fwrite(p->text.data, 1, p->text.len, p->out);
+	buf_clear(&p->text);
+}
+
+/* Names the process before its first sample, and again when exec has given it another name. */
+static int put_process(struct perf *p, const struct profile_thread *thread)
+{
+	uint64_t known;
+
+	if (map_get(&p->processes, thread->pid, &known) && known == thread->process)
+		return 0;
+	buf_clear(&p->text);
+	buf_printf(&p->text, PERF_TEXT_PROCESS "%u ", thread->pid);
+	text_add_line(&p->text, intern_text(&p->profile->strings, thread->process));
+	put_line(p);
+	return map_put(&p->processes, thread->pid, thread->process);
+}
+
+/* A sample that stands for several is written as many times. */
+static int put_sample(void *context, const struct profile_sample *sample)
+{
+	struct perf *p = context;
+	uint32_t pid = p->profile->threads.items[sample->thread].pid;
+	uint64_t rest = sample->weight;
+	int wanted = path_make(&p->path, sample->thread, sample->node);
+
+	if (wanted <= 0)
+		return wanted;
+	if (put_process(p, &p->profile->threads.items[sample->thread]) < 0)
+		return -ENOMEM;
+	for (uint32_t left = sample->count; left; left--) {
+		uint64_t weight = rest / left;
+
+		rest -= weight;
+		buf_clear(&p->text);
+		add_head(p, sample, weight);
+		for (size_t i = 0; i < p->path.depth; i++)
+			add_frame(p, &p->path.steps.items[i], pid);
+		buf_add_char(&p->text, '\n');
+		fwrite(p->text.data, 1, p->text.len, p->out);
+	}
+	return p->text.failed ? -ENOMEM : 0;
+}
+
+/* ---- comments ---- */
+
+static void put_events(struct perf *p)
+{
+	static const char *const units[PROFILE_UNIT_MAX] = {"ns", "count", "bytes"};
+
+	for (size_t i = 0; i < p->profile->events.len; i++) {
+		const struct profile_event *event = &p->profile->events.items[i];
+
+		buf_add_str(&p->text, PERF_TEXT_EVENT);
+		add_word(&p->text, intern_text(&p->profile->strings, event->name));
+		buf_printf(&p->text, " %s %" PRIu64, units[event->unit], event->interval);
+		put_line(p);
+	}
+}
+
+static void put_comments(struct perf *p)
+{
+	const struct profile *profile = p->profile;
+
+	buf_printf(&p->text, PERF_TEXT_START "%" PRIu64 " %" PRIu64, profile->start_realtime_ns,
+		   profile->end_ns - profile->start_ns);
+	put_line(p);
+	put_events(p);
+	for (size_t i = 0; i < profile->facts.len; i++) {
+		buf_add_str(&p->text, "# fact: ");
+		text_add_line(&p->text, intern_text(&profile->strings, profile->facts.items[i].key));
+		buf_add_str(&p->text, ": ");
+		text_add_line(&p->text, intern_text(&profile->strings, profile->facts.items[i].value));
+		put_line(p);
+	}
+	for (size_t i = 0; i < profile->losses.len; i++) {
+		buf_printf(&p->text, "# lost: %" PRIu64 " ", profile->losses.items[i].count);
+		text_add_line(&p->text, intern_text(&profile->strings, profile->losses.items[i].text));
+		put_line(p);
+	}
+}
+
+static int perf_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	struct writer_options ours = *options;
+	struct perf p = {.profile = profile, .options = &ours, .out = out};
+	int err = path_labels_init(&p.labels);
+
+	ours.reverse = false;
+	buf_init(&p.text);
+	if (!err)
+		err = path_maker_init(&p.path, &p.labels, profile, &ours);
+	if (!err)
+		put_comments(&p);
+	if (!err)
+		err = timeline_each(&profile->samples, put_sample, &p);
+	path_maker_release(&p.path);
+	path_labels_release(&p.labels);
+	map_release(&p.processes);
+	buf_release(&p.text);
+	return err ? err : writer_finish(out);
+}
+
+const struct writer writer_perf = {
+	.name = "perf",
+	.extensions = "perf",
+	.help = "the text of perf script, sample by sample",
+	.has_all_events = true,
+	.write = perf_write,
+};
