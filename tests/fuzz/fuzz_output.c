@@ -111,7 +111,7 @@ static void fill(struct profile *profile, struct input *input)
 
 		const struct profile_sample sample = {
 			.time_ns = depth,
-			.weight = input_number(input, 8),
+			.weight = input_number(input, 8) >> 16, /* pprof holds 63 bits, for all samples */
 			.thread = thread,
 			.node = node,
 			.count = 1,

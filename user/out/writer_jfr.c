@@ -150,15 +150,15 @@ static void put_executions(struct jfr *j, const struct profile_sample *sample)
 		end_event(j);
 }
 
-/* A thread that waits for a CPU, or has one, is runnable. */
+/* A thread that waits for a CPU is runnable. So is one that has a CPU: its stack has no state. */
 static enum jfr_thread_state state_of(const struct jfr *j, uint32_t node)
 {
 	const struct frame *leaf = leaf_of(j, node);
 	const char *name = leaf ? intern_text(&j->profile->strings, leaf->name) : "";
 
-	if (leaf && leaf->kind == FRAME_STATE && (!strcmp(name, "[runnable]") || !strcmp(name, "[running]")))
-		return JFR_STATE_RUNNABLE;
-	return JFR_STATE_SLEEPING;
+	if (leaf && leaf->kind == FRAME_STATE && strcmp(name, "[runnable]"))
+		return JFR_STATE_SLEEPING;
+	return JFR_STATE_RUNNABLE;
 }
 
 static void put_wall(struct jfr *j, const struct profile_sample *sample)
