@@ -69,9 +69,18 @@ cpu_of_recorder() { # prints the user and system time of the last command, in s
 	awk '{ print $1 + $2 }' "$here/cpu"
 }
 
+# All threads have gone to sleep. On a busy machine that takes a while.
+is_quiet() { # PID
+	local before
+	before=$(switches "$1")
+	sleep 1
+	[ "$(switches "$1")" = "$before" ]
+}
+
 record_parked() { # THREADS
 	local before after
 	start_workload parked "$1"
+	wait_for 30 is_quiet "$jvm"
 	before=$(switches "$jvm")
 	TIMEFORMAT='%U %S'
 	{ time record --no-attach -p "$jvm" -e wall --total -t -d 5 -o collapsed -f "$here/out"; } 2>"$here/cpu"

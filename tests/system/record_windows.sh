@@ -161,7 +161,7 @@ case_rotation() {
 	local out=$here/out
 	need_bpf
 	mkdir "$out"
-	echo mine | tee "$out/profile_2020-01-01T00:00:00.jfr" "$out/profile_x.col" "$out/notes" >/dev/null
+	echo mine | tee "$out/profile_2020-01-01T00:00:00.hprof" "$out/profile_x.col" "$out/notes" >/dev/null
 	ln -s notes "$out/profile_2020-01-01T00:00:00.col"
 	echo old >"$out/profile_2020-01-01T00:00:01.col"
 	spin
@@ -172,9 +172,9 @@ case_rotation() {
 	end_record TERM
 	expect_status 0
 	recorder=
-	expect "files kept" "$(find "$out" -type f -name 'profile_20*' ! -name '*.jfr' | wc -l)" '<=' 4
+	expect "files kept" "$(find "$out" -type f -name 'profile_20*' ! -name '*.hprof' | wc -l)" '<=' 4
 	expect "files kept of the newest window" "$(windows "$out" html | wc -l)" '>=' 2
-	[ "$(cat "$out/profile_2020-01-01T00:00:00.jfr" "$out/profile_x.col" "$out/notes")" = $'mine\nmine\nmine' ] ||
+	[ "$(cat "$out/profile_2020-01-01T00:00:00.hprof" "$out/profile_x.col" "$out/notes")" = $'mine\nmine\nmine' ] ||
 		fail "files that are not duet's were touched"
 	[ -L "$out/profile_2020-01-01T00:00:00.col" ] || fail "a link was removed"
 	[ ! -e "$out/profile_2020-01-01T00:00:01.col" ] || fail "the oldest is still there"

@@ -111,10 +111,6 @@ case_no_attach_mechanism() {
 	expect "samples in its methods" "$(total <(grep "pid=$jvm\]" "$here/out" | grep 'Shares.main'))" '>=' 100
 }
 
-has_agent() {
-	grep -qsx 'duet agent' "/proc/$jvm/task"/*/comm
-}
-
 # A JVM that can be read gets no agent, one that cannot gets one. Each in a recording of its own: others may attach.
 case_agent_where_needed() {
 	need_bpf
@@ -135,7 +131,7 @@ case_agent_where_walks_are_cut() {
 	need_bpf
 	start_jvm "$(any_jdk)" workload.Crafted 60 spin
 	start_record -p "$jvm" -d 60 -i 1ms -o collapsed -f "$here/out"
-	wait_for 30 has_agent
+	wait_for 30 grep -qs memfd:duet-ring "/proc/$jvm/maps"
 	sleep 1
 	end_record INT
 	expect_status 0
