@@ -96,6 +96,7 @@ enum duet_agent_event_kind {
 	DUET_AGENT_EVENT_PAGE_FAULTS, /* engine perf ticks for it; BPF samples it itself */
 	/* those that follow come from the JVM itself */
 	DUET_AGENT_EVENT_ALLOC, /* objects allocated in Java's heap, in bytes */
+	DUET_AGENT_EVENT_LOCK, /* threads that waited for a lock of Java, in ns */
 	DUET_AGENT_EVENT_KIND_MAX
 };
 

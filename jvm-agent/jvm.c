@@ -220,6 +220,9 @@ static uintptr_t own_java_thread(JNIEnv *env)
 	if (class)
 		jvm.eetop = (*env)->GetFieldID(env, class, "eetop", "J");
 	(*env)->ExceptionClear(env);
+	if (class)
+		jvm.thread_id = (*env)->GetFieldID(env, class, "tid", "J");
+	(*env)->ExceptionClear(env);
 	if (!jvm.eetop || (*jvm.jvmti)->GetCurrentThread(jvm.jvmti, &thread) || !thread)
 		return 0;
 	return jvm_java_thread(env, thread);

@@ -39,6 +39,7 @@ struct agent_jvm {
 	int version; /* 8, 11, 17, …; known once the JVM is live */
 	bool at_start; /* loaded by -agentpath */
 	jfieldID eetop; /* java.lang.Thread.eetop: the JavaThread */
+	jfieldID thread_id; /* java.lang.Thread.tid; NULL when there is none */
 	/* How handlers find the JavaThread that they interrupted, see jvm_current_thread(). */
 	pthread_key_t thread_key;
 	uintptr_t thread_vtable; /* of plain JavaThreads; 0: handlers cannot find them, or cannot walk them */

@@ -120,21 +120,28 @@ static void write_frames(struct duet_java_frame *to, const struct asgct_frame *f
 		to[i] = (struct duet_java_frame){.method = (uintptr_t)from[i].method, .bci = from[i].bci};
 }
 
+static size_t java_bytes(const struct duet_java_sample *sample)
+{
+	return sizeof(*sample) + sample->java_depth * sizeof(struct duet_java_frame);
+}
+
+static void copy_java(unsigned char *to, struct walk_slot *slot, const struct duet_java_sample *sample)
+{
+	memcpy(to, sample, sizeof(*sample));
+	write_frames((struct duet_java_frame *)(to + sizeof(*sample)), slot_frames(slot), sample->java_depth);
+}
+
 static void write_java(struct stay *stay, struct walk_slot *slot, const struct duet_java_sample *sample)
 {
-	size_t bytes = sizeof(*sample) + sample->java_depth * sizeof(struct duet_java_frame);
-	struct duet_ring_record *record;
-	unsigned char *payload;
+	uint32_t bytes = (uint32_t)java_bytes(sample);
+	struct duet_ring_record *record = duet_ring_reserve(&stay->ring.lanes[DUET_LANE_SAMPLE], bytes);
 
-	record = duet_ring_reserve(&stay->ring.lanes[DUET_LANE_SAMPLE], (uint32_t)bytes);
 	if (!record) {
 		duet_ring_count(stay->ring.page, DUET_AGENT_RING_FULL);
 		return;
 	}
-	payload = (unsigned char *)(record + 1);
-	memcpy(payload, sample, sizeof(*sample));
-	write_frames((struct duet_java_frame *)(payload + sizeof(*sample)), slot_frames(slot), sample->java_depth);
-	duet_ring_commit(record, DUET_AGENT_JAVA_SAMPLE, (uint32_t)bytes);
+	copy_java((unsigned char *)(record + 1), slot, sample);
+	duet_ring_commit(record, DUET_AGENT_JAVA_SAMPLE, bytes);
 }
 
 /* Writes AsyncGetCallTrace's half of the sample. */
@@ -236,6 +243,7 @@ static void take_standalone(struct stay *stay, struct walk_slot *slot, struct du
 		return;
 	begin_sample(stay, sample, java);
 	sample->event = stay->ticks.index;
+	slot->walk.is_kept = false;
 	slot->walk.most_ns = stay->ticks.kind == DUET_AGENT_EVENT_CLOCK ? stay->ticks.interval / 2 : DEEP_WALK_NS;
 	walk_thread(&slot->walk, stay, &slot->stack, context);
 	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), &sample->virtual_thread);
@@ -277,7 +285,8 @@ static void ask_jvm(const struct stay *stay, struct walk_slot *slot, struct duet
 		java->flags |= DUET_JAVA_TRUNCATED;
 }
 
-static void take_here(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
+/* Walks, and asks the JVM if that must be. Returns true if `java` is the second half of the sample. */
+static bool walk_here(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
 		      const struct tap_sample *from)
 {
 	struct duet_sample *sample = &slot->walk.sample;
@@ -291,16 +300,20 @@ static void take_here(struct stay *stay, struct walk_slot *slot, struct duet_jav
 	slot->walk.most_ns = DEEP_WALK_NS;
 	walk_caller(&slot->walk, stay, &slot->stack, java_thread);
 	virtual_threads_mounted(&slot->walk.java.layout, java_thread, &sample->virtual_thread);
-	if (needs_answer(sample)) {
-		java->pc = sample->user_pc;
-		java->sp = sample->user_sp;
-		java->cookie = sample->cookie;
-		java->flags |= sample->virtual_thread.id ? DUET_JAVA_MOUNTED : 0;
-		ask_jvm(stay, slot, java);
-		write_java(stay, slot, java);
-		sample->flags |= DUET_SAMPLE_SIGNALLED;
-	}
-	write_walk(stay, &slot->walk);
+	if (!needs_answer(sample))
+		return false;
+	java->pc = sample->user_pc;
+	java->sp = sample->user_sp;
+	java->cookie = sample->cookie;
+	java->flags |= sample->virtual_thread.id ? DUET_JAVA_MOUNTED : 0;
+	ask_jvm(stay, slot, java);
+	sample->flags |= DUET_SAMPLE_SIGNALLED;
+	return true;
+}
+
+static void count_time(const struct stay *stay, uint64_t from_ns)
+{
+	__atomic_fetch_add(&stay->ring.page->handler_ns, clock_ns() - from_ns, __ATOMIC_RELAXED);
 }
 
 void sample_here(struct stay *stay, const struct tap_sample *from)
@@ -310,9 +323,66 @@ void sample_here(struct stay *stay, const struct tap_sample *from)
 
 	if (!slot)
 		return;
-	take_here(stay, slot, &java, from);
+	slot->walk.is_kept = false;
+	if (walk_here(stay, slot, &java, from))
+		write_java(stay, slot, &java);
+	write_walk(stay, &slot->walk);
 	slot_put(slot);
-	__atomic_fetch_add(&stay->ring.page->handler_ns, clock_ns() - java.time_ns, __ATOMIC_RELAXED);
+	count_time(stay, java.time_ns);
+}
+
+/* ---- samples that are kept until their event is over ---- */
+
+struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes))
+{
+	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = (uint32_t)syscall(SYS_gettid)};
+	struct walk_slot *slot = slot_take(stay, -(int)java.tid);
+	struct sample_kept *kept;
+	size_t bytes, half;
+
+	if (!slot)
+		return NULL;
+	slot->walk.is_kept = true;
+	half = walk_here(stay, slot, &java, from) ? java_bytes(&java) : 0;
+	bytes = walk_bytes(&slot->walk);
+	kept = new_memory(sizeof(*kept) + bytes + half);
+	if (kept) {
+		*kept = (struct sample_kept){
+			.begin_ns = java.time_ns, .bytes = (uint32_t)bytes, .half = (uint32_t)half};
+		slot->walk.sample.head.size = kept->bytes;
+		walk_write(&slot->walk, (unsigned char *)(kept + 1));
+		if (half)
+			copy_java((unsigned char *)(kept + 1) + bytes, slot, &java);
+	}
+	slot_put(slot);
+	count_time(stay, java.time_ns);
+	return kept;
+}
+
+static void write_kept(struct stay *stay, enum duet_agent_record_type type, const void *from, uint32_t bytes)
+{
+	struct duet_ring_record *record = duet_ring_reserve(&stay->ring.lanes[DUET_LANE_SAMPLE], bytes);
+
+	if (!record) {
+		duet_ring_count(stay->ring.page, DUET_AGENT_RING_FULL);
+		return;
+	}
+	memcpy(record + 1, from, bytes);
+	duet_ring_commit(record, type, bytes);
+}
+
+void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight)
+{
+	struct duet_sample *sample = (struct duet_sample *)(kept + 1);
+	struct duet_java_sample *java = (struct duet_java_sample *)((unsigned char *)sample + kept->bytes);
+
+	sample->head.time_ns = end_ns;
+	sample->weight = weight;
+	if (kept->half) {
+		java->time_ns = end_ns;
+		write_kept(stay, DUET_AGENT_JAVA_SAMPLE, java, kept->half);
+	}
+	write_kept(stay, DUET_AGENT_SAMPLE, sample, kept->bytes);
 }
 
 /* ---- the handler ---- */

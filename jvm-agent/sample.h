@@ -4,6 +4,7 @@
 #define SAMPLE_H
 
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct stay;
@@ -24,6 +25,23 @@ struct tap_sample {
  * caller is inside stay_enter(). A sample for which there is no room is dropped and counted.
  */
 void sample_here(struct stay *stay, const struct tap_sample *from);
+
+/*
+ * For an event that lasts: sample_keep() takes the sample of the calling thread, as sample_here() does, when the event
+ * begins; sample_write_kept() writes it when the event has ended, on any thread. The time and the weight are known
+ * then. Of a stack of more than DUET_MAX_USER_STACK frames, only both ends are kept.
+ */
+struct sample_kept {
+	uint64_t begin_ns;
+	uint32_t bytes; /* of the struct duet_sample that follows */
+	uint32_t half; /* bytes of the struct duet_java_sample that follows it; 0: there is none */
+};
+/*
+ * Returns NULL when there is no room. The caller frees what `new_memory` (malloc, which sample.c must not name) gave.
+ * Both functions are for callers inside stay_enter().
+ */
+struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes));
+void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight);
 
 /* Allocates the walk buffers for the handlers and callbacks of one stay. Returns NULL when there is no memory. */
 struct walk_slot *sample_slots_new(int java_depth);

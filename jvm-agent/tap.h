@@ -39,5 +39,6 @@ uint32_t taps_start(const struct duet_agent_event *events, uint32_t count, const
 void taps_stop(void); /* stops those that were started */
 
 extern const struct agent_tap tap_alloc;
+extern const struct agent_tap tap_lock;
 
 #endif

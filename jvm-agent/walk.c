@@ -139,7 +139,7 @@ static bool walk_takes_long(const struct agent_walk *walk)
 
 static bool walk_keeps_all(const struct agent_walk *walk)
 {
-	return walk->stay->java_depth > DUET_JAVA_DEPTH;
+	return walk->stay->java_depth > DUET_JAVA_DEPTH && !walk->is_kept;
 }
 
 static void walk_emit(struct agent_walk *walk)

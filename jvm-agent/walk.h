@@ -34,6 +34,7 @@ struct agent_walk {
 	unsigned char lines[WALK_LINES][WALK_LINE_BYTES];
 	/* set by the caller: time that a deep stack may take; half of a clock's interval, the thread keeps the other */
 	uint64_t most_ns;
+	bool is_kept; /* set by the caller: the sample is written later or never, so no part of it is written before */
 	uint32_t calls_left; /* system calls that the walk may still make */
 	uint32_t walked; /* frames */
 	struct tables_slice slice;

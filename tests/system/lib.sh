@@ -190,6 +190,38 @@ warm_up() { # CPU_SECONDS
 	done
 }
 
+# Starts `duet record` of $jvm for events that come from the JVM itself. Without anything that ticks, only the JVM's
+# mappings show that the agent has been started. Stacks go to $here/out.collapsed.
+start_taps() { # RECORD-OPTIONS...
+	local end=$((SECONDS + 60))
+	"$duet" record "$@" --total -d 100 -o collapsed -f "$here/out.collapsed" >"$here/stdout" 2>"$here/stderr" &
+	recorder=$!
+	until grep -qs memfd:duet-ring "/proc/$jvm/maps"; do
+		kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"
+		[ $SECONDS -lt $end ] || fail "no agent in JVM $jvm within 60 s: $(cat "$here/stderr")"
+		sleep 0.05
+	done
+	sleep 0.5
+}
+
+# Records a workload that waits for its gate, until it says DONE.
+record_gated() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
+	local workload=()
+	while [ "$1" != -- ]; do
+		workload+=("$1")
+		shift
+	done
+	rm -f "$here"/out* "$here/gate"
+	JVM_OPTS=(-Dgate="$here/gate" ${JVM_FLAGS[@]+"${JVM_FLAGS[@]}"})
+	start_jvm "$jdk" "${workload[@]}"
+	shift
+	start_taps -p "$jvm" "$@"
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+}
+
 # Prints the number after KEY in the last line "KEY NUMBER..." of the workload's output.
 jvm_said() { # KEY [COLUMN]
 	awk -v key="$1" -v column="${2:-2}" '$1 == key { value = $column } END { print value }' "$jvm_out"

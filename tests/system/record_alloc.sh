@@ -9,34 +9,8 @@
 rounds=400
 tolerance=5
 
-# No event has ticks here, so only the JVM's mappings show that the agent has started.
-start_alloc() { # RECORD-OPTIONS...
-	local end=$((SECONDS + 60))
-	"$duet" record "$@" --total -d 100 -o collapsed -f "$here/out.collapsed" >"$here/stdout" 2>"$here/stderr" &
-	recorder=$!
-	until grep -qs memfd:duet-ring "/proc/$jvm/maps"; do
-		kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"
-		[ $SECONDS -lt $end ] || fail "no agent in JVM $jvm within 60 s: $(cat "$here/stderr")"
-		sleep 0.05
-	done
-	sleep 0.5
-}
-
 record_allocations() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
-	local workload=()
-	while [ "$1" != -- ]; do
-		workload+=("$1")
-		shift
-	done
-	rm -f "$here"/out* "$here/gate"
-	JVM_OPTS=(-Dgate="$here/gate" ${JVM_FLAGS[@]+"${JVM_FLAGS[@]}"})
-	start_jvm "$jdk" workload.Allocations "${workload[@]}"
-	shift
-	start_alloc -p "$jvm" "$@"
-	touch "$here/gate"
-	wait_for_line "$jvm_out" '^DONE' 60
-	end_record INT
-	expect_status 0
+	record_gated workload.Allocations "$@"
 }
 
 # Checks the bytes of one site, and that nothing else was allocated there.
@@ -127,7 +101,7 @@ jdk_case_given_back() {
 		record_allocations 50 -- -e alloc=64k --engine ctimer
 		expect "bytes" "$(total "$here/out.collapsed")" '>' 1000000
 	done
-	start_alloc -p "$jvm" -e alloc --engine ctimer
+	start_taps -p "$jvm" -e alloc --engine ctimer
 	end_record INT
 	expect_status 0
 	expect_lacks "$here/stderr" 'no samples of alloc'

@@ -12,5 +12,6 @@ extern const struct event event_syscalls;
 extern const struct event event_offcpu;
 extern const struct event event_wall;
 extern const struct event event_alloc;
+extern const struct event event_lock;
 
 #endif

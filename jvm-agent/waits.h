@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is known of each thread that waits: one value for each key. Callable on all threads at once, without locks; not
+ * in signal handlers. A key may be used by one thread at a time only.
+ */
+#ifndef WAITS_H
+#define WAITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WAITS_MAX 16384
+
+/*
+ * Keeps a value until waits_take() or waits_forget(). A key has one value: the caller takes an older one first. Returns
+ * false when there is no room; then the value is still the caller's.
+ */
+bool waits_put(uint64_t key, void *value); /* key != 0, value != NULL */
+void *waits_take(uint64_t key); /* the caller owns it again; NULL when there is none */
+/* Releases the values that are kept now. Values that other threads put meanwhile may stay. */
+void waits_forget(void (*release)(void *value));
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* Each thread finds what it has put, whatever the others do, and nothing is lost or released twice. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "waits.c"
+
+#define THREADS 4
+#define ROUNDS 20000
+
+static int released;
+
+static void count_one(void *value)
+{
+	(void)value;
+	__atomic_fetch_add(&released, 1, __ATOMIC_RELAXED);
+}
+
+static void values_are_found_by_key(void **state)
+{
+	int a, b;
+
+	(void)state;
+	assert_null(waits_take(1));
+	assert_true(waits_put(1, &a));
+	assert_true(waits_put(2, &b));
+	assert_ptr_equal(waits_take(1), &a);
+	assert_null(waits_take(1));
+	assert_ptr_equal(waits_take(2), &b);
+}
+
+/* Keys that lie in one place, one behind the other: those behind are found when the first has gone. */
+static void places_are_reused(void **state)
+{
+	uint64_t alike[TRIES + 1];
+	uint32_t count = 0;
+
+	(void)state;
+	for (uint64_t key = 1; count <= TRIES; key++)
+		if (place_at(key, 0) == place_at(1, 0))
+			alike[count++] = key;
+	for (uint32_t i = 0; i < TRIES; i++)
+		assert_true(waits_put(alike[i], &alike[i]));
+	assert_false(waits_put(alike[TRIES], &alike[TRIES]));
+	for (uint32_t i = 0; i < TRIES; i++)
+		assert_ptr_equal(waits_take(alike[i]), &alike[i]);
+	assert_true(waits_put(alike[TRIES], &alike[TRIES]));
+	assert_ptr_equal(waits_take(alike[TRIES]), &alike[TRIES]);
+}
+
+struct worker {
+	pthread_t thread;
+	uint64_t first;
+	int missing; /* released by somebody else */
+	int wrong;
+};
+
+static void *put_and_take(void *of)
+{
+	struct worker *worker = of;
+
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		uint64_t key = worker->first + i % 64;
+		void *value = waits_put(key, worker) ? waits_take(key) : worker;
+
+		worker->missing += !value;
+		worker->wrong += value && value != worker;
+	}
+	return NULL;
+}
+
+static void threads_do_not_disturb_each_other(void **state)
+{
+	struct worker workers[THREADS] = {{0}};
+	int missing = 0;
+
+	(void)state;
+	released = 0;
+	for (uint64_t i = 0; i < THREADS; i++) {
+		workers[i].first = 1 + i * 64;
+		assert_int_equal(pthread_create(&workers[i].thread, NULL, put_and_take, &workers[i]), 0);
+	}
+	for (int i = 0; i < 50; i++)
+		waits_forget(count_one);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		missing += workers[i].missing;
+		assert_int_equal(workers[i].wrong, 0);
+	}
+	assert_int_equal(missing, released);
+	waits_forget(count_one);
+	assert_int_equal(missing, released);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_are_found_by_key),
+		cmocka_unit_test(places_are_reused),
+		cmocka_unit_test(threads_do_not_disturb_each_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

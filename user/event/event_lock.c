@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "event/events.h"
+
+const struct event event_lock = {
+	.name = "lock",
+	.help = "time that Java threads wait to enter synchronized code, with the class of the lock",
+	.unit = EVENT_NS,
+	.default_interval = 10 * NS_PER_US,
+	.least_interval = 1,
+	.most_interval = NS_PER_SEC,
+	.program = DUET_PROGRAM_NONE,
+	.agent = DUET_AGENT_EVENT_LOCK,
+};
