@@ -41,8 +41,8 @@ static __always_inline u32 unwind_cursor_level(const struct unwind_cursor *curso
 static __always_inline u32 unwind_level(const struct walk_java *java);
 
 /*
- * Parts of walk_java_step() as global functions, which work on the cursor of the level's scratch. Defined in
- * unwind_java.bpf.c. A pointer as argument would be shorter, but needs Linux 5.12.
+ * Parts of walk_code_step() and walk_interpreter_step() as global functions, which work on the cursor of the level's
+ * scratch. Defined in unwind_java.bpf.c. A pointer as argument would be shorter, but needs Linux 5.12.
  */
 int unwind_java_return(u32 level, u64 slot, int fp_is_live);
 int unwind_java_by_fp(u32 level);
@@ -60,7 +60,6 @@ int unwind_java_thrower(u32 level, u64 to, u64 sp);
 int unwind_java_barrier(u32 level, u64 frame_bytes);
 int unwind_java_odd(u32 level, u64 frame_bytes);
 int unwind_java_forwarder(u32 level);
-int unwind_java_interpreter(u32 level);
 int unwind_java_continuation(u32 level);
 #define WALK_JAVA_RETURN(cursor, slot, fp_is_live) unwind_java_return(unwind_cursor_level(cursor), slot, fp_is_live)
 #define WALK_JAVA_BY_FP(cursor) unwind_java_by_fp(unwind_cursor_level(cursor))
@@ -78,7 +77,6 @@ int unwind_java_continuation(u32 level);
 #define WALK_JAVA_BARRIER(java, cursor, frame_bytes) unwind_java_barrier(unwind_level(java), frame_bytes)
 #define WALK_JAVA_ODD(java, cursor, frame_bytes) unwind_java_odd(unwind_level(java), frame_bytes)
 #define WALK_JAVA_FORWARDER(java, cursor) unwind_java_forwarder(unwind_level(java))
-#define WALK_JAVA_INTERPRETER(java, cursor) unwind_java_interpreter(unwind_level(java))
 #define WALK_JAVA_CONTINUATION(java, cursor) unwind_java_continuation(unwind_level(java))
 
 /* Defined in unwind_known.bpf.h. */

@@ -115,13 +115,6 @@ __noinline int unwind_java_forwarder(u32 level)
 	return room ? java_step_forwarder(&room->java, &room->cursor) : DUET_WALK_NO_BLOB;
 }
 
-__noinline int unwind_java_interpreter(u32 level)
-{
-	struct duet_scratch *room = scratch_get(level);
-
-	return room ? java_step_interpreter(&room->java, &room->cursor) : DUET_WALK_NO_BLOB;
-}
-
 __noinline int unwind_java_continuation(u32 level)
 {
 	struct duet_scratch *room = scratch_get(level);
@@ -129,14 +122,24 @@ __noinline int unwind_java_continuation(u32 level)
 	return room ? java_step_continuation(&room->java, &room->cursor) : DUET_WALK_NO_BLOB;
 }
 
-__noinline int unwind_java_turn(u32 level)
+__noinline int unwind_code_turn(u32 level)
 {
 	struct duet_scratch *room = scratch_get(level);
 
 	if (!room)
 		return DUET_WALK_NO_BLOB;
 	room->work += room->cursor.is_return ? 1 : UNWIND_WORK_OF_LEAF;
-	return walk_java_turn(room);
+	return walk_code_turn(room);
+}
+
+__noinline int unwind_interpreter_turn(u32 level)
+{
+	struct duet_scratch *room = scratch_get(level);
+
+	if (!room)
+		return DUET_WALK_NO_BLOB;
+	room->work++;
+	return walk_interpreter_turn(room);
 }
 
 /* Nothing is mounted if Continuation.enterSpecial is not compiled: the process has never run a virtual thread. */

@@ -42,19 +42,21 @@ static __always_inline const struct duet_unwind_row *walk_look_up(struct duet_sc
 #define walk_emit(room) bpf_ringbuf_output(&ring, &(room)->part, sizeof((room)->part), duet_wakeup_flag())
 
 /*
- * Defined in unwind.bpf.c, unwind_java_turn() in unwind_java.bpf.c. These functions are global, so that the verifier
- * checks each one once and not for every frame. Then Linux 5.8 accepts plain loops of rounds and turns, and bpf_loop()
- * (Linux 5.17) is not needed. The native turn's and the Java turn's BPF stack frames never exist together: all frames
+ * Defined in unwind.bpf.c, the turns in the JVM's code in unwind_java.bpf.c. These functions are global, so that the
+ * verifier checks each one once and not for every frame. Then Linux 5.8 accepts plain loops of rounds and turns, and
+ * bpf_loop() (Linux 5.17) is not needed. The BPF stack frames of the three turns never exist together: all frames
  * together may have 512 bytes.
  */
 int unwind_native_turn(u32 level);
-int unwind_java_turn(u32 level);
+int unwind_code_turn(u32 level);
+int unwind_interpreter_turn(u32 level);
 int unwind_turns(u32 level);
 int unwind_round(u32 level);
 int unwind_order_root(u32 level);
 int unwind_hand_over(u32 level);
 #define WALK_NATIVE_TURN(room) unwind_native_turn((room)->level)
-#define WALK_JAVA_TURN(room) unwind_java_turn((room)->level)
+#define WALK_CODE_TURN(room) unwind_code_turn((room)->level)
+#define WALK_INTERPRETER_TURN(room) unwind_interpreter_turn((room)->level)
 #define WALK_TURNS(room) unwind_turns((room)->level)
 #define WALK_ROUND(room) unwind_round((room)->level)
 #define WALK_ORDER_ROOT(room) unwind_order_root((room)->level)

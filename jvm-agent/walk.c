@@ -153,10 +153,10 @@ static void walk_emit(struct agent_walk *walk)
 	duet_ring_commit(record, DUET_AGENT_FRAMES, sizeof(walk->part));
 }
 
-static walk_result java_turn(struct agent_walk *walk);
+static walk_result code_turn(struct agent_walk *walk);
 
 #define WALK struct agent_walk
-#define WALK_JAVA_TURN java_turn
+#define WALK_CODE_TURN code_turn
 #define walk_most(walk) DUET_MAX_WALK
 #define walk_copy(to, bytes, from) memcpy(to, from, bytes)
 
@@ -206,11 +206,11 @@ static walk_result skip_native(struct agent_walk *walk, uint64_t fp)
 }
 
 /* A step from the call stub leads to native code, which is left out if there are no tables for it. */
-static walk_result java_turn(struct agent_walk *walk)
+static walk_result code_turn(struct agent_walk *walk)
 {
 	bool is_entry = walk->cursor.is_return && walk->cursor.pc == walk->java.layout.call_stub_return;
 	uint64_t fp = walk->cursor.fp;
-	walk_result end = walk_java_turn(walk);
+	walk_result end = walk_code_turn(walk);
 
 	return end == DUET_WALK_NONE && is_entry && walk->skips_native ? skip_native(walk, fp) : end;
 }

@@ -50,7 +50,6 @@
 #define WALK_JAVA_ODD java_leaf_odd
 #define WALK_JAVA_FORWARDER java_step_forwarder
 #define WALK_JAVA_BARRIER java_step_barrier
-#define WALK_JAVA_INTERPRETER java_step_interpreter
 #define WALK_JAVA_CONTINUATION java_step_continuation
 #endif
 

@@ -565,25 +565,42 @@ static inline int walk_java_owns(const struct walk_java *java, uint64_t pc)
 	return java_heap(&java->layout, pc) >= 0;
 }
 
-/* One step from the cursor's frame to its caller, for a pc that walk_java_owns(). */
-static inline walk_result walk_java_step(struct walk_java *java, struct unwind_cursor *cursor)
+static inline void java_begin_step(struct walk_java *java, const struct unwind_cursor *cursor)
 {
-	walk_result end;
-
 	java->has_found = 0;
 	java->code_id = 0;
 	java->pc = cursor->pc;
 	if (!cursor->is_return && cursor->signal_frame)
 		java_signal_regs(java, cursor);
+}
+
+/* One step from the cursor's frame to its caller, for a pc in the interpreter. */
+static inline walk_result walk_interpreter_step(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	java_begin_step(java, cursor);
+	return java_step_interpreter(java, cursor);
+}
+
+/* Likewise, for a pc in a code heap and not in the interpreter. */
+static inline walk_result walk_code_step(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	walk_result end;
+
+	java_begin_step(java, cursor);
 	if (cursor->is_return && cursor->pc == java->layout.call_stub_return) { /* entered from native code */
 		java->thread_at = cursor->fp + (uint64_t)(int64_t)DUET_FRAME_STUB_THREAD;
 		return WALK_JAVA_BY_FP(cursor);
 	}
-	if (java_is_interpreter(java, cursor->pc))
-		return WALK_JAVA_INTERPRETER(java, cursor);
 	end = java_step_code(java, cursor);
 	java->may_be_empty &= java_is_interpreter(java, cursor->pc);
 	return end;
+}
+
+/* One of the two, for a pc that walk_java_owns(). */
+static inline walk_result walk_java_step(struct walk_java *java, struct unwind_cursor *cursor)
+{
+	return java_is_interpreter(java, cursor->pc) ? walk_interpreter_step(java, cursor)
+						     : walk_code_step(java, cursor);
 }
 
 /*

@@ -29,14 +29,18 @@
 #include "walk/native.h"
 
 #define WALK_ROUND_TURNS 128 /* turns in one round */
-/* The verifier checks the body of this loop as many times. A function call for each turn would cost a tenth more. */
-#define WALK_TURNS_AT_ONCE 4
+/*
+ * The verifier checks the body of this loop as many times: 87,000 instructions in all. With 4 turns, a sample of 60
+ * frames takes 5 % longer.
+ */
+#define WALK_TURNS_AT_ONCE 16
 
 /* These functions go through macros for the same reason as WALK_JAVA_RETURN and the like in blobs.h. */
-#ifndef WALK_JAVA_TURN
-#define WALK_JAVA_TURN walk_java_turn
+#ifndef WALK_CODE_TURN
+#define WALK_CODE_TURN walk_code_turn
 #endif
 #ifndef WALK_NATIVE_TURN
+#define WALK_INTERPRETER_TURN walk_interpreter_turn
 #define WALK_NATIVE_TURN walk_native_turn
 #define WALK_TURNS walk_turns
 #define WALK_ROUND walk_round
@@ -85,9 +89,16 @@ static inline walk_result walk_native_turn(WALK *walk)
 	return walk_native_step(&walk->cursor, row, code, &walk->sample.guessed_depth);
 }
 
-static inline walk_result walk_java_turn(WALK *walk)
+static inline walk_result walk_code_turn(WALK *walk)
 {
-	walk_result end = walk_java_step(&walk->java, &walk->cursor);
+	walk_result end = walk_code_step(&walk->java, &walk->cursor);
+
+	return walk_store(walk, walk->java.pc, walk->java.code_id) ? end : DUET_WALK_DEPTH;
+}
+
+static inline walk_result walk_interpreter_turn(WALK *walk)
+{
+	walk_result end = walk_interpreter_step(&walk->java, &walk->cursor);
 
 	if (end == DUET_WALK_NONE && walk->java.has_found)
 		walk_java_note(&walk->java);
@@ -100,8 +111,10 @@ static inline walk_result walk_turn(WALK *walk)
 
 	if (!walk_java_owns(&walk->java, pc))
 		return WALK_NATIVE_TURN(walk);
+	if (java_is_interpreter(&walk->java, pc))
+		return WALK_INTERPRETER_TURN(walk);
 	if (!walk_known_step(&walk->java, &walk->cursor))
-		return WALK_JAVA_TURN(walk);
+		return WALK_CODE_TURN(walk);
 	return walk_store(walk, pc, walk->java.code_id) ? DUET_WALK_NONE : DUET_WALK_DEPTH;
 }
 
