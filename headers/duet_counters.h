@@ -68,6 +68,7 @@
 	X(LOADER_CODE_MISSING,  "Java stacks with a gap: the code of a frame was not read before the JVM ended") \
 	X(LOADER_NAME_MISSING,  "Java frames without a name: it was not read before the JVM ended") \
 	X(LOADER_SLEEPERS_FULL, "sleeps over the end not shown: no memory for the stack of their thread") \
+	X(LOADER_SLEEPERS_UNLISTED, "times at which the threads that slept could not all be listed") \
 	X(LOADER_OUT_OF_MEMORY, "samples dropped: out of memory") \
 	X(LOADER_WINDOW_LATE,   "samples in the window after theirs: they arrived when it was already written") \
 	X(LOADER_WINDOW_LOST,   "samples lost with windows that could not be written")

@@ -205,7 +205,7 @@ static bool is_ours(const struct session *session, const struct process *process
 {
 	if (session->options->host)
 		return selection_has(&session->selection, process);
-	return session->engine.row->is_target(session->engine.collector, process->pid, process->start_ticks);
+	return engine_is_target(&session->engine, process->pid, process->start_ticks);
 }
 
 /* Until the first tick, session_start() looks for JVMs. */

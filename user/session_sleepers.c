@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "collect/sleepers.h"
 #include "session_internal.h"
@@ -30,15 +31,19 @@ static void take(void *context, const struct duet_sample *sample)
 	session_on_sample(context, sample);
 }
 
-static void explain(int err)
+/* Counts a failure. The first one of the process is explained. */
+static void check(int err)
 {
-	if (err < 0)
-		log_debug("threads that sleep cannot be listed: %s", strerrordesc_np(-err));
+	if (err >= 0)
+		return;
+	if (!loader_counters[DUET_LOADER_SLEEPERS_UNLISTED]++)
+		log_warn("some threads that sleep at the end of a window may be missing: listing them failed: %s",
+			 strerrordesc_np(-err));
 }
 
 static void preview(struct session *session, struct sleepers *sleepers, uint64_t now_ns)
 {
-	explain(sleepers_preview(sleepers, meet, session));
+	check(sleepers_preview(sleepers, meet, session));
 	session->sleepers_ns = now_ns;
 }
 
@@ -62,13 +67,13 @@ void session_step_sleepers(struct session *session, uint64_t now_ns)
 	if (now_ns - session->started_ns > FIRST_PREVIEW_NS && now_ns - session->sleepers_ns > PREVIEW_NS)
 		preview(session, sleepers, now_ns);
 	if (now_ns + AHEAD_NS >= edge_ns && session->walked_ns != edge_ns) {
-		explain(sleepers_walk(sleepers));
+		check(sleepers_walk(sleepers));
 		session->walked_ns = edge_ns;
 		now_ns = clock_monotonic_ns();
 	}
 	if (now_ns >= edge_ns && edge_ns == session->profile.until_ns) {
-		explain(sleepers_walk(sleepers));
-		explain(sleepers_tell(sleepers, edge_ns));
+		check(sleepers_walk(sleepers));
+		check(sleepers_tell(sleepers, edge_ns));
 		sleepers_pass(sleepers, take, session);
 		session->edge_ns = edge_ns;
 	}
@@ -86,8 +91,8 @@ void session_end_sleepers(struct session *session)
 	if (session->unwinding.wanted.len)
 		unwinding_work(&session->unwinding, &session->processes, now_ns + PREPARE_NS);
 	for (int i = 0; i < WALKS_AT_END; i++)
-		explain(sleepers_walk(sleepers));
-	explain(sleepers_tell(sleepers, clock_monotonic_ns()));
+		check(sleepers_walk(sleepers));
+	check(sleepers_tell(sleepers, clock_monotonic_ns()));
 }
 
 void session_pass_sleepers(struct session *session)

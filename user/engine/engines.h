@@ -96,6 +96,8 @@ void engine_stop(const struct engine_in_use *engine);
 int engine_read(const struct engine_in_use *engine, collector_handler handler, void *context, int budget,
 		uint64_t *bad);
 void engine_read_mappings(const struct engine_in_use *engine, struct mapping_log *log, uint64_t *lost);
+/* False where the row has no such function. */
+bool engine_is_target(const struct engine_in_use *engine, pid_t pid, uint64_t start_ticks);
 int engine_allow(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_target *target);
 int engine_describe(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_entry *jvm);
 void engine_forbid(const struct engine_in_use *engine, pid_t pid);

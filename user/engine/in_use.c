@@ -44,6 +44,11 @@ void engine_read_mappings(const struct engine_in_use *engine, struct mapping_log
 		engine->row->read_mappings(engine->collector, log, lost);
 }
 
+bool engine_is_target(const struct engine_in_use *engine, pid_t pid, uint64_t start_ticks)
+{
+	return engine->row->is_target && engine->row->is_target(engine->collector, pid, start_ticks);
+}
+
 int engine_allow(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_target *target)
 {
 	return engine->row->allow ? engine->row->allow(engine->collector, pid, target) : 0;
