@@ -30,7 +30,7 @@
 #include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 8	 /* version of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 9	 /* version of everything in this file and in duet_ring.h */
 #define DUET_JAVA_DEPTH 2048	 /* default number of frames to ask AsyncGetCallTrace for */
 #define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* the largest, if all frames of deep stacks are wanted */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
@@ -55,6 +55,8 @@ enum duet_message_type {
 	DUET_MESSAGE_WANT,
 	DUET_MESSAGE_ENDING,
 	DUET_MESSAGE_PROOF,
+	DUET_MESSAGE_FINISH,
+	DUET_MESSAGE_FINISHED,
 	DUET_MESSAGE_TYPE_MAX
 };
 
@@ -70,6 +72,13 @@ struct duet_message_proof {
 	char secret[DUET_SECRET_DIGITS];
 };
 DUET_ASSERT_SIZE(struct duet_message_proof, 8 + DUET_SECRET_DIGITS);
+
+/* To the agent: the taps end, and names are still asked for. What lasts has lasted until then. */
+struct duet_message_finish {
+	struct duet_message head;
+	uint64_t ended_ns; /* CLOCK_MONOTONIC */
+};
+DUET_ASSERT_SIZE(struct duet_message_finish, 16);
 
 struct duet_message_hello {
 	struct duet_message head;
@@ -97,6 +106,7 @@ enum duet_agent_event_kind {
 	/* those that follow come from the JVM itself */
 	DUET_AGENT_EVENT_ALLOC, /* objects allocated in Java's heap, in bytes */
 	DUET_AGENT_EVENT_LOCK, /* threads that waited for a lock of Java, in ns */
+	DUET_AGENT_EVENT_WAIT, /* threads that waited to be notified, in ns */
 	DUET_AGENT_EVENT_KIND_MAX
 };
 

@@ -147,7 +147,7 @@ static int stay_start(struct stay *stay, const struct duet_message_start *start,
  */
 static void stay_stop(struct stay *stay)
 {
-	taps_stop();
+	taps_stop(clock_ns());
 	if (stay->engine->stop)
 		stay->engine->stop();
 	jvm_events_disable();
@@ -203,18 +203,26 @@ static int stay_answer_all(struct stay *stay, JNIEnv *env, int peer, const struc
 	return goes_on ? DUET_MESSAGE_WANT : -EPIPE;
 }
 
+static int stay_finish(int peer, const struct duet_message_finish *message)
+{
+	taps_stop(message->ended_ns);
+	return peer_send_finished(peer) ? -EPIPE : DUET_MESSAGE_FINISH;
+}
+
 /*
  * Handles one message of the loader. Returns > 0 to go on, 0 after STOP, < 0 when the loader is gone or the message is
  * malformed.
  */
 static int stay_obey(struct stay *stay, JNIEnv *env, int peer)
 {
-	struct duet_message_want message;
+	union peer_message message;
 	int type = peer_receive(peer, &message);
 
 	if (type == DUET_MESSAGE_STOP)
 		return 0;
-	return type > 0 ? stay_answer_all(stay, env, peer, &message) : type;
+	if (type == DUET_MESSAGE_FINISH)
+		return stay_finish(peer, &message.finish);
+	return type > 0 ? stay_answer_all(stay, env, peer, &message.want) : type;
 }
 
 /* Waits for one message and handles it. Returns what stay_obey() does, and > 0 when no message came. */

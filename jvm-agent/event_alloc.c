@@ -110,8 +110,9 @@ static void alloc_add_callbacks(jvmtiEventCallbacks *callbacks)
 	callbacks->SampledObjectAlloc = on_alloc;
 }
 
-static void alloc_stop(void)
+static void alloc_stop(uint64_t ended_ns)
 {
+	(void)ended_ns;
 	__atomic_store_n(&alloc.is_open, false, __ATOMIC_RELEASE);
 	(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, NULL);
 	(*jvm.jvmti)->SetHeapSamplingInterval(jvm.jvmti, JVM_INTERVAL);
@@ -126,7 +127,7 @@ static int alloc_start(const struct duet_agent_event *event, const char **ret_wh
 	    !(*jvm.jvmti)->SetHeapSamplingInterval(jvm.jvmti, (jint)event->interval) &&
 	    !(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, JVMTI_ENABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, NULL))
 		return 0;
-	alloc_stop();
+	alloc_stop(0);
 	*ret_why = "the JVM refuses to sample allocations";
 	return -ENOTSUP;
 }

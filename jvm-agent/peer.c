@@ -225,6 +225,13 @@ int peer_send_stopped(int peer)
 	return send_message(peer, &message, DUET_MESSAGE_STOPPED, sizeof(message));
 }
 
+int peer_send_finished(int peer)
+{
+	struct duet_message message = {0};
+
+	return send_message(peer, &message, DUET_MESSAGE_FINISHED, sizeof(message));
+}
+
 int peer_send_ending(int peer)
 {
 	struct duet_message message = {0};
@@ -340,17 +347,18 @@ int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_
 	return -EPROTO;
 }
 
-int peer_receive(int peer, struct duet_message_want *ret_wants)
+int peer_receive(int peer, union peer_message *ret)
 {
 	/* MSG_TRUNC: the packet's real length, so that a longer one is not taken for a good one. */
-	ssize_t got = recv(peer, ret_wants, sizeof(*ret_wants), MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t got = recv(peer, ret, sizeof(*ret), MSG_DONTWAIT | MSG_TRUNC);
 
-	if (got >= (ssize_t)sizeof(ret_wants->head) &&
-	    is_head(&ret_wants->head, got, DUET_MESSAGE_STOP, sizeof(ret_wants->head)))
+	if (got < (ssize_t)sizeof(ret->head))
+		return -EPROTO;
+	if (is_head(&ret->head, got, DUET_MESSAGE_STOP, sizeof(ret->head)))
 		return DUET_MESSAGE_STOP;
-	if (got == (ssize_t)sizeof(*ret_wants) &&
-	    is_head(&ret_wants->head, got, DUET_MESSAGE_WANT, sizeof(*ret_wants)) &&
-	    ret_wants->count <= DUET_WANTS_AT_ONCE)
+	if (is_head(&ret->head, got, DUET_MESSAGE_FINISH, sizeof(ret->finish)))
+		return DUET_MESSAGE_FINISH;
+	if (is_head(&ret->head, got, DUET_MESSAGE_WANT, sizeof(ret->want)) && ret->want.count <= DUET_WANTS_AT_ONCE)
 		return DUET_MESSAGE_WANT;
 	return -EPROTO;
 }

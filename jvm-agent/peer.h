@@ -34,6 +34,7 @@ struct peer_started {
 int peer_send_hello(int peer);
 int peer_send_started(int peer, const struct peer_started *from);
 int peer_send_stopped(int peer);
+int peer_send_finished(int peer);
 int peer_send_ending(int peer);
 
 /*
@@ -47,11 +48,17 @@ const struct duet_agent_event *peer_find_event(const struct duet_message_start *
 /* Returns the event that a standalone engine ticks for, the clock if there is one, or NULL. */
 const struct duet_agent_event *peer_find_ticks(const struct duet_message_start *start);
 void peer_close_fds(const int fds[2]);
+/* What the loader says after START. */
+union peer_message {
+	struct duet_message head;
+	struct duet_message_finish finish;
+	struct duet_message_want want;
+};
 /*
- * Reads the loader's next message, which must have arrived. Returns its type: DUET_MESSAGE_STOP, or DUET_MESSAGE_WANT,
- * which fills *ret_wants with at most DUET_WANTS_AT_ONCE entries. Returns -EPROTO for any other message, and when the
+ * Reads the loader's next message, which must have arrived. Returns its type: DUET_MESSAGE_STOP, DUET_MESSAGE_FINISH,
+ * or DUET_MESSAGE_WANT with at most DUET_WANTS_AT_ONCE entries. Returns -EPROTO for any other message, and when the
  * loader has closed the socket.
  */
-int peer_receive(int peer, struct duet_message_want *ret_wants);
+int peer_receive(int peer, union peer_message *ret);
 
 #endif

@@ -45,12 +45,10 @@ uint32_t taps_start(const struct duet_agent_event *events, uint32_t count, const
 	return refused;
 }
 
-void taps_stop(void)
+void taps_stop(uint64_t ended_ns)
 {
-	while (open_count) {
-		const struct agent_tap *tap = open_taps[--open_count];
-
-		tap->stop();
-		(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &tap->needs);
-	}
+	for (uint32_t i = 0; i < open_count; i++)
+		open_taps[i]->stop(ended_ns);
+	while (open_count) /* two taps may need the same, until both have stopped */
+		(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &open_taps[--open_count]->needs);
 }

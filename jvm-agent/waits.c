@@ -5,26 +5,17 @@
 
 #define TRIES 64
 
-/*
- * Only the key's thread sets both words. Whoever exchanges the value for NULL owns it, and only they free the place.
- * Pages that no thread has used cost no memory.
- */
-static struct place {
-	uint64_t key; /* 0: free */
-	void *value;
-} places[WAITS_MAX];
-
-static struct place *place_at(uint64_t key, uint32_t try)
+static struct waits_place *place_at(struct waits *waits, uint64_t key, uint32_t try)
 {
 	uint64_t hash = key * 0x9e3779b97f4a7c15ull;
 
-	return &places[((hash >> 32) + try) % WAITS_MAX];
+	return &waits->places[((hash >> 32) + try) % WAITS_MAX];
 }
 
-bool waits_put(uint64_t key, void *value)
+bool waits_put(struct waits *waits, uint64_t key, void *value)
 {
 	for (uint32_t i = 0; i < TRIES; i++) {
-		struct place *place = place_at(key, i);
+		struct waits_place *place = place_at(waits, key, i);
 		uint64_t empty = 0;
 
 		if (__atomic_compare_exchange_n(&place->key, &empty, key, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
@@ -35,7 +26,7 @@ bool waits_put(uint64_t key, void *value)
 	return false;
 }
 
-static void *empty_place(struct place *place)
+static void *empty_place(struct waits_place *place)
 {
 	void *value = __atomic_exchange_n(&place->value, NULL, __ATOMIC_ACQ_REL);
 
@@ -46,14 +37,14 @@ static void *empty_place(struct place *place)
 
 /*
  * A key may lie behind a place that has become free since, so free places do not end the search. Nor does a place that
- * has this key and no value: waits_forget() is about to free it.
+ * has this key and no value: waits_end() is about to free it.
  */
-void *waits_take(uint64_t key)
+void *waits_take(struct waits *waits, uint64_t key)
 {
 	void *value = NULL;
 
 	for (uint32_t i = 0; i < TRIES && !value; i++) {
-		struct place *place = place_at(key, i);
+		struct waits_place *place = place_at(waits, key, i);
 
 		if (__atomic_load_n(&place->key, __ATOMIC_ACQUIRE) == key)
 			value = empty_place(place);
@@ -61,12 +52,13 @@ void *waits_take(uint64_t key)
 	return value;
 }
 
-void waits_forget(void (*release)(void *value))
+void waits_end(struct waits *waits, void (*take)(void *context, void *value), void *context)
 {
 	for (uint32_t i = 0; i < WAITS_MAX; i++) {
-		void *value = __atomic_load_n(&places[i].key, __ATOMIC_RELAXED) ? empty_place(&places[i]) : NULL;
+		struct waits_place *place = &waits->places[i];
+		void *value = __atomic_load_n(&place->key, __ATOMIC_RELAXED) ? empty_place(place) : NULL;
 
 		if (value)
-			release(value);
+			take(context, value);
 	}
 }

@@ -12,12 +12,23 @@
 #define WAITS_MAX 16384
 
 /*
- * Keeps a value until waits_take() or waits_forget(). A key has one value: the caller takes an older one first. Returns
+ * Only the key's thread sets both words. Whoever exchanges the value for NULL owns it, and only they free the place.
+ * All 0 is empty. Pages that no thread has used cost no memory.
+ */
+struct waits {
+	struct waits_place {
+		uint64_t key; /* 0: free */
+		void *value;
+	} places[WAITS_MAX];
+};
+
+/*
+ * Keeps a value until waits_take() or waits_end(). A key has one value: the caller takes an older one first. Returns
  * false when there is no room; then the value is still the caller's.
  */
-bool waits_put(uint64_t key, void *value); /* key != 0, value != NULL */
-void *waits_take(uint64_t key); /* the caller owns it again; NULL when there is none */
-/* Releases the values that are kept now. Values that other threads put meanwhile may stay. */
-void waits_forget(void (*release)(void *value));
+bool waits_put(struct waits *waits, uint64_t key, void *value); /* key != 0, value != NULL */
+void *waits_take(struct waits *waits, uint64_t key); /* the caller owns it again; NULL when there is none */
+/* Passes the ownership of the values that are kept now. Values that other threads put meanwhile may stay. */
+void waits_end(struct waits *waits, void (*take)(void *context, void *value), void *context);
 
 #endif

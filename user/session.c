@@ -95,9 +95,11 @@ static void await_last_signals(struct session *session)
 	const uint64_t signals_ns = now_ns + LAST_SIGNALS_NS, names_ns = now_ns + LAST_NAMES_NS;
 
 	session_read_rings(session);
-	while (decided_waiting(&session->decided) && jvms_any(&session->jvms, AGENT_RUNNING) &&
+	while ((decided_waiting(&session->decided) || jvms_any_finishing(&session->jvms)) &&
+	       jvms_any(&session->jvms, AGENT_RUNNING) &&
 	       (now_ns < signals_ns || (now_ns < names_ns && jvms_any_unanswered(&session->jvms)))) {
 		session_step(session, POLL_ATTACH_MS);
+		session_read_rings(session); /* an agent writes its last samples before it says that it has finished */
 		now_ns = clock_monotonic_ns();
 	}
 }
@@ -111,6 +113,8 @@ static void stop(struct session *session)
 	engine_stop(&session->engine);
 	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
 	session_pass_sleepers(session);
+	if (event_list_has_taps(&session->options->events))
+		jvms_finish(&session->jvms, session->ended_ns);
 	await_last_signals(session);
 	jvms_tell_unfaithful(&session->jvms, AGENT_GONE, "left before the end of the recording");
 	jvms_tell_unwalked(&session->jvms);

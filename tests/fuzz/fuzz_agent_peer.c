@@ -129,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input input = {data, size};
 	struct duet_message_start start = {.head = {.size = 0}};
 	size_t fd_count = input_number(&input, 1) % 8;
-	struct duet_message_want wants;
+	union peer_message message;
 	int pair[2], fds[2], fd = make_file(&input);
 
 	FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
@@ -140,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		peer_close_fds(fds);
 	}
 	send(pair[0], input.at, input.left, MSG_NOSIGNAL | MSG_DONTWAIT);
-	peer_receive(pair[1], &wants);
+	peer_receive(pair[1], &message);
 	use_tables(&input);
 	close(fd);
 	close(pair[0]);

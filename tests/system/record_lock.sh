@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 240
-# Time that Java threads wait for locks: as much as the waiting thread itself measures, in the right method, with the
-# class of the lock.
+# Time that Java threads wait for locks, or to be notified: as much as the waiting thread itself measures, in the right
+# method, with the class of what it waits for.
 . "$(dirname "$0")/lib.sh"
 
 # What the JVM spins before it tells of a wait is missing. Every wait of the workload is longer than the interval.
@@ -34,6 +34,50 @@ jdk_case_waits_and_classes() {
 	expect_share "of the thread that waits" "$(matching "$here/out.collapsed" '^.waiter tid=.*waitForAll')" '>=' 90
 }
 
+# One kind of wait in Parks: as long as the workload says, all of it with the class.
+expect_park() { # FILE METHOD CLASS COLUMN
+	local told all want
+	told=$(matching "$1" "Parks[.]waitFor;workload/Parks[.]$2;.*;$3_.i. ")
+	all=$(matching "$1" "Parks[.]waitFor;workload/Parks[.]$2;")
+	want=$(jvm_said WAITED "$4")
+	expect_near "ns of $2" "${told% *}" "$want" $((want * tolerance / 100))
+	expect_share "of them of its class" "${told% *} ${all% *}" ">=" 100
+}
+
+expect_locks_that_park() { # FILE
+	expect_park "$1" lock 'java[.]util[.]concurrent[.]locks[.]ReentrantLock[$]NonfairSync' 2
+	expect_park "$1" write 'java[.]util[.]concurrent[.]locks[.]ReentrantReadWriteLock[$]NonfairSync' 3
+	expect_park "$1" permit 'java[.]util[.]concurrent[.]Semaphore[$]NonfairSync' 4
+	expect_lacks "$1" 'Parks[.](object|condition|queue|latch|waitForEver);'
+}
+
+expect_notices() { # FILE
+	local queue='java[.]util[.]concurrent[.]locks[.]AbstractQueuedSynchronizer[$]ConditionObject' lasted
+	expect_park "$1" object 'java[.]lang[.]Object' 5
+	expect_park "$1" condition "$queue" 6
+	expect_park "$1" queue "$queue" 7
+	expect_park "$1" latch 'java[.]util[.]concurrent[.]CountDownLatch[$]Sync' 8
+	expect_lacks "$1" 'Parks[.](lock|write|permit);'
+	# The thread that is never notified, up to the end of the recording.
+	lasted=$(matching "$1" "Parks[.]waitForEver;.*$queue")
+	expect "ns of the wait that does not end" "${lasted% *}" '>=' "$(jvm_said LASTED)"
+}
+
+# The JVM ends after the recording, and says nothing of it.
+jdk_case_locks_that_park() {
+	record_gated workload.Parks 12 -- -e lock,wait -t --total
+	expect_locks_that_park "$here/out.collapsed"
+	expect_notices "$here/out.wait.collapsed"
+	expect_lacks "$jvm_out" 'arning|Re-registering'
+	expect_lacks "$here/stderr" 'refused|dropped'
+}
+
+jdk_case_waits_beside_cpu() {
+	record_gated workload.Parks 12 -- -e cpu=1ms,wait -t --total --engine ctimer
+	expect_notices "$here/out.wait.collapsed"
+	expect_lacks "$here/out.wait.collapsed" 'Parks[.](lock|write|permit);'
+}
+
 jdk_case_beside_cpu_and_alloc() {
 	local events=cpu=1ms,lock
 	[ "$(sed -nE 's/^JAVA_VERSION="(1\.)?([0-9]+).*/\2/p' "$jdk/release")" -lt 11 ] || events+=,alloc=4k
@@ -56,7 +100,7 @@ jdk_case_start_and_stop() {
 	JVM_OPTS=(-Xcheck:jni)
 	start_jvm "$jdk" workload.Locks
 	for _ in $(seq 12); do
-		record -e lock=1 --total --engine ctimer -d 0.3 -p "$jvm" -o collapsed -f "$here/out.collapsed"
+		record -e lock=1,wait --total --engine ctimer -d 0.3 -p "$jvm" -o collapsed -f "$here/out.collapsed"
 		expect_status 0
 		expect "ns of waiting" "$(total "$here/out.collapsed")" '>' 0
 		expect_share "for the lock" \

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Which waits are sampled, what they weigh, and what becomes of a wait whose end nobody tells. */
+/* Which parks are waits for a lock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -26,111 +25,79 @@ void jvm_deallocate(void *memory)
 	(void)memory;
 }
 
-struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes))
+void wait_event_open(struct wait_event *event, const struct duet_agent_event *from)
 {
-	(void)stay, (void)from, (void)new_memory;
-	return NULL;
+	(void)event, (void)from;
 }
 
-static uint64_t written;
-
-void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight)
+void wait_event_close(struct wait_event *event, uint64_t ended_ns)
 {
-	(void)stay, (void)kept, (void)end_ns;
-	written += weight;
+	(void)event, (void)ended_ns;
 }
 
-bool waits_put(uint64_t key, void *value)
+bool wait_event_is_open(const struct wait_event *event)
 {
-	(void)key, (void)value;
+	(void)event;
 	return false;
 }
 
-static struct sample_kept *waiting;
-
-void *waits_take(uint64_t key)
+uint64_t wait_key(JNIEnv *env, jthread thread)
 {
-	struct sample_kept *kept = waiting;
-
-	(void)key;
-	waiting = NULL;
-	return kept;
+	(void)env, (void)thread;
+	return 0;
 }
 
-void waits_forget(void (*release)(void *value))
+char *wait_class(JNIEnv *env, jobject object)
 {
-	(void)release;
+	(void)env, (void)object;
+	return NULL;
 }
 
-static void long_waits_weigh_what_they_last(void **state)
+void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const char *class_name)
+{
+	(void)event, (void)stay, (void)key, (void)class_name;
+}
+
+void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key)
+{
+	(void)event, (void)stay, (void)key;
+}
+
+int parks_open(const struct park_listener *listener)
+{
+	(void)listener;
+	return 0;
+}
+
+void parks_close(const struct park_listener *listener)
+{
+	(void)listener;
+}
+
+static void locks_are_known_by_their_class(void **state)
 {
 	(void)state;
-	for (uint64_t begin = 1; begin < 1000; begin++) {
-		assert_int_equal(weight_of(10000, 10000, begin), 10000);
-		assert_int_equal(weight_of(123456, 10000, begin), 123456);
-		assert_int_equal(weight_of(0, 10000, begin), 0);
-	}
+	assert_true(lock_parks_for("Ljava/util/concurrent/locks/ReentrantLock$FairSync;"));
+	assert_true(lock_parks_for("Ljava/util/concurrent/locks/ReentrantReadWriteLock$NonfairSync;"));
+	assert_true(lock_parks_for("Ljava/util/concurrent/locks/StampedLock;"));
+	assert_true(lock_parks_for("Ljava/util/concurrent/Semaphore$FairSync;"));
 }
 
-/* Their number errs by 0.3 % at most; waits that begin one after the other are sampled like any other. */
-static void expect_mean(uint64_t waited, uint64_t interval, uint64_t step)
-{
-	uint64_t sum = 0, count = 1000000;
-
-	for (uint64_t i = 0; i < count; i++) {
-		uint64_t weight = weight_of(waited, interval, 1700000000000000000ull + i * step);
-
-		assert_true(!weight || weight == interval);
-		sum += weight;
-	}
-	assert_true(sum > count * waited / 50 * 49 && sum < count * waited / 50 * 51);
-}
-
-static void short_waits_are_sampled_at_random(void **state)
+static void other_parks_are_not(void **state)
 {
 	(void)state;
-	expect_mean(1000, 10000, 1);
-	expect_mean(1000, 10000, 1000);
-	expect_mean(5000, 10000, 1 << 20);
-	expect_mean(9999, 10000, 1000000);
-	expect_mean(50000000, 1000000000, 12345);
-}
-
-static void attributes_have_the_class(void **state)
-{
-	char name[2 * DUET_MAX_CLASS_BYTES];
-	struct attributes attributes;
-
-	(void)state;
-	assert_int_equal(fill(&attributes, "[B"), 8 + 8);
-	assert_memory_equal(attributes.class_name, "[B\0\0\0\0\0\0", 8);
-	memset(name, 'x', sizeof(name) - 1);
-	name[sizeof(name) - 1] = '\0';
-	assert_int_equal(fill(&attributes, name), sizeof(attributes));
-	assert_true(sizeof(attributes) <= DUET_MAX_ATTRIBUTE_BYTES);
-	assert_int_equal(fill(&attributes, NULL), 0);
-}
-
-static void a_wait_is_written_once(void **state)
-{
-	(void)state;
-	lock.interval = 1;
-	waiting = calloc(1, sizeof(*waiting));
-	waiting->begin_ns = clock_ns() - 5000;
-	wait_ends(NULL, 1);
-	assert_true(written >= 5000);
-	written = 0;
-	wait_ends(NULL, 1);
-	assert_int_equal(written, 0);
+	assert_false(lock_parks_for(NULL));
+	assert_false(lock_parks_for("Ljava/util/concurrent/locks/AbstractQueuedSynchronizer$ConditionObject;"));
+	assert_false(lock_parks_for("Ljava/util/concurrent/CountDownLatch$Sync;"));
+	assert_false(lock_parks_for("Ljava/util/concurrent/SemaphoreLike;"));
+	assert_false(lock_parks_for("Lmy/ReentrantLock$Sync;"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(long_waits_weigh_what_they_last),
-		cmocka_unit_test(short_waits_are_sampled_at_random),
-		cmocka_unit_test(attributes_have_the_class),
-		cmocka_unit_test(a_wait_is_written_once),
+		cmocka_unit_test(locks_are_known_by_their_class),
+		cmocka_unit_test(other_parks_are_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,8 +38,9 @@ static int start(const struct duet_agent_event *event, const char **ret_why)
 	return start_error;
 }
 
-static void stop(void)
+static void stop(uint64_t ended_ns)
 {
+	assert_int_equal(ended_ns, 9);
 	running--;
 }
 
@@ -72,8 +73,8 @@ static void expect(int version, bool taken, int error, const char *why)
 	assert_int_equal(held, !why);
 	if (why)
 		assert_string_equal(said, why);
-	taps_stop();
-	taps_stop(); /* once is enough */
+	taps_stop(9);
+	taps_stop(9); /* once is enough */
 	assert_int_equal(running, 0);
 	assert_int_equal(held, 0);
 }

@@ -13,11 +13,12 @@
 #define THREADS 4
 #define ROUNDS 20000
 
+static struct waits waits;
 static int released;
 
-static void count_one(void *value)
+static void count_one(void *context, void *value)
 {
-	(void)value;
+	(void)context, (void)value;
 	__atomic_fetch_add(&released, 1, __ATOMIC_RELAXED);
 }
 
@@ -26,12 +27,12 @@ static void values_are_found_by_key(void **state)
 	int a, b;
 
 	(void)state;
-	assert_null(waits_take(1));
-	assert_true(waits_put(1, &a));
-	assert_true(waits_put(2, &b));
-	assert_ptr_equal(waits_take(1), &a);
-	assert_null(waits_take(1));
-	assert_ptr_equal(waits_take(2), &b);
+	assert_null(waits_take(&waits, 1));
+	assert_true(waits_put(&waits, 1, &a));
+	assert_true(waits_put(&waits, 2, &b));
+	assert_ptr_equal(waits_take(&waits, 1), &a);
+	assert_null(waits_take(&waits, 1));
+	assert_ptr_equal(waits_take(&waits, 2), &b);
 }
 
 /* Keys that lie in one place, one behind the other: those behind are found when the first has gone. */
@@ -42,15 +43,15 @@ static void places_are_reused(void **state)
 
 	(void)state;
 	for (uint64_t key = 1; count <= TRIES; key++)
-		if (place_at(key, 0) == place_at(1, 0))
+		if (place_at(&waits, key, 0) == place_at(&waits, 1, 0))
 			alike[count++] = key;
 	for (uint32_t i = 0; i < TRIES; i++)
-		assert_true(waits_put(alike[i], &alike[i]));
-	assert_false(waits_put(alike[TRIES], &alike[TRIES]));
+		assert_true(waits_put(&waits, alike[i], &alike[i]));
+	assert_false(waits_put(&waits, alike[TRIES], &alike[TRIES]));
 	for (uint32_t i = 0; i < TRIES; i++)
-		assert_ptr_equal(waits_take(alike[i]), &alike[i]);
-	assert_true(waits_put(alike[TRIES], &alike[TRIES]));
-	assert_ptr_equal(waits_take(alike[TRIES]), &alike[TRIES]);
+		assert_ptr_equal(waits_take(&waits, alike[i]), &alike[i]);
+	assert_true(waits_put(&waits, alike[TRIES], &alike[TRIES]));
+	assert_ptr_equal(waits_take(&waits, alike[TRIES]), &alike[TRIES]);
 }
 
 struct worker {
@@ -66,7 +67,7 @@ static void *put_and_take(void *of)
 
 	for (uint64_t i = 0; i < ROUNDS; i++) {
 		uint64_t key = worker->first + i % 64;
-		void *value = waits_put(key, worker) ? waits_take(key) : worker;
+		void *value = waits_put(&waits, key, worker) ? waits_take(&waits, key) : worker;
 
 		worker->missing += !value;
 		worker->wrong += value && value != worker;
@@ -86,14 +87,14 @@ static void threads_do_not_disturb_each_other(void **state)
 		assert_int_equal(pthread_create(&workers[i].thread, NULL, put_and_take, &workers[i]), 0);
 	}
 	for (int i = 0; i < 50; i++)
-		waits_forget(count_one);
+		waits_end(&waits, count_one, NULL);
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(workers[i].thread, NULL);
 		missing += workers[i].missing;
 		assert_int_equal(workers[i].wrong, 0);
 	}
 	assert_int_equal(missing, released);
-	waits_forget(count_one);
+	waits_end(&waits, count_one, NULL);
 	assert_int_equal(missing, released);
 }
 

@@ -285,6 +285,7 @@ bool agent_message_check(const void *data, size_t bytes)
 	case DUET_MESSAGE_STARTED:
 		return started_check(data, bytes);
 	case DUET_MESSAGE_STOPPED:
+	case DUET_MESSAGE_FINISHED:
 	case DUET_MESSAGE_ENDING:
 		return bytes == sizeof(*message);
 	default:

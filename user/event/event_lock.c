@@ -4,7 +4,7 @@
 
 const struct event event_lock = {
 	.name = "lock",
-	.help = "time that Java threads wait to enter synchronized code, with the class of the lock",
+	.help = "time that Java threads wait for locks, synchronized or of java.util.concurrent, with their class",
 	.unit = EVENT_NS,
 	.default_interval = 10 * NS_PER_US,
 	.least_interval = 1,

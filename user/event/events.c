@@ -20,6 +20,7 @@ const struct event *const event_table[] = {
 	&event_syscalls,
 	&event_alloc,
 	&event_lock,
+	&event_wait,
 	NULL,
 };
 

@@ -13,5 +13,6 @@ extern const struct event event_offcpu;
 extern const struct event event_wall;
 extern const struct event event_alloc;
 extern const struct event event_lock;
+extern const struct event event_wait;
 
 #endif

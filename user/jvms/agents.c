@@ -303,6 +303,8 @@ static void on_message(struct agent *agent, const struct duet_message *message)
 		on_started(agent, (const struct duet_message_started *)message);
 	else if (message->type == DUET_MESSAGE_STOPPED)
 		on_stopped(agent);
+	else if (message->type == DUET_MESSAGE_FINISHED)
+		agent->is_finishing = false;
 	else if (message->type == DUET_MESSAGE_ENDING)
 		on_ending(agent);
 	else
@@ -444,6 +446,19 @@ void agent_forget_asked(struct agent *agent)
 		agent->asked_count = agent->answered;
 	}
 	agent->answered_before = agent->answered;
+}
+
+/* If the socket is full, the events end with STOP, and what lasts is told without names. */
+void agent_finish(struct agent *agent, uint64_t ended_ns)
+{
+	struct duet_message_finish finish = {
+		.head = {.size = sizeof(finish), .type = DUET_MESSAGE_FINISH, .version = DUET_AGENT_VERSION},
+		.ended_ns = ended_ns,
+	};
+
+	if (agent->state == AGENT_RUNNING && !agent->reader)
+		agent->is_finishing =
+			send(agent->socket, &finish, sizeof(finish), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
 void agent_stop(struct agent *agent)

@@ -82,6 +82,7 @@ struct agent {
 	uint64_t answered; /* answers since the start */
 	uint64_t answered_before; /* value of `answered` when agent_forget_asked() was last called */
 	struct duet_message_want wants; /* the next packet of requests */
+	bool is_finishing; /* FINISH was sent, and is not answered */
 	bool stop_is_unsent; /* the socket was full; agent_ask() sends STOP later */
 	bool is_ending; /* the JVM is shutting down and waits briefly for our last requests */
 	bool layout_told; /* BPF has the JVM's newest layout */
@@ -138,6 +139,7 @@ bool agent_want(struct agent *agent, const struct duet_want *want, uint64_t now_
 void agent_ask(struct agent *agent); /* sends the collected requests, or a STOP that is still unsent */
 /* Forgets all requests. Call periodically: answers carry no request number, so a lost one would count as pending. */
 void agent_forget_asked(struct agent *agent);
+void agent_finish(struct agent *agent, uint64_t ended_ns); /* see jvms_finish() */
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; aborts an agent that is not running yet */
 /* RUNNING, GONE or FAILED; of a reader also: it has found the layout, or has had a second for it */
 bool agent_settled(const struct agent *agent);

@@ -604,6 +604,20 @@ bool jvms_any_unanswered(const struct jvms *jvms)
 	return false;
 }
 
+bool jvms_any_finishing(const struct jvms *jvms)
+{
+	for (size_t i = 0; i < jvms->agents.len; i++)
+		if (jvms->agents.items[i]->state == AGENT_RUNNING && jvms->agents.items[i]->is_finishing)
+			return true;
+	return false;
+}
+
+void jvms_finish(struct jvms *jvms, uint64_t ended_ns)
+{
+	for (size_t i = 0; i < jvms->agents.len; i++)
+		agent_finish(jvms->agents.items[i], ended_ns);
+}
+
 void jvms_stop(struct jvms *jvms)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++) {

@@ -111,6 +111,12 @@ void jvms_read(struct jvms *jvms, uint64_t now_ns, uint64_t forget_ns,
 void jvms_ask(struct jvms *jvms, struct agent *agent, const struct duet_want *wants, size_t count);
 /* Call after an exec: drops the agent of the old program. */
 void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns);
+/*
+ * Ends the events that agents take from their JVMs at this time, CLOCK_MONOTONIC: what lasts over it is sampled now.
+ * The agents go on to answer requests.
+ */
+void jvms_finish(struct jvms *jvms, uint64_t ended_ns);
+bool jvms_any_finishing(const struct jvms *jvms); /* true until all agents have confirmed it */
 /* Forbids signals and stops all agents, which confirm it during the next steps. */
 void jvms_stop(struct jvms *jvms);
 

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include "parks.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "jvm.h"
+#include "stay.h"
+#include "waiting.h"
+
+#define LISTENERS 2
+#define LOCAL_REFS 16
+
+typedef void(JNICALL *park_function)(JNIEnv *env, jobject unsafe, jboolean is_absolute, jlong time);
+
+/* Read by all threads that park. An entry of `listeners` is set and cleared by atomic stores. */
+static struct {
+	const struct park_listener *listeners[LISTENERS];
+	park_function hotspot; /* HotSpot's own; set before the first call of ours, and never changed */
+	jfieldID blocker; /* java.lang.Thread.parkBlocker */
+} parks;
+
+/* ---- a thread that parks ---- */
+
+struct parked {
+	struct wait_event *event; /* NULL: nobody wants it */
+	uint64_t key;
+};
+
+static const struct park_listener *listener_for(const char *class_name)
+{
+	for (int i = 0; i < LISTENERS; i++) {
+		const struct park_listener *listener = __atomic_load_n(&parks.listeners[i], __ATOMIC_ACQUIRE);
+
+		if (listener && wait_event_is_open(listener->event) && listener->wants(class_name))
+			return listener;
+	}
+	return NULL;
+}
+
+static struct parked park_of(struct stay *stay, JNIEnv *env, jthread thread)
+{
+	jobject blocker = (*env)->GetObjectField(env, thread, parks.blocker);
+	char *class_name = blocker ? wait_class(env, blocker) : NULL;
+	const struct park_listener *listener = listener_for(class_name);
+	struct parked parked = {0};
+
+	if (listener)
+		parked = (struct parked){listener->event, wait_key(env, thread)};
+	if (parked.key)
+		wait_begins(parked.event, stay, parked.key, class_name);
+	jvm_deallocate(class_name);
+	(*env)->DeleteLocalRef(env, blocker);
+	return parked;
+}
+
+static struct parked park_begins(JNIEnv *env)
+{
+	struct stay *stay = stay_enter();
+	struct parked parked = {0};
+	jthread thread = NULL;
+
+	if (stay && !(*jvm.jvmti)->GetCurrentThread(jvm.jvmti, &thread) && thread) {
+		parked = park_of(stay, env, thread);
+		(*env)->DeleteLocalRef(env, thread);
+	}
+	stay_leave();
+	return parked;
+}
+
+/* The thread goes on to take the lock, so this is time for which others wait. */
+static void park_ends(const struct parked *parked)
+{
+	struct stay *stay = stay_enter();
+
+	if (stay && wait_event_is_open(parked->event))
+		wait_ends(parked->event, stay, parked->key);
+	stay_leave();
+}
+
+static void JNICALL park(JNIEnv *env, jobject unsafe, jboolean is_absolute, jlong time)
+{
+	struct parked parked = park_begins(env);
+
+	parks.hotspot(env, unsafe, is_absolute, time);
+	if (parked.key)
+		park_ends(&parked);
+}
+
+/* ---- the method ---- */
+
+/*
+ * Unsafe.registerNatives() registers HotSpot's functions by RegisterNatives() of its thread's JNIEnv, which is this one
+ * for one call: so HotSpot's park() is found, and nothing is registered.
+ */
+static jint JNICALL look_at_methods(JNIEnv *env, jclass class, const JNINativeMethod *methods, jint count)
+{
+	(void)env, (void)class;
+	for (jint i = 0; i < count; i++)
+		if (!strcmp(methods[i].name, "park") && !strcmp(methods[i].signature, "(ZJ)V"))
+			parks.hotspot = (park_function)(uintptr_t)methods[i].fnPtr;
+	return 0;
+}
+
+static void find_hotspots(JNIEnv *env, jclass unsafe)
+{
+	jmethodID method = (*env)->GetStaticMethodID(env, unsafe, "registerNatives", "()V");
+	const struct JNINativeInterface_ *usual = *env;
+	struct JNINativeInterface_ ours = *usual;
+
+	ours.RegisterNatives = look_at_methods;
+	if (method) {
+		*env = &ours;
+		usual->CallStaticVoidMethod(env, unsafe, method);
+		*env = usual;
+	}
+	(*env)->ExceptionClear(env);
+}
+
+/* The registration that the agent's thread is about to make. */
+static struct {
+	JNIEnv *env; /* NULL: none */
+	jclass unsafe;
+	park_function function;
+	bool is_done;
+} registration;
+
+void parks_on_wait(JNIEnv *env)
+{
+	JNINativeMethod method = {(char *)"park", (char *)"(ZJ)V", (void *)(uintptr_t)registration.function};
+
+	if (env == registration.env)
+		registration.is_done = !(*env)->RegisterNatives(env, registration.unsafe, &method, 1);
+}
+
+/*
+ * Registers `function` while this thread is in Object.wait(), where JVMTI calls parks_on_wait(). When a method of the
+ * platform is registered and the caller is not in the platform itself, JDK 15 and later print a warning to stdout
+ * (jni_RegisterNatives()). Object.wait(long, int) is Java code that calls a native method.
+ */
+static bool register_park(JNIEnv *env, jclass unsafe, park_function function)
+{
+	jvmtiEnv *jvmti = jvm.jvmti;
+	jthread self = NULL;
+	jmethodID wait;
+
+	if ((*jvmti)->GetCurrentThread(jvmti, &self) ||
+	    (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_MONITOR_WAIT, self))
+		return false;
+	registration.unsafe = unsafe;
+	registration.function = function;
+	registration.is_done = false;
+	wait = (*env)->GetMethodID(env, (*env)->GetObjectClass(env, self), "wait", "(JI)V");
+	if (wait && !(*env)->MonitorEnter(env, unsafe)) {
+		registration.env = env;
+		(*env)->CallVoidMethod(env, unsafe, wait, (jlong)1, (jint)0);
+		registration.env = NULL;
+		(*env)->ExceptionClear(env);
+		(*env)->MonitorExit(env, unsafe);
+	}
+	(*jvmti)->SetEventNotificationMode(jvmti, JVMTI_DISABLE, JVMTI_EVENT_MONITOR_WAIT, self);
+	return registration.is_done;
+}
+
+/* Makes Unsafe.park() our function, or HotSpot's again. Called on the agent's thread. */
+static bool set_park(JNIEnv *env, bool is_ours)
+{
+	bool is_done = false;
+	jclass unsafe;
+
+	if ((*env)->PushLocalFrame(env, LOCAL_REFS))
+		return false;
+	unsafe = (*env)->FindClass(env, jvm.version < 9 ? "sun/misc/Unsafe" : "jdk/internal/misc/Unsafe");
+	if (unsafe && !parks.hotspot)
+		find_hotspots(env, unsafe);
+	if (unsafe && parks.hotspot)
+		is_done = register_park(env, unsafe, is_ours ? park : parks.hotspot);
+	(*env)->ExceptionClear(env);
+	(*env)->PopLocalFrame(env, NULL);
+	return is_done;
+}
+
+static bool has_listeners(void)
+{
+	for (int i = 0; i < LISTENERS; i++)
+		if (parks.listeners[i])
+			return true;
+	return false;
+}
+
+static JNIEnv *own_env(void)
+{
+	JNIEnv *env = NULL;
+
+	return (*jvm.vm)->GetEnv(jvm.vm, (void **)&env, JNI_VERSION_1_6) ? NULL : env;
+}
+
+static jfieldID find_blocker(JNIEnv *env)
+{
+	jclass class = (*env)->FindClass(env, "java/lang/Thread");
+	jfieldID field = class ? (*env)->GetFieldID(env, class, "parkBlocker", "Ljava/lang/Object;") : NULL;
+
+	(*env)->ExceptionClear(env);
+	(*env)->DeleteLocalRef(env, class);
+	return field;
+}
+
+static void add(const struct park_listener *listener)
+{
+	for (int i = 0; i < LISTENERS; i++) {
+		if (parks.listeners[i])
+			continue;
+		__atomic_store_n(&parks.listeners[i], listener, __ATOMIC_RELEASE);
+		return;
+	}
+}
+
+int parks_open(const struct park_listener *listener)
+{
+	JNIEnv *env = own_env();
+
+	if (env && !parks.blocker)
+		parks.blocker = find_blocker(env);
+	if (!env || !parks.blocker)
+		return -ENOTSUP;
+	if (!has_listeners() && !set_park(env, true))
+		return -ENOTSUP;
+	add(listener);
+	return 0;
+}
+
+void parks_close(const struct park_listener *listener)
+{
+	JNIEnv *env = own_env();
+	bool had = has_listeners();
+
+	for (int i = 0; i < LISTENERS; i++)
+		if (parks.listeners[i] == listener)
+			__atomic_store_n(&parks.listeners[i], NULL, __ATOMIC_RELEASE);
+	if (env && had && !has_listeners())
+		set_park(env, false);
+}

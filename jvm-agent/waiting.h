@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A thread that waits, as a sample: the stack is walked when the wait begins, when the thread has nothing to do but
+ * wait. When it ends, the thread may have a lock, for which others wait: then only a copy is written.
+ */
+#ifndef WAITING_H
+#define WAITING_H
+
+#include <jvmti.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "duet_agent.h"
+#include "waits.h"
+
+struct stay;
+
+/* An event whose samples are waits. Static: threads may use it long after the recording. All 0 is closed. */
+struct wait_event {
+	bool is_open; /* atomic: a callback may come late, when another recording has begun */
+	uint32_t index;
+	uint64_t interval; /* ns */
+	struct waits waits;
+};
+
+/* On the agent's thread. No callback of an earlier recording runs any more. */
+void wait_event_open(struct wait_event *event, const struct duet_agent_event *from);
+/* Samples the waits that have not ended, as long as they have lasted until then. */
+void wait_event_close(struct wait_event *event, uint64_t ended_ns);
+bool wait_event_is_open(const struct wait_event *event);
+
+/*
+ * The name of a thread in the calls below; 0: it has none. A virtual thread may end its wait on another carrier, with
+ * the same key.
+ */
+uint64_t wait_key(JNIEnv *env, jthread thread);
+/* Returns the signature of the object's class, which ends with jvm_deallocate(), or NULL. */
+char *wait_class(JNIEnv *env, jobject object);
+
+/*
+ * Both are for callers inside stay_enter(). `class_name` is the signature of the class of what the thread waits for;
+ * NULL: not known. A wait whose end nobody tells is replaced by the thread's next one.
+ */
+void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const char *class_name);
+void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key);
+
+#endif

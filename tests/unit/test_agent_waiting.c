@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Which waits are sampled, what they weigh, and what becomes of a wait whose end nobody tells. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "waiting.c"
+
+struct agent_jvm jvm;
+
+struct stay *stay_enter(void)
+{
+	static struct stay stay;
+
+	return &stay;
+}
+
+void stay_leave(void)
+{
+}
+
+void jvm_deallocate(void *memory)
+{
+	(void)memory;
+}
+
+struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes))
+{
+	(void)stay, (void)from, (void)new_memory;
+	return NULL;
+}
+
+static uint64_t written;
+
+void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight)
+{
+	(void)stay, (void)kept, (void)end_ns;
+	written += weight;
+}
+
+static struct sample_kept *waiting;
+
+bool waits_put(struct waits *waits, uint64_t key, void *value)
+{
+	(void)waits, (void)key, (void)value;
+	return false;
+}
+
+void *waits_take(struct waits *waits, uint64_t key)
+{
+	struct sample_kept *kept = waiting;
+
+	(void)waits, (void)key;
+	waiting = NULL;
+	return kept;
+}
+
+void waits_end(struct waits *waits, void (*take)(void *context, void *value), void *context)
+{
+	if (waiting)
+		take(context, waits_take(waits, 1));
+}
+
+static void long_waits_weigh_what_they_last(void **state)
+{
+	(void)state;
+	for (uint64_t begin = 1; begin < 1000; begin++) {
+		assert_int_equal(weight_of(10000, 10000, begin), 10000);
+		assert_int_equal(weight_of(123456, 10000, begin), 123456);
+		assert_int_equal(weight_of(0, 10000, begin), 0);
+	}
+}
+
+/* Their number errs by 0.3 % at most; waits that begin one after the other are sampled like any other. */
+static void expect_mean(uint64_t waited, uint64_t interval, uint64_t step)
+{
+	uint64_t sum = 0, count = 1000000;
+
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t weight = weight_of(waited, interval, 1700000000000000000ull + i * step);
+
+		assert_true(!weight || weight == interval);
+		sum += weight;
+	}
+	assert_true(sum > count * waited / 50 * 49 && sum < count * waited / 50 * 51);
+}
+
+static void short_waits_are_sampled_at_random(void **state)
+{
+	(void)state;
+	expect_mean(1000, 10000, 1);
+	expect_mean(1000, 10000, 1000);
+	expect_mean(5000, 10000, 1 << 20);
+	expect_mean(9999, 10000, 1000000);
+	expect_mean(50000000, 1000000000, 12345);
+}
+
+static void attributes_have_the_class(void **state)
+{
+	char name[2 * DUET_MAX_CLASS_BYTES];
+	struct attributes attributes;
+
+	(void)state;
+	assert_int_equal(fill(&attributes, "[B"), 8 + 8);
+	assert_memory_equal(attributes.class_name, "[B\0\0\0\0\0\0", 8);
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_int_equal(fill(&attributes, name), sizeof(attributes));
+	assert_true(sizeof(attributes) <= DUET_MAX_ATTRIBUTE_BYTES);
+	assert_int_equal(fill(&attributes, NULL), 0);
+}
+
+static struct wait_event event;
+
+static void wait_since(uint64_t ago_ns)
+{
+	waiting = calloc(1, sizeof(*waiting));
+	waiting->begin_ns = clock_ns() - ago_ns;
+	written = 0;
+}
+
+static void a_wait_is_written_once(void **state)
+{
+	(void)state;
+	event.interval = 1;
+	wait_since(5000);
+	wait_ends(&event, NULL, 1);
+	assert_true(written >= 5000);
+	written = 0;
+	wait_ends(&event, NULL, 1);
+	assert_int_equal(written, 0);
+}
+
+static void a_wait_that_has_not_ended_is_written_at_the_end(void **state)
+{
+	const struct duet_agent_event from = {.interval = 1};
+
+	(void)state;
+	wait_since(7000);
+	wait_event_open(&event, &from);
+	assert_true(wait_event_is_open(&event));
+	assert_int_equal(written, 0); /* of an earlier recording */
+	wait_since(7000);
+	wait_event_close(&event, clock_ns());
+	assert_false(wait_event_is_open(&event));
+	assert_true(written >= 7000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(long_waits_weigh_what_they_last),
+		cmocka_unit_test(short_waits_are_sampled_at_random),
+		cmocka_unit_test(attributes_have_the_class),
+		cmocka_unit_test(a_wait_is_written_once),
+		cmocka_unit_test(a_wait_that_has_not_ended_is_written_at_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+package workload;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+
+/**
+ * Parks ROUNDS: a thread waits in turn for three locks of java.util.concurrent and for four notices of another
+ * thread, each for about 10 ms. Says "WAITED lock write permit object condition queue latch", in ns: how long it
+ * waited for each, by its own clock. Another thread waits for a queue from the first to the last moment.
+ */
+public final class Parks {
+    static final int KINDS = 7;
+    static final ReentrantLock lock = new ReentrantLock();
+    static final ReentrantReadWriteLock both = new ReentrantReadWriteLock();
+    static final Semaphore semaphore = new Semaphore(1);
+    static final Object object = new Object();
+    static final ReentrantLock guard = new ReentrantLock();
+    static final Condition condition = guard.newCondition();
+    static final LinkedBlockingQueue<Integer> queue = new LinkedBlockingQueue<>();
+    static final LinkedBlockingQueue<Integer> never = new LinkedBlockingQueue<>();
+    static final long[] waited = new long[KINDS];
+    static volatile CountDownLatch latch;
+    static volatile int turn; /* odd: the waiter may come; even: it has done its part */
+    static boolean isNoticed; /* guarded by object, or by guard */
+    static volatile boolean isOver;
+
+    static void lock() {
+        lock.lock();
+        lock.unlock();
+    }
+
+    static void write() {
+        both.writeLock().lock();
+        both.writeLock().unlock();
+    }
+
+    static void permit() {
+        semaphore.acquireUninterruptibly();
+        semaphore.release();
+    }
+
+    static void object() throws InterruptedException {
+        synchronized (object) {
+            while (!isNoticed)
+                object.wait();
+            isNoticed = false;
+        }
+    }
+
+    static void condition() throws InterruptedException {
+        guard.lock();
+        while (!isNoticed)
+            condition.await();
+        isNoticed = false;
+        guard.unlock();
+    }
+
+    static void queue() throws InterruptedException {
+        queue.take();
+    }
+
+    static void latch() throws InterruptedException {
+        latch.await();
+    }
+
+    static void waitFor(int kind) throws InterruptedException {
+        switch (kind) {
+        case 0: lock(); break;
+        case 1: write(); break;
+        case 2: permit(); break;
+        case 3: object(); break;
+        case 4: condition(); break;
+        case 5: queue(); break;
+        default: latch();
+        }
+    }
+
+    static void waitForAll(int rounds) {
+        try {
+            for (int i = 0; i < KINDS * rounds; i++) {
+                while (turn != 2 * i + 1)
+                    Thread.yield();
+                long begin = System.nanoTime();
+                waitFor(i % KINDS);
+                waited[i % KINDS] += System.nanoTime() - begin;
+                turn = 2 * i + 2;
+            }
+        } catch (InterruptedException unexpected) {
+            throw new IllegalStateException(unexpected);
+        }
+        isOver = true;
+    }
+
+    static void letCome() throws InterruptedException {
+        turn++;
+        Thread.sleep(10);
+    }
+
+    static void notifyObject() {
+        synchronized (object) {
+            isNoticed = true;
+            object.notifyAll();
+        }
+    }
+
+    static void notifyCondition() {
+        guard.lock();
+        isNoticed = true;
+        condition.signal();
+        guard.unlock();
+    }
+
+    /** Holds the lock while the waiter comes, or lets it come and notifies it. */
+    static void serve(int kind) throws InterruptedException {
+        switch (kind) {
+        case 0: lock.lock(); letCome(); lock.unlock(); break;
+        case 1: both.writeLock().lock(); letCome(); both.writeLock().unlock(); break;
+        case 2: semaphore.acquire(); letCome(); semaphore.release(); break;
+        case 3: letCome(); notifyObject(); break;
+        case 4: letCome(); notifyCondition(); break;
+        case 5: letCome(); queue.add(kind); break;
+        default: latch = new CountDownLatch(1); letCome(); latch.countDown();
+        }
+    }
+
+    static void waitForEver() {
+        try {
+            never.take();
+        } catch (InterruptedException end) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        int rounds = (int) Workload.argument(args, 0, 20);
+        Workload.ready();
+        Thread idle = new Thread(Parks::waitForEver, "idle");
+        idle.setDaemon(true);
+        long begin = System.nanoTime();
+        idle.start();
+        new Thread(() -> waitForAll(rounds), "waiter").start();
+        for (int i = 0; i < rounds; i++)
+            for (int kind = 0; kind < KINDS; kind++) {
+                int after = turn + 2;
+                serve(kind);
+                while (turn != after)
+                    Thread.sleep(1);
+            }
+        while (!isOver)
+            Thread.sleep(1);
+        StringBuilder text = new StringBuilder("WAITED");
+        for (long ns : waited)
+            text.append(' ').append(ns);
+        Workload.say(text.toString());
+        Workload.say("LASTED " + (System.nanoTime() - begin));
+        Workload.done();
+    }
+}
