@@ -33,6 +33,7 @@
 	X(AGENT_FAULT,          "Java stacks dropped: the walk faulted and was abandoned") \
 	X(AGENT_METHOD_GONE,    "methods under [unloaded_class]: their class was unloaded before they could be named") \
 	X(AGENT_CODE_GONE,      "code under [unloaded_code]: it was freed before it could be named") \
+	X(AGENT_WENT_ON,        "waits over the end not shown: their thread went on before its stack was read") \
 	X(AGENT_METADATA_FULL,  "thread and unload records dropped: the metadata ring was full") \
 	X(AGENT_TIMER_FAILED,   "threads not sampled: their timer or perf event could not be created") \
 	X(AGENT_NO_KERNEL_RING, "threads without kernel frames: kernel.perf_event_mlock_kb has no room for their ring")

@@ -14,7 +14,7 @@
 #include "tap.h"
 #include "waiting.h"
 
-static struct wait_event lock;
+static struct wait_event lock = {.has_lock = true};
 
 /* ---- monitors ---- */
 

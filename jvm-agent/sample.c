@@ -285,12 +285,10 @@ static void ask_jvm(const struct stay *stay, struct walk_slot *slot, struct duet
 		java->flags |= DUET_JAVA_TRUNCATED;
 }
 
-/* Walks, and asks the JVM if that must be. Returns true if `java` is the second half of the sample. */
-static bool walk_here(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
-		      const struct tap_sample *from)
+static void walk_tapped(struct stay *stay, struct walk_slot *slot, const struct duet_java_sample *java,
+			const struct tap_sample *from, uintptr_t java_thread)
 {
 	struct duet_sample *sample = &slot->walk.sample;
-	uintptr_t java_thread = jvm_current_thread();
 
 	begin_sample(stay, sample, java);
 	sample->event = from->event;
@@ -300,6 +298,15 @@ static bool walk_here(struct stay *stay, struct walk_slot *slot, struct duet_jav
 	slot->walk.most_ns = DEEP_WALK_NS;
 	walk_caller(&slot->walk, stay, &slot->stack, java_thread);
 	virtual_threads_mounted(&slot->walk.java.layout, java_thread, &sample->virtual_thread);
+}
+
+/* Walks, and asks the JVM if that must be. Returns true if `java` is the second half of the sample. */
+static bool walk_here(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
+		      const struct tap_sample *from)
+{
+	struct duet_sample *sample = &slot->walk.sample;
+
+	walk_tapped(stay, slot, java, from, jvm_current_thread());
 	if (!needs_answer(sample))
 		return false;
 	java->pc = sample->user_pc;
@@ -329,6 +336,35 @@ void sample_here(struct stay *stay, const struct tap_sample *from)
 	write_walk(stay, &slot->walk);
 	slot_put(slot);
 	count_time(stay, java.time_ns);
+}
+
+struct sample_thread sample_own_thread(void)
+{
+	return (struct sample_thread){jvm_current_thread(), (uint32_t)syscall(SYS_gettid)};
+}
+
+/* Returns false if the thread has moved on, so that its stack may be of two moments. */
+static bool walk_blocked(struct stay *stay, struct walk_slot *slot, const struct duet_java_sample *java,
+			 const struct tap_sample *from, uintptr_t java_thread)
+{
+	walk_tapped(stay, slot, java, from, java_thread);
+	return slot->walk.sample.flags & DUET_SAMPLE_WALKED && walk_caller_is_there(&slot->walk, java_thread);
+}
+
+void sample_blocked(struct stay *stay, const struct tap_sample *from, const struct sample_thread *thread,
+		    uint64_t time_ns)
+{
+	struct duet_java_sample java = {.time_ns = time_ns, .tid = thread->tid};
+	struct walk_slot *slot = slot_take(stay, -(int)thread->tid);
+
+	if (!slot)
+		return;
+	slot->walk.is_kept = true; /* no part of it may be written: it may be dropped */
+	if (walk_blocked(stay, slot, &java, from, thread->java_thread))
+		write_walk(stay, &slot->walk);
+	else
+		duet_ring_count(stay->ring.page, DUET_AGENT_WENT_ON);
+	slot_put(slot);
 }
 
 /* ---- samples that are kept until their event is over ---- */

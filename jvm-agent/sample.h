@@ -27,6 +27,18 @@ struct tap_sample {
 void sample_here(struct stay *stay, const struct tap_sample *from);
 
 /*
+ * Like sample_here(), by another thread than the one that is sampled, which is blocked in native code that Java called.
+ * If it goes on meanwhile, the sample is dropped and counted.
+ */
+struct sample_thread {
+	uintptr_t java_thread;
+	uint32_t tid;
+};
+struct sample_thread sample_own_thread(void);
+void sample_blocked(struct stay *stay, const struct tap_sample *from, const struct sample_thread *thread,
+		    uint64_t time_ns);
+
+/*
  * For an event that lasts: sample_keep() takes the sample of the calling thread, as sample_here() does, when the event
  * begins; sample_write_kept() writes it when the event has ended, on any thread. The time and the weight are known
  * then. Of a stack of more than DUET_MAX_USER_STACK frames, only both ends are kept.

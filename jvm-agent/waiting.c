@@ -10,7 +10,7 @@
 #include "sample.h"
 #include "stay.h"
 
-/* What follows a sample; `bytes` in all. */
+/* What follows a sample. */
 struct attributes {
 	struct duet_attribute class_head;
 	char class_name[DUET_MAX_CLASS_BYTES];
@@ -42,20 +42,40 @@ static uint64_t weight_of(uint64_t waited_ns, uint64_t interval, uint64_t begin_
 	return (uint64_t)((unsigned __int128)(hash ^ hash >> 31) * interval >> 64) < waited_ns ? interval : 0;
 }
 
-static void write_wait(const struct wait_event *event, struct stay *stay, struct sample_kept *kept, uint64_t end_ns)
-{
-	uint64_t waited_ns = end_ns > kept->begin_ns ? end_ns - kept->begin_ns : 0;
-	uint64_t weight = weight_of(waited_ns, event->interval, kept->begin_ns);
+struct wait {
+	uint64_t begin_ns;
+	struct sample_kept *kept; /* owned; NULL: the stack has not been walked */
+	struct sample_thread thread;
+	struct attributes attributes;
+	uint32_t attribute_bytes;
+};
 
-	if (weight)
-		sample_write_kept(stay, kept, end_ns, weight);
-	free(kept);
+static void free_wait(struct wait *wait)
+{
+	if (wait)
+		free(wait->kept);
+	free(wait);
 }
 
-static void drop_wait(void *context, void *kept)
+static void drop_wait(void *context, void *wait)
 {
 	(void)context;
-	free(kept);
+	free_wait(wait);
+}
+
+static uint64_t weight_at(const struct wait_event *event, const struct wait *wait, uint64_t end_ns)
+{
+	uint64_t waited_ns = end_ns > wait->begin_ns ? end_ns - wait->begin_ns : 0;
+
+	return weight_of(waited_ns, event->interval, wait->begin_ns);
+}
+
+static struct tap_sample sample_from(const struct wait_event *event, const struct wait *wait, uint64_t weight)
+{
+	return (struct tap_sample){.event = event->index,
+				   .weight = weight,
+				   .attributes = &wait->attributes,
+				   .attribute_bytes = wait->attribute_bytes};
 }
 
 void wait_event_open(struct wait_event *event, const struct duet_agent_event *from)
@@ -72,11 +92,19 @@ struct closing {
 	uint64_t ended_ns;
 };
 
-static void end_wait(void *context, void *kept)
+/* Of a thread that goes on waiting. */
+static void end_wait(void *context, void *value)
 {
 	struct closing *closing = context;
+	struct wait *wait = value;
+	uint64_t weight = weight_at(closing->event, wait, closing->ended_ns);
+	struct tap_sample from = sample_from(closing->event, wait, weight);
 
-	write_wait(closing->event, closing->stay, kept, closing->ended_ns);
+	if (weight && wait->kept)
+		sample_write_kept(closing->stay, wait->kept, closing->ended_ns, weight);
+	else if (weight)
+		sample_blocked(closing->stay, &from, &wait->thread, closing->ended_ns);
+	free_wait(wait);
 }
 
 void wait_event_close(struct wait_event *event, uint64_t ended_ns)
@@ -110,26 +138,50 @@ char *wait_class(JNIEnv *env, jobject object)
 	return name;
 }
 
+static struct wait *new_wait(const struct wait_event *event, struct stay *stay, const char *class_name)
+{
+	struct wait *wait = malloc(sizeof(*wait));
+	struct tap_sample from;
+
+	if (!wait)
+		return NULL;
+	wait->begin_ns = clock_ns();
+	wait->kept = NULL;
+	wait->thread = sample_own_thread();
+	wait->attribute_bytes = fill(&wait->attributes, class_name);
+	if (!event->has_lock)
+		return wait;
+	from = sample_from(event, wait, 0);
+	wait->kept = sample_keep(stay, &from, malloc);
+	if (wait->kept)
+		return wait;
+	free_wait(wait);
+	return NULL;
+}
+
 void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const char *class_name)
 {
-	struct tap_sample from = {.event = event->index};
-	struct attributes attributes;
-	struct sample_kept *kept;
+	struct wait *wait;
 
-	free(waits_take(&event->waits, key));
-	from.attributes = &attributes;
-	from.attribute_bytes = fill(&attributes, class_name);
-	kept = sample_keep(stay, &from, malloc);
-	if (!kept || waits_put(&event->waits, key, kept))
+	free_wait(waits_take(&event->waits, key));
+	wait = new_wait(event, stay, class_name);
+	if (!wait || waits_put(&event->waits, key, wait))
 		return;
 	duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
-	free(kept);
+	free_wait(wait);
 }
 
 void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key)
 {
-	struct sample_kept *kept = waits_take(&event->waits, key);
+	struct wait *wait = waits_take(&event->waits, key);
+	uint64_t now_ns = clock_ns(), weight = wait ? weight_at(event, wait, now_ns) : 0;
+	struct tap_sample from;
 
-	if (kept)
-		write_wait(event, stay, kept, clock_ns());
+	if (weight && wait->kept) {
+		sample_write_kept(stay, wait->kept, now_ns, weight);
+	} else if (weight) {
+		from = sample_from(event, wait, weight);
+		sample_here(stay, &from);
+	}
+	free_wait(wait);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that waits, as a sample: the stack is walked when the wait begins, when the thread has nothing to do but
- * wait. When it ends, the thread may have a lock, for which others wait: then only a copy is written.
+ * A thread that waits, as a sample. The stack is walked when the wait has ended and is known to be sampled. If the
+ * thread has a lock then, for which others wait, the stack is walked when the wait begins, and a copy is written at the
+ * end.
  */
 #ifndef WAITING_H
 #define WAITING_H
@@ -17,6 +18,7 @@ struct stay;
 
 /* An event whose samples are waits. Static: threads may use it long after the recording. All 0 is closed. */
 struct wait_event {
+	bool has_lock; /* when a wait has ended */
 	bool is_open; /* atomic: a callback may come late, when another recording has begun */
 	uint32_t index;
 	uint64_t interval; /* ns */

@@ -308,6 +308,17 @@ void walk_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *
 		walk_on(walk);
 }
 
+bool walk_caller_is_there(struct agent_walk *walk, uintptr_t java_thread)
+{
+	struct frame_anchor anchor;
+	struct regs at;
+
+	walk->stack->bytes = 0; /* read it again */
+	memset(walk->line_at, 0, sizeof(walk->line_at));
+	return jvmstructs_anchor(java_thread, &anchor) && read_anchor(walk, &anchor, &at) &&
+	       at.pc == walk->sample.user_pc && at.sp == walk->sample.user_sp;
+}
+
 /* ---- the record ---- */
 
 static size_t user_bytes(const struct duet_sample *sample)

@@ -63,6 +63,9 @@ void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *
  */
 void walk_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, uintptr_t java_thread);
 
+/* After walk_caller() of another thread: returns true if that thread is still where the walk began. */
+bool walk_caller_is_there(struct agent_walk *walk, uintptr_t java_thread);
+
 /*
  * Returns the size of walk->sample with all that follows it (kernel frames, user frames, ids, attributes), which is
  * what walk_write() writes.

@@ -34,7 +34,12 @@ struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from
 	return NULL;
 }
 
-static uint64_t written;
+struct sample_thread sample_own_thread(void)
+{
+	return (struct sample_thread){0};
+}
+
+static uint64_t written, walked, walked_by_other;
 
 void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight)
 {
@@ -42,7 +47,20 @@ void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end
 	written += weight;
 }
 
-static struct sample_kept *waiting;
+void sample_here(struct stay *stay, const struct tap_sample *from)
+{
+	(void)stay;
+	walked += from->weight;
+}
+
+void sample_blocked(struct stay *stay, const struct tap_sample *from, const struct sample_thread *thread,
+		    uint64_t time_ns)
+{
+	(void)stay, (void)thread, (void)time_ns;
+	walked_by_other += from->weight;
+}
+
+static struct wait *waiting;
 
 bool waits_put(struct waits *waits, uint64_t key, void *value)
 {
@@ -52,11 +70,11 @@ bool waits_put(struct waits *waits, uint64_t key, void *value)
 
 void *waits_take(struct waits *waits, uint64_t key)
 {
-	struct sample_kept *kept = waiting;
+	struct wait *wait = waiting;
 
 	(void)waits, (void)key;
 	waiting = NULL;
-	return kept;
+	return wait;
 }
 
 void waits_end(struct waits *waits, void (*take)(void *context, void *value), void *context)
@@ -114,40 +132,54 @@ static void attributes_have_the_class(void **state)
 	assert_int_equal(fill(&attributes, NULL), 0);
 }
 
-static struct wait_event event;
+static struct wait_event event = {.interval = 1};
 
-static void wait_since(uint64_t ago_ns)
+static void wait_since(uint64_t ago_ns, bool is_kept)
 {
 	waiting = calloc(1, sizeof(*waiting));
 	waiting->begin_ns = clock_ns() - ago_ns;
-	written = 0;
+	waiting->kept = is_kept ? calloc(1, sizeof(*waiting->kept)) : NULL;
+	written = walked = walked_by_other = 0;
 }
 
 static void a_wait_is_written_once(void **state)
 {
 	(void)state;
-	event.interval = 1;
-	wait_since(5000);
+	wait_since(5000, true);
 	wait_ends(&event, NULL, 1);
 	assert_true(written >= 5000);
+	assert_int_equal(walked + walked_by_other, 0);
 	written = 0;
 	wait_ends(&event, NULL, 1);
 	assert_int_equal(written, 0);
 }
 
-static void a_wait_that_has_not_ended_is_written_at_the_end(void **state)
+static void a_wait_without_a_stack_is_walked_at_its_end(void **state)
+{
+	(void)state;
+	wait_since(5000, false);
+	wait_ends(&event, NULL, 1);
+	assert_true(walked >= 5000);
+	assert_int_equal(written + walked_by_other, 0);
+}
+
+static void a_wait_that_has_not_ended_is_told_at_the_end(void **state)
 {
 	const struct duet_agent_event from = {.interval = 1};
 
 	(void)state;
-	wait_since(7000);
+	wait_since(7000, true);
 	wait_event_open(&event, &from);
 	assert_true(wait_event_is_open(&event));
 	assert_int_equal(written, 0); /* of an earlier recording */
-	wait_since(7000);
+	wait_since(7000, true);
 	wait_event_close(&event, clock_ns());
 	assert_false(wait_event_is_open(&event));
 	assert_true(written >= 7000);
+	wait_since(7000, false);
+	wait_event_close(&event, clock_ns());
+	assert_true(walked_by_other >= 7000);
+	assert_int_equal(written + walked, 0);
 }
 
 int main(void)
@@ -157,7 +189,8 @@ int main(void)
 		cmocka_unit_test(short_waits_are_sampled_at_random),
 		cmocka_unit_test(attributes_have_the_class),
 		cmocka_unit_test(a_wait_is_written_once),
-		cmocka_unit_test(a_wait_that_has_not_ended_is_written_at_the_end),
+		cmocka_unit_test(a_wait_without_a_stack_is_walked_at_its_end),
+		cmocka_unit_test(a_wait_that_has_not_ended_is_told_at_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
