@@ -20,20 +20,20 @@ struct report {
 	uint32_t *order;	    /* room for every node and label */
 };
 
+/* Of the amount, which stands before it: samples may differ in weight. */
 static double percent(const struct report *r, const struct tree_weight *weight)
 {
-	uint64_t all = tree_value(&r->tree.nodes.items[0].total, r->options);
+	uint64_t all = r->tree.nodes.items[0].total.amount;
 
-	return all ? 100.0 * (double)tree_value(weight, r->options) / (double)all : 0;
+	return all ? 100.0 * (double)weight->amount / (double)all : 0;
 }
 
 /* Hottest first; equal ones in the order in which they were first seen. */
-static int compare(const struct report *r, const struct tree_weight *a, const struct tree_weight *b, uint32_t x,
-		   uint32_t y)
+static int compare(const struct tree_weight *a, const struct tree_weight *b, uint32_t x, uint32_t y)
 {
-	uint64_t left = tree_value(a, r->options), right = tree_value(b, r->options);
-
-	return left != right ? (left < right) - (left > right) : (x > y) - (x < y);
+	if (a->amount != b->amount)
+		return a->amount < b->amount ? 1 : -1;
+	return (x > y) - (x < y);
 }
 
 static int compare_nodes(const void *a, const void *b, void *arg)
@@ -41,7 +41,7 @@ static int compare_nodes(const void *a, const void *b, void *arg)
 	const struct report *r = arg;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	return compare(r, &r->tree.nodes.items[x].self, &r->tree.nodes.items[y].self, x, y);
+	return compare(&r->tree.nodes.items[x].self, &r->tree.nodes.items[y].self, x, y);
 }
 
 static int compare_labels(const void *a, const void *b, void *arg)
@@ -49,7 +49,7 @@ static int compare_labels(const void *a, const void *b, void *arg)
 	const struct report *r = arg;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	return compare(r, &r->labels[x], &r->labels[y], x, y);
+	return compare(&r->labels[x], &r->labels[y], x, y);
 }
 
 static void print_line(const struct report *r, const char *text)
