@@ -47,6 +47,22 @@ case_pprof_round_trip() {
 	expect_same "$here/plain.collapsed" "$here/want.collapsed"
 }
 
+# The sum of all values is that of all stacks. The tables are read by index, as others read them.
+case_otlp_for_protoc() {
+	command -v protoc >/dev/null || skip "no protoc"
+	record_mixed
+	convert "$here/a.duet" "$here/a.otlp"
+	protoc --proto_path=user/profile --decode=otlp.ProfilesData otlp.proto <"$here/a.otlp" >"$here/decoded" \
+		2>"$here/why" || fail "protoc: $(cat "$here/why")"
+	convert -e cpu --total "$here/a.duet" "$here/cpu.collapsed"
+	convert -e page-faults --total "$here/a.duet" "$here/faults.collapsed"
+	expect "sum of the values" "$(awk '$1 == "values:" { sum += $2 } END { printf "%.0f", sum }' "$here/decoded")" \
+		'==' "$(awk '{ sum += $NF } END { printf "%.0f", sum }' "$here/cpu.collapsed" "$here/faults.collapsed")"
+	expect_contains "$here/decoded" 'string_value: "java: shop[.]Demo"'
+	expect_contains "$here/decoded" 'string_table: "shop[.]Demo[.]main"'
+	expect_contains "$here/decoded" 'string_value: "kernel"'
+}
+
 case_jfr_round_trip() {
 	record_mixed
 	round_trip jfr

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "out/code.h"
 #include "out/gzip.h"
 #include "out/path.h"
 #include "out/writers.h"
@@ -106,70 +107,25 @@ static int64_t string_of(struct pprof *p, const char *text)
 
 /* ---- tables ---- */
 
-/* The name of the file that has the code, or what stands for it. Replaces p->text. */
-static const char *mapping_name(struct pprof *p, const struct frame *frame)
-{
-	const char *module = intern_text(&p->profile->strings, frame->module);
-
-	if (frame->kind == FRAME_NATIVE || (frame->kind == FRAME_JVM && !strncmp(module, "libjvm", 6)))
-		return module;
-	buf_clear(&p->text);
-	buf_printf(&p->text, "[%s]", frame_kind_name(frame->kind));
-	if (frame->kind == FRAME_KERNEL && *module)
-		buf_printf(&p->text, " %s", module);
-	return p->text.data;
-}
-
-/* The build id of libjvm.so, if all JVMs have the same: of other files the profile has none. */
-static const char *build_id(const struct pprof *p, const char *file)
-{
-	const char *prefix = "buildid:", *id = "";
-
-	for (size_t i = 0; !strncmp(file, "libjvm", 6) && i < p->profile->owners.len; i++) {
-		const char *other = intern_text(&p->profile->strings, p->profile->owners.items[i].libjvm);
-
-		if (strncmp(other, prefix, strlen(prefix)))
-			continue;
-		other += strlen(prefix);
-		if (*id && strcmp(id, other))
-			return "";
-		id = other;
-	}
-	return id;
-}
-
 static uint64_t mapping_of(struct pprof *p, const struct frame *frame)
 {
-	const char *name = mapping_name(p, frame);
 	size_t known = p->mappings.strings.len;
 	Pprof__Mapping mapping = PPROF__MAPPING__INIT;
+	const char *name;
 
-	mapping.id = intern_str(&p->mappings, name);
+	buf_clear(&p->text);
+	code_file(p->profile, frame, &p->text);
+	name = p->text.data;
+	mapping.id = p->text.failed ? 0 : intern_str(&p->mappings, name);
+	if (p->text.failed || (!mapping.id && *name))
+		p->err = -ENOMEM;
 	if (mapping.id < known)
 		return mapping.id;
 	mapping.file = string_of(p, name);
-	mapping.build_id = string_of(p, build_id(p, name));
+	mapping.build_id = string_of(p, code_build_id(p->profile, name));
 	mapping.has_functions = mapping.has_files = mapping.has_lines = mapping.has_inlined = true;
 	put_message(p, PPROF_MAPPINGS, &mapping.base);
 	return mapping.id;
-}
-
-/* Appends the name that identifies the code whatever the style: java.lang.String.charAt(I)C, or the symbol. */
-static void add_system_name(const struct pprof *p, const struct frame *frame, struct buf *out)
-{
-	static const struct frame_style full = {.signatures = true, .dotted = true};
-	struct buf text;
-	char *signature;
-
-	buf_init(&text);
-	frame_name(&p->profile->strings, frame, &full, &text);
-	signature = frame->signature ? strrchr(text.data, '(') : NULL;
-	for (char *c = signature; c && *c; c++)
-		if (*c == '|') /* frame_name() keeps frames free of ';' */
-			*c = ';';
-	buf_add(out, text.data, text.len);
-	out->failed |= text.failed;
-	buf_release(&text);
 }
 
 /* A function is all frames of the same texts. `frame` is NULL for a mark of the writer. */
@@ -184,7 +140,7 @@ static uint64_t function_of(struct pprof *p, const char *name, const struct fram
 	buf_printf(&p->text, "%s\n%s\n", name, file);
 	system_name = p->text.len;
 	if (frame)
-		add_system_name(p, frame, &p->text);
+		code_name(p->profile, frame, &p->text);
 	else
 		buf_add_str(&p->text, name);
 	function.id = p->text.failed ? 0 : intern_str(&p->functions, p->text.data);

@@ -17,6 +17,7 @@ const struct writer *const writers[] = {
 	&writer_jfr,
 	&writer_perf,
 	&writer_speedscope,
+	&writer_otlp,
 	&writer_callgrind,
 	&writer_flat,
 	&writer_traces,

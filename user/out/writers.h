@@ -14,6 +14,7 @@ extern const struct writer writer_duet;
 extern const struct writer writer_flamegraph;
 extern const struct writer writer_flat;
 extern const struct writer writer_jfr;
+extern const struct writer writer_otlp;
 extern const struct writer writer_perf;
 extern const struct writer writer_pprof;
 extern const struct writer writer_speedscope;

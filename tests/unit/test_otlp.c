@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* OTLP files have the stacks, weights, times and threads of the profile. */
+#include "fixtures/profiles.h"
+
+#include "base/text.h"
+#include "otlp.pb-c.h"
+
+static Otlp__ProfilesData *unpacked(const struct profile *profile, const struct writer_options *options)
+{
+	const struct writer *writer = writer_by_name("otlp");
+	Otlp__ProfilesData *data;
+	size_t len = 0;
+	char *bytes = NULL;
+	FILE *out = open_memstream(&bytes, &len);
+
+	assert_non_null(out);
+	assert_int_equal(writer->write(profile, options, out), 0);
+	fclose(out);
+	data = otlp__profiles_data__unpack(NULL, len, (const uint8_t *)bytes);
+	assert_non_null(data);
+	free(bytes);
+	return data;
+}
+
+static const char *text_of(const Otlp__Dictionary *dictionary, int32_t index)
+{
+	assert_in_range(index, 0, dictionary->n_string_table - 1);
+	return dictionary->string_table[index];
+}
+
+/* Appends "root;leaf". */
+static void stack_text(const Otlp__Dictionary *dictionary, int32_t index, struct buf *out)
+{
+	const Otlp__Stack *stack;
+
+	assert_in_range(index, 0, dictionary->n_stack_table - 1);
+	stack = dictionary->stack_table[index];
+	for (size_t i = stack->n_location_indices; i-- > 0;) {
+		const Otlp__Location *location;
+		int32_t function;
+
+		assert_in_range(stack->location_indices[i], 1, dictionary->n_location_table - 1);
+		location = dictionary->location_table[stack->location_indices[i]];
+		assert_int_equal(location->n_lines, 1);
+		assert_in_range(location->mapping_index, 0, dictionary->n_mapping_table - 1);
+		function = location->lines[0]->function_index;
+		assert_in_range(function, 1, dictionary->n_function_table - 1);
+		buf_printf(out, "%s%s", text_of(dictionary, dictionary->function_table[function]->name_strindex),
+			   i ? ";" : "");
+	}
+}
+
+/* The weight of one stack, in all profiles of an event. */
+static uint64_t weight_of(const Otlp__ProfilesData *data, const char *event, const char *stack)
+{
+	uint64_t sum = 0;
+
+	for (size_t r = 0; r < data->n_resource_profiles; r++) {
+		const Otlp__ScopeProfiles *scope = data->resource_profiles[r]->scope_profiles[0];
+
+		for (size_t p = 0; p < scope->n_profiles; p++) {
+			const Otlp__Profile *profile = scope->profiles[p];
+
+			if (strcmp(text_of(data->dictionary, profile->sample_type->type_strindex), event))
+				continue;
+			for (size_t s = 0; s < profile->n_samples; s++) {
+				struct buf text;
+
+				buf_init(&text);
+				stack_text(data->dictionary, profile->samples[s]->stack_index, &text);
+				for (size_t v = 0; !strcmp(text.data, stack) && v < profile->samples[s]->n_values; v++)
+					sum += (uint64_t)profile->samples[s]->values[v];
+				buf_release(&text);
+			}
+		}
+	}
+	return sum;
+}
+
+static void stacks_and_weights_are_those_of_collapsed(void **state)
+{
+	struct writer_options options;
+	Otlp__ProfilesData *data;
+	struct profile profile;
+	char *collapsed, *line, *rest;
+	int lines = 0;
+
+	(void)state;
+	profile_of_everything(&profile);
+	writer_options_default(&options);
+	options.total = options.style.dotted = options.style.annotate = true;
+	collapsed = written("collapsed", &profile, &options);
+	data = unpacked(&profile, &options);
+	for (line = strtok_r(collapsed, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), lines++) {
+		char *number = strrchr(line, ' ');
+
+		*number++ = '\0';
+		assert_int_equal(weight_of(data, "cpu", line), strtoull(number, NULL, 10));
+	}
+	assert_true(lines > 3);
+	otlp__profiles_data__free_unpacked(data, NULL);
+	profile_release(&profile);
+	free(collapsed);
+}
+
+/* Without -a, the kind of code is in an attribute only. */
+static void names_have_no_suffix(void **state)
+{
+	struct writer_options options;
+	Otlp__ProfilesData *data;
+	struct profile profile;
+	size_t found = 0;
+
+	(void)state;
+	profile_of_everything(&profile);
+	writer_options_default(&options);
+	data = unpacked(&profile, &options);
+	for (size_t i = 0; i < data->dictionary->n_function_table; i++)
+		found += !strcmp(text_of(data->dictionary, data->dictionary->function_table[i]->name_strindex),
+				 "vfs_read");
+	assert_int_equal(found, 1);
+	otlp__profiles_data__free_unpacked(data, NULL);
+	profile_release(&profile);
+}
+
+static void tables_begin_with_an_empty_element(void **state)
+{
+	const Otlp__Dictionary *dictionary;
+	struct writer_options options;
+	Otlp__ProfilesData *data;
+	struct profile profile;
+
+	(void)state;
+	profile_of_everything(&profile);
+	writer_options_default(&options);
+	data = unpacked(&profile, &options);
+	dictionary = data->dictionary;
+	assert_string_equal(dictionary->string_table[0], "");
+	assert_int_equal(dictionary->n_link_table, 1);
+	assert_int_equal(dictionary->mapping_table[0]->filename_strindex, 0);
+	assert_int_equal(dictionary->location_table[0]->n_lines, 0);
+	assert_int_equal(dictionary->function_table[0]->name_strindex, 0);
+	assert_int_equal(dictionary->attribute_table[0]->key_strindex, 0);
+	assert_int_equal(dictionary->stack_table[0]->n_location_indices, 0);
+	otlp__profiles_data__free_unpacked(data, NULL);
+	profile_release(&profile);
+}
+
+static bool has_attribute(const Otlp__ProfilesData *data, const Otlp__Sample *sample, const char *key)
+{
+	for (size_t i = 0; i < sample->n_attribute_indices; i++) {
+		int32_t index = sample->attribute_indices[i];
+
+		assert_in_range(index, 1, data->dictionary->n_attribute_table - 1);
+		if (!strcmp(text_of(data->dictionary, data->dictionary->attribute_table[index]->key_strindex), key))
+			return true;
+	}
+	return false;
+}
+
+/* Each value has the time of its sample, within the recording. */
+static void samples_have_times_and_threads(void **state)
+{
+	struct writer_options options;
+	Otlp__ProfilesData *data;
+	struct profile profile;
+	size_t named = 0;
+
+	(void)state;
+	profile_of_everything(&profile);
+	profile.start_realtime_ns = 1700000000 * (1000 * MS);
+	writer_options_default(&options);
+	data = unpacked(&profile, &options);
+	for (size_t r = 0; r < data->n_resource_profiles; r++) {
+		const Otlp__Profile *of = data->resource_profiles[r]->scope_profiles[0]->profiles[0];
+
+		assert_int_equal(of->time_unix_nano, profile.start_realtime_ns);
+		assert_int_equal(of->profile_id.len, 16);
+		assert_string_equal(data->resource_profiles[r]->scope_profiles[0]->scope->name, "duet");
+		for (size_t s = 0; s < of->n_samples; s++) {
+			assert_int_equal(of->samples[s]->n_values, of->samples[s]->n_timestamps_unix_nano);
+			assert_true(of->samples[s]->timestamps_unix_nano[0] >= profile.start_realtime_ns);
+			named += has_attribute(data, of->samples[s], "thread.name");
+		}
+	}
+	assert_true(named > 0);
+	otlp__profiles_data__free_unpacked(data, NULL);
+	profile_release(&profile);
+}
+
+static void an_empty_profile_is_a_file(void **state)
+{
+	struct writer_options options;
+	Otlp__ProfilesData *data;
+	struct profile profile;
+
+	(void)state;
+	assert_int_equal(profile_init(&profile), 0);
+	writer_options_default(&options);
+	data = unpacked(&profile, &options);
+	assert_int_equal(data->n_resource_profiles, 0);
+	assert_non_null(data->dictionary);
+	otlp__profiles_data__free_unpacked(data, NULL);
+	profile_release(&profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stacks_and_weights_are_those_of_collapsed),
+		cmocka_unit_test(names_have_no_suffix),
+		cmocka_unit_test(tables_begin_with_an_empty_element),
+		cmocka_unit_test(samples_have_times_and_threads),
+		cmocka_unit_test(an_empty_profile_is_a_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The format OTLP: one protobuf message, see profile/otlp.proto. Each process is a resource, and has one profile for
+ * each event. Stacks, frames and texts stand in tables that all share. Threads are attributes of samples. They are no
+ * frames of the stacks, but -I and -X can choose by them.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "otlp.pb-c.h"
+#include "out/code.h"
+#include "out/ordered.h"
+#include "out/path.h"
+#include "out/writers.h"
+
+/* Fields of ProfilesData, ResourceProfiles, ScopeProfiles and Dictionary. */
+enum { DATA_RESOURCES = 1, DATA_DICTIONARY = 2 };
+enum { RESOURCE_RESOURCE = 1, RESOURCE_SCOPES = 2 };
+enum { SCOPE_SCOPE = 1, SCOPE_PROFILES = 2 };
+enum table { TABLE_MAPPINGS = 1, TABLE_LOCATIONS, TABLE_FUNCTIONS, TABLE_LINKS, TABLE_STRINGS, TABLE_ATTRIBUTES,
+	     TABLE_STACKS };
+
+#define RESOURCE_ATTRIBUTES 20
+#define SAMPLE_ATTRIBUTES 2
+
+/* The numbers in maps and interns are indices in the tables of the file; 0 is the empty element. */
+struct otlp {
+	const struct profile *profile;
+	struct ordered ordered; /* by process, event, thread, stack and time */
+	struct path_labels labels;
+	struct path_maker path;
+	struct buf dictionary; /* packed */
+	struct intern strings, mappings, functions, attributes, stacks; /* all but strings: what they consist of */
+	uint32_t *frame_locations; /* by index of the frame; 0 = none yet */
+	struct map mark_locations; /* by label */
+	uint32_t location_count;
+	struct vec(int32_t) stack;
+	struct buf text;
+	int err;
+};
+
+/* ---- packing ---- */
+
+static void add_varint(struct buf *to, uint64_t value)
+{
+	unsigned char bytes[10];
+	size_t len = 0;
+
+	for (; value >= 0x80; value >>= 7)
+		bytes[len++] = (unsigned char)(value | 0x80);
+	bytes[len++] = (unsigned char)value;
+	buf_add(to, (const char *)bytes, len);
+}
+
+static void add_bytes(struct buf *to, unsigned int field, const char *bytes, size_t len)
+{
+	add_varint(to, field << 3 | 2);
+	add_varint(to, len);
+	buf_add(to, bytes, len);
+}
+
+static void add_message(struct buf *to, unsigned int field, const ProtobufCMessage *message)
+{
+	size_t len = protobuf_c_message_get_packed_size(message);
+
+	add_varint(to, field << 3 | 2);
+	add_varint(to, len);
+	if (buf_reserve(to, len))
+		to->len += protobuf_c_message_pack(message, (uint8_t *)to->data + to->len);
+}
+
+/* ---- tables ---- */
+
+/* Texts of messages must be UTF-8; what others wrote is cleaned. */
+static int32_t string_of(struct otlp *o, const char *text)
+{
+	size_t known = o->strings.strings.len;
+	struct buf clean;
+	uint32_t id;
+
+	buf_init(&clean);
+	text_add_line(&clean, text);
+	id = intern_str(&o->strings, clean.data);
+	if (clean.failed || (!id && clean.len))
+		o->err = -ENOMEM;
+	else if (id >= known)
+		add_bytes(&o->dictionary, TABLE_STRINGS, clean.data, clean.len);
+	buf_release(&clean);
+	return (int32_t)id;
+}
+
+/* Returns the index of what consists of o->text; *ret_is_new: the caller adds it to the dictionary. */
+static int32_t index_of(struct otlp *o, struct intern *table, bool *ret_is_new)
+{
+	size_t known = table->strings.len;
+	uint32_t id = o->text.failed ? 0 : intern_bytes(table, o->text.data, o->text.len);
+
+	if (!id)
+		o->err = -ENOMEM;
+	*ret_is_new = id >= known;
+	return (int32_t)id;
+}
+
+static int32_t attribute_of(struct otlp *o, const char *key, const char *text, int64_t number)
+{
+	Otlp__KeyValueAndUnit attribute = OTLP__KEY_VALUE_AND_UNIT__INIT;
+	Otlp__AnyValue value = OTLP__ANY_VALUE__INIT;
+	struct buf clean;
+	bool is_new;
+	int32_t index;
+
+	buf_init(&clean);
+	text_add_line(&clean, text ? text : "");
+	buf_clear(&o->text);
+	buf_printf(&o->text, "%s %lld %s", key, (long long)number, clean.data);
+	index = index_of(o, &o->attributes, &is_new);
+	if (text) {
+		value.value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+		value.string_value = clean.data;
+	} else {
+		value.value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
+		value.int_value = number;
+	}
+	attribute.key_strindex = string_of(o, key);
+	attribute.value = &value;
+	if (is_new)
+		add_message(&o->dictionary, TABLE_ATTRIBUTES, &attribute.base);
+	o->dictionary.failed |= clean.failed;
+	buf_release(&clean);
+	return index;
+}
+
+static int32_t mapping_of(struct otlp *o, const struct frame *frame)
+{
+	Otlp__Mapping mapping = OTLP__MAPPING__INIT;
+	const char *build_id;
+	int32_t index, attribute;
+	bool is_new;
+
+	buf_clear(&o->text);
+	code_file(o->profile, frame, &o->text);
+	if (!o->text.len)
+		return 0;
+	index = index_of(o, &o->mappings, &is_new);
+	if (!is_new)
+		return index;
+	build_id = code_build_id(o->profile, o->text.data);
+	mapping.filename_strindex = string_of(o, o->text.data);
+	attribute = *build_id ? attribute_of(o, "process.executable.build_id.gnu", build_id, 0) : 0;
+	mapping.n_attribute_indices = attribute != 0;
+	mapping.attribute_indices = &attribute;
+	add_message(&o->dictionary, TABLE_MAPPINGS, &mapping.base);
+	return index;
+}
+
+/* The kind of code is an attribute: its suffix is not in the name, unless it was asked for. */
+static void add_name(struct otlp *o, const struct path_label *label)
+{
+	buf_add(&o->text, label->text, o->path.options->style.annotate ? strlen(label->text) : label->name_len);
+}
+
+/* A function is all frames of the same texts. The step has no frame if it is a mark of the writer. */
+static int32_t function_of(struct otlp *o, const struct path_step *step)
+{
+	bool has_file = step->frame && frame_kind_is_java(step->frame->kind);
+	const char *file = has_file ? intern_text(&o->profile->strings, step->frame->module) : "";
+	Otlp__Function function = OTLP__FUNCTION__INIT;
+	size_t name, end;
+	int32_t index;
+	bool is_new;
+
+	buf_clear(&o->text);
+	if (step->frame)
+		code_name(o->profile, step->frame, &o->text);
+	buf_printf(&o->text, "\n%s\n", file);
+	name = o->text.len;
+	add_name(o, &o->labels.items[step->label]);
+	index = index_of(o, &o->functions, &is_new);
+	if (!is_new)
+		return index;
+	function.name_strindex = string_of(o, o->text.data + name);
+	function.filename_strindex = string_of(o, file);
+	end = strcspn(o->text.data, "\n");
+	o->text.data[end] = '\0';
+	function.system_name_strindex = string_of(o, end ? o->text.data : o->text.data + name);
+	add_message(&o->dictionary, TABLE_FUNCTIONS, &function.base);
+	return index;
+}
+
+/* The values of profile.frame.type; NULL for what is no code. */
+static const char *frame_type(const struct frame *frame)
+{
+	if (!frame)
+		return NULL;
+	if (frame_kind_is_java(frame->kind))
+		return "jvm";
+	if (frame->kind == FRAME_KERNEL)
+		return "kernel";
+	return frame->kind == FRAME_NATIVE || frame->kind == FRAME_JVM ? "native" : NULL;
+}
+
+static uint32_t add_location(struct otlp *o, const struct path_step *step)
+{
+	const char *type = frame_type(step->frame);
+	Otlp__Location location = OTLP__LOCATION__INIT;
+	Otlp__Line line = OTLP__LINE__INIT, *lines = &line;
+	int32_t attribute = type ? attribute_of(o, "profile.frame.type", type, 0) : 0;
+
+	line.function_index = function_of(o, step);
+	line.line = step->frame ? step->frame->line : 0;
+	location.mapping_index = step->frame ? mapping_of(o, step->frame) : 0;
+	location.n_lines = 1;
+	location.lines = &lines;
+	location.n_attribute_indices = type != NULL;
+	location.attribute_indices = &attribute;
+	add_message(&o->dictionary, TABLE_LOCATIONS, &location.base);
+	return ++o->location_count;
+}
+
+static uint32_t location_of(struct otlp *o, const struct path_step *step)
+{
+	uint32_t *known = step->frame ? &o->frame_locations[step->frame - o->profile->frames.items] : NULL;
+	uint64_t index;
+
+	if (known && *known)
+		return *known;
+	if (!known && map_get(&o->mark_locations, step->label, &index))
+		return (uint32_t)index;
+	index = add_location(o, step);
+	if (known)
+		*known = (uint32_t)index;
+	else if (map_put(&o->mark_locations, step->label, index) < 0)
+		o->err = -ENOMEM;
+	return (uint32_t)index;
+}
+
+/* The stack of o->path. */
+static int32_t stack_of(struct otlp *o)
+{
+	Otlp__Stack stack = OTLP__STACK__INIT;
+	int32_t index;
+	bool is_new;
+
+	vec_clear(&o->stack);
+	for (size_t i = 0; i < o->path.depth; i++)
+		if (vec_push(&o->stack, (int32_t)location_of(o, &o->path.steps.items[i])) < 0)
+			o->err = -ENOMEM;
+	buf_clear(&o->text);
+	for (size_t i = 0; i < o->stack.len; i++)
+		buf_printf(&o->text, "%d ", o->stack.items[i]);
+	if (!o->text.len)
+		return 0;
+	index = index_of(o, &o->stacks, &is_new);
+	stack.n_location_indices = o->stack.len;
+	stack.location_indices = o->stack.items;
+	if (is_new)
+		add_message(&o->dictionary, TABLE_STACKS, &stack.base);
+	return index;
+}
+
+/* Element 0 of each table. An empty string is element 0 of the interns, too; the others must not return it. */
+static void add_empty_elements(struct otlp *o)
+{
+	for (unsigned int table = TABLE_MAPPINGS; table <= TABLE_STACKS; table++)
+		add_bytes(&o->dictionary, table, "", 0);
+}
+
+/* ---- one profile: the samples of a process and an event ---- */
+
+static uint64_t unix_time(const struct profile *profile, uint64_t time_ns)
+{
+	return profile->start_realtime_ns + (time_ns - profile->start_ns);
+}
+
+static size_t thread_attributes(struct otlp *o, uint32_t index, int32_t ret[SAMPLE_ATTRIBUTES])
+{
+	const struct profile_thread *thread = &o->profile->threads.items[index];
+	bool is_virtual = thread->tid == PROFILE_VIRTUAL;
+	uint64_t id = is_virtual ? profile_virtual_id(o->profile, index) : thread->tid;
+	size_t count = 0;
+
+	if (id)
+		ret[count++] = attribute_of(o, "thread.id", NULL, (int64_t)id);
+	if (thread->name)
+		ret[count++] = attribute_of(o, "thread.name", intern_text(&o->profile->strings, thread->name), 0);
+	return count;
+}
+
+/* Fills a sample with those of one thread and stack. Returns false if the filters do not choose it. */
+static bool fill_sample(struct otlp *o, const struct profile_sample *samples, size_t count, Otlp__Sample *ret,
+			int64_t *values, uint64_t *times, int32_t attributes[SAMPLE_ATTRIBUTES])
+{
+	int wanted = path_make(&o->path, samples->thread, samples->node);
+
+	if (wanted < 0)
+		o->err = wanted;
+	if (wanted <= 0)
+		return false;
+	otlp__sample__init(ret);
+	ret->stack_index = stack_of(o);
+	ret->n_attribute_indices = thread_attributes(o, samples->thread, attributes);
+	ret->attribute_indices = attributes;
+	ret->n_values = count;
+	ret->values = values;
+	ret->n_timestamps_unix_nano = o->ordered.is_merged ? 0 : count;
+	ret->timestamps_unix_nano = times;
+	for (size_t i = 0; i < count; i++) {
+		values[i] = samples[i].weight < INT64_MAX ? (int64_t)samples[i].weight : INT64_MAX;
+		times[i] = unix_time(o->profile, samples[i].time_ns);
+	}
+	return true;
+}
+
+static bool same_stack(const struct profile_sample *a, const struct profile_sample *b)
+{
+	return a->thread == b->thread && a->node == b->node;
+}
+
+static const char *unit_name(enum profile_unit unit)
+{
+	static const char *const names[PROFILE_UNIT_MAX] = {"nanoseconds", "count", "bytes"};
+
+	return names[unit];
+}
+
+/* The same for the same recording, whoever writes it and how often. */
+static void profile_id(const struct otlp *o, const struct profile_sample *sample, uint8_t ret[16])
+{
+	const struct profile_thread *thread = &o->profile->threads.items[sample->thread];
+	const uint64_t of[] = {o->profile->start_realtime_ns, thread->pid, thread->owner, sample->event};
+	const char *host = intern_text(&o->profile->strings, o->profile->host.name);
+	uint64_t low = hash_bytes(of, sizeof(of), hash_bytes(host, strlen(host), 1));
+	uint64_t high = hash_bytes(of, sizeof(of), low);
+
+	memcpy(ret, &low, sizeof(low));
+	memcpy(ret + sizeof(low), &high, sizeof(high));
+}
+
+static void describe_profile(struct otlp *o, const struct profile_sample *sample, Otlp__Profile *ret,
+			     Otlp__ValueType *type, uint8_t id[16])
+{
+	const struct profile_event *event = &o->profile->events.items[sample->event];
+
+	type->type_strindex = string_of(o, intern_text(&o->profile->strings, event->name));
+	type->unit_strindex = string_of(o, unit_name(event->unit));
+	ret->sample_type = ret->period_type = type;
+	ret->period = (int64_t)event->interval;
+	ret->time_unix_nano = o->profile->start_realtime_ns;
+	ret->duration_nano = o->profile->end_ns - o->profile->start_ns;
+	profile_id(o, sample, id);
+	ret->profile_id = (ProtobufCBinaryData){16, id};
+}
+
+/* Room for the messages of one profile of so many samples. */
+struct room {
+	Otlp__Sample *samples, **pointers;
+	int32_t (*attributes)[SAMPLE_ATTRIBUTES];
+	int64_t *values;
+	uint64_t *times;
+};
+
+static bool room_open(struct room *room, size_t count)
+{
+	room->samples = calloc(count, sizeof(*room->samples));
+	room->pointers = calloc(count, sizeof(*room->pointers));
+	room->attributes = calloc(count, sizeof(*room->attributes));
+	room->values = calloc(count, sizeof(*room->values));
+	room->times = calloc(count, sizeof(*room->times));
+	return room->samples && room->pointers && room->attributes && room->values && room->times;
+}
+
+static void room_close(struct room *room)
+{
+	free(room->samples);
+	free(room->pointers);
+	free(room->attributes);
+	free(room->values);
+	free(room->times);
+}
+
+static void add_profile(struct otlp *o, struct buf *scope, const struct profile_sample *samples, size_t count)
+{
+	Otlp__Profile profile = OTLP__PROFILE__INIT;
+	Otlp__ValueType type = OTLP__VALUE_TYPE__INIT;
+	uint8_t id[16];
+	struct room room;
+	size_t next;
+
+	if (!room_open(&room, count))
+		o->err = -ENOMEM;
+	profile.samples = room.pointers;
+	for (size_t first = 0; !o->err && first < count; first = next) {
+		size_t at = profile.n_samples;
+
+		for (next = first + 1; next < count && same_stack(&samples[first], &samples[next]);)
+			next++;
+		if (!fill_sample(o, samples + first, next - first, &room.samples[at], room.values + first,
+				 room.times + first, room.attributes[at]))
+			continue;
+		room.pointers[at] = &room.samples[at];
+		profile.n_samples++;
+	}
+	if (!o->err && profile.n_samples) {
+		describe_profile(o, samples, &profile, &type, id);
+		add_message(scope, SCOPE_PROFILES, &profile.base);
+	}
+	room_close(&room);
+}
+
+/* ---- one process ---- */
+
+struct resource {
+	Otlp__KeyValue items[RESOURCE_ATTRIBUTES], *pointers[RESOURCE_ATTRIBUTES];
+	Otlp__AnyValue values[RESOURCE_ATTRIBUTES];
+	struct buf texts[RESOURCE_ATTRIBUTES];
+	size_t count;
+};
+
+static Otlp__AnyValue *add_attribute(struct resource *resource, const char *key)
+{
+	size_t at = resource->count++;
+
+	otlp__key_value__init(&resource->items[at]);
+	otlp__any_value__init(&resource->values[at]);
+	resource->items[at].key = (char *)key;
+	resource->items[at].value = &resource->values[at];
+	resource->pointers[at] = &resource->items[at];
+	return &resource->values[at];
+}
+
+static void add_text(struct resource *resource, const char *key, const char *text)
+{
+	struct buf *clean = &resource->texts[resource->count];
+	Otlp__AnyValue *value;
+
+	if (!*text)
+		return;
+	value = add_attribute(resource, key);
+	buf_init(clean);
+	text_add_line(clean, text);
+	value->value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+	value->string_value = clean->data;
+}
+
+static void add_number(struct resource *resource, const char *key, uint64_t number)
+{
+	Otlp__AnyValue *value = add_attribute(resource, key);
+
+	value->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
+	value->int_value = (int64_t)number;
+}
+
+/* As the semantic conventions name architectures. */
+static const char *arch_name(const char *machine)
+{
+	if (!strcmp(machine, "x86_64"))
+		return "amd64";
+	return strcmp(machine, "aarch64") ? machine : "arm64";
+}
+
+static void describe_process(const struct profile *profile, const struct profile_thread *thread,
+			     struct resource *resource)
+{
+	const struct intern *strings = &profile->strings;
+	const struct profile_owner *owner = &profile->owners.items[thread->owner];
+	const char *process = intern_text(strings, thread->process);
+	const char *application = intern_text(strings, owner->application);
+
+	add_text(resource, "service.name", *application ? application : process);
+	if (thread->pid)
+		add_number(resource, "process.pid", thread->pid);
+	add_text(resource, "process.executable.name", process);
+	add_text(resource, "process.executable.path", intern_text(strings, owner->executable));
+	add_text(resource, "process.runtime.description", intern_text(strings, owner->runtime));
+	add_text(resource, "process.linux.cgroup", intern_text(strings, owner->cgroup));
+	add_text(resource, "container.id", intern_text(strings, owner->container_id));
+	add_text(resource, "container.name", intern_text(strings, owner->container_name));
+	add_text(resource, "container.runtime", intern_text(strings, owner->container_kind));
+	add_text(resource, "k8s.pod.name", intern_text(strings, owner->pod));
+	add_text(resource, "k8s.namespace.name", intern_text(strings, owner->pod_namespace));
+	add_text(resource, "k8s.pod.uid", intern_text(strings, owner->pod_uid));
+}
+
+static void describe_host(const struct profile *profile, struct resource *resource)
+{
+	const struct intern *strings = &profile->strings;
+	const struct profile_host *host = &profile->host;
+
+	add_text(resource, "host.name", intern_text(strings, host->name));
+	add_text(resource, "host.arch", arch_name(intern_text(strings, host->machine)));
+	add_text(resource, "os.type", "linux");
+	add_text(resource, "os.name", intern_text(strings, host->os_name));
+	add_text(resource, "os.version", intern_text(strings, host->os_release));
+}
+
+static void add_resource(struct otlp *o, struct buf *to, const struct profile_thread *thread)
+{
+	Otlp__Resource message = OTLP__RESOURCE__INIT;
+	struct resource resource = {.count = 0};
+
+	describe_process(o->profile, thread, &resource);
+	describe_host(o->profile, &resource);
+	message.n_attributes = resource.count;
+	message.attributes = resource.pointers;
+	add_message(to, RESOURCE_RESOURCE, &message.base);
+	for (size_t i = 0; i < resource.count; i++) {
+		to->failed |= resource.texts[i].failed;
+		buf_release(&resource.texts[i]);
+	}
+}
+
+static void add_scope(const struct otlp *o, struct buf *to)
+{
+	const char *version = intern_text(&o->profile->strings, o->profile->host.version);
+	Otlp__Scope scope = OTLP__SCOPE__INIT;
+
+	scope.name = (char *)"duet";
+	scope.version = (char *)version;
+	add_message(to, SCOPE_SCOPE, &scope.base);
+}
+
+static void put(FILE *out, unsigned int field, const struct buf *bytes)
+{
+	struct buf head;
+
+	buf_init(&head);
+	add_varint(&head, field << 3 | 2);
+	add_varint(&head, bytes->len);
+	fwrite(head.data, 1, head.len, out);
+	fwrite(bytes->data, 1, bytes->len, out);
+	buf_release(&head);
+}
+
+/* The samples are of one process. */
+static void put_process(struct otlp *o, const struct profile_sample *samples, size_t count, FILE *out)
+{
+	struct buf scope, resource;
+	size_t next, empty;
+
+	buf_init(&scope);
+	buf_init(&resource);
+	add_scope(o, &scope);
+	empty = scope.len;
+	for (size_t first = 0; !o->err && first < count; first = next) {
+		for (next = first + 1; next < count && samples[next].event == samples[first].event;)
+			next++;
+		add_profile(o, &scope, samples + first, next - first);
+	}
+	add_resource(o, &resource, &o->profile->threads.items[samples->thread]);
+	add_bytes(&resource, RESOURCE_SCOPES, scope.data, scope.len);
+	if (scope.failed || resource.failed)
+		o->err = -ENOMEM;
+	else if (!o->err && scope.len > empty)
+		put(out, DATA_RESOURCES, &resource);
+	buf_release(&scope);
+	buf_release(&resource);
+}
+
+/* ---- the whole file ---- */
+
+static bool same_process(const struct profile *profile, const struct profile_sample *a, const struct profile_sample *b)
+{
+	const struct profile_thread *one = &profile->threads.items[a->thread];
+	const struct profile_thread *other = &profile->threads.items[b->thread];
+
+	return one->pid == other->pid && one->owner == other->owner;
+}
+
+static int by_number(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare(const void *a, const void *b, void *arg)
+{
+	const struct profile *profile = arg;
+	const struct profile_sample *x = a, *y = b;
+	const struct profile_thread *one = &profile->threads.items[x->thread];
+	const struct profile_thread *other = &profile->threads.items[y->thread];
+	int order = by_number(one->pid, other->pid);
+
+	if (!order)
+		order = by_number(one->owner, other->owner);
+	if (!order)
+		order = by_number(x->event, y->event);
+	if (!order)
+		order = by_number(x->thread, y->thread);
+	if (!order)
+		order = by_number(x->node, y->node);
+	return order ? order : by_number(x->time_ns, y->time_ns);
+}
+
+static void put_processes(struct otlp *o, FILE *out)
+{
+	struct profile_sample *samples = o->ordered.samples.items;
+	size_t count = o->ordered.samples.len, next;
+
+	if (count)
+		qsort_r(samples, count, sizeof(*samples), compare, (void *)o->profile);
+	for (size_t first = 0; !o->err && first < count; first = next) {
+		for (next = first + 1; next < count && same_process(o->profile, &samples[first], &samples[next]);)
+			next++;
+		put_process(o, samples + first, next - first, out);
+	}
+}
+
+static int otlp_init(struct otlp *o, const struct profile *profile, const struct writer_options *options)
+{
+	buf_init(&o->dictionary);
+	buf_init(&o->text);
+	o->profile = profile;
+	o->frame_locations = calloc(profile->frames.len + 1, sizeof(*o->frame_locations));
+	if (!o->frame_locations || intern_init(&o->strings) < 0 || intern_init(&o->mappings) < 0 ||
+	    intern_init(&o->functions) < 0 || intern_init(&o->attributes) < 0 || intern_init(&o->stacks) < 0 ||
+	    path_labels_init(&o->labels) < 0)
+		return -ENOMEM;
+	add_empty_elements(o);
+	return path_maker_init(&o->path, &o->labels, profile, options);
+}
+
+static void otlp_release(struct otlp *o)
+{
+	buf_release(&o->dictionary);
+	buf_release(&o->text);
+	intern_release(&o->strings);
+	intern_release(&o->mappings);
+	intern_release(&o->functions);
+	intern_release(&o->attributes);
+	intern_release(&o->stacks);
+	path_labels_release(&o->labels);
+	path_maker_release(&o->path);
+	ordered_release(&o->ordered);
+	free(o->frame_locations);
+	map_release(&o->mark_locations);
+	vec_release(&o->stack);
+}
+
+static int otlp_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	struct writer_options ours = *options;
+	struct otlp *o = calloc(1, sizeof(*o));
+	int err;
+
+	if (!o)
+		return -ENOMEM;
+	ours.reverse = false;
+	ours.style.dotted = true;
+	err = otlp_init(o, profile, &ours);
+	if (!err)
+		err = ordered_build(&o->ordered, profile);
+	if (!err) {
+		put_processes(o, out);
+		put(out, DATA_DICTIONARY, &o->dictionary);
+		err = o->dictionary.failed ? -ENOMEM : o->err;
+	}
+	otlp_release(o);
+	free(o);
+	return err ? err : writer_finish(out);
+}
+
+const struct writer writer_otlp = {
+	.name = "otlp",
+	.extensions = "otlp",
+	.help = "profiles of OpenTelemetry (OTLP, v1development)",
+	.has_all_events = true,
+	.write = otlp_write,
+};
