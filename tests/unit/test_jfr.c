@@ -35,6 +35,8 @@ static void profile_of_events(struct profile *p)
 	p->end_ns = p->start_ns + 5000 * MS;
 	(void)profile_event(p, "offcpu", PROFILE_NS, 10 * MS);
 	(void)profile_event(p, "alloc", PROFILE_BYTES, 512 << 10);
+	(void)profile_event(p, "lock", PROFILE_NS, 10000);
+	(void)profile_event(p, "wait", PROFILE_NS, MS);
 	(void)profile_event(p, "page-faults", PROFILE_COUNT, 1);
 	(void)profile_event(p, "9/weight", PROFILE_BYTES, 0);
 	thread = profile_virtual_thread(p, 100, 5, "alone", "java", owner_of(p, 100, "prod/pod-1/app"));
@@ -48,6 +50,10 @@ static void profile_of_events(struct profile *p)
 	add(p, "alloc", two, 5, 1003, (uint32_t[]){run, object}, 2);
 	add(p, "alloc", two, 1, 524288, (uint32_t[]){array}, 1);
 	add(p, "alloc", thread, 1, 16, (uint32_t[]){run}, 1);
+	add(p, "lock", two, 1, 3 * MS, (uint32_t[]){run, object}, 2);
+	add(p, "lock", two, 4, 50001, (uint32_t[]){run, array}, 2);
+	add(p, "wait", thread, 1, 2000 * MS, (uint32_t[]){run, object}, 2);
+	add(p, "wait", two, 1, 7 * MS, (uint32_t[]){run}, 1);
 	add(p, "page-faults", two, 4, 4, (uint32_t[]){run}, 1);
 	add(p, "9/weight", two, 1, 1ull << 40, (uint32_t[]){run, run, run}, 3);
 	add(p, "cpu", thread, 7, 70 * MS, (uint32_t[]){run}, 1);

@@ -33,7 +33,7 @@ struct field {
 
 enum kind { STRUCTURE, SIMPLE, EVENT, ANNOTATION };
 
-#define FIELDS_MAX 8
+#define FIELDS_MAX 9
 
 struct type {
 	const char *name;
@@ -47,6 +47,7 @@ struct type {
 #define START_TIME {"startTime", JFR_T_LONG, "Start Time", TICKS}
 #define SAMPLED_THREAD {"sampledThread", JFR_T_THREAD, "Thread", OF_POOL}
 #define EVENT_THREAD {"eventThread", JFR_T_THREAD, "Event Thread", OF_POOL}
+#define DURATION {"duration", JFR_T_LONG, "Duration", TICKS_LONG}
 #define STACK_TRACE {"stackTrace", JFR_T_STACK_TRACE, "Stack Trace", OF_POOL}
 #define STATE {"state", JFR_T_THREAD_STATE, "Thread State", OF_POOL}
 #define JVM "Java Virtual Machine"
@@ -125,6 +126,18 @@ static const struct type types[] = {
 		START_TIME, EVENT_THREAD, STACK_TRACE,
 		{"objectClass", JFR_T_CLASS, "Object Class", OF_POOL},
 		{"weight", JFR_T_LONG, "Sample Weight", BYTES}}},
+	{"jdk.JavaMonitorEnter", JFR_E_MONITOR_ENTER, EVENT, "Java Monitor Blocked", APPLICATION, NULL, {
+		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
+		{"monitorClass", JFR_T_CLASS, "Monitor Class", OF_POOL},
+		{"previousOwner", JFR_T_THREAD, "Previous Monitor Owner", OF_POOL},
+		{"address", JFR_T_LONG, "Monitor Address", 0}}},
+	{"jdk.JavaMonitorWait", JFR_E_MONITOR_WAIT, EVENT, "Java Monitor Wait", APPLICATION, NULL, {
+		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
+		{"monitorClass", JFR_T_CLASS, "Monitor Class", OF_POOL},
+		{"notifier", JFR_T_THREAD, "Notifier Thread", OF_POOL},
+		{"timeout", JFR_T_LONG, "Timeout", MILLISECONDS_LONG},
+		{"timedOut", JFR_T_BOOLEAN, "Timed Out", 0},
+		{"address", JFR_T_LONG, "Monitor Address", 0}}},
 	{JFR_TYPE_WEIGHT, JFR_E_WEIGHT, EVENT, "Weight of the Samples Behind It", "duet", NULL, {
 		START_TIME,
 		{"events", JFR_T_INT, "Events", 0},

@@ -24,7 +24,7 @@
 #define START_TICKS NS_PER_SEC /* a tick is a nanosecond */
 
 /* How the samples of an event are written. */
-enum form { EXECUTION, WALL, ALLOCATION, OWN };
+enum form { EXECUTION, WALL, ALLOCATION, LOCK, WAIT, OWN };
 
 struct jfr {
 	const struct profile *profile;
@@ -172,29 +172,71 @@ static void put_wall(struct jfr *j, const struct profile_sample *sample)
 	end_event(j);
 }
 
-/* The class is a field of the event, and not a frame. */
-static void put_allocations(struct jfr *j, const struct profile_sample *sample)
+/* Of an event with a class, which is a field and not a frame. */
+struct classed {
+	uint64_t at_ns, weight;
+	uint32_t thread, stack, class_id;
+};
+
+static void put_allocation(struct jfr *j, const struct classed *event)
 {
+	begin_event(j, JFR_E_ALLOCATION_SAMPLE, event->at_ns);
+	jfr_put_number(&j->body, event->thread);
+	jfr_put_number(&j->body, event->stack);
+	jfr_put_number(&j->body, event->class_id);
+	jfr_put_number(&j->body, event->weight);
+	end_event(j);
+}
+
+/* The time of the sample is the end of the wait. */
+static void begin_wait(struct jfr *j, enum jfr_type type, const struct classed *event)
+{
+	begin_event(j, type, event->at_ns > event->weight ? event->at_ns - event->weight : 0);
+	jfr_put_number(&j->body, event->weight);
+	jfr_put_number(&j->body, event->thread);
+	jfr_put_number(&j->body, event->stack);
+	jfr_put_number(&j->body, event->class_id);
+	jfr_put_number(&j->body, 0); /* the thread that had the lock, or that ended the wait */
+}
+
+static void put_lock(struct jfr *j, const struct classed *event)
+{
+	begin_wait(j, JFR_E_MONITOR_ENTER, event);
+	jfr_put_number(&j->body, 0); /* address */
+	end_event(j);
+}
+
+static void put_wait(struct jfr *j, const struct classed *event)
+{
+	begin_wait(j, JFR_E_MONITOR_WAIT, event);
+	jfr_put_number(&j->body, 0); /* timeout */
+	jfr_put_number(&j->body, 0); /* timed out */
+	jfr_put_number(&j->body, 0); /* address */
+	end_event(j);
+}
+
+static void put_classed(struct jfr *j, const struct profile_sample *sample)
+{
+	static void (*const put[])(struct jfr *, const struct classed *) = {
+		[ALLOCATION] = put_allocation,
+		[LOCK] = put_lock,
+		[WAIT] = put_wait,
+	};
 	uint64_t events = events_of(j, sample), rest = sample->weight;
 	const struct frame *leaf = leaf_of(j, sample->node);
-	uint32_t node = sample->node, thread = jfr_thread(&j->pools, sample->thread), class_id = 0, stack;
+	struct classed event = {.at_ns = ns_of(j, sample), .thread = jfr_thread(&j->pools, sample->thread)};
+	uint32_t node = sample->node;
 
 	if (leaf && leaf->kind == FRAME_CLASS) {
 		node = j->profile->nodes.items[node].parent;
-		class_id = jfr_class_of(&j->pools, intern_text(&j->profile->strings, leaf->name));
+		event.class_id = jfr_class_of(&j->pools, intern_text(&j->profile->strings, leaf->name));
 	}
-	stack = node || !class_id ? jfr_stack(&j->pools, sample->thread, node) : 0;
+	event.stack = node || !event.class_id ? jfr_stack(&j->pools, sample->thread, node) : 0;
 	put_weight(j, sample, events, sample->weight);
 	for (uint64_t i = 0; i < events; i++) {
-		uint64_t weight = rest / (events - i);
-
-		begin_event(j, JFR_E_ALLOCATION_SAMPLE, ns_of(j, sample));
-		jfr_put_number(&j->body, thread);
-		jfr_put_number(&j->body, stack);
-		jfr_put_number(&j->body, class_id);
-		jfr_put_number(&j->body, weight);
-		end_event(j);
-		rest -= weight;
+		event.weight = rest / (events - i);
+		put[j->forms[sample->event]](j, &event);
+		rest -= event.weight;
 	}
 }
 
@@ -213,7 +255,9 @@ static int put_sample(void *context, const struct profile_sample *sample)
 	static void (*const put[])(struct jfr *, const struct profile_sample *) = {
 		[EXECUTION] = put_executions,
 		[WALL] = put_wall,
-		[ALLOCATION] = put_allocations,
+		[ALLOCATION] = put_classed,
+		[LOCK] = put_classed,
+		[WAIT] = put_classed,
 		[OWN] = put_own,
 	};
 	struct jfr *j = context;
@@ -241,6 +285,10 @@ static enum form form_of(const struct profile *profile, size_t event)
 {
 	if (is_event(profile, event, "alloc", PROFILE_BYTES))
 		return ALLOCATION;
+	if (is_event(profile, event, "lock", PROFILE_NS))
+		return LOCK;
+	if (is_event(profile, event, "wait", PROFILE_NS))
+		return WAIT;
 	if (is_event(profile, event, "offcpu", PROFILE_NS) || is_event(profile, event, "wall", PROFILE_NS))
 		return WALL;
 	return OWN;
@@ -272,6 +320,8 @@ static enum jfr_type type_of(const struct jfr *j, size_t event)
 		[EXECUTION] = JFR_E_EXECUTION_SAMPLE,
 		[WALL] = JFR_E_WALL_CLOCK_SAMPLE,
 		[ALLOCATION] = JFR_E_ALLOCATION_SAMPLE,
+		[LOCK] = JFR_E_MONITOR_ENTER,
+		[WAIT] = JFR_E_MONITOR_WAIT,
 	};
 
 	return j->forms[event] == OWN ? (enum jfr_type)(JFR_E_OWN + event) : types[j->forms[event]];
