@@ -346,7 +346,7 @@ static int open_windows(struct session *session)
 
 static void start_windows(struct session *session)
 {
-	windows_start(&session->windows, session->started_ns);
+	windows_start(&session->windows, session->started_ns, session->options->duration_ns);
 	notify_send(&session->notify, "READY=1");
 }
 

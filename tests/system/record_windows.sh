@@ -135,6 +135,16 @@ case_a_loader_behind() {
 
 # All CPUs are busy, so each has this many samples in each window. A virtual machine's host may have stopped a CPU in
 # one window; a gap between windows would show in all.
+# A length of three windows makes three windows, and not one more with the last milliseconds.
+case_length_of_some_windows() {
+	need_bpf
+	spin
+	record --comm $spinning --no-attach --continuous --window 1s -d 3 -f "$here/out" -o collapsed
+	expect_status 0
+	expect "windows" "$(windows "$here/out" collapsed | wc -l)" '==' 3
+	expect_contains "$here/stderr" '^duet: 3 windows in '
+}
+
 case_windows_have_no_gap() { # alone
 	local cpus file count=0 full=0 samples want
 	need_bpf

@@ -20,6 +20,7 @@
 #include "windows/window_files.h"
 
 #define WRITER_PATIENCE_NS (60 * NS_PER_SEC) /* longest time to write one window; after that the disk counts as hung */
+#define NEVER_NS (UINT64_MAX / 2)
 #define LIVE_STRINGS_MIN (4u << 20) /* bytes; below this, unused strings are not worth a new table */
 
 /* ---- a window's own numbers ---- */
@@ -179,10 +180,21 @@ static void exchange_with_strings(struct windows *windows, uint64_t until_ns)
 	intern_release(&old);
 }
 
+/*
+ * The window at whose end the recording ends has no end of its own: else what is taken in the last moment would be a
+ * window of some milliseconds.
+ */
+static uint64_t end_of_window(const struct windows *windows, uint64_t start_ns)
+{
+	uint64_t end_ns = start_ns + windows->of.window_ns;
+
+	return windows->last_ns && end_ns >= windows->last_ns ? NEVER_NS : end_ns;
+}
+
 static void next_window(struct windows *windows)
 {
 	struct profile *profile = windows->of.profile;
-	uint64_t start_ns = profile->until_ns, until_ns = start_ns + windows->of.window_ns;
+	uint64_t start_ns = profile->until_ns, until_ns = end_of_window(windows, start_ns);
 
 	windows->of.release_dead(windows->of.context);
 	if (wants_new_strings(windows))
@@ -237,9 +249,10 @@ int windows_open(struct windows *windows, const struct windows_parts *of)
 	return err;
 }
 
-void windows_start(struct windows *windows, uint64_t started_ns)
+void windows_start(struct windows *windows, uint64_t started_ns, uint64_t duration_ns)
 {
-	windows->of.profile->until_ns = started_ns + windows->of.window_ns;
+	windows->last_ns = duration_ns ? started_ns + duration_ns : 0;
+	windows->of.profile->until_ns = end_of_window(windows, started_ns);
 }
 
 int windows_end(struct windows *windows, uint64_t ended_ns)

@@ -45,6 +45,7 @@ struct windows_parts {
 
 struct windows {
 	struct windows_parts of;
+	uint64_t last_ns; /* when the recording is to end; 0 = not known */
 	uint64_t written; /* includes windows that could not be written */
 	uint64_t end_realtime_ns; /* end of the window that was written last */
 	struct map lost; /* hash of a loss's text -> its count at the end of the previous window */
@@ -59,7 +60,8 @@ struct windows {
 
 /* Returns 0, or -errno after reporting the error. */
 int windows_open(struct windows *windows, const struct windows_parts *of);
-void windows_start(struct windows *windows, uint64_t started_ns); /* call when ticks have started */
+/* Call when ticks have started, for a recording of this length; 0: until it is stopped. */
+void windows_start(struct windows *windows, uint64_t started_ns, uint64_t duration_ns);
 /* Call often. All samples taken before read_ns have been read. */
 void windows_step(struct windows *windows, uint64_t read_ns);
 /*
