@@ -332,9 +332,13 @@ static void profile_id(const struct otlp *o, const struct profile_sample *sample
 	const struct profile_thread *thread = &o->profile->threads.items[sample->thread];
 	const uint64_t of[] = {o->profile->start_realtime_ns, thread->pid, thread->owner, sample->event};
 	const char *host = intern_text(&o->profile->strings, o->profile->host.name);
-	uint64_t low = hash_bytes(of, sizeof(of), hash_bytes(host, strlen(host), 1));
-	uint64_t high = hash_bytes(of, sizeof(of), low);
+	uint64_t low = 0, high;
 
+	for (; *host; host++)
+		low = hash_u64(low + (unsigned char)*host + 1);
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		low = hash_u64(low + of[i] + 1);
+	high = hash_u64(low + 1);
 	memcpy(ret, &low, sizeof(low));
 	memcpy(ret + sizeof(low), &high, sizeof(high));
 }
