@@ -129,7 +129,9 @@ static void push(struct profile *profile, struct stack *stack, const struct name
 	uint32_t id = profile_frame(profile, &frame);
 
 	stack->frames[stack->depth++] = id;
-	stack->path = hash_u64(stack->path * 31 + hash_bytes(name->name, strlen(name->name), 1));
+	stack->path *= 31;
+	for (const char *at = name->name; *at; at++)
+		stack->path = hash_u64(stack->path + (unsigned char)*at);
 }
 
 static void push_all(struct profile *profile, struct stack *stack, const struct name *names, size_t count)

@@ -28,10 +28,23 @@ uint64_t hash_u64(uint64_t value)
 	return value;
 }
 
+/*
+ * A random seed. Without it, who writes what is hashed could choose what has the hash of something else, or what all
+ * falls into one slot. Where the kernel has no randomness yet, early in boot, the time is some.
+ */
+static uint64_t secret(void)
+{
+	static uint64_t seed;
+
+	if (!seed && getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = hash_u64(clock_realtime_ns()) | 1;
+	return seed;
+}
+
 uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed)
 {
 	const unsigned char *at = bytes;
-	uint64_t hash = hash_u64(seed + 0x9e3779b97f4a7c15ull) ^ len;
+	uint64_t hash = hash_u64((seed ^ secret()) + 0x9e3779b97f4a7c15ull) ^ len;
 	uint64_t word;
 
 	for (; len >= sizeof(word); len -= sizeof(word), at += sizeof(word)) {
@@ -44,16 +57,6 @@ uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed)
 		hash ^= word;
 	}
 	return hash_u64(hash);
-}
-
-uint64_t hash_secret(void)
-{
-	static uint64_t secret;
-
-	/* Where the kernel has no randomness yet, early in boot, the time is some. */
-	if (!secret && getrandom(&secret, sizeof(secret), GRND_NONBLOCK) != sizeof(secret))
-		secret = hash_u64(clock_realtime_ns()) | 1;
-	return secret;
 }
 
 void map_release(struct map *map)
@@ -80,10 +83,15 @@ static uint8_t live_tag(uint64_t hash)
 	return (uint8_t)(TAG_LIVE + (hash >> 57));
 }
 
+static uint64_t slot_hash(uint64_t key)
+{
+	return hash_u64(key ^ secret());
+}
+
 /* Returns the slot of `key`, or NULL. The search ends because there is always a free slot. */
 static struct map_slot *slot_find(const struct map *map, uint64_t key)
 {
-	uint64_t hash = hash_u64(key);
+	uint64_t hash = slot_hash(key);
 	uint8_t tag = live_tag(hash);
 
 	if (!map->size)
@@ -99,7 +107,7 @@ static struct map_slot *slot_find(const struct map *map, uint64_t key)
 /* The key must be absent and there must be a free slot. */
 static void slot_insert(struct map *map, uint64_t key, uint64_t value)
 {
-	uint64_t hash = hash_u64(key);
+	uint64_t hash = slot_hash(key);
 	size_t i = hash & (map->size - 1);
 
 	while (map->tags[i] != TAG_FREE)

@@ -33,13 +33,12 @@ int map_put_ptr(struct map *map, uint64_t key, void *value);
  */
 bool map_next(const struct map *map, size_t *cursor, uint64_t *ret_key, uint64_t *ret_value);
 
-/* A well mixed, seeded 64-bit hash. The same only within one process. */
-uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed);
-uint64_t hash_u64(uint64_t value);
 /*
- * A random seed, the same while this process lives, for hashes of what others wrote: without it they could choose
- * bytes that have the hash of something else. Not for several threads at once.
+ * A well mixed 64-bit hash with a seed that is random for each process, so that nobody can choose bytes that have the
+ * hash of others. Equal only within one process. Not for several threads at once, as all of this file.
  */
-uint64_t hash_secret(void);
+uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed);
+/* A well mixed hash without a seed: anybody can find the value that has a hash. */
+uint64_t hash_u64(uint64_t value);
 
 #endif

@@ -100,7 +100,7 @@ static int note_refused(struct unwinding *unwinding, const struct native_file *f
  */
 static uint64_t key_of_rows(const struct unwind_rows *rows)
 {
-	uint64_t hash = hash_bytes(&rows->base, sizeof(rows->base), hash_secret());
+	uint64_t hash = hash_bytes(&rows->base, sizeof(rows->base), 0);
 
 	hash = hash_bytes(rows->pages.items, rows->pages.len * sizeof(*rows->pages.items), hash);
 	return hash_bytes(rows->rows.items, rows->rows.len * sizeof(*rows->rows.items), hash);
@@ -273,7 +273,7 @@ static uint64_t mapping_identity(const struct process *process, const struct map
 		((uint64_t)mapping->dev_major << 32) | mapping->dev_minor,
 	};
 
-	return hash_bytes(identity, sizeof(identity), hash_secret());
+	return hash_bytes(identity, sizeof(identity), 0);
 }
 
 static int file_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
@@ -461,7 +461,7 @@ static bool is_taught(const struct unwinding *unwinding, const struct mapping *m
 				  ((uint64_t)mapping->dev_major << 32) | mapping->dev_minor};
 	uint64_t taught_ns;
 
-	*ret_key = hash_bytes(place, sizeof(place), hash_secret());
+	*ret_key = hash_bytes(place, sizeof(place), 0);
 	return map_get(&unwinding->taught, *ret_key, &taught_ns) && clock_monotonic_ns() < taught_ns + TAUGHT_NS;
 }
 
