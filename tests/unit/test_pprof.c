@@ -3,6 +3,7 @@
 #include "fixtures/read_back.h"
 
 #include <errno.h>
+#include <time.h>
 #include <zlib.h>
 
 #include "in/inflate.h"
@@ -90,7 +91,7 @@ static void refused(void (*change)(Pprof__Profile *), const char *cause)
 	int64_t value = 5;
 	uint64_t id = 1;
 	struct profile profile;
-	uint8_t bytes[512];
+	uint8_t bytes[70000];
 	struct buf why;
 	int err;
 
@@ -172,6 +173,109 @@ static void refuses_what_does_not_fit(void **state)
 	refused(string_outside, "a function refers to a string that the file does not have");
 }
 
+/* ---- one long text, used by many ---- */
+
+#define LONG_TEXT (900 << 10)
+#define USERS 60
+#define COMMENTS_MOST 65536
+
+static double cpu_s(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/*
+ * Reads a file of `count` locations in a mapping, either lines of one Java method or addresses, where the name of the
+ * method or of the mapping is long. Returns the CPU time in s.
+ */
+static double read_long_text(struct profile *profile, size_t count, bool is_method)
+{
+	char *text = malloc(LONG_TEXT + 1);
+	char *strings[] = {(char *)"", (char *)"cpu", (char *)"nanoseconds", (char *)"[compiled]", text};
+	Pprof__Profile file = PPROF__PROFILE__INIT;
+	Pprof__ValueType type = PPROF__VALUE_TYPE__INIT, *types = &type;
+	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings = &mapping;
+	Pprof__Function function = PPROF__FUNCTION__INIT, *functions = &function;
+	Pprof__Line lines[USERS], *line[USERS];
+	Pprof__Location locations[USERS], *location[USERS];
+	uint8_t *bytes;
+	struct buf why;
+	double begin;
+	size_t len;
+
+	memset(text, 'a', LONG_TEXT);
+	text[LONG_TEXT] = '\0';
+	file.n_strings = 5, file.strings = strings;
+	type.type = 1, type.unit = 2, file.n_value_types = 1, file.value_types = &types;
+	mapping.id = 1, mapping.file = is_method ? 3 : 4, file.n_mappings = 1, file.mappings = &mappings;
+	function.id = 1, function.name = 4, file.n_functions = 1, file.functions = &functions;
+	for (size_t i = 0; i < count; i++) {
+		lines[i] = (Pprof__Line)PPROF__LINE__INIT, line[i] = &lines[i];
+		lines[i].function = 1, lines[i].line = (int64_t)i + 1;
+		locations[i] = (Pprof__Location)PPROF__LOCATION__INIT, location[i] = &locations[i];
+		locations[i].id = i + 1, locations[i].mapping = 1, locations[i].address = i;
+		locations[i].n_lines = is_method, locations[i].lines = &line[i];
+	}
+	file.n_locations = count, file.locations = location;
+	len = pprof__profile__get_packed_size(&file);
+	bytes = malloc(len);
+	assert_int_equal(pprof__profile__pack(&file, bytes), len);
+	buf_init(&why);
+	begin = cpu_s();
+	assert_int_equal(read_bytes(profile, bytes, len, &why), 0);
+	begin = cpu_s() - begin;
+	buf_release(&why);
+	free(bytes);
+	free(text);
+	return begin;
+}
+
+static void long_names_are_read_once(void **state)
+{
+	double ratio = 1e9;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct profile one, many;
+		double less = read_long_text(&one, 1, true), more = read_long_text(&many, USERS, true);
+
+		assert_true(many.frames.len >= USERS);
+		ratio = more / less < ratio ? more / less : ratio;
+		profile_release(&one);
+		profile_release(&many);
+	}
+	if (ratio > 5)
+		fail_msg("%d lines take %.0f times as long as one", USERS, ratio);
+}
+
+static void names_of_addresses_are_short(void **state)
+{
+	struct profile profile;
+
+	(void)state;
+	(void)read_long_text(&profile, USERS, false);
+	for (size_t i = 0; i < profile.frames.len; i++)
+		assert_true(strlen(intern_text(&profile.strings, profile.frames.items[i].name)) < 300);
+	profile_release(&profile);
+}
+
+static void too_many_comments(Pprof__Profile *file)
+{
+	static int64_t comments[COMMENTS_MOST + 1];
+
+	file->comments = comments;
+	file->n_comments = COMMENTS_MOST + 1;
+}
+
+static void comments_are_bounded(void **state)
+{
+	(void)state;
+	refused(too_many_comments, "the file has more than 65536 comments");
+}
+
 /* A small file with large contents ends at the limit; the same with the right size is read. */
 static void inflating_is_bounded(void **state)
 {
@@ -227,6 +331,9 @@ int main(void)
 		cmocka_unit_test(round_trip_keeps_all_but_times),
 		cmocka_unit_test(file_of_go),
 		cmocka_unit_test(refuses_what_does_not_fit),
+		cmocka_unit_test(long_names_are_read_once),
+		cmocka_unit_test(names_of_addresses_are_short),
+		cmocka_unit_test(comments_are_bounded),
 		cmocka_unit_test(inflating_is_bounded),
 		cmocka_unit_test(names_of_files),
 	};

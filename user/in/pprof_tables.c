@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define MESSAGE_MAX ((size_t)1 << 20)
+#define FILE_NAME_MAX 255
 #define VALUES_MAX 256 /* value types; the sum of so many values below 2^53 fits into 64 bits */
 
 /* ---- fields ---- */
@@ -66,6 +67,8 @@ static int read_string(struct pprof_file *p, const struct wire_field *field)
 		return -EINVAL;
 	if (p->strings.len >= UINT32_MAX - 1 ||
 	    vec_push(&p->strings, (struct pprof_text){field->bytes, field->len}) < 0)
+		return -ENOMEM;
+	if (vec_push(&p->meanings, (struct pprof_meaning){0}) < 0)
 		return -ENOMEM;
 	return vec_push(&p->ids, UINT32_MAX);
 }
@@ -215,63 +218,94 @@ static const char *base_name(const char *path)
 }
 
 /* Splits "java.lang.String.charAt(I)C". */
-static void set_java(struct pprof_file *p, struct frame *frame, const char *text)
+static void find_method(struct intern *strings, struct pprof_meaning *meaning, const char *text)
 {
 	size_t len = strlen(text);
 	const char *signature = text[len ? len - 1 : 0] ? strrchr(text, '(') : NULL;
 	const char *end = signature && strchr(signature, ')') ? signature : text + len;
 	const char *dot = memrchr(text, '.', (size_t)(end - text));
 
+	meaning->has_method = true;
 	if (dot)
-		frame->class_name = intern_bytes(&p->profile->strings, text, (size_t)(dot - text));
-	frame->name = intern_bytes(&p->profile->strings, dot ? dot + 1 : text, (size_t)(end - (dot ? dot + 1 : text)));
-	frame->signature = intern_str(&p->profile->strings, end);
+		meaning->class_name = intern_bytes(strings, text, (size_t)(dot - text));
+	meaning->name = intern_bytes(strings, dot ? dot + 1 : text, (size_t)(end - (dot ? dot + 1 : text)));
+	meaning->signature = intern_str(strings, end);
 }
 
-static void set_module(struct pprof_file *p, struct frame *frame, const char *file)
+static const char *module_of(enum frame_kind kind, const char *file)
 {
-	const char *module = base_name(file);
-
-	if (frame->kind == FRAME_KERNEL)
-		module = !strncmp(file, PPROF_KERNEL " ", strlen(PPROF_KERNEL) + 1) ? file + strlen(PPROF_KERNEL) + 1
-										    : "";
-	else if (frame->kind != FRAME_NATIVE && file[0] == '[')
-		module = "";
-	frame->module = intern_str(&p->profile->strings, module);
+	if (kind == FRAME_KERNEL)
+		return !strncmp(file, PPROF_KERNEL " ", strlen(PPROF_KERNEL) + 1) ? file + strlen(PPROF_KERNEL) + 1
+										  : "";
+	return kind != FRAME_NATIVE && file[0] == '[' ? "" : base_name(file);
 }
 
-static struct frame frame_of(struct pprof_file *p, const Pprof__Function *function, int64_t line, int64_t mapping)
+static void find_mapping(struct intern *strings, struct pprof_meaning *meaning, const char *file)
 {
-	const char *file = intern_text(&p->profile->strings, pprof_intern(p, mapping));
-	struct frame frame = {.kind = kind_of_mapping(file), .bci = -1};
+	const char *name = base_name(file);
+
+	meaning->has_mapping = true;
+	meaning->kind = kind_of_mapping(file);
+	meaning->module = intern_str(strings, module_of(meaning->kind, file));
+	meaning->file = intern_bytes(strings, name, strnlen(name, FILE_NAME_MAX));
+}
+
+static const struct pprof_meaning *method_of(struct pprof_file *p, int64_t string)
+{
+	struct pprof_meaning *meaning = &p->meanings.items[string];
+
+	if (!meaning->has_method)
+		find_method(&p->profile->strings, meaning,
+			    intern_text(&p->profile->strings, pprof_intern(p, string)));
+	return meaning;
+}
+
+static const struct pprof_meaning *mapping_of(struct pprof_file *p, int64_t string)
+{
+	struct pprof_meaning *meaning = &p->meanings.items[string];
+
+	if (!meaning->has_mapping)
+		find_mapping(&p->profile->strings, meaning,
+			     intern_text(&p->profile->strings, pprof_intern(p, string)));
+	return meaning;
+}
+
+static struct frame frame_of(struct pprof_file *p, const Pprof__Function *function, int64_t line, int64_t string)
+{
+	struct pprof_text file = pprof_text(p, string);
+	const struct pprof_meaning *mapping = mapping_of(p, string), *method;
+	struct frame frame = {.kind = mapping->kind, .bci = -1};
 	int64_t name = function->name;
 
 	/* Others keep the linker's name there. */
-	if (file[0] == '[' && function->system_name)
+	if (file.len && file.bytes[0] == '[' && function->system_name)
 		name = function->system_name;
 	if (frame_kind_is_java(frame.kind)) {
-		set_java(p, &frame, intern_text(&p->profile->strings, pprof_intern(p, name)));
+		method = method_of(p, name);
+		frame.class_name = method->class_name;
+		frame.name = method->name;
+		frame.signature = method->signature;
 		frame.module = pprof_intern(p, function->file);
 		frame.line = line > 0 && line <= INT32_MAX ? (int32_t)line : 0;
 	} else {
-		set_module(p, &frame, file);
+		frame.module = mapping->module;
 		frame.name = pprof_intern(p, name);
 	}
 	return frame;
 }
 
 /* Code without a name: "file+0x1234". */
-static struct frame frame_of_address(struct pprof_file *p, uint64_t address, int64_t mapping)
+static struct frame frame_of_address(struct pprof_file *p, uint64_t address, int64_t string)
 {
-	const char *file = intern_text(&p->profile->strings, pprof_intern(p, mapping));
-	struct frame frame = {.kind = kind_of_mapping(file), .bci = -1};
+	const struct pprof_meaning *mapping = mapping_of(p, string);
+	const char *file = intern_text(&p->profile->strings, mapping->file);
+	struct frame frame = {.kind = mapping->kind, .module = mapping->module, .bci = -1};
 	struct buf name;
 
-	set_module(p, &frame, file);
 	if (frame_kind_is_java(frame.kind))
 		frame.kind = FRAME_NATIVE;
 	buf_init(&name);
-	buf_printf(&name, "%s%s0x%llx", base_name(file), *file ? "+" : "", (unsigned long long)address);
+	buf_printf(&name, "%s%s0x%llx", file, *file ? "+" : "", (unsigned long long)address);
 	frame.name = intern_str(&p->profile->strings, name.data);
 	buf_release(&name);
 	return frame;
@@ -359,6 +393,7 @@ void pprof_file_release(struct pprof_file *p)
 {
 	vec_release(&p->strings);
 	vec_release(&p->ids);
+	vec_release(&p->meanings);
 	vec_release(&p->values);
 	vec_release(&p->mappings);
 	vec_release(&p->functions);

@@ -40,12 +40,23 @@ struct pprof_place {
 	uint32_t count;
 };
 
+/*
+ * What a string means where a frame uses it; the profile's strings. Kept, because many frames may use a string of 1 MB.
+ */
+struct pprof_meaning {
+	uint32_t class_name, name, signature; /* as a method */
+	uint32_t module, file; /* as a mapping: what frames show, and the name of the file */
+	enum frame_kind kind;
+	bool has_method, has_mapping;
+};
+
 struct pprof_file {
 	struct profile *profile;
 	struct wire file;
 	struct buf *why;
 	struct vec(struct pprof_text) strings;
 	struct vec(uint32_t) ids; /* string -> the profile's id; UINT32_MAX = not interned yet */
+	struct vec(struct pprof_meaning) meanings; /* of strings */
 	struct vec(struct pprof_value) values;
 	struct vec(Pprof__Mapping) mappings; /* without pointers, like the functions */
 	struct vec(Pprof__Function) functions;
@@ -55,6 +66,8 @@ struct pprof_file {
 	struct vec(uint32_t) stack;
 	struct vec(struct pprof_sum) sums; /* by event */
 	uint64_t total_count, total_weight;
+	uint64_t total_frames; /* of the stacks of all samples */
+	uint32_t comments;
 	Pprof__Profile head;
 };
 

@@ -13,6 +13,9 @@
 #include "in/readers.h"
 
 #define CONTENTS_MAX ((size_t)1 << 30)
+#define LABEL_MAX 4096 /* bytes of a name of a thread, process or container */
+#define COMMENTS_MAX 65536
+#define FRAMES_MAX (1ull << 31) /* of the stacks of all samples: a byte can refer to many */
 #define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
 /* ---- events ---- */
@@ -98,6 +101,9 @@ static int push_location(struct pprof_file *p, uint64_t id)
 	place = &p->places.items[index];
 	if (p->stack.len + place->count > PPROF_DEPTH_MAX)
 		return pprof_refuse(p, "a sample has more than %d frames", PPROF_DEPTH_MAX);
+	p->total_frames += place->count;
+	if (p->total_frames > FRAMES_MAX)
+		return pprof_refuse(p, "all stacks have more than %llu frames", FRAMES_MAX);
 	for (uint32_t i = 0; !err && i < place->count; i++)
 		err = vec_push(&p->stack, p->frames.items[place->first + i]);
 	return err;
@@ -122,9 +128,18 @@ struct labels {
 	bool is_virtual;
 };
 
+/* The profile's string. Not by pprof_intern(): each sample hashes it again, and it may have 1 MB. */
+static uint32_t label_text(struct pprof_file *p, int64_t string)
+{
+	struct pprof_text text = pprof_text(p, string);
+
+	return intern_bytes(&p->profile->strings, (const char *)text.bytes,
+			    text.len < LABEL_MAX ? text.len : LABEL_MAX);
+}
+
 static void read_label(struct pprof_file *p, const Pprof__Label *label, struct labels *ret)
 {
-	uint32_t text = pprof_intern(p, label->text);
+	uint32_t text = label_text(p, label->text);
 	uint64_t number = label->number > 0 ? (uint64_t)label->number : 0;
 
 	if (pprof_is_text(p, label->key, PPROF_LABEL_THREAD) || pprof_is_text(p, label->key, "thread_name"))
@@ -242,6 +257,8 @@ static int add_comment(struct pprof_file *p, int64_t string)
 	const char *colon = strstr(text, ": ");
 	struct buf key;
 
+	if (p->comments++ == COMMENTS_MAX)
+		return pprof_refuse(p, "the file has more than %d comments", COMMENTS_MAX);
 	buf_init(&key);
 	buf_add(&key, text, colon ? (size_t)(colon - text) : 0);
 	if (!strcmp(key.data, PPROF_PROCESSES))
@@ -266,9 +283,12 @@ static int read_comment(struct pprof_file *p, const struct wire_field *field)
 		return add_comment(p, (int64_t)field->value);
 	if (field->type != WIRE_BYTES)
 		return -EINVAL;
-	while ((got = wire_varint(&packed, &string)) > 0)
-		if (add_comment(p, (int64_t)string) < 0)
-			return -ENOMEM;
+	while ((got = wire_varint(&packed, &string)) > 0) {
+		int err = add_comment(p, (int64_t)string);
+
+		if (err < 0)
+			return err;
+	}
 	return got;
 }
 
