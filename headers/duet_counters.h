@@ -54,6 +54,8 @@
 	X(LOADER_MEMORY_FULL,   "stacks not kept: --max-memory was reached, they are under [too_many_stacks]") \
 	X(LOADER_JVMS_REFUSED,  "JVMs without an agent: --max-memory had no room for their ring") \
 	X(LOADER_JVMS_ENDED,    "JVMs without an agent: they ended before it was attached") \
+	X(LOADER_READERS_LOST,  "readers of JVMs that ended before their JVM") \
+	X(LOADER_JVM_UNREAD,    "samples without Java frames: the reader of their JVM had ended") \
 	X(LOADER_THREADS_FULL,  "samples under [others]: --max-memory left no room for new threads") \
 	X(LOADER_SILENT_TARGETS, "files and mappings not read: a file system or process did not answer in time") \
 	X(LOADER_USER_SPENT,    "files and mappings not read: their user's processes had taken too much CPU time") \

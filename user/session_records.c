@@ -103,6 +103,7 @@ void session_on_sample(struct session *session, const struct duet_sample *record
 		agent->host_tid = (pid_t)sample->head.tid;
 		outcomes_add_own(&session->decided.outcomes, sample);
 	}
+	loader_counters[DUET_LOADER_JVM_UNREAD] += jvm_process(process)->is_unread;
 	decided_add(&session->decided,
 		    &(struct decision){.process = process, .sample = sample, .outcome = JOIN_STANDALONE});
 }

@@ -178,6 +178,41 @@ case_readers_that_hang_or_die() {
 	expect_alive "$jvm"
 }
 
+has_other_reader() { # than PID
+	local pid
+	pid=$(reader) && [ "$pid" != "$1" ]
+}
+
+# Prints the number of the loss with this text.
+lost() { # TEXT
+	sed -n "s/^.*  *\([0-9]*\)  *$1.*/\1/p" "$here/stderr" | tail -n 1
+}
+
+# A reader that was killed has a successor, but not without end. Meanwhile the samples are counted.
+case_killed_readers_are_replaced() {
+	local i pid=0
+	need_bpf
+	need_root
+	start_jvm "$(any_jdk)" workload.Shares 90
+	start_record -p "$jvm" --no-attach -d 60 -i 2ms -o collapsed -f "$here/out"
+	for i in 1 2 3 4 5; do
+		wait_for 20 has_other_reader "$pid"
+		pid=$(reader)
+		sleep 0.5
+		kill -KILL "$pid"
+	done
+	wait_for_line "$here/stderr" "JVM $jvm: the process that reads it has ended 5 times: native frames only" 10
+	sleep 1
+	! has_other_reader "$pid" || fail "there is a sixth reader"
+	end_record INT
+	expect_status 0
+	expect "readers lost" "$(lost 'readers of JVMs that ended before their JVM')" == 5
+	expect "samples without one" "$(lost 'samples without Java frames')" '>=' 100
+	# with a reader for 2.5 s, without one for 6
+	expect_share "with Java frames" "$(matching "$here/out" 'workload/Shares.main')" '>=' 15
+	expect_alive "$jvm"
+}
+
 # A file has the name libjvm.so and is not a libjvm.
 case_not_a_jvm() {
 	need_bpf

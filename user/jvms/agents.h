@@ -92,7 +92,7 @@ struct agent {
 	char refused_why[128]; /* … and why */
 	int error; /* why it is AGENT_FAILED: -errno */
 	char why[256]; /* what AGENT_FAILED means, or `engine` */
-	uint64_t retry_ns; /* set by jvms.c: when to try another agent; 0 = never */
+	uint64_t retry_ns; /* when to try another agent or reader; 0 = never */
 	pid_t host_tid; /* the agent's own thread in our pid namespace; 0 = never sampled */
 	/* CPU time at the last look: thread_ns of that thread, handler_ns of the handler on all other threads */
 	uint64_t thread_ns;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "event/event.h"
 #include "join/decided.h"
+#include "jvms/readers.h"
 #include "profile/profile.h"
 #include "subject/owners.h"
 
@@ -18,12 +19,7 @@
 #define TAP_LANE_BYTES (8u << 20)
 /* the agent waits when the lane is full; it holds two polls' worth of a large JVM's code */
 #define METADATA_LANE_BYTES (4u << 20)
-/* a reader takes no samples and waits when its lane is full; most run only until the agent is in */
-#define READER_SAMPLE_LANE_BYTES (256u << 10)
-#define READER_METADATA_LANE_BYTES (1u << 20)
-#define MOST_READERS 512
 #define UNREADABLE "it cannot be read from outside"
-#define NO_ROOM "--max-memory has no room for its agent"
 #define TABLES_BYTES (16u << 20) /* pages are touched only as far as they are filled; libjvm.so takes 1.5 MB */
 #define JAVA_SAMPLE_BYTES 2048 /* record of a typical stack, for the size of the lane */
 #define FIRST_RETRY_S 2
@@ -98,6 +94,7 @@ static void tell_layout(struct jvms *jvms, struct agent *agent)
 		return;
 	entry.layout = *jvm_layout(agent->jvm);
 	agent->layout_told = !engine_describe(jvms->of.engine, agent->process->pid, &entry);
+	jvm_process(agent->process)->is_unread &= !agent->layout_told;
 }
 
 /* Allows BPF to signal the process. Called when the handler is installed. */
@@ -167,6 +164,8 @@ static void on_failed(const struct jvms *jvms, struct agent *agent)
 		log_debug("%s", agent->why);
 	else if (agent->reader && jvms->of.policy == AGENT_NEEDED)
 		retry_with_agent(agent);
+	else if (agent->reader && agent_may_try_again(agent))
+		readers_replace_later(jvms, agent);
 	else if (agent_may_try_again(agent) && jvm_process(agent->process)->attach_failures < RETRIES)
 		plan_retry(agent);
 	else
@@ -234,6 +233,8 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 		on_running(jvms, agent);
 	if (before == AGENT_RUNNING && !is_replaced(agent))
 		engine_forbid(jvms->of.engine, agent->process->pid);
+	if (agent->reader && before == AGENT_RUNNING && agent->state == AGENT_GONE)
+		readers_replace_later(jvms, agent);
 	if (agent->state == AGENT_FAILED && (agent->reader || goes_on_without(jvms)))
 		on_failed(jvms, agent);
 }
@@ -324,7 +325,7 @@ static void list_agent_events(const struct jvms *jvms, struct agent_start *start
 	}
 }
 
-/* Adds an agent or a reader, NULL for none: it describes the process's JVM from now on. Returns 0 or -ENOMEM. */
+/* Adds an agent, NULL for none: it describes the process's JVM from now on. Returns 0 or -ENOMEM. */
 static int add_agent(struct jvms *jvms, struct process *process, struct agent *agent)
 {
 	if (!agent)
@@ -351,37 +352,8 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 
 	list_agent_events(jvms, &start);
 	if (!jvms->of.take_ring(jvms->of.context, &start))
-		return refuse(process, NO_ROOM);
+		return refuse(process, JVMS_NO_ROOM);
 	return add_agent(jvms, process, agent_new(process, &jvms->of.profile->strings, &start, kind, cause, control));
-}
-
-/* Each reader is a process of ours, and any user may start programs that look like JVMs. */
-static bool has_most_readers(const struct jvms *jvms)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < jvms->agents.len; i++)
-		count += jvms->agents.items[i]->reader && jvms->agents.items[i]->socket >= 0;
-	return count >= MOST_READERS;
-}
-
-/* Without an agent: the JVM is read from outside, and BPF walks its frames. Returns why not; NULL if it is read. */
-static const char *read_outside(struct jvms *jvms, struct process *process)
-{
-	struct agent_start start = {
-		.engine = DUET_ENGINE_NONE,
-		.java_depth = DUET_JAVA_DEPTH,
-		.sample_lane_bytes = READER_SAMPLE_LANE_BYTES,
-		.metadata_lane_bytes = READER_METADATA_LANE_BYTES,
-	};
-
-	if (has_most_readers(jvms))
-		return "too many JVMs are read from outside";
-	if (!jvms->of.take_ring(jvms->of.context, &start))
-		return NO_ROOM;
-	if (add_agent(jvms, process, agent_new_outside(process, &jvms->of.profile->strings, &start)))
-		return "out of memory";
-	return NULL;
 }
 
 static int attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause)
@@ -429,7 +401,7 @@ void jvms_notice(struct jvms *jvms, struct process *process)
 	    process->exited || process->pid == getpid() || !is_jvm(process))
 		return;
 	if (!jvms->of.engine->row->standalone && event_list_has_ticks(jvms->of.events))
-		unread = read_outside(jvms, process);
+		unread = readers_start(jvms, process);
 	cause = jvms_attach_cause(jvms);
 	if (!cause && jvms->of.policy == AGENT_NEEDED)
 		cause = unread;
@@ -463,12 +435,17 @@ void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sa
 	agent->walks = agent->cut = 0;
 }
 
-/* Attaches again when the retry is due. If that fails for lack of memory or budget, it was the last try. */
+/*
+ * Attaches again, or starts another reader, when that is due. If it fails for lack of memory or budget, it was the last
+ * try.
+ */
 static void try_again(struct jvms *jvms, struct agent *agent, uint64_t now_ns)
 {
-	if (agent->state != AGENT_FAILED || !agent->retry_ns || now_ns < agent->retry_ns)
+	if (!agent->retry_ns || now_ns < agent->retry_ns)
 		return;
 	agent->retry_ns = 0;
+	if (agent->reader && readers_replace(jvms, agent))
+		return;
 	loader_counters[DUET_LOADER_JVMS_ENDED] += agent->process->exited;
 	attach_instead(jvms, agent, agent->reader ? UNREADABLE : agent->cause);
 }
@@ -623,6 +600,7 @@ void jvms_stop(struct jvms *jvms)
 	for (size_t i = 0; i < jvms->agents.len; i++) {
 		engine_forbid(jvms->of.engine, jvms->agents.items[i]->process->pid);
 		agent_stop(jvms->agents.items[i]);
+		jvms->agents.items[i]->retry_ns = 0;
 	}
 }
 

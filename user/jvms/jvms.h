@@ -23,6 +23,8 @@ struct profile;
 struct selection;
 struct symbols;
 
+#define JVMS_NO_ROOM "--max-memory has no room for its agent"
+
 /* What it works with; not owned. */
 struct jvms_parts {
 	const struct engine_in_use *engine; /* its row is set when it is chosen, before any attach */
@@ -69,6 +71,8 @@ struct jvm_process {
 	uint32_t examined_version; /* 1 + the maps_version that was searched for a JVM */
 	uint32_t attach_failures; /* failed attaches that were tried again */
 	uint8_t source; /* enum jvm_source: by what it was read so far */
+	uint8_t readers_lost; /* readers that ended before it, and were replaced */
+	bool is_unread; /* its reader has ended, and nothing reads it yet */
 	bool is_refused; /* there was no memory for its agent */
 	bool was_exited; /* it had exited when the dead were last released */
 };

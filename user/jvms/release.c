@@ -31,7 +31,7 @@ static bool is_over(const struct jvms *jvms, const struct agent *agent)
 	bool is_left = agent->process->exited || jvm_process(agent->process)->agent != agent;
 
 	return is_left && (agent->state == AGENT_GONE || agent->state == AGENT_FAILED) && !is_compared(agent) &&
-	       !decided_awaits(jvms->of.decided, agent);
+	       (!agent->retry_ns || agent->process->exited) && !decided_awaits(jvms->of.decided, agent);
 }
 
 /*

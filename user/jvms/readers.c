@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "jvms/readers.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "join/decided.h"
+
+/* a reader takes no samples and waits when its lane is full; most run only until the agent is in */
+#define SAMPLE_LANE_BYTES (256u << 10)
+#define METADATA_LANE_BYTES (1u << 20)
+#define MOST_READERS 512
+#define TRIES 4 /* readers that take the place of lost ones: after 0.1, 0.3, 0.9 and 2.7 s */
+#define FIRST_PAUSE_NS (100 * NS_PER_MS)
+#define PAUSE_GROWTH 3
+#define LONG_STAY_NS (60 * NS_PER_SEC) /* after a reader that stayed so long, the tries are counted anew */
+
+/* Each reader is a process of ours, and any user may start programs that look like JVMs. */
+static bool has_most(const struct jvms *jvms)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < jvms->agents.len; i++)
+		count += jvms->agents.items[i]->reader && jvms->agents.items[i]->socket >= 0;
+	return count >= MOST_READERS;
+}
+
+/* A reader stands behind an agent that has not come in. */
+static void put_in_place(struct process *process, struct agent *reader)
+{
+	struct agent **current = &jvm_process(process)->agent;
+
+	if (*current && !(*current)->reader)
+		(*current)->outside = reader;
+	else
+		*current = reader;
+}
+
+const char *readers_start(struct jvms *jvms, struct process *process)
+{
+	struct agent_start start = {
+		.engine = DUET_ENGINE_NONE,
+		.java_depth = DUET_JAVA_DEPTH,
+		.sample_lane_bytes = SAMPLE_LANE_BYTES,
+		.metadata_lane_bytes = METADATA_LANE_BYTES,
+	};
+	struct agent *reader;
+
+	if (has_most(jvms))
+		return "too many JVMs are read from outside";
+	if (!jvms->of.take_ring(jvms->of.context, &start))
+		return JVMS_NO_ROOM;
+	reader = agent_new_outside(process, &jvms->of.profile->strings, &start);
+	if (!reader || vec_push(&jvms->agents, reader)) {
+		agent_free(reader);
+		return "out of memory";
+	}
+	jvm_share_room(reader->jvm, jvms->of.names);
+	put_in_place(process, reader);
+	return NULL;
+}
+
+static uint64_t pause_ns(uint32_t tries)
+{
+	uint64_t pause_ns = FIRST_PAUSE_NS;
+
+	while (tries--)
+		pause_ns *= PAUSE_GROWTH;
+	return pause_ns;
+}
+
+static void give_up(const struct jvms *jvms, struct agent *reader)
+{
+	jvm_process(reader->process)->readers_lost = TRIES + 1;
+	if (jvms->of.policy == AGENT_NEEDED)
+		reader->retry_ns = clock_monotonic_ns();
+	else
+		log_warn("JVM %d: the process that reads it has ended %d times: native frames only",
+			 reader->process->pid, TRIES + 1);
+}
+
+void readers_replace_later(const struct jvms *jvms, struct agent *reader)
+{
+	struct jvm_process *process = jvm_process(reader->process);
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (agent_in_charge(process->agent) != reader || process_is_ending(reader->process))
+		return;
+	loader_counters[DUET_LOADER_READERS_LOST]++;
+	process->is_unread = true;
+	if (now_ns - reader->begun_ns > LONG_STAY_NS)
+		process->readers_lost = 0;
+	if (process->readers_lost >= TRIES)
+		return give_up(jvms, reader);
+	reader->retry_ns = now_ns + pause_ns(process->readers_lost);
+	log_print(process->readers_lost++ ? LOG_DEBUG : LOG_WARN,
+		  "JVM %d: the process that reads it has ended: native frames only, trying again in %.1f s",
+		  reader->process->pid, (double)(reader->retry_ns - now_ns) / NS_PER_SEC);
+}
+
+bool readers_replace(struct jvms *jvms, struct agent *reader)
+{
+	struct jvm_process *process = jvm_process(reader->process);
+	bool is_lost = reader->state == AGENT_GONE && process->readers_lost <= TRIES;
+	const char *why;
+
+	if (jvms->of.policy == AGENT_NEEDED && !is_lost)
+		return false;
+	if (agent_in_charge(process->agent) != reader || process_is_ending(reader->process))
+		return true;
+	decided_flush(jvms->of.decided, reader);
+	why = readers_start(jvms, reader->process);
+	if (why)
+		log_warn("JVM %d: %s: native frames only", reader->process->pid, why);
+	return true;
+}
