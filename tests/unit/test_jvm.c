@@ -218,14 +218,36 @@ static void test_thread_is_renamed(void **state)
 		char name[8];
 	} record = {.thread = {.tid = 42, .name_len = 4}, .name = "main"};
 
-	assert_int_equal(jvm_thread_name(f->jvm, 42), 0);
+	assert_int_equal(jvm_thread_name(f->jvm, 42, 1), 0);
 	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
-	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42)), "main");
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1)), "main");
 	memcpy(record.name, "boss", 4);
 	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
-	record.thread.ended = 1;
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1)), "boss");
+}
+
+/* The kernel gives its tid to another thread, which may have no Java name. */
+static void test_thread_has_ended(void **state)
+{
+	struct fixture *f = *state;
+	struct {
+		struct duet_thread thread;
+		char name[8];
+	} record = {.thread = {.tid = 42, .name_len = 4}, .name = "main"};
+	struct duet_thread end = {.tid = 42, .time_ns = 5 * NS_PER_SEC, .ended = 1};
+	const uint64_t late_ns = 6 * NS_PER_SEC;
+
 	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
-	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42)), "boss");
+	jvm_apply(f->jvm, DUET_AGENT_THREAD, &end, sizeof(end));
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, end.time_ns)), "main");
+	assert_int_equal(jvm_thread_name(f->jvm, 42, late_ns), 0);
+	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, late_ns)), "main");
+	jvm_apply(f->jvm, DUET_AGENT_THREAD, &end, sizeof(end));
+	jvm_forget(f->jvm, end.time_ns);
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1)), "main");
+	jvm_forget(f->jvm, late_ns);
+	assert_int_equal(jvm_thread_name(f->jvm, 42, 1), 0);
 }
 
 static void test_strings_move(void **state)
@@ -255,7 +277,7 @@ static void test_strings_move(void **state)
 	intern_release(&old);
 	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7, 0)->class_name), "com.acme.Main");
 	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7, 0)->signature), "()V");
-	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42)), "main");
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1)), "main");
 	assert_true(jvm_is_interpreter(f->jvm, jvm_code_at(f->jvm, 0x1010, 5, 0)));
 	assert_int_equal(f->strings.strings.len, 6); /* and "" */
 }
@@ -522,6 +544,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_code_ends_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_heaps_and_stubs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_thread_is_renamed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_thread_has_ended, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_strings_move, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_tables_forget_what_is_unused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_jvms_share_a_room, set_up, tear_down),

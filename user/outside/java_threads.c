@@ -74,6 +74,16 @@ static bool read_twice(uintptr_t java_thread, struct found *ret)
 	return read_once(java_thread, &again) && again.tid == ret->tid && !strcmp(again.name, ret->name);
 }
 
+/* A thread of before whose name cannot be read now: the collector moves it, or it is about to end. */
+static void keep(struct java_threads *threads, uintptr_t java_thread)
+{
+	int tid = jvmstructs_thread_id(java_thread);
+	uint64_t told;
+
+	if (tid > 0 && map_get(&threads->told, (uint32_t)tid, &told))
+		(void)map_put(&threads->seen, (uint32_t)tid, told);
+}
+
 static uint64_t hash_of(uintptr_t java_thread, const struct found *found)
 {
 	return hash_bytes(found->name, strlen(found->name), java_thread);
@@ -84,12 +94,14 @@ static void look_at(struct java_threads *threads, uintptr_t java_thread, java_th
 	struct found found;
 	uint64_t hash, told;
 
-	if (!java_thread || !read_once(java_thread, &found))
+	if (!java_thread)
 		return;
+	if (!read_once(java_thread, &found))
+		return keep(threads, java_thread);
 	hash = hash_of(java_thread, &found);
 	if (!map_get(&threads->told, found.tid, &told) || told != hash) {
 		if (!read_twice(java_thread, &found) || !tell(context, found.tid, found.name))
-			return;
+			return keep(threads, java_thread);
 		hash = hash_of(java_thread, &found);
 		if (!strcmp(found.name, PLAIN))
 			threads->vtable = memory_word(java_thread);
@@ -98,6 +110,15 @@ static void look_at(struct java_threads *threads, uintptr_t java_thread, java_th
 }
 
 /* Those that were not seen have ended: their tids may be of other threads soon. */
+static void tell_ended(struct java_threads *threads, java_threads_teller tell, void *context)
+{
+	uint64_t tid, hash;
+
+	for (size_t cursor = 0; map_next(&threads->told, &cursor, &tid, &hash);)
+		if (!map_get(&threads->seen, tid, &hash) && !tell(context, (uint32_t)tid, NULL))
+			(void)map_put(&threads->seen, tid, 0); /* to be told again */
+}
+
 static void end_sweep(struct java_threads *threads, uint64_t now_ns)
 {
 	map_release(&threads->told);
@@ -122,8 +143,12 @@ void java_threads_step(struct java_threads *threads, uint64_t now_ns, java_threa
 	end = length - threads->next < AT_ONCE || threads->next > length ? length : threads->next + AT_ONCE;
 	for (; threads->next < end; threads->next++)
 		look_at(threads, memory_word(array + threads->next * sizeof(uintptr_t)), tell, context);
-	if (threads->next >= length)
-		end_sweep(threads, now_ns);
+	if (threads->next < length)
+		return;
+	memory_renew();
+	if (memory_word(layout.list_address) == threads->list) /* else it was perhaps freed while it was read */
+		tell_ended(threads, tell, context);
+	end_sweep(threads, now_ns);
 }
 
 void java_threads_release(struct java_threads *threads)

@@ -12,7 +12,10 @@
 #include "base/map.h"
 #include "outside/objects.h"
 
-/* Returns false when the name could not be passed on; then it is offered again. `tid` is as the JVM sees it. */
+/*
+ * Returns false when the name could not be passed on; then it is offered again. `tid` is as the JVM sees it. NULL: the
+ * thread has ended.
+ */
 typedef bool (*java_threads_teller)(void *context, uint32_t tid, const char *name);
 
 /* Initialize with {0}. */
@@ -27,8 +30,8 @@ struct java_threads {
 /* `version` is the Java version. Returns false when this JVM does not export what is needed. */
 bool java_threads_open(int version);
 /*
- * Tells new and changed names. One call reads a limited number of threads; all are read when there are new ones, and
- * else once a second. now_ns is CLOCK_MONOTONIC. Call memory_renew() before.
+ * Tells new and changed names, and who has ended. One call reads a limited number of threads; all are read when there
+ * are new ones, and else once a second. now_ns is CLOCK_MONOTONIC. Call memory_renew() before.
  */
 void java_threads_step(struct java_threads *threads, uint64_t now_ns, java_threads_teller tell, void *context);
 void java_threads_release(struct java_threads *threads);

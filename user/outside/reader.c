@@ -193,10 +193,10 @@ static void describe_virtual(const struct outside *outside, struct duet_jvm_virt
 static bool tell_thread(void *context, uint32_t tid, const char *name)
 {
 	struct outside *outside = context;
-	struct duet_thread record = {
-		.time_ns = clock_monotonic_ns(), .tid = tid, .name_len = (uint16_t)strlen(name)};
-	struct ring_part parts[] = {{&record, sizeof(record)}, {name, record.name_len}};
+	struct duet_thread record = {.time_ns = clock_monotonic_ns(), .tid = tid, .ended = !name};
+	struct ring_part parts[] = {{&record, sizeof(record)}, {name, name ? strlen(name) : 0}};
 
+	record.name_len = (uint16_t)parts[1].bytes;
 	return ring_write(&outside->ring, DUET_AGENT_THREAD, parts, 2, RING_DROP);
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/code_map.h"
 #include "runtime/inlining.h"
 
+#define ENDING_NS (NS_PER_SEC / 10) /* a thread says that it has ended a while before it is off its CPU */
 #define LEAST_BYTES (1u << 20) /* lower limit for methods and code: a moment's stacks need so much */
 
 struct jvm {
@@ -25,6 +26,7 @@ struct jvm {
 	uint64_t unloaded_until_ns; /* … this time */
 	struct map gone; /* hash of a struct duet_want which the agent answered with DUET_AGENT_GONE -> 1 */
 	struct map threads; /* tid -> interned name */
+	struct map ended; /* those that have ended: tid -> when */
 	struct arena arena;
 	uint32_t round; /* number of times that make_room() was called */
 	size_t most_bytes; /* limit for methods and code */
@@ -63,6 +65,7 @@ void jvm_free(struct jvm *jvm)
 	map_release(&jvm->unloaded);
 	map_release(&jvm->gone);
 	map_release(&jvm->threads);
+	map_release(&jvm->ended);
 	arena_release(&jvm->arena);
 	code_map_release(&jvm->code);
 	vec_release(&jvm->heaps);
@@ -194,10 +197,14 @@ static int apply_heap(struct jvm *jvm, const struct duet_code_heap *heap)
 
 static int apply_thread(struct jvm *jvm, const struct duet_thread *record)
 {
+	uint64_t known;
 	uint32_t name;
 
-	if (record->ended) /* its last samples may still be waiting, so the name stays until the tid is reused */
-		return 0;
+	if (record->ended) /* its last samples may still be waiting */
+		return map_get(&jvm->threads, record->tid, &known) ?
+			       map_put(&jvm->ended, record->tid, record->time_ns + ENDING_NS) :
+			       0;
+	map_remove(&jvm->ended, record->tid);
 	name = intern_bytes(jvm->strings, (const char *)(record + 1), record->name_len);
 	return map_put(&jvm->threads, record->tid, name);
 }
@@ -499,12 +506,13 @@ bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code)
 	return code->stub_name && !strncasecmp(intern_text(jvm->strings, code->stub_name), "Interpreter", 11);
 }
 
-uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid)
+uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid, uint64_t time_ns)
 {
-	uint64_t name = 0;
+	uint64_t name = 0, ended_ns = UINT64_MAX;
 
 	map_get(&jvm->threads, tid, &name);
-	return (uint32_t)name;
+	map_get(&jvm->ended, tid, &ended_ns);
+	return time_ns <= ended_ns ? (uint32_t)name : 0;
 }
 
 uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame *frames, uint32_t depth)
@@ -512,8 +520,21 @@ uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame 
 	return code_map_match(&jvm->code, frames, depth);
 }
 
+static void forget_threads(struct jvm *jvm, uint64_t time_ns)
+{
+	uint64_t tid, ended_ns;
+
+	for (size_t cursor = 0; map_next(&jvm->ended, &cursor, &tid, &ended_ns);) {
+		if (ended_ns >= time_ns)
+			continue;
+		map_remove(&jvm->threads, tid);
+		map_remove(&jvm->ended, tid);
+	}
+}
+
 void jvm_forget(struct jvm *jvm, uint64_t time_ns)
 {
+	forget_threads(jvm, time_ns);
 	code_map_forget(&jvm->code, time_ns);
 	if (!jvm->bare_since_ns)
 		map_release(&jvm->bare);

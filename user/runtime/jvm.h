@@ -107,7 +107,8 @@ uint32_t jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_retur
  */
 uint64_t jvm_changed_ns(const struct jvm *jvm);
 bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code); /* true for the template interpreter */
-uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid); /* interned; 0 = unknown */
+/* The name of the thread that had this tid at that time: interned; 0 = unknown. */
+uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid, uint64_t time_ns);
 
 /* True if this is the return address in HotSpot's call stub, through which native code calls Java. */
 bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address);
@@ -121,8 +122,8 @@ uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame 
 /* Moves the strings to the table move->to, and changes the ids of all strings accordingly. */
 void jvm_move_strings(struct jvm *jvm, struct intern_move *move);
 /*
- * Forgets code that was unloaded before `time_ns`; call it when no older sample is waiting. Also forgets what is true
- * only for a moment: which methods and code do not exist any more, and methods that had no id.
+ * Forgets code that was unloaded and threads that ended before `time_ns`; call it when no older sample is waiting. Also
+ * forgets what is true only for a moment: which methods and code do not exist any more, and methods that had no id.
  */
 void jvm_forget(struct jvm *jvm, uint64_t time_ns);
 
