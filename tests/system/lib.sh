@@ -138,9 +138,12 @@ jdks() {
 	done | sort -u
 }
 
-# Prints the version of $jdk: 8, 11, 17, …
+is_jdk() { # VERSION: $jdk has it, or a later one
+	[ "$(sed -nE 's/^JAVA_VERSION="(1\.)?([0-9]+).*/\2/p' "$jdk/release")" -ge "$1" ]
+}
+
 need_jdk() { # VERSION WHAT
-	[ "$(sed -nE 's/^JAVA_VERSION="(1\.)?([0-9]+).*/\2/p' "$jdk/release")" -ge "$1" ] || skip "no $2 before JDK $1"
+	is_jdk "$1" || skip "no $2 before JDK $1"
 }
 
 any_jdk() {

@@ -144,10 +144,13 @@ jdk_case_lines_with_each_collector() {
 }
 
 # The agent is attached when another duet ends. Until then the JVM is read from outside: both describe the same code.
-jdk_case_both_sources() { # apart
-	local first
-	need_bpf
-	start_jvm "$jdk" workload.Mixed
+named_by_both() { # WORKLOAD JAVA-OPTIONS...
+	local first workload=$1
+	shift
+	rm -rf "$here"/out* "$here/first"
+	"$jdk/bin/java" "$@" -version 2>/dev/null >&2 || return 0 # a JVM without this collector
+	JVM_OPTS=("$@")
+	start_jvm "$jdk" "$workload"
 	warm_up 3
 	"$duet" record --agent always -p "$jvm" -d 90 -o collapsed -f "$here/first" >"$here/first.said" \
 		2>&1 </dev/null &
@@ -161,8 +164,24 @@ jdk_case_both_sources() { # apart
 	end_record INT
 	expect_status 0
 	expect_contains "$here/out" 'JVM .*read from outside, then by an agent: --agent always'
-	expect_share "stacks that both named alike" "$(
+	kill -KILL "$jvm"
+	wait "$jvm" "$first" 2>/dev/null
+	expect_share "$workload $*: stacks that both named alike" "$(
 		sed -n 's/.*both named \([0-9]*\) of \([0-9]*\) Java stacks alike.*/\1 \2/p' "$here/stderr")" '>=' 99.9
+}
+
+jdk_case_both_sources() { # apart
+	need_bpf
+	named_by_both workload.Mixed
+	named_by_both shop.Demo -XX:+UseParallelGC -XX:TieredStopAtLevel=1
+	named_by_both shop.Demo -XX:+UseSerialGC -Xcomp
+}
+
+jdk_case_both_sources_where_objects_move() { # apart
+	need_bpf
+	named_by_both shop.Demo -XX:+UseZGC
+	named_by_both shop.Demo -XX:+UseShenandoahGC
+	! is_jdk 21 || named_by_both workload.Virtual
 }
 
 # ---- every JVM ---------------------------------------------------------------------------------
