@@ -153,7 +153,7 @@ enum duet_want_kind {
 };
 
 struct duet_want {
-	uint64_t key;  /* METHOD: a jmethodID, or a Method's address with DUET_METHOD_BARE; CODE: a pc in the code */
+	uint64_t key;  /* METHOD: a jmethodID or duet_method_key(); CODE: a pc in the code */
 	uint32_t id;   /* CODE: id of the compilation; 0: whatever code is there now */
 	uint32_t kind; /* enum duet_want_kind */
 };
@@ -195,7 +195,7 @@ enum duet_agent_record_type {
 };
 
 struct duet_java_frame {
-	uint64_t method; /* jmethodID, or a Method's address with DUET_METHOD_BARE; 0: AsyncGetCallTrace found none */
+	uint64_t method; /* jmethodID or duet_method_key(); 0: AsyncGetCallTrace found none */
 	int32_t bci;	 /* byte code index; -1 unknown, -3 native method (AsyncGetCallTrace's lineno) */
 	uint32_t reserved;
 };

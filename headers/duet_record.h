@@ -105,10 +105,22 @@ enum duet_no_signal {
 };
 
 /*
- * Flag of a method key: the rest is not a jmethodID but the address of a Method. The address may be reused after the
- * Method's class was unloaded.
+ * Flag of a method key: the rest is not a jmethodID but the address of a Method, below a tag of what was there. The
+ * address may be reused after the Method's class was unloaded or redefined.
  */
 #define DUET_METHOD_BARE (1ull << 63)
+#define DUET_METHOD_ADDRESS ((1ull << 48) - 1)
+
+/*
+ * The key of a Method that has no jmethodID. `names` has the ConstMethod's 16-bit fields from _code_size on: the size,
+ * and the constants that are the name and the signature. HotSpot changes none of the arguments while a Method exists.
+ */
+static inline uint64_t duet_method_key(uint64_t method, uint64_t const_method, uint64_t pool, uint64_t names)
+{
+	uint64_t tag = ((const_method ^ pool << 16) * 0x9e3779b97f4a7c15 ^ names) * 0xd6e8feb86659fd93;
+
+	return DUET_METHOD_BARE | tag >> 49 << 48 | (method & DUET_METHOD_ADDRESS);
+}
 
 /*
  * Ids of user frames, which a record has in addition to their addresses. An id is that of the frame's compilation,

@@ -71,7 +71,7 @@ struct walk_java {
 	_Alignas(8) uint8_t head[JAVA_BLOB_MASK + 1 + 8]; /* of the block with the blob; or other code, and blob is 0 */
 	uint8_t method[DUET_CONST_METHOD_BYTES]; /* head of ConstMethod */
 	uint8_t code[DUET_FRAME_CODE_BYTES]; /* machine code that was read last */
-	uint64_t found_method; /* of an interpreter frame that was left: jmethodID, or Method with DUET_METHOD_BARE */
+	uint64_t found_method; /* of an interpreter frame that was left: jmethodID or duet_method_key() */
 	int32_t found_bci; /* its byte code index; DUET_BCI_NATIVE for a native method */
 	uint8_t has_found;
 	uint8_t is_below_stub; /* the last step led from a stub without a frame size to its caller */

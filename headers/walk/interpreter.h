@@ -27,6 +27,16 @@ static inline uint64_t java_method_id(const struct walk_java *java)
 	return id;
 }
 
+/* The key of a method that has no id, see duet_method_key(). */
+static inline uint64_t java_method_key(const struct walk_java *java, uint64_t method)
+{
+	uint32_t at = java->layout.const_code_bytes;
+	uint64_t pool = java_const_field(java, java->layout.const_pool, 8);
+	uint64_t name = java_const_field(java, at + 2, 2), signature = java_const_field(java, at + 4, 2);
+
+	return duet_method_key(method, java->const_at, pool, java->code_bytes | name << 16 | signature << 32);
+}
+
 #define JAVA_FRAME_WORD(java, offset) ((java)->frame[DUET_FRAME_FIXED_BYTES / WALK_WORD + (offset)])
 
 /* Reads the ConstMethod of a Method. Returns nonzero when it cannot be read. */
@@ -42,7 +52,7 @@ static inline int java_read_const(struct walk_java *java, uint64_t method)
 	java->code_bytes = (uint32_t)java_const_field(java, java->layout.const_code_bytes, 2);
 	java->found_method = java_method_id(java);
 	if (!java->found_method)
-		java->found_method = method | DUET_METHOD_BARE;
+		java->found_method = java_method_key(java, method);
 	return 0;
 }
 

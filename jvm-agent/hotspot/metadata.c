@@ -166,11 +166,21 @@ static uint64_t find_id(const struct metadata_method *method)
 	return id;
 }
 
+/* As java_method_key() makes it, in headers/walk/. */
+static uint64_t bare_key(const struct metadata_method *method)
+{
+	uint16_t names[3] = {0};
+
+	(void)read_field(&method->const_method, layout.const_code_bytes.value, names, sizeof(names));
+	return duet_method_key(method->itself.address, method->const_method.address, method->pool.address,
+			       names[0] | (uint64_t)names[1] << 16 | (uint64_t)names[2] << 32);
+}
+
 uint64_t metadata_key(const struct metadata_method *method)
 {
 	uint64_t id = layout.by_address ? 0 : find_id(method);
 
-	return id ? id : method->itself.address | DUET_METHOD_BARE;
+	return id ? id : bare_key(method);
 }
 
 uint64_t metadata_prove_key(uintptr_t address)
@@ -186,7 +196,7 @@ bool metadata_find(uint64_t key, struct metadata_method *ret)
 	uintptr_t address;
 
 	if (key & DUET_METHOD_BARE)
-		return metadata_prove((uintptr_t)(key & ~DUET_METHOD_BARE), ret);
+		return metadata_prove((uintptr_t)(key & DUET_METHOD_ADDRESS), ret) && bare_key(ret) == key;
 	if (layout.version >= NUMBERED_IDS || key % WORD || !read_bytes(&address, (uintptr_t)key, sizeof(address)))
 		return false;
 	return metadata_prove(address, ret) && find_id(ret) == key;

@@ -5,7 +5,7 @@
  * constant pool names a class, and that class's own constant pool names the same class. Before JDK 26 no value from
  * outside is passed to JVMTI, which would trust it (methods.c).
  *
- * A method's key is its jmethodID, or when it has none, its address with DUET_METHOD_BARE.
+ * A method's key is its jmethodID, or when it has none, duet_method_key().
  */
 #ifndef METADATA_H
 #define METADATA_H
@@ -37,7 +37,9 @@ bool metadata_open(int version, bool by_address);
 bool metadata_prove(uintptr_t address, struct metadata_method *ret);
 /* Returns metadata_key() of the method at this address; 0 when it is not proven. */
 uint64_t metadata_prove_key(uintptr_t address);
-/* Proves the method with this key: a jmethodID, as long as that is an address (before JDK 26), or a bare address. */
+/*
+ * Proves the method with this key: a jmethodID, as long as that is an address (before JDK 26), or a duet_method_key().
+ */
 bool metadata_find(uint64_t key, struct metadata_method *ret);
 uint64_t metadata_key(const struct metadata_method *method);
 

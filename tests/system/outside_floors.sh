@@ -184,6 +184,97 @@ jdk_case_both_sources_where_objects_move() { # apart
 	! is_jdk 21 || named_by_both workload.Virtual
 }
 
+# ---- code that comes and goes ------------------------------------------------------------------
+
+# Prints "N M L": samples in whose stacks a method or a line is wrong, all that have a line of one of the methods, and
+# those in which the lines of outer() are not those of the version that has this callee. The program has said the lines
+# of version 0.
+of_no_version() { # FILE
+	perl -e '
+		open my $said, "<", $ARGV[0];
+		while (<$said>) {
+			my ($what, $method, @lines) = split;
+			$has{"$method $_"} = 1 for $what eq "LINES" ? @lines : ();
+		}
+		while (<STDIN>) {
+			my ($stack, $n) = /^(.*) (\d+)$/ or next;
+			my ($wrong, $met, $caller, $version) = (0, 0);
+			next if $stack !~ s/.*;[^;]*Redefined\.main:\d+;/main;/;
+			for (split /;/, $stack) {
+				my ($method, $line) = /Redefined\$Work\.(\w+):(\d+)/;
+				($caller = $_ eq "main" ? $_ : ""), next if !defined $method; # [unloaded_class]: any
+				$met = 1;
+				$wrong = 1 if !$has{"$method " . $line % 100};
+				$wrong = 1 if $caller && $caller ne ($method eq "outer" ? "main" : "outer");
+				$older += $n if $caller eq "outer" && $method ne ($version % 2 ? "odd" : "even");
+				($caller, $version) = ($method, int($line / 100));
+			}
+			$all += $n if $met;
+			if ($wrong) { $bad += $n; print STDERR "$n $stack\n" }
+		}
+		printf "%d %d %d\n", $bad, $all, $older' "$jvm_out" <"$1" 2>"$here/wrong"
+}
+
+# A thread runs a class while another redefines it. Names are never wrong. A method may have the lines of an older
+# version if HotSpot has put it where that was, with the same names and size.
+record_redefined() { # CPU_SECONDS JAVA-OPTIONS...
+	local cpu=$1 wrong all older
+	shift
+	JVM_OPTS=("-javaagent:$here/agent.jar" "$@")
+	start_jvm "$jdk" workload.Redefined 20
+	record_cpu "$cpu" -p "$jvm" --no-attach -i "$interval" --lines -o collapsed -f "$here/out"
+	read -r wrong all older < <(of_no_version "$here/out")
+	echo "# $*: of unloaded classes: $(matching "$here/out" unloaded), with an older line: $older"
+	sort -rn "$here/wrong" | cut -c 1-300 | sed 's/^/# wrong: /' | head -n 3
+	expect "samples with a line" "$all" '>=' $((cpu * 300))
+	expect "of them with a wrong method or line" "$wrong" == 0
+	kill -KILL "$jvm"
+	wait "$jvm" 2>/dev/null
+}
+
+# Classes with numbers come and go. No stack has two numbers.
+record_unloading() { # CPU_SECONDS JAVA-OPTIONS...
+	local cpu=$1 wrong all
+	shift
+	JVM_OPTS=("$@")
+	start_jvm "$jdk" workload.Unloading 5
+	record_cpu "$cpu" -p "$jvm" --no-attach -i "$interval" -o collapsed -f "$here/out"
+	read -r all wrong < <(perl -ne 'next unless /outer(\d{10})/; $all += (split)[-1];
+		my %n = map { $_ => 1 } /\D(\d{10})\b/g;
+		if (keys %n > 1) { $wrong += (split)[-1]; print STDERR }
+		}{ print $all + 0, " ", $wrong + 0, "\n"' "$here/out" 2>"$here/wrong")
+	echo "# $*: of unloaded classes: $(matching "$here/out" unloaded)"
+	cut -c 1-300 "$here/wrong" | sed 's/^/# wrong: /' | head -n 3
+	expect "samples with a number" "$all" '>=' $((cpu * 100))
+	expect "of them with two numbers" "$wrong" == 0
+	kill -KILL "$jvm"
+	wait "$jvm" 2>/dev/null
+}
+
+jdk_case_redefinition() {
+	local interval=1ms
+	need_bpf
+	"$jdk/bin/java" -cp "$workloads" workload.Redefined jar "$here/agent.jar"
+	record_redefined 4
+	record_redefined 3 -XX:+UseSerialGC -Xint
+}
+
+# Each run draws a collector and a way to compile. DUET_LONG=1: a million samples, five
+# minutes.
+jdk_case_storms() {
+	local interval=1ms cpu=3 rounds=2 collectors=(Serial Parallel G1 Z Shenandoah) drawn
+	local compilers=(-Xint -Xmixed -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=3m)
+	need_bpf
+	[ "${DUET_LONG:-0}" = 0 ] || interval=200us cpu=10 rounds=10
+	"$jdk/bin/java" -cp "$workloads" workload.Redefined jar "$here/agent.jar"
+	while [ $((rounds--)) -gt 0 ]; do
+		drawn=("-XX:+Use${collectors[RANDOM % 5]}GC" "${compilers[RANDOM % 4]}")
+		"$jdk/bin/java" "${drawn[@]}" -version 2>/dev/null >&2 || continue # a JVM without this collector
+		record_unloading "$cpu" "${drawn[@]}"
+		record_redefined "$cpu" "${drawn[@]}"
+	done
+}
+
 # ---- every JVM ---------------------------------------------------------------------------------
 
 expect_read_outside() {

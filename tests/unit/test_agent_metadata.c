@@ -138,12 +138,20 @@ static void test_names(void **state)
 	metadata_names_release(&names);
 }
 
+static uint64_t bare_key_of_method(void)
+{
+	return duet_method_key((uintptr_t)&vm.method, (uintptr_t)&vm.const_method, (uintptr_t)&vm.pool,
+			       vm.const_method.code_bytes | (uint64_t)vm.const_method.name << 16 |
+				       (uint64_t)vm.const_method.signature << 32);
+}
+
 static void test_method_without_an_id(void **state)
 {
-	const uint64_t bare = (uintptr_t)&vm.method | DUET_METHOD_BARE;
+	const uint64_t bare = bare_key_of_method();
 	struct metadata_method method;
 
 	(void)state;
+	assert_int_equal(bare & DUET_METHOD_ADDRESS, (uintptr_t)&vm.method);
 	vm.ids[2] = 0;
 	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
 	assert_true(metadata_find(bare, &method));
@@ -163,7 +171,24 @@ static void test_unloaded_class(void **state)
 	vm.ids[2] = (uintptr_t)&vm.ids; /* the number is another's now */
 	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
 	vm.pool.holder = 0;
-	assert_false(metadata_find((uintptr_t)&vm.method | DUET_METHOD_BARE, &method));
+	assert_false(metadata_find(bare_key_of_method(), &method));
+}
+
+/* A redefined class leaves its old methods' memory to others, which are whole methods, too. */
+static void test_another_method_at_the_address(void **state)
+{
+	const uint64_t before = bare_key_of_method();
+	struct const_method other = vm.const_method;
+	struct metadata_method method;
+
+	(void)state;
+	assert_true(metadata_find(before, &method));
+	vm.const_method.name = 2;
+	assert_false(metadata_find(before, &method));
+	assert_true(metadata_find(bare_key_of_method(), &method));
+	vm.const_method.name = other.name;
+	vm.method.const_method = (uintptr_t)&other;
+	assert_false(metadata_find(before, &method));
 }
 
 /* JDK 26: a small number, which is not for us to follow. */
@@ -174,7 +199,7 @@ static void test_numbered_id(void **state)
 	(void)state;
 	layout.version = 26;
 	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
-	assert_true(metadata_find((uintptr_t)&vm.method | DUET_METHOD_BARE, &method));
+	assert_true(metadata_find(bare_key_of_method(), &method));
 }
 
 /* What a native method leaves where the interpreter has its method. */
@@ -255,6 +280,7 @@ int main(void)
 		cmocka_unit_test_setup(test_names, make_vm),
 		cmocka_unit_test_setup(test_method_without_an_id, make_vm),
 		cmocka_unit_test_setup(test_unloaded_class, make_vm),
+		cmocka_unit_test_setup(test_another_method_at_the_address, make_vm),
 		cmocka_unit_test_setup(test_numbered_id, make_vm),
 		cmocka_unit_test_setup(test_words_that_are_no_method, make_vm),
 		cmocka_unit_test_setup(test_broken_names, make_vm),
