@@ -341,13 +341,18 @@ static bool read_once(struct nmethod_record *record, const struct code_blob *blo
 	return done;
 }
 
-/* Methods that are younger than what was kept of the JVM's memory are missed at first. */
+/*
+ * What was kept of the JVM's memory may be older than the methods: then they are missed at first, or others were where
+ * they are now.
+ */
 static bool read_record(struct nmethod_record *record, const struct code_blob *blob, size_t most_bytes)
 {
 	const struct nmethod_record empty = *record;
-	bool has_missed, done = read_once(record, blob, most_bytes, &has_missed);
+	bool has_missed, done;
 
-	if (!has_missed || !memory_forget())
+	memory_note_all();
+	done = read_once(record, blob, most_bytes, &has_missed);
+	if ((memory_is_as_noted() && !has_missed) || !memory_forget())
 		return done;
 	nmethods_release(record);
 	*record = empty;

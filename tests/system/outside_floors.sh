@@ -257,6 +257,7 @@ jdk_case_redefinition() {
 	"$jdk/bin/java" -cp "$workloads" workload.Redefined jar "$here/agent.jar"
 	record_redefined 4
 	record_redefined 3 -XX:+UseSerialGC -Xint
+	record_redefined 3 -XX:+UseZGC
 }
 
 # Each run draws a collector and a way to compile. DUET_LONG=1: a million samples, five

@@ -11,7 +11,7 @@
 #define PAGE 4096u
 #define PAGES 64u /* 256 kB */
 #define TAKEN_PAGES 256u /* 1 MB */
-#define NOTES_MAX 256u /* a method has some 20 */
+#define NOTES_MAX 1024u /* a method has some 20, a compilation five for each method; the kernel takes no more at once */
 #define NOTED_BYTES (512u << 10) /* the longest names and line table that are read */
 
 struct page {
