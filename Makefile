@@ -199,7 +199,7 @@ CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
 native_workloads := $(O)/workloads/libworkload.so $(crafted) \
 	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd events sleeps throng mayfly \
-	mayfly_child parked libnative.so libraries liblarge_small.so liblarge_large.so \
+	mayfly_child parked libnative.so libraries liblarge_small.so liblarge_large.so libliar.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
@@ -258,6 +258,10 @@ $(O)/workloads/liblarge_large.so: FUNCTIONS := 20000
 $(O)/workloads/liblarge_%.so: tests/workloads/libraries.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(filter-out -g,$(native_cflags)) -fPIC -shared -DFUNCTIONS=$(FUNCTIONS) -o $@ $<
+
+$(O)/workloads/libliar.so: tests/workloads/liar.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -fPIC -shared -o $@ $< -lpthread
 
 $(O)/workloads/native_throw: tests/workloads/native_throw.cc $(flags)
 	$(call msg,CXX,$@)

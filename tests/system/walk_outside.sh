@@ -229,4 +229,35 @@ case_not_a_jvm() {
 	expect "samples in its function" "$(total <(grep library_work "$here/out"))" '>=' 20
 }
 
+# A libjvm whose tables have no end, change while they are read, or cannot be read to the end. The other JVM has its
+# frames, and nobody waits for what is read of the first.
+case_lying_libjvm() {
+	local how liar before took
+	need_bpf
+	need_root
+	mkdir "$here/lib"
+	cp "$workloads/libliar.so" "$here/lib/libjvm.so"
+	start_jvm "$(any_jdk)" workload.Shares 90
+	for how in endless rewritten hangs; do
+		LIAR=$how "$workloads/libraries" "$here/lib/libjvm.so" >"$here/liar" &
+		liar=$!
+		jvms+=("$liar")
+		wait_for_line "$here/liar" READY 10
+		! grep -q '^NO ' "$here/liar" || continue # no right to let others wait
+		before=$SECONDS
+		record -p "$liar" -p "$jvm" --no-attach -d 2 -i 2ms -o collapsed -f "$here/out"
+		took=$((SECONDS - before))
+		expect_status 0
+		echo "# $how: $took s for a recording of 2 s"
+		expect "$how: seconds more than the recording" $((took - 2)) '<=' 6
+		expect "$how: samples in its function" "$(total <(grep library_work "$here/out"))" '>=' 20
+		expect "$how: with a name of Java" "$(total <(grep library_work "$here/out" | grep 'workload/'))" '<=' 0
+		expect_share "$how: the other JVM's" "$(
+			matching <(grep -vE 'library_work|rewrite' "$here/out") 'Shares.main')" \
+			'>=' 80
+		kill "$liar"
+	done
+	expect_alive "$jvm"
+}
+
 run_cases "$@"

@@ -138,10 +138,11 @@ bool agent_may_try_again(const struct agent *agent)
 
 bool agent_settled(const struct agent *agent)
 {
-	bool is_read = !agent->reader || jvm_layout(agent->jvm) ||
-		       clock_monotonic_ns() > agent->begun_ns + LAYOUT_NS;
-
-	return (agent->state == AGENT_RUNNING && is_read) || agent->state == AGENT_GONE || agent->state == AGENT_FAILED;
+	if (agent->state == AGENT_GONE || agent->state == AGENT_FAILED)
+		return true;
+	if (agent->reader && clock_monotonic_ns() > agent->begun_ns + LAYOUT_NS)
+		return true;
+	return agent->state == AGENT_RUNNING && (!agent->reader || jvm_layout(agent->jvm));
 }
 
 static void finish_attach(struct agent *agent)

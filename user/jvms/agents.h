@@ -141,7 +141,7 @@ void agent_ask(struct agent *agent); /* sends the collected requests, or a STOP 
 void agent_forget_asked(struct agent *agent);
 void agent_finish(struct agent *agent, uint64_t ended_ns); /* see jvms_finish() */
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; aborts an agent that is not running yet */
-/* RUNNING, GONE or FAILED; of a reader also: it has found the layout, or has had a second for it */
+/* GONE or FAILED, or RUNNING and, of a reader, it has found the layout; a reader also after a second in any state */
 bool agent_settled(const struct agent *agent);
 bool agent_may_try_again(const struct agent *agent); /* FAILED for a cause that may pass */
 

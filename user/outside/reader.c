@@ -35,6 +35,7 @@
 #define ARENA_BYTES (1 << 20)
 #define VIRTUAL_SINCE 21 /* this JDK has virtual threads */
 #define LINKED_STEPS 10 /* of 1, 2, 4, … ms: the dynamic linker takes a few milliseconds */
+#define LINKED_NS NS_PER_SEC /* tables that take so long to read are none of HotSpot's */
 
 struct outside {
 	int loader;
@@ -348,9 +349,12 @@ static int open_jvm(pid_t pid, uint64_t start_ticks)
 /* In a process that has just mapped its libjvm.so, the dynamic linker has not relocated the tables yet. */
 static int open_image(struct outside *outside, pid_t pid, const char **ret_why)
 {
+	uint64_t end_ns = clock_monotonic_ns() + LINKED_NS;
 	int err = image_open(&outside->image, pid, ret_why);
 
-	for (int i = 0; i < LINKED_STEPS && err && err != -EPERM && !is_over(outside, STEP_MS << i); i++)
+	for (int i = 0; i < LINKED_STEPS && err && err != -EPERM && clock_monotonic_ns() < end_ns &&
+			!is_over(outside, STEP_MS << i);
+	     i++)
 		err = image_open(&outside->image, pid, ret_why);
 	return err;
 }
