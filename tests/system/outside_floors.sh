@@ -232,7 +232,8 @@ record_redefined() { # CPU_SECONDS JAVA-OPTIONS...
 	wait "$jvm" 2>/dev/null
 }
 
-# Classes with numbers come and go. No stack has two numbers.
+# Classes with numbers come and go. A stack has two numbers only if its sample was taken between an unloading and the
+# reader's next look at the JVM's counter, 100 ms later at most, and a class of the same form had the same memory already.
 record_unloading() { # CPU_SECONDS JAVA-OPTIONS...
 	local cpu=$1 wrong all
 	shift
@@ -246,7 +247,7 @@ record_unloading() { # CPU_SECONDS JAVA-OPTIONS...
 	echo "# $*: of unloaded classes: $(matching "$here/out" unloaded)"
 	cut -c 1-300 "$here/wrong" | sed 's/^/# wrong: /' | head -n 3
 	expect "samples with a number" "$all" '>=' $((cpu * 100))
-	expect "of them with two numbers" "$wrong" == 0
+	expect "of them with two numbers" "$wrong" '<=' $((all / 1000))
 	kill -KILL "$jvm"
 	wait "$jvm" 2>/dev/null
 }
