@@ -233,7 +233,7 @@ record_redefined() { # CPU_SECONDS JAVA-OPTIONS...
 }
 
 # Classes with numbers come and go. A stack has two numbers only if its sample was taken between an unloading and the
-# reader's next look at the JVM's counter, 100 ms later at most, and a class of the same form had the same memory already.
+# reader's next look at the JVM's counter, at most 100 ms later, and another class had the same memory already.
 record_unloading() { # CPU_SECONDS JAVA-OPTIONS...
 	local cpu=$1 wrong all
 	shift
