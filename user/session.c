@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "proc/allowance.h"
 #include "proc/helper.h"
 #include "serve/stats.h"
 #include "session_internal.h"
@@ -56,6 +57,15 @@ static int step_ms(const struct session *session, uint64_t now_ns, uint64_t end_
 	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;
 }
 
+static void tell_spent(void)
+{
+	uid_t uid;
+
+	while (allowance_next_spent(&uid))
+		log_warn("the processes of user %u take too much CPU time to read: some stacks and names stay incomplete",
+			 uid);
+}
+
 static void run(struct session *session)
 {
 	uint64_t end_ns =
@@ -77,6 +87,7 @@ static void run(struct session *session)
 		unwinding_step(&session->unwinding, &session->processes, now_ns);
 		overhead_step(&session->overhead, now_ns);
 		output_files_step(&session->outputs, now_ns);
+		tell_spent();
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
 			report_progress(&session->report);
 			progress_ns = now_ns;
@@ -126,6 +137,7 @@ static void stop(struct session *session)
 	while (!session_read_rings(session))
 		;
 	decided_flush(&session->decided, NULL);
+	tell_spent();
 }
 
 static int open_signals(void)

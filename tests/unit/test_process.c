@@ -149,10 +149,12 @@ static void test_users_have_allowances(void **state)
 {
 	pid_t spent_pid, other_pid;
 	struct process *spent, *other;
+	uid_t uid;
 
 	(void)state;
 	if (geteuid())
 		skip();
+	assert_false(allowance_next_spent(&uid));
 	spent_pid = start_child(take_other_user);
 	spent = process_get(&table, spent_pid, 0);
 	assert_true(spent->payer.key && spent->payer.uid == 65534);
@@ -162,6 +164,8 @@ static void test_users_have_allowances(void **state)
 	assert_false(spent->maps.list.len || spent->maps_ns || spent->exited);
 	assert_int_equal(process_refresh_maps(spent, clock_monotonic_ns(), 1), 0);
 	assert_int_equal(spent->maps.list.len, 0);
+	assert_true(allowance_next_spent(&uid) && uid == 65534);
+	assert_false(allowance_next_spent(&uid)); /* each once */
 	other_pid = start_child(take_third_user);
 	other = process_get(&table, other_pid, 0);
 	assert_int_not_equal(other->payer.key, spent->payer.key);

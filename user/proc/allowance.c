@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "base/log.h"
 
 #define USER_NS (2 * NS_PER_SEC) /* CPU time that a user's processes may cost at once … */
 #define USER_SHARE 10 /* … and in the long run a 10th of the time */
@@ -18,7 +17,7 @@
 #define ALL_SHARE 5
 #define LEAST_NS (300 * NS_PER_MS) /* … and who has used less than this is served nevertheless */
 #define PAYERS_MAX 1024
-#define TOLD_MAX 8 /* messages */
+#define SPENT_MAX 8 /* payers that are returned */
 #define DEPTH_MAX 32 /* of user and pid namespaces, as in the kernel */
 
 struct debt {
@@ -29,14 +28,15 @@ struct debt {
 struct account {
 	uint64_t key;
 	struct debt debt;
-	bool is_told;
+	bool is_spent; /* is in `spent`, or would be if it had room */
 };
 
 static struct {
 	struct account accounts[PAYERS_MAX];
 	size_t count;
 	struct debt all;
-	unsigned int told;
+	uid_t spent[SPENT_MAX];
+	size_t spent_count, returned;
 } allowance;
 
 /* ---- who pays ---- */
@@ -98,7 +98,7 @@ static ino_t container_of(int proc_fd, ino_t our_users)
 	return container;
 }
 
-/* In a user namespace of somebody's: he pays, or the namespace itself if it is root's. */
+/* For a process in a user namespace: its maker pays, or, if that is root, the namespace. */
 static struct payer payer_of_namespace(int proc_fd, uid_t uid, ino_t our_users)
 {
 	int fd = outermost_user_namespace(openat(proc_fd, "ns/user", O_RDONLY | O_CLOEXEC), our_users);
@@ -176,14 +176,19 @@ void allowance_charge(const struct payer *payer, uint64_t cpu_ns)
 	allowance.all.cost_ns += cpu_ns;
 }
 
-static void tell(struct account *account, uid_t uid)
+static void note_spent(struct account *account, uid_t uid)
 {
-	if (account->is_told || allowance.told == TOLD_MAX)
-		return;
-	account->is_told = true;
-	allowance.told++;
-	log_warn("the processes of user %u take too much CPU time to read: some stacks and names stay incomplete",
-		 uid);
+	if (!account->is_spent && allowance.spent_count < SPENT_MAX)
+		allowance.spent[allowance.spent_count++] = uid;
+	account->is_spent = true;
+}
+
+bool allowance_next_spent(uid_t *ret_uid)
+{
+	if (allowance.returned == allowance.spent_count)
+		return false;
+	*ret_uid = allowance.spent[allowance.returned++];
+	return true;
 }
 
 bool allowance_has(const struct payer *payer)
@@ -200,6 +205,6 @@ bool allowance_has(const struct payer *payer)
 	    (account->debt.cost_ns <= USER_NS && allowance.all.cost_ns <= ALL_NS))
 		return true;
 	loader_counters[DUET_LOADER_USER_SPENT]++;
-	tell(account, payer->uid);
+	note_spent(account, payer->uid);
 	return false;
 }

@@ -2,10 +2,10 @@
 /*
  * The CPU time that the loader spends on reading what a user's processes map, and the files that they have mapped. Who
  * starts thousands of processes, or maps thousands of large files, would keep the loader busy. So each user has an
- * allowance, and all users together have one. When it is used up, nothing more is read for him until time has passed.
- * When that of all is used up, those who have used least are still served.
+ * allowance, and all users together have one. When a user's is used up, nothing more is read of the processes of that
+ * user until time has passed. When that of all is used up, those who have used least are still served.
  *
- * Whoever runs duet has no limit for his own processes, nor has root outside containers.
+ * There is no limit for the processes of the user who runs duet, nor for those of root outside containers.
  */
 #ifndef PROC_ALLOWANCE_H
 #define PROC_ALLOWANCE_H
@@ -25,8 +25,10 @@ struct payer {
 
 /* `uid`: the real user id of the process. `proc_fd` is /proc/PID. Takes no lock of the process's mappings. */
 struct payer allowance_payer(int proc_fd, uid_t uid);
-/* Returns false when nothing may be read for the payer now. Counts that, and says it once for each payer. */
+/* Returns false when nothing may be read for the payer now, and counts the read that is put off. */
 bool allowance_has(const struct payer *payer);
 void allowance_charge(const struct payer *payer, uint64_t cpu_ns);
+/* Finds a payer whose reads were put off and who was not returned yet; of the first 8 only. False if there is none. */
+bool allowance_next_spent(uid_t *ret_uid);
 
 #endif
