@@ -187,6 +187,11 @@ $(O)/workloads/libworkload.so: tests/workloads/workload.c $(flags)
 	$(call msg,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(agent_cflags) -shared -o $@ $<
 
+$(O)/workloads/libmemory_late.so: private agent_cflags += -DTAKER=Late -Wl,-z,now -Wl,-z,relro
+$(O)/workloads/libmemory.so $(O)/workloads/libmemory_late.so: tests/workloads/memory.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(agent_cflags) -shared -o $@ $<
+
 crafted := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(O)/workloads/libcrafted.so)
 
 $(O)/workloads/libcrafted.so: tests/workloads/crafted.c $(flags)
@@ -197,7 +202,8 @@ $(O)/workloads/libcrafted.so: tests/workloads/crafted.c $(flags)
 # Native workloads without frame pointers; the C++ one where there is a compiler for it.
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
-native_workloads := $(O)/workloads/libworkload.so $(crafted) \
+native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(O)/workloads/libmemory_late.so \
+	$(crafted) \
 	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd events sleeps throng mayfly \
 	mayfly_child parked libnative.so libraries liblarge_small.so liblarge_large.so libliar.so \
 	$(if $(shell command -v $(CXX)),native_throw))

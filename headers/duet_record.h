@@ -59,7 +59,8 @@ enum duet_sample_flag {
 	DUET_SAMPLE_WALKED = 1 << 8, /* a JVM's thread, complete by the JVM's published layout: it needs no signal */
 	/*
 	 * Taken by the agent in a callback of JVMTI: the thread has called the JVM. The stack begins where it left
-	 * Java, so its first address is a return address too. It may end at the first Java frame instead of the
+	 * Java, so its first address is a return address too. Or taken in a function of the agent that native code
+	 * called: the stack begins at the caller. It may end at the first Java frame instead of the
 	 * thread's entry, and leave out native frames between Java frames. No frames: the thread had none of Java.
 	 */
 	DUET_SAMPLE_CALLED = 1 << 9,

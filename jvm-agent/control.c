@@ -270,6 +270,7 @@ static bool stay_serve(struct stay *stay, JNIEnv *env, int peer)
 		if (now >= next_rescan_ns) {
 			if (stay->engine->rescan)
 				stay->engine->rescan(stay);
+			taps_rescan();
 			code_publish_layout(stay);
 			next_rescan_ns = now + RESCAN_NS;
 		}

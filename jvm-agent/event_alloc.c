@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "byte_clock.h"
 #include "jvm.h"
 #include "sample.h"
 #include "stay.h"
@@ -29,38 +30,6 @@ struct attributes {
 	struct duet_attribute class_head;
 	char class_name[DUET_MAX_CLASS_BYTES];
 };
-
-#define HALVINGS 6
-
-/* exp(-x) for 0 <= x < 40: the series for a sixty-fourth of x, squared six times. */
-static double exp_minus(double x)
-{
-	double y = -x / (1 << HALVINGS), term = 1, sum = 1;
-
-	for (int i = 1; i < 12; i++) {
-		term *= y / i;
-		sum += term;
-	}
-	for (int i = 0; i < HALVINGS; i++)
-		sum *= sum;
-	return sum;
-}
-
-/*
- * The bytes for which a sampled object stands: an object of this size is sampled with a probability of
- * 1 - exp(-size / interval), so that the sum over all samples is right on average. The series of its inverse serves
- * where the difference would lose digits.
- */
-static uint64_t weight_of(uint64_t size, uint64_t interval)
-{
-	double x = (double)size / (double)interval;
-
-	if (x >= 40)
-		return size;
-	if (x < 0.01)
-		return (uint64_t)((double)interval * (1 + x / 2 + x * x / 12));
-	return (uint64_t)((double)size / (1 - exp_minus(x)));
-}
 
 /* Returns how many bytes of attributes there are. */
 static uint32_t fill(struct attributes *to, uint64_t size, const char *class_name)
@@ -83,7 +52,7 @@ static void take(struct stay *stay, jclass class, uint64_t size)
 	struct attributes attributes;
 	struct tap_sample from = {
 		.event = alloc.index,
-		.weight = weight_of(size, alloc.interval),
+		.weight = byte_clock_weight(size, alloc.interval),
 		.attributes = &attributes,
 	};
 	char *class_name = NULL;

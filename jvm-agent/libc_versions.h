@@ -26,6 +26,12 @@ USE_OLDEST(pthread_attr_setstacksize);
 USE_OLDEST(dladdr);
 USE_OLDEST(dlopen);
 USE_OLDEST(dlsym);
+USE_OLDEST(dlclose);
+#if defined(__x86_64__)
+__asm__(".symver dlinfo,dlinfo@GLIBC_2.3.3");
+#elif defined(__aarch64__)
+USE_OLDEST(dlinfo);
+#endif
 #endif
 
 #endif

@@ -3,6 +3,7 @@
 #define PAGES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Allocates zeroed memory for signal handlers. The system provides each page when it is first touched. Huge pages are
@@ -11,5 +12,7 @@
  */
 void *pages_new(size_t bytes);
 void pages_free(void *pages, size_t bytes); /* NULL is fine */
+/* Returns the PROT_* of the page at the address, or -errno. Not for signal handlers. */
+int pages_rights(uintptr_t address);
 
 #endif

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -25,6 +26,8 @@
 
 #define SLOTS 64 /* threads that can be in the handler at once; untouched slots cost no memory */
 #define SLOT_TRIES 8
+#define ROOM_STEP_NS 200000
+#define ROOM_STEPS 500
 #define DEEP_WALK_NS 5000000 /* time for the walk of a deep stack, where no interval of a clock limits it */
 
 /* Too large for a thread's stack. */
@@ -158,10 +161,31 @@ static void answer(struct stay *stay, struct walk_slot *slot, struct duet_java_s
 
 /* ---- standalone engines ---- */
 
-static void write_walk(struct stay *stay, struct agent_walk *walk)
+/*
+ * Returns NULL when there is no room. `waits`: when the loader makes none in time; it is not waited for again until it
+ * has made some.
+ */
+static struct duet_ring_record *reserve_sample(struct stay *stay, uint32_t bytes, bool waits)
+{
+	struct duet_lane_view *lane = &stay->ring.lanes[DUET_LANE_SAMPLE];
+	struct duet_ring_record *record = duet_ring_reserve(lane, bytes);
+	const struct timespec step = {.tv_nsec = ROOM_STEP_NS};
+
+	if (!waits)
+		return record;
+	for (int i = 0; !record && i < ROOM_STEPS && !__atomic_load_n(&stay->has_no_room, __ATOMIC_RELAXED); i++) {
+		nanosleep(&step, NULL);
+		record = duet_ring_reserve(lane, bytes);
+	}
+	if (stay->has_no_room != !record)
+		__atomic_store_n(&stay->has_no_room, !record, __ATOMIC_RELAXED);
+	return record;
+}
+
+static void write_walk(struct stay *stay, struct agent_walk *walk, bool waits)
 {
 	uint32_t bytes = (uint32_t)walk_bytes(walk);
-	struct duet_ring_record *record = duet_ring_reserve(&stay->ring.lanes[DUET_LANE_SAMPLE], bytes);
+	struct duet_ring_record *record = reserve_sample(stay, bytes, waits);
 
 	if (!record) {
 		duet_ring_count(stay->ring.page, DUET_AGENT_RING_FULL);
@@ -212,7 +236,7 @@ static void write_ticks(struct stay *stay, struct agent_walk *walk, uint64_t per
 			put_kernel_stack(sample, &walk->kernel);
 		taken = more ? 1 : periods;
 		sample->weight = taken * stay->ticks.interval;
-		write_walk(stay, walk);
+		write_walk(stay, walk, false);
 		if (sample->flags & DUET_SAMPLE_SIGNALLED)
 			sample->flags = (uint16_t)((sample->flags & ~DUET_SAMPLE_SIGNALLED) | DUET_SAMPLE_PENDING);
 	}
@@ -333,7 +357,62 @@ void sample_here(struct stay *stay, const struct tap_sample *from)
 	slot->walk.is_kept = false;
 	if (walk_here(stay, slot, &java, from))
 		write_java(stay, slot, &java);
-	write_walk(stay, &slot->walk);
+	write_walk(stay, &slot->walk, false);
+	slot_put(slot);
+	count_time(stay, java.time_ns);
+}
+
+/* ---- native code that called a function of the agent ---- */
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* of this library, set by the linker */
+extern const char etext[] __attribute__((visibility("hidden")));
+
+/* The agent's callbacks call the JVM, which may allocate. They may have a slot. */
+static struct walk_slot *slot_take_native(struct stay *stay, int tid)
+{
+	for (int i = 0; i < SLOT_TRIES; i++)
+		if (__atomic_load_n(&slot_at(stay, (unsigned int)(tid + i) % SLOTS)->owner, __ATOMIC_RELAXED) == -tid)
+			return NULL;
+	return slot_take(stay, -tid);
+}
+
+static bool is_agents_own(const struct duet_sample *sample)
+{
+	for (uint32_t i = 0; i < sample->user_depth; i++)
+		if (sample->stack[i] - (uintptr_t)__ehdr_start < (uintptr_t)etext - (uintptr_t)__ehdr_start)
+			return true;
+	return false;
+}
+
+/* Returns false if the agent itself led to the call. */
+static bool walk_native(struct stay *stay, struct walk_slot *slot, const struct duet_java_sample *java,
+			const struct tap_sample *from, const struct regs *caller)
+{
+	struct duet_sample *sample = &slot->walk.sample;
+
+	begin_sample(stay, sample, java);
+	sample->event = from->event;
+	sample->weight = from->weight;
+	sample->attribute_bytes = from->attribute_bytes;
+	slot->walk.attributes = from->attributes;
+	slot->walk.most_ns = DEEP_WALK_NS;
+	walk_native_caller(&slot->walk, stay, &slot->stack, caller);
+	if (is_agents_own(sample))
+		return false;
+	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), &sample->virtual_thread);
+	return true;
+}
+
+void sample_native(struct stay *stay, const struct tap_sample *from, const struct regs *caller, bool waits)
+{
+	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = (uint32_t)syscall(SYS_gettid)};
+	struct walk_slot *slot = slot_take_native(stay, (int)java.tid);
+
+	if (!slot)
+		return;
+	slot->walk.is_kept = false;
+	if (walk_native(stay, slot, &java, from, caller))
+		write_walk(stay, &slot->walk, waits);
 	slot_put(slot);
 	count_time(stay, java.time_ns);
 }
@@ -361,7 +440,7 @@ void sample_blocked(struct stay *stay, const struct tap_sample *from, const stru
 		return;
 	slot->walk.is_kept = true; /* no part of it may be written: it may be dropped */
 	if (walk_blocked(stay, slot, &java, from, thread->java_thread))
-		write_walk(stay, &slot->walk);
+		write_walk(stay, &slot->walk, false);
 	else
 		duet_ring_count(stay->ring.page, DUET_AGENT_WENT_ON);
 	slot_put(slot);
@@ -369,35 +448,61 @@ void sample_blocked(struct stay *stay, const struct tap_sample *from, const stru
 
 /* ---- samples that are kept until their event is over ---- */
 
+/* Copies what was walked; `half` bytes of `java` are the other half. */
+static struct sample_kept *copy_kept(struct walk_slot *slot, const struct duet_java_sample *java, size_t half,
+				     void *(*new_memory)(size_t bytes))
+{
+	size_t bytes = walk_bytes(&slot->walk);
+	struct sample_kept *kept = new_memory(sizeof(*kept) + bytes + half);
+
+	if (!kept)
+		return NULL;
+	*kept = (struct sample_kept){.begin_ns = java->time_ns, .bytes = (uint32_t)bytes, .half = (uint32_t)half};
+	slot->walk.sample.head.size = kept->bytes;
+	walk_write(&slot->walk, (unsigned char *)(kept + 1));
+	if (half)
+		copy_java((unsigned char *)(kept + 1) + bytes, slot, java);
+	return kept;
+}
+
 struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes))
 {
 	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = (uint32_t)syscall(SYS_gettid)};
 	struct walk_slot *slot = slot_take(stay, -(int)java.tid);
 	struct sample_kept *kept;
-	size_t bytes, half;
+	size_t half;
 
 	if (!slot)
 		return NULL;
 	slot->walk.is_kept = true;
 	half = walk_here(stay, slot, &java, from) ? java_bytes(&java) : 0;
-	bytes = walk_bytes(&slot->walk);
-	kept = new_memory(sizeof(*kept) + bytes + half);
-	if (kept) {
-		*kept = (struct sample_kept){
-			.begin_ns = java.time_ns, .bytes = (uint32_t)bytes, .half = (uint32_t)half};
-		slot->walk.sample.head.size = kept->bytes;
-		walk_write(&slot->walk, (unsigned char *)(kept + 1));
-		if (half)
-			copy_java((unsigned char *)(kept + 1) + bytes, slot, &java);
-	}
+	kept = copy_kept(slot, &java, half, new_memory);
 	slot_put(slot);
 	count_time(stay, java.time_ns);
 	return kept;
 }
 
-static void write_kept(struct stay *stay, enum duet_agent_record_type type, const void *from, uint32_t bytes)
+struct sample_kept *sample_keep_native(struct stay *stay, const struct tap_sample *from, const struct regs *caller,
+				       void *(*new_memory)(size_t bytes))
 {
-	struct duet_ring_record *record = duet_ring_reserve(&stay->ring.lanes[DUET_LANE_SAMPLE], bytes);
+	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = (uint32_t)syscall(SYS_gettid)};
+	struct walk_slot *slot = slot_take_native(stay, (int)java.tid);
+	struct sample_kept *kept = NULL;
+
+	if (!slot)
+		return NULL;
+	slot->walk.is_kept = true;
+	if (walk_native(stay, slot, &java, from, caller))
+		kept = copy_kept(slot, &java, 0, new_memory);
+	slot_put(slot);
+	count_time(stay, java.time_ns);
+	return kept;
+}
+
+static void write_kept(struct stay *stay, enum duet_agent_record_type type, const void *from, uint32_t bytes,
+		       bool waits)
+{
+	struct duet_ring_record *record = reserve_sample(stay, bytes, waits);
 
 	if (!record) {
 		duet_ring_count(stay->ring.page, DUET_AGENT_RING_FULL);
@@ -407,7 +512,8 @@ static void write_kept(struct stay *stay, enum duet_agent_record_type type, cons
 	duet_ring_commit(record, type, bytes);
 }
 
-void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight)
+void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight,
+		       bool waits)
 {
 	struct duet_sample *sample = (struct duet_sample *)(kept + 1);
 	struct duet_java_sample *java = (struct duet_java_sample *)((unsigned char *)sample + kept->bytes);
@@ -416,9 +522,9 @@ void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end
 	sample->weight = weight;
 	if (kept->half) {
 		java->time_ns = end_ns;
-		write_kept(stay, DUET_AGENT_JAVA_SAMPLE, java, kept->half);
+		write_kept(stay, DUET_AGENT_JAVA_SAMPLE, java, kept->half, waits);
 	}
-	write_kept(stay, DUET_AGENT_SAMPLE, sample, kept->bytes);
+	write_kept(stay, DUET_AGENT_SAMPLE, sample, kept->bytes, waits);
 }
 
 /* ---- the handler ---- */

@@ -4,9 +4,11 @@
 #define SAMPLE_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct regs;
 struct stay;
 struct walk_slot;
 
@@ -39,6 +41,13 @@ void sample_blocked(struct stay *stay, const struct tap_sample *from, const stru
 		    uint64_t time_ns);
 
 /*
+ * Like sample_here() for a thread that called a function of the agent from native code, at `caller`. The walk alone
+ * gives the stack. Takes no sample if the agent itself led to the call. `waits`: when there is no room, the thread
+ * waits up to a tenth of a second for the loader to make some, but not again until it has.
+ */
+void sample_native(struct stay *stay, const struct tap_sample *from, const struct regs *caller, bool waits);
+
+/*
  * For an event that lasts: sample_keep() takes the sample of the calling thread, as sample_here() does, when the event
  * begins; sample_write_kept() writes it when the event has ended, on any thread. The time and the weight are known
  * then. Of a stack of more than DUET_MAX_USER_STACK frames, only both ends are kept.
@@ -50,10 +59,14 @@ struct sample_kept {
 };
 /*
  * Returns NULL when there is no room. The caller frees what `new_memory` (malloc, which sample.c must not name) gave.
- * Both functions are for callers inside stay_enter().
+ * Both functions are for callers inside stay_enter(). `waits` is as for sample_native().
  */
 struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes));
-void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight);
+/* sample_keep() where sample_native() would take the sample. */
+struct sample_kept *sample_keep_native(struct stay *stay, const struct tap_sample *from, const struct regs *caller,
+				       void *(*new_memory)(size_t bytes));
+void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight,
+		       bool waits);
 
 /* Allocates the walk buffers for the handlers and callbacks of one stay. Returns NULL when there is no memory. */
 struct walk_slot *sample_slots_new(int java_depth);

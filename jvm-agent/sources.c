@@ -27,6 +27,8 @@ static const struct agent_tap *const taps[] = {
 	&tap_alloc,
 	&tap_lock,
 	&tap_wait,
+	&tap_nativemem,
+	&tap_leak,
 	NULL,
 };
 

@@ -27,6 +27,7 @@ struct stay {
 	struct duet_agent_event ticks; /* what the engine ticks for; all 0: nothing, or BPF ticks */
 	int signo;
 	uint32_t pid;
+	bool has_no_room; /* atomic: a thread has waited in vain for room in the sample lane */
 	/* frames to ask AsyncGetCallTrace for; above DUET_JAVA_DEPTH, our own walks keep all frames too */
 	int java_depth;
 	struct duet_jvm_layout layouts[STAY_LAYOUTS]; /* written by code_publish_layout() */

@@ -25,6 +25,7 @@ struct agent_tap {
 	 */
 	int (*start)(const struct duet_agent_event *event, const char **ret_why);
 	void (*stop)(uint64_t ended_ns); /* what lasts has lasted until then */
+	void (*rescan)(void); /* called every 100 ms on the agent's thread; may be NULL */
 };
 
 /* Returns NULL when there is no tap of this kind. */
@@ -36,10 +37,13 @@ void taps_add_callbacks(jvmtiEventCallbacks *callbacks);
  * Returns which have failed, one bit for each index in `events`, with a sentence in *ret_why if any has.
  */
 uint32_t taps_start(const struct duet_agent_event *events, uint32_t count, const char **ret_why);
+void taps_rescan(void); /* calls the rescan() of those that were started */
 void taps_stop(uint64_t ended_ns); /* stops those that were started and have not been stopped */
 
 extern const struct agent_tap tap_alloc;
 extern const struct agent_tap tap_lock;
 extern const struct agent_tap tap_wait;
+extern const struct agent_tap tap_nativemem;
+extern const struct agent_tap tap_leak;
 
 #endif

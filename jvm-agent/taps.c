@@ -45,6 +45,13 @@ uint32_t taps_start(const struct duet_agent_event *events, uint32_t count, const
 	return refused;
 }
 
+void taps_rescan(void)
+{
+	for (uint32_t i = 0; i < open_count; i++)
+		if (open_taps[i]->rescan)
+			open_taps[i]->rescan();
+}
+
 void taps_stop(uint64_t ended_ns)
 {
 	for (uint32_t i = 0; i < open_count; i++)

@@ -101,7 +101,7 @@ static void end_wait(void *context, void *value)
 	struct tap_sample from = sample_from(closing->event, wait, weight);
 
 	if (weight && wait->kept)
-		sample_write_kept(closing->stay, wait->kept, closing->ended_ns, weight);
+		sample_write_kept(closing->stay, wait->kept, closing->ended_ns, weight, false);
 	else if (weight)
 		sample_blocked(closing->stay, &from, &wait->thread, closing->ended_ns);
 	free_wait(wait);
@@ -178,7 +178,7 @@ void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key)
 	struct tap_sample from;
 
 	if (weight && wait->kept) {
-		sample_write_kept(stay, wait->kept, now_ns, weight);
+		sample_write_kept(stay, wait->kept, now_ns, weight, false);
 	} else if (weight) {
 		from = sample_from(event, wait, weight);
 		sample_here(stay, &from);

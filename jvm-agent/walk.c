@@ -319,6 +319,18 @@ bool walk_caller_is_there(struct agent_walk *walk, uintptr_t java_thread)
 	       at.pc == walk->sample.user_pc && at.sp == walk->sample.user_sp;
 }
 
+void walk_native_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack,
+			const struct regs *caller)
+{
+	begin(walk, stay, stack);
+	memset(walk->java.regs, 0, sizeof(walk->java.regs));
+	walk->sample.flags |= DUET_SAMPLE_CALLED | DUET_SAMPLE_USER_REGS;
+	walk->sample.user_pc = caller->pc;
+	walk->sample.user_sp = caller->sp;
+	go_to(walk, caller);
+	walk_on(walk);
+}
+
 /* ---- the record ---- */
 
 static size_t user_bytes(const struct duet_sample *sample)

@@ -62,6 +62,9 @@ void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *
  * that called the JVM (DUET_SAMPLE_CALLED). Native frames are left out where there are no tables for them.
  */
 void walk_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, uintptr_t java_thread);
+/* The same for a thread that has called the agent from native code: the stack begins at that caller. */
+void walk_native_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack,
+			const struct regs *caller);
 
 /* After walk_caller() of another thread: returns true if that thread is still where the walk began. */
 bool walk_caller_is_there(struct agent_walk *walk, uintptr_t java_thread);

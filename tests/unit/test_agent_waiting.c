@@ -41,9 +41,10 @@ struct sample_thread sample_own_thread(void)
 
 static uint64_t written, walked, walked_by_other;
 
-void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight)
+void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight,
+		       bool waits)
 {
-	(void)stay, (void)kept, (void)end_ns;
+	(void)stay, (void)kept, (void)end_ns, (void)waits;
 	written += weight;
 }
 

@@ -441,13 +441,19 @@ static int collect_mappings(struct unwinding *unwinding, const struct process *p
 	return err;
 }
 
+/* 1 + the maps_version of what was published; 0: nothing yet. */
+static uint32_t *published_version(struct unwinding *unwinding, struct process *process)
+{
+	return unwinding->is_agents ? &unwinding->published_version : &collected_of(process)->published_version;
+}
+
 static int publish(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
 {
 	int err = collect_mappings(unwinding, process, until_ns);
 
 	if (err == -EAGAIN)
 		return err;
-	collected_of(process)->published_version = process->maps_version + 1;
+	*published_version(unwinding, process) = process->maps_version + 1;
 	if (err < 0 || unwind_tables_publish(unwinding->tables, process->pid, process->start_ticks,
 					     unwinding->mappings.items, unwinding->mappings.len) < 0)
 		loader_counters[DUET_LOADER_UNWIND_PROCESSES]++;
@@ -500,10 +506,10 @@ static bool make_more(struct unwinding *unwinding, struct process *process, uint
 	return unwinding->made;
 }
 
-static bool is_published(const struct unwinding *unwinding, struct process *process)
+static bool is_published(struct unwinding *unwinding, struct process *process)
 {
 	return !unwinding->tables || (process->exited && !unwind_tables_takes_offers(unwinding->tables)) ||
-	       collected_of(process)->published_version == process->maps_version + 1;
+	       *published_version(unwinding, process) == process->maps_version + 1;
 }
 
 int unwinding_publish(struct unwinding *unwinding, struct process *process, uint64_t until_ns)

@@ -17,6 +17,9 @@
 struct native_file;
 struct unwinding {
 	struct unwind_tables *tables; /* not owned; NULL: nothing is published */
+	/* The tables are those of one process's agent. BPF has tables too, and another part of the process's. */
+	bool is_agents;
+	uint32_t published_version; /* is_agents: 1 + the maps_version that the tables have; 0: none */
 	struct map files; /* hash of a file's identity -> struct native_file */
 	struct vec(struct native_file *) owned;
 	struct vec(struct duet_unwind_mapping) mappings; /* scratch: mappings of the process being published */

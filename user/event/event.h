@@ -43,6 +43,8 @@ struct event {
 	 */
 	bool is_chosen;
 	const struct event *with; /* one whose samples are shown as samples of this one, too; NULL: none */
+	bool may_be_all; /* interval 0 is accepted, and the same as 1: all is sampled */
+	bool needs_tables; /* the agent walks native frames for it, whoever ticks */
 	bool may_signal; /* the sampled thread continues to run, so a signal may make the agent add Java frames */
 };
 
@@ -79,6 +81,7 @@ size_t event_list_count(const struct event_list *list, enum duet_program program
 /* Returns true if an engine ticks for it, BPF or a timer; other events come from the JVM itself with every engine. */
 bool event_has_ticks(const struct event *event);
 bool event_list_has_ticks(const struct event_list *list); /* true if one of them has ticks */
+bool event_list_needs_tables(const struct event_list *list); /* true if one of them does */
 bool event_list_has_taps(const struct event_list *list); /* true if one of them comes from the JVM itself */
 
 /* Appends "10 ms", "100" or "512 KiB". */

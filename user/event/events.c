@@ -20,6 +20,8 @@ const struct event *const event_table[] = {
 	&event_syscalls,
 	&event_alloc,
 	&event_lock,
+	&event_nativemem,
+	&event_leak,
 	&event_wait,
 	NULL,
 };
@@ -52,6 +54,8 @@ int event_spec_set_interval(struct event_spec *spec, const char *text, struct bu
 	uint64_t interval = 0;
 	int err;
 
+	if (event->may_be_all && !strcmp(text, "0"))
+		text = "1";
 	if (event->unit == EVENT_NS)
 		err = opt_interval(&interval, text, why);
 	else if (event->unit == EVENT_BYTES)
@@ -189,6 +193,14 @@ bool event_list_has_taps(const struct event_list *list)
 {
 	for (size_t i = 0; i < list->len; i++)
 		if (!event_has_ticks(list->items[i].event))
+			return true;
+	return false;
+}
+
+bool event_list_needs_tables(const struct event_list *list)
+{
+	for (size_t i = 0; i < list->len; i++)
+		if (list->items[i].event->needs_tables)
 			return true;
 	return false;
 }

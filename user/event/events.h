@@ -13,6 +13,8 @@ extern const struct event event_offcpu;
 extern const struct event event_wall;
 extern const struct event event_alloc;
 extern const struct event event_lock;
+extern const struct event event_nativemem;
+extern const struct event event_leak;
 extern const struct event event_wait;
 
 #endif

@@ -194,6 +194,7 @@ static int open_tables(struct agent *agent)
 	if (err)
 		log_debug("JVM %d: no unwind tables: %s", agent->process->pid, strerror(-err));
 	unwinding_init(&agent->unwinding, tables);
+	agent->unwinding.is_agents = true;
 	loader_counters[DUET_LOADER_UNWIND_PROCESSES] += err != 0;
 	if (tables)
 		process_refresh_maps(agent->process, clock_monotonic_ns(), 0);

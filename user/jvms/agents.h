@@ -46,7 +46,7 @@ struct agent_start {
 	uint32_t java_depth;
 	size_t sample_lane_bytes;
 	size_t metadata_lane_bytes;
-	size_t tables_bytes; /* size of the unwind tables (timer engines); else 0 */
+	size_t tables_bytes; /* size of the unwind tables, if the agent walks native frames; else 0 */
 };
 
 struct agent {
@@ -69,7 +69,7 @@ struct agent {
 	uint64_t deadline_ns; /* end of the handshake's time, CLOCK_MONOTONIC */
 	struct agent_ring *ring;
 	struct parts parts; /* parts of this agent's own samples */
-	struct unwinding unwinding; /* what the agent walks by (timer engines); tables may be NULL */
+	struct unwinding unwinding; /* what the agent walks native frames by; tables may be NULL */
 	bool hostile; /* the ring was inconsistent and is no longer read */
 	enum duet_engine_id engine; /* which ticks, when AGENT_RUNNING; if not start.engine, `why` says why */
 	uint64_t signo;

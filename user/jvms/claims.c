@@ -9,6 +9,7 @@
 
 #define MOST_BYTES_A_NS 64
 #define MOST_ERR_SAMPLES 4096
+#define MOST_NATIVE_BYTES (1ull << 56)
 
 /* Returns the event of START that a sample of the agent belongs to, or NULL: then the agent was not asked for it. */
 static const struct duet_agent_event *asked_event(const struct agent *agent, uint32_t index)
@@ -37,6 +38,9 @@ static uint64_t most_claimed(const struct jvms *jvms, const struct duet_agent_ev
 	/* Nothing that is counted happens each nanosecond. */
 	if (is_ticked(event))
 		return ns;
+	/* Memory may be taken without being touched, up to what an address reaches. */
+	if (event->kind == DUET_AGENT_EVENT_NATIVEMEM || event->kind == DUET_AGENT_EVENT_LEAK)
+		return MOST_NATIVE_BYTES;
 	/* A CPU clears no more memory in this time; and beyond what it does, samples err. */
 	return ns * MOST_BYTES_A_NS + event->interval * MOST_ERR_SAMPLES;
 }
@@ -121,7 +125,7 @@ const struct duet_sample *claims_take(const struct jvms *jvms, struct agent *age
 	sample->comm[0] = '\0';
 	snprintf(sample->process_comm, sizeof(sample->process_comm), "%s", agent->process->comm);
 	agent->signalled++;
-	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE && jvms->of.engine->row->standalone)
+	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE && agent->unwinding.tables)
 		unwinding_refresh(&agent->unwinding, agent->process);
 	return parts_join(&agent->parts, sample);
 }

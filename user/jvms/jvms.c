@@ -107,9 +107,9 @@ static int allow_signals(struct jvms *jvms, struct agent *agent)
 	};
 
 	process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
-	if (jvms->of.engine->row->standalone)
+	if (agent->unwinding.tables)
 		unwinding_publish_now(&agent->unwinding, agent->process);
-	else
+	if (!jvms->of.engine->row->standalone)
 		unwinding_want(jvms->of.unwinding, agent->process);
 	if (agent->start.engine == DUET_ENGINE_NONE && !agent->reader)
 		return 0;
@@ -345,7 +345,7 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 		.engine = has_ticks ? engine->agent : DUET_ENGINE_NONE,
 		.is_engine_asked = engine == &engines[jvms->of.asked],
 		.java_depth = jvms->of.java_depth,
-		.tables_bytes = engine->standalone ? TABLES_BYTES : 0,
+		.tables_bytes = engine->standalone || event_list_needs_tables(jvms->of.events) ? TABLES_BYTES : 0,
 		.sample_lane_bytes = lane_bytes(jvms),
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory that native code takes from the C library, or from another allocator in its place: all that is taken, and what
+ * is not freed until the end. Functions of the agent stand before the allocator's in the linkage tables of all
+ * libraries. They call the allocator's, and count bytes. They stay valid when the hooks are gone: a thread may be in
+ * one, and a library may have copied its address.
+ *
+ * The allocator's own calls of itself do not go through a hook: see linkage.h.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "byte_clock.h"
+#include "clock.h"
+#include "libc_versions.h"
+#include "linkage.h"
+#include "regs.h"
+#include "sample.h"
+#include "stay.h"
+#include "tap.h"
+#include "waits.h"
+
+/* Where a hook was called from. The caller's frame pointer is the first word of the hook's own frame. */
+#define CALLER() \
+	((struct regs){.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), \
+		       .fp = *(const uintptr_t *)__builtin_frame_address(0)})
+
+struct memory_event {
+	bool is_open; /* atomic */
+	uint32_t index;
+	struct byte_clock clock;
+};
+
+static struct memory_event taken, leaked;
+/* Of leaked: the kept samples by address. `held` counts them by a hash: most calls of free() look no further. */
+static struct waits held_samples;
+static uint8_t held[1 << 16];
+
+static bool is_open(const struct memory_event *event)
+{
+	return __atomic_load_n(&event->is_open, __ATOMIC_RELAXED);
+}
+
+/* ---- memory that is not freed yet ---- */
+
+struct held_memory {
+	uint64_t weight;
+	struct sample_kept *sample;
+};
+
+static uint8_t *held_count(const void *memory)
+{
+	return &held[((uintptr_t)memory * 0x9e3779b97f4a7c15ull) >> 48];
+}
+
+static void *new_memory(size_t bytes)
+{
+	return malloc(bytes);
+}
+
+static void drop(struct held_memory *entry)
+{
+	if (entry)
+		free(entry->sample);
+	free(entry);
+}
+
+/* Returns false when there is no room; the entry is then dropped. A count stays at its highest value. */
+static bool hold(const void *memory, struct held_memory *entry)
+{
+	uint8_t *count = held_count(memory);
+
+	if (__atomic_load_n(count, __ATOMIC_RELAXED) < UINT8_MAX)
+		__atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+	if (waits_put(&held_samples, (uintptr_t)memory, entry))
+		return true;
+	drop(entry);
+	return false;
+}
+
+/* To be called before the memory is freed: another thread may get it the next moment. */
+static struct held_memory *let_go(const void *memory)
+{
+	uint8_t *count = held_count(memory);
+	struct held_memory *entry;
+
+	if (!memory || !__atomic_load_n(count, __ATOMIC_RELAXED))
+		return NULL;
+	entry = waits_take(&held_samples, (uintptr_t)memory);
+	if (entry && __atomic_load_n(count, __ATOMIC_RELAXED) < UINT8_MAX)
+		__atomic_fetch_sub(count, 1, __ATOMIC_RELAXED);
+	return entry;
+}
+
+static void keep(struct stay *stay, const struct tap_sample *from, const struct regs *caller, const void *memory)
+{
+	struct held_memory *entry = malloc(sizeof(*entry));
+	struct sample_kept *sample = entry ? sample_keep_native(stay, from, caller, new_memory) : NULL;
+
+	if (!sample) {
+		free(entry);
+		return;
+	}
+	*entry = (struct held_memory){.weight = from->weight, .sample = sample};
+	if (!hold(memory, entry))
+		duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
+}
+
+/* ---- what hooks do ---- */
+
+enum { TAKEN = 1, LEAKED = 2 }; /* events for which a piece of memory is sampled */
+
+static inline unsigned int due(const void *memory, size_t bytes)
+{
+	unsigned int events = 0;
+
+	if (!memory || !bytes)
+		return 0;
+	if (is_open(&taken) && byte_clock_is_due(&taken.clock, bytes))
+		events |= TAKEN;
+	if (is_open(&leaked) && byte_clock_is_due(&leaked.clock, bytes))
+		events |= LEAKED;
+	return events;
+}
+
+static void sample(unsigned int events, const struct regs *caller, const void *memory, size_t bytes)
+{
+	int saved_errno = errno;
+	struct stay *stay = stay_enter();
+	struct tap_sample from = {0};
+
+	if (stay && events & TAKEN && is_open(&taken)) {
+		from.event = taken.index;
+		from.weight = byte_clock_weight(bytes, taken.clock.interval);
+		sample_native(stay, &from, caller, taken.clock.interval == 1);
+	}
+	if (stay && events & LEAKED && is_open(&leaked)) {
+		from.event = leaked.index;
+		from.weight = byte_clock_weight(bytes, leaked.clock.interval);
+		keep(stay, &from, caller, memory);
+	}
+	stay_leave();
+	errno = saved_errno;
+}
+
+/* A macro, because it tells of the function that it stands in. */
+#define SAMPLE(memory, bytes) \
+	do { \
+		unsigned int events = due(memory, bytes); \
+		struct regs caller; \
+\
+		if (events) { \
+			caller = CALLER(); \
+			sample(events, &caller, memory, bytes); \
+		} \
+	} while (0)
+
+/* ---- the hooks ---- */
+
+static void *hook_malloc(size_t bytes)
+{
+	void *memory = malloc(bytes);
+
+	SAMPLE(memory, bytes);
+	return memory;
+}
+
+static void *hook_calloc(size_t count, size_t bytes)
+{
+	void *memory = calloc(count, bytes);
+
+	SAMPLE(memory, count * bytes);
+	return memory;
+}
+
+static void hook_free(void *memory)
+{
+	drop(let_go(memory));
+	free(memory);
+}
+
+/* What is made larger or smaller counts as freed and taken again. If that fails, it is as it was. */
+static void *hook_realloc(void *old, size_t bytes)
+{
+	struct held_memory *entry = let_go(old);
+	uintptr_t address = (uintptr_t)old;
+	void *memory = realloc(old, bytes);
+
+	if (!memory && bytes && entry)
+		(void)hold((const void *)address, entry);
+	else
+		drop(entry);
+	SAMPLE(memory, bytes);
+	return memory;
+}
+
+static int hook_posix_memalign(void **ret, size_t alignment, size_t bytes)
+{
+	int error = posix_memalign(ret, alignment, bytes);
+
+	SAMPLE(error ? NULL : *ret, bytes);
+	return error;
+}
+
+static void *hook_aligned_alloc(size_t alignment, size_t bytes)
+{
+	void *memory = aligned_alloc(alignment, bytes);
+
+	SAMPLE(memory, bytes);
+	return memory;
+}
+
+static void *hook_memalign(size_t alignment, size_t bytes)
+{
+	void *memory = memalign(alignment, bytes);
+
+	SAMPLE(memory, bytes);
+	return memory;
+}
+
+/*
+ * What dlopen() finds may depend on the library that calls it, unless the file is named by its path. Otherwise this is
+ * the jump that the call would have been, and the library is hooked by the next rescan.
+ */
+static void *hook_dlopen(const char *file, int flags)
+{
+	void *handle;
+
+	if (!file || !strchr(file, '/') || strchr(file, '$'))
+		return dlopen(file, flags);
+	handle = dlopen(file, flags);
+	if (handle && (is_open(&taken) || is_open(&leaked))) {
+		int saved_errno = errno;
+
+		linkage_install();
+		errno = saved_errno;
+	}
+	return handle;
+}
+
+#define HOOK(function, allocators) {#function, (uintptr_t)hook_##function, allocators, 0}
+
+static struct linkage_hook hooks[] = {
+	HOOK(malloc, true),
+	HOOK(calloc, true),
+	HOOK(realloc, true),
+	HOOK(free, true),
+	HOOK(posix_memalign, true),
+	HOOK(aligned_alloc, true),
+	HOOK(memalign, true),
+	HOOK(dlopen, false),
+};
+
+/* ---- the taps ---- */
+
+static int start(struct memory_event *event, const struct duet_agent_event *asked, const char **ret_why)
+{
+	bool are_installed = is_open(&taken) || is_open(&leaked);
+
+	*ret_why = "the functions that take memory are not found in the agent's linkage table";
+	if (!are_installed && !linkage_open(hooks, sizeof(hooks) / sizeof(hooks[0])))
+		return -ENOENT;
+	event->index = asked->index;
+	byte_clock_start(&event->clock, asked->interval, clock_ns());
+	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
+	if (!are_installed)
+		linkage_install();
+	return 0;
+}
+
+static void stop(struct memory_event *event)
+{
+	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
+	if (!is_open(&taken) && !is_open(&leaked))
+		linkage_remove();
+}
+
+static int taken_start(const struct duet_agent_event *event, const char **ret_why)
+{
+	return start(&taken, event, ret_why);
+}
+
+static void taken_stop(uint64_t ended_ns)
+{
+	(void)ended_ns;
+	stop(&taken);
+}
+
+static void drop_value(void *context, void *value)
+{
+	(void)context;
+	drop(value);
+}
+
+/* A thread may have held something after the end of the last recording. */
+static int leaked_start(const struct duet_agent_event *event, const char **ret_why)
+{
+	waits_end(&held_samples, drop_value, NULL);
+	memset(held, 0, sizeof(held));
+	return start(&leaked, event, ret_why);
+}
+
+struct leaks {
+	struct stay *stay;
+	uint64_t ended_ns;
+};
+
+static void write_leak(void *context, void *value)
+{
+	const struct leaks *leaks = context;
+	struct held_memory *entry = value;
+
+	if (leaks->stay)
+		sample_write_kept(leaks->stay, entry->sample, leaks->ended_ns, entry->weight, true);
+	drop(entry);
+}
+
+static void leaked_stop(uint64_t ended_ns)
+{
+	struct leaks leaks = {.stay = stay_enter(), .ended_ns = ended_ns};
+
+	stop(&leaked);
+	waits_end(&held_samples, write_leak, &leaks);
+	stay_leave();
+}
+
+const struct agent_tap tap_nativemem = {
+	.kind = DUET_AGENT_EVENT_NATIVEMEM,
+	.first_version = 8,
+	.too_old = "a JVM before JDK 8 is not known",
+	.start = taken_start,
+	.stop = taken_stop,
+	.rescan = linkage_install,
+};
+
+const struct agent_tap tap_leak = {
+	.kind = DUET_AGENT_EVENT_LEAK,
+	.first_version = 8,
+	.too_old = "a JVM before JDK 8 is not known",
+	.start = leaked_start,
+	.stop = leaked_stop,
+	.rescan = linkage_install,
+};

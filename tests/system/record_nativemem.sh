@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 240
+# Memory that native code takes: to the byte when every call is asked for, right on average when it is sampled.
+. "$(dirname "$0")/lib.sh"
+
+ways=(malloc calloc realloc posix_memalign aligned_alloc memalign by_pointer)
+
+# Prints the bytes of the stacks that lead from Java through this function of the library, and those of all with it.
+bytes_of() { # FILE WAY
+	echo "$(matching "$1" "NativeMemory[$]First[.]take;.*take_$2 ")"
+}
+
+# With all calls: exactly what the workload has taken.
+expect_sums() { # FILE
+	local column=2 told way
+	for way in "${ways[@]}"; do
+		told=$(bytes_of "$1" "$way")
+		expect "bytes of $way" "${told% *}" == "$(jvm_said BYTES $column)"
+		column=$((column + 1))
+	done
+	told=$(matching "$1" 'NativeMemory[.]late;.*NativeMemory[$]Late[.]take;.*take_malloc ')
+	expect "bytes of a library that was loaded late" "${told% *}" == "$(jvm_said BYTES $column)"
+	expect_lacks "$here/stderr" 'refused|dropped|full'
+}
+
+jdk_case_every_call() {
+	record_gated workload.NativeMemory 2000 -- -e nativemem=0 --engine ctimer
+	expect_sums "$here/out.collapsed"
+	expect_lacks "$here/out.collapsed" 'libduet|hook_'
+	expect_alive "$jvm"
+}
+
+# Samples of CPU time interrupt the taking of samples, and objects are sampled in the same threads.
+jdk_case_beside_cpu_and_alloc() {
+	local events=nativemem=0,cpu=1ms
+	need_bpf
+	[ "$(sed -nE 's/^JAVA_VERSION="(1\.)?([0-9]+).*/\2/p' "$jdk/release")" -lt 11 ] || events+=,alloc=4k
+	record_gated workload.NativeMemory 2000 -- -e $events
+	expect_sums "$here/out.collapsed"
+	expect_lacks "$here/out.collapsed" 'libduet|hook_'
+}
+
+# The threads wait for the loader when they are faster than it. CALLS is for those who have the time for more.
+jdk_case_many_calls() {
+	record_gated workload.NativeMemory $((${CALLS:-90000} / 9)) -- -e nativemem=0 --engine ctimer
+	expect_sums "$here/out.collapsed"
+}
+
+# Each way takes 400 MB in pieces of 1000 bytes. Every 200,000th byte makes a sample: 2000, which err by 2.2 %.
+jdk_case_sampled() {
+	local column=2 told want way
+	record_gated workload.NativeMemory 400000 1000 -- -e nativemem=200000 --engine ctimer
+	for way in "${ways[@]}"; do
+		told=$(bytes_of "$here/out.collapsed" "$way")
+		want=$(jvm_said BYTES $column)
+		expect_near "bytes of $way" "${told% *}" "$want" $((want * 12 / 100))
+		column=$((column + 1))
+	done
+}
+
+# One piece in a thousand is not freed. All other memory of the library is.
+jdk_case_leak() {
+	local told
+	record_gated workload.NativeMemory 5000 64 -- -e leak=0,nativemem=4k --engine ctimer
+	told=$(matching "$here/out.collapsed" 'NativeMemory[$]First[.]take;.*leak_one_in_thousand ')
+	expect "bytes that leak" "${told% *}" == "$(jvm_said BYTES 10)"
+	told=$(matching "$here/out.collapsed" 'NativeMemory[$](First|Late)[.]take;.*take_')
+	expect "bytes of what is freed" "${told% *}" == 0
+	expect "bytes of nativemem" "$(total "$here/out.nativemem.collapsed")" '>' 1000000
+}
+
+# Another allocator in the place of libc's: its own calls of itself are not counted.
+jdk_case_other_allocator() {
+	local library
+	library=$(find /usr/lib -name 'libjemalloc.so.2' -o -name 'libtcmalloc_minimal.so.4' | head -n 1)
+	[ -n "$library" ] || skip "neither jemalloc nor tcmalloc is installed"
+	JVM_AS=(env "LD_PRELOAD=$library")
+	record_gated workload.NativeMemory 2000 -- -e nativemem=0 --engine ctimer
+	expect_sums "$here/out.collapsed"
+}
+
+# Hooks come and go while threads take memory and libraries are loaded and unloaded. Afterwards none is left, and the
+# pages of the linkage tables have the rights that they had.
+jdk_case_start_and_stop() {
+	local before
+	JVM_OPTS=(-Dcycles=true -Xcheck:jni)
+	start_jvm "$jdk" workload.NativeMemory
+	wait_for_line "$jvm_out" '^HOOKED 0' 60
+	before=$(rights_of_tables)
+	for _ in $(seq "${CYCLES:-8}"); do
+		start_taps -p "$jvm" -e nativemem=0,leak=64 --engine ctimer
+		for _ in 1 2; do # the first may be of a round that began before
+			: >"$jvm_out"
+			wait_for_line "$jvm_out" 'HOOKED 2' 60
+		done
+		end_record INT
+		expect_status 0
+		expect "bytes of malloc" "$(bytes_of "$here/out.collapsed" malloc | cut -d ' ' -f 1)" '>' 0
+		: >"$jvm_out"
+		wait_for_line "$jvm_out" 'HOOKED 0' 60
+	done
+	expect_alive "$jvm"
+	expect "rights of the tables" "$(rights_of_tables)" == "$before"
+	expect_lacks "$jvm_out" 'FATAL|FAILED'
+	expect_lacks "$jvm_out.err" 'FATAL|WARNING.*JNI'
+}
+
+# Prints a hash of the rights of all parts of the JVM's own libraries.
+rights_of_tables() {
+	awk '/libjvm|libjava|libjli|libnio|libc[.]so/ { print $1, $2, $6 }' "/proc/$jvm/maps" | cksum
+}
+
+case_usage() {
+	run_duet record -e nativemem --no-attach -p $$ -d 1
+	expect_refusal 2 'nativemem comes from the agent'
+	run_duet record -e alloc=0 -p $$ -d 1
+	expect_refusal 2 'above 0'
+	run_duet list
+	grep -q 'nativemem.*malloc' "$here/stdout" || fail "duet list has no nativemem: $(cat "$here/stdout")"
+}
+
+run_cases "$@"

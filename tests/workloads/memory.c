@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The native half of NativeMemory.java: known numbers of calls of each function that takes memory. Built twice, with
+ * names of another class, as a library that is loaded late.
+ */
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jni.h>
+
+#ifndef TAKER
+#define TAKER First
+#endif
+#define NATIVE_3(taker, name) Java_workload_NativeMemory_00024##taker##_##name
+#define NATIVE_2(taker, name) NATIVE_3(taker, name)
+#define NATIVE(name) NATIVE_2(TAKER, name)
+
+#define WAY __attribute__((noinline)) static uint64_t
+
+static void *volatile seen; /* so that no call is optimized away */
+
+static void use(void *memory)
+{
+	seen = memory;
+}
+
+WAY take_malloc(jint count, jint bytes)
+{
+	for (jint i = 0; i < count; i++) {
+		void *memory = malloc((size_t)bytes);
+
+		use(memory);
+		free(memory);
+	}
+	return (uint64_t)count * (uint64_t)bytes;
+}
+
+WAY take_calloc(jint count, jint bytes)
+{
+	for (jint i = 0; i < count; i++) {
+		void *memory = calloc(2, (size_t)bytes);
+
+		use(memory);
+		free(memory);
+	}
+	return (uint64_t)count * (uint64_t)bytes * 2;
+}
+
+WAY take_realloc(jint count, jint bytes)
+{
+	for (jint i = 0; i < count; i++) {
+		void *memory = realloc(NULL, (size_t)bytes);
+
+		use(memory);
+		memory = realloc(memory, 3 * (size_t)bytes);
+		use(memory);
+		free(memory);
+	}
+	return (uint64_t)count * (uint64_t)bytes * 4;
+}
+
+WAY take_posix_memalign(jint count, jint bytes)
+{
+	for (jint i = 0; i < count; i++) {
+		void *memory = NULL;
+
+		if (posix_memalign(&memory, 64, (size_t)bytes))
+			return 0;
+		use(memory);
+		free(memory);
+	}
+	return (uint64_t)count * (uint64_t)bytes;
+}
+
+WAY take_aligned_alloc(jint count, jint bytes)
+{
+	for (jint i = 0; i < count; i++) {
+		void *memory = aligned_alloc(64, (size_t)bytes);
+
+		use(memory);
+		free(memory);
+	}
+	return (uint64_t)count * (uint64_t)bytes;
+}
+
+WAY take_memalign(jint count, jint bytes)
+{
+	for (jint i = 0; i < count; i++) {
+		void *memory = memalign(64, (size_t)bytes);
+
+		use(memory);
+		free(memory);
+	}
+	return (uint64_t)count * (uint64_t)bytes;
+}
+
+static void *(*volatile pointed)(size_t) = malloc;
+
+WAY take_by_pointer(jint count, jint bytes)
+{
+	for (jint i = 0; i < count; i++) {
+		void *memory = pointed((size_t)bytes);
+
+		use(memory);
+		free(memory);
+	}
+	return (uint64_t)count * (uint64_t)bytes;
+}
+
+/* One piece in a thousand stays. Returns the bytes of those. */
+WAY leak_one_in_thousand(jint count, jint bytes)
+{
+	uint64_t left = 0;
+
+	for (jint i = 0; i < count; i++) {
+		void *memory = malloc((size_t)bytes);
+
+		use(memory);
+		if (i % 1000)
+			free(memory);
+		else
+			left += (uint64_t)bytes;
+	}
+	return left;
+}
+
+JNIEXPORT jlong JNICALL NATIVE(take)(JNIEnv *env, jclass class, jint way, jint count, jint bytes);
+JNIEXPORT jlong JNICALL NATIVE(take)(JNIEnv *env, jclass class, jint way, jint count, jint bytes)
+{
+	static uint64_t (*const ways[])(jint, jint) = {
+		take_malloc, take_calloc, take_realloc, take_posix_memalign, take_aligned_alloc, take_memalign,
+		take_by_pointer, leak_one_in_thousand,
+	};
+
+	(void)env, (void)class;
+	return (jlong)ways[way](count, bytes);
+}
+
+/* Opens a library by its path and closes it again, as another library of native code does. */
+JNIEXPORT jboolean JNICALL NATIVE(visit)(JNIEnv *env, jclass class, jstring path);
+JNIEXPORT jboolean JNICALL NATIVE(visit)(JNIEnv *env, jclass class, jstring path)
+{
+	const char *text = (*env)->GetStringUTFChars(env, path, NULL);
+	void *handle = text ? dlopen(text, RTLD_NOW | RTLD_LOCAL) : NULL;
+
+	(void)class;
+	if (text)
+		(*env)->ReleaseStringUTFChars(env, path, text);
+	return handle && !dlclose(handle);
+}
+
+/*
+ * Returns how many of the two addresses, of the function as this library calls it and as it stands in its data, are not
+ * those that the dynamic linker finds.
+ */
+JNIEXPORT jint JNICALL NATIVE(hooked)(JNIEnv *env, jclass class);
+JNIEXPORT jint JNICALL NATIVE(hooked)(JNIEnv *env, jclass class)
+{
+	void *found = dlsym(RTLD_DEFAULT, "malloc");
+	void *volatile called = (void *)(uintptr_t)malloc;
+
+	(void)env, (void)class;
+	return (called != found) + ((void *)(uintptr_t)pointed != found);
+}
