@@ -105,6 +105,7 @@ enum duet_agent_event_kind {
 	DUET_AGENT_EVENT_PAGE_FAULTS, /* engine perf ticks for it; BPF samples it itself */
 	/* those that follow come from the JVM itself */
 	DUET_AGENT_EVENT_ALLOC, /* objects allocated in Java's heap, in bytes */
+	DUET_AGENT_EVENT_LIVE, /* the same, but only those that are still there when the event ends */
 	DUET_AGENT_EVENT_LOCK, /* threads that waited for a lock of Java, in ns */
 	DUET_AGENT_EVENT_WAIT, /* threads that waited to be notified, in ns */
 	DUET_AGENT_EVENT_NATIVEMEM, /* malloc() and its family, in bytes; interval 1: every call */

@@ -2,26 +2,34 @@
 /*
  * Objects allocated in Java's heap. The JVM samples them (JEP 331): it calls us for the object that takes the byte at
  * which the thread's next sample is due. The distances between those bytes are random, the interval on average.
+ *
+ * Two events have them: all objects, and those that are still there at the end.
  */
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "byte_clock.h"
+#include "clock.h"
 #include "jvm.h"
 #include "sample.h"
 #include "stay.h"
 #include "tap.h"
 
+#define MOST_LIVE 262144 /* samples that are kept at a time */
 #define JVM_INTERVAL (512 << 10) /* what a JVM begins with */
 
-static struct {
+/* The JVM has one interval: the shorter one, when two events are open. */
+static struct heap_event {
 	bool is_open; /* atomic: a callback may come late, when another recording has begun */
 	uint32_t index;
 	uint64_t interval;
-} alloc;
+} alloc, live;
+static uint64_t sampled_interval; /* atomic */
 
 /* What follows a sample; `bytes` in all. */
 struct attributes {
@@ -47,30 +55,135 @@ static uint32_t fill(struct attributes *to, uint64_t size, const char *class_nam
 	return offsetof(struct attributes, class_head) + duet_attribute_size((uint32_t)len);
 }
 
-static void take(struct stay *stay, jclass class, uint64_t size)
+/* ---- objects that may still be there ---- */
+
+struct live_object {
+	struct live_object *next;
+	jweak object;
+	uint64_t weight;
+	struct sample_kept *sample;
+};
+
+static struct {
+	pthread_mutex_t lock; /* never held while the JVM is called */
+	struct live_object *first;
+	uint32_t count;
+} objects = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void free_object(JNIEnv *env, struct live_object *object)
 {
+	(*env)->DeleteWeakGlobalRef(env, object->object);
+	free(object->sample);
+	free(object);
+}
+
+/* Takes the ownership. Returns false when there is no room; then the object is still the caller's. */
+static bool add_object(struct live_object *object)
+{
+	bool has_room;
+
+	pthread_mutex_lock(&objects.lock);
+	has_room = objects.count < MOST_LIVE;
+	if (has_room) {
+		object->next = objects.first;
+		objects.first = object;
+		objects.count++;
+	}
+	pthread_mutex_unlock(&objects.lock);
+	return has_room;
+}
+
+static struct live_object *take_objects(void)
+{
+	struct live_object *first;
+
+	pthread_mutex_lock(&objects.lock);
+	first = objects.first;
+	objects.first = NULL;
+	objects.count = 0;
+	pthread_mutex_unlock(&objects.lock);
+	return first;
+}
+
+/* Calls `visit` for the objects that are still there, and frees the others. It owns what it gets. */
+static void visit_objects(JNIEnv *env, void (*visit)(JNIEnv *env, struct live_object *object, void *context),
+			  void *context)
+{
+	struct live_object *object = take_objects(), *next;
+
+	for (; object; object = next) {
+		next = object->next;
+		if ((*env)->IsSameObject(env, object->object, NULL))
+			free_object(env, object);
+		else
+			visit(env, object, context);
+	}
+}
+
+static void keep_object(struct stay *stay, JNIEnv *env, jobject reference, const struct tap_sample *from)
+{
+	struct live_object *object = calloc(1, sizeof(*object));
+
+	if (!object)
+		return;
+	object->weight = from->weight;
+	object->sample = sample_keep(stay, from, malloc);
+	object->object = object->sample ? (*env)->NewWeakGlobalRef(env, reference) : NULL;
+	if (object->object && add_object(object))
+		return;
+	duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
+	free_object(env, object);
+}
+
+/* ---- the callback ---- */
+
+/*
+ * Whether an object that the JVM has sampled is one of this event, too, whose interval may be longer. The weights are
+ * size through probability.
+ */
+static bool is_chosen(const struct heap_event *event, uint64_t size, uint64_t weight)
+{
+	uint64_t sampled = byte_clock_weight(size, __atomic_load_n(&sampled_interval, __ATOMIC_RELAXED));
+	uint64_t hash = clock_ns() * 0x9e3779b97f4a7c15ull;
+
+	if (!__atomic_load_n(&event->is_open, __ATOMIC_ACQUIRE))
+		return false;
+	hash = (hash ^ hash >> 32) * 0xbf58476d1ce4e5b9ull;
+	return sampled >= weight || (uint64_t)((unsigned __int128)(hash ^ hash >> 31) * weight >> 64) < sampled;
+}
+
+static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, uint64_t size)
+{
+	uint64_t alloc_weight = alloc.is_open ? byte_clock_weight(size, alloc.interval) : 0;
+	uint64_t live_weight = live.is_open ? byte_clock_weight(size, live.interval) : 0;
+	bool is_alloc = is_chosen(&alloc, size, alloc_weight), is_live = is_chosen(&live, size, live_weight);
 	struct attributes attributes;
-	struct tap_sample from = {
-		.event = alloc.index,
-		.weight = byte_clock_weight(size, alloc.interval),
-		.attributes = &attributes,
-	};
+	struct tap_sample from = {.attributes = &attributes};
 	char *class_name = NULL;
 
+	if (!is_alloc && !is_live)
+		return;
 	if ((*jvm.jvmti)->GetClassSignature(jvm.jvmti, class, &class_name, NULL))
 		class_name = NULL;
 	from.attribute_bytes = fill(&attributes, size, class_name);
 	jvm_deallocate(class_name);
-	sample_here(stay, &from);
+	from.event = alloc.index;
+	from.weight = alloc_weight;
+	if (is_alloc)
+		sample_here(stay, &from);
+	from.event = live.index;
+	from.weight = live_weight;
+	if (is_live)
+		keep_object(stay, env, object, &from);
 }
 
 static void JNICALL on_alloc(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject object, jclass class, jlong size)
 {
 	struct stay *stay = stay_enter();
 
-	(void)jvmti, (void)env, (void)thread, (void)object;
-	if (stay && size > 0 && __atomic_load_n(&alloc.is_open, __ATOMIC_ACQUIRE))
-		take(stay, class, (uint64_t)size);
+	(void)jvmti, (void)thread;
+	if (stay && size > 0)
+		take(stay, env, object, class, (uint64_t)size);
 	stay_leave();
 }
 
@@ -79,26 +192,116 @@ static void alloc_add_callbacks(jvmtiEventCallbacks *callbacks)
 	callbacks->SampledObjectAlloc = on_alloc;
 }
 
+/* ---- the taps ---- */
+
+/* Makes the JVM sample for the events that are open. */
+static bool set_sampling(void)
+{
+	uint64_t interval = alloc.is_open ? alloc.interval : live.interval;
+	jvmtiEventMode mode = alloc.is_open || live.is_open ? JVMTI_ENABLE : JVMTI_DISABLE;
+
+	if (live.is_open && live.interval < interval)
+		interval = live.interval;
+	if (mode == JVMTI_DISABLE)
+		interval = JVM_INTERVAL;
+	__atomic_store_n(&sampled_interval, interval, __ATOMIC_RELAXED);
+	return interval <= INT_MAX && !(*jvm.jvmti)->SetHeapSamplingInterval(jvm.jvmti, (jint)interval) &&
+	       !(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, NULL);
+}
+
+static void close_event(struct heap_event *event)
+{
+	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
+	(void)set_sampling();
+}
+
+static int open_event(struct heap_event *event, const struct duet_agent_event *asked, const char **ret_why)
+{
+	event->index = asked->index;
+	event->interval = asked->interval;
+	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
+	if (set_sampling())
+		return 0;
+	close_event(event);
+	*ret_why = "the JVM refuses to sample allocations";
+	return -ENOTSUP;
+}
+
 static void alloc_stop(uint64_t ended_ns)
 {
 	(void)ended_ns;
-	__atomic_store_n(&alloc.is_open, false, __ATOMIC_RELEASE);
-	(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, NULL);
-	(*jvm.jvmti)->SetHeapSamplingInterval(jvm.jvmti, JVM_INTERVAL);
+	close_event(&alloc);
 }
 
 static int alloc_start(const struct duet_agent_event *event, const char **ret_why)
 {
-	alloc.index = event->index;
-	alloc.interval = event->interval;
-	__atomic_store_n(&alloc.is_open, true, __ATOMIC_RELEASE);
-	if (event->interval <= INT_MAX &&
-	    !(*jvm.jvmti)->SetHeapSamplingInterval(jvm.jvmti, (jint)event->interval) &&
-	    !(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, JVMTI_ENABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, NULL))
-		return 0;
-	alloc_stop(0);
-	*ret_why = "the JVM refuses to sample allocations";
-	return -ENOTSUP;
+	return open_event(&alloc, event, ret_why);
+}
+
+static JNIEnv *own_env(void)
+{
+	JNIEnv *env;
+
+	return (*jvm.vm)->GetEnv(jvm.vm, (void **)&env, JNI_VERSION_1_6) ? NULL : env;
+}
+
+static void put_back(JNIEnv *env, struct live_object *object, void *context)
+{
+	(void)context;
+	if (!add_object(object))
+		free_object(env, object);
+}
+
+static void drop_object(JNIEnv *env, struct live_object *object, void *context)
+{
+	(void)context;
+	free_object(env, object);
+}
+
+struct ending {
+	struct stay *stay;
+	uint64_t ended_ns;
+};
+
+static void write_object(JNIEnv *env, struct live_object *object, void *context)
+{
+	const struct ending *ending = context;
+
+	if (ending->stay)
+		sample_write_kept(ending->stay, object->sample, ending->ended_ns, object->weight, true);
+	free_object(env, object);
+}
+
+/* Memory that is kept for objects which are gone must not grow. */
+static void live_rescan(void)
+{
+	JNIEnv *env = own_env();
+
+	if (env)
+		visit_objects(env, put_back, NULL);
+}
+
+/* A callback may have kept an object after the end of the last recording. */
+static int live_start(const struct duet_agent_event *event, const char **ret_why)
+{
+	JNIEnv *env = own_env();
+
+	*ret_why = "the agent's thread is not attached to the JVM";
+	if (!env)
+		return -ENOTSUP;
+	visit_objects(env, drop_object, NULL);
+	return open_event(&live, event, ret_why);
+}
+
+static void live_stop(uint64_t ended_ns)
+{
+	struct ending ending = {.stay = stay_enter(), .ended_ns = ended_ns};
+	JNIEnv *env = own_env();
+
+	close_event(&live);
+	if (env)
+		visit_objects(env, write_object, &ending);
+	stay_leave();
 }
 
 const struct agent_tap tap_alloc = {
@@ -110,4 +313,15 @@ const struct agent_tap tap_alloc = {
 	.add_callbacks = alloc_add_callbacks,
 	.start = alloc_start,
 	.stop = alloc_stop,
+};
+
+const struct agent_tap tap_live = {
+	.kind = DUET_AGENT_EVENT_LIVE,
+	.first_version = 11,
+	.needs = {.can_generate_sampled_object_alloc_events = 1},
+	.too_old = "a JVM before JDK 11 cannot sample allocations",
+	.refused = "another agent in this JVM samples allocations, and only one can",
+	.start = live_start,
+	.stop = live_stop,
+	.rescan = live_rescan,
 };

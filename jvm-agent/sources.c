@@ -25,6 +25,7 @@ const struct agent_engine *engine_find(uint32_t id)
 
 static const struct agent_tap *const taps[] = {
 	&tap_alloc,
+	&tap_live,
 	&tap_lock,
 	&tap_wait,
 	&tap_nativemem,

@@ -41,6 +41,7 @@ void taps_rescan(void); /* calls the rescan() of those that were started */
 void taps_stop(uint64_t ended_ns); /* stops those that were started and have not been stopped */
 
 extern const struct agent_tap tap_alloc;
+extern const struct agent_tap tap_live;
 extern const struct agent_tap tap_lock;
 extern const struct agent_tap tap_wait;
 extern const struct agent_tap tap_nativemem;

@@ -37,6 +37,33 @@ void sample_here(struct stay *stay, const struct tap_sample *from)
 	(void)stay, (void)from;
 }
 
+struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes))
+{
+	(void)stay, (void)from, (void)new_memory;
+	return NULL;
+}
+
+void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight, bool waits)
+{
+	(void)stay, (void)kept, (void)end_ns, (void)weight, (void)waits;
+}
+
+/* The JVM samples at the shorter interval; an event with a longer one gets as many fewer. */
+static void longer_intervals_choose_fewer(void **state)
+{
+	int count = 0;
+
+	(void)state;
+	sampled_interval = 100; /* weight 1000 is ten times what the JVM's samples stand for */
+	live.is_open = true;
+	for (int i = 0; i < 100000; i++)
+		count += is_chosen(&live, 100, 1000);
+	assert_in_range(count, 9000, 11000);
+	assert_true(is_chosen(&live, 100, 100));
+	live.is_open = false;
+	assert_false(is_chosen(&live, 100, 100));
+}
+
 static void attributes_have_size_and_class(void **state)
 {
 	char name[2 * DUET_MAX_CLASS_BYTES];
@@ -57,6 +84,7 @@ static void attributes_have_size_and_class(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(longer_intervals_choose_fewer),
 		cmocka_unit_test(attributes_have_size_and_class),
 	};
 

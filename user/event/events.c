@@ -19,6 +19,7 @@ const struct event *const event_table[] = {
 	&event_context_switches,
 	&event_syscalls,
 	&event_alloc,
+	&event_live,
 	&event_lock,
 	&event_nativemem,
 	&event_leak,

@@ -12,6 +12,7 @@ extern const struct event event_syscalls;
 extern const struct event event_offcpu;
 extern const struct event event_wall;
 extern const struct event event_alloc;
+extern const struct event event_live;
 extern const struct event event_lock;
 extern const struct event event_nativemem;
 extern const struct event event_leak;
