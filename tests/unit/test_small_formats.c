@@ -175,6 +175,100 @@ static void callgrind(void **state)
 	free(file);
 }
 
+/* Depth, name, total and self of each node in preorder, as "1 main 5 0\n", of the page. */
+static void list_tree(const char *page, struct buf *out)
+{
+	const char *start = strstr(page, "const profile = "), *end;
+	json_t *root, *rows;
+
+	assert_non_null(start);
+	start += strlen("const profile = ");
+	end = strstr(start, "]};\n");
+	assert_non_null(end);
+	root = json_loadb(start, (size_t)(end + 2 - start), 0, NULL);
+	assert_non_null(root);
+	rows = json_object_get(root, "rows");
+	for (size_t i = 0; i < json_array_size(rows); i += 4)
+		buf_printf(out, "%lld %s %lld %lld\n", json_integer_value(json_array_get(rows, i)),
+			   json_string_value(json_array_get(
+				   json_object_get(root, "names"),
+				   (size_t)json_integer_value(json_array_get(rows, i + 1)))),
+			   json_integer_value(json_array_get(rows, i + 2)),
+			   json_integer_value(json_array_get(rows, i + 3)));
+	json_decref(root);
+}
+
+static void profile_of_tree(struct profile *p)
+{
+	uint32_t a, b, c, thread;
+
+	assert_int_equal(profile_init(p), 0);
+	(void)profile_event(p, "cpu", PROFILE_NS, 10 * MS);
+	thread = profile_thread(p, 1, 1, "t", "p", 0);
+	a = frame_of(p, FRAME_NATIVE, "a", "");
+	b = frame_of(p, FRAME_NATIVE, "b", "");
+	c = frame_of(p, FRAME_NATIVE, "</script>", "");
+	ADD_STACK(p, thread, 1, a, b);
+	ADD_STACK(p, thread, 3, a, c, b);
+	ADD_STACK(p, thread, 2, a);
+}
+
+/* The callees with more samples stand first, in both forms; --reverse has the callers below the leaves. */
+static void trees(void **state)
+{
+	struct writer_options options;
+	struct profile profile;
+	struct buf rows;
+	char *text;
+
+	(void)state;
+	buf_init(&rows);
+	profile_of_tree(&profile);
+	writer_options_default(&options);
+	text = written("tree", &profile, &options);
+	list_tree(text, &rows);
+	assert_string_equal(rows.data, "1 a 6 2\n2 </script> 3 0\n3 b 3 3\n2 b 1 1\n");
+	free(text);
+	text = written("tree-text", &profile, &options);
+	assert_non_null(strstr(text, "Call tree of cpu: 6 samples\n"));
+	assert_non_null(strstr(text, "           3   50.00%            3   50.00%  [ 3]   b\n"
+				     "           1   16.67%            1   16.67%  [ 2]  b\n"));
+	free(text);
+	options.reverse = true;
+	buf_clear(&rows);
+	text = written("tree", &profile, &options);
+	list_tree(text, &rows);
+	assert_string_equal(rows.data, "1 b 4 0\n2 </script> 3 0\n3 a 3 3\n2 a 1 1\n1 a 2 2\n");
+	free(text);
+	buf_release(&rows);
+	profile_release(&profile);
+}
+
+/* async-profiler's words. */
+static void formats_with_numbers(void **state)
+{
+	struct writer_options options;
+	struct writer nameless = {.name = "raw"};
+	size_t len;
+
+	(void)state;
+	writer_options_default(&options);
+	assert_ptr_equal(writer_by_word("flat=3", &options), writer_by_name("flat"));
+	assert_int_equal(options.flat, 3);
+	assert_ptr_equal(writer_by_word("traces=7", &options), writer_by_name("traces"));
+	assert_int_equal(options.traces, 7);
+	assert_ptr_equal(writer_by_word("tree", &options), writer_by_name("tree"));
+	assert_null(writer_by_word("tree=3", &options));
+	for (size_t i = 0; i < 6; i++)
+		assert_null(writer_by_word((const char *[]){"flat=", "flat=0", "flat=-1", "flat=1x", "flat=99999999999",
+							    "no=1"}[i],
+					   &options));
+	assert_ptr_equal(writer_by_path("a/x.tree.html"), writer_by_name("tree"));
+	assert_ptr_equal(writer_by_path("a/x.html"), writer_by_name("flamegraph"));
+	assert_string_equal(writer_extension(&nameless, &len), "raw");
+	assert_int_equal(len, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +276,8 @@ int main(void)
 		cmocka_unit_test(perf_of_others),
 		cmocka_unit_test(speedscope),
 		cmocka_unit_test(callgrind),
+		cmocka_unit_test(trees),
+		cmocka_unit_test(formats_with_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

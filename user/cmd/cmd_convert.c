@@ -123,17 +123,17 @@ static bool is_recording(const char *path)
 	return !strcmp(writer_by_path(path)->name, "duet") && !access(path, F_OK);
 }
 
-static int find_target(const struct convert_options *options, const char *path, struct target *ret)
+static int find_target(const struct convert_options *options, const char *path, struct writer_options *style,
+		       struct target *ret)
 {
 	*ret = (struct target){
 		.path = path,
-		.writer = options->format ? writer_by_name(options->format) : writer_by_path(path),
+		.writer = options->format ? outputs_find_writer(options->format, style)
+					  : writer_by_path(path),
 		.group = IO_NO_GROUP,
 	};
-	if (!ret->writer) {
-		log_error("unknown format '%s': `duet list` shows the formats", options->format);
+	if (!ret->writer)
 		return -EINVAL;
-	}
 	if (!options->format && is_recording(path)) {
 		log_error("%s exists and would be replaced: name another output last, or add -o duet", path);
 		return -EINVAL;
@@ -217,6 +217,8 @@ static int convert(const struct convert_options *options, struct writer_options 
 		log_warn("no samples were selected");
 	if (!err)
 		err = write_events(&profile, style, target);
+	if (!err)
+		outputs_tell_lacks(target->writer);
 	profile_release(&profile);
 	return err;
 }
@@ -232,7 +234,8 @@ static int run(void *context, const struct command_words *words)
 		return 2;
 	}
 	style_set_depth(&style, options->depth);
-	if (style_set(&style, options->by) < 0 || find_target(options, words->items[words->count - 1], &target) < 0)
+	if (style_set(&style, options->by) < 0 ||
+	    find_target(options, words->items[words->count - 1], &style, &target) < 0)
 		return 2;
 	return convert(options, &style, words->items, (size_t)words->count - 1, &target) < 0 ? 1 : 0;
 }

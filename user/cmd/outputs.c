@@ -19,6 +19,30 @@ struct formats {
 	size_t len;
 };
 
+const struct writer *outputs_find_writer(const char *word, struct writer_options *style)
+{
+	const struct writer *writer = writer_by_word(word, style);
+	const char *equals = strchr(word, '=');
+	char name[32] = "";
+
+	if (writer)
+		return writer;
+	snprintf(name, sizeof(name), "%.*s", (int)(equals ? equals - word : 0), word);
+	if (equals && (writer = writer_by_name(name)))
+		log_error(writer->count_at ? "-o %s: a number above 0 is accepted after %s="
+					   : "-o %s: the format %s takes no number",
+			  word, writer->name);
+	else
+		log_error("unknown format '%s': `duet list` shows the formats", word);
+	return NULL;
+}
+
+void outputs_tell_lacks(const struct writer *writer)
+{
+	if (writer->lacks)
+		log_info("the format %s leaves out %s", writer->name, writer->lacks);
+}
+
 static bool has_format(const struct formats *formats, const struct writer *writer)
 {
 	for (size_t i = 0; i < formats->len; i++)
@@ -27,17 +51,17 @@ static bool has_format(const struct formats *formats, const struct writer *write
 	return false;
 }
 
-static int add_format(struct formats *formats, const char *name, size_t len)
+static int add_format(struct formats *formats, const char *name, size_t len, struct writer_options *style)
 {
 	char word[32];
 	const struct writer *writer;
 
 	snprintf(word, sizeof(word), "%.*s", (int)len, name);
-	writer = writer_by_name(word);
-	if (!writer || strlen(word) != len) {
+	writer = strlen(word) == len ? outputs_find_writer(word, style) : NULL;
+	if (strlen(word) != len)
 		log_error("unknown format '%.*s': `duet list` shows the formats", (int)len, name);
+	if (!writer)
 		return -EINVAL;
-	}
 	if (has_format(formats, writer) || formats->len == FORMATS_MAX) {
 		log_error("-o names the format '%s' twice", word);
 		return -EINVAL;
@@ -46,14 +70,14 @@ static int add_format(struct formats *formats, const char *name, size_t len)
 	return 0;
 }
 
-static int parse_formats(struct formats *formats, const char *list)
+static int parse_formats(struct formats *formats, const char *list, struct writer_options *style)
 {
 	int err = 0;
 
 	for (; !err && list; list = *list ? list + 1 : NULL) {
 		size_t len = strcspn(list, ",");
 
-		err = add_format(formats, list, len);
+		err = add_format(formats, list, len, style);
 		list += len;
 	}
 	return err;
@@ -93,8 +117,10 @@ static int add_output(struct session_options *session, const struct writer *writ
 		log_error("the %s format has a file for each event: give -f FILE", writer->name);
 		return -EINVAL;
 	}
-	if (!vec_push(&session->outputs, (struct session_output){.file = file, .writer = writer}))
+	if (!vec_push(&session->outputs, (struct session_output){.file = file, .writer = writer})) {
+		outputs_tell_lacks(writer);
 		return 0;
+	}
 	free(file);
 	return -ENOMEM;
 }
@@ -117,12 +143,13 @@ static int add_files(struct session_options *session, const struct opt_strings *
 /* For "out" or "out.html" and the formats col and flamegraph, the files are out.col and out.html. */
 static int add_named(struct session_options *session, const struct writer *writer, const char *file)
 {
-	size_t stem = writer_stem(file);
+	size_t stem = writer_stem(file), len;
+	const char *extension = writer_extension(writer, &len);
 	char *expanded;
 	struct buf path;
 
 	buf_init(&path);
-	buf_printf(&path, "%.*s.%.*s", (int)stem, file, (int)strcspn(writer->extensions, ","), writer->extensions);
+	buf_printf(&path, "%.*s.%.*s", (int)stem, file, (int)len, extension);
 	expanded = expand_file(session, path.data);
 	buf_release(&path);
 	return expanded ? add_output(session, writer, expanded) : -ENOMEM;
@@ -167,7 +194,7 @@ static int add_continuous(struct session_options *session, const struct opt_stri
 int outputs_set(struct session_options *session, const struct opt_strings *files, const char *list)
 {
 	struct formats formats = {0};
-	int err = parse_formats(&formats, list || !session->window_ns ? list : CONTINUOUS_FORMATS);
+	int err = parse_formats(&formats, list || !session->window_ns ? list : CONTINUOUS_FORMATS, &session->style);
 
 	if (err < 0)
 		return err;

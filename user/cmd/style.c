@@ -24,6 +24,10 @@ int style_set(struct writer_options *style, const char *by)
 		log_error("--by '%s': container, process and thread are accepted, each once, with commas", by);
 		return -EINVAL;
 	}
+	if (style->total && style->samples) {
+		log_error("--total and --samples exclude each other");
+		return -EINVAL;
+	}
 	if (style->col_version <= 2)
 		return 0;
 	log_error("--col-version %u: 1 or 2 is accepted", style->col_version);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The flame graph's page, style and script, in read-only data. Paths are relative to the top of the source tree. */
+/* The pages, with the flame graph's style and script, in read-only data. Paths are relative to the top of the source tree. */
 	.macro asset name
 	.balign 8
 	.global \name
@@ -33,5 +33,9 @@
 	.incbin "user/out/flamegraph/graph.js"
 	.incbin "user/out/flamegraph/page.js"
 	asset_end asset_script
+
+	asset asset_tree
+	.incbin "user/out/pages/tree.html"
+	asset_end asset_tree
 
 	.section .note.GNU-stack, "", %progbits

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of user/out/flamegraph/, embedded by assets.S. */
+/* Files of user/out/flamegraph/ and user/out/pages/, embedded by assets.S. */
 #ifndef OUT_ASSETS_H
 #define OUT_ASSETS_H
 
 #include <stdint.h>
 
+extern const char asset_tree[];
+extern const uint64_t asset_tree_bytes;
 extern const char asset_page[], asset_style[], asset_script[];
 extern const uint64_t asset_page_bytes, asset_style_bytes, asset_script_bytes;
 

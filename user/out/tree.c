@@ -225,17 +225,30 @@ static int rank_labels(struct tree *tree)
 	return 0;
 }
 
+/* What link_children() sorts by. Without options, the texts decide. */
+struct order {
+	const struct tree *tree;
+	const struct writer_options *options;
+};
+
 static int compare_nodes(const void *a, const void *b, void *arg)
 {
-	const struct tree *tree = arg;
+	const struct order *by = arg;
+	const struct tree *tree = by->tree;
 	uint32_t x = tree_label(tree, *(const uint32_t *)a)->rank;
 	uint32_t y = tree_label(tree, *(const uint32_t *)b)->rank;
+	uint64_t p, q;
 
-	return (x > y) - (x < y);
+	if (!by->options)
+		return (x > y) - (x < y);
+	p = tree_value(&tree->nodes.items[*(const uint32_t *)a].total, by->options);
+	q = tree_value(&tree->nodes.items[*(const uint32_t *)b].total, by->options);
+	return p != q ? (p < q) - (p > q) : (x > y) - (x < y);
 }
 
-static int link_children(struct tree *tree)
+static int link_children(struct tree *tree, const struct writer_options *options)
 {
+	struct order by = {tree, options};
 	uint32_t count = (uint32_t)tree->nodes.len - 1;
 	uint32_t *order = calloc(tree->nodes.len, sizeof(*order));
 
@@ -243,7 +256,7 @@ static int link_children(struct tree *tree)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		order[i] = i + 1;
-	qsort_r(order, count, sizeof(*order), compare_nodes, tree);
+	qsort_r(order, count, sizeof(*order), compare_nodes, &by);
 	/* From the last to the first: each is put before its siblings. */
 	for (uint32_t i = count; i-- > 0;) {
 		struct tree_node *node = &tree->nodes.items[order[i]];
@@ -260,7 +273,14 @@ int tree_sort(struct tree *tree)
 {
 	int err = rank_labels(tree);
 
-	return err ? err : link_children(tree);
+	return err ? err : link_children(tree, NULL);
+}
+
+int tree_sort_by_value(struct tree *tree, const struct writer_options *options)
+{
+	int err = rank_labels(tree);
+
+	return err ? err : link_children(tree, options);
 }
 
 uint32_t tree_next(const struct tree *tree, uint32_t node, bool skip)

@@ -51,6 +51,8 @@ void tree_release(struct tree *tree);
 
 /* Ranks the labels and links the children of each node in the order of their texts. Returns 0 or -ENOMEM. */
 int tree_sort(struct tree *tree);
+/* The same with the children of the largest tree_value() first. */
+int tree_sort_by_value(struct tree *tree, const struct writer_options *options);
 /* Returns the next node in preorder of a sorted tree; 0 at the end. `skip` leaves out the nodes below `node`. */
 uint32_t tree_next(const struct tree *tree, uint32_t node, bool skip);
 

@@ -21,6 +21,7 @@ struct writer_options {
 	bool processes;	    /* a leading frame [name pid=N]: several processes were profiled, and `by` is empty */
 	uint32_t event;	    /* index into profile.events: a writer of one event writes the samples of this one */
 	bool total;	    /* --total: show the weight of samples instead of their number */
+	bool samples;	    /* --samples: asked for what is the default; not together with `total` */
 	uint32_t max_depth; /* -j: deeper stacks keep the frames nearest the leaf under [truncated]; 0 = no limit */
 	struct opt_strings include; /* -I: keep stacks with a matching frame; '*' at either end */
 	struct opt_strings exclude; /* -X */
@@ -52,6 +53,8 @@ struct writer {
 	const char *name;	/* -o NAME */
 	const char *extensions; /* "html,htm": file names that choose this writer when -o is absent; may be NULL */
 	const char *help;
+	const char *lacks; /* "times and lines": what a recording has and the format cannot hold; NULL = nothing */
+	size_t count_at; /* offset in struct writer_options of the uint32_t that -o NAME=N sets; 0 = none */
 	bool has_all_events; /* one file has all events; else each event has its own file, see options->event */
 	/* Returns 0 or the -errno of the stream. Reports nothing. */
 	int (*write)(const struct profile *profile, const struct writer_options *options, FILE *out);
@@ -70,6 +73,10 @@ struct writer {
 
 /* Returns NULL if the name is unknown. By path, the extension decides; an unknown one means `text`. */
 const struct writer *writer_by_name(const char *name);
+/* The same for "NAME=N" too, which sets the number of the format's rows in `options`. NULL if N is no such number. */
+const struct writer *writer_by_word(const char *word, struct writer_options *options);
+/* The first extension of the format, without a dot; its name if it has none. Not terminated after *ret_len bytes. */
+const char *writer_extension(const struct writer *writer, size_t *ret_len);
 const struct writer *writer_by_path(const char *path);
 /* The length of the path without the extension that chooses a writer; the whole length if there is none. */
 size_t writer_stem(const char *path);

@@ -152,6 +152,7 @@ static int callgrind_write(const struct profile *profile, const struct writer_op
 
 const struct writer writer_callgrind = {
 	.name = "callgrind",
+	.lacks = "threads, times, losses and whole stacks",
 	.extensions = "callgrind",
 	.help = "for KCachegrind and callgrind_annotate: functions and calls",
 	.write = callgrind_write,

@@ -117,6 +117,7 @@ static int collapsed_write_diff(const struct writer_diff *two, const struct writ
 
 const struct writer writer_collapsed = {
 	.name = "collapsed",
+	.lacks = "times, losses and facts; each event has its own file",
 	.extensions = "collapsed,folded",
 	.help = "one line a stack, root first: a;b;c 12",
 	.write = collapsed_write,

@@ -12,6 +12,7 @@
 
 #include "out/assets.h"
 #include "out/json.h"
+#include "out/page.h"
 #include "out/tree_diff.h"
 #include "out/writers.h"
 
@@ -428,8 +429,9 @@ static void write_diff(const struct page *page)
 	fputc('}', page->out);
 }
 
-static int write_profile(const struct page *page)
+static int write_profile(const void *context)
 {
+	const struct page *page = context;
 	int err;
 
 	fprintf(page->out, "{\"title\":");
@@ -459,47 +461,28 @@ static int write_profile(const struct page *page)
 	return err;
 }
 
-static int write_style(const struct page *page)
+static int write_style(const void *context)
 {
+	const struct page *page = context;
+
 	fwrite(asset_style, 1, asset_style_bytes, page->out);
 	return 0;
 }
 
-static int write_script(const struct page *page)
+static int write_script(const void *context)
 {
+	const struct page *page = context;
+
 	fwrite(asset_script, 1, asset_script_bytes, page->out);
 	return 0;
 }
 
 /* In the order of the markers in the page. */
-static const struct insertion {
-	const char *marker;
-	int (*write)(const struct page *page);
-} insertions[] = {
+static const struct page_insertion insertions[] = {
 	{"@style@", write_style},
 	{"@profile@", write_profile},
 	{"@script@", write_script},
 };
-
-static int write_page(const struct page *page)
-{
-	const char *at = asset_page, *end = asset_page + asset_page_bytes;
-	int err = 0;
-
-	for (size_t i = 0; i < sizeof(insertions) / sizeof(insertions[0]) && !err; i++) {
-		const struct insertion *insertion = &insertions[i];
-		size_t len = strlen(insertion->marker);
-		const char *marker = memmem(at, (size_t)(end - at), insertion->marker, len);
-
-		if (!marker)
-			return -EINVAL;
-		fwrite(at, 1, (size_t)(marker - at), page->out);
-		err = insertion->write(page);
-		at = marker + len;
-	}
-	fwrite(at, 1, (size_t)(end - at), page->out);
-	return err ? err : writer_finish(page->out);
-}
 
 /* Frames that differ only in how the code ran are one frame: colours and tooltips show the difference. */
 static struct writer_options style_of_page(const struct writer_options *options)
@@ -523,7 +506,8 @@ static int write_tree(struct page *page, struct tree *tree)
 	if (!err)
 		err = place_nodes(page);
 	if (!err)
-		err = write_page(page);
+		err = page_write(asset_page, asset_page_bytes, insertions, sizeof(insertions) / sizeof(*insertions),
+				 page, page->out);
 	vec_release(&page->places);
 	vec_release(&page->labels);
 	return err;

@@ -213,6 +213,7 @@ static int perf_write(const struct profile *profile, const struct writer_options
 
 const struct writer writer_perf = {
 	.name = "perf",
+	.lacks = "containers, virtual threads, lines and signatures",
 	.extensions = "perf",
 	.help = "the text of perf script, sample by sample",
 	.has_all_events = true,

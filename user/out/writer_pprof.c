@@ -443,6 +443,7 @@ static int pprof_write(const struct profile *profile, const struct writer_option
 
 const struct writer writer_pprof = {
 	.name = "pprof",
+	.lacks = "the times of samples, bytecode indexes and leading frames",
 	.extensions = "pb.gz,pprof",
 	.help = "for `go tool pprof` and tools that read its format",
 	.has_all_events = true,

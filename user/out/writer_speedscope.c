@@ -184,6 +184,7 @@ static int speedscope_write(const struct profile *profile, const struct writer_o
 
 const struct writer writer_speedscope = {
 	.name = "speedscope",
+	.lacks = "containers, lines, losses and facts",
 	.extensions = "speedscope.json,speedscope",
 	.help = "for speedscope: what each thread did, in the order of time",
 	.has_all_events = true,

@@ -279,16 +279,18 @@ static int flat_write(const struct profile *profile, const struct writer_options
 
 const struct writer writer_traces = {
 	.name = "traces",
+	.count_at = offsetof(struct writer_options, traces),
 	.extensions = "traces",
 	.has_all_events = true,
-	.help = "the report without its list of methods",
+	.help = "the report without its list of methods; traces=N: N stacks",
 	.write = traces_write,
 };
 
 const struct writer writer_flat = {
 	.name = "flat",
+	.count_at = offsetof(struct writer_options, flat),
 	.extensions = "flat",
 	.has_all_events = true,
-	.help = "the report without its list of stacks",
+	.help = "the report without its list of stacks; flat=N: N methods",
 	.write = flat_write,
 };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "out/writer.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -9,6 +11,8 @@
 
 const struct writer *const writers[] = {
 	&writer_flamegraph,
+	&writer_tree,
+	&writer_tree_text,
 	&writer_collapsed,
 	&writer_col,
 	&writer_text,
@@ -46,6 +50,32 @@ const struct writer *writer_by_name(const char *name)
 		if (strcmp(writers[i]->name, name) == 0 || list_has(writers[i]->extensions, name))
 			return writers[i];
 	return NULL;
+}
+
+const struct writer *writer_by_word(const char *word, struct writer_options *options)
+{
+	const char *equals = strchr(word, '=');
+	const struct writer *writer;
+	unsigned long count;
+	char name[32], *end;
+
+	if (!equals)
+		return writer_by_name(word);
+	snprintf(name, sizeof(name), "%.*s", (int)(equals - word), word);
+	writer = writer_by_name(name);
+	count = strtoul(equals + 1, &end, 10);
+	if (!writer || !writer->count_at || !isdigit((unsigned char)equals[1]) || *end || !count || count > UINT32_MAX)
+		return NULL;
+	*(uint32_t *)((char *)options + writer->count_at) = (uint32_t)count;
+	return writer;
+}
+
+const char *writer_extension(const struct writer *writer, size_t *ret_len)
+{
+	const char *list = writer->extensions ? writer->extensions : writer->name;
+
+	*ret_len = strcspn(list, ",");
+	return list;
 }
 
 /* The writer that the end of the file name chooses, after *ret_stem bytes and a dot; NULL if there is none. */

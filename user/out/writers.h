@@ -20,6 +20,8 @@ extern const struct writer writer_pprof;
 extern const struct writer writer_speedscope;
 extern const struct writer writer_text;
 extern const struct writer writer_traces;
+extern const struct writer writer_tree;
+extern const struct writer writer_tree_text;
 
 /* Writes the lines of a sorted tree, "a;b;c 12". Returns 0 or -ENOMEM. */
 struct tree;

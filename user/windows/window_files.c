@@ -54,12 +54,6 @@ static DIR *open_entries(const char *folder)
 
 /* ---- names ---- */
 
-static const char *extension_of(const struct writer *writer, size_t *ret_len)
-{
-	*ret_len = strcspn(writer->extensions, ",");
-	return writer->extensions;
-}
-
 static void window_name(char *name, uint64_t end_realtime_ns, unsigned number)
 {
 	time_t seconds = (time_t)(end_realtime_ns / NS_PER_SEC);
@@ -78,7 +72,7 @@ static void window_name(char *name, uint64_t end_realtime_ns, unsigned number)
 static void link_name(char *name, const struct writer *writer, const char *event)
 {
 	size_t len;
-	const char *extension = extension_of(writer, &len);
+	const char *extension = writer_extension(writer, &len);
 
 	snprintf(name, NAME_BYTES, "last_%s%s.%.*s", !strcmp(writer->name, "flamegraph") ? "flamegraph" : "profile",
 		 event, (int)len, extension);
@@ -108,7 +102,7 @@ static bool is_extension(const char *text)
 {
 	for (size_t i = 0; writers[i]; i++) {
 		size_t len;
-		const char *extension = extension_of(writers[i], &len);
+		const char *extension = writer_extension(writers[i], &len);
 
 		if (!strncmp(text, extension, len) && !text[len])
 			return true;
@@ -275,7 +269,7 @@ static int write_format(const struct window_files *files, const struct profile *
 {
 	struct io_output output;
 	size_t extension_len;
-	const char *extension = extension_of(writer, &extension_len);
+	const char *extension = writer_extension(writer, &extension_len);
 	struct buf path;
 	size_t folder_len = strlen(files->folder) + 1;
 	char event[NAME_BYTES];
@@ -327,7 +321,7 @@ static bool is_free(const struct window_files *files, const char *name)
 
 	buf_init(&path);
 	for (size_t i = 0; is_free && writers[i]; i++) {
-		const char *extension = extension_of(writers[i], &len);
+		const char *extension = writer_extension(writers[i], &len);
 
 		buf_clear(&path);
 		buf_printf(&path, "%s/%s.%.*s", files->folder, name, (int)len, extension);
