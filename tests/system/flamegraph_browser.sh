@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The flame graph in a real browser: Debian's Chromium, driven by playwright-core.
+# The flame graph, the call tree and the heat map in a real browser: Debian's Chromium, driven by playwright-core.
 . "$(dirname "$0")/lib.sh"
 driver=$(dirname "$(realpath "$0")")/flamegraph_browser
 shots=$DUET_BUILD/tests/flamegraph
@@ -45,5 +45,16 @@ make_graphs() {
 		make_diff
 }
 
-make_graphs || { echo "not ok flamegraph_profile, duet diff: exit code $?"; exit 1; }
-cd "$shots" && node test.mjs "$PWD"
+# The pages of the call tree and the heat map. Of 5 samples, 2 are in the same 10 ms, and 4 of thread 2.
+make_pages() {
+	printf 't %s: 1 cycles:\n%s\n' \
+		'1/2 100.000000' $'\t1 leaf (x)\n\t1 run (x)\n' '1/2 100.005000' $'\t1 leaf (x)\n\t1 run (x)\n' \
+		'1/2 100.010000' $'\t1 other (x)\n\t1 run (x)\n' '1/3 101.500000' $'\t1 leaf (x)\n\t1 run (x)\n' \
+		'1/2 103.000000' $'\t1 </script> (x)\n\t1 run (x)\n' >"$shots/a.perf"
+	"$duet" convert "$shots/a.perf" "$shots/a.heatmap.html" &&
+		"$duet" convert "$shots/a.perf" "$shots/a.tree.html" &&
+		"$duet" convert "$shots/nothing.collapsed" "$shots/nothing.heatmap.html"
+}
+
+make_graphs && make_pages || { echo "not ok flamegraph_profile, duet diff: exit code $?"; exit 1; }
+cd "$shots" && node test.mjs "$PWD" && node pages.mjs "$PWD"

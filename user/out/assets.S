@@ -38,4 +38,8 @@
 	.incbin "user/out/pages/tree.html"
 	asset_end asset_tree
 
+	asset asset_heatmap
+	.incbin "user/out/pages/heatmap.html"
+	asset_end asset_heatmap
+
 	.section .note.GNU-stack, "", %progbits

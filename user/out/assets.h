@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-extern const char asset_tree[];
-extern const uint64_t asset_tree_bytes;
+extern const char asset_tree[], asset_heatmap[];
+extern const uint64_t asset_tree_bytes, asset_heatmap_bytes;
 extern const char asset_page[], asset_style[], asset_script[];
 extern const uint64_t asset_page_bytes, asset_style_bytes, asset_script_bytes;
 

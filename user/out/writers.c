@@ -13,6 +13,7 @@ const struct writer *const writers[] = {
 	&writer_flamegraph,
 	&writer_tree,
 	&writer_tree_text,
+	&writer_heatmap,
 	&writer_collapsed,
 	&writer_col,
 	&writer_text,

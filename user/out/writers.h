@@ -13,6 +13,7 @@ extern const struct writer writer_collapsed;
 extern const struct writer writer_duet;
 extern const struct writer writer_flamegraph;
 extern const struct writer writer_flat;
+extern const struct writer writer_heatmap;
 extern const struct writer writer_jfr;
 extern const struct writer writer_otlp;
 extern const struct writer writer_perf;

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The heat map: how much was sampled in each moment, and the flame graph of the moments that one selects. A row of the
+ * page is what one stack of one thread had in one step of time. Steps are as short as the number of rows allows: the
+ * file of a day has longer ones than that of a minute. Columns of numbers are written one after the other, compressed.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "out/assets.h"
+#include "out/gzip.h"
+#include "out/json.h"
+#include "out/page.h"
+#include "out/path.h"
+#include "out/writers.h"
+
+#define ROWS_MAX 4000000 /* before rows are merged; the page has at most half of it */
+
+/* Milliseconds. Each divides the next, and a second, a minute, an hour or a day, which is then a column of the page. */
+static const uint32_t steps_ms[] = {10,	   20,	   100,	   200,	    1000,    2000,    10000,   20000,
+				    60000, 120000, 600000, 1200000, 3600000, 7200000, 21600000, 43200000};
+#define STEPS (sizeof(steps_ms) / sizeof(*steps_ms))
+
+struct row {
+	uint32_t event, step, thread, node;
+	uint64_t value;
+};
+
+struct heatmap {
+	const struct profile *profile;
+	const struct writer_options *options;
+	FILE *out;
+	struct path_labels labels;
+	struct path_maker path;
+	uint32_t *page_nodes; /* by node of the profile */
+	unsigned char *wanted; /* by node of the profile: 0 not known yet, 1 yes, 2 no */
+	struct vec(struct stack_node) nodes; /* of the page: parent, and label instead of a frame; [0] is the root */
+	struct map node_ids; /* parent << 32 | label -> node of the page */
+	struct vec(struct row) rows;
+	size_t step; /* index in steps_ms */
+	struct gzip gzip;
+};
+
+/* ---- stacks ---- */
+
+static uint32_t child_of(struct heatmap *h, uint32_t parent, uint32_t label)
+{
+	uint64_t key = (uint64_t)parent << 32 | label, node = h->nodes.len;
+
+	if (map_get(&h->node_ids, key, &node))
+		return (uint32_t)node;
+	if (vec_push(&h->nodes, (struct stack_node){.parent = parent, .frame = label}) < 0 ||
+	    map_put(&h->node_ids, key, node) < 0)
+		return 0;
+	return (uint32_t)node;
+}
+
+/* Nodes whose frames have the same text are one. */
+static int number_nodes(struct heatmap *h)
+{
+	const struct profile *profile = h->profile;
+	uint32_t unknown = path_mark(&h->path, "[unknown]");
+
+	h->page_nodes = calloc(profile->nodes.len, sizeof(*h->page_nodes));
+	h->wanted = calloc(profile->nodes.len, 1);
+	if (!unknown || !h->page_nodes || !h->wanted || vec_push(&h->nodes, (struct stack_node){0}) < 0)
+		return -ENOMEM;
+	for (size_t i = 1; i < profile->nodes.len; i++) {
+		const struct stack_node *node = &profile->nodes.items[i];
+
+		h->page_nodes[i] =
+			child_of(h, h->page_nodes[node->parent], h->path.frame_labels[node->frame]);
+		if (!h->page_nodes[i])
+			return -ENOMEM;
+	}
+	h->page_nodes[0] = child_of(h, 0, unknown); /* of stacks without frames; it was the parent until here */
+	return h->page_nodes[0] ? 0 : -ENOMEM;
+}
+
+/* -I and -X. Returns 1, 0 or -ENOMEM. */
+static int is_wanted(struct heatmap *h, const struct profile_sample *sample)
+{
+	unsigned char *wanted = &h->wanted[sample->node];
+	int got;
+
+	if (!*wanted) {
+		got = path_make(&h->path, sample->thread, sample->node);
+		if (got < 0)
+			return got;
+		*wanted = got ? 1 : 2;
+	}
+	return *wanted == 1;
+}
+
+/* ---- rows ---- */
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	if (x->step != y->step)
+		return x->step < y->step ? -1 : 1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+/* Sorts the rows and makes one of equal ones. */
+static void merge_rows(struct heatmap *h)
+{
+	struct row *rows = h->rows.items;
+	size_t kept = 0;
+
+	if (!h->rows.len)
+		return;
+	qsort(rows, h->rows.len, sizeof(*rows), compare_rows);
+	for (size_t i = 1; i < h->rows.len; i++) {
+		if (compare_rows(&rows[kept], &rows[i]))
+			rows[++kept] = rows[i];
+		else
+			rows[kept].value += rows[i].value;
+	}
+	h->rows.len = kept + 1;
+}
+
+/* Merges rows, and takes longer steps until half of the room is free. */
+static void make_room(struct heatmap *h)
+{
+	merge_rows(h);
+	while (h->rows.len > ROWS_MAX / 2 && h->step + 1 < STEPS) {
+		uint32_t from = steps_ms[h->step], to = steps_ms[++h->step];
+
+		for (size_t i = 0; i < h->rows.len; i++)
+			h->rows.items[i].step = (uint32_t)((uint64_t)h->rows.items[i].step * from / to);
+		merge_rows(h);
+	}
+}
+
+static int add_row(void *context, const struct profile_sample *sample)
+{
+	struct heatmap *h = context;
+	uint64_t since = sample->time_ns > h->profile->start_ns ? sample->time_ns - h->profile->start_ns : 0;
+	uint64_t step = since / ((uint64_t)steps_ms[h->step] * NS_PER_MS);
+	int wanted = is_wanted(h, sample);
+
+	if (wanted <= 0)
+		return wanted;
+	if (h->rows.len >= ROWS_MAX)
+		make_room(h);
+	return vec_push(&h->rows, (struct row){
+					  .event = sample->event,
+					  .step = step < UINT32_MAX ? (uint32_t)step : UINT32_MAX,
+					  .thread = sample->thread,
+					  .node = h->page_nodes[sample->node],
+					  .value = h->options->total ? sample->weight : sample->count,
+				  });
+}
+
+/* ---- the compressed part ---- */
+
+static void put_number(struct heatmap *h, uint64_t number)
+{
+	unsigned char bytes[10];
+	size_t len = 0;
+
+	for (; number >= 0x80; number >>= 7)
+		bytes[len++] = (unsigned char)(number | 0x80);
+	bytes[len++] = (unsigned char)number;
+	gzip_add(&h->gzip, bytes, len);
+}
+
+/* The labels of nodes are those of the profile's path; the page has all of them as names. */
+static void put_nodes(struct heatmap *h)
+{
+	put_number(h, h->labels.len);
+	for (size_t i = 0; i < h->labels.len; i++) {
+		struct buf name;
+
+		buf_init(&name);
+		text_add_line(&name, h->labels.items[i].text);
+		put_number(h, name.len);
+		gzip_add(&h->gzip, name.data, name.len);
+		buf_release(&name);
+	}
+	put_number(h, h->nodes.len);
+	for (size_t i = 0; i < h->nodes.len; i++)
+		put_number(h, i - h->nodes.items[i].parent);
+	for (size_t i = 0; i < h->nodes.len; i++)
+		put_number(h, h->nodes.items[i].frame);
+}
+
+/* Four columns: step since the row before, thread, node, value. */
+static void put_rows(struct heatmap *h, size_t first, size_t end)
+{
+	const struct row *rows = h->rows.items;
+
+	put_number(h, end - first);
+	for (size_t i = first; i < end; i++)
+		put_number(h, rows[i].step - (i > first ? rows[i - 1].step : 0));
+	for (size_t i = first; i < end; i++)
+		put_number(h, rows[i].thread);
+	for (size_t i = first; i < end; i++)
+		put_number(h, rows[i].node);
+	for (size_t i = first; i < end; i++)
+		put_number(h, rows[i].value);
+}
+
+static void put_events(struct heatmap *h)
+{
+	size_t first = 0, end;
+
+	for (uint32_t event = 0; event < h->profile->events.len; event++, first = end) {
+		for (end = first; end < h->rows.len && h->rows.items[end].event == event; end++)
+			;
+		put_rows(h, first, end);
+	}
+}
+
+static void write_base64(const unsigned char *bytes, size_t len, FILE *out)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < len; i += 3) {
+		size_t left = len - i;
+		uint32_t three = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
+				 (left > 2 ? bytes[i + 2] : 0);
+
+		fputc(digits[three >> 18], out);
+		fputc(digits[three >> 12 & 63], out);
+		fputc(left > 1 ? digits[three >> 6 & 63] : '=', out);
+		fputc(left > 2 ? digits[three & 63] : '=', out);
+	}
+}
+
+static int put_data(const void *context)
+{
+	struct heatmap *h = (struct heatmap *)context;
+	char *packed = NULL;
+	size_t len;
+	FILE *stream = open_memstream(&packed, &len);
+	int err = stream ? gzip_open(&h->gzip, stream) : -ENOMEM;
+
+	if (!err) {
+		put_nodes(h);
+		put_events(h);
+		gzip_close(&h->gzip);
+	}
+	if (stream && fclose(stream) == EOF)
+		err = -ENOMEM;
+	if (!err)
+		write_base64((unsigned char *)packed, len, h->out);
+	free(packed);
+	return err;
+}
+
+/* ---- the page ---- */
+
+static void put_events_head(const struct heatmap *h)
+{
+	fputs(",\"events\":[", h->out);
+	for (uint32_t i = 0; i < h->profile->events.len; i++) {
+		struct writer_options ours = *h->options;
+
+		ours.event = i;
+		fputs(i ? ",{\"name\":" : "{\"name\":", h->out);
+		json_foreign(h->out, writer_event(h->profile, &ours));
+		fputs(",\"unit\":", h->out);
+		json_foreign(h->out, h->options->total ? writer_unit(h->profile, &ours) : "samples");
+		fputs("}", h->out);
+	}
+	fputs("]", h->out);
+}
+
+/* "java 12/34 main" */
+static void put_threads(const struct heatmap *h)
+{
+	const struct intern *strings = &h->profile->strings;
+	struct buf text;
+
+	buf_init(&text);
+	fputs(",\n\"threads\":[", h->out);
+	for (size_t i = 0; i < h->profile->threads.len; i++) {
+		const struct profile_thread *thread = &h->profile->threads.items[i];
+
+		buf_clear(&text);
+		buf_printf(&text, "%s %u", intern_text(strings, thread->process), thread->pid);
+		if (thread->tid != PROFILE_VIRTUAL)
+			buf_printf(&text, "/%u", thread->tid);
+		buf_printf(&text, " %s", intern_text(strings, thread->name));
+		fputs(i ? ",\n" : "\n", h->out);
+		json_foreign(h->out, text.data);
+	}
+	fputs("]", h->out);
+	buf_release(&text);
+}
+
+static int put_head(const void *context)
+{
+	const struct heatmap *h = context;
+
+	fputs("{\"title\":", h->out);
+	json_foreign(h->out, h->options->title ? h->options->title : "Heat map");
+	fprintf(h->out, ",\"startMs\":%" PRIu64 ",\"stepMs\":%u", (uint64_t)(h->profile->start_realtime_ns / NS_PER_MS),
+		steps_ms[h->step]);
+	put_events_head(h);
+	put_threads(h);
+	fputs("}", h->out);
+	return 0;
+}
+
+static int write_page(struct heatmap *h)
+{
+	static const struct page_insertion insertions[] = {{"@head@", put_head}, {"@data@", put_data}};
+	int err = path_labels_init(&h->labels);
+
+	if (!err)
+		err = path_maker_init(&h->path, &h->labels, h->profile, h->options);
+	if (!err)
+		err = number_nodes(h);
+	if (!err)
+		err = timeline_each(&h->profile->samples, add_row, h);
+	if (err)
+		return err;
+	make_room(h);
+	return page_write(asset_heatmap, asset_heatmap_bytes, insertions, 2, h, h->out);
+}
+
+/* Threads are chosen in the page: they are no frames. */
+static int heatmap_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	struct writer_options ours = *options;
+	struct heatmap h = {.profile = profile, .options = &ours, .out = out};
+	int err;
+
+	ours.style.dotted = true;
+	ours.threads = ours.processes = ours.reverse = false;
+	memset(ours.by, 0, sizeof(ours.by));
+	err = write_page(&h);
+	path_maker_release(&h.path);
+	path_labels_release(&h.labels);
+	free(h.page_nodes);
+	free(h.wanted);
+	vec_release(&h.nodes);
+	map_release(&h.node_ids);
+	vec_release(&h.rows);
+	return err;
+}
+
+const struct writer writer_heatmap = {
+	.name = "heatmap",
+	.extensions = "heatmap.html",
+	.help = "samples over time in one HTML file; a range opens as a flame graph",
+	.has_all_events = true,
+	.write = heatmap_write,
+};
