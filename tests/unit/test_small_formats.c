@@ -175,6 +175,72 @@ static void callgrind(void **state)
 	free(file);
 }
 
+static void put_slice(json_t *slice, struct buf *out)
+{
+	const char *phase = json_string_value(json_object_get(slice, "ph"));
+
+	if (*phase == 'M')
+		buf_printf(out, "%s=%s\n", json_string_value(json_object_get(slice, "name")),
+			   json_string_value(json_object_get(json_object_get(slice, "args"), "name")));
+	else if (*phase == 'X')
+		buf_printf(out, "%s %.0f+%.0f\n", json_string_value(json_object_get(slice, "name")),
+			   json_number_value(json_object_get(slice, "ts")),
+			   json_number_value(json_object_get(slice, "dur")));
+	else
+		buf_printf(out, "%s %.0f %s\n", json_string_value(json_object_get(slice, "name")),
+			   json_number_value(json_object_get(slice, "ts")),
+			   json_string_value(json_object_get(json_object_get(slice, "args"), "stack")));
+}
+
+static int add_at(struct profile *p, uint32_t thread, uint64_t time_ms, uint32_t event, const uint32_t *frames,
+		  uint32_t depth)
+{
+	return profile_add(p, &(struct profile_sample){.time_ns = p->start_ns + time_ms * MS, .weight = 10 * MS,
+						       .thread = thread, .count = 1, .event = event,
+						       .node = profile_stack(p, frames, depth)});
+}
+
+/* Three samples without a gap, one after a pause, and one of an event that has no time. */
+static void chrome_trace(void **state)
+{
+	struct writer_options options;
+	struct profile p;
+	uint32_t run, a, b, thread;
+	struct buf events;
+	json_t *root, *slices;
+	char *text;
+
+	(void)state;
+	assert_int_equal(profile_init(&p), 0);
+	(void)profile_event(&p, "cpu", PROFILE_NS, 10 * MS);
+	(void)profile_event(&p, "page-faults", PROFILE_COUNT, 1);
+	thread = profile_thread(&p, 7, 8, "worker", "app", 0);
+	run = frame_of(&p, FRAME_NATIVE, "run", "");
+	a = frame_of(&p, FRAME_NATIVE, "a", "");
+	b = frame_of(&p, FRAME_NATIVE, "</script>", "");
+	assert_int_equal(add_at(&p, thread, 10, 0, (uint32_t[]){run, a}, 2), 0);
+	assert_int_equal(add_at(&p, thread, 20, 0, (uint32_t[]){run, a}, 2), 0);
+	assert_int_equal(add_at(&p, thread, 31, 0, (uint32_t[]){run, b}, 2), 0); /* the tick was late */
+	assert_int_equal(add_at(&p, thread, 90, 0, (uint32_t[]){run}, 1), 0);
+	assert_int_equal(add_at(&p, thread, 95, 1, (uint32_t[]){run, a}, 2), 0);
+	writer_options_default(&options);
+	text = written("chrometrace", &p, &options);
+	root = json_loads(text, 0, NULL);
+	assert_non_null(root);
+	buf_init(&events);
+	slices = json_object_get(root, "traceEvents");
+	for (size_t i = 0; i < json_array_size(slices); i++)
+		put_slice(json_array_get(slices, i), &events);
+	assert_string_equal(events.data, "process_name=app\nthread_name=worker\na 0+20000\nrun 0+31000\n"
+					 "</script> 20000+11000\nrun 80000+10000\n"
+					 "process_name=app\nthread_name=worker (page-faults)\n"
+					 "page-faults 95000 run;a\n");
+	buf_release(&events);
+	json_decref(root);
+	free(text);
+	profile_release(&p);
+}
+
 /* Depth, name, total and self of each node in preorder, as "1 main 5 0\n", of the page. */
 static void list_tree(const char *page, struct buf *out)
 {
@@ -276,6 +342,7 @@ int main(void)
 		cmocka_unit_test(perf_of_others),
 		cmocka_unit_test(speedscope),
 		cmocka_unit_test(callgrind),
+		cmocka_unit_test(chrome_trace),
 		cmocka_unit_test(trees),
 		cmocka_unit_test(formats_with_numbers),
 	};

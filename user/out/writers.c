@@ -23,6 +23,7 @@ const struct writer *const writers[] = {
 	&writer_perf,
 	&writer_speedscope,
 	&writer_otlp,
+	&writer_chrometrace,
 	&writer_callgrind,
 	&writer_flat,
 	&writer_traces,

@@ -9,6 +9,7 @@
 
 extern const struct writer writer_col;
 extern const struct writer writer_callgrind;
+extern const struct writer writer_chrometrace;
 extern const struct writer writer_collapsed;
 extern const struct writer writer_duet;
 extern const struct writer writer_flamegraph;
