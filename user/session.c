@@ -62,7 +62,7 @@ static void tell_spent(void)
 	uid_t uid;
 
 	while (allowance_next_spent(&uid))
-		log_warn("the processes of user %u take too much CPU time to read: some stacks and names stay incomplete",
+		log_warn("the processes of user %u take too long to read: some stacks and names stay incomplete",
 			 uid);
 }
 

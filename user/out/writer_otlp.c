@@ -669,6 +669,7 @@ const struct writer writer_otlp = {
 	.name = "otlp",
 	.extensions = "otlp",
 	.help = "profiles of OpenTelemetry (OTLP, v1development)",
+	.lacks = "bytecode indexes, losses and facts",
 	.has_all_events = true,
 	.write = otlp_write,
 };
