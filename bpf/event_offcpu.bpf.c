@@ -45,7 +45,7 @@ static __always_inline void offcpu_come_back(struct task_struct *task, u64 now_n
 	/* The edge up to which the sleep was told may be a moment later than now. */
 	thread->slept_ns = now_ns > thread->left_ns ? now_ns - thread->left_ns : 0;
 	thread->left_ns = 0;
-	thread->weight = offcpu_weigh(thread->slept_ns);
+	thread->weight = sample_weigh(offcpu_event(), thread->slept_ns);
 }
 
 static __always_inline void offcpu_count_run(void)

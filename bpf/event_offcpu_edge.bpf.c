@@ -137,7 +137,7 @@ int offcpu_tell(struct bpf_iter__task *ctx)
 	slept.flags = offcpu_flags(task);
 	if (thread->left_ns == (duet_last_edge_ns ? duet_last_edge_ns : duet_started_ns))
 		slept.flags |= DUET_SAMPLE_IDLE;
-	slept.weight = offcpu_weigh(slept_ns);
+	slept.weight = sample_weigh(offcpu_event(), slept_ns);
 	slept.runnable = offcpu_runnable(thread, task, slept_ns, slept.weight) + thread->owed_runnable;
 	slept.weight += thread->owed;
 	if (bpf_seq_write(ctx->meta->seq, &slept, sizeof(slept)))

@@ -7,14 +7,6 @@
 #include "sample.bpf.h"
 #include "signal.bpf.h"
 
-/* Returns the index of the event that triggered this run. */
-static __always_inline u32 perf_event_index(struct bpf_perf_event_data *ctx)
-{
-	if (duet_config.perf_events > 1)
-		return bpf_get_attach_cookie(ctx) & (DUET_MAX_EVENTS - 1);
-	return duet_config.event_of[DUET_PROGRAM_PERF];
-}
-
 /* `has_cookie` is a constant, so that a kernel without bpf_send_signal_task() never sees the call. */
 static __always_inline int perf_sample(struct bpf_perf_event_data *ctx, bool has_cookie)
 {
@@ -22,7 +14,7 @@ static __always_inline int perf_sample(struct bpf_perf_event_data *ctx, bool has
 		.ctx = ctx,
 		.regs = &ctx->regs,
 		.began_ns = bpf_ktime_get_ns(),
-		.event = perf_event_index(ctx),
+		.event = sample_event(ctx, DUET_PROGRAM_PERF),
 		.has_kernel_stack = true,
 	};
 	struct duet_scratch *room = sample_take(&from);

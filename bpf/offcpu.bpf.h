@@ -8,6 +8,7 @@
 
 #include "core.bpf.h"
 #include "filter.bpf.h"
+#include "sample.bpf.h"
 
 struct offcpu_thread {
 	/* when it left its CPU, or the edge up to which its sleep was told; 0: it has a CPU */
@@ -63,21 +64,6 @@ static __always_inline struct offcpu_thread *offcpu_sleeper(struct task_struct *
 	thread->left_ns = duet_started_ns;
 	thread->run_delay = task->sched_info.run_delay;
 	return thread;
-}
-
-/*
- * Returns the weight of a sleep: its length, if that is the interval or more. A shorter one has the weight of the
- * interval with a probability in proportion to its length, else 0.
- */
-static __always_inline u64 offcpu_weigh(u64 slept_ns)
-{
-	u64 interval = (u64)duet_event(offcpu_event())->gap * duet_every;
-
-	if (interval > UINT32_MAX)
-		interval = UINT32_MAX;
-	if (slept_ns >= interval)
-		return slept_ns;
-	return bpf_get_prandom_u32() * interval >> 32 < slept_ns ? interval : 0;
 }
 
 /* Returns the part of a sleep's weight that was a wait for a CPU. */

@@ -9,6 +9,29 @@
 #include "filter.bpf.h"
 #include "stack.bpf.h"
 
+/* Returns the index of the event that triggered this run of a program that may have several. */
+static __always_inline u32 sample_event(void *ctx, enum duet_program program)
+{
+	if (duet_config.uses_index)
+		return bpf_get_attach_cookie(ctx) & (DUET_MAX_EVENTS - 1);
+	return duet_config.event_of[program];
+}
+
+/*
+ * Returns the weight of something of this amount, for an event that is_chosen: the amount itself, if that is the
+ * interval or more. Less has the weight of the interval with a probability in proportion to its amount, else 0.
+ */
+static __always_inline u64 sample_weigh(u32 event, u64 amount)
+{
+	u64 interval = (u64)duet_event(event)->gap * duet_every;
+
+	if (interval > UINT32_MAX)
+		interval = UINT32_MAX;
+	if (amount >= interval)
+		return amount;
+	return bpf_get_prandom_u32() * interval >> 32 < amount ? interval : 0;
+}
+
 static __always_inline void sample_fill(struct duet_sample *sample, struct task_struct *task,
 					const struct filter_ids *ids, u64 start_ns, u64 now_ns)
 {

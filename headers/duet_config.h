@@ -28,9 +28,14 @@ enum duet_signals {
  */
 #define DUET_MAX_LEVELS 2
 
-/* The BPF programs that sample, each for one event; only PERF samples all perf events. To add one, add a row. */
+/*
+ * The BPF programs that sample. PERF samples all counters and breakpoints, TRACEPOINT all tracepoints, PROBE all probes
+ * of functions; each of the others samples one event. To add one, add a row.
+ */
 #define DUET_PROGRAMS(X) \
 	X(PERF, perf_plain) \
+	X(TRACEPOINT, tracepoint_hit) \
+	X(PROBE, probe_hit) \
 	X(SYSCALLS, syscalls) \
 	X(OFFCPU, offcpu_return)
 
@@ -51,8 +56,14 @@ struct duet_event {
 	uint8_t may_signal;
 	uint8_t is_chosen; /* the program chooses what to sample; a tick is one unit of the weight */
 	uint8_t shown_as; /* duet_sample.event of its samples */
+	/* A field of a tracepoint's record is what one hit weighs. bytes is 1, 2, 4 or 8; 0: a hit weighs one. */
+	uint16_t field_offset;
+	uint8_t field_bytes;
+	uint8_t field_is_signed; /* a negative value weighs nothing */
+	uint8_t no_kernel_stack; /* a tracepoint at the entry of system calls: it has the thread's registers only */
+	uint8_t reserved[3];
 };
-DUET_ASSERT_SIZE(struct duet_event, 16);
+DUET_ASSERT_SIZE(struct duet_event, 24);
 
 /* BPF .rodata: constant after loading, so that the verifier removes disabled code. */
 struct duet_config {
@@ -62,8 +73,8 @@ struct duet_config {
 	uint8_t filter_targets; /* 1: only tgids in the map `targets`; 0: every process */
 	uint8_t has_task_pt_regs;    /* 1: helper bpf_task_pt_regs (Linux 5.15+) */
 	uint8_t follow_forks; /* 1: a child of a target is a target */
-	/* number of perf events; if more than one, they are told apart by bpf_get_attach_cookie(), Linux 5.15 */
-	uint8_t perf_events;
+	/* 1: a program has several events, which bpf_get_attach_cookie() (Linux 5.15) tells apart */
+	uint8_t uses_index;
 	uint32_t kernel_stack_bytes; /* THREAD_SIZE, to find a task's user registers before Linux 5.15 */
 	uint32_t signals; /* enum duet_signals */
 	uint32_t keep_all; /* 1: keep all user frames of deep stacks, see struct duet_frames_record */
@@ -72,7 +83,7 @@ struct duet_config {
 	uint8_t event_of[8]; /* by enum duet_program: index of the event that the program samples */
 	struct duet_event events[DUET_MAX_EVENTS];
 };
-DUET_ASSERT_SIZE(struct duet_config, 64 + DUET_MAX_EVENTS * 16);
+DUET_ASSERT_SIZE(struct duet_config, 64 + DUET_MAX_EVENTS * sizeof(struct duet_event));
 
 /* Value of the map `costs`, one per CPU and event. `ticks` and `pending` count only ticks that passed the filter. */
 struct duet_cost {

@@ -4,6 +4,7 @@
 
 #include "fuzz.h"
 #include "sym/elf_file.h"
+#include "sym/elf_places.h"
 #include "sym/mini_debug.h"
 #include "unwind/unwind_file.h"
 
@@ -40,6 +41,26 @@ static void read_rows(int fd)
 		unwind_file_release(&file);
 }
 
+static void find_places(int fd)
+{
+	struct elf_probes probes = {0};
+	struct elf_reader reader;
+	struct buf names;
+	uint64_t at;
+
+	if (elf_reader_open(&reader, fd))
+		return;
+	buf_init(&names);
+	if (!elf_places_symbol(&reader, "main", true, &at, &names))
+		elf_places_offset(&reader, at, &at);
+	elf_places_vaddr(&reader, 4096, &at);
+	elf_places_probes(&reader, "libc", "setjmp", &probes, &names);
+	FUZZ_CHECK(probes.list.len <= ELF_PLACES_MAX_PROBES);
+	vec_release(&probes.list);
+	buf_release(&names);
+	elf_reader_close(&reader);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = input_file(data, size);
@@ -55,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!elf_file_read_memory(&file, image, size))
 		ask(&file);
 	read_rows(fd);
+	find_places(fd);
 	if (!unwind_file_read_memory(&unwind, image, size))
 		unwind_file_release(&unwind);
 	free(image);

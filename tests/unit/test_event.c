@@ -42,6 +42,8 @@ static void rows_are_complete(void **state)
 		if (event->program != DUET_PROGRAM_NONE) /* the agent weighs its own events */
 			assert_int_equal(event->perf.is_clock || event->is_chosen, event->unit == EVENT_NS);
 		assert_true(event->program == DUET_PROGRAM_PERF || !event->perf.type);
+		assert_int_equal(event->place.source, EVENT_COMPLETE);
+		assert_true(event_is_file_part(event->name));
 		assert_null(strpbrk(event->name, ",="));
 	}
 }
@@ -91,6 +93,26 @@ static void what_makes_no_sense_is_refused(void **state)
 	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	expect_refusal("", "unknown event ''");
+	expect_refusal("uprobe:/bin/true", "'/bin/true' is not of the form");
+	expect_refusal("uprobe::f", "is not of the form");
+	expect_refusal("usdt:/bin/true:name", "is not of the form");
+	expect_refusal("kprobe:", "is not of the form");
+	expect_refusal("kprobe:+8", "is not of the form");
+	expect_refusal("mem:", "is not of the form");
+	expect_refusal("mem:x/3", "is not of the form");
+	expect_refusal("mem:x:rwx", "is not of the form");
+	expect_refusal("mem:x:q", "is not of the form");
+	expect_refusal("sched:../../id", "is not of the form");
+	expect_refusal("sched:sched_switch{}", "is not of the form");
+	expect_refusal("sched:sched_switch{prev_pid", "is not of the form");
+	expect_refusal("syscalls:", "is not of the form");
+	expect_refusal("cpu/event=1", "is not of the form");
+	expect_refusal("pmu/cpu//", "is not of the form");
+	expect_refusal("r", "unknown event 'r'");
+	expect_refusal("r12345678901234567", "unknown event");
+	expect_refusal("LLC-load", "unknown event");
+	expect_refusal("kprobe:f,kprobe:f=2", "'kprobe:f' is given twice");
+	expect_refusal("cycles,cpu-cycles", "'cycles' is given twice");
 	expect_refusal("cpu,", "unknown event ''");
 	expect_refusal("cpu,teapot", "unknown event 'teapot'");
 	expect_refusal(name, "unknown event 'xxx");
@@ -103,6 +125,87 @@ static void what_makes_no_sense_is_refused(void **state)
 	expect_refusal("page-faults=10ms", "a whole number above 0");
 	expect_refusal("page-faults=0", "a whole number above 0");
 	expect_refusal("page-faults=-1", "a whole number above 0");
+}
+
+static void expect_place(const char *text, enum event_source source, const char *file, const char *name,
+			 const char *field, uint64_t offset)
+{
+	const struct event_place *place;
+	const struct event *event;
+	struct buf why;
+
+	buf_init(&why);
+	event = event_of_text(text, &why);
+	assert_non_null(event);
+	assert_ptr_equal(event_of_text(text, &why), event);
+	assert_string_equal(event->name, text);
+	place = &event->place;
+	assert_int_equal(place->source, source);
+	assert_int_equal(place->at_return, strstr(text, "ret") != NULL);
+	assert_string_equal(place->file ? place->file : "", file);
+	assert_string_equal(place->name ? place->name : "", name);
+	assert_string_equal(place->field ? place->field : "", field);
+	assert_int_equal(place->offset, offset);
+	buf_release(&why);
+}
+
+static void places_are_read(void **state)
+{
+	(void)state;
+	expect_place("kprobe:do_exit", EVENT_KPROBE, "", "do_exit", "", 0);
+	expect_place("kprobe:do_exit+0x10", EVENT_KPROBE, "", "do_exit", "", 16);
+	expect_place("kretprobe:do_exit", EVENT_KPROBE, "", "do_exit", "", 0);
+	expect_place("uprobe:/a=b/c:d/x.so:f+8", EVENT_UPROBE, "/a=b/c:d/x.so", "f", "", 8);
+	expect_place("uprobe:libc.so.6:+0x1234", EVENT_UPROBE, "libc.so.6", "", "", 0x1234);
+	expect_place("uprobe:/x+0x1234", EVENT_UPROBE, "/x", "", "", 0x1234);
+	expect_place("uretprobe:/x:f", EVENT_UPROBE, "/x", "f", "", 0);
+	expect_place("usdt:/l/x.so:hotspot:gc__begin", EVENT_USDT, "/l/x.so", "gc__begin", "hotspot", 0);
+	expect_place("block:block_rq_issue{bytes}", EVENT_TRACEPOINT, "block", "block_rq_issue", "bytes", 0);
+	expect_place("syscalls:read", EVENT_TRACEPOINT, "syscalls", "sys_enter_read", "", 0);
+	expect_place("syscalls:sys_exit_read", EVENT_TRACEPOINT, "syscalls", "sys_exit_read", "", 0);
+	expect_place("cpu/event=0xc0,umask=1/", EVENT_PMU, "cpu", "event=0xc0,umask=1", "", 0);
+	expect_place("pmu/cpu/cache-misses/", EVENT_PMU, "cpu", "cache-misses", "", 0);
+	expect_place("mem:0x7000/4:w", EVENT_BREAKPOINT, "", "", "", 0x7000);
+	expect_place("mem:jiffies+4:rw", EVENT_BREAKPOINT, "", "jiffies", "", 4);
+	expect_place("L1-dcache-load-misses", EVENT_COMPLETE, "", "", "", 0);
+	expect_place("r1a8", EVENT_COMPLETE, "", "", "", 0);
+}
+
+static void counters_have_their_numbers(void **state)
+{
+	struct buf why;
+
+	(void)state;
+	buf_init(&why);
+	assert_int_equal(event_of_text("L1-dcache-loads", &why)->perf.config, 0);
+	assert_int_equal(event_of_text("LLC-store-misses", &why)->perf.config, 0x10102);
+	assert_int_equal(event_of_text("node-prefetches", &why)->perf.config, 0x206);
+	assert_int_equal(event_of_text("rFf01", &why)->perf.config, 0xff01);
+	assert_true(event_of_text("rFf01", &why)->perf.by_period);
+	assert_ptr_equal(event_of_text("faults", &why), event_by_name("page-faults"));
+	assert_ptr_equal(event_of_text("cpu-clock", &why), event_by_name("cpu"));
+	buf_release(&why);
+}
+
+/* Terms have commas and '=', paths have '='. */
+static void lists_have_places(void **state)
+{
+	(void)state;
+	expect_list("cpu,pmu/cpu/event=0xc0,umask=1/=5000,r1a8",
+		    "cpu every 10 ms, pmu/cpu/event=0xc0,umask=1/ every 5000, r1a8 every 1000000");
+	expect_list("uprobe:/a=b/x:f,syscalls:read=10", "uprobe:/a=b/x:f every 1, syscalls:read every 10");
+	expect_list("net:net_dev_xmit{len}=1500", "net:net_dev_xmit{len} every 1500");
+}
+
+static void parts_of_file_names_are_known(void **state)
+{
+	(void)state;
+	assert_true(event_is_file_part("uprobe:_usr_lib_x_so:f"));
+	assert_true(event_is_file_part("cpu_cache-misses_"));
+	assert_true(event_is_file_part("r1a8"));
+	assert_false(event_is_file_part("backup"));
+	assert_false(event_is_file_part("1"));
+	assert_false(event_is_file_part(""));
 }
 
 /* The events that another one has with it come last, so that the others keep their places. */
@@ -203,6 +306,10 @@ int main(void)
 		cmocka_unit_test(lists_are_read),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(lists_are_expanded),
+		cmocka_unit_test(places_are_read),
+		cmocka_unit_test(counters_have_their_numbers),
+		cmocka_unit_test(lists_have_places),
+		cmocka_unit_test(parts_of_file_names_are_known),
 		cmocka_unit_test(bytes_have_units),
 		cmocka_unit_test(the_clock_is_found),
 		cmocka_unit_test(engines_take_what_they_can_tick_for),

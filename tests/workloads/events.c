@@ -8,9 +8,12 @@
  *   events GATE storm SECONDS   uses so much CPU, with a page fault every 5 us: "BURNT ns ns", and how long it took
  *   events GATE calls N         ask() makes N system calls, burn() computes between them; each of the two has called
  *                               itself 60 times by then: "BURNT ns ns"
+ *   events GATE places N        N times: writes the variable watched, calls counted(), passes the static probe
+ *                               duet_test:passed while somebody uses it, and writes i % 1000 bytes to /dev/null
  *
  * Says READY, begins when the file GATE exists, and ends with DONE.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -179,6 +182,49 @@ static void storm(uint64_t wanted_ns)
 	say_burnt(began_ns, from_ns);
 }
 
+volatile long watched;
+__attribute__((section(".probes"))) volatile unsigned short passed_users;
+
+__attribute__((noipa)) long counted(long i);
+__attribute__((noipa)) long counted(long i)
+{
+	return sink + (uint64_t)i;
+}
+
+/* A static probe: one instruction, which does nothing, and a note with its place, counter and name. */
+static __attribute__((noipa)) void pass(void)
+{
+	if (passed_users)
+		__asm__ volatile("1:	nop\n"
+				 "	.pushsection .note.stapsdt, \"\", %note\n"
+				 "	.balign 4\n"
+				 "	.4byte 3f - 2f, 5f - 4f, 3\n"
+				 "2:	.asciz \"stapsdt\"\n"
+				 "3:	.balign 4\n"
+				 "4:	.8byte 1b, 0, passed_users\n"
+				 "	.asciz \"duet_test\"\n"
+				 "	.asciz \"passed\"\n"
+				 "	.asciz \"\"\n"
+				 "5:	.balign 4\n"
+				 "	.popsection");
+	sink++;
+}
+
+static void places(void)
+{
+	static const char bytes[1000];
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	for (long i = 0; i < rounds; i++) {
+		watched = i;
+		sink = (uint64_t)counted(i);
+		pass();
+		if (write(null, bytes, (size_t)i % 1000) < 0)
+			abort();
+	}
+	close(null);
+}
+
 static int run(const char *what)
 {
 	if (!strcmp(what, "faults"))
@@ -189,6 +235,8 @@ static int run(const char *what)
 		storm((uint64_t)rounds * 1000000000u);
 	else if (!strcmp(what, "calls"))
 		calls();
+	else if (!strcmp(what, "places"))
+		places();
 	else
 		return 2;
 	return 0;

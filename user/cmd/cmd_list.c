@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+#include "collect/collector.h"
 #include "engine/engines.h"
 #include "event/event.h"
 #include "in/reader.h"
@@ -13,11 +14,18 @@
 #include "proc/helper.h"
 #include "proc/process.h"
 
+static void print_event(const char *name, const char *help, bool is_available)
+{
+	printf("  %-25s %s%s\n", name, help, is_available ? "" : " (not available here)");
+}
+
 static void list_events(void)
 {
-	puts("Events (-e):");
+	puts("Events (-e; `duet check` says why some are not available here):");
 	for (const struct event *const *event = event_table; *event; event++)
-		printf("  %-16s %s\n", (*event)->name, (*event)->help);
+		print_event((*event)->name, (*event)->help, collector_has_event(*event));
+	for (const struct event_family *family = event_families; family->form; family++)
+		print_event(family->form, family->help, collector_has_family(family));
 }
 
 static void list_engines(void)

@@ -117,10 +117,8 @@ static int add_output(struct session_options *session, const struct writer *writ
 		log_error("the %s format has a file for each event: give -f FILE", writer->name);
 		return -EINVAL;
 	}
-	if (!vec_push(&session->outputs, (struct session_output){.file = file, .writer = writer})) {
-		outputs_tell_lacks(writer);
+	if (!vec_push(&session->outputs, (struct session_output){.file = file, .writer = writer}))
 		return 0;
-	}
 	free(file);
 	return -ENOMEM;
 }

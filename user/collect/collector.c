@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "collect/event_sites.h"
 #include "collect/mapping_events.h"
 #include "collect/perf_events.h"
 #include "collect/probe.h"
@@ -38,6 +39,7 @@ struct collector {
 	struct bpf_link *cgroup; /* NULL where only known processes are sampled, or the kernel has no such tracepoint */
 	struct ring_buffer *ring;
 	struct unwind_tables *unwind;
+	struct event_sites sites[DUET_MAX_EVENTS]; /* of each event of the list */
 	struct perf_events perf[DUET_MAX_EVENTS]; /* one for each event of the list; empty if it is no perf event */
 	struct bpf_link *switches; /* the first of the two programs of DUET_PROGRAM_OFFCPU; NULL if not attached */
 	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if it is a perf event, or is not attached */
@@ -96,21 +98,42 @@ static int open_unwind_tables(struct collector *collector)
 	return unwind_tables_open(&collector->unwind, &maps);
 }
 
-static int open_perf_events(struct collector *collector)
+/* The kernel runs a program once at a tracepoint. */
+static int check_twice(const struct collector *collector, size_t index, struct buf *why)
+{
+	for (size_t i = 0; i < index; i++)
+		if (event_sites_same(&collector->sites[i], &collector->sites[index])) {
+			buf_printf(why, "%s and %s are one tracepoint: give one of them",
+				   collector->events.items[i].event->name, collector->events.items[index].event->name);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+static int find_sites(struct collector *collector, const struct collector_options *options, struct buf *why)
 {
 	int err = 0;
 
-	for (size_t i = 0; err >= 0 && i < collector->events.len; i++) {
-		const struct event_spec *spec = &collector->events.items[i];
-
-		if (spec->event->program == DUET_PROGRAM_PERF)
-			err = perf_events_open(&collector->perf[i], &spec->event->perf, programs_perf_period(spec));
+	for (size_t i = 0; !err && i < collector->events.len; i++) {
+		err = event_sites_find(&collector->sites[i], collector->events.items[i].event, options, why);
+		if (!err)
+			err = check_twice(collector, i, why);
 	}
-	return err < 0 ? err : 0;
+	return err;
+}
+
+static int open_perf_events(struct collector *collector, const struct collector_options *options, struct buf *why)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < collector->events.len; i++)
+		err = event_sites_open(&collector->sites[i], &collector->events.items[i], options, &collector->perf[i],
+				       why);
+	return err;
 }
 
 /* Opens everything that follows the load. Nothing ticks yet. */
-static int open_channels(struct collector *collector, const struct collector_options *options)
+static int open_channels(struct collector *collector, const struct collector_options *options, struct buf *why)
 {
 	struct duet_bpf *bpf = collector->programs.bpf;
 	int err;
@@ -131,7 +154,7 @@ static int open_channels(struct collector *collector, const struct collector_opt
 	err = open_unwind_tables(collector);
 	if (!err && event_list_count(options->events, DUET_PROGRAM_OFFCPU))
 		err = sleepers_open(&collector->sleepers, bpf, options->user_depth);
-	return err ? err : open_perf_events(collector);
+	return err ? err : open_perf_events(collector, options, why);
 }
 
 /*
@@ -166,18 +189,20 @@ static int add_targets(struct collector *collector, const struct collector_optio
 
 static void explain(struct buf *why, int err)
 {
-	if (err == -EMFILE)
+	if (err == -EMFILE) {
+		buf_clear(why);
 		buf_add_str(why, "too many open files, BPF needs two a CPU: raise the limit, ulimit -n 65536");
-	else if (!probe_explain(why))
+	} else if (!why->len && !probe_explain(why)) {
 		buf_printf(why, "the kernel refused the BPF programs (%s): -v shows why, --engine ctimer needs no BPF",
 			   strerror(-err));
+	}
 }
 
 /* Refuses events that this kernel cannot sample, or not together. */
 static int check_events(const struct event_list *events, struct buf *why)
 {
-	if (event_list_count(events, DUET_PROGRAM_PERF) > 1 && !probe_has_attach_cookie()) {
-		buf_add_str(why, "several perf events in one recording need Linux 5.15: give one of them");
+	if (programs_use_index(events) && !probe_has_attach_cookie()) {
+		buf_add_str(why, "several events of this kind in one recording need Linux 5.15: give one of them");
 		return -ENOTSUP;
 	}
 	if (event_list_count(events, DUET_PROGRAM_OFFCPU) && !probe_has_switch_exit()) {
@@ -185,6 +210,15 @@ static int check_events(const struct event_list *events, struct buf *why)
 				 "give -e context-switches, which counts the sleeps");
 		return -ENOTSUP;
 	}
+	return 0;
+}
+
+/* A place cannot be looked up without the rights that BPF needs, and would not be told from one that is not there. */
+static int check_rights(const struct event_list *events, struct buf *why)
+{
+	for (size_t i = 0; i < events->len; i++)
+		if (events->items[i].event->place.source != EVENT_COMPLETE)
+			return probe_explain(why) ? -EPERM : 0;
 	return 0;
 }
 
@@ -204,9 +238,13 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 	err = check_events(&collector->events, why);
 	if (err < 0)
 		goto out;
-	err = programs_load(&collector->programs, &expanded);
+	err = check_rights(&collector->events, why);
 	if (err == 0)
-		err = open_channels(collector, &expanded);
+		err = find_sites(collector, &expanded, why);
+	if (err == 0)
+		err = programs_load(&collector->programs, &expanded, collector->sites);
+	if (err == 0)
+		err = open_channels(collector, &expanded, why);
 	if (err < 0) {
 		explain(why, err);
 		goto out;
@@ -232,13 +270,13 @@ static int attach_offcpu(struct collector *collector, struct bpf_link **ret)
 
 int collector_start(struct collector *collector)
 {
-	bool use_index = event_list_count(&collector->events, DUET_PROGRAM_PERF) > 1;
+	bool use_index = programs_use_index(&collector->events);
 	int err = 0;
 
 	for (size_t i = 0; !err && i < collector->events.len; i++) {
 		enum duet_program program = collector->events.items[i].event->program;
 
-		if (program == DUET_PROGRAM_PERF)
+		if (collector->perf[i].fds.len)
 			err = perf_events_start(&collector->perf[i], collector->programs.of[program],
 						use_index ? i : 0);
 		else if (program == DUET_PROGRAM_OFFCPU)
@@ -265,8 +303,10 @@ void collector_close(struct collector *collector)
 	if (!collector)
 		return;
 	collector_stop(collector);
-	for (size_t i = 0; i < collector->events.len; i++)
+	for (size_t i = 0; i < collector->events.len; i++) {
 		perf_events_release(&collector->perf[i]);
+		event_sites_release(&collector->sites[i]);
+	}
 	bpf_link__destroy(collector->exec);
 	bpf_link__destroy(collector->exit);
 	bpf_link__destroy(collector->fork);

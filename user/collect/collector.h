@@ -110,6 +110,9 @@ struct collector_probe {
 };
 /* Writes at most `room` features to `ret` and returns their number. */
 size_t collector_probe(struct collector_probe *ret, size_t room);
+/* True if this machine and kernel can sample the event, or those of the family, by BPF, given the rights. */
+bool collector_has_event(const struct event *event);
+bool collector_has_family(const struct event_family *family);
 /*
  * Tells whether this user may open perf events on his own threads that see the kernel, which engine perf needs. Appends
  * the cause and the way out if not.

@@ -11,42 +11,60 @@
 
 #include "base/log.h"
 
-static int open_on_cpu(const struct event_perf *perf, uint64_t period, int cpu)
+static int open_event(const struct event_perf *perf, uint64_t period, pid_t pid, int cpu)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = perf->type,
 		.config = perf->config,
+		.bp_type = perf->bp_type,
+		.config1 = perf->config1,
+		.config2 = perf->config2,
 		/* A fixed period, not a frequency, so that every sample weighs the same. */
 		.sample_period = period,
 		.disabled = 1,
-		.exclude_idle = 1,
+		.exclude_idle = perf->is_clock, /* few counters can */
 	};
-	long fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	long fd = syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : (int)fd;
+}
+
+static int keep(struct perf_events *events, int fd)
+{
+	if (vec_push(&events->fds, fd) == 0)
+		return 0;
+	close(fd);
+	return -ENOMEM;
 }
 
 /* ENODEV: the CPU is possible, but offline. EINVAL: this kernel cannot have such a CPU. Neither is a reason to fail. */
 int perf_events_open(struct perf_events *events, const struct event_perf *perf, uint64_t period)
 {
 	int cpus = libbpf_num_possible_cpus();
-	int err = -ENODEV;
+	int err = 0;
 
 	for (int cpu = 0; cpu < cpus; cpu++) {
-		int fd = open_on_cpu(perf, period, cpu);
+		int fd = open_event(perf, period, -1, cpu);
 
 		if (fd < 0) {
 			log_debug("perf event on CPU %d: %s", cpu, strerrordesc_np(-fd));
-			err = fd;
-			continue;
-		}
-		if (vec_push(&events->fds, fd) < 0) {
-			close(fd);
+			err = err ? err : fd;
+		} else if (keep(events, fd) < 0) {
 			return -ENOMEM;
 		}
 	}
-	return events->fds.len ? (int)events->fds.len : err;
+	if (events->fds.len)
+		return (int)events->fds.len;
+	return err ? err : -ENODEV;
+}
+
+int perf_events_open_hook(struct perf_events *events, const struct event_perf *perf, pid_t pid)
+{
+	int fd = open_event(perf, 0, pid, pid < 0 ? 0 : -1);
+
+	events->is_hook = true;
+	return fd < 0 ? fd : keep(events, fd);
 }
 
 int perf_events_start(struct perf_events *events, const struct bpf_program *program, uint64_t cookie)
@@ -68,8 +86,10 @@ int perf_events_start(struct perf_events *events, const struct bpf_program *prog
 
 void perf_events_stop(struct perf_events *events)
 {
-	for (size_t i = 0; i < events->links.len; i++)
+	for (size_t i = 0; !events->is_hook && i < events->links.len; i++)
 		ioctl(events->fds.items[i], PERF_EVENT_IOC_DISABLE, 0);
+	if (events->is_hook)
+		perf_events_release(events);
 }
 
 void perf_events_release(struct perf_events *events)

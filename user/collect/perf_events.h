@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* One perf event on each CPU, all running the same BPF program. Used inside collect/ only. */
+/* The perf events of one event, all running the same BPF program. Used inside collect/ only. */
 #ifndef COLLECT_PERF_EVENTS_H
 #define COLLECT_PERF_EVENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <bpf/libbpf.h>
@@ -13,6 +14,7 @@
 struct perf_events {
 	struct vec(int) fds;
 	struct vec(struct bpf_link *) links; /* links[i] runs the program on fds[i], and closes it when destroyed */
+	bool is_hook; /* the program runs as long as its link is there, whether the event is enabled or not */
 };
 
 /*
@@ -20,6 +22,8 @@ struct perf_events {
  * be opened. An event ends when its CPU goes offline. Release `events` also after an error.
  */
 int perf_events_open(struct perf_events *events, const struct event_perf *perf, uint64_t period);
+/* Opens a tracepoint or a probe on all CPUs together, of one process or of all (-1). 0 or -errno. */
+int perf_events_open_hook(struct perf_events *events, const struct event_perf *perf, pid_t pid);
 /* bpf_get_attach_cookie() returns `cookie` in the program; it must be 0 before Linux 5.15. 0 or -errno. */
 int perf_events_start(struct perf_events *events, const struct bpf_program *program, uint64_t cookie);
 void perf_events_stop(struct perf_events *events); /* no CPU ticks after it returns */

@@ -23,6 +23,9 @@
 #include "base/log.h"
 #include "collect/collector.h"
 #include "collect/perf_events.h"
+#include "collect/pmu.h"
+#include "collect/tracefs.h"
+#include "event/events.h"
 #include "sym/kallsyms.h"
 
 /* linux/capability.h of older systems lacks the last two. */
@@ -229,6 +232,64 @@ static bool probe_switch_exit(struct buf *why)
 	return false;
 }
 
+static bool lacks_counter(int err)
+{
+	return err == -ENOENT || err == -ENODEV || err == -ENXIO || err == -EOPNOTSUPP || err == -EINVAL;
+}
+
+static int try_event(const struct event *event)
+{
+	struct perf_events perf = {0};
+	int err = perf_events_open(&perf, &event->perf, event->default_interval);
+
+	perf_events_release(&perf);
+	return err;
+}
+
+static bool probe_counters(struct buf *why)
+{
+	if (!lacks_counter(try_event(&event_cycles)))
+		return true;
+	buf_add_str(why, "no counters of the CPU (cycles, cache-misses, rNNN …), as in most virtual machines: "
+			 "-e cpu needs none");
+	return false;
+}
+
+static bool probe_tracepoints(struct buf *why)
+{
+	int folder = tracefs_open(why);
+
+	if (folder < 0)
+		return false;
+	close(folder);
+	return true;
+}
+
+static bool probe_breakpoints(struct buf *why)
+{
+	if (pmu_type("breakpoint") >= 0)
+		return true;
+	buf_add_str(why, "-e mem:… needs a kernel with CONFIG_HAVE_HW_BREAKPOINT: none of this machine's CPU");
+	return false;
+}
+
+static bool probe_kprobes(struct buf *why)
+{
+	if (pmu_type("kprobe") >= 0)
+		return true;
+	buf_add_str(why, "-e kprobe:… needs a kernel with CONFIG_KPROBE_EVENTS (Linux 4.17): tracepoints do not");
+	return false;
+}
+
+static bool probe_uprobes(struct buf *why)
+{
+	if (pmu_type("uprobe") >= 0)
+		return true;
+	buf_add_str(why, "-e uprobe:… and usdt:… need a kernel with CONFIG_UPROBE_EVENTS (Linux 4.17): "
+			 "tracepoints do not");
+	return false;
+}
+
 /* Causes come first: a feature that is missing explains why later ones fail. */
 static const struct feature features[] = {
 	{"kernel version", true, probe_kernel},
@@ -245,6 +306,11 @@ static const struct feature features[] = {
 	{"mappings of new processes", false, probe_find_vma},
 	{"signal with cookie", false, probe_signal_cookie},
 	{"time off CPU", false, probe_switch_exit},
+	{"counters of the CPU", false, probe_counters},
+	{"tracepoints", false, probe_tracepoints},
+	{"breakpoints", false, probe_breakpoints},
+	{"probes of kernel functions", false, probe_kprobes},
+	{"probes of programs and libraries", false, probe_uprobes},
 };
 
 #define LIBBPF_LINES 16 /* lines logged of one message: the verifier's log is long, and the cause is at its end */
@@ -362,6 +428,29 @@ bool collector_probe_own_threads(struct buf *why)
 					   : "look for a security module or a kernel built without it");
 	buf_add_str(why, ", or use --engine ctimer");
 	return false;
+}
+
+bool collector_has_event(const struct event *event)
+{
+	if (event->program == DUET_PROGRAM_OFFCPU || (event->with && event->with->program == DUET_PROGRAM_OFFCPU))
+		return probe_has_switch_exit();
+	return event->program != DUET_PROGRAM_PERF || !lacks_counter(try_event(event));
+}
+
+bool collector_has_family(const struct event_family *family)
+{
+	static bool (*const probes[EVENT_SOURCE_MAX])(struct buf *why) = {
+		[EVENT_COMPLETE] = probe_counters,   [EVENT_BREAKPOINT] = probe_breakpoints,
+		[EVENT_KPROBE] = probe_kprobes,	     [EVENT_UPROBE] = probe_uprobes,
+		[EVENT_USDT] = probe_uprobes,
+	};
+	struct buf why;
+	bool has;
+
+	buf_init(&why);
+	has = !probes[family->source] || probes[family->source](&why);
+	buf_release(&why);
+	return has;
 }
 
 size_t collector_probe(struct collector_probe *ret, size_t room)

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "collect/collector.h"
+#include "collect/event_sites.h"
 #include "collect/probe.h"
 #include "duet_unwind.h"
 
@@ -72,9 +73,16 @@ static uint32_t kernel_stack_bytes(void)
 	return page > THREAD_SIZE_MIN ? (uint32_t)page : THREAD_SIZE_MIN;
 }
 
-static void configure_events(struct duet_config *config, const struct event_list *events)
+bool programs_use_index(const struct event_list *events)
 {
-	config->perf_events = (uint8_t)event_list_count(events, DUET_PROGRAM_PERF);
+	return event_list_count(events, DUET_PROGRAM_PERF) > 1 || event_list_count(events, DUET_PROGRAM_PROBE) > 1 ||
+	       event_list_count(events, DUET_PROGRAM_TRACEPOINT) > 1;
+}
+
+static void configure_events(struct duet_config *config, const struct event_list *events,
+			     const struct event_sites *sites)
+{
+	config->uses_index = programs_use_index(events);
 	for (size_t i = 0; i < events->len; i++) {
 		const struct event_spec *spec = &events->items[i];
 
@@ -87,13 +95,18 @@ static void configure_events(struct duet_config *config, const struct event_list
 			.is_clock = spec->event->perf.is_clock,
 			.may_signal = spec->event->may_signal,
 			.shown_as = spec->shown_as,
+			.field_offset = (uint16_t)sites[i].field.offset,
+			.field_bytes = (uint8_t)sites[i].field.bytes,
+			.field_is_signed = sites[i].field.is_signed,
+			.no_kernel_stack = sites[i].no_kernel_stack,
 		};
 	}
 }
 
-static void configure(struct duet_config *config, const struct collector_options *options)
+static void configure(struct duet_config *config, const struct collector_options *options,
+		      const struct event_sites *sites)
 {
-	configure_events(config, options->events);
+	configure_events(config, options->events, sites);
 	config->pidns_inum = pid_namespace();
 	config->user_stack_depth =
 		options->user_depth < DUET_MAX_WALK ? options->user_depth : DUET_MAX_WALK;
@@ -242,14 +255,15 @@ static struct duet_bpf *open_object(bool asks_kernel)
 	return asks_kernel ? duet_bpf__open() : (struct duet_bpf *)duet_plain_bpf__open();
 }
 
-static int load(struct programs *ret, const struct collector_options *options, bool use_cookie, bool asks_kernel)
+static int load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites,
+		bool use_cookie, bool asks_kernel)
 {
 	struct programs loaded = {.bpf = open_object(asks_kernel), .uses_cookie = use_cookie};
 	int err;
 
 	if (!loaded.bpf)
 		return -errno;
-	configure(&loaded.bpf->rodata->duet_config, options);
+	configure(&loaded.bpf->rodata->duet_config, options, sites);
 	err = choose(&loaded, options->events);
 	if (err == 0 && !asks_kernel)
 		err = bpf_map__set_autocreate(loaded.bpf->maps.unwind_files, false);
@@ -265,14 +279,14 @@ static int load(struct programs *ret, const struct collector_options *options, b
 }
 
 /* A kernel that has these functions may still refuse them to this kind of program. */
-int programs_load(struct programs *ret, const struct collector_options *options)
+int programs_load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites)
 {
 	bool use_cookie = !options->plain && probe_has_signal_cookie();
 	bool asks_kernel = !options->plain && probe_has_find_vma();
 
-	if ((use_cookie || asks_kernel) && load(ret, options, use_cookie, asks_kernel) == 0)
+	if ((use_cookie || asks_kernel) && load(ret, options, sites, use_cookie, asks_kernel) == 0)
 		return 0;
-	return load(ret, options, false, false);
+	return load(ret, options, sites, false, false);
 }
 
 void programs_unload(struct programs *programs)
@@ -282,5 +296,5 @@ void programs_unload(struct programs *programs)
 
 uint64_t programs_perf_period(const struct event_spec *spec)
 {
-	return spec->event->perf.is_clock ? spec->interval : 1;
+	return spec->event->perf.is_clock || spec->event->perf.by_period ? spec->interval : 1;
 }

@@ -11,6 +11,8 @@
 struct bpf_program;
 struct collector_options;
 struct duet_bpf;
+struct event_list;
+struct event_sites;
 struct event_spec;
 
 struct programs {
@@ -19,11 +21,19 @@ struct programs {
 	bool uses_cookie;
 };
 
-/* Loads the programs, with signal cookies if the kernel has them. Returns 0, or -errno and leaves *ret unchanged. */
-int programs_load(struct programs *ret, const struct collector_options *options);
+/*
+ * Loads the programs, with signal cookies if the kernel has them. `sites` has an entry for each event. Returns 0, or
+ * -errno and leaves *ret unchanged.
+ */
+int programs_load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites);
 void programs_unload(struct programs *programs);
 
-/* A clock ticks at the interval. Of other events BPF sees each one, and samples one per interval. */
+/* True if a program must tell several events apart. */
+bool programs_use_index(const struct event_list *events);
+
+/*
+ * Clocks and the CPU's counters tick at the interval. Of other events BPF sees each one, and samples one per interval.
+ */
 uint64_t programs_perf_period(const struct event_spec *spec);
 
 #endif

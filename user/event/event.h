@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The events that can be sampled. To add one, write a file event_<name>.c that ends in a `const struct event`, and add
- * a row to events.c. Help, `duet list`, parsing and the units of records are made from it.
+ * a row to events.c. Help, `duet list`, parsing and the units of records are made from it. Events that a place in a
+ * program or in the kernel gives are made by the families of families.c from what the user wrote.
  */
 #ifndef EVENT_EVENT_H
 #define EVENT_EVENT_H
@@ -20,11 +21,34 @@ enum event_unit {
 	EVENT_BYTES, /* bytes: -i 512k */
 };
 
-/* How the kernel's perf subsystem counts the event (perf_event_open(2)). */
+/* How the kernel's perf subsystem counts the event: fields of struct perf_event_attr (perf_event_open(2)). */
 struct event_perf {
 	uint32_t type; /* PERF_TYPE_* */
+	uint32_t bp_type; /* HW_BREAKPOINT_*, for breakpoints */
 	uint64_t config;
+	uint64_t config1; /* breakpoints: the address */
+	uint64_t config2; /* breakpoints: the number of bytes */
 	bool is_clock; /* it counts time */
+	bool by_period; /* it is too frequent to see each one: the kernel counts up to the interval */
+};
+
+/* Where on the host the rest of `perf` must be looked up before the event can be opened. */
+enum event_source {
+	EVENT_COMPLETE, /* nowhere */
+	EVENT_PMU, /* `file`: the PMU in /sys/bus/event_source/devices; `name`: its event or terms */
+	EVENT_BREAKPOINT, /* `name`: a variable or function, or NULL; `offset` from it, or the address */
+	EVENT_TRACEPOINT, /* `file`: the group; `name`; `field`: what a hit weighs, or NULL */
+	EVENT_KPROBE, /* `name`: a function of the kernel; `offset` in it */
+	EVENT_UPROBE, /* `file`; `name`: a function of it, or NULL; `offset` in the function, or in the file */
+	EVENT_USDT, /* `file`; `field`: the provider; `name` */
+	EVENT_SOURCE_MAX
+};
+
+struct event_place {
+	enum event_source source;
+	bool at_return; /* of the function, not at its entry */
+	char *file, *name, *field;
+	uint64_t offset;
 };
 
 struct event {
@@ -35,6 +59,7 @@ struct event {
 	uint64_t least_interval, most_interval;
 	enum duet_program program; /* BPF program that samples it */
 	struct event_perf perf; /* for DUET_PROGRAM_PERF: one perf event on each CPU */
+	struct event_place place;
 	/* what the agent does for it: ticks without BPF, or takes it from the JVM itself */
 	enum duet_agent_event_kind agent;
 	/*
@@ -50,7 +75,30 @@ struct event {
 
 /* All events, the default first; ends with NULL. */
 extern const struct event *const event_table[];
-const struct event *event_by_name(const char *name); /* returns NULL if unknown */
+const struct event *event_by_name(const char *name); /* one of the table; returns NULL if unknown */
+/*
+ * One of the table, by its name or another name that perf has for it, or one that a family makes. It lives as long as
+ * the process. Returns NULL with one sentence in `why`.
+ */
+const struct event *event_of_text(const char *text, struct buf *why);
+bool event_is_file_part(const char *text); /* true if writer_event_part() may have made it of an event's name */
+
+/* Events of one form, such as kprobe:FUNCTION. */
+struct event_family {
+	const char *form; /* as help shows it */
+	const char *help;
+	enum event_source source;
+	const char *prefix; /* the text begins with it; NULL: make() decides */
+	/*
+	 * Fills *event, which is zeroed, from the text after the prefix. Returns 0; -ENOENT if the text has not this
+	 * form; or -EINVAL with one sentence in `why`. What it allocates for event->place is the caller's in any case.
+	 */
+	int (*make)(struct event *event, const char *text, struct buf *why);
+};
+
+extern const struct event_family event_families[]; /* the last has no form */
+/* Returns as the family's make() the event of the first family that accepts the text. */
+int event_make(struct event *event, const char *text, struct buf *why);
 
 /* An event as one recording samples it. */
 struct event_spec {

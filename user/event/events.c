@@ -9,14 +9,29 @@
 #include "base/clock.h"
 #include "base/opt.h"
 
-#define NAME_MAX_BYTES 64
+#define NAME_MAX_BYTES 512 /* with the path of a file */
 
 const struct event *const event_table[] = {
 	&event_cpu,
 	&event_offcpu,
 	&event_wall,
 	&event_page_faults,
+	&event_minor_faults,
+	&event_major_faults,
 	&event_context_switches,
+	&event_cpu_migrations,
+	&event_alignment_faults,
+	&event_emulation_faults,
+	&event_cycles,
+	&event_instructions,
+	&event_cache_references,
+	&event_cache_misses,
+	&event_branch_instructions,
+	&event_branch_misses,
+	&event_bus_cycles,
+	&event_stalled_frontend,
+	&event_stalled_backend,
+	&event_ref_cycles,
 	&event_syscalls,
 	&event_alloc,
 	&event_live,
@@ -33,6 +48,108 @@ const struct event *event_by_name(const char *name)
 		if (!strcmp(event_table[i]->name, name))
 			return event_table[i];
 	return NULL;
+}
+
+/* What perf calls some of the events, too. */
+static const struct {
+	const char *name;
+	const struct event *event;
+} aliases[] = {
+	{"cpu-clock", &event_cpu},	   {"task-clock", &event_cpu},
+	{"faults", &event_page_faults},	   {"cs", &event_context_switches},
+	{"migrations", &event_cpu_migrations}, {"cpu-cycles", &event_cycles},
+	{"branches", &event_branch_instructions},
+	{"idle-cycles-frontend", &event_stalled_frontend},
+	{"idle-cycles-backend", &event_stalled_backend},
+};
+
+static const struct event *event_by_alias(const char *name)
+{
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(*aliases); i++)
+		if (!strcmp(aliases[i].name, name))
+			return aliases[i].event;
+	return NULL;
+}
+
+/* The events that families have made. Each is made once, so that it can be compared by its address. */
+static struct made {
+	struct event event;
+	struct made *next;
+} *all_made;
+
+static const struct event *made_before(const char *name)
+{
+	for (const struct made *made = all_made; made; made = made->next)
+		if (!strcmp(made->event.name, name))
+			return &made->event;
+	return NULL;
+}
+
+static void free_made(struct made *made)
+{
+	free(made->event.place.file);
+	free(made->event.place.name);
+	free(made->event.place.field);
+	free((char *)made->event.name);
+	free(made);
+}
+
+static const struct event *make(const char *text, struct buf *why)
+{
+	struct made *made = calloc(1, sizeof(*made));
+	int err = made ? event_make(&made->event, text, why) : -ENOMEM;
+
+	if (!err) {
+		made->event.name = strdup(text);
+		err = made->event.name ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		made->next = all_made;
+		all_made = made;
+		return &made->event;
+	}
+	if (made)
+		free_made(made);
+	if (err == -ENOMEM)
+		buf_add_str(why, "out of memory");
+	else if (err == -ENOENT)
+		buf_printf(why, "unknown event '%s': `duet list` shows the events", text);
+	return NULL;
+}
+
+const struct event *event_of_text(const char *text, struct buf *why)
+{
+	const struct event *event = event_by_name(text);
+
+	if (!event)
+		event = event_by_alias(text);
+	if (!event)
+		event = made_before(text);
+	return event ? event : make(text, why);
+}
+
+/* Returns true for counters of the CPU that are named by a family. */
+static bool is_counter(const char *text)
+{
+	struct buf why;
+	bool is_made;
+
+	buf_init(&why);
+	is_made = !event_make(&(struct event){0}, text, &why);
+	buf_release(&why);
+	return is_made;
+}
+
+bool event_is_file_part(const char *text)
+{
+	size_t len = strlen(text);
+
+	if (event_by_name(text))
+		return true;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)text[i]) && !strchr(":-_", text[i]))
+			return false;
+	return strchr(text, ':') || (len && text[len - 1] == '_') || is_counter(text);
 }
 
 /* ---- from words ---- */
@@ -77,22 +194,45 @@ int event_spec_set_interval(struct event_spec *spec, const char *text, struct bu
 	return 0;
 }
 
+/* Returns the bytes of a PMU's name and terms, which may have commas: "cpu/event=0xc0,umask=1/"; 0: it is no PMU. */
+static size_t pmu_bytes(const char *word)
+{
+	size_t name = strcspn(word, ",:=/");
+	const char *end;
+
+	if (word[name] != '/')
+		return 0;
+	if (!strncmp(word, "pmu/", strlen("pmu/")))
+		name += 1 + strcspn(word + name + 1, "/");
+	end = word[name] ? strchr(word + name + 1, '/') : NULL;
+	return end ? (size_t)(end - word) + 1 : 0;
+}
+
+/* Returns the interval at the end of a word, or NULL. A path may have a '=', too. */
+static char *find_interval(char *word)
+{
+	char *equal = strrchr(word + pmu_bytes(word), '=');
+
+	return equal && !strpbrk(equal, "/:") ? equal : NULL;
+}
+
 /* One word of the list: "cpu", "page-faults=100". */
 static int parse_spec(struct event_spec *spec, const char *word, size_t len, struct buf *why)
 {
 	char text[NAME_MAX_BYTES] = "";
 	char *interval;
 
-	if (len < sizeof(text))
-		memcpy(text, word, len);
-	interval = strchr(text, '=');
-	if (interval)
-		*interval++ = '\0';
-	spec->event = event_by_name(text);
-	if (!spec->event) {
-		buf_printf(why, "unknown event '%.*s': `duet list` shows the events", (int)strcspn(word, ",="), word);
+	if (len >= sizeof(text)) {
+		buf_printf(why, "unknown event '%.60s…': a name has at most %zu bytes", word, sizeof(text) - 1);
 		return -EINVAL;
 	}
+	memcpy(text, word, len);
+	interval = find_interval(text);
+	if (interval)
+		*interval++ = '\0';
+	spec->event = event_of_text(text, why);
+	if (!spec->event)
+		return -EINVAL;
 	spec->interval = spec->event->default_interval;
 	return interval ? event_spec_set_interval(spec, interval, why) : 0;
 }
@@ -133,7 +273,7 @@ int event_list_parse(struct event_list *list, const char *text, struct buf *why)
 
 	for (;;) {
 		struct event_spec spec;
-		size_t len = strcspn(text, ",");
+		size_t pmu = pmu_bytes(text), len = pmu + strcspn(text + pmu, ",");
 		int err = parse_spec(&spec, text, len, why);
 
 		if (!err)

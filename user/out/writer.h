@@ -89,8 +89,13 @@ const char *writer_unit(const struct profile *profile, const struct writer_optio
 /* Returns the value for options->processes. */
 bool writer_shows_processes(const struct profile *profile, const struct writer_options *options);
 /*
- * Appends the file name for an event other than the first, for writers with one file for each event: inserts `event`
- * before the extension of `file`.
+ * Appends the event's part of a file name: the end of its name, with '_' for all but letters, digits, ':' and '-'. The
+ * name may have the path of a file.
+ */
+void writer_event_part(const char *event, struct buf *ret);
+/*
+ * Appends the file name for an event other than the first, for writers with one file for each event: inserts
+ * writer_event_part() before the extension of `file`.
  */
 void writer_event_file(const char *file, const char *event, struct buf *ret);
 void writer_options_default(struct writer_options *options);

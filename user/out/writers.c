@@ -9,6 +9,8 @@
 
 #include "out/writers.h"
 
+#define EVENT_PART_MAX 60 /* bytes */
+
 const struct writer *const writers[] = {
 	&writer_flamegraph,
 	&writer_tree,
@@ -147,6 +149,14 @@ bool writer_shows_processes(const struct profile *profile, const struct writer_o
 	return profile->processes == PROFILE_ALWAYS || has_several_processes(profile);
 }
 
+void writer_event_part(const char *event, struct buf *ret)
+{
+	size_t len = strlen(event);
+
+	for (size_t i = len > EVENT_PART_MAX ? len - EVENT_PART_MAX : 0; i < len; i++)
+		buf_add_char(ret, isalnum((unsigned char)event[i]) || strchr(":-", event[i]) ? event[i] : '_');
+}
+
 void writer_event_file(const char *file, const char *event, struct buf *ret)
 {
 	size_t stem = writer_stem(file);
@@ -155,7 +165,9 @@ void writer_event_file(const char *file, const char *event, struct buf *ret)
 	if (dot && !file[stem])
 		stem = (size_t)(dot - file);
 
-	buf_printf(ret, "%.*s.%s%s", (int)stem, file, event, file + stem);
+	buf_printf(ret, "%.*s.", (int)stem, file);
+	writer_event_part(event, ret);
+	buf_add_str(ret, file + stem);
 }
 
 void writer_options_default(struct writer_options *options)

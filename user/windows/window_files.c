@@ -81,9 +81,15 @@ static void link_name(char *name, const struct writer *writer, const char *event
 /* Formats the event's part of a file name, before the extension: "" for the first event, ".page-faults" for another. */
 static void event_part(char *part, const struct profile *profile, const struct writer_options *style)
 {
+	struct buf name;
+
 	part[0] = '\0';
-	if (style->event)
-		snprintf(part, NAME_BYTES / 2, ".%s", writer_event(profile, style));
+	if (!style->event)
+		return;
+	buf_init(&name);
+	writer_event_part(writer_event(profile, style), &name);
+	snprintf(part, NAME_BYTES / 2, ".%s", name.data);
+	buf_release(&name);
 }
 
 /* Returns the end of the event's part of a name; `text` itself if there is none. */
@@ -95,7 +101,7 @@ static const char *skip_event(const char *text)
 	if (!dot)
 		return text;
 	snprintf(name, sizeof(name), "%.*s", (int)(dot - text - 1), text + 1);
-	return event_by_name(name) ? dot : text;
+	return event_is_file_part(name) ? dot : text;
 }
 
 static bool is_extension(const char *text)

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Programs for tracepoints and for probes of functions, in the kernel and in files. A program samples the thread that
+ * reached the place. No thread is signalled: it may be in a system call, which would end with EINTR.
+ */
+#include "core.bpf.h"
+#include "sample.bpf.h"
+
+/* Returns the value of the field that says what a hit weighs; 0 if it is negative or cannot be read. */
+static __always_inline u64 probe_field(void *ctx, const volatile struct duet_event *event)
+{
+	u32 bits = 64 - 8 * event->field_bytes, bytes = event->field_bytes & 15;
+	u64 value = 0;
+
+	if (bytes > sizeof(value) || bpf_probe_read_kernel(&value, bytes, ctx + event->field_offset))
+		return 0;
+	if (!event->field_is_signed)
+		return value;
+	value = (s64)(value << (bits & 63)) >> (bits & 63);
+	return (s64)value > 0 ? value : 0;
+}
+
+static __always_inline int probe_sample(const struct sample_from *from)
+{
+	struct duet_scratch *room = sample_take(from);
+
+	if (room)
+		sample_end(room);
+	sample_cost(from, room != NULL);
+	return 0;
+}
+
+/* Takes a sample that stands for `weight` ticks. They are kept for the next one if there is none now. */
+static __always_inline int probe_sample_weight(const struct sample_from *from, u64 weight)
+{
+	struct duet_cost *cost = duet_cost(from->event);
+	u64 kept;
+
+	if (!cost || !weight)
+		return 0;
+	kept = cost->pending;
+	cost->pending = kept + weight - 1; /* this run is one more */
+	probe_sample(from);
+	if (cost->pending == kept + weight - 1) /* the thread is none of those to sample */
+		cost->pending = kept;
+	return 0;
+}
+
+SEC("?tracepoint")
+int tracepoint_hit(void *ctx)
+{
+	u32 index = sample_event(ctx, DUET_PROGRAM_TRACEPOINT);
+	const volatile struct duet_event *event = duet_event(index);
+	const struct sample_from from = {
+		.ctx = ctx,
+		.began_ns = bpf_ktime_get_ns(),
+		.event = index,
+		.has_kernel_stack = !event->no_kernel_stack,
+	};
+
+	if (event->field_bytes)
+		return probe_sample_weight(&from, sample_weigh(index, probe_field(ctx, event)));
+	return probe_sample(&from);
+}
+
+SEC("?kprobe")
+int probe_hit(struct pt_regs *ctx)
+{
+	const struct sample_from from = {
+		.ctx = ctx,
+		.regs = (const bpf_user_pt_regs_t *)ctx,
+		.began_ns = bpf_ktime_get_ns(),
+		.event = sample_event(ctx, DUET_PROGRAM_PROBE),
+		.has_kernel_stack = true,
+	};
+
+	return probe_sample(&from);
+}
+
+char LICENSE[] SEC("license") = "GPL";

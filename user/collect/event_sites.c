@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/event_sites.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+
+#include "collect/collector.h"
+#include "collect/pmu.h"
+#include "collect/programs.h"
+#include "sym/elf_places.h"
+
+#define PROBES_BY_PROCESS 64 /* most probes that are opened for single processes, instead of one for all */
+#define PROBE_COUNTER_SHIFT 32 /* in attr.config: offset of the variable that the kernel counts up, Linux 4.20 */
+#define KALLSYMS_LINE 1024
+#define INSTEAD ": -e cpu needs no counter"
+
+/* ---- files of probes ---- */
+
+static pid_t first_target(const struct collector_options *options)
+{
+	return options->targets && options->target_count ? options->targets[0] : 0;
+}
+
+/* Finds the file of this name among those that the process has mapped. */
+static int find_mapped(struct target_file *file, pid_t pid, const char *name)
+{
+	struct process_table table;
+	const struct process *process;
+	const struct mapping *mapping;
+	int err = -ENOENT;
+
+	process_table_init(&table);
+	process = pid ? process_get(&table, pid, 0) : NULL;
+	mapping = process && !process->exited ? maps_find_file(&process->maps, name) : NULL;
+	if (mapping)
+		err = target_file_find_mapping(file, process, mapping);
+	process_table_release(&table);
+	return err;
+}
+
+/* A path in another process's root is looked up in that root, where its links lead. */
+static int find_path(struct target_file *file, const char *path)
+{
+	int pid = 0, root = 0, err;
+	char *whole = NULL;
+
+	if (sscanf(path, "/proc/%d/root/%n", &pid, &root) == 1 && root)
+		return target_file_find(file, getpid(), pid, path + root);
+	if (path[0] != '/') {
+		char *folder = getcwd(NULL, 0);
+
+		if (!folder || asprintf(&whole, "%s/%s", folder, path) < 0)
+			whole = NULL;
+		free(folder);
+		if (!whole)
+			return -ENOMEM;
+	}
+	err = target_file_find(file, getpid(), getpid(), whole ? whole : path);
+	free(whole);
+	return err;
+}
+
+static int explain_file(const char *file, int err, struct buf *why)
+{
+	if (err == -ENOENT && !strchr(file, '/'))
+		buf_printf(why, "the process to profile has no file '%s' mapped: give the file's path", file);
+	else if (err == -EINVAL)
+		buf_printf(why, "%s is no regular file, and only these can be probed", file);
+	else if (err == -ENOEXEC)
+		buf_printf(why, "%s is no program or library (ELF)", file);
+	else
+		buf_printf(why, "%s cannot be read: %s", file, strerror(-err));
+	return err;
+}
+
+/* Finds the file and keeps it open, and reads its head. Close the reader after a 0. */
+static int open_file(struct event_sites *ret, struct elf_reader *reader, const char *name,
+		     const struct collector_options *options, struct buf *why)
+{
+	int err = strchr(name, '/') ? find_path(&ret->file, name)
+				    : find_mapped(&ret->file, first_target(options), name);
+	int fd;
+
+	if (err)
+		return explain_file(name, err, why);
+	ret->has_file = true;
+	snprintf(ret->path, sizeof(ret->path), "/proc/self/fd/%d", ret->file.path_fd);
+	fd = S_ISREG(ret->file.st.st_mode) ? target_file_read(&ret->file, 0) : -EINVAL;
+	err = fd < 0 ? fd : elf_reader_open(reader, fd);
+	return err ? explain_file(name, err, why) : 0;
+}
+
+/* ---- one function for each source ---- */
+
+static int add_site(struct event_sites *ret, const struct event_perf *perf)
+{
+	return vec_push(&ret->list, *perf);
+}
+
+static int find_pmu(struct event_sites *ret, const struct event *event, struct event_perf *perf, struct buf *why)
+{
+	int err = pmu_find(perf, event->place.file, event->place.name, why);
+
+	return err ? err : add_site(ret, perf);
+}
+
+static int find_tracepoint(struct event_sites *ret, const struct event *event, struct event_perf *perf,
+			   struct buf *why)
+{
+	const struct event_place *place = &event->place;
+	int folder = tracefs_open(why);
+	int err = folder < 0 ? folder
+			     : tracefs_find(folder, place->file, place->name, place->field, &perf->config, &ret->field,
+					    why);
+
+	if (folder >= 0)
+		close(folder);
+	perf->type = PERF_TYPE_TRACEPOINT;
+	ret->no_kernel_stack = !strcmp(place->file, "syscalls");
+	return err ? err : add_site(ret, perf);
+}
+
+/* The kernel resolves the function's name. */
+static int find_kprobe(struct event_sites *ret, const struct event *event, struct event_perf *perf, struct buf *why)
+{
+	int type = pmu_type("kprobe");
+
+	if (type < 0) {
+		buf_add_str(why, "this kernel was built without kprobes (CONFIG_KPROBE_EVENTS): "
+				 "tracepoints and uprobes do not need them");
+		return -ENOTSUP;
+	}
+	perf->type = (uint32_t)type;
+	perf->config = event->place.at_return;
+	perf->config1 = (uintptr_t)event->place.name;
+	perf->config2 = event->place.offset;
+	return add_site(ret, perf);
+}
+
+static int find_function(struct elf_reader *reader, const struct event_place *place, uint64_t *ret_offset,
+			 struct buf *why)
+{
+	struct buf nearest;
+	uint64_t vaddr = 0;
+	int err;
+
+	buf_init(&nearest);
+	err = elf_places_symbol(reader, place->name, true, &vaddr, &nearest);
+	if (err)
+		buf_printf(why, "%s has no function '%s' in its symbols%s%s%s", place->file, place->name,
+			   nearest.len ? "; did you mean " : ": give an offset in the file, +0x…", nearest.data,
+			   nearest.len ? "?" : "");
+	else if (!elf_places_offset(reader, vaddr, ret_offset)) {
+		buf_printf(why, "'%s' of %s has no code in the file", place->name, place->file);
+		err = -ENOENT;
+	}
+	buf_release(&nearest);
+	return err;
+}
+
+static int find_uprobe(struct event_sites *ret, const struct event_place *place, struct elf_reader *reader,
+		       struct event_perf *perf, struct buf *why)
+{
+	uint64_t offset = 0;
+	int err = place->name ? find_function(reader, place, &offset, why) : 0;
+
+	perf->config = place->at_return;
+	perf->config2 = offset + place->offset;
+	return err ? err : add_site(ret, perf);
+}
+
+static int find_usdt(struct event_sites *ret, const struct event_place *place, struct elf_reader *reader,
+		     struct event_perf *perf, struct buf *why)
+{
+	struct elf_probes probes = {0};
+	struct buf others;
+	int err;
+
+	buf_init(&others);
+	err = elf_places_probes(reader, place->field, place->name, &probes, &others);
+	if (err == 0) {
+		buf_printf(why, "%s has no static probe %s:%s%s%s", place->file, place->field, place->name,
+			   others.len ? "; it has " : ", nor any other", others.data);
+		err = -ENOENT;
+	}
+	for (size_t i = 0; err >= 0 && i < probes.list.len; i++) {
+		perf->config = probes.list.items[i].counter << PROBE_COUNTER_SHIFT;
+		perf->config2 = probes.list.items[i].offset;
+		err = add_site(ret, perf);
+	}
+	vec_release(&probes.list);
+	buf_release(&others);
+	return err < 0 ? err : 0;
+}
+
+static int find_in_file(struct event_sites *ret, const struct event *event, const struct collector_options *options,
+			struct event_perf *perf, struct buf *why)
+{
+	int type = pmu_type("uprobe"), err;
+	struct elf_reader reader;
+
+	if (type < 0) {
+		buf_add_str(why, "this kernel was built without uprobes (CONFIG_UPROBE_EVENTS): "
+				 "tracepoints do not need them");
+		return -ENOTSUP;
+	}
+	err = open_file(ret, &reader, event->place.file, options, why);
+	if (err)
+		return err;
+	perf->type = (uint32_t)type;
+	perf->config1 = (uintptr_t)ret->path;
+	err = event->place.source == EVENT_USDT ? find_usdt(ret, &event->place, &reader, perf, why)
+						: find_uprobe(ret, &event->place, &reader, perf, why);
+	elf_reader_close(&reader);
+	return err;
+}
+
+/* ---- addresses of breakpoints ---- */
+
+/* Returns true if this mapping's file defines the name, and its address in the process. */
+static bool find_in_mapping(const struct process *process, const struct mapping *mapping, const char *name,
+			    uint64_t *ret)
+{
+	struct elf_reader reader;
+	struct target_file file;
+	uint64_t vaddr, start;
+	bool found = false;
+	int fd;
+
+	if (mapping->path[0] != '/' || target_file_find_mapping(&file, process, mapping))
+		return false;
+	fd = target_file_read(&file, 0);
+	if (fd >= 0 && !elf_reader_open(&reader, fd)) {
+		found = !elf_places_symbol(&reader, name, false, &vaddr, NULL) &&
+			elf_places_vaddr(&reader, mapping->offset, &start);
+		if (found)
+			*ret = mapping->start - start + vaddr;
+		elf_reader_close(&reader);
+	}
+	target_file_release(&file);
+	return found;
+}
+
+static int find_in_process(pid_t pid, const char *name, uint64_t *ret)
+{
+	const struct process *process;
+	struct process_table table;
+	bool found = false;
+
+	process_table_init(&table);
+	process = process_get(&table, pid, 0);
+	for (size_t i = 0; process && !found && i < process->maps.list.len; i++)
+		found = find_in_mapping(process, &process->maps.list.items[i], name, ret);
+	process_table_release(&table);
+	return found ? 0 : -ENOENT;
+}
+
+static int find_in_kernel(const char *name, uint64_t *ret)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	char line[KALLSYMS_LINE], symbol[KALLSYMS_LINE];
+	uint64_t address = 0;
+
+	*ret = 0;
+	while (file && !*ret && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%lx %*c %1023s", &address, symbol) == 2 && !strcmp(symbol, name))
+			*ret = address;
+	if (file)
+		fclose(file);
+	return *ret ? 0 : -ENOENT;
+}
+
+static int find_breakpoint(struct event_sites *ret, const struct event *event, const struct collector_options *options,
+			   struct event_perf *perf, struct buf *why)
+{
+	const struct event_place *place = &event->place;
+	pid_t pid = first_target(options);
+	uint64_t address = 0;
+
+	if (place->name && (!pid || find_in_process(pid, place->name, &address)) &&
+	    find_in_kernel(place->name, &address)) {
+		buf_printf(why, "%s has no variable or function '%s': %s", pid ? "the process" : "the kernel",
+			   place->name, pid ? "give its address" : "names of a process need -p");
+		return -ENOENT;
+	}
+	perf->config1 = address + place->offset;
+	return add_site(ret, perf);
+}
+
+/* ---- for all of them ---- */
+
+int event_sites_find(struct event_sites *ret, const struct event *event, const struct collector_options *options,
+		     struct buf *why)
+{
+	struct event_perf perf = event->perf;
+
+	*ret = (struct event_sites){0};
+	switch (event->place.source) {
+	case EVENT_PMU:
+		return find_pmu(ret, event, &perf, why);
+	case EVENT_BREAKPOINT:
+		return find_breakpoint(ret, event, options, &perf, why);
+	case EVENT_TRACEPOINT:
+		return find_tracepoint(ret, event, &perf, why);
+	case EVENT_KPROBE:
+		return find_kprobe(ret, event, &perf, why);
+	case EVENT_UPROBE:
+	case EVENT_USDT:
+		return find_in_file(ret, event, options, &perf, why);
+	default:
+		return event->program == DUET_PROGRAM_PERF ? add_site(ret, &perf) : 0;
+	}
+}
+
+void event_sites_release(struct event_sites *sites)
+{
+	if (sites->has_file)
+		target_file_release(&sites->file);
+	vec_release(&sites->list);
+	*sites = (struct event_sites){0};
+}
+
+static const struct event_perf *tracepoint(const struct event_sites *sites)
+{
+	return sites->list.len && sites->list.items[0].type == PERF_TYPE_TRACEPOINT ? &sites->list.items[0] : NULL;
+}
+
+bool event_sites_same(const struct event_sites *a, const struct event_sites *b)
+{
+	return tracepoint(a) && tracepoint(b) && tracepoint(a)->config == tracepoint(b)->config;
+}
+
+static void explain_breakpoint(const struct event_perf *perf, int err, struct buf *why)
+{
+	if (err == -ENOSPC)
+		buf_add_str(why, "the CPU has no breakpoint left (x86-64 has four)");
+	else if (perf->bp_type == HW_BREAKPOINT_R)
+		buf_add_str(why, "this CPU has no breakpoints for reads alone: give :rw");
+	else if (err == -EINVAL)
+		buf_printf(why, "the CPU refuses a breakpoint at 0x%lx: it must be at a multiple of its %lu bytes",
+			   (unsigned long)perf->config1, (unsigned long)perf->config2);
+	else
+		buf_printf(why, "the kernel refuses the breakpoint: %s", strerror(-err));
+}
+
+static void explain_counter(const struct event_perf *perf, int err, struct buf *why)
+{
+	if (err == -EINVAL || err == -EOPNOTSUPP)
+		buf_add_str(why, "this counter cannot take samples, or not with this interval" INSTEAD);
+	else if (perf->type != PERF_TYPE_SOFTWARE && (err == -ENOENT || err == -ENODEV || err == -ENXIO))
+		buf_printf(why, "no counter of this machine counts it%s" INSTEAD,
+			   pmu_type("cpu") < 0 ? " (virtual machines often have none)" : "");
+	else
+		buf_printf(why, "the kernel refuses the perf event: %s", strerror(-err));
+}
+
+static void explain_open(const struct event *event, const struct event_perf *perf, int err, struct buf *why)
+{
+	const struct event_place *place = &event->place;
+
+	buf_printf(why, "%s: ", event->name);
+	if (place->source == EVENT_BREAKPOINT)
+		explain_breakpoint(perf, err, why);
+	else if (place->source == EVENT_KPROBE && (err == -ENOENT || err == -EINVAL || err == -EADDRNOTAVAIL))
+		buf_printf(why, "the kernel has no function '%s' that can be probed there", place->name);
+	else if (place->source == EVENT_UPROBE || place->source == EVENT_USDT)
+		buf_printf(why, "the kernel cannot probe this place: %s", strerror(-err));
+	else if (place->source == EVENT_COMPLETE || place->source == EVENT_PMU)
+		explain_counter(perf, err, why);
+	else
+		buf_printf(why, "the kernel refuses the perf event: %s", strerror(-err));
+}
+
+/* A probe in a file stops each thread that comes there. Where the processes are known, others are left alone. */
+static int open_probe(struct perf_events *ret, const struct event_perf *perf, size_t sites,
+		      const struct collector_options *options)
+{
+	size_t count = options->targets ? options->target_count : 0;
+	int err = 0;
+
+	if (!count || options->follow_forks || count * sites > PROBES_BY_PROCESS)
+		return perf_events_open_hook(ret, perf, -1);
+	for (size_t i = 0; !err && i < count; i++)
+		err = perf_events_open_hook(ret, perf, options->targets[i]);
+	return err;
+}
+
+int event_sites_open(const struct event_sites *sites, const struct event_spec *spec,
+		     const struct collector_options *options, struct perf_events *ret, struct buf *why)
+{
+	const struct event *event = spec->event;
+
+	for (size_t i = 0; i < sites->list.len; i++) {
+		const struct event_perf *perf = &sites->list.items[i];
+		int err;
+
+		if (event->program == DUET_PROGRAM_PERF)
+			err = perf_events_open(ret, perf, programs_perf_period(spec));
+		else if (event->place.source == EVENT_UPROBE || event->place.source == EVENT_USDT)
+			err = open_probe(ret, perf, sites->list.len, options);
+		else
+			err = perf_events_open_hook(ret, perf, -1);
+		if (err < 0) {
+			explain_open(event, perf, err, why);
+			return err;
+		}
+	}
+	return 0;
+}

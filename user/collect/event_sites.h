@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What must be opened for an event: its place, looked up on this host and in the processes to sample. Used inside
+ * collect/ only.
+ */
+#ifndef COLLECT_EVENT_SITES_H
+#define COLLECT_EVENT_SITES_H
+
+#include "base/buf.h"
+#include "base/vec.h"
+#include "collect/perf_events.h"
+#include "collect/tracefs.h"
+#include "event/event.h"
+#include "sym/target_file.h"
+
+struct collector_options;
+
+struct event_sites {
+	struct vec(struct event_perf) list; /* a static probe can have several places */
+	struct tracefs_field field; /* of a tracepoint: what a hit weighs; bytes is 0 without one */
+	bool no_kernel_stack;
+	struct target_file file; /* of a probe, which must stay open until the probe is */
+	bool has_file;
+	char path[32]; /* of that descriptor */
+};
+
+/* Returns 0, or -errno with one sentence in `why`. Release `ret` in any case. */
+int event_sites_find(struct event_sites *ret, const struct event *event, const struct collector_options *options,
+		     struct buf *why);
+void event_sites_release(struct event_sites *sites);
+bool event_sites_same(const struct event_sites *a, const struct event_sites *b); /* true if both are one tracepoint */
+
+/* Opens the perf events of all sites. Returns 0, or -errno with one sentence in `why`. */
+int event_sites_open(const struct event_sites *sites, const struct event_spec *spec,
+		     const struct collector_options *options, struct perf_events *ret, struct buf *why);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* The forms of events that name a place: from what the user wrote to what must be looked up on the host. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+
+#include "event/events.h"
+
+#define COUNTER_INTERVAL 1000000 /* as that of cycles */
+
+static int refuse(struct buf *why, const char *form, const char *text)
+{
+	buf_printf(why, "'%s' is not of the form %s", text, form);
+	return -EINVAL;
+}
+
+/* ---- counters of the CPU ---- */
+
+static void make_counter(struct event *event, uint32_t type, uint64_t config)
+{
+	event->default_interval = COUNTER_INTERVAL;
+	event->most_interval = 4000000000;
+	event->perf = (struct event_perf){.type = type, .config = config, .by_period = true};
+	event->may_signal = true;
+}
+
+static const char *const caches[] = {"L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"};
+/* The order is that of enum perf_hw_cache_op_id, with the two results of each. */
+static const char *const accesses[] = {"loads",	 "load-misses", "stores", "store-misses", "prefetches",
+				       "prefetch-misses"};
+
+static int make_cache(struct event *event, const char *text, struct buf *why)
+{
+	(void)why;
+	for (size_t cache = 0; cache < sizeof(caches) / sizeof(*caches); cache++) {
+		size_t len = strlen(caches[cache]);
+
+		if (strncmp(text, caches[cache], len) != 0 || text[len] != '-')
+			continue;
+		for (size_t access = 0; access < sizeof(accesses) / sizeof(*accesses); access++)
+			if (!strcmp(text + len + 1, accesses[access])) {
+				make_counter(event, PERF_TYPE_HW_CACHE,
+					     cache | access / 2 << 8 | (access & 1) << 16);
+				return 0;
+			}
+	}
+	return -ENOENT;
+}
+
+static int make_raw(struct event *event, const char *text, struct buf *why)
+{
+	size_t digits = strspn(text, "0123456789abcdefABCDEF");
+
+	(void)why;
+	if (!digits || digits > 16 || text[digits])
+		return -ENOENT;
+	make_counter(event, PERF_TYPE_RAW, strtoull(text, NULL, 16));
+	return 0;
+}
+
+/* cpu/cache-misses/; pmu/cpu/cache-misses/ is the same. */
+static int make_pmu(struct event *event, const char *text, struct buf *why)
+{
+	const char *name = strncmp(text, "pmu/", strlen("pmu/")) ? text : text + strlen("pmu/");
+	const char *slash = strchr(text, ':') ? NULL : strchr(name, '/'), *end = slash ? strchr(slash + 1, '/') : NULL;
+
+	if (!slash)
+		return -ENOENT;
+	if (!end || end[1] || slash == name || end == slash + 1 || *name == '.')
+		return refuse(why, "PMU/TERMS/, such as cpu/event=0xc0,umask=1/", text);
+	make_counter(event, 0, 0);
+	event->place = (struct event_place){.source = EVENT_PMU,
+					    .file = strndup(name, (size_t)(slash - name)),
+					    .name = strndup(slash + 1, (size_t)(end - slash - 1))};
+	return event->place.file && event->place.name ? 0 : -ENOMEM;
+}
+
+/* ---- places ---- */
+
+static void make_counted(struct event *event, enum duet_program program)
+{
+	event->default_interval = 1;
+	event->most_interval = 1000000000;
+	event->program = program;
+}
+
+/* Reads a whole number, decimal or 0x…, and moves *text behind it. */
+static bool read_number(const char **text, uint64_t *ret)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)**text))
+		return false;
+	errno = 0;
+	*ret = strtoull(*text, &end, 0);
+	*text = end;
+	return !errno;
+}
+
+/*
+ * Reads SYMBOL, SYMBOL+OFFSET or an offset alone, with or without '+', from `len` bytes. *ret_symbol, which the caller
+ * frees, is NULL for an offset alone.
+ */
+static int read_place(const char *text, size_t len, char **ret_symbol, uint64_t *ret_offset)
+{
+	char *symbol = strndup(text, len), *plus = symbol ? strrchr(symbol, '+') : NULL;
+	const char *offset = plus ? plus + 1 : symbol;
+	bool has_offset = symbol && read_number(&offset, ret_offset) && !*offset;
+
+	if (symbol && has_offset && plus > symbol)
+		*plus = '\0';
+	else if (symbol && (has_offset || plus == symbol || !*symbol)) {
+		free(symbol);
+		return has_offset ? 0 : -EINVAL;
+	}
+	*ret_symbol = symbol;
+	return symbol ? 0 : -ENOMEM;
+}
+
+static int make_kprobe_at(struct event *event, const char *text, bool at_return, struct buf *why)
+{
+	int err;
+
+	make_counted(event, DUET_PROGRAM_PROBE);
+	event->place = (struct event_place){.source = EVENT_KPROBE, .at_return = at_return};
+	err = read_place(text, strlen(text), &event->place.name, &event->place.offset);
+	if (err == -ENOMEM)
+		return err;
+	return event->place.name ? 0 : refuse(why, at_return ? "kretprobe:FUNCTION" : "kprobe:FUNCTION[+OFFSET]", text);
+}
+
+static int make_kprobe(struct event *event, const char *text, struct buf *why)
+{
+	return make_kprobe_at(event, text, false, why);
+}
+
+static int make_kretprobe(struct event *event, const char *text, struct buf *why)
+{
+	return make_kprobe_at(event, text, true, why);
+}
+
+/* FILE:FUNCTION, FILE:FUNCTION+0x10, FILE:+0x1234; also FILE+0x1234, as async-profiler has it. */
+static int make_uprobe_at(struct event *event, const char *text, bool at_return, struct buf *why)
+{
+	const char *colon = strrchr(text, ':'), *after = colon ? colon : strrchr(text, '+');
+	int err = -EINVAL;
+
+	make_counted(event, DUET_PROGRAM_PROBE);
+	event->place = (struct event_place){.source = EVENT_UPROBE, .at_return = at_return};
+	if (after && after > text && after[1]) {
+		event->place.file = strndup(text, (size_t)(after - text));
+		err = event->place.file ? read_place(after + 1, strlen(after + 1), &event->place.name,
+						     &event->place.offset)
+					: -ENOMEM;
+	}
+	if (err != -EINVAL)
+		return err;
+	return refuse(why, at_return ? "uretprobe:FILE:FUNCTION" : "uprobe:FILE:FUNCTION[+OFFSET] or FILE:+OFFSET",
+		      text);
+}
+
+static int make_uprobe(struct event *event, const char *text, struct buf *why)
+{
+	return make_uprobe_at(event, text, false, why);
+}
+
+static int make_uretprobe(struct event *event, const char *text, struct buf *why)
+{
+	return make_uprobe_at(event, text, true, why);
+}
+
+static int make_usdt(struct event *event, const char *text, struct buf *why)
+{
+	const char *name = strrchr(text, ':'), *provider = name ? memrchr(text, ':', (size_t)(name - text)) : NULL;
+
+	if (!provider || provider == text || provider + 1 == name || !name[1])
+		return refuse(why, "usdt:FILE:PROVIDER:NAME", text);
+	make_counted(event, DUET_PROGRAM_PROBE);
+	event->place = (struct event_place){.source = EVENT_USDT,
+					    .file = strndup(text, (size_t)(provider - text)),
+					    .field = strndup(provider + 1, (size_t)(name - provider - 1)),
+					    .name = strdup(name + 1)};
+	return event->place.file && event->place.field && event->place.name ? 0 : -ENOMEM;
+}
+
+/* Returns true for names as those of folders in tracefs. */
+static bool is_plain(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)text[i]) && text[i] != '_' && text[i] != '-')
+			return false;
+	return len > 0;
+}
+
+static int make_tracepoint(struct event *event, const char *text, struct buf *why)
+{
+	size_t group = strcspn(text, ":"), name = text[group] ? strcspn(text + group + 1, "{") : 0;
+	const char *brace = text + group + 1 + name;
+	size_t field = name && *brace ? strcspn(brace + 1, "}") : 0;
+
+	if (!text[group])
+		return -ENOENT;
+	if (!is_plain(text, group) || !is_plain(text + group + 1, name) ||
+	    (*brace && (!is_plain(brace + 1, field) || strcmp(brace + 1 + field, "}") != 0)))
+		return refuse(why, "GROUP:TRACEPOINT or GROUP:TRACEPOINT{FIELD}", text);
+	make_counted(event, DUET_PROGRAM_TRACEPOINT);
+	event->is_chosen = field > 0;
+	event->place = (struct event_place){.source = EVENT_TRACEPOINT,
+					    .file = strndup(text, group),
+					    .name = strndup(text + group + 1, name),
+					    .field = field ? strndup(brace + 1, field) : NULL};
+	return event->place.file && event->place.name && (!field || event->place.field) ? 0 : -ENOMEM;
+}
+
+/* The name of a system call, or of one of the group's tracepoints: sys_enter_NAME, sys_exit_NAME. */
+static int make_syscall(struct event *event, const char *text, struct buf *why)
+{
+	bool is_call = strncmp(text, "sys_enter_", strlen("sys_enter_")) &&
+		       strncmp(text, "sys_exit_", strlen("sys_exit_"));
+	struct buf tracepoint;
+	int err;
+
+	if (!*text)
+		return refuse(why, "syscalls:NAME", text);
+	buf_init(&tracepoint);
+	buf_printf(&tracepoint, "syscalls:%s%s", is_call ? "sys_enter_" : "", text);
+	err = tracepoint.failed ? -ENOMEM : make_tracepoint(event, tracepoint.data, why);
+	buf_release(&tracepoint);
+	return err;
+}
+
+/* What follows the address: /4 bytes, then :rw. */
+static bool read_breakpoint(struct event_perf *perf, const char *text)
+{
+	uint64_t bytes = 1;
+	size_t letters;
+
+	if (*text == '/' && (text++, !read_number(&text, &bytes)))
+		return false;
+	perf->bp_type = HW_BREAKPOINT_RW;
+	if (*text == ':') {
+		letters = strspn(++text, "rwx");
+		perf->bp_type = (strchr(text, 'r') ? HW_BREAKPOINT_R : 0) | (strchr(text, 'w') ? HW_BREAKPOINT_W : 0) |
+				(strchr(text, 'x') ? HW_BREAKPOINT_X : 0);
+		text += letters;
+	}
+	if (perf->bp_type == HW_BREAKPOINT_X)
+		bytes = sizeof(long);
+	perf->config2 = bytes;
+	return !*text && bytes <= 8 && !(bytes & (bytes - 1)) && bytes && perf->bp_type &&
+	       (perf->bp_type == HW_BREAKPOINT_X || !(perf->bp_type & HW_BREAKPOINT_X));
+}
+
+static int make_breakpoint(struct event *event, const char *text, struct buf *why)
+{
+	static const char form[] = "mem:ADDRESS|SYMBOL[+OFFSET][/1|2|4|8][:w|rw|x]";
+	size_t place = strcspn(text, "/:");
+	int err;
+
+	make_counted(event, DUET_PROGRAM_PERF);
+	event->perf.type = PERF_TYPE_BREAKPOINT;
+	event->place.source = EVENT_BREAKPOINT;
+	if (!read_breakpoint(&event->perf, text + place))
+		return refuse(why, form, text);
+	err = read_place(text, place, &event->place.name, &event->place.offset);
+	return err == -EINVAL ? refuse(why, form, text) : err;
+}
+
+const struct event_family event_families[] = {
+	{"CACHE-loads", "loads of a cache of the CPU (L1-dcache, L1-icache, LLC, dTLB, iTLB, branch, node); also "
+			"-load-misses, -stores, -store-misses, -prefetches, -prefetch-misses",
+	 EVENT_COMPLETE, NULL, make_cache},
+	{"rNNN", "a counter of the CPU by its number in the CPU's manual", EVENT_COMPLETE, "r", make_raw},
+	{"PMU/TERMS/", "a counter by the names in /sys/bus/event_source/devices: cpu/event=0xc0,umask=1/", EVENT_PMU,
+	 NULL, make_pmu},
+	{"mem:ADDRESS[:rw]", "accesses to a variable, by address or name: w, rw, or x for code", EVENT_BREAKPOINT,
+	 "mem:", make_breakpoint},
+	{"kprobe:FUNCTION", "calls of a function of the kernel", EVENT_KPROBE, "kprobe:", make_kprobe},
+	{"kretprobe:FUNCTION", "returns from a function of the kernel", EVENT_KPROBE, "kretprobe:", make_kretprobe},
+	{"uprobe:FILE:FUNCTION", "calls of a function of a program or library", EVENT_UPROBE, "uprobe:", make_uprobe},
+	{"uretprobe:FILE:FUNCTION", "returns from a function of a program or library", EVENT_UPROBE, "uretprobe:",
+	 make_uretprobe},
+	{"usdt:FILE:PROVIDER:NAME", "static probes that a program or library has", EVENT_USDT, "usdt:", make_usdt},
+	{"syscalls:NAME", "one kind of system call", EVENT_TRACEPOINT, "syscalls:", make_syscall},
+	{"GROUP:TRACEPOINT[{FIELD}]", "a tracepoint of the kernel; {FIELD}: weighed by this field", EVENT_TRACEPOINT,
+	 NULL, make_tracepoint},
+	{0},
+};
+
+int event_make(struct event *event, const char *text, struct buf *why)
+{
+	for (const struct event_family *family = event_families; family->form; family++) {
+		size_t prefix = family->prefix ? strlen(family->prefix) : 0;
+		int err = strncmp(text, family->prefix ? family->prefix : "", prefix)
+				  ? -ENOENT
+				  : family->make(event, text + prefix, why);
+
+		if (err == -ENOENT)
+			continue;
+		event->help = family->help;
+		event->unit = EVENT_COUNT;
+		event->least_interval = 1;
+		return err;
+	}
+	return -ENOENT;
+}

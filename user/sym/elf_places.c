@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "sym/elf_places.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define MAX_SEGMENTS 256
+#define NEAREST_CHANGES 3 /* letters in which a name may differ to be worth showing */
+#define NEAREST_LOOKS 200000 /* names compared at most */
+#define OTHERS_SHOWN 8
+#define NT_STAPSDT 3
+
+/* ---- symbols ---- */
+
+struct search {
+	const char *name;
+	bool is_function;
+	bool found, is_global;
+	uint64_t vaddr;
+	unsigned looks;
+	size_t changes; /* of the nearest name */
+	struct buf nearest;
+};
+
+static void look(struct search *search, const char *name, size_t len, const GElf_Sym *symbol)
+{
+	bool is_global = GELF_ST_BIND(symbol->st_info) != STB_LOCAL;
+	size_t changes, wanted = strlen(search->name);
+
+	if (len == wanted && !memcmp(name, search->name, len)) {
+		if (!search->found || (is_global && !search->is_global)) {
+			search->vaddr = symbol->st_value;
+			search->is_global = is_global;
+		}
+		search->found = true;
+	}
+	if (search->found || search->looks++ > NEAREST_LOOKS || len > 32 || len + NEAREST_CHANGES < wanted ||
+	    len > wanted + NEAREST_CHANGES)
+		return;
+	changes = text_distance(name, search->name);
+	if (changes >= search->changes)
+		return;
+	search->changes = changes;
+	buf_clear(&search->nearest);
+	buf_add(&search->nearest, name, len);
+}
+
+static bool is_wanted(const GElf_Sym *symbol, bool is_function)
+{
+	int type = GELF_ST_TYPE(symbol->st_info);
+
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE || !symbol->st_value)
+		return false;
+	return is_function ? type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE
+			   : type == STT_OBJECT || type == STT_FUNC || type == STT_NOTYPE;
+}
+
+static void look_in(struct search *search, struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr)
+{
+	Elf_Scn *names_section = elf_getscn(reader->elf, shdr->sh_link);
+	Elf_Data *symbols, *names;
+	GElf_Shdr names_shdr;
+	GElf_Sym symbol;
+
+	if (!names_section || !gelf_getshdr(names_section, &names_shdr) || names_shdr.sh_type != SHT_STRTAB)
+		return;
+	symbols = elf_reader_section(reader, section, shdr);
+	names = symbols ? elf_reader_section(reader, names_section, &names_shdr) : NULL;
+	for (int i = 1; names && gelf_getsym(symbols, i, &symbol); i++) {
+		const char *name = (const char *)names->d_buf + symbol.st_name;
+		size_t left = symbol.st_name < names->d_size ? names->d_size - symbol.st_name : 0;
+		size_t len = left ? strnlen(name, left) : 0;
+
+		/* A name without an end is none; the part after '@' is a version. */
+		if (len && len < left && is_wanted(&symbol, search->is_function))
+			look(search, name, strcspn(name, "@"), &symbol);
+	}
+}
+
+int elf_places_symbol(struct elf_reader *reader, const char *name, bool is_function, uint64_t *ret_vaddr,
+		      struct buf *nearest)
+{
+	struct search search = {.name = name, .is_function = is_function, .changes = NEAREST_CHANGES + 1};
+	Elf_Scn *section = NULL;
+	GElf_Shdr shdr;
+
+	if (!nearest)
+		search.looks = NEAREST_LOOKS + 1;
+	buf_init(&search.nearest);
+	while ((section = elf_nextscn(reader->elf, section)))
+		if (gelf_getshdr(section, &shdr) && (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM))
+			look_in(&search, reader, section, &shdr);
+	if (search.found)
+		*ret_vaddr = search.vaddr;
+	else if (nearest)
+		text_add_line(nearest, search.nearest.data);
+	buf_release(&search.nearest);
+	return search.found ? 0 : -ENOENT;
+}
+
+/* ---- addresses ---- */
+
+/* Returns the PT_LOAD segment of which [start, start + filesz) has `at`; start is its offset, or its address. */
+static bool find_segment(struct elf_reader *reader, uint64_t at, bool by_offset, GElf_Phdr *ret)
+{
+	size_t count;
+
+	if (elf_getphdrnum(reader->elf, &count) < 0)
+		return false;
+	for (size_t i = 0; i < count && i < MAX_SEGMENTS; i++)
+		if (gelf_getphdr(reader->elf, (int)i, ret) && ret->p_type == PT_LOAD &&
+		    at - (by_offset ? ret->p_offset : ret->p_vaddr) < ret->p_filesz)
+			return true;
+	return false;
+}
+
+bool elf_places_offset(struct elf_reader *reader, uint64_t vaddr, uint64_t *ret_offset)
+{
+	GElf_Phdr segment;
+
+	if (!find_segment(reader, vaddr, false, &segment))
+		return false;
+	*ret_offset = vaddr - segment.p_vaddr + segment.p_offset;
+	return true;
+}
+
+bool elf_places_vaddr(struct elf_reader *reader, uint64_t offset, uint64_t *ret_vaddr)
+{
+	GElf_Phdr segment;
+
+	if (!find_segment(reader, offset, true, &segment))
+		return false;
+	*ret_vaddr = offset - segment.p_offset + segment.p_vaddr;
+	return true;
+}
+
+/* ---- static probes ---- */
+
+struct note {
+	uint64_t pc, base, counter; /* addresses */
+	const char *provider, *name;
+};
+
+/* The note's description: three addresses, then two texts and the arguments, each with a NUL. */
+static bool read_note(struct note *note, const char *desc, size_t len)
+{
+	const char *end = desc + len, *provider = desc + 3 * sizeof(uint64_t), *name;
+
+	if (len <= 3 * sizeof(uint64_t))
+		return false;
+	name = memchr(provider, '\0', (size_t)(end - provider));
+	if (!name || !memchr(name + 1, '\0', (size_t)(end - name - 1)))
+		return false;
+	memcpy(&note->pc, desc, sizeof(note->pc));
+	memcpy(&note->base, desc + sizeof(uint64_t), sizeof(note->base));
+	memcpy(&note->counter, desc + 2 * sizeof(uint64_t), sizeof(note->counter));
+	note->provider = provider;
+	note->name = name + 1;
+	return true;
+}
+
+/* Tools that move the file's code move this section, but do not change the notes. */
+static uint64_t moved_by(struct elf_reader *reader, const struct note *note)
+{
+	GElf_Shdr base;
+
+	return elf_reader_find(reader, ".stapsdt.base", &base) ? base.sh_addr - note->base : 0;
+}
+
+static int add_probe(struct elf_reader *reader, const struct note *note, struct elf_probes *ret)
+{
+	uint64_t moved = moved_by(reader, note);
+	struct elf_probe probe = {0};
+
+	if (ret->list.len >= ELF_PLACES_MAX_PROBES || !elf_places_offset(reader, note->pc + moved, &probe.offset))
+		return 0;
+	if (note->counter && !elf_places_offset(reader, note->counter + moved, &probe.counter))
+		return 0;
+	return vec_push(&ret->list, probe);
+}
+
+/* Adds each name once: the notes of one probe come one after the other most times. */
+static void add_other(struct buf *others, size_t *shown, const struct note *note)
+{
+	struct buf name;
+
+	buf_init(&name);
+	buf_printf(&name, "%s:%s", note->provider, note->name);
+	if (*shown < OTHERS_SHOWN && !strstr(others->data, name.data)) {
+		buf_add_str(others, (*shown)++ ? ", " : "");
+		text_add_line(others, name.data);
+	}
+	buf_release(&name);
+}
+
+static int read_notes(struct elf_reader *reader, Elf_Data *data, const char *provider, const char *name,
+		      struct elf_probes *ret, struct buf *others)
+{
+	size_t name_at, desc_at, next, shown = 0;
+	GElf_Nhdr head;
+	struct note note;
+	int err = 0;
+
+	for (size_t at = 0; !err && (next = gelf_getnote(data, at, &head, &name_at, &desc_at)); at = next) {
+		const char *bytes = data->d_buf;
+
+		if (head.n_type != NT_STAPSDT || head.n_namesz != sizeof("stapsdt") ||
+		    memcmp(bytes + name_at, "stapsdt", sizeof("stapsdt")) ||
+		    !read_note(&note, bytes + desc_at, head.n_descsz))
+			continue;
+		if (!strcmp(note.provider, provider) && !strcmp(note.name, name))
+			err = add_probe(reader, &note, ret);
+		else
+			add_other(others, &shown, &note);
+	}
+	return err;
+}
+
+int elf_places_probes(struct elf_reader *reader, const char *provider, const char *name, struct elf_probes *ret,
+		      struct buf *others)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *section = elf_reader_find(reader, ".note.stapsdt", &shdr);
+	Elf_Data *data = section && shdr.sh_type == SHT_NOTE ? elf_reader_section(reader, section, &shdr) : NULL;
+	int err = data && gelf_getclass(reader->elf) == ELFCLASS64
+			  ? read_notes(reader, data, provider, name, ret, others)
+			  : 0;
+
+	return err ? err : (int)ret->list.len;
+}
