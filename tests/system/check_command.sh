@@ -94,7 +94,7 @@ case_complete_in_bash() {
 	[[ $(completed rec) == *" record "* ]] || fail "rec: $(completed rec)"
 	[[ $(completed record --max-) == *" --max-memory --max-overhead "* ]] ||
 		fail "--max-: $(completed record --max-)"
-	[[ $(completed record -e cp) == " cpu " ]] || fail "-e cp: $(completed record -e cp)"
+	[[ $(completed record -e cp) == " cpu cpu-migrations " ]] || fail "-e cp: $(completed record -e cp)"
 	[[ $(completed daemon --ch) == " --check " ]] || fail "daemon --ch: $(completed daemon --ch)"
 	[[ $(completed --eng) == *" --engine "* ]] || fail "--eng: $(completed --eng)"
 }
