@@ -109,10 +109,10 @@ static inline walk_result walk_turn(WALK *walk)
 {
 	uint64_t pc = walk->cursor.pc;
 
+	if (java_is_interpreter(&walk->java, pc)) /* it is in a code heap, too */
+		return WALK_INTERPRETER_TURN(walk);
 	if (!walk_java_owns(&walk->java, pc))
 		return WALK_NATIVE_TURN(walk);
-	if (java_is_interpreter(&walk->java, pc))
-		return WALK_INTERPRETER_TURN(walk);
 	if (!walk_known_step(&walk->java, &walk->cursor))
 		return WALK_CODE_TURN(walk);
 	return walk_store(walk, pc, walk->java.code_id) ? DUET_WALK_NONE : DUET_WALK_DEPTH;
