@@ -108,7 +108,7 @@ static void await_last_signals(struct session *session)
 	session_read_rings(session);
 	while ((decided_waiting(&session->decided) || jvms_any_finishing(&session->jvms)) &&
 	       jvms_any(&session->jvms, AGENT_RUNNING) &&
-	       (now_ns < signals_ns || (now_ns < names_ns && jvms_any_unanswered(&session->jvms)))) {
+	       (now_ns < signals_ns || (now_ns < names_ns && jvms_any_busy(&session->jvms)))) {
 		session_step(session, POLL_ATTACH_MS);
 		session_read_rings(session); /* an agent writes its last samples before it says that it has finished */
 		now_ns = clock_monotonic_ns();

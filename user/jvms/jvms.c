@@ -573,11 +573,14 @@ bool jvms_any(const struct jvms *jvms, enum agent_state state)
 	return false;
 }
 
-bool jvms_any_unanswered(const struct jvms *jvms)
+bool jvms_any_busy(const struct jvms *jvms)
 {
-	for (size_t i = 0; i < jvms->agents.len; i++)
-		if (jvms->agents.items[i]->state == AGENT_RUNNING && jvms->agents.items[i]->unanswered)
+	for (size_t i = 0; i < jvms->agents.len; i++) {
+		const struct agent *agent = jvms->agents.items[i];
+
+		if (agent->state == AGENT_RUNNING && (agent->unanswered || agent->is_finishing))
 			return true;
+	}
 	return false;
 }
 

@@ -126,7 +126,7 @@ void jvms_stop(struct jvms *jvms);
 
 bool jvms_settled(const struct jvms *jvms); /* true when every agent is RUNNING, GONE or FAILED */
 bool jvms_any(const struct jvms *jvms, enum agent_state state);
-bool jvms_any_unanswered(const struct jvms *jvms);
+bool jvms_any_busy(const struct jvms *jvms); /* true if an agent has not answered all requests, or not finished */
 /* Warns about agents in this state whose JVM runs on: some of their records are missing. `what`: "left …" */
 void jvms_tell_unfaithful(const struct jvms *jvms, enum agent_state state, const char *what);
 /* Warns about JVMs whose frame layout is unknown: AsyncGetCallTrace provides all of their Java frames. */
