@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "attributes.h"
 #include "byte_clock.h"
 #include "clock.h"
 #include "jvm.h"
@@ -21,6 +21,7 @@
 #include "tap.h"
 
 #define MOST_LIVE 262144 /* samples that are kept at a time */
+#define FIRST_SWEEP 1024
 #define JVM_INTERVAL (512 << 10) /* what a JVM begins with */
 
 /* The JVM has one interval: the shorter one, when two events are open. */
@@ -31,28 +32,19 @@ static struct heap_event {
 } alloc, live;
 static uint64_t sampled_interval; /* atomic */
 
-/* What follows a sample; `bytes` in all. */
+/* What follows a sample. */
 struct attributes {
 	struct duet_attribute size_head;
 	uint64_t size;
-	struct duet_attribute class_head;
-	char class_name[DUET_MAX_CLASS_BYTES];
+	struct class_attribute class;
 };
 
 /* Returns how many bytes of attributes there are. */
 static uint32_t fill(struct attributes *to, uint64_t size, const char *class_name)
 {
-	size_t len = class_name ? strnlen(class_name, sizeof(to->class_name)) : 0;
-
-	*to = (struct attributes){
-		.size_head = {.type = DUET_ATTRIBUTE_SIZE, .bytes = sizeof(to->size)},
-		.size = size,
-		.class_head = {.type = DUET_ATTRIBUTE_CLASS, .bytes = (uint16_t)len},
-	};
-	if (!len)
-		return offsetof(struct attributes, class_head);
-	memcpy(to->class_name, class_name, len);
-	return offsetof(struct attributes, class_head) + duet_attribute_size((uint32_t)len);
+	to->size_head = (struct duet_attribute){.type = DUET_ATTRIBUTE_SIZE, .bytes = sizeof(to->size)};
+	to->size = size;
+	return offsetof(struct attributes, class) + class_attribute_set(&to->class, class_name);
 }
 
 /* ---- objects that may still be there ---- */
@@ -68,6 +60,7 @@ static struct {
 	pthread_mutex_t lock; /* never held while the JVM is called */
 	struct live_object *first;
 	uint32_t count;
+	uint32_t sweep_at; /* look for objects that are gone when there are so many; only for the agent's thread */
 } objects = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void free_object(JNIEnv *env, struct live_object *object)
@@ -159,12 +152,11 @@ static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, u
 	bool is_alloc = is_chosen(&alloc, size, alloc_weight), is_live = is_chosen(&live, size, live_weight);
 	struct attributes attributes;
 	struct tap_sample from = {.attributes = &attributes};
-	char *class_name = NULL;
+	char *class_name;
 
 	if (!is_alloc && !is_live)
 		return;
-	if ((*jvm.jvmti)->GetClassSignature(jvm.jvmti, class, &class_name, NULL))
-		class_name = NULL;
+	class_name = jvm_class_signature(class);
 	from.attribute_bytes = fill(&attributes, size, class_name);
 	jvm_deallocate(class_name);
 	from.event = alloc.index;
@@ -238,13 +230,6 @@ static int alloc_start(const struct duet_agent_event *event, const char **ret_wh
 	return open_event(&alloc, event, ret_why);
 }
 
-static JNIEnv *own_env(void)
-{
-	JNIEnv *env;
-
-	return (*jvm.vm)->GetEnv(jvm.vm, (void **)&env, JNI_VERSION_1_6) ? NULL : env;
-}
-
 static void put_back(JNIEnv *env, struct live_object *object, void *context)
 {
 	(void)context;
@@ -272,31 +257,46 @@ static void write_object(JNIEnv *env, struct live_object *object, void *context)
 	free_object(env, object);
 }
 
-/* Memory that is kept for objects which are gone must not grow. */
+static uint32_t count_objects(void)
+{
+	uint32_t count;
+
+	pthread_mutex_lock(&objects.lock);
+	count = objects.count;
+	pthread_mutex_unlock(&objects.lock);
+	return count;
+}
+
+/* Drops what is kept for objects that are gone, when there may be as much of it as of others. */
 static void live_rescan(void)
 {
-	JNIEnv *env = own_env();
+	JNIEnv *env = jvm_own_env();
+	uint32_t kept;
 
-	if (env)
-		visit_objects(env, put_back, NULL);
+	if (!env || count_objects() < objects.sweep_at)
+		return;
+	visit_objects(env, put_back, NULL);
+	kept = count_objects();
+	objects.sweep_at = kept < MOST_LIVE / 2 ? 2 * kept + FIRST_SWEEP : MOST_LIVE - (MOST_LIVE - kept) / 2;
 }
 
 /* A callback may have kept an object after the end of the last recording. */
 static int live_start(const struct duet_agent_event *event, const char **ret_why)
 {
-	JNIEnv *env = own_env();
+	JNIEnv *env = jvm_own_env();
 
 	*ret_why = "the agent's thread is not attached to the JVM";
 	if (!env)
 		return -ENOTSUP;
 	visit_objects(env, drop_object, NULL);
+	objects.sweep_at = FIRST_SWEEP;
 	return open_event(&live, event, ret_why);
 }
 
 static void live_stop(uint64_t ended_ns)
 {
 	struct ending ending = {.stay = stay_enter(), .ended_ns = ended_ns};
-	JNIEnv *env = own_env();
+	JNIEnv *env = jvm_own_env();
 
 	close_event(&live);
 	if (env)

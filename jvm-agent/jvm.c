@@ -343,6 +343,20 @@ uintptr_t jvm_java_thread(JNIEnv *env, jthread thread)
 	return jvm.eetop ? (uintptr_t)(*env)->GetLongField(env, thread, jvm.eetop) : 0;
 }
 
+JNIEnv *jvm_own_env(void)
+{
+	JNIEnv *env = NULL;
+
+	return (*jvm.vm)->GetEnv(jvm.vm, (void **)&env, JNI_VERSION_1_6) ? NULL : env;
+}
+
+char *jvm_class_signature(jclass class)
+{
+	char *signature = NULL;
+
+	return (*jvm.jvmti)->GetClassSignature(jvm.jvmti, class, &signature, NULL) ? NULL : signature;
+}
+
 void jvm_deallocate(void *memory)
 {
 	if (memory)

@@ -79,6 +79,10 @@ uintptr_t jvm_java_thread(JNIEnv *env, jthread thread);
  * which have no Java frames. Async-signal-safe.
  */
 uintptr_t jvm_current_thread(void);
+/* Returns the JNIEnv of the calling thread, or NULL if the thread is not attached to the JVM. */
+JNIEnv *jvm_own_env(void);
+/* Returns the signature of a class, such as "[B", which the caller frees with jvm_deallocate(); NULL: none. */
+char *jvm_class_signature(jclass class);
 /* Frees memory that JVMTI allocated; NULL is fine. */
 void jvm_deallocate(void *memory);
 

@@ -190,13 +190,6 @@ static bool has_listeners(void)
 	return false;
 }
 
-static JNIEnv *own_env(void)
-{
-	JNIEnv *env = NULL;
-
-	return (*jvm.vm)->GetEnv(jvm.vm, (void **)&env, JNI_VERSION_1_6) ? NULL : env;
-}
-
 static jfieldID find_blocker(JNIEnv *env)
 {
 	jclass class = (*env)->FindClass(env, "java/lang/Thread");
@@ -219,7 +212,7 @@ static void add(const struct park_listener *listener)
 
 int parks_open(const struct park_listener *listener)
 {
-	JNIEnv *env = own_env();
+	JNIEnv *env = jvm_own_env();
 
 	if (env && !parks.blocker)
 		parks.blocker = find_blocker(env);
@@ -233,7 +226,7 @@ int parks_open(const struct park_listener *listener)
 
 void parks_close(const struct park_listener *listener)
 {
-	JNIEnv *env = own_env();
+	JNIEnv *env = jvm_own_env();
 	bool had = has_listeners();
 
 	for (int i = 0; i < LISTENERS; i++)

@@ -3,29 +3,12 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "attributes.h"
 #include "clock.h"
 #include "jvm.h"
 #include "sample.h"
 #include "stay.h"
-
-/* What follows a sample. */
-struct attributes {
-	struct duet_attribute class_head;
-	char class_name[DUET_MAX_CLASS_BYTES];
-};
-
-/* Returns how many bytes of attributes there are. */
-static uint32_t fill(struct attributes *to, const char *class_name)
-{
-	size_t len = class_name ? strnlen(class_name, sizeof(to->class_name)) : 0;
-
-	*to = (struct attributes){.class_head = {.type = DUET_ATTRIBUTE_CLASS, .bytes = (uint16_t)len}};
-	if (len)
-		memcpy(to->class_name, class_name, len);
-	return len ? duet_attribute_size((uint32_t)len) : 0;
-}
 
 /*
  * What a wait weighs; 0: it is not sampled. One as long as the interval or longer is sampled always. A shorter one is
@@ -46,7 +29,7 @@ struct wait {
 	uint64_t begin_ns;
 	struct sample_kept *kept; /* owned; NULL: the stack has not been walked */
 	struct sample_thread thread;
-	struct attributes attributes;
+	struct class_attribute class;
 	uint32_t attribute_bytes;
 };
 
@@ -74,7 +57,7 @@ static struct tap_sample sample_from(const struct wait_event *event, const struc
 {
 	return (struct tap_sample){.event = event->index,
 				   .weight = weight,
-				   .attributes = &wait->attributes,
+				   .attributes = &wait->class,
 				   .attribute_bytes = wait->attribute_bytes};
 }
 
@@ -130,10 +113,8 @@ uint64_t wait_key(JNIEnv *env, jthread thread)
 char *wait_class(JNIEnv *env, jobject object)
 {
 	jclass class = (*env)->GetObjectClass(env, object);
-	char *name = NULL;
+	char *name = jvm_class_signature(class);
 
-	if ((*jvm.jvmti)->GetClassSignature(jvm.jvmti, class, &name, NULL))
-		name = NULL;
 	(*env)->DeleteLocalRef(env, class);
 	return name;
 }
@@ -148,7 +129,7 @@ static struct wait *new_wait(const struct wait_event *event, struct stay *stay, 
 	wait->begin_ns = clock_ns();
 	wait->kept = NULL;
 	wait->thread = sample_own_thread();
-	wait->attribute_bytes = fill(&wait->attributes, class_name);
+	wait->attribute_bytes = class_attribute_set(&wait->class, class_name);
 	if (!event->has_lock)
 		return wait;
 	from = sample_from(event, wait, 0);

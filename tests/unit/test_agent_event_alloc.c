@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "attributes.c"
 #include "event_alloc.c"
 
 struct agent_jvm jvm;
@@ -25,6 +26,17 @@ struct stay *stay_enter(void)
 
 void stay_leave(void)
 {
+}
+
+JNIEnv *jvm_own_env(void)
+{
+	return NULL;
+}
+
+char *jvm_class_signature(jclass class)
+{
+	(void)class;
+	return NULL;
 }
 
 void jvm_deallocate(void *memory)
@@ -72,8 +84,8 @@ static void attributes_have_size_and_class(void **state)
 	(void)state;
 	assert_int_equal(fill(&attributes, 24, "[B"), 16 + 8 + 8);
 	assert_int_equal(attributes.size, 24);
-	assert_int_equal(attributes.class_head.bytes, 2);
-	assert_memory_equal(attributes.class_name, "[B\0\0\0\0\0\0", 8);
+	assert_int_equal(attributes.class.head.bytes, 2);
+	assert_memory_equal(attributes.class.name, "[B\0\0\0\0\0\0", 8);
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_int_equal(fill(&attributes, 24, name), sizeof(attributes));

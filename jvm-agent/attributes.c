@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#include "attributes.h"
+
+#include <stddef.h>
+#include <string.h>
+
+uint32_t class_attribute_set(struct class_attribute *to, const char *signature)
+{
+	size_t len = signature ? strnlen(signature, sizeof(to->name)) : 0;
+
+	if (!len)
+		return 0;
+	*to = (struct class_attribute){.head = {.type = DUET_ATTRIBUTE_CLASS, .bytes = (uint16_t)len}};
+	memcpy(to->name, signature, len);
+	return duet_attribute_size((uint32_t)len);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What samples of taps tell beside the stack, in the layout of struct duet_attribute. */
+#ifndef ATTRIBUTES_H
+#define ATTRIBUTES_H
+
+#include <stdint.h>
+
+#include "duet_record.h"
+
+/* The class of an object. */
+struct class_attribute {
+	struct duet_attribute head;
+	char name[DUET_MAX_CLASS_BYTES];
+};
+
+/* Fills *to from a class's signature, which is cut if it is too long. Returns the bytes to send; 0 if it is NULL. */
+uint32_t class_attribute_set(struct class_attribute *to, const char *signature);
+
+#endif
