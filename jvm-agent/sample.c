@@ -162,8 +162,8 @@ static void answer(struct stay *stay, struct walk_slot *slot, struct duet_java_s
 /* ---- standalone engines ---- */
 
 /*
- * Returns NULL when there is no room. `waits`: when the loader makes none in time; it is not waited for again until it
- * has made some.
+ * Returns NULL when there is no room. With `waits`, the thread waits up to a tenth of a second for the loader to make
+ * some. After a wait in vain, no thread waits until there has been room again.
  */
 static struct duet_ring_record *reserve_sample(struct stay *stay, uint32_t bytes, bool waits)
 {

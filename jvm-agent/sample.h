@@ -30,7 +30,7 @@ void sample_here(struct stay *stay, const struct tap_sample *from);
 
 /*
  * Like sample_here(), by another thread than the one that is sampled, which is blocked in native code that Java called.
- * If it goes on meanwhile, the sample is dropped and counted.
+ * If that thread continues before its stack is read, the sample is dropped and counted.
  */
 struct sample_thread {
 	uintptr_t java_thread;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that waits, as a sample. The stack is walked when the wait has ended and is known to be sampled. If the
- * thread has a lock then, for which others wait, the stack is walked when the wait begins, and a copy is written at the
- * end.
+ * Samples of threads that wait for something. Usually the stack is walked when the wait has ended and is long enough to
+ * be sampled. A thread that has taken a lock by then must not keep it longer: its stack is walked before the wait, and
+ * only written at the end.
  */
 #ifndef WAITING_H
 #define WAITING_H

@@ -23,8 +23,8 @@ struct waits {
 };
 
 /*
- * Keeps a value until waits_take() or waits_end(). A key has one value: the caller takes an older one first. Returns
- * false when there is no room; then the value is still the caller's.
+ * Stores a value under a key, until waits_take() or waits_end(). There must be no value under this key. Returns false
+ * when there is no room; then the caller still owns the value.
  */
 bool waits_put(struct waits *waits, uint64_t key, void *value); /* key != 0, value != NULL */
 void *waits_take(struct waits *waits, uint64_t key); /* the caller owns it again; NULL when there is none */

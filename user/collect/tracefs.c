@@ -17,7 +17,7 @@
 
 #define FORMAT_MAX_BYTES (256u << 10)
 #define NAMES_SHOWN 12
-#define NEAREST_CHANGES 8
+#define NEAREST_CHANGES 4 /* letters: a name that differs in so many is not shown */
 
 static int open_folder(int at, const char *path)
 {

@@ -2,8 +2,9 @@
 /*
  * The CPU time that the loader spends on reading what a user's processes map, and the files that they have mapped. Who
  * starts thousands of processes, or maps thousands of large files, would keep the loader busy. So each user has an
- * allowance, and all users together have one. When a user's is used up, nothing more is read of the processes of that
- * user until time has passed. When that of all is used up, those who have used least are still served.
+ * allowance of CPU time, which grows as time passes, and all users together have another one. When the allowance of a
+ * user is used up, the processes of that user are not read until it has grown. When the common one is used up, only
+ * users who have used little are read.
  *
  * There is no limit for the processes of the user who runs duet, nor for those of root outside containers.
  */
@@ -15,7 +16,7 @@
 #include <sys/types.h>
 
 /*
- * Whose allowance pays for a process: the user in his container (pid namespace). For a process in a user namespace it
+ * Whose allowance pays for a process: the user, in each pid namespace apart. For a process in a user namespace it
  * is the user who made the outermost one, because its ids cost nothing. If that is root, it is that namespace.
  */
 struct payer {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places in an ELF file that a user names: functions, variables, static probes. Each call reads the file anew, within
- * the bounds of base/elf_reader.h.
+ * Finds functions, variables and static probes of an ELF file by the names that a user gives. Each call reads the
+ * file's tables again. base/elf_reader.h bounds what is read.
  */
 #ifndef SYM_ELF_PLACES_H
 #define SYM_ELF_PLACES_H
