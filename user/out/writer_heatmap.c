@@ -16,6 +16,7 @@
 #include "out/json.h"
 #include "out/page.h"
 #include "out/path.h"
+#include "out/varint.h"
 #include "out/writers.h"
 
 #define ROWS_MAX 4000000 /* before rows are merged; the page has at most half of it */
@@ -166,13 +167,9 @@ static int add_row(void *context, const struct profile_sample *sample)
 
 static void put_number(struct heatmap *h, uint64_t number)
 {
-	unsigned char bytes[10];
-	size_t len = 0;
+	unsigned char bytes[VARINT_BYTES];
 
-	for (; number >= 0x80; number >>= 7)
-		bytes[len++] = (unsigned char)(number | 0x80);
-	bytes[len++] = (unsigned char)number;
-	gzip_add(&h->gzip, bytes, len);
+	gzip_add(&h->gzip, bytes, varint_put(bytes, number));
 }
 
 /* The labels of nodes are those of the profile's path; the page has all of them as names. */

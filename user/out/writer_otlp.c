@@ -14,6 +14,7 @@
 #include "out/code.h"
 #include "out/ordered.h"
 #include "out/path.h"
+#include "out/varint.h"
 #include "out/writers.h"
 
 /* Fields of ProfilesData, ResourceProfiles, ScopeProfiles and Dictionary. */
@@ -46,12 +47,9 @@ struct otlp {
 
 static void add_varint(struct buf *to, uint64_t value)
 {
-	unsigned char bytes[10];
-	size_t len = 0;
+	unsigned char bytes[VARINT_BYTES];
+	size_t len = varint_put(bytes, value);
 
-	for (; value >= 0x80; value >>= 7)
-		bytes[len++] = (unsigned char)(value | 0x80);
-	bytes[len++] = (unsigned char)value;
 	buf_add(to, (const char *)bytes, len);
 }
 

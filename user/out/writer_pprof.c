@@ -12,6 +12,7 @@
 #include "out/code.h"
 #include "out/gzip.h"
 #include "out/path.h"
+#include "out/varint.h"
 #include "out/writers.h"
 #include "profile/pprof.h"
 
@@ -48,13 +49,9 @@ struct pprof {
 /* Adds a field of the whole file, whose bytes are in p->packed. */
 static void put_packed(struct pprof *p, enum pprof_field field)
 {
-	unsigned char head[1 + 10] = {(unsigned char)(field << 3 | 2)};
-	size_t len = 1, rest = p->packed.len;
+	unsigned char head[1 + VARINT_BYTES] = {(unsigned char)(field << 3 | 2)};
 
-	for (; rest >= 0x80; rest >>= 7)
-		head[len++] = (unsigned char)(rest | 0x80);
-	head[len++] = (unsigned char)rest;
-	gzip_add(&p->gzip, head, len);
+	gzip_add(&p->gzip, head, 1 + varint_put(head + 1, p->packed.len));
 	gzip_add(&p->gzip, p->packed.data, p->packed.len);
 }
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers as protobuf has them: seven bits a byte, the lowest first; the top bit is set in all bytes but the last. */
+#ifndef OUT_VARINT_H
+#define OUT_VARINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define VARINT_BYTES 10 /* of the largest number */
+
+/* Returns the bytes of `to` that are used. */
+static inline size_t varint_put(unsigned char to[VARINT_BYTES], uint64_t number)
+{
+	size_t len = 0;
+
+	for (; number >= 0x80; number >>= 7)
+		to[len++] = (unsigned char)(number | 0x80);
+	to[len++] = (unsigned char)number;
+	return len;
+}
+
+#endif
