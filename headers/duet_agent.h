@@ -317,7 +317,8 @@ struct duet_thread {
 	uint64_t time_ns;
 	uint32_t tid; /* as the JVM sees it */
 	uint16_t name_len;
-	uint16_t ended;
+	uint8_t ended;
+	uint8_t doubted; /* the name may be another string's: use it only if it agrees with the kernel's name */
 };
 DUET_ASSERT_SIZE(struct duet_thread, 16);
 

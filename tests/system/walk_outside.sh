@@ -44,23 +44,41 @@ jdk_case_as_the_agent_sees_it() {
 		fail "the agent names $(cat "$here/always.top"), from outside it is $(cat "$here/never.top")"
 }
 
-# Longer than the kernel's 15 bytes. The collector moves them while they are read. One thread gets a new name.
-jdk_case_long_names() {
-	local name latin=a-latin-name-that-is-longer-than-fifteen-bytes-é
+latin=a-latin-name-that-is-longer-than-fifteen-bytes-é
+
+# record_long_names JVM_OPTION… -> $here/spin
+record_long_names() {
 	need_jdk 17 "list of threads that is read"
 	need_bpf
-	JVM_OPTS=(-XX:+UseParallelGC)
+	JVM_OPTS=("$@")
 	start_jvm "$jdk" workload.LongNames
+	warm_up 4
 	start_record -p "$jvm" --no-attach -d 60 -i 1ms -t -o collapsed -f "$here/out"
 	sleep 5
 	end_record INT
 	expect_status 0
 	grep 'LongNames\.spin' "$here/out" >"$here/spin"
-	for name in $latin ein-名前-that-is-longer-than-fifteen-😀-bytes it-is-called-this-after-it-was-renamed; do
-		expect_share "samples of $name" "$(matching "$here/spin" "^\\\\[$name tid=")" '>=' 15
-	done
-	name='(a-latin-[a-z-]*-bytes-é|ein-名前-[a-z-]*-😀-bytes|it-(is|was)-called-this-[a-z-]*-renamed)'
-	expect_share "samples of any of the names" "$(matching "$here/spin" "^\\\\[$name tid=")" '>=' 95
+}
+
+# name_share PERCENT NAME
+name_share() {
+	expect_share "samples of $2" "$(matching "$here/spin" "^\\\\[$2 tid=")" '>=' "$1"
+}
+
+# Longer than the kernel's 15 bytes. The collector moves them while they are read. One thread gets a new name.
+jdk_case_long_names() {
+	record_long_names -XX:+UseParallelGC
+	name_share 15 $latin
+	name_share 15 ein-名前-that-is-longer-than-fifteen-😀-bytes
+	name_share 15 it-is-called-this-after-it-was-renamed
+	name_share 95 '(a-latin-[a-z-]*-bytes-é|ein-名前-[a-z-]*-😀-bytes|it-(is|was)-called-this-[a-z-]*-renamed)'
+}
+
+# ZGC collects when a tenth of the heap is used: since then all references have an outdated colour.
+jdk_case_long_names_of_zgc() {
+	record_long_names -XX:+UseZGC -Xmx400m
+	name_share 15 $latin
+	name_share 15 ein-名前-that-is-longer-than-fifteen-😀-bytes
 }
 
 # The memory of an unloaded class is soon reused for another one. No stack may have names of two classes.

@@ -218,12 +218,34 @@ static void test_thread_is_renamed(void **state)
 		char name[8];
 	} record = {.thread = {.tid = 42, .name_len = 4}, .name = "main"};
 
-	assert_int_equal(jvm_thread_name(f->jvm, 42, 1), 0);
+	assert_int_equal(jvm_thread_name(f->jvm, 42, 1, ""), 0);
 	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
-	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1)), "main");
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1, "")), "main");
 	memcpy(record.name, "boss", 4);
 	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
-	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1)), "boss");
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1, "")), "boss");
+}
+
+static void test_doubted_name_must_agree(void **state)
+{
+	struct fixture *f = *state;
+	struct {
+		struct duet_thread thread;
+		char name[24];
+	} record = {.thread = {.tid = 42, .name_len = 20, .doubted = 1}, .name = "http-nio-8080-exec-7"};
+
+	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
+	assert_int_not_equal(jvm_thread_name(f->jvm, 42, 1, "http-nio-8080-e"), 0);
+	assert_int_not_equal(jvm_thread_name(f->jvm, 42, 1, "http-ni..exec-7"), 0);
+	assert_int_equal(jvm_thread_name(f->jvm, 42, 1, "http-nio-8081-e"), 0);
+	assert_int_equal(jvm_thread_name(f->jvm, 42, 1, ""), 0);
+	record.thread.name_len = 4;
+	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
+	assert_int_not_equal(jvm_thread_name(f->jvm, 42, 1, "http"), 0);
+	assert_int_equal(jvm_thread_name(f->jvm, 42, 1, "http-nio"), 0);
+	record.thread.doubted = 0;
+	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
+	assert_int_not_equal(jvm_thread_name(f->jvm, 42, 1, "main"), 0);
 }
 
 /* The kernel gives its tid to another thread, which may have no Java name. */
@@ -239,15 +261,15 @@ static void test_thread_has_ended(void **state)
 
 	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
 	jvm_apply(f->jvm, DUET_AGENT_THREAD, &end, sizeof(end));
-	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, end.time_ns)), "main");
-	assert_int_equal(jvm_thread_name(f->jvm, 42, late_ns), 0);
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, end.time_ns, "")), "main");
+	assert_int_equal(jvm_thread_name(f->jvm, 42, late_ns, ""), 0);
 	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
-	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, late_ns)), "main");
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, late_ns, "")), "main");
 	jvm_apply(f->jvm, DUET_AGENT_THREAD, &end, sizeof(end));
 	jvm_forget(f->jvm, end.time_ns);
-	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1)), "main");
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1, "")), "main");
 	jvm_forget(f->jvm, late_ns);
-	assert_int_equal(jvm_thread_name(f->jvm, 42, 1), 0);
+	assert_int_equal(jvm_thread_name(f->jvm, 42, 1, ""), 0);
 }
 
 static void test_strings_move(void **state)
@@ -277,7 +299,7 @@ static void test_strings_move(void **state)
 	intern_release(&old);
 	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7, 0)->class_name), "com.acme.Main");
 	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7, 0)->signature), "()V");
-	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1)), "main");
+	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1, "")), "main");
 	assert_true(jvm_is_interpreter(f->jvm, jvm_code_at(f->jvm, 0x1010, 5, 0)));
 	assert_int_equal(f->strings.strings.len, 6); /* and "" */
 }
@@ -544,6 +566,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_code_ends_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_heaps_and_stubs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_thread_is_renamed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_doubted_name_must_agree, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_thread_has_ended, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_strings_move, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_tables_forget_what_is_unused, set_up, tear_down),

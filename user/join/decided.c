@@ -86,7 +86,7 @@ static uint32_t sample_thread(struct decided *decided, struct process *process, 
 			      const struct duet_sample *sample)
 {
 	uint32_t tid = sample->head.tid;
-	uint32_t name = jvm ? jvm_thread_name(jvm, sample->ns_tid, sample->head.time_ns) : 0;
+	uint32_t name = jvm ? jvm_thread_name(jvm, sample->ns_tid, sample->head.time_ns, sample->comm) : 0;
 	const char *text = name ? intern_text(&decided->of.profile->strings, name) : sample->comm;
 	const char *comm;
 

@@ -37,6 +37,7 @@ bool java_threads_open(int version)
 
 struct found {
 	uint32_t tid;
+	bool doubt; /* another String may be where the name was */
 	char name[OBJECTS_TEXT_BYTES];
 };
 
@@ -47,20 +48,24 @@ struct found {
 static uintptr_t object_of(uintptr_t java_thread)
 {
 	uintptr_t at = java_thread + layout.object.value, object;
+	bool doubt = false; /* the proof settles it */
 
 	if (layout.version >= HANDLES_SINCE)
 		at = memory_word(at);
-	object = at ? objects_follow_root(at) : 0;
+	object = at ? objects_follow_root(at, &doubt) : 0;
 	return object && memory_word(object + objects_thread_fields()->eetop) == java_thread ? object : 0;
 }
 
 static bool read_once(uintptr_t java_thread, struct found *ret)
 {
-	uintptr_t object = object_of(java_thread);
+	uintptr_t object, name;
 	int tid = jvmstructs_thread_id(java_thread);
 
+	ret->doubt = false;
 	ret->tid = tid > 0 ? (uint32_t)tid : 0;
-	return object && tid > 0 && objects_text(objects_follow(object + objects_thread_fields()->name), ret->name);
+	object = tid > 0 ? object_of(java_thread) : 0;
+	name = object ? objects_follow(object + objects_thread_fields()->name, &ret->doubt) : 0;
+	return name && objects_text(name, ret->name, &ret->doubt);
 }
 
 /* The second time is from the JVM's memory as it is then: the collector may have moved objects in between. */
@@ -71,7 +76,10 @@ static bool read_twice(uintptr_t java_thread, struct found *ret)
 	if (!read_once(java_thread, ret))
 		return false;
 	memory_renew();
-	return read_once(java_thread, &again) && again.tid == ret->tid && !strcmp(again.name, ret->name);
+	if (!read_once(java_thread, &again) || again.tid != ret->tid || strcmp(again.name, ret->name))
+		return false;
+	ret->doubt |= again.doubt;
+	return true;
 }
 
 /* A thread of before whose name cannot be read now: the collector moves it, or it is about to end. */
@@ -84,29 +92,40 @@ static void keep(struct java_threads *threads, uintptr_t java_thread)
 		(void)map_put(&threads->seen, (uint32_t)tid, told);
 }
 
+/* The upper half is of the thread. The lowest bit is set when the name is in doubt. */
 static uint64_t hash_of(uintptr_t java_thread, const struct found *found)
 {
-	return hash_bytes(found->name, strlen(found->name), java_thread);
+	uint64_t thread = hash_bytes(&java_thread, sizeof(java_thread), 0);
+	uint64_t name = hash_bytes(found->name, strlen(found->name), 0);
+
+	return thread << 32 | (name & 0xfffffffe) | found->doubt;
+}
+
+/* A name that is in doubt may be an old one: it does not replace one that was not. */
+static bool is_told(const struct found *found, uintptr_t java_thread, uint64_t told)
+{
+	uint64_t hash = hash_of(java_thread, found);
+
+	return told == hash || (found->doubt && !(told & 1) && told >> 32 == hash >> 32);
 }
 
 static void look_at(struct java_threads *threads, uintptr_t java_thread, java_threads_teller tell, void *context)
 {
 	struct found found;
-	uint64_t hash, told;
+	uint64_t told;
 
 	if (!java_thread)
 		return;
 	if (!read_once(java_thread, &found))
 		return keep(threads, java_thread);
-	hash = hash_of(java_thread, &found);
-	if (!map_get(&threads->told, found.tid, &told) || told != hash) {
-		if (!read_twice(java_thread, &found) || !tell(context, found.tid, found.name))
+	if (!map_get(&threads->told, found.tid, &told) || !is_told(&found, java_thread, told)) {
+		if (!read_twice(java_thread, &found) || !tell(context, found.tid, found.name, found.doubt))
 			return keep(threads, java_thread);
-		hash = hash_of(java_thread, &found);
+		told = hash_of(java_thread, &found);
 		if (!strcmp(found.name, PLAIN))
 			threads->vtable = memory_word(java_thread);
 	}
-	(void)map_put(&threads->seen, found.tid, hash);
+	(void)map_put(&threads->seen, found.tid, told);
 }
 
 /* Those that were not seen have ended: their tids may be of other threads soon. */
@@ -115,7 +134,7 @@ static void tell_ended(struct java_threads *threads, java_threads_teller tell, v
 	uint64_t tid, hash;
 
 	for (size_t cursor = 0; map_next(&threads->told, &cursor, &tid, &hash);)
-		if (!map_get(&threads->seen, tid, &hash) && !tell(context, (uint32_t)tid, NULL))
+		if (!map_get(&threads->seen, tid, &hash) && !tell(context, (uint32_t)tid, NULL, false))
 			(void)map_put(&threads->seen, tid, 0); /* to be told again */
 }
 

@@ -14,9 +14,9 @@
 
 /*
  * Returns false when the name could not be passed on; then it is offered again. `tid` is as the JVM sees it. NULL: the
- * thread has ended.
+ * thread has ended. `doubt`: it may be another string, which was put where the name was.
  */
-typedef bool (*java_threads_teller)(void *context, uint32_t tid, const char *name);
+typedef bool (*java_threads_teller)(void *context, uint32_t tid, const char *name, bool doubt);
 
 /* Initialize with {0}. */
 struct java_threads {

@@ -10,6 +10,7 @@
 
 #define SMALL_HEADERS_SINCE 23 /* since this JDK an array's bytes may follow its length at any multiple of 4 */
 #define GENERATIONS_ONLY_SINCE 24 /* since this JDK ZGC has generations always */
+#define Z_REMAPPED 0xf000u
 #define COMPACT_KLASS_SHIFT 42 /* compact headers: the class is in the upper bits of the mark */
 
 static struct {
@@ -144,27 +145,46 @@ void objects_describe(struct duet_jvm_virtual *how)
 
 /* ---- following ---- */
 
-/* A reference of another colour may lead to memory that ZGC has freed since. */
-static uintptr_t without_colour(uintptr_t reference)
+/*
+ * The address in a reference of ZGC with generations. On x86 it begins above the one bit that is set of bits 12 to 15,
+ * the remapped bits (HotSpot's zAddress.hpp); elsewhere the JVM says where.
+ */
+static uintptr_t address_in(uintptr_t reference)
+{
+#ifdef __x86_64__
+	uintptr_t remapped = reference & Z_REMAPPED;
+
+	return remapped ? reference >> __builtin_ctzl(remapped) >> 1 : 0;
+#else
+	return reference >> (memory_word(learnt.z_shift) & 63);
+#endif
+}
+
+/*
+ * A reference of another colour leads to where the object was before ZGC moved it; by then ZGC may use that memory for
+ * another object. Without generations the memory is mapped at the addresses of all colours.
+ */
+static uintptr_t without_colour(uintptr_t reference, bool *doubt)
 {
 	if (learnt.x_bad)
-		return reference & memory_word(learnt.x_bad) ? 0 : reference;
-	if (learnt.z_bad)
-		return reference & memory_word(learnt.z_bad) ? 0 : reference >> (memory_word(learnt.z_shift) & 63);
-	return reference;
+		*doubt |= reference & memory_word(learnt.x_bad);
+	if (!learnt.z_bad)
+		return reference;
+	*doubt |= reference & memory_word(learnt.z_bad);
+	return address_in(reference);
 }
 
-uintptr_t objects_follow_root(uintptr_t at)
+uintptr_t objects_follow_root(uintptr_t at, bool *doubt)
 {
-	return without_colour(memory_word(at));
+	return without_colour(memory_word(at), doubt);
 }
 
-uintptr_t objects_follow(uintptr_t field)
+uintptr_t objects_follow(uintptr_t field, bool *doubt)
 {
 	uint32_t narrow;
 
 	if (!learnt.has_narrow_oops)
-		return objects_follow_root(field);
+		return objects_follow_root(field, doubt);
 	narrow = memory_int(field);
 	return narrow ? memory_word(layout.oop_base) + ((uintptr_t)narrow << (memory_int(layout.oop_shift) & 63)) : 0;
 }
@@ -215,9 +235,9 @@ static void put_text(char *text, const uint16_t *units, size_t count)
 	text[length] = '\0';
 }
 
-bool objects_text(uintptr_t string, char text[OBJECTS_TEXT_BYTES])
+bool objects_text(uintptr_t string, char text[OBJECTS_TEXT_BYTES], bool *doubt)
 {
-	uintptr_t array = string ? objects_follow(string + learnt.value) : 0;
+	uintptr_t array = string ? objects_follow(string + learnt.value, doubt) : 0;
 	bool is_utf16 = !learnt.has_coders || memory_byte(string + learnt.coder);
 	size_t width = learnt.has_coders && is_utf16 ? 2 : 1; /* array elements of a character */
 	uint32_t length = array ? memory_int(array + learnt.array_length) : 0;

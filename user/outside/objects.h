@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Java objects of a JVM that is read from outside. Collectors move objects, and free the memory of the old copies. ZGC
- * marks references that it must mend before Java code may use them: these are not followed. The caller, who reads from
- * one object to the next, checks the class of each object, and reads all of them a second time.
+ * marks references that it must mend before Java code may use them: what such a reference leads to is in doubt. The
+ * caller, who reads from one object to the next, checks the class of each object, and reads all of them a second time.
  */
 #ifndef OUTSIDE_OBJECTS_H
 #define OUTSIDE_OBJECTS_H
@@ -30,11 +30,11 @@ const struct objects_thread_fields *objects_thread_fields(void);
 /* Fills in how the names of virtual threads are read. Nothing is set when references carry colours (ZGC). */
 void objects_describe(struct duet_jvm_virtual *how);
 
-/* Follows a reference in an object. Returns the object; 0 for null, and when it must not be followed now. */
-uintptr_t objects_follow(uintptr_t field);
+/* Follows a reference in an object. Returns the object; 0: null. Sets *doubt if another object may be there by now. */
+uintptr_t objects_follow(uintptr_t field, bool *doubt);
 /* The same for a reference outside of the heap, which is never compressed. */
-uintptr_t objects_follow_root(uintptr_t at);
+uintptr_t objects_follow_root(uintptr_t at, bool *doubt);
 /* Copies a String as UTF-8, with a NUL. Returns false when no String is there. */
-bool objects_text(uintptr_t string, char text[OBJECTS_TEXT_BYTES]);
+bool objects_text(uintptr_t string, char text[OBJECTS_TEXT_BYTES], bool *doubt);
 
 #endif

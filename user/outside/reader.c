@@ -191,10 +191,11 @@ static void describe_virtual(const struct outside *outside, struct duet_jvm_virt
 		*ret = how;
 }
 
-static bool tell_thread(void *context, uint32_t tid, const char *name)
+static bool tell_thread(void *context, uint32_t tid, const char *name, bool doubt)
 {
 	struct outside *outside = context;
-	struct duet_thread record = {.time_ns = clock_monotonic_ns(), .tid = tid, .ended = !name};
+	struct duet_thread record = {
+		.time_ns = clock_monotonic_ns(), .tid = tid, .ended = !name, .doubted = doubt};
 	struct ring_part parts[] = {{&record, sizeof(record)}, {name, name ? strlen(name) : 0}};
 
 	record.name_len = (uint16_t)parts[1].bytes;

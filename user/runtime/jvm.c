@@ -2,6 +2,7 @@
 #include "runtime/jvm.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -15,6 +16,7 @@
 #include "runtime/inlining.h"
 
 #define ENDING_NS (NS_PER_SEC / 10) /* a thread says that it has ended a while before it is off its CPU */
+#define DOUBTED (1ull << 32) /* of a thread's name: struct duet_thread */
 #define LEAST_BYTES (1u << 20) /* lower limit for methods and code: a moment's stacks need so much */
 
 struct jvm {
@@ -25,7 +27,7 @@ struct jvm {
 	struct map unloaded; /* those of before, up to … */
 	uint64_t unloaded_until_ns; /* … this time */
 	struct map gone; /* hash of a struct duet_want which the agent answered with DUET_AGENT_GONE -> 1 */
-	struct map threads; /* tid -> interned name */
+	struct map threads; /* tid -> interned name, perhaps with DOUBTED */
 	struct map ended; /* those that have ended: tid -> when */
 	struct arena arena;
 	uint32_t round; /* number of times that make_room() was called */
@@ -206,7 +208,7 @@ static int apply_thread(struct jvm *jvm, const struct duet_thread *record)
 			       0;
 	map_remove(&jvm->ended, record->tid);
 	name = intern_bytes(jvm->strings, (const char *)(record + 1), record->name_len);
-	return map_put(&jvm->threads, record->tid, name);
+	return map_put(&jvm->threads, record->tid, name | (record->doubted ? DOUBTED : 0));
 }
 
 static int apply_layout(struct jvm *jvm, const struct duet_jvm_layout *layout)
@@ -506,13 +508,27 @@ bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code)
 	return code->stub_name && !strncasecmp(intern_text(jvm->strings, code->stub_name), "Interpreter", 11);
 }
 
-uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid, uint64_t time_ns)
+/* HotSpot tells the kernel the first 15 bytes of a name. Newer ones tell the first 7 and the last 6 of a long name. */
+static bool agrees(const char *name, const char *comm)
+{
+	size_t length = strlen(name);
+	char middle[DUET_COMM_LEN];
+
+	if (length < DUET_COMM_LEN)
+		return !strcmp(name, comm);
+	snprintf(middle, sizeof(middle), "%.7s..%s", name, name + length - 6);
+	return !strncmp(name, comm, DUET_COMM_LEN - 1) || !strcmp(middle, comm);
+}
+
+uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid, uint64_t time_ns, const char *comm)
 {
 	uint64_t name = 0, ended_ns = UINT64_MAX;
 
 	map_get(&jvm->threads, tid, &name);
 	map_get(&jvm->ended, tid, &ended_ns);
-	return time_ns <= ended_ns ? (uint32_t)name : 0;
+	if (time_ns > ended_ns || (name & DOUBTED && !agrees(intern_text(jvm->strings, (uint32_t)name), comm)))
+		return 0;
+	return (uint32_t)name;
 }
 
 uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame *frames, uint32_t depth)
@@ -564,7 +580,8 @@ void jvm_move_strings(struct jvm *jvm, struct intern_move *move)
 	for (size_t cursor = 0; map_next(&jvm->unloaded, &cursor, &key, &value);)
 		move_method((struct jvm_method *)(uintptr_t)value, move);
 	for (size_t cursor = 0; map_next(&jvm->threads, &cursor, &key, &value);)
-		(void)map_put(&jvm->threads, key, intern_moved(move, (uint32_t)value)); /* the key exists: no growth */
+		(void)map_put(&jvm->threads, key, /* the key exists: no growth */
+			      intern_moved(move, (uint32_t)value) | (value & DOUBTED));
 	code_map_move_strings(&jvm->code, move);
 	jvm->string_bytes = intern_memory(move->to) - before;
 	count_bytes(jvm);

@@ -107,8 +107,11 @@ uint32_t jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_retur
  */
 uint64_t jvm_changed_ns(const struct jvm *jvm);
 bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code); /* true for the template interpreter */
-/* The name of the thread that had this tid at that time: interned; 0 = unknown. */
-uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid, uint64_t time_ns);
+/*
+ * The name of the thread that had this tid at that time: interned; 0 = unknown. `comm` is the thread's name as the
+ * kernel knows it; a name that is in doubt must agree with it.
+ */
+uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid, uint64_t time_ns, const char *comm);
 
 /* True if this is the return address in HotSpot's call stub, through which native code calls Java. */
 bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address);
