@@ -62,6 +62,10 @@ static __always_inline void unwind_java_begin(struct duet_scratch *room)
 	if (room->java.layout.safepoints &&
 	    !walk_read_word(&room->java, &room->safepoints, room->java.layout.safepoints))
 		room->safepoints++;
+	room->sample.unloads = 0;
+	if (room->java.layout.unloads &&
+	    !walk_read_word(&room->java, &room->sample.unloads, room->java.layout.unloads))
+		room->sample.unloads++;
 	room->java.thread = walk_java_owns(&room->java, room->cursor.pc) ? room->java.regs[DUET_FRAME_THREAD] : 0;
 	walk_java_begin(&room->java);
 }

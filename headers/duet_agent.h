@@ -30,7 +30,7 @@
 #include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 9	 /* version of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 10	 /* version of everything in this file and in duet_ring.h */
 #define DUET_JAVA_DEPTH 2048	 /* default number of frames to ask AsyncGetCallTrace for */
 #define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* the largest, if all frames of deep stacks are wanted */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
@@ -159,8 +159,14 @@ struct duet_want {
 	uint64_t key;  /* METHOD: a jmethodID or duet_method_key(); CODE: a pc in the code */
 	uint32_t id;   /* CODE: id of the compilation; 0: whatever code is there now */
 	uint32_t kind; /* enum duet_want_kind */
+	/*
+	 * Lower bits of struct duet_sample::unloads; 0: not known, or the key is a jmethodID. Once more classes were
+	 * unloaded, another method may have a bare address: no names are told for this number any more.
+	 */
+	uint32_t unloads;
+	uint32_t reserved;
 };
-DUET_ASSERT_SIZE(struct duet_want, 16);
+DUET_ASSERT_SIZE(struct duet_want, 24);
 
 #define DUET_WANTS_AT_ONCE 32
 
@@ -170,7 +176,7 @@ struct duet_message_want {
 	uint32_t reserved;
 	struct duet_want wants[DUET_WANTS_AT_ONCE];
 };
-DUET_ASSERT_SIZE(struct duet_message_want, 16 + DUET_WANTS_AT_ONCE * 16);
+DUET_ASSERT_SIZE(struct duet_message_want, 16 + DUET_WANTS_AT_ONCE * 24);
 
 /* STOP, STOPPED and ENDING are bare struct duet_message. */
 
@@ -252,7 +258,7 @@ struct duet_gone {
 	uint64_t time_ns;
 	struct duet_want want;
 };
-DUET_ASSERT_SIZE(struct duet_gone, 24);
+DUET_ASSERT_SIZE(struct duet_gone, 32);
 
 /*
  * Classes were unloaded between these two times (CLOCK_MONOTONIC), and others may have been loaded in their place: a
@@ -262,8 +268,9 @@ DUET_ASSERT_SIZE(struct duet_gone, 24);
 struct duet_unloaded {
 	uint64_t until_ns;
 	uint64_t since_ns;
+	uint64_t unloads; /* 1 + number of classes that the JVM has unloaded, as struct duet_sample has it */
 };
-DUET_ASSERT_SIZE(struct duet_unloaded, 16);
+DUET_ASSERT_SIZE(struct duet_unloaded, 24);
 
 /*
  * A compiled method that occurs in samples. Followed by pc_count struct duet_code_pc (ascending pc) and frame_count

@@ -95,6 +95,8 @@ struct duet_jvm_layout {
 	uint64_t enter_special;
 	/* address of HotSpot's counter of safepoints, raised as they begin; 0: there is none (-XX:-UsePerfData) */
 	uint64_t safepoints;
+	/* likewise of unloaded classes, raised before the memory of a class is freed */
+	uint64_t unloads;
 	struct duet_jvm_virtual virtual_threads;
 
 	/* HeapBlock and CodeBlob: offsets from the start of the block. All lie within DUET_BLOB_BYTES. */
@@ -135,7 +137,7 @@ struct duet_jvm_layout {
 	struct duet_method_entry thrown;
 };
 DUET_ASSERT_SIZE(struct duet_jvm_layout,
-		 4 * 32 + (16 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + (DUET_JVM_ENTRIES + 1) * 16);
+		 4 * 32 + (17 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + (DUET_JVM_ENTRIES + 1) * 16);
 
 /* Value of the map `jvm_layouts`, key = tgid in the loader's pid namespace. */
 struct duet_jvm_entry {

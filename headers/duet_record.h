@@ -175,6 +175,7 @@ struct duet_sample {
 	uint64_t user_pc;   /* the thread's user-mode pc, also if it was interrupted in the kernel */
 	uint64_t user_sp;
 	uint64_t cookie;
+	uint64_t unloads;   /* 1 + number of classes that the JVM had unloaded; 0: not known */
 	uint32_t ns_tgid;   /* ids in the thread's innermost pid namespace, which is the one that the agent sees */
 	uint32_t ns_tid;
 	uint32_t event;	    /* index of the event in the recording, < DUET_MAX_EVENTS */
@@ -202,7 +203,7 @@ struct duet_sample {
 	 */
 	uint64_t stack[];
 };
-DUET_ASSERT_SIZE(struct duet_sample, 24 + 7 * 8 + 8 * 4 + 32 + sizeof(struct duet_virtual_thread));
+DUET_ASSERT_SIZE(struct duet_sample, 24 + 8 * 8 + 8 * 4 + 32 + sizeof(struct duet_virtual_thread));
 
 /*
  * FRAMES: the user frames between the first DUET_LEAF_FRAMES and the last DUET_ROOT_FRAMES of a stack, in the form that

@@ -128,7 +128,7 @@ static bool tell(const struct answers *answers, uint64_t key, bool is_extra)
 	memory_renew();
 	if (!find_names(answers, key, &names))
 		return false;
-	if (answers->is_loaded && !answers->is_loaded(answers->context)) {
+	if (answers->is_loaded && !answers->is_loaded(answers->context, answers->unloads)) {
 		metadata_names_release(&names);
 		return false;
 	}
@@ -140,7 +140,7 @@ static bool tell(const struct answers *answers, uint64_t key, bool is_extra)
 
 void answer_method(const struct answers *answers, uint64_t key)
 {
-	const struct duet_want want = {.key = key, .kind = DUET_WANT_METHOD};
+	const struct duet_want want = {.key = key, .kind = DUET_WANT_METHOD, .unloads = answers->unloads};
 
 	told_add(key);
 	if (tell(answers, key, false))
@@ -233,7 +233,7 @@ static bool answer_stub(const struct answers *answers, uintptr_t pc, uint64_t no
 
 void answer_code(const struct answers *answers, uint64_t pc, uint32_t id, uint64_t now_ns)
 {
-	const struct duet_want want = {.key = pc, .id = id, .kind = DUET_WANT_CODE};
+	const struct duet_want want = {.key = pc, .id = id, .kind = DUET_WANT_CODE, .unloads = answers->unloads};
 	struct nmethod_record record;
 	enum nmethod_result result;
 

@@ -21,7 +21,8 @@ struct answers {
 	struct ring *ring;
 	bool (*other_names)(void *context, uint64_t key, struct metadata_names *ret);
 	/* Called when names were read: false when what was asked for may have been unloaded before. */
-	bool (*is_loaded)(void *context);
+	bool (*is_loaded)(void *context, uint32_t unloads);
+	uint32_t unloads; /* struct duet_want::unloads of the WANT that is answered */
 	/* Called when nothing was found: false when the JVM has ended. Then there is no answer. */
 	bool (*is_there)(void *context);
 	void *context; /* for these three */

@@ -89,7 +89,7 @@ static const char *text_of(uint32_t id)
 
 static void name_method(char *name, size_t size, uint64_t id)
 {
-	const struct jvm_method *method = jvm_method(capture.agent->jvm, id, 0);
+	const struct jvm_method *method = jvm_method(capture.agent->jvm, id, (struct jvm_moment){.time_ns = 0});
 
 	if (method)
 		snprintf(name, size, "%s.%s", text_of(method->class_name), text_of(method->name));

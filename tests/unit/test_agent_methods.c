@@ -268,6 +268,29 @@ static void test_unloaded(void **state)
 	assert_int_equal(page.counters[DUET_AGENT_METHOD_GONE], 1);
 }
 
+static bool is_loaded(void *context, uint32_t unloads)
+{
+	return *(const uint32_t *)context == unloads;
+}
+
+/* The number of unloaded classes is compared with that of the sample for which the loader asks. */
+static void test_unloaded_while_read(void **state)
+{
+	uint32_t now = 8;
+	struct answers of_another = {.ring = &stay.ring, .is_loaded = is_loaded, .unloads = 8, .context = &now};
+	const struct duet_ring_record *record;
+
+	(void)state;
+	answer_method(&of_another, 5);
+	expect_method(5, false);
+	now = 9;
+	assert_false(answer_unasked(&of_another, 6));
+	answer_method(&of_another, 5);
+	record = next();
+	assert_int_equal(record->type, DUET_AGENT_GONE);
+	assert_int_equal(((const struct duet_gone *)(record + 1))->want.unloads, 8);
+}
+
 static bool is_there(void *context)
 {
 	return *(const bool *)context;
@@ -356,6 +379,7 @@ int main(void)
 		WITH_RING(test_names_come_with_kept_code),
 		WITH_RING(test_what_was_asked_for_is_always_told),
 		WITH_RING(test_unloaded),
+		WITH_RING(test_unloaded_while_read),
 		WITH_RING(test_ended),
 		WITH_RING(test_large_code_names_some),
 		WITH_RING(test_names_leave_room_for_the_code),

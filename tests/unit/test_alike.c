@@ -75,7 +75,7 @@ static enum alike compare(void)
 
 	assert_non_null(code);
 	depth = jvm_code_frames(code, RETURN, true, frames);
-	return alike_frames(agent, code, RETURN, true, 5, frames, depth);
+	return alike_frames(agent, code, RETURN, true, (struct jvm_moment){.time_ns = 5}, frames, depth);
 }
 
 static void describe_by_agent(void)

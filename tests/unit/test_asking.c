@@ -114,6 +114,7 @@ static void test_one_compilation_is_asked_for_once(void **state)
 	(void)state;
 	assert_true(agent_want(&agent, &code, SECOND));
 	code.key = 0x1010;
+	code.unloads = 5;
 	assert_false(agent_want(&agent, &code, SECOND));
 	code.id = 8;
 	assert_true(agent_want(&agent, &code, SECOND));

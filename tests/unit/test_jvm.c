@@ -38,6 +38,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static struct jvm_moment at(uint64_t time_ns)
+{
+	return (struct jvm_moment){.time_ns = time_ns};
+}
+
 static void publish_method(struct fixture *f, uint64_t id, const char *class_name, const char *name)
 {
 	static const struct duet_line lines[] = {{0, 10}, {5, 11}, {9, 20}};
@@ -94,9 +99,9 @@ static void test_method_has_names_and_lines(void **state)
 	struct fixture *f = *state;
 	const struct jvm_method *method;
 
-	assert_null(jvm_method(f->jvm, 1, 0));
+	assert_null(jvm_method(f->jvm, 1, at(0)));
 	publish_method(f, 1, "Lcom/acme/Order$Line;", "total");
-	method = jvm_method(f->jvm, 1, 0);
+	method = jvm_method(f->jvm, 1, at(0));
 	assert_string_equal(intern_text(&f->strings, method->class_name), "com.acme.Order$Line");
 	assert_string_equal(intern_text(&f->strings, method->name), "total");
 	assert_string_equal(intern_text(&f->strings, method->signature), "()V");
@@ -297,8 +302,8 @@ static void test_strings_move(void **state)
 	f->strings = strings;
 	intern_move_release(&move);
 	intern_release(&old);
-	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7, 0)->class_name), "com.acme.Main");
-	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7, 0)->signature), "()V");
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7, at(0))->class_name), "com.acme.Main");
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 7, at(0))->signature), "()V");
 	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1, "")), "main");
 	assert_true(jvm_is_interpreter(f->jvm, jvm_code_at(f->jvm, 0x1010, 5, 0)));
 	assert_int_equal(f->strings.strings.len, 6); /* and "" */
@@ -368,10 +373,10 @@ static void test_full_tables_forget_what_is_unused(void **state)
 		}
 		publish_method(f, 7, "LA;", "of_now"); /* what was forgotten is asked for, and comes */
 		load_code(f, 1, 0x1000, 0x100, 100);
-		assert_non_null(jvm_method(f->jvm, 7, 0));
+		assert_non_null(jvm_method(f->jvm, 7, at(0)));
 		expect_code(f, 0x1010, true);
 	}
-	assert_null(jvm_method(f->jvm, 9, 0));
+	assert_null(jvm_method(f->jvm, 9, at(0)));
 	expect_code(f, 0x2010, false);
 }
 
@@ -412,7 +417,7 @@ static void test_jvms_share_a_room(void **state)
 		jvm_set_full(hostile[i], false);
 	assert_in_range(room.used, 1, room.max_bytes);
 	for (uint64_t i = 1; i <= FEW; i++)
-		assert_non_null(jvm_method(f->jvm, i, 0));
+		assert_non_null(jvm_method(f->jvm, i, at(0)));
 	for (int i = 0; i < JVMS; i++)
 		jvm_free(hostile[i]);
 	jvm_free(f->jvm);
@@ -428,10 +433,10 @@ static void test_gone_is_remembered_for_a_moment(void **state)
 
 	other.id = 8;
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_GONE, &gone, sizeof(gone)), 0);
-	assert_true(jvm_is_gone(f->jvm, &gone.want, 0));
-	assert_false(jvm_is_gone(f->jvm, &other, 0));
+	assert_true(jvm_is_gone(f->jvm, &gone.want, at(0)));
+	assert_false(jvm_is_gone(f->jvm, &other, at(0)));
 	jvm_forget(f->jvm, 0);
-	assert_false(jvm_is_gone(f->jvm, &gone.want, 0));
+	assert_false(jvm_is_gone(f->jvm, &gone.want, at(0)));
 }
 
 /* A sample is cached when it is younger than the last change. */
@@ -446,7 +451,7 @@ static void test_no_change_is_in_the_future(void **state)
 
 static const char *bare_name(const struct fixture *f, uint64_t time_ns)
 {
-	const struct jvm_method *method = jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE, time_ns);
+	const struct jvm_method *method = jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE, at(time_ns));
 
 	return method ? intern_text(&f->strings, method->name) : "";
 }
@@ -463,10 +468,10 @@ static void test_bare_methods_have_times(void **state)
 	jvm_forget(f->jvm, 50);
 	assert_string_equal(bare_name(f, 150), "before");
 	assert_string_equal(bare_name(f, 90), "");
-	assert_true(jvm_is_gone(f->jvm, &want, 90)); /* nobody knows what was there */
+	assert_true(jvm_is_gone(f->jvm, &want, at(90))); /* nobody knows what was there */
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_UNLOADED, &second, sizeof(second)), 0);
 	assert_string_equal(bare_name(f, 220), "");
-	assert_false(jvm_is_gone(f->jvm, &want, 220));
+	assert_false(jvm_is_gone(f->jvm, &want, at(220)));
 	publish_method(f, want.key, "LB;", "after");
 	assert_string_equal(bare_name(f, 220), "after");
 	assert_string_equal(bare_name(f, 150), "before");
@@ -476,6 +481,31 @@ static void test_bare_methods_have_times(void **state)
 	assert_string_equal(bare_name(f, 220), "after");
 }
 
+/* The number of unloaded classes in a sample is exact; its time is not. */
+static void test_bare_methods_have_numbers(void **state)
+{
+	const struct duet_want want = {.key = 0x7000 | DUET_METHOD_BARE, .kind = DUET_WANT_METHOD};
+	const struct duet_unloaded first = {.since_ns = 100, .unloads = 8};
+	const struct duet_unloaded second = {.until_ns = 200, .since_ns = 210, .unloads = 12};
+	const struct jvm_moment before = {205, 8}, amid = {205, 9}, now = {205, 12}, later = {150, 13};
+	struct fixture *f = *state;
+
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_UNLOADED, &first, sizeof(first)), 0);
+	publish_method(f, want.key, "LA;", "before");
+	assert_null(jvm_method(f->jvm, want.key, now)); /* the reader does not know of it yet: it is to be asked */
+	assert_false(jvm_is_gone(f->jvm, &want, now));
+	assert_false(jvm_is_current(f->jvm, now));
+	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_UNLOADED, &second, sizeof(second)), 0);
+	publish_method(f, want.key, "LB;", "after");
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, want.key, before)->name), "before");
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, want.key, now)->name), "after");
+	assert_null(jvm_method(f->jvm, want.key, amid));
+	assert_true(jvm_is_gone(f->jvm, &want, amid));
+	assert_null(jvm_method(f->jvm, want.key, later));
+	assert_false(jvm_is_current(f->jvm, now)); /* by its time */
+	assert_true(jvm_is_current(f->jvm, (struct jvm_moment){220, 12}));
+}
+
 /* The address of a method may be another's after a while; an id may not. */
 static void test_bare_methods_are_asked_for_again(void **state)
 {
@@ -483,11 +513,11 @@ static void test_bare_methods_are_asked_for_again(void **state)
 
 	publish_method(f, 0x7000, "LA;", "a");
 	publish_method(f, 0x7000 | DUET_METHOD_BARE, "LB;", "b");
-	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 0x7000, 0)->name), "a");
-	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE, 0)->name), "b");
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 0x7000, at(0))->name), "a");
+	assert_string_equal(intern_text(&f->strings, jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE, at(0))->name), "b");
 	jvm_forget(f->jvm, 0);
-	assert_non_null(jvm_method(f->jvm, 0x7000, 0));
-	assert_null(jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE, 0));
+	assert_non_null(jvm_method(f->jvm, 0x7000, at(0)));
+	assert_null(jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE, at(0)));
 }
 
 /* Else each answer would make all remembered stacks worthless. */
@@ -574,6 +604,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gone_is_remembered_for_a_moment, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_change_is_in_the_future, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bare_methods_have_times, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_bare_methods_have_numbers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bare_methods_are_asked_for_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_answers_change_no_stack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_tables_are_bounded, set_up, tear_down),

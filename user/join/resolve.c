@@ -85,10 +85,19 @@ static void resolve_kernel(struct resolver *r, const struct splice_frame *from, 
 	frame->kind = FRAME_KERNEL;
 }
 
+static struct duet_want method_want(const struct resolver *r, uint64_t method)
+{
+	return (struct duet_want){
+		.key = method,
+		.kind = DUET_WANT_METHOD,
+		.unloads = method & DUET_METHOD_BARE ? (uint32_t)r->then.unloads : 0,
+	};
+}
+
 static void resolve_nameless(struct resolver *r, const struct jvm *jvm, uint64_t method, struct frame *frame)
 {
-	const struct duet_want want = {.key = method, .kind = DUET_WANT_METHOD};
-	bool is_gone = jvm_is_gone(jvm, &want, r->time_ns);
+	const struct duet_want want = method_want(r, method);
+	bool is_gone = jvm_is_gone(jvm, &want, r->then);
 
 	r->names_missing += !is_gone;
 	r->is_final = false;
@@ -104,7 +113,7 @@ static void resolve_java(struct resolver *r, const struct jvm *jvm, const struct
 		[SPLICE_INTERPRETED] = FRAME_INTERPRETED,
 		[SPLICE_JAVA_NATIVE] = FRAME_JAVA_NATIVE,
 	};
-	const struct jvm_method *method = jvm_method(jvm, from->method, r->time_ns);
+	const struct jvm_method *method = jvm_method(jvm, from->method, r->then);
 
 	frame->kind = kinds[from->kind];
 	frame->bci = from->bci;
@@ -183,10 +192,10 @@ static void list_wants(struct resolver *r, const struct jvm *jvm)
 		(void)vec_push(&r->wants, r->splice.wants.items[i]);
 	for (size_t i = 0; i < r->splice.frames.len; i++) {
 		const struct splice_frame *frame = &r->splice.frames.items[i];
-		const struct duet_want want = {.key = frame->method, .kind = DUET_WANT_METHOD};
+		const struct duet_want want = method_want(r, frame->method);
 
-		if (splice_is_java(frame->kind) && frame->method && !jvm_method(jvm, frame->method, r->time_ns) &&
-		    !jvm_is_gone(jvm, &want, r->time_ns))
+		if (splice_is_java(frame->kind) && frame->method && !jvm_method(jvm, frame->method, r->then) &&
+		    !jvm_is_gone(jvm, &want, r->then))
 			(void)vec_push(&r->wants, want);
 	}
 }
@@ -351,7 +360,7 @@ static bool find_known(struct resolver *r, const struct decision *decision)
 {
 	uint64_t known;
 
-	r->is_current = !decision->jvm || r->time_ns >= jvm_changed_ns(decision->jvm);
+	r->is_current = !decision->jvm || jvm_is_current(decision->jvm, r->then);
 	if (!r->is_current || !map_get(&r->stacks, r->key, &known))
 		return false;
 	r->splice.is_missing_code = false;
@@ -365,11 +374,11 @@ bool resolve_stack(struct resolver *r, const struct decision *decision)
 {
 	int err;
 
-	r->time_ns = decision->sample->head.time_ns;
+	r->then = (struct jvm_moment){decision->sample->head.time_ns, decision->sample->unloads};
 	r->object_class = attribute_find(decision->sample, DUET_ATTRIBUTE_CLASS);
 	r->sleep = decision->sample->flags & SLEEP_FLAGS;
 	r->key = stack_key(r, decision);
-	forget_old(r, r->time_ns);
+	forget_old(r, r->then.time_ns);
 	vec_clear(&r->wants);
 	if (find_known(r, decision))
 		return true;

@@ -32,7 +32,7 @@ struct resolver {
 	struct splice splice; /* the last stack */
 	int64_t node; /* its node, -errno, or NODE_UNKNOWN */
 	uint64_t key; /* of the last stack in `stacks` */
-	uint64_t time_ns; /* of the last sample */
+	struct jvm_moment then; /* of the last sample */
 	uint16_t sleep; /* flags of the last sample that tell of a sleep */
 	bool is_runnable; /* set before resolve_stack(), for a sleep: the part of it that was a wait for a CPU */
 	const struct duet_attribute *object_class; /* what the sample's code has allocated: the leaf; or NULL */

@@ -19,7 +19,7 @@ struct splicing {
 	const uint64_t *user; /* user frames, leaf first; [0] is a pc unless is_called, the rest are return addresses */
 	bool is_called; /* DUET_SAMPLE_CALLED */
 	uint32_t user_depth;
-	uint64_t time_ns;
+	struct jvm_moment then;
 	const uint32_t *ids; /* of the user frames, or NULL */
 	const struct jvm_code *code; /* result of the last lookup */
 	uint64_t code_pc; /* key of the last lookup; 0 = none yet */
@@ -133,6 +133,7 @@ static struct duet_want code_key(const struct splicing *s, uint32_t index)
 		.key = s->user[index] - is_return(s, index),
 		.id = s->ids ? s->ids[index] : 0,
 		.kind = DUET_WANT_CODE,
+		.unloads = (uint32_t)s->then.unloads,
 	};
 }
 
@@ -146,10 +147,10 @@ static const struct jvm_code *code_of(struct splicing *s, uint32_t index)
 	if (is_interpreted(s, index))
 		return NULL;
 	if (pc != s->code_pc || id != s->code_id) { /* frames of a recursion have the same pc */
-		s->code = jvm_code_at(s->jvm, pc, s->time_ns, id);
+		s->code = jvm_code_at(s->jvm, pc, s->then.time_ns, id);
 		s->code_pc = pc;
 		s->code_id = id;
-		if (!s->code && !jvm_is_gone(s->jvm, &want, s->time_ns))
+		if (!s->code && !jvm_is_gone(s->jvm, &want, s->then))
 			(void)vec_push(&s->out->wants, want); /* out of memory: not asked for */
 	}
 	return s->code;
@@ -165,7 +166,7 @@ static bool is_noise(struct splicing *s, uint32_t index)
 
 	if (!index || in_jvm_code(s, index) || maps_find(&s->process->maps, address))
 		return false;
-	process_refresh_maps(s->process, s->time_ns, MAPS_AGE_NS);
+	process_refresh_maps(s->process, s->then.time_ns, MAPS_AGE_NS);
 	return !maps_find(&s->process->maps, address);
 }
 
@@ -208,7 +209,7 @@ static bool will_name(const struct splicing *s, uint64_t method)
 /* Compiled code without debug information for this pc: only the other witness knows what was inlined there. */
 static int push_compiled_bare(struct splicing *s, const struct jvm_code *code)
 {
-	const struct jvm_method *method = jvm_method(s->jvm, code->method, s->time_ns);
+	const struct jvm_method *method = jvm_method(s->jvm, code->method, s->then);
 	struct duet_java_frame itself = {.method = code->method, .bci = -1};
 	bool is_named = s->other && will_name(s, code->method);
 	int err = 0;
@@ -247,7 +248,7 @@ static void note_names(struct splicing *s, uint32_t index, const struct jvm_code
 		       const struct duet_java_frame *frames, uint32_t depth)
 {
 	enum alike names =
-		alike_frames(s->jvm, code, s->user[index], is_return(s, index), s->time_ns, frames, depth);
+		alike_frames(s->jvm, code, s->user[index], is_return(s, index), s->then, frames, depth);
 
 	if (s->out->names < names)
 		s->out->names = names;
@@ -307,7 +308,7 @@ static int push_missing_code(struct splicing *s, uint32_t index)
 	s->out->is_missing_code = true;
 	if (s->other)
 		return -EILSEQ;
-	return push_mark(s, jvm_is_gone(s->jvm, &want, s->time_ns) ? "[unloaded_code]" : "[unknown_code]");
+	return push_mark(s, jvm_is_gone(s->jvm, &want, s->then) ? "[unloaded_code]" : "[unknown_code]");
 }
 
 static int push_jvm_code(struct splicing *s, uint32_t index)
@@ -555,7 +556,7 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 		.user_depth = sample->user_depth,
 		.has_gap = sample->left_out != 0,
 		.is_called = sample->flags & DUET_SAMPLE_CALLED,
-		.time_ns = sample->head.time_ns,
+		.then = {sample->head.time_ns, sample->unloads},
 	};
 	int err;
 

@@ -372,6 +372,8 @@ static uint64_t want_key(const struct duet_want *want)
 {
 	struct duet_want key = *want;
 
+	if (want->kind == DUET_WANT_CODE)
+		key.unloads = 0;
 	if (want->id)
 		key.key = 0;
 	return hash_bytes(&key, sizeof(key), 0);

@@ -141,9 +141,10 @@ static bool is_over(const struct outside *outside, int wait_ms)
 
 /*
  * HotSpot counts a class as unloaded before it frees the class's memory. So while the counter stands still, an address
- * at which a sample has seen a method has the same method. Returns false, and tells the loader, when it has changed.
+ * at which a sample has seen a method has the same method. Tells the loader when it has changed. Returns true if it is
+ * now what it was for the sample, or, when that is not known, if it has not changed since the last call.
  */
-static bool is_loaded(void *context)
+static bool is_loaded(void *context, uint32_t unloads)
 {
 	struct outside *outside = context;
 	struct duet_unloaded unloaded = {.until_ns = outside->unloads_ns};
@@ -154,14 +155,15 @@ static bool is_loaded(void *context)
 		return true;
 	if (outside->unloads_ns && count == outside->unloads) {
 		outside->unloads_ns = now_ns;
-		return true;
+		return !unloads || (uint32_t)(count + 1) == unloads;
 	}
 	unloaded.since_ns = clock_monotonic_ns();
+	unloaded.unloads = count + 1;
 	if (!ring_write(&outside->ring, DUET_AGENT_UNLOADED, &part, 1, RING_WAIT))
 		return false;
 	outside->unloads = count;
 	outside->unloads_ns = now_ns;
-	return false;
+	return unloads && (uint32_t)(count + 1) == unloads;
 }
 
 /* A JVM makes the first code of these kinds when it needs it. Then it has started, and its layout stays as it is. */
@@ -217,13 +219,14 @@ static void send_layout(struct outside *outside)
 		return;
 	}
 	layout.holder_ids = DUET_JVM_NO_FIELD;
+	layout.unloads = jvmstructs_counter("java.cls.unloadedClasses");
 	describe_virtual(outside, &layout.virtual_threads);
 	outside->described_virtual = outside->threads.vtable;
 	if (!memcmp(&layout, &outside->layout, sizeof(layout)))
 		return;
 	if (!outside->layout.call_stub_return) {
-		outside->unloads_at = jvmstructs_counter("java.cls.unloadedClasses");
-		(void)is_loaded(outside); /* before any name */
+		outside->unloads_at = layout.unloads;
+		(void)is_loaded(outside, 0); /* before any name */
 		answer_heaps(&(struct answers){.ring = &outside->ring});
 	}
 	if (ring_write(&outside->ring, DUET_AGENT_LAYOUT, &part, 1, RING_WAIT))
@@ -241,7 +244,7 @@ static void look(struct outside *outside, uint64_t now_ns)
 	}
 	if (!has_all_kinds(&outside->layout) || knows_more_of_threads(outside))
 		send_layout(outside);
-	(void)is_loaded(outside);
+	(void)is_loaded(outside, 0);
 }
 
 /* A process that ends loses its memory before its pidfd says so. */
@@ -269,7 +272,7 @@ static bool await_room(const struct outside *outside)
 
 static void answer(struct outside *outside, const struct duet_message_want *want)
 {
-	const struct answers answers = {
+	struct answers answers = {
 		.ring = &outside->ring, .is_loaded = is_loaded, .is_there = is_there, .context = outside};
 
 	for (uint32_t i = 0; i < want->count && i < DUET_WANTS_AT_ONCE; i++) {
@@ -277,6 +280,7 @@ static void answer(struct outside *outside, const struct duet_message_want *want
 
 		if (!await_room(outside))
 			return;
+		answers.unloads = one->unloads;
 		if (one->kind == DUET_WANT_METHOD)
 			answer_method(&answers, one->key);
 		else

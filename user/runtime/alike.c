@@ -9,10 +9,11 @@ static bool same_names(const struct jvm_method *a, const struct jvm_method *b, i
 }
 
 enum alike alike_frames(const struct jvm *jvm, const struct jvm_code *code, uint64_t pc, bool is_return,
-			uint64_t time_ns, const struct duet_java_frame *frames, uint32_t depth)
+			struct jvm_moment then, const struct duet_java_frame *frames, uint32_t depth)
 {
 	const struct jvm *other = jvm_other(jvm);
-	const struct jvm_code *again = other && code->id ? jvm_code_at(other, pc - is_return, time_ns, code->id) : NULL;
+	const struct jvm_code *again =
+		other && code->id ? jvm_code_at(other, pc - is_return, then.time_ns, code->id) : NULL;
 	struct duet_java_frame others[JVM_INLINING_DEPTH];
 	bool is_same = true;
 
@@ -21,8 +22,8 @@ enum alike alike_frames(const struct jvm *jvm, const struct jvm_code *code, uint
 	if (jvm_code_frames(again, pc, is_return, others) != depth)
 		return ALIKE_DISAGREED;
 	for (uint32_t i = 0; i < depth; i++) {
-		const struct jvm_method *mine = jvm_method(jvm, frames[i].method, time_ns);
-		const struct jvm_method *its = jvm_method(other, others[i].method, time_ns);
+		const struct jvm_method *mine = jvm_method(jvm, frames[i].method, then);
+		const struct jvm_method *its = jvm_method(other, others[i].method, then);
 
 		if (!mine || !its)
 			return ALIKE_ALONE;

@@ -20,6 +20,6 @@ enum alike {
  * their names, byte code indices and lines.
  */
 enum alike alike_frames(const struct jvm *jvm, const struct jvm_code *code, uint64_t pc, bool is_return,
-			uint64_t time_ns, const struct duet_java_frame *frames, uint32_t depth);
+			struct jvm_moment then, const struct duet_java_frame *frames, uint32_t depth);
 
 #endif

@@ -24,8 +24,10 @@ struct jvm {
 	struct map methods; /* jmethodID -> struct jvm_method *, in the arena */
 	struct map bare; /* the same for methods that had no id, by their address … */
 	uint64_t bare_since_ns; /* … at this time and later; 0: it is not known when classes are unloaded */
+	uint64_t bare_unloads; /* struct duet_unloaded::unloads of these; 0: not known */
 	struct map unloaded; /* those of before, up to … */
 	uint64_t unloaded_until_ns; /* … this time */
+	uint64_t unloaded_unloads;
 	struct map gone; /* hash of a struct duet_want which the agent answered with DUET_AGENT_GONE -> 1 */
 	struct map threads; /* tid -> interned name, perhaps with DOUBTED */
 	struct map ended; /* those that have ended: tid -> when */
@@ -127,7 +129,8 @@ static int apply_method(struct jvm *jvm, const struct duet_method *record)
 	size_t line_bytes = record->line_count * sizeof(struct duet_line);
 	struct jvm_method *method = arena_alloc(&jvm->arena, sizeof(*method));
 	struct duet_line *lines = line_bytes ? arena_alloc(&jvm->arena, line_bytes) : NULL;
-	const struct jvm_method *known;
+	struct map *methods = record->method & DUET_METHOD_BARE ? &jvm->bare : &jvm->methods;
+	struct jvm_method *known = map_get_ptr(methods, record->method);
 
 	if (!method || (line_bytes && !lines))
 		return -ENOMEM;
@@ -145,12 +148,11 @@ static int apply_method(struct jvm *jvm, const struct duet_method *record)
 	method->lines = lines;
 	method->line_count = record->line_count;
 	method->used = jvm->round;
-	known = jvm_method(jvm, record->method, UINT64_MAX);
 	if (known && same_names(known, method)) /* requested twice */
 		return 0;
 	if (known) /* redefined; no stack refers to a new method yet, so a new one is no change */
 		note_change(jvm, 0);
-	return map_put_ptr(record->method & DUET_METHOD_BARE ? &jvm->bare : &jvm->methods, record->method, method);
+	return map_put_ptr(methods, record->method, method);
 }
 
 /* If it ends other code at these addresses, that is a change: cached stacks may have the other code. */
@@ -218,9 +220,14 @@ static int apply_layout(struct jvm *jvm, const struct duet_jvm_layout *layout)
 	return 0;
 }
 
+/* What has become of code does not depend on classes. */
 static uint64_t want_key(const struct duet_want *want)
 {
-	return hash_bytes(want, sizeof(*want), 0);
+	struct duet_want key = *want;
+
+	if (want->kind == DUET_WANT_CODE)
+		key.unloads = 0;
+	return hash_bytes(&key, sizeof(key), 0);
 }
 
 static int apply_gone(struct jvm *jvm, const struct duet_gone *gone)
@@ -235,25 +242,41 @@ static int apply_unloaded(struct jvm *jvm, const struct duet_unloaded *unloaded)
 	map_release(&jvm->gone);
 	jvm->unloaded = jvm->bare;
 	jvm->unloaded_until_ns = unloaded->until_ns;
+	jvm->unloaded_unloads = jvm->bare_unloads;
 	jvm->bare = (struct map){0};
 	jvm->bare_since_ns = unloaded->since_ns;
+	jvm->bare_unloads = unloaded->unloads;
 	note_change(jvm, unloaded->since_ns);
 	return 0;
 }
 
-/* True if the agent would answer for another method than the one that a sample of this time has hit. */
-static bool is_bare_of_before(const struct jvm *jvm, uint64_t id, uint64_t time_ns)
+/* The names of bare addresses that hold for a moment. */
+enum names {
+	NAMES_NOW,
+	NAMES_BEFORE, /* the last unloading that was told */
+	NAMES_TO_COME, /* after an unloading that was not told yet: the reader tells it with its next answer */
+	NAMES_LOST,
+};
+
+static enum names names_of(const struct jvm *jvm, struct jvm_moment then)
 {
-	return id & DUET_METHOD_BARE && time_ns < jvm->bare_since_ns;
+	if (then.unloads && jvm->bare_unloads) {
+		if (then.unloads >= jvm->bare_unloads)
+			return then.unloads == jvm->bare_unloads ? NAMES_NOW : NAMES_TO_COME;
+		return then.unloads == jvm->unloaded_unloads ? NAMES_BEFORE : NAMES_LOST;
+	}
+	if (then.time_ns >= jvm->bare_since_ns)
+		return NAMES_NOW;
+	return then.time_ns <= jvm->unloaded_until_ns ? NAMES_BEFORE : NAMES_LOST;
 }
 
-bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want, uint64_t time_ns)
+bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want, struct jvm_moment then)
 {
+	bool is_bare = want->kind == DUET_WANT_METHOD && want->key & DUET_METHOD_BARE;
+	enum names names = is_bare ? names_of(jvm, then) : NAMES_NOW;
 	uint64_t one;
 
-	if (want->kind == DUET_WANT_METHOD && is_bare_of_before(jvm, want->key, time_ns))
-		return true;
-	return map_get(&jvm->gone, want_key(want), &one);
+	return names == NAMES_NOW ? map_get(&jvm->gone, want_key(want), &one) : names != NAMES_TO_COME;
 }
 
 /* ---- room ---- */
@@ -426,6 +449,11 @@ uint64_t jvm_changed_ns(const struct jvm *jvm)
 	return jvm->changed_ns;
 }
 
+bool jvm_is_current(const struct jvm *jvm, struct jvm_moment then)
+{
+	return then.time_ns >= jvm->changed_ns && names_of(jvm, then) == NAMES_NOW;
+}
+
 const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm)
 {
 	return jvm->has_layout ? &jvm->layout : NULL;
@@ -436,19 +464,22 @@ bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address)
 	return jvm->has_layout && jvm->layout.call_stub_return == return_address;
 }
 
-/* Returns NULL when it is not known which method had a bare address at that time. */
-static const struct map *methods_at(const struct jvm *jvm, uint64_t id, uint64_t time_ns)
+/* Returns NULL when it is not known which method had a bare address then. */
+static const struct map *methods_of(const struct jvm *jvm, uint64_t id, struct jvm_moment then)
 {
+	enum names names;
+
 	if (!(id & DUET_METHOD_BARE))
 		return &jvm->methods;
-	if (time_ns >= jvm->bare_since_ns)
+	names = names_of(jvm, then);
+	if (names == NAMES_NOW)
 		return &jvm->bare;
-	return time_ns <= jvm->unloaded_until_ns ? &jvm->unloaded : NULL;
+	return names == NAMES_BEFORE ? &jvm->unloaded : NULL;
 }
 
-const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id, uint64_t time_ns)
+const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id, struct jvm_moment then)
 {
-	const struct map *methods = methods_at(jvm, id, time_ns);
+	const struct map *methods = methods_of(jvm, id, then);
 	struct jvm_method *method = methods ? map_get_ptr(methods, id) : NULL;
 
 	if (method)

@@ -78,15 +78,23 @@ int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size
  */
 void jvm_set_full(struct jvm *jvm, bool is_full);
 /*
- * True if what a sample of this time has hit does not exist any more: the agent has answered so, or classes were
- * unloaded since.
+ * When a sample was taken. A reader from outside knows a method by its address, which may be another method's after
+ * classes were unloaded: `unloads` decides which one it was, and the time when that is not known.
  */
-bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want, uint64_t time_ns);
+struct jvm_moment {
+	uint64_t time_ns;
+	uint64_t unloads; /* struct duet_sample::unloads */
+};
+/*
+ * True if what a sample of then has hit does not exist any more: the agent has answered so, or classes were unloaded
+ * since.
+ */
+bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want, struct jvm_moment then);
 
 /* The newest layout of the JVM's structures that the agent sent, or NULL if it sent none. */
 const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm);
-/* The method that had this id at that time. NULL: unknown, or forgotten. */
-const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id, uint64_t time_ns);
+/* The method that had this id then. NULL: unknown, or forgotten. */
+const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id, struct jvm_moment then);
 int32_t jvm_method_line(const struct jvm_method *method, int32_t bci); /* 0 = unknown */
 bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc); /* true inside a code heap */
 /*
@@ -103,9 +111,10 @@ uint32_t jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_retur
 			 struct duet_java_frame ret_frames[JVM_INLINING_DEPTH]);
 /*
  * The time (CLOCK_MONOTONIC) at which code or methods last came or went. It grows with every change. Until the next
- * change, two samples taken at or after this time with equal addresses have equal methods.
+ * change, two samples for which jvm_is_current() and that have equal addresses have equal methods.
  */
 uint64_t jvm_changed_ns(const struct jvm *jvm);
+bool jvm_is_current(const struct jvm *jvm, struct jvm_moment then); /* true if nothing is known to have changed since */
 bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code); /* true for the template interpreter */
 /*
  * The name of the thread that had this tid at that time: interned; 0 = unknown. `comm` is the thread's name as the
