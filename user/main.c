@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "asprof/asprof.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
@@ -124,10 +125,24 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
+/* Under the name of async-profiler's command line, duet speaks it. */
+static bool is_asprof(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strcmp(slash ? slash + 1 : path, "asprof");
+}
+
 int main(int argc, char **argv)
 {
-	const struct command *command = find(argc > 1 ? argv[1] : "help");
-	bool has_verb = command && argc > 1 && (isalpha((unsigned char)*argv[1]) || command != commands[0]);
+	const struct command *command;
+	bool has_verb;
 
+	if (argc > 1 && is_asprof(argv[1]))
+		return asprof_main(argc - 1, argv + 1);
+	if (argc && is_asprof(argv[0]))
+		return asprof_main(argc, argv);
+	command = find(argc > 1 ? argv[1] : "help");
+	has_verb = command && argc > 1 && (isalpha((unsigned char)*argv[1]) || command != commands[0]);
 	return command ? command_run(command, argc - has_verb, argv + has_verb) : 2;
 }

@@ -245,7 +245,7 @@ static bool is_end(const struct session *session, int signo)
 {
 	const struct session_options *options = session->options;
 
-	if (signo == SIGCHLD)
+	if (signo == SIGCHLD || signo == SIGUSR1)
 		return false;
 	return !options->signalled || options->signalled(options->signalled_context, signo);
 }
@@ -254,8 +254,11 @@ static void on_signal(struct session *session)
 {
 	struct signalfd_siginfo info;
 
-	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info))
+	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		session->interrupted |= is_end(session, (int)info.ssi_signo);
+		if (info.ssi_signo == SIGUSR1)
+			output_files_flush(&session->outputs, clock_monotonic_ns());
+	}
 	session_take_outputs(session); /* is_end() may have changed them */
 }
 

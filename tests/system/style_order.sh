@@ -31,7 +31,8 @@ rank() {
 	serve) echo 11 ;;
 	session) echo 12 ;;
 	cmd) echo 13 ;;
-	main) echo 14 ;;
+	asprof) echo 14 ;;
+	main) echo 15 ;;
 	esac
 }
 

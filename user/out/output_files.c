@@ -135,12 +135,18 @@ void output_files_begin(struct output_files *files, uint64_t now_ns)
 	append_all(files, true);
 }
 
-void output_files_step(struct output_files *files, uint64_t now_ns)
+void output_files_flush(struct output_files *files, uint64_t now_ns)
 {
-	if (!files->streamed_ns || now_ns - files->streamed_ns < STREAM_NS)
+	if (!files->streamed_ns)
 		return;
 	files->streamed_ns = files->profile->end_ns = now_ns;
 	append_all(files, false);
+}
+
+void output_files_step(struct output_files *files, uint64_t now_ns)
+{
+	if (now_ns - files->streamed_ns >= STREAM_NS)
+		output_files_flush(files, now_ns);
 }
 
 static int end_stream(struct output_file *written)

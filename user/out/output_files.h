@@ -43,6 +43,7 @@ bool output_files_have_streams(const struct output_files *files);
 /* Begins the files that are written during the recording. Call when ticks have started; reports errors. */
 void output_files_begin(struct output_files *files, uint64_t now_ns);
 void output_files_step(struct output_files *files, uint64_t now_ns); /* appends when it is time */
+void output_files_flush(struct output_files *files, uint64_t now_ns); /* appends now */
 int output_files_write(
 	struct output_files *files); /* call at the end; returns 0, or -errno after reporting the error */
 void output_files_release(struct output_files *files); /* discards what was not written */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "asprof/applications.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "runtime/application.h"
+
+#define ARGUMENTS_MAX (256u << 10)
+
+static bool is_java(const char *pid)
+{
+	char link[sizeof("/proc//exe") + NAME_MAX], path[PATH_MAX];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/%s/exe", pid);
+	len = readlink(link, path, sizeof(path) - 1);
+	if (len < 0)
+		return false;
+	path[len] = '\0';
+	return strrchr(path, '/') && !strcmp(strrchr(path, '/') + 1, "java");
+}
+
+/* A class without its package, or the file of a jar. */
+static const char *short_name(const char *program)
+{
+	size_t length = strlen(program);
+	bool is_jar = length > 4 && !strcmp(program + length - 4, ".jar");
+	const char *last = strrchr(program, is_jar ? '/' : '.');
+
+	return last ? last + 1 : program;
+}
+
+static bool runs(const char *pid, const char *name)
+{
+	const char *program;
+	struct buf arguments;
+	char path[sizeof("/proc//cmdline") + NAME_MAX];
+	bool result;
+
+	buf_init(&arguments);
+	snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
+	(void)io_read_file(AT_FDCWD, path, ARGUMENTS_MAX, &arguments);
+	program = application_find(arguments.data, arguments.len);
+	result = program && (!strcmp(program, name) || !strcmp(short_name(program), name));
+	buf_release(&arguments);
+	return result;
+}
+
+/* `name`: NULL for any JVM. */
+static pid_t find_one(const char *name, struct buf *why)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	pid_t found = 0;
+	size_t count = 0;
+
+	while (proc && (entry = readdir(proc)) != NULL) {
+		if (!isdigit((unsigned char)entry->d_name[0]) || !is_java(entry->d_name))
+			continue;
+		if (name && !runs(entry->d_name, name))
+			continue;
+		found = atoi(entry->d_name);
+		count++;
+	}
+	if (proc)
+		closedir(proc);
+	if (count == 1)
+		return found;
+	if (count)
+		buf_add_str(why, "Multiple Java processes found");
+	else
+		buf_add_str(why, "No Java process");
+	return -ESRCH;
+}
+
+pid_t applications_find(const char *target, struct buf *why)
+{
+	char *end;
+	long pid;
+
+	if (!isdigit((unsigned char)*target))
+		return find_one(strcmp(target, "jps") ? target : NULL, why);
+	pid = strtol(target, &end, 10);
+	if (!*end && pid > 0 && pid <= INT_MAX)
+		return (pid_t)pid;
+	buf_printf(why, "%s is not a process id", target);
+	return -EINVAL;
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+#include "asprof/arguments.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "event/event.h"
+
+/* async-profiler's defaults */
+#define ALLOC_BYTES 524287
+#define LOCK_NS 10000
+#define WALL_NS (50 * NS_PER_MS)
+
+enum form {
+	FORM_SWITCH,	/* bool */
+	FORM_STRING,	/* const char * */
+	FORM_COUNT,	/* uint32_t; "N/M" means N */
+	FORM_PERCENT,	/* double */
+	FORM_LONG_TIME, /* uint64_t: seconds, or with a unit s m h d */
+	FORM_INTERVAL,	/* struct asprof_interval: a value with any unit; without a value, the default */
+	FORM_LIST,	/* struct opt_strings */
+	FORM_ACTION,	/* sets the action to `number` */
+	FORM_FORMAT,	/* sets the writer to the one called `name`, and its number of rows */
+	FORM_ACCEPTED,	/* changes nothing, because duet has one way */
+	FORM_IGNORED,	/* a warning */
+	FORM_REFUSED,	/* an error: the result would not be what was asked for */
+};
+
+struct word {
+	const char *name;
+	enum form form;
+	size_t offset; /* in struct asprof_arguments */
+	uint64_t number; /* FORM_INTERVAL: the default; FORM_ACTION: enum asprof_action */
+	const char *why; /* FORM_IGNORED, FORM_REFUSED */
+};
+
+#define AT(member) offsetof(struct asprof_arguments, member)
+
+/* clang-format off */
+static const struct word words[] = {
+	{.name = "start", .form = FORM_ACTION, .number = ASPROF_START},
+	{.name = "resume", .form = FORM_ACTION, .number = ASPROF_RESUME},
+	{.name = "stop", .form = FORM_ACTION, .number = ASPROF_STOP},
+	{.name = "dump", .form = FORM_ACTION, .number = ASPROF_DUMP},
+	{.name = "status", .form = FORM_ACTION, .number = ASPROF_STATUS},
+	{.name = "metrics", .form = FORM_ACTION, .number = ASPROF_METRICS},
+	{.name = "list", .form = FORM_ACTION, .number = ASPROF_LIST},
+	{.name = "version", .form = FORM_ACTION, .number = ASPROF_VERSION},
+
+	{.name = "collapsed", .form = FORM_FORMAT},
+	{.name = "flamegraph", .form = FORM_FORMAT},
+	{.name = "tree", .form = FORM_FORMAT},
+	{.name = "jfr", .form = FORM_FORMAT},
+	{.name = "otlp", .form = FORM_FORMAT},
+	{.name = "traces", .form = FORM_FORMAT},
+	{.name = "flat", .form = FORM_FORMAT},
+	{.name = "text", .form = FORM_FORMAT},
+
+	{.name = "event", .form = FORM_STRING, .offset = AT(event)},
+	{.name = "cpu", .form = FORM_STRING, .offset = AT(event)}, /* its name is the value */
+	{.name = "interval", .form = FORM_INTERVAL, .offset = AT(interval)},
+	{.name = "alloc", .form = FORM_INTERVAL, .offset = AT(alloc), .number = ALLOC_BYTES},
+	{.name = "lock", .form = FORM_INTERVAL, .offset = AT(lock), .number = LOCK_NS},
+	{.name = "wall", .form = FORM_INTERVAL, .offset = AT(wall), .number = WALL_NS},
+	{.name = "nativemem", .form = FORM_INTERVAL, .offset = AT(nativemem), .number = 0},
+	{.name = "all", .form = FORM_SWITCH, .offset = AT(all)},
+	{.name = "live", .form = FORM_SWITCH, .offset = AT(live)},
+	{.name = "alluser", .form = FORM_SWITCH, .offset = AT(all_user)},
+	{.name = "jstackdepth", .form = FORM_COUNT, .offset = AT(depth)},
+	{.name = "timeout", .form = FORM_LONG_TIME, .offset = AT(timeout_ns)},
+	{.name = "loop", .form = FORM_LONG_TIME, .offset = AT(loop_ns)},
+
+	{.name = "file", .form = FORM_STRING, .offset = AT(file)},
+	{.name = "quiet", .form = FORM_SWITCH, .offset = AT(quiet)},
+	{.name = "threads", .form = FORM_SWITCH, .offset = AT(style.threads)},
+	{.name = "simple", .form = FORM_SWITCH, .offset = AT(style.style.simple)},
+	{.name = "norm", .form = FORM_SWITCH, .offset = AT(style.style.steady)},
+	{.name = "dot", .form = FORM_SWITCH, .offset = AT(style.style.dotted)},
+	{.name = "sig", .form = FORM_SWITCH, .offset = AT(style.style.signatures)},
+	{.name = "ann", .form = FORM_SWITCH, .offset = AT(style.style.annotate)},
+	{.name = "lib", .form = FORM_SWITCH, .offset = AT(style.style.libraries)},
+	{.name = "total", .form = FORM_SWITCH, .offset = AT(style.total)},
+	{.name = "samples", .form = FORM_SWITCH, .offset = AT(style.samples)},
+	{.name = "reverse", .form = FORM_SWITCH, .offset = AT(style.reverse)},
+	{.name = "inverted", .form = FORM_SWITCH, .offset = AT(style.inverted)},
+	{.name = "title", .form = FORM_STRING, .offset = AT(style.title)},
+	{.name = "minwidth", .form = FORM_PERCENT, .offset = AT(style.min_width)},
+	{.name = "include", .form = FORM_LIST, .offset = AT(style.include)},
+	{.name = "exclude", .form = FORM_LIST, .offset = AT(style.exclude)},
+
+	{.name = "log", .form = FORM_ACCEPTED},
+	{.name = "loglevel", .form = FORM_ACCEPTED}, /* who sends the arguments, logs */
+	{.name = "cstack", .form = FORM_ACCEPTED},
+	{.name = "features", .form = FORM_ACCEPTED},
+	{.name = "safemode", .form = FORM_ACCEPTED},
+	{.name = "fdtransfer", .form = FORM_ACCEPTED},
+	{.name = "signal", .form = FORM_ACCEPTED},
+	{.name = "clock", .form = FORM_ACCEPTED},
+	{.name = "mcache", .form = FORM_ACCEPTED},
+	{.name = "nobatch", .form = FORM_ACCEPTED},
+	{.name = "memlimit", .form = FORM_ACCEPTED},
+	{.name = "chunksize", .form = FORM_ACCEPTED},
+	{.name = "chunktime", .form = FORM_ACCEPTED},
+	{.name = "jfropts", .form = FORM_ACCEPTED},
+	{.name = "framebuf", .form = FORM_ACCEPTED},
+	{.name = "allkernel", .form = FORM_ACCEPTED},
+	{.name = "width", .form = FORM_ACCEPTED},
+	{.name = "height", .form = FORM_ACCEPTED},
+	{.name = "nofree", .form = FORM_ACCEPTED},
+	{.name = "meminfolog", .form = FORM_ACCEPTED},
+	{.name = "includemm", .form = FORM_ACCEPTED},
+	{.name = "includeln", .form = FORM_ACCEPTED},
+
+	{.name = "sched", .form = FORM_IGNORED, .why = "stacks have no frame for the scheduling policy"},
+	{.name = "tlab", .form = FORM_IGNORED, .why = "allocations are sampled by bytes"},
+	{.name = "proc", .form = FORM_IGNORED, .why = "there are no samples of processes"},
+	{.name = "ratelimit", .form = FORM_IGNORED, .why = "all samples are kept"},
+	{.name = "jfrsync", .form = FORM_IGNORED, .why = "the JVM's own events are not in the file"},
+	{.name = "nostop", .form = FORM_IGNORED, .why = "there is no begin and no end"},
+
+	{.name = "nativelock", .form = FORM_REFUSED, .why = "duet cannot sample locks of native code"},
+	{.name = "trace", .form = FORM_REFUSED, .why = "duet cannot trace Java methods"},
+	{.name = "filter", .form = FORM_REFUSED, .why = "duet cannot select threads"},
+	{.name = "record-cpu", .form = FORM_REFUSED, .why = "duet does not record the CPU of a sample"},
+	{.name = "target-cpu", .form = FORM_REFUSED, .why = "duet cannot select a CPU"},
+	{.name = "begin", .form = FORM_REFUSED, .why = "duet cannot begin at a function"},
+	{.name = "end", .form = FORM_REFUSED, .why = "duet cannot end at a function"},
+	{.name = "ttsp", .form = FORM_REFUSED, .why = "duet cannot record the time to safepoints"},
+};
+/* clang-format on */
+
+#define WORDS (sizeof(words) / sizeof(words[0]))
+
+static const struct word *find_word(const char *name)
+{
+	for (size_t i = 0; i < WORDS; i++)
+		if (!strcmp(words[i].name, name))
+			return &words[i];
+	return NULL;
+}
+
+/* ---- values ---- */
+
+struct unit {
+	const char *letters;
+	uint64_t factor;
+};
+
+/* Times in ns, sizes in bytes; one letter is enough. Of an interval, m is a millisecond. */
+static const struct unit units[] = {
+	{"", 1},	  {"n", 1},	      {"ns", 1},	  {"u", NS_PER_US},  {"us", NS_PER_US},
+	{"m", NS_PER_MS}, {"ms", NS_PER_MS},  {"s", NS_PER_SEC},  {"b", 1},	     {"k", 1u << 10},
+	{"kb", 1u << 10}, {"mb", 1u << 20},   {"g", 1u << 30},	  {"gb", 1u << 30},
+};
+
+static const struct unit long_units[] = {
+	{"", NS_PER_SEC}, {"s", NS_PER_SEC}, {"m", 60 * NS_PER_SEC}, {"h", 3600 * NS_PER_SEC}, {"d", 86400 * NS_PER_SEC},
+};
+
+static bool parse_units(const char *text, const struct unit *known, size_t count, uint64_t *ret)
+{
+	char *end;
+	uint64_t number;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	for (size_t i = 0; !errno && i < count; i++)
+		if (!strcasecmp(end, known[i].letters))
+			return !__builtin_mul_overflow(number, known[i].factor, ret);
+	return false;
+}
+
+/* Of sizes, m is a megabyte. */
+static bool parse_amount(const struct word *word, const char *text, uint64_t *ret)
+{
+	bool is_size = word->offset == AT(alloc) || word->offset == AT(nativemem);
+	size_t length = strlen(text);
+	bool is_megabytes = is_size && length && (text[length - 1] | 0x20) == 'm';
+
+	return parse_units(text, units, sizeof(units) / sizeof(units[0]), ret) &&
+	       (!is_megabytes || !__builtin_mul_overflow(*ret / NS_PER_MS, 1u << 20, ret));
+}
+
+static int bad_value(const struct word *word, const char *value, struct buf *why)
+{
+	if (word->offset == AT(interval))
+		buf_add_str(why, "Invalid interval");
+	else if (word->offset == AT(file))
+		buf_add_str(why, "file must not be empty");
+	else
+		buf_printf(why, "Invalid value of %s: '%s'", word->name, value ? value : "");
+	return -EINVAL;
+}
+
+static int set_interval(struct asprof_interval *interval, const struct word *word, const char *value, struct buf *why)
+{
+	interval->is_wanted = interval->is_set = true;
+	interval->value = word->number;
+	if (value && *value && !parse_amount(word, value, &interval->value))
+		return bad_value(word, value, why);
+	if (word->offset == AT(interval) && !interval->value)
+		return bad_value(word, value, why);
+	return 0;
+}
+
+/* alloc, lock, wall and nativemem only switch those on, and may come beside another event. */
+static int set_event(struct asprof_arguments *to, const char *value, struct buf *why)
+{
+	static const char *const beside[] = {"alloc", "lock", "nativemem"};
+
+	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
+		if (!strcmp(value, beside[i])) {
+			const struct word *word = find_word(value);
+			struct asprof_interval *own = (struct asprof_interval *)((char *)to + word->offset);
+
+			own->is_wanted = true;
+			return 0;
+		}
+	if (to->event && strcmp(to->event, value)) {
+		buf_add_str(why, "Duplicate event argument");
+		return -EINVAL;
+	}
+	to->event = value;
+	return 0;
+}
+
+/* Replaces the entities that stand for characters which arguments or HTML cannot have; writers escape by themselves. */
+static void decode_entities(char *text)
+{
+	static const struct {
+		const char *entity;
+		char character;
+	} known[] = {{"&amp;", '&'}, {"&lt;", '<'},  {"&gt;", '>'},  {"&#38;", '&'},
+		     {"&#60;", '<'}, {"&#62;", '>'}, {"&#44;", ','}};
+
+	for (; (text = strchr(text, '&')) != NULL; text++)
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+			size_t length = strlen(known[i].entity);
+
+			if (strncmp(text, known[i].entity, length) != 0)
+				continue;
+			*text = known[i].character;
+			memmove(text + 1, text + length, strlen(text + length) + 1);
+			break;
+		}
+}
+
+static int set_string(struct asprof_arguments *to, const struct word *word, char *value, struct buf *why)
+{
+	if (word->offset == AT(event))
+		return set_event(to, value ? value : word->name, why);
+	if (!value || !*value)
+		return bad_value(word, value, why);
+	if (word->offset == AT(style.title))
+		decode_entities(value);
+	*(const char **)((char *)to + word->offset) = value;
+	return 0;
+}
+
+/* "traces=5,flat=10" is one text with both. */
+static int set_format(struct asprof_arguments *to, const struct word *word, const char *value, struct buf *why)
+{
+	bool had_rows = to->writer && to->writer->count_at;
+	const struct writer *writer = writer_by_name(word->name);
+	struct buf whole;
+
+	buf_init(&whole);
+	buf_printf(&whole, value && *value ? "%s=%s" : "%s", word->name, value);
+	if (value && *value)
+		writer = writer_by_word(whole.data, &to->style);
+	buf_release(&whole);
+	if (!writer)
+		return bad_value(word, value, why);
+	to->writer = had_rows && writer->count_at && writer != to->writer ? writer_by_name("text") : writer;
+	return 0;
+}
+
+static int set_number(void *field, const struct word *word, const char *value, struct buf *why)
+{
+	char *end = NULL;
+
+	if (word->form == FORM_LONG_TIME)
+		return value && parse_units(value, long_units, sizeof(long_units) / sizeof(long_units[0]), field)
+			       ? 0
+			       : bad_value(word, value, why);
+	if (value && isdigit((unsigned char)*value) && word->form == FORM_COUNT)
+		*(uint32_t *)field = (uint32_t)strtoul(value, &end, 10);
+	else if (value && isdigit((unsigned char)*value))
+		*(double *)field = strtod(value, &end);
+	return end && (!*end || *end == '/') ? 0 : bad_value(word, value, why);
+}
+
+static int set_word(struct asprof_arguments *to, const struct word *word, char *value, struct buf *warnings,
+		    struct buf *why)
+{
+	void *field = (char *)to + word->offset;
+
+	switch (word->form) {
+	case FORM_SWITCH:
+		*(bool *)field = true;
+		return 0;
+	case FORM_STRING:
+		return set_string(to, word, value, why);
+	case FORM_COUNT:
+	case FORM_PERCENT:
+	case FORM_LONG_TIME:
+		return set_number(field, word, value, why);
+	case FORM_INTERVAL:
+		return set_interval(field, word, value, why);
+	case FORM_LIST:
+		return value ? opt_strings(field, value, why) : bad_value(word, value, why);
+	case FORM_ACTION:
+		to->action = (enum asprof_action)word->number;
+		return 0;
+	case FORM_FORMAT:
+		return set_format(to, word, value, why);
+	case FORM_ACCEPTED:
+		return 0;
+	case FORM_IGNORED:
+		buf_printf(warnings, "[WARN] %s has no effect: %s\n", word->name, word->why);
+		return 0;
+	case FORM_REFUSED:
+		break;
+	}
+	buf_printf(why, "%s: %s", word->name, word->why);
+	return -EINVAL;
+}
+
+/* ---- the whole ---- */
+
+static int parse_word(struct asprof_arguments *to, char *text, struct buf *warnings, struct buf *why)
+{
+	char *value = strchr(text, '=');
+	const struct word *word;
+
+	if (!*text)
+		return 0;
+	if (value)
+		*value++ = '\0';
+	word = find_word(text);
+	if (word)
+		return set_word(to, word, value, warnings, why);
+	buf_printf(warnings, "[WARN] Unknown argument: %s\n", text);
+	return 0;
+}
+
+static int settle_format(struct asprof_arguments *arguments, struct buf *why)
+{
+	const char *dot = arguments->file ? strrchr(arguments->file, '.') : NULL;
+
+	if (arguments->writer || !arguments->file)
+		return 0;
+	if (dot && !strcmp(dot, ".svg")) {
+		buf_add_str(why, "SVG format is obsolete, use .html for FlameGraph");
+		return -EINVAL;
+	}
+	arguments->writer = dot && !strcmp(dot, ".folded") ? writer_by_name("collapsed")
+							   : writer_by_path(arguments->file);
+	return 0;
+}
+
+int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struct buf *warnings, struct buf *why)
+{
+	char *rest;
+	int err = 0;
+
+	*ret = (struct asprof_arguments){.text = strdup(text)};
+	writer_options_default(&ret->style);
+	if (!ret->text) {
+		buf_add_str(why, "out of memory");
+		return -EINVAL;
+	}
+	for (rest = ret->text; !err && rest;)
+		err = parse_word(ret, strsep(&rest, ","), warnings, why);
+	if (!err)
+		err = settle_format(ret, why);
+	if (!err && ret->action == ASPROF_NONE && ret->writer)
+		ret->action = ASPROF_DUMP;
+	ret->style.style.steady &= !ret->style.threads;
+	if (err)
+		asprof_arguments_release(ret);
+	return err;
+}
+
+void asprof_arguments_release(struct asprof_arguments *arguments)
+{
+	free(arguments->style.include.items);
+	free(arguments->style.exclude.items);
+	free(arguments->text);
+	*arguments = (struct asprof_arguments){0};
+}
+
+/* ---- events ---- */
+
+static void add_event(struct buf *list, const char *name, const struct asprof_interval *interval)
+{
+	buf_printf(list, "%s%s", list->len ? "," : "", name);
+	if (interval->is_set)
+		buf_printf(list, "=%llu", (unsigned long long)interval->value);
+}
+
+/* The main event takes `interval`, and so does one that is alone. */
+static struct asprof_interval interval_of(const struct asprof_arguments *from, const struct asprof_interval *own)
+{
+	return own->is_set || from->event ? *own : from->interval;
+}
+
+static const char *engine_of(const char *event)
+{
+	return event && (!strcmp(event, "ctimer") || !strcmp(event, "itimer")) ? event : "auto";
+}
+
+static const char *main_event(const struct asprof_arguments *from)
+{
+	if (!from->event)
+		return from->all ? "cpu" : NULL;
+	return !strcmp(from->event, "cpu-clock") || strcmp(engine_of(from->event), "auto") ? "cpu" : from->event;
+}
+
+static bool is_method(const char *event)
+{
+	return strchr(event, '.') && !strchr(event, ':') && !strchr(event, '/');
+}
+
+static int check_events(const struct asprof_arguments *from, const char *event, size_t count, struct buf *why)
+{
+	if (event && is_method(event))
+		buf_printf(why, "Unsupported event type: duet cannot count the calls of %s", event);
+	else if (event && !strcmp(event, "wall") && from->wall.is_wanted)
+		buf_add_str(why, "wall is given twice");
+	else if (count > 1 && from->writer && !from->writer->has_all_events)
+		buf_add_str(why, "Only JFR output supports multiple events");
+	else
+		return 0;
+	return -EINVAL;
+}
+
+int asprof_arguments_events(const struct asprof_arguments *from, struct buf *ret_list, const char **ret_engine,
+			    struct buf *why)
+{
+	const struct {
+		const char *name;
+		const struct asprof_interval *interval;
+	} beside[] = {{"wall", &from->wall},
+		      {from->live || from->all ? "live" : "alloc", &from->alloc},
+		      {"lock", &from->lock},
+		      {"nativemem", &from->nativemem}};
+	const struct asprof_interval sampled = {.is_set = true, .value = ALLOC_BYTES};
+	const char *event = main_event(from);
+	size_t count = event != NULL;
+
+	*ret_engine = engine_of(from->event);
+	if (event)
+		add_event(ret_list, event, &from->interval);
+	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
+		struct asprof_interval interval = interval_of(from, beside[i].interval);
+		bool is_live = from->live && beside[i].interval == &from->alloc;
+
+		if (!beside[i].interval->is_wanted && !from->all && !is_live)
+			continue;
+		if (!interval.is_set && from->all && beside[i].interval == &from->nativemem)
+			interval = sampled;
+		add_event(ret_list, beside[i].name, &interval);
+		count++;
+	}
+	if (!count)
+		add_event(ret_list, "cpu", &from->interval);
+	return check_events(from, event, count, why);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The arguments that async-profiler's agent takes: words with commas, NAME or NAME=VALUE, without quotes. Scripts, IDEs
+ * and frameworks send them; `asprof` makes them of its options. A word that is not known is a warning. Words that choose
+ * between async-profiler's own walkers and clocks are accepted and change nothing.
+ */
+#ifndef ASPROF_ARGUMENTS_H
+#define ASPROF_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "out/writer.h"
+
+enum asprof_action {
+	ASPROF_NONE,
+	ASPROF_START,
+	ASPROF_RESUME, /* starts, and keeps what was collected before */
+	ASPROF_STOP,
+	ASPROF_DUMP, /* a report without stopping */
+	ASPROF_STATUS,
+	ASPROF_METRICS,
+	ASPROF_LIST,
+	ASPROF_VERSION,
+};
+
+/* Codes of an answer, and exit codes of `asprof`. */
+enum asprof_code {
+	ASPROF_DONE = 0,
+	ASPROF_NOT_UNDERSTOOD = 100, /* the arguments */
+	ASPROF_REFUSED = 200, /* or failed */
+};
+
+/* An event and how often it is sampled. */
+struct asprof_interval {
+	bool is_wanted;
+	bool is_set;
+	uint64_t value; /* ns or bytes; of a counted event: one in so many */
+};
+
+/* Strings point into `text`. */
+struct asprof_arguments {
+	char *text; /* owned */
+	enum asprof_action action;
+	const struct writer *writer; /* the format that was named, or that of the file's extension; NULL: none */
+	struct writer_options style;
+	const char *file; /* NULL: none */
+	const char *event; /* the main event; NULL: none was named */
+	struct asprof_interval interval; /* of the main event */
+	struct asprof_interval alloc, lock, wall, nativemem;
+	bool all, live, all_user, quiet;
+	uint32_t depth; /* jstackdepth; 0: not set */
+	uint64_t timeout_ns, loop_ns; /* 0: none */
+};
+
+/*
+ * Parses `text`, and appends a line "[WARN] …" to `warnings` for each word without effect. Returns 0; or -EINVAL, with one sentence
+ * in `why` and nothing to release.
+ */
+int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struct buf *warnings, struct buf *why);
+void asprof_arguments_release(struct asprof_arguments *arguments);
+
+/* Appends the list for `duet record -e`. Sets *ret_engine to the value for --engine. Returns 0, or -EINVAL with why. */
+int asprof_arguments_events(const struct asprof_arguments *arguments, struct buf *ret_list, const char **ret_engine,
+			    struct buf *why);
+
+#endif

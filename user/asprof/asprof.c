@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+#include "asprof/asprof.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "asprof/applications.h"
+#include "asprof/meeting.h"
+#include "asprof/options.h"
+#include "asprof/recorder.h"
+#include "asprof/report_file.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "cmd/cmd.h"
+#include "proc/process.h"
+
+#define VERSION "4.5" /* of the command line that is spoken here */
+#define COPY_BYTES 65536
+#define TEXT ",traces=100,flat=200" /* of a report without a format */
+
+/* One command: its options, its process, and the recorder that it talks to. */
+struct run {
+	const struct asprof_options *options;
+	pid_t pid;
+	uint64_t start_ticks;
+	char *file; /* absolute, placeholders not expanded; NULL: stdout */
+};
+
+static volatile sig_atomic_t is_interrupted;
+
+static void on_signal(int signo)
+{
+	(void)signo;
+	is_interrupted = 1;
+}
+
+static int say_error(const struct buf *why)
+{
+	fprintf(stderr, "[ERROR] %s\n", why->data);
+	return 1;
+}
+
+/* ---- questions ---- */
+
+/* Returns a connection, or -errno with why. Starts the recorder if there is none and `begin`. */
+static int connect_recorder(const struct run *run, bool begin, struct buf *why)
+{
+	int err, fd = meeting_connect(run->pid, run->start_ticks, why);
+
+	if (!begin || (fd != -ENOENT && fd != -ENOTDIR))
+		return fd;
+	err = recorder_start(run->pid, run->start_ticks, why);
+	return err ? err : meeting_connect(run->pid, run->start_ticks, why);
+}
+
+/* Asks the recorder, and returns the exit code. What the answer says has been printed. */
+static int ask(const struct run *run, const char *arguments, bool begin, struct meeting_answer *ret)
+{
+	struct buf why;
+	int fd, err;
+
+	*ret = (struct meeting_answer){.report = -1};
+	buf_init(&why);
+	err = fd = connect_recorder(run, begin, &why);
+	if (fd >= 0) {
+		err = meeting_ask(fd, arguments, ret, &why);
+		close(fd);
+	}
+	if (err == -ENOENT && !why.len)
+		buf_add_str(&why, "Profiler has not started");
+	if (err < 0 && !why.len)
+		buf_printf(&why, "the recorder of process %d cannot be asked: %s", run->pid, strerror(-err));
+	if (!err && ret->code)
+		buf_add_str(&why, ret->text.data);
+	else if (!err)
+		fputs(ret->text.data, stderr);
+	if (why.len)
+		(void)say_error(&why);
+	buf_release(&why);
+	return err < 0 ? ASPROF_REFUSED : (int)ret->code;
+}
+
+/* ---- reports ---- */
+
+static int print_report(int report)
+{
+	char bytes[COPY_BYTES];
+	ssize_t more;
+
+	for (off_t at = 0; (more = pread(report, bytes, sizeof(bytes), at)) > 0; at += more)
+		if (io_write_all(STDOUT_FILENO, bytes, (size_t)more) < 0)
+			return 1;
+	return 0;
+}
+
+/* Asks for a report and writes it. The file is opened first: if it cannot be, nothing has been stopped. */
+static int fetch_report(const struct run *run, const char *arguments)
+{
+	struct meeting_answer answer = {.report = -1};
+	struct report_file file;
+	struct buf path, why;
+	int code;
+
+	if (!run->file) {
+		code = ask(run, arguments, false, &answer);
+		code = code || answer.report < 0 ? code : print_report(answer.report);
+		meeting_answer_release(&answer);
+		return code;
+	}
+	buf_init(&path);
+	buf_init(&why);
+	report_file_name(run->file, run->pid, 0, &path);
+	code = report_file_open(&file, run->pid, path.data, &why) ? ASPROF_REFUSED : 0;
+	if (!code) {
+		code = ask(run, arguments, false, &answer);
+		if (!code && report_file_write(&file, answer.report, &why))
+			code = ASPROF_REFUSED;
+		meeting_answer_release(&answer);
+		report_file_discard(&file);
+	}
+	if (why.len)
+		(void)say_error(&why);
+	buf_release(&path);
+	buf_release(&why);
+	return code;
+}
+
+/* ---- actions ---- */
+
+/* "action" and the words of the options. Without a format or a file a report is text. */
+static void compose(const struct run *run, const char *action, bool begins, struct buf *ret)
+{
+	const struct asprof_options *options = run->options;
+
+	buf_add_str(ret, action);
+	if (run->file)
+		buf_printf(ret, ",file=%s", run->file);
+	buf_add_str(ret, options->format.data);
+	if (begins)
+		buf_add_str(ret, options->params.data);
+}
+
+static bool names_format(const char *words)
+{
+	static const char *const formats[] = {"collapsed", "flamegraph", "tree", "jfr", "otlp", "traces", "flat", "text"};
+	char *copy = strdup(words), *rest = copy, *word;
+	bool found = false;
+
+	while (rest && (word = strsep(&rest, ",")) != NULL) {
+		word[strcspn(word, "=")] = '\0';
+		for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+			found |= !strcmp(word, formats[i]);
+	}
+	free(copy);
+	return found;
+}
+
+static int start(const struct run *run, const char *action)
+{
+	struct meeting_answer answer;
+	struct buf arguments;
+	int code;
+
+	buf_init(&arguments);
+	compose(run, action, true, &arguments);
+	code = ask(run, arguments.data, true, &answer);
+	meeting_answer_release(&answer);
+	buf_release(&arguments);
+	return code;
+}
+
+static int report(const struct run *run, const char *action)
+{
+	struct buf arguments;
+	int code;
+
+	buf_init(&arguments);
+	compose(run, action, false, &arguments);
+	if (!run->file && !names_format(run->options->format.data))
+		buf_add_str(&arguments, TEXT);
+	code = fetch_report(run, arguments.data);
+	buf_release(&arguments);
+	return code;
+}
+
+/* Waits for the duration, the end of the process or a signal, and returns what to say. */
+static const char *await(const struct run *run)
+{
+	uint64_t until_ns = clock_monotonic_ns() + run->options->duration_s * NS_PER_SEC;
+	struct pollfd process = {.fd = (int)syscall(SYS_pidfd_open, run->pid, 0), .events = POLLIN};
+	const char *end = "Done";
+	uint64_t now_ns;
+
+	while (!is_interrupted && (now_ns = clock_monotonic_ns()) < until_ns) {
+		if (process.fd < 0 || poll(&process, 1, (int)((until_ns - now_ns) / NS_PER_MS) + 1) > 0) {
+			end = "Process exited";
+			break;
+		}
+	}
+	if (process.fd >= 0)
+		close(process.fd);
+	return is_interrupted ? "Interrupted" : end;
+}
+
+static int collect(const struct run *run)
+{
+	struct sigaction stop = {.sa_handler = on_signal}; /* no SA_RESTART: it ends the wait */
+	int code;
+
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	code = start(run, "start,quiet");
+	if (code)
+		return code;
+	fprintf(stderr, "Profiling for %llu seconds\n", (unsigned long long)run->options->duration_s);
+	fprintf(stderr, "%s\n", await(run));
+	return report(run, "stop");
+}
+
+static int tell_status(const struct run *run)
+{
+	struct meeting_answer answer = {.report = -1};
+	struct buf why;
+	int fd, code = 0;
+
+	buf_init(&why);
+	fd = meeting_connect(run->pid, run->start_ticks, &why);
+	if (fd < 0 && !why.len) {
+		puts("Profiler is not active");
+	} else if (fd < 0 || meeting_ask(fd, "status", &answer, &why)) {
+		code = say_error(&why);
+	} else {
+		fputs(answer.text.data, stdout);
+	}
+	meeting_answer_release(&answer);
+	if (fd >= 0)
+		close(fd);
+	buf_release(&why);
+	return code;
+}
+
+static int list_events(void)
+{
+	char *words[] = {"list"};
+
+	return command_run(&cmd_list, 1, words);
+}
+
+static int act(const struct run *run)
+{
+	const char *action = run->options->action;
+
+	if (!strcmp(action, "collect"))
+		return collect(run);
+	if (!strcmp(action, "start") || !strcmp(action, "resume"))
+		return start(run, action);
+	if (!strcmp(action, "stop") || !strcmp(action, "dump"))
+		return report(run, action);
+	if (!strcmp(action, "status"))
+		return tell_status(run);
+	if (!strcmp(action, "list"))
+		return list_events();
+	fprintf(stderr, "[ERROR] %s is not supported: use jcmd of the JDK\n", action);
+	return 1;
+}
+
+/* ---- the command ---- */
+
+/* The recorder has another working directory. */
+static char *absolute(const char *file)
+{
+	char folder[PATH_MAX];
+	char *path = NULL;
+
+	if (!file || *file == '/')
+		return file ? strdup(file) : NULL;
+	if (!getcwd(folder, sizeof(folder)) || asprintf(&path, "%s/%s", folder, file) < 0)
+		return NULL;
+	return path;
+}
+
+static int run_on(const struct asprof_options *options, pid_t pid)
+{
+	struct run run = {.options = options, .pid = pid, .file = absolute(options->file)};
+	int code;
+
+	if (process_read_start_ticks(pid, &run.start_ticks) < 0) {
+		fprintf(stderr, "[ERROR] Process %d not found\n", pid);
+		code = 1;
+	} else {
+		code = act(&run);
+	}
+	free(run.file);
+	return code;
+}
+
+static int run(const struct asprof_options *options)
+{
+	struct buf why;
+	pid_t pid;
+	int code;
+
+	if (options->help || !options->target) {
+		fputs(asprof_usage, stdout);
+		return !options->help;
+	}
+	buf_init(&why);
+	pid = applications_find(options->target, &why);
+	code = pid > 0 ? run_on(options, pid) : 1;
+	if (why.len)
+		fprintf(stderr, "%s\n", why.data);
+	buf_release(&why);
+	return code;
+}
+
+int asprof_main(int argc, char **argv)
+{
+	struct asprof_options options;
+	struct buf why;
+	int code = 0;
+
+	buf_init(&why);
+	if (asprof_options_parse(&options, argc, argv, &why) < 0) {
+		fprintf(stderr, "%s\n", why.data);
+		code = 1;
+	} else if (options.version) {
+		printf("Async-profiler %s built on duet %s\n", VERSION, DUET_VERSION);
+	} else {
+		code = run(&options);
+	}
+	asprof_options_release(&options);
+	buf_release(&why);
+	return code;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+#include "asprof/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DURATION_S 60
+
+const char asprof_usage[] =
+	"Usage: asprof [ACTION] [OPTIONS] PID|NAME|jps\n"
+	"The command line of async-profiler, with duet taking the samples.\n"
+	"\n"
+	"Actions:\n"
+	"  collect           record for the duration, then report (default)\n"
+	"  start, resume     begin to record; resume keeps what was recorded before\n"
+	"  stop, dump        report, and stop or go on\n"
+	"  status            tell whether a recording runs\n"
+	"  list              the events\n"
+	"\n"
+	"Options:\n"
+	"  -e EVENT          what to sample: cpu, alloc, lock, wall, ctimer, itimer, nativemem, page-faults …\n"
+	"  -d SECONDS        how long (60)\n"
+	"  -f FILE           file of the report; %p pid, %t time, %n number, %{VARIABLE}\n"
+	"  -i N              interval: 10ms, 500us; of alloc 512k\n"
+	"  -j DEPTH          most frames of a stack\n"
+	"  -t                a frame for each thread\n"
+	"  -s -g -a -l       names: simple, with signatures, annotated, with libraries\n"
+	"  -n --dot          names without numbers that differ in each run; with dots\n"
+	"  -o FORMAT         flat[=N], traces[=N], collapsed, flamegraph, tree, jfr, otlp\n"
+	"  -I -X PATTERN     only stacks with such a frame; none with it\n"
+	"  --alloc N, --lock TIME, --wall TIME, --nativemem N, --live, --all\n"
+	"                    events beside each other, for jfr\n"
+	"  --total           weights instead of numbers of samples\n"
+	"  --title TEXT, --minwidth PERCENT, --reverse, --inverted\n"
+	"                    of the flame graph\n"
+	"  --all-user        no kernel frames\n"
+	"  --loop TIME       write a report each TIME; --timeout TIME: one\n"
+	"  -v, -h            version; this text. asprof(1) has all options\n";
+
+enum place { PLACE_FORMAT, PLACE_PARAMS, PLACE_NOWHERE };
+
+struct row {
+	const char *letter, *word; /* as they are typed; NULL for none */
+	const char *argument; /* the recorder's word */
+	enum place place;
+	bool has_value;
+	char separator; /* what replaces a comma in the value; 0: nothing does */
+};
+
+/* clang-format off */
+static const struct row rows[] = {
+	{"-e", "--event", "event", PLACE_PARAMS, true, 0},
+	{"-i", "--interval", "interval", PLACE_PARAMS, true, 0},
+	{"-j", "--jstackdepth", "jstackdepth", PLACE_PARAMS, true, 0},
+	{"-t", "--threads", "threads", PLACE_FORMAT, false, 0},
+	{"-s", "--simple", "simple", PLACE_FORMAT, false, 0},
+	{"-n", "--norm", "norm", PLACE_FORMAT, false, 0},
+	{"-g", "--sig", "sig", PLACE_FORMAT, false, 0},
+	{"-a", "--ann", "ann", PLACE_FORMAT, false, 0},
+	{"-l", "--lib", "lib", PLACE_FORMAT, false, 0},
+	{NULL, "--dot", "dot", PLACE_FORMAT, false, 0},
+	{"-I", "--include", "include", PLACE_FORMAT, true, 0},
+	{"-X", "--exclude", "exclude", PLACE_FORMAT, true, 0},
+	{"-L", "--log", "loglevel", PLACE_FORMAT, true, 0},
+	{"-F", "--features", "features", PLACE_FORMAT, true, '+'},
+	{NULL, "--filter", "filter", PLACE_FORMAT, true, ';'},
+	{NULL, "--width", "width", PLACE_FORMAT, true, 0},
+	{NULL, "--height", "height", PLACE_FORMAT, true, 0},
+	{NULL, "--minwidth", "minwidth", PLACE_FORMAT, true, 0},
+	{NULL, "--reverse", "reverse", PLACE_FORMAT, false, 0},
+	{NULL, "--inverted", "inverted", PLACE_FORMAT, false, 0},
+	{NULL, "--samples", "samples", PLACE_FORMAT, false, 0},
+	{NULL, "--total", "total", PLACE_FORMAT, false, 0},
+	{NULL, "--alloc", "alloc", PLACE_PARAMS, true, 0},
+	{NULL, "--nativemem", "nativemem", PLACE_PARAMS, true, 0},
+	{NULL, "--lock", "lock", PLACE_PARAMS, true, 0},
+	{NULL, "--nativelock", "nativelock", PLACE_PARAMS, true, 0},
+	{NULL, "--wall", "wall", PLACE_PARAMS, true, 0},
+	{NULL, "--trace", "trace", PLACE_PARAMS, true, 0},
+	{NULL, "--chunksize", "chunksize", PLACE_PARAMS, true, 0},
+	{NULL, "--chunktime", "chunktime", PLACE_PARAMS, true, 0},
+	{NULL, "--cstack", "cstack", PLACE_PARAMS, true, 0},
+	{NULL, "--call-graph", "cstack", PLACE_PARAMS, true, 0}, /* 2.x */
+	{NULL, "--signal", "signal", PLACE_PARAMS, true, 0},
+	{NULL, "--clock", "clock", PLACE_PARAMS, true, 0},
+	{NULL, "--begin", "begin", PLACE_PARAMS, true, 0},
+	{NULL, "--end", "end", PLACE_PARAMS, true, 0},
+	{NULL, "--target-cpu", "target-cpu", PLACE_PARAMS, true, 0},
+	{NULL, "--proc", "proc", PLACE_PARAMS, true, 0},
+	{NULL, "--memlimit", "memlimit", PLACE_PARAMS, true, 0},
+	{NULL, "--ratelimit", "ratelimit", PLACE_PARAMS, true, ';'},
+	{NULL, "--all", "all", PLACE_PARAMS, false, 0},
+	{NULL, "--live", "live", PLACE_PARAMS, false, 0},
+	{NULL, "--nobatch", "nobatch", PLACE_PARAMS, false, 0},
+	{NULL, "--nofree", "nofree", PLACE_PARAMS, false, 0},
+	{NULL, "--nostop", "nostop", PLACE_PARAMS, false, 0},
+	{NULL, "--record-cpu", "record-cpu", PLACE_PARAMS, false, 0},
+	{NULL, "--sched", "sched", PLACE_PARAMS, false, 0},
+	{NULL, "--tlab", "tlab", PLACE_PARAMS, false, 0},
+	{NULL, "--ttsp", "ttsp", PLACE_PARAMS, false, 0},
+	{NULL, "--all-user", "alluser", PLACE_PARAMS, false, 0},
+	{NULL, "--jfrsync", "jfr,jfrsync", PLACE_FORMAT, true, 0},
+	{NULL, "--jfropts", "jfr,jfropts", PLACE_FORMAT, true, 0},
+	{NULL, "--timeout", "timeout", PLACE_PARAMS, true, 0},
+	{NULL, "--loop", "loop", PLACE_PARAMS, true, 0},
+	{NULL, "--safe-mode", "safemode", PLACE_PARAMS, true, 0}, /* 2.x */
+	{NULL, "--libpath", NULL, PLACE_NOWHERE, true, 0}, /* there is no library to load */
+	{NULL, "--lib", NULL, PLACE_NOWHERE, true, 0}, /* 2.x; its short form is -l */
+	{NULL, "--fdtransfer", NULL, PLACE_NOWHERE, false, 0},
+};
+
+static const char *const actions[] = {
+	"collect", "start", "resume", "stop", "dump", "status", "metrics", "list",
+	"load", "jcmd", "threaddump", "dumpheap", "inspectheap",
+};
+/* clang-format on */
+
+static const struct row *find_row(const char *word)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if ((rows[i].letter && !strcmp(rows[i].letter, word)) || (rows[i].word && !strcmp(rows[i].word, word)))
+			return &rows[i];
+	return NULL;
+}
+
+static bool is_action(const char *word)
+{
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		if (!strcmp(actions[i], word))
+			return true;
+	return false;
+}
+
+/* The command's words pass through a list with commas. */
+static void add_argument(struct buf *to, const struct row *row, const char *value)
+{
+	buf_printf(to, ",%s", row->argument);
+	if (!value)
+		return;
+	buf_add_char(to, '=');
+	for (; *value; value++)
+		buf_add_char(to, *value == ',' && row->separator ? row->separator : *value);
+}
+
+/* A raw event "pmu/a,b/" has commas of its own. */
+static void add_event(struct buf *to, const char *value)
+{
+	bool is_raw = *value && value[strlen(value) - 1] == '/';
+
+	buf_add_str(to, ",event=");
+	for (; *value; value++)
+		buf_add_char(to, *value == ',' && is_raw ? ':' : *value);
+}
+
+/* As async-profiler does it: a title may have commas, and goes into HTML. */
+static void add_title(struct buf *to, const char *value)
+{
+	buf_add_str(to, ",title=");
+	for (; *value; value++)
+		if (strchr("&<>,", *value))
+			buf_printf(to, "&#%d;", *value);
+		else
+			buf_add_char(to, *value);
+}
+
+static void take_row(struct asprof_options *options, const struct row *row, const char *value)
+{
+	if (row->place == PLACE_NOWHERE)
+		return;
+	if (!strcmp(row->argument, "event"))
+		add_event(&options->params, value);
+	else
+		add_argument(row->place == PLACE_FORMAT ? &options->format : &options->params, row, value);
+	if (!strcmp(row->argument, "timeout") || !strcmp(row->argument, "loop"))
+		options->action = strcmp(options->action, "collect") ? options->action : "start";
+}
+
+static int take_value(struct asprof_options *options, const char *word, const char *value, struct buf *why)
+{
+	char *end;
+
+	if (!strcmp(word, "-f") || !strcmp(word, "--file"))
+		options->file = value;
+	else if (!strcmp(word, "-o") || !strcmp(word, "--output"))
+		buf_printf(&options->format, ",%s", value);
+	else if (!strcmp(word, "--title"))
+		add_title(&options->format, value);
+	else {
+		options->duration_s = strtoull(value, &end, 10);
+		if (!isdigit((unsigned char)*value) || (*end && strcmp(end, "s")) || !options->duration_s) {
+			buf_printf(why, "Invalid duration: %s", value);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static bool is_own_value(const char *word)
+{
+	static const char *const own[] = {"-f", "--file", "-o", "--output", "-d", "--duration", "--title"};
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (!strcmp(own[i], word))
+			return true;
+	return false;
+}
+
+/* Returns how many words were taken, or -EINVAL with why. */
+static int take_option(struct asprof_options *options, char **words, int count, struct buf *why)
+{
+	const struct row *row = find_row(words[0]);
+	bool is_own = is_own_value(words[0]);
+	int err = 0;
+
+	if (!strcmp(words[0], "-h") || !strcmp(words[0], "--help"))
+		return options->help = true;
+	if (!strcmp(words[0], "-v") || !strcmp(words[0], "--version"))
+		return options->version = true;
+	if (!row && !is_own) {
+		buf_printf(why, "Unrecognized option: %s", words[0]);
+		return -EINVAL;
+	}
+	if ((is_own || row->has_value) && count < 2) {
+		buf_add_str(why, "Missing required parameter");
+		return -EINVAL;
+	}
+	if (is_own)
+		err = take_value(options, words[0], words[1], why);
+	else
+		take_row(options, row, row->has_value ? words[1] : NULL);
+	return err ? err : 1 + (is_own || row->has_value);
+}
+
+/* After the process, all words are those of a command that is passed on. */
+static bool passes_on(const struct asprof_options *options)
+{
+	static const char *const passed[] = {"load", "jcmd", "threaddump", "dumpheap", "inspectheap"};
+
+	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
+		if (!strcmp(passed[i], options->action))
+			return options->target;
+	return false;
+}
+
+static int take_word(struct asprof_options *options, char *word, bool is_last, struct buf *why)
+{
+	if (is_action(word) && !options->target)
+		options->action = word;
+	else if (isdigit((unsigned char)*word) || !strcmp(word, "jps") || is_last)
+		options->target = options->target ? options->target : word;
+	else {
+		buf_printf(why, "Unrecognized option: %s", word);
+		return -EINVAL;
+	}
+	return 1;
+}
+
+int asprof_options_parse(struct asprof_options *ret, int argc, char **argv, struct buf *why)
+{
+	int taken;
+
+	*ret = (struct asprof_options){.action = "collect", .duration_s = DURATION_S};
+	buf_init(&ret->format);
+	buf_init(&ret->params);
+	for (int i = 1; i < argc; i += taken) {
+		if (passes_on(ret)) {
+			ret->words = argv + i;
+			ret->word_count = argc - i;
+			return 0;
+		}
+		if (argv[i][0] == '-' && argv[i][1])
+			taken = take_option(ret, argv + i, argc - i, why);
+		else
+			taken = take_word(ret, argv[i], i == argc - 1, why);
+		if (taken < 0)
+			return taken;
+	}
+	return 0;
+}
+
+void asprof_options_release(struct asprof_options *options)
+{
+	buf_release(&options->format);
+	buf_release(&options->params);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of `asprof`, as async-profiler 4 has it, turned into the arguments that a recorder takes. */
+#ifndef ASPROF_OPTIONS_H
+#define ASPROF_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct asprof_options {
+	const char *action; /* "collect" by default */
+	const char *target; /* a pid, "jps" or the name of an application; NULL: none */
+	char **words; /* what follows the action, for those that pass it on: jcmd … */
+	int word_count;
+	bool help, version, quiet;
+	uint64_t duration_s; /* -d */
+	const char *file; /* -f; NULL: stdout */
+	struct buf format; /* ",word,word=value": sent with start and with stop */
+	struct buf params; /* the same, sent with start only */
+};
+
+/* Returns 0, or -EINVAL with the message for the user in `why`. Call asprof_options_release() in both cases. */
+int asprof_options_parse(struct asprof_options *ret, int argc, char **argv, struct buf *why);
+void asprof_options_release(struct asprof_options *options);
+extern const char asprof_usage[];
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+#include "asprof/recording.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/inputs.h"
+
+#define BEGIN_NS (30 * NS_PER_SEC) /* until the first sample; an agent that is needed attaches meanwhile */
+#define END_NS (15 * NS_PER_SEC) /* longer than the session's own deadlines at its end */
+#define FLUSH_NS NS_PER_SEC
+#define STEP_NS (5 * NS_PER_MS)
+#define LOG_MAX (64u << 10)
+#define MAX_WORDS 24
+#define MAX_PARTS 64 /* of resumed recordings; the oldest goes */
+
+static void pause_a_step(void)
+{
+	const struct timespec step = {.tv_nsec = STEP_NS};
+
+	nanosleep(&step, NULL);
+}
+
+static off_t size_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? 0 : st.st_size;
+}
+
+static bool has_ended(pid_t child, int *ret_status)
+{
+	return waitpid(child, ret_status, WNOHANG) != 0;
+}
+
+/* Appends the last error that the child logged, without its prefix; else what it ended with. */
+static void tell_failure(int log, int status, struct buf *why)
+{
+	static const char prefix[] = "duet: error: ";
+	const char *line = NULL;
+	struct buf text;
+
+	buf_init(&text);
+	(void)io_read_again(log, LOG_MAX, &text);
+	for (const char *next = text.data; (next = strstr(next, prefix)) != NULL; next++)
+		line = next + strlen(prefix);
+	if (line)
+		buf_printf(why, "%.*s", (int)strcspn(line, "\n"), line);
+	else if (WIFSIGNALED(status))
+		buf_printf(why, "the recording was ended by signal %d", WTERMSIG(status));
+	else
+		buf_printf(why, "the recording ended at once");
+	buf_release(&text);
+}
+
+/* ---- the child ---- */
+
+/* stdin is closed, so that nothing in the child reads what is typed for others. */
+static void become(int out, int log)
+{
+	signal(SIGPIPE, SIG_DFL);
+	prctl(PR_SET_PDEATHSIG, SIGINT);
+	dup2(out, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+}
+
+struct words {
+	char *items[MAX_WORDS];
+	int count;
+};
+
+static void add_words(struct words *words, const char *option, const char *value)
+{
+	words->items[words->count++] = (char *)option;
+	if (value)
+		words->items[words->count++] = (char *)value;
+}
+
+/* Does not return. */
+static void record(pid_t pid, const struct asprof_arguments *arguments, const char *events, const char *engine)
+{
+	struct words words = {0};
+	char target[16], depth[16];
+
+	snprintf(target, sizeof(target), "%d", pid);
+	snprintf(depth, sizeof(depth), "%u", arguments->depth);
+	add_words(&words, "record", NULL);
+	add_words(&words, "--pid", target);
+	add_words(&words, "--event", events);
+	add_words(&words, "--engine", engine);
+	add_words(&words, "--duration", "3650d");
+	add_words(&words, "--output", "duet");
+	if (arguments->all_user)
+		add_words(&words, "--all-user", NULL);
+	if (arguments->depth)
+		add_words(&words, "--jstackdepth", depth);
+	_exit(command_run(&cmd_record, words.count, words.items));
+}
+
+/* The child begins its output when it takes samples. */
+static int await_begin(struct recording *recording, int part, struct buf *why)
+{
+	uint64_t until_ns = clock_monotonic_ns() + BEGIN_NS;
+	int status;
+
+	while (!size_of(part)) {
+		if (has_ended(recording->child, &status)) {
+			tell_failure(recording->log, status, why);
+			recording->child = 0;
+			return -ECHILD;
+		}
+		if (clock_monotonic_ns() > until_ns) {
+			recording_stop(recording);
+			buf_printf(why, "the recording did not begin within %llu s", BEGIN_NS / NS_PER_SEC);
+			return -ETIMEDOUT;
+		}
+		pause_a_step();
+	}
+	return 0;
+}
+
+static int run_child(struct recording *recording, pid_t pid, const struct asprof_arguments *arguments, int part,
+		     struct buf *why)
+{
+	const char *engine;
+	struct buf events;
+	int err;
+
+	buf_init(&events);
+	err = asprof_arguments_events(arguments, &events, &engine, why);
+	if (!err) {
+		recording->child = fork();
+		if (!recording->child) {
+			become(part, recording->log);
+			record(pid, arguments, events.data, engine);
+		}
+		err = recording->child < 0 ? -errno : 0;
+		if (err)
+			buf_printf(why, "no process for the recording: %s", strerror(-err));
+	}
+	buf_release(&events);
+	return err;
+}
+
+static int add_part(struct recording *recording, struct buf *why)
+{
+	int part = memfd_create("duet-recording", MFD_CLOEXEC);
+	int log = memfd_create("duet-log", MFD_CLOEXEC);
+
+	if (recording->parts.len == MAX_PARTS) {
+		close(recording->parts.items[0]);
+		memmove(recording->parts.items, recording->parts.items + 1, --recording->parts.len * sizeof(int));
+	}
+	if (part < 0 || log < 0 || vec_push(&recording->parts, part) < 0) {
+		if (part >= 0)
+			close(part);
+		if (log >= 0)
+			close(log);
+		buf_add_str(why, "no memory for the recording");
+		return -ENOMEM;
+	}
+	if (recording->log >= 0)
+		close(recording->log);
+	recording->log = log;
+	return part;
+}
+
+static void forget_parts(struct recording *recording)
+{
+	for (size_t i = 0; i < recording->parts.len; i++)
+		close(recording->parts.items[i]);
+	vec_clear(&recording->parts);
+}
+
+int recording_resume(struct recording *recording, pid_t pid, const struct asprof_arguments *arguments, struct buf *why)
+{
+	int part = add_part(recording, why);
+	int err = part < 0 ? part : run_child(recording, pid, arguments, part, why);
+
+	if (!err) {
+		recording->begun_ns = clock_monotonic_ns();
+		err = await_begin(recording, part, why);
+	}
+	if (err && part >= 0)
+		close(recording->parts.items[--recording->parts.len]);
+	return err;
+}
+
+int recording_start(struct recording *recording, pid_t pid, const struct asprof_arguments *arguments, struct buf *why)
+{
+	forget_parts(recording);
+	return recording_resume(recording, pid, arguments, why);
+}
+
+void recording_stop(struct recording *recording)
+{
+	uint64_t until_ns = clock_monotonic_ns() + END_NS;
+	int status;
+
+	if (!recording->child)
+		return;
+	recording->ended_ns = clock_monotonic_ns();
+	kill(recording->child, SIGINT);
+	while (!has_ended(recording->child, &status)) {
+		if (clock_monotonic_ns() > until_ns)
+			kill(recording->child, SIGKILL);
+		pause_a_step();
+	}
+	recording->child = 0;
+}
+
+bool recording_has_ended(struct recording *recording)
+{
+	int status;
+
+	if (!recording->child || !has_ended(recording->child, &status))
+		return false;
+	recording->ended_ns = clock_monotonic_ns();
+	recording->child = 0;
+	return true;
+}
+
+/* ---- reports ---- */
+
+/* The file grows with each flush, even when there is nothing new. */
+static void flush(const struct recording *recording)
+{
+	int part = recording->parts.items[recording->parts.len - 1];
+	uint64_t until_ns = clock_monotonic_ns() + FLUSH_NS;
+	off_t before = size_of(part);
+
+	kill(recording->child, SIGUSR1);
+	while (size_of(part) == before && clock_monotonic_ns() < until_ns)
+		pause_a_step();
+}
+
+static int write_report(const struct asprof_arguments *arguments, char **paths, size_t count)
+{
+	struct writer_options style = arguments->style;
+	struct profile profile;
+	int err;
+
+	if (inputs_read_all(&profile, paths, count) < 0)
+		return 1;
+	if (profile.events.len > 1 && !arguments->writer->has_all_events) {
+		log_error("Only JFR output supports multiple events");
+		return 1;
+	}
+	style.processes = false; /* there is one */
+	err = arguments->writer->write(&profile, &style, stdout);
+	if (!err && fflush(stdout))
+		err = -errno;
+	if (err < 0)
+		log_error("the report could not be made: %s", strerror(-err));
+	return err < 0;
+}
+
+/* Does not return. Reads the parts by name: each reader has its own position. */
+static void report(const struct recording *recording, const struct asprof_arguments *arguments)
+{
+	size_t count = recording->parts.len;
+	char names[MAX_PARTS][32], *paths[MAX_PARTS];
+
+	for (size_t i = 0; i < count; i++) {
+		snprintf(names[i], sizeof(names[i]), "/proc/self/fd/%d", recording->parts.items[i]);
+		paths[i] = names[i];
+	}
+	_exit(write_report(arguments, paths, count));
+}
+
+int recording_report(const struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
+{
+	int out = memfd_create("duet-report", MFD_CLOEXEC), log = memfd_create("duet-log", MFD_CLOEXEC), status = 1;
+	pid_t child = -1;
+
+	if (recording->child)
+		flush(recording);
+	if (out >= 0 && log >= 0)
+		child = fork();
+	if (!child) {
+		become(out, log);
+		report(recording, arguments);
+	}
+	if (child < 0 || waitpid(child, &status, 0) < 0)
+		buf_printf(why, "no process for the report: %s", strerror(errno));
+	else if (status)
+		tell_failure(log, status, why);
+	if (log >= 0)
+		close(log);
+	if (child > 0 && !status)
+		return out;
+	if (out >= 0)
+		close(out);
+	return -EIO;
+}
+
+void recording_release(struct recording *recording)
+{
+	recording_stop(recording);
+	forget_parts(recording);
+	vec_release(&recording->parts);
+	if (recording->log >= 0)
+		close(recording->log);
+}
