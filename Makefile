@@ -361,7 +361,9 @@ cross: ## build for aarch64 (what ARCH=aarch64 does to any target)
 
 install: all ## into DESTDIR, PREFIX (/usr/local)
 	install -D -m 755 $(O)/duet $(DESTDIR)$(PREFIX)/bin/duet
+	[ -e $(DESTDIR)$(PREFIX)/bin/asprof ] || ln -s duet $(DESTDIR)$(PREFIX)/bin/asprof # async-profiler's stays
 	install -D -m 644 user/man/duet.1 $(DESTDIR)$(PREFIX)/share/man/man1/duet.1
+	install -D -m 644 user/man/asprof.1 $(DESTDIR)$(PREFIX)/share/man/man1/duet-asprof.1
 	install -D -m 644 user/man/duet.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/duet.conf.5
 	[ -e $(DESTDIR)/etc/duet/duet.conf ] || \
 		install -D -m 644 user/packaging/duet.conf $(DESTDIR)/etc/duet/duet.conf

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,11 +210,35 @@ static const char *await(const struct run *run)
 	return is_interrupted ? "Interrupted" : end;
 }
 
+/* Known before the recording begins, so that it is not lost. */
+static bool can_write(const struct run *run)
+{
+	struct report_file file;
+	struct buf path, why;
+	bool can;
+
+	if (!run->file)
+		return true;
+	buf_init(&path);
+	buf_init(&why);
+	report_file_name(run->file, run->pid, 0, &path);
+	if (!report_file_open(&file, run->pid, path.data, &why))
+		report_file_discard(&file);
+	if (why.len)
+		(void)say_error(&why);
+	can = !why.len;
+	buf_release(&path);
+	buf_release(&why);
+	return can;
+}
+
 static int collect(const struct run *run)
 {
 	struct sigaction stop = {.sa_handler = on_signal}; /* no SA_RESTART: it ends the wait */
 	int code;
 
+	if (!can_write(run))
+		return ASPROF_REFUSED;
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
 	code = start(run, "start,quiet");

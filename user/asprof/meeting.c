@@ -11,8 +11,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/text.h"
-
 #define BACKLOG 16
 
 /* Root's folder is below /run, where nobody else can create one of its name. */
@@ -183,10 +181,13 @@ static int receive_packet(int connection, uint32_t *ret_code, struct buf *text, 
 				 .msg_iovlen = 2,
 				 .msg_control = rights.bytes,
 				 .msg_controllen = sizeof(rights.bytes)};
-	ssize_t len = bytes ? recvmsg(connection, &message, MSG_CMSG_CLOEXEC) : -1;
 	struct cmsghdr *head;
+	ssize_t len;
 
 	*ret_fd = -1;
+	do /* a second Ctrl-C does not take the report away */
+		len = bytes ? recvmsg(connection, &message, MSG_CMSG_CLOEXEC) : -1;
+	while (bytes && len < 0 && errno == EINTR);
 	if (len < (ssize_t)sizeof(*ret_code)) {
 		int err = !bytes ? -ENOMEM : len < 0 ? -errno : -EPIPE;
 

@@ -246,7 +246,7 @@ static bool passes_on(const struct asprof_options *options)
 
 static int take_word(struct asprof_options *options, char *word, bool is_last, struct buf *why)
 {
-	if (is_action(word) && !options->target)
+	if (is_action(word))
 		options->action = word;
 	else if (isdigit((unsigned char)*word) || !strcmp(word, "jps") || is_last)
 		options->target = options->target ? options->target : word;

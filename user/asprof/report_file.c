@@ -83,13 +83,20 @@ void report_file_name(const char *path, pid_t pid, unsigned int number, struct b
 
 /* ---- files of the process ---- */
 
-static bool same_root(pid_t pid)
+static bool is_same(pid_t pid, const char *name)
 {
-	char path[32];
+	char path[48], own[48];
 	struct stat its, ours;
 
-	snprintf(path, sizeof(path), "/proc/%d/root", pid);
-	return stat(path, &its) < 0 || stat("/", &ours) < 0 || (its.st_dev == ours.st_dev && its.st_ino == ours.st_ino);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	snprintf(own, sizeof(own), "/proc/self/%s", name);
+	return stat(path, &its) < 0 || stat(own, &ours) < 0 || (its.st_dev == ours.st_dev && its.st_ino == ours.st_ino);
+}
+
+/* In a process that has ended nothing can be created; its files are where we see them. */
+static bool same_files(pid_t pid)
+{
+	return is_same(pid, "root") && is_same(pid, "ns/mnt");
 }
 
 static int become_owner(const struct stat *process)
@@ -208,7 +215,7 @@ int report_file_open(struct report_file *file, pid_t pid, const char *path, stru
 	int err;
 
 	*file = (struct report_file){.foreign = -1};
-	if (same_root(pid)) {
+	if (same_files(pid)) {
 		err = io_output_open(&file->own, path, NULL);
 	} else {
 		file->foreign = create_foreign(pid, path);

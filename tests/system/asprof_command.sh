@@ -1,0 +1,239 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The command line of async-profiler, with duet under its name.
+. "$(dirname "$0")/lib.sh"
+
+# run_asprof WORDS... -> $here/stdout, $here/stderr, $status
+run_asprof() {
+	timeout 60 "$here/asprof" "$@" >"$here/stdout" 2>"$here/stderr"
+	status=$?
+}
+
+begin() {
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	start_jvm "$(any_jdk)" workload.Shares 90
+}
+
+recorder_of() { # PID
+	ls "/run/duet-asprof/" 2>/dev/null | grep "^$1-"
+}
+
+# The workload spends 50, 30 and 20 % of its time in three methods.
+expect_shares() { # FILE
+	local name percent
+	grep 'workload/Shares\.round;' "$1" >"$here/rounds"
+	while read -r name percent; do
+		expect_near "percent in $name" "$(share "$here/rounds" "workload/Shares\\.$name;")" "$percent" 8
+	done <<-'END'
+		fifty 50
+		thirty 30
+		twenty 20
+	END
+}
+
+case_collect() {
+	need_bpf
+	need_root
+	begin
+	run_asprof -d 3 -i 1ms -o collapsed "$jvm"
+	expect_status 0
+	expect_shares "$here/stdout"
+	expect_contains "$here/stderr" '^Profiling for 3 seconds$'
+	expect_contains "$here/stderr" '^Done$'
+	run_asprof -d 1 -i 1ms -f "$here/out.html" "$jvm"
+	expect_status 0
+	expect_contains "$here/out.html" '</html>'
+	[ ! -s "$here/stdout" ] || fail "it printed $(head -n 1 "$here/stdout")"
+	run_asprof -d 1 "$jvm"
+	expect_contains "$here/stdout" '^--- Execution profile ---$'
+	expect_contains "$here/stdout" '^Total samples'
+	expect_contains "$here/stdout" 'workload.Shares.fifty'
+	expect_alive "$jvm"
+}
+
+case_states() {
+	need_bpf
+	need_root
+	begin
+	run_asprof status "$jvm"
+	expect_status 0
+	expect_contains "$here/stdout" '^Profiler is not active$'
+	run_asprof stop "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" '^\[ERROR\] Profiler has not started$'
+	run_asprof start -e cpu -i 1ms "$jvm"
+	expect_status 0
+	expect_contains "$here/stderr" '^Profiling started$'
+	run_asprof start "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" '^\[ERROR\] Profiler already started$'
+	sleep 2
+	run_asprof status "$jvm"
+	expect_contains "$here/stdout" '^Profiling is running for [1-9][0-9]* seconds$'
+	run_asprof dump -o collapsed "$jvm"
+	expect_status 0
+	cp "$here/stdout" "$here/dumped"
+	expect_shares "$here/dumped"
+	sleep 1
+	run_asprof stop -o collapsed "$jvm"
+	expect_status 0
+	cp "$here/stdout" "$here/stopped"
+	expect "samples at the end" "$(total "$here/stopped")" '>' "$(total "$here/dumped")"
+	run_asprof stop -o collapsed "$jvm" # what was collected last
+	expect_status 0
+	cmp "$here/stdout" "$here/stopped" || fail "the same recording has another report"
+	run_asprof stop -f "$here/out.jfr" "$jvm"
+	expect_status 0
+	expect_file "$here/out.jfr"
+	run_asprof resume -i 1ms "$jvm"
+	sleep 1
+	run_asprof stop -o collapsed "$jvm"
+	expect "samples after resume" "$(total "$here/stdout")" '>' "$(total "$here/stopped")"
+	run_asprof start "$jvm"
+	run_asprof stop -o collapsed "$jvm"
+	expect "samples of a new recording" "$(total "$here/stdout")" '<' "$(total "$here/stopped")"
+}
+
+# Nothing is stopped for a file that cannot be written.
+case_refusals() {
+	need_bpf
+	need_root
+	begin
+	run_asprof start "$jvm"
+	run_asprof stop -f /no/such/folder/x.html "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" '^\[ERROR\] Could not open output file: /no/such/folder/x.html'
+	run_asprof status "$jvm"
+	expect_contains "$here/stdout" 'is running'
+	run_asprof stop -o collapsed "$jvm"
+	run_asprof -e nonsense "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" "unknown event 'nonsense'"
+	run_asprof -i 0 "$jvm"
+	expect_status 100
+	expect_contains "$here/stderr" '^\[ERROR\] Invalid interval$'
+	run_asprof --nonsense "$jvm"
+	expect_status 1
+	expect_contains "$here/stderr" '^Unrecognized option: --nonsense$'
+	run_asprof
+	expect_status 1
+	expect_contains "$here/stdout" '^Usage: asprof'
+	run_asprof -d 1 No_Such_Program
+	expect_status 1
+	expect_contains "$here/stderr" '^No Java process$'
+}
+
+# Several events in one file, by the words of the agent's arguments.
+case_several_events() {
+	need_bpf
+	need_root
+	begin
+	run_asprof -d 2 -e cpu -i 1ms --wall 10ms -f "$here/%p.jfr" "$jvm"
+	expect_status 0
+	run_duet convert -e cpu "$here/$jvm.jfr" "$here/cpu.collapsed"
+	expect_status 0
+	expect_shares "$here/cpu.collapsed"
+	run_asprof -d 1 -e cpu --wall 10ms -o collapsed "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" 'Only JFR output supports multiple events'
+}
+
+# A recording that ends by itself writes the file that its start named; so does one whose process dies.
+case_files_of_the_start() {
+	need_bpf
+	need_root
+	begin
+	run_asprof start -i 1ms --timeout 1 -f "$here/timeout.collapsed" "$jvm"
+	expect_status 0
+	wait_for 20 test -s "$here/timeout.collapsed"
+	run_asprof start -i 1ms --loop 1 -f "$here/loop-%n.collapsed" "$jvm"
+	wait_for 30 test -s "$here/loop-2.collapsed"
+	run_asprof stop "$jvm"
+	run_asprof start -i 1ms -f "$here/killed.collapsed" "$jvm"
+	sleep 1
+	kill -KILL "$jvm"
+	wait_for 20 test -s "$here/killed.collapsed"
+	expect_shares "$here/killed.collapsed"
+	wait_for 20 eval '[ -z "$(recorder_of "$jvm")" ]'
+}
+
+case_collect_until_the_process_exits() {
+	need_bpf
+	need_root
+	begin
+	(sleep 3 && kill -KILL "$jvm") &
+	run_asprof -d 50 -i 1ms -o collapsed "$jvm"
+	expect_status 0
+	expect_contains "$here/stderr" '^Process exited$'
+	expect_shares "$here/stdout"
+}
+
+case_another_user() {
+	need_root
+	begin
+	kill "$jvm"
+	JVM_AS=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	start_jvm "$(any_jdk)" workload.Shares 60
+	mkdir -m 700 "$here/own"
+	chown 65534 "$here/own"
+	chmod 755 "$here"
+	setpriv --reuid=65534 --regid=65534 --clear-groups env XDG_RUNTIME_DIR="$here/own" \
+		"$here/asprof" -d 3 -i 1ms -o collapsed "$jvm" >"$here/stdout" 2>"$here/stderr"
+	expect "exit code" $? == 0
+	expect_shares "$here/stdout"
+	run_asprof -d 2 -i 1ms -o collapsed "$jvm" # by root
+	expect_status 0
+	expect_shares "$here/stdout"
+}
+
+# The file is created inside, with the rights of the process. A link there leads nowhere else.
+case_file_of_a_container() {
+	local outer
+	need_bpf
+	need_root
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	mkdir "$here/inner"
+	chown 65534 "$here/inner"
+	# shellcheck disable=SC2016 # for the inner shell
+	JVM_AS=(unshare --mount --pid --fork --kill-child --mount-proc --propagation private sh -c
+		'mount --bind "$0" /mnt && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' "$here/inner")
+	start_jvm "$(any_jdk)" workload.Shares 60
+	outer=$jvm
+	jvm=$(pgrep -P "$outer" -x java) || fail "no java below $outer"
+	jvms+=("$jvm")
+	run_asprof -d 2 -i 1ms -f /mnt/out.collapsed "$jvm"
+	expect_status 0
+	expect_shares "$here/inner/out.collapsed"
+	expect "owner of the file" "$(stat -c %u "$here/inner/out.collapsed")" == 65534
+	ln -s /etc/passwd "$here/inner/link.collapsed"
+	run_asprof -d 1 -f /mnt/link.collapsed "$jvm"
+	expect_status 200
+	run_asprof -d 1 -f /etc/out.collapsed "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" 'Could not open output file: /etc/out.collapsed: Permission denied'
+}
+
+# Neither descriptors nor processes pile up.
+case_cycles() {
+	local recorder held i
+	need_bpf
+	need_root
+	begin
+	run_asprof start "$jvm"
+	run_asprof stop -o collapsed "$jvm"
+	recorder=$(pgrep -x duet-recorder -n)
+	held=$(find "/proc/$recorder/fd" -type l | wc -l)
+	for ((i = 0; i < 10; i++)); do
+		run_asprof start "$jvm"
+		expect_status 0
+		run_asprof dump -o collapsed "$jvm"
+		run_asprof stop -o collapsed "$jvm"
+		expect_status 0
+	done
+	expect "descriptors of the recorder" "$(find "/proc/$recorder/fd" -type l | wc -l)" '<=' "$held"
+	expect "its children" "$(pgrep -P "$recorder" | wc -l)" == 0
+	expect "its memory in kB" "$(awk '/^VmRSS/ { print $2 }' "/proc/$recorder/status")" '<=' 65536
+	expect_alive "$jvm"
+}
+
+run_cases "$@"

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* async-profiler's words: those of its command line, of its agent's arguments, and of its file names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "asprof/arguments.h"
+#include "asprof/options.h"
+#include "asprof/report_file.h"
+#include "base/clock.h"
+
+static struct asprof_arguments arguments;
+static struct buf warnings, why, list;
+
+static int set_up(void **state)
+{
+	(void)state;
+	buf_init(&warnings);
+	buf_init(&why);
+	buf_init(&list);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	asprof_arguments_release(&arguments);
+	buf_release(&warnings);
+	buf_release(&why);
+	buf_release(&list);
+	return 0;
+}
+
+static void parse(const char *text)
+{
+	asprof_arguments_release(&arguments);
+	buf_clear(&warnings);
+	buf_clear(&why);
+	assert_int_equal(asprof_arguments_parse(&arguments, text, &warnings, &why), 0);
+}
+
+/* Returns why it is refused. */
+static const char *refused(const char *text)
+{
+	buf_clear(&why);
+	assert_int_equal(asprof_arguments_parse(&arguments, text, &warnings, &why), -22);
+	return why.data;
+}
+
+static const char *events_of(const char *text)
+{
+	const char *engine;
+
+	parse(text);
+	buf_clear(&list);
+	assert_int_equal(asprof_arguments_events(&arguments, &list, &engine, &why), 0);
+	return list.data;
+}
+
+static const char *events_refused(const char *text)
+{
+	const char *engine;
+
+	parse(text);
+	buf_clear(&list);
+	assert_int_equal(asprof_arguments_events(&arguments, &list, &engine, &why), -22);
+	return why.data;
+}
+
+/* ---- arguments ---- */
+
+static void actions_and_files(void **state)
+{
+	(void)state;
+	parse("start,event=cpu,interval=1ms,jstackdepth=50/20,file=/tmp/a.html,threads,title=a&#44;b &lt;c&gt;,"
+	      "timeout=2m");
+	assert_int_equal(arguments.action, ASPROF_START);
+	assert_string_equal(arguments.writer->name, "flamegraph");
+	assert_string_equal(arguments.file, "/tmp/a.html");
+	assert_string_equal(arguments.style.title, "a,b <c>");
+	assert_int_equal(arguments.depth, 50);
+	assert_true(arguments.style.threads);
+	assert_true(arguments.timeout_ns == 120 * NS_PER_SEC);
+	parse("collapsed,total");
+	assert_int_equal(arguments.action, ASPROF_DUMP);
+	assert_true(arguments.style.total);
+	parse("stop");
+	assert_null(arguments.writer);
+	parse("stop,file=x.folded");
+	assert_string_equal(arguments.writer->name, "collapsed");
+	parse("stop,file=x.txt");
+	assert_string_equal(arguments.writer->name, "text");
+	parse("");
+	assert_int_equal(arguments.action, ASPROF_NONE);
+}
+
+static void texts_have_rows(void **state)
+{
+	(void)state;
+	parse("dump,traces=5");
+	assert_string_equal(arguments.writer->name, "traces");
+	assert_int_equal(arguments.style.traces, 5);
+	parse("dump,flat=10,traces=5");
+	assert_string_equal(arguments.writer->name, "text");
+	assert_int_equal(arguments.style.traces, 5);
+	assert_int_equal(arguments.style.flat, 10);
+}
+
+/* gProfiler sends empty words, words of its own, and those of old versions. */
+static void strange_words(void **state)
+{
+	(void)state;
+	parse("start,event=cpu,file=/tmp/x,collapsed,ann,sig,interval=11000000,log=/tmp/l,"
+	      "fdtransfer=@async-profiler-1-2,safemode=0,,features=probesp+vtable,timeout=66");
+	assert_string_equal(warnings.data, "");
+	assert_true(arguments.style.style.annotate && arguments.style.style.signatures);
+	parse("stop,log=/tmp/l,mcache=30,meminfolog,includemm,includeln,file=/tmp/x,collapsed,ann,sig");
+	assert_string_equal(warnings.data, "");
+	parse("start,foo=1,sched");
+	assert_string_equal(warnings.data, "[WARN] Unknown argument: foo\n"
+					   "[WARN] sched has no effect: "
+					   "stacks have no frame for the scheduling policy\n");
+}
+
+static void errors(void **state)
+{
+	(void)state;
+	assert_string_equal(refused("start,event=cpu,event=wall"), "Duplicate event argument");
+	assert_string_equal(refused("start,interval=0"), "Invalid interval");
+	assert_string_equal(refused("start,interval=-1"), "Invalid interval");
+	assert_string_equal(refused("start,interval=5x"), "Invalid interval");
+	assert_string_equal(refused("start,file="), "file must not be empty");
+	assert_string_equal(refused("stop,file=a.svg"), "SVG format is obsolete, use .html for FlameGraph");
+	assert_string_equal(refused("start,jstackdepth=x"), "Invalid value of jstackdepth: 'x'");
+	assert_string_equal(refused("start,timeout=1y"), "Invalid value of timeout: '1y'");
+	assert_string_equal(refused("start,target-cpu=1"), "target-cpu: duet cannot select a CPU");
+	assert_string_equal(refused("start,interval=99999999999999999999"), "Invalid interval");
+	assert_string_equal(refused("start,interval=99999999999s"), "Invalid interval");
+}
+
+static void events(void **state)
+{
+	(void)state;
+	assert_string_equal(events_of("start"), "cpu");
+	assert_string_equal(events_of("start,interval=500us"), "cpu=500000");
+	assert_string_equal(events_of("start,event=cpu-clock,interval=1m"), "cpu=1000000");
+	assert_string_equal(events_of("start,event=alloc"), "alloc");
+	assert_string_equal(events_of("start,event=alloc,interval=512k"), "alloc=524288");
+	assert_string_equal(events_of("start,alloc=2m,live"), "live=2097152");
+	assert_string_equal(events_of("start,jfr,event=cpu,interval=1ms,alloc,lock=1ms,wall"),
+			    "cpu=1000000,wall=50000000,alloc=524287,lock=1000000");
+	assert_string_equal(events_of("start,nativemem"), "nativemem=0");
+	assert_string_equal(events_of("start,all,jfr"), "cpu,wall,live,lock,nativemem=524287");
+	assert_string_equal(events_of("start,event=page-faults,interval=10"), "page-faults=10");
+	assert_string_equal(events_of("start,event=sched:sched_switch"), "sched:sched_switch");
+}
+
+static void engines(void **state)
+{
+	const char *engine;
+
+	(void)state;
+	parse("start,event=itimer");
+	assert_int_equal(asprof_arguments_events(&arguments, &list, &engine, &why), 0);
+	assert_string_equal(list.data, "cpu");
+	assert_string_equal(engine, "itimer");
+}
+
+static void events_that_do_not_go(void **state)
+{
+	(void)state;
+	assert_string_equal(events_refused("start,event=cpu,alloc,collapsed"),
+			    "Only JFR output supports multiple events");
+	assert_string_equal(events_refused("start,event=wall,wall=10ms"), "wall is given twice");
+	assert_string_equal(events_refused("start,event=java.lang.Thread.run"),
+			    "Unsupported event type: duet cannot count the calls of java.lang.Thread.run");
+}
+
+/* ---- the command line ---- */
+
+static struct asprof_options options;
+
+static int parse_line(const char *line)
+{
+	static char copy[512], *words[64];
+	int count = 0;
+
+	buf_clear(&why);
+	snprintf(copy, sizeof(copy), "asprof %s", line);
+	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+		words[count++] = word;
+	return asprof_options_parse(&options, count, words, &why);
+}
+
+static void expect_line(const char *line, const char *action, const char *format, const char *params)
+{
+	assert_int_equal(parse_line(line), 0);
+	assert_string_equal(options.action, action);
+	assert_string_equal(options.format.data, format);
+	assert_string_equal(options.params.data, params);
+	asprof_options_release(&options);
+}
+
+static void command_lines(void **state)
+{
+	(void)state;
+	expect_line("-d 30 -e alloc -i 512k -f x.html 8983", "collect", "", ",event=alloc,interval=512k");
+	assert_string_equal(options.target, "8983");
+	assert_string_equal(options.file, "x.html");
+	assert_int_equal(options.duration_s, 30);
+	expect_line("start -t -s -g -a -l -n --dot 1", "start", ",threads,simple,sig,ann,lib,norm,dot", "");
+	expect_line("8983 stop -o flat=10,traces=5 --total", "stop", ",flat=10,traces=5,total", "");
+	expect_line("-e cpu/event=0x3c,umask=1/ 1", "collect", "", ",event=cpu/event=0x3c:umask=1/");
+	expect_line("-F a,b --filter 1,2 --title a&b,c 1", "collect",
+		    ",features=a+b,filter=1;2,title=a&#38;b&#44;c", "");
+	expect_line("--loop 1h -I a -I b -X c 1", "start", ",include=a,include=b,exclude=c", ",loop=1h");
+	expect_line("--libpath /x.so --fdtransfer --all-user --cstack vm MyApp", "collect", "", ",alluser,cstack=vm");
+	assert_string_equal(options.target, "MyApp");
+	expect_line("jcmd 12 Thread.print -l", "jcmd", "", "");
+	assert_int_equal(options.word_count, 2);
+}
+
+static void bad_command_lines(void **state)
+{
+	static const struct {
+		const char *line, *why;
+	} bad[] = {{"--foo 1", "Unrecognized option: --foo"},
+		   {"foo 1", "Unrecognized option: foo"},
+		   {"1 -e", "Missing required parameter"},
+		   {"-d x 1", "Invalid duration: x"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(parse_line(bad[i].line), -22);
+		assert_string_equal(why.data, bad[i].why);
+		asprof_options_release(&options);
+	}
+}
+
+/* ---- file names ---- */
+
+static const char *name_of(const char *path, unsigned int number)
+{
+	buf_clear(&list);
+	report_file_name(path, 42, number, &list);
+	return list.data;
+}
+
+static void file_names(void **state)
+{
+	(void)state;
+	setenv("ASPROF_TEST", "value", 1);
+	assert_string_equal(name_of("/a/%p.html", 0), "/a/42.html");
+	assert_string_equal(name_of("%n-%n{3}", 7), "7-1");
+	assert_string_equal(name_of("x%{ASPROF_TEST}y%{NO_SUCH_VARIABLE}z", 0), "xvalueyz");
+	assert_string_equal(name_of("100%% %x %", 0), "100% %x %");
+	assert_int_equal(strlen(name_of("%t", 0)), strlen("20261124-120000"));
+	assert_string_equal(name_of("%{open", 0), "");
+}
+
+int main(void)
+{
+#define WITH_BUFFERS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		WITH_BUFFERS(actions_and_files), WITH_BUFFERS(texts_have_rows), WITH_BUFFERS(strange_words),
+		WITH_BUFFERS(errors),		 WITH_BUFFERS(events),		WITH_BUFFERS(engines),
+		WITH_BUFFERS(events_that_do_not_go), WITH_BUFFERS(command_lines), WITH_BUFFERS(bad_command_lines),
+		WITH_BUFFERS(file_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
