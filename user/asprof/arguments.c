@@ -159,7 +159,8 @@ static const struct unit units[] = {
 };
 
 static const struct unit long_units[] = {
-	{"", NS_PER_SEC}, {"s", NS_PER_SEC}, {"m", 60 * NS_PER_SEC}, {"h", 3600 * NS_PER_SEC}, {"d", 86400 * NS_PER_SEC},
+	{"", NS_PER_SEC}, {"s", NS_PER_SEC}, {"m", 60 * NS_PER_SEC}, {"h", 3600 * NS_PER_SEC},
+	{"d", 86400 * NS_PER_SEC},
 };
 
 static bool parse_units(const char *text, const struct unit *known, size_t count, uint64_t *ret)

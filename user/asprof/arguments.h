@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The arguments that async-profiler's agent takes: words with commas, NAME or NAME=VALUE, without quotes. Scripts, IDEs
- * and frameworks send them; `asprof` makes them of its options. A word that is not known is a warning. Words that choose
- * between async-profiler's own walkers and clocks are accepted and change nothing.
+ * and frameworks send them; `asprof` makes them of its options. A word that is not known is a warning. Words that
+ * choose between async-profiler's own walkers and clocks are accepted and change nothing.
  */
 #ifndef ASPROF_ARGUMENTS_H
 #define ASPROF_ARGUMENTS_H
@@ -55,8 +55,8 @@ struct asprof_arguments {
 };
 
 /*
- * Parses `text`, and appends a line "[WARN] …" to `warnings` for each word without effect. Returns 0; or -EINVAL, with one sentence
- * in `why` and nothing to release.
+ * Parses `text`, and appends a line "[WARN] …" to `warnings` for each word without effect. Returns 0; or -EINVAL,
+ * with one sentence in `why` and nothing to release.
  */
 int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struct buf *warnings, struct buf *why);
 void asprof_arguments_release(struct asprof_arguments *arguments);

@@ -150,7 +150,8 @@ static void compose(const struct run *run, const char *action, bool begins, stru
 
 static bool names_format(const char *words)
 {
-	static const char *const formats[] = {"collapsed", "flamegraph", "tree", "jfr", "otlp", "traces", "flat", "text"};
+	static const char *const formats[] = {"collapsed", "flamegraph", "tree", "jfr",
+					      "otlp",	   "traces",	 "flat", "text"};
 	char *copy = strdup(words), *rest = copy, *word;
 	bool found = false;
 

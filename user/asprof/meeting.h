@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a command meets the recorder of a process: a socket in a folder of the user who runs both, which nobody else may
- * enter. A question is one packet, and so is its answer, which may come with a descriptor: the report.
+ * Where a command meets the recorder of a process: a socket in a folder of the user who runs both, which nobody else
+ * may enter. A question is one packet, and so is its answer, which may come with a descriptor: the report.
  */
 #ifndef ASPROF_MEETING_H
 #define ASPROF_MEETING_H
