@@ -314,7 +314,7 @@ static void make_window(struct replay *replay, struct window *window)
 
 static uint32_t sample_thread(struct replay *replay, const struct java_process *java, const struct duet_sample *sample)
 {
-	uint32_t name = jvm_thread_name(java->jvm, sample->ns_tid, sample->head.time_ns);
+	uint32_t name = jvm_thread_name(java->jvm, sample->ns_tid, sample->head.time_ns, sample->comm);
 
 	return profile_thread(&replay->profile, (uint32_t)java->process->pid, sample->head.tid,
 			      intern_text(&replay->profile.strings, name), java->process->comm, 0);
