@@ -30,8 +30,9 @@ case_unit_tests_with_sanitizers() {
 case_install() {
 	build install O="$output" DESTDIR="$here/root" PREFIX=/opt/duet
 	"$here/root/opt/duet/bin/duet" version >"$here/version" || fail "the installed duet does not run"
-	"$here/root/opt/duet/bin/asprof" -v >"$here/version" || fail "the installed asprof does not run"
 	expect_contains "$here/version" '^duet '
+	"$here/root/opt/duet/bin/asprof" -v >"$here/asprof_version" || fail "the installed asprof does not run"
+	expect_contains "$here/asprof_version" '^Async-profiler '
 	expect_file "$here/root/opt/duet/share/man/man1/duet.1"
 	expect_file "$here/root/opt/duet/share/bash-completion/completions/duet"
 	expect_file "$here/root/opt/duet/share/zsh/vendor-completions/_duet"
