@@ -186,6 +186,36 @@ case_another_user() {
 	expect_shares "$here/stdout"
 }
 
+after_case() {
+	[ -z "${squatted:-}" ] || rmdir "$squatted"
+}
+
+# Another user has made the folder in /tmp first: the recorder's socket is in the home directory then.
+case_squatted_folder() {
+	local uid=61234 folder=/tmp/.duet-asprof-61234
+	need_root
+	[ ! -e /run/user/$uid ] || skip "user $uid is logged in"
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	mkdir -m 700 "$here/home"
+	chown $uid "$here/home"
+	chmod 755 "$here"
+	mkdir -m 777 $folder || fail "$folder is there"
+	squatted=$folder
+	chown 65534 $folder
+	setpriv --reuid=$uid --regid=$uid --clear-groups "$workloads/busy" 1 60 >"$here/busy" 2>&1 &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$here/busy" '^READY' 10
+	setpriv --reuid=$uid --regid=$uid --clear-groups env -u XDG_RUNTIME_DIR HOME="$here/home" \
+		"$here/asprof" status "$jvm" >"$here/stdout" 2>"$here/stderr"
+	expect "exit code of status" $? == 0
+	setpriv --reuid=$uid --regid=$uid --clear-groups env -u XDG_RUNTIME_DIR HOME="$here/home" \
+		"$here/asprof" start "$jvm" >"$here/stdout" 2>"$here/stderr"
+	expect "sockets in the other user's folder" "$(find $folder -mindepth 1 | wc -l)" == 0
+	expect_file "$here/home/.duet-asprof"
+	expect_lacks "$here/stderr" 'must belong'
+}
+
 # The file is created inside, with the rights of the process. A link there leads nowhere else.
 case_file_of_a_container() {
 	local outer
@@ -211,6 +241,33 @@ case_file_of_a_container() {
 	run_asprof -d 1 -f /etc/out.collapsed "$jvm"
 	expect_status 200
 	expect_contains "$here/stderr" 'Could not open output file: /etc/out.collapsed: Permission denied'
+}
+
+# A container's root can make devices there that the kernel keeps from the container; outside, nothing would.
+case_device_of_a_container() {
+	need_bpf
+	need_root
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	mkdir "$here/inner"
+	# shellcheck disable=SC2016 # for the inner shell
+	unshare --mount --propagation private sh -c 'mount --bind "$0" /mnt && mknod /mnt/disk.collapsed c 1 5 &&
+		mkfifo /mnt/pipe.collapsed && exec "$@"' "$here/inner" "$workloads/busy" 1 1000 >"$here/busy" 2>&1 &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$here/busy" '^READY\|mknod' 10
+	! grep -q mknod "$here/busy" || skip "$(cat "$here/busy")"
+	run_asprof -d 1 -f /mnt/disk.collapsed "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" 'Could not open output file: /mnt/disk.collapsed: Permission denied'
+	run_asprof -d 1 -f /mnt/pipe.collapsed "$jvm"
+	expect_status 200
+	run_asprof -d 1 -f /proc/sys/kernel/core_pattern "$jvm"
+	expect_status 200
+	run_asprof -d 1 -f /mnt/out.collapsed "$jvm"
+	expect_status 0
+	run_asprof -d 1 -f /mnt/out.collapsed "$jvm" # replaces it
+	expect_status 0
+	expect_contains "$here/inner/out.collapsed" ';burn'
 }
 
 # Neither descriptors nor processes pile up.

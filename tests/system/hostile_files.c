@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <linux/prctl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -37,7 +38,7 @@
 #define PAGE 4096ul
 
 /* What the server does not answer from a certain moment on. */
-enum silence { ANSWERS, SILENT_READS, SILENT, SILENT_OF_US };
+enum silence { ANSWERS, SILENT_READS, SILENT_WRITES, SILENT, SILENT_OF_US };
 
 static struct {
 	const char *folder; /* root's, with "mount" below */
@@ -107,6 +108,7 @@ static void answer(int fuse, const struct fuse_in_header *in, const void *body)
 		fill_attr(FILE_NODE, &entry.attr);
 		return reply(fuse, in->unique, 0, &entry, sizeof(entry));
 	case FUSE_GETATTR:
+	case FUSE_SETATTR:
 		fill_attr(in->nodeid, &attr.attr);
 		return reply(fuse, in->unique, 0, &attr, sizeof(attr));
 	case FUSE_OPEN:
@@ -137,6 +139,7 @@ static bool is_withheld(uint32_t opcode, const char *name)
 {
 	int silence = self.shared->silence;
 	bool withheld = silence == SILENT || (silence == SILENT_READS && opcode == FUSE_READ) ||
+			(silence == SILENT_WRITES && opcode == FUSE_WRITE) ||
 			(silence == SILENT_OF_US && opcode == FUSE_LOOKUP && !strncmp(name, ".duet-", 6));
 
 	self.shared->withheld += withheld;
@@ -224,14 +227,9 @@ static void write_to(const char *path, const char *text)
 	close(fd);
 }
 
-/*
- * Nobody's own: in a user namespace, with an overlay above it on /tmp. Who looks into that does so with the rights of
- * whoever mounted it.
- */
-static pid_t serve_overlay(void)
+/* Nobody's own, in a user namespace. */
+static pid_t serve_alone(void)
 {
-	char options[600];
-	pid_t server;
 	int fuse;
 
 	/* Distributions let everybody open the device; here a node of our own does. */
@@ -246,7 +244,15 @@ static pid_t serve_overlay(void)
 	write_to("/proc/self/gid_map", "0 65534 1");
 	fuse = open_device(below("fuse"));
 	mount_fuse(fuse, below("mount"), 0, "");
-	server = start_server(fuse);
+	return start_server(fuse);
+}
+
+/* The same with an overlay above it on /tmp. Who looks into that does so with the rights of whoever mounted it. */
+static pid_t serve_overlay(void)
+{
+	pid_t server = serve_alone();
+	char options[600];
+
 	snprintf(options, sizeof(options), "lowerdir=%s:%s", below("mount"), below("empty"));
 	if (mount("hostile", "/tmp", "overlay", 0, options) < 0)
 		die("mounting an overlay");
@@ -410,6 +416,51 @@ static void fuse_stack_end(void)
 	map_remote(PAGE, PROT_READ | PROT_WRITE, (void *)(name & ~(PAGE - 1)));
 }
 
+/* Arguments and environment are in pages of that file: any process may say where its own are. */
+static void move_arguments(void *page)
+{
+	uintptr_t start = (uintptr_t)page, end = start + PAGE;
+	uintptr_t heap = (uintptr_t)sbrk(0);
+	struct prctl_mm_map map = {
+		.start_code = start,
+		.end_code = end,
+		.start_data = start,
+		.end_data = end,
+		.start_brk = heap,
+		.brk = heap,
+		.start_stack = start,
+		.arg_start = start,
+		.arg_end = end,
+		.env_start = start,
+		.env_end = end,
+		.exe_fd = (uint32_t)-1,
+	};
+
+	if (prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof(map), 0) < 0)
+		die("PR_SET_MM");
+}
+
+static void fuse_arguments(void)
+{
+	map_libjvm();
+	self.shared->silence = SILENT_READS;
+	move_arguments(map_remote(PAGE, PROT_READ | PROT_WRITE, NULL));
+}
+
+static void fuse_root(void)
+{
+	map_libjvm();
+	if (chroot(below("mount")) < 0)
+		die("chroot");
+	self.shared->silence = SILENT;
+}
+
+/* Files can be created, but not written to. */
+static void fuse_output(void)
+{
+	self.shared->silence = SILENT_WRITES;
+}
+
 static struct {
 	char *page; /* that never comes */
 	_Atomic int step; /* 1: one waits for the page, 2: another for him */
@@ -545,6 +596,9 @@ static const struct attack {
 	{.name = "fuse_overlay", .run = fuse_overlay, .serve = serve_overlay},
 	{.name = "fuse_stage", .run = fuse_stage, .serve = serve_overlay_to_jvm},
 	{.name = "fuse_stack_end", .run = fuse_stack_end, .serve = serve_everybody},
+	{.name = "fuse_arguments", .run = fuse_arguments, .serve = serve_everybody},
+	{.name = "fuse_root", .run = fuse_root, .serve = serve_alone},
+	{.name = "fuse_output", .run = fuse_output, .serve = serve_everybody},
 	{.name = "fuse_lock", .run = prepare_lock, .serve = serve_everybody, .finish = hold_lock},
 };
 

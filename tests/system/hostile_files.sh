@@ -132,6 +132,46 @@ case_fuse_memory() {
 	end_attacker
 }
 
+# The end of its memory's map, which every process may move, leads to pages that never come; its root never answers.
+case_fuse_arguments() {
+	start_honest
+	survive fuse_arguments
+	survive fuse_root
+	cp "$hostile" "$here/java"
+	hostile=$here/java
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	start_attacker fuse_arguments_too fuse_arguments
+	timeout --kill-after=1 $patience "$duet" list >"$here/stdout" 2>&1 || fail "duet list hangs"
+	end_attacker
+	start_attacker fuse_lock # asprof reads the arguments of each JVM when it gets a name
+	timeout --kill-after=1 $patience "$here/asprof" -d 1 NoSuchProgram >"$here/stdout" 2>"$here/stderr"
+	expect "exit code of asprof" $? == 1
+	expect_contains "$here/stderr" '^No Java process$'
+	kill -0 "$attacker" || fail "the attacker ended before"
+	end_attacker
+}
+
+# A report that is written in the process's folder.
+write_report() { # FILE
+	timeout --kill-after=1 60 "$here/asprof" -d 1 -f "$1" "$attacker" >"$here/stdout" 2>"$here/stderr"
+	expect "exit code of asprof" $? == 200
+	expect_contains "$here/stderr" '^\[ERROR\] Could not .*Connection timed out$'
+	kill -0 "$attacker" || fail "the attacker ended before"
+	end_attacker
+}
+
+case_fuse_reports() {
+	need_bpf
+	need_root
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	start_attacker fuse_library
+	write_report "$here/fuse_library/mount/out.collapsed"
+	start_attacker fuse_root
+	write_report /out.collapsed
+	start_attacker fuse_output
+	write_report "$here/fuse_output/mount/out.collapsed"
+}
+
 # ---- what all who map a file see, one of them chooses ------------------------------------------
 
 stranger=(setpriv --reuid=65534 --regid=65534 --clear-groups)

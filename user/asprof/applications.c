@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,10 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io.h"
+#include "proc/helper.h"
 #include "runtime/application.h"
-
-#define ARGUMENTS_MAX (256u << 10)
+#include "subject/program.h"
 
 static bool is_java(const char *pid)
 {
@@ -44,12 +42,10 @@ static bool runs(const char *pid, const char *name)
 {
 	const char *program;
 	struct buf arguments;
-	char path[sizeof("/proc//cmdline") + NAME_MAX];
 	bool result;
 
 	buf_init(&arguments);
-	snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
-	(void)io_read_file(AT_FDCWD, path, ARGUMENTS_MAX, &arguments);
+	(void)program_arguments(atoi(pid), &arguments);
 	program = application_find(arguments.data, arguments.len);
 	result = program && (!strcmp(program, name) || !strcmp(short_name(program), name));
 	buf_release(&arguments);
@@ -64,6 +60,7 @@ static pid_t find_one(const char *name, struct buf *why)
 	pid_t found = 0;
 	size_t count = 0;
 
+	helper_start();
 	while (proc && (entry = readdir(proc)) != NULL) {
 		if (!isdigit((unsigned char)entry->d_name[0]) || !is_java(entry->d_name))
 			continue;
@@ -74,6 +71,7 @@ static pid_t find_one(const char *name, struct buf *why)
 	}
 	if (proc)
 		closedir(proc);
+	helper_end();
 	if (count == 1)
 		return found;
 	if (count)

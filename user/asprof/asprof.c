@@ -55,7 +55,7 @@ static int connect_recorder(const struct run *run, bool begin, struct buf *why)
 {
 	int err, fd = meeting_connect(run->pid, run->start_ticks, why);
 
-	if (!begin || (fd != -ENOENT && fd != -ENOTDIR))
+	if (!begin || fd != -ENOENT)
 		return fd;
 	err = recorder_start(run->pid, run->start_ticks, why);
 	return err ? err : meeting_connect(run->pid, run->start_ticks, why);
@@ -118,7 +118,7 @@ static int fetch_report(const struct run *run, const char *arguments)
 	buf_init(&path);
 	buf_init(&why);
 	report_file_name(run->file, run->pid, 0, &path);
-	code = report_file_open(&file, run->pid, path.data, &why) ? ASPROF_REFUSED : 0;
+	code = report_file_open(&file, run->pid, run->start_ticks, path.data, &why) ? ASPROF_REFUSED : 0;
 	if (!code) {
 		code = ask(run, arguments, false, &answer);
 		if (!code && report_file_write(&file, answer.report, &why))
@@ -223,7 +223,7 @@ static bool can_write(const struct run *run)
 	buf_init(&path);
 	buf_init(&why);
 	report_file_name(run->file, run->pid, 0, &path);
-	if (!report_file_open(&file, run->pid, path.data, &why))
+	if (!report_file_open(&file, run->pid, run->start_ticks, path.data, &why))
 		report_file_discard(&file);
 	if (why.len)
 		(void)say_error(&why);

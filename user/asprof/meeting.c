@@ -13,41 +13,69 @@
 
 #define BACKLOG 16
 
-/* Root's folder is below /run, where nobody else can create one of its name. */
-static void folder_path(struct buf *path)
+/*
+ * Where the folder may be, the first choice first. Root's is below /run, where nobody else can create one of its name.
+ * In /tmp anybody can, so there is another choice behind it.
+ */
+static bool folder_path(unsigned int choice, struct buf *path)
 {
-	const char *own = getenv("XDG_RUNTIME_DIR");
+	const char *runtime = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");
 
-	if (!geteuid())
+	if (!geteuid()) {
 		buf_add_str(path, "/run/duet-asprof");
-	else if (own && *own == '/')
-		buf_printf(path, "%s/duet-asprof", own);
-	else
+		return choice == 0;
+	}
+	if (choice == 0 && runtime && *runtime == '/')
+		buf_printf(path, "%s/duet-asprof", runtime);
+	else if (choice == 0)
+		buf_printf(path, "/run/user/%u/duet-asprof", geteuid());
+	else if (choice == 1)
 		buf_printf(path, "/tmp/.duet-asprof-%u", geteuid());
+	else if (choice == 2 && home && *home == '/')
+		buf_printf(path, "%s/.duet-asprof", home);
+	else
+		return false;
+	return true;
 }
 
-/* Returns a descriptor of the folder, or -errno with why. Creates it if `create`. */
-static int open_folder(bool create, struct buf *why)
+/* Returns a descriptor of the folder at `path`, or -errno: -EPERM when others may enter it or have made it. */
+static int open_own(const char *path, bool create)
 {
 	struct stat st;
+	int fd;
+
+	if (create && mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & 077))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+/*
+ * Returns a descriptor of the first folder from *choice on that is this user's alone, or -ENOENT, with why if it was to
+ * be created. Sets *choice to the next one.
+ */
+static int open_folder(unsigned int *choice, bool create, struct buf *why)
+{
 	struct buf path;
-	int fd = -ENOMEM;
+	int fd = -ENOENT;
 
 	buf_init(&path);
-	folder_path(&path);
-	if (!path.failed && create && mkdir(path.data, 0700) < 0 && errno != EEXIST)
-		buf_printf(why, "%s cannot be created: %s", path.data, strerror(errno));
-	if (!path.failed)
-		fd = open(path.data, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && !path.failed)
-		fd = -errno;
-	if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_uid != geteuid() || st.st_mode & 077)) {
-		buf_printf(why, "%s must belong to user %u alone (mode 0700): remove it", path.data, geteuid());
-		close(fd);
-		fd = -EPERM;
+	for (; fd < 0 && folder_path(*choice, &path) && !path.failed; (*choice)++) {
+		fd = open_own(path.data, create);
+		if (fd < 0 && create)
+			buf_printf(why, "%s%s %s", why->len ? "; " : "", path.data,
+				   fd == -EPERM ? "must belong to this user alone (mode 0700)" : strerror(-fd));
+		buf_clear(&path);
 	}
 	buf_release(&path);
-	return fd;
+	if (fd >= 0)
+		buf_clear(why);
+	return fd < 0 ? -ENOENT : fd;
 }
 
 /* The folder is reached by its descriptor: its path may be longer than an address has room for. */
@@ -85,12 +113,12 @@ static int connect_in(int folder, pid_t pid, uint64_t start_ticks)
 
 int meeting_connect(pid_t pid, uint64_t start_ticks, struct buf *why)
 {
-	int fd, folder = open_folder(false, why);
+	int folder, fd = -ENOENT;
 
-	if (folder < 0)
-		return folder;
-	fd = connect_in(folder, pid, start_ticks);
-	close(folder);
+	for (unsigned int choice = 0; fd == -ENOENT && (folder = open_folder(&choice, false, why)) >= 0;) {
+		fd = connect_in(folder, pid, start_ticks);
+		close(folder);
+	}
 	if (fd < 0 && fd != -ENOENT)
 		buf_printf(why, "the recorder of process %d does not answer: %s", pid, strerror(-fd));
 	return fd;
@@ -118,13 +146,11 @@ static int listen_in(int folder, pid_t pid, uint64_t start_ticks)
 
 int meeting_listen(pid_t pid, uint64_t start_ticks, struct buf *why)
 {
-	int fd, folder = open_folder(true, why);
+	unsigned int choice = 0;
+	int fd, folder = open_folder(&choice, true, why);
 
-	if (folder < 0) {
-		if (!why->len)
-			buf_printf(why, "no place for the recorder's socket: %s", strerror(-folder));
+	if (folder < 0)
 		return folder;
-	}
 	fd = listen_in(folder, pid, start_ticks);
 	close(folder);
 	if (fd < 0)
@@ -134,18 +160,19 @@ int meeting_listen(pid_t pid, uint64_t start_ticks, struct buf *why)
 
 void meeting_end(pid_t pid, uint64_t start_ticks)
 {
-	struct sockaddr_un address;
+	unsigned int choice = 0;
 	struct buf why;
 	int folder;
 
 	buf_init(&why);
-	folder = open_folder(false, &why);
+	folder = open_folder(&choice, true, &why); /* the one of meeting_listen() */
 	buf_release(&why);
-	if (folder < 0)
-		return;
-	address = address_of(folder, pid, start_ticks);
-	unlink(address.sun_path);
-	close(folder);
+	if (folder >= 0) {
+		struct sockaddr_un address = address_of(folder, pid, start_ticks);
+
+		unlink(address.sun_path);
+		close(folder);
+	}
 }
 
 /* ---- packets ---- */

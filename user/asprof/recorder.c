@@ -67,7 +67,7 @@ static void write_file(struct recorder *recorder)
 	buf_init(&path);
 	buf_init(&why);
 	report_file_name(recorder->begun.file, recorder->pid, recorder->number++, &path);
-	if (!report_file_open(&file, recorder->pid, path.data, &why)) {
+	if (!report_file_open(&file, recorder->pid, recorder->start_ticks, path.data, &why)) {
 		report = recording_report(&recorder->recording, &recorder->begun, &why);
 		if (report >= 0)
 			(void)report_file_write(&file, report, &why);

@@ -6,21 +6,22 @@
 #ifndef ASPROF_REPORT_FILE_H
 #define ASPROF_REPORT_FILE_H
 
-#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+#include "asprof/foreign_file.h"
 #include "base/buf.h"
 #include "base/io.h"
 
 struct report_file {
-	int foreign; /* descriptor of a file of the process; -1: `own` is used */
+	struct foreign_file foreign; /* without a child: `own` is used */
 	struct io_output own;
 };
 
 /* Appends `path` with %p (pid), %t (local time), %n and %n{MAX} (number), %{VARIABLE} and %% replaced. */
 void report_file_name(const char *path, pid_t pid, unsigned int number, struct buf *ret);
 /* `path` is absolute. Returns 0, or -errno with why. */
-int report_file_open(struct report_file *file, pid_t pid, const char *path, struct buf *why);
+int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, const char *path, struct buf *why);
 /* Copies the report and closes the file. Returns 0, or -errno with why. */
 int report_file_write(struct report_file *file, int report, struct buf *why);
 void report_file_discard(struct report_file *file); /* does nothing after report_file_write() */

@@ -86,12 +86,12 @@ int root_open_entry(int dir, const char *name, int flags)
 	return errno == ENOSYS || errno == EPERM ? open_entry_by_device(dir, name, flags) : -errno;
 }
 
-bool root_is_stored(int fd, const struct stat *st)
+bool root_is_made_up(int fd)
 {
 	struct statfs fs;
 
-	if (!S_ISREG(st->st_mode) || !st->st_size || fstatfs(fd, &fs) < 0)
-		return false;
+	if (fstatfs(fd, &fs) < 0)
+		return true;
 	switch ((uint32_t)fs.f_type) {
 	case PROC_SUPER_MAGIC:
 	case SYSFS_MAGIC:
@@ -110,9 +110,14 @@ bool root_is_stored(int fd, const struct stat *st)
 	case 0x19800202: /* mqueue */
 	case 0x07655821: /* resctrl */
 	case 0x6e667364: /* nfsd */
-		return false;
+		return true;
 	}
-	return true;
+	return false;
+}
+
+bool root_is_stored(int fd, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_size && !root_is_made_up(fd);
 }
 
 /* Opens by descriptor, so that the file that is opened is the one that was checked. */

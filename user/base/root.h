@@ -19,9 +19,11 @@ int root_open(int root, const char *path, int flags, bool follow);
  * -errno: -EXDEV for a mount. Before Linux 5.6 a mount of the same file system is not noticed.
  */
 int root_open_entry(int dir, const char *name, int flags);
+/* True for a file that the kernel makes up when it is read, as those of proc and sysfs. `fd` may be O_PATH. */
+bool root_is_made_up(int fd);
 /*
- * True for a regular file with contents. False for files that the kernel makes up when they are read, as those of proc
- * and sysfs: reading one may take messages from others (/proc/kmsg) or reach a device. `fd` may be O_PATH.
+ * True for a regular file with contents that the kernel does not make up: reading one of those may take messages from
+ * others (/proc/kmsg) or reach a device. `fd` may be O_PATH.
  */
 bool root_is_stored(int fd, const struct stat *st);
 /*

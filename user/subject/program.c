@@ -36,8 +36,7 @@ static int open_of(pid_t pid, const char *folder)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The kernel reads the arguments from the process's stack, where the process may have written anything. */
-static int read_arguments(pid_t pid, struct buf *arguments)
+int program_arguments(pid_t pid, struct buf *arguments)
 {
 	int err, proc_fd = open_of(pid, "");
 
@@ -54,7 +53,7 @@ static int name_by_arguments(pid_t pid, struct buf *name)
 	int err;
 
 	buf_init(&arguments);
-	err = read_arguments(pid, &arguments);
+	err = program_arguments(pid, &arguments);
 	if (!err)
 		err = application_from_arguments(arguments.data, arguments.len, name);
 	buf_release(&arguments);
@@ -117,7 +116,7 @@ void program_executed_as(const struct process *process, struct buf *name)
 	struct buf arguments;
 
 	buf_init(&arguments);
-	if (!read_arguments(process->pid, &arguments) && arguments.data[0] == '/')
+	if (!program_arguments(process->pid, &arguments) && arguments.data[0] == '/')
 		buf_add_str(name, arguments.data);
 	else if (process->executable)
 		buf_add_str(name, process->executable);
@@ -183,7 +182,7 @@ static void add_argument_flags(pid_t pid, struct vm_flags *flags)
 	const char *program;
 
 	buf_init(&arguments);
-	if (!read_arguments(pid, &arguments)) {
+	if (!program_arguments(pid, &arguments)) {
 		program = application_find(arguments.data, arguments.len);
 		if (program)
 			(void)vm_flags_add(flags, arguments.data, (size_t)(program - arguments.data), '\0');
@@ -271,7 +270,7 @@ void program_add_spark(pid_t pid, struct buf *application)
 
 	buf_init(&arguments);
 	buf_init(&name);
-	if (!read_arguments(pid, &arguments)) {
+	if (!program_arguments(pid, &arguments)) {
 		spark_from_arguments(arguments.data, arguments.len, &spark);
 		find_spark_name(pid, &spark, &name);
 	}

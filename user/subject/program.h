@@ -8,6 +8,11 @@
 
 /* Appends "java: app.jar". Returns 0 or -errno, e.g. when the JVM has not published its command yet. */
 int program_name(const struct process *process, struct buf *name);
+/*
+ * Appends its arguments, each with a NUL behind it. The helper reads them: the kernel takes them from the process's
+ * memory, where the process may have anything. Returns 0 or -errno.
+ */
+int program_arguments(pid_t pid, struct buf *arguments);
 /* Appends the path it was started as: its first argument if that is an absolute path, else its executable. */
 void program_executed_as(const struct process *process, struct buf *name);
 /* Appends "buildid:…" of the library, in gProfiler's form, or nothing. */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Reports in files of another process, whose user stops the child that writes them. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "asprof/foreign_file.h"
+#include "base/clock.h"
+#include "proc/process.h"
+
+#define NOBODY 65534
+#define MUCH_MS 60000
+
+static char folder[] = "/tmp/duet-foreign-XXXXXX";
+static char path[64];
+static pid_t process;
+static uint64_t start_ticks;
+static int report;
+
+/* A process of another user if this one is root's. */
+static int set_up(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder) || chmod(folder, 0777) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "%s/out", folder);
+	report = memfd_create("report", MFD_CLOEXEC);
+	if (pwrite(report, "report", 6, 0) != 6)
+		return -1;
+	process = fork();
+	if (!process) {
+		if (geteuid() == 0 && (setgid(NOBODY) < 0 || setuid(NOBODY) < 0))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	usleep(50000); /* it becomes another user's */
+	return process_read_start_ticks(process, &start_ticks);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	kill(process, SIGKILL);
+	waitpid(process, NULL, 0);
+	close(report);
+	unlink(path);
+	return rmdir(folder);
+}
+
+static void has_owner_and_text(void)
+{
+	char text[16] = "";
+	int fd = open(path, O_RDONLY);
+	struct stat st;
+
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, text, sizeof(text)), 6);
+	assert_memory_equal(text, "report", 6);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_uid, geteuid() == 0 ? NOBODY : geteuid());
+	close(fd);
+}
+
+static void written_as_its_user(void **state)
+{
+	struct foreign_file file;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) { /* the second time it is there */
+		assert_int_equal(foreign_file_create(&file, process, start_ticks, path), 0);
+		assert_int_equal(foreign_file_write(&file, report), 0);
+		foreign_file_release(&file);
+		has_owner_and_text();
+	}
+	foreign_file_release(&file);
+}
+
+/* Neither links, pipes, devices nor what the kernel makes up. */
+static void regular_files_only(void **state)
+{
+	struct foreign_file file;
+
+	(void)state;
+	unlink(path);
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	assert_int_equal(foreign_file_create(&file, process, start_ticks, path), -EACCES);
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0666), 0);
+	chmod(path, 0666);
+	assert_int_equal(foreign_file_create(&file, process, start_ticks, path), -EACCES);
+	unlink(path);
+	assert_int_equal(foreign_file_create(&file, process, start_ticks, "/dev/null"), -EACCES);
+	assert_int_equal(foreign_file_create(&file, process, start_ticks, "/proc/sys/kernel/core_pattern"), -EACCES);
+	assert_int_equal(foreign_file_create(&file, process, start_ticks, "/none/x"), -ENOENT);
+	if (geteuid() == 0)
+		assert_int_equal(foreign_file_create(&file, process, start_ticks, "/etc/duet-test"), -EACCES);
+}
+
+static void another_process(void **state)
+{
+	struct foreign_file file;
+
+	(void)state;
+	assert_int_equal(foreign_file_create(&file, process, start_ticks + 1, path), -ESRCH);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+/* Its alarm would not end a child that is stopped. */
+static void child_is_stopped(void **state)
+{
+	uint64_t begun_ns = clock_monotonic_ns();
+	struct foreign_file file;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(foreign_file_create(&file, process, start_ticks, path), 0);
+	child = file.child;
+	kill(child, SIGSTOP);
+	assert_int_equal(foreign_file_write(&file, report), -ETIMEDOUT);
+	foreign_file_release(&file);
+	assert_true(clock_monotonic_ns() - begun_ns < MUCH_MS * NS_PER_MS);
+	assert_int_equal(waitpid(child, NULL, WNOHANG), -1); /* it is gone */
+}
+
+static void child_is_killed(void **state)
+{
+	struct foreign_file file;
+
+	(void)state;
+	assert_int_equal(foreign_file_create(&file, process, start_ticks, path), 0);
+	kill(file.child, SIGKILL);
+	usleep(20000);
+	assert_true(foreign_file_write(&file, report) < 0);
+	foreign_file_release(&file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(written_as_its_user), cmocka_unit_test(regular_files_only),
+		cmocka_unit_test(another_process),     cmocka_unit_test(child_is_stopped),
+		cmocka_unit_test(child_is_killed),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
