@@ -184,7 +184,30 @@ jdk_case_too_old() {
 	expect "CPU time" "$(total "$here/out.collapsed")" '>' 0
 }
 
+# The options that are made of the table of events.
+jdk_case_option_words() {
+	need_jdk 11 "sampling of allocations"
+	record_allocations $rounds -- --cpu -i 2ms --alloc 4k --live --lock 20us --engine ctimer
+	expect_truth "$here/out.alloc.collapsed"
+	expect "CPU time, in ns" "$(total "$here/out.collapsed")" '>' 50000000
+	record_allocations $rounds -- --all --alloc 4k --wall 5ms
+	expect_truth "$here/out.alloc.collapsed"
+	expect "bytes of native memory" "$(total "$here/out.nativemem.collapsed")" '>' 0
+}
+
 case_usage() {
+	run_duet record --alloc 0 -p $$ -d 1
+	expect_refusal 2 '--alloc 0: a number above 0'
+	run_duet record --lock -5 -p $$ -d 1
+	expect_refusal 2 '--lock -5: a number above 0'
+	run_duet record --alloc 4k -i 5k -p $$ -d 1
+	expect_refusal 2 'both set the interval'
+	run_duet record --alloc 4k --no-attach -p $$ -d 1
+	expect_refusal 2 'alloc comes from the agent'
+	run_duet record --all -e cpu,syscalls,leak,wait -p $$ -d 1
+	expect_refusal 2 'more than 8 events'
+	run_duet complete record
+	grep -q -- '--nativemem' "$here/stdout" || fail "no completion of --nativemem"
 	run_duet record -e alloc --no-attach -p $$ -d 1
 	expect_refusal 2 'alloc comes from the agent'
 	run_duet record -e alloc=2g -p $$ -d 1

@@ -127,6 +127,33 @@ static void what_makes_no_sense_is_refused(void **state)
 	expect_refusal("page-faults=-1", "a whole number above 0");
 }
 
+static void options_add_events(void **state)
+{
+	struct event_list list = {.len = 0};
+	const struct event *alloc = event_by_name("alloc"), *live = event_by_name("live");
+	const struct event *wall = event_by_name("wall");
+	struct buf why, said;
+
+	(void)state;
+	buf_init(&why);
+	buf_init(&said);
+	assert_int_equal(event_list_set(&list, wall, "50ms", &why), 0);
+	assert_int_equal(event_list_set(&list, alloc, "64k", &why), 0);
+	assert_int_equal(event_list_set(&list, live, NULL, &why), 0);
+	assert_int_equal(event_list_set(&list, alloc, "1m", &why), 0);
+	assert_int_equal(event_list_set(&list, alloc, NULL, &why), 0);
+	event_list_text(&list, 1, &said);
+	assert_string_equal(said.data, "wall every 50 ms, alloc every 1 MiB, live every 64 KiB");
+	assert_ptr_equal(event_list_find(&list, live), &list.items[2]);
+	assert_null(event_list_find(&list, event_by_name("cpu")));
+	assert_int_equal(event_list_set(&list, alloc, "0", &why), -EINVAL);
+	assert_int_equal(event_list_set(&list, event_by_name("offcpu"), NULL, &why), -EINVAL);
+	assert_non_null(strstr(why.data, "wall has the samples of offcpu"));
+	assert_int_equal(list.len, 3);
+	buf_release(&said);
+	buf_release(&why);
+}
+
 static void expect_place(const char *text, enum event_source source, const char *file, const char *name,
 			 const char *field, uint64_t offset)
 {
@@ -305,6 +332,7 @@ int main(void)
 		cmocka_unit_test(rows_are_complete),
 		cmocka_unit_test(lists_are_read),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
+		cmocka_unit_test(options_add_events),
 		cmocka_unit_test(lists_are_expanded),
 		cmocka_unit_test(places_are_read),
 		cmocka_unit_test(counters_have_their_numbers),

@@ -32,6 +32,16 @@ static void colors(struct buf *out)
 	buf_add_str(out, "red\nblue\n");
 }
 
+static const struct opt *more_rows(void)
+{
+	static const struct opt more[] = {
+		{0, "size", "SIZE", "of another table", opt_bytes, FIELD(memory)},
+		OPT_END,
+	};
+
+	return more;
+}
+
 static const struct opt rows[] = {
 	{'t', "threads", NULL, "per thread", opt_flag, FIELD(threads)},
 	{'f', "file", "FILE", "output", opt_string, FIELD(file)},
@@ -41,6 +51,7 @@ static const struct opt rows[] = {
 	{0, "include-only-the-stacks-that-match", "PATTERN", "long", opt_strings, FIELD(include)},
 	{'m', NULL, "SIZE", "bytes", opt_bytes, FIELD(memory)},
 	{'s', NULL, "PCT", "percent", opt_percent, FIELD(share)},
+	{.rows = more_rows},
 	OPT_GROUP("Others"),
 	{0, "color", "NAME", "colour", opt_string, FIELD(color), OPT_OF_FILES, colors},
 	OPT_END,
@@ -239,6 +250,7 @@ static void test_help(void **state)
 	assert_non_null(strstr(help.data, "  -f, --file FILE             output\n"));
 	assert_non_null(strstr(help.data, "  -d SECONDS                  duration\n"));
 	assert_non_null(strstr(help.data, "match PATTERN\n                              long\n"));
+	assert_non_null(strstr(help.data, "      --size SIZE             of another table\n\nOthers:\n"));
 	assert_non_null(strstr(help.data, "\nOthers:\n      --color NAME            colour (red, blue)\n"));
 	buf_release(&help);
 }
@@ -264,6 +276,7 @@ static void test_spellings_for_shells(void **state)
 	buf_init(&words);
 	opt_spellings(rows, &words);
 	assert_non_null(strstr(words.data, "-t\tper thread\n--threads\tper thread\n-f\toutput\n"));
+	assert_non_null(strstr(words.data, "--size\tof another table\n--color\tcolour\n"));
 	assert_null(strstr(words.data, "Others"));
 	buf_release(&words);
 }
@@ -279,6 +292,7 @@ static void test_rows_are_found(void **state)
 	assert_null(opt_by_spelling(rows, "-"));
 	assert_null(opt_by_spelling(rows, "--"));
 	assert_null(opt_by_spelling(rows, "-file"));
+	assert_string_equal(opt_by_spelling(rows, "--size")->help, "of another table");
 	assert_null(opt_by_word(rows, "fil"));
 	assert_null(opt_by_word(rows, ""));
 	assert_null(opt_by_word(rows, "f"));

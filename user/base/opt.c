@@ -18,24 +18,47 @@ struct opt_cursor {
 	int at;
 };
 
-static bool row_is_last(const struct opt *row)
+/* Where a reader of the rows is. */
+struct row_cursor {
+	const struct opt *next, *after; /* after: where to go on when the rows of another table end; NULL: the end */
+};
+
+/* Returns the next row, or NULL at the end. */
+static const struct opt *next_row(struct row_cursor *at)
 {
-	return !row->letter && !row->word && !row->help;
+	for (;;) {
+		const struct opt *row = at->next++;
+
+		if (row->rows)
+			*at = (struct row_cursor){row->rows(), at->next};
+		else if (row->letter || row->word || row->help)
+			return row;
+		else if (!at->after)
+			return NULL;
+		else
+			*at = (struct row_cursor){at->after, NULL};
+	}
 }
 
 static const struct opt *find_word(const struct opt *rows, const char *word, size_t len)
 {
-	for (; !row_is_last(rows); rows++)
-		if (rows->word && strlen(rows->word) == len && !memcmp(rows->word, word, len))
-			return rows;
+	struct row_cursor at = {rows, NULL};
+	const struct opt *row;
+
+	while ((row = next_row(&at)))
+		if (row->word && strlen(row->word) == len && !memcmp(row->word, word, len))
+			return row;
 	return NULL;
 }
 
 static const struct opt *find_letter(const struct opt *rows, char letter)
 {
-	for (; !row_is_last(rows); rows++)
-		if (letter && rows->letter == letter)
-			return rows;
+	struct row_cursor at = {rows, NULL};
+	const struct opt *row;
+
+	while ((row = next_row(&at)))
+		if (letter && row->letter == letter)
+			return row;
 	return NULL;
 }
 
@@ -211,7 +234,10 @@ static void help_row(const struct opt *row, struct buf *out)
 
 void opt_help(const struct opt *rows, struct buf *out)
 {
-	for (const struct opt *row = rows; !row_is_last(row); row++) {
+	struct row_cursor at = {rows, NULL};
+	const struct opt *row;
+
+	while ((row = next_row(&at))) {
 		if (row->letter || row->word)
 			help_row(row, out);
 		else
@@ -221,11 +247,14 @@ void opt_help(const struct opt *rows, struct buf *out)
 
 void opt_spellings(const struct opt *rows, struct buf *out)
 {
-	for (; !row_is_last(rows); rows++) {
-		if (rows->letter)
-			buf_printf(out, "-%c\t%s\n", rows->letter, rows->help);
-		if (rows->word)
-			buf_printf(out, "--%s\t%s\n", rows->word, rows->help);
+	struct row_cursor at = {rows, NULL};
+	const struct opt *row;
+
+	while ((row = next_row(&at))) {
+		if (row->letter)
+			buf_printf(out, "-%c\t%s\n", row->letter, row->help);
+		if (row->word)
+			buf_printf(out, "--%s\t%s\n", row->word, row->help);
 	}
 }
 

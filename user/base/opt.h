@@ -27,6 +27,8 @@ struct opt {
 	unsigned scope; /* bits of enum opt_scope */
 	/* Appends the possible values, one per line, for completion. NULL when they cannot be listed. */
 	void (*choices)(struct buf *out);
+	/* For a row that stands for others, and has nothing else: rows made of another table, ending with OPT_END. */
+	const struct opt *(*rows)(void);
 };
 
 enum opt_scope {

@@ -7,8 +7,6 @@
 #include "collect/collector.h"
 #include "engine/engines.h"
 
-#define PROBES_MAX 32
-
 static void print_probe(const struct collector_probe *probe)
 {
 	printf("  %-4s %s\n", probe->ok ? "yes" : probe->required ? "NO" : "no", probe->name);
@@ -18,12 +16,10 @@ static void print_probe(const struct collector_probe *probe)
 
 static bool check_bpf(void)
 {
-	struct collector_probe probes[PROBES_MAX];
-	size_t count = collector_probe(probes, PROBES_MAX);
-	bool ok = true;
+	struct collector_probe probes[COLLECTOR_PROBES_MAX];
+	size_t count = collector_probe(probes, COLLECTOR_PROBES_MAX);
+	bool ok = collector_is_ready(probes, count);
 
-	for (size_t i = 0; i < count; i++)
-		ok = ok && (probes[i].ok || !probes[i].required);
 	printf("bpf: %s\n", ok ? "ready: kernel, native and Java frames of every process" : "not available here");
 	for (size_t i = 0; i < count; i++)
 		print_probe(&probes[i]);

@@ -14,6 +14,7 @@
 #include "cmd/cmd.h"
 #include "cmd/outputs.h"
 #include "cmd/record.h"
+#include "cmd/record_events.h"
 #include "cmd/record_rows.h"
 #include "cmd/style.h"
 #include "duet_agent.h"
@@ -90,25 +91,6 @@ static int set_targets(struct session_options *session, const struct record_opti
 	log_error("%s: give -p PID, --host, --cgroup, --container, --comm or -- CMD",
 		  kinds ? "more than one kind of target" : "nothing to profile");
 	return -EINVAL;
-}
-
-static int set_events(struct session_options *session, const struct record_options *options)
-{
-	const char *text = options->event ? options->event : event_table[0]->name;
-	struct buf why;
-	int err;
-
-	if (!strcmp(text, "ctimer") ||
-	    !strcmp(text, "itimer")) { /* async-profiler's users name the engine this way */
-		session->engine = (enum session_engine)engine_by_name(text);
-		text = event_table[0]->name;
-	}
-	buf_init(&why);
-	err = event_list_parse(&session->events, text, &why);
-	if (err < 0)
-		log_error("-e %s: %s", text, why.data);
-	buf_release(&why);
-	return err;
 }
 
 static int set_engine(struct session_options *session, const struct record_options *options)
@@ -220,19 +202,6 @@ static int set_leave_alone(struct session_options *session, const struct record_
 	return 0;
 }
 
-/* --freq is only for events that are clocks. */
-static int set_freq(struct session_options *session, uint32_t freq)
-{
-	struct event_spec *spec = &session->events.items[0];
-
-	if (!spec->event->perf.is_clock) {
-		log_error("--freq is for cpu: %s has no frequency, give -i", spec->event->name);
-		return -EINVAL;
-	}
-	spec->interval = NS_PER_SEC / freq;
-	return 0;
-}
-
 /* Lengthens intervals that are too short for --max-overhead. */
 static void slow_clocks(struct session_options *session)
 {
@@ -244,30 +213,6 @@ static void slow_clocks(struct session_options *session)
 		log_info("the interval is 1 ms: --max-overhead allows none shorter");
 		spec->interval = OVERHEAD_TICK_MIN_NS;
 	}
-}
-
-/* -i and --freq set the interval of the first event. */
-static int set_interval(struct session_options *session, const struct record_options *options)
-{
-	struct buf why;
-	int err = 0;
-
-	if (options->freq && options->interval) {
-		log_error("-i and --freq both set the interval: give one of them");
-		return -EINVAL;
-	}
-	if (options->freq)
-		err = set_freq(session, options->freq);
-	if (options->interval) {
-		buf_init(&why);
-		err = event_spec_set_interval(&session->events.items[0], options->interval, &why);
-		if (err < 0)
-			log_error("-i %s: %s", options->interval, why.data);
-		buf_release(&why);
-	}
-	if (!err && options->max_overhead > 0)
-		slow_clocks(session);
-	return err;
 }
 
 static int check_memory(const struct session_options *session)
@@ -401,7 +346,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	if (!options->duration_ns && !session->command && !options->continuous)
 		session->duration_ns = DEFAULT_DURATION_NS;
 	if (!err)
-		err = set_events(session, options);
+		err = record_events_set(session, options);
 	if (!err)
 		err = set_engine(session, options);
 	if (!err)
@@ -410,8 +355,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = check_engine(session);
 	if (!err)
 		err = set_leave_alone(session, options);
-	if (!err)
-		err = set_interval(session, options);
+	if (!err && options->max_overhead > 0)
+		slow_clocks(session);
 	if (!err)
 		err = check_memory(session);
 	if (!err)

@@ -15,6 +15,42 @@ static void event_names(struct buf *out)
 		buf_printf(out, "%s\n", event_table[i]->name);
 }
 
+static int opt_event(void *field, const char *value, struct buf *why)
+{
+	(void)why;
+	*(const char **)field = value ? value : "";
+	return 0;
+}
+
+static const char *interval_word(const struct event *event)
+{
+	if (event->option == EVENT_SWITCH)
+		return NULL;
+	return event->unit == EVENT_NS ? "TIME" : event->unit == EVENT_BYTES ? "SIZE" : "N";
+}
+
+/* A row for each event that has an option. */
+static const struct opt *event_rows(void)
+{
+	static struct opt rows[RECORD_EVENT_OPTIONS + 1]; /* the last is OPT_END */
+	struct opt *row = rows;
+
+	if (rows[0].word)
+		return rows;
+	for (size_t i = 0; event_table[i] && i < RECORD_EVENT_OPTIONS; i++) {
+		const struct event *event = event_table[i];
+
+		if (event->option)
+			*row++ = (struct opt){.word = event->name,
+					      .value = interval_word(event),
+					      .help = event->help,
+					      .parse = opt_event,
+					      .offset = offsetof(struct record_options, event_options) +
+							i * sizeof(const char *)};
+	}
+	return rows;
+}
+
 static void engine_choices(struct buf *out)
 {
 	for (size_t i = 0; engines[i].name; i++)
@@ -75,6 +111,11 @@ const struct opt record_rows[] = {
 		FIELD(pairing), .choices = pairing_words},
 	{0, "java-collect-spark-app-name-as-appid", NULL, "add the name of Spark's application to the main class",
 		opt_flag, FIELD(spark_names)},
+
+	OPT_GROUP("Events, in addition to those of -e, with their interval"),
+	{.rows = event_rows},
+	{0, "all", NULL, "cpu (without -e), wall, alloc, live, lock and nativemem, as far as the engine has them",
+		opt_flag, FIELD(all)},
 
 	OPT_GROUP("Output"),
 	{'f', "file", "FILE", "output file; %p pid, %t time, %n number (default: stdout); repeatable",

@@ -9,18 +9,21 @@
 #include "base/opt.h"
 #include "out/writer.h"
 
+#define RECORD_EVENT_OPTIONS 64 /* rows of event_table at most */
+
 struct record_options {
 	bool help; /* first: see struct command */
 	struct opt_strings pids;
 	struct opt_strings files;
 	struct opt_strings leave_alone;
+	const char *event_options[RECORD_EVENT_OPTIONS]; /* by index in event_table; "" for a switch */
 	const char *event, *interval, *engine, *format, *pairing, *signals, *agent;
 	const char *cgroup, *container, *comm, *by, *metrics, *group;
 	uint64_t duration_ns, max_memory;
 	uint64_t window_ns, keep_age_ns, keep_bytes;
 	double max_overhead;
 	uint32_t freq, depth, keep_files;
-	bool continuous;
+	bool continuous, all;
 	bool host, all_user, no_attach, spark_names, verbose;
 	struct writer_options style;
 };

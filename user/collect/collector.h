@@ -101,6 +101,7 @@ uint64_t collector_mapping_records(const struct collector *collector);
 /* Each CPU takes one sample per `ticks` ticks, from its next tick on. Such a sample weighs as much as all of them. */
 void collector_sample_every(struct collector *collector, uint32_t ticks);
 
+#define COLLECTOR_PROBES_MAX 32
 /* One feature that `duet check` shows. */
 struct collector_probe {
 	const char *name; /* "BPF system call", "BTF", "BPF ring buffer", "perf events per CPU", … */
@@ -110,6 +111,7 @@ struct collector_probe {
 };
 /* Writes at most `room` features to `ret` and returns their number. */
 size_t collector_probe(struct collector_probe *ret, size_t room);
+bool collector_is_ready(const struct collector_probe *probes, size_t count); /* true if nothing required is missing */
 /* True if this machine and kernel can sample the event, or those of the family, by BPF, given the rights. */
 bool collector_has_event(const struct event *event);
 bool collector_has_family(const struct event_family *family);

@@ -411,6 +411,14 @@ static int open_own_event(void)
 	return 0;
 }
 
+bool collector_is_ready(const struct collector_probe *probes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!probes[i].ok && probes[i].required)
+			return false;
+	return true;
+}
+
 bool collector_probe_own_threads(struct buf *why)
 {
 	int err = open_own_event();

@@ -44,6 +44,13 @@ enum event_source {
 	EVENT_SOURCE_MAX
 };
 
+/* --NAME, which adds the event to the recording. */
+enum event_option {
+	EVENT_NO_OPTION,
+	EVENT_SWITCH,	/* --live */
+	EVENT_INTERVAL, /* --alloc 512k: with its interval */
+};
+
 struct event_place {
 	enum event_source source;
 	bool at_return; /* of the function, not at its entry */
@@ -69,6 +76,9 @@ struct event {
 	bool is_chosen;
 	const struct event *with; /* one whose samples are shown as samples of this one, too; NULL: none */
 	bool may_be_all; /* interval 0 is accepted, and the same as 1: all is sampled */
+	enum event_option option;
+	const struct event *like; /* EVENT_SWITCH: has the interval of this one where both are sampled; may be NULL */
+	bool is_in_all; /* --all adds it */
 	bool needs_tables; /* the agent walks native frames for it, whoever ticks */
 	bool may_signal; /* the sampled thread continues to run, so a signal may make the agent add Java frames */
 };
@@ -117,10 +127,17 @@ struct event_list {
  * one sentence in `why`; then the list is unchanged.
  */
 int event_list_parse(struct event_list *list, const char *text, struct buf *why);
+/*
+ * Adds an event that the list has not, and sets its interval, if `interval` is not NULL. A new one has its default, or
+ * the interval of the event that it is like. Returns as event_list_parse().
+ */
+int event_list_set(struct event_list *list, const struct event *event, const char *interval, struct buf *why);
 /* Sets the interval of one event from -i: "10ms", "100". Returns as above. */
 int event_spec_set_interval(struct event_spec *spec, const char *text, struct buf *why);
 /* Copies a list that was parsed, and appends the events that others have with them. */
 void event_list_expand(struct event_list *ret, const struct event_list *list);
+/* Returns the list's entry, or NULL. */
+struct event_spec *event_list_find(struct event_list *list, const struct event *event);
 /* Returns the first event that is a clock, or NULL. */
 const struct event_spec *event_list_clock(const struct event_list *list);
 /* Returns the number of events that this BPF program samples. */

@@ -10,4 +10,6 @@ const struct event event_alloc = {
 	.most_interval = 1 << 30,
 	.program = DUET_PROGRAM_NONE,
 	.agent = DUET_AGENT_EVENT_ALLOC,
+	.option = EVENT_INTERVAL,
+	.is_in_all = true,
 };

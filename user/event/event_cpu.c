@@ -15,4 +15,6 @@ const struct event event_cpu = {
 	.perf = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .is_clock = true},
 	.agent = DUET_AGENT_EVENT_CLOCK,
 	.may_signal = true,
+	.option = EVENT_SWITCH,
+	.is_in_all = true,
 };

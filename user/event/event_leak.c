@@ -12,4 +12,5 @@ const struct event event_leak = {
 	.agent = DUET_AGENT_EVENT_LEAK,
 	.needs_tables = true,
 	.may_be_all = true,
+	.option = EVENT_INTERVAL,
 };

@@ -10,4 +10,7 @@ const struct event event_live = {
 	.most_interval = 1 << 30,
 	.program = DUET_PROGRAM_NONE,
 	.agent = DUET_AGENT_EVENT_LIVE,
+	.option = EVENT_SWITCH,
+	.like = &event_alloc,
+	.is_in_all = true,
 };

@@ -11,4 +11,6 @@ const struct event event_lock = {
 	.most_interval = NS_PER_SEC,
 	.program = DUET_PROGRAM_NONE,
 	.agent = DUET_AGENT_EVENT_LOCK,
+	.option = EVENT_INTERVAL,
+	.is_in_all = true,
 };

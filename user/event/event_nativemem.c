@@ -12,4 +12,6 @@ const struct event event_nativemem = {
 	.agent = DUET_AGENT_EVENT_NATIVEMEM,
 	.needs_tables = true,
 	.may_be_all = true,
+	.option = EVENT_INTERVAL,
+	.is_in_all = true,
 };

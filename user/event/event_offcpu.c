@@ -12,4 +12,5 @@ const struct event event_offcpu = {
 	.most_interval = NS_PER_SEC,
 	.program = DUET_PROGRAM_OFFCPU,
 	.is_chosen = true,
+	.option = EVENT_INTERVAL,
 };

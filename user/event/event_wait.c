@@ -11,4 +11,5 @@ const struct event event_wait = {
 	.most_interval = NS_PER_SEC,
 	.program = DUET_PROGRAM_NONE,
 	.agent = DUET_AGENT_EVENT_WAIT,
+	.option = EVENT_INTERVAL,
 };

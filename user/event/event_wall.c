@@ -15,4 +15,6 @@ const struct event event_wall = {
 	.perf = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .is_clock = true},
 	.with = &event_offcpu,
 	.may_signal = true,
+	.option = EVENT_INTERVAL,
+	.is_in_all = true,
 };

@@ -288,6 +288,34 @@ int event_list_parse(struct event_list *list, const char *text, struct buf *why)
 	return 0;
 }
 
+struct event_spec *event_list_find(struct event_list *list, const struct event *event)
+{
+	for (size_t i = 0; i < list->len; i++)
+		if (list->items[i].event == event)
+			return &list->items[i];
+	return NULL;
+}
+
+/* For an event that is not in the list. */
+static struct event_spec spec_in(struct event_list *list, const struct event *event)
+{
+	struct event_spec *like = event->like ? event_list_find(list, event->like) : NULL;
+
+	return (struct event_spec){.event = event, .interval = like ? like->interval : event->default_interval};
+}
+
+int event_list_set(struct event_list *list, const struct event *event, const char *interval, struct buf *why)
+{
+	struct event_spec *known = event_list_find(list, event);
+	struct event_spec spec = known ? *known : spec_in(list, event);
+	int err = interval ? event_spec_set_interval(&spec, interval, why) : 0;
+
+	if (err < 0 || !known)
+		return err < 0 ? err : add_spec(list, &spec, why);
+	*known = spec;
+	return 0;
+}
+
 void event_list_expand(struct event_list *ret, const struct event_list *list)
 {
 	*ret = *list;
