@@ -73,7 +73,10 @@ struct duet_message_proof {
 };
 DUET_ASSERT_SIZE(struct duet_message_proof, 8 + DUET_SECRET_DIGITS);
 
-/* To the agent: the taps end, and names are still asked for. What lasts has lasted until then. */
+/*
+ * Loader to agent: end the taps. The loader still asks for names afterwards. A wait that is not over counts up to
+ * ended_ns.
+ */
 struct duet_message_finish {
 	struct duet_message head;
 	uint64_t ended_ns; /* CLOCK_MONOTONIC */
@@ -90,7 +93,7 @@ struct duet_message_hello {
 DUET_ASSERT_SIZE(struct duet_message_hello, 16 + 128);
 
 enum duet_engine_id {
-	DUET_ENGINE_NONE,    /* nobody ticks: the recording has only events that the agent takes from the JVM */
+	DUET_ENGINE_NONE,    /* no ticks: the agent takes every event of the recording from the JVM */
 	DUET_ENGINE_BPF, /* BPF ticks and signals; the agent answers with Java frames */
 	DUET_ENGINE_CTIMER,  /* timer_create on each thread's CPU clock */
 	DUET_ENGINE_ITIMER,  /* setitimer(ITIMER_PROF) */
@@ -98,12 +101,12 @@ enum duet_engine_id {
 	DUET_ENGINE_ID_MAX
 };
 
-/* What the agent has to do with an event of the recording. */
+/* The agent's part in an event of the recording. */
 enum duet_agent_event_kind {
-	DUET_AGENT_EVENT_NONE,	/* nothing: BPF samples it, and START does not mention it */
+	DUET_AGENT_EVENT_NONE,	/* none: BPF samples the event, and START does not mention it */
 	DUET_AGENT_EVENT_CLOCK, /* CPU time; timer engines tick for it */
-	DUET_AGENT_EVENT_PAGE_FAULTS, /* engine perf ticks for it; BPF samples it itself */
-	/* those that follow come from the JVM itself */
+	DUET_AGENT_EVENT_PAGE_FAULTS, /* engine perf ticks for it; engine bpf samples it without the agent */
+	/* this event and all that follow come from the JVM itself */
 	DUET_AGENT_EVENT_ALLOC, /* objects allocated in Java's heap, in bytes */
 	DUET_AGENT_EVENT_LIVE, /* the same, but only those that are still there when the event ends */
 	DUET_AGENT_EVENT_LOCK, /* threads that waited for a lock of Java, in ns */
@@ -114,9 +117,9 @@ enum duet_agent_event_kind {
 };
 
 struct duet_agent_event {
-	uint64_t interval; /* of its samples, in the event's unit; > 0 */
+	uint64_t interval; /* sampling interval, in the event's unit; > 0 */
 	uint32_t kind;	   /* enum duet_agent_event_kind, not NONE; each kind at most once */
-	uint32_t index;	   /* in the recording, < DUET_MAX_EVENTS: duet_sample.event of its samples */
+	uint32_t index;	   /* index in the recording, < DUET_MAX_EVENTS; its samples have it as duet_sample.event */
 };
 DUET_ASSERT_SIZE(struct duet_agent_event, 16);
 
@@ -160,8 +163,8 @@ struct duet_want {
 	uint32_t id;   /* CODE: id of the compilation; 0: whatever code is there now */
 	uint32_t kind; /* enum duet_want_kind */
 	/*
-	 * Lower bits of struct duet_sample::unloads; 0: not known, or the key is a jmethodID. Once more classes were
-	 * unloaded, another method may have a bare address: no names are told for this number any more.
+	 * Lower bits of struct duet_sample::unloads; 0: not known, or the key is a jmethodID. When the JVM has unloaded
+	 * more classes, a bare address may be another method's, so WANTs with the old number get no names any more.
 	 */
 	uint32_t unloads;
 	uint32_t reserved;
@@ -261,9 +264,9 @@ struct duet_gone {
 DUET_ASSERT_SIZE(struct duet_gone, 32);
 
 /*
- * Classes were unloaded between these two times (CLOCK_MONOTONIC), and others may have been loaded in their place: a
- * bare address that was a method until the first is perhaps another one since the second. Names of bare addresses that
- * come after this record hold since `since_ns`. Also the first record of a reader, with until_ns 0.
+ * Classes were unloaded between two times (CLOCK_MONOTONIC). The JVM may have loaded others into the same memory. So a
+ * bare address that was a method's at until_ns may be another method's from since_ns on. Names of bare addresses in
+ * later records are valid from since_ns on. A reader's first record is of this type, with until_ns 0.
  */
 struct duet_unloaded {
 	uint64_t until_ns;

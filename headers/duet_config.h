@@ -23,7 +23,7 @@ enum duet_signals {
 #define DUET_MAX_EVENTS 8 /* most events of one recording; a power of 2 */
 
 /*
- * Most samples that a CPU may be taking at a time: a perf event may interrupt another program. Each level has its own
+ * Most samples that one CPU takes at the same time: a perf event may interrupt another program. Each level has its own
  * struct duet_scratch and struct unwind_known, 53 KB a CPU together.
  */
 #define DUET_MAX_LEVELS 2
@@ -49,18 +49,25 @@ enum duet_program {
 /* How BPF samples one event of the recording. A tick is one run of the program for the event. */
 struct duet_event {
 	uint64_t tick_weight; /* weight of a tick in the event's unit: the period of the perf event */
-	/* mean number of ticks per sample; 1: every tick is sampled. is_chosen: what sampling at random begins below */
+	/*
+	 * mean number of ticks per sample; 1: every tick is sampled. With is_chosen, a weight below it is sampled at
+	 * random
+	 */
 	uint32_t gap;
 	uint8_t is_clock; /* ticks come by time: the kernel skips those that fall due while the program runs */
 	/* the thread was interrupted and continues, so the agent may add its half in a signal handler */
 	uint8_t may_signal;
 	uint8_t is_chosen; /* the program chooses what to sample; a tick is one unit of the weight */
-	uint8_t shown_as; /* duet_sample.event of its samples */
-	/* A field of a tracepoint's record is what one hit weighs. bytes is 1, 2, 4 or 8; 0: a hit weighs one. */
+	uint8_t shown_as; /* duet_sample.event of the samples */
+	/*
+	 * The field of a tracepoint's record that is the weight of a hit. field_bytes is 1, 2, 4 or 8; 0: each hit
+	 * weighs 1.
+	 */
 	uint16_t field_offset;
 	uint8_t field_bytes;
-	uint8_t field_is_signed; /* a negative value weighs nothing */
-	uint8_t no_kernel_stack; /* a tracepoint at the entry of system calls: it has the thread's registers only */
+	uint8_t field_is_signed; /* a negative value counts as 0 */
+	/* a tracepoint at the entry of system calls, where only the thread's registers are known */
+	uint8_t no_kernel_stack;
 	uint8_t reserved[3];
 };
 DUET_ASSERT_SIZE(struct duet_event, 24);

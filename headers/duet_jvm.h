@@ -2,7 +2,8 @@
 /*
  * The layout of one JVM's code and methods. HotSpot exports it (gHotSpotVMStructs) and the agent publishes it once, so
  * that BPF can walk Java frames without help from the JVM. Offsets are those of fields in HotSpot's own structures.
- * They differ between JDKs. Some facts have two forms, of which a JDK has one; the other is DUET_JVM_NO_FIELD.
+ * They differ between JDKs. Some facts have two forms. Each JDK has one of them, and the field of the other form is
+ * DUET_JVM_NO_FIELD.
  */
 #ifndef DUET_JVM_H
 #define DUET_JVM_H
@@ -84,7 +85,7 @@ struct duet_jvm_layout {
 	uint64_t interpreter_high;
 	uint64_t entries_low; /* its method entries; those that are not in `entries` build no frame */
 	uint64_t entries_high;
-	uint64_t call_stub_return; /* where Java code returns to if native code has called it */
+	uint64_t call_stub_return; /* return address of Java code that native code called */
 	uint64_t compiled_name; /* CodeBlob::_name of compiled methods, a pointer; 0: none seen yet */
 	uint64_t native_name; /* likewise, of the compiled wrappers of native methods */
 	uint64_t adapter_name; /* likewise, of adapters between compiled methods and the interpreter */
@@ -95,7 +96,10 @@ struct duet_jvm_layout {
 	uint64_t enter_special;
 	/* address of HotSpot's counter of safepoints, raised as they begin; 0: there is none (-XX:-UsePerfData) */
 	uint64_t safepoints;
-	/* likewise of unloaded classes, raised before the memory of a class is freed */
+	/*
+	 * address of HotSpot's counter of unloaded classes, raised before the memory of a class is freed; 0: there is
+	 * none
+	 */
 	uint64_t unloads;
 	struct duet_jvm_virtual virtual_threads;
 

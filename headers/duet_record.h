@@ -58,13 +58,16 @@ enum duet_sample_flag {
 	DUET_SAMPLE_UNKNOWN_CODE = 1 << 7,
 	DUET_SAMPLE_WALKED = 1 << 8, /* a JVM's thread, complete by the JVM's published layout: it needs no signal */
 	/*
-	 * Taken by the agent in a callback of JVMTI: the thread has called the JVM. The stack begins where it left
-	 * Java, so its first address is a return address too. Or taken in a function of the agent that native code
-	 * called: the stack begins at the caller. It may end at the first Java frame instead of the
-	 * thread's entry, and leave out native frames between Java frames. No frames: the thread had none of Java.
+	 * The agent took the sample in a callback of JVMTI, or in a function of the agent that native code called. The
+	 * stack begins where the thread left Java, or at the native caller, so the first address is a return address
+	 * too. The stack may end at the first Java frame instead of the thread's entry, and native frames between Java
+	 * frames may be missing. A sample without frames is of a thread that had no Java frames.
 	 */
 	DUET_SAMPLE_CALLED = 1 << 9,
-	/* The weight is the time of a sleep. `runnable` of it was a wait for a CPU. The stack is that of the sleep. */
+	/*
+	 * The weight is the time of a sleep. For `runnable` of that time the thread waited for a CPU. The stack is
+	 * where it slept.
+	 */
 	DUET_SAMPLE_OFF_CPU = 1 << 10,
 	DUET_SAMPLE_IO = 1 << 11, /* the sleep was a wait for a device */
 	DUET_SAMPLE_FAULT = 1 << 12, /* the thread came into the kernel by an exception or interrupt, not by a call */
@@ -147,7 +150,7 @@ struct duet_virtual_thread {
 };
 DUET_ASSERT_SIZE(struct duet_virtual_thread, 16 + DUET_MAX_VIRTUAL_NAME);
 
-/* What a sample has beside its stack. A reader skips types that it does not know. BPF writes none. */
+/* What a sample has in addition to its stack. A reader skips types that it does not know. BPF writes none. */
 enum duet_attribute_type {
 	DUET_ATTRIBUTE_CLASS = 1, /* of an object: its JVM signature, "[Ljava/lang/String;", without NUL */
 	DUET_ATTRIBUTE_SIZE,	  /* of an object, in bytes: uint64_t */
@@ -238,22 +241,23 @@ DUET_ASSERT_SIZE(struct duet_cgroup_record, 32 + DUET_MAX_CGROUP_PATH);
 #define DUET_SLEEPER_REGISTERS 32 /* the general registers, by their number in machine code; x86-64 has 16 */
 
 /*
- * What the program offcpu_look tells of a thread that sleeps, which the loader walks from outside. The loader reads
- * these from the program's iterator, not from the ring buffer.
+ * A thread that sleeps, as the program offcpu_look reports it. The loader walks the thread's stack from outside. The
+ * loader reads these records from the program's iterator, not from the ring buffer.
  */
 struct duet_sleeper {
-	uint64_t switches; /* the thread's context switches so far: if the number is still the same, it sleeps on */
+	/* number of the thread's context switches; while it does not change, the thread still sleeps */
+	uint64_t switches;
 	/* user-mode registers */
 	uint64_t pc;
 	uint64_t sp;
 	uint64_t fp;
 	uint64_t lr; /* arm64 */
 	uint64_t regs[DUET_SLEEPER_REGISTERS];
-	struct duet_sample sample; /* with its kernel frames, and no others; the head has the size */
+	struct duet_sample sample; /* the head has the size; its only frames are kernel frames */
 };
 DUET_ASSERT_SIZE(struct duet_sleeper, (5 + DUET_SLEEPER_REGISTERS) * 8 + sizeof(struct duet_sample));
 
-/* What the program offcpu_tell tells of a thread that sleeps over an edge: what its sample weighs. */
+/* The weight of the sample of a thread that sleeps over an edge, as the program offcpu_tell reports it. */
 struct duet_slept {
 	uint64_t switches;
 	uint64_t weight;

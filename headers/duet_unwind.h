@@ -23,7 +23,7 @@
 #define DUET_UNWIND_MAX_PROCESSES 8192
 #define DUET_UNWIND_PROCESS_MAPPINGS 4096    /* of one process */
 #define DUET_UNWIND_PAGE_SHIFT 10	     /* 1 KB of code a page: about 14 rows, never more than 1025 */
-#define DUET_UNWIND_GRACE_NS 100000000ull    /* a walk uses what it looked up for some milliseconds at most */
+#define DUET_UNWIND_GRACE_NS 100000000ull    /* longest use of a looked-up row by a walk is some milliseconds */
 
 /* How to find the canonical frame address (CFA): the stack pointer's value before the call. */
 enum duet_unwind_cfa {
@@ -99,8 +99,8 @@ struct duet_unwind_process {
 DUET_ASSERT_SIZE(struct duet_unwind_process, 24);
 
 /*
- * A file and where in it a mapping begins. Key of the map `unwind_files`, with which BPF finds the rows for a mapping
- * that the loader has not published yet. A file that is written to gets another time.
+ * A file, and the page in it at which a mapping begins. Key of the map `unwind_files`, by which BPF finds the rows for
+ * a mapping that the loader has not published yet. A write to the file changes its time and so the key.
  */
 struct duet_mapped_file {
 	uint64_t inode;
@@ -112,10 +112,10 @@ struct duet_mapped_file {
 };
 DUET_ASSERT_SIZE(struct duet_mapped_file, 40);
 
-/* Its value. */
+/* Value of the map `unwind_files`. */
 struct duet_mapped_rows {
-	uint64_t base; /* as in struct duet_unwind_mapping, less the mapping's start */
-	uint64_t serial; /* the module's; another one there means that the rows are gone */
+	uint64_t base; /* base of struct duet_unwind_mapping, minus the mapping's start */
+	uint64_t serial; /* serial of the module; a module that has another serial no longer has these rows */
 	uint32_t module;
 	uint32_t reserved;
 };

@@ -58,17 +58,18 @@ struct walk_java {
 	struct duet_jvm_layout layout; /* no heaps: not a JVM, or one whose layout is not known */
 	uint64_t regs[DUET_FRAME_REGISTERS]; /* of the interrupted thread, by their number in machine code */
 	uint64_t thread; /* the JavaThread, which Java code keeps in a register; set where Java code was interrupted */
-	uint64_t thread_at; /* or where the call stub that the walk passed last keeps it on the stack */
+	uint64_t thread_at; /* and, after the call stub that the walk passed last, where that keeps it on the stack */
 	uint64_t pc; /* pc of the frame that the last step left; differs from the cursor's if it was deoptimized */
 	uint64_t blob; /* start of the current blob, its CodeBlob; 0: `head` is no blob's */
-	uint64_t stub; /* start of the stub whose caller is being looked for */
+	uint64_t stub; /* start of the stub for which the walk looks for the caller */
 	uint64_t stub_bytes;
 	uint64_t method_at; /* the Method that the next two fields and found_method belong to, or 0 */
 	uint64_t const_at; /* its ConstMethod */
 	uint32_t code_bytes; /* bytes of its byte code */
 	struct duet_frame_exit exit; /* how the interpreter leaves a method, when interrupted there */
 	uint64_t frame[DUET_FRAME_FIXED_BYTES / 8 + 2]; /* interpreter frame, from below fp to the return address */
-	_Alignas(8) uint8_t head[JAVA_BLOB_MASK + 1 + 8]; /* of the block with the blob; or other code, and blob is 0 */
+	/* head of the block with the blob; or other code, and then blob is 0 */
+	_Alignas(8) uint8_t head[JAVA_BLOB_MASK + 1 + 8];
 	uint8_t method[DUET_CONST_METHOD_BYTES]; /* head of ConstMethod */
 	uint8_t code[DUET_FRAME_CODE_BYTES]; /* machine code that was read last */
 	uint64_t found_method; /* of an interpreter frame that was left: jmethodID or duet_method_key() */
@@ -123,7 +124,7 @@ static inline int java_is_interpreter(const struct walk_java *java, uint64_t pc)
 	return pc >= java->layout.interpreter_low && pc < java->layout.interpreter_high;
 }
 
-/* Is `to` in code that can call Java and keeps a frame pointer: the interpreter, the call stub? */
+/* Is `to` in code that can call Java and keeps a frame pointer: the interpreter, or the call stub? */
 static inline int java_keeps_fp(const struct walk_java *java, uint64_t to)
 {
 	return java_is_interpreter(java, to) || to == java->layout.call_stub_return;
@@ -156,7 +157,7 @@ static inline walk_result java_take_block(struct walk_java *java, uint64_t block
 	uint64_t blob = block + layout->block_header_bytes;
 
 	java->blob = 0;
-	/* After a small blob that is the last of its heap so far, the next page may never have been touched. */
+	/* If a small blob is the last of its heap so far, the page after it may never have been touched. */
 	if (!block || (walk_read(java, java->head, DUET_BLOB_BYTES, block) &&
 		       walk_read(java, java->head, JAVA_BLOB_SMALL, block)))
 		return DUET_WALK_NO_BLOB;
@@ -202,7 +203,7 @@ static inline int java_is_adapter(const struct walk_java *java)
 	return java->layout.adapter_name && java_field(java, java->layout.blob_name, 8) == java->layout.adapter_name;
 }
 
-/* Is it a vtable stub or the like, which has no frame? The return address is then where the call has put it. */
+/* Is it code without a frame, such as a vtable stub? The return address is then where the call has put it. */
 static inline int java_is_frameless(const struct walk_java *java)
 {
 	uint64_t name = java_field(java, java->layout.blob_name, 8);
@@ -210,7 +211,8 @@ static inline int java_is_frameless(const struct walk_java *java)
 	for (int i = 0; name && i < DUET_JVM_FRAMELESS; i++) {
 		if (java->layout.frameless_names[i] == name)
 			return 1;
-		__asm__ volatile("" ::: "memory"); /* else the verifier sees 2^16 paths through the comparisons */
+		/* otherwise the verifier follows 2^16 paths through the comparisons */
+		__asm__ volatile("" ::: "memory");
 	}
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "walk/blobs.h"
 
 #define JAVA_MAX_STUB_BYTES 16384
-#define JAVA_PUSHED_WORDS 8 /* that a compiled method pushes on its frame, at most */
+#define JAVA_PUSHED_WORDS 8 /* words that a compiled method pushes on its frame, at most */
 
 /* Returns the target of the call that returns to pc, or 0 when it is not known. */
 static inline uint64_t java_call_target(struct walk_java *java, uint64_t pc)

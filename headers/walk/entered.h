@@ -11,8 +11,9 @@
 #if WALK_X86
 
 #define JAVA_KEPT_BYTES 72 /* pushed at most by a method that keeps its old sp: two strings, five words */
-#define JAVA_CALL_STUB_BYTES 256 /* the call stub is within, on both sides of its return address; JDK 25's has 257 */
-#define JAVA_ENTERED_BYTES 512 /* at most between sp and fp, in a stub that native code calls */
+/* the call stub lies within this distance of its return address, on both sides; JDK 25's has 257 bytes */
+#define JAVA_CALL_STUB_BYTES 256
+#define JAVA_ENTERED_BYTES 512 /* between sp and fp in a stub that native code calls, at most */
 #define JAVA_ENTERED_LITTLE 16 /* the same, in a stub that native code is not known to call */
 
 /* ---- methods that keep their old stack pointer ---- */
@@ -30,8 +31,8 @@ static inline int java_restores_sp(uint64_t code)
 }
 
 /*
- * Is sp in rcx after the eight bytes `at` in head? is_kept says so for before them. An instruction that begins in these
- * bytes may end in the next eight.
+ * Is sp in rcx after the eight bytes `at` in head? is_kept says whether it was before them. An instruction that begins
+ * in these bytes may end in the next eight.
  */
 static inline int java_kept_sp(const struct walk_java *java, uint64_t at, int is_kept)
 {
@@ -50,8 +51,8 @@ static inline int java_kept_sp(const struct walk_java *java, uint64_t at, int is
 }
 
 /*
- * Is pc between the instructions that save sp and those that restore it? C2's indexOf with SSE 4.2 begins and ends so
- * (C2_MacroAssembler::string_indexof(), JDK 8 to 27, which uses fixed registers). At most 400 bytes lie between.
+ * Is pc between the instructions that save sp and those that restore it? C2's indexOf with SSE 4.2 begins and ends with
+ * them (C2_MacroAssembler::string_indexof(), JDK 8 to 27, which uses fixed registers). At most 400 bytes lie between.
  */
 static inline int java_keeps_sp(struct walk_java *java, uint64_t pc)
 {
@@ -82,9 +83,9 @@ static inline int java_is_kept_sp(struct walk_java *java, const struct unwind_cu
 }
 
 /*
- * Returns how many bytes C2's indexOf has pushed on its frame; 0: it has pushed none, or the code is not indexOf. It
- * keeps its old sp in rcx, and later on top of the stack. java_pushed_bytes() would not do: an earlier call may have
- * left a word in the frame that looks like the return address.
+ * Returns how many bytes C2's indexOf has pushed on its frame; 0: none, or the code is not indexOf. It keeps its old sp
+ * in rcx, and later on top of the stack. java_pushed_bytes() cannot be used: an earlier call may have left a word in
+ * the frame that looks like the return address.
  */
 static inline uint32_t java_kept_bytes(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t slot)
 {
@@ -107,7 +108,7 @@ static inline int java_code_enters(const struct walk_java *java)
 	return java->code[0] == 0x55 && duet_code_is(java->code, 1, 0x488bec);
 }
 
-/* Does the current blob, a stub of its own, begin so? */
+/* Does the current blob, a stub of its own, begin with these instructions? */
 static inline int java_enters(struct walk_java *java)
 {
 	return !walk_read(java, java->code, 8, java_code_begin(java)) && java_code_enters(java);
@@ -167,7 +168,7 @@ static inline walk_result java_leaf_entered(struct walk_java *java, struct unwin
 	return slot >= 0 ? WALK_JAVA_RETURN(cursor, (uint64_t)slot, slot == 0) : WALK_JAVA_BY_FP(cursor);
 }
 
-#define JAVA_ALIGN_BYTES 4 /* of sub $8, %rsp, and of add $8, %rsp: one before a call, one after it */
+#define JAVA_ALIGN_BYTES 4 /* length of sub $8, %rsp and of add $8, %rsp: one comes before a call, the other after it */
 
 /* Returns how many bytes of padding are on top of the stack at pc, where sp was aligned for a call. */
 static inline uint32_t java_aligned_bytes(struct walk_java *java, uint64_t pc)
@@ -197,8 +198,8 @@ static inline int java_is_whole(struct walk_java *java, const struct unwind_curs
 
 /*
  * Interrupted in a stub that forwards an exception to the caller of a method that has left its frame:
- * forward_exception, and C1's and C2's stubs of the kind. They look up the handler by the return address on top of the
- * stack, and pop that address to rdx. Or interrupted in a stub that native code has called.
+ * forward_exception, or a stub of the same kind of C1 or C2. The stub looks up the handler by the return address on top
+ * of the stack, and pops that address to rdx. Or interrupted in a stub that native code has called.
  */
 static inline walk_result java_leaf_odd(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * What HotSpot's frames look like in machine code and registers. This header has what both architectures share, and
- * includes the header of the one that the code is built for.
+ * includes the header of the architecture for which the code is built.
  */
 #ifndef DUET_WALK_FRAME_H
 #define DUET_WALK_FRAME_H
@@ -17,7 +17,7 @@
 #endif
 
 #define DUET_FRAME_CODE_BYTES 64 /* of machine code that the functions are given */
-#define DUET_FRAME_PROLOGUE_BYTES 64 /* up to this far after its entry, a method may be in its prologue */
+#define DUET_FRAME_PROLOGUE_BYTES 64 /* a method may be in its prologue up to this distance from its entry */
 
 /*
  * Results of duet_frame_prologue() and duet_frame_epilogue(). Other results are how many bytes above sp the return
@@ -33,7 +33,7 @@ enum duet_frame_made {
 	DUET_FRAME_MADE_POPPED, /* x86-64: the return address is in a register */
 	DUET_FRAME_MADE_FP_PUSHED, /* x86-64: the caller's fp is on top of the return address */
 	DUET_FRAME_MADE_UNSENT, /* arm64: found by fp, but the caller's sp is only in its register */
-	DUET_FRAME_MADE_NEVER, /* an entry that does its work without a frame: mathematics, method handles */
+	DUET_FRAME_MADE_NEVER, /* an entry that never makes a frame: mathematics, method handles */
 };
 
 /* What is on the stack when a compiled method runs one of the stubs after its code. */
@@ -44,7 +44,9 @@ enum duet_frame_stub {
 	DUET_STUB_PUSHED, /* the method's frame, and a word on top of it */
 };
 
-/* How the interpreter leaves a method. fp is the caller's, unless it is on the stack, below the return address. */
+/*
+ * How the interpreter leaves a method. fp is the caller's, unless it is still on the stack, below the return address.
+ */
 struct duet_frame_exit {
 	uint8_t to; /* register with the return address */
 	uint8_t is_on_stack; /* the return address is on the stack: on top of it, or (arm64) of the saved fp */

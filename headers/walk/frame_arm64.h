@@ -43,7 +43,7 @@ static inline int duet_insn_lowers_sp(uint32_t insn)
 	return duet_insn_is(insn, 0xff8003ff, 0xd10003ff) || insn == DUET_ARM64_SUB_SP_X8;
 }
 
-/* Is this paciaz or its like, which sign lr, or one of those that check it? */
+/* Is this one of the instructions that sign lr, such as paciaz, or that check it? */
 static inline int duet_insn_signs(uint32_t insn)
 {
 	return duet_insn_is(insn, 0xffffff1f, 0xd503231f);
@@ -203,9 +203,9 @@ static inline uint64_t duet_frame_call_target(const uint8_t *code, uint64_t pc)
 }
 
 /*
- * Is this in a stub for a call? A call of a method that is not compiled goes through one of its caller's stubs: [isb]
- * x12 = method; x8 = target; br x8. A call to a far target: ldr x8, target; br x8. At the br x8 itself the stub cannot
- * be told apart from one that leaves a whole frame, so that instruction is not recognised.
+ * Is this a stub for a call? A call of a method that is not compiled goes through one of its caller's stubs: [isb] x12
+ * = method; x8 = target; br x8. A call to a far target does too: ldr x8, target; br x8. The br x8 itself also occurs in
+ * stubs that leave a whole frame, so it is not recognised.
  */
 static inline int duet_frame_is_call_stub(const uint8_t *code)
 {
@@ -235,7 +235,7 @@ static inline enum duet_frame_stub duet_frame_stub(const uint8_t *code)
 		       : DUET_STUB_OTHER;
 }
 
-/* Only x86-64 needs the next: where an exception passes through the interpreter's code. */
+/* Only x86-64 needs the next function: where an exception passes through the interpreter's code. */
 static inline int duet_frame_find_thrown(const uint8_t *code, uint32_t bytes, struct duet_method_entry *ret)
 {
 	(void)code;
@@ -244,7 +244,10 @@ static inline int duet_frame_find_thrown(const uint8_t *code, uint32_t bytes, st
 	return 0;
 }
 
-/* Only x86-64 needs the next three: how code leaves a frame, and moves words in it. On arm64 the epilogue shows all. */
+/*
+ * Only x86-64 needs the next three functions: how code leaves a frame, and moves words in it. On arm64 the epilogue
+ * shows all of this.
+ */
 #define DUET_FRAME_LEFT_BYTES 8
 
 static inline int duet_frame_jumps_on(const uint8_t *code)
@@ -265,19 +268,23 @@ static inline uint32_t duet_frame_moved_bytes(const uint8_t *code)
 	return 0;
 }
 
-/* Has the wrapper of a native method pushed x29 and x30, and is it about to set its own frame pointer: mov x29, sp? */
+/* Has the wrapper of a native method pushed x29 and x30, and does it set its own frame pointer next: mov x29, sp? */
 static inline int duet_frame_is_pushed(const uint8_t *code)
 {
 	return duet_insn(code, 0) == DUET_ARM64_MOV_FP_SP;
 }
 
-/* Does a stub that begins so have a frame pointer by which its frame is found, also while it is being made? */
+/*
+ * Does a stub that begins with this code have a frame pointer by which its frame is found, also while the frame is
+ * made?
+ */
 static inline int duet_frame_keeps_fp(const uint8_t *code)
 {
 	return duet_insn(code, 0) == DUET_ARM64_PUSH_FRAME && duet_insn(code, 4) == DUET_ARM64_MOV_FP_SP;
 }
 
-#define DUET_FRAME_POPS_BYTES 16 /* of the instructions after a call that show what operands are on the frame */
+/* length of the instructions after a call that show how many operands are on the frame */
+#define DUET_FRAME_POPS_BYTES 16
 
 /*
  * Returns how many bytes of operands are popped here, after the call that they were pushed for: by C1 for a subtype
@@ -323,9 +330,9 @@ static inline uint32_t duet_insn_pushes(uint32_t insn)
 }
 
 /*
- * Returns how many bytes the code frees, beyond what it pushes itself, before the instruction `last`: so many are on
- * the stack at its start. Branches need not be followed: where they meet, all have the same on the stack. -1: the code
- * does not come to `last`, or frees by its frame pointer.
+ * Returns how many bytes the code frees before the instruction `last`, beyond what it pushes itself. This is how much
+ * is on the stack where the code starts. Branches need not be followed: where they meet, all have the same on the
+ * stack. Returns -1 when the code does not come to `last`, or frees by its frame pointer.
  */
 static inline int32_t duet_frame_freed_before(const uint8_t *code, uint32_t bytes, uint32_t mask, uint32_t last)
 {
@@ -353,7 +360,7 @@ static inline uint32_t duet_frame_freed_bytes(const uint8_t *code, uint32_t byte
 	return freed > 0 ? (uint32_t)freed : 0;
 }
 
-/* Returns how many bytes a stub has on the stack here, if it has no frame or is making it, or -1. */
+/* Returns how many bytes a stub has on the stack here, if it has no frame or is making it; else -1. */
 static inline int32_t duet_frame_stub_bytes(const uint8_t *code, uint32_t bytes)
 {
 	if (duet_insn(code, 0) == DUET_ARM64_PUSH_FRAME)
@@ -363,7 +370,7 @@ static inline int32_t duet_frame_stub_bytes(const uint8_t *code, uint32_t bytes)
 	return duet_frame_freed_before(code, bytes, ~0u, DUET_ARM64_RET);
 }
 
-/* Does a stub that begins so push anything? */
+/* Does a stub that begins with this code push anything? */
 static inline int duet_frame_pushes(const uint8_t *code)
 {
 	for (uint32_t at = 0; at < DUET_FRAME_CODE_BYTES; at += 4)
@@ -386,7 +393,7 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 
 /* ---- the interpreter ---- */
 
-/* Registers by their number, and what the interpreter keeps in them. 31 is none of them. */
+/* Registers by their number, and what the interpreter keeps in them. No register has the number 31. */
 #define DUET_FRAME_REGISTERS 32
 #define DUET_FRAME_RETURN 30 /* the return address, while it is not on the stack */
 #define DUET_FRAME_METHOD 12
@@ -400,7 +407,8 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 #define DUET_FRAME_STUB_THREAD (-8) /* bytes from its frame pointer to where the call stub keeps its JavaThread */
 #define DUET_FRAME_STUB_WRAPPER (-64) /* and its JavaCallWrapper */
 
-#define DUET_ARM64_ENTRY_BYTES 64 /* after it stores the frame record, an entry stores the caller's sp within this */
+/* an entry stores the caller's sp within so many bytes after it stores the frame record */
+#define DUET_ARM64_ENTRY_BYTES 64
 
 /*
  * Returns the number of the register %sender of stp xzr, %sender, [sp, #offset], or 0 when the instruction is another.

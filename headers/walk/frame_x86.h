@@ -111,7 +111,7 @@ static inline int duet_frame_jumps_on(const uint8_t *code)
 	return code[0] == 0xe9 || duet_code_is(code, 0, 0x41ffe2);
 }
 
-#define DUET_FRAME_LEFT_BYTES 8 /* of code before a jump */
+#define DUET_FRAME_LEFT_BYTES 8 /* bytes of code before a jump */
 
 /*
  * Has the code before this jump to another stub left its frame? There are two cases. C2's or C1's code forwards an
@@ -124,8 +124,8 @@ static inline int duet_frame_has_left(const uint8_t *code)
 }
 
 /*
- * Bytes by which the frame is larger at an instruction with which C2 moves a word within the frame: it has pushed the
- * word, and pops it here to its place.
+ * Returns by how many bytes the frame is larger at an instruction with which C2 moves a word within the frame: the code
+ * has pushed the word, and pops it to its place here.
  */
 static inline uint32_t duet_frame_moved_bytes(const uint8_t *code)
 {
@@ -205,7 +205,7 @@ static inline enum duet_frame_stub duet_frame_stub(const uint8_t *code)
 }
 
 /*
- * Has the wrapper of a native method pushed its caller's frame pointer, and is it about to set its own: mov %rsp, %rbp?
+ * Has the wrapper of a native method pushed its caller's frame pointer, and does it set its own next: mov %rsp, %rbp?
  */
 static inline int duet_frame_is_pushed(const uint8_t *code)
 {
@@ -220,19 +220,22 @@ static inline uint32_t duet_frame_pop_bytes(const uint8_t *code)
 	return (code[prefix] & 0xf8) == 0x58 ? prefix + 1 : 0;
 }
 
-/* Does a stub that begins so have a frame pointer by which its frame is found, also while it is being made? */
+/*
+ * Does a stub that begins with this code have a frame pointer by which its frame is found, also while the frame is
+ * made?
+ */
 static inline int duet_frame_keeps_fp(const uint8_t *code)
 {
 	(void)code;
-	return 0; /* it has, but then its frame's size is known */
+	return 0; /* such stubs have frames whose sizes are known */
 }
 
-#define DUET_FRAME_POPS_BYTES 4 /* of the two instructions that pop operands, at most */
+#define DUET_FRAME_POPS_BYTES 4 /* bytes of the two instructions that pop operands, at most */
 
 /*
  * Returns how many bytes of operands are popped here, after the call that they were pushed for. C1 pushes two words for
- * a subtype check. d2l_fixup() and its like have one: the number to convert, which the result replaces before it is
- * popped.
+ * a subtype check. d2l_fixup() and similar stubs have one word: the number to convert, which the result replaces before
+ * it is popped.
  */
 static inline uint32_t duet_frame_operand_bytes(const uint8_t *code)
 {
@@ -267,7 +270,8 @@ static inline uint32_t duet_frame_freed_bytes(const uint8_t *code, uint32_t byte
 }
 
 /*
- * Only arm64 needs the next three: on x86-64 linkage tables have rows, and the stack shows where the return address is.
+ * Only arm64 needs the next three functions: on x86-64 linkage tables have rows, and the stack shows where the return
+ * address is.
  */
 static inline int32_t duet_frame_stub_bytes(const uint8_t *code, uint32_t bytes)
 {
@@ -342,7 +346,7 @@ static inline uint32_t duet_frame_find_pushes(const uint8_t *code, uint32_t from
 	return 0;
 }
 
-#define DUET_FRAME_THROWN_BYTES 128 /* of the code that the next function finds, at most; JDK 25 has 98 */
+#define DUET_FRAME_THROWN_BYTES 128 /* bytes of the code that the next function finds, at most; JDK 25 has 98 */
 
 /*
  * Finds where the interpreter has left a frame that an exception passes: leave; [mov $0, flag(%r15);] pop %rdx; mov
@@ -368,8 +372,8 @@ static inline int duet_frame_find_thrown(const uint8_t *code, uint32_t bytes, st
 }
 
 /*
- * Until it is popped, the return address is on top of the stack; then in rax, while the locals are pushed; then pushed
- * again.
+ * The return address is on top of the stack until it is popped. It is in rax while the locals are pushed. Then it is
+ * pushed again.
  */
 static inline enum duet_frame_made duet_frame_made(uint32_t pop, uint32_t push, uint64_t at)
 {
@@ -383,8 +387,8 @@ static inline enum duet_frame_made duet_frame_made(uint32_t pop, uint32_t push, 
 #define DUET_FRAME_BYTES_BEFORE 3 /* bytes before pc in the code that duet_frame_exit() is given */
 
 /*
- * Returns the register of an instruction at `at`, or -1 when the instruction is another. It may have a REX.B, then has
- * `prefix` unless that is 0, and its last byte is base + register.
+ * Returns the register of an instruction at `at`, or -1 when the instruction is another. The instruction may begin with
+ * REX.B. Then it has `prefix`, unless that is 0, and its last byte is base + register.
  */
 static inline int duet_code_register(const uint8_t *code, uint32_t at, uint8_t prefix, uint8_t base)
 {

@@ -76,7 +76,7 @@ static inline int java_find_method(struct walk_java *java, uint64_t method)
 
 /*
  * Reads the method and its byte code index. `bytecode` is the pointer that the frame has saved, 0 before the method's
- * first byte code. Returns nonzero when these make no sense.
+ * first byte code. Returns nonzero when the two do not fit together.
  */
 static inline int java_read_method(struct walk_java *java, uint64_t method, uint64_t bytecode, int is_leaf)
 {
@@ -95,7 +95,7 @@ static inline int java_read_method(struct walk_java *java, uint64_t method, uint
 		bytecode = live;
 	else if (!bytecode)
 		bytecode = base;
-	/* A native method has no byte code, and its frame may have any value in the place of the pointer. */
+	/* A native method has no byte code, and its frame may have any value in the pointer's slot. */
 	java->found_bci = bytes ? (int32_t)(bytecode - base) : DUET_BCI_NATIVE;
 	java->has_found = !bytes || bytecode - base < bytes;
 	return java->has_found ? 0 : -1;
@@ -129,10 +129,10 @@ static inline uint64_t java_register(const struct walk_java *java, uint32_t numb
 }
 
 /*
- * Returns the stack pointer of the caller that `to` is in. The callee has it as `sender`; it cannot be below `least`,
- * the end of the callee's frame. For an interpreted caller `sender` may be too low; then `least` is returned, and its
- * frame is found by fp anyway. On arm64 such a caller calls with sp far down, where all of its stack would end, and its
- * callee may move sp up again. On x86-64 a method handle's linker has popped its last argument before.
+ * Returns the stack pointer of the caller, which `to` is in. The callee has it as `sender`. It cannot be below `least`,
+ * the end of the callee's frame. For an interpreted caller `sender` may be too low. Then this returns `least`, and the
+ * caller's frame is found by fp anyway. On arm64 such a caller calls with sp far down, where all of its stack would
+ * end, and its callee may move sp up again. On x86-64 a method handle's linker has popped its last argument before.
  */
 static inline uint64_t java_sender_sp(const struct walk_java *java, uint64_t to, uint64_t sender, uint64_t least)
 {
@@ -200,7 +200,7 @@ static inline void java_finish_frame(struct walk_java *java, uint64_t pushed_byt
 		JAVA_FRAME_WORD(java, -7) = JAVA_FRAME_WORD(java, -8) = 0;
 }
 
-/* Reads the method of the frame in java->frame. Returns nonzero when that makes no sense. */
+/* Reads the method of the frame in java->frame. Returns nonzero when the frame holds none. */
 static inline int java_name_framed(struct walk_java *java, const struct unwind_cursor *cursor)
 {
 	return java_read_method(java, JAVA_FRAME_WORD(java, -3),
@@ -211,10 +211,10 @@ static inline int java_name_framed(struct walk_java *java, const struct unwind_c
 
 /*
  * Like java_name_framed(), for a frame that may not be filled yet. When a method is deoptimized, a stub lays out the
- * interpreter frames that replace its own. In each it clears the slot for the sp that the interpreter keeps while it
- * calls. Then the JVM fills the frames, the outermost first, with the method, that sp, and the byte code
- * (vframeArrayElement::unpack_on_stack()). Before that, what an earlier call has left there could name any method.
- * Returns nonzero when this is no such frame either.
+ * interpreter frames that replace the method's own frame. In each of them the stub clears the slot for the sp that the
+ * interpreter keeps while it calls. Then the JVM fills the frames, the outermost first, with the method, that sp, and
+ * the byte code (vframeArrayElement::unpack_on_stack()). Before that, an earlier call may have left any method in the
+ * frame. Returns nonzero when this is not such a frame either.
  */
 static inline int java_name_laid_out(struct walk_java *java, const struct unwind_cursor *cursor)
 {
@@ -283,9 +283,9 @@ static inline walk_result java_step_leaving(struct walk_java *java, struct unwin
 
 #if WALK_X86
 /*
- * A step from where the interpreter has left a frame that an exception passes through, and asks who catches it. It pops
- * the return address to rdx, and sets sp to the caller's, which is in rbx. Then it pushes the exception and that
- * address, and may align rsp for a call. After the call it pops both, and jumps to the handler.
+ * A step from where the interpreter has left a frame that an exception passes through, and asks which handler catches
+ * it. The code pops the return address to rdx, and sets sp to the caller's, which is in rbx. Then it pushes the
+ * exception and that address, and may align rsp for a call. After the call it pops both, and jumps to the handler.
  */
 static inline walk_result java_step_thrown(struct walk_java *java, struct unwind_cursor *cursor, uint64_t at)
 {

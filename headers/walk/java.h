@@ -14,10 +14,11 @@
 #include "walk/interpreter.h"
 #include "walk/thrown.h"
 
-#define JAVA_BARRIER_BYTES 160 /* of instructions that reload the registers that a barrier has saved */
-#define JAVA_BARRIER_SAVED 4096 /* bytes that a barrier saves, at most: 32 registers of 64 bytes, and others */
-#define JAVA_STUB_BYTES 256 /* of a stub's instructions that free what it has pushed */
-#define JAVA_STUB_WORDS 96 /* on the stack of a stub without frame size, at most (SHA-512 aligns sp: 20; SHA-256: 83) */
+#define JAVA_BARRIER_BYTES 160 /* bytes of the instructions that reload the registers that a barrier has saved */
+#define JAVA_BARRIER_SAVED 4096 /* bytes that a barrier saves, at most: 32 registers of 64 bytes, and some more */
+#define JAVA_STUB_BYTES 256 /* bytes of a stub's instructions that free what it has pushed */
+/* words on the stack of a stub without frame size, at most (SHA-512 aligns sp: 20; SHA-256: 83) */
+#define JAVA_STUB_WORDS 96
 
 /*
  * A step from a compiled method that has its whole frame, and may have pushed more. The return address only has to be
@@ -74,10 +75,10 @@ static inline walk_result java_step_record(struct walk_java *java, struct unwind
 }
 
 /*
- * A step from an adapter that has called the JVM, to direct its caller to code that has been compiled since
- * (patch_callers_callsite() of sharedRuntime_x86_64.cpp). The adapter has saved all registers. r13 has the sp that it
- * was entered with, rax the return address. Below these are the floating point registers: fxsave's 512 bytes (JDK 8),
- * or room for xsave's.
+ * A step from an adapter that has called the JVM. The call directs the adapter's caller to code that has been compiled
+ * since (patch_callers_callsite() of sharedRuntime_x86_64.cpp). The adapter has saved all registers. r13 has the sp at
+ * its entry, rax the return address. Below these are the floating point registers: fxsave's 512 bytes (JDK 8), or room
+ * for xsave's.
  */
 static inline walk_result java_step_adapter(struct walk_java *java, struct unwind_cursor *cursor)
 {
@@ -108,7 +109,7 @@ static inline walk_result java_leaf_saving(struct walk_java *java, struct unwind
 /*
  * Interrupted in an adapter between compiled code and the interpreter. On the way to the interpreter it pops the return
  * address into rax, keeps sp in r13, moves sp, and pushes the address again. On the way back it aligns sp and pushes
- * the address from rax. The caller's frame shows which of these it has done.
+ * the address from rax. The caller's frame shows how far the adapter has come.
  */
 static inline walk_result java_leaf_adapter(struct walk_java *java, struct unwind_cursor *cursor)
 {
@@ -118,17 +119,20 @@ static inline walk_result java_leaf_adapter(struct walk_java *java, struct unwin
 
 	if (walk_read_word(java, &to, cursor->sp))
 		return DUET_WALK_UNREADABLE;
-	/* Before sp is kept in r13, r13 may have the sp of an earlier caller with a frame of the same size. */
+	/*
+	 * Before the adapter keeps sp in r13, r13 may have the sp of an earlier caller with a frame of the same size.
+	 */
 	if (is_moved && WALK_JAVA_SENDER(java, to, r13) &&
 	    (to == rax || !WALK_JAVA_SENDER(java, to, cursor->sp + WALK_WORD)))
 		return walk_to_caller(cursor, to, r13, cursor->fp);
-	if (is_moved && WALK_JAVA_SENDER(java, rax, r13)) /* not pushed yet: on top may be an earlier call's */
+	/* the address is not pushed yet: on top of the stack may be that of an earlier call */
+	if (is_moved && WALK_JAVA_SENDER(java, rax, r13))
 		return walk_to_caller(cursor, rax, r13, cursor->fp);
 	if (java_keeps_fp(java, to) || WALK_JAVA_SENDER(java, to, cursor->sp + WALK_WORD))
 		return WALK_JAVA_RETURN(cursor, 0, 1);
 	if (java_keeps_fp(java, rax) || WALK_JAVA_SENDER(java, rax, cursor->sp))
 		return walk_to_caller(cursor, rax, cursor->sp, cursor->fp);
-	/* It has saved its registers and called the JVM, or is saving or restoring them. */
+	/* The adapter has saved its registers and called the JVM, or is saving or restoring them. */
 	if (java_step_adapter(java, cursor) == DUET_WALK_NONE || java_leaf_saving(java, cursor) == DUET_WALK_NONE)
 		return DUET_WALK_NONE;
 	/* If the caller's own caller is deoptimized, no return address is found at the end of the caller's frame. */
@@ -136,7 +140,7 @@ static inline walk_result java_leaf_adapter(struct walk_java *java, struct unwin
 }
 
 /*
- * A step by a stub's own frame pointer, if that leads to the return address of a call of a stub in this blob, which may
+ * A step by a stub's own frame pointer. It must lead to the return address of a call of a stub in this blob, which may
  * have jumped to this one. Otherwise returns `none`. The barrier at a method's entry pushes -1 before it pushes fp (JDK
  * 14+, StubGenerator::generate_method_entry_barrier()).
  */
@@ -177,7 +181,7 @@ static inline walk_result java_leaf_stub(struct walk_java *java, struct unwind_c
 	return java_leaf_pushed(java, cursor);
 }
 
-/* arm64: has the stub called since it was entered? lr then only leads back into the stub itself. */
+/* arm64: has the stub called since it was entered? If so, lr only leads back into the stub itself. */
 static inline int java_has_called(const struct walk_java *java, const struct unwind_cursor *cursor)
 {
 	return walk_strip(cursor->lr) - java->blob < java_field(java, java->layout.blob_bytes, 4);
@@ -203,8 +207,8 @@ static inline walk_result java_leaf_record(struct walk_java *java, struct unwind
 
 /*
  * arm64: returns how many bytes a stub without a frame has on the stack at pc, or -1 when that is not known. The
- * instructions from pc to the stub's end show what it has yet to free. If they do not, and those that it begins with
- * push nothing, the number is 0. `entry` is where the stub was called, or 0.
+ * instructions from pc to the stub's end show what the stub has yet to free. If they do not, and the stub's first
+ * instructions push nothing, the number is 0. `entry` is where the stub was called, or 0.
  */
 static inline int32_t java_stub_bytes(struct walk_java *java, uint64_t pc, uint64_t entry)
 {
@@ -304,9 +308,9 @@ static inline walk_result java_leaf_framed(struct walk_java *java, struct unwind
 }
 
 /*
- * Interrupted in the compiled wrapper of a native method. It keeps a frame pointer from its first instructions, push
- * %rbp; mov %rsp, %rbp, to its leave. What comes after the leave is recognised by its instructions. Before the wrapper
- * has pushed fp, fp is a caller's and cannot have the value that it would have in this frame.
+ * Interrupted in the compiled wrapper of a native method. The wrapper keeps a frame pointer from its first
+ * instructions, push %rbp; mov %rsp, %rbp, to its leave. The code after the leave is recognised by its instructions.
+ * Before the wrapper has pushed fp, fp is a caller's, and cannot have the value that it would have in this frame.
  */
 static inline walk_result java_leaf_wrapper(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
@@ -365,8 +369,8 @@ static inline walk_result java_leaf_compiled(struct walk_java *java, struct unwi
 }
 
 /*
- * Sets java->pc for a method that is deoptimized. Its callee returns into its stubs, and its frame has the pc at which
- * it would have continued. That pc identifies the methods that are inlined there.
+ * Sets java->pc for a method that is deoptimized. Its callee returns to a stub of the method. The frame holds the pc at
+ * which the method would have continued, and that pc identifies the methods that are inlined there.
  */
 static inline void java_original_pc(struct walk_java *java, const struct unwind_cursor *cursor)
 {
@@ -380,7 +384,7 @@ static inline void java_original_pc(struct walk_java *java, const struct unwind_
 		java->pc = pc;
 }
 
-/* Interrupted in a stub. Tries the usual way by which it is entered, from Java, and then the unusual ones. */
+/* Interrupted in a stub. Tries first that Java called the stub, which is the usual way, and then the other ways. */
 static inline walk_result java_leaf_of_stub(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	uint64_t pc = cursor->pc, sp = cursor->sp, fp = cursor->fp;
@@ -396,7 +400,7 @@ static inline walk_result java_leaf_of_stub(struct walk_java *java, struct unwin
 
 /*
  * Interrupted in a blob. The caller of a method is in a code heap as well: native code calls Java only through the call
- * stub and its like.
+ * stub and similar stubs.
  */
 static inline walk_result java_step_leaf(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
@@ -416,9 +420,9 @@ static inline walk_result java_step_leaf(struct walk_java *java, struct unwind_c
 	return end == DUET_WALK_NONE && java_heap(&java->layout, cursor->pc) < 0 ? DUET_WALK_LEAF : end;
 }
 
-#define JAVA_ENTRY_STEPS 8 /* of 16 bytes: the search passes arguments on the stack */
+#define JAVA_ENTRY_STEPS 8 /* steps of 16 bytes: the search passes arguments on the stack */
 
-#define JAVA_ENTRY_WORDS 64 /* of the frame of enterSpecial, at most; JDK 21 and 25: 10 */
+#define JAVA_ENTRY_WORDS 64 /* words of the frame of enterSpecial, at most; JDK 21 and 25: 10 */
 
 /*
  * A step from the last frame that a mounted virtual thread has on the stack; its other frames are on the heap. The last
@@ -483,8 +487,8 @@ static inline uint32_t java_freed_bytes(struct walk_java *java)
 }
 
 /*
- * A step from a method that has called the collector for a load or store (ZGC; C2's barriers since JDK 14). It has
- * saved registers below its frame, and frees that room before it jumps back.
+ * A step from a method that has called the collector for a load or store (ZGC; C2's barriers since JDK 14). The method
+ * has saved registers below its frame, and frees that room before it jumps back.
  */
 static inline walk_result java_step_barrier(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
@@ -539,7 +543,9 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 		java->code_id = (uint32_t)java_field(java, java->layout.nmethod_id, 4);
 	if (!cursor->is_return)
 		return WALK_JAVA_LEAF(java, cursor, frame_bytes);
-	/* The callee's frame was found by frame pointer only. The wrapper of a native method keeps one too. */
+	/*
+	 * The callee's frame was found by frame pointer only. The wrapper of a native method keeps a frame pointer too.
+	 */
 	if (!WALK_X86 && cursor->no_sp && java_is_native(java))
 		return WALK_JAVA_BY_FP(cursor);
 	if (!words)
@@ -559,7 +565,7 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 
 /* ---- the step ---- */
 
-/* Is pc in a code heap of the JVM, and so for walk_java_step()? */
+/* Is pc in a code heap of the JVM, so that walk_java_step() applies? */
 static inline int walk_java_owns(const struct walk_java *java, uint64_t pc)
 {
 	return java_heap(&java->layout, pc) >= 0;
@@ -596,7 +602,7 @@ static inline walk_result walk_code_step(struct walk_java *java, struct unwind_c
 	return end;
 }
 
-/* One of the two, for a pc that walk_java_owns(). */
+/* Calls one of the two functions above, for a pc that walk_java_owns(). */
 static inline walk_result walk_java_step(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	return java_is_interpreter(java, cursor->pc) ? walk_interpreter_step(java, cursor)
@@ -604,8 +610,8 @@ static inline walk_result walk_java_step(struct walk_java *java, struct unwind_c
 }
 
 /*
- * Call after a step through an interpreter frame. Sets pc to what the record has in the place of the frame's address,
- * its method, and code_id to the frame's id.
+ * Call after a step through an interpreter frame. Sets pc to the method, which the record has in place of the frame's
+ * address, and code_id to the frame's id.
  */
 static inline void walk_java_note(struct walk_java *java)
 {

@@ -30,8 +30,8 @@
 
 #define WALK_ROUND_TURNS 128 /* turns in one round */
 /*
- * The verifier checks the body of this loop as many times: 87,000 instructions in all. With 4 turns, a sample of 60
- * frames takes 5 % longer.
+ * The verifier checks the body of this loop once for each turn: 87,000 instructions in all. With 4 turns, a sample of
+ * 60 frames takes 5 % longer.
  */
 #define WALK_TURNS_AT_ONCE 16
 
@@ -65,7 +65,7 @@ static inline int walk_store(WALK *walk, uint64_t address, uint32_t id)
 	uint32_t frame = walk->walked, place = walk_place(frame);
 	uint64_t index = walk->sample.kernel_depth + place;
 
-	__asm__("" : "+r"(index)); /* else the compiler compares a copy, and the verifier sees no bound */
+	__asm__("" : "+r"(index)); /* otherwise the compiler compares a copy, and the verifier sees no bound */
 	if (frame >= walk_most(walk) || index >= DUET_MAX_STACK + DUET_MAX_USER_STACK)
 		return 0;
 	walk->sample.stack[index] = address;
@@ -109,7 +109,7 @@ static inline walk_result walk_turn(WALK *walk)
 {
 	uint64_t pc = walk->cursor.pc;
 
-	if (java_is_interpreter(&walk->java, pc)) /* it is in a code heap, too */
+	if (java_is_interpreter(&walk->java, pc)) /* the interpreter lies in a code heap, too */
 		return WALK_INTERPRETER_TURN(walk);
 	if (!walk_java_owns(&walk->java, pc))
 		return WALK_NATIVE_TURN(walk);
@@ -145,8 +145,8 @@ static inline int walk_round(WALK *walk)
 }
 
 /*
- * Sends the last frames to the loader before the next ones overwrite them. If there is no room for the record, the
- * loader notices that these frames are missing.
+ * Sends the last frames to the loader before the next ones overwrite them. If the ring has no room for the record, the
+ * loader notices the gap.
  */
 static inline void walk_hand_over(WALK *walk)
 {
@@ -184,7 +184,7 @@ static inline void walk_order_root(WALK *walk)
 	walk_copy(ids + newer, oldest * sizeof(*ids), part->ids);
 }
 
-/* Walks from the cursor to the end, and stores in the sample the user frames and what came of the walk. */
+/* Walks from the cursor to the end. Stores the user frames in the sample, and how the walk ended. */
 static inline void walk_all(WALK *walk)
 {
 	struct duet_sample *sample = &walk->sample;

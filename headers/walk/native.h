@@ -25,7 +25,7 @@ struct unwind_cursor {
 	uint64_t fp; /* rbp, x29 */
 	uint64_t lr; /* arm64 */
 	uint64_t signal_frame; /* of the signal handler's frame that the walk left last, or 0 */
-	uint8_t is_return; /* pc is a return address: the row in force is that of the call, before pc */
+	uint8_t is_return; /* pc is a return address: the row in force is that of the call, which ends at pc */
 	uint8_t has_lr; /* lr still has the value that it had when the frame called, or was interrupted */
 	uint8_t is_guess; /* some frame so far was found by frame pointer, with no row that says the code keeps it */
 	uint8_t no_sp; /* arm64, after such a frame: sp is only a lower bound of where the frame lies */
@@ -40,12 +40,12 @@ typedef enum duet_walk_end walk_result;
 
 /* Offsets of the interrupted registers in the kernel's rt_sigframe, from sp in the trampoline: asm/sigcontext.h. */
 #if WALK_X86
-#define WALK_SIGNAL_REGS 40 /* r8 and the following */
+#define WALK_SIGNAL_REGS 40 /* offset of r8; the others follow */
 #define WALK_SIGNAL_FP 120
 #define WALK_SIGNAL_SP 160
 #define WALK_SIGNAL_PC 168
 #else
-#define WALK_SIGNAL_REGS 312 /* x0 and the following */
+#define WALK_SIGNAL_REGS 312 /* offset of x0; the others follow */
 #define WALK_SIGNAL_FP 544
 #define WALK_SIGNAL_LR 552
 #define WALK_SIGNAL_SP 560
@@ -61,7 +61,7 @@ typedef enum duet_walk_end walk_result;
 #define walk_read_stack(cursor, to, words, address) walk_read(cursor, to, (words)*WALK_WORD, address)
 #endif
 
-/* arm64: removes the signature of a signed return address, which is above its 48 bits of address. */
+/* arm64: removes the signature of a signed return address. It is above the address's 48 bits. */
 static inline uint64_t walk_strip(uint64_t address)
 {
 	return WALK_X86 ? address : address & 0xffffffffffffull;
@@ -88,7 +88,7 @@ static inline walk_result walk_signal_frame(struct unwind_cursor *cursor)
 	return pc ? DUET_WALK_NONE : DUET_WALK_ENTRY;
 }
 
-/* Returns 0 when the CFA cannot be read or computed: no frame ends at address 0. */
+/* Returns 0 when the CFA cannot be read or computed. No frame ends at address 0, so 0 is no valid CFA. */
 static inline uint64_t walk_cfa(const struct unwind_cursor *cursor, const struct duet_unwind_row *row)
 {
 	int64_t offset = (int64_t)row->cfa * WALK_WORD;
@@ -136,7 +136,10 @@ static inline int walk_saved(const struct unwind_cursor *cursor, const struct du
 static inline walk_result walk_to_caller(struct unwind_cursor *cursor, uint64_t pc, uint64_t sp, uint64_t fp)
 {
 	pc = walk_strip(pc);
-	/* The stack grows downwards. A frame that has not saved anything yet, or has freed it all, may be empty. */
+	/*
+	 * The stack grows downwards. The frame of a function that has saved nothing yet, or has freed it all, may be
+	 * empty.
+	 */
 	if (sp % WALK_WORD || sp < cursor->sp || (sp == cursor->sp && cursor->is_return))
 		return DUET_WALK_BAD_CFA;
 	cursor->pc = pc;
@@ -157,7 +160,7 @@ static inline uint16_t walk_unmapped_flag(const struct unwind_cursor *cursor)
 	return cursor->is_guess ? 0 : DUET_SAMPLE_UNKNOWN_CODE;
 }
 
-#define WALK_ROW_STEPS 11 /* halvings to search the rows of a page, see DUET_UNWIND_PAGE_SHIFT */
+#define WALK_ROW_STEPS 11 /* steps of the binary search in the rows of a page, see DUET_UNWIND_PAGE_SHIFT */
 
 /* Returns the last row in [low, high) that starts at or before `pc`, or NULL. */
 static inline const struct duet_unwind_row *walk_search_rows(const struct unwind_cursor *cursor, uint32_t low,
@@ -182,7 +185,8 @@ static inline const struct duet_unwind_row *walk_search_rows(const struct unwind
 }
 
 /*
- * A step by the row that is in force at the cursor's pc. Returns DUET_WALK_NO_ROW when the row cannot tell the caller.
+ * A step by the row that is in force at the cursor's pc. Returns DUET_WALK_NO_ROW when the row does not say how to find
+ * the caller.
  */
 static inline walk_result walk_by_row(struct unwind_cursor *cursor, const struct duet_unwind_row *row)
 {
@@ -235,8 +239,8 @@ static inline int walk_linkage_leaf(struct unwind_cursor *cursor)
 
 /*
  * Interrupted in code without rows, such as hand-written assembler. If the code has pushed nothing, the word on top of
- * the stack is the return address, and a call that leads near pc precedes that address. Returns nonzero when this is
- * so; the cursor is then the caller's.
+ * the stack is the return address, and it follows a call that leads near pc. Returns nonzero if that is so; the cursor
+ * is then the caller's.
  */
 static inline int walk_called_leaf(struct unwind_cursor *cursor)
 {
@@ -274,7 +278,7 @@ static inline walk_result walk_by_fp(struct unwind_cursor *cursor)
 /*
  * One step through native code, by its row if it has one. *guessed counts the frames whose caller is found by frame
  * pointer although nothing says that the code keeps one. Code of JIT compilers is not counted: V8, .NET and others keep
- * frame pointers to walk their own stacks. Where code keeps none, the chain breaks, and the walk's end reports it.
+ * frame pointers to walk their own stacks. Where code keeps none, the chain breaks, and the end of the walk says so.
  */
 static inline walk_result walk_native_step(struct unwind_cursor *cursor, const struct duet_unwind_row *row,
 					   enum duet_code code, uint16_t *guessed)

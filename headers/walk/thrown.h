@@ -11,7 +11,7 @@
 
 #if WALK_X86
 
-#define JAVA_POPPED_BYTES 48 /* at most, from the pops of C2's exception blob to the blob's end */
+#define JAVA_POPPED_BYTES 48 /* bytes from the pops of C2's exception blob to the blob's end, at most */
 
 /* ---- C2's exception blob, which a method's handler jumps to ---- */
 
@@ -66,7 +66,7 @@ static inline uint64_t java_popped(struct walk_java *java, uint64_t pc)
 	return before == 0x5a ? java->regs[DUET_X86_RDX] : before == 0x59 ? java->regs[DUET_X86_RCX] : 0;
 }
 
-/* Is java->code at that pop? The stub that rethrows pops to rdx, whatever instruction follows. */
+/* Is java->code at such a pop? The stub that rethrows pops to rdx, whatever instruction follows. */
 static inline int java_pops_return(const struct walk_java *java)
 {
 	return java->code[0] == 0x5a || (java->code[0] == 0x59 && duet_code_register(java->code, 1, 0xff, 0xe0) >= 0);
@@ -88,7 +88,8 @@ static inline int java_forwards(const struct walk_java *java)
 }
 
 /*
- * Does the stub have no frame then? C1's have one. After this call, java->code and the current blob are the caller's.
+ * Does the stub have no frame when it forwards? C1's stubs have one. After this call, java->code and the current blob
+ * are the caller's.
  */
 static inline int java_has_none(struct walk_java *java, const struct unwind_cursor *cursor)
 {
@@ -154,8 +155,8 @@ static inline walk_result java_step_entered(struct walk_java *java, struct unwin
 }
 
 /*
- * Returned to in a stub that has aligned sp, so that its frame is a word higher than the frame's size says? It has laid
- * out the frames that replace a deoptimized one, and has then made its own frame anew.
+ * Returned to in a stub that has aligned sp, so that its frame begins a word higher than the frame's size says? Such a
+ * stub has laid out the frames that replace a deoptimized one, and has then made its own frame anew.
  */
 static inline int java_is_realigned(struct walk_java *java, const struct unwind_cursor *cursor, uint64_t frame_bytes)
 {

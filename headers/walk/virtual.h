@@ -50,7 +50,8 @@ static inline void virtual_name(const struct duet_jvm_virtual *layout, uint64_t 
 		return;
 	if (bytes > DUET_MAX_VIRTUAL_NAME)
 		bytes = DUET_MAX_VIRTUAL_NAME;
-	__asm__("" : "+r"(bytes)); /* else the compiler checks the bound on a copy, and the verifier does not see it */
+	/* otherwise the compiler checks the bound on a copy, and the verifier does not see it */
+	__asm__("" : "+r"(bytes));
 	if (bytes <= DUET_MAX_VIRTUAL_NAME && !walk_read(0, to->name, bytes, array + layout->array_bytes))
 		to->name_bytes = (uint8_t)bytes;
 }
@@ -82,7 +83,8 @@ static inline void virtual_mounted(const struct duet_jvm_virtual *layout, uint64
 	if (!object || !current || object == current)
 		return;
 	to->id = virtual_word(current + layout->object_id);
-	if (to->id == virtual_word(object + layout->object_id)) /* the object is being moved: both are copies of it */
+	/* both references lead to copies of one object, which the collector is moving */
+	if (to->id == virtual_word(object + layout->object_id))
 		to->id = 0;
 	if (to->id)
 		virtual_name(layout, current, to);
