@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What samples of taps tell beside the stack, in the layout of struct duet_attribute. */
+/* The attributes of samples of taps, in the layout of struct duet_attribute. */
 #ifndef ATTRIBUTES_H
 #define ATTRIBUTES_H
 

@@ -8,7 +8,7 @@
 #define HALVINGS 6
 #define LN_2 0.69314718055994530942
 
-/* exp(-x) for 0 <= x < 40: the series for a sixty-fourth of x, squared six times. */
+/* Returns exp(-x) for 0 <= x < 40: the series for x / 64, squared six times. */
 static double exp_minus(double x)
 {
 	double y = -x / (1 << HALVINGS), term = 1, sum = 1;
@@ -22,7 +22,7 @@ static double exp_minus(double x)
 	return sum;
 }
 
-/* The series of the inverse serves where the difference would lose digits. */
+/* Where the difference would lose digits, the series of the inverse is used. */
 uint64_t byte_clock_weight(uint64_t size, uint64_t interval)
 {
 	double x = (double)size / (double)interval;
@@ -34,7 +34,7 @@ uint64_t byte_clock_weight(uint64_t size, uint64_t interval)
 	return (uint64_t)((double)size / (1 - exp_minus(x)));
 }
 
-/* -ln(x) for 0 < x <= 1: of the mantissa by the series of the inverse hyperbolic tangent. */
+/* Returns -ln(x) for 0 < x <= 1. The logarithm of the mantissa is the series of the inverse hyperbolic tangent. */
 static double minus_ln(double x)
 {
 	double term, sum = 0, ratio;
@@ -93,7 +93,10 @@ static struct byte_countdown *own_countdown(struct byte_clock *clock)
 	return &clock->countdowns[(thread * 0x9e3779b97f4a7c15ull >> 32) % BYTE_CLOCK_COUNTDOWNS];
 }
 
-/* Only the thread that ends a countdown begins the next one. What others count meanwhile belongs to that. */
+/*
+ * Only the thread that ends a countdown begins the next one. Bytes that other threads count meanwhile belong to the
+ * next one.
+ */
 bool byte_clock_is_due(struct byte_clock *clock, uint64_t size)
 {
 	struct byte_countdown *countdown;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampling by bytes: a sample is due at random bytes, the interval apart on average. So what is sampled does not depend
+ * Sampling by bytes: samples are due at random bytes, whose mean distance is the interval. So the samples do not depend
  * on the order in which memory is taken. Async-signal-safe.
  */
 #ifndef BYTE_CLOCK_H
@@ -24,7 +24,7 @@ void byte_clock_start(struct byte_clock *clock, uint64_t interval, uint64_t seed
 /* Counts `size` > 0 bytes that the calling thread has taken. Returns true if they are to be sampled. */
 bool byte_clock_is_due(struct byte_clock *clock, uint64_t size);
 /*
- * The bytes for which a sampled piece of memory stands. One of this size is sampled with a probability of
+ * Returns how many bytes a sampled piece of memory of this size accounts for. A piece is sampled with a probability of
  * 1 - exp(-size / interval), so that the sum over all samples is right on average.
  */
 uint64_t byte_clock_weight(uint64_t size, uint64_t interval);

@@ -36,15 +36,15 @@ static void find_enter_special(uintptr_t address)
 	if (strcmp(kind, "native nmethod") != 0 || !nmethods_method(address, &method) ||
 	    !metadata_names_read(&method, &names))
 		return;
-	/* Plus 1: users look it up like a return address, by the byte before it. */
+	/* Plus 1: BPF looks the address up like a return address, by the byte before it. */
 	if (!strcmp(names.name, "enterSpecial") && !strcmp(names.signature, "(Ljdk/internal/vm/Continuation;ZZ)V"))
 		__atomic_store_n(&enter_special, blob.code_begin + 1, __ATOMIC_RELAXED);
 	metadata_names_release(&names);
 }
 
 /*
- * While somebody listens to this event, the compilers record which inlined method each instruction belongs to. The
- * agent reads what they recorded when a sample has hit the code.
+ * While an agent listens to this event, the compilers record which inlined method each instruction belongs to. The
+ * agent reads that record when a sample has hit the code.
  */
 void JNICALL code_on_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const void *address, jint map_length,
 			  const jvmtiAddrLocationMap *map, const void *compile_info)
@@ -94,7 +94,7 @@ void JNICALL code_on_unload(jvmtiEnv *jvmti, jmethodID method, const void *addre
  */
 static struct {
 	pthread_mutex_t lock;
-	uint64_t count; /* ever */
+	uint64_t count; /* since the agent was loaded */
 	struct {
 		uintptr_t address;
 		uint32_t bytes;
@@ -145,8 +145,8 @@ bool code_has_stub_events(void)
 }
 
 /*
- * Kinds of blobs that a JVM makes when it needs the first one. While it lacks some, it has few blobs, so looking for
- * them again is cheap.
+ * Kinds of blobs that a JVM makes only when it needs the first one. A JVM that lacks some of them has few blobs, so
+ * looking for them again is cheap.
  */
 #define LAZY_KINDS 3
 

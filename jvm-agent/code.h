@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JVMTI's events about generated code as it is loaded and unloaded, and the layout by which others walk it. */
+/* JVMTI's events about generated code, and the layout by which BPF and the agent walk that code. */
 #ifndef CODE_H
 #define CODE_H
 
@@ -20,18 +20,18 @@ void JNICALL code_on_stub(jvmtiEnv *jvmti, const char *name, const void *address
 bool code_has_stub_events(void);
 
 /*
- * Publishes how code and methods are laid out, so that others can walk Java frames. Called again and again: publishes a
- * new layout when a kind of code has appeared that the last one lacked. Agent's thread only.
+ * Publishes how code and methods are laid out, so that BPF can walk Java frames. Called again and again: publishes a
+ * new layout when there is a kind of code that the last one lacked. Agent's thread only.
  */
 void code_publish_layout(struct stay *stay);
 /*
- * Learns of code that was generated before the stay: stubs that have no blob of their own, and
- * Continuation.enterSpecial. Agent's thread only.
+ * Finds code that was generated before the stay: stubs that have no blob of their own, and Continuation.enterSpecial.
+ * Agent's thread only.
  */
 void code_learn_existing(void);
 /*
- * Copies the newest stub that holds pc, of those that the JVM reported and that have no blob of their own. Returns
- * false when there is none. Agent's thread only.
+ * Finds the newest stub that holds pc, among those that the JVM reported and that have no blob of their own, and copies
+ * it. Returns false when there is none. Agent's thread only.
  */
 bool code_find_stub(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES]);
 

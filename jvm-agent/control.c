@@ -34,8 +34,8 @@
 #define RESCAN_NS 100000000
 #define FULL_STEP_MS 1
 /*
- * Time that the end of a JVM gives the loader to ask for what its last samples hit; up to three times as long while
- * answers are due.
+ * How long the end of the JVM waits for the loader, which asks for what its last samples hit. While answers are due,
+ * the JVM waits up to three times as long.
  */
 #define LAST_WORDS_NS 100000000
 #define LAST_WORDS_TIMES 3
@@ -44,8 +44,8 @@
 
 enum control_state {
 	CONTROL_FREE,
-	CONTROL_LISTENING, /* for a loader, which may have died meanwhile: the next attach takes over */
-	CONTROL_HELD,	   /* by a loader */
+	CONTROL_LISTENING, /* waits for a loader; the loader may have died, so the next attach takes over */
+	CONTROL_HELD,	   /* a loader holds the agent */
 	CONTROL_ENDING,
 };
 
@@ -54,10 +54,10 @@ static struct {
 	enum control_state state;
 	int listener;
 	int peer; /* the loader's socket while state is CONTROL_HELD; control_main() closes it */
-	char secret[DUET_SECRET_DIGITS]; /* which a loader must send */
+	char secret[DUET_SECRET_DIGITS]; /* the secret that a loader must send */
 	unsigned int wait_ms;
 	bool answers; /* a request is being answered; atomic */
-	bool settled; /* the handler is live, or never will be: the start of the JVM waits for that */
+	bool settled; /* the start of the JVM may go on: the handler is live, or never will be */
 	pthread_cond_t changed; /* signalled when settled or state changes */
 } control = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -125,8 +125,8 @@ static int stay_tick(struct stay *stay, int wanted, const char **ret_why)
 }
 
 /*
- * Publishes the layout and makes the handlers and taps live, so that no sample is missed. All else can wait until the
- * loader knows that we run. Fills *started. Returns its error.
+ * Publishes the layout and makes the handlers and taps live, so that no sample is missed. Everything else can wait
+ * until the loader knows that the agent runs. Fills *started. Returns started->error.
  */
 static int stay_start(struct stay *stay, const struct duet_message_start *start, struct peer_started *started)
 {
@@ -143,7 +143,8 @@ static int stay_start(struct stay *stay, const struct duet_message_start *start,
 }
 
 /*
- * Leaks the stay when a handler or callback does not leave it: that is better than a JVM that writes into freed memory.
+ * Leaks the stay when a handler or callback does not leave it. A leak is better than a JVM that writes into freed
+ * memory.
  */
 static void stay_stop(struct stay *stay)
 {
@@ -177,10 +178,13 @@ static void stay_answer(struct stay *stay, JNIEnv *env, const struct duet_want *
 		answer_code(&answers, want->key, want->id, clock_ns());
 }
 
-/* Waits until the loader has made room in the ring, however long that takes. Returns false when the loader is gone. */
+/*
+ * Waits until the loader has made room in the ring, however long that takes. Returns false when the loader has closed
+ * the socket.
+ */
 static bool await_room(struct stay *stay, int peer)
 {
-	struct pollfd fd = {.fd = peer}; /* no events: poll() then reports only that the loader is gone */
+	struct pollfd fd = {.fd = peer}; /* no events: poll() then returns only when the loader has closed the socket */
 
 	while (!ring_has_room(&stay->ring))
 		if (poll(&fd, 1, FULL_STEP_MS) > 0)
@@ -188,7 +192,7 @@ static bool await_room(struct stay *stay, int peer)
 	return true;
 }
 
-/* Returns > 0 to go on, < 0 when the loader is gone. */
+/* Returns > 0 to go on, < 0 when the loader has closed the socket. */
 static int stay_answer_all(struct stay *stay, JNIEnv *env, int peer, const struct duet_message_want *message)
 {
 	bool goes_on = true;
@@ -210,8 +214,8 @@ static int stay_finish(int peer, const struct duet_message_finish *message)
 }
 
 /*
- * Handles one message of the loader. Returns > 0 to go on, 0 after STOP, < 0 when the loader is gone or the message is
- * malformed.
+ * Handles one message of the loader. Returns > 0 to go on, 0 after STOP, < 0 when the loader has closed the socket or
+ * the message is malformed.
  */
 static int stay_obey(struct stay *stay, JNIEnv *env, int peer)
 {
@@ -237,8 +241,8 @@ static int stay_listen(struct stay *stay, JNIEnv *env, int peer, int timeout_ms)
 }
 
 /*
- * Prepares the loaded classes some at a time, and serves the loader in between: otherwise samples of the first second
- * would have to wait. Returns what stay_listen() does.
+ * Prepares the loaded classes, some at a time, and serves the loader in between. Otherwise the names of the first
+ * second's samples would come late. Returns what stay_listen() does.
  */
 static int stay_prepare(struct stay *stay, JNIEnv *env, int peer)
 {
@@ -253,7 +257,7 @@ static int stay_prepare(struct stay *stay, JNIEnv *env, int peer)
 	return goes_on;
 }
 
-/* Serves the loader. Returns true when it said STOP, false when it is gone. */
+/* Serves the loader. Returns true after STOP, false when the loader has closed the socket. */
 static bool stay_serve(struct stay *stay, JNIEnv *env, int peer)
 {
 	uint64_t next_sweep_ns = 0, next_rescan_ns = 0;
@@ -279,7 +283,7 @@ static bool stay_serve(struct stay *stay, JNIEnv *env, int peer)
 	return !goes_on;
 }
 
-/* Lets the start of the JVM go on. */
+/* Lets the start of the JVM continue. */
 static void settle(void)
 {
 	pthread_mutex_lock(&control.lock);
@@ -317,7 +321,7 @@ static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *
 	return stopped;
 }
 
-/* Returns true when the loader waits for STOPPED. */
+/* Returns true if the loader waits for STOPPED. */
 static bool serve_peer(JNIEnv *env, int peer)
 {
 	struct duet_message_start start;
@@ -341,7 +345,7 @@ static void set_state(enum control_state state)
 	pthread_mutex_unlock(&control.lock);
 }
 
-/* Returns the loader's socket, or -1 when none came or another attach took over. */
+/* Returns the loader's socket, or -1 when no loader came or another attach took over. */
 static int accept_loader(void)
 {
 	int peer = peer_accept(control.listener, control.secret, CONNECT_TIMEOUT_NS);
@@ -379,7 +383,10 @@ static void *control_main(void *unused)
 		(*jvm.vm)->DetachCurrentThread(jvm.vm);
 	}
 	settle();
-	/* Set CONTROL_FREE before the loader learns that we end, so that its next attach does not find us busy. */
+	/*
+	 * Set CONTROL_FREE before the loader learns that this stay ends. Then its next attach does not find the agent
+	 * busy.
+	 */
 	set_state(CONTROL_FREE);
 	if (stopped)
 		peer_send_stopped(peer);
@@ -389,13 +396,12 @@ static void *control_main(void *unused)
 }
 
 /*
- * All signals stay blocked in our thread. HotSpot unblocks those that it needs itself when the thread attaches.
- *
+ * All signals stay blocked in the agent's thread. HotSpot unblocks those that it needs itself when the thread attaches.
  * The stack has no guard page of the C library. While the thread is attached, HotSpot makes pages at the stack's end
- * inaccessible, and it leaves them so afterwards. The C library may give the stack to a Java thread next, and Java
- * threads have no guard page of the C library. If ours had one, that thread's stack would end one page lower than ours
- * did. Its overflow would then hit a page that HotSpot does not know as a guard page, and the JVM would die without a
- * message.
+ * inaccessible, and leaves them so afterwards. The C library may give the stack to a Java thread next, and Java threads
+ * have no guard page of the C library. With such a page in our stack, the Java thread's stack would end one page lower
+ * than ours did. Its overflow would then hit a page that HotSpot does not know as a guard page, and the JVM would die
+ * without a message.
  */
 static int start_thread(void)
 {
@@ -417,8 +423,8 @@ static int start_thread(void)
 }
 
 /*
- * Claims the agent if it is free. Makes a thread that only listens end. Returns false while a thread is ending, whose
- * loader is gone or done; the caller then tries again. A thread that serves a loader is not disturbed.
+ * Claims the agent if it is free. Ends a thread that only listens. Returns false while a thread is about to end because
+ * its loader is gone or done. The caller then tries again. A thread that serves a loader is not disturbed.
  */
 static bool try_claim(void)
 {
@@ -501,7 +507,7 @@ static struct timespec time_from_now(uint64_t ns)
 	return until;
 }
 
-/* Returns true if a request is being answered, or has arrived: the agent's thread may not have had a CPU since. */
+/* Returns true if a request is being answered, or has arrived and waits until the agent's thread runs. */
 static bool owes_answers(void)
 {
 	struct pollfd peer = {.fd = control.peer, .events = POLLIN};

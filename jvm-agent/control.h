@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The control socket and the agent's one thread, which serves it.
+ * The control socket, and the only thread of the agent, which serves it.
  *
  *   attach:  control_open(), control_run()                  the thread listens, serves one loader, ends
  *   start:   control_open() in Agent_OnLoad                 a loader may connect from here on

@@ -17,8 +17,8 @@ struct stay;
 
 struct agent_engine {
 	enum duet_engine_id id;
-	bool counts; /* standalone engines: page faults can be its ticks, in place of a clock's */
-	bool standalone; /* its samples have no BPF half: the agent walks native frames too, and sets the weight */
+	bool counts; /* standalone engines: page faults can be the ticks, instead of a clock */
+	bool standalone; /* samples have no BPF half: the agent walks native frames too, and sets the weight */
 	const struct agent_engine *instead; /* the engine to use when this one cannot start; NULL = none */
 	/*
 	 * Installs the handler. `wanted` is the signal to take, or 0 for any. Returns the signal, or -errno and a
@@ -29,26 +29,26 @@ struct agent_engine {
 	 * The functions below may be NULL, except `periods` of a standalone engine. They are called on the agent's
 	 * thread, unless their comment says otherwise.
 	 */
-	/* ticks: the event that the engine ticks for, which is kept until release() */
+	/* Starts the ticks for the event `ticks`, which stays valid until release(). */
 	int (*start)(int signo, const struct duet_agent_event *ticks, const char **ret_why);
 	void (*stop)(void); /* also called when the start failed */
-	void (*release)(void); /* after stop(), when no handler runs any more: frees what handlers use */
+	void (*release)(void); /* called after stop(), when no handler runs any more: frees what handlers use */
 	/* Called every 100 ms. Counts the threads for which ticks could not be set up since the last call. */
 	void (*rescan)(struct stay *stay);
 	void (*thread_start)(int tid); /* on the thread itself, as is thread_end */
 	void (*thread_end)(int tid);
 	/*
-	 * Standalone engines only; called in the handler. Returns how many intervals this signal accounts for. 0: take
-	 * no sample, because another sample accounts for them.
+	 * Standalone engines only. Called in the handler. Returns how many intervals this signal accounts for. 0: take
+	 * no sample; another sample accounts for them.
 	 */
 	uint64_t (*periods)(int tid, const siginfo_t *info);
 	/*
-	 * Engines that see the kernel only; called in the handler, after periods(). Takes the kernel frames of the
-	 * oldest tick; depth 0 when it was in user mode, or when there is no tick. Ticks after `until_ns` are those of
-	 * the handler itself. Returns true if more ticks wait: the thread did not return to user mode between them.
+	 * Engines that see kernel frames only. Called in the handler, after periods(). Takes the kernel frames of the
+	 * oldest tick; depth 0 when the tick was in user mode, or when there is none. Ticks after `until_ns` are caused
+	 * by the handler itself. Returns true if more ticks wait: the thread did not return to user mode between them.
 	 */
 	bool (*next_tick)(int tid, uint64_t until_ns, struct kernel_stack *ret);
-	/* Called in the handler, at its end, also when no sample was taken. */
+	/* Called at the end of the handler, also when no sample was taken. */
 	void (*handled)(int tid);
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * setitimer(ITIMER_PROF): one timer for the process. When it expires, the kernel signals the thread that happens to
- * run. The kernel looks at the timer only in its own tick (4 ms with HZ=250). It sends one signal however often the
- * timer has expired, and does not report the number. So the number is computed from the process's CPU clock.
+ * run. The kernel checks the timer only in its own tick (4 ms with HZ=250). It sends one signal however often the timer
+ * has expired, and does not report how often. So that number is computed from the process's CPU clock.
  */
 #include "engine.h"
 
@@ -27,15 +27,15 @@ static uint64_t process_ns(void)
 }
 
 /*
- * Counts the intervals of all threads since the last signal. Threads that run at the same time are interrupted in their
- * turn.
+ * Counts the intervals of all threads since the last signal. Of threads that run at the same time, each is interrupted
+ * in turn.
  */
 static uint64_t itimer_periods(int tid, const siginfo_t *info)
 {
 	uint64_t taken_ns = __atomic_load_n(&itimer.taken_ns, __ATOMIC_RELAXED), now_ns = process_ns(), periods;
 
 	(void)tid;
-	(void)info; /* does not have the number */
+	(void)info; /* the signal does not say how often the timer expired */
 	do {
 		periods = now_ns > taken_ns ? (now_ns - taken_ns) / itimer.interval_ns : 0;
 	} while (periods && !__atomic_compare_exchange_n(&itimer.taken_ns, &taken_ns,
@@ -77,7 +77,7 @@ static int itimer_start(int signo, const struct duet_agent_event *ticks, const c
 	return error;
 }
 
-/* A profiler that has replaced our handler has set the timer too, so both are left alone. */
+/* If another profiler has replaced our handler, it has set the timer too. Then both are left alone. */
 static void itimer_stop(void)
 {
 	if (!signals_have_prof())

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Nobody ticks, so no signal is taken. */
+/* No engine: there are no ticks, and no signal is taken. */
 #include "engine.h"
 
 static int none_take_signal(int wanted, const char **ret_why)

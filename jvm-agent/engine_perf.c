@@ -43,15 +43,15 @@
 struct perf_thread {
 	struct perf_event_mmap_page *ring; /* NULL: no kernel frames */
 	uint64_t taken; /* CPU time in ns, or page faults, that samples account for so far */
-	bool ticked; /* the first tick, which came after a part of an interval, is over */
+	bool ticked; /* the first tick, which comes after a part of an interval, is over */
 };
 
 static struct {
 	struct perf_thread *threads; /* indexed by descriptor, which is the thread's handle */
-	int descriptors; /* those that are taken are below this number: the JVM needs the others */
-	bool is_clock; /* else page faults */
+	int descriptors; /* only descriptors below this number are used: the JVM needs the others */
+	bool is_clock; /* false: the ticks are page faults */
 	uint64_t interval; /* ns, or page faults */
-	unsigned int without_ring; /* threads, since the last scan */
+	unsigned int without_ring; /* threads without a ring, since the last scan */
 } perf;
 
 static uint64_t cpu_ns(int tid)
@@ -170,17 +170,15 @@ static struct perf_thread *thread_of(int tid)
 
 /*
  * There are no ticks until perf_handled(): with a short interval, a tick in each handler would leave the thread no time
- * of its own.
- *
- * Rounds the time: the handler runs a little later than the tick, and not always equally late. What this signal gets
- * too much or too little, the next one gets less or more.
+ * of its own. Rounds the time: the handler runs a little later than the tick, and the delay varies. What one signal
+ * gets too much or too little, the next one gets less or more.
  */
 static uint64_t perf_periods(int tid, const siginfo_t *info)
 {
 	struct perf_thread *thread = thread_of(tid);
 	uint64_t now, periods;
 
-	(void)info; /* one signal may stand for many ticks, and does not say for how many */
+	(void)info; /* one signal may stand for many ticks, and does not say how many */
 	if (!thread)
 		return 0;
 	perf_end(ticking_handle(tid));
@@ -260,7 +258,7 @@ static int perf_take_signal(int wanted, const char **ret_why)
 {
 	int signo = signals_take_urgent();
 
-	(void)wanted; /* only SIGURG is as harmless */
+	(void)wanted; /* no other signal is as harmless as SIGURG */
 	if (signo < 0)
 		*ret_why = "SIGURG is in use in this JVM";
 	return signo;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects allocated in Java's heap. The JVM samples them (JEP 331): it calls us for the object that takes the byte at
- * which the thread's next sample is due. The distances between those bytes are random, the interval on average.
- *
- * Two events have them: all objects, and those that are still there at the end.
+ * Objects allocated in Java's heap. The JVM samples them (JEP 331): it calls the agent for the object that takes the
+ * byte at which the thread's next sample is due. The distances between those bytes are random, the interval on average.
+ * There are two events: all objects, and the objects that are still in use at the end.
  */
 #include <errno.h>
 #include <limits.h>
@@ -22,9 +21,9 @@
 
 #define MOST_LIVE 262144 /* samples that are kept at a time */
 #define FIRST_SWEEP 1024
-#define JVM_INTERVAL (512 << 10) /* what a JVM begins with */
+#define JVM_INTERVAL (512 << 10) /* the interval that a JVM starts with */
 
-/* The JVM has one interval: the shorter one, when two events are open. */
+/* The JVM has one interval. When both events are open, it is the shorter one. */
 static struct heap_event {
 	bool is_open; /* atomic: a callback may come late, when another recording has begun */
 	uint32_t index;
@@ -32,14 +31,14 @@ static struct heap_event {
 } alloc, live;
 static uint64_t sampled_interval; /* atomic */
 
-/* What follows a sample. */
+/* The attributes of a sample. */
 struct attributes {
 	struct duet_attribute size_head;
 	uint64_t size;
 	struct class_attribute class;
 };
 
-/* Returns how many bytes of attributes there are. */
+/* Returns the size of the attributes in bytes. */
 static uint32_t fill(struct attributes *to, uint64_t size, const char *class_name)
 {
 	to->size_head = (struct duet_attribute){.type = DUET_ATTRIBUTE_SIZE, .bytes = sizeof(to->size)};
@@ -60,7 +59,7 @@ static struct {
 	pthread_mutex_t lock; /* never held while the JVM is called */
 	struct live_object *first;
 	uint32_t count;
-	uint32_t sweep_at; /* look for objects that are gone when there are so many; only for the agent's thread */
+	uint32_t sweep_at; /* number of kept objects at which to look for dead ones; used on the agent's thread only */
 } objects = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void free_object(JNIEnv *env, struct live_object *object)
@@ -70,7 +69,7 @@ static void free_object(JNIEnv *env, struct live_object *object)
 	free(object);
 }
 
-/* Takes the ownership. Returns false when there is no room; then the object is still the caller's. */
+/* Takes ownership of the object. Returns false when there is no room; the caller still owns the object then. */
 static bool add_object(struct live_object *object)
 {
 	bool has_room;
@@ -98,7 +97,7 @@ static struct live_object *take_objects(void)
 	return first;
 }
 
-/* Calls `visit` for the objects that are still there, and frees the others. It owns what it gets. */
+/* Passes the objects that are still in use to `visit`, which then owns them, and frees the others. */
 static void visit_objects(JNIEnv *env, void (*visit)(JNIEnv *env, struct live_object *object, void *context),
 			  void *context)
 {
@@ -131,8 +130,8 @@ static void keep_object(struct stay *stay, JNIEnv *env, jobject reference, const
 /* ---- the callback ---- */
 
 /*
- * Whether an object that the JVM has sampled is one of this event, too, whose interval may be longer. The weights are
- * size through probability.
+ * Returns true if an object that the JVM has sampled is a sample of this event, too: the event's interval may be
+ * longer. A weight is the object's size divided by its probability.
  */
 static bool is_chosen(const struct heap_event *event, uint64_t size, uint64_t weight)
 {
@@ -267,7 +266,7 @@ static uint32_t count_objects(void)
 	return count;
 }
 
-/* Drops what is kept for objects that are gone, when there may be as much of it as of others. */
+/* Drops the samples of dead objects, when there may be as many dead objects as others. */
 static void live_rescan(void)
 {
 	JNIEnv *env = jvm_own_env();
@@ -280,7 +279,7 @@ static void live_rescan(void)
 	objects.sweep_at = kept < MOST_LIVE / 2 ? 2 * kept + FIRST_SWEEP : MOST_LIVE - (MOST_LIVE - kept) / 2;
 }
 
-/* A callback may have kept an object after the end of the last recording. */
+/* Drops objects that a late callback kept after the end of the last recording. */
 static int live_start(const struct duet_agent_event *event, const char **ret_why)
 {
 	JNIEnv *env = jvm_own_env();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that wait for a lock: to enter synchronized code, and in java.util.concurrent.locks. The JVM tells of
- * monitors for which spinning did not suffice: before the thread blocks, and when it has the lock.
+ * Threads that wait for a lock: to enter synchronized code, and in java.util.concurrent.locks. The JVM calls the agent
+ * for monitors for which spinning was not enough: before the thread blocks, and when it has the lock.
  */
 #include <errno.h>
 #include <stdbool.h>

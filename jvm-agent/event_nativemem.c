@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that native code takes from the C library, or from another allocator in its place: all that is taken, and what
- * is not freed until the end. Functions of the agent stand before the allocator's in the linkage tables of all
- * libraries. They call the allocator's, and count bytes. They stay valid when the hooks are gone: a thread may be in
- * one, and a library may have copied its address.
- *
- * The allocator's own calls of itself do not go through a hook: see linkage.h.
+ * Memory that native code takes from the C library, or from an allocator that replaces it. There are two events: all
+ * memory that is taken, and the memory that is not freed before the end. In the linkage tables of all libraries,
+ * functions of the agent replace those of the allocator. They count the bytes and call the allocator's function. They
+ * stay valid after the hooks are removed: a thread may be in one, and a library may have copied its address. Calls
+ * within the allocator do not go through a hook: see linkage.h.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,7 +36,10 @@ struct memory_event {
 };
 
 static struct memory_event taken, leaked;
-/* Of leaked: the kept samples by address. `held` counts them by a hash: most calls of free() look no further. */
+/*
+ * The kept samples of the event `leaked`, by address. `held` counts them by a hash of the address, so that most calls
+ * of free() need not search them.
+ */
 static struct waits held_samples;
 static uint8_t held[1 << 16];
 
@@ -83,7 +85,7 @@ static bool hold(const void *memory, struct held_memory *entry)
 	return false;
 }
 
-/* To be called before the memory is freed: another thread may get it the next moment. */
+/* Call before the memory is freed: another thread may get it immediately afterwards. */
 static struct held_memory *let_go(const void *memory)
 {
 	uint8_t *count = held_count(memory);
@@ -148,7 +150,7 @@ static void sample(unsigned int events, const struct regs *caller, const void *m
 	errno = saved_errno;
 }
 
-/* A macro, because it tells of the function that it stands in. */
+/* A macro, because CALLER() is about the function that contains it. */
 #define SAMPLE(memory, bytes) \
 	do { \
 		unsigned int events = due(memory, bytes); \
@@ -184,7 +186,7 @@ static void hook_free(void *memory)
 	free(memory);
 }
 
-/* What is made larger or smaller counts as freed and taken again. If that fails, it is as it was. */
+/* A piece of memory whose size changes counts as freed and taken again. If the change fails, nothing has changed. */
 static void *hook_realloc(void *old, size_t bytes)
 {
 	struct held_memory *entry = let_go(old);
@@ -224,8 +226,8 @@ static void *hook_memalign(size_t alignment, size_t bytes)
 }
 
 /*
- * What dlopen() finds may depend on the library that calls it, unless the file is named by its path. Otherwise this is
- * the jump that the call would have been, and the library is hooked by the next rescan.
+ * The result of dlopen() may depend on the calling library, unless the file is named by its path. Without a path, this
+ * function jumps to dlopen(), which then sees the real caller, and the next rescan hooks the library.
  */
 static void *hook_dlopen(const char *file, int flags)
 {
@@ -297,7 +299,7 @@ static void drop_value(void *context, void *value)
 	drop(value);
 }
 
-/* A thread may have held something after the end of the last recording. */
+/* Drops memory that a thread held after the end of the last recording. */
 static int leaked_start(const struct duet_agent_event *event, const char **ret_why)
 {
 	waits_end(&held_samples, drop_value, NULL);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Threads that wait until another one has something for them: Object.wait(), and all parks that are not waits for a
- * lock.
- */
+/* Threads that wait for another thread's notice: Object.wait(), and all parks that are not waits for a lock. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +28,7 @@ static void JNICALL on_wait(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobjec
 	stay_leave();
 }
 
-/* The JVM tells it before the thread takes the monitor again: that is a wait for a lock. */
+/* Called before the thread takes the monitor again; that is a wait for a lock. */
 static void JNICALL on_waited(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject object, jboolean timed_out)
 {
 	struct stay *stay = stay_enter();

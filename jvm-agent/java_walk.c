@@ -26,8 +26,8 @@ static int call(const struct java_walk *walk, ucontext_t *context)
  * The thread has left Java and stored the sp of its last frame in the anchor, but not yet the pc. The pc is the word
  * below sp, where the call put it. HotSpot completes the anchor in the same way before it walks
  * (JavaFrameAnchor::make_walkable(); since JDK-8282477 it expects profilers to do so too). On the return to Java it
- * clears the pc, whoever wrote it. So we leave the pc there: to clear it would take it away from a walk that began
- * meanwhile. The interpreter of JDK 8 may leave an old pc in the anchor, so with JDK 8 such a frame is not walked.
+ * clears the pc, whoever wrote it. So we leave the pc there: if we cleared it, a walk that began meanwhile would miss
+ * it. The interpreter of JDK 8 may leave an old pc in the anchor, so with JDK 8 such a frame is not walked.
  */
 static int walk_from_anchor(struct java_walk *walk, ucontext_t *context, const struct frame_anchor *anchor)
 {
@@ -87,7 +87,7 @@ int java_walk(struct java_walk *walk, const ucontext_t *context)
 	case ASGCT_UNKNOWN_JAVA:
 	case ASGCT_NOT_WALKABLE_JAVA:
 		return walk_repaired(walk, context, count);
-	default: /* frames; or the JVM is collecting, the thread is exiting or too new: nothing to repair */
+	default: /* frames; or nothing to repair: the JVM is collecting, or the thread is exiting or too new */
 		return count;
 	}
 }

@@ -15,7 +15,7 @@ struct java_walk {
 	int max_depth;
 	struct stack_copy *stack; /* scratch */
 	ucontext_t *scratch;
-	bool refused;  /* out: the walk failed, and the stack could not be copied to repair it */
+	bool refused;  /* result: the walk failed, and the stack could not be copied for a repair */
 };
 
 /* Returns the number of frames, or AsyncGetCallTrace's failure code <= 0. Does not change `context`. */

@@ -24,14 +24,14 @@
 /* HotSpot's own limit for one JNI local frame (MaxJNILocalCapacity). */
 #define LOCAL_REFS_MAX 65536
 #define LOCAL_REFS 16
-#define CLASSES_AT_ONCE 64 /* less than a millisecond */
+#define CLASSES_AT_ONCE 64 /* takes less than a millisecond */
 
 struct agent_jvm jvm;
 static void *libjvm;
 
 /* ---- events ---- */
 
-/* AsyncGetCallTrace refuses to work (-1) unless somebody listens to ClassLoad. */
+/* AsyncGetCallTrace returns -1 unless an agent listens to ClassLoad. */
 static void JNICALL on_class_load(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jclass class)
 {
 	(void)jvmti, (void)env, (void)thread, (void)class;
@@ -153,7 +153,7 @@ static int request_capabilities(jvmtiEnv *jvmti)
 
 /*
  * Enables the events that must be on before main() when the agent is loaded at start. One is CompiledMethodLoad: while
- * somebody listens to it, the compilers record which inlined method each instruction belongs to (as with
+ * an agent listens to it, the compilers record which inlined method each instruction belongs to (as with
  * DebugNonSafepoints). Code that was compiled before an attach has that record at safepoints only.
  */
 static void enable_start_events(void)
@@ -238,7 +238,8 @@ static uint16_t field_offset(JNIEnv *env, jclass class, const char *name, const 
 }
 
 /*
- * Learns how virtual threads look, from this thread's name and id and from the fields of Java objects that hold those.
+ * Finds the layout of virtual threads from this thread's name and id, and from the fields of Java objects that hold
+ * them.
  */
 static void learn_virtual_threads(JNIEnv *env, uintptr_t java_thread)
 {

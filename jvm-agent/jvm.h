@@ -42,7 +42,7 @@ struct agent_jvm {
 	jfieldID thread_id; /* java.lang.Thread.tid; NULL when there is none */
 	/* How handlers find the JavaThread that they interrupted, see jvm_current_thread(). */
 	pthread_key_t thread_key;
-	uintptr_t thread_vtable; /* of plain JavaThreads; 0: handlers cannot find them, or cannot walk them */
+	uintptr_t thread_vtable; /* vtable of plain JavaThreads; 0: handlers cannot find them, or cannot walk them */
 	intptr_t env_offset; /* offset of the JNIEnv within a JavaThread */
 	struct duet_jvm_virtual virtual_threads; /* see virtual_threads.h */
 };
@@ -50,7 +50,7 @@ extern struct agent_jvm jvm;
 
 /* Opens the JVMTI environment. Idempotent. Returns 0, or -ENOTSUP when the JVM refuses JVMTI or a capability. */
 int jvm_open(JavaVM *vm, bool at_start);
-/* Learns what only a live JVM shows. Called on a thread that is attached to the JVM. Idempotent. */
+/* Reads what only a live JVM shows. Called on a thread that is attached to the JVM. Idempotent. */
 void jvm_learn(JNIEnv *env);
 
 /* Enable and disable the events that the agent needs only while a stay is open. */

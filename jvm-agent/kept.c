@@ -8,7 +8,7 @@
 #include "clock.h"
 
 #define MAX_KEPT 512
-#define MAX_BYTES (4u << 20) /* of all records together */
+#define MAX_BYTES (4u << 20) /* bytes of all records together */
 #define KEPT_NS 5000000000ull
 
 static struct {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A pass first lists the libraries that have places to change, then changes them one after the other. A library that is
- * being loaded must not be touched: the linker still writes to pages that it protects later. So each library is opened
- * again before. That waits until it is loaded, and keeps it from being unloaded. What is read of it lies in its own
- * segments.
+ * being loaded must not be changed: the linker still writes to pages that it protects later. So each library is opened
+ * again first. This waits until the library is loaded, and keeps it from being unloaded. Only its own segments are
+ * read.
  */
 #include "linkage.h"
 
@@ -39,18 +39,19 @@ extern const char *gnu_get_libc_version(void) __attribute__((weak)); /* glibc's 
 static struct {
 	struct linkage_hook *hooks;
 	size_t count;
-	unsigned long long adds; /* libraries loaded in the life of the process, when the hooks were installed last */
+	/* number of libraries loaded since the process began, when the hooks were installed last */
+	unsigned long long adds;
 	bool is_open; /* atomic: hooks may be installed */
-	int passes; /* the running one, and those asked for since it began; atomic */
+	int passes; /* number of passes: the running one, and those requested since it began; atomic */
 } linkage;
 
 /* A loaded library, or the program. */
 struct library {
-	uintptr_t base, low, high; /* the difference to the addresses in the file; the mapped range */
+	uintptr_t base, low, high; /* difference to the addresses in the file; the mapped range */
 	const ElfW(Sym) *symbols;
 	const char *strings;
 	size_t strings_bytes;
-	const ElfW(Rela) *tables[2]; /* of data, and of the places for calls */
+	const ElfW(Rela) *tables[2]; /* relocations of data, and of the places for calls */
 	size_t counts[2];
 };
 
@@ -59,7 +60,7 @@ static bool is_inside(const struct library *library, uintptr_t address, size_t b
 	return address >= library->low && address <= library->high && bytes <= library->high - address;
 }
 
-/* glibc stores addresses in the dynamic section, musl leaves what the file has. */
+/* glibc stores addresses in the dynamic section, musl leaves the file's offsets there. */
 static uintptr_t dynamic_address(const struct library *library, uintptr_t value)
 {
 	return value < library->low ? value + library->base : value;
@@ -83,7 +84,7 @@ static bool read_dynamic(struct library *library, const ElfW(Dyn) *dynamic)
 			tables[0] = address;
 		else if (dynamic->d_tag == DT_RELASZ)
 			bytes[0] = dynamic->d_un.d_val;
-		else if (dynamic->d_tag == DT_RELACOUNT) /* of those without a symbol, which come first */
+		else if (dynamic->d_tag == DT_RELACOUNT) /* number of relocations without a symbol, which come first */
 			skipped = dynamic->d_un.d_val;
 		else if (dynamic->d_tag == DT_JMPREL)
 			tables[1] = address;
@@ -102,7 +103,10 @@ static bool read_dynamic(struct library *library, const ElfW(Dyn) *dynamic)
 	       is_inside(library, (uintptr_t)library->strings, library->strings_bytes);
 }
 
-/* The agent itself; and a program that is linked to a fixed address, which gives functions addresses of its own. */
+/*
+ * Returns true for the agent itself, and for a program that is linked to a fixed address: such a program has other
+ * addresses for functions.
+ */
 static bool is_left_alone(const struct dl_phdr_info *info)
 {
 	return !info->dlpi_addr || info->dlpi_addr == (uintptr_t)__ehdr_start;
@@ -133,7 +137,7 @@ struct linkage_place {
 	uintptr_t *at;
 	struct linkage_hook *hook;
 	bool is_slot; /* for calls: its function may be looked up at the first of them */
-	bool is_variable; /* a pointer in the library's data, which it may have changed since */
+	bool is_variable; /* a pointer in the library's data, which the library may have changed since */
 	bool is_own; /* the library defines the function itself */
 };
 
@@ -179,17 +183,17 @@ static bool each_place(const struct library *library, bool (*visit)(void *contex
 	return true;
 }
 
-/* ---- what is to be done with them ---- */
+/* ---- what a pass changes ---- */
 
 struct pass {
-	bool installs; /* else: removes */
+	bool installs; /* false: removes */
 	unsigned long long adds;
-	char **names; /* of libraries with something to do; "" is the program */
+	char **names; /* libraries with places to change; "" is the program */
 	size_t count;
 	/* for one library: */
 	uintptr_t base;
 	const struct library *library;
-	bool takes_unbound; /* places whose function is not looked up yet are changed, too */
+	bool takes_unbound; /* also change places whose function is not looked up yet */
 	size_t pending;
 };
 
@@ -198,7 +202,7 @@ static bool is_glibc(const struct library *library)
 	return gnu_get_libc_version && is_inside(library, (uintptr_t)gnu_get_libc_version, 1);
 }
 
-/* A place whose function will be looked up at the first call leads into its own library until then. */
+/* If a place's function is looked up at the first call, the place leads into its own library until then. */
 static bool is_unbound(const struct pass *pass, const struct linkage_place *place, uintptr_t value)
 {
 	return place->is_slot && !place->is_own && value != place->hook->real && is_inside(pass->library, value, 1);
@@ -212,7 +216,7 @@ static bool is_wanted(const struct pass *pass, const struct linkage_place *place
 	return value == place->hook->real || (pass->takes_unbound && is_unbound(pass, place, value));
 }
 
-/* Counts what is to be done. Returns false if the library has an allocator of its own, or may have one. */
+/* Counts the places to change. Returns false if the library has an allocator of its own, or may have one. */
 static bool count_place(void *context, const struct linkage_place *place)
 {
 	struct pass *pass = context;
@@ -246,7 +250,7 @@ static bool change_place(void *context, const struct linkage_place *place)
 	rights = pages_rights((uintptr_t)place->at);
 	if (rights < 0 || (!(rights & PROT_WRITE) && mprotect(start, page, rights | PROT_WRITE)))
 		return true;
-	/* Another profiler may have put its own function there meanwhile. */
+	/* Another profiler may have put its own function there since. */
 	__atomic_compare_exchange_n(place->at, &value, wanted, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 	if (!(rights & PROT_WRITE))
 		mprotect(start, page, rights);
@@ -286,8 +290,8 @@ static int change_library(struct dl_phdr_info *info, size_t size, void *context)
 }
 
 /*
- * Where a library's calls will lead that are not bound yet: to the process's function, unless the library or what it
- * needs has another one than libc.
+ * Returns true if those calls of a library that are not bound yet will lead to the process's function. They do, unless
+ * the library or one that it needs has another function than libc's.
  */
 static bool is_bound_to_real(void *handle)
 {
@@ -352,7 +356,7 @@ void linkage_install(void)
 	} while (__atomic_sub_fetch(&linkage.passes, 1, __ATOMIC_ACQ_REL));
 }
 
-/* The pass of another thread ends soon, and the next one finds that nothing is to be installed any more. */
+/* If another thread's pass runs, it ends soon; the next pass finds that nothing is to be installed any more. */
 void linkage_remove(void)
 {
 	const struct timespec step = {.tv_nsec = STEP_NS};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The JVM's memory, as the code in hotspot/ reads it: here it is our own. The loader compiles the same code with
- * user/outside/memory.h, where it is another process's. All functions are async-signal-safe, except memory_symbol().
+ * The JVM's memory, as the code in hotspot/ reads it: in the agent it is the process's own memory. The loader compiles
+ * the same code with user/outside/memory.h, where it is another process's memory. All functions are async-signal-safe,
+ * except memory_symbol().
  */
 #ifndef MEMORY_H
 #define MEMORY_H
@@ -27,7 +28,7 @@ static inline size_t memory_copy(void *to, uintptr_t from, size_t bytes)
 	return safe_copy(to, from, bytes);
 }
 
-/* Of our own memory nothing is kept and nothing is noted, see user/outside/memory.h. */
+/* Like memory_copy(). The process's own memory is not cached, see user/outside/memory.h. */
 static inline size_t memory_take(void *to, uintptr_t from, size_t bytes)
 {
 	return safe_copy(to, from, bytes);
@@ -54,12 +55,12 @@ static inline bool memory_is_as_noted(void)
 	return true;
 }
 
-/* Forgets what was read before: what is read next is as it is now. Memory of our own always is. */
+/* Drops cached memory, so that it is read again. The process's own memory is never cached. */
 static inline void memory_renew(void)
 {
 }
 
-/* These read what stays mapped while the JVM lives: libjvm, HotSpot's heads of code heaps, committed code. */
+/* These read memory that stays mapped while the JVM lives: libjvm, HotSpot's heads of code heaps, committed code. */
 static inline uintptr_t memory_word(uintptr_t address)
 {
 	return __atomic_load_n((const uintptr_t *)address, __ATOMIC_RELAXED);

@@ -8,7 +8,7 @@
 #include "metadata.h"
 
 #define LOCAL_REFS 8
-#define NUMBERED_IDS 26 /* since this JDK JVMTI looks a jmethodID up in a table, and refuses an unknown one */
+#define NUMBERED_IDS 26 /* since this JDK, JVMTI looks up a jmethodID in a table and refuses unknown ones */
 
 /* Copies JVMTI's string and frees it, so that all names are released in the same way. */
 static char *take_text(char *text)

@@ -9,7 +9,7 @@
 
 #include "metadata.h"
 
-/* Finds the names of a method by its key; `context` is the calling thread's JNIEnv. As answers.other_names. */
+/* Finds the names of a method by its key; `context` is the calling thread's JNIEnv. See answers.other_names. */
 bool methods_ask_jvmti(void *context, uint64_t key, struct metadata_names *ret);
 
 #endif

@@ -31,7 +31,7 @@ int pages_rights(uintptr_t address)
 
 	if (!maps)
 		return -errno;
-	/* A line may be longer than ours: the rest of it does not look like the beginning of one. */
+	/* If a line is longer than the buffer, the rest of it does not look like the beginning of a line. */
 	while (rights < 0 && fgets(line, sizeof(line), maps))
 		if (sscanf(line, "%lx-%lx %4s ", &start, &end, flags) == 3 && address >= start && address < end)
 			rights = (flags[0] == 'r' ? PROT_READ : 0) | (flags[1] == 'w' ? PROT_WRITE : 0) |

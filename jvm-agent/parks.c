@@ -18,14 +18,14 @@ typedef void(JNICALL *park_function)(JNIEnv *env, jobject unsafe, jboolean is_ab
 /* Read by all threads that park. An entry of `listeners` is set and cleared by atomic stores. */
 static struct {
 	const struct park_listener *listeners[LISTENERS];
-	park_function hotspot; /* HotSpot's own; set before the first call of ours, and never changed */
+	park_function hotspot; /* HotSpot's own function; set before the first call of ours, and never changed */
 	jfieldID blocker; /* java.lang.Thread.parkBlocker */
 } parks;
 
 /* ---- a thread that parks ---- */
 
 struct parked {
-	struct wait_event *event; /* NULL: nobody wants it */
+	struct wait_event *event; /* NULL: no event wants this park */
 	uint64_t key;
 };
 
@@ -70,7 +70,7 @@ static struct parked park_begins(JNIEnv *env)
 	return parked;
 }
 
-/* The thread goes on to take the lock, so this is time for which others wait. */
+/* The thread goes on to take the lock, so other threads wait while this runs. */
 static void park_ends(const struct parked *parked)
 {
 	struct stay *stay = stay_enter();
@@ -92,8 +92,8 @@ static void JNICALL park(JNIEnv *env, jobject unsafe, jboolean is_absolute, jlon
 /* ---- the method ---- */
 
 /*
- * Unsafe.registerNatives() registers HotSpot's functions by RegisterNatives() of its thread's JNIEnv, which is this one
- * for one call: so HotSpot's park() is found, and nothing is registered.
+ * Unsafe.registerNatives() registers HotSpot's functions by calling RegisterNatives() of its thread's JNIEnv. For one
+ * call, that function is this one. So it finds HotSpot's park(), and registers nothing.
  */
 static jint JNICALL look_at_methods(JNIEnv *env, jclass class, const JNINativeMethod *methods, jint count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that park: LockSupport.park(), and the locks, conditions and queues of java.util.concurrent, which rest on
- * it. While somebody listens, the native method Unsafe.park() is a function of ours that calls HotSpot's.
+ * Threads that park: LockSupport.park(), and the locks, conditions and queues of java.util.concurrent, which use it.
+ * While an event listens, the native method Unsafe.park() is a function of ours that calls HotSpot's.
  */
 #ifndef PARKS_H
 #define PARKS_H
@@ -15,8 +15,8 @@ struct wait_event;
 struct park_listener {
 	struct wait_event *event;
 	/*
-	 * Returns true for a park that the event samples. `class_name` is the signature of the class of what
-	 * LockSupport.park() was given; NULL: none. Called on the thread that parks, inside stay_enter().
+	 * Returns true for a park that the event samples. `class_name` is the signature of the class of
+	 * LockSupport.park()'s argument; NULL: it had none. Called on the thread that parks, inside stay_enter().
 	 */
 	bool (*wants)(const char *class_name);
 };

@@ -21,7 +21,7 @@
 #define BACKLOG 16
 #define CANDIDATES 8
 #define OVERFLOW_UID 65534 /* what the kernel shows for a user without a name in our user namespace */
-#define MAX_FDS 4 /* more than two are malformed, but must be closed */
+#define MAX_FDS 4 /* more than two are malformed, but must be received and closed */
 
 int peer_listen(const char *name)
 {
@@ -91,7 +91,7 @@ static bool is_proof(const struct duet_message_proof *proof, ssize_t got, const 
 	return is_head(&proof->head, got, DUET_MESSAGE_PROOF, sizeof(*proof)) && !difference;
 }
 
-/* Peers that have connected but not proven anything yet, oldest first. */
+/* Peers that have connected but have not sent the secret yet, oldest first. */
 struct candidates {
 	struct pollfd fds[CANDIDATES];
 	int count;
@@ -135,7 +135,7 @@ static int candidates_choose(struct candidates *candidates, const char secret[DU
 	return -1;
 }
 
-/* Accepts one more peer, if it may be a loader. Returns 0, or -errno when the listener is of no use any more. */
+/* Accepts one more peer, if it may be a loader. Returns 0, or -errno when the listener can no longer be used. */
 static int accept_candidate(struct candidates *candidates, int listener)
 {
 	int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -335,7 +335,7 @@ int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_
 	got = recvmsg(peer, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (got < 0)
 		return -errno;
-	take_descriptors(&header, fds); /* an empty packet may bring some too */
+	take_descriptors(&header, fds); /* an empty packet may bring descriptors too */
 	if (fds[0] >= 0 && is_head(&start.head, got, DUET_MESSAGE_START, sizeof(start)) &&
 	    !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && start_is_sound(&start) &&
 	    (fds[1] >= 0) == (start.tables_bytes != 0)) {

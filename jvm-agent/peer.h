@@ -48,7 +48,7 @@ const struct duet_agent_event *peer_find_event(const struct duet_message_start *
 /* Returns the event that a standalone engine ticks for, the clock if there is one, or NULL. */
 const struct duet_agent_event *peer_find_ticks(const struct duet_message_start *start);
 void peer_close_fds(const int fds[2]);
-/* What the loader says after START. */
+/* A message of the loader after START. */
 union peer_message {
 	struct duet_message head;
 	struct duet_message_finish finish;

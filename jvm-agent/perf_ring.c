@@ -36,7 +36,7 @@ static void set_tail(struct perf_event_mmap_page *page, uint64_t tail)
 	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
-/* Copies `bytes` that begin `at` bytes after the ring's very first byte. They may lie around its end. */
+/* Copies `bytes` bytes that begin `at` bytes after the ring's first byte. They may wrap around the ring's end. */
 static void read_at(const struct perf_event_mmap_page *page, uint64_t at, void *to, size_t bytes)
 {
 	const size_t size = page_bytes();
@@ -72,7 +72,7 @@ static bool read_record(const struct perf_event_mmap_page *page, uint64_t at, si
 }
 
 /*
- * Moves *at to the oldest tick from there on, and stores its record. Other records report lost ticks, for example.
+ * Moves *at to the oldest tick from there on, and stores its record. Skips other records, such as those of lost ticks.
  * Returns false when there is no tick.
  */
 static bool find_tick(const struct perf_event_mmap_page *page, uint64_t *at, uint64_t until_ns,

@@ -14,7 +14,7 @@
 
 struct perf_event_mmap_page;
 
-#define PERF_RING_SAMPLES (PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN) /* the sample_type that is understood */
+#define PERF_RING_SAMPLES (PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN) /* the only sample_type that is supported */
 
 /* Kernel frames of one tick, leaf first. */
 struct kernel_stack {
@@ -25,8 +25,8 @@ struct kernel_stack {
 
 size_t perf_ring_bytes(void); /* to mmap: 8 KiB, of which one page is for records */
 /*
- * Takes the oldest tick out of the ring; without one, the stack is empty. Ticks after `until_ns` are passed over.
- * Returns true if there is another tick to take.
+ * Takes the oldest tick out of the ring; without one, the stack is empty. Skips ticks after `until_ns`. Returns true if
+ * there is another tick to take.
  */
 bool perf_ring_take(struct perf_event_mmap_page *page, uint64_t until_ns, struct kernel_stack *ret);
 void perf_ring_clear(struct perf_event_mmap_page *page);

@@ -220,7 +220,7 @@ static bool method_signs(const struct code_blob *blob)
 }
 
 /*
- * While a frame is not built yet, or is not there any more, its slot of the return address may hold one that a C
+ * While a frame is not built yet, or has been removed, its slot for the return address may hold an address that a C
  * function has signed (pointer authentication). HotSpot removes the signature to check the address, but then JDK 20+
  * reads the instruction at the signed address (NativePostCallNop), unless it signs itself and removes all signatures.
  */
@@ -282,7 +282,7 @@ static uintptr_t distance_from_call(const struct regs *now, const struct regs *c
 
 /*
  * For a stub, whatever it has pushed. Its locals may hold old return addresses. The right one follows a call of the
- * stub that pc is in. So of the calls whose target is not above pc, the one with the nearest target is taken.
+ * stub that pc is in. So, of the calls whose target is not above pc, this takes the one with the nearest target.
  */
 static bool find_stub_call(const struct regs *now, const struct stack_copy *stack, struct regs *ret_fixed)
 {

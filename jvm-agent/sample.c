@@ -28,7 +28,7 @@
 #define SLOT_TRIES 8
 #define ROOM_STEP_NS 200000
 #define ROOM_STEPS 500
-#define DEEP_WALK_NS 5000000 /* time for the walk of a deep stack, where no interval of a clock limits it */
+#define DEEP_WALK_NS 5000000 /* longest walk of a deep stack, where no interval of a clock limits it */
 
 /* Too large for a thread's stack. */
 struct walk_slot {
@@ -197,8 +197,8 @@ static void write_walk(struct stay *stay, struct agent_walk *walk, bool waits)
 }
 
 /*
- * Returns true if AsyncGetCallTrace must be asked: the walk is not whole, or it is a whole walk that is checked. Those
- * are chosen by the time, which is random enough.
+ * Returns true if AsyncGetCallTrace must be asked: the walk is not whole, or it is a whole walk that is to be checked.
+ * The time decides which walks are checked; it is random enough.
  */
 static bool needs_answer(const struct duet_sample *sample)
 {
@@ -324,7 +324,7 @@ static void walk_tapped(struct stay *stay, struct walk_slot *slot, const struct 
 	virtual_threads_mounted(&slot->walk.java.layout, java_thread, &sample->virtual_thread);
 }
 
-/* Walks, and asks the JVM if that must be. Returns true if `java` is the second half of the sample. */
+/* Walks the stack, and asks the JVM if necessary. Returns true if `java` is the second half of the sample. */
 static bool walk_here(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
 		      const struct tap_sample *from)
 {
@@ -367,7 +367,7 @@ void sample_here(struct stay *stay, const struct tap_sample *from)
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* of this library, set by the linker */
 extern const char etext[] __attribute__((visibility("hidden")));
 
-/* The agent's callbacks call the JVM, which may allocate. They may have a slot. */
+/* The agent's own callbacks call the JVM, which may allocate, so the thread may have a slot already. */
 static struct walk_slot *slot_take_native(struct stay *stay, int tid)
 {
 	for (int i = 0; i < SLOT_TRIES; i++)
@@ -422,7 +422,7 @@ struct sample_thread sample_own_thread(void)
 	return (struct sample_thread){jvm_current_thread(), (uint32_t)syscall(SYS_gettid)};
 }
 
-/* Returns false if the thread has moved on, so that its stack may be of two moments. */
+/* Returns false if the thread has continued, so that the copy of its stack may be of two moments. */
 static bool walk_blocked(struct stay *stay, struct walk_slot *slot, const struct duet_java_sample *java,
 			 const struct tap_sample *from, uintptr_t java_thread)
 {
@@ -438,7 +438,7 @@ void sample_blocked(struct stay *stay, const struct tap_sample *from, const stru
 
 	if (!slot)
 		return;
-	slot->walk.is_kept = true; /* no part of it may be written: it may be dropped */
+	slot->walk.is_kept = true; /* no part may be written yet: the sample may be dropped */
 	if (walk_blocked(stay, slot, &java, from, thread->java_thread))
 		write_walk(stay, &slot->walk, false);
 	else
@@ -446,7 +446,7 @@ void sample_blocked(struct stay *stay, const struct tap_sample *from, const stru
 	slot_put(slot);
 }
 
-/* ---- samples that are kept until their event is over ---- */
+/* ---- samples that are kept until their event has ended ---- */
 
 /* Copies what was walked; `half` bytes of `java` are the other half. */
 static struct sample_kept *copy_kept(struct walk_slot *slot, const struct duet_java_sample *java, size_t half,

@@ -15,9 +15,9 @@
 
 #include "sample.h"
 
-/* The first ones belong to the C library, or are popular with other profilers and runtimes. */
+/* The first real-time signals belong to the C library, or are popular with other profilers and runtimes. */
 #define FIRST_OFFSET 4
-#define MAX_THREADS 4096 /* whose status is read, at 15 us each */
+#define MAX_THREADS 4096 /* most threads whose status is read, at 15 us each */
 #define STATUS_BYTES 4096
 
 static int realtime_signal;
@@ -27,7 +27,7 @@ static bool is_ours(const struct sigaction *action)
 	return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == sample_handler;
 }
 
-/* An ignored SIGPROF is free: signals_leave_prof() left it so, here or in a process that started this program. */
+/* An ignored SIGPROF is free: signals_leave_prof() ignored it, here or in a process that started this program. */
 static bool is_free(int signo, const struct sigaction *action)
 {
 	return !(action->sa_flags & SA_SIGINFO) &&
@@ -167,7 +167,9 @@ bool signals_have_prof(void)
 	return sigaction(SIGPROF, NULL, &action) == 0 && is_ours(&action);
 }
 
-/* A handler that is found instead of ours belongs to another profiler, which took SIGPROF meanwhile; it is put back. */
+/*
+ * If another handler than ours is found, it belongs to another profiler, which has taken SIGPROF since. It is put back.
+ */
 void signals_leave_prof(void)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, found;

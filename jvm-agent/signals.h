@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chooses the signal that the agent uses. A real-time signal keeps its handler for good: a late signal without one
- * would end the JVM.
+ * Chooses the signal that the agent uses. A real-time signal keeps its handler for good: without a handler, a late
+ * signal would end the JVM.
  */
 #ifndef SIGNALS_H
 #define SIGNALS_H

@@ -13,7 +13,7 @@
 #endif
 
 /*
- * A child of fork() has the handler, but not the ring's pages (MADV_DONTFORK): a stray signal would end it there. So
+ * A child of fork() has the handler, but not the ring's pages (MADV_DONTFORK): a stray signal would end the child. So
  * the pointer to the open stay is on a page that children find zeroed (MADV_WIPEONFORK). Before Linux 4.14 there is no
  * such page, and not_wiped is used.
  */

@@ -24,7 +24,7 @@ struct stay {
 	struct tables tables; /* standalone engines: unwind rows for native frames */
 	struct walk_slot *slots; /* walk buffers, sample.c */
 	const struct agent_engine *engine;
-	struct duet_agent_event ticks; /* what the engine ticks for; all 0: nothing, or BPF ticks */
+	struct duet_agent_event ticks; /* the event that the engine ticks for; all 0: none, or BPF ticks */
 	int signo;
 	uint32_t pid;
 	bool has_no_room; /* atomic: a thread has waited in vain for room in the sample lane */

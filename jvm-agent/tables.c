@@ -58,7 +58,7 @@ void tables_unmap(struct tables *tables)
 
 bool tables_unchanged(const struct tables *tables, const struct tables_slice *slice)
 {
-	/* What was read before must not be read later than the generation here. */
+	/* The generation must be read after everything that was read before this call. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return tables->file && __atomic_load_n(&tables->file->generation, __ATOMIC_RELAXED) == slice->generation;
 }

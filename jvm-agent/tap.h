@@ -13,7 +13,7 @@
 
 struct agent_tap {
 	enum duet_agent_event_kind kind;
-	int first_version; /* of Java that has the event; an older JVM is asked for nothing */
+	int first_version; /* first version of Java that has the event; an older JVM is not asked for it */
 	jvmtiCapabilities needs; /* asked for at START, given back at STOP: other agents may want them */
 	/* Message for the user if the version is too low or the capabilities are refused; constant text. */
 	const char *too_old;
@@ -21,10 +21,10 @@ struct agent_tap {
 	void (*add_callbacks)(jvmtiEventCallbacks *callbacks); /* called once, in jvm_open(); may be NULL */
 	/*
 	 * Both are called on the agent's thread, between stay_open() and stay_close(). start() returns 0, or -errno and
-	 * one sentence in *ret_why (constant text). Callbacks use the stay inside stay_enter() and stay_leave() only.
+	 * one sentence in *ret_why (constant text). Callbacks use the stay only between stay_enter() and stay_leave().
 	 */
 	int (*start)(const struct duet_agent_event *event, const char **ret_why);
-	void (*stop)(uint64_t ended_ns); /* what lasts has lasted until then */
+	void (*stop)(uint64_t ended_ns); /* events that are not over count up to ended_ns */
 	void (*rescan)(void); /* called every 100 ms on the agent's thread; may be NULL */
 };
 
@@ -33,12 +33,12 @@ const struct agent_tap *tap_find(uint32_t kind);
 void taps_add_callbacks(jvmtiEventCallbacks *callbacks);
 
 /*
- * Starts the taps of these events, each of another kind. A tap that cannot start does not keep the others from it.
- * Returns which have failed, one bit for each index in `events`, with a sentence in *ret_why if any has.
+ * Starts the taps of these events, each of another kind. A tap that cannot start does not prevent the others from
+ * starting. Returns one bit for each index in `events` whose tap failed, and a sentence in *ret_why if any did.
  */
 uint32_t taps_start(const struct duet_agent_event *events, uint32_t count, const char **ret_why);
-void taps_rescan(void); /* calls the rescan() of those that were started */
-void taps_stop(uint64_t ended_ns); /* stops those that were started and have not been stopped */
+void taps_rescan(void); /* calls the rescan() of the taps that were started */
+void taps_stop(uint64_t ended_ns); /* stops the taps that were started and have not been stopped */
 
 extern const struct agent_tap tap_alloc;
 extern const struct agent_tap tap_live;

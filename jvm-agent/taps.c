@@ -33,7 +33,7 @@ uint32_t taps_start(const struct duet_agent_event *events, uint32_t count, const
 		const struct agent_tap *tap = tap_find(events[i].kind);
 		const char *why;
 
-		if (!tap) /* the engine's clock */
+		if (!tap) /* the engine ticks for this event */
 			continue;
 		if (!start_one(tap, &events[i], &why)) {
 			open_taps[open_count++] = tap;
@@ -56,6 +56,6 @@ void taps_stop(uint64_t ended_ns)
 {
 	for (uint32_t i = 0; i < open_count; i++)
 		open_taps[i]->stop(ended_ns);
-	while (open_count) /* two taps may need the same, until both have stopped */
+	while (open_count) /* after all have stopped, because two taps may need the same capability */
 		(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &open_taps[--open_count]->needs);
 }

@@ -15,7 +15,7 @@
 #define LOCAL_REFS 8
 #define LOCAL_REFS_MAX 65536
 
-/* What the loader has been sent: a hash of the name for each tid. Open addressing, tid 0 = free. */
+/* A name that the loader has been sent: its hash, by tid. Open addressing, tid 0 = free. */
 struct known_thread {
 	int tid;
 	uint32_t name_hash;
@@ -104,7 +104,7 @@ void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 
 /*
  * GetAllThreads' references keep the Java object alive, but not its JavaThread. The JVM clears eetop before it frees
- * the JavaThread: if eetop is still the same afterwards, what was read in between was alive.
+ * the JavaThread. So if eetop has not changed afterwards, the JavaThread was alive while it was read.
  */
 static int thread_id(JNIEnv *env, jthread thread)
 {

@@ -28,13 +28,13 @@ static struct {
 	const struct tick_source *source;
 	bool running;
 	struct ticking_thread *threads;
-	int *tids; /* threads with a handle, and some that lost theirs since the last scan */
+	int *tids; /* threads with a handle, and some that lost their handle since the last scan */
 	size_t count;
 	size_t room;
 	unsigned int scan : 31;
-	unsigned int made; /* sources since the start */
-	unsigned int failed; /* threads since the last scan */
-	int error; /* of the last of them */
+	unsigned int made; /* sources made since the start */
+	unsigned int failed; /* threads without a source, since the last scan */
+	int error; /* error of the last of them */
 	int signo;
 } ticking = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -95,7 +95,7 @@ static void make_source(int tid, struct ticking_thread *thread)
 {
 	int handle = ticking.source->make(tid);
 
-	if (handle == -ESRCH) /* has ended meanwhile */
+	if (handle == -ESRCH) /* the thread has ended */
 		return;
 	__atomic_store_n(&thread->handle, handle < 0 ? FAILED : handle, __ATOMIC_RELEASE);
 	if (!thread->listed)

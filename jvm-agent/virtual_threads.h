@@ -2,7 +2,7 @@
 /*
  * How samples recognise the virtual thread that is mounted. HotSpot exports where a JavaThread keeps the reference to
  * it, but not the layout of a java.lang.Thread. Assumptions about that layout are tested on a thread whose id and name
- * are known. What proves wrong is not used.
+ * are known. An assumption that proves wrong is not used.
  */
 #ifndef VIRTUAL_THREADS_H
 #define VIRTUAL_THREADS_H

@@ -11,9 +11,9 @@
 #include "stay.h"
 
 /*
- * What a wait weighs; 0: it is not sampled. One as long as the interval or longer is sampled always. A shorter one is
- * sampled with a probability of its length through the interval, and weighs the interval. The low bits of the time at
- * which the wait began are random enough, once they are mixed.
+ * Returns the weight of a wait; 0: it is not sampled. A wait as long as the interval or longer is always sampled. A
+ * shorter wait is sampled with a probability of its length divided by the interval, and weighs the interval. The low
+ * bits of the time at which the wait began are random enough, once they are mixed.
  */
 static uint64_t weight_of(uint64_t waited_ns, uint64_t interval, uint64_t begin_ns)
 {
@@ -63,7 +63,7 @@ static struct tap_sample sample_from(const struct wait_event *event, const struc
 
 void wait_event_open(struct wait_event *event, const struct duet_agent_event *from)
 {
-	waits_end(&event->waits, drop_wait, NULL); /* a callback may have put one after wait_event_close() */
+	waits_end(&event->waits, drop_wait, NULL); /* a late callback may have put a wait after wait_event_close() */
 	event->index = from->index;
 	event->interval = from->interval;
 	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
@@ -75,7 +75,7 @@ struct closing {
 	uint64_t ended_ns;
 };
 
-/* Of a thread that goes on waiting. */
+/* Samples a thread that still waits. */
 static void end_wait(void *context, void *value)
 {
 	struct closing *closing = context;

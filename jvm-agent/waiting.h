@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples of threads that wait for something. Usually the stack is walked when the wait has ended and is long enough to
- * be sampled. A thread that has taken a lock by then must not keep it longer: its stack is walked before the wait, and
- * only written at the end.
+ * be sampled. A thread that has taken a lock by then must not hold it longer for that: its stack is walked before the
+ * wait, and only written at the end.
  */
 #ifndef WAITING_H
 #define WAITING_H
@@ -18,30 +18,30 @@ struct stay;
 
 /* An event whose samples are waits. Static: threads may use it long after the recording. All 0 is closed. */
 struct wait_event {
-	bool has_lock; /* when a wait has ended */
+	bool has_lock; /* at its end the thread holds a lock */
 	bool is_open; /* atomic: a callback may come late, when another recording has begun */
 	uint32_t index;
 	uint64_t interval; /* ns */
 	struct waits waits;
 };
 
-/* On the agent's thread. No callback of an earlier recording runs any more. */
+/* Called on the agent's thread, when no callback of an earlier recording runs any more. */
 void wait_event_open(struct wait_event *event, const struct duet_agent_event *from);
-/* Samples the waits that have not ended, as long as they have lasted until then. */
+/* Samples the waits that have not ended, as if they ended at ended_ns. */
 void wait_event_close(struct wait_event *event, uint64_t ended_ns);
 bool wait_event_is_open(const struct wait_event *event);
 
 /*
- * The name of a thread in the calls below; 0: it has none. A virtual thread may end its wait on another carrier, with
- * the same key.
+ * Returns a key of a thread for the calls below; 0: it has none. A virtual thread has the same key on each carrier, and
+ * may end its wait on another one.
  */
 uint64_t wait_key(JNIEnv *env, jthread thread);
-/* Returns the signature of the object's class, which ends with jvm_deallocate(), or NULL. */
+/* Returns the signature of the object's class, which the caller frees with jvm_deallocate(), or NULL. */
 char *wait_class(JNIEnv *env, jobject object);
 
 /*
- * Both are for callers inside stay_enter(). `class_name` is the signature of the class of what the thread waits for;
- * NULL: not known. A wait whose end nobody tells is replaced by the thread's next one.
+ * Both are for callers inside stay_enter(). `class_name` is the signature of the class of the object for which the
+ * thread waits; NULL: not known. If the end of a wait is not reported, the thread's next wait replaces it.
  */
 void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const char *class_name);
 void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key);

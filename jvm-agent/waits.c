@@ -36,8 +36,8 @@ static void *empty_place(struct waits_place *place)
 }
 
 /*
- * A key may lie behind a place that has become free since, so free places do not end the search. Nor does a place that
- * has this key and no value: waits_end() is about to free it.
+ * A key may lie after a place that has become free since, so free places do not end the search. A place with this key
+ * and no value does not end it either: waits_end() is about to free that place.
  */
 void *waits_take(struct waits *waits, uint64_t key)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the agent's walks begin and end, and what walk/loop.h needs for them. What can be read without a fault is read
- * directly: the copy of the stack, code, and the code heaps' segment maps. The rest, a handful of words for each
- * interpreted method, is read by system calls.
+ * Where the agent's walks begin and end, and the functions that walk/loop.h needs for them. Memory that can be read
+ * without a fault is read directly: the copy of the stack, code, and the code heaps' segment maps. Other memory, a
+ * handful of words for each interpreted method, is read by system calls.
  */
 #include "walk.h"
 
@@ -14,10 +14,10 @@
 
 #include "sigsafe.h"
 
-#define WINDOW_BYTES 16384 /* of the stack, copied at a time */
-#define WINDOW_BELOW 64 /* a step may look a few words back */
+#define WINDOW_BYTES 16384 /* bytes of the stack that are copied at a time */
+#define WINDOW_BELOW 64 /* bytes below sp in the copy: a step may look a few words back */
 #define MAX_CALLS 512
-#define CLOCK_FRAMES 256 /* in a deep stack, between two looks at the clock */
+#define CLOCK_FRAMES 256 /* frames of a deep stack between two looks at the clock */
 
 /* ---- reading memory ---- */
 
@@ -43,8 +43,8 @@ static bool move_window(struct agent_walk *walk, uintptr_t address)
 }
 
 /*
- * Returns the cached line that holds the address, or NULL. It reads whole lines, because a system call costs the same
- * for a line as for a word.
+ * Returns the cached line that holds the address, or NULL. Reads whole lines, because a system call costs the same for
+ * a line as for a word.
  */
 static const unsigned char *find_line(struct agent_walk *walk, uintptr_t address)
 {
@@ -100,14 +100,14 @@ const struct duet_unwind_row *walk_memory_row(const struct agent_walk *walk, uin
 
 /* ---- what walk/loop.h needs ---- */
 
-/* Makes walk->mapping the one that holds pc. Returns false when there is none. */
+/* Sets walk->mapping to the mapping that holds pc. Returns false when there is none. */
 static bool find_mapping(struct agent_walk *walk, uint64_t pc)
 {
 	return (pc >= walk->mapping.start && pc < walk->mapping.end) ||
 	       tables_find_mapping(&walk->stay->tables, &walk->slice, pc, &walk->mapping);
 }
 
-/* Returns the row that applies at pc, which must be in walk->mapping, or NULL. */
+/* Returns the row in force at pc, which lies in walk->mapping; or NULL. */
 static const struct duet_unwind_row *find_row(const struct agent_walk *walk, uint64_t pc)
 {
 	uint64_t offset = pc - walk->mapping.base;
@@ -130,7 +130,7 @@ static const struct duet_unwind_row *walk_look_up(struct agent_walk *walk, enum 
 	return find_row(walk, pc);
 }
 
-/* Returns true when the walk of a deep stack has taken as long as it may. */
+/* Returns true when the walk of a deep stack has used up its time. */
 static bool walk_takes_long(const struct agent_walk *walk)
 {
 	return walk->walked >= DUET_MAX_USER_STACK && walk->walked % CLOCK_FRAMES == 0 &&
@@ -164,7 +164,10 @@ static walk_result code_turn(struct agent_walk *walk);
 
 /* ---- native code between Java frames ---- */
 
-/* Goes to the frame where a thread left Java. Returns false when the anchor cannot be read; *ret_at is then all 0. */
+/*
+ * Sets *ret_at to the frame where a thread left Java. Returns false when the anchor cannot be read; *ret_at is then all
+ * 0.
+ */
 static bool read_anchor(struct agent_walk *walk, const struct frame_anchor *anchor, struct regs *ret_at)
 {
 	struct regs at = {0};
@@ -187,7 +190,10 @@ static void go_to(struct agent_walk *walk, const struct regs *at)
 		.pc = at->pc, .sp = at->sp, .fp = at->fp, .is_return = 1, .memory = walk};
 }
 
-/* Below a call stub, with this frame pointer: goes on at the Java frame that called the native code which called it. */
+/*
+ * Steps over the native code that called Java: from the call stub with this frame pointer to the Java frame that called
+ * the native code.
+ */
 static walk_result skip_native(struct agent_walk *walk, uint64_t fp)
 {
 	struct frame_anchor anchor;
@@ -215,9 +221,9 @@ static walk_result code_turn(struct agent_walk *walk)
 	return end == DUET_WALK_NONE && is_entry && walk->skips_native ? skip_native(walk, fp) : end;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole walk ---- */
 
-/* Without a layout the walk knows no Java code. */
+/* Without a layout, the walk recognises no Java code. */
 static void begin_java(struct agent_walk *walk)
 {
 	const struct duet_jvm_layout *layout = __atomic_load_n(&walk->stay->layout, __ATOMIC_ACQUIRE);
@@ -245,7 +251,9 @@ static void begin(struct agent_walk *walk, struct stay *stay, struct stack_copy 
 	begin_java(walk);
 }
 
-/* Walks from the cursor on. A walk through tables that have changed meanwhile may be wrong, so it is not whole. */
+/*
+ * Walks from the cursor on. If the tables have changed during the walk, it may be wrong, so it does not count as whole.
+ */
 static void walk_on(struct agent_walk *walk)
 {
 	walk_all(walk);
@@ -267,7 +275,10 @@ void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *
 	walk_on(walk);
 }
 
-/* Passes the stub through which a compiled method called the JVM. Returns why that cannot be done, if so. */
+/*
+ * Steps over the stub through which a compiled method called the JVM. Returns why the walk ends, if that cannot be
+ * done.
+ */
 static walk_result leave_stub(struct agent_walk *walk)
 {
 	uint64_t pc = walk->cursor.pc;
@@ -313,7 +324,7 @@ bool walk_caller_is_there(struct agent_walk *walk, uintptr_t java_thread)
 	struct frame_anchor anchor;
 	struct regs at;
 
-	walk->stack->bytes = 0; /* read it again */
+	walk->stack->bytes = 0; /* make the walk copy the stack again */
 	memset(walk->line_at, 0, sizeof(walk->line_at));
 	return jvmstructs_anchor(java_thread, &anchor) && read_anchor(walk, &anchor, &at) &&
 	       at.pc == walk->sample.user_pc && at.sp == walk->sample.user_sp;

@@ -32,18 +32,22 @@ struct agent_walk {
 	/* Cache of the other memory that this walk has read: methods of one class lead to the same structures. */
 	uintptr_t line_at[WALK_LINES]; /* 0: the line is empty */
 	unsigned char lines[WALK_LINES][WALK_LINE_BYTES];
-	/* set by the caller: time that a deep stack may take; half of a clock's interval, the thread keeps the other */
+	/*
+	 * set by the caller: longest time for a deep stack; half of a clock's interval, so that the thread keeps the
+	 * other half
+	 */
 	uint64_t most_ns;
-	bool is_kept; /* set by the caller: the sample is written later or never, so no part of it is written before */
+	bool is_kept; /* set by the caller: the sample is written later or never, so no part of it may be written yet */
 	uint32_t calls_left; /* system calls that the walk may still make */
-	uint32_t walked; /* frames */
+	uint32_t walked; /* number of frames so far */
 	struct tables_slice slice;
-	struct duet_unwind_mapping mapping; /* the last one hit: most callers are in the same file */
+	struct duet_unwind_mapping mapping; /* the mapping found last: most callers are in the same file */
 	struct unwind_cursor cursor;
 	struct walk_java java;
 	struct kernel_stack kernel; /* the first sample.kernel_depth frames of the stack */
-	bool skips_native; /* there are no tables: native frames between Java frames are left out, and those below */
-	const void *attributes; /* set by the caller: sample.attribute_bytes of them */
+	/* there are no tables: native frames between Java frames, and below the last one, are left out */
+	bool skips_native;
+	const void *attributes; /* set by the caller: sample.attribute_bytes bytes */
 	uint32_t ids[DUET_MAX_USER_STACK];
 	struct duet_frames_record part;
 	union {
@@ -58,15 +62,15 @@ struct agent_walk {
  */
 void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const ucontext_t *context);
 /*
- * The same in a callback of JVMTI, on the calling thread, whose JavaThread is given. The stack begins at the method
- * that called the JVM (DUET_SAMPLE_CALLED). Native frames are left out where there are no tables for them.
+ * The same in a callback of JVMTI, on the calling thread; the caller gives its JavaThread. The stack begins at the
+ * method that called the JVM (DUET_SAMPLE_CALLED). Native frames are left out where there are no tables for them.
  */
 void walk_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, uintptr_t java_thread);
-/* The same for a thread that has called the agent from native code: the stack begins at that caller. */
+/* The same for a thread that called the agent from native code. The stack begins at that caller. */
 void walk_native_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack,
 			const struct regs *caller);
 
-/* After walk_caller() of another thread: returns true if that thread is still where the walk began. */
+/* After walk_caller() for another thread: returns true if that thread is still where the walk began. */
 bool walk_caller_is_there(struct agent_walk *walk, uintptr_t java_thread);
 
 /*

@@ -8,10 +8,10 @@
 
 /* ---- what the loader has been sent ---- */
 
-#define MAX_TOLD 2048 /* when there are more, all are forgotten */
+#define MAX_TOLD 2048 /* when there are more, all are dropped */
 
 static struct {
-	uint64_t keys[2 * MAX_TOLD]; /* each at its hash or after; 0: free */
+	uint64_t keys[2 * MAX_TOLD]; /* a key is at its hash or after it; 0: free */
 	uint32_t count;
 } told;
 
@@ -36,7 +36,7 @@ static bool told_add(uint64_t key)
 	return true;
 }
 
-/* Answers that there is no such thing any more. */
+/* Answers that the method or code no longer exists. */
 static void write_gone(const struct answers *answers, const struct duet_want *want)
 {
 	bool is_method = want->kind == DUET_WANT_METHOD;
@@ -49,7 +49,7 @@ static void write_gone(const struct answers *answers, const struct duet_want *wa
 
 /* ---- methods ---- */
 
-/* Reads the names, then proves the method again: if it is still the same, what was read in between was alive. */
+/* Reads the names, then proves the method again. If it is still the same, it existed while it was read. */
 static bool read_proven(uint64_t key, struct metadata_names *ret)
 {
 	struct metadata_method method, again;
@@ -77,8 +77,8 @@ static void cut(char *text, size_t most)
 }
 
 /*
- * Shortens what would never have room in the ring: the loader would ask for it without end. The names get up to half of
- * most_bytes, the lines the rest.
+ * Shortens names and lines that would never have room in the ring: otherwise the loader would ask for them without end.
+ * The names get up to half of most_bytes, the lines the rest.
  */
 static void shorten(struct metadata_names *names, size_t most_bytes)
 {
@@ -155,7 +155,8 @@ bool answer_unasked(const struct answers *answers, uint64_t key)
 
 /* ---- compiled methods ---- */
 
-#define METHODS_AT_ONCE 64 /* sent with one compilation; a large one has hundreds, of which samples hit few */
+/* methods sent with one compilation; a large one has hundreds, and samples hit few of them */
+#define METHODS_AT_ONCE 64
 
 /* Returns the entry of the first pc after this one: debug information describes the code before its own pc. */
 static const struct duet_code_pc *pc_behind(const struct nmethod_record *record, uint64_t pc)
@@ -166,7 +167,7 @@ static const struct duet_code_pc *pc_behind(const struct nmethod_record *record,
 	return NULL;
 }
 
-/* Methods that have no room now are left out: the loader asks for them. */
+/* Methods for which there is no room now are left out: the loader asks for them. */
 static void tell_some(const struct answers *answers, const struct duet_java_frame *frames, uint32_t count,
 		      unsigned int *left)
 {
@@ -175,8 +176,8 @@ static void tell_some(const struct answers *answers, const struct duet_java_fram
 }
 
 /*
- * Sends names with the code, because the JVM may end before the loader asks for them. The names that the sample has hit
- * come first. ring_has_room() wants room for two records: after the last method there is still room for the code.
+ * Sends names with the code, because the JVM may end before the loader asks for them. The methods at the sampled pc
+ * come first. ring_has_room() asks for room for two records, so there is still room for the code after the last method.
  */
 static void tell_methods(const struct answers *answers, const struct nmethod_record *record, uint64_t pc)
 {
@@ -204,7 +205,7 @@ static void answer_compiled(const struct answers *answers, struct nmethod_record
 	nmethods_release(record);
 }
 
-/* Copies the name, because the blob may be freed meanwhile. */
+/* Copies the name, because the blob may be freed at any time. */
 static bool find_blob(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
 {
 	struct code_blob blob;

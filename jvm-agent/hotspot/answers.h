@@ -16,23 +16,26 @@
 
 #define STUB_NAME_BYTES 104
 
-/* The functions find what memory does not show. They may be NULL. */
+/* These functions find what memory does not show. They may be NULL. */
 struct answers {
 	struct ring *ring;
 	bool (*other_names)(void *context, uint64_t key, struct metadata_names *ret);
-	/* Called when names were read: false when what was asked for may have been unloaded before. */
+	/* Called when names were read. Returns false when their method may have been unloaded before. */
 	bool (*is_loaded)(void *context, uint32_t unloads);
 	uint32_t unloads; /* struct duet_want::unloads of the WANT that is answered */
-	/* Called when nothing was found: false when the JVM has ended. Then there is no answer. */
+	/* Called when nothing was found. Returns false when the JVM has ended; then there is no answer. */
 	bool (*is_there)(void *context);
-	void *context; /* for these three */
+	void *context; /* first argument of the three functions that take one */
 	/* Finds a stub that has no blob of its own. */
 	bool (*other_stub)(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES]);
 	/* Copies a compilation that was freed lately. The caller releases *ret. */
 	bool (*freed_code)(uint32_t id, struct nmethod_record *ret);
 };
 
-/* Answers a WANT for a method: writes a DUET_AGENT_METHOD record, or DUET_AGENT_GONE, as long as the JVM is there. */
+/*
+ * Answers a WANT for a method: writes a DUET_AGENT_METHOD record, or DUET_AGENT_GONE. Writes nothing when the JVM has
+ * ended.
+ */
 void answer_method(const struct answers *answers, uint64_t key);
 /*
  * Answers a WANT for the code at pc. Writes DUET_AGENT_CODE_LOAD if a compiled method is there and `id` is its
@@ -41,13 +44,16 @@ void answer_method(const struct answers *answers, uint64_t key);
  */
 void answer_code(const struct answers *answers, uint64_t pc, uint32_t id, uint64_t now_ns);
 /*
- * Writes the DUET_AGENT_METHOD record without being asked, unless the loader got it lately or the method is gone.
+ * Writes the DUET_AGENT_METHOD record without a WANT, unless the loader got it lately or the method no longer exists.
  * Returns true when a record was written.
  */
 bool answer_unasked(const struct answers *answers, uint64_t key);
 /* Writes the code heaps' address ranges, DUET_AGENT_CODE_HEAP. */
 void answer_heaps(const struct answers *answers);
-/* Forgets which records were sent: the next loader has none of them, or this one may have forgotten them. */
+/*
+ * Forgets which records were sent. Called for a new loader, which has none of them, and when the loader may have
+ * dropped some.
+ */
 void answers_forget_told(void);
 
 #endif

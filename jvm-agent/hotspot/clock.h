@@ -16,7 +16,10 @@ static inline uint64_t clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The id of the CPU clock of a thread of this process. glibc has none for a thread of which only the tid is known. */
+/*
+ * Returns the id of the CPU clock of a thread of this process. glibc has no function for a thread of which only the tid
+ * is known.
+ */
 static inline clockid_t clock_of_thread(int tid)
 {
 	return (clockid_t)((~(unsigned int)tid << 3) | CLOCK_OF_THREAD);

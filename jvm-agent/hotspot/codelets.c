@@ -43,8 +43,8 @@ static void publish_thrown(struct duet_jvm_layout *ret, uintptr_t at, const uint
 }
 
 /*
- * Method entries are codelets of the interpreter, side by side. In them the frame pointer may still be the caller's, or
- * that of a caller's caller.
+ * Method entries are adjacent codelets of the interpreter. In them the frame pointer may still be the caller's, or the
+ * caller's caller's.
  */
 void codelet_publish(struct duet_jvm_layout *ret, const char *name, uintptr_t at, uint32_t bytes)
 {

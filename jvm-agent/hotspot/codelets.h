@@ -6,8 +6,8 @@
 #include "duet_jvm.h"
 
 /*
- * Records in *ret what the walk needs to know of one codelet. `name` is HotSpot's name for it. The interpreter's bounds
- * must be in *ret already.
+ * Records in *ret what the walk needs for one codelet. `name` is HotSpot's name of the codelet. The interpreter's
+ * bounds must be in *ret already.
  */
 void codelet_publish(struct duet_jvm_layout *ret, const char *name, uintptr_t at, uint32_t bytes);
 

@@ -12,17 +12,18 @@
 
 #define MAX_CODE_HEAPS 8
 /*
- * These bound what a process claims that is read from outside. A code cache has at most 2 GB (CODE_CACHE_SIZE_LIMIT of
+ * Bounds for the values of a process that is read from outside. A code cache has at most 2 GB (CODE_CACHE_SIZE_LIMIT of
  * globalDefinitions.hpp), and 100,000 blobs are many.
  */
 #define HEAP_MAX_BYTES (2ull << 30)
 #define MAX_BLOBS (1u << 20)
-#define MAX_STEPS (1u << 18) /* from a segment to the first of its block: each leads up to 254 segments back */
-#define MAX_ENTRIES 20000 /* JDK 25 has 2,000; bounds a table that has no end */
+/* steps from a segment to the first one of its block; each step leads up to 254 segments back */
+#define MAX_STEPS (1u << 18)
+#define MAX_ENTRIES 20000 /* JDK 25 has 2,000; a bound for a table that has no end */
 #define SEGMENT_FREE 0xff
-#define CODELET_TEXT_BYTES 128 /* longer than the descriptions that are looked for */
+#define CODELET_TEXT_BYTES 128 /* longer than the names of the codelets that are searched */
 #define FLAG_TEXT_BYTES 64
-#define BLOB_NAME_BYTES 16 /* enough to tell nmethods */
+#define BLOB_NAME_BYTES 16 /* enough to recognise nmethods */
 #define BLOB_HEADER_MAX 512 /* all fields that are read are in these first bytes of a blob; JDK 8's nmethod has 300 */
 
 static struct {

@@ -66,13 +66,13 @@ int jvmstructs_thread_id(uintptr_t java_thread);
 
 /* The fields of a thread's last_Java_frame, which says where the thread left Java code. */
 struct frame_anchor {
-	uintptr_t *sp; /* to 0: the thread has no Java frames */
-	uintptr_t *pc; /* to 0: it is the word below sp */
-	uintptr_t *fp; /* what it leads to may be stale, unless the frame is one of the interpreter */
+	uintptr_t *sp; /* points to 0: the thread has no Java frames */
+	uintptr_t *pc; /* points to 0: the pc is the word below sp */
+	uintptr_t *fp; /* the value may be stale, unless the frame is an interpreter frame */
 };
 bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor);
 /*
- * The same for the Java frames below a call of Java by native code, whose JavaCallWrapper is given. Does not read the
+ * The same for the Java frames below a call from native code to Java, whose JavaCallWrapper is given. Does not read the
  * wrapper.
  */
 bool jvmstructs_caller_anchor(uintptr_t wrapper, struct frame_anchor *ret_anchor);
@@ -89,8 +89,8 @@ bool jvmstructs_virtual(struct duet_jvm_virtual *ret, bool *ret_reads_objects);
 uintptr_t jvmstructs_counter(const char *name);
 
 /*
- * Stores what a walker outside this process needs. `version` is the Java version, on which the interpreter's frames
- * depend. Fields that this JVM lacks are DUET_JVM_NO_FIELD. Returns false when too much is missing for a walk.
+ * Stores what a walker outside this process needs. `version` is the Java version, which determines the interpreter's
+ * frames. Fields that this JVM lacks are DUET_JVM_NO_FIELD. Returns false when fields are missing that a walk needs.
  */
 bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version);
 

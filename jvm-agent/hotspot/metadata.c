@@ -84,7 +84,7 @@ static bool read_bytes(void *to, uintptr_t from, size_t bytes)
 	return true;
 }
 
-/* Copies the object and what follows it, as far as that can be read. Returns false when nothing can. */
+/* Copies the object and the bytes after it, as far as they can be read. Returns false when no byte can be read. */
 static bool read_object(struct metadata_object *object, uintptr_t address)
 {
 	object->address = address;
@@ -166,7 +166,7 @@ static uint64_t find_id(const struct metadata_method *method)
 	return id;
 }
 
-/* As java_method_key() makes it, in headers/walk/. */
+/* Returns the key that java_method_key() of headers/walk/ makes. */
 static uint64_t bare_key(const struct metadata_method *method)
 {
 	uint16_t names[3] = {0};
@@ -190,7 +190,7 @@ uint64_t metadata_prove_key(uintptr_t address)
 	return metadata_prove(address, &method) ? metadata_key(&method) : 0;
 }
 
-/* A jmethodID proves itself when its slot holds the method, and the class has this id under the method's number. */
+/* A jmethodID is proven when its slot holds the method, and the class has this id under the method's number. */
 bool metadata_find(uint64_t key, struct metadata_method *ret)
 {
 	uintptr_t address;

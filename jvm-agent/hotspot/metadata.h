@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads methods and their classes as HotSpot keeps them (metaspace). Reads are careful: what is asked about may have
- * been unloaded, or may never have been a method. An address counts as a method only when it is proven: the method's
- * constant pool names a class, and that class's own constant pool names the same class. Before JDK 26 no value from
- * outside is passed to JVMTI, which would trust it (methods.c).
- *
- * A method's key is its jmethodID, or when it has none, duet_method_key().
+ * Reads methods and their classes as HotSpot keeps them (metaspace). Reads are careful: the method may have been
+ * unloaded, or the address may never have been a method. An address counts as a method only when it is proven: the
+ * method's constant pool names a class, and that class's own constant pool names the same class. Before JDK 26 no value
+ * from outside is passed to JVMTI, which would trust it (methods.c). A method's key is its jmethodID. If it has none,
+ * the key is its duet_method_key().
  */
 #ifndef METADATA_H
 #define METADATA_H
@@ -16,11 +15,13 @@
 
 #include "duet_agent.h"
 
-/* Copy of one of the JVM's structures, made in one go: each look into memory that may be gone is a system call. */
+/*
+ * Copy of one of the JVM's structures, made at once: each read of memory that may not exist any more is a system call.
+ */
 struct metadata_object {
 	uintptr_t address;
-	size_t bytes; /* as many as could be copied */
-	unsigned char data[640]; /* holds all fields of an InstanceKlass; what follows them is read separately */
+	size_t bytes; /* bytes that could be copied */
+	unsigned char data[640]; /* room for all fields of an InstanceKlass; what follows them is read separately */
 };
 
 /* A proven method. */
@@ -29,7 +30,7 @@ struct metadata_method {
 };
 
 /*
- * `version` is the Java version. `by_address`: keys are always addresses, for a caller who has no use for jmethodIDs.
+ * `version` is the Java version. `by_address`: keys are always addresses, for a caller that does not use jmethodIDs.
  * Returns false when this JVM does not export what is needed.
  */
 bool metadata_open(int version, bool by_address);
@@ -43,7 +44,7 @@ uint64_t metadata_prove_key(uintptr_t address);
 bool metadata_find(uint64_t key, struct metadata_method *ret);
 uint64_t metadata_key(const struct metadata_method *method);
 
-/* What duet shows of a method. All but the numbers is allocated, and NULL where the method has none. */
+/* What duet shows of a method. The texts and lines are allocated, and NULL where the method has none. */
 struct metadata_names {
 	char *class_signature; /* as JVMTI gives it: "Ljava/lang/String;" */
 	char *name;

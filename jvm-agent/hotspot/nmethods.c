@@ -11,7 +11,7 @@
 #include "vmstructs.h"
 
 #define EXCESS_SINCE 20 /* struct unsigned5 */
-#define MAX_COPY (4u << 20) /* of one table; those of the largest methods have a tenth of it */
+#define MAX_COPY (4u << 20) /* bytes of one table; the largest methods have a tenth of it */
 #define MAX_SCOPES 256 /* methods inlined into each other; HotSpot's limit is far lower */
 
 static struct {
@@ -60,7 +60,7 @@ struct tables {
 	struct range pcs, scopes, metadata;
 };
 
-/* Reads in place, because a blob's memory stays mapped: code heaps never shrink. */
+/* Reads in place, because the memory of blobs stays mapped: code heaps never shrink. */
 static uintptr_t load_address(uintptr_t blob, const struct offset *field)
 {
 	return memory_word(blob + field->value);
@@ -116,8 +116,8 @@ static struct tables tables_apart(const struct code_blob *blob)
 }
 
 /*
- * JDK 23+ frees the immutable data while the blob still has its id, and sets their address to the blob's end, where the
- * next blob begins. The address is the same in a blob that never had any.
+ * JDK 23+ frees the immutable data while the blob still has its id, and sets the data's address to the blob's end,
+ * where the next blob begins. A blob that never had such data has the same address.
  */
 static bool is_purged(const struct code_blob *blob)
 {
@@ -159,8 +159,8 @@ static struct copy copy_range(const struct range *range)
 
 struct debug {
 	struct copy pcs, scopes, metadata;
-	uint64_t *keys; /* keys of the metadata that are methods; 0: not looked at yet */
-	bool has_missed; /* one of them was not proven */
+	uint64_t *keys; /* keys of those metadata that are methods; 0: not read yet */
+	bool has_missed; /* one of these methods was not proven */
 	struct nmethod_record *record;
 	size_t most_bytes;
 };
@@ -186,7 +186,7 @@ static bool debug_copy(struct debug *debug, const struct code_blob *blob)
 
 /* ---- scopes ---- */
 
-/* Returns the key of one of the metadata, which are counted from 1. 0: it is not a method, or not any more. */
+/* Returns the key of one of the metadata, which are counted from 1. 0: it is not a method, or no longer one. */
 static uint64_t key_of(struct debug *debug, uint32_t index)
 {
 	uintptr_t address;
@@ -201,7 +201,7 @@ static uint64_t key_of(struct debug *debug, uint32_t index)
 }
 
 /*
- * Like ScopeDesc::decode_body(). A scope has the offset of its caller's scope (0: none), the method, and bci + 1.
+ * Like ScopeDesc::decode_body(). A scope holds the offset of its caller's scope (0: none), the method, and bci + 1.
  * Returns the caller's offset.
  */
 static uint32_t read_scope(struct debug *debug, uint32_t offset, struct duet_java_frame *ret, bool *ret_failed)
@@ -220,8 +220,8 @@ static uint32_t read_scope(struct debug *debug, uint32_t offset, struct duet_jav
 }
 
 /*
- * Stores the frames at one pc, leaf first, after those that are there. Returns their number, or 0 when they cannot be
- * read.
+ * Stores the frames at one pc, leaf first, after those that are already stored. Returns their number, or 0 when they
+ * cannot be read.
  */
 static uint32_t read_scopes(struct debug *debug, uint32_t offset)
 {
@@ -241,9 +241,7 @@ static uint32_t read_scopes(struct debug *debug, uint32_t offset)
 	return offset ? 0 : depth;
 }
 
-/*
- * Returns true if the frames just stored are those of the previous pc. Neighbours are often equal, and then share them.
- */
+/* Returns true if the frames just stored are equal to those of the previous pc. Then the two pcs share them. */
 static bool is_repeated(const struct nmethod_record *record, uint32_t depth)
 {
 	const struct duet_code_load *load = &record->load;
@@ -287,7 +285,8 @@ static bool read_pcs(struct debug *debug)
 	size_t max_frames = debug->most_bytes / sizeof(*record->frames);
 
 	record->pcs = malloc((count + 1) * sizeof(*record->pcs));
-	record->frames = malloc((max_frames + 1) * sizeof(*record->frames)); /* far more than most need: not cleared */
+	/* far more than most compilations need, so the memory is not cleared */
+	record->frames = malloc((max_frames + 1) * sizeof(*record->frames));
 	if (!record->pcs || !record->frames)
 		return false;
 	for (size_t i = 0; i < count && has_room(debug, max_frames); i++) {
@@ -323,7 +322,7 @@ bool nmethods_method(uintptr_t pc, struct metadata_method *ret)
 	return find_compiled(pc, &blob) && metadata_prove(load_address(blob.start, &layout.method), ret);
 }
 
-/* *ret_missed: a method was not proven, of the compilation or of what was inlined there. */
+/* *ret_missed: a method was not proven, that of the compilation or one that was inlined. */
 static bool read_once(struct nmethod_record *record, const struct code_blob *blob, size_t most_bytes, bool *ret_missed)
 {
 	struct debug debug = {.record = record, .most_bytes = most_bytes - sizeof(record->load)};
@@ -342,8 +341,8 @@ static bool read_once(struct nmethod_record *record, const struct code_blob *blo
 }
 
 /*
- * What was kept of the JVM's memory may be older than the methods: then they are missed at first, or others were where
- * they are now.
+ * The cached memory of the JVM may be older than the methods. Then a method may be missing at first, or another one may
+ * have been at its address. So this reads again.
  */
 static bool read_record(struct nmethod_record *record, const struct code_blob *blob, size_t most_bytes)
 {
@@ -365,7 +364,7 @@ static bool reads_again(uintptr_t pc, struct code_blob *ret)
 	return jvmstructs_blob_at(pc, ret);
 }
 
-/* An id is never used twice: if it is still the same afterwards, what was read in between was alive. */
+/* An id is never used twice. So if the id is still the same afterwards, the compilation existed while it was read. */
 enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, uint64_t now_ns, size_t most_bytes,
 				  struct nmethod_record *ret)
 {
@@ -381,7 +380,7 @@ enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, uint64_t now_ns, si
 	record.load.id = now;
 	if (read_record(&record, &blob, most_bytes) && reads_again(pc, &again) && again.start == blob.start &&
 	    jvmstructs_blob_id(&again) == now) {
-		if (is_purged(&again)) /* perhaps while it was read; the method is still known */
+		if (is_purged(&again)) /* perhaps purged while it was read; the method is still known */
 			record.load.pc_count = record.load.frame_count = 0;
 		*ret = record;
 		return NMETHOD_FOUND;

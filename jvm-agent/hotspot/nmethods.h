@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads compiled methods as HotSpot keeps them: which method it is, and what the compiler inlined where. */
+/* Reads compiled methods as HotSpot keeps them: the method, and what the compiler inlined at which pc. */
 #ifndef NMETHODS_H
 #define NMETHODS_H
 
@@ -12,7 +12,7 @@
 /* `version` is the Java version. Returns false when this JVM does not export what is needed. */
 bool nmethods_open(int version);
 
-/* A record as it is sent: the head, then pcs and frames, whose numbers are in the head. */
+/* A record as it is sent: the head, then pcs and frames; the head has their numbers. */
 struct nmethod_record {
 	struct duet_code_load load;
 	struct duet_code_pc *pcs;
@@ -22,12 +22,12 @@ struct nmethod_record {
 enum nmethod_result {
 	NMETHOD_FOUND,
 	NMETHOD_NONE, /* no compiled method is at pc: other code, or none */
-	NMETHOD_GONE, /* another compilation is at pc, or it was freed meanwhile */
+	NMETHOD_GONE, /* another compilation is at pc, or this one was freed while it was read */
 };
 
 /*
  * Reads the compilation with this id that holds pc; id 0: any. now_ns is CLOCK_MONOTONIC. Pcs that would not fit into
- * most_bytes are left out: the loader shows only the method for them, without inlining. On NMETHOD_FOUND the caller
+ * most_bytes are left out; for these, the loader shows only the method, without inlining. On NMETHOD_FOUND the caller
  * releases *ret.
  */
 enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, uint64_t now_ns, size_t most_bytes,

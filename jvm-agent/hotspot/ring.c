@@ -10,7 +10,7 @@
 
 #include "clock.h"
 
-/* The largest sample must fit beside the one being read. */
+/* The largest sample must fit while another one is being read. */
 #define LANE_MIN_BYTES (64u << 10)
 #define LANE_MAX_BYTES (1ull << 30)
 #define WAIT_STEP_NS 1000000
@@ -32,7 +32,7 @@ static bool lane_is_sound(uint64_t offset, uint64_t bytes, uint64_t total)
 
 static int lane_map(struct duet_lane_view *view, struct duet_ring_lane *lane, int fd, uint64_t total)
 {
-	/* Copies: the page is shared, and what was checked must be what is used. */
+	/* Copies the fields, because the page is shared: the values that are used must be those that were checked. */
 	uint64_t offset = __atomic_load_n(&lane->offset, __ATOMIC_RELAXED);
 	uint64_t bytes = __atomic_load_n(&lane->bytes, __ATOMIC_RELAXED);
 	unsigned char *data;

@@ -12,10 +12,10 @@
 struct ring {
 	struct duet_ring_page *page;
 	struct duet_lane_view lanes[DUET_LANES];
-	bool stalled; /* the last wait for room failed: do not wait again until there is some */
+	bool stalled; /* the last wait for room was in vain: do not wait again until there is room */
 };
 
-/* A piece of a record; the pieces are laid end to end. */
+/* A piece of a record. The pieces are written one after the other. */
 struct ring_part {
 	const void *data;
 	size_t bytes;
@@ -38,12 +38,12 @@ enum ring_patience { RING_DROP, RING_WAIT };
 
 /*
  * Writes one record into the metadata lane. When there is no room, RING_WAIT (only on the agent's own thread) sleeps up
- * to half a second for the loader to make some. A record for which there is still no room is dropped and counted, and
- * false is returned.
+ * to half a second until the loader makes some. If there is still no room, the record is dropped and counted, and false
+ * is returned.
  */
 bool ring_write(struct ring *ring, enum duet_agent_record_type type, const struct ring_part *parts, size_t count,
 		enum ring_patience patience);
-/* Answers a WANT for something that is not there. Agent's thread only. */
+/* Answers a WANT for something that does not exist. Agent's thread only. */
 void ring_write_gone(struct ring *ring, const struct duet_want *want);
 
 /*
