@@ -107,7 +107,10 @@ static const struct command *nearest(const char *name)
 	return found;
 }
 
-/* Without a command, options and a pid are for the first command. Returns NULL after reporting the error. */
+/*
+ * Returns the command of this name. Options, or a process id, without a command are for the first command. Returns NULL
+ * after reporting the error.
+ */
 static const struct command *find(const char *name)
 {
 	if (!strcmp(name, "--version"))
@@ -125,7 +128,7 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-/* Under the name of async-profiler's command line, duet speaks it. */
+/* Returns true if duet was called by the name of async-profiler's program, whose command line it then takes. */
 static bool is_asprof(const char *path)
 {
 	const char *slash = strrchr(path, '/');

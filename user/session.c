@@ -19,7 +19,8 @@
 #include "session_internal.h"
 
 #define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
-#define LAST_SIGNALS_NS (NS_PER_SEC / 2) /* wait for a thread that was preempted before its signal, on a crowded CPU */
+/* wait for the last signals: a thread may have been preempted before its handler ran, on a crowded CPU */
+#define LAST_SIGNALS_NS (NS_PER_SEC / 2)
 #define LAST_NAMES_NS (5 * NS_PER_SEC) /* wait for an agent that is still answering on a crowded CPU */
 #define POLL_MS 50 /* rings are emptied this often; they have room for seconds */
 
@@ -47,7 +48,7 @@ static bool targets_alive(struct session *session)
 	return false;
 }
 
-/* While answers with names are expected, each sample in those methods costs a signal: poll more often. */
+/* Each sample in a method whose name is not known yet costs a signal, so polls more often while names are expected. */
 static int step_ms(const struct session *session, uint64_t now_ns, uint64_t end_ns)
 {
 	uint64_t left_ms = (end_ns - now_ns) / NS_PER_MS + 1;
@@ -73,7 +74,7 @@ static void run(struct session *session)
 	uint64_t now_ns = clock_monotonic_ns(), progress_ns = 0, looked_ns = 0;
 
 	while (now_ns < end_ns && !session->interrupted) {
-		/* Not for each step: a step may be one of hundreds a second, in which names arrive. */
+		/* Not in each step: while names arrive, there may be hundreds of steps a second. */
 		if (now_ns - looked_ns >= POLL_MS * NS_PER_MS) {
 			if (!targets_alive(session))
 				break;
@@ -155,7 +156,7 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Adds the events in the order of the list: sample.event indexes both. */
+/* Adds the events in the order of the list: sample.event is an index into both. */
 static int add_events(struct profile *profile, const struct event_list *list)
 {
 	static const enum profile_unit units[] = {
@@ -170,7 +171,7 @@ static int add_events(struct profile *profile, const struct event_list *list)
 	return 0;
 }
 
-/* A command may start others. With windows, all show them, so that they look alike. */
+/* A command may start other processes. With windows, all windows show processes, so that they look alike. */
 static enum profile_processes processes_of(const struct session_options *options)
 {
 	if (options->command && !options->window_ns)
@@ -178,7 +179,7 @@ static enum profile_processes processes_of(const struct session_options *options
 	return options->command || options->host || options->pids.len > 1 ? PROFILE_ALWAYS : PROFILE_NEVER;
 }
 
-/* ---- what the JVMs need of others ---- */
+/* ---- what the JVMs need from other parts ---- */
 
 static bool take_ring(void *context, struct agent_start *start)
 {
@@ -390,7 +391,7 @@ static int open_outputs(struct session *session)
 	return err;
 }
 
-/* Files that are written during the recording begin with the facts that are known by now. */
+/* A file that is written during the recording begins with the facts that are known by now. */
 static void begin_outputs(struct session *session)
 {
 	if (!output_files_have_streams(&session->outputs))

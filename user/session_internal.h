@@ -30,14 +30,14 @@
 struct session {
 	const struct session_options *options;
 	struct engine_in_use engine;
-	struct buf engine_why; /* why the engine is not bpf; empty if it is, or if another was asked for */
+	struct buf engine_why; /* why the engine is not bpf; empty if it is bpf, or if the user chose another one */
 	struct process_table processes;
 	struct jvms jvms;
 	struct symbols *symbols;
 	struct unwinding unwinding;
 	struct profile profile;
 	struct decided decided;
-	struct parts parts; /* parts of BPF's samples */
+	struct parts parts; /* parts of deep stacks that BPF sent before their samples */
 	struct short_lived short_lived;
 	uint64_t jvms_seen; /* see new_jvms_next() */
 	struct owners owners;
@@ -45,22 +45,23 @@ struct session {
 	struct budget budget;
 	struct overhead overhead;
 	struct status status;
-	struct selection selection; /* of the host's processes; see --cgroup, --container and --comm */
+	struct selection selection; /* which of the host's processes are profiled: --cgroup, --container and --comm */
 	struct outcomes told; /* the outcomes at the end of the previous window */
 	struct report report; /* from the first tick on */
 	struct output_files outputs;
 	uint64_t cpus; /* online */
 	int signal_fd;
-	struct launch launch; /* -- CMD; its pid is 0 without one, and when it has ended */
+	struct launch launch; /* -- CMD; its pid is 0 without a command, and after the command has ended */
 	uint64_t started_ns; /* time of the earliest possible tick; 0 = not started */
 	uint64_t ended_ns; /* time of the last possible tick */
 	uint64_t command_ns; /* time at which session_run() was called */
-	uint64_t newest_ns; /* time of the last sample that was read from BPF's ring, which is in the order of time */
+	/* time of the last sample that was read from BPF's ring; the ring is in the order of time */
+	uint64_t newest_ns;
 	uint64_t read_ns; /* all samples taken before then have been read */
 	struct windows windows;
 	struct notify notify;
-	uint64_t woke_ns; /* when the loop last ended to wait */
-	uint64_t longest_step_ns; /* longest time without a wait, so without a look at BPF's ring and the agents */
+	uint64_t woke_ns; /* when the loop's last wait ended */
+	uint64_t longest_step_ns; /* longest time without a wait: meanwhile nobody reads BPF's ring and the agents */
 	uint64_t sleepers_ns; /* when the processes of threads that sleep were prepared last */
 	uint64_t edge_ns; /* the end of a window up to which the sleeps were told last */
 	uint64_t walked_ns; /* the edge for which the threads that sleep were walked ahead */
@@ -70,30 +71,30 @@ struct session {
 
 #define POLL_ATTACH_MS 5 /* while agents start and publish existing code */
 
-/* session_start.c: everything up to the first tick. Returns 0, or -errno after reporting the error. */
+/* session_start.c: all that is done before the first tick. Returns 0, or -errno after reporting the error. */
 int session_start(struct session *session);
 
-/* session.c. Call when the options may have changed: what a window is and in which formats it is written. */
+/* session.c. Call when the options may have changed: takes over the length of windows and the formats. */
 void session_take_outputs(struct session *session);
 void session_release_dead(void *session); /* frees agents and processes that have ended */
 
-/* session_records.c. Waits at most `timeout_ms` for the first of any events and handles all that are due. */
+/* session_records.c. Waits at most `timeout_ms` for an event, and handles all that are due. */
 void session_step(struct session *session, int timeout_ms);
 bool session_read_rings(struct session *session); /* false: BPF's ring is not empty, but reading took too long */
 
 /* The process of a sample, prepared for the walks of its threads. NULL when out of memory. */
 struct process *session_meet(struct session *session, const struct duet_sample *sample);
-/* Takes a sample of BPF's to where it waits for its other half or its names, and then to the profile. */
+/* Takes a sample from BPF. It waits for its other half and for its names, and then gets into the profile. */
 void session_on_sample(struct session *session, const struct duet_sample *record);
 
 /*
- * session_sleepers.c. Call often: prepares the processes whose threads sleep, and tells of them at the end of each
- * window.
+ * session_sleepers.c. Call often: prepares the processes whose threads sleep, and takes the samples of those threads at
+ * the end of each window.
  */
 void session_step_sleepers(struct session *session, uint64_t now_ns);
-/* Call just before the ticks end. */
+/* Call just before the ticks end: finds the threads that sleep then. */
 void session_end_sleepers(struct session *session);
-/* Call after that: takes the samples of the threads that sleep over the end. */
+/* Call after the ticks have ended: takes the samples of the threads that were found. */
 void session_pass_sleepers(struct session *session);
 
 /* Opens session->decided, through which samples get from the rings to the profile. Returns 0 or -ENOMEM. */

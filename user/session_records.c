@@ -22,7 +22,7 @@
 #define NS_PER_TICK 10000000 /* USER_HZ is 100 */
 #define FORGET_NS (2 * JOIN_WAIT_NS + DECIDED_WAIT_NS)
 #define PUBLISH_NS (NS_PER_SEC / 50)
-#define READ_PART 256 /* records */
+#define READ_PART 256 /* most records that are read before memory is checked */
 #define READ_PARTS 4096
 #define READ_NS (NS_PER_SEC / 50)
 
@@ -108,14 +108,14 @@ void session_on_sample(struct session *session, const struct duet_sample *record
 		    &(struct decision){.process = process, .sample = sample, .outcome = JOIN_STANDALONE});
 }
 
-/* The process's old JVM is gone; the new program may be another JVM. */
+/* The process executed another program: its old JVM is gone, and the new program may be another JVM. */
 static void on_exec(struct session *session, const struct duet_process_record *record)
 {
 	pid_t pid = (pid_t)record->head.tgid;
 	struct process *process = process_find(&session->processes, pid);
 
 	if (process && process->start_ticks != record->start_ns / NS_PER_TICK)
-		return; /* the record is of a new process with this pid, not sampled yet */
+		return; /* the record is of a new process with this pid, which has no sample yet */
 	if (process) {
 		jvms_exec(&session->jvms, process, record->head.time_ns);
 		owners_exec(process);
@@ -201,7 +201,7 @@ static bool read_kernel(struct session *session, uint64_t now_ns)
 	return false;
 }
 
-/* The kernel's records are of all processes. */
+/* Returns true if the process is to be profiled. The kernel's mapping records are of all processes. */
 static bool is_ours(const struct session *session, const struct process *process)
 {
 	if (session->options->host)
@@ -209,7 +209,7 @@ static bool is_ours(const struct session *session, const struct process *process
 	return engine_is_target(&session->engine, process->pid, process->start_ticks);
 }
 
-/* Until the first tick, session_start() looks for JVMs. */
+/* Looks for JVMs after the first tick. Before that, session_start() does. */
 static void notice_new_jvms(struct session *session)
 {
 	struct process *process;
@@ -220,7 +220,7 @@ static void notice_new_jvms(struct session *session)
 			jvms_notice(&session->jvms, process);
 }
 
-/* Reads agents before BPF: then the sample of every Java half that was read will be read, too (join.h). */
+/* Reads the agents before BPF. So the sample of every Java half that was read is read, too (join.h). */
 bool session_read_rings(struct session *session)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -262,7 +262,7 @@ static void on_signal(struct session *session)
 	session_take_outputs(session); /* is_end() may have changed them */
 }
 
-/* Call before the loop waits. A step begins when it has waited; those before the first tick do not count. */
+/* Call before the loop waits. A step begins after a wait. Steps before the first tick are not counted. */
 static void note_step(struct session *session, uint64_t now_ns)
 {
 	uint64_t step_ns = now_ns - session->woke_ns;

@@ -10,12 +10,12 @@
 
 #define PREVIEW_NS (10 * NS_PER_SEC)
 #define FIRST_PREVIEW_NS (NS_PER_SEC / 10)
-/* The walk begins so long before an edge: then few threads wake between the edge and the moment when it is told. */
+/* The walk begins this long before an edge. Then few threads wake between the walk and the edge. */
 #define AHEAD_NS (NS_PER_SEC / 5)
-#define WALKS_AT_END 2 /* the second one has what fell asleep during a long first one */
+#define WALKS_AT_END 2 /* the second walk has the threads that fell asleep during a long first one */
 #define PREPARE_NS NS_PER_SEC /* longest time at the end to prepare processes for the walk */
 
-/* Returns NULL with an engine or with events that know of no threads that sleep. */
+/* Returns NULL if the engine or the events do not show threads that sleep. */
 static struct sleepers *sleepers_of(const struct session *session)
 {
 	return session->engine.collector ? collector_sleepers(session->engine.collector) : NULL;

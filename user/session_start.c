@@ -59,7 +59,7 @@ static int open_engine(struct session *session, enum session_engine engine, stru
 	return engine_open(&session->engine, engine, &options, why);
 }
 
-/* Opens the best engine that needs no BPF and has the events. `why` says what BPF lacks. */
+/* Opens the best engine that needs no BPF and has the events. `why` is the reason why BPF is not available. */
 static int open_instead(struct session *session, const char *why)
 {
 	struct buf refused;
@@ -77,7 +77,10 @@ static int open_instead(struct session *session, const char *why)
 	return engine == ENGINE_AUTO ? -EPERM : open_engine(session, engine, &session->engine_why);
 }
 
-/* Opens the engine that was asked for; without such a wish BPF or, if it is refused, one that ticks in the agent. */
+/*
+ * Opens the engine that was asked for. If none was, opens BPF or, if that is refused, an engine that ticks in the
+ * agent.
+ */
 static int choose_engine(struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -156,8 +159,8 @@ static int prepare_library(struct dl_phdr_info *info, size_t size, void *unwindi
 }
 
 /*
- * Reads what every command needs while it waits: a short one would end before its code is known. Most programs have
- * the C library and the dynamic linker in common with us.
+ * Before the command runs, reads what every command needs: a short command would end before its code is known. Most
+ * programs share the C library and the dynamic linker with us.
  */
 static void prepare_command(struct session *session, const char *libjvm)
 {
@@ -167,7 +170,7 @@ static void prepare_command(struct session *session, const char *libjvm)
 	dl_iterate_phdr(prepare_library, &session->unwinding);
 }
 
-/* A command that is not java may still run a JVM later. BPF notices that; timer engines cannot. */
+/* Reports that the command is not java. It may still run a JVM later: BPF notices that, timer engines cannot. */
 static int check_no_java(const struct session *session)
 {
 	const char *name = session->options->command[0];
