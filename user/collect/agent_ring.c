@@ -14,7 +14,7 @@
 #define LANE_MAX_BYTES (1ul << 30)
 #define RECORD_BYTES 4096 /* first size of the private copy; most records are smaller */
 
-/* The agent may write anything into the shared page at any time, so the values that we rely on are kept here. */
+/* The agent may write anything into the shared page at any time, so values that the loader relies on are kept here. */
 struct lane {
 	struct duet_ring_lane *shared;
 	unsigned char *data; /* the lane, mapped twice, back to back */
@@ -193,7 +193,7 @@ static void copy_record(struct agent_ring *ring, const void *place, size_t size)
 
 /*
  * Copies the next record to ring->record and gives its room back to the agent. Returns the record's size, 0 if none is
- * published, or -EPROTO. Nothing is read from the shared memory twice.
+ * published, or -EPROTO. Reads nothing from the shared memory twice.
  */
 static int take_record(struct agent_ring *ring, struct lane *lane)
 {
@@ -224,7 +224,7 @@ static int take_record(struct agent_ring *ring, struct lane *lane)
 int agent_ring_read(struct agent_ring *ring, enum duet_lane lane, agent_ring_handler handler, void *context, int budget,
 		    uint64_t *bad)
 {
-	/* A producer as fast as we are must not keep us here: what it writes meanwhile is left for the next call. */
+	/* Reads at most one lane's length: records that the agent writes meanwhile are left for the next call. */
 	const uint64_t end = ring->lanes[lane].tail + ring->lanes[lane].bytes;
 	int count = 0;
 

@@ -33,7 +33,7 @@ typedef void (*agent_ring_handler)(void *context, uint16_t type, const void *pay
  */
 int agent_ring_read(struct agent_ring *ring, enum duet_lane lane, agent_ring_handler handler, void *context, int budget,
 		    uint64_t *bad);
-uint64_t agent_ring_handler_ns(const struct agent_ring *ring); /* the agent's own figure, unchecked */
+uint64_t agent_ring_handler_ns(const struct agent_ring *ring); /* the agent's own value, unchecked */
 uint64_t agent_ring_counter(const struct agent_ring *ring, enum duet_agent_counter counter);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What collect/ keeps for a process. */
+/* The state of a process that belongs to collect/. */
 #ifndef COLLECT_COLLECTED_H
 #define COLLECT_COLLECTED_H
 
@@ -10,7 +10,7 @@
 
 struct collected {
 	uint32_t published_version; /* 1 + the maps_version whose unwind tables BPF has; 0 = none */
-	bool awaits_rows; /* it is among unwinding.wanted */
+	bool awaits_rows; /* the process is in unwinding.wanted */
 	bool is_sampled;
 };
 _Static_assert(sizeof(struct collected) <= PROCESS_STATE_BYTES(PROCESS_OF_COLLECT, PROCESS_OF_JVMS), "too large");

@@ -36,14 +36,15 @@ struct collector {
 	struct bpf_link *exec;
 	struct bpf_link *exit;
 	struct bpf_link *fork;
-	struct bpf_link *cgroup; /* NULL where only known processes are sampled, or the kernel has no such tracepoint */
+	struct bpf_link *cgroup; /* NULL if only known processes are sampled, or if the kernel has no such tracepoint */
 	struct ring_buffer *ring;
 	struct unwind_tables *unwind;
-	struct event_sites sites[DUET_MAX_EVENTS]; /* of each event of the list */
-	struct perf_events perf[DUET_MAX_EVENTS]; /* one for each event of the list; empty if it is no perf event */
+	struct event_sites sites[DUET_MAX_EVENTS]; /* by index in the list of events */
+	/* by index in the list of events; empty if the event is not a perf event */
+	struct perf_events perf[DUET_MAX_EVENTS];
 	struct bpf_link *switches; /* the first of the two programs of DUET_PROGRAM_OFFCPU; NULL if not attached */
-	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if it is a perf event, or is not attached */
-	struct sleepers *sleepers; /* NULL without time off CPU */
+	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if the event is a perf event, or is not attached */
+	struct sleepers *sleepers; /* NULL if no event needs them */
 	struct mapping_events *mappings; /* NULL if only known processes are sampled, or the kernel refuses */
 
 	/* valid during collector_read() */
@@ -67,7 +68,7 @@ static int handle_record(void *context, void *data, size_t bytes)
 	return --collector->budget > 0 ? 0 : -ECANCELED;
 }
 
-/* Attaches a program to what its section names. */
+/* Attaches a program to the hook that its section names. */
 static int attach(struct bpf_link **ret, const struct bpf_program *program)
 {
 	struct bpf_link *link = bpf_program__attach(program);
@@ -98,7 +99,7 @@ static int open_unwind_tables(struct collector *collector)
 	return unwind_tables_open(&collector->unwind, &maps);
 }
 
-/* The kernel runs a program once at a tracepoint. */
+/* Refuses a tracepoint that is listed twice: the kernel runs a program once at each. */
 static int check_twice(const struct collector *collector, size_t index, struct buf *why)
 {
 	for (size_t i = 0; i < index; i++)
@@ -132,13 +133,13 @@ static int open_perf_events(struct collector *collector, const struct collector_
 	return err;
 }
 
-/* Opens everything that follows the load. Nothing ticks yet. */
+/* Opens everything that needs the loaded programs. Nothing ticks yet. */
 static int open_channels(struct collector *collector, const struct collector_options *options, struct buf *why)
 {
 	struct duet_bpf *bpf = collector->programs.bpf;
 	int err;
 
-	/* Attached before the first process may be signalled: we must not miss its exec. */
+	/* Attached before the first process may be signalled, so that no exec of it is missed. */
 	err = attach(&collector->exec, bpf->progs.on_process_exec);
 	if (err == 0)
 		err = attach(&collector->exit, bpf->progs.on_process_exit);
@@ -158,8 +159,8 @@ static int open_channels(struct collector *collector, const struct collector_opt
 }
 
 /*
- * Without these events, frames of processes that end at once have no names, and JVMs that no sample shows are not
- * noticed. That is no reason to fail.
+ * Without these events, frames of processes that end at once have no names, and JVMs without samples are not noticed.
+ * So a failure here does not end the recording.
  */
 static void open_mappings(struct collector *collector, const struct collector_options *options)
 {
@@ -198,7 +199,7 @@ static void explain(struct buf *why, int err)
 	}
 }
 
-/* Refuses events that this kernel cannot sample, or not together. */
+/* Refuses events that this kernel cannot sample, and events that it cannot sample together. */
 static int check_events(const struct event_list *events, struct buf *why)
 {
 	if (programs_use_index(events) && !probe_has_attach_cookie()) {
@@ -213,7 +214,7 @@ static int check_events(const struct event_list *events, struct buf *why)
 	return 0;
 }
 
-/* A place cannot be looked up without the rights that BPF needs, and would not be told from one that is not there. */
+/* Without the rights that BPF needs, a place cannot be looked up, and would look as if it did not exist. */
 static int check_rights(const struct event_list *events, struct buf *why)
 {
 	for (size_t i = 0; i < events->len; i++)
@@ -259,7 +260,7 @@ out:
 	return err;
 }
 
-/* The program that samples first: then each sleep that the other one has seen is sampled. */
+/* Attaches the sampling program first, so that each sleep that the other program has seen is sampled. */
 static int attach_offcpu(struct collector *collector, struct bpf_link **ret)
 {
 	int err = attach(ret, collector->programs.of[DUET_PROGRAM_OFFCPU]);
@@ -363,7 +364,7 @@ int collector_allow(struct collector *collector, pid_t pid, const struct duet_jv
 
 int collector_forbid(struct collector *collector, pid_t pid)
 {
-	/* A process may have no layout. */
+	/* The process may have no layout. */
 	(void)bpf_map__delete_elem(collector->programs.bpf->maps.jvm_layouts, &pid, sizeof(pid), 0);
 	return bpf_map__delete_elem(collector->programs.bpf->maps.jvms, &pid, sizeof(pid), 0);
 }

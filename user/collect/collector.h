@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel half: loads the BPF programs, attaches each chosen event's (to a perf event on each CPU, or to a
+ * The kernel half: loads the BPF programs, attaches those of each chosen event (to a perf event on each CPU, or to a
  * tracepoint), and passes the records to the caller. No other folder uses libbpf.
  */
 #ifndef COLLECT_COLLECTOR_H
@@ -35,7 +35,7 @@ struct collector_options {
 	const char *comm; /* only processes of this name, cut to the kernel's length of a name; NULL = any */
 	enum duet_signals signals;
 	size_t max_bytes; /* limit for all maps together; 0 = as large as a host may need */
-	bool plain; /* use nothing that only newer kernels have, as signal cookies; for tests */
+	bool plain; /* use no feature of newer kernels, such as signal cookies; for tests */
 };
 
 /*
@@ -63,9 +63,9 @@ typedef void (*collector_handler)(void *context, const struct duet_record *recor
 int collector_read(struct collector *collector, collector_handler handler, void *context, int budget, uint64_t *bad);
 
 /*
- * Adds to `log` what processes have mapped since the last call, and to *lost the number of records that were lost. Does
- * nothing when only known processes are sampled. When called after a sample was read, the log has the mappings of the
- * sample's process.
+ * Adds to `log` the mappings that processes have made since the last call, and adds the number of lost records to
+ * *lost. Does nothing when only known processes are sampled. When called after a sample was read, the log has the
+ * mappings of the sample's process.
  */
 void collector_read_mappings(struct collector *collector, struct mapping_log *log, uint64_t *lost);
 
@@ -76,29 +76,37 @@ int collector_forbid(struct collector *collector, pid_t pid);
 /* Gives BPF what it needs to walk the Java frames of a process. 0 or -errno. */
 int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm);
 int collector_add_target(struct collector *collector, pid_t pid); /* 0 or -errno */
-/* Returns true if the process is in the list of targets: given when opening, added, or a child of one of those. */
+/* Returns true if the process is a target: given when opening, added later, or a child of a target. */
 bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks);
 
-/* Bytes of kernel memory in BPF maps and perf rings; and how many of them count a second time because we map them. */
+/*
+ * Returns the bytes of kernel memory in BPF maps and perf rings, and those of them that count a second time because the
+ * loader maps them.
+ */
 size_t collector_bytes(const struct collector *collector);
 size_t collector_mapped_bytes(const struct collector *collector);
-/* The tables by which BPF walks user stacks; owned by the collector. */
+/* Returns the tables by which BPF walks user stacks; owned by the collector. */
 struct unwind_tables *collector_unwind_tables(const struct collector *collector);
-/* The threads that sleep; owned by the collector; NULL if no event is about them. */
+/* Returns the threads that sleep; owned by the collector; NULL if no event needs them. */
 struct sleepers *collector_sleepers(const struct collector *collector);
 
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
 #define COLLECTOR_ALL_EVENTS UINT32_MAX
 /*
- * What the sampling program has done on all CPUs so far and the time it took, by its own clock: for one event of the
- * list as event_list_expand() makes it, or for all events together. 0 or -errno.
+ * Stores the runs and the time of the sampling program on all CPUs so far, by its own clock: for one event of the list
+ * as event_list_expand() makes it, or for all events together. Returns 0 or -errno.
  */
 int collector_cost(const struct collector *collector, uint32_t event, struct duet_cost *ret);
-/* How many of the runs that made a sample fall into each class of run time, see duet_config.h. 0 or -errno. */
+/*
+ * Stores how many of the runs that made a sample fall into each class of run time, see duet_config.h. Returns 0 or
+ * -errno.
+ */
 int collector_run_times(const struct collector *collector, uint64_t ret_counts[DUET_RUN_TIMES]);
-/* Records of exec, fork and mappings that the kernel has made for us so far. */
+/* Returns the number of records of exec, fork and mappings that the kernel has made for the collector so far. */
 uint64_t collector_mapping_records(const struct collector *collector);
-/* Each CPU takes one sample per `ticks` ticks, from its next tick on. Such a sample weighs as much as all of them. */
+/*
+ * Makes each CPU take one sample per `ticks` ticks, from its next tick on. A sample weighs as much as all of its ticks.
+ */
 void collector_sample_every(struct collector *collector, uint32_t ticks);
 
 #define COLLECTOR_PROBES_MAX 32
@@ -116,8 +124,8 @@ bool collector_is_ready(const struct collector_probe *probes, size_t count); /* 
 bool collector_has_event(const struct event *event);
 bool collector_has_family(const struct event_family *family);
 /*
- * Tells whether this user may open perf events on his own threads that see the kernel, which engine perf needs. Appends
- * the cause and the way out if not.
+ * Returns true if this user may open perf events on their own threads that see the kernel, which engine perf needs.
+ * Otherwise appends the cause and the way out.
  */
 bool collector_probe_own_threads(struct buf *why);
 

@@ -15,8 +15,9 @@
 #include "collect/programs.h"
 #include "sym/elf_places.h"
 
-#define PROBES_BY_PROCESS 64 /* most probes that are opened for single processes, instead of one for all */
-#define PROBE_COUNTER_SHIFT 32 /* in attr.config: offset of the variable that the kernel counts up, Linux 4.20 */
+/* most probes that are opened for single processes; above, one is opened for all processes */
+#define PROBES_BY_PROCESS 64
+#define PROBE_COUNTER_SHIFT 32 /* in attr.config: offset of the variable that the kernel increments, Linux 4.20 */
 #define KALLSYMS_LINE 1024
 #define INSTEAD ": -e cpu needs no counter"
 
@@ -44,7 +45,7 @@ static int find_mapped(struct target_file *file, pid_t pid, const char *name)
 	return err;
 }
 
-/* A path in another process's root is looked up in that root, where its links lead. */
+/* A path in another process's root is looked up in that root, and its links are followed there. */
 static int find_path(struct target_file *file, const char *path)
 {
 	int pid = 0, root = 0, err;
@@ -79,7 +80,7 @@ static int explain_file(const char *file, int err, struct buf *why)
 	return err;
 }
 
-/* Finds the file and keeps it open, and reads its head. Close the reader after a 0. */
+/* Finds the file, keeps it open, and reads its head. The caller closes the reader after a 0. */
 static int open_file(struct event_sites *ret, struct elf_reader *reader, const char *name,
 		     const struct collector_options *options, struct buf *why)
 {
@@ -126,7 +127,7 @@ static int find_tracepoint(struct event_sites *ret, const struct event *event, s
 	return err ? err : add_site(ret, perf);
 }
 
-/* The kernel resolves the function's name. */
+/* The kernel looks up the function's name. */
 static int find_kprobe(struct event_sites *ret, const struct event *event, struct event_perf *perf, struct buf *why)
 {
 	int type = pmu_type("kprobe");
@@ -293,7 +294,7 @@ static int find_breakpoint(struct event_sites *ret, const struct event *event, c
 	return add_site(ret, perf);
 }
 
-/* ---- for all of them ---- */
+/* ---- all sources ---- */
 
 int event_sites_find(struct event_sites *ret, const struct event *event, const struct collector_options *options,
 		     struct buf *why)
@@ -377,7 +378,9 @@ static void explain_open(const struct event *event, const struct event_perf *per
 		buf_printf(why, "the kernel refuses the perf event: %s", strerror(-err));
 }
 
-/* A probe in a file stops each thread that comes there. Where the processes are known, others are left alone. */
+/*
+ * A probe in a file stops each thread that reaches it. Where the processes are known, other processes are left alone.
+ */
 static int open_probe(struct perf_events *ret, const struct event_perf *perf, size_t sites,
 		      const struct collector_options *options)
 {

@@ -23,7 +23,7 @@ struct extent_given { /* a range that was given back, and when */
 
 struct extents {
 	struct vec(struct extent) free; /* sorted by start; neighbours are joined */
-	struct vec(struct extent_given) given; /* not free before their grace has passed */
+	struct vec(struct extent_given) given; /* not free until the grace period has passed */
 };
 
 int extents_init(struct extents *extents, uint32_t count); /* 0 or -ENOMEM */
@@ -32,7 +32,10 @@ void extents_release(struct extents *extents);
 bool extents_has(struct extents *extents, uint32_t count, uint64_t now_ns);
 /* Returns the index of the first of `count` elements, or -ENOSPC. */
 int64_t extents_take(struct extents *extents, uint32_t count, uint64_t now_ns);
-/* Gives elements back. When out of memory, they are never taken again. `now_ns` 0: nobody can be reading them. */
+/*
+ * Gives elements back. When out of memory, they are never taken again. `now_ns` 0: nobody can be reading them, so they
+ * are free at once.
+ */
 void extents_give(struct extents *extents, uint32_t start, uint32_t count, uint64_t now_ns);
 
 #endif

@@ -13,7 +13,7 @@ static int begin(struct file_rows *rows)
 {
 	int fd = target_file_read(&rows->target, 0), err = fd < 0 ? fd : unwind_file_begin(&rows->reading, fd);
 
-	return err == -EAGAIN ? -EBUSY : err; /* somebody has a lease on the file */
+	return err == -EAGAIN ? -EBUSY : err; /* another process has a lease on the file */
 }
 
 int file_rows_begin(struct file_rows *rows, struct target_file *target, const char *path)
@@ -33,8 +33,8 @@ static bool take_debug_frame(void *context, int fd)
 }
 
 /*
- * Goes on with .debug_frame of the separate debug file. Few files have functions that only it describes, but those were
- * built that way as a whole. False if there is none.
+ * Continues with .debug_frame of the separate debug file. Few files have functions that only this section describes,
+ * but all code of such a file was built in that way. Returns false if there is no such file.
  */
 static bool add_debug_file(struct file_rows *rows)
 {

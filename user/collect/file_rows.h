@@ -8,7 +8,7 @@
 
 struct file_rows {
 	struct target_file target; /* owned */
-	char *path; /* owned: where the file lies in the process */
+	char *path; /* owned: the file's path in the process */
 	struct unwind_reading *reading;
 	bool has_debug; /* its debug file has been looked for */
 	uint64_t started_ns;
@@ -16,9 +16,9 @@ struct file_rows {
 
 /* Takes over `target`, also after an error. Returns 0 or -errno, never -EAGAIN; call file_rows_end() after a 0. */
 int file_rows_begin(struct file_rows *rows, struct target_file *target, const char *path);
-/* Works until that time. Returns 0 when all rows are made, -EAGAIN before, or another -errno. */
+/* Works until until_ns. Returns 0 when all rows are made, -EAGAIN before that, or another -errno. */
 int file_rows_step(struct file_rows *rows, uint64_t until_ns);
-/* Releases everything. `ret` gets the file if the last step returned 0; NULL: the file is released. */
+/* Releases everything. If the last step returned 0, `ret` gets the file; with `ret` NULL the file is released. */
 void file_rows_end(struct file_rows *rows, struct unwind_file *ret);
 
 #endif

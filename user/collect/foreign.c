@@ -9,9 +9,10 @@
 #include <sys/uio.h>
 
 #define PAGE 4096u /* the smallest page size of any supported kernel */
-#define STACK_BYTES 3072u /* read of each stack at once: 20 to 40 frames, as threads of a JVM that wait have */
-#define READS_MAX 4096u /* pages of one process: 16 MB */
-#define ADDRESS_CHARS 17 /* of an address in a task, with the blank */
+/* bytes of each stack that are read at once: 20 to 40 frames, which is what waiting threads of a JVM have */
+#define STACK_BYTES 3072u
+#define READS_MAX 4096u /* most pages of one process: 16 MB */
+#define ADDRESS_CHARS 17 /* characters of an address in a task, with the blank */
 _Static_assert(FOREIGN_STACKS * ADDRESS_CHARS < PATH_MAX, "a task is as long as a path");
 
 /* The bytes that could be read come first, then zeros. */
@@ -20,7 +21,7 @@ struct piece {
 	unsigned char data[];
 };
 
-/* Reads as much as there is, up to the first page that cannot be read. */
+/* Reads up to the first page that cannot be read. */
 static size_t read_piece(pid_t pid, unsigned char *to, uint64_t address, size_t bytes)
 {
 	size_t first = PAGE - address % PAGE;
@@ -104,7 +105,7 @@ void foreign_read_stacks(struct foreign *foreign, const uint64_t *addresses, siz
 		return;
 	if (ask(foreign, addresses, count, STACK_BYTES, &foreign->answer)) {
 		helper_answer_release(&foreign->answer);
-		foreign->reads_left = 0; /* the process is gone, or does not let itself be read */
+		foreign->reads_left = 0; /* the process has ended, or may not be read */
 		return;
 	}
 	memcpy(foreign->stacks, addresses, count * sizeof(*addresses));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of a process whose sleeping threads are walked from outside. The helper (proc/helper.h) reads it, because
- * the process can make a read hang. One process at a time, which may change its memory at any moment: nothing that is
- * read is trusted.
+ * The memory of a process whose sleeping threads are walked from outside. The helper (proc/helper.h) reads the memory,
+ * because the process can make a read hang. One process at a time. The process may change its memory at any moment, so
+ * nothing that is read is trusted.
  */
 #ifndef COLLECT_FOREIGN_H
 #define COLLECT_FOREIGN_H
@@ -21,20 +21,20 @@ struct foreign {
 	struct helper_answer answer; /* the stacks */
 	uint64_t stacks[FOREIGN_STACKS]; /* their addresses, in the order of the answer */
 	size_t stack_count;
-	size_t stack; /* index of the one that is walked */
+	size_t stack; /* index of the stack that is being walked */
 	struct map pages; /* address / page size -> its bytes, owned */
-	size_t reads_left; /* of single pages of this process */
+	size_t reads_left; /* single pages of this process that may still be read */
 };
 
-/* Reads from now on from this process, and forgets what was read. Begin with a zeroed struct. */
+/* Reads from this process from now on, and drops what was read before. Begin with a zeroed struct. */
 void foreign_open(struct foreign *foreign, pid_t pid);
 void foreign_close(struct foreign *foreign);
 /*
- * Reads the stacks that begin at these addresses, at most FOREIGN_STACKS, at once. Then foreign->stack is the index of
- * the one that foreign_read() looks at first.
+ * Reads the stacks that begin at these addresses, at most FOREIGN_STACKS, at once. The caller then sets foreign->stack
+ * to the index of the stack that foreign_read() searches first.
  */
 void foreign_read_stacks(struct foreign *foreign, const uint64_t *addresses, size_t count);
-/* Returns 0, or -1 if it cannot be read. */
+/* Returns 0, or -1 if the memory cannot be read. */
 int foreign_read(struct foreign *foreign, void *to, size_t bytes, uint64_t address);
 
 #endif

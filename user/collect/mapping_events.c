@@ -18,7 +18,7 @@ struct mapping_events {
 	struct perf_buffer *rings;
 	size_t bytes;
 	uint64_t count;
-	int map; /* libbpf needs a map to hold the events; we do not use it */
+	int map; /* libbpf needs a map for the events; it stays empty */
 
 	/* valid during mapping_events_read() */
 	struct mapping_log *log;
@@ -81,7 +81,10 @@ static void add_mapped(struct mapping_events *events, const struct record_mapped
 	*events->lost += mapping_log_add(events->log, note) < 0;
 }
 
-/* Ignores new threads, which share their leader's mappings, and other pid namespaces, whose processes have pid 0. */
+/*
+ * Ignores new threads, which share their leader's mappings. Ignores processes of other pid namespaces, which have pid
+ * 0.
+ */
 static void add_other(struct mapping_events *events, const struct perf_event_header *record, struct mapping_note *note)
 {
 	const struct record_forked *forked = (const void *)record;
@@ -146,7 +149,7 @@ int mapping_events_open(struct mapping_events **ret, size_t most_bytes)
 		.comm_exec = 1,
 		.task = 1,
 		.watermark = 1,
-		.wakeup_watermark = UINT32_MAX, /* no wakeups: nobody waits for these records */
+		.wakeup_watermark = UINT32_MAX, /* no wakeups: the loader reads these records by timer */
 	};
 	struct mapping_events *events = calloc(1, sizeof(*events));
 	size_t pages = pages_each(most_bytes);

@@ -13,7 +13,7 @@ struct mapping_events;
 /* The rings of all CPUs together take at most `most_bytes`, except that each has at least two pages. 0 or -errno. */
 int mapping_events_open(struct mapping_events **ret, size_t most_bytes);
 void mapping_events_close(struct mapping_events *events);
-/* These three take NULL, which has no records. */
+/* These functions take NULL, which has no records. */
 size_t mapping_events_bytes(const struct mapping_events *events); /* bytes of the rings */
 uint64_t mapping_events_count(const struct mapping_events *events); /* records made so far, lost ones included */
 /* Adds the waiting records to `log`, and the number of records that were lost to *lost. */

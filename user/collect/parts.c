@@ -26,7 +26,8 @@ void parts_release(struct parts *parts)
 }
 
 /*
- * Returns the index of the thread's stack, or stacks.len. A thread has one at most: an older one has lost its sample.
+ * Returns the index of the thread's stack, or stacks.len. A thread has at most one: if it had an older one, that one's
+ * sample is lost.
  */
 static size_t find(const struct parts *parts, uint32_t tid)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Puts deep stacks together. The middle frames of such a stack arrive before their sample, in DUET_RECORD_FRAMES
- * records. If one of these is missing, the sample stays as it arrived, without its middle.
+ * records. If one of these records is missing, the sample stays as it arrived, without its middle.
  */
 #ifndef COLLECT_PARTS_H
 #define COLLECT_PARTS_H
@@ -12,7 +12,8 @@
 #include "base/vec.h"
 #include "duet_record.h"
 
-#define PARTS_MAX 512 /* stacks held at once, one for each CPU or handler; above, the oldest is dropped */
+/* most stacks held at once, one for each CPU or handler; the oldest one is dropped for a new one */
+#define PARTS_MAX 512
 
 struct parts_stack {
 	uint32_t tid;
@@ -23,7 +24,7 @@ struct parts_stack {
 
 /* Initialize with {0}. */
 struct parts {
-	struct vec(struct parts_stack) stacks; /* whose sample has not arrived yet */
+	struct vec(struct parts_stack) stacks; /* stacks whose sample has not arrived yet */
 	struct duet_sample *whole; /* the last sample that was put together */
 	size_t whole_bytes;
 };

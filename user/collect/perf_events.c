@@ -23,7 +23,7 @@ static int open_event(const struct event_perf *perf, uint64_t period, pid_t pid,
 		/* A fixed period, not a frequency, so that every sample weighs the same. */
 		.sample_period = period,
 		.disabled = 1,
-		.exclude_idle = perf->is_clock, /* few counters can */
+		.exclude_idle = perf->is_clock, /* few counters can exclude idle time */
 	};
 	long fd = syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 

@@ -13,13 +13,13 @@
 
 struct perf_events {
 	struct vec(int) fds;
-	struct vec(struct bpf_link *) links; /* links[i] runs the program on fds[i], and closes it when destroyed */
-	bool is_hook; /* the program runs as long as its link is there, whether the event is enabled or not */
+	struct vec(struct bpf_link *) links; /* links[i] runs the program on fds[i], and closes fds[i] when destroyed */
+	bool is_hook; /* the program runs as long as its link exists, whether the event is enabled or not */
 };
 
 /*
  * Opens an event on every CPU that is online, for all processes. Returns the number of events, or -errno if none could
- * be opened. An event ends when its CPU goes offline. Release `events` also after an error.
+ * be opened. The event of a CPU ends when the CPU goes offline. Release `events` also after an error.
  */
 int perf_events_open(struct perf_events *events, const struct event_perf *perf, uint64_t period);
 /* Opens a tracepoint or a probe on all CPUs together, of one process or of all (-1). 0 or -errno. */

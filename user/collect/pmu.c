@@ -11,7 +11,7 @@
 #include "base/io.h"
 
 #define DEVICES "/sys/bus/event_source/devices/"
-#define SYSFS_MAX_BYTES 4096 /* a page, the most that a file there has */
+#define SYSFS_MAX_BYTES 4096 /* a page: no file there is larger */
 
 static int read_file(const char *pmu, const char *folder, const char *name, struct buf *text)
 {

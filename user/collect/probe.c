@@ -55,7 +55,7 @@ static unsigned kernel_version(void)
 	return major * 1000 + minor;
 }
 
-/* The number (to base `base`) after `key` in a file of /proc or /sys, or `otherwise` if it cannot be read. */
+/* Returns the number (to base `base`) after `key` in a file of /proc or /sys, or `otherwise` if it cannot be read. */
 static long long read_number(const char *path, const char *key, int base, long long otherwise)
 {
 	long long number = otherwise;
@@ -290,7 +290,7 @@ static bool probe_uprobes(struct buf *why)
 	return false;
 }
 
-/* Causes come first: a feature that is missing explains why later ones fail. */
+/* Causes come first: if a feature is missing, it explains why later ones fail. */
 static const struct feature features[] = {
 	{"kernel version", true, probe_kernel},
 	{"rights", true, probe_rights},
@@ -313,7 +313,8 @@ static const struct feature features[] = {
 	{"probes of programs and libraries", false, probe_uprobes},
 };
 
-#define LIBBPF_LINES 16 /* lines logged of one message: the verifier's log is long, and the cause is at its end */
+/* most lines of one message that are logged: the verifier's log is long, and the cause is at its end */
+#define LIBBPF_LINES 16
 
 static const char *last_lines(const char *text)
 {
@@ -365,7 +366,7 @@ static bool kernel_has_type(const char *name, uint32_t kind)
 	return found;
 }
 
-/* Distributions backport the function to older kernels. There we look it up in the BTF, which takes 10 ms. */
+/* Distributions backport the function to older kernels. For these, looks it up in the BTF, which takes 10 ms. */
 bool probe_has_signal_cookie(void)
 {
 	if (kernel_version() >= 6013)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What this kernel offers and this user's rights permit. Used inside collect/ only; collector_probe() shows it to the
- * user.
+ * The features of this kernel, and the rights of this user. Used inside collect/ only; collector_probe() shows them to
+ * the user.
  */
 #ifndef COLLECT_PROBE_H
 #define COLLECT_PROBE_H

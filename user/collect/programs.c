@@ -21,15 +21,18 @@
 
 #define RING_MIN_BYTES (1u << 20)
 #define RING_MAX_BYTES (64u << 20)
-#define RING_LEAST_BYTES (256u << 10) /* a smaller ring cannot hold a second of samples */
-#define COUNTS_A_SECOND 1000 /* guessed rate of events that are no clock, such as page faults */
-#define LARGE_PARTS 16 /* DUET_RECORD_FRAMES records of a deep stack: 4,000 frames */
+#define RING_LEAST_BYTES (256u << 10) /* a smaller ring does not hold the samples of a second */
+#define COUNTS_A_SECOND 1000 /* assumed rate of events that are not clocks, such as page faults */
+#define LARGE_PARTS 16 /* DUET_RECORD_FRAMES records of a deep stack, 4,000 frames */
 #define ENTRIES_MIN 64
 #define HASH_ENTRY_BYTES 72 /* struct htab_elem and its bucket, kernel/bpf/hashtab.c */
 #define PID_NS_INITIAL 0xeffffffcull /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define THREAD_SIZE_MIN (16u << 10)
 
-/* The samples of one CPU. The rate of events that are no clock is not known in advance, so it is guessed. */
+/*
+ * Returns the samples of one CPU in a second. The rate of events that are not clocks is not known in advance, so it is
+ * assumed.
+ */
 static uint64_t samples_a_second(const struct event_list *events)
 {
 	uint64_t sum = 0;
@@ -56,7 +59,7 @@ static uint32_t ring_bytes(const struct collector_options *options)
 	return bytes;
 }
 
-/* The inode number of our pid namespace, or 0 in the initial one, where pids need no translation. */
+/* Returns the inode number of our pid namespace; 0: the initial one, in which pids need no translation. */
 static uint64_t pid_namespace(void)
 {
 	struct stat st;
@@ -123,8 +126,8 @@ static void configure(struct duet_config *config, const struct collector_options
 }
 
 /*
- * Sizes the maps that hold only targets if children do not become targets. It matters because the kernel allocates all
- * entries at once.
+ * Sets the size of the maps that hold only targets, if children do not become targets. The kernel allocates all entries
+ * of these maps at once.
  */
 static int size_by_targets(struct duet_bpf *bpf, size_t targets)
 {
@@ -141,7 +144,7 @@ static int size_by_targets(struct duet_bpf *bpf, size_t targets)
 	return err;
 }
 
-/* For a few processes, tables for a whole host are not necessary. */
+/* If there are only a few processes, makes the tables smaller than for a whole host. */
 static int size_for_targets(struct duet_bpf *bpf, const struct collector_options *options)
 {
 	int err = 0;
@@ -192,7 +195,7 @@ static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
 	return err;
 }
 
-/* Only a program of another kind can be interrupted by a perf event. */
+/* A perf event interrupts only programs of other kinds, so a second level is needed for those only. */
 static int size_levels(struct duet_bpf *bpf, const struct event_list *events)
 {
 	size_t cannot = event_list_count(events, DUET_PROGRAM_PERF) + event_list_count(events, DUET_PROGRAM_NONE);
@@ -219,7 +222,7 @@ static int choose_offcpu(const struct duet_bpf *bpf, bool is_wanted)
 {
 	int err;
 
-	if (!is_wanted) /* older kernels have no storage of tasks */
+	if (!is_wanted) /* older kernels have no task storage */
 		return bpf_map__set_autocreate(bpf->maps.offcpu_threads, false);
 	err = bpf_program__set_autoload(bpf->progs.offcpu_switch, true);
 	if (!err)
@@ -227,7 +230,7 @@ static int choose_offcpu(const struct duet_bpf *bpf, bool is_wanted)
 	return err ? err : bpf_program__set_autoload(bpf->progs.offcpu_tell, true);
 }
 
-/* Chooses the programs, of which only those that the events need are loaded. */
+/* Chooses the programs that the events need. Only these are loaded. */
 static int choose(struct programs *chosen, const struct event_list *events)
 {
 	const struct duet_bpf *bpf = chosen->bpf;
@@ -247,7 +250,7 @@ static int choose(struct programs *chosen, const struct event_list *events)
 	return err ? err : choose_offcpu(bpf, event_list_count(events, DUET_PROGRAM_OFFCPU));
 }
 
-/* Of the two objects with the same programs and maps, the one that asks the kernel for mappings, or the other one. */
+/* Two objects have the same programs and maps. Returns the one that asks the kernel for mappings, or the other one. */
 static struct duet_bpf *open_object(bool asks_kernel)
 {
 	_Static_assert(sizeof(struct duet_bpf) == sizeof(struct duet_plain_bpf), "the objects differ");

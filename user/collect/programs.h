@@ -28,11 +28,12 @@ struct programs {
 int programs_load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites);
 void programs_unload(struct programs *programs);
 
-/* True if a program must tell several events apart. */
+/* Returns true if a program samples several events, so that it needs to know which one ticked. */
 bool programs_use_index(const struct event_list *events);
 
 /*
- * Clocks and the CPU's counters tick at the interval. Of other events BPF sees each one, and samples one per interval.
+ * Returns the period of the perf event. Clocks and the CPU's counters tick once per interval. Other events tick each
+ * time, and BPF samples one per interval.
  */
 uint64_t programs_perf_period(const struct event_spec *spec);
 

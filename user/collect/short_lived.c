@@ -12,7 +12,7 @@ static void read_log(struct short_lived *lived)
 	collector_read_mappings(lived->collector, &lived->log, &loader_counters[DUET_LOADER_MAPPINGS_LOST]);
 }
 
-/* Adds the mappings that the child inherited. Returns false if those of the parent are unknown, too. */
+/* Adds the mappings that the child inherited. Returns false if the parent's mappings are unknown, too. */
 static bool add_inherited(struct short_lived *lived, const struct process *child, pid_t parent, struct maps *maps)
 {
 	const struct process *from = process_get(lived->processes, parent, 0);
@@ -25,7 +25,7 @@ static bool add_inherited(struct short_lived *lived, const struct process *child
 }
 
 /*
- * Returns true if the process executed another program between its first sample and our look at /proc. Checked only at
+ * Returns true if the process executed another program between its first sample and the read of /proc. Checked only at
  * its first sample: BPF reports later execs in order.
  */
 static bool was_read_too_late(const struct short_lived *lived, struct process *process,

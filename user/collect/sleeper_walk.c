@@ -19,7 +19,7 @@
 #include "duet.skel.h"
 
 #define TICKS_NS 10000000 /* USER_HZ is 100 */
-#define LONG_NS (50 * NS_PER_MS) /* longest walk: a page of memory that is not at hand takes 50 us */
+#define LONG_NS (50 * NS_PER_MS) /* longest walk: reading a page of memory that is not cached takes 50 us */
 
 static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address);
 static const struct duet_unwind_row *walk_row(const void *at, uint32_t index);
@@ -28,7 +28,7 @@ static const struct duet_unwind_row *walk_row(const void *at, uint32_t index);
 #include "walk/native.h"
 #include "walk/virtual.h"
 
-/* A BPF map that is an array, mapped. */
+/* A BPF array map, mapped into our memory. */
 struct table {
 	void *at;
 	size_t entries;
@@ -43,8 +43,8 @@ struct sleeper_walker {
 	uint32_t ids[DUET_MAX_USER_STACK];
 	struct duet_frames_record part;
 	uint64_t began_ns;
-	struct duet_unwind_process process; /* its slice of the mappings */
-	const struct duet_unwind_mapping *mapping; /* the one found last */
+	struct duet_unwind_process process; /* the process's slice of the mappings */
+	const struct duet_unwind_mapping *mapping; /* the mapping found last */
 	struct foreign foreign;
 	const struct duet_bpf *bpf;
 	struct table rows, pages, modules, mappings;
@@ -54,7 +54,7 @@ struct sleeper_walker {
 	};
 };
 
-static struct sleeper_walker *walker_now; /* the walk's functions that read have no other way to it */
+static struct sleeper_walker *walker_now; /* the walk's functions that read get no other pointer to the walker */
 
 /* ---- what the walk reads ---- */
 
@@ -197,7 +197,7 @@ static bool look_up(const struct bpf_map *map, uint32_t pid, void *ret)
 	return !bpf_map_lookup_elem(bpf_map__fd(map), &pid, ret);
 }
 
-/* Takes what BPF knows of the process now: its mappings, and its JVM if it has one. */
+/* Reads what BPF knows of the process now: its mappings, and its JVM if it has one. */
 static void begin_process(struct sleeper_walker *walker, const struct duet_sample *sample)
 {
 	uint64_t start_ticks = sample->start_ns / TICKS_NS;
@@ -223,7 +223,7 @@ static uint16_t jvm_flag(const struct sleeper_walker *walker, const struct duet_
 		       : 0;
 }
 
-/* As unwind_java_virtual() in BPF. */
+/* Like unwind_java_virtual() in BPF. */
 static void find_virtual_thread(struct sleeper_walker *walker)
 {
 	const struct duet_jvm_virtual *jvm = &walker->java.layout.virtual_threads;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks threads that sleep, from outside: with the arithmetic, the unwind rows and the JVMs' layouts that BPF walks
- * with. BPF cannot read the memory of a thread that does not run.
+ * Walks sleeping threads from outside, with the arithmetic, the unwind rows and the JVMs' layouts that BPF uses. BPF
+ * cannot read the memory of a thread that does not run.
  */
 #ifndef COLLECT_SLEEPER_WALK_H
 #define COLLECT_SLEEPER_WALK_H
@@ -18,8 +18,8 @@ struct sleeper_walker *sleeper_walker_open(const struct duet_bpf *bpf, uint32_t 
 void sleeper_walker_close(struct sleeper_walker *walker);
 
 /*
- * Walks threads of one process. Stores for each a copy of its sample with the user frames, which the caller frees, in
- * ret_samples; NULL when out of memory. A stack that cannot be read has no user frames but the leaf.
+ * Walks threads of one process. For each thread, stores in ret_samples a copy of its sample with the user frames, which
+ * the caller frees; NULL when out of memory. A stack that cannot be read has no user frames but the leaf.
  */
 void sleeper_walk(struct sleeper_walker *walker, const struct duet_sleeper *const *sleepers, size_t count,
 		  struct duet_sample **ret_samples);

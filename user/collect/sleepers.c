@@ -21,13 +21,13 @@
 #include "duet.skel.h"
 
 #define READ_BYTES (64u << 10)
-#define BYTES_MAX (64u << 20) /* of all walked samples */
+#define BYTES_MAX (64u << 20) /* of all walked samples together */
 
-/* A thread and its sample, as of its last sleep that was walked. */
+/* A thread that was walked, and its sample. They are of the thread's last sleep that was walked. */
 struct walked {
 	uint64_t switches;
 	struct duet_sample *sample; /* owned */
-	bool is_told; /* at the edge at hand */
+	bool is_told; /* BPF reported its sleep at the current edge */
 };
 
 struct sleepers {
@@ -36,11 +36,11 @@ struct sleepers {
 	struct bpf_link *look;
 	struct bpf_link *tell;
 	struct map by_tid; /* tid -> struct walked, owned */
-	size_t bytes; /* of their samples */
-	struct vec(struct duet_sleeper *) shown; /* owned; to be walked */
+	size_t bytes; /* bytes of these samples */
+	struct vec(struct duet_sleeper *) shown; /* threads to walk; owned */
 
-	uint64_t edge_ns; /* up to which was told last */
-	sleepers_handler handler; /* of sleepers_preview(), while it runs */
+	uint64_t edge_ns; /* the edge of the last sleepers_tell() */
+	sleepers_handler handler; /* handler of sleepers_preview(), while that runs */
 	void *context;
 };
 
@@ -121,12 +121,12 @@ void sleepers_close(struct sleepers *sleepers)
 	free(sleepers);
 }
 
-/* ---- what the programs write ---- */
+/* ---- records of the programs ---- */
 
-/* Takes one record from the bytes. Returns its size; 0: there are too few bytes; or -errno. */
+/* Takes one record from the bytes. Returns its size, 0 if there are too few bytes, or -errno. */
 typedef ssize_t (*taker)(struct sleepers *sleepers, const char *bytes, size_t count);
 
-/* Passes all whole records in `text`, and leaves the rest. */
+/* Passes all whole records in `text` to `take`, and leaves the rest in `text`. */
 static int take_records(struct sleepers *sleepers, struct buf *text, taker take)
 {
 	size_t done = 0;
@@ -232,7 +232,7 @@ static void keep(struct sleepers *sleepers, uint64_t switches, struct duet_sampl
 	if (!walked || map_put_ptr(&sleepers->by_tid, sample->head.tid, walked) < 0) {
 		free(walked);
 		free(sample);
-		return; /* counted when BPF tells of the thread */
+		return; /* the thread is counted when BPF reports its sleep */
 	}
 	walked->switches = switches;
 	walked->sample = sample;
@@ -277,7 +277,7 @@ int sleepers_walk(struct sleepers *sleepers)
 	return err;
 }
 
-/* ---- telling ---- */
+/* ---- the weights ---- */
 
 static ssize_t take_slept(struct sleepers *sleepers, const char *bytes, size_t count)
 {
@@ -306,7 +306,7 @@ int sleepers_tell(struct sleepers *sleepers, uint64_t edge_ns)
 	return run(sleepers, sleepers->tell, take_slept);
 }
 
-/* Also forgets the threads that do not sleep any more. */
+/* Also drops the threads that no longer sleep. */
 void sleepers_pass(struct sleepers *sleepers, sleepers_handler handler, void *context)
 {
 	struct vec(uint64_t) untold = {0};
@@ -319,7 +319,7 @@ void sleepers_pass(struct sleepers *sleepers, sleepers_handler handler, void *co
 		if (walked->is_told && walked->sample->weight)
 			handler(context, walked->sample);
 		else if (!walked->is_told)
-			(void)vec_push(&untold, tid); /* else forgotten after the next edge */
+			(void)vec_push(&untold, tid); /* otherwise it is dropped after the next edge */
 		walked->is_told = false;
 	}
 	for (size_t i = 0; i < untold.len; i++)

@@ -17,7 +17,7 @@
 
 #define FORMAT_MAX_BYTES (256u << 10)
 #define NAMES_SHOWN 12
-#define NEAREST_CHANGES 4 /* letters: a name that differs in so many is not shown */
+#define NEAREST_CHANGES 4 /* a name that differs in more letters than this is not suggested */
 
 static int open_folder(int at, const char *path)
 {
@@ -26,7 +26,7 @@ static int open_folder(int at, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Mounts tracefs in no folder: the mount ends with its descriptors. */
+/* Mounts tracefs without a folder: the mount ends with its descriptors. */
 static int open_own_mount(void)
 {
 	int fd = -1, mount = -1, context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
@@ -62,11 +62,11 @@ int tracefs_open(struct buf *why)
 	return own;
 }
 
-/* ---- names like the one that is not there ---- */
+/* ---- suggestions for a name that does not exist ---- */
 
 struct names {
 	const char *wanted;
-	size_t changes; /* of the nearest */
+	size_t changes; /* changes of the nearest name */
 	char nearest[256];
 };
 
@@ -118,7 +118,7 @@ static int explain_unknown(int folder, const char *group, const char *name, stru
 
 /* ---- formats ---- */
 
-/* The number after `key` in a line. */
+/* Finds the number after `key` in a line. */
 static bool number_after(const char *line, const char *end, const char *key, uint32_t *ret)
 {
 	const char *found = memmem(line, (size_t)(end - line), key, strlen(key));
@@ -163,7 +163,10 @@ int tracefs_parse_field(const char *format, const char *field, struct tracefs_fi
 	return err;
 }
 
-/* Appends the names of the fields that are whole numbers. The kernel's own common_… come first and are left out. */
+/*
+ * Appends the names of the fields that are whole numbers. The kernel's own fields, common_…, come first and are left
+ * out.
+ */
 static void add_fields(const char *format, struct buf *why)
 {
 	size_t shown = 0;

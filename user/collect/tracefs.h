@@ -9,24 +9,27 @@
 #include "base/buf.h"
 
 /*
- * Opens the folder of all tracepoints, also where tracefs is not mounted: then it gets a mount of its own that nobody
- * else sees (Linux 5.2). Returns a descriptor, or -errno with the cause and the way out in `why`.
+ * Opens the folder of all tracepoints. If tracefs is not mounted, makes a mount that no other process sees (Linux 5.2).
+ * Returns a descriptor, or -errno with the cause and the way out in `why`.
  */
 int tracefs_open(struct buf *why);
 
 struct tracefs_field {
-	uint32_t offset, bytes; /* in the tracepoint's record */
+	uint32_t offset, bytes; /* position in the tracepoint's record */
 	bool is_signed;
 };
 
 /*
- * Finds the tracepoint's number, and unless `field` is NULL that field, which must be a whole number. `folder` is from
+ * Finds the tracepoint's number and, unless `field` is NULL, that field, which must be a whole number. `folder` is from
  * tracefs_open(). Returns 0, or -errno with one sentence in `why`.
  */
 int tracefs_find(int folder, const char *group, const char *name, const char *field, uint64_t *ret_id,
 		 struct tracefs_field *ret_field, struct buf *why);
 
-/* Reads a field from the text of a tracepoint's file "format". Returns 0 or -ENOENT; -EINVAL: it is no whole number. */
+/*
+ * Reads a field from the text of a tracepoint's file "format". Returns 0, -ENOENT, or -EINVAL if the field is not a
+ * whole number.
+ */
 int tracefs_parse_field(const char *format, const char *field, struct tracefs_field *ret);
 
 #endif

@@ -23,13 +23,15 @@ struct module {
 	uint32_t rows; /* 0: the slot is free */
 	uint32_t pages;
 	uint32_t users; /* number of mappings of it in published processes */
-	bool is_in; /* the arrays hold its rows; else its slot has no pages, and BPF reports when it meets the file */
-	bool is_missed; /* not is_in, and BPF has met the file */
+	/* the arrays hold its rows; otherwise its slot has no pages, and BPF reports when it meets the file */
+	bool is_in;
+	bool is_missed; /* the arrays do not hold its rows, and BPF has met the file */
 	uint64_t round; /* the round in which it was last added or found */
-	uint64_t used_ns; /* when we last saw that BPF needs it; at first, looked_ns when it was added */
+	uint64_t used_ns; /* when BPF was last seen to need it; at first, looked_ns when it was added */
 };
 
-#define UNUSED_NS (5 * NS_PER_SEC) /* files used in this time are not evicted: rows would come and go all the time */
+/* files used within this time are not evicted: otherwise rows would be evicted and added all the time */
+#define UNUSED_NS (5 * NS_PER_SEC)
 
 #define FILE_MODULES 1024 /* for one process */
 #define FILE_MAPPINGS (3 * DUET_UNWIND_PROCESS_MAPPINGS) /* slices: one in force, the next, one not yet free */
@@ -38,7 +40,7 @@ struct module {
 #define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1 */
 #endif
 
-/* A shared array, and which parts of it are free. */
+/* A shared array, and its free parts. */
 struct array {
 	void *at; /* NULL: mapped only during a write, because pages that stay mapped count again as our RAM */
 	int fd;
@@ -56,16 +58,19 @@ struct unwind_tables {
 	struct duet_unwind_mapping *mappings;
 	int processes_fd; /* BPF's map of processes; unused for an agent */
 	int files_fd; /* BPF's map of mapped files; -1: none */
-	uint64_t serial; /* of the last file */
+	uint64_t serial; /* serial of the file added last */
 	struct duet_unwind_file *file; /* the agent's file; NULL: the tables are BPF's */
 	uint64_t file_bytes;
-	uint64_t generation; /* of the last slice */
+	uint64_t generation; /* generation of the slice published last */
 	int file_fd; /* for the agent; read-only */
 
-	/* Grows with each published process. Files that the current process has found are not dropped to make room. */
+	/*
+	 * Grows with each published process. Files that were found for the current process are not dropped to make
+	 * room.
+	 */
 	uint64_t round;
 	/*
-	 * Time of the last unwind_tables_look(). 0: none yet. Files added before the first one may be evicted at once,
+	 * Time of the last unwind_tables_look(); 0: none yet. Files added before the first look may be evicted at once,
 	 * unless it finds that BPF has used them.
 	 */
 	uint64_t looked_ns;
@@ -166,8 +171,8 @@ int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_ma
 }
 
 /*
- * Returns a descriptor through which the agent cannot write. We rely on what is in the arrays, so the agent cannot open
- * the file again for writing either. Before Linux 5.1 the owner of the file could; the owner is us.
+ * Returns a descriptor through which the agent cannot write. The loader relies on the arrays, so the agent cannot open
+ * the file again for writing either. Before Linux 5.1 the owner of the file could; the owner is the loader.
  */
 static int open_read_only(int fd)
 {
@@ -314,7 +319,7 @@ int unwind_tables_find(struct unwind_tables *tables, uint64_t key)
 	return (int)index;
 }
 
-/* From now on the walk follows frame pointers in this file. */
+/* After this call the walk follows frame pointers in this file. */
 static void take_rows_out(struct unwind_tables *tables, uint32_t index, uint64_t now_ns)
 {
 	struct duet_unwind_module *module = &tables->modules[index];
@@ -378,7 +383,7 @@ static bool drop_dead_slices(struct unwind_tables *tables)
 	return dropped;
 }
 
-/* Sleeps until BPF cannot be reading what was just given back, so that it can be taken again. */
+/* Sleeps until BPF cannot be reading the parts that were just given back, so that they can be taken again. */
 static void await_grace(void)
 {
 	struct timespec grace = {.tv_nsec = DUET_UNWIND_GRACE_NS};
@@ -386,7 +391,7 @@ static void await_grace(void)
 	nanosleep(&grace, NULL);
 }
 
-/* Drops files that no living process maps, and sleeps until their room can be used. False if there was nothing. */
+/* Drops files that no living process maps, and sleeps until their room can be used. Returns false if there was none. */
 static bool make_room(struct unwind_tables *tables)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -520,8 +525,8 @@ static pid_t user_of(const struct unwind_tables *tables, uint32_t module)
 }
 
 /*
- * True if BPF has used it since the last call. No atomic exchange is necessary: if BPF sets the flag between the load
- * and the store, it sets it again with the next sample.
+ * Returns true if BPF has used the module since the last call. No atomic exchange is necessary: if BPF sets the flag
+ * between the load and the store, it sets it again with the next sample.
  */
 static bool was_used(struct unwind_tables *tables, uint32_t module)
 {
@@ -571,7 +576,7 @@ static struct module *least_used(struct unwind_tables *tables)
 	return found;
 }
 
-/* Evicts unused files until they had so many rows and pages together. False if there was none. */
+/* Evicts unused files until they had this many rows and pages together. Returns false if no file was unused. */
 static bool make_room_of_unused(struct unwind_tables *tables, uint32_t rows, uint32_t pages)
 {
 	uint32_t gained_rows = 0, gained_pages = 0;
@@ -623,7 +628,7 @@ void unwind_tables_offer(const struct unwind_tables *tables, const struct duet_m
 
 /* ---- processes ---- */
 
-/* Makes walks use this slice. */
+/* Makes the walk use this slice. */
 static int put_in_force(struct unwind_tables *tables, pid_t pid, const struct duet_unwind_process *process)
 {
 	/* The system call orders the earlier stores before this one. */

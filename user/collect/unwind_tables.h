@@ -4,8 +4,9 @@
  * a file, and the mappings of processes. The arrays belong to BPF, or to the agent of one process.
  *
  * The arrays are bounded. When they are full, files that no living process maps are dropped. A file that still does not
- * fit is only noted: the walk follows frame pointers in it. When BPF meets such a file, the files that it has not used
- * for the longest time are evicted too. An agent does not report which files it uses, so nothing is evicted for it.
+ * fit is only noted, and the walk follows frame pointers in it. When BPF meets such a file, the files that it has not
+ * used for the longest time are evicted too. An agent does not report which files it uses, so nothing is evicted for
+ * it.
  */
 #ifndef COLLECT_UNWIND_TABLES_H
 #define COLLECT_UNWIND_TABLES_H
@@ -50,12 +51,15 @@ void unwind_tables_close(struct unwind_tables *tables);
  * file. The file may be one that was only noted.
  */
 int unwind_tables_find(struct unwind_tables *tables, uint64_t key);
-/* True if a file with so many rows and pages fits. Drops files that nobody maps if that is necessary. May sleep. */
+/*
+ * Returns true if a file with this many rows and pages fits. Drops files that no living process maps if necessary. May
+ * sleep.
+ */
 bool unwind_tables_have_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages);
 /* Copies a file's rows. Returns the module's index, valid as above, or -errno: -ENOSPC when it does not fit. */
 int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct unwind_rows *rows);
 /*
- * Notes a file with so many rows and pages that does not fit, so that BPF reports whether it meets the file. Returns
+ * Notes a file with this many rows and pages that does not fit, so that BPF reports whether it meets the file. Returns
  * the index of the new module, or of the one that already has this key, valid as above; or -ENOSPC or -ENOMEM.
  */
 int unwind_tables_note(struct unwind_tables *tables, uint64_t key, uint32_t rows, uint32_t pages);
@@ -72,7 +76,8 @@ pid_t unwind_tables_look(struct unwind_tables *tables, uint64_t now_ns);
 bool unwind_tables_bring_back(struct unwind_tables *tables, int module);
 
 bool unwind_tables_takes_offers(const struct unwind_tables *tables);
-uint64_t unwind_tables_serial(const struct unwind_tables *tables, uint32_t module); /* of the file in this module */
+/* serial of the file in this module */
+uint64_t unwind_tables_serial(const struct unwind_tables *tables, uint32_t module);
 /*
  * Lets BPF use the rows of `mapping` wherever this file is mapped at this page, also in processes that are not
  * published yet. Does nothing for an agent. A failure is ignored: the process is published in any case.

@@ -15,30 +15,32 @@
 #include "collect/collected.h"
 #include "sym/vdso.h"
 
-#define MAPS_MIN_AGE_NS (100 * NS_PER_MS) /* wild pcs must not cause a read of the maps for every sample */
+/* least age of the mappings when they are read again: wild pcs must not cause a read for every sample */
+#define MAPS_MIN_AGE_NS (100 * NS_PER_MS)
 #define YOUNG_MIN_AGE_NS (5 * NS_PER_MS) /* the same for a process that is still loading its libraries */
 #define YOUNG_NS NS_PER_SEC
 #define AT_ONCE_NS (2 * NS_PER_SEC) /* a large file's rows take up to a second on a busy machine */
 #define VDSO_IDENTITY 1 /* all processes have the same vdso */
-/* one file comes back in each interval, so that reading costs little however many are missed */
+/* one file comes back in each interval, so that reading costs little however many are missing */
 #define LOOK_NS NS_PER_SEC
-#define REMAKE_NS NS_PER_SEC /* rows that had to make room for others so soon are not made again at once */
-#define MAX_FILES 16384 /* about 8 MB; above, all files are forgotten, but their rows stay in the tables */
+/* rows that were evicted within this time after they were made are not made again at once */
+#define REMAKE_NS NS_PER_SEC
+#define MAX_FILES 16384 /* about 8 MB; above, all files are dropped, but their rows stay in the tables */
 #define MAX_LOOKED_UP (4 * DUET_UNWIND_PROCESS_MAPPINGS)
-#define TAUGHT_NS (10 * NS_PER_SEC) /* then the file is looked up again: it may have changed */
+#define TAUGHT_NS (10 * NS_PER_SEC) /* after this time the file is looked up again: it may have changed */
 
-/* What is cached of a file. Its rows are only in the tables, while there is room. */
+/* What is cached of a file. Its rows are only in the tables, as long as there is room. */
 struct native_file {
 	struct unwind_file elf; /* without its rows */
 	uint64_t key; /* key of its module in the tables, a hash of its rows; 0: they have not been made yet */
-	bool has_rows; /* true as well before they have been made; false: do not try again */
-	uint32_t rows; /* how many it has, and pages, once they have been made */
+	bool has_rows; /* true also before the rows have been made; false: do not try again */
+	uint32_t rows; /* number of its rows and pages, once they have been made */
 	uint32_t pages;
-	bool is_refused; /* they had no room */
-	uint64_t made_ns; /* when they were made; 0: not yet */
-	uint64_t bytes; /* size of the file, and when it was last written to */
+	bool is_refused; /* there was no room for its rows */
+	uint64_t made_ns; /* when its rows were made; 0: not yet */
+	uint64_t bytes; /* size of the file, and time of the last write to it */
 	struct timespec changed;
-	struct duet_mapped_file offered; /* what BPF was given last, and for which module */
+	struct duet_mapped_file offered; /* what BPF was offered last, and for which module */
 	uint64_t offered_serial;
 };
 
@@ -73,7 +75,7 @@ void unwinding_release(struct unwinding *unwinding)
 
 /* ---- one file ---- */
 
-/* NULL when out of memory. */
+/* Returns NULL when out of memory. */
 static struct native_file *own_file(struct unwinding *unwinding, uint64_t identity)
 {
 	struct native_file *file = calloc(1, sizeof(*file));
@@ -95,8 +97,8 @@ static int note_refused(struct unwinding *unwinding, const struct native_file *f
 }
 
 /*
- * Files share a module when their rows are equal: copies of one build do, in several containers for example. A build id
- * would tell that sooner, but whoever makes a file chooses its build id.
+ * Files share a module when their rows are equal, such as copies of one build in several containers. A build id would
+ * show that with less work, but whoever makes a file chooses its build id.
  */
 static uint64_t key_of_rows(const struct unwind_rows *rows)
 {
@@ -106,17 +108,20 @@ static uint64_t key_of_rows(const struct unwind_rows *rows)
 	return hash_bytes(rows->rows.items, rows->rows.len * sizeof(*rows->rows.items), hash);
 }
 
-/* True if the tables have the file's rows, or a note of them and no room. */
+/* Returns true if the tables hold the file's rows, or noted the file because there was no room. */
 static bool are_in_tables(struct unwinding *unwinding, const struct native_file *file, int *ret_module)
 {
 	*ret_module = file->key ? unwind_tables_find(unwinding->tables, file->key) : -ENOENT;
 	return *ret_module >= 0 && !unwind_tables_bring_back(unwinding->tables, *ret_module);
 }
 
-/* Moves the rows into the tables, unless another file's equal ones are there. Returns the module or -errno. */
+/*
+ * Moves the rows into the tables, unless those of another file are equal and already there. Returns the module or
+ * -errno.
+ */
 static int add_rows(struct unwinding *unwinding, struct native_file *file)
 {
-	bool is_first = !file->key; /* else they come back: the tables have a note of them */
+	bool is_first = !file->key; /* otherwise they are made again: the tables have a note of them */
 	int module;
 
 	file->key = key_of_rows(&file->elf.rows);
@@ -146,7 +151,10 @@ static bool may_be_read(struct unwinding *unwinding, const struct native_file *f
 	return !file->is_refused || unwind_tables_have_room(unwinding->tables, file->rows, file->pages);
 }
 
-/* HotSpot's assembler (os_cpu/linux_x86: copying, SafeFetch, SpinPause) has no call frame information and no frames. */
+/*
+ * Returns true for libjvm: HotSpot's assembler (os_cpu/linux_x86: copying, SafeFetch, SpinPause) has no call frame
+ * information and no frames.
+ */
 static bool has_frameless_gaps(const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -162,7 +170,7 @@ static bool maps_libjvm(const struct process *process)
 	return false;
 }
 
-/* Puts the rows that were made into the tables. Returns the module or -errno. */
+/* Puts the rows that are finished into the tables. Returns the module or -errno. */
 static int take_made(struct unwinding *unwinding)
 {
 	struct native_file *file = unwinding->made;
@@ -178,7 +186,9 @@ static int take_made(struct unwinding *unwinding)
 	return file->has_rows ? add_rows(unwinding, file) : -ENODATA;
 }
 
-/* Goes on with the rows of unwinding->made. Returns the module, -EAGAIN if they are not finished, or another -errno. */
+/*
+ * Continues with the rows of unwinding->made. Returns the module, -EAGAIN if they are not finished, or another -errno.
+ */
 static int make_rows(struct unwinding *unwinding, uint64_t until_ns)
 {
 	int err = file_rows_step(&unwinding->making, until_ns);
@@ -192,7 +202,7 @@ static int make_rows(struct unwinding *unwinding, uint64_t until_ns)
 	return err;
 }
 
-/* Takes over `target`. Returns as make_rows(). */
+/* Takes ownership of `target`. Returns what make_rows() returns. */
 static int begin_rows(struct unwinding *unwinding, struct native_file *file, struct target_file *target,
 		      const char *path, uint64_t until_ns)
 {
@@ -208,8 +218,8 @@ static int begin_rows(struct unwinding *unwinding, struct native_file *file, str
 }
 
 /*
- * Returns the file's entry, or NULL when out of memory. Its rows depend on its name too (see has_frameless_gaps()),
- * which is the process's choice.
+ * Returns the file's entry, or NULL when out of memory. The file's rows also depend on its name (see
+ * has_frameless_gaps()), which the process chooses.
  */
 static struct native_file *identify(struct unwinding *unwinding, const struct target_file *target, const char *path)
 {
@@ -335,7 +345,7 @@ static int vdso_module(struct unwinding *unwinding, const struct mapping *mappin
 
 /* ---- one process ---- */
 
-/* Tells BPF of a mapping, so that it knows the file in the next process that maps it. */
+/* Offers BPF a mapping, so that BPF knows the file in the next process that maps it. */
 static void offer(struct unwinding *unwinding, struct native_file *file, const struct mapping *mapping,
 		  const struct duet_unwind_mapping *published)
 {
@@ -392,7 +402,7 @@ static bool mapping_is_file(const struct mapping *mapping)
 
 /*
  * HotSpot's compilers use the frame pointer as a general register; other JITs keep it. In a JVM's process, code in
- * memory may be HotSpot's or anybody's.
+ * memory may be HotSpot's or another JIT's.
  */
 static enum duet_code mapping_code(const struct mapping *mapping, bool is_jvm)
 {
@@ -416,8 +426,8 @@ static int collect_mapping(struct unwinding *unwinding, const struct process *pr
 }
 
 /*
- * Returns 0, -EAGAIN when the time is up, or another -errno. Looking up a file takes a while, so the time may be up
- * after each; the next call does not look it up again.
+ * Returns 0, -EAGAIN when the time is up, or another -errno. Looking up a file takes a while, so the time is checked
+ * after each file. The next call does not look up the same file again.
  */
 static int collect_mappings(struct unwinding *unwinding, const struct process *process, uint64_t until_ns)
 {
@@ -441,7 +451,7 @@ static int collect_mappings(struct unwinding *unwinding, const struct process *p
 	return err;
 }
 
-/* 1 + the maps_version of what was published; 0: nothing yet. */
+/* Returns where the version of the published mappings is stored: 1 + their maps_version; 0: none yet. */
 static uint32_t *published_version(struct unwinding *unwinding, struct process *process)
 {
 	return unwinding->is_agents ? &unwinding->published_version : &collected_of(process)->published_version;
@@ -460,7 +470,7 @@ static int publish(struct unwinding *unwinding, struct process *process, uint64_
 	return 0;
 }
 
-/* True if BPF has been offered this part of the file lately. If not, *ret_key is for noting that it has been. */
+/* Returns true if BPF has been offered this part of the file lately. *ret_key is the key under which that is noted. */
 static bool is_taught(const struct unwinding *unwinding, const struct mapping *mapping, uint64_t *ret_key)
 {
 	const uint64_t place[] = {mapping->inode, mapping->offset,
@@ -471,7 +481,10 @@ static bool is_taught(const struct unwinding *unwinding, const struct mapping *m
 	return map_get(&unwinding->taught, *ret_key, &taught_ns) && clock_monotonic_ns() < taught_ns + TAUGHT_NS;
 }
 
-/* Offers the files of an ended process. Others of its kind live no longer, and BPF walks them by what it is offered. */
+/*
+ * Offers the files of an ended process. Later processes that run the same program may live as short, and BPF walks them
+ * by these offers.
+ */
 static int teach(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
 {
 	uint64_t key;
@@ -492,7 +505,7 @@ static int teach(struct unwinding *unwinding, struct process *process, uint64_t 
 	return 0;
 }
 
-/* Goes on with the file that is being made, if there is one. True if it is not finished. */
+/* Continues with the file whose rows are being made, if there is one. Returns true if they are not finished. */
 static bool make_more(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
 {
 	uint64_t begin_ns;
@@ -538,7 +551,7 @@ void unwinding_publish_now(struct unwinding *unwinding, struct process *process)
 	(void)unwinding_publish(unwinding, process, until_ns);
 }
 
-/* ---- one process after the other ---- */
+/* ---- wanted processes, one after the other ---- */
 
 void unwinding_want(struct unwinding *unwinding, struct process *process)
 {
@@ -548,8 +561,8 @@ void unwinding_want(struct unwinding *unwinding, struct process *process)
 
 /*
  * Publishes the wanted processes after the first `waiting` ones, at least one of them. A process that needs the rows
- * which are being made joins those that wait. They are tried again, in the same order, when these rows are finished.
- * So the first process gets all of its files in the end, however many the others have.
+ * that are being made joins the waiting ones. When these rows are finished, the waiting processes are tried again, in
+ * the same order. So the first process gets all of its files in the end, however many files the others have.
  */
 static void publish_wanted(struct unwinding *unwinding, struct process_table *processes, size_t waiting,
 			   uint64_t until_ns)

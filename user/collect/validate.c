@@ -19,7 +19,10 @@ static bool is_terminated(const char *text, size_t room)
 
 /* ---- from BPF ---- */
 
-/* Checks the attributes at the end of a sample: each must lie within them, and those of a known type be sound. */
+/*
+ * Checks the attributes at the end of a sample. Each must lie within them, and those of a known type must be
+ * well-formed.
+ */
 static bool attributes_check(const unsigned char *at, size_t bytes)
 {
 	while (bytes) {
@@ -185,7 +188,10 @@ static bool thread_check(const struct duet_thread *thread, size_t bytes)
 	return bytes >= sizeof(*thread) && fills(sizeof(*thread) + (uint64_t)thread->name_len, bytes);
 }
 
-/* The fields of a blob and of a ConstMethod must be in the bytes that are read of them. 0xffff: no such field. */
+/*
+ * The fields of a blob and of a ConstMethod must lie in the bytes that are read of them. 0xffff: there is no such
+ * field.
+ */
 static bool layout_fields_check(const struct duet_jvm_layout *layout)
 {
 	const uint16_t in_blob[] = {layout->blob_name, layout->blob_bytes, layout->blob_frame_words,

@@ -10,8 +10,8 @@
 /* True if the `bytes` at `data` (8-byte aligned) are one whole, well-formed kernel record. */
 bool record_check(const void *data, size_t bytes);
 /*
- * The same for the payload of an agent record of this type: counts and lengths inside agree with `bytes`. Trailing
- * padding of less than 8 bytes is allowed.
+ * Returns true for a well-formed payload of an agent record of this type: the counts and lengths in it agree with
+ * `bytes`. Trailing padding of less than 8 bytes is allowed.
  */
 bool agent_record_check(uint16_t type, const void *payload, size_t bytes);
 /* True for a well-formed message from an agent: size, type and version fit, strings inside end in NUL. */
