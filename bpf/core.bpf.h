@@ -29,9 +29,9 @@ extern volatile uint32_t duet_every;
 extern volatile uint64_t duet_started_ns;
 
 /*
- * For the programs that the loader runs itself, see event_offcpu_edge.bpf.c: the edge up to which to tell sleeps, and
- * the one before, CLOCK_MONOTONIC; and whether to look at one thread of each process only, without a promise to walk
- * it.
+ * For the programs that the loader runs itself, see event_offcpu_edge.bpf.c. duet_edge_ns is the edge up to which
+ * sleeps are reported, duet_last_edge_ns the one before, CLOCK_MONOTONIC. duet_look_leaders: look at one thread of each
+ * process only; the loader may not walk it.
  */
 extern volatile uint64_t duet_edge_ns;
 extern volatile uint64_t duet_last_edge_ns; /* 0: none yet */

@@ -42,7 +42,7 @@ static __always_inline void offcpu_come_back(struct task_struct *task, u64 now_n
 
 	if (!thread)
 		return;
-	/* The edge up to which the sleep was told may be a moment later than now. */
+	/* The sleep may have been reported up to an edge that is a moment later than now. */
 	thread->slept_ns = now_ns > thread->left_ns ? now_ns - thread->left_ns : 0;
 	thread->left_ns = 0;
 	thread->weight = sample_weigh(offcpu_event(), thread->slept_ns);
@@ -87,7 +87,7 @@ static __noinline void offcpu_cost(u64 began_ns, bool made_sample)
 	sample_cost(&from, made_sample);
 }
 
-/* Adds the sleep to what the thread owes. Returns true if that can be sampled now. */
+/* Adds the sleep to what the thread owes. Returns true if a sample can be taken now. */
 static __noinline bool offcpu_settle(struct task_struct *task, struct offcpu_thread *thread)
 {
 	struct duet_cost *cost = duet_cost(offcpu_event());
@@ -101,11 +101,11 @@ static __noinline bool offcpu_settle(struct task_struct *task, struct offcpu_thr
 		return false;
 	}
 	if (cost)
-		cost->pending = thread->owed - 1; /* this run is the last of so many ticks */
+		cost->pending = thread->owed - 1; /* the ticks before this run, which is the last one */
 	return cost != NULL;
 }
 
-/* What the thread owes stays there if there is no sample now, because of the load or the memory. */
+/* If there is no sample now, because of the load or the memory, the thread still owes all of it. */
 static __noinline void offcpu_finish(struct duet_scratch *room, struct task_struct *task, struct offcpu_thread *thread)
 {
 	room->sample.flags |= offcpu_flags(task);
@@ -114,7 +114,7 @@ static __noinline void offcpu_finish(struct duet_scratch *room, struct task_stru
 	sample_end(room);
 }
 
-/* Runs at the end of each call of the scheduler, in the thread that goes on, with interrupts enabled. */
+/* Runs at the end of each call of the scheduler, in the thread that continues, with interrupts enabled. */
 SEC("?tp_btf/sched_exit_tp")
 int BPF_PROG(offcpu_return, bool is_switch)
 {

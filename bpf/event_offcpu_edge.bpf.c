@@ -3,7 +3,7 @@
  * Programs for threads that sleep over an edge: the end of the recording or of a window. Such a thread cannot take its
  * sample itself. The loader runs these programs for every thread of the host: they are iterators. First offcpu_look
  * shows the threads' kernel stacks and registers, and the loader walks their user stacks from outside, once for each
- * sleep. Then offcpu_tell says what has been slept up to the edge, and makes the rest of the sleep begin there.
+ * sleep. Then offcpu_tell reports the time slept up to the edge, and makes the rest of the sleep begin there.
  */
 #include "core.bpf.h"
 #include "offcpu.bpf.h"
@@ -40,7 +40,7 @@ static __always_inline void edge_fill_ids(struct duet_sample *sample, struct tas
 	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
 }
 
-/* The registers go through the scratch of a walk, as those of a walk in BPF. */
+/* The registers go through the scratch of a walk, as in a walk in BPF. */
 static __always_inline void edge_fill_regs(struct duet_sleeper *sleeper, struct duet_scratch *room,
 					   struct pt_regs *regs)
 {
@@ -74,7 +74,7 @@ static __always_inline u32 edge_fill_kernel(struct duet_sleeper *sleeper, struct
 	return depth * sizeof(u64);
 }
 
-/* Returns false if there is no room for it now: then the kernel runs the program again for this thread. */
+/* Returns false if there is no room for the record now: then the kernel runs the program again for this thread. */
 static __always_inline bool edge_show(struct bpf_iter__task *ctx, struct duet_scratch *room, struct task_struct *task,
 				      const struct filter_ids *ids)
 {
@@ -115,7 +115,7 @@ int offcpu_look(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* Only of threads that have been shown to the loader in this sleep. */
+/* Reports only threads that have been shown to the loader in this sleep. */
 SEC("?iter/task")
 int offcpu_tell(struct bpf_iter__task *ctx)
 {

@@ -6,7 +6,7 @@
 #include "core.bpf.h"
 #include "sample.bpf.h"
 
-/* Returns the value of the field that says what a hit weighs; 0 if it is negative or cannot be read. */
+/* Returns the value of the field that is the weight of a hit; 0 if it is negative or cannot be read. */
 static __always_inline u64 probe_field(void *ctx, const volatile struct duet_event *event)
 {
 	u32 bits = 64 - 8 * event->field_bytes, bytes = event->field_bytes & 15;
@@ -30,7 +30,7 @@ static __always_inline int probe_sample(const struct sample_from *from)
 	return 0;
 }
 
-/* Takes a sample that stands for `weight` ticks. They are kept for the next one if there is none now. */
+/* Takes a sample that accounts for `weight` ticks. If there is no sample now, the next one accounts for them. */
 static __always_inline int probe_sample_weight(const struct sample_from *from, u64 weight)
 {
 	struct duet_cost *cost = duet_cost(from->event);
@@ -39,9 +39,9 @@ static __always_inline int probe_sample_weight(const struct sample_from *from, u
 	if (!cost || !weight)
 		return 0;
 	kept = cost->pending;
-	cost->pending = kept + weight - 1; /* this run is one more */
+	cost->pending = kept + weight - 1; /* this run is the last tick */
 	probe_sample(from);
-	if (cost->pending == kept + weight - 1) /* the thread is none of those to sample */
+	if (cost->pending == kept + weight - 1) /* the thread is not to be sampled */
 		cost->pending = kept;
 	return 0;
 }

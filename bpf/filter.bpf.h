@@ -132,7 +132,7 @@ static __always_inline bool filter_is_wanted(struct task_struct *task)
 /* Returns true if the current thread must be sampled. */
 static __always_inline bool filter_pass(struct task_struct *task, struct filter_ids *ids, u64 start_ns)
 {
-	if (bpf_get_current_pid_tgid() == 0 || !filter_is_wanted(task)) /* 0: idle */
+	if (bpf_get_current_pid_tgid() == 0 || !filter_is_wanted(task)) /* 0: the idle thread */
 		return false;
 	if (!filter_identify(task, bpf_get_current_pid_tgid(), ids)) {
 		if (!duet_config.filter_targets)

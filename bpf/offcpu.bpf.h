@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is kept of a thread from when it leaves its CPU until its sleep is sampled, and what the programs for sleeps
- * share.
+ * The state of a thread from when it leaves its CPU until its sleep is sampled, and the code that the programs for
+ * sleeps share.
  */
 #ifndef DUET_OFFCPU_BPF_H
 #define DUET_OFFCPU_BPF_H
@@ -11,15 +11,17 @@
 #include "sample.bpf.h"
 
 struct offcpu_thread {
-	/* when it left its CPU, or the edge up to which its sleep was told; 0: it has a CPU */
+	/* when it left its CPU, or the edge up to which its sleep was reported; 0: it has a CPU */
 	u64 left_ns;
 	u64 slept_ns; /* its last sleep */
-	u64 weight; /* of its last sleep, if that must be sampled; else 0 */
+	u64 weight; /* weight of its last sleep, if that must be sampled; else 0 */
 	u64 run_delay; /* the kernel's sum of its waits for a CPU, before the last sleep */
-	u64 user_pc, user_sp; /* when it left; 0: not known */
-	/* weights of sleeps that were not sampled because of the load or the memory: for the thread's next sample */
+	u64 user_pc, user_sp; /* when it left its CPU; 0: not known */
+	/*
+	 * weights of sleeps that were not sampled because of the load or the memory; its next sample accounts for them
+	 */
 	u64 owed, owed_runnable;
-	u64 is_runnable; /* 1: it did not wait for anything but a CPU */
+	u64 is_runnable; /* 1: it waited for a CPU only */
 	u64 seen_switches; /* 1 + its context switches when the loader was shown its stack; 0: never */
 };
 
@@ -47,8 +49,8 @@ static __always_inline bool offcpu_is_wanted(struct task_struct *task)
 }
 
 /*
- * Returns the state of a thread that sleeps, or NULL if its sleep is not wanted. A thread of which nothing is known,
- * and which is older than the recording, has slept since before it.
+ * Returns the state of a thread that sleeps, or NULL if its sleep is not wanted. A thread that has no state yet and is
+ * older than the recording has slept since before the recording.
  */
 static __always_inline struct offcpu_thread *offcpu_sleeper(struct task_struct *task)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Takes one sample of the current thread and writes it to the ring, in a program of any kind. What a kind of program
- * has is in struct sample_from.
+ * Takes one sample of the current thread and writes it to the ring, in a program of any kind. struct sample_from has
+ * what differs between the kinds.
  */
 #ifndef DUET_SAMPLE_BPF_H
 #define DUET_SAMPLE_BPF_H
@@ -18,8 +18,8 @@ static __always_inline u32 sample_event(void *ctx, enum duet_program program)
 }
 
 /*
- * Returns the weight of something of this amount, for an event that is_chosen: the amount itself, if that is the
- * interval or more. Less has the weight of the interval with a probability in proportion to its amount, else 0.
+ * Returns the weight of a sample of this amount, for an event that is_chosen. An amount of the interval or more is its
+ * own weight. A smaller amount has the weight of the interval with a probability in proportion to the amount, else 0.
  */
 static __always_inline u64 sample_weigh(u32 event, u64 amount)
 {
@@ -51,16 +51,18 @@ static __always_inline void sample_fill(struct duet_sample *sample, struct task_
 	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
 }
 
-/* Returns true if one tick in so many becomes a sample: the ticks do not come by time, and the program chooses none. */
+/*
+ * Returns true if one tick in a number of ticks becomes a sample: the event is no clock, and its program does not
+ * choose.
+ */
 static __always_inline bool sample_is_counted(u32 event)
 {
 	return !duet_event(event)->is_clock && !duet_event(event)->is_chosen;
 }
 
 /*
- * Returns the number of ticks until the next sample of an event that is counted. It is evenly distributed from 1 to
- * 2 * mean - 1: a fixed gap could keep step with a periodic pattern, such as the context switches of two threads that
- * take turns.
+ * Returns the number of ticks until the next sample of such an event. It is evenly distributed from 1 to 2 * mean - 1.
+ * A fixed gap could keep step with a periodic pattern, such as the context switches of two threads that take turns.
  */
 static __always_inline u64 sample_gap(u32 event)
 {
@@ -109,8 +111,8 @@ static __always_inline struct duet_scratch *sample_room(u32 event, u64 ticks)
 
 /*
  * Starts the sample of the current thread: everything except its user stack. Returns NULL if there is no sample. Not
- * inline, so that its BPF stack frame is gone during the walk: all frames together may have 512 bytes. For the same
- * reason it takes each field of struct sample_from, which is then in registers.
+ * inline, so that its BPF stack frame does not exist during the walk: all frames together may have 512 bytes. For the
+ * same reason the fields of struct sample_from are arguments, which are in registers.
  */
 static __noinline struct duet_scratch *sample_begin(void *ctx, const bpf_user_pt_regs_t *regs, u64 began_ns, u32 event,
 						    bool has_kernel_stack)
@@ -171,7 +173,7 @@ static __always_inline void sample_add_missed(struct duet_sample *sample, u64 no
 	sample->weight += missed * event->tick_weight;
 }
 
-#define SAMPLE_BURST_NS 1000000 /* of runs and earned rests together, before a rest is taken */
+#define SAMPLE_BURST_NS 1000000 /* runs and rests that are due, together, before a rest is taken */
 
 /*
  * Leaves the threads at least half of the CPU, however deep the stacks and however many the ticks. Each run earns a
@@ -207,7 +209,7 @@ static __always_inline void sample_cost(const struct sample_from *from, bool mad
 	sample_rest(cost, from->began_ns, run_ns);
 }
 
-#define SAMPLE_WAKE_NS 5000000 /* a thread in code of no file must not wake the loader for every sample */
+#define SAMPLE_WAKE_NS 5000000 /* code outside of all files must not wake the loader for every sample */
 
 /*
  * Wakes the loader when a sample has code in no known mapping. The sooner the loader reads the process's mappings

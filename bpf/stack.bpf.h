@@ -7,12 +7,12 @@
 #include "unwind_java.bpf.h"
 #include "unwind_loop.bpf.h"
 
-/* A program's run, and where it finds the stacks and registers of the current thread. */
+/* A run of a program, and where it finds the stacks and registers of the current thread. */
 struct sample_from {
 	void *ctx; /* the program's context, from which bpf_get_stack() takes the kernel stack */
 	/*
-	 * Registers in the context; NULL: it has none, and the thread is in the kernel. They are the thread's in user
-	 * mode (a tick, a uprobe) or in the kernel (a tick, a kprobe).
+	 * Registers in the context; NULL: the context has none, and the thread is in the kernel. They are the thread's
+	 * registers in user mode (a tick, a uprobe) or in the kernel (a tick, a kprobe).
 	 */
 	const bpf_user_pt_regs_t *regs;
 	u64 began_ns;
@@ -115,7 +115,7 @@ static __always_inline void stack_fill_user(struct duet_scratch *room)
 }
 
 /*
- * Appends the frame ids after the addresses. Returns the bytes of the whole; the bounds are checked again for the
+ * Appends the frame ids after the addresses. Returns the size of the whole sample. The bounds are checked again for the
  * verifier.
  */
 static __always_inline u32 stack_bytes(struct duet_scratch *room)

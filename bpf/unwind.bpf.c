@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The parts of walk/loop.h that are functions of their own. */
+/* Parts of walk/loop.h that are separate functions. */
 #include "unwind_loop.bpf.h"
 
-/* Returns the mapping that holds `pc`, or NULL if neither the loader nor the kernel has given one with known rows. */
+/*
+ * Returns the mapping that holds `pc`, or NULL if neither the loader nor the kernel has returned one with known rows.
+ */
 static __always_inline const struct duet_unwind_mapping *mapping_at(struct duet_scratch *room, u64 pc)
 {
 	if (unwind_find_mapping(room, pc))

@@ -34,7 +34,7 @@ static __always_inline const struct duet_unwind_row *walk_row(const void *at, u3
 	return bpf_map_lookup_elem(&unwind_rows, &index);
 }
 
-/* The level of the scratch that holds these. Defined below. */
+/* The level of the scratch that contains the cursor. Defined below. */
 struct unwind_cursor;
 struct walk_java;
 static __always_inline u32 unwind_cursor_level(const struct unwind_cursor *cursor);
@@ -94,7 +94,7 @@ static __always_inline void unwind_know_method(const struct walk_java *java, u64
 #include "walk/virtual.h"
 
 /*
- * The result of the lookup for a pc. It is kept for return addresses: the outer callers of a thread are the same in
+ * The result of the lookup for a pc. It is cached for return addresses: the outer callers of a thread are the same in
  * sample after sample.
  */
 struct unwind_found {
@@ -105,14 +105,14 @@ struct unwind_found {
 	u32 code; /* enum duet_code */
 };
 
-/* Mappings of a process as the kernel returned them. It can be asked once in an interrupt. */
+/* Mappings of a process that the kernel has returned. The kernel can be asked once in an interrupt. */
 #define UNWIND_LEARNT 8 /* a power of two, for the verifier */
 struct unwind_learnt {
 	u64 start_ticks;
-	u64 count; /* of all that it returned; a new one replaces the oldest */
+	u64 count; /* of all mappings that it has returned; a new one replaces the oldest */
 	struct unwind_learnt_mapping {
 		struct duet_unwind_mapping mapping;
-		u64 serial; /* of its module */
+		u64 serial; /* serial of the mapping's module */
 	} mappings[UNWIND_LEARNT];
 };
 
@@ -127,12 +127,12 @@ struct duet_scratch {
 	struct unwind_cursor cursor;
 	struct unwind_window window; /* must follow the cursor, for walk_read_stack() */
 	struct duet_unwind_process process; /* the process's slice of unwind_mappings; empty if it has no tables yet */
-	struct duet_unwind_mapping mapping; /* the one found last: most callers are in the same file */
-	struct duet_unwind_mapping unpublished; /* likewise, of those that the loader does not know */
+	struct duet_unwind_mapping mapping; /* the mapping found last: most callers are in the same file */
+	struct duet_unwind_mapping unpublished; /* likewise, among the mappings that the loader does not know */
 	struct unwind_found found; /* for the current frame */
-	struct unwind_learnt learnt; /* to put together an entry of the map */
+	struct unwind_learnt learnt; /* scratch, to build an entry of the map */
 	struct walk_java java;
-	u64 users; /* number of programs that try to take it; only a program that finds itself alone has it */
+	u64 users; /* number of programs that try to take it; a program gets it only if it is the only one */
 	u64 woken_ns; /* when this CPU last woke the loader for code in no known mapping */
 	u32 level; /* its index in the map */
 	u32 asked; /* how often the kernel was asked for a mapping, see UNWIND_MOST_ASKED */
@@ -170,9 +170,10 @@ static __always_inline struct duet_scratch *scratch_get(u32 level)
 }
 
 /*
- * Takes the first scratch of this CPU that no interrupted program has. Returns NULL if there is none. End with
- * scratch_release(). The count is atomic because another program may run between any two instructions; if that one has
- * not ended, because the kernel lets tasks preempt programs, both find the scratch taken and neither gets it.
+ * Takes the first scratch of this CPU that no interrupted program has. Returns NULL if there is none. Call
+ * scratch_release() at the end. The count is atomic because another program may run between any two instructions. If
+ * that program has not ended, because the kernel lets tasks preempt programs, both find the scratch taken and neither
+ * gets it.
  */
 static __always_inline struct duet_scratch *scratch_take(void)
 {

@@ -25,7 +25,7 @@ static __always_inline void unwind_java_regs(struct walk_java *java, const bpf_u
 #pragma unroll /* the verifier allows no computed offset into a program's context */
 	for (int i = 0; i < DUET_FRAME_REGISTERS - 1; i++) {
 		java->regs[i] = regs->regs[i];
-		/* else the compiler loads all before it stores the first, and spills them to the BPF stack */
+		/* otherwise the compiler loads all before it stores the first, and spills them to the BPF stack */
 		__asm__ volatile("" ::: "memory");
 	}
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The loop of the walk, leaf first: what walk/loop.h needs in BPF. */
+/* The loop of the walk, leaf first, and the functions that walk/loop.h needs in BPF. */
 #ifndef DUET_UNWIND_LOOP_BPF_H
 #define DUET_UNWIND_LOOP_BPF_H
 
@@ -42,10 +42,10 @@ static __always_inline const struct duet_unwind_row *walk_look_up(struct duet_sc
 #define walk_emit(room) bpf_ringbuf_output(&ring, &(room)->part, sizeof((room)->part), duet_wakeup_flag())
 
 /*
- * Defined in unwind.bpf.c, the turns in the JVM's code in unwind_java.bpf.c. These functions are global, so that the
- * verifier checks each one once and not for every frame. Then Linux 5.8 accepts plain loops of rounds and turns, and
- * bpf_loop() (Linux 5.17) is not needed. The BPF stack frames of the three turns never exist together: all frames
- * together may have 512 bytes.
+ * Defined in unwind.bpf.c; the turns in the JVM's code are in unwind_java.bpf.c. These functions are global, so that
+ * the verifier checks each one once and not for every frame. Then Linux 5.8 accepts plain loops of rounds and turns,
+ * and bpf_loop() (Linux 5.17) is not needed. The BPF stack frames of the three turns never exist at the same time: all
+ * frames together may have 512 bytes.
  */
 int unwind_native_turn(u32 level);
 int unwind_code_turn(u32 level);

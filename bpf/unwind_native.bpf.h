@@ -124,7 +124,7 @@ static __always_inline void unwind_bequeath(u32 tgid, u64 start_ticks, u32 child
 	bpf_map_update_elem(&unwind_heirs, &child_tgid, &heir, BPF_ANY);
 }
 
-#define UNWIND_MAPPING_STEPS 13 /* halvings of DUET_UNWIND_PROCESS_MAPPINGS */
+#define UNWIND_MAPPING_STEPS 13 /* steps of a binary search in DUET_UNWIND_PROCESS_MAPPINGS */
 
 static __always_inline bool unwind_is_inside(const struct duet_unwind_mapping *mapping, u64 pc)
 {
@@ -156,12 +156,12 @@ static __always_inline bool unwind_find_mapping(struct duet_scratch *room, u64 p
 	return false;
 }
 
-/* Marks a file as used, which shows the loader whose rows are needed. Returns the file, or NULL. */
+/* Marks a file as used, so that the loader sees whose rows are needed. Returns the file, or NULL. */
 static __always_inline struct duet_unwind_module *unwind_use_module(u32 key)
 {
 	struct duet_unwind_module *module = bpf_map_lookup_elem(&unwind_modules, &key);
 
-	if (module && !module->used) /* written only once: else the CPUs would compete for the cache line */
+	if (module && !module->used) /* written only once: otherwise the CPUs would compete for the cache line */
 		module->used = 1;
 	return module;
 }
@@ -200,8 +200,8 @@ static __always_inline struct unwind_found *unwind_found_at(u64 pc, u32 level)
 }
 
 /*
- * Sets room->unpublished to the mapping that holds the cursor's pc, if the kernel tells it and the file's rows are in
- * the tables. Returns 0 if not. Defined in unwind_vma.bpf.c, or in unwind_no_vma.bpf.c for kernels that refuse to load
+ * Sets room->unpublished to the mapping that holds the cursor's pc, if the kernel returns it and the tables have the
+ * file's rows. Returns 0 if not. Defined in unwind_vma.bpf.c, or in unwind_no_vma.bpf.c for kernels that refuse to load
  * the former.
  */
 int unwind_find_unpublished(u32 level);

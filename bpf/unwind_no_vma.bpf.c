@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* In place of unwind_vma.bpf.c for kernels before Linux 5.17. */
+/* Replaces unwind_vma.bpf.c on kernels before Linux 5.17. */
 #include "unwind_native.bpf.h"
 
 __noinline int unwind_find_unpublished(u32 level)

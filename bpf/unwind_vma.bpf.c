@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The mapping at a pc, from the kernel's own list. A process that has just begun, or has just loaded a library, has
- * mappings that the loader does not know yet. If their file's rows are in the tables on behalf of any process, they are
- * used. The kernel unlocks its list only after the interrupt, and until then it cannot be asked again. So what it told
- * is kept, and a stack that leads through two such files is whole in the next sample. Linux before 5.17 has no
+ * mappings that the loader does not know yet. If the tables have the file's rows because of another process, these rows
+ * are used. The kernel unlocks its list only after the interrupt, and until then it cannot be asked again. So its
+ * answers are kept, and a stack that leads through two such files is whole in the next sample. Linux before 5.17 has no
  * bpf_find_vma(); before 5.13 it refuses a program that contains a callback.
  */
 #include "core.bpf.h"
 #include "unwind_native.bpf.h"
 
 #define FMODE_BACKING (1u << 25) /* include/linux/fs.h: the file is in a struct backing_file */
-#define UNWIND_MOST_ASKED 8 /* in one sample */
+#define UNWIND_MOST_ASKED 8 /* questions to the kernel in one sample */
 
 /* Returns the inode that /proc/PID/maps shows for the mapping, as file_user_inode() in include/linux/fs.h. */
 static __always_inline struct inode *vma_inode(struct vm_area_struct *vma)
@@ -69,7 +69,7 @@ static __always_inline bool learnt_is_valid(const struct unwind_learnt_mapping *
 	return module && module->serial == learnt->serial;
 }
 
-/* Returns what the kernel has returned for this process before, or NULL. */
+/* Returns the mappings that the kernel has returned for this process before, or NULL. */
 static __always_inline struct unwind_learnt *learnt_get(struct duet_scratch *room)
 {
 	struct unwind_learnt *learnt = bpf_map_lookup_elem(&unwind_learnt, &room->sample.head.tgid);
@@ -90,7 +90,7 @@ static __always_inline bool learnt_find(struct duet_scratch *room, u64 pc)
 	return false;
 }
 
-/* Two CPUs may add at the same time: then one mapping is lost, and asked for again. */
+/* If two CPUs add at the same time, one mapping is lost, and the kernel is asked for it again. */
 static __always_inline void learnt_add(struct duet_scratch *room, const struct unwind_learnt_mapping *mapping)
 {
 	struct unwind_learnt *old = learnt_get(room), *learnt = &room->learnt;
@@ -106,7 +106,7 @@ static __always_inline void learnt_add(struct duet_scratch *room, const struct u
 	bpf_map_update_elem(&unwind_learnt, &room->sample.head.tgid, learnt, BPF_ANY);
 }
 
-/* Sets room->unpublished. False if the file's rows are not in the tables. */
+/* Sets room->unpublished. Returns false if the tables do not have the file's rows. */
 static __always_inline bool vma_find_rows(struct duet_scratch *room, const struct vma_found *found)
 {
 	struct duet_mapped_rows *rows = bpf_map_lookup_elem(&unwind_files, &found->file);
