@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#define TURNS 64 /* of a loop, for one look at the clock */
+#define TURNS 64 /* turns of a loop between two looks at the clock */
 
 static uint64_t clock_ns(clockid_t id)
 {

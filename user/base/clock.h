@@ -12,10 +12,10 @@
 
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_realtime_ns(void);
-uint64_t clock_cpu_ns(void); /* CPU time that this thread has used */
+uint64_t clock_cpu_ns(void); /* returns the CPU time that this thread has used */
 /*
- * For a loop that works until a time: true when it has come. Looks at the clock every 64 turns. *turns is 0 before the
- * first, so that such a loop gets on even if it has no time.
+ * Returns true when it is until_ns or later, for a loop that works until then. Reads the clock every 64 calls. *turns
+ * is 0 before the first call, which returns false, so that the loop makes progress even if it has no time.
  */
 bool clock_is_up(uint32_t *turns, uint64_t until_ns);
 

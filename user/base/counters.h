@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the loader has lost so far, by cause: one array for the process, as BPF and each agent have one. Counted where
- * it is lost. Not for threads.
+ * The loader's losses so far, by cause: one array for the process, as BPF and each agent have one. The code that loses
+ * something counts it. Not thread-safe.
  */
 #ifndef BASE_COUNTERS_H
 #define BASE_COUNTERS_H

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CHUNK_BYTES 256 /* what libelf allocates besides each chunk */
+#define CHUNK_BYTES 256 /* what libelf allocates in addition for each chunk */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define HOST_DATA ELFDATA2LSB

@@ -12,7 +12,7 @@
 
 #define TEMPORARY_TRIES 16
 
-/* Where the stream writes. It keeps the first error, which stdio does not. */
+/* Destination of the stream. Keeps the first error, which stdio does not. */
 struct io_sink {
 	int fd;
 	int error; /* first -errno */
@@ -101,7 +101,7 @@ int io_output_error(const struct io_output *out)
 	return out->sink ? out->sink->error : 0;
 }
 
-/* Closes the stream and its descriptor. Returns the first error of a write before, or of closing. */
+/* Closes the stream and its descriptor. Returns the first error of earlier writes, or the error of closing. */
 static int sink_close(struct io_output *out)
 {
 	int err = 0;
@@ -156,7 +156,7 @@ static bool is_stdout(const struct stat *target)
 }
 
 /*
- * True for a pipe that another user has put into a folder that everybody can write to: that user would get the
+ * Returns true for a pipe that another user has put into a folder that everybody can write to: that user would get the
  * recording.
  */
 static bool is_trap(const struct out_path *at, const struct stat *target)
@@ -225,8 +225,8 @@ static int open_new(struct io_output *out, const struct io_access *access)
 }
 
 /*
- * Opens what must not be replaced directly: pipes, devices, and the file that stdout goes to. Everything else gets a
- * new file.
+ * Opens a file that must not be replaced: a pipe, a device, or the file that stdout goes to. Everything else gets a new
+ * file.
  */
 static int open_at(struct io_output *out, const struct io_access *access)
 {

@@ -25,7 +25,7 @@ int io_write_all(int fd, const void *bytes, size_t len); /* returns 0 or -errno 
  * devices are written directly. `file` has no descriptor: do not call fileno() on it.
  */
 struct io_sink;
-/* Who may read a new file. A NULL pointer means: as the umask says. */
+/* Who may read a new file. A NULL pointer means: as the umask decides. */
 struct io_access {
 	bool is_private; /* the contents concern others: only the owner and `group` may read */
 	gid_t group; /* IO_NO_GROUP for no group */

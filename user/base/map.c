@@ -29,8 +29,8 @@ uint64_t hash_u64(uint64_t value)
 }
 
 /*
- * A random seed. Without it, who writes what is hashed could choose what has the hash of something else, or what all
- * falls into one slot. Where the kernel has no randomness yet, early in boot, the time is some.
+ * A random seed. Without it, whoever writes the hashed bytes could choose bytes with the hash of others, or many that
+ * fall into one slot. Early in boot, when the kernel has no randomness yet, the time is the seed.
  */
 static uint64_t secret(void)
 {

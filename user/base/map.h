@@ -35,10 +35,10 @@ bool map_next(const struct map *map, size_t *cursor, uint64_t *ret_key, uint64_t
 
 /*
  * A well mixed 64-bit hash with a seed that is random for each process, so that nobody can choose bytes that have the
- * hash of others. Equal only within one process. Not for several threads at once, as all of this file.
+ * hash of others. Equal only within one process. Not thread-safe, like all functions of this file.
  */
 uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed);
-/* A well mixed hash without a seed: anybody can find the value that has a hash. */
+/* A well mixed hash without a seed: anybody can compute a value that has a given hash. */
 uint64_t hash_u64(uint64_t value);
 
 #endif

@@ -25,7 +25,7 @@ struct opt {
 	int (*parse)(void *field, const char *value, struct buf *why);
 	size_t offset;
 	unsigned scope; /* bits of enum opt_scope */
-	/* Appends the possible values, one per line, for completion. NULL when they cannot be listed. */
+	/* Appends the possible values, one per line, for completion. NULL if they cannot be listed. */
 	void (*choices)(struct buf *out);
 	/* For a row that stands for others, and has nothing else: rows made of another table, ending with OPT_END. */
 	const struct opt *(*rows)(void);
@@ -60,7 +60,7 @@ void opt_help(const struct opt *rows, struct buf *out);
 /* Appends one line per spelling, for completion: "-x\thelp" or "--word\thelp". */
 void opt_spellings(const struct opt *rows, struct buf *out);
 
-/* For a parser whose number has a bound: [uint32_t] 1 to `most`. */
+/* For a parser whose number has an upper bound: [uint32_t] 1 to `most`. */
 int opt_u32_up_to(uint32_t most, void *field, const char *value, struct buf *why);
 
 /* Parsers, with the type of the field in brackets. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds where a file is to be written, once, and keeps it as descriptors. A link in a folder that everybody can write
- * to is followed only if the link belongs to us or to the folder's owner. This is the rule of the kernel's
- * fs.protected_symlinks, applied whatever that is set to, and to every link on the path.
+ * Finds where a file is to be written, once, and keeps the place as descriptors. A link in a folder that everybody can
+ * write to is followed only if the link belongs to us or to the folder's owner. The kernel has this rule as
+ * fs.protected_symlinks; here it is applied whatever that is set to, and to every link on the path.
  */
 #ifndef BASE_OUT_PATH_H
 #define BASE_OUT_PATH_H

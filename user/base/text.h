@@ -28,8 +28,8 @@ void text_add_token(struct buf *out, const char *text);
 void text_from_java(char *to, const uint8_t *value, size_t bytes, bool is_utf16);
 
 /*
- * The number of letters to change, insert or remove to turn one text into the other (edit distance). SIZE_MAX when one
- * of them has more than 32 letters.
+ * Returns the number of letters to change, insert or remove to turn one text into the other (edit distance). SIZE_MAX
+ * when one of them has more than 32 letters.
  */
 size_t text_distance(const char *a, const char *b);
 
