@@ -26,11 +26,11 @@
 #include "base/root.h"
 
 #define PATIENCE_NS NS_PER_SEC /* extra time for a child on a busy machine, after the child's own deadline */
-#define LEFT_MAX 8 /* hanging attaches to JVMs of one user */
+#define LEFT_MAX 8 /* most hanging attaches to JVMs of one user */
 #define ABORT_GRACE_NS (1500 * NS_PER_MS) /* longer than the child waits for a JVM to which it has sent SIGQUIT */
 #define EXIT_PAUSE_NS (20 * NS_PER_MS)
 /*
- * Both last only a moment: an agent that is still noticing the end of its last loader, and a JVM that is still
+ * Both causes last only a moment: an agent that has not yet noticed the end of its last loader, and a JVM that is still
  * starting.
  */
 #define BUSY_PATIENCE_NS NS_PER_SEC
@@ -136,8 +136,8 @@ static int open_stage(struct visit *visit, struct stage *ret_stage)
 }
 
 /*
- * Returns a better error if somebody has mounted another /tmp meanwhile: then the JVM does not see our files in /tmp,
- * and we do not see its socket.
+ * Returns a better error if another /tmp was mounted since: then the JVM does not see our files in /tmp, and we do not
+ * see its socket.
  */
 static int blame_tmp(struct visit *visit, int tmp, int error)
 {

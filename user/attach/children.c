@@ -58,7 +58,7 @@ bool children_collect_soon(pid_t child, int *ret_status, uint64_t *ret_cpu_ns)
 	return false;
 }
 
-/* True if no process holds the writing end any more. */
+/* Returns true if no process holds the writing end any more. */
 static bool has_ended(int life)
 {
 	char none;

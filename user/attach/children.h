@@ -4,8 +4,8 @@
  * reads the target's file systems, where a hostile FUSE server can block it so that even SIGKILL does not end it at
  * once. So the loader never waits for a child: one that has not ended is remembered here and collected later.
  *
- * The same holds for processes that the child started (stage.h). The loader sees of them only that somebody still holds
- * the other end of the pipe `life`.
+ * The same holds for processes that the child started (stage.h). The loader sees only that some process still holds the
+ * other end of the pipe `life`.
  */
 #ifndef ATTACH_CHILDREN_H
 #define ATTACH_CHILDREN_H
@@ -25,9 +25,9 @@ bool children_collect_soon(pid_t child, int *ret_status, uint64_t *ret_cpu_ns);
 void children_leave(pid_t child, int life, uid_t uid, uint64_t kill_ns);
 /* Collects the children that have ended and kills those that are past their time. */
 void children_collect(uint64_t now_ns);
-/* Number of children left that worked for this user; one whose descendants are left counts too. */
+/* Returns the number of children left that worked for this user. A child whose descendants are left counts too. */
 size_t children_left(uid_t uid);
-/* Waits until no child is left. Gives up shortly after the last one was killed. */
+/* Waits until no child is left. Gives up shortly after the last child was killed. */
 void children_wait(void);
 
 #endif

@@ -182,8 +182,8 @@ static int connect_listener(struct visit *visit, int tmp)
 }
 
 /*
- * True if the JVM still has its listening socket although the file was deleted. /proc/PID/net/unix shows the path that
- * the socket was bound to, which HotSpot renames after bind().
+ * Returns true if the JVM still has its listening socket although the file was deleted. /proc/PID/net/unix shows the
+ * path that the socket was bound to, which HotSpot renames after bind().
  */
 static bool listener_lost_file(const struct visit *visit)
 {
@@ -211,7 +211,10 @@ static int check_options(struct visit *visit, const struct vm_options *options)
 				  "JVM %d runs with -XX:+DisableAttachMechanism: restart it without, or start it by "
 				  "`duet record -- java`",
 				  pid);
-	/* Such a JVM opens the socket only when it starts. It is gone, and nothing can bring it back. */
+	/*
+	 * Such a JVM opens the socket only when it starts. The socket no longer exists, and nothing can make the JVM
+	 * open it again.
+	 */
 	if (options->reduced_signals)
 		return visit_fail(visit, -ENOTSUP,
 				  "JVM %d runs with -Xrs and its attach socket /tmp/.java_pid%d is gone: restart it",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads HotSpot's performance counters, /tmp/hsperfdata_USER/PID. The JVM writes this file, so it need not be true. */
+/*
+ * Reads HotSpot's performance counters, /tmp/hsperfdata_USER/PID. The JVM writes this file, so its content is not
+ * trusted.
+ */
 #ifndef ATTACH_HSPERFDATA_H
 #define ATTACH_HSPERFDATA_H
 

@@ -97,7 +97,7 @@ static void remove_leftover(int parent, const char *name, uid_t owner)
 	close(fd);
 }
 
-/* True for a name that attaches to this user's JVMs make, for any JVM and build. */
+/* Returns true for a name that attaches to this user's JVMs make, for any JVM and build. */
 static bool is_leftover(const char *name, uid_t uid)
 {
 	char prefix[32];
@@ -108,8 +108,8 @@ static bool is_leftover(const char *name, uid_t uid)
 }
 
 /*
- * Removes what children have left that their user killed. Only with his rights, only what he owns, and only in as many
- * entries as are seen soon: anybody may fill the folder.
+ * Removes the files that children left when their user killed them. Only with that user's rights, only files that the
+ * user owns, and only among a limited number of entries: anybody may fill the folder.
  */
 static void remove_leftovers(const struct visit *visit, int parent, uid_t owner)
 {

@@ -109,7 +109,7 @@ static int set_up(const struct visit *visit, struct scene *scene)
 static void take_down(const struct scene *scene)
 {
 	if (scene->mount >= 0 && fchdir(scene->mount) == 0)
-		/* Fails if the tmpfs was never mounted. Then it ends with this process. */
+		/* Fails if the tmpfs was never mounted. Then the tmpfs ends with this process. */
 		syscall(SYS_umount2, ".", MNT_DETACH);
 	if (scene->folder >= 0)
 		unlinkat(scene->tmp, scene->name, AT_REMOVEDIR);

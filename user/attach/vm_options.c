@@ -62,7 +62,10 @@ static void apply(struct vm_options *options, const char *word, struct buf *file
 		add_file(files, word + strlen("-XX:VMOptionsFile="));
 }
 
-/* True for the launcher's options whose value is the next word. Not for -jar and -m: their value is the program. */
+/*
+ * Returns true for the launcher's options whose value is the next word. Not for -jar and -m: their value is the
+ * program.
+ */
 static bool takes_value(const char *word)
 {
 	static const char *const words[] = {

@@ -47,8 +47,8 @@ void vm_words_release(struct vm_words *words);
 /* Parses the words, and the option files that they name; call with the rights of the JVM's user. */
 void vm_options_read(struct vm_options *options, const struct vm_words *words, const struct visit *visit);
 /*
- * True if the JVM prints a warning to its stderr when an agent is loaded: JDK 21 and later (JDK-8307478) unless the
- * option allows agents. Also true when the JDK is not known.
+ * Returns true if the JVM prints a warning to its stderr when an agent is loaded: JDK 21 and later (JDK-8307478) unless
+ * the option allows agents. Also returns true when the JDK is not known.
  */
 bool vm_options_warn_of_agents(const struct vm_options *options);
 /* Reads hsperfdata; call after vm_options_read(), with the rights of the JVM's user. */

@@ -60,7 +60,7 @@ static bool ticks_for(const struct engine *engine, const struct event *event)
 	       (event->agent == DUET_AGENT_EVENT_PAGE_FAULTS && engine->counts);
 }
 
-/* A standalone engine ticks for one event. What comes from the JVM itself needs no ticks. */
+/* A standalone engine ticks for one event. Events that come from the JVM itself need no ticks. */
 bool engine_takes(enum session_engine engine, const struct event_list *events)
 {
 	size_t ticked = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The engines: BPF, or the agent's own perf events and timers where BPF is refused. A row says what an engine can do,
- * and has the functions by which it does its part outside of the JVMs. engine_start() and the others call the functions
- * of the engine in use.
+ * and has the functions that do its part outside of the JVMs. engine_start() and the others call the functions of the
+ * engine in use.
  */
 #ifndef ENGINE_ENGINES_H
 #define ENGINE_ENGINES_H
@@ -17,11 +17,11 @@
 /* In the order in which they are tried. */
 enum session_engine { ENGINE_AUTO, ENGINE_BPF, ENGINE_PERF, ENGINE_CTIMER, ENGINE_ITIMER };
 
-/* --agent: which JVMs get an agent. With a standalone engine all do. */
+/* --agent: which JVMs get an agent. With a standalone engine all JVMs do. */
 enum agent_policy {
 	/*
-	 * Those that cannot be read from outside, or whose walks are cut too often; all if an event or --signals always
-	 * needs the agent.
+	 * JVMs that cannot be read from outside, or whose walks are cut too often; all JVMs if an event or --signals
+	 * always needs the agent.
 	 */
 	AGENT_NEEDED,
 	AGENT_ALWAYS,
@@ -42,8 +42,8 @@ struct engine {
 	bool (*usable)(struct buf *why);
 
 	/*
-	 * Its part outside of the JVMs. All NULL: it has none, the agents do everything. The rest is as the functions
-	 * of collector.h with the same names.
+	 * Its part outside of the JVMs. All NULL: the agents do everything. Each function is like the one of the same
+	 * name in collector.h.
 	 */
 	int (*open)(struct engine_in_use *engine, const struct collector_options *options, struct buf *why);
 	void (*close)(struct collector *collector);
@@ -62,13 +62,14 @@ struct engine {
 	void (*sample_every)(struct collector *collector, uint32_t ticks);
 };
 
-/* The engine of a recording. open() sets the rest; an engine without it leaves NULL, 0 and -1. */
+/* The engine of a recording. open() sets the other fields. An engine without open() leaves NULL, 0 and -1 in them. */
 struct engine_in_use {
 	const struct engine *row;
 	struct collector *collector;
 	struct unwind_tables *tables; /* walks all processes; owned by the collector */
 	int fd; /* becomes readable when there is much to read */
-	size_t maps_bytes, mapped_bytes; /* kernel memory; and how much of it counts a second time because we map it */
+	/* bytes of kernel memory, and those of them that count a second time because the loader maps them */
+	size_t maps_bytes, mapped_bytes;
 	bool uses_cookie;
 };
 
@@ -78,15 +79,14 @@ void engine_names(struct buf *out); /* appends "auto, bpf, perf, ctimer or itime
 /* Returns true if it can sample these events together. */
 bool engine_takes(enum session_engine engine, const struct event_list *events);
 /*
- * Returns the first standalone engine that can run here and takes these events (NULL: any); ENGINE_AUTO if there is
+ * Returns the first standalone engine that can run here and samples these events (NULL: any); ENGINE_AUTO if there is
  * none. Appends to `why` what the better ones lack.
  */
 enum session_engine engine_standalone(const struct event_list *events, struct buf *why);
 
 /*
- * in_use.c: call the row's functions, and do nothing for a row that has none. Those that return int return 0 then.
- *
- * engine_open() returns 0, or -errno with one sentence appended to `why`. *ret can be closed in any case.
+ * in_use.c: these call the row's functions, and do nothing for a row that has none. Those that return int return 0
+ * then. engine_open() returns 0, or -errno with one sentence appended to `why`. *ret can be closed in any case.
  */
 int engine_open(struct engine_in_use *ret, enum session_engine id, const struct collector_options *options,
 		struct buf *why);
@@ -96,12 +96,12 @@ void engine_stop(const struct engine_in_use *engine);
 int engine_read(const struct engine_in_use *engine, collector_handler handler, void *context, int budget,
 		uint64_t *bad);
 void engine_read_mappings(const struct engine_in_use *engine, struct mapping_log *log, uint64_t *lost);
-/* False where the row has no such function. */
+/* Returns false if the row has no such function. */
 bool engine_is_target(const struct engine_in_use *engine, pid_t pid, uint64_t start_ticks);
 int engine_allow(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_target *target);
 int engine_describe(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_entry *jvm);
 void engine_forbid(const struct engine_in_use *engine, pid_t pid);
-/* These two write zeros where the row has no such function. */
+/* These write zeros if the row has no such function. */
 int engine_counters(const struct engine_in_use *engine, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
 int engine_cost(const struct engine_in_use *engine, uint32_t event, struct duet_cost *ret);
 uint64_t engine_mapping_records(const struct engine_in_use *engine);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The only place that knows that a row may have no functions. */
+/* The only file that knows that a row may have no functions. */
 #include <errno.h>
 #include <string.h>
 

@@ -16,15 +16,15 @@
 #include "outside/reader.h"
 
 #define MAX_ASKED 65536
-#define MAX_UNANSWERED 1024 /* further requests wait in the loader: the agent may hardly get a CPU */
-#define ASK_AGAIN_MS 50 /* after an answer: it was refused or forgotten */
+#define MAX_UNANSWERED 1024 /* requests above this wait in the loader: the agent may hardly get a CPU */
+#define ASK_AGAIN_MS 50 /* after an answer to the same request: the loader refused or dropped the answer */
 #define ASK_LOST_AGAIN_MS 5000 /* without an answer: the agent had no room for it */
 #define MESSAGE_MAX 512 /* bytes of the largest control message, with room */
-#define HANDLER_MAX_NS NS_PER_MS /* the most that a JVM may claim for one signal */
-#define METADATA_BUDGET 16384 /* records a step: they cost more than samples, and other JVMs wait */
-#define LAYOUT_NS NS_PER_SEC /* wait for what a reader finds; a JVM that is starting may take longer */
+#define HANDLER_MAX_NS NS_PER_MS /* longest handler time that a JVM may claim for one signal */
+#define METADATA_BUDGET 16384 /* metadata records read in one step: they cost more than samples, and other JVMs wait */
+#define LAYOUT_NS NS_PER_SEC /* wait for a reader to find the layout; a JVM that is starting may take longer */
 #define READER_BYTES (1u << 20) /* memory of its own that a reader touches */
-#define HANDSHAKE_TIMEOUT_NS (10 * NS_PER_SEC) /* the same as the agent's timeout for us */
+#define HANDSHAKE_TIMEOUT_NS (10 * NS_PER_SEC) /* the agent's timeout for the loader is the same */
 
 static void agent_fail(struct agent *agent, int error, const char *why)
 {
@@ -125,7 +125,9 @@ int agent_fd(const struct agent *agent)
 	return agent->state == AGENT_ATTACHING ? agent->attach.fd : agent->socket;
 }
 
-/* Errors that a hung JVM, another profiler or a resource limit causes may pass. Any other error is permanent. */
+/*
+ * Errors caused by a hung JVM, another profiler or a resource limit may not occur again. Any other error is permanent.
+ */
 bool agent_may_try_again(const struct agent *agent)
 {
 	static const int passing[] = {EAGAIN, EBUSY, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC, EPIPE, ETIMEDOUT};
@@ -184,7 +186,7 @@ static int send_with_fds(int socket, const void *message, size_t len, const int 
 
 /*
  * Fills the unwind tables before the first tick, so that the first stack is whole. Returns their descriptor, or -1
- * without tables: then the agent walks by frame pointer.
+ * without tables. Without tables the agent walks by frame pointer.
  */
 static int open_tables(struct agent *agent)
 {
@@ -385,7 +387,7 @@ static uint32_t in_ms(uint64_t ns)
 }
 
 /*
- * Answers arrive in the order of requests. While an answer is still due, the same is not requested again: that would
+ * Answers arrive in the order of requests. While an answer is still due, the same request is not sent again: that would
  * double the work of an agent that hardly gets a CPU, and delay it further.
  */
 static bool was_just_asked(const struct agent *agent, uint64_t key, uint64_t now_ns)
@@ -427,7 +429,10 @@ static void send_stop(struct agent *agent)
 		on_closed(agent);
 }
 
-/* The socket is full while the agent waits for room in its ring. What cannot be sent now is sent by the next call. */
+/*
+ * The socket is full while the agent waits for room in its ring. Requests that cannot be sent now are sent by the next
+ * call.
+ */
 void agent_ask(struct agent *agent)
 {
 	if (agent->state == AGENT_STOPPING && agent->stop_is_unsent)
@@ -452,7 +457,7 @@ void agent_forget_asked(struct agent *agent)
 	agent->answered_before = agent->answered;
 }
 
-/* If the socket is full, the events end with STOP, and what lasts is told without names. */
+/* If the socket is full, the events end with STOP, and those that are not over then have no names. */
 void agent_finish(struct agent *agent, uint64_t ended_ns)
 {
 	struct duet_message_finish finish = {

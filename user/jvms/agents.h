@@ -25,23 +25,23 @@ enum agent_state {
 	AGENT_STARTING, /* START sent */
 	AGENT_RUNNING, /* the handler is installed, records arrive */
 	AGENT_STOPPING, /* STOP sent */
-	AGENT_GONE, /* the JVM or the agent left; the rest of the ring is still read */
+	AGENT_GONE, /* the JVM ended or the agent left it; the rest of the ring is still read */
 	AGENT_FAILED, /* see `why`; the process gets BPF stacks only, and the ring is no longer read */
 };
 
-/* By what the names and frames of a JVM were read. */
+/* How the names and frames of a JVM were read. */
 enum jvm_source {
 	JVM_UNREAD,
 	JVM_OUTSIDE, /* its memory, by another process */
 	JVM_AGENT,
-	JVM_BOTH, /* first from outside, then an agent came in */
+	JVM_BOTH, /* first from outside, then by an agent too */
 	JVM_SOURCES
 };
 
 struct agent_start {
 	enum duet_engine_id engine;
-	bool is_engine_asked; /* by name: the agent may use no other */
-	struct duet_agent_event events[DUET_MAX_EVENTS]; /* what the agent has to do with them */
+	bool is_engine_asked; /* the user named the engine, so the agent may use no other */
+	struct duet_agent_event events[DUET_MAX_EVENTS]; /* the events of the recording in which the agent takes part */
 	uint32_t event_count;
 	uint32_t java_depth;
 	size_t sample_lane_bytes;
@@ -55,7 +55,7 @@ struct agent {
 	struct agent_start start;
 	enum agent_state state;
 	struct attach attach;
-	char cause[128]; /* of an agent: why it was sent, a part of a sentence */
+	char cause[128]; /* of an agent: why it was attached, a part of a sentence */
 	/* Read from outside: pid of the process that reads and speaks the agent's protocol. 0: an agent in the JVM. */
 	pid_t reader;
 	uint32_t walks, cut; /* of a reader: samples of its JVM, and those whose walk was cut; see jvms_note_walk() */
@@ -69,9 +69,10 @@ struct agent {
 	uint64_t deadline_ns; /* end of the handshake's time, CLOCK_MONOTONIC */
 	struct agent_ring *ring;
 	struct parts parts; /* parts of this agent's own samples */
-	struct unwinding unwinding; /* what the agent walks native frames by; tables may be NULL */
+	struct unwinding unwinding; /* unwind tables by which the agent walks native frames; may be NULL */
 	bool hostile; /* the ring was inconsistent and is no longer read */
-	enum duet_engine_id engine; /* which ticks, when AGENT_RUNNING; if not start.engine, `why` says why */
+	/* the engine that ticks, when AGENT_RUNNING; if it is not start.engine, `why` says why */
+	enum duet_engine_id engine;
 	uint64_t signo;
 	uint64_t handler;
 	uint32_t tid; /* the agent's own thread, as the JVM's pid namespace numbers it */
@@ -104,12 +105,12 @@ struct agent {
 
 /* All agents of a recording. Initialize with {0}. */
 struct agents {
-	struct agent **items; /* a vec, like the two below it; owned */
+	struct agent **items; /* with len and size a vec; owned */
 	size_t len;
 	size_t size;
-	uint64_t gone_lost[DUET_AGENT_COUNTER_MAX]; /* what those that were freed have lost */
+	uint64_t gone_lost[DUET_AGENT_COUNTER_MAX]; /* losses of the agents that were freed */
 	uint64_t other_engine; /* JVMs that refused engine perf and tick by timers */
-	uint64_t sources[JVM_SOURCES]; /* JVMs, also those that were freed */
+	uint64_t sources[JVM_SOURCES]; /* number of JVMs by source, including those that were freed */
 };
 
 /*
@@ -125,15 +126,15 @@ struct agent *agent_new(struct process *process, struct intern *strings, const s
 struct agent *agent_new_outside(struct process *process, struct intern *strings, const struct agent_start *start);
 void agent_free(struct agent *agent); /* aborts an attach that is under way; NULL is allowed */
 
-/* Returns the one that describes the JVM now: the agent itself, or its reader from outside. NULL for NULL. */
+/* Returns the agent that describes the JVM now: the agent itself, or its reader from outside. NULL for NULL. */
 struct agent *agent_in_charge(struct agent *agent);
 int agent_fd(const struct agent *agent); /* poll it for reading; -1 when nothing is expected */
 void agent_step(struct agent *agent); /* call when agent_fd() is readable */
 void agent_expire(struct agent *agent, uint64_t now_ns); /* fails an attach or handshake that has timed out */
 /*
- * Requests a method or code, which arrives later as a record. Requests are collected into one packet, which is sent
- * when it is full or by agent_ask(). Returns false when nothing was requested: the agent is busy, or the same was
- * requested a short while ago.
+ * Requests a method or code, which arrives later as a record. Requests are collected into one packet. It is sent when
+ * it is full, or by agent_ask(). Returns false when nothing was requested: the agent is busy, or the same request was
+ * sent a short while ago.
  */
 bool agent_want(struct agent *agent, const struct duet_want *want, uint64_t now_ns);
 void agent_ask(struct agent *agent); /* sends the collected requests, or a STOP that is still unsent */
@@ -141,17 +142,22 @@ void agent_ask(struct agent *agent); /* sends the collected requests, or a STOP 
 void agent_forget_asked(struct agent *agent);
 void agent_finish(struct agent *agent, uint64_t ended_ns); /* see jvms_finish() */
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; aborts an agent that is not running yet */
-/* GONE or FAILED, or RUNNING and, of a reader, it has found the layout; a reader also after a second in any state */
+/*
+ * Returns true if the agent is GONE, FAILED, or RUNNING; a reader must also have found the layout, or have run for a
+ * second
+ */
 bool agent_settled(const struct agent *agent);
-bool agent_may_try_again(const struct agent *agent); /* FAILED for a cause that may pass */
+bool agent_may_try_again(const struct agent *agent); /* FAILED for a cause that may not occur again */
 
 /*
  * Reads metadata first, so that samples find the names they need; samples go to `on_sample`. An inconsistent ring makes
  * the agent AGENT_FAILED.
  */
 void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context);
-size_t agent_shared_bytes(const struct agent *agent); /* RAM that it shares with us, and a reader's own */
-uint64_t agent_handler_ns(const struct agent *agent); /* CPU time in its signal handler: the agent's claim, bounded */
+/* bytes of RAM that the agent shares with the loader, and those of a reader itself */
+size_t agent_shared_bytes(const struct agent *agent);
+/* CPU time in its signal handler, as the agent claims it, bounded */
+uint64_t agent_handler_ns(const struct agent *agent);
 uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter);
 
 #endif

@@ -11,7 +11,7 @@
 #define MOST_ERR_SAMPLES 4096
 #define MOST_NATIVE_BYTES (1ull << 56)
 
-/* Returns the event of START that a sample of the agent belongs to, or NULL: then the agent was not asked for it. */
+/* Returns the event of START that a sample of the agent belongs to; NULL if the agent was not asked for that event. */
 static const struct duet_agent_event *asked_event(const struct agent *agent, uint32_t index)
 {
 	for (uint32_t i = 0; i < agent->start.event_count; i++) {
@@ -23,29 +23,29 @@ static const struct duet_agent_event *asked_event(const struct agent *agent, uin
 	return NULL;
 }
 
-/* True if the engine's signals interrupt code for it; else the JVM calls the agent. */
+/* Returns true if the engine's signals interrupt code for the event; otherwise the JVM calls the agent. */
 static bool is_ticked(const struct duet_agent_event *event)
 {
 	return event->kind < DUET_AGENT_EVENT_ALLOC;
 }
 
-/* The most that all samples of one agent and event together may weigh by now. */
+/* Returns the greatest possible sum of the weights of one agent's samples of this event by now. */
 static uint64_t most_claimed(const struct jvms *jvms, const struct duet_agent_event *event)
 {
-	/* half a second more: timers may run late */
+	/* half a second is added because timers may run late */
 	uint64_t ns = (clock_monotonic_ns() - jvms->begun_ns + NS_PER_SEC / 2) * jvms->of.cpus;
 
-	/* Nothing that is counted happens each nanosecond. */
+	/* No counted event happens once a nanosecond. */
 	if (is_ticked(event))
 		return ns;
-	/* Memory may be taken without being touched, up to what an address reaches. */
+	/* Memory may be taken without being touched, up to the size of the address space. */
 	if (event->kind == DUET_AGENT_EVENT_NATIVEMEM || event->kind == DUET_AGENT_EVENT_LEAK)
 		return MOST_NATIVE_BYTES;
-	/* A CPU clears no more memory in this time; and beyond what it does, samples err. */
+	/* A CPU clears no more memory than this in that time. Beyond that, samples have an error. */
 	return ns * MOST_BYTES_A_NS + event->interval * MOST_ERR_SAMPLES;
 }
 
-/* A sample weighs at least one interval, and all samples together no more than there can have been. */
+/* Returns true if the sample weighs at least one interval, and all samples together no more than is possible. */
 static bool is_plausible(const struct jvms *jvms, const struct agent *agent, const struct duet_sample *sample)
 {
 	const struct duet_agent_event *event = asked_event(agent, sample->event);

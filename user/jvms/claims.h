@@ -17,14 +17,15 @@ union claimed_sample {
 };
 
 /*
- * Accepts only records that START asked for: stacks are no deeper than java_depth, kernel frames come only from engine
- * perf, and frame parts only from agents that make samples with all frames. Returns false, and counts it, otherwise.
+ * Returns true for records that START asked for: stacks are no deeper than java_depth, kernel frames come only from
+ * engine perf, and frame parts only from agents that make samples with all frames. Otherwise counts the record and
+ * returns false.
  */
 bool claims_check(const struct agent *agent, uint16_t type, const void *payload);
 /*
- * Takes over a sample of a timer engine or of a tap. Its content is the agent's claim; which process it belongs to is
- * ours to say. From here on it is handled like BPF's. Returns it with all its frames, valid until `claimed` ends or the
- * next call; or NULL, and counts it, if there cannot have been such a sample.
+ * Takes a sample of a timer engine or of a tap. Its content is the agent's claim; the loader decides which process it
+ * belongs to. Then it is handled like a sample from BPF. Returns the sample with all its frames, valid until `claimed`
+ * ends or the next call. If there cannot have been such a sample, counts it and returns NULL.
  */
 const struct duet_sample *claims_take(const struct jvms *jvms, struct agent *agent, const struct duet_sample *record,
 				      union claimed_sample *claimed);

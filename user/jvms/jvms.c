@@ -25,7 +25,7 @@
 #define FIRST_RETRY_S 2
 #define RETRY_GROWTH 4 /* a hung JVM costs at most four attaches: at once, and after 2, 8 and 32 s */
 #define RETRIES 3
-/* A JVM that is read from outside gets an agent when so much of its last walks was cut. */
+/* A JVM that is read from outside gets an agent when this share of its last walks was cut. */
 #define WALKS_TO_JUDGE 200
 #define CUT_PERCENT 3
 #define HURRY_NS (NS_PER_SEC / 5) /* a requested name arrives within this time */
@@ -119,8 +119,8 @@ static int allow_signals(struct jvms *jvms, struct agent *agent)
 /* ---- failures ---- */
 
 /*
- * Returns false if the failure of this agent may end the command before the recording: then the start of the session
- * reports it.
+ * Returns false if the failure of this agent may end the recording before it begins. Then the start of the session
+ * reports the failure.
  */
 static bool goes_on_without(const struct jvms *jvms)
 {
@@ -179,7 +179,7 @@ static void note_engine(struct jvms *jvms, const struct agent *agent)
 		log_warn("JVM %d: its ticks are timers, without kernel frames: %s", agent->process->pid, agent->why);
 }
 
-/* Tells of events that this JVM gives no samples of. */
+/* Reports the events for which this JVM gives no samples. */
 static void tell_refused(const struct jvms *jvms, const struct agent *agent)
 {
 	for (uint32_t i = 0; i < agent->start.event_count; i++) {
@@ -191,7 +191,7 @@ static void tell_refused(const struct jvms *jvms, const struct agent *agent)
 	}
 }
 
-/* An agent may take its reader's place: each JVM is counted once. */
+/* An agent may replace its reader, so each JVM is counted once. */
 static void note_source(struct jvms *jvms, const struct agent *agent)
 {
 	uint8_t *source = &jvm_process(agent->process)->source;
@@ -208,9 +208,9 @@ static void note_source(struct jvms *jvms, const struct agent *agent)
 
 static void on_running(struct jvms *jvms, struct agent *agent)
 {
-	if (!is_current(agent)) /* attached before an exec: not for this program */
+	if (!is_current(agent)) /* attached before an exec, so not for this program */
 		return agent_stop(agent);
-	if (!is_in_charge(agent)) /* a reader that is late: see retire_reader() */
+	if (!is_in_charge(agent)) /* a reader that comes too late, see retire_reader() */
 		return;
 	note_source(jvms, agent);
 	if (agent->outside)
@@ -240,8 +240,8 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 }
 
 /*
- * Stops the agent of a JVM that shuts down as soon as all names for its samples are known, so that the JVM waits no
- * longer than needed.
+ * Stops the agent of a JVM that shuts down as soon as all names for its samples are known, so that the JVM does not
+ * wait longer.
  */
 static void let_end(struct jvms *jvms, struct agent *agent)
 {
@@ -254,7 +254,7 @@ static void let_end(struct jvms *jvms, struct agent *agent)
 		agent_stop(agent);
 }
 
-/* Stops the reader of a JVM whose agent is running, as soon as it has answered for the samples of before. */
+/* Stops the reader of a JVM whose agent is running, as soon as the reader has answered for the earlier samples. */
 static void retire_reader(struct jvms *jvms, struct agent *agent)
 {
 	struct agent *reader = agent->outside;
@@ -292,13 +292,13 @@ static int refuse(struct process *process, const char *why)
 	return 0;
 }
 
-/* Returns true if the agent makes its samples. */
+/* Returns true if the agent makes the samples of the event. */
 static bool is_agents(const struct jvms *jvms, const struct event *event)
 {
 	return !event_has_ticks(event) || jvms->of.engine->row->standalone;
 }
 
-/* The bytes of a lane for the samples of all events. Only the rate of a clock is known in advance. */
+/* Returns the bytes of a lane for the samples of all events. Only the rate of a clock is known in advance. */
 static uint64_t lane_bytes(const struct jvms *jvms)
 {
 	uint64_t typical = JAVA_SAMPLE_BYTES * (jvms->of.java_depth / DUET_JAVA_DEPTH), bytes = 0;
@@ -325,7 +325,10 @@ static void list_agent_events(const struct jvms *jvms, struct agent_start *start
 	}
 }
 
-/* Adds an agent, NULL for none: it describes the process's JVM from now on. Returns 0 or -ENOMEM. */
+/*
+ * Adds an agent, which describes the process's JVM from now on; NULL if there was no memory for it. Returns 0 or
+ * -ENOMEM.
+ */
 static int add_agent(struct jvms *jvms, struct process *process, struct agent *agent)
 {
 	if (!agent)
@@ -412,8 +415,8 @@ void jvms_notice(struct jvms *jvms, struct process *process)
 }
 
 /*
- * Attaches in place of an agent that failed, or of a reader that is not enough. Who may not get an agent is asked
- * again: a JVM's container, user or main class may have been unknown when it was noticed.
+ * Attaches to replace an agent that failed, or a reader whose walks are cut. Checks again whether this JVM may get an
+ * agent: its container, user or main class may have been unknown when it was noticed.
  */
 static void attach_instead(struct jvms *jvms, struct agent *agent, const char *cause)
 {
@@ -436,8 +439,8 @@ void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sa
 }
 
 /*
- * Attaches again, or starts another reader, when that is due. If it fails for lack of memory or budget, it was the last
- * try.
+ * Attaches again, or starts another reader, when that is due. If that fails for lack of memory or budget, does not try
+ * again.
  */
 static void try_again(struct jvms *jvms, struct agent *agent, uint64_t now_ns)
 {
@@ -459,7 +462,7 @@ void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count)
 		progress(jvms, jvms->agents.items[i], fds[i].revents);
 		try_again(jvms, jvms->agents.items[i], now_ns);
 	}
-	if (jvms->is_ticking) /* before, the start needs the failed agents */
+	if (jvms->is_ticking) /* before that, the start needs the failed agents */
 		jvms_free_useless(jvms);
 }
 
@@ -467,8 +470,8 @@ void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count)
 
 /*
  * An agent that was attached after the exec belongs to the program that runs now: /proc showed the JVM before this
- * record arrived. The agent on the command line that we started arrives with the exec. All other agents end with the
- * old program.
+ * record arrived. The agent on the command line of a started command arrives with the exec. All other agents end with
+ * the old program.
  */
 static bool survives_exec(const struct jvms *jvms, const struct agent *agent, uint64_t exec_ns)
 {
@@ -482,7 +485,7 @@ static void drop_agent(struct jvms *jvms, struct agent *agent)
 
 	decided_flush(jvms->of.decided, agent);
 	if (before != AGENT_RUNNING && !agent->reader)
-		return; /* on_running() stops it when it gets there */
+		return; /* on_running() stops it later */
 	agent_stop(agent);
 	agent_changed(jvms, agent, before);
 }

@@ -25,17 +25,17 @@ struct symbols;
 
 #define JVMS_NO_ROOM "--max-memory has no room for its agent"
 
-/* What it works with; not owned. */
+/* The parts that jvms/ uses; not owned. */
 struct jvms_parts {
-	const struct engine_in_use *engine; /* its row is set when it is chosen, before any attach */
+	const struct engine_in_use *engine; /* the row is set when the engine is chosen, before any attach */
 	const struct event_list *events;
 	const pid_t *pids; /* -p */
 	size_t pid_count;
 	bool host; /* --host */
 	bool all_user;
 	enum agent_policy policy;
-	bool asks_always; /* --signals always: the agent's view of each sample is wanted */
-	enum session_engine asked; /* of this name the agent may use no other */
+	bool asks_always; /* --signals always: the agent gives its half of each sample */
+	enum session_engine asked; /* the engine that the user named; the agent may use no other */
 	uint32_t java_depth;
 	uint64_t cpus; /* online */
 	struct process_table *processes;
@@ -49,7 +49,7 @@ struct jvms_parts {
 	/* Reserves memory for an agent's ring and may reduce its sizes. Returns false when there is none. */
 	bool (*take_ring)(void *context, struct agent_start *start);
 	bool (*read)(void *context); /* reads all rings; false: call again, there is more */
-	void (*forget)(void *context, struct agent *agent); /* called before it is freed */
+	void (*forget)(void *context, struct agent *agent); /* called before the agent is freed */
 	void *context;
 };
 
@@ -58,23 +58,23 @@ struct jvms {
 	struct agents agents;
 	size_t natives; /* number of -p processes that are not JVMs */
 	pid_t child; /* the command that is started; 0 = none */
-	uint64_t begun_ns; /* no agent can have sampled before */
+	uint64_t begun_ns; /* time before which no agent has sampled */
 	bool is_ticking; /* set when ticks have started */
-	uint64_t hurry_ns; /* answers with names are expected until then: read more often */
+	uint64_t hurry_ns; /* until this time, answers with names are expected: read more often */
 	uint64_t swept_ns; /* last search for processes that ended without an exit record */
-	uint64_t forgot_ns; /* last time that the JVMs' old code was forgotten */
+	uint64_t forgot_ns; /* last time that the JVMs' old code was dropped */
 };
 
-/* What jvms/ keeps for a process. */
+/* The state of a process that belongs to jvms/. */
 struct jvm_process {
 	struct agent *agent; /* of the program that runs now; owned by struct agents; or NULL */
 	uint32_t examined_version; /* 1 + the maps_version that was searched for a JVM */
 	uint32_t attach_failures; /* failed attaches that were tried again */
-	uint8_t source; /* enum jvm_source: by what it was read so far */
+	uint8_t source; /* enum jvm_source: how it was read so far */
 	uint8_t readers_lost; /* readers that ended before it, and were replaced */
 	bool is_unread; /* its reader has ended, and nothing reads it yet */
 	bool is_refused; /* there was no memory for its agent */
-	bool was_exited; /* it had exited when the dead were last released */
+	bool was_exited; /* it had exited at the last jvms_release_dead() */
 };
 _Static_assert(sizeof(struct jvm_process) <= PROCESS_STATE_BYTES(PROCESS_OF_JVMS, PROCESS_OF_SUBJECT), "too large");
 
@@ -94,19 +94,19 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 /* Returns why a JVM gets an agent as soon as it is known, part of a sentence; NULL if it gets none. Static text. */
 const char *jvms_attach_cause(const struct jvms *jvms);
 /*
- * Call for each sample of a JVM. One that is read from outside, and whose walks are cut too often, gets an agent if
+ * Call for each sample of a JVM. A JVM that is read from outside, and whose walks are cut too often, gets an agent if
  * --agent allows it.
  */
 void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sample *sample);
 /*
- * Attaches, and with BPF reads from outside, if the process has become a JVM. Cheap unless its mappings have changed
+ * If the process has become a JVM, attaches, or with BPF reads it from outside. Cheap unless its mappings have changed
  * since the last call.
  */
 void jvms_notice(struct jvms *jvms, struct process *process);
 void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count); /* fds[i] polls agent_fd() of agent i */
 /*
- * Reads the rings of all agents: passes each record to `handler` with its `agent` as context. Forgets from time to time
- * what no sample can need that has waited for less than forget_ns.
+ * Reads the rings of all agents. Passes each record to `handler` with its `agent` as context. From time to time drops
+ * data that no sample can need unless it has waited for longer than forget_ns.
  */
 void jvms_read(struct jvms *jvms, uint64_t now_ns, uint64_t forget_ns,
 	       void (*handler)(void *context, struct agent *agent, uint16_t type, const void *payload, uint32_t size),
@@ -116,8 +116,8 @@ void jvms_ask(struct jvms *jvms, struct agent *agent, const struct duet_want *wa
 /* Call after an exec: drops the agent of the old program. */
 void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns);
 /*
- * Ends the events that agents take from their JVMs at this time, CLOCK_MONOTONIC: what lasts over it is sampled now.
- * The agents go on to answer requests.
+ * Ends the events that agents take from their JVMs at this time, CLOCK_MONOTONIC. Waits that are not over are sampled
+ * now. The agents still answer requests.
  */
 void jvms_finish(struct jvms *jvms, uint64_t ended_ns);
 bool jvms_any_finishing(const struct jvms *jvms); /* true until all agents have confirmed it */
@@ -126,7 +126,7 @@ void jvms_stop(struct jvms *jvms);
 
 bool jvms_settled(const struct jvms *jvms); /* true when every agent is RUNNING, GONE or FAILED */
 bool jvms_any(const struct jvms *jvms, enum agent_state state);
-bool jvms_any_busy(const struct jvms *jvms); /* true if an agent has not answered all requests, or not finished */
+bool jvms_any_busy(const struct jvms *jvms); /* true if an agent has not answered all requests, or has not finished */
 /* Warns about agents in this state whose JVM runs on: some of their records are missing. `what`: "left …" */
 void jvms_tell_unfaithful(const struct jvms *jvms, enum agent_state state, const char *what);
 /* Warns about JVMs whose frame layout is unknown: AsyncGetCallTrace provides all of their Java frames. */
@@ -140,7 +140,7 @@ void jvms_free_useless(struct jvms *jvms); /* frees failed agents that will not 
 
 /* targets.c: the processes of -p. Both return 0, or -errno after reporting the error. */
 int jvms_find_targets(struct jvms *jvms);
-int jvms_attach_targets(struct jvms *jvms); /* attaches to the JVMs; reports what the others lack */
+int jvms_attach_targets(struct jvms *jvms); /* attaches to the JVMs; reports what the other processes lack */
 /* Call when jvms_settled(). Returns true, and reports it, if all targets are JVMs and no agent could be attached. */
 bool jvms_all_failed(const struct jvms *jvms);
 /* --host: notices all JVMs that the selection has. Returns 0 or -errno. */

@@ -95,7 +95,7 @@ static char **with_agent(char **argv, char *option)
 	return result;
 }
 
-/* Reads what launch_run() sends: the agent's option. Returns false when the loader gave up or died. */
+/* Reads the agent's option, which launch_run() sends. Returns false when the loader gave up or died. */
 static bool await_word(int gate, char *option, size_t size)
 {
 	for (size_t i = 0; i < size;) {

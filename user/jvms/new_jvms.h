@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* JVMs that start during a recording, by the kernel's record that they map libjvm.so. No sample need show them. */
+/*
+ * JVMs that start during a recording. The kernel's record that a process maps libjvm.so shows them, even before a
+ * sample does.
+ */
 #ifndef JVMS_NEW_JVMS_H
 #define JVMS_NEW_JVMS_H
 
@@ -7,8 +10,8 @@
 #include "proc/process.h"
 
 /*
- * Returns the next process that has mapped a libjvm.so, with its mappings as they are now; NULL when there is none.
- * *seen is 0 before the first call, and belongs to this function. The process need not be one of those to be profiled.
+ * Returns the next process that has mapped a libjvm.so, with its current mappings; NULL when there is none. *seen is 0
+ * before the first call, and belongs to this function. The process need not be one of those to be profiled.
  */
 struct process *new_jvms_next(const struct mapping_log *log, uint64_t *seen, struct process_table *processes);
 

@@ -12,12 +12,15 @@
 #define SAMPLE_LANE_BYTES (256u << 10)
 #define METADATA_LANE_BYTES (1u << 20)
 #define MOST_READERS 512
-#define TRIES 4 /* readers that take the place of lost ones: after 0.1, 0.3, 0.9 and 2.7 s */
+#define TRIES 4 /* readers that replace lost ones: after 0.1, 0.3, 0.9 and 2.7 s */
 #define FIRST_PAUSE_NS (100 * NS_PER_MS)
 #define PAUSE_GROWTH 3
-#define LONG_STAY_NS (60 * NS_PER_SEC) /* after a reader that stayed so long, the tries are counted anew */
+#define LONG_STAY_NS (60 * NS_PER_SEC) /* after a reader that ran this long, the tries are counted anew */
 
-/* Each reader is a process of ours, and any user may start programs that look like JVMs. */
+/*
+ * Returns true if there can be no more readers. Each one is a process of ours, and any user may start programs that
+ * look like JVMs.
+ */
 static bool has_most(const struct jvms *jvms)
 {
 	size_t count = 0;
@@ -27,7 +30,7 @@ static bool has_most(const struct jvms *jvms)
 	return count >= MOST_READERS;
 }
 
-/* A reader stands behind an agent that has not come in. */
+/* If the process has an agent that is not running yet, the reader becomes its `outside`. */
 static void put_in_place(struct process *process, struct agent *reader)
 {
 	struct agent **current = &jvm_process(process)->agent;

@@ -7,14 +7,17 @@
 
 #include "jvms/jvms.h"
 
-/* The JVM is read from outside, and BPF walks its frames. Returns why not (static text); NULL if it is read. */
+/*
+ * Starts to read the JVM from outside, so that BPF walks its frames. Returns NULL, or why it cannot be read (static
+ * text).
+ */
 const char *readers_start(struct jvms *jvms, struct process *process);
 /*
  * Call when a reader has ended or could not begin. If its JVM still runs, sets when to call readers_replace(), and
- * tells the user. The pause grows with each try, and the number of tries is limited.
+ * reports it. The pause grows with each try, and the number of tries is limited.
  */
 void readers_replace_later(const struct jvms *jvms, struct agent *reader);
-/* Starts another reader in place of this one. Returns false if the JVM needs an agent instead. */
+/* Starts another reader to replace this one. Returns false if the JVM needs an agent instead. */
 bool readers_replace(struct jvms *jvms, struct agent *reader);
 
 #endif

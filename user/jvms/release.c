@@ -10,14 +10,15 @@
 #include "subject/owners.h"
 #include "sym/symbols.h"
 
-#define COMPARE_NS (30 * NS_PER_SEC) /* so long after an agent's begin, its names are compared with its reader's */
+/* for this long after an agent has started, its names are compared with its reader's */
+#define COMPARE_NS (30 * NS_PER_SEC)
 #define SWEEP_NS (30 * NS_PER_SEC) /* interval of the search for processes that ended without an exit record */
 
 /* ---- agents ---- */
 
 typedef bool (*agent_test)(const struct jvms *jvms, const struct agent *agent);
 
-/* True for a reader whose JVM has an agent since a short while, see runtime/alike.h. */
+/* Returns true for a reader whose JVM has had an agent for a short while, see runtime/alike.h. */
 static bool is_compared(const struct agent *reader)
 {
 	const struct agent *agent = jvm_process(reader->process)->agent;
@@ -35,8 +36,8 @@ static bool is_over(const struct jvms *jvms, const struct agent *agent)
 }
 
 /*
- * Returns true for a failed agent that can be freed at once: the join holds no sample of it, and it was replaced or its
- * process ended before it had a ring. A busy host may start a JVM every second.
+ * Returns true for a failed agent that can be freed at once: the join holds no sample of it, and either it was replaced
+ * or its process ended before it had a ring. A busy host may start a JVM every second.
  */
 static bool is_useless(const struct jvms *jvms, const struct agent *agent)
 {
@@ -137,7 +138,7 @@ static bool is_done(void *context, struct process *process)
 
 /* ---- shared caches ---- */
 
-/* Samples of an ended JVM that wait for names still need its files, which cannot be opened again. */
+/* Returns true if samples of an ended JVM still wait for names. These need its files, which cannot be opened again. */
 static bool has_waiting_dead(const struct jvms *jvms)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes of -p: finds them, attaches to JVMs, and reports what the others lack. And those of --host. */
+/* The processes of -p and of --host: finds them, attaches to JVMs, and reports what the other processes lack. */
 #include "jvms/jvms.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "proc/selection.h"
 
-#define LISTED_MAX 8 /* at most so many processes without an agent are listed by pid and name */
+#define LISTED_MAX 8 /* most processes without an agent that are listed by pid and name */
 
 /* ---- before anything is loaded ---- */
 
@@ -92,7 +92,7 @@ static bool is_native(const struct process *process)
 	       (process->maps.list.len && !maps_find_file(&process->maps, "libjvm.so"));
 }
 
-/* "12 (redis), 13 (sleep)" */
+/* Formats "12 (redis), 13 (sleep)". */
 static void list_natives(const struct jvms *jvms, struct buf *list)
 {
 	size_t count = 0;
@@ -116,7 +116,7 @@ static const struct process *first_native(const struct jvms *jvms)
 	return target(jvms, i);
 }
 
-/* Reports all of them in one line. Without BPF they cannot be sampled. */
+/* Reports all of them in one line. Without BPF, they cannot be sampled. */
 static void say_natives(const struct jvms *jvms, const char *list)
 {
 	const struct engine *engine = jvms->of.engine->row;
@@ -151,7 +151,10 @@ static int take_natives(struct jvms *jvms)
 
 /* ---- JVMs ---- */
 
-/* An agent that fails is a failure of the command, see the session's start; a JVM that cannot be read is not. */
+/*
+ * An agent that fails is a failure of the command, see the session's start. A JVM that cannot be read from outside is
+ * not.
+ */
 static int attach_target(struct jvms *jvms, struct process *process)
 {
 	const char *cause = jvms_attach_cause(jvms);
@@ -176,7 +179,7 @@ int jvms_attach_targets(struct jvms *jvms)
 	return err;
 }
 
-/* Returns the number of agents that failed, with one of them, or 0 if there is anything of a JVM to record. */
+/* Returns the number of agents that failed, with one of them; 0 if any JVM can be recorded. */
 static size_t count_failed(const struct agents *agents, const struct agent **ret_failed)
 {
 	size_t failed = 0;
