@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The events that can be sampled. To add one, write a file event_<name>.c that ends in a `const struct event`, and add
- * a row to events.c. Help, `duet list`, parsing and the units of records are made from it. Events that a place in a
- * program or in the kernel gives are made by the families of families.c from what the user wrote.
+ * a row to events.c. Help, `duet list`, parsing and the units of records are made from the table. Events at a place in
+ * a program or in the kernel have no row: the families of families.c make them from the user's text.
  */
 #ifndef EVENT_EVENT_H
 #define EVENT_EVENT_H
@@ -29,15 +29,15 @@ struct event_perf {
 	uint64_t config1; /* breakpoints: the address */
 	uint64_t config2; /* breakpoints: the number of bytes */
 	bool is_clock; /* it counts time */
-	bool by_period; /* it is too frequent to see each one: the kernel counts up to the interval */
+	bool by_period; /* it happens too often for a sample each time: the kernel counts up to the interval */
 };
 
-/* Where on the host the rest of `perf` must be looked up before the event can be opened. */
+/* Where the missing part of `perf` is looked up on the host before the event can be opened. */
 enum event_source {
-	EVENT_COMPLETE, /* nowhere */
+	EVENT_COMPLETE, /* nothing is missing */
 	EVENT_PMU, /* `file`: the PMU in /sys/bus/event_source/devices; `name`: its event or terms */
 	EVENT_BREAKPOINT, /* `name`: a variable or function, or NULL; `offset` from it, or the address */
-	EVENT_TRACEPOINT, /* `file`: the group; `name`; `field`: what a hit weighs, or NULL */
+	EVENT_TRACEPOINT, /* `file`: the group; `name`; `field`: the weight of a hit, or NULL */
 	EVENT_KPROBE, /* `name`: a function of the kernel; `offset` in it */
 	EVENT_UPROBE, /* `file`; `name`: a function of it, or NULL; `offset` in the function, or in the file */
 	EVENT_USDT, /* `file`; `field`: the provider; `name` */
@@ -53,7 +53,7 @@ enum event_option {
 
 struct event_place {
 	enum event_source source;
-	bool at_return; /* of the function, not at its entry */
+	bool at_return; /* at the function's return, not at its entry */
 	char *file, *name, *field;
 	uint64_t offset;
 };
@@ -67,10 +67,10 @@ struct event {
 	enum duet_program program; /* BPF program that samples it */
 	struct event_perf perf; /* for DUET_PROGRAM_PERF: one perf event on each CPU */
 	struct event_place place;
-	/* what the agent does for it: ticks without BPF, or takes it from the JVM itself */
+	/* the agent's part: it ticks without BPF, or takes the event from the JVM itself */
 	enum duet_agent_event_kind agent;
 	/*
-	 * The program chooses what to sample: all that weighs as much as the interval, or more, and the rest at random.
+	 * The program chooses what to sample: everything that weighs at least the interval, and the rest at random.
 	 * Sampling less often makes the interval longer.
 	 */
 	bool is_chosen;
@@ -85,32 +85,33 @@ struct event {
 
 /* All events, the default first; ends with NULL. */
 extern const struct event *const event_table[];
-const struct event *event_by_name(const char *name); /* one of the table; returns NULL if unknown */
+const struct event *event_by_name(const char *name); /* an event of the table; returns NULL if unknown */
 /*
- * One of the table, by its name or another name that perf has for it, or one that a family makes. It lives as long as
- * the process. Returns NULL with one sentence in `why`.
+ * Returns an event of the table, by its name or by another name that perf has for it, or an event that a family makes.
+ * It lives as long as the process. Returns NULL with one sentence in `why`.
  */
 const struct event *event_of_text(const char *text, struct buf *why);
-bool event_is_file_part(const char *text); /* true if writer_event_part() may have made it of an event's name */
+bool event_is_file_part(const char *text); /* true if writer_event_part() may have made the text from an event's name */
 
 /* Events of one form, such as kprobe:FUNCTION. */
 struct event_family {
-	const char *form; /* as help shows it */
+	const char *form; /* the form that help shows */
 	const char *help;
 	enum event_source source;
-	const char *prefix; /* the text begins with it; NULL: make() decides */
+	const char *prefix; /* the beginning of the text; NULL: make() decides */
 	/*
-	 * Fills *event, which is zeroed, from the text after the prefix. Returns 0; -ENOENT if the text has not this
-	 * form; or -EINVAL with one sentence in `why`. What it allocates for event->place is the caller's in any case.
+	 * Fills *event, which is zeroed, from the text after the prefix. Returns 0; -ENOENT if the text does not have
+	 * this form; or -EINVAL with one sentence in `why`. The caller owns what is allocated for event->place in any
+	 * case.
 	 */
 	int (*make)(struct event *event, const char *text, struct buf *why);
 };
 
-extern const struct event_family event_families[]; /* the last has no form */
-/* Returns as the family's make() the event of the first family that accepts the text. */
+extern const struct event_family event_families[]; /* the last row has no form */
+/* Calls make() of the first family that accepts the text, and returns its result. */
 int event_make(struct event *event, const char *text, struct buf *why);
 
-/* An event as one recording samples it. */
+/* An event of a recording, with its interval. */
 struct event_spec {
 	const struct event *event;
 	uint64_t interval; /* in the event's unit */
@@ -134,7 +135,7 @@ int event_list_parse(struct event_list *list, const char *text, struct buf *why)
 int event_list_set(struct event_list *list, const struct event *event, const char *interval, struct buf *why);
 /* Sets the interval of one event from -i: "10ms", "100". Returns as above. */
 int event_spec_set_interval(struct event_spec *spec, const char *text, struct buf *why);
-/* Copies a list that was parsed, and appends the events that others have with them. */
+/* Copies a list that was parsed, and appends the events that its events show (`with`). */
 void event_list_expand(struct event_list *ret, const struct event_list *list);
 /* Returns the list's entry, or NULL. */
 struct event_spec *event_list_find(struct event_list *list, const struct event *event);
@@ -143,10 +144,10 @@ const struct event_spec *event_list_clock(const struct event_list *list);
 /* Returns the number of events that this BPF program samples. */
 size_t event_list_count(const struct event_list *list, enum duet_program program);
 
-/* Returns true if an engine ticks for it, BPF or a timer; other events come from the JVM itself with every engine. */
+/* Returns true if BPF or a timer ticks for it. Other events come from the JVM itself, with every engine. */
 bool event_has_ticks(const struct event *event);
 bool event_list_has_ticks(const struct event_list *list); /* true if one of them has ticks */
-bool event_list_needs_tables(const struct event_list *list); /* true if one of them does */
+bool event_list_needs_tables(const struct event_list *list); /* true if one of them needs them */
 bool event_list_has_taps(const struct event_list *list); /* true if one of them comes from the JVM itself */
 
 /* Appends "10 ms", "100" or "512 KiB". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU's own counters by their general names. Default intervals are such that a busy CPU gives some hundreds to
- * thousands of samples a second.
+ * The CPU's own counters by their general names. The default intervals give some hundreds to thousands of samples a
+ * second on a busy CPU.
  */
 #include <linux/perf_event.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel counts by itself and not often: BPF sees each one. */
+/* Events that the kernel counts itself and that are not frequent: BPF sees each one. */
 #include <linux/perf_event.h>
 
 #include "event/events.h"

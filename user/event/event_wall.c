@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "event/events.h"
 
-/* Only its ticks signal, which interrupt threads that run. */
+/* Only its ticks cause signals, and ticks interrupt threads that run. */
 const struct event event_wall = {
 	.name = "wall",
 	.help = "all time of every thread, on a CPU (as cpu) and off it (as offcpu) (Linux 6.15 and later)",

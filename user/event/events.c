@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/opt.h"
 
-#define NAME_MAX_BYTES 512 /* with the path of a file */
+#define NAME_MAX_BYTES 512 /* bytes of a name, which may be the path of a file */
 
 const struct event *const event_table[] = {
 	&event_cpu,
@@ -50,7 +50,7 @@ const struct event *event_by_name(const char *name)
 	return NULL;
 }
 
-/* What perf calls some of the events, too. */
+/* Other names that perf has for some of the events. */
 static const struct {
 	const char *name;
 	const struct event *event;
@@ -71,7 +71,7 @@ static const struct event *event_by_alias(const char *name)
 	return NULL;
 }
 
-/* The events that families have made. Each is made once, so that it can be compared by its address. */
+/* The events that families have made. Each is made once, so that events can be compared by address. */
 static struct made {
 	struct event event;
 	struct made *next;
@@ -128,7 +128,7 @@ const struct event *event_of_text(const char *text, struct buf *why)
 	return event ? event : make(text, why);
 }
 
-/* Returns true for counters of the CPU that are named by a family. */
+/* Returns true for counters of the CPU that a family made. */
 static bool is_counter(const char *text)
 {
 	struct buf why;
@@ -194,7 +194,10 @@ int event_spec_set_interval(struct event_spec *spec, const char *text, struct bu
 	return 0;
 }
 
-/* Returns the bytes of a PMU's name and terms, which may have commas: "cpu/event=0xc0,umask=1/"; 0: it is no PMU. */
+/*
+ * Returns the bytes of a PMU's name and terms, which may have commas: "cpu/event=0xc0,umask=1/"; 0: the text is not a
+ * PMU.
+ */
 static size_t pmu_bytes(const char *word)
 {
 	size_t name = strcspn(word, ",:=/");
@@ -237,7 +240,7 @@ static int parse_spec(struct event_spec *spec, const char *word, size_t len, str
 	return interval ? event_spec_set_interval(spec, interval, why) : 0;
 }
 
-/* Refuses two events of which one has the other's samples: each would be taken twice. */
+/* Refuses two events of which one includes the other's samples: each sample would be taken twice. */
 static int check_pair(const struct event *event, const struct event *other, struct buf *why)
 {
 	if (event == other) {

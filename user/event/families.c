@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The forms of events that name a place: from what the user wrote to what must be looked up on the host. */
+/* The forms of events that name a place. They turn the user's text into what must be looked up on the host. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "event/events.h"
 
-#define COUNTER_INTERVAL 1000000 /* as that of cycles */
+#define COUNTER_INTERVAL 1000000 /* the same as that of cycles */
 
 static int refuse(struct buf *why, const char *form, const char *text)
 {
@@ -88,7 +88,7 @@ static void make_counted(struct event *event, enum duet_program program)
 	event->program = program;
 }
 
-/* Reads a whole number, decimal or 0x…, and moves *text behind it. */
+/* Reads a whole number, decimal or 0x…, and moves *text past it. */
 static bool read_number(const char **text, uint64_t *ret)
 {
 	char *end;
@@ -143,7 +143,7 @@ static int make_kretprobe(struct event *event, const char *text, struct buf *why
 	return make_kprobe_at(event, text, true, why);
 }
 
-/* FILE:FUNCTION, FILE:FUNCTION+0x10, FILE:+0x1234; also FILE+0x1234, as async-profiler has it. */
+/* Parses FILE:FUNCTION, FILE:FUNCTION+0x10 or FILE:+0x1234; also FILE+0x1234, async-profiler's form. */
 static int make_uprobe_at(struct event *event, const char *text, bool at_return, struct buf *why)
 {
 	const char *colon = strrchr(text, ':'), *after = colon ? colon : strrchr(text, '+');
@@ -187,7 +187,7 @@ static int make_usdt(struct event *event, const char *text, struct buf *why)
 	return event->place.file && event->place.field && event->place.name ? 0 : -ENOMEM;
 }
 
-/* Returns true for names as those of folders in tracefs. */
+/* Returns true for a name that folders in tracefs can have. */
 static bool is_plain(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -216,7 +216,7 @@ static int make_tracepoint(struct event *event, const char *text, struct buf *wh
 	return event->place.file && event->place.name && (!field || event->place.field) ? 0 : -ENOMEM;
 }
 
-/* The name of a system call, or of one of the group's tracepoints: sys_enter_NAME, sys_exit_NAME. */
+/* Parses the name of a system call, or of one of the group's tracepoints: sys_enter_NAME, sys_exit_NAME. */
 static int make_syscall(struct event *event, const char *text, struct buf *why)
 {
 	bool is_call = strncmp(text, "sys_enter_", strlen("sys_enter_")) &&
@@ -233,7 +233,7 @@ static int make_syscall(struct event *event, const char *text, struct buf *why)
 	return err;
 }
 
-/* What follows the address: /4 bytes, then :rw. */
+/* Parses what follows the address: /4 bytes, then :rw. */
 static bool read_breakpoint(struct event_perf *perf, const char *text)
 {
 	uint64_t bytes = 1;

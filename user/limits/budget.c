@@ -32,11 +32,11 @@
 #define TABLES_MIN (4u << 20) /* unwind tables: enough for libjvm.so and the libraries of most programs */
 #define LIMIT_DIGITS 32 /* bytes of memory.max that are read */
 #define LOOK_NS NS_PER_SEC
-#define STEP_NS (10 * NS_PER_MS) /* mallinfo2() walks the free lists, which takes a while */
-#define SWEEP_MIN 4096 /* processes */
+#define STEP_NS (10 * NS_PER_MS) /* mallinfo2() walks the free lists, which takes some time */
+#define SWEEP_MIN 4096 /* number of processes at which ended ones are searched first */
 #define RELEASE_AGAIN_NS (10 * NS_PER_SEC)
-#define MANY_RINGS 8 /* rings of more than 1/8 of the limit: free those of ended JVMs */
-#define MANY_RINGS_BYTES (64u << 20) /* the same without a limit */
+#define MANY_RINGS 8 /* above 1/8 of the limit in rings, the rings of ended JVMs are freed */
+#define MANY_RINGS_BYTES (64u << 20) /* the same bound if there is no limit */
 
 /*
  * Returns the smallest memory limit of the cgroup and its ancestors; SIZE_MAX: no limit could be read. Shortens `path`.
@@ -206,7 +206,7 @@ void budget_give_ring(struct budget *budget, const struct agent *agent)
 	budget->pool.promised_bytes -= shared_bytes(&agent->start);
 }
 
-/* ---- as memory fills ---- */
+/* ---- when memory is short ---- */
 
 /*
  * Frees agents and processes that have ended. The resolver remembers processes by address, so it must forget them too.

@@ -30,7 +30,7 @@ struct profile;
 struct symbols;
 struct unwinding;
 
-/* What is measured, limited and emptied; not owned. */
+/* The parts that are measured, limited and emptied; not owned. */
 struct budget_parts {
 	const struct engine_in_use *engine;
 	struct profile *profile;
@@ -73,7 +73,8 @@ int budget_start(struct budget *budget, const struct budget_parts *of);
  * there is no room for the agent.
  */
 bool budget_take_ring(struct budget *budget, struct agent_start *start);
-void budget_give_ring(struct budget *budget, const struct agent *agent); /* returns what was taken */
+/* returns the memory that budget_take_ring() took */
+void budget_give_ring(struct budget *budget, const struct agent *agent);
 /* Call between samples only: it drops caches, so nobody may hold pointers into them. */
 void budget_step(struct budget *budget, uint64_t now_ns);
 /* Makes room for a writer. May be called in a forked child: it touches nothing outside this process's memory. */

@@ -18,8 +18,8 @@
 
 #define AGENT_START_NS (2 * NS_PER_SEC) /* an agent reports the existing code and methods within this time */
 /*
- * Estimates of kernel work that no clock of ours measures, for 2 GHz with mitigations on: a tick is a timer interrupt
- * with perf's part of it; a count is perf's part alone; a signal is the way into its handler and back.
+ * Estimates of kernel work that none of duet's clocks measures, for 2 GHz with mitigations on. A tick is a timer
+ * interrupt with perf's part of it. A count is perf's part alone. A signal is the way into its handler and back.
  */
 #define TICK_COST_NS 1000
 #define COUNT_COST_NS 200
@@ -56,7 +56,7 @@ uint64_t overhead_usage_ns(const struct rusage *usage)
 	return timeval_ns(&usage->ru_utime) + timeval_ns(&usage->ru_stime);
 }
 
-/* The CPU time of the loader and its children, except the profiled command, which is a child too. */
+/* Returns the CPU time of the loader and its children, except the profiled command, which is a child too. */
 static uint64_t loader_ns(const struct overhead *overhead)
 {
 	uint64_t sum = 0;
@@ -83,8 +83,8 @@ static int read_thread(const struct agent *agent, uint64_t *ret_ns)
 }
 
 /*
- * host_tid is unknown for a thread that was never sampled: such a thread costs next to nothing. The JVM's claim is
- * bounded, and neither sum ever shrinks.
+ * host_tid is unknown for a thread that was never sampled. Such a thread costs next to nothing. The value that the JVM
+ * claims is bounded, and neither sum ever shrinks.
  */
 static void read_agent(struct agent *agent, uint64_t now_ns)
 {

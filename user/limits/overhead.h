@@ -26,7 +26,7 @@ struct rusage;
 struct symbols;
 struct unwinding;
 
-/* What is measured; not owned. */
+/* The parts that are measured; not owned. */
 struct overhead_parts {
 	const struct engine_in_use *engine;
 	const struct event_list *events;
@@ -55,7 +55,8 @@ struct overhead {
 	struct pace pace;
 	struct overhead_parts of;
 	uint64_t cpus; /* online */
-	uint64_t command_ns; /* CPU time of the profiled command that getrusage() counts as our child's: not ours */
+	/* CPU time of the profiled command, which getrusage() counts as a child's; it is not duet's cost */
+	uint64_t command_ns;
 	uint64_t signals; /* signals sent to sampled threads */
 	struct overhead_cost before; /* cost at the last look */
 	uint64_t looked_ns; /* time of the last look */
@@ -71,7 +72,7 @@ void overhead_open(struct overhead *overhead, const struct overhead_parts *of, d
 void overhead_release(struct overhead *overhead);
 void overhead_step(struct overhead *overhead, uint64_t now_ns); /* measures when due, and adapts the rate */
 void overhead_cost(const struct overhead *overhead, struct overhead_cost *ret); /* since the start */
-void overhead_note_sample(struct overhead *overhead); /* call for each sample: notes what the first has cost */
+void overhead_note_sample(struct overhead *overhead); /* call for each sample: notes the cost of the first one */
 /* call before the agent is freed: keeps its cost in the sum */
 void overhead_forget(struct overhead *overhead, const struct agent *agent);
 uint64_t overhead_usage_ns(const struct rusage *usage);

@@ -5,7 +5,7 @@
 
 #define LOOK_NS NS_PER_SEC
 #define FIRST_LOOK_NS (NS_PER_SEC / 4)
-#define FIRST_LOOKS 10 /* the first looks come sooner, to find the rate */
+#define FIRST_LOOKS 10 /* these looks come sooner than others, to find the rate */
 #define SPREAD_NS (600 * NS_PER_SEC)
 #define SMOOTH 0.4 /* weight of the last look in the mean */
 #define AIM 0.8 /* part of the limit that a new rate aims at */
@@ -46,7 +46,7 @@ static bool change(struct pace *pace, double every)
 	return pace->is_fresh;
 }
 
-/* True if the rate must fall. `percent` is that of this look alone. */
+/* Returns true if the rate must fall. `percent` is that of this look alone. */
 static bool is_too_much(struct pace *pace, double percent)
 {
 	pace->over = percent > pace->max_percent ? pace->over + 1 : 0;

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-#define DROP_AGAIN_NS (10 * NS_PER_SEC) /* filling caches again costs time; doubled when dropping did not help */
+#define DROP_AGAIN_NS (10 * NS_PER_SEC) /* filling caches again costs time; doubled if dropping them did not help */
 #define DROP_AGAIN_MAX_NS (160 * NS_PER_SEC)
 #define GROWTH 2
 #define NEEDED_STEP (16u << 20) /* the estimate is rounded up to this */
@@ -37,7 +37,7 @@ static size_t stacks_max(const struct pool_demand *demand, size_t room)
 	return room > others ? (room - others) / (1 + POOL_WRITER) : 0;
 }
 
-/* True a little before stacks are refused, so that everything else is tried first. */
+/* Returns true a little before stacks are refused, so that everything else is tried first. */
 static bool is_tight(const struct pool *pool, const struct pool_demand *demand)
 {
 	return demand->stacks_soon > stacks_max(demand, usable(pool) - pool->heap_max / 16);

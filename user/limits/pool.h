@@ -38,7 +38,7 @@ struct pool {
 	struct pool_parts parts; /* at the last pool_look() */
 	size_t peak_bytes; /* largest sum of all parts */
 	size_t promised_bytes; /* size of all rings, touched or not */
-	size_t heap_max; /* what the other parts leave */
+	size_t heap_max; /* what the other parts leave for the heap */
 	size_t stacks_max; /* limit for the profile */
 	bool names_full; /* the tables of names must not grow */
 	uint64_t dropped_ns; /* when caches were last dropped */

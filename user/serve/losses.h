@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a recording has lost so far, by cause: counted by BPF, agents and loader, or reported by AsyncGetCallTrace. */
+/* The losses of a recording so far, by cause: counted by BPF, agents and loader, or reported by AsyncGetCallTrace. */
 #ifndef SERVE_LOSSES_H
 #define SERVE_LOSSES_H
 

@@ -65,7 +65,9 @@ static void facts_of_sampling(const struct report *report)
 		profile_add_fact(profile, "pairing", "%s", report->engine->uses_cookie ? "cookie" : "interval");
 }
 
-/* Whom samples ask for Java frames beside the walk: those of a clock AsyncGetCallTrace, those of a callback JVMTI. */
+/*
+ * Returns the name of the second witness: AsyncGetCallTrace for the samples of a clock, JVMTI for those of a callback.
+ */
 static const char *witness_name(const struct event_list *events)
 {
 	if (!event_list_has_taps(events))
@@ -106,7 +108,7 @@ static void agreed_text(const struct report *report, char text[TEXT_MAX])
 			 percent(contradicted, compared));
 }
 
-/* Formats by what the JVMs were read, and whether both sources agreed where there were two. */
+/* Formats how the JVMs were read, and whether the two sources agreed where there were two. */
 static void read_text(const struct report *report, char text[TEXT_MAX])
 {
 	const uint64_t *sources = report->agents->sources, *names = report->outcomes->names;
@@ -139,7 +141,7 @@ static void facts_of_walk(const struct report *report)
 	profile_add_fact(report->profile, "agreed", "%s", text);
 }
 
-/* Handler times are the JVMs' claims. */
+/* The handlers' times are values that the JVMs claim. */
 static void fact_of_handler(const struct report *report)
 {
 	uint64_t handler_ns = 0, signals = 0;
@@ -197,7 +199,7 @@ static void facts_of_join(const struct report *report)
 	fact_of_handler(report);
 }
 
-/* ", read by an agent: an event comes from it" */
+/* Formats ", read by an agent: an event comes from it". */
 static void source_text(const struct agent *agent, char text[TEXT_MAX])
 {
 	static const char *const words[JVM_SOURCES] = {
@@ -211,7 +213,7 @@ static void source_text(const struct agent *agent, char text[TEXT_MAX])
 	snprintf(text, TEXT_MAX, "%s%s", words[source], source >= JVM_AGENT ? agent->cause : "");
 }
 
-/* "123: OpenJDK 64-Bit Server VM 17.0.15+6, java: app.jar, read from outside" */
+/* Adds "123: OpenJDK 64-Bit Server VM 17.0.15+6, java: app.jar, read from outside" for each JVM. */
 static void facts_of_jvms(const struct report *report)
 {
 	char text[TEXT_MAX];

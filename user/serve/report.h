@@ -15,12 +15,12 @@ struct pool;
 struct process_table;
 struct profile;
 
-/* What it is made of; not owned. Valid from the first tick on. */
+/* What the report is made from; not owned. Valid from the first tick on. */
 struct report {
 	const struct event_list *events;
 	const char *command_line;
 	const struct engine_in_use *engine;
-	const char *engine_why; /* why it is not bpf; "" if it is, or if another was asked for */
+	const char *engine_why; /* why the engine is not bpf; "" if it is bpf, or if the user chose another one */
 	uint64_t window_ns; /* length of a window; 0 = one recording */
 	uint64_t command_ns; /* when the command began */
 	uint64_t started_ns; /* the earliest possible tick */

@@ -21,7 +21,7 @@
 #define PATIENCE_NS (2 * NS_PER_SEC)
 #define ASK_MS 15000 /* `duet status` waits this long for the next piece: at load 30 it took more than 3 s */
 #define ANSWER_MAX (1u << 20) /* bytes */
-#define FULL_NS (3 * NS_PER_SEC) /* what `duet status` waits in all for sockets whose queue is full */
+#define FULL_NS (3 * NS_PER_SEC) /* longest wait of `duet status` for all sockets whose queue is full */
 
 union address {
 	struct sockaddr any;
@@ -42,7 +42,9 @@ static socklen_t control_address(int pid, union address *address)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/* "localhost:9100", "127.0.0.1:9100", "[::1]:9100", "/run/duet.sock". 0 when it is none of these. */
+/*
+ * Parses "localhost:9100", "127.0.0.1:9100", "[::1]:9100" or "/run/duet.sock". Returns 0 if the text is none of these.
+ */
 static socklen_t metrics_address(const char *text, union address *address)
 {
 	static const char *const v4[] = {"localhost:", "127.0.0.1:"};
@@ -77,7 +79,7 @@ static socklen_t metrics_address(const char *text, union address *address)
 	return sizeof(address->v4);
 }
 
-/* Removes a socket that nobody listens on any more. Anything else is left alone, and bind() fails. */
+/* Removes a socket on which nobody listens any more. Anything else is left alone, and bind() fails. */
 static void remove_stale(const union address *address, socklen_t len)
 {
 	struct stat st;
@@ -179,7 +181,7 @@ void status_close(struct status *status)
 
 /* ---- answers ---- */
 
-/* Sends what fits into the socket's buffer at once. A peer that does not read gets no more. */
+/* Sends as much as fits into the socket's buffer at once. A peer that does not read gets no more. */
 static void answer_http(const struct status *status, struct status_client *client)
 {
 	static const char *const pages[] = {"GET /metrics ", "GET / "};
@@ -222,7 +224,7 @@ static void answer_control(const struct status *status, int fd)
 	buf_release(&text);
 }
 
-/* Others may connect too: they must not fill the queue for those that may ask. */
+/* Also accepts peers that may not ask, so that they do not fill the queue for those that may. */
 static void accept_control(const struct status *status)
 {
 	for (size_t i = 0; i < ACCEPT_AT_ONCE; i++) {
@@ -301,7 +303,7 @@ void status_step(struct status *status, uint64_t now_ns)
 	accept_metrics(status, now_ns);
 }
 
-/* ---- the asking side ---- */
+/* ---- `duet status` ---- */
 
 static int read_answer(int fd, struct buf *text)
 {
@@ -320,8 +322,8 @@ static int read_answer(int fd, struct buf *text)
 }
 
 /*
- * Anybody may bind such a name and leave its queue full. connect() waits for room as long as SO_SNDTIMEO says, which
- * for all of them together is FULL_NS.
+ * Anybody may bind such a name and leave its queue full. connect() waits for room as long as SO_SNDTIMEO allows. All
+ * waits together take at most FULL_NS.
  */
 static int connect_in_time(int fd, const union address *address, socklen_t len)
 {
@@ -330,7 +332,8 @@ static int connect_in_time(int fd, const union address *address, socklen_t len)
 	uint64_t left_us = waited_ns < FULL_NS ? (FULL_NS - waited_ns) / NS_PER_US : 0;
 	struct timeval patience = {
 		.tv_sec = (time_t)(left_us / 1000000),
-		.tv_usec = left_us ? (suseconds_t)(left_us % 1000000) : 1, /* both 0 would mean without end */
+		/* both fields 0 would mean an endless wait */
+		.tv_usec = left_us ? (suseconds_t)(left_us % 1000000) : 1,
 	};
 	int err;
 

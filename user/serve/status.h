@@ -15,7 +15,7 @@
 #include "base/buf.h"
 
 #define STATUS_NAME "duet-status-" /* followed by the pid; abstract address, unix(7) */
-#define STATUS_CLIENTS 32 /* the newest replaces the oldest */
+#define STATUS_CLIENTS 32 /* a new client replaces the oldest */
 #define STATUS_REQUEST_BYTES 4096
 
 struct status_client {

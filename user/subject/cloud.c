@@ -9,7 +9,7 @@
 #include "base/io.h"
 
 #define FIRMWARE "/sys/class/dmi/id/"
-#define FIRMWARE_MAX 256 /* bytes; each is a line */
+#define FIRMWARE_MAX 256 /* bytes of a file; each file is one line */
 #define CLOUD_INIT "/run/cloud-init/instance-data.json" /* the variant without sensitive data */
 #define CLOUD_INIT_MAX (1u << 20)
 /* the same on every virtual machine of Azure; cloud-init checks for it, too */

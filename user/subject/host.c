@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "subject/cloud.h"
 
-#define FILE_MAX (64u << 10) /* bytes that are read: on a large host, cpuinfo repeats itself after the first CPU */
+#define FILE_MAX (64u << 10) /* bytes that are read: on a large host, cpuinfo repeats the same lines for each CPU */
 #define STAT_FIELDS 8 /* of /proc/stat's first line: user nice system idle iowait irq softirq steal; guest is in user */
 enum { STAT_IDLE = 3, STAT_IOWAIT = 4 };
 

@@ -46,7 +46,7 @@ static void fill_program(const struct subject *subject, struct profile_owner *ow
 	owner->vm_flags = subject->vm_flags;
 }
 
-/* Samples from before the JVM was recognised, or had published everything, belong to the same program. */
+/* Samples from before the JVM was recognised, or before it had published everything, belong to the same program. */
 static void fill_earlier_rows(struct owners *owners, struct process *process)
 {
 	const struct subject *subject = subject_of(process);

@@ -18,10 +18,10 @@ struct owners_list {
 	struct vec(uid_t) users; /* effective user ids as the host numbers them */
 };
 
-/* What subject/ keeps for a process. All but the last four are interned, 0 = not known. */
+/* The state of a process that belongs to subject/. All fields but the last four are interned, 0 = not known. */
 struct subject {
 	uint32_t program; /* the program that a JVM runs */
-	uint32_t application; /* the same as people name it, if possible with the name that Spark has for it */
+	uint32_t application; /* the same as people name it, with the name that Spark has for it if possible */
 	uint32_t executed_as; /* the path by which the process was started */
 	uint32_t libjvm; /* the build of its JVM */
 	uint32_t vm_flags; /* the VM flags set by options */

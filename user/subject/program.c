@@ -20,8 +20,8 @@
 #define ARGUMENTS_MAX (2u << 20) /* bytes of /proc/PID/cmdline: class paths are long */
 #define COMMAND_MAX 4096 /* bytes of a text counter */
 #define COUNTER_CUT 1024 /* HotSpot's default of PerfMaxStringConstLength, where it cuts text counters */
-#define PROPERTIES_MAX (1u << 20) /* bytes read of a file of Spark's, which usually has some kilobytes */
-#define SPARK_PREFIX ", spark: " /* as gProfiler writes it */
+#define PROPERTIES_MAX (1u << 20) /* bytes read of one of Spark's files, which usually has some kilobytes */
+#define SPARK_PREFIX ", spark: " /* gProfiler's form */
 
 /* ---- the application's name ---- */
 
@@ -206,7 +206,7 @@ int program_vm_flags(const struct process *process, bool is_young, struct buf *o
 	return err;
 }
 
-/* ---- the name in Spark ---- */
+/* ---- Spark's name of the application ---- */
 
 /*
  * Opens the file as the process sees it. Only the name in it is used: a hostile process may have linked it to any file

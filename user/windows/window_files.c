@@ -22,7 +22,7 @@
 #define STAMP_BYTES (sizeof(STAMP) - 1)
 #define SAME_SECOND_MAX 99 /* most windows with one stamp: they ended in the same second, or the clock was set back */
 #define NAME_BYTES 128
-#define UNFINISHED_NS (600 * NS_PER_SEC) /* no writer takes so long for a window */
+#define UNFINISHED_NS (600 * NS_PER_SEC) /* no writer takes this long for a window */
 
 /* ---- the folder ---- */
 
@@ -41,7 +41,7 @@ static int open_by_rules(const char *folder, int flags)
 	return fd;
 }
 
-/* NULL with errno set on failure. */
+/* Returns NULL with errno set on failure. */
 static DIR *open_entries(const char *folder)
 {
 	int fd = open_by_rules(folder, O_RDONLY);
@@ -68,7 +68,7 @@ static void window_name(char *name, uint64_t end_realtime_ns, unsigned number)
 		snprintf(name, NAME_BYTES, PREFIX "%s", stamp);
 }
 
-/* `event`: as of event_part(). */
+/* `event` is what event_part() makes. */
 static void link_name(char *name, const struct writer *writer, const char *event)
 {
 	size_t len;
@@ -135,7 +135,10 @@ bool window_files_named(const char *name)
 	return *name == '.' && is_extension(name + 1);
 }
 
-/* True for ".profile_….col.duet-0123ab", base/io.c's name of a file that is not complete yet. */
+/*
+ * Returns true for a name such as ".profile_….col.duet-0123ab", which base/io.c gives to a file that is not complete
+ * yet.
+ */
 static bool is_unfinished(const char *name)
 {
 	const char *end = strstr(name, ".duet-");
@@ -243,7 +246,7 @@ int window_files_rotate(const struct window_files *files, const char *newest)
 /* ---- one window ---- */
 
 /*
- * Moves the link to `target`. Fails with -EEXIST if something else than a link has its name: a foreign file is never
+ * Moves the link to `target`. Fails with -EEXIST if something other than a link has its name: a foreign file is never
  * replaced.
  */
 static int move_link(const struct window_files *files, const struct writer *writer, const char *event,

@@ -24,8 +24,8 @@ struct window_files {
 };
 
 /*
- * Makes the folder if its parent exists, checks that files can be made there, and removes unfinished files of writers
- * that were killed. Returns 0 or -errno.
+ * Makes the folder if its parent exists, checks that files can be made in it, and removes unfinished files of killed
+ * writers. Returns 0 or -errno.
  */
 int window_files_open(const struct window_files *files);
 /*

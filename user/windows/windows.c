@@ -143,7 +143,7 @@ static bool is_complete(const struct windows *windows, uint64_t read_ns)
 	return read_ns >= until_ns + WINDOWS_SLACK_NS && decided_oldest_ns(windows->of.decided) >= until_ns;
 }
 
-/* Forgets cached rows of the profile, which no longer exist, and moves cached strings to the new table. */
+/* Drops cached row numbers of the profile, whose rows no longer exist, and moves cached strings to the new table. */
 static void forget_rows(const struct windows_parts *of, struct intern_move *move)
 {
 	for (size_t i = 0; i < of->processes->all.len; i++) {
@@ -153,7 +153,7 @@ static void forget_rows(const struct windows_parts *of, struct intern_move *move
 	resolver_new_profile(&of->decided->resolver);
 }
 
-/* Returns true when the string table has doubled, so that much of it may belong to what has ended. */
+/* Returns true when the string table has doubled, so that much of it may belong to ended processes. */
 static bool wants_new_strings(const struct windows *windows)
 {
 	size_t live = windows->live_strings;
@@ -181,8 +181,8 @@ static void exchange_with_strings(struct windows *windows, uint64_t until_ns)
 }
 
 /*
- * The window at whose end the recording ends has no end of its own: else what is taken in the last moment would be a
- * window of some milliseconds.
+ * Returns the end of the window that begins at start_ns. If the recording ends with the window, the window has no end
+ * of its own: otherwise samples of the last moment would get a window of some milliseconds.
  */
 static uint64_t end_of_window(const struct windows *windows, uint64_t start_ns)
 {
@@ -217,7 +217,7 @@ static void end_window(struct windows *windows, bool is_late)
 	windows->end_realtime_ns = realtime_of(profile->end_ns);
 	tell(windows);
 	if (is_late)
-		windows->writer_samples += profile->samples.len; /* reported when the writer is gone */
+		windows->writer_samples += profile->samples.len; /* reported when the writer has ended */
 	else
 		start_writer(windows);
 	windows->written++;

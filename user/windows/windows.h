@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A continuous recording in windows of fixed length. Sampling does not pause between windows: samples are assigned to
- * windows by their own time. A window is written when none of its samples can still arrive or wait for its other half,
- * i.e. at most JOIN_WAIT_NS and WINDOWS_SLACK_NS after its end. A forked child writes it from its copy of the memory,
- * so a slow disk does not delay the reading of the rings.
+ * windows by their own time. A window is written when none of its samples can still arrive or wait for its other half.
+ * That is at most JOIN_WAIT_NS and WINDOWS_SLACK_NS after its end. A forked child writes it from its copy of the
+ * memory, so a slow disk does not delay the reading of the rings.
  */
 #ifndef WINDOWS_WINDOWS_H
 #define WINDOWS_WINDOWS_H
@@ -26,7 +26,7 @@ struct decided;
 struct process_table;
 struct window_files;
 
-/* What it works with; not owned. The first three may change from one window to the next. */
+/* The parts that windows use; not owned. The first three may change from one window to the next. */
 struct windows_parts {
 	uint64_t window_ns; /* length of a window; 0 = one recording, without windows */
 	const struct writer *formats[WINDOWS_FORMATS_MAX];
@@ -45,11 +45,11 @@ struct windows_parts {
 
 struct windows {
 	struct windows_parts of;
-	uint64_t last_ns; /* when the recording is to end; 0 = not known */
+	uint64_t last_ns; /* time at which the recording will end; 0 = not known */
 	uint64_t written; /* includes windows that could not be written */
 	uint64_t end_realtime_ns; /* end of the window that was written last */
 	struct map lost; /* hash of a loss's text -> its count at the end of the previous window */
-	size_t live_strings; /* size of the profile's strings when all were last in use */
+	size_t live_strings; /* size of the profile's strings when all of them were last in use */
 	pid_t writer; /* the child that writes; 0 = none */
 	size_t writer_bytes; /* size of the profile that it writes; 0 = none */
 	uint64_t writer_ns; /* when it was started */
@@ -65,8 +65,8 @@ void windows_start(struct windows *windows, uint64_t started_ns, uint64_t durati
 /* Call often. All samples taken before read_ns have been read. */
 void windows_step(struct windows *windows, uint64_t read_ns);
 /*
- * Call when all samples are decided: writes the rest, until ended_ns, the last window being shorter. Returns 0, or
- * -errno after reporting the error.
+ * Call when all samples are decided: writes the rest, until ended_ns. The last window is shorter. Returns 0, or -errno
+ * after reporting the error.
  */
 int windows_end(struct windows *windows, uint64_t ended_ns);
 void windows_release(struct windows *windows);
