@@ -156,6 +156,82 @@ case_full_disk() {
 	expect_lacks "$here/stderr" 'was cut short'
 }
 
+# ---- JFR ----
+
+jfr_count() { # FILE TYPE: how many events of this type the JDK counts
+	"$jdk/bin/jfr" summary "$1" 2>"$here/why" >"$here/summary" || fail "jfr summary: $(cat "$here/why")"
+	awk -v type="$2" '$1 == type { print $2 }' "$here/summary"
+}
+
+# Killed at any moment, the recorder leaves chunks that the JDK and duet read alike, up to the last seconds.
+jdk_case_killed_recorder_of_jfr() {
+	local first last turns
+	[ -x "$jdk/bin/jfr" ] || skip "$jdk has no jfr"
+	need_bpf
+	start_jvm "$jdk" shop.Demo
+	for turns in 0 3000; do
+		start_record -p "$jvm" -i 1ms -d 90 --chunksize 256k -f "$here/out.jfr"
+		first=$(wait_for_samples "$here/out.jfr" 0) || exit
+		last=$(wait_for_samples "$here/out.jfr" "$first") || exit
+		expect "samples before the end" "$last" '>' "$first"
+		[ "$turns" = 0 ] || kill -INT "$recorder"
+		for ((i = 0; i < turns; i++)); do :; done
+		kill -KILL "$recorder" 2>/dev/null
+		wait "$recorder" 2>/dev/null
+		recorder=
+		expect "samples" "$(samples_of "$here/out.jfr" -e cpu)" '>=' "$last"
+		expect "jdk.ExecutionSample" "$(jfr_count "$here/out.jfr" jdk.ExecutionSample)" == \
+			"$(total "$here/stdout")"
+		"$jdk/bin/jfr" print --events ExecutionSample "$here/out.jfr" >"$here/print" 2>"$here/why" ||
+			fail "jfr print: $(cat "$here/why")"
+		expect "samples that are printed" "$(grep -c '^jdk.ExecutionSample' "$here/print")" == \
+			"$(total "$here/stdout")"
+		expect_contains "$here/print" 'shop\.Pricing'
+		expect_no_leftover "$here/out.jfr"
+	done
+}
+
+# By size and by time; the whole file has every sample of the .duet beside it.
+jdk_case_chunks_of_jfr() {
+	[ -x "$jdk/bin/jfr" ] || skip "$jdk has no jfr"
+	need_bpf
+	start_jvm "$jdk" shop.Demo
+	record -p "$jvm" -i 1ms -d 11 --chunktime 1s -f "$here/time.jfr" -f "$here/out.duet"
+	expect_status 0
+	expect "ExecutionSample" "$(jfr_count "$here/time.jfr" jdk.ExecutionSample)" == "$(samples_of "$here/out.duet")"
+	expect "chunks of 5 s" "$(awk '$1 == "Chunks:" { print $2 }' "$here/summary")" == 3
+	expect "ExecutionSample" "$(jfr_count "$here/time.jfr" jdk.ExecutionSample)" == "$(samples_of "$here/time.jfr")"
+	record -p "$jvm" -i 50us -d 4 --chunksize 1 -f "$here/size.jfr"
+	expect_status 0
+	expect "ExecutionSample" "$(jfr_count "$here/size.jfr" jdk.ExecutionSample)" == "$(samples_of "$here/size.jfr")"
+	expect "chunks of 256 kB" "$(awk '$1 == "Chunks:" { print $2 }' "$here/summary")" '>' 1
+}
+
+# The file on the full disk has what was whole; a pipe has all.
+case_full_disk_of_jfr() {
+	local end=$((SECONDS + 60)) samples
+	need_root
+	need_bpf
+	start_jvm "$(any_jdk)" shop.Demo
+	mkdir "$here/small"
+	mount -t tmpfs -o size=400k tmpfs "$here/small" || skip "cannot mount a tmpfs"
+	start_record -p "$jvm" -i 1ms -d 90 -f "$here/small/out.jfr"
+	samples=$(wait_for_samples "$here/small/out.jfr" 0) || exit
+	head -c 1M /dev/zero >"$here/small/filler" 2>/dev/null
+	until grep -q 'nothing more is written' "$here/stderr"; do
+		[ $SECONDS -lt $end ] || fail "nothing was said of the full disk: $(cat "$here/stderr")"
+		sleep 0.2
+	done
+	end_record INT
+	cp "$here/small/out.jfr" "$here/cut.jfr"
+	umount "$here/small"
+	expect_status 1
+	expect "samples on the full disk" "$(samples_of "$here/cut.jfr")" '>=' "$samples"
+	rm -f "$(sed -n 's/.*was written to \([^ ]*-out.jfr\) instead/\1/p' "$here/stderr")"
+	"$duet" record -p "$jvm" -i 1ms -d 3 -o jfr 2>"$here/stderr" | cat >"$here/pipe.jfr"
+	expect "samples in a pipe" "$(samples_of "$here/pipe.jfr")" '>' 100
+}
+
 # A recording that fails before it starts leaves the old file alone.
 case_old_file_stays() {
 	echo old >"$here/out.duet"

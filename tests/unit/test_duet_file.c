@@ -128,7 +128,7 @@ static void grow_open(struct growing *g)
 	assert_int_equal(profile_init(&g->profile), 0);
 	(void)profile_event(&g->profile, "cpu", PROFILE_NS, 0);
 	g->out = open_memstream((char **)&g->file.data, &g->file.len);
-	g->stream = writer_by_name("duet")->stream_open(&g->profile, g->out);
+	g->stream = writer_by_name("duet")->stream_open(&g->profile, NULL, g->out);
 	assert_non_null(g->stream);
 }
 

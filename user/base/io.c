@@ -16,6 +16,7 @@
 struct io_sink {
 	int fd;
 	int error; /* first -errno */
+	bool is_stuck; /* a write failed, and so does what follows, until the position is set */
 };
 
 static int read_all(int fd, size_t max, struct buf *buf)
@@ -77,10 +78,30 @@ int io_write_all(int fd, const void *bytes, size_t len)
 static ssize_t sink_write(void *cookie, const char *bytes, size_t len)
 {
 	struct io_sink *sink = cookie;
+	int err = sink->is_stuck ? -EIO : io_write_all(sink->fd, bytes, len);
 
+	sink->is_stuck |= err < 0;
 	if (!sink->error)
-		sink->error = io_write_all(sink->fd, bytes, len);
-	return sink->error ? 0 : (ssize_t)len; /* a cookie's write function returns 0 on error */
+		sink->error = err;
+	return err ? 0 : (ssize_t)len; /* a cookie's write function returns 0 on error */
+}
+
+/* Only within files, and not where each write goes to the end. */
+static int sink_seek(void *cookie, off64_t *offset, int whence)
+{
+	struct io_sink *sink = cookie;
+	int flags = fcntl(sink->fd, F_GETFL);
+	struct stat st;
+	off64_t at;
+
+	if (flags < 0 || flags & O_APPEND || fstat(sink->fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -1;
+	at = lseek64(sink->fd, *offset, whence);
+	if (at < 0)
+		return -1;
+	sink->is_stuck &= whence != SEEK_SET;
+	*offset = at;
+	return 0;
 }
 
 /* Takes ownership of fd. */
@@ -92,13 +113,22 @@ static int sink_open(struct io_output *out, int fd)
 		return -ENOMEM;
 	}
 	*out->sink = (struct io_sink){.fd = fd};
-	out->file = fopencookie(out->sink, "w", (cookie_io_functions_t){.write = sink_write});
+	out->file = fopencookie(out->sink, "w", (cookie_io_functions_t){.write = sink_write, .seek = sink_seek});
 	return out->file ? 0 : -ENOMEM;
 }
 
 int io_output_error(const struct io_output *out)
 {
 	return out->sink ? out->sink->error : 0;
+}
+
+void io_output_cut(struct io_output *out)
+{
+	int64_t len = ftello(out->file);
+
+	/* A file that cannot be cut stays as it is: its reader then finds the damage. */
+	if (len >= 0 && ftruncate(out->sink->fd, len) < 0 && !out->sink->error)
+		out->sink->error = -errno;
 }
 
 /* Closes the stream and its descriptor. Returns the first error of earlier writes, or the error of closing. */

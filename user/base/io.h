@@ -22,7 +22,8 @@ int io_write_all(int fd, const void *bytes, size_t len); /* returns 0 or -errno 
 /*
  * Output goes to a temporary file beside the target, which is renamed on success. io_output_open() creates the
  * temporary file, so an unwritable place is known before any work is done. Path "-" means stdout; stdout, pipes and
- * devices are written directly. `file` has no descriptor: do not call fileno() on it.
+ * devices are written directly. `file` has no descriptor: do not call fileno() on it. Its position can be set only in a
+ * regular file; after a write has failed, that makes later writes possible again.
  */
 struct io_sink;
 /* Who may read a new file. A NULL pointer means: as the umask decides. */
@@ -49,6 +50,8 @@ int io_output_open(struct io_output *out, const char *path, const struct io_acce
 int io_output_create(struct io_output *out, const char *path, const struct io_access *access);
 /* Returns the first write error so far (such as -ENOSPC), or 0. stdio itself does not keep the error number. */
 int io_output_error(const struct io_output *out);
+/* Cuts a regular file off at the position of `file`. */
+void io_output_cut(struct io_output *out);
 /*
  * Renames the file now; later writes append to it. For files that must exist before they are complete. Returns 0, or
  * -errno with the old file unchanged.

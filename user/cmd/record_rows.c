@@ -125,6 +125,10 @@ const struct opt record_rows[] = {
 		opt_string, FIELD(group), OPT_OF_FILES},
 	{'o', "output", "FORMAT[,…]", "formats (default: by FILE's extension, else text)", opt_string, FIELD(format),
 		OPT_OF_FILES, style_format_names},
+	{0, "chunksize", "SIZE", "size of a chunk of a JFR file (default: 100m; at least 256k)", opt_bytes,
+		FIELD(style.chunk_bytes), OPT_OF_FILES},
+	{0, "chunktime", "TIME", "length of a chunk of a JFR file (default: 1h; at least 5s)", opt_seconds,
+		FIELD(style.chunk_ns), OPT_OF_FILES},
 	STYLE_ROWS(struct record_options),
 
 	OPT_GROUP("Continuous"),

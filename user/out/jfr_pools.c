@@ -21,17 +21,27 @@ static uint32_t row_of_text(struct jfr_pools *p, struct jfr_rows *rows, bool *re
 {
 	uint32_t id = p->text.failed ? 0 : intern_bytes(&rows->ids, p->text.data, p->text.len);
 
-	*ret_is_new = id > rows->chunks.len;
-	if (!id || (*ret_is_new && vec_push(&rows->chunks, 0) < 0)) {
+	*ret_is_new = id > rows->parts.len;
+	if (!id || (*ret_is_new && vec_push(&rows->parts, 0) < 0)) {
 		p->failed = true;
 		return 0;
 	}
 	return id;
 }
 
-static bool is_named(const struct jfr_pools *p, const struct jfr_rows *rows, size_t index)
+/* This part has to have the row. */
+static bool is_of_part(const struct jfr_pools *p, const struct jfr_rows *rows, size_t index)
 {
-	return rows->chunks.items[index] == p->chunk;
+	return rows->parts.items[index] == p->part;
+}
+
+/* Returns true if no part of the chunk had the row yet; now this one has it. */
+static bool mark(const struct jfr_pools *p, uint32_t *part)
+{
+	if (*part >= p->chunk)
+		return false;
+	*part = p->part;
+	return true;
 }
 
 /* A character before each text, so that the empty one is a row, too. */
@@ -44,17 +54,16 @@ static uint32_t symbol_of(struct jfr_pools *p, const char *text)
 	return row_of_text(p, &p->symbols, &is_new);
 }
 
-static void name_row(struct jfr_pools *p, struct jfr_rows *rows, uint32_t id)
+/* Returns true if the row is new in the chunk. */
+static bool name_row(struct jfr_pools *p, struct jfr_rows *rows, uint32_t id)
 {
-	if (id)
-		rows->chunks.items[id - 1] = p->chunk;
+	return id && mark(p, &rows->parts.items[id - 1]);
 }
 
 static void name_class(struct jfr_pools *p, uint32_t id)
 {
-	if (!id || is_named(p, &p->classes, id - 1))
+	if (!name_row(p, &p->classes, id))
 		return;
-	name_row(p, &p->classes, id);
 	name_row(p, &p->symbols, p->class_rows.items[id - 1].name);
 	name_row(p, &p->symbols, p->class_rows.items[id - 1].source);
 }
@@ -63,10 +72,9 @@ static void name_method(struct jfr_pools *p, uint32_t id)
 {
 	const struct jfr_method *method;
 
-	if (!id || is_named(p, &p->methods, id - 1))
+	if (!name_row(p, &p->methods, id))
 		return;
 	method = &p->method_rows.items[id - 1];
-	name_row(p, &p->methods, id);
 	name_class(p, method->class_id);
 	name_row(p, &p->symbols, method->name);
 	name_row(p, &p->symbols, method->descriptor);
@@ -113,8 +121,8 @@ static void add_jvm_name(struct buf *out, const char *name)
 	static const struct {
 		const char *name;
 		char letter;
-	} primitives[] = {{"boolean", 'Z'}, {"byte", 'B'}, {"char", 'C'}, {"short", 'S'},
-			  {"int", 'I'}, {"long", 'J'}, {"float", 'F'}, {"double", 'D'}};
+	} primitives[] = {{"boolean", 'Z'}, {"byte", 'B'}, {"char", 'C'},  {"short", 'S'},
+			  {"int", 'I'},	    {"long", 'J'}, {"float", 'F'}, {"double", 'D'}};
 	size_t len = strlen(name);
 	bool is_array = false;
 
@@ -211,7 +219,7 @@ static uint32_t method_of(struct jfr_pools *p, const struct path_step *step)
 
 	if (!frame)
 		return other_method(p, FRAME_MARK, p->labels.items[step->label].text, "");
-	known = &p->frame_methods[frame - p->profile->frames.items];
+	known = &p->frame_methods.items[frame - p->profile->frames.items];
 	if (!*known && frame_kind_is_java(frame->kind))
 		*known = java_method(p, frame);
 	else if (!*known)
@@ -255,9 +263,8 @@ static void put_frame(struct jfr_pools *p, const struct path_step *step)
 
 uint32_t jfr_stack(struct jfr_pools *p, uint32_t thread, uint32_t node)
 {
-	if (p->stack_chunks[node] == p->chunk)
+	if (!mark(p, &p->stack_parts.items[node]))
 		return node + 1;
-	p->stack_chunks[node] = p->chunk;
 	if (path_make(&p->path, thread, node) < 0) {
 		p->failed = true;
 		return 0;
@@ -275,26 +282,18 @@ uint32_t jfr_stack(struct jfr_pools *p, uint32_t thread, uint32_t node)
 
 uint32_t jfr_thread(struct jfr_pools *p, uint32_t thread)
 {
-	p->thread_chunks[thread] = p->chunk;
-	return p->thread_ids[thread];
+	(void)mark(p, &p->thread_parts.items[thread]);
+	return p->thread_ids.items[thread];
 }
 
 /* The number is the tid, as async-profiler's converter shows it, if no other row has the same. */
-static int number_threads(struct jfr_pools *p)
+static int number_thread(struct jfr_pools *p, uint32_t thread)
 {
-	struct map known = {0};
-	int err = 0;
+	uint32_t tid = p->profile->threads.items[thread].tid;
+	bool is_free = tid && tid < OTHER_THREADS && !map_get(&p->thread_numbers, tid, &(uint64_t){0});
+	int err = vec_push(&p->thread_ids, is_free ? tid : OTHER_THREADS + thread);
 
-	for (uint32_t i = 0; !err && i < p->profile->threads.len; i++) {
-		uint32_t tid = p->profile->threads.items[i].tid;
-		bool is_free = tid && tid < OTHER_THREADS && !map_get(&known, tid, &(uint64_t){0});
-
-		p->thread_ids[i] = is_free ? tid : OTHER_THREADS + i;
-		if (is_free)
-			err = map_put(&known, tid, i);
-	}
-	map_release(&known);
-	return err;
+	return !err && is_free ? map_put(&p->thread_numbers, tid, thread) : err;
 }
 
 static uint32_t process_of(struct jfr_pools *p, uint32_t index)
@@ -320,7 +319,7 @@ static void put_thread(struct jfr_pools *p, struct buf *out, uint32_t index)
 	bool is_virtual = thread->tid == PROFILE_VIRTUAL;
 	bool is_java = is_virtual || p->profile->owners.items[thread->owner].runtime;
 
-	jfr_put_number(out, p->thread_ids[index]);
+	jfr_put_number(out, p->thread_ids.items[index]);
 	jfr_put_text(out, name);
 	jfr_put_number(out, is_virtual ? 0 : thread->tid);
 	jfr_put_text(out, is_java ? name : NULL);
@@ -346,17 +345,20 @@ static size_t count_rows(const struct jfr_pools *p, const struct jfr_rows *rows)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < rows->chunks.len; i++)
-		count += is_named(p, rows, i);
+	for (size_t i = 0; i < rows->parts.len; i++)
+		count += is_of_part(p, rows, i);
 	return count;
 }
 
 static void put_enums(struct buf *out, uint32_t *pools)
 {
 	static const char *const frame_types[JFR_FRAME_TYPES] = {
-		[JFR_FRAME_INTERPRETED] = "Interpreted", [JFR_FRAME_COMPILED] = "JIT compiled",
-		[JFR_FRAME_INLINED] = "Inlined",	 [JFR_FRAME_NATIVE] = "Native",
-		[JFR_FRAME_CPP] = "C++",		 [JFR_FRAME_KERNEL] = "Kernel",
+		[JFR_FRAME_INTERPRETED] = "Interpreted",
+		[JFR_FRAME_COMPILED] = "JIT compiled",
+		[JFR_FRAME_INLINED] = "Inlined",
+		[JFR_FRAME_NATIVE] = "Native",
+		[JFR_FRAME_CPP] = "C++",
+		[JFR_FRAME_KERNEL] = "Kernel",
 		[JFR_FRAME_C1] = "C1 compiled",
 	};
 	static const char *const states[JFR_STATES] = {
@@ -382,18 +384,18 @@ static void put_threads(struct jfr_pools *p, struct buf *out, uint32_t *pools)
 	const struct profile *profile = p->profile;
 	size_t count = 0;
 
-	for (size_t i = 0; i < profile->threads.len; i++)
-		count += p->thread_chunks[i] == p->chunk;
+	for (size_t i = 0; i < p->thread_parts.len; i++)
+		count += p->thread_parts.items[i] == p->part;
 	if (!put_pool(out, JFR_T_THREAD, count, pools))
 		return;
-	for (uint32_t i = 0; i < profile->threads.len; i++)
-		if (p->thread_chunks[i] == p->chunk)
+	for (uint32_t i = 0; i < p->thread_parts.len; i++)
+		if (p->thread_parts.items[i] == p->part)
 			put_thread(p, out, i);
 	put_pool(out, JFR_T_PROCESS, count_rows(p, &p->processes), pools);
-	for (uint32_t i = 0; i < p->processes.chunks.len; i++) {
+	for (uint32_t i = 0; i < p->processes.parts.len; i++) {
 		const struct profile_thread *thread = &profile->threads.items[p->process_threads.items[i]];
 
-		if (!is_named(p, &p->processes, i))
+		if (!is_of_part(p, &p->processes, i))
 			continue;
 		jfr_put_number(out, i + 1);
 		jfr_put_number(out, thread->pid);
@@ -408,7 +410,7 @@ static void put_methods(struct jfr_pools *p, struct buf *out, uint32_t *pools)
 	for (uint32_t i = 0; i < p->method_rows.len; i++) {
 		const struct jfr_method *row = &p->method_rows.items[i];
 
-		if (!is_named(p, &p->methods, i))
+		if (!is_of_part(p, &p->methods, i))
 			continue;
 		jfr_put_number(out, i + 1);
 		jfr_put_number(out, row->class_id);
@@ -423,7 +425,7 @@ static void put_classes(struct jfr_pools *p, struct buf *out, uint32_t *pools)
 {
 	put_pool(out, JFR_T_CLASS, count_rows(p, &p->classes), pools);
 	for (uint32_t i = 0; i < p->class_rows.len; i++) {
-		if (!is_named(p, &p->classes, i))
+		if (!is_of_part(p, &p->classes, i))
 			continue;
 		jfr_put_number(out, i + 1);
 		jfr_put_number(out, 0); /* class loader */
@@ -437,15 +439,19 @@ static void put_classes(struct jfr_pools *p, struct buf *out, uint32_t *pools)
 static void put_symbols(struct jfr_pools *p, struct buf *out, uint32_t *pools)
 {
 	put_pool(out, JFR_T_SYMBOL, count_rows(p, &p->symbols), pools);
-	for (uint32_t i = 0; i < p->symbols.chunks.len; i++) {
-		if (!is_named(p, &p->symbols, i))
+	for (uint32_t i = 0; i < p->symbols.parts.len; i++) {
+		if (!is_of_part(p, &p->symbols, i))
 			continue;
 		jfr_put_number(out, i + 1);
 		jfr_put_text(out, intern_text(&p->symbols.ids, i + 1) + 1);
 	}
 }
 
-void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks)
+/*
+ * The types of frames and the states are in each part. So the event is longer than the header of a chunk, which
+ * async-profiler's reader wants to see behind the last sample.
+ */
+void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks, uint64_t link)
 {
 	struct buf rows, body;
 	uint32_t pools = 0;
@@ -462,7 +468,7 @@ void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks)
 	jfr_put_number(&body, JFR_POOLS);
 	jfr_put_number(&body, ticks);
 	jfr_put_number(&body, 0); /* duration */
-	jfr_put_number(&body, 0); /* there is no earlier event of this type */
+	jfr_put_number(&body, -link);
 	buf_add_char(&body, 1); /* it is complete */
 	jfr_put_number(&body, pools);
 	buf_add(&body, rows.data, rows.len);
@@ -472,7 +478,12 @@ void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks)
 	buf_release(&body);
 	buf_clear(&p->stacks);
 	p->stack_count = 0;
-	p->chunk++;
+	p->part++;
+}
+
+void jfr_pools_end_chunk(struct jfr_pools *p)
+{
+	p->chunk = p->part;
 }
 
 /* ---- the whole ---- */
@@ -485,26 +496,42 @@ static bool rows_init(struct jfr_rows *rows)
 static void rows_release(struct jfr_rows *rows)
 {
 	intern_release(&rows->ids);
-	vec_release(&rows->chunks);
+	vec_release(&rows->parts);
+}
+
+static int extend_marks(struct jfr_marks *marks, size_t count)
+{
+	if (vec_reserve(marks, count + 1) < 0)
+		return -ENOMEM;
+	while (marks->len < count)
+		marks->items[marks->len++] = 0;
+	return 0;
+}
+
+int jfr_pools_extend(struct jfr_pools *p)
+{
+	if (extend_marks(&p->frame_methods, p->profile->frames.len) < 0 ||
+	    extend_marks(&p->thread_parts, p->profile->threads.len) < 0 ||
+	    extend_marks(&p->stack_parts, p->profile->nodes.len) < 0)
+		return -ENOMEM;
+	while (p->thread_ids.len < p->profile->threads.len)
+		if (number_thread(p, (uint32_t)p->thread_ids.len) < 0)
+			return -ENOMEM;
+	return path_maker_extend(&p->path);
 }
 
 int jfr_pools_init(struct jfr_pools *p, const struct profile *profile, const struct writer_options *options)
 {
 	int err;
 
-	*p = (struct jfr_pools){.profile = profile, .chunk = 1};
+	*p = (struct jfr_pools){.profile = profile, .part = 1, .chunk = 1};
 	buf_init(&p->stacks);
 	buf_init(&p->text);
-	p->frame_methods = calloc(profile->frames.len + 1, sizeof(*p->frame_methods));
-	p->thread_ids = calloc(profile->threads.len + 1, sizeof(*p->thread_ids));
-	p->thread_chunks = calloc(profile->threads.len + 1, sizeof(*p->thread_chunks));
-	p->stack_chunks = calloc(profile->nodes.len, sizeof(*p->stack_chunks));
-	if (!p->frame_methods || !p->thread_ids || !p->thread_chunks || !p->stack_chunks || !rows_init(&p->symbols) ||
-	    !rows_init(&p->classes) || !rows_init(&p->methods) || !rows_init(&p->processes) ||
-	    path_labels_init(&p->labels) < 0)
+	if (!rows_init(&p->symbols) || !rows_init(&p->classes) || !rows_init(&p->methods) ||
+	    !rows_init(&p->processes) || path_labels_init(&p->labels) < 0)
 		return -ENOMEM;
 	err = path_maker_init(&p->path, &p->labels, profile, options);
-	return err ? err : number_threads(p);
+	return err ? err : jfr_pools_extend(p);
 }
 
 void jfr_pools_release(struct jfr_pools *p)
@@ -518,10 +545,11 @@ void jfr_pools_release(struct jfr_pools *p)
 	vec_release(&p->class_rows);
 	vec_release(&p->method_rows);
 	vec_release(&p->process_threads);
-	free(p->frame_methods);
-	free(p->thread_ids);
-	free(p->thread_chunks);
-	free(p->stack_chunks);
+	vec_release(&p->frame_methods);
+	vec_release(&p->thread_ids);
+	vec_release(&p->thread_parts);
+	map_release(&p->thread_numbers);
+	vec_release(&p->stack_parts);
 	buf_release(&p->stacks);
 	buf_release(&p->text);
 }

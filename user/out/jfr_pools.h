@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The constant pools of a JFR file: what events name by number. Numbers stay the same in the whole file, and each chunk
- * has the rows that its events name.
+ * has the rows that its events name: each part of it has those that no part before it has.
  */
 #ifndef OUT_JFR_POOLS_H
 #define OUT_JFR_POOLS_H
@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/intern.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "out/path.h"
 #include "profile/profile.h"
@@ -29,22 +30,27 @@ struct jfr_method {
 /* Rows that are known by a text; id - 1 is their index. */
 struct jfr_rows {
 	struct intern ids;
-	struct vec(uint32_t) chunks; /* the last chunk that names each row */
+	struct vec(uint32_t) parts; /* the last part that has each row */
 };
+
+/* A number for each row of a table of the profile. */
+struct jfr_marks vec(uint32_t);
 
 struct jfr_pools {
 	const struct profile *profile;
 	struct path_labels labels;
 	struct path_maker path;
-	uint32_t chunk; /* from 1 */
+	uint32_t part; /* from 1, counted on from chunk to chunk */
+	uint32_t chunk; /* its first part */
 	struct jfr_rows symbols, classes, methods, processes;
 	struct vec(struct jfr_class) class_rows;
 	struct vec(struct jfr_method) method_rows;
 	struct vec(uint32_t) process_threads; /* a thread of each process */
-	uint32_t *frame_methods; /* by index of the frame; 0 = not known yet */
-	uint32_t *thread_ids, *thread_chunks; /* by index of the thread */
-	uint32_t *stack_chunks; /* by node */
-	struct buf stacks; /* the rows of this chunk */
+	struct jfr_marks frame_methods; /* by index of the frame; 0 = not known yet */
+	struct jfr_marks thread_ids, thread_parts; /* by index of the thread */
+	struct map thread_numbers; /* those in use */
+	struct jfr_marks stack_parts; /* by node */
+	struct buf stacks; /* the rows of this part */
 	uint32_t stack_count;
 	struct buf text;
 	bool failed; /* out of memory */
@@ -53,13 +59,19 @@ struct jfr_pools {
 /* Returns 0 or -ENOMEM; call jfr_pools_release() in both cases. */
 int jfr_pools_init(struct jfr_pools *pools, const struct profile *profile, const struct writer_options *options);
 void jfr_pools_release(struct jfr_pools *pools);
+/* Makes room for what was added to the profile since. Returns 0 or -ENOMEM. */
+int jfr_pools_extend(struct jfr_pools *pools);
 
-/* The number by which an event names a row, which becomes part of the chunk. 0 is none. */
+/* The number by which an event names a row, which the chunk then has. 0 is none. */
 uint32_t jfr_thread(struct jfr_pools *pools, uint32_t thread);
 uint32_t jfr_stack(struct jfr_pools *pools, uint32_t thread, uint32_t node);
 uint32_t jfr_class_of(struct jfr_pools *pools, const char *name); /* a name with dots, of a class or an array */
 
-/* Appends the event with all rows of the chunk, and begins the next chunk. */
-void jfr_put_pools(struct jfr_pools *pools, struct buf *out, uint64_t ticks);
+/*
+ * Appends the event with the rows of the part, and begins the next part. `link` is the distance back to the event of
+ * the part before in the chunk, 0 if there is none.
+ */
+void jfr_put_pools(struct jfr_pools *pools, struct buf *out, uint64_t ticks, uint64_t link);
+void jfr_pools_end_chunk(struct jfr_pools *pools); /* the next part is the first of a chunk */
 
 #endif

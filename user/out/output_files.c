@@ -97,15 +97,18 @@ static void fail_stream(struct output_file *written, int err)
 	int cause = io_output_error(&written->io);
 
 	written->stream_error = cause ? cause : err;
+	io_output_cut(&written->io);
 	log_warn("%s: %s: nothing more is written to it; the recording continues",
 		 written->file ? written->file : "stdout", strerror(-written->stream_error));
 }
 
 static int begin_stream(struct output_files *files, struct output_file *written)
 {
+	struct writer_options style = *files->style;
 	int err;
 
-	written->stream = written->writer->stream_open(files->profile, written->io.file);
+	style.processes = writer_shows_processes(files->profile, &style);
+	written->stream = written->writer->stream_open(files->profile, &style, written->io.file);
 	err = written->stream ? written->writer->stream_append(written->stream, false) : -ENOMEM;
 	return err ? err : io_output_publish(&written->io);
 }
@@ -157,6 +160,8 @@ static int end_stream(struct output_file *written)
 		err = written->writer->stream_append(written->stream, true);
 	if (err < 0 && io_output_error(&written->io))
 		err = io_output_error(&written->io);
+	if (err < 0)
+		io_output_cut(&written->io);
 	return err ? err : io_output_commit(&written->io);
 }
 

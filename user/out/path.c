@@ -79,17 +79,18 @@ static uint32_t label_of_thread(struct path_maker *maker, uint32_t index)
 	return label_of_text(maker, maker->text.len, FRAME_THREAD, "");
 }
 
-static int label_frames(struct path_maker *maker)
+int path_maker_extend(struct path_maker *maker)
 {
 	const struct profile *profile = maker->profile;
 
-	maker->frame_labels = calloc(profile->frames.len + 1, sizeof(*maker->frame_labels));
-	if (!maker->frame_labels)
+	if (vec_reserve(&maker->frame_labels, profile->frames.len + 1) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->frames.len; i++) {
-		maker->frame_labels[i] = label_of_frame(maker, &profile->frames.items[i]);
-		if (!maker->frame_labels[i])
+	while (maker->frame_labels.len < profile->frames.len) {
+		uint32_t label = label_of_frame(maker, &profile->frames.items[maker->frame_labels.len]);
+
+		if (!label)
 			return -ENOMEM;
+		maker->frame_labels.items[maker->frame_labels.len++] = label;
 	}
 	return 0;
 }
@@ -114,7 +115,7 @@ static int path_push_frames(struct path_maker *maker, uint32_t leaf)
 
 		if (maker->options->max_depth && depth == maker->options->max_depth)
 			return path_push(maker, path_mark(maker, "[truncated]"), NULL);
-		err = path_push(maker, maker->frame_labels[frame], &profile->frames.items[frame]);
+		err = path_push(maker, maker->frame_labels.items[frame], &profile->frames.items[frame]);
 	}
 	return err;
 }
@@ -211,7 +212,7 @@ int path_maker_init(struct path_maker *maker, struct path_labels *labels, const 
 
 	*maker = (struct path_maker){.profile = profile, .options = options, .labels = labels};
 	buf_init(&maker->text);
-	err = label_frames(maker);
+	err = path_maker_extend(maker);
 	if (err < 0)
 		path_maker_release(maker);
 	return err;
@@ -219,7 +220,7 @@ int path_maker_init(struct path_maker *maker, struct path_labels *labels, const 
 
 void path_maker_release(struct path_maker *maker)
 {
-	free(maker->frame_labels);
+	vec_release(&maker->frame_labels);
 	vec_release(&maker->steps);
 	buf_release(&maker->text);
 }

@@ -43,7 +43,7 @@ struct path_maker {
 	const struct profile *profile; /* not owned, like the two below it */
 	const struct writer_options *options;
 	struct path_labels *labels;
-	uint32_t *frame_labels;		    /* by index of the frame */
+	struct vec(uint32_t) frame_labels;  /* by index of the frame */
 	struct vec(struct path_step) steps; /* leaf first */
 	size_t depth; /* number of steps that are of the stack; the leading frames follow: thread, process, --by */
 	struct buf text;
@@ -56,6 +56,8 @@ void path_labels_release(struct path_labels *labels);
 int path_maker_init(struct path_maker *maker, struct path_labels *labels, const struct profile *profile,
 		    const struct writer_options *options);
 void path_maker_release(struct path_maker *maker);
+/* Labels the frames that were added to the profile since. Returns 0 or -ENOMEM. */
+int path_maker_extend(struct path_maker *maker);
 /*
  * Sets `steps` to the stack that ends at this node. --reverse leaves the leading frames at the root. Returns 1, or 0 if
  * the filters exclude the stack, or -ENOMEM.

@@ -14,6 +14,12 @@
 enum writer_group { WRITER_BY_NONE, WRITER_BY_CONTAINER, WRITER_BY_PROCESS, WRITER_BY_THREAD };
 #define WRITER_GROUPS 3
 
+/* Defaults and lower bounds of --chunksize and --chunktime; they are async-profiler's. */
+#define WRITER_CHUNK_BYTES (100ull << 20)
+#define WRITER_CHUNK_NS (3600ull * 1000000000)
+#define WRITER_CHUNK_BYTES_MIN (256ull << 10)
+#define WRITER_CHUNK_NS_MIN (5ull * 1000000000)
+
 struct writer_options {
 	struct frame_style style;
 	enum writer_group by[WRITER_GROUPS]; /* --by: leading frames, outermost first; WRITER_BY_NONE ends it */
@@ -32,6 +38,8 @@ struct writer_options {
 	uint32_t traces;	    /* text: how many stacks */
 	uint32_t flat;		    /* text: how many methods */
 	uint32_t col_version;	    /* col: 1 or 2 */
+	uint64_t chunk_bytes;	    /* jfr: a chunk that a recording makes ends at this size … */
+	uint64_t chunk_ns;	    /* … or at this age */
 	/* Appends a writer's own leading frame, which may be several tokens. Set by that writer; else NULL. */
 	void (*lead)(const void *context, const struct profile_thread *thread, struct buf *out);
 	const void *lead_context;
@@ -62,11 +70,13 @@ struct writer {
 	int (*write_diff)(const struct writer_diff *diff, const struct writer_options *options, FILE *out);
 	/*
 	 * NULL for formats that are written at the end. stream_open() begins the file of a recording that still runs;
-	 * it returns NULL when out of memory. stream_append() appends what was added to the profile since the last
-	 * call; after each call the caller sets profile->samples.written. `is_end` marks the last call. It returns as
-	 * write(). After an error it must not be called again.
+	 * it returns NULL when out of memory, and takes a copy of the options, not of the lists in them.
+	 * stream_append() appends what was added to the profile since the last call; after each call the caller sets
+	 * profile->samples.written. `is_end` marks the last call. It returns as write(). After an error it must not be
+	 * called again, and the position in a regular file is behind what is whole of it.
 	 */
-	struct writer_stream *(*stream_open)(const struct profile *profile, FILE *out);
+	struct writer_stream *(*stream_open)(const struct profile *profile, const struct writer_options *options,
+					     FILE *out);
 	int (*stream_append)(struct writer_stream *stream, bool is_end);
 	void (*stream_close)(struct writer_stream *stream);
 };

@@ -25,6 +25,7 @@ struct writer_stream {
 	uint32_t text_count;
 	size_t events, frames, owners, threads, nodes; /* number of rows of the profile that the file has */
 	bool is_begun; /* the file has the first profile->samples.written samples */
+	int64_t whole_bytes; /* of the file up to the last whole append; -1 = it is no regular file */
 	int err;
 };
 
@@ -168,15 +169,18 @@ static void begin_anew(struct writer_stream *stream)
 
 /* ---- the stream ---- */
 
-static struct writer_stream *stream_open(const struct profile *profile, FILE *out)
+/* Options of style do not apply: the file has everything. */
+static struct writer_stream *stream_open(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	const struct layout_start start = {.version = LAYOUT_VERSION, .bytes = sizeof(start), .magic = LAYOUT_MAGIC};
 	struct writer_stream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream)
 		return NULL;
+	(void)options;
 	stream->profile = profile;
 	stream->out = out;
+	stream->whole_bytes = ftello(out);
 	duet_chunk_init(&stream->chunk);
 	begin_anew(stream);
 	fwrite(&start, sizeof(start), 1, out);
@@ -201,7 +205,12 @@ static int stream_append(struct writer_stream *stream, bool is_end)
 	write_chunk(stream, is_end ? LAYOUT_END : 0);
 	if (!err)
 		err = stream->err;
-	return err ? err : writer_finish(stream->out);
+	if (!err)
+		err = writer_finish(stream->out);
+	if (err)
+		writer_rewind(stream->out, stream->whole_bytes);
+	stream->whole_bytes = ftello(stream->out);
+	return err;
 }
 
 static void stream_close(struct writer_stream *stream)
@@ -213,13 +222,11 @@ static void stream_close(struct writer_stream *stream)
 	free(stream);
 }
 
-/* Options of style do not apply: the file has everything. */
 static int duet_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct writer_stream *stream = stream_open(profile, out);
+	struct writer_stream *stream = stream_open(profile, options, out);
 	int err = stream ? stream_append(stream, true) : -ENOMEM;
 
-	(void)options;
 	stream_close(stream);
 	return err;
 }

@@ -74,7 +74,7 @@ static int number_nodes(struct heatmap *h)
 		const struct stack_node *node = &profile->nodes.items[i];
 
 		h->page_nodes[i] =
-			child_of(h, h->page_nodes[node->parent], h->path.frame_labels[node->frame]);
+			child_of(h, h->page_nodes[node->parent], h->path.frame_labels.items[node->frame]);
 		if (!h->page_nodes[i])
 			return -ENOMEM;
 	}

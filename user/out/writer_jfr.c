@@ -1,40 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * JFR files, version 2, with the names and fields of async-profiler's and the JDK's own events, so that their tools
- * read them. A file is a row of chunks. Each is made in memory, because its size and the place of its constant pools
- * stand at its beginning.
+ * read them. A file is a row of chunks. During a recording, a chunk grows part by part (jfr_file.h), until it is large
+ * or old. A recording that has ended is written in chunks of one part.
  *
  * Readers count jdk.ExecutionSample and know no weight of it. A sample that stands for several is several events. Where
  * number and weight of samples do not follow from the events, duet.Weight before them has both.
  */
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "out/jfr_bytes.h"
+#include "out/jfr_file.h"
 #include "out/jfr_metadata.h"
 #include "out/jfr_pools.h"
 #include "out/writers.h"
 #include "profile/jfr.h"
 
-#define CHUNK_BYTES (16u << 20) /* of events or of stacks; then the chunk is written */
+#define PART_BYTES (16u << 20) /* of events or of stacks; then the part is written */
 #define EVENTS_MAX (1u << 24) /* more samples than that are written with several to an event */
 #define START_TICKS NS_PER_SEC /* a tick is a nanosecond */
 
 /* How the samples of an event are written. */
 enum form { EXECUTION, WALL, ALLOCATION, LOCK, WAIT, OWN };
 
-struct jfr {
+struct writer_stream {
 	const struct profile *profile;
-	FILE *out;
+	struct writer_options options;
+	struct jfr_file file;
 	struct jfr_pools pools;
+	bool is_growing; /* the recording goes on */
 	bool has_filters;
 	struct map wanted; /* thread << 32 | node -> whether the filters choose it */
 	enum form *forms; /* by event */
 	bool *own;
 	uint64_t per_event; /* samples for which an event stands */
+	uint64_t samples; /* written so far */
+	size_t owners; /* rows of the profile whose JVMs the file has */
 	struct buf events, body;
 	uint64_t begin_ns, end_ns; /* of the chunk, since the start of the recording */
 	int err;
@@ -42,47 +46,62 @@ struct jfr {
 
 /* ---- chunks ---- */
 
-static void put_chunk(struct jfr *j)
+/* Writes the events since the last part. A chunk has one at least. */
+static void put_part(struct writer_stream *j)
 {
+	struct jfr_times times = {
+		.start_ns = j->profile->start_realtime_ns + j->begin_ns,
+		.duration_ns = j->end_ns - j->begin_ns,
+		.start_ticks = START_TICKS + j->begin_ns,
+	};
 	struct buf metadata, pools;
-	struct jfr_header header = {
-		.magic = JFR_MAGIC, .major = htobe16(JFR_MAJOR), .features = htobe32(JFR_COMPRESSED)};
-	uint64_t ticks = START_TICKS + j->begin_ns, metadata_at = sizeof(header) + j->events.len;
+	uint64_t place;
 
 	buf_init(&metadata);
 	buf_init(&pools);
-	if (jfr_put_metadata(&metadata, j->profile, j->own, ticks) < 0)
+	if (!j->file.bytes && jfr_put_metadata(&metadata, j->profile, j->own, times.start_ticks) < 0)
 		j->err = -ENOMEM;
-	jfr_put_pools(&j->pools, &pools, ticks);
-	header.metadata_at = htobe64(metadata_at);
-	header.pools_at = htobe64(metadata_at + metadata.len);
-	header.bytes = htobe64(metadata_at + metadata.len + pools.len);
-	header.start_ns = htobe64(j->profile->start_realtime_ns + j->begin_ns);
-	header.duration_ns = htobe64(j->end_ns - j->begin_ns);
-	header.start_ticks = htobe64(ticks);
-	header.ticks_per_second = htobe64(NS_PER_SEC);
+	place = jfr_file_place(&j->file, metadata.len + j->events.len);
+	jfr_put_pools(&j->pools, &pools, times.start_ticks, j->file.pools_at ? place - j->file.pools_at : 0);
 	if (j->events.failed || j->pools.failed)
 		j->err = -ENOMEM;
-	if (!j->err) {
-		fwrite(&header, sizeof(header), 1, j->out);
-		fwrite(j->events.data, 1, j->events.len, j->out);
-		fwrite(metadata.data, 1, metadata.len, j->out);
-		fwrite(pools.data, 1, pools.len, j->out);
-	}
+	if (!j->err)
+		j->err = jfr_file_append(&j->file, &metadata, &j->events, &pools, &times);
 	buf_clear(&j->events);
-	j->begin_ns = j->end_ns;
 	buf_release(&metadata);
 	buf_release(&pools);
 }
 
-static void begin_event(struct jfr *j, enum jfr_type type, uint64_t ns)
+static void end_chunk(struct writer_stream *j)
+{
+	put_part(j);
+	jfr_file_end_chunk(&j->file);
+	jfr_pools_end_chunk(&j->pools);
+	j->begin_ns = j->end_ns;
+}
+
+/* The open chunk is too large or too old, or what is in memory is. */
+static void put_what_is_full(struct writer_stream *j)
+{
+	size_t pending = j->events.len > j->pools.stacks.len ? j->events.len : j->pools.stacks.len;
+	bool has_parts = j->is_growing && j->file.has_parts;
+
+	if ((j->is_growing && (j->file.bytes + j->events.len + j->pools.stacks.len >= j->options.chunk_bytes ||
+			       j->end_ns - j->begin_ns >= j->options.chunk_ns)) ||
+	    (pending >= PART_BYTES && !has_parts))
+		end_chunk(j);
+	else if (pending >= PART_BYTES)
+		put_part(j);
+}
+
+static void begin_event(struct writer_stream *j, enum jfr_type type, uint64_t ns)
 {
 	buf_clear(&j->body);
 	jfr_put_number(&j->body, type);
 	jfr_put_number(&j->body, START_TICKS + ns);
 }
 
-static void end_event(struct jfr *j)
+static void end_event(struct writer_stream *j)
 {
 	jfr_put_event(&j->events, &j->body);
 }
@@ -90,7 +109,7 @@ static void end_event(struct jfr *j)
 /* ---- samples ---- */
 
 /* Whether -I and -X choose the sample. */
-static bool is_wanted(struct jfr *j, const struct profile_sample *sample)
+static bool is_wanted(struct writer_stream *j, const struct profile_sample *sample)
 {
 	uint64_t key = (uint64_t)sample->thread << 32 | sample->node, known;
 	int wanted;
@@ -105,18 +124,18 @@ static bool is_wanted(struct jfr *j, const struct profile_sample *sample)
 	return wanted > 0;
 }
 
-static uint64_t ns_of(const struct jfr *j, const struct profile_sample *sample)
+static uint64_t ns_of(const struct writer_stream *j, const struct profile_sample *sample)
 {
 	return sample->time_ns > j->profile->start_ns ? sample->time_ns - j->profile->start_ns : 0;
 }
 
-static const struct frame *leaf_of(const struct jfr *j, uint32_t node)
+static const struct frame *leaf_of(const struct writer_stream *j, uint32_t node)
 {
 	return node ? &j->profile->frames.items[j->profile->nodes.items[node].frame] : NULL;
 }
 
 /* At least one event, so that each stack stays visible. */
-static uint64_t events_of(const struct jfr *j, const struct profile_sample *sample)
+static uint64_t events_of(const struct writer_stream *j, const struct profile_sample *sample)
 {
 	uint64_t events = sample->count / j->per_event;
 
@@ -124,7 +143,7 @@ static uint64_t events_of(const struct jfr *j, const struct profile_sample *samp
 }
 
 /* What follows from `events` events is not written. */
-static void put_weight(struct jfr *j, const struct profile_sample *sample, uint64_t events, uint64_t weight)
+static void put_weight(struct writer_stream *j, const struct profile_sample *sample, uint64_t events, uint64_t weight)
 {
 	if (events == sample->count && weight == sample->weight)
 		return;
@@ -135,7 +154,7 @@ static void put_weight(struct jfr *j, const struct profile_sample *sample, uint6
 	end_event(j);
 }
 
-static void put_executions(struct jfr *j, const struct profile_sample *sample)
+static void put_executions(struct writer_stream *j, const struct profile_sample *sample)
 {
 	const struct profile_event *event = &j->profile->events.items[sample->event];
 	uint64_t events = events_of(j, sample);
@@ -151,7 +170,7 @@ static void put_executions(struct jfr *j, const struct profile_sample *sample)
 }
 
 /* A thread that waits for a CPU is runnable. So is one that has a CPU: its stack has no state. */
-static enum jfr_thread_state state_of(const struct jfr *j, uint32_t node)
+static enum jfr_thread_state state_of(const struct writer_stream *j, uint32_t node)
 {
 	const struct frame *leaf = leaf_of(j, node);
 	const char *name = leaf ? intern_text(&j->profile->strings, leaf->name) : "";
@@ -161,7 +180,7 @@ static enum jfr_thread_state state_of(const struct jfr *j, uint32_t node)
 	return JFR_STATE_RUNNABLE;
 }
 
-static void put_wall(struct jfr *j, const struct profile_sample *sample)
+static void put_wall(struct writer_stream *j, const struct profile_sample *sample)
 {
 	begin_event(j, JFR_E_WALL_CLOCK_SAMPLE, ns_of(j, sample));
 	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
@@ -178,7 +197,7 @@ struct classed {
 	uint32_t thread, stack, class_id;
 };
 
-static void put_allocation(struct jfr *j, const struct classed *event)
+static void put_allocation(struct writer_stream *j, const struct classed *event)
 {
 	begin_event(j, JFR_E_ALLOCATION_SAMPLE, event->at_ns);
 	jfr_put_number(&j->body, event->thread);
@@ -189,7 +208,7 @@ static void put_allocation(struct jfr *j, const struct classed *event)
 }
 
 /* The time of the sample is the end of the wait. */
-static void begin_wait(struct jfr *j, enum jfr_type type, const struct classed *event)
+static void begin_wait(struct writer_stream *j, enum jfr_type type, const struct classed *event)
 {
 	begin_event(j, type, event->at_ns > event->weight ? event->at_ns - event->weight : 0);
 	jfr_put_number(&j->body, event->weight);
@@ -199,14 +218,14 @@ static void begin_wait(struct jfr *j, enum jfr_type type, const struct classed *
 	jfr_put_number(&j->body, 0); /* the thread that had the lock, or that ended the wait */
 }
 
-static void put_lock(struct jfr *j, const struct classed *event)
+static void put_lock(struct writer_stream *j, const struct classed *event)
 {
 	begin_wait(j, JFR_E_MONITOR_ENTER, event);
 	jfr_put_number(&j->body, 0); /* address */
 	end_event(j);
 }
 
-static void put_wait(struct jfr *j, const struct classed *event)
+static void put_wait(struct writer_stream *j, const struct classed *event)
 {
 	begin_wait(j, JFR_E_MONITOR_WAIT, event);
 	jfr_put_number(&j->body, 0); /* timeout */
@@ -215,9 +234,9 @@ static void put_wait(struct jfr *j, const struct classed *event)
 	end_event(j);
 }
 
-static void put_classed(struct jfr *j, const struct profile_sample *sample)
+static void put_classed(struct writer_stream *j, const struct profile_sample *sample)
 {
-	static void (*const put[])(struct jfr *, const struct classed *) = {
+	static void (*const put[])(struct writer_stream *, const struct classed *) = {
 		[ALLOCATION] = put_allocation,
 		[LOCK] = put_lock,
 		[WAIT] = put_wait,
@@ -240,7 +259,7 @@ static void put_classed(struct jfr *j, const struct profile_sample *sample)
 	}
 }
 
-static void put_own(struct jfr *j, const struct profile_sample *sample)
+static void put_own(struct writer_stream *j, const struct profile_sample *sample)
 {
 	begin_event(j, (enum jfr_type)(JFR_E_OWN + sample->event), ns_of(j, sample));
 	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
@@ -252,23 +271,18 @@ static void put_own(struct jfr *j, const struct profile_sample *sample)
 
 static int put_sample(void *context, const struct profile_sample *sample)
 {
-	static void (*const put[])(struct jfr *, const struct profile_sample *) = {
-		[EXECUTION] = put_executions,
-		[WALL] = put_wall,
-		[ALLOCATION] = put_classed,
-		[LOCK] = put_classed,
-		[WAIT] = put_classed,
-		[OWN] = put_own,
+	static void (*const put[])(struct writer_stream *, const struct profile_sample *) = {
+		[EXECUTION] = put_executions, [WALL] = put_wall,    [ALLOCATION] = put_classed,
+		[LOCK] = put_classed,	      [WAIT] = put_classed, [OWN] = put_own,
 	};
-	struct jfr *j = context;
+	struct writer_stream *j = context;
 
 	if (!is_wanted(j, sample))
 		return j->err;
 	if (ns_of(j, sample) > j->end_ns)
 		j->end_ns = ns_of(j, sample);
 	put[j->forms[sample->event]](j, sample);
-	if (j->events.len >= CHUNK_BYTES || j->pools.stacks.len >= CHUNK_BYTES)
-		put_chunk(j);
+	put_what_is_full(j);
 	return j->err;
 }
 
@@ -295,7 +309,7 @@ static enum form form_of(const struct profile *profile, size_t event)
 }
 
 /* ExecutionSample is the event cpu, else the first that has no other type, as async-profiler does. */
-static void choose_forms(struct jfr *j)
+static void choose_forms(struct writer_stream *j)
 {
 	size_t execution = SIZE_MAX;
 	bool has_wall = false;
@@ -314,7 +328,7 @@ static void choose_forms(struct jfr *j)
 		j->own[i] = j->forms[i] == OWN;
 }
 
-static enum jfr_type type_of(const struct jfr *j, size_t event)
+static enum jfr_type type_of(const struct writer_stream *j, size_t event)
 {
 	static const enum jfr_type types[] = {
 		[EXECUTION] = JFR_E_EXECUTION_SAMPLE,
@@ -335,12 +349,12 @@ static int count_samples(void *context, const struct profile_sample *sample)
 
 /* ---- what the recording was ---- */
 
-static const char *text_of(const struct jfr *j, uint32_t text)
+static const char *text_of(const struct writer_stream *j, uint32_t text)
 {
 	return text ? intern_text(&j->profile->strings, text) : NULL;
 }
 
-static void put_recording(struct jfr *j)
+static void put_recording(struct writer_stream *j)
 {
 	const struct profile *profile = j->profile;
 	const char *version = text_of(j, profile->host.version);
@@ -360,7 +374,7 @@ static void put_recording(struct jfr *j)
 	buf_release(&name);
 }
 
-static void put_setting(struct jfr *j, enum jfr_type type, const char *name, const char *value)
+static void put_setting(struct writer_stream *j, enum jfr_type type, const char *name, const char *value)
 {
 	begin_event(j, JFR_E_ACTIVE_SETTING, 0);
 	jfr_put_number(&j->body, type);
@@ -369,7 +383,7 @@ static void put_setting(struct jfr *j, enum jfr_type type, const char *name, con
 	end_event(j);
 }
 
-static void put_number_setting(struct jfr *j, enum jfr_type type, const char *name, uint64_t value)
+static void put_number_setting(struct writer_stream *j, enum jfr_type type, const char *name, uint64_t value)
 {
 	char text[24];
 
@@ -381,7 +395,7 @@ static void put_number_setting(struct jfr *j, enum jfr_type type, const char *na
  * async-profiler's converter needs "interval" before the first sample, and "wall" before the first WallClockSample. The
  * name of an event is the last of its settings: the reader then knows the others.
  */
-static void put_settings(struct jfr *j)
+static void put_settings(struct writer_stream *j)
 {
 	static const char *const units[PROFILE_UNIT_MAX] = {"ns", "count", "bytes"};
 	const struct profile *profile = j->profile;
@@ -399,7 +413,7 @@ static void put_settings(struct jfr *j)
 	}
 }
 
-static void put_host(struct jfr *j)
+static void put_host(struct writer_stream *j)
 {
 	const struct profile_host *host = &j->profile->host;
 	const char *const parts[] = {text_of(j, host->os_name), text_of(j, host->os_release),
@@ -437,7 +451,7 @@ static uint64_t start_of_process_ms(const struct profile_host *host, const struc
 }
 
 /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
-static void put_jvm(struct jfr *j, const struct profile_owner *owner)
+static void put_jvm(struct writer_stream *j, const struct profile_owner *owner)
 {
 	const char *runtime = intern_text(&j->profile->strings, owner->runtime), *space = strrchr(runtime, ' ');
 	struct buf name;
@@ -457,11 +471,11 @@ static void put_jvm(struct jfr *j, const struct profile_owner *owner)
 }
 
 /* A process that was moved to another cgroup has a row for each. */
-static void put_jvms(struct jfr *j)
+static void put_jvms(struct writer_stream *j)
 {
 	const struct profile_owner *owners = j->profile->owners.items;
 
-	for (size_t i = 1; i < j->profile->owners.len; i++) {
+	for (size_t i = j->owners; i < j->profile->owners.len; i++) {
 		bool is_known = !owners[i].runtime;
 
 		for (size_t other = 1; !is_known && other < i; other++)
@@ -470,9 +484,10 @@ static void put_jvms(struct jfr *j)
 		if (!is_known)
 			put_jvm(j, &owners[i]);
 	}
+	j->owners = j->profile->owners.len;
 }
 
-static void put_report(struct jfr *j)
+static void put_report(struct writer_stream *j)
 {
 	const struct profile *profile = j->profile;
 	uint64_t total = 0;
@@ -493,27 +508,30 @@ static void put_report(struct jfr *j)
 	}
 }
 
-/* ---- the whole file ---- */
+/* ---- the file ---- */
 
-static int jfr_init(struct jfr *j, const struct writer_options *options)
+static int stream_init(struct writer_stream *j)
 {
-	uint64_t samples = 0;
-	int err = timeline_each(&j->profile->samples, count_samples, &samples);
-
 	buf_init(&j->events);
 	buf_init(&j->body);
-	j->has_filters = options->include.len || options->exclude.len;
-	j->per_event = 1 + samples / EVENTS_MAX;
+	j->options.reverse = false;
+	if (j->options.chunk_bytes < WRITER_CHUNK_BYTES_MIN)
+		j->options.chunk_bytes = WRITER_CHUNK_BYTES_MIN;
+	if (j->options.chunk_ns < WRITER_CHUNK_NS_MIN)
+		j->options.chunk_ns = WRITER_CHUNK_NS_MIN;
+	j->has_filters = j->options.include.len || j->options.exclude.len;
+	j->per_event = j->owners = 1;
 	j->forms = calloc(j->profile->events.len + 1, sizeof(*j->forms));
 	j->own = calloc(j->profile->events.len + 1, sizeof(*j->own));
 	if (!j->forms || !j->own)
 		return -ENOMEM;
 	choose_forms(j);
-	return err ? err : jfr_pools_init(&j->pools, j->profile, options);
+	return jfr_pools_init(&j->pools, j->profile, &j->options);
 }
 
-static void jfr_release(struct jfr *j)
+static void stream_release(struct writer_stream *j)
 {
+	jfr_file_release(&j->file);
 	jfr_pools_release(&j->pools);
 	map_release(&j->wanted);
 	free(j->forms);
@@ -522,37 +540,102 @@ static void jfr_release(struct jfr *j)
 	buf_release(&j->body);
 }
 
-static int put_all(struct jfr *j)
+static void put_beginning(struct writer_stream *j)
 {
-	const struct profile *profile = j->profile;
-	int err;
-
 	put_recording(j);
 	put_settings(j);
 	put_host(j);
-	put_jvms(j);
+}
+
+static int put_end(struct writer_stream *j)
+{
+	const struct profile *profile = j->profile;
+
 	put_report(j);
-	err = timeline_each(&profile->samples, put_sample, j);
-	if (err)
-		return err;
 	if (profile->end_ns - profile->start_ns > j->end_ns)
 		j->end_ns = profile->end_ns - profile->start_ns;
-	put_chunk(j);
-	return j->err ? j->err : writer_finish(j->out);
+	put_part(j);
+	return j->err ? j->err : writer_finish(j->file.out);
 }
 
 static int jfr_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct jfr j = {.profile = profile, .out = out};
-	struct writer_options ours = *options;
-	int err;
+	struct writer_stream j = {.profile = profile, .options = *options};
+	uint64_t samples = 0;
+	int err = stream_init(&j);
 
-	ours.reverse = false;
-	err = jfr_init(&j, &ours);
+	jfr_file_init(&j.file, out);
 	if (!err)
-		err = put_all(&j);
-	jfr_release(&j);
+		err = timeline_each(&profile->samples, count_samples, &samples);
+	j.per_event += samples / EVENTS_MAX;
+	if (!err) {
+		put_beginning(&j);
+		put_jvms(&j);
+		err = timeline_each(&profile->samples, put_sample, &j);
+	}
+	if (!err)
+		err = put_end(&j);
+	stream_release(&j);
 	return err;
+}
+
+/* ---- the file of a recording that goes on ---- */
+
+static void jfr_stream_close(struct writer_stream *stream)
+{
+	if (!stream)
+		return;
+	stream_release(stream);
+	free(stream);
+}
+
+static struct writer_stream *jfr_stream_open(const struct profile *profile, const struct writer_options *options,
+					     FILE *out)
+{
+	struct writer_stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	stream->profile = profile;
+	stream->options = *options;
+	stream->is_growing = true;
+	jfr_file_init(&stream->file, out);
+	if (stream_init(stream) < 0) {
+		jfr_stream_close(stream);
+		return NULL;
+	}
+	put_beginning(stream);
+	return stream;
+}
+
+/* The rest of the time, in which nothing may have happened, belongs to the chunk. */
+static void end_part(struct writer_stream *j)
+{
+	uint64_t now_ns = j->profile->end_ns - j->profile->start_ns;
+
+	if (now_ns > j->end_ns)
+		j->end_ns = now_ns;
+	put_what_is_full(j);
+	if (j->file.has_parts && (j->events.len || !j->file.bytes))
+		put_part(j);
+}
+
+static int jfr_stream_append(struct writer_stream *stream, bool is_end)
+{
+	const struct timeline *samples = &stream->profile->samples;
+	int err = jfr_pools_extend(&stream->pools);
+
+	stream->per_event = 1 + stream->samples / EVENTS_MAX;
+	put_jvms(stream);
+	if (!err)
+		err = timeline_rest(samples, stream->samples, put_sample, stream);
+	stream->samples = samples->len;
+	if (err)
+		return err;
+	if (is_end)
+		return put_end(stream);
+	end_part(stream);
+	return stream->err ? stream->err : writer_finish(stream->file.out);
 }
 
 const struct writer writer_jfr = {
@@ -561,4 +644,7 @@ const struct writer writer_jfr = {
 	.help = "Java Flight Recorder's format, for jfr, JDK Mission Control and async-profiler's converter",
 	.has_all_events = true,
 	.write = jfr_write,
+	.stream_open = jfr_stream_open,
+	.stream_append = jfr_stream_append,
+	.stream_close = jfr_stream_close,
 };

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,24 +13,12 @@
 #define EVENT_PART_MAX 60 /* bytes */
 
 const struct writer *const writers[] = {
-	&writer_flamegraph,
-	&writer_tree,
-	&writer_tree_text,
-	&writer_heatmap,
-	&writer_collapsed,
-	&writer_col,
-	&writer_text,
-	&writer_duet,
-	&writer_pprof,
-	&writer_jfr,
-	&writer_perf,
-	&writer_speedscope,
-	&writer_otlp,
-	&writer_chrometrace,
-	&writer_callgrind,
-	&writer_flat,
-	&writer_traces,
-	NULL,
+	&writer_flamegraph, &writer_tree,	 &writer_tree_text,
+	&writer_heatmap,    &writer_collapsed,	 &writer_col,
+	&writer_text,	    &writer_duet,	 &writer_pprof,
+	&writer_jfr,	    &writer_perf,	 &writer_speedscope,
+	&writer_otlp,	    &writer_chrometrace, &writer_callgrind,
+	&writer_flat,	    &writer_traces,	 NULL,
 };
 
 /* True if the list with commas contains the word. */
@@ -176,7 +165,17 @@ void writer_options_default(struct writer_options *options)
 		.traces = 100,
 		.flat = 200,
 		.col_version = 2,
+		.chunk_bytes = WRITER_CHUNK_BYTES,
+		.chunk_ns = WRITER_CHUNK_NS,
 	};
+}
+
+void writer_rewind(FILE *out, int64_t position)
+{
+	__fpurge(out);
+	clearerr(out);
+	if (position >= 0)
+		(void)fseeko(out, position, SEEK_SET);
 }
 
 int writer_finish(FILE *out)

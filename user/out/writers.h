@@ -29,6 +29,8 @@ extern const struct writer writer_tree_text;
 struct tree;
 int collapsed_write_stacks(const struct tree *tree, const struct writer_options *options, FILE *out);
 
+/* After an error: forgets what is not written, and sets the position if it is not -1 and the file has one. */
+void writer_rewind(FILE *out, int64_t position);
 /* Flushes the stream. Returns 0 or the -errno of the stream, which the writer returns. */
 int writer_finish(FILE *out);
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The chunks of a JFR file. The last one is open: parts are appended to it, and its header, which has its size and the
+ * place of its newest constant pools, is written anew each time. Between any two writes the file is a whole recording
+ * of the parts so far, so that a writer that is killed, or whose disk is full, leaves a readable file. The only
+ * exceptions are moments of some microseconds in which nothing but headers are written.
+ *
+ * Where the output cannot be written in the middle, as a pipe, each chunk is written as one part.
+ */
+#ifndef OUT_JFR_FILE_H
+#define OUT_JFR_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+
+/* What the header tells of time. */
+struct jfr_times {
+	uint64_t start_ns; /* since 1970 */
+	uint64_t duration_ns;
+	uint64_t start_ticks; /* a tick is a nanosecond */
+};
+
+struct jfr_file {
+	FILE *out; /* not owned */
+	bool has_parts; /* the output can be written in the middle */
+	int64_t begin; /* place of the open chunk */
+	uint64_t bytes; /* of the open chunk in the file; 0 = it has no part yet */
+	uint64_t pools_at; /* its newest constant pools */
+	uint64_t closed; /* bytes of the chunk before it, while that must be made shorter again; else 0 */
+	int64_t closed_begin;
+	struct buf part;
+};
+
+void jfr_file_init(struct jfr_file *file, FILE *out);
+void jfr_file_release(struct jfr_file *file);
+/* Where, in the open chunk, the constant pools of a part will be that has `before` bytes before them. */
+uint64_t jfr_file_place(const struct jfr_file *file, size_t before);
+/*
+ * Appends a part: the metadata, which only the first part of a chunk has, events, and the constant pools, which may be
+ * empty. Returns 0 or -errno: if the stream failed, its position is behind what is whole of the file.
+ */
+int jfr_file_append(struct jfr_file *file, const struct buf *metadata, const struct buf *events,
+		    const struct buf *pools, const struct jfr_times *times);
+void jfr_file_end_chunk(struct jfr_file *file); /* the next part begins a chunk */
+
+#endif
