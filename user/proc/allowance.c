@@ -11,17 +11,17 @@
 #include "base/clock.h"
 #include "base/counters.h"
 
-#define USER_NS (2 * NS_PER_SEC) /* CPU time that a user's processes may cost at once … */
+#define USER_NS (2 * NS_PER_SEC) /* longest CPU time that a user's processes may cost at once … */
 #define USER_SHARE 10 /* … and in the long run a 10th of the time */
 #define ALL_NS (4 * NS_PER_SEC) /* the same for all users together … */
 #define ALL_SHARE 5
-#define LEAST_NS (300 * NS_PER_MS) /* … and who has used less than this is served nevertheless */
+#define LEAST_NS (300 * NS_PER_MS) /* … but a payer who has used less than this is always served */
 #define PAYERS_MAX 1024
-#define SPENT_MAX 8 /* payers that are returned */
+#define SPENT_MAX 8 /* most payers that are reported */
 #define DEPTH_MAX 32 /* of user and pid namespaces, as in the kernel */
 
 struct debt {
-	uint64_t cost_ns; /* less what was forgiven until … */
+	uint64_t cost_ns; /* CPU time spent, minus the allowance that had grown until … */
 	uint64_t paid_ns; /* … this time */
 };
 
@@ -61,7 +61,7 @@ static int replace(int fd, int by)
 	return by;
 }
 
-/* Returns the outermost user namespace below ours that has this one in it, or -1. Takes over `fd`. */
+/* Returns the outermost user namespace below ours that contains this one, or -1. Takes ownership of `fd`. */
 static int outermost_user_namespace(int fd, ino_t ours)
 {
 	for (int depth = 0; fd >= 0 && depth <= DEPTH_MAX; depth++) {
@@ -77,7 +77,10 @@ static int outermost_user_namespace(int fd, ino_t ours)
 	return fd < 0 ? -1 : replace(fd, -1);
 }
 
-/* A user can make pid namespaces in his user namespaces: they are left out. Returns 0 if unknown. */
+/*
+ * Returns the innermost pid namespace of the process that belongs to our user namespace. Users can make further ones in
+ * their own user namespaces; these are left out. 0: unknown.
+ */
 static ino_t container_of(int proc_fd, ino_t our_users)
 {
 	int fd = openat(proc_fd, "ns/pid", O_RDONLY | O_CLOEXEC);
@@ -98,7 +101,7 @@ static ino_t container_of(int proc_fd, ino_t our_users)
 	return container;
 }
 
-/* For a process in a user namespace: its maker pays, or, if that is root, the namespace. */
+/* For a process in a user namespace: the user who made the namespace pays. If that is root, the namespace pays. */
 static struct payer payer_of_namespace(int proc_fd, uid_t uid, ino_t our_users)
 {
 	int fd = outermost_user_namespace(openat(proc_fd, "ns/user", O_RDONLY | O_CLOEXEC), our_users);
@@ -126,7 +129,7 @@ struct payer allowance_payer(int proc_fd, uid_t uid)
 	return (struct payer){(uint64_t)uid << 32 | (uint32_t)(is_readable ? pids.st_ino : our_pids), uid};
 }
 
-/* ---- what it costs ---- */
+/* ---- what reading costs ---- */
 
 static void forgive(struct debt *debt, uint64_t now_ns, unsigned int share)
 {
@@ -144,7 +147,7 @@ static struct account *find(uint64_t key)
 	return NULL;
 }
 
-/* The one that owes least makes room. */
+/* If there is no room, the account that owes least is closed. */
 static struct account *open_account(uint64_t key, uint64_t now_ns)
 {
 	struct account *least = &allowance.accounts[0];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU time that the loader spends on reading what a user's processes map, and the files that they have mapped. Who
- * starts thousands of processes, or maps thousands of large files, would keep the loader busy. So each user has an
- * allowance of CPU time, which grows as time passes, and all users together have another one. When the allowance of a
- * user is used up, the processes of that user are not read until it has grown. When the common one is used up, only
- * users who have used little are read.
+ * The CPU time that the loader spends on reading what a user's processes map, and the files that they have mapped. A
+ * user who starts thousands of processes, or maps thousands of large files, would keep the loader busy. So each user
+ * has an allowance of CPU time, which grows as time passes, and all users together have another one. When the allowance
+ * of a user is used up, the processes of that user are not read until it has grown. When the common one is used up,
+ * only users who have used little are read.
  *
  * There is no limit for the processes of the user who runs duet, nor for those of root outside containers.
  */
@@ -16,8 +16,9 @@
 #include <sys/types.h>
 
 /*
- * Whose allowance pays for a process: the user, in each pid namespace apart. For a process in a user namespace it
- * is the user who made the outermost one, because its ids cost nothing. If that is root, it is that namespace.
+ * Whose allowance pays for a process. It is the user's; each pid namespace has its own. For a process in a user
+ * namespace it is that of the user who made the outermost one, because ids in it cost nothing. If root made it, the
+ * namespace has its own.
  */
 struct payer {
 	uint64_t key; /* 0: no limit */
@@ -26,10 +27,13 @@ struct payer {
 
 /* `uid`: the real user id of the process. `proc_fd` is /proc/PID. Takes no lock of the process's mappings. */
 struct payer allowance_payer(int proc_fd, uid_t uid);
-/* Returns false when nothing may be read for the payer now, and counts the read that is put off. */
+/* Returns false if nothing may be read for the payer now, and counts the read as put off. */
 bool allowance_has(const struct payer *payer);
 void allowance_charge(const struct payer *payer, uint64_t cpu_ns);
-/* Finds a payer whose reads were put off and who was not returned yet; of the first 8 only. False if there is none. */
+/*
+ * Finds a payer whose reads were put off and who was not returned yet, among the first 8. Returns false if there is
+ * none.
+ */
 bool allowance_next_spent(uid_t *ret_uid);
 
 #endif

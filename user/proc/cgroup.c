@@ -17,7 +17,7 @@
 #include "base/io.h"
 
 #define FILE_KERNFS 0xfe /* FILEID_KERNFS, include/linux/exportfs.h: the file handle is the id */
-#define MAX_DEPTH 64 /* of folders in a walk; a hostile owner could nest them without end */
+#define MAX_DEPTH 64 /* depth of folders in a walk; a hostile owner could nest them without end */
 #define MEMBERSHIP_MAX 65536 /* bytes of /proc/PID/cgroup */
 
 /* ---- the hierarchy ---- */
@@ -157,7 +157,7 @@ static int walk_child(struct tree_walk *walk, int fd, const char *name, int dept
 	int err = 0;
 
 	if (child < 0)
-		return 0; /* removed meanwhile, or not accessible */
+		return 0; /* removed since it was listed, or not accessible */
 	buf_add_char(&walk->path, '/');
 	buf_add_str(&walk->path, name);
 	if (walk->path.len < CGROUP_PATH_MAX && !walk->path.failed)

@@ -28,13 +28,13 @@ int cgroup_tree_open(struct cgroup_tree *tree);
 void cgroup_tree_release(struct cgroup_tree *tree);
 
 /*
- * Sets `path` to the path of a cgroup. Returns 0, -ESTALE when the cgroup is gone, -EPERM without CAP_DAC_READ_SEARCH
- * (use cgroup_walk() then), or another -errno when the path is not known.
+ * Sets `path` to the path of a cgroup. Returns 0, -ESTALE when the cgroup no longer exists, -EPERM without
+ * CAP_DAC_READ_SEARCH (use cgroup_walk() then), or another -errno when the path is not known.
  */
 int cgroup_path(const struct cgroup_tree *tree, uint64_t id, struct buf *path);
 /*
- * Sets `path` to the path of an open cgroup folder; if it was removed meanwhile, to its last path. Returns 0, -EXDEV
- * when it is outside of the tree, or another -errno.
+ * Sets `path` to the path of an open cgroup folder; if it was removed since, to its last path. Returns 0, -EXDEV when
+ * it is outside of the tree, or another -errno.
  */
 int cgroup_path_of_fd(const struct cgroup_tree *tree, int fd, struct buf *path);
 /*
@@ -51,7 +51,7 @@ int cgroup_walk(const struct cgroup_tree *tree, cgroup_visitor visit, void *cont
 
 /*
  * Reads /proc/PID/cgroup: sets the process's path in v2, or with `v1` its paths in all v1 hierarchies, one per line.
- * This is where the process is now, not where it was when sampled. Returns 0 or -errno.
+ * The process may have been in another cgroup when it was sampled. Returns 0 or -errno.
  */
 int cgroup_of_process(pid_t pid, bool v1, struct buf *ret_paths);
 void cgroup_parse_membership(const char *text, bool v1, struct buf *ret_paths);

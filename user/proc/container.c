@@ -16,7 +16,7 @@ struct part {
 	size_t parent_len;
 };
 
-/* What the components so far have shown. */
+/* What the components read so far have shown. */
 struct walk {
 	struct container_ref *ref;
 	const char *path;
@@ -59,9 +59,9 @@ const char *container_kind_name(enum container_kind kind)
 	return kind < CONTAINER_KIND_MAX ? names[kind] : "";
 }
 
-/* ---- found ---- */
+/* ---- results ---- */
 
-/* Stores the id, unless it could not be a file name, and where the container's root cgroup ends. */
+/* Stores the id, unless it cannot be a file name, and the end of the container's root cgroup in the path. */
 static void found(struct walk *walk, enum container_kind kind, const char *id, size_t len, const char *end)
 {
 	struct container_ref *ref = walk->ref;
@@ -133,7 +133,7 @@ static const struct {
 	{"docker", CONTAINER_DOCKER},	      {"cri-containerd", CONTAINER_CONTAINERD},
 	{"nerdctl", CONTAINER_CONTAINERD},    {"crio", CONTAINER_CRIO},
 	{"libpod", CONTAINER_PODMAN},	      {"libpod-payload", CONTAINER_PODMAN},
-	{"crio-conmon", CONTAINER_NONE}, /* these two monitor a container from outside */
+	{"crio-conmon", CONTAINER_NONE}, /* these monitor a container from outside */
 	{"libpod-conmon", CONTAINER_NONE},
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the container that a cgroup's path names. Runtimes spell it in many ways. Whoever may make cgroups can also
- * fake such a path, so the id is only what the path says, and a name is looked up only where root's runtimes keep
- * theirs.
+ * Finds the container that a cgroup's path names. Each runtime writes it in its own way. Whoever may make cgroups can
+ * also fake such a path. So the id is only what the path says, and a name is looked up only in the folders of root's
+ * runtimes.
  */
 #ifndef PROC_CONTAINER_H
 #define PROC_CONTAINER_H
@@ -33,8 +33,8 @@ struct container_ref {
 	char pod_uid[CONTAINER_UID_MAX + 1]; /* "" outside of pods */
 	size_t root_len; /* length of the part of the path that names the container's own root cgroup */
 	/*
-	 * True for a container inside a container, or below a user's own service manager. Somebody else than root's
-	 * runtime may have made the name, so root's runtimes are not asked for it.
+	 * True for a container inside a container, or below a user's own service manager. A runtime other than root's
+	 * may have made the name, so root's runtimes are not searched for it.
 	 */
 	bool delegated;
 };

@@ -14,7 +14,7 @@
 #include "base/root.h"
 
 #define FILE_MAX (4u << 20) /* bytes of a state file; containers.json lists all containers of a host */
-#define NAMESPACES_MAX 64 /* containerd namespaces to look into */
+#define NAMESPACES_MAX 64 /* most containerd namespaces that are searched */
 
 static const char docker_folder[] = "var/lib/docker/containers";
 static const char containerd_folder[] = "run/containerd/io.containerd.runtime.v2.task";

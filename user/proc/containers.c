@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 
-#define CACHED_MAX 65536 /* cgroups; at this number all are forgotten, because somebody keeps making new ones */
-#define MADE_MAX 4096 /* 1 MB of paths at most; at this number all are forgotten */
+#define CACHED_MAX 65536 /* cgroups; at this number all are dropped, because a user keeps making new ones */
+#define MADE_MAX 4096 /* 1 MB of paths at most; at this number all are dropped */
 #define TRIMMED_MAX 4096 /* kept between windows: 3 MB */
 #define WALK_AGE_NS NS_PER_SEC
 #define DIGITS_MIN 4 /* minimum length of a partial id on the command line */
@@ -156,7 +156,7 @@ const struct container *containers_of_process(struct containers *containers, pid
 		struct container *container = map_get_ptr(&containers->by_path, key);
 
 		if (container && strcmp(container->path, path))
-			container = NULL; /* another path with the same hash: the second one is not cached or used */
+			container = NULL; /* another path with the same hash: this one is not cached or used */
 		else if (!container)
 			container = add(containers, &containers->by_path, key, path);
 		if (container && container->ref.kind != CONTAINER_NONE)
@@ -232,7 +232,7 @@ int containers_find(struct containers *containers, const char *wanted, uint64_t 
 	return err;
 }
 
-/* ---- what it is called ---- */
+/* ---- names ---- */
 
 void container_label(const struct container *container, struct buf *out)
 {

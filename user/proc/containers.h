@@ -12,7 +12,7 @@
 #include "proc/container_names.h"
 
 struct container {
-	char *path; /* the cgroup's path, as in cgroup.h; "" when no longer known */
+	char *path; /* the cgroup's path, as in cgroup.h; "" if it is no longer known */
 	struct container_ref ref;
 	struct container_names names;
 };
@@ -23,7 +23,7 @@ struct containers {
 	struct map by_id; /* cgroup id -> struct container, owned */
 	struct map by_path; /* hash of a v1 path -> struct container, owned */
 	struct map made; /* cgroup id -> path, owned: recently made cgroups */
-	uint64_t walked_ns; /* when all cgroups were last listed, which is done when the kernel refuses file handles */
+	uint64_t walked_ns; /* when all cgroups were last listed; that is done when the kernel refuses file handles */
 };
 
 /* Cannot fail. Without cgroup v2 no cgroup is ever found. */
@@ -31,10 +31,10 @@ void containers_open(struct containers *containers, const char *root);
 void containers_release(struct containers *containers);
 /* Forgets the lookups when there are many. Each cgroup is looked up again at its next sample. */
 void containers_trim(struct containers *containers);
-/* Looks up all cgroups that exist, so that those which are removed later are known. */
+/* Looks up all cgroups that exist, so that those that are removed later are known. */
 void containers_scan(struct containers *containers);
 
-/* Records the path of a cgroup that was just made, for use if it is gone before it is looked up. */
+/* Records the path of a cgroup that was just made, in case it is removed before it is looked up. */
 void containers_made(struct containers *containers, uint64_t cgroup_id, const char *path);
 
 /*
@@ -43,8 +43,8 @@ void containers_made(struct containers *containers, uint64_t cgroup_id, const ch
  */
 const struct container *containers_get(struct containers *containers, uint64_t cgroup_id);
 /*
- * Returns the container that the process is in now, by its v1 cgroups, or NULL when it is in none. For hosts that use
- * v1, where every process is in the root of v2.
+ * Returns the container that the process is in now, by its v1 cgroups, or NULL if it is in none. For hosts that use v1:
+ * there every process is in the root of v2.
  */
 const struct container *containers_of_process(struct containers *containers, pid_t pid);
 

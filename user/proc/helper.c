@@ -23,7 +23,8 @@
 #include "proc/process.h"
 
 #define DEADLINE_NS NS_PER_SEC
-#define LEAST_DEADLINE_NS (10 * NS_PER_MS) /* when patience is used up; an honest answer takes far less */
+/* shortest deadline, after patience is used up; an honest answer takes far less */
+#define LEAST_DEADLINE_NS (10 * NS_PER_MS)
 #define PATIENCE_NS (3 * NS_PER_SEC) /* time that may be lost on waiting before deadlines get shorter … */
 #define PATIENCE_SHARE 20 /* … and which is regained over 20 times as long */
 #define BUSY_NS (5 * NS_PER_SEC) /* extra time for a helper that only waits for a CPU: at load 30 that took 3 s */
@@ -31,7 +32,7 @@
 #define BARRED_NS (60 * NS_PER_SEC)
 #define BARS_MAX 1024
 #define LOST_MAX 32 /* helpers that cannot be killed; at this number no new one is started */
-#define KEEPER_NS (2 * NS_PER_SEC) /* the keeper never blocks: if it takes longer, it is stopped or gone */
+#define KEEPER_NS (2 * NS_PER_SEC) /* the keeper never blocks: if it takes longer, it was stopped or has ended */
 #define END_STEPS 50 /* steps of 2 ms */
 #define TEXT_MAX (64u << 20) /* bytes of one answer */
 #define CHUNK_BYTES 65536
@@ -233,7 +234,7 @@ static void keep(int orders)
 	(void)await_end(current);
 }
 
-/* Gives up everything inherited from the loader: rings, locks, and pipes whose end somebody waits for. */
+/* Closes everything inherited from the loader: rings, locks, and pipes on whose end a process waits. */
 static void shed_inheritance(int orders)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -359,8 +360,8 @@ static uint64_t deadline(uint64_t now_ns)
 }
 
 /*
- * Gives up the current helper without waiting for it, because it may be in a wait that nothing ends. Its socket stays
- * open until it reports that the helper has ended.
+ * Drops the current helper without waiting for its end, because it may be in a wait that never ends. Its socket stays
+ * open until it shows that the helper has ended.
  */
 static void give_up(pid_t pid, uint64_t begun_ns)
 {
@@ -396,7 +397,7 @@ static void forget_ended(void)
 
 /* ---- the loader ---- */
 
-/* True if the helper runs or waits for a CPU. Reading its stat takes no lock that the helper could hold. */
+/* Returns true if the helper runs or waits for a CPU. Reading its stat takes no lock that the helper could hold. */
 static bool worker_is_ready(void)
 {
 	struct buf stat;

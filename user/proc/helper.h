@@ -3,13 +3,12 @@
  * A helper process that opens and reads the files of targets. The owner of a file, a mount or a process can make such a
  * read hang for ever, so that not even SIGKILL ends it: with a FUSE server that does not answer, or with a thread that
  * waits for a page while it holds the mmap lock of its process. So the loader itself looks up no path of a target,
- * reads no file of a target that somebody could block, and reads nothing in /proc that takes the mmap lock. The helper
- * does. The loader waits one second for it, or six while the helper is runnable. A helper that does not answer is
- * killed and replaced.
+ * reads no file of a target that another process could block, and reads nothing in /proc that takes the mmap lock. The
+ * helper does all of this. The loader waits one second for it, or six while the helper is runnable. A helper that does
+ * not answer is killed and replaced.
  *
- *	loader -> keeper    "another helper": the keeper is forked while the loader is small, and never blocks
- *	loader -> helper    a task: a descriptor, a path, a number
- *	helper -> loader    an answer: a text, or a descriptor
+ * loader -> keeper "another helper": the keeper is forked while the loader is small, and never blocks loader -> helper
+ * a task: a descriptor, a path, a number helper -> loader an answer: a text, or a descriptor
  *
  * A user whose process blocked a helper is barred for a minute. All such waits together take at most a 20th of the
  * loader's time.

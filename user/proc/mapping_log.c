@@ -10,7 +10,7 @@ static struct mapping_note *slot_of(const struct mapping_log *log, uint64_t numb
 	return &log->notes[number % MAPPING_LOG_NOTES];
 }
 
-/* Returns NULL when there is no such note, or it was overwritten. */
+/* Returns NULL when there is no such note, or when it was overwritten. */
 static const struct mapping_note *find_note(const struct mapping_log *log, uint64_t number)
 {
 	return number && number + MAPPING_LOG_NOTES > log->count ? slot_of(log, number) : NULL;
@@ -110,7 +110,7 @@ int mapping_log_find(const struct mapping_log *log, pid_t pid, uint64_t time_ns,
 		return -ENOENT;
 	*ret_parent = beginning->kind == MAPPING_NOTE_FORKED ? beginning->parent : 0;
 	*ret_forked_ns = beginning->time_ns;
-	/* Newest first: where mappings overlap, the older one was there before and is not added. */
+	/* Newest first: where mappings overlap, the older one no longer existed and is not added. */
 	for (const struct mapping_note *note = last_note(log, pid); !err && note; note = find_note(log, note->previous))
 		if (note->kind == MAPPING_NOTE_MAPPED && note->time_ns >= beginning->time_ns &&
 		    note->time_ns <= time_ns && maps->list.len < MAPPING_LOG_MAPPINGS)

@@ -19,7 +19,7 @@ struct mapping {
 	uint64_t inode;
 	uint32_t dev_major;
 	uint32_t dev_minor;
-	char *path; /* owned; "" when anonymous; "[vdso]" and the like as printed; without " (deleted)" */
+	char *path; /* owned; "" if anonymous; names such as "[vdso]" as printed; without " (deleted)" */
 };
 
 struct maps {
@@ -35,7 +35,8 @@ int maps_read_at(struct maps *maps, pid_t pid, int proc_fd);
 int maps_add(struct maps *maps, const struct mapping *mapping);
 void maps_release(struct maps *maps);
 bool maps_equal(const struct maps *a, const struct maps *b);
-const struct mapping *maps_find(const struct maps *maps, uint64_t address); /* returns NULL when in none */
+/* returns NULL if no mapping has the address */
+const struct mapping *maps_find(const struct maps *maps, uint64_t address);
 /* Returns the first mapping whose file name (after the last '/') is `name`, or NULL. */
 const struct mapping *maps_find_file(const struct maps *maps, const char *name);
 

@@ -27,7 +27,7 @@
 /* Field numbers of /proc/PID/stat, as in proc(5). */
 enum { STAT_STATE = 3, STAT_FLAGS = 9, STAT_START = 22 };
 
-/* Opens /proc/PID. Unlike the pid, the descriptor can never mean another process. */
+/* Opens /proc/PID. Unlike the pid, the descriptor can never stand for another process. */
 static int proc_open(pid_t pid)
 {
 	char path[32];
@@ -377,7 +377,7 @@ int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_
 
 	if (process->exited)
 		return -ESRCH;
-	/* Not `now - maps_ns`: maps_ns may be later than the time of the record for which the caller asks. */
+	/* Not `now - maps_ns`: maps_ns may be later than the caller's now_ns, which is the time of a record. */
 	if (min_age_ns && process->maps_ns && now_ns < process->maps_ns + min_age_ns)
 		return 0;
 	if (min_age_ns && has_cost_too_much(process))

@@ -15,7 +15,7 @@
 #include "proc/allowance.h"
 #include "proc/maps.h"
 
-/* The folders that keep state for each process. A number is the place of the folder's words among those of all. */
+/* The folders that keep state for each process. The number is the position of the folder's words among all words. */
 enum process_folder {
 	PROCESS_OF_COLLECT,
 	PROCESS_OF_JVMS,
@@ -33,13 +33,14 @@ struct process {
 	pid_t ns_pid; /* innermost pid of NSpid: in /proc/PID/status */
 	uid_t uid; /* effective user id, for attach */
 	gid_t gid;
-	struct payer payer; /* whose allowance reading it takes */
+	struct payer payer; /* whose allowance pays for reading the process */
 	struct maps maps; /* as of maps_ns */
 	uint64_t maps_ns; /* 0 = not read since the program was started */
-	uint64_t maps_cost_ns; /* CPU time that reading and publishing them took, less what was forgiven until … */
+	/* CPU time that reading and publishing them took, minus the allowance that had grown until … */
+	uint64_t maps_cost_ns;
 	uint64_t maps_paid_ns; /* … this time */
 	uint32_t maps_version; /* incremented when `maps` changes */
-	bool exited; /* exited, or known from records only: its stacks are kept, but it is not in /proc */
+	bool exited; /* exited, or known from records only: its stacks are kept, but /proc does not have it */
 	uint64_t states[PROCESS_STATE_WORDS]; /* see process_state() */
 };
 
@@ -57,10 +58,11 @@ void process_table_release(struct process_table *table);
  * exited.
  */
 struct process *process_get(struct process_table *table, pid_t pid, uint64_t start_ticks);
-struct process *process_find(const struct process_table *table, pid_t pid); /* returns NULL when not seen */
+/* returns NULL if the process was not seen */
+struct process *process_find(const struct process_table *table, pid_t pid);
 /*
- * Returns the state that a folder keeps for the process: PROCESS_STATE_BYTES up to the next folder's. It is zeroed at
- * first, lives as long as the process, and owns nothing.
+ * Returns the state that a folder keeps for the process: PROCESS_STATE_BYTES for each number up to the next folder's.
+ * It is zeroed at first, is freed with the process, and owns nothing.
  */
 void *process_state(struct process *process, enum process_folder folder);
 /* Moves mappings from the mapping log into a process whose own can no longer be read. Empties `maps`. */
@@ -77,15 +79,16 @@ void process_table_sweep(struct process_table *table, bool (*is_done)(void *cont
 			 void *context);
 
 /*
- * Reads the mappings again, but only if the last read is at least `min_age_ns` old (0 = always). Returns 1 when they
- * changed (pointers into the old ones are then invalid), 0 when not, or -errno: -ESRCH when the process is gone. A
- * dying process keeps its old mappings. With `min_age_ns` it returns 0, too, while the process, or its user, has cost
- * too much.
+ * Reads the mappings again, if the last read is at least `min_age_ns` old (0 = always). Returns 1 if they changed
+ * (pointers into the old ones are then invalid), 0 if not, or -errno: -ESRCH if the process has ended. A process that
+ * is about to end keeps its old mappings. With `min_age_ns`, also returns 0 while the process or its user has used up
+ * its allowance.
  */
 int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_age_ns);
 /*
- * The CPU time of the loader and its helper, and what of it a process's mappings have cost since then: a process may
- * have tens of thousands of mappings, and others all the time. Its user's allowance pays.
+ * The cost of a process's mappings, which its user's allowance pays: it may have tens of thousands, and new ones all
+ * the time. Call process_cost_begin() before the work and process_cost_end() with its result afterwards. The cost is
+ * the CPU time that the loader and its helper used in between.
  */
 uint64_t process_cost_begin(void);
 void process_cost_end(struct process *process, uint64_t begin_ns);
@@ -95,14 +98,15 @@ int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks);
 int process_read_leader(pid_t tid, pid_t *ret_pid); /* the process (thread group) that thread `tid` belongs to */
 int process_read_uid(pid_t pid, uid_t *ret_uid); /* the effective user id */
 int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns); /* `tid` as in the loader's pid namespace */
-bool process_is_hidden(pid_t pid); /* true if it runs, but /proc is mounted with hidepid and does not show it to us */
+/* true if the process runs, but /proc is mounted with hidepid and does not show it to us */
+bool process_is_hidden(pid_t pid);
 char process_read_state(pid_t pid); /* returns 'R', 'S', 'T', 'Z', …; 0 when it cannot be read */
 /* Reads start time and state ('R', 'S', 'T', …) from an open /proc/PID/stat. Returns 0 or -errno. */
 int process_read_stat(int stat_fd, uint64_t *ret_ticks, char *ret_state);
-/* Reads the name of a thread; `tid` is as in the loader's pid namespace. "" when the thread is gone. */
+/* Reads the name of a thread; `tid` is as in the loader's pid namespace. "" when the thread has ended. */
 void process_read_thread_comm(pid_t pid, pid_t tid, char *comm, size_t size);
 uint64_t process_age_ns(const struct process *process); /* time since it was forked */
-bool process_is_ending(const struct process *process); /* true also when it has ended or its pid was reused */
+bool process_is_ending(const struct process *process); /* also true when the process has ended or its pid was reused */
 bool process_is_kernel_thread(const struct process *process);
 
 /* Lists all processes in /proc, in no particular order. The caller frees *ret_pids. Returns 0 or -errno. */

@@ -53,8 +53,8 @@ static bool belongs(const struct elf_identity *file, int fd)
 }
 
 /*
- * In our own root, a file of ours or root's. A file system of a user's own may give its files any owner, but is read by
- * copy only: the caller must check that.
+ * Returns true if, in our own root, the file belongs to us or to root. A user's own file system may show any owner for
+ * its files, but such files are read by copy only. The caller must check that.
  */
 static bool is_ours(const struct target_file *debug, pid_t root)
 {
@@ -62,7 +62,7 @@ static bool is_ours(const struct target_file *debug, pid_t root)
 	       !(debug->st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* True if search->take() took the file. */
+/* Returns true if search->take() took the file. */
 static bool try_path(const struct search *search, pid_t root, const char *path)
 {
 	struct target_file debug;
@@ -97,7 +97,7 @@ static bool try_build_id(const struct search *search, pid_t root)
 	return taken;
 }
 
-/* Looks where gdb does: beside the file, in .debug beside it, in the debug root. */
+/* Searches where gdb does: beside the file, in .debug beside it, in the debug root. */
 static bool try_debuglink(const struct search *search, pid_t root, const char *path)
 {
 	static const char *const formats[] = {"%.*s%s", "%.*s.debug/%s", DEBUG_ROOT "%.*s%s"};

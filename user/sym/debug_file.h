@@ -10,9 +10,9 @@
 typedef bool (*debug_file_take)(void *context, int fd);
 /*
  * Calls `take` for each debug file of `file` until it returns true. `path` is where `file` lies; `target` is that file.
- * Debug files are found by build id or .gnu_debuglink, first in the root of the target's process, then in ours. What
- * they say holds for all processes that map the file, so only those count that root or whoever may change the file
- * itself put there. Returns false if `take` never returned true.
+ * Debug files are found by build id or .gnu_debuglink, first in the root of the target's process, then in ours. They
+ * are used for all processes that map the file. So only those count that root, or a user who may change the file
+ * itself, put there. Returns false if `take` never returned true.
  */
 bool debug_file_find(const struct elf_identity *file, const struct target_file *target, const char *path,
 		     debug_file_take take, void *context);

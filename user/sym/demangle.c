@@ -29,7 +29,7 @@ static void take_text(const char *text, size_t len, void *cookie)
 
 /*
  * In a Rust name, "G", a number in base 62 and "_" bind that many lifetimes plus one. rust_demangle_callback() counts
- * them one by one even if it prints none, so a hostile name could keep it busy for years. Honest names bind a few. The
+ * them one by one even if it prints none, so a hostile name could keep it busy for years. Real names bind a few. The
  * same text inside an identifier counts too, since a back reference may point there.
  */
 static bool binds_many_lifetimes(const char *name)

@@ -31,14 +31,14 @@ static int read_segments(struct elf_file *file, Elf *elf, GElf_Phdr *ret_eh_fram
 	return 0;
 }
 
-/* Finds the table by its program header, as the unwinder in the process does: section headers may be stripped. */
+/* Finds the table by its program header, as the unwinder in the process does. Section headers may be stripped. */
 static void read_function_starts(struct elf_file *file, struct elf_reader *reader, const GElf_Phdr *phdr)
 {
 	Elf_Data *data = NULL;
 
 	if (phdr->p_filesz <= MAX_EH_FRAME_HDR_BYTES)
 		data = elf_reader_chunk(reader, phdr->p_offset, phdr->p_filesz, ELF_T_BYTE);
-	if (data) /* a table that cannot be read is as good as none */
+	if (data) /* a table that cannot be read is treated as missing */
 		(void)function_starts_read(&file->function_starts, phdr->p_vaddr, data->d_buf, data->d_size);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The function symbols of one ELF file. The file is read, never mapped: truncating it meanwhile must not cause a
- * SIGBUS. Its contents are not trusted: sizes are bounded before they are used.
+ * The function symbols of one ELF file. The file is read, never mapped: if it is truncated while it is read, there must
+ * be no SIGBUS. Its contents are not trusted: sizes are bounded before they are used.
  */
 #ifndef SYM_ELF_FILE_H
 #define SYM_ELF_FILE_H

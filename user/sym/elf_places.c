@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 #define MAX_SEGMENTS 256
-#define NEAREST_CHANGES 3 /* letters in which a name may differ to be worth showing */
+#define NEAREST_CHANGES 3 /* a name that differs in more letters than this is not suggested */
 #define NEAREST_LOOKS 200000 /* names compared at most */
 #define OTHERS_SHOWN 8
 #define NT_STAPSDT 3
@@ -20,7 +20,7 @@ struct search {
 	bool found, is_global;
 	uint64_t vaddr;
 	unsigned looks;
-	size_t changes; /* of the nearest name */
+	size_t changes; /* changes of the nearest name */
 	struct buf nearest;
 };
 
@@ -73,7 +73,7 @@ static void look_in(struct search *search, struct elf_reader *reader, Elf_Scn *s
 		size_t left = symbol.st_name < names->d_size ? names->d_size - symbol.st_name : 0;
 		size_t len = left ? strnlen(name, left) : 0;
 
-		/* A name without an end is none; the part after '@' is a version. */
+		/* A name without an end is not a name; the part after '@' is a version. */
 		if (len && len < left && is_wanted(&symbol, search->is_function))
 			look(search, name, strcspn(name, "@"), &symbol);
 	}
@@ -102,7 +102,10 @@ int elf_places_symbol(struct elf_reader *reader, const char *name, bool is_funct
 
 /* ---- addresses ---- */
 
-/* Returns the PT_LOAD segment of which [start, start + filesz) has `at`; start is its offset, or its address. */
+/*
+ * Finds the PT_LOAD segment with `at` in [start, start + filesz). `start` is the segment's offset, or its address.
+ * Returns false if there is none.
+ */
 static bool find_segment(struct elf_reader *reader, uint64_t at, bool by_offset, GElf_Phdr *ret)
 {
 	size_t count;
@@ -181,7 +184,7 @@ static int add_probe(struct elf_reader *reader, const struct note *note, struct 
 	return vec_push(&ret->list, probe);
 }
 
-/* Adds each name once: the notes of one probe come one after the other most times. */
+/* Adds each name once: the notes of one probe are usually adjacent. */
 static void add_other(struct buf *others, size_t *shown, const struct note *note)
 {
 	struct buf name;

@@ -14,30 +14,31 @@
 #include "base/vec.h"
 
 /*
- * Finds the address of a defined symbol, with its mangled name; of several, one that other files can use. Returns 0 or
- * -ENOENT; then appends to `nearest`, unless it is NULL, the most similar name if there is one.
+ * Finds the address of a defined symbol, with its mangled name. If there are several, prefers one that other files can
+ * use. Returns 0, or -ENOENT; then appends the most similar name to `nearest`, unless there is none or `nearest` is
+ * NULL.
  */
 int elf_places_symbol(struct elf_reader *reader, const char *name, bool is_function, uint64_t *ret_vaddr,
 		      struct buf *nearest);
 /* Converts an address to an offset in the file. False if no segment contains it. */
 bool elf_places_offset(struct elf_reader *reader, uint64_t vaddr, uint64_t *ret_offset);
-/* The opposite. */
+/* The opposite of elf_places_offset(). */
 bool elf_places_vaddr(struct elf_reader *reader, uint64_t offset, uint64_t *ret_vaddr);
 
-/* A static probe of systemtap's kind, which USDT is. */
+/* A static probe in systemtap's format, which USDT uses. */
 struct elf_probe {
 	uint64_t offset; /* in the file */
-	uint64_t counter; /* of the variable that is above 0 while somebody uses the probe; 0: it has none */
+	uint64_t counter; /* address of the variable that is above 0 while a tracer uses the probe; 0: it has none */
 };
 struct elf_probes {
 	struct vec(struct elf_probe) list;
 };
 
-#define ELF_PLACES_MAX_PROBES 256 /* places of one probe */
+#define ELF_PLACES_MAX_PROBES 256 /* most places of one probe */
 
 /*
- * Finds all places of the static probe. Returns their number; 0 if there is none, and then appends to `others` the
- * names of some that the file has; or -errno. The caller releases the list.
+ * Finds all places of the static probe. Returns their number, or -errno. If there are none, returns 0 and appends names
+ * of some probes that the file has to `others`. The caller releases the list.
  */
 int elf_places_probes(struct elf_reader *reader, const char *provider, const char *name, struct elf_probes *ret,
 		      struct buf *others);

@@ -11,7 +11,8 @@
 
 #define MAX_FUNCTION_BYTES 65536 /* limits the last function before a gap */
 #define MAX_LINE 1024
-#define MAX_HEAD 65536 /* bytes; not fewer: on x86-64 the first addresses, of per-CPU data, are 0 even if not hidden */
+/* bytes; not fewer: on x86-64 the first addresses, of per-CPU data, are 0 even if the kernel hides nothing */
+#define MAX_HEAD 65536
 
 /* The letters are those of nm: small for local symbols, but both w and W for weak ones. */
 static enum symbol_linkage symbol_linkage(char type)

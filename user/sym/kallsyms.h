@@ -20,8 +20,8 @@ struct kallsyms {
 void kallsyms_init(struct kallsyms *kallsyms);
 void kallsyms_release(struct kallsyms *kallsyms);
 /*
- * Reads `path`, which is /proc/kallsyms, again, to learn of modules and BPF programs that were loaded since. Returns 1,
- * or 0 if it is too early, or -errno: -EPERM if the kernel hides its addresses (kptr_restrict). After an error the old
+ * Reads `path`, which is /proc/kallsyms, again, to find modules and BPF programs that were loaded since. Returns 1, or
+ * 0 if it is too early, or -errno: -EPERM if the kernel hides its addresses (kptr_restrict). After an error the old
  * table stays.
  */
 int kallsyms_refresh(struct kallsyms *kallsyms, const char *path, uint64_t now_ns);

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 
-/* A few compressed kilobytes may expand to any number of bytes, and demand a dictionary of any size. */
+/* A few compressed kilobytes may expand to any number of bytes, and require a dictionary of any size. */
 #define MAX_BYTES (32u << 20) /* half a million functions */
 #define MAX_DECODER_BYTES (80u << 20) /* enough for xz -9, whose dictionary has 64 MB */
 

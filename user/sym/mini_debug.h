@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* "MiniDebugInfo": a small compressed ELF file inside an ELF file, with the symbols of functions not exported. */
+/*
+ * "MiniDebugInfo": a small compressed ELF file inside an ELF file, with the symbols of functions that are not exported.
+ */
 #ifndef SYM_MINI_DEBUG_H
 #define SYM_MINI_DEBUG_H
 

@@ -73,8 +73,8 @@ static void sort_by_digit(const struct symbol_row *rows, struct symbol_row *to, 
 }
 
 /*
- * Sorts by start. Rows with equal starts stay in the order in which they were added. The time grows with the number of
- * rows only: who makes a file can have millions. -ENOMEM: nothing was changed.
+ * Sorts by start. Rows with equal starts stay in the order in which they were added. The time is proportional to the
+ * number of rows: a file can have millions, and a hostile one in any order. -ENOMEM: nothing was changed.
  */
 static int sort_rows(struct symbol_row *rows, size_t count)
 {

@@ -52,18 +52,15 @@ int symbol_table_add(struct symbol_table *table, uint64_t start, uint64_t size, 
 int symbol_table_add_all(struct symbol_table *table, const struct symbol_table *other);
 /*
  * Call after adding symbols and before finding them. More may be added later, and sorted again. The time that it takes
- * grows with the number of symbols, not faster. When out of memory the table is empty. Of several names for one address
+ * is proportional to the number of symbols. When out of memory the table is empty. Of several names for one address
  * SYMBOL_USUAL prefers, in this order:
  *
- *	1. a name of known size: one without a size may be a label, or a mark in the code;
- *	2. a name from the source code, not one that compilers and macros make: f.part.0, f.cold, f_alias_1, __GI_f,
- *	   __pi_f, __pfx_f;
- *	3. a name that other code can call today, then an old version's (f@OLD), then one local to its file;
- *	4. the name with the fewest leading underscores: write, malloc, clock_gettime, not __write, __libc_malloc;
- *	5. a global name to a weak one;
- *	6. the shorter name: lseek, not lseek64; __x64_sys_getpid, not __ia32_sys_getpid;
- *	7. the first in byte order, so that the choice is stable. A C++ constructor has two symbols, C1 and C2, which
- *	   demangle to the same name.
+ * 1. a name of known size: one without a size may be a label, or a mark in the code; 2. a name from the source code,
+ * not one that compilers and macros make: f.part.0, f.cold, f_alias_1, __GI_f, __pi_f, __pfx_f; 3. a name that other
+ * code can call today, then an old version's (f@OLD), then one local to its file; 4. the name with the fewest leading
+ * underscores: write, malloc, clock_gettime, not __write, __libc_malloc; 5. a global name to a weak one; 6. the shorter
+ * name: lseek, not lseek64; __x64_sys_getpid, not __ia32_sys_getpid; 7. the first in byte order, so that the choice is
+ * stable. A C++ constructor has two symbols, C1 and C2, which demangle to the same name.
  */
 void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice);
 /* The name at an address, or NULL. Valid until more symbols are added. */

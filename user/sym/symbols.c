@@ -38,7 +38,7 @@ struct symbols {
 	struct map perf_maps; /* process -> struct perf_map, owned */
 	struct vec(struct shared_file *) owned;
 	uint32_t round; /* number of calls of symbols_trim() */
-	struct elf_file unreadable; /* in place of files that could not be read, so that each is tried only once */
+	struct elf_file unreadable; /* replaces files that could not be read, so that each is tried only once */
 	struct kallsyms kernel;
 	struct intern names;
 	uint64_t work_ns; /* CPU time spent on reading files */
@@ -105,7 +105,7 @@ void symbols_forget(struct symbols *symbols)
 	(void)intern_init(&symbols->names); /* when out of memory, names are "[unknown]" */
 }
 
-/* Returns a copy of the text that is valid until names are forgotten; never empty. */
+/* Returns a copy of the text that is valid until names are dropped; never empty. */
 static const char *keep_name(struct symbols *symbols, const char *text)
 {
 	const char *kept = intern_text(&symbols->names, intern_str(&symbols->names, text));
@@ -142,7 +142,7 @@ static const char *readable_name(struct symbols *symbols, const char *mangled)
 	return name;
 }
 
-/* Takes over `file`. Returns where it is now, or NULL when out of memory; then `file` is released. */
+/* Takes ownership of `file`. Returns where it is now, or NULL when out of memory; then `file` is released. */
 static struct elf_file *own_file(struct symbols *symbols, struct elf_file *file, uint64_t identity)
 {
 	struct shared_file *owned = malloc(sizeof(*owned));
@@ -232,8 +232,8 @@ static struct elf_file *load(struct symbols *symbols, const struct process *proc
 }
 
 /*
- * Never returns NULL, but &symbols->unreadable if it is no ELF file or cannot be read. A file that the allowance does
- * not cover is tried again.
+ * Never returns NULL. Returns &symbols->unreadable if the file is not an ELF file or cannot be read. A file that the
+ * allowance does not cover is tried again.
  */
 static struct elf_file *find_file(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
 {

@@ -41,7 +41,7 @@ void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, s
 void symbols_prepare_kernel(struct symbols *symbols);
 
 uint64_t symbols_work_ns(const struct symbols *symbols); /* CPU time spent on reading files */
-/* Frees what was learnt of one process. Call it when the process has ended, or before `process` is freed. */
+/* Frees what is known of one process. Call it when the process has ended, or before `process` is freed. */
 void symbols_forget_process(struct symbols *symbols, const struct process *process);
 /* Frees files that were not needed since the call before the last. A continuous recording calls it once a window. */
 void symbols_trim(struct symbols *symbols);

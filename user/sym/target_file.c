@@ -23,7 +23,7 @@
 #include "base/root.h"
 #include "proc/helper.h"
 
-#define COPY_NS (NS_PER_SEC / 2) /* longest copy: below the helper's timeout, so a slow disk gets nobody barred */
+#define COPY_NS (NS_PER_SEC / 2) /* longest copy: below the helper's timeout, so that a slow disk does not bar a user */
 #define CHUNK_BYTES 65536
 
 /* ---- in the helper ---- */
@@ -108,8 +108,8 @@ static bool has_mount(const char *mounts, unsigned long id)
 }
 
 /*
- * True if the process's mount namespace belongs to our user namespace. Then only processes with rights in our user
- * namespace can mount something there; ordinary users have none.
+ * Returns true if the process's mount namespace belongs to our user namespace. Then only processes with rights in our
+ * user namespace can mount something there; ordinary users have no such rights.
  */
 static bool mounts_are_of_our_users(pid_t pid)
 {
@@ -131,8 +131,8 @@ static bool mounts_are_of_our_users(pid_t pid)
 }
 
 /*
- * True for mounts made by root, as those of containers are. In a user namespace of their own all users may mount an
- * overlay, also over a FUSE file system.
+ * Returns true for mounts made by root, as those of containers are. In a user namespace of their own all users may
+ * mount an overlay, also over a FUSE file system.
  */
 static bool is_mounted_by_root(int fd, pid_t pid)
 {
@@ -145,10 +145,10 @@ static bool is_mounted_by_root(int fd, pid_t pid)
 }
 
 /*
- * True if a read of the file may wait for the disk, but for no user. This holds for all files of a file system that the
- * kernel alone implements, and whose buffered reads take no lock that write() holds: the buffer of a write() may be in
- * memory that never arrives. Where reads take such a lock, and on overlays that root mounted, it holds for files that
- * only root can write.
+ * Returns true if no user can make a read of the file wait; it may still wait for the disk. This holds for all files of
+ * a file system that the kernel alone implements, and whose buffered reads take no lock that write() holds: the buffer
+ * of a write() may be in memory that never arrives. Where reads take such a lock, and on overlays that root mounted, it
+ * holds for files that only root can write.
  */
 static bool nobody_can_hold(int fd, pid_t pid, const struct stat *st)
 {
@@ -216,7 +216,7 @@ static int copy(int from, const struct stat *st, off_t at, int *ret_fd)
 	return err;
 }
 
-/* With O_NONBLOCK, since a lease of the file's owner would otherwise stop us until it is broken. */
+/* With O_NONBLOCK, because a lease of the file's owner would otherwise stop us until it is broken. */
 static int read_work(const struct helper_task *task, struct helper_answer *answer)
 {
 	char path[32];
@@ -239,7 +239,7 @@ static int read_work(const struct helper_task *task, struct helper_answer *answe
 
 /* ---- in the loader ---- */
 
-/* Takes over `fd`, the directory in which `path` is looked up. If it is -errno, that is returned. */
+/* Takes ownership of `fd`, the directory in which `path` is looked up. If `fd` is -errno, returns that. */
 static int find(struct target_file *file, pid_t pid, int fd, const char *path,
 		int (*work)(const struct helper_task *task, struct helper_answer *answer))
 {
@@ -309,7 +309,7 @@ int target_file_find_mapping(struct target_file *file, const struct process *pro
 	err = process->exited ? -ESRCH : find_same(file, pid, pid, mapping, true);
 	if (!err || err == -ESTALE)
 		return err;
-	/* The process has ended, and its root is gone. Most files exist in our root too. */
+	/* The process has ended, so its root cannot be opened any more. Most files exist in our root too. */
 	return find_same(file, pid, getpid(), mapping, false);
 }
 

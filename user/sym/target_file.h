@@ -3,7 +3,7 @@
  * Files as another process sees them. Links are followed inside that process's root. Only regular files are opened:
  * opening a device can have effects, and opening a FIFO can block. A regular file can block too, by a lease or by its
  * file system, so a helper process looks it up and opens it, see proc/helper.h. The loader itself reads only files
- * whose reads nobody can delay; of all other files it reads a copy that the helper makes.
+ * whose reads no user can delay. Of all other files it reads a copy that the helper makes.
  */
 #ifndef SYM_TARGET_FILE_H
 #define SYM_TARGET_FILE_H
@@ -32,8 +32,8 @@ int target_file_find(struct target_file *file, pid_t pid, pid_t root, const char
  */
 int target_file_find_mapping(struct target_file *file, const struct process *process, const struct mapping *mapping);
 /*
- * Returns a descriptor for reading, which `file` owns, or -errno: -EAGAIN if somebody has a lease on it, -EFBIG or
- * -ETIME if it must be copied but is too large or takes too long. A copy may lack the bytes before `from`.
+ * Returns a descriptor for reading, which `file` owns, or -errno: -EAGAIN if another process has a lease on the file,
+ * -EFBIG or -ETIME if it must be copied but is too large or takes too long. A copy may lack the bytes before `from`.
  */
 int target_file_read(struct target_file *file, off_t from);
 void target_file_release(struct target_file *file);
@@ -41,11 +41,13 @@ void target_file_release(struct target_file *file);
 uint64_t target_file_identity(const struct target_file *file);
 
 /*
- * True if whoever may change `other` may change `file` too: both have one owner and were found on one mount. Owners
- * alone do not tell: root of a container has the number of root outside.
+ * Returns true if the users who may change `other` may change `file` too: both have one owner and were found on one
+ * mount. The owner alone is not enough: root of a container has the number of root outside.
  */
 bool target_file_same_origin(const struct target_file *file, const struct target_file *other);
-/* After target_file_read(): true if the descriptor is of a copy, because somebody could hold up reads of the file. */
+/*
+ * After target_file_read(): returns true if the descriptor is of a copy, because a user could delay reads of the file.
+ */
 bool target_file_is_copy(const struct target_file *file);
 
 /* target_file_find() and target_file_read() in one, for files that are read once. The caller owns the descriptor. */

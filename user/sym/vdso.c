@@ -5,7 +5,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Returns 0 if the kernel gave us no vdso. */
+/* Returns 0 if the kernel mapped no vdso for us. */
 static size_t find_own_bytes(uintptr_t start)
 {
 	struct maps maps = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library that the kernel maps into each process. It is not a file. Nor do we read the memory of the other process:
- * a page there may be anything by now, for instance a page of a FUSE file that never arrives. But a kernel has only one
- * such library for each kind of process, so ours is the same as that of other 64-bit processes.
+ * The library that the kernel maps into each process. It is not a file. The memory of the other process is not read
+ * either: a page there may have been replaced, for instance by a page of a FUSE file that never arrives. But a kernel
+ * has only one such library for each kind of process, so ours is the same as that of other 64-bit processes.
  */
 #ifndef SYM_VDSO_H
 #define SYM_VDSO_H

@@ -9,10 +9,10 @@
 #define CIE_ID 0 /* in .eh_frame; in .debug_frame all bits are set */
 #define EXTENDED_LENGTH 0xffffffffu /* 64-bit DWARF follows */
 #define MAX_CIES 65536
-#define MAX_LETTERS 32 /* of an augmentation; known ones have 7 at most */
-#define STEPS_PER_BYTE 4 /* honest programs take at most one step for each byte; each CIE is run only once */
+#define MAX_LETTERS 32 /* letters of an augmentation; known ones have 7 at most */
+#define STEPS_PER_BYTE 4 /* real programs take at most one step for each byte; each CIE is run only once */
 #define STEPS_MIN 4096
-#define MAX_PROGRAM (1u << 20) /* bytes; honest ones have some thousand at most */
+#define MAX_PROGRAM (1u << 20) /* bytes; real programs have some thousand at most */
 
 #define DW_EH_PE_ABSPTR 0x00
 #define DW_EH_PE_ULEB128 0x01
@@ -76,7 +76,7 @@ uint64_t cfi_pointer(const struct cfi *cfi, struct bytes *bytes, uint8_t encodin
 	case DW_EH_PE_PCREL:
 		return here + number;
 	}
-	bytes->bad = true; /* addresses relative to text, data or function do not occur here */
+	bytes->bad = true; /* addresses relative to text, data or function do not occur in these sections */
 	return 0;
 }
 
@@ -185,7 +185,7 @@ static int parse_cie(struct cfi *cfi, struct entry *entry, struct cfi_cie *cie)
 }
 
 /*
- * Finds the index of the CIE at `offset`, and reads the CIE if it is new. The search goes backwards: honest files have
+ * Finds the index of the CIE at `offset`, and reads the CIE if it is new. The search goes backwards: real files have
  * few CIEs, and FDEs come after their own.
  */
 static int find_cie(struct cfi *cfi, uint64_t offset, uint32_t *ret)

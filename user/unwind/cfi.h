@@ -54,7 +54,7 @@ struct cfi_section {
 	size_t len;
 	uint64_t vaddr; /* for .eh_frame */
 	bool is_debug_frame;
-	uint64_t code_start; /* the file's code; FDEs for other addresses, which linkers leave over, are ignored */
+	uint64_t code_start; /* the file's code; FDEs for other addresses are ignored: linkers leave some behind */
 	uint64_t code_end;
 };
 
@@ -79,14 +79,14 @@ struct cfi {
 	const struct cfi_machine *machine;
 	struct cfi_section section;
 	struct vec(struct cfi_cie) cies;
-	struct vec(struct cfi_fde) fdes; /* once all are found: sorted, overlapping ones dropped */
-	uint64_t budget; /* program steps left: what a file may cost us */
+	struct vec(struct cfi_fde) fdes; /* sorted once all are found; overlapping ones are dropped */
+	uint64_t budget; /* program steps left: bounds the time for a file */
 	size_t at; /* offset of the entry that is read next */
 };
 
 void cfi_begin(struct cfi *cfi, const struct cfi_machine *machine, const struct cfi_section *section);
 /*
- * Finds FDEs until that time. A damaged entry ends the search; the FDEs before it are kept. Returns 0 when all are
+ * Finds FDEs until until_ns. A damaged entry ends the search; the FDEs before it are kept. Returns 0 when all are
  * found, -EAGAIN if there may be more, or -ENOMEM.
  */
 int cfi_find(struct cfi *cfi, uint64_t until_ns);

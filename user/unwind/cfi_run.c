@@ -219,7 +219,7 @@ static void run_register(struct run *run, uint8_t op)
 	case DW_CFA_VAL_EXPRESSION:
 		bytes_take(program, bytes_uleb(program));
 		return set_register(run, number, CFI_UNKNOWN, 0);
-	default: /* the value is in another register, or is CFA + a number: has one more operand, which is not used */
+	default: /* the value is in another register, or is CFA + a number; such an instruction has one more operand */
 		bytes_uleb(program);
 		return set_register(run, number, CFI_UNKNOWN, 0);
 	}
@@ -303,8 +303,8 @@ int cfi_run_initial(struct cfi *cfi, struct cfi_cie *cie, struct bytes program)
 }
 
 /*
- * True in arm64's signal trampoline, which has no expression. Its program does not matter: the kernel's signal frame
- * has only one layout.
+ * True in arm64's signal trampoline, which has no expression. Its program is not needed: the kernel's signal frame has
+ * only one layout.
  */
 static bool is_signal_frame(const struct run *run)
 {

@@ -10,7 +10,7 @@
 #define MAX_SYMBOLS (4u << 20)
 #define MAX_PROLOGUE 1024 /* bytes searched in a function: some check their arguments before they make a frame */
 #define MAX_CODE (64u << 20) /* bytes searched in a file */
-#define LOOK_BYTES 256 /* what looking at a function costs, be it never so short, in bytes searched */
+#define LOOK_BYTES 256 /* cost of each function, however short, in bytes searched */
 
 /* push %rbp; mov %rsp,%rbp */
 static const unsigned char makes_frame[] = {0x55, 0x48, 0x89, 0xe5};

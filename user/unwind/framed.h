@@ -2,7 +2,7 @@
 /*
  * Functions that no table describes, but whose code shows that they keep the frame pointer: V8's built-in functions,
  * and those of other projects with compilers or assemblers of their own. When such a function calls another one, it has
- * made its frame, so the frame pointer certainly leads to its caller.
+ * made its frame, so the frame pointer leads to its caller.
  */
 #ifndef UNWIND_FRAMED_H
 #define UNWIND_FRAMED_H
@@ -10,11 +10,11 @@
 #include "base/elf_reader.h"
 #include "unwind/unwind_rows.h"
 
-/* The search for such functions among those that a file's .symtab names, a part at a time. */
+/* The search for such functions among those that a file's .symtab names, in several steps. */
 struct framed {
 	struct elf_reader *reader;
 	Elf_Data *symbols;
-	int next; /* the symbol that is looked at next */
+	int next; /* index of the next symbol */
 	uint64_t code_start, code_end;
 	uint64_t looked_at; /* bytes of code searched so far */
 	struct vec(struct unwind_span) found;
@@ -23,9 +23,9 @@ struct framed {
 /* Returns 0, or -ENODATA if the file has no .symtab. The reader must stay open until framed_end(). */
 int framed_begin(struct framed *framed, struct elf_reader *reader, uint64_t code_start, uint64_t code_end);
 /*
- * Searches until that time; after the last symbol adds rows for what was found to `rows`, the same at each call.
- * Returns 0, -EAGAIN before the last symbol, -ENODATA if nothing was found, -E2BIG or -ENOMEM; after an error the
- * rows are as before.
+ * Searches until until_ns. After the last symbol, adds rows for the functions found to `rows`, which must be the same
+ * at each call. Returns 0, -EAGAIN before the last symbol, -ENODATA if nothing was found, -E2BIG or -ENOMEM; after an
+ * error the rows are as before.
  */
 int framed_step(struct framed *framed, struct unwind_rows *rows, uint64_t until_ns);
 void framed_end(struct framed *framed);

@@ -30,7 +30,7 @@ struct unwind_reading {
 	struct unwind_file file;
 	struct elf_reader reader;
 	GElf_Phdr eh_frame_hdr; /* p_filesz 0: none */
-	enum source source; /* from which rows are being made, or will be made next */
+	enum source source; /* the source from which rows are being made, or will be made next */
 	enum source end; /* the first source that is not used */
 	bool is_begun;
 	struct unwind_making making; /* for the first two sources */
@@ -203,7 +203,7 @@ static void end_source(struct unwind_reading *reading)
 	reading->is_begun = false;
 }
 
-/* Returns 0 after the whole source, -EAGAIN before, or another -errno. */
+/* Returns 0 when the source is finished, -EAGAIN before that, or another -errno. */
 static int step_source(struct unwind_reading *reading, uint64_t until_ns)
 {
 	int err = reading->is_begun ? 0 : sources[reading->source].begin(reading);
@@ -216,7 +216,7 @@ static int step_source(struct unwind_reading *reading, uint64_t until_ns)
 	return err;
 }
 
-/* An error in another source than .eh_frame is ignored: the rows of .eh_frame are worth having without it. */
+/* An error in a source other than .eh_frame is ignored: the rows of .eh_frame are useful without it. */
 int unwind_file_step(struct unwind_reading *reading, uint64_t until_ns)
 {
 	for (; reading->source < reading->end; reading->source++) {
@@ -238,7 +238,7 @@ static bool is_of_host(const struct elf_reader *reader)
 	       header.e_machine == HOST_MACHINE;
 }
 
-/* Takes over the reader, also after an error. */
+/* Takes ownership of the reader, also after an error. */
 static int begin(struct unwind_reading **ret, struct elf_reader *reader)
 {
 	struct unwind_reading *reading = calloc(1, sizeof(*reading));
@@ -296,7 +296,7 @@ void unwind_file_end(struct unwind_reading *reading, struct unwind_file *ret)
 	free(reading);
 }
 
-/* Does all steps of a reading that `err` says was begun. */
+/* Does all steps of a reading. `err` is the result of its beginning. */
 static int read_all(struct unwind_file *file, struct unwind_reading *reading, int err)
 {
 	if (err)
@@ -336,7 +336,7 @@ void unwind_file_release(struct unwind_file *file)
 	vec_release(&file->segments);
 }
 
-/* A mapping starts at a page, so it may begin with the end of what is before the code in the file. */
+/* A mapping starts at a page, so it may begin with bytes that come before the code in the file. */
 bool unwind_file_vaddr(const struct unwind_file *file, uint64_t offset, uint64_t len, uint64_t *ret_vaddr)
 {
 	for (size_t i = 0; i < file->segments.len; i++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Unwind rows from an ELF file. It is read, never mapped: truncating it meanwhile must not cause a SIGBUS. */
+/*
+ * Unwind rows from an ELF file. The file is read, never mapped: if it is truncated while it is read, there must be no
+ * SIGBUS.
+ */
 #ifndef UNWIND_UNWIND_FILE_H
 #define UNWIND_UNWIND_FILE_H
 
@@ -25,29 +28,29 @@ struct unwind_file {
 };
 
 /*
- * A large file has some 100,000 rows. They are made a part at a time, so that the caller can do other things between:
- * from .eh_frame, and from .debug_frame and framed.h for code that .eh_frame does not describe.
+ * A large file has some 100,000 rows. They are made in several steps, so that the caller can do other work in between:
+ * from .eh_frame, then from .debug_frame and framed.h for code that .eh_frame does not describe.
  */
 struct unwind_reading;
 
 /*
- * Returns 0, -ENOEXEC if it is no ELF file of this architecture, -E2BIG or -ENOMEM; after an error there is nothing to
- * end. The descriptor stays the caller's, who keeps it open until unwind_file_step() has returned something else than
- * -EAGAIN.
+ * Returns 0, -ENOEXEC if the file is not an ELF file of this architecture, -E2BIG or -ENOMEM; after an error there is
+ * nothing to end. The caller owns the descriptor, and keeps it open until unwind_file_step() has returned something
+ * other than -EAGAIN.
  */
 int unwind_file_begin(struct unwind_reading **ret, int fd);
-/* Works until that time. Returns 0 when all rows are made, -EAGAIN before, -E2BIG or -ENOMEM. */
+/* Works until until_ns. Returns 0 when all rows are made, -EAGAIN before that, -E2BIG or -ENOMEM. */
 int unwind_file_step(struct unwind_reading *reading, uint64_t until_ns);
 /*
- * Call after a step that returned 0: goes on with the .debug_frame of the file's debug file, for code that the file
- * itself does not describe. After a 0 step again; -ENODATA if it has none, or another -errno. The descriptor stays the
- * caller's and may be closed after the call.
+ * Call after a step that returned 0. Continues with the .debug_frame of the file's debug file, for code that the file
+ * itself does not describe. After a 0, call unwind_file_step() again. Returns -ENODATA if the debug file has none, or
+ * another -errno. The caller owns the descriptor and may close it after the call.
  */
 int unwind_file_add_debug(struct unwind_reading *reading, int fd);
-/* Frees the reading. `ret` gets the file if the last step returned 0; NULL: the file is released. */
+/* Frees the reading. If the last step returned 0, `ret` gets the file; with `ret` NULL the file is released. */
 void unwind_file_end(struct unwind_reading *reading, struct unwind_file *ret);
 
-/* Both do all of that at once, but for the debug file. `bytes` may be freed after the call. */
+/* These do all steps at once, without the debug file. `bytes` may be freed after the call. */
 int unwind_file_read(struct unwind_file *file, int fd);
 int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len);
 /* As unwind_rows_fill_gaps(). */

@@ -22,27 +22,27 @@ struct unwind_making {
 	struct cfi cfi;
 	struct unwind_rows rows;
 	bool is_found; /* all FDEs are found */
-	size_t done; /* FDEs whose rows are made */
+	size_t done; /* number of FDEs whose rows are made */
 };
 
-/* The section's bytes must live until unwind_making_end(). */
+/* The section's bytes must stay valid until unwind_making_end(). */
 void unwind_making_begin(struct unwind_making *making, const struct cfi_machine *machine,
 			 const struct cfi_section *section);
 /*
- * Works until that time. Returns 0 when all rows are made; -EAGAIN before; -ENODATA if the section describes no
+ * Works until until_ns. Returns 0 when all rows are made; -EAGAIN before that; -ENODATA if the section describes no
  * function; -E2BIG if it exceeds the limits above, or if reading it would take much longer than its size justifies; or
  * -ENOMEM.
  */
 int unwind_making_step(struct unwind_making *making, uint64_t until_ns);
 void unwind_making_end(struct unwind_making *making); /* releases all but the rows that were taken out */
-/* All of that at once. After an error there is nothing to release. */
+/* Does all steps at once. After an error there is nothing to release. */
 int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine, const struct cfi_section *section);
 /*
  * Adds the rows of `more` for code that `rows` do not describe. Both must have the same base, unless `rows` are empty.
  * Returns 0, -E2BIG or -ENOMEM; after an error `rows` are as before. `more` stays the caller's.
  */
 int unwind_rows_merge(struct unwind_rows *rows, const struct unwind_rows *more);
-/* True if the rows describe the code at a virtual address. */
+/* Returns true if the rows describe the code at a virtual address. */
 bool unwind_rows_tell(const struct unwind_rows *rows, uint64_t vaddr);
 
 struct unwind_span { /* virtual addresses */
@@ -52,11 +52,11 @@ struct unwind_span { /* virtual addresses */
 
 /*
  * Makes rows for spans of x86-64 code that has made its frame. A span ends at its end, or where the next one starts.
- * There is at least one span; spans are sorted and lie in the file's code. Returns 0, -E2BIG or -ENOMEM; after an error
- * there is nothing to release.
+ * There must be at least one span; spans are sorted and lie in the file's code. Returns 0, -E2BIG or -ENOMEM; after an
+ * error there is nothing to release.
  */
 int unwind_rows_of_frames(struct unwind_rows *rows, uint64_t code_start, const struct unwind_span *spans, size_t count);
-/* Describes the code between functions as code that has no frame. The caller must know that this is true. */
+/* Adds rows for the code between functions, for code that has no frame. The caller must know that it has none. */
 void unwind_rows_fill_gaps(struct unwind_rows *rows, const struct cfi_machine *machine);
 void unwind_rows_release(struct unwind_rows *rows);
 
