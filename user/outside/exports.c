@@ -10,8 +10,8 @@
 
 #define MAX_HEADERS 64
 #define MAX_DYNAMIC 256
-#define MAX_CHAIN 4096 /* symbols of one bucket; libjvm has a few */
-#define NAME_MAX_BYTES 64 /* longer than any name that is looked up */
+#define MAX_CHAIN 4096 /* most symbols of one bucket; libjvm has a few */
+#define NAME_MAX_BYTES 64 /* bytes; longer than any name that is looked up */
 
 static bool copy(void *to, uintptr_t from, size_t bytes)
 {
@@ -102,7 +102,10 @@ static uint32_t hash_of(const char *name)
 	return hash;
 }
 
-/* The table: number of buckets, first hashed symbol, words of a bloom filter, its shift; filter; buckets; chains. */
+/*
+ * The table: number of buckets, first hashed symbol, words of a bloom filter, its shift; then the filter, the buckets
+ * and the chains.
+ */
 static uintptr_t find_by_gnu_hash(const struct exports *exports, const char *name)
 {
 	uint32_t hash = gnu_hash_of(name), head[4], index, word;
@@ -125,7 +128,10 @@ static uintptr_t find_by_gnu_hash(const struct exports *exports, const char *nam
 	return found;
 }
 
-/* The table: number of buckets, number of symbols; buckets; the next symbol of each. Index 0 ends a bucket. */
+/*
+ * The table: number of buckets, number of symbols; then the buckets, and for each symbol the next one. Index 0 ends a
+ * bucket.
+ */
 static uintptr_t find_by_hash(const struct exports *exports, const char *name)
 {
 	uint32_t head[2], index;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exported symbols of a library in another process, read from its image in memory. So the file is not needed: it
- * may be deleted, replaced, or on a file system of others. Reads through outside/memory.h.
+ * The exported symbols of a library in another process, read from its image in memory. The file is not needed: it may
+ * be deleted, replaced, or on another user's file system. Reads through outside/memory.h.
  */
 #ifndef OUTSIDE_EXPORTS_H
 #define OUTSIDE_EXPORTS_H
@@ -10,7 +10,7 @@
 
 /* Addresses in the process. */
 struct exports {
-	uintptr_t bias; /* what is added to the file's virtual addresses */
+	uintptr_t bias; /* difference to the file's virtual addresses */
 	uintptr_t symbols; /* DT_SYMTAB */
 	uintptr_t strings; /* DT_STRTAB */
 	uintptr_t gnu_hash; /* DT_GNU_HASH; 0: there is none */

@@ -7,22 +7,23 @@
 #include "unsigned5.h"
 #include "vmstructs.h"
 
-#define MAX_FIELDS 256 /* of a class that is looked into; java.lang.Thread has 30 */
+#define MAX_FIELDS 256 /* most fields of a class; java.lang.Thread has 30 */
 #define MAX_OFFSET 4096
 #define STREAM_BYTES 4096
-#define NAME_BYTES 64 /* longer than any that is looked for */
+#define NAME_BYTES 64 /* bytes; longer than any name that is looked up */
 #define EXCESS_SINCE 20 /* struct unsigned5 */
 #define TUPLE 6 /* numbers of a field in InstanceKlass::_fields: flags, name, signature, value, offset (two) */
 #define IS_STATIC 0x0008
 #define HAS_OFFSET 1 /* the lowest two bits of the offset in a tuple */
-/* The bits of a field in the stream that more numbers follow for. */
+/* Bits of a field in the stream; each says that one more number follows. */
 #define HAS_VALUE (1u << 0)
 #define HAS_GENERIC_SIGNATURE (1u << 2)
 #define HAS_GROUP (1u << 4)
 
 static struct {
 	struct offset pool, tuples, stream, symbol_length, symbol_body;
-	struct offset array_length, halves, bytes; /* Array<int>::_length, which all arrays share; their data */
+	/* Array<int>::_length, the same for all arrays; the start of their data */
+	struct offset array_length, halves, bytes;
 	size_t pool_bytes;
 	unsigned int excess;
 } layout;
@@ -117,7 +118,7 @@ static bool find_streamed(uintptr_t klass, const char *name, const char *signatu
 	length = length < sizeof(bytes) ? length : sizeof(bytes);
 	stream.end += memory_copy(bytes, array + layout.bytes.value, length);
 	count = unsigned5_read(&stream);
-	(void)unsigned5_read(&stream); /* the number of fields that the JVM adds; they come last */
+	(void)unsigned5_read(&stream); /* the number of fields that the JVM adds; these come last */
 	for (uint32_t i = 0; i < count && i < MAX_FIELDS; i++) {
 		struct streamed_field field = next_field(&stream);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the fields of Java objects are: from the tables of their class, which the JVM keeps for itself. */
+/* Finds the fields of Java objects in the tables that the JVM keeps for their class. */
 #ifndef OUTSIDE_FIELDS_H
 #define OUTSIDE_FIELDS_H
 

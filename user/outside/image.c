@@ -59,7 +59,7 @@ static uintptr_t find_libjvm(pid_t pid)
 }
 
 /*
- * JDK 8's HotSpot has the version 25.x, as JDK 25's has; but only JDK 8 has a single code heap in a variable of its
+ * JDK 8's HotSpot has the version 25.x, and so has JDK 25's. But only JDK 8 has a single code heap in a variable of its
  * own.
  */
 static int java_version(uint32_t hotspot, uintptr_t single_heap)

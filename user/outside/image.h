@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the JVM in a process for reading: finds its libjvm and reads which version it is. */
+/* Opens the JVM in a process for reading: finds its libjvm and reads its version. */
 #ifndef OUTSIDE_IMAGE_H
 #define OUTSIDE_IMAGE_H
 

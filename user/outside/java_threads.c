@@ -8,11 +8,12 @@
 #include "outside/memory.h"
 #include "vmstructs.h"
 
-#define AT_ONCE 128 /* threads that one step reads: a millisecond */
+#define AT_ONCE 128 /* threads that one step reads, in about a millisecond */
 #define MOST_THREADS 65536
 #define RENAMED_NS NS_PER_SEC
 #define HANDLES_SINCE 16 /* since this JDK JavaThread::_threadObj is not the reference, but its address */
-#define PLAIN "Reference Handler" /* each JVM has this thread, and HotSpot starts it as any that Java code starts */
+/* each JVM has this thread, and HotSpot starts it as a thread that Java code starts */
+#define PLAIN "Reference Handler"
 
 static struct {
 	uintptr_t list_address;
@@ -37,18 +38,18 @@ bool java_threads_open(int version)
 
 struct found {
 	uint32_t tid;
-	bool doubt; /* another String may be where the name was */
+	bool doubt; /* another String may be in the name's place */
 	char name[OBJECTS_TEXT_BYTES];
 };
 
 /*
- * Returns the thread's java.lang.Thread, or 0. The object proves itself by the address of the JavaThread in it, which
- * the JVM clears before it frees the JavaThread.
+ * Returns the thread's java.lang.Thread, or 0. The object holds the address of its JavaThread, which proves it: the JVM
+ * clears that address before it frees the JavaThread.
  */
 static uintptr_t object_of(uintptr_t java_thread)
 {
 	uintptr_t at = java_thread + layout.object.value, object;
-	bool doubt = false; /* the proof settles it */
+	bool doubt = false; /* not used: the check of the JavaThread's address decides */
 
 	if (layout.version >= HANDLES_SINCE)
 		at = memory_word(at);
@@ -68,7 +69,7 @@ static bool read_once(uintptr_t java_thread, struct found *ret)
 	return name && objects_text(name, ret->name, &ret->doubt);
 }
 
-/* The second time is from the JVM's memory as it is then: the collector may have moved objects in between. */
+/* Reads a second time, from the JVM's memory at that moment: the collector may have moved objects in between. */
 static bool read_twice(uintptr_t java_thread, struct found *ret)
 {
 	struct found again;
@@ -82,7 +83,7 @@ static bool read_twice(uintptr_t java_thread, struct found *ret)
 	return true;
 }
 
-/* A thread of before whose name cannot be read now: the collector moves it, or it is about to end. */
+/* Keeps a known thread whose name cannot be read now: the collector moves it, or it is about to end. */
 static void keep(struct java_threads *threads, uintptr_t java_thread)
 {
 	int tid = jvmstructs_thread_id(java_thread);
@@ -92,7 +93,7 @@ static void keep(struct java_threads *threads, uintptr_t java_thread)
 		(void)map_put(&threads->seen, (uint32_t)tid, told);
 }
 
-/* The upper half is of the thread. The lowest bit is set when the name is in doubt. */
+/* The upper half is a hash of the thread. The lowest bit is set when the name is in doubt. */
 static uint64_t hash_of(uintptr_t java_thread, const struct found *found)
 {
 	uint64_t thread = hash_bytes(&java_thread, sizeof(java_thread), 0);
@@ -101,7 +102,10 @@ static uint64_t hash_of(uintptr_t java_thread, const struct found *found)
 	return thread << 32 | (name & 0xfffffffe) | found->doubt;
 }
 
-/* A name that is in doubt may be an old one: it does not replace one that was not. */
+/*
+ * Returns true if this name need not be reported. A name in doubt may be an old one, so it does not replace a certain
+ * name.
+ */
 static bool is_told(const struct found *found, uintptr_t java_thread, uint64_t told)
 {
 	uint64_t hash = hash_of(java_thread, found);
@@ -128,14 +132,14 @@ static void look_at(struct java_threads *threads, uintptr_t java_thread, java_th
 	(void)map_put(&threads->seen, found.tid, told);
 }
 
-/* Those that were not seen have ended: their tids may be of other threads soon. */
+/* Threads that were not seen in this sweep have ended. Other threads may get their tids soon. */
 static void tell_ended(struct java_threads *threads, java_threads_teller tell, void *context)
 {
 	uint64_t tid, hash;
 
 	for (size_t cursor = 0; map_next(&threads->told, &cursor, &tid, &hash);)
 		if (!map_get(&threads->seen, tid, &hash) && !tell(context, (uint32_t)tid, NULL, false))
-			(void)map_put(&threads->seen, tid, 0); /* to be told again */
+			(void)map_put(&threads->seen, tid, 0); /* reported again in the next sweep */
 }
 
 static void end_sweep(struct java_threads *threads, uint64_t now_ns)
@@ -165,7 +169,8 @@ void java_threads_step(struct java_threads *threads, uint64_t now_ns, java_threa
 	if (threads->next < length)
 		return;
 	memory_renew();
-	if (memory_word(layout.list_address) == threads->list) /* else it was perhaps freed while it was read */
+	/* otherwise the list was perhaps freed while it was read */
+	if (memory_word(layout.list_address) == threads->list)
 		tell_ended(threads, tell, context);
 	end_sweep(threads, now_ns);
 }

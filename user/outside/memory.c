@@ -11,12 +11,13 @@
 #define PAGE 4096u
 #define PAGES 64u /* 256 kB */
 #define TAKEN_PAGES 256u /* 1 MB */
-#define NOTES_MAX 1024u /* a method has some 20, a compilation five for each method; the kernel takes no more at once */
-#define NOTED_BYTES (512u << 10) /* the longest names and line table that are read */
+/* reads of memory; a method has some 20, a compilation five for each method; the kernel takes no more at once */
+#define NOTES_MAX 1024u
+#define NOTED_BYTES (512u << 10) /* bytes of the longest names and line table that are read */
 
 struct page {
 	uintptr_t address;
-	uint64_t epoch; /* in which it was read */
+	uint64_t epoch; /* epoch in which it was read */
 	unsigned char bytes[PAGE];
 };
 
@@ -24,7 +25,7 @@ struct cache {
 	struct page *pages;
 	size_t count;
 	uint64_t epoch; /* pages of other epochs are not valid */
-	bool is_used; /* in this epoch */
+	bool is_used; /* a page was read in this epoch */
 };
 
 static struct page word_pages[PAGES], taken_pages[TAKEN_PAGES];
@@ -36,10 +37,11 @@ static struct {
 
 static struct {
 	bool is_on;
-	bool is_full; /* a note had no room */
+	bool is_full; /* there was no room for a note */
 	size_t count, bytes;
-	struct iovec pieces[NOTES_MAX]; /* in the other process, from the end of the array on: the last note is first */
-	unsigned char noted[NOTED_BYTES], now[NOTED_BYTES]; /* their bytes, from the end on, too */
+	/* addresses in the other process, from the end of the array on: the last note is first */
+	struct iovec pieces[NOTES_MAX];
+	unsigned char noted[NOTED_BYTES], now[NOTED_BYTES]; /* the bytes of these pieces, also from the end on */
 } notes;
 
 /* One piece for each page: the kernel promises short reads only between pieces. */
@@ -145,7 +147,7 @@ void memory_renew(void)
 	forget(&memory.words);
 }
 
-/* ---- what is taken and noted ---- */
+/* ---- cached and noted memory ---- */
 
 size_t memory_take(void *to, uintptr_t from, size_t bytes)
 {

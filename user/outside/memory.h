@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of another process, a JVM, as the code of jvm-agent/hotspot/ reads it (there the header of the same name
- * is for the agent, whose memory it is). One process at a time. All that is read is the JVM's claim: what cannot be
- * read is 0.
+ * The memory of another process, a JVM, as the code of jvm-agent/hotspot/ reads it. (In jvm-agent/, the header of the
+ * same name is for the agent, which reads its own process.) One process at a time. All memory is the JVM's claim. What
+ * cannot be read is 0.
  */
 #ifndef MEMORY_H
 #define MEMORY_H
@@ -15,8 +15,8 @@
 #define MEMORY_COPY_MAX (64u << 10)
 
 /*
- * From now on memory of process `pid` is read. `libjvm` is where the ELF header of its libjvm.so is mapped. Returns 0,
- * or -errno: -EPERM when its memory must not be read, -ENOEXEC when no ELF file with exported symbols is there.
+ * Reads memory of process `pid` from now on. `libjvm` is where the ELF header of its libjvm.so is mapped. Returns 0, or
+ * -errno: -EPERM when its memory must not be read, -ENOEXEC when no ELF file with exported symbols is there.
  */
 int memory_open(pid_t pid, uintptr_t libjvm);
 /* Returns the address of a variable that libjvm exports; 0 when there is none. */
@@ -29,21 +29,22 @@ uintptr_t memory_symbol(const char *name);
 size_t memory_copy(void *to, uintptr_t from, size_t bytes);
 
 /*
- * Like memory_copy(), but keeps the pages that it has read, until memory_forget(): objects that are asked for one after
- * the other lie close together. What is taken may be old, so whoever takes notes it, or can do with what is old.
+ * Like memory_copy(), but keeps the pages that it has read until memory_forget(): objects that are read one after the
+ * other lie close together. The result may be old, so the caller notes it (memory_note()), or can use old data.
  */
 size_t memory_take(void *to, uintptr_t from, size_t bytes);
 bool memory_forget(void); /* returns false if there was nothing to forget */
 
 /*
- * From memory_note_all() on each memory_note() adds what was taken from an address. memory_is_as_noted() ends that. It
- * reads everything again in one system call, what was noted first comes last. True if all is as it was noted.
+ * After memory_note_all(), each memory_note() adds what memory_take() returned for an address. memory_is_as_noted()
+ * ends that: it reads everything again in one system call, the first note last, and returns true if nothing has
+ * changed.
  */
 void memory_note_all(void);
 void memory_note(uintptr_t address, const void *bytes, size_t count);
 bool memory_is_as_noted(void);
 
-/* These keep the pages that they have read, until memory_renew(). */
+/* These keep the pages that they have read until memory_renew(). */
 uintptr_t memory_word(uintptr_t address);
 uint32_t memory_int(uintptr_t address);
 uint16_t memory_half(uintptr_t address);

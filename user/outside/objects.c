@@ -9,14 +9,14 @@
 #include "vmstructs.h"
 
 #define SMALL_HEADERS_SINCE 23 /* since this JDK an array's bytes may follow its length at any multiple of 4 */
-#define GENERATIONS_ONLY_SINCE 24 /* since this JDK ZGC has generations always */
+#define GENERATIONS_ONLY_SINCE 24 /* since this JDK, ZGC always has generations */
 #define Z_REMAPPED 0xf000u
 #define COMPACT_KLASS_SHIFT 42 /* compact headers: the class is in the upper bits of the mark */
 
 static struct {
 	/* addresses of static fields */
 	uintptr_t thread_klass, string_klass, oop_base, oop_shift, klass_base, klass_shift, z_instance, x_instance;
-	struct offset klass, z_bad, z_shift, x_bad; /* in the instances: the address of the number */
+	struct offset klass, z_bad, z_shift, x_bad; /* offsets in the instances of the addresses of the numbers */
 	int version;
 } layout;
 
@@ -69,7 +69,7 @@ bool objects_open(int version)
 
 /* ---- learning ---- */
 
-/* Returns false when this ZGC is not known. */
+/* Returns false when this version of ZGC is not known. */
 static bool learn_colours(void)
 {
 	bool has_generations = layout.version >= GENERATIONS_ONLY_SINCE || jvmstructs_flag_is_set("ZGenerational");
@@ -146,8 +146,8 @@ void objects_describe(struct duet_jvm_virtual *how)
 /* ---- following ---- */
 
 /*
- * The address in a reference of ZGC with generations. On x86 it begins above the one bit that is set of bits 12 to 15,
- * the remapped bits (HotSpot's zAddress.hpp); elsewhere the JVM says where.
+ * Returns the address in a reference of ZGC with generations. On x86 the address begins above the one bit that is set
+ * among bits 12 to 15, the remapped bits (HotSpot's zAddress.hpp). Elsewhere the JVM exports where it begins.
  */
 static uintptr_t address_in(uintptr_t reference)
 {
@@ -161,8 +161,8 @@ static uintptr_t address_in(uintptr_t reference)
 }
 
 /*
- * A reference of another colour leads to where the object was before ZGC moved it; by then ZGC may use that memory for
- * another object. Without generations the memory is mapped at the addresses of all colours.
+ * A reference of another colour leads to where the object was before ZGC moved it. ZGC may use that memory for another
+ * object by then. Without generations the memory is mapped at the addresses of all colours.
  */
 static uintptr_t without_colour(uintptr_t reference, bool *doubt)
 {
@@ -214,7 +214,7 @@ static size_t put_character(char *to, uint32_t character)
 	return bytes;
 }
 
-/* Returns the character at *at, and moves *at past it. Half of a pair alone becomes U+FFFD. */
+/* Returns the character at *at, and moves *at past it. A surrogate without its other half becomes U+FFFD. */
 static uint32_t take_utf16(const uint16_t *units, size_t count, size_t *at)
 {
 	uint32_t unit = units[(*at)++];

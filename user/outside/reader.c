@@ -27,30 +27,31 @@
 #include "proc/helper.h"
 #include "proc/process.h"
 
-#define PATIENCE_S 10 /* for one piece of work, which takes milliseconds; then SIGALRM ends the process */
-/* How often the JVM is looked at: at first, while it may be starting, and in the end. */
+/* seconds for one piece of work, which usually takes milliseconds; then SIGALRM ends the process */
+#define PATIENCE_S 10
+/* Interval between two looks at the JVM: at first, while it may be starting, and later. */
 #define LOOK_FIRST_NS (2 * NS_PER_MS)
 #define LOOK_LAST_NS (100 * NS_PER_MS)
 #define STEP_MS 1
 #define ARENA_BYTES (1 << 20)
 #define VIRTUAL_SINCE 21 /* this JDK has virtual threads */
-#define LINKED_STEPS 10 /* of 1, 2, 4, … ms: the dynamic linker takes a few milliseconds */
-#define LINKED_NS NS_PER_SEC /* tables that take so long to read are none of HotSpot's */
+#define LINKED_STEPS 10 /* waits of 1, 2, 4, … ms: the dynamic linker takes a few milliseconds */
+#define LINKED_NS NS_PER_SEC /* tables that take longer to read are not HotSpot's */
 
 struct outside {
 	int loader;
 	int jvm; /* pidfd: readable when the JVM has ended */
 	struct image image;
 	struct ring ring;
-	struct duet_jvm_layout layout; /* the last one sent */
-	bool names_threads; /* the JVM tells where it has its threads' names */
+	struct duet_jvm_layout layout; /* the layout that was sent last */
+	bool names_threads; /* the JVM exports where the names of its threads are */
 	struct java_threads threads;
-	bool described_virtual; /* the last layout was made when `threads` was known well enough */
+	bool described_virtual; /* the last layout was made when the threads' vtable was known */
 	uintptr_t unloads_at; /* address of the JVM's counter of unloaded classes; 0: it has none */
 	uint64_t unloads; /* its value at … */
 	uint64_t unloads_ns; /* … this time; 0: not read yet */
-	uint64_t look_ns; /* when to read it again, … */
-	uint64_t step_ns; /* … and after that */
+	uint64_t look_ns; /* when to look at the JVM again, … */
+	uint64_t step_ns; /* … and the interval after that */
 };
 
 union packet {
@@ -69,7 +70,9 @@ static int send_packet(int to, struct duet_message *message, enum duet_message_t
 	return send(to, message, size, MSG_NOSIGNAL) == (ssize_t)size ? 0 : -EPIPE;
 }
 
-/* Returns the descriptor that came with the message, or -1. There is room for one only: the kernel closes others. */
+/*
+ * Returns the descriptor that came with the message, or -1. There is room for one only; the kernel closes further ones.
+ */
 static int take_descriptor(struct msghdr *message)
 {
 	struct cmsghdr *head = CMSG_FIRSTHDR(message);
@@ -80,7 +83,7 @@ static int take_descriptor(struct msghdr *message)
 	return fd;
 }
 
-/* Returns the length; 0 when the loader is gone. */
+/* Returns the length; 0 when the loader has closed the socket. */
 static ssize_t receive(const struct outside *outside, union packet *packet, int *ret_fd)
 {
 	union {
@@ -115,7 +118,10 @@ static int say_started(const struct outside *outside, int error, const char *why
 	return send_packet(outside->loader, &started.head, DUET_MESSAGE_STARTED, sizeof(started));
 }
 
-/* Waits for START and maps the ring. A JVM that cannot be read is reported here, where the protocol has a place. */
+/*
+ * Waits for START and maps the ring. If the JVM cannot be read, reports that in STARTED, where the protocol has a field
+ * for it.
+ */
 static int begin(struct outside *outside, int error, const char *why)
 {
 	union packet packet;
@@ -131,7 +137,7 @@ static int begin(struct outside *outside, int error, const char *why)
 	return err;
 }
 
-/* Waits so long, or until the loader or the JVM is gone. Returns true in that case. */
+/* Waits for wait_ms, or until the loader or the JVM has ended. Returns true if one has. */
 static bool is_over(const struct outside *outside, int wait_ms)
 {
 	struct pollfd fds[] = {{.fd = outside->loader}, {.fd = outside->jvm, .events = POLLIN}};
@@ -140,9 +146,10 @@ static bool is_over(const struct outside *outside, int wait_ms)
 }
 
 /*
- * HotSpot counts a class as unloaded before it frees the class's memory. So while the counter stands still, an address
- * at which a sample has seen a method has the same method. Tells the loader when it has changed. Returns true if it is
- * now what it was for the sample, or, when that is not known, if it has not changed since the last call.
+ * HotSpot counts a class as unloaded before it frees the class's memory. So while the counter does not change, an
+ * address at which a sample has seen a method is still the same method's. Reports a change to the loader. Returns true
+ * if the counter has the value that it had for the sample, or, if that is not known, if it has not changed since the
+ * last call.
  */
 static bool is_loaded(void *context, uint32_t unloads)
 {
@@ -166,7 +173,10 @@ static bool is_loaded(void *context, uint32_t unloads)
 	return unloads && (uint32_t)(count + 1) == unloads;
 }
 
-/* A JVM makes the first code of these kinds when it needs it. Then it has started, and its layout stays as it is. */
+/*
+ * A JVM makes the first code of these kinds when it needs it. After that it has started, and its layout does not
+ * change.
+ */
 static bool has_all_kinds(const struct duet_jvm_layout *layout)
 {
 	return layout->compiled_name && layout->native_name && layout->frameless_names[0];
@@ -177,7 +187,9 @@ static bool knows_more_of_threads(const struct outside *outside)
 	return outside->threads.vtable && !outside->described_virtual;
 }
 
-/* How BPF finds out which virtual thread a carrier runs. All 0 until the carriers can be told from other memory. */
+/*
+ * Fills in how BPF finds the virtual thread of a carrier. All 0 until carriers can be distinguished from other memory.
+ */
 static void describe_virtual(const struct outside *outside, struct duet_jvm_virtual *ret)
 {
 	struct duet_jvm_virtual how;
@@ -205,8 +217,8 @@ static bool tell_thread(void *context, uint32_t tid, const char *name, bool doub
 }
 
 /*
- * Sends the layout when it has changed. There are no jmethodIDs in it: nobody asks the JVM to make them, and since JDK
- * 26 they lead nowhere.
+ * Sends the layout when it has changed. It has no jmethodIDs: the JVM makes them only when asked, and since JDK 26 they
+ * lead nowhere.
  */
 static void send_layout(struct outside *outside)
 {
@@ -226,14 +238,14 @@ static void send_layout(struct outside *outside)
 		return;
 	if (!outside->layout.call_stub_return) {
 		outside->unloads_at = layout.unloads;
-		(void)is_loaded(outside, 0); /* before any name */
+		(void)is_loaded(outside, 0); /* read the counter before any name */
 		answer_heaps(&(struct answers){.ring = &outside->ring});
 	}
 	if (ring_write(&outside->ring, DUET_AGENT_LAYOUT, &part, 1, RING_WAIT))
 		outside->layout = layout;
 }
 
-/* To read a layout takes a walk over all code, of which there is little while a kind is missing. */
+/* Reading a layout walks over all code. While a kind of code is missing, there is little code. */
 static void look(struct outside *outside, uint64_t now_ns)
 {
 	outside->look_ns = now_ns + outside->step_ns;
@@ -247,7 +259,7 @@ static void look(struct outside *outside, uint64_t now_ns)
 	(void)is_loaded(outside, 0);
 }
 
-/* A process that ends loses its memory before its pidfd says so. */
+/* A process that ends loses its memory before its pidfd shows that. */
 static bool is_there(void *context)
 {
 	const struct outside *outside = context;
@@ -263,7 +275,7 @@ static bool await_room(const struct outside *outside)
 
 	if (ring_has_room(&outside->ring))
 		return true;
-	alarm(0); /* the loader may be stopped for longer */
+	alarm(0); /* the loader may be stopped for longer than the alarm */
 	while (goes_on && !ring_has_room(&outside->ring))
 		goes_on = !is_over(outside, STEP_MS);
 	alarm(PATIENCE_S);
@@ -335,7 +347,10 @@ static void serve(struct outside *outside)
 
 /* ---- the process ---- */
 
-/* Opened before the start time is compared: so it is of that process, and of none that reuses its pid. */
+/*
+ * The pidfd is opened before the start time is compared. So it is of that process, and not of another one that reuses
+ * its pid.
+ */
 static int open_jvm(pid_t pid, uint64_t start_ticks)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -371,7 +386,7 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 	int err;
 
 	prctl(PR_SET_NAME, "duet-outside");
-	mallopt(M_MMAP_THRESHOLD, ARENA_BYTES); /* a record's room is taken and freed for each answer */
+	mallopt(M_MMAP_THRESHOLD, ARENA_BYTES); /* memory for a record is allocated and freed for each answer */
 	mallopt(M_TRIM_THRESHOLD, ARENA_BYTES);
 	alarm(PATIENCE_S);
 	outside.jvm = open_jvm(pid, start_ticks);
@@ -385,7 +400,7 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 	java_threads_release(&outside.threads);
 }
 
-/* Forks the reader, and leaves it to init. Its only descriptor is the socket. Returns its pid, or -1. */
+/* Forks the reader twice, so that init collects it. Its only descriptor is the socket. Returns its pid, or -1. */
 static pid_t fork_reader(int socket, pid_t pid, uint64_t start_ticks)
 {
 	pid_t child, reader = -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads a JVM from outside, without an agent in it: the layout of its code and methods, and the names that samples ask
- * for. A process of its own does that for each JVM. It speaks the agent's protocol (duet_agent.h): for the loader it is
- * an agent that takes no samples. The JVM's memory is its user's claim, and reading it may take for ever, because pages
+ * for. Each JVM has its own process for that. It speaks the agent's protocol (duet_agent.h): for the loader it is an
+ * agent that takes no samples. The JVM's memory is its user's claim, and reading it may take for ever, because pages
  * may lie in a file whose server does not answer. Then only this process waits. It ends by an alarm, when the loader
  * closes the socket, or with the JVM.
  */

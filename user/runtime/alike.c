@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/alike.h"
 
-/* Both tables have their strings from one table of strings. */
+/* The strings of both tables are in one table of strings, so equal ids are equal texts. */
 static bool same_names(const struct jvm_method *a, const struct jvm_method *b, int32_t bci)
 {
 	return a->class_name == b->class_name && a->name == b->name && a->signature == b->signature &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares what two sources tell of one JVM: its memory, read from outside, and the agent that came in later. Both have
- * described the compiled code that samples met while one took the other's place.
+ * Compares what two sources report of one JVM: the reader from outside, and the agent that replaced it. Both have
+ * described the compiled code that samples met during the change.
  */
 #ifndef RUNTIME_ALIKE_H
 #define RUNTIME_ALIKE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Class names as the JVM has them, and as Java's sources do. */
+/* Class names in the JVM's form, and in that of Java's sources. */
 #ifndef RUNTIME_CLASS_NAME_H
 #define RUNTIME_CLASS_NAME_H
 
@@ -8,8 +8,8 @@
 #include "base/buf.h"
 
 /*
- * Appends the name for a JVM signature of `len` bytes, from anybody: java.lang.String for "Ljava/lang/String;", int[][]
- * for "[[I", and Name.0x… for a hidden class's "LName.0x…;". What is no signature is kept as it is.
+ * Appends the name for a JVM signature of `len` untrusted bytes: java.lang.String for "Ljava/lang/String;", int[][] for
+ * "[[I", and Name.0x… for a hidden class's "LName.0x…;". Text that is not a signature is kept.
  */
 void class_name_add(struct buf *out, const char *signature, size_t len);
 

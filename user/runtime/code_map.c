@@ -8,10 +8,11 @@
 #include "runtime/inlining.h"
 
 #define CODE_MAP_RECENT 256 /* searched one by one; large enough that merges are rare */
-#define MATCH_COMPILATIONS 64 /* of one method that are searched for a stack: more than HotSpot keeps at a time */
+/* most compilations of one method that are searched for a stack: more than HotSpot keeps at a time */
+#define MATCH_COMPILATIONS 64
 #define SEARCH_MAX 1024 /* most entries in a backward search: reused memory of one large method holds fewer */
 
-/* ---- which stacks are one compilation's ---- */
+/* ---- which compilations have a stack ---- */
 
 /* Adds a live entry to the list of its method's. */
 static int inlining_link(struct code_map *map, const struct jvm_code *code)
@@ -151,8 +152,8 @@ static bool covers(const struct jvm_code *code, uint64_t pc, uint64_t time_ns, u
 	if (id && (code->id || !code->method))
 		return id == code->id;
 	/*
-	 * The load time rules nothing out: code older than the agent is published a moment after the first samples.
-	 * Only the unload time does. Of the entries that remain, the caller takes the one that was unloaded first.
+	 * The load time is not compared: code older than the agent is published a moment after the first samples. Only
+	 * the unload time is. Of the entries that remain, the caller takes the one that was unloaded first.
 	 */
 	return time_ns < code->unloaded_ns;
 }
@@ -236,7 +237,7 @@ bool code_map_unload(struct code_map *map, const struct duet_code_unload *unload
 	return found;
 }
 
-/* ---- forgetting ---- */
+/* ---- freeing ---- */
 
 size_t code_map_bytes(const struct code_map *map)
 {

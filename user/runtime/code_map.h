@@ -24,11 +24,11 @@ struct code_map {
 void code_map_release(struct code_map *map);
 size_t code_map_bytes(const struct code_map *map);
 /*
- * Adds an entry and owns code->inlining from then on, also after an error, when it frees it. Code that is already there
- * is not added again. Other live entries in the same range end at code->loaded_ns. 0, -ENOMEM or -ENOSPC.
+ * Adds an entry. Owns code->inlining from then on, and frees it after an error. Code that is already there is not added
+ * again. Other live entries in the same range end at code->loaded_ns. 0, -ENOMEM or -ENOSPC.
  */
 int code_map_add(struct code_map *map, const struct jvm_code *code);
-/* Ends the life of an entry. False if there is none, as no sample had needed this code. */
+/* Ends the life of an entry. Returns false if there is none, because no sample had needed this code. */
 bool code_map_unload(struct code_map *map, const struct duet_code_unload *unload);
 /* As jvm_code_at(). */
 struct jvm_code *code_map_find(const struct code_map *map, uint64_t pc, uint64_t time_ns, uint32_t id);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inlining stacks of one compilation: which methods each of its pcs belongs to. A stack is a list of frames, leaf
- * first, the compiled method last. Stacks share the frames of their callers, and frames share the ids of their methods,
- * so a pc takes a dozen bytes.
+ * The inlining stacks of one compilation: the methods at each of its pcs. A stack is a list of frames, leaf first, the
+ * compiled method last. Stacks share the frames of their callers, and frames share the ids of their methods, so a pc
+ * takes a dozen bytes.
  */
 #ifndef RUNTIME_INLINING_H
 #define RUNTIME_INLINING_H
@@ -16,26 +16,29 @@
 #define INLINING_MATCH_DEPTH 64 /* deeper stacks have no hash; HotSpot inlines less deeply (MaxInlineLevel 15) */
 
 struct inlining {
-	struct inlining *newer, *older; /* the owner's: other compilations of the same method */
+	struct inlining *newer, *older; /* for the owner: other compilations of the same method */
 	uint32_t pc_count;
 	uint32_t node_count; /* a node is a frame with its callers */
 	uint32_t method_count;
 	uint32_t stack_count;
-	uint32_t width; /* of a cell: 2 or 4 bytes */
-	/* Then the hashes of the different stacks, ascending, uint32_t. Then columns of cells: see enum column. */
+	uint32_t width; /* bytes of a cell: 2 or 4 */
+	/*
+	 * After the methods come the hashes of the different stacks, ascending, uint32_t. Then come columns of cells,
+	 * see enum column.
+	 */
 	uint64_t methods[];
 };
 
 /*
  * Makes the table of a checked record. *ret is NULL if the record has no debug information; the caller frees it with
- * free(). Pcs whose stack is deeper than JVM_INLINING_DEPTH are left out, and so are those that share frames in another
- * way than the agent shares them, which would take too long. 0 or -ENOMEM.
+ * free(). Leaves out pcs whose stack is deeper than JVM_INLINING_DEPTH. Also leaves out pcs that share frames in
+ * another way than the agent does, because they would take too long. 0 or -ENOMEM.
  */
 int inlining_new(const struct duet_code_load *record, struct inlining **ret);
 size_t inlining_bytes(const struct inlining *inlining); /* memory in use; 0 for NULL */
 /*
- * Stores the stack that is recorded for this offset from the start of the code, or else, unless `is_exact`, the one for
- * the next offset behind it. Returns its depth; 0: there is none.
+ * Stores the stack that is recorded for this offset from the start of the code. If there is none and `is_exact` is
+ * false, stores the one for the next higher offset. Returns its depth; 0: there is none.
  */
 uint32_t inlining_frames(const struct inlining *inlining, uint64_t offset, bool is_exact,
 			 struct duet_java_frame *ret_frames);

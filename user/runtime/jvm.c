@@ -15,22 +15,23 @@
 #include "runtime/code_map.h"
 #include "runtime/inlining.h"
 
-#define ENDING_NS (NS_PER_SEC / 10) /* a thread says that it has ended a while before it is off its CPU */
-#define DOUBTED (1ull << 32) /* of a thread's name: struct duet_thread */
-#define LEAST_BYTES (1u << 20) /* lower limit for methods and code: a moment's stacks need so much */
+/* time between a thread's report that it ends and the moment when it leaves its CPU for good */
+#define ENDING_NS (NS_PER_SEC / 10)
+#define DOUBTED (1ull << 32) /* bit of a thread's name in doubt, see struct duet_thread */
+#define LEAST_BYTES (1u << 20) /* lower limit for methods and code: the stacks of a moment need this much */
 
 struct jvm {
 	struct intern *strings;
 	struct map methods; /* jmethodID -> struct jvm_method *, in the arena */
-	struct map bare; /* the same for methods that had no id, by their address … */
-	uint64_t bare_since_ns; /* … at this time and later; 0: it is not known when classes are unloaded */
+	struct map bare; /* the same for methods that have no id, by their address … */
+	uint64_t bare_since_ns; /* … from this time on; 0: it is not known when classes are unloaded */
 	uint64_t bare_unloads; /* struct duet_unloaded::unloads of these; 0: not known */
-	struct map unloaded; /* those of before, up to … */
+	struct map unloaded; /* methods of before the last unloading, valid up to … */
 	uint64_t unloaded_until_ns; /* … this time */
 	uint64_t unloaded_unloads;
 	struct map gone; /* hash of a struct duet_want which the agent answered with DUET_AGENT_GONE -> 1 */
 	struct map threads; /* tid -> interned name, perhaps with DOUBTED */
-	struct map ended; /* those that have ended: tid -> when */
+	struct map ended; /* threads that have ended: tid -> when */
 	struct arena arena;
 	uint32_t round; /* number of times that make_room() was called */
 	size_t most_bytes; /* limit for methods and code */
@@ -105,8 +106,8 @@ static uint32_t intern_class(struct jvm *jvm, const char *signature, uint32_t le
 }
 
 /*
- * Records come late, and some have equal times. Each change still gets a time of its own. Times are the agent's claims:
- * with one in the future, no stack would be cached any more.
+ * Records come late, and some have equal times, so each change gets a time of its own. The times are claimed by the
+ * agent: after a time in the future, no stack would be cached any more.
  */
 static void note_change(struct jvm *jvm, uint64_t time_ns)
 {
@@ -155,7 +156,7 @@ static int apply_method(struct jvm *jvm, const struct duet_method *record)
 	return map_put_ptr(methods, record->method, method);
 }
 
-/* If it ends other code at these addresses, that is a change: cached stacks may have the other code. */
+/* If this ends other code at these addresses, it is a change: cached stacks may have the other code. */
 static int add_code(struct jvm *jvm, struct jvm_code *code)
 {
 	uint64_t ended = jvm->code.ended;
@@ -220,7 +221,7 @@ static int apply_layout(struct jvm *jvm, const struct duet_jvm_layout *layout)
 	return 0;
 }
 
-/* What has become of code does not depend on classes. */
+/* Whether code still exists does not depend on classes, so the key leaves them out. */
 static uint64_t want_key(const struct duet_want *want)
 {
 	struct duet_want key = *want;
@@ -235,7 +236,7 @@ static int apply_gone(struct jvm *jvm, const struct duet_gone *gone)
 	return map_put(&jvm->gone, want_key(&gone->want), 1);
 }
 
-/* The names of bare addresses that are known hold for samples of before. */
+/* From now on, the known names of bare addresses are only for earlier samples. */
 static int apply_unloaded(struct jvm *jvm, const struct duet_unloaded *unloaded)
 {
 	map_release(&jvm->unloaded);
@@ -250,11 +251,12 @@ static int apply_unloaded(struct jvm *jvm, const struct duet_unloaded *unloaded)
 	return 0;
 }
 
-/* The names of bare addresses that hold for a moment. */
+/* Which names of bare addresses are valid for a moment. */
 enum names {
 	NAMES_NOW,
-	NAMES_BEFORE, /* the last unloading that was told */
-	NAMES_TO_COME, /* after an unloading that was not told yet: the reader tells it with its next answer */
+	NAMES_BEFORE, /* those before the last unloading that was reported */
+	/* those after an unloading that was not reported yet: the reader reports it with its next answer */
+	NAMES_TO_COME,
 	NAMES_LOST,
 };
 
@@ -281,7 +283,7 @@ bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want, struct jvm
 
 /* ---- room ---- */
 
-/* The bytes of what can be requested from the agent again. */
+/* Returns the bytes of the entries that can be requested from the agent again. */
 static size_t met_bytes(const struct jvm *jvm)
 {
 	return jvm->arena.bytes + map_bytes(&jvm->methods) + map_bytes(&jvm->bare) + map_bytes(&jvm->unloaded) +
@@ -304,8 +306,8 @@ static void count_bytes(struct jvm *jvm)
 }
 
 /*
- * How much this JVM may have. While the room is not used up, that is JVM_MAX_BYTES; after that it is an equal share. A
- * JVM with less than its share may still grow to it, since the others shrink.
+ * Returns how much memory this JVM may have. While the room is not used up, that is JVM_MAX_BYTES, after that an equal
+ * share. A JVM with less than its share may still grow to it, because the others shrink.
  */
 static size_t share(const struct jvm *jvm)
 {
@@ -335,7 +337,7 @@ static int move_into(struct map *to, struct arena *arena, uint64_t key, const st
 	return map_put_ptr(to, key, copy);
 }
 
-/* Moves methods used since `round` began to another arena, and forgets the others. */
+/* Moves methods used since `round` began to another arena, and drops the others. */
 static void keep_used(struct map *methods, uint32_t round, struct arena *arena)
 {
 	struct map kept = {0};
@@ -345,7 +347,7 @@ static void keep_used(struct map *methods, uint32_t round, struct arena *arena)
 		const struct jvm_method *method = (const struct jvm_method *)(uintptr_t)value;
 
 		if (method->used >= round && move_into(&kept, arena, key, method) < 0)
-			break; /* out of memory: the rest will be requested again */
+			break; /* out of memory: the other methods are requested again */
 	}
 	map_release(methods);
 	*methods = kept;
@@ -365,7 +367,7 @@ static void forget_methods(struct jvm *jvm, uint32_t round)
 	jvm->arena = arena;
 }
 
-/* Forgets what no sample has met since the last call. If more than half of the limit is still used, forgets all. */
+/* Drops entries that no sample has met since the last call. If more than half of the limit is still used, drops all. */
 static void make_room(struct jvm *jvm, size_t most_bytes)
 {
 	for (uint32_t round = jvm->round; met_bytes(jvm) > most_bytes / 2 && round <= jvm->round + 1; round++) {
@@ -464,7 +466,7 @@ bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address)
 	return jvm->has_layout && jvm->layout.call_stub_return == return_address;
 }
 
-/* Returns NULL when it is not known which method had a bare address then. */
+/* Returns NULL when it is not known which method had a bare address at that time. */
 static const struct map *methods_of(const struct jvm *jvm, uint64_t id, struct jvm_moment then)
 {
 	enum names names;
@@ -539,7 +541,9 @@ bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code)
 	return code->stub_name && !strncasecmp(intern_text(jvm->strings, code->stub_name), "Interpreter", 11);
 }
 
-/* HotSpot tells the kernel the first 15 bytes of a name. Newer ones tell the first 7 and the last 6 of a long name. */
+/*
+ * HotSpot gives the kernel the first 15 bytes of a name. Newer versions give the first 7 and the last 6 of a long name.
+ */
 static bool agrees(const char *name, const char *comm)
 {
 	size_t length = strlen(name);

@@ -2,10 +2,9 @@
 /*
  * One JVM as its agent describes it: its code heaps, its thread names, and those methods, pieces of compiled code and
  * stubs that samples have met. It is filled from validated agent records (collect/validate.h) and used while samples
- * are joined. Strings are interned in the caller's table.
- *
- * The tables grow with what samples meet. When there is no room, entries that no sample has met for the longest time
- * are forgotten; the loader can ask the agent for them again.
+ * are joined. Strings are interned in the caller's table. The tables grow with the code that samples meet. When there
+ * is no room, entries that no sample has met for the longest time are dropped; the loader can ask the agent for them
+ * again.
  */
 #ifndef RUNTIME_JVM_H
 #define RUNTIME_JVM_H
@@ -21,7 +20,7 @@
 /* Limits of one JVM's tables; without them a hostile JVM could fill the loader's memory. */
 #define JVM_MAX_BYTES (96u << 20)
 #define JVM_MAX_HEAPS 16 /* HotSpot has three code heaps at most */
-#define JVM_INLINING_DEPTH 256 /* of an inlining stack, as the agent reads them */
+#define JVM_INLINING_DEPTH 256 /* frames of an inlining stack, as the agent reads them */
 
 /* The memory for the tables of all JVMs together. When it is used up, JVMs that have more than their share shrink. */
 struct jvm_room {
@@ -39,7 +38,7 @@ struct jvm_method {
 	uint32_t source;
 	uint32_t modifiers;
 	uint32_t line_count;
-	uint32_t used; /* the round of forgetting in which it was last used */
+	uint32_t used; /* the round of make_room() in which it was last used */
 	const struct duet_line *lines; /* ascending bci */
 };
 
@@ -51,7 +50,7 @@ struct jvm_code {
 	uint64_t unloaded_ns; /* UINT64_MAX while it lives */
 	uint64_t method; /* 0 for a stub */
 	uint32_t stub_name; /* interned; 0 for a method */
-	uint32_t id; /* of the compilation; 0: unknown */
+	uint32_t id; /* id of the compilation; 0: unknown */
 	uint32_t used; /* as in struct jvm_method */
 	struct inlining *inlining; /* owned; NULL: no debug information */
 };
@@ -63,8 +62,8 @@ void jvm_free(struct jvm *jvm);
 void jvm_share_room(struct jvm *jvm, struct jvm_room *room);
 
 /*
- * `other` is what another source has told of the same JVM, or NULL; see runtime/alike.h. Not owned: forget it before it
- * is freed.
+ * `other` is the description of the same JVM by another source, or NULL; see runtime/alike.h. Not owned: call this with
+ * NULL before it is freed.
  */
 void jvm_set_other(struct jvm *jvm, const struct jvm *other);
 const struct jvm *jvm_other(const struct jvm *jvm);
@@ -79,21 +78,21 @@ int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size
 void jvm_set_full(struct jvm *jvm, bool is_full);
 /*
  * When a sample was taken. A reader from outside knows a method by its address, which may be another method's after
- * classes were unloaded: `unloads` decides which one it was, and the time when that is not known.
+ * classes were unloaded: `unloads` decides which method it was, and the time if `unloads` is not known.
  */
 struct jvm_moment {
 	uint64_t time_ns;
 	uint64_t unloads; /* struct duet_sample::unloads */
 };
 /*
- * True if what a sample of then has hit does not exist any more: the agent has answered so, or classes were unloaded
- * since.
+ * Returns true if the method or code that a sample has hit at that time no longer exists: the agent has answered so, or
+ * classes were unloaded since.
  */
 bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want, struct jvm_moment then);
 
 /* The newest layout of the JVM's structures that the agent sent, or NULL if it sent none. */
 const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm);
-/* The method that had this id then. NULL: unknown, or forgotten. */
+/* The method that had this id at that time. NULL: unknown, or dropped. */
 const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id, struct jvm_moment then);
 int32_t jvm_method_line(const struct jvm_method *method, int32_t bci); /* 0 = unknown */
 bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc); /* true inside a code heap */
@@ -110,11 +109,11 @@ const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t 
 uint32_t jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
 			 struct duet_java_frame ret_frames[JVM_INLINING_DEPTH]);
 /*
- * The time (CLOCK_MONOTONIC) at which code or methods last came or went. It grows with every change. Until the next
- * change, two samples for which jvm_is_current() and that have equal addresses have equal methods.
+ * The time (CLOCK_MONOTONIC) of the last change of code or methods. It grows with every change. Until the next change,
+ * two samples for which jvm_is_current() and that have equal addresses have equal methods.
  */
 uint64_t jvm_changed_ns(const struct jvm *jvm);
-bool jvm_is_current(const struct jvm *jvm, struct jvm_moment then); /* true if nothing is known to have changed since */
+bool jvm_is_current(const struct jvm *jvm, struct jvm_moment then); /* true if no change is known since then */
 bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code); /* true for the template interpreter */
 /*
  * The name of the thread that had this tid at that time: interned; 0 = unknown. `comm` is the thread's name as the
@@ -134,8 +133,8 @@ uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame 
 /* Moves the strings to the table move->to, and changes the ids of all strings accordingly. */
 void jvm_move_strings(struct jvm *jvm, struct intern_move *move);
 /*
- * Forgets code that was unloaded and threads that ended before `time_ns`; call it when no older sample is waiting. Also
- * forgets what is true only for a moment: which methods and code do not exist any more, and methods that had no id.
+ * Drops code that was unloaded and threads that ended before `time_ns`; call it when no older sample is waiting. Also
+ * drops facts that hold only for a moment: which methods and code no longer exist, and methods that had no id.
  */
 void jvm_forget(struct jvm *jvm, uint64_t time_ns);
 

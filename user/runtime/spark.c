@@ -56,7 +56,9 @@ static void take_option(struct spark_options *options, const char *option, size_
 	}
 }
 
-/* Reads the options of Spark's own program. They end at the application's jar; what follows is not for Spark. */
+/*
+ * Reads the options of Spark's own program. They end at the application's jar; the arguments after it are not Spark's.
+ */
 static void read_options(struct spark_options *options, const char *at, const char *end)
 {
 	while (at < end && *at == '-') {

@@ -14,7 +14,7 @@
 /* spark-submit on YARN puts it into the working directory of each container, by a link to an unpacked archive. */
 #define SPARK_PROPERTIES "__spark_conf__/__spark_conf__.properties"
 
-/* What a JVM's arguments say. The strings point into the arguments; NULL: not there. */
+/* What a JVM's arguments say. The strings point into the arguments; NULL: the arguments have no such value. */
 struct spark {
 	bool is_own; /* the main class is one of Spark's */
 	const char *name;
