@@ -7,7 +7,7 @@
 
 #include "duet_record.h"
 
-/* The first attribute of this type, which is part of the sample; NULL when there is none. */
+/* Returns the first attribute of this type, which is part of the sample; NULL if there is none. */
 static inline const struct duet_attribute *attribute_find(const struct duet_sample *sample,
 							  enum duet_attribute_type type)
 {

@@ -54,8 +54,8 @@ static uint32_t owner_row(struct decided *decided, struct process *process, cons
 }
 
 /*
- * The row of the virtual thread that was mounted. The carrier's own name is used only for work that the carrier does
- * itself.
+ * Returns the row of the virtual thread that was mounted. The carrier's own name is used only for work that the carrier
+ * does itself.
  */
 static uint32_t virtual_thread(struct decided *decided, struct process *process, const struct duet_sample *sample)
 {
@@ -102,7 +102,7 @@ static uint32_t sample_thread(struct decided *decided, struct process *process, 
 			      owner_row(decided, process, sample));
 }
 
-/* Adds the sample that resolve_stack() was called for last, or a part of its weight. 0 or -ENOMEM. */
+/* Adds the sample of the last call of resolve_stack(), or a part of its weight. 0 or -ENOMEM. */
 static int add_weight(struct decided *decided, const struct decision *of, uint64_t weight)
 {
 	int64_t node = resolve_node(&decided->resolver, of);
@@ -120,7 +120,7 @@ static int add_weight(struct decided *decided, const struct decision *of, uint64
 						});
 }
 
-/* Adds the part of a sleep that was a wait for a CPU, under a leaf of its own. 0 or -ENOMEM. */
+/* Adds the part of a sleep in which the thread waited for a CPU, under a leaf of its own. 0 or -ENOMEM. */
 static int add_runnable(struct decided *decided, const struct decision *of)
 {
 	int err;
@@ -132,7 +132,7 @@ static int add_runnable(struct decided *decided, const struct decision *of)
 	return err;
 }
 
-/* Adds the sample that resolve_stack() was called for last. */
+/* Adds the sample of the last call of resolve_stack(). */
 static void add(struct decided *decided, const struct decision *of)
 {
 	const struct duet_sample *sample = of->sample;

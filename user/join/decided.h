@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Adds decided samples to the profile, each with its stack, thread and owner, and counts them. Samples whose names are
- * still missing wait for the answer of whoever knows the JVM.
+ * still missing wait for the answer of the JVM's agent or reader.
  */
 #ifndef JOIN_DECIDED_H
 #define JOIN_DECIDED_H
@@ -15,7 +15,8 @@
 #include "join/outcomes.h"
 #include "join/resolve.h"
 
-#define DECIDED_WAIT_NS (10ull * 1000 * 1000 * 1000) /* a sample waits so long: the agent may hardly get a CPU */
+/* longest wait of a sample for its names: the agent may hardly get a CPU */
+#define DECIDED_WAIT_NS (10ull * 1000 * 1000 * 1000)
 
 struct owners;
 
@@ -28,7 +29,7 @@ struct decided_parts {
 	bool (*ask)(void *context, void *owner, const struct duet_want *wants, size_t count);
 	/* The join's handler. It calls decided_add(). */
 	join_handler handler;
-	void *context; /* of both */
+	void *context; /* first argument of both functions */
 };
 
 /* The name of the thread whose name was read last. A thread without a name in its samples has many of them. */
@@ -42,10 +43,10 @@ struct decided_comm {
 struct decided {
 	struct decided_parts of;
 	bool has_bpf; /* BPF's samples have a cgroup, the agents' have none */
-	struct join *join; /* owned; what is not decided yet */
+	struct join *join; /* owned; holds the samples that are not decided yet */
 	struct nameless nameless;
-	size_t max_bytes; /* of the samples in both; above, the oldest are added as they are */
-	uint64_t now_ns; /* of decided_run(), while it runs */
+	size_t max_bytes; /* bytes of all samples that wait; above, the oldest are added without their names */
+	uint64_t now_ns; /* now_ns of decided_run(), while it runs */
 	struct decided_comm comm;
 	struct resolver resolver;
 	struct outcomes outcomes;
@@ -60,12 +61,15 @@ void decided_set_max_bytes(struct decided *decided, size_t bytes);
 void decided_add(struct decided *decided, const struct decision *decision);
 /* Calls join_run(), and adds the samples that have their names now, or have waited long enough. */
 void decided_run(struct decided *decided, uint64_t now_ns);
-/* Adds all samples of `owner` (of all owners when NULL). Called when nothing will arrive from it any more. */
+/* Adds all samples of `owner` (of all owners if NULL). Called when no more answers will arrive from it. */
 void decided_flush(struct decided *decided, void *owner);
 
-/* The time of the oldest sample that is not in the profile yet, CLOCK_MONOTONIC; UINT64_MAX when there is none. */
+/*
+ * Returns the time of the oldest sample that is not in the profile yet, CLOCK_MONOTONIC; UINT64_MAX if there is none.
+ */
 uint64_t decided_oldest_ns(const struct decided *decided);
-bool decided_awaits(const struct decided *decided, const void *owner); /* any half or sample of this owner */
+/* true if any half or sample of this owner waits */
+bool decided_awaits(const struct decided *decided, const void *owner);
 size_t decided_waiting(const struct decided *decided); /* number of samples that are not in the profile yet */
 
 #endif

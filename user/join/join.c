@@ -14,8 +14,9 @@
 /* A sample and a record, the two halves, as they arrived. */
 struct held_sample {
 	uint64_t arrived_ns;
-	uint64_t cookie; /* of the signal whose record answers it; 0 when paired by interval */
-	uint64_t until_ns; /* by interval: the record is older than the next signalled sample; UINT64_MAX = none yet */
+	uint64_t cookie; /* cookie of the signal that the agent's record answers; 0 if paired by interval */
+	/* paired by interval: the record is older than the next signalled sample; UINT64_MAX = none yet */
+	uint64_t until_ns;
 	struct duet_sample *sample;
 };
 
@@ -30,7 +31,7 @@ struct held_record {
 struct join_thread {
 	void *owner;
 	uint64_t key; /* in join->threads */
-	uint64_t last_cookie; /* of the newest signalled sample */
+	uint64_t last_cookie; /* cookie of the newest signalled sample */
 	struct vec(struct held_sample) samples;
 	struct vec(struct held_record) records;
 };
@@ -40,10 +41,10 @@ struct join {
 	void *context;
 	struct map threads; /* owner and tid -> struct join_thread *, for threads that hold a half */
 	struct vec(struct join_thread *) busy; /* the same threads, in order of arrival */
-	struct vec(struct join_thread *) spare; /* without halves, for reuse */
+	struct vec(struct join_thread *) spare; /* structs without halves, for reuse */
 	struct map record_bytes; /* owner -> bytes of its records */
 	size_t held;
-	size_t held_bytes; /* of samples and records */
+	size_t held_bytes; /* bytes of all samples and records */
 	size_t max_bytes;
 };
 
@@ -115,7 +116,7 @@ static void classify(struct join_thread *thread, struct held_sample *held)
 {
 	const struct duet_sample *sample = held->sample;
 
-	/* No signal: the agent has written both halves, and says nothing of those of BPF's samples. */
+	/* Sent without a signal: the agent has written both halves. It has no effect on BPF's samples. */
 	if (sample->flags & DUET_SAMPLE_CALLED) {
 		held->cookie = sample->cookie;
 		return;
@@ -149,7 +150,7 @@ lost:
 	return -ENOMEM;
 }
 
-/* Bytes counted for a record beside its own: it may be the only half of its thread. */
+/* Bytes counted for a record in addition to its own: it may be the only half of its thread. */
 #define RECORD_OVERHEAD 256
 
 static void count_bytes(struct join *join, const void *owner, int64_t change)
@@ -158,7 +159,8 @@ static void count_bytes(struct join *join, const void *owner, int64_t change)
 
 	join->held_bytes += (size_t)change;
 	map_get(&join->record_bytes, (uintptr_t)owner, &bytes);
-	(void)map_put(&join->record_bytes, (uintptr_t)owner, bytes + (uint64_t)change); /* only the first can fail */
+	/* the first call for an owner can fail, later ones cannot */
+	(void)map_put(&join->record_bytes, (uintptr_t)owner, bytes + (uint64_t)change);
 }
 
 static bool has_room(const struct join *join, void *owner, uint32_t tid)
@@ -240,7 +242,10 @@ static bool same_place(const struct duet_sample *sample, const struct duet_java_
 	       (sample->flags & DUET_SAMPLE_KERNEL && sample->user_pc == record->pc + SYSCALL_INSTRUCTION_BYTES);
 }
 
-/* Decides a sample and calls the handler. Returns false while the agent's half may still arrive; not if `is_last`. */
+/*
+ * Decides a sample and calls the handler. Returns false while the agent's half may still arrive, but always decides if
+ * `is_last`.
+ */
 static bool decide(struct join *join, struct join_thread *thread, struct held_sample *waiting, bool is_last)
 {
 	const struct duet_sample *sample = waiting->sample;
@@ -268,7 +273,7 @@ static bool decide(struct join *join, struct join_thread *thread, struct held_sa
 	return true;
 }
 
-/* A half may have arrived after the caller read its clock: then arrived_ns is above now_ns. */
+/* A half may have arrived after the caller read its clock. Then arrived_ns is above now_ns. */
 static bool is_older(uint64_t arrived_ns, uint64_t now_ns, uint64_t age_ns)
 {
 	return now_ns > arrived_ns && now_ns - arrived_ns > age_ns;
@@ -299,8 +304,8 @@ static void run_samples(struct join *join, struct join_thread *thread, uint64_t 
 }
 
 /*
- * True when the record can be freed. A used record may answer further samples of its thread that were taken while the
- * signal was pending, so it stays while the thread has samples. An unused one stays until it is old. In practice a
+ * Returns true if the record can be freed. A used record may answer further samples of its thread that were taken while
+ * the signal was pending, so it stays while the thread has samples. An unused one stays until it is old. In practice a
  * thread has a few records.
  */
 static bool record_done(const struct join_thread *thread, const struct held_record *held, uint64_t now_ns, bool flush)

@@ -4,7 +4,7 @@
  * other is what AsyncGetCallTrace returned to the agent's handler. There are no guessed joins: halves are paired by
  * cookie if the kernel has cookies, else by thread and interval, and a pair is accepted only when pc and sp are equal.
  *
- * By interval: a thread handles the signal before it runs on in user mode, so the agent's record of a sample lies
+ * By interval: a thread handles the signal before it continues in user mode, so the agent's record of a sample lies
  * between that sample and the thread's next signalled sample. Samples taken while the signal was still pending share
  * the record; their user stack is the same.
  *
@@ -21,15 +21,16 @@
 #include "duet_agent.h"
 #include "duet_record.h"
 
-#define JOIN_WAIT_NS (2ull * 1000 * 1000 * 1000) /* a sample waits so long for the agent's half */
+#define JOIN_WAIT_NS (2ull * 1000 * 1000 * 1000) /* longest wait of a sample for the agent's half */
 #define JOIN_MAX_HELD 65536 /* samples held at once; above, the oldest are decided unjoined */
-#define JOIN_MAX_RECORD_BYTES (32u << 20) /* of one owner's records; above, new ones are dropped */
+#define JOIN_MAX_RECORD_BYTES (32u << 20) /* bytes of one owner's records; above, new ones are dropped */
 #define JOIN_MAX_BYTES (1u << 30) /* default of join_set_max_bytes() */
-#define JOIN_MAX_THREAD_RECORDS 16384 /* records of one thread, each of its samples looks at all; above, dropped */
+/* records of one thread, because each of its samples is compared with all; above, new ones are dropped */
+#define JOIN_MAX_THREAD_RECORDS 16384
 
 enum join_outcome {
 	JOIN_JOINED, /* both halves, pc and sp equal */
-	JOIN_WALKED, /* the walk is whole, and no signal was needed or its record is missing or does not match */
+	JOIN_WALKED, /* the walk is whole; no signal was needed, or the agent's record is missing or does not match */
 	JOIN_STANDALONE, /* the thread is not a JVM's: there is nothing to join with */
 	JOIN_NOT_SIGNALLED, /* sample->no_signal says why */
 	JOIN_NO_RECORD, /* the agent's half never arrived */
@@ -46,13 +47,15 @@ struct join *join_new(join_handler handler, void *context); /* NULL when out of 
 void join_free(struct join *join);
 
 /*
- * These add a half, of which they make a copy: a sample, or an agent's record of `size` bytes. `owner` identifies the
- * JVM and is passed to the handler. They return 0, or -ENOMEM or -ENOSPC: then the half is lost, and counted.
+ * These copy a half: a sample, or an agent's record of `size` bytes. `owner` identifies the JVM and is passed to the
+ * handler. They return 0, or -ENOMEM or -ENOSPC: then the half is lost, and counted.
  */
 int join_sample(struct join *join, void *owner, const struct duet_sample *sample, uint64_t now_ns);
 int join_offer(struct join *join, void *owner, const struct duet_java_sample *record, uint32_t size, uint64_t now_ns);
 
-/* Limits the bytes of all halves held at once. Above the limit, samples are decided with the halves that are there. */
+/*
+ * Limits the bytes of all halves held at once. Above the limit, samples are decided with the halves that have arrived.
+ */
 void join_set_max_bytes(struct join *join, size_t bytes);
 void join_forget_spare(struct join *join); /* frees the memory kept for the next threads */
 
@@ -63,7 +66,7 @@ void join_flush(struct join *join, void *owner);
 
 /* The time of the oldest undecided sample, CLOCK_MONOTONIC; UINT64_MAX when there is none. */
 uint64_t join_oldest_ns(const struct join *join);
-bool join_holds(const struct join *join, const void *owner); /* any half of this owner */
+bool join_holds(const struct join *join, const void *owner); /* true if a half of this owner is held */
 /* Called before `owner` is freed, when join_holds() is false for it. */
 void join_forget(struct join *join, const void *owner);
 size_t join_held(const struct join *join); /* undecided samples */

@@ -25,7 +25,10 @@ struct nameless {
 void nameless_release(struct nameless *nameless);
 /* Adds a copy of the decision and its halves. Returns 0 or -ENOMEM. */
 int nameless_hold(struct nameless *nameless, const struct decision *decision, uint64_t now_ns);
-/* Removes and frees the samples for which `is_done` returns true; the oldest is the first. It may not add samples. */
+/*
+ * Removes and frees the samples for which `is_done` returns true, beginning with the oldest. `is_done` must not add
+ * samples.
+ */
 void nameless_sift(struct nameless *nameless, bool (*is_done)(void *context, const struct nameless_sample *sample),
 		   void *context);
 bool nameless_holds(const struct nameless *nameless, const void *owner);

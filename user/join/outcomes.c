@@ -11,7 +11,7 @@ static void count_jvm_walk(struct outcomes *outcomes, const struct duet_sample *
 	outcomes->witnesses[splice->witnesses]++;
 	outcomes->names[splice->names]++;
 	loader_counters[DUET_LOADER_CODE_MISSING] += splice->is_missing_code;
-	/* count_outcome() counted it, but its frames have a gap */
+	/* count_outcome() has counted it as joined, but its frames have a gap */
 	outcomes->joined -= splice->is_missing_code && outcome == JOIN_WALKED;
 	if (sample->flags & DUET_SAMPLE_USER_COMPLETE)
 		outcomes->rooted++;
@@ -68,7 +68,7 @@ void outcomes_add_own(struct outcomes *outcomes, const struct duet_sample *sampl
 		[DUET_NO_SIGNAL_EXITING] = DUET_BPF_SIGNAL_EXITING,
 	};
 
-	if (sample->flags & DUET_SAMPLE_USER_COMPLETE) /* BPF has not counted these */
+	if (sample->flags & DUET_SAMPLE_USER_COMPLETE) /* samples that BPF has not counted */
 		return;
 	if (sample->no_signal == DUET_NO_SIGNAL_SYSCALL || sample->no_signal == DUET_NO_SIGNAL_BLOCKED ||
 	    sample->no_signal == DUET_NO_SIGNAL_EXITING)

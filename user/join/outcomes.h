@@ -34,9 +34,9 @@ struct outcomes {
  */
 void outcomes_add(struct outcomes *outcomes, const struct duet_sample *sample, const struct duet_java_sample *java,
 		  enum join_outcome outcome, const struct splice *splice);
-/* Counts a sample of an agent's own thread, which takes no signals: it is no loss that BPF did not signal it. */
+/* Counts a sample of an agent's own thread, which takes no signals. That BPF did not signal it is no loss. */
 void outcomes_add_own(struct outcomes *outcomes, const struct duet_sample *sample);
-/* Returns what was counted since `before`. */
+/* Returns the counts since `before`. */
 struct outcomes outcomes_since(const struct outcomes *now, const struct outcomes *before);
 
 #endif

@@ -25,7 +25,8 @@ void resolver_init(struct resolver *resolver, struct profile *profile, struct sy
 {
 	*resolver = (struct resolver){.profile = profile, .symbols = symbols};
 	if (getrandom(&resolver->seed, sizeof(resolver->seed), GRND_NONBLOCK) < 0)
-		resolver->seed = (uintptr_t)resolver; /* early at boot: only as random as the address */
+		/* early at boot there may be no randomness; the seed is then as random as the address */
+		resolver->seed = (uintptr_t)resolver;
 }
 
 void resolver_release(struct resolver *resolver)
@@ -40,7 +41,7 @@ void resolver_release(struct resolver *resolver)
 	distinct_release(&resolver->refused);
 }
 
-/* The number of frames and stack nodes that its samples have added to the profile. */
+/* Returns the counter of the frames and stack nodes that the process's samples have added to the profile. */
 static uint64_t *stack_rows(struct process *process)
 {
 	return process_state(process, PROCESS_OF_JOIN);
@@ -220,7 +221,7 @@ static int push_state_frame(struct resolver *r, const char *state)
 	return vec_push(&r->frames, frame_row(r, &frame));
 }
 
-/* Adds what the thread waited for as the leaf, in place of the tracing. 0 or -ENOMEM. */
+/* Replaces the frames of the tracing by what the thread waited for, as the leaf. 0 or -ENOMEM. */
 static int push_state(struct resolver *r)
 {
 	const char *state;
@@ -261,7 +262,7 @@ static int64_t name_stack(struct resolver *r, struct process *process, const str
 	return node == UINT32_MAX ? -ENOMEM : (int64_t)node;
 }
 
-/* Hashes all that splice_stack() and the names depend on. */
+/* Hashes everything that the result of splice_stack() and the names depend on. */
 static uint64_t stack_key(const struct resolver *r, const struct decision *decision)
 {
 	const struct duet_sample *sample = decision->sample;
@@ -299,7 +300,10 @@ static int mark_too_many(struct resolver *r)
 	return splice_mark(&r->splice, TOO_MANY);
 }
 
-/* Splices, but refuses the stacks of a process that has added too many. One process must not use up the profile. */
+/*
+ * Splices the stack. If the process has added too many stacks, adds no new one: one process must not use up the
+ * profile.
+ */
 static int splice_bounded(struct resolver *r, const struct decision *of)
 {
 	r->is_final = *stack_rows(of->process) < PROCESS_MAX_ROWS;
@@ -314,7 +318,7 @@ static bool is_one_mark(const struct splice *splice)
 	return splice->frames.len == 1 && splice->frames.items[0].kind == SPLICE_MARK;
 }
 
-/* Names the stack. If the profile is full, a stack that it does not have yet becomes a single mark. */
+/* Names the stack. If the profile is full and does not have the stack yet, the stack becomes a single mark. */
 static int64_t name_bounded(struct resolver *r, const struct decision *of)
 {
 	int64_t node;
@@ -329,7 +333,7 @@ static int64_t name_bounded(struct resolver *r, const struct decision *of)
 	}
 	loader_counters[DUET_LOADER_MEMORY_FULL]++;
 	distinct_add(&r->refused, r->key);
-	r->is_closed = r->is_final = false; /* not cached: there may be room soon */
+	r->is_closed = r->is_final = false; /* not cached: there may be room later */
 	err = mark_too_many(r);
 	return err < 0 ? err : name_stack(r, of->process, of->jvm);
 }

@@ -30,12 +30,14 @@ struct resolver {
 	struct profile *profile;
 	struct symbols *symbols;
 	struct splice splice; /* the last stack */
-	int64_t node; /* its node, -errno, or NODE_UNKNOWN */
+	int64_t node; /* its node in the profile, -errno, or NODE_UNKNOWN */
 	uint64_t key; /* of the last stack in `stacks` */
-	struct jvm_moment then; /* of the last sample */
-	uint16_t sleep; /* flags of the last sample that tell of a sleep */
-	bool is_runnable; /* set before resolve_stack(), for a sleep: the part of it that was a wait for a CPU */
-	const struct duet_attribute *object_class; /* what the sample's code has allocated: the leaf; or NULL */
+	struct jvm_moment then; /* time and state of classes of the last sample */
+	uint16_t sleep; /* flags of the last sample that are about a sleep */
+	/* set before resolve_stack(): only the part of a sleep in which the thread waited for a CPU */
+	bool is_runnable;
+	/* class of the object that the sample is about, which becomes the leaf; or NULL */
+	const struct duet_attribute *object_class;
 	struct vec(uint32_t) frames; /* its frames in the profile, root first */
 	struct vec(struct duet_want) wants; /* what to ask the agent for when resolve_stack() returned false */
 	struct map stacks; /* cache: hash of all that a stack depends on -> node of the profile */
@@ -47,12 +49,12 @@ struct resolver {
 	struct distinct refused; /* stacks that were new to a full profile */
 	bool is_closed; /* nothing new is added to the profile, because it is full */
 	bool is_current; /* nothing in the last sample's JVM has changed since */
-	bool is_final; /* no name of the last stack can get better, so the result may be cached */
+	bool is_final; /* no name of the last stack can change, so the result may be cached */
 };
 
 void resolver_init(struct resolver *resolver, struct profile *profile, struct symbols *symbols);
 void resolver_release(struct resolver *resolver);
-/* Call for each process when the profile is exchanged: its frames and stacks no longer count. */
+/* Call for each process when the profile is exchanged: its frames and stacks are counted from 0 again. */
 void resolver_forget_process(struct process *process);
 void resolver_forget(struct resolver *resolver); /* empties the caches, which fill again */
 
@@ -62,8 +64,8 @@ void resolver_new_profile(struct resolver *resolver);
 /* Splices the stack. Returns false if names or code are missing: `wants` has those that may still arrive. */
 bool resolve_stack(struct resolver *resolver, const struct decision *decision);
 /*
- * Returns the profile's node of the stack for which resolve_stack() was called last, or -ENOMEM. What has no name gets
- * a mark in its place.
+ * Returns the profile's node of the stack of the last call of resolve_stack(), or -ENOMEM. Frames without a name become
+ * marks.
  */
 int64_t resolve_node(struct resolver *resolver, const struct decision *decision);
 

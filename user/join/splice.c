@@ -7,7 +7,7 @@
 #define MAPS_AGE_NS 1000000000ull /* least age of mappings before they are read again */
 #define ACC_NATIVE 0x0100 /* JVM specification, table 4.6-A */
 
-#define MAX_FRAMES 65536 /* DUET_MAX_WALK frames with inlined ones; also bounds what an agent invents */
+#define MAX_FRAMES 65536 /* DUET_MAX_WALK frames with inlined ones; also limits frames that an agent invents */
 
 static const char truncated[] = "[truncated]";
 
@@ -137,7 +137,7 @@ static struct duet_want code_key(const struct splicing *s, uint32_t index)
 	};
 }
 
-/* Returns the code of a frame, or NULL if it is unknown: then it is added to the wants, unless it was unloaded. */
+/* Returns the code of a frame. If it is unknown, returns NULL, and adds it to the wants unless it was unloaded. */
 static const struct jvm_code *code_of(struct splicing *s, uint32_t index)
 {
 	struct duet_want want = code_key(s, index);
@@ -151,7 +151,7 @@ static const struct jvm_code *code_of(struct splicing *s, uint32_t index)
 		s->code_pc = pc;
 		s->code_id = id;
 		if (!s->code && !jvm_is_gone(s->jvm, &want, s->then))
-			(void)vec_push(&s->out->wants, want); /* out of memory: not asked for */
+			(void)vec_push(&s->out->wants, want); /* out of memory: the code is not requested */
 	}
 	return s->code;
 }
@@ -243,7 +243,7 @@ static bool confirm_topmost(struct splicing *s, const struct jvm_code *code, con
 	return next <= s->other_depth;
 }
 
-/* One frame with two names is enough. */
+/* One frame with two names is enough to count the stack. */
 static void note_names(struct splicing *s, uint32_t index, const struct jvm_code *code,
 		       const struct duet_java_frame *frames, uint32_t depth)
 {
@@ -275,7 +275,8 @@ static int push_compiled_code(struct splicing *s, uint32_t index, const struct j
 }
 
 /*
- * Shows only a stub at the leaf, which works for the top Java frame (an array copy, say). The interpreter is not shown.
+ * Shows a stub only if it is the leaf: it works for the top Java frame (an array copy, say). The interpreter is not
+ * shown.
  */
 static int push_stub(struct splicing *s, uint32_t index, const struct jvm_code *code)
 {
@@ -319,7 +320,7 @@ static int push_jvm_code(struct splicing *s, uint32_t index)
 		return push_interpreted(s, index);
 	if (s->ids && s->ids[index] == DUET_ID_ON_HEAP)
 		return push_mark(s, "[frames_on_heap]");
-	if (s->ids && s->ids[index] == DUET_ID_NOT_FILLED) /* one mark for a run of them */
+	if (s->ids && s->ids[index] == DUET_ID_NOT_FILLED) /* one mark for several such frames in a row */
 		return index && s->ids[index - 1] == DUET_ID_NOT_FILLED ? 0 : push_mark(s, "[deoptimization]");
 	s->after_call_stub |= jvm_is_call_stub(s->jvm, s->user[index]);
 	if (jvm_is_call_stub(s->jvm, s->user[index]))
@@ -330,7 +331,10 @@ static int push_jvm_code(struct splicing *s, uint32_t index)
 	return code->method ? push_compiled_code(s, index, code) : push_stub(s, index, code);
 }
 
-/* Marks the frames that were left out. It is unknown which of the other witness's frames they are: compare no more. */
+/*
+ * Marks the frames that were left out. It is unknown which of the other witness's frames they are, so no more frames
+ * are compared.
+ */
 static int push_gap(struct splicing *s)
 {
 	s->other_next = s->other_depth;
@@ -353,7 +357,7 @@ static int push_physical(struct splicing *s)
 
 /* ---- native frames above Java ---- */
 
-/* Pushes the frames down to the first one in JVM code, whose index is returned. The Java half follows them. */
+/* Pushes the frames down to the first one in JVM code, and stores its index. The Java half follows them. */
 static int push_native_above(struct splicing *s, uint32_t *ret_java_index)
 {
 	uint32_t i = 0;
@@ -459,12 +463,10 @@ static int push_agreed(struct splicing *s, const struct duet_java_frame *frames,
 }
 
 /*
- * True if the walk, whose frames begin at `first`, has all of AsyncGetCallTrace's frames, and more of them only where
- * AsyncGetCallTrace is known to leave frames out:
- * - the topmost frame, if it is not complete yet;
- * - the caller of the topmost frame, if the topmost method is in its first or last instructions;
- * - the frames below one that AsyncGetCallTrace cannot walk through.
- * If the walk has a gap, nothing below it is compared.
+ * Returns true if the walk, whose frames begin at `first`, has all of AsyncGetCallTrace's frames. The walk may have
+ * more of them only where AsyncGetCallTrace is known to leave frames out: - the topmost frame, if it is not complete
+ * yet; - the caller of the topmost frame, if the topmost method is in its first or last instructions; - the frames
+ * below one that AsyncGetCallTrace cannot walk through. If the walk has a gap, nothing below it is compared.
  */
 static bool saw_less(const struct splice *walk, size_t first, const struct duet_java_frame *frames, uint32_t depth)
 {

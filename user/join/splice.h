@@ -2,7 +2,7 @@
 /*
  * Makes one stack of the halves of a sample: the kernel frames, then the user frames in the order of the walk. A frame
  * of compiled code comes with the methods inlined into it. If the walk is not whole, AsyncGetCallTrace's frames follow
- * the native frames above Java. The frames are addresses and method ids; profile/resolve.h gives them names.
+ * the native frames above Java. The frames are addresses and method ids; join/resolve.h gives them names.
  */
 #ifndef JOIN_SPLICE_H
 #define JOIN_SPLICE_H

@@ -6,7 +6,7 @@
 
 #include "duet_record.h"
 
-#define TRACING_FRAMES 8 /* most frames of the tracing; there are three on Linux 6.18 */
+#define TRACING_FRAMES 8 /* most frames of the tracing; Linux 6.18 has three */
 
 /* Beginnings of the names of kernel functions. Linux 5.10 to 7.2 have them, some under only one of these names. */
 static const struct {
@@ -58,12 +58,12 @@ static const struct {
 };
 
 /*
- * Beginnings of the names of functions of the scheduler, which say nothing. The kernel leaves them out of the stacks of
- * threads that sleep, but not of a thread's own stack.
+ * Beginnings of the names of functions of the scheduler, which do not show the cause of a wait. The kernel leaves them
+ * out of the stacks of threads that sleep, but not of a thread's own stack.
  */
 static const char *const scheduler[] = {"__schedule", "schedule", "preempt_schedule", "do_nanosleep"};
 
-/* Returns the name of a kernel function, or NULL if the frame is no such function. */
+/* Returns the name of a kernel function, or NULL if the frame is not one. */
 static const char *kernel_function(const struct profile *profile, uint32_t frame)
 {
 	const struct frame *row = frame < profile->frames.len ? &profile->frames.items[frame] : NULL;
@@ -105,7 +105,7 @@ size_t state_trim(const struct profile *profile, const uint32_t *frames, size_t 
 	return count;
 }
 
-/* Returns what a function waits for, or NULL. */
+/* Returns the wait that a function shows, or NULL. */
 static const char *state_in(const char *function)
 {
 	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
@@ -114,7 +114,7 @@ static const char *state_in(const char *function)
 	return NULL;
 }
 
-/* Returns what the thread waits for by the function nearest to the leaf that shows it, or NULL. */
+/* Returns what the thread waits for, by the function nearest to the leaf that shows it, or NULL. */
 static const char *state_in_kernel(const struct profile *profile, const uint32_t *frames, size_t count)
 {
 	const char *state = NULL, *function;
@@ -130,7 +130,7 @@ const char *state_of(const struct profile *profile, const uint32_t *frames, size
 	bool is_io = state && !strcmp(state, "[io]");
 
 	if (flags & DUET_SAMPLE_FAULT && (!state || is_io))
-		return "[page fault]"; /* from a file, maybe: then it is a wait for a device, too */
+		return "[page fault]"; /* perhaps of a file; then the thread waits for a device, too */
 	if (state)
 		return state;
 	return flags & DUET_SAMPLE_IO ? "[io]" : "[blocked]";

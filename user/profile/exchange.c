@@ -51,7 +51,7 @@ uint64_t profile_exchange(struct profile *profile, uint64_t until_ns, struct int
 	struct profile fresh, old = *profile;
 	struct exchange exchange = {.mover = {.from = &old, .to = &fresh, .strings = move}};
 
-	(void)profile_init(&fresh); /* out of memory: a profile that takes no sample */
+	(void)profile_init(&fresh); /* out of memory: the profile takes no samples */
 	intern_release(&fresh.strings);
 	fresh.strings = move ? *move->to : old.strings;
 	if (move)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Goes from one window to the next. Only the frames, stacks and threads of the samples in `later` are kept. */
+/* Begins the next window. Only the frames, stacks and threads of the samples in `later` are kept. */
 #ifndef PROFILE_EXCHANGE_H
 #define PROFILE_EXCHANGE_H
 

@@ -34,8 +34,8 @@ const char *frame_kind_name(enum frame_kind kind)
 }
 
 /*
- * A separator before a digit does not end a package: it is part of the name of a hidden class
- * (Main$$Lambda/0x00007f.., JDK 15).
+ * A separator before a digit does not end a package: it belongs to the name of a hidden class (Main$$Lambda/0x00007f..,
+ * JDK 15).
  */
 static bool is_package_end(const char *s)
 {
@@ -54,7 +54,10 @@ static const char *simple_class(const char *class_name)
 
 #define LAMBDA "$$Lambda"
 
-/* The length of a class's name without the numbers of a hidden class: Main$$Lambda, of Main$$Lambda$14/0x00007f... */
+/*
+ * Returns the length of a class's name without the numbers of a hidden class: Main$$Lambda, of
+ * Main$$Lambda$14/0x00007f...
+ */
 static size_t steady_len(const char *name, size_t len)
 {
 	const size_t lambda = strlen(LAMBDA);
@@ -121,7 +124,8 @@ static void add_native(const struct intern *strings, const struct frame *frame, 
 
 void frame_cut_id(struct buf *text, size_t start)
 {
-	static const char *const ids[] = {" tid", " pid", ""}; /* the last: of virtual threads, [main virtual=7] */
+	/* the last one is of virtual threads: [main virtual=7] */
+	static const char *const ids[] = {" tid", " pid", ""};
 	size_t len = text->len, end = len ? len - 1 : 0;
 
 	while (end > start && isdigit((unsigned char)text->data[end - 1]))

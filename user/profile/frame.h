@@ -20,10 +20,10 @@ enum frame_kind {
 	FRAME_JAVA_NATIVE, /* a Java method declared native */
 	FRAME_THREAD,	   /* -t */
 	FRAME_PROCESS,
-	FRAME_CONTAINER, /* or the cgroup, outside of containers */
+	FRAME_CONTAINER, /* the container, or the cgroup of a process outside of containers */
 	FRAME_MARK, /* says why frames are missing: [unknown_Java], [not_signalled] */
-	FRAME_CLASS, /* not code, but what it has allocated: java.lang.String[] */
-	FRAME_STATE, /* not code, but what it waits for: [futex], [runnable] */
+	FRAME_CLASS, /* not code: the class of the allocated object, java.lang.String[] */
+	FRAME_STATE, /* not code: what the thread waits for, [futex] or [runnable] */
 	FRAME_KIND_MAX
 };
 
@@ -46,7 +46,7 @@ struct frame_style {
 	bool libraries;	 /* -l: library names before native frames: libc.so.6`read */
 	bool lines;	 /* class.method:line */
 	bool dotted;	 /* --dot: java.lang.String instead of java/lang/String; text and HTML use dots always */
-	bool steady;	 /* without numbers that each run gives anew: Main$$Lambda, [main] instead of [main tid=7] */
+	bool steady;	 /* without numbers that differ from run to run: Main$$Lambda, [main] instead of [main tid=7] */
 };
 
 /*
@@ -56,8 +56,8 @@ struct frame_style {
 void frame_name(const struct intern *strings, const struct frame *frame, const struct frame_style *style,
 		struct buf *out);
 /*
- * Returns the suffix for how the code ran: "_[j]", "_[k]" … or "" if the style has none. Kernel frames always have
- * theirs. So have classes, unless names are dotted: the same as inlined code, as async-profiler writes it.
+ * Returns the suffix for how the code ran: "_[j]", "_[k]" …, or "" if the style has none. Kernel frames always have
+ * one. Classes have one unless names are dotted: that of inlined code, as async-profiler writes it.
  */
 const char *frame_suffix(enum frame_kind kind, const struct frame_style *style);
 /* Cuts the id out of the name of a thread or process that begins at `start`: [main tid=7] becomes [main]. */

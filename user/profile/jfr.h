@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the writer and the reader of JFR files (version 2) both know. */
+/* The parts of JFR files (version 2) that the writer and the reader share. */
 #ifndef PROFILE_JFR_H
 #define PROFILE_JFR_H
 
@@ -12,7 +12,7 @@ struct jfr_header {
 	char magic[4];
 	uint16_t major, minor;
 	uint64_t bytes; /* of the whole chunk */
-	uint64_t pools_at; /* the last event of type JFR_POOLS */
+	uint64_t pools_at; /* offset of the last event of type JFR_POOLS */
 	uint64_t metadata_at;
 	uint64_t start_ns; /* since 1970 */
 	uint64_t duration_ns;
@@ -22,9 +22,9 @@ struct jfr_header {
 } __attribute__((packed));
 
 #define JFR_MAJOR 2
-#define JFR_COMPRESSED 1 /* of features: integers have a variable length */
+#define JFR_COMPRESSED 1 /* feature bit: integers have a variable length */
 
-/* Types of events that are not described by the metadata. */
+/* Types of events that the metadata does not describe. */
 enum { JFR_METADATA = 0, JFR_POOLS = 1 };
 
 /* First byte of a string. */
@@ -42,23 +42,23 @@ enum jfr_frame_type {
 	JFR_FRAME_TYPES
 };
 
-#define JFR_ACC_NATIVE 0x100 /* of a method's modifiers */
-/* Descriptor of what is no Java method, as async-profiler writes it: of native code, and of the kernel's. */
+#define JFR_ACC_NATIVE 0x100 /* bit of a method's modifiers */
+/* Descriptors of code that is not Java, as async-profiler writes them: native code, and the kernel's. */
 #define JFR_NOT_JAVA "()L;"
 #define JFR_KERNEL "(Lk;)L;"
-/* duet's, of frames that are no code. */
+/* duet's own descriptors, of frames that are not code. */
 #define JFR_MARK "(Lmark;)L;"
 #define JFR_STATE "(Lstate;)L;"
 #define JFR_THREAD "(Lthread;)L;"
 #define JFR_PROCESS "(Lprocess;)L;"
 #define JFR_CONTAINER "(Lcontainer;)L;"
-#define JFR_OBJECT "(Lclass;)L;" /* where no field of the event has the class */
+#define JFR_OBJECT "(Lclass;)L;" /* for events without a field that has the class */
 
-/* duet's types. */
+/* duet's own types. */
 #define JFR_TYPE_PROCESS "duet.types.Process"
 #define JFR_TYPE_WEIGHT "duet.Weight"
 #define JFR_TYPE_FACT "duet.Fact"
-/* Before an event's name, as in duet.PageFaults: samples for which the JDK has no type. */
+/* Prefix of an event's name, as in duet.PageFaults, for samples for which the JDK has no type. */
 #define JFR_TYPE_OWN "duet."
 
 /* Names of jdk.ActiveSetting. */

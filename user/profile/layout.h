@@ -42,7 +42,7 @@ enum layout_flags {
 /* The beginning of each chunk. Its sections follow. */
 struct layout_chunk {
 	uint32_t magic;
-	uint32_t part; /* 0: row numbers start again; else they continue those of the previous chunk, part - 1 */
+	uint32_t part; /* 0: row numbers begin again; otherwise they continue those of the previous chunk, part - 1 */
 	uint32_t flags;
 	uint32_t sections;
 	uint64_t body_bytes;
@@ -89,20 +89,20 @@ _Static_assert(PROFILE_COUNT == 1 && PROFILE_BYTES == 2, "numbers that files hav
 /* Rows that have no struct in the profile. */
 struct layout_times {
 	uint64_t start_realtime_ns;
-	uint64_t length_ns; /* so far */
+	uint64_t length_ns; /* until this chunk */
 	uint32_t processes; /* enum profile_processes */
 	uint32_t is_private;
 };
 
 struct layout_node {
-	uint32_t up; /* row number minus the parent's; the root has number 0 and is not stored */
+	uint32_t up; /* row number minus the parent's row number; the root has number 0 and is not stored */
 	uint32_t frame;
 };
 
 struct layout_thread {
 	struct profile_thread thread;
 	uint32_t has_virtual_id;
-	uint64_t virtual_id; /* as of profile_virtual_id() */
+	uint64_t virtual_id; /* the value of profile_virtual_id() */
 };
 
 /* A row consists of the fields of a struct, one after the other. Strings are stored as their numbers in the file. */
@@ -113,8 +113,8 @@ struct layout_field {
 };
 
 struct layout_rows {
-	const struct layout_field *fields; /* ends with one of 0 bytes; NULL for LAYOUT_TEXTS */
-	uint32_t bytes; /* of a row */
+	const struct layout_field *fields; /* ends with a field of 0 bytes; NULL for LAYOUT_TEXTS */
+	uint32_t bytes; /* bytes of a row */
 	uint32_t struct_bytes;
 };
 

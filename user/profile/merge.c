@@ -175,7 +175,7 @@ static void copy_times(struct profile *to, const struct profile *from)
 	to->is_private = from->is_private;
 }
 
-/* Two recordings of one process each may be of two processes. */
+/* The row of a process in both recordings may stand for two processes. */
 static void merge_ways(struct profile *to, const struct profile *from)
 {
 	if (from->processes == PROFILE_ALWAYS || to->processes == PROFILE_ALWAYS)

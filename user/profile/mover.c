@@ -20,7 +20,7 @@ static uint32_t move_frame(struct mover *m, uint32_t index)
 	frame.signature = mover_text(m, frame.signature);
 	frame.module = mover_text(m, frame.module);
 	known = profile_frame(m->to, &frame);
-	(void)map_put(&m->frames, index, known); /* here and below: when out of memory, it is moved again */
+	(void)map_put(&m->frames, index, known); /* here and below: if out of memory, the row is copied again */
 	return (uint32_t)known;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What the writer and the reader of perf script's text both know. */
+/* The parts of perf script's text that the writer and the reader share. */
 #ifndef PROFILE_PERF_TEXT_H
 #define PROFILE_PERF_TEXT_H
 
-/* Comments at the beginning: duet's own, which others skip. */
+/* Comments at the beginning: duet's own, which other programs skip. */
 #define PERF_TEXT_EVENT "# event: " /* NAME UNIT INTERVAL, without spaces in the name */
 #define PERF_TEXT_PROCESS "# process: " /* PID NAME */
 #define PERF_TEXT_START "# start: " /* nanoseconds since 1970, then the length in nanoseconds */
 
-/* Modules of frames. Of other kinds it is the kind's name in brackets. */
+/* Modules of frames. For other kinds, the module is the kind's name in brackets. */
 #define PERF_TEXT_KERNEL "[kernel.kallsyms]"
 #define PERF_TEXT_INLINED "inlined"
 #define PERF_TEXT_MAP "/tmp/perf-" /* PID.map: compiled Java */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the reader and the writer of pprof files both know beside the messages of pprof.proto. */
+/* The parts of pprof files that the reader and the writer share, in addition to the messages of pprof.proto. */
 #ifndef PROFILE_PPROF_H
 #define PROFILE_PPROF_H
 
@@ -22,8 +22,8 @@ enum pprof_field {
 };
 
 /*
- * duet's own files. Code that is in no file has a mapping named after its kind: "[kernel]", "[compiled]" and so on. A
- * function's system name is that of the symbol, or of Java "java.lang.String.charAt(I)C".
+ * Conventions of duet's own files. Code that is in no file has a mapping named after its kind: "[kernel]", "[compiled]"
+ * and so on. A function's system name is that of the symbol, or of Java "java.lang.String.charAt(I)C".
  */
 #define PPROF_KERNEL "[kernel]" /* a kernel module's name may follow, after a space */
 /* Comments are facts, "key: value"; these keys have a meaning for the reader. */

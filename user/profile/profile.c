@@ -82,7 +82,10 @@ bool profile_is_full(const struct profile *profile)
 	return profile->max_bytes && profile_bytes_soon(profile) > profile->max_bytes;
 }
 
-/* Returns the index of an equal row, or NONE with the key where to add it. Rows of equal hash take successive keys. */
+/*
+ * Returns the index of an equal row; if there is none, returns NONE, with the key under which to add it. Rows of equal
+ * hash take successive keys.
+ */
 static uint32_t row_find(const struct map *ids, const void *items, const void *row, size_t bytes, uint64_t *ret_key)
 {
 	uint64_t key = hash_bytes(row, bytes, 0), known;
@@ -95,7 +98,7 @@ static uint32_t row_find(const struct map *ids, const void *items, const void *r
 	return found;
 }
 
-/* As row_find(), but adds the row when new; NONE when out of memory. */
+/* Like row_find(), but adds a new row. Returns NONE when out of memory. */
 static uint32_t row_index(struct map *ids, void **items, size_t *len, size_t *size, const void *row, size_t bytes)
 {
 	uint64_t key;
@@ -193,7 +196,7 @@ uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t ti
 
 #define MAX_NAME 256
 
-/* A run of digits becomes one '#'. False when there is none. */
+/* Writes the name with one '#' for each run of digits. Returns false if there is none. */
 static bool unnumbered(char to[MAX_NAME], const char *name)
 {
 	bool has_number = false;
@@ -212,7 +215,7 @@ static bool unnumbered(char to[MAX_NAME], const char *name)
 	return has_number;
 }
 
-/* Returns the name for the row of a virtual thread: its own, or the one without numbers, which is then in `room`. */
+/* Returns the name for the row of a virtual thread: its own, or the one without numbers, which is in `room` then. */
 static const char *virtual_name(struct profile *profile, uint32_t pid, const char *name, char room[MAX_NAME])
 {
 	uint64_t key, count = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a recording has sampled: interned frames, a tree of stacks, and a timeline with the thread, time and weight of
+ * The samples of a recording: interned frames, a tree of stacks, and a timeline with the thread, time and weight of
  * every sample. So a new writer needs no new field in the collector.
  */
 #ifndef PROFILE_PROFILE_H
@@ -33,10 +33,10 @@ enum profile_unit {
 struct profile_event {
 	uint32_t name; /* interned: "cpu" */
 	enum profile_unit unit;
-	uint64_t interval; /* in that unit, as asked for, for one sample; 0 = not known */
+	uint64_t interval; /* in that unit, as the user gave it, for one sample; 0 = not known */
 };
 
-/* What a thread's samples belong to, as of the time of the sample: a process can move to another cgroup. */
+/* The owner of a thread's samples at the time of the sample: a process can move to another cgroup. */
 struct profile_owner {
 	uint64_t start_ticks; /* start of the process in USER_HZ since boot; identifies it, with the pid */
 	uint32_t pid;
@@ -78,7 +78,7 @@ struct profile_thread {
 	uint32_t owner; /* index into profile.owners */
 };
 
-/* One line of the closing report: a count and its text, from duet_counters.h or from the loader. */
+/* One line of the closing report: a count, and its text from duet_counters.h or from the loader. */
 struct profile_loss {
 	uint64_t count;
 	uint32_t text; /* interned */
@@ -92,7 +92,7 @@ struct profile_fact {
 
 /* The machine and the recording, for formats that describe them. The uint32_t texts are interned, 0 = not known. */
 struct profile_host {
-	uint32_t version; /* duet's */
+	uint32_t version; /* duet's version */
 	uint32_t name;
 	uint32_t kernel_release;
 	uint32_t kernel_version;
@@ -118,7 +118,7 @@ struct profile_host {
 
 /* Whether stacks have a leading frame for their process. */
 enum profile_processes {
-	PROFILE_IF_SEVERAL, /* if there are samples of more than one */
+	PROFILE_IF_SEVERAL, /* only if there are samples of several processes */
 	PROFILE_ALWAYS,
 	PROFILE_NEVER,
 };
@@ -154,8 +154,8 @@ int profile_init(struct profile *profile); /* 0 or -ENOMEM */
 void profile_release(struct profile *profile);
 
 /*
- * Bytes of all tables but strings and samples; and what these will be once the tables have grown for one more stack and
- * thread. Both are cheap.
+ * Returns the bytes of all tables except strings and samples; and what these will be once the tables have grown for one
+ * more stack and thread. Both are cheap.
  */
 size_t profile_bytes(const struct profile *profile);
 size_t profile_bytes_soon(const struct profile *profile);
@@ -192,7 +192,7 @@ uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t frame)
 uint32_t profile_stack(struct profile *profile, const uint32_t *frames, uint32_t depth);
 /* The same, but adds nothing; UINT32_MAX when there is no such stack. */
 uint32_t profile_known_stack(const struct profile *profile, const uint32_t *frames, uint32_t depth);
-/* Index of the event, added when there is none of this name; UINT32_MAX when out of memory. */
+/* Returns the index of the event, which is added if there is none of this name; UINT32_MAX when out of memory. */
 uint32_t profile_event(struct profile *profile, const char *name, enum profile_unit unit, uint64_t interval);
 /*
  * Adds a sample, to `later` if its time is not before until_ns. 0 or -ENOMEM: then it was not added, which is also the

@@ -25,7 +25,8 @@ struct profile_sample {
 
 struct timeline {
 	uint64_t len; /* all samples; merged ones count once */
-	uint64_t written; /* set by the caller: number of samples that a file has; not merged with later ones */
+	/* set by the caller: number of samples that a file has already; these are not merged with later ones */
+	uint64_t written;
 	struct vec(struct profile_sample) recent;
 	int fd; /* the file with the older samples; -1 = none yet */
 	size_t merge_at; /* recent.len at which to merge next, when `stuck` */
@@ -33,7 +34,7 @@ struct timeline {
 	bool stuck; /* the file could not be made or has no more room */
 };
 
-/* Returns 0, or another value, with which timeline_each() then ends. */
+/* Returns 0 to continue. Another value ends timeline_each(), which returns it. */
 typedef int (*timeline_visitor)(void *context, const struct profile_sample *sample);
 
 void timeline_init(struct timeline *timeline);
@@ -41,7 +42,7 @@ void timeline_release(struct timeline *timeline);
 int timeline_add(struct timeline *timeline, const struct profile_sample *sample); /* 0 or -ENOMEM */
 /* Visits all samples. Returns 0, what the visitor returned, or -errno when the file could not be read back. */
 int timeline_each(const struct timeline *timeline, timeline_visitor visit, void *context);
-/* The same without the first `skip` samples. */
+/* The same, without the first `skip` samples. */
 int timeline_rest(const struct timeline *timeline, uint64_t skip, timeline_visitor visit, void *context);
 
 #endif
