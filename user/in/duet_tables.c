@@ -238,7 +238,7 @@ static int add_row(struct duet_tables *tables, const struct kind *kind, const un
 	return kind->numbers ? vec_push(numbers, index) : 0;
 }
 
-/* Limits the memory that a file can make us use. */
+/* Returns true if the file would make us use too much memory. */
 static bool has_too_many(const struct duet_tables *tables)
 {
 	return tables->nodes.len > LAYOUT_ROWS_MAX || tables->profile->nodes.len > LAYOUT_ROWS_MAX ||

@@ -8,20 +8,20 @@
 #include "profile/layout.h"
 #include "profile/profile.h"
 
-/* Row number in the file, since numbers last started again -> index in the profile. */
+/* Row number in the file, since numbers last began again -> index in the profile. */
 struct duet_numbers vec(uint32_t);
 
 struct duet_tables {
 	struct profile *profile;
 	struct duet_numbers texts, events, frames, owners, threads, nodes;
 	struct duet_numbers depths; /* depth of each node of the profile */
-	struct layout_times times; /* the last ones read */
+	struct layout_times times; /* the times that were read last */
 	uint64_t text_bytes; /* of all strings read */
 };
 
 void duet_tables_init(struct duet_tables *tables, struct profile *profile);
 void duet_tables_release(struct duet_tables *tables);
-/* Starts row numbers again. Returns 0 or -ENOMEM. */
+/* Begins row numbers again. Returns 0 or -ENOMEM. */
 int duet_tables_anew(struct duet_tables *tables);
 /*
  * Adds the rows of a section, whose uncompressed data are `bytes`. Skips a section of unknown type. Returns 0, or

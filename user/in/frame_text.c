@@ -46,10 +46,10 @@ static bool is_name_char(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '-' || (unsigned char)c >= 0x80;
 }
 
-/* The parts of "java/lang/String.charAt(I)C:12". */
+/* The parts of a text such as "java/lang/String.charAt(I)C:12". */
 struct java_text {
 	size_t class_len;
-	size_t name; /* where it begins */
+	size_t name; /* offset of the name */
 	size_t name_len;
 	size_t signature_len; /* follows the name */
 	int32_t line;
@@ -197,7 +197,7 @@ uint32_t frame_texts_find(struct frame_texts *texts, const char *text, size_t le
 		return UINT32_MAX;
 	if (token < texts->frames.len)
 		return texts->frames.items[token];
-	while (texts->frames.len < token) /* only the empty text, if no frame had it yet */
+	while (texts->frames.len < token) /* only the empty text comes here, before any frame had it */
 		if (add_text(texts, "", 0) == UINT32_MAX)
 			return UINT32_MAX;
 	return add_text(texts, text, len);

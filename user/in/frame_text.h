@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames of formats that have nothing but their names: java/lang/String.length_[j], libc.so.6`read, [main tid=7]. */
+/* Frames of formats that have only the frames' names: java/lang/String.length_[j], libc.so.6`read, [main tid=7]. */
 #ifndef IN_FRAME_TEXT_H
 #define IN_FRAME_TEXT_H
 
@@ -7,10 +7,10 @@
 #include "base/vec.h"
 #include "profile/profile.h"
 
-/* A frame without a suffix is Java where it cannot be read otherwise: java/lang/String.length. */
+/* Makes a frame from its text. A frame without a suffix is Java if no other form fits: java/lang/String.length. */
 struct frame frame_from_text(struct profile *profile, const char *text, size_t len);
 
-/* Texts of frames in a file, each of which is taken apart once. */
+/* The texts of frames in a file. Each is parsed once. */
 struct frame_texts {
 	struct profile *profile;
 	struct frame (*from_text)(struct profile *profile, const char *text, size_t len);

@@ -13,7 +13,7 @@ struct inflater {
 	z_stream z;
 	struct reader_source *source;
 	unsigned char chunk[CHUNK];
-	bool is_between; /* two members of the file: it may end here */
+	bool is_between; /* between two members of the file, where it may end */
 };
 
 bool inflate_is_gzip(const unsigned char *start, size_t len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Goes through the bytes of a JFR chunk. Nothing is read behind its end, where everything is 0. */
+/* Reads the bytes of a JFR chunk. Past its end, everything is read as 0. */
 #ifndef IN_JFR_BYTES_H
 #define IN_JFR_BYTES_H
 
@@ -13,10 +13,10 @@
 struct jfr_cursor {
 	const unsigned char *bytes;
 	size_t at, end;
-	bool failed; /* something ended behind `end` */
+	bool failed; /* a value extended past `end` */
 };
 
-/* A string as it stands in the file. */
+/* A string in the form that the file has. */
 struct jfr_text {
 	enum jfr_encoding encoding;
 	const unsigned char *bytes; /* of JFR_UTF8, JFR_LATIN1 and JFR_CHARS */

@@ -9,7 +9,7 @@
 #define NONE UINT32_MAX
 #define DEPTH_MAX 65536 /* frames of a stack */
 
-/* By their place in `fields`. */
+/* Indices in `fields`. */
 enum { THREAD_OS_NAME, THREAD_OS_ID, THREAD_JAVA_NAME, THREAD_JAVA_ID, THREAD_VIRTUAL, THREAD_PROCESS };
 enum { PROCESS_PID, PROCESS_NAME, PROCESS_CONTAINER };
 enum { CLASS_NAME, CLASS_SOURCE };
@@ -118,7 +118,7 @@ int jfr_constants_add(struct jfr_constants *c, struct jfr_cursor cursor)
 	return err;
 }
 
-/* The values of a constant. NULL if the chunk does not have it, which is no error: the JVM loses some. */
+/* Finds a constant. Returns NULL if the chunk does not have it, which is no error: the JVM loses some. */
 static struct jfr_constant *find(struct jfr_constants *c, enum jfr_pool pool, uint64_t key,
 				 struct jfr_value values[JFR_SLOTS])
 {
@@ -132,7 +132,8 @@ static struct jfr_constant *find(struct jfr_constants *c, enum jfr_pool pool, ui
 	constant = &c->all.items[index];
 	cursor.at = constant->at;
 	if (constant->known == NONE)
-		(void)jfr_read(c->types, c->pool_types[pool], &cursor, values); /* was read before */
+		/* it was read before without an error */
+		(void)jfr_read(c->types, c->pool_types[pool], &cursor, values);
 	return constant;
 }
 
@@ -261,7 +262,7 @@ static enum frame_kind kind_of_type(struct jfr_constants *c, uint64_t type)
 	return (enum frame_kind)constant->known;
 }
 
-/* Of a frame whose type is Native: the JDK writes methods that Java declares native so. */
+/* The kind of a frame of type Native, which the JDK also writes for methods that Java declares native. */
 static enum frame_kind kind_of_descriptor(const char *descriptor)
 {
 	static const struct {

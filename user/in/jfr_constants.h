@@ -21,8 +21,8 @@ enum jfr_pool {
 };
 
 struct jfr_constant {
-	size_t at; /* in the chunk: the first byte behind the key */
-	uint32_t known; /* index in the profile of what was made of it; UINT32_MAX = nothing yet */
+	size_t at; /* offset in the chunk of the first byte after the key */
+	uint32_t known; /* index of the row in the profile that was made from it; UINT32_MAX = none yet */
 };
 
 struct jfr_constants {
@@ -31,7 +31,7 @@ struct jfr_constants {
 	const unsigned char *bytes; /* the chunk */
 	size_t len;
 	const struct jfr_type *pool_types[JFR_POOL_TYPES]; /* NULL: the chunk has none */
-	struct map keys[JFR_POOL_TYPES]; /* -> index in `all` */
+	struct map keys[JFR_POOL_TYPES]; /* key -> index in `all` */
 	struct vec(struct jfr_constant) all;
 	struct vec(uint32_t) stack; /* leaf first */
 	struct buf text;
@@ -39,19 +39,19 @@ struct jfr_constants {
 	struct buf *why;
 };
 
-/* `types` must stay where it is. */
+/* `types` must not move. */
 void jfr_constants_init(struct jfr_constants *c, struct profile *profile, struct jfr_types *types, struct buf *why);
 void jfr_constants_release(struct jfr_constants *c);
-/* Begins a chunk, whose types are known now. */
+/* Begins a chunk whose types have been read. */
 void jfr_constants_begin(struct jfr_constants *c, const unsigned char *bytes, size_t len);
-/* Adds the pools of an event, from behind its type on. 0, or -errno with the cause in `why`. */
+/* Adds the pools of an event; the cursor is after the event's type. 0, or -errno with the cause in `why`. */
 int jfr_constants_add(struct jfr_constants *c, struct jfr_cursor cursor);
 
 /* Appends a string that may be in the pool. */
 void jfr_constants_text(struct jfr_constants *c, const struct jfr_text *text, struct buf *out);
 /*
- * The index of a thread, the node of a stack, the frame of a class of objects. Key 0 is none: a thread without a name,
- * the empty stack, and UINT32_MAX for a class. Returns 0, or -errno with the cause in `why`.
+ * Store the index of a thread, the node of a stack, the frame of an object's class. Key 0 means none: a thread without
+ * a name, the empty stack, and UINT32_MAX for a class. Return 0, or -errno with the cause in `why`.
  */
 int jfr_constants_thread(struct jfr_constants *c, uint64_t key, uint32_t *ret);
 int jfr_constants_stack(struct jfr_constants *c, uint64_t key, uint32_t *ret_node);

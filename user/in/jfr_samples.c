@@ -36,7 +36,7 @@ static const struct row {
 
 #define ROWS (sizeof(rows) / sizeof(*rows))
 
-/* duet's own, whose event is a setting. */
+/* duet's own types, whose event is a setting. */
 static const struct row own = {.unit = PROFILE_COUNT, .weight = "weight", .samples = "samples"};
 
 void jfr_kinds_release(struct jfr_kinds *kinds)
@@ -72,7 +72,7 @@ static int find_kind(struct jfr_kinds *kinds, const char *type, const struct row
 	return vec_push(&kinds->items, kind) < 0 ? -1 : (int)kinds->items.len - 1;
 }
 
-/* Others of duet's types are no samples: they have no stack. */
+/* duet's other types are not samples: they have no stack. */
 static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_type *type, const struct row *row)
 {
 	struct jfr_kind *kind;
@@ -108,7 +108,9 @@ int jfr_kinds_begin(struct jfr_kinds *kinds, struct jfr_types *types)
 
 /* ---- settings ---- */
 
-/* "20 ms" as the JDK writes it, or nanoseconds. 0 for what is no time, as "everyChunk". */
+/*
+ * Parses "20 ms", as the JDK writes it, or nanoseconds. Returns 0 for values that are not times, such as "everyChunk".
+ */
 static uint64_t interval_of(const char *text)
 {
 	static const struct {
@@ -136,8 +138,8 @@ static void set_unit(struct jfr_kind *kind, const char *value)
 }
 
 /*
- * async-profiler says of the recording what it samples. Most of its events are counts; these are clocks. It writes 0
- * for its interval of 10 ms.
+ * async-profiler names the event in a setting of the recording. Most of its events are counts; these are clocks. It
+ * writes 0 for its interval of 10 ms.
  */
 static void set_event(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *value)
 {

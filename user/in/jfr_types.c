@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ELEMENTS_DEEP 16 /* root, metadata, class, field, annotation */
-#define VALUES_DEEP 8 /* structures in structures */
+#define ELEMENTS_DEEP 16 /* depth of elements: root, metadata, class, field, annotation */
+#define VALUES_DEEP 8 /* depth of structures in structures */
 
 int jfr_types_init(struct jfr_types *types)
 {
@@ -31,7 +31,7 @@ struct metadata {
 	int err;
 };
 
-/* An attribute of an element, as numbers of strings. */
+/* The attributes of an element, as pairs of numbers of strings. */
 struct attribute_list {
 	uint32_t name, id, class_id, of_pool, dimension;
 };
@@ -106,7 +106,7 @@ static void add_type(struct metadata *m, const struct attribute_list *a)
 		m->err = -ENOMEM;
 }
 
-/* Of the type that was added last. */
+/* Adds a field to the type that was added last. */
 static void add_field(struct metadata *m, const struct attribute_list *a)
 {
 	struct jfr_field field = {
@@ -123,7 +123,7 @@ static void add_field(struct metadata *m, const struct attribute_list *a)
 		m->types->types.items[m->types->types.len - 1].count++;
 }
 
-/* An element is: its name, attributes, and elements. `is_class`: the element that contains it describes a type. */
+/* Reads an element: its name, attributes, and elements. `is_class`: the element around it describes a type. */
 static void read_element(struct metadata *m, int depth, bool is_class)
 {
 	struct attribute_list a = {0};
@@ -233,7 +233,7 @@ bool jfr_want(struct jfr_types *types, const struct jfr_type *type, const char *
 static bool skip_structure(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
 			   int depth);
 
-/* A value of this type that stands in the event itself. */
+/* Reads a value of this type that is in the event itself. */
 static bool read_one(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor, int depth,
 		     struct jfr_value *ret)
 {
@@ -278,7 +278,7 @@ static bool read_field(const struct jfr_types *types, const struct jfr_field *fi
 	return !cursor->failed;
 }
 
-/* A structure without fields takes no bytes, and any number of them would fit in an event: there is none. */
+/* Skips a structure. Refuses one without fields: it takes no bytes, so an event could hold any number of them. */
 static bool skip_structure(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
 			   int depth)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The types that a chunk of a JFR file describes, and reading their values. */
+/* The types that a chunk of a JFR file describes, and the values of these types. */
 #ifndef IN_JFR_TYPES_H
 #define IN_JFR_TYPES_H
 
@@ -11,7 +11,7 @@
 
 #define JFR_SLOTS 6
 
-/* What the reader wants of a type: at most JFR_SLOTS fields. */
+/* The fields of a type that the reader wants, at most JFR_SLOTS. */
 struct jfr_wanted {
 	const char *type;
 	const char *fields[JFR_SLOTS];
@@ -23,7 +23,7 @@ struct jfr_field {
 	uint32_t name;
 	uint64_t class_id;
 	uint32_t type; /* index in `types`; UINT32_MAX = not described */
-	int slot; /* of the value; -1 = not wanted */
+	int slot; /* index of the value in the reader's list; -1 = not wanted */
 	bool is_of_pool, is_array;
 };
 
@@ -40,10 +40,10 @@ struct jfr_types {
 	struct vec(uint32_t) strings; /* of the metadata: names */
 	struct vec(struct jfr_type) types;
 	struct vec(struct jfr_field) fields;
-	struct map ids; /* of types -> index */
+	struct map ids; /* id of a type -> index */
 };
 
-/* The value of a field: a number, the key of a pool, or a string. Of an array, where it begins. */
+/* The value of a field: a number, the key of a pool, or a string. For an array, the offset of its beginning. */
 struct jfr_value {
 	uint64_t number;
 	struct jfr_text text;
@@ -59,7 +59,10 @@ uint32_t jfr_type_index(const struct jfr_types *types, const char *name); /* UIN
 const char *jfr_type_name(const struct jfr_types *types, const struct jfr_type *type);
 /* Sets the slot of the field with this name, if the type has it. */
 bool jfr_want(struct jfr_types *types, const struct jfr_type *type, const char *field, int slot);
-/* Reads a value of the type, and the fields that have a slot into `values`. False: it ends behind the cursor's end. */
+/*
+ * Reads a value of the type, and stores the fields that have a slot in `values`. Returns false if the value extends
+ * past the cursor's end.
+ */
 bool jfr_read(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
 	      struct jfr_value values[JFR_SLOTS]);
 

@@ -23,7 +23,7 @@ size_t lines_without_return(const char *line, size_t len)
 	return len && line[len - 1] == '\r' ? len - 1 : len;
 }
 
-/* Drops the lines that were given and reads on. */
+/* Drops the lines that were returned, and reads on. */
 static int lines_fill(struct lines *lines)
 {
 	char chunk[CHUNK_BYTES];
@@ -44,7 +44,7 @@ static int lines_fill(struct lines *lines)
 	return lines->text.failed ? -ENOMEM : 0;
 }
 
-/* The same as lines_next(), but leaves the sentence to it. */
+/* Like lines_next(), but leaves the sentence to that function. */
 static int next_line(struct lines *lines, const char **ret_line, size_t *ret_len)
 {
 	const char *newline;

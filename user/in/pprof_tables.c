@@ -190,7 +190,7 @@ static int read_table(struct pprof_file *p, const struct wire_field *field)
 
 /* ---- frames ---- */
 
-/* The kind that the name of the mapping tells, see profile/pprof.h. */
+/* The kind that the mapping's name shows, see profile/pprof.h. */
 static enum frame_kind kind_of_mapping(const char *file)
 {
 	size_t len = strlen(file);
@@ -277,7 +277,7 @@ static struct frame frame_of(struct pprof_file *p, const Pprof__Function *functi
 	struct frame frame = {.kind = mapping->kind, .bci = -1};
 	int64_t name = function->name;
 
-	/* Others keep the linker's name there. */
+	/* other programs keep the linker's name there */
 	if (file.len && file.bytes[0] == '[' && function->system_name)
 		name = function->system_name;
 	if (frame_kind_is_java(frame.kind)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of a pprof file: strings, value types, and the frames of each location. What its messages refer to is
- * checked.
+ * The tables of a pprof file: strings, value types, and the frames of each location. Every reference between its
+ * messages is checked.
  */
 #ifndef IN_PPROF_TABLES_H
 #define IN_PPROF_TABLES_H
@@ -22,15 +22,15 @@ struct pprof_text {
 	size_t len;
 };
 
-/* A value of each sample: the number of samples or the weight of an event, or both. */
+/* One of the values of each sample: the number of samples or the weight of an event, or both. */
 struct pprof_value {
 	int64_t type, unit; /* strings */
 	uint32_t event;
-	uint64_t scale; /* to the unit of the event */
+	uint64_t scale; /* factor to the unit of the event */
 	bool is_count, is_weight;
 };
 
-/* Of one event, in one sample. */
+/* Sum of one event, in one sample. */
 struct pprof_sum {
 	uint64_t count, weight;
 };
@@ -41,11 +41,11 @@ struct pprof_place {
 };
 
 /*
- * What a string means where a frame uses it; the profile's strings. Kept, because many frames may use a string of 1 MB.
+ * The meanings of a string in frames, as strings of the profile. Cached, because many frames may use a string of 1 MB.
  */
 struct pprof_meaning {
-	uint32_t class_name, name, signature; /* as a method */
-	uint32_t module, file; /* as a mapping: what frames show, and the name of the file */
+	uint32_t class_name, name, signature; /* as the name of a method */
+	uint32_t module, file; /* as the name of a mapping: the module in frames, and the file */
 	enum frame_kind kind;
 	bool has_method, has_mapping;
 };
@@ -71,11 +71,11 @@ struct pprof_file {
 	Pprof__Profile head;
 };
 
-/* Fills all tables but `ids`, which pprof_intern() fills. Returns 0, or -errno; the cause may be in p->why. */
+/* Fills all tables except `ids`, which pprof_intern() fills. Returns 0, or -errno; the cause may be in p->why. */
 int pprof_read_tables(struct pprof_file *p);
 void pprof_file_release(struct pprof_file *p);
 
-/* Adds the sentence to p->why, unless there is one. Returns -EINVAL. */
+/* Sets p->why, unless it is set already. Returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) int pprof_refuse(struct pprof_file *p, const char *format, ...);
 /* Visits the fields of the whole file until the visitor returns an error. */
 typedef int (*pprof_visitor)(struct pprof_file *p, const struct wire_field *field);
@@ -84,7 +84,7 @@ int pprof_each(struct pprof_file *p, pprof_visitor visit);
 void *pprof_unpack(struct pprof_file *p, const struct wire_field *field, const ProtobufCMessageDescriptor *type);
 void pprof_drop(void *message);
 
-/* A string of the file; "" for one that is not there. */
+/* A string of the file; "" if it does not exist. */
 struct pprof_text pprof_text(const struct pprof_file *p, int64_t string);
 bool pprof_is_text(const struct pprof_file *p, int64_t string, const char *text);
 bool pprof_has_strings(const struct pprof_file *p, const int64_t *strings, size_t count);

@@ -81,7 +81,7 @@ static int add_samples(struct collapsed *c, uint64_t count)
 	return err;
 }
 
-/* Digits to the end of the line. SAMPLES_MAX + 1 if they are more than that. */
+/* Reads digits up to the end of the line. Returns SAMPLES_MAX + 1 if the number is larger. */
 static uint64_t read_count(const char *digits, const char *end)
 {
 	uint64_t count = 0;
@@ -149,7 +149,10 @@ static int collapsed_read(struct profile *profile, struct reader_source *source,
 	return err;
 }
 
-/* Decided by the first line that is not empty and no comment. One that is longer than `start` only has to be text. */
+/*
+ * Decided by the first line that is neither empty nor a comment. A line that is longer than `start` only has to be
+ * text.
+ */
 static bool collapsed_claims(const unsigned char *start, size_t len)
 {
 	const char *line = (const char *)start, *end = line + len;

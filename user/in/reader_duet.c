@@ -20,7 +20,7 @@ struct duet_file {
 	struct buf body, rows, columns;
 	uint64_t at; /* offset of the chunk */
 	struct layout_chunk chunk;
-	uint32_t next_part; /* the part that may follow, except 0; UINT32_MAX after a damaged chunk */
+	uint32_t next_part; /* number of the part that may follow, unless that is 0; UINT32_MAX after a damaged chunk */
 	uint64_t chunks, left_out;
 	uint64_t first_left_out; /* offset */
 	bool is_ended;
@@ -208,7 +208,7 @@ static int read_start(struct duet_file *file, struct buf *why)
 	return got < 0 ? (int)got : 0;
 }
 
-/* Adds what is missing to the facts too, so that output files report it. */
+/* Also adds what is missing to the facts, so that output files report it. */
 static void tell_missing(struct duet_file *file)
 {
 	struct profile *profile = file->tables.profile;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JFR files of duet, async-profiler and the JDK (11 and later). A file is a row of chunks, each with its own types,
- * constant pools and events. A chunk is held in memory. It is gone through twice: for constant pools and settings, then
- * for samples. Events that are no samples are skipped.
+ * JFR files of duet, async-profiler and the JDK (11 and later). A file is a sequence of chunks, each with its own
+ * types, constant pools and events. A chunk is held in memory and read twice: for constant pools and settings, then for
+ * samples. Events that are not samples are skipped.
  */
 #include <endian.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define TIME_MAX ((uint64_t)INT64_MAX)
 #define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
-/* Types that are no samples. */
+/* Types that are not samples. */
 enum other { SETTING, JVM, LOSS, FACT, WEIGHT, OTHERS };
 
 enum { SETTING_ID, SETTING_NAME, SETTING_VALUE };
@@ -46,8 +46,8 @@ struct jfr {
 	struct jfr_constants constants;
 	struct jfr_kinds kinds;
 	const struct jfr_type *others[OTHERS];
-	uint64_t weighed; /* events for which the last duet.Weight stands, and that are still to come */
-	uint64_t samples, weight; /* of them; `is_new`: not added yet */
+	uint64_t weighed; /* number of events that the last duet.Weight is for and that have not come yet */
+	uint64_t samples, weight; /* its values; `is_new`: they are not added yet */
 	bool is_new;
 	uint64_t total_samples, total_weight;
 	bool is_begun; /* a chunk was read */
@@ -105,7 +105,7 @@ static int read_fields(struct jfr *j, const struct event *event, const struct jf
 	return jfr_read(&j->types, type, &cursor, values) ? 0 : refuse_event(j, event->at);
 }
 
-/* ---- what is no sample ---- */
+/* ---- other events ---- */
 
 static void add_setting(struct jfr *j, const struct jfr_value values[JFR_SLOTS], const char *name, const char *value)
 {
@@ -187,7 +187,7 @@ static uint64_t time_of(const struct jfr *j, uint64_t ticks)
 	return j->start_ns + (ticks > j->start_ticks ? ns_of_ticks(j, ticks - j->start_ticks) : 0);
 }
 
-/* What the fields say of number and weight. */
+/* Sets number and weight from the sample's fields. */
 static void weigh(const struct jfr *j, const struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS],
 		  uint64_t *ret_samples, uint64_t *ret_weight)
 {
@@ -334,7 +334,7 @@ static bool is_jfr(const struct jfr_header *header)
 	return !memcmp(header->magic, JFR_MAGIC, sizeof(header->magic));
 }
 
-/* A chunk that is still written has no places yet. */
+/* A chunk that is still being written has no offsets yet. */
 static bool is_complete(const struct jfr_header *header)
 {
 	uint64_t bytes = be64toh(header->bytes);
@@ -343,7 +343,7 @@ static bool is_complete(const struct jfr_header *header)
 	       be64toh(header->metadata_at) < bytes && be64toh(header->pools_at);
 }
 
-/* Fills j->chunk. Returns 1, 0 if the file ends before, or -errno. */
+/* Fills j->chunk. Returns 1, 0 if the file ends before that, or -errno. */
 static int fill_chunk(struct jfr *j, struct reader_source *source)
 {
 	uint64_t bytes = be64toh(j->header.bytes);
@@ -365,7 +365,7 @@ static int fill_chunk(struct jfr *j, struct reader_source *source)
 	return 1;
 }
 
-/* The header of the next chunk. Returns 1, 0 at the end of the file or of what is complete, or -errno. */
+/* Reads the header of the next chunk. Returns 1, 0 at the end of the file or of its complete chunks, or -errno. */
 static int next_chunk(struct jfr *j, struct reader_source *source)
 {
 	ssize_t got = reader_bytes(source, &j->header, sizeof(j->header));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The text of perf script, of perf and of duet. A sample is a line "comm pid/tid [cpu] time: period event:", where the
- * pid, the CPU and the period may be missing, then one line a frame, leaf first, "address symbol+offset (module)", and
- * an empty line. Each event of the text is an event of the profile. perf's are counts, but its clocks.
+ * The text of perf script, of perf and of duet. A sample is a line "comm pid/tid [cpu] time: period event:", in which
+ * the pid, the CPU and the period may be missing, then one line a frame, leaf first, "address symbol+offset (module)",
+ * and an empty line. Each event of the text is an event of the profile. The events of perf are counts, except its
+ * clocks.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +19,7 @@
 #define DEPTH_MAX 65536
 #define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
-/* Text of a line; not terminated. */
+/* A part of a line; not terminated. */
 struct word {
 	const char *text;
 	size_t len;
@@ -36,7 +37,7 @@ struct perf {
 	struct frame_texts frames;
 	struct vec(uint32_t) stack; /* leaf first */
 	struct map processes; /* pid -> name, a string of the profile */
-	struct profile_sample sample; /* the one whose frames are read */
+	struct profile_sample sample; /* the sample whose frames are being read */
 	bool has_sample, has_start;
 	uint64_t samples, weight;
 	struct buf *why;
@@ -60,7 +61,7 @@ static bool is_word(const struct word *word, const char *text)
 	return word->len == strlen(text) && !memcmp(word->text, text, word->len);
 }
 
-/* The next word of the line from *at on; its len is 0 at the end. */
+/* Returns the next word of the line from *at on; its len is 0 at the end. */
 static struct word next_word(const char *line, size_t len, size_t *at)
 {
 	struct word word;
@@ -74,7 +75,7 @@ static struct word next_word(const char *line, size_t len, size_t *at)
 	return word;
 }
 
-/* Digits only, and a number that is not too large. */
+/* Reads digits only. Returns false also if the number is too large. */
 static bool read_number(const char *text, size_t len, uint64_t *ret)
 {
 	*ret = 0;
@@ -122,7 +123,7 @@ static bool read_ids(const struct word *word, struct head *ret)
 
 /* ---- heads ---- */
 
-/* What follows the time: "period event:", and more behind a tracepoint. */
+/* Reads what follows the time: "period event:", and more after a tracepoint. */
 static bool read_event(const char *line, size_t len, size_t at, struct head *ret)
 {
 	struct word word = next_word(line, len, &at);
@@ -137,10 +138,10 @@ static bool read_event(const char *line, size_t len, size_t at, struct head *ret
 	return true;
 }
 
-/* The words before the time are the name, which may have several, the ids, and the CPU in brackets. */
+/* The words before the time are the name, which may have several words, the ids, and the CPU in brackets. */
 static bool read_head(const char *line, size_t len, struct head *ret)
 {
-	struct word last[2] = {{line, 0}, {line, 0}}; /* before the current one */
+	struct word last[2] = {{line, 0}, {line, 0}}; /* the two words before the current one */
 	size_t at = 0;
 
 	*ret = (struct head){0};
@@ -164,7 +165,7 @@ static bool read_head(const char *line, size_t len, struct head *ret)
 
 /* ---- frames ---- */
 
-/* Kernel modules are in brackets, and so is what is no file of user space. */
+/* Kernel modules are in brackets, and so are mappings of user space without a file. */
 static bool is_kernel(const char *module, size_t len)
 {
 	static const char *const others[] = {"[vdso]", "[vsyscall]", "[unknown]", "[anon]",
@@ -177,7 +178,7 @@ static bool is_kernel(const char *module, size_t len)
 	return len > 2 && module[0] == '[' && module[len - 1] == ']';
 }
 
-/* duet's name of a kind in brackets. FRAME_KIND_MAX if it is none of them. */
+/* The kind that duet's name in brackets stands for. FRAME_KIND_MAX if it is none of these names. */
 static enum frame_kind kind_of_module(const char *module, size_t len)
 {
 	for (enum frame_kind kind = FRAME_JVM; len > 2 && kind < FRAME_KIND_MAX; kind++) {
@@ -192,7 +193,7 @@ static enum frame_kind kind_of_module(const char *module, size_t len)
 	return FRAME_KIND_MAX;
 }
 
-/* duet's names of addresses without a symbol are libc.so.6+0x1234 and [anon]+0x1234, which are kept. */
+/* duet's names of addresses without a symbol are libc.so.6+0x1234 and [anon]+0x1234. These are kept. */
 static size_t without_offset(const char *symbol, size_t len, const struct word *module)
 {
 	size_t digits = 0, name;
@@ -224,7 +225,7 @@ static struct frame plain_frame(struct profile *profile, enum frame_kind kind, c
 	};
 }
 
-/* A method of Java; without a class if the text is none. */
+/* A method of Java; without a class if the text has none. */
 static struct frame java_frame(struct profile *profile, enum frame_kind kind, const char *symbol, size_t len)
 {
 	struct frame frame;
@@ -232,7 +233,7 @@ static struct frame java_frame(struct profile *profile, enum frame_kind kind, co
 
 	buf_init(&text);
 	buf_add(&text, symbol, len);
-	buf_add_str(&text, "_[j]"); /* so that a class without a package is one, too */
+	buf_add_str(&text, "_[j]"); /* so that a class without a package is recognised, too */
 	frame = frame_from_text(profile, text.data, text.len);
 	frame.kind = kind;
 	buf_release(&text);
@@ -259,7 +260,7 @@ static void set_module(struct profile *profile, struct frame *frame, const struc
 		frame->kind = FRAME_JVM;
 }
 
-/* What is in the parentheses at the end. *ret_symbol is the length of the text before them. */
+/* Finds the text in parentheses at the end. *ret_symbol is the length of the text before them. */
 static struct word module_of(const char *text, size_t len, size_t *ret_symbol)
 {
 	const char *paren = len && text[len - 1] == ')' ? memrchr(text, '(', len) : NULL;
@@ -296,7 +297,7 @@ static int push_frame(struct perf *p, const char *line, size_t len)
 	size_t at = 0;
 	uint32_t frame;
 
-	(void)next_word(line, len, &at); /* the address */
+	(void)next_word(line, len, &at); /* skip the address */
 	while (at < len && line[at] == ' ')
 		at++;
 	if (p->stack.len >= DEPTH_MAX)
@@ -418,7 +419,7 @@ static int read_event_row(struct perf *p, const char *line, size_t len, size_t a
 	return 0;
 }
 
-/* duet's comments. Those of others are skipped. */
+/* Reads duet's comments, and skips others. */
 static int read_comment(struct perf *p, const char *line, size_t len)
 {
 	size_t at;
@@ -482,7 +483,7 @@ static int perf_read(struct profile *profile, struct reader_source *source, stru
 	return err;
 }
 
-/* Decided by the first line that is no comment. */
+/* Decided by the first line that is not a comment. */
 static bool perf_claims(const unsigned char *start, size_t len)
 {
 	const char *line = (const char *)start, *end = line + len;

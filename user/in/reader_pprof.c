@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pprof files of duet, Go and others. The tables of the file stand in any order, so it is gone through several times:
- * strings; mappings, functions and value types; locations; samples. The format has no time of a sample: all are at the
- * start. What the messages have beyond profile/pprof.proto is skipped.
+ * pprof files of duet, Go and others. The tables of the file may be in any order, so it is read several times: strings;
+ * mappings, functions and value types; locations; samples. The format has no time of a sample: all samples are at the
+ * start. Fields that are not in profile/pprof.proto are skipped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define CONTENTS_MAX ((size_t)1 << 30)
 #define LABEL_MAX 4096 /* bytes of a name of a thread, process or container */
 #define COMMENTS_MAX 65536
-#define FRAMES_MAX (1ull << 31) /* of the stacks of all samples: a byte can refer to many */
+#define FRAMES_MAX (1ull << 31) /* frames of the stacks of all samples: one byte can refer to many */
 #define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
 /* ---- events ---- */
@@ -56,7 +56,10 @@ static enum profile_unit unit_of(const struct pprof_file *p, struct pprof_value 
 	return PROFILE_COUNT;
 }
 
-/* A number that is followed by what it counts, as samples/count and cpu/nanoseconds, belongs to the same event. */
+/*
+ * A value that counts samples and comes directly before another value belongs to the same event: samples/count and
+ * cpu/nanoseconds.
+ */
 static bool counts_the_next(const struct pprof_file *p, size_t i)
 {
 	return i + 1 < p->values.len && pprof_is_text(p, p->values.items[i].unit, "count") &&
@@ -109,7 +112,7 @@ static int push_location(struct pprof_file *p, uint64_t id)
 	return err;
 }
 
-/* Returns 0, or -errno; *ret_node is the stack's. A stack of nothing but "[unknown]" is the empty one. */
+/* Stores the stack's node. Returns 0 or -errno. A stack of only "[unknown]" is the empty one. */
 static int find_node(struct pprof_file *p, const Pprof__Sample *sample, uint32_t *ret_node)
 {
 	int err = 0;
@@ -128,7 +131,7 @@ struct labels {
 	bool is_virtual;
 };
 
-/* The profile's string. Not by pprof_intern(): each sample hashes it again, and it may have 1 MB. */
+/* The string in the profile. Not by pprof_intern(), whose strings may have 1 MB and would be hashed for each sample. */
 static uint32_t label_text(struct pprof_file *p, int64_t string)
 {
 	struct pprof_text text = pprof_text(p, string);
@@ -345,7 +348,7 @@ static bool is_text_file(const unsigned char *start, size_t len)
 	return true;
 }
 
-#define LAST_FIELD 20 /* later versions may have a few more */
+#define LAST_FIELD 20 /* later versions may have a few more fields */
 
 static bool is_field_of_pprof(const struct wire_field *field)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Goes through the fields of a protobuf message without unpacking it, so that a large one needs no copy. */
+/* Reads the fields of a protobuf message without unpacking it, so that a large one needs no copy. */
 #ifndef IN_WIRE_H
 #define IN_WIRE_H
 

@@ -8,7 +8,7 @@
 
 #define FULL_BYTES (LAYOUT_SECTION_MAX / 2) /* leaves room for one more row and its strings */
 #define FULL_SAMPLES (65536 * 32) /* bytes */
-#define PACK_MIN 64 /* bytes: fewer are not compressed */
+#define PACK_MIN 64 /* bytes; smaller sections are not compressed */
 #define PACK_LEVEL 1 /* zlib's fastest: the recorder does this while it records */
 
 void duet_chunk_init(struct duet_chunk *chunk)
@@ -33,7 +33,10 @@ bool duet_chunk_is_full(const struct duet_chunk *chunk, enum layout_type type)
 	       chunk->sections[LAYOUT_TEXTS].len >= FULL_BYTES;
 }
 
-/* Appends the compressed rows to chunk->body. Returns their size, 0 if it is no smaller, or -ENOMEM. */
+/*
+ * Appends the compressed rows to chunk->body. Returns their size, 0 if compression does not make them smaller, or
+ * -ENOMEM.
+ */
 static int64_t pack(struct duet_chunk *chunk, const struct buf *rows, size_t row_bytes)
 {
 	uLongf packed = compressBound(rows->len);

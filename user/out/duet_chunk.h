@@ -16,7 +16,7 @@ struct duet_chunk {
 
 void duet_chunk_init(struct duet_chunk *chunk);
 void duet_chunk_release(struct duet_chunk *chunk);
-/* True if the chunk must be written now, after a row of this type was added. */
+/* Returns true if the chunk must be written now. Call after a row of this type was added. */
 bool duet_chunk_is_full(const struct duet_chunk *chunk, enum layout_type type);
 /*
  * Writes the chunk to `out` and empties it. Adds the sizes of its sections in the file to *tables_bytes and

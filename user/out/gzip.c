@@ -20,7 +20,7 @@ static void run(struct gzip *gzip, int flush)
 	do {
 		gzip->z.next_out = gzip->packed;
 		gzip->z.avail_out = sizeof(gzip->packed);
-		(void)deflate(&gzip->z, flush); /* has room, so it cannot fail */
+		(void)deflate(&gzip->z, flush); /* the output buffer has room, so this cannot fail */
 		fwrite(gzip->packed, 1, sizeof(gzip->packed) - gzip->z.avail_out, gzip->out);
 	} while (!gzip->z.avail_out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compresses what is written to a stream, as gzip does. */
+/* Compresses the bytes that are written to a stream, as gzip does. */
 #ifndef OUT_GZIP_H
 #define OUT_GZIP_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Types and their fields. async-profiler's converter reads the fields of an event by their place, so those of the
- * types that it knows are as in its own files, and may only be followed by more in pools, and there by numbers.
+ * Types and their fields. async-profiler's converter reads the fields of an event by their position. So the types that
+ * it knows have the same fields as in its own files. More fields may only follow these, and in pools they may only be
+ * numbers.
  */
 #include "out/jfr_metadata.h"
 
@@ -40,7 +41,7 @@ struct type {
 	enum jfr_type id;
 	enum kind kind;
 	const char *label;
-	const char *category, *subcategory; /* of events */
+	const char *category, *subcategory; /* only for events */
 	struct field fields[FIELDS_MAX]; /* ends with a NULL name */
 };
 
@@ -241,7 +242,7 @@ static size_t put_annotation(struct metadata *m, enum jfr_type type, const char 
 	return 1;
 }
 
-/* Annotations of a field that tell how to show its value. */
+/* Annotations of a field that say how to show its value. */
 static const struct {
 	enum flag flag;
 	enum jfr_type type;
@@ -286,7 +287,7 @@ static void put_category(struct metadata *m, const struct type *type)
 	children(m, 0);
 }
 
-/* Timestamp and others like it are marked as content types. */
+/* Timestamp and similar types are marked as content types. */
 static bool is_content(enum jfr_type type)
 {
 	return type >= JFR_T_TIMESTAMP && type <= JFR_T_DATA_AMOUNT;
@@ -325,7 +326,10 @@ static void put_type(struct metadata *m, const struct type *type)
 		put_field(m, &type->fields[i]);
 }
 
-/* A name that Java accepts: page-faults becomes PageFaults, with the number of the event if it has no letter first. */
+/*
+ * Appends a name that Java accepts: page-faults becomes PageFaults. If it does not begin with a letter, the number of
+ * the event comes first.
+ */
 static void add_own_name(struct buf *out, const char *name, size_t event)
 {
 	bool is_first = true;
@@ -342,7 +346,7 @@ static void add_own_name(struct buf *out, const char *name, size_t event)
 	}
 }
 
-/* An event for which others have no type. */
+/* Describes an event for which neither the JDK nor async-profiler has a type. */
 static void put_own_type(struct metadata *m, const struct profile *profile, size_t event)
 {
 	const char *name = intern_text(&profile->strings, profile->events.items[event].name);
@@ -387,7 +391,7 @@ static void put_elements(struct metadata *m, const struct profile *profile, cons
 	children(m, 0);
 }
 
-#define METADATA_ID 0x7fffffff /* the JDK numbers its own from 1 */
+#define METADATA_ID 0x7fffffff /* the JDK's own types have numbers from 1 on */
 
 int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool *own, uint64_t ticks)
 {

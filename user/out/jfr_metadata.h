@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "profile/profile.h"
 
-/* Numbers of the types. They are free; readers know types by name. */
+/* Numbers of the types. They may be any numbers; readers identify types by name. */
 enum jfr_type {
 	JFR_T_BOOLEAN = 4,
 	JFR_T_FLOAT = 6,
@@ -45,11 +45,11 @@ enum jfr_type {
 	JFR_E_JVM_INFORMATION,
 	JFR_E_DATA_LOSS,
 	JFR_E_FACT,
-	JFR_E_OWN = 200, /* and the index of the event: duet.Name */
+	JFR_E_OWN = 200, /* plus the index of the event: the type duet.Name */
 };
 
 /*
- * Appends the event that describes all types. `own` tells of each event of the profile whether it has a type duet.Name.
+ * Appends the event that describes all types. `own` has a flag for each event of the profile: it has a type duet.Name.
  * Returns 0 or -ENOMEM.
  */
 int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool *own, uint64_t ticks);

@@ -11,12 +11,12 @@
 #include "out/jfr_metadata.h"
 #include "profile/jfr.h"
 
-/* Threads that have no tid of their own get numbers from here on; a tid is smaller. */
+/* Threads without a tid of their own get numbers from here on; all tids are smaller. */
 #define OTHER_THREADS (1u << 30)
 
 /* ---- rows ---- */
 
-/* The id of the row that is known by p->text. *ret_is_new: it is not in the table yet. */
+/* Returns the id of the row with the text p->text. *ret_is_new: the row is not in the table yet. */
 static uint32_t row_of_text(struct jfr_pools *p, struct jfr_rows *rows, bool *ret_is_new)
 {
 	uint32_t id = p->text.failed ? 0 : intern_bytes(&rows->ids, p->text.data, p->text.len);
@@ -44,7 +44,7 @@ static bool mark(const struct jfr_pools *p, uint32_t *part)
 	return true;
 }
 
-/* A character before each text, so that the empty one is a row, too. */
+/* The text has a character before it, so that the empty text is a row, too. */
 static uint32_t symbol_of(struct jfr_pools *p, const char *text)
 {
 	bool is_new;
@@ -96,7 +96,7 @@ static uint32_t class_row(struct jfr_pools *p, const char *name, const char *sou
 	return p->failed ? 0 : id;
 }
 
-/* As the JVM writes names: java/lang/String. A dot before a digit is no end of a package. */
+/* Appends the name in the JVM's form: java/lang/String. A dot before a digit does not end a package. */
 static void with_slashes(struct buf *out, const char *name)
 {
 	for (; *name; name++)
@@ -271,7 +271,7 @@ uint32_t jfr_stack(struct jfr_pools *p, uint32_t thread, uint32_t node)
 	}
 	p->stack_count++;
 	jfr_put_number(&p->stacks, node + 1);
-	buf_add_char(&p->stacks, 0); /* not truncated: a mark says so */
+	buf_add_char(&p->stacks, 0); /* truncated: no, because a mark says it */
 	jfr_put_number(&p->stacks, p->path.depth);
 	for (size_t i = 0; i < p->path.depth; i++)
 		put_frame(p, &p->path.steps.items[i]);
@@ -330,7 +330,7 @@ static void put_thread(struct jfr_pools *p, struct buf *out, uint32_t index)
 
 /* ---- the event ---- */
 
-/* The head of a pool, unless it has no row: readers of the JDK fail on an empty one. */
+/* Begins a pool. A pool without rows is left out: the JDK's readers fail on it. */
 static bool put_pool(struct buf *out, enum jfr_type type, size_t count, uint32_t *pools)
 {
 	if (!count)
@@ -417,7 +417,7 @@ static void put_methods(struct jfr_pools *p, struct buf *out, uint32_t *pools)
 		jfr_put_number(out, row->name);
 		jfr_put_number(out, row->descriptor);
 		jfr_put_number(out, row->modifiers);
-		buf_add_char(out, 0); /* not hidden */
+		buf_add_char(out, 0); /* hidden: no */
 	}
 }
 
@@ -486,7 +486,7 @@ void jfr_pools_end_chunk(struct jfr_pools *p)
 	p->chunk = p->part;
 }
 
-/* ---- the whole ---- */
+/* ---- all pools ---- */
 
 static bool rows_init(struct jfr_rows *rows)
 {

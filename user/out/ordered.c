@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Those of one event that are merged. */
+/* Merges samples of one event. */
 struct merger {
 	struct ordered *ordered;
 	struct map *rows; /* by event: thread << 32 | node -> index */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples by event, thread and time, for formats that show what a thread did one after the other. */
+/* Samples by event, thread and time, for formats that show each thread's samples one after the other. */
 #ifndef OUT_ORDERED_H
 #define OUT_ORDERED_H
 
 #include "base/vec.h"
 #include "profile/profile.h"
 
-#define ORDERED_MAX (1u << 20) /* more samples than that are merged by stack, and have the time of the first */
+/* if there are more samples, those with equal stacks are merged, and have the time of the first */
+#define ORDERED_MAX (1u << 20)
 
 struct ordered {
 	struct vec(struct profile_sample) samples;

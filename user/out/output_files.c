@@ -24,7 +24,7 @@ static const char *trap_hint(int err)
 	return err == -EACCES && !geteuid() ? " (a link or pipe of another user in a shared folder?)" : "";
 }
 
-/* Owns `file` from now on. */
+/* Takes ownership of `file`. */
 static int open_output(struct output_files *files, const struct writer *writer, uint32_t event, char *file)
 {
 	struct output_file opened = {.file = file, .writer = writer, .event = event};
@@ -91,7 +91,10 @@ void output_files_release(struct output_files *files)
 
 /* ---- files written during the recording ---- */
 
-/* The file stays readable. At the end of the recording, all of it is written to another folder. */
+/*
+ * The part of the file that was written stays readable. At the end of the recording, the whole file is written to
+ * another folder.
+ */
 static void fail_stream(struct output_file *written, int err)
 {
 	int cause = io_output_error(&written->io);
@@ -113,7 +116,7 @@ static int begin_stream(struct output_files *files, struct output_file *written)
 	return err ? err : io_output_publish(&written->io);
 }
 
-/* Appends to all of them; the first call begins them. */
+/* Appends to all files; the first call begins them. */
 static void append_all(struct output_files *files, bool is_begin)
 {
 	for (size_t i = 0; i < files->all.len; i++) {
@@ -180,7 +183,10 @@ static int write_to(const struct output_files *files, const struct output_file *
 	return err ? err : io_output_commit(output);
 }
 
-/* Saves the recording if the chosen place failed, e.g. a full disk: writes it to the first other folder that works. */
+/*
+ * Saves the recording if the chosen place failed, for example because the disk is full: writes it to the first other
+ * folder that works.
+ */
 static void rescue(const struct output_files *files, const struct output_file *written)
 {
 	const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm", getenv("HOME")};

@@ -21,7 +21,7 @@ struct output_file {
 	uint32_t event;
 	struct io_output io;
 	struct writer_stream *stream; /* for a file written during the recording */
-	int stream_error; /* -errno of the first failure: nothing more is appended */
+	int stream_error; /* -errno of the first failure, after which nothing more is appended */
 };
 
 struct output_files {
@@ -29,14 +29,14 @@ struct output_files {
 	const struct writer_options *style;
 	const struct io_access *access; /* permissions of the files */
 	struct vec(struct output_file) all;
-	uint64_t streamed_ns; /* last time that files were appended to; 0 = none is written during the recording */
+	uint64_t streamed_ns; /* last time that files were appended to; 0 = no file is written during the recording */
 };
 
 void output_files_init(struct output_files *files, struct profile *profile, const struct writer_options *style,
 		       const struct io_access *access);
 /*
- * Opens the file, NULL for stdout; or one for each event of the profile if the format has one event. Returns 0, or
- * -errno after reporting the error.
+ * Opens the file, NULL for stdout. If a file of the format has only one event, opens one file for each event of the
+ * profile. Returns 0, or -errno after reporting the error.
  */
 int output_files_add(struct output_files *files, const struct writer *writer, const char *file);
 bool output_files_have_streams(const struct output_files *files);

@@ -6,7 +6,7 @@
 
 #include "out/writers.h"
 
-/* A stream that has tried to write a long part keeps no cause of the failure. */
+/* After a failed write of a long part, the stream does not have the cause. */
 static int put(FILE *out, const char *bytes, size_t len)
 {
 	return fwrite(bytes, 1, len, out) == len ? 0 : -errno;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes an HTML page from a template: markers in it are replaced by what functions write. */
+/* Writes an HTML page from a template: the output of functions replaces the markers in it. */
 #ifndef OUT_PAGE_H
 #define OUT_PAGE_H
 

@@ -101,7 +101,7 @@ static int path_push(struct path_maker *maker, uint32_t label, const struct fram
 	return label ? vec_push(&maker->steps, (struct path_step){.label = label, .frame = frame}) : -ENOMEM;
 }
 
-/* Pushes the frames of the stack, leaf first, with a mark for the frames that are not shown. */
+/* Pushes the frames of the stack, leaf first. A mark replaces the frames that are not shown. */
 static int path_push_frames(struct path_maker *maker, uint32_t leaf)
 {
 	const struct profile *profile = maker->profile;
@@ -120,7 +120,7 @@ static int path_push_frames(struct path_maker *maker, uint32_t leaf)
 	return err;
 }
 
-/* Returns the label of a frame of --by, which is a name without an id. */
+/* Returns the label of a leading frame of --by: a name without an id. */
 static uint32_t label_of_group(struct path_maker *maker, const struct profile_thread *thread, enum writer_group group)
 {
 	static const enum frame_kind kinds[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stack as writers show it: the texts of its frames in the chosen style, with leading frames, -j, --reverse and the
- * filters applied. Frames with the same text have the same label.
+ * A stack as writers show it: the texts of its frames in the chosen style, with leading frames, after -j, --reverse and
+ * the filters. Frames with the same text have the same label.
  */
 #ifndef OUT_PATH_H
 #define OUT_PATH_H
@@ -18,7 +18,7 @@
 struct path_label {
 	const char *text;     /* name and suffix; valid until path_labels_release() */
 	uint32_t name_len;    /* bytes of the name, without the suffix */
-	uint32_t rank;	      /* place in the order of texts, after tree_sort() */
+	uint32_t rank;	      /* position among all texts in their order, after tree_sort() */
 	enum frame_kind kind; /* of the first frame seen with this text */
 	const char *module;   /* "" = none; valid as long as the profile */
 	bool included;	      /* matches -I */
@@ -45,7 +45,7 @@ struct path_maker {
 	struct path_labels *labels;
 	struct vec(uint32_t) frame_labels;  /* by index of the frame */
 	struct vec(struct path_step) steps; /* leaf first */
-	size_t depth; /* number of steps that are of the stack; the leading frames follow: thread, process, --by */
+	size_t depth; /* number of steps of the stack itself; the leading frames follow: thread, process, --by */
 	struct buf text;
 };
 
@@ -59,11 +59,11 @@ void path_maker_release(struct path_maker *maker);
 /* Labels the frames that were added to the profile since. Returns 0 or -ENOMEM. */
 int path_maker_extend(struct path_maker *maker);
 /*
- * Sets `steps` to the stack that ends at this node. --reverse leaves the leading frames at the root. Returns 1, or 0 if
- * the filters exclude the stack, or -ENOMEM.
+ * Sets `steps` to the stack that ends at this node. With --reverse, the leading frames stay at the root. Returns 1, or
+ * 0 if the filters exclude the stack, or -ENOMEM.
  */
 int path_make(struct path_maker *maker, uint32_t thread, uint32_t leaf);
-/* The label of a frame that says why others are missing; 0 when out of memory. */
+/* Returns the label of a frame that says why others are missing; 0 when out of memory. */
 uint32_t path_mark(struct path_maker *maker, const char *text);
 
 #endif

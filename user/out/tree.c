@@ -87,7 +87,7 @@ static uint32_t add_path(struct builder *b)
 	return node;
 }
 
-/* A stack for which there is no memory still counts: its weight is shown under [too_many_stacks]. */
+/* A stack for which there is no memory still counts: [too_many_stacks] gets its weight. */
 static void insert_other(struct builder *b, const struct tree_weight *weight)
 {
 	struct tree *tree = b->tree;
@@ -225,7 +225,7 @@ static int rank_labels(struct tree *tree)
 	return 0;
 }
 
-/* What link_children() sorts by. Without options, the texts decide. */
+/* The order in which link_children() sorts. Without options, the texts decide. */
 struct order {
 	const struct tree *tree;
 	const struct writer_options *options;
@@ -257,7 +257,7 @@ static int link_children(struct tree *tree, const struct writer_options *options
 	for (uint32_t i = 0; i < count; i++)
 		order[i] = i + 1;
 	qsort_r(order, count, sizeof(*order), compare_nodes, &by);
-	/* From the last to the first: each is put before its siblings. */
+	/* From the last to the first, because each is inserted before its siblings. */
 	for (uint32_t i = count; i-- > 0;) {
 		struct tree_node *node = &tree->nodes.items[order[i]];
 		struct tree_node *parent = &tree->nodes.items[node->parent];

@@ -27,7 +27,7 @@ struct tree_node {
 	uint32_t first_child; /* after tree_sort(); 0 = none */
 	uint32_t next_sibling;
 	struct tree_weight total; /* with all nodes below */
-	struct tree_weight self;  /* stacks that end here */
+	struct tree_weight self;  /* stacks that end at this node */
 	/* Samples by how the code ran; the rest of total.samples was compiled. */
 	uint64_t inlined;
 	uint64_t interpreted;

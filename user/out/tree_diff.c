@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The id in `tree` of a label of another tree, added when new; 0 when out of memory. */
+/* Returns the id in `tree` of a label of another tree; the label is added when new; 0 when out of memory. */
 static uint32_t same_label(struct tree *tree, const struct path_label *label)
 {
 	uint32_t id = intern_str(&tree->labels.texts, label->text);
@@ -27,7 +27,7 @@ static void add_code(struct tree_node *to, const struct tree_node *from)
 		to->line_high = from->line_high;
 }
 
-/* The node of the merged tree for each of A's, which is `to`; parents come first. */
+/* Stores in `to` the node of the merged tree for each of A's nodes. Parents come first. */
 static int merge_nodes(struct tree_diff *diff, const struct tree *a, uint32_t *to)
 {
 	for (uint32_t i = 1; i < a->nodes.len; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call trees of two profiles as one. Frames whose text is the same in the chosen style are the same frame, whatever
- * numbers a run gives to hidden classes.
+ * One call tree made from two profiles. Frames with the same text in the chosen style are the same frame; the numbers
+ * that a run gives to hidden classes do not matter.
  */
 #ifndef OUT_TREE_DIFF_H
 #define OUT_TREE_DIFF_H

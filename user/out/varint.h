@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers as protobuf has them: seven bits a byte, the lowest first; the top bit is set in all bytes but the last. */
+/* Numbers in protobuf's form: seven bits a byte, the lowest first; the top bit is set in all bytes but the last. */
 #ifndef OUT_VARINT_H
 #define OUT_VARINT_H
 
@@ -8,7 +8,7 @@
 
 #define VARINT_BYTES 10 /* of the largest number */
 
-/* Returns the bytes of `to` that are used. */
+/* Returns how many bytes of `to` are used. */
 static inline size_t varint_put(unsigned char to[VARINT_BYTES], uint64_t number)
 {
 	size_t len = 0;

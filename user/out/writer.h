@@ -27,7 +27,7 @@ struct writer_options {
 	bool processes;	    /* a leading frame [name pid=N]: several processes were profiled, and `by` is empty */
 	uint32_t event;	    /* index into profile.events: a writer of one event writes the samples of this one */
 	bool total;	    /* --total: show the weight of samples instead of their number */
-	bool samples;	    /* --samples: asked for what is the default; not together with `total` */
+	bool samples;	    /* --samples: the default, named by the user; not together with `total` */
 	uint32_t max_depth; /* -j: deeper stacks keep the frames nearest the leaf under [truncated]; 0 = no limit */
 	struct opt_strings include; /* -I: keep stacks with a matching frame; '*' at either end */
 	struct opt_strings exclude; /* -X */
@@ -47,11 +47,11 @@ struct writer_options {
 
 struct writer_stream;
 
-/* Two profiles that are compared: what B has more than A, and less. */
+/* Two profiles to compare: what B has more than A, and what it has less. */
 struct writer_diff {
 	struct writer_side {
 		const struct profile *profile;
-		const char *name; /* of the file, for people */
+		const char *name; /* name of the file, for people */
 		uint32_t event;	  /* index into its events */
 	} a, b;
 	bool normalize; /* compare parts of the totals, not the weights themselves */
@@ -61,12 +61,15 @@ struct writer {
 	const char *name;	/* -o NAME */
 	const char *extensions; /* "html,htm": file names that choose this writer when -o is absent; may be NULL */
 	const char *help;
-	const char *lacks; /* "times and lines": what a recording has and the format cannot hold; NULL = nothing */
+	const char *lacks; /* "times and lines": parts of a recording that the format cannot hold; NULL = none */
 	size_t count_at; /* offset in struct writer_options of the uint32_t that -o NAME=N sets; 0 = none */
-	bool has_all_events; /* one file has all events; else each event has its own file, see options->event */
+	bool has_all_events; /* one file has all events; otherwise each event has its own file, see options->event */
 	/* Returns 0 or the -errno of the stream. Reports nothing. */
 	int (*write)(const struct profile *profile, const struct writer_options *options, FILE *out);
-	/* The difference of two profiles, of their events instead of options->event; NULL: not in this format. */
+	/*
+	 * Writes the difference of two profiles, of their events instead of options->event. NULL: the format has no
+	 * differences.
+	 */
 	int (*write_diff)(const struct writer_diff *diff, const struct writer_options *options, FILE *out);
 	/*
 	 * NULL for formats that are written at the end. stream_open() begins the file of a recording that still runs;
@@ -83,7 +86,7 @@ struct writer {
 
 /* Returns NULL if the name is unknown. By path, the extension decides; an unknown one means `text`. */
 const struct writer *writer_by_name(const char *name);
-/* The same for "NAME=N" too, which sets the number of the format's rows in `options`. NULL if N is no such number. */
+/* The same, also for "NAME=N", which sets the number of the format's rows in `options`. NULL if N is not valid. */
 const struct writer *writer_by_word(const char *word, struct writer_options *options);
 /* The first extension of the format, without a dot; its name if it has none. Not terminated after *ret_len bytes. */
 const char *writer_extension(const struct writer *writer, size_t *ret_len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The format of callgrind, for KCachegrind and callgrind_annotate: what each function costs itself, and what each of
- * its calls costs with all below. A call within the same call, by recursion, is not added again.
+ * The format of callgrind, for KCachegrind and callgrind_annotate: the cost of each function itself, and the cost of
+ * each of its calls with everything below. A recursive call within the same call is not added again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static uint32_t label_of(const struct callgrind *c, uint32_t node)
 	return node ? c->tree.nodes.items[node].label : 0;
 }
 
-/* The same caller calls the same function nearer to the root. */
+/* Returns true if the same caller calls the same function nearer to the root. */
 static bool is_within(const struct callgrind *c, uint32_t node)
 {
 	uint32_t callee = label_of(c, node), parent = c->tree.nodes.items[node].parent, caller = label_of(c, parent);
@@ -79,7 +79,7 @@ static int collect(struct callgrind *c)
 	return err;
 }
 
-/* A function's file is where its code comes from; its number in the file makes the name unique. */
+/* A function's file is where its code comes from. Its number in the file makes the name unique. */
 static void put_function(const struct callgrind *c, const char *prefix, uint32_t label)
 {
 	const struct path_label *row = &c->tree.labels.items[label];

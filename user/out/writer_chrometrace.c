@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chrome's trace events, which Perfetto reads too. Of an event in time, a sample stands for the time before it; frames
- * that go on from one sample to the next are one slice. Samples of other events are instants with their stack.
+ * Chrome's trace events, which Perfetto reads too. For an event in time, a sample stands for the time before it, and
+ * frames that continue from one sample to the next are one slice. Samples of other events are instants with their
+ * stack.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 #include "out/path.h"
 #include "out/writers.h"
 
-#define TRACKS_FIRST (1u << 24) /* above all thread ids: tracks that are no thread, or not of the first event */
+#define TRACKS_FIRST (1u << 24) /* above all thread ids: tracks that are not threads, or not of the first event */
 
 struct slice {
 	uint32_t label;
@@ -46,7 +47,7 @@ static void begin_event(struct trace *t, const char *phase)
 	t->has_events = true;
 }
 
-/* The event in microseconds since the start. */
+/* Writes a time in microseconds since the start. */
 static void put_time(const struct trace *t, const char *key, uint64_t ns)
 {
 	fprintf(t->out, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
@@ -76,7 +77,7 @@ static void begin_track(struct trace *t)
 	t->end_ns = 0;
 }
 
-/* Writes the slices from `depth` on. An outer one stands before an inner one of the same length. */
+/* Writes the slices from `depth` on. An outer slice comes before an inner one of the same length. */
 static void close_slices(struct trace *t, size_t depth)
 {
 	for (size_t i = depth; i < t->open.len; i++) {
@@ -93,7 +94,7 @@ static void close_slices(struct trace *t, size_t depth)
 		t->open.len = depth;
 }
 
-/* How many of the open slices the stack of t->path goes on with. */
+/* Returns how many of the open slices continue in the stack of t->path. */
 static size_t common_depth(const struct trace *t)
 {
 	size_t depth = 0;
@@ -104,7 +105,7 @@ static size_t common_depth(const struct trace *t)
 	return depth;
 }
 
-/* Time that no sample stands for, if it is short, belongs to the later sample: clocks tick unevenly. */
+/* A short time that belongs to no sample is added to the later one: clocks tick unevenly. */
 static int put_slices(struct trace *t, uint64_t time_ns, uint64_t weight)
 {
 	uint64_t begin = time_ns > weight ? time_ns - weight : 0;
@@ -147,7 +148,7 @@ static int put_sample(struct trace *t, const struct profile_sample *sample)
 		return wanted;
 	if (t->profile->events.items[sample->event].unit != PROFILE_NS)
 		return put_instant(t, time, sample);
-	/* Merged samples have no order: they follow each other. */
+	/* merged samples have no order, so they are written one after the other */
 	return put_slices(t, t->ordered.is_merged ? t->end_ns + sample->weight : time, sample->weight);
 }
 

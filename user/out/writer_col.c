@@ -74,13 +74,13 @@ static json_t *utc(uint64_t realtime_ns)
 	return json_string(text);
 }
 
-/* Owns `value` from now on. If it is NULL (out of memory), null is written. */
+/* Takes ownership of `value`. If it is NULL (out of memory), null is written. */
 static void put(json_t *object, const char *key, json_t *value)
 {
 	json_object_set_new(object, key, value ? value : json_null());
 }
 
-/* ---- who ---- */
+/* ---- owners ---- */
 
 /* Appends the container's name; for Kubernetes in dockershim's form, as gProfiler does. "" outside of containers. */
 static void add_container(const struct profile *profile, const struct profile_owner *owner, struct buf *out)
@@ -128,7 +128,10 @@ static bool is_word(const char *text, size_t len, const char *word)
 	return len == strlen(word) && !memcmp(text, word, len);
 }
 
-/* `line` is "Name=value". Only the VM knows type and kinds. JDK 8 calls a flag that is set "non-default". */
+/*
+ * `line` is "Name=value". Type and kinds are unknown: only the VM has them. JDK 8 calls a flag that is set
+ * "non-default".
+ */
 static json_t *flag_of(const char *line, size_t len)
 {
 	const char *equals = memchr(line, '=', len);
@@ -170,7 +173,7 @@ static json_t *application_of(const struct profile *profile, const struct profil
 	return entry;
 }
 
-/* Returns the index of an equal entry, added if new. Owns `entry` from now on. */
+/* Returns the index of an equal entry, which is added if new. Takes ownership of `entry`. */
 static uint32_t application_index(json_t *applications, json_t *entry)
 {
 	size_t count = json_array_size(applications);
@@ -247,7 +250,7 @@ static uint64_t frequency_of(const struct columns *columns)
 	return columns->interval_ns ? (NS_PER_SEC + columns->interval_ns / 2) / columns->interval_ns : 0;
 }
 
-/* Does not contain the command line, which may hold passwords. */
+/* Leaves out the command line, which may hold passwords. */
 static json_t *run_arguments(const struct columns *columns)
 {
 	const struct profile *profile = columns->profile;
@@ -292,7 +295,7 @@ static void put_system(const struct profile *profile, json_t *metadata)
 	put(metadata, "spawn_uptime_ms", json_integer((json_int_t)(host->spawned_boot_ns / NS_PER_MS)));
 }
 
-/* The keys that files of the machine answer. gProfiler's other keys would need requests over the network. */
+/* The keys for which files of the machine have values. gProfiler's other keys would need requests over the network. */
 static json_t *cloud_of(const struct profile *profile)
 {
 	const struct profile_host *host = &profile->host;

@@ -67,7 +67,7 @@ static int collapsed_write(const struct profile *profile, const struct writer_op
 	return err ? err : writer_finish(out);
 }
 
-/* The value in A as if A had the total of B. */
+/* Returns the value in A, scaled as if A had the total of B. */
 static uint64_t scaled(uint64_t value, uint64_t total_a, uint64_t total_b)
 {
 	return (uint64_t)(((unsigned __int128)value * total_b + total_a / 2) / total_a);

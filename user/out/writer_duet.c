@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * duet's own format. Each chunk holds the rows that were added to the profile since the previous chunk, so row numbers
- * in the file are indices in the profile. From time to time a chunk starts again with all rows, so that chunks after it
+ * in the file are indices in the profile. From time to time a chunk begins again with all rows. So the chunks after it
  * can be read even if an earlier one is damaged.
  */
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "out/duet_chunk.h"
 #include "out/writers.h"
 
-/* The tables are repeated when the samples since the last time take more than both of these. */
+/* The tables are repeated when the samples written since the last repetition take more than both of these. */
 #define ANEW_MIN (1u << 20) /* bytes */
 #define ANEW_TIMES 8 /* times the size of the tables */
 
@@ -19,11 +19,11 @@ struct writer_stream {
 	const struct profile *profile;
 	FILE *out;
 	struct duet_chunk chunk;
-	uint32_t part; /* of the next chunk */
-	uint64_t tables_bytes, samples_bytes; /* in the file, since part 0 */
+	uint32_t part; /* number of the next chunk */
+	uint64_t tables_bytes, samples_bytes; /* bytes in the file since part 0 */
 	struct vec(uint32_t) texts; /* id of a string -> its number in the file; 0 = not written yet */
 	uint32_t text_count;
-	size_t events, frames, owners, threads, nodes; /* number of rows of the profile that the file has */
+	size_t events, frames, owners, threads, nodes; /* numbers of rows of the profile that the file has */
 	bool is_begun; /* the file has the first profile->samples.written samples */
 	int64_t whole_bytes; /* of the file up to the last whole append; -1 = it is no regular file */
 	int err;
@@ -135,7 +135,7 @@ static void add_new_rows(struct writer_stream *stream)
 		add_node(stream, stream->nodes);
 }
 
-/* The losses and facts known so far. */
+/* Adds the losses and facts known so far. */
 static void add_report(struct writer_stream *stream)
 {
 	const struct profile *profile = stream->profile;
@@ -146,7 +146,7 @@ static void add_report(struct writer_stream *stream)
 		add_row(stream, LAYOUT_FACTS, &profile->facts.items[i]);
 }
 
-/* A row written with an id may be shared by several threads now, and then has no id. */
+/* A row that was written with an id may be shared by several threads now. Then it has no id any more. */
 static void repeat_virtual_threads(struct writer_stream *stream)
 {
 	uint64_t id;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One HTML file that needs no other file: page, style and script from assets.S, and the profile as JSON, which
- * flamegraph/profile.js reads. Nodes are written as columns of numbers in preorder. "depth" has the difference to the
- * node before. Columns that are mostly empty are rows of {distance to the row before, values}. Of two profiles, these
- * columns are B's, and "diff" has A's.
+ * flamegraph/profile.js reads. Nodes are written as columns of numbers in preorder. "depth" has the difference from the
+ * previous node. Columns that are mostly empty are rows of {distance from the previous row, values}. For two profiles,
+ * these columns are B's, and "diff" has A's.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@ struct page {
 	const struct tree *tree;
 	const struct writer_diff *two; /* NULL: one profile */
 	const struct tree_side *a;     /* the weights of A, by node */
-	bool writes_a;		       /* in the columns of weights; else those of the tree */
+	bool writes_a;		       /* write A's weights in the columns, not those of the tree */
 	struct vec(struct place) places;	      /* the nodes that are wide enough, in preorder */
 	struct vec(const struct path_label *) labels; /* by rank */
 	uint64_t period; /* the weight of most samples: only differences from it are written */
@@ -49,7 +49,7 @@ static const struct tree_weight *page_self(const struct page *page, size_t place
 	return page->writes_a ? &page->a[page->places.items[place].node].self : &page_node(page, place)->self;
 }
 
-/* In both profiles: how the code ran is counted over both. */
+/* For two profiles: the counts of how the code ran are of both. */
 static uint64_t page_samples(const struct page *page, size_t place)
 {
 	uint64_t of_a = page->a ? page->a[page->places.items[place].node].total.samples : 0;
@@ -57,7 +57,7 @@ static uint64_t page_samples(const struct page *page, size_t place)
 	return page_node(page, place)->total.samples + of_a;
 }
 
-/* ---- what is shown ------------------------------------------------------- */
+/* ---- which nodes are shown ------------------------------------------------------- */
 
 static bool is_part(const struct page *page, const struct tree_weight *weight, const struct tree_weight *all)
 {
@@ -66,7 +66,7 @@ static bool is_part(const struct page *page, const struct tree_weight *weight, c
 	return (double)tree_value(weight, page->options) >= least;
 }
 
-/* Too narrow to be shown, in A too. */
+/* Returns true if the node is too narrow to be shown, in A too. */
 static bool is_narrow(const struct page *page, uint32_t node)
 {
 	const struct tree_node *nodes = page->tree->nodes.items;
@@ -211,7 +211,7 @@ static void get_lines(const struct page *page, size_t place, int64_t ret_row[2])
 	ret_row[1] = node->line_high - node->line_low;
 }
 
-/* Returns the kind that most samples of a Java frame have. */
+/* Returns how most samples of a Java frame ran, as a kind. */
 static enum frame_kind node_kind(const struct page *page, size_t place)
 {
 	const struct tree_node *node = page_node(page, place);
@@ -246,7 +246,7 @@ static uint32_t shared_prefix(const struct path_label *a, const struct path_labe
 	return len;
 }
 
-/* Writes the names in order, each as the length that it shares with the name before, and the rest. */
+/* Writes the names in order, each as the length that it shares with the previous name, and the rest. */
 static void write_labels(const struct page *page)
 {
 	static const struct path_label none = {.text = ""};
@@ -328,7 +328,9 @@ static bool has_fact(const struct profile *profile, const char *key, const char 
 	return false;
 }
 
-/* Facts of one profile; those that `other` has too are left out, or, with `both`, are all that is written. */
+/*
+ * Writes facts of one profile. Without `both`, leaves out those that `other` has too; with `both`, writes only these.
+ */
 static void write_facts_of(const struct page *page, const struct profile *profile, const struct profile *other,
 			   bool both, const char *side, bool *first)
 {
@@ -407,7 +409,7 @@ static void write_sums(const struct page *page, const struct tree_weight *all)
 		all->amount, page->period);
 }
 
-/* The weights of A. */
+/* Writes the weights of A. */
 static void write_diff(const struct page *page)
 {
 	const struct writer_side *a = &page->two->a;
@@ -494,7 +496,7 @@ static struct writer_options style_of_page(const struct writer_options *options)
 	return ours;
 }
 
-/* Sorts the tree, which is the page's, and writes the page. */
+/* Sorts the tree, which the caller owns, and writes the page. */
 static int write_tree(struct page *page, struct tree *tree)
 {
 	int err = tree_sort(tree);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The heat map: how much was sampled in each moment, and the flame graph of the moments that one selects. A row of the
- * page is what one stack of one thread had in one step of time. Steps are as short as the number of rows allows: the
- * file of a day has longer ones than that of a minute. Columns of numbers are written one after the other, compressed.
+ * The heat map: how much was sampled at each moment, and the flame graph of the moments that the user selects. A row of
+ * the page holds the samples of one stack of one thread in one step of time. Steps are as short as the number of rows
+ * allows: the file of a day has longer ones than that of a minute. Columns of numbers are written one after the other,
+ * compressed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +22,10 @@
 
 #define ROWS_MAX 4000000 /* before rows are merged; the page has at most half of it */
 
-/* Milliseconds. Each divides the next, and a second, a minute, an hour or a day, which is then a column of the page. */
+/*
+ * Milliseconds. Each step divides the next one. Each also divides a second, a minute, an hour or a day, which is then a
+ * column of the page.
+ */
 static const uint32_t steps_ms[] = {10,	   20,	   100,	   200,	    1000,    2000,    10000,   20000,
 				    60000, 120000, 600000, 1200000, 3600000, 7200000, 21600000, 43200000};
 #define STEPS (sizeof(steps_ms) / sizeof(*steps_ms))
@@ -39,7 +43,8 @@ struct heatmap {
 	struct path_maker path;
 	uint32_t *page_nodes; /* by node of the profile */
 	unsigned char *wanted; /* by node of the profile: 0 not known yet, 1 yes, 2 no */
-	struct vec(struct stack_node) nodes; /* of the page: parent, and label instead of a frame; [0] is the root */
+	/* nodes of the page: parent, and label instead of a frame; [0] is the root */
+	struct vec(struct stack_node) nodes;
 	struct map node_ids; /* parent << 32 | label -> node of the page */
 	struct vec(struct row) rows;
 	size_t step; /* index in steps_ms */
@@ -60,7 +65,7 @@ static uint32_t child_of(struct heatmap *h, uint32_t parent, uint32_t label)
 	return (uint32_t)node;
 }
 
-/* Nodes whose frames have the same text are one. */
+/* Nodes whose frames have the same text become one. */
 static int number_nodes(struct heatmap *h)
 {
 	const struct profile *profile = h->profile;
@@ -78,11 +83,12 @@ static int number_nodes(struct heatmap *h)
 		if (!h->page_nodes[i])
 			return -ENOMEM;
 	}
-	h->page_nodes[0] = child_of(h, 0, unknown); /* of stacks without frames; it was the parent until here */
+	/* the page's node of stacks without frames; until here it was the root */
+	h->page_nodes[0] = child_of(h, 0, unknown);
 	return h->page_nodes[0] ? 0 : -ENOMEM;
 }
 
-/* -I and -X. Returns 1, 0 or -ENOMEM. */
+/* Applies -I and -X. Returns 1, 0 or -ENOMEM. */
 static int is_wanted(struct heatmap *h, const struct profile_sample *sample)
 {
 	unsigned char *wanted = &h->wanted[sample->node];
@@ -112,7 +118,7 @@ static int compare_rows(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Sorts the rows and makes one of equal ones. */
+/* Sorts the rows and merges equal ones. */
 static void merge_rows(struct heatmap *h)
 {
 	struct row *rows = h->rows.items;
@@ -130,7 +136,7 @@ static void merge_rows(struct heatmap *h)
 	h->rows.len = kept + 1;
 }
 
-/* Merges rows, and takes longer steps until half of the room is free. */
+/* Merges rows, and makes the steps longer until half of the room is free. */
 static void make_room(struct heatmap *h)
 {
 	merge_rows(h);
@@ -172,7 +178,7 @@ static void put_number(struct heatmap *h, uint64_t number)
 	gzip_add(&h->gzip, bytes, varint_put(bytes, number));
 }
 
-/* The labels of nodes are those of the profile's path; the page has all of them as names. */
+/* The labels of nodes are labels of h->path; the page has all of them as names. */
 static void put_nodes(struct heatmap *h)
 {
 	put_number(h, h->labels.len);
@@ -192,7 +198,7 @@ static void put_nodes(struct heatmap *h)
 		put_number(h, h->nodes.items[i].frame);
 }
 
-/* Four columns: step since the row before, thread, node, value. */
+/* Writes four columns: steps since the previous row, thread, node, value. */
 static void put_rows(struct heatmap *h, size_t first, size_t end)
 {
 	const struct row *rows = h->rows.items;
@@ -328,7 +334,7 @@ static int write_page(struct heatmap *h)
 	return page_write(asset_heatmap, asset_heatmap_bytes, insertions, 2, h, h->out);
 }
 
-/* Threads are chosen in the page: they are no frames. */
+/* Threads are chosen in the page, so they are not frames. */
 static int heatmap_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	struct writer_options ours = *options;

@@ -40,7 +40,7 @@ struct writer_stream {
 	uint64_t samples; /* written so far */
 	size_t owners; /* rows of the profile whose JVMs the file has */
 	struct buf events, body;
-	uint64_t begin_ns, end_ns; /* of the chunk, since the start of the recording */
+	uint64_t begin_ns, end_ns; /* times of the chunk, since the start of the recording */
 	int err;
 };
 
@@ -191,7 +191,7 @@ static void put_wall(struct writer_stream *j, const struct profile_sample *sampl
 	end_event(j);
 }
 
-/* Of an event with a class, which is a field and not a frame. */
+/* A sample of an event with a class, which is a field and not a frame. */
 struct classed {
 	uint64_t at_ns, weight;
 	uint32_t thread, stack, class_id;
@@ -347,7 +347,7 @@ static int count_samples(void *context, const struct profile_sample *sample)
 	return 0;
 }
 
-/* ---- what the recording was ---- */
+/* ---- settings and machine ---- */
 
 static const char *text_of(const struct writer_stream *j, uint32_t text)
 {
@@ -366,8 +366,8 @@ static void put_recording(struct writer_stream *j)
 	jfr_put_number(&j->body, 1);
 	jfr_put_text(&j->body, name.data);
 	jfr_put_text(&j->body, NULL);
-	jfr_put_number(&j->body, 0); /* no largest age */
-	jfr_put_number(&j->body, 0); /* no largest size */
+	jfr_put_number(&j->body, 0); /* largest age: none */
+	jfr_put_number(&j->body, 0); /* largest size: none */
 	jfr_put_number(&j->body, profile->start_realtime_ns / NS_PER_MS);
 	jfr_put_number(&j->body, (profile->end_ns - profile->start_ns) / NS_PER_MS);
 	end_event(j);
@@ -393,7 +393,7 @@ static void put_number_setting(struct writer_stream *j, enum jfr_type type, cons
 
 /*
  * async-profiler's converter needs "interval" before the first sample, and "wall" before the first WallClockSample. The
- * name of an event is the last of its settings: the reader then knows the others.
+ * name of an event is the last of its settings, so that the reader has the others by then.
  */
 static void put_settings(struct writer_stream *j)
 {
@@ -434,7 +434,7 @@ static void put_host(struct writer_stream *j)
 		begin_event(j, JFR_E_CPU_INFORMATION, 0);
 		jfr_put_text(&j->body, text_of(j, host->cpu_model));
 		jfr_put_text(&j->body, text_of(j, host->cpu_flags));
-		jfr_put_number(&j->body, 0); /* sockets and cores are not known */
+		jfr_put_number(&j->body, 0); /* sockets and cores: not known */
 		jfr_put_number(&j->body, 0);
 		jfr_put_number(&j->body, host->processors);
 		end_event(j);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The format OTLP: one protobuf message, see profile/otlp.proto. Each process is a resource, and has one profile for
- * each event. Stacks, frames and texts stand in tables that all share. Threads are attributes of samples. They are no
- * frames of the stacks, but -I and -X can choose by them.
+ * each event. All profiles share the tables of stacks, frames and texts. Threads are attributes of samples. They are
+ * not frames of the stacks, but -I and -X can choose by them.
  */
 #include <errno.h>
 #include <limits.h>
@@ -34,7 +34,8 @@ struct otlp {
 	struct path_labels labels;
 	struct path_maker path;
 	struct buf dictionary; /* packed */
-	struct intern strings, mappings, functions, attributes, stacks; /* all but strings: what they consist of */
+	/* tables other than strings, by the text of their elements */
+	struct intern strings, mappings, functions, attributes, stacks;
 	uint32_t *frame_locations; /* by index of the frame; 0 = none yet */
 	struct map mark_locations; /* by label */
 	uint32_t location_count;
@@ -72,7 +73,7 @@ static void add_message(struct buf *to, unsigned int field, const ProtobufCMessa
 
 /* ---- tables ---- */
 
-/* Texts of messages must be UTF-8; what others wrote is cleaned. */
+/* Texts of messages must be UTF-8, so texts from outside are cleaned. */
 static int32_t string_of(struct otlp *o, const char *text)
 {
 	size_t known = o->strings.strings.len;
@@ -90,7 +91,7 @@ static int32_t string_of(struct otlp *o, const char *text)
 	return (int32_t)id;
 }
 
-/* Returns the index of what consists of o->text; *ret_is_new: the caller adds it to the dictionary. */
+/* Returns the index of the element with the text o->text. *ret_is_new: the caller adds it to the dictionary. */
 static int32_t index_of(struct otlp *o, struct intern *table, bool *ret_is_new)
 {
 	size_t known = table->strings.len;
@@ -154,13 +155,13 @@ static int32_t mapping_of(struct otlp *o, const struct frame *frame)
 	return index;
 }
 
-/* The kind of code is an attribute: its suffix is not in the name, unless it was asked for. */
+/* The kind of code is an attribute. So its suffix is in the name only if the user asked for it. */
 static void add_name(struct otlp *o, const struct path_label *label)
 {
 	buf_add(&o->text, label->text, o->path.options->style.annotate ? strlen(label->text) : label->name_len);
 }
 
-/* A function is all frames of the same texts. The step has no frame if it is a mark of the writer. */
+/* A function stands for all frames with the same texts. The step has no frame if it is a mark of the writer. */
 static int32_t function_of(struct otlp *o, const struct path_step *step)
 {
 	bool has_file = step->frame && frame_kind_is_java(step->frame->kind);
@@ -188,7 +189,7 @@ static int32_t function_of(struct otlp *o, const struct path_step *step)
 	return index;
 }
 
-/* The values of profile.frame.type; NULL for what is no code. */
+/* Returns the value of profile.frame.type; NULL for frames that are not code. */
 static const char *frame_type(const struct frame *frame)
 {
 	if (!frame)
@@ -259,7 +260,9 @@ static int32_t stack_of(struct otlp *o)
 	return index;
 }
 
-/* Element 0 of each table. An empty string is element 0 of the interns, too; the others must not return it. */
+/*
+ * Adds element 0 of each table. An empty string is element 0 of the interns, too; the other tables must not return it.
+ */
 static void add_empty_elements(struct otlp *o)
 {
 	for (unsigned int table = TABLE_MAPPINGS; table <= TABLE_STACKS; table++)
@@ -324,7 +327,7 @@ static const char *unit_name(enum profile_unit unit)
 	return names[unit];
 }
 
-/* The same for the same recording, whoever writes it and how often. */
+/* The id depends on the recording only, so that it is the same whenever the recording is written. */
 static void profile_id(const struct otlp *o, const struct profile_sample *sample, uint8_t ret[16])
 {
 	const struct profile_thread *thread = &o->profile->threads.items[sample->thread];
@@ -356,7 +359,7 @@ static void describe_profile(struct otlp *o, const struct profile_sample *sample
 	ret->profile_id = (ProtobufCBinaryData){16, id};
 }
 
-/* Room for the messages of one profile of so many samples. */
+/* Room for the messages of one profile of a number of samples. */
 struct room {
 	Otlp__Sample *samples, **pointers;
 	int32_t (*attributes)[SAMPLE_ATTRIBUTES];
@@ -455,7 +458,7 @@ static void add_number(struct resource *resource, const char *key, uint64_t numb
 	value->int_value = (int64_t)number;
 }
 
-/* As the semantic conventions name architectures. */
+/* The name of an architecture in the semantic conventions. */
 static const char *arch_name(const char *machine)
 {
 	if (!strcmp(machine, "x86_64"))

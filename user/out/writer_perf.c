@@ -20,7 +20,7 @@ struct perf {
 	FILE *out;
 	struct path_labels labels;
 	struct path_maker path;
-	struct map processes; /* pid -> the name that the file has for it */
+	struct map processes; /* pid -> the name that the file has for the process */
 	struct buf text;
 };
 
@@ -75,7 +75,9 @@ static void add_frame(struct perf *p, const struct path_step *step, uint32_t pid
 	buf_add_str(&p->text, ")\n");
 }
 
-/* The thread's name in perf has no end of its own: a name with " 1/2 " in it would be taken for one with ids. */
+/*
+ * perf's format does not mark the end of a thread's name: a name with " 1/2 " in it would be read as a name with ids.
+ */
 static void add_thread(struct perf *p, const struct profile_thread *thread)
 {
 	const char *name = intern_text(&p->profile->strings, thread->name);
@@ -83,7 +85,7 @@ static void add_thread(struct perf *p, const struct profile_thread *thread)
 	size_t start = p->text.len;
 
 	text_add_line(&p->text, *name ? name : ":-1");
-	if (strchr("# ", p->text.data[start])) /* a comment or a frame */
+	if (strchr("# ", p->text.data[start])) /* the line would be read as a comment or a frame */
 		p->text.data[start] = '_';
 	buf_printf(&p->text, " %5u/%-5u ", thread->pid, thread->tid == PROFILE_VIRTUAL ? 0 : thread->tid);
 }
@@ -112,7 +114,7 @@ static void put_line(struct perf *p)
 	buf_clear(&p->text);
 }
 
-/* Names the process before its first sample, and again when exec has given it another name. */
+/* Writes the name of the process before its first sample, and again when exec has given it another name. */
 static int put_process(struct perf *p, const struct profile_thread *thread)
 {
 	uint64_t known;

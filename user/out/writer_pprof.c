@@ -2,7 +2,7 @@
 /*
  * The format pprof: one compressed protobuf message, see profile/pprof.proto. Its parts may have any order, so each is
  * written as soon as it is known. Each frame of the profile becomes a location of the file. Threads, processes and
- * containers become labels of samples. They are no frames of the stacks, but -I and -X can choose by them.
+ * containers become labels of samples. They are not frames of the stacks, but -I and -X can choose by them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct pprof {
 	struct buf packed, text;
 	struct intern strings; /* id = index in the file */
 	size_t strings_written;
-	struct intern mappings, functions; /* what they consist of, as text; id = id in the file */
+	struct intern mappings, functions; /* the text of each row; id = id in the file */
 	uint32_t *frame_locations; /* by index of the frame; 0 = not written yet */
 	struct map mark_locations; /* by label */
 	uint64_t location_count;
@@ -68,7 +68,7 @@ static void put_message(struct pprof *p, enum pprof_field field, const ProtobufC
 	put_packed(p, field);
 }
 
-/* Single fields of the whole file: those of `message` that are set. */
+/* Writes those single fields of the whole file that are set in `message`. */
 static void put_fields(struct pprof *p, const Pprof__Profile *message)
 {
 	size_t len = pprof__profile__get_packed_size(message);
@@ -89,7 +89,7 @@ static void put_strings(struct pprof *p)
 	}
 }
 
-/* Strings of messages must be UTF-8; what others wrote is cleaned. */
+/* Strings of messages must be UTF-8, so texts from outside are cleaned. */
 static int64_t string_of(struct pprof *p, const char *text)
 {
 	uint32_t id;
@@ -125,7 +125,7 @@ static uint64_t mapping_of(struct pprof *p, const struct frame *frame)
 	return mapping.id;
 }
 
-/* A function is all frames of the same texts. `frame` is NULL for a mark of the writer. */
+/* A function stands for all frames with the same texts. `frame` is NULL for a mark of the writer. */
 static uint64_t function_of(struct pprof *p, const char *name, const struct frame *frame)
 {
 	bool has_file = frame && frame_kind_is_java(frame->kind);
@@ -308,7 +308,9 @@ static const char *unit_name(enum profile_unit unit)
 	}
 }
 
-/* As Go's: samples/count and cpu/nanoseconds. Of several events, each has its own samples: cpu_samples. */
+/*
+ * Value types like Go's: samples/count and cpu/nanoseconds. With several events, each has its own samples: cpu_samples.
+ */
 static void put_value_types(struct pprof *p)
 {
 	const struct profile *profile = p->profile;

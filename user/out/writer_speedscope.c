@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of speedscope. Each thread of each event is a profile of its own, with its samples in the order of time. The
- * frames stand at the end, when all are known.
+ * The file format of speedscope. Each thread of each event is a profile of its own, with its samples in the order of
+ * time. The frames are at the end, because all of them are known then.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +26,7 @@ struct speedscope {
 	bool has_profile;
 };
 
-/* The index of the label's frame; UINT32_MAX when out of memory. */
+/* Returns the index of the label's frame; UINT32_MAX when out of memory. */
 static uint32_t frame_of(struct speedscope *s, uint32_t label)
 {
 	while (s->indices.len <= label)

@@ -20,7 +20,7 @@ struct report {
 	uint32_t *order;	    /* room for every node and label */
 };
 
-/* Of the amount, which stands before it: samples may differ in weight. */
+/* Percent of the amount that is printed before it: samples may differ in weight. */
 static double percent(const struct report *r, const struct tree_weight *weight)
 {
 	uint64_t all = r->tree.nodes.items[0].total.amount;
@@ -260,7 +260,7 @@ const struct writer writer_text = {
 	.write = text_write,
 };
 
-/* The report with one of its lists only. */
+/* Writes the report with only one of its lists. */
 static int traces_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	struct writer_options ours = *options;

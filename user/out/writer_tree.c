@@ -37,7 +37,7 @@ static bool is_shown(const struct call_tree *t, uint32_t node)
 	return (double)value_of(t, node) * 100 >= (double)value_of(t, 0) * t->options->min_width;
 }
 
-/* The next node that is shown. Visits *depth levels below the root; 0 at the end. */
+/* Returns the next node that is shown, at *depth levels below the root; 0 at the end. */
 static uint32_t next_shown(const struct call_tree *t, uint32_t node, uint32_t *depth)
 {
 	uint32_t from = node, next = tree_next(&t->tree, node, false), parent;

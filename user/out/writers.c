@@ -21,7 +21,7 @@ const struct writer *const writers[] = {
 	&writer_flat,	    &writer_traces,	 NULL,
 };
 
-/* True if the list with commas contains the word. */
+/* Returns true if the list with commas contains the word. */
 static bool list_has(const char *list, const char *word)
 {
 	size_t len = strlen(word);
@@ -36,7 +36,7 @@ static bool list_has(const char *list, const char *word)
 	return false;
 }
 
-/* An extension is accepted as the name of its format: -o html. */
+/* An extension is accepted as the name of its format, too: -o html. */
 const struct writer *writer_by_name(const char *name)
 {
 	for (size_t i = 0; writers[i]; i++)
@@ -76,7 +76,7 @@ static const struct writer *writer_of_name(const char *path, size_t *ret_stem)
 {
 	const char *slash = strrchr(path, '/');
 
-	/* The first dot that will do, so that x.pb.gz is found before x.gz. */
+	/* The first dot that gives an extension counts, so that x.pb.gz is found before x.gz. */
 	for (const char *dot = strchr(slash ? slash : path, '.'); dot; dot = strchr(dot + 1, '.'))
 		for (size_t i = 0; writers[i]; i++)
 			if (list_has(writers[i]->extensions, dot + 1)) {
