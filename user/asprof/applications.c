@@ -28,7 +28,7 @@ static bool is_java(const char *pid)
 	return strrchr(path, '/') && !strcmp(strrchr(path, '/') + 1, "java");
 }
 
-/* A class without its package, or the file of a jar. */
+/* Returns a class without its package, or the file name of a jar. */
 static const char *short_name(const char *program)
 {
 	size_t length = strlen(program);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds a JVM by what it runs. */
+/* Finds a JVM by the program that it runs. */
 #ifndef ASPROF_APPLICATIONS_H
 #define ASPROF_APPLICATIONS_H
 

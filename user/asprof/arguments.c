@@ -34,7 +34,7 @@ enum form {
 struct word {
 	const char *name;
 	enum form form;
-	size_t offset; /* in struct asprof_arguments */
+	size_t offset; /* offset in struct asprof_arguments */
 	uint64_t number; /* FORM_INTERVAL: the default; FORM_ACTION: enum asprof_action */
 	const char *why; /* FORM_IGNORED, FORM_REFUSED */
 };
@@ -62,7 +62,7 @@ static const struct word words[] = {
 	{.name = "text", .form = FORM_FORMAT},
 
 	{.name = "event", .form = FORM_STRING, .offset = AT(event)},
-	{.name = "cpu", .form = FORM_STRING, .offset = AT(event)}, /* its name is the value */
+	{.name = "cpu", .form = FORM_STRING, .offset = AT(event)}, /* the word itself is the value */
 	{.name = "interval", .form = FORM_INTERVAL, .offset = AT(interval)},
 	{.name = "alloc", .form = FORM_INTERVAL, .offset = AT(alloc), .number = ALLOC_BYTES},
 	{.name = "lock", .form = FORM_INTERVAL, .offset = AT(lock), .number = LOCK_NS},
@@ -94,7 +94,7 @@ static const struct word words[] = {
 	{.name = "exclude", .form = FORM_LIST, .offset = AT(style.exclude)},
 
 	{.name = "log", .form = FORM_ACCEPTED},
-	{.name = "loglevel", .form = FORM_ACCEPTED}, /* who sends the arguments, logs */
+	{.name = "loglevel", .form = FORM_ACCEPTED}, /* the program that sends the arguments logs */
 	{.name = "cstack", .form = FORM_ACCEPTED},
 	{.name = "features", .form = FORM_ACCEPTED},
 	{.name = "safemode", .form = FORM_ACCEPTED},
@@ -211,7 +211,7 @@ static int set_interval(struct asprof_interval *interval, const struct word *wor
 	return 0;
 }
 
-/* alloc, lock, wall and nativemem only switch those on, and may come beside another event. */
+/* alloc, lock, wall and nativemem only enable that event, which may come in addition to another one. */
 static int set_event(struct asprof_arguments *to, const char *value, struct buf *why)
 {
 	static const char *const beside[] = {"alloc", "lock", "nativemem"};
@@ -232,7 +232,7 @@ static int set_event(struct asprof_arguments *to, const char *value, struct buf 
 	return 0;
 }
 
-/* Replaces the entities that stand for characters which arguments or HTML cannot have; writers escape by themselves. */
+/* Replaces the entities for characters that arguments or HTML cannot contain; writers escape these themselves. */
 static void decode_entities(char *text)
 {
 	static const struct {
@@ -265,7 +265,7 @@ static int set_string(struct asprof_arguments *to, const struct word *word, char
 	return 0;
 }
 
-/* "traces=5,flat=10" is one text with both. */
+/* "traces=5,flat=10" is one text with both lists. */
 static int set_format(struct asprof_arguments *to, const struct word *word, const char *value, struct buf *why)
 {
 	bool had_rows = to->writer && to->writer->count_at;
@@ -334,7 +334,7 @@ static int set_word(struct asprof_arguments *to, const struct word *word, char *
 	return -EINVAL;
 }
 
-/* ---- the whole ---- */
+/* ---- all words ---- */
 
 static int parse_word(struct asprof_arguments *to, char *text, struct buf *warnings, struct buf *why)
 {
@@ -407,7 +407,7 @@ static void add_event(struct buf *list, const char *name, const struct asprof_in
 		buf_printf(list, "=%llu", (unsigned long long)interval->value);
 }
 
-/* The main event takes `interval`, and so does one that is alone. */
+/* The main event has `interval`, and so has an event that is the only one. */
 static struct asprof_interval interval_of(const struct asprof_arguments *from, const struct asprof_interval *own)
 {
 	return own->is_set || from->event ? *own : from->interval;

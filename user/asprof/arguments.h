@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The arguments that async-profiler's agent takes: words with commas, NAME or NAME=VALUE, without quotes. Scripts, IDEs
- * and frameworks send them; `asprof` makes them of its options. A word that is not known is a warning. Words that
- * choose between async-profiler's own walkers and clocks are accepted and change nothing.
+ * and frameworks send them; `asprof` makes them from its options. An unknown word causes a warning. Words that choose
+ * between async-profiler's own walkers and clocks are accepted and change nothing.
  */
 #ifndef ASPROF_ARGUMENTS_H
 #define ASPROF_ARGUMENTS_H
@@ -16,9 +16,9 @@
 enum asprof_action {
 	ASPROF_NONE,
 	ASPROF_START,
-	ASPROF_RESUME, /* starts, and keeps what was collected before */
+	ASPROF_RESUME, /* starts, and keeps the samples collected before */
 	ASPROF_STOP,
-	ASPROF_DUMP, /* a report without stopping */
+	ASPROF_DUMP, /* makes a report without stopping */
 	ASPROF_STATUS,
 	ASPROF_METRICS,
 	ASPROF_LIST,
@@ -29,21 +29,21 @@ enum asprof_action {
 enum asprof_code {
 	ASPROF_DONE = 0,
 	ASPROF_NOT_UNDERSTOOD = 100, /* the arguments */
-	ASPROF_REFUSED = 200, /* or failed */
+	ASPROF_REFUSED = 200, /* the command was refused, or failed */
 };
 
 /* An event and how often it is sampled. */
 struct asprof_interval {
 	bool is_wanted;
 	bool is_set;
-	uint64_t value; /* ns or bytes; of a counted event: one in so many */
+	uint64_t value; /* ns or bytes; for a counted event: one sample in this many */
 };
 
 /* Strings point into `text`. */
 struct asprof_arguments {
 	char *text; /* owned */
 	enum asprof_action action;
-	const struct writer *writer; /* the format that was named, or that of the file's extension; NULL: none */
+	const struct writer *writer; /* the named format, or the format of the file's extension; NULL: none */
 	struct writer_options style;
 	const char *file; /* NULL: none */
 	const char *event; /* the main event; NULL: none was named */

@@ -22,11 +22,11 @@
 #include "cmd/cmd.h"
 #include "proc/process.h"
 
-#define VERSION "4.5" /* of the command line that is spoken here */
+#define VERSION "4.5" /* version of async-profiler's command line */
 #define COPY_BYTES 65536
-#define TEXT ",traces=100,flat=200" /* of a report without a format */
+#define TEXT ",traces=100,flat=200" /* lists of a report without a format */
 
-/* One command: its options, its process, and the recorder that it talks to. */
+/* One command: its options, its process, and the recorder that it uses. */
 struct run {
 	const struct asprof_options *options;
 	pid_t pid;
@@ -48,9 +48,11 @@ static int say_error(const struct buf *why)
 	return 1;
 }
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
-/* Returns a connection, or -errno with why. Starts the recorder if there is none and `begin`. */
+/*
+ * Returns a connection, or -errno with one sentence in `why`. If there is no recorder and `begin` is set, starts one.
+ */
 static int connect_recorder(const struct run *run, bool begin, struct buf *why)
 {
 	int err, fd = meeting_connect(run->pid, run->start_ticks, why);
@@ -61,7 +63,7 @@ static int connect_recorder(const struct run *run, bool begin, struct buf *why)
 	return err ? err : meeting_connect(run->pid, run->start_ticks, why);
 }
 
-/* Asks the recorder, and returns the exit code. What the answer says has been printed. */
+/* Sends a request to the recorder, and returns the exit code. The text of the answer has been printed by then. */
 static int ask(const struct run *run, const char *arguments, bool begin, struct meeting_answer *ret)
 {
 	struct buf why;
@@ -101,7 +103,7 @@ static int print_report(int report)
 	return 0;
 }
 
-/* Asks for a report and writes it. The file is opened first: if it cannot be, nothing has been stopped. */
+/* Requests a report and writes it. Opens the file first: if that fails, nothing has been stopped. */
 static int fetch_report(const struct run *run, const char *arguments)
 {
 	struct meeting_answer answer = {.report = -1};
@@ -135,7 +137,7 @@ static int fetch_report(const struct run *run, const char *arguments)
 
 /* ---- actions ---- */
 
-/* "action" and the words of the options. Without a format or a file a report is text. */
+/* Makes "action" and the words of the options. Without a format or a file, a report is text. */
 static void compose(const struct run *run, const char *action, bool begins, struct buf *ret)
 {
 	const struct asprof_options *options = run->options;
@@ -192,7 +194,7 @@ static int report(const struct run *run, const char *action)
 	return code;
 }
 
-/* Waits for the duration, the end of the process or a signal, and returns what to say. */
+/* Waits for the duration, the end of the process or a signal, and returns the message about it. */
 static const char *await(const struct run *run)
 {
 	uint64_t until_ns = clock_monotonic_ns() + run->options->duration_s * NS_PER_SEC;
@@ -211,7 +213,7 @@ static const char *await(const struct run *run)
 	return is_interrupted ? "Interrupted" : end;
 }
 
-/* Known before the recording begins, so that it is not lost. */
+/* Checked before the recording begins, so that its result is not lost. */
 static bool can_write(const struct run *run)
 {
 	struct report_file file;
@@ -235,7 +237,7 @@ static bool can_write(const struct run *run)
 
 static int collect(const struct run *run)
 {
-	struct sigaction stop = {.sa_handler = on_signal}; /* no SA_RESTART: it ends the wait */
+	struct sigaction stop = {.sa_handler = on_signal}; /* no SA_RESTART: the signal ends the wait */
 	int code;
 
 	if (!can_write(run))
@@ -299,7 +301,7 @@ static int act(const struct run *run)
 
 /* ---- the command ---- */
 
-/* The recorder has another working directory. */
+/* The path must be absolute: the recorder has another working directory. */
 static char *absolute(const char *file)
 {
 	char folder[PATH_MAX];

@@ -7,8 +7,8 @@
 #define ASPROF_ASPROF_H
 
 /*
- * Returns the exit code: 0; 1 for a command line or process that is none; ASPROF_NOT_UNDERSTOOD and ASPROF_REFUSED as
- * async-profiler has them.
+ * Returns the exit code: 0; 1 for a wrong command line or process; or ASPROF_NOT_UNDERSTOOD or ASPROF_REFUSED, as
+ * async-profiler does.
  */
 int asprof_main(int argc, char **argv);
 

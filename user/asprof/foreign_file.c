@@ -22,13 +22,13 @@
 #include "proc/process.h"
 
 #define PATIENCE_MS 5000
-#define MEGABYTE_MS 1000 /* for each that is written, beside PATIENCE_MS */
+#define MEGABYTE_MS 1000 /* for each megabyte that is written, in addition to PATIENCE_MS */
 #define COPY_BYTES 65536
 #define LEFT_MAX 8 /* children of one user that did not end */
 
 /* ---- the child ---- */
 
-/* A process of root may be root of a container only: its child has no capability either. */
+/* A process of root may be root of a container only, so its child has no capability either. */
 static int become(const struct stat *process)
 {
 	bool is_same = geteuid() == process->st_uid && getegid() == process->st_gid;
@@ -59,7 +59,7 @@ static int open_existing(int dir, const char *name)
 	return fd;
 }
 
-/* The folder is found inside the process's root. A link in the place of the file itself is not followed. */
+/* Finds the folder inside the process's root. If the file itself is a link, it is not followed. */
 static int create_in(int root, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -119,7 +119,7 @@ static void tell(int socket, int result)
 	(void)!send(socket, &result, sizeof(result), MSG_NOSIGNAL);
 }
 
-/* `root` and `process` belong to one process. Tells two results: of creating the file, and of writing it. */
+/* `root` and `process` belong to one process. Reports two results: of creating the file, and of writing it. */
 static void work(int socket, int root, const struct stat *process, const char *path)
 {
 	int err = become(process);
@@ -135,7 +135,7 @@ static void work(int socket, int root, const struct stat *process, const char *p
 
 /* ---- the parent ---- */
 
-/* Returns what the child tells, or -ETIMEDOUT. */
+/* Returns the result that the child reports, or -ETIMEDOUT. */
 static int await_result(const struct foreign_file *file, uint64_t ms)
 {
 	uint64_t until_ns = clock_monotonic_ns() + ms * NS_PER_MS;
@@ -150,7 +150,7 @@ static int await_result(const struct foreign_file *file, uint64_t ms)
 			return -errno;
 	}
 	if (!ready || recv(file->socket, &result, sizeof(result), MSG_DONTWAIT) != sizeof(result))
-		return -ETIMEDOUT; /* a child that is killed by its user has not answered either */
+		return -ETIMEDOUT; /* a child that its user has killed does not answer either */
 	return result < 0 ? result : 0;
 }
 
@@ -176,7 +176,7 @@ static int start(struct foreign_file *file, int root, const struct stat *process
 	return -EAGAIN;
 }
 
-/* Opens nothing that could block: only what /proc/PID itself has. */
+/* Opens nothing that could block: only entries of /proc/PID itself. */
 static int open_process(pid_t pid, uint64_t start_ticks, struct stat *ret_process)
 {
 	char path[32], state;

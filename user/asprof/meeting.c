@@ -14,8 +14,8 @@
 #define BACKLOG 16
 
 /*
- * Where the folder may be, the first choice first. Root's is below /run, where nobody else can create one of its name.
- * In /tmp anybody can, so there is another choice behind it.
+ * Path of the folder; the first choice is tried first. Root's is below /run, where no other user can create a folder of
+ * this name. In /tmp any user can, so there is a second choice there.
  */
 static bool folder_path(unsigned int choice, struct buf *path)
 {
@@ -56,8 +56,8 @@ static int open_own(const char *path, bool create)
 }
 
 /*
- * Returns a descriptor of the first folder from *choice on that is this user's alone, or -ENOENT, with why if it was to
- * be created. Sets *choice to the next one.
+ * Opens the first folder from *choice on that belongs to this user alone, and sets *choice to the next one. Returns its
+ * descriptor, or -ENOENT; if it was to be created, with one sentence in `why`.
  */
 static int open_folder(unsigned int *choice, bool create, struct buf *why)
 {
@@ -78,7 +78,7 @@ static int open_folder(unsigned int *choice, bool create, struct buf *why)
 	return fd < 0 ? -ENOENT : fd;
 }
 
-/* The folder is reached by its descriptor: its path may be longer than an address has room for. */
+/* The folder is given by its descriptor: its path may be longer than an address allows. */
 static struct sockaddr_un address_of(int folder, pid_t pid, uint64_t start_ticks)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -165,7 +165,7 @@ void meeting_end(pid_t pid, uint64_t start_ticks)
 	int folder;
 
 	buf_init(&why);
-	folder = open_folder(&choice, true, &why); /* the one of meeting_listen() */
+	folder = open_folder(&choice, true, &why); /* the folder that meeting_listen() has used */
 	buf_release(&why);
 	if (folder >= 0) {
 		struct sockaddr_un address = address_of(folder, pid, start_ticks);
@@ -212,7 +212,7 @@ static int receive_packet(int connection, uint32_t *ret_code, struct buf *text, 
 	ssize_t len;
 
 	*ret_fd = -1;
-	do /* a second Ctrl-C does not take the report away */
+	do /* a second Ctrl-C must not prevent the report */
 		len = bytes ? recvmsg(connection, &message, MSG_CMSG_CLOEXEC) : -1;
 	while (bytes && len < 0 && errno == EINTR);
 	if (len < (ssize_t)sizeof(*ret_code)) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a command meets the recorder of a process: a socket in a folder of the user who runs both, which nobody else
- * may enter. A question is one packet, and so is its answer, which may come with a descriptor: the report.
+ * The socket through which a command reaches the recorder of a process. It is in a folder of the user who runs both,
+ * which no other user may enter. A request is one packet, and so is its answer, which may carry a descriptor: the
+ * report.
  */
 #ifndef ASPROF_MEETING_H
 #define ASPROF_MEETING_H
@@ -18,7 +19,7 @@
 
 struct meeting_answer {
 	enum asprof_code code;
-	struct buf text; /* what to print, or why it was refused */
+	struct buf text; /* text to print, or the reason for the refusal */
 	int report; /* descriptor of the report, read from its beginning; -1: none */
 };
 
@@ -28,11 +29,14 @@ void meeting_end(pid_t pid, uint64_t start_ticks); /* removes the name of the so
 /* Returns a connection to the recorder of that process, or -errno: -ENOENT when it has none. */
 int meeting_connect(pid_t pid, uint64_t start_ticks, struct buf *why);
 
-/* Sends arguments and waits for the answer. Returns 0, or -errno with why. Release the answer in both cases. */
+/*
+ * Sends arguments and waits for the answer. Returns 0, or -errno with one sentence in `why`. Release the answer in both
+ * cases.
+ */
 int meeting_ask(int connection, const char *arguments, struct meeting_answer *ret, struct buf *why);
 void meeting_answer_release(struct meeting_answer *answer);
 
-/* Appends the question that has arrived. Returns 0, or -errno: -EPIPE when there will be no more. */
+/* Appends the request that has arrived. Returns 0, or -errno: -EPIPE when no more can arrive. */
 int meeting_receive(int connection, struct buf *ret_arguments);
 /* Returns 0 or -errno. Does not block. */
 int meeting_reply(int connection, const struct meeting_answer *answer);

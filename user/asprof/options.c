@@ -46,7 +46,7 @@ struct row {
 	const char *argument; /* the recorder's word */
 	enum place place;
 	bool has_value;
-	char separator; /* what replaces a comma in the value; 0: nothing does */
+	char separator; /* replaces a comma in the value; 0: no character does */
 };
 
 /* clang-format off */
@@ -133,7 +133,7 @@ static bool is_action(const char *word)
 	return false;
 }
 
-/* The command's words pass through a list with commas. */
+/* The command's words become a list with commas. */
 static void add_argument(struct buf *to, const struct row *row, const char *value)
 {
 	buf_printf(to, ",%s", row->argument);
@@ -144,7 +144,7 @@ static void add_argument(struct buf *to, const struct row *row, const char *valu
 		buf_add_char(to, *value == ',' && row->separator ? row->separator : *value);
 }
 
-/* A raw event "pmu/a,b/" has commas of its own. */
+/* A raw event "pmu/a,b/" contains commas. */
 static void add_event(struct buf *to, const char *value)
 {
 	bool is_raw = *value && value[strlen(value) - 1] == '/';
@@ -154,7 +154,7 @@ static void add_event(struct buf *to, const char *value)
 		buf_add_char(to, *value == ',' && is_raw ? ':' : *value);
 }
 
-/* As async-profiler does it: a title may have commas, and goes into HTML. */
+/* As async-profiler does: a title may have commas, and is written into HTML. */
 static void add_title(struct buf *to, const char *value)
 {
 	buf_add_str(to, ",title=");
@@ -207,7 +207,7 @@ static bool is_own_value(const char *word)
 	return false;
 }
 
-/* Returns how many words were taken, or -EINVAL with why. */
+/* Returns how many words were used, or -EINVAL with one sentence in `why`. */
 static int take_option(struct asprof_options *options, char **words, int count, struct buf *why)
 {
 	const struct row *row = find_row(words[0]);
@@ -233,7 +233,7 @@ static int take_option(struct asprof_options *options, char **words, int count, 
 	return err ? err : 1 + (is_own || row->has_value);
 }
 
-/* After the process, all words are those of a command that is passed on. */
+/* After the process, all words belong to the command that is passed on. */
 static bool passes_on(const struct asprof_options *options)
 {
 	static const char *const passed[] = {"load", "jcmd", "threaddump", "dumpheap", "inspectheap"};

@@ -11,7 +11,7 @@
 struct asprof_options {
 	const char *action; /* "collect" by default */
 	const char *target; /* a pid, "jps" or the name of an application; NULL: none */
-	char **words; /* what follows the action, for those that pass it on: jcmd … */
+	char **words; /* words after the action, for actions that pass them on: jcmd … */
 	int word_count;
 	bool help, version, quiet;
 	uint64_t duration_s; /* -d */

@@ -20,10 +20,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define CLIENTS 8 /* the newest replaces the oldest */
+#define CLIENTS 8 /* a new client replaces the oldest one */
 #define STEP_MS 100
 #define IDLE_NS (600 * NS_PER_SEC)
-#define GONE_NS (10 * NS_PER_SEC) /* after the process has ended: its last report can be asked for */
+#define GONE_NS (10 * NS_PER_SEC) /* time after the end of the process in which its last report can be requested */
 
 struct recorder {
 	pid_t pid;
@@ -32,11 +32,11 @@ struct recorder {
 	int listener;
 	int clients[CLIENTS]; /* newest first; -1 = none */
 	struct recording recording;
-	struct asprof_arguments begun; /* with what the recording was started */
+	struct asprof_arguments begun; /* the arguments with which the recording was started */
 	uint64_t until_ns; /* timeout or loop; 0: none */
-	unsigned int number; /* of the file, for %n */
-	uint64_t used_ns; /* when a command came or a recording ended last */
-	uint64_t gone_ns; /* when the process had ended; 0: it runs */
+	unsigned int number; /* number of the file, for %n */
+	uint64_t used_ns; /* time of the last command or of the last end of a recording */
+	uint64_t gone_ns; /* time at which the process had ended; 0: it runs */
 };
 
 static volatile sig_atomic_t is_told_to_end;
@@ -54,7 +54,7 @@ static unsigned long long seconds_of(const struct recording *recording)
 	return (end_ns - recording->begun_ns) / NS_PER_SEC;
 }
 
-/* ---- the file that the start named ---- */
+/* ---- the file that the start command named ---- */
 
 static void write_file(struct recorder *recorder)
 {
@@ -171,7 +171,7 @@ static void tell_status(const struct recorder *recorder, struct meeting_answer *
 		buf_add_str(&answer->text, "Profiler is not active\n");
 }
 
-/* begin() owns the arguments; here they are released. */
+/* begin() takes ownership of the arguments; other commands release them here. */
 static void obey(struct recorder *recorder, struct asprof_arguments *arguments, struct meeting_answer *answer)
 {
 	if (arguments->action == ASPROF_START || arguments->action == ASPROF_RESUME) {
@@ -189,7 +189,7 @@ static void obey(struct recorder *recorder, struct asprof_arguments *arguments, 
 	asprof_arguments_release(arguments);
 }
 
-/* Returns false when the client has gone. */
+/* Returns false when the client has closed the connection. */
 static bool serve(struct recorder *recorder, int client)
 {
 	struct meeting_answer answer = {.report = -1};
@@ -227,7 +227,7 @@ static void forget_client(struct recorder *recorder, size_t i)
 	recorder->clients[CLIENTS - 1] = -1;
 }
 
-/* The folder lets in nobody but the recorder's user and root. */
+/* Only the recorder's user and root can enter the folder. */
 static void take_client(struct recorder *recorder)
 {
 	int fd = accept4(recorder->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -259,7 +259,7 @@ static void look(struct recorder *recorder)
 		recorder->gone_ns = clock_monotonic_ns();
 }
 
-/* ---- what ends by itself ---- */
+/* ---- timeouts and ends ---- */
 
 static void restart(struct recorder *recorder)
 {
@@ -317,7 +317,7 @@ static void run(struct recorder *recorder)
 /* ---- the process ---- */
 
 /*
- * Its standard streams are nobody's: the terminal of the first command may be gone. Keeps one other descriptor, and
+ * Replaces the standard streams: the terminal of the first command may be closed. Keeps one other descriptor, and
  * returns its new number.
  */
 static int detach(int kept)
@@ -340,7 +340,7 @@ static int detach(int kept)
 	return first;
 }
 
-/* Tells the waiting command whether it has begun: an empty text means yes. */
+/* Reports to the waiting command whether the recorder has begun; an empty text means yes. */
 static void tell_begun(int pipe, const struct buf *why)
 {
 	(void)!write(pipe, why->data, why->len);
@@ -363,7 +363,7 @@ static void live(pid_t pid, uint64_t start_ticks, int pipe)
 	recorder.listener = meeting_listen(pid, start_ticks, &why);
 	if (recorder.process < 0 && !why.len)
 		buf_printf(&why, "process %d has ended", pid);
-	if (recorder.listener == -EADDRINUSE) /* another command was faster */
+	if (recorder.listener == -EADDRINUSE) /* another command has started a recorder meanwhile */
 		buf_clear(&why);
 	tell_begun(pipe, &why);
 	if (recorder.listener >= 0 && recorder.process >= 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recorder of a process: it holds the state that all commands for that process share, idle or recording, and what
- * was recorded last. `asprof start` leaves it behind. It ends a while after the process, or when nothing was recorded
- * or asked for ten minutes.
+ * The recorder of a process. It holds the state that all commands for that process share (idle or recording), and the
+ * last recording. `asprof start` starts it, and it runs on. It ends some time after the process, or when for ten
+ * minutes there was no recording and no command.
  */
 #ifndef ASPROF_RECORDER_H
 #define ASPROF_RECORDER_H
@@ -13,8 +13,8 @@
 #include "base/buf.h"
 
 /*
- * Starts the recorder of that process, detached from this one. Returns when it takes commands: 0, also when there is
- * one already, or -errno with why.
+ * Starts the recorder of that process, detached from this one. Returns when it accepts commands: 0, also if there is
+ * one already, or -errno with one sentence in `why`.
  */
 int recorder_start(pid_t pid, uint64_t start_ticks, struct buf *why);
 

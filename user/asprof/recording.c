@@ -19,13 +19,13 @@
 #include "cmd/cmd.h"
 #include "cmd/inputs.h"
 
-#define BEGIN_NS (30 * NS_PER_SEC) /* until the first sample; an agent that is needed attaches meanwhile */
-#define END_NS (15 * NS_PER_SEC) /* longer than the session's own deadlines at its end */
+#define BEGIN_NS (30 * NS_PER_SEC) /* longest wait for the first sample; an agent may have to be attached before */
+#define END_NS (15 * NS_PER_SEC) /* longest wait for the end; longer than the session's own deadlines at its end */
 #define FLUSH_NS NS_PER_SEC
 #define STEP_NS (5 * NS_PER_MS)
 #define LOG_MAX (64u << 10)
 #define MAX_WORDS 24
-#define MAX_PARTS 64 /* of resumed recordings; the oldest goes */
+#define MAX_PARTS 64 /* most parts of resumed recordings; the oldest is dropped */
 
 static void pause_a_step(void)
 {
@@ -46,7 +46,7 @@ static bool has_ended(pid_t child, int *ret_status)
 	return waitpid(child, ret_status, WNOHANG) != 0;
 }
 
-/* Appends the last error that the child logged, without its prefix; else what it ended with. */
+/* Appends the last error that the child logged, without its prefix; without an error, how the child ended. */
 static void tell_failure(int log, int status, struct buf *why)
 {
 	static const char prefix[] = "duet: error: ";
@@ -68,7 +68,7 @@ static void tell_failure(int log, int status, struct buf *why)
 
 /* ---- the child ---- */
 
-/* stdin is closed, so that nothing in the child reads what is typed for others. */
+/* stdin is closed, so that the child does not read what the user types for another program. */
 static void become(int out, int log)
 {
 	signal(SIGPIPE, SIG_DFL);
@@ -110,7 +110,7 @@ static void record(pid_t pid, const struct asprof_arguments *arguments, const ch
 	_exit(command_run(&cmd_record, words.count, words.items));
 }
 
-/* The child begins its output when it takes samples. */
+/* The child begins its output when it begins to sample. */
 static int await_begin(struct recording *recording, int part, struct buf *why)
 {
 	uint64_t until_ns = clock_monotonic_ns() + BEGIN_NS;
@@ -235,7 +235,7 @@ bool recording_has_ended(struct recording *recording)
 
 /* ---- reports ---- */
 
-/* The file grows with each flush, even when there is nothing new. */
+/* The file grows with each flush, even if there are no new samples. */
 static void flush(const struct recording *recording)
 {
 	int part = recording->parts.items[recording->parts.len - 1];
@@ -259,7 +259,7 @@ static int write_report(const struct asprof_arguments *arguments, char **paths, 
 		log_error("Only JFR output supports multiple events");
 		return 1;
 	}
-	style.processes = false; /* there is one */
+	style.processes = false; /* there is one process only */
 	err = arguments->writer->write(&profile, &style, stdout);
 	if (!err && fflush(stdout))
 		err = -errno;

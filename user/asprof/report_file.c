@@ -27,7 +27,7 @@ static void add_time(struct buf *ret)
 	buf_add_str(ret, stamp);
 }
 
-/* Appends the value of the variable in braces. Returns what follows them. */
+/* Appends the value of the variable in braces. Returns the text after the braces. */
 static const char *add_variable(const char *braces, struct buf *ret)
 {
 	size_t length = strcspn(braces + 1, "}");
@@ -75,7 +75,7 @@ void report_file_name(const char *path, pid_t pid, unsigned int number, struct b
 
 /* ---- files of the process ---- */
 
-/* Asks no file system for its attributes: the process's root may be one that never answers. */
+/* Does not ask a file system for attributes: that of the process's root may never answer. */
 static int identify(const char *process, const char *name, struct statx *ret)
 {
 	char path[48];
@@ -95,7 +95,7 @@ static bool is_same(pid_t pid, const char *name)
 		its.stx_ino == ours.stx_ino);
 }
 
-/* In a process that has ended nothing can be created; its files are where we see them. */
+/* In the root of a process that has ended nothing can be created, so its files are looked up in ours. */
 static bool same_files(pid_t pid)
 {
 	return is_same(pid, "root") && is_same(pid, "ns/mnt");

@@ -24,7 +24,7 @@ struct command {
 	const struct opt *rows; /* must contain COMMAND_HELP */
 	size_t options_bytes; /* size of the struct that the rows fill; it starts zeroed and with `bool help` */
 	int most_words;
-	const char *takes; /* ends the message "duet NAME takes …" when there are more words than that */
+	const char *takes; /* end of the message "duet NAME takes …", for words that the command does not take */
 	void (*init)(void *options); /* sets the defaults that are not 0; may be NULL */
 	void (*release)(void *options); /* may be NULL */
 	int (*run)(void *options, const struct command_words *words); /* returns the exit code */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `duet check`: for each engine, whether this host can run it, and if not what to change. */
+/* `duet check`: for each engine, whether this host can run it, and if not, what to change. */
 #include <stdbool.h>
 #include <stdio.h>
 

@@ -46,7 +46,7 @@ static const struct opt rows[] = {
 };
 /* clang-format on */
 
-/* ---- the part to write ---- */
+/* ---- the selected part ---- */
 
 /* *ret_event is UINT32_MAX if no name is given. Returns 0, or -EINVAL after reporting the error. */
 static int find_event(const struct profile *profile, const char *name, uint32_t *ret_event)
@@ -117,7 +117,10 @@ struct target {
 	gid_t group; /* IO_NO_GROUP for none */
 };
 
-/* `duet convert *.duet`, with the output forgotten, must not overwrite the last recording. */
+/*
+ * Returns true for a .duet file: `duet convert *.duet`, with the output forgotten, must not overwrite the last
+ * recording.
+ */
 static bool is_recording(const char *path)
 {
 	return !strcmp(writer_by_path(path)->name, "duet") && !access(path, F_OK);
@@ -211,7 +214,8 @@ static int convert(const struct convert_options *options, struct writer_options 
 		return err;
 	if (target->group != IO_NO_GROUP && !profile.is_private)
 		log_warn("--group has no effect: the recording is of the user's own processes, and the umask decides");
-	style->processes = writer_shows_processes(&profile, style); /* of the whole: a part may have a single process */
+	/* taken from the whole profile: a part may have a single process */
+	style->processes = writer_shows_processes(&profile, style);
 	err = cut(&profile, options);
 	if (!err && !profile.samples.len)
 		log_warn("no samples were selected");

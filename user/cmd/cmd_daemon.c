@@ -48,7 +48,7 @@ struct daemon {
 
 static bool on_signal(void *context, int signo);
 
-/* The default file need not exist; one that --config names must. */
+/* The default file need not exist; a file that --config names must. */
 static int read_config(const struct daemon_options *options, struct config *ret)
 {
 	const char *path = options->config ? options->config : CONFIG;
@@ -56,7 +56,7 @@ static int read_config(const struct daemon_options *options, struct config *ret)
 	return config_read(ret, path, FOLDER, !options->config);
 }
 
-/* Whoever can open the file can lock it, so only we may open it. */
+/* Whoever can open the file can lock it, so nobody else may open it. */
 static int open_lock(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
@@ -72,9 +72,9 @@ static int open_lock(const char *path)
 }
 
 /*
- * Locks the file with fcntl(2). Unlike flock(2), this lock is not inherited by the children that write windows, so it
- * ends with the daemon itself, and it names its owner. An abstract socket would not do: each network namespace has its
- * own.
+ * Locks the file with fcntl(2). Unlike a lock of flock(2), this lock is not inherited by the children that write
+ * windows. So it ends with the daemon itself, and it shows its owner. An abstract socket would not serve: each network
+ * namespace has its own.
  */
 static int take_lock(const char *path)
 {
@@ -124,7 +124,7 @@ static void take_over(struct daemon *daemon, struct session_options *session)
 	session->signalled_context = daemon;
 }
 
-/* If only the output changes, the session continues. It reads its options from the same place. */
+/* If only the output changes, the session continues with the new options, because it reads them from the same place. */
 static bool change_files(struct daemon *daemon)
 {
 	struct config old = daemon->current;
@@ -177,7 +177,10 @@ static void forget_before(struct daemon *daemon)
 	daemon->has_before = false;
 }
 
-/* Switches to the next configuration, or back to the old one if the new one cannot run. False: the daemon ends. */
+/*
+ * Switches to the next configuration, or back to the old one if the new one cannot run. Returns false if the daemon
+ * must end.
+ */
 static bool go_on(struct daemon *daemon, int code)
 {
 	if (daemon->is_stopping)

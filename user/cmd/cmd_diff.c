@@ -165,7 +165,7 @@ static int write_to(struct io_output *output, const struct writer *writer, const
 	return err ? err : io_output_commit(output);
 }
 
-/* After both were read: a pipe that is written to is not left half full. */
+/* Called after both were read, so that a pipe does not get half an output. */
 static int write_diff(const char *path, const struct writer *writer, const struct writer_diff *two,
 		      const struct writer_options *style)
 {

@@ -23,8 +23,8 @@
 #include "limits/overhead.h"
 #include "session.h"
 
-#define DEFAULT_DURATION_NS (60 * NS_PER_SEC) /* async-profiler's */
-#define DEFAULT_WINDOW_NS (60 * NS_PER_SEC) /* gProfiler's */
+#define DEFAULT_DURATION_NS (60 * NS_PER_SEC) /* async-profiler's default */
+#define DEFAULT_WINDOW_NS (60 * NS_PER_SEC) /* gProfiler's default */
 #define WINDOW_MIN_NS NS_PER_SEC
 #define WINDOW_MAX_NS (86400 * NS_PER_SEC)
 #define CONTINUOUS_MEMORY (128u << 20)
@@ -228,7 +228,7 @@ static int check_memory(const struct session_options *session)
 	return -EINVAL;
 }
 
-/* The writer cuts stacks to the depth, because it decides which end is lost. */
+/* The writer cuts stacks to the depth, because it decides which end is kept. */
 static void set_depth(struct session_options *session, const struct record_options *options)
 {
 	session->java_depth = options->depth > DUET_MAX_USER_STACK ? DUET_MAX_JAVA_DEPTH : DUET_JAVA_DEPTH;
@@ -296,7 +296,7 @@ static int set_signals(struct session_options *session, const struct record_opti
 	return -EINVAL;
 }
 
-/* Profiles of other users' processes are private: not everybody who can list the folder may read them. */
+/* Profiles of other users' processes are private: users who can list the folder must not be able to read them. */
 static int set_access(struct session_options *session, const struct record_options *options)
 {
 	struct io_access *access = &session->folder.access;

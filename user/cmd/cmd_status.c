@@ -28,7 +28,7 @@ static int print_one(int pid)
 	return err;
 }
 
-/* Returns true if a recording's socket is gone, or was closed before it answered. */
+/* Returns true if a recording's socket does not exist any more, or was closed before it answered. */
 static bool has_ended(int err)
 {
 	return err == -ECONNREFUSED || err == -ECONNRESET;
@@ -48,7 +48,10 @@ static int report(int pid, int err)
 	return err ? 1 : 0;
 }
 
-/* Finds the recordings by their sockets, which exist as long as they run. One that ends meanwhile is no error. */
+/*
+ * Finds the recordings by their sockets, which exist as long as they run. A recording that ends while this runs is not
+ * an error.
+ */
 static int print_all(void)
 {
 	FILE *file = fopen("/proc/net/unix", "re");

@@ -57,7 +57,7 @@ static int check_twice(struct config_reader *reader, const char *word, struct bu
 	return 0;
 }
 
-/* True for words that concern only the files: they may change during a recording. */
+/* Returns true for words that concern only the output files: they may change during a recording. */
 static bool is_of_files(const char *word)
 {
 	const struct opt *row = record_option(word);

@@ -12,7 +12,7 @@ struct config {
 	char *text; /* the file's text, cut into words */
 	struct record_options *options;
 	struct session_options session; /* points into `text` and `options` */
-	uint64_t sampling; /* hash of all words except those of the files: equal if only the output differs */
+	uint64_t sampling; /* hash of all words except those of the output files: equal if only the output differs */
 };
 
 /*

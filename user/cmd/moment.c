@@ -64,7 +64,10 @@ int opt_moment(void *field, const char *value, struct buf *why)
 	return -EINVAL;
 }
 
-/* Returns the first such time of day after the start if it is within the recording, else that of its first day. */
+/*
+ * Returns the first such time of day after the start if it is within the recording; otherwise that of the recording's
+ * first day.
+ */
 static uint64_t time_of_day(uint64_t of_day_ns, uint64_t start_ns, uint64_t end_ns)
 {
 	uint64_t ns = start_ns - start_ns % DAY_NS + of_day_ns;

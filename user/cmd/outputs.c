@@ -110,7 +110,7 @@ static char *expand_file(const struct session_options *session, const char *file
 	return buf_detach(&path);
 }
 
-/* Owns `file` from now on; NULL means stdout, or a folder. */
+/* Takes ownership of `file`; NULL means stdout, or a folder. */
 static int add_output(struct session_options *session, const struct writer *writer, char *file)
 {
 	if (!file && !session->window_ns && session->events.len > 1 && !writer->has_all_events) {
@@ -123,7 +123,7 @@ static int add_output(struct session_options *session, const struct writer *writ
 	return -ENOMEM;
 }
 
-/* Uses `writer` for all files, or if it is NULL the format of each file name. */
+/* Uses `writer` for all files; if it is NULL, uses the format of each file name. */
 static int add_files(struct session_options *session, const struct opt_strings *files, const struct writer *writer)
 {
 	int err = 0;

@@ -14,7 +14,7 @@
 int outputs_set(struct session_options *session, const struct opt_strings *files, const char *formats);
 /* The writer of "NAME" or "NAME=N", see writer_by_word(). NULL after reporting the error. */
 const struct writer *outputs_find_writer(const char *word, struct writer_options *style);
-/* Tells what the format cannot hold, if anything. */
+/* Reports what the format cannot hold, if anything. */
 void outputs_tell_lacks(const struct writer *writer);
 void outputs_release(struct session_options *session);
 /* Finds a group of /etc/group, and looks nowhere else. Returns 0, or -EINVAL after reporting the error. */

@@ -62,7 +62,7 @@ static int set_options(struct session_options *session, const struct record_opti
 
 /* ---- --all ---- */
 
-/* Returns true if BPF samples the events, or will, when no engine is named. */
+/* Returns true if BPF samples the events, or will if the user names no engine. */
 static bool uses_bpf(const struct session_options *session, const char *engine_word)
 {
 	int engine = engine_word ? engine_by_name(engine_word) : (int)session->engine;
@@ -73,7 +73,10 @@ static bool uses_bpf(const struct session_options *session, const char *engine_w
 	return collector_is_ready(probes, collector_probe(probes, COLLECTOR_PROBES_MAX));
 }
 
-/* The events of --all that have no option of their own. The first, cpu, is in the list, or -e names another one. */
+/*
+ * Adds the events of --all that have no option of their own. The first, cpu, is in the list already, or -e names
+ * another one.
+ */
 static int add_all(struct session_options *session, const struct record_options *options)
 {
 	bool has_bpf = uses_bpf(session, options->engine);
@@ -120,7 +123,7 @@ static int set_interval(struct session_options *session, const char *text)
 	return err;
 }
 
-/* Returns the interval that the first event has by its own option, or NULL. */
+/* Returns the interval that the first event's own option gives, or NULL. */
 static const char *own_interval(const struct session_options *session, const struct record_options *options)
 {
 	const struct event *first = session->events.items[0].event;

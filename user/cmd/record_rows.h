@@ -9,7 +9,7 @@
 #include "base/opt.h"
 #include "out/writer.h"
 
-#define RECORD_EVENT_OPTIONS 64 /* rows of event_table at most */
+#define RECORD_EVENT_OPTIONS 64 /* most rows of event_table */
 
 struct record_options {
 	bool help; /* first: see struct command */
