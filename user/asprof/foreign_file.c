@@ -33,9 +33,9 @@ static int become(const struct stat *process)
 {
 	bool is_same = geteuid() == process->st_uid && getegid() == process->st_gid;
 
-	if (!is_same && (setgroups(1, &process->st_gid) < 0 ||
-			 setresgid(process->st_gid, process->st_gid, process->st_gid) < 0 ||
-			 setresuid(process->st_uid, process->st_uid, process->st_uid) < 0))
+	if (!is_same &&
+	    (setgroups(1, &process->st_gid) < 0 || setresgid(process->st_gid, process->st_gid, process->st_gid) < 0 ||
+	     setresuid(process->st_uid, process->st_uid, process->st_uid) < 0))
 		return -errno;
 	prctl(PR_SET_DUMPABLE, 0); /* its user must not be able to trace this one */
 	return rights_keep(RIGHTS_NONE);
@@ -98,10 +98,8 @@ static int receive_descriptor(int socket)
 	union rights rights;
 	char none;
 	struct iovec part = {&none, sizeof(none)};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = rights.bytes,
-				 .msg_controllen = sizeof(rights.bytes)};
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = rights.bytes, .msg_controllen = sizeof(rights.bytes)};
 	const struct cmsghdr *head;
 	int fd;
 
@@ -226,10 +224,8 @@ int foreign_file_write(const struct foreign_file *file, int source)
 		.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
 	char none = 0;
 	struct iovec part = {&none, sizeof(none)};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = rights.bytes,
-				 .msg_controllen = sizeof(rights.bytes)};
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = rights.bytes, .msg_controllen = sizeof(rights.bytes)};
 	struct stat st;
 
 	if (fstat(source, &st) < 0)

@@ -57,7 +57,7 @@ uint32_t intern_bytes(struct intern *intern, const char *text, size_t len)
 	uint64_t hash, first = 0;
 	uint32_t id;
 
-	len = strnlen(text, len);
+	len = strnlen(text, intern->longest && len > intern->longest ? intern->longest : len);
 	if (!len)
 		return 0;
 	hash = hash_bytes(text, len, 0);
@@ -68,12 +68,12 @@ uint32_t intern_bytes(struct intern *intern, const char *text, size_t len)
 
 uint32_t intern_str(struct intern *intern, const char *text)
 {
-	return intern_bytes(intern, text, strlen(text));
+	return intern_bytes(intern, text, SIZE_MAX);
 }
 
 uint32_t intern_known(const struct intern *intern, const char *text)
 {
-	size_t len = strlen(text);
+	size_t len = strnlen(text, intern->longest ? intern->longest : SIZE_MAX);
 	uint64_t first = 0;
 
 	if (len)
@@ -97,6 +97,8 @@ int intern_move_init(struct intern_move *move, const struct intern *from, struct
 
 	if (!ids)
 		return -ENOMEM;
+	if (!to->longest)
+		to->longest = from->longest;
 	*move = (struct intern_move){.from = from, .to = to, .ids = ids};
 	return 0;
 }

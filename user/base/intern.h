@@ -18,6 +18,8 @@ struct intern {
 	struct vec(const char *) strings; /* by id */
 	struct vec(uint32_t) next;	  /* for each id: the next id with the same hash */
 	struct map ids;			  /* hash -> first id */
+	/* Set by the caller: a longer string is cut, and those that are equal then are one. 0 = no limit. */
+	size_t longest;
 };
 
 int intern_init(struct intern *intern); /* returns 0 or -ENOMEM */
@@ -32,7 +34,7 @@ uint32_t intern_bytes(struct intern *intern, const char *text, size_t len);
 const char *intern_text(const struct intern *intern, uint32_t id);
 /*
  * Copies strings in use from one table into another, so that unused ones are dropped. Each holder of ids calls
- * intern_moved() for the new ones; after that `from` can be released.
+ * intern_moved() for the new ones; after that `from` can be released. `to` gets the limit of `from` if it has none.
  */
 struct intern_move {
 	const struct intern *from;

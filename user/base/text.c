@@ -31,12 +31,27 @@ static size_t char_len(const uint8_t *s)
 	return len && code >= least[len] && code_is_printable(code) ? len : 0;
 }
 
+/* The length of the text before what is to be looked at: all but printable ASCII, and ';'. */
+static size_t plain_len(const char *text)
+{
+	size_t len = 0;
+
+	while (text[len] >= ' ' && text[len] < 0x7f && text[len] != ';')
+		len++;
+	return len;
+}
+
 /* ';' becomes `semicolon`, '\n' becomes `newline`. */
 static void add_clean(struct buf *out, const char *text, char semicolon, char newline)
 {
 	while (*text) {
-		size_t len = char_len((const uint8_t *)text);
+		size_t plain = plain_len(text), len;
 
+		buf_add(out, text, plain);
+		text += plain;
+		if (!*text)
+			break;
+		len = char_len((const uint8_t *)text);
 		if (*text == ';')
 			buf_add_char(out, semicolon);
 		else if (*text == '\n')

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define TEXT_BYTES_MAX (1ull << 30) /* of all strings */
+#define ROWS_FREE (1u << 20) /* of each table, however short the file */
+#define ROWS_PER_BYTE 4
 
 void duet_tables_init(struct duet_tables *tables, struct profile *profile)
 {
@@ -108,7 +110,8 @@ static uint32_t add_event(struct duet_tables *tables, const union row *row, stru
 	const char *name = intern_text(&tables->profile->strings, event->name);
 	bool is_known = (uint32_t)event->unit < PROFILE_UNIT_MAX;
 
-	(void)why;
+	if (tables->profile->events.len >= PROFILE_EVENTS_MAX)
+		return bad(why, "it has too many events");
 	return profile_event(tables->profile, name, is_known ? event->unit : PROFILE_COUNT, event->interval);
 }
 
@@ -172,18 +175,23 @@ static uint32_t add_sample(struct duet_tables *tables, const union row *row, str
 	sample.thread = tables->threads.items[sample.thread];
 	sample.node = tables->nodes.items[sample.node];
 	sample.time_ns += tables->times.start_realtime_ns;
+	tables->samples++;
 	return profile_add(tables->profile, &sample) < 0 ? UINT32_MAX : 0;
 }
 
 static uint32_t add_loss(struct duet_tables *tables, const union row *row, struct buf *why)
 {
 	(void)why;
+	if (tables->profile->losses.len >= PROFILE_FACTS_MAX)
+		return 0;
 	return vec_push(&tables->profile->losses, row->loss) < 0 ? UINT32_MAX : 0;
 }
 
 static uint32_t add_fact(struct duet_tables *tables, const union row *row, struct buf *why)
 {
 	(void)why;
+	if (tables->profile->facts.len >= PROFILE_FACTS_MAX)
+		return 0;
 	return vec_push(&tables->profile->facts, row->fact) < 0 ? UINT32_MAX : 0;
 }
 
@@ -238,12 +246,21 @@ static int add_row(struct duet_tables *tables, const struct kind *kind, const un
 	return kind->numbers ? vec_push(numbers, index) : 0;
 }
 
-/* Returns true if the file would make us use too much memory. */
+/*
+ * Returns true if the file would make us use too much memory, or too much room of the timeline: rows that are all alike
+ * take nearly no bytes in the file. Rows of recordings take at least one.
+ */
 static bool has_too_many(const struct duet_tables *tables)
 {
-	return tables->nodes.len > LAYOUT_ROWS_MAX || tables->profile->nodes.len > LAYOUT_ROWS_MAX ||
-	       tables->profile->frames.len > LAYOUT_ROWS_MAX || tables->profile->threads.len > LAYOUT_ROWS_MAX ||
-	       tables->profile->owners.len > LAYOUT_ROWS_MAX;
+	const struct profile *profile = tables->profile;
+	uint64_t most = ROWS_FREE + ROWS_PER_BYTE * tables->file_bytes, rows_most;
+
+	rows_most = most < LAYOUT_ROWS_MAX ? most : LAYOUT_ROWS_MAX;
+	/* Samples are on disk, and may be as regular as a clock. */
+	return tables->nodes.len > rows_most || tables->frames.len > rows_most || tables->threads.len > rows_most ||
+	       tables->owners.len > rows_most || profile->nodes.len > rows_most || profile->frames.len > rows_most ||
+	       profile->threads.len > rows_most || profile->owners.len > rows_most ||
+	       tables->samples > 2 * most;
 }
 
 int duet_tables_add(struct duet_tables *tables, const struct layout_section *section, const unsigned char *bytes,

@@ -17,6 +17,8 @@ struct duet_tables {
 	struct duet_numbers depths; /* depth of each node of the profile */
 	struct layout_times times; /* the times that were read last */
 	uint64_t text_bytes; /* of all strings read */
+	uint64_t samples; /* rows read */
+	uint64_t file_bytes; /* set by the caller: read so far */
 };
 
 void duet_tables_init(struct duet_tables *tables, struct profile *profile);

@@ -41,6 +41,7 @@ void jfr_constants_release(struct jfr_constants *c)
 	for (size_t i = 0; i < JFR_POOL_TYPES; i++)
 		map_release(&c->keys[i]);
 	vec_release(&c->all);
+	vec_release(&c->meanings);
 	vec_release(&c->stack);
 	buf_release(&c->text);
 }
@@ -50,6 +51,7 @@ void jfr_constants_begin(struct jfr_constants *c, const unsigned char *bytes, si
 	c->bytes = bytes;
 	c->len = len;
 	vec_clear(&c->all);
+	vec_clear(&c->meanings);
 	for (size_t i = 0; i < JFR_POOL_TYPES; i++) {
 		uint32_t index = jfr_type_index(c->types, wanted[i].type);
 
@@ -137,21 +139,32 @@ static struct jfr_constant *find(struct jfr_constants *c, enum jfr_pool pool, ui
 	return constant;
 }
 
-void jfr_constants_text(struct jfr_constants *c, const struct jfr_text *text, struct buf *out)
-{
-	struct jfr_value values[JFR_SLOTS];
-
-	if (text->encoding != JFR_OF_POOL)
-		jfr_add_text(out, text);
-	else if (find(c, JFR_POOL_STRING, text->key, values))
-		jfr_add_text(out, &values[0].text);
-}
-
-static uint32_t intern_text_of(struct jfr_constants *c, const struct jfr_text *text)
+static uint32_t intern_own(struct jfr_constants *c, const struct jfr_text *text)
 {
 	buf_clear(&c->text);
-	jfr_constants_text(c, text, &c->text);
+	jfr_add_text(&c->text, text);
 	return intern_bytes(&c->profile->strings, c->text.data, c->text.len);
+}
+
+uint32_t jfr_constants_string(struct jfr_constants *c, const struct jfr_text *text)
+{
+	struct jfr_value values[JFR_SLOTS];
+	struct jfr_constant *string;
+
+	if (text->encoding != JFR_OF_POOL)
+		return intern_own(c, text);
+	string = find(c, JFR_POOL_STRING, text->key, values);
+	if (string && string->known == NONE)
+		string->known = intern_own(c, &values[0].text);
+	return string ? string->known : 0;
+}
+
+/* Keeps what a constant means. Returns it. */
+static struct jfr_meaning keep(struct jfr_constants *c, struct jfr_constant *constant, struct jfr_meaning meaning)
+{
+	if (c->meanings.len < NONE && !vec_push(&c->meanings, meaning))
+		constant->known = (uint32_t)c->meanings.len - 1;
+	return meaning;
 }
 
 /* The string of a symbol in the profile. */
@@ -163,7 +176,7 @@ static uint32_t symbol_of(struct jfr_constants *c, uint64_t key)
 	if (!symbol)
 		return 0;
 	if (symbol->known == NONE)
-		symbol->known = intern_text_of(c, &values[0].text);
+		symbol->known = jfr_constants_string(c, &values[0].text);
 	return symbol->known;
 }
 
@@ -210,28 +223,29 @@ static uint32_t java_name(struct jfr_constants *c, uint32_t name)
 	return intern_bytes(&c->profile->strings, c->text.data, c->text.len);
 }
 
-/* *ret_name is as the file has it, *ret_source its source file; both are the profile's strings. */
-static void class_of(struct jfr_constants *c, uint64_t key, uint32_t *ret_name, uint32_t *ret_source)
+static struct jfr_meaning class_of(struct jfr_constants *c, uint64_t key)
 {
+	struct jfr_meaning meaning = {0};
 	struct jfr_value values[JFR_SLOTS];
+	struct jfr_constant *constant = find(c, JFR_POOL_CLASS, key, values);
 
-	*ret_name = *ret_source = 0;
-	if (!find(c, JFR_POOL_CLASS, key, values))
-		return;
-	*ret_name = symbol_of(c, values[CLASS_NAME].number);
-	*ret_source = symbol_of(c, values[CLASS_SOURCE].number);
+	if (!constant)
+		return meaning;
+	if (constant->known != NONE)
+		return c->meanings.items[constant->known];
+	meaning.name = symbol_of(c, values[CLASS_NAME].number);
+	meaning.source = symbol_of(c, values[CLASS_SOURCE].number);
+	meaning.java_name = java_name(c, meaning.name);
+	return keep(c, constant, meaning);
 }
 
 int jfr_constants_class(struct jfr_constants *c, uint64_t key, uint32_t *ret_frame)
 {
-	struct frame frame = {.kind = FRAME_CLASS, .bci = -1};
-	uint32_t name, source;
+	struct frame frame = {.kind = FRAME_CLASS, .name = class_of(c, key).java_name, .bci = -1};
 
 	*ret_frame = NONE;
-	class_of(c, key, &name, &source);
-	if (!name)
+	if (!frame.name)
 		return 0;
-	frame.name = java_name(c, name);
 	*ret_frame = profile_frame(c->profile, &frame);
 	return *ret_frame == NONE ? -ENOMEM : 0;
 }
@@ -248,16 +262,16 @@ static enum frame_kind kind_of_type(struct jfr_constants *c, uint64_t type)
 		     {"C++", FRAME_JVM},		 {"Kernel", FRAME_KERNEL}};
 	struct jfr_value values[JFR_SLOTS];
 	struct jfr_constant *constant = find(c, JFR_POOL_FRAME_TYPE, type, values);
+	const char *text;
 
 	if (!constant)
 		return FRAME_NATIVE;
 	if (constant->known != NONE)
 		return (enum frame_kind)constant->known;
-	buf_clear(&c->text);
-	jfr_constants_text(c, &values[0].text, &c->text);
+	text = intern_text(&c->profile->strings, jfr_constants_string(c, &values[0].text));
 	constant->known = FRAME_NATIVE;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strcmp(c->text.data, kinds[i].name))
+		if (!strcmp(text, kinds[i].name))
 			constant->known = kinds[i].kind;
 	return (enum frame_kind)constant->known;
 }
@@ -278,27 +292,42 @@ static enum frame_kind kind_of_descriptor(const char *descriptor)
 	return *descriptor == '(' ? FRAME_JAVA_NATIVE : FRAME_NATIVE;
 }
 
+static struct jfr_meaning method_of(struct jfr_constants *c, uint64_t key)
+{
+	struct jfr_meaning meaning = {0}, of_class;
+	struct jfr_value values[JFR_SLOTS];
+	struct jfr_constant *constant = find(c, JFR_POOL_METHOD, key, values);
+
+	if (!constant)
+		return meaning;
+	if (constant->known != NONE)
+		return c->meanings.items[constant->known];
+	of_class = class_of(c, values[METHOD_CLASS].number);
+	meaning.name = symbol_of(c, values[METHOD_NAME].number);
+	meaning.descriptor = symbol_of(c, values[METHOD_DESCRIPTOR].number);
+	meaning.modifiers = (uint32_t)values[METHOD_MODIFIERS].number;
+	meaning.class_name = of_class.name;
+	meaning.java_name = of_class.java_name;
+	meaning.source = of_class.source;
+	return keep(c, constant, meaning);
+}
+
 static void set_method(struct jfr_constants *c, uint64_t key, struct frame *frame)
 {
-	struct jfr_value values[JFR_SLOTS];
-	uint32_t descriptor, class_name, source;
-	const char *text;
+	struct jfr_meaning method = method_of(c, key);
+	const char *descriptor = intern_text(&c->profile->strings, method.descriptor);
 
-	(void)find(c, JFR_POOL_METHOD, key, values);
-	descriptor = symbol_of(c, values[METHOD_DESCRIPTOR].number);
-	text = intern_text(&c->profile->strings, descriptor);
-	frame->name = symbol_of(c, values[METHOD_NAME].number);
-	class_of(c, values[METHOD_CLASS].number, &class_name, &source);
+	frame->name = method.name;
 	if (frame->kind == FRAME_NATIVE)
-		frame->kind = kind_of_descriptor(text);
-	else if (frame->kind == FRAME_COMPILED && values[METHOD_MODIFIERS].number & JFR_ACC_NATIVE)
+		frame->kind = kind_of_descriptor(descriptor);
+	else if (frame->kind == FRAME_COMPILED && method.modifiers & JFR_ACC_NATIVE)
 		frame->kind = FRAME_JAVA_NATIVE;
 	if (frame_kind_is_java(frame->kind)) {
-		frame->class_name = java_name(c, class_name);
-		frame->signature = strcmp(text, JFR_NOT_JAVA) ? descriptor : 0;
-		frame->module = source;
+		frame->class_name = method.java_name;
+		frame->signature = strcmp(descriptor, JFR_NOT_JAVA) ? method.descriptor : 0;
+		frame->module = method.source;
 	} else {
-		frame->module = class_name;
+		frame->module = method.class_name;
 		frame->line = 0;
 		frame->bci = -1;
 	}
@@ -320,9 +349,10 @@ static int push_frame(struct jfr_constants *c, struct jfr_cursor *cursor)
 	return index == NONE ? -ENOMEM : vec_push(&c->stack, index);
 }
 
-static int push_frames(struct jfr_constants *c, size_t at)
+/* Not past the end of the stack's own bytes: others begin there, and each would have all that follow. */
+static int push_frames(struct jfr_constants *c, const struct jfr_value *frames)
 {
-	struct jfr_cursor cursor = {.bytes = c->bytes, .at = at, .end = c->len};
+	struct jfr_cursor cursor = {.bytes = c->bytes, .at = frames->at, .end = frames->end};
 	uint64_t count = jfr_number(&cursor);
 	int err = 0;
 
@@ -347,7 +377,7 @@ int jfr_constants_stack(struct jfr_constants *c, uint64_t key, uint32_t *ret_nod
 	if (!stack)
 		return 0;
 	if (stack->known == NONE) {
-		err = values[STACK_FRAMES].at ? push_frames(c, values[STACK_FRAMES].at) : 0;
+		err = values[STACK_FRAMES].at ? push_frames(c, &values[STACK_FRAMES]) : 0;
 		for (size_t i = c->stack.len; !err && values[STACK_FRAMES].at && i-- > 0;) {
 			node = profile_child(c->profile, node, c->stack.items[i]);
 			err = node == NONE ? -ENOMEM : 0;
@@ -360,31 +390,40 @@ int jfr_constants_stack(struct jfr_constants *c, uint64_t key, uint32_t *ret_nod
 
 /* ---- threads ---- */
 
+static struct jfr_meaning process_of(struct jfr_constants *c, uint64_t key)
+{
+	struct jfr_meaning meaning = {.pid = c->pid, .name = c->pid ? intern_str(&c->profile->strings, "java") : 0};
+	struct jfr_value values[JFR_SLOTS];
+	struct jfr_constant *constant = find(c, JFR_POOL_PROCESS, key, values);
+
+	if (!constant)
+		return meaning;
+	if (constant->known != NONE)
+		return c->meanings.items[constant->known];
+	meaning.pid = (uint32_t)values[PROCESS_PID].number;
+	meaning.name = jfr_constants_string(c, &values[PROCESS_NAME].text);
+	meaning.container = jfr_constants_string(c, &values[PROCESS_CONTAINER].text);
+	return keep(c, constant, meaning);
+}
+
 static void set_process(struct jfr_constants *c, uint64_t key, struct profile_thread *thread)
 {
-	struct jfr_value values[JFR_SLOTS];
-	struct profile_owner owner = {0};
+	struct jfr_meaning process = process_of(c, key);
+	struct profile_owner owner = {.pid = process.pid, .container = process.container};
 
-	if (find(c, JFR_POOL_PROCESS, key, values)) {
-		thread->pid = (uint32_t)values[PROCESS_PID].number;
-		thread->process = intern_text_of(c, &values[PROCESS_NAME].text);
-		owner.container = intern_text_of(c, &values[PROCESS_CONTAINER].text);
-	} else if (c->pid) {
-		thread->pid = c->pid;
-		thread->process = intern_str(&c->profile->strings, "java");
-	}
-	owner.pid = thread->pid;
+	thread->pid = process.pid;
+	thread->process = process.name;
 	thread->owner = owner.pid || owner.container ? profile_owner(c->profile, &owner) : 0;
 }
 
 static uint32_t add_thread(struct jfr_constants *c, const struct jfr_value values[JFR_SLOTS])
 {
 	const struct intern *strings = &c->profile->strings;
-	struct profile_thread thread = {.name = intern_text_of(c, &values[THREAD_JAVA_NAME].text)};
+	struct profile_thread thread = {.name = jfr_constants_string(c, &values[THREAD_JAVA_NAME].text)};
 	const char *name, *process;
 
 	if (!thread.name)
-		thread.name = intern_text_of(c, &values[THREAD_OS_NAME].text);
+		thread.name = jfr_constants_string(c, &values[THREAD_OS_NAME].text);
 	set_process(c, values[THREAD_PROCESS].number, &thread);
 	name = intern_text(strings, thread.name);
 	process = intern_text(strings, thread.process);

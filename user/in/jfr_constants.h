@@ -20,9 +20,19 @@ enum jfr_pool {
 	JFR_POOL_TYPES
 };
 
+/* A constant is read once: it may be as long as the chunk, and millions of others may refer to it. */
 struct jfr_constant {
 	size_t at; /* offset in the chunk of the first byte after the key */
-	uint32_t known; /* index of the row in the profile that was made from it; UINT32_MAX = none yet */
+	/* Index of the row that was made from it, in the profile or in `meanings`; UINT32_MAX = none yet. */
+	uint32_t known;
+};
+
+/* A process, a class, or a method with its class. Strings of the profile. */
+struct jfr_meaning {
+	uint32_t name; /* of the process; of the class as the file has it; of the method */
+	uint32_t class_name, java_name, source; /* of the method's class; java_name and source also of a class */
+	uint32_t descriptor, modifiers; /* of the method */
+	uint32_t pid, container;
 };
 
 struct jfr_constants {
@@ -33,6 +43,7 @@ struct jfr_constants {
 	const struct jfr_type *pool_types[JFR_POOL_TYPES]; /* NULL: the chunk has none */
 	struct map keys[JFR_POOL_TYPES]; /* key -> index in `all` */
 	struct vec(struct jfr_constant) all;
+	struct vec(struct jfr_meaning) meanings; /* of constants in `all` */
 	struct vec(uint32_t) stack; /* leaf first */
 	struct buf text;
 	uint32_t pid; /* of the JVM that made the recording; 0 = not known */
@@ -47,8 +58,8 @@ void jfr_constants_begin(struct jfr_constants *c, const unsigned char *bytes, si
 /* Adds the pools of an event; the cursor is after the event's type. 0, or -errno with the cause in `why`. */
 int jfr_constants_add(struct jfr_constants *c, struct jfr_cursor cursor);
 
-/* Appends a string that may be in the pool. */
-void jfr_constants_text(struct jfr_constants *c, const struct jfr_text *text, struct buf *out);
+/* The profile's string for a text that may be in the pool. */
+uint32_t jfr_constants_string(struct jfr_constants *c, const struct jfr_text *text);
 /*
  * Store the index of a thread, the node of a stack, the frame of an object's class. Key 0 means none: a thread without
  * a name, the empty stack, and UINT32_MAX for a class. Return 0, or -errno with the cause in `why`.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
+#define INTERVAL_MAX 32 /* bytes of its text */
 
 /* Types of the JDK and of async-profiler. */
 static const struct row {
@@ -54,7 +55,7 @@ static const struct row *row_of(const struct jfr_types *types, const struct jfr_
 	return strncmp(name, JFR_TYPE_OWN, strlen(JFR_TYPE_OWN)) ? NULL : &own;
 }
 
-/* The index of the kind of this type, or -1 when out of memory. */
+/* The index of the kind of this type, or -errno: -E2BIG when there are too many. */
 static int find_kind(struct jfr_kinds *kinds, const char *type, const struct row *row)
 {
 	struct intern *strings = &kinds->profile->strings;
@@ -69,7 +70,9 @@ static int find_kind(struct jfr_kinds *kinds, const char *type, const struct row
 	for (size_t i = 0; i < kinds->items.len; i++)
 		if (kinds->items.items[i].type == kind.type)
 			return (int)i;
-	return vec_push(&kinds->items, kind) < 0 ? -1 : (int)kinds->items.len - 1;
+	if (kinds->items.len >= PROFILE_EVENTS_MAX)
+		return -E2BIG;
+	return vec_push(&kinds->items, kind) < 0 ? -ENOMEM : (int)kinds->items.len - 1;
 }
 
 /* duet's other types are not samples: they have no stack. */
@@ -81,7 +84,7 @@ static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_
 		return 0;
 	type->use = find_kind(kinds, jfr_type_name(types, type), row);
 	if (type->use < 0)
-		return -ENOMEM;
+		return type->use;
 	kind = &kinds->items.items[type->use];
 	if (!jfr_want(types, type, "eventThread", JFR_SAMPLED))
 		(void)jfr_want(types, type, "sampledThread", JFR_SAMPLED);
@@ -117,8 +120,8 @@ static uint64_t interval_of(const char *text)
 		const char *name;
 		uint64_t ns;
 	} units[] = {{"", 1}, {" ns", 1}, {" us", 1000}, {" ms", 1000000}, {" s", 1000000000}};
-	char *end;
-	unsigned long long value = strtoull(text, &end, 10);
+	char *end = (char *)text;
+	unsigned long long value = strnlen(text, INTERVAL_MAX) < INTERVAL_MAX ? strtoull(text, &end, 10) : 0;
 
 	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(*units); i++)
 		if (!strcmp(end, units[i].name) && value <= INT64_MAX / units[i].ns)

@@ -7,6 +7,7 @@
 
 #define ELEMENTS_DEEP 16 /* depth of elements: root, metadata, class, field, annotation */
 #define VALUES_DEEP 8 /* depth of structures in structures */
+#define DIGITS_MAX 20
 
 int jfr_types_init(struct jfr_types *types)
 {
@@ -71,9 +72,12 @@ static void read_attributes(struct metadata *m, struct attribute_list *ret)
 	}
 }
 
+/* Many elements may share a text that is long. */
 static uint64_t number_of(const struct metadata *m, uint32_t string)
 {
-	return strtoull(intern_text(&m->types->names, string), NULL, 10);
+	const char *text = intern_text(&m->types->names, string);
+
+	return strnlen(text, DIGITS_MAX + 1) <= DIGITS_MAX ? strtoull(text, NULL, 10) : 0;
 }
 
 static enum jfr_primitive primitive_of(const char *name)
@@ -275,6 +279,7 @@ static bool read_field(const struct jfr_types *types, const struct jfr_field *fi
 		else if (!read_one(types, &types->types.items[field->type], cursor, depth, ret))
 			return false;
 	}
+	ret->end = cursor->at;
 	return !cursor->failed;
 }
 

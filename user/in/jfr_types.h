@@ -43,11 +43,11 @@ struct jfr_types {
 	struct map ids; /* id of a type -> index */
 };
 
-/* The value of a field: a number, the key of a pool, or a string. For an array, the offset of its beginning. */
+/* The value of a field: a number, the key of a pool, or a string. `at` and `end`: where it begins and ends. */
 struct jfr_value {
 	uint64_t number;
 	struct jfr_text text;
-	size_t at;
+	size_t at, end;
 };
 
 int jfr_types_init(struct jfr_types *types); /* 0 or -ENOMEM */

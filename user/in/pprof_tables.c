@@ -22,6 +22,13 @@ int pprof_refuse(struct pprof_file *p, const char *format, ...)
 	return -EINVAL;
 }
 
+int pprof_has_room(struct pprof_file *p, uint64_t rows)
+{
+	return rows <= p->rows_max ? 0
+				   : pprof_refuse(p, "a table has more than %llu rows, too many for so short a file",
+						  (unsigned long long)p->rows_max);
+}
+
 int pprof_each(struct pprof_file *p, pprof_visitor visit)
 {
 	struct wire_field field;
@@ -63,7 +70,7 @@ static int read_string(struct pprof_file *p, const struct wire_field *field)
 {
 	if (field->number != PPROF_STRINGS)
 		return 0;
-	if (field->type != WIRE_BYTES)
+	if (field->type != WIRE_BYTES || pprof_has_room(p, p->strings.len))
 		return -EINVAL;
 	if (p->strings.len >= UINT32_MAX - 1 ||
 	    vec_push(&p->strings, (struct pprof_text){field->bytes, field->len}) < 0)
@@ -168,6 +175,8 @@ static int read_function(struct pprof_file *p, const struct wire_field *field)
 
 static int read_table(struct pprof_file *p, const struct wire_field *field)
 {
+	if (pprof_has_room(p, p->mappings.len) || pprof_has_room(p, p->functions.len))
+		return -EINVAL;
 	switch (field->number) {
 	case PPROF_VALUE_TYPES:
 		return read_value_type(p, field);
@@ -255,8 +264,7 @@ static const struct pprof_meaning *method_of(struct pprof_file *p, int64_t strin
 	struct pprof_meaning *meaning = &p->meanings.items[string];
 
 	if (!meaning->has_method)
-		find_method(&p->profile->strings, meaning,
-			    intern_text(&p->profile->strings, pprof_intern(p, string)));
+		find_method(&p->profile->strings, meaning, intern_text(&p->profile->strings, pprof_intern(p, string)));
 	return meaning;
 }
 
@@ -265,8 +273,7 @@ static const struct pprof_meaning *mapping_of(struct pprof_file *p, int64_t stri
 	struct pprof_meaning *meaning = &p->meanings.items[string];
 
 	if (!meaning->has_mapping)
-		find_mapping(&p->profile->strings, meaning,
-			     intern_text(&p->profile->strings, pprof_intern(p, string)));
+		find_mapping(&p->profile->strings, meaning, intern_text(&p->profile->strings, pprof_intern(p, string)));
 	return meaning;
 }
 
@@ -357,6 +364,8 @@ static int add_location(struct pprof_file *p, const Pprof__Location *location)
 	}
 	if (p->frames.len > UINT32_MAX)
 		return -ENOMEM;
+	if (!err && (pprof_has_room(p, p->frames.len) || pprof_has_room(p, p->places.len)))
+		return -EINVAL;
 	place.count = (uint32_t)p->frames.len - place.first;
 	if (!err)
 		err = map_put(&p->location_ids, location->id, p->places.len);

@@ -67,6 +67,8 @@ struct pprof_file {
 	struct vec(struct pprof_sum) sums; /* by event */
 	uint64_t total_count, total_weight;
 	uint64_t total_frames; /* of the stacks of all samples */
+	uint64_t samples;
+	uint64_t rows_max; /* of each table; follows from the bytes of the file: equal rows compress to nearly none */
 	uint32_t comments;
 	Pprof__Profile head;
 };
@@ -77,6 +79,8 @@ void pprof_file_release(struct pprof_file *p);
 
 /* Sets p->why, unless it is set already. Returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) int pprof_refuse(struct pprof_file *p, const char *format, ...);
+/* Returns 0, or -EINVAL with a sentence when a table has more rows than its file can have honestly. */
+int pprof_has_room(struct pprof_file *p, uint64_t rows);
 /* Visits the fields of the whole file until the visitor returns an error. */
 typedef int (*pprof_visitor)(struct pprof_file *p, const struct wire_field *field);
 int pprof_each(struct pprof_file *p, pprof_visitor visit);

@@ -13,6 +13,7 @@
 
 #define PIECE (1u << 20) /* bytes read at once: the file may be shorter than a header says */
 #define LONGEST_START 4096 /* bytes of the file's header */
+#define SHORT_SECTION_MAX (1u << 20) /* bytes, unpacked, of a section that has few rows */
 
 struct duet_file {
 	struct reader_source *source;
@@ -70,8 +71,17 @@ static int unpack(struct duet_file *file, const struct layout_section *section, 
 	return 0;
 }
 
+/* What has one row, or some; unpacking it may cost as much as all the rest of the file. */
+static bool is_short(uint16_t type)
+{
+	return type == LAYOUT_TIMES || type == LAYOUT_HOST || type == LAYOUT_EVENTS || type == LAYOUT_LOSSES ||
+	       type == LAYOUT_FACTS;
+}
+
 static bool is_sound(const struct layout_section *section, size_t left)
 {
+	if (is_short(section->type) && section->raw_bytes > SHORT_SECTION_MAX)
+		return false;
 	return section->stored_bytes <= left && section->raw_bytes <= LAYOUT_SECTION_MAX &&
 	       section->row_bytes <= LAYOUT_ROW_MAX &&
 	       (section->row_bytes ? section->raw_bytes % section->row_bytes == 0 : section->type == LAYOUT_TEXTS);
@@ -89,8 +99,13 @@ static int read_section(struct duet_file *file, const unsigned char **at, const 
 	*at += sizeof(section);
 	if (!is_sound(&section, (size_t)(end - *at)))
 		return -EBADMSG;
+	if (section.type >= LAYOUT_TYPES) { /* of a newer duet */
+		*at += section.stored_bytes;
+		return 0;
+	}
 	err = unpack(file, &section, *at, &bytes);
 	*at += section.stored_bytes;
+	file->tables.file_bytes = file->source->offset;
 	return err ? err : duet_tables_add(&file->tables, &section, bytes, why);
 }
 

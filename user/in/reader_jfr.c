@@ -118,36 +118,33 @@ static void add_setting(struct jfr *j, const struct jfr_value values[JFR_SLOTS],
 		jfr_kinds_set(&j->kinds, is_samples ? &j->kinds.items.items[type->use] : NULL, name, value);
 }
 
+static const char *text_of(struct jfr *j, const struct jfr_value *value)
+{
+	return intern_text(&j->profile->strings, jfr_constants_string(&j->constants, &value->text));
+}
+
 static void add_other(struct jfr *j, enum other other, const struct jfr_value values[JFR_SLOTS])
 {
-	struct buf first, second;
+	const char *reason;
 
-	buf_init(&first);
-	buf_init(&second);
 	switch (other) {
 	case SETTING:
-		jfr_constants_text(&j->constants, &values[SETTING_NAME].text, &first);
-		jfr_constants_text(&j->constants, &values[SETTING_VALUE].text, &second);
-		add_setting(j, values, first.data, second.data);
+		add_setting(j, values, text_of(j, &values[SETTING_NAME]), text_of(j, &values[SETTING_VALUE]));
 		break;
 	case JVM:
 		j->constants.pid = (uint32_t)values[JVM_PID].number;
 		break;
 	case LOSS:
-		jfr_constants_text(&j->constants, &values[LOSS_REASON].text, &first);
+		reason = text_of(j, &values[LOSS_REASON]);
 		profile_add_loss(j->profile, values[LOSS_AMOUNT].number,
-				 first.len ? first.data : "bytes of the flight recorder");
+				 *reason ? reason : "bytes of the flight recorder");
 		break;
 	case FACT:
-		jfr_constants_text(&j->constants, &values[FACT_KEY].text, &first);
-		jfr_constants_text(&j->constants, &values[FACT_VALUE].text, &second);
-		profile_add_fact(j->profile, first.data, "%s", second.data);
+		profile_add_fact(j->profile, text_of(j, &values[FACT_KEY]), "%s", text_of(j, &values[FACT_VALUE]));
 		break;
 	default:
 		break;
 	}
-	buf_release(&first);
-	buf_release(&second);
 }
 
 static int read_pools(struct jfr *j, const struct event *event)
@@ -289,7 +286,10 @@ static int begin_types(struct jfr *j)
 			(void)jfr_want(&j->types, j->others[i], wanted[i].fields[slot], slot);
 	}
 	jfr_constants_begin(&j->constants, bytes, j->chunk.len);
-	return jfr_kinds_begin(&j->kinds, &j->types);
+	err = jfr_kinds_begin(&j->kinds, &j->types);
+	if (err == -E2BIG)
+		buf_printf(j->why, "it has more than %d types of samples", PROFILE_EVENTS_MAX);
+	return err;
 }
 
 static void set_times(struct jfr *j)

@@ -359,6 +359,8 @@ static int begin_sample(struct perf *p, const struct head *head)
 		.event = find_event(p, &head->event),
 		.thread = find_thread(p, head),
 	};
+	if (p->sample.event == UINT32_MAX)
+		return refuse(p, "has an event after %d others", PROFILE_EVENTS_MAX);
 	if (++p->samples > SUM_MAX || head->period > SUM_MAX * 1024 - p->weight)
 		return refuse(p, "makes the sum of all samples too large");
 	p->weight += head->period;

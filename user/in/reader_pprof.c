@@ -15,7 +15,8 @@
 #define CONTENTS_MAX ((size_t)1 << 30)
 #define LABEL_MAX 4096 /* bytes of a name of a thread, process or container */
 #define COMMENTS_MAX 65536
-#define FRAMES_MAX (1ull << 31) /* frames of the stacks of all samples: one byte can refer to many */
+#define ROWS_FREE (1ull << 20) /* of each table, and one more for each byte of the file */
+#define FRAMES_PER_ROW 16 /* of the stacks of all samples: a byte can refer to many */
 #define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
 /* ---- events ---- */
@@ -105,8 +106,9 @@ static int push_location(struct pprof_file *p, uint64_t id)
 	if (p->stack.len + place->count > PPROF_DEPTH_MAX)
 		return pprof_refuse(p, "a sample has more than %d frames", PPROF_DEPTH_MAX);
 	p->total_frames += place->count;
-	if (p->total_frames > FRAMES_MAX)
-		return pprof_refuse(p, "all stacks have more than %llu frames", FRAMES_MAX);
+	if (p->total_frames > FRAMES_PER_ROW * p->rows_max)
+		return pprof_refuse(p, "all stacks have more than %llu frames, too many for so short a file",
+				    (unsigned long long)(FRAMES_PER_ROW * p->rows_max));
 	for (uint32_t i = 0; !err && i < place->count; i++)
 		err = vec_push(&p->stack, p->frames.items[place->first + i]);
 	return err;
@@ -222,6 +224,8 @@ static int add_sample(struct pprof_file *p, const Pprof__Sample *message)
 	struct profile_sample sample = {.time_ns = p->profile->start_ns};
 	int err = find_node(p, message, &sample.node);
 
+	if (!err)
+		err = pprof_has_room(p, p->samples++);
 	if (err < 0)
 		return err;
 	if (message->n_values != p->values.len)
@@ -330,6 +334,7 @@ static int pprof_read(struct profile *profile, struct reader_source *source, str
 	buf_init(&contents);
 	err = inflate_source(source, CONTENTS_MAX, &contents, why);
 	p.file = (struct wire){.bytes = (const unsigned char *)contents.data, .len = contents.len};
+	p.rows_max = ROWS_FREE + source->offset;
 	if (!err)
 		err = read_contents(&p);
 	if (err && !why->len)
@@ -343,7 +348,7 @@ static int pprof_read(struct profile *profile, struct reader_source *source, str
 static bool is_text_file(const unsigned char *start, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (start[i] < ' ' && !strchr("\t\n\r\f", start[i]))
+		if (start[i] < ' ' && !memchr("\t\n\r\f", start[i], 4))
 			return false;
 	return true;
 }

@@ -23,6 +23,7 @@ int profile_init(struct profile *profile)
 	err = intern_init(&profile->strings);
 	if (err < 0)
 		return err;
+	profile->strings.longest = PROFILE_TEXT_MAX;
 	err = vec_push(&profile->nodes, root_node);
 	if (!err)
 		err = vec_push(&profile->owners, (struct profile_owner){0});
@@ -283,7 +284,9 @@ uint32_t profile_event(struct profile *profile, const char *name, enum profile_u
 	for (size_t i = 0; i < profile->events.len; i++)
 		if (profile->events.items[i].name == event.name)
 			return (uint32_t)i;
-	return vec_push(&profile->events, event) < 0 ? NONE : (uint32_t)profile->events.len - 1;
+	if (profile->events.len >= PROFILE_EVENTS_MAX || vec_push(&profile->events, event) < 0)
+		return NONE;
+	return (uint32_t)profile->events.len - 1;
 }
 
 int profile_add(struct profile *profile, const struct profile_sample *sample)
@@ -300,7 +303,7 @@ void profile_add_loss(struct profile *profile, uint64_t count, const char *text)
 {
 	struct profile_loss loss = {.count = count, .text = intern_str(&profile->strings, text)};
 
-	if (count)
+	if (count && profile->losses.len < PROFILE_FACTS_MAX)
 		(void)vec_push(&profile->losses, loss);
 }
 
@@ -309,6 +312,8 @@ void profile_add_fact(struct profile *profile, const char *key, const char *form
 	struct buf value;
 	va_list args;
 
+	if (profile->facts.len >= PROFILE_FACTS_MAX)
+		return;
 	buf_init(&value);
 	va_start(args, format);
 	buf_vprintf(&value, format, args);

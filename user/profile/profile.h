@@ -36,6 +36,14 @@ struct profile_event {
 	uint64_t interval; /* in that unit, as the user gave it, for one sample; 0 = not known */
 };
 
+/*
+ * Bounds, for profiles that others have made: a name is written for each frame that has it, an event is searched for
+ * with each sample, and each fact and loss is shown to people.
+ */
+#define PROFILE_TEXT_MAX 8192 /* bytes of a string; a longer one is cut */
+#define PROFILE_EVENTS_MAX 1024
+#define PROFILE_FACTS_MAX 4096 /* and losses; more are dropped */
+
 /* The owner of a thread's samples at the time of the sample: a process can move to another cgroup. */
 struct profile_owner {
 	uint64_t start_ticks; /* start of the process in USER_HZ since boot; identifies it, with the pid */
@@ -192,7 +200,10 @@ uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t frame)
 uint32_t profile_stack(struct profile *profile, const uint32_t *frames, uint32_t depth);
 /* The same, but adds nothing; UINT32_MAX when there is no such stack. */
 uint32_t profile_known_stack(const struct profile *profile, const uint32_t *frames, uint32_t depth);
-/* Returns the index of the event, which is added if there is none of this name; UINT32_MAX when out of memory. */
+/*
+ * Returns the index of the event, which is added if there is none of this name; UINT32_MAX for one too many,
+ * or when out of memory.
+ */
 uint32_t profile_event(struct profile *profile, const char *name, enum profile_unit unit, uint64_t interval);
 /*
  * Adds a sample, to `later` if its time is not before until_ns. 0 or -ENOMEM: then it was not added, which is also the

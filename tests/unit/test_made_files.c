@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files that were made by hand so that a short one costs much to read or to write again: much CPU time, or many rows.
+ * Each takes a moment, or is refused in one sentence. The bounds are a small part of what each cost without a limit.
+ */
+#include "fixtures/read_back.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <time.h>
+#include <zlib.h>
+
+#include "base/text.h"
+#include "out/jfr_bytes.h"
+#include "profile/jfr.h"
+#include "profile/layout.h"
+#include "profile/perf_text.h"
+#include "profile/pprof.h"
+
+#define MUCH_S 6.0 /* on a busy machine, under a sanitizer; each took longer than a minute */
+#define LONG_TEXT (4u << 20)
+
+static struct buf file, why;
+static struct profile profile;
+
+static int set_up(void **state)
+{
+	(void)state;
+	buf_init(&file);
+	buf_init(&why);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	buf_release(&file);
+	buf_release(&why);
+	return 0;
+}
+
+static double cpu_s(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Reads the file in a moment. `cause`: it is refused with this text; NULL: it is read. */
+static void expect_read(const char *cause)
+{
+	double begin = cpu_s();
+	int err = read_bytes(&profile, file.data, file.len, &why);
+
+	assert_true(cpu_s() - begin < MUCH_S);
+	if (cause) {
+		assert_true(err < 0);
+		if (!strstr(why.data, cause))
+			assert_string_equal(why.data, cause);
+	} else {
+		assert_string_equal(why.data, "");
+		assert_int_equal(err, 0);
+	}
+}
+
+static void repeat(struct buf *to, char letter, size_t count)
+{
+	for (char letters[4096]; count; count -= count < sizeof(letters) ? count : sizeof(letters)) {
+		memset(letters, letter, sizeof(letters));
+		buf_add(to, letters, count < sizeof(letters) ? count : sizeof(letters));
+	}
+}
+
+/* ---- the text of perf script ---- */
+
+/* The name of the process is told once, and each sample is of it. */
+static void perf_names_of_processes(void **state)
+{
+	(void)state;
+	buf_add_str(&file, PERF_TEXT_START "1 1\n" PERF_TEXT_PROCESS "5 ");
+	repeat(&file, 'p', LONG_TEXT);
+	for (int i = 0; i < 60000; i++)
+		buf_add_str(&file, "\nx 5/5 1.0: 1 c:\n");
+	expect_read(NULL);
+	assert_int_equal(profile.samples.len, 60000);
+	assert_int_equal(strlen(intern_text(&profile.strings, profile.threads.items[0].process)), PROFILE_TEXT_MAX);
+	profile_release(&profile);
+}
+
+static void perf_events(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 300000; i++)
+		buf_printf(&file, "x 5/5 1.0: 1 c%d:\n\n", i);
+	expect_read("line 2049 has an event after 1024 others");
+	profile_release(&profile);
+}
+
+/* ---- pprof ---- */
+
+static void put_field(struct buf *to, unsigned int number, const void *bytes, size_t len)
+{
+	jfr_put_number(to, number << 3 | 2);
+	jfr_put_number(to, len);
+	buf_add(to, bytes, len);
+}
+
+static void compress_file(void)
+{
+	struct buf plain = file;
+	z_stream z = {.next_in = (unsigned char *)plain.data, .avail_in = (uInt)plain.len};
+
+	buf_init(&file);
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_true(buf_reserve(&file, deflateBound(&z, plain.len)));
+	z.next_out = (unsigned char *)file.data;
+	z.avail_out = (uInt)deflateBound(&z, plain.len);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	file.len = z.total_out;
+	deflateEnd(&z);
+	buf_release(&plain);
+}
+
+/* A string takes two bytes, which compress to nothing, and 44 bytes of ours. */
+static void pprof_strings(void **state)
+{
+	(void)state;
+	put_field(&file, 1, "\x08\x01\x10\x02", 4);
+	for (int i = 0; i < 4000000; i++)
+		put_field(&file, 6, "", 0);
+	compress_file();
+	assert_true(file.len < 20000);
+	expect_read("rows, too many for so short a file");
+	profile_release(&profile);
+}
+
+/* A location stands for 60,000 frames, and a sample of some bytes for a location. */
+static void pprof_frames(void **state)
+{
+	static const char *const texts[] = {"", "cpu", "nanoseconds", "f"};
+	struct buf location;
+
+	(void)state;
+	buf_init(&location);
+	put_field(&file, 1, "\x08\x01\x10\x02", 4); /* value type: cpu, nanoseconds */
+	for (size_t i = 0; i < 4; i++)
+		put_field(&file, 6, texts[i], strlen(texts[i]));
+	put_field(&file, 5, "\x08\x01\x10\x03", 4); /* function 1: f */
+	buf_add(&location, "\x08\x01", 2);
+	for (int i = 0; i < 60000; i++)
+		put_field(&location, 4, "\x08\x01", 2); /* line: function 1 */
+	put_field(&file, 4, location.data, location.len);
+	for (int i = 0; i < 30000; i++)
+		put_field(&file, 2, "\x08\x01\x10\x05", 4); /* sample: location 1, value 5 */
+	buf_release(&location);
+	expect_read("frames, too many for so short a file");
+	profile_release(&profile);
+}
+
+/* ---- duet's own ---- */
+
+/* `rows` equal rows, compressed. */
+static void put_section(struct buf *to, enum layout_type type, uint32_t row_bytes, uint32_t rows, const void *row)
+{
+	struct layout_section head = {.type = (uint16_t)type,
+				      .coding = LAYOUT_DEFLATE,
+				      .row_bytes = row_bytes,
+				      .raw_bytes = rows * row_bytes};
+	unsigned char *raw = malloc(head.raw_bytes), *columns = malloc(head.raw_bytes);
+	uLongf len = compressBound(head.raw_bytes);
+	unsigned char *stored = malloc(len);
+
+	for (uint32_t i = 0; i < rows; i++)
+		memcpy(raw + i * row_bytes, row, row_bytes);
+	layout_to_columns(columns, raw, rows, row_bytes);
+	assert_int_equal(compress(stored, &len, columns, head.raw_bytes), Z_OK);
+	head.stored_bytes = (uint32_t)len;
+	buf_add(to, &head, sizeof(head));
+	buf_add(to, stored, len);
+	free(raw);
+	free(columns);
+	free(stored);
+}
+
+static void put_chunk(const struct buf *body, uint32_t part, uint32_t sections)
+{
+	struct layout_chunk chunk = {.magic = LAYOUT_CHUNK_MAGIC,
+				     .part = part,
+				     .flags = LAYOUT_END,
+				     .sections = sections,
+				     .body_bytes = body->len};
+
+	chunk.body_crc = (uint32_t)crc32(crc32(0, NULL, 0), (const unsigned char *)body->data, (uInt)body->len);
+	chunk.crc =
+		(uint32_t)crc32(crc32(0, NULL, 0), (const unsigned char *)&chunk, offsetof(struct layout_chunk, crc));
+	buf_add(&file, &chunk, sizeof(chunk));
+	buf_add(&file, body->data, body->len);
+}
+
+static void put_start(void)
+{
+	struct layout_start start = {.version = LAYOUT_VERSION, .bytes = sizeof(start)};
+
+	memcpy(start.magic, LAYOUT_MAGIC, LAYOUT_MAGIC_BYTES);
+	buf_add(&file, &start, sizeof(start));
+}
+
+/* Samples that are all alike, a million in 32 kB; each takes 32 bytes of the timeline's file. */
+static void duet_samples(void **state)
+{
+	const uint32_t event[] = {0, 0, 0, 0}, thread[8] = {0}, sample[] = {0, 0, 0, 0, 0, 0, 1, 0};
+	struct buf body;
+
+	(void)state;
+	buf_init(&body);
+	put_start();
+	put_section(&body, LAYOUT_EVENTS, sizeof(event), 1, event);
+	put_section(&body, LAYOUT_THREADS, sizeof(thread), 1, thread);
+	put_section(&body, LAYOUT_SAMPLES, sizeof(sample), 1 << 20, sample);
+	put_chunk(&body, 0, 3);
+	for (uint32_t part = 1; part < 3; part++) {
+		buf_clear(&body);
+		put_section(&body, LAYOUT_SAMPLES, sizeof(sample), 1 << 20, sample);
+		put_chunk(&body, part, 1);
+	}
+	buf_release(&body);
+	assert_true(file.len < 200000);
+	expect_read("it has too many rows");
+	assert_true(profile.samples.len <= 3u << 20);
+	profile_release(&profile);
+}
+
+static void duet_facts(void **state)
+{
+	const uint32_t fact[2] = {0};
+	struct buf body;
+
+	(void)state;
+	buf_init(&body);
+	put_start();
+	put_section(&body, LAYOUT_FACTS, sizeof(fact), 100000, fact);
+	put_chunk(&body, 0, 1);
+	expect_read(NULL);
+	assert_int_equal(profile.facts.len, PROFILE_FACTS_MAX);
+	profile_release(&profile);
+	buf_clear(&file);
+	buf_clear(&body);
+	put_start();
+	put_section(&body, LAYOUT_FACTS, sizeof(fact), 4 << 20, fact);
+	put_chunk(&body, 0, 1);
+	expect_read("is invalid");
+	profile_release(&profile);
+	buf_release(&body);
+}
+
+/* ---- JFR ---- */
+
+struct type {
+	const char *name;
+	const char *
+		fields[6][3]; /* name; number of the type; "pool" if its values are in one, "array" if it has several */
+};
+
+/* Types have these numbers, from 10 on. */
+static const struct type types[] = {
+	{"int", {{NULL}}},
+	{"java.lang.String", {{NULL}}},
+	{"jdk.types.Symbol", {{"string", "11", ""}}},
+	{"java.lang.Class", {{"name", "12", "pool"}, {"more", "10", "array"}}},
+	{"jdk.types.Method", {{"type", "13", "pool"}, {"name", "12", "pool"}, {"more", "10", "array"}}},
+	{"jdk.types.StackFrame", {{"method", "14", "pool"}, {"lineNumber", "10", ""}}},
+	{"jdk.types.StackTrace", {{"frames", "15", "array"}}},
+	{"jdk.ExecutionSample", {{"startTime", "10", ""}, {"stackTrace", "16", "pool"}}},
+	{"jdk.ActiveSetting", {{"id", "10", ""}, {"name", "11", ""}, {"value", "11", ""}}},
+};
+
+enum { INT = 10, STRING, SYMBOL, CLASS, METHOD, STACK_FRAME, STACK_TRACE, SAMPLE, SETTING };
+
+#define TYPES (sizeof(types) / sizeof(*types))
+#define STRINGS 64
+
+static const char *strings[STRINGS];
+
+static uint32_t string_of(const char *text)
+{
+	uint32_t i = 0;
+
+	while (strings[i] && strcmp(strings[i], text))
+		i++;
+	assert_true(i < STRINGS - 1);
+	strings[i] = text;
+	return i;
+}
+
+static void put_attribute(struct buf *to, const char *name, const char *value)
+{
+	jfr_put_number(to, string_of(name));
+	jfr_put_number(to, string_of(value));
+}
+
+static void put_type_field(struct buf *to, const char *const field[3])
+{
+	jfr_put_number(to, string_of("field"));
+	jfr_put_number(to, field[2][0] ? 3 : 2);
+	put_attribute(to, "name", field[0]);
+	put_attribute(to, "class", field[1]);
+	if (field[2][0])
+		put_attribute(to, field[2][0] == 'p' ? "constantPool" : "dimension", field[2][0] == 'p' ? "true" : "1");
+	jfr_put_number(to, 0);
+}
+
+static void put_type(struct buf *to, const struct type *type, const char *id)
+{
+	size_t fields = 0;
+
+	while (fields < 6 && type->fields[fields][0])
+		fields++;
+	jfr_put_number(to, string_of("class"));
+	jfr_put_number(to, 2);
+	put_attribute(to, "name", type->name);
+	put_attribute(to, "id", id);
+	jfr_put_number(to, fields);
+	for (size_t i = 0; i < fields; i++)
+		put_type_field(to, type->fields[i]);
+}
+
+static void put_metadata(struct buf *to)
+{
+	static const char *const ids[] = {"10", "11", "12", "13", "14", "15", "16", "17", "18"};
+	struct buf body, elements;
+	size_t count = 0;
+
+	memset(strings, 0, sizeof(strings));
+	buf_init(&body);
+	buf_init(&elements);
+	jfr_put_number(&elements, string_of("root"));
+	jfr_put_number(&elements, 0);
+	jfr_put_number(&elements, 1);
+	jfr_put_number(&elements, string_of("metadata"));
+	jfr_put_number(&elements, 0);
+	jfr_put_number(&elements, TYPES);
+	for (size_t i = 0; i < TYPES; i++)
+		put_type(&elements, &types[i], ids[i]);
+	buf_add(&body, "\0\0\0\0", 4); /* type, start, duration, id */
+	while (strings[count])
+		count++;
+	jfr_put_number(&body, count);
+	for (size_t i = 0; strings[i]; i++)
+		jfr_put_text(&body, strings[i]);
+	buf_add(&body, elements.data, elements.len);
+	jfr_put_event(to, &body);
+	buf_release(&body);
+	buf_release(&elements);
+}
+
+/* Begins an event of constants, in which `count` pools follow. */
+static void begin_pools(struct buf *body, uint64_t count)
+{
+	buf_clear(body);
+	buf_add(body, "\x01\0\0\0\0", 5); /* type, start, duration, place of the one before, kind */
+	jfr_put_number(body, count);
+}
+
+static void begin_pool(struct buf *body, uint64_t type, uint64_t count)
+{
+	jfr_put_number(body, type);
+	jfr_put_number(body, count);
+}
+
+static void put_long(struct buf *to, size_t len)
+{
+	buf_add_char(to, JFR_LATIN1);
+	jfr_put_number(to, len);
+	repeat(to, '1', len);
+}
+
+static void put_sample(struct buf *to, uint64_t stack)
+{
+	struct buf body;
+
+	buf_init(&body);
+	jfr_put_number(&body, SAMPLE);
+	jfr_put_number(&body, 0);
+	jfr_put_number(&body, stack);
+	jfr_put_event(to, &body);
+	buf_release(&body);
+}
+
+/* Makes the file of one chunk of these events. */
+static void put_jfr(const struct buf *events)
+{
+	struct jfr_header header = {
+		.magic = JFR_MAGIC,
+		.major = htobe16(JFR_MAJOR),
+		.ticks_per_second = htobe64(1000),
+		.features = htobe32(JFR_COMPRESSED),
+		.pools_at = htobe64(1),
+		.metadata_at = htobe64(sizeof(header)),
+	};
+	struct buf metadata;
+
+	buf_init(&metadata);
+	put_metadata(&metadata);
+	header.bytes = htobe64(sizeof(header) + metadata.len + events->len);
+	buf_clear(&file);
+	buf_add(&file, &header, sizeof(header));
+	buf_add(&file, metadata.data, metadata.len);
+	buf_add(&file, events->data, events->len);
+	buf_release(&metadata);
+}
+
+/* Many settings and facts whose text is one constant. */
+static void jfr_settings(void **state)
+{
+	struct buf events, body;
+
+	(void)state;
+	buf_init(&events);
+	buf_init(&body);
+	begin_pools(&body, 1);
+	begin_pool(&body, STRING, 1);
+	jfr_put_number(&body, 1);
+	put_long(&body, LONG_TEXT);
+	jfr_put_event(&events, &body);
+	for (int i = 0; i < 100000; i++) {
+		buf_clear(&body);
+		jfr_put_number(&body, SETTING);
+		jfr_put_number(&body, SAMPLE);
+		jfr_put_text(&body, JFR_SETTING_INTERVAL);
+		buf_add_char(&body, JFR_OF_POOL);
+		jfr_put_number(&body, 1);
+		jfr_put_event(&events, &body);
+	}
+	put_jfr(&events);
+	expect_read(NULL);
+	profile_release(&profile);
+	buf_release(&events);
+	buf_release(&body);
+}
+
+/* One method, whose class has a long name, and both have a long array; many frames are of it. */
+static void jfr_methods(void **state)
+{
+	struct buf events, body;
+
+	(void)state;
+	buf_init(&events);
+	buf_init(&body);
+	begin_pools(&body, 4);
+	begin_pool(&body, SYMBOL, 1);
+	jfr_put_number(&body, 1);
+	put_long(&body, LONG_TEXT);
+	begin_pool(&body, CLASS, 1);
+	jfr_put_number(&body, 1);
+	jfr_put_number(&body, 1); /* name */
+	jfr_put_number(&body, LONG_TEXT);
+	repeat(&body, 1, LONG_TEXT);
+	begin_pool(&body, METHOD, 1);
+	jfr_put_number(&body, 1);
+	jfr_put_number(&body, 1); /* class */
+	jfr_put_number(&body, 1); /* name */
+	jfr_put_number(&body, LONG_TEXT);
+	repeat(&body, 1, LONG_TEXT);
+	begin_pool(&body, STACK_TRACE, 1);
+	jfr_put_number(&body, 1);
+	jfr_put_number(&body, 60000);
+	for (uint64_t i = 0; i < 60000; i++) {
+		jfr_put_number(&body, 1);
+		jfr_put_number(&body, i);
+	}
+	jfr_put_event(&events, &body);
+	put_sample(&events, 1);
+	put_jfr(&events);
+	expect_read(NULL);
+	assert_int_equal(profile.nodes.len, 60001);
+	profile_release(&profile);
+	buf_release(&events);
+	buf_release(&body);
+}
+
+/* Each of many stacks says that it has all frames that follow it. */
+static void jfr_stacks_in_each_other(void **state)
+{
+	struct buf events, body;
+	int err;
+
+	(void)state;
+	buf_init(&events);
+	buf_init(&body);
+	begin_pools(&body, 1);
+	begin_pool(&body, STACK_TRACE, 20000);
+	for (uint64_t i = 0; i < 20000; i++) {
+		jfr_put_number(&body, i + 1);
+		jfr_put_number(&body, 1000); /* of frames; by the file's own word, the key of a method */
+		jfr_put_number(&body, i); /* line */
+	}
+	jfr_put_event(&events, &body);
+	for (uint64_t i = 0; i < 10000; i++)
+		put_sample(&events, i + 1);
+	put_jfr(&events);
+	/* The frames of a stack become one that is no array. */
+	for (char *at = file.data; (at = memmem(at, file.len - (size_t)(at - file.data), "dimension", 9)) != NULL;)
+		memcpy(at, "dimensiom", 9);
+	err = read_bytes(&profile, file.data, file.len, &why);
+	assert_true(err < 0);
+	assert_true(profile.nodes.len < 100000);
+	profile_release(&profile);
+	buf_release(&events);
+	buf_release(&body);
+}
+
+/* ---- writing ---- */
+
+/* Frames that share the longest name a profile can have, in all formats. */
+static void long_names_are_written_fast(void **state)
+{
+	const struct profile_sample sample = {.count = 1, .weight = 1};
+	struct writer_options options;
+	uint32_t node = 0;
+	char *text = malloc(LONG_TEXT + 1);
+
+	(void)state;
+	memset(text, 'n', LONG_TEXT);
+	text[LONG_TEXT] = '\0';
+	assert_int_equal(profile_init(&profile), 0);
+	profile_event(&profile, "cpu", PROFILE_COUNT, 1);
+	profile_thread(&profile, 1, 1, "", "", 0);
+	for (int32_t i = 0; i < 500; i++) {
+		const struct frame frame = {.kind = FRAME_COMPILED,
+					    .name = intern_str(&profile.strings, text),
+					    .class_name = intern_str(&profile.strings, text),
+					    .line = i + 1,
+					    .bci = -1};
+
+		node = profile_child(&profile, node, profile_frame(&profile, &frame));
+	}
+	assert_int_equal(profile_add(&profile, &sample), 0);
+	profile.samples.recent.items[0].node = node;
+	writer_options_default(&options);
+	for (size_t i = 0; writers[i]; i++) {
+		double begin = cpu_s();
+
+		free(written(writers[i]->name, &profile, &options));
+		assert_true(cpu_s() - begin < MUCH_S);
+	}
+	profile_release(&profile);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(perf_names_of_processes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(perf_events, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(pprof_strings, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(pprof_frames, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(duet_samples, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(duet_facts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(jfr_settings, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(jfr_methods, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(jfr_stacks_in_each_other, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(long_names_are_written_fast, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
