@@ -29,6 +29,7 @@ struct duet_unwind_files_map unwind_files SEC(".maps");
 struct duet_unwind_learnt_map unwind_learnt SEC(".maps");
 struct duet_unwind_heirs_map unwind_heirs SEC(".maps");
 struct duet_offcpu_threads_map offcpu_threads SEC(".maps");
+struct duet_irqs_map irqs SEC(".maps");
 struct duet_unwind_known_map unwind_known SEC(".maps");
 
 char LICENSE[] SEC("license") = "GPL";

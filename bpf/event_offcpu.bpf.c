@@ -33,6 +33,7 @@ static __always_inline void offcpu_leave(struct task_struct *task, bool is_preem
 	thread->user_sp = PT_REGS_SP(regs);
 	thread->run_delay = task->sched_info.run_delay;
 	thread->is_runnable = is_preempted || task->__state == TASK_RUNNING;
+	thread->woken_ns = thread->waker = 0;
 	thread->left_ns = now_ns;
 }
 
@@ -45,7 +46,12 @@ static __always_inline void offcpu_come_back(struct task_struct *task, u64 now_n
 	/* The sleep may have been reported up to an edge that is a moment later than now. */
 	thread->slept_ns = now_ns > thread->left_ns ? now_ns - thread->left_ns : 0;
 	thread->left_ns = 0;
-	thread->weight = sample_weigh(offcpu_event(), thread->slept_ns);
+	if (thread->woken_ns) {
+		thread->waited = sample_weigh(offcpu_event(), now_ns - thread->woken_ns);
+		thread->weight = thread->blocked + thread->waited;
+	} else {
+		thread->weight = sample_weigh(offcpu_event(), thread->slept_ns);
+	}
 }
 
 static __always_inline void offcpu_count_run(void)
@@ -92,7 +98,8 @@ static __noinline bool offcpu_settle(struct task_struct *task, struct offcpu_thr
 {
 	struct duet_cost *cost = duet_cost(offcpu_event());
 
-	thread->owed_runnable += offcpu_runnable(thread, task, thread->slept_ns, thread->weight);
+	thread->owed_runnable += thread->woken_ns ? thread->waited
+						   : offcpu_runnable(thread, task, thread->slept_ns, thread->weight);
 	thread->owed += thread->weight;
 	thread->weight = 0;
 	if (!offcpu_has_stack(thread, task)) {
@@ -110,6 +117,7 @@ static __noinline void offcpu_finish(struct duet_scratch *room, struct task_stru
 {
 	room->sample.flags |= offcpu_flags(task);
 	room->sample.runnable = thread->owed_runnable;
+	room->sample.waker = thread->waker;
 	thread->owed = thread->owed_runnable = 0;
 	sample_end(room);
 }

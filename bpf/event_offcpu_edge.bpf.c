@@ -143,6 +143,10 @@ int offcpu_tell(struct bpf_iter__task *ctx)
 	if (bpf_seq_write(ctx->meta->seq, &slept, sizeof(slept)))
 		return 0; /* as in edge_show() */
 	thread->left_ns = duet_edge_ns;
+	if (thread->woken_ns) { /* it waits for a CPU only; what it was blocked is told */
+		thread->woken_ns = duet_edge_ns;
+		thread->blocked = 0;
+	}
 	thread->run_delay = task->sched_info.run_delay;
 	thread->owed = thread->owed_runnable = 0;
 	return 0;

@@ -15,6 +15,10 @@ struct offcpu_thread {
 	u64 left_ns;
 	u64 slept_ns; /* its last sleep */
 	u64 weight; /* weight of its last sleep, if that must be sampled; else 0 */
+	u64 woken_ns; /* with wakers: when it was woken; 0: not yet. Then `weight` is the sum of the next two */
+	u64 blocked; /* weight of the time until then */
+	u64 waited; /* weight of the time from then on */
+	u64 waker; /* duet_sample.waker of the record about who woke it; 0: there is none */
 	u64 run_delay; /* the kernel's sum of its waits for a CPU, before the last sleep */
 	u64 user_pc, user_sp; /* when it left its CPU; 0: not known */
 	/*
@@ -33,6 +37,15 @@ struct duet_offcpu_threads_map {
 	__type(value, struct offcpu_thread);
 };
 extern struct duet_offcpu_threads_map offcpu_threads SEC(".maps");
+
+/* The number of the last interrupt of a device. */
+struct duet_irqs_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+};
+extern struct duet_irqs_map irqs SEC(".maps");
 
 static __always_inline u32 offcpu_event(void)
 {

@@ -8,7 +8,7 @@
 
 #include "duet_types.h"
 
-#define DUET_RECORD_VERSION 8
+#define DUET_RECORD_VERSION 9
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 /*
  * Most user frames in one sample. A sample of a deeper stack has the DUET_LEAF_FRAMES frames next to the leaf and the
@@ -72,6 +72,24 @@ enum duet_sample_flag {
 	DUET_SAMPLE_IO = 1 << 11, /* the sleep was a wait for a device */
 	DUET_SAMPLE_FAULT = 1 << 12, /* the thread came into the kernel by an exception or interrupt, not by a call */
 	DUET_SAMPLE_IDLE = 1 << 13, /* the sleep fills the window, or the whole recording */
+};
+
+/* Whose stack a sample record has. */
+enum duet_role {
+	DUET_ROLE_SAMPLE, /* that of the thread in its head, which was sampled */
+	/* The records below tell who ended a sleep. They have no weight, and precede the sleep's sample in the ring. */
+	DUET_ROLE_WAKER, /* the thread in the head, which is one of those to sample */
+	/*
+	 * Another thread: of the kernel, or of a process that is not to be sampled. comm and process_comm are its own,
+	 * the rest of the record is about the sleeper. The stack has kernel frames only.
+	 */
+	DUET_ROLE_STRANGER,
+	/*
+	 * An interrupt. The head is that of the sleeper. The kernel frames go on to what was interrupted. Where BPF
+	 * does not see interrupts, what was interrupted is told as WAKER or STRANGER: the kernel frames show it.
+	 */
+	DUET_ROLE_INTERRUPT,
+	DUET_ROLE_MAX
 };
 
 /* Why the walk of the user stack ended where it did. */
@@ -179,6 +197,10 @@ struct duet_sample {
 	uint64_t user_sp;
 	uint64_t cookie;
 	uint64_t unloads;   /* 1 + number of classes that the JVM had unloaded; 0: not known */
+	/* id of a record about a waker; in the sample of a sleep: the id of the record about who ended it; 0: none */
+	uint64_t waker;
+	uint32_t role;	    /* enum duet_role */
+	uint32_t irq;	    /* of a record about a waker: the last interrupt of a device on its CPU */
 	uint32_t ns_tgid;   /* ids in the thread's innermost pid namespace, which is the one that the agent sees */
 	uint32_t ns_tid;
 	uint32_t event;	    /* index of the event in the recording, < DUET_MAX_EVENTS */
@@ -206,7 +228,7 @@ struct duet_sample {
 	 */
 	uint64_t stack[];
 };
-DUET_ASSERT_SIZE(struct duet_sample, 24 + 8 * 8 + 8 * 4 + 32 + sizeof(struct duet_virtual_thread));
+DUET_ASSERT_SIZE(struct duet_sample, 24 + 9 * 8 + 10 * 4 + 32 + sizeof(struct duet_virtual_thread));
 
 /*
  * FRAMES: the user frames between the first DUET_LEAF_FRAMES and the last DUET_ROOT_FRAMES of a stack, in the form that

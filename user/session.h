@@ -36,6 +36,7 @@ struct session_options {
 	bool all_user;
 	enum agent_policy agent;
 	struct owners_list leave_alone; /* these JVMs get no agent */
+	bool wakers; /* with who ended each sleep */
 	bool spark_names; /* add Spark's names to applications */
 	bool interval_pairing; /* do not use cookies even where the kernel has them */
 	struct vec(struct session_output) outputs;

@@ -236,6 +236,10 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
+struct pcpu_hot { /* x86-64, Linux 6.2 to 6.14 */
+	int preempt_count;
+};
+
 #pragma clang attribute pop
 
 #endif

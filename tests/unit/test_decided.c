@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,6 +219,90 @@ static void those_that_wait_have_a_limit(void **state)
 	has(f, "[unknown_method]", 2);
 }
 
+/* ---- sleeps and who ended them ---- */
+
+#define WAKER 0x1234567
+
+static void take_native(struct fixture *f, enum duet_role role, const char *comm, uint64_t weight)
+{
+	struct duet_sample sample = {.head = {.size = sizeof(sample), .time_ns = 5, .tid = 7},
+				     .flags = role == DUET_ROLE_SAMPLE ? DUET_SAMPLE_OFF_CPU : DUET_SAMPLE_KERNEL,
+				     .weight = weight,
+				     .role = role,
+				     .waker = WAKER};
+
+	strcpy(sample.comm, comm);
+	strcpy(sample.process_comm, comm);
+	decided_add(&f->decided, &(struct decision){NULL, &f->process, NULL, &sample, NULL, JOIN_STANDALONE});
+}
+
+/* Asserts that the only sample has this stack, root first. */
+static void has_stack(struct fixture *f, const char *expected)
+{
+	const struct profile *profile = &f->profile;
+	uint32_t node = profile->samples.recent.items[0].node;
+	char text[128] = "";
+
+	assert_int_equal(profile->samples.len, 1);
+	for (; node; node = profile->nodes.items[node].parent) {
+		const struct frame *frame = &profile->frames.items[profile->nodes.items[node].frame];
+		char rest[sizeof(text)];
+
+		strcpy(rest, text);
+		snprintf(text, sizeof(text), ";%s%s", intern_text(&profile->strings, frame->name), rest);
+	}
+	assert_string_equal(text, expected);
+}
+
+static void a_sleep_has_its_waker(void **state)
+{
+	struct fixture *f = *state;
+
+	take_native(f, DUET_ROLE_STRANGER, "kworker/0:1", 0);
+	assert_int_equal(f->profile.samples.len, 0);
+	take_native(f, DUET_ROLE_SAMPLE, "java", 100);
+	has_stack(f, ";[blocked];[woken by];kworker/0:1");
+	assert_int_equal(f->profile.samples.recent.items[0].weight, 100);
+	assert_int_equal(f->decided.wakers.bytes, 0);
+}
+
+/* The waker of a JVM waits for the join, and may come later. */
+static void a_sleep_waits_for_its_waker(void **state)
+{
+	struct fixture *f = *state;
+
+	take_native(f, DUET_ROLE_SAMPLE, "java", 100);
+	decided_run(&f->decided, clock_monotonic_ns());
+	assert_int_equal(f->profile.samples.len, 0);
+	assert_int_equal(decided_waiting(&f->decided), 1);
+	take_native(f, DUET_ROLE_INTERRUPT, "java", 0);
+	decided_run(&f->decided, clock_monotonic_ns());
+	has_stack(f, ";[blocked];[woken by];[interrupt]");
+	assert_int_equal(loader_counters[DUET_LOADER_NO_WAKER], 0);
+}
+
+static void a_sleep_without_its_waker_is_counted(void **state)
+{
+	struct fixture *f = *state;
+
+	take_native(f, DUET_ROLE_SAMPLE, "java", 100);
+	decided_run(&f->decided, clock_monotonic_ns() + 2 * WAKERS_WAIT_NS);
+	has_stack(f, ";[blocked]");
+	assert_int_equal(loader_counters[DUET_LOADER_NO_WAKER], 1);
+}
+
+/* A waker whose sleep was lost does not stay. */
+static void a_waker_is_not_kept_forever(void **state)
+{
+	struct fixture *f = *state;
+
+	take_native(f, DUET_ROLE_STRANGER, "other", 0);
+	decided_run(&f->decided, clock_monotonic_ns());
+	assert_true(f->decided.wakers.bytes > 0);
+	decided_run(&f->decided, clock_monotonic_ns() + 2 * WAKERS_KEEP_NS);
+	assert_int_equal(f->decided.wakers.bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +312,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(it_does_not_wait_for_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_flush_adds_what_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(those_that_wait_have_a_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_sleep_has_its_waker, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_sleep_waits_for_its_waker, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_sleep_without_its_waker_is_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_waker_is_not_kept_forever, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

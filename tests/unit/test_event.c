@@ -119,6 +119,8 @@ static void what_makes_no_sense_is_refused(void **state)
 	expect_refusal("cpu,cpu=1s", "'cpu' is given twice");
 	expect_refusal("wall,offcpu", "wall has the samples of offcpu");
 	expect_refusal("offcpu,cpu,wall=1ms", "wall has the samples of offcpu");
+	expect_refusal("wakeup,offcpu", "wakeup has the samples of offcpu");
+	expect_refusal("wakeup,wall", "wall has the samples of wakeup");
 	expect_refusal("cpu=", "is accepted");
 	expect_refusal("cpu=1000", "from 10 us to 3600 s is accepted");
 	expect_refusal("cpu=3601s", "out of range");

@@ -108,6 +108,7 @@ static void kinds_are_annotated(void **state)
 		[FRAME_THREAD] = "x",
 		[FRAME_PROCESS] = "x",
 		[FRAME_CONTAINER] = "x",
+		[FRAME_WAKER] = "x",
 		[FRAME_MARK] = "x",
 		[FRAME_CLASS] = "x_[i]",
 		[FRAME_STATE] = "x",

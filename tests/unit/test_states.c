@@ -50,6 +50,8 @@ static void functions_tell_the_state(void **state)
 	assert_string_equal(STATE(0, "do_epoll_wait", "ep_poll", "schedule_hrtimeout_range"), "[epoll]");
 	assert_string_equal(STATE(0, "do_select", "poll_schedule_timeout.constprop.0"), "[poll]");
 	assert_string_equal(STATE(0, "vfs_read", "anon_pipe_read"), "[pipe]");
+	assert_string_equal(STATE(0, "vfs_read", "eventfd_read", "do_wait_intr_irq"), "[eventfd]");
+	assert_string_equal(STATE(0, "__x64_sys_wait4", "do_wait"), "[child]");
 	assert_string_equal(STATE(0, "vfs_read", "something_new"), "[blocked]");
 	assert_string_equal(STATE(0, NULL), "[blocked]");
 }
@@ -92,6 +94,64 @@ static void tracing_and_scheduler_are_cut_off(void **state)
 	profile_release(&f.profile);
 }
 
+/* The kind of interrupt with these kernel functions, leaf first, and how many of them are its own. */
+static enum interrupt interrupt_with(size_t *ret_count, const char *const *functions)
+{
+	struct fixture f = {.count = 0};
+	enum interrupt found;
+
+	assert_int_equal(profile_init(&f.profile), 0);
+	for (; *functions; functions++)
+		push(&f, FRAME_KERNEL, *functions);
+	*ret_count = f.count;
+	found = state_interrupt(&f.profile, f.frames, ret_count);
+	profile_release(&f.profile);
+	return found;
+}
+
+#define INTERRUPT(count, ...) interrupt_with(count, (const char *const[]){__VA_ARGS__, NULL})
+
+/* The function nearest to the leaf tells: a device's interrupt may come while a softirq runs, or the reverse. */
+static void interrupts_are_told_by_their_frames(void **state)
+{
+	size_t count;
+
+	(void)state;
+	assert_int_equal(INTERRUPT(&count, "hrtimer_wakeup", "__hrtimer_run_queues", "hrtimer_interrupt",
+				   "asm_sysvec_apic_timer_interrupt", "vfs_read"),
+			 INTERRUPT_TIMER);
+	assert_int_equal(count, 1);
+	assert_int_equal(INTERRUPT(&count, "process_timeout", "call_timer_fn", "run_timer_softirq", "__do_softirq"),
+			 INTERRUPT_TIMER);
+	assert_int_equal(INTERRUPT(&count, "sock_def_readable", "net_rx_action", "handle_softirqs", "do_softirq",
+				   "ip_finish_output2", "udp_sendmsg"),
+			 INTERRUPT_SOFT);
+	assert_int_equal(count, 2);
+	assert_int_equal(INTERRUPT(&count, "complete", "vring_interrupt", "__handle_irq_event_percpu",
+				   "handle_irq_event", "handle_softirqs"),
+			 INTERRUPT_DEVICE);
+	assert_int_equal(count, 2);
+	assert_int_equal(INTERRUPT(&count, "irq_work_run_list", "sysvec_irq_work"), INTERRUPT_OTHER);
+	assert_int_equal(INTERRUPT(&count, "wake_up_q", "futex_wake", "do_syscall_64"), INTERRUPT_NONE);
+	assert_int_equal(INTERRUPT(&count, "__wake_up", "handle_userfault", "asm_exc_page_fault"), INTERRUPT_NONE);
+	assert_int_equal(count, 3);
+}
+
+static void tracing_of_the_waking_is_skipped(void **state)
+{
+	struct fixture f = {.count = 0};
+
+	(void)state;
+	assert_int_equal(profile_init(&f.profile), 0);
+	push(&f, FRAME_KERNEL, "bpf_prog_0123_wakeup_waking");
+	push(&f, FRAME_KERNEL, "bpf_trace_run1");
+	assert_int_equal(state_skip_waking(&f.profile, f.frames, f.count), 0);
+	push(&f, FRAME_KERNEL, "try_to_wake_up");
+	push(&f, FRAME_KERNEL, "wake_up_q");
+	assert_int_equal(state_skip_waking(&f.profile, f.frames, f.count), 3);
+	profile_release(&f.profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -99,6 +159,8 @@ int main(void)
 		cmocka_unit_test(the_leaf_counts_most),
 		cmocka_unit_test(flags_tell_the_rest),
 		cmocka_unit_test(tracing_and_scheduler_are_cut_off),
+		cmocka_unit_test(interrupts_are_told_by_their_frames),
+		cmocka_unit_test(tracing_of_the_waking_is_skipped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

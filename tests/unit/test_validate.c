@@ -127,6 +127,8 @@ static void header_fields_are_bound(void **state)
 	REFUSE(sample, whole, sample->head.tgid, 0);
 	REFUSE(sample, whole, sample->head.tid, 0);
 	REFUSE(sample, whole, sample->runnable, sample->weight + 1);
+	REFUSE(sample, whole, sample->role, DUET_ROLE_MAX);
+	REFUSE(sample, whole, sample->role, DUET_ROLE_WAKER); /* without its id */
 	free(sample);
 }
 
@@ -337,6 +339,12 @@ static void agent_samples_are_samples(void **state)
 	sample->walk_end = DUET_WALK_END_MAX;
 	assert_false(agent_ok(DUET_AGENT_SAMPLE, sample, sample->head.size));
 	sample->walk_end = 0;
+	sample->role = DUET_ROLE_WAKER;
+	sample->waker = 1;
+	assert_false(agent_ok(DUET_AGENT_SAMPLE, sample, sample->head.size));
+	assert_true(kernel_ok(sample, sample->head.size));
+	sample->role = 0;
+	sample->waker = 0;
 	sample->head.type = DUET_RECORD_EXIT;
 	assert_false(agent_ok(DUET_AGENT_SAMPLE, sample, sample->head.size));
 	with_kernel->stack[0] = 1ull << 63;

@@ -93,6 +93,15 @@ static int set_targets(struct session_options *session, const struct record_opti
 	return -EINVAL;
 }
 
+static int set_wakers(struct session_options *session, const struct record_options *options)
+{
+	session->wakers = options->wakers || event_list_has_wakers(&session->events);
+	if (!session->wakers || event_list_has_sleeps(&session->events))
+		return 0;
+	log_error("--wakers tells who ends the time off CPU: add -e offcpu or -e wall");
+	return -EINVAL;
+}
+
 static int set_engine(struct session_options *session, const struct record_options *options)
 {
 	int engine = options->engine ? engine_by_name(options->engine) : (int)session->engine;
@@ -347,6 +356,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		session->duration_ns = DEFAULT_DURATION_NS;
 	if (!err)
 		err = record_events_set(session, options);
+	if (!err)
+		err = set_wakers(session, options);
 	if (!err)
 		err = set_engine(session, options);
 	if (!err)

@@ -92,6 +92,8 @@ const struct opt record_rows[] = {
 	{'i', "interval", "TIME|N", "one sample in TIME of CPU time (default: 10ms); of counted events, one in N",
 		opt_string, FIELD(interval)},
 	{0, "freq", "HZ", "the interval of cpu as a rate, up to 100000: 99, 1000", opt_freq, FIELD(freq)},
+	{0, "wakers", NULL, "with -e offcpu and wall: show who ended each wait, above the stack that waited", opt_flag,
+		FIELD(wakers)},
 	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,
 		FIELD(duration_ns), OPT_NOT_CONFIG},
 	{0, "engine", "ENGINE", "what takes the samples; see `duet check`", opt_string, FIELD(engine),

@@ -24,7 +24,7 @@ struct record_options {
 	double max_overhead;
 	uint32_t freq, depth, keep_files;
 	bool continuous, all;
-	bool host, all_user, no_attach, spark_names, verbose;
+	bool host, all_user, no_attach, spark_names, verbose, wakers;
 	struct writer_options style;
 };
 

@@ -32,6 +32,7 @@
 
 struct collector {
 	struct event_list events;
+	bool wakers; /* collector_options.wakers */
 	struct programs programs;
 	struct bpf_link *exec;
 	struct bpf_link *exit;
@@ -43,6 +44,7 @@ struct collector {
 	/* by index in the list of events; empty if the event is not a perf event */
 	struct perf_events perf[DUET_MAX_EVENTS];
 	struct bpf_link *switches; /* the first of the two programs of DUET_PROGRAM_OFFCPU; NULL if not attached */
+	struct bpf_link *waking, *irq; /* likewise, those for wakers */
 	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if the event is a perf event, or is not attached */
 	struct sleepers *sleepers; /* NULL if no event needs them */
 	struct mapping_events *mappings; /* NULL if only known processes are sampled, or the kernel refuses */
@@ -200,7 +202,7 @@ static void explain(struct buf *why, int err)
 }
 
 /* Refuses events that this kernel cannot sample, and events that it cannot sample together. */
-static int check_events(const struct event_list *events, struct buf *why)
+static int check_events(const struct event_list *events, bool wakers, struct buf *why)
 {
 	if (programs_use_index(events) && !probe_has_attach_cookie()) {
 		buf_add_str(why, "several events of this kind in one recording need Linux 5.15: give one of them");
@@ -209,6 +211,11 @@ static int check_events(const struct event_list *events, struct buf *why)
 	if (event_list_count(events, DUET_PROGRAM_OFFCPU) && !probe_has_switch_exit()) {
 		buf_add_str(why, "offcpu and wall need the tracepoint sched_exit_tp of Linux 6.15: "
 				 "give -e context-switches, which counts the sleeps");
+		return -ENOTSUP;
+	}
+	if (wakers && !probe_has_wakers()) {
+		buf_add_str(why, "--wakers tells interrupts by the names of the kernel's functions, which are hidden: "
+				 "see `duet check`, or leave it out");
 		return -ENOTSUP;
 	}
 	return 0;
@@ -236,7 +243,8 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 	event_list_expand(&collector->events, options->events);
 	expanded.events = &collector->events;
 	probe_init();
-	err = check_events(&collector->events, why);
+	collector->wakers = options->wakers;
+	err = check_events(&collector->events, options->wakers, why);
 	if (err < 0)
 		goto out;
 	err = check_rights(&collector->events, why);
@@ -260,12 +268,21 @@ out:
 	return err;
 }
 
+static int attach_wakers(struct collector *collector)
+{
+	int err = attach(&collector->irq, collector->programs.bpf->progs.wakeup_irq);
+
+	return err ? err : attach(&collector->waking, collector->programs.waking);
+}
+
 /* Attaches the sampling program first, so that each sleep that the other program has seen is sampled. */
 static int attach_offcpu(struct collector *collector, struct bpf_link **ret)
 {
 	int err = attach(ret, collector->programs.of[DUET_PROGRAM_OFFCPU]);
 
 	collector->programs.bpf->bss->duet_started_ns = clock_monotonic_ns();
+	if (!err && collector->wakers)
+		err = attach_wakers(collector);
 	return err ? err : attach(&collector->switches, collector->programs.bpf->progs.offcpu_switch);
 }
 
@@ -290,8 +307,12 @@ int collector_start(struct collector *collector)
 
 void collector_stop(struct collector *collector)
 {
-	bpf_link__destroy(collector->switches);
-	collector->switches = NULL;
+	struct bpf_link **links[] = {&collector->switches, &collector->waking, &collector->irq};
+
+	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
+		bpf_link__destroy(*links[i]);
+		*links[i] = NULL;
+	}
 	for (size_t i = 0; i < collector->events.len; i++) {
 		perf_events_stop(&collector->perf[i]);
 		bpf_link__destroy(collector->links[i]);

@@ -232,6 +232,17 @@ static bool probe_switch_exit(struct buf *why)
 	return false;
 }
 
+static bool probe_wakers(struct buf *why)
+{
+	if (!probe_has_switch_exit())
+		return probe_switch_exit(why);
+	if (probe_has_wakers())
+		return true;
+	buf_add_str(why, "--wakers and -e wakeup tell interrupts by the names of the kernel's functions, see above: "
+			 "-e offcpu needs none");
+	return false;
+}
+
 static bool lacks_counter(int err)
 {
 	return err == -ENOENT || err == -ENODEV || err == -ENXIO || err == -EOPNOTSUPP || err == -EINVAL;
@@ -306,6 +317,7 @@ static const struct feature features[] = {
 	{"mappings of new processes", false, probe_find_vma},
 	{"signal with cookie", false, probe_signal_cookie},
 	{"time off CPU", false, probe_switch_exit},
+	{"who ends the time off CPU", false, probe_wakers},
 	{"counters of the CPU", false, probe_counters},
 	{"tracepoints", false, probe_tracepoints},
 	{"breakpoints", false, probe_breakpoints},
@@ -379,6 +391,33 @@ bool probe_has_find_vma(void)
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_find_vma, NULL) == 1;
 }
 
+/* Where the count of bpf/event_wakeup.bpf.c is: with BTF, and for BPF's own search in kallsyms. */
+bool probe_has_preempt_count(void)
+{
+#ifdef __x86_64__
+	static const char *const names[] = {"__preempt_count", "pcpu_hot"};
+	char found[32];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (kernel_has_type(names[i], BTF_KIND_VAR))
+			return kallsyms_search("/proc/kallsyms", names[i], found, sizeof(found));
+	return false;
+#else
+	return true; /* in each thread */
+#endif
+}
+
+bool probe_has_wakers(void)
+{
+	struct buf why;
+	bool has;
+
+	buf_init(&why);
+	has = probe_has_preempt_count() || probe_kernel_names(&why);
+	buf_release(&why);
+	return has;
+}
+
 bool probe_has_switch_exit(void)
 {
 	return kernel_has_type("btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF);
@@ -441,8 +480,8 @@ bool collector_probe_own_threads(struct buf *why)
 
 bool collector_has_event(const struct event *event)
 {
-	if (event->program == DUET_PROGRAM_OFFCPU || (event->with && event->with->program == DUET_PROGRAM_OFFCPU))
-		return probe_has_switch_exit();
+	if (event_is_sleep(event))
+		return probe_has_switch_exit() && (!event->has_wakers || probe_has_wakers());
 	return event->program != DUET_PROGRAM_PERF || !lacks_counter(try_event(event));
 }
 

@@ -16,6 +16,8 @@ bool probe_has_task_pt_regs(void); /* bpf_task_pt_regs() in perf_event programs,
 bool probe_has_attach_cookie(void); /* bpf_get_attach_cookie() in perf_event programs, 5.15 */
 bool probe_has_signal_cookie(void); /* bpf_send_signal_task(), 6.13 */
 bool probe_has_find_vma(void); /* bpf_find_vma() in perf_event programs, 5.17 */
+bool probe_has_preempt_count(void); /* BPF sees whether an interrupt is being served */
+bool probe_has_wakers(void); /* the same, or the kernel's frames, which show it, have names */
 bool probe_has_switch_exit(void); /* tracepoint sched_exit_tp, 6.15 */
 
 /* Appends the cause and the way out for the first required feature that is missing. False if none is missing. */

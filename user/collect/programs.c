@@ -218,21 +218,29 @@ static int size_maps(struct duet_bpf *bpf, const struct collector_options *optio
 	return err;
 }
 
-static int choose_offcpu(const struct duet_bpf *bpf, bool is_wanted)
+static int choose_offcpu(const struct duet_bpf *bpf, bool is_wanted, struct bpf_program *waking)
 {
-	int err;
+	struct bpf_program *const programs[] = {
+		bpf->progs.offcpu_switch,
+		bpf->progs.offcpu_look,
+		bpf->progs.offcpu_tell,
+		bpf->progs.wakeup_irq, /* this and the next with wakers only */
+		waking,
+	};
+	size_t count = sizeof(programs) / sizeof(*programs) - (waking ? 0 : 2);
+	int err = waking ? 0 : bpf_map__set_autocreate(bpf->maps.irqs, false);
 
 	if (!is_wanted) /* older kernels have no task storage */
-		return bpf_map__set_autocreate(bpf->maps.offcpu_threads, false);
-	err = bpf_program__set_autoload(bpf->progs.offcpu_switch, true);
-	if (!err)
-		err = bpf_program__set_autoload(bpf->progs.offcpu_look, true);
-	return err ? err : bpf_program__set_autoload(bpf->progs.offcpu_tell, true);
+		return err ? err : bpf_map__set_autocreate(bpf->maps.offcpu_threads, false);
+	for (size_t i = 0; !err && i < count; i++)
+		err = bpf_program__set_autoload(programs[i], true);
+	return err;
 }
 
 /* Chooses the programs that the events need. Only these are loaded. */
-static int choose(struct programs *chosen, const struct event_list *events)
+static int choose(struct programs *chosen, const struct collector_options *options)
 {
+	const struct event_list *events = options->events;
 	const struct duet_bpf *bpf = chosen->bpf;
 #define PROGRAM(name, program) [DUET_PROGRAM_##name] = bpf->progs.program,
 	struct bpf_program *const programs[] = {DUET_PROGRAMS(PROGRAM)};
@@ -247,7 +255,9 @@ static int choose(struct programs *chosen, const struct event_list *events)
 		if (program != DUET_PROGRAM_NONE)
 			err = bpf_program__set_autoload(chosen->of[program], true);
 	}
-	return err ? err : choose_offcpu(bpf, event_list_count(events, DUET_PROGRAM_OFFCPU));
+	if (options->wakers)
+		chosen->waking = probe_has_preempt_count() ? bpf->progs.wakeup_waking : bpf->progs.wakeup_waking_plain;
+	return err ? err : choose_offcpu(bpf, event_list_count(events, DUET_PROGRAM_OFFCPU), chosen->waking);
 }
 
 /* Two objects have the same programs and maps. Returns the one that asks the kernel for mappings, or the other one. */
@@ -267,7 +277,7 @@ static int load(struct programs *ret, const struct collector_options *options, c
 	if (!loaded.bpf)
 		return -errno;
 	configure(&loaded.bpf->rodata->duet_config, options, sites);
-	err = choose(&loaded, options->events);
+	err = choose(&loaded, options);
 	if (err == 0 && !asks_kernel)
 		err = bpf_map__set_autocreate(loaded.bpf->maps.unwind_files, false);
 	if (err == 0)

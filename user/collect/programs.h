@@ -18,6 +18,7 @@ struct event_spec;
 struct programs {
 	struct duet_bpf *bpf; /* NULL before the load */
 	struct bpf_program *of[DUET_PROGRAM_MAX];
+	struct bpf_program *waking; /* who ends sleeps; NULL if nobody asks */
 	bool uses_cookie;
 };
 

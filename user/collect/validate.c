@@ -59,7 +59,9 @@ static bool sample_check(const struct duet_sample *sample, size_t bytes)
 	if (!attributes_check((const unsigned char *)sample + bytes - sample->attribute_bytes,
 			      sample->attribute_bytes))
 		return false;
-	return sample->no_signal < DUET_NO_SIGNAL_MAX && sample->event < DUET_MAX_EVENTS &&
+	return sample->role < DUET_ROLE_MAX &&
+	       (sample->role == DUET_ROLE_SAMPLE || (sample->waker && !sample->weight)) &&
+	       sample->no_signal < DUET_NO_SIGNAL_MAX && sample->event < DUET_MAX_EVENTS &&
 	       sample->runnable <= sample->weight &&
 	       sample->virtual_thread.name_bytes <= DUET_MAX_VIRTUAL_NAME &&
 	       sample->walk_end < DUET_WALK_END_MAX &&
@@ -133,7 +135,8 @@ static bool kernel_frames_check(const struct duet_sample *sample)
 
 static bool agent_sample_check(const struct duet_sample *sample, size_t bytes)
 {
-	return record_check(sample, bytes) && sample->head.type == DUET_RECORD_SAMPLE && kernel_frames_check(sample);
+	return record_check(sample, bytes) && sample->head.type == DUET_RECORD_SAMPLE && !sample->waker &&
+	       kernel_frames_check(sample);
 }
 
 static bool agent_frames_check(const struct duet_frames_record *record, size_t bytes)

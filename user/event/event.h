@@ -75,6 +75,7 @@ struct event {
 	 */
 	bool is_chosen;
 	const struct event *with; /* one whose samples are shown as samples of this one, too; NULL: none */
+	bool has_wakers; /* each sleep is shown with who ended it */
 	bool may_be_all; /* interval 0 is accepted, and the same as 1: all is sampled */
 	enum event_option option;
 	const struct event *like; /* EVENT_SWITCH: has the interval of this one where both are sampled; may be NULL */
@@ -143,6 +144,10 @@ struct event_spec *event_list_find(struct event_list *list, const struct event *
 const struct event_spec *event_list_clock(const struct event_list *list);
 /* Returns the number of events that this BPF program samples. */
 size_t event_list_count(const struct event_list *list, enum duet_program program);
+
+bool event_is_sleep(const struct event *event); /* true if its samples, or some of them, are the sleeps of threads */
+bool event_list_has_sleeps(const struct event_list *list); /* true if one of them is */
+bool event_list_has_wakers(const struct event_list *list); /* true if one of them has */
 
 /* Returns true if BPF or a timer ticks for it. Other events come from the JVM itself, with every engine. */
 bool event_has_ticks(const struct event *event);

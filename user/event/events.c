@@ -15,6 +15,7 @@ const struct event *const event_table[] = {
 	&event_cpu,
 	&event_offcpu,
 	&event_wall,
+	&event_wakeup,
 	&event_page_faults,
 	&event_minor_faults,
 	&event_major_faults,
@@ -247,7 +248,7 @@ static int check_pair(const struct event *event, const struct event *other, stru
 		buf_printf(why, "event '%s' is given twice", event->name);
 		return -EINVAL;
 	}
-	if (event->with != other && other->with != event)
+	if (!event_is_sleep(event) || !event_is_sleep(other))
 		return 0;
 	buf_printf(why, "%s has the samples of %s: give one of them", event->with ? event->name : other->name,
 		   event->with ? other->name : event->name);
@@ -317,6 +318,27 @@ int event_list_set(struct event_list *list, const struct event *event, const cha
 		return err < 0 ? err : add_spec(list, &spec, why);
 	*known = spec;
 	return 0;
+}
+
+bool event_is_sleep(const struct event *event)
+{
+	return event->program == DUET_PROGRAM_OFFCPU || (event->with && event->with->program == DUET_PROGRAM_OFFCPU);
+}
+
+bool event_list_has_sleeps(const struct event_list *list)
+{
+	for (size_t i = 0; i < list->len; i++)
+		if (event_is_sleep(list->items[i].event))
+			return true;
+	return false;
+}
+
+bool event_list_has_wakers(const struct event_list *list)
+{
+	for (size_t i = 0; i < list->len; i++)
+		if (list->items[i].event->has_wakers)
+			return true;
+	return false;
 }
 
 void event_list_expand(struct event_list *ret, const struct event_list *list)

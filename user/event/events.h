@@ -26,6 +26,7 @@ extern const struct event event_ref_cycles;
 extern const struct event event_syscalls;
 extern const struct event event_offcpu;
 extern const struct event event_wall;
+extern const struct event event_wakeup;
 extern const struct event event_alloc;
 extern const struct event event_live;
 extern const struct event event_lock;

@@ -2,6 +2,7 @@
 #include "join/decided.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -23,6 +24,7 @@ void decided_release(struct decided *decided)
 {
 	join_free(decided->join);
 	nameless_release(&decided->nameless);
+	wakers_release(&decided->wakers);
 	resolver_release(&decided->resolver);
 }
 
@@ -102,12 +104,73 @@ static uint32_t sample_thread(struct decided *decided, struct process *process, 
 			      owner_row(decided, process, sample));
 }
 
-/* Adds the sample of the last call of resolve_stack(), or a part of its weight. 0 or -ENOMEM. */
-static int add_weight(struct decided *decided, const struct decision *of, uint64_t weight)
+/* The thread's name, and its process if that is not the sleeper's. */
+static void name_waker(struct decided *decided, const struct decision *waker, const struct process *sleeper,
+		       struct buf *who)
+{
+	const struct profile *profile = decided->of.profile;
+	const char *name = waker->sample->comm, *process = waker->sample->process_comm;
+	bool is_stranger = waker->sample->role == DUET_ROLE_STRANGER;
+	bool is_other = is_stranger ? strcmp(name, process) != 0 : waker->process != sleeper;
+	uint32_t thread;
+
+	if (waker->sample->role == DUET_ROLE_WAKER) {
+		thread = sample_thread(decided, waker->process, waker->jvm, waker->sample);
+		if (thread != UINT32_MAX)
+			name = intern_text(&profile->strings, profile->threads.items[thread].name);
+	}
+	buf_add_str(who, name);
+	if (is_other)
+		buf_printf(who, " (%s)", process);
+}
+
+/* Returns the node with the stack of the waker after it; the node as it is if the profile has no room for it. */
+static int64_t append_waker(struct decided *decided, const struct decision *of, int64_t node, int64_t waker_node)
+{
+	const struct decision *waker = wakers_find(&decided->wakers, of->sample->waker);
+	struct profile *profile = decided->of.profile;
+	size_t rows = profile->frames.len + profile->nodes.len;
+	struct buf who;
+
+	if (profile_is_full(profile) || !resolver_has_room(of->process)) {
+		loader_counters[DUET_LOADER_NO_WAKER]++;
+		return node;
+	}
+	buf_init(&who);
+	name_waker(decided, waker, of->process, &who);
+	node = who.failed ? UINT32_MAX
+			  : wakers_append(profile, (uint32_t)node, (uint32_t)waker_node, waker->sample, who.data);
+	buf_release(&who);
+	resolver_count(of->process, profile->frames.len + profile->nodes.len - rows);
+	return node == UINT32_MAX ? -ENOMEM : node;
+}
+
+/* Returns the node of the stack that ended the sleep, or -1. Call resolve_stack() for the sleep's sample afterwards. */
+static int64_t resolve_waker(struct decided *decided, const struct decision *of)
+{
+	const struct decision *waker = wakers_find(&decided->wakers, of->sample->waker);
+	int64_t node = -1;
+
+	if (waker) {
+		resolve_stack(&decided->resolver, waker);
+		node = resolve_node(&decided->resolver, waker);
+	}
+	if (node < 0)
+		loader_counters[DUET_LOADER_NO_WAKER]++;
+	return node < 0 ? -1 : node;
+}
+
+/*
+ * Adds the sample of the last call of resolve_stack(), or a part of its weight. `waker` is the node of who ended
+ * the sleep, or -1. 0 or -ENOMEM.
+ */
+static int add_weight(struct decided *decided, const struct decision *of, uint64_t weight, int64_t waker)
 {
 	int64_t node = resolve_node(&decided->resolver, of);
 	const struct duet_sample *sample = of->sample;
 
+	if (node >= 0 && waker >= 0)
+		node = append_waker(decided, of, node, waker);
 	if (node < 0)
 		return (int)node;
 	return profile_add(decided->of.profile, &(struct profile_sample){
@@ -127,7 +190,7 @@ static int add_runnable(struct decided *decided, const struct decision *of)
 
 	decided->resolver.is_runnable = true;
 	resolve_stack(&decided->resolver, of);
-	err = add_weight(decided, of, of->sample->runnable);
+	err = add_weight(decided, of, of->sample->runnable, -1);
 	decided->resolver.is_runnable = false;
 	return err;
 }
@@ -136,13 +199,18 @@ static int add_runnable(struct decided *decided, const struct decision *of)
 static void add(struct decided *decided, const struct decision *of)
 {
 	const struct duet_sample *sample = of->sample;
+	int64_t waker = sample->waker ? resolve_waker(decided, of) : -1;
 	uint64_t time_ns = sample->head.time_ns;
 	int err = 0;
 
+	if (sample->waker)
+		resolve_stack(&decided->resolver, of);
 	if (sample->weight > sample->runnable || !sample->runnable)
-		err = add_weight(decided, of, sample->weight - sample->runnable);
+		err = add_weight(decided, of, sample->weight - sample->runnable, waker);
 	if (!err && sample->runnable)
 		err = add_runnable(decided, of);
+	if (sample->waker)
+		wakers_remove(&decided->wakers, sample->waker);
 	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += err < 0;
 	loader_counters[DUET_LOADER_WINDOW_LATE] += *decided->of.windows && time_ns < decided->of.profile->start_ns;
 	outcomes_add(&decided->outcomes, sample, of->java, of->outcome, of->jvm ? &decided->resolver.splice : NULL);
@@ -155,6 +223,27 @@ static bool ask(struct decided *decided, void *owner)
 	return decided->of.ask(decided->of.context, owner, decided->resolver.wants.items, decided->resolver.wants.len);
 }
 
+/* Returns true if the record of who ended the sleep, or names of its stack, may still arrive. */
+static bool awaits_waker(struct decided *decided, const struct duet_sample *sample)
+{
+	const struct decision *waker = sample->waker ? wakers_find(&decided->wakers, sample->waker) : NULL;
+
+	if (!waker)
+		return sample->waker != 0;
+	return !resolve_stack(&decided->resolver, waker) && ask(decided, waker->owner);
+}
+
+static bool awaits_names(struct decided *decided, const struct decision *of)
+{
+	return !resolve_stack(&decided->resolver, of) && ask(decided, of->owner);
+}
+
+/* Until the sample must be added as it is. */
+static uint64_t longest_wait_ns(const struct decided *decided, const struct duet_sample *sample)
+{
+	return sample->waker && !wakers_find(&decided->wakers, sample->waker) ? WAKERS_WAIT_NS : DECIDED_WAIT_NS;
+}
+
 static bool is_crowded(const struct decided *decided)
 {
 	return decided->nameless.samples.len + join_held(decided->join) > JOIN_MAX_HELD ||
@@ -164,9 +253,14 @@ static bool is_crowded(const struct decided *decided)
 static bool try_again(void *context, const struct nameless_sample *held)
 {
 	struct decided *decided = context;
-	bool is_last = decided->now_ns > held->since_ns + DECIDED_WAIT_NS || is_crowded(decided);
+	const struct decision *of = &held->decision;
+	bool is_last = is_crowded(decided) ||
+		       decided->now_ns > held->since_ns + longest_wait_ns(decided, of->sample);
 
-	if (!resolve_stack(&decided->resolver, &held->decision) && !is_last && ask(decided, held->decision.owner))
+	bool awaits = awaits_waker(decided, of->sample);
+
+	awaits |= awaits_names(decided, of);
+	if (awaits && !is_last)
 		return false;
 	add(decided, &held->decision);
 	return true;
@@ -174,7 +268,16 @@ static bool try_again(void *context, const struct nameless_sample *held)
 
 void decided_add(struct decided *decided, const struct decision *decision)
 {
-	if (!resolve_stack(&decided->resolver, decision) && ask(decided, decision->owner) && !is_crowded(decided) &&
+	bool awaits;
+
+	if (decision->sample->role != DUET_ROLE_SAMPLE) {
+		wakers_add(&decided->wakers, decision, clock_monotonic_ns());
+		(void)awaits_waker(decided, decision->sample); /* asks for its names */
+		return;
+	}
+	awaits = awaits_waker(decided, decision->sample);
+	awaits |= awaits_names(decided, decision);
+	if (awaits && !is_crowded(decided) &&
 	    !nameless_hold(&decided->nameless, decision, clock_monotonic_ns()))
 		return;
 	add(decided, decision);
@@ -185,6 +288,7 @@ void decided_run(struct decided *decided, uint64_t now_ns)
 	decided->now_ns = now_ns;
 	nameless_sift(&decided->nameless, try_again, decided);
 	join_run(decided->join, now_ns);
+	wakers_sweep(&decided->wakers, now_ns);
 }
 
 struct flushing {
@@ -209,6 +313,8 @@ void decided_flush(struct decided *decided, void *owner)
 
 	join_flush(decided->join, owner);
 	nameless_sift(&decided->nameless, flush, &flushing);
+	if (owner)
+		wakers_forget(&decided->wakers, owner);
 }
 
 uint64_t decided_oldest_ns(const struct decided *decided)

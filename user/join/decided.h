@@ -14,6 +14,7 @@
 #include "join/nameless.h"
 #include "join/outcomes.h"
 #include "join/resolve.h"
+#include "join/wakers.h"
 
 /* longest wait of a sample for its names: the agent may hardly get a CPU */
 #define DECIDED_WAIT_NS (10ull * 1000 * 1000 * 1000)
@@ -45,6 +46,7 @@ struct decided {
 	bool has_bpf; /* BPF's samples have a cgroup, the agents' have none */
 	struct join *join; /* owned; holds the samples that are not decided yet */
 	struct nameless nameless;
+	struct wakers wakers;
 	size_t max_bytes; /* bytes of all samples that wait; above, the oldest are added without their names */
 	uint64_t now_ns; /* now_ns of decided_run(), while it runs */
 	struct decided_comm comm;

@@ -47,6 +47,16 @@ static uint64_t *stack_rows(struct process *process)
 	return process_state(process, PROCESS_OF_JOIN);
 }
 
+bool resolver_has_room(struct process *process)
+{
+	return *stack_rows(process) < PROCESS_MAX_ROWS;
+}
+
+void resolver_count(struct process *process, size_t rows)
+{
+	*stack_rows(process) += rows;
+}
+
 void resolver_forget_process(struct process *process)
 {
 	*stack_rows(process) = 0;
@@ -257,7 +267,7 @@ static int64_t name_stack(struct resolver *r, struct process *process, const str
 	uint32_t node = stack_row(r, process, jvm);
 
 	rows = r->profile->frames.len + r->profile->nodes.len - rows;
-	*stack_rows(process) += rows;
+	resolver_count(process, rows);
 	r->kept += rows != 0;
 	return node == UINT32_MAX ? -ENOMEM : (int64_t)node;
 }
@@ -306,7 +316,7 @@ static int mark_too_many(struct resolver *r)
  */
 static int splice_bounded(struct resolver *r, const struct decision *of)
 {
-	r->is_final = *stack_rows(of->process) < PROCESS_MAX_ROWS;
+	r->is_final = resolver_has_room(of->process);
 	if (r->is_final)
 		return splice_stack(&r->splice, of->process, of->jvm, of->sample, of->java, of->outcome);
 	loader_counters[DUET_LOADER_STACKS_FULL]++;

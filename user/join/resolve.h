@@ -61,6 +61,10 @@ void resolver_forget(struct resolver *resolver); /* empties the caches, which fi
 /* Called after profile_exchange(), when indices of frames and stacks are no longer valid. */
 void resolver_new_profile(struct resolver *resolver);
 
+/* Returns false if the process has added as many stacks as one may. resolver_count() counts what others add for it. */
+bool resolver_has_room(struct process *process);
+void resolver_count(struct process *process, size_t rows);
+
 /* Splices the stack. Returns false if names or code are missing: `wants` has those that may still arrive. */
 bool resolve_stack(struct resolver *resolver, const struct decision *decision);
 /*

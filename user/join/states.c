@@ -25,6 +25,21 @@ static const struct {
 	{"pipe_", "[pipe]"},
 	{"anon_pipe_", "[pipe]"},
 	{"fifo_", "[pipe]"},
+	{"eventfd_", "[eventfd]"},
+	{"timerfd_", "[sleep]"},
+	{"signalfd_", "[signal]"},
+	{"inotify_", "[file events]"},
+	{"fanotify_", "[file events]"},
+	{"fuse_", "[io]"},
+	{"nfs_", "[io]"},
+	{"nfs4_", "[io]"},
+	{"flock_", "[file lock]"},
+	{"fcntl_setlk", "[file lock]"},
+	{"do_msgrcv", "[message queue]"},
+	{"do_msgsnd", "[message queue]"},
+	{"do_mq_", "[message queue]"},
+	{"do_semtimedop", "[semaphore]"},
+	{"__do_semtimedop", "[semaphore]"},
 	{"sk_wait_data", "[socket]"},
 	{"sk_stream_wait", "[socket]"},
 	{"inet_csk_accept", "[socket]"},
@@ -36,6 +51,7 @@ static const struct {
 	{"__skb_wait_for_more_packets", "[socket]"},
 	{"tcp_", "[socket]"},
 	{"vsock_", "[socket]"},
+	{"do_wait_intr", NULL}, /* of eventfd and timerfd: the caller tells */
 	{"do_wait", "[child]"},
 	{"__do_wait", "[child]"},
 	{"kernel_wait4", "[child]"},
@@ -134,4 +150,63 @@ const char *state_of(const struct profile *profile, const uint32_t *frames, size
 	if (state)
 		return state;
 	return flags & DUET_SAMPLE_IO ? "[io]" : "[blocked]";
+}
+
+/* ---- wakers ---- */
+
+size_t state_skip_waking(const struct profile *profile, const uint32_t *frames, size_t count)
+{
+	for (size_t i = 0; i < count && i < TRACING_FRAMES; i++) {
+		const char *function = kernel_function(profile, frames[i]);
+
+		if (!function)
+			break;
+		if (!strcmp(function, "try_to_wake_up"))
+			return i + 1;
+	}
+	return 0;
+}
+
+/* Beginnings of the names of kernel functions that serve interrupts, of Linux 5.10 to 7.2. */
+static const struct {
+	const char *function;
+	enum interrupt kind;
+} interrupts[] = {
+	{"__hrtimer_run_queues", INTERRUPT_TIMER},
+	{"hrtimer_interrupt", INTERRUPT_TIMER},
+	{"hrtimer_run_softirq", INTERRUPT_TIMER},
+	{"call_timer_fn", INTERRUPT_TIMER},
+	{"__run_timer", INTERRUPT_TIMER},
+	{"run_timer_", INTERRUPT_TIMER},
+	{"handle_softirqs", INTERRUPT_SOFT},
+	{"__do_softirq", INTERRUPT_SOFT},
+	{"do_softirq", INTERRUPT_SOFT},
+	{"__softirqentry", INTERRUPT_SOFT},
+	{"__handle_irq_event_percpu", INTERRUPT_DEVICE},
+	{"handle_irq_event", INTERRUPT_DEVICE},
+	{"sysvec_", INTERRUPT_OTHER},
+	{"__sysvec_", INTERRUPT_OTHER},
+	{"asm_sysvec_", INTERRUPT_OTHER},
+	{"common_interrupt", INTERRUPT_OTHER},
+	{"__common_interrupt", INTERRUPT_OTHER},
+	{"asm_common_interrupt", INTERRUPT_OTHER},
+	{"call_on_irq_stack", INTERRUPT_OTHER},
+	{"do_interrupt_handler", INTERRUPT_OTHER},
+	{"irq_work_run", INTERRUPT_OTHER},
+	{"flush_smp_call_function_queue", INTERRUPT_OTHER},
+	{"__flush_smp_call_function_queue", INTERRUPT_OTHER},
+};
+
+enum interrupt state_interrupt(const struct profile *profile, const uint32_t *frames, size_t *count)
+{
+	for (size_t at = 0; at < *count; at++) {
+		const char *function = kernel_function(profile, frames[at]);
+
+		for (size_t i = 0; function && i < sizeof(interrupts) / sizeof(*interrupts); i++)
+			if (!strncmp(function, interrupts[i].function, strlen(interrupts[i].function))) {
+				*count = at;
+				return interrupts[i].kind;
+			}
+	}
+	return INTERRUPT_NONE;
 }

@@ -23,4 +23,14 @@ size_t state_trim(const struct profile *profile, const uint32_t *frames, size_t 
  */
 const char *state_of(const struct profile *profile, const uint32_t *frames, size_t count, uint16_t flags);
 
+enum interrupt { INTERRUPT_NONE, INTERRUPT_OTHER, INTERRUPT_TIMER, INTERRUPT_SOFT, INTERRUPT_DEVICE };
+
+/*
+ * For the stack of who woke a thread, whose frames are given leaf first. The first returns the number of frames at the
+ * leaf that belong to the waking and its tracing. The second returns which kind of interrupt it was, if it was one,
+ * and cuts off the frames of what was interrupted.
+ */
+size_t state_skip_waking(const struct profile *profile, const uint32_t *frames, size_t count);
+enum interrupt state_interrupt(const struct profile *profile, const uint32_t *frames, size_t *count);
+
 #endif

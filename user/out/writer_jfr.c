@@ -169,10 +169,19 @@ static void put_executions(struct writer_stream *j, const struct profile_sample 
 		end_event(j);
 }
 
+/* Returns the leaf of the stack that waited: what follows FRAME_WAKER is another's. */
+static uint32_t sleeper_node(const struct profile *profile, uint32_t leaf)
+{
+	for (uint32_t node = leaf; node; node = profile->nodes.items[node].parent)
+		if (profile->frames.items[profile->nodes.items[node].frame].kind == FRAME_WAKER)
+			return profile->nodes.items[node].parent;
+	return leaf;
+}
+
 /* A thread that waits for a CPU is runnable. So is one that has a CPU: its stack has no state. */
 static enum jfr_thread_state state_of(const struct writer_stream *j, uint32_t node)
 {
-	const struct frame *leaf = leaf_of(j, node);
+	const struct frame *leaf = leaf_of(j, sleeper_node(j->profile, node));
 	const char *name = leaf ? intern_text(&j->profile->strings, leaf->name) : "";
 
 	if (leaf && leaf->kind == FRAME_STATE && strcmp(name, "[runnable]"))
@@ -303,7 +312,8 @@ static enum form form_of(const struct profile *profile, size_t event)
 		return LOCK;
 	if (is_event(profile, event, "wait", PROFILE_NS))
 		return WAIT;
-	if (is_event(profile, event, "offcpu", PROFILE_NS) || is_event(profile, event, "wall", PROFILE_NS))
+	if (is_event(profile, event, "offcpu", PROFILE_NS) || is_event(profile, event, "wakeup", PROFILE_NS) ||
+	    is_event(profile, event, "wall", PROFILE_NS))
 		return WALL;
 	return OWN;
 }

@@ -6,8 +6,11 @@
 
 #include "base/buf.h"
 #include "out/tree.h"
+#include "out/waits.h"
 #include "out/writers.h"
 #include "base/text.h"
+
+#define WAITS_MAX 50 /* rows of who keeps whom waiting */
 
 /* The part of the report for one event. */
 struct report {
@@ -186,6 +189,8 @@ static int print_event(struct report *r)
 			all->samples == 1 ? "" : "s");
 	print_traces(r);
 	print_flat(r);
+	if (r->options->flat)
+		err = waits_print(r->profile, r->options, WAITS_MAX, r->out);
 	print_marks(r);
 out:
 	free(r->labels);

@@ -28,6 +28,7 @@ const char *frame_kind_name(enum frame_kind kind)
 		[FRAME_MARK] = "mark",
 		[FRAME_CLASS] = "class",
 		[FRAME_STATE] = "state",
+		[FRAME_WAKER] = "waker",
 	};
 
 	return kind < FRAME_KIND_MAX ? names[kind] : "unknown";

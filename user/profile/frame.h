@@ -24,6 +24,7 @@ enum frame_kind {
 	FRAME_MARK, /* says why frames are missing: [unknown_Java], [not_signalled] */
 	FRAME_CLASS, /* not code: the class of the allocated object, java.lang.String[] */
 	FRAME_STATE, /* not code: what the thread waits for, [futex] or [runnable] */
+	FRAME_WAKER, /* separates the stack that waited from the one that ended the wait, leaf first: [woken by] */
 	FRAME_KIND_MAX
 };
 

@@ -83,7 +83,7 @@ _Static_assert(sizeof(struct layout_start) == 16, "layout_start");
 _Static_assert(sizeof(struct layout_chunk) == 32, "layout_chunk");
 _Static_assert(sizeof(struct layout_section) == 16, "layout_section");
 /* The file stores kinds and units by number, so a new one must get the next number. */
-_Static_assert(FRAME_MARK == 10 && FRAME_CLASS == 11 && FRAME_STATE == 12, "numbers that files have");
+_Static_assert(FRAME_MARK == 10 && FRAME_CLASS == 11 && FRAME_STATE == 12 && FRAME_WAKER == 13, "as files have them");
 _Static_assert(PROFILE_COUNT == 1 && PROFILE_BYTES == 2, "numbers that files have");
 
 /* Rows that have no struct in the profile. */

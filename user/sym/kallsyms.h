@@ -28,6 +28,12 @@ int kallsyms_refresh(struct kallsyms *kallsyms, const char *path, uint64_t now_n
 /* The name, or NULL, and its module ("kernel" if it is in none). Both are valid until the next refresh. */
 const char *kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, const char **ret_module);
 
+/*
+ * Finds the first symbol whose name is `name`, or `name` with a suffix such as ".isra.0" that a compiler gave it.
+ * Writes its whole name to `ret`, cut to `room` bytes. The addresses may be hidden. Returns false if there is none.
+ */
+bool kallsyms_search(const char *path, const char *name, char *ret, size_t room);
+
 /* True if the kernel hides the addresses in `path`, /proc/kallsyms, from us. Then appends the cause and the way out. */
 bool kallsyms_hidden(const char *path, struct buf *why);
 

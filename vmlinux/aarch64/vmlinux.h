@@ -19,6 +19,14 @@ struct pt_regs {
 	s32 syscallno;
 } __attribute__((preserve_access_index));
 
+struct thread_info {
+	u64 preempt_count; /* the upper half says whether to schedule */
+} __attribute__((preserve_access_index));
+
+struct task_struct___arm64 {
+	struct thread_info thread_info;
+} __attribute__((preserve_access_index));
+
 typedef struct user_pt_regs bpf_user_pt_regs_t;
 
 struct bpf_perf_event_data {

@@ -16,6 +16,7 @@ const KIND_COLORS = {
 	"mark": [292, 62],
 	"class": [30, 70],
 	"state": [262, 58],
+	"waker": [0, 84],
 };
 const ROOT_COLOR = [222, 12];
 const SHADES = 6;

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Programs for who ends the sleeps of threads. The waker runs the first one, when it is known how long the sleeper was
+ * blocked. So the choice whether to sample that time is made here, and the waker's stack is taken for sleeps that will
+ * be sampled only. An interrupt wakes threads on behalf of the kernel: the thread that it interrupted is not the waker.
+ */
+#include "core.bpf.h"
+#include "offcpu.bpf.h"
+#include "sample.bpf.h"
+
+/* include/linux/preempt.h; Linux 5.10 to 7.2 have the same */
+#define SOFTIRQ_SERVED (1u << 8)
+#define HARDIRQ_AND_NMI (0xffu << 16)
+
+#ifdef __TARGET_ARCH_x86
+extern const int __preempt_count __ksym __weak; /* until Linux 6.1, and since 6.15 */
+extern const struct pcpu_hot pcpu_hot __ksym __weak; /* in between */
+#endif
+
+/* Says whether an interrupt is being served. */
+static __always_inline u32 wakeup_preempt_count(void)
+{
+#ifdef __TARGET_ARCH_x86
+	if (&__preempt_count)
+		return *(const int *)bpf_this_cpu_ptr(&__preempt_count);
+	if (&pcpu_hot)
+		return ((const struct pcpu_hot *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count;
+	return 0;
+#else
+	return BPF_CORE_READ((struct task_struct___arm64 *)bpf_get_current_task(), thread_info.preempt_count);
+#endif
+}
+
+static __always_inline u32 wakeup_last_irq(void)
+{
+	u32 key = 0, *irq = bpf_map_lookup_elem(&irqs, &key);
+
+	return irq ? *irq : 0;
+}
+
+/* Returns whose stack the current one is, and the ids of the thread for DUET_ROLE_WAKER. */
+static __always_inline enum duet_role wakeup_role(struct task_struct *task, u32 preempt_count, struct filter_ids *ids)
+{
+	if (preempt_count & (SOFTIRQ_SERVED | HARDIRQ_AND_NMI))
+		return DUET_ROLE_INTERRUPT;
+	if (!offcpu_is_wanted(task) || !filter_is_wanted(task) || !filter_identify(task, task_ids(task), ids))
+		return DUET_ROLE_STRANGER;
+	return DUET_ROLE_WAKER;
+}
+
+static __always_inline void wakeup_fill_comm(struct duet_sample *sample, struct task_struct *task)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	bpf_core_read_str(sample->comm, sizeof(sample->comm), &task->comm);
+	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
+}
+
+/*
+ * Starts the record of the waker, which is the current thread or an interrupt: everything but its user stack. Returns
+ * NULL if there is none. Not inline, as sample_begin().
+ */
+static __noinline struct duet_scratch *wakeup_begin(void *ctx, struct task_struct *sleeper, u64 now_ns,
+						  u32 preempt_count)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const struct sample_from from = {ctx, NULL, now_ns, offcpu_event(), true};
+	struct filter_ids ids = {};
+	enum duet_role role = wakeup_role(task, preempt_count, &ids);
+	struct task_struct *subject = role == DUET_ROLE_WAKER ? task : sleeper;
+	struct duet_scratch *room;
+	u64 start_ns;
+
+	if (subject == sleeper && !filter_identify(sleeper, task_ids(sleeper), &ids))
+		return NULL;
+	room = scratch_take();
+	if (!room)
+		return NULL;
+	start_ns = BPF_CORE_READ(subject, group_leader, start_boottime);
+	sample_fill(&room->sample, subject, &ids, start_ns, now_ns);
+	wakeup_fill_comm(&room->sample, task);
+	room->sample.event = from.event;
+	room->sample.role = role;
+	room->sample.irq = wakeup_last_irq();
+	room->sample.flags = DUET_SAMPLE_KERNEL;
+	if (role == DUET_ROLE_WAKER) {
+		if (filter_jvm(ids.tgid, start_ns))
+			room->sample.flags |= DUET_SAMPLE_JVM;
+		room->sample.no_signal = DUET_NO_SIGNAL_EVENT;
+		stack_user_regs(&from, task, room);
+		filter_mark_seen(ids.tgid);
+	}
+	stack_fill_kernel(&from, room);
+	return room;
+}
+
+/*
+ * Writes the record, without waking the loader: the sleeper's run queue is about to be locked, and its sample follows.
+ */
+static __always_inline void wakeup_end(struct duet_scratch *room)
+{
+	u32 bytes = sizeof(room->sample) + stack_bytes(room);
+
+	room->sample.event = duet_event(room->sample.event)->shown_as;
+	room->sample.head.size = bytes;
+	duet_emit(&room->sample.head, bytes, BPF_RB_NO_WAKEUP);
+	scratch_release(room);
+}
+
+static __noinline void wakeup_cost(u64 began_ns, bool made_record)
+{
+	sample_cost(&(struct sample_from){.began_ns = began_ns, .event = offcpu_event()}, made_record);
+}
+
+static __always_inline bool wakeup_may_run(u64 now_ns)
+{
+	const struct duet_cost *cost = duet_cost(offcpu_event());
+
+	return cost && now_ns >= cost->rest_until_ns;
+}
+
+/* Unique for longer than any sleep waits for its waker's record: for 73 minutes. */
+static __always_inline u64 wakeup_id(struct task_struct *sleeper, u64 now_ns)
+{
+	return (u64)sleeper->pid << 42 | (now_ns & ((1ull << 42) - 1));
+}
+
+/* `knows_interrupts` is a constant: a kernel without the variable refuses a program that has its name. */
+static __always_inline int wakeup(void *ctx, struct task_struct *sleeper, bool knows_interrupts)
+{
+	struct offcpu_thread *thread = sleeper->flags & PF_KTHREAD ? NULL : offcpu_sleeper(sleeper);
+	u64 now_ns = bpf_ktime_get_ns();
+	struct duet_scratch *room = NULL;
+
+	/* A thread that has a CPU does not sleep yet. One that was preempted is not blocked. */
+	if (!thread || thread->is_runnable || thread->woken_ns || !sleeper->pid)
+		return 0;
+	thread->woken_ns = now_ns > thread->left_ns ? now_ns : thread->left_ns;
+	thread->blocked = sample_weigh(offcpu_event(), thread->woken_ns - thread->left_ns);
+	if (!thread->blocked)
+		return 0;
+	if (wakeup_may_run(now_ns))
+		room = wakeup_begin(ctx, sleeper, now_ns, knows_interrupts ? wakeup_preempt_count() : 0);
+	if (!room) {
+		duet_count(DUET_BPF_NO_WAKER);
+		return 0;
+	}
+	thread->waker = room->sample.waker = wakeup_id(sleeper, now_ns);
+	if (room->sample.role == DUET_ROLE_WAKER)
+		stack_fill_user(room);
+	wakeup_end(room);
+	wakeup_cost(now_ns, true);
+	return 0;
+}
+
+SEC("?tp_btf/sched_waking")
+int BPF_PROG(wakeup_waking, struct task_struct *sleeper)
+{
+	return wakeup(ctx, sleeper, true);
+}
+
+/* The loader recognizes interrupts by their kernel frames. */
+SEC("?tp_btf/sched_waking")
+int BPF_PROG(wakeup_waking_plain, struct task_struct *sleeper)
+{
+	return wakeup(ctx, sleeper, false);
+}
+
+/* Only remembers the number: its handler may wake a thread. No other handler runs on this CPU until it ends. */
+SEC("?tp_btf/irq_handler_entry")
+int BPF_PROG(wakeup_irq, int number)
+{
+	u32 key = 0, *irq = bpf_map_lookup_elem(&irqs, &key);
+
+	if (irq)
+		*irq = number;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

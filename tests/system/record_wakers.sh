@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 200
+# --wakers: who ended each wait, in pairs of threads of which it is known.
+. "$(dirname "$0")/lib.sh"
+
+need_wakers() {
+	need_bpf
+	"$duet" check 2>&1 | grep -qE 'yes +who ends the time off CPU' || skip "this kernel does not tell who wakes"
+}
+
+record_pairs() { # SECONDS RECORD-OPTIONS...
+	rm -f "$here"/out* "$here/gate"
+	jvm_out=$here/wakers.out
+	"$workloads/wakers" "$here/gate" "$1" >"$jvm_out" 2>"$jvm_out.err" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$jvm_out" '^READY' 10
+	start_record --no-attach -p "$jvm" "${@:2}" -t -d 100 -o collapsed,duet,text -f "$here/out.collapsed" \
+		-f "$here/out.duet" -f "$here/out.txt"
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+}
+
+# Of the thread's waits in this function: the last one lasts over the end, the others have their waker.
+expect_waker() { # FILE THREAD FUNCTION WAKER
+	grep -F "[$2 " "$1" | grep -F ";$3;" | grep -E '\[(futex|pipe|eventfd|socket|sleep)\]' >"$here/waits"
+	expect "waits of $2 with a waker, %" "$(share "$here/waits" '\[woken by\]')" '>=' 95
+	grep -F '[woken by]' "$here/waits" >"$here/woken"
+	expect "of which by $4, %" "$(share "$here/woken" "\\[woken by\\];(.*;)?$4 ")" '>=' 99.9
+}
+
+expect_pairs() { # FILE
+	local kind
+	for kind in futex pipe eventfd; do
+		expect_waker "$1" in_$kind in_$kind by_$kind
+		expect_waker "$1" by_$kind naps '\[timer\]'
+	done
+	expect_waker "$1" in_udp in_udp '\[softirq\]'
+	expect_waker "$1" by_udp naps '\[timer\]'
+}
+
+case_pairs() {
+	need_wakers
+	record_pairs 5 -e offcpu=100us --wakers
+	expect_pairs "$here/out.collapsed"
+	expect_contains "$here/out.collapsed" ';\[woken by\];.*futex_wake.*;by_futex;wakes;.*;by_futex '
+	expect_contains "$here/out.txt" 'in_futex  <-  by_futex$'
+	expect_contains "$here/stderr" 'lost: nothing'
+	"$duet" convert "$here/out.duet" -o collapsed -t "$here/again" 2>"$here/stderr" || fail "cannot be converted"
+	sort "$here/out.collapsed" >"$here/sorted"
+	sort "$here/again" | cmp -s - "$here/sorted" || fail "the file of duet's format has other stacks"
+}
+
+# Beside the clock, whose ticks interrupt the programs, and with all time.
+case_all_time() {
+	need_wakers
+	record_pairs 4 -e wall=200us --wakers
+	expect_pairs "$here/out.collapsed"
+}
+
+# Sleeps shorter than the interval are chosen when they end: each that was chosen has its waker.
+case_chosen_at_random() {
+	need_wakers
+	record_pairs 5 -e wakeup
+	expect_pairs "$here/out.collapsed"
+}
+
+# The waker is a process that is not profiled: its name, and what it did in the kernel.
+case_a_stranger() {
+	need_wakers
+	mkfifo "$here/pipe"
+	(while read -r _; do :; done) <"$here/pipe" &
+	jvm=$!
+	jvms+=("$jvm")
+	exec 9>"$here/pipe"
+	start_record --no-attach -p "$jvm" -e offcpu=100us --wakers -d 100 -o collapsed -f "$here/out"
+	for _ in 1 2 3 4 5; do
+		/bin/echo word >&9
+		sleep 0.1
+	done
+	end_record INT
+	exec 9>&-
+	expect_status 0
+	expect "waits" "$(total "$here/out")" '>=' 4
+	grep '\[woken by\]' "$here/out" >"$here/waits"
+	expect "ended by echo, %" "$(share "$here/waits" '\[pipe\];\[woken by\];.*pipe_write.*;echo ')" '>=' 99
+}
+
+case_without_sleeps() {
+	record -p $$ -e cpu --wakers -d 1
+	expect_status 2
+	expect_contains "$here/stderr" 'add -e offcpu or -e wall'
+}
+
+jdk_case_java() {
+	need_wakers
+	JVM_OPTS=(-Dgate="$here/gate")
+	start_jvm "$jdk" workload.Sleeps 5
+	start_record -p "$jvm" -e offcpu=300us --wakers -t -d 100 -o collapsed -f "$here/out.collapsed"
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+	grep -F '[inMonitor ' "$here/out.collapsed" | grep ';workload/Sleeps.inMonitor' |
+		grep -v '\[runnable\]' >"$here/waits"
+	expect "waits for the monitor" "$(total "$here/waits")" '>=' 100
+	# Before JDK 24, the first thread that waits looks again by itself, after 1 ms and then after longer times.
+	! is_jdk 24 && grep -v '\[timer\]' "$here/waits" >"$here/ended" && mv "$here/ended" "$here/waits"
+	expect "ended by its owner, in Java, %" \
+		"$(share "$here/waits" '\[woken by\];.*;workload/Sleeps.endsWaits.*Thread.run.*;endsWaits ')" '>=' 98
+}
+
+run_cases "$@"
