@@ -35,7 +35,8 @@ sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-
 common := -std=gnu11 $(optimize) $(warnings) -Iheaders -MMD -MP -D_GNU_SOURCE -DDUET_VERSION='"$(VERSION)"'
 user_cflags := $(common) $(sanitize) -Iuser -I$(O)/gen -fstack-protector-strong $(CFLAGS)
 jni_includes := $(addprefix -isystem $(JAVA_HOME_BUILD)/,include include/linux)
-agent_cflags := $(common) -Ijvm-agent -Ijvm-agent/hotspot $(jni_includes) -fPIC \
+agent_includes := -Ijvm-agent -Ijvm-agent/hotspot -Ijvm-agent/api
+agent_cflags := $(common) $(agent_includes) $(jni_includes) -fPIC \
 	-fvisibility=hidden -fno-omit-frame-pointer -fno-stack-protector -ftls-model=initial-exec $(CFLAGS)
 # -z now: binding a function at its first call takes locks of the dynamic linker, which a signal handler must not.
 agent_ldflags := -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,--as-needed -Wl,-Bsymbolic \
@@ -58,6 +59,8 @@ user_obj := $(user_src:%.c=$(O)/%.o) $(hotspot_obj) $(patsubst %.S,$(O)/%.o,$(wi
 protobuf_gen := $(patsubst user/profile/%.proto,$(O)/gen/%.pb-c,$(wildcard user/profile/*.proto))
 user_obj += $(protobuf_gen:%=%.o)
 agent_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard jvm-agent/*.c jvm-agent/*/*.c)))
+# The library for those who call async-profiler's: the same, and the executable inside it.
+carried := jvm-agent/api/carried
 bpf_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 # Of the C programs there, those with cmocka are tests, the others help a script.
@@ -74,7 +77,7 @@ fuzz_targets := $(addprefix fuzz_,$(or $(patsubst fuzz_%,%,$(TARGET)),$(patsubst
 flags := $(O)/flags
 all_flags := $(CC) $(user_cflags) $(agent_cflags) $(agent_sanitize) $(agent_ldflags) $(user_libs) $(CLANG) $(bpf_cflags)
 
-all: $(O)/duet $(O)/libduet.so ## the executable and the agent (default)
+all: $(O)/duet $(O)/libduet.so $(O)/libasyncProfiler.so ## the executable and the agent (default)
 
 $(O):
 	$(Q)mkdir -p $@
@@ -114,9 +117,24 @@ $(O)/user/%.o: user/%.c $(O)/gen/duet.skel.h $(O)/gen/duet_plain.skel.h $(protob
 	$(call msg,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -c -o $@ $<
 
-$(O)/libduet.so: $(agent_obj)
+$(O)/libduet.so: $(agent_obj) $(O)/$(carried).o
 	$(call msg,LINK,$@)
 	$(Q)$(CC) -o $@ $^ $(agent_ldflags)
+
+$(O)/libasyncProfiler.so: $(agent_obj) $(O)/$(carried)_duet.o
+	$(call msg,LINK,$@)
+	$(Q)$(CC) -o $@ $^ $(agent_ldflags:%libduet.so=%libasyncProfiler.so)
+
+$(O)/$(carried).o: $(carried).S $(flags)
+	$(call msg,AS,$<)
+	$(Q)mkdir -p $(@D) && $(CC) -c -o $@ $<
+
+$(O)/$(carried)_duet.o: $(carried).S $(O)/duet.stripped
+	$(call msg,EMBED,$<)
+	$(Q)mkdir -p $(@D) && $(CC) -DEXECUTABLE_FILE='"$(O)/duet.stripped"' -c -o $@ $<
+
+$(O)/duet.stripped: $(O)/duet
+	$(Q)$(CROSS)strip -o $@ $<
 
 $(O)/jvm-agent/%.o: jvm-agent/%.c $(flags)
 	$(call msg,CC,$<)
@@ -126,7 +144,7 @@ $(O)/sanitized/jvm-agent/%.o: jvm-agent/%.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(agent_cflags) $(agent_sanitize) -c -o $@ $<
 
-$(O)/sanitized/libduet.so: $(agent_obj:$(O)/%=$(O)/sanitized/%)
+$(O)/sanitized/libduet.so: $(agent_obj:$(O)/%=$(O)/sanitized/%) $(O)/$(carried).o
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(agent_sanitize) -o $@ $^ $(agent_ldflags)
 
@@ -165,7 +183,7 @@ $(O)/gen/%.skel.h: $(O)/gen/%.bpf.o
 
 $(O)/tests/%: tests/%.c $(O)/libduetuser.a
 	$(call msg,TEST,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Itests -Ijvm-agent -Ijvm-agent/hotspot $(jni_includes) -o $@ \
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Itests $(agent_includes) $(jni_includes) -o $@ \
 		$< $(O)/libduetuser.a -lcmocka $(user_libs)
 
 # Notes which ways its walks take.
@@ -174,7 +192,7 @@ $(O)/tests/corpus/capture: private user_cflags += -fsanitize-coverage=trace-pc
 # Built by a make of its own, with clang and sanitizers in everything, see `fuzz` below.
 $(O)/tests/fuzz/%: tests/fuzz/%.c $(O)/libduetuser.a
 	$(call msg,FUZZ,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -fsanitize=fuzzer -Itests/fuzz -Ijvm-agent -Ijvm-agent/hotspot \
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -fsanitize=fuzzer -Itests/fuzz $(agent_includes) \
 		$(jni_includes) -o $@ $< $(O)/libduetuser.a $(user_libs)
 
 # Java workloads, and the native half of those that need one.
@@ -362,6 +380,9 @@ cross: ## build for aarch64 (what ARCH=aarch64 does to any target)
 install: all ## into DESTDIR, PREFIX (/usr/local)
 	install -D -m 755 $(O)/duet $(DESTDIR)$(PREFIX)/bin/duet
 	[ -e $(DESTDIR)$(PREFIX)/bin/asprof ] || ln -s duet $(DESTDIR)$(PREFIX)/bin/asprof # async-profiler's stays
+	install -D -m 644 $(O)/libasyncProfiler.so $(DESTDIR)$(PREFIX)/lib/duet/libasyncProfiler.so
+	[ -e $(DESTDIR)$(PREFIX)/lib/libasyncProfiler.so ] || \
+		ln -s duet/libasyncProfiler.so $(DESTDIR)$(PREFIX)/lib/libasyncProfiler.so # the same
 	install -D -m 644 user/man/duet.1 $(DESTDIR)$(PREFIX)/share/man/man1/duet.1
 	install -D -m 644 user/man/asprof.1 $(DESTDIR)$(PREFIX)/share/man/man1/duet-asprof.1
 	install -D -m 644 user/man/duet.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/duet.conf.5

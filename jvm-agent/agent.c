@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The entry points HotSpot calls; nothing else in this library is visible. */
+/* The entry points of an agent, which HotSpot calls. Those of JNI and C are in api/. */
 #include <jvmti.h>
 #include <stdio.h>
 
+#include "profiler.h"
 #include "control.h"
 #include "jvm.h"
 #include "options.h"
@@ -34,11 +35,28 @@ static int open_agent(JavaVM *vm, const char *text, bool at_start)
 	return control_open(&options);
 }
 
+/* Arguments of async-profiler, or none: a recorder of this process's own takes the samples. */
+static int open_profiler(JavaVM *vm, const char *text, bool at_start)
+{
+	bool begins = at_start && text && *text;
+
+	if (jvm_open(vm, begins)) {
+		complain(at_start, "this JVM refuses what the agent needs of JVMTI");
+		return DUET_ANSWER_REFUSED;
+	}
+	if (begins)
+		return profiler_keep(text);
+	return at_start || !text || !*text ? DUET_ANSWER_DONE : profiler_execute_agent(text);
+}
+
 JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *text, void *reserved)
 {
-	int code = open_agent(vm, text, false);
+	int code;
 
 	(void)reserved;
+	if (profiler_owns(text))
+		return open_profiler(vm, text, false);
+	code = open_agent(vm, text, false);
 	return code == DUET_ATTACH_OK ? control_run() : code;
 }
 
@@ -48,9 +66,12 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *text, void *reserved)
  */
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *text, void *reserved)
 {
-	int code = open_agent(vm, text, true);
+	int code;
 
 	(void)reserved;
+	if (profiler_owns(text))
+		return open_profiler(vm, text, true) ? JNI_ERR : JNI_OK;
+	code = open_agent(vm, text, true);
 	return code == DUET_ATTACH_BAD_OPTIONS ? JNI_ERR : JNI_OK;
 }
 

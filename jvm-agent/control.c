@@ -29,6 +29,7 @@
 #define THREAD_NAME "duet agent"
 #define THREAD_STACK_BYTES (512u << 10)
 #define CONNECT_TIMEOUT_NS 10000000000ull
+#define PERSISTENT_TIMEOUT_NS (100ull * 365 * 86400 * 1000000000)
 #define START_TIMEOUT_MS 10000
 #define SWEEP_NS 1000000000ull
 #define RESCAN_NS 100000000
@@ -56,6 +57,7 @@ static struct {
 	int peer; /* the loader's socket while state is CONTROL_HELD; control_main() closes it */
 	char secret[DUET_SECRET_DIGITS]; /* the secret that a loader must send */
 	unsigned int wait_ms;
+	bool persists; /* the listener stays open while a loader is served */
 	bool answers; /* a request is being answered; atomic */
 	bool settled; /* the start of the JVM may go on: the handler is live, or never will be */
 	pthread_cond_t changed; /* signalled when settled or state changes */
@@ -337,9 +339,10 @@ static bool serve_peer(JNIEnv *env, int peer)
 static void set_state(enum control_state state)
 {
 	pthread_mutex_lock(&control.lock);
-	if (control.listener >= 0)
+	if (control.listener >= 0 && !(control.persists && state == CONTROL_HELD)) {
 		close(control.listener);
-	control.listener = -1;
+		control.listener = -1;
+	}
 	control.state = state;
 	pthread_cond_broadcast(&control.changed);
 	pthread_mutex_unlock(&control.lock);
@@ -348,7 +351,8 @@ static void set_state(enum control_state state)
 /* Returns the loader's socket, or -1 when no loader came or another attach took over. */
 static int accept_loader(void)
 {
-	int peer = peer_accept(control.listener, control.secret, CONNECT_TIMEOUT_NS);
+	uint64_t timeout_ns = control.persists ? PERSISTENT_TIMEOUT_NS : CONNECT_TIMEOUT_NS;
+	int peer = peer_accept(control.listener, control.secret, timeout_ns);
 	bool taken_over;
 
 	pthread_mutex_lock(&control.lock);
@@ -365,6 +369,41 @@ static int accept_loader(void)
 	return peer;
 }
 
+static void end_peer(int peer, bool stopped)
+{
+	if (stopped)
+		peer_send_stopped(peer);
+	if (peer >= 0)
+		close(peer);
+}
+
+/* Returns true if the next loader may come. It may have connected already: the listener was open meanwhile. */
+static bool listen_again(void)
+{
+	bool again;
+
+	pthread_mutex_lock(&control.lock);
+	again = control.persists && control.state == CONTROL_HELD && control.listener >= 0;
+	if (again)
+		control.state = CONTROL_LISTENING;
+	pthread_mutex_unlock(&control.lock);
+	return again;
+}
+
+/* Serves one loader, and those that come after it where they may. Returns the last one's socket. */
+static int serve_loaders(JNIEnv *env, bool *ret_stopped)
+{
+	int peer;
+
+	for (;;) {
+		peer = accept_loader();
+		*ret_stopped = peer >= 0 && serve_peer(env, peer);
+		if (peer < 0 || !listen_again())
+			return peer;
+		end_peer(peer, *ret_stopped);
+	}
+}
+
 static void *control_main(void *unused)
 {
 	JavaVMAttachArgs args = {.version = JNI_VERSION_1_6, .name = (char *)THREAD_NAME};
@@ -376,9 +415,7 @@ static void *control_main(void *unused)
 	prctl(PR_SET_NAME, THREAD_NAME);
 	if (!(*jvm.vm)->AttachCurrentThreadAsDaemon(jvm.vm, (void **)&env, &args)) {
 		jvm_learn(env);
-		peer = accept_loader();
-		if (peer >= 0)
-			stopped = serve_peer(env, peer);
+		peer = serve_loaders(env, &stopped);
 		set_state(CONTROL_ENDING);
 		(*jvm.vm)->DetachCurrentThread(jvm.vm);
 	}
@@ -388,10 +425,7 @@ static void *control_main(void *unused)
 	 * busy.
 	 */
 	set_state(CONTROL_FREE);
-	if (stopped)
-		peer_send_stopped(peer);
-	if (peer >= 0)
-		close(peer);
+	end_peer(peer, stopped);
 	return NULL;
 }
 
@@ -477,6 +511,7 @@ int control_open(const struct agent_options *options)
 	if (!claim())
 		return DUET_ATTACH_BUSY;
 	control.wait_ms = options->wait_ms;
+	control.persists = options->persists;
 	memcpy(control.secret, options->secret, sizeof(control.secret));
 	control.listener = peer_listen(options->control);
 	if (control.listener >= 0)
@@ -491,6 +526,16 @@ int control_run(void)
 		return DUET_ATTACH_OK;
 	set_state(CONTROL_FREE);
 	return DUET_ATTACH_NO_THREAD;
+}
+
+bool control_listens(void)
+{
+	bool listens;
+
+	pthread_mutex_lock(&control.lock);
+	listens = control.listener >= 0 && (control.state == CONTROL_LISTENING || control.state == CONTROL_HELD);
+	pthread_mutex_unlock(&control.lock);
+	return listens;
 }
 
 static struct timespec time_from_now(uint64_t ns)

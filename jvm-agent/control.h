@@ -10,12 +10,15 @@
 #ifndef CONTROL_H
 #define CONTROL_H
 
+#include <stdbool.h>
+
 #include "options.h"
 
 /* Claims the agent and binds the socket. Returns an enum duet_attach_code. */
 int control_open(const struct agent_options *options);
 /* Starts the agent's thread on the socket of control_open(). Returns an enum duet_attach_code. */
 int control_run(void);
+bool control_listens(void); /* true if a loader can come, now or when the one that is there has left */
 /*
  * Called on the thread that will run main(). Calls control_run(), then waits at most options.wait_ms for the loader's
  * START.

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "profiler.h"
 #include "code.h"
 #include "control.h"
 #include "jvmstructs.h"
@@ -57,11 +58,13 @@ static void JNICALL on_vm_init(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 {
 	(void)jvmti, (void)env, (void)thread;
 	control_run_at_start();
+	profiler_begin();
 }
 
 static void JNICALL on_vm_death(jvmtiEnv *jvmti, JNIEnv *env)
 {
 	(void)jvmti, (void)env;
+	profiler_end();
 	control_last_words();
 	stay_seal();
 	control_goodbye();

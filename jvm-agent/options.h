@@ -3,6 +3,8 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
+#include <stdbool.h>
+
 #include "duet_agent.h"
 
 #define OPTIONS_WAIT_MAX_MS 60000
@@ -10,6 +12,7 @@
 struct agent_options {
 	char control[DUET_NAME_MAX + 1]; /* abstract socket name, not empty */
 	char secret[DUET_SECRET_DIGITS]; /* not a string */
+	bool persists; /* after a loader has left, the next one may come; never set by options_parse() */
 	unsigned int wait_ms; /* how long the JVM's start waits for the loader; 2000 unless given */
 };
 

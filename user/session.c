@@ -223,6 +223,7 @@ static void open_jvms(struct session *session)
 					  .asks_always = options->signals == DUET_SIGNALS_ALWAYS,
 					  .asked = options->engine,
 					  .java_depth = options->java_depth,
+					  .loaded_agent = options->loaded_agent,
 					  .cpus = session->cpus,
 					  .processes = &session->processes,
 					  .profile = &session->profile,

@@ -16,6 +16,8 @@
 #include "subject/owners.h"
 #include "windows/window_files.h"
 
+struct attach_control;
+
 struct session_output {
 	char *file; /* placeholders expanded; owned; NULL = stdout */
 	const struct writer *writer;
@@ -25,6 +27,7 @@ struct session_options {
 	struct vec(pid_t) pids; /* -p */
 	bool host; /* --host; cgroup, container and comm select among the host's processes */
 	const char *cgroup, *container, *comm; /* NULL for any */
+	const struct attach_control *loaded_agent; /* of the one process in pids: where it listens; NULL: attach one */
 	char **command; /* -- CMD ARGS…; NULL for none */
 	struct event_list events;
 	uint64_t duration_ns; /* 0 = until the target ends or the user stops it */

@@ -33,6 +33,8 @@ case_install() {
 	expect_contains "$here/version" '^duet '
 	"$here/root/opt/duet/bin/asprof" -v >"$here/asprof_version" || fail "the installed asprof does not run"
 	expect_contains "$here/asprof_version" '^Async-profiler '
+	expect_file "$here/root/opt/duet/lib/duet/libasyncProfiler.so"
+	expect_file "$here/root/opt/duet/lib/libasyncProfiler.so"
 	expect_file "$here/root/opt/duet/share/man/man1/duet.1"
 	expect_file "$here/root/opt/duet/share/bash-completion/completions/duet"
 	expect_file "$here/root/opt/duet/share/zsh/vendor-completions/_duet"
@@ -46,6 +48,7 @@ case_agent_needs_libc_only() {
 		grep -vE '^lib(c|pthread|rt|dl)\.so')
 	[ -z "$needed" ] || fail "also needs $needed"
 	expect_newest_glibc "$DUET_BUILD/libduet.so" 2.17
+	expect_newest_glibc "$DUET_BUILD/libasyncProfiler.so" 2.17
 }
 
 # All symbols are bound when the library is loaded: the first call may come from a signal handler that interrupted the

@@ -262,10 +262,27 @@ static void file_names(void **state)
 	assert_string_equal(name_of("%{open", 0), "");
 }
 
+/* Even of arguments that are refused, the log is known. */
+static void words_of_the_text(void **state)
+{
+	char *word = asprof_arguments_word("start,log=/a,event=cpu,event=wall,log=/b,catalog=/c", "log");
+
+	(void)state;
+	assert_string_equal(word, "/b");
+	free(word);
+	assert_null(asprof_arguments_word("", "log"));
+	assert_null(asprof_arguments_word("log=", "log"));
+	assert_null(asprof_arguments_word("log,logs=/x", "log"));
+	parse("start,log=stderr,loglevel=none");
+	assert_string_equal(arguments.log, "stderr");
+	assert_string_equal(arguments.log_level, "none");
+}
+
 int main(void)
 {
 #define WITH_BUFFERS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		WITH_BUFFERS(words_of_the_text), WITH_BUFFERS(texts_have_rows), WITH_BUFFERS(strange_words),
 		WITH_BUFFERS(actions_and_files), WITH_BUFFERS(texts_have_rows), WITH_BUFFERS(strange_words),
 		WITH_BUFFERS(errors),		 WITH_BUFFERS(events),		WITH_BUFFERS(engines),
 		WITH_BUFFERS(events_that_do_not_go), WITH_BUFFERS(command_lines), WITH_BUFFERS(bad_command_lines),

@@ -2,9 +2,10 @@
 /*
  * The native half of SystemCalls.java, system calls made without the JVM's own retry loops around them, that of
  * SecondProfiler.java, the least that a profiler does which lives on SIGPROF, that of Interleave.java, which calls
- * back into Java, and that of Throws.java, which exceptions pass.
+ * back into Java, that of Throws.java, which exceptions pass, and that of ProfilerCalls.java.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -132,4 +133,17 @@ JNIEXPORT jlong JNICALL Java_workload_SecondProfiler_ticks(JNIEnv *env, jclass k
 	(void)klass;
 	sigaction(SIGPROF, NULL, &action);
 	return action.sa_sigaction == on_tick ? ticks : -1;
+}
+
+JNIEXPORT void JNICALL Java_workload_ProfilerCalls_replace(JNIEnv *, jclass, jint, jstring);
+
+JNIEXPORT void JNICALL Java_workload_ProfilerCalls_replace(JNIEnv *env, jclass class, jint descriptor, jstring path)
+{
+	const char *name = (*env)->GetStringUTFChars(env, path, NULL);
+	int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	(void)class;
+	dup2(file, descriptor);
+	close(file);
+	(*env)->ReleaseStringUTFChars(env, path, name);
 }

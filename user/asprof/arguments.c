@@ -93,8 +93,8 @@ static const struct word words[] = {
 	{.name = "include", .form = FORM_LIST, .offset = AT(style.include)},
 	{.name = "exclude", .form = FORM_LIST, .offset = AT(style.exclude)},
 
-	{.name = "log", .form = FORM_ACCEPTED},
-	{.name = "loglevel", .form = FORM_ACCEPTED}, /* the program that sends the arguments logs */
+	{.name = "log", .form = FORM_STRING, .offset = AT(log)},
+	{.name = "loglevel", .form = FORM_STRING, .offset = AT(log_level)},
 	{.name = "cstack", .form = FORM_ACCEPTED},
 	{.name = "features", .form = FORM_ACCEPTED},
 	{.name = "safemode", .form = FORM_ACCEPTED},
@@ -388,6 +388,21 @@ int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struc
 	if (err)
 		asprof_arguments_release(ret);
 	return err;
+}
+
+char *asprof_arguments_word(const char *text, const char *name)
+{
+	size_t length = strlen(name), bytes = 0;
+	const char *found = NULL;
+
+	for (const char *word = text; *word; word += strcspn(word, ",")) {
+		word += *word == ',';
+		if (strncmp(word, name, length) || word[length] != '=')
+			continue;
+		found = word + length + 1;
+		bytes = strcspn(found, ",");
+	}
+	return found && bytes ? strndup(found, bytes) : NULL;
 }
 
 void asprof_arguments_release(struct asprof_arguments *arguments)

@@ -25,13 +25,6 @@ enum asprof_action {
 	ASPROF_VERSION,
 };
 
-/* Codes of an answer, and exit codes of `asprof`. */
-enum asprof_code {
-	ASPROF_DONE = 0,
-	ASPROF_NOT_UNDERSTOOD = 100, /* the arguments */
-	ASPROF_REFUSED = 200, /* the command was refused, or failed */
-};
-
 /* An event and how often it is sampled. */
 struct asprof_interval {
 	bool is_wanted;
@@ -50,6 +43,8 @@ struct asprof_arguments {
 	struct asprof_interval interval; /* of the main event */
 	struct asprof_interval alloc, lock, wall, nativemem;
 	bool all, live, all_user, quiet;
+	const char *log; /* a file, "stdout", "stderr"; NULL: stdout */
+	const char *log_level; /* "none": nothing is logged; NULL: the default */
 	uint32_t depth; /* jstackdepth; 0: not set */
 	uint64_t timeout_ns, loop_ns; /* 0: none */
 };
@@ -59,6 +54,8 @@ struct asprof_arguments {
  * with one sentence in `why` and nothing to release.
  */
 int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struct buf *warnings, struct buf *why);
+/* Returns a copy of the value of the last word `name` in the text of arguments, or NULL. */
+char *asprof_arguments_word(const char *text, const char *name);
 void asprof_arguments_release(struct asprof_arguments *arguments);
 
 /* Appends the list for `duet record -e`. Sets *ret_engine to the value for --engine. Returns 0, or -EINVAL with why. */

@@ -22,7 +22,6 @@
 #include "cmd/cmd.h"
 #include "proc/process.h"
 
-#define VERSION "4.5" /* version of async-profiler's command line */
 #define COPY_BYTES 65536
 #define TEXT ",traces=100,flat=200" /* lists of a report without a format */
 
@@ -87,7 +86,7 @@ static int ask(const struct run *run, const char *arguments, bool begin, struct 
 	if (why.len)
 		(void)say_error(&why);
 	buf_release(&why);
-	return err < 0 ? ASPROF_REFUSED : (int)ret->code;
+	return err < 0 ? DUET_ANSWER_REFUSED : (int)ret->code;
 }
 
 /* ---- reports ---- */
@@ -120,11 +119,11 @@ static int fetch_report(const struct run *run, const char *arguments)
 	buf_init(&path);
 	buf_init(&why);
 	report_file_name(run->file, run->pid, 0, &path);
-	code = report_file_open(&file, run->pid, run->start_ticks, path.data, &why) ? ASPROF_REFUSED : 0;
+	code = report_file_open(&file, run->pid, run->start_ticks, path.data, &why) ? DUET_ANSWER_REFUSED : 0;
 	if (!code) {
 		code = ask(run, arguments, false, &answer);
 		if (!code && report_file_write(&file, answer.report, &why))
-			code = ASPROF_REFUSED;
+			code = DUET_ANSWER_REFUSED;
 		meeting_answer_release(&answer);
 		report_file_discard(&file);
 	}
@@ -241,7 +240,7 @@ static int collect(const struct run *run)
 	int code;
 
 	if (!can_write(run))
-		return ASPROF_REFUSED;
+		return DUET_ANSWER_REFUSED;
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
 	code = start(run, "start,quiet");
@@ -354,12 +353,14 @@ int asprof_main(int argc, char **argv)
 	struct buf why;
 	int code = 0;
 
+	if (argc == 3 && !strcmp(argv[1], DUET_RECORDER_WORD))
+		return recorder_be_hired(atoi(argv[2]));
 	buf_init(&why);
 	if (asprof_options_parse(&options, argc, argv, &why) < 0) {
 		fprintf(stderr, "%s\n", why.data);
 		code = 1;
 	} else if (options.version) {
-		printf("Async-profiler %s built on duet %s\n", VERSION, DUET_VERSION);
+		printf("Async-profiler %s built on duet %s\n", ASPROF_VERSION_SPOKEN, DUET_VERSION);
 	} else {
 		code = run(&options);
 	}

@@ -6,9 +6,11 @@
 #ifndef ASPROF_ASPROF_H
 #define ASPROF_ASPROF_H
 
+#define ASPROF_VERSION_SPOKEN "4.5" /* of the command line and of the arguments */
+
 /*
- * Returns the exit code: 0; 1 for a wrong command line or process; or ASPROF_NOT_UNDERSTOOD or ASPROF_REFUSED, as
- * async-profiler does.
+ * Returns the exit code: 0; 1 for a command line or process that is none; DUET_ANSWER_NOT_UNDERSTOOD and
+ * DUET_ANSWER_REFUSED as async-profiler has them.
  */
 int asprof_main(int argc, char **argv);
 

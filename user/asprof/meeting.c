@@ -91,7 +91,7 @@ static struct sockaddr_un address_of(int folder, pid_t pid, uint64_t start_ticks
 static int new_socket(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	int bytes = 2 * MEETING_MAX;
+	int bytes = 2 * DUET_RECORDER_TEXT_MAX;
 
 	if (fd < 0)
 		return -errno;
@@ -182,14 +182,22 @@ union rights {
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-/* Returns 0 or -errno. `fd`: -1 for none. */
-static int send_packet(int connection, uint32_t code, const char *text, size_t bytes, int fd)
+/* Returns 0 or -errno. `fd`: -1 for none. Text that is too long is cut. */
+static int send_packet(int connection, const struct iovec *head, const struct buf *const texts[2], int fd)
 {
 	union rights rights = {
 		.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
-	struct iovec parts[] = {{&code, sizeof(code)}, {(void *)text, bytes < MEETING_MAX ? bytes : MEETING_MAX}};
-	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+	struct iovec parts[3] = {*head};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
+	size_t room = DUET_RECORDER_TEXT_MAX;
 
+	for (size_t i = 0; i < 2; i++) {
+		size_t bytes = texts[i] && texts[i]->data ? texts[i]->len : 0;
+
+		parts[1 + i].iov_len = bytes < room ? bytes : room;
+		parts[1 + i].iov_base = bytes ? texts[i]->data : NULL;
+		room -= parts[1 + i].iov_len;
+	}
 	if (fd >= 0) {
 		memcpy(CMSG_DATA(&rights.head), &fd, sizeof(fd));
 		message.msg_control = rights.bytes;
@@ -199,74 +207,119 @@ static int send_packet(int connection, uint32_t code, const char *text, size_t b
 }
 
 /* Returns 0 or -errno: -EPIPE at the end. *ret_fd is -1 when there is none. */
-static int receive_packet(int connection, uint32_t *ret_code, struct buf *text, int *ret_fd)
+static int receive_packet(int connection, const struct iovec *head, struct buf *text, int *ret_fd)
 {
-	char *bytes = malloc(MEETING_MAX);
+	char *bytes = malloc(DUET_RECORDER_TEXT_MAX);
 	union rights rights;
-	struct iovec parts[] = {{ret_code, sizeof(*ret_code)}, {bytes, MEETING_MAX}};
+	struct iovec parts[] = {*head, {bytes, DUET_RECORDER_TEXT_MAX}};
 	struct msghdr message = {.msg_iov = parts,
 				 .msg_iovlen = 2,
 				 .msg_control = rights.bytes,
 				 .msg_controllen = sizeof(rights.bytes)};
-	struct cmsghdr *head;
+	struct cmsghdr *control;
 	ssize_t len;
 
 	*ret_fd = -1;
 	do /* a second Ctrl-C must not prevent the report */
 		len = bytes ? recvmsg(connection, &message, MSG_CMSG_CLOEXEC) : -1;
 	while (bytes && len < 0 && errno == EINTR);
-	if (len < (ssize_t)sizeof(*ret_code)) {
+	if (len < (ssize_t)head->iov_len) {
 		int err = !bytes ? -ENOMEM : len < 0 ? -errno : -EPIPE;
 
 		free(bytes);
 		return err;
 	}
-	head = CMSG_FIRSTHDR(&message);
-	if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(head), sizeof(*ret_fd));
-	buf_add(text, bytes, (size_t)len - sizeof(*ret_code));
+	control = CMSG_FIRSTHDR(&message);
+	if (control && control->cmsg_type == SCM_RIGHTS && control->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(control), sizeof(*ret_fd));
+	buf_add(text, bytes, (size_t)len - head->iov_len);
 	free(bytes);
 	return 0;
 }
 
+/* ---- answers ---- */
+
+static int receive_answer(int connection, struct meeting_answer *ret)
+{
+	struct duet_answer answer;
+	struct iovec head = {&answer, sizeof(answer)};
+	int err = receive_packet(connection, &head, &ret->text, &ret->report);
+
+	if (!err)
+		ret->code = (enum duet_answer_code)answer.code;
+	return err;
+}
+
 int meeting_ask(int connection, const char *arguments, struct meeting_answer *ret, struct buf *why)
 {
-	uint32_t code = 0;
-	int err = strlen(arguments) > MEETING_MAX ? -E2BIG : 0;
+	struct duet_question question = {.kind = DUET_QUESTION_COMMAND};
+	struct iovec head = {&question, sizeof(question)};
+	struct buf text;
+	int err;
 
-	*ret = (struct meeting_answer){.report = -1};
+	*ret = (struct meeting_answer)MEETING_ANSWER_NONE;
 	buf_init(&ret->text);
+	buf_init(&ret->log);
+	buf_init(&text);
+	buf_add_str(&text, arguments);
+	err = text.failed ? -ENOMEM : text.len > DUET_RECORDER_TEXT_MAX ? -E2BIG : 0;
 	if (!err)
-		err = send_packet(connection, 0, arguments, strlen(arguments), -1);
+		err = send_packet(connection, &head, (const struct buf *const[]){&text, NULL}, -1);
 	if (!err)
-		err = receive_packet(connection, &code, &ret->text, &ret->report);
-	ret->code = (enum asprof_code)code;
+		err = receive_answer(connection, ret);
 	if (err < 0)
 		buf_printf(why, err == -EPIPE ? "the recorder has ended" : "the recorder does not answer: %s",
 			   strerror(-err));
+	buf_release(&text);
 	return err;
 }
 
 void meeting_answer_release(struct meeting_answer *answer)
 {
 	buf_release(&answer->text);
+	buf_release(&answer->log);
 	if (answer->report >= 0)
 		close(answer->report);
 	answer->report = -1;
 }
 
-int meeting_receive(int connection, struct buf *ret_arguments)
-{
-	uint32_t code;
-	int fd, err = receive_packet(connection, &code, ret_arguments, &fd);
-
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
 int meeting_reply(int connection, const struct meeting_answer *answer)
 {
-	return send_packet(connection, answer->code, answer->text.data ? answer->text.data : "", answer->text.len,
-			   answer->report);
+	struct duet_answer packet = {
+		.code = answer->code, .stream = answer->stream, .log_bytes = (uint32_t)answer->log.len};
+	struct iovec head = {&packet, sizeof(packet)};
+
+	return send_packet(connection, &head, (const struct buf *const[]){&answer->log, &answer->text}, answer->report);
+}
+
+/* ---- questions ---- */
+
+int meeting_receive(int connection, struct meeting_question *ret)
+{
+	struct iovec head = {&ret->head, sizeof(ret->head)};
+	int err;
+
+	buf_init(&ret->arguments);
+	err = receive_packet(connection, &head, &ret->arguments, &ret->socket);
+	if (err)
+		return err;
+	if (ret->head.kind >= DUET_QUESTION_KIND_MAX || memchr(ret->head.name, '\0', sizeof(ret->head.name)) == NULL)
+		return -EPROTO;
+	return 0;
+}
+
+void meeting_question_release(struct meeting_question *question)
+{
+	buf_release(&question->arguments);
+	if (question->socket >= 0)
+		close(question->socket);
+	question->socket = -1;
+}
+
+int meeting_hand_over(int connection, int socket)
+{
+	struct duet_question question = {.kind = DUET_QUESTION_ADOPT};
+	struct iovec head = {&question, sizeof(question)};
+
+	return send_packet(connection, &head, (const struct buf *const[]){NULL, NULL}, socket);
 }

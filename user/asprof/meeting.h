@@ -12,16 +12,24 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "asprof/arguments.h"
 #include "base/buf.h"
+#include "duet_recorder.h"
 
-#define MEETING_MAX (128u << 10) /* bytes of a packet's text */
+struct meeting_question {
+	struct duet_question head; /* checked: kind is known, name is terminated */
+	struct buf arguments;
+	int socket; /* that came with it; -1: none */
+};
 
 struct meeting_answer {
-	enum asprof_code code;
-	struct buf text; /* text to print, or the reason for the refusal */
+	enum duet_answer_code code;
+	enum duet_answer_stream stream;
+	struct buf log; /* lines; empty for `asprof` */
+	struct buf text; /* the reply, or why it was refused */
 	int report; /* descriptor of the report, read from its beginning; -1: none */
 };
+
+#define MEETING_ANSWER_NONE {.report = -1}
 
 /* Returns the listening socket, or -errno with one sentence in `why`: -EADDRINUSE if the process has a recorder. */
 int meeting_listen(pid_t pid, uint64_t start_ticks, struct buf *why);
@@ -30,15 +38,21 @@ void meeting_end(pid_t pid, uint64_t start_ticks); /* removes the name of the so
 int meeting_connect(pid_t pid, uint64_t start_ticks, struct buf *why);
 
 /*
- * Sends arguments and waits for the answer. Returns 0, or -errno with one sentence in `why`. Release the answer in both
+ * Sends arguments of `asprof` and waits for the answer. Returns 0, or -errno with why. Release the answer in both
  * cases.
  */
 int meeting_ask(int connection, const char *arguments, struct meeting_answer *ret, struct buf *why);
 void meeting_answer_release(struct meeting_answer *answer);
 
-/* Appends the request that has arrived. Returns 0, or -errno: -EPIPE when no more can arrive. */
-int meeting_receive(int connection, struct buf *ret_arguments);
+/*
+ * Returns 0 and the question that has arrived, or -errno: -EPIPE when there will be no more. Release the question in
+ * both cases.
+ */
+int meeting_receive(int connection, struct meeting_question *ret);
+void meeting_question_release(struct meeting_question *question);
 /* Returns 0 or -errno. Does not block. */
 int meeting_reply(int connection, const struct meeting_answer *answer);
+/* Hands the socket of a process's library to the recorder that the process has. Returns 0 or -errno. */
+int meeting_hand_over(int connection, int socket);
 
 #endif

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/inputs.h"
+#include "cmd/record.h"
 
 #define BEGIN_NS (30 * NS_PER_SEC) /* longest wait for the first sample; an agent may have to be attached before */
 #define END_NS (15 * NS_PER_SEC) /* longest wait for the end; longer than the session's own deadlines at its end */
@@ -90,12 +91,14 @@ static void add_words(struct words *words, const char *option, const char *value
 }
 
 /* Does not return. */
-static void record(pid_t pid, const struct asprof_arguments *arguments, const char *events, const char *engine)
+static void record(const struct recording_subject *subject, const struct asprof_arguments *arguments,
+		   const char *events, const char *engine)
 {
+	struct attach_control control = {0};
 	struct words words = {0};
 	char target[16], depth[16];
 
-	snprintf(target, sizeof(target), "%d", pid);
+	snprintf(target, sizeof(target), "%d", subject->pid);
 	snprintf(depth, sizeof(depth), "%u", arguments->depth);
 	add_words(&words, "record", NULL);
 	add_words(&words, "--pid", target);
@@ -107,7 +110,11 @@ static void record(pid_t pid, const struct asprof_arguments *arguments, const ch
 		add_words(&words, "--all-user", NULL);
 	if (arguments->depth)
 		add_words(&words, "--jstackdepth", depth);
-	_exit(command_run(&cmd_record, words.count, words.items));
+	if (!subject->agent)
+		_exit(command_run(&cmd_record, words.count, words.items));
+	memcpy(control.name, subject->agent->name, sizeof(control.name));
+	memcpy(control.secret, subject->agent->secret, sizeof(subject->agent->secret));
+	_exit(record_with_agent(words.count, words.items, &control));
 }
 
 /* The child begins its output when it begins to sample. */
@@ -132,8 +139,8 @@ static int await_begin(struct recording *recording, int part, struct buf *why)
 	return 0;
 }
 
-static int run_child(struct recording *recording, pid_t pid, const struct asprof_arguments *arguments, int part,
-		     struct buf *why)
+static int run_child(struct recording *recording, const struct recording_subject *subject,
+		     const struct asprof_arguments *arguments, int part, struct buf *why)
 {
 	const char *engine;
 	struct buf events;
@@ -145,7 +152,8 @@ static int run_child(struct recording *recording, pid_t pid, const struct asprof
 		recording->child = fork();
 		if (!recording->child) {
 			become(part, recording->log);
-			record(pid, arguments, events.data, engine);
+			closefrom(STDERR_FILENO + 1); /* clients must see when the recorder has ended */
+			record(subject, arguments, events.data, engine);
 		}
 		err = recording->child < 0 ? -errno : 0;
 		if (err)
@@ -185,10 +193,11 @@ static void forget_parts(struct recording *recording)
 	vec_clear(&recording->parts);
 }
 
-int recording_resume(struct recording *recording, pid_t pid, const struct asprof_arguments *arguments, struct buf *why)
+int recording_resume(struct recording *recording, const struct recording_subject *subject,
+		     const struct asprof_arguments *arguments, struct buf *why)
 {
 	int part = add_part(recording, why);
-	int err = part < 0 ? part : run_child(recording, pid, arguments, part, why);
+	int err = part < 0 ? part : run_child(recording, subject, arguments, part, why);
 
 	if (!err) {
 		recording->begun_ns = clock_monotonic_ns();
@@ -199,10 +208,11 @@ int recording_resume(struct recording *recording, pid_t pid, const struct asprof
 	return err;
 }
 
-int recording_start(struct recording *recording, pid_t pid, const struct asprof_arguments *arguments, struct buf *why)
+int recording_start(struct recording *recording, const struct recording_subject *subject,
+		    const struct asprof_arguments *arguments, struct buf *why)
 {
 	forget_parts(recording);
-	return recording_resume(recording, pid, arguments, why);
+	return recording_resume(recording, subject, arguments, why);
 }
 
 void recording_stop(struct recording *recording)
@@ -268,7 +278,17 @@ static int write_report(const struct asprof_arguments *arguments, char **paths, 
 	return err < 0;
 }
 
-/* Does not return. Reads the parts by name: each reader has its own position. */
+static int write_count(char **paths, size_t count)
+{
+	struct profile profile;
+
+	if (inputs_read_all(&profile, paths, count) < 0)
+		return 1;
+	printf("%zu", profile.samples.len);
+	return fflush(stdout) != 0;
+}
+
+/* Does not return. Reads the parts by name: each reader has its own position. `arguments`: NULL to count samples. */
 static void report(const struct recording *recording, const struct asprof_arguments *arguments)
 {
 	size_t count = recording->parts.len;
@@ -278,10 +298,11 @@ static void report(const struct recording *recording, const struct asprof_argume
 		snprintf(names[i], sizeof(names[i]), "/proc/self/fd/%d", recording->parts.items[i]);
 		paths[i] = names[i];
 	}
-	_exit(write_report(arguments, paths, count));
+	_exit(arguments ? write_report(arguments, paths, count) : write_count(paths, count));
 }
 
-int recording_report(const struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
+/* Returns the descriptor of what a child has written, or -errno with why. */
+static int read_parts(const struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
 {
 	int out = memfd_create("duet-report", MFD_CLOEXEC), log = memfd_create("duet-log", MFD_CLOEXEC), status = 1;
 	pid_t child = -1;
@@ -305,6 +326,37 @@ int recording_report(const struct recording *recording, const struct asprof_argu
 	if (out >= 0)
 		close(out);
 	return -EIO;
+}
+
+int recording_report(const struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
+{
+	return read_parts(recording, arguments, why);
+}
+
+int recording_count(const struct recording *recording, uint64_t *ret_samples)
+{
+	char text[32] = "";
+	struct buf why;
+	int out;
+
+	buf_init(&why);
+	out = read_parts(recording, NULL, &why);
+	buf_release(&why);
+	if (out < 0)
+		return out;
+	(void)!pread(out, text, sizeof(text) - 1, 0);
+	close(out);
+	*ret_samples = strtoull(text, NULL, 10);
+	return 0;
+}
+
+uint64_t recording_bytes(const struct recording *recording)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < recording->parts.len; i++)
+		bytes += (uint64_t)size_of(recording->parts.items[i]);
+	return bytes;
 }
 
 void recording_release(struct recording *recording)

@@ -12,6 +12,7 @@
 
 #include "asprof/arguments.h"
 #include "base/vec.h"
+#include "duet_recorder.h"
 
 /* Initialize with RECORDING_NONE. */
 struct recording {
@@ -24,16 +25,25 @@ struct recording {
 
 #define RECORDING_NONE {.log = -1}
 
-/* Returns when the first sample may be taken: 0, or -errno with the reason in `why`. Drops earlier recordings. */
-int recording_start(struct recording *recording, pid_t pid, const struct asprof_arguments *arguments, struct buf *why);
-/* The same, but keeps earlier recordings: reports contain these too. */
-int recording_resume(struct recording *recording, pid_t pid, const struct asprof_arguments *arguments, struct buf *why);
-/* Ends the child. Its samples stay. */
+struct recording_subject {
+	pid_t pid;
+	const struct duet_question *agent; /* where the agent that the process has loaded listens; NULL: attach one */
+};
+
+/* Returns when the first sample may be taken: 0, or -errno with why it cannot be recorded. Forgets what was before. */
+int recording_start(struct recording *recording, const struct recording_subject *subject,
+		    const struct asprof_arguments *arguments, struct buf *why);
+/* The same; reports will also contain what was recorded before. */
+int recording_resume(struct recording *recording, const struct recording_subject *subject,
+		     const struct asprof_arguments *arguments, struct buf *why);
+/* Ends the child. What it recorded stays. */
 void recording_stop(struct recording *recording);
 /* Call after SIGCHLD. Returns true if the child has ended by itself because the process has ended. */
 bool recording_has_ended(struct recording *recording);
 /* Makes a report of all samples until now. Returns its descriptor, or -errno with one sentence in `why`. */
 int recording_report(const struct recording *recording, const struct asprof_arguments *arguments, struct buf *why);
+int recording_count(const struct recording *recording, uint64_t *ret_samples); /* returns 0 or -errno */
+uint64_t recording_bytes(const struct recording *recording); /* memory that it takes */
 void recording_release(struct recording *recording);
 
 #endif

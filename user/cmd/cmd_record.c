@@ -472,6 +472,8 @@ static void release(void *options)
 	release_options(options);
 }
 
+static const struct attach_control *loaded_agent; /* of record_with_agent() */
+
 static int run(void *context, const struct command_words *words)
 {
 	const struct record_options *options = context;
@@ -482,6 +484,7 @@ static int run(void *context, const struct command_words *words)
 	buf_init(&line);
 	join_words(&line, words->argc, words->argv);
 	session.command_line = line.data;
+	session.loaded_agent = loaded_agent;
 	if (options->verbose)
 		log_set_level(LOG_DEBUG);
 	if (!fill_session(&session, options, words->items, words->count, words->dashdash))
@@ -504,3 +507,9 @@ const struct command cmd_record = {
 	.release = release,
 	.run = run,
 };
+
+int record_with_agent(int argc, char **argv, const struct attach_control *control)
+{
+	loaded_agent = control;
+	return command_run(&cmd_record, argc, argv);
+}

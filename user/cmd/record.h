@@ -3,6 +3,7 @@
 #ifndef CMD_RECORD_H
 #define CMD_RECORD_H
 
+#include "attach/attach.h"
 #include "base/buf.h"
 #include "base/opt.h"
 #include "session.h"
@@ -19,6 +20,11 @@ int record_options_set(struct record_options *options, const char *word, const c
  * into `options`. Returns 0, or -EINVAL after reporting the error. In both cases call record_session_release().
  */
 int record_options_fill(struct record_options *options, const char *folder, struct session_options *session);
+/*
+ * Runs `duet record WORDS` for one process whose agent is loaded and listens at `control`. Returns the exit code. For a
+ * process that does nothing else.
+ */
+int record_with_agent(int argc, char **argv, const struct attach_control *control);
 void record_session_release(struct session_options *session);
 
 #endif

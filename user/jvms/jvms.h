@@ -37,6 +37,7 @@ struct jvms_parts {
 	bool asks_always; /* --signals always: the agent gives its half of each sample */
 	enum session_engine asked; /* the engine that the user named; the agent may use no other */
 	uint32_t java_depth;
+	const struct attach_control *loaded_agent; /* of the process in pids; NULL: agents are attached */
 	uint64_t cpus; /* online */
 	struct process_table *processes;
 	struct profile *profile;

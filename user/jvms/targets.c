@@ -161,6 +161,8 @@ static int attach_target(struct jvms *jvms, struct process *process)
 	struct attach_control control;
 	int err;
 
+	if (jvms->of.loaded_agent)
+		return jvms_attach(jvms, process, ATTACH_LOADED, "it is loaded", jvms->of.loaded_agent);
 	if (!cause) {
 		jvms_notice(jvms, process);
 		return 0;

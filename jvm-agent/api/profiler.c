@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "profiler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "jvm.h"
+
+#define END_WAIT_MS 30000 /* the JVM's end waits for the file */
+#define COPY_BYTES 16384
+
+static struct {
+	pthread_mutex_t lock;
+	char *kept; /* arguments until the JVM runs; owned */
+	struct duet_question agent; /* where the agent listens; name[0] is 0: it does not yet */
+	pid_t owner; /* of the agent's thread: a child of fork() has none */
+} profiler = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+int profiler_owns(const char *text)
+{
+	return !text || !(strstr(text, "control=") || strstr(text, "secret="));
+}
+
+/* ---- the agent ---- */
+
+static bool random_bytes(unsigned char *bytes, size_t count)
+{
+	int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, bytes, count);
+
+	if (fd >= 0)
+		close(fd);
+	return got == (ssize_t)count;
+}
+
+/* Listens for the recorder for as long as the process runs. Without an agent, only BPF can sample this process. */
+static void listen_for_recorder(void)
+{
+	struct agent_options options = {.persists = true};
+	unsigned char random[DUET_SECRET_DIGITS];
+	char secret[DUET_SECRET_DIGITS + 1];
+
+	if (!jvm.jvmti || !random_bytes(random, sizeof(random)))
+		return;
+	for (size_t i = 0; i < DUET_SECRET_DIGITS / 2; i++)
+		snprintf(secret + 2 * i, 3, "%02x", random[i]);
+	snprintf(options.control, sizeof(options.control), "duet-own-%d-%02x%02x%02x%02x", getpid(), random[16],
+		 random[17], random[18], random[19]);
+	memcpy(options.secret, secret, sizeof(options.secret));
+	if (control_open(&options) != DUET_ATTACH_OK || control_run() != DUET_ATTACH_OK)
+		return;
+	memcpy(profiler.agent.name, options.control, sizeof(profiler.agent.name));
+	memcpy(profiler.agent.secret, options.secret, sizeof(profiler.agent.secret));
+	profiler.owner = getpid();
+}
+
+/* Fills in where the agent listens. Begins to listen if it does not yet. */
+static void add_agent(struct duet_question *question)
+{
+	pthread_mutex_lock(&profiler.lock);
+	if (profiler.owner != getpid() || !control_listens())
+		profiler.agent.name[0] = '\0';
+	if (!profiler.agent.name[0])
+		listen_for_recorder();
+	memcpy(question->name, profiler.agent.name, sizeof(question->name));
+	memcpy(question->secret, profiler.agent.secret, sizeof(question->secret));
+	pthread_mutex_unlock(&profiler.lock);
+}
+
+/* ---- commands ---- */
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (; *text; text += strcspn(text, ",")) {
+		text += *text == ',';
+		if (!strncmp(text, word, length) && (!text[length] || text[length] == ','))
+			return true;
+	}
+	return false;
+}
+
+/* Asked when a Java class looks whether the library is there: needs no recorder. */
+static bool asks_version_only(const char *text)
+{
+	return !strcmp(text, "version");
+}
+
+static void answer_version(struct link_answer *ret)
+{
+	*ret = (struct link_answer){.report = -1, .text = strdup(PROFILER_VERSION)};
+	ret->bytes = ret->text ? strlen(ret->text) : 0;
+}
+
+void profiler_execute(enum duet_question_kind kind, const char *text, struct link_answer *ret)
+{
+	struct duet_question question = {.kind = kind};
+
+	if (asks_version_only(text) && kind == DUET_QUESTION_API) {
+		answer_version(ret);
+		return;
+	}
+	if (has_word(text, "start") || has_word(text, "resume"))
+		add_agent(&question);
+	link_ask(&question, text, ret);
+}
+
+static void print(int fd, const char *text, size_t bytes)
+{
+	while (bytes) {
+		ssize_t written = write(fd, text, bytes);
+
+		if (written < 0 && errno != EINTR)
+			return;
+		if (written > 0) {
+			text += written;
+			bytes -= (size_t)written;
+		}
+	}
+}
+
+static void print_report(int fd, int report)
+{
+	char bytes[COPY_BYTES];
+	ssize_t more;
+
+	for (off_t at = 0; (more = pread(report, bytes, sizeof(bytes), at)) > 0; at += more)
+		print(fd, bytes, (size_t)more);
+}
+
+void profiler_print_log(const struct link_answer *answer)
+{
+	int fd = answer->head.stream == DUET_ANSWER_STDERR ? STDERR_FILENO : STDOUT_FILENO;
+
+	if (answer->head.stream != DUET_ANSWER_NOWHERE && answer->text)
+		print(fd, answer->text, answer->head.log_bytes);
+}
+
+/* The recorder moves an agent's answer to the log; an answer that was made here is not from the recorder. */
+static void print_reply(const struct link_answer *answer)
+{
+	const char *reply = link_reply(answer);
+
+	if (!*reply)
+		return;
+	print(STDOUT_FILENO, "[ERROR] ", 8);
+	print(STDOUT_FILENO, reply, strlen(reply));
+	print(STDOUT_FILENO, "\n", 1);
+}
+
+int profiler_execute_agent(const char *text)
+{
+	struct link_answer answer;
+	int code;
+
+	profiler_execute(DUET_QUESTION_AGENT, text, &answer);
+	profiler_print_log(&answer);
+	print_reply(&answer);
+	if (answer.report >= 0)
+		print_report(STDOUT_FILENO, answer.report);
+	code = answer.head.code == DUET_ANSWER_NO_FILE ? DUET_ANSWER_REFUSED : (int)answer.head.code;
+	link_answer_release(&answer);
+	return code;
+}
+
+/* ---- with the JVM ---- */
+
+int profiler_keep(const char *text)
+{
+	profiler.kept = strdup(text);
+	return profiler.kept ? 0 : -ENOMEM;
+}
+
+void profiler_begin(void)
+{
+	char *text = profiler.kept;
+
+	profiler.kept = NULL;
+	if (text && *text)
+		(void)profiler_execute_agent(text);
+	free(text);
+}
+
+void profiler_end(void)
+{
+	link_ask_if_hired(&(struct duet_question){.kind = DUET_QUESTION_EXIT}, END_WAIT_MS);
+}

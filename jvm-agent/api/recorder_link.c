@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder_link.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hire.h"
+#include "clock.h"
+
+#define WAIT_MS 180000 /* a start waits for an agent, a report for many samples */
+#define WHY_MAX 256
+
+static struct {
+	pthread_mutex_t lock; /* guards all members below */
+	struct hired hired; /* socket -1: none */
+	pid_t owner; /* the process that hired it: a child of fork() has its own */
+	char identity[32]; /* of the socket: the application may have closed its number and use it itself */
+	bool records; /* a start was answered and no stop yet */
+} link_state = {.lock = PTHREAD_MUTEX_INITIALIZER, .hired = {.socket = -1}};
+
+/* "socket:[INODE]" */
+static void identify(int socket, char ret[32])
+{
+	char path[32];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", socket);
+	length = readlink(path, ret, 31);
+	ret[length > 0 ? length : 0] = '\0';
+}
+
+static bool is_connected(void)
+{
+	char now[32];
+
+	if (link_state.hired.socket < 0 || link_state.owner != getpid())
+		return false;
+	identify(link_state.hired.socket, now);
+	return !strcmp(now, link_state.identity);
+}
+
+/* In a container init may be the JVM itself, and then it is the one to collect the recorder. */
+static void forget_recorder(void)
+{
+	if (is_connected()) {
+		close(link_state.hired.socket);
+		waitpid(link_state.hired.pid, NULL, WNOHANG | __WALL);
+	}
+	link_state.hired.socket = -1;
+}
+
+static void refuse(struct link_answer *ret, const char *why)
+{
+	ret->head = (struct duet_answer){.code = DUET_ANSWER_REFUSED, .stream = DUET_ANSWER_STDOUT};
+	ret->bytes = strlen(why);
+	ret->text = strdup(why);
+}
+
+/* Returns false after filling *ret. */
+static bool connect_recorder(struct link_answer *ret)
+{
+	char why[WHY_MAX];
+
+	if (is_connected())
+		return true;
+	link_state.hired.socket = -1;
+	link_state.records = false;
+	if (hire_recorder(&link_state.hired, why, sizeof(why))) {
+		link_state.hired.socket = -1;
+		refuse(ret, why);
+		return false;
+	}
+	link_state.owner = getpid();
+	identify(link_state.hired.socket, link_state.identity);
+	return true;
+}
+
+/* ---- packets ---- */
+
+static int send_question(const struct duet_question *question, const char *text)
+{
+	struct iovec parts[] = {{(void *)(uintptr_t)question, sizeof(*question)},
+				{(void *)(uintptr_t)text, strlen(text)}};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+	ssize_t sent;
+
+	do
+		sent = sendmsg(link_state.hired.socket, &message, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+static int await(uint64_t until_ns)
+{
+	struct pollfd fd = {.fd = link_state.hired.socket, .events = POLLIN};
+
+	for (;;) {
+		uint64_t now_ns = clock_ns();
+		int ready = now_ns < until_ns ? poll(&fd, 1, (int)((until_ns - now_ns) / 1000000) + 1) : 0;
+
+		if (ready > 0)
+			return 0;
+		if (!ready)
+			return -ETIMEDOUT;
+		if (errno != EINTR)
+			return -errno;
+	}
+}
+
+static int take_descriptor(struct msghdr *message)
+{
+	struct cmsghdr *head = CMSG_FIRSTHDR(message);
+	int fd = -1;
+
+	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
+	    head->cmsg_len == CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(head), sizeof(fd));
+	return fd;
+}
+
+static int receive_answer(struct link_answer *ret)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} rights;
+	char *text = malloc(DUET_RECORDER_TEXT_MAX + 1), *fitted;
+	struct iovec parts[] = {{&ret->head, sizeof(ret->head)}, {text, DUET_RECORDER_TEXT_MAX}};
+	struct msghdr message = {
+		.msg_iov = parts, .msg_iovlen = 2, .msg_control = rights.bytes, .msg_controllen = sizeof(rights.bytes)};
+	ssize_t bytes;
+
+	if (!text)
+		return -ENOMEM;
+	bytes = recvmsg(link_state.hired.socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (bytes < (ssize_t)sizeof(ret->head)) {
+		free(text);
+		return bytes < 0 ? -errno : -EPIPE;
+	}
+	ret->report = take_descriptor(&message);
+	ret->bytes = (size_t)bytes - sizeof(ret->head);
+	text[ret->bytes] = '\0';
+	fitted = realloc(text, ret->bytes + 1);
+	ret->text = fitted ? fitted : text;
+	if (ret->head.log_bytes > ret->bytes)
+		ret->head.log_bytes = (uint32_t)ret->bytes;
+	return 0;
+}
+
+/* ---- questions ---- */
+
+static int ask(const struct duet_question *question, const char *text, uint64_t until_ns, struct link_answer *ret)
+{
+	int error = send_question(question, text);
+
+	if (!error)
+		error = await(until_ns);
+	return error ? error : receive_answer(ret);
+}
+
+static bool is_gone(int error)
+{
+	return error == -EPIPE || error == -ECONNRESET || error == -ECONNREFUSED || error == -ENOTCONN;
+}
+
+static void explain(struct link_answer *ret, int error, bool has_recorded)
+{
+	if (error == -EMSGSIZE)
+		refuse(ret, "The arguments are too long");
+	else if (is_gone(error) && has_recorded)
+		refuse(ret, "The recorder of this process has ended, and its recording is lost: start again");
+	else
+		refuse(ret, error == -ETIMEDOUT ? "The recorder of this process does not answer"
+						: "The recorder of this process has ended: try again");
+}
+
+/* A recorder that ended while nothing was recorded is replaced: it does so after a time. */
+static int ask_or_replace(const struct duet_question *question, const char *text, struct link_answer *ret)
+{
+	const uint64_t until_ns = clock_ns() + WAIT_MS * 1000000ull;
+	int error = ask(question, text, until_ns, ret);
+
+	if (!is_gone(error) || link_state.records)
+		return error;
+	forget_recorder();
+	return connect_recorder(ret) ? ask(question, text, until_ns, ret) : 0;
+}
+
+/* Remembers whether a recording is under way, which a recorder's end would lose. */
+static void note_state(const char *text, const struct link_answer *answer)
+{
+	if (answer->head.code)
+		return;
+	if (!strncmp(text, "start", 5) || !strncmp(text, "resume", 6))
+		link_state.records = true;
+	else if (!strncmp(text, "stop", 4))
+		link_state.records = false;
+}
+
+void link_ask(const struct duet_question *question, const char *text, struct link_answer *ret)
+{
+	int error;
+
+	*ret = (struct link_answer){.report = -1};
+	pthread_mutex_lock(&link_state.lock);
+	if (connect_recorder(ret)) {
+		error = ask_or_replace(question, text, ret);
+		if (error)
+			explain(ret, error, link_state.records);
+		else
+			note_state(text, ret);
+		if (error && error != -EMSGSIZE) { /* a late answer must not be taken for that of the next question */
+			forget_recorder();
+			link_state.records = false;
+		}
+	}
+	pthread_mutex_unlock(&link_state.lock);
+}
+
+void link_ask_if_hired(const struct duet_question *question, int wait_ms)
+{
+	struct link_answer answer = {.report = -1};
+
+	pthread_mutex_lock(&link_state.lock);
+	if (is_connected() && ask(question, "", clock_ns() + (uint64_t)wait_ms * 1000000, &answer))
+		forget_recorder();
+	pthread_mutex_unlock(&link_state.lock);
+	link_answer_release(&answer);
+}
+
+const char *link_reply(const struct link_answer *answer)
+{
+	return answer->text ? answer->text + answer->head.log_bytes : "";
+}
+
+void link_answer_release(struct link_answer *answer)
+{
+	if (answer->report >= 0)
+		close(answer->report);
+	free(answer->text);
+	*answer = (struct link_answer){.report = -1};
+}

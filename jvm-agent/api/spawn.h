@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starts a program that is no child of this process. The JVM gets no SIGCHLD when it ends, and has nothing to wait for.
+ */
+#ifndef API_SPAWN_H
+#define API_SPAWN_H
+
+struct spawn {
+	int executable; /* O_CLOEXEC */
+	const char *path; /* of that descriptor below /proc/self/fd */
+	char *const *argv, *const *envp;
+	int kept; /* descriptor of this process that the program gets under the same number */
+};
+
+/*
+ * Returns the program's pid, or -errno. The caller's thread sleeps until the program has begun: nothing is copied of
+ * this process, however large it is.
+ */
+int spawn_detached(const struct spawn *spawn);
+
+#endif

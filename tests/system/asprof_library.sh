@@ -1,0 +1,208 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# libasyncProfiler.so: a JVM that profiles itself, with a recorder that the library hires.
+. "$(dirname "$0")/lib.sh"
+
+library=$DUET_BUILD/libasyncProfiler.so
+
+# run_java OPTIONS... -> $here/stdout, $here/stderr, $status. The JVM ends by itself.
+run_java() {
+	timeout 120 "$jdk/bin/java" -Xmx256m -Dends=true -Djava.library.path="$DUET_BUILD:$workloads" \
+		-cp "$workloads" "$@" \
+		>"$here/stdout" 2>"$here/stderr"
+	status=$?
+}
+
+# The workload spends a third of its time in one method and two thirds in another.
+expect_thirds() { # FILE
+	local all="workload/ProfilerCalls\\.(one|two);"
+	grep -E "$all" "$1" >"$here/thirds" || fail "no stack of the workload in $1"
+	expect_near "percent in one()" "$(share "$here/thirds" 'ProfilerCalls\.one;')" 33.3 8
+}
+
+recorders_of() { # PID
+	find /run/duet-asprof -name "$1-*" 2>/dev/null
+}
+
+# The file is whole when the JVM has ended.
+jdk_case_at_start() {
+	need_bpf
+	need_root
+	run_java -agentpath:"$library=start,event=cpu,interval=1ms,file=$here/%p.collapsed" \
+		workload.ProfilerCalls work 2000
+	expect_status 0 java
+	expect_contains "$here/stdout" '^Profiling started$'
+	[ ! -s "$here/stderr" ] || fail "the library wrote to stderr: $(head -n 3 "$here/stderr")"
+	expect_thirds "$(find "$here" -name '[0-9]*.collapsed')"
+}
+
+# Neither side takes the other one down.
+jdk_case_killed() {
+	need_bpf
+	need_root
+	JVM_OPTS=(-agentpath:"$library=start,event=cpu,interval=1ms,file=$here/killed.collapsed")
+	start_jvm "$jdk" workload.Shares 90
+	sleep 1
+	kill -KILL "$jvm"
+	wait_for 20 test -s "$here/killed.collapsed"
+	expect "stacks of the killed JVM" "$(grep -c 'workload/Shares' "$here/killed.collapsed")" '>' 0
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	JVM_OPTS=(-agentpath:"$library=start,event=cpu,quiet,file=$here/other.collapsed")
+	start_jvm "$jdk" workload.Shares 90
+	"$here/asprof" status "$jvm" | grep -q 'is running' || fail "asprof does not see the recording"
+	pkill -KILL -P "$(recorder_pid "$jvm")"
+	kill -KILL "$(recorder_pid "$jvm")"
+	sleep 1
+	expect_alive "$jvm" "with its recorder"
+	"$here/asprof" status "$jvm" | grep -q 'not active' || fail "asprof sees a dead recording"
+}
+
+recorder_pid() { # PID: prints whose the meeting's socket is
+	local name
+	name=$(basename "$(recorders_of "$1")")
+	pgrep -x duet-recorder | while read -r pid; do
+		ss -xlp 2>/dev/null | grep -q "$name.*pid=$pid," && echo "$pid"
+	done | head -n 1
+}
+
+# The state that asprof and Java share.
+jdk_case_one_state() {
+	need_bpf
+	need_root
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	JVM_OPTS=(-agentpath:"$library=start,event=cpu,interval=1ms")
+	start_jvm "$jdk" workload.Shares 90
+	"$here/asprof" start "$jvm" 2>"$here/stderr" && fail "a second recording"
+	expect_contains "$here/stderr" 'Profiler already started'
+	"$here/asprof" stop -o collapsed "$jvm" >"$here/out.collapsed" || fail "asprof cannot stop it"
+	expect "stacks" "$(grep -c 'workload/Shares' "$here/out.collapsed")" '>' 0
+	"$here/asprof" start -i 1ms "$jvm" 2>"$here/stderr" || fail "asprof cannot start after it"
+	expect "copies of the agent" "$(grep -cE 'r-xp.*(libduet|libasyncProfiler)' "/proc/$jvm/maps")" == 1
+}
+
+# Flink's calls with the class that it brings along.
+jdk_case_flink() {
+	need_bpf
+	need_root
+	run_java workload.ProfilerCalls flink "$here"
+	expect_status 0 java
+	for mode in CPU ALLOC LOCK WALL ITIMER; do
+		expect_contains "$here/stdout" "^start $mode: Profiling started$"
+		expect_contains "$here/stdout" "^stop $mode: OK$"
+		expect_contains "$here/10.0.0.1:4711-a_${mode}_2024-01-01_00_00_00.html" '</html>'
+	done
+	expect_contains "$here/10.0.0.1:4711-a_CPU_2024-01-01_00_00_00.html" 'ProfilerCalls'
+}
+
+jdk_case_errors() {
+	need_bpf
+	need_root
+	run_java workload.ProfilerCalls errors
+	expect_status 0 java
+	expect_contains "$here/stdout" '^stop: IllegalStateException Profiler is not active$'
+	expect_contains "$here/stdout" '^dump: IllegalStateException Profiler has not started$'
+	expect_contains "$here/stdout" '^event: IllegalArgumentException Duplicate event argument$'
+	expect_contains "$here/stdout" '^interval: IllegalArgumentException Invalid interval$'
+	expect_contains "$here/stdout" '^several: IllegalStateException Only JFR output supports multiple events$'
+	expect_contains "$here/stdout" '^start: Profiling started$'
+	expect_contains "$here/stdout" '^again: IllegalStateException Profiler already started$'
+	expect_contains "$here/stdout" '^file: IOException .*/no/such/folder/x.html: No such file or directory$'
+	expect_contains "$here/stdout" '^status: Profiling is running for [0-9]+ seconds$'
+	expect_contains "$here/stdout" '^stopped: Profiling stopped after [0-9]+ seconds. No dump options specified$'
+	expect_lacks "$here/stdout" '^after: .*Exception'
+}
+
+# The natives of the first versions, in a package of another library.
+jdk_case_older() {
+	need_bpf
+	need_root
+	run_java workload.ProfilerCalls older
+	expect_status 0 java
+	expect_contains "$here/stdout" '^version: 4\.5$'
+	expect "samples" "$(sed -n 's/^samples: //p' "$here/stdout")" '>' 300
+	grep '^[^ ]*;[^ ]* [0-9]*$' "$here/stdout" >"$here/out.collapsed"
+	expect_thirds "$here/out.collapsed"
+	expect_contains "$here/stdout" '^text: --- Execution profile ---'
+}
+
+# Recordings leave nothing behind in the JVM, and send it no signal.
+jdk_case_cycles() {
+	local held
+	need_bpf
+	need_root
+	start_cycles 3
+	held=$(held_by "$jvm")
+	kill "$jvm"
+	start_cycles 20
+	expect "descriptors and threads after 20 cycles" "$(held_by "$jvm" | awk '{ print $1 + $2 }')" '<=' \
+		"$(echo "$held" | awk '{ print $1 + $2 + 1 }')"
+	expect "children of the JVM" "$(pgrep -c -P "$jvm")" == 0
+	expect "starts" "$(grep -c '^start: ' "$jvm_out")" == 20
+	awk '/^start: / && n++ { print $2 }' "$jvm_out" | sort -n |
+		awk '{ us[NR] = $1 } END { print "# median of the later starts: " us[int((NR + 1) / 2)] / 1000 " ms" }'
+}
+
+start_cycles() { # COUNT
+	jvm_out=$here/cycles.$1
+	"$jdk/bin/java" -Xmx256m -Djava.library.path="$DUET_BUILD" -cp "$workloads" \
+		workload.ProfilerCalls cycles "$1" >"$jvm_out" 2>"$jvm_out.err" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$jvm_out" '^END' 60
+}
+
+jdk_case_crowd() {
+	need_bpf
+	need_root
+	run_java workload.ProfilerCalls crowd 100
+	expect_status 0 java
+	expect "threads that started it" "$(grep -c '^crowd: Profiling started' "$here/stdout")" == 1
+	expect "threads that were refused" "$(grep -c '^crowd: .*Profiler already started' "$here/stdout")" == 99
+}
+
+# Its executable is beside it, or inside.
+case_carried() {
+	need_bpf
+	need_root
+	jdk=$(any_jdk)
+	cp "$library" "$here/alone.so"
+	run_java -agentpath:"$here/alone.so=start,event=cpu,interval=1ms,file=$here/out.collapsed" \
+		workload.ProfilerCalls work 1500
+	expect_status 0 java
+	expect_thirds "$here/out.collapsed"
+	cp "$DUET_BUILD/libduet.so" "$here/empty.so"
+	run_java -agentpath:"$here/empty.so=start,event=cpu" workload.ProfilerCalls work 100
+	expect_status 0 java
+	expect_contains "$here/stdout" '^\[ERROR\] There is no duet .* beside the library'
+}
+
+# An executable that somebody else may have put beside the library is not started.
+case_not_of_others() {
+	need_bpf
+	need_root
+	jdk=$(any_jdk)
+	cp "$library" "$here/alone.so"
+	printf '#!/bin/sh\ntouch "%s"\n' "$here/was_run" >"$here/duet"
+	chmod 777 "$here/duet"
+	run_java -agentpath:"$here/alone.so=start,event=cpu,file=$here/out.collapsed" workload.ProfilerCalls work 500
+	expect_status 0 java
+	chmod 755 "$here/duet"
+	chmod 777 "$here"
+	run_java -agentpath:"$here/alone.so=start,event=cpu,file=$here/out.collapsed" workload.ProfilerCalls work 500
+	expect_status 0 java
+	expect_file "$here/out.collapsed"
+	[ ! -e "$here/was_run" ] || fail "it was started"
+}
+
+# The application's own file has the number of the library's socket now.
+jdk_case_descriptors_closed() {
+	need_bpf
+	need_root
+	run_java workload.ProfilerCalls closed "$here/own"
+	expect_status 0 java
+	expect_contains "$here/stdout" '^first: Profiling started$'
+	expect_contains "$here/stdout" '^second: Profiling is running'
+	[ ! -s "$here/own" ] || fail "the library wrote to the application's file"
+}
+
+run_cases "$@"

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+package workload;
+
+import java.io.IOException;
+import one.profiler.AsyncProfiler;
+import workload.shaded.ShadedAsyncProfiler;
+
+// Calls of async-profiler's Java API. Prints what they return, a line for each.
+public class ProfilerCalls {
+    static volatile long sink;
+
+    static long cpuTime() {
+        return java.lang.management.ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+    }
+
+    // CPU time of this thread: a third and two thirds.
+    static void work(long ms) {
+        long end = cpuTime() + ms * 1_000_000;
+        while (cpuTime() < end) {
+            one();
+            two();
+        }
+    }
+
+    static void spin(long ns) {
+        long end = cpuTime() + ns;
+        while (cpuTime() < end)
+            for (int i = 0; i < 1000; i++)
+                sink++;
+    }
+
+    static void one() {
+        spin(1_000_000);
+    }
+
+    static void two() {
+        spin(2_000_000);
+    }
+
+    static String first(String text) {
+        return text.split("\n", 2)[0];
+    }
+
+    static void tell(String what, String command) {
+        try {
+            System.out.println(what + ": " + first(AsyncProfiler.getInstance().execute(command)));
+        } catch (IllegalArgumentException | IllegalStateException | IOException e) {
+            System.out.println(what + ": " + e.getClass().getSimpleName() + " " + e.getMessage());
+        }
+    }
+
+    // What Flink's service for profiling does with each of its modes.
+    static void flink(String folder) {
+        for (String mode : new String[] {"CPU", "ALLOC", "LOCK", "WALL", "ITIMER"}) {
+            tell("start " + mode, "start,event=" + mode.toLowerCase());
+            work(700);
+            tell("stop " + mode, "stop,file=" + folder + "/10.0.0.1:4711-a_" + mode + "_2024-01-01_00_00_00.html");
+        }
+    }
+
+    static void errors() {
+        tell("stop", "stop");
+        tell("dump", "dump,collapsed");
+        tell("event", "start,event=cpu,event=wall");
+        tell("interval", "start,interval=0");
+        tell("several", "start,event=cpu,alloc,file=x.html");
+        tell("start", "start,event=cpu");
+        tell("again", "start,event=cpu");
+        tell("file", "stop,file=/no/such/folder/x.html");
+        tell("status", "status");
+        tell("stopped", "stop");
+        tell("after", "stop,collapsed");
+    }
+
+    static void older() {
+        ShadedAsyncProfiler profiler = new ShadedAsyncProfiler();
+        System.out.println("version: " + profiler.version0());
+        profiler.start0("cpu", 1_000_000);
+        work(1000);
+        profiler.stop0();
+        System.out.println("samples: " + profiler.getSamples());
+        System.out.print(profiler.dumpCollapsed0(0));
+        System.out.println("text: " + first(profiler.dumpTraces0(5)));
+    }
+
+    static void cycles(int count) {
+        for (int i = 0; i < count; i++) {
+            long begun = System.nanoTime();
+            AsyncProfiler.getInstance().start("cpu", 1_000_000);
+            System.out.println("start: " + (System.nanoTime() - begun) / 1000 + " us");
+            work(20);
+            AsyncProfiler.getInstance().stop();
+        }
+    }
+
+    // All threads ask at once; one of them starts, the others are told so.
+    static void crowd(int count) throws InterruptedException {
+        Thread[] threads = new Thread[count];
+        for (int i = 0; i < count; i++) {
+            threads[i] = new Thread(() -> tell("crowd", "start,event=cpu"));
+            threads[i].start();
+        }
+        for (Thread thread : threads)
+            thread.join();
+        tell("stop", "stop");
+    }
+
+    static native void replace(int descriptor, String path);
+
+    // Puts a file in the place of each socket of this process, as a program may that closes what it does not know.
+    static void closed(String path) throws Exception {
+        System.loadLibrary("workload");
+        tell("first", "start,event=cpu");
+        java.io.File[] descriptors = new java.io.File("/proc/self/fd").listFiles();
+        for (java.io.File descriptor : descriptors) {
+            String target;
+            try {
+                target = java.nio.file.Files.readSymbolicLink(descriptor.toPath()).toString();
+            } catch (IOException e) {
+                continue;
+            }
+            if (target.startsWith("socket:"))
+                replace(Integer.parseInt(descriptor.getName()), path);
+        }
+        tell("second", "status");
+    }
+
+    public static void main(String[] args) throws Exception {
+        if (args[0].equals("flink"))
+            flink(args[1]);
+        else if (args[0].equals("errors"))
+            errors();
+        else if (args[0].equals("older"))
+            older();
+        else if (args[0].equals("cycles"))
+            cycles(Integer.parseInt(args[1]));
+        else if (args[0].equals("closed"))
+            closed(args[1]);
+        else if (args[0].equals("crowd"))
+            crowd(Integer.parseInt(args[1]));
+        else
+            work(Long.parseLong(args[1]));
+        System.out.println("END");
+        if (!Boolean.getBoolean("ends"))
+            Thread.sleep(Long.MAX_VALUE);
+    }
+}

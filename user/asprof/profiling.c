@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: MIT */
+#include "asprof/profiling.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "asprof/asprof.h"
+#include "asprof/report_file.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+
+#define COPY_BYTES 65536
+
+/* One command: its words, who asks, and what is answered. */
+struct request {
+	struct profiling *profiling;
+	struct asprof_arguments *arguments;
+	const struct meeting_question *question;
+	struct meeting_answer *answer;
+};
+
+static unsigned long long seconds_of(const struct recording *recording)
+{
+	uint64_t end_ns = recording->child ? clock_monotonic_ns() : recording->ended_ns;
+
+	return (end_ns - recording->begun_ns) / NS_PER_SEC;
+}
+
+static void refuse(const struct request *request, const char *text)
+{
+	request->answer->code = DUET_ANSWER_REFUSED;
+	buf_add_str(&request->answer->text, text);
+}
+
+static bool is_of_library(const struct request *request)
+{
+	return request->question->head.kind != DUET_QUESTION_COMMAND;
+}
+
+/* ---- files ---- */
+
+/* A relative path is one of the process, whose working directory may not be ours. */
+static void absolute_path(const struct profiling *profiling, const char *path, struct buf *ret)
+{
+	char link[32], folder[PATH_MAX];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/cwd", profiling->pid);
+	length = *path == '/' ? -1 : readlink(link, folder, sizeof(folder));
+	if (length > 0)
+		buf_printf(ret, "%.*s/", (int)length, folder);
+	buf_add_str(ret, path);
+}
+
+static int open_file(const struct profiling *profiling, const char *name, struct report_file *ret, struct buf *why)
+{
+	struct buf whole, path;
+	int err;
+
+	buf_init(&whole);
+	buf_init(&path);
+	absolute_path(profiling, name, &whole);
+	report_file_name(whole.data, profiling->pid, profiling->number, &path);
+	err = report_file_open(ret, profiling->pid, profiling->start_ticks, path.data, why);
+	buf_release(&whole);
+	buf_release(&path);
+	return err;
+}
+
+/* Writes the report that `how` describes. Returns 0, or -errno with why. */
+static int write_report(struct profiling *profiling, const struct asprof_arguments *how, struct report_file *file,
+			struct buf *why)
+{
+	int report = recording_report(&profiling->recording, how, why);
+	int err = report < 0 ? report : report_file_write(file, report, why);
+
+	if (report >= 0)
+		close(report);
+	return err;
+}
+
+/* The file that the start named. */
+static int write_begun(struct profiling *profiling, struct buf *why)
+{
+	struct report_file file;
+	int err = open_file(profiling, profiling->begun_file.data, &file, why);
+
+	if (err)
+		return err;
+	err = write_report(profiling, &profiling->begun, &file, why);
+	report_file_discard(&file);
+	return err;
+}
+
+static bool has_begun_file(const struct profiling *profiling)
+{
+	return profiling->begun_file.len && profiling->begun.writer;
+}
+
+/* At an end that nobody waits for. */
+static void write_unasked(struct profiling *profiling)
+{
+	struct buf why;
+
+	if (!has_begun_file(profiling))
+		return;
+	buf_init(&why);
+	if (write_begun(profiling, &why))
+		log_error("process %d: %s", profiling->pid, why.data);
+	profiling->number++;
+	buf_release(&why);
+}
+
+/* ---- the recording ---- */
+
+static void end_recording(struct profiling *profiling)
+{
+	recording_stop(&profiling->recording);
+	profiling->until_ns = 0;
+	profiling->used_ns = clock_monotonic_ns();
+}
+
+static void set_end(struct profiling *profiling)
+{
+	const struct asprof_arguments *begun = &profiling->begun;
+	uint64_t after_ns = begun->loop_ns ? begun->loop_ns : begun->timeout_ns;
+
+	profiling->until_ns = after_ns ? clock_monotonic_ns() + after_ns : 0;
+}
+
+static const char *why_not_begun(const struct request *request)
+{
+	const struct asprof_arguments *arguments = request->arguments;
+
+	if (profiling_is_running(request->profiling))
+		return "Profiler already started";
+	if (is_of_library(request) && arguments->writer && !strcmp(arguments->writer->name, "jfr") && !arguments->file)
+		return "Flight Recorder output file is not specified";
+	return NULL;
+}
+
+static struct recording_subject subject_of(const struct profiling *profiling)
+{
+	bool is_known = profiling->agent.name[0];
+
+	return (struct recording_subject){.pid = profiling->pid, .agent = is_known ? &profiling->agent : NULL};
+}
+
+/* Takes over the arguments. */
+static void begin(struct request *request)
+{
+	struct profiling *profiling = request->profiling;
+	bool is_resumed = request->arguments->action == ASPROF_RESUME;
+	const struct recording_subject subject = subject_of(profiling);
+	const char *why = why_not_begun(request);
+	int err;
+
+	if (why) {
+		refuse(request, why);
+		return;
+	}
+	asprof_arguments_release(&profiling->begun);
+	profiling->begun = *request->arguments;
+	*request->arguments = (struct asprof_arguments){0};
+	profiling->number = is_resumed ? profiling->number : 0;
+	buf_clear(&profiling->begun_file);
+	if (profiling->begun.file)
+		absolute_path(profiling, profiling->begun.file, &profiling->begun_file);
+	err = (is_resumed ? recording_resume : recording_start)(&profiling->recording, &subject, &profiling->begun,
+								&request->answer->text);
+	if (err) {
+		request->answer->code = DUET_ANSWER_REFUSED;
+		return;
+	}
+	set_end(profiling);
+	if (!profiling->begun.quiet)
+		buf_add_str(&request->answer->text, "Profiling started\n");
+}
+
+/* ---- reports ---- */
+
+static void answer_report(const struct request *request)
+{
+	if (!request->profiling->recording.parts.len) {
+		refuse(request, "Profiler has not started");
+		return;
+	}
+	request->answer->report =
+		recording_report(&request->profiling->recording, request->arguments, &request->answer->text);
+	if (request->answer->report < 0)
+		request->answer->code = DUET_ANSWER_REFUSED;
+}
+
+/*
+ * For the library, which writes no files. The file is opened first: if it cannot be, the recording goes on. `ends`:
+ * stop the recording.
+ */
+static void answer_file(const struct request *request, bool ends)
+{
+	struct profiling *profiling = request->profiling;
+	struct report_file file;
+
+	if (!profiling->recording.parts.len) {
+		refuse(request, "Profiler has not started");
+		return;
+	}
+	if (open_file(profiling, request->arguments->file, &file, &request->answer->text)) {
+		request->answer->code = DUET_ANSWER_NO_FILE;
+		return;
+	}
+	if (ends)
+		end_recording(profiling);
+	if (write_report(profiling, request->arguments, &file, &request->answer->text))
+		request->answer->code = DUET_ANSWER_REFUSED;
+	else if (request->question->head.kind == DUET_QUESTION_API)
+		buf_add_str(&request->answer->text, "OK");
+	report_file_discard(&file);
+}
+
+/* A report for which no file was named now, but when the recording began: a file is written when it ends. */
+static bool goes_to_begun(const struct request *request)
+{
+	const struct profiling *profiling = request->profiling;
+
+	if (!is_of_library(request) || request->arguments->file || !has_begun_file(profiling))
+		return false;
+	return !request->arguments->writer ||
+	       (request->arguments->writer == profiling->begun.writer && !strcmp(profiling->begun.writer->name, "jfr"));
+}
+
+static void answer_begun(const struct request *request)
+{
+	if (write_begun(request->profiling, &request->answer->text))
+		request->answer->code = DUET_ANSWER_REFUSED;
+}
+
+static void stop(const struct request *request)
+{
+	struct profiling *profiling = request->profiling;
+	bool was_running = profiling_is_running(profiling);
+
+	if (is_of_library(request) && request->arguments->file && request->arguments->writer) {
+		answer_file(request, true);
+		return;
+	}
+	end_recording(profiling);
+	if (was_running && goes_to_begun(request))
+		answer_begun(request);
+	else if (request->arguments->writer)
+		answer_report(request);
+	else if (!was_running)
+		refuse(request, "Profiler is not active");
+	if (was_running && !request->arguments->writer && !request->answer->code)
+		buf_printf(&request->answer->text, "Profiling stopped after %llu seconds. No dump options specified\n",
+			   seconds_of(&profiling->recording));
+}
+
+static void dump(const struct request *request)
+{
+	if (!request->arguments->writer)
+		refuse(request, "No output format selected");
+	else if (is_of_library(request) && request->arguments->file)
+		answer_file(request, false);
+	else if (profiling_is_running(request->profiling) && goes_to_begun(request))
+		answer_begun(request);
+	else
+		answer_report(request);
+}
+
+/* ---- what is told ---- */
+
+static void tell_status(const struct request *request)
+{
+	const struct recording *recording = &request->profiling->recording;
+
+	if (recording->child)
+		buf_printf(&request->answer->text, "Profiling is running for %llu seconds\n", seconds_of(recording));
+	else
+		buf_add_str(&request->answer->text, "Profiler is not active\n");
+}
+
+/* async-profiler's list, which programs read by its headings. */
+static void tell_list(const struct request *request)
+{
+	buf_add_str(&request->answer->text,
+		    "Basic events:\n"
+		    "  cpu\n  alloc\n  nativemem\n  lock\n  wall\n  itimer\n  ctimer\n"
+		    "Perf events:\n"
+		    "  page-faults\n  context-switches\n  cycles\n  instructions\n  cache-references\n"
+		    "  cache-misses\n  branch-instructions\n  branch-misses\n  bus-cycles\n"
+		    "  L1-dcache-load-misses\n  LLC-load-misses\n  dTLB-load-misses\n"
+		    "  rNNN\n  pmu/event-descriptor/\n  mem:breakpoint\n  trace:tracepoint\n  kprobe:func\n"
+		    "  uprobe:path\n");
+}
+
+static uint64_t count_samples(const struct profiling *profiling)
+{
+	uint64_t samples = 0;
+
+	if (profiling->recording.parts.len)
+		(void)recording_count(&profiling->recording, &samples);
+	return samples;
+}
+
+/* Of async-profiler's names those are told that exist here: its tables in the process do not. */
+static void tell_metrics(const struct request *request)
+{
+	buf_printf(&request->answer->text,
+		   "recording_kb %llu\n"
+		   "samples_total %llu\n",
+		   (unsigned long long)recording_bytes(&request->profiling->recording) >> 10,
+		   (unsigned long long)count_samples(request->profiling));
+}
+
+static void write_text(const struct request *request, struct report_file *file)
+{
+	struct buf *text = &request->answer->text;
+	int report = memfd_create("duet-report", MFD_CLOEXEC);
+	int err = report < 0 ? -errno : io_write_all(report, text->data, text->len);
+
+	buf_clear(text);
+	if (!err)
+		err = report_file_write(file, report, text);
+	if (report >= 0)
+		close(report);
+	if (err)
+		request->answer->code = DUET_ANSWER_REFUSED;
+	else
+		buf_add_str(text, "OK");
+}
+
+/* What is told can also be written to a file. */
+static void tell(const struct request *request)
+{
+	struct report_file file;
+
+	switch (request->arguments->action) {
+	case ASPROF_STATUS:
+		tell_status(request);
+		break;
+	case ASPROF_LIST:
+		tell_list(request);
+		break;
+	case ASPROF_METRICS:
+		tell_metrics(request);
+		break;
+	default:
+		buf_add_str(&request->answer->text, ASPROF_VERSION_SPOKEN);
+	}
+	if (!request->arguments->file || !is_of_library(request))
+		return;
+	if (open_file(request->profiling, request->arguments->file, &file, &request->answer->text)) {
+		request->answer->code = DUET_ANSWER_NO_FILE;
+		return;
+	}
+	write_text(request, &file);
+	report_file_discard(&file);
+}
+
+/* ---- the log ---- */
+
+static bool is_stream(const char *log)
+{
+	return !log || !strcmp(log, "stdout") || !strcmp(log, "stderr");
+}
+
+static void append_report(int log, int report)
+{
+	char bytes[COPY_BYTES];
+	ssize_t more;
+
+	for (off_t at = 0; (more = pread(report, bytes, sizeof(bytes), at)) > 0; at += more)
+		if (io_write_all(log, bytes, (size_t)more) < 0)
+			return;
+}
+
+/* Appends to the log file what the library would print. A log that cannot be written loses its lines. */
+static void write_log(const struct profiling *profiling, const char *path, struct meeting_answer *answer,
+		      bool with_report)
+{
+	struct buf whole;
+	int log;
+
+	buf_init(&whole);
+	absolute_path(profiling, path, &whole);
+	log = open(whole.data, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+	buf_release(&whole);
+	if (log < 0)
+		return;
+	(void)io_write_all(log, answer->log.data, answer->log.len);
+	if (with_report && answer->report >= 0) {
+		append_report(log, answer->report);
+		close(answer->report);
+		answer->report = -1;
+	}
+	close(log);
+	buf_clear(&answer->log);
+}
+
+/* An agent has no caller to whom something could be returned: all goes to the log. */
+static void move_to_log(struct meeting_answer *answer)
+{
+	if (answer->text.len)
+		buf_printf(&answer->log, answer->code ? "[ERROR] %s\n" : "%s", answer->text.data);
+	buf_clear(&answer->text);
+}
+
+static void settle_log(const struct request *request, const char *log, const char *level)
+{
+	struct meeting_answer *answer = request->answer;
+	bool is_agent = request->question->head.kind == DUET_QUESTION_AGENT;
+
+	if (is_agent)
+		move_to_log(answer);
+	answer->stream = log && !strcmp(log, "stderr") ? DUET_ANSWER_STDERR : DUET_ANSWER_STDOUT;
+	if (level && !strcmp(level, "none"))
+		buf_clear(&answer->log);
+	if (!is_stream(log))
+		write_log(request->profiling, log, answer, is_agent);
+}
+
+/* ---- questions ---- */
+
+static void obey(struct request *request)
+{
+	switch (request->arguments->action) {
+	case ASPROF_START:
+	case ASPROF_RESUME:
+		begin(request);
+		return;
+	case ASPROF_STOP:
+		stop(request);
+		return;
+	case ASPROF_DUMP:
+		dump(request);
+		return;
+	case ASPROF_NONE:
+		return;
+	case ASPROF_STATUS:
+	case ASPROF_METRICS:
+	case ASPROF_LIST:
+	case ASPROF_VERSION:
+		tell(request);
+	}
+}
+
+static void obey_arguments(struct profiling *profiling, const struct meeting_question *question,
+			   struct meeting_answer *answer)
+{
+	struct asprof_arguments arguments = {0};
+	struct request request = {profiling, &arguments, question, answer};
+	const char *text = question->arguments.data;
+	char *log = NULL, *level = NULL;
+	struct buf warnings;
+
+	buf_init(&warnings);
+	if (asprof_arguments_parse(&arguments, text, &warnings, &answer->text)) {
+		answer->code = DUET_ANSWER_NOT_UNDERSTOOD;
+		log = asprof_arguments_word(text, "log");
+		level = asprof_arguments_word(text, "loglevel");
+	} else {
+		log = arguments.log ? strdup(arguments.log) : NULL;
+		level = arguments.log_level ? strdup(arguments.log_level) : NULL;
+		buf_add_str(is_of_library(&request) ? &answer->log : &answer->text, warnings.data);
+		obey(&request);
+	}
+	if (is_of_library(&request))
+		settle_log(&request, log, level);
+	free(log);
+	free(level);
+	buf_release(&warnings);
+	asprof_arguments_release(&arguments);
+}
+
+void profiling_answer(struct profiling *profiling, const struct meeting_question *question,
+		      struct meeting_answer *answer)
+{
+	if (question->head.name[0])
+		profiling->agent = question->head;
+	if (question->head.kind == DUET_QUESTION_SAMPLES)
+		buf_printf(&answer->text, "%llu", (unsigned long long)count_samples(profiling));
+	else if (question->head.kind == DUET_QUESTION_EXIT)
+		profiling_end(profiling);
+	else
+		obey_arguments(profiling, question, answer);
+	profiling->used_ns = clock_monotonic_ns();
+}
+
+/* ---- what ends by itself ---- */
+
+static void restart(struct profiling *profiling)
+{
+	const struct recording_subject subject = subject_of(profiling);
+	struct buf why;
+
+	buf_init(&why);
+	if (recording_start(&profiling->recording, &subject, &profiling->begun, &why))
+		log_error("process %d: %s", profiling->pid, why.data);
+	else
+		set_end(profiling);
+	buf_release(&why);
+}
+
+void profiling_step(struct profiling *profiling)
+{
+	bool is_due = profiling->until_ns && clock_monotonic_ns() >= profiling->until_ns;
+
+	if (recording_has_ended(&profiling->recording)) {
+		end_recording(profiling);
+		write_unasked(profiling);
+	} else if (is_due) {
+		end_recording(profiling);
+		write_unasked(profiling);
+		if (profiling->begun.loop_ns)
+			restart(profiling);
+	}
+}
+
+void profiling_end(struct profiling *profiling)
+{
+	if (!profiling_is_running(profiling))
+		return;
+	end_recording(profiling);
+	write_unasked(profiling);
+}
+
+void profiling_init(struct profiling *profiling, pid_t pid, uint64_t start_ticks)
+{
+	*profiling = (struct profiling){
+		.pid = pid,
+		.start_ticks = start_ticks,
+		.recording = RECORDING_NONE,
+		.used_ns = clock_monotonic_ns(),
+	};
+	buf_init(&profiling->begun_file);
+}
+
+void profiling_release(struct profiling *profiling)
+{
+	recording_release(&profiling->recording);
+	asprof_arguments_release(&profiling->begun);
+	buf_release(&profiling->begun_file);
+}
