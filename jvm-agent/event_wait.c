@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that wait for another thread's notice: Object.wait(), and all parks that are not waits for a lock. */
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "jvm.h"
+#include "monitors.h"
 #include "parks.h"
-#include "stay.h"
 #include "tap.h"
 #include "waiting.h"
 
@@ -14,30 +12,16 @@ static struct wait_event notice;
 
 static void JNICALL on_wait(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject object, jlong timeout)
 {
-	struct stay *stay = stay_enter();
-	uint64_t key = stay && wait_event_is_open(&notice) ? wait_key(env, thread) : 0;
-	char *class_name;
-
 	(void)jvmti, (void)timeout;
 	parks_on_wait(env);
-	if (key) {
-		class_name = wait_class(env, object);
-		wait_begins(&notice, stay, key, class_name);
-		jvm_deallocate(class_name);
-	}
-	stay_leave();
+	monitors_begin_wait(&notice, env, thread, object);
 }
 
 /* Called before the thread takes the monitor again; that is a wait for a lock. */
 static void JNICALL on_waited(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject object, jboolean timed_out)
 {
-	struct stay *stay = stay_enter();
-	uint64_t key = stay && wait_event_is_open(&notice) ? wait_key(env, thread) : 0;
-
 	(void)jvmti, (void)object, (void)timed_out;
-	if (key)
-		wait_ends(&notice, stay, key);
-	stay_leave();
+	monitors_end_wait(&notice, env, thread);
 }
 
 static void wait_add_callbacks(jvmtiEventCallbacks *callbacks)
@@ -53,32 +37,21 @@ static bool wants_park(const char *class_name)
 
 static const struct park_listener other_parks = {&notice, wants_park};
 
-static bool set_events(jvmtiEventMode mode)
-{
-	jvmtiError begins, ends;
-
-	begins = (*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, JVMTI_EVENT_MONITOR_WAIT, NULL);
-	ends = (*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, JVMTI_EVENT_MONITOR_WAITED, NULL);
-	return !begins && !ends;
-}
+static const struct monitor_waits waits = {
+	&other_parks,
+	JVMTI_EVENT_MONITOR_WAIT,
+	JVMTI_EVENT_MONITOR_WAITED,
+};
 
 static void wait_stop(uint64_t ended_ns)
 {
-	wait_event_close(&notice, ended_ns);
-	set_events(JVMTI_DISABLE);
-	parks_close(&other_parks);
+	monitors_stop(&waits, ended_ns);
 }
 
 static int wait_start(const struct duet_agent_event *event, const char **ret_why)
 {
 	*ret_why = "the JVM refuses to tell of waiting threads";
-	if (!jvm.thread_id)
-		return -ENOTSUP;
-	wait_event_open(&notice, event);
-	if (set_events(JVMTI_ENABLE) && !parks_open(&other_parks))
-		return 0;
-	wait_stop(0);
-	return -ENOTSUP;
+	return monitors_start(&waits, event);
 }
 
 const struct agent_tap tap_wait = {

@@ -9,69 +9,25 @@
 
 #include "event_lock.c"
 
-struct agent_jvm jvm;
-
-struct stay *stay_enter(void)
+int monitors_start(const struct monitor_waits *waits, const struct duet_agent_event *event)
 {
-	return NULL;
-}
-
-void stay_leave(void)
-{
-}
-
-void jvm_deallocate(void *memory)
-{
-	(void)memory;
-}
-
-void wait_event_open(struct wait_event *event, const struct duet_agent_event *from)
-{
-	(void)event, (void)from;
-}
-
-void wait_event_close(struct wait_event *event, uint64_t ended_ns)
-{
-	(void)event, (void)ended_ns;
-}
-
-bool wait_event_is_open(const struct wait_event *event)
-{
-	(void)event;
-	return false;
-}
-
-uint64_t wait_key(JNIEnv *env, jthread thread)
-{
-	(void)env, (void)thread;
+	(void)waits, (void)event;
 	return 0;
 }
 
-char *wait_class(JNIEnv *env, jobject object)
+void monitors_stop(const struct monitor_waits *waits, uint64_t ended_ns)
 {
-	(void)env, (void)object;
-	return NULL;
+	(void)waits, (void)ended_ns;
 }
 
-void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const char *class_name)
+void monitors_begin_wait(struct wait_event *event, JNIEnv *env, jthread thread, jobject object)
 {
-	(void)event, (void)stay, (void)key, (void)class_name;
+	(void)event, (void)env, (void)thread, (void)object;
 }
 
-void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key)
+void monitors_end_wait(struct wait_event *event, JNIEnv *env, jthread thread)
 {
-	(void)event, (void)stay, (void)key;
-}
-
-int parks_open(const struct park_listener *listener)
-{
-	(void)listener;
-	return 0;
-}
-
-void parks_close(const struct park_listener *listener)
-{
-	(void)listener;
+	(void)event, (void)env, (void)thread;
 }
 
 static void locks_are_known_by_their_class(void **state)

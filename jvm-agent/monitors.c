@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "monitors.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "jvm.h"
+#include "parks.h"
+#include "stay.h"
+#include "waiting.h"
+
+static bool set_events(const struct monitor_waits *waits, jvmtiEventMode mode)
+{
+	jvmtiError begin, end;
+
+	begin = (*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, waits->begin, NULL);
+	end = (*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, waits->end, NULL);
+	return !begin && !end;
+}
+
+int monitors_start(const struct monitor_waits *waits, const struct duet_agent_event *event)
+{
+	if (!jvm.thread_id)
+		return -ENOTSUP;
+	wait_event_open(waits->parks->event, event);
+	if (set_events(waits, JVMTI_ENABLE) && !parks_open(waits->parks))
+		return 0;
+	monitors_stop(waits, 0);
+	return -ENOTSUP;
+}
+
+void monitors_stop(const struct monitor_waits *waits, uint64_t ended_ns)
+{
+	wait_event_close(waits->parks->event, ended_ns);
+	set_events(waits, JVMTI_DISABLE);
+	parks_close(waits->parks);
+}
+
+static uint64_t key_of(const struct wait_event *event, const struct stay *stay, JNIEnv *env, jthread thread)
+{
+	return stay && wait_event_is_open(event) ? wait_key(env, thread) : 0;
+}
+
+void monitors_begin_wait(struct wait_event *event, JNIEnv *env, jthread thread, jobject object)
+{
+	struct stay *stay = stay_enter();
+	uint64_t key = key_of(event, stay, env, thread);
+	char *class_name;
+
+	if (key) {
+		class_name = wait_class(env, object);
+		wait_begins(event, stay, key, class_name);
+		jvm_deallocate(class_name);
+	}
+	stay_leave();
+}
+
+void monitors_end_wait(struct wait_event *event, JNIEnv *env, jthread thread)
+{
+	struct stay *stay = stay_enter();
+	uint64_t key = key_of(event, stay, env, thread);
+
+	if (key)
+		wait_ends(event, stay, key);
+	stay_leave();
+}
