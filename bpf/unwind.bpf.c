@@ -10,7 +10,7 @@ static __always_inline const struct duet_unwind_mapping *mapping_at(struct duet_
 	if (unwind_find_mapping(room, pc))
 		return &room->mapping;
 	room->sample.flags |= walk_unmapped_flag(&room->cursor);
-	if (unwind_is_inside(&room->unpublished, pc) || unwind_find_unpublished(room->level))
+	if (walk_is_inside(&room->unpublished, pc) || unwind_find_unpublished(room->level))
 		return &room->unpublished;
 	return NULL;
 }
@@ -33,7 +33,7 @@ __noinline int unwind_look_up(u32 level)
 	room->found.generation = room->process.generation;
 	room->found.module = mapping->module;
 	room->found.code = mapping->code;
-	row = unwind_find_row(room, mapping, pc);
+	row = walk_find_row(&room->cursor, mapping, pc);
 	if (row)
 		room->found.row = *row;
 	return row != NULL;

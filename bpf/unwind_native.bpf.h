@@ -124,64 +124,39 @@ static __always_inline void unwind_bequeath(u32 tgid, u64 start_ticks, u32 child
 	bpf_map_update_elem(&unwind_heirs, &child_tgid, &heir, BPF_ANY);
 }
 
-#define UNWIND_MAPPING_STEPS 13 /* steps of a binary search in DUET_UNWIND_PROCESS_MAPPINGS */
-
-static __always_inline bool unwind_is_inside(const struct duet_unwind_mapping *mapping, u64 pc)
+static __always_inline const struct duet_unwind_mapping *walk_mapping(const void *at, u32 index)
 {
-	return pc >= mapping->start && pc < mapping->end;
+	return bpf_map_lookup_elem(&unwind_mappings, &index);
 }
 
-/* Sets room->mapping to the mapping that holds `pc`. Returns false if there is none. */
-static __always_inline bool unwind_find_mapping(struct duet_scratch *room, u64 pc)
+/* Marks the file as used, so that the loader sees whose rows are needed. */
+static __always_inline const struct duet_unwind_module *walk_module(const void *at, u32 index)
 {
-	u32 low = room->process.first, high = low + room->process.mappings;
-
-	if (unwind_is_inside(&room->mapping, pc))
-		return true;
-	for (u32 i = 0; i < UNWIND_MAPPING_STEPS && low < high; i++) {
-		u32 middle = low + (high - low) / 2;
-		struct duet_unwind_mapping *mapping = bpf_map_lookup_elem(&unwind_mappings, &middle);
-
-		if (!mapping)
-			return false;
-		if (unwind_is_inside(mapping, pc)) {
-			room->mapping = *mapping;
-			return true;
-		}
-		if (mapping->start <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
-}
-
-/* Marks a file as used, so that the loader sees whose rows are needed. Returns the file, or NULL. */
-static __always_inline struct duet_unwind_module *unwind_use_module(u32 key)
-{
-	struct duet_unwind_module *module = bpf_map_lookup_elem(&unwind_modules, &key);
+	struct duet_unwind_module *module = bpf_map_lookup_elem(&unwind_modules, &index);
 
 	if (module && !module->used) /* written only once: otherwise the CPUs would compete for the cache line */
 		module->used = 1;
 	return module;
 }
 
-/* Returns the row that is valid at `pc`, which lies in `mapping`; NULL if its file has none. */
-static __always_inline const struct duet_unwind_row *
-unwind_find_row(const struct duet_scratch *room, const struct duet_unwind_mapping *mapping, u64 pc)
+static __always_inline const struct duet_unwind_page *walk_page(const void *at, u32 index)
 {
-	u64 offset = pc - mapping->base;
-	u32 index = offset >> DUET_UNWIND_PAGE_SHIFT, key = mapping->module;
-	struct duet_unwind_module *module = unwind_use_module(key);
-	struct duet_unwind_page *page;
+	return bpf_map_lookup_elem(&unwind_pages, &index);
+}
 
-	if (!module || offset > UINT32_MAX || index >= module->pages)
-		return NULL;
-	key = module->first_page + index;
-	page = bpf_map_lookup_elem(&unwind_pages, &key);
-	if (!page)
-		return NULL;
-	return walk_search_rows(&room->cursor, module->first_row + page->first, module->first_row + page->end, offset);
+#include "walk/tables.h"
+
+/* Sets room->mapping to the mapping that holds `pc`. Returns false if there is none. */
+static __always_inline bool unwind_find_mapping(struct duet_scratch *room, u64 pc)
+{
+	const struct duet_unwind_mapping *mapping;
+
+	if (walk_is_inside(&room->mapping, pc))
+		return true;
+	mapping = walk_find_mapping(&room->cursor, room->process.first, room->process.mappings, pc);
+	if (mapping)
+		room->mapping = *mapping;
+	return mapping != NULL;
 }
 
 /* Returns the cache entry for this pc: the one that holds it, or one that may be overwritten; NULL without a cache. */
@@ -223,7 +198,7 @@ static __always_inline bool unwind_find(struct duet_scratch *room)
 
 	if (kept && kept->pc == pc && kept->generation == room->process.generation) {
 		room->found = *kept;
-		unwind_use_module(kept->module);
+		(void)walk_module(&room->cursor, kept->module);
 		return true;
 	}
 	if (!unwind_look_up(room->level))

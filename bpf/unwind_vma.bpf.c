@@ -82,7 +82,7 @@ static __always_inline bool learnt_find(struct duet_scratch *room, u64 pc)
 	struct unwind_learnt *learnt = learnt_get(room);
 
 	for (u32 i = 0; learnt && i < UNWIND_LEARNT; i++) {
-		if (!unwind_is_inside(&learnt->mappings[i].mapping, pc))
+		if (!walk_is_inside(&learnt->mappings[i].mapping, pc))
 			continue;
 		room->unpublished = learnt->mappings[i].mapping;
 		return learnt_is_valid(&learnt->mappings[i]);

@@ -72,63 +72,49 @@ static const struct duet_unwind_row *walk_row(const void *at, uint32_t index)
 	return index < walker_now->rows.entries ? &rows[index] : NULL;
 }
 
-static bool is_inside(const struct duet_unwind_mapping *mapping, uint64_t pc)
+static const struct duet_unwind_mapping *walk_mapping(const void *at, uint32_t index)
 {
-	return mapping && pc >= mapping->start && pc < mapping->end;
+	const struct duet_unwind_mapping *mappings = walker_now->mappings.at;
+
+	(void)at;
+	return index < walker_now->mappings.entries ? &mappings[index] : NULL;
 }
 
-/* Sets walker->mapping to the mapping that holds `pc`. Returns false if there is none. */
-static bool find_mapping(struct sleeper_walker *walker, uint64_t pc)
+/* Marks the file as used, as BPF does. */
+static const struct duet_unwind_module *walk_module(const void *at, uint32_t index)
 {
-	const struct duet_unwind_mapping *mappings = walker->mappings.at;
-	size_t low = walker->process.first, high = low + walker->process.mappings;
+	struct duet_unwind_module *modules = walker_now->modules.at;
 
-	if (is_inside(walker->mapping, pc))
-		return true;
-	while (low < high && high <= walker->mappings.entries) {
-		size_t middle = low + (high - low) / 2;
-
-		if (is_inside(&mappings[middle], pc)) {
-			walker->mapping = &mappings[middle];
-			return true;
-		}
-		if (mappings[middle].start <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
-}
-
-/* Returns the row in force at `pc`, which lies in walker->mapping. Marks the file as used, as BPF does. */
-static const struct duet_unwind_row *find_row(struct sleeper_walker *walker, uint64_t pc)
-{
-	const struct duet_unwind_mapping *mapping = walker->mapping;
-	uint64_t offset = pc - mapping->base, index = offset >> DUET_UNWIND_PAGE_SHIFT;
-	const struct duet_unwind_page *pages = walker->pages.at;
-	struct duet_unwind_module *module;
-
-	if (mapping->module >= walker->modules.entries || offset > UINT32_MAX)
+	(void)at;
+	if (index >= walker_now->modules.entries)
 		return NULL;
-	module = (struct duet_unwind_module *)walker->modules.at + mapping->module;
-	module->used = 1;
-	if (index >= module->pages || module->first_page + index >= walker->pages.entries)
-		return NULL;
-	pages += module->first_page + index;
-	return walk_search_rows(&walker->cursor, module->first_row + pages->first, module->first_row + pages->end,
-				(uint32_t)offset);
+	modules[index].used = 1;
+	return &modules[index];
 }
+
+static const struct duet_unwind_page *walk_page(const void *at, uint32_t index)
+{
+	const struct duet_unwind_page *pages = walker_now->pages.at;
+
+	(void)at;
+	return index < walker_now->pages.entries ? &pages[index] : NULL;
+}
+
+#include "walk/tables.h"
 
 static const struct duet_unwind_row *walk_look_up(struct sleeper_walker *walker, enum duet_code *ret_code)
 {
 	uint64_t pc = walker->cursor.pc - walker->cursor.is_return;
+	const struct duet_unwind_process *process = &walker->process;
 
-	if (!find_mapping(walker, pc)) {
+	if (!walker->mapping || !walk_is_inside(walker->mapping, pc))
+		walker->mapping = walk_find_mapping(&walker->cursor, process->first, process->mappings, pc);
+	if (!walker->mapping) {
 		walker->sample.flags |= walk_unmapped_flag(&walker->cursor);
 		return NULL;
 	}
 	*ret_code = (enum duet_code)walker->mapping->code;
-	return find_row(walker, pc);
+	return walk_find_row(&walker->cursor, walker->mapping, pc);
 }
 
 static bool walk_takes_long(const struct sleeper_walker *walker)
