@@ -15,7 +15,7 @@
 	X(BPF_RING_FULL,        "samples dropped: the kernel ring was full") \
 	X(BPF_NO_KERNEL_STACK,  "kernel stacks that could not be read") \
 	X(BPF_NOT_VISIBLE,      "samples of processes outside the loader's pid namespace") \
-	X(BPF_NO_LEVEL,         "samples left to the next one: they interrupted others that had all the memory") \
+	X(BPF_NO_LEVEL,         "samples left to the next one: they interrupted others, which had all the memory") \
 	X(BPF_NO_THREAD_STATE,  "sleeps not seen: no memory for the state of their thread") \
 	X(BPF_MOVED,            "sleeps without a stack: pc or sp were not those of the beginning") \
 	X(BPF_NO_WAKER,         "sleeps without their waker: its stack could not be taken because of the load") \
@@ -34,7 +34,7 @@
 	X(AGENT_FAULT,          "Java stacks dropped: the walk faulted and was abandoned") \
 	X(AGENT_METHOD_GONE,    "methods under [unloaded_class]: their class was unloaded before they could be named") \
 	X(AGENT_CODE_GONE,      "code under [unloaded_code]: it was freed before it could be named") \
-	X(AGENT_WENT_ON,        "waits over the end not shown: their thread went on before its stack was read") \
+	X(AGENT_WENT_ON,        "waits over the end not shown: their thread continued before its stack was read") \
 	X(AGENT_METADATA_FULL,  "thread and unload records dropped: the metadata ring was full") \
 	X(AGENT_TIMER_FAILED,   "threads not sampled: their timer or perf event could not be created") \
 	X(AGENT_NO_KERNEL_RING, "threads without kernel frames: kernel.perf_event_mlock_kb has no room for their ring")

@@ -6,7 +6,8 @@
  * Whoever includes this defines first, as functions or macros, in addition to walk_row() of walk/native.h,
  *
  *	const struct duet_unwind_mapping *walk_mapping(at, uint32_t index)
- *	const struct duet_unwind_module *walk_module(at, uint32_t index)	marks the file as used, if that is wanted
+ *	const struct duet_unwind_module *walk_module(at, uint32_t index)
+ *		may also mark the file as used
  *	const struct duet_unwind_page *walk_page(at, uint32_t index)
  *
  * Each returns an element of an array, or NULL when the array has none with this index. `at` is as for walk_row().
