@@ -309,19 +309,23 @@ static void ask_jvm(const struct stay *stay, struct walk_slot *slot, struct duet
 		java->flags |= DUET_JAVA_TRUNCATED;
 }
 
+static void begin_tapped(struct stay *stay, struct agent_walk *walk, const struct duet_java_sample *java,
+			 const struct tap_sample *from)
+{
+	begin_sample(stay, &walk->sample, java);
+	walk->sample.event = from->event;
+	walk->sample.weight = from->weight;
+	walk->sample.attribute_bytes = from->attribute_bytes;
+	walk->attributes = from->attributes;
+	walk->most_ns = DEEP_WALK_NS;
+}
+
 static void walk_tapped(struct stay *stay, struct walk_slot *slot, const struct duet_java_sample *java,
 			const struct tap_sample *from, uintptr_t java_thread)
 {
-	struct duet_sample *sample = &slot->walk.sample;
-
-	begin_sample(stay, sample, java);
-	sample->event = from->event;
-	sample->weight = from->weight;
-	sample->attribute_bytes = from->attribute_bytes;
-	slot->walk.attributes = from->attributes;
-	slot->walk.most_ns = DEEP_WALK_NS;
+	begin_tapped(stay, &slot->walk, java, from);
 	walk_caller(&slot->walk, stay, &slot->stack, java_thread);
-	virtual_threads_mounted(&slot->walk.java.layout, java_thread, &sample->virtual_thread);
+	virtual_threads_mounted(&slot->walk.java.layout, java_thread, &slot->walk.sample.virtual_thread);
 }
 
 /* Walks the stack, and asks the JVM if necessary. Returns true if `java` is the second half of the sample. */
@@ -390,12 +394,7 @@ static bool walk_native(struct stay *stay, struct walk_slot *slot, const struct 
 {
 	struct duet_sample *sample = &slot->walk.sample;
 
-	begin_sample(stay, sample, java);
-	sample->event = from->event;
-	sample->weight = from->weight;
-	sample->attribute_bytes = from->attribute_bytes;
-	slot->walk.attributes = from->attributes;
-	slot->walk.most_ns = DEEP_WALK_NS;
+	begin_tapped(stay, &slot->walk, java, from);
 	walk_native_caller(&slot->walk, stay, &slot->stack, caller);
 	if (is_agents_own(sample))
 		return false;
