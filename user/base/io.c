@@ -348,3 +348,13 @@ void io_output_discard(struct io_output *out)
 		unlinkat(out->at.dir, out->temporary, 0);
 	output_release(out);
 }
+
+int io_output_end(struct io_output *out, int err)
+{
+	if (err < 0 && io_output_error(out))
+		err = io_output_error(out);
+	if (!err)
+		err = io_output_commit(out);
+	io_output_discard(out);
+	return err;
+}

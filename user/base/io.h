@@ -60,6 +60,11 @@ int io_output_publish(struct io_output *out);
 /* Flushes, syncs, renames and releases. Returns 0, or -errno (such as -ENOSPC) with the old file unchanged. */
 int io_output_commit(struct io_output *out);
 /*
+ * Ends the output after a writer that returned `err`: commits it, or after an error discards it. Returns 0, or -errno:
+ * the stream's error if it has one, else the writer's.
+ */
+int io_output_end(struct io_output *out, int err);
+/*
  * Removes the temporary file and releases. A published file stays. Does nothing for NULL or after io_output_commit().
  */
 void io_output_discard(struct io_output *out);

@@ -151,15 +151,8 @@ static int write_file(const struct profile *profile, const struct writer_options
 	struct io_output output;
 	int err = io_output_open(&output, path, &access);
 
-	if (!err) {
-		err = target->writer->write(profile, style, output.file);
-		if (err < 0 && io_output_error(&output))
-			err = io_output_error(&output);
-		if (err < 0)
-			io_output_discard(&output);
-		else
-			err = io_output_commit(&output);
-	}
+	if (!err)
+		err = io_output_end(&output, target->writer->write(profile, style, output.file));
 	if (err < 0)
 		log_error("%s could not be written: %s", strcmp(path, "-") ? path : "stdout", strerror(-err));
 	return err;

@@ -155,16 +155,6 @@ static const struct writer *choose_writer(const char *format, const char *path)
 	return NULL;
 }
 
-static int write_to(struct io_output *output, const struct writer *writer, const struct writer_diff *two,
-		    const struct writer_options *style)
-{
-	int err = writer->write_diff(two, style, output->file);
-
-	if (err < 0 && io_output_error(output))
-		err = io_output_error(output);
-	return err ? err : io_output_commit(output);
-}
-
 /* Called after both were read, so that a pipe does not get half an output. */
 static int write_diff(const char *path, const struct writer *writer, const struct writer_diff *two,
 		      const struct writer_options *style)
@@ -176,10 +166,8 @@ static int write_diff(const char *path, const struct writer *writer, const struc
 	struct io_output output;
 	int err = io_output_open(&output, path, &access);
 
-	if (!err) {
-		err = write_to(&output, writer, two, style);
-		io_output_discard(&output);
-	}
+	if (!err)
+		err = io_output_end(&output, writer->write_diff(two, style, output.file));
 	if (err < 0)
 		log_error("%s could not be written: %s", strcmp(path, "-") ? path : "stdout", strerror(-err));
 	else if (strcmp(path, "-"))

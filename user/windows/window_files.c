@@ -224,7 +224,8 @@ static int remove_over(const struct window_files *limits, int dir, const struct 
 	return err;
 }
 
-int window_files_rotate(const struct window_files *files, const char *newest)
+/* Removes files over the limits, oldest first, except those of the window named `newest`. Returns 0 or -errno. */
+static int rotate(const struct window_files *files, const char *newest)
 {
 	struct listing listing = {0};
 	DIR *dir;
@@ -290,13 +291,7 @@ static int write_format(const struct window_files *files, const struct profile *
 	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
 	if (err < 0)
 		goto out;
-	err = writer->write(profile, style, output.file);
-	if (err < 0 && io_output_error(&output))
-		err = io_output_error(&output);
-	if (err < 0)
-		io_output_discard(&output);
-	else
-		err = io_output_commit(&output);
+	err = io_output_end(&output, writer->write(profile, style, output.file));
 	if (!err)
 		err = move_link(files, writer, event, path.data + folder_len);
 out:
@@ -355,7 +350,7 @@ int window_files_write(const struct window_files *files, const struct profile *p
 		result = write_events(files, profile, style, formats[i], name);
 		err = err ? err : result;
 	}
-	result = window_files_rotate(files, name);
+	result = rotate(files, name);
 	return err ? err : result;
 }
 

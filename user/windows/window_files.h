@@ -36,11 +36,6 @@ int window_files_open(const struct window_files *files);
 int window_files_write(const struct window_files *files, const struct profile *profile,
 		       const struct writer_options *style, const struct writer *const *formats, size_t count,
 		       uint64_t end_realtime_ns);
-/*
- * Removes files over the limits, oldest first, except those of the window named `newest`. Called by
- * window_files_write(). Returns 0 or -errno.
- */
-int window_files_rotate(const struct window_files *files, const char *newest);
 /* Returns true if window_files_write() gives files such a name. */
 bool window_files_named(const char *name);
 
