@@ -33,7 +33,7 @@ struct session_options {
 	uint64_t duration_ns; /* 0 = until the target ends or the user stops it */
 	enum session_engine engine;
 	uint32_t java_depth;
-	uint64_t max_memory; /* bytes; 0 = budget_default_bytes() */
+	uint64_t max_memory; /* bytes; 0 = a share of the memory, see budget_open() */
 	double max_overhead; /* percent of the host's CPU; 0 = no limit */
 	enum duet_signals signals;
 	bool all_user;

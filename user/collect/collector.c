@@ -177,10 +177,26 @@ static void open_mappings(struct collector *collector, const struct collector_op
 		log_debug("perf events of mappings: %s", strerrordesc_np(-err));
 }
 
+/* Sets the value of a process, in a map whose keys are pids. */
+static int put(const struct bpf_map *map, pid_t pid, const void *value, size_t bytes)
+{
+	return bpf_map__update_elem(map, &pid, sizeof(pid), value, bytes, BPF_ANY);
+}
+
+static int add_target(struct collector *collector, pid_t pid)
+{
+	uint64_t start_ticks;
+	int err = process_read_start_ticks(pid, &start_ticks);
+
+	if (err < 0)
+		return err;
+	return put(collector->programs.bpf->maps.targets, pid, &start_ticks, sizeof(start_ticks));
+}
+
 static int add_targets(struct collector *collector, const struct collector_options *options, struct buf *why)
 {
 	for (size_t i = 0; options->targets && i < options->target_count; i++) {
-		int err = collector_add_target(collector, options->targets[i]);
+		int err = add_target(collector, options->targets[i]);
 
 		if (err < 0) {
 			buf_printf(why, "process %d cannot be profiled: %s", options->targets[i], strerror(-err));
@@ -372,12 +388,6 @@ void collector_read_mappings(struct collector *collector, struct mapping_log *lo
 	mapping_events_read(collector->mappings, log, lost);
 }
 
-/* Sets the value of a process, in a map whose keys are pids. */
-static int put(const struct bpf_map *map, pid_t pid, const void *value, size_t bytes)
-{
-	return bpf_map__update_elem(map, &pid, sizeof(pid), value, bytes, BPF_ANY);
-}
-
 int collector_allow(struct collector *collector, pid_t pid, const struct duet_jvm_target *target)
 {
 	return put(collector->programs.bpf->maps.jvms, pid, target, sizeof(*target));
@@ -393,16 +403,6 @@ int collector_forbid(struct collector *collector, pid_t pid)
 int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm)
 {
 	return put(collector->programs.bpf->maps.jvm_layouts, pid, jvm, sizeof(*jvm));
-}
-
-int collector_add_target(struct collector *collector, pid_t pid)
-{
-	uint64_t start_ticks;
-	int err = process_read_start_ticks(pid, &start_ticks);
-
-	if (err < 0)
-		return err;
-	return put(collector->programs.bpf->maps.targets, pid, &start_ticks, sizeof(start_ticks));
 }
 
 bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks)

@@ -76,8 +76,7 @@ int collector_allow(struct collector *collector, pid_t pid, const struct duet_jv
 int collector_forbid(struct collector *collector, pid_t pid);
 /* Gives BPF what it needs to walk the Java frames of a process. 0 or -errno. */
 int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm);
-int collector_add_target(struct collector *collector, pid_t pid); /* 0 or -errno */
-/* Returns true if the process is a target: given when opening, added later, or a child of a target. */
+/* Returns true if the process is a target: given when opening, or a child of a target. */
 bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks);
 
 /*

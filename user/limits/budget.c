@@ -79,7 +79,7 @@ static size_t own_cgroup_limit(void)
 	return bytes;
 }
 
-size_t budget_default_bytes(void)
+static size_t default_bytes(void)
 {
 	size_t bytes = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE), limit = own_cgroup_limit();
 
@@ -93,7 +93,7 @@ void budget_open(struct budget *budget, size_t asked)
 {
 	*budget = (struct budget){
 		.is_asked = asked != 0,
-		.pool.max_bytes = asked ? asked : budget_default_bytes(),
+		.pool.max_bytes = asked ? asked : default_bytes(),
 		.names.max_bytes = NAMES_UNLIMITED_BYTES,
 		.sweep_at = SWEEP_MIN,
 	};

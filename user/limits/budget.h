@@ -57,9 +57,7 @@ struct budget {
 	bool is_told; /* a sufficient limit was reported */
 };
 
-/* Returns the limit that holds without --max-memory. */
-size_t budget_default_bytes(void);
-/* Call before anything large is allocated. `asked`: bytes of --max-memory; 0 = budget_default_bytes(). */
+/* Call before anything large is allocated. `asked`: bytes of --max-memory; 0: a share of the memory. */
 void budget_open(struct budget *budget, size_t asked);
 void budget_close(struct budget *budget); /* restores the limit that the process had before */
 size_t budget_bpf_bytes(const struct budget *budget); /* the most that BPF's maps may take */

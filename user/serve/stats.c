@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/vec.h"
 #include "engine/engines.h"
 #include "join/outcomes.h"
 #include "jvms/agents.h"
@@ -17,6 +19,19 @@
 #include "proc/process.h"
 #include "serve/losses.h"
 #include "serve/report.h"
+
+/* Rows with the same name are adjacent. */
+struct stats_row {
+	const char *name; /* in Prometheus' form: base units, and _total for counters */
+	const char *label; /* NULL for none */
+	char value[48]; /* value of the label */
+	char help[112];
+	double number;
+};
+
+struct stats {
+	struct vec(struct stats_row) rows;
+};
 
 struct gathering {
 	struct stats *stats;
@@ -127,7 +142,8 @@ static void add_loss(void *context, const char *name, const char *text, uint64_t
 	add(context, "duet_lost_total", text, "cause", cause, (double)count);
 }
 
-int stats_gather(struct stats *stats, const struct report *report)
+/* Returns 0 or -ENOMEM; release in either case. */
+static int gather(struct stats *stats, const struct report *report)
 {
 	struct gathering to = {.stats = stats};
 
@@ -139,7 +155,7 @@ int stats_gather(struct stats *stats, const struct report *report)
 	return to.err;
 }
 
-void stats_release(struct stats *stats)
+static void release(struct stats *stats)
 {
 	vec_release(&stats->rows);
 }
@@ -163,8 +179,11 @@ static bool is_total(const char *name)
 	return len > 6 && !strcmp(name + len - 6, "_total");
 }
 
-/* Rows with the same name share the help text of the first. The help text of a loss is its cause in words. */
-void stats_metrics(const struct stats *stats, struct buf *text)
+/*
+ * Appends Prometheus' text format 0.0.4. Rows with the same name share the help text of the first. The help text of a
+ * loss is its cause in words.
+ */
+static void add_metrics(const struct stats *stats, struct buf *text)
 {
 	const char *last = "";
 
@@ -184,7 +203,8 @@ void stats_metrics(const struct stats *stats, struct buf *text)
 	}
 }
 
-void stats_status(const struct stats *stats, struct buf *text)
+/* Appends one value a line, for people; leaves out losses of 0. */
+static void add_status(const struct stats *stats, struct buf *text)
 {
 	for (size_t i = 0; i < stats->rows.len; i++) {
 		const struct stats_row *row = &stats->rows.items[i];
@@ -204,7 +224,7 @@ void stats_answer(void *context, bool for_people, struct buf *text)
 {
 	struct stats stats;
 
-	if (!stats_gather(&stats, context))
-		for_people ? stats_status(&stats, text) : stats_metrics(&stats, text);
-	stats_release(&stats);
+	if (!gather(&stats, context))
+		for_people ? add_status(&stats, text) : add_metrics(&stats, text);
+	release(&stats);
 }
