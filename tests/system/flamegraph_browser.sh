@@ -56,5 +56,16 @@ make_pages() {
 		"$duet" convert "$shots/nothing.collapsed" "$shots/nothing.heatmap.html"
 }
 
-make_graphs && make_pages || { echo "not ok flamegraph_profile, duet diff: exit code $?"; exit 1; }
-cd "$shots" && node test.mjs "$PWD" && node pages.mjs "$PWD"
+# Two events, two threads, recursion, two seconds.
+make_views() {
+	local leaf=$'\t1 java.util.C.leaf (x)\n' call=$'\t1 java.util.B.call (x)\n' main=$'\t1 main (x)\n'
+	printf '%s %s: 1 %s:\n%s\n' \
+		't 1/2' 100.0 cycles "$leaf$call$main" 't 1/2' 100.2 cycles "$leaf$call$call$main" \
+		't 1/2' 100.4 cycles "$leaf$call$call$main" 'u 1/3' 100.6 cycles "$leaf$call$main" \
+		't 1/2' 101.5 cycles "$main" 'u 1/3' 102.0 cycles $'\t1 java.io.A.read (x)\n'"$main" \
+		't 1/2' 101.0 faults "$main" >"$shots/views.perf"
+	"$duet" convert "$shots/views.perf" "$shots/views.html"
+}
+
+make_graphs && make_pages && make_views || { echo "not ok flamegraph_profile, duet diff: exit code $?"; exit 1; }
+cd "$shots" && node test.mjs "$PWD" && node pages.mjs "$PWD" && node views.mjs "$PWD"

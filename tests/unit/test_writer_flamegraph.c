@@ -2,7 +2,7 @@
 /* The data in the page against golden files; what the page does with them is tested in a browser (tests/system). */
 #include "fixtures/profiles.h"
 
-#define OPENING "<script type=\"application/json\" id=\"profile\">"
+#define OPENING "<script type=\"application/json\" id=\"profiles\">"
 
 /* The JSON of a page, a line a column. The caller frees it. */
 static char *page_data(const struct profile *profile, const struct writer_options *options)
@@ -121,6 +121,43 @@ static void ten_thousand_levels_are_written(void **state)
 	profile_release(&profile);
 }
 
+/* Of the 20 single samples, 6 have none of these frames. */
+static void excluded_samples_are_not_in_the_page(void **state)
+{
+	const char *exclude[] = {"*readBytes", "*equals", "com/acme/Main.run"};
+	struct writer_options options;
+	struct profile profile;
+	char *data;
+
+	(void)state;
+	profile_of_everything(&profile);
+	writer_options_default(&options);
+	options.exclude = (struct opt_strings){exclude, 3};
+	data = page_data(&profile, &options);
+	assert_non_null(strstr(data, "\"samples\":6,"));
+	assert_non_null(strstr(data, "\"times\":[0,14000,15000,1000,1000,1000],"));
+	free(data);
+	profile_release(&profile);
+}
+
+/* All events are in one page, each with its own unit and samples. */
+static void every_event_is_in_the_page(void **state)
+{
+	struct writer_options options;
+	struct profile profile;
+	char *data;
+
+	(void)state;
+	profile_of_everything(&profile);
+	assert_int_equal(profile_event(&profile, "page-faults", PROFILE_COUNT, 1), 1);
+	writer_options_default(&options);
+	data = page_data(&profile, &options);
+	assert_int_equal(count_text(data, "\"event\":"), 2);
+	assert_non_null(strstr(data, "\"event\":\"page-faults\",\"unit\":\"page-faults\",\"samples\":0,"));
+	free(data);
+	profile_release(&profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +166,8 @@ int main(void)
 		cmocka_unit_test(hostile_names_stay_in_their_element),
 		cmocka_unit_test(the_page_needs_nothing_else),
 		cmocka_unit_test(ten_thousand_levels_are_written),
+		cmocka_unit_test(excluded_samples_are_not_in_the_page),
+		cmocka_unit_test(every_event_is_in_the_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,9 +28,14 @@
 	asset_end asset_style
 
 	asset asset_script
+	.incbin "user/out/flamegraph/samples.js"
 	.incbin "user/out/flamegraph/profile.js"
+	.incbin "user/out/flamegraph/views.js"
 	.incbin "user/out/flamegraph/colors.js"
 	.incbin "user/out/flamegraph/graph.js"
+	.incbin "user/out/flamegraph/panel.js"
+	.incbin "user/out/flamegraph/frame_menu.js"
+	.incbin "user/out/flamegraph/address.js"
 	.incbin "user/out/flamegraph/page.js"
 	asset_end asset_script
 

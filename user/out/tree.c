@@ -87,8 +87,8 @@ static uint32_t add_path(struct builder *b)
 	return node;
 }
 
-/* A stack for which there is no memory still counts: [too_many_stacks] gets its weight. */
-static void insert_other(struct builder *b, const struct tree_weight *weight)
+/* A stack for which there is no memory still counts: [too_many_stacks] gets its weight. Returns that node. */
+static uint32_t insert_other(struct builder *b, const struct tree_weight *weight)
 {
 	struct tree *tree = b->tree;
 
@@ -99,29 +99,44 @@ static void insert_other(struct builder *b, const struct tree_weight *weight)
 	}
 	node_add(&tree->nodes.items[b->others], NULL, weight);
 	tree_weight_add(&tree->nodes.items[b->others].self, weight);
+	return b->others;
 }
 
-static void insert_path(struct builder *b, const struct tree_weight *weight)
+/* Returns the node of the path's leaf. */
+static uint32_t insert_path(struct builder *b, const struct tree_weight *weight)
 {
 	struct tree *tree = b->tree;
-	uint32_t node = add_path(b);
+	uint32_t leaf = add_path(b), node = leaf;
 
 	node_add(&tree->nodes.items[0], NULL, weight);
-	if (b->path.steps.len && !node)
+	if (b->path.steps.len && !leaf)
 		return insert_other(b, weight);
-	tree_weight_add(&tree->nodes.items[node].self, weight);
+	tree_weight_add(&tree->nodes.items[leaf].self, weight);
 	for (size_t i = 0; i < b->path.steps.len; i++, node = tree->nodes.items[node].parent)
 		node_add(&tree->nodes.items[node], b->path.steps.items[i].frame, weight);
+	return leaf;
+}
+
+static uint64_t stack_key(const struct tree *tree, uint32_t thread, uint32_t node)
+{
+	return (uint64_t)(tree->by_thread ? thread : 0) << 32 | node;
 }
 
 static int insert_stacks(struct builder *b)
 {
+	bool keeps = b->profile->samples.len <= TREE_LEAVES_MAX;
 	int err = 0;
 
 	for (size_t i = 0; i < b->stacks.len && err >= 0; i++) {
-		err = path_make(&b->path, b->stacks.items[i].thread, b->stacks.items[i].node);
-		if (err > 0)
-			insert_path(b, &b->stacks.items[i].weight);
+		const struct stack *stack = &b->stacks.items[i];
+		uint32_t leaf;
+
+		err = path_make(&b->path, stack->thread, stack->node);
+		if (err <= 0)
+			continue;
+		leaf = insert_path(b, &stack->weight);
+		if (keeps)
+			err = map_put(&b->tree->leaves, stack_key(b->tree, stack->thread, stack->node), leaf);
 	}
 	vec_clear(&b->stacks);
 	map_release(&b->stack_ids);
@@ -131,10 +146,8 @@ static int insert_stacks(struct builder *b)
 static int collect_stack(void *context, const struct profile_sample *sample)
 {
 	struct builder *b = context;
-	bool by_thread = b->options->threads || b->options->processes || b->options->lead ||
-			 b->options->by[0] != WRITER_BY_NONE;
-	struct stack stack = {.thread = by_thread ? sample->thread : 0, .node = sample->node};
-	uint64_t key = (uint64_t)stack.thread << 32 | stack.node;
+	struct stack stack = {.thread = b->tree->by_thread ? sample->thread : 0, .node = sample->node};
+	uint64_t key = stack_key(b->tree, stack.thread, stack.node);
 	uint64_t index = b->stacks.len;
 	int err = 0;
 
@@ -173,6 +186,8 @@ int tree_build(struct tree *tree, const struct profile *profile, const struct wr
 
 	if (err < 0)
 		return err;
+	tree->by_thread = options->threads || options->processes || options->lead ||
+			  options->by[0] != WRITER_BY_NONE;
 	err = path_maker_init(&b.path, &tree->labels, profile, options);
 	if (err < 0) {
 		tree_release(tree);
@@ -199,6 +214,16 @@ void tree_release(struct tree *tree)
 	path_labels_release(&tree->labels);
 	vec_release(&tree->nodes);
 	map_release(&tree->children);
+	map_release(&tree->leaves);
+}
+
+int64_t tree_leaf(const struct tree *tree, const struct profile_sample *sample)
+{
+	uint64_t node;
+
+	if (!map_get(&tree->leaves, stack_key(tree, sample->thread, sample->node), &node))
+		return -ENOENT;
+	return (int64_t)node;
 }
 
 static int compare_labels(const void *a, const void *b, void *arg)

@@ -36,17 +36,23 @@ struct tree_node {
 	int32_t line_high;
 };
 
+#define TREE_LEAVES_MAX 131072 /* most samples of a profile for tree_leaf() */
+
 /* Node 0 is the root, without a label; children come after their parents. */
 struct tree {
 	struct path_labels labels;
 	struct vec(struct tree_node) nodes;
 	struct map children; /* parent << 32 | label -> node */
+	struct map leaves; /* thread << 32 | node of the profile -> node; empty for more than TREE_LEAVES_MAX samples */
+	bool by_thread; /* leading frames depend on the thread; else the thread in `leaves` is 0 */
 };
 
 /* Returns 0, or -errno: then there is nothing to release. The profile must outlive the tree. */
 int tree_build(struct tree *tree, const struct profile *profile, const struct writer_options *options);
 /* The child of `parent` with this label, added when new; 0 when out of memory. */
 uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t label);
+/* The node where this sample's stack ends; -ENOENT if a filter left it out, or the profile has too many samples. */
+int64_t tree_leaf(const struct tree *tree, const struct profile_sample *sample);
 void tree_release(struct tree *tree);
 
 /* Ranks the labels and links the children of each node in the order of their texts. Returns 0 or -ENOMEM. */

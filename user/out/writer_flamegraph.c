@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One HTML file that needs no other file: page, style and script from assets.S, and the profile as JSON, which
+ * One HTML file that needs no other file: page, style and script from assets.S, and a list of all events as JSON, which
  * flamegraph/profile.js reads. Nodes are written as columns of numbers in preorder. "depth" has the difference from the
  * previous node. Columns that are mostly empty are rows of {distance from the previous row, values}. For two profiles,
- * these columns are B's, and "diff" has A's.
+ * these columns are B's, and "diff" has A's. If the profile has few samples, the page has each of them
+ * (page_samples.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 #include "out/assets.h"
 #include "out/json.h"
 #include "out/page.h"
+#include "out/page_samples.h"
 #include "out/tree_diff.h"
 #include "out/writers.h"
 
@@ -21,10 +23,12 @@ struct place {
 	uint32_t depth; /* 1 below the root */
 };
 
+/* One event. */
 struct page {
 	const struct profile *profile;
 	const struct writer_options *options;
 	FILE *out;
+	const struct ordered *ordered; /* NULL: single samples are not written */
 	const struct tree *tree;
 	const struct writer_diff *two; /* NULL: one profile */
 	const struct tree_side *a;     /* the weights of A, by node */
@@ -401,7 +405,7 @@ static void write_title(const struct page *page)
 	json_foreign(page->out, page->options->title ? page->options->title : title);
 }
 
-/* ---- the file ---------------------------------------------------------------- */
+/* ---- one event ---------------------------------------------------------------- */
 
 static void write_sums(const struct page *page, const struct tree_weight *all)
 {
@@ -431,13 +435,31 @@ static void write_diff(const struct page *page)
 	fputc('}', page->out);
 }
 
-static int write_profile(const void *context)
+/* Returns 0 or -ENOMEM. */
+static int write_samples(const struct page *page)
 {
-	const struct page *page = context;
+	uint32_t *rows = calloc(page->tree->nodes.len, sizeof(*rows));
+	struct page_samples samples = {.profile = page->profile, .ordered = page->ordered, .tree = page->tree,
+				       .event = page->options->event, .rows = rows, .period = page->period};
+	int err = -ENOMEM;
+
+	for (size_t i = 0; rows && i < page->places.len; i++)
+		rows[page->places.items[i].node] = (uint32_t)i + 1;
+	if (rows)
+		err = page_samples_write(&samples, page->out);
+	free(rows);
+	return err;
+}
+
+/* One event as an object. */
+static int write_event(const struct page *page)
+{
 	int err;
 
 	fprintf(page->out, "{\"title\":");
 	write_title(page);
+	fprintf(page->out, ",\"event\":");
+	json_foreign(page->out, writer_event(page->profile, page->options));
 	fprintf(page->out, ",\"unit\":");
 	json_foreign(page->out, writer_unit(page->profile, page->options));
 	fputc(',', page->out);
@@ -459,44 +481,13 @@ static int write_profile(const void *context)
 	write_sparse(page, "lines", get_lines);
 	if (page->two)
 		write_diff(page);
+	if (page->ordered && !err)
+		err = write_samples(page);
 	fprintf(page->out, "}");
 	return err;
 }
 
-static int write_style(const void *context)
-{
-	const struct page *page = context;
-
-	fwrite(asset_style, 1, asset_style_bytes, page->out);
-	return 0;
-}
-
-static int write_script(const void *context)
-{
-	const struct page *page = context;
-
-	fwrite(asset_script, 1, asset_script_bytes, page->out);
-	return 0;
-}
-
-/* In the order of the markers in the page. */
-static const struct page_insertion insertions[] = {
-	{"@style@", write_style},
-	{"@profile@", write_profile},
-	{"@script@", write_script},
-};
-
-/* Frames that differ only in how the code ran are one frame: colours and tooltips show the difference. */
-static struct writer_options style_of_page(const struct writer_options *options)
-{
-	struct writer_options ours = *options;
-
-	ours.style.dotted = true;
-	ours.style.annotate = false;
-	return ours;
-}
-
-/* Sorts the tree, which the caller owns, and writes the page. */
+/* Sorts the tree and writes the event. */
 static int write_tree(struct page *page, struct tree *tree)
 {
 	int err = tree_sort(tree);
@@ -508,39 +499,128 @@ static int write_tree(struct page *page, struct tree *tree)
 	if (!err)
 		err = place_nodes(page);
 	if (!err)
-		err = page_write(asset_page, asset_page_bytes, insertions, sizeof(insertions) / sizeof(*insertions),
-				 page, page->out);
+		err = write_event(page);
 	vec_release(&page->places);
 	vec_release(&page->labels);
 	return err;
 }
 
+/* ---- the file ---------------------------------------------------------------- */
+
+struct file {
+	const struct profile *profile;
+	const struct writer_options *options;
+	FILE *out;
+	const struct writer_diff *two; /* NULL: one profile */
+	struct tree_diff *diff; /* of the two */
+	const struct ordered *ordered; /* NULL: too many samples */
+};
+
+static int write_events(const struct file *file)
+{
+	size_t count = file->profile->events.len ? file->profile->events.len : 1;
+	struct writer_options ours = *file->options;
+	int err = 0;
+
+	for (uint32_t event = 0; !err && event < count; event++) {
+		struct page page = {.profile = file->profile, .options = &ours, .out = file->out,
+				    .ordered = file->ordered};
+		struct tree tree;
+
+		ours.event = event;
+		fputs(event ? ",\n" : "", file->out);
+		err = tree_build(&tree, file->profile, &ours);
+		if (err < 0)
+			return err;
+		err = write_tree(&page, &tree);
+		tree_release(&tree);
+	}
+	return err;
+}
+
+static int write_difference(const struct file *file)
+{
+	struct writer_options ours = *file->options;
+	struct page page = {.profile = file->two->b.profile, .options = &ours, .out = file->out, .two = file->two,
+			    .a = file->diff->a.items};
+
+	ours.event = file->two->b.event;
+	return write_tree(&page, &file->diff->tree);
+}
+
+static int write_profiles(const void *context)
+{
+	const struct file *file = context;
+	int err;
+
+	fputc('[', file->out);
+	err = file->two ? write_difference(file) : write_events(file);
+	fputc(']', file->out);
+	return err;
+}
+
+static int write_style(const void *context)
+{
+	fwrite(asset_style, 1, asset_style_bytes, ((const struct file *)context)->out);
+	return 0;
+}
+
+static int write_script(const void *context)
+{
+	fwrite(asset_script, 1, asset_script_bytes, ((const struct file *)context)->out);
+	return 0;
+}
+
+/* In the order of the markers in the page. */
+static const struct page_insertion insertions[] = {
+	{"@style@", write_style},
+	{"@profiles@", write_profiles},
+	{"@script@", write_script},
+};
+
+static int write_file(const struct file *file)
+{
+	return page_write(asset_page, asset_page_bytes, insertions, sizeof(insertions) / sizeof(*insertions), file,
+			  file->out);
+}
+
+/* Frames that differ only in how the code ran are one frame: colours and tooltips show the difference. */
+static struct writer_options style_of_page(const struct writer_options *options)
+{
+	struct writer_options ours = *options;
+
+	ours.style.dotted = true;
+	ours.style.annotate = false;
+	return ours;
+}
+
 static int flamegraph_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	struct writer_options ours = style_of_page(options);
-	struct page page = {.profile = profile, .options = &ours, .out = out};
-	struct tree tree;
-	int err = tree_build(&tree, profile, &ours);
+	struct file file = {.profile = profile, .options = &ours, .out = out};
+	struct ordered ordered = {0};
+	int err = 0;
 
-	if (err < 0)
-		return err;
-	err = write_tree(&page, &tree);
-	tree_release(&tree);
+	if (profile->samples.len <= TREE_LEAVES_MAX) {
+		err = ordered_build(&ordered, profile);
+		file.ordered = &ordered;
+	}
+	if (!err)
+		err = write_file(&file);
+	ordered_release(&ordered);
 	return err;
 }
 
 static int flamegraph_write_diff(const struct writer_diff *two, const struct writer_options *options, FILE *out)
 {
 	struct writer_options ours = style_of_page(options);
-	struct page page = {.profile = two->b.profile, .options = &ours, .out = out, .two = two};
 	struct tree_diff diff;
+	struct file file = {.profile = two->b.profile, .options = &ours, .out = out, .two = two, .diff = &diff};
 	int err = tree_diff_build(&diff, two, &ours);
 
 	if (err < 0)
 		return err;
-	ours.event = two->b.event;
-	page.a = diff.a.items;
-	err = write_tree(&page, &diff.tree);
+	err = write_file(&file);
 	tree_diff_release(&diff);
 	return err;
 }
@@ -549,6 +629,7 @@ const struct writer writer_flamegraph = {
 	.name = "flamegraph",
 	.extensions = "html,htm",
 	.help = "flame graph in one HTML file that opens from disk",
+	.has_all_events = true,
 	.write = flamegraph_write,
 	.write_diff = flamegraph_write_diff,
 };

@@ -280,22 +280,15 @@ static void put_events_head(const struct heatmap *h)
 	fputs("]", h->out);
 }
 
-/* "java 12/34 main" */
 static void put_threads(const struct heatmap *h)
 {
-	const struct intern *strings = &h->profile->strings;
 	struct buf text;
 
 	buf_init(&text);
 	fputs(",\n\"threads\":[", h->out);
-	for (size_t i = 0; i < h->profile->threads.len; i++) {
-		const struct profile_thread *thread = &h->profile->threads.items[i];
-
+	for (uint32_t i = 0; i < h->profile->threads.len; i++) {
 		buf_clear(&text);
-		buf_printf(&text, "%s %u", intern_text(strings, thread->process), thread->pid);
-		if (thread->tid != PROFILE_VIRTUAL)
-			buf_printf(&text, "/%u", thread->tid);
-		buf_printf(&text, " %s", intern_text(strings, thread->name));
+		writer_thread_text(h->profile, i, &text);
 		fputs(i ? ",\n" : "\n", h->out);
 		json_foreign(h->out, text.data);
 	}

@@ -138,6 +138,16 @@ bool writer_shows_processes(const struct profile *profile, const struct writer_o
 	return profile->processes == PROFILE_ALWAYS || has_several_processes(profile);
 }
 
+void writer_thread_text(const struct profile *profile, uint32_t thread, struct buf *out)
+{
+	const struct profile_thread *row = &profile->threads.items[thread];
+
+	buf_printf(out, "%s %u", intern_text(&profile->strings, row->process), row->pid);
+	if (row->tid != PROFILE_VIRTUAL)
+		buf_printf(out, "/%u", row->tid);
+	buf_printf(out, " %s", intern_text(&profile->strings, row->name));
+}
+
 void writer_event_part(const char *event, struct buf *ret)
 {
 	size_t len = strlen(event);

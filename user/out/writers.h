@@ -31,6 +31,10 @@ int collapsed_write_stacks(const struct tree *tree, const struct writer_options 
 
 /* After an error: forgets what is not written, and sets the position if it is not -1 and the file has one. */
 void writer_rewind(FILE *out, int64_t position);
+
+/* Appends "java 12/34 main": process, pid and tid of a thread, and its name. Not cleaned. */
+void writer_thread_text(const struct profile *profile, uint32_t thread, struct buf *out);
+
 /* Flushes the stream. Returns 0 or the -errno of the stream, which the writer returns. */
 int writer_finish(FILE *out);
 

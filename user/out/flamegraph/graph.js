@@ -16,22 +16,26 @@ const FONT = '12px "Inter", system-ui, -apple-system, "Segoe UI", Roboto, "Noto 
  */
 class Graph {
 	constructor(profile, scroller, spacer, canvas) {
-		this.profile = profile;
 		this.scroller = scroller;
 		this.spacer = spacer;
 		this.canvas = canvas;
 		this.context = canvas.getContext("2d");
 		this.inverted = false;
+		this.pending = 0;
+		this.content = 0;	// height of all levels
+		this.height = 0;	// height of the window onto them
+		this.setProfile(profile);
+		scroller.addEventListener("scroll", () => this.redraw());
+	}
+
+	setProfile(profile) {
+		this.profile = profile;
 		this.match = null;	// one byte a label, or none
 		this.highlight = -1;	// group
 		this.hovered = -1;
 		this.selected = -1;
-		this.pending = 0;
-		this.content = 0;	// height of all levels
-		this.height = 0;	// height of the window onto them
 		this.widths = new Float32Array(profile.names.length * 3); // of each form of a name; 0 = not measured
 		this.reset();
-		scroller.addEventListener("scroll", () => this.redraw());
 	}
 
 	reset() {
@@ -317,11 +321,33 @@ class Graph {
 		return this.widths[place] = this.context.measureText(text).width;
 	}
 
-	/* ---- paper ----------------------------------------------------------------------- */
+	/* ---- pictures ----------------------------------------------------------------------- */
 
 	/* The whole graph at once, as far as a canvas goes; false goes back to the window. */
 	print(on) {
 		this.printing = on ? Math.min(PRINT_HEIGHT, this.contentHeight()) : 0;
 		this.resize();
+	}
+
+	/* The zoomed part of the graph with all its levels, as the text of an SVG file. */
+	svg(describe) {
+		const { left, width, depth, label, hidden, end } = this.profile, scale = this.scale();
+		const height = this.contentHeight(), parts = [];
+		const escape = text => text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`);
+		this.context.font = FONT;
+		for (let node = this.focus; node < end[this.focus]; node++) {
+			const w = width[node] * scale;
+			if (hidden[node] || w < NARROWEST)
+				continue;
+			const x = (left[node] - this.from) * scale;
+			const y = this.inverted ? depth[node] * ROW + 1 : height - (depth[node] + 1) * ROW;
+			const text = w >= LABELLED ? this.fit(label[node], w - 2 * PADDING) : "";
+			parts.push(`<g><title>${escape(describe(node))}</title><rect x="${x.toFixed(2)}" y="${y}" ` +
+				`width="${Math.max(0.5, w - 1).toFixed(2)}" height="${ROW - 1}" rx="2" fill="${this.color(node)}"/>` +
+				(text ? `<text x="${(x + PADDING).toFixed(2)}" y="${y + 14}">${escape(text)}</text>` : "") + "</g>");
+		}
+		const namespace = document.querySelector("svg").namespaceURI;
+		return `<svg xmlns="${namespace}" width="${this.width}" height="${height}" ` +
+			`font-family="sans-serif" font-size="12">\n${parts.join("\n")}\n</svg>\n`;
 	}
 }

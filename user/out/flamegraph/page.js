@@ -6,11 +6,63 @@ const METHOD_ROWS = 500;
 const THEME_KEY = "duet-flamegraph-theme";
 
 const byId = id => document.getElementById(id);
-const profile = new Profile(JSON.parse(byId("profile").textContent));
+const sources = JSON.parse(byId("profiles").textContent), loaded = []; // by event
+let profile = eventProfile(0); // what is shown
 const graph = new Graph(profile, byId("scroller"), byId("spacer"), byId("graph"));
+const callers = new Graph(profile, byId("callers"), byId("callers-spacer"), byId("callers-graph"));
+/* What is shown of which event; method is the name of the one whose callers and callees are shown, or "". */
+const view = { ...NO_VIEW, event: 0, threads: null, range: null, method: "" };
 const search = { expression: null, hits: [], at: -1 };
 const sorting = { by: "self", up: false };
 const darkQuery = matchMedia("(prefers-color-scheme: dark)");
+
+/* ---- views ------------------------------------------------------------------ */
+
+function eventProfile(event) {
+	return loaded[event] || (loaded[event] = new Profile(sources[event]));
+}
+
+/* Makes what `view` asks for and shows it, zoomed out. */
+function applyView() {
+	const base = eventProfile(view.event);
+	base.select(view.threads, view.range);
+	const whole = Views.of(base, view), label = whole.names.indexOf(view.method);
+	profile = whole;
+	if (label >= 0) {
+		const [above, below] = Views.around(whole, base, label);
+		callers.setProfile(above);
+		profile = below;
+	}
+	byId("callers").hidden = label < 0;
+	graph.setProfile(profile);
+	showNames();
+	showFooter();
+	turn(graph.inverted);
+	afterLayout();
+	showView();
+	graph.resize();
+	callers.resize();
+	graph.scrollToRoot();
+	callers.scrollToRoot();
+}
+
+/* Changes the view, and removes from it what the other event or method does not have. */
+function changeView(change) {
+	const other = change.event !== undefined && change.event !== view.event;
+	Object.assign(view, other ? { threads: null, range: null } : {}, change);
+	if (!eventProfile(view.event).names.includes(view.method))
+		view.method = "";
+	applyView();
+}
+
+function addRule(prefix, hide) {
+	changeView({ rules: [...view.rules.filter(rule => rule.prefix !== prefix), { prefix, hide }] });
+}
+
+function showAround(name) {
+	if (name)
+		changeView({ method: view.method === name ? "" : name });
+}
 
 /* ---- text ------------------------------------------------------------------- */
 
@@ -65,7 +117,7 @@ function groupColor(group) {
 	return graph.palette.change(group === SAME ? 0 : group === MORE || group === ONLY_B ? 1 : -1);
 }
 
-function nodeName(node) {
+function nodeName(node, { profile } = graph) {
 	return profile.names[profile.label[node]];
 }
 
@@ -75,9 +127,9 @@ function share(part, whole) {
 
 /* ---- tooltip ------------------------------------------------------------------ */
 
-function kindText(node) {
+function kindText(node, { profile } = graph) {
 	const kind = profile.kinds[profile.kind[node]] || "everything";
-	const all = profile.sides.reduce((sum, side) => sum + side.allSamples[node], 0);
+	const all = profile.sides.reduce((sum, side) => sum + (side.full || side).allSamples[node], 0);
 	const mix = [["interpreted", profile.interpreted[node]], ["inlined", profile.inlined[node]]];
 	if (mix[0][1] + mix[1][1] === 0)
 		return kind;
@@ -96,46 +148,48 @@ function comparedRow(head, values, format) {
 	return [head, ...values.map(format), signed(format(Math.abs(change)), change)];
 }
 
-function comparedRows(node) {
+function comparedRows(node, { profile, focus }) {
 	const { sides } = profile, of = read => sides.map(read), count = value => numbers.format(value);
 	const rows = [
 		["", "A", "B", "B − A"],
-		comparedRow("Share", of(side => share(side.width[node], side.width[0])), percent),
-		comparedRow("Self", of(side => share(side.self[node], side.width[0])), percent),
+		comparedRow("Share", of(side => share(side.width[node], side.whole)), percent),
+		comparedRow("Self", of(side => share(side.self[node], side.whole)), percent),
 		comparedRow("Samples", of(side => side.samples[node]), count),
 	];
 	if (sides[A].unit === sides[B].unit && isWeighed(profile.unit))
 		rows.push(comparedRow(profile.unit === "ns" ? "Time" : "Weight", of(side => side.amounts[node]), amount));
-	if (graph.focus && profile.isBelow(node, graph.focus))
+	if (focus && profile.isBelow(node, focus))
 		rows.push(comparedRow("Of the zoomed frame",
-			of(side => share(side.width[node], side.width[graph.focus])), percent));
+			of(side => share(side.width[node], side.width[focus])), percent));
 	return rows;
 }
 
-function tooltipRows(node) {
+function tooltipRows(node, of) {
+	const { profile, focus } = of;
 	if (profile.compares)
-		return comparedRows(node);
+		return comparedRows(node, of);
 	const value = profile.width[node], self = profile.self[node];
 	const rows = [
-		["Samples", numbers.format(profile.samples[node]), percent(share(value, profile.width[0]))],
-		["Self", numbers.format(profile.selfSamples[node]), percent(share(self, profile.width[0]))],
+		["Samples", numbers.format(profile.samples[node]), percent(share(value, profile.whole))],
+		["Self", numbers.format(profile.selfSamples[node]), percent(share(self, profile.whole))],
 	];
 	if (isWeighed(profile.unit))
 		rows.push([{ns: "Time", bytes: "Size"}[profile.unit] || "Weight", amount(profile.amounts[node]), ""]);
-	if (graph.focus && profile.isBelow(node, graph.focus))
-		rows.push(["Of the zoomed frame", "", percent(share(value, profile.width[graph.focus]))]);
+	if (focus && profile.isBelow(node, focus))
+		rows.push(["Of the zoomed frame", "", percent(share(value, profile.width[focus]))]);
 	if (node)
 		rows.push(["Of its caller", "", percent(share(value, profile.width[profile.parent[node]]))]);
 	return rows;
 }
 
-function fillTooltip(node) {
+function fillTooltip(node, of) {
+	const { profile } = of;
 	const tooltip = byId("tooltip"), kind = tooltip.querySelector(".kind");
-	tooltip.querySelector(".name").textContent = nodeName(node);
+	tooltip.querySelector(".name").textContent = nodeName(node, of);
 	const change = profile.compares && profile.groups[profile.group[node]];
-	kind.replaceChildren(swatch(profile.compares ? graph.color(node) : graph.palette.swatch(profile.kind[node])),
-		kindText(node) + (change ? " · " + change : ""));
-	tooltip.querySelector("tbody").replaceChildren(...tooltipRows(node).map(([head, ...cells]) => {
+	kind.replaceChildren(swatch(profile.compares ? of.color(node) : of.palette.swatch(profile.kind[node])),
+		kindText(node, of) + (change ? " · " + change : ""));
+	tooltip.querySelector("tbody").replaceChildren(...tooltipRows(node, of).map(([head, ...cells]) => {
 		const row = element("tr");
 		row.append(element("th", head), ...cells.map(cell => element("td", cell)));
 		return row;
@@ -143,25 +197,25 @@ function fillTooltip(node) {
 	tooltip.querySelector(".source").textContent = profile.source(node);
 }
 
-function showTooltip(node, x, y) {
+function showTooltip(node, x, y, of = graph) {
 	const tooltip = byId("tooltip");
 	tooltip.hidden = node < 0;
 	if (node < 0)
 		return;
-	fillTooltip(node);
+	fillTooltip(node, of);
 	const { width, height } = tooltip.getBoundingClientRect();
 	const above = y + height + 22 > innerHeight;
 	tooltip.style.left = Math.max(6, Math.min(x + 14, innerWidth - width - 6)) + "px";
 	tooltip.style.top = Math.max(6, above ? y - height - 12 : y + 18) + "px";
 }
 
-function hover(node, x, y) {
-	if (graph.hovered !== node) {
-		graph.hovered = node;
-		graph.redraw();
+function hover(of, node, x, y) {
+	if (of.hovered !== node) {
+		of.hovered = node;
+		of.redraw();
 	}
-	graph.canvas.classList.toggle("over", node >= 0);
-	showTooltip(node, x, y);
+	of.canvas.classList.toggle("over", node >= 0);
+	showTooltip(node, x, y, of);
 }
 
 /* ---- zoom, selection, removal --------------------------------------------------- */
@@ -172,6 +226,7 @@ function zoom(node) {
 	showPath();
 	showMatched();
 	showMethods();
+	saveAddress();
 }
 
 function showPath() {
@@ -197,7 +252,7 @@ function select(node) {
 	graph.selected = node;
 	graph.reveal(node);
 	showPath();
-	const part = percent(share(profile.width[node], profile.width[0]));
+	const part = percent(share(profile.width[node], profile.whole));
 	byId("announce").textContent = `${nodeName(node)}, ${kindText(node)}, ${part}`;
 	const place = graph.place(node);
 	showTooltip(node, place.x, place.y + ROW);
@@ -215,6 +270,7 @@ function walk(key) {
 
 function afterLayout() {
 	graph.relayout();
+	callers.relayout();
 	byId("undo").hidden = profile.removed.length === 0;
 	showTooltip(-1);
 	showSide();
@@ -223,6 +279,7 @@ function afterLayout() {
 	refreshSearch();
 	showMethods();
 	showLegend();
+	saveAddress();
 }
 
 function remove(node) {
@@ -243,7 +300,9 @@ function undo() {
 function switchSide() {
 	if (!profile.compares)
 		return;
-	profile.show(profile.shown === A ? B : A);
+	const other = profile.shown === A ? B : A;
+	for (const shown of new Set([eventProfile(view.event), profile, callers.profile]))
+		shown.show(other);
 	afterLayout();
 }
 
@@ -267,8 +326,11 @@ function refreshSearch() {
 	if (graph.match)
 		profile.eachTopMatch(graph.match, 0, node => search.hits.push(node));
 	search.hits.sort((a, b) => profile.width[b] - profile.width[a]);
+	callers.match = graph.match;
 	showMatched();
+	saveAddress();
 	graph.redraw();
+	callers.redraw();
 }
 
 function showMatched() {
@@ -287,6 +349,11 @@ function nextMatch(direction) {
 	search.at = search.at < 0 && direction < 0 ? count - 1 : (search.at + direction + count) % count;
 	select(search.hits[search.at]);
 	showMatched();
+}
+
+/* The expression that this name alone fits. */
+function exactly(name) {
+	return "^" + name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$";
 }
 
 function searchFor(text) {
@@ -310,13 +377,21 @@ function compareMethods(a, b) {
 	return sorting.up ? -order : order;
 }
 
+function aroundButton(name) {
+	const button = element("button", "⇅", "around");
+	button.title = `Callers and callees of ${name}`;
+	button.setAttribute("aria-label", button.title);
+	button.addEventListener("click", () => showAround(name));
+	return button;
+}
+
 function methodRow(method, whole) {
 	const row = element("tr"), cell = element("td"), button = element("button"), name = profile.names[method.label];
 	const color = profile.compares ? graph.palette.change(profile.strength(method.change)) : groupColor(method.group);
 	button.append(swatch(color), name);
 	button.title = name;
-	button.addEventListener("click", () => searchFor("^" + name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$"));
-	cell.append(button);
+	button.addEventListener("click", () => searchFor(exactly(name)));
+	cell.append(aroundButton(name), button);
 	for (const part of [method.self, method.total])
 		row.append(element("td", percent(share(part, whole))));
 	if (profile.compares) {
@@ -339,7 +414,9 @@ function toggleMethods() {
 	byId("methods").hidden = !byId("methods").hidden;
 	byId("hot").setAttribute("aria-pressed", String(!byId("methods").hidden));
 	showMethods();
+	saveAddress();
 	graph.resize();
+	callers.resize();
 }
 
 function sortMethods(by) {
@@ -420,8 +497,10 @@ function setTheme(theme) {
 	document.documentElement.dataset.theme = theme;
 	byId("theme").setAttribute("aria-pressed", String(theme === "dark"));
 	graph.setPalette(new Palette(profile.kinds, theme));
+	callers.setPalette(graph.palette);
 	showLegend();
 	showMethods();
+	showTimes();
 }
 
 function systemTheme() {
@@ -434,12 +513,22 @@ function toggleTheme() {
 	setTheme(theme);
 }
 
+/* The callers grow away from the callees. */
+function turn(inverted) {
+	graph.inverted = inverted;
+	callers.inverted = !inverted;
+	byId("panes").classList.toggle("inverted", inverted);
+	byId("invert").setAttribute("aria-pressed", String(inverted));
+}
+
 function invert() {
-	graph.inverted = !graph.inverted;
-	byId("invert").setAttribute("aria-pressed", String(graph.inverted));
+	turn(!graph.inverted);
 	showTooltip(-1);
-	graph.scrollToRoot();
-	graph.redraw();
+	for (const each of [graph, callers]) {
+		each.scrollToRoot();
+		each.redraw();
+	}
+	saveAddress();
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -452,10 +541,14 @@ const KEYS = {
 	"d": toggleTheme,
 	"b": switchSide,
 	"m": toggleMethods,
+	"v": toggleView,
+	"r": () => changeView({ reverse: !view.reverse }),
+	"s": () => showAround(view.method || methodInHand()),
+	"c": () => copyStack(graph, inHand()),
 	"u": undo,
 	"n": () => nextMatch(1),
 	"N": () => nextMatch(-1),
-	"Escape": clearSearch,
+	"Escape": () => byId("menu").hidden ? clearSearch() : hideMenu(),
 	"Enter": () => graph.selected >= 0 && zoom(graph.selected),
 	"Backspace": () => zoom(profile.parent[graph.focus]),
 	"Delete": () => remove(graph.selected),
@@ -495,6 +588,21 @@ function onKey(event) {
 	action();
 }
 
+/* The frame that keys act on: the one under the pointer, the selected or the zoomed one. */
+function inHand() {
+	return graph.hovered >= 0 ? graph.hovered : graph.selected >= 0 ? graph.selected : graph.focus;
+}
+
+function methodInHand() {
+	return inHand() ? nodeName(inHand()) : "";
+}
+
+function onCallersClick(event) {
+	const node = callers.nodeAt(event.clientX, event.clientY);
+	if (node >= 0)
+		callers.zoom(node);
+}
+
 function onClick(event) {
 	const node = graph.nodeAt(event.clientX, event.clientY);
 	if (node < 0)
@@ -507,10 +615,14 @@ function onClick(event) {
 }
 
 function listen() {
-	const canvas = graph.canvas;
-	canvas.addEventListener("mousemove", ({ clientX: x, clientY: y }) => hover(graph.nodeAt(x, y), x, y));
-	canvas.addEventListener("mouseleave", () => hover(-1));
-	canvas.addEventListener("click", onClick);
+	for (const each of [graph, callers]) {
+		each.canvas.addEventListener("mousemove", ({ clientX: x, clientY: y }) => hover(each, each.nodeAt(x, y), x, y));
+		each.canvas.addEventListener("mouseleave", () => hover(each, -1));
+		each.canvas.addEventListener("contextmenu", event => showMenu(each, event));
+		new ResizeObserver(() => each.printing || each.resize()).observe(each.scroller);
+	}
+	graph.canvas.addEventListener("click", onClick);
+	callers.canvas.addEventListener("click", onCallersClick);
 	document.addEventListener("keydown", onKey);
 	byId("search").addEventListener("input", refreshSearch);
 	byId("next").addEventListener("click", () => nextMatch(1));
@@ -525,24 +637,30 @@ function listen() {
 	for (const button of document.querySelectorAll("[data-sort]"))
 		button.addEventListener("click", () => sortMethods(button.dataset.sort));
 	darkQuery.addEventListener("change", () => storedTheme() || setTheme(systemTheme()));
-	new ResizeObserver(() => graph.printing || graph.resize()).observe(graph.scroller);
+	listenToView();
+	addEventListener("hashchange", readAddress);
 	addEventListener("beforeprint", () => { setTheme("light"); graph.print(true); });
 	addEventListener("afterprint", () => { setTheme(storedTheme() || systemTheme()); graph.print(false); });
 }
 
-function start() {
+function showNames() {
 	document.title = byId("title").textContent = byId("title").title = profile.title; // the last: it may be cut
-	setTheme(storedTheme() || systemTheme());
-	graph.inverted = profile.inverted;
-	byId("invert").setAttribute("aria-pressed", String(profile.inverted));
 	graph.canvas.setAttribute("aria-label", `Flame graph, ${profile.title}: arrow keys walk, Enter zooms`);
+}
+
+function start() {
+	showNames();
+	setTheme(storedTheme() || systemTheme());
+	turn(profile.inverted);
 	showSide();
 	showSummary();
 	showFooter();
 	showPath();
 	showMatched();
+	showView();
 	listen();
 	graph.resize();
+	readAddress();
 }
 
 start();

@@ -8,15 +8,19 @@ const A = 0, B = 1;
 const ROUNDING = 1e-9; // shares that differ by less are equal
 
 /*
- * The profile as typed arrays, written by writer_flamegraph.c. Node 0 is the root. Nodes are in preorder:
+ * One event as typed arrays, written by writer_flamegraph.c. Node 0 is the root. Nodes are in preorder:
  * those below a node are node + 1 .. end[node] - 1, and nodes of one depth stand in drawing order.
  *
  * Of two profiles that are compared, `sides` has the weights of A and of B. One of them is shown: its weights are the
  * widths, and frames that it does not have are hidden. Of one profile, `sides` has one entry.
+ *
+ * views.js makes other trees of the same frames. In those, `base` is the profile that was read; here it is null.
  */
 class Profile {
 	constructor(data) {
+		this.base = null;
 		this.title = data.title;
+		this.event = data.event;
 		this.kinds = data.kinds;
 		this.facts = data.facts;
 		this.losses = data.losses;
@@ -31,12 +35,22 @@ class Profile {
 		this.readNodes(data);
 		this.readRows(data);
 		this.sides = (this.compares ? [data.diff, data] : [data]).map(part => this.readSide(part));
+		this.samplesInTime = data.times ? new SamplesInTime(data) : null;
 		this.groups = this.compares ? CHANGES : this.kinds;
 		this.removed = [];
 		this.shown = this.sides.length - 1;
 		this.layout();
 		if (this.compares && !this.width[0])
 			this.show(A);
+	}
+
+	/* Shows the samples of some threads (a Set) in a range of microseconds only; null: all. */
+	select(threads, range) {
+		if (!this.samplesInTime)
+			return;
+		this.samplesInTime.select(this, threads, range);
+		this.removed = [];
+		this.layout();
 	}
 
 	/* Lays the other profile out: A or B. */
@@ -86,6 +100,7 @@ class Profile {
 		});
 		Profile.eachRow(data.time, (node, ns) => { side.allAmounts[node] += ns; });
 		side.allAmounts[0] = data.amount;
+		side.full = { ...side }; // of all threads, at all times
 		return side;
 	}
 
@@ -117,8 +132,9 @@ class Profile {
 		this.hidden = new Uint8Array(this.count);
 		for (const side of this.sides)
 			this.subtractRemoved(side);
-		const { unit, samples, amounts, selfSamples, selfAmounts, width, self } = this.sides[this.shown];
-		Object.assign(this, { unit, samples, amounts, selfSamples, selfAmounts, width, self });
+		const { unit, samples, amounts, selfSamples, selfAmounts, width, self, whole } = this.sides[this.shown];
+		Object.assign(this, { unit, samples, amounts, selfSamples, selfAmounts, width, self, whole });
+		this.hideUnselected();
 		this.compareSides();
 		this.left = new Float64Array(this.count);
 		const cursor = new Float64Array(this.count);
@@ -130,10 +146,19 @@ class Profile {
 		this.indexLevels();
 	}
 
+	/* What no selected sample has. */
+	hideUnselected() {
+		const { allSamples, full } = this.sides[0];
+		for (let node = 1; full && allSamples !== full.allSamples && node < this.count; node++)
+			if (!allSamples[node])
+				this.hidden[node] = 1;
+	}
+
 	subtractRemoved(side) {
 		side.samples = side.allSamples.slice();
 		side.amounts = side.allAmounts.slice();
 		side.width = this.total ? side.amounts : side.samples;
+		side.whole = this.base ? this.base.sides[this.sides.indexOf(side)].width[0] : side.width[0];
 		side.self = this.total ? side.selfAmounts : side.selfSamples;
 		for (const node of this.removed)
 			this.subtract(side, node);

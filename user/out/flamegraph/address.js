@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+"use strict";
+
+/* The state of the page in its address, after the '#', so that a link or a reload shows the same. */
+let savedAddress = 0; // the timer of the next saveAddress()
+
+function addressText() {
+	const words = new URLSearchParams(), put = (key, value) => value && words.set(key, value);
+	put("event", view.event && sources[view.event].event);
+	put("method", view.method);
+	put("reverse", view.reverse && 1);
+	put("recursion", view.recursion && 1);
+	put("threads", view.threads && ([...view.threads].join("-") || "none"));
+	put("time", view.range && view.range.join("-"));
+	put("turned", graph.inverted !== profile.inverted && 1);
+	put("side", profile.compares && "AB"[profile.shown]);
+	put("methods", !byId("methods").hidden && 1);
+	put("search", byId("search").value);
+	for (const rule of view.rules)
+		words.append(rule.hide ? "hide" : "collapse", rule.prefix);
+	put("zoom", graph.focus && profile.ancestors(graph.focus).slice(1).map(node => profile.label[node]).join("-"));
+	return words.toString();
+}
+
+/* Browsers allow few changes of the address in a second. */
+function saveAddress() {
+	clearTimeout(savedAddress);
+	savedAddress = setTimeout(writeAddress, 150);
+}
+
+function writeAddress() {
+	const text = addressText();
+	if (text === location.hash.slice(1))
+		return;
+	try {
+		history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
+	} catch (error) {
+		return; // some browsers refuse it to pages from disk
+	}
+}
+
+function numbersOf(text) {
+	return (text || "").split("-").filter(part => /^\d+$/.test(part)).map(Number);
+}
+
+/* The node whose labels from the root are these, as far as they go. */
+function nodeOfPath(labels) {
+	let node = 0;
+	for (const label of labels) {
+		let child = node + 1;
+		while (child < profile.end[node] && (profile.label[child] !== label || profile.hidden[child]))
+			child = profile.end[child];
+		if (child >= profile.end[node])
+			break;
+		node = child;
+	}
+	return node;
+}
+
+function viewOfAddress(words) {
+	const event = Math.max(0, sources.findIndex(source => source.event === words.get("event")));
+	const rules = [...words].filter(([key, prefix]) => (key === "hide" || key === "collapse") && prefix)
+		.map(([key, prefix]) => ({ prefix, hide: key === "hide" }));
+	const samples = eventProfile(event).samplesInTime, range = numbersOf(words.get("time"));
+	const threads = numbersOf(words.get("threads")).filter(index => samples && index < samples.threads.length);
+	return { event, rules, method: words.get("method") || "", reverse: words.has("reverse"),
+		recursion: words.has("recursion"), threads: words.has("threads") && samples ? new Set(threads) : null,
+		range: samples && range.length === 2 ? range : null };
+}
+
+/* Called when the page opens, and when its address changes. */
+function readAddress() {
+	const words = new URLSearchParams(location.hash.slice(1));
+	if (location.hash.slice(1) === addressText())
+		return;
+	changeView(viewOfAddress(words));
+	if (words.has("turned") !== (graph.inverted !== profile.inverted))
+		invert();
+	if (profile.compares && words.has("side") && words.get("side") !== "AB"[profile.shown])
+		switchSide();
+	if (words.has("methods") === byId("methods").hidden)
+		toggleMethods();
+	searchFor(words.get("search") || "");
+	const node = nodeOfPath(numbersOf(words.get("zoom")));
+	if (node !== graph.focus)
+		zoom(node);
+}
