@@ -281,7 +281,7 @@ static void tables_are_repeated(void **state)
 	grow_long(&g, &part_0);
 	assert_true(part_0 > START);
 	read_whole(&after, &g.file);
-	assert_same_file(writer_by_name("collapsed"), &g.profile, &after, 1); /* threads and stacks: all that was repeated */
+	assert_same_file(writer_by_name("collapsed"), &g.profile, &after, 1); /* the repeated threads and stacks */
 	assert_same_file(writer_by_name("text"), &g.profile, &after, 4);
 	profile_release(&after);
 	g.file.data[START + 100] ^= 1;

@@ -17,7 +17,7 @@ struct page_samples {
 	const struct ordered *ordered; /* of the whole profile */
 	const struct tree *tree; /* of one event, built without more samples than TREE_LEAVES_MAX */
 	uint32_t event;
-	const uint32_t *rows; /* by node of the tree: row of the page; 0: the page does not have the node, or the root */
+	const uint32_t *rows; /* by node of the tree: row of the page; 0: the root, or not in the page */
 	uint64_t period; /* the weight that most samples have */
 };
 
