@@ -210,6 +210,10 @@ $(O)/workloads/libmemory.so $(O)/workloads/libmemory_late.so: tests/workloads/me
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(agent_cflags) -shared -o $@ $<
 
+$(O)/workloads/liblocks.so: tests/workloads/locks.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(agent_cflags) -shared -o $@ $<
+
 crafted := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(O)/workloads/libcrafted.so)
 
 $(O)/workloads/libcrafted.so: tests/workloads/crafted.c $(flags)
@@ -221,7 +225,7 @@ $(O)/workloads/libcrafted.so: tests/workloads/crafted.c $(flags)
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
 native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(O)/workloads/libmemory_late.so \
-	$(crafted) \
+	$(O)/workloads/liblocks.so $(crafted) \
 	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd events sleeps throng mayfly \
 	mayfly_child parked wakers libnative.so libraries liblarge_small.so liblarge_large.so libliar.so \
 	$(if $(shell command -v $(CXX)),native_throw))

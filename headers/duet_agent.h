@@ -113,6 +113,7 @@ enum duet_agent_event_kind {
 	DUET_AGENT_EVENT_WAIT, /* threads that waited to be notified, in ns */
 	DUET_AGENT_EVENT_NATIVEMEM, /* malloc() and its family, in bytes; interval 1: every call */
 	DUET_AGENT_EVENT_LEAK, /* the same, but only what is not freed until STOP */
+	DUET_AGENT_EVENT_NATIVELOCK, /* threads that waited for a mutex or rwlock of libc, in ns */
 	DUET_AGENT_EVENT_KIND_MAX
 };
 

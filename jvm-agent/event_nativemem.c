@@ -6,7 +6,6 @@
  * stay valid after the hooks are removed: a thread may be in one, and a library may have copied its address. Calls
  * within the allocator do not go through a hook: see linkage.h.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -16,18 +15,14 @@
 
 #include "byte_clock.h"
 #include "clock.h"
-#include "libc_versions.h"
+#include "hooked.h"
 #include "linkage.h"
+#include "loading.h"
 #include "regs.h"
 #include "sample.h"
 #include "stay.h"
 #include "tap.h"
 #include "waits.h"
-
-/* Where a hook was called from. The caller's frame pointer is the first word of the hook's own frame. */
-#define CALLER() \
-	((struct regs){.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), \
-		       .fp = *(const uintptr_t *)__builtin_frame_address(0)})
 
 struct memory_event {
 	bool is_open; /* atomic */
@@ -157,7 +152,7 @@ static void sample(unsigned int events, const struct regs *caller, const void *m
 		struct regs caller; \
 \
 		if (events) { \
-			caller = CALLER(); \
+			caller = HOOK_CALLER(); \
 			sample(events, &caller, memory, bytes); \
 		} \
 	} while (0)
@@ -225,47 +220,38 @@ static void *hook_memalign(size_t alignment, size_t bytes)
 	return memory;
 }
 
-/*
- * The result of dlopen() may depend on the calling library, unless the file is named by its path. Without a path, this
- * function jumps to dlopen(), which then sees the real caller, and the next rescan hooks the library.
- */
-static void *hook_dlopen(const char *file, int flags)
-{
-	void *handle;
-
-	if (!file || !strchr(file, '/') || strchr(file, '$'))
-		return dlopen(file, flags);
-	handle = dlopen(file, flags);
-	if (handle && (is_open(&taken) || is_open(&leaked))) {
-		int saved_errno = errno;
-
-		linkage_install();
-		errno = saved_errno;
-	}
-	return handle;
-}
-
-#define HOOK(function, allocators) {#function, (uintptr_t)hook_##function, allocators, 0}
+#define HOOK(function) {#function, (uintptr_t)hook_##function, true, 0}
 
 static struct linkage_hook hooks[] = {
-	HOOK(malloc, true),
-	HOOK(calloc, true),
-	HOOK(realloc, true),
-	HOOK(free, true),
-	HOOK(posix_memalign, true),
-	HOOK(aligned_alloc, true),
-	HOOK(memalign, true),
-	HOOK(dlopen, false),
+	HOOK(malloc),
+	HOOK(calloc),
+	HOOK(realloc),
+	HOOK(free),
+	HOOK(posix_memalign),
+	HOOK(aligned_alloc),
+	HOOK(memalign),
 };
 
+static struct linkage_set set = {.hooks = hooks, .count = sizeof(hooks) / sizeof(hooks[0])};
+
 /* ---- the taps ---- */
+
+static bool open_hooks(void)
+{
+	if (!loading_open())
+		return false;
+	if (linkage_open(&set))
+		return true;
+	loading_close();
+	return false;
+}
 
 static int start(struct memory_event *event, const struct duet_agent_event *asked, const char **ret_why)
 {
 	bool are_installed = is_open(&taken) || is_open(&leaked);
 
 	*ret_why = "the functions that take memory are not found in the agent's linkage table";
-	if (!are_installed && !linkage_open(hooks, sizeof(hooks) / sizeof(hooks[0])))
+	if (!are_installed && !open_hooks())
 		return -ENOENT;
 	event->index = asked->index;
 	byte_clock_start(&event->clock, asked->interval, clock_ns());
@@ -278,8 +264,10 @@ static int start(struct memory_event *event, const struct duet_agent_event *aske
 static void stop(struct memory_event *event)
 {
 	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
-	if (!is_open(&taken) && !is_open(&leaked))
-		linkage_remove();
+	if (is_open(&taken) || is_open(&leaked))
+		return;
+	linkage_close(&set);
+	loading_close();
 }
 
 static int taken_start(const struct duet_agent_event *event, const char **ret_why)

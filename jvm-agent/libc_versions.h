@@ -19,6 +19,14 @@
 #define USE_OLDEST(name) __asm__(".symver " #name "," #name "@" OLDEST_GLIBC)
 
 USE_OLDEST(pthread_create);
+USE_OLDEST(pthread_mutex_trylock);
+USE_OLDEST(pthread_mutex_timedlock);
+USE_OLDEST(pthread_rwlock_rdlock);
+USE_OLDEST(pthread_rwlock_tryrdlock);
+USE_OLDEST(pthread_rwlock_timedrdlock);
+USE_OLDEST(pthread_rwlock_wrlock);
+USE_OLDEST(pthread_rwlock_trywrlock);
+USE_OLDEST(pthread_rwlock_timedwrlock);
 USE_OLDEST(pthread_getspecific);
 USE_OLDEST(pthread_sigmask);
 USE_OLDEST(pthread_attr_setguardsize);

@@ -20,6 +20,7 @@
 #include "pages.h"
 
 #define MOST_LIBRARIES 4096
+#define MOST_SETS 4
 #define STEP_NS 1000000
 #define STEPS 1000
 
@@ -37,11 +38,9 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* of th
 extern const char *gnu_get_libc_version(void) __attribute__((weak)); /* glibc's */
 
 static struct {
-	struct linkage_hook *hooks;
-	size_t count;
-	/* number of libraries loaded since the process began, when the hooks were installed last */
+	struct linkage_set *sets[MOST_SETS]; /* all that were ever opened; atomic */
+	/* number of libraries loaded since the process began, when the hooks were installed last; atomic */
 	unsigned long long adds;
-	bool is_open; /* atomic: hooks may be installed */
 	int passes; /* number of passes: the running one, and those requested since it began; atomic */
 } linkage;
 
@@ -141,15 +140,16 @@ struct linkage_place {
 	bool is_own; /* the library defines the function itself */
 };
 
-static struct linkage_hook *find_hook(const char *name)
+static struct linkage_hook *find_hook(const struct linkage_set *set, const char *name)
 {
-	for (size_t i = 0; i < linkage.count; i++)
-		if (!strcmp(linkage.hooks[i].name, name))
-			return &linkage.hooks[i];
+	for (size_t i = 0; i < set->count; i++)
+		if (!strcmp(set->hooks[i].name, name))
+			return &set->hooks[i];
 	return NULL;
 }
 
-static bool read_place(const struct library *library, const ElfW(Rela) *relocation, struct linkage_place *ret)
+static bool read_place(const struct library *library, const struct linkage_set *set, const ElfW(Rela) *relocation,
+		       struct linkage_place *ret)
 {
 	uint32_t type = ELF64_R_TYPE(relocation->r_info);
 	const ElfW(Sym) *symbol = &library->symbols[ELF64_R_SYM(relocation->r_info)];
@@ -162,7 +162,7 @@ static bool read_place(const struct library *library, const ElfW(Rela) *relocati
 		return false;
 	*ret = (struct linkage_place){
 		.at = (uintptr_t *)at,
-		.hook = find_hook(library->strings + symbol->st_name),
+		.hook = find_hook(set, library->strings + symbol->st_name),
 		.is_slot = type == RELOCATION_SLOT,
 		.is_variable = type == RELOCATION_WORD,
 		.is_own = symbol->st_shndx != SHN_UNDEF,
@@ -170,15 +170,15 @@ static bool read_place(const struct library *library, const ElfW(Rela) *relocati
 	return ret->hook;
 }
 
-/* Calls `visit` for each place that belongs to a hook, until it returns false. */
-static bool each_place(const struct library *library, bool (*visit)(void *context, const struct linkage_place *place),
-		       void *context)
+/* Calls `visit` for each place that belongs to a hook of the set, until it returns false. */
+static bool each_place(const struct library *library, const struct linkage_set *set,
+		       bool (*visit)(void *context, const struct linkage_place *place), void *context)
 {
 	struct linkage_place place;
 
 	for (int table = 0; table < 2; table++)
 		for (size_t i = 0; i < library->counts[table]; i++)
-			if (read_place(library, &library->tables[table][i], &place) && !visit(context, &place))
+			if (read_place(library, set, &library->tables[table][i], &place) && !visit(context, &place))
 				return false;
 	return true;
 }
@@ -186,6 +186,7 @@ static bool each_place(const struct library *library, bool (*visit)(void *contex
 /* ---- what a pass changes ---- */
 
 struct pass {
+	const struct linkage_set *set;
 	bool installs; /* false: removes */
 	unsigned long long adds;
 	char **names; /* libraries with places to change; "" is the program */
@@ -233,7 +234,7 @@ static bool has_work(struct pass *pass, const struct library *library)
 {
 	pass->library = library;
 	pass->pending = 0;
-	return each_place(library, count_place, pass) && pass->pending;
+	return each_place(library, pass->set, count_place, pass) && pass->pending;
 }
 
 static bool change_place(void *context, const struct linkage_place *place)
@@ -285,7 +286,7 @@ static int change_library(struct dl_phdr_info *info, size_t size, void *context)
 	if (info->dlpi_addr != pass->base || is_left_alone(info))
 		return 0;
 	if (read_library(&library, info) && has_work(pass, &library))
-		each_place(&library, change_place, pass);
+		each_place(&library, pass->set, change_place, pass);
 	return 1;
 }
 
@@ -293,12 +294,12 @@ static int change_library(struct dl_phdr_info *info, size_t size, void *context)
  * Returns true if those calls of a library that are not bound yet will lead to the process's function. They do, unless
  * the library or one that it needs has another function than libc's.
  */
-static bool is_bound_to_real(void *handle)
+static bool is_bound_to_real(const struct linkage_set *set, void *handle)
 {
-	uintptr_t found = (uintptr_t)dlsym(handle, linkage.hooks[0].name);
+	uintptr_t found = (uintptr_t)dlsym(handle, set->hooks[0].name);
 	Dl_info of_found, of_libc;
 
-	if (found == linkage.hooks[0].real)
+	if (found == set->hooks[0].real)
 		return true;
 	return found && dladdr((const void *)found, &of_found) &&
 	       dladdr((const void *)(uintptr_t)dl_iterate_phdr, &of_libc) && of_found.dli_fbase == of_libc.dli_fbase;
@@ -313,26 +314,55 @@ static void open_and_change(struct pass *pass, const char *name)
 		return;
 	if (!dlinfo(handle, RTLD_DI_LINKMAP, &map)) {
 		pass->base = map->l_addr;
-		pass->takes_unbound = pass->installs && is_bound_to_real(handle);
+		pass->takes_unbound = pass->installs && is_bound_to_real(pass->set, handle);
 		dl_iterate_phdr(change_library, pass);
 	}
 	dlclose(handle);
 }
 
-static void run_pass(bool installs)
+/* Returns the libraries loaded in the life of the process, as the dynamic linker counts; 0: unknown. */
+static unsigned long long run_pass(const struct linkage_set *set, bool installs)
 {
-	struct pass pass = {.installs = installs, .takes_unbound = installs};
+	struct pass pass = {.set = set, .installs = installs, .takes_unbound = installs};
 
 	pass.names = calloc(MOST_LIBRARIES, sizeof(*pass.names));
 	if (!pass.names)
-		return;
+		return 0;
 	dl_iterate_phdr(list_library, &pass);
 	for (size_t i = 0; i < pass.count; i++) {
 		open_and_change(&pass, pass.names[i]);
 		free(pass.names[i]);
 	}
 	free(pass.names);
-	linkage.adds = installs ? pass.adds : 0;
+	return pass.adds;
+}
+
+static void work_on(struct linkage_set *set)
+{
+	enum linkage_state state = __atomic_load_n(&set->state, __ATOMIC_ACQUIRE);
+
+	if (state == LINKAGE_OPEN)
+		__atomic_store_n(&linkage.adds, run_pass(set, true), __ATOMIC_RELAXED);
+	if (state != LINKAGE_CLOSING)
+		return;
+	run_pass(set, false);
+	__atomic_store_n(&set->state, LINKAGE_CLOSED, __ATOMIC_RELEASE);
+}
+
+/* Two passes at once would take each other's right to write to a page. A thread that comes late asks for one more. */
+static void work(void)
+{
+	if (__atomic_fetch_add(&linkage.passes, 1, __ATOMIC_ACQ_REL))
+		return;
+	do {
+		__atomic_store_n(&linkage.passes, 1, __ATOMIC_RELAXED);
+		for (int i = 0; i < MOST_SETS; i++) {
+			struct linkage_set *set = __atomic_load_n(&linkage.sets[i], __ATOMIC_ACQUIRE);
+
+			if (set)
+				work_on(set);
+		}
+	} while (__atomic_sub_fetch(&linkage.passes, 1, __ATOMIC_ACQ_REL));
 }
 
 static int read_adds(struct dl_phdr_info *info, size_t size, void *adds)
@@ -347,24 +377,18 @@ void linkage_install(void)
 	unsigned long long adds = 0;
 
 	dl_iterate_phdr(read_adds, &adds);
-	if ((adds && adds == linkage.adds) || __atomic_fetch_add(&linkage.passes, 1, __ATOMIC_ACQ_REL))
-		return;
-	do {
-		__atomic_store_n(&linkage.passes, 1, __ATOMIC_RELAXED);
-		if (__atomic_load_n(&linkage.is_open, __ATOMIC_ACQUIRE))
-			run_pass(true);
-	} while (__atomic_sub_fetch(&linkage.passes, 1, __ATOMIC_ACQ_REL));
+	if (!adds || adds != __atomic_load_n(&linkage.adds, __ATOMIC_RELAXED))
+		work();
 }
 
-/* If another thread's pass runs, it ends soon; the next pass finds that nothing is to be installed any more. */
-void linkage_remove(void)
+void linkage_close(struct linkage_set *set)
 {
 	const struct timespec step = {.tv_nsec = STEP_NS};
 
-	__atomic_store_n(&linkage.is_open, false, __ATOMIC_RELEASE);
-	for (int i = 0; i < STEPS && __atomic_load_n(&linkage.passes, __ATOMIC_ACQUIRE); i++)
+	__atomic_store_n(&set->state, LINKAGE_CLOSING, __ATOMIC_RELEASE);
+	work();
+	for (int i = 0; i < STEPS && __atomic_load_n(&set->state, __ATOMIC_ACQUIRE) == LINKAGE_CLOSING; i++)
 		nanosleep(&step, NULL);
-	run_pass(false);
 }
 
 static bool take_real(void *context, const struct linkage_place *place)
@@ -374,27 +398,36 @@ static bool take_real(void *context, const struct linkage_place *place)
 	return true;
 }
 
-static int read_own(struct dl_phdr_info *info, size_t size, void *context)
+static int read_own(struct dl_phdr_info *info, size_t size, void *set)
 {
 	struct library library;
 
-	(void)size, (void)context;
+	(void)size;
 	if (info->dlpi_addr != (uintptr_t)__ehdr_start)
 		return 0;
 	if (read_library(&library, info))
-		each_place(&library, take_real, NULL);
+		each_place(&library, set, take_real, NULL);
 	return 1;
 }
 
-bool linkage_open(struct linkage_hook *hooks, size_t count)
+static bool add(struct linkage_set *set)
 {
-	linkage.hooks = hooks;
-	linkage.count = count;
-	linkage.adds = 0;
-	dl_iterate_phdr(read_own, NULL);
-	for (size_t i = 0; i < count; i++)
-		if (!hooks[i].real)
+	for (int i = 0; i < MOST_SETS; i++) {
+		if (!linkage.sets[i])
+			__atomic_store_n(&linkage.sets[i], set, __ATOMIC_RELEASE);
+		if (linkage.sets[i] == set)
+			return true;
+	}
+	return false;
+}
+
+bool linkage_open(struct linkage_set *set)
+{
+	dl_iterate_phdr(read_own, set);
+	for (size_t i = 0; i < set->count; i++)
+		if (!set->hooks[i].real)
 			return false;
-	__atomic_store_n(&linkage.is_open, true, __ATOMIC_RELEASE);
-	return true;
+	__atomic_store_n(&set->state, LINKAGE_OPEN, __ATOMIC_RELEASE);
+	__atomic_store_n(&linkage.adds, 0, __ATOMIC_RELAXED);
+	return add(set);
 }

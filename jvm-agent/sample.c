@@ -395,7 +395,7 @@ static bool walk_native(struct stay *stay, struct walk_slot *slot, const struct 
 	struct duet_sample *sample = &slot->walk.sample;
 
 	begin_tapped(stay, &slot->walk, java, from);
-	walk_native_caller(&slot->walk, stay, &slot->stack, caller);
+	walk_native_caller(&slot->walk, stay, &slot->stack, caller, from->callee);
 	if (is_agents_own(sample))
 		return false;
 	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), &sample->virtual_thread);

@@ -20,6 +20,7 @@ struct tap_sample {
 	uint64_t weight; /* in the event's unit */
 	const void *attributes; /* struct duet_attribute, one after the other */
 	uint32_t attribute_bytes; /* <= DUET_MAX_ATTRIBUTE_BYTES, a multiple of 8 */
+	uintptr_t callee; /* sample_native(): address of the function that is shown as the leaf; 0: the caller is it */
 };
 
 /*

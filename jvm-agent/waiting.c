@@ -10,12 +10,8 @@
 #include "sample.h"
 #include "stay.h"
 
-/*
- * Returns the weight of a wait; 0: it is not sampled. A wait as long as the interval or longer is always sampled. A
- * shorter wait is sampled with a probability of its length divided by the interval, and weighs the interval. The low
- * bits of the time at which the wait began are random enough, once they are mixed.
- */
-static uint64_t weight_of(uint64_t waited_ns, uint64_t interval, uint64_t begin_ns)
+/* The low bits of the time at which a wait began are random enough, once they are mixed. */
+uint64_t wait_weight(uint64_t waited_ns, uint64_t interval, uint64_t begin_ns)
 {
 	uint64_t hash = (begin_ns ^ begin_ns >> 29) * 0xbf58476d1ce4e5b9ull;
 
@@ -50,7 +46,7 @@ static uint64_t weight_at(const struct wait_event *event, const struct wait *wai
 {
 	uint64_t waited_ns = end_ns > wait->begin_ns ? end_ns - wait->begin_ns : 0;
 
-	return weight_of(waited_ns, event->interval, wait->begin_ns);
+	return wait_weight(waited_ns, event->interval, wait->begin_ns);
 }
 
 static struct tap_sample sample_from(const struct wait_event *event, const struct wait *wait, uint64_t weight)

@@ -40,6 +40,12 @@ uint64_t wait_key(JNIEnv *env, jthread thread);
 char *wait_class(JNIEnv *env, jobject object);
 
 /*
+ * Returns the weight of a wait; 0: it is not sampled. A wait as long as the interval or longer is always sampled. A
+ * shorter wait is sampled with a probability of its length divided by the interval, and weighs the interval.
+ */
+uint64_t wait_weight(uint64_t waited_ns, uint64_t interval, uint64_t begin_ns);
+
+/*
  * Both are for callers inside stay_enter(). `class_name` is the signature of the class of the object for which the
  * thread waits; NULL: not known. If the end of a wait is not reported, the thread's next wait replaces it.
  */

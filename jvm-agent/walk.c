@@ -330,8 +330,23 @@ bool walk_caller_is_there(struct agent_walk *walk, uintptr_t java_thread)
 	       at.pc == walk->sample.user_pc && at.sp == walk->sample.user_sp;
 }
 
-void walk_native_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack,
-			const struct regs *caller)
+/* The loader names a caller by the byte before its address. */
+static void put_callee(struct agent_walk *walk, uintptr_t callee)
+{
+	struct duet_sample *sample = &walk->sample;
+
+	if (sample->user_depth >= DUET_MAX_USER_STACK)
+		return;
+	memmove(sample->stack + 1, sample->stack, sample->user_depth * sizeof(*sample->stack));
+	memmove(walk->ids + 1, walk->ids, sample->id_depth * sizeof(*walk->ids));
+	sample->stack[0] = callee + 1;
+	walk->ids[0] = 0;
+	sample->user_depth++;
+	sample->id_depth += sample->id_depth > 0;
+}
+
+void walk_native_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const struct regs *caller,
+			uintptr_t callee)
 {
 	begin(walk, stay, stack);
 	memset(walk->java.regs, 0, sizeof(walk->java.regs));
@@ -340,6 +355,8 @@ void walk_native_caller(struct agent_walk *walk, struct stay *stay, struct stack
 	walk->sample.user_sp = caller->sp;
 	go_to(walk, caller);
 	walk_on(walk);
+	if (callee)
+		put_callee(walk, callee);
 }
 
 /* ---- the record ---- */

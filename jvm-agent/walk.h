@@ -66,9 +66,12 @@ void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *
  * method that called the JVM (DUET_SAMPLE_CALLED). Native frames are left out where there are no tables for them.
  */
 void walk_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, uintptr_t java_thread);
-/* The same for a thread that called the agent from native code. The stack begins at that caller. */
-void walk_native_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack,
-			const struct regs *caller);
+/*
+ * The same for a thread that called the agent from native code. The stack begins at that caller. If `callee` is not 0,
+ * the function at this address is put above it, but not on a stack of DUET_MAX_USER_STACK frames or more.
+ */
+void walk_native_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const struct regs *caller,
+			uintptr_t callee);
 
 /* After walk_caller() for another thread: returns true if that thread is still where the walk began. */
 bool walk_caller_is_there(struct agent_walk *walk, uintptr_t java_thread);

@@ -95,9 +95,9 @@ static void long_waits_weigh_what_they_last(void **state)
 {
 	(void)state;
 	for (uint64_t begin = 1; begin < 1000; begin++) {
-		assert_int_equal(weight_of(10000, 10000, begin), 10000);
-		assert_int_equal(weight_of(123456, 10000, begin), 123456);
-		assert_int_equal(weight_of(0, 10000, begin), 0);
+		assert_int_equal(wait_weight(10000, 10000, begin), 10000);
+		assert_int_equal(wait_weight(123456, 10000, begin), 123456);
+		assert_int_equal(wait_weight(0, 10000, begin), 0);
 	}
 }
 
@@ -107,7 +107,7 @@ static void expect_mean(uint64_t waited, uint64_t interval, uint64_t step)
 	uint64_t sum = 0, count = 1000000;
 
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t weight = weight_of(waited, interval, 1700000000000000000ull + i * step);
+		uint64_t weight = wait_weight(waited, interval, 1700000000000000000ull + i * step);
 
 		assert_true(!weight || weight == interval);
 		sum += weight;

@@ -154,7 +154,8 @@ static void events(void **state)
 	assert_string_equal(events_of("start,jfr,event=cpu,interval=1ms,alloc,lock=1ms,wall"),
 			    "cpu=1000000,wall=50000000,alloc=524287,lock=1000000");
 	assert_string_equal(events_of("start,nativemem"), "nativemem=0");
-	assert_string_equal(events_of("start,all,jfr"), "cpu,wall,live,lock,nativemem=524287");
+	assert_string_equal(events_of("start,nativelock"), "nativelock=10000");
+	assert_string_equal(events_of("start,all,jfr"), "cpu,wall,live,lock,nativelock,nativemem=524287");
 	assert_string_equal(events_of("start,event=page-faults,interval=10"), "page-faults=10");
 	assert_string_equal(events_of("start,event=sched:sched_switch"), "sched:sched_switch");
 }

@@ -66,6 +66,7 @@ static const struct word words[] = {
 	{.name = "interval", .form = FORM_INTERVAL, .offset = AT(interval)},
 	{.name = "alloc", .form = FORM_INTERVAL, .offset = AT(alloc), .number = ALLOC_BYTES},
 	{.name = "lock", .form = FORM_INTERVAL, .offset = AT(lock), .number = LOCK_NS},
+	{.name = "nativelock", .form = FORM_INTERVAL, .offset = AT(nativelock), .number = LOCK_NS},
 	{.name = "wall", .form = FORM_INTERVAL, .offset = AT(wall), .number = WALL_NS},
 	{.name = "nativemem", .form = FORM_INTERVAL, .offset = AT(nativemem), .number = 0},
 	{.name = "all", .form = FORM_SWITCH, .offset = AT(all)},
@@ -123,7 +124,6 @@ static const struct word words[] = {
 	{.name = "jfrsync", .form = FORM_IGNORED, .why = "the JVM's own events are not in the file"},
 	{.name = "nostop", .form = FORM_IGNORED, .why = "there is no begin and no end"},
 
-	{.name = "nativelock", .form = FORM_REFUSED, .why = "duet cannot sample locks of native code"},
 	{.name = "trace", .form = FORM_REFUSED, .why = "duet cannot trace Java methods"},
 	{.name = "filter", .form = FORM_REFUSED, .why = "duet cannot select threads"},
 	{.name = "record-cpu", .form = FORM_REFUSED, .why = "duet does not record the CPU of a sample"},
@@ -211,10 +211,10 @@ static int set_interval(struct asprof_interval *interval, const struct word *wor
 	return 0;
 }
 
-/* alloc, lock, wall and nativemem only enable that event, which may come in addition to another one. */
+/* Each of these only enables its own event, which may come in addition to another one. */
 static int set_event(struct asprof_arguments *to, const char *value, struct buf *why)
 {
-	static const char *const beside[] = {"alloc", "lock", "nativemem"};
+	static const char *const beside[] = {"alloc", "lock", "nativelock", "nativemem"};
 
 	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
 		if (!strcmp(value, beside[i])) {
@@ -467,6 +467,7 @@ int asprof_arguments_events(const struct asprof_arguments *from, struct buf *ret
 	} beside[] = {{"wall", &from->wall},
 		      {from->live || from->all ? "live" : "alloc", &from->alloc},
 		      {"lock", &from->lock},
+		      {"nativelock", &from->nativelock},
 		      {"nativemem", &from->nativemem}};
 	const struct asprof_interval sampled = {.is_set = true, .value = ALLOC_BYTES};
 	const char *event = main_event(from);

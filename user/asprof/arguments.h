@@ -41,7 +41,7 @@ struct asprof_arguments {
 	const char *file; /* NULL: none */
 	const char *event; /* the main event; NULL: none was named */
 	struct asprof_interval interval; /* of the main event */
-	struct asprof_interval alloc, lock, wall, nativemem;
+	struct asprof_interval alloc, lock, nativelock, wall, nativemem;
 	bool all, live, all_user, quiet;
 	const char *log; /* a file, "stdout", "stderr"; NULL: stdout */
 	const char *log_level; /* "none": nothing is logged; NULL: the default */

@@ -30,7 +30,7 @@ const char asprof_usage[] =
 	"  -n --dot          names without numbers that differ in each run; with dots\n"
 	"  -o FORMAT         flat[=N], traces[=N], collapsed, flamegraph, tree, jfr, otlp\n"
 	"  -I -X PATTERN     only stacks with such a frame; none with it\n"
-	"  --alloc N, --lock TIME, --wall TIME, --nativemem N, --live, --all\n"
+	"  --alloc N, --lock TIME, --nativelock TIME, --wall TIME, --nativemem N, --live, --all\n"
 	"                    events beside each other, for jfr\n"
 	"  --total           weights instead of numbers of samples\n"
 	"  --title TEXT, --minwidth PERCENT, --reverse, --inverted\n"

@@ -116,7 +116,7 @@ const struct opt record_rows[] = {
 
 	OPT_GROUP("Events, in addition to those of -e, with their interval"),
 	{.rows = event_rows},
-	{0, "all", NULL, "cpu (without -e), wall, alloc, live, lock and nativemem, as far as the engine has them",
+	{0, "all", NULL, "cpu (without -e), wall, alloc, live, lock, nativemem, nativelock, if the engine has them",
 		opt_flag, FIELD(all)},
 
 	OPT_GROUP("Output"),

@@ -11,5 +11,6 @@ const struct event event_wait = {
 	.most_interval = NS_PER_SEC,
 	.program = DUET_PROGRAM_NONE,
 	.agent = DUET_AGENT_EVENT_WAIT,
+	.may_be_all = true,
 	.option = EVENT_INTERVAL,
 };
