@@ -34,7 +34,7 @@ static __always_inline void offcpu_leave(struct task_struct *task, bool is_preem
 	thread->run_delay = task->sched_info.run_delay;
 	thread->is_runnable = is_preempted || task->__state == TASK_RUNNING;
 	thread->woken_ns = thread->waker = 0;
-	thread->left_ns = now_ns;
+	thread->left_ns = thread->began_ns = now_ns;
 }
 
 static __always_inline void offcpu_come_back(struct task_struct *task, u64 now_ns)
@@ -46,7 +46,9 @@ static __always_inline void offcpu_come_back(struct task_struct *task, u64 now_n
 	/* The sleep may have been reported up to an edge that is a moment later than now. */
 	thread->slept_ns = now_ns > thread->left_ns ? now_ns - thread->left_ns : 0;
 	thread->left_ns = 0;
-	if (thread->woken_ns) {
+	if (!offcpu_has_length(thread, thread->woken_ns ? thread->woken_ns : now_ns)) {
+		thread->weight = 0;
+	} else if (thread->woken_ns) {
 		thread->waited = sample_weigh(offcpu_event(), now_ns - thread->woken_ns);
 		thread->weight = thread->blocked + thread->waited;
 	} else {

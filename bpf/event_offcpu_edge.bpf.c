@@ -104,6 +104,7 @@ int offcpu_look(struct bpf_iter__task *ctx)
 		return 0;
 	thread = offcpu_sleeper(task);
 	if (!thread || thread->seen_switches == edge_switches(task) + 1 ||
+	    (!duet_look_leaders && !offcpu_has_length(thread, bpf_ktime_get_ns())) ||
 	    !filter_identify(task, task_ids(task), &ids))
 		return 0;
 	room = scratch_take();
@@ -129,6 +130,7 @@ int offcpu_tell(struct bpf_iter__task *ctx)
 		return 0;
 	thread = bpf_task_storage_get(&offcpu_threads, task, NULL, 0);
 	if (!thread || !thread->left_ns || thread->left_ns >= duet_edge_ns ||
+	    !offcpu_has_length(thread, duet_edge_ns) ||
 	    thread->seen_switches != edge_switches(task) + 1 || !filter_identify(task, task_ids(task), &ids))
 		return 0;
 	slept_ns = duet_edge_ns - thread->left_ns;

@@ -136,7 +136,9 @@ static __always_inline int wakeup(void *ctx, struct task_struct *sleeper, bool k
 	if (!thread || thread->is_runnable || thread->woken_ns || !sleeper->pid)
 		return 0;
 	thread->woken_ns = now_ns > thread->left_ns ? now_ns : thread->left_ns;
-	thread->blocked = sample_weigh(offcpu_event(), thread->woken_ns - thread->left_ns);
+	thread->blocked = 0;
+	if (offcpu_has_length(thread, thread->woken_ns))
+		thread->blocked = sample_weigh(offcpu_event(), thread->woken_ns - thread->left_ns);
 	if (!thread->blocked)
 		return 0;
 	if (wakeup_may_run(now_ns))

@@ -13,6 +13,7 @@
 struct offcpu_thread {
 	/* when it left its CPU, or the edge up to which its sleep was reported; 0: it has a CPU */
 	u64 left_ns;
+	u64 began_ns; /* when it left its CPU, or when the recording began */
 	u64 slept_ns; /* its last sleep */
 	u64 weight; /* weight of its last sleep, if that must be sampled; else 0 */
 	u64 woken_ns; /* with wakers: when it was woken; 0: not yet. Then `weight` is the sum of the next two */
@@ -76,9 +77,17 @@ static __always_inline struct offcpu_thread *offcpu_sleeper(struct task_struct *
 	thread = bpf_task_storage_get(&offcpu_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread)
 		return NULL;
-	thread->left_ns = duet_started_ns;
+	thread->left_ns = thread->began_ns = duet_started_ns;
 	thread->run_delay = task->sched_info.run_delay;
 	return thread;
+}
+
+/* Returns true if sleeps that have this length by now are to be sampled (--off-cpu). */
+static __always_inline bool offcpu_has_length(const struct offcpu_thread *thread, u64 now_ns)
+{
+	u64 slept_ns = now_ns - thread->began_ns;
+
+	return slept_ns >= duet_config.least_sleep_ns && slept_ns <= duet_config.most_sleep_ns;
 }
 
 /* Returns the part of a sleep's weight that was a wait for a CPU. */

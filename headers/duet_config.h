@@ -85,12 +85,13 @@ struct duet_config {
 	uint32_t kernel_stack_bytes; /* THREAD_SIZE, to find a task's user registers before Linux 5.15 */
 	uint32_t signals; /* enum duet_signals */
 	uint32_t keep_all; /* 1: keep all user frames of deep stacks, see struct duet_frames_record */
+	uint64_t least_sleep_ns, most_sleep_ns; /* shorter and longer sleeps are not sampled */
 	uint64_t cgroup_id;	/* sample only tasks in this cgroup (v2) or below it; 0: all tasks */
 	char comm[DUET_COMM_LEN]; /* sample only processes whose group leader has this name; "": all processes */
 	uint8_t event_of[8]; /* by enum duet_program: index of the event that the program samples */
 	struct duet_event events[DUET_MAX_EVENTS];
 };
-DUET_ASSERT_SIZE(struct duet_config, 64 + DUET_MAX_EVENTS * sizeof(struct duet_event));
+DUET_ASSERT_SIZE(struct duet_config, 80 + DUET_MAX_EVENTS * sizeof(struct duet_event));
 
 /* Value of the map `costs`, one per CPU and event. `ticks` and `pending` count only ticks that passed the filter. */
 struct duet_cost {

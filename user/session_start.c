@@ -47,6 +47,8 @@ static int open_engine(struct session *session, enum session_engine engine, stru
 		.cgroup_id = session->selection.cgroup_id,
 		.comm = session->selection.comm,
 		.signals = session->options->signals,
+		.least_sleep_ns = session->options->least_sleep_ns,
+		.most_sleep_ns = session->options->most_sleep_ns,
 		.wakers = session->options->wakers,
 		.max_bytes = budget_bpf_bytes(&session->budget),
 		.plain = session->options->interval_pairing,

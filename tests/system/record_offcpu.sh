@@ -9,14 +9,15 @@ need_offcpu() {
 	"$duet" check 2>&1 | grep -qE 'yes +time off CPU' || skip "this kernel has no tracepoint sched_exit_tp"
 }
 
-record_sleeps() { # EVENTS SECONDS
+record_sleeps() { # EVENTS SECONDS [RECORD-OPTIONS...]
 	rm -f "$here"/out* "$here/gate"
 	jvm_out=$here/sleeps.out
 	"$workloads/sleeps" "$here/gate" "$2" >"$jvm_out" 2>"$jvm_out.err" &
 	jvm=$!
 	jvms+=("$jvm")
 	wait_for_line "$jvm_out" '^READY' 10
-	start_record --no-attach -p "$jvm" -e "$1" --total -t -d 100 -o collapsed -f "$here/out.collapsed"
+	start_record --no-attach -p "$jvm" -e "$1" "${@:3}" --total -t -d 100 -o collapsed \
+		-f "$here/out.collapsed"
 	touch "$here/gate"
 	wait_for_line "$jvm_out" '^DONE' 60
 	end_record
@@ -97,6 +98,38 @@ case_beside_the_clock() {
 	expect "stacks with the thread's entry, %" \
 		"$(share "$here/threads" '\];(__)?clone[0-9]*;.*;waits(;|$)')" '>=' 99.9
 	expect_uninterrupted
+}
+
+# Of 8 sleeps of in_nanosleep one takes 10 to 25 ms, and the others 0.2 to 3.2 ms.
+case_lengths() {
+	need_offcpu
+	local part sum=0
+	for part in 9ms.. ..9ms; do
+		record_sleeps offcpu=100us 4 --off-cpu $part
+		told=$(told_of_said "$here/out.collapsed" in_nanosleep)
+		expect "time of the sleeps of $part, %" "$told" '>=' 25
+		sum=$(awk "BEGIN { print $sum + $told }")
+	done
+	expect_near "both parts together, %" "$sum" 100 12
+	record --no-attach -p $$ -e offcpu --off-cpu 2s..1s -d 1
+	expect_status 2
+	expect_contains "$here/stderr" 'the first length is longer'
+}
+
+# Threads that wait for work are idle, whoever gives it to them; those that wait within their work are not.
+jdk_case_idle_pools() {
+	need_offcpu
+	start_jvm "$jdk" workload.Pools
+	record -p "$jvm" -e offcpu=300us --total -t -d 3 -o collapsed -f "$here/out"
+	expect_status 0
+	grep -v '\[runnable\]' "$here/out" >"$here/waits"
+	grep -E '^\[(idle-|ForkJoin)' "$here/waits" >"$here/idle"
+	expect "time of threads that wait for work, s" "$(awk "BEGIN { print $(total "$here/idle") / 1e9 }")" '>=' 9
+	expect "of which idle, %" "$(share "$here/idle" '\];\[idle\];')" '>=' 98
+	grep -E '^\[waits-' "$here/waits" >"$here/busy"
+	expect "time of threads that wait in their work, s" \
+		"$(awk "BEGIN { print $(total "$here/busy") / 1e9 }")" '>=' 3
+	expect "of which idle, %" "$(share "$here/busy" '\];\[idle\];')" '<=' 1
 }
 
 # Adds to $took the microseconds that so many turns of two threads take.

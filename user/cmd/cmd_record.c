@@ -93,12 +93,17 @@ static int set_targets(struct session_options *session, const struct record_opti
 	return -EINVAL;
 }
 
-static int set_wakers(struct session_options *session, const struct record_options *options)
+/* What is about sleeps only. */
+static int set_sleeps(struct session_options *session, const struct record_options *options)
 {
+	bool has_range = options->off_cpu.least_ns || options->off_cpu.most_ns;
+
 	session->wakers = options->wakers || event_list_has_wakers(&session->events);
-	if (!session->wakers || event_list_has_sleeps(&session->events))
+	session->least_sleep_ns = options->off_cpu.least_ns;
+	session->most_sleep_ns = options->off_cpu.most_ns;
+	if ((!session->wakers && !has_range) || event_list_has_sleeps(&session->events))
 		return 0;
-	log_error("--wakers tells who ends the time off CPU: add -e offcpu or -e wall");
+	log_error("%s is about the time off CPU: add -e offcpu or -e wall", has_range ? "--off-cpu" : "--wakers");
 	return -EINVAL;
 }
 
@@ -357,7 +362,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	if (!err)
 		err = record_events_set(session, options);
 	if (!err)
-		err = set_wakers(session, options);
+		err = set_sleeps(session, options);
 	if (!err)
 		err = set_engine(session, options);
 	if (!err)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/record_rows.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "base/clock.h"
 #include "cmd/cmd.h"
 #include "cmd/style.h"
@@ -62,6 +65,33 @@ static int opt_freq(void *field, const char *value, struct buf *why)
 	return opt_u32_up_to((uint32_t)(NS_PER_SEC / event_cpu.least_interval), field, value, why);
 }
 
+/* [struct record_range] "1ms..10s"; either end may be left out. */
+static int opt_range(void *field, const char *value, struct buf *why)
+{
+	const char *dots = strstr(value, "..");
+	struct record_range range = {0};
+	char least[32] = "";
+	int err = 0;
+
+	if (!dots || (size_t)(dots - value) >= sizeof(least) || (dots == value && !dots[2])) {
+		buf_add_str(why, "the least and the longest length are accepted, or one of them: "
+				 "1ms..10s, 5ms.., ..1s");
+		return -EINVAL;
+	}
+	memcpy(least, value, (size_t)(dots - value));
+	if (*least)
+		err = opt_interval(&range.least_ns, least, why);
+	if (!err && dots[2])
+		err = opt_interval(&range.most_ns, dots + 2, why);
+	if (!err && range.most_ns && range.most_ns < range.least_ns) {
+		buf_add_str(why, "the first length is longer than the second one");
+		err = -EINVAL;
+	}
+	if (!err)
+		*(struct record_range *)field = range;
+	return err;
+}
+
 static void signal_words(struct buf *out)
 {
 	buf_add_str(out, "needed\nalways\nnever\n");
@@ -92,6 +122,8 @@ const struct opt record_rows[] = {
 	{'i', "interval", "TIME|N", "one sample in TIME of CPU time (default: 10ms); of counted events, one in N",
 		opt_string, FIELD(interval)},
 	{0, "freq", "HZ", "the interval of cpu as a rate, up to 100000: 99, 1000", opt_freq, FIELD(freq)},
+	{0, "off-cpu", "MIN..MAX", "with -e offcpu and wall: only sleeps of this length: 1ms..10s, 5ms.., ..1s",
+		opt_range, FIELD(off_cpu)},
 	{0, "wakers", NULL, "with -e offcpu and wall: show who ended each wait, above the stack that waited", opt_flag,
 		FIELD(wakers)},
 	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,

@@ -11,6 +11,10 @@
 
 #define RECORD_EVENT_OPTIONS 64 /* most rows of event_table */
 
+struct record_range {
+	uint64_t least_ns, most_ns; /* most is 0: no limit */
+};
+
 struct record_options {
 	bool help; /* first: see struct command */
 	struct opt_strings pids;
@@ -22,6 +26,7 @@ struct record_options {
 	uint64_t duration_ns, max_memory;
 	uint64_t window_ns, keep_age_ns, keep_bytes;
 	double max_overhead;
+	struct record_range off_cpu;
 	uint32_t freq, depth, keep_files;
 	bool continuous, all;
 	bool host, all_user, no_attach, spark_names, verbose, wakers;

@@ -121,6 +121,8 @@ static void configure(struct duet_config *config, const struct collector_options
 	if (options->comm)
 		snprintf(config->comm, sizeof(config->comm), "%s", options->comm);
 	config->signals = options->signals;
+	config->least_sleep_ns = options->least_sleep_ns;
+	config->most_sleep_ns = options->most_sleep_ns ? options->most_sleep_ns : UINT64_MAX;
 	config->has_task_pt_regs = probe_has_task_pt_regs();
 	config->kernel_stack_bytes = kernel_stack_bytes();
 }

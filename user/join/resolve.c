@@ -8,6 +8,7 @@
 
 #include "base/counters.h"
 #include "join/attributes.h"
+#include "join/idle.h"
 #include "join/states.h"
 #include "runtime/class_name.h"
 
@@ -231,14 +232,33 @@ static int push_state_frame(struct resolver *r, const char *state)
 	return vec_push(&r->frames, frame_row(r, &frame));
 }
 
-/* Replaces the frames of the tracing by what the thread waited for, as the leaf. 0 or -ENOMEM. */
+/* Makes the last of the frames the root. */
+static void move_to_root(struct resolver *r)
+{
+	uint32_t last = r->frames.items[r->frames.len - 1];
+
+	memmove(r->frames.items + 1, r->frames.items, (r->frames.len - 1) * sizeof(*r->frames.items));
+	r->frames.items[0] = last;
+}
+
+/*
+ * Replaces the frames of the tracing by what the thread waited for, as the leaf. A wait for work gets the root
+ * STATE_IDLE. 0 or -ENOMEM.
+ */
 static int push_state(struct resolver *r)
 {
 	const char *state;
 
 	r->frames.len = state_trim(r->profile, r->frames.items, r->frames.len);
 	state = state_of(r->profile, r->frames.items, r->frames.len, r->sleep);
-	return push_state_frame(r, r->is_runnable ? STATE_RUNNABLE : state);
+	if (r->is_runnable)
+		return push_state_frame(r, STATE_RUNNABLE);
+	if (!(r->sleep & DUET_SAMPLE_IDLE) && idle_in_pool(r->profile, r->frames.items, r->frames.len, state)) {
+		if (push_state_frame(r, STATE_IDLE) < 0)
+			return -ENOMEM;
+		move_to_root(r);
+	}
+	return push_state_frame(r, state);
 }
 
 /* Returns the node of the spliced stack, or UINT32_MAX as frame_row() does. */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Recognizes threads that wait for work: those of pools, event loops and servers, and the JVM's own. */
+#ifndef JOIN_IDLE_H
+#define JOIN_IDLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+/*
+ * Returns true if the thread with this stack waits for work, not within its work. The `count` frames are given root
+ * first, without the state, which is that of state_of().
+ */
+bool idle_in_pool(const struct profile *profile, const uint32_t *frames, size_t count, const char *state);
+
+#endif
