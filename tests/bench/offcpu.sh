@@ -9,10 +9,18 @@ runs=${RUNS:-10}
 stats_before=$(cat /proc/sys/kernel/bpf_stats_enabled) # end_bench() restores it
 trap end_bench EXIT
 
-# Runs so many pairs of threads that take turns, and sets took_us and turns.
+# Sets cpu_s to the processor time of all programs that the shell has waited for.
+children_time() {
+	times >"$scratch/times"
+	cpu_s=$(awk 'NR == 2 { gsub(/[ms]/, " "); print $1 * 60 + $2 + $3 * 60 + $4 }' "$scratch/times")
+}
+
+# Runs so many pairs of threads that take turns, and sets took_us, turns and the processor time that they took, cpu_s.
 turn_about() { # PAIRS ROUNDS
-	local pair from
+	local pair from before
 	rm -f "$scratch/gate" "$scratch"/turns.*
+	children_time
+	before=$cpu_s
 	jvms=()
 	for ((pair = 0; pair < $1; pair++)); do
 		"$workloads/events" "$scratch/gate" switches "$2" >"$scratch/turns.$pair" &
@@ -24,27 +32,36 @@ turn_about() { # PAIRS ROUNDS
 	touch "$scratch/gate"
 	wait "${jvms[@]}"
 	took_us=$((${EPOCHREALTIME/./} - from))
+	children_time
+	cpu_s=$(calculate "$cpu_s - $before")
 	jvms=()
 	turns=$(awk '/^SWITCHES/ { sum += $2 + $3 } END { print sum }' "$scratch"/turns.*)
 }
 
-start_offcpu() {
+start_offcpu() { # [RECORD-OPTIONS...]
 	jvm=none
-	start_record --host -e offcpu -d 600 -o collapsed -f "$scratch/profile"
+	start_record --host -e offcpu "$@" -d 600 -o collapsed -f "$scratch/profile"
 }
 
-# Throughput of two pairs with the event, as a percentage of that without it, round by round.
+# Throughput of two pairs with the event, as a percentage of that without it, round by round: by the clock, which tells
+# something on an idle machine only, and by the processor time that they take. Likewise with --wakers, by that time.
 measure_throughput() {
-	local round without
+	local round without without_cpu
 	for ((round = 0; round < rounds; round++)); do
 		progress "turns of two pairs, round $((round + 1)) of $rounds"
 		turn_about 2 400000
 		without=$took_us
+		without_cpu=$cpu_s
 		calculate "$turns / $took_us" >>"$scratch/rate"
 		start_offcpu
 		turn_about 2 400000
 		end_record INT
 		calculate "100 * $without / $took_us" >>"$scratch/kept"
+		calculate "100 * $without_cpu / $cpu_s" >>"$scratch/kept_cpu"
+		start_offcpu --wakers
+		turn_about 2 400000
+		end_record INT
+		calculate "100 * $without_cpu / $cpu_s" >>"$scratch/kept_wakers"
 	done
 }
 
@@ -129,6 +146,8 @@ echo "| time off CPU | median (least to most) |"
 echo "|---|---|"
 echo "| million switches a second of two pairs of threads without it | $(spread %.2f "$scratch/rate") |"
 echo "| throughput that they keep with it, % | $(spread %.1f "$scratch/kept") |"
+echo "| the same by their CPU time, % | $(spread %.1f "$scratch/kept_cpu") |"
+echo "| the same with --wakers, % | $(spread %.1f "$scratch/kept_wakers") |"
 echo "| a switch in the programs, by the kernel's statistics, ns | $(spread %.0f "$scratch/switch") |"
 awk '{ print $1 * 0.02 }' "$scratch/switch" >"$scratch/switch.cpu"
 echo "| 200,000 switches a second, by that, % of a CPU | $(spread %.1f "$scratch/switch.cpu") |"

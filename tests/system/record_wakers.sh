@@ -61,6 +61,25 @@ case_all_time() {
 	expect_pairs "$here/out.collapsed"
 }
 
+# Calls of 1 to 25 ms in poll, select, epoll_wait, nanosleep, read, recv and for locks: no signal ends one.
+case_no_call_is_interrupted() {
+	need_wakers
+	jvm_out=$here/sleeps.out
+	"$workloads/sleeps" "$here/gate" 4 >"$jvm_out" 2>"$jvm_out.err" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$jvm_out" '^READY' 10
+	start_record --no-attach -p "$jvm" -e cpu=200us,offcpu=300us --wakers --total -t -d 100 \
+		-o collapsed -f "$here/out"
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record
+	expect_status 0
+	expect "calls that a signal interrupted" \
+		"$(awk 'NF == 3 { sum += $3 } END { print sum + 0 }' "$jvm_out")" '==' 0
+	expect_contains "$here/out.offcpu" '\[woken by\];.*;[a-z_]* [0-9]*$'
+}
+
 # Sleeps shorter than the interval are chosen when they end: each that was chosen has its waker.
 case_chosen_at_random() {
 	need_wakers

