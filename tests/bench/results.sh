@@ -19,6 +19,10 @@ bench_block() {
 	echo "For how long an attach holds the JVM, beside what the JVM does anyway:"
 	echo
 	"$here/attach.sh"
+	echo "Time off CPU:"
+	echo
+	"$here/offcpu.sh"
+	echo
 	echo "The loader alone, records of a large host replayed:"
 	echo
 	"$here/loader.sh"
