@@ -64,7 +64,10 @@ make_views() {
 		't 1/2' 100.4 cycles "$leaf$call$call$main" 'u 1/3' 100.6 cycles "$leaf$call$main" \
 		't 1/2' 101.5 cycles "$main" 'u 1/3' 102.0 cycles $'\t1 java.io.A.read (x)\n'"$main" \
 		't 1/2' 101.0 faults "$main" >"$shots/views.perf"
-	"$duet" convert "$shots/views.perf" "$shots/views.html"
+	printf 't 1/2 %s cpu-clock:\n%s\n' "1.0: 3000000000" $'\t1 long (x)\n' "2.0: 500000000" $'\t1 short (x)\n' \
+		"3.0: 500000000" $'\t1 short (x)\n' >"$shots/waits.perf"
+	"$duet" convert "$shots/views.perf" "$shots/views.html" &&
+		"$duet" convert "$shots/waits.perf" "$shots/waits.html"
 }
 
 make_graphs && make_pages && make_views || { echo "not ok flamegraph_profile, duet diff: exit code $?"; exit 1; }

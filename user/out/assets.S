@@ -35,8 +35,9 @@
 	.incbin "user/out/flamegraph/graph.js"
 	.incbin "user/out/flamegraph/panel.js"
 	.incbin "user/out/flamegraph/frame_menu.js"
-	.incbin "user/out/flamegraph/address.js"
 	.incbin "user/out/flamegraph/page.js"
+	.incbin "user/out/flamegraph/address.js"
+	.incbin "user/out/flamegraph/start.js"
 	asset_end asset_script
 
 	asset asset_tree

@@ -451,6 +451,12 @@ static int write_samples(const struct page *page)
 	return err;
 }
 
+/* By what frames are as wide: weights, samples, or what the page chooses. */
+static const char *width_of(const struct writer_options *options)
+{
+	return options->total ? "true" : options->samples ? "false" : "null";
+}
+
 /* One event as an object. */
 static int write_event(const struct page *page)
 {
@@ -464,7 +470,7 @@ static int write_event(const struct page *page)
 	json_foreign(page->out, writer_unit(page->profile, page->options));
 	fputc(',', page->out);
 	write_sums(page, &page->tree->nodes.items[0].total);
-	fprintf(page->out, ",\"total\":%s,\"inverted\":%s,\"reverse\":%s", page->options->total ? "true" : "false",
+	fprintf(page->out, ",\"total\":%s,\"inverted\":%s,\"reverse\":%s", width_of(page->options),
 		page->options->inverted ? "true" : "false", page->options->reverse ? "true" : "false");
 	write_kind_names(page);
 	write_facts(page);

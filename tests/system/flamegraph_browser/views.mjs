@@ -153,6 +153,21 @@ test("the address has search, zoom and direction", async () => {
 	equal(await page.locator("#matched").innerText(), "100.00 % · 2", "found in the zoomed part");
 });
 
+/* The sleep of 3 s has one sample, that of 1 s has two. */
+test("waits are as wide as they lasted, or as often as they were", async () => {
+	await page.goto(`file://${folder}/waits.html`);
+	const wide = () => page.evaluate(() => [profile.total, ...["long", "short"].map(name =>
+		profile.width[profile.label.findIndex(at => profile.names[at] === name)])]);
+	equal(await wide(), [true, 3e9, 1e9], "by weight");
+	await page.keyboard.press("v");
+	await page.locator("#total").uncheck();
+	equal(await wide(), [false, 1, 2], "by samples");
+	const saved = await address();
+	await page.goto("about:blank");
+	await page.goto(`file://${folder}/waits.html${saved}`);
+	equal(await wide(), [false, 1, 2], "by the address");
+});
+
 test("wrong addresses show the whole", async () => {
 	for (const hash of ["#event=nothing", "#zoom=9999-1", "#threads=77", "#time=5", "#method=none", "#collapse=", "#%%%"]) {
 		await open(hash);

@@ -3,6 +3,7 @@
 
 /* The state of the page in its address, after the '#', so that a link or a reload shows the same. */
 let savedAddress = 0; // the timer of the next saveAddress()
+const startsWeighed = sources.map(source => source.total ?? Profile.isWeighed(source));
 
 function addressText() {
 	const words = new URLSearchParams(), put = (key, value) => value && words.set(key, value);
@@ -12,6 +13,7 @@ function addressText() {
 	put("recursion", view.recursion && 1);
 	put("threads", view.threads && ([...view.threads].join("-") || "none"));
 	put("time", view.range && view.range.join("-"));
+	put("width", profile.total !== startsWeighed[view.event] && (profile.total ? "weight" : "samples"));
 	put("turned", graph.inverted !== profile.inverted && 1);
 	put("side", profile.compares && "AB"[profile.shown]);
 	put("methods", !byId("methods").hidden && 1);
@@ -73,7 +75,9 @@ function readAddress() {
 	const words = new URLSearchParams(location.hash.slice(1));
 	if (location.hash.slice(1) === addressText())
 		return;
-	changeView(viewOfAddress(words));
+	const change = viewOfAddress(words), width = words.get("width");
+	eventProfile(change.event).measure(width ? width === "weight" : startsWeighed[change.event]);
+	changeView(change);
 	if (words.has("turned") !== (graph.inverted !== profile.inverted))
 		invert();
 	if (profile.compares && words.has("side") && words.get("side") !== "AB"[profile.shown])

@@ -662,5 +662,3 @@ function start() {
 	graph.resize();
 	readAddress();
 }
-
-start();

@@ -14,6 +14,8 @@ function showView() {
 	byId("event").value = view.event;
 	byId("reverse").checked = view.reverse;
 	byId("recursion").checked = view.recursion;
+	byId("total").checked = profile.total;
+	byId("total").parentNode.hidden = !isWeighed(profile.unit);
 	showRules();
 	showThreads();
 	showTimes();
@@ -185,6 +187,11 @@ function toggleView() {
 	callers.resize();
 }
 
+function changeWidths(total) {
+	eventProfile(view.event).measure(total);
+	applyView();
+}
+
 function addRuleOfForm(hide) {
 	const prefix = byId("prefix").value.replace(/\*$/, "");
 	byId("prefix").value = "";
@@ -199,6 +206,7 @@ function listenToView() {
 	byId("view").addEventListener("click", toggleView);
 	byId("reverse").addEventListener("change", () => changeView({ reverse: byId("reverse").checked }));
 	byId("recursion").addEventListener("change", () => changeView({ recursion: byId("recursion").checked }));
+	byId("total").addEventListener("change", () => changeWidths(byId("total").checked));
 	byId("new-rule").addEventListener("submit", event => {
 		event.preventDefault();
 		addRuleOfForm(false);

@@ -6,6 +6,7 @@ const CHANGES = ["more in B", "less in B", "the same", "only in B", "only in A"]
 const MORE = 0, LESS = 1, SAME = 2, ONLY_B = 3, ONLY_A = 4;
 const A = 0, B = 1;
 const ROUNDING = 1e-9; // shares that differ by less are equal
+const LIKE = 0.02; // part of the weight by which samples may differ and still be alike
 
 /*
  * One event as typed arrays, written by writer_flamegraph.c. Node 0 is the root. Nodes are in preorder:
@@ -24,7 +25,7 @@ class Profile {
 		this.kinds = data.kinds;
 		this.facts = data.facts;
 		this.losses = data.losses;
-		this.total = data.total;
+		this.total = data.total ?? Profile.isWeighed(data);
 		this.compares = Boolean(data.diff);
 		this.normalizes = this.compares && data.diff.normalize;
 		this.inverted = data.inverted;
@@ -56,6 +57,19 @@ class Profile {
 	/* Lays the other profile out: A or B. */
 	show(side) {
 		this.shown = side;
+		this.layout();
+	}
+
+	/* Samples that weigh unlike, as waits do, are not counted but summed up. */
+	static isWeighed(data) {
+		let unlike = 0;
+		Profile.eachRow(data.self, (node, samples, difference) => { unlike += Math.abs(difference); });
+		return (data.unit === "ns" || data.unit === "bytes") && !data.diff && unlike > LIKE * data.amount;
+	}
+
+	/* Makes frames as wide as their weight, or as the number of their samples. */
+	measure(total) {
+		this.total = total;
 		this.layout();
 	}
 
