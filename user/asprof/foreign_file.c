@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <poll.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #include "attach/children.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/packet.h"
 #include "base/rights.h"
 #include "base/root.h"
 #include "proc/process.h"
@@ -87,34 +88,9 @@ static int copy(int source, int fd)
 	return err || more == 0 ? err : -errno;
 }
 
-union rights {
-	struct cmsghdr head;
-	char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-/* Returns the descriptor that a packet brings, or -errno: -EPIPE at the end. */
-static int receive_descriptor(int socket)
-{
-	union rights rights;
-	char none;
-	struct iovec part = {&none, sizeof(none)};
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = rights.bytes, .msg_controllen = sizeof(rights.bytes)};
-	const struct cmsghdr *head;
-	int fd;
-
-	if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) <= 0)
-		return -EPIPE;
-	head = CMSG_FIRSTHDR(&message);
-	if (!head || head->cmsg_type != SCM_RIGHTS)
-		return -EPROTO;
-	memcpy(&fd, CMSG_DATA(head), sizeof(fd));
-	return fd;
-}
-
 static void tell(int socket, int result)
 {
-	(void)!send(socket, &result, sizeof(result), MSG_NOSIGNAL);
+	(void)packet_send(socket, &result, sizeof(result), -1, 0);
 }
 
 /* `root` and `process` belong to one process. Reports two results: of creating the file, and of writing it. */
@@ -122,12 +98,10 @@ static void work(int socket, int root, const struct stat *process, const char *p
 {
 	int err = become(process);
 	int source, fd = err < 0 ? err : create_in(root, path);
+	char none;
 
 	tell(socket, fd < 0 ? fd : 0);
-	if (fd < 0)
-		return;
-	source = receive_descriptor(socket);
-	if (source >= 0)
+	if (fd >= 0 && packet_receive(socket, &none, sizeof(none), -1, &source) > 0 && source >= 0)
 		tell(socket, copy(source, fd));
 }
 
@@ -136,19 +110,11 @@ static void work(int socket, int root, const struct stat *process, const char *p
 /* Returns the result that the child reports, or -ETIMEDOUT. */
 static int await_result(const struct foreign_file *file, uint64_t ms)
 {
-	uint64_t until_ns = clock_monotonic_ns() + ms * NS_PER_MS;
-	struct pollfd end = {.fd = file->socket, .events = POLLIN};
-	int result, ready = -1;
+	int result, none;
+	ssize_t len = packet_receive(file->socket, &result, sizeof(result), ms < INT_MAX ? (int)ms : INT_MAX, &none);
 
-	while (ready < 0) {
-		uint64_t now_ns = clock_monotonic_ns();
-
-		ready = poll(&end, 1, now_ns < until_ns ? (int)((until_ns - now_ns) / NS_PER_MS) + 1 : 0);
-		if (ready < 0 && errno != EINTR)
-			return -errno;
-	}
-	if (!ready || recv(file->socket, &result, sizeof(result), MSG_DONTWAIT) != sizeof(result))
-		return -ETIMEDOUT; /* a child that its user has killed does not answer either */
+	if (len != sizeof(result))
+		return -ETIMEDOUT; /* a child that is killed by its user has not answered either */
 	return result < 0 ? result : 0;
 }
 
@@ -220,20 +186,10 @@ int foreign_file_create(struct foreign_file *file, pid_t pid, uint64_t start_tic
 
 int foreign_file_write(const struct foreign_file *file, int source)
 {
-	union rights rights = {
-		.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
-	char none = 0;
-	struct iovec part = {&none, sizeof(none)};
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = rights.bytes, .msg_controllen = sizeof(rights.bytes)};
 	struct stat st;
+	int err = fstat(source, &st) < 0 ? -errno : packet_send(file->socket, "", 1, source, MSG_DONTWAIT);
 
-	if (fstat(source, &st) < 0)
-		return -errno;
-	memcpy(CMSG_DATA(&rights.head), &source, sizeof(source));
-	if (sendmsg(file->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		return -errno;
-	return await_result(file, PATIENCE_MS + ((uint64_t)st.st_size >> 20) * MEGABYTE_MS);
+	return err ? err : await_result(file, PATIENCE_MS + ((uint64_t)st.st_size >> 20) * MEGABYTE_MS);
 }
 
 /* A child that does not end at once is collected by a later foreign_file_create(). */

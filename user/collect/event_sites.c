@@ -361,6 +361,11 @@ static void explain_counter(const struct event_perf *perf, int err, struct buf *
 		buf_printf(why, "the kernel refuses the perf event: %s", strerror(-err));
 }
 
+static bool is_in_file(const struct event *event)
+{
+	return event->place.source == EVENT_UPROBE || event->place.source == EVENT_USDT;
+}
+
 static void explain_open(const struct event *event, const struct event_perf *perf, int err, struct buf *why)
 {
 	const struct event_place *place = &event->place;
@@ -370,7 +375,9 @@ static void explain_open(const struct event *event, const struct event_perf *per
 		explain_breakpoint(perf, err, why);
 	else if (place->source == EVENT_KPROBE && (err == -ENOENT || err == -EINVAL || err == -EADDRNOTAVAIL))
 		buf_printf(why, "the kernel has no function '%s' that can be probed there", place->name);
-	else if (place->source == EVENT_UPROBE || place->source == EVENT_USDT)
+	else if (is_in_file(event) && err == -ETIMEDOUT)
+		buf_add_str(why, "the kernel did not set the probe in time: a process that maps the file holds it up");
+	else if (is_in_file(event))
 		buf_printf(why, "the kernel cannot probe this place: %s", strerror(-err));
 	else if (place->source == EVENT_COMPLETE || place->source == EVENT_PMU)
 		explain_counter(perf, err, why);
@@ -381,34 +388,34 @@ static void explain_open(const struct event *event, const struct event_perf *per
 /*
  * A probe in a file stops each thread that reaches it. Where the processes are known, other processes are left alone.
  */
-static int open_probe(struct perf_events *ret, const struct event_perf *perf, size_t sites,
-		      const struct collector_options *options)
+static int open_probes(const struct event_sites *sites, struct perf_events *ret,
+		       const struct collector_options *options)
 {
+	static const pid_t everybody = -1;
 	size_t count = options->targets ? options->target_count : 0;
-	int err = 0;
+	bool is_for_all = !count || options->follow_forks || count * sites->list.len > PROBES_BY_PROCESS;
 
-	if (!count || options->follow_forks || count * sites > PROBES_BY_PROCESS)
-		return perf_events_open_hook(ret, perf, -1);
-	for (size_t i = 0; !err && i < count; i++)
-		err = perf_events_open_hook(ret, perf, options->targets[i]);
-	return err;
+	return perf_events_open_probes(ret, sites->list.items, sites->list.len,
+				       is_for_all ? &everybody : options->targets, is_for_all ? 1 : count,
+				       sites->file.path_fd);
 }
 
 int event_sites_open(const struct event_sites *sites, const struct event_spec *spec,
 		     const struct collector_options *options, struct perf_events *ret, struct buf *why)
 {
 	const struct event *event = spec->event;
+	bool in_file = is_in_file(event);
 
-	for (size_t i = 0; i < sites->list.len; i++) {
+	for (size_t i = 0; i < (in_file ? 1 : sites->list.len); i++) {
 		const struct event_perf *perf = &sites->list.items[i];
 		int err;
 
 		if (event->program == DUET_PROGRAM_PERF)
 			err = perf_events_open(ret, perf, programs_perf_period(spec));
-		else if (event->place.source == EVENT_UPROBE || event->place.source == EVENT_USDT)
-			err = open_probe(ret, perf, sites->list.len, options);
+		else if (in_file)
+			err = open_probes(sites, ret, options);
 		else
-			err = perf_events_open_hook(ret, perf, -1);
+			err = perf_events_open_hook(ret, perf);
 		if (err < 0) {
 			explain_open(event, perf, err, why);
 			return err;

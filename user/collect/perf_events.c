@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 
 #include "base/log.h"
+#include "collect/probe_keeper.h"
 
 static int open_event(const struct event_perf *perf, uint64_t period, pid_t pid, int cpu)
 {
@@ -59,12 +60,43 @@ int perf_events_open(struct perf_events *events, const struct event_perf *perf, 
 	return err ? err : -ENODEV;
 }
 
-int perf_events_open_hook(struct perf_events *events, const struct event_perf *perf, pid_t pid)
+int perf_events_open_hook(struct perf_events *events, const struct event_perf *perf)
 {
-	int fd = open_event(perf, 0, pid, pid < 0 ? 0 : -1);
+	int fd = open_event(perf, 0, -1, 0);
 
 	events->is_hook = true;
 	return fd < 0 ? fd : keep(events, fd);
+}
+
+struct probes {
+	const struct event_perf *perf;
+	const pid_t *pids;
+	size_t pid_count;
+};
+
+static int open_probe(const void *context, size_t i)
+{
+	const struct probes *probes = context;
+	pid_t pid = probes->pids[i % probes->pid_count];
+
+	return open_event(&probes->perf[i / probes->pid_count], 0, pid, pid < 0 ? 0 : -1);
+}
+
+int perf_events_open_probes(struct perf_events *events, const struct event_perf *probes, size_t count,
+			    const pid_t *pids, size_t pid_count, int file)
+{
+	const struct probes context = {.perf = probes, .pids = pids, .pid_count = pid_count};
+	int keeper;
+
+	events->is_hook = true;
+	if (vec_reserve(&events->fds, count * pid_count) < 0)
+		return -ENOMEM;
+	keeper = probe_keeper_open(open_probe, &context, count * pid_count, file, events->fds.items);
+	if (keeper < 0)
+		return keeper;
+	events->fds.len = count * pid_count;
+	events->keeper = keeper;
+	return 0;
 }
 
 int perf_events_start(struct perf_events *events, const struct bpf_program *program, uint64_t cookie)
@@ -100,4 +132,7 @@ void perf_events_release(struct perf_events *events)
 		close(events->fds.items[i]);
 	vec_release(&events->links);
 	vec_release(&events->fds);
+	if (events->keeper > 0)
+		close(events->keeper);
+	events->keeper = 0;
 }

@@ -14,6 +14,7 @@
 struct perf_events {
 	struct vec(int) fds;
 	struct vec(struct bpf_link *) links; /* links[i] runs the program on fds[i], and closes fds[i] when destroyed */
+	int keeper; /* of probes in files, see probe_keeper.h; 0 = none */
 	bool is_hook; /* the program runs as long as its link exists, whether the event is enabled or not */
 };
 
@@ -22,8 +23,14 @@ struct perf_events {
  * be opened. The event of a CPU ends when the CPU goes offline. Release `events` also after an error.
  */
 int perf_events_open(struct perf_events *events, const struct event_perf *perf, uint64_t period);
-/* Opens a tracepoint or a probe on all CPUs together, of one process or of all (-1). 0 or -errno. */
-int perf_events_open_hook(struct perf_events *events, const struct event_perf *perf, pid_t pid);
+/* Opens a tracepoint or a probe of the kernel on all CPUs together, for all processes. 0 or -errno. */
+int perf_events_open_hook(struct perf_events *events, const struct event_perf *perf);
+/*
+ * Opens probes in the file of which `file` is a descriptor, each for each of `pids`; pid -1: for all processes. 0 or
+ * -errno, see probe_keeper.h.
+ */
+int perf_events_open_probes(struct perf_events *events, const struct event_perf *probes, size_t count,
+			    const pid_t *pids, size_t pid_count, int file);
 /* bpf_get_attach_cookie() returns `cookie` in the program; it must be 0 before Linux 5.15. 0 or -errno. */
 int perf_events_start(struct perf_events *events, const struct bpf_program *program, uint64_t cookie);
 void perf_events_stop(struct perf_events *events); /* no CPU ticks after it returns */
