@@ -342,4 +342,48 @@ case_memory_is_flat() {
 	recorder=
 }
 
+# In a folder that all may write to, another user moves the windows' folder away again and again, and has links to a
+# folder of root's, a folder of his own with such a link, or a pipe in its place.
+case_folder_is_replaced_all_the_time() {
+	need_bpf
+	need_root
+	chmod 755 "$here"
+	mkdir -m 777 "$here/all"
+	mkdir -m 700 "$here/roots"
+	echo kept >"$here/roots/profile_2020-01-01_00-00-00.collapsed"
+	touch -d 2020-01-01 "$here/roots"
+	spin
+	touch "$here/go"
+	# shellcheck disable=SC2016 # for the inner shell
+	setpriv --reuid=61234 --regid=61234 --clear-groups bash -c 'cd "$1/all"; i=0
+		until [ -e out ]; do sleep 0.1; done
+		sleep 1
+	while [ -e "$1/go" ]; do
+		mv out away$i
+		case $((i % 4)) in
+		0) ln -s ../roots out ;;
+		1) mkdir -m 777 out; ln -s ../../roots/passwd out/last_profile.collapsed ;;
+		2) mkfifo out ;;
+		3) ln -s /proc/self/fd out ;;
+		esac
+		sleep 0.$((RANDOM % 4))
+		rm -rf out || mv out rest$i
+		mv away$i out
+		sleep 0.$((RANDOM % 7))
+		i=$((i + 1))
+	done; echo $i' bash "$here" >"$here/rounds" 2>/dev/null &
+	jvms+=($!)
+	timeout --kill-after=1 60 "$duet" record --comm $spinning --no-attach --continuous --window 1s --keep-files 2 \
+		-d 8 -f "$here/all/out" -o collapsed >"$here/stdout" 2>"$here/stderr" </dev/null
+	status=$?
+	expect "exit code" $status '<=' 1 # the last window may be one that could not be written
+	rm "$here/go"
+	wait "${jvms[-1]}"
+	expect "times that the folder was replaced" "$(cat "$here/rounds")" '>=' 5
+	expect "files in root's folder" "$(find "$here/roots" -type f | wc -l)" == 1
+	expect "mode of root's folder" "$(stat -c %a "$here/roots")" == 700
+	expect "last change of root's folder" "$(stat -c %Y "$here/roots")" == "$(date -d 2020-01-01 +%s)"
+	expect_contains "$here/stderr" 'a window could not be written: '
+}
+
 run_cases "$@"
