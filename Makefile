@@ -61,6 +61,9 @@ user_obj += $(protobuf_gen:%=%.o)
 agent_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard jvm-agent/*.c jvm-agent/*/*.c)))
 # The library for those who call async-profiler's: the same, and the executable inside it.
 carried := jvm-agent/api/carried
+# The Java classes of async-profiler's API, where there is a JDK.
+api_jar := $(if $(wildcard $(JAVA_HOME_BUILD)/bin/jar),$(O)/duet-api.jar)
+api_manifest := Premain-Class: one.profiler.Agent\nAgent-Class: one.profiler.Agent\n
 bpf_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 # Of the C programs there, those with cmocka are tests, the others help a script.
@@ -77,7 +80,7 @@ fuzz_targets := $(addprefix fuzz_,$(or $(patsubst fuzz_%,%,$(TARGET)),$(patsubst
 flags := $(O)/flags
 all_flags := $(CC) $(user_cflags) $(agent_cflags) $(agent_sanitize) $(agent_ldflags) $(user_libs) $(CLANG) $(bpf_cflags)
 
-all: $(O)/duet $(O)/libduet.so $(O)/libasyncProfiler.so ## the executable and the agent (default)
+all: $(O)/duet $(O)/libduet.so $(O)/libasyncProfiler.so $(api_jar) ## the executable and the agent (default)
 
 $(O):
 	$(Q)mkdir -p $@
@@ -156,6 +159,12 @@ $(O)/sanitized/library.o: user/attach/library.S $(O)/sanitized/libduet.so
 $(O)/sanitized/duet: $(O)/user/main.o $(O)/sanitized/library.o $(O)/libduetuser.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(sanitize) -o $@ $^ $(user_libs)
+
+$(O)/duet-api.jar: $(wildcard jvm-agent/java/one/profiler/*.java)
+	$(call msg,JAR,$@)
+	$(Q)rm -rf $(O)/api && mkdir -p $(O)/api && printf '$(api_manifest)' >$(O)/api.manifest
+	$(Q)$(JAVA_HOME_BUILD)/bin/javac --release 8 -Xlint:-options -d $(O)/api $^
+	$(Q)$(JAVA_HOME_BUILD)/bin/jar cfm $@ $(O)/api.manifest -C $(O)/api .
 
 # Bytes inside the executable: the agent, the flame graph's page.
 $(O)/user/%.o: user/%.S
@@ -387,6 +396,7 @@ install: all ## into DESTDIR, PREFIX (/usr/local)
 	install -D -m 644 $(O)/libasyncProfiler.so $(DESTDIR)$(PREFIX)/lib/duet/libasyncProfiler.so
 	[ -e $(DESTDIR)$(PREFIX)/lib/libasyncProfiler.so ] || \
 		ln -s duet/libasyncProfiler.so $(DESTDIR)$(PREFIX)/lib/libasyncProfiler.so # the same
+	$(if $(api_jar),install -D -m 644 $(api_jar) $(DESTDIR)$(PREFIX)/share/java/duet-api.jar)
 	install -D -m 644 user/man/duet.1 $(DESTDIR)$(PREFIX)/share/man/man1/duet.1
 	install -D -m 644 user/man/asprof.1 $(DESTDIR)$(PREFIX)/share/man/man1/duet-asprof.1
 	install -D -m 644 user/man/duet.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/duet.conf.5

@@ -8,7 +8,7 @@ library=$DUET_BUILD/libasyncProfiler.so
 # run_java OPTIONS... -> $here/stdout, $here/stderr, $status. The JVM ends by itself.
 run_java() {
 	timeout 120 "$jdk/bin/java" -Xmx256m -Dends=true -Djava.library.path="$DUET_BUILD:$workloads" \
-		-cp "$workloads" "$@" \
+		-cp "${classpath:-$workloads}" "$@" \
 		>"$here/stdout" 2>"$here/stderr"
 	status=$?
 }
@@ -174,6 +174,48 @@ case_carried() {
 	run_java -agentpath:"$here/empty.so=start,event=cpu" workload.ProfilerCalls work 100
 	expect_status 0 java
 	expect_contains "$here/stdout" '^\[ERROR\] There is no duet .* beside the library'
+}
+
+# The jar's classes, as a Java agent.
+jdk_case_java_agent() {
+	local jar=$DUET_BUILD/duet-api.jar
+	need_bpf
+	need_root
+	[ -e "$jar" ] || skip "no JDK built the jar"
+	classpath=$jar:$workloads # which has an older class
+	run_java -javaagent:"$jar=start,event=cpu,interval=1ms,file=$here/exit.collapsed" \
+		-Done.profiler.libraryPath="$library" workload.ProfilerCalls bean
+	expect_status 0 java
+	expect_contains "$here/stdout" '^version: 4\.5$'
+	expect_contains "$here/stdout" '^otlp: true$'
+	grep '^[^ ]*;[^ ]* [0-9]*$' "$here/stdout" >"$here/out.collapsed"
+	expect_thirds "$here/out.collapsed"
+	expect_thirds "$here/exit.collapsed"
+}
+
+# A program that is no JVM. It ends without exit(), so the recorder notices its end by itself.
+case_preload() {
+	# shellcheck disable=SC2016 # for the inner shell
+	local count='i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done'
+	need_bpf
+	need_root
+	ASPROF_COMMAND="start,event=cpu,interval=1ms,file=$here/out.collapsed" LD_PRELOAD=$library \
+		sh -c "$count" >"$here/stdout" 2>"$here/stderr"
+	expect_contains "$here/stdout" '^Profiling started$'
+	wait_for 20 test -s "$here/out.collapsed"
+	expect "samples" "$(total "$here/out.collapsed")" '>' 50
+	rm "$here/out.collapsed"
+	ASPROF_COMMAND="start,event=cpu,file=$here/out.collapsed" sh -c "$count" >"$here/stdout"
+	[ ! -e "$here/out.collapsed" ] || fail "the variable counts without the library"
+}
+
+# The C functions, in a process whose JVM comes later or never.
+case_c_functions() {
+	need_bpf
+	need_root
+	"$DUET_BUILD/tests/system/asprof_functions" "$library" "$here/out.collapsed" >"$here/stdout" 2>"$here/stderr" ||
+		fail "$(cat "$here/stderr")"
+	expect_contains "$here/out.collapsed" ';spend '
 }
 
 # An executable that somebody else may have put beside the library is not started.

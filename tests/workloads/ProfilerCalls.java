@@ -105,6 +105,19 @@ public class ProfilerCalls {
         tell("stop", "stop");
     }
 
+    // By JMX, as a monitoring tool would.
+    static void bean() throws Exception {
+        javax.management.MBeanServer server = java.lang.management.ManagementFactory.getPlatformMBeanServer();
+        javax.management.ObjectName name = new javax.management.ObjectName("one.profiler:type=AsyncProfiler");
+        System.out.println("version: " + server.getAttribute(name, "Version"));
+        work(1500);
+        System.out.print(server.invoke(name, "dumpCollapsed", new Object[] {"SAMPLES"},
+            new String[] {String.class.getName()}));
+        byte[] otlp = (byte[]) server.invoke(name, "dumpOtlp", new Object[] {"TOTAL"},
+            new String[] {String.class.getName()});
+        System.out.println("otlp: " + (otlp.length > 0));
+    }
+
     static native void replace(int descriptor, String path);
 
     // Puts a file in the place of each socket of this process, as a program may that closes what it does not know.
@@ -134,6 +147,8 @@ public class ProfilerCalls {
             older();
         else if (args[0].equals("cycles"))
             cycles(Integer.parseInt(args[1]));
+        else if (args[0].equals("bean"))
+            bean();
         else if (args[0].equals("closed"))
             closed(args[1]);
         else if (args[0].equals("crowd"))

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The functions of async-profiler's asprof.h, for programs that load the library themselves, and what LD_PRELOAD with
+ * ASPROF_COMMAND does. The process need not be a JVM.
+ */
+#include <dlfcn.h>
+#include <jni.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "jvm.h"
+#include "libc_versions.h"
+#include "profiler.h"
+
+#define COMMAND_VARIABLE "ASPROF_COMMAND"
+#define COPY_BYTES 16384
+
+typedef void (*writer_function)(const char *bytes, size_t count);
+typedef jint (*created_function)(JavaVM **vms, jsize room, jsize *ret_count);
+
+JNIEXPORT void asprof_init(void);
+JNIEXPORT const char *asprof_error_str(const char *error);
+JNIEXPORT const char *asprof_execute(const char *command, writer_function writer);
+JNIEXPORT void *asprof_get_thread_local_data(void);
+JNIEXPORT int asprof_register_jfr_event(const char *name);
+JNIEXPORT const char *asprof_emit_jfr_event(int type, const uint8_t *data, size_t count);
+
+/* ---- the JVM, if there is one ---- */
+
+static JavaVM *find_jvm(void)
+{
+	created_function created = (created_function)(uintptr_t)dlsym(RTLD_DEFAULT, "JNI_GetCreatedJavaVMs");
+	JavaVM *vm = NULL;
+	jsize count = 0;
+
+	return created && !created(&vm, 1, &count) && count == 1 ? vm : NULL;
+}
+
+/* HotSpot gives a JVMTI environment to attached threads only: another thread crashes it. */
+static void open_jvm(void)
+{
+	JavaVM *vm = jvm.jvmti ? NULL : find_jvm();
+	JNIEnv *env;
+	bool was_attached;
+
+	if (!vm)
+		return;
+	was_attached = !(*vm)->GetEnv(vm, (void **)&env, JNI_VERSION_1_6);
+	if (!was_attached && (*vm)->AttachCurrentThreadAsDaemon(vm, (void **)&env, NULL))
+		return;
+	(void)jvm_open(vm, false);
+	if (!was_attached)
+		(*vm)->DetachCurrentThread(vm);
+}
+
+/* ---- asprof.h ---- */
+
+JNIEXPORT void asprof_init(void)
+{
+	open_jvm();
+}
+
+JNIEXPORT const char *asprof_error_str(const char *error)
+{
+	return error;
+}
+
+static void pass_report(int report, writer_function writer)
+{
+	char bytes[COPY_BYTES];
+	ssize_t more;
+
+	for (off_t at = 0; (more = pread(report, bytes, sizeof(bytes), at)) > 0; at += more)
+		writer(bytes, (size_t)more);
+}
+
+/* An error is its text. It stays valid until the same thread's next call. */
+static const char *keep_error(const char *text)
+{
+	static __thread char kept[512];
+
+	snprintf(kept, sizeof(kept), "%s", text);
+	return kept;
+}
+
+JNIEXPORT const char *asprof_execute(const char *command, writer_function writer)
+{
+	const char *error = NULL, *reply;
+	struct link_answer answer;
+
+	if (!command)
+		return "No command";
+	open_jvm();
+	profiler_execute(DUET_QUESTION_API, command, &answer);
+	profiler_print_log(&answer);
+	reply = link_reply(&answer);
+	if (answer.head.code)
+		error = keep_error(answer.head.code == DUET_ANSWER_NO_FILE ? "Could not open output file" : reply);
+	else if (writer && answer.report >= 0)
+		pass_report(answer.report, writer);
+	else if (writer && *reply)
+		writer(reply, strlen(reply));
+	link_answer_release(&answer);
+	return error;
+}
+
+/* Samples are taken outside this process, so nothing here knows of them. Callers expect NULL. */
+JNIEXPORT void *asprof_get_thread_local_data(void)
+{
+	return NULL;
+}
+
+JNIEXPORT int asprof_register_jfr_event(const char *name)
+{
+	(void)name;
+	return -1;
+}
+
+JNIEXPORT const char *asprof_emit_jfr_event(int type, const uint8_t *data, size_t count)
+{
+	(void)type, (void)data, (void)count;
+	return "duet records no events of the program's own";
+}
+
+/* ---- LD_PRELOAD ---- */
+
+/* A library that is loaded in another way ignores the variable: it may be meant for a program that is started. */
+static bool is_preloaded(void)
+{
+	const char *list = getenv("LD_PRELOAD");
+	const char *name;
+	Dl_info info;
+
+	if (!list || !dladdr((const void *)(uintptr_t)asprof_execute, &info) || !info.dli_fname)
+		return false;
+	name = strrchr(info.dli_fname, '/');
+	return strstr(list, name ? name + 1 : info.dli_fname);
+}
+
+__attribute__((constructor)) static void begin_preloaded(void)
+{
+	const char *command = getenv(COMMAND_VARIABLE);
+
+	if (command && *command && is_preloaded())
+		(void)profiler_execute_agent(command);
+}
+
+/* A JVM has asked for its file when it went down, and nothing is left to do. */
+__attribute__((destructor)) static void end_with_process(void)
+{
+	profiler_end();
+}

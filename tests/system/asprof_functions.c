@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program that profiles itself with the functions of asprof.h: asprof_functions LIBRARY FILE. Says what is wrong and
+ * returns 1 if they do not do what they should.
+ */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define SPEND_NS 1000000000
+
+typedef const char *(*execute_function)(const char *command, void (*writer)(const char *bytes, size_t count));
+typedef const char *(*error_function)(const char *error);
+typedef void (*init_function)(void);
+
+static volatile uint64_t turns;
+static char written[4096];
+static size_t written_bytes;
+
+__attribute__((noinline)) static void spend(void)
+{
+	struct timespec now;
+
+	do {
+		for (int i = 0; i < 100000; i++)
+			turns++;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	} while (now.tv_sec * 1000000000ll + now.tv_nsec < SPEND_NS);
+}
+
+static void keep(const char *bytes, size_t count)
+{
+	if (count < sizeof(written) - written_bytes) {
+		memcpy(written + written_bytes, bytes, count);
+		written_bytes += count;
+		written[written_bytes] = '\0';
+	}
+}
+
+static int fail(const char *what, const char *got)
+{
+	fprintf(stderr, "%s: %s\n", what, got ? got : "nothing");
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	void *library = argc == 3 ? dlopen(argv[1], RTLD_NOW) : NULL;
+	init_function init = library ? (init_function)(uintptr_t)dlsym(library, "asprof_init") : NULL;
+	execute_function execute = library ? (execute_function)(uintptr_t)dlsym(library, "asprof_execute") : NULL;
+	error_function text = library ? (error_function)(uintptr_t)dlsym(library, "asprof_error_str") : NULL;
+	const char *error;
+	char stop[4096];
+
+	if (!init || !execute || !text)
+		return fail("the library or a function is missing", dlerror());
+	init();
+	error = execute("stop", keep);
+	if (!error || strcmp(text(error), "Profiler is not active"))
+		return fail("stop of nothing", error);
+	error = execute("start,event=cpu,interval=1ms", keep);
+	if (error || strcmp(written, "Profiling started\n"))
+		return fail("start", error ? text(error) : written);
+	spend();
+	error = execute("stop,collapsed,file=/no/such/folder/x", keep);
+	if (!error || strcmp(text(error), "Could not open output file"))
+		return fail("stop with a wrong file", error);
+	snprintf(stop, sizeof(stop), "stop,collapsed,file=%s", argv[2]);
+	error = execute(stop, keep);
+	return error ? fail("stop", text(error)) : 0;
+}
