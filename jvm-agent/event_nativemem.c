@@ -24,6 +24,9 @@
 #include "tap.h"
 #include "waits.h"
 
+#define HELD_TABLES 64 /* a power of 2 */
+#define HELD_MOST_BYTES (256ull << 20) /* a stack of 100 frames takes 1.5 KB */
+
 struct memory_event {
 	bool is_open; /* atomic */
 	uint32_t index;
@@ -35,8 +38,9 @@ static struct memory_event taken, leaked;
  * The kept samples of the event `leaked`, by address. `held` counts them by a hash of the address, so that most calls
  * of free() need not search them.
  */
-static struct waits held_samples;
+static struct waits held_samples[HELD_TABLES]; /* by a hash: a million places, whose pages cost nothing until used */
 static uint8_t held[1 << 16];
+static uint64_t held_bytes; /* of the kept samples; atomic */
 
 static bool is_open(const struct memory_event *event)
 {
@@ -60,11 +64,23 @@ static void *new_memory(size_t bytes)
 	return malloc(bytes);
 }
 
+static uint64_t bytes_of(const struct held_memory *entry)
+{
+	return sizeof(*entry) + sizeof(*entry->sample) + entry->sample->bytes + entry->sample->half;
+}
+
 static void drop(struct held_memory *entry)
 {
-	if (entry)
-		free(entry->sample);
+	if (!entry)
+		return;
+	__atomic_fetch_sub(&held_bytes, bytes_of(entry), __ATOMIC_RELAXED);
+	free(entry->sample);
 	free(entry);
+}
+
+static struct waits *table_of(const void *memory)
+{
+	return &held_samples[((uintptr_t)memory * 0xd6e8feb86659fd93ull >> 40) % HELD_TABLES];
 }
 
 /* Returns false when there is no room; the entry is then dropped. A count stays at its highest value. */
@@ -74,7 +90,7 @@ static bool hold(const void *memory, struct held_memory *entry)
 
 	if (__atomic_load_n(count, __ATOMIC_RELAXED) < UINT8_MAX)
 		__atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
-	if (waits_put(&held_samples, (uintptr_t)memory, entry))
+	if (waits_put(table_of(memory), (uintptr_t)memory, entry))
 		return true;
 	drop(entry);
 	return false;
@@ -88,7 +104,7 @@ static struct held_memory *let_go(const void *memory)
 
 	if (!memory || !__atomic_load_n(count, __ATOMIC_RELAXED))
 		return NULL;
-	entry = waits_take(&held_samples, (uintptr_t)memory);
+	entry = waits_take(table_of(memory), (uintptr_t)memory);
 	if (entry && __atomic_load_n(count, __ATOMIC_RELAXED) < UINT8_MAX)
 		__atomic_fetch_sub(count, 1, __ATOMIC_RELAXED);
 	return entry;
@@ -96,14 +112,18 @@ static struct held_memory *let_go(const void *memory)
 
 static void keep(struct stay *stay, const struct tap_sample *from, const struct regs *caller, const void *memory)
 {
-	struct held_memory *entry = malloc(sizeof(*entry));
+	bool has_room = __atomic_load_n(&held_bytes, __ATOMIC_RELAXED) < HELD_MOST_BYTES;
+	struct held_memory *entry = has_room ? malloc(sizeof(*entry)) : NULL;
 	struct sample_kept *sample = entry ? sample_keep_native(stay, from, caller, new_memory) : NULL;
 
 	if (!sample) {
 		free(entry);
+		if (!has_room)
+			duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
 		return;
 	}
 	*entry = (struct held_memory){.weight = from->weight, .sample = sample};
+	__atomic_fetch_add(&held_bytes, bytes_of(entry), __ATOMIC_RELAXED);
 	if (!hold(memory, entry))
 		duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
 }
@@ -290,7 +310,8 @@ static void drop_value(void *context, void *value)
 /* Drops memory that a thread held after the end of the last recording. */
 static int leaked_start(const struct duet_agent_event *event, const char **ret_why)
 {
-	waits_end(&held_samples, drop_value, NULL);
+	for (int i = 0; i < HELD_TABLES; i++)
+		waits_end(&held_samples[i], drop_value, NULL);
 	memset(held, 0, sizeof(held));
 	return start(&leaked, event, ret_why);
 }
@@ -315,7 +336,8 @@ static void leaked_stop(uint64_t ended_ns)
 	struct leaks leaks = {.stay = stay_enter(), .ended_ns = ended_ns};
 
 	stop(&leaked);
-	waits_end(&held_samples, write_leak, &leaks);
+	for (int i = 0; i < HELD_TABLES; i++)
+		waits_end(&held_samples[i], write_leak, &leaks);
 	stay_leave();
 }
 

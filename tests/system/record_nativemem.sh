@@ -70,6 +70,17 @@ jdk_case_leak() {
 	expect "bytes of nativemem" "$(total "$here/out.nativemem.collapsed")" '>' 1000000
 }
 
+# More pieces than a table of waiting threads has places.
+jdk_case_many_leaks() {
+	local told
+	JVM_FLAGS=(-Dleaks=40000)
+	record_gated workload.NativeMemory 1 64 -- -e leak=0 --engine ctimer
+	told=$(matching "$here/out.collapsed" 'NativeMemory[$]First[.]take;.*leak_all ')
+	expect "bytes that leak" "${told% *}" == "$(jvm_said BYTES 11)"
+	expect "bytes that leak" "${told% *}" == 2560000
+	expect_lacks "$here/stderr" 'refused|dropped|full'
+}
+
 # Another allocator in the place of libc's: its own calls of itself are not counted.
 jdk_case_other_allocator() {
 	local library

@@ -10,7 +10,7 @@ package workload;
 public final class NativeMemory {
     static final String[] WAYS = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "memalign",
         "by_pointer"};
-    static final int LEAK = 7;
+    static final int LEAK = 7, LEAK_ALL = 8;
 
     /** In a library that is there from the start. */
     static final class First {
@@ -54,6 +54,7 @@ public final class NativeMemory {
             sums.append(' ').append(First.take(way, count, bytes));
         sums.append(' ').append(late(count, bytes));
         sums.append(' ').append(First.take(LEAK, count, bytes));
+        sums.append(' ').append(First.take(LEAK_ALL, Integer.getInteger("leaks", 0), bytes));
         Workload.say(sums.toString());
         Workload.done();
     }

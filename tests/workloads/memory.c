@@ -127,12 +127,28 @@ WAY leak_one_in_thousand(jint count, jint bytes)
 	return left;
 }
 
+/* All pieces stay, in a list. */
+WAY leak_all(jint count, jint bytes)
+{
+	static void **list;
+
+	for (jint i = 0; i < count; i++) {
+		void **memory = malloc((size_t)bytes);
+
+		if (!memory)
+			return 0;
+		*memory = list;
+		list = memory;
+	}
+	return (uint64_t)count * (uint64_t)bytes;
+}
+
 JNIEXPORT jlong JNICALL NATIVE(take)(JNIEnv *env, jclass class, jint way, jint count, jint bytes);
 JNIEXPORT jlong JNICALL NATIVE(take)(JNIEnv *env, jclass class, jint way, jint count, jint bytes)
 {
 	static uint64_t (*const ways[])(jint, jint) = {
 		take_malloc, take_calloc, take_realloc, take_posix_memalign, take_aligned_alloc, take_memalign,
-		take_by_pointer, leak_one_in_thousand,
+		take_by_pointer, leak_one_in_thousand, leak_all,
 	};
 
 	(void)env, (void)class;
