@@ -30,7 +30,7 @@
 #include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 10	 /* version of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 11	 /* version of everything in this file and in duet_ring.h */
 #define DUET_JAVA_DEPTH 2048	 /* default number of frames to ask AsyncGetCallTrace for */
 #define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* the largest, if all frames of deep stacks are wanted */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
@@ -114,15 +114,25 @@ enum duet_agent_event_kind {
 	DUET_AGENT_EVENT_NATIVEMEM, /* malloc() and its family, in bytes; interval 1: every call */
 	DUET_AGENT_EVENT_LEAK, /* the same, but only what is not freed until STOP */
 	DUET_AGENT_EVENT_NATIVELOCK, /* threads that waited for a mutex or rwlock of libc, in ns */
+	DUET_AGENT_EVENT_METHOD, /* calls of Java methods; may be there several times, like the next */
 	DUET_AGENT_EVENT_KIND_MAX
 };
 
+/*
+ * The class that instrumented methods call, and its number behind the name: the frames next to the leaf that belong to
+ * it are not the application's.
+ */
+#define DUET_HELPER_CLASS "java/lang/DuetProbe"
+#define DUET_MAX_TARGET_BYTES 512
+
 struct duet_agent_event {
 	uint64_t interval; /* sampling interval, in the event's unit; > 0 */
-	uint32_t kind;	   /* enum duet_agent_event_kind, not NONE; each kind at most once */
+	uint32_t kind;	   /* enum duet_agent_event_kind, not NONE; each kind at most once, unless it says otherwise */
 	uint32_t index;	   /* index in the recording, < DUET_MAX_EVENTS; its samples have it as duet_sample.event */
+	uint64_t threshold_ns;
+	char target[DUET_MAX_TARGET_BYTES]; /* METHOD: "CLASS.METHOD[(SIGNATURE)]" with a NUL; else empty */
 };
-DUET_ASSERT_SIZE(struct duet_agent_event, 16);
+DUET_ASSERT_SIZE(struct duet_agent_event, 24 + DUET_MAX_TARGET_BYTES);
 
 struct duet_message_start {
 	struct duet_message head;
@@ -136,7 +146,7 @@ struct duet_message_start {
 	uint32_t event_count;
 	struct duet_agent_event events[DUET_MAX_EVENTS];
 };
-DUET_ASSERT_SIZE(struct duet_message_start, 40 + DUET_MAX_EVENTS * 16);
+DUET_ASSERT_SIZE(struct duet_message_start, 40 + DUET_MAX_EVENTS * sizeof(struct duet_agent_event));
 
 struct duet_message_started {
 	struct duet_message head;

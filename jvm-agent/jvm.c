@@ -17,6 +17,7 @@
 #include "memory.h"
 #include "metadata.h"
 #include "nmethods.h"
+#include "probes.h"
 #include "stay.h"
 #include "tap.h"
 #include "threads.h"
@@ -50,8 +51,9 @@ static void prepare_class(jclass class)
 
 static void JNICALL on_class_prepare(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jclass class)
 {
-	(void)jvmti, (void)env, (void)thread;
+	(void)jvmti, (void)thread;
 	prepare_class(class);
+	probes_on_prepare(env, class);
 }
 
 static void JNICALL on_vm_init(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)

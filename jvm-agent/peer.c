@@ -283,6 +283,11 @@ const struct duet_agent_event *peer_find_ticks(const struct duet_message_start *
 	return clock ? clock : peer_find_event(start, DUET_AGENT_EVENT_PAGE_FAULTS);
 }
 
+static bool may_repeat(uint32_t kind)
+{
+	return kind == DUET_AGENT_EVENT_METHOD;
+}
+
 static bool events_are_sound(const struct duet_message_start *start)
 {
 	if (start->event_count > DUET_MAX_EVENTS)
@@ -291,7 +296,8 @@ static bool events_are_sound(const struct duet_message_start *start)
 		const struct duet_agent_event *event = &start->events[i];
 
 		if (!event->kind || event->kind >= DUET_AGENT_EVENT_KIND_MAX || !event->interval ||
-		    event->index >= DUET_MAX_EVENTS || peer_find_event(start, event->kind) != event)
+		    event->index >= DUET_MAX_EVENTS || !memchr(event->target, '\0', sizeof(event->target)) ||
+		    (peer_find_event(start, event->kind) != event && !may_repeat(event->kind)))
 			return false;
 	}
 	return true;

@@ -361,7 +361,7 @@ void sample_here(struct stay *stay, const struct tap_sample *from)
 	slot->walk.is_kept = false;
 	if (walk_here(stay, slot, &java, from))
 		write_java(stay, slot, &java);
-	write_walk(stay, &slot->walk, false);
+	write_walk(stay, &slot->walk, from->waits);
 	slot_put(slot);
 	count_time(stay, java.time_ns);
 }

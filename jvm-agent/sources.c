@@ -31,6 +31,7 @@ static const struct agent_tap *const taps[] = {
 	&tap_nativemem,
 	&tap_leak,
 	&tap_nativelock,
+	&tap_method,
 	NULL,
 };
 

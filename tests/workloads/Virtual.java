@@ -26,11 +26,11 @@ public final class Virtual {
     }
 
     /** Thread.ofVirtual().name(NAME).start(BODY), for compilers that do not know it. */
-    static void start(String name, Runnable body) throws Exception {
+    static Thread start(String name, Runnable body) throws Exception {
         Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
         Class<?> type = Class.forName("java.lang.Thread$Builder");
         builder = type.getMethod("name", String.class).invoke(builder, name);
-        type.getMethod("start", Runnable.class).invoke(builder, body);
+        return (Thread) type.getMethod("start", Runnable.class).invoke(builder, body);
     }
 
     public static void main(String[] args) throws Exception {

@@ -2,19 +2,22 @@
 /*
  * The native half of SystemCalls.java, system calls made without the JVM's own retry loops around them, that of
  * SecondProfiler.java, the least that a profiler does which lives on SIGPROF, that of Interleave.java, which calls
- * back into Java, that of Throws.java, which exceptions pass, and that of ProfilerCalls.java.
+ * back into Java, that of Throws.java, which exceptions pass, that of ProfilerCalls.java, and that of Changed.java,
+ * which asks for bytecode.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <jni.h>
+#include <jvmti.h>
 
 enum { POLL, EPOLL, SLEEP, CALLS, COUNT };
 
@@ -146,4 +149,45 @@ JNIEXPORT void JNICALL Java_workload_ProfilerCalls_replace(JNIEnv *env, jclass c
 	dup2(file, descriptor);
 	close(file);
 	(*env)->ReleaseStringUTFChars(env, path, name);
+}
+
+/* ---- Changed.java ---- */
+
+static uint64_t hash_of(jvmtiEnv *jvmti, jmethodID method, const char *wanted)
+{
+	unsigned char *code = NULL;
+	uint64_t hash = 0;
+	char *name = NULL;
+	jint bytes = 0;
+
+	if (!(*jvmti)->GetMethodName(jvmti, method, &name, NULL, NULL) && !strcmp(name, wanted) &&
+	    !(*jvmti)->GetBytecodes(jvmti, method, &bytes, &code))
+		for (jint i = 0; i < bytes; i++)
+			hash = hash * 31 + code[i] + 1;
+	(*jvmti)->Deallocate(jvmti, (unsigned char *)name);
+	(*jvmti)->Deallocate(jvmti, code);
+	return hash;
+}
+
+JNIEXPORT jlong JNICALL Java_workload_Changed_hashOfCode(JNIEnv *env, jclass self, jclass type, jstring name);
+JNIEXPORT jlong JNICALL Java_workload_Changed_hashOfCode(JNIEnv *env, jclass self, jclass type, jstring name)
+{
+	const jvmtiCapabilities wanted = {.can_get_bytecodes = 1};
+	static jvmtiEnv *jvmti;
+	const char *text = (*env)->GetStringUTFChars(env, name, NULL);
+	jmethodID *methods;
+	uint64_t hash = 0;
+	jint count = 0;
+	JavaVM *vm;
+
+	(void)self;
+	if (!jvmti && !(*env)->GetJavaVM(env, &vm) && !(*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_1))
+		(*jvmti)->AddCapabilities(jvmti, &wanted);
+	if (jvmti && text && !(*jvmti)->GetClassMethods(jvmti, type, &count, &methods)) {
+		for (jint i = 0; i < count; i++)
+			hash += hash_of(jvmti, methods[i], text);
+		(*jvmti)->Deallocate(jvmti, (unsigned char *)methods);
+	}
+	(*env)->ReleaseStringUTFChars(env, name, text);
+	return (jlong)hash;
 }

@@ -151,6 +151,7 @@ bool event_list_has_wakers(const struct event_list *list); /* true if one of the
 
 /* Returns true if BPF or a timer ticks for it. Other events come from the JVM itself, with every engine. */
 bool event_has_ticks(const struct event *event);
+bool event_is_of_methods(const struct event *event); /* true if it names Java methods */
 bool event_list_has_ticks(const struct event_list *list); /* true if one of them has ticks */
 bool event_list_needs_tables(const struct event_list *list); /* true if one of them needs them */
 bool event_list_has_taps(const struct event_list *list); /* true if one of them comes from the JVM itself */

@@ -9,6 +9,7 @@
 #include <linux/perf_event.h>
 
 #include "event/events.h"
+#include "event/methods.h"
 
 #define COUNTER_INTERVAL 1000000 /* the same as that of cycles */
 
@@ -271,6 +272,8 @@ static int make_breakpoint(struct event *event, const char *text, struct buf *wh
 }
 
 const struct event_family event_families[] = {
+	{"CLASS.METHOD[(SIGNATURE)]", "calls of a Java method; '*' may end both names: my.App.<init>, java.util.*.get*",
+	 EVENT_COMPLETE, NULL, event_make_method},
 	{"CACHE-loads", "loads of a cache of the CPU (L1-dcache, L1-icache, LLC, dTLB, iTLB, branch, node); also "
 			"-load-misses, -stores, -store-misses, -prefetches, -prefetch-misses",
 	 EVENT_COMPLETE, NULL, make_cache},

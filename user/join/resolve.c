@@ -261,13 +261,35 @@ static int push_state(struct resolver *r)
 	return push_state_frame(r, state);
 }
 
+/* Returns true for a frame of the class that instrumented methods call. */
+static bool is_helper(const struct resolver *r, const struct jvm *jvm, const struct splice_frame *frame)
+{
+	static const char helper[] = "java.lang.DuetProbe";
+	const struct jvm_method *method = splice_is_java(frame->kind) ? jvm_method(jvm, frame->method, r->then) : NULL;
+
+	return method &&
+	       !strncmp(intern_text(&r->profile->strings, method->class_name), helper, strlen(helper));
+}
+
+/* Returns the index of the first frame that is the application's. */
+static size_t first_frame(const struct resolver *r, const struct jvm *jvm)
+{
+	size_t first = 0;
+
+	while (first < r->splice.frames.len && is_helper(r, jvm, &r->splice.frames.items[first]))
+		first++;
+	return first;
+}
+
 /* Returns the node of the spliced stack, or UINT32_MAX as frame_row() does. */
 static uint32_t stack_row(struct resolver *r, struct process *process, const struct jvm *jvm)
 {
+	size_t first = r->is_called ? first_frame(r, jvm) : 0;
+
 	vec_clear(&r->frames);
 	if (r->sleep & DUET_SAMPLE_IDLE && push_state_frame(r, STATE_IDLE) < 0)
 		return UINT32_MAX;
-	for (size_t i = r->splice.frames.len; i-- > 0;) {
+	for (size_t i = r->splice.frames.len; i-- > first;) {
 		uint32_t id = resolve_frame(r, process, jvm, &r->splice.frames.items[i]);
 
 		if (id == UINT32_MAX || vec_push(&r->frames, id) < 0)
@@ -411,6 +433,7 @@ bool resolve_stack(struct resolver *r, const struct decision *decision)
 	r->then = (struct jvm_moment){decision->sample->head.time_ns, decision->sample->unloads};
 	r->object_class = attribute_find(decision->sample, DUET_ATTRIBUTE_CLASS);
 	r->sleep = decision->sample->flags & SLEEP_FLAGS;
+	r->is_called = decision->sample->flags & DUET_SAMPLE_CALLED;
 	r->key = stack_key(r, decision);
 	forget_old(r, r->then.time_ns);
 	vec_clear(&r->wants);

@@ -34,6 +34,7 @@ struct resolver {
 	uint64_t key; /* of the last stack in `stacks` */
 	struct jvm_moment then; /* time and state of classes of the last sample */
 	uint16_t sleep; /* flags of the last sample that are about a sleep */
+	bool is_called; /* the last sample was taken where Java code called the agent */
 	/* set before resolve_stack(): only the part of a sleep in which the thread waited for a CPU */
 	bool is_runnable;
 	/* class of the object that the sample is about, which becomes the leaf; or NULL */

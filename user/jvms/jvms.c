@@ -2,6 +2,7 @@
 #include "jvms/jvms.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -318,10 +319,17 @@ static void list_agent_events(const struct jvms *jvms, struct agent_start *start
 {
 	for (uint32_t i = 0; i < jvms->of.events->len; i++) {
 		const struct event_spec *spec = &jvms->of.events->items[i];
+		const struct event_place *place = &spec->event->place;
+		struct duet_agent_event *to = &start->events[start->event_count];
 
-		if (is_agents(jvms, spec->event))
-			start->events[start->event_count++] = (struct duet_agent_event){
-				.interval = spec->interval, .kind = spec->event->agent, .index = i};
+		if (!is_agents(jvms, spec->event))
+			continue;
+		*to = (struct duet_agent_event){.interval = spec->interval, .kind = spec->event->agent, .index = i};
+		if (!event_has_ticks(spec->event) && place->name) {
+			snprintf(to->target, sizeof(to->target), "%s", place->name);
+			to->threshold_ns = place->offset;
+		}
+		start->event_count++;
 	}
 }
 

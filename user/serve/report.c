@@ -375,6 +375,28 @@ static void summary_of_walk(const struct report *report)
 			log_debug("walks that ended at %s: %llu", ends[i], (unsigned long long)outcomes->walk_ends[i]);
 }
 
+static int note_event(void *context, const struct profile_sample *sample)
+{
+	bool *has_samples = context;
+
+	has_samples[sample->event] = true;
+	return 0;
+}
+
+/* A name that nothing has, and a method that nobody calls, look alike: the JVM may load its class any time. */
+static void tell_uncalled(const struct report *report)
+{
+	bool has_samples[DUET_MAX_EVENTS] = {false};
+
+	if (report->window_ns)
+		return;
+	timeline_each(&report->profile->samples, note_event, has_samples);
+	for (size_t i = 0; i < report->events->len; i++)
+		if (event_is_of_methods(report->events->items[i].event) && !has_samples[i])
+			log_info("%s: no call was recorded: there is no such method, or nobody called it",
+				 report->events->items[i].event->name);
+}
+
 void report_summary(const struct report *report)
 {
 	const struct outcomes *outcomes = report->outcomes;
@@ -401,6 +423,7 @@ void report_summary(const struct report *report)
 			 intern_text(&profile->strings, profile->losses.items[i].text));
 	if (!profile->losses.len)
 		log_info("lost: nothing");
+	tell_uncalled(report);
 }
 
 void report_progress(const struct report *report)

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+#include "instrument.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "jvm.h"
+#include "names.h"
+#include "probes.h"
+#include "stay.h"
+
+/*
+ * Classes of one RetransformClasses(). Each call stops all threads, and then looks at every class that the JVM has
+ * loaded, however few it changes.
+ */
+#define AT_ONCE 512
+#define STEP_NS 2000000
+#define STEPS 10 /* for classes that are just being defined */
+
+static struct {
+	pthread_mutex_t lock; /* guards all members; never held while the JVM is called */
+	const char *helper;
+	struct instrument {
+		struct method_target target;
+		struct probe probe;
+	} items[DUET_MAX_EVENTS];
+	uint32_t count; /* 0: nothing is instrumented any more */
+	struct class_names changed; /* classes that have probes, by name */
+	struct class_names left; /* classes whose new form the JVM has refused */
+	struct class_names told; /* classes with methods that were counted as not instrumented */
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- which classes and methods ---- */
+
+/*
+ * These are left as they are: the agent's own class; and what runs while a thread is about to become another one, when
+ * a thread's stack must not be asked for.
+ */
+static bool is_apart(struct class_text name)
+{
+	static const char *const apart[] = {
+		DUET_HELPER_CLASS, "java/lang/VirtualThread", "java/lang/BaseVirtualThread", "jdk/internal/vm/",
+	};
+
+	for (size_t i = 0; i < sizeof(apart) / sizeof(apart[0]); i++)
+		if (name.len >= strlen(apart[i]) && !memcmp(name.at, apart[i], strlen(apart[i])))
+			return true;
+	return false;
+}
+
+static bool is_wanted(struct class_text name)
+{
+	bool is_wanted = false;
+
+	for (uint32_t i = 0; i < all.count && !is_wanted; i++)
+		is_wanted = target_has_class(&all.items[i].target, name);
+	return is_wanted && !is_apart(name) && !names_has(&all.left, name.at, name.len);
+}
+
+/* A native method is chosen only when it is named, so that the user learns that it cannot be instrumented. */
+static bool is_chosen(const struct method_target *target, const struct rewrite_method *method)
+{
+	return target_has_class(target, method->class) &&
+	       target_has_method(target, method->name, method->descriptor) &&
+	       !(method->is_native && target->is_any_method);
+}
+
+static uint32_t choose(void *context, const struct rewrite_method *method, struct probe probes[PROBES_MAX])
+{
+	uint32_t count = 0;
+
+	(void)context;
+	for (uint32_t i = 0; i < all.count && count < PROBES_MAX; i++)
+		if (is_chosen(&all.items[i].target, method))
+			probes[count++] = all.items[i].probe;
+	return count;
+}
+
+static struct class_text text_of(const char *text)
+{
+	size_t len = strlen(text);
+
+	return (struct class_text){text, (uint16_t)(len < UINT16_MAX ? len : UINT16_MAX)};
+}
+
+/* ---- the hook ---- */
+
+/* Counts methods of a class, or the class itself, as not instrumented. Once only, however often it is transformed. */
+static void count_left(struct class_text name, uint32_t methods)
+{
+	struct stay *stay = stay_enter();
+
+	pthread_mutex_lock(&all.lock);
+	if (names_has(&all.told, name.at, name.len) || names_add(&all.told, name.at, name.len))
+		methods = 0;
+	pthread_mutex_unlock(&all.lock);
+	for (; stay && methods; methods--)
+		duet_ring_count(stay->ring.page, DUET_AGENT_NOT_INSTRUMENTED);
+	stay_leave();
+}
+
+/* Returns as rewrite_class(). A class that has no name yet, or is none of ours, does not change. */
+static int rewrite_wanted(struct rewrite *rewrite, const char *name, const uint8_t *bytes, uint32_t size,
+			  uint8_t **ret, uint32_t *ret_size)
+{
+	int changed = 0;
+
+	pthread_mutex_lock(&all.lock);
+	rewrite->helper = all.helper;
+	if (is_wanted(text_of(name)))
+		changed = rewrite_class(rewrite, bytes, size, ret, ret_size);
+	if (changed > 0 && names_add(&all.changed, name, strlen(name))) {
+		free(*ret); /* it could not be restored */
+		changed = -ENOMEM;
+	}
+	pthread_mutex_unlock(&all.lock);
+	return changed;
+}
+
+static void JNICALL on_class_file(jvmtiEnv *jvmti, JNIEnv *env, jclass redefined, jobject loader, const char *name,
+				  jobject domain, jint size, const unsigned char *bytes, jint *new_size,
+				  unsigned char **new_bytes)
+{
+	struct rewrite rewrite = {.choose = choose};
+	unsigned char *copy = NULL;
+	uint8_t *changed;
+	uint32_t changed_size;
+	int err;
+
+	(void)env, (void)redefined, (void)loader, (void)domain;
+	if (!name || size <= 0)
+		return;
+	err = rewrite_wanted(&rewrite, name, bytes, (uint32_t)size, &changed, &changed_size);
+	if (err < 0 || rewrite.left)
+		count_left(text_of(name), err < 0 ? 1 : rewrite.left);
+	if (err <= 0)
+		return;
+	if (!(*jvmti)->Allocate(jvmti, (jlong)changed_size, &copy)) {
+		memcpy(copy, changed, changed_size);
+		*new_bytes = copy;
+		*new_size = (jint)changed_size;
+	}
+	free(changed);
+}
+
+void instrument_add_callbacks(jvmtiEventCallbacks *callbacks)
+{
+	callbacks->ClassFileLoadHook = on_class_file;
+}
+
+static bool set_hook(jvmtiEventMode mode)
+{
+	return !(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, NULL);
+}
+
+/* ---- classes that are loaded ---- */
+
+/* Calls `use` with the class's name, without the L and the semicolon of its signature. Arrays have none. */
+static bool with_name(jclass class, bool (*use)(jclass class, struct class_text name))
+{
+	char *signature = jvm_class_signature(class);
+	size_t len = signature ? strlen(signature) : 0;
+	bool result = false;
+
+	if (len > 2 && *signature == 'L' && len < UINT16_MAX)
+		result = use(class, (struct class_text){signature + 1, (uint16_t)(len - 2)});
+	jvm_deallocate(signature);
+	return result;
+}
+
+/* Hidden classes are called "Name/number" (JDK 8) or "Name.address": no file gives them back. */
+static bool has_own_file(jclass class, struct class_text name)
+{
+	const char *slash = memrchr(name.at, '/', name.len);
+	jboolean is_modifiable = JNI_FALSE;
+
+	if (memchr(name.at, '.', name.len) || (slash && slash + 1 < name.at + name.len && slash[1] <= '9'))
+		return false;
+	return !(*jvm.jvmti)->IsModifiableClass(jvm.jvmti, class, &is_modifiable) && is_modifiable;
+}
+
+static bool has_wanted_method(jclass class, struct class_text class_name)
+{
+	bool has = false;
+	jmethodID *methods;
+	jint count;
+
+	if ((*jvm.jvmti)->GetClassMethods(jvm.jvmti, class, &count, &methods))
+		return true; /* it is not prepared yet */
+	for (jint i = 0; i < count && !has; i++) {
+		struct rewrite_method method = {.class = class_name};
+		struct probe probes[PROBES_MAX];
+		char *name = NULL, *descriptor = NULL;
+
+		if ((*jvm.jvmti)->GetMethodName(jvm.jvmti, methods[i], &name, &descriptor, NULL))
+			continue;
+		method.name = text_of(name);
+		method.descriptor = text_of(descriptor);
+		has = choose(NULL, &method, probes);
+		jvm_deallocate(name);
+		jvm_deallocate(descriptor);
+	}
+	jvm_deallocate(methods);
+	return has;
+}
+
+static bool is_to_change(jclass class, struct class_text name)
+{
+	bool wanted;
+
+	pthread_mutex_lock(&all.lock);
+	wanted = is_wanted(name);
+	pthread_mutex_unlock(&all.lock);
+	return wanted && has_own_file(class, name) && has_wanted_method(class, name);
+}
+
+static bool is_changed(jclass class, struct class_text name)
+{
+	bool changed;
+
+	pthread_mutex_lock(&all.lock);
+	changed = names_has(&all.changed, name.at, name.len);
+	pthread_mutex_unlock(&all.lock);
+	return changed && has_own_file(class, name);
+}
+
+static bool leave(jclass class, struct class_text name)
+{
+	(void)class;
+	pthread_mutex_lock(&all.lock);
+	(void)names_add(&all.left, name.at, name.len); /* out of memory: refused again */
+	pthread_mutex_unlock(&all.lock);
+	count_left(name, 1);
+	return true;
+}
+
+/* Transforms the classes again. When the JVM refuses one of them, it changes none, so the others are tried alone. */
+static void transform(jclass *classes, jint count)
+{
+	jvmtiError error = (*jvm.jvmti)->RetransformClasses(jvm.jvmti, count, classes);
+
+	if (!error || error == JVMTI_ERROR_WRONG_PHASE)
+		return;
+	if (count == 1) {
+		with_name(*classes, leave);
+		return;
+	}
+	transform(classes, count / 2);
+	transform(classes + count / 2, count - count / 2);
+}
+
+/* Transforms the loaded classes that are wanted. Returns how many there are. */
+static uint32_t transform_loaded(JNIEnv *env, bool (*is_wanted_class)(jclass class, struct class_text name))
+{
+	struct jvm_preparing list;
+	jint count = 0;
+
+	if (!jvm_prepare_begin(env, &list))
+		return 0;
+	for (jint i = 0; i < list.count; i++)
+		if (with_name(list.classes[i], is_wanted_class))
+			list.classes[count++] = list.classes[i];
+	for (jint i = 0; i < count; i += AT_ONCE)
+		transform(list.classes + i, count - i < AT_ONCE ? count - i : AT_ONCE);
+	jvm_prepare_end(env, &list);
+	return (uint32_t)count;
+}
+
+/* ---- beginning and end ---- */
+
+static int add_target(const struct duet_agent_event *event, enum probe_kind kind)
+{
+	struct instrument *item = &all.items[all.count];
+	int err;
+
+	pthread_mutex_lock(&all.lock);
+	err = all.count < DUET_MAX_EVENTS ? target_parse(&item->target, event->target) : -ENOSPC;
+	if (!err) {
+		item->probe = (struct probe){kind, probes_add(event), (int64_t)event->threshold_ns};
+		all.count++;
+	}
+	pthread_mutex_unlock(&all.lock);
+	return err;
+}
+
+int instrument_add(const struct duet_agent_event *event, enum probe_kind kind, const char **ret_why)
+{
+	JNIEnv *env = jvm_own_env();
+
+	*ret_why = "the JVM refuses the class that instrumented methods call";
+	all.helper = env ? probes_open(env) : NULL;
+	if (!all.helper)
+		return -ENOTSUP;
+	*ret_why = "it names no method";
+	if (add_target(event, kind))
+		return -EINVAL;
+	*ret_why = "the JVM refuses to show classes that are loaded";
+	if (!set_hook(JVMTI_ENABLE))
+		return -ENOTSUP;
+	transform_loaded(env, is_to_change);
+	return 0;
+}
+
+static uint32_t count_changed(void)
+{
+	uint32_t count;
+
+	pthread_mutex_lock(&all.lock);
+	count = all.changed.count;
+	pthread_mutex_unlock(&all.lock);
+	return count;
+}
+
+void instrument_remove(void)
+{
+	struct timespec step = {.tv_nsec = STEP_NS};
+	JNIEnv *env = jvm_own_env();
+
+	probes_close();
+	pthread_mutex_lock(&all.lock);
+	all.count = 0;
+	pthread_mutex_unlock(&all.lock);
+	set_hook(JVMTI_DISABLE);
+	for (int i = 0; env && i < STEPS && count_changed(); i++) {
+		if (transform_loaded(env, is_changed) >= count_changed())
+			break;
+		nanosleep(&step, NULL);
+	}
+	pthread_mutex_lock(&all.lock);
+	names_free(&all.changed);
+	names_free(&all.left);
+	names_free(&all.told);
+	pthread_mutex_unlock(&all.lock);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The helper class that instrumented methods call, and the samples that are taken there. It is defined in the boot
+ * loader's package java.lang, which every class loader and module can see, when it is first needed, and stays: methods
+ * that were entered while they were instrumented may call it long after.
+ */
+#ifndef PROBES_H
+#define PROBES_H
+
+#include <jvmti.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "duet_agent.h"
+
+/* Makes the helper class ready. Called on the agent's thread. Returns its name, or NULL if the JVM refuses it. */
+const char *probes_open(JNIEnv *env);
+/* In jvm.c: JVMTI tells of each class that is prepared. */
+void probes_on_prepare(JNIEnv *env, jclass class);
+
+/* Samples of this event are taken from now on. Returns the id that its probes are to have. */
+int32_t probes_add(const struct duet_agent_event *event);
+void probes_close(void); /* no samples are taken for any id that was given so far */
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The StackMapTable of a method (JVM specification, 4.7.4) after code was inserted: its frames are where their code is
+ * now. If the method has got a local variable more, of type long, behind all others, the frames have it too.
+ */
+#ifndef STACKMAP_H
+#define STACKMAP_H
+
+#include "bytecode.h"
+
+struct stackmap_method {
+	const struct class_file *class;
+	struct class_text name, descriptor;
+	bool is_static;
+	uint16_t max_locals; /* before */
+	uint16_t throwable; /* number of the constant java/lang/Throwable; only with a handler */
+	bool has_long; /* the method has the variable more */
+	bool has_handler; /* a frame for map.handler_at is added */
+	const struct bytecode_map *map;
+	struct class_pool *pool; /* gets the classes of the method's parameters, with `has_long` */
+};
+
+/*
+ * Writes the contents of the attribute. `old` is that of the old one; empty if there is none. Returns the number of
+ * frames, or -EINVAL, -ERANGE, -ENOMEM.
+ */
+int stackmap_write(const struct stackmap_method *method, struct class_reader old, struct class_writer *to);
+
+#endif

@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 300
+# Calls of Java methods, by instrumenting them: as many as the workload makes, in the right method, by thread.
+. "$(dirname "$0")/lib.sh"
+
+# Calls of one method, by both threads: the second calls it twice as often as the first.
+expect_calls() { # METHOD OF-THE-FIRST [FILE]
+	local first second file=${3:-$here/out.collapsed}
+	first=$(matching "$file" "^.first .*;workload/Calls[$]$1 ")
+	second=$(matching "$file" "^.second .*;workload/Calls[$]$1 ")
+	expect "calls of $1 by the first thread" "${first% *}" == "$2"
+	expect "calls of $1 by the second thread" "${second% *}" == $((2 * $2))
+}
+
+# Returns when the agent waits for the loader: all classes that are loaded have been instrumented by then.
+agent_waits() {
+	local comm
+	for comm in /proc/"$jvm"/task/*/comm; do
+		[ "$(cat "$comm" 2>/dev/null)" != 'duet agent' ] || grep -qE '^(7|73) ' "${comm%comm}syscall"
+	done
+}
+
+# record_gated, but the gate opens when all is instrumented.
+record_instrumented() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
+	local workload=()
+	while [ "$1" != -- ]; do
+		workload+=("$1")
+		shift
+	done
+	rm -f "$here"/out* "$here/gate"
+	JVM_OPTS=(-Dgate="$here/gate" ${JVM_FLAGS[@]+"${JVM_FLAGS[@]}"})
+	start_jvm "$jdk" "${workload[@]}"
+	shift
+	start_taps -p "$jvm" "$@"
+	wait_for 60 agent_waits
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+}
+
+expect_sound_jvm() {
+	expect_alive "$jvm"
+	expect_lacks "$jvm_out" 'FATAL|WARNING|Error|Re-registering'
+	expect_lacks "$jvm_out.err" 'FATAL|WARNING.*JNI|Error'
+	expect_lacks "$here/stderr" 'refused|dropped'
+}
+
+expect_all_calls() {
+	expect_calls 'Target.plain' 200
+	expect_calls 'Target.<init>' 200
+	expect_calls 'Target.many' 100
+	expect_calls 'Target.recursive' 400
+	expect_calls 'Target.throwing' 100
+	expect_calls 'Target.looping' 100
+	expect_calls 'Target.locked' 100
+	expect_calls 'Late.called' 100 "$here/out.workload_Calls_Late_called.collapsed"
+}
+
+# Late is loaded while it is recorded.
+jdk_case_every_call() {
+	JVM_FLAGS=(-Xverify:all -Xcheck:jni)
+	record_instrumented workload.Calls 100 -- -e 'workload.Calls$Target.*,workload.Calls$Late.called' -t
+	expect_all_calls
+	expect "calls in all" "$(total "$here/out.collapsed")" == $((300 * 12))
+	expect "SUM as without" "$(jvm_said SUM)" == 155910
+	expect_share "walks to the end of Java's frames" "$(reported walked)" '>=' 99
+	expect_sound_jvm
+}
+
+jdk_case_by_signature() {
+	local target='workload.Calls$Target'
+	record_instrumented workload.Calls 100 -- -t \
+		-e "$target.plain(ILjava/lang/String;)I,$target.<init>(J),$target.many(I)V"
+	expect_calls 'Target.plain' 100
+	[ ! -s "$here/out.workload.Calls\$Target.many(I)V.collapsed" ] || fail "a wrong signature has calls"
+	expect "SUM as without" "$(jvm_said SUM)" == 155910
+}
+
+jdk_case_beside_cpu() {
+	record_instrumented workload.Calls 100 -- -e 'workload.Calls$Target.plain,cpu=1ms' -t --engine ctimer
+	expect_calls 'Target.plain' 200
+	expect_sound_jvm
+}
+
+# One in 10, however they are distributed.
+jdk_case_one_in_n() {
+	record_instrumented workload.Calls 1000 -- -e 'workload.Calls$Target.recursive=10' --total
+	expect "calls of recursive" "$(total "$here/out.collapsed")" == 12000
+	expect_contains "$here/stderr" '^duet: 1200 samples'
+}
+
+jdk_case_virtual_threads() {
+	need_jdk 21 "virtual threads"
+	record_instrumented workload.Calls 100 virtual -- -e 'workload.Calls$*.*' -t
+	expect_calls 'Target.recursive' 400
+	expect_share "with the frames of a virtual thread" \
+		"$(matching "$here/out.collapsed" 'Continuation.*Calls.callAll')" '>=' 99
+	expect_sound_jvm
+}
+
+# Classes of the JDK, loaded before and while it is recorded, some of which the JVM itself runs.
+jdk_case_patterns() {
+	local pattern
+	JVM_FLAGS=(-Xverify:all)
+	for pattern in '*.*' '*.<init>' 'java.lang.*.<init>' 'java.lang.Thread.<in*'; do
+		record_instrumented workload.Calls 30 -- -e "$pattern=100"
+		expect "SUM with $pattern" "$(jvm_said SUM)" == 20705
+		expect "calls of $pattern" "$(total "$here/out.collapsed")" '>' 0
+		expect_sound_jvm
+		kill "$jvm"
+	done
+}
+
+# Every class of java.base can be verified with its methods instrumented.
+jdk_case_verified() {
+	need_jdk 9 "modules"
+	JVM_FLAGS=(-Xverify:all)
+	record_instrumented workload.Everything -- -e '*.*=1000000'
+	expect "classes that were linked" "$(jvm_said LINKED)" '>' 5000
+	expect "classes that were refused" "$(jvm_said LINKED 3)" == 0
+}
+
+# After each recording the code is as it was, and nothing of it is in the next one.
+jdk_case_start_and_stop() {
+	local before method other
+	JVM_OPTS=(-Xcheck:jni)
+	start_jvm "$jdk" workload.Changed
+	wait_for_line "$jvm_out" '^CODE' 10
+	before=$(jvm_said CODE)
+	for i in $(seq 20); do
+		method=step other=other
+		[ $((i % 2)) = 0 ] || method=other other=step
+		record -e "workload.Changed.$method" --engine ctimer -d 0.3 -p "$jvm" \
+			-o collapsed -f "$here/out.collapsed"
+		expect_status 0
+		expect "calls of $method" "$(total "$here/out.collapsed")" '>' 0
+		expect_lacks "$here/out.collapsed" "Changed.$other"
+	done
+	sleep 0.5
+	expect "the code after all" "$(jvm_said CODE)" == "$before"
+	grep '^CODE' "$jvm_out" | sort -u | grep -qv "$before" || fail "the code was never another one"
+	expect_sound_jvm
+}
+
+case_usage() {
+	local text
+	for text in 'Foo.' '.foo' 'Foo.b*r' 'F*o.bar' 'Foo.bar(I' 'Foo.bar(X)V' 'Foo.bar(I)Vx' \
+		"Foo.$(printf '%600s' | tr ' ' x)"; do
+		run_duet record -e "$text" -p $$ -d 1
+		expect_refusal 2 "not of the form|no signature|at most"
+	done
+	run_duet record -e 'Foo.bar=0' -p $$ -d 1
+	expect_refusal 2 'above 0'
+	run_duet record -e Foo.bar --no-attach -p $$ -d 1
+	expect_refusal 2 'comes from the agent'
+	run_duet list
+	grep -q 'CLASS.METHOD.*calls' "$here/stdout" || fail "duet list has no methods: $(cat "$here/stdout")"
+}
+
+# A native method cannot be instrumented; a method that is not there has no calls.
+jdk_case_nothing_to_count() {
+	record_instrumented workload.Calls 10 -- \
+		-e 'java.lang.System.nanoTime,no.such.Class.method,workload.Calls.nosuch'
+	expect "calls" "$(total "$here/out.collapsed")" == 0
+	expect_contains "$here/stderr" '1 methods or classes not instrumented: native'
+	expect_contains "$here/stderr" "no[.]such[.]Class[.]method: no call"
+	expect "SUM as without" "$(jvm_said SUM)" == 4551
+}
+
+run_cases "$@"
