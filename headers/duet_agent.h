@@ -115,6 +115,8 @@ enum duet_agent_event_kind {
 	DUET_AGENT_EVENT_LEAK, /* the same, but only what is not freed until STOP */
 	DUET_AGENT_EVENT_NATIVELOCK, /* threads that waited for a mutex or rwlock of libc, in ns */
 	DUET_AGENT_EVENT_METHOD, /* calls of Java methods; may be there several times, like the next */
+	/* calls of Java methods that take threshold_ns or more, in ns; the interval is a number of such calls */
+	DUET_AGENT_EVENT_TRACE,
 	DUET_AGENT_EVENT_KIND_MAX
 };
 
@@ -129,8 +131,8 @@ struct duet_agent_event {
 	uint64_t interval; /* sampling interval, in the event's unit; > 0 */
 	uint32_t kind;	   /* enum duet_agent_event_kind, not NONE; each kind at most once, unless it says otherwise */
 	uint32_t index;	   /* index in the recording, < DUET_MAX_EVENTS; its samples have it as duet_sample.event */
-	uint64_t threshold_ns;
-	char target[DUET_MAX_TARGET_BYTES]; /* METHOD: "CLASS.METHOD[(SIGNATURE)]" with a NUL; else empty */
+	uint64_t threshold_ns; /* TRACE, else 0 */
+	char target[DUET_MAX_TARGET_BYTES]; /* METHOD, TRACE: "CLASS.METHOD[(SIGNATURE)]" with a NUL; else empty */
 };
 DUET_ASSERT_SIZE(struct duet_agent_event, 24 + DUET_MAX_TARGET_BYTES);
 

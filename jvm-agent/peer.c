@@ -285,7 +285,7 @@ const struct duet_agent_event *peer_find_ticks(const struct duet_message_start *
 
 static bool may_repeat(uint32_t kind)
 {
-	return kind == DUET_AGENT_EVENT_METHOD;
+	return kind == DUET_AGENT_EVENT_METHOD || kind == DUET_AGENT_EVENT_TRACE;
 }
 
 static bool events_are_sound(const struct duet_message_start *start)

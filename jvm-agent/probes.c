@@ -61,6 +61,7 @@ static void take(struct stay *stay, int32_t id, uint64_t weight, const void *att
 		.attributes = attributes,
 		.attribute_bytes = attribute_bytes,
 		.waits = true,
+		.is_whole = true,
 	};
 
 	sample_here(stay, &from);

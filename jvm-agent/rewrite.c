@@ -217,8 +217,7 @@ static uint32_t write_own_handlers(struct changing *c)
 	return count + (from < c->map.handler_at);
 }
 
-/* Returns true if the method has a handler of ours. */
-static bool write_handlers(struct changing *c)
+static void write_handlers(struct changing *c)
 {
 	size_t count_at = c->to->len;
 	uint32_t count = c->code.handler_count, own;
@@ -236,7 +235,6 @@ static bool write_handlers(struct changing *c)
 	if (count + own > UINT16_MAX)
 		c->error = -ERANGE;
 	class_put_u2(c->to, count_at, (uint16_t)(count + own));
-	return own;
 }
 
 /* The line of the method's first instruction is also that of the code inserted before it. */
@@ -277,7 +275,8 @@ static void write_variables(struct changing *c, struct class_reader from)
 		c->error = -EINVAL;
 }
 
-static void write_stackmap(struct changing *c, struct class_reader old, bool has_handler)
+/* Our handler's code has a frame even if nothing leads to it: code without a frame cannot be verified. */
+static void write_stackmap(struct changing *c, struct class_reader old)
 {
 	struct stackmap_method method = {
 		.class = &c->r->class,
@@ -286,13 +285,13 @@ static void write_stackmap(struct changing *c, struct class_reader old, bool has
 		.is_static = c->is_static,
 		.max_locals = c->code.max_locals,
 		.has_long = c->has_time,
-		.has_handler = has_handler,
+		.has_handler = c->has_time,
 		.map = &c->map,
 		.pool = &c->r->pool,
 	};
 	int count;
 
-	if (has_handler)
+	if (c->has_time)
 		method.throwable = class_constant(c->r, &c->r->constants.throwable, "java/lang/Throwable");
 	count = stackmap_write(&method, old, c->to);
 	if (count < 0)
@@ -320,13 +319,13 @@ static void end_attribute(struct class_writer *to, size_t begin)
 }
 
 /* Writes an attribute of the code if the JVM needs it. The JVM itself reads no others, such as type annotations. */
-static bool write_attribute(struct changing *c, uint16_t name_index, struct class_reader from, bool has_handler)
+static bool write_attribute(struct changing *c, uint16_t name_index, struct class_reader from)
 {
 	struct class_text name = class_utf8(&c->r->class, name_index);
 	size_t begin = begin_attribute(c->to, name_index);
 
 	if (class_text_is(name, "StackMapTable")) {
-		write_stackmap(c, from, has_handler);
+		write_stackmap(c, from);
 	} else if (class_text_is(name, "LineNumberTable")) {
 		write_lines(c, from);
 	} else if (class_text_is(name, "LocalVariableTable") || class_text_is(name, "LocalVariableTypeTable")) {
@@ -339,7 +338,7 @@ static bool write_attribute(struct changing *c, uint16_t name_index, struct clas
 	return true;
 }
 
-static void write_attributes(struct changing *c, bool has_handler)
+static void write_attributes(struct changing *c)
 {
 	struct class_reader from = c->code.attributes;
 	size_t count_at = c->to->len, begin;
@@ -352,13 +351,13 @@ static void write_attributes(struct changing *c, bool has_handler)
 		struct class_reader part = class_read_part(&from, class_read_u4(&from));
 
 		has_frames |= class_text_is(class_utf8(&c->r->class, name), "StackMapTable");
-		count = (uint16_t)(count + write_attribute(c, name, part, has_handler));
+		count = (uint16_t)(count + write_attribute(c, name, part));
 	}
 	if (from.failed)
 		c->error = -EINVAL;
-	if (has_handler && !has_frames) {
+	if (c->has_time && !has_frames) {
 		begin = begin_attribute(c->to, stackmap_name(c->r));
-		write_stackmap(c, (struct class_reader){0}, has_handler);
+		write_stackmap(c, (struct class_reader){0});
 		end_attribute(c->to, begin);
 		count++;
 	}
@@ -368,7 +367,6 @@ static void write_attributes(struct changing *c, bool has_handler)
 static void write_code(struct changing *c)
 {
 	uint32_t max_stack = c->code.max_stack + MOST_PUSHED + 1u, max_locals = c->code.max_locals + 2u * c->has_time;
-	bool has_handler;
 
 	if (max_stack > UINT16_MAX || max_locals > UINT16_MAX) {
 		c->error = -ERANGE;
@@ -380,9 +378,9 @@ static void write_code(struct changing *c)
 	c->error = bytecode_write(c->code.bytes, &c->insertion, &c->map, c->to);
 	if (c->error)
 		return;
-	has_handler = write_handlers(c);
+	write_handlers(c);
 	if (!c->error)
-		write_attributes(c, has_handler);
+		write_attributes(c);
 }
 
 /* Writes the contents of the new attribute. Returns 0, -EINVAL, -ERANGE or -ENOMEM. */

@@ -328,6 +328,15 @@ static void walk_tapped(struct stay *stay, struct walk_slot *slot, const struct 
 	virtual_threads_mounted(&slot->walk.java.layout, java_thread, &slot->walk.sample.virtual_thread);
 }
 
+/* Returns true if the walk has left out frames of a virtual thread, which are not on the stack now. */
+static bool has_frames_on_heap(const struct agent_walk *walk)
+{
+	for (uint32_t i = 0; i < walk->sample.id_depth; i++)
+		if (walk->ids[i] == DUET_ID_ON_HEAP)
+			return true;
+	return false;
+}
+
 /* Walks the stack, and asks the JVM if necessary. Returns true if `java` is the second half of the sample. */
 static bool walk_here(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
 		      const struct tap_sample *from)
@@ -335,6 +344,8 @@ static bool walk_here(struct stay *stay, struct walk_slot *slot, struct duet_jav
 	struct duet_sample *sample = &slot->walk.sample;
 
 	walk_tapped(stay, slot, java, from, jvm_current_thread());
+	if (from->is_whole && has_frames_on_heap(&slot->walk)) /* JVMTI has them all, without the carrier's */
+		sample->flags &= (uint16_t) ~(DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED);
 	if (!needs_answer(sample))
 		return false;
 	java->pc = sample->user_pc;

@@ -32,6 +32,7 @@ static const struct agent_tap *const taps[] = {
 	&tap_leak,
 	&tap_nativelock,
 	&tap_method,
+	&tap_trace,
 	NULL,
 };
 

@@ -13,7 +13,7 @@ struct stackmap_method {
 	struct class_text name, descriptor;
 	bool is_static;
 	uint16_t max_locals; /* before */
-	uint16_t throwable; /* number of the constant java/lang/Throwable; only with a handler */
+	uint16_t throwable; /* number of the constant java/lang/Throwable; with has_handler only */
 	bool has_long; /* the method has the variable more */
 	bool has_handler; /* a frame for map.handler_at is added */
 	const struct bytecode_map *map;

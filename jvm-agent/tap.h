@@ -48,5 +48,6 @@ extern const struct agent_tap tap_nativemem;
 extern const struct agent_tap tap_leak;
 extern const struct agent_tap tap_nativelock;
 extern const struct agent_tap tap_method;
+extern const struct agent_tap tap_trace;
 
 #endif

@@ -60,6 +60,37 @@ static int set_options(struct session_options *session, const struct record_opti
 	return err;
 }
 
+/* --trace METHOD is the event trace:METHOD. */
+static int set_trace(struct session_options *session, const char *text)
+{
+	const struct event *event;
+	struct buf name, why;
+	int err = -EINVAL;
+
+	buf_init(&name);
+	buf_init(&why);
+	buf_printf(&name, "trace:%s", text);
+	event = name.failed ? NULL : event_of_text(name.data, &why);
+	if (event && !event_is_of_methods(event))
+		buf_printf(&why, "'%s' names no Java method: CLASS.METHOD[(SIGNATURE)][:TIME] is accepted", text);
+	else if (event)
+		err = event_list_set(&session->events, event, NULL, &why);
+	if (err < 0)
+		log_error("--trace %s: %s", text, why.data);
+	buf_release(&name);
+	buf_release(&why);
+	return err;
+}
+
+static int set_traces(struct session_options *session, const struct record_options *options)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < options->traces.len; i++)
+		err = set_trace(session, options->traces.items[i]);
+	return err;
+}
+
 /* ---- --all ---- */
 
 /* Returns true if BPF samples the events, or will if the user names no engine. */
@@ -159,6 +190,8 @@ int record_events_set(struct session_options *session, const struct record_optio
 
 	if (!err)
 		err = set_options(session, options);
+	if (!err)
+		err = set_traces(session, options);
 	if (!err && options->all)
 		err = add_all(session, options);
 	if (!err && !session->events.len)

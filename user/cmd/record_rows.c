@@ -148,6 +148,8 @@ const struct opt record_rows[] = {
 
 	OPT_GROUP("Events, in addition to those of -e, with their interval"),
 	{.rows = event_rows},
+	{0, "trace", "CLASS.METHOD[:TIME]",
+		"time of calls of a Java method that take TIME or longer; repeatable", opt_strings, FIELD(traces)},
 	{0, "all", NULL, "cpu (without -e), wall, alloc, live, lock, nativemem, nativelock, if the engine has them",
 		opt_flag, FIELD(all)},
 

@@ -20,6 +20,7 @@ struct record_options {
 	struct opt_strings pids;
 	struct opt_strings files;
 	struct opt_strings leave_alone;
+	struct opt_strings traces;
 	const char *event_options[RECORD_EVENT_OPTIONS]; /* by index in event_table; "" for a switch */
 	const char *event, *interval, *engine, *format, *pairing, *signals, *agent;
 	const char *cgroup, *container, *comm, *by, *metrics, *group;

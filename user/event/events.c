@@ -168,6 +168,11 @@ static int parse_count(uint64_t *ret, const char *text, struct buf *why)
 	return -EINVAL;
 }
 
+static enum event_unit interval_unit(const struct event *event)
+{
+	return event->counts_calls ? EVENT_COUNT : event->unit;
+}
+
 int event_spec_set_interval(struct event_spec *spec, const char *text, struct buf *why)
 {
 	const struct event *event = spec->event;
@@ -176,7 +181,7 @@ int event_spec_set_interval(struct event_spec *spec, const char *text, struct bu
 
 	if (event->may_be_all && !strcmp(text, "0"))
 		text = "1";
-	if (event->unit == EVENT_NS)
+	if (interval_unit(event) == EVENT_NS)
 		err = opt_interval(&interval, text, why);
 	else if (event->unit == EVENT_BYTES)
 		err = opt_bytes(&interval, text, why);
@@ -186,9 +191,9 @@ int event_spec_set_interval(struct event_spec *spec, const char *text, struct bu
 		return err;
 	if (interval < event->least_interval || interval > event->most_interval) {
 		buf_add_str(why, "out of range: from ");
-		event_amount_text(event->unit, event->least_interval, why);
+		event_amount_text(interval_unit(event), event->least_interval, why);
 		buf_add_str(why, " to ");
-		event_amount_text(event->unit, event->most_interval, why);
+		event_amount_text(interval_unit(event), event->most_interval, why);
 		buf_add_str(why, " is accepted");
 		return -EINVAL;
 	}
@@ -440,6 +445,6 @@ void event_list_text(const struct event_list *list, uint64_t every, struct buf *
 		const struct event_spec *spec = &list->items[i];
 
 		buf_printf(out, "%s%s every ", i ? ", " : "", spec->event->name);
-		event_amount_text(spec->event->unit, spec->interval * every, out);
+		event_amount_text(interval_unit(spec->event), spec->interval * every, out);
 	}
 }

@@ -274,6 +274,8 @@ static int make_breakpoint(struct event *event, const char *text, struct buf *wh
 const struct event_family event_families[] = {
 	{"CLASS.METHOD[(SIGNATURE)]", "calls of a Java method; '*' may end both names: my.App.<init>, java.util.*.get*",
 	 EVENT_COMPLETE, NULL, event_make_method},
+	{"trace:CLASS.METHOD[(SIGNATURE)][:TIME]", "time of calls of a Java method, of those that take TIME or longer",
+	 EVENT_COMPLETE, "trace:", event_make_trace},
 	{"CACHE-loads", "loads of a cache of the CPU (L1-dcache, L1-icache, LLC, dTLB, iTLB, branch, node); also "
 			"-load-misses, -stores, -store-misses, -prefetches, -prefetch-misses",
 	 EVENT_COMPLETE, NULL, make_cache},
@@ -296,6 +298,8 @@ const struct event_family event_families[] = {
 
 int event_make(struct event *event, const char *text, struct buf *why)
 {
+	event->unit = EVENT_COUNT;
+	event->least_interval = 1;
 	for (const struct event_family *family = event_families; family->form; family++) {
 		size_t prefix = family->prefix ? strlen(family->prefix) : 0;
 		int err = strncmp(text, family->prefix ? family->prefix : "", prefix)
@@ -305,8 +309,6 @@ int event_make(struct event *event, const char *text, struct buf *why)
 		if (err == -ENOENT)
 			continue;
 		event->help = family->help;
-		event->unit = EVENT_COUNT;
-		event->least_interval = 1;
 		return err;
 	}
 	return -ENOENT;

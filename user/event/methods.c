@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/opt.h"
+
 #define FORM "CLASS.METHOD[(SIGNATURE)]"
 
 /* Returns true if a part is a name, with a '*' at its end only. */
@@ -42,18 +44,16 @@ static bool is_signature(const char *at)
 }
 
 /* Returns 0, or -EINVAL with one sentence in `why`. */
-static int check_target(const char *text, size_t len, struct buf *why)
+static int check_target(const char *text, struct buf *why)
 {
 	size_t names = strcspn(text, "(");
-	const char *dot = memrchr(text, '.', names < len ? names : len);
+	const char *dot = memrchr(text, '.', names);
 
-	names = names < len ? names : len;
-	if (len + 2 > DUET_MAX_TARGET_BYTES)
+	if (strlen(text) + 2 > DUET_MAX_TARGET_BYTES)
 		buf_printf(why, "'%.60s…' is too long: %d bytes are accepted", text, DUET_MAX_TARGET_BYTES - 2);
 	else if (!dot || !is_part(text, (size_t)(dot - text)) || !is_part(dot + 1, names - (size_t)(dot + 1 - text)))
-		buf_printf(why, "'%.*s' is not of the form " FORM ", with '*' at the end of a name only", (int)len,
-			   text);
-	else if (names < len && !is_signature(text + names))
+		buf_printf(why, "'%s' is not of the form " FORM ", with '*' at the end of a name only", text);
+	else if (text[names] && !is_signature(text + names))
 		buf_printf(why, "'%s' is no signature of a method, such as (ILjava/lang/String;)V", text + names);
 	else
 		return 0;
@@ -70,22 +70,45 @@ static bool names_method(const char *text)
 
 bool event_is_of_methods(const struct event *event)
 {
-	return event->agent == DUET_AGENT_EVENT_METHOD;
+	return event->agent == DUET_AGENT_EVENT_METHOD || event->agent == DUET_AGENT_EVENT_TRACE;
+}
+
+static int make_target(struct event *event, const char *text, size_t len, struct buf *why)
+{
+	event->default_interval = 1;
+	event->most_interval = 1000000000;
+	event->program = DUET_PROGRAM_NONE;
+	event->place.name = strndup(text, len);
+	return event->place.name ? check_target(event->place.name, why) : -ENOMEM;
 }
 
 int event_make_method(struct event *event, const char *text, struct buf *why)
 {
-	int err;
-
 	if (!names_method(text))
 		return -ENOENT;
-	err = check_target(text, strlen(text), why);
-	if (err)
-		return err;
-	event->default_interval = 1;
-	event->most_interval = 1000000000;
-	event->program = DUET_PROGRAM_NONE;
 	event->agent = DUET_AGENT_EVENT_METHOD;
-	event->place.name = strdup(text);
-	return event->place.name ? 0 : -ENOMEM;
+	return make_target(event, text, strlen(text), why);
+}
+
+/* 0: every call. */
+static int read_threshold(uint64_t *ret_ns, const char *text, struct buf *why)
+{
+	if (strcmp(text, "0") != 0)
+		return opt_interval(ret_ns, text, why);
+	*ret_ns = 0;
+	return 0;
+}
+
+int event_make_trace(struct event *event, const char *text, struct buf *why)
+{
+	size_t len = strcspn(text, ":");
+
+	if (!memchr(text, '.', len)) /* a tracepoint by its number, or of the group "trace" */
+		return -ENOENT;
+	event->agent = DUET_AGENT_EVENT_TRACE;
+	event->unit = EVENT_NS;
+	event->counts_calls = true;
+	if (text[len] && read_threshold(&event->place.offset, text + len + 1, why) < 0)
+		return -EINVAL;
+	return make_target(event, text, len, why);
 }

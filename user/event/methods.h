@@ -7,5 +7,7 @@
 
 /* Each is a make() of an event_family. event->place.name is the target as START has it. */
 int event_make_method(struct event *event, const char *text, struct buf *why);
+/* The same for CLASS.METHOD[(SIGNATURE)][:THRESHOLD], whose calls are timed: event->place.offset is in ns. */
+int event_make_trace(struct event *event, const char *text, struct buf *why);
 
 #endif

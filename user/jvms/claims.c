@@ -8,6 +8,7 @@
 #include "base/counters.h"
 
 #define MOST_BYTES_A_NS 64
+#define MOST_TRACED_NS (1ull << 56)
 #define MOST_ERR_SAMPLES 4096
 #define MOST_NATIVE_BYTES (1ull << 56)
 
@@ -41,6 +42,9 @@ static uint64_t most_claimed(const struct jvms *jvms, const struct duet_agent_ev
 	/* Memory may be taken without being touched, up to the size of the address space. */
 	if (event->kind == DUET_AGENT_EVENT_NATIVEMEM || event->kind == DUET_AGENT_EVENT_LEAK)
 		return MOST_NATIVE_BYTES;
+	/* Any number of threads may wait in calls, one below the other. */
+	if (event->kind == DUET_AGENT_EVENT_TRACE)
+		return MOST_TRACED_NS;
 	/* A CPU clears no more memory than this in that time. Beyond that, samples have an error. */
 	return ns * MOST_BYTES_A_NS + event->interval * MOST_ERR_SAMPLES;
 }

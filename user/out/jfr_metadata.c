@@ -139,6 +139,9 @@ static const struct type types[] = {
 		{"timeout", JFR_T_LONG, "Timeout", MILLISECONDS_LONG},
 		{"timedOut", JFR_T_BOOLEAN, "Timed Out", 0},
 		{"address", JFR_T_LONG, "Monitor Address", 0}}},
+	{"jdk.MethodTrace", JFR_E_METHOD_TRACE, EVENT, "Method Trace", JVM, "Method Tracing", {
+		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
+		{"method", JFR_T_METHOD, "Trace Method", OF_POOL}}},
 	{JFR_TYPE_WEIGHT, JFR_E_WEIGHT, EVENT, "Weight of the Samples Behind It", "duet", NULL, {
 		START_TIME,
 		{"events", JFR_T_INT, "Events", 0},

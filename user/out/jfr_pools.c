@@ -278,6 +278,11 @@ uint32_t jfr_stack(struct jfr_pools *p, uint32_t thread, uint32_t node)
 	return node + 1;
 }
 
+uint32_t jfr_leaf_method(struct jfr_pools *p, uint32_t node)
+{
+	return node ? p->frame_methods.items[p->profile->nodes.items[node].frame] : 0;
+}
+
 /* ---- threads ---- */
 
 uint32_t jfr_thread(struct jfr_pools *p, uint32_t thread)

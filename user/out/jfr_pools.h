@@ -65,6 +65,8 @@ int jfr_pools_extend(struct jfr_pools *pools);
 /* The number by which an event names a row, which the chunk then has. 0 is none. */
 uint32_t jfr_thread(struct jfr_pools *pools, uint32_t thread);
 uint32_t jfr_stack(struct jfr_pools *pools, uint32_t thread, uint32_t node);
+/* The method of a stack's leaf; call it after jfr_stack(). 0 for an empty stack. */
+uint32_t jfr_leaf_method(struct jfr_pools *pools, uint32_t node);
 uint32_t jfr_class_of(struct jfr_pools *pools, const char *name); /* a name with dots, of a class or an array */
 
 /*

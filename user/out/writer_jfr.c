@@ -24,7 +24,7 @@
 #define START_TICKS NS_PER_SEC /* a tick is a nanosecond */
 
 /* How the samples of an event are written. */
-enum form { EXECUTION, WALL, ALLOCATION, LOCK, WAIT, OWN };
+enum form { EXECUTION, WALL, ALLOCATION, LOCK, WAIT, TRACE, OWN };
 
 struct writer_stream {
 	const struct profile *profile;
@@ -203,7 +203,7 @@ static void put_wall(struct writer_stream *j, const struct profile_sample *sampl
 /* A sample of an event with a class, which is a field and not a frame. */
 struct classed {
 	uint64_t at_ns, weight;
-	uint32_t thread, stack, class_id;
+	uint32_t thread, stack, class_id, method;
 };
 
 static void put_allocation(struct writer_stream *j, const struct classed *event)
@@ -243,14 +243,34 @@ static void put_wait(struct writer_stream *j, const struct classed *event)
 	end_event(j);
 }
 
+/* The time of the sample is the end of the call. */
+static void put_trace(struct writer_stream *j, const struct classed *event)
+{
+	begin_event(j, JFR_E_METHOD_TRACE, event->at_ns > event->weight ? event->at_ns - event->weight : 0);
+	jfr_put_number(&j->body, event->weight);
+	jfr_put_number(&j->body, event->thread);
+	jfr_put_number(&j->body, event->stack);
+	jfr_put_number(&j->body, event->method);
+	end_event(j);
+}
+
+/* Of a call that stands for others, the weight is theirs too, but the event has its own duration. */
+static uint64_t own_weight(const struct writer_stream *j, const struct profile_sample *sample)
+{
+	uint64_t interval = j->profile->events.items[sample->event].interval;
+
+	return j->forms[sample->event] == TRACE && interval ? sample->weight / interval : sample->weight;
+}
+
 static void put_classed(struct writer_stream *j, const struct profile_sample *sample)
 {
 	static void (*const put[])(struct writer_stream *, const struct classed *) = {
 		[ALLOCATION] = put_allocation,
 		[LOCK] = put_lock,
 		[WAIT] = put_wait,
+		[TRACE] = put_trace,
 	};
-	uint64_t events = events_of(j, sample), rest = sample->weight;
+	uint64_t events = events_of(j, sample), rest = own_weight(j, sample);
 	const struct frame *leaf = leaf_of(j, sample->node);
 	struct classed event = {.at_ns = ns_of(j, sample), .thread = jfr_thread(&j->pools, sample->thread)};
 	uint32_t node = sample->node;
@@ -260,7 +280,8 @@ static void put_classed(struct writer_stream *j, const struct profile_sample *sa
 		event.class_id = jfr_class_of(&j->pools, intern_text(&j->profile->strings, leaf->name));
 	}
 	event.stack = node || !event.class_id ? jfr_stack(&j->pools, sample->thread, node) : 0;
-	put_weight(j, sample, events, sample->weight);
+	event.method = jfr_leaf_method(&j->pools, node);
+	put_weight(j, sample, events, rest);
 	for (uint64_t i = 0; i < events; i++) {
 		event.weight = rest / (events - i);
 		put[j->forms[sample->event]](j, &event);
@@ -281,8 +302,13 @@ static void put_own(struct writer_stream *j, const struct profile_sample *sample
 static int put_sample(void *context, const struct profile_sample *sample)
 {
 	static void (*const put[])(struct writer_stream *, const struct profile_sample *) = {
-		[EXECUTION] = put_executions, [WALL] = put_wall,    [ALLOCATION] = put_classed,
-		[LOCK] = put_classed,	      [WAIT] = put_classed, [OWN] = put_own,
+		[EXECUTION] = put_executions,
+		[WALL] = put_wall,
+		[ALLOCATION] = put_classed,
+		[LOCK] = put_classed,
+		[WAIT] = put_classed,
+		[TRACE] = put_classed,
+		[OWN] = put_own,
 	};
 	struct writer_stream *j = context;
 
@@ -304,6 +330,14 @@ static bool is_event(const struct profile *profile, size_t event, const char *na
 	return row->unit == unit && !strcmp(intern_text(&profile->strings, row->name), name);
 }
 
+/* The event's name has the method, too. */
+static bool is_trace(const struct profile *profile, size_t event)
+{
+	const struct profile_event *row = &profile->events.items[event];
+
+	return row->unit == PROFILE_NS && !strncmp(intern_text(&profile->strings, row->name), "trace", strlen("trace"));
+}
+
 static enum form form_of(const struct profile *profile, size_t event)
 {
 	if (is_event(profile, event, "alloc", PROFILE_BYTES))
@@ -312,6 +346,8 @@ static enum form form_of(const struct profile *profile, size_t event)
 		return LOCK;
 	if (is_event(profile, event, "wait", PROFILE_NS))
 		return WAIT;
+	if (is_trace(profile, event))
+		return TRACE;
 	if (is_event(profile, event, "offcpu", PROFILE_NS) || is_event(profile, event, "wakeup", PROFILE_NS) ||
 	    is_event(profile, event, "wall", PROFILE_NS))
 		return WALL;
@@ -346,6 +382,7 @@ static enum jfr_type type_of(const struct writer_stream *j, size_t event)
 		[ALLOCATION] = JFR_E_ALLOCATION_SAMPLE,
 		[LOCK] = JFR_E_MONITOR_ENTER,
 		[WAIT] = JFR_E_MONITOR_WAIT,
+		[TRACE] = JFR_E_METHOD_TRACE,
 	};
 
 	return j->forms[event] == OWN ? (enum jfr_type)(JFR_E_OWN + event) : types[j->forms[event]];
