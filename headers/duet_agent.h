@@ -117,6 +117,7 @@ enum duet_agent_event_kind {
 	DUET_AGENT_EVENT_METHOD, /* calls of Java methods; may be there several times, like the next */
 	/* calls of Java methods that take threshold_ns or more, in ns; the interval is a number of such calls */
 	DUET_AGENT_EVENT_TRACE,
+	DUET_AGENT_EVENT_EXCEPTIONS, /* objects of Throwable and its subclasses, when they are created */
 	DUET_AGENT_EVENT_KIND_MAX
 };
 

@@ -33,6 +33,7 @@ static const struct agent_tap *const taps[] = {
 	&tap_nativelock,
 	&tap_method,
 	&tap_trace,
+	&tap_exceptions,
 	NULL,
 };
 

@@ -49,5 +49,6 @@ extern const struct agent_tap tap_leak;
 extern const struct agent_tap tap_nativelock;
 extern const struct agent_tap tap_method;
 extern const struct agent_tap tap_trace;
+extern const struct agent_tap tap_exceptions;
 
 #endif

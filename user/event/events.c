@@ -41,6 +41,7 @@ const struct event *const event_table[] = {
 	&event_leak,
 	&event_nativelock,
 	&event_wait,
+	&event_exceptions,
 	NULL,
 };
 

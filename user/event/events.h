@@ -34,5 +34,6 @@ extern const struct event event_nativemem;
 extern const struct event event_leak;
 extern const struct event event_nativelock;
 extern const struct event event_wait;
+extern const struct event event_exceptions;
 
 #endif

@@ -271,6 +271,38 @@ static bool is_helper(const struct resolver *r, const struct jvm *jvm, const str
 	       !strncmp(intern_text(&r->profile->strings, method->class_name), helper, strlen(helper));
 }
 
+/* Returns the name of the class of a constructor's frame; 0 for other frames. */
+static uint32_t constructed_class(const struct resolver *r, const struct jvm *jvm, const struct splice_frame *frame)
+{
+	const struct jvm_method *method = splice_is_java(frame->kind) ? jvm_method(jvm, frame->method, r->then) : NULL;
+
+	return method && !strcmp(intern_text(&r->profile->strings, method->name), "<init>") ? method->class_name : 0;
+}
+
+/*
+ * Returns the index of the first frame behind the constructors of the object that the sample is about, which call each
+ * other, the one of its class last.
+ */
+static size_t behind_constructors(const struct resolver *r, const struct jvm *jvm, size_t first)
+{
+	size_t behind = first;
+	uint32_t wanted, class;
+	struct buf name;
+
+	buf_init(&name);
+	class_name_add(&name, (const char *)(r->object_class + 1), r->object_class->bytes);
+	wanted = intern_known(&r->profile->strings, name.data);
+	for (; first < r->splice.frames.len; first++) {
+		class = constructed_class(r, jvm, &r->splice.frames.items[first]);
+		if (!class)
+			break;
+		if (class == wanted)
+			behind = first + 1;
+	}
+	buf_release(&name);
+	return behind;
+}
+
 /* Returns the index of the first frame that is the application's. */
 static size_t first_frame(const struct resolver *r, const struct jvm *jvm)
 {
@@ -278,7 +310,7 @@ static size_t first_frame(const struct resolver *r, const struct jvm *jvm)
 
 	while (first < r->splice.frames.len && is_helper(r, jvm, &r->splice.frames.items[first]))
 		first++;
-	return first;
+	return first && r->object_class ? behind_constructors(r, jvm, first) : first;
 }
 
 /* Returns the node of the spliced stack, or UINT32_MAX as frame_row() does. */
