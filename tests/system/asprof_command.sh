@@ -270,6 +270,42 @@ case_device_of_a_container() {
 	expect_contains "$here/inner/out.collapsed" ';burn'
 }
 
+# What HotSpot's attach mechanism offers, by the names that async-profiler has.
+case_commands_of_the_jvm() {
+	need_root
+	begin
+	run_asprof jcmd "$jvm" VM.version
+	expect_status 0
+	expect_contains "$here/stdout" '^Connected to remote JVM$'
+	expect_contains "$here/stdout" '^JVM response code = 0$'
+	expect_contains "$here/stdout" '^OpenJDK .* version '
+	run_asprof jcmd "$jvm" GC.class_histogram -all
+	expect_contains "$here/stdout" 'java.lang.String'
+	run_asprof threaddump "$jvm"
+	expect_contains "$here/stdout" '^"main"'
+	run_asprof inspectheap "$jvm"
+	expect_contains "$here/stdout" 'java.lang.String'
+	run_asprof dumpheap "$jvm" "$here/heap.hprof"
+	expect_file "$here/heap.hprof"
+	run_asprof load "$jvm" /no/such/library.so true
+	expect "exit code of load" "$status" '!=' 0
+	run_asprof load "$jvm" "$DUET_BUILD/libasyncProfiler.so" true "start,event=cpu,file=$here/loaded.collapsed"
+	expect_status 0
+	expect_contains "$here/stdout" 'return code: 0'
+	run_asprof status "$jvm"
+	expect_contains "$here/stdout" 'is running'
+	run_asprof load "$jvm" "$DUET_BUILD/libasyncProfiler.so" true start,event=cpu
+	expect_status 200
+	expect_contains "$jvm_out" 'Profiler already started'
+	run_asprof load "$jvm" "$DUET_BUILD/libasyncProfiler.so" true start,event=cpu,event=wall
+	expect_status 100
+	run_asprof metrics "$jvm"
+	expect_contains "$here/stdout" '^samples_total [0-9]+$'
+	run_asprof load "$jvm" "$DUET_BUILD/libasyncProfiler.so" true stop
+	expect_file "$here/loaded.collapsed"
+	expect_alive "$jvm"
+}
+
 # Neither descriptors nor processes pile up.
 case_cycles() {
 	local recorder held i

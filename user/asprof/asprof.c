@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "asprof/applications.h"
+#include "asprof/jvm_command.h"
 #include "asprof/meeting.h"
 #include "asprof/options.h"
 #include "asprof/recorder.h"
@@ -251,7 +252,8 @@ static int collect(const struct run *run)
 	return report(run, "stop");
 }
 
-static int tell_status(const struct run *run)
+/* "status" or "metrics" */
+static int tell(const struct run *run, const char *action)
 {
 	struct meeting_answer answer = {.report = -1};
 	struct buf why;
@@ -261,7 +263,7 @@ static int tell_status(const struct run *run)
 	fd = meeting_connect(run->pid, run->start_ticks, &why);
 	if (fd < 0 && !why.len) {
 		puts("Profiler is not active");
-	} else if (fd < 0 || meeting_ask(fd, "status", &answer, &why)) {
+	} else if (fd < 0 || meeting_ask(fd, action, &answer, &why)) {
 		code = say_error(&why);
 	} else {
 		fputs(answer.text.data, stdout);
@@ -291,11 +293,12 @@ static int act(const struct run *run)
 	if (!strcmp(action, "stop") || !strcmp(action, "dump"))
 		return report(run, action);
 	if (!strcmp(action, "status"))
-		return tell_status(run);
+		return tell(run, action);
 	if (!strcmp(action, "list"))
 		return list_events();
-	fprintf(stderr, "[ERROR] %s is not supported: use jcmd of the JDK\n", action);
-	return 1;
+	if (!strcmp(action, "metrics"))
+		return tell(run, action);
+	return jvm_command_run(run->pid, action, run->options->words, run->options->word_count);
 }
 
 /* ---- the command ---- */

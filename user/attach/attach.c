@@ -161,8 +161,8 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 	struct vm_options options = {0};
 	struct vm_words words;
 	struct stage stage = {0};
-	bool is_loaded = target->kind == ATTACH_LOADED;
-	int tmp = -1, err = is_loaded ? 0 : visit_check_hotspot(visit);
+	bool is_loaded = target->kind == ATTACH_LOADED, is_command = target->kind == ATTACH_COMMAND;
+	int tmp = -1, fd = -1, err = is_loaded ? 0 : visit_check_hotspot(visit);
 
 	if (err)
 		return err;
@@ -170,7 +170,7 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 	err = namespaces_enter(visit);
 	if (!err && !is_loaded)
 		tmp = root_open(visit->root, "tmp", O_PATH | O_DIRECTORY, true);
-	if (!err && !is_loaded && !place_exists(visit))
+	if (!err && !is_loaded && !is_command && !place_exists(visit))
 		err = open_stage(visit, &stage);
 	if (!err)
 		err = namespaces_become_user(visit);
@@ -182,14 +182,16 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 		err = settle(visit, &options);
 	else if (!err && !is_loaded)
 		vm_options_read_hsperfdata(&options, visit);
-	if (!err && !is_loaded)
+	if (!err && is_command)
+		err = fd = hotspot_command(visit, &options, target->command);
+	else if (!err && !is_loaded)
 		err = load_agent(visit, &options, &stage, control);
-	if (err && tmp >= 0)
+	if (err < 0 && tmp >= 0)
 		err = blame_tmp(visit, tmp, err);
 	stage_close(&stage);
 	if (tmp >= 0)
 		close(tmp);
-	return err ? err : connect_control(visit, control);
+	return err < 0 || is_command ? err : connect_control(visit, control);
 }
 
 /*

@@ -20,6 +20,7 @@
 enum attach_kind {
 	ATTACH_RUNNING, /* the JVM already ran when duet started, or the user named it */
 	ATTACH_STARTING, /* the JVM was just noticed: wait a moment first, and do not attach if it ends before that */
+	ATTACH_COMMAND, /* sends `command` instead of an agent; the result's socket brings the JVM's reply */
 	ATTACH_LOADED, /* the JVM has loaded the agent itself (-agentpath): only connect */
 };
 
@@ -30,6 +31,7 @@ struct attach_target {
 	uid_t uid;
 	gid_t gid;
 	enum attach_kind kind;
+	const char *const *command; /* ATTACH_COMMAND: HotSpot's command and its three arguments, none is NULL */
 	uint64_t timeout_ns; /* longest time for the whole attach; then the child is killed. 0 = ATTACH_TIMEOUT_NS */
 };
 

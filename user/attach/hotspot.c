@@ -344,23 +344,30 @@ static size_t add_argument(char *request, size_t at, const char *text)
 }
 
 /* Version 1 of the protocol, spoken by JDK 8 to 27: version, command and three arguments, each with its NUL. */
-static int send_load(struct visit *visit, int fd, const char *path, const struct attach_control *control)
+static int send_request(struct visit *visit, int fd, const char *const words[4])
 {
-	char request[REQUEST_MAX], option[sizeof(*control) + 24];
-	size_t len = 0;
+	char request[REQUEST_MAX];
+	size_t len = add_argument(request, 0, "1"), needed = len;
 
-	snprintf(option, sizeof(option), "control=%s,secret=%s", control->name, control->secret);
-	if (strlen(path) > REQUEST_MAX / 2)
-		return visit_fail(visit, -ENAMETOOLONG, "the agent's path in JVM %d is too long", visit->target->pid);
-	len = add_argument(request, len, "1");
-	len = add_argument(request, len, "load");
-	len = add_argument(request, len, path);
-	len = add_argument(request, len, "true"); /* the path is absolute */
-	len = add_argument(request, len, option);
+	for (int i = 0; i < 4; i++)
+		needed += strlen(words[i]) + 1;
+	if (needed > sizeof(request))
+		return visit_fail(visit, -ENAMETOOLONG, "the request to JVM %d is longer than %zu bytes",
+				  visit->target->pid, sizeof(request));
+	for (int i = 0; i < 4; i++)
+		len = add_argument(request, len, words[i]);
 	/* The empty buffer of a new socket takes the whole request. */
 	if (send(fd, request, len, MSG_NOSIGNAL) != (ssize_t)len)
 		return visit_fail(visit, -EPIPE, "JVM %d closed the attach connection", visit->target->pid);
 	return 0;
+}
+
+static int send_load(struct visit *visit, int fd, const char *path, const struct attach_control *control)
+{
+	char option[sizeof(*control) + 24];
+
+	snprintf(option, sizeof(option), "control=%s,secret=%s", control->name, control->secret);
+	return send_request(visit, fd, (const char *const[]){"load", path, "true" /* it is absolute */, option});
 }
 
 /* JDK 21+ also prints a warning about dynamic agents on the JVM's stderr, once per library: see attach/place.h. */
@@ -388,15 +395,20 @@ static int receive_reply(struct visit *visit, int fd, struct hotspot_reply *ret)
 	return err;
 }
 
+/* Returns a socket that is connected to the JVM's listener, which is started if there is none yet. */
+static int open_listener(struct visit *visit, const struct vm_options *options, int tmp)
+{
+	int fd = connect_listener(visit, tmp);
+
+	return fd == -ENOENT ? start_listener(visit, options, tmp) : fd;
+}
+
 /* Sends one request and reads its reply. Every request needs its own connection. */
 static int request_load(struct visit *visit, const struct vm_options *options, int tmp, const char *path,
 			const struct attach_control *control, struct hotspot_reply *ret)
 {
-	int fd, err;
+	int err, fd = open_listener(visit, options, tmp);
 
-	fd = connect_listener(visit, tmp);
-	if (fd == -ENOENT)
-		fd = start_listener(visit, options, tmp);
 	if (fd < 0)
 		return fd;
 	err = send_load(visit, fd, path, control);
@@ -430,4 +442,20 @@ int hotspot_load(struct visit *visit, const struct vm_options *options, const ch
 out:
 	close(tmp);
 	return err;
+}
+
+int hotspot_command(struct visit *visit, const struct vm_options *options, const char *const words[4])
+{
+	int err, fd, tmp = open_tmp(visit);
+
+	if (tmp < 0)
+		return tmp;
+	fd = open_listener(visit, options, tmp);
+	close(tmp);
+	if (fd < 0)
+		return fd;
+	err = send_request(visit, fd, words);
+	if (err)
+		close(fd);
+	return err ? err : fd;
 }

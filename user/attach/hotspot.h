@@ -36,4 +36,10 @@ int hotspot_judge(struct visit *visit, const struct hotspot_reply *reply);
 int hotspot_load(struct visit *visit, const struct vm_options *options, const char *path,
 		 const struct attach_control *control);
 
+/*
+ * Sends a command with three arguments. Returns the connected socket, from which the reply can be read up to its end:
+ * a line with the status, then text. Or -errno with the reason in visit->why.
+ */
+int hotspot_command(struct visit *visit, const struct vm_options *options, const char *const words[4]);
+
 #endif
