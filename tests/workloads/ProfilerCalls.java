@@ -63,7 +63,7 @@ public class ProfilerCalls {
         tell("dump", "dump,collapsed");
         tell("event", "start,event=cpu,event=wall");
         tell("interval", "start,interval=0");
-        tell("several", "start,event=cpu,alloc,file=x.html");
+        tell("several", "start,event=cpu,alloc,file=x.collapsed");
         tell("start", "start,event=cpu");
         tell("again", "start,event=cpu");
         tell("file", "stop,file=/no/such/folder/x.html");
