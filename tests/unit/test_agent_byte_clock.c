@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sampling by bytes chooses, and what it stands for. */
+/* Which calls sampling by bytes chooses, and the weights of the samples. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void weights_are_unbiased(void **state)
 	expect_weight(24, 4096, 4108.01172);
 }
 
-/* 40,000 samples, which err by 0.5 % */
+/* 40,000 samples, whose sum has an error of 0.5 % */
 static void expect_sum(uint64_t interval, uint64_t size, uint64_t other_size)
 {
 	uint64_t sum = 0, want = 40000 * interval, taken = 0;
@@ -69,7 +69,7 @@ static void every_call_is_due(void **state)
 		assert_true(byte_clock_is_due(&clock, 1));
 }
 
-/* A huge call ends one countdown only; those after it are sampled as before. */
+/* A huge call ends one countdown only; later calls are sampled as before. */
 static void huge_calls_do_not_stop_it(void **state)
 {
 	struct byte_clock clock;

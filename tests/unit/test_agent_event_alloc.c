@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the sample of an object tells. */
+/* The attributes and weights of samples of objects. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,13 +60,13 @@ void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end
 	(void)stay, (void)kept, (void)end_ns, (void)weight, (void)waits;
 }
 
-/* The JVM samples at the shorter interval; an event with a longer one gets as many fewer. */
+/* The JVM samples at the shorter interval. An event with a longer one gets proportionally fewer samples. */
 static void longer_intervals_choose_fewer(void **state)
 {
 	int count = 0;
 
 	(void)state;
-	sampled_interval = 100; /* weight 1000 is ten times what the JVM's samples stand for */
+	sampled_interval = 100; /* weight 1000 is ten times the weight of the JVM's samples */
 	live.is_open = true;
 	for (int i = 0; i < 100000; i++)
 		count += is_chosen(&live, 100, 1000);

@@ -21,7 +21,7 @@
 #define BLOCK_HEADER 16u
 #define BLOB_BYTES 640u
 
-/* As jvmstructs.c finds it by the offsets below. */
+/* A blob, as jvmstructs.c finds it by the offsets below. */
 struct blob {
 	const char *name;
 	uint32_t bytes;
@@ -129,7 +129,7 @@ static void test_blob_that_claims_too_much(void **state)
 	assert_false(jvmstructs_find_blob(blob->entry, &found));
 }
 
-/* The fields would lie behind the committed end. */
+/* The fields would lie past the committed end. */
 static void test_blob_at_the_end(void **state)
 {
 	uintptr_t block = segment_address(SEGMENTS - 1);
@@ -157,7 +157,7 @@ static void test_map_that_leads_out(void **state)
 	assert_false(jvmstructs_find_blob(segment_address(3), &found));
 }
 
-/* The heap has grown, its map has not yet: nothing behind the map's committed end may be read. */
+/* The heap has grown, but not its map yet: nothing past the map's committed end may be read. */
 static void test_map_behind_the_heap(void **state)
 {
 	struct blob *blob = make_blob(40, BLOB_BYTES);
@@ -170,7 +170,7 @@ static void test_map_behind_the_heap(void **state)
 	assert_false(jvmstructs_find_blob(segment_address(40), &found));
 }
 
-/* What a walk may read without asking the kernel. */
+/* The memory that a walk may read without asking the kernel. */
 static void test_committed(void **state)
 {
 	(void)state;
@@ -184,7 +184,7 @@ static void test_committed(void **state)
 	assert_false(jvmstructs_is_committed(heap.low + 1, SIZE_MAX));
 }
 
-/* What a process claims that is read from outside must not cost a walk without end. */
+/* A process that is read from outside must not be able to cause an endless walk. */
 static void test_a_heap_without_end(void **state)
 {
 	struct {

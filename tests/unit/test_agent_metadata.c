@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names are read from made-up structures of a JVM, and words of a stack that are no such structures are refused. */
+/* Names are read from a made-up JVM's structures. Words of a stack that are not such structures are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -156,7 +156,7 @@ static void test_method_without_an_id(void **state)
 	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
 	assert_true(metadata_find(bare, &method));
 	assert_int_equal(metadata_key(&method), bare);
-	vm.ids[0] = 1; /* its number is behind the end */
+	vm.ids[0] = 1; /* its number is past the end */
 	assert_int_equal(metadata_key(&method), bare);
 }
 
@@ -168,13 +168,13 @@ static void test_unloaded_class(void **state)
 	vm.slot = 0;
 	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
 	vm.slot = (uintptr_t)&vm.method;
-	vm.ids[2] = (uintptr_t)&vm.ids; /* the number is another's now */
+	vm.ids[2] = (uintptr_t)&vm.ids; /* another method has the number now */
 	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
 	vm.pool.holder = 0;
 	assert_false(metadata_find(bare_key_of_method(), &method));
 }
 
-/* A redefined class leaves its old methods' memory to others, which are whole methods, too. */
+/* After a redefinition, other methods may use the memory of a class's old methods. */
 static void test_another_method_at_the_address(void **state)
 {
 	const uint64_t before = bare_key_of_method();
@@ -191,7 +191,7 @@ static void test_another_method_at_the_address(void **state)
 	assert_false(metadata_find(before, &method));
 }
 
-/* JDK 26: a small number, which is not for us to follow. */
+/* JDK 26: the id is a small number, not an address. */
 static void test_numbered_id(void **state)
 {
 	struct metadata_method method;
@@ -202,7 +202,7 @@ static void test_numbered_id(void **state)
 	assert_true(metadata_find(bare_key_of_method(), &method));
 }
 
-/* What a native method leaves where the interpreter has its method. */
+/* Words that a native method leaves where the interpreter has its method. */
 static void test_words_that_are_no_method(void **state)
 {
 	uint64_t words[] = {0, 1, 7, 8, 0xdead, 0xdead0000, UINT64_MAX, INT64_MIN, 0x7fffffffffff, 0x8000000000000008,
@@ -230,11 +230,11 @@ static bool has_names(void)
 	return done;
 }
 
-/* One that proves itself, with names that lead nowhere. */
+/* A method that is proven, with names that lead nowhere. */
 static void test_broken_names(void **state)
 {
 	(void)state;
-	vm.const_method.name = 4; /* behind the pool's end */
+	vm.const_method.name = 4; /* past the pool's end */
 	assert_false(has_names());
 	vm.const_method.name = 1;
 	vm.pool.constants[1] = 0xdead0000;

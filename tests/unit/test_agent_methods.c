@@ -165,7 +165,7 @@ static int close_ring(void **state)
 	return 0;
 }
 
-/* The next record, NULL when there is none. */
+/* Returns the next record; NULL when there is none. */
 static const struct duet_ring_record *next(void)
 {
 	const struct duet_ring_record *record =
@@ -216,20 +216,20 @@ static void test_names_come_with_the_code(void **state)
 {
 	(void)state;
 	compile(3);
-	answer_code(&answers, CODE + 16, 7, 0); /* in front of the second pc */
+	answer_code(&answers, CODE + 16, 7, 0); /* before the second pc */
 	expect_method(2, true);
 	expect_method(1000, true);
 	expect_method(1, true);
 	expect_method(3, true);
 	expect_type(DUET_AGENT_CODE_LOAD);
 	answer_code(&answers, CODE + 32, 7, 0);
-	expect_type(DUET_AGENT_CODE_LOAD); /* all has been told */
+	expect_type(DUET_AGENT_CODE_LOAD); /* all names were sent before */
 	answers_forget_told();
 	answer_code(&answers, CODE + 47, 7, 0);
 	expect_method(3, true);
 }
 
-/* It was freed a moment ago. */
+/* The code was freed a moment ago. */
 static void test_names_come_with_kept_code(void **state)
 {
 	struct nmethod_record record;
@@ -256,7 +256,7 @@ static void test_what_was_asked_for_is_always_told(void **state)
 	assert_null(next());
 }
 
-/* Nobody waits for it: no answer, and no loss. */
+/* Nobody waits for these records: there is no answer and no loss. */
 static void test_unloaded(void **state)
 {
 	(void)state;
@@ -296,7 +296,7 @@ static bool is_there(void *context)
 	return *(const bool *)context;
 }
 
-/* What cannot be read any more, because the JVM has ended, was not unloaded. */
+/* Memory that cannot be read because the JVM has ended was not unloaded. */
 static void test_ended(void **state)
 {
 	bool is_alive = false;

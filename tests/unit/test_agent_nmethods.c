@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inlining is read from made-up tables of one compilation in JDK 24's layout, and what is kept of it is checked. */
+/* Inlining is read from made-up tables of one compilation in JDK 24's layout, and the kept copies are checked. */
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,12 +31,12 @@ static struct {
 		unsigned char code[64];
 		uintptr_t metadata[2]; /* to its end */
 	} blob;
-	struct debug_data behind; /* of whom comes next in the heap */
+	struct debug_data behind; /* data of the next blob in the heap */
 } heap;
 
 static struct debug_data own;
 
-/* ---- what the blob's finder and the methods say ---- */
+/* ---- results of the blob's finder and of the methods ---- */
 
 bool jvmstructs_blob_at(uintptr_t pc, struct code_blob *ret)
 {
@@ -128,7 +128,7 @@ static void test_inlining(void **state)
 	nmethods_release(&record);
 }
 
-/* HotSpot has freed the tables, but not the code yet: what lies behind that is another's. */
+/* HotSpot has freed the tables, but not the code yet: the memory after it belongs to another blob. */
 static void test_tables_that_are_gone(void **state)
 {
 	struct nmethod_record record;
@@ -141,7 +141,7 @@ static void test_tables_that_are_gone(void **state)
 	nmethods_release(&record);
 }
 
-/* All that is kept together has a bound, by what is in it: there is no more room to it than that. */
+/* The bytes of all kept records have a bound, and records keep no spare room. */
 static void test_kept_without_spare_room(void **state)
 {
 	struct nmethod_record record = find();

@@ -11,7 +11,7 @@
 
 #define SECRET "0123456789abcdef0123456789abcdef"
 
-/* Where the agent stands on a command line, the secret is in the environment, and then no longer. */
+/* For an agent on a command line, the secret is in the environment, and is removed from it. */
 static void test_secret_of_environment(void **state)
 {
 	struct agent_options options;

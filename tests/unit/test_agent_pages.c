@@ -14,7 +14,7 @@
 
 #define BYTES (4u << 20)
 
-/* Does the mapping that `address` lies in refuse huge pages? */
+/* Returns 1 if the mapping with `address` refuses huge pages. */
 static int refuses_huge_pages(const void *address)
 {
 	FILE *smaps = fopen("/proc/self/smaps", "r");

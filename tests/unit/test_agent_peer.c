@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which START the agent obeys. */
+/* Which START messages the agent accepts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

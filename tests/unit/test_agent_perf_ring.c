@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring of a perf event: records around its end, others between them, and what a kernel would never write. */
+/* The ring of a perf event: records that wrap around its end, other records between them, and malformed records. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,7 +93,7 @@ static void test_in_order(void **state)
 	assert_int_equal(ring->data_tail, ring->data_head);
 }
 
-/* Every place of the end of the ring inside a record. */
+/* Each position of the ring's end inside a record. */
 static void test_around_the_end(void **state)
 {
 	(void)state;
@@ -119,7 +119,7 @@ static void test_other_records(void **state)
 	expect_tick(0, 0, false);
 }
 
-/* Ticks of the handler itself come after the time at which it began. */
+/* Ticks that the handler itself causes come after the time at which it began. */
 static void test_until(void **state)
 {
 	struct kernel_stack stack;
@@ -142,7 +142,7 @@ static void test_deep(void **state)
 	expect_tick(1, DUET_MAX_STACK, false);
 }
 
-/* Never an endless loop, and nothing read beyond the record. */
+/* There is no endless loop, and nothing is read past the record. */
 static void test_malformed(void **state)
 {
 	struct record record = make_tick(1, 2);

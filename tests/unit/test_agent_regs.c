@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Two signals delivered at one return to user mode: the inner handler finds what the outer one interrupted. */
+/*
+ * Two signals are delivered at one return to user mode: the inner handler finds the code that the outer one
+ * interrupted.
+ */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -52,7 +52,7 @@ static bool repair_all(const struct regs *now, struct regs *ret_fixed)
 }
 
 #if defined(__x86_64__)
-/* Where sp stands at each instruction, in words above the return address (0) or below it. */
+/* Where sp is at each instruction, in words above the return address (0) or below it. */
 struct step {
 	size_t offset;
 	int words;
@@ -129,7 +129,7 @@ static void test_body_is_left_alone(void **state)
 }
 #endif
 
-/* Outside the method: a stub. It has pushed nothing, keeps a frame pointer, or neither. */
+/* Outside of methods: in a stub that has pushed nothing, that keeps a frame pointer, or neither. */
 static void test_stub(void **state)
 {
 	uintptr_t words[1024] = {0};
@@ -145,7 +145,7 @@ static void test_stub(void **state)
 	assert_int_equal(fixed.sp, &words[6]);
 	assert_int_equal(fixed.fp, CALLER_FP);
 #if defined(__x86_64__)
-	now.fp = 3; /* nonsense: found by looking for a return address */
+	now.fp = 3; /* no valid fp: found by searching for a return address */
 	assert_true(repair_all(&now, &fixed));
 	assert_int_equal(fixed.sp, &words[6]);
 	words[0] = CALLER;

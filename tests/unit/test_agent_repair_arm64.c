@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* In the place of regs.h, whose mcontext_t is that of the machine here. */
+/* Replaces regs.h, whose mcontext_t is that of the build machine. */
 #define REGS_H
 struct regs {
 	uintptr_t pc;
@@ -33,7 +33,7 @@ struct regs {
 #define CALLER ((uintptr_t)code + 2048)
 #define CALLER_FP ((uintptr_t)0x7777)
 #define OTHER 0x5555u
-#define COMPLETE 6 /* instructions: a method's entry barrier comes behind its frame */
+#define COMPLETE 6 /* instructions: a method's entry barrier comes after its frame is made */
 #define PUSH 0xa9bf7bfdu /* stp x29, x30, [sp, #-16]! */
 #define NOP 0xd503201fu
 
@@ -56,7 +56,10 @@ static void use_method(const uint32_t *insns, size_t count, size_t frame_bytes)
 	};
 }
 
-/* Before an instruction: how far sp is below the caller's, and whether x29 and x30 are stored, and are others. */
+/*
+ * Before an instruction: how far sp is below the caller's, whether x29 and x30 are stored, and whether they have other
+ * values.
+ */
 struct step {
 	uint32_t insn;
 	size_t below;
@@ -117,7 +120,7 @@ static void test_large_frame(void **state)
 		    {5, 1040, true, true});
 }
 
-/* Behind the body: ldp x29, x30, [sp, #32]; add sp, sp, #48; ret. Or ldp x29, x30, [sp], #16; ret. */
+/* After the body: ldp x29, x30, [sp, #32]; add sp, sp, #48; ret. Or ldp x29, x30, [sp], #16; ret. */
 static void test_left_frame(void **state)
 {
 	(void)state;
@@ -131,7 +134,10 @@ static void test_left_frame(void **state)
 #define SIGN 0xd503231fu /* paciaz */
 #define CALL 0x94000000u /* bl, to itself */
 
-/* A leaf that Java has called, whose callers have signed: by lr, by its frame record, by a word of the stack. */
+/*
+ * A leaf that Java has called, and whose callers have signed: found by lr, by its frame record, or by a word of the
+ * stack.
+ */
 static void test_signed_callers(void **state)
 {
 	uintptr_t words[SCAN_WORDS] = {0};
@@ -152,9 +158,7 @@ static void test_signed_callers(void **state)
 	}
 }
 
-/*
- * A return address that is signed, where HotSpot does not expect it, is read as it is. A method that signs expects it.
- */
+/* HotSpot does not expect signed return addresses and reads them as they are, except in a method that signs. */
 static void test_signed_return_addresses_in_hotspot(void **state)
 {
 	uintptr_t words[16] = {0};

@@ -125,7 +125,7 @@ static void read_all(struct duet_lane_view *view)
 	__atomic_store_n(&view->lane->tail, view->lane->head, __ATOMIC_RELEASE);
 }
 
-/* A loader that was late once is waited for again as soon as it has made room. */
+/* After a loader that was late once has made room, the agent waits for it again. */
 static void test_wait_again_after_a_stall(void **state)
 {
 	int fd = make_file(F_SEAL_SHRINK);

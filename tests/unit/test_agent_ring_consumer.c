@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loader's end of the ring, with producers that keep the rules and with one that breaks them. */
+/* The loader's end of the ring, with producers that keep the rules and one that breaks them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,7 +22,7 @@
 #define SAMPLE_BYTES 16384
 #define METADATA_BYTES 8192
 
-/* The other side, as an agent maps it. */
+/* The producer's side, mapped as an agent maps it. */
 struct producer {
 	struct agent_ring *ring;
 	struct duet_ring_page *page;
@@ -247,7 +247,7 @@ struct writer {
 	unsigned count;
 };
 
-/* For each record that is taken, another comes. */
+/* For each record that is taken, another one is written. */
 static void write_another(void *context, uint16_t type, const void *payload, uint32_t size)
 {
 	struct writer *writer = context;
@@ -335,7 +335,7 @@ static void counters_are_read(void **state)
 	producer_close(&producer);
 }
 
-/* ---- a producer that keeps none ---- */
+/* ---- a producer that breaks the rules ---- */
 
 static void impossible_heads_are_refused(void **state)
 {
@@ -417,7 +417,7 @@ static void malformed_insides_are_counted(void **state)
 	producer_close(&producer);
 }
 
-/* tail, offset and length in the shared page are for the producer to read; the loader has its own. */
+/* The producer reads tail, offset and length in the shared page; the loader has its own copies. */
 static void shared_positions_are_not_believed(void **state)
 {
 	struct producer producer;

@@ -17,7 +17,7 @@
 
 #define FILLED 0x5a
 
-/* Two readable pages, and behind them one that is not. */
+/* Two readable pages, followed by one that is not. */
 static unsigned char *map_two_pages(void)
 {
 	unsigned char *pages = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -79,7 +79,7 @@ static int refuse_process_vm_readv(int error)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* In a child: a filter cannot be taken off. */
+/* In a child, because a filter cannot be removed. */
 static void expect_copies_refused_with(int error)
 {
 	pid_t child = fork();

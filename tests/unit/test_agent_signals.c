@@ -58,7 +58,7 @@ static void test_signal_that_is_waited_for(void **state)
 	assert_int_equal(take_beside(&mask), first + 2);
 }
 
-/* Helpers of libraries, and our own, block everything: they would leave none. */
+/* Helper threads of libraries, and ours, block all signals. If they counted, no signal would be free. */
 static void test_thread_that_blocks_all(void **state)
 {
 	sigset_t mask;
@@ -89,7 +89,7 @@ static void *prof_handler(void)
 	return action.sa_handler;
 }
 
-/* One that is on its way when we leave is dropped; what is left there can be taken again. */
+/* A signal that is pending when we leave is dropped, and SIGPROF can be taken again. */
 static void test_prof_is_left(void **state)
 {
 	sigset_t prof, pending;

@@ -31,7 +31,7 @@ static bool child_enters(void)
 	return status != 0;
 }
 
-/* The pages that a handler would write to are not the child's: it must not get that far. */
+/* A child of fork() does not have the pages that a handler would write to, so its handler must not enter. */
 static void test_child_of_fork_stays_out(void **state)
 {
 	(void)state;

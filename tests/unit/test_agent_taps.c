@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One event that a JVM cannot give does not keep the others from it, and what was taken from the JVM is given back. */
+/* An event that a JVM cannot give does not prevent the others, and capabilities are given back to the JVM. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,7 @@ const struct agent_tap *tap_find(uint32_t kind)
 	return kind == KIND ? &tap : NULL;
 }
 
-/* The JVM is as the arguments say; `why` is NULL when the tap starts. */
+/* Starts a tap in a JVM as the arguments describe it; `why` is NULL if the tap starts. */
 static void expect(int version, bool taken, int error, const char *why)
 {
 	static const struct jvmtiInterface_1_ functions = {.AddCapabilities = add,

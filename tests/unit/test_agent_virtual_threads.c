@@ -22,7 +22,7 @@ enum { THREAD_OBJECT = 8, THREAD_CURRENT = 16, THREAD_OWNER = 24, THREAD_ENTRY =
 enum { OBJECT_ID = 16, OBJECT_NAME = 32, STRING_VALUE = 16, STRING_CODER = 24 };
 
 static uint64_t java_thread[8];
-static uint64_t handles[2]; /* to the thread's own object, to the current one */
+static uint64_t handles[2]; /* handles: of the thread's own object, and of the current one */
 static uint8_t *heap; /* followed by memory that cannot be read */
 static uint32_t used;
 static struct duet_jvm_virtual exported, how;
@@ -57,7 +57,7 @@ static void put_oop(uint8_t *field, const uint8_t *object)
 		memcpy(field, &wide, sizeof(wide));
 }
 
-/* A java.lang.Thread of this name. */
+/* Makes a java.lang.Thread with this name. */
 static uint64_t make_thread(uint64_t id, const void *name, uint32_t bytes, uint8_t coder)
 {
 	uint8_t *thread = make_object(48), *string = make_object(32), *array = make_object(32 + bytes);
@@ -119,7 +119,7 @@ static struct duet_virtual_thread mounted(void)
 	return thread;
 }
 
-/* Mounts one of this name. */
+/* Mounts a virtual thread with this name. */
 static struct duet_virtual_thread mount_named(const void *name, uint32_t bytes, uint8_t coder)
 {
 	handles[1] = make_thread(4711, name, bytes, coder);

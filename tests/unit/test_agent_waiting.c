@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which waits are sampled, what they weigh, and what becomes of a wait whose end nobody tells. */
+/* Which waits are sampled, their weights, and what happens to a wait whose end is not reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,7 +101,7 @@ static void long_waits_weigh_what_they_last(void **state)
 	}
 }
 
-/* Their number errs by 0.3 % at most; waits that begin one after the other are sampled like any other. */
+/* The number of samples has an error of 0.3 % at most; waits that follow each other are sampled like any others. */
 static void expect_mean(uint64_t waited, uint64_t interval, uint64_t step)
 {
 	uint64_t sum = 0, count = 1000000;

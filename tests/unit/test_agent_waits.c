@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each thread finds what it has put, whatever the others do, and nothing is lost or released twice. */
+/* Each thread finds its own value, whatever other threads do, and no value is lost or released twice. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static void values_are_found_by_key(void **state)
 	assert_ptr_equal(waits_take(&waits, 2), &b);
 }
 
-/* Keys that lie in one place, one behind the other: those behind are found when the first has gone. */
+/* Keys with the same place follow each other: the later ones are found after the first was removed. */
 static void places_are_reused(void **state)
 {
 	uint64_t alike[TRIES + 1];
@@ -57,7 +57,7 @@ static void places_are_reused(void **state)
 struct worker {
 	pthread_t thread;
 	uint64_t first;
-	int missing; /* released by somebody else */
+	int missing; /* released by another thread */
 	int wrong;
 };
 

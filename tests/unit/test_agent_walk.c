@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "collect/unwinding.h"
-#include "walk.h" /* before sigsafe.h, which the following ones include */
+#include "walk.h" /* before sigsafe.h, which the files below include */
 
 #include "ring.c"
 #include "safe_copy.c"
@@ -26,14 +26,14 @@
 #include "walk.c"
 
 #define DEEP 100
-#define DEEP_BYTES 600 /* of a frame: all of them do not fit the window */
+#define DEEP_BYTES 600 /* bytes of a frame: all frames together do not fit the window */
 
 static struct process_table processes;
 static struct unwinding unwinding;
 static struct stay stay;
 static struct agent_walk taken;
 static struct stack_copy copied;
-static uintptr_t called_itself; /* where take_deep() goes on behind its call of itself */
+static uintptr_t called_itself; /* where take_deep() continues after its call of itself */
 
 bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
 {
@@ -44,7 +44,7 @@ bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
 
 static struct {
 	uintptr_t sp, pc, fp;
-} left_java; /* where the calling thread did */
+} left_java; /* where the calling thread left Java */
 
 bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor)
 {
@@ -148,7 +148,7 @@ static void test_own_stack(void **state)
 	assert_int_equal(walk_bytes(&taken), sizeof(taken.sample) + taken.sample.user_depth * sizeof(uint64_t));
 }
 
-/* Behind the first frames the last ones, in order. */
+/* The last frames follow the first ones, in order. */
 static void test_deeper_than_a_record(void **state)
 {
 	uint64_t root[4];
@@ -168,7 +168,7 @@ static void test_deeper_than_a_record(void **state)
 
 static uint64_t lane_bytes[2 << 17];
 
-/* Whoever wants all frames finds those of the middle in the ring, each part before the next one takes its place. */
+/* With all frames wanted, the middle ones are in the ring: each part is sent before the next one overwrites it. */
 static void test_all_of_a_deep_stack(void **state)
 {
 	struct duet_ring_lane lane = {0};
@@ -194,7 +194,7 @@ static void test_all_of_a_deep_stack(void **state)
 			deep += part->stack[i] == called_itself;
 		at += record->size / sizeof(*at);
 	}
-	twice = first - DUET_LEAF_FRAMES - taken.sample.left_out; /* so many are in the sample too */
+	twice = first - DUET_LEAF_FRAMES - taken.sample.left_out; /* this many are in the sample too */
 	assert_true(twice < DUET_ROOT_FRAMES);
 	assert_int_equal(count_deep() + deep - twice, calls);
 }
@@ -245,7 +245,7 @@ static void test_another_slice_is_noticed(void **state)
 	assert_true(tables_find_mapping(&stay.tables, &slice, 4096, &found)); /* still there, for a while */
 }
 
-/* Who gets the file can read it, and no more. */
+/* A process that gets the file can read it, but not write it. */
 static void test_file_is_read_only(void **state)
 {
 	int fd = unwind_tables_fd(unwinding.tables);
@@ -313,7 +313,7 @@ static void test_bad_files_are_refused(void **state)
 	assert_false(is_taken(&file, F_SEAL_SHRINK, sizeof(file)));
 }
 
-/* How many rows a lookup of this pc leads to; none of them may lie elsewhere. */
+/* Returns how many rows a lookup of this pc leads to. All of them must lie in the array. */
 static uint32_t rows_of(const struct bad_file *file, uint64_t pc)
 {
 	struct tables tables = map_bad(file, F_SEAL_SHRINK, sizeof(*file));
@@ -370,7 +370,7 @@ static void test_caller_without_java(void **state)
 	assert_int_equal(taken.sample.walk_end, DUET_WALK_ENTRY);
 }
 
-/* No thread, no memory behind the stack pointer, or no layout of Java frames yet: the other witness is asked. */
+/* Without a thread, memory at the stack pointer, or a layout, the other witness is asked. */
 static void test_caller_that_cannot_be_walked(void **state)
 {
 	uint64_t words[] = {0x1234, 0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loader's requests to an agent: none is lost, and none sent without need. */
+/* The loader's requests to an agent: none is lost, and none is sent without need. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,14 +74,14 @@ static void test_asked_once(void **state)
 	assert_int_equal(receive(keys, 4), 0);
 }
 
-/* The answer came and was forgotten since, or had no room. */
+/* The answer arrived and was dropped since, or had no room. */
 static void test_asked_again(void **state)
 {
 	uint32_t keys[4] = {0};
 
 	(void)state;
 	assert_true(want(1, SECOND));
-	assert_false(want(1, 3 * SECOND)); /* it is on its way */
+	assert_false(want(1, 3 * SECOND)); /* the answer is still due */
 	assert_true(want(1, 7 * SECOND));
 	agent.answered = 2;
 	assert_false(want(1, 7 * SECOND + SECOND / 100));
@@ -126,7 +126,7 @@ static void test_one_compilation_is_asked_for_once(void **state)
 	assert_int_equal(receive(keys, 0), 4);
 }
 
-/* The agent waits for room in its ring, and takes nothing from the socket meanwhile. */
+/* The agent waits for room in its ring, and reads nothing from the socket in the meantime. */
 static void test_full_socket(void **state)
 {
 	enum { KEYS = 40000 };

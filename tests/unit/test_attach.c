@@ -135,7 +135,7 @@ static void test_options_command(void **state)
 	assert_false(options.reduced_signals);
 }
 
-/* Who is not known to be silent is taken to be loud. */
+/* A JVM counts as one that prints a warning unless it is known not to. */
 static void test_options_warning(void **state)
 {
 	struct vm_options options = {0};
@@ -218,7 +218,7 @@ static struct perf_file perf_file(void)
 
 static int perf_string(const struct perf_file *file, size_t len, char *value, size_t size)
 {
-	char *exact = malloc(len); /* for the sanitizer: nothing behind the end */
+	char *exact = malloc(len); /* exact size, so that the sanitizer finds reads past the end */
 	int err;
 
 	memcpy(exact, file, len);
@@ -256,7 +256,7 @@ static void test_hsperfdata_hostile(void **state)
 	file.entry_offset = UINT32_MAX;
 	assert_int_equal(perf_string(&file, sizeof(file), value, sizeof(value)), -EBADMSG);
 	file = perf_file();
-	file.entries[0].length = 0; /* would go round for ever */
+	file.entries[0].length = 0; /* would be an endless loop */
 	file.num_entries = UINT32_MAX;
 	assert_int_equal(perf_string(&file, sizeof(file), value, sizeof(value)), -EBADMSG);
 	file = perf_file();
@@ -374,7 +374,7 @@ static struct attach_target self_target(void)
 	return (struct attach_target){.pid = getpid(), .ns_pid = 7, .uid = geteuid(), .gid = getegid()};
 }
 
-/* A folder for the agent, and its name. */
+/* Makes a folder for the agent, and stores its name. */
 static int make_folder(char name[PLACE_NAME_MAX])
 {
 	const struct attach_target target = self_target();
@@ -408,7 +408,7 @@ static void test_folder_own(void **state)
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0755);
 	remove_folder(fd, name);
-	usual_folder(again); /* else each attach would map one more copy of the agent */
+	usual_folder(again); /* otherwise each attach would map one more copy of the agent */
 	assert_string_equal(again, name);
 }
 
@@ -438,7 +438,7 @@ static void test_folder_squatted(void **state)
 	assert_int_equal(symlink("real", name), 0);
 	assert_not_entered(name);
 	assert_int_equal(unlink(name), 0);
-	assert_int_equal(mkdir(name, 0700), 0); /* our own: an attach beside this one may be in it */
+	assert_int_equal(mkdir(name, 0700), 0); /* our own folder: another attach may be using it */
 	assert_not_entered(name);
 	assert_int_equal(chmod(name, 0777), 0);
 	assert_not_entered(name);
@@ -531,16 +531,16 @@ static void test_attach_refused(void **state)
 	(void)state;
 	assert_int_equal(process_read_start_ticks(getpid(), &target.start_ticks), 0);
 	assert_attach_fails(&target, -ENOTSUP, "is not a HotSpot JVM: it maps no libjvm.so");
-	target.kind = ATTACH_LOADED; /* but nobody will listen */
+	target.kind = ATTACH_LOADED; /* but no agent will listen */
 	target.timeout_ns = 1000000000;
-	assert_attach_fails(&target, -ETIMEDOUT, "is it hung"); /* by the child, or about it when the machine is busy */
+	assert_attach_fails(&target, -ETIMEDOUT, "is it hung"); /* by the child, or by the loader on a busy machine */
 	target.start_ticks++;
 	assert_attach_fails(&target, -ESRCH, "its pid was reused");
 	target.pid = 0x7ffffff;
 	assert_attach_fails(&target, -ESRCH, "there is no process 134217727");
 }
 
-/* A child that ended, with one below it that did not: it is the loader's, of this user, until that one has ended. */
+/* A child has ended, but one of its own children has not: the loader counts it for this user until that one ends. */
 static void test_left_below_a_child(void **state)
 {
 	const uid_t user = 4711;
@@ -572,7 +572,7 @@ static void test_left_below_a_child(void **state)
 	assert_int_equal(children_left(user), 0);
 }
 
-/* The target's user can stop the child that works with his rights. The loader's clock goes on. */
+/* The target's user can stop the child, which has that user's rights. The loader's deadline still passes. */
 static void test_child_stopped(void **state)
 {
 	struct process_table table;
@@ -604,13 +604,13 @@ static void test_child_stopped(void **state)
 	process_table_release(&table);
 }
 
-/* ---- a trap in the place of HotSpot's socket ---- */
+/* ---- a trap instead of HotSpot's socket ---- */
 
 #define SOCKET_NAME ".java_pid7" /* of self_target() */
 
 static bool swaps; /* what socket() does beside */
 
-/* As libc's. It is called between the check of the socket's name and the connection. */
+/* Replaces libc's function. It is called between the check of the socket's name and the connection. */
 int socket(int domain, int type, int protocol)
 {
 	if (swaps && rename("tmp/trap", "tmp/" SOCKET_NAME) < 0)

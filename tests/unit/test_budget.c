@@ -13,7 +13,7 @@
 
 #define MB ((size_t)1 << 20)
 
-/* Of the files that are made of it. */
+/* Returns the bytes of the files that are made for it. */
 static size_t made_bytes(const struct agent_start *start)
 {
 	struct unwind_tables *tables = NULL;

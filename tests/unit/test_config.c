@@ -35,7 +35,7 @@ static int read_config(const char *text, struct config *config)
 	return read_config_of_mode(text, 0644, config);
 }
 
-/* What others may write, they may have written. */
+/* A file that other users may write is refused. */
 static void test_files_of_others(void **state)
 {
 	struct config config;
@@ -123,7 +123,7 @@ static void test_spark_names(void **state)
 	assert_int_equal(read_config("java-collect-spark-app-name-as-appid = maybe\n", &config), -EINVAL);
 }
 
-/* What needs a new recording, and what does not. */
+/* Which changes need a new recording, and which do not. */
 static void test_sampling(void **state)
 {
 	(void)state;

@@ -29,7 +29,7 @@ struct row {
 	enum container_kind kind;
 	const char *id;
 	const char *pod_uid;
-	const char *below; /* what of the path is not the container's own root */
+	const char *below; /* the part of the path below the container's own root */
 	bool delegated;
 };
 
@@ -59,7 +59,7 @@ static const struct row rows[] = {
 	{"/docker/" ID2 "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" UID_ ".slice/cri-containerd-" ID
 	 ".scope",
 	 CONTAINER_CONTAINERD, ID, UID, "", true},
-	/* podman: both drivers, rootless, in a pod, split; not those who watch */
+	/* podman: both drivers, rootless, in a pod, split; not its monitors */
 	{"/machine.slice/libpod-" ID ".scope", CONTAINER_PODMAN, ID, "", "", false},
 	{"/machine.slice/libpod-" ID ".scope/container", CONTAINER_PODMAN, ID, "", "/container", false},
 	{"/libpod_parent/libpod-" ID, CONTAINER_PODMAN, ID, "", "", false},
@@ -92,7 +92,7 @@ static const struct row rows[] = {
 	{USER "/app.slice/app-org.gnome.Terminal.slice/vte-spawn-1.scope", CONTAINER_NONE, "", "", "", false},
 	{"/kubepods.slice/kubepods-besteffort.slice", CONTAINER_NONE, "", "", "", false},
 	{"/docker", CONTAINER_NONE, "", "", "", false},
-	/* hostile, or nearly one */
+	/* hostile paths, and paths that look like a container's */
 	{"/docker/" ID "0", CONTAINER_NONE, "", "", "", false},
 	{"/docker/xyz" ID, CONTAINER_NONE, "", "", "", false},
 	{"/machine.slice/machine-.scope", CONTAINER_NONE, "", "", "", false},
@@ -175,7 +175,7 @@ static int root_teardown(void **state)
 	return system(command);
 }
 
-/* Makes `path` below the root, with its folders; what it is comes later. */
+/* Makes the folders of `path` below the root; the caller makes the file. */
 static const char *place(const char *path)
 {
 	static char full[512];
@@ -249,7 +249,7 @@ static void containerd_without_a_pattern(void **state)
 	assert_string_equal(label("/default/my-id/sub"), "my-id");
 }
 
-/* Whoever may make cgroups must not get at the names of root's containers. */
+/* Users who may make cgroups must not get the names of root's containers. */
 static void made_up_paths_get_no_names(void **state)
 {
 	(void)state;
@@ -291,7 +291,7 @@ static void long_names_are_cut(void **state)
 	assert_true(strlen(names.name) < sizeof(names.name));
 }
 
-/* ---- open while it is removed ---- */
+/* ---- cgroups that are removed while they are open ---- */
 
 static void expect_path_of(const char *name, int flags, bool is_removed, const char *expected)
 {
@@ -318,7 +318,7 @@ static void removed_while_it_is_open(void **state)
 	(void)state;
 	put("docker/gone/inner/cgroup.procs", "");
 	put("docker/named (deleted)/cgroup.procs", "");
-	put("docker/named/cgroup.procs", ""); /* not the one that is meant */
+	put("docker/named/cgroup.procs", ""); /* not the container that is meant */
 	expect_path_of("/docker/gone/inner", O_PATH, false, "/docker/gone/inner");
 	expect_path_of("/docker/named (deleted)", O_PATH, false, "/docker/named (deleted)");
 	expect_path_of("", O_PATH, false, "/");

@@ -49,7 +49,7 @@ static bool is_taken(uid_t owner, uid_t debug_owner, mode_t debug_mode)
 	return is_taken;
 }
 
-/* The names are used for all who run the program, so only its owner and root may choose them. */
+/* The names are used for all users who run the program, so only its owner and root may provide them. */
 static void test_debug_file_of_another_user(void **state)
 {
 	char command[256];

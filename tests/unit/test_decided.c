@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A sample is added when its names are there, when they will not come any more, or when too many wait. */
+/* A sample is added when its names have arrived, when they cannot arrive any more, or when too many samples wait. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct fixture {
 	struct decided decided;
 	uint64_t windows;
 	unsigned asked;
-	bool is_gone; /* nobody answers */
+	bool is_gone; /* no answers will come */
 };
 
 static void on_pair(void *context, void *owner, const struct duet_sample *sample, const struct duet_java_sample *java,

@@ -67,7 +67,7 @@ static void test_others_stay(void **state)
 	assert_demangles(longest, NULL);
 }
 
-/* The path of an implementation is read and not printed, and so are its binder's 62^6 lifetimes. */
+/* The path of an implementation is parsed but not printed, and so are the 62^6 lifetimes of its binder. */
 static void test_lifetimes_without_end(void **state)
 {
 	(void)state;

@@ -148,7 +148,7 @@ static void grow_close(struct growing *g)
 	profile_release(&g->profile);
 }
 
-/* Adds a frame and a stack that are new, and some that other rounds have too. */
+/* Adds a frame and a stack that are new, and some that other rounds add too. */
 static void add_round(struct profile *p, unsigned round)
 {
 	char name[32];
@@ -295,7 +295,7 @@ static void tables_are_repeated(void **state)
 
 /* ---- damage ---- */
 
-/* The reader never returns anything else than what was written. */
+/* The reader returns what was written, or refuses it. */
 static void every_flipped_bit_is_found(void **state)
 {
 	struct profile before, after;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU time that reading an ELF file takes grows with the file's size, whatever is in it. Files of two sizes are
- * read: of the time that the small one takes, the large one may take little more than its share.
+ * The CPU time for reading an ELF file is proportional to its size, whatever it contains. Files of two sizes are read:
+ * the large one may take little more than its share of the small one's time.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,10 +21,10 @@
 #include "sym/elf_file.h"
 #include "unwind/unwind_file.h"
 
-#define TIMES 8 /* as large */
-#define MOST (3 * TIMES) /* as long; if it grew with the square, it would be TIMES * TIMES */
+#define TIMES 8 /* the large file has so many times the size */
+#define MOST (3 * TIMES) /* it may take so many times as long; TIMES * TIMES if the time grew with the square */
 #define TRIES 5
-#define LEAST_NS 2000000 /* less depends on the caches more than on the size */
+#define LEAST_NS 2000000 /* shorter times depend more on the caches than on the size */
 #define CODE_AT 4096
 #define CODE_BYTES 4096
 #define STARTS 3000 /* of symbols, which are all different */
@@ -149,7 +149,7 @@ static uint64_t time_to_read(int fd)
 	return cpu_ns() - begin_ns;
 }
 
-/* The best of some tries: others use the machine too. */
+/* Returns the best of some tries: other processes use the machine too. */
 static uint64_t time_of(void (*make)(struct parts *parts, size_t size), size_t size)
 {
 	uint64_t best_ns = UINT64_MAX, ns;
@@ -194,13 +194,13 @@ static void add_symbols(struct parts *parts, size_t count, unsigned char type, c
 	}
 }
 
-/* Functions of which no table tells: their code is looked at. */
+/* Functions that no table describes: their code is searched. */
 static void make_functions(struct parts *parts, size_t size)
 {
 	add_symbols(parts, 4000 * size, STT_FUNC, "\0f", 3);
 }
 
-/* Names that are as long as the file, of symbols that are no functions. */
+/* Symbols that are not functions, whose names are as long as the file. */
 static void make_endless_names(struct parts *parts, size_t size)
 {
 	add_symbols(parts, 2000 * size, STT_OBJECT, "\0o", 2);
@@ -218,7 +218,7 @@ static void add_u32(struct buf *buf, uint32_t number)
 	buf_add(buf, (const char *)&number, sizeof(number));
 }
 
-/* A common information entry as long as the table, and functions that refer to it without end. */
+/* A CIE as long as the table, and many functions that refer to it. */
 static void make_frames(struct parts *parts, size_t size, const char *start, size_t start_len, char rest)
 {
 	size_t cie_bytes = size << 20;

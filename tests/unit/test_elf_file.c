@@ -29,7 +29,7 @@ __attribute__((noinline)) void _ZN4duet4test4nameEv(void)
 	__asm__ volatile("");
 }
 
-/* One function with many names, and one that only old programs call by its own. */
+/* One function with many names, and one whose own name only old programs use. */
 void usual(void);
 __attribute__((noinline)) void usual(void)
 {
@@ -77,7 +77,7 @@ static struct elf_file read_file(const char *path)
 	return file;
 }
 
-/* Where `file`, a copy of this program, has an address of this process. */
+/* Returns the address in `file`, a copy of this program, of an address of this process. */
 static uint64_t vaddr_of(const struct elf_file *file, const void *code)
 {
 	struct maps maps = {0};
@@ -242,7 +242,7 @@ static void test_usual_name(void **state)
 	remove_stripped();
 }
 
-/* Assembly without unwind information, behind a function of known size. */
+/* Assembly without unwind information, after a function of known size. */
 static void test_no_name_behind_the_end(void **state)
 {
 	struct elf_segment segment = {0, 0x1000, 0x1000};
@@ -325,7 +325,7 @@ static void test_garbage_function_starts(void **state)
 	read_garbage_hdr(hdr, sizeof(hdr), -EINVAL);
 }
 
-/* Whatever the table says: what comes out is an address to print, never one to follow. */
+/* Whatever the table says, the result is an address that is printed, never one that is followed. */
 static void test_extreme_function_starts(void **state)
 {
 	struct eh_frame_hdr hdr = good_hdr;
@@ -398,7 +398,7 @@ static void test_debuglink(void **state)
 	apply_debug_file("--add-gnu-debuglink=app.debug --remove-section=.note.gnu.build-id", true);
 }
 
-/* Without a build id only the checksum tells that the debug file is of another build. */
+/* Without a build id, only the checksum shows that the debug file is of another build. */
 static void test_debuglink_of_another_build(void **state)
 {
 	struct elf_file file;
@@ -418,7 +418,7 @@ static void test_debuglink_of_another_build(void **state)
 	remove_stripped();
 }
 
-/* Reading a checksum over it would take as long as its owner likes. */
+/* Computing a checksum of it would take as long as its owner wants. */
 static void test_debuglink_to_a_large_file(void **state)
 {
 	struct elf_file file;
@@ -435,7 +435,7 @@ static void test_debuglink_to_a_large_file(void **state)
 	remove_stripped();
 }
 
-/* Where the disassembler, which has other means, sees the entry of a function. */
+/* Returns the address of the function's entry that the disassembler, which works in another way, reports. */
 static uint64_t entry_by_objdump(const char *prefix, const char *options, const char *entry)
 {
 	char command[256];
@@ -472,7 +472,7 @@ static void test_linkage_table(void **state)
 	elf_file_release(&file);
 }
 
-/* Compiled and linked in several ways; each option once knew another layout. */
+/* Compiled and linked in several ways, each of which has produced another layout once. */
 static void linkage_table_of(const char *prefix, const char *options)
 {
 	char command[512];
@@ -510,7 +510,7 @@ static void test_linkage_tables_of_all_kinds(void **state)
 		skip();
 }
 
-/* Also what only pushes a number. */
+/* Also entries that only push a number. */
 static void test_lazy_entries_that_push(void **state)
 {
 #ifdef __x86_64__
@@ -572,7 +572,7 @@ static void test_mini_debug(void **state)
 	elf_file_release(&file);
 }
 
-/* Bombs, what is cut off, what is no ELF file, and what asks for more memory than it may have. */
+/* Refused: bombs, truncated data, data that is not an ELF file, and data that needs too much memory. */
 static void test_mini_debug_refused(void **state)
 {
 	static const char *const commands[] = {
@@ -635,7 +635,7 @@ static void test_damaged_files(void **state)
 	maps_release(&maps);
 }
 
-/* The same with section headers and a large .symtab, hit where sizes and offsets stand. */
+/* The same with section headers and a large .symtab; the damage hits sizes and offsets. */
 static void test_damaged_sections(void **state)
 {
 	Elf64_Ehdr *header;

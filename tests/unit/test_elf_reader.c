@@ -19,7 +19,7 @@
 #define SEGMENTS (12ul << 20) /* 672 MB of them */
 #define HOLE_BYTES (sizeof(Elf64_Rela) << 21) /* a multiple of each entry */
 
-/* Sections of one type, all of the same bytes, which the file does not even have: a hole. */
+/* Sections of one type that all have the same bytes, a hole in the file. */
 static int make_holes(uint32_t type)
 {
 	Elf64_Shdr sections[HOLES] = {{0}};
@@ -73,7 +73,7 @@ static int make_hole_of_segments(void)
 	return fd;
 }
 
-/* RAM that reading takes at most, as a child of ours finds it. */
+/* Returns the most RAM that reading takes, as measured in a child. */
 static size_t bytes_to_read(int fd)
 {
 	struct elf_file file;

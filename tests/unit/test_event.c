@@ -237,7 +237,7 @@ static void parts_of_file_names_are_known(void **state)
 	assert_false(event_is_file_part(""));
 }
 
-/* The events that another one has with it come last, so that the others keep their places. */
+/* Events that another event shows come last, so that the others keep their indices. */
 static void lists_are_expanded(void **state)
 {
 	struct event_list list, all;

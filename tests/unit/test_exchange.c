@@ -7,7 +7,7 @@
 
 static struct profile profile;
 
-/* A stack and a thread for each name, so that what a sample is of can be read from its stack. */
+/* Adds a sample with a stack and a thread named after it, so that the stack identifies the sample. */
 static void add(const char *name, uint64_t time_ns, uint64_t weight)
 {
 	uint32_t frames[] = {
@@ -71,7 +71,7 @@ static void samples_go_where_their_time_says(void **state)
 	assert_stacks("");
 }
 
-/* Nothing of a window that is over takes memory in the next. */
+/* Rows of a window that has ended take no memory in the next one. */
 static void only_what_follows_is_kept(void **state)
 {
 	char name[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory read as that of a sleeping thread's process: here it is our own, and no helper is started. */
+/* Memory that is read as that of a sleeping thread's process: here it is this process, and no helper is started. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -47,7 +47,7 @@ static int set_up(void **state)
 		for (;;)
 			pause();
 	}
-	usleep(50000); /* it becomes another user's */
+	usleep(50000); /* it changes its user */
 	return process_read_start_ticks(process, &start_ticks);
 }
 
@@ -80,7 +80,7 @@ static void written_as_its_user(void **state)
 	struct foreign_file file;
 
 	(void)state;
-	for (int i = 0; i < 2; i++) { /* the second time it is there */
+	for (int i = 0; i < 2; i++) { /* the second time the file exists */
 		assert_int_equal(foreign_file_create(&file, process, start_ticks, path), 0);
 		assert_int_equal(foreign_file_write(&file, report), 0);
 		foreign_file_release(&file);
@@ -89,7 +89,7 @@ static void written_as_its_user(void **state)
 	foreign_file_release(&file);
 }
 
-/* Neither links, pipes, devices nor what the kernel makes up. */
+/* Links, pipes, devices and files that the kernel makes up are refused. */
 static void regular_files_only(void **state)
 {
 	struct foreign_file file;
@@ -119,7 +119,7 @@ static void another_process(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-/* Its alarm would not end a child that is stopped. */
+/* A child that is stopped is not ended by its alarm. */
 static void child_is_stopped(void **state)
 {
 	uint64_t begun_ns = clock_monotonic_ns();
@@ -133,7 +133,7 @@ static void child_is_stopped(void **state)
 	assert_int_equal(foreign_file_write(&file, report), -ETIMEDOUT);
 	foreign_file_release(&file);
 	assert_true(clock_monotonic_ns() - begun_ns < MUCH_MS * NS_PER_MS);
-	assert_int_equal(waitpid(child, NULL, WNOHANG), -1); /* it is gone */
+	assert_int_equal(waitpid(child, NULL, WNOHANG), -1); /* it was collected */
 }
 
 static void child_is_killed(void **state)

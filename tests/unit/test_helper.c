@@ -34,7 +34,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* Who does it, and the path as often as `number` says. */
+/* Answers with its pid, and the path `number` times. */
 static int echo_work(const struct helper_task *task, struct helper_answer *answer)
 {
 	buf_printf(&answer->text, "%d ", getpid());
@@ -51,7 +51,7 @@ static int silent_work(const struct helper_task *task, struct helper_answer *ans
 	return 0;
 }
 
-/* For longer than a helper may be silent. */
+/* Computes for longer than a helper may be silent. */
 static int computing_work(const struct helper_task *task, struct helper_answer *answer)
 {
 	uint64_t until_ns = clock_monotonic_ns() + 1300 * NS_PER_MS;
@@ -147,7 +147,7 @@ static void test_descriptors(void **state)
 	close(task.fd);
 }
 
-/* A host that gives it no CPU is not its target's fault. */
+/* If the host gives the helper no CPU, that is not the target's fault. */
 static void test_one_that_is_ready_to_run_is_waited_for(void **state)
 {
 	(void)state;
@@ -208,7 +208,7 @@ static void test_a_silent_user_is_barred(void **state)
 	waitpid(other, NULL, 0);
 }
 
-/* However many there are, they cost no more than some seconds. */
+/* However many targets hang, they cost some seconds at most. */
 static void test_patience_ends(void **state)
 {
 	uint64_t begun_ns = clock_monotonic_ns();

@@ -14,7 +14,7 @@
 #define MAX_PCS 4096
 #define MAX_FRAMES 16384
 
-/* What the agent sends of one compilation. */
+/* The agent's record of one compilation. */
 struct sent {
 	uint32_t pc_count, frame_count;
 	struct duet_code_pc pcs[MAX_PCS];
@@ -78,7 +78,7 @@ static void expect_all(const struct inlining *inlining, const struct sent *sent)
 	}
 }
 
-/* Stacks of few methods and many bcis. Each begins where the one before it did, as an inliner's do. */
+/* Stacks of few methods and many bcis. Each begins where the previous one did, like an inliner's stacks. */
 static void send_random(struct sent *sent, uint32_t pcs, uint32_t step, int32_t most_bci)
 {
 	struct duet_java_frame frames[16] = {0};
@@ -166,7 +166,7 @@ static void test_no_debug_information(void **state)
 	free(sent);
 }
 
-/* ---- what no agent of ours sends ---- */
+/* ---- records that our agent does not send ---- */
 
 static void test_numbers_of_any_size(void **state)
 {

@@ -113,7 +113,7 @@ static void test_symlink_is_followed(void **state)
 	unlink("target");
 }
 
-/* Not to the file that the first 255 bytes of it name. */
+/* The output must not go to the file that the first 255 bytes of the name give. */
 static void test_name_that_is_too_long(void **state)
 {
 	char name[302], path[400];
@@ -131,7 +131,7 @@ static void test_name_that_is_too_long(void **state)
 	assert_int_equal(count_files(), 0);
 }
 
-/* In a folder that others may write, a link must not lead us elsewhere. */
+/* In a folder that other users may write, a link must not lead to another place. */
 static void test_create_replaces_a_symlink(void **state)
 {
 	char target[64], link[64];
@@ -288,7 +288,7 @@ static int leave_sticky(void **state)
 	return 0;
 }
 
-/* Whatever fs.protected_symlinks is set to. A pipe of theirs would get the recording, or never let us go on. */
+/* Independent of fs.protected_symlinks. Another user's pipe would get the recording, or block the write for ever. */
 static void test_traps_of_another_user(void **state)
 {
 	struct io_output out;

@@ -24,7 +24,7 @@ static void add(struct profile *p, const char *event, uint32_t thread, uint32_t 
 	assert_int_equal(profile_add(p, &sample), 0);
 }
 
-/* CPU time of all kinds of frames, and each other form in which events are written. */
+/* CPU time with all kinds of frames, and events of each other form. */
 static void profile_of_events(struct profile *p)
 {
 	uint32_t run, wait, object, array, thread, two;
@@ -103,7 +103,7 @@ static void round_trip_keeps_all(void **state)
 	free(file);
 }
 
-/* Cut anywhere, or with a damaged byte, it is refused or read in part, and never without a word when cut. */
+/* A file that is cut or has a damaged byte is refused, or read in part. If it was cut, that is always reported. */
 static void cut_and_damaged(void **state)
 {
 	struct profile first, second;

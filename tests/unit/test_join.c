@@ -119,7 +119,10 @@ static void test_pending_samples_share(void **state)
 	join_free(join);
 }
 
-/* Unsignalled, or signalled in vain: what the walk carries is not lost. It waits for its record all the same. */
+/*
+ * Without a signal, or with one that has no record: the walk's frames are not lost. Such a sample waits for its record,
+ * too.
+ */
 static void test_walked_samples_need_no_record(void **state)
 {
 	struct outcome_count counts = {0};
@@ -147,7 +150,7 @@ static void test_interval_excludes_the_next(void **state)
 	struct join *join = join_new(count, &counts);
 
 	(void)state;
-	/* The first one's record is lost: the second's must not be taken for it, equal pc or not. */
+	/* The first sample's record is lost. The second's record must not be used for it, even if the pcs are equal. */
 	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED, 0, 1), 100);
 	sample(join, sample_at(200, DUET_SAMPLE_SIGNALLED, 0, 2), 200);
 	offer(join, record_at(210, 0, 2), 300);
@@ -158,7 +161,7 @@ static void test_interval_excludes_the_next(void **state)
 	join_free(join);
 }
 
-/* Both halves of a sample from a callback come from the agent: they say nothing of BPF's samples around them. */
+/* Both halves of a sample from a callback come from the agent. They have no effect on BPF's samples around them. */
 static void test_callbacks_stand_aside(void **state)
 {
 	struct outcome_count counts = {0};
@@ -166,7 +169,7 @@ static void test_callbacks_stand_aside(void **state)
 
 	(void)state;
 	sample(join, sample_at(200, DUET_SAMPLE_SIGNALLED, 0, 1), 200);
-	/* It began before, and arrived after. */
+	/* the sample began before, and arrived after */
 	sample(join, sample_at(100, DUET_SAMPLE_CALLED | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 100, 2), 210);
 	sample(join, sample_at(220, DUET_SAMPLE_PENDING, 0, 1), 220);
 	offer(join, record_at(100, 100, 2), 300);
@@ -234,7 +237,7 @@ static void test_waits_then_gives_up(void **state)
 	join_free(join);
 }
 
-/* A window can be written when nothing of its time is held any more. */
+/* A window can be written when no sample of its time is held any more. */
 static void test_the_oldest_is_told(void **state)
 {
 	struct outcome_count counts = {0};
@@ -242,7 +245,7 @@ static void test_the_oldest_is_told(void **state)
 
 	(void)state;
 	assert_true(join_oldest_ns(join) == UINT64_MAX && !join_holds(join, &owner_a));
-	offer(join, record_at(40, 0, 1), 90); /* half of a sample says nothing */
+	offer(join, record_at(40, 0, 1), 90); /* half a sample does not count */
 	assert_true(join_oldest_ns(join) == UINT64_MAX && join_holds(join, &owner_a) && !join_holds(join, &owner_b));
 	sample(join, sample_at(120, DUET_SAMPLE_SIGNALLED, 0, 1), 120);
 	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED, 0, 1), 130);
@@ -408,7 +411,7 @@ static void test_flood_is_bounded(void **state)
 	}
 	dropped = loader_counters[DUET_LOADER_RECORDS_FULL];
 	assert_in_range(dropped, 800000, 1016384);
-	/* The other JVM does not suffer, and once the flood is over neither does this one. */
+	/* The other JVM is not affected, and after the flood this JVM is not either. */
 	assert_int_equal(join_offer(join, &owner_b, &record, sizeof(record), 100), 0);
 	join_run(join, 101 + JOIN_WAIT_NS);
 	assert_int_equal(join_offer(join, &owner_a, &record, sizeof(record), 100), 0);

@@ -132,7 +132,7 @@ static void test_load_ends_what_lay_there(void **state)
 	load_code(f, 2, 0x1080, 0x100, 300);
 	assert_int_equal(method_at(f, 0x1090, 200), 1);
 	assert_int_equal(method_at(f, 0x1090, 300), 2);
-	unload_code(f, 1, 0x1080, 400); /* late, and of another method: not of what lives there now */
+	unload_code(f, 1, 0x1080, 400); /* late, and of another method: the code that lives there now is not ended */
 	assert_int_equal(method_at(f, 0x1090, 500), 2);
 }
 
@@ -140,7 +140,7 @@ static void test_many_pieces_of_code(void **state)
 {
 	struct fixture *f = *state;
 
-	for (uint64_t i = 0; i < 5000; i++) /* in an order that is not the addresses' */
+	for (uint64_t i = 0; i < 5000; i++) /* in an order other than that of the addresses */
 		load_code(f, 1 + i, 0x100000 + (i * 7919 % 5000) * 0x100, 0x100, 100);
 	for (uint64_t i = 0; i < 5000; i++)
 		assert_int_equal(method_at(f, 0x100000 + (i * 7919 % 5000) * 0x100 + 0x80, 200), 1 + i);
@@ -184,7 +184,7 @@ static void test_inlining_is_recognised(void **state)
 	assert_int_equal(jvm_match_compiled(f->jvm, inlined, 3), 0);
 }
 
-/* A forged time, that of code that lives. */
+/* A forged time of the end of code that lives. */
 static void test_code_ends_once(void **state)
 {
 	struct fixture *f = *state;
@@ -313,7 +313,10 @@ static void test_strings_move(void **state)
 
 #define MANY_PCS 60
 
-/* As C2 compiles: ten methods are inlined into one, and each pc has a stack of its own. Returns the record's bytes. */
+/*
+ * A compilation of C2: ten methods are inlined into one, and each pc has a stack of its own. Returns the record's
+ * bytes.
+ */
 static size_t load_large_code(struct fixture *f, uint64_t method)
 {
 	struct {
@@ -349,14 +352,17 @@ static void test_code_takes_little_memory(void **state)
 	assert_true(room.used < sent / 2);
 }
 
-/* ---- what is forgotten ---- */
+/* ---- dropped entries ---- */
 
 static void expect_code(struct fixture *f, uint64_t pc, bool is_there)
 {
 	assert_int_equal(jvm_code_at(f->jvm, pc, UINT64_MAX - 1, 0) != NULL, is_there);
 }
 
-/* A budget that closes the tables makes them forget what no sample met; nothing that is asked for again is refused. */
+/*
+ * If a budget closes the tables, entries that no sample met are dropped, and entries that are requested again are
+ * accepted.
+ */
 static void test_full_tables_forget_what_is_unused(void **state)
 {
 	struct fixture *f = *state;
@@ -371,7 +377,7 @@ static void test_full_tables_forget_what_is_unused(void **state)
 			publish_method(f, 1000000 + 40000 * (uint64_t)round + i, "LB;", "new");
 			jvm_code_at(f->jvm, 0x1010, 200, 0);
 		}
-		publish_method(f, 7, "LA;", "of_now"); /* what was forgotten is asked for, and comes */
+		publish_method(f, 7, "LA;", "of_now"); /* a dropped method is requested, and its record arrives */
 		load_code(f, 1, 0x1000, 0x100, 100);
 		assert_non_null(jvm_method(f->jvm, 7, at(0)));
 		expect_code(f, 0x1010, true);
@@ -380,7 +386,7 @@ static void test_full_tables_forget_what_is_unused(void **state)
 	expect_code(f, 0x2010, false);
 }
 
-/* Adds methods until the JVM refuses them or `count` are there; returns how many it took. */
+/* Adds methods until the JVM refuses one or `count` were added. Returns how many were added. */
 static uint64_t fill(struct jvm *jvm, uint64_t count)
 {
 	struct {
@@ -394,7 +400,7 @@ static uint64_t fill(struct jvm *jvm, uint64_t count)
 	return taken;
 }
 
-/* One room for all: hostile JVMs cannot take more together than it has, and an honest one gets its share of it. */
+/* One room for all JVMs: hostile JVMs together cannot take more than it has, and an honest one gets its share. */
 static void test_jvms_share_a_room(void **state)
 {
 	enum { JVMS = 16, MANY = 200000, FEW = 5000 };
@@ -456,7 +462,7 @@ static const char *bare_name(const struct fixture *f, uint64_t time_ns)
 	return method ? intern_text(&f->strings, method->name) : "";
 }
 
-/* A reader from outside tells when classes were unloaded, so names hold until then. */
+/* A reader from outside reports when classes were unloaded, so names are valid until then. */
 static void test_bare_methods_have_times(void **state)
 {
 	const struct duet_want want = {.key = 0x7000 | DUET_METHOD_BARE, .kind = DUET_WANT_METHOD};
@@ -468,7 +474,7 @@ static void test_bare_methods_have_times(void **state)
 	jvm_forget(f->jvm, 50);
 	assert_string_equal(bare_name(f, 150), "before");
 	assert_string_equal(bare_name(f, 90), "");
-	assert_true(jvm_is_gone(f->jvm, &want, at(90))); /* nobody knows what was there */
+	assert_true(jvm_is_gone(f->jvm, &want, at(90))); /* it is not known which method was there */
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_UNLOADED, &second, sizeof(second)), 0);
 	assert_string_equal(bare_name(f, 220), "");
 	assert_false(jvm_is_gone(f->jvm, &want, at(220)));
@@ -492,7 +498,8 @@ static void test_bare_methods_have_numbers(void **state)
 
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_UNLOADED, &first, sizeof(first)), 0);
 	publish_method(f, want.key, "LA;", "before");
-	assert_null(jvm_method(f->jvm, want.key, now)); /* the reader does not know of it yet: it is to be asked */
+	/* the reader does not know of the unloading yet, so it is asked */
+	assert_null(jvm_method(f->jvm, want.key, now));
 	assert_false(jvm_is_gone(f->jvm, &want, now));
 	assert_false(jvm_is_current(f->jvm, now));
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_UNLOADED, &second, sizeof(second)), 0);
@@ -506,7 +513,7 @@ static void test_bare_methods_have_numbers(void **state)
 	assert_true(jvm_is_current(f->jvm, (struct jvm_moment){220, 12}));
 }
 
-/* The address of a method may be another's after a while; an id may not. */
+/* An address may be another method's later; an id may not. */
 static void test_bare_methods_are_asked_for_again(void **state)
 {
 	struct fixture *f = *state;
@@ -520,7 +527,7 @@ static void test_bare_methods_are_asked_for_again(void **state)
 	assert_null(jvm_method(f->jvm, 0x7000 | DUET_METHOD_BARE, at(0)));
 }
 
-/* Else each answer would make all remembered stacks worthless. */
+/* Otherwise each answer would invalidate all cached stacks. */
 static void test_answers_change_no_stack(void **state)
 {
 	struct fixture *f = *state;
@@ -535,7 +542,7 @@ static void test_answers_change_no_stack(void **state)
 	assert_true(jvm_changed_ns(f->jvm) > before);
 }
 
-/* ---- what a hostile agent sends ---- */
+/* ---- records of a hostile agent ---- */
 
 static void test_tables_are_bounded(void **state)
 {
@@ -566,7 +573,7 @@ static void test_code_heaps_are_bounded(void **state)
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_HEAP, &heap, sizeof(heap)), -ENOSPC);
 }
 
-/* Each overlaps all others, in ever new places, and claims to end in the far future. */
+/* Each piece of code overlaps all others, at ever new addresses, and claims to end in the far future. */
 static void test_overlapping_code_stays_cheap(void **state)
 {
 	struct fixture *f = *state;

@@ -49,7 +49,8 @@ static void test_names_and_modules(void **state)
 	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffffc0000010, &module), "ext4_read");
 	assert_string_equal(module, "ext4");
 	assert_null(kallsyms_find(&kallsyms, 0xffffffff80ffffff, &module));
-	assert_null(kallsyms_find(&kallsyms, 0xffffffffa0000000, &module)); /* far behind the last of the core */
+	/* far after the last function of the core */
+	assert_null(kallsyms_find(&kallsyms, 0xffffffffa0000000, &module));
 	kallsyms_release(&kallsyms);
 	kallsyms_release(NULL);
 }

@@ -15,7 +15,7 @@
 
 #include "base/log.h"
 
-/* What `print` writes when stderr is `fd`, read from `from`. */
+/* Returns what `print` writes when stderr is `fd`, read from `from`. */
 static const char *printed(int fd, int from, void (*print)(void))
 {
 	static char text[4096];
@@ -28,7 +28,7 @@ static const char *printed(int fd, int from, void (*print)(void))
 	print();
 	dup2(saved, STDERR_FILENO);
 	close(saved);
-	/* A terminal hands over what was written in pieces, and a while later. */
+	/* A terminal passes on what was written in pieces, and with a delay. */
 	while (more > 0 && len < sizeof(text) - 1 && poll(&readable, 1, 500) == 1) {
 		more = read(from, text + len, sizeof(text) - 1 - len);
 		len += more > 0 ? (size_t)more : 0;
@@ -77,7 +77,7 @@ static void print_hostile(void)
 	log_info("a\033[2Jb\302\233c\rd\nfine: \342\200\246");
 }
 
-/* Of processes' names: neither escapes nor what UTF-8 terminals take for them (C1). */
+/* In names of processes: neither escapes nor the characters that UTF-8 terminals interpret as such (C1). */
 static void test_terminal_obeys_nobody(void **state)
 {
 	int fds[2];

@@ -48,7 +48,7 @@ static void test_put_get_remove(void **state)
 	map_release(&map);
 }
 
-/* Keys that come and go must not make the table grow, or searching never end. */
+/* Keys that are added and removed must not make the table grow, or make a search endless. */
 static void test_churn_stays_small(void **state)
 {
 	struct map map = {0};
@@ -95,7 +95,7 @@ static void test_hash_bytes(void **state)
 	assert_true(hash_bytes("abc", 3, 0) != hash_bytes("abc", 3, 1));
 }
 
-/* ---- keys that somebody chose ---- */
+/* ---- chosen keys ---- */
 
 /* The value with this hash_u64(). */
 static uint64_t unhash_u64(uint64_t hash)
@@ -137,7 +137,7 @@ static double time_to_put(uint64_t (*hash)(uint64_t i))
 	return cpu_s() - begin;
 }
 
-/* Keys come from files and from agents: were the slot theirs to choose, each key would be compared with all others. */
+/* Keys come from files and from agents. If these could choose the slot, each key would be compared with all others. */
 static void test_nobody_chooses_slots(void **state)
 {
 	double ratio = 1e9;
@@ -152,7 +152,7 @@ static void test_nobody_chooses_slots(void **state)
 		fail_msg("chosen keys take %.0f times as long", ratio);
 }
 
-/* The second word undoes the first. */
+/* The second word cancels the first. */
 static void test_nobody_chooses_hashes(void **state)
 {
 	uint64_t start = hash_u64(0x9e3779b97f4a7c15ull) ^ 16, first = 0;

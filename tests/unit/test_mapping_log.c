@@ -75,7 +75,7 @@ static void test_life(void **state)
 	assert_int_equal(parent, 1);
 	assert_int_equal(forked_ns, 10);
 	assert_int_equal(maps.list.len, 0);
-	assert_int_equal(find(7, 21), 0); /* not what came later */
+	assert_int_equal(find(7, 21), 0); /* without later mappings */
 	assert_int_equal(parent, 0);
 	assert_int_equal(maps.list.len, 1);
 	assert_int_equal(find(7, 29), 0);
@@ -85,13 +85,13 @@ static void test_life(void **state)
 	assert_int_equal(find(7, 40), 0);
 	assert_int_equal(maps.list.len, 1);
 	expect_mapped(0, 0x4000, "/bin/c");
-	assert_int_equal(find(8, 40), -ENOENT); /* its beginning is not known: nothing is guessed */
+	assert_int_equal(find(8, 40), -ENOENT); /* its beginning is not known, so nothing is guessed */
 	assert_int_equal(maps.list.len, 0);
 	assert_true(mapping_log_has_exec(&log_of_test, 7, 29));
 	assert_false(mapping_log_has_exec(&log_of_test, 7, 30));
 }
 
-/* The same number for another process: what the first had is not the second's. */
+/* Another process gets the same pid: it does not have the first one's mappings. */
 static void test_number_reused(void **state)
 {
 	(void)state;
@@ -131,7 +131,7 @@ static void test_newer_mapping_wins(void **state)
 	expect_mapped(0, 0x4800, "/lib/opened");
 }
 
-/* The oldest go, and with them whoever began before. */
+/* The oldest notes are dropped, and with them the processes that began before. */
 static void test_overwritten(void **state)
 {
 	(void)state;
@@ -146,7 +146,7 @@ static void test_overwritten(void **state)
 	for (uint64_t i = 0; i < 3 * MAPPING_LOG_NOTES; i++)
 		add(i, 50000 + (pid_t)i, MAPPING_NOTE_EXEC, 0, NULL);
 	assert_int_equal(find(7, UINT64_MAX), -ENOENT);
-	assert_int_equal(log_of_test.last.len, MAPPING_LOG_NOTES); /* no process is remembered for ever */
+	assert_int_equal(log_of_test.last.len, MAPPING_LOG_NOTES); /* no process is kept for ever */
 }
 
 static void test_too_many(void **state)

@@ -125,7 +125,7 @@ static void events_are_one_by_name(void **state)
 	assert_string_equal(why.data, "its event cpu has another unit");
 }
 
-/* Nothing of what is left out stays, the rest of what is known does. */
+/* Rows that are left out disappear; all other facts stay. */
 static void a_part_is_of_its_time_and_event(void **state)
 {
 	struct profile_part part = {.from_ns = 110, .until_ns = 130, .event = UINT32_MAX};

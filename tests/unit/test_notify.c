@@ -109,7 +109,7 @@ static void the_watchdog_is_fed_in_time(void **state)
 	notify_watchdog(&notify);
 	assert_string_equal(heard(fd), "WATCHDOG=1");
 	notify_close(&notify);
-	setenv("WATCHDOG_PID", "1", 1); /* somebody else is watched */
+	setenv("WATCHDOG_PID", "1", 1); /* the watchdog is for another process */
 	notify_open(&notify);
 	assert_int_equal(notify.watchdog_ns, 0);
 	notify_close(&notify);

@@ -145,7 +145,7 @@ static unsigned char *map_pages(void)
 	return pages;
 }
 
-/* What is taken is kept, and what was noted is compared with what is there. */
+/* Memory that is taken is cached, and notes are compared with the memory as it is now. */
 static void notes_what_was_taken(void **state)
 {
 	unsigned char *pages = map_pages(), copy[PAGE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of a process from /proc is read again when it is old, and not at each sample. */
+/* Facts of a process from /proc are read again when they are old, not at each sample. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

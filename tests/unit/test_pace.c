@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* With a host of known cost: a part for each sample, a part that does not depend on samples, and one-time work. */
+/* A host with known cost: a part for each sample, a part that does not depend on samples, and one-time work. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +12,9 @@
 #define CPUS 2
 
 struct host {
-	double each; /* percent of all CPUs that sampling at every tick takes */
-	double always; /* percent whatever is sampled */
-	unsigned busy; /* the look, from 1 on, that finds twice as much; 0 for none */
+	double each; /* percent of all CPUs, if every tick is sampled */
+	double always; /* percent of all CPUs, whatever the rate */
+	unsigned busy; /* number of the look, from 1 on, that finds twice as much; 0 for none */
 	unsigned looks;
 	uint64_t now_ns;
 	uint64_t changed_ns; /* last */
@@ -63,7 +63,7 @@ static void a_start_changes_nothing(void **state)
 	assert_true(pace.percent > 0.59 && pace.percent < 0.7);
 }
 
-/* A tenth of a CPU for JVMs that start all the time is no start. */
+/* A tenth of a CPU for JVMs that start all the time is steady cost, not the cost of a start. */
 static void a_start_without_end_counts(void **state)
 {
 	struct host host = {.each = 0.5, .always = 0.1};
@@ -95,7 +95,7 @@ static void steady_within_three_seconds(void **state)
 	}
 }
 
-/* A second of JVMs that start is no other host. */
+/* A second in which JVMs start does not change the rate. */
 static void steady_beside_a_busy_second(void **state)
 {
 	(void)state;

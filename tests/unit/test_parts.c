@@ -36,7 +36,7 @@ static uint32_t id_of(uint32_t frame)
 	return 0x20000 + frame;
 }
 
-/* As BPF leaves it: the first frames of `depth`, and the last. */
+/* Makes the sample that BPF sends: the first frames of `depth`, and the last. */
 static void make_sample(uint32_t depth)
 {
 	memset(&sample, 0, sizeof(sample));
@@ -84,7 +84,7 @@ static void add(struct parts *parts, uint32_t first, uint32_t tid, uint64_t time
 	parts_add(parts, &part);
 }
 
-/* As the walk hands them over: no frame takes another's place before. */
+/* Adds the parts that the walk sends: each is sent before another one overwrites it. */
 static void add_all(struct parts *parts, uint32_t depth)
 {
 	for (uint32_t walked = DUET_MAX_USER_STACK; walked < depth; walked += DUET_ROOT_FRAMES)
@@ -185,7 +185,7 @@ static void test_missing_part(void **state)
 	parts_release(&parts);
 }
 
-/* Their sample found no room in the ring. */
+/* The sample of these parts had no room in the ring. */
 static void test_parts_of_another_sample(void **state)
 {
 	struct parts parts = {0};

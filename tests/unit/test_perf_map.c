@@ -89,7 +89,7 @@ static long bytes_read(void)
 	return atol(strstr(text, "rchar: ") + strlen("rchar: "));
 }
 
-/* A line that never ends must not be read again and again, however it grows; what came before it stays. */
+/* A line that never ends must not be read again and again, however it grows. The lines before it stay. */
 static void test_endless_line(void **state)
 {
 	long before;
@@ -111,7 +111,7 @@ static void test_endless_line(void **state)
 	assert_string_equal(symbol_table_find(&map.table, 0x1000), "new");
 }
 
-/* A byte that ends strings ends no file. */
+/* A NUL does not end the file. */
 static void test_lines_behind_a_nul(void **state)
 {
 	static const char lines[] = "1000 20 one\0\n2000 20 two\n";

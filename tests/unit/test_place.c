@@ -68,7 +68,7 @@ static void test_root_read_foreign(void **state)
 
 static time_t later_s;
 
-/* For what is left behind: it must be older than a file can be made. */
+/* For leftovers, which must be older than a file can be made. */
 time_t time(time_t *ret)
 {
 	struct timespec now;
@@ -101,7 +101,10 @@ static bool is_there(const char *name, const char *file)
 	return found;
 }
 
-/* A child that its user killed could not remove its folder: the next one of that user does, and no other folder. */
+/*
+ * A child that its user killed could not remove its folder. The next child of that user does, and removes no other
+ * folder.
+ */
 static void test_folder_left_behind(void **state)
 {
 	char ours[PLACE_NAME_MAX], full[PLACE_NAME_MAX], other[PLACE_NAME_MAX], name[PLACE_NAME_MAX];

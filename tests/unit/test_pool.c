@@ -10,7 +10,7 @@
 
 #define MB ((size_t)1 << 20)
 
-/* A loader: what it has of each kind, and what a drop leaves. */
+/* A loader: how much it has of each kind, and what stays after caches are dropped. */
 struct loader {
 	size_t caches;
 	size_t names;
@@ -74,7 +74,7 @@ static void what_others_leave_is_the_heaps(void **state)
 	assert_int_equal(pool.heap_max, 0);
 }
 
-/* 0.7 of the heap for names, where half of it was closed to them before; or for stacks. */
+/* Names may take 0.7 of the heap; a fixed half was the limit once. So may stacks. */
 static void whoever_needs_it_has_it(void **state)
 {
 	struct loader named = {.names = 70 * MB, .stacks = MB}, crowd = {.names = MB, .stacks = 13 * MB};
@@ -138,7 +138,7 @@ static void a_writer_at_work_has_its_room(void **state)
 	assert_true(takes_stacks(&pool, &loader));
 }
 
-/* What it takes to make the caches again is not spent every few seconds for nothing. */
+/* Caches are not dropped and filled again every few seconds if that does not help. */
 static void dropping_in_vain_becomes_rare(void **state)
 {
 	struct loader loader = {.names = 85 * MB, .stacks = 15 * MB};
@@ -169,7 +169,7 @@ static void rings_leave_room_for_rings(void **state)
 	assert_int_equal(pool_lane_bytes(&pool, 64 * MB, MB / 4), 64 * MB);
 }
 
-/* A loader that wants `stacks` of 1 KB: how many it keeps with this limit, of which BPF takes a fifth. */
+/* Returns how many stacks of 1 KB a loader keeps that wants `stacks`, with this limit, of which BPF takes a fifth. */
 static uint64_t kept_with(size_t max_bytes, uint64_t stacks, size_t *ret_needed)
 {
 	const struct pool_parts parts = {.maps = max_bytes / 5, .rings = 2 * MB, .files = 3 * MB};

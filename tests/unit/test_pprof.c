@@ -40,7 +40,7 @@ static void round_trip_keeps_all_but_times(void **state)
 	free(file);
 }
 
-/* Written by Go 1.19's runtime/pprof, with an inlined function; what its own tool says of it: 22 samples. */
+/* Written by Go 1.19's runtime/pprof, with an inlined function. Its own tool shows 22 samples. */
 static void file_of_go(void **state)
 {
 	struct writer_options options;

@@ -144,7 +144,7 @@ static void take_third_user(void)
 		_exit(1);
 }
 
-/* What one user has used up is neither another's nor ours; his processes are read later. */
+/* When one user's allowance is used up, other users and we still have ours. That user's processes are read later. */
 static void test_users_have_allowances(void **state)
 {
 	pid_t spent_pid, other_pid;
@@ -170,15 +170,17 @@ static void test_users_have_allowances(void **state)
 	other = process_get(&table, other_pid, 0);
 	assert_int_not_equal(other->payer.key, spent->payer.key);
 	assert_true(other->maps.list.len && process_get(&table, getpid(), 0)->maps.list.len);
-	allowance_charge(&other->payer, NS_PER_SEC); /* his own would allow it, but all have used too much */
+	/* this user's allowance is enough, but all users together have spent too much */
+	allowance_charge(&other->payer, NS_PER_SEC);
 	process_exec(&table, other_pid);
 	assert_int_equal(other->maps.list.len, 0);
-	assert_int_equal(process_refresh_maps(spent, clock_monotonic_ns(), 0), 1); /* who asks for it gets it */
+	/* a read that is requested explicitly is done */
+	assert_int_equal(process_refresh_maps(spent, clock_monotonic_ns(), 0), 1);
 	end_child(spent_pid);
 	end_child(other_pid);
 }
 
-/* In a user namespace he may have many ids, but pays for all. */
+/* In a user namespace a user may have many ids, but pays for all of them. */
 static void enter_user_namespace(void)
 {
 	take_other_user();
@@ -265,7 +267,7 @@ static void test_never_seen_alive(void **state)
 	assert_null(process_find(&table, 0x7fffffe));
 }
 
-/* Records of the process that had our pid before us, then ours, then a late one of the other. */
+/* Records of an earlier process with our pid, then ours, then a late one of the earlier process. */
 static void test_reused_pid(void **state)
 {
 	struct process *before = process_get(&table, getpid(), 1);
@@ -331,7 +333,7 @@ static void test_refresh(void **state)
 	munmap(code, 4096);
 }
 
-/* Includes kernel threads and processes that are closed even to root. */
+/* Includes kernel threads and processes that even root may not read. */
 static bool is_exited(void *context, struct process *process)
 {
 	(*(int *)context)++;

@@ -146,7 +146,7 @@ static void a_million_samples_fit(void **state)
 	assert_true(bytes < 8 << 20);
 }
 
-/* By their names, whatever carries them. */
+/* By name, whatever thread carries them. */
 static void virtual_threads_are_one_of_a_name(void **state)
 {
 	struct profile *p = *state;
@@ -168,7 +168,7 @@ static void virtual_threads_are_one_of_a_name(void **state)
 	assert_int_equal(profile_virtual_id(p, profile_thread(p, 1, 33, "order-1", "java", 0)), 0);
 }
 
-/* The label of the n-th one, if there were so many. */
+/* Adds the n-th numbered thread, and returns its label. */
 static uint32_t add_numbered(struct profile *p, const char *format, uint32_t n)
 {
 	char name[64];

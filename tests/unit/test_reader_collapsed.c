@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collapsed stacks, as duet and others write them, and as nobody should. */
+/* Collapsed stacks as duet and other programs write them, and malformed ones. */
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -93,7 +93,7 @@ static const char *leaf_of(struct fixture *f, uint64_t pc, uint64_t time_ns, str
 	return intern_text(&f->profile.strings, f->profile.frames.items[f->profile.nodes.items[node].frame].name);
 }
 
-/* What a sample's code has allocated is the leaf of its stack; how large it was makes no difference. */
+/* The class of the allocated object is the leaf of its stack; the size makes no difference. */
 static uint32_t node_of_object(struct fixture *f, const char *signature, uint64_t bytes)
 {
 	struct {
@@ -241,7 +241,7 @@ static void what_is_remembered_is_forgotten_in_time(void **state)
 	assert_int_equal(f->resolver.stacks.len, 1);
 }
 
-/* Also when all that is remembered was dropped: what the profile has, costs nothing. */
+/* Also after all caches were dropped: a stack that the profile has costs nothing. */
 static void a_full_profile_still_tells_what_it_has(void **state)
 {
 	struct fixture *f = *state;

@@ -150,7 +150,7 @@ static void speedscope(void **state)
 	free(file);
 }
 
-/* A method that calls itself: what its call costs is not counted twice. */
+/* A method that calls itself: the cost of its call is not counted twice. */
 static void callgrind(void **state)
 {
 	struct profile profile;

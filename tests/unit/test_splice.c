@@ -267,7 +267,10 @@ static void test_walk_alone(void **state)
 	assert_int_equal(f->splice.frames.items[6].bci, 9);
 }
 
-/* Before the JVM's layout is known a walk reaches the entry by guess: known is what is below all Java, not above. */
+/*
+ * Before the JVM's layout is known, a walk reaches the entry by guess. The frames below all Java frames are right,
+ * those above are not.
+ */
 static void test_native_below_java(void **state)
 {
 	struct fixture *f = *state;
@@ -303,13 +306,16 @@ static void test_witnesses_agree(void **state)
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT_WALK(f);
 	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
-	sample.user[2] = COMPILED + 17; /* no debug information there: what was inlined the other one says */
+	sample.user[2] = COMPILED + 17; /* no debug information at this pc: the other witness has the inlined methods */
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT_WALK(f);
 	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
 }
 
-/* It may end where native code called Java, and name other inlined methods in the topmost compiled one. */
+/*
+ * The other witness may end where native code called Java, and report other inlined methods for the topmost compiled
+ * one.
+ */
 static void test_witness_that_sees_less(void **state)
 {
 	struct fixture *f = *state;
@@ -332,7 +338,10 @@ static void test_witness_that_sees_less(void **state)
 	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
 }
 
-/* It ends early, skips a method in its first instructions or that one's caller: the walk has it all. */
+/*
+ * The other witness ends early, or skips a method in its first instructions, or that method's caller. The walk has all
+ * frames.
+ */
 static void test_witness_that_leaves_out_frames(void **state)
 {
 	struct fixture *f = *state;
@@ -358,7 +367,7 @@ static void test_witness_that_leaves_out_frames(void **state)
 	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
 }
 
-/* Entered by the interpreter, which has not made its frame: the other sees its caller. */
+/* A method that the interpreter has entered, without a frame yet: the other witness sees its caller. */
 static void test_entered_method_is_not_disputed(void **state)
 {
 	struct fixture *f = *state;
@@ -386,7 +395,7 @@ static void test_entered_method_is_not_disputed(void **state)
 	assert_int_equal(f->splice.witnesses, SPLICE_SAW_LESS);
 }
 
-/* Another method, a frame more: AsyncGetCallTrace's frames, behind the native ones above Java. */
+/* With another method, or one frame more, AsyncGetCallTrace's frames follow the native ones above Java. */
 static void test_witnesses_disagree(void **state)
 {
 	struct fixture *f = *state;
@@ -405,7 +414,7 @@ static void test_witnesses_disagree(void **state)
 	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
 }
 
-/* One of them lacks an id: nothing contradicts. */
+/* One of the witnesses lacks an id, so nothing is contradicted. */
 static void test_witness_without_names(void **state)
 {
 	struct fixture *f = *state;
@@ -425,7 +434,7 @@ static void test_witness_without_names(void **state)
 	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
 }
 
-/* The walk knows what it does not name. */
+/* The walk has frames without names. */
 static void test_truncated_witness(void **state)
 {
 	struct fixture *f = *state;
@@ -445,7 +454,7 @@ static void test_truncated_witness(void **state)
 	assert_int_equal(f->splice.witnesses, SPLICE_ALONE);
 }
 
-/* AsyncGetCallTrace goes on behind a virtual thread's frames on the heap, and does not say that there are any. */
+/* AsyncGetCallTrace continues after a virtual thread's frames on the heap, and does not report that there are any. */
 static void test_frames_on_the_heap(void **state)
 {
 	struct fixture *f = *state;
@@ -461,7 +470,7 @@ static void test_frames_on_the_heap(void **state)
 	assert_string_equal(f->splice.frames.items[5].mark, "[frames_on_heap]");
 }
 
-/* How many frames of the interpreter are not filled yet does not matter: it is one mark. */
+/* Any number of interpreter frames that are not filled yet is one mark. */
 static void test_frames_that_are_not_filled(void **state)
 {
 	struct fixture *f = *state;
@@ -477,7 +486,7 @@ static void test_frames_that_are_not_filled(void **state)
 	assert_string_equal(f->splice.frames.items[4].mark, "[deoptimization]");
 }
 
-/* An interpreted method that calls itself, without its middle, which AsyncGetCallTrace may name. */
+/* An interpreted method that calls itself; the middle of the stack is missing, and AsyncGetCallTrace may have it. */
 static void test_walk_without_its_middle(void **state)
 {
 	struct fixture *f = *state;
@@ -509,7 +518,7 @@ static void test_walk_without_its_middle(void **state)
 	assert_int_equal(f->splice.frames.len, DUET_MAX_USER_STACK);
 }
 
-/* An agent may claim that any frame has thousands inlined; what is behind the limit is cut, and marked. */
+/* An agent may claim that a frame has thousands of inlined ones. Frames over the limit are cut, and marked. */
 static void test_frames_have_a_limit(void **state)
 {
 	struct fixture *f = *state;
@@ -524,7 +533,7 @@ static void test_frames_have_a_limit(void **state)
 	assert_string_equal(f->splice.frames.items[65535].mark, "[truncated]");
 }
 
-/* The code map knows that address, but as an older compilation: what was there is still to be told. */
+/* The code map has that address, but as an older compilation. The new one is still to be requested. */
 static void test_code_of_another_compilation_is_missing(void **state)
 {
 	struct fixture *f = *state;

@@ -166,7 +166,7 @@ static void test_deleted_binary(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-/* All samples of a nameless function are one frame, whatever their pc. */
+/* All samples of a function without a name are one frame, whatever their pc. */
 static void test_stripped_binary(void **state)
 {
 	char path[64], *code;
@@ -209,7 +209,7 @@ static void test_signal_trampoline(void **state)
 	assert_string_equal(lookup(getpid(), returned_to, false).name, name);
 }
 
-/* As many leading underscores as the name that has the fewest. */
+/* Returns the fewest leading underscores among the exported names of the address. */
 static size_t fewest_underscores(const struct buf *exported, const char *address)
 {
 	size_t fewest = SIZE_MAX;
@@ -223,7 +223,7 @@ static size_t fewest_underscores(const struct buf *exported, const char *address
 	return fewest;
 }
 
-/* One line of nm's: each name that programs can link with is the name of its address, or an equal of it is. */
+/* Checks a line of nm: each name that programs can link with is the name of its address, or an equally good one is. */
 static void check_exported(const struct elf_file *file, const struct buf *exported, const char *line)
 {
 	char address[32], wanted[64];
@@ -265,7 +265,7 @@ static void read_exported(struct buf *exported, const char *path)
 		pclose(nm);
 }
 
-/* What nm -D says, whether this machine has the library's debug file or not. */
+/* Compares with nm -D, whether or not this machine has the library's debug file. */
 static void test_names_of_libc(void **state)
 {
 	struct maps maps = {0};
@@ -293,7 +293,7 @@ static void test_names_of_libc(void **state)
 	maps_release(&maps);
 }
 
-/* What was not asked for in a while is read again when it is; names stay what they were. */
+/* A file that was not needed for a while is read again when it is. Names stay the same. */
 static void test_trim(void **state)
 {
 	char *libc = (char *)getsubopt;

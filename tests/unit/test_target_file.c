@@ -32,7 +32,7 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* A process whose root is the folder "root", which holds what a hostile container might prepare. */
+/* Starts a process whose root is the folder "root", with files that a hostile container might prepare. */
 static int start_target(void **state)
 {
 	int ready[2];
@@ -108,7 +108,10 @@ static void test_only_regular_files(void **state)
 		assert_int_equal(target_file_open(target, target, "/fifo"), -EINVAL);
 }
 
-/* What the kernel makes up when it is read: /proc/kmsg gives each message to one reader, sysfs reaches devices. */
+/*
+ * Files that the kernel makes up when they are read: /proc/kmsg gives each message to one reader, sysfs reaches
+ * devices.
+ */
 static void test_only_stored_files(void **state)
 {
 	(void)state;
@@ -116,7 +119,7 @@ static void test_only_stored_files(void **state)
 	assert_int_equal(target_file_open(getpid(), getpid(), "/sys/kernel/notes"), -EINVAL);
 }
 
-/* Its owner hears of it, and we do not wait until he gives it up. */
+/* The owner of the lease is notified, but the read does not wait for them. */
 static void test_leases_hold_up_nobody(void **state)
 {
 	int fd;
@@ -145,7 +148,9 @@ static bool is_copied(pid_t pid, const char *path)
 	return is_copy;
 }
 
-/* A process that has an overlay of the root's on "overlay"; in a user namespace, when that is asked for. */
+/*
+ * Starts a process with an overlay on "overlay", which root has mounted, or with in_user_namespace the process itself.
+ */
 static pid_t start_in_overlay(bool in_user_namespace)
 {
 	int ready[2];
@@ -172,7 +177,7 @@ static pid_t start_in_overlay(bool in_user_namespace)
 	return pid;
 }
 
-/* Of a file that grows, on a file system whose users can hold up readers: what was read before is not read again. */
+/* A file that grows, on a file system whose users can delay reads: bytes that were read are not read again. */
 static void test_copies(void **state)
 {
 	struct target_file file;

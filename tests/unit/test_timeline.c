@@ -137,7 +137,7 @@ static int add_rest(void *context, const struct profile_sample *sample)
 	return 0;
 }
 
-/* A file that grows has them already: what is merged after that must not change what it still needs. */
+/* A growing file has these samples already: later merging must not change them. */
 static void written_ones_are_merged_apart(void **state)
 {
 	struct timeline *timeline = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of ELF files: their sources, their debug files, and that they are made a part at a time. */
+/* The rows of ELF files: their sources, their debug files, and that they can be made in several steps. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ static void this_program_has_rows(void **state)
 	close(fd);
 }
 
-/* With no time at all each step gets on, and all together make the same rows as one. */
+/* Even without time, each step makes progress, and all steps together make the same rows as one. */
 static void rows_are_made_in_steps(void **state)
 {
 	struct unwind_file file = {0}, at_once = {0};

@@ -124,7 +124,7 @@ static void a_function_with_a_frame_pointer(void **state)
 	unwind_rows_release(&rows);
 }
 
-/* Assembler without call frame information, which is known to make no frames. */
+/* Assembler without call frame information, of which it is known that it makes no frames. */
 static void gaps_are_filled(void **state)
 {
 	struct made made = {0};
@@ -320,7 +320,7 @@ static void damage_ends_a_function_not_the_file(void **state)
 	unwind_rows_release(&rows);
 }
 
-/* Every prefix, and every byte turned over: never a crash, whatever comes out. */
+/* Every prefix, and every byte inverted: the rows may be anything, but nothing crashes. */
 static void damage(const struct made *made, bool is_debug_frame)
 {
 	for (size_t i = 0; i < made->len * 8; i++) {
@@ -422,7 +422,7 @@ static void debug_frame_knows_signal_frames(void **state)
 	unwind_rows_release(&rows);
 }
 
-/* Linkers leave functions that they dropped in .debug_frame, at 0 or wherever: they hide no others. */
+/* Linkers leave functions that they dropped in .debug_frame, at 0 or elsewhere. These must not hide other functions. */
 static void code_elsewhere_is_left_out(void **state)
 {
 	struct made made = {.is_debug_frame = true};

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Each record is in a heap block of exactly its size, so that a sanitizer finds a check that reads beyond it.
- */
+/* Each record is in a heap block of exactly its size, so that a sanitizer finds a check that reads past it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -324,7 +322,7 @@ static void agent_counts_are_bound(void **state)
 	assert_false(agent_ok(DUET_AGENT_CODE_LOAD, room, ROOM));
 }
 
-/* As BPF's, but kernel frames must be the kernel's, and a JVM knows nothing of processes. */
+/* Like BPF's samples, but kernel frames must be kernel addresses, and a JVM knows nothing of processes. */
 static void agent_samples_are_samples(void **state)
 {
 	struct duet_sample *sample = make_sample(0, 3);
@@ -427,7 +425,7 @@ static void address_ranges_do_not_wrap(void **state)
 	} while (0)
 /* clang-format on */
 
-/* BPF reads by these offsets: none leads out of what it has copied. */
+/* BPF reads by these offsets, so each must lie in the bytes that were copied. */
 static void layout_is_bound(void **state)
 {
 	struct duet_jvm_layout layout = {

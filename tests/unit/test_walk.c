@@ -79,7 +79,7 @@ static void expect_cursor(const struct unwind_cursor *cursor, uint64_t pc, size_
 #endif
 
 #if WALK_X86
-/* No row, nothing pushed: the word on top of the stack is behind a call of the function that pc is in. */
+/* No row, and nothing pushed: the word on top of the stack follows a call of the function that pc is in. */
 static void called_leaf(void **state)
 {
 	const size_t code = 40; /* the call's last word */
@@ -188,11 +188,11 @@ static void in_the_link_register(void **state)
 	cursor.lr = 0x00ab000000005000; /* signed */
 	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_SP)), DUET_WALK_NONE);
 	expect_cursor(&cursor, 0x5000, 4, STACK + 20 * 8);
-	/* A caller's is long overwritten. */
+	/* A caller's lr has been overwritten long ago. */
 	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_SP, .cfa = 2)), DUET_WALK_NO_ROW);
 }
 
-/* A frame record does not tell where its frame ends. */
+/* A frame record does not show where its frame ends. */
 static void after_a_guess_sp_is_not_known(void **state)
 {
 	const struct duet_unwind_row *by_sp = ROW(.rule = DUET_CFA_SP | RA_SAVED, .cfa = 2, .saved = -1);
@@ -275,7 +275,7 @@ static void frame_pointers_are_a_guess(void **state)
 	assert_int_equal(walk_by_fp(&cursor), DUET_WALK_UNREADABLE);
 }
 
-/* A guess is what nothing vouches for: JIT compilers keep frame pointers, files may or may not. */
+/* Code of JIT compilers keeps frame pointers, so it is no guess; a file's code may keep them or not. */
 static void code_in_memory_is_no_guess(void **state)
 {
 	static const enum duet_code codes[] = {DUET_CODE_UNKNOWN, DUET_CODE_FILE, DUET_CODE_MEMORY};
@@ -401,14 +401,14 @@ static _Unwind_Reason_Code add_pc(struct _Unwind_Context *context, void *list)
 {
 	struct pc_list *theirs = list;
 
-	/* Behind the outermost frame it sees one more, at address 0. */
+	/* It sees one more frame after the outermost one, at address 0. */
 	if (theirs->count == MAX_FRAMES || !_Unwind_GetIP(context))
 		return _URC_END_OF_STACK;
 	theirs->pcs[theirs->count++] = (void *)(uintptr_t)_Unwind_GetIP(context);
 	return _URC_NO_REASON;
 }
 
-/* The same frames but for the first, where each of the two was called at a pc of its own. */
+/* Expects the same frames, except the first, where each of the two was called at a pc of its own. */
 static __attribute__((noinline)) void compare_here(void)
 {
 	struct pc_list theirs = {.count = 0}; /* not by backtrace(), into which sanitizers put a frame of theirs */

@@ -10,9 +10,9 @@
 #define POP 0xa8c17bfdu /* ldp x29, x30, [sp], #16 */
 #define MOV_FP_SP 0x910003fdu
 
-/* ---- what instructions tell ---- */
+/* ---- what instructions show ---- */
 
-/* Instructions, and NOPs behind them: as much as the functions are given. */
+/* Instructions, followed by NOPs up to the size that the functions are given. */
 static const uint8_t *code_of(const uint32_t *insns, size_t count)
 {
 	static uint32_t code[DUET_FRAME_CODE_BYTES / 4];
@@ -195,7 +195,7 @@ static struct unwind_cursor leaf_at(uint64_t pc, const uint64_t *sp, uint64_t fp
 	return cursor;
 }
 
-/* Of what the CPU signs return addresses with, nothing is left. */
+/* No bit of a return address's signature is left. */
 static void test_compiled_caller(void **state)
 {
 	uint64_t code = make_method_code(2048, FRAME_WORDS_OF_METHOD, &(uint32_t){NOP}, 1), caller = make_caller(code);
@@ -234,7 +234,7 @@ static void test_compiled_leaf(void **state)
 	expect_end(leaf_at(code - 4, SP, CALLER_FP, NATIVE_PC), DUET_WALK_LEAF);
 }
 
-/* In its own frame, or without one but with words pushed: the caller's frame ends in a return address. */
+/* In its own frame, or without a frame but with words pushed: the caller's frame ends in a return address. */
 static void test_leaf_stub(void **state)
 {
 	/* stp x0, x1, [sp, #-32]!; stp x2, x3, [sp, #-16]!; ...; ldp x2, x3, [sp], #16; ldp x0, x1, [sp], #32; ret */
@@ -252,7 +252,8 @@ static void test_leaf_stub(void **state)
 	}
 	SP[3] = 0;
 	expect_end(leaf_at(stub + 4, SP - 4, CALLER_FP, caller), DUET_WALK_LEAF);
-	expect_end(leaf_at(stub + 40, SP, CALLER_FP, caller), DUET_WALK_LEAF); /* it pushes, and does not tell what */
+	/* it pushes a number of words that is not known */
+	expect_end(leaf_at(stub + 40, SP, CALLER_FP, caller), DUET_WALK_LEAF);
 	memcpy((void *)(uintptr_t)(stub + 40), &(uint32_t){RET}, 4);
 	SP[4] = CALLER_FP;
 	SP[5] = caller;
@@ -264,7 +265,7 @@ static void test_leaf_stub(void **state)
 	expect_caller(leaf_at(stub + 40, SP, CALLER_FP, NATIVE_PC), NATIVE_PC, SP, CALLER_FP);
 }
 
-/* One with a frame size that saves all registers: while it does, its frame pointer tells. */
+/* A stub with a frame size that saves all registers: meanwhile its frame pointer shows the frame. */
 static void test_leaf_stub_that_saves_registers(void **state)
 {
 	static const uint32_t insns[] = {PUSH, MOV_FP_SP, 0xa9bf07e0, 0xa9bf0fe2};
@@ -311,7 +312,7 @@ static void make_frame(uint64_t *fp, uint32_t at, uint64_t to, const uint64_t *s
 	fp[1] = to;
 }
 
-/* An interpreted caller had sp far down: its frame is found by fp. That of a compiled one is where it was. */
+/* An interpreted caller has its sp far down, so its frame is found by fp. A compiled caller's sp is where it was. */
 static void test_interpreted(void **state)
 {
 	uint64_t *fp = SP + 20, caller = make_caller(HEAP_BYTES);
@@ -354,7 +355,7 @@ static void test_interpreter_enters(void **state)
 	expect_caller(leaf_at(METHOD_ENTRY + SENT + 4, fp - 10, address_of(fp), 7), caller, fp + 6, CALLER_FP);
 	expect_caller(leaf_at(METHOD_ENTRY, fp + 10, CALLER_FP, INTERPRETER), INTERPRETER, fp + 10, CALLER_FP);
 	expect_end(leaf_at(METHOD_ENTRY, fp + 10, CALLER_FP, caller), DUET_WALK_LEAF); /* sp is above the caller's */
-	/* One without a frame that has called: who had called it, lr does not say. */
+	/* An entry without a frame that has called: lr does not show its caller. */
 	expect_end(leaf_at(METHOD_ENTRY - 8, SP, CALLER_FP, METHOD_ENTRY - 16), DUET_WALK_LEAF);
 	expect_end(cursor_at(METHOD_ENTRY - 8, SP, CALLER_FP, 1), DUET_WALK_NO_FRAME);
 }
@@ -392,7 +393,7 @@ static void test_call_stub(void **state)
 	assert_int_equal(java.thread_at, address_of(fp - 1));
 }
 
-/* A signal hit the interpreter; what the handler has in its registers says nothing of that. */
+/* A signal hit the interpreter: the registers in the handler are not those of the interpreter. */
 static void test_registers_of_an_interrupted_handler(void **state)
 {
 	uint64_t *frame = SP, pc = INTERPRETER + 32, caller = make_caller(HEAP_BYTES);

@@ -20,7 +20,7 @@ static struct corpus {
 	struct vec(struct walk_frame) expected;
 	char title[96];
 	uint32_t walks;
-	uint32_t failed; /* came out otherwise */
+	uint32_t failed; /* walks with another result */
 	uint32_t java; /* frames of Java that the walks passed */
 	bool is_quiet;
 } corpus;
@@ -86,7 +86,9 @@ static bool are_aligned(const uint16_t *offsets, size_t count, uint32_t bytes)
 	return true;
 }
 
-/* One that the loader would give to BPF; and in C, unlike BPF, fields must be aligned. Or none: no JVM. */
+/*
+ * Returns true for a layout that the loader would give to BPF; also for one without a JVM. Fields must be aligned in C.
+ */
 static bool layout_is_sound(const struct duet_jvm_layout *layout)
 {
 	const uint16_t words[] = {layout->blob_name, layout->blob_code_begin, layout->nmethod_entry,
@@ -266,7 +268,7 @@ static void forget(void)
 	memset(&corpus, 0, sizeof(corpus));
 }
 
-/* Walks all that is in there, up to a line that makes no sense: its number, or 0. The text is spent. */
+/* Repeats all walks in the text, up to a malformed line, and returns its number, or 0. Changes the text. */
 static unsigned int replay(char *text)
 {
 	unsigned int number = 1;
@@ -354,7 +356,7 @@ static void test_every_walk(void **state)
 	assert_true(walks && java);
 }
 
-/* The first file's text, for those who spoil it. */
+/* Returns the first file's text, for tests that damage it. */
 static char *first_text(size_t *ret_bytes)
 {
 	glob_t files;
@@ -368,7 +370,7 @@ static char *first_text(size_t *ret_bytes)
 	return text;
 }
 
-/* A walk that goes wrong must show: with the first word of memory gone, or another layout, walks fail. */
+/* A walk with another result must be noticed: without the first word of memory, or with another layout, walks fail. */
 static void test_differences_show(void **state)
 {
 	static const char *const spoilt[] = {"\nlayout blob_frame_words ", "\nmemory ", "\nframe ", "\nregs ",
@@ -407,7 +409,7 @@ static void test_cut_files(void **state)
 	free(text);
 }
 
-/* Whatever the file says: the walk reads what is there, and no more. */
+/* Whatever the file says, the walk reads only what it contains. */
 static void test_hostile_files(void **state)
 {
 	uint32_t random = 1;

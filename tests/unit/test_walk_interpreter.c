@@ -52,7 +52,7 @@ static void test_interpreted_recursion(void **state)
 	assert_int_equal(walk_java_step(&java, &cursor), DUET_WALK_BAD_INTERPRETED);
 }
 
-/* At its own instructions the interpreter has the byte code pointer in a register; elsewhere that has anything. */
+/* At its own instructions the interpreter has the byte code pointer in a register, which has any value elsewhere. */
 static void test_interpreted_leaf(void **state)
 {
 	uint64_t *fp = SP + 20, method, code = make_method(&method) + 48;
@@ -116,7 +116,7 @@ static void test_interpreter_enters(void **state)
 	expect_caller(cursor_at(ENTRY + PUSH + 2, fp, CALLER_FP, 0), INTERPRETER, sender, CALLER_FP);
 }
 
-/* What the entry has not pushed yet, the registers have. */
+/* Words that the entry has not pushed yet are in the registers. */
 static void test_interpreter_makes_a_frame(void **state)
 {
 	uint64_t *sender = SP + 20, *fp = SP + 10, code = enter(sender);
@@ -206,7 +206,7 @@ static void test_interpreter_leaves(void **state)
 	}
 }
 
-/* A signal hit the interpreter; what the handler has in its registers says nothing of that. */
+/* A signal hit the interpreter: the registers in the handler are not those of the interpreter. */
 static void test_registers_of_an_interrupted_handler(void **state)
 {
 	uint64_t *frame = SP, *sender = SP + 60;
@@ -241,7 +241,7 @@ static void test_what_is_no_interpreter_frame(void **state)
 	expect_end(cursor_at(INTERPRETER, SP, address_of(fp), 1), DUET_WALK_BAD_CFA);
 }
 
-/* One step more, through a frame that its maker has not filled, or has. */
+/* One more step, through a frame that is filled or not. */
 static void expect_frame(struct unwind_cursor *cursor, int is_filled)
 {
 	assert_int_equal(walk_java_step(&java, cursor), DUET_WALK_NONE);
@@ -250,8 +250,8 @@ static void expect_frame(struct unwind_cursor *cursor, int is_filled)
 }
 
 /*
- * Two frames that a stub has laid out, which has called the JVM, and that of their caller. What earlier calls have left
- * makes sense, but names other methods, until the sp is there that a frame keeps while it calls.
+ * Two frames that a stub has laid out, and that of their caller; the stub has called the JVM. Values of earlier calls
+ * are valid but name other methods, until the sp is there that a frame keeps while it calls.
  */
 static void test_frames_that_are_not_filled(void **state)
 {
@@ -290,7 +290,7 @@ static void test_frames_that_are_not_filled(void **state)
 	assert_int_equal(walk_java_step(&java, &cursor), DUET_WALK_BAD_INTERPRETED);
 }
 
-/* Below native code frames are whole, whatever has called that. */
+/* Below native code frames are filled, whatever has called it. */
 static void test_frame_below_native_code_is_filled(void **state)
 {
 	uint64_t stub = make_blob(2048, OTHER_NAME, 4, "", 0) + 100, *fp = SP + 20;

@@ -43,7 +43,7 @@ static void test_compiled_recursion(void **state)
 	assert_int_equal(walk_java_step(&java, &cursor), DUET_WALK_NO_BLOB);
 }
 
-/* At every instruction, the same caller: where sp stands, in words below the slot of the return address. */
+/* At every instruction, the same caller. sp is given in words below the slot of the return address. */
 static void test_compiled_leaf(void **state)
 {
 	static const struct {
@@ -115,7 +115,7 @@ static uint64_t make_call(uint64_t target)
 	return code + 100;
 }
 
-/* What C2's string intrinsics and C1's subtype checks keep on top of the frame. */
+/* Words that C2's string intrinsics and C1's subtype checks keep on top of the frame. */
 static void test_leaf_that_has_pushed(void **state)
 {
 	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, method_code, sizeof(method_code));
@@ -132,7 +132,7 @@ static void test_leaf_that_has_pushed(void **state)
 	expect_end(cursor_at(code + 100, SP - 1, 7, 0), DUET_WALK_LEAF);
 }
 
-/* C2's indexOf: what it has kept of sp tells where the frame is, whatever an earlier call has left in it. */
+/* C2's indexOf: the sp that it has kept shows where the frame is, whatever an earlier call has left in the frame. */
 static void test_leaf_that_keeps_sp(void **state)
 {
 	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, method_code, sizeof(method_code));
@@ -182,7 +182,10 @@ static void test_leaf_stub(void **state)
 	expect_end(cursor_at(stub, SP, 3, 0), DUET_WALK_LEAF);
 }
 
-/* Its frame is left: the call went to a stub behind this, which had jumped here. Or it has pushed without a frame. */
+/*
+ * A stub that has left its frame: the call went to a later stub, which has jumped here. Or it has pushed words without
+ * a frame.
+ */
 static void test_leaf_stub_without_frame_pointer(void **state)
 {
 	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0) + 32;
@@ -283,7 +286,7 @@ static void test_adapter_from_compiled_code(void **state)
 	expect_end(cursor_at(adapter, SP, CALLER_FP, 0), DUET_WALK_LEAF);
 }
 
-/* Its caller has nothing on its frame but fp, which it pops behind the call: that is no operand. */
+/* The caller has only fp on its frame, which it pops after the call: that is no operand. */
 static void test_adapter_from_the_smallest_frame(void **state)
 {
 	static const uint8_t code[] = {0xe8, 0, 0, 0, 0, 0x5d, 0xc3};
@@ -324,7 +327,10 @@ static void test_adapter_to_compiled_code(void **state)
 	expect_caller(cursor_at(adapter, SP - 2, CALLER_FP, 0), INTERPRETER, SP - 2, CALLER_FP);
 }
 
-/* In native code that leads the caller to what was compiled since: all registers lie above those of floating point. */
+/*
+ * In native code that directs the caller to code compiled since: the general registers lie above the floating point
+ * ones.
+ */
 static void test_adapter_that_has_called(void **state)
 {
 	uint64_t adapter = make_adapter(), caller = make_call(HEAP_BYTES), *saved = SP - 48;
@@ -360,7 +366,7 @@ static void test_entry_barrier(void **state)
 	expect_end(cursor_at(stub + 50, SP, address_of(&SP[8]), 1), DUET_WALK_NO_FRAME);
 }
 
-/* A method's call out of a load: below its frame lies what it takes back into registers before it jumps on. */
+/* A method calls out of a load. Below its frame are the registers that it restores before it jumps back. */
 static void test_barrier_of_a_method(void **state)
 {
 	static const char small[] = "\x48\x8b\x44\x24\x08\xc5\xf9\x6f\x04\x24\x48\x83\xc4\x30\xeb\x10";
@@ -385,7 +391,7 @@ static void test_barrier_of_a_method(void **state)
 	expect_end(cursor_at(code, SP, 7, 1), DUET_WALK_NO_FRAME);
 }
 
-/* C1's do not say how large their frame is, but keep a frame pointer. */
+/* C1's stubs do not say how large their frame is, but keep a frame pointer. */
 static void test_stub_of_unknown_size(void **state)
 {
 	uint64_t stub = make_blob(2048, OTHER_NAME, UINT32_MAX, "", 0);
@@ -491,7 +497,7 @@ static void test_return_into_a_stub_of_an_upcall(void **state)
 	expect_end(cursor_at(stub + 80, SP, address_of(&SP[30]), 1), DUET_WALK_NO_FRAME);
 }
 
-/* An exception is led on to the caller of a method that has left its frame: forward_exception, which has called. */
+/* An exception is passed to the caller of a method that has left its frame, by forward_exception, which has called. */
 static void test_forwarded_exception(void **state)
 {
 	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0), caller = make_call(HEAP_BYTES);
@@ -559,7 +565,7 @@ static uint64_t make_continuation(uint64_t *ret_special)
 	return make_blob(2048, CONTINUATION_NAME, 0, method_code, sizeof(method_code)) + 64;
 }
 
-/* The next frame is the entry's, below which lie the arguments of the frame that is left, if it has any. */
+/* The next frame is the entry's. Below it are the arguments of the frame that is left, if it has any. */
 static void test_frames_on_the_heap(void **state)
 {
 	uint64_t special, stub = make_continuation(&special);

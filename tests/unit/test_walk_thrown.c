@@ -62,8 +62,8 @@ static void test_stub_that_jumps_on(void **state)
 }
 
 /*
- * A stub with its whole frame that jumps, and has the address of a method on top of the stack that is no caller: what
- * is looked up to find that out, the method's code and blob, must not be taken for the stub's.
+ * A stub with its whole frame that jumps. On top of the stack is the address of a method that is not its caller. To
+ * find that out, the method's code and blob are looked up; these must not be used as the stub's.
  */
 static void test_stub_that_jumps_with_its_frame(void **state)
 {
@@ -83,7 +83,7 @@ static void test_stub_that_jumps_with_its_frame(void **state)
 	expect_caller(cursor_at(stub + 60, SP, CALLER_FP, 0), to, SP + 1, CALLER_FP);
 }
 
-/* The method has left its frame: pop %rbp; jmp. A word is on its way within its frame: pop (%rsp). */
+/* The method has left its frame: pop %rbp; jmp. Or a word is being moved within its frame: pop (%rsp). */
 static void test_method_that_throws(void **state)
 {
 	uint64_t method = make_blob(2048, METHOD_NAME, 4, "", 0), to = make_thrower();
@@ -134,7 +134,7 @@ static void test_interpreter_is_left_by_an_exception(void **state)
 	expect_end(cursor_at(low + 13, sender - 2, CALLER_FP, 1), DUET_WALK_LEAF);
 }
 
-/* An adapter is saving registers: r13 leads to the return address. Or what an earlier call left lies on top. */
+/* An adapter that is saving registers: r13 leads to the return address. Or a word of an earlier call is on top. */
 static void test_adapter_that_saves(void **state)
 {
 	uint64_t adapter = make_blob(16384, ADAPTER_NAME, 0, "", 0) + 32, to = make_thrower();

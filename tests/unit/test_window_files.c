@@ -181,7 +181,7 @@ static void the_old_go(void **state)
 	assert_true(is_there(WINDOW "1.col") && is_there(WINDOW "2.html"));
 }
 
-/* Neither what has another name, nor what only looks like ours, nor what a link leads to. */
+/* Files with other names, files with similar names, and targets of links are not removed. */
 static void what_is_not_ours_stays(void **state)
 {
 	struct window_files files = {.keep_files = 1, .keep_bytes = 1, .keep_age_ns = 1};
@@ -236,7 +236,7 @@ static void unfinished_files_of_the_past_go(void **state)
 	assert_int_equal(utimensat(AT_FDCWD, at("." WINDOW "1.col.duet-00000a"), times, 0), 0);
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		make(others[i]);
-		if (i) /* the first may be somebody's who is at work */
+		if (i) /* the first file may belong to a writer that is at work */
 			assert_int_equal(utimensat(AT_FDCWD, at(others[i]), times, 0), 0);
 	}
 	assert_int_equal(window_files_open(&files), 0);
@@ -245,7 +245,7 @@ static void unfinished_files_of_the_past_go(void **state)
 		assert_true(is_there(others[i]));
 }
 
-/* Another user's link in a folder that all may write to, where the kernel would follow it: without the sticky bit. */
+/* Another user's link in a folder without the sticky bit that all may write to, where the kernel would follow it. */
 static void a_link_of_another_user_is_a_trap(void **state)
 {
 	struct window_files files = {.access = {.is_private = true, .group = 54321}};

@@ -9,7 +9,7 @@ static uint32_t text(struct profile *p, const char *value)
 	return intern_str(&p->strings, value);
 }
 
-/* A JVM in Kubernetes, the same program on the host, a container without names, and what is hostile in all of them. */
+/* A JVM in Kubernetes, the same program on the host, a container without names, and hostile text in all of them. */
 static void profile_of_owners(struct profile *p)
 {
 	uint32_t root, run, kernel, java = 0, threads[4];
@@ -197,7 +197,7 @@ static void expect_keys(const json_t *object, const char *const *names, size_t c
 		assert_non_null(json_object_get(object, names[i]));
 }
 
-/* And in run_arguments nothing that was typed. */
+/* run_arguments holds nothing that the user typed. */
 static void the_header_has_every_key(void **state)
 {
 	char *col = col_of(*state, 2);

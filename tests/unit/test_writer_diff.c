@@ -202,7 +202,7 @@ static void output_matches_golden(void **state)
 	two_release(&two);
 }
 
-/* What only one of them has, and would be too narrow in the other. */
+/* Frames that only one profile has, and that would be too narrow in the other. */
 static void narrow_in_both_is_left_out(void **state)
 {
 	struct two two;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The data in the page against golden files; what the page does with them is tested in a browser (tests/system). */
+/* The data in the page against golden files. tests/system tests the page itself in a browser. */
 #include "fixtures/profiles.h"
 
 #define OPENING "<script type=\"application/json\" id=\"profiles\">"
