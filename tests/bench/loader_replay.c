@@ -87,7 +87,7 @@ static void *must(void *made)
 
 /* ---- the host ---- */
 
-/* What a stack looks like depends on its number only. */
+/* The form of a stack depends on its number only. */
 static uint32_t pick(uint64_t of, uint64_t at, uint32_t below)
 {
 	return (uint32_t)(hash_u64(of << 32 ^ at) % below);
@@ -402,7 +402,7 @@ static int compare_jvms(const void *a, const void *b, void *window)
 	return jvm[x] != jvm[y] ? (jvm[x] > jvm[y]) - (jvm[x] < jvm[y]) : (x > y) - (x < y);
 }
 
-/* CPU-seconds that the loader took for so many seconds of the host. */
+/* Returns the CPU-seconds that the loader took for this many seconds of the host. */
 static double run(struct replay *replay, struct window *window, unsigned seconds)
 {
 	static uint32_t by_jvm[WINDOW_SAMPLES];

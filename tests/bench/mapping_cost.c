@@ -44,7 +44,7 @@ static double round_ns(int library)
 	return (double)(cpu_ns() - start_ns) / MAPPINGS;
 }
 
-/* As many records as mappings, or more of others. */
+/* Returns the time of a round, in which there are as many records as mappings, or more of other processes. */
 static int recorded_round(int library, double *ret_ns)
 {
 	struct mapping_events *events;

@@ -22,7 +22,7 @@
 
 /* ---- choosing ---- */
 
-/* Does it go a way that no walk in the file went? */
+/* Returns true if the walk took a path that no walk in the file has taken. */
 static bool is_wanted(void)
 {
 	const bool *before = capture.kept < COMMON_WALKS ? ways.is_kept : ways.is_known;
@@ -46,7 +46,7 @@ static void keep(const char *why)
 	write_walk(why);
 }
 
-/* The walk out of the handler must lead through the very frames that it interrupted. */
+/* The walk out of the handler must lead through exactly the frames that it interrupted. */
 static bool goes_on(const struct walk *from, const struct walk *to)
 {
 	uint32_t more = from->walked - to->walked;
@@ -96,7 +96,7 @@ static void judge(struct tracee *tracee, bool wants_walk)
 		keep_handled();
 }
 
-/* From a random moment on. */
+/* Follows the thread from a random moment on. */
 static void follow(pid_t tid)
 {
 	int steps = rand_r(&capture.random) % 4 ? rand_r(&capture.random) % 3000 : 0;

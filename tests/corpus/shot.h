@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One walk of a stopped thread: what comes out, what it reads, and which ways it takes through the walk's code. */
+/* One walk of a stopped thread: its result, what it reads, and the paths that it takes through the walk's code. */
 #ifndef CORPUS_SHOT_H
 #define CORPUS_SHOT_H
 
@@ -118,7 +118,7 @@ UNTRACED void __sanitizer_cov_trace_pc(void)
 	take_way(way);
 }
 
-/* As bpf/unwind_native.bpf.h. */
+/* Like walk/tables.h. */
 UNTRACED static const struct duet_unwind_row *find_row(const struct duet_unwind_mapping *mapping, uint64_t pc)
 {
 	uint64_t offset = pc - mapping->base, index = offset >> DUET_UNWIND_PAGE_SHIFT;
@@ -152,7 +152,7 @@ UNTRACED static int walk_native(uint64_t pc, struct walk_native *ret)
 	return 0;
 }
 
-/* Each stub that a thread is in counts as a way of its own. */
+/* Each stub that a thread is in counts as a path of its own. */
 static void take_stub(void)
 {
 	const struct jvm_code *code =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One thread of another process, stopped, stepped and let go again. */
+/* One thread of another process, stopped, stepped and continued. */
 #ifndef CORPUS_TRACEE_H
 #define CORPUS_TRACEE_H
 
@@ -136,7 +136,7 @@ static inline bool tracee_regs(const struct tracee *tracee, struct walk_regs *re
 	return true;
 }
 
-/* Sends it the signal that BPF would send. It gets it when it goes on, before its next instruction. */
+/* Sends the signal that BPF would send. The thread gets it when it continues, before its next instruction. */
 static inline bool tracee_signal(pid_t pid, pid_t tid, int signo, uint64_t cookie)
 {
 	siginfo_t info = {.si_signo = signo, .si_code = SI_QUEUE};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who else knows what is on a thread's stack: the agent, and walks that it has agreed to. */
+/* The other witnesses of a thread's stack: the agent, and walks that it has confirmed. */
 #ifndef CORPUS_WITNESS_H
 #define CORPUS_WITNESS_H
 
@@ -69,7 +69,7 @@ static bool is_complete(void)
 	return plain.walk.sample.walk_end == DUET_WALK_ENTRY && !plain.walk.cursor.is_guess;
 }
 
-/* What BPF would have sent. */
+/* Makes the sample that BPF would have sent. */
 static const struct duet_sample *make_sample(void)
 {
 	static struct {
@@ -143,7 +143,7 @@ static bool splice_both(const struct duet_java_sample *java)
 	return false;
 }
 
-/* Why the walk is right; NULL: nobody has agreed to it. */
+/* Returns why the walk is right; NULL if nothing has confirmed it. */
 static const char *verdict(const struct duet_java_sample *java)
 {
 	if (!splice_both(java) || !is_complete())

@@ -46,7 +46,7 @@ static void write_natives(void)
 	}
 }
 
-/* Only what the file does not say yet. */
+/* Returns true for memory that the file does not have yet. */
 static bool is_news(const struct corpus_page *page, size_t at)
 {
 	uint8_t known;

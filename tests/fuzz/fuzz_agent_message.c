@@ -7,7 +7,7 @@
 
 static void settle(struct agent *agent)
 {
-	/* BPF acts on it: nothing but a signal that a profiler may take, with a handler. */
+	/* BPF acts on it, so it must be a signal that a profiler may take, with a handler. */
 	FUZZ_CHECK(agent->state != AGENT_RUNNING || (agent->signo >= 34 && agent->signo <= 64 && agent->handler > 1));
 	FUZZ_CHECK(agent->state != AGENT_FAILED || (agent->why[0] && agent->socket < 0));
 	FUZZ_CHECK(memchr(agent->vm, '\0', sizeof(agent->vm)) && memchr(agent->why, '\0', sizeof(agent->why)));

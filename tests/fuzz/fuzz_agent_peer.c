@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The agent's side: START with the ring's file, then STOP, from a loader that may be anybody. */
+/* The agent's side: START with the ring's file, then STOP, from an untrusted loader. */
 #include "peer.c"
 #include "ring.c"
 
@@ -75,7 +75,7 @@ static void use_ring(int fd, uint64_t bytes)
 
 #include "tables.c" /* last: includes sigsafe.h */
 
-/* A page of each array, with what the input says in it. */
+/* Makes the tables, a page for each array, filled from the input. */
 static int make_tables(struct input *input)
 {
 	struct duet_unwind_file head = {
@@ -102,7 +102,7 @@ static int make_tables(struct input *input)
 	return fd;
 }
 
-/* Whatever is in there, no lookup leads out of it. */
+/* Whatever the tables hold, no lookup leads out of them. */
 static void use_tables(struct input *input)
 {
 	const uint64_t pc = input_number(input, 8);

@@ -10,7 +10,7 @@
 static struct agent_ring *ring;
 static unsigned char *shared;
 
-/* A ring can be read until it breaks: then a new one. */
+/* A ring is read until it is refused; then a new one is made. */
 static void ring_renew(void)
 {
 	if (shared)

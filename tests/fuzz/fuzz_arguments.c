@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A JVM's command line, and the same bytes as its counters and as a properties file: what it runs, and how. */
+/*
+ * A JVM's command line, and the same bytes as its counters and as a properties file: the program that it runs, and its
+ * options.
+ */
 #include "fuzz.h"
 #include "runtime/application.h"
 #include "runtime/spark.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What comes back on HotSpot's attach socket, or from whoever poses as HotSpot. */
+/* The reply on HotSpot's attach socket, or that of a process that pretends to be HotSpot. */
 #include "attach/hotspot.h"
 #include "fuzz.h"
 

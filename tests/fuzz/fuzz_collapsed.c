@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file of collapsed stacks. What was read is written, and read again the same. */
+/* A file of collapsed stacks. The result is written, and read again the same. */
 #include <stdio.h>
 
 #include "fuzz.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A JFR file. What was read is written, and read again. */
+/* A JFR file. The result is written, and read again. */
 #include "read_back.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* /proc/kallsyms: the kernel's own, but BPF programs' names in it are anybody's. */
+/* /proc/kallsyms: the kernel writes it, but any user may choose names of BPF programs in it. */
 #include <stdio.h>
 
 #include "fuzz.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a process says is its HotSpot, read from outside: the offsets in its tables, and the memory that they lead to,
- * which changes between two readings. Here the process is this one.
+ * The structures that a process claims to be its HotSpot's, read from outside: the offsets in its tables, and the
+ * memory that they lead to, which changes between two reads. Here the process is this one.
  */
 #include <elf.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #define MOST_BYTES 65536u /* of a record */
 #define POINTER 'P' /* the highest byte of a word that leads into the heap */
 
-/* What jvm-agent/hotspot/ and user/outside/ ask for. */
+/* The fields that jvm-agent/hotspot/ and user/outside/ look up. */
 static const struct { const char *type, *field; bool is_static; } wanted[] = {
 	{"AbstractInterpreter", "_code", true},
 	{"Abstract_VM_Version", "_s_internal_vm_info_string", true},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perf script's text. What was read is written, and read again. */
+/* perf script's text. The result is written, and read again. */
 #include "read_back.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A pprof file, compressed or not. What was read is written, and read again the same. */
+/* A pprof file, compressed or not. The result is written, and read again the same. */
 #include "read_back.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A JVM's command line, environment and option files, as far as they tell whether it may be attached. */
+/* A JVM's command line, environment and option files, which decide whether it may be attached to. */
 #include "attach/vm_options.h"
 #include "fuzz.h"
 

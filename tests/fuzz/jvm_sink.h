@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where agent records go in the loader, and every question that samples ask of it afterwards. */
+/* The loader's tables for agent records, and every request that samples make to them afterwards. */
 #ifndef JVM_SINK_H
 #define JVM_SINK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader made of the input is written in its format, and read again. */
+/* The profile that a reader made from the input is written in its format, and read again. */
 #ifndef FUZZ_READ_BACK_H
 #define FUZZ_READ_BACK_H
 

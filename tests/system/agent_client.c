@@ -143,7 +143,7 @@ static void take_sample(const unsigned char *payload, size_t size)
 		find_method(frames[0].method)->samples++;
 }
 
-/* A timer engine's. Without unwind tables its walks end early, and AsyncGetCallTrace has answered. */
+/* Takes a sample of a timer engine. Without unwind tables its walks end early, and AsyncGetCallTrace has been asked. */
 static void take_walk(const unsigned char *payload, size_t size)
 {
 	const struct duet_sample *sample = (const void *)payload;
@@ -288,7 +288,7 @@ static int connect_agent(const char *name)
 	return -1;
 }
 
-/* For the names of what samples mentioned. */
+/* Requests the names of methods and code in samples. */
 static void ask(int peer)
 {
 	struct duet_message_want message = {

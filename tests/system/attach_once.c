@@ -27,7 +27,7 @@ static bool expect_hello(int fd)
 	       recv(fd, &hello, sizeof(hello), 0) == sizeof(hello) && hello.head.type == DUET_MESSAGE_HELLO;
 }
 
-/* As the loader waits: a child that was stopped never says a word. */
+/* Waits as the loader does: a child that was stopped never answers. */
 static bool is_in_time(const struct attach *attach)
 {
 	struct pollfd done = {.fd = attach->fd, .events = POLLIN};

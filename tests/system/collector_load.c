@@ -23,7 +23,10 @@
 #include "collect/collector.h"
 #include "event/events.h"
 
-/* One or two microseconds each. A loop costs what it may run, times the ways through it: see bpf/unwind.bpf.h. */
+/*
+ * One or two microseconds each. A loop costs its number of turns times the number of paths through it: see
+ * bpf/unwind.bpf.h.
+ */
 #define MOST_VERIFIED 90000
 
 static uint64_t cpu_ns(void)
@@ -34,7 +37,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)time.tv_sec * NS_PER_SEC + (uint64_t)time.tv_nsec;
 }
 
-/* Of one program of ours, when the descriptor is one's. */
+/* Returns the count of one of our programs, or 0 if the descriptor is not one. */
 static uint32_t verified_by(int fd)
 {
 	struct bpf_prog_info info = {0};
@@ -98,7 +101,7 @@ static struct collector_options usual_options(void)
 	};
 }
 
-/* As `duet record -p`. */
+/* Like `duet record -p`. */
 static void one_process_is_verified_soon(void **state)
 {
 	struct collector_options options = usual_options();
@@ -110,7 +113,7 @@ static void one_process_is_verified_soon(void **state)
 	load(&options);
 }
 
-/* As `duet record --host`, in a cgroup and with a name. */
+/* Like `duet record --host`, in a cgroup and with a name. */
 static void a_host_is_verified_soon(void **state)
 {
 	struct collector_options options = usual_options();

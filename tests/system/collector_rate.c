@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rate changes while a process of known shares runs: no tick is lost or told twice, and the shares stay true. */
+/* The rate changes while a process of known shares runs: no tick is lost or counted twice, and the shares stay true. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,10 +23,10 @@
 #define TICK_NS (NS_PER_MS / 5)
 #define RUN_NS (5 * NS_PER_SEC)
 #define PARTS 3
-#define PART_BYTES 256 /* its code is smaller, and no other lies in there */
+#define PART_BYTES 256 /* its code is smaller, and there is no other code in this range */
 #define STEPS 1000000u
 
-/* What the child knows of itself. */
+/* Values that the child measures itself. */
 struct shared {
 	uint64_t spent_ns[PARTS];
 	uint32_t go, stop;
@@ -36,7 +36,7 @@ struct sums {
 	uint64_t ns[PARTS];
 	uint64_t all_ns;
 	uint64_t samples;
-	uint64_t odd; /* weights that are no whole number of ticks */
+	uint64_t odd; /* weights that are not whole numbers of ticks */
 };
 
 static volatile uint64_t sink;
@@ -62,7 +62,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
-/* In turns of random length, which no rate can fall in step with. */
+/* In turns of random length, so that no rate can keep step with them. */
 static void child_main(struct shared *shared)
 {
 	uint64_t random = 1;
@@ -120,7 +120,7 @@ static struct collector *open_or_skip(const pid_t *pid)
 	return collector;
 }
 
-/* All of what the child spends. */
+/* Records all CPU time of the child. */
 static void record(struct collector *collector, struct shared *shared, pid_t pid, struct sums *sums)
 {
 	static const uint32_t rates[] = {1, 7, 2, 5, 3, 1, 4};

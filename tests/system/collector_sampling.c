@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel half against C processes whose truth is known: how much CPU time
- * they used, and where their signal handler found them. Needs the right to use
- * BPF; says why and skips without it.
+ * The kernel half with C processes of which the truth is known: how much CPU time they used, and where their signal
+ * handler found them. Needs the right to use BPF; without it, says why and skips.
  */
 #include <errno.h>
 #include <poll.h>
@@ -32,7 +31,7 @@
 #include "system/precedence.h"
 
 #define MAX_HITS 200000u
-#define ODD_NS (997 * NS_PER_US) /* in no step with the scheduler, at whose ticks a busy machine's turns end */
+#define ODD_NS (997 * NS_PER_US) /* not in step with the scheduler, whose ticks end the turns on a busy machine */
 #define THREADS 2
 #define SIGNO (SIGRTMIN + 5)
 #ifdef __x86_64__
@@ -41,7 +40,7 @@
 #define SYSCALL_BYTES 4
 #endif
 
-/* What the handler saw; it runs in the child, the test reads it. */
+/* What the handler saw. The handler runs in the child; the test reads this. */
 struct hit {
 	uint64_t time_ns;
 	uint64_t cookie;
@@ -56,7 +55,7 @@ struct shared {
 	uint32_t go; /* set by the test: burn time from here */
 	uint32_t stop;
 	uint32_t interrupted; /* system calls that returned EINTR */
-	uint64_t missed_ns; /* time whose ticks could not come, see compute_and_look() */
+	uint64_t missed_ns; /* time in which no ticks could come, see compute_and_look() */
 	struct hit hits[MAX_HITS];
 };
 
@@ -84,7 +83,7 @@ struct child {
 	struct shared *shared;
 };
 
-/* ---- the observed process ---- */
+/* ---- the child that is observed ---- */
 
 static struct shared *own;
 
@@ -146,9 +145,9 @@ static uint64_t thread_cpu_ns(void)
 }
 
 /*
- * A virtual machine's CPU that its host runs something else on stands still, and the kernel may count that as the
- * thread's CPU time: then the thread's clock jumps between two looks. Ticks that were due meanwhile come as one. How
- * many were due depends on when the jump began, so what is summed is the time that is more than one tick's.
+ * While the host of a virtual machine runs something else on its CPU, the CPU stands still, and the kernel may count
+ * that as the thread's CPU time. Then the thread's clock jumps between two looks, and ticks that were due meanwhile
+ * come as one. How many were due depends on when the jump began. So this sums the time beyond one tick.
  */
 static void *compute_and_look(void *unused)
 {
@@ -181,7 +180,7 @@ static void *read_and_compute(void *unused)
 	return unused;
 }
 
-/* Each blocks until the other has answered: reads that the signal interrupts and the kernel restarts. */
+/* Each thread blocks until the other has answered, in reads that the signal interrupts and the kernel restarts. */
 static int ping_fds[2], pong_fds[2];
 
 static void *ping_pong(void *leads)
@@ -195,7 +194,7 @@ static void *ping_pong(void *leads)
 	while (!stopped())
 		if (read(in, &c, 1) != 1 || write(out, &c, 1) != 1)
 			own->interrupted++;
-	return write(out, &c, 1) == 1 ? own : NULL; /* the other may be waiting */
+	return write(out, &c, 1) == 1 ? own : NULL; /* the other thread may be waiting */
 }
 
 static void *poll_nothing(void *unused)
@@ -287,7 +286,7 @@ static void exec_main(void)
 	_exit(127);
 }
 
-/* ---- the observer ---- */
+/* ---- the process that observes ---- */
 
 static struct shared *map_shared(void)
 {
@@ -330,7 +329,7 @@ static uint64_t child_stop(struct child *child)
 	       1000;
 }
 
-/* For one child, or with NULL for every process. */
+/* Opens the collector for one child, or with NULL for every process. */
 static struct collector *open_or_skip(const struct child *child, uint64_t interval_ns, bool no_cookie)
 {
 	const struct event_list events = {{{.event = &event_cpu, .interval = interval_ns}}, 1};
@@ -417,7 +416,7 @@ static void print_cost(const struct collector *collector)
 			      (unsigned long long)(cost.run_ns / cost.runs));
 }
 
-/* The first thing the handler of this thread saw at or after the sample, or what carries its cookie. */
+/* Returns what the handler of this thread saw first at or after the sample, or with the sample's cookie. */
 static const struct hit *find_hit(const struct shared *shared, const struct sample *sample, bool by_cookie)
 {
 	uint32_t count = shared->count < MAX_HITS ? shared->count : MAX_HITS;
@@ -471,7 +470,7 @@ static struct outcome compare(const struct recording *recording, const struct sh
 
 /* ---- tests ---- */
 
-/* Records the child for a while; what it did stays in child->shared. Returns its CPU time. */
+/* Records the child for a while; its own values stay in child->shared. Returns its CPU time. */
 static uint64_t record_child(struct collector *collector, struct child *child, struct recording *recording, uint64_t ns)
 {
 	uint64_t cpu_ns;
@@ -487,8 +486,8 @@ static uint64_t record_child(struct collector *collector, struct child *child, s
 }
 
 /*
- * BPF samples CPUs: n ticks of threads that had one each for a part p of the time err by sqrt(n (1 - p)). Five times
- * that is once in two million runs.
+ * BPF samples CPUs: n ticks of threads that had a CPU for a part p of the time have a standard error of sqrt(n (1 -
+ * p)). Five times that occurs once in two million runs.
  */
 static bool is_chance(double error_ns, double cpu_ns, double wall_ns)
 {
@@ -546,7 +545,8 @@ static void handler_sees_what_was_sampled(void **state, void (*body)(void), bool
 	print_cost(collector);
 	assert_true(outcome.signalled > 100 && outcome.kernel > 10);
 	assert_int_equal(outcome.missing, 0);
-	assert_true((outcome.different - (outcome.different > 0)) * 1000 <= outcome.signalled); /* one by chance */
+	/* one may differ by chance */
+	assert_true((outcome.different - (outcome.different > 0)) * 1000 <= outcome.signalled);
 	assert_int_equal(child.shared->interrupted, 0);
 	collector_close(collector);
 	vec_release(&recording.samples);
@@ -568,7 +568,7 @@ static void restarted_calls_step_back(void **state)
 	handler_sees_what_was_sampled(state, ping_pong_main, false);
 }
 
-/* Nothing but samples with this reason, and no handler ever ran. */
+/* All samples have this reason, and no handler ever ran. */
 static void never_signalled(void **state, void (*body)(void), enum duet_no_signal why)
 {
 	struct child child = {.shared = *state};
@@ -621,7 +621,7 @@ static void strangers_get_no_signal(void **state)
 	vec_release(&recording.samples);
 }
 
-/* A signal that arrives after exec kills the new program: the handler is gone. */
+/* After exec there is no handler, so a signal that arrives then would kill the new program. */
 static void exec_kills_nobody(void **state)
 {
 	struct child child = {.shared = *state};

@@ -31,7 +31,7 @@ struct options {
 struct stack {
 	uint32_t frames[DEEPEST + DEEPEST_RECURSION + 16];
 	uint32_t depth;
-	uint64_t path; /* hash of the frames so far: decides what they call */
+	uint64_t path; /* hash of the frames so far, which decides their callees */
 };
 
 static const struct name entry[] = {
@@ -73,7 +73,7 @@ static const struct name read_file[] = {
 	{FRAME_KERNEL, NULL, "copy_page_to_iter", NULL},
 };
 
-/* What would end the page's data if it were taken as it is. */
+/* Text that would end the page's data if it were written without escapes. */
 #define HOSTILE "</script><script>throw new Error('escaped')</script>"
 
 static const struct name lost[] = {

@@ -32,13 +32,13 @@
 
 #define ESCAPE "\033[2J\033]0;owned\a\n"
 
-/* One way to misbehave; steps that are NULL are done as an agent does them. */
+/* A way to misbehave. Steps that are NULL are done as an agent does them. */
 struct attack {
 	const char *name;
-	void (*answer)(int client); /* to the attach request */
+	void (*answer)(int client); /* answers the attach request */
 	void (*hello)(int peer);
 	void (*started)(int peer);
-	void (*run)(int peer); /* again and again while the loader listens */
+	void (*run)(int peer); /* called again and again while the loader listens */
 	void (*stopped)(int peer);
 };
 
@@ -46,10 +46,10 @@ static struct {
 	char control[DUET_NAME_MAX + 1];
 	int listener; /* of the control socket */
 	int ring_fd;
-	uint32_t engine; /* that START asked for */
+	uint32_t engine; /* engine that START has */
 	struct duet_ring_page *page;
 	struct duet_lane_view lanes[DUET_LANES];
-	bool writes_stacks; /* the signal handler does */
+	bool writes_stacks; /* the signal handler writes new stacks */
 } self = {.listener = -1, .ring_fd = -1};
 
 static uint64_t noise(void)
@@ -206,7 +206,7 @@ static void send_hello_with_descriptors(int peer)
 
 /* ---- STARTED ---- */
 
-/* A stack of frames that nobody has seen before, for each signal. */
+/* Writes a stack of new frames for each signal. */
 static void write_stack(const siginfo_t *info, const ucontext_t *context)
 {
 	const uint32_t bytes = sizeof(struct duet_java_sample) + DUET_JAVA_DEPTH * sizeof(struct duet_java_frame);
@@ -286,14 +286,14 @@ CLAIM(signal_65, 65, on_signal)
 CLAIM(default_handler, (uint32_t)SIGRTMIN + 4, SIG_DFL)
 CLAIM(ignoring_handler, (uint32_t)SIGRTMIN + 4, SIG_IGN)
 
-/* Its signal would fit. */
+/* The signal would be acceptable. */
 static void claim_engine(int peer)
 {
 	self.engine = DUET_ENGINE_PERF;
 	claim(peer, SIGURG, (uintptr_t)on_signal);
 }
 
-/* What the agent says in a JVM before JDK 11, which has no such event. */
+/* The answer of an agent in a JVM before JDK 11, which does not have this event. */
 static void refuse_alloc(int peer)
 {
 	struct duet_message_started started = honest_started();
@@ -411,7 +411,7 @@ static void move_head_far(int peer)
 	set_heads(UINT64_MAX - 7);
 }
 
-/* The memfd is sealed; what can be tried is tried. */
+/* The memfd is sealed; these are all ways to change it. */
 static void cut_file(int peer)
 {
 	char path[32];
@@ -433,7 +433,7 @@ static void cut_file(int peer)
 
 /* ---- the socket while it runs ---- */
 
-/* The handler is gone from one instruction to the next. */
+/* The handler disappears from one instruction to the next. */
 static void become_another_program(int peer)
 {
 	(void)peer;
@@ -509,7 +509,7 @@ static const struct attack *attack_by_name(const char *name)
 
 /* ---- the course of events ---- */
 
-/* Until the loader says something (STOP) or goes. */
+/* Runs until the loader sends a message (STOP) or closes the socket. */
 static void run(const struct attack *attack, int peer)
 {
 	struct pollfd heard = {.fd = peer, .events = POLLIN};
@@ -532,7 +532,7 @@ static void serve_control(const struct attack *attack)
 	close(peer);
 }
 
-/* "1", "load", path, "true", "control=NAME,secret=HEX", each with its NUL. True when it has all of them. */
+/* Parses "1", "load", path, "true", "control=NAME,secret=HEX", each with its NUL. Returns true when all are there. */
 static bool take_request(const char *request, size_t len)
 {
 	const char *option = memmem(request, len, "control=", 8);
@@ -581,7 +581,7 @@ static void *burn(void *unused)
 	return NULL;
 }
 
-/* So that it shows as a mapping of code. */
+/* So that it appears as a mapping of code. */
 static bool map_libjvm(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

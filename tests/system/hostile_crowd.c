@@ -18,7 +18,7 @@
 
 #define PAGE 4096ul
 #define BURN_MS 10
-#define SYMBOLS (1ul << 20) /* of one function; each has to be looked at */
+#define SYMBOLS (1ul << 20) /* symbols of one function; each has to be examined */
 
 static double now(void)
 {
@@ -96,7 +96,7 @@ static int make_file(const char *path)
 	return is_made && !fflush(file) ? fileno(file) : -1;
 }
 
-/* It stays mapped, that its samples find it; the next time it is mapped elsewhere. */
+/* The file stays mapped, so that its samples find it. The next time it is mapped at another address. */
 static bool run_as_another(int fd)
 {
 	void *code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, PAGE);

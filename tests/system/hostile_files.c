@@ -32,24 +32,24 @@
 #include <unistd.h>
 
 #define NOBODY 65534
-#define LIMIT_S 120 /* then it ends by itself, should nobody do it */
+#define LIMIT_S 120 /* seconds after which it ends by itself, if nobody ends it */
 #define FILE_BYTES (64 << 10)
 #define FILE_NODE 2
 #define PAGE 4096ul
 
-/* What the server does not answer from a certain moment on. */
+/* The requests that the server does not answer from a certain moment on. */
 enum silence { ANSWERS, SILENT_READS, SILENT_WRITES, SILENT, SILENT_OF_US };
 
 static struct {
-	const char *folder; /* root's, with "mount" below */
+	const char *folder; /* a folder of root's, with "mount" below it */
 	const char *libjvm;
 	/* Shared with the server: */
 	struct {
 		_Atomic int silence; /* enum silence */
-		_Atomic int withheld; /* requests */
+		_Atomic int withheld; /* number of requests without an answer */
 	} *shared;
 	char map_path[64];
-	unsigned int owner; /* of the files, as the server's user namespace calls him */
+	unsigned int owner; /* owner of the files, in the server's user namespace */
 	char *code; /* anonymous, so that its names are looked up in the perf map */
 } self;
 
@@ -88,7 +88,7 @@ static void reply(int fuse, uint64_t unique, int error, const void *body, size_t
 		_exit(0);
 }
 
-/* Every name is that of the one file. Its bytes are `ret` instructions. */
+/* Every name is that of the same file. Its bytes are `ret` instructions. */
 static void answer(int fuse, const struct fuse_in_header *in, const void *body)
 {
 	static char code[FILE_BYTES];
@@ -134,7 +134,7 @@ static void answer(int fuse, const struct fuse_in_header *in, const void *body)
 	reply(fuse, in->unique, -ENOSYS, "", 0);
 }
 
-/* SILENT_OF_US: whether there is a folder of duet's already. */
+/* SILENT_OF_US: returns whether a folder of duet's exists already. */
 static bool is_withheld(uint32_t opcode, const char *name)
 {
 	int silence = self.shared->silence;
@@ -207,7 +207,7 @@ static const char *below(const char *name)
 	return text;
 }
 
-/* One that everybody may look into, as /etc/fuse.conf can allow: mounted by root, served by nobody. */
+/* A file system that everybody may enter, as /etc/fuse.conf can allow: mounted by root, served by user nobody. */
 static pid_t serve_everybody(void)
 {
 	int fuse = open_device("/dev/fuse");
@@ -227,12 +227,12 @@ static void write_to(const char *path, const char *text)
 	close(fd);
 }
 
-/* Nobody's own, in a user namespace. */
+/* A file system of user nobody, in a user namespace. */
 static pid_t serve_alone(void)
 {
 	int fuse;
 
-	/* Distributions let everybody open the device; here a node of our own does. */
+	/* Distributions let everybody open the device. Here we make a node of our own. */
 	if (mknod(below("fuse"), S_IFCHR | 0666, makedev(10, 229)) < 0 || chmod(below("fuse"), 0666) < 0 ||
 	    chown(below("mount"), NOBODY, NOBODY) < 0)
 		die("mknod");
@@ -247,7 +247,10 @@ static pid_t serve_alone(void)
 	return start_server(fuse);
 }
 
-/* The same with an overlay above it on /tmp. Who looks into that does so with the rights of whoever mounted it. */
+/*
+ * The same with an overlay above it on /tmp. A process that enters the overlay has the rights of the user who mounted
+ * it.
+ */
 static pid_t serve_overlay(void)
 {
 	pid_t server = serve_alone();
@@ -274,7 +277,7 @@ static pid_t serve_overlay_to_jvm(void)
 	return serve_overlay();
 }
 
-/* ---- attacks, as nobody ---- */
+/* ---- attacks, as user nobody ---- */
 
 static void *map_remote(size_t bytes, int protection, void *at)
 {
@@ -320,7 +323,7 @@ static void lease_by_link(void)
 		die("symlink");
 }
 
-/* The code that runs is in a file of his: a copy of this page. */
+/* The code that runs is in a file of the attacker's: a copy of this page. */
 static void run_from(const char *path, bool is_leased)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0755);
@@ -353,7 +356,10 @@ static void fifo_perf_map(void)
 		die("mkfifo");
 }
 
-/* Names as long as the loader takes them, and such that steer a terminal, break a line, or are markup or no UTF-8. */
+/*
+ * Names as long as the loader accepts them: some control a terminal, some break a line, some are markup or ill-formed
+ * UTF-8.
+ */
 static void names_perf_map(void)
 {
 	FILE *file = fopen(self.map_path, "we");
@@ -372,7 +378,7 @@ static void fuse_perf_map(void)
 	self.shared->silence = SILENT;
 }
 
-/* It can be opened, but not be read. */
+/* The file can be opened, but not be read. */
 static void fuse_perf_map_reads(void)
 {
 	fuse_perf_map();
@@ -395,7 +401,7 @@ static void fuse_overlay(void)
 	self.shared->silence = SILENT;
 }
 
-/* Nothing else can be written to, or has code that can be run: duet makes a place of its own. */
+/* No other place can be written to and contain code that can be run, so duet makes a place of its own. */
 static void fuse_stage(void)
 {
 	static const char *const others[] = {"/dev/shm", "/var/tmp", "/run"};
@@ -416,7 +422,7 @@ static void fuse_stack_end(void)
 	map_remote(PAGE, PROT_READ | PROT_WRITE, (void *)(name & ~(PAGE - 1)));
 }
 
-/* Arguments and environment are in pages of that file: any process may say where its own are. */
+/* Arguments and environment are in pages of that file: any process may choose the addresses of its own. */
 static void move_arguments(void *page)
 {
 	uintptr_t start = (uintptr_t)page, end = start + PAGE;
@@ -462,8 +468,8 @@ static void fuse_output(void)
 }
 
 static struct {
-	char *page; /* that never comes */
-	_Atomic int step; /* 1: one waits for the page, 2: another for him */
+	char *page; /* a page that never arrives */
+	_Atomic int step; /* 1: one thread waits for the page, 2: another waits for that thread */
 	_Atomic pid_t waiting;
 } lock;
 
@@ -488,7 +494,7 @@ static void *map_more(void *unused)
 	return unused;
 }
 
-/* Without a change of the mappings, which would wait too: no allocation, no stack that grows. */
+/* Does not change the mappings, because that would wait too: no allocation, no growing stack. */
 static bool is_waiting(pid_t tid)
 {
 	char path[64], text[512];
@@ -517,8 +523,8 @@ static void prepare_lock(void)
 }
 
 /*
- * One thread waits for a page that does not come, and reads the list of mappings meanwhile; another wants to change it
- * and waits for the first; all who want to read the list wait for the second.
+ * One thread waits for a page that does not arrive, while it holds the list of mappings for reading. Another wants to
+ * change the list and waits for the first. All who want to read the list wait for the second.
  */
 static void hold_lock(void)
 {
@@ -545,7 +551,9 @@ static void map_own_file(void)
 			die("many mappings");
 }
 
-/* One mapping comes and goes without end, and all have other names, so that nobody has read them for long. */
+/*
+ * One mapping is made and removed without end, and all others have other names each time, so that none was read lately.
+ */
 static void *change_mappings(void *bare)
 {
 	char name[64];
@@ -580,8 +588,8 @@ static void many_mappings(void)
 static const struct attack {
 	const char *name;
 	void (*run)(void);
-	pid_t (*serve)(void); /* becomes nobody */
-	void (*finish)(void); /* once code runs */
+	pid_t (*serve)(void); /* becomes user nobody */
+	void (*finish)(void); /* called once code runs */
 } attacks[] = {
 	{.name = "lease_perf_map", .run = lease_perf_map},
 	{.name = "lease_by_link", .run = lease_by_link},
@@ -602,7 +610,7 @@ static const struct attack {
 	{.name = "fuse_lock", .run = prepare_lock, .serve = serve_everybody, .finish = hold_lock},
 };
 
-/* Samples in it are looked up. An endless loop. */
+/* An endless loop; samples in it are looked up. */
 static void make_code(void)
 {
 #ifdef __x86_64__
@@ -641,7 +649,7 @@ static struct {
 	pid_t server;
 } job;
 
-/* Not on the first stack, which may lose its end. */
+/* Not on the first stack, whose end may be removed. */
 static void *run(void *unused)
 {
 	pthread_t thread;
@@ -670,7 +678,7 @@ int main(int argc, char **argv)
 	if (i == count)
 		return 2;
 	alarm(LIMIT_S);
-	self.folder = strdup(argv[1]); /* the stack may go */
+	self.folder = strdup(argv[1]); /* a copy, because the first stack may be removed */
 	self.libjvm = strdup(argv[2]);
 	prepare();
 	make_code();

@@ -34,7 +34,7 @@ static void flood_standalone(int peer)
 	put(DUET_LANE_SAMPLE, DUET_AGENT_SAMPLE, &sample, sizeof(sample));
 }
 
-/* Samples of allocations: some with attributes that lie about their lengths, all with a class that nobody has seen. */
+/* Samples of allocations. Some have attributes with wrong lengths, and all have a new class. */
 static void flood_classes(int peer)
 {
 	struct {
@@ -96,7 +96,7 @@ static void flood_code(int peer)
 	put(DUET_LANE_METADATA, DUET_AGENT_CODE_LOAD, &record, sizeof(record));
 }
 
-/* Every pc has all the frames: work that is quadratic in the record's size. */
+/* Every pc has all the frames, which would be quadratic work in the record's size. */
 static void flood_inlining(int peer)
 {
 	static struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A part of hostile_agent.c, which includes it after put(): code and a stack that were made for walks to take long.
- * Each time around, the walk searches 96 words of the stack for a return address. Each of them nearly is one, and only
- * the longest way through the segment map tells. Then a signal handler's frame leads back to where the walk began.
+ * A part of hostile_agent.c, which includes it after put(): code and a stack that make walks take long. Each time
+ * around, the walk searches 96 words of the stack for a return address. Each of them looks like one until the longest
+ * path through the segment map shows that it is not. Then a signal handler's frame leads back to where the walk began.
  */
 #ifndef TESTS_HOSTILE_LAYOUT_H
 #define TESTS_HOSTILE_LAYOUT_H
@@ -11,13 +11,13 @@
 
 #define HEAP_BYTES (1 << 20)
 #define BLOCK_BYTES 256 /* 16 segments: as many steps back as the walk makes */
-#define PLACE 240 /* in the last segment of a block: of a return address there, and of the code that runs */
+#define PLACE 240 /* offset in the last segment of a block: of a return address, and of the code that runs */
 #define SEARCHED_WORDS 100 /* and a few more */
 #define FRAME_WORDS 200
 #define STACK_WORDS 1024
 #define STACK_TOP 512 /* where the thread's sp is: signal handlers have the room below */
 
-/* As the loader's own stub of the C library: whose caller a signal handler's frame tells, above sp. */
+/* Like the loader's own stub of the C library: a signal handler's frame above sp gives its caller. */
 __asm__(".text\n"
 	".globl forged_handler\n"
 	"forged_handler:\n"
@@ -37,12 +37,12 @@ static struct {
 	uint64_t *stack;
 } forged;
 
-/* Of the first block, whose stub runs; in the others lies what its callers would be. */
+/* The stub of the first block runs; the other blocks hold what its callers would be. */
 static void forge_blocks(uint32_t compiled_name)
 {
 	for (uint32_t at = 0; at < HEAP_BYTES; at += BLOCK_BYTES) {
 		unsigned char *block = forged.heap + at;
-		int32_t back = 4 - (int32_t)at; /* a call of what lies in the stub, behind its pc */
+		int32_t back = 4 - (int32_t)at; /* a call of code in the stub, before its pc */
 
 		block[0] = 1;
 		memcpy(block + 16, &(uint64_t){at ? compiled_name : 1}, 8);
@@ -60,7 +60,7 @@ static void forge_stack(void)
 {
 	uint64_t *sp = forged.stack + STACK_TOP, *frame = sp + 3;
 
-	/* Return addresses; and behind the frame of each, an address that is none. */
+	/* Return addresses; after the frame of each, an address that is not one. */
 	for (uint64_t i = STACK_TOP; i < STACK_WORDS; i++)
 		forged.stack[i] = (uintptr_t)forged.heap + BLOCK_BYTES * i + PLACE +
 				  (i < STACK_TOP + SEARCHED_WORDS ? 0 : 8);

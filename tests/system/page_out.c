@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* page_out PID...: puts all that these processes have in memory out of it, over and over; for root, with swap. */
+/* page_out PID...: moves all memory of these processes out to swap, over and over; for root, with swap. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,7 +18,9 @@
 
 #define PAUSE_US 20000
 
-/* What cannot be put out, a vvar page for one, is no failure. False where the kernel knows no such wish. */
+/*
+ * Pages that cannot be moved out, such as the vvar page, are not a failure. Returns false if the kernel cannot do this.
+ */
 static int put_out(pid_t pid, int pidfd)
 {
 	char path[32], line[4096 + 128];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peak_memory FILE CMD ARGS...: runs the command, writes the most RAM that it ever had, in kB, and the CPU time that it
- * took, in ms; ends as it does.
+ * peak_memory FILE CMD ARGS...: runs the command and writes its peak RAM in kB and its CPU time in ms to FILE. Ends
+ * with the command's exit code.
  */
 #include <stdio.h>
 #include <sys/resource.h>

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 /*
- * For a child of a test: first in the queue, so that a busy machine leaves it the time that the test measures. Where
- * the kernel groups processes by session (sched(7), autogroup), a priority counts within the session only: the child
- * makes one of its own, and that has precedence, too.
+ * For a child of a test: gives it precedence, so that a busy machine leaves it the CPU time that the test measures. If
+ * the kernel groups processes by session (sched(7), autogroup), a priority counts within the session only. So the child
+ * makes a session of its own, which has precedence, too.
  */
 static inline void take_precedence(void)
 {
@@ -21,7 +21,7 @@ static inline void take_precedence(void)
 	if (!file)
 		return;
 	fputs("-20", file);
-	fclose(file); /* without the right to it, the test goes on as it is */
+	fclose(file); /* without the right to it, the test continues without it */
 }
 
 #endif

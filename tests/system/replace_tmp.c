@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replace_tmp PID EVENT FOLDER: mounts FOLDER over /tmp of that process's mount namespace, at the moment at which /tmp
- * is opened there (EVENT "open") or a name that begins with EVENT appears in it. Says READY, then REPLACED.
+ * replace_tmp PID EVENT FOLDER: mounts FOLDER over /tmp in that process's mount namespace when /tmp is opened there
+ * (EVENT "open") or when a name that begins with EVENT appears in it. Says READY, then REPLACED.
  */
 #include <fcntl.h>
 #include <sched.h>

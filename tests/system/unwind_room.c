@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes are published while rows are made a part at a time, into BPF maps that do not hold those of all files. */
+/*
+ * Processes are published while rows are made in several steps, into BPF maps that do not hold the rows of all files.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +17,7 @@
 #include "base/clock.h"
 #include "collect/unwinding.h"
 
-#define ENTRIES 4096 /* of each map but the rows' */
+#define ENTRIES 4096 /* of each map except that of the rows */
 #define OTHER 1000000000 /* a pid that no process has */
 #define MOST_NS (20 * NS_PER_SEC)
 
@@ -45,7 +47,7 @@ static struct unwind_tables *open_tables(uint32_t rows)
 	return tables;
 }
 
-/* How many rows the process's two largest files have. */
+/* Counts the rows of the process's two largest files. */
 static void count_rows(const struct process *process, uint32_t *ret_most, uint32_t *ret_second)
 {
 	*ret_most = *ret_second = 0;
@@ -67,7 +69,7 @@ static void count_rows(const struct process *process, uint32_t *ret_most, uint32
 	}
 }
 
-/* In between another process is published each time, as on a host where new ones start all the time. */
+/* Another process is published each time in between, as on a host where new ones start all the time. */
 static void files_that_do_not_fit_together(void **state)
 {
 	struct unwind_tables *tables;

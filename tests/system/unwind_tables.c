@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables that BPF walks by, on small BPF maps: what is published, replaced, shared, and done when they are full. */
+/*
+ * The tables by which BPF walks, on small BPF maps: what is published, replaced and shared, and what happens when they
+ * are full.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -80,7 +83,7 @@ static struct tables *tables_or_skip(void **state)
 	return t;
 }
 
-/* A file of `count` rows, whose `cfa` tells it from others. */
+/* Adds a file of `count` rows, which its `cfa` distinguishes from others. */
 static int add(struct tables *t, uint64_t key, size_t count, int16_t cfa)
 {
 	struct duet_unwind_row rows[ROWS] = {0};
@@ -106,7 +109,7 @@ static bool find(struct tables *t, pid_t pid, struct duet_unwind_process *ret)
 	return bpf_map_lookup_elem(t->maps.processes.fd, &pid, ret) == 0;
 }
 
-/* What BPF would see as the cfa of the first row of a process's mapping. */
+/* Returns the cfa of the first row of a process's mapping, as BPF would see it. */
 static int seen_cfa(struct tables *t, pid_t pid, uint32_t index)
 {
 	struct duet_unwind_process process;
@@ -148,7 +151,7 @@ static void a_new_slice_replaces_the_old(void **state)
 	assert_true(find(t, 1, &before));
 	assert_int_equal(publish(t, 1, (int[]){other, file}, 2), 0);
 	assert_true(find(t, 1, &after));
-	assert_int_not_equal(before.first, after.first); /* somebody may still be reading */
+	assert_int_not_equal(before.first, after.first); /* a walk may still be reading */
 	assert_int_equal(after.start_ticks, 1001);
 	assert_int_equal(seen_cfa(t, 1, 0), 6);
 	unwind_tables_forget(t->tables, 1);
@@ -168,7 +171,7 @@ static void files_nobody_maps_make_room(void **state)
 	assert_int_equal(seen_cfa(t, 1, 0), 5);
 }
 
-/* What a process has found so far is not dropped for what it maps besides. */
+/* Files that were found for a process are not dropped for its other files. */
 static void files_of_the_process_under_way_stay(void **state)
 {
 	struct tables *t = tables_or_skip(state);
@@ -200,7 +203,7 @@ static void a_full_table_refuses(void **state)
 	assert_int_equal(seen_cfa(t, 1, 0), 5);
 }
 
-/* BPF forgets a process when it ends; the loader is not told of every end. */
+/* BPF drops a process when it ends; the loader does not hear of every end. */
 static void processes_that_ended_make_room(void **state)
 {
 	struct tables *t = tables_or_skip(state);
@@ -219,7 +222,7 @@ static void processes_that_ended_make_room(void **state)
 	assert_int_equal(seen_cfa(t, 2, 0), 6);
 }
 
-/* As BPF does when it comes through the file. */
+/* Marks the module as used, as BPF does when a walk passes through the file. */
 static void use(struct tables *t, int module)
 {
 	uint32_t index = (uint32_t)module;
@@ -241,7 +244,7 @@ static bool has_rows(struct tables *t, int module)
 
 #define SECONDS(count) ((count) * 1000000000ull)
 
-/* All are mapped: the one that is not used makes room for the one that is missed, and comes back like that. */
+/* All files are mapped. The one that is not used makes room for the missing one, and comes back in the same way. */
 static void the_least_used_makes_room(void **state)
 {
 	struct tables *t = tables_or_skip(state);
@@ -275,7 +278,7 @@ static void the_least_used_makes_room(void **state)
 	assert_true(has_rows(t, used) && has_rows(t, unused) && !has_rows(t, missed));
 }
 
-/* Rows that are all needed stay: else they would be read over and over. */
+/* Rows that are all needed stay: otherwise they would be read over and over. */
 static void what_is_used_stays(void **state)
 {
 	struct tables *t = tables_or_skip(state);
@@ -291,7 +294,7 @@ static void what_is_used_stays(void **state)
 	assert_int_equal(seen_cfa(t, 1, 0), 5);
 }
 
-/* Files that are only noted take a slot of their own no longer than they are mapped. */
+/* A file that is only noted has a slot only as long as it is mapped. */
 static void noted_files_leave(void **state)
 {
 	struct tables *t = tables_or_skip(state);
@@ -318,7 +321,7 @@ static bool is_offered(struct tables *t, const struct duet_mapped_file *file, ui
 	return rows.serial == module.serial;
 }
 
-/* What takes a file's place in the tables is not taken for it. */
+/* A file that replaces another one in the tables is not used for it. */
 static void an_offer_ends_with_the_file(void **state)
 {
 	struct tables *t = tables_or_skip(state);
@@ -341,7 +344,7 @@ static void an_offer_ends_with_the_file(void **state)
 	assert_false(is_offered(t, &mapped, (uint64_t)-0x2000));
 }
 
-/* Many that come and go must not use anything up. */
+/* Many files that are added and dropped must not use up any room. */
 static void nothing_leaks(void **state)
 {
 	struct tables *t = tables_or_skip(state);

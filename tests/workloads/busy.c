@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIMIT_S 60 /* then it ends by itself, should nobody do it */
+#define LIMIT_S 60 /* seconds after which it ends by itself, if nobody ends it */
 
 static uint64_t wanted_ns;
 static uint64_t burnt_ns;
@@ -34,7 +34,7 @@ static void *burn(void *done)
 			sink++;
 	__atomic_fetch_add(&burnt_ns, used_ns, __ATOMIC_RELAXED);
 	pthread_barrier_wait(done);
-	pause(); /* so that /proc still tells of it */
+	pause(); /* so that /proc still shows it */
 	return NULL;
 }
 

@@ -17,7 +17,7 @@
 
 #define SHORT_ROUNDS 400000ull
 #define FAKE_WORDS 512
-#define TRUE_WORDS 4096 /* of the thread's stack above us */
+#define TRUE_WORDS 4096 /* words of the thread's stack above us */
 
 JNIEXPORT void JNICALL Java_workload_Crafted_spin(JNIEnv *env, jclass klass, jlong times);
 JNIEXPORT void JNICALL Java_workload_Crafted_shuffle(JNIEnv *env, jclass klass, jlong times, jlong seed);
@@ -47,7 +47,7 @@ static void make_frame(uint64_t *fp, uint64_t *caller, uintptr_t interpreter, ui
 	fp[-3] = (uintptr_t)method;
 }
 
-/* Runs for a moment with the frame pointer there. */
+/* Runs for a moment with the frame pointer at fp. */
 static void spin_on(uint64_t *fp, uint64_t rounds)
 {
 	__asm__ volatile("push %%rbp\n\tmov %1, %%rbp\n1:\tdec %0\n\tjnz 1b\n\tpop %%rbp"
@@ -68,7 +68,7 @@ void JNICALL Java_workload_Crafted_spin(JNIEnv *env, jclass klass, jlong times)
 		return;
 	make_frame(frames + FRAME_WORDS / 2, frames + 2 * FRAME_WORDS, interpreter, region);
 	make_frame(frames + 2 * FRAME_WORDS, frames + 3 * FRAME_WORDS, interpreter, region);
-	make_frame(frames + 3 * FRAME_WORDS, NULL, 0, region); /* where it ends: the thread's entry */
+	make_frame(frames + 3 * FRAME_WORDS, NULL, 0, region); /* the end: the thread's entry */
 	while (times--)
 		spin_on(frames + FRAME_WORDS / 2, ROUNDS);
 }
@@ -113,7 +113,7 @@ static uint64_t draw_word(uint64_t *state, const uint64_t *truth, size_t count, 
 	return kind == 14 ? (uintptr_t)region : draw(state) % 4096;
 }
 
-/* Like spin(), but on other words each time. */
+/* Like spin(), but with other words each time. */
 void JNICALL Java_workload_Crafted_shuffle(JNIEnv *env, jclass klass, jlong times, jlong seed)
 {
 	const uint64_t *truth = __builtin_frame_address(0);
@@ -128,7 +128,7 @@ void JNICALL Java_workload_Crafted_shuffle(JNIEnv *env, jclass klass, jlong time
 	while (region && count && times--) {
 		for (size_t i = 0; i < FAKE_WORDS; i++)
 			fake[i] = draw_word(&state, truth, count, fake, region);
-		/* Pieces of the true stack too, whose frames lead to one another. */
+		/* Also pieces of the true stack, whose frames lead to one another. */
 		for (size_t i = 0; i + 64 < FAKE_WORDS; i += 64 + draw(&state) % 64)
 			for (size_t j = 0, from = draw(&state) % (count - 48); j < 48; j++)
 				fake[i + j] = truth[from + j];

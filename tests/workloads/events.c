@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define PAGE 4096
-#define PAGES 256 /* at once */
+#define PAGES 256 /* pages at once */
 #define CALLERS 60
 #define BURN_STEPS 10000 /* some 20 to 40 us */
 
@@ -42,7 +42,7 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* None of them is there, nor comes with another. */
+/* None of the pages is present, and none arrives together with another one. */
 static volatile char *new_pages(size_t count)
 {
 	char *pages = mmap(NULL, count * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

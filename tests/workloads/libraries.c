@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #define ROUND 20000u
-#define LIMIT_S 60 /* then it ends by itself, should nobody do it */
+#define LIMIT_S 60 /* seconds after which it ends by itself, if nobody ends it */
 
 #ifdef FUNCTIONS
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
-/* Only to be read: what the stack pointer is said to do, it does not. */
+/* Only to be read: the code does not do to the stack pointer what the rows say. */
 __asm__(".text\n"
 	".rept " TEXT(FUNCTIONS) "\n"
 	".balign 16\n"

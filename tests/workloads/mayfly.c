@@ -32,8 +32,8 @@ static void wait_until(uint64_t time_ns)
 }
 
 /*
- * At random distances: a profiler's ticks must not find the same half of them each time. Of those that are late, as
- * many are made up for as may live at once.
+ * At random distances, so that a profiler's ticks do not always find the same half of them. Late children are made up
+ * for, up to the number that may live at once.
  */
 static void breed(char *child, uint64_t rate, uint64_t seconds)
 {

@@ -8,8 +8,8 @@
 #define MAYFLY_PAGE_FD 3
 
 struct mayfly_page {
-	uint64_t children; /* that have begun */
-	uint64_t burned_ns[2]; /* in burn_long(), in burn_short() */
+	uint64_t children; /* children that have begun */
+	uint64_t burned_ns[2]; /* time in burn_long() and in burn_short() */
 };
 
 #endif

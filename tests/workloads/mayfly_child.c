@@ -60,7 +60,7 @@ ENTRY void _start(void)
 	struct mayfly_page *page = (void *)syscall(SYS_mmap, NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED,
 						   MAYFLY_PAGE_FD, 0L);
 	uint64_t number = __atomic_fetch_add(&page->children, 1, __ATOMIC_RELAXED);
-	int is_short = number * 0x9e3779b97f4a7c15ull >> 63; /* in no order that a tick could be in step with */
+	int is_short = number * 0x9e3779b97f4a7c15ull >> 63; /* in an order with which no tick can be in step */
 
 	__atomic_fetch_add(&page->burned_ns[is_short], is_short ? burn_short() : burn_long(), __ATOMIC_RELAXED);
 	syscall(SYS_exit_group, 0);

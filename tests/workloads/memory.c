@@ -110,7 +110,7 @@ WAY take_by_pointer(jint count, jint bytes)
 	return (uint64_t)count * (uint64_t)bytes;
 }
 
-/* One piece in a thousand stays. Returns the bytes of those. */
+/* One piece in a thousand stays. Returns the bytes of these. */
 WAY leak_one_in_thousand(jint count, jint bytes)
 {
 	uint64_t left = 0;

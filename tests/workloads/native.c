@@ -18,7 +18,7 @@
 
 #define LINK __attribute__((noipa))
 #define ROUND 200000u
-#define LIMIT_S 60 /* then it ends by itself, should nobody do it */
+#define LIMIT_S 60 /* seconds after which it ends by itself, if nobody ends it */
 
 static void (*leaf)(void);
 static volatile uint64_t sink;
@@ -59,7 +59,7 @@ LINK void touch(volatile char *bytes, size_t len)
 		next();                             \
 		touch(bytes, sizeof(bytes));        \
 	}
-/* Many values live across the call: all registers that a callee saves are pushed, fp's too. */
+/* Many values live across the call, so all registers that a callee saves are pushed, fp's too. */
 #define BUSY(n, next)                                                           \
 	LINK void link_##n(void)                                              \
 	{                                                                       \
@@ -101,7 +101,7 @@ LINK void leaf_copy(void)
 	}
 }
 
-/* So short that it is much in the procedure linkage table. */
+/* So short that it is often in the procedure linkage table. */
 LINK void leaf_stub(void)
 {
 	static volatile size_t len = 1;
@@ -138,7 +138,7 @@ LINK void handle(int signo)
 	sink++;
 }
 
-/* The handler is entered wherever the loop happens to be. */
+/* The handler is entered at any place of the loop. */
 LINK void leaf_interrupted(void)
 {
 	leaf_compute();
@@ -156,7 +156,7 @@ LINK void leaf_system_call(void)
 		sink += (uint64_t)read(fileno(zero), bytes, sizeof(bytes));
 }
 
-/* Most of it in the code that the kernel maps into every process. */
+/* Most of it is in the code that the kernel maps into every process. */
 LINK void leaf_clock(void)
 {
 	struct timespec now;
@@ -166,7 +166,7 @@ LINK void leaf_clock(void)
 	sink += (uint64_t)now.tv_nsec;
 }
 
-/* Deep recursion, which nothing of a fixed size may cut. */
+/* Deep recursion, which no fixed size may cut. */
 LINK void recurse(int depth)
 {
 	if (depth)
@@ -199,7 +199,7 @@ static void interrupt_often(int flags)
 	setitimer(ITIMER_PROF, &timer, NULL);
 }
 
-/* ---- where it begins ---- */
+/* ---- the beginning of the stacks ---- */
 
 LINK void run(void)
 {
@@ -216,7 +216,7 @@ LINK void *thread_main(void *unused)
 }
 
 #ifndef NATIVE_STATIC
-/* A moment after READY, so that whoever profiles has seen the process without it. */
+/* A moment after READY, so that a profiler has seen the process without the library. */
 static void run_library(const char *path)
 {
 	void (*entry)(void);

@@ -42,7 +42,7 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* From 0.2 to 25 ms, mostly short. */
+/* Returns 0.2 to 25 ms, mostly short. */
 static long some_us(unsigned *seed)
 {
 	return rand_r(seed) % 8 ? 200 + rand_r(seed) % 3000 : 10000 + rand_r(seed) % 15000;
@@ -55,7 +55,7 @@ static int nap(long us)
 	return nanosleep(&time, NULL);
 }
 
-/* ---- what waits; each returns as its call does ---- */
+/* ---- waits; each returns what its call does ---- */
 
 static __attribute__((noipa)) int in_nanosleep(unsigned *seed)
 {
@@ -122,7 +122,7 @@ static __attribute__((noipa)) int in_fault(unsigned *seed)
 	return 0;
 }
 
-/* Does not wait for anything but a CPU, of which it has its share. */
+/* Waits only for a CPU, of which it has its share. */
 static __attribute__((noipa)) int in_turns(unsigned *seed)
 {
 	(void)seed;
@@ -131,7 +131,7 @@ static __attribute__((noipa)) int in_turns(unsigned *seed)
 	return 0;
 }
 
-/* ---- who ends the waits ---- */
+/* ---- threads that end the waits ---- */
 
 static void *ends_waits(void *context)
 {

@@ -14,12 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STACK_BYTES 4096 /* no libc call with locals in these threads */
+#define STACK_BYTES 4096 /* these threads make no libc call that needs more stack */
 #define SHARED (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
 /*
- * All of them together take half a CPU, however many they are: where more of them want to run than there are CPUs,
- * all else on the machine waits for its turn among them, the loader and whoever starts them too.
+ * All threads together take half a CPU, however many they are. If more of them wanted to run than there are CPUs,
+ * everything else on the machine would wait for its turn, including the loader and the test.
  */
 #define A_SECOND 12000
 
