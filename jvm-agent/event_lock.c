@@ -68,7 +68,7 @@ static void lock_stop(uint64_t ended_ns)
 
 static int lock_start(const struct duet_agent_event *event, const char **ret_why)
 {
-	*ret_why = "the JVM refuses to tell of locks";
+	*ret_why = "the JVM refuses to report waits for locks";
 	return monitors_start(&contention, event);
 }
 

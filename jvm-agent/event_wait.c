@@ -50,7 +50,7 @@ static void wait_stop(uint64_t ended_ns)
 
 static int wait_start(const struct duet_agent_event *event, const char **ret_why)
 {
-	*ret_why = "the JVM refuses to tell of waiting threads";
+	*ret_why = "the JVM refuses to report waiting threads";
 	return monitors_start(&waits, event);
 }
 

@@ -208,6 +208,6 @@ static inline void walk_all(WALK *walk)
 }
 
 _Static_assert(DUET_ROOT_FRAMES % WALK_ROUND_TURNS == 0, "walk_hand_over() is called when they are full");
-_Static_assert(DUET_LEAF_FRAMES % DUET_ROOT_FRAMES == 0, "1024 frames stand in their order without a further word");
+_Static_assert(DUET_LEAF_FRAMES % DUET_ROOT_FRAMES == 0, "a record that is exactly full needs no reordering");
 
 #endif

@@ -83,7 +83,7 @@ case_other_events() {
 		expect_refusal 2 'engine perf samples cpu or page-faults'
 	done
 	record -p "$jvm" -d 1 -e page-faults --engine ctimer -o collapsed -f "$here/none"
-	expect_refusal 2 'engine ctimer samples cpu, and what the JVM tells beside it'
+	expect_refusal 2 'engine ctimer samples cpu, and events that the JVM reports'
 }
 
 case_all_user() {

@@ -138,7 +138,7 @@ static int check_engine(const struct session_options *session)
 			return -EINVAL;
 		}
 	if (!engine_takes(session->engine, &session->events)) {
-		log_error("-e: engine %s samples cpu%s, and what the JVM tells beside it; others need the bpf engine",
+		log_error("-e: engine %s samples cpu%s, and events that the JVM reports; others need the bpf engine",
 			  engine->name, engine->counts ? " or page-faults" : "");
 		return -EINVAL;
 	}

@@ -25,7 +25,7 @@ const struct event event_major_faults = {
 /* No signal: the thread may be within a system call, which would end with EINTR. */
 const struct event event_cpu_migrations = {
 	.name = "cpu-migrations",
-	.help = "threads that continue on another CPU than before: where they had left the first",
+	.help = "threads that continue on another CPU: where they left the first one",
 	COUNTED,
 	.perf = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_MIGRATIONS},
 };

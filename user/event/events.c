@@ -165,7 +165,7 @@ static int parse_count(uint64_t *ret, const char *text, struct buf *why)
 	*ret = strtoull(text, &end, 10);
 	if (!errno && isdigit((unsigned char)*text) && !*end && *ret)
 		return 0;
-	buf_add_str(why, "a whole number above 0 is accepted: one sample in so many events");
+	buf_add_str(why, "a whole number above 0 is accepted: one sample in that many events");
 	return -EINVAL;
 }
 
