@@ -85,7 +85,7 @@ all: $(O)/duet $(O)/libduet.so $(O)/libasyncProfiler.so $(api_jar) ## the execut
 $(O):
 	$(Q)mkdir -p $@
 
-# What a new machine lacks: of its own accord clang 14 crashes when it looks for this header in vain.
+# A new machine lacks this header. Without it, clang 14 crashes.
 libbpf_headers := /usr/include/bpf/bpf_helpers.h
 
 $(flags): FORCE | $(O)
@@ -155,7 +155,7 @@ $(O)/sanitized/library.o: user/attach/library.S $(O)/sanitized/libduet.so
 	$(call msg,EMBED,$@)
 	$(Q)$(CC) -DAGENT_FILE='"$(O)/sanitized/libduet.so"' -c -o $@ $<
 
-# library.o stands before the archive that has another one.
+# library.o comes before the archive that has another one.
 $(O)/sanitized/duet: $(O)/user/main.o $(O)/sanitized/library.o $(O)/libduetuser.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(sanitize) -o $@ $^ $(user_libs)

@@ -92,7 +92,7 @@ measure_switch() {
 	echo "$stats_before" >/proc/sys/kernel/bpf_stats_enabled
 }
 
-# Threads that sleep in all ways: what is told, as a percentage of what they have measured themselves.
+# Threads that sleep in all ways: the recorded time, as a percentage of the time that they measure themselves.
 measure_sums() {
 	local run
 	for ((run = 0; run < runs; run++)); do
@@ -111,7 +111,7 @@ measure_sums() {
 	done
 }
 
-# The processor time of a recording of so many threads that wait for ever, in s.
+# The CPU time of a recording of this many threads that wait for ever, in s.
 cost_of_parked() { # THREADS
 	"$workloads/parked" "$1" >"$scratch/parked" &
 	jvm=$!

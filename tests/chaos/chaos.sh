@@ -121,7 +121,7 @@ episode() {
 	start_storm
 	expect_sound "start"
 	for step in "${steps[@]}"; do
-		[ $SECONDS -lt "$end_of_chaos" ] || break # the last episode goes on to its end
+		[ $SECONDS -lt "$end_of_chaos" ] || break # the last episode continues to its end
 		echo "# step: $step"
 		# shellcheck disable=SC2086 # the words of a step
 		step_$step

@@ -159,7 +159,7 @@ begin_last_recording() { # ENGINE INTERVAL MILLISECONDS
 	pause $(($3 * 2))
 }
 
-# The JVM is gone, and the loader goes by itself.
+# The JVM has ended, and the loader ends by itself.
 end_last_recording() {
 	wait_for_end "$recorder"
 	[ "$status" -le 1 ] || fail "duet ended with $status: $(tail -n 3 "$recorder_err")"

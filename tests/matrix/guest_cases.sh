@@ -79,7 +79,7 @@ joined() {
 		END { printf "%.2f\n", signalled ? 100 * joined / signalled : 0 }' "$here/stderr"
 }
 
-# Some fifty samples, emulated: one that is lost for want of time is two percent of them, so this asks whether they
+# Some fifty samples, emulated: one that is lost for lack of time is two percent of them, so this asks whether they
 # join, not how many. By interval, one that is taken between a signal's delivery and its handler's first instruction
 # costs both their joins: a microsecond on a machine, a hundred in here, and more while all is touched the first time.
 expect_joined() {
@@ -142,7 +142,7 @@ spin_in() { # CGROUP
 	jvms+=($!)
 }
 
-# How the kernel tells a cgroup's ancestors changed with 6.1.
+# How the kernel represents a cgroup's ancestors changed with 6.1.
 case_targets() {
 	/usr/bin/busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup || skip "no cgroup v2"
 	spin_in in

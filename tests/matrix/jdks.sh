@@ -108,7 +108,7 @@ cell_failed_walks() {
 	expect_share "failed walks" "$(cat "$figures/walks")" '<=' 5
 }
 
-# 2 percent, or what chance does to the few samples of a JVM that gets little of the CPU: four standard deviations.
+# 2 percent; or four standard deviations, for the few samples of a JVM that gets little CPU time.
 expect_near_share() { # METHOD PERCENT
 	local room
 	room=$(awk -v n="$(total "$here/out")" -v p="$2" 'BEGIN {

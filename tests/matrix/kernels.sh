@@ -3,7 +3,7 @@
 # timeout: 1500
 #
 # Debian's kernels from 5.10 to the newest, in virtual machines with JVMs and the static duet, and one for aarch64
-# with what is built across. Machines are emulated: they tell whether the BPF object loads, stacks are walked and
+# with what is built across. Machines are emulated: they show whether the BPF object loads, stacks are walked and
 # halves join, nothing about rates. Arguments choose rows: 6.1@bookworm:amd64.
 . "$(dirname "$0")/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
@@ -51,7 +51,7 @@ make_memory() { # ARCHITECTURE
 	(cd "$files" && find . | cpio --quiet -o -H newc) >"$scratch/memory.$1"
 }
 
-# For the rows of one architecture. Leaves a word on what is missing.
+# For the rows of one architecture. Says what is missing.
 prepare_machines() { # ARCHITECTURE
 	local tool tools=("qemu-system-${machine_of[$1]}" mke2fs cpio xz)
 	[ "${machine_of[$1]}" = "$(uname -m)" ] || tools+=("${machine_of[$1]}-linux-gnu-gcc")
@@ -70,7 +70,7 @@ prepare_machines() { # ARCHITECTURE
 
 begun='^cases begin' # on the console
 
-# Before 6.5 Linux waits in vain for its second CPU when the clock counts instructions.
+# Before 6.5 Linux waits for its second CPU for ever when the clock counts instructions.
 cpus() {
 	if [[ $row = 5.10@* || $row = 6.1@* ]]; then echo 1; else echo 2; fi
 }
@@ -97,7 +97,7 @@ run_machine() { # ARCHITECTURE KERNEL
 }
 
 # All cases of a row run in here, one after the other; what was said on the console is in $console. A machine that
-# never came to the cases gets a second chance, which is said: what they find is never asked twice.
+# never came to the cases is started a second time, which is reported. The cases themselves run only once.
 prepare_row() {
 	local arch=${row#*:} from=${row#*@} kernel
 	console=$figures/console missing=$(cat "$scratch/missing.$arch")

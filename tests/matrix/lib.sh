@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# A matrix is a table: what is tested with (a JDK, a kernel, a container) makes the rows, what is tested the columns.
+# A matrix is a table: a row for each JDK, kernel or container, a column for each thing that is tested.
 # A script sources this file and defines
 #
 #   columns=(NAME...)   and cell_NAME() for each of them, a case in the sense of tests/system/lib.sh

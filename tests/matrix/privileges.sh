@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # timeout: 400
 #
-# What duet may do decides what it does: with every set of rights it records with BPF, or `duet check` names the
+# The rights of duet decide what it can record: with every set of rights it records with BPF, or `duet check` names the
 # cause and `duet record` says the same and uses the agent's timers. Of the host's settings, what a cell changes is
 # put back.
 . "$(dirname "$0")/cells.sh"
@@ -66,7 +66,7 @@ expect_bpf() { # COMMAND...: in front of duet
 
 fallback=ctimer # the engine that is used instead of bpf
 
-expect_fallback() { # CAUSE COMMAND...: the same cause in what is asked and in what is done
+expect_fallback() { # CAUSE COMMAND...: `duet check` and the command name the same cause
 	local cause=$1
 	shift
 	DUET_AS=("$@")

@@ -12,7 +12,7 @@ mkdir -p "$TMPDIR"
 top=$matrix/../..
 unit=$top/user/packaging/duet.service
 exposure_max=49 # tenths; with a sandbox option less it is more
-# For the container, beside what systemd-nspawn leaves it: what the unit asks for.
+# Rights of the container that the unit needs, in addition to those that systemd-nspawn gives it.
 rights=CAP_BPF,CAP_PERFMON,CAP_SYSLOG
 
 # ---- the machine ----------------------------------------------------------------------------------

@@ -149,7 +149,7 @@ case_attach_nowhere_executable() {
 	for i in 1 2 4 8 16 32; do
 		attach "$jvm" "-$i"
 	done
-	sleep 0.5 # it is tidied up by whom nobody waits for
+	sleep 0.5 # a process that nobody waits for removes it
 	expect_attached "$jvm"
 	[ "$(cat "/proc/$jvm/mountinfo")" = "$mounts" ] || fail "mounts left: $(tail -n 1 "/proc/$jvm/mountinfo")"
 	expect "mappings of the agent" "$(grep -c libduet.so "/proc/$jvm/maps")" == "$mappings"
@@ -299,7 +299,7 @@ squat() { # HASH
 	done
 }
 
-# As start_apart, by a user who is root in a user namespace of his own only, and the JVM in another below it, pid 1.
+# Like start_apart, by a user who is root only in a user namespace of their own, and the JVM in another below it, pid 1.
 start_hostile() { # PREPARE HOME
 	local classes=$workloads workloads=/mnt tries=0
 	local nested='exec unshare -U -r -p -f -m --mount-proc --kill-child "$@"'

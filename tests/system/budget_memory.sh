@@ -64,7 +64,7 @@ case_many_stacks() {
 	expect_lacks "$here/stderr" '--max-memory'
 }
 
-# ---- what it says of itself ---------------------------------------------------------------------
+# ---- figures about duet itself ---------------------------------------------------------------------
 
 status_bytes() { # PART
 	sed -n "s/^ *\([0-9]*\)  bytes of RAM, by part: $1\$/\1/p" "$here/status"
@@ -76,7 +76,7 @@ own_bytes() {
 		END { print sum * 1024 }' "/proc/$recorder/smaps"
 }
 
-# Descriptors of files that are being read may be gone before cat gets to them.
+# Descriptors of files that are being read may be closed before cat reads them.
 maps_bytes() {
 	{ cat "/proc/$recorder/fdinfo"/* 2>/dev/null || true; } |
 		awk '/^pos:/ { is_map = 0 } /^map_type:/ { is_map = 1 } is_map && $1 == "memlock:" { sum += $2 }
@@ -273,7 +273,7 @@ case_a_hundred_libraries() {
 	expect "percent of the time has its stack" "$(share "$here/out" 'main;library_work( |;)')" '>' 99
 }
 
-# The libraries are mapped one by one and read while samples arrive: the ring must not fill up meanwhile.
+# The libraries are mapped one by one and read while samples arrive: the ring must not become full in that time.
 case_a_hundred_libraries_come() {
 	need_bpf
 	start_libraries small 100

@@ -32,7 +32,7 @@ case_help_of_record() {
 	done
 }
 
-# Each command has --help, and refuses what it does not take.
+# Each command has --help, and refuses words that it does not take.
 case_arguments_of_all() {
 	local command
 	for command in record convert diff daemon check list status version help; do

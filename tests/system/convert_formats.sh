@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 300
-# Formats for other tools: a round trip keeps what was recorded, and the tools themselves read the same.
+# Formats for other tools: a round trip keeps the recording, and the tools themselves read the same.
 . "$(dirname "$0")/lib.sh"
 
 convert() {

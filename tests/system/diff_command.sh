@@ -53,7 +53,7 @@ case_stdin() {
 	expect_refusal 2 'A and B are both stdin'
 }
 
-# A recording, and the same as collapsed stacks, which do not say what was sampled.
+# A recording, and the same as collapsed stacks, which do not name the event.
 case_recordings() {
 	"$make_profile" 2000 "$here/a.duet" "$here/a.collapsed" || fail "flamegraph_profile: exit code $?"
 	local b

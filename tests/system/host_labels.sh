@@ -123,8 +123,8 @@ case_pid_reused() { # apart
 	expect "wrong labels" "$(($(sum_of "^duet-first;$label_b;") + $(sum_of "^duet-second;$label_a;")))" '==' 0
 }
 
-# Processes with the same pid follow each other within one tick of the clock that tells processes apart, in two cgroups
-# in turn. Before it burns CPU time, each gives itself and its thread a name; until then it has another.
+# Processes with the same pid follow each other within one tick of the clock that distinguishes processes, in two
+# cgroups in turn. Before it burns CPU time, each gives itself and its thread a name; until then it has another.
 case_pid_reused_at_once() { # apart
 	need_cgroups
 	[ -w /proc/sys/kernel/ns_last_pid ] || skip "the next process's number cannot be chosen"
@@ -391,7 +391,7 @@ case_left_alone_at_the_second_try() { # apart
 	expect_lacks "$here/stderr" "JVM $jvm: the agent is attached now"
 }
 
-# The name comes from the launcher's arguments, or from the JVM's counters if the arguments stand in a file.
+# The name comes from the launcher's arguments, or from the JVM's counters if the arguments are in a file.
 case_application() {
 	need_bpf
 	start_jvm "$(any_jdk)" workload.Locks

@@ -124,8 +124,8 @@ until_jvms_have_ended() { # COUNT
 
 # Nearly each sample of such a JVM meets methods that were not asked for before. For the first JVM the loader reads
 # libjvm's tables; then three run at a time, with more running threads than CPUs. JVMs that have ended leave nothing in
-# the loader. A JVM takes 450 samples. In its first three or so the kernel tells one file each, and the methods of its
-# last ones may be gone before they are read. DUET_LONG=1: 1,000 JVMs, for some ten minutes.
+# the loader. A JVM takes 450 samples. In its first three or so the kernel returns one file each, and the methods of its
+# last ones may be freed before they are read. DUET_LONG=1: 1,000 JVMs, for some ten minutes.
 case_jvms_that_end() { # apart
 	local i java early_kb late_kb jvms=$((long ? 1000 : 30)) nameless=3
 	need_bpf
@@ -161,7 +161,7 @@ need_programs() {
 }
 
 # Each program leads a process group, as scripts start one or several JVMs. The list is not local to the case:
-# after_case runs after the locals of a passed case are gone.
+# after_case runs when the locals of a passed case no longer exist.
 groups=()
 start_program() {
 	setsid "$@" >>"$here/programs" 2>&1 </dev/null &
@@ -187,7 +187,7 @@ start_tomcat() {
 	start_program wrk -t1 -c4 -d1500 "$page"
 }
 
-# Each has so many rounds of some 20 ms of CPU time.
+# Each has this many rounds of some 20 ms of CPU time.
 write_programs() { # ROUNDS
 	echo "$1.times { h = {}; 20000.times { |i| h[i % 977] = i.to_s }; h.sort_by { |k, v| [v, k] } }" >"$here/w.rb"
 	echo "(dotimes [_ $1] (frequencies (map #(mod % 97) (filter odd? (range 9000)))))" >"$here/w.clj"

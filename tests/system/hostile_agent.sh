@@ -270,7 +270,7 @@ as_stranger() {
 	setpriv --reuid=54321 --regid=54321 --clear-groups "$@"
 }
 
-# Other things that a user may do to his own process: only this attach fails, in time, and no process is left.
+# Other things that users may do to their own processes: only this attach fails, in time, and no process is left.
 case_child_tormented() {
 	local torment
 	need_root
@@ -341,7 +341,7 @@ thaw() {
 	echo 0 >"$freezer/cgroup.freeze" || echo THAWED >"$freezer/freezer.state"
 } 2>/dev/null
 
-# On hosts with cgroup v1 a user who owns a freezer cgroup can freeze his processes; no signal ends a frozen one.
+# On hosts with cgroup v1 a user who owns a freezer cgroup can freeze processes in it; no signal ends a frozen one.
 case_child_frozen() {
 	need_root
 	make_freezer 54321 freezer freezer.state

@@ -172,7 +172,7 @@ case_fuse_reports() {
 	write_report "$here/fuse_output/mount/out.collapsed"
 }
 
-# ---- what all who map a file see, one of them chooses ------------------------------------------
+# ---- one user chooses what all users of a file see ----------------------------------------------
 
 stranger=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
@@ -200,7 +200,7 @@ record_after() { # HONEST ATTACKER: commands, their words separated by blanks
 	grep -q "pid=$attacker\]" "$here/out" || fail "the attacker was not sampled"
 }
 
-# Root's file has a debug link, and the other user mounts the file where he has put a debug file for it.
+# Root's file has a debug link, and the other user mounts the file where they have put a debug file.
 case_debug_file_of_a_stranger() {
 	need_bpf
 	need_root

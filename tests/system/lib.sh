@@ -62,7 +62,7 @@ end_case() {
 		[ ${#jvms[@]} = 0 ] || kill -KILL "${jvms[@]}"
 		wait
 		rm -f "${jvms[@]/#//tmp/.java_pid}"
-	} 2>/dev/null # no word of the shell's about what it killed
+	} 2>/dev/null # drops the shell's messages about killed processes
 	exit $code
 }
 

@@ -87,7 +87,7 @@ case_told_once() {
 	expect_lacks "$here/told" '\[idle\]'
 }
 
-# A read of this thread's stack hangs until the reader is killed. The recording goes on, and has the other thread.
+# A read of this thread's stack hangs until the reader is killed. The recording continues, and has the other thread.
 case_stack_that_hangs() {
 	need_offcpu
 	local from=$SECONDS

@@ -207,7 +207,7 @@ jdk_case_chunks_of_jfr() {
 	expect "chunks of 256 kB" "$(awk '$1 == "Chunks:" { print $2 }' "$here/summary")" '>' 1
 }
 
-# The file on the full disk has what was whole; a pipe has all.
+# The file on the full disk has the whole chunks; a pipe has everything.
 case_full_disk_of_jfr() {
 	local end=$((SECONDS + 60)) samples
 	need_root

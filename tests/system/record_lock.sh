@@ -5,7 +5,8 @@
 # method, with the class of what it waits for.
 . "$(dirname "$0")/lib.sh"
 
-# What the JVM spins before it tells of a wait is missing. Every wait of the workload is longer than the interval.
+# Time in which a thread spins before the JVM reports its wait is missing. Every wait of the workload is longer than the
+# interval.
 rounds=40
 tolerance=8
 

@@ -41,7 +41,7 @@ jdk_case_beside_cpu_and_alloc() {
 	expect_lacks "$here/out.collapsed" 'libduet|hook_'
 }
 
-# The threads wait for the loader when they are faster than it. CALLS is for those who have the time for more.
+# The threads wait for the loader when they are faster. CALLS: the number of calls, for longer runs.
 jdk_case_many_calls() {
 	record_gated workload.NativeMemory $((${CALLS:-90000} / 9)) -- -e nativemem=0 --engine ctimer
 	expect_sums "$here/out.collapsed"

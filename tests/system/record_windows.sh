@@ -254,7 +254,7 @@ case_daemon_reloads() {
 	printf '%s\n' "file = $here/c" 'window = 2s' 'no-attach = yes' "comm = $spinning" 'output = text' >"$here/conf"
 	kill -HUP "$recorder"
 	wait_for 20 has_windows "$here/c" txt 2
-	expect_lacks "$here/stderr" 'samples in' # the recording goes on
+	expect_lacks "$here/stderr" 'samples in' # the recording continues
 	expect_contains "$here/c/last_profile.txt" '^duration +: 2\.0[0-9]* s'
 	printf '%s\n' "file = $here/b" "comm = $spinning" 'window = 1s' 'no-attach = yes' 'freq = 500' >"$here/conf"
 	kill -HUP "$recorder"

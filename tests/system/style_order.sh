@@ -15,7 +15,7 @@ none() { # WHAT LINES
 	[ -z "$2" ] || fail "$1: $(head -n 5 <<<"$2" | tr '\n' ' ')"
 }
 
-# Left may be included by what stands right of it; folders of one rank do not see each other.
+# A folder may include those of a lower rank. Folders of one rank do not include each other.
 rank() {
 	case $1 in
 	base) echo 1 ;;

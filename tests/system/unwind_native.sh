@@ -135,7 +135,7 @@ case_in_a_signal_handler_on_its_own_stack() {
 	signal_case signal_stack
 }
 
-# ---- files that tell less -----------------------------------------------------------------------
+# ---- files with fewer tables -----------------------------------------------------------------------
 
 # The tables are in a debug file, which the stripped file names, and compressed.
 case_debug_frame_alone() {
@@ -257,7 +257,7 @@ case_command() {
 	expect_whole "${entry}run;${chain}leaf_compute$kernel" 'leaf_compute' 60
 }
 
-# The kernel tells BPF the mappings of a process.
+# The kernel returns the mappings of a process to BPF.
 need_find_vma() {
 	need_bpf
 	"$duet" check 2>&1 | grep -q 'yes *mappings of new processes' || skip "this kernel has no bpf_find_vma()"

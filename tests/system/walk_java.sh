@@ -90,7 +90,8 @@ jdk_case_all_compiled() {
 	expect_agreement 1
 }
 
-# Before the agent can tell the JVM's layout, AsyncGetCallTrace has the Java frames and the walk the native ones below.
+# Before the agent has published the JVM's layout, AsyncGetCallTrace has the Java frames and the walk the native ones
+# below.
 jdk_case_walked_from_the_start() {
 	need_bpf
 	record -d 6 -i 1ms -v -o collapsed -f "$here/out" -- \

@@ -28,7 +28,7 @@ jdk_case_stubs_in_the_right_caller() {
 	expect_right_callers copies virtuals interfaces checksums clocks strings maths digests encodings arrays
 }
 
-# Not inlined: C1 keeps no record of what is at a call that is no safepoint.
+# Not inlined: C1 keeps no record for a call that is not a safepoint.
 jdk_case_stubs_of_c1() {
 	JVM_OPTS=(-XX:TieredStopAtLevel=1 -XX:CompileCommand=quiet "-XX:CompileCommand=dontinline,workload.Stubs::*")
 	expect_right_callers copies casts virtuals interfaces checksums clocks strings maths digests encodings arrays
