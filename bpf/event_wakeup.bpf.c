@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs for who ends the sleeps of threads. The waker runs the first one, when it is known how long the sleeper was
- * blocked. So the choice whether to sample that time is made here, and the waker's stack is taken for sleeps that will
- * be sampled only. An interrupt wakes threads on behalf of the kernel: the thread that it interrupted is not the waker.
+ * Programs for the threads and interrupts that end sleeps. The waker runs the first program, when it is known how long
+ * the sleeper was blocked. So this program decides whether to sample that time, and takes the waker's stack only for
+ * sleeps that will be sampled. An interrupt wakes threads on behalf of the kernel: the thread that it interrupted is
+ * not the waker.
  */
 #include "core.bpf.h"
 #include "offcpu.bpf.h"
@@ -14,10 +15,10 @@
 
 #ifdef __TARGET_ARCH_x86
 extern const int __preempt_count __ksym __weak; /* until Linux 6.1, and since 6.15 */
-extern const struct pcpu_hot pcpu_hot __ksym __weak; /* in between */
+extern const struct pcpu_hot pcpu_hot __ksym __weak; /* from Linux 6.2 to 6.14 */
 #endif
 
-/* Says whether an interrupt is being served. */
+/* Returns the preemption count, which shows whether an interrupt is being served. */
 static __always_inline u32 wakeup_preempt_count(void)
 {
 #ifdef __TARGET_ARCH_x86
@@ -38,7 +39,7 @@ static __always_inline u32 wakeup_last_irq(void)
 	return irq ? *irq : 0;
 }
 
-/* Returns whose stack the current one is, and the ids of the thread for DUET_ROLE_WAKER. */
+/* Returns the role of the current stack, and stores the ids of the thread for DUET_ROLE_WAKER. */
 static __always_inline enum duet_role wakeup_role(struct task_struct *task, u32 preempt_count, struct filter_ids *ids)
 {
 	if (preempt_count & (SOFTIRQ_SERVED | HARDIRQ_AND_NMI))
@@ -119,20 +120,20 @@ static __always_inline bool wakeup_may_run(u64 now_ns)
 	return cost && now_ns >= cost->rest_until_ns;
 }
 
-/* Unique for longer than any sleep waits for its waker's record: for 73 minutes. */
+/* Returns an id that is unique for 73 minutes, longer than any sleep waits for its waker's record. */
 static __always_inline u64 wakeup_id(struct task_struct *sleeper, u64 now_ns)
 {
 	return (u64)sleeper->pid << 42 | (now_ns & ((1ull << 42) - 1));
 }
 
-/* `knows_interrupts` is a constant: a kernel without the variable refuses a program that has its name. */
+/* `knows_interrupts` is a constant: a kernel without the variable refuses a program that refers to it. */
 static __always_inline int wakeup(void *ctx, struct task_struct *sleeper, bool knows_interrupts)
 {
 	struct offcpu_thread *thread = sleeper->flags & PF_KTHREAD ? NULL : offcpu_sleeper(sleeper);
 	u64 now_ns = bpf_ktime_get_ns();
 	struct duet_scratch *room = NULL;
 
-	/* A thread that has a CPU does not sleep yet. One that was preempted is not blocked. */
+	/* A thread that has a CPU does not sleep yet. A thread that was preempted is not blocked. */
 	if (!thread || thread->is_runnable || thread->woken_ns || !sleeper->pid)
 		return 0;
 	thread->woken_ns = now_ns > thread->left_ns ? now_ns : thread->left_ns;
@@ -168,7 +169,10 @@ int BPF_PROG(wakeup_waking_plain, struct task_struct *sleeper)
 	return wakeup(ctx, sleeper, false);
 }
 
-/* Only remembers the number: its handler may wake a thread. No other handler runs on this CPU until it ends. */
+/*
+ * Only stores the number, because the interrupt's handler may wake a thread. No other handler runs on this CPU until it
+ * ends.
+ */
 SEC("?tp_btf/irq_handler_entry")
 int BPF_PROG(wakeup_irq, int number)
 {

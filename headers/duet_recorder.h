@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * What the recorder of a process (user/asprof/recorder.h) is asked, and what it answers. One question is one packet of
- * a SOCK_SEQPACKET socket, and so is its answer.
+ * The questions to the recorder of a process (user/asprof/recorder.h), and its answers. One question is one packet of a
+ * SOCK_SEQPACKET socket, and so is its answer.
  *
  *   client -> question   struct duet_question, then the arguments: text without NUL
  *   recorder -> answer   struct duet_answer, then text; a report comes as a descriptor (SCM_RIGHTS)
@@ -20,10 +20,11 @@
 
 enum duet_question_kind {
 	DUET_QUESTION_COMMAND, /* of `asprof`, which writes the file of a report itself */
-	DUET_QUESTION_AGENT,   /* arguments of an agent: what there is to say goes to the log that they name */
-	DUET_QUESTION_API,     /* of a program: the answer is for its caller */
+	DUET_QUESTION_AGENT,   /* arguments of an agent; messages go to the log that the arguments name */
+	DUET_QUESTION_API,     /* arguments from a program; the answer is for its caller */
 	DUET_QUESTION_SAMPLES, /* the answer's text is the number of samples; no arguments */
-	DUET_QUESTION_EXIT,    /* the process is about to end: stop, and write the file that was named; no arguments */
+	/* the process is about to end: stop, and write the file that was named at the start; no arguments */
+	DUET_QUESTION_EXIT,
 	DUET_QUESTION_ADOPT,   /* comes with a socket of the process's library, which is a client from now on */
 	DUET_QUESTION_KIND_MAX
 };
@@ -31,7 +32,8 @@ enum duet_question_kind {
 struct duet_question {
 	uint32_t kind; /* enum duet_question_kind */
 	uint32_t reserved; /* 0 */
-	char name[DUET_NAME_MAX + 1]; /* where the agent in the process listens, see duet_agent.h; "": no agent does */
+	/* where the agent in the process listens, see duet_agent.h; "": there is no agent */
+	char name[DUET_NAME_MAX + 1];
 	char secret[DUET_SECRET_DIGITS]; /* not a string */
 };
 DUET_ASSERT_SIZE(struct duet_question, 8 + DUET_NAME_MAX + 1 + DUET_SECRET_DIGITS);
@@ -40,11 +42,11 @@ DUET_ASSERT_SIZE(struct duet_question, 8 + DUET_NAME_MAX + 1 + DUET_SECRET_DIGIT
 enum duet_answer_code {
 	DUET_ANSWER_DONE = 0,
 	DUET_ANSWER_NOT_UNDERSTOOD = 100, /* the arguments */
-	DUET_ANSWER_REFUSED = 200, /* or failed */
-	DUET_ANSWER_NO_FILE = 201, /* the file of the report cannot be written; the recording goes on */
+	DUET_ANSWER_REFUSED = 200, /* the command was refused, or failed */
+	DUET_ANSWER_NO_FILE = 201, /* the file of the report cannot be written; the recording continues */
 };
 
-enum duet_answer_stream { /* for the log, of the client's process */
+enum duet_answer_stream { /* Stream of the client's process for the log. */
 	DUET_ANSWER_NOWHERE,
 	DUET_ANSWER_STDOUT,
 	DUET_ANSWER_STDERR,
@@ -53,7 +55,8 @@ enum duet_answer_stream { /* for the log, of the client's process */
 struct duet_answer {
 	uint32_t code; /* enum duet_answer_code */
 	uint32_t stream; /* enum duet_answer_stream */
-	uint32_t log_bytes; /* of the text: lines for the log; the rest is the reply, or why it was refused */
+	/* bytes of the text that are lines for the log; the rest is the reply, or the reason for a refusal */
+	uint32_t log_bytes;
 	uint32_t reserved; /* 0 */
 };
 DUET_ASSERT_SIZE(struct duet_answer, 16);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executable `duet` inside the library, without its symbols. libasyncProfiler.so has it, so that one file is a full
- * installation; libduet.so, which the executable itself has inside, has none.
+ * The executable `duet` inside the library, without its symbols. libasyncProfiler.so contains it, so that one file is a
+ * full installation. libduet.so, which the executable itself contains, does not.
  */
 #ifndef API_CARRIED_H
 #define API_CARRIED_H

@@ -30,13 +30,13 @@ extern char **environ;
 
 /* ---- executables ---- */
 
-/* fstat() of newer C libraries is not in older ones. */
+/* fstat() of newer C libraries does not exist in older ones. */
 static int read_stat(int fd, struct stat *ret)
 {
 	return (int)syscall(SYS_fstat, fd, ret);
 }
 
-/* Others cannot replace it, or what is said here about it: the library may lie in a folder like /tmp. */
+/* Returns true if other users cannot replace or change the file: the library may be in a folder like /tmp. */
 static bool is_trusted(const struct stat *st)
 {
 	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & S_IWOTH);
@@ -59,7 +59,7 @@ static int open_trusted(char *folder, const char *name)
 	return fd;
 }
 
-/* Stores the folder of this library, without links. Returns false if it has none any more. */
+/* Stores the folder of this library, without links. Returns false if the library was removed. */
 static bool own_folder(char folder[PATH_MAX])
 {
 	Dl_info info;
@@ -124,16 +124,18 @@ static int open_carried(void)
 	return fd;
 }
 
-enum { CANDIDATES = 5 }; /* four places, and what is carried */
+enum { CANDIDATES = 5 }; /* four places, and the carried executable */
 
 static int open_candidate(int which)
 {
 	return which < CANDIDATES - 1 ? open_beside(which) : open_carried();
 }
 
-/* ---- what it gets ---- */
+/* ---- environment of the recorder ---- */
 
-/* These would make it load libraries, or the library in it start a recording. */
+/*
+ * Returns true for a variable that would make the recorder load libraries, or make the library in it start a recording.
+ */
 static bool is_left_out(const char *variable)
 {
 	static const char *const names[] = {"LD_PRELOAD=", "LD_LIBRARY_PATH=", "LD_AUDIT=", "ASPROF_COMMAND="};
@@ -179,7 +181,7 @@ static int start(int executable, int end)
 	return pid;
 }
 
-/* It is of this build: another one may ask and answer in another way. */
+/* Returns true if the recorder is of this build: another one may use other questions and answers. */
 static bool has_greeted(int socket)
 {
 	struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starts the recorder of this process, `duet`, as the same user. The executable stands beside the library (in its
- * folder, or in ../bin), or it is inside the library. It gets one end of a socket pair and nothing else of this process
- * but the environment, without what would make it load libraries.
+ * Starts the recorder of this process, `duet`, as the same user. The executable is beside the library (in its folder,
+ * or in ../bin), or inside the library. The recorder gets one end of a socket pair and the environment without
+ * variables that would make it load libraries. It gets nothing else of this process.
  */
 #ifndef API_HIRE_H
 #define API_HIRE_H

@@ -223,7 +223,7 @@ NATIVE(jlong, getSamples)(JNIEnv *env, jobject self)
 	return samples;
 }
 
-/* The words filter and wall select threads; duet samples all, so there is nothing to add or to remove. */
+/* The words filter and wall select threads. duet samples all threads, so there is nothing to add or to remove. */
 NATIVE(void, filterThread0)(JNIEnv *env, jobject self, jthread thread, jboolean enable)
 {
 	(void)env, (void)self, (void)thread, (void)enable;
@@ -302,7 +302,7 @@ static bool is_profiler_class(jclass class)
 	return is;
 }
 
-/* Libraries that include the class have it in a package of their own, where names alone do not bind. */
+/* Libraries that contain the class have it in a package of their own. There the names of the functions do not bind. */
 static void register_callers(JNIEnv *env)
 {
 	jvmtiFrameInfo frames[CALLERS];
@@ -321,7 +321,9 @@ static void register_callers(JNIEnv *env)
 	}
 }
 
-/* Called by System.load(). Where JVMTI is refused, the agent is too; the methods bind by name, and say so. */
+/*
+ * Called by System.load(). Where JVMTI is refused, the agent is too. The methods still bind by name, and report that.
+ */
 JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *reserved)
 {
 	JNIEnv *env;

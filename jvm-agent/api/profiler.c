@@ -20,8 +20,8 @@
 static struct {
 	pthread_mutex_t lock;
 	char *kept; /* arguments until the JVM runs; owned */
-	struct duet_question agent; /* where the agent listens; name[0] is 0: it does not yet */
-	pid_t owner; /* of the agent's thread: a child of fork() has none */
+	struct duet_question agent; /* where the agent listens; name[0] is 0: it does not listen yet */
+	pid_t owner; /* process of the agent's thread: a child of fork() has no such thread */
 } profiler = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 int profiler_owns(const char *text)
@@ -62,7 +62,7 @@ static void listen_for_recorder(void)
 	profiler.owner = getpid();
 }
 
-/* Fills in where the agent listens. Begins to listen if it does not yet. */
+/* Stores where the agent listens. Makes it listen if it does not yet. */
 static void add_agent(struct duet_question *question)
 {
 	pthread_mutex_lock(&profiler.lock);
@@ -89,7 +89,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* Asked when a Java class looks whether the library is there: needs no recorder. */
+/* Returns true for the command by which a Java class checks whether the library exists. It needs no recorder. */
 static bool asks_version_only(const char *text)
 {
 	return !strcmp(text, "version");
@@ -145,7 +145,7 @@ void profiler_print_log(const struct link_answer *answer)
 		print(fd, answer->text, answer->head.log_bytes);
 }
 
-/* The recorder moves an agent's answer to the log; an answer that was made here is not from the recorder. */
+/* The recorder moves an agent's answer to the log. An answer that was made here does not come from the recorder. */
 static void print_reply(const struct link_answer *answer)
 {
 	const char *reply = link_reply(answer);

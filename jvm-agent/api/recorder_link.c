@@ -24,8 +24,9 @@ static struct {
 	pthread_mutex_t lock; /* guards all members below */
 	struct hired hired; /* socket -1: none */
 	pid_t owner; /* the process that hired it: a child of fork() has its own */
-	char identity[32]; /* of the socket: the application may have closed its number and use it itself */
-	bool records; /* a start was answered and no stop yet */
+	/* identity of the socket: the application may have closed the descriptor and use its number itself */
+	char identity[32];
+	bool records; /* a start was answered, and no stop since */
 } link_state = {.lock = PTHREAD_MUTEX_INITIALIZER, .hired = {.socket = -1}};
 
 /* "socket:[INODE]" */
@@ -49,7 +50,7 @@ static bool is_connected(void)
 	return !strcmp(now, link_state.identity);
 }
 
-/* In a container init may be the JVM itself, and then it is the one to collect the recorder. */
+/* In a container the JVM itself may be init. Then it must collect the recorder. */
 static void forget_recorder(void)
 {
 	if (is_connected()) {
@@ -184,7 +185,7 @@ static void explain(struct link_answer *ret, int error, bool has_recorded)
 						: "The recorder of this process has ended: try again");
 }
 
-/* A recorder that ended while nothing was recorded is replaced: it does so after a time. */
+/* A recorder ends after some time without a recording. Then another one replaces it. */
 static int ask_or_replace(const struct duet_question *question, const char *text, struct link_answer *ret)
 {
 	const uint64_t until_ns = clock_ns() + WAIT_MS * 1000000ull;
@@ -196,7 +197,7 @@ static int ask_or_replace(const struct duet_question *question, const char *text
 	return connect_recorder(ret) ? ask(question, text, until_ns, ret) : 0;
 }
 
-/* Remembers whether a recording is under way, which a recorder's end would lose. */
+/* Stores whether a recording is under way, which would be lost if the recorder ended. */
 static void note_state(const char *text, const struct link_answer *answer)
 {
 	if (answer->head.code)
@@ -219,7 +220,8 @@ void link_ask(const struct duet_question *question, const char *text, struct lin
 			explain(ret, error, link_state.records);
 		else
 			note_state(text, ret);
-		if (error && error != -EMSGSIZE) { /* a late answer must not be taken for that of the next question */
+		/* a late answer must not be read as the answer of the next question */
+		if (error && error != -EMSGSIZE) {
 			forget_recorder();
 			link_state.records = false;
 		}

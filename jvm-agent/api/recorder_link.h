@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connection to the recorder of this process, which is hired when there is something to ask. All threads may ask;
- * one question is under way at a time.
+ * The connection to the recorder of this process, which is started by the first question. Callable on all threads; one
+ * question is under way at a time.
  */
 #ifndef API_RECORDER_LINK_H
 #define API_RECORDER_LINK_H
@@ -19,11 +19,11 @@ struct link_answer {
 };
 
 /*
- * Asks, and hires a recorder if there is none. `text`: the arguments. Fills *ret in any case; release it. What went
- * wrong here is an answer too: its code is DUET_ANSWER_REFUSED.
+ * Sends a question; starts a recorder if there is none. `text`: the arguments. Fills *ret in any case; release it. An
+ * error on this side is an answer too, with the code DUET_ANSWER_REFUSED.
  */
 void link_ask(const struct duet_question *question, const char *text, struct link_answer *ret);
-/* The same, but does nothing if no recorder was ever asked. Waits for wait_ms at most. */
+/* The same, but does nothing if there was never a question. Waits for at most wait_ms. */
 void link_ask_if_hired(const struct duet_question *question, int wait_ms);
 const char *link_reply(const struct link_answer *answer); /* the text after the log */
 void link_answer_release(struct link_answer *answer);

@@ -76,7 +76,7 @@ static long share_memory(int signo, char *stack_end, void (*run)(void *), void *
 }
 #endif
 
-/* The second process becomes the program. Its parent is gone before it ends, so that init collects it. */
+/* The second process becomes the program. Its parent ends before it, so that init collects it. */
 static void become_program(void *context)
 {
 	struct spawning *spawning = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files that were made by hand so that a short one costs much to read or to write again: much CPU time, or many rows.
- * Each takes a moment, or is refused in one sentence. The bounds are a small part of what each cost without a limit.
+ * Short files, made by hand, that cost much CPU time or many rows to read or to write again. Each is read in a moment,
+ * or is refused in one sentence. The bounds are a small part of the cost without a limit.
  */
 #include "fixtures/read_back.h"
 
@@ -74,7 +74,7 @@ static void repeat(struct buf *to, char letter, size_t count)
 
 /* ---- the text of perf script ---- */
 
-/* The name of the process is told once, and each sample is of it. */
+/* The name of the process is given once, and each sample belongs to it. */
 static void perf_names_of_processes(void **state)
 {
 	(void)state;
@@ -439,7 +439,7 @@ static void jfr_settings(void **state)
 	buf_release(&body);
 }
 
-/* One method, whose class has a long name, and both have a long array; many frames are of it. */
+/* One method, whose class has a long name and is a long array; many frames are of this method. */
 static void jfr_methods(void **state)
 {
 	struct buf events, body;
@@ -479,7 +479,7 @@ static void jfr_methods(void **state)
 	buf_release(&body);
 }
 
-/* Each of many stacks says that it has all frames that follow it. */
+/* Each of many stacks claims to have all frames that follow it. */
 static void jfr_stacks_in_each_other(void **state)
 {
 	struct buf events, body;

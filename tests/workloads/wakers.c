@@ -6,8 +6,8 @@
  *
  * Says READY, begins when the file GATE exists, says DONE, and waits for its end by a signal. The thread by_KIND ends
  * the waits of in_KIND, for the kinds futex, pipe and eventfd. The waits of in_udp are ended by a datagram from by_udp
- * over the loopback device, so by a softirq. All by_KIND sleep in between, which a timer ends. The threads "bystander"
- * keep CPUs busy: most timers interrupt them.
+ * over the loopback device, so by a softirq. All by_KIND sleep in between, until a timer ends the sleep. The threads
+ * "bystander" keep CPUs busy: most timers interrupt them.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -186,5 +186,5 @@ int main(int argc, char **argv)
 	run();
 	puts("DONE");
 	for (;;)
-		pause(); /* an end would wake all of them */
+		pause(); /* their ends would wake all of them */
 }

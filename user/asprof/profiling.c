@@ -18,7 +18,7 @@
 
 #define COPY_BYTES 65536
 
-/* One command: its words, who asks, and what is answered. */
+/* One command: its words, its sender, and its answer. */
 struct request {
 	struct profiling *profiling;
 	struct asprof_arguments *arguments;
@@ -46,7 +46,7 @@ static bool is_of_library(const struct request *request)
 
 /* ---- files ---- */
 
-/* A relative path is one of the process, whose working directory may not be ours. */
+/* A relative path is relative to the process's working directory, which may not be ours. */
 static void absolute_path(const struct profiling *profiling, const char *path, struct buf *ret)
 {
 	char link[32], folder[PATH_MAX];
@@ -74,7 +74,7 @@ static int open_file(const struct profiling *profiling, const char *name, struct
 	return err;
 }
 
-/* Writes the report that `how` describes. Returns 0, or -errno with why. */
+/* Writes the report that `how` describes. Returns 0, or -errno with one sentence in `why`. */
 static int write_report(struct profiling *profiling, const struct asprof_arguments *how, struct report_file *file,
 			struct buf *why)
 {
@@ -86,7 +86,7 @@ static int write_report(struct profiling *profiling, const struct asprof_argumen
 	return err;
 }
 
-/* The file that the start named. */
+/* Writes the file that the start command named. */
 static int write_begun(struct profiling *profiling, struct buf *why)
 {
 	struct report_file file;
@@ -104,7 +104,7 @@ static bool has_begun_file(const struct profiling *profiling)
 	return profiling->begun_file.len && profiling->begun.writer;
 }
 
-/* At an end that nobody waits for. */
+/* Writes it at an end that no command waits for. */
 static void write_unasked(struct profiling *profiling)
 {
 	struct buf why;
@@ -153,7 +153,7 @@ static struct recording_subject subject_of(const struct profiling *profiling)
 	return (struct recording_subject){.pid = profiling->pid, .agent = is_known ? &profiling->agent : NULL};
 }
 
-/* Takes over the arguments. */
+/* Takes ownership of the arguments. */
 static void begin(struct request *request)
 {
 	struct profiling *profiling = request->profiling;
@@ -199,8 +199,8 @@ static void answer_report(const struct request *request)
 }
 
 /*
- * For the library, which writes no files. The file is opened first: if it cannot be, the recording goes on. `ends`:
- * stop the recording.
+ * For the library, which writes no files. Opens the file first: if that fails, the recording continues. `ends`: stop
+ * the recording.
  */
 static void answer_file(const struct request *request, bool ends)
 {
@@ -224,7 +224,10 @@ static void answer_file(const struct request *request, bool ends)
 	report_file_discard(&file);
 }
 
-/* A report for which no file was named now, but when the recording began: a file is written when it ends. */
+/*
+ * Returns true for a report without a file, if the start command named one: that file is written when the recording
+ * ends.
+ */
 static bool goes_to_begun(const struct request *request)
 {
 	const struct profiling *profiling = request->profiling;
@@ -274,7 +277,7 @@ static void dump(const struct request *request)
 		answer_report(request);
 }
 
-/* ---- what is told ---- */
+/* ---- answers about the state ---- */
 
 static void tell_status(const struct request *request)
 {
@@ -286,7 +289,7 @@ static void tell_status(const struct request *request)
 		buf_add_str(&request->answer->text, "Profiler is not active\n");
 }
 
-/* async-profiler's list, which programs read by its headings. */
+/* async-profiler's list. Programs read it by its headings. */
 static void tell_list(const struct request *request)
 {
 	buf_add_str(&request->answer->text,
@@ -309,7 +312,7 @@ static uint64_t count_samples(const struct profiling *profiling)
 	return samples;
 }
 
-/* Of async-profiler's names those are told that exist here: its tables in the process do not. */
+/* Of async-profiler's metrics, reports those that exist here: there are no tables in the process. */
 static void tell_metrics(const struct request *request)
 {
 	buf_printf(&request->answer->text,
@@ -336,7 +339,7 @@ static void write_text(const struct request *request, struct report_file *file)
 		buf_add_str(text, "OK");
 }
 
-/* What is told can also be written to a file. */
+/* Answers can also be written to a file. */
 static void tell(const struct request *request)
 {
 	struct report_file file;
@@ -381,7 +384,7 @@ static void append_report(int log, int report)
 			return;
 }
 
-/* Appends to the log file what the library would print. A log that cannot be written loses its lines. */
+/* Appends the lines that the library would print to the log file. If the file cannot be written, the lines are lost. */
 static void write_log(const struct profiling *profiling, const char *path, struct meeting_answer *answer,
 		      bool with_report)
 {
@@ -404,7 +407,7 @@ static void write_log(const struct profiling *profiling, const char *path, struc
 	buf_clear(&answer->log);
 }
 
-/* An agent has no caller to whom something could be returned: all goes to the log. */
+/* An agent has no caller for a returned text, so the whole answer goes to the log. */
 static void move_to_log(struct meeting_answer *answer)
 {
 	if (answer->text.len)
@@ -493,7 +496,7 @@ void profiling_answer(struct profiling *profiling, const struct meeting_question
 	profiling->used_ns = clock_monotonic_ns();
 }
 
-/* ---- what ends by itself ---- */
+/* ---- timeouts and ends ---- */
 
 static void restart(struct profiling *profiling)
 {

@@ -13,7 +13,7 @@
 
 #define BYTES_MAX (64u << 20)
 #define DEVICE_BYTES 64
-#define DEPTH_MAX 65536 /* of splice_stack() */
+#define DEPTH_MAX 65536 /* limit of splice_stack() */
 
 struct waker {
 	struct decision decision; /* its sample is owned */
@@ -53,7 +53,7 @@ void wakers_add(struct wakers *wakers, const struct decision *decision, uint64_t
 	if (!waker || !waker->decision.sample || map_put_ptr(&wakers->by_id, sample->waker, waker) < 0) {
 		if (waker)
 			free_waker(waker);
-		return; /* counted when the sleeper asks for it */
+		return; /* counted when the sleeper's sample looks for it */
 	}
 	wakers->bytes += sample->head.size;
 }
@@ -76,7 +76,7 @@ void wakers_remove(struct wakers *wakers, uint64_t id)
 	free_waker(waker);
 }
 
-/* Removes those that came before `since_ns`, and those of the owner, if it is not NULL. */
+/* Removes records from before `since_ns`, and those of the owner unless it is NULL. */
 static void remove_some(struct wakers *wakers, uint64_t since_ns, const void *owner)
 {
 	struct vec(uint64_t) ids = {0};
@@ -87,7 +87,7 @@ static void remove_some(struct wakers *wakers, uint64_t since_ns, const void *ow
 		const struct waker *waker = (const void *)(uintptr_t)value;
 
 		if (waker->since_ns < since_ns || (owner && waker->decision.owner == owner))
-			(void)vec_push(&ids, id); /* out of memory: next time */
+			(void)vec_push(&ids, id); /* out of memory: removed the next time */
 	}
 	for (size_t i = 0; i < ids.len; i++)
 		wakers_remove(wakers, ids.items[i]);
@@ -107,7 +107,7 @@ void wakers_forget(struct wakers *wakers, const void *owner)
 	remove_some(wakers, 0, owner);
 }
 
-/* ---- one stack of two ---- */
+/* ---- one stack made of two ---- */
 
 static uint32_t push(struct profile *profile, uint32_t node, enum frame_kind kind, const char *text)
 {
@@ -168,7 +168,7 @@ uint32_t wakers_append(struct profile *profile, uint32_t node, uint32_t waker, c
 	if (kind != INTERRUPT_NONE) {
 		name_interrupt(sample, kind, interrupt, sizeof(interrupt));
 		if (kind == INTERRUPT_TIMER)
-			first = count; /* how the kernel runs a timer says nothing */
+			first = count; /* the frames of how the kernel runs a timer are left out */
 		who = interrupt;
 	}
 	node = push(profile, node, FRAME_WAKER, WAKERS_SEPARATOR);

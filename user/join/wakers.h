@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who ended sleeps: records about wakers (enum duet_role), which are held until the sample of the sleep arrives, and
- * how the two stacks become one. The sleeper's stack comes first, then the frame WAKERS_SEPARATOR, then the waker's
- * stack from its leaf to its root, and who it is: the thread, [timer], [softirq], or [irq: device].
+ * Records of the wakers of sleeping threads (enum duet_role). They are held until the sample of the sleep arrives; then
+ * the two stacks become one. The sleeper's stack comes first, then the frame WAKERS_SEPARATOR, then the waker's stack
+ * from its leaf to its root, and its name: the thread, [timer], [softirq], or [irq: device].
  */
 #ifndef JOIN_WAKERS_H
 #define JOIN_WAKERS_H
@@ -14,25 +14,25 @@
 #include "base/map.h"
 #include "join/resolve.h"
 
-#define WAKERS_WAIT_NS (2ull * 1000 * 1000 * 1000) /* a sleep's sample waits so long for the record */
-#define WAKERS_KEEP_NS (12ull * 1000 * 1000 * 1000) /* a record is held so long: more than DECIDED_WAIT_NS */
+#define WAKERS_WAIT_NS (2ull * 1000 * 1000 * 1000) /* longest wait of a sleep's sample for the record */
+#define WAKERS_KEEP_NS (12ull * 1000 * 1000 * 1000) /* longest time that a record is held: more than DECIDED_WAIT_NS */
 #define WAKERS_SEPARATOR "[woken by]"
 
 struct wakers {
 	struct map by_id; /* duet_sample.waker -> struct waker, owned */
 	size_t bytes;
-	uint64_t swept_ns; /* when those that nobody asked for were removed last */
+	uint64_t swept_ns; /* when records that no sample needed were removed last */
 };
 
 /* Initialize with {0}. */
 void wakers_release(struct wakers *wakers);
 /* Adds a copy of the decision, which has no Java half. When there is no memory, it is lost and counted. */
 void wakers_add(struct wakers *wakers, const struct decision *decision, uint64_t now_ns);
-const struct decision *wakers_find(const struct wakers *wakers, uint64_t id); /* NULL: it is not there (yet) */
+const struct decision *wakers_find(const struct wakers *wakers, uint64_t id); /* returns NULL if it has not arrived */
 void wakers_remove(struct wakers *wakers, uint64_t id);
-/* Removes those that have waited too long; called often. */
+/* Removes records that have waited too long. Call often. */
 void wakers_sweep(struct wakers *wakers, uint64_t now_ns);
-/* Removes those of one owner, before it is freed. */
+/* Removes the records of one owner, before it is freed. */
 void wakers_forget(struct wakers *wakers, const void *owner);
 
 /*

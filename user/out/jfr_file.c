@@ -8,7 +8,8 @@
 #include "out/writers.h"
 #include "profile/jfr.h"
 
-#define COVER_BYTES 6 /* an event that covers a part: its size, which always has 5 bytes here, and its type */
+/* size of the event that covers a part: its length, which always has 5 bytes here, and its type */
+#define COVER_BYTES 6
 
 void jfr_file_init(struct jfr_file *file, FILE *out)
 {
@@ -46,8 +47,8 @@ static void put_size(struct jfr_file *file, int64_t begin, uint64_t bytes)
 }
 
 /*
- * Makes the chunk longer by an event that covers the place of the part. Readers skip it: it has the type of metadata,
- * which they find by the header alone.
+ * Makes the chunk longer by an event that covers the bytes of the part. Readers skip it: it has the type of metadata,
+ * which they find only by the header.
  */
 static void cover(struct jfr_file *file, int64_t begin, uint64_t bytes)
 {
@@ -63,7 +64,7 @@ static void cover(struct jfr_file *file, int64_t begin, uint64_t bytes)
 	put_size(file, begin, bytes + file->part.len);
 }
 
-/* The bytes of the part, those of the covering event last. */
+/* Writes the bytes of the part; those of the covering event are written last. */
 static void put_covered(struct jfr_file *file, int64_t at, void (*before_last)(struct jfr_file *file))
 {
 	put_at(file, at + COVER_BYTES, file->part.data + COVER_BYTES, file->part.len - COVER_BYTES);
@@ -84,7 +85,7 @@ static void put_part(struct jfr_file *file, const struct jfr_times *times)
 	put_number_at(file, file->begin + (int64_t)offsetof(struct jfr_header, duration_ns), times->duration_ns);
 }
 
-/* The first part of a chunk. The chunk before covers it until it is there. */
+/* Writes the first part of a chunk. The previous chunk covers it until it is complete. */
 static void put_first(struct jfr_file *file)
 {
 	if (!file->closed) {
@@ -114,7 +115,7 @@ static void add_header(struct jfr_file *file, uint64_t bytes, const struct jfr_t
 	buf_add(&file->part, &header, sizeof(header));
 }
 
-/* Makes the header tell of the parts before again, and sets the position behind them. */
+/* Makes the header describe the earlier parts again, and sets the position after them. */
 static void repair(struct jfr_file *file, uint64_t pools_at)
 {
 	writer_rewind(file->out, file->begin + (int64_t)file->bytes);

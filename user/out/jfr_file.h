@@ -5,7 +5,7 @@
  * of the parts so far, so that a writer that is killed, or whose disk is full, leaves a readable file. The only
  * exceptions are moments of some microseconds in which nothing but headers are written.
  *
- * Where the output cannot be written in the middle, as a pipe, each chunk is written as one part.
+ * If the output cannot be written in the middle, such as a pipe, each chunk is written as one part.
  */
 #ifndef OUT_JFR_FILE_H
 #define OUT_JFR_FILE_H
@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 
-/* What the header tells of time. */
+/* Times of the header. */
 struct jfr_times {
 	uint64_t start_ns; /* since 1970 */
 	uint64_t duration_ns;
@@ -26,21 +26,24 @@ struct jfr_times {
 struct jfr_file {
 	FILE *out; /* not owned */
 	bool has_parts; /* the output can be written in the middle */
-	int64_t begin; /* place of the open chunk */
-	uint64_t bytes; /* of the open chunk in the file; 0 = it has no part yet */
-	uint64_t pools_at; /* its newest constant pools */
-	uint64_t closed; /* bytes of the chunk before it, while that must be made shorter again; else 0 */
+	int64_t begin; /* offset of the open chunk */
+	uint64_t bytes; /* bytes of the open chunk in the file; 0 = it has no part yet */
+	uint64_t pools_at; /* offset of its newest constant pools */
+	uint64_t closed; /* bytes of the previous chunk, while that must be made shorter again; else 0 */
 	int64_t closed_begin;
 	struct buf part;
 };
 
 void jfr_file_init(struct jfr_file *file, FILE *out);
 void jfr_file_release(struct jfr_file *file);
-/* Where, in the open chunk, the constant pools of a part will be that has `before` bytes before them. */
+/*
+ * Returns the offset in the open chunk at which the constant pools of a part will be, if `before` bytes of the part
+ * come before them.
+ */
 uint64_t jfr_file_place(const struct jfr_file *file, size_t before);
 /*
  * Appends a part: the metadata, which only the first part of a chunk has, events, and the constant pools, which may be
- * empty. Returns 0 or -errno: if the stream failed, its position is behind what is whole of the file.
+ * empty. Returns 0 or -errno. If the stream failed, its position is after the whole parts of the file.
  */
 int jfr_file_append(struct jfr_file *file, const struct buf *metadata, const struct buf *events,
 		    const struct buf *pools, const struct jfr_times *times);

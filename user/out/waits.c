@@ -7,7 +7,7 @@
 
 #include "out/tree.h"
 
-/* One thread that waited, and who ended its waits. Both are nodes of the tree, as are the labels' texts. */
+/* A thread that waited, and the waker that ended its waits. Both are nodes of the tree, as are the labels' texts. */
 struct wait_pair {
 	uint32_t sleeper; /* its node, below that of its process */
 	uint32_t who; /* label */
@@ -18,7 +18,7 @@ struct wait_table {
 	struct tree tree;
 	struct map ids; /* sleeper << 32 | who -> index in list */
 	struct vec(struct wait_pair) list;
-	bool has_processes; /* there are samples of several */
+	bool has_processes; /* there are samples of several processes */
 };
 
 static bool has_wakers(const struct profile *profile)
@@ -29,7 +29,7 @@ static bool has_wakers(const struct profile *profile)
 	return false;
 }
 
-/* Returns the node of the thread on the path of this leaf, or 0 if the stack does not tell who ended the wait. */
+/* Returns the node of the thread on the path of this leaf, or 0 if the stack does not show who ended the wait. */
 static uint32_t find_sleeper(const struct tree *tree, uint32_t leaf)
 {
 	bool is_told = false;

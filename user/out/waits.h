@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of the report that says which thread ended the waits of which other one, and how long these were. */
+/* The table of the report with the threads that ended the waits of other threads, and how long these waits were. */
 #ifndef OUT_WAITS_H
 #define OUT_WAITS_H
 
@@ -8,8 +8,8 @@
 #include "out/writer.h"
 
 /*
- * Prints it for the samples of options->event, at most `count` rows, the longest waits first; nothing if no stack tells
- * who ended a wait (FRAME_WAKER). 0 or -ENOMEM, or as timeline_each().
+ * Prints the table for the samples of options->event, at most `count` rows, the longest waits first. Prints nothing if
+ * no stack shows who ended a wait (FRAME_WAKER). Returns 0 or -ENOMEM, or what timeline_each() returns.
  */
 int waits_print(const struct profile *profile, const struct writer_options *options, size_t count, FILE *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of the devices behind interrupts, as in /proc/interrupts. */
+/* The names of the devices of interrupts, as in /proc/interrupts. */
 #ifndef PROC_INTERRUPTS_H
 #define PROC_INTERRUPTS_H
 
