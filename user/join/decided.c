@@ -124,7 +124,7 @@ static void name_waker(struct decided *decided, const struct decision *waker, co
 		buf_printf(who, " (%s)", process);
 }
 
-/* Returns the node with the stack of the waker after it; the node as it is if the profile has no room for it. */
+/* Returns the node of the stack `node` with the waker's stack after it, or `node` if the profile has no room for it. */
 static int64_t append_waker(struct decided *decided, const struct decision *of, int64_t node, int64_t waker_node)
 {
 	const struct decision *waker = wakers_find(&decided->wakers, of->sample->waker);
@@ -161,8 +161,8 @@ static int64_t resolve_waker(struct decided *decided, const struct decision *of)
 }
 
 /*
- * Adds the sample of the last call of resolve_stack(), or a part of its weight. `waker` is the node of who ended
- * the sleep, or -1. 0 or -ENOMEM.
+ * Adds the sample of the last call of resolve_stack(), or a part of its weight. `waker` is the node of the waker's
+ * stack, or -1. Returns 0 or -ENOMEM.
  */
 static int add_weight(struct decided *decided, const struct decision *of, uint64_t weight, int64_t waker)
 {
@@ -183,7 +183,7 @@ static int add_weight(struct decided *decided, const struct decision *of, uint64
 						});
 }
 
-/* Adds the part of a sleep in which the thread waited for a CPU, under a leaf of its own. 0 or -ENOMEM. */
+/* Adds the part of a sleep in which the thread waited for a CPU, under its own leaf. Returns 0 or -ENOMEM. */
 static int add_runnable(struct decided *decided, const struct decision *of)
 {
 	int err;
@@ -223,7 +223,7 @@ static bool ask(struct decided *decided, void *owner)
 	return decided->of.ask(decided->of.context, owner, decided->resolver.wants.items, decided->resolver.wants.len);
 }
 
-/* Returns true if the record of who ended the sleep, or names of its stack, may still arrive. */
+/* Returns true if the record of the sleep's waker, or names of the waker's stack, may still arrive. */
 static bool awaits_waker(struct decided *decided, const struct duet_sample *sample)
 {
 	const struct decision *waker = sample->waker ? wakers_find(&decided->wakers, sample->waker) : NULL;
@@ -238,7 +238,7 @@ static bool awaits_names(struct decided *decided, const struct decision *of)
 	return !resolve_stack(&decided->resolver, of) && ask(decided, of->owner);
 }
 
-/* Until the sample must be added as it is. */
+/* Returns how long the sample may wait for names. Afterwards it is added as it is. */
 static uint64_t longest_wait_ns(const struct decided *decided, const struct duet_sample *sample)
 {
 	return sample->waker && !wakers_find(&decided->wakers, sample->waker) ? WAKERS_WAIT_NS : DECIDED_WAIT_NS;

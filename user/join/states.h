@@ -26,9 +26,9 @@ const char *state_of(const struct profile *profile, const uint32_t *frames, size
 enum interrupt { INTERRUPT_NONE, INTERRUPT_OTHER, INTERRUPT_TIMER, INTERRUPT_SOFT, INTERRUPT_DEVICE };
 
 /*
- * For the stack of who woke a thread, whose frames are given leaf first. The first returns the number of frames at the
- * leaf that belong to the waking and its tracing. The second returns which kind of interrupt it was, if it was one,
- * and cuts off the frames of what was interrupted.
+ * `frames` is the stack of the waker of a thread, leaf first. state_skip_waking() returns the number of frames at the
+ * leaf that wake the thread or trace that. state_interrupt() returns the kind of the interrupt that woke the thread, or
+ * INTERRUPT_NONE, and cuts off the frames of the thread that was interrupted.
  */
 size_t state_skip_waking(const struct profile *profile, const uint32_t *frames, size_t count);
 enum interrupt state_interrupt(const struct profile *profile, const uint32_t *frames, size_t *count);

@@ -10,7 +10,7 @@
 #include "out/writers.h"
 #include "base/text.h"
 
-#define WAITS_MAX 50 /* rows of who keeps whom waiting */
+#define WAITS_MAX 50 /* rows of the table of wakers and sleepers */
 
 /* The part of the report for one event. */
 struct report {
