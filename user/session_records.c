@@ -108,7 +108,7 @@ void session_on_sample(struct session *session, const struct duet_sample *record
 		    &(struct decision){.process = process, .sample = sample, .outcome = JOIN_STANDALONE});
 }
 
-/* The process executed another program: its old JVM is gone, and the new program may be another JVM. */
+/* The process executed another program: its old JVM has ended, and the new program may be another JVM. */
 static void on_exec(struct session *session, const struct duet_process_record *record)
 {
 	pid_t pid = (pid_t)record->head.tgid;

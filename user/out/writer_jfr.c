@@ -31,7 +31,7 @@ struct writer_stream {
 	struct writer_options options;
 	struct jfr_file file;
 	struct jfr_pools pools;
-	bool is_growing; /* the recording goes on */
+	bool is_growing; /* the recording has not ended */
 	bool has_filters;
 	struct map wanted; /* thread << 32 | node -> whether the filters choose it */
 	enum form *forms; /* by event */
@@ -626,7 +626,7 @@ static int jfr_write(const struct profile *profile, const struct writer_options 
 	return err;
 }
 
-/* ---- the file of a recording that goes on ---- */
+/* ---- the file of a recording that has not ended ---- */
 
 static void jfr_stream_close(struct writer_stream *stream)
 {

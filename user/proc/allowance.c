@@ -15,7 +15,7 @@
 #define USER_SHARE 10 /* … and in the long run a 10th of the time */
 #define ALL_NS (4 * NS_PER_SEC) /* the same for all users together … */
 #define ALL_SHARE 5
-#define LEAST_NS (300 * NS_PER_MS) /* … but a payer who has used less than this is always served */
+#define LEAST_NS (300 * NS_PER_MS) /* a payer that has used less than this is always served */
 #define PAYERS_MAX 1024
 #define SPENT_MAX 8 /* most payers that are reported */
 #define DEPTH_MAX 32 /* of user and pid namespaces, as in the kernel */

@@ -9,7 +9,7 @@
 /* Appends "java: app.jar". Returns 0 or -errno, e.g. when the JVM has not published its command yet. */
 int program_name(const struct process *process, struct buf *name);
 /*
- * Appends its arguments, each with a NUL behind it. The helper reads them: the kernel takes them from the process's
+ * Appends its arguments, each with a NUL after it. The helper reads them: the kernel takes them from the process's
  * memory, where the process may have anything. Returns 0 or -errno.
  */
 int program_arguments(pid_t pid, struct buf *arguments);
