@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What `make demo` runs: a bundled shop with Java, native, kernel, allocation and lock work, profiled for 10 s.
+# Run by `make demo`: profiles a shop with Java, native, kernel, allocation and lock work for 10 s.
 set -eu
 
 build=${DUET_BUILD:-build}

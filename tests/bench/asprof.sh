@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Debian's async-profiler in a root file system of its own, for a bench that has sourced lib.sh in a mount namespace.
+# Debian's async-profiler in its own root file system, for a bench that has sourced lib.sh in a mount namespace.
 
-# The JVM will run in there, too: the JDK that JDK names, or one of the same suite.
+# The JVM runs in that file system too, with the JDK that JDK names, or with one of the same suite.
 fetch_asprof() {
 	local library
 	jvm_root=$("$(dirname "$0")/../matrix/root_tree.sh" sid 17 async-profiler-java) ||

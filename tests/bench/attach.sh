@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# For how long an attach holds the JVM, as a Markdown table: duet and async-profiler in turns, each in a JVM of its own.
+# Prints as a Markdown table how long an attach stops the JVM. duet and async-profiler alternate, each in its own JVM.
 #   ROUNDS=3 CLASSES=14000 (of 11 methods each) ASPROF=/path/to/asprof JDK=HOME
-# Without ASPROF it is Debian's, in a root file system of its own (peers.sh), in which JDK runs, too.
+# Without ASPROF it is Debian's (peers.sh), in its own root file system, in which JDK runs too.
 [ -n "${BENCH_APART-}" ] || BENCH_APART=1 exec unshare --mount --propagation private "$0" "$@"
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/asprof.sh"
 
 classes=${CLASSES:-14000}
 
-# A JVM of the bench, and where it logs its safepoints.
+# Starts a JVM of the bench, which logs its safepoints to a file.
 start_large() {
 	safepoints=$jvm_root/tmp/duet-bench.safepoints.$$
 	rm -f "$safepoints"
@@ -26,7 +26,7 @@ now_ms() {
 
 duet_attach() {
 	start_record -p "$jvm" -d 3600 -i 10ms -o collapsed -f "$scratch/duet.col"
-	sleep 2 # it reads classes and code of the JVM
+	sleep 2 # it reads the JVM's classes and code
 }
 
 duet_detach() {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# What the benches of live JVMs share: one JVM a workload, in it windows with a profiler alternate with windows
-# without, and each is compared with its two neighbours, so that a machine that gets slower does not count.
+# What the benches of live JVMs share. Each workload has one JVM, in which windows with and without a profiler
+# alternate. Each window is compared with its two neighbours, so that a machine that becomes slower has no effect.
 #
 # A bench sources this file, sets
 #   settings=("PROFILER INTERVAL"...)   kinds=(WORKLOAD...)
@@ -61,12 +61,12 @@ spread() { # FORMAT FILE...
 
 # ---- one window ----------------------------------------------------------------------------------
 
-# A workload says how many operations it has done and the CPU time they took, see Bench.java.
+# A workload prints how many operations it has done and the CPU time that they took (Bench.java).
 count_ops() {
 	tail -n 1 "$jvm_out"
 }
 
-# Operations per CPU-second of the next window in $rate.
+# Sets $rate to the operations per CPU-second of the next window.
 measure() {
 	local before after
 	before=$(count_ops)
@@ -78,8 +78,8 @@ measure() {
 
 # ---- profilers -------------------------------------------------------------------------------------
 
-# A profiler is a pair of functions: NAME_start INTERVAL returns once it samples, NAME_stop. What runs beside the JVM
-# is watched meanwhile.
+# A profiler is a pair of functions. NAME_start INTERVAL returns when the profiler samples; NAME_stop ends it. The
+# processes that run beside the JVM are watched in between.
 watch() { # PID
 	watched=$1
 	watched_ticks=$(cpu_ticks "$1")
@@ -167,13 +167,13 @@ perf_stop() {
 
 # ---- the alternation --------------------------------------------------------------------------------
 
-# ms of the longest safepoint since line $1 of its log.
+# Prints the ms of the longest safepoint after line $1 of its log.
 longest_safepoint() {
 	tail -n "+$1" "$safepoints" | sed -n 's/.*Total: *\([0-9]*\) ns.*/\1/p' | sort -g | tail -n 1 |
 		awk '{ print $1 / 1e6 }'
 }
 
-# One profiled window between two that are not; $rate is of the first and then of the last.
+# Runs one profiled window between two that are not. $rate is that of the first and then that of the last.
 one_turn() {
 	local before=$rate profiled line
 	line=$(($(wc -l <"$safepoints") + 1))
@@ -187,7 +187,7 @@ one_turn() {
 	note ratio "$(awk -v p="$profiled" -v n="$before" -v m="$rate" 'n + m > 0 { print 2 * p / (n + m) }' <<<'')"
 }
 
-# Workloads of other programs define start_KIND themselves.
+# Workloads of other programs define start_KIND.
 start_kind() {
 	if declare -F "start_$kind" >/dev/null; then
 		"start_$kind"
@@ -264,7 +264,7 @@ throughput_table() {
 	echo
 }
 
-# Over all workloads: a row for each line "FIGURE FORMAT WORDS..." of the input.
+# Prints a row for all workloads for each line "FIGURE FORMAT WORDS..." of the input.
 figure_rows() {
 	local figure format words setting
 	while read -r figure format words; do

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What the loader itself can take, see loader_replay.c: SECONDS of the host (default 40), then again with a tenth of
-# the stacks, for memory must grow with these alone.
+# Measures how much the loader can process (loader_replay.c): SECONDS of a host (default 40), then the same with a tenth
+# of the stacks. The memory must grow only with the stacks.
 . "$(dirname "$0")/../system/lib.sh"
 libjvm=$(find "$(any_jdk)/" -name libjvm.so | head -n 1)
 echo "$(date +%Y-%m-%d), Linux $(uname -r), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What -e offcpu and -e wall cost and how far their sums are from the truth, as a Markdown table:
+# Prints as a Markdown table the cost of -e offcpu and -e wall and the errors of their sums:
 #   ROUNDS=3 (of alternating measurements) RUNS=10 (for the bias; 0: none)
 . "$(dirname "$0")/lib.sh"
 
@@ -65,7 +65,7 @@ measure_throughput() {
 	done
 }
 
-# Prints "NS RUNS" of our programs, by the kernel's statistics.
+# Prints "NS RUNS" of duet's programs, as the kernel counts them.
 program_times() {
 	local at
 	for at in /proc/"$recorder"/fdinfo/*; do
@@ -75,7 +75,7 @@ program_times() {
 	done | sort -u | awk '{ ns += $2; runs += $3 } END { printf "%.0f %.0f\n", ns, runs }'
 }
 
-# What a context switch costs in our programs, in ns.
+# Prints the time in ns that a context switch takes in duet's programs.
 measure_switch() {
 	local round before_ns before after_ns after
 	echo 1 >/proc/sys/kernel/bpf_stats_enabled
@@ -92,7 +92,7 @@ measure_switch() {
 	echo "$stats_before" >/proc/sys/kernel/bpf_stats_enabled
 }
 
-# Threads that sleep in all ways: the recorded time, as a percentage of the time that they measure themselves.
+# Prints the recorded time of threads that sleep in all ways, as a percentage of the time that they measure themselves.
 measure_sums() {
 	local run
 	for ((run = 0; run < runs; run++)); do
@@ -111,7 +111,7 @@ measure_sums() {
 	done
 }
 
-# The CPU time of a recording of this many threads that wait for ever, in s.
+# Prints the CPU time in s of a recording of this many threads that wait without end.
 cost_of_parked() { # THREADS
 	"$workloads/parked" "$1" >"$scratch/parked" &
 	jvm=$!

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The same beside other profilers, `perf record -a -g` and async-profiler, and with more workloads:
+# The bench beside other profilers, `perf record -a -g` and async-profiler, and with more workloads:
 #   ROUNDS=3 WINDOW=3 (seconds) WORKLOADS="compute mixed churn idle tomcat javac" ASPROF=/path/to/asprof JDK=HOME
-# Without ASPROF it is Debian's, together with a JRE 17 of the same suite; both run in a root file system of their own
-# that is kept in $DUET_SCRATCH (/var/tmp/duet-matrix). Tomcat and javac need the host's JDK, and async-profiler takes
-# part there only when ASPROF names one.
+# Without ASPROF it is Debian's, with a JRE 17 of the same suite. Both run in their own root file system, which is kept
+# in $DUET_SCRATCH (/var/tmp/duet-matrix). Tomcat and javac need the host's JDK; async-profiler takes part in them only
+# if ASPROF names one.
 [ -n "${BENCH_APART-}" ] || BENCH_APART=1 exec unshare --mount --propagation private "$0" "$@"
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/asprof.sh"
@@ -30,7 +30,7 @@ start_tomcat() {
 
 page=http://localhost:18080/examples/servlets/servlet/HelloWorldExample
 
-# Requests so far, second by second.
+# Prints the number of requests so far, every second.
 load_tomcat() {
 	local total=0 count
 	while :; do

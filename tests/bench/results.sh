@@ -3,7 +3,7 @@
 #
 #   results.sh [BLOCK...]    bench, matrix; both unless told otherwise
 #
-# Puts tables into RESULTS.md, each block between its two marks: `bench` runs the benches for tests/bench/RESULTS.md,
+# Writes tables into RESULTS.md, each block between its two marks. `bench` runs the benches for tests/bench/RESULTS.md;
 # `matrix` takes the cells from the logs of the last `make test-matrix` for tests/matrix/RESULTS.md.
 set -euo pipefail
 here=$(dirname "$0")

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What profiling costs, as Markdown tables, beside `perf record -a -g` where perf is installed. Five minutes unless told
-# otherwise:
+# Prints the cost of profiling as Markdown tables, beside `perf record -a -g` if perf is installed. Takes five minutes
+# unless these are set:
 #   ROUNDS=3 WINDOW=3 (seconds) WORKLOADS="compute mixed" ASPROF=/path/to/asprof JDK=/usr/lib/jvm/...
 #   SETTINGS="duet@1ms perf@1ms": these profilers and intervals alone
 . "$(dirname "$0")/lib.sh"

@@ -4,14 +4,14 @@
 #
 #   chaos.sh [SECONDS [SEED [EPISODE]]]
 #
-# Profiles JVMs under storms while loaders and JVMs are stopped, killed and replaced. An episode is one JVM: a JDK,
-# options, storms inside it, steps against it and its end, all drawn from SEED and the episode's number and printed
-# before they are done. After each step the JVM computes sums of known value, and nothing of duet's is left.
-# The same SEED gives the same episodes; with EPISODE only that one runs, again and again until SECONDS are over.
-# What failed is kept in $DUET_BUILD/chaos.
+# Profiles JVMs under storms while loaders and JVMs are stopped, killed and replaced. An episode is one JVM: a JDK, its
+# options, storms in it, steps that are done to it, and its end. SEED and the number of the episode determine all of
+# these; they are printed before they are done. After each step the JVM computes sums of known value, and nothing of
+# duet is left. The same SEED gives the same episodes. With EPISODE, only that one runs, again and again for SECONDS.
+# The files of failed episodes are kept in $DUET_BUILD/chaos.
 #
-# Runs in namespaces of its own: whatever duet leaves in /tmp is ours, process ids can be reused at will, and the
-# kernel ends all processes with the first.
+# Runs in its own namespaces: all files in /tmp are this script's, process ids can be reused, and the kernel ends all
+# processes with the first.
 seconds=${1:-180}
 seed=${2:-$((RANDOM * 32768 + RANDOM))}
 only=${3:-}
@@ -25,8 +25,8 @@ enter_namespaces() {
 		"$0" "$seconds" "$seed" "$only"
 }
 
-# A /tmp, /dev/shm and /run of our own: a daemon that runs on this host has files there. What was built is copied, as it
-# may lie in the /tmp that is hidden by this.
+# Mounts a new /tmp, /dev/shm and /run, because a daemon that runs on this host has files there. The programs are
+# copied, as they may lie in the /tmp that is hidden by this.
 hide_files() {
 	local real=$DUET_BUILD
 	mount -t tmpfs tmpfs /dev/shm
@@ -93,7 +93,7 @@ has_virtual_threads() { # JDK
 	grep -qE '^JAVA_VERSION="(2[1-9]|[3-9])' "$1/release"
 }
 
-# The order of the draws is part of what SEED means.
+# The meaning of SEED depends on the order of the draws.
 draw_episode() { # NUMBER
 	local i storm step
 	RANDOM=$(((seed % 100000) * 20011 + $1))
@@ -135,7 +135,7 @@ episode() {
 	[ ! -e "$here/hs_err.log" ] || fail "an hs_err file"
 }
 
-# What the subshell of a failed episode leaves for whoever looks into it.
+# Keeps the files that the subshell of a failed episode has left.
 keep_findings() { # NAME
 	local kept=$findings/$1
 	rm -rf "$kept"

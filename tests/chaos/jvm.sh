@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# The JVM of an episode: how it starts, what must hold of it and of the machine.
+# The JVM of an episode: how it starts, and what is expected of it and of the machine.
 
-patience=60 # seconds for anything that is due at once; the machine may be busy
+patience=60 # seconds for anything that should happen at once: the machine may be busy
 
 find_jdks() {
 	local home name
@@ -42,7 +42,7 @@ tell() {
 	echo "$*" >&"$jvm_in"
 }
 
-# It computes what it should, and has nothing to complain about.
+# Expects that its sums are right and that it reports no error.
 expect_sound() { # AFTER
 	tell "ask $((++tokens))"
 	wait_for_line "$jvm_out" "^SOUND $tokens\$" $patience
@@ -51,7 +51,7 @@ expect_sound() { # AFTER
 	expect_lacks "$jvm_out" '^WRONG|(FATAL ERROR|WARNING) in native'
 }
 
-# Waits for the JVM's end, its code in $status.
+# Waits for the JVM's end. Sets $status to its exit code.
 wait_for_end() { # PID
 	local until=$((SECONDS + patience))
 	while kill -0 "$1" 2>/dev/null && [ "$(proc_state "$1")" != Z ]; do
@@ -64,7 +64,7 @@ wait_for_end() { # PID
 
 # ---- nothing is left -------------------------------------------------------------------------------
 
-# Sequenced-packet sockets of the JVM: nobody but the agent makes such.
+# Prints sequenced-packet sockets of the JVM: only the agent makes these.
 agent_sockets() {
 	local link
 	for link in /proc/"$jvm"/fd/*; do
@@ -74,8 +74,8 @@ agent_sockets() {
 	done 2>/dev/null
 }
 
-# A duet that profiles this whole host from outside of our pid namespace has another number for the JVM, by which it
-# names the socket.
+# A duet outside of this pid namespace that profiles the whole host knows the JVM by another number, which is in the
+# name of its socket.
 leave_to_neighbour() {
 	! agent_sockets | grep "@duet-" | grep -qv "@duet-$jvm-" ||
 		skip "a duet elsewhere on this host profiles this JVM"
@@ -87,11 +87,11 @@ left_in_jvm() {
 	grep -h 'memfd:duet' "/proc/$jvm/maps" | sed 's/^/mapping /'
 	grep -lx 'duet agent' "/proc/$jvm/task"/*/comm | sed 's/^/thread /'
 	sed -n 's/^ID: /timer /p' "/proc/$jvm/timers" | head -n 3
-	# Of another build's library there may be one more: a duet elsewhere on this host may have been here, too.
+	# Another duet on this host, of another build, may have attached its own library.
 	awk '/libduet/ && !seen[$5]++ && paths[$6]++ { print "library twice", $6 }' "/proc/$jvm/maps"
 }
 
-# Of loaders, and of processes that got a descriptor from one. This /proc shows our own processes only.
+# Counts loaders, and processes that got a descriptor from one. This /proc shows only the processes of the namespace.
 left_on_machine() {
 	find /proc/[0-9]*/fd \( -lname 'anon_inode:*bpf*' -o -lname 'anon_inode:*perf_event*' \) \
 		-printf 'descriptor %p %l\n'
@@ -118,7 +118,7 @@ expect_nothing_left() { # AFTER
 
 # ---- crashes ---------------------------------------------------------------------------------------
 
-# What a developer reads first in an hs_err file.
+# Prints the first lines of an hs_err file that a developer needs.
 print_crash() { # FILE
 	[ -s "$1" ] || return
 	grep -E '^#  ?(SIG|Internal|fatal|assert|Error)|^# [VCJjv] |^siginfo|^Current thread|^RIP|_thread_in' "$1" |
@@ -126,7 +126,7 @@ print_crash() { # FILE
 	sed -n '/^Native frames/,/^$/p' "$1" | head -n 30
 }
 
-# By somebody's kill, not by an error of its own.
+# Expects that the JVM was killed by the test, not by its own error.
 expect_killed_by_hand() {
 	[ "$status" = 134 ] || [ "$status" = 1 ] || fail "exit code after SIGSEGV: $status" # 1: told not to dump core
 	expect_contains "$here/hs_err.log" 'si_code: 0 \(SI_USER\)|sent by kill'

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# What is done to a JVM. Each step and each end gets ENGINE INTERVAL MILLISECONDS.
+# What is done to a JVM. Each step and each end has the arguments ENGINE INTERVAL MILLISECONDS.
 
 recordings=0
-group= # a control group of this episode's
+group= # a control group of this episode
 
 # ---- recordings ------------------------------------------------------------------------------------
 
-# In the background; its pid in $recorder.
+# Records in the background. Sets $recorder to the pid.
 begin_recording() { # ENGINE INTERVAL SECONDS [TARGET...]
 	local options=(--engine "${1%-interval}" -i "$2" -d "$3" -o collapsed)
 	[ "$1" = bpf-interval ] && options+=(--pairing interval --agent always) # with bpf, the JVM is read from outside
@@ -20,7 +20,7 @@ begin_recording() { # ENGINE INTERVAL SECONDS [TARGET...]
 	recorder=$!
 }
 
-# A recording may be refused, in a sentence; it must neither crash nor hang.
+# A recording may be refused with one sentence; it must neither crash nor hang.
 end_recording() { # [CODES]
 	wait_for_end "$recorder"
 	[[ " ${1:-0} " == *" $status "* ]] || leave_to_neighbour
@@ -28,7 +28,7 @@ end_recording() { # [CODES]
 	echo "#   $(tail -n 1 "$recorder_err" | cut -c 1-160)"
 }
 
-# Attaching needs memory of the JVM, and time beside its collector.
+# An attach needs memory of the JVM, and CPU time while its collector runs.
 codes() {
 	if has_storm oom || has_storm gc; then echo "0 1"; else echo "0"; fi
 }
@@ -59,7 +59,7 @@ step_kill_loader() {
 	rm -f "$here"/.out* "$here"/out* # a killed loader cannot remove its unfinished file
 }
 
-# Whoever comes second finds the agent busy.
+# The second recorder finds the agent busy.
 step_two_loaders() {
 	local first first_err winners=0
 	begin_recording "$1" "$2" 2
@@ -74,7 +74,7 @@ step_two_loaders() {
 	[ $winners != 0 ] || has_storm oom || fail "neither of two loaders could record"
 }
 
-# A loader that comes to a stopped JVM says so and leaves.
+# A loader that attaches to a stopped JVM reports that and ends.
 step_stop_jvm() {
 	begin_recording "$1" "$2" 3
 	pause "$3"
@@ -94,7 +94,7 @@ step_stop_loader() {
 	end_recording "$(codes)"
 }
 
-# jcmd may fail where memory runs out; that is no business of ours.
+# jcmd may fail when memory is short; that is no fault of duet.
 diagnose() { # COMMAND...
 	timeout 30 "$jdk/bin/jcmd" "$jvm" "$@" >/dev/null 2>&1
 }
@@ -126,7 +126,7 @@ step_dump_threads() {
 	end_recording "$(codes)"
 }
 
-# The file is written elsewhere, and the loader says where.
+# The file is written to another place, and the loader reports which.
 step_full_disk() {
 	local disk=$here/disk elsewhere
 	mkdir -p "$disk"
@@ -153,7 +153,7 @@ end_leave() {
 	expect "exit code" "$status" '==' 0
 }
 
-# Begins to record and comes back when the JVM has been sampled for a while, or is just being attached to.
+# Begins to record. Returns when the JVM has been sampled for a while, or while duet attaches to it.
 begin_last_recording() { # ENGINE INTERVAL MILLISECONDS
 	begin_recording "$1" "$2" 20
 	pause $(($3 * 2))
@@ -189,8 +189,8 @@ end_segv() {
 	end_last_recording
 }
 
-# The new program has no handler: a signal meant for the JVM would kill it. That is what happens with itimer: the kernel
-# keeps this timer over exec.
+# The new program has no handler: a signal that was sent to the JVM would kill it. With itimer that happens, because the
+# kernel keeps this timer over exec.
 end_exec() {
 	[ "$1" != itimer ] || set -- ctimer "$2" "$3"
 	begin_last_recording "$@"
@@ -216,7 +216,7 @@ end_cgroup() {
 	end_last_recording
 }
 
-# However the episode ended. A group takes a moment to be empty.
+# Runs after each episode. A group takes a moment to become empty.
 after_case() {
 	local try
 	[ -d "$group" ] || return
@@ -227,8 +227,8 @@ after_case() {
 	done
 }
 
-# Another program under the JVM's process id, while the loader still knows that id. Those after it get new ids again:
-# bash forgets how the loader ended when a child of its own gets the loader's.
+# Starts another program with the JVM's process id while the loader still knows that id. Later processes get new ids
+# again: bash forgets the exit code of the loader when a child gets the loader's id.
 end_reuse() {
 	local newcomer=0 last=
 	begin_last_recording "$@"

@@ -3,16 +3,16 @@
 #
 #   tests/corpus/capture.sh FOLDER [-k KIND]... [JDK...]
 #
-# Captures walks of each kind of JVM into FOLDER, a file each: VERSION-KIND.walks. JDK is a home on this host, all of
-# them when none is named, or ROOT:HOME, in a tree that tests/matrix/root_tree.sh has made. WALKS and SECONDS_EACH
-# bound a file. tests/fixtures/walk/README.md says more.
+# Captures walks of each kind of JVM into FOLDER, one file each: VERSION-KIND.walks. JDK is a home on this host, or
+# ROOT:HOME in a tree made by tests/matrix/root_tree.sh; without JDK, all JDKs of this host are used. WALKS and
+# SECONDS_EACH limit a file. tests/fixtures/walk/README.md has more.
 [ $# -ge 1 ] || { echo "usage: $0 FOLDER [-k KIND]... [JDK...]" >&2; exit 2; }
 [ -n "${CAPTURE_APART-}" ] || [ "$(id -u)" != 0 ] ||
 	CAPTURE_APART=1 exec unshare --mount --propagation private "$0" "$@"
 DUET_BUILD=$(realpath -m "${DUET_BUILD:-build}")
 . "$(dirname "$0")/../system/lib.sh"
 
-# NAME, first JDK, the JVM's options, the workload. What a JVM does not know it refuses to start with: no file then.
+# NAME, first JDK, the JVM's options, the workload. A JVM that does not know an option does not start; it gets no file.
 kinds=(
 	"default       8  -                                   workload.Stubs 60"
 	"interpreter   8  -Xint                               workload.Stubs 60"
@@ -48,7 +48,7 @@ capture_kind() { # HOME VERSION KIND FIRST OPTION WORKLOAD...
 	[ "$option" = - ] || JVM_OPTS=("$option")
 	here=$(mktemp -d "$scratch/XXXXXX")
 	jvms=()
-	mkfifo "$here/in" # Storm ends when its input does
+	mkfifo "$here/in" # Storm ends when its input ends
 	exec 9<>"$here/in"
 	(JVM_IN=$here/in start_jvm "$home" "$@" && echo "$jvm" >"$here/pid") || return 0
 	jvm=$(cat "$here/pid" 2>/dev/null) || return 0
@@ -61,7 +61,7 @@ capture_kind() { # HOME VERSION KIND FIRST OPTION WORKLOAD...
 	[ $status = 0 ] || rm -f "$file"
 }
 
-# As tests/matrix/jdks.sh: what JVM and agent look for below the root.
+# As tests/matrix/jdks.sh: mounts what the JVM and the agent look for below the root.
 enter() { # ROOT
 	local part
 	mount -t tmpfs tmpfs "$1/tmp"

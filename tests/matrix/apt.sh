@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Packages of other Debian suites and architectures than the host's, sourced by what unpacks them. Everything lies
-# below $DUET_SCRATCH and is kept between runs.
+# Packages of other Debian suites and architectures than the host's. The scripts that unpack them source this file. All
+# files lie below $DUET_SCRATCH and are kept between runs.
 set -euo pipefail
 
 scratch=${DUET_SCRATCH:-/var/tmp/duet-matrix}
 mkdir -p "$scratch"
-exec 9>"$scratch/lock" # one at a time: what comes from one suite shares an apt
+exec 9>"$scratch/lock" # one at a time: scripts that use the same suite share an apt
 flock 9
 
-# Of all suites this host knows, the same archive.
+# All suites that this host knows have the same archive.
 archive() {
 	cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
 		sed -nE -e 's/^URIs:[ ]*([^ ]+).*/\1/p' -e 's/^deb +(\[[^]]*\] +)?([^ ]+).*/\2/p' | grep -m 1 /debian
 }
 
-# An apt with folders of its own, which neither reads nor changes what this host has installed, with fresh lists. Its
-# archive may be a snapshot whose lists have expired. Its folder is $apt, what was downloaded to there in $apt/debs.
+# Makes an apt with its own folders and new lists. It neither reads nor changes what is installed on this host. The
+# archive may be a snapshot whose lists have expired. Its folder is $apt; the packages are downloaded to $apt/debs.
 open_apt() { # SUITE ARCHITECTURE
 	apt=$scratch/apt-$1-$2
 	rm -rf "$apt/debs"
@@ -42,7 +42,7 @@ open_apt() { # SUITE ARCHITECTURE
 	apt-get -qq update
 }
 
-# Into $apt/debs: the packages alone, or with all that they depend on.
+# Download to $apt/debs: the packages alone, or with all packages that they depend on.
 download() { # PACKAGE...
 	(cd "$apt/debs" && apt-get -qq download "$@")
 }

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# A matrix whose rows have no columns in common: each case, in the sense of tests/system/lib.sh, is a row, and what
-# it hands to `seen` is shown in it. A script sources this file and ends with run_matrix TITLE.
+# A matrix whose rows have no columns in common. Each case, in the sense of tests/system/lib.sh, is a row, which shows
+# what the case passes to `seen`. A script sources this file and ends with run_matrix TITLE.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 seen() { # TEXT
 	echo "# = $*"
 }
 
-# One row a cell, as Markdown: what RESULTS.md shows.
+# Prints one row a cell, as Markdown for RESULTS.md.
 table() { # TITLE
 	printf '\n| %s | verdict | seen |\n|---|---|---|\n' "$1"
 	awk '
@@ -29,7 +29,7 @@ table() { # TITLE
 	}'
 }
 
-# The cells, or those whose names are given, their table, and the sum. 0 when none failed.
+# Runs all cells, or those whose names are given. Prints their table and the sum. Returns 0 when none failed.
 run_matrix() { # TITLE [CELL...]
 	local title=$1 log=$scratch/cells passed failed skipped
 	shift

@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: MIT
 # timeout: 400
 #
-# JVMs in containers of every common kind, profiled from the host, and duet itself in one. All mounts are
-# made in a mount namespace of this script's, the daemons it needs are its own children, and nothing is pulled.
+# JVMs in containers of every common kind, profiled from the host, and duet in a container. All mounts are made in this
+# script's own mount namespace. The daemons are its children. Nothing is pulled.
 TMPDIR=${DUET_SCRATCH:-/var/tmp/duet-matrix} # an overlay cannot lie on another, which /tmp may be
 mkdir -p "$TMPDIR"
 . "$(dirname "$0")/cells.sh"
 
 jre=/usr/lib/jvm/java-21-openjdk-$(dpkg --print-architecture) # in the tree
-hex=$(head -c 32 /dev/urandom | od -An -vtx1 | tr -d ' \n')    # what names a container
+hex=$(head -c 32 /dev/urandom | od -An -vtx1 | tr -d ' \n')    # the id of a container
 state=$scratch/state
 classes=$workloads
 mkdir "$state"
-# No configured network is needed, and raising a limit takes CAP_SYS_RESOURCE, which CI's root may lack.
+# The script needs no configured network. To raise a limit needs CAP_SYS_RESOURCE, which CI's root may lack.
 podman=(podman --runtime runc --cgroup-manager cgroupfs --root "$state/podman" --runroot /run/duet-podman
 	--tmpdir /run/duet-podman-tmp)
 podman_run=("${podman[@]}" run --rm --network none --cgroupns private --ulimit nofile=4096:4096
@@ -36,7 +36,7 @@ start_daemon() { # NAME COMMAND...
 
 start_daemons() {
 	[ "$(id -u)" = 0 ] || return
-	mount -t tmpfs tmpfs /run # theirs alone: sockets, locks, pid files
+	mount -t tmpfs tmpfs /run # for the daemons alone: sockets, locks, pid files
 	start_daemon dockerd dockerd --data-root "$state/docker" --exec-root /run/duet-docker \
 		--pidfile /run/duet-docker.pid --host "$docker_socket" --bridge none --iptables=false
 	start_daemon containerd containerd --root "$state/containerd" --state "$containerd/state" \
@@ -52,7 +52,7 @@ wait_for() { # WHAT SECONDS COMMAND...
 	done
 }
 
-# JVMs of this run, wherever they are: by the mark on their command line.
+# Prints the JVMs of this run in all namespaces, by a mark on their command line.
 our_jvms() { # [MARK]
 	local pid
 	for pid in $(pgrep -x java); do
@@ -60,11 +60,11 @@ our_jvms() { # [MARK]
 	done
 }
 
-# With its JVM a container ends, and its engine tidies up behind it before the command that started it ends.
+# A container ends with its JVM. Its engine removes its files before the command that started it ends.
 after_case() {
 	kill -KILL $(our_jvms "$hex-${here##*/}")
 	[ ${#jvms[@]} = 0 ] || timeout 10 tail -f --pid="${jvms[0]}" /dev/null
-	umount --lazy "$here/root" # which the container has in a mount namespace of its own
+	umount --lazy "$here/root" # the container has it in its own mount namespace
 } 2>/dev/null
 
 end_everything() {
@@ -75,7 +75,7 @@ end_everything() {
 	rm -rf --one-file-system "$scratch" || :
 } 2>/dev/null
 
-# Folders that the engines make for their containers and leave when they are empty.
+# Removes folders that the engines make for their containers, when they are empty.
 cgroups() {
 	find /sys/fs/cgroup -depth -type d \( -path '*/libpod_parent*' -o -path '*/docker*' -o -path '*/default*' \
 		-o -path '*/kubepods*' \)
@@ -105,7 +105,7 @@ in_ctr() {
 		"type=bind,src=$classes,dst=/mnt,options=rbind:ro" --rootfs "$here/root" "duet-${here##*/}" "$@"
 }
 
-# As kubelet places a pod, in a user namespace of its own.
+# As kubelet starts a pod, in its own user namespace.
 in_runc() {
 	local capabilities='"CAP_CHOWN","CAP_DAC_OVERRIDE","CAP_KILL","CAP_SETUID","CAP_SETGID","CAP_NET_BIND_SERVICE"'
 	local range='"containerID": 0, "hostID": 100000, "size": 65536'
@@ -158,7 +158,7 @@ need_docker() {
 		fail "cannot import the image"
 }
 
-# Its pid here is $jvm. All of the engines hand the JVM's stdout through.
+# Sets $jvm to its pid on the host. Every engine passes the JVM's stdout on.
 start_contained() { # WAY-IN...
 	local workloads=/mnt
 	JVM_AS=("$@")
@@ -171,7 +171,8 @@ start_contained() { # WAY-IN...
 	sleep 1 # the first second belongs to the compilers
 }
 
-# Every file it sees, but for HotSpot's attach socket, and the workload's own, which it unlinks once it has it open.
+# Prints all files that it sees, except HotSpot's attach socket and the workload's file, which is unlinked when it is
+# open.
 files_of() { # PID
 	local root=/proc/$1/root
 	find "$root/" "$root/tmp/" "$root/dev/shm/" "$root/var/tmp/" "$root/run/" -xdev 2>/dev/null |
@@ -186,7 +187,8 @@ expect_untouched() {
 	[ "$(cat "$jvm_out")" = READY ] || fail "the JVM's stdout: $(head -c 300 "$jvm_out")"
 }
 
-# Kernel, native and Java names of threads whose tids are those of /proc; NSpid: counts them from here inwards.
+# Expects kernel, native and Java names of threads whose tids are those of /proc. NSpid: counts them from the host
+# inwards.
 expect_profile() { # FILE first|last
 	local name tid got
 	expect_contains "$1" '\[pricing tid=[0-9]+\];.*shop/Pricing\.averages'
@@ -220,9 +222,9 @@ profile_pid() {
 	expect_untouched
 }
 
-# Other JVMs of the host may be in there, so the shares are those of the JVM's own threads. Fewer have Java frames than
-# are joined: a JVM is found by its first sample, and takes as long to get its agent as the machine is busy; and not
-# every walk succeeds, least of all from libjvm's allocation when memory is short.
+# The output may have other JVMs of the host, so the shares are those of the JVM's own threads. Fewer samples have Java
+# frames than are joined: a JVM is found by its first sample, its agent starts later on a busy machine, and some walks
+# fail, mostly those from libjvm's allocation when memory is short.
 profile_host() {
 	local java unjoined='\[(no_agent_record|pc_mismatch|not_signalled[a-z_]*)\]'
 	record --host -d 2 -i 1ms -t -o collapsed -f "$here/all"
@@ -288,7 +290,7 @@ case_unshare_chroot() {
 
 # ---- the same where hardly anything can be written ------------------------------------------------------
 
-# The agent goes to another place than /tmp.
+# The agent is put in another folder than /tmp.
 case_podman_read_only_root() {
 	need podman runc
 	start_contained "${podman_run[@]}" --read-only --read-only-tmpfs=false --tmpfs /tmp:rw,noexec \
@@ -296,7 +298,7 @@ case_podman_read_only_root() {
 	profile_pid
 }
 
-# Docker mounts /tmp and /dev/shm noexec unless it is told otherwise.
+# Docker mounts /tmp and /dev/shm noexec by default.
 case_docker_read_only_root() {
 	need_docker
 	start_contained "${docker_run[@]}" --read-only --tmpfs /tmp:exec duet
@@ -313,13 +315,13 @@ case_docker_read_only_root_noexec_tmp() {
 
 # ---- JVM and duet both in there -------------------------------------------------------------------------
 
-# A container's pids are its own: the JVM is 1.
+# A container has its own pids: the JVM is 1.
 start_named() { # PODMAN-OPTIONS...
 	need podman runc
 	start_contained "${podman_run[@]}" --name "duet-${here##*/}" "$@" --rootfs "$tree:O"
 }
 
-# From here on duet is the one in the container; it writes to stdout, which is all that comes out.
+# From here on duet runs in the container and writes to stdout, the only output of a container.
 go_inside() { # COMMAND...
 	DUET_AS=("$@")
 	duet=/opt/duet
@@ -329,14 +331,14 @@ exec_inside() {
 	go_inside "${podman[@]}" exec "duet-${here##*/}"
 }
 
-# Beside it, in a container of its own that sees the other's processes and network.
+# Runs duet in its own container, which sees the processes and the network of the other.
 sidecar() { # PODMAN-OPTIONS...
 	local run=("${podman_run[@]/#none/container:duet-${here##*/}}")
 	go_inside "${run[@]}" --pid "container:duet-${here##*/}" --security-opt seccomp=unconfined --cap-drop all "$@" \
 		--rootfs "$tree:O"
 }
 
-# Once more when the engine itself failed: joining another's namespaces is sometimes refused.
+# Tries again when the engine failed: it sometimes cannot join another container's namespaces.
 record_inside() {
 	record "$@"
 	[ "$status" != 126 ] || record "$@"
@@ -386,7 +388,7 @@ case_sidecar() {
 	expect_joined
 }
 
-# Each capability is proven: without it, the sentence asks for it.
+# Proves each capability: without it, the message asks for it.
 case_sidecar_without_cap_sys_ptrace() {
 	start_named
 	sidecar --cap-add BPF,PERFMON
@@ -405,7 +407,7 @@ case_sidecar_of_another_user() {
 	expect_joined "with CAP_SETUID, CAP_SETGID "
 }
 
-# As a DaemonSet has it: the host's processes, another network.
+# As in a DaemonSet: the host's processes, another network.
 case_host_pid() {
 	start_named
 	go_inside "${podman_run[@]}" --pid host --security-opt seccomp=unconfined --cap-drop all \

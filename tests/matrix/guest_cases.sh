@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What a virtual machine does, as its first process: these cases, on its console, then the power goes off. It is
-# emulated, so time in there is nothing to measure.
+# The first process of a virtual machine: runs these cases on its console and then turns the power off. The machine is
+# emulated, so its times are not measured.
 export PATH=/usr/sbin:/usr/bin DUET_BUILD=/run/build
 . /run/tests/system/lib.sh
 trap '/usr/bin/busybox poweroff -f' EXIT
-JVM_PATIENCE=600 # the clock leaps ahead while the machine's only work is to wait for the host's disk
-JVM_AS=(nice -n 19) # emulated, duet would wait long for its turn
+JVM_PATIENCE=600 # the clock jumps when the machine only waits for the host's disk
+JVM_AS=(nice -n 19) # emulated, duet would wait long for a CPU
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)
 
 kernel_is_at_least() { # VERSION
@@ -27,7 +27,7 @@ newest_jdk() {
 	jdks | tail -n 1
 }
 
-# How samples and Java stacks find each other on this kernel.
+# Prints how samples and Java stacks are joined on this kernel.
 pairing() {
 	if kernel_is_at_least 6.13; then echo cookie; else echo interval; fi
 }
@@ -72,29 +72,31 @@ record_demo() { # HOME OPTIONS...
 	expect_contains "$here/out" 'shop/Worker\.run_\[[0ij]\];shop/'
 }
 
-# Of the samples that got a signal. Those that get none, since the thread is in a system call that would break or in
-# the agent's handler, are many when all of that is emulated, and how many is a rate.
+# Expects a share of the samples that got a signal. Many samples get none when everything is emulated, because the
+# thread is in the agent's handler or in a system call that the signal would break. Their number is a rate, which is not
+# checked.
 joined() {
 	awk '/^duet: joined: / { joined = $3; signalled = $5 } /not joined: no signal was sent/ { signalled -= $3 }
 		END { printf "%.2f\n", signalled ? 100 * joined / signalled : 0 }' "$here/stderr"
 }
 
-# Some fifty samples, emulated: one that is lost for lack of time is two percent of them, so this asks whether they
-# join, not how many. By interval, one that is taken between a signal's delivery and its handler's first instruction
-# costs both their joins: a microsecond on a machine, a hundred in here, and more while all is touched the first time.
+# An emulated recording has some fifty samples. One that is lost for lack of time is two percent of them, so this checks
+# that samples are joined, not how many. With pairing by interval, a sample between the delivery of a signal and the
+# first instruction of its handler prevents two joins. That takes a microsecond on a machine, a hundred in here, and
+# more when pages are touched for the first time.
 expect_joined() {
 	expect "joined, % of signalled samples" "$(joined)" '>=' 90
 	figure "$(joined) % ($(pairing))"
 	sed 's/^/# /' "$here/stderr"
 }
 
-# Down to the threads' entries, Java's frames among them. Emulated, many samples are in the kernel's vdso, which has no
-# unwind rows on aarch64: 90 to 99 % were seen, and 23 to 28 % when only native frames were walked there.
+# Expects stacks down to the entries of threads, with Java frames. Emulated, many samples are in the kernel's vdso,
+# which has no unwind rows on aarch64: 90 to 99 % were seen, and 23 to 28 % when only native frames were walked there.
 expect_walked() {
 	expect_share "walked to the entry" "$(reported walked)" '>=' 75
 }
 
-# What was chosen is a fact in the file.
+# The file has what was chosen as a fact.
 expect_engine_and_pairing() {
 	record -p "$jvm" -d 1 -o text -f "$here/text"
 	expect_contains "$here/text" '^engine +: bpf$'
@@ -116,7 +118,7 @@ case_ctimer() {
 	expect_walked
 }
 
-# An ordinary user, on that user's own JVM, who is refused what BPF needs.
+# An ordinary user, who lacks the rights for BPF, records a JVM of that user.
 case_fallback() {
 	JVM_AS=(nice -n 19 "${nobody[@]}") DUET_AS=("${nobody[@]}")
 	record_demo "$(newest_jdk)"
@@ -124,7 +126,7 @@ case_fallback() {
 	expect_lacks "$here/out" '_\[k\]'
 }
 
-# With all frames of deep stacks: the verifier sees more of the program then.
+# With all frames of deep stacks the verifier checks more of the program.
 case_command() {
 	record -i 10ms -j 16384 -a -o collapsed -f "$here/out" -- "$(newest_jdk)/bin/java" -Xmx256m \
 		-cp "$workloads" shop.Demo 5
@@ -158,7 +160,7 @@ case_targets() {
 	expect_lacks "$here/out" '^(duet|bash|kworker.*);'
 }
 
-# A perf event and a program of another kind at the same time, which Linux 5.10 can do as well. The first calls may come
+# A perf event and a program of another kind at the same time, which Linux 5.10 supports too. The first calls may come
 # before their unwind rows.
 case_events() {
 	touch "$here/gate"
@@ -171,7 +173,7 @@ case_events() {
 		"$(matching "$here/out.collapsed" ';main;.*(ask;){61}syscall ' | cut -d ' ' -f 1)" '>=' 500
 }
 
-echo # what the firmware said has no end of line
+echo # the firmware's output does not end with a newline
 echo 2 >/proc/sys/kernel/unprivileged_bpf_disabled
 echo 3 >/proc/sys/kernel/perf_event_paranoid
 echo "cases begin"

@@ -1,8 +1,8 @@
 #!/busybox sh
 # SPDX-License-Identifier: MIT
 #
-# The first process of a virtual machine, in its initial memory file system: mounts the disk, whose JVMs and shell
-# become the root, and hands over to the cases.
+# The first process of a virtual machine, in its initial memory file system. It mounts the disk, which has JVMs and a
+# shell, makes it the root, and executes the cases.
 /busybox mkdir -p /dev /root
 /busybox mount -t devtmpfs devtmpfs /dev
 for module in /modules/*.ko; do

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 # timeout: 600
 #
-# Every HotSpot from 8 on: those of Debian's archive, each in a root file system of its own that the JVM runs in
-# with chroot while duet attaches from the host, and those that the host has. Arguments choose rows: 8@sid.
+# Every HotSpot since 8. Each JVM of Debian's archive runs with chroot in its own root file system, while duet attaches
+# from the host. JDKs of the host are tested too. Arguments choose rows: 8@sid.
 . "$(dirname "$0")/lib.sh"
 
 versions=(8 11 17 21 25 26 27)
-suites=(sid forky trixie bookworm) # the first that has it
+suites=(sid forky trixie bookworm) # the first suite that has the JDK is used
 columns=(version joined failed_walks compiled interpreted gc_and_compilers ctimer perf alloc syscalls agentpath
 	exit check_jni jfr sigprof_owner attach_50_times)
 
@@ -28,7 +28,7 @@ prepare_row() {
 	fi
 }
 
-# What JVM, workload and duet look for below the root. Its /tmp is another one than the host's.
+# Mounts what the JVM, the workload and duet look for below the root. Its /tmp is not the host's.
 enter() { # ROOT
 	local folder
 	mount -t tmpfs tmpfs "$1/tmp"
@@ -39,7 +39,7 @@ enter() { # ROOT
 	done
 }
 
-# Trees are made here, one after the other, before the first row runs.
+# Makes the trees, one after the other, before the first row runs.
 archive_rows() {
 	local version suite found
 	for version in "${versions[@]}"; do
@@ -77,10 +77,10 @@ expect_joined() { # PERCENT
 	expect_share "joined" "$(reported joined)" '>=' "$1"
 }
 
-# Kept for the cells that look at the same recording from other sides.
+# Keeps the file for the cells that check the same recording.
 cell_joined() {
 	need_bpf
-	JVM_OPTS=(-Xmx64m -Xmn2m) # the collector is at work, however little of the CPU the JVM gets
+	JVM_OPTS=(-Xmx64m -Xmn2m) # the collector runs, even if the JVM gets little CPU time
 	start_jvm "$jdk" shop.Demo
 	record_jvm -d 3 -i 1ms -t
 	cp "$here/out" "$figures/recorded"
@@ -108,7 +108,7 @@ cell_failed_walks() {
 	expect_share "failed walks" "$(cat "$figures/walks")" '<=' 5
 }
 
-# 2 percent; or four standard deviations, for the few samples of a JVM that gets little CPU time.
+# Allows 2 percent, or four standard deviations if the JVM gets little CPU time and so has few samples.
 expect_near_share() { # METHOD PERCENT
 	local room
 	room=$(awk -v n="$(total "$here/out")" -v p="$2" 'BEGIN {
@@ -118,7 +118,7 @@ expect_near_share() { # METHOD PERCENT
 	expect_near "share of $1" "$(share "$here/out" "Shares.$1")" "$2" "$room"
 }
 
-# The three methods call the very same code, 5, 3 and 2 times: among the stacks with it their shares are known.
+# The three methods call the same code 5, 3 and 2 times: their shares of the stacks with that code are known.
 expect_shares() { # KIND-OF-FRAME
 	record_jvm -d 3 -i 200us -I 'workload/Shares.kernel*'
 	expect_share "frames of that kind" "$(matching "$here/out" "Shares.kernel_\\\\[$1\\\\]")" '>=' 95
@@ -162,7 +162,7 @@ cell_perf() {
 	expect "Java frames, % of samples" "$(share "$here/out" '_\\[[0ij]\\]')" '>=' 50
 }
 
-# JDK 8 has no such event, says so once, and gives the other.
+# JDK 8 has no such event: duet reports that once and records the other event.
 cell_alloc() {
 	start_jvm "$jdk" workload.Allocations 20000
 	record_jvm -e cpu=1ms,alloc=64k --total
@@ -183,7 +183,7 @@ cell_syscalls() {
 	expect_contains "$here/out" 'workload/FileIo\..*write'
 }
 
-# duet itself runs where the JVM does; it starts it and stays until it ends.
+# duet starts the JVM in the same root file system, and stays until the JVM ends.
 cell_agentpath() {
 	need_bpf
 	DUET_AS=(${JVM_AS[@]+"${JVM_AS[@]}"})
@@ -195,7 +195,7 @@ cell_agentpath() {
 	expect_joined 98
 }
 
-# What was recorded until then is written, and the JVM ends as it meant to.
+# The samples until then are written, and the JVM ends with its own exit code.
 expect_sound_end() {
 	record -p "$jvm" -d 30 -i 1ms -o collapsed -f "$here/out"
 	expect_status 0
@@ -211,7 +211,7 @@ cell_exit() {
 	expect_sound_end
 }
 
-# JDK 8 warns of its own launcher before that.
+# JDK 8 prints a warning about its own launcher before.
 cell_check_jni() {
 	need_bpf
 	JVM_OPTS=(-Xcheck:jni)
@@ -221,7 +221,7 @@ cell_check_jni() {
 	expect_lacks "$here/said" 'WARNING(:| in) (JNI|native)|FATAL ERROR'
 }
 
-# Its sampler suspends threads with a signal; CPUTimeSample of JDK 25 and later has one of its own.
+# JFR's sampler suspends threads with a signal; CPUTimeSample of JDK 25 and later has another one.
 cell_jfr() {
 	local options=settings=profile,dumponexit=true,filename=$here/jfr
 	need_bpf
@@ -258,7 +258,7 @@ no_more() { # HELD BEFORE
 	}'
 }
 
-# Threads of the JVM's own that come and go with load would hide one of ours.
+# The JVM starts and ends threads with its load: these would hide one of the agent's.
 cell_attach_50_times() {
 	local before after until once=$DUET_BUILD/tests/system/attach_once
 	JVM_OPTS=(-XX:+IgnoreUnrecognizedVMOptions -XX:-UseDynamicNumberOfCompilerThreads
@@ -268,7 +268,7 @@ cell_attach_50_times() {
 	sleep 0.1
 	before=$(held_by "$jvm")
 	"$once" "$jvm" 0 50 >"$here/stderr" || fail "$(cat "$here/stderr")"
-	# The last agent's thread has yet to end.
+	# The thread of the last agent has not ended yet.
 	for ((until = SECONDS + 10; SECONDS < until; )); do
 		after=$(held_by "$jvm")
 		! no_more "$after" "$before" || break
@@ -278,7 +278,7 @@ cell_attach_50_times() {
 	expect_alive "$jvm"
 }
 
-# The first suite has them all as a rule, and a list is no reason to fetch them.
+# The first suite usually has all JDKs. To list the rows downloads nothing.
 [ "${1:-}" != --list ] || { list_rows "${versions[@]/%/@${suites[0]}}" $(host_rows); exit; }
 [ $# -gt 0 ] || mapfile -t found < <(archive_rows; host_rows)
 [ $# -gt 0 ] || set -- "${found[@]}"

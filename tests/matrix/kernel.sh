@@ -3,8 +3,8 @@
 #
 #   tests/matrix/kernel.sh SUITE ARCHITECTURE VERSION
 #
-# Prints a folder with Debian's cloud kernel of this version ("newest": whichever the suite is at): vmlinuz, and
-# modules.cpio, which has what a disk of a virtual machine takes. It lies below $DUET_SCRATCH and is kept between runs.
+# Prints a folder with Debian's cloud kernel of this version ("newest": the newest of the suite): vmlinuz, and
+# modules.cpio with the modules for a virtual machine's disk. It lies below $DUET_SCRATCH and is kept between runs.
 [ $# = 3 ] || { echo "usage: $0 SUITE ARCHITECTURE VERSION" >&2; exit 2; }
 . "$(dirname "$0")/apt.sh"
 suite=$1 arch=$2 version=$3
@@ -20,7 +20,7 @@ find_image() {
 	fi | tail -n 1
 }
 
-# Later kernels come in several packages.
+# Later kernels consist of several packages.
 parts_of() { # IMAGE
 	apt-cache depends "$1" | sed -nE 's/.*Depends: (linux-(binary|modules)-.*)/\1/p'
 }

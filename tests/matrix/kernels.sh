@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # timeout: 1500
 #
-# Debian's kernels from 5.10 to the newest, in virtual machines with JVMs and the static duet, and one for aarch64
-# with what is built across. Machines are emulated: they show whether the BPF object loads, stacks are walked and
-# halves join, nothing about rates. Arguments choose rows: 6.1@bookworm:amd64.
+# Debian's kernels from 5.10 to the newest, in virtual machines with JVMs and the static duet, and one for aarch64 with
+# the cross-built files. Machines are emulated: they show that the BPF object loads, stacks are walked and halves are
+# joined, but no rates. Arguments choose rows: 6.1@bookworm:amd64.
 . "$(dirname "$0")/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
 
@@ -12,8 +12,8 @@ all_rows=(5.10@bullseye:amd64 6.1@bookworm:amd64 6.12@trixie:amd64 6.18@trixie-b
 	6.12@trixie:arm64)
 columns=(release check check_as_user joined_21 joined_25 ctimer fallback command targets events)
 packages=(bash busybox-static coreutils findutils grep libc-bin mawk sed util-linux)
-# Seconds. A machine boots in 5 and is done after 60 of CPU time, 200 beside others that use the caches; a hung one
-# spins until it has used up its own.
+# Seconds of CPU time. A machine boots in 5 and ends after 60, or 200 beside others that use the caches. A machine that
+# hangs spins until it has used up its time.
 boot_limit=150 cpu_limit=500 machine_limit=1200
 
 # What differs between the architectures, by Debian's name for them. CMPXCHG16B spoils the flags in QEMU 7.2 when an
@@ -37,7 +37,7 @@ make_disk() { # ARCHITECTURE
 	ln -s "$tree/usr/bin/busybox" "$scratch/busybox.$1"
 }
 
-# The initial memory file system: what mounts the disk, the static duet, workloads, cases.
+# Makes the initial memory file system: the script that mounts the disk, the static duet, workloads, cases.
 make_memory() { # ARCHITECTURE
 	local built=$DUET_BUILD/static-$1 files=$scratch/files.$1
 	env -u MAKEFLAGS -u MAKELEVEL make -s -C "$matrix/../.." -j "$(nproc)" STATIC=1 ARCH="${machine_of[$1]}" \
@@ -51,7 +51,7 @@ make_memory() { # ARCHITECTURE
 	(cd "$files" && find . | cpio --quiet -o -H newc) >"$scratch/memory.$1"
 }
 
-# For the rows of one architecture. Says what is missing.
+# Prepares the rows of one architecture. Prints what is missing.
 prepare_machines() { # ARCHITECTURE
 	local tool tools=("qemu-system-${machine_of[$1]}" mke2fs cpio xz)
 	[ "${machine_of[$1]}" = "$(uname -m)" ] || tools+=("${machine_of[$1]}-linux-gnu-gcc")
@@ -70,17 +70,17 @@ prepare_machines() { # ARCHITECTURE
 
 begun='^cases begin' # on the console
 
-# Before 6.5 Linux waits for its second CPU for ever when the clock counts instructions.
+# Before 6.5 Linux waits for its second CPU without end when the clock counts instructions.
 cpus() {
 	if [[ $row = 5.10@* || $row = 6.1@* ]]; then echo 1; else echo 2; fi
 }
 
-# The machine's clock counts instructions (of 4 ns), so that its timers leave it time to work on a host as slow as may
-# be. It is off before its time when it has not begun with the cases within $boot_limit.
+# The machine's clock counts instructions of 4 ns, so that its timers leave it time to work, however slow the host is.
+# The machine is turned off when the cases have not begun within $boot_limit.
 run_machine() { # ARCHITECTURE KERNEL
 	local waited machine
 	: >"$console"
-	# In the foreground: whoever ends this script's process group ends its machines.
+	# In the foreground: a signal to this script's process group ends its machines too.
 	timeout --foreground --kill-after=5 "$machine_limit" prlimit --cpu="$cpu_limit" \
 		"qemu-system-${machine_of[$1]}" ${emulator_options[$1]} -accel tcg,thread=single \
 		-icount shift=2,sleep=off -smp "$(cpus)" -m 1024 -net none -nographic -no-reboot \
@@ -96,8 +96,8 @@ run_machine() { # ARCHITECTURE KERNEL
 	wait $machine
 }
 
-# All cases of a row run in here, one after the other; what was said on the console is in $console. A machine that
-# never came to the cases is started a second time, which is reported. The cases themselves run only once.
+# Runs all cases of a row one after the other. $console has the machine's console. A machine that does not reach the
+# cases is started a second time, and that is reported. The cases are run only once.
 prepare_row() {
 	local arch=${row#*:} from=${row#*@} kernel
 	console=$figures/console missing=$(cat "$scratch/missing.$arch")
@@ -119,7 +119,7 @@ prepare_row() {
 	grep -q '^cases are over' "$console" || tail -n 30 "$console" | sed 's/^/# console: /'
 }
 
-# What the machine said of the case that this column is named after.
+# Prints what the machine reported for the case of this column.
 of_machine() {
 	local said verdict
 	[ -z "$missing" ] || skip "$missing"

@@ -13,13 +13,13 @@
 
 DUET_BUILD=$(realpath -m "${DUET_BUILD:-build}")
 matrix=$(dirname "${BASH_SOURCE[0]}")
-default_mark=alone # of a case: they change what all the host shares, and build
+default_mark=alone # the cases change settings of the whole host, and build
 . "$matrix/../system/lib.sh"
 lanes=$(nproc) # rows at a time
-figures=       # folder of what the cells of this row have measured, see figure
-row_lacks=     # why the row cannot be run
+figures=       # folder of the values that the cells of this row have measured: see figure()
+row_lacks=     # the reason why the row cannot be run
 
-# What the table shows of this cell instead of "ok".
+# Sets the text that the table shows for this cell instead of "ok".
 figure() { # VALUE
 	echo "$1" >"$figures/$column"
 }
@@ -43,7 +43,7 @@ list_rows() { # ROW...
 	printf '%s alone\n' "$@"
 }
 
-# The trace of a row comes out in one piece, however many are at work.
+# Rows run at the same time; the trace of each is printed in one piece.
 run_rows() { # ROW...
 	local row
 	rows=("$@")
@@ -67,7 +67,7 @@ cell_text() { # ROW COLUMN
 	esac
 }
 
-# A table in Markdown, then the sum. The exit code is not 0 when a cell has failed.
+# Prints the table in Markdown, then the sum. The exit code is not 0 when a cell has failed.
 end_matrix() { # TITLE
 	local row column line
 	line="| $1 |"

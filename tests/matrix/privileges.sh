@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # timeout: 400
 #
-# The rights of duet decide what it can record: with every set of rights it records with BPF, or `duet check` names the
-# cause and `duet record` says the same and uses the agent's timers. Of the host's settings, what a cell changes is
-# put back.
+# What duet can record depends on its rights. With every set of rights it records with BPF, or `duet check` names the
+# cause, and `duet record` reports the same cause and uses the agent's timers. Settings of the host that a cell changes
+# are restored.
 . "$(dirname "$0")/cells.sh"
 
 refuse=$DUET_BUILD/tests/matrix/refuse
@@ -21,7 +21,8 @@ change() { # FILE VALUE
 	echo "$2" 2>/dev/null >"$1" || skip "$1 does not take $2"
 }
 
-# The oldest value of each comes last. Both after a cell and at the end, in case a cell was stopped.
+# Restores settings; the oldest value of each comes last. Runs after each cell, and at the end, as a cell may be
+# stopped.
 after_case() {
 	local file value
 	while read -r file value; do
@@ -34,7 +35,7 @@ trap 'after_case; rm -rf "$scratch"' EXIT
 
 # ---- what a cell does -----------------------------------------------------------------------------
 
-# The JVM as the user of the command DUET_AS, if it changes users.
+# Starts the JVM as the user of the command DUET_AS, if that changes the user.
 start_demo() {
 	need_root
 	"${DUET_AS[@]}" "$duet" version >/dev/null 2>&1 || skip "an ordinary user cannot read $duet"
@@ -134,7 +135,7 @@ case_root_without_capabilities() {
 
 # ---- settings ----------------------------------------------------------------------------------------
 
-# Whatever it is, capabilities are enough and nothing else is.
+# With every value, capabilities are enough, and nothing else is.
 paranoid() { # VALUE
 	need_root
 	change /proc/sys/kernel/perf_event_paranoid "$1"
@@ -178,7 +179,7 @@ case_rlimit_nofile_64() {
 	expect_bpf prlimit --nofile=64:64
 }
 
-# The way out is a higher limit, not another engine; --engine bpf alone says so without recording.
+# The message asks for a higher limit, not for another engine. --engine bpf alone reports it and does not record.
 case_rlimit_nofile_too_small() {
 	DUET_AS=(prlimit --nofile=12:12)
 	start_demo
@@ -227,7 +228,7 @@ case_seccomp_both_enosys() {
 	refused ENOSYS 'bpf\(\)' bpf perf_event_open
 }
 
-# The JVM's side: without this call, with which the agent reads stacks, all is as before.
+# The JVM lacks this call, with which the agent reads stacks: the results are the same.
 case_seccomp_process_vm_readv() {
 	[ -x "$refuse" ] || skip "$refuse is not built"
 	JVM_AS=("$refuse" EPERM process_vm_readv --)

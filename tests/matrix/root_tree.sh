@@ -3,9 +3,9 @@
 #
 #   tests/matrix/root_tree.sh SUITE[:ARCHITECTURE] JDK... [PACKAGE...]
 #
-# Prints the folder of a Debian root file system with these JREs and packages, which is made unless it is there:
-# packages are unpacked, not installed, so it takes seconds and the host's own packages stay as they are. It lies below
-# $DUET_SCRATCH and is kept between runs. Whoever starts a JVM in there mounts /proc first.
+# Prints the folder of a Debian root file system with these JREs and packages, and makes it if it does not exist.
+# Packages are unpacked, not installed: that takes seconds, and does not change the host's packages. The folder lies
+# below $DUET_SCRATCH and is kept between runs. Mount /proc in it before you start a JVM.
 [ $# -ge 2 ] || { echo "usage: $0 SUITE[:ARCHITECTURE] JDK... [PACKAGE...]" >&2; exit 2; }
 . "$(dirname "$0")/apt.sh"
 native=$(dpkg --print-architecture)
@@ -20,7 +20,7 @@ complete() { # FOLDER
 	for name in bin lib lib64 sbin; do
 		[ -e "$1/$name" ] || ln -s "usr/$name" "$1/$name"
 	done
-	# Else an alternative, which is chosen at installation.
+	# Otherwise an alternative is missing, which is chosen at installation.
 	[ ! -e "$1/usr/bin/mawk" ] || ln -sf mawk "$1/usr/bin/awk"
 	mkdir -p "$1"/{dev,etc,mnt,proc,root,run,sys,tmp,var/tmp}
 	chmod 1777 "$1/tmp" "$1/var/tmp"
@@ -36,7 +36,8 @@ make_tree() { # JDK... [PACKAGE...]
 	rm -rf "$new"
 	mkdir "$new"
 	open_apt "$suite" "${arch:-$native}"
-	# What a JVM needs to run; the rest of what the package depends on is for fonts, sounds and certificates.
+	# The packages that a JVM needs to run. The others that the package depends on have fonts, sounds and
+	# certificates.
 	download libc6 zlib1g libgcc-s1 libstdc++6 "${jres[@]}"
 	[ ${#packages[@]} = 0 ] || download_with_dependencies "${packages[@]}"
 	unpack "$new"

@@ -2,22 +2,22 @@
 # SPDX-License-Identifier: MIT
 # timeout: 400
 #
-# The unit under a systemd that was booted: its sandbox, its watchdog, a reload and a stop, with a JVM of another user
-# as a service beside it. The machine is a container of systemd-nspawn: processes and cgroups are its own, the kernel
-# is the host's.
+# The unit in a booted systemd: its sandbox, its watchdog, a reload and a stop, beside a service that is a JVM of
+# another user. The machine is a container of systemd-nspawn: it has its own processes and cgroups, and the host's
+# kernel.
 TMPDIR=${DUET_SCRATCH:-/var/tmp/duet-matrix} # an overlay cannot lie on another, which /tmp may be
 mkdir -p "$TMPDIR"
 . "$(dirname "$0")/cells.sh"
 
 top=$matrix/../..
 unit=$top/user/packaging/duet.service
-exposure_max=49 # tenths; with a sandbox option less it is more
+exposure_max=49 # tenths; it is higher when an option of the sandbox is missing
 # Rights of the container that the unit needs, in addition to those that systemd-nspawn gives it.
 rights=CAP_BPF,CAP_PERFMON,CAP_SYSLOG
 
 # ---- the machine ----------------------------------------------------------------------------------
 
-# The cgroup hierarchies that systemd may want, as they are mounted here.
+# Prints the cgroup hierarchies that systemd may need, as they are mounted on the host.
 hierarchies() {
 	local folder
 	for folder in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
@@ -27,7 +27,7 @@ hierarchies() {
 
 after_case() {
 	local folder tries
-	[ -z "${leader-}" ] || kill -KILL "$leader" # with it all the others go
+	[ -z "${leader-}" ] || kill -KILL "$leader" # the container ends with it
 	[ -z "${machine-}" ] || timeout 10 tail -f --pid="$machine" /dev/null
 	umount --lazy "$here/root"
 	for ((tries = 0; tries < 50; tries++)); do
@@ -55,7 +55,7 @@ make_root() {
 		User=nobody
 		ExecStart=/usr/lib/jvm/java-21-openjdk-$(dpkg --print-architecture)/bin/java -Xmx256m -cp /mnt shop.Demo
 	END
-	# As a container: a network of its own, and no folder that is both writable and executable.
+	# As in a container: its own network, and no folder that is both writable and executable.
 	{
 		cat "$root/etc/systemd/system/app.service"
 		printf '%s\n' PrivateNetwork=yes ProtectSystem=strict PrivateTmp=yes \
@@ -66,10 +66,10 @@ make_root() {
 		"$root/etc/systemd/system/multi-user.target.wants"
 	ln -sf /usr/lib/systemd/system/multi-user.target "$root/etc/systemd/system/default.target"
 	: >"$root/etc/machine-id"
-	echo ID=duet >"$root/etc/os-release" # without it, it is not taken for a system
+	echo ID=duet >"$root/etc/os-release" # systemd-nspawn requires it
 }
 
-# In a cgroup of its own, which is all that it changes there. The filter for system calls has no place for bpf().
+# Runs in its own cgroup, and changes no other cgroup. The filter for system calls would not allow bpf().
 in_nspawn() {
 	local folder
 	for folder in $(hierarchies); do
@@ -118,14 +118,14 @@ property() { # NAME
 	inside systemctl show --value -p "$1" duet
 }
 
-# All windows so far.
+# Prints all windows so far.
 windows() {
 	find "$root/var/lib/duet" -name '*.collapsed' -exec cat {} +
 }
 
 # ---- cells ----------------------------------------------------------------------------------------
 
-# By the systemd of the machine, as it is installed there.
+# Uses the systemd that is installed in the machine.
 case_unit_is_sound() {
 	local said exposure
 	need_root
@@ -174,7 +174,7 @@ mask_of() { # CAPABILITY...
 	echo "$mask"
 }
 
-# It is told in time that all is well, and one that hangs is started again.
+# duet notifies the watchdog in time; a duet that hangs is started again.
 case_watchdog() {
 	boot
 	mkdir -p "$root/etc/systemd/system/duet.service.d"

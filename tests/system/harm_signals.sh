@@ -94,7 +94,7 @@ case_thread_churn_ctimer() {
 }
 
 # The JVM shuts down and frees its tables while signals are delivered: its exit code stays 0.
-# The JVM is told to end once it has been sampled for a while, however long the attach took.
+# Ends the JVM when it has been sampled for a while, however long the attach took.
 exit_while_recorded() { # HOME RECORD-OPTIONS...
 	local home=$1 commands
 	shift
@@ -196,7 +196,7 @@ caught() { # SIGNAL: does the JVM have a handler for it?
 case_signals_that_are_waited_for() {
 	local first end
 	need_bpf
-	first=$(($(kill -l RTMIN) + 4)) # which the agent takes where nobody has it
+	first=$(($(kill -l RTMIN) + 4)) # the agent uses it if no process has a handler for it
 	# shellcheck disable=SC2016
 	JVM_AS=(perl -MPOSIX -e '
 		my $first = shift;

@@ -4,12 +4,12 @@
 # The owners of stacks: the test's own cgroups; processes that move between them, run another program, or start late.
 . "$(dirname "$0")/lib.sh"
 
-# Where cgroup v2 is mounted: alone, or beside v1.
+# Finds where cgroup v2 is mounted: alone, or beside v1.
 for cgroups in /sys/fs/cgroup /sys/fs/cgroup/unified ''; do
 	[ "$(stat -fc %T "$cgroups" 2>/dev/null)" != cgroup2fs ] || break
 done
 
-# Names that the parser takes for Docker's. There is no state of Docker for them, so nothing is looked up.
+# The parser takes these names for Docker's. There is no state of Docker for them, so nothing is looked up.
 id_a=$(sha256sum <<<"a $scratch" | cut -c 1-64) id_b=$(sha256sum <<<"b $scratch" | cut -c 1-64)
 label_a=${id_a:0:12} label_b=${id_b:0:12}
 
@@ -29,7 +29,7 @@ after_case() {
 	[ ${#jvms[@]} = 0 ] || kill -KILL "${jvms[@]}"
 	for ((tries = 0; tries < 50; tries++)); do
 		find "$cgroups/$top" -depth -type d -exec rmdir {} + 2>/dev/null && return
-		sleep 0.1 # for the dead to leave
+		sleep 0.1 # until the killed processes have left it
 	done
 }
 
@@ -43,7 +43,7 @@ move() { # PID CGROUP
 	echo "$1" >"$2/cgroup.procs" || fail "process $1 cannot be moved to $2"
 }
 
-# Samples of the stacks in $here/out that match.
+# Prints the number of samples in $here/out whose stacks match.
 sum_of() { # PATTERN
 	awk -v pattern="$1" '$0 ~ pattern { sum += $NF } END { print sum + 0 }' "$here/out"
 }
@@ -111,7 +111,7 @@ case_pid_reused() { # apart
 	for _ in {1..50}; do
 		echo $((first - 1)) >/proc/sys/kernel/ns_last_pid
 		spin duet-second && [ $! != "$first" ] || break
-		kill -KILL $! # somebody else was faster
+		kill -KILL $! # another process got the pid
 	done
 	[ $! = "$first" ] || skip "others took the number each time"
 	move "$first" "$in_b"
@@ -254,7 +254,7 @@ case_comm_chooses() {
 	expect "samples of others" "$(($(total "$here/out") - $(sum_of '^duet-comm;')))" '==' 0
 }
 
-# A JVM with namespaces and a /tmp of its own, in a cgroup that is named as Docker names them. Its pid here is $jvm.
+# Starts a JVM with its own namespaces and /tmp, in a cgroup with a name like Docker's. Its pid on the host is $jvm.
 start_contained() { # HOME CLASS
 	local outer classes=$workloads workloads=/mnt # the new /tmp may hide the build folder
 	# shellcheck disable=SC2016 # for the inner shells
@@ -294,7 +294,7 @@ case_short_jvms() { # apart
 		"$(sum_of '^java;.*workload/Shares') $(sum_of '^java;')" '>=' 80
 }
 
-# Scripts read what java -version says, also on a host that is profiled: JDK 21 and later would warn of the agent there.
+# Scripts read the output of java -version. On a host that is profiled, JDK 21 and later would warn of the agent there.
 case_tiny_jvms_are_spared() { # apart
 	local home said
 	need_bpf
@@ -362,7 +362,7 @@ case_left_alone() { # apart
 	for pid in "${others[@]}"; do
 		wait_for_agent "$pid"
 	done
-	sleep 2 # as long again as it took them
+	sleep 2 # the same time again
 	for pid in "${listed[@]}"; do
 		expect_lacks "/proc/$pid/maps" libduet
 		expect_contains "$here/stderr" "JVM $pid: left alone"
@@ -406,7 +406,7 @@ case_application() {
 	expect_contains "$here/out" "^JVM +: $!: .*, java: workload\.TwoBusy, read from outside\$"
 }
 
-# As YARN unpacks it: the working directory has a link to it. Without the link, the executor knows only an id.
+# As YARN unpacks it: the working directory has a link to the jar. Without the link, the executor's name is only an id.
 case_spark_names() {
 	need_bpf
 	local executor=org.apache.spark.executor.CoarseGrainedExecutorBackend by_file by_id by_option

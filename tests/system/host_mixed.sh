@@ -7,7 +7,7 @@
 
 long=${DUET_LONG:-0}
 
-# Every window, or the one recording, in the collapsed format.
+# Expects names in every window, or in the one recording, in the collapsed format.
 expect_named() { # FILE...
 	local file
 	for file; do
@@ -42,7 +42,7 @@ expect_good_windows() {
 		[ "0${joined#* }" -ge 1000 ] || continue
 		expect_share "$(basename "$file"): joined" "$joined" '>=' 99.9
 		contradicted=$(sed -n 's/^agreed .* of \([0-9]*\) .* contradicted \([0-9]*\) .*/\2 \1/p' "$file")
-		[ "0${contradicted#* }" -lt 10 ] || # before agents have answered
+		[ "0${contradicted#* }" -lt 10 ] || # before the agents have answered
 			expect_share "$(basename "$file"): contradicted" "$contradicted" '<=' 0.2
 		expect_share "$(basename "$file"): needed a signal" "$(
 			sed -n 's/^walked .* of \([0-9]*\) .*, \([0-9]*\) needed a signal .*/\2 \1/p' "$file")" '<=' 1
@@ -88,7 +88,7 @@ jdk_case_a_huge_jvm() {
 	expect_alive "$jvm"
 }
 
-# Read from outside.
+# The JVM is read from outside.
 jdk_case_a_huge_jvm_from_start() {
 	need_bpf
 	mkdir "$here/windows"

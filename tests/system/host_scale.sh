@@ -44,7 +44,7 @@ churn() { # SECONDS RECORD_OPTIONS...
 	start_record --no-attach --by process -d 600 "$@"
 	"$workloads/mayfly" 2000 $((seconds + 2)) >"$here/mayfly" &
 	jvms+=($!)
-	sleep 2 # tables that grow once
+	sleep 2 # until tables that grow only once have grown
 	look 0
 	sleep $((seconds / 2))
 	look 1
@@ -96,7 +96,7 @@ case_short_processes_in_windows() { # alone
 	need_bpf
 	churn $((long ? 60 : 10)) --host -i 997us --continuous --window 2s -o collapsed -f "$here/out"
 	expect_no_more_descriptors
-	expect "kB of RAM at the end" "${held_kb[2]}" '<' $((128 << 10)) # what --continuous is limited to
+	expect "kB of RAM at the end" "${held_kb[2]}" '<' $((128 << 10)) # the limit of --continuous
 	expect_truth "$here/out"/profile_20*.collapsed
 }
 
@@ -151,7 +151,7 @@ record_beside() { # WHAT
 	expect "$1: samples in its stacks" "$(grep -c 'throng' "$here/out")" '>' 10
 }
 
-# As many as there are process ids for, and some left for others.
+# Starts as many threads as there are process ids, except for some that are left for others.
 case_threads_of_a_stranger() { # alone
 	local most want=30000
 	need_bpf

@@ -74,7 +74,7 @@ survive() { # ATTACK PATTERN RECORD-OPTIONS...
 	expect "$attack: honest samples" "$(total "$here/honest")" '>' "$least"
 	expect_share "$attack: joined of them" "$(matching "$here/honest" 'workload/')" '>=' 95
 	expect "$attack: kB of memory" "$peak" '<' "$memory_cap_kb"
-	expect "$attack: seconds" "$took" '<' 60 # else it did not end by itself
+	expect "$attack: seconds" "$took" '<' 60 # otherwise it did not end by itself
 	expect_alive "$jvm" "after $attack"
 	[ "$(proc_state "$attacker")" != Z ] || fail "$attack: the attacker was killed: $(cat "$here/attacker")"
 	end_attacker
@@ -101,7 +101,7 @@ case_attach() {
 case_hello() {
 	start_honest
 	survive hello_silence 'did not answer for 10 s'
-	survive hello_close 'closed (its control socket|the control socket during the handshake)' # soon, or later
+	survive hello_close 'closed (its control socket|the control socket during the handshake)' # at once, or later
 	survive hello_noise 'malformed message'
 	survive hello_twice 'out of turn'
 	survive hello_version 'malformed message'
@@ -169,7 +169,7 @@ case_flood() {
 	survive flood_one_thread 'more than its samples can need'
 	survive flood_standalone 'agent records refused'
 	survive flood_standalone 'agent records refused' --engine ctimer
-	survive flood_classes 'agent records refused' # nobody has asked for them
+	survive flood_classes 'agent records refused' # nobody has requested them
 	survive flood_methods 'samples' -d 4
 	survive flood_code 'samples' -d 4
 	survive flood_inlining 'samples'
@@ -209,7 +209,7 @@ case_end() {
 	survive stop_silence 'did not confirm the end'
 }
 
-# ---- what the attacker's user may do to us, and we to him -----------------------------------------
+# ---- what the attacker's user may do to duet, and duet to the user --------------------------------
 
 # A process of user $1 that answers no attach request. Its pid is $attacker.
 start_silent() { # UID [PROGRAM]
@@ -257,7 +257,7 @@ case_option_files_of_root() {
 	for mode in 644 600; do
 		chmod $mode "$here/options"
 		JDK_JAVA_OPTIONS=-XX:Flags=$here/options start_silent 54321
-		rm -f "/tmp/.java_pid$attacker" # else the options do not matter
+		rm -f "/tmp/.java_pid$attacker" # otherwise the options have no effect
 		timeout 30 "$DUET_BUILD/tests/system/attach_once" "$attacker" 2500 >"$here/stdout" 2>&1
 		kill -KILL "$attacker"
 		[ $mode = 644 ] || break
@@ -322,7 +322,7 @@ after_case() {
 	[ -z "${freezer:-}" ] || thaw
 	[ ${#jvms[@]} = 0 ] || kill -KILL "${jvms[@]}"
 	wait
-	rm -rf /tmp/.duet-54321-*-"${attacker:-0}" # of a child that its owner killed
+	rm -rf /tmp/.duet-54321-*-"${attacker:-0}" # left by a child that its owner killed
 	[ -z "${freezer:-}" ] || rmdir "$freezer"
 } 2>/dev/null
 

@@ -104,7 +104,7 @@ case_fuse_files() {
 	expect_contains "$here/stderr" 'did not answer in time'
 }
 
-# In namespaces that its user has made, which needs no rights.
+# The process runs in namespaces that its user has made, which needs no rights.
 case_fuse_below_an_overlay() {
 	start_honest
 	survive fuse_overlay
@@ -291,7 +291,7 @@ expect_json() { # FILE: UTF-8
 		fail "$(basename "$1") is not JSON: $(head -c 300 "$here/json")"
 }
 
-# Makes a cgroup with a name that systemd would not give, where there is cgroup v2: $cgroup.
+# Makes a cgroup with a name that systemd would not give, if the host has cgroup v2: $cgroup.
 make_cgroup() {
 	local tree
 	tree=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)

@@ -40,7 +40,7 @@ run_case() { # NAME FUNCTION
 		jvms=() status=
 		trap end_case EXIT
 		"$2"
-		exit 0 # whatever the last command of the case returned: it did not call fail
+		exit 0 # the exit code of the case's last command does not matter: the case did not call fail
 	)
 	case $? in
 	0) echo "ok $1" ;;
@@ -161,7 +161,7 @@ start_jvm() {
 		>"$jvm_out" 2>"$jvm_out.err" <"${JVM_IN:-/dev/null}" &
 	jvm=$!
 	jvms+=("$jvm")
-	rm -f "/tmp/.java_pid$jvm" # of a killed JVM of another user, which this one could not remove
+	rm -f "/tmp/.java_pid$jvm" # left by a killed JVM of another user, which this JVM could not remove
 	wait_for_line "$jvm_out" '^READY' "${JVM_PATIENCE:-30}"
 }
 
@@ -244,7 +244,8 @@ proc_state() {
 	proc_stat "$1" 3
 }
 
-# Prints what a JVM's log of safepoints (-Xlog:safepoint:file=FILE) has from a line on, but for those for its garbage.
+# Prints the lines of a JVM's log of safepoints (-Xlog:safepoint:file=FILE) from LINE on, except its garbage
+# collections.
 safepoints_from() { # FILE LINE
 	tail -n "+$2" "$1" | grep 'Safepoint "' |
 		grep -vE '"(G1|Serial|Parallel|GenCollect|Collect|CGC|ICBufferFull|Cleanup)'

@@ -184,7 +184,7 @@ jdk_case_too_old() {
 	expect "CPU time" "$(total "$here/out.collapsed")" '>' 0
 }
 
-# The options that are made of the table of events.
+# Tests the options that are made from the table of events.
 jdk_case_option_words() {
 	need_jdk 11 "sampling of allocations"
 	record_allocations $rounds -- --cpu -i 2ms --alloc 4k --live --lock 20us --engine ctimer

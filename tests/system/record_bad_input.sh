@@ -36,14 +36,14 @@ case_no_target() {
 	expect_refusal 2 '-p|pid'
 }
 
-# Its pid is $native.
+# Sets $native to its pid.
 start_native() {
 	bash -c 'while :; do :; done' &
 	native=$!
 	jvms+=("$native")
 }
 
-# The agent's timers give no samples of a process that is not a JVM. BPF does, see below.
+# The agent's timers give no samples of a process that is not a JVM; BPF does.
 case_not_a_jvm() {
 	start_native
 	record -p "$native" -d 1 --engine ctimer -f "$here/out"

@@ -58,7 +58,7 @@ case_short_commands() {
 start_demo() {
 	start_record -i 5ms -o collapsed -f "$here/out" -- "${java[@]}"
 	local end=$((SECONDS + 60))
-	until child=$(pgrep -P "$recorder" -x java); do # not what duet starts for itself
+	until child=$(pgrep -P "$recorder" -x java); do # other children of duet have other names
 		[ $SECONDS -lt $end ] || fail "no command after 60 s: $(cat "$here/stderr")"
 		sleep 0.05
 	done

@@ -71,7 +71,7 @@ case_over_windows() {
 	expect_lacks "$jvm_out" INTERRUPTED
 }
 
-# What was told at an edge is not told again when the thread wakes.
+# A part of a sleep that was reported at an edge is not reported again when the thread wakes.
 case_told_once() {
 	need_offcpu
 	local told said

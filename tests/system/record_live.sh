@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 120
-# Objects that are still in use at the end: their bytes, in the method that allocated them, and none of the others.
+# Bytes of objects that are still in use at the end, by the method that allocated them; other objects are not counted.
 . "$(dirname "$0")/lib.sh"
 
 bytes_of() { # FILE METHOD

@@ -10,7 +10,7 @@
 rounds=40
 tolerance=8
 
-# One lock: how long the thread waited for it, and that no other lock is told of there.
+# Checks one lock: the time that the thread waited for it, and that its stacks have no other lock.
 expect_lock() { # FILE METHOD CLASS COLUMN
 	local told all want
 	told=$(matching "$1" "Waits[.]waitForAll;workload/Waits[.]$2;$3_.i. ")
@@ -35,7 +35,7 @@ jdk_case_waits_and_classes() {
 	expect_share "of the thread that waits" "$(matching "$here/out.collapsed" '^.waiter tid=.*waitForAll')" '>=' 90
 }
 
-# One kind of wait in Parks: as long as the workload says, all of it with the class.
+# Checks one kind of wait in Parks: it has the time that the workload prints, and all of it has the class.
 expect_park() { # FILE METHOD CLASS COLUMN
 	local told all want
 	told=$(matching "$1" "Parks[.]waitFor;workload/Parks[.]$2;.*;$3_.i. ")
@@ -59,12 +59,12 @@ expect_notices() { # FILE
 	expect_park "$1" queue "$queue" 7
 	expect_park "$1" latch 'java[.]util[.]concurrent[.]CountDownLatch[$]Sync' 8
 	expect_lacks "$1" 'Parks[.](lock|write|permit);'
-	# The thread that is never notified, up to the end of the recording.
+	# Checks the thread that is never notified: it waits until the end of the recording.
 	lasted=$(matching "$1" "Parks[.]waitForEver;.*$queue")
 	expect "ns of the wait that does not end" "${lasted% *}" '>=' $(($(jvm_said LASTED) * 95 / 100))
 }
 
-# The JVM ends after the recording, and says nothing of it.
+# The JVM ends after the recording and reports nothing.
 jdk_case_locks_that_park() {
 	record_gated workload.Parks 12 -- -e lock,wait -t --total
 	expect_locks_that_park "$here/out.collapsed"

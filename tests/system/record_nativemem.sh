@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 240
-# Memory that native code takes: to the byte when every call is asked for, right on average when it is sampled.
+# Memory that native code allocates: exact when every call is recorded, right on average when calls are sampled.
 . "$(dirname "$0")/lib.sh"
 
 ways=(malloc calloc realloc posix_memalign aligned_alloc memalign by_pointer)
@@ -11,7 +11,7 @@ bytes_of() { # FILE WAY
 	echo "$(matching "$1" "NativeMemory[$]First[.]take;.*take_$2 ")"
 }
 
-# With all calls: exactly what the workload has taken.
+# All calls are recorded: the sum is exactly what the workload has allocated.
 expect_sums() { # FILE
 	local column=2 told way
 	for way in "${ways[@]}"; do

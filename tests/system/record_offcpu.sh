@@ -24,7 +24,7 @@ record_sleeps() { # EVENTS SECONDS [RECORD-OPTIONS...]
 	expect_status 0
 }
 
-# Prints the time of the threads whose name begins so, as a percentage of what they have measured.
+# Prints the recorded time of the threads whose name begins with NAME, as a percentage of their measured time.
 told_of_said() { # FILE NAME
 	grep -F "[$2" "$1" | awk -v name="$2" 'NR == FNR { told += $NF; next }
 		index($1, name) == 1 { said += $2 }
@@ -62,7 +62,7 @@ case_sums_and_states() {
 	expect_state "$here/out.collapsed" in_lock ';in_lock;.*;\[futex\] ' 99
 	expect_state "$here/out.collapsed" in_pipe ';in_pipe;.*;\[pipe\] ' 99
 	expect_state "$here/out.collapsed" in_socket ';in_socket;.*;\[socket\] ' 99
-	if [ "$(jvm_said in_fault)" != 0 ]; then # else the kernel refuses userfaultfd(2)
+	if [ "$(jvm_said in_fault)" != 0 ]; then # otherwise the kernel refuses userfaultfd(2)
 		expect_sum "$here/out.collapsed" in_fault 2
 		expect_state "$here/out.collapsed" in_fault ';in_fault;.*;\[page fault\] ' 99
 	fi

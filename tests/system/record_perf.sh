@@ -94,7 +94,8 @@ case_all_user() {
 	expect_lacks "$here/out" '_\[k\]'
 }
 
-# It is not used where it may not see the kernel, as half of the CPU time would be missing. When asked for, it says why.
+# Engine perf is not chosen if it may not see the kernel, as half of the CPU time would be missing. If the user asks for
+# it, the message names the cause.
 case_refused() {
 	become_powerless
 	DUET_AS=("${powerless[@]}")

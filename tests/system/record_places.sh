@@ -50,7 +50,8 @@ need_syscalls() {
 		skip "no tracepoints of single system calls"
 }
 
-# Both ends of a function, and a static probe which the program passes only while its counter is up, beside the clock.
+# Probes at both ends of a function, and a static probe that the program passes only while its counter is up, beside the
+# clock.
 case_functions() {
 	need_uprobes
 	record_rounds cpu,uprobe:events:counted,uretprobe:events:counted,usdt:events:duet_test:passed
@@ -60,7 +61,7 @@ case_functions() {
 	expect "files" "$(echo "$here"/out*.collapsed | wc -w)" '==' 4
 }
 
-# The whole path, and one call in 7 on average: 2,857 samples, whose number has an error of 2 %.
+# The file by its whole path, and one call in 7 on average: 2,857 samples, whose number has an error of 2 %.
 case_function_seldom() {
 	need_uprobes
 	record_rounds "uprobe:$program:counted=7"
@@ -68,7 +69,7 @@ case_function_seldom() {
 	expect "samples" "$(grep -oE '[0-9]+ samples in' "$here/stderr" | head -n 1)" '<' 4000
 }
 
-# The variable by its name and by its address: two breakpoints, each with its own count.
+# A variable by its name and by its address: two breakpoints, each with its own count.
 case_variable() {
 	need_bpf
 	local address
@@ -87,8 +88,8 @@ case_variable() {
 	expect_amount "writes to the address" '' ';(main|run|places) '
 }
 
-# A system call by its name, by its tracepoint, weighed by a field exactly, and weighed by it at random: 9,990 samples
-# of 1,000 bytes each, 1 %.
+# A system call by its name and by its tracepoint. The tracepoint is weighed by a field, once exactly and once at
+# random: 9,990 samples of 1,000 bytes each, an error of 1 %.
 case_system_call() {
 	need_syscalls
 	record_rounds syscalls:write

@@ -4,7 +4,7 @@
 # What duet counts is compared with the truth: the kernel's CPU accounting, and workloads with known shares.
 . "$(dirname "$0")/lib.sh"
 
-# Lets the workload run behind its gate while duet records it; the recording is $here/out, in collapsed form.
+# Records the workload while its gate is open. The recording is $here/out, in the collapsed format.
 record_gated() { # HOME INTERVAL CLASS ARGS... (RECORD_OPTS: array of further options)
 	local home=$1 interval=$2
 	shift 2
@@ -213,7 +213,7 @@ jdk_case_shares_of_virtual_threads_with_zgc() {
 	expect_virtual_shares "$all" "$all" "$all"
 }
 
-# Their names without an agent.
+# Names of virtual threads without an agent.
 jdk_case_shares_of_virtual_threads_read_from_outside() {
 	local alpha='^\\[alpha virtual=[0-9]+\\];' beta='^\\[beta virtual\\];' unnamed='^\\[virtual threads\\];'
 	need_jdk 25 "addresses of the entry"
@@ -240,7 +240,7 @@ case_shares_ctimer() {
 	RECORD_OPTS=(--engine ctimer)
 	# Short rounds: rounds of 2 ms would run in step with the kernel's ticks, at which these timers expire.
 	record_gated "$(any_jdk)" 5ms workload.Shares 12 20000
-	expect_shares 3 # a fifth of the samples that the others have
+	expect_shares 3 # a fifth of the samples of the other cases
 }
 
 case_shares_perf() {

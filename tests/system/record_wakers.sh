@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 200
-# --wakers: who ended each wait, in pairs of threads of which it is known.
+# --wakers: which thread ended each wait, in pairs of threads whose waker is known.
 . "$(dirname "$0")/lib.sh"
 
 need_wakers() {
@@ -24,7 +24,7 @@ record_pairs() { # SECONDS RECORD-OPTIONS...
 	expect_status 0
 }
 
-# Of the thread's waits in this function: the last one lasts over the end, the others have their waker.
+# Checks the waits of a thread in this function: the last one lasts over the end, the others have their waker.
 expect_waker() { # FILE THREAD FUNCTION WAKER
 	grep -F "[$2 " "$1" | grep -F ";$3;" | grep -E '\[(futex|pipe|eventfd|socket|sleep)\]' >"$here/waits"
 	expect "waits of $2 with a waker, %" "$(share "$here/waits" '\[woken by\]')" '>=' 95
@@ -54,7 +54,7 @@ case_pairs() {
 	sort "$here/again" | cmp -s - "$here/sorted" || fail "the file of duet's format has other stacks"
 }
 
-# Beside the clock, whose ticks interrupt the programs, and with all time.
+# Records beside the clock, whose ticks interrupt the programs, and with all time.
 case_all_time() {
 	need_wakers
 	record_pairs 4 -e wall=200us --wakers
@@ -87,7 +87,7 @@ case_chosen_at_random() {
 	expect_pairs "$here/out.collapsed"
 }
 
-# The waker is a process that is not profiled: its name, and what it did in the kernel.
+# The waker is a process that is not profiled: the stack has its name and its kernel frames.
 case_a_stranger() {
 	need_wakers
 	mkfifo "$here/pipe"

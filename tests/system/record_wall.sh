@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 200
-# -e wall: every thread, all its time, once, and no thread is woken for it.
+# -e wall: each thread is recorded with all of its time, once, and no thread is woken for that.
 . "$(dirname "$0")/lib.sh"
 
 need_offcpu() {
@@ -29,7 +29,7 @@ times() { # FILE NAME SECONDS
 			print threads + 0, least / seconds / 1e7, threads ? all / threads / seconds / 1e7 : 0 }' "$1"
 }
 
-# How long the recording was, by its own words, in s.
+# Prints how long the recording was, from its report, in s.
 recorded() {
 	sed -nE 's/.* samples in ([0-9.]+) s .*/\1/p' "$here/stderr"
 }
@@ -43,7 +43,7 @@ case_all_time_once() {
 	sleep 1
 	record --no-attach -p "$jvm" -e wall=300us --total -t -d 5 -o collapsed -f "$here/out"
 	expect_status 0
-	# Of the main thread, which only waits for the others: the length of the recording, to the microsecond.
+	# The main thread only waits for the others: its time is the length of the recording, to the microsecond.
 	seconds=$(awk '/\[sleeps tid=[0-9]*\];\[idle\];/ { sum += $NF } END { print sum / 1e9 }' "$here/out")
 	expect_near "the main thread's time, s" "$seconds" "$(recorded)" 0.1
 	read -r threads least mean < <(times "$here/out" in_ "$seconds")
@@ -60,7 +60,7 @@ case_all_time_once() {
 		"$(awk 'NF == 3 { sum += $3 } END { print sum + 0 }' "$jvm_out")" '==' 0
 }
 
-# The context switches of all threads of a process.
+# Prints the context switches of all threads of a process.
 switches() { # PID
 	cat "/proc/$1/task"/*/status | awk '/ctxt_switches/ { sum += $2 } END { print sum }'
 }
@@ -69,7 +69,7 @@ cpu_of_recorder() { # prints the user and system time of the last command, in s
 	awk '{ print $1 + $2 }' "$here/cpu"
 }
 
-# All threads have gone to sleep. On a busy machine that takes a while.
+# Returns true when all threads sleep. On a busy machine that takes a while.
 is_quiet() { # PID
 	local before
 	before=$(switches "$1")
@@ -89,7 +89,7 @@ record_parked() { # THREADS
 	expect "context switches of $1 parked threads" $((after - before)) == 0
 }
 
-# Nobody is woken; what a thread costs is the look at it, and its walk, at the end.
+# No thread is woken. The cost of a thread is to find it and to walk its stack at the end.
 case_parked() {
 	need_offcpu
 	local threads least mean few

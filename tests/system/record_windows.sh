@@ -11,9 +11,9 @@ after_case() {
 	[ -z "${small:-}" ] || umount "$small"
 }
 
-spinning=spin.$$ # nobody else's
+spinning=spin.$$ # no other process has this name
 
-# A child that spins under the name $spinning, once $here/go is there. Its pid is $spinner.
+# Starts a child that spins under the name $spinning as soon as $here/go exists. Its pid is $spinner.
 spin() {
 	perl -e '$0 = $ARGV[0]; select(undef, undef, undef, 0.05) until -e $ARGV[1]; 1 while 1' $spinning "$here/go" \
 		>/dev/null 2>&1 </dev/null &
@@ -22,7 +22,7 @@ spin() {
 	wait_for 20 grep -qx $spinning "/proc/$spinner/comm"
 }
 
-# Nanoseconds of CPU that the process has had.
+# Prints the CPU time of the process in ns.
 cpu_ns() { # PID
 	cut -d ' ' -f 1 "/proc/$1/schedstat"
 }
@@ -31,7 +31,7 @@ resident_kb() { # PID
 	awk '$1 == "VmRSS:" { print $2 }' "/proc/$1/status"
 }
 
-# Files of windows, oldest first; not the links.
+# Prints the files of windows, oldest first, without the links.
 windows() { # FOLDER EXTENSION
 	find "$1" -maxdepth 1 -type f -name "profile_20*.$2" 2>/dev/null | sort -V
 }

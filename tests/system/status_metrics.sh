@@ -3,7 +3,7 @@
 # `duet status` and --metrics: the same numbers as at the end, only for permitted users, whatever a peer does.
 . "$(dirname "$0")/lib.sh"
 
-# after_case() ends what a case left running.
+# after_case() ends the processes that a case has started.
 # shellcheck disable=SC2317
 after_case() {
 	[ -z "${recorder:-}" ] || kill -KILL "$recorder"
@@ -22,7 +22,7 @@ start_crowd() { # OPTIONS...
 	done
 }
 
-# GET PATH from the port, or from the socket when it is a path; after a while, and in two pieces, when SLOWLY.
+# Sends GET PATH to the port, or to the socket if it is a path. SLOWLY: after a while, and in two pieces.
 get() { # PORT|SOCKET PATH [SLOWLY]
 	perl -MIO::Socket::INET -MIO::Socket::UNIX -e '
 		my ($at, $path, $slowly) = @ARGV;
@@ -109,7 +109,7 @@ case_socket_of_its_user() {
 	expect_contains "$here/file" kept
 }
 
-# Peers that say nothing, too much, or do not read: the next one is answered, and none costs the recording anything.
+# Peers that send nothing, send too much, or do not read: the next one is answered, and none disturbs the recording.
 case_bad_peers() {
 	need_bpf
 	start_crowd --metrics localhost:0

@@ -8,7 +8,7 @@ sources() { # ls-files PATTERN...: files under version control, or not yet but n
 	git ls-files --cached --others --exclude-standard -- "$@" | sort -u | perl -lne 'print if -f'
 }
 
-# Files without a suffix that shows their kind.
+# Scripts and make files whose name has no suffix.
 scripts=(Makefile tests/run tests/fuzz/run '.ci/*')
 
 none() { # WHAT LINES
@@ -36,7 +36,7 @@ rank() {
 	esac
 }
 
-# user/cmd/x.c belongs to cmd; the files of user/ itself belong to the session, main.c excepted.
+# user/cmd/x.c belongs to cmd; the files of user/ itself belong to the session, except main.c.
 layer_of() { # path below user/
 	case $1 in
 	main.c) echo main ;;
@@ -86,7 +86,7 @@ case_headers_without_libc() {
 	none "libc in headers/" "$(sources 'headers/*.h' | grep -v duet_types.h | xargs grep -H '^#include <')"
 }
 
-# The walk rests on the contracts, never the reverse.
+# The walk includes the contracts, never the reverse.
 case_contracts_without_walk() {
 	none "a contract includes the walk" "$(sources 'headers/*.h' | grep -v '^headers/walk/' |
 		xargs grep -H '^#include "walk/')"
@@ -103,7 +103,7 @@ case_licences() {
 		END { for (file in bad) print file }')"
 }
 
-# Tables of data and the page's script are measured by other means.
+# Tables of data and the page's script have other limits.
 case_file_length() {
 	none "files of 700 lines and more" "$(sources '*.c' '*.h' | grep -v '^vmlinux/' | xargs wc -l |
 		awk '$1 >= 700 && $2 != "total"')"

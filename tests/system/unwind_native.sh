@@ -9,7 +9,7 @@ entry='^[^;]+;([^;]+;)*main;'
 trampoline='(__restore_rt|__kernel_rt_sigreturn)'
 kernel='(;[^;]*_\[k\])* [0-9]+$'
 
-# Its pid is $native; ended with the case.
+# Its pid is $native; it is ended with the case.
 start_native() { # PROGRAM ARGS...
 	jvm_out=$here/native.out
 	rm -f "$jvm_out" # the last one's READY
@@ -30,7 +30,7 @@ need_objcopy() {
 	objcopy --version >/dev/null 2>&1 || skip "no objcopy"
 }
 
-# Of the samples that match the second pattern, how many match the first: all of them, unless another floor is given.
+# Expects that the samples that match OF also match PATTERN: all of them, or FLOOR percent.
 expect_whole() { # PATTERN OF [FLOOR]
 	grep -E "$2" "$here/out" >"$here/of"
 	expect "samples of $2" "$(total "$here/of")" '>=' 20
@@ -58,7 +58,7 @@ case_thirty_calls() {
 	native_case compute leaf_compute leaf_compute
 }
 
-# The C library calls back.
+# The C library calls a function of the program.
 case_through_qsort() {
 	native_case sort 'leaf_sort;([^;]+;)+compare' compare
 }
@@ -89,13 +89,13 @@ case_in_the_vdso() {
 	native_case clock 'leaf_clock(;[^;]+)*' leaf_clock
 }
 
-# Deeper than kernels' perf_event_max_stack.
+# The stack is deeper than kernels' perf_event_max_stack.
 case_six_hundred_calls() {
 	native_case deep "leaf_deep;$(printf 'recurse;%.0s' {0..600})leaf_compute" leaf_compute
 }
 
-# Deeper than one record, and no frame is left out. A larger -j than the maximum is accepted, as async-profiler accepts
-# it.
+# The stack is deeper than one record, and no frame is left out. A larger -j than the maximum is accepted, as
+# async-profiler accepts it.
 case_five_thousand_calls() {
 	local calls='n = gsub(/;recurse/, ""); all += $NF; if (n == 5001) whole += $NF'
 	need_bpf
@@ -119,7 +119,7 @@ case_in_a_thread() {
 signal_case() { # LEAF
 	need_bpf
 	start_native "$workloads/native" "$1"
-	record_native -i 997us # in no step with the timer that interrupts
+	record_native -i 997us # out of step with the timer that interrupts
 	expect_whole "${entry}run;${chain}leaf_interrupted;(leaf_compute;)?$trampoline;handle;leaf_compute$kernel" \
 		';handle;leaf_compute' 95
 	expect_whole "${entry}run;(link_[0-9]+;)*([a-z_]+;)*$trampoline;handle;leaf_compute$kernel" \
@@ -250,7 +250,8 @@ case_mount_namespace() {
 	expect_whole "${entry}run;${chain}leaf_compute$kernel" ';leaf_compute'
 }
 
-# A child of the command, from its exec on; what runs before the loader has read the mappings is not whole.
+# A child of the command is sampled from its exec on. Samples from before the loader has read its mappings are not
+# whole.
 case_command() {
 	need_bpf
 	record --engine bpf --no-attach -i 1ms -d 3 -o collapsed -f "$here/out" -- timeout 3 "$workloads/native" compute
@@ -275,7 +276,7 @@ case_processes_of_a_millisecond() {
 	expect_share "whole" "$(matching "$here/burnt" ';_start;')" '>=' 90
 }
 
-# Some 20 ms each, whose code is in three files.
+# The processes run for some 20 ms each, with code in three files.
 case_processes_of_some_milliseconds() {
 	local i
 	need_find_vma

@@ -20,7 +20,7 @@ record_deep() { # FRAMES INTERVAL OPTION...
 	expect_alive "$jvm"
 }
 
-# "N M": of the samples at the bottom, those with so many frames of the recursion.
+# Prints "N M": of M samples at the deepest call, N have FRAMES frames of the recursion.
 with_frames() { # FRAMES
 	awk -v frames="$1" '/workload\/TwoBusy\.spin/ {
 		n = $NF
@@ -36,7 +36,7 @@ expect_whole() { # FRAMES
 	expect_share "truncated" "$(matching "$here/out" '\\[truncated\\]')" '<=' 0
 }
 
-# The middle is left out, and marked once.
+# The middle of the stack is left out, and marked once.
 expect_rooted() { # INTERVAL OPTION...
 	local root='java/lang/Thread\.run;.*workload/Deep\.down;workload/Deep\.down;'
 	local leaf=';\\[truncated\\];workload/Deep\.down;.*workload/TwoBusy\.spin'

@@ -6,8 +6,8 @@
 
 [ "$(uname -m)" = x86_64 ] || { echo "skip walk_exceptions: x86-64 only"; exit 0; }
 
-# "N M": of the samples of main(), those whose stack is wrong. A call stub belongs to the caller, which stands in the
-# stack twice.
+# Prints "N M": of M samples of main(), N have a wrong stack. A call stub belongs to the caller, which is in the stack
+# twice.
 out_of_order() { # FILE
 	awk '/^\[(java|main) tid=/ {
 		n = $NF
@@ -52,7 +52,7 @@ jdk_case_interpreted() {
 	expect_order
 }
 
-# Without C2, which deoptimizes methods that are called so.
+# Without C2, which deoptimizes methods that are called in this way.
 jdk_case_interpreted_between_compiled() {
 	local level
 	JVM_OPTS=(-XX:TieredStopAtLevel=1)

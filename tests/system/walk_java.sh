@@ -8,7 +8,7 @@
 
 entries='^(__clone3|clone3|__clone|clone|_start|start_thread)(;| )'
 
-# "N M" of "walked: ... of M samples ..., N needed a signal"
+# Prints "N M" of "walked: ... of M samples ..., N needed a signal".
 reported_needed() {
 	sed -n 's/.*walked: [0-9]* of \([0-9]*\) .* \([0-9]*\) needed a signal.*/\2 \1/p' "$here/stderr" | tail -n 1
 }
@@ -39,8 +39,8 @@ expect_walked() { # ROOTED_PERCENT
 	expect_share "without code or names" "$(matching "$here/out" 'unknown_(code|method)')" '<=' 1
 }
 
-# Both witnesses for every sample. AsyncGetCallTrace itself errs now and then in a method's first and last instructions
-# and skips a frame; the more small methods are not inlined, the more often. It should not name another.
+# Walks each sample in both ways. AsyncGetCallTrace sometimes errs in a method's first and last instructions and skips a
+# frame, more often if more small methods are not inlined. It should not name another method.
 expect_agreement() { # CONTRADICTED_PERCENT
 	local agreed
 	record_cpu 3 -p "$jvm" -i 500us --signals always -v -o collapsed -f "$here/out"
@@ -68,7 +68,7 @@ jdk_case_compiled_by_both() {
 	expect_agreement 0.2
 }
 
-# A method's first and last instructions are many here.
+# Much of the time here is in a method's first and last instructions.
 jdk_case_interpreted() {
 	JVM_OPTS=(-Xint)
 	start_demo 3
@@ -134,7 +134,7 @@ jdk_case_interleave() {
 	expect_share "needed a signal" "$(reported_needed)" '<=' 10
 }
 
-# poll and epoll_wait cannot be signalled; the walk carries them.
+# poll and epoll_wait cannot be signalled; the walk gives their stacks.
 jdk_case_system_calls() {
 	need_bpf
 	start_jvm "$jdk" workload.SystemCalls 8

@@ -27,7 +27,8 @@ jdk_case_shares() {
 	done
 }
 
-# The frames of one stack, every kind of them, with lines: as the agent names it, and as they are read from outside.
+# The frames of one stack, of every kind and with lines, are equal as the agent names them and as they are read from
+# outside.
 jdk_case_as_the_agent_sees_it() {
 	local kind
 	need_bpf
@@ -129,7 +130,8 @@ case_no_attach_mechanism() {
 	expect "samples in its methods" "$(total <(grep "pid=$jvm\]" "$here/out" | grep 'Shares.main'))" '>=' 100
 }
 
-# A JVM that can be read gets no agent, one that cannot gets one. Each in a recording of its own: others may attach.
+# A JVM that can be read gets no agent; a JVM that cannot be read gets one. Each has its own recording, because other
+# duets may attach.
 case_agent_where_needed() {
 	need_bpf
 	start_jvm "$(any_jdk)" workload.Shares 60
@@ -174,7 +176,7 @@ is_gone() { # PID
 	! kill -0 "$1" 2>/dev/null
 }
 
-# A reader that does not answer delays nobody, and it does not live longer than the recording.
+# A reader that does not answer delays no other, and it ends with the recording.
 case_readers_that_hang_or_die() {
 	local signal before pid
 	need_bpf
@@ -206,7 +208,7 @@ lost() { # TEXT
 	sed -n "s/^.*  *\([0-9]*\)  *$1.*/\1/p" "$here/stderr" | tail -n 1
 }
 
-# A reader that was killed has a successor, but not without end. Meanwhile the samples are counted.
+# A reader that was killed is replaced, up to a limit. The samples are counted meanwhile.
 case_killed_readers_are_replaced() {
 	local i pid=0
 	need_bpf
@@ -261,7 +263,7 @@ case_lying_libjvm() {
 		liar=$!
 		jvms+=("$liar")
 		wait_for_line "$here/liar" READY 10
-		! grep -q '^NO ' "$here/liar" || continue # no right to let others wait
+		! grep -q '^NO ' "$here/liar" || continue # this kernel does not permit userfaultfd(2)
 		before=$SECONDS
 		record -p "$liar" -p "$jvm" --no-attach -d 2 -i 2ms -o collapsed -f "$here/out"
 		took=$((SECONDS - before))

@@ -15,8 +15,7 @@ after_case() {
 	rm -f ${swap:+"$swap"}
 }
 
-# Swap space: that of the host, or a file. Other processes may use it meanwhile, and their pages are read back at the
-# end.
+# Makes swap space: the host's, or a file. Other processes may use it meanwhile; their pages are read back at the end.
 need_swap() {
 	local folder
 	[ -z "$(tail -n +2 /proc/swaps)" ] || return
@@ -36,7 +35,7 @@ start_paging() { # PID...
 	kill -0 "$paging" 2>/dev/null || skip "this kernel puts no memory of others out"
 }
 
-# kB that were out at one time at least.
+# Expects that this many kB at least were paged out at one time.
 expect_paged_out() { # PID
 	local end=$((SECONDS + 20)) out=0
 	until [ "$out" -gt 1000 ] || [ $SECONDS -ge $end ]; do
@@ -46,7 +45,7 @@ expect_paged_out() { # PID
 	expect "kB of JVM $1 that are out of memory" "$out" '>' 1000
 }
 
-# "N M": samples of the deep thread that are right: whole, or marked where something is missing; all of them.
+# Prints "N M": of M samples of the deep thread, N are right: whole, or marked where frames are missing.
 right_stacks() {
 	awk -v frames="$frames" '/workload.Deep|workload.TwoBusy/ {
 		n = $NF; all += n; line = $0
@@ -62,7 +61,7 @@ right_stacks() {
 	} END { print right + 0, all + 0 }' "$here/out" 2>"$here/wrong"
 }
 
-# A wrong sum would have ended the workload.
+# The workload would have ended at a wrong sum.
 expect_sums() {
 	local rounds
 	rounds=$(awk '/^ROUNDS/ { n = $2 } END { print n + 200 }' "$sums_out")

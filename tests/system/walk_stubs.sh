@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 400
-# The callers of code that HotSpot's compilers do not make themselves: stubs and intrinsics.
+# The callers of code that HotSpot's compilers do not generate: stubs and intrinsics.
 . "$(dirname "$0")/lib.sh"
 
 entries='^[^;]*;(__clone3|clone3|__clone|clone|start_thread)'
@@ -34,7 +34,7 @@ jdk_case_stubs_of_c1() {
 	expect_right_callers copies casts virtuals interfaces checksums clocks strings maths digests encodings arrays
 }
 
-# HotSpot makes the first of them when a call first needs one: when the agent has told of all else, perhaps.
+# HotSpot makes some stubs when they are first called, maybe after the agent has reported all others.
 jdk_case_stubs_from_the_start() {
 	local method='workload/Stubs\.(virtuals|interfaces)'
 	need_bpf
