@@ -39,9 +39,10 @@ _Static_assert(sizeof(struct unwind_known_frame) == 32, "two of them are a line 
 struct unwind_known_method {
 	u64 at; /* Method */
 	u64 const_at; /* ConstMethod */
-	u64 id; /* jmethodID */
+	u64 id; /* jmethodID or duet_method_key() */
 	struct unwind_proof proof;
 	u32 code_bytes : 16;
+	u32 check : DUET_METHOD_CHECK_BITS;
 	u32 is_provable : 1;
 };
 
@@ -216,6 +217,7 @@ static __always_inline bool unwind_known_method(struct walk_java *java, u64 meth
 	java->const_at = known->const_at;
 	java->code_bytes = known->code_bytes;
 	java->found_method = known->id;
+	java->found_check = known->check;
 	return true;
 }
 
@@ -246,6 +248,7 @@ static __always_inline void unwind_know_method(const struct walk_java *java, u64
 	known->id = java->found_method;
 	known->proof = now;
 	known->code_bytes = java->code_bytes;
+	known->check = java->found_check;
 }
 
 #endif

@@ -174,7 +174,8 @@ enum duet_want_kind {
 
 struct duet_want {
 	uint64_t key;  /* METHOD: a jmethodID or duet_method_key(); CODE: a pc in the code */
-	uint32_t id;   /* CODE: id of the compilation; 0: whatever code is there now */
+	/* CODE: id of the compilation; 0: whatever code is there now. METHOD: duet_method_check(); 0: not known */
+	uint32_t id;
 	uint32_t kind; /* enum duet_want_kind */
 	/*
 	 * Lower bits of struct duet_sample::unloads; 0: not known, or the key is a jmethodID. When the JVM has unloaded
@@ -223,7 +224,7 @@ enum duet_agent_record_type {
 struct duet_java_frame {
 	uint64_t method; /* jmethodID or duet_method_key(); 0: AsyncGetCallTrace found none */
 	int32_t bci;	 /* byte code index; -1 unknown, -3 native method (AsyncGetCallTrace's lineno) */
-	uint32_t reserved;
+	uint32_t check;	 /* of a duet_method_key(): duet_method_check(), or 0 */
 };
 DUET_ASSERT_SIZE(struct duet_java_frame, 16);
 
@@ -262,8 +263,10 @@ struct duet_method {
 	uint32_t line_count;
 	uint16_t modifiers; /* JVM access flags */
 	uint16_t is_extra;  /* 1: not an answer to a WANT, but a method that the CODE_LOAD after it refers to */
+	uint32_t check;	    /* of a duet_method_key(): duet_method_check() */
+	uint32_t reserved;
 };
-DUET_ASSERT_SIZE(struct duet_method, 24);
+DUET_ASSERT_SIZE(struct duet_method, 32);
 
 struct duet_line {
 	uint32_t bci;

@@ -127,27 +127,39 @@ enum duet_no_signal {
 };
 
 /*
- * Flag of a method key: the rest is not a jmethodID but the address of a Method, below a tag of what was there. The
- * address may be reused after the Method's class was unloaded or redefined.
+ * Flag of a method key: the rest is not a jmethodID but the address of a Method, with a tag of what was there in the
+ * bits that an address does not use. The address may be reused after the Method's class was unloaded or redefined.
  */
 #define DUET_METHOD_BARE (1ull << 63)
-#define DUET_METHOD_ADDRESS ((1ull << 48) - 1)
+#define DUET_METHOD_ADDRESS (((1ull << 48) - 1) & ~7ull)
 
 /*
- * The key of a Method that has no jmethodID. `names` has the ConstMethod's 16-bit fields from _code_size on: the size,
- * and the constants that are the name and the signature. HotSpot changes none of the arguments while a Method exists.
+ * What tells apart the Methods that have the same address one after the other. `names` has the ConstMethod's 16-bit
+ * fields from _code_size on: the size, and the constants that are the name and the signature. HotSpot changes none of
+ * the arguments while a Method exists.
  */
-static inline uint64_t duet_method_key(uint64_t method, uint64_t const_method, uint64_t pool, uint64_t names)
+static inline uint64_t duet_method_tag(uint64_t const_method, uint64_t pool, uint64_t names)
 {
-	uint64_t tag = ((const_method ^ pool << 16) * 0x9e3779b97f4a7c15 ^ names) * 0xd6e8feb86659fd93;
+	return ((const_method ^ pool << 16) * 0x9e3779b97f4a7c15 ^ names) * 0xd6e8feb86659fd93;
+}
 
-	return DUET_METHOD_BARE | tag >> 49 << 48 | (method & DUET_METHOD_ADDRESS);
+/* The key of a Method that has no jmethodID: its address and 18 bits of its tag. */
+static inline uint64_t duet_method_key(uint64_t method, uint64_t tag)
+{
+	return DUET_METHOD_BARE | tag >> 49 << 48 | (method & DUET_METHOD_ADDRESS) | (tag >> 46 & 7);
+}
+
+/* 12 more bits of the tag. Never 0, which is the check of a method whose key is a jmethodID. */
+#define DUET_METHOD_CHECK_BITS 13
+static inline uint32_t duet_method_check(uint64_t tag)
+{
+	return 1u << 12 | (uint32_t)(tag >> 34 & 0xfff);
 }
 
 /*
  * Ids of user frames, which a record has in addition to their addresses. An id is that of the frame's compilation,
- * which HotSpot counts from 1, or one of these flags. INTERPRETED comes with the bytecode index. 0: neither compiled
- * nor interpreted Java code.
+ * which HotSpot counts from 1, or one of these flags. INTERPRETED comes with the bytecode index and, above it, with
+ * duet_method_check() if the method has no jmethodID. 0: neither compiled nor interpreted Java code.
  */
 #define DUET_ID_INTERPRETED (1u << 31)
 #define DUET_ID_ON_HEAP (1u << 30) /* not a frame, but the position of a virtual thread's frames that are on the heap */
@@ -157,6 +169,8 @@ static inline uint64_t duet_method_key(uint64_t method, uint64_t const_method, u
  * native method.
  */
 #define DUET_ID_BCI 0xffff
+#define DUET_ID_CHECK_SHIFT 16
+#define DUET_ID_CHECK ((1u << DUET_METHOD_CHECK_BITS) - 1)
 
 /* The virtual thread that is mounted on a thread, as java.lang.Thread describes it. */
 struct duet_virtual_thread {

@@ -175,7 +175,7 @@ static void stay_answer(struct stay *stay, JNIEnv *env, const struct duet_want *
 	};
 
 	if (want->kind == DUET_WANT_METHOD)
-		answer_method(&answers, want->key);
+		answer_method(&answers, (struct metadata_key){want->key, want->id});
 	else if (want->kind == DUET_WANT_CODE)
 		answer_code(&answers, want->key, want->id, clock_ns());
 }

@@ -58,7 +58,8 @@ static bool copy_record(const struct nmethod_record *record, struct nmethod_reco
 {
 	size_t pc_bytes = record->load.pc_count * sizeof(*record->pcs);
 	size_t frame_bytes = record->load.frame_count * sizeof(*record->frames);
-	struct nmethod_record copy = {record->load, malloc(pc_bytes + 1), malloc(frame_bytes + 1)};
+	struct nmethod_record copy = {
+		record->load, malloc(pc_bytes + 1), malloc(frame_bytes + 1), record->check};
 
 	if (!copy.pcs || !copy.frames) {
 		nmethods_release(&copy);

@@ -63,7 +63,7 @@ struct walk_java {
 	uint64_t blob; /* start of the current blob, its CodeBlob; 0: `head` is no blob's */
 	uint64_t stub; /* start of the stub for which the walk looks for the caller */
 	uint64_t stub_bytes;
-	uint64_t method_at; /* the Method that the next two fields and found_method belong to, or 0 */
+	uint64_t method_at; /* the Method that the next two fields, found_method and found_check belong to, or 0 */
 	uint64_t const_at; /* its ConstMethod */
 	uint32_t code_bytes; /* bytes of its byte code */
 	struct duet_frame_exit exit; /* how the interpreter leaves a method, when interrupted there */
@@ -73,6 +73,7 @@ struct walk_java {
 	uint8_t method[DUET_CONST_METHOD_BYTES]; /* head of ConstMethod */
 	uint8_t code[DUET_FRAME_CODE_BYTES]; /* machine code that was read last */
 	uint64_t found_method; /* of an interpreter frame that was left: jmethodID or duet_method_key() */
+	uint32_t found_check; /* duet_method_check() of that method; 0 with a jmethodID */
 	int32_t found_bci; /* its byte code index; DUET_BCI_NATIVE for a native method */
 	uint8_t has_found;
 	uint8_t is_below_stub; /* the last step led from a stub without a frame size to its caller */

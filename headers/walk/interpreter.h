@@ -27,14 +27,14 @@ static inline uint64_t java_method_id(const struct walk_java *java)
 	return id;
 }
 
-/* The key of a method that has no id, see duet_method_key(). */
-static inline uint64_t java_method_key(const struct walk_java *java, uint64_t method)
+/* See duet_method_tag(). */
+static inline uint64_t java_method_tag(const struct walk_java *java)
 {
 	uint32_t at = java->layout.const_code_bytes;
 	uint64_t pool = java_const_field(java, java->layout.const_pool, 8);
 	uint64_t name = java_const_field(java, at + 2, 2), signature = java_const_field(java, at + 4, 2);
 
-	return duet_method_key(method, java->const_at, pool, java->code_bytes | name << 16 | signature << 32);
+	return duet_method_tag(java->const_at, pool, java->code_bytes | name << 16 | signature << 32);
 }
 
 #define JAVA_FRAME_WORD(java, offset) ((java)->frame[DUET_FRAME_FIXED_BYTES / WALK_WORD + (offset)])
@@ -43,6 +43,7 @@ static inline uint64_t java_method_key(const struct walk_java *java, uint64_t me
 static inline int java_read_const(struct walk_java *java, uint64_t method)
 {
 	uint32_t size = java->layout.const_bytes;
+	uint64_t tag;
 
 	/* Read no more than the structure has: the next page may never have been touched. */
 	if (size > DUET_CONST_METHOD_BYTES ||
@@ -51,8 +52,12 @@ static inline int java_read_const(struct walk_java *java, uint64_t method)
 		return -1;
 	java->code_bytes = (uint32_t)java_const_field(java, java->layout.const_code_bytes, 2);
 	java->found_method = java_method_id(java);
-	if (!java->found_method)
-		java->found_method = java_method_key(java, method);
+	java->found_check = 0;
+	if (java->found_method)
+		return 0;
+	tag = java_method_tag(java);
+	java->found_method = duet_method_key(method, tag);
+	java->found_check = duet_method_check(tag);
 	return 0;
 }
 

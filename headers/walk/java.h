@@ -616,8 +616,8 @@ static inline walk_result walk_java_step(struct walk_java *java, struct unwind_c
 static inline void walk_java_note(struct walk_java *java)
 {
 	java->pc = java->found_method;
-	java->code_id =
-		DUET_ID_INTERPRETED | (java->found_bci == DUET_BCI_NATIVE ? DUET_ID_BCI : (uint32_t)java->found_bci);
+	java->code_id = DUET_ID_INTERPRETED | java->found_check << DUET_ID_CHECK_SHIFT |
+			(java->found_bci == DUET_BCI_NATIVE ? DUET_ID_BCI : (uint32_t)java->found_bci);
 }
 
 #endif

@@ -20,9 +20,13 @@ void answers_forget_told(void)
 	memset(&told, 0, sizeof(told));
 }
 
-/* Returns false when the key is already there. */
-static bool told_add(uint64_t key)
+/*
+ * Returns false when the key is already there. Another check is another method, whose names replace the first one's in
+ * the loader.
+ */
+static bool told_add(const struct metadata_key *of)
 {
+	uint64_t key = of->method ^ of->check * 0xd6e8feb86659fd93ull;
 	size_t place = (key * 0x9e3779b97f4a7c15ull) >> 52;
 
 	if (told.count == MAX_TOLD)
@@ -49,16 +53,24 @@ static void write_gone(const struct answers *answers, const struct duet_want *wa
 
 /* ---- methods ---- */
 
-/* Reads the names, then proves the method again. If it is still the same, it existed while it was read. */
-static bool read_proven(uint64_t key, struct metadata_names *ret)
+/*
+ * Reads the names, then proves the method again. If it is still the same, it existed while it was read. Sets the check
+ * of *key if that is 0.
+ */
+static bool read_proven(struct metadata_key *key, struct metadata_names *ret)
 {
 	struct metadata_method method, again;
+	uint32_t check;
 
 	memory_note_all();
-	if (!metadata_find(key, &method) || !metadata_names_read(&method, ret))
+	if (!metadata_find(key->method, &method))
 		return false;
-	if (memory_is_as_noted() && metadata_find(key, &again) && again.itself.address == method.itself.address &&
-	    again.holder.address == method.holder.address)
+	check = metadata_key(&method).check;
+	if ((key->check && key->check != check) || !metadata_names_read(&method, ret))
+		return false;
+	key->check = check;
+	if (memory_is_as_noted() && metadata_find(key->method, &again) &&
+	    again.itself.address == method.itself.address && again.holder.address == method.holder.address)
 		return true;
 	metadata_names_release(ret);
 	return false;
@@ -96,10 +108,12 @@ static void shorten(struct metadata_names *names, size_t most_bytes)
 		names->line_count = (uint32_t)lines_most;
 }
 
-static void write_method(struct ring *ring, uint64_t key, const struct metadata_names *names, bool is_extra)
+static void write_method(struct ring *ring, const struct metadata_key *key, const struct metadata_names *names,
+			 bool is_extra)
 {
 	struct duet_method record = {
-		.method = key,
+		.method = key->method,
+		.check = key->check,
 		.modifiers = (uint16_t)names->modifiers,
 		.line_count = names->line_count,
 		.is_extra = is_extra,
@@ -115,42 +129,43 @@ static void write_method(struct ring *ring, uint64_t key, const struct metadata_
 	ring_write(ring, DUET_AGENT_METHOD, parts, names->line_count ? 6 : 5, RING_WAIT);
 }
 
-static bool find_names(const struct answers *answers, uint64_t key, struct metadata_names *ret)
+static bool find_names(const struct answers *answers, struct metadata_key *key, struct metadata_names *ret)
 {
 	return read_proven(key, ret) || (memory_forget() && read_proven(key, ret)) ||
-	       (answers->other_names && answers->other_names(answers->context, key, ret));
+	       (answers->other_names && answers->other_names(answers->context, key->method, ret));
 }
 
-static bool tell(const struct answers *answers, uint64_t key, bool is_extra)
+static bool tell(const struct answers *answers, struct metadata_key key, bool is_extra)
 {
 	struct metadata_names names;
 
 	memory_renew();
-	if (!find_names(answers, key, &names))
+	if (!find_names(answers, &key, &names))
 		return false;
 	if (answers->is_loaded && !answers->is_loaded(answers->context, answers->unloads)) {
 		metadata_names_release(&names);
 		return false;
 	}
 	shorten(&names, ring_metadata_most(answers->ring));
-	write_method(answers->ring, key, &names, is_extra);
+	write_method(answers->ring, &key, &names, is_extra);
 	metadata_names_release(&names);
 	return true;
 }
 
-void answer_method(const struct answers *answers, uint64_t key)
+void answer_method(const struct answers *answers, struct metadata_key key)
 {
-	const struct duet_want want = {.key = key, .kind = DUET_WANT_METHOD, .unloads = answers->unloads};
+	const struct duet_want want = {
+		.key = key.method, .id = key.check, .kind = DUET_WANT_METHOD, .unloads = answers->unloads};
 
-	told_add(key);
+	told_add(&key);
 	if (tell(answers, key, false))
 		return;
 	write_gone(answers, &want);
 }
 
-bool answer_unasked(const struct answers *answers, uint64_t key)
+bool answer_unasked(const struct answers *answers, struct metadata_key key)
 {
-	return told_add(key) && tell(answers, key, true);
+	return told_add(&key) && tell(answers, key, true);
 }
 
 /* ---- compiled methods ---- */
@@ -172,7 +187,7 @@ static void tell_some(const struct answers *answers, const struct duet_java_fram
 		      unsigned int *left)
 {
 	for (uint32_t i = 0; i < count && *left && ring_has_room(answers->ring); i++)
-		*left -= answer_unasked(answers, frames[i].method);
+		*left -= answer_unasked(answers, (struct metadata_key){frames[i].method, frames[i].check});
 }
 
 /*
@@ -181,7 +196,7 @@ static void tell_some(const struct answers *answers, const struct duet_java_fram
  */
 static void tell_methods(const struct answers *answers, const struct nmethod_record *record, uint64_t pc)
 {
-	const struct duet_java_frame itself = {.method = record->load.method};
+	const struct duet_java_frame itself = {.method = record->load.method, .check = record->check};
 	const struct duet_code_pc *met = pc_behind(record, pc);
 	unsigned int left = METHODS_AT_ONCE;
 

@@ -36,7 +36,7 @@ struct answers {
  * Answers a WANT for a method: writes a DUET_AGENT_METHOD record, or DUET_AGENT_GONE. Writes nothing when the JVM has
  * ended.
  */
-void answer_method(const struct answers *answers, uint64_t key);
+void answer_method(const struct answers *answers, struct metadata_key key);
 /*
  * Answers a WANT for the code at pc. Writes DUET_AGENT_CODE_LOAD if a compiled method is there and `id` is its
  * compilation's id or 0; records of the methods that it names come before it. Else writes DUET_AGENT_STUB if `id` is 0
@@ -47,7 +47,7 @@ void answer_code(const struct answers *answers, uint64_t pc, uint32_t id, uint64
  * Writes the DUET_AGENT_METHOD record without a WANT, unless the loader got it lately or the method no longer exists.
  * Returns true when a record was written.
  */
-bool answer_unasked(const struct answers *answers, uint64_t key);
+bool answer_unasked(const struct answers *answers, struct metadata_key key);
 /* Writes the code heaps' address ranges, DUET_AGENT_CODE_HEAP. */
 void answer_heaps(const struct answers *answers);
 /*

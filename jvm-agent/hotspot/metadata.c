@@ -166,28 +166,30 @@ static uint64_t find_id(const struct metadata_method *method)
 	return id;
 }
 
-/* Returns the key that java_method_key() of headers/walk/ makes. */
-static uint64_t bare_key(const struct metadata_method *method)
+/* Returns the key that java_read_const() of headers/walk/ makes. */
+static struct metadata_key bare_key(const struct metadata_method *method)
 {
 	uint16_t names[3] = {0};
+	uint64_t tag;
 
 	(void)read_field(&method->const_method, layout.const_code_bytes.value, names, sizeof(names));
-	return duet_method_key(method->itself.address, method->const_method.address, method->pool.address,
-			       names[0] | (uint64_t)names[1] << 16 | (uint64_t)names[2] << 32);
+	tag = duet_method_tag(method->const_method.address, method->pool.address,
+			      names[0] | (uint64_t)names[1] << 16 | (uint64_t)names[2] << 32);
+	return (struct metadata_key){duet_method_key(method->itself.address, tag), duet_method_check(tag)};
 }
 
-uint64_t metadata_key(const struct metadata_method *method)
+struct metadata_key metadata_key(const struct metadata_method *method)
 {
 	uint64_t id = layout.by_address ? 0 : find_id(method);
 
-	return id ? id : bare_key(method);
+	return id ? (struct metadata_key){id, 0} : bare_key(method);
 }
 
-uint64_t metadata_prove_key(uintptr_t address)
+struct metadata_key metadata_prove_key(uintptr_t address)
 {
 	struct metadata_method method;
 
-	return metadata_prove(address, &method) ? metadata_key(&method) : 0;
+	return metadata_prove(address, &method) ? metadata_key(&method) : (struct metadata_key){0};
 }
 
 /* A jmethodID is proven when its slot holds the method, and the class has this id under the method's number. */
@@ -196,7 +198,7 @@ bool metadata_find(uint64_t key, struct metadata_method *ret)
 	uintptr_t address;
 
 	if (key & DUET_METHOD_BARE)
-		return metadata_prove((uintptr_t)(key & DUET_METHOD_ADDRESS), ret) && bare_key(ret) == key;
+		return metadata_prove((uintptr_t)(key & DUET_METHOD_ADDRESS), ret) && bare_key(ret).method == key;
 	if (layout.version >= NUMBERED_IDS || key % WORD || !read_bytes(&address, (uintptr_t)key, sizeof(address)))
 		return false;
 	return metadata_prove(address, ret) && find_id(ret) == key;

@@ -36,13 +36,18 @@ struct metadata_method {
 bool metadata_open(int version, bool by_address);
 
 bool metadata_prove(uintptr_t address, struct metadata_method *ret);
-/* Returns metadata_key() of the method at this address; 0 when it is not proven. */
-uint64_t metadata_prove_key(uintptr_t address);
+struct metadata_key {
+	uint64_t method; /* jmethodID or duet_method_key() */
+	uint32_t check; /* duet_method_check(); 0 with a jmethodID */
+};
+
+struct metadata_key metadata_key(const struct metadata_method *method);
+/* Returns metadata_key() of the method at this address; zeros when it is not proven. */
+struct metadata_key metadata_prove_key(uintptr_t address);
 /*
  * Proves the method with this key: a jmethodID, as long as that is an address (before JDK 26), or a duet_method_key().
  */
 bool metadata_find(uint64_t key, struct metadata_method *ret);
-uint64_t metadata_key(const struct metadata_method *method);
 
 /* What duet shows of a method. The texts and lines are allocated, and NULL where the method has none. */
 struct metadata_names {

@@ -159,7 +159,7 @@ static struct copy copy_range(const struct range *range)
 
 struct debug {
 	struct copy pcs, scopes, metadata;
-	uint64_t *keys; /* keys of those metadata that are methods; 0: not read yet */
+	struct metadata_key *keys; /* of those metadata that are methods; zeros: not read yet */
 	bool has_missed; /* one of these methods was not proven */
 	struct nmethod_record *record;
 	size_t most_bytes;
@@ -186,18 +186,20 @@ static bool debug_copy(struct debug *debug, const struct code_blob *blob)
 
 /* ---- scopes ---- */
 
-/* Returns the key of one of the metadata, which are counted from 1. 0: it is not a method, or no longer one. */
-static uint64_t key_of(struct debug *debug, uint32_t index)
+/* Returns the key of one of the metadata, which are counted from 1. Zeros: it is not a method, or no longer one. */
+static struct metadata_key key_of(struct debug *debug, uint32_t index)
 {
+	struct metadata_key *key;
 	uintptr_t address;
 
 	if (!index || index > debug->metadata.bytes / sizeof(address))
-		return 0;
+		return (struct metadata_key){0};
 	memcpy(&address, debug->metadata.data + (index - 1) * sizeof(address), sizeof(address));
-	if (!debug->keys[index - 1])
-		debug->keys[index - 1] = metadata_prove_key(address);
-	debug->has_missed |= !debug->keys[index - 1];
-	return debug->keys[index - 1];
+	key = &debug->keys[index - 1];
+	if (!key->method)
+		*key = metadata_prove_key(address);
+	debug->has_missed |= !key->method;
+	return *key;
 }
 
 /*
@@ -212,8 +214,10 @@ static uint32_t read_scope(struct debug *debug, uint32_t offset, struct duet_jav
 		.excess = layout.excess,
 	};
 	uint32_t caller = unsigned5_read(&stream);
+	struct metadata_key key = key_of(debug, unsigned5_read(&stream));
 
-	ret->method = key_of(debug, unsigned5_read(&stream));
+	ret->method = key.method;
+	ret->check = key.check;
 	ret->bci = (int32_t)unsigned5_read(&stream) - 1;
 	*ret_failed = stream.failed || !ret->method;
 	return caller;
@@ -326,10 +330,11 @@ bool nmethods_method(uintptr_t pc, struct metadata_method *ret)
 static bool read_once(struct nmethod_record *record, const struct code_blob *blob, size_t most_bytes, bool *ret_missed)
 {
 	struct debug debug = {.record = record, .most_bytes = most_bytes - sizeof(record->load)};
-	bool done;
+	struct metadata_key key = metadata_prove_key(load_address(blob->start, &layout.method));
+	bool done = key.method;
 
-	record->load.method = metadata_prove_key(load_address(blob->start, &layout.method));
-	done = record->load.method;
+	record->load.method = key.method;
+	record->check = key.check;
 	if (done) {
 		record->load.address = blob->code_begin;
 		record->load.code_bytes = (uint32_t)(blob->start + blob->bytes - blob->code_begin);

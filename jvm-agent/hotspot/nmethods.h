@@ -17,6 +17,7 @@ struct nmethod_record {
 	struct duet_code_load load;
 	struct duet_code_pc *pcs;
 	struct duet_java_frame *frames;
+	uint32_t check; /* of load.method: struct metadata_key */
 };
 
 enum nmethod_result {

@@ -257,9 +257,9 @@ static void read_method(uintptr_t address)
 {
 	struct metadata_method method;
 	struct metadata_names names;
-	uint64_t key = metadata_prove_key(address);
+	struct metadata_key key = metadata_prove_key(address);
 
-	if (!key || !metadata_find(key, &method) || !metadata_names_read(&method, &names))
+	if (!key.method || !metadata_find(key.method, &method) || !metadata_names_read(&method, &names))
 		return;
 	FUZZ_CHECK(strlen(names.class_signature) && strlen(names.name));
 	metadata_names_release(&names);

@@ -126,7 +126,8 @@ static void test_names(void **state)
 
 	(void)state;
 	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
-	assert_int_equal(metadata_key(&method), (uintptr_t)&vm.slot);
+	assert_int_equal(metadata_key(&method).method, (uintptr_t)&vm.slot);
+	assert_int_equal(metadata_key(&method).check, 0);
 	assert_true(metadata_names_read(&method, &names));
 	assert_string_equal(names.class_signature, "Lshop/Till.0x0123;");
 	assert_string_equal(names.name, "take");
@@ -138,11 +139,16 @@ static void test_names(void **state)
 	metadata_names_release(&names);
 }
 
-static uint64_t bare_key_of_method(void)
+static uint64_t tag_of_method(void)
 {
-	return duet_method_key((uintptr_t)&vm.method, (uintptr_t)&vm.const_method, (uintptr_t)&vm.pool,
+	return duet_method_tag((uintptr_t)&vm.const_method, (uintptr_t)&vm.pool,
 			       vm.const_method.code_bytes | (uint64_t)vm.const_method.name << 16 |
 				       (uint64_t)vm.const_method.signature << 32);
+}
+
+static uint64_t bare_key_of_method(void)
+{
+	return duet_method_key((uintptr_t)&vm.method, tag_of_method());
 }
 
 static void test_method_without_an_id(void **state)
@@ -155,9 +161,10 @@ static void test_method_without_an_id(void **state)
 	vm.ids[2] = 0;
 	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
 	assert_true(metadata_find(bare, &method));
-	assert_int_equal(metadata_key(&method), bare);
+	assert_int_equal(metadata_key(&method).method, bare);
+	assert_int_equal(metadata_key(&method).check, duet_method_check(tag_of_method()));
 	vm.ids[0] = 1; /* its number is past the end */
-	assert_int_equal(metadata_key(&method), bare);
+	assert_int_equal(metadata_key(&method).method, bare);
 }
 
 static void test_unloaded_class(void **state)

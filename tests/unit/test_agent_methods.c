@@ -42,6 +42,13 @@ bool metadata_find(uint64_t key, struct metadata_method *ret)
 	return key != UNLOADED;
 }
 
+#define CHECK 0x1234
+
+struct metadata_key metadata_key(const struct metadata_method *method)
+{
+	return (struct metadata_key){method->itself.address, CHECK};
+}
+
 static char *long_text(char first)
 {
 	char *text = calloc(1, name_bytes + 1);
@@ -249,10 +256,10 @@ static void test_what_was_asked_for_is_always_told(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		answer_method(&answers, 5);
+		answer_method(&answers, (struct metadata_key){5, 0});
 		expect_method(5, false);
 	}
-	assert_false(answer_unasked(&answers, 5));
+	assert_false(answer_unasked(&answers, (struct metadata_key){5, 0}));
 	assert_null(next());
 }
 
@@ -260,12 +267,30 @@ static void test_what_was_asked_for_is_always_told(void **state)
 static void test_unloaded(void **state)
 {
 	(void)state;
-	assert_false(answer_unasked(&answers, UNLOADED));
+	assert_false(answer_unasked(&answers, (struct metadata_key){UNLOADED, 0}));
 	assert_null(next());
 	assert_int_equal(page.counters[DUET_AGENT_METHOD_GONE], 0);
-	answer_method(&answers, UNLOADED);
+	answer_method(&answers, (struct metadata_key){UNLOADED, 0});
 	expect_type(DUET_AGENT_GONE);
 	assert_int_equal(page.counters[DUET_AGENT_METHOD_GONE], 1);
+}
+
+/* A key is another method's when its check differs, and then has other names in the loader. */
+static void test_another_method_with_the_key(void **state)
+{
+	(void)state;
+	answer_method(&answers, (struct metadata_key){5, CHECK});
+	expect_method(5, false);
+	answer_method(&answers, (struct metadata_key){5, CHECK + 1});
+	expect_type(DUET_AGENT_GONE);
+	assert_false(answer_unasked(&answers, (struct metadata_key){5, CHECK}));
+	assert_false(answer_unasked(&answers, (struct metadata_key){5, CHECK + 2}));
+	assert_null(next());
+	answers_forget_told();
+	answer_method(&answers, (struct metadata_key){5, 0});
+	expect_method(5, false);
+	assert_true(answer_unasked(&answers, (struct metadata_key){5, CHECK}));
+	expect_method(5, true);
 }
 
 static bool is_loaded(void *context, uint32_t unloads)
@@ -281,11 +306,11 @@ static void test_unloaded_while_read(void **state)
 	const struct duet_ring_record *record;
 
 	(void)state;
-	answer_method(&of_another, 5);
+	answer_method(&of_another, (struct metadata_key){5, 0});
 	expect_method(5, false);
 	now = 9;
-	assert_false(answer_unasked(&of_another, 6));
-	answer_method(&of_another, 5);
+	assert_false(answer_unasked(&of_another, (struct metadata_key){6, 0}));
+	answer_method(&of_another, (struct metadata_key){5, 0});
 	record = next();
 	assert_int_equal(record->type, DUET_AGENT_GONE);
 	assert_int_equal(((const struct duet_gone *)(record + 1))->want.unloads, 8);
@@ -303,12 +328,12 @@ static void test_ended(void **state)
 	const struct answers of_another = {.ring = &stay.ring, .is_there = is_there, .context = &is_alive};
 
 	(void)state;
-	answer_method(&of_another, UNLOADED);
+	answer_method(&of_another, (struct metadata_key){UNLOADED, 0});
 	answer_code(&of_another, CODE - 1, 7, 0);
 	assert_null(next());
 	assert_int_equal(page.counters[DUET_AGENT_METHOD_GONE], 0);
 	is_alive = true;
-	answer_method(&of_another, UNLOADED);
+	answer_method(&of_another, (struct metadata_key){UNLOADED, 0});
 	expect_type(DUET_AGENT_GONE);
 }
 
@@ -349,7 +374,7 @@ static void test_a_method_fits_the_ring(void **state)
 
 	(void)state;
 	name_bytes = UINT16_MAX + 2;
-	answer_method(&answers, 5);
+	answer_method(&answers, (struct metadata_key){5, 0});
 	record = next();
 	assert_non_null(record);
 	assert_true(record->size <= ring_metadata_most(&stay.ring));
@@ -364,7 +389,7 @@ static void test_more_methods_than_are_remembered(void **state)
 {
 	(void)state;
 	for (uint64_t key = 1; key <= 3 * MAX_TOLD; key++) {
-		assert_true(answer_unasked(&answers, key << 3));
+		assert_true(answer_unasked(&answers, (struct metadata_key){key << 3, 0}));
 		lane->head = lane->tail = 0;
 		memset(stay.ring.lanes[DUET_LANE_METADATA].data, 0, 256);
 	}
@@ -379,6 +404,7 @@ int main(void)
 		WITH_RING(test_names_come_with_kept_code),
 		WITH_RING(test_what_was_asked_for_is_always_told),
 		WITH_RING(test_unloaded),
+		WITH_RING(test_another_method_with_the_key),
 		WITH_RING(test_unloaded_while_read),
 		WITH_RING(test_ended),
 		WITH_RING(test_large_code_names_some),

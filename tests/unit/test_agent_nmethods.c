@@ -69,9 +69,9 @@ bool metadata_prove(uintptr_t address, struct metadata_method *ret)
 	return address != 0;
 }
 
-uint64_t metadata_prove_key(uintptr_t address)
+struct metadata_key metadata_prove_key(uintptr_t address)
 {
-	return address;
+	return (struct metadata_key){address, 0};
 }
 
 /* ---- a compilation ---- */

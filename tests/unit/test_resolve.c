@@ -56,16 +56,21 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void publish_method(struct fixture *f, uint64_t id, const char *name)
+static void publish_checked(struct fixture *f, uint64_t id, uint32_t check, const char *name)
 {
 	struct {
 		struct duet_method head;
 		char text[16];
-	} record = {.head = {.method = id, .class_len = 3, .name_len = (uint16_t)strlen(name)}};
+	} record = {.head = {.method = id, .check = check, .class_len = 3, .name_len = (uint16_t)strlen(name)}};
 
 	memcpy(record.text, "LA;", 3);
 	memcpy(record.text + 3, name, strlen(name));
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_METHOD, &record, sizeof(record)), 0);
+}
+
+static void publish_method(struct fixture *f, uint64_t id, const char *name)
+{
+	publish_checked(f, id, 0, name);
 }
 
 static void load_code(struct fixture *f, uint64_t method, uint64_t time_ns)
@@ -75,22 +80,28 @@ static void load_code(struct fixture *f, uint64_t method, uint64_t time_ns)
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_LOAD, &load, sizeof(load)), 0);
 }
 
-/* A sample at one pc; the name of its leaf, or NULL while it is missing. */
-static const char *leaf_of(struct fixture *f, uint64_t pc, uint64_t time_ns, struct jvm *jvm)
+/* A sample with one frame; the name of its leaf, or NULL while it is missing. */
+static const char *leaf_with_id(struct fixture *f, uint64_t pc, uint32_t id, uint64_t time_ns, struct jvm *jvm)
 {
 	struct {
 		struct duet_sample head;
-		uint64_t stack[1];
-	} sample = {.head = {.head = {.size = sizeof(sample), .time_ns = time_ns}, .user_depth = 1}, .stack = {pc}};
+		uint64_t stack[2];
+	} sample = {.head = {.head = {.size = sizeof(sample), .time_ns = time_ns}, .user_depth = 1}, .stack = {pc, id}};
 	const struct decision decision = {
 		.process = &f->process, .jvm = jvm, .sample = &sample.head, .outcome = JOIN_STANDALONE};
 	int64_t node;
 
+	sample.head.id_depth = id != 0;
 	if (!resolve_stack(&f->resolver, &decision))
 		return NULL;
 	node = resolve_node(&f->resolver, &decision);
 	assert_true(node > 0);
 	return intern_text(&f->profile.strings, f->profile.frames.items[f->profile.nodes.items[node].frame].name);
+}
+
+static const char *leaf_of(struct fixture *f, uint64_t pc, uint64_t time_ns, struct jvm *jvm)
+{
+	return leaf_with_id(f, pc, 0, time_ns, jvm);
 }
 
 /* The class of the allocated object is the leaf of its stack; the size makes no difference. */
@@ -216,6 +227,24 @@ static void a_redefined_method_is_asked_for_again(void **state)
 	assert_string_equal(leaf_of(f, PC, 200, f->jvm), "renamed");
 }
 
+/* Two methods at one address may have the same key; their checks tell them apart. */
+static void a_method_with_the_key_of_another(void **state)
+{
+	const uint32_t old = DUET_ID_INTERPRETED | 0x1001u << DUET_ID_CHECK_SHIFT, new = old + (1u << DUET_ID_CHECK_SHIFT);
+	const uint64_t key = DUET_METHOD_BARE | 0x7f0000001000;
+	struct fixture *f = *state;
+
+	publish_checked(f, key, 0x1001, "old");
+	assert_string_equal(leaf_with_id(f, key, old, 200, f->jvm), "old");
+	assert_null(leaf_with_id(f, key, new, 300, f->jvm));
+	assert_int_equal(f->resolver.wants.items[0].key, key);
+	assert_int_equal(f->resolver.wants.items[0].id, 0x1002);
+	publish_checked(f, key, 0x1002, "new");
+	assert_string_equal(leaf_with_id(f, key, new, 300, f->jvm), "new");
+	assert_null(leaf_with_id(f, key, old, 250, f->jvm));
+	assert_string_equal(leaf_with_id(f, key, new, 300, f->jvm), "new");
+}
+
 static void a_guess_is_not_remembered(void **state)
 {
 	static const char text[] = "400000-500000 r-xp 00000000 00:00 0 \n";
@@ -284,6 +313,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_missing_name_is_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_missing_is_wanted, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_redefined_method_is_asked_for_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_method_with_the_key_of_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_guess_is_not_remembered, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_remembered_is_forgotten_in_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_full_profile_still_tells_what_it_has, setup, teardown),

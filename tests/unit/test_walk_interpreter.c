@@ -316,6 +316,10 @@ static void test_method_without_an_id(void **state)
 	assert_true(java.found_method & DUET_METHOD_BARE);
 	assert_int_equal(java.found_method & DUET_METHOD_ADDRESS, java.method_at);
 	assert_int_not_equal(java.method_at, 0);
+	walk_java_note(&java);
+	assert_int_equal(java.code_id & DUET_ID_BCI, 17);
+	assert_int_equal(java.code_id >> DUET_ID_CHECK_SHIFT & DUET_ID_CHECK, java.found_check);
+	assert_int_not_equal(java.found_check, 0);
 }
 
 int main(void)

@@ -3,12 +3,14 @@ package workload;
 
 /**
  * Classes that come and go, so that their memory is used again and again. Each has a number, which its name and both
- * of its methods' names hold, and the one always calls the other: a stack in which two numbers differ is wrong. Runs
- * on. A class runs for MILLISECONDS (20).
+ * of its methods' names hold, and the one always calls the other: a stack in which two numbers differ is wrong. Methods
+ * that stay are the number's lowest bits in the same stack, highest bit at the root: a stack in which they say another
+ * number is wrong too. Runs on. A class runs for MILLISECONDS (20).
  */
 public final class Unloading {
     private static final String NUMBER = "0000000000";
     private static final int AT_ONCE = 20; // classes between two collections
+    private static final int BITS = 10; // of the number, in each stack
     static volatile long sink;
 
     private Unloading() {
@@ -39,13 +41,28 @@ public final class Unloading {
         }
     }
 
+    static long bits(int number, int left, Work work, long milliseconds) {
+        if (left == 0)
+            return work.outer(number, milliseconds);
+        return (number >> (left - 1) & 1) == 0 ? zero(number, left, work, milliseconds)
+            : one(number, left, work, milliseconds);
+    }
+
+    static long zero(int number, int left, Work work, long milliseconds) {
+        return bits(number, left - 1, work, milliseconds) + 1;
+    }
+
+    static long one(int number, int left, Work work, long milliseconds) {
+        return bits(number, left - 1, work, milliseconds) + 2;
+    }
+
     public static void main(String[] args) throws Exception {
         long milliseconds = Workload.argument(args, 0, 20);
         String template = Copies.template(Copy0000000000.class);
         Workload.ready();
         for (int i = 1;; i++) {
             String copy = template.replace(NUMBER, String.format("%010d", i));
-            sink += Copies.make(copy, Work.class).outer(i, milliseconds);
+            sink += bits(i, BITS, Copies.make(copy, Work.class), milliseconds);
             if (i % AT_ONCE == 0)
                 System.gc();
         }

@@ -97,18 +97,29 @@ static void resolve_kernel(struct resolver *r, const struct splice_frame *from, 
 	frame->kind = FRAME_KERNEL;
 }
 
-static struct duet_want method_want(const struct resolver *r, uint64_t method)
+static struct duet_want method_want(const struct resolver *r, const struct splice_frame *from)
 {
 	return (struct duet_want){
-		.key = method,
+		.key = from->method,
+		.id = from->check,
 		.kind = DUET_WANT_METHOD,
-		.unloads = method & DUET_METHOD_BARE ? (uint32_t)r->then.unloads : 0,
+		.unloads = from->method & DUET_METHOD_BARE ? (uint32_t)r->then.unloads : 0,
 	};
 }
 
-static void resolve_nameless(struct resolver *r, const struct jvm *jvm, uint64_t method, struct frame *frame)
+/* Returns NULL when the method is not known, or when the one that is known is another with the same key. */
+static const struct jvm_method *find_method(const struct resolver *r, const struct jvm *jvm,
+					    const struct splice_frame *from)
 {
-	const struct duet_want want = method_want(r, method);
+	const struct jvm_method *method = jvm_method(jvm, from->method, r->then);
+
+	return method && from->check && method->check && from->check != method->check ? NULL : method;
+}
+
+static void resolve_nameless(struct resolver *r, const struct jvm *jvm, const struct splice_frame *from,
+			     struct frame *frame)
+{
+	const struct duet_want want = method_want(r, from);
 	bool is_gone = jvm_is_gone(jvm, &want, r->then);
 
 	r->names_missing += !is_gone;
@@ -125,12 +136,12 @@ static void resolve_java(struct resolver *r, const struct jvm *jvm, const struct
 		[SPLICE_INTERPRETED] = FRAME_INTERPRETED,
 		[SPLICE_JAVA_NATIVE] = FRAME_JAVA_NATIVE,
 	};
-	const struct jvm_method *method = jvm_method(jvm, from->method, r->then);
+	const struct jvm_method *method = find_method(r, jvm, from);
 
 	frame->kind = kinds[from->kind];
 	frame->bci = from->bci;
 	if (!method)
-		return resolve_nameless(r, jvm, from->method, frame);
+		return resolve_nameless(r, jvm, from, frame);
 	frame->class_name = method->class_name;
 	frame->name = method->name;
 	frame->signature = method->signature;
@@ -204,9 +215,9 @@ static void list_wants(struct resolver *r, const struct jvm *jvm)
 		(void)vec_push(&r->wants, r->splice.wants.items[i]);
 	for (size_t i = 0; i < r->splice.frames.len; i++) {
 		const struct splice_frame *frame = &r->splice.frames.items[i];
-		const struct duet_want want = method_want(r, frame->method);
+		const struct duet_want want = method_want(r, frame);
 
-		if (splice_is_java(frame->kind) && frame->method && !jvm_method(jvm, frame->method, r->then) &&
+		if (splice_is_java(frame->kind) && frame->method && !find_method(r, jvm, frame) &&
 		    !jvm_is_gone(jvm, &want, r->then))
 			(void)vec_push(&r->wants, want);
 	}

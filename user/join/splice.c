@@ -113,7 +113,8 @@ static int push_java(struct splicing *s, const struct duet_java_frame *frame, en
 {
 	if (frame->bci == DUET_BCI_NATIVE)
 		kind = SPLICE_JAVA_NATIVE;
-	return push(s, (struct splice_frame){.kind = kind, .method = frame->method, .bci = frame->bci});
+	return push(s, (struct splice_frame){
+			       .kind = kind, .method = frame->method, .check = frame->check, .bci = frame->bci});
 }
 
 static bool is_interpreted(const struct splicing *s, uint32_t index)
@@ -296,7 +297,8 @@ static int push_interpreted(struct splicing *s, uint32_t index)
 {
 	uint32_t bci = s->ids[index] & DUET_ID_BCI;
 	struct duet_java_frame frame = {.method = s->user[index],
-					.bci = bci == DUET_ID_BCI ? DUET_BCI_NATIVE : (int32_t)bci};
+					.bci = bci == DUET_ID_BCI ? DUET_BCI_NATIVE : (int32_t)bci,
+					.check = s->ids[index] >> DUET_ID_CHECK_SHIFT & DUET_ID_CHECK};
 
 	return is_entered_unseen(s, index, &frame) ? push_java(s, &frame, SPLICE_INTERPRETED)
 						   : push_confirmed(s, &frame, SPLICE_INTERPRETED);

@@ -34,6 +34,7 @@ struct splice_frame {
 	uint32_t text;
 	uint64_t address;
 	uint64_t method;
+	uint32_t check; /* of an interpreted method: duet_method_check(), or 0 */
 	const char *mark; /* static */
 };
 

@@ -376,7 +376,7 @@ static uint64_t want_key(const struct duet_want *want)
 
 	if (want->kind == DUET_WANT_CODE)
 		key.unloads = 0;
-	if (want->id)
+	if (want->kind == DUET_WANT_CODE && want->id)
 		key.key = 0;
 	return hash_bytes(&key, sizeof(key), 0);
 }

@@ -294,7 +294,7 @@ static void answer(struct outside *outside, const struct duet_message_want *want
 			return;
 		answers.unloads = one->unloads;
 		if (one->kind == DUET_WANT_METHOD)
-			answer_method(&answers, one->key);
+			answer_method(&answers, (struct metadata_key){one->key, one->id});
 		else
 			answer_code(&answers, one->key, one->id, clock_monotonic_ns());
 	}

@@ -144,6 +144,7 @@ static int apply_method(struct jvm *jvm, const struct duet_method *record)
 	method->source = intern_bytes(jvm->strings, text, record->source_len);
 	text += record->source_len;
 	method->modifiers = record->modifiers;
+	method->check = record->check;
 	if (line_bytes)
 		memcpy(lines, text, line_bytes); /* unaligned in the record */
 	method->lines = lines;
