@@ -48,14 +48,12 @@ static bool targets_alive(struct session *session)
 	return false;
 }
 
-/* Each sample in a method whose name is not known yet costs a signal, so polls more often while names are expected. */
 static int step_ms(const struct session *session, uint64_t now_ns, uint64_t end_ns)
 {
 	uint64_t left_ms = (end_ns - now_ns) / NS_PER_MS + 1;
+	unsigned int pace_ms = jvms_pace_ms(&session->jvms, now_ns, POLL_MS);
 
-	if (!jvms_settled(&session->jvms) || now_ns < session->jvms.hurry_ns)
-		return POLL_ATTACH_MS;
-	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;
+	return left_ms < pace_ms ? (int)left_ms : (int)pace_ms;
 }
 
 static void tell_spent(void)

@@ -57,12 +57,14 @@ static void write_gone(const struct answers *answers, const struct duet_want *wa
  * Reads the names, then proves the method again. If it is still the same, it existed while it was read. Sets the check
  * of *key if that is 0.
  */
-static bool read_proven(struct metadata_key *key, struct metadata_names *ret)
+static bool read_proven(const struct answers *answers, struct metadata_key *key, struct metadata_names *ret)
 {
 	struct metadata_method method, again;
 	uint32_t check;
 
 	memory_note_all();
+	if (answers->note_loaded)
+		answers->note_loaded(answers->context);
 	if (!metadata_find(key->method, &method))
 		return false;
 	check = metadata_key(&method).check;
@@ -131,7 +133,7 @@ static void write_method(struct ring *ring, const struct metadata_key *key, cons
 
 static bool find_names(const struct answers *answers, struct metadata_key *key, struct metadata_names *ret)
 {
-	return read_proven(key, ret) || (memory_forget() && read_proven(key, ret)) ||
+	return read_proven(answers, key, ret) || (memory_forget() && read_proven(answers, key, ret)) ||
 	       (answers->other_names && answers->other_names(answers->context, key->method, ret));
 }
 

@@ -20,12 +20,14 @@
 struct answers {
 	struct ring *ring;
 	bool (*other_names)(void *context, uint64_t key, struct metadata_names *ret);
-	/* Called when names were read. Returns false when their method may have been unloaded before. */
+	/* Called before names are read. Notes what is_loaded() depends on with memory_note(). */
+	void (*note_loaded)(void *context);
+	/* Called when names were read and proven. Returns false when their method may have been unloaded before. */
 	bool (*is_loaded)(void *context, uint32_t unloads);
 	uint32_t unloads; /* struct duet_want::unloads of the WANT that is answered */
 	/* Called when nothing was found. Returns false when the JVM has ended; then there is no answer. */
 	bool (*is_there)(void *context);
-	void *context; /* first argument of the three functions that take one */
+	void *context; /* first argument of the four functions that take one */
 	/* Finds a stub that has no blob of its own. */
 	bool (*other_stub)(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES]);
 	/* Copies a compilation that was freed lately. The caller releases *ret. */

@@ -405,7 +405,7 @@ jdk_case_cost_of_a_method() { # alone
 	expect "methods met" "$methods" '>=' 1000
 	echo "# us a sample without new methods: $((few_us / few_samples))"
 	expect "us of loader and reader a method" \
-		$(((us - few_us * samples / few_samples) / (methods - few_methods))) '<=' 250
+		$(((us - few_us * samples / few_samples) / (methods - few_methods))) '<=' 60
 }
 
 run_cases "$@"

@@ -2,6 +2,7 @@
 #include "jvms/jvms.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,6 +33,7 @@
 #define HURRY_NS (NS_PER_SEC / 5) /* a requested name arrives within this time */
 /* A JVM that has just begun meets new methods all the time, and may end before they are read. */
 #define YOUNG_NS (2 * NS_PER_SEC)
+#define LIVES_TO_WAIT 200 /* half a percent of a JVM's life so far is what may be lost at its end */
 
 void jvms_open(struct jvms *jvms, const struct jvms_parts *of)
 {
@@ -61,6 +63,31 @@ static void hurry(struct jvms *jvms, uint64_t for_ns)
 
 	if (jvms->hurry_ns < until_ns)
 		jvms->hurry_ns = until_ns;
+}
+
+/*
+ * Returns after how long names of this JVM may be asked for. A reader cannot name what a JVM ran in this time before it
+ * ended, or before it unloaded the classes. Each round of questions costs both processes a wake-up and a system call,
+ * more than a name does.
+ */
+static uint64_t answers_wait_ns(const struct agent *agent, uint64_t now_ns)
+{
+	uint64_t unloaded_ns = jvm_unloaded_ns(agent->jvm);
+
+	if (!agent->reader || (unloaded_ns && now_ns - unloaded_ns < YOUNG_NS))
+		return 0;
+	return process_age_ns(agent->process) / LIVES_TO_WAIT;
+}
+
+static void expect_answers(struct jvms *jvms, const struct agent *agent, uint64_t now_ns)
+{
+	uint64_t wait_ms = answers_wait_ns(agent, now_ns) / NS_PER_MS;
+
+	if (wait_ms <= JVMS_HURRY_MS)
+		return hurry(jvms, HURRY_NS);
+	if (now_ns >= jvms->answers_ns || wait_ms < jvms->answers_ms)
+		jvms->answers_ms = wait_ms < UINT_MAX ? (unsigned int)wait_ms : UINT_MAX;
+	jvms->answers_ns = now_ns + HURRY_NS;
 }
 
 static bool is_in_charge(const struct agent *agent)
@@ -219,7 +246,7 @@ static void on_running(struct jvms *jvms, struct agent *agent)
 	allow_signals(jvms, agent);
 	note_engine(jvms, agent);
 	tell_refused(jvms, agent);
-	hurry(jvms, YOUNG_NS);
+	hurry(jvms, answers_wait_ns(agent, clock_monotonic_ns()) > JVMS_HURRY_MS * NS_PER_MS ? HURRY_NS : YOUNG_NS);
 	if (jvm_process(agent->process)->attach_failures)
 		log_info("JVM %d: the agent is attached now", agent->process->pid);
 }
@@ -556,7 +583,14 @@ void jvms_ask(struct jvms *jvms, struct agent *agent, const struct duet_want *wa
 
 	for (size_t i = 0; i < count; i++)
 		if (agent_want(agent, &wants[i], now_ns))
-			hurry(jvms, HURRY_NS);
+			expect_answers(jvms, agent, now_ns);
+}
+
+unsigned int jvms_pace_ms(const struct jvms *jvms, uint64_t now_ns, unsigned int most_ms)
+{
+	if (!jvms_settled(jvms) || now_ns < jvms->hurry_ns)
+		return JVMS_HURRY_MS;
+	return now_ns < jvms->answers_ns && jvms->answers_ms < most_ms ? jvms->answers_ms : most_ms;
 }
 
 struct unwinding *jvms_unwinding(struct jvms *jvms, struct process *process)

@@ -25,6 +25,8 @@ struct symbols;
 
 #define JVMS_NO_ROOM "--max-memory has no room for its agent"
 
+#define JVMS_HURRY_MS 5 /* time between two reads of the rings while agents start or names must not be late */
+
 /* The parts that jvms/ uses; not owned. */
 struct jvms_parts {
 	const struct engine_in_use *engine; /* the row is set when the engine is chosen, before any attach */
@@ -61,7 +63,9 @@ struct jvms {
 	pid_t child; /* the command that is started; 0 = none */
 	uint64_t begun_ns; /* time before which no agent has sampled */
 	bool is_ticking; /* set when ticks have started */
-	uint64_t hurry_ns; /* until this time, answers with names are expected: read more often */
+	uint64_t hurry_ns; /* until this time the rings are read every JVMS_HURRY_MS */
+	uint64_t answers_ns; /* until this time JVMs that are no longer young may answer; … */
+	unsigned int answers_ms; /* … the time between two reads of the rings for them */
 	uint64_t swept_ns; /* last search for processes that ended without an exit record */
 	uint64_t forgot_ns; /* last time that the JVMs' old code was dropped */
 };
@@ -125,6 +129,8 @@ bool jvms_any_finishing(const struct jvms *jvms); /* true until all agents have 
 /* Forbids signals and stops all agents, which confirm it during the next steps. */
 void jvms_stop(struct jvms *jvms);
 
+/* Returns the time in ms until the rings are read again and names are asked for; at most `most_ms`. */
+unsigned int jvms_pace_ms(const struct jvms *jvms, uint64_t now_ns, unsigned int most_ms);
 bool jvms_settled(const struct jvms *jvms); /* true when every agent is RUNNING, GONE or FAILED */
 bool jvms_any(const struct jvms *jvms, enum agent_state state);
 bool jvms_any_busy(const struct jvms *jvms); /* true if an agent has not answered all requests, or has not finished */

@@ -13,6 +13,7 @@
 #define TAKEN_PAGES 256u /* 1 MB */
 /* reads of memory; a method has some 20, a compilation five for each method; the kernel takes no more at once */
 #define NOTES_MAX 1024u
+#define NOTES_TO_COMPARE 16u /* the last notes, among which a field that is read again is looked for */
 #define NOTED_BYTES (512u << 10) /* bytes of the longest names and line table that are read */
 
 struct page {
@@ -180,14 +181,47 @@ void memory_note_all(void)
 	notes.count = notes.bytes = 0;
 }
 
+/* True if one of the last notes has these bytes: some fields of a method are read more than once. */
+static bool is_noted(uintptr_t address, const void *bytes, size_t count)
+{
+	const unsigned char *noted = notes.noted + NOTED_BYTES - notes.bytes;
+
+	for (size_t i = 0; i < notes.count && i < NOTES_TO_COMPARE; i++) {
+		const struct iovec *piece = &notes.pieces[NOTES_MAX - notes.count + i];
+		size_t at = address - (uintptr_t)piece->iov_base;
+
+		if (at < piece->iov_len && count <= piece->iov_len - at && !memcmp(noted + at, bytes, count))
+			return true;
+		noted += piece->iov_len;
+	}
+	return false;
+}
+
+/* Adds the bytes to the last note if they follow it. The kernel takes longer for a piece than for some bytes. */
+static bool add_to_last(uintptr_t address, const void *bytes, size_t count)
+{
+	struct iovec *last = &notes.pieces[NOTES_MAX - notes.count];
+	unsigned char *begin = notes.noted + NOTED_BYTES - notes.bytes;
+
+	if (!notes.count || address != (uintptr_t)last->iov_base + last->iov_len || address % PAGE == 0)
+		return false;
+	memmove(begin - count, begin, last->iov_len);
+	memcpy(begin - count + last->iov_len, bytes, count);
+	last->iov_len += count;
+	notes.bytes += count;
+	return true;
+}
+
 void memory_note(uintptr_t address, const void *bytes, size_t count)
 {
-	if (!notes.is_on || !count)
+	if (!notes.is_on || !count || is_noted(address, bytes, count))
 		return;
 	if (notes.count == NOTES_MAX || count > NOTED_BYTES - notes.bytes) {
 		notes.is_full = true;
 		return;
 	}
+	if (add_to_last(address, bytes, count))
+		return;
 	notes.count++;
 	notes.bytes += count;
 	notes.pieces[NOTES_MAX - notes.count] = (struct iovec){(void *)address, count};

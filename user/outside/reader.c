@@ -50,6 +50,7 @@ struct outside {
 	uintptr_t unloads_at; /* address of the JVM's counter of unloaded classes; 0: it has none */
 	uint64_t unloads; /* its value at … */
 	uint64_t unloads_ns; /* … this time; 0: not read yet */
+	uint64_t noted_ns; /* when that value was noted, to be proven with what is read; 0: it was not */
 	uint64_t look_ns; /* when to look at the JVM again, … */
 	uint64_t step_ns; /* … and the interval after that */
 };
@@ -145,6 +146,12 @@ static bool is_over(const struct outside *outside, int wait_ms)
 	return poll(fds, 2, wait_ms) > 0 && (fds[0].revents || fds[1].revents);
 }
 
+/* Compares with the last value that was read or proven. */
+static bool is_of_now(const struct outside *outside, uint32_t unloads)
+{
+	return !unloads || (uint32_t)(outside->unloads + 1) == unloads;
+}
+
 /*
  * HotSpot counts a class as unloaded before it frees the class's memory. So while the counter does not change, an
  * address at which a sample has seen a method is still the same method's. Reports a change to the loader. Returns true
@@ -158,11 +165,16 @@ static bool is_loaded(void *context, uint32_t unloads)
 	struct ring_part part = {&unloaded, sizeof(unloaded)};
 	uint64_t now_ns = clock_monotonic_ns(), count;
 
+	if (outside->noted_ns) {
+		outside->unloads_ns = outside->noted_ns;
+		outside->noted_ns = 0;
+		return is_of_now(outside, unloads);
+	}
 	if (!outside->unloads_at || memory_copy(&count, outside->unloads_at, sizeof(count)) < sizeof(count))
 		return true;
 	if (outside->unloads_ns && count == outside->unloads) {
 		outside->unloads_ns = now_ns;
-		return !unloads || (uint32_t)(count + 1) == unloads;
+		return is_of_now(outside, unloads);
 	}
 	unloaded.since_ns = clock_monotonic_ns();
 	unloaded.unloads = count + 1;
@@ -170,7 +182,25 @@ static bool is_loaded(void *context, uint32_t unloads)
 		return false;
 	outside->unloads = count;
 	outside->unloads_ns = now_ns;
-	return unloads && (uint32_t)(count + 1) == unloads;
+	return unloads && is_of_now(outside, unloads);
+}
+
+/*
+ * Makes the counter's value a part of what will be proven, which saves the system call that is_loaded() makes else. If
+ * the last proof has failed, the value may have been the reason, so it is read again.
+ */
+static void note_loaded(void *context)
+{
+	struct outside *outside = context;
+	bool has_failed = outside->noted_ns;
+
+	outside->noted_ns = 0;
+	if (has_failed)
+		(void)is_loaded(outside, 0);
+	if (!outside->unloads_at || !outside->unloads_ns)
+		return;
+	outside->noted_ns = clock_monotonic_ns();
+	memory_note(outside->unloads_at, &outside->unloads, sizeof(outside->unloads));
 }
 
 /*
@@ -285,7 +315,12 @@ static bool await_room(const struct outside *outside)
 static void answer(struct outside *outside, const struct duet_message_want *want)
 {
 	struct answers answers = {
-		.ring = &outside->ring, .is_loaded = is_loaded, .is_there = is_there, .context = outside};
+		.ring = &outside->ring,
+		.note_loaded = note_loaded,
+		.is_loaded = is_loaded,
+		.is_there = is_there,
+		.context = outside,
+	};
 
 	for (uint32_t i = 0; i < want->count && i < DUET_WANTS_AT_ONCE; i++) {
 		const struct duet_want *one = &want->wants[i];
@@ -297,6 +332,7 @@ static void answer(struct outside *outside, const struct duet_message_want *want
 			answer_method(&answers, (struct metadata_key){one->key, one->id});
 		else
 			answer_code(&answers, one->key, one->id, clock_monotonic_ns());
+		outside->noted_ns = 0;
 	}
 }
 

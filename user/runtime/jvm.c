@@ -273,6 +273,12 @@ static enum names names_of(const struct jvm *jvm, struct jvm_moment then)
 	return then.time_ns <= jvm->unloaded_until_ns ? NAMES_BEFORE : NAMES_LOST;
 }
 
+/* The reader tells once at its beginning how many there were before. */
+uint64_t jvm_unloaded_ns(const struct jvm *jvm)
+{
+	return jvm->unloaded_until_ns ? jvm->bare_since_ns : 0;
+}
+
 bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want, struct jvm_moment then)
 {
 	bool is_bare = want->kind == DUET_WANT_METHOD && want->key & DUET_METHOD_BARE;

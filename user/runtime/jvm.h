@@ -91,6 +91,8 @@ struct jvm_moment {
  */
 bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want, struct jvm_moment then);
 
+/* When classes were unloaded last, as the reader has noticed; 0: never. */
+uint64_t jvm_unloaded_ns(const struct jvm *jvm);
 /* The newest layout of the JVM's structures that the agent sent, or NULL if it sent none. */
 const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm);
 /* The method that had this id at that time. NULL: unknown, or dropped. */
