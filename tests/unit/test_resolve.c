@@ -230,7 +230,8 @@ static void a_redefined_method_is_asked_for_again(void **state)
 /* Two methods at one address may have the same key; their checks tell them apart. */
 static void a_method_with_the_key_of_another(void **state)
 {
-	const uint32_t old = DUET_ID_INTERPRETED | 0x1001u << DUET_ID_CHECK_SHIFT, new = old + (1u << DUET_ID_CHECK_SHIFT);
+	const uint32_t old = DUET_ID_INTERPRETED | 0x1001u << DUET_ID_CHECK_SHIFT;
+	const uint32_t new = old + (1u << DUET_ID_CHECK_SHIFT);
 	const uint64_t key = DUET_METHOD_BARE | 0x7f0000001000;
 	struct fixture *f = *state;
 
