@@ -8,8 +8,8 @@
 
 versions=(8 11 17 21 25 26 27)
 suites=(sid forky trixie bookworm) # the first suite that has the JDK is used
-columns=(version joined failed_walks compiled interpreted gc_and_compilers ctimer perf alloc syscalls agentpath
-	exit check_jni jfr sigprof_owner attach_50_times)
+columns=(version joined failed_walks compiled interpreted short_lives gc_and_compilers ctimer perf alloc syscalls
+	agentpath exit check_jni jfr sigprof_owner attach_50_times)
 
 # A row is named VERSION@SUITE, or FOLDER@host for a JDK of the host's.
 prepare_row() {
@@ -139,6 +139,55 @@ cell_interpreted() {
 	JVM_OPTS=(-Xint)
 	start_jvm "$jdk" workload.Shares 60 20000
 	expect_shares 0
+}
+
+row_java() { # ARGUMENTS...
+	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cgroup" \
+		${JVM_AS[@]+"${JVM_AS[@]}"} "$jdk/bin/java" -Xmx256m "$@" 2>&1
+}
+
+# JRE 8 has no javac.
+compile_java() {
+	row_java --list-modules 2>/dev/null | grep -q ^jdk.compiler || return 0
+	row_java -m jdk.compiler/com.sun.tools.javac.Main -proc:none -d "$here" -cp "$workloads" "$here"/sources/S*.java
+}
+
+compile_scala() {
+	local jars
+	jars=$(printf ':%s' "$here"/sources/*.jar)
+	[ "$jars" = : ] || row_java -cp "${jars#:}" scala.tools.nsc.Main -cp "$here/sources/scala-library.jar" \
+		-d "$here" "$here/sources/H.scala"
+}
+
+# The life of each is shorter than an attach takes. Everything has its default, and no JVM prints a word. They are all
+# that is in a cgroup: what else the host runs makes no difference.
+cell_short_lives() {
+	local cgroup i found
+	need_bpf
+	cgroup=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/duet-${scratch##*/}-${row//[^0-9a-z]/-}
+	mkdir "$cgroup" 2>/dev/null || skip "no cgroup can be made: $cgroup"
+	mkdir -p "$here/sources" "$here/windows"
+	cp tests/workloads/S*.java "$here/sources"
+	cp -L /usr/share/java/scala-{compiler,library,reflect}.jar "$here/sources" 2>/dev/null
+	cp -L /usr/share/java/scala-{xml,parser-combinators}_2.11.jar "$here/sources" 2>/dev/null
+	echo 'object H { sealed trait T; case class A(x: Int) extends T
+		def f(t: T) = t match { case A(x) => x } }' >"$here/sources/H.scala"
+	start_record --cgroup "$cgroup" --continuous --by process,thread -i 5ms -o collapsed -f "$here/windows"
+	for i in 1 2 3; do
+		compile_java
+		row_java -Dends=true -cp "$workloads" workload.Shares 0 >/dev/null
+		compile_scala
+	done >"$here/said"
+	end_record INT
+	rmdir "$cgroup"
+	expect_status 0
+	[ ! -s "$here/said" ] || fail "a JVM said: $(head -n 3 "$here/said")"
+	cat "$here/windows"/*.collapsed >"$here/out"
+	found=$(named_to_the_root "$here/out" "$here/missing")
+	figure "$(awk '{ printf "%.1f of %d", $2 ? 100 * $1 / $2 : 0, $2 }' <<<"$found")"
+	sort -rn "$here/missing" | cut -c 1-400 | sed 's/^/# missing: /' | head -n 3
+	expect_share "named to the root" "$found" '>=' 97
+	expect_contains "$here/stderr" 'walked: .* 0 needed a signal .* 0 got one as a check'
 }
 
 cell_gc_and_compilers() {

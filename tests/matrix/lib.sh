@@ -7,8 +7,8 @@
 #   columns=(NAME...)   and cell_NAME() for each of them, a case in the sense of tests/system/lib.sh
 #   prepare_row()       what the cells of row $row have in common; with $row_lacks set to a reason they are skipped
 #
-# and ends with run_rows ROW... and end_matrix; with --list it names its rows. Mounts made by a script end with it: it
-# runs in a mount namespace of its own.
+# and ends with run_rows ROW... and end_matrix; with --list it names its rows. CELLS="NAME..." in the environment
+# chooses columns. Mounts made by a script end with it: it runs in a mount namespace of its own.
 [ -n "${MATRIX_APART-}" ] || [ "$(id -u)" != 0 ] || MATRIX_APART=1 exec unshare --mount --propagation private "$0" "$@"
 
 DUET_BUILD=$(realpath -m "${DUET_BUILD:-build}")
@@ -47,6 +47,7 @@ list_rows() { # ROW...
 run_rows() { # ROW...
 	local row
 	rows=("$@")
+	[ -z "${CELLS-}" ] || read -ra columns <<<"$CELLS"
 	for row; do
 		while [ "$(jobs -rp | wc -l)" -ge "$lanes" ]; do
 			wait -n

@@ -317,6 +317,32 @@ reader() {
 	return 1
 }
 
+# Prints "N M": samples of Java threads with named Java frames down to the thread's entry, and all samples of Java
+# threads. A sample counts as right without Java frames if its walk shows how the thread began and no call of Java. The
+# others are listed in $2.
+named_to_the_root() { # FILE LIST
+	perl -e '
+		while (<STDIN>) {
+			my ($stack, $n) = /^(.*) (\d+)$/ or next;
+			my ($process, $thread, $rest) = split /;/, $stack, 3;
+			next if $thread =~ /Compiler|^\[?(GC|G1|VM|Reference|Signal|Finalizer|Service|Monitor|Common)/;
+			push @all, [$process . $thread, $rest, $n];
+			$java{$process . $thread} = 1 if $rest =~ m{\w/[\w\$/]+\.[\w\$<]};
+		}
+		for (@all) {
+			my ($thread, $stack, $n) = @$_;
+			next if !$java{$thread};
+			my $rooted = $stack =~ /start_thread|clone3|__libc_start|^_start|^libc\.so\.6\+/;
+			my $named = $stack =~ m{\w/[\w\$/]+\.[\w\$<]};
+			my $hole = $stack =~ /\[(un|not_|no_|trunc|deopt)/;
+			next if !$named && !$hole && ($stack =~ /_\[k\]/ && $stack =~ /do_exit|^entry_SYSCALL/
+				|| $rooted && $stack !~ /JavaCalls::call/);
+			$sum += $n;
+			if ($rooted && $named && !$hole) { $good += $n } else { print STDERR "$n $stack\n" }
+		}
+		printf "%d %d\n", $good, $sum' <"$1" 2>"$2"
+}
+
 # Prints the number of descriptors of perf events that a process has.
 count_perf_events() { # PID
 	find "/proc/$1/fd" -lname 'anon_inode:*perf_event*' 2>/dev/null | wc -l
