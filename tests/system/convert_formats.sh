@@ -106,6 +106,41 @@ jdk_case_jfr_for_the_jdk() {
 	! "$jdk/bin/jfr" view 2>/dev/null | grep -q hot-methods || compare_hot_methods
 }
 
+# Each kind of event has the type that others know, and the JDK counts as many as duet does.
+jdk_case_jfr_types() {
+	local event type weights=$here/weights.collapsed
+	[ -x "$jdk/bin/jfr" ] || skip "$jdk has no jfr"
+	need_bpf
+	start_jvm "$jdk" shop.Demo
+	record -p "$jvm" -d 4 -e cpu,alloc,lock,nativemem,live -f "$here/a.duet"
+	expect_status 0
+	convert "$here/a.duet" "$here/a.jfr"
+	convert --jfr-tlab --jfr-cpu-time "$here/a.duet" "$here/b.jfr"
+	while read -r event file type; do
+		convert -e "$event" "$here/a.duet" "$here/want.collapsed"
+		expect "$type" "$(count_of "$here/$file.jfr" "$type")" == "$(total "$here/want.collapsed")"
+		convert -e "$event" --total "$here/a.duet" "$weights"
+		convert -e "$event" --total "$here/$file.jfr" "$here/got.collapsed"
+		expect_same "$here/got.collapsed" "$weights"
+	done <<-END
+		cpu a jdk.ExecutionSample
+		cpu b jdk.CPUTimeSample
+		alloc a jdk.ObjectAllocationSample
+		alloc b jdk.ObjectAllocationInNewTLAB
+		nativemem a profiler.Malloc
+		live a profiler.LiveObject
+		live a jdk.OldObjectSample
+		lock a jdk.JavaMonitorEnter
+	END
+	"$jdk/bin/jfr" view 2>/dev/null | grep -q hot-methods || return 0
+	convert -e lock "$here/a.duet" "$here/lock.collapsed"
+	expect "contention of shop.Till" "$("$jdk/bin/jfr" view contention-by-class "$here/a.jfr" |
+		awk '$1 == "shop.Till" { print $2 }')" == "$(awk '/;shop.Till(_\[i\])? [0-9]+$/ { sum += $NF } END { print sum }' \
+		"$here/lock.collapsed")"
+	"$jdk/bin/jfr" view cpu-load "$here/a.jfr" >"$here/view"
+	expect_contains "$here/view" 'JVM User [(]Average[)]: [1-9]'
+}
+
 # Recordings of the JDK: duet counts what jfr counts, and knows its stacks.
 jdk_case_jfr_of_the_jdk() {
 	need_jdk 11 "the flight recorder"

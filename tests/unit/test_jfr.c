@@ -27,7 +27,7 @@ static void add(struct profile *p, const char *event, uint32_t thread, uint32_t 
 /* CPU time with all kinds of frames, and events of each other form. */
 static void profile_of_events(struct profile *p)
 {
-	uint32_t run, wait, object, array, thread, two;
+	uint32_t run, wait, object, array, thread, two, park;
 
 	profile_of_everything(p);
 	p->processes = PROFILE_ALWAYS;
@@ -39,6 +39,11 @@ static void profile_of_events(struct profile *p)
 	(void)profile_event(p, "wait", PROFILE_NS, MS);
 	(void)profile_event(p, "page-faults", PROFILE_COUNT, 1);
 	(void)profile_event(p, "9/weight", PROFILE_BYTES, 0);
+	(void)profile_event(p, "wall", PROFILE_NS, MS); /* the form of offcpu */
+	(void)profile_event(p, "live", PROFILE_BYTES, 1);
+	(void)profile_event(p, "nativemem", PROFILE_BYTES, 2);
+	(void)profile_event(p, "leak", PROFILE_BYTES, 3);
+	(void)profile_event(p, "nativelock", PROFILE_NS, 4);
 	thread = profile_virtual_thread(p, 100, 5, "alone", "java", owner_of(p, 100, "prod/pod-1/app"));
 	two = profile_thread(p, 300, 101, "main", "java", 0); /* another process, the same tid */
 	run = java_frame(p, FRAME_COMPILED, "com.acme.Main", "run", "()V", 10);
@@ -54,6 +59,15 @@ static void profile_of_events(struct profile *p)
 	add(p, "lock", two, 4, 50001, (uint32_t[]){run, array}, 2);
 	add(p, "wait", thread, 1, 2000 * MS, (uint32_t[]){run, object}, 2);
 	add(p, "wait", two, 1, 7 * MS, (uint32_t[]){run}, 1);
+	park = java_frame(p, FRAME_JAVA_NATIVE, "jdk.internal.misc.Unsafe", "park", "(ZJ)V", -1);
+	add(p, "lock", two, 2, 11 * MS, (uint32_t[]){run, park, wait, object}, 4);
+	add(p, "wait", two, 1, 5 * MS, (uint32_t[]){run, park, object}, 3);
+	add(p, "wall", two, 3, 9 * MS, (uint32_t[]){run, wait}, 2);
+	add(p, "live", two, 2, 4001, (uint32_t[]){run, object}, 2);
+	add(p, "live", two, 1, 7, (uint32_t[]){array}, 1);
+	add(p, "nativemem", two, 1, 64, (uint32_t[]){run, wait}, 2);
+	add(p, "leak", thread, 3, 100, (uint32_t[]){run}, 1);
+	add(p, "nativelock", thread, 1, 2 * MS, (uint32_t[]){run}, 1);
 	add(p, "page-faults", two, 4, 4, (uint32_t[]){run}, 1);
 	add(p, "9/weight", two, 1, 1ull << 40, (uint32_t[]){run, run, run}, 3);
 	add(p, "cpu", thread, 7, 70 * MS, (uint32_t[]){run}, 1);
@@ -101,6 +115,41 @@ static void round_trip_keeps_all(void **state)
 	profile_release(&second);
 	buf_release(&why);
 	free(file);
+}
+
+/* The other forms of CPU time and allocations are read as the same; parks of waits alone are jdk.ThreadPark. */
+static void other_types(void **state)
+{
+	struct writer_options options;
+	struct profile first, second;
+	char *bytes = NULL;
+	struct buf why;
+	size_t len;
+	FILE *out;
+
+	(void)state;
+	buf_init(&why);
+	writer_options_default(&options);
+	options.cpu_time = options.tlab = true;
+	profile_of_everything(&first);
+	first.start_realtime_ns = 1700000000 * (1000 * MS);
+	(void)profile_event(&first, "wait", PROFILE_NS, MS);
+	(void)profile_event(&first, "alloc", PROFILE_BYTES, MS);
+	add(&first, "wait", 0, 1, 5 * MS,
+	    (uint32_t[]){java_frame(&first, FRAME_COMPILED, "sun.misc.Unsafe", "park", "(ZJ)V", 1),
+			 frame_of(&first, FRAME_CLASS, "a.Lock", "")},
+	    2);
+	add(&first, "alloc", 0, 2, 99, (uint32_t[]){frame_of(&first, FRAME_CLASS, "a.Lock", "")}, 1);
+	out = open_memstream(&bytes, &len);
+	assert_int_equal(writer_by_name("jfr")->write(&first, &options, out), 0);
+	fclose(out);
+	assert_int_equal(read_bytes(&second, bytes, len, &why), 0);
+	assert_int_equal(second.events.len, first.events.len);
+	assert_same_in_all_styles(&first, &second);
+	profile_release(&first);
+	profile_release(&second);
+	buf_release(&why);
+	free(bytes);
 }
 
 /* A file that is cut or has a damaged byte is refused, or read in part. If it was cut, that is always reported. */
@@ -457,6 +506,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trip_keeps_all),
+		cmocka_unit_test(other_types),
 		cmocka_unit_test(cut_and_damaged),
 		cmocka_unit_test(refuses_what_does_not_fit),
 		cmocka_unit_test(killed_between_writes),

@@ -374,6 +374,7 @@ int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struc
 
 	*ret = (struct asprof_arguments){.text = strdup(text)};
 	writer_options_default(&ret->style);
+	ret->style.tlab = true; /* as async-profiler writes allocations */
 	if (!ret->text) {
 		buf_add_str(why, "out of memory");
 		return -EINVAL;

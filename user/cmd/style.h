@@ -31,6 +31,10 @@
 		"show weights (of cpu: CPU time) instead of numbers of samples", opt_flag, style.total), \
 	STYLE_ROW(type, 0, "samples", NULL, "show numbers of samples (default)", opt_flag, style.samples), \
 	STYLE_ROW(type, 0, "title", "TEXT", "title of the flame graph", opt_string, style.title), \
+	STYLE_ROW(type, 0, "jfr-cpu-time", NULL, "in JFR files, CPU time as jdk.CPUTimeSample (JDK 25)", opt_flag, \
+		style.cpu_time), \
+	STYLE_ROW(type, 0, "jfr-tlab", NULL, "in JFR files, allocations as jdk.ObjectAllocationInNewTLAB", opt_flag, \
+		style.tlab), \
 	STYLE_ROW(type, 0, "reverse", NULL, "flame graph and tree from the leaves: the callers of a frame", opt_flag, \
 		style.reverse), \
 	STYLE_ROW(type, 0, "inverted", NULL, "flame graph with the root at the top", opt_flag, style.inverted)

@@ -27,7 +27,6 @@ static const struct row {
 	{"profiler.NativeLock", "nativelock", PROFILE_NS, "duration", NULL, NULL},
 	{"jdk.ThreadPark", "park", PROFILE_NS, "duration", NULL, "parkedClass"},
 	{"jdk.JavaMonitorWait", "wait", PROFILE_NS, "duration", NULL, "monitorClass"},
-	{"jdk.MethodTrace", "trace", PROFILE_NS, "duration", NULL, NULL},
 	{"jdk.ThreadSleep", "sleep", PROFILE_NS, "duration", NULL, NULL},
 	{"jdk.MethodTrace", "trace", PROFILE_NS, "duration", NULL, NULL},
 	{"jdk.FileRead", "file-read", PROFILE_NS, "duration", NULL, NULL},

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "out/jfr_bytes.h"
 
+#include <endian.h>
+#include <string.h>
+
 #include "base/text.h"
 #include "profile/jfr.h"
 
@@ -13,6 +16,15 @@ void jfr_put_number(struct buf *out, uint64_t number)
 	for (int i = 1; i < NUMBER_BYTES && number >= 0x80; i++, number >>= 7)
 		buf_add_char(out, (char)(number | 0x80));
 	buf_add_char(out, (char)number);
+}
+
+void jfr_put_float(struct buf *out, float number)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &number, sizeof(bits));
+	bits = htobe32(bits);
+	buf_add(out, &bits, sizeof(bits));
 }
 
 static size_t number_bytes(uint64_t number)

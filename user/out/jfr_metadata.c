@@ -23,6 +23,10 @@ enum flag {
 	TICKS_LONG = 1 << 4, /* a length in ticks */
 	MILLISECONDS_LONG = 1 << 5,
 	BYTES = 1 << 6,
+	NANOSECONDS_LONG = 1 << 7,
+	ADDRESS = 1 << 8,
+	UNSIGNED = 1 << 9,
+	PERCENTAGE = 1 << 10,
 };
 
 struct field {
@@ -34,7 +38,7 @@ struct field {
 
 enum kind { STRUCTURE, SIMPLE, EVENT, ANNOTATION };
 
-#define FIELDS_MAX 9
+#define FIELDS_MAX 11
 
 struct type {
 	const char *name;
@@ -105,6 +109,11 @@ static const struct type types[] = {
 		{"name", JFR_T_STRING, "Name", 0},
 		{"container", JFR_T_STRING, "Container", 0}}},
 
+	{"jdk.types.OldObject", JFR_T_OLD_OBJECT, STRUCTURE, "Old Object", .fields = {
+		{"address", JFR_T_LONG, "Memory Address", ADDRESS | UNSIGNED},
+		{"type", JFR_T_CLASS, "Java Class", OF_POOL},
+		{"description", JFR_T_STRING, "Object Description", 0}}},
+
 	{"jdk.jfr.Label", JFR_T_LABEL, ANNOTATION, NULL, .fields = {
 		{"value", JFR_T_STRING, NULL, 0}}},
 	{"jdk.jfr.Category", JFR_T_CATEGORY, ANNOTATION, NULL, .fields = {
@@ -116,32 +125,102 @@ static const struct type types[] = {
 		{"value", JFR_T_STRING, NULL, 0}}},
 	{"jdk.jfr.DataAmount", JFR_T_DATA_AMOUNT, ANNOTATION, "Data Amount", .fields = {
 		{"value", JFR_T_STRING, NULL, 0}}},
+	{"jdk.jfr.MemoryAddress", JFR_T_MEMORY_ADDRESS, ANNOTATION, .label = "Memory Address"},
+	{"jdk.jfr.Unsigned", JFR_T_UNSIGNED, ANNOTATION, .label = "Unsigned Value"},
+	{"jdk.jfr.Percentage", JFR_T_PERCENTAGE, ANNOTATION, .label = "Percentage"},
 
 	{"jdk.ExecutionSample", JFR_E_EXECUTION_SAMPLE, EVENT, "Method Profiling Sample", JVM, "Profiling", {
 		START_TIME, SAMPLED_THREAD, STACK_TRACE, STATE}},
 	{"profiler.WallClockSample", JFR_E_WALL_CLOCK_SAMPLE, EVENT, "Wall Clock Sample", JVM, "Profiling", {
 		START_TIME, SAMPLED_THREAD, STACK_TRACE, STATE,
-		{"samples", JFR_T_INT, "Samples", 0},
+		{"samples", JFR_T_INT, "Samples", UNSIGNED},
 		{"timeSpan", JFR_T_LONG, "Time Span", TICKS_LONG}}},
+	{"jdk.CPUTimeSample", JFR_E_CPU_TIME_SAMPLE, EVENT, "CPU Time Method Sample", JVM, "Profiling", {
+		START_TIME, STACK_TRACE, EVENT_THREAD,
+		{"failed", JFR_T_BOOLEAN, "Failed", 0},
+		{"samplingPeriod", JFR_T_LONG, "CPU Time Sampling Period", TICKS_LONG},
+		{"biased", JFR_T_BOOLEAN, "Biased", 0}}},
 	{"jdk.ObjectAllocationSample", JFR_E_ALLOCATION_SAMPLE, EVENT, "Object Allocation Sample", APPLICATION, NULL, {
 		START_TIME, EVENT_THREAD, STACK_TRACE,
 		{"objectClass", JFR_T_CLASS, "Object Class", OF_POOL},
 		{"weight", JFR_T_LONG, "Sample Weight", BYTES}}},
+	{"jdk.ObjectAllocationInNewTLAB", JFR_E_ALLOCATION_IN_NEW_TLAB, EVENT, "Allocation in new TLAB", APPLICATION,
+		NULL, {
+		START_TIME, EVENT_THREAD, STACK_TRACE,
+		{"objectClass", JFR_T_CLASS, "Object Class", OF_POOL},
+		{"allocationSize", JFR_T_LONG, "Allocation Size", BYTES},
+		{"tlabSize", JFR_T_LONG, "TLAB Size", BYTES}}},
+	{"profiler.LiveObject", JFR_E_LIVE_OBJECT, EVENT, "Live Object", APPLICATION, NULL, {
+		START_TIME, EVENT_THREAD, STACK_TRACE,
+		{"objectClass", JFR_T_CLASS, "Object Class", OF_POOL},
+		{"allocationSize", JFR_T_LONG, "Allocation Size", BYTES},
+		{"allocationTime", JFR_T_LONG, "Allocation Time", TICKS}}},
+	{"jdk.OldObjectSample", JFR_E_OLD_OBJECT_SAMPLE, EVENT, "Old Object Sample", JVM, "Profiling", {
+		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
+		{"allocationTime", JFR_T_LONG, "Allocation Time", TICKS},
+		{"objectSize", JFR_T_LONG, "Object Size", BYTES},
+		{"objectAge", JFR_T_LONG, "Object Age", TICKS_LONG},
+		{"lastKnownHeapUsage", JFR_T_LONG, "Last Known Heap Usage", BYTES},
+		{"object", JFR_T_OLD_OBJECT, "Object", OF_POOL}}},
+	{"profiler.Malloc", JFR_E_MALLOC, EVENT, "malloc", JVM, "Native Memory", {
+		START_TIME, EVENT_THREAD, STACK_TRACE,
+		{"address", JFR_T_LONG, "Address", ADDRESS},
+		{"size", JFR_T_LONG, "Size", BYTES}}},
 	{"jdk.JavaMonitorEnter", JFR_E_MONITOR_ENTER, EVENT, "Java Monitor Blocked", APPLICATION, NULL, {
 		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
 		{"monitorClass", JFR_T_CLASS, "Monitor Class", OF_POOL},
 		{"previousOwner", JFR_T_THREAD, "Previous Monitor Owner", OF_POOL},
-		{"address", JFR_T_LONG, "Monitor Address", 0}}},
+		{"address", JFR_T_LONG, "Monitor Address", ADDRESS}}},
 	{"jdk.JavaMonitorWait", JFR_E_MONITOR_WAIT, EVENT, "Java Monitor Wait", APPLICATION, NULL, {
 		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
 		{"monitorClass", JFR_T_CLASS, "Monitor Class", OF_POOL},
 		{"notifier", JFR_T_THREAD, "Notifier Thread", OF_POOL},
 		{"timeout", JFR_T_LONG, "Timeout", MILLISECONDS_LONG},
 		{"timedOut", JFR_T_BOOLEAN, "Timed Out", 0},
-		{"address", JFR_T_LONG, "Monitor Address", 0}}},
+		{"address", JFR_T_LONG, "Monitor Address", ADDRESS}}},
+	{"jdk.ThreadPark", JFR_E_THREAD_PARK, EVENT, "Java Thread Park", APPLICATION, NULL, {
+		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
+		{"parkedClass", JFR_T_CLASS, "Class Parked On", OF_POOL},
+		{"timeout", JFR_T_LONG, "Park Timeout", NANOSECONDS_LONG},
+		{"until", JFR_T_LONG, "Park Until", MILLISECONDS},
+		{"address", JFR_T_LONG, "Address of Object Parked", ADDRESS}}},
+	{"profiler.NativeLock", JFR_E_NATIVE_LOCK, EVENT, "Native Lock Sample", JVM, "Native Lock", {
+		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
+		{"address", JFR_T_LONG, "Lock Address", ADDRESS}}},
 	{"jdk.MethodTrace", JFR_E_METHOD_TRACE, EVENT, "Method Trace", JVM, "Method Tracing", {
 		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
 		{"method", JFR_T_METHOD, "Trace Method", OF_POOL}}},
+	{"jdk.ThreadSleep", JFR_E_THREAD_SLEEP, EVENT, "Java Thread Sleep", APPLICATION, NULL, {
+		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
+		{"time", JFR_T_LONG, "Sleep Time", NANOSECONDS_LONG}}},
+	{"jdk.SocketRead", JFR_E_SOCKET_READ, EVENT, "Socket Read", APPLICATION, NULL, {
+		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
+		{"host", JFR_T_STRING, "Remote Host", 0},
+		{"address", JFR_T_STRING, "Remote Address", 0},
+		{"port", JFR_T_INT, "Remote Port", 0},
+		{"timeout", JFR_T_LONG, "Timeout Value", MILLISECONDS_LONG},
+		{"bytesRead", JFR_T_LONG, "Bytes Read", BYTES},
+		{"endOfStream", JFR_T_BOOLEAN, "End of Stream", 0}}},
+	{"jdk.SocketWrite", JFR_E_SOCKET_WRITE, EVENT, "Socket Write", APPLICATION, NULL, {
+		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
+		{"host", JFR_T_STRING, "Remote Host", 0},
+		{"address", JFR_T_STRING, "Remote Address", 0},
+		{"port", JFR_T_INT, "Remote Port", 0},
+		{"bytesWritten", JFR_T_LONG, "Bytes Written", BYTES}}},
+	{"jdk.FileRead", JFR_E_FILE_READ, EVENT, "File Read", APPLICATION, NULL, {
+		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
+		{"path", JFR_T_STRING, "Path", 0},
+		{"bytesRead", JFR_T_LONG, "Bytes Read", BYTES},
+		{"endOfFile", JFR_T_BOOLEAN, "End of File", 0}}},
+	{"jdk.FileWrite", JFR_E_FILE_WRITE, EVENT, "File Write", APPLICATION, NULL, {
+		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
+		{"path", JFR_T_STRING, "Path", 0},
+		{"bytesWritten", JFR_T_LONG, "Bytes Written", BYTES}}},
+	{"jdk.CPULoad", JFR_E_CPU_LOAD, EVENT, "CPU Load", "Operating System", "Processor", {
+		START_TIME,
+		{"jvmUser", JFR_T_FLOAT, "JVM User", PERCENTAGE},
+		{"jvmSystem", JFR_T_FLOAT, "JVM System", PERCENTAGE},
+		{"machineTotal", JFR_T_FLOAT, "Machine Total", PERCENTAGE}}},
 	{JFR_TYPE_WEIGHT, JFR_E_WEIGHT, EVENT, "Weight of the Samples Behind It", "duet", NULL, {
 		START_TIME,
 		{"events", JFR_T_INT, "Events", 0},
@@ -168,9 +247,9 @@ static const struct type types[] = {
 		START_TIME,
 		{"cpu", JFR_T_STRING, "Type", 0},
 		{"description", JFR_T_STRING, "Description", 0},
-		{"sockets", JFR_T_INT, "Sockets", 0},
-		{"cores", JFR_T_INT, "Cores", 0},
-		{"hwThreads", JFR_T_INT, "Hardware Threads", 0}}},
+		{"sockets", JFR_T_INT, "Sockets", UNSIGNED},
+		{"cores", JFR_T_INT, "Cores", UNSIGNED},
+		{"hwThreads", JFR_T_INT, "Hardware Threads", UNSIGNED}}},
 	{"jdk.JVMInformation", JFR_E_JVM_INFORMATION, EVENT, "JVM Information", JVM, NULL, {
 		START_TIME,
 		{"jvmName", JFR_T_STRING, "JVM Name", 0},
@@ -234,15 +313,14 @@ static void children(struct metadata *m, size_t count)
 	jfr_put_number(&m->elements, count);
 }
 
-static size_t put_annotation(struct metadata *m, enum jfr_type type, const char *value)
+/* `value`: NULL for an annotation without one. */
+static void put_annotation(struct metadata *m, enum jfr_type type, const char *value)
 {
-	if (!value)
-		return 0;
-	begin(m, "annotation", 2);
+	begin(m, "annotation", value ? 2 : 1);
 	number_attribute(m, "class", type);
-	attribute(m, "value", value);
+	if (value)
+		attribute(m, "value", value);
 	children(m, 0);
-	return 1;
 }
 
 /* Annotations of a field that say how to show its value. */
@@ -255,7 +333,11 @@ static const struct {
 	{MILLISECONDS, JFR_T_TIMESTAMP, "MILLISECONDS_SINCE_EPOCH"},
 	{TICKS_LONG, JFR_T_TIMESPAN, "TICKS"},
 	{MILLISECONDS_LONG, JFR_T_TIMESPAN, "MILLISECONDS"},
+	{NANOSECONDS_LONG, JFR_T_TIMESPAN, "NANOSECONDS"},
 	{BYTES, JFR_T_DATA_AMOUNT, "BYTES"},
+	{ADDRESS, JFR_T_MEMORY_ADDRESS, NULL},
+	{UNSIGNED, JFR_T_UNSIGNED, NULL},
+	{PERCENTAGE, JFR_T_PERCENTAGE, NULL},
 };
 
 #define CONTENTS (sizeof(contents) / sizeof(*contents))
@@ -274,7 +356,8 @@ static void put_field(struct metadata *m, const struct field *field)
 	for (size_t i = 0; i < CONTENTS; i++)
 		count += !!(field->flags & contents[i].flag);
 	children(m, count);
-	put_annotation(m, JFR_T_LABEL, field->label);
+	if (field->label)
+		put_annotation(m, JFR_T_LABEL, field->label);
 	for (size_t i = 0; i < CONTENTS; i++)
 		if (field->flags & contents[i].flag)
 			put_annotation(m, contents[i].type, contents[i].value);
@@ -293,7 +376,7 @@ static void put_category(struct metadata *m, const struct type *type)
 /* Timestamp and similar types are marked as content types. */
 static bool is_content(enum jfr_type type)
 {
-	return type >= JFR_T_TIMESTAMP && type <= JFR_T_DATA_AMOUNT;
+	return type >= JFR_T_TIMESTAMP && type <= JFR_T_PERCENTAGE;
 }
 
 static void put_type_head(struct metadata *m, const struct type *type)
@@ -317,14 +400,12 @@ static void put_type(struct metadata *m, const struct type *type)
 		fields++;
 	put_type_head(m, type);
 	children(m, fields + !!type->label + !!type->category + is_content(type->id));
-	put_annotation(m, JFR_T_LABEL, type->label);
+	if (type->label)
+		put_annotation(m, JFR_T_LABEL, type->label);
 	if (type->category)
 		put_category(m, type);
-	if (is_content(type->id)) {
-		begin(m, "annotation", 1);
-		number_attribute(m, "class", JFR_T_CONTENT_TYPE);
-		children(m, 0);
-	}
+	if (is_content(type->id))
+		put_annotation(m, JFR_T_CONTENT_TYPE, NULL);
 	for (size_t i = 0; i < fields; i++)
 		put_field(m, &type->fields[i]);
 }

@@ -154,6 +154,27 @@ uint32_t jfr_class_of(struct jfr_pools *p, const char *name)
 	return id;
 }
 
+static int extend_marks(struct jfr_marks *marks, size_t count)
+{
+	if (vec_reserve(marks, count + 1) < 0)
+		return -ENOMEM;
+	while (marks->len < count)
+		marks->items[marks->len++] = 0;
+	return 0;
+}
+
+uint32_t jfr_object_of(struct jfr_pools *p, uint32_t class_id)
+{
+	if (!class_id)
+		return 0;
+	if (extend_marks(&p->objects, class_id + 1) < 0) {
+		p->failed = true;
+		return 0;
+	}
+	(void)mark(p, &p->objects.items[class_id]);
+	return class_id;
+}
+
 static uint32_t method_row(struct jfr_pools *p, const struct jfr_method *row)
 {
 	bool is_new;
@@ -441,6 +462,23 @@ static void put_classes(struct jfr_pools *p, struct buf *out, uint32_t *pools)
 	}
 }
 
+static void put_objects(struct jfr_pools *p, struct buf *out, uint32_t *pools)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->objects.len; i++)
+		count += p->objects.items[i] == p->part;
+	put_pool(out, JFR_T_OLD_OBJECT, count, pools);
+	for (size_t i = 0; i < p->objects.len; i++) {
+		if (p->objects.items[i] != p->part)
+			continue;
+		jfr_put_number(out, i);
+		jfr_put_number(out, 0); /* address */
+		jfr_put_number(out, i);
+		jfr_put_text(out, NULL);
+	}
+}
+
 static void put_symbols(struct jfr_pools *p, struct buf *out, uint32_t *pools)
 {
 	put_pool(out, JFR_T_SYMBOL, count_rows(p, &p->symbols), pools);
@@ -469,6 +507,7 @@ void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks, uint64_
 		buf_add(&rows, p->stacks.data, p->stacks.len);
 	put_methods(p, &rows, &pools);
 	put_classes(p, &rows, &pools);
+	put_objects(p, &rows, &pools);
 	put_symbols(p, &rows, &pools);
 	jfr_put_number(&body, JFR_POOLS);
 	jfr_put_number(&body, ticks);
@@ -502,15 +541,6 @@ static void rows_release(struct jfr_rows *rows)
 {
 	intern_release(&rows->ids);
 	vec_release(&rows->parts);
-}
-
-static int extend_marks(struct jfr_marks *marks, size_t count)
-{
-	if (vec_reserve(marks, count + 1) < 0)
-		return -ENOMEM;
-	while (marks->len < count)
-		marks->items[marks->len++] = 0;
-	return 0;
 }
 
 int jfr_pools_extend(struct jfr_pools *p)
@@ -549,6 +579,7 @@ void jfr_pools_release(struct jfr_pools *p)
 	rows_release(&p->processes);
 	vec_release(&p->class_rows);
 	vec_release(&p->method_rows);
+	vec_release(&p->objects);
 	vec_release(&p->process_threads);
 	vec_release(&p->frame_methods);
 	vec_release(&p->thread_ids);

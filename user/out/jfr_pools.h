@@ -45,6 +45,7 @@ struct jfr_pools {
 	struct jfr_rows symbols, classes, methods, processes;
 	struct vec(struct jfr_class) class_rows;
 	struct vec(struct jfr_method) method_rows;
+	struct jfr_marks objects; /* by id of the class: an object of each */
 	struct vec(uint32_t) process_threads; /* a thread of each process */
 	struct jfr_marks frame_methods; /* by index of the frame; 0 = not known yet */
 	struct jfr_marks thread_ids, thread_parts; /* by index of the thread */
@@ -68,6 +69,7 @@ uint32_t jfr_stack(struct jfr_pools *pools, uint32_t thread, uint32_t node);
 /* The method of a stack's leaf; call it after jfr_stack(). 0 for an empty stack. */
 uint32_t jfr_leaf_method(struct jfr_pools *pools, uint32_t node);
 uint32_t jfr_class_of(struct jfr_pools *pools, const char *name); /* a name with dots, of a class or an array */
+uint32_t jfr_object_of(struct jfr_pools *pools, uint32_t class_id); /* an object of this class that is still in use */
 
 /*
  * Appends the event with the rows of the part, and begins the next part. `link` is the distance back to the event of

@@ -38,6 +38,8 @@ struct writer_options {
 	uint32_t traces;	    /* text: how many stacks */
 	uint32_t flat;		    /* text: how many methods */
 	uint32_t col_version;	    /* col: 1 or 2 */
+	bool cpu_time;		    /* jfr: CPU time is jdk.CPUTimeSample, not jdk.ExecutionSample */
+	bool tlab;		    /* jfr: allocations are jdk.ObjectAllocationInNewTLAB, not …Sample */
 	uint64_t chunk_bytes;	    /* jfr: a chunk that a recording makes ends at this size … */
 	uint64_t chunk_ns;	    /* … or at this age */
 	/* Appends a writer's own leading frame, which may be several tokens. Set by that writer; else NULL. */

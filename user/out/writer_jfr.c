@@ -11,38 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "out/jfr_bytes.h"
-#include "out/jfr_file.h"
-#include "out/jfr_metadata.h"
-#include "out/jfr_pools.h"
+#include "out/jfr_stream.h"
 #include "out/writers.h"
 #include "profile/jfr.h"
 
 #define PART_BYTES (16u << 20) /* of events or of stacks; then the part is written */
 #define EVENTS_MAX (1u << 24) /* more samples than that are written with several to an event */
-#define START_TICKS NS_PER_SEC /* a tick is a nanosecond */
-
-/* How the samples of an event are written. */
-enum form { EXECUTION, WALL, ALLOCATION, LOCK, WAIT, TRACE, OWN };
-
-struct writer_stream {
-	const struct profile *profile;
-	struct writer_options options;
-	struct jfr_file file;
-	struct jfr_pools pools;
-	bool is_growing; /* the recording has not ended */
-	bool has_filters;
-	struct map wanted; /* thread << 32 | node -> whether the filters choose it */
-	enum form *forms; /* by event */
-	bool *own;
-	uint64_t per_event; /* samples for which an event stands */
-	uint64_t samples; /* written so far */
-	size_t owners; /* rows of the profile whose JVMs the file has */
-	struct buf events, body;
-	uint64_t begin_ns, end_ns; /* times of the chunk, since the start of the recording */
-	int err;
-};
 
 /* ---- chunks ---- */
 
@@ -52,7 +27,7 @@ static void put_part(struct writer_stream *j)
 	struct jfr_times times = {
 		.start_ns = j->profile->start_realtime_ns + j->begin_ns,
 		.duration_ns = j->end_ns - j->begin_ns,
-		.start_ticks = START_TICKS + j->begin_ns,
+		.start_ticks = JFR_START_TICKS + j->begin_ns,
 	};
 	struct buf metadata, pools;
 	uint64_t place;
@@ -94,18 +69,6 @@ static void put_what_is_full(struct writer_stream *j)
 		put_part(j);
 }
 
-static void begin_event(struct writer_stream *j, enum jfr_type type, uint64_t ns)
-{
-	buf_clear(&j->body);
-	jfr_put_number(&j->body, type);
-	jfr_put_number(&j->body, START_TICKS + ns);
-}
-
-static void end_event(struct writer_stream *j)
-{
-	jfr_put_event(&j->events, &j->body);
-}
-
 /* ---- samples ---- */
 
 /* Whether -I and -X choose the sample. */
@@ -122,6 +85,13 @@ static bool is_wanted(struct writer_stream *j, const struct profile_sample *samp
 	if (wanted < 0 || map_put(&j->wanted, key, wanted > 0) < 0)
 		j->err = -ENOMEM;
 	return wanted > 0;
+}
+
+static bool is_event(const struct profile *profile, size_t event, const char *name, enum profile_unit unit)
+{
+	const struct profile_event *row = &profile->events.items[event];
+
+	return row->unit == unit && !strcmp(intern_text(&profile->strings, row->name), name);
 }
 
 static uint64_t ns_of(const struct writer_stream *j, const struct profile_sample *sample)
@@ -147,11 +117,11 @@ static void put_weight(struct writer_stream *j, const struct profile_sample *sam
 {
 	if (events == sample->count && weight == sample->weight)
 		return;
-	begin_event(j, JFR_E_WEIGHT, ns_of(j, sample));
+	jfr_begin_event(j, JFR_E_WEIGHT, ns_of(j, sample));
 	jfr_put_number(&j->body, events);
 	jfr_put_number(&j->body, sample->count);
 	jfr_put_number(&j->body, sample->weight);
-	end_event(j);
+	jfr_end_event(j);
 }
 
 static void put_executions(struct writer_stream *j, const struct profile_sample *sample)
@@ -159,14 +129,23 @@ static void put_executions(struct writer_stream *j, const struct profile_sample 
 	const struct profile_event *event = &j->profile->events.items[sample->event];
 	uint64_t events = events_of(j, sample);
 	uint64_t each = event->interval || event->unit != PROFILE_COUNT ? event->interval : 1;
+	bool is_cpu_time = j->forms[sample->event] == CPU_TIME;
 
 	put_weight(j, sample, events, events * each);
-	begin_event(j, JFR_E_EXECUTION_SAMPLE, ns_of(j, sample));
-	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
-	jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
-	jfr_put_number(&j->body, JFR_STATE_DEFAULT);
+	jfr_begin_event(j, is_cpu_time ? JFR_E_CPU_TIME_SAMPLE : JFR_E_EXECUTION_SAMPLE, ns_of(j, sample));
+	if (is_cpu_time) {
+		jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
+		jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
+		jfr_put_number(&j->body, 0); /* it did not fail */
+		jfr_put_number(&j->body, each);
+		jfr_put_number(&j->body, 0); /* it is not biased */
+	} else {
+		jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
+		jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
+		jfr_put_number(&j->body, JFR_STATE_DEFAULT);
+	}
 	for (uint64_t i = 0; i < events; i++)
-		end_event(j);
+		jfr_end_event(j);
 }
 
 /* Returns the leaf of the stack that waited: what follows FRAME_WAKER is another's. */
@@ -191,70 +170,135 @@ static enum jfr_thread_state state_of(const struct writer_stream *j, uint32_t no
 
 static void put_wall(struct writer_stream *j, const struct profile_sample *sample)
 {
-	begin_event(j, JFR_E_WALL_CLOCK_SAMPLE, ns_of(j, sample));
+	jfr_begin_event(j, JFR_E_WALL_CLOCK_SAMPLE, ns_of(j, sample));
 	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
 	jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
 	jfr_put_number(&j->body, state_of(j, sample->node));
 	jfr_put_number(&j->body, sample->count);
 	jfr_put_number(&j->body, sample->weight);
-	end_event(j);
+	jfr_end_event(j);
 }
 
-/* A sample of an event with a class, which is a field and not a frame. */
-struct classed {
+/* A sample of an event whose weight is a field. The class is a field, too, and not a frame. */
+struct weighed {
 	uint64_t at_ns, weight;
 	uint32_t thread, stack, class_id, method;
+	bool is_leak, is_park;
 };
 
-static void put_allocation(struct writer_stream *j, const struct classed *event)
+static void begin_object(struct writer_stream *j, enum jfr_type type, const struct weighed *event)
 {
-	begin_event(j, JFR_E_ALLOCATION_SAMPLE, event->at_ns);
+	jfr_begin_event(j, type, event->at_ns);
 	jfr_put_number(&j->body, event->thread);
 	jfr_put_number(&j->body, event->stack);
 	jfr_put_number(&j->body, event->class_id);
 	jfr_put_number(&j->body, event->weight);
-	end_event(j);
+}
+
+static void put_allocation(struct writer_stream *j, const struct weighed *event)
+{
+	begin_object(j, JFR_E_ALLOCATION_SAMPLE, event);
+	jfr_end_event(j);
+}
+
+static void put_in_tlab(struct writer_stream *j, const struct weighed *event)
+{
+	begin_object(j, JFR_E_ALLOCATION_IN_NEW_TLAB, event);
+	jfr_put_number(&j->body, event->weight);
+	jfr_end_event(j);
+}
+
+/* async-profiler's event, and that of the JDK, which its views of leaks need. The age is not known. */
+static void put_live(struct writer_stream *j, const struct weighed *event)
+{
+	begin_object(j, JFR_E_LIVE_OBJECT, event);
+	jfr_put_number(&j->body, JFR_START_TICKS + event->at_ns);
+	jfr_end_event(j);
+	jfr_begin_event(j, JFR_E_OLD_OBJECT_SAMPLE, event->at_ns);
+	jfr_put_number(&j->body, 0); /* duration */
+	jfr_put_number(&j->body, event->thread);
+	jfr_put_number(&j->body, event->stack);
+	jfr_put_number(&j->body, JFR_START_TICKS + event->at_ns);
+	jfr_put_number(&j->body, event->weight);
+	jfr_put_number(&j->body, 0); /* age */
+	jfr_put_number(&j->body, 0); /* the heap's use is not known */
+	jfr_put_number(&j->body, jfr_object_of(&j->pools, event->class_id));
+	jfr_end_event(j);
+}
+
+/* async-profiler's converter knows leaks by their addresses. These are not kept: each leak has a number instead. */
+static void put_malloc(struct writer_stream *j, const struct weighed *event)
+{
+	jfr_begin_event(j, JFR_E_MALLOC, event->at_ns);
+	jfr_put_number(&j->body, event->thread);
+	jfr_put_number(&j->body, event->stack);
+	jfr_put_number(&j->body, event->is_leak ? ++j->leaks : 0);
+	jfr_put_number(&j->body, event->weight);
+	jfr_end_event(j);
 }
 
 /* The time of the sample is the end of the wait. */
-static void begin_wait(struct writer_stream *j, enum jfr_type type, const struct classed *event)
+static void begin_wait(struct writer_stream *j, enum jfr_type type, const struct weighed *event)
 {
-	begin_event(j, type, event->at_ns > event->weight ? event->at_ns - event->weight : 0);
+	jfr_begin_event(j, type, event->at_ns > event->weight ? event->at_ns - event->weight : 0);
 	jfr_put_number(&j->body, event->weight);
 	jfr_put_number(&j->body, event->thread);
 	jfr_put_number(&j->body, event->stack);
+}
+
+static void put_park(struct writer_stream *j, const struct weighed *event)
+{
+	begin_wait(j, JFR_E_THREAD_PARK, event);
 	jfr_put_number(&j->body, event->class_id);
-	jfr_put_number(&j->body, 0); /* the thread that had the lock, or that ended the wait */
-}
-
-static void put_lock(struct writer_stream *j, const struct classed *event)
-{
-	begin_wait(j, JFR_E_MONITOR_ENTER, event);
+	jfr_put_number(&j->body, 0); /* timeout */
+	jfr_put_number(&j->body, 1ull << 63); /* until: Long.MIN_VALUE, not known */
 	jfr_put_number(&j->body, 0); /* address */
-	end_event(j);
+	jfr_end_event(j);
 }
 
-static void put_wait(struct writer_stream *j, const struct classed *event)
+static void put_lock(struct writer_stream *j, const struct weighed *event)
 {
+	if (event->is_park)
+		return put_park(j, event);
+	begin_wait(j, JFR_E_MONITOR_ENTER, event);
+	jfr_put_number(&j->body, event->class_id);
+	jfr_put_number(&j->body, 0); /* the thread that had the lock */
+	jfr_put_number(&j->body, 0); /* address */
+	jfr_end_event(j);
+}
+
+static void put_wait(struct writer_stream *j, const struct weighed *event)
+{
+	if (event->is_park && j->waits_park)
+		return put_park(j, event);
 	begin_wait(j, JFR_E_MONITOR_WAIT, event);
+	jfr_put_number(&j->body, event->class_id);
+	jfr_put_number(&j->body, 0); /* the thread that ended the wait */
 	jfr_put_number(&j->body, 0); /* timeout */
 	jfr_put_number(&j->body, 0); /* timed out */
 	jfr_put_number(&j->body, 0); /* address */
-	end_event(j);
+	jfr_end_event(j);
+}
+
+static void put_native_lock(struct writer_stream *j, const struct weighed *event)
+{
+	begin_wait(j, JFR_E_NATIVE_LOCK, event);
+	jfr_put_number(&j->body, 0); /* address */
+	jfr_end_event(j);
 }
 
 /* The time of the sample is the end of the call. */
-static void put_trace(struct writer_stream *j, const struct classed *event)
+static void put_trace(struct writer_stream *j, const struct weighed *event)
 {
-	begin_event(j, JFR_E_METHOD_TRACE, event->at_ns > event->weight ? event->at_ns - event->weight : 0);
+	jfr_begin_event(j, JFR_E_METHOD_TRACE, event->at_ns > event->weight ? event->at_ns - event->weight : 0);
 	jfr_put_number(&j->body, event->weight);
 	jfr_put_number(&j->body, event->thread);
 	jfr_put_number(&j->body, event->stack);
 	jfr_put_number(&j->body, event->method);
-	end_event(j);
+	jfr_end_event(j);
 }
 
-/* Of a call that stands for others, the weight is theirs too, but the event has its own duration. */
+/* A call that stands for others has their weight too, but the event has the call's own duration. */
 static uint64_t own_weight(const struct writer_stream *j, const struct profile_sample *sample)
 {
 	uint64_t interval = j->profile->events.items[sample->event].interval;
@@ -262,56 +306,90 @@ static uint64_t own_weight(const struct writer_stream *j, const struct profile_s
 	return j->forms[sample->event] == TRACE && interval ? sample->weight / interval : sample->weight;
 }
 
-static void put_classed(struct writer_stream *j, const struct profile_sample *sample)
+/* The Java method nearest to the leaf is Unsafe.park(), under which locks and queues of java.util.concurrent wait. */
+static bool is_park(const struct writer_stream *j, uint32_t node)
 {
-	static void (*const put[])(struct writer_stream *, const struct classed *) = {
-		[ALLOCATION] = put_allocation,
-		[LOCK] = put_lock,
-		[WAIT] = put_wait,
-		[TRACE] = put_trace,
+	const struct intern *strings = &j->profile->strings;
+	const struct frame *frame = leaf_of(j, node);
+	size_t class_len;
+
+	for (; frame && !frame_kind_is_java(frame->kind); frame = leaf_of(j, node))
+		node = j->profile->nodes.items[node].parent;
+	if (!frame || strcmp(intern_text(strings, frame->name), "park"))
+		return false;
+	class_len = strlen(intern_text(strings, frame->class_name));
+	return class_len > 7 && !strcmp(intern_text(strings, frame->class_name) + class_len - 7, ".Unsafe");
+}
+
+static void put_weighed(struct writer_stream *j, const struct profile_sample *sample)
+{
+	static void (*const put[])(struct writer_stream *, const struct weighed *) = {
+		[ALLOCATION] = put_allocation,	 [IN_TLAB] = put_in_tlab, [LIVE] = put_live,
+		[MALLOC] = put_malloc,		 [LOCK] = put_lock,	  [WAIT] = put_wait,
+		[NATIVE_LOCK] = put_native_lock, [TRACE] = put_trace,
 	};
+	enum form form = j->forms[sample->event];
 	uint64_t events = events_of(j, sample), rest = own_weight(j, sample);
 	const struct frame *leaf = leaf_of(j, sample->node);
-	struct classed event = {.at_ns = ns_of(j, sample), .thread = jfr_thread(&j->pools, sample->thread)};
+	struct weighed event = {.at_ns = ns_of(j, sample), .thread = jfr_thread(&j->pools, sample->thread)};
 	uint32_t node = sample->node;
 
-	if (leaf && leaf->kind == FRAME_CLASS) {
+	if (leaf && leaf->kind == FRAME_CLASS && form != MALLOC && form != NATIVE_LOCK) {
 		node = j->profile->nodes.items[node].parent;
 		event.class_id = jfr_class_of(&j->pools, intern_text(&j->profile->strings, leaf->name));
 	}
 	event.stack = node || !event.class_id ? jfr_stack(&j->pools, sample->thread, node) : 0;
+	event.is_park = (form == LOCK || form == WAIT) && is_park(j, node);
+	event.is_leak = form == MALLOC && is_event(j->profile, sample->event, "leak", PROFILE_BYTES);
 	event.method = jfr_leaf_method(&j->pools, node);
 	put_weight(j, sample, events, rest);
 	for (uint64_t i = 0; i < events; i++) {
 		event.weight = rest / (events - i);
-		put[j->forms[sample->event]](j, &event);
+		put[form](j, &event);
 		rest -= event.weight;
 	}
 }
 
 static void put_own(struct writer_stream *j, const struct profile_sample *sample)
 {
-	begin_event(j, (enum jfr_type)(JFR_E_OWN + sample->event), ns_of(j, sample));
+	jfr_begin_event(j, (enum jfr_type)(JFR_E_OWN + sample->event), ns_of(j, sample));
 	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
 	jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
 	jfr_put_number(&j->body, sample->count);
 	jfr_put_number(&j->body, sample->weight);
-	end_event(j);
+	jfr_end_event(j);
+}
+
+/* CPU time of JVMs, also of samples that the filters do not choose. */
+static void add_load(struct writer_stream *j, const struct profile_sample *sample)
+{
+	const struct profile_thread *thread = &j->profile->threads.items[sample->thread];
+	const struct frame *leaf = leaf_of(j, sample->node);
+
+	if (!j->profile->owners.items[thread->owner].runtime || !is_event(j->profile, sample->event, "cpu", PROFILE_NS))
+		return;
+	*(leaf && leaf->kind == FRAME_KERNEL ? &j->system_ns : &j->user_ns) += sample->weight;
 }
 
 static int put_sample(void *context, const struct profile_sample *sample)
 {
 	static void (*const put[])(struct writer_stream *, const struct profile_sample *) = {
 		[EXECUTION] = put_executions,
+		[CPU_TIME] = put_executions,
 		[WALL] = put_wall,
-		[ALLOCATION] = put_classed,
-		[LOCK] = put_classed,
-		[WAIT] = put_classed,
-		[TRACE] = put_classed,
+		[ALLOCATION] = put_weighed,
+		[IN_TLAB] = put_weighed,
+		[LIVE] = put_weighed,
+		[MALLOC] = put_weighed,
+		[LOCK] = put_weighed,
+		[WAIT] = put_weighed,
+		[NATIVE_LOCK] = put_weighed,
+		[TRACE] = put_weighed,
 		[OWN] = put_own,
 	};
 	struct writer_stream *j = context;
 
+	add_load(j, sample);
 	if (!is_wanted(j, sample))
 		return j->err;
 	if (ns_of(j, sample) > j->end_ns)
@@ -323,12 +401,18 @@ static int put_sample(void *context, const struct profile_sample *sample)
 
 /* ---- forms ---- */
 
-static bool is_event(const struct profile *profile, size_t event, const char *name, enum profile_unit unit)
-{
-	const struct profile_event *row = &profile->events.items[event];
-
-	return row->unit == unit && !strcmp(intern_text(&profile->strings, row->name), name);
-}
+/* Of two events that would have the same form, the first has it. */
+static const struct form_row {
+	const char *event;
+	enum profile_unit unit;
+	enum form form;
+} form_rows[] = {
+	{"offcpu", PROFILE_NS, WALL},	 {"wakeup", PROFILE_NS, WALL},
+	{"wall", PROFILE_NS, WALL},	 {"alloc", PROFILE_BYTES, ALLOCATION},
+	{"live", PROFILE_BYTES, LIVE},	 {"nativemem", PROFILE_BYTES, MALLOC},
+	{"leak", PROFILE_BYTES, MALLOC}, {"lock", PROFILE_NS, LOCK},
+	{"wait", PROFILE_NS, WAIT},	 {"nativelock", PROFILE_NS, NATIVE_LOCK},
+};
 
 /* The event's name has the method, too. */
 static bool is_trace(const struct profile *profile, size_t event)
@@ -338,50 +422,58 @@ static bool is_trace(const struct profile *profile, size_t event)
 	return row->unit == PROFILE_NS && !strncmp(intern_text(&profile->strings, row->name), "trace", strlen("trace"));
 }
 
-static enum form form_of(const struct profile *profile, size_t event)
+static enum form form_of(const struct writer_stream *j, size_t event)
 {
-	if (is_event(profile, event, "alloc", PROFILE_BYTES))
-		return ALLOCATION;
-	if (is_event(profile, event, "lock", PROFILE_NS))
-		return LOCK;
-	if (is_event(profile, event, "wait", PROFILE_NS))
-		return WAIT;
-	if (is_trace(profile, event))
+	if (is_trace(j->profile, event))
 		return TRACE;
-	if (is_event(profile, event, "offcpu", PROFILE_NS) || is_event(profile, event, "wakeup", PROFILE_NS) ||
-	    is_event(profile, event, "wall", PROFILE_NS))
-		return WALL;
+	for (size_t i = 0; i < sizeof(form_rows) / sizeof(*form_rows); i++)
+		if (is_event(j->profile, event, form_rows[i].event, form_rows[i].unit))
+			return form_rows[i].form == ALLOCATION && j->options.tlab ? IN_TLAB : form_rows[i].form;
 	return OWN;
+}
+
+static bool has_form(const struct writer_stream *j, size_t events, enum form form)
+{
+	for (size_t i = 0; i < events; i++)
+		if (j->forms[i] == form)
+			return true;
+	return false;
 }
 
 /* ExecutionSample is the event cpu, else the first that has no other type, as async-profiler does. */
 static void choose_forms(struct writer_stream *j)
 {
-	size_t execution = SIZE_MAX;
-	bool has_wall = false;
+	size_t events = j->profile->events.len, execution = SIZE_MAX;
 
-	for (size_t i = 0; i < j->profile->events.len; i++) {
-		j->forms[i] = form_of(j->profile, i);
-		if (j->forms[i] == WALL && has_wall)
-			j->forms[i] = OWN;
-		has_wall |= j->forms[i] == WALL;
+	for (size_t i = 0; i < events; i++) {
+		enum form form = form_of(j, i);
+
+		j->forms[i] = has_form(j, i, form) ? OWN : form;
 		if (j->forms[i] == OWN && (execution == SIZE_MAX || is_event(j->profile, i, "cpu", PROFILE_NS)))
 			execution = i;
 	}
 	if (execution != SIZE_MAX)
-		j->forms[execution] = EXECUTION;
-	for (size_t i = 0; i < j->profile->events.len; i++)
+		j->forms[execution] = j->options.cpu_time && is_event(j->profile, execution, "cpu", PROFILE_NS)
+					      ? CPU_TIME
+					      : EXECUTION;
+	j->waits_park = !has_form(j, events, LOCK);
+	for (size_t i = 0; i < events; i++)
 		j->own[i] = j->forms[i] == OWN;
 }
 
-static enum jfr_type type_of(const struct writer_stream *j, size_t event)
+enum jfr_type jfr_type_of(const struct writer_stream *j, size_t event)
 {
 	static const enum jfr_type types[] = {
 		[EXECUTION] = JFR_E_EXECUTION_SAMPLE,
+		[CPU_TIME] = JFR_E_CPU_TIME_SAMPLE,
 		[WALL] = JFR_E_WALL_CLOCK_SAMPLE,
 		[ALLOCATION] = JFR_E_ALLOCATION_SAMPLE,
+		[IN_TLAB] = JFR_E_ALLOCATION_IN_NEW_TLAB,
+		[LIVE] = JFR_E_LIVE_OBJECT,
+		[MALLOC] = JFR_E_MALLOC,
 		[LOCK] = JFR_E_MONITOR_ENTER,
 		[WAIT] = JFR_E_MONITOR_WAIT,
+		[NATIVE_LOCK] = JFR_E_NATIVE_LOCK,
 		[TRACE] = JFR_E_METHOD_TRACE,
 	};
 
@@ -392,167 +484,6 @@ static int count_samples(void *context, const struct profile_sample *sample)
 {
 	*(uint64_t *)context += sample->count;
 	return 0;
-}
-
-/* ---- settings and machine ---- */
-
-static const char *text_of(const struct writer_stream *j, uint32_t text)
-{
-	return text ? intern_text(&j->profile->strings, text) : NULL;
-}
-
-static void put_recording(struct writer_stream *j)
-{
-	const struct profile *profile = j->profile;
-	const char *version = text_of(j, profile->host.version);
-	struct buf name;
-
-	buf_init(&name);
-	buf_printf(&name, "duet %s", version ? version : "");
-	begin_event(j, JFR_E_ACTIVE_RECORDING, 0);
-	jfr_put_number(&j->body, 1);
-	jfr_put_text(&j->body, name.data);
-	jfr_put_text(&j->body, NULL);
-	jfr_put_number(&j->body, 0); /* largest age: none */
-	jfr_put_number(&j->body, 0); /* largest size: none */
-	jfr_put_number(&j->body, profile->start_realtime_ns / NS_PER_MS);
-	jfr_put_number(&j->body, (profile->end_ns - profile->start_ns) / NS_PER_MS);
-	end_event(j);
-	buf_release(&name);
-}
-
-static void put_setting(struct writer_stream *j, enum jfr_type type, const char *name, const char *value)
-{
-	begin_event(j, JFR_E_ACTIVE_SETTING, 0);
-	jfr_put_number(&j->body, type);
-	jfr_put_text(&j->body, name);
-	jfr_put_text(&j->body, value);
-	end_event(j);
-}
-
-static void put_number_setting(struct writer_stream *j, enum jfr_type type, const char *name, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	put_setting(j, type, name, text);
-}
-
-/*
- * async-profiler's converter needs "interval" before the first sample, and "wall" before the first WallClockSample. The
- * name of an event is the last of its settings, so that the reader has the others by then.
- */
-static void put_settings(struct writer_stream *j)
-{
-	static const char *const units[PROFILE_UNIT_MAX] = {"ns", "count", "bytes"};
-	const struct profile *profile = j->profile;
-
-	if (profile->processes != PROFILE_IF_SEVERAL)
-		put_setting(j, JFR_E_ACTIVE_RECORDING, JFR_SETTING_PROCESSES,
-			    profile->processes == PROFILE_ALWAYS ? "always" : "never");
-	for (size_t i = 0; i < profile->events.len; i++) {
-		const struct profile_event *event = &profile->events.items[i];
-		enum jfr_type type = type_of(j, i);
-
-		put_setting(j, type, JFR_SETTING_UNIT, units[event->unit]);
-		put_number_setting(j, type, j->forms[i] == WALL ? "wall" : JFR_SETTING_INTERVAL, event->interval);
-		put_setting(j, type, JFR_SETTING_EVENT, intern_text(&profile->strings, event->name));
-	}
-}
-
-static void put_host(struct writer_stream *j)
-{
-	const struct profile_host *host = &j->profile->host;
-	const char *const parts[] = {text_of(j, host->os_name), text_of(j, host->os_release),
-				     text_of(j, host->kernel_release), text_of(j, host->kernel_version),
-				     text_of(j, host->machine)};
-	struct buf system;
-
-	buf_init(&system);
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		if (parts[i])
-			buf_printf(&system, "%s%s", system.len ? " " : "", parts[i]);
-	if (system.len) {
-		begin_event(j, JFR_E_OS_INFORMATION, 0);
-		jfr_put_text(&j->body, system.data);
-		end_event(j);
-	}
-	if (host->processors) {
-		begin_event(j, JFR_E_CPU_INFORMATION, 0);
-		jfr_put_text(&j->body, text_of(j, host->cpu_model));
-		jfr_put_text(&j->body, text_of(j, host->cpu_flags));
-		jfr_put_number(&j->body, 0); /* sockets and cores: not known */
-		jfr_put_number(&j->body, 0);
-		jfr_put_number(&j->body, host->processors);
-		end_event(j);
-	}
-	buf_release(&system);
-}
-
-/* Since 1970; 0 = not known. */
-static uint64_t start_of_process_ms(const struct profile_host *host, const struct profile_owner *owner)
-{
-	uint64_t boot_ms = (host->spawned_realtime_ns - host->spawned_boot_ns) / NS_PER_MS;
-
-	return owner->start_ticks && host->spawned_boot_ns ? boot_ms + owner->start_ticks * 10 : 0;
-}
-
-/* "OpenJDK 64-Bit Server VM 17.0.15+6" */
-static void put_jvm(struct writer_stream *j, const struct profile_owner *owner)
-{
-	const char *runtime = intern_text(&j->profile->strings, owner->runtime), *space = strrchr(runtime, ' ');
-	struct buf name;
-
-	buf_init(&name);
-	buf_add(&name, runtime, space ? (size_t)(space - runtime) : strlen(runtime));
-	begin_event(j, JFR_E_JVM_INFORMATION, 0);
-	jfr_put_text(&j->body, name.data);
-	jfr_put_text(&j->body, space ? space + 1 : NULL);
-	jfr_put_text(&j->body, text_of(j, owner->vm_flags));
-	jfr_put_text(&j->body, NULL);
-	jfr_put_text(&j->body, text_of(j, owner->application));
-	jfr_put_number(&j->body, start_of_process_ms(&j->profile->host, owner));
-	jfr_put_number(&j->body, owner->pid);
-	end_event(j);
-	buf_release(&name);
-}
-
-/* A process that was moved to another cgroup has a row for each. */
-static void put_jvms(struct writer_stream *j)
-{
-	const struct profile_owner *owners = j->profile->owners.items;
-
-	for (size_t i = j->owners; i < j->profile->owners.len; i++) {
-		bool is_known = !owners[i].runtime;
-
-		for (size_t other = 1; !is_known && other < i; other++)
-			is_known = owners[other].runtime && owners[other].pid == owners[i].pid &&
-				   owners[other].start_ticks == owners[i].start_ticks;
-		if (!is_known)
-			put_jvm(j, &owners[i]);
-	}
-	j->owners = j->profile->owners.len;
-}
-
-static void put_report(struct writer_stream *j)
-{
-	const struct profile *profile = j->profile;
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < profile->facts.len; i++) {
-		begin_event(j, JFR_E_FACT, 0);
-		jfr_put_text(&j->body, intern_text(&profile->strings, profile->facts.items[i].key));
-		jfr_put_text(&j->body, intern_text(&profile->strings, profile->facts.items[i].value));
-		end_event(j);
-	}
-	for (size_t i = 0; i < profile->losses.len; i++) {
-		total += profile->losses.items[i].count;
-		begin_event(j, JFR_E_DATA_LOSS, 0);
-		jfr_put_number(&j->body, profile->losses.items[i].count);
-		jfr_put_number(&j->body, total);
-		jfr_put_text(&j->body, intern_text(&profile->strings, profile->losses.items[i].text));
-		end_event(j);
-	}
 }
 
 /* ---- the file ---- */
@@ -587,18 +518,11 @@ static void stream_release(struct writer_stream *j)
 	buf_release(&j->body);
 }
 
-static void put_beginning(struct writer_stream *j)
-{
-	put_recording(j);
-	put_settings(j);
-	put_host(j);
-}
-
 static int put_end(struct writer_stream *j)
 {
 	const struct profile *profile = j->profile;
 
-	put_report(j);
+	jfr_put_report(j);
 	if (profile->end_ns - profile->start_ns > j->end_ns)
 		j->end_ns = profile->end_ns - profile->start_ns;
 	put_part(j);
@@ -616,8 +540,8 @@ static int jfr_write(const struct profile *profile, const struct writer_options 
 		err = timeline_each(&profile->samples, count_samples, &samples);
 	j.per_event += samples / EVENTS_MAX;
 	if (!err) {
-		put_beginning(&j);
-		put_jvms(&j);
+		jfr_put_beginning(&j);
+		jfr_put_jvms(&j);
 		err = timeline_each(&profile->samples, put_sample, &j);
 	}
 	if (!err)
@@ -651,7 +575,7 @@ static struct writer_stream *jfr_stream_open(const struct profile *profile, cons
 		jfr_stream_close(stream);
 		return NULL;
 	}
-	put_beginning(stream);
+	jfr_put_beginning(stream);
 	return stream;
 }
 
@@ -673,7 +597,7 @@ static int jfr_stream_append(struct writer_stream *stream, bool is_end)
 	int err = jfr_pools_extend(&stream->pools);
 
 	stream->per_event = 1 + stream->samples / EVENTS_MAX;
-	put_jvms(stream);
+	jfr_put_jvms(stream);
 	if (!err)
 		err = timeline_rest(samples, stream->samples, put_sample, stream);
 	stream->samples = samples->len;
