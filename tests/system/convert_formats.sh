@@ -63,6 +63,19 @@ case_otlp_for_protoc() {
 	expect_contains "$here/decoded" 'string_value: "kernel"'
 }
 
+case_otlp_round_trip() {
+	record_mixed
+	round_trip otlp
+	round_trip otlp.json
+	gzip -c "$here/a.otlp.json" >"$here/a.gz"
+	convert -e cpu "$here/a.gz" "$here/got.collapsed"
+	convert -e cpu "$here/a.duet" "$here/want.collapsed"
+	expect_same "$here/got.collapsed" "$here/want.collapsed"
+	convert -e cpu --from 1s --to 2s "$here/a.otlp" "$here/got.collapsed"
+	convert -e cpu --from 1s --to 2s "$here/a.duet" "$here/want.collapsed"
+	expect_same "$here/got.collapsed" "$here/want.collapsed"
+}
+
 case_jfr_round_trip() {
 	record_mixed
 	round_trip jfr

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* OTLP files have the stacks, weights, times and threads of the profile. */
-#include "fixtures/profiles.h"
+#include "fixtures/read_back.h"
+
+#include <errno.h>
 
 #include "base/text.h"
 #include "otlp.pb-c.h"
@@ -204,9 +206,140 @@ static void an_empty_profile_is_a_file(void **state)
 	profile_release(&profile);
 }
 
+/* ---- read back ---- */
+
+static int sum_times(void *context, const struct profile_sample *sample)
+{
+	*(uint64_t *)context += sample->time_ns;
+	return 0;
+}
+
+static void profile_with_times(struct profile *p)
+{
+	profile_of_everything(p);
+	p->start_realtime_ns = 1700000000 * (1000 * MS);
+	p->end_ns = p->start_ns + 5000 * MS;
+}
+
+static void reads_what_it_wrote(const char *writer)
+{
+	struct profile first, second;
+	uint64_t times = 0, again = 0;
+	struct buf why;
+	size_t len;
+	char *file;
+
+	buf_init(&why);
+	profile_with_times(&first);
+	file = written_file(writer, &first, &len);
+	assert_int_equal(read_bytes(&second, file, len, &why), 0);
+	assert_string_equal(why.data, "");
+	assert_int_equal(second.events.len, first.events.len);
+	assert_int_equal(second.events.items[0].unit, first.events.items[0].unit);
+	assert_int_equal(second.events.items[0].interval, first.events.items[0].interval);
+	assert_same_in_all_styles(&first, &second);
+	assert_int_equal(second.start_ns, first.start_realtime_ns);
+	assert_int_equal(second.end_ns - second.start_ns, 5000 * MS);
+	assert_int_equal(timeline_each(&first.samples, sum_times, &times), 0);
+	assert_int_equal(timeline_each(&second.samples, sum_times, &again), 0);
+	assert_true(again - times == first.samples.len * (first.start_realtime_ns - first.start_ns));
+	profile_release(&first);
+	profile_release(&second);
+	buf_release(&why);
+	free(file);
+}
+
+static void round_trips(void **state)
+{
+	(void)state;
+	reads_what_it_wrote("otlp");
+	reads_what_it_wrote("otlp-json");
+}
+
+/* Cut anywhere or damaged, it is refused with a sentence, or read without what is gone. */
+static void cut_and_damaged(void **state)
+{
+	static const char *const forms[] = {"otlp", "otlp-json"};
+	struct profile first, second;
+	struct buf why;
+	size_t len;
+	char *file;
+
+	(void)state;
+	buf_init(&why);
+	profile_with_times(&first);
+	for (size_t form = 0; form < 2; form++) {
+		file = written_file(forms[form], &first, &len);
+		for (size_t cut = 64; cut < len - 1; cut += 61) {
+			buf_clear(&why);
+			assert_true(read_bytes(&second, file, cut, &why) < 0 && why.len);
+			profile_release(&second);
+		}
+		for (size_t at = 40; at < len; at += 7) {
+			buf_clear(&why);
+			file[at] ^= 0x15;
+			assert_true(!read_bytes(&second, file, len, &why) || why.len);
+			file[at] ^= 0x15;
+			profile_release(&second);
+		}
+		free(file);
+	}
+	profile_release(&first);
+	buf_release(&why);
+}
+
+static void read_json(const char *json, int want, const char *sentence, struct profile *ret)
+{
+	struct buf why;
+
+	buf_init(&why);
+	assert_int_equal(read_bytes(ret, json, strlen(json), &why), want);
+	assert_string_equal(why.data, sentence);
+	buf_release(&why);
+}
+
+/* As others write it: frames by their type, lines that were inlined, values without times. */
+static void of_others(void **state)
+{
+	static const char *const json =
+		"{\"resourceProfiles\":[{\"resource\":{\"attributes\":[{\"key\":\"process.pid\",\"value\":{"
+		"\"intValue\":\"7\"}},{\"key\":\"x\",\"value\":{\"boolValue\":true}}]},\"scopeProfiles\":[{"
+		"\"profiles\":["
+		"{\"sampleType\":{\"typeStrindex\":1,\"unitStrindex\":2},\"period\":\"10\",\"samples\":["
+		"{\"stackIndex\":1,\"values\":[\"30\"]},{\"stackIndex\":1,\"timestampsUnixNano\":[\"5\",\"6\"]}]}]}]}],"
+		"\"dictionary\":{\"mappingTable\":[{}],\"functionTable\":[{},{\"nameStrindex\":3},{\"nameStrindex\":4},"
+		"{\"nameStrindex\":5}],\"stringTable\":[\"\",\"cpu\",\"ns\",\"a.B.c\",\"do_it\",\"main\","
+		"\"profile.frame.type\"],\"attributeTable\":[{},{\"keyStrindex\":6,\"value\":{\"stringValue\":\"jvm\"}}"
+		","
+		"{\"keyStrindex\":6,\"value\":{\"stringValue\":\"kernel\"}}],\"locationTable\":[{},"
+		"{\"attributeIndices\":[2],\"lines\":[{\"functionIndex\":2}]},{\"attributeIndices\":[1],\"lines\":["
+		"{\"functionIndex\":1,\"line\":\"8\"}]},{\"lines\":[{\"functionIndex\":3}]}],"
+		"\"stackTable\":[{},{\"locationIndices\":[1,2,3]}]}}";
+	struct writer_options options;
+	struct profile profile;
+	char *text;
+
+	(void)state;
+	read_json(json, 0, "", &profile);
+	writer_options_default(&options);
+	text = written("collapsed", &profile, &options);
+	assert_string_equal(text, "main;a/B.c;do_it_[k] 5\n");
+	free(text);
+	assert_int_equal(profile.threads.items[0].pid, 7);
+	profile_release(&profile);
+	read_json("{\"resourceProfiles\":[]}", -EINVAL,
+		  "the file has no dictionary: it is no OTLP profile of this version", &profile);
+	profile_release(&profile);
+	read_json("{\"resourceProfiles\":7}", -EINVAL, "a value of the JSON has another type than OTLP's", &profile);
+	profile_release(&profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(round_trips),
+		cmocka_unit_test(cut_and_damaged),
+		cmocka_unit_test(of_others),
 		cmocka_unit_test(stacks_and_weights_are_those_of_collapsed),
 		cmocka_unit_test(names_have_no_suffix),
 		cmocka_unit_test(tables_begin_with_an_empty_element),

@@ -7,6 +7,7 @@
 
 #define MESSAGE_MAX ((size_t)1 << 20)
 #define FILE_NAME_MAX 255
+#define FRAMES_PER_ROW 16 /* of the stacks of all samples: a byte can refer to many */
 #define VALUES_MAX 256 /* value types; the sum of so many values below 2^53 fits into 64 bits */
 
 /* ---- fields ---- */
@@ -66,18 +67,24 @@ void pprof_drop(void *message)
 
 /* ---- strings ---- */
 
-static int read_string(struct pprof_file *p, const struct wire_field *field)
+int pprof_add_string(struct pprof_file *p, struct pprof_text text)
 {
-	if (field->number != PPROF_STRINGS)
-		return 0;
-	if (field->type != WIRE_BYTES || pprof_has_room(p, p->strings.len))
+	if (pprof_has_room(p, p->strings.len))
 		return -EINVAL;
-	if (p->strings.len >= UINT32_MAX - 1 ||
-	    vec_push(&p->strings, (struct pprof_text){field->bytes, field->len}) < 0)
+	if (p->strings.len >= UINT32_MAX - 1 || vec_push(&p->strings, text) < 0)
 		return -ENOMEM;
 	if (vec_push(&p->meanings, (struct pprof_meaning){0}) < 0)
 		return -ENOMEM;
 	return vec_push(&p->ids, UINT32_MAX);
+}
+
+static int read_string(struct pprof_file *p, const struct wire_field *field)
+{
+	if (field->number != PPROF_STRINGS)
+		return 0;
+	if (field->type != WIRE_BYTES)
+		return -EINVAL;
+	return pprof_add_string(p, (struct pprof_text){field->bytes, field->len});
 }
 
 struct pprof_text pprof_text(const struct pprof_file *p, int64_t string)
@@ -136,39 +143,46 @@ static int read_value_type(struct pprof_file *p, const struct wire_field *field)
 	return err;
 }
 
+int pprof_add_mapping(struct pprof_file *p, uint64_t id, int64_t file)
+{
+	Pprof__Mapping mapping = PPROF__MAPPING__INIT;
+	int err = check_strings(p, &file, 1, "mapping");
+
+	mapping.id = id;
+	mapping.file = file;
+	if (!err)
+		err = map_put(&p->mapping_ids, id, p->mappings.len);
+	return err ? err : vec_push(&p->mappings, mapping);
+}
+
 static int read_mapping(struct pprof_file *p, const struct wire_field *field)
 {
-	Pprof__Mapping *mapping = pprof_unpack(p, field, &pprof__mapping__descriptor), copy = PPROF__MAPPING__INIT;
-	int err = mapping ? check_strings(p, &mapping->file, 1, "mapping") : -EINVAL;
+	Pprof__Mapping *mapping = pprof_unpack(p, field, &pprof__mapping__descriptor);
+	int err = mapping ? pprof_add_mapping(p, mapping->id, mapping->file) : -EINVAL;
 
-	if (!err) {
-		copy.id = mapping->id;
-		copy.file = mapping->file;
-		err = map_put(&p->mapping_ids, copy.id, p->mappings.len);
-	}
-	if (!err)
-		err = vec_push(&p->mappings, copy);
 	pprof_drop(mapping);
 	return err;
 }
 
+int pprof_add_function(struct pprof_file *p, const Pprof__Function *function)
+{
+	Pprof__Function copy = PPROF__FUNCTION__INIT;
+	int err = check_strings(p, (int64_t[]){function->name, function->system_name, function->file}, 3, "function");
+
+	copy.id = function->id;
+	copy.name = function->name;
+	copy.system_name = function->system_name;
+	copy.file = function->file;
+	if (!err)
+		err = map_put(&p->function_ids, copy.id, p->functions.len);
+	return err ? err : vec_push(&p->functions, copy);
+}
+
 static int read_function(struct pprof_file *p, const struct wire_field *field)
 {
-	Pprof__Function *function = pprof_unpack(p, field, &pprof__function__descriptor), copy = PPROF__FUNCTION__INIT;
-	int err = function ? 0 : -EINVAL;
+	Pprof__Function *function = pprof_unpack(p, field, &pprof__function__descriptor);
+	int err = function ? pprof_add_function(p, function) : -EINVAL;
 
-	if (!err)
-		err = check_strings(p, (int64_t[]){function->name, function->system_name, function->file}, 3,
-				    "function");
-	if (!err) {
-		copy.id = function->id;
-		copy.name = function->name;
-		copy.system_name = function->system_name;
-		copy.file = function->file;
-		err = map_put(&p->function_ids, copy.id, p->functions.len);
-	}
-	if (!err)
-		err = vec_push(&p->functions, copy);
 	pprof_drop(function);
 	return err;
 }
@@ -343,7 +357,7 @@ static int add_lines(struct pprof_file *p, const Pprof__Location *location, int6
 	return err;
 }
 
-static int add_location(struct pprof_file *p, const Pprof__Location *location)
+int pprof_add_location(struct pprof_file *p, const Pprof__Location *location)
 {
 	struct pprof_place place = {.first = (uint32_t)p->frames.len};
 	uint64_t index;
@@ -380,9 +394,72 @@ static int read_location(struct pprof_file *p, const struct wire_field *field)
 	if (field->number != PPROF_LOCATIONS)
 		return 0;
 	location = pprof_unpack(p, field, &pprof__location__descriptor);
-	err = location ? add_location(p, location) : -EINVAL;
+	err = location ? pprof_add_location(p, location) : -EINVAL;
 	pprof_drop(location);
 	return err;
+}
+
+/* ---- stacks and units ---- */
+
+static int push_location(struct pprof_file *p, uint64_t id)
+{
+	const struct pprof_place *place;
+	uint64_t index;
+	int err = 0;
+
+	if (!map_get(&p->location_ids, id, &index))
+		return pprof_refuse(p, "a sample refers to location %llu, which the file does not have",
+				    (unsigned long long)id);
+	place = &p->places.items[index];
+	if (p->stack.len + place->count > PPROF_DEPTH_MAX)
+		return pprof_refuse(p, "a sample has more than %d frames", PPROF_DEPTH_MAX);
+	p->total_frames += place->count;
+	if (p->total_frames > FRAMES_PER_ROW * p->rows_max)
+		return pprof_refuse(p, "all stacks have more than %llu frames, too many for so short a file",
+				    (unsigned long long)(FRAMES_PER_ROW * p->rows_max));
+	for (uint32_t i = 0; !err && i < place->count; i++)
+		err = vec_push(&p->stack, p->frames.items[place->first + i]);
+	return err;
+}
+
+int pprof_stack(struct pprof_file *p, const uint64_t *locations, size_t count, uint32_t *ret_node)
+{
+	int err = 0;
+
+	vec_clear(&p->stack);
+	for (size_t i = count; !err && i-- > 0;)
+		err = push_location(p, locations[i]);
+	if (!err)
+		*ret_node = profile_stack(p->profile, p->stack.items, (uint32_t)p->stack.len);
+	return err;
+}
+
+enum profile_unit pprof_unit(const struct pprof_file *p, struct pprof_value *value)
+{
+	static const struct {
+		const char *name;
+		enum profile_unit unit;
+		uint64_t scale;
+	} units[] = {
+		{"nanoseconds", PROFILE_NS, 1},
+		{"microseconds", PROFILE_NS, 1000},
+		{"milliseconds", PROFILE_NS, 1000000},
+		{"seconds", PROFILE_NS, 1000000000},
+		{"ns", PROFILE_NS, 1},
+		{"us", PROFILE_NS, 1000},
+		{"ms", PROFILE_NS, 1000000},
+		{"s", PROFILE_NS, 1000000000},
+		{"bytes", PROFILE_BYTES, 1},
+		{"kilobytes", PROFILE_BYTES, 1024},
+		{"megabytes", PROFILE_BYTES, 1048576},
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (pprof_is_text(p, value->unit, units[i].name)) {
+			value->scale = units[i].scale;
+			return units[i].unit;
+		}
+	return PROFILE_COUNT;
 }
 
 /* ---- all of them ---- */

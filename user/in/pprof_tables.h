@@ -16,6 +16,10 @@
 #include "profile/profile.h"
 
 #define PPROF_DEPTH_MAX 65536 /* frames of a stack */
+#define PPROF_CONTENTS_MAX ((size_t)1 << 30)
+#define PPROF_LABEL_MAX 4096 /* bytes of a name of a thread, process or container */
+#define PPROF_ROWS_FREE (1ull << 20) /* of each table, and one more for each byte of the file */
+#define PPROF_SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
 struct pprof_text {
 	const unsigned char *bytes;
@@ -76,6 +80,18 @@ struct pprof_file {
 /* Fills all tables except `ids`, which pprof_intern() fills. Returns 0, or -errno; the cause may be in p->why. */
 int pprof_read_tables(struct pprof_file *p);
 void pprof_file_release(struct pprof_file *p);
+
+/*
+ * Rows of the tables one by one, for formats with the same tables: strings first, then mappings and functions, then
+ * locations. Each returns 0 or -errno; the cause may be in p->why.
+ */
+int pprof_add_string(struct pprof_file *p, struct pprof_text text);
+int pprof_add_mapping(struct pprof_file *p, uint64_t id, int64_t file);
+int pprof_add_function(struct pprof_file *p, const Pprof__Function *function);
+int pprof_add_location(struct pprof_file *p, const Pprof__Location *location);
+/* Stores the node of a stack of locations, leaf first. A stack of only "[unknown]" is the empty one. */
+int pprof_stack(struct pprof_file *p, const uint64_t *locations, size_t count, uint32_t *ret_node);
+enum profile_unit pprof_unit(const struct pprof_file *p, struct pprof_value *value); /* sets value->scale, too */
 
 /* Sets p->why, unless it is set already. Returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) int pprof_refuse(struct pprof_file *p, const char *format, ...);

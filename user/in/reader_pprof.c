@@ -12,12 +12,7 @@
 #include "in/pprof_tables.h"
 #include "in/readers.h"
 
-#define CONTENTS_MAX ((size_t)1 << 30)
-#define LABEL_MAX 4096 /* bytes of a name of a thread, process or container */
 #define COMMENTS_MAX 65536
-#define ROWS_FREE (1ull << 20) /* of each table, and one more for each byte of the file */
-#define FRAMES_PER_ROW 16 /* of the stacks of all samples: a byte can refer to many */
-#define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
 /* ---- events ---- */
 
@@ -27,34 +22,6 @@ static bool ends_in_samples(const struct pprof_file *p, int64_t string)
 
 	return text.len >= 7 && !memcmp(text.bytes + text.len - 7, "samples", 7) &&
 	       (text.len == 7 || text.bytes[text.len - 8] == '_');
-}
-
-static enum profile_unit unit_of(const struct pprof_file *p, struct pprof_value *value)
-{
-	static const struct {
-		const char *name;
-		enum profile_unit unit;
-		uint64_t scale;
-	} units[] = {
-		{"nanoseconds", PROFILE_NS, 1},
-		{"microseconds", PROFILE_NS, 1000},
-		{"milliseconds", PROFILE_NS, 1000000},
-		{"seconds", PROFILE_NS, 1000000000},
-		{"ns", PROFILE_NS, 1},
-		{"us", PROFILE_NS, 1000},
-		{"ms", PROFILE_NS, 1000000},
-		{"s", PROFILE_NS, 1000000000},
-		{"bytes", PROFILE_BYTES, 1},
-		{"kilobytes", PROFILE_BYTES, 1024},
-		{"megabytes", PROFILE_BYTES, 1048576},
-	};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (pprof_is_text(p, value->unit, units[i].name)) {
-			value->scale = units[i].scale;
-			return units[i].unit;
-		}
-	return PROFILE_COUNT;
 }
 
 /*
@@ -74,7 +41,7 @@ static int make_events(struct pprof_file *p)
 	for (size_t i = 0; i < p->values.len; i++) {
 		bool has_counts = counts_the_next(p, i);
 		struct pprof_value *value = &p->values.items[i + has_counts];
-		enum profile_unit unit = unit_of(p, value);
+		enum profile_unit unit = pprof_unit(p, value);
 		const char *name = intern_text(&p->profile->strings, pprof_intern(p, value->type));
 
 		value->is_weight = true;
@@ -93,40 +60,6 @@ static int make_events(struct pprof_file *p)
 
 /* ---- samples ---- */
 
-static int push_location(struct pprof_file *p, uint64_t id)
-{
-	const struct pprof_place *place;
-	uint64_t index;
-	int err = 0;
-
-	if (!map_get(&p->location_ids, id, &index))
-		return pprof_refuse(p, "a sample refers to location %llu, which the file does not have",
-				    (unsigned long long)id);
-	place = &p->places.items[index];
-	if (p->stack.len + place->count > PPROF_DEPTH_MAX)
-		return pprof_refuse(p, "a sample has more than %d frames", PPROF_DEPTH_MAX);
-	p->total_frames += place->count;
-	if (p->total_frames > FRAMES_PER_ROW * p->rows_max)
-		return pprof_refuse(p, "all stacks have more than %llu frames, too many for so short a file",
-				    (unsigned long long)(FRAMES_PER_ROW * p->rows_max));
-	for (uint32_t i = 0; !err && i < place->count; i++)
-		err = vec_push(&p->stack, p->frames.items[place->first + i]);
-	return err;
-}
-
-/* Stores the stack's node. Returns 0 or -errno. A stack of only "[unknown]" is the empty one. */
-static int find_node(struct pprof_file *p, const Pprof__Sample *sample, uint32_t *ret_node)
-{
-	int err = 0;
-
-	vec_clear(&p->stack);
-	for (size_t i = sample->n_locations; !err && i-- > 0;)
-		err = push_location(p, sample->locations[i]);
-	if (!err)
-		*ret_node = profile_stack(p->profile, p->stack.items, (uint32_t)p->stack.len);
-	return err;
-}
-
 struct labels {
 	uint32_t thread, process, container; /* the profile's strings */
 	uint64_t pid, tid, virtual_id;
@@ -139,7 +72,7 @@ static uint32_t label_text(struct pprof_file *p, int64_t string)
 	struct pprof_text text = pprof_text(p, string);
 
 	return intern_bytes(&p->profile->strings, (const char *)text.bytes,
-			    text.len < LABEL_MAX ? text.len : LABEL_MAX);
+			    text.len < PPROF_LABEL_MAX ? text.len : PPROF_LABEL_MAX);
 }
 
 static void read_label(struct pprof_file *p, const Pprof__Label *label, struct labels *ret)
@@ -189,7 +122,7 @@ static int add_value(struct pprof_file *p, const struct pprof_value *value, int6
 
 	if (number < 0)
 		return pprof_refuse(p, "a sample has a negative value, as in the difference of two profiles");
-	if ((uint64_t)number > SUM_MAX / value->scale)
+	if ((uint64_t)number > PPROF_SUM_MAX / value->scale)
 		return pprof_refuse(p, "the values of the samples are too large");
 	if (value->is_count)
 		sum->count += (uint64_t)number;
@@ -205,7 +138,7 @@ static int add_sum(struct pprof_file *p, struct pprof_sum *sum, struct profile_s
 
 	if (!sum->count && sum->weight)
 		sum->count = 1;
-	if (sum->count > SUM_MAX - p->total_count || sum->weight > SUM_MAX * 1024 - p->total_weight)
+	if (sum->count > PPROF_SUM_MAX - p->total_count || sum->weight > PPROF_SUM_MAX * 1024 - p->total_weight)
 		return pprof_refuse(p, "the values of the samples are too large");
 	p->total_count += sum->count;
 	p->total_weight += sum->weight;
@@ -222,7 +155,7 @@ static int add_sum(struct pprof_file *p, struct pprof_sum *sum, struct profile_s
 static int add_sample(struct pprof_file *p, const Pprof__Sample *message)
 {
 	struct profile_sample sample = {.time_ns = p->profile->start_ns};
-	int err = find_node(p, message, &sample.node);
+	int err = pprof_stack(p, message->locations, message->n_locations, &sample.node);
 
 	if (!err)
 		err = pprof_has_room(p, p->samples++);
@@ -332,9 +265,9 @@ static int pprof_read(struct profile *profile, struct reader_source *source, str
 	int err;
 
 	buf_init(&contents);
-	err = inflate_source(source, CONTENTS_MAX, &contents, why);
+	err = inflate_source(source, PPROF_CONTENTS_MAX, &contents, why);
 	p.file = (struct wire){.bytes = (const unsigned char *)contents.data, .len = contents.len};
-	p.rows_max = ROWS_FREE + source->offset;
+	p.rows_max = PPROF_ROWS_FREE + source->offset;
 	if (!err)
 		err = read_contents(&p);
 	if (err && !why->len)

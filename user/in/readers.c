@@ -10,6 +10,7 @@
 const struct reader *const readers[] = {
 	&reader_duet,
 	&reader_jfr,
+	&reader_otlp,
 	&reader_pprof,
 	&reader_perf,
 	&reader_collapsed,

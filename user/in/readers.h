@@ -9,6 +9,7 @@ extern const struct reader reader_collapsed;
 extern const struct reader reader_duet;
 extern const struct reader reader_jfr;
 extern const struct reader reader_perf;
+extern const struct reader reader_otlp;
 extern const struct reader reader_pprof;
 
 #endif

@@ -12,12 +12,12 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/varint.h"
 #include "out/assets.h"
 #include "out/gzip.h"
 #include "out/json.h"
 #include "out/page.h"
 #include "out/path.h"
-#include "out/varint.h"
 #include "out/writers.h"
 
 #define ROWS_MAX 4000000 /* before rows are merged; the page has at most half of it */

@@ -10,12 +10,14 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/varint.h"
 #include "otlp.pb-c.h"
 #include "out/code.h"
 #include "out/ordered.h"
 #include "out/path.h"
-#include "out/varint.h"
+#include "out/protobuf_json.h"
 #include "out/writers.h"
+#include "profile/otlp.h"
 
 /* Fields of ProfilesData, ResourceProfiles, ScopeProfiles and Dictionary. */
 enum { DATA_RESOURCES = 1, DATA_DICTIONARY = 2 };
@@ -25,7 +27,7 @@ enum table { TABLE_MAPPINGS = 1, TABLE_LOCATIONS, TABLE_FUNCTIONS, TABLE_LINKS, 
 	     TABLE_STACKS };
 
 #define RESOURCE_ATTRIBUTES 20
-#define SAMPLE_ATTRIBUTES 2
+#define SAMPLE_ATTRIBUTES 4
 
 /* The numbers in maps and interns are indices in the tables of the file; 0 is the empty element. */
 struct otlp {
@@ -41,6 +43,8 @@ struct otlp {
 	uint32_t location_count;
 	struct vec(int32_t) stack;
 	struct buf text;
+	bool is_json;
+	size_t resources; /* written so far */
 	int err;
 };
 
@@ -276,15 +280,19 @@ static uint64_t unix_time(const struct profile *profile, uint64_t time_ns)
 	return profile->start_realtime_ns + (time_ns - profile->start_ns);
 }
 
-static size_t thread_attributes(struct otlp *o, uint32_t index, int32_t ret[SAMPLE_ATTRIBUTES])
+static size_t sample_attributes(struct otlp *o, const struct profile_sample *sample, int32_t ret[SAMPLE_ATTRIBUTES])
 {
-	const struct profile_thread *thread = &o->profile->threads.items[index];
+	const struct profile_thread *thread = &o->profile->threads.items[sample->thread];
 	bool is_virtual = thread->tid == PROFILE_VIRTUAL;
-	uint64_t id = is_virtual ? profile_virtual_id(o->profile, index) : thread->tid;
+	uint64_t id = is_virtual ? profile_virtual_id(o->profile, sample->thread) : thread->tid;
 	size_t count = 0;
 
 	if (id)
 		ret[count++] = attribute_of(o, "thread.id", NULL, (int64_t)id);
+	if (sample->count != 1)
+		ret[count++] = attribute_of(o, OTLP_SAMPLES, NULL, sample->count);
+	if (is_virtual)
+		ret[count++] = attribute_of(o, OTLP_VIRTUAL, NULL, 1);
 	if (thread->name)
 		ret[count++] = attribute_of(o, "thread.name", intern_text(&o->profile->strings, thread->name), 0);
 	return count;
@@ -302,7 +310,7 @@ static bool fill_sample(struct otlp *o, const struct profile_sample *samples, si
 		return false;
 	otlp__sample__init(ret);
 	ret->stack_index = stack_of(o);
-	ret->n_attribute_indices = thread_attributes(o, samples->thread, attributes);
+	ret->n_attribute_indices = sample_attributes(o, samples, attributes);
 	ret->attribute_indices = attributes;
 	ret->n_values = count;
 	ret->values = values;
@@ -315,9 +323,10 @@ static bool fill_sample(struct otlp *o, const struct profile_sample *samples, si
 	return true;
 }
 
-static bool same_stack(const struct profile_sample *a, const struct profile_sample *b)
+/* One message has them: they are of one thread and stack, and each stands for one sample. */
+static bool are_together(const struct profile_sample *a, const struct profile_sample *b)
 {
-	return a->thread == b->thread && a->node == b->node;
+	return a->count == 1 && b->count == 1 && a->thread == b->thread && a->node == b->node;
 }
 
 static const char *unit_name(enum profile_unit unit)
@@ -331,7 +340,8 @@ static const char *unit_name(enum profile_unit unit)
 static void profile_id(const struct otlp *o, const struct profile_sample *sample, uint8_t ret[16])
 {
 	const struct profile_thread *thread = &o->profile->threads.items[sample->thread];
-	const uint64_t of[] = {o->profile->start_realtime_ns, thread->pid, thread->owner, sample->event};
+	const uint64_t of[] = {o->profile->start_realtime_ns, thread->pid, thread->owner, thread->process,
+			       sample->event};
 	const char *host = intern_text(&o->profile->strings, o->profile->host.name);
 	uint64_t low = 0, high;
 
@@ -400,7 +410,7 @@ static void add_profile(struct otlp *o, struct buf *scope, const struct profile_
 	for (size_t first = 0; !o->err && first < count; first = next) {
 		size_t at = profile.n_samples;
 
-		for (next = first + 1; next < count && same_stack(&samples[first], &samples[next]);)
+		for (next = first + 1; next < count && are_together(&samples[first], &samples[next]);)
 			next++;
 		if (!fill_sample(o, samples + first, next - first, &room.samples[at], room.values + first,
 				 room.times + first, room.attributes[at]))
@@ -486,6 +496,7 @@ static void describe_process(const struct profile *profile, const struct profile
 	add_text(resource, "container.runtime", intern_text(strings, owner->container_kind));
 	add_text(resource, "k8s.pod.name", intern_text(strings, owner->pod));
 	add_text(resource, "k8s.namespace.name", intern_text(strings, owner->pod_namespace));
+	add_text(resource, OTLP_CONTAINER, intern_text(strings, owner->container));
 	add_text(resource, "k8s.pod.uid", intern_text(strings, owner->pod_uid));
 }
 
@@ -527,9 +538,34 @@ static void add_scope(const struct otlp *o, struct buf *to)
 	add_message(to, SCOPE_SCOPE, &scope.base);
 }
 
-static void put(FILE *out, unsigned int field, const struct buf *bytes)
+/* In JSON, resources are an array, and the dictionary ends the file. */
+static void put_json(struct otlp *o, FILE *out, unsigned int field, const struct buf *bytes)
+{
+	const ProtobufCMessageDescriptor *type =
+		field == DATA_DICTIONARY ? &otlp__dictionary__descriptor : &otlp__resource_profiles__descriptor;
+	ProtobufCMessage *message =
+		protobuf_c_message_unpack(type, NULL, bytes->len, (const uint8_t *)bytes->data);
+
+	if (!message) {
+		o->err = -ENOMEM;
+		return;
+	}
+	if (field == DATA_DICTIONARY)
+		fputs(o->resources ? "],\"dictionary\":" : "{\"dictionary\":", out);
+	else
+		fputs(o->resources++ ? "," : "{\"resourceProfiles\":[", out);
+	protobuf_json(out, message);
+	if (field == DATA_DICTIONARY)
+		fputs("}\n", out);
+	protobuf_c_message_free_unpacked(message, NULL);
+}
+
+static void put(struct otlp *o, FILE *out, unsigned int field, const struct buf *bytes)
 {
 	struct buf head;
+
+	if (o->is_json)
+		return put_json(o, out, field, bytes);
 
 	buf_init(&head);
 	add_varint(&head, field << 3 | 2);
@@ -559,7 +595,7 @@ static void put_process(struct otlp *o, const struct profile_sample *samples, si
 	if (scope.failed || resource.failed)
 		o->err = -ENOMEM;
 	else if (!o->err && scope.len > empty)
-		put(out, DATA_RESOURCES, &resource);
+		put(o, out, DATA_RESOURCES, &resource);
 	buf_release(&scope);
 	buf_release(&resource);
 }
@@ -571,7 +607,7 @@ static bool same_process(const struct profile *profile, const struct profile_sam
 	const struct profile_thread *one = &profile->threads.items[a->thread];
 	const struct profile_thread *other = &profile->threads.items[b->thread];
 
-	return one->pid == other->pid && one->owner == other->owner;
+	return one->pid == other->pid && one->owner == other->owner && one->process == other->process;
 }
 
 static int by_number(uint64_t a, uint64_t b)
@@ -589,6 +625,8 @@ static int compare(const void *a, const void *b, void *arg)
 
 	if (!order)
 		order = by_number(one->owner, other->owner);
+	if (!order)
+		order = by_number(one->process, other->process);
 	if (!order)
 		order = by_number(x->event, y->event);
 	if (!order)
@@ -643,7 +681,7 @@ static void otlp_release(struct otlp *o)
 	vec_release(&o->stack);
 }
 
-static int otlp_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+static int write_form(const struct profile *profile, const struct writer_options *options, bool is_json, FILE *out)
 {
 	struct writer_options ours = *options;
 	struct otlp *o = calloc(1, sizeof(*o));
@@ -651,6 +689,7 @@ static int otlp_write(const struct profile *profile, const struct writer_options
 
 	if (!o)
 		return -ENOMEM;
+	o->is_json = is_json;
 	ours.reverse = false;
 	ours.style.dotted = true;
 	err = otlp_init(o, profile, &ours);
@@ -658,12 +697,22 @@ static int otlp_write(const struct profile *profile, const struct writer_options
 		err = ordered_build(&o->ordered, profile);
 	if (!err) {
 		put_processes(o, out);
-		put(out, DATA_DICTIONARY, &o->dictionary);
+		put(o, out, DATA_DICTIONARY, &o->dictionary);
 		err = o->dictionary.failed ? -ENOMEM : o->err;
 	}
 	otlp_release(o);
 	free(o);
 	return err ? err : writer_finish(out);
+}
+
+static int otlp_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	return write_form(profile, options, false, out);
+}
+
+static int otlp_json_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	return write_form(profile, options, true, out);
 }
 
 const struct writer writer_otlp = {
@@ -673,4 +722,13 @@ const struct writer writer_otlp = {
 	.lacks = "bytecode indexes, losses and facts",
 	.has_all_events = true,
 	.write = otlp_write,
+};
+
+const struct writer writer_otlp_json = {
+	.name = "otlp-json",
+	.extensions = "otlp.json",
+	.help = "the same as JSON",
+	.lacks = "bytecode indexes, losses and facts",
+	.has_all_events = true,
+	.write = otlp_json_write,
 };

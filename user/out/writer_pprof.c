@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/varint.h"
 #include "out/code.h"
 #include "out/gzip.h"
 #include "out/path.h"
-#include "out/varint.h"
 #include "out/writers.h"
 #include "profile/pprof.h"
 

@@ -13,12 +13,25 @@
 #define EVENT_PART_MAX 60 /* bytes */
 
 const struct writer *const writers[] = {
-	&writer_flamegraph, &writer_tree,	 &writer_tree_text,
-	&writer_heatmap,    &writer_collapsed,	 &writer_col,
-	&writer_text,	    &writer_duet,	 &writer_pprof,
-	&writer_jfr,	    &writer_perf,	 &writer_speedscope,
-	&writer_otlp,	    &writer_chrometrace, &writer_callgrind,
-	&writer_flat,	    &writer_traces,	 NULL,
+	&writer_flamegraph,
+	&writer_tree,
+	&writer_tree_text,
+	&writer_heatmap,
+	&writer_collapsed,
+	&writer_col,
+	&writer_text,
+	&writer_duet,
+	&writer_pprof,
+	&writer_jfr,
+	&writer_perf,
+	&writer_speedscope,
+	&writer_otlp,
+	&writer_otlp_json,
+	&writer_chrometrace,
+	&writer_callgrind,
+	&writer_flat,
+	&writer_traces,
+	NULL,
 };
 
 /* Returns true if the list with commas contains the word. */

@@ -17,6 +17,7 @@ extern const struct writer writer_flat;
 extern const struct writer writer_heatmap;
 extern const struct writer writer_jfr;
 extern const struct writer writer_otlp;
+extern const struct writer writer_otlp_json;
 extern const struct writer writer_perf;
 extern const struct writer writer_pprof;
 extern const struct writer writer_speedscope;

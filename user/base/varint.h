@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers in protobuf's form: seven bits a byte, the lowest first; the top bit is set in all bytes but the last. */
-#ifndef OUT_VARINT_H
-#define OUT_VARINT_H
+#ifndef BASE_VARINT_H
+#define BASE_VARINT_H
 
 #include <stddef.h>
 #include <stdint.h>
