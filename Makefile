@@ -369,6 +369,9 @@ bench: all workloads ## what profiling costs, as tables: ROUNDS=3 SECONDS=3 ASPR
 bench-offcpu: all workloads ## what time off CPU costs, and how right its sums are: ROUNDS=3 RUNS=10
 	$(Q)$(bench_settings) RUNS=$(RUNS) tests/bench/offcpu.sh
 
+bench-convert: all workloads $(O)/tests/system/peak_memory ## what converting ten million samples takes, for each format
+	$(Q)JFRCONV="$(JFRCONV)" tests/bench/convert.sh
+
 bench-peers: ## the same beside perf and async-profiler, with Tomcat, javac and others; fetches them
 	$(Q).ci/packages build bench
 	$(Q)$(again) all workloads
@@ -424,5 +427,5 @@ help: ## this list
 
 FORCE:
 .PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-offcpu \
-	bench-peers bench-attach bench-loader bench-results cross install packages format clean help FORCE
+	bench-convert bench-peers bench-attach bench-loader bench-results cross install packages format clean help FORCE
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
