@@ -7,8 +7,9 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 samples=${SAMPLES:-10000000}
-read -ra formats <<<"${FORMATS:-duet jfr pb.gz otlp otlp.json perf html heatmap.html tree.html collapsed col txt callgrind \
-	speedscope.json trace.json}"
+all="duet jfr pb.gz otlp otlp.json perf html heatmap.html tree.html collapsed col txt callgrind speedscope.json"
+all+=" trace.json"
+read -ra formats <<<"${FORMATS:-$all}"
 
 samples_of() { # FILE
 	"$duet" convert "$1" - -o collapsed 2>/dev/null | awk '{ sum += $NF } END { print sum + 0 }'

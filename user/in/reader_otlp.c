@@ -2,7 +2,8 @@
 /*
  * OTLP profiles of duet, the OpenTelemetry Collector and others, binary or JSON, compressed or not. The dictionary has
  * the tables of a pprof file, and is read into the same ones. It may be anywhere in the file: it is read first. Then
- * each resource is a process, and each of its profiles one event. Fields that are not in profile/otlp.proto are skipped.
+ * each resource is a process, and each of its profiles one event. Fields that are not in profile/otlp.proto are
+ * skipped.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* The resource of an OTLP file: a process and the machine, by the semantic conventions. */
+#ifndef OUT_OTLP_RESOURCE_H
+#define OUT_OTLP_RESOURCE_H
+
+#include "base/buf.h"
+#include "profile/profile.h"
+
+/* Appends the packed message for the thread's process. Sets to->failed when out of memory. */
+void otlp_pack_resource(const struct profile *profile, const struct profile_thread *thread, struct buf *to);
+
+#endif
