@@ -340,13 +340,15 @@ static const char *unit_name(enum profile_unit unit)
 static void profile_id(const struct otlp *o, const struct profile_sample *sample, uint8_t ret[16])
 {
 	const struct profile_thread *thread = &o->profile->threads.items[sample->thread];
-	const uint64_t of[] = {o->profile->start_realtime_ns, thread->pid, thread->owner, thread->process,
-			       sample->event};
+	const uint64_t of[] = {o->profile->start_realtime_ns, thread->pid, thread->owner, sample->event};
 	const char *host = intern_text(&o->profile->strings, o->profile->host.name);
+	const char *process = intern_text(&o->profile->strings, thread->process);
 	uint64_t low = 0, high;
 
 	for (; *host; host++)
 		low = hash_u64(low + (unsigned char)*host + 1);
+	for (; *process; process++)
+		low = hash_u64(low + (unsigned char)*process + 1);
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
 		low = hash_u64(low + of[i] + 1);
 	high = hash_u64(low + 1);
