@@ -146,7 +146,7 @@ const struct opt record_rows[] = {
 	{0, "java-collect-spark-app-name-as-appid", NULL, "add the name of Spark's application to the main class",
 		opt_flag, FIELD(spark_names)},
 
-	OPT_GROUP("Events, in addition to those of -e, with their interval"),
+	OPT_GROUP("More events, beside those of -e, with their interval"),
 	{.rows = event_rows},
 	{0, "trace", "CLASS.METHOD[:TIME]",
 		"time of calls of a Java method that take TIME or longer; repeatable", opt_strings, FIELD(traces)},
