@@ -147,7 +147,7 @@ case_agent_where_needed() {
 }
 
 # Its native method overwrites its frame with other words, so no walk gets past it.
-case_agent_where_walks_are_cut() {
+case_agent_where_walks_are_cut() { # alone: a recording of the whole host may bring its agent first
 	need_bpf
 	start_jvm "$(any_jdk)" workload.Crafted 60 spin
 	start_record -p "$jvm" -d 60 -i 1ms -o collapsed -f "$here/out"
