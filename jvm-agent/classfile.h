@@ -86,7 +86,7 @@ void class_write_bytes(struct class_writer *to, const void *from, size_t count);
 void class_put_u2(struct class_writer *to, size_t at, uint16_t value); /* replaces what was written there */
 void class_put_u4(struct class_writer *to, size_t at, uint32_t value);
 
-/* Constants behind those that a class has. */
+/* Constants that are added after those of the class. */
 struct class_pool {
 	struct class_writer added;
 	uint32_t next; /* number of the next constant; above 65535 the pool has no room */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For functions that stand before others in linkage tables. */
+/* For functions that linkage tables name in place of others. */
 #ifndef HOOKED_H
 #define HOOKED_H
 

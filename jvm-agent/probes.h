@@ -15,7 +15,7 @@
 
 /* Makes the helper class ready. Called on the agent's thread. Returns its name, or NULL if the JVM refuses it. */
 const char *probes_open(JNIEnv *env);
-/* In jvm.c: JVMTI tells of each class that is prepared. */
+/* In jvm.c: JVMTI reports each class that is prepared. */
 void probes_on_prepare(JNIEnv *env, jclass class);
 
 /* Samples of this event are taken from now on. Returns the id that its probes are to have. */

@@ -413,7 +413,7 @@ struct method {
 	uint16_t access;
 	const uint8_t *begin; /* the method's bytes */
 	uint32_t bytes;
-	struct class_reader attributes; /* behind their number */
+	struct class_reader attributes; /* after their number */
 	uint16_t attribute_count;
 };
 

@@ -155,7 +155,7 @@ static void begin_locals(struct frames *f)
 
 /* ---- frames ---- */
 
-/* Moves on to the frame that is `delta` behind the last one. Returns its new distance from the last one. */
+/* Moves on to the frame that is `delta` after the last one. Returns its new distance from the last one. */
 static uint16_t step(struct frames *f, uint16_t delta)
 {
 	int64_t before = f->new_at;
@@ -196,7 +196,7 @@ static void copy_frame(struct frames *f, uint8_t form)
 	}
 }
 
-/* Writes the locals of a full frame: those that are known, nothing in the others, and the long behind them. */
+/* Writes the locals of a full frame: those that are known, nothing in the others, and then the long. */
 static void write_locals(struct frames *f)
 {
 	uint32_t slots = 0, unused;

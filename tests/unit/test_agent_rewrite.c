@@ -161,7 +161,7 @@ static void native_methods_are_left(void **state)
 	free(file.bytes);
 }
 
-/* Whatever the bytes are, nothing is read behind them, and what comes out is a class file. */
+/* Whatever the bytes are, nothing after them is read, and the result is a class file. */
 static void damaged_files_do_no_harm(void **state)
 {
 	const struct wish wish = {PROBE_RETURNED, {{.kind = PROBE_CALL}, {.kind = PROBE_TIME}}, 2};

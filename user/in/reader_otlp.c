@@ -94,7 +94,7 @@ static int add_string(struct otlp *o, const struct wire_field *field)
 	return pprof_add_string(&o->tables, (struct pprof_text){field->bytes, field->len});
 }
 
-/* Where the value's text stands in the contents: messages are dropped after they were read. */
+/* Where the value's text is in the contents: messages are dropped after they were read. */
 static void find_value(const struct wire_field *field, struct attribute *ret)
 {
 	struct wire pair = {.bytes = field->bytes, .len = field->len}, value;
@@ -193,7 +193,7 @@ static const struct attribute *attribute_at(const struct otlp *o, int32_t index)
 	return index > 0 && (size_t)index < o->attributes.len ? &o->attributes.items[index] : NULL;
 }
 
-/* Other programs have no file for the code of the kernel and of a JVM, and tell by the type of the frame. */
+/* Other programs have no file for the code of the kernel and of a JVM. They show the type of the frame instead. */
 static uint64_t mapping_of(const struct otlp *o, const Otlp__Location *location)
 {
 	const struct pprof_file *p = &o->tables;
@@ -331,7 +331,7 @@ static uint32_t intern_text_of(struct otlp *o, struct pprof_text text)
 			: 0;
 }
 
-/* *ret_count: for how many samples each value stands; 0 = the file does not say it. */
+/* *ret_count: number of samples in each value; 0 = the file does not say it. */
 static int find_thread(struct otlp *o, const Otlp__Sample *sample, uint32_t *ret_thread, uint64_t *ret_count)
 {
 	struct profile *profile = o->tables.profile;
@@ -370,7 +370,7 @@ static int find_thread(struct otlp *o, const Otlp__Sample *sample, uint32_t *ret
 
 /* ---- samples ---- */
 
-/* How many samples a value without a time stands for: what follows from the period, or one. */
+/* Number of samples in a value without a time: by the period, or one. */
 static uint64_t count_of(const struct otlp *o, uint64_t weight)
 {
 	const struct profile_event *event = &o->tables.profile->events.items[o->value.event];
@@ -629,7 +629,7 @@ static bool is_json(const unsigned char *start, size_t len)
 	       (memmem(start, len, "\"resourceProfiles\"", 18) || memmem(start, len, "\"resource_profiles\"", 19));
 }
 
-/* It begins with a resource, which has attributes or scopes. A pprof file begins with numbers where these stand. */
+/* It begins with a resource, which has attributes or scopes. In their place a pprof file has numbers. */
 static bool otlp_claims(const unsigned char *start, size_t len)
 {
 	unsigned char contents[READER_START];

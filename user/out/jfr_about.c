@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a JFR file tells of its recording, of the machine and of the JVMs. */
+/* What a JFR file says about its recording, the machine and the JVMs. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -196,7 +196,7 @@ void jfr_put_beginning(struct writer_stream *j)
 	put_host(j);
 }
 
-/* Of the whole recording. Samples tell how much JVMs have used, and the host what all processes have. */
+/* For the whole recording. The use of JVMs comes from samples, that of all processes from the host. */
 static void put_load(struct writer_stream *j)
 {
 	const struct profile *profile = j->profile;

@@ -21,7 +21,7 @@ struct columns {
 	struct vec(struct row) rows;
 };
 
-/* A node that is too narrow for the page is left out with all below: its nearest caller in the page stands for it. */
+/* A node that is too narrow for the page is left out with all below. Its samples go to the nearest caller. */
 static uint32_t leaf_of(const struct page_samples *of, uint32_t node)
 {
 	uint32_t ends_here = 1;
