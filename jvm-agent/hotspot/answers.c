@@ -67,7 +67,7 @@ static bool read_proven(const struct answers *answers, struct metadata_key *key,
 		answers->note_loaded(answers->context);
 	if (!metadata_find(key->method, &method))
 		return false;
-	check = metadata_key(&method).check;
+	check = metadata_check(&method, key->method);
 	if ((key->check && key->check != check) || !metadata_names_read(&method, ret))
 		return false;
 	key->check = check;

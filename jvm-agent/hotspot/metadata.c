@@ -185,6 +185,11 @@ struct metadata_key metadata_key(const struct metadata_method *method)
 	return id ? (struct metadata_key){id, 0} : bare_key(method);
 }
 
+uint32_t metadata_check(const struct metadata_method *method, uint64_t key)
+{
+	return key & DUET_METHOD_BARE ? bare_key(method).check : 0;
+}
+
 struct metadata_key metadata_prove_key(uintptr_t address)
 {
 	struct metadata_method method;

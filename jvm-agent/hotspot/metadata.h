@@ -48,6 +48,11 @@ struct metadata_key metadata_prove_key(uintptr_t address);
  * Proves the method with this key: a jmethodID, as long as that is an address (before JDK 26), or a duet_method_key().
  */
 bool metadata_find(uint64_t key, struct metadata_method *ret);
+/*
+ * Returns the check that belongs to the key by which metadata_find() found the method. A method that a
+ * duet_method_key() names may have got a jmethodID since.
+ */
+uint32_t metadata_check(const struct metadata_method *method, uint64_t key);
 
 /* What duet shows of a method. The texts and lines are allocated, and NULL where the method has none. */
 struct metadata_names {

@@ -167,6 +167,19 @@ static void test_method_without_an_id(void **state)
 	assert_int_equal(metadata_key(&method).method, bare);
 }
 
+/* A key without an id stays the method's, and keeps its check, when the JVM gives the method an id. */
+static void test_method_that_gets_an_id(void **state)
+{
+	const uint64_t bare = bare_key_of_method();
+	struct metadata_method method;
+
+	(void)state;
+	assert_true(metadata_find(bare, &method));
+	assert_int_equal(metadata_key(&method).method, (uintptr_t)&vm.slot);
+	assert_int_equal(metadata_check(&method, bare), duet_method_check(tag_of_method()));
+	assert_int_equal(metadata_check(&method, (uintptr_t)&vm.slot), 0);
+}
+
 static void test_unloaded_class(void **state)
 {
 	struct metadata_method method;
@@ -286,6 +299,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_names, make_vm),
 		cmocka_unit_test_setup(test_method_without_an_id, make_vm),
+		cmocka_unit_test_setup(test_method_that_gets_an_id, make_vm),
 		cmocka_unit_test_setup(test_unloaded_class, make_vm),
 		cmocka_unit_test_setup(test_another_method_at_the_address, make_vm),
 		cmocka_unit_test_setup(test_numbered_id, make_vm),

@@ -44,9 +44,10 @@ bool metadata_find(uint64_t key, struct metadata_method *ret)
 
 #define CHECK 0x1234
 
-struct metadata_key metadata_key(const struct metadata_method *method)
+uint32_t metadata_check(const struct metadata_method *method, uint64_t key)
 {
-	return (struct metadata_key){method->itself.address, CHECK};
+	(void)method, (void)key;
+	return CHECK;
 }
 
 static char *long_text(char first)
