@@ -246,9 +246,9 @@ static void change_heap(struct input *input)
 	input_read(input, heap + at, input_number(input, 1) % 64);
 }
 
-static bool tell(void *context, uint32_t tid, const char *name)
+static bool tell(void *context, uint32_t tid, const char *name, bool doubt)
 {
-	(void)context;
+	(void)context, (void)doubt;
 	FUZZ_CHECK(tid && (!name || strlen(name) < OBJECTS_TEXT_BYTES));
 	return tid % 5;
 }
