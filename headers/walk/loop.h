@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * The loop of the walk: turns from the leaf to the thread's entry. A turn stores one frame and steps to its caller.
- * Whoever includes this defines first the type WALK, which is the state of a walk. Its members used here are
+ * Define the type WALK, the state of a walk, before you include this file. Its members used here are
  *
  *	struct unwind_cursor cursor		set by the includer to the registers of the interrupted thread
  *	struct walk_java java			walk_java_begin() has been called for it

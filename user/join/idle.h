@@ -10,8 +10,8 @@
 #include "profile/profile.h"
 
 /*
- * Returns true if the thread with this stack waits for work, not within its work. The `count` frames are given root
- * first, without the state, which is that of state_of().
+ * Returns true if the thread with this stack waits for work, not within its work. `frames` has `count` frames, the root
+ * first. It has no frame for the state: `state` is the result of state_of().
  */
 bool idle_in_pool(const struct profile *profile, const uint32_t *frames, size_t count, const char *state);
 

@@ -2,7 +2,7 @@
 /*
  * JFR files, version 2, with the names and fields of async-profiler's and the JDK's own events, so that their tools
  * read them. A file is a row of chunks. During a recording, a chunk grows part by part (jfr_file.h), until it is large
- * or old. A recording that has ended is written in chunks of one part.
+ * or old. When a file is made from a recording that has ended, each chunk has one part.
  *
  * Readers count jdk.ExecutionSample and know no weight of it. A sample that stands for several is several events. Where
  * number and weight of samples do not follow from the events, duet.Weight before them has both.
