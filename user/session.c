@@ -5,139 +5,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "proc/allowance.h"
 #include "proc/helper.h"
 #include "serve/stats.h"
 #include "session_internal.h"
-
-#define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
-/* wait for the last signals: a thread may have been preempted before its handler ran, on a crowded CPU */
-#define LAST_SIGNALS_NS (NS_PER_SEC / 2)
-#define LAST_NAMES_NS (5 * NS_PER_SEC) /* wait for an agent that is still answering on a crowded CPU */
-#define POLL_MS 50 /* rings are emptied this often; they have room for seconds */
-
-static bool targets_alive(struct session *session)
-{
-	struct launch *launch = &session->launch;
-	struct rusage usage;
-	int status;
-
-	if (session->options->host)
-		return true;
-	if (session->options->command) {
-		if (launch->pid && wait4(launch->pid, &status, WNOHANG, &usage) == launch->pid) {
-			launch->pid = 0;
-			session->overhead.command_ns = overhead_usage_ns(&usage);
-		}
-		return launch->pid != 0;
-	}
-	for (size_t i = 0; i < session->options->pids.len; i++) {
-		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
-
-		if (process && !process_is_ending(process))
-			return true;
-	}
-	return false;
-}
-
-static int step_ms(const struct session *session, uint64_t now_ns, uint64_t end_ns)
-{
-	uint64_t left_ms = (end_ns - now_ns) / NS_PER_MS + 1;
-	unsigned int pace_ms = jvms_pace_ms(&session->jvms, now_ns, POLL_MS);
-
-	return left_ms < pace_ms ? (int)left_ms : (int)pace_ms;
-}
-
-static void tell_spent(void)
-{
-	uid_t uid;
-
-	while (allowance_next_spent(&uid))
-		log_warn("the processes of user %u take too long to read: some stacks and names stay incomplete",
-			 uid);
-}
-
-static void run(struct session *session)
-{
-	uint64_t end_ns =
-		session->options->duration_ns ? session->started_ns + session->options->duration_ns : UINT64_MAX;
-	uint64_t now_ns = clock_monotonic_ns(), progress_ns = 0, looked_ns = 0;
-
-	while (now_ns < end_ns && !session->interrupted) {
-		/* Not in each step: while names arrive, there may be hundreds of steps a second. */
-		if (now_ns - looked_ns >= POLL_MS * NS_PER_MS) {
-			if (!targets_alive(session))
-				break;
-			status_step(&session->status, now_ns);
-			looked_ns = now_ns;
-		}
-		session_step(session, step_ms(session, now_ns, end_ns));
-		session_step_sleepers(session, clock_monotonic_ns());
-		windows_step(&session->windows, session->read_ns);
-		now_ns = clock_monotonic_ns();
-		unwinding_step(&session->unwinding, &session->processes, now_ns);
-		overhead_step(&session->overhead, now_ns);
-		output_files_step(&session->outputs, now_ns);
-		tell_spent();
-		if (now_ns - progress_ns > NS_PER_SEC / 2) {
-			report_progress(&session->report);
-			progress_ns = now_ns;
-		}
-	}
-	log_progress("%s", "");
-}
-
-/*
- * A thread's handler runs when the thread runs next, which may be after the last tick. Wait before the agents are
- * stopped: a stopped agent neither handles the signal nor answers requests for names.
- */
-static void await_last_signals(struct session *session)
-{
-	uint64_t now_ns = clock_monotonic_ns();
-	const uint64_t signals_ns = now_ns + LAST_SIGNALS_NS, names_ns = now_ns + LAST_NAMES_NS;
-
-	session_read_rings(session);
-	while ((decided_waiting(&session->decided) || jvms_any_finishing(&session->jvms)) &&
-	       jvms_any(&session->jvms, AGENT_RUNNING) &&
-	       (now_ns < signals_ns || (now_ns < names_ns && jvms_any_busy(&session->jvms)))) {
-		session_step(session, POLL_ATTACH_MS);
-		session_read_rings(session); /* an agent writes its last samples before it says that it has finished */
-		now_ns = clock_monotonic_ns();
-	}
-}
-
-/* Stops the ticks, then the signals, then the agents, so that the last signal still finds its handler. */
-static void stop(struct session *session)
-{
-	uint64_t deadline;
-
-	session_end_sleepers(session);
-	engine_stop(&session->engine);
-	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
-	session_pass_sleepers(session);
-	if (event_list_has_taps(&session->options->events))
-		jvms_finish(&session->jvms, session->ended_ns);
-	await_last_signals(session);
-	jvms_tell_unfaithful(&session->jvms, AGENT_GONE, "left before the end of the recording");
-	jvms_tell_unwalked(&session->jvms);
-	jvms_stop(&session->jvms);
-	deadline = clock_monotonic_ns() + STOP_TIMEOUT_NS;
-	while (jvms_any(&session->jvms, AGENT_STOPPING) && clock_monotonic_ns() < deadline)
-		session_step(session, POLL_ATTACH_MS);
-	jvms_tell_unfaithful(&session->jvms, AGENT_STOPPING, "did not confirm the end of the recording");
-	while (!session_read_rings(session))
-		;
-	decided_flush(&session->decided, NULL);
-	tell_spent();
-}
 
 static int open_signals(void)
 {
@@ -188,7 +64,9 @@ static bool take_ring(void *context, struct agent_start *start)
 
 static bool read_rings(void *context)
 {
-	return session_read_rings(context);
+	struct session *session = context;
+
+	return intake_read(&session->intake);
 }
 
 static void forget_agent(void *context, struct agent *agent)
@@ -238,6 +116,24 @@ static void open_jvms(struct session *session)
 				  });
 }
 
+static int open_intake(struct session *session)
+{
+	return intake_open(&session->intake, &(struct intake_parts){
+						     .engine = &session->engine,
+						     .processes = &session->processes,
+						     .jvms = &session->jvms,
+						     .unwinding = &session->unwinding,
+						     .decided = &session->decided,
+						     .profile = &session->profile,
+						     .symbols = session->symbols,
+						     .owners = &session->owners,
+						     .overhead = &session->overhead,
+						     .budget = &session->budget,
+						     .windows = &session->windows.written,
+						     .selection = session->options->host ? &session->selection : NULL,
+					     });
+}
+
 /* ---- begin and end ---- */
 
 static int session_open(struct session *session, const struct session_options *options)
@@ -253,7 +149,6 @@ static int session_open(struct session *session, const struct session_options *o
 	helper_start();
 	buf_init(&session->engine_why);
 	process_table_init(&session->processes);
-	session->short_lived.processes = &session->processes;
 	session->symbols = symbols_new();
 	overhead_open(&session->overhead,
 		      &(struct overhead_parts){
@@ -269,7 +164,7 @@ static int session_open(struct session *session, const struct session_options *o
 	host_open(&session->host);
 	open_jvms(session);
 	notify_open(&session->notify);
-	if (session_open_decided(session) < 0 || profile_init(&session->profile) < 0 || !session->symbols ||
+	if (open_intake(session) < 0 || profile_init(&session->profile) < 0 || !session->symbols ||
 	    session->signal_fd < 0) {
 		log_error("out of memory or descriptors before the recording began");
 		return -ENOMEM;
@@ -290,13 +185,12 @@ static void session_close(struct session *session)
 	budget_close(&session->budget);
 	notify_close(&session->notify);
 	decided_release(&session->decided);
+	intake_release(&session->intake);
 	owners_release(&session->owners);
 	selection_release(&session->selection);
-	parts_release(&session->parts);
 	symbols_free(session->symbols);
 	profile_release(&session->profile);
 	process_table_release(&session->processes);
-	short_lived_release(&session->short_lived);
 	buf_release(&session->engine_why);
 	close(session->signal_fd);
 	helper_end();
@@ -454,8 +348,8 @@ int session_run(const struct session_options *options)
 	if (options->window_ns)
 		start_windows(&session);
 	begin_outputs(&session);
-	run(&session);
-	stop(&session);
+	session_loop(&session);
+	session_stop(&session);
 	err = options->window_ns ? finish_windows(&session) : finish(&session);
 out:
 	output_files_release(&session.outputs);

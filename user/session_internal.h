@@ -3,12 +3,10 @@
 #ifndef SESSION_INTERNAL_H
 #define SESSION_INTERNAL_H
 
-#include <poll.h>
-
 #include "base/io.h"
-#include "collect/parts.h"
-#include "collect/short_lived.h"
 #include "collect/unwinding.h"
+#include "intake/intake.h"
+#include "intake/sleep_edges.h"
 #include "join/decided.h"
 #include "jvms/jvms.h"
 #include "jvms/launch.h"
@@ -37,9 +35,8 @@ struct session {
 	struct unwinding unwinding;
 	struct profile profile;
 	struct decided decided;
-	struct parts parts; /* parts of deep stacks that BPF sent before their samples */
-	struct short_lived short_lived;
-	uint64_t jvms_seen; /* see new_jvms_next() */
+	struct intake intake;
+	struct sleep_edges edges;
 	struct owners owners;
 	struct host host;
 	struct budget budget;
@@ -55,16 +52,10 @@ struct session {
 	uint64_t started_ns; /* time of the earliest possible tick; 0 = not started */
 	uint64_t ended_ns; /* time of the last possible tick */
 	uint64_t command_ns; /* time at which session_run() was called */
-	/* time of the last sample that was read from BPF's ring; the ring is in the order of time */
-	uint64_t newest_ns;
-	uint64_t read_ns; /* all samples taken before then have been read */
 	struct windows windows;
 	struct notify notify;
 	uint64_t woke_ns; /* when the loop's last wait ended */
 	uint64_t longest_step_ns; /* longest time without a wait: meanwhile nobody reads BPF's ring and the agents */
-	uint64_t sleepers_ns; /* when the processes of threads that sleep were prepared last */
-	uint64_t edge_ns; /* the end of a window up to which the sleeps were told last */
-	uint64_t walked_ns; /* the edge for which the threads that sleep were walked ahead */
 	bool interrupted;
 	bool is_behind; /* BPF's ring was not emptied in time: the next step does not wait */
 };
@@ -78,26 +69,11 @@ int session_start(struct session *session);
 void session_take_outputs(struct session *session);
 void session_release_dead(void *session); /* frees agents and processes that have ended */
 
-/* session_records.c. Waits at most `timeout_ms` for an event, and handles all that are due. */
+/* session_loop.c. Waits at most `timeout_ms` for an event, and handles all that are due. */
 void session_step(struct session *session, int timeout_ms);
-bool session_read_rings(struct session *session); /* false: BPF's ring is not empty, but reading took too long */
-
-/* The process of a sample, prepared for the walks of its threads. NULL when out of memory. */
-struct process *session_meet(struct session *session, const struct duet_sample *sample);
-/* Takes a sample from BPF. It waits for its other half and for its names, and then gets into the profile. */
-void session_on_sample(struct session *session, const struct duet_sample *record);
-
-/*
- * session_sleepers.c. Call often: prepares the processes whose threads sleep, and takes the samples of those threads at
- * the end of each window.
- */
-void session_step_sleepers(struct session *session, uint64_t now_ns);
-/* Call just before the ticks end: finds the threads that sleep then. */
-void session_end_sleepers(struct session *session);
-/* Call after the ticks have ended: takes the samples of the threads that were found. */
-void session_pass_sleepers(struct session *session);
-
-/* Opens session->decided, through which samples get from the rings to the profile. Returns 0 or -ENOMEM. */
-int session_open_decided(struct session *session);
+/* Steps until the recording is to end. */
+void session_loop(struct session *session);
+/* Stops the ticks, then the signals, then the agents, so that the last signal still finds its handler. */
+void session_stop(struct session *session);
 
 #endif

@@ -131,8 +131,7 @@ static int prepare_engine(struct session *session)
 	if (session->engine.row->sees_kernel)
 		warn_of_unnamed_kernel(session);
 	unwinding_init(&session->unwinding, session->engine.tables);
-	session->decided.has_bpf = !session->engine.row->standalone;
-	session->short_lived.collector = session->engine.collector;
+	intake_begin(&session->intake);
 	return budget_start(&session->budget, &parts);
 }
 
@@ -144,6 +143,15 @@ static int start_ticks(struct session *session)
 		log_error("the perf events could not be enabled: %s", strerror(-err));
 	session->started_ns = clock_monotonic_ns();
 	session->jvms.is_ticking = true;
+	sleep_edges_start(&session->edges,
+			  &(struct sleep_edges_parts){
+				  .engine = &session->engine,
+				  .intake = &session->intake,
+				  .unwinding = &session->unwinding,
+				  .processes = &session->processes,
+				  .profile = &session->profile,
+			  },
+			  session->started_ns, session->options->duration_ns);
 	return err;
 }
 

@@ -28,7 +28,7 @@ rank() {
 	join) echo 8 ;;
 	jvms) echo 9 ;;
 	limits | windows) echo 10 ;;
-	serve) echo 11 ;;
+	serve | intake) echo 11 ;;
 	session) echo 12 ;;
 	cmd) echo 13 ;;
 	asprof) echo 14 ;;

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* The loop of a session: steps from the first tick to the last record. */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "proc/allowance.h"
+#include "session_internal.h"
+
+#define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
+/* wait for the last signals: a thread may have been preempted before its handler ran, on a crowded CPU */
+#define LAST_SIGNALS_NS (NS_PER_SEC / 2)
+#define LAST_NAMES_NS (5 * NS_PER_SEC) /* wait for an agent that is still answering on a crowded CPU */
+#define POLL_MS 50 /* rings are emptied this often; they have room for seconds */
+#define PUBLISH_NS (NS_PER_SEC / 50)
+
+static bool is_end(const struct session *session, int signo)
+{
+	const struct session_options *options = session->options;
+
+	if (signo == SIGCHLD || signo == SIGUSR1)
+		return false;
+	return !options->signalled || options->signalled(options->signalled_context, signo);
+}
+
+static void on_signal(struct session *session)
+{
+	struct signalfd_siginfo info;
+
+	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		session->interrupted |= is_end(session, (int)info.ssi_signo);
+		if (info.ssi_signo == SIGUSR1)
+			output_files_flush(&session->outputs, clock_monotonic_ns());
+	}
+	session_take_outputs(session); /* is_end() may have changed them */
+}
+
+/* Call before the loop waits. A step begins after a wait. Steps before the first tick are not counted. */
+static void note_step(struct session *session, uint64_t now_ns)
+{
+	uint64_t step_ns = now_ns - session->woke_ns;
+
+	if (session->started_ns && session->woke_ns >= session->started_ns && step_ns > session->longest_step_ns)
+		session->longest_step_ns = step_ns;
+}
+
+void session_step(struct session *session, int timeout_ms)
+{
+	size_t count = session->jvms.agents.len + 2;
+	struct pollfd *fds = calloc(count, sizeof(*fds));
+
+	if (!fds)
+		return;
+	note_step(session, clock_monotonic_ns());
+	fds[0] = (struct pollfd){.fd = session->signal_fd, .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = session->engine.fd, .events = POLLIN};
+	for (size_t i = 2; i < count; i++)
+		fds[i] = (struct pollfd){.fd = agent_fd(session->jvms.agents.items[i - 2]), .events = POLLIN};
+	if (session->is_behind || session->unwinding.wanted.len)
+		timeout_ms = 0;
+	if (poll(fds, count, timeout_ms) > 0 && fds[0].revents)
+		on_signal(session);
+	session->woke_ns = clock_monotonic_ns();
+	jvms_step(&session->jvms, fds + 2, count - 2);
+	session->is_behind = !intake_read(&session->intake);
+	unwinding_work(&session->unwinding, &session->processes, clock_monotonic_ns() + PUBLISH_NS);
+	notify_watchdog(&session->notify);
+	free(fds);
+}
+
+static bool targets_alive(struct session *session)
+{
+	struct launch *launch = &session->launch;
+	struct rusage usage;
+	int status;
+
+	if (session->options->host)
+		return true;
+	if (session->options->command) {
+		if (launch->pid && wait4(launch->pid, &status, WNOHANG, &usage) == launch->pid) {
+			launch->pid = 0;
+			session->overhead.command_ns = overhead_usage_ns(&usage);
+		}
+		return launch->pid != 0;
+	}
+	for (size_t i = 0; i < session->options->pids.len; i++) {
+		struct process *process = process_find(&session->processes, session->options->pids.items[i]);
+
+		if (process && !process_is_ending(process))
+			return true;
+	}
+	return false;
+}
+
+static int step_ms(const struct session *session, uint64_t now_ns, uint64_t end_ns)
+{
+	uint64_t left_ms = (end_ns - now_ns) / NS_PER_MS + 1;
+	unsigned int pace_ms = jvms_pace_ms(&session->jvms, now_ns, POLL_MS);
+
+	return left_ms < pace_ms ? (int)left_ms : (int)pace_ms;
+}
+
+static void tell_spent(void)
+{
+	uid_t uid;
+
+	while (allowance_next_spent(&uid))
+		log_warn("the processes of user %u take too long to read: some stacks and names stay incomplete", uid);
+}
+
+void session_loop(struct session *session)
+{
+	uint64_t end_ns =
+		session->options->duration_ns ? session->started_ns + session->options->duration_ns : UINT64_MAX;
+	uint64_t now_ns = clock_monotonic_ns(), progress_ns = 0, looked_ns = 0;
+
+	while (now_ns < end_ns && !session->interrupted) {
+		/* Not in each step: while names arrive, there may be hundreds of steps a second. */
+		if (now_ns - looked_ns >= POLL_MS * NS_PER_MS) {
+			if (!targets_alive(session))
+				break;
+			status_step(&session->status, now_ns);
+			looked_ns = now_ns;
+		}
+		session_step(session, step_ms(session, now_ns, end_ns));
+		sleep_edges_step(&session->edges, clock_monotonic_ns());
+		windows_step(&session->windows, session->intake.read_ns);
+		now_ns = clock_monotonic_ns();
+		unwinding_step(&session->unwinding, &session->processes, now_ns);
+		overhead_step(&session->overhead, now_ns);
+		output_files_step(&session->outputs, now_ns);
+		tell_spent();
+		if (now_ns - progress_ns > NS_PER_SEC / 2) {
+			report_progress(&session->report);
+			progress_ns = now_ns;
+		}
+	}
+	log_progress("%s", "");
+}
+
+/*
+ * A thread's handler runs when the thread runs next, which may be after the last tick. Wait before the agents are
+ * stopped: a stopped agent neither handles the signal nor answers requests for names.
+ */
+static void await_last_signals(struct session *session)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	const uint64_t signals_ns = now_ns + LAST_SIGNALS_NS, names_ns = now_ns + LAST_NAMES_NS;
+
+	intake_read(&session->intake);
+	while ((decided_waiting(&session->decided) || jvms_any_finishing(&session->jvms)) &&
+	       jvms_any(&session->jvms, AGENT_RUNNING) &&
+	       (now_ns < signals_ns || (now_ns < names_ns && jvms_any_busy(&session->jvms)))) {
+		session_step(session, POLL_ATTACH_MS);
+		/* an agent writes its last samples before it says that it has finished */
+		intake_read(&session->intake);
+		now_ns = clock_monotonic_ns();
+	}
+}
+
+/* Stops the ticks, then the signals, then the agents, so that the last signal still finds its handler. */
+void session_stop(struct session *session)
+{
+	uint64_t deadline;
+
+	sleep_edges_end(&session->edges);
+	engine_stop(&session->engine);
+	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
+	sleep_edges_pass(&session->edges);
+	if (event_list_has_taps(&session->options->events))
+		jvms_finish(&session->jvms, session->ended_ns);
+	await_last_signals(session);
+	jvms_tell_unfaithful(&session->jvms, AGENT_GONE, "left before the end of the recording");
+	jvms_tell_unwalked(&session->jvms);
+	jvms_stop(&session->jvms);
+	deadline = clock_monotonic_ns() + STOP_TIMEOUT_NS;
+	while (jvms_any(&session->jvms, AGENT_STOPPING) && clock_monotonic_ns() < deadline)
+		session_step(session, POLL_ATTACH_MS);
+	jvms_tell_unfaithful(&session->jvms, AGENT_STOPPING, "did not confirm the end of the recording");
+	while (!intake_read(&session->intake))
+		;
+	decided_flush(&session->decided, NULL);
+	tell_spent();
+}
