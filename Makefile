@@ -366,6 +366,9 @@ bench_settings = ASPROF="$(ASPROF)" ROUNDS=$(ROUNDS) WINDOW=$(SECONDS)
 bench: all workloads ## what profiling costs, as tables: ROUNDS=3 SECONDS=3 ASPROF=/path/to/asprof
 	$(Q)$(bench_settings) tests/bench/run.sh
 
+bench-walk: all workloads ## what BPF takes for a stack of 60 frames: ROUNDS=5 BEFORE=/path/to/another/duet
+	$(Q)ROUNDS=$(ROUNDS) BEFORE="$(BEFORE)" tests/bench/walk_cost.sh
+
 bench-offcpu: all workloads ## what time off CPU costs, and how right its sums are: ROUNDS=3 RUNS=10
 	$(Q)$(bench_settings) RUNS=$(RUNS) tests/bench/offcpu.sh
 
@@ -426,6 +429,6 @@ help: ## this list
 	@printf '\n  O=DIR output folder  V=1 show commands  DEBUG=1 -O0  SAN=address,undefined  STATIC=1\n'
 
 FORCE:
-.PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-offcpu \
+.PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-walk bench-offcpu \
 	bench-convert bench-peers bench-attach bench-loader bench-results cross install packages format clean help FORCE
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -30,13 +30,23 @@ fail() {
 }
 
 end_bench() {
-	[ ${#jvms[@]} = 0 ] || kill -KILL "${jvms[@]}" 2>/dev/null
+	[ ${#jvms[@]} = 0 ] || { kill -KILL "${jvms[@]}" && wait "${jvms[@]}"; } 2>/dev/null
 	[ -z "${stats_before:-}" ] || echo "$stats_before" >/proc/sys/kernel/bpf_stats_enabled
 	rm -rf "$scratch" "${safepoints:-$scratch}"*
 }
 
 progress() {
 	[ ! -t 2 ] || printf '\r\033[K%s' "$*" >&2
+}
+
+# Prints "NS RUNS" of duet's programs, as the kernel counts them: of all, or of those of a type (enum bpf_prog_type).
+program_times() { # [TYPE]
+	local at
+	for at in /proc/"$recorder"/fdinfo/*; do
+		grep -Eqs "^prog_type:[[:space:]]*${1:-[0-9]+}$" "$at" &&
+			awk '/^prog_id:/ { id = $2 } /^run_time_ns:/ { ns = $2 } /^run_cnt:/ { runs = $2 }
+				END { print id, ns, runs }' "$at"
+	done | sort -u | awk '{ ns += $2; runs += $3 } END { printf "%.0f %.0f\n", ns, runs }'
 }
 
 # ---- figures -------------------------------------------------------------------------------------

@@ -65,16 +65,6 @@ measure_throughput() {
 	done
 }
 
-# Prints "NS RUNS" of duet's programs, as the kernel counts them.
-program_times() {
-	local at
-	for at in /proc/"$recorder"/fdinfo/*; do
-		grep -qs '^prog_type:' "$at" &&
-			awk '/^prog_id:/ { id = $2 } /^run_time_ns:/ { ns = $2 } /^run_cnt:/ { runs = $2 }
-				END { print id, ns, runs }' "$at"
-	done | sort -u | awk '{ ns += $2; runs += $3 } END { printf "%.0f %.0f\n", ns, runs }'
-}
-
 # Prints the time in ns that a context switch takes in duet's programs.
 measure_switch() {
 	local round before_ns before after_ns after
