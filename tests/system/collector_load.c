@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "collect/collector.h"
 #include "event/events.h"
+#include "system/collector_or_skip.h"
 
 /*
  * One or two microseconds each. A loop costs its number of turns times the number of paths through it: see
@@ -67,18 +68,10 @@ static uint32_t verified_by_all(void)
 
 static void load(const struct collector_options *options)
 {
-	struct collector *collector = NULL;
 	uint64_t before_ns = cpu_ns();
+	struct collector *collector = collector_or_skip(options);
 	uint32_t verified;
-	struct buf why;
 
-	buf_init(&why);
-	if (collector_open(&collector, options, &why) < 0) {
-		print_message("skipped: %s\n", why.data);
-		buf_release(&why);
-		skip();
-	}
-	buf_release(&why);
 	print_message("%.0f ms of CPU time\n", (double)(cpu_ns() - before_ns) / NS_PER_MS);
 	verified = verified_by_all();
 	collector_close(collector);

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "collect/collector.h"
 #include "event/events.h"
+#include "system/collector_or_skip.h"
 #include "system/precedence.h"
 
 #define TICK_NS (NS_PER_MS / 5)
@@ -41,11 +42,11 @@ struct sums {
 
 static volatile uint64_t sink;
 
-#define PART(name)                                                      \
-	__attribute__((noipa, aligned(PART_BYTES))) static void name(void) \
-	{                                                               \
-		for (unsigned i = 0; i < STEPS; i++)                    \
-			sink = sink * 5 + i;                            \
+#define PART(name)                                                                                                     \
+	__attribute__((noipa, aligned(PART_BYTES))) static void name(void)                                             \
+	{                                                                                                              \
+		for (unsigned i = 0; i < STEPS; i++)                                                                   \
+			sink = sink * 5 + i;                                                                           \
 	}
 PART(half)
 PART(third)
@@ -104,20 +105,9 @@ static void add(void *context, const struct duet_record *record)
 static struct collector *open_or_skip(const pid_t *pid)
 {
 	const struct event_list events = {{{.event = &event_cpu, .interval = TICK_NS}}, 1};
-	struct collector_options options = {
-		.events = &events, .user_depth = 16, .targets = pid, .target_count = 1};
-	struct collector *collector = NULL;
-	struct buf why;
-	int err;
+	struct collector_options options = {.events = &events, .user_depth = 16, .targets = pid, .target_count = 1};
 
-	buf_init(&why);
-	err = collector_open(&collector, &options, &why);
-	if (err < 0)
-		print_message("skipped: %s\n", why.data);
-	buf_release(&why);
-	if (err < 0)
-		skip();
-	return collector;
+	return collector_or_skip(&options);
 }
 
 /* Records all CPU time of the child. */

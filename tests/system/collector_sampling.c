@@ -28,6 +28,7 @@
 #include "collect/collector.h"
 #include "event/events.h"
 #include "proc/process.h"
+#include "system/collector_or_skip.h"
 #include "system/precedence.h"
 
 #define MAX_HITS 200000u
@@ -341,18 +342,8 @@ static struct collector *open_or_skip(const struct child *child, uint64_t interv
 		.target_count = 1,
 		.plain = no_cookie,
 	};
-	struct collector *collector = NULL;
-	struct buf why;
-	int err;
 
-	buf_init(&why);
-	err = collector_open(&collector, &options, &why);
-	if (err < 0)
-		print_message("skipped: %s\n", why.data);
-	buf_release(&why);
-	if (err < 0)
-		skip();
-	return collector;
+	return collector_or_skip(&options);
 }
 
 static void keep(void *context, const struct duet_record *record)

@@ -207,7 +207,8 @@ start_taps() { # RECORD-OPTIONS...
 	sleep 0.5
 }
 
-# Records a workload that waits for its gate, until it says DONE.
+# Records a workload that waits for its gate, until it says DONE. The gate opens when the command in gate_waits, if that
+# is set, succeeds.
 record_gated() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
 	local workload=()
 	while [ "$1" != -- ]; do
@@ -219,6 +220,7 @@ record_gated() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
 	start_jvm "$jdk" "${workload[@]}"
 	shift
 	start_taps -p "$jvm" "$@"
+	[ -z "${gate_waits:-}" ] || wait_for 60 "$gate_waits"
 	touch "$here/gate"
 	wait_for_line "$jvm_out" '^DONE' 60
 	end_record INT

@@ -23,21 +23,7 @@ agent_waits() {
 
 # record_gated, but the gate opens when all is instrumented.
 record_instrumented() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
-	local workload=()
-	while [ "$1" != -- ]; do
-		workload+=("$1")
-		shift
-	done
-	rm -f "$here"/out* "$here/gate"
-	JVM_OPTS=(-Dgate="$here/gate" ${JVM_FLAGS[@]+"${JVM_FLAGS[@]}"})
-	start_jvm "$jdk" "${workload[@]}"
-	shift
-	start_taps -p "$jvm" "$@"
-	wait_for 60 agent_waits
-	touch "$here/gate"
-	wait_for_line "$jvm_out" '^DONE' 60
-	end_record INT
-	expect_status 0
+	gate_waits=agent_waits record_gated "$@"
 }
 
 expect_sound_jvm() {
