@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * One step of a walk: computes the caller's registers from a frame's registers and its unwind row. The same code runs
- * in BPF, in the agent and in tests. Whoever includes this defines first, as functions or macros,
+ * in BPF, in the agent and in tests. A file that includes this defines first, as functions or macros,
  *
  *	int walk_read(at, void *to, uint32_t bytes, uint64_t address)	returns 0, or nonzero: memory not readable
  *	const struct duet_unwind_row *walk_row(at, uint32_t index)	returns row `index` of all rows, or NULL

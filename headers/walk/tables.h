@@ -3,7 +3,7 @@
  * Finds the unwind row for a pc in the flat arrays of duet_unwind.h: mapping, module, page, rows. The same code runs in
  * BPF, in the agent, and in the loader, which walks threads that sleep.
  *
- * Whoever includes this defines first, as functions or macros, in addition to walk_row() of walk/native.h,
+ * A file that includes this defines first, as functions or macros, in addition to walk_row() of walk/native.h,
  *
  *	const struct duet_unwind_mapping *walk_mapping(at, uint32_t index)
  *	const struct duet_unwind_module *walk_module(at, uint32_t index)
