@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "out/assets.h"
+#include "out/frame_list.h"
 #include "out/json.h"
 #include "out/page.h"
 #include "out/page_samples.h"
@@ -520,6 +521,7 @@ struct file {
 	const struct writer_diff *two; /* NULL: one profile */
 	struct tree_diff *diff; /* of the two */
 	const struct ordered *ordered; /* NULL: too many samples */
+	bool is_dotted; /* the user asked for dots */
 };
 
 static int write_events(const struct file *file)
@@ -565,6 +567,18 @@ static int write_profiles(const void *context)
 	return err;
 }
 
+/* With names as in other formats: the page's own are for people. */
+static int write_frames(const void *context)
+{
+	const struct file *file = context;
+	struct writer_options ours = *file->options;
+
+	if (!ours.frame_list)
+		return 0;
+	ours.style.dotted = file->is_dotted;
+	return frame_list_write(file->profile, &ours, file->out);
+}
+
 static int write_style(const void *context)
 {
 	fwrite(asset_style, 1, asset_style_bytes, ((const struct file *)context)->out);
@@ -580,6 +594,7 @@ static int write_script(const void *context)
 /* In the order of the markers in the page. */
 static const struct page_insertion insertions[] = {
 	{"@style@", write_style},
+	{"@frames@", write_frames},
 	{"@profiles@", write_profiles},
 	{"@script@", write_script},
 };
@@ -603,7 +618,7 @@ static struct writer_options style_of_page(const struct writer_options *options)
 static int flamegraph_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	struct writer_options ours = style_of_page(options);
-	struct file file = {.profile = profile, .options = &ours, .out = out};
+	struct file file = {.profile = profile, .options = &ours, .out = out, .is_dotted = options->style.dotted};
 	struct ordered ordered = {0};
 	int err = 0;
 
