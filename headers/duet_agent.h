@@ -30,7 +30,7 @@
 #include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 11	 /* version of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 12	 /* version of everything in this file and in duet_ring.h */
 #define DUET_JAVA_DEPTH 2048	 /* default number of frames to ask AsyncGetCallTrace for */
 #define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* the largest, if all frames of deep stacks are wanted */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
@@ -118,6 +118,7 @@ enum duet_agent_event_kind {
 	/* calls of Java methods that take threshold_ns or more, in ns; the interval is a number of such calls */
 	DUET_AGENT_EVENT_TRACE,
 	DUET_AGENT_EVENT_EXCEPTIONS, /* objects of Throwable and its subclasses, when they are created */
+	DUET_AGENT_EVENT_FREE, /* memory of NATIVEMEM's samples that is freed again */
 	DUET_AGENT_EVENT_KIND_MAX
 };
 
@@ -128,14 +129,24 @@ enum duet_agent_event_kind {
 #define DUET_HELPER_CLASS "java/lang/DuetProbe"
 #define DUET_MAX_TARGET_BYTES 512
 
+enum duet_agent_event_flag {
+	/*
+	 * NATIVEMEM: the function that was called is the leaf, and a sample weighs the bytes of its call, not those that
+	 * it stands for.
+	 */
+	DUET_AGENT_AS_CALLED = 1 << 0,
+};
+
 struct duet_agent_event {
 	uint64_t interval; /* sampling interval, in the event's unit; > 0 */
 	uint32_t kind;	   /* enum duet_agent_event_kind, not NONE; each kind at most once, unless it says otherwise */
 	uint32_t index;	   /* index in the recording, < DUET_MAX_EVENTS; its samples have it as duet_sample.event */
 	uint64_t threshold_ns; /* TRACE, else 0 */
+	uint32_t flags;	   /* enum duet_agent_event_flag */
+	uint32_t reserved;
 	char target[DUET_MAX_TARGET_BYTES]; /* METHOD, TRACE: "CLASS.METHOD[(SIGNATURE)]" with a NUL; else empty */
 };
-DUET_ASSERT_SIZE(struct duet_agent_event, 24 + DUET_MAX_TARGET_BYTES);
+DUET_ASSERT_SIZE(struct duet_agent_event, 32 + DUET_MAX_TARGET_BYTES);
 
 struct duet_message_start {
 	struct duet_message head;

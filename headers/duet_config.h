@@ -20,7 +20,7 @@ enum duet_signals {
 	DUET_SIGNALS_NEVER,
 };
 
-#define DUET_MAX_EVENTS 8 /* most events of one recording; a power of 2 */
+#define DUET_MAX_EVENTS 16 /* most events of one recording; a power of 2 */
 
 /*
  * Most samples that one CPU takes at the same time: a perf event may interrupt another program. Each level has its own

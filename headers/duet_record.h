@@ -186,6 +186,7 @@ DUET_ASSERT_SIZE(struct duet_virtual_thread, 16 + DUET_MAX_VIRTUAL_NAME);
 enum duet_attribute_type {
 	DUET_ATTRIBUTE_CLASS = 1, /* of an object: its JVM signature, "[Ljava/lang/String;", without NUL */
 	DUET_ATTRIBUTE_SIZE,	  /* of an object, in bytes: uint64_t */
+	DUET_ATTRIBUTE_ADDRESS,	  /* of the memory that was taken or freed: uint64_t */
 };
 
 /* Followed by `bytes` bytes, padded to 8. */

@@ -14,3 +14,10 @@ uint32_t class_attribute_set(struct class_attribute *to, const char *signature)
 	memcpy(to->name, signature, len);
 	return duet_attribute_size((uint32_t)len);
 }
+
+uint32_t address_attribute_set(struct address_attribute *to, uint64_t address)
+{
+	*to = (struct address_attribute){
+		.head = {.type = DUET_ATTRIBUTE_ADDRESS, .bytes = sizeof(to->address)}, .address = address};
+	return sizeof(*to);
+}

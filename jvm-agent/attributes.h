@@ -13,6 +13,15 @@ struct class_attribute {
 	char name[DUET_MAX_CLASS_BYTES];
 };
 
+/* The address of a piece of memory. */
+struct address_attribute {
+	struct duet_attribute head;
+	uint64_t address;
+};
+
+/* Returns the bytes to send. */
+uint32_t address_attribute_set(struct address_attribute *to, uint64_t address);
+
 /* Fills *to from a class's signature, which is cut if it is too long. Returns the bytes to send; 0 if it is NULL. */
 uint32_t class_attribute_set(struct class_attribute *to, const char *signature);
 

@@ -156,7 +156,7 @@ void code_publish_layout(struct stay *stay)
 	struct ring_part part = {layout, sizeof(*layout)};
 	uint32_t kinds;
 
-	if (stay->layout_count == STAY_LAYOUTS || stay->kinds_published == LAZY_KINDS ||
+	if (!jvm.version || stay->layout_count == STAY_LAYOUTS || stay->kinds_published == LAZY_KINDS ||
 	    !jvmstructs_layout(layout, jvm.version))
 		return;
 	layout->enter_special = (uintptr_t)&enter_special;

@@ -164,6 +164,7 @@ static void stay_stop(struct stay *stay)
 	stay_free(stay);
 }
 
+/* Nothing is known of a process without a JVM: env is NULL. */
 static void stay_answer(struct stay *stay, JNIEnv *env, const struct duet_want *want)
 {
 	const struct answers answers = {
@@ -200,7 +201,7 @@ static int stay_answer_all(struct stay *stay, JNIEnv *env, int peer, const struc
 	bool goes_on = true;
 
 	__atomic_store_n(&control.answers, true, __ATOMIC_RELAXED);
-	for (uint32_t i = 0; goes_on && i < message->count; i++) {
+	for (uint32_t i = 0; env && goes_on && i < message->count; i++) {
 		goes_on = await_room(stay, peer);
 		if (goes_on)
 			stay_answer(stay, env, &message->wants[i]);
@@ -251,7 +252,7 @@ static int stay_prepare(struct stay *stay, JNIEnv *env, int peer)
 	struct jvm_preparing preparing;
 	int goes_on = 1;
 
-	if (!jvm_prepare_begin(env, &preparing))
+	if (!env || !jvm_prepare_begin(env, &preparing))
 		return goes_on;
 	while (goes_on > 0 && jvm_prepare_some(&preparing))
 		goes_on = stay_listen(stay, env, peer, 0);
@@ -268,7 +269,7 @@ static bool stay_serve(struct stay *stay, JNIEnv *env, int peer)
 	while (goes_on > 0) {
 		uint64_t now = clock_ns();
 
-		if (now >= next_sweep_ns) {
+		if (env && now >= next_sweep_ns) {
 			threads_sweep(stay, env);
 			kept_forget_old();
 			next_sweep_ns = now + SWEEP_NS;
@@ -313,12 +314,13 @@ static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *
 	error = stay_start(stay, start, &started);
 	peer_send_started(peer, &started);
 	settle();
-	if (!error) {
+	if (!error && env) {
 		answer_heaps(&(struct answers){.ring = &stay->ring});
 		threads_sweep(stay, env);
 		code_learn_existing();
-		stopped = stay_serve(stay, env, peer);
 	}
+	if (!error)
+		stopped = stay_serve(stay, env, peer);
 	stay_stop(stay);
 	return stopped;
 }
@@ -390,14 +392,28 @@ static bool listen_again(void)
 	return again;
 }
 
+/* A program may create a JVM between two recordings. Stores NULL while there is none. */
+static void join_jvm(JNIEnv **env)
+{
+	JavaVMAttachArgs args = {.version = JNI_VERSION_1_6, .name = (char *)THREAD_NAME};
+
+	if (*env || !jvm.vm)
+		return;
+	if ((*jvm.vm)->AttachCurrentThreadAsDaemon(jvm.vm, (void **)env, &args))
+		*env = NULL;
+	else
+		jvm_learn(*env);
+}
+
 /* Serves one loader, and those that come after it where they may. Returns the last one's socket. */
-static int serve_loaders(JNIEnv *env, bool *ret_stopped)
+static int serve_loaders(JNIEnv **env, bool *ret_stopped)
 {
 	int peer;
 
 	for (;;) {
 		peer = accept_loader();
-		*ret_stopped = peer >= 0 && serve_peer(env, peer);
+		join_jvm(env);
+		*ret_stopped = peer >= 0 && serve_peer(*env, peer);
 		if (peer < 0 || !listen_again())
 			return peer;
 		end_peer(peer, *ret_stopped);
@@ -406,19 +422,19 @@ static int serve_loaders(JNIEnv *env, bool *ret_stopped)
 
 static void *control_main(void *unused)
 {
-	JavaVMAttachArgs args = {.version = JNI_VERSION_1_6, .name = (char *)THREAD_NAME};
 	bool stopped = false;
 	int peer = -1;
-	JNIEnv *env;
+	JNIEnv *env = NULL;
 
 	(void)unused;
 	prctl(PR_SET_NAME, THREAD_NAME);
-	if (!(*jvm.vm)->AttachCurrentThreadAsDaemon(jvm.vm, (void **)&env, &args)) {
-		jvm_learn(env);
-		peer = serve_loaders(env, &stopped);
+	join_jvm(&env);
+	if (env || !jvm.vm) {
+		peer = serve_loaders(&env, &stopped);
 		set_state(CONTROL_ENDING);
-		(*jvm.vm)->DetachCurrentThread(jvm.vm);
 	}
+	if (env)
+		(*jvm.vm)->DetachCurrentThread(jvm.vm);
 	settle();
 	/*
 	 * Set CONTROL_FREE before the loader learns that this stay ends. Then its next attach does not find the agent

@@ -261,6 +261,7 @@ static int lock_start(const struct duet_agent_event *event, const char **ret_why
 
 const struct agent_tap tap_nativelock = {
 	.kind = DUET_AGENT_EVENT_NATIVELOCK,
+	.needs_no_jvm = true,
 	.first_version = 8,
 	.too_old = "a JVM before JDK 8 is not known",
 	.start = lock_start,

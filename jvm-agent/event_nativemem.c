@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that native code takes from the C library, or from an allocator that replaces it. There are two events: all
- * memory that is taken, and the memory that is not freed before the end. In the linkage tables of all libraries,
+ * Memory that native code takes from the C library, or from an allocator that replaces it. There are three events: all
+ * memory that is taken, the part of its samples that is freed again, and the memory that is not freed before the end. In the linkage tables of all libraries,
  * functions of the agent replace those of the allocator. They count the bytes and call the allocator's function. They
  * stay valid after the hooks are removed: a thread may be in one, and a library may have copied its address. Calls
  * within the allocator do not go through a hook: see linkage.h.
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attributes.h"
 #include "byte_clock.h"
 #include "clock.h"
 #include "hooked.h"
@@ -29,13 +30,15 @@
 
 struct memory_event {
 	bool is_open; /* atomic */
+	bool is_as_called; /* DUET_AGENT_AS_CALLED */
 	uint32_t index;
 	struct byte_clock clock;
 };
 
-static struct memory_event taken, leaked;
+static struct memory_event taken, freed, leaked;
 /*
- * The kept samples of the event `leaked`, by address. `held` counts them by a hash of the address, so that most calls
+ * What is known of memory until it is freed, by address: the kept samples of the event `leaked`, and which memory the
+ * event `taken` has sampled. `held` counts them by a hash of the address, so that most calls
  * of free() need not search them.
  */
 static struct waits held_samples[HELD_TABLES]; /* by a hash: a million places, whose pages cost nothing until used */
@@ -50,8 +53,10 @@ static bool is_open(const struct memory_event *event)
 /* ---- memory that is not freed yet ---- */
 
 struct held_memory {
+	uintptr_t address;
 	uint64_t weight;
-	struct sample_kept *sample;
+	struct sample_kept *sample; /* of `leaked`, or NULL */
+	bool is_taken; /* `taken` has sampled it, and `freed` tells when it is freed */
 };
 
 static uint8_t *held_count(const void *memory)
@@ -66,7 +71,9 @@ static void *new_memory(size_t bytes)
 
 static uint64_t bytes_of(const struct held_memory *entry)
 {
-	return sizeof(*entry) + sizeof(*entry->sample) + entry->sample->bytes + entry->sample->half;
+	const struct sample_kept *sample = entry->sample;
+
+	return sizeof(*entry) + (sample ? sizeof(*sample) + sample->bytes + sample->half : 0);
 }
 
 static void drop(struct held_memory *entry)
@@ -110,22 +117,56 @@ static struct held_memory *let_go(const void *memory)
 	return entry;
 }
 
-static void keep(struct stay *stay, const struct tap_sample *from, const struct regs *caller, const void *memory)
+/* Takes ownership of the entry, which may be NULL when there was no room for it. */
+static void hold_or_count(struct stay *stay, const void *memory, struct held_memory *entry)
+{
+	if (entry)
+		__atomic_fetch_add(&held_bytes, bytes_of(entry), __ATOMIC_RELAXED);
+	if (!entry || !hold(memory, entry))
+		duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
+}
+
+static struct held_memory *new_entry(void)
 {
 	bool has_room = __atomic_load_n(&held_bytes, __ATOMIC_RELAXED) < HELD_MOST_BYTES;
-	struct held_memory *entry = has_room ? malloc(sizeof(*entry)) : NULL;
-	struct sample_kept *sample = entry ? sample_keep_native(stay, from, caller, new_memory) : NULL;
 
-	if (!sample) {
-		free(entry);
-		if (!has_room)
-			duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
-		return;
-	}
-	*entry = (struct held_memory){.weight = from->weight, .sample = sample};
-	__atomic_fetch_add(&held_bytes, bytes_of(entry), __ATOMIC_RELAXED);
-	if (!hold(memory, entry))
-		duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
+	return has_room ? calloc(1, sizeof(struct held_memory)) : NULL;
+}
+
+static void keep_sample(struct stay *stay, struct held_memory *entry, const struct regs *caller, size_t bytes)
+{
+	struct tap_sample from = {.event = leaked.index, .weight = byte_clock_weight(bytes, leaked.clock.interval)};
+
+	entry->weight = from.weight;
+	entry->sample = sample_keep_native(stay, &from, caller, new_memory);
+}
+
+/* Another thread may get the memory as soon as it is freed, so `time_ns` is from before that. */
+static void tell_freed(uintptr_t address, uint64_t time_ns)
+{
+	int saved_errno = errno;
+	struct stay *stay = stay_enter();
+	struct address_attribute attribute;
+	struct tap_sample from = {
+		.event = freed.index,
+		.weight = 1,
+		.attributes = &attribute,
+		.attribute_bytes = address_attribute_set(&attribute, address),
+		.waits = taken.clock.interval == 1,
+	};
+
+	if (stay && is_open(&freed))
+		sample_without_stack(stay, &from, time_ns);
+	stay_leave();
+	errno = saved_errno;
+}
+
+/* Call with what let_go() returned: the memory is freed, or is about to be. */
+static void end_entry(struct held_memory *entry, uint64_t time_ns)
+{
+	if (entry && entry->is_taken)
+		tell_freed(entry->address, time_ns);
+	drop(entry);
 }
 
 /* ---- what hooks do ---- */
@@ -145,35 +186,74 @@ static inline unsigned int due(const void *memory, size_t bytes)
 	return events;
 }
 
-static void sample(unsigned int events, const struct regs *caller, const void *memory, size_t bytes)
+/* A call of `function`, which has returned `memory`. */
+struct memory_call {
+	uintptr_t function;
+	const void *memory;
+	size_t bytes;
+};
+
+static void sample_taken(struct stay *stay, const struct regs *caller, const struct memory_call *call)
+{
+	bool is_as_called = taken.is_as_called;
+	struct address_attribute address;
+	struct tap_sample from = {
+		.event = taken.index,
+		.weight = is_as_called ? call->bytes : byte_clock_weight(call->bytes, taken.clock.interval),
+		.attributes = &address,
+		.attribute_bytes = address_attribute_set(&address, (uintptr_t)call->memory),
+		.callee = is_as_called ? call->function : 0,
+	};
+
+	sample_native(stay, &from, caller, taken.clock.interval == 1);
+}
+
+static void hold_sampled(struct stay *stay, const struct regs *caller, const struct memory_call *call,
+			 unsigned int events)
+{
+	struct held_memory *entry = new_entry();
+
+	if (entry && events & LEAKED)
+		keep_sample(stay, entry, caller, call->bytes);
+	if (entry) {
+		entry->address = (uintptr_t)call->memory;
+		entry->is_taken = events & TAKEN;
+	}
+	if (entry && !entry->sample && !entry->is_taken)
+		free(entry);
+	else
+		hold_or_count(stay, call->memory, entry);
+}
+
+static void sample(unsigned int events, const struct regs *caller, const struct memory_call *call)
 {
 	int saved_errno = errno;
 	struct stay *stay = stay_enter();
-	struct tap_sample from = {0};
 
-	if (stay && events & TAKEN && is_open(&taken)) {
-		from.event = taken.index;
-		from.weight = byte_clock_weight(bytes, taken.clock.interval);
-		sample_native(stay, &from, caller, taken.clock.interval == 1);
-	}
-	if (stay && events & LEAKED && is_open(&leaked)) {
-		from.event = leaked.index;
-		from.weight = byte_clock_weight(bytes, leaked.clock.interval);
-		keep(stay, &from, caller, memory);
-	}
+	if (events & TAKEN && !is_open(&taken))
+		events &= ~(unsigned int)TAKEN;
+	if (events & LEAKED && !is_open(&leaked))
+		events &= ~(unsigned int)LEAKED;
+	if (stay && events & TAKEN)
+		sample_taken(stay, caller, call);
+	if (!is_open(&freed))
+		events &= ~(unsigned int)TAKEN;
+	if (stay && events)
+		hold_sampled(stay, caller, call, events);
 	stay_leave();
 	errno = saved_errno;
 }
 
-/* A macro, because CALLER() is about the function that contains it. */
-#define SAMPLE(memory, bytes) \
+/* A macro, because HOOK_CALLER() is about the function that contains it. */
+#define SAMPLE(called, result, size) \
 	do { \
-		unsigned int events = due(memory, bytes); \
+		const struct memory_call call = {(uintptr_t)(called), result, size}; \
+		unsigned int events = due(call.memory, call.bytes); \
 		struct regs caller; \
 \
 		if (events) { \
 			caller = HOOK_CALLER(); \
-			sample(events, &caller, memory, bytes); \
+			sample(events, &caller, &call); \
 		} \
 	} while (0)
 
@@ -183,7 +263,7 @@ static void *hook_malloc(size_t bytes)
 {
 	void *memory = malloc(bytes);
 
-	SAMPLE(memory, bytes);
+	SAMPLE(malloc, memory, bytes);
 	return memory;
 }
 
@@ -191,13 +271,16 @@ static void *hook_calloc(size_t count, size_t bytes)
 {
 	void *memory = calloc(count, bytes);
 
-	SAMPLE(memory, count * bytes);
+	SAMPLE(calloc, memory, count * bytes);
 	return memory;
 }
 
 static void hook_free(void *memory)
 {
-	drop(let_go(memory));
+	struct held_memory *entry = let_go(memory);
+
+	if (entry)
+		end_entry(entry, clock_ns());
 	free(memory);
 }
 
@@ -205,14 +288,14 @@ static void hook_free(void *memory)
 static void *hook_realloc(void *old, size_t bytes)
 {
 	struct held_memory *entry = let_go(old);
-	uintptr_t address = (uintptr_t)old;
+	uint64_t freed_ns = entry ? clock_ns() : 0;
 	void *memory = realloc(old, bytes);
 
 	if (!memory && bytes && entry)
-		(void)hold((const void *)address, entry);
+		(void)hold((const void *)entry->address, entry);
 	else
-		drop(entry);
-	SAMPLE(memory, bytes);
+		end_entry(entry, freed_ns);
+	SAMPLE(realloc, memory, bytes);
 	return memory;
 }
 
@@ -220,7 +303,7 @@ static int hook_posix_memalign(void **ret, size_t alignment, size_t bytes)
 {
 	int error = posix_memalign(ret, alignment, bytes);
 
-	SAMPLE(error ? NULL : *ret, bytes);
+	SAMPLE(posix_memalign, error ? NULL : *ret, bytes);
 	return error;
 }
 
@@ -228,7 +311,7 @@ static void *hook_aligned_alloc(size_t alignment, size_t bytes)
 {
 	void *memory = aligned_alloc(alignment, bytes);
 
-	SAMPLE(memory, bytes);
+	SAMPLE(aligned_alloc, memory, bytes);
 	return memory;
 }
 
@@ -236,7 +319,7 @@ static void *hook_memalign(size_t alignment, size_t bytes)
 {
 	void *memory = memalign(alignment, bytes);
 
-	SAMPLE(memory, bytes);
+	SAMPLE(memalign, memory, bytes);
 	return memory;
 }
 
@@ -268,12 +351,13 @@ static bool open_hooks(void)
 
 static int start(struct memory_event *event, const struct duet_agent_event *asked, const char **ret_why)
 {
-	bool are_installed = is_open(&taken) || is_open(&leaked);
+	bool are_installed = is_open(&taken) || is_open(&freed) || is_open(&leaked);
 
 	*ret_why = "the functions that take memory are not found in the agent's linkage table";
 	if (!are_installed && !open_hooks())
 		return -ENOENT;
 	event->index = asked->index;
+	event->is_as_called = asked->flags & DUET_AGENT_AS_CALLED;
 	byte_clock_start(&event->clock, asked->interval, clock_ns());
 	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
 	if (!are_installed)
@@ -284,7 +368,7 @@ static int start(struct memory_event *event, const struct duet_agent_event *aske
 static void stop(struct memory_event *event)
 {
 	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
-	if (is_open(&taken) || is_open(&leaked))
+	if (is_open(&taken) || is_open(&freed) || is_open(&leaked))
 		return;
 	linkage_close(&set);
 	loading_close();
@@ -307,12 +391,38 @@ static void drop_value(void *context, void *value)
 	drop(value);
 }
 
-/* Drops memory that a thread held after the end of the last recording. */
-static int leaked_start(const struct duet_agent_event *event, const char **ret_why)
+static void end_all(void (*take)(void *context, void *value), void *context)
 {
 	for (int i = 0; i < HELD_TABLES; i++)
-		waits_end(&held_samples[i], drop_value, NULL);
+		waits_end(&held_samples[i], take, context);
+}
+
+/* Drops memory that a thread held after the end of the last recording. */
+static void begin_held(void)
+{
+	if (is_open(&freed) || is_open(&leaked))
+		return;
+	end_all(drop_value, NULL);
 	memset(held, 0, sizeof(held));
+}
+
+static int freed_start(const struct duet_agent_event *event, const char **ret_why)
+{
+	begin_held();
+	return start(&freed, event, ret_why);
+}
+
+static void freed_stop(uint64_t ended_ns)
+{
+	(void)ended_ns;
+	stop(&freed);
+	if (!is_open(&leaked))
+		end_all(drop_value, NULL);
+}
+
+static int leaked_start(const struct duet_agent_event *event, const char **ret_why)
+{
+	begin_held();
 	return start(&leaked, event, ret_why);
 }
 
@@ -326,7 +436,7 @@ static void write_leak(void *context, void *value)
 	const struct leaks *leaks = context;
 	struct held_memory *entry = value;
 
-	if (leaks->stay)
+	if (leaks->stay && entry->sample)
 		sample_write_kept(leaks->stay, entry->sample, leaks->ended_ns, entry->weight, true);
 	drop(entry);
 }
@@ -336,13 +446,13 @@ static void leaked_stop(uint64_t ended_ns)
 	struct leaks leaks = {.stay = stay_enter(), .ended_ns = ended_ns};
 
 	stop(&leaked);
-	for (int i = 0; i < HELD_TABLES; i++)
-		waits_end(&held_samples[i], write_leak, &leaks);
+	end_all(write_leak, &leaks);
 	stay_leave();
 }
 
 const struct agent_tap tap_nativemem = {
 	.kind = DUET_AGENT_EVENT_NATIVEMEM,
+	.needs_no_jvm = true,
 	.first_version = 8,
 	.too_old = "a JVM before JDK 8 is not known",
 	.start = taken_start,
@@ -350,8 +460,19 @@ const struct agent_tap tap_nativemem = {
 	.rescan = linkage_install,
 };
 
+const struct agent_tap tap_free = {
+	.kind = DUET_AGENT_EVENT_FREE,
+	.needs_no_jvm = true,
+	.first_version = 8,
+	.too_old = "a JVM before JDK 8 is not known",
+	.start = freed_start,
+	.stop = freed_stop,
+	.rescan = linkage_install,
+};
+
 const struct agent_tap tap_leak = {
 	.kind = DUET_AGENT_EVENT_LEAK,
+	.needs_no_jvm = true,
 	.first_version = 8,
 	.too_old = "a JVM before JDK 8 is not known",
 	.start = leaked_start,

@@ -98,6 +98,8 @@ static void set_event(jvmtiEvent event, jvmtiEventMode mode)
 
 void jvm_events_enable(void)
 {
+	if (!jvm.jvmti)
+		return;
 	for (size_t i = 0; i < sizeof(stay_events) / sizeof(stay_events[0]); i++)
 		set_event(stay_events[i], JVMTI_ENABLE);
 	if (code_has_stub_events())
@@ -106,6 +108,8 @@ void jvm_events_enable(void)
 
 void jvm_events_disable(void)
 {
+	if (!jvm.jvmti)
+		return;
 	for (size_t i = 0; i < sizeof(stay_events) / sizeof(stay_events[0]); i++)
 		set_event(stay_events[i], JVMTI_DISABLE);
 }
@@ -338,7 +342,7 @@ void jvm_property(const char *name, char *text, size_t size)
 	char *value = NULL;
 
 	text[0] = '\0';
-	if ((*jvm.jvmti)->GetSystemProperty(jvm.jvmti, name, &value))
+	if (!jvm.jvmti || (*jvm.jvmti)->GetSystemProperty(jvm.jvmti, name, &value))
 		return;
 	strncat(text, value, size - 1);
 	jvm_deallocate(value);

@@ -33,7 +33,7 @@ enum asgct_failure {
 };
 
 struct agent_jvm {
-	JavaVM *vm;
+	JavaVM *vm; /* NULL, like the next: the process has no JVM, or none yet */
 	jvmtiEnv *jvmti;
 	asgct_function asgct; /* NULL when libjvm lacks it, or handlers cannot call it */
 	int version; /* 8, 11, 17, …; known once the JVM is live */
@@ -53,7 +53,7 @@ int jvm_open(JavaVM *vm, bool at_start);
 /* Reads what only a live JVM shows. Called on a thread that is attached to the JVM. Idempotent. */
 void jvm_learn(JNIEnv *env);
 
-/* Enable and disable the events that the agent needs only while a stay is open. */
+/* Enable and disable the events that the agent needs only while a stay is open. Without a JVM, they do nothing. */
 void jvm_events_enable(void);
 void jvm_events_disable(void);
 

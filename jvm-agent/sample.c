@@ -427,6 +427,28 @@ void sample_native(struct stay *stay, const struct tap_sample *from, const struc
 	count_time(stay, java.time_ns);
 }
 
+void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint64_t time_ns)
+{
+	struct duet_java_sample java = {.time_ns = time_ns, .tid = (uint32_t)syscall(SYS_gettid)};
+	uint32_t bytes = (uint32_t)sizeof(struct duet_sample) + from->attribute_bytes;
+	struct duet_ring_record *record = reserve_sample(stay, bytes, from->waits);
+	struct duet_sample *sample = (struct duet_sample *)(record + 1);
+
+	if (!record) {
+		duet_ring_count(stay->ring.page, DUET_AGENT_RING_FULL);
+		return;
+	}
+	begin_sample(stay, sample, &java);
+	sample->head.size = bytes;
+	sample->event = from->event;
+	sample->weight = from->weight;
+	sample->attribute_bytes = from->attribute_bytes;
+	sample->flags = DUET_SAMPLE_CALLED | DUET_SAMPLE_USER_REGS | DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED;
+	sample->walk_end = DUET_WALK_ENTRY;
+	memcpy(sample + 1, from->attributes, from->attribute_bytes);
+	duet_ring_commit(record, DUET_AGENT_SAMPLE, bytes);
+}
+
 struct sample_thread sample_own_thread(void)
 {
 	return (struct sample_thread){jvm_current_thread(), (uint32_t)syscall(SYS_gettid)};

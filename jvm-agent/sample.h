@@ -21,7 +21,7 @@ struct tap_sample {
 	const void *attributes; /* struct duet_attribute, one after the other */
 	uint32_t attribute_bytes; /* <= DUET_MAX_ATTRIBUTE_BYTES, a multiple of 8 */
 	uintptr_t callee; /* sample_native(): address of the function that is shown as the leaf; 0: the caller is it */
-	bool waits; /* for sample_here(): as for sample_native() */
+	bool waits; /* for functions that do not take it as an argument: as for sample_native() */
 	bool is_whole; /* the frames of a virtual thread that are not on the stack are wanted, too: JVMTI is asked */
 };
 
@@ -50,6 +50,9 @@ void sample_blocked(struct stay *stay, const struct tap_sample *from, const stru
  * has been room.
  */
 void sample_native(struct stay *stay, const struct tap_sample *from, const struct regs *caller, bool waits);
+
+/* Takes a sample of the calling thread at this time, without its stack. The caller is inside stay_enter(). */
+void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint64_t time_ns);
 
 /*
  * For an event that lasts. When the event begins, sample_keep() takes the sample of the calling thread, as

@@ -30,6 +30,7 @@ static const struct agent_tap *const taps[] = {
 	&tap_wait,
 	&tap_nativemem,
 	&tap_leak,
+	&tap_free,
 	&tap_nativelock,
 	&tap_method,
 	&tap_trace,

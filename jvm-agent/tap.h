@@ -7,12 +7,14 @@
 #define TAP_H
 
 #include <jvmti.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "duet_agent.h"
 
 struct agent_tap {
 	enum duet_agent_event_kind kind;
+	bool needs_no_jvm; /* it takes samples in other processes, too */
 	int first_version; /* first version of Java that has the event; an older JVM is not asked for it */
 	jvmtiCapabilities needs; /* asked for at START, given back at STOP: other agents may want them */
 	/* Message for the user if the version is too low or the capabilities are refused; constant text. */
@@ -46,6 +48,7 @@ extern const struct agent_tap tap_lock;
 extern const struct agent_tap tap_wait;
 extern const struct agent_tap tap_nativemem;
 extern const struct agent_tap tap_leak;
+extern const struct agent_tap tap_free;
 extern const struct agent_tap tap_nativelock;
 extern const struct agent_tap tap_method;
 extern const struct agent_tap tap_trace;

@@ -9,19 +9,28 @@
 static const struct agent_tap *open_taps[DUET_MAX_EVENTS];
 static uint32_t open_count;
 
+static void relinquish(const struct agent_tap *tap)
+{
+	if (jvm.jvmti)
+		(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &tap->needs);
+}
+
 static int start_one(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
 	int error;
 
+	*ret_why = "the process has no JVM";
+	if (!jvm.jvmti && !tap->needs_no_jvm)
+		return -ENOTSUP;
 	*ret_why = tap->too_old;
-	if (jvm.version < tap->first_version)
+	if (jvm.jvmti && jvm.version < tap->first_version)
 		return -ENOTSUP;
 	*ret_why = tap->refused;
-	if ((*jvm.jvmti)->AddCapabilities(jvm.jvmti, &tap->needs))
+	if (jvm.jvmti && (*jvm.jvmti)->AddCapabilities(jvm.jvmti, &tap->needs))
 		return -EBUSY;
 	error = tap->start(event, ret_why);
 	if (error)
-		(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &tap->needs);
+		relinquish(tap);
 	return error;
 }
 
@@ -57,5 +66,5 @@ void taps_stop(uint64_t ended_ns)
 	for (uint32_t i = 0; i < open_count; i++)
 		open_taps[i]->stop(ended_ns);
 	while (open_count) /* after all have stopped, because two taps may need the same capability */
-		(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &open_taps[--open_count]->needs);
+		relinquish(open_taps[--open_count]);
 }

@@ -95,6 +95,7 @@ static void open_jvms(struct session *session)
 					  .pid_count = options->pids.len,
 					  .host = options->host,
 					  .all_user = options->all_user,
+					  .as_called = options->as_called,
 					  .policy = options->agent,
 					  .asks_always = options->signals == DUET_SIGNALS_ALWAYS,
 					  .asked = options->engine,

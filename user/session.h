@@ -28,6 +28,7 @@ struct session_options {
 	bool host; /* --host; cgroup, container and comm select among the host's processes */
 	const char *cgroup, *container, *comm; /* NULL for any */
 	const struct attach_control *loaded_agent; /* of the one process in pids: where it listens; NULL: attach one */
+	bool as_called; /* for async-profiler's callers: DUET_AGENT_AS_CALLED */
 	char **command; /* -- CMD ARGS…; NULL for none */
 	struct event_list events;
 	uint64_t duration_ns; /* 0 = until the target ends or the user stops it */

@@ -5,6 +5,8 @@
  */
 #include <dlfcn.h>
 #include <jni.h>
+#include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +21,7 @@
 
 #define COMMAND_VARIABLE "ASPROF_COMMAND"
 #define COPY_BYTES 16384
+#define CREATED_FUNCTION "JNI_GetCreatedJavaVMs"
 
 typedef void (*writer_function)(const char *bytes, size_t count);
 typedef jint (*created_function)(JavaVM **vms, jsize room, jsize *ret_count);
@@ -32,9 +35,33 @@ JNIEXPORT const char *asprof_emit_jfr_event(int type, const uint8_t *data, size_
 
 /* ---- the JVM, if there is one ---- */
 
+static int find_libjvm(struct dl_phdr_info *info, size_t size, void *path)
+{
+	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+
+	(void)size;
+	if (!name || strcmp(name, "/libjvm.so") != 0)
+		return 0;
+	snprintf(path, PATH_MAX, "%s", info->dlpi_name);
+	return 1;
+}
+
+/* A program that loads libjvm itself may keep its functions from other libraries. The handle is never closed. */
+static created_function find_created(void)
+{
+	void *function = dlsym(RTLD_DEFAULT, CREATED_FUNCTION), *libjvm = NULL;
+	char path[PATH_MAX];
+
+	if (!function && dl_iterate_phdr(find_libjvm, path))
+		libjvm = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+	if (libjvm)
+		function = dlsym(libjvm, CREATED_FUNCTION);
+	return (created_function)(uintptr_t)function;
+}
+
 static JavaVM *find_jvm(void)
 {
-	created_function created = (created_function)(uintptr_t)dlsym(RTLD_DEFAULT, "JNI_GetCreatedJavaVMs");
+	created_function created = find_created();
 	JavaVM *vm = NULL;
 	jsize count = 0;
 

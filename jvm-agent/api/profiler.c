@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "control.h"
-#include "jvm.h"
 
 #define END_WAIT_MS 30000 /* the JVM's end waits for the file */
 #define COPY_BYTES 16384
@@ -41,14 +40,14 @@ static bool random_bytes(unsigned char *bytes, size_t count)
 	return got == (ssize_t)count;
 }
 
-/* Listens for the recorder for as long as the process runs. Without an agent, only BPF can sample this process. */
+/* Listens for the recorder for as long as the process runs: also without a JVM, for events that need none. */
 static void listen_for_recorder(void)
 {
 	struct agent_options options = {.persists = true};
 	unsigned char random[DUET_SECRET_DIGITS];
 	char secret[DUET_SECRET_DIGITS + 1];
 
-	if (!jvm.jvmti || !random_bytes(random, sizeof(random)))
+	if (!random_bytes(random, sizeof(random)))
 		return;
 	for (size_t i = 0; i < DUET_SECRET_DIGITS / 2; i++)
 		snprintf(secret + 2 * i, 3, "%02x", random[i]);

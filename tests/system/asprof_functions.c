@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program that profiles itself with the functions of asprof.h: asprof_functions LIBRARY FILE. Says what is wrong and
- * returns 1 if they do not do what they should.
+ * returns 1 if they do not do what they should. With a third word, it takes memory and frees one of two pieces instead,
+ * and FILE is a JFR file.
  */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define SPEND_NS 1000000000
+#define FREED_BYTES 1234567
+#define KEPT_BYTES 2345678
 
 typedef const char *(*execute_function)(const char *command, void (*writer)(const char *bytes, size_t count));
 typedef const char *(*error_function)(const char *error);
@@ -45,9 +49,27 @@ static int fail(const char *what, const char *got)
 	return 1;
 }
 
+static int record_memory(execute_function execute, error_function text, const char *file)
+{
+	char start[4096];
+	const char *error;
+	void *volatile freed, *volatile kept;
+
+	snprintf(start, sizeof(start), "start,nativemem,file=%s", file);
+	error = execute(start, keep);
+	if (error)
+		return fail("start", text(error));
+	freed = malloc(FREED_BYTES);
+	kept = calloc(1, KEPT_BYTES);
+	free(freed);
+	error = execute("stop", keep);
+	free(kept);
+	return error ? fail("stop", text(error)) : 0;
+}
+
 int main(int argc, char **argv)
 {
-	void *library = argc == 3 ? dlopen(argv[1], RTLD_NOW) : NULL;
+	void *library = argc >= 3 ? dlopen(argv[1], RTLD_NOW) : NULL;
 	init_function init = library ? (init_function)(uintptr_t)dlsym(library, "asprof_init") : NULL;
 	execute_function execute = library ? (execute_function)(uintptr_t)dlsym(library, "asprof_execute") : NULL;
 	error_function text = library ? (error_function)(uintptr_t)dlsym(library, "asprof_error_str") : NULL;
@@ -57,6 +79,8 @@ int main(int argc, char **argv)
 	if (!init || !execute || !text)
 		return fail("the library or a function is missing", dlerror());
 	init();
+	if (argc > 3)
+		return record_memory(execute, text, argv[2]);
 	error = execute("stop", keep);
 	if (!error || strcmp(text(error), "Profiler is not active"))
 		return fail("stop of nothing", error);

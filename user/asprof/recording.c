@@ -114,7 +114,7 @@ static void record(const struct recording_subject *subject, const struct asprof_
 		_exit(command_run(&cmd_record, words.count, words.items));
 	memcpy(control.name, subject->agent->name, sizeof(control.name));
 	memcpy(control.secret, subject->agent->secret, sizeof(subject->agent->secret));
-	_exit(record_with_agent(words.count, words.items, &control));
+	_exit(record_for_asprof(words.count, words.items, &control));
 }
 
 /* The child begins its output when it begins to sample. */

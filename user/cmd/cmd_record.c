@@ -477,7 +477,9 @@ static void release(void *options)
 	release_options(options);
 }
 
-static const struct attach_control *loaded_agent; /* of record_with_agent() */
+/* Set by record_for_asprof(). */
+static const struct attach_control *loaded_agent;
+static bool is_for_asprof;
 
 static int run(void *context, const struct command_words *words)
 {
@@ -490,6 +492,7 @@ static int run(void *context, const struct command_words *words)
 	join_words(&line, words->argc, words->argv);
 	session.command_line = line.data;
 	session.loaded_agent = loaded_agent;
+	session.as_called = is_for_asprof;
 	if (options->verbose)
 		log_set_level(LOG_DEBUG);
 	if (!fill_session(&session, options, words->items, words->count, words->dashdash))
@@ -513,8 +516,9 @@ const struct command cmd_record = {
 	.run = run,
 };
 
-int record_with_agent(int argc, char **argv, const struct attach_control *control)
+int record_for_asprof(int argc, char **argv, const struct attach_control *control)
 {
 	loaded_agent = control;
+	is_for_asprof = true;
 	return command_run(&cmd_record, argc, argv);
 }

@@ -182,6 +182,21 @@ static int set_intervals(struct session_options *session, const struct record_op
 	return options->interval ? set_interval(session, options->interval) : 0;
 }
 
+/* An event that tells of another's samples has none without that one. */
+static int check_needed(struct session_options *session)
+{
+	for (size_t i = 0; i < session->events.len; i++) {
+		const struct event *event = session->events.items[i].event;
+
+		if (!event->needed || event_list_find(&session->events, event->needed))
+			continue;
+		log_error("-e %s tells of the samples of %s: add -e %s,%s", event->name, event->needed->name,
+			  event->needed->name, event->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int record_events_set(struct session_options *session, const struct record_options *options)
 {
 	const char *cpu = event_table[0]->name;
@@ -196,5 +211,7 @@ int record_events_set(struct session_options *session, const struct record_optio
 		err = add_all(session, options);
 	if (!err && !session->events.len)
 		err = set_list(session, cpu);
+	if (!err)
+		err = check_needed(session);
 	return err ? err : set_intervals(session, options);
 }

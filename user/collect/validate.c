@@ -34,7 +34,8 @@ static bool attributes_check(const unsigned char *at, size_t bytes)
 		size = duet_attribute_size(attribute->bytes);
 		if (size > bytes)
 			return false;
-		if ((attribute->type == DUET_ATTRIBUTE_SIZE && attribute->bytes != sizeof(uint64_t)) ||
+		if (((attribute->type == DUET_ATTRIBUTE_SIZE || attribute->type == DUET_ATTRIBUTE_ADDRESS) &&
+		     attribute->bytes != sizeof(uint64_t)) ||
 		    (attribute->type == DUET_ATTRIBUTE_CLASS && attribute->bytes > DUET_MAX_CLASS_BYTES))
 			return false;
 		at += size;

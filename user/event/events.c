@@ -39,6 +39,7 @@ const struct event *const event_table[] = {
 	&event_lock,
 	&event_nativemem,
 	&event_leak,
+	&event_free,
 	&event_nativelock,
 	&event_wait,
 	&event_exceptions,

@@ -32,6 +32,7 @@ extern const struct event event_live;
 extern const struct event event_lock;
 extern const struct event event_nativemem;
 extern const struct event event_leak;
+extern const struct event event_free;
 extern const struct event event_nativelock;
 extern const struct event event_wait;
 extern const struct event event_exceptions;

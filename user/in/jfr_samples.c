@@ -23,6 +23,7 @@ static const struct row {
 	{"jdk.ObjectAllocationOutsideTLAB", "alloc", PROFILE_BYTES, "allocationSize", NULL, "objectClass"},
 	{"profiler.LiveObject", "live", PROFILE_BYTES, "allocationSize", NULL, "objectClass"},
 	{"profiler.Malloc", "nativemem", PROFILE_BYTES, "size", NULL, NULL},
+	{"profiler.Free", "free", PROFILE_COUNT, NULL, NULL, NULL},
 	{"jdk.JavaMonitorEnter", "lock", PROFILE_NS, "duration", NULL, "monitorClass"},
 	{"profiler.NativeLock", "nativelock", PROFILE_NS, "duration", NULL, NULL},
 	{"jdk.ThreadPark", "park", PROFILE_NS, "duration", NULL, "parkedClass"},
@@ -75,6 +76,11 @@ static int find_kind(struct jfr_kinds *kinds, const char *type, const struct row
 	return vec_push(&kinds->items, kind) < 0 ? -ENOMEM : (int)kinds->items.len - 1;
 }
 
+static bool is_of_memory(const struct row *row)
+{
+	return row->event && (!strcmp(row->event, "nativemem") || !strcmp(row->event, "free"));
+}
+
 /* duet's other types are not samples: they have no stack. */
 static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_type *type, const struct row *row)
 {
@@ -91,6 +97,8 @@ static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_
 	kind->has_weight = jfr_want(types, type, row->weight, JFR_WEIGHT);
 	kind->has_samples = jfr_want(types, type, row->samples, JFR_SAMPLES);
 	(void)jfr_want(types, type, row->class_name, JFR_CLASS);
+	if (is_of_memory(row))
+		(void)jfr_want(types, type, "address", JFR_ADDRESS);
 	return 0;
 }
 

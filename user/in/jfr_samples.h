@@ -5,7 +5,7 @@
 
 #include "in/jfr_constants.h"
 
-enum jfr_slot { JFR_TIME, JFR_SAMPLED, JFR_STACK, JFR_CLASS, JFR_WEIGHT, JFR_SAMPLES };
+enum jfr_slot { JFR_TIME, JFR_SAMPLED, JFR_STACK, JFR_CLASS, JFR_WEIGHT, JFR_SAMPLES, JFR_ADDRESS };
 
 /* A type of samples. Settings stay from chunk to chunk. */
 struct jfr_kind {

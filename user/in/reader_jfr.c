@@ -229,7 +229,11 @@ static int find_stack(struct jfr *j, const struct jfr_value values[JFR_SLOTS], u
 
 static int add_sample(struct jfr *j, const struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS])
 {
-	struct profile_sample sample = {.event = kind->event, .time_ns = time_of(j, values[JFR_TIME].number)};
+	struct profile_sample sample = {
+		.event = kind->event,
+		.time_ns = time_of(j, values[JFR_TIME].number),
+		.address = values[JFR_ADDRESS].number,
+	};
 	uint64_t samples, weight;
 	int err = find_stack(j, values, &sample.node);
 

@@ -24,4 +24,12 @@ static inline const struct duet_attribute *attribute_find(const struct duet_samp
 	return NULL;
 }
 
+/* Returns the value of an attribute that is a number, 0 if there is none. */
+static inline uint64_t attribute_number(const struct duet_sample *sample, enum duet_attribute_type type)
+{
+	const struct duet_attribute *attribute = attribute_find(sample, type);
+
+	return attribute ? *(const uint64_t *)(attribute + 1) : 0;
+}
+
 #endif

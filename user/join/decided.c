@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/text.h"
+#include "join/attributes.h"
 #include "runtime/jvm.h"
 #include "subject/owners.h"
 
@@ -180,6 +181,8 @@ static int add_weight(struct decided *decided, const struct decision *of, uint64
 							.node = (uint32_t)node,
 							.count = 1,
 							.event = sample->event,
+							.address = attribute_number(sample,
+										    DUET_ATTRIBUTE_ADDRESS),
 						});
 }
 

@@ -139,7 +139,7 @@ static void resolve_java(struct resolver *r, const struct jvm *jvm, const struct
 	const struct jvm_method *method = find_method(r, jvm, from);
 
 	frame->kind = kinds[from->kind];
-	frame->bci = from->bci;
+	frame->bci = from->is_interpreted ? FRAME_BCI_INTERPRETED : from->bci;
 	if (!method)
 		return resolve_nameless(r, jvm, from, frame);
 	frame->class_name = method->class_name;

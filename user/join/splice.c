@@ -111,10 +111,13 @@ static int push_native(struct splicing *s, uint32_t index)
 
 static int push_java(struct splicing *s, const struct duet_java_frame *frame, enum splice_kind kind)
 {
-	if (frame->bci == DUET_BCI_NATIVE)
-		kind = SPLICE_JAVA_NATIVE;
-	return push(s, (struct splice_frame){
-			       .kind = kind, .method = frame->method, .check = frame->check, .bci = frame->bci});
+	bool is_native = frame->bci == DUET_BCI_NATIVE;
+
+	return push(s, (struct splice_frame){.kind = is_native ? SPLICE_JAVA_NATIVE : kind,
+					     .method = frame->method,
+					     .check = frame->check,
+					     .bci = frame->bci,
+					     .is_interpreted = is_native && kind == SPLICE_INTERPRETED});
 }
 
 static bool is_interpreted(const struct splicing *s, uint32_t index)

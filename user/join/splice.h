@@ -29,6 +29,7 @@ enum splice_kind {
 
 struct splice_frame {
 	enum splice_kind kind;
+	bool is_interpreted; /* SPLICE_JAVA_NATIVE: the interpreter has made the frame */
 	bool is_return; /* address is a return address, not a pc */
 	int32_t bci;
 	uint32_t text;

@@ -115,7 +115,7 @@ void agent_free(struct agent *agent)
 
 struct agent *agent_in_charge(struct agent *agent)
 {
-	bool is_out = agent && (agent->state < AGENT_RUNNING || agent->state == AGENT_FAILED);
+	bool is_out = agent && (agent->state < AGENT_RUNNING || agent->state == AGENT_FAILED || agent->is_native);
 
 	return is_out && agent->outside ? agent->outside : agent;
 }
@@ -228,8 +228,10 @@ static int send_start(struct agent *agent)
 
 static void on_hello(struct agent *agent, const struct duet_message_hello *hello)
 {
-	snprintf(agent->vm, sizeof(agent->vm), "%s %s", hello->vm_name, hello->vm_version);
-	if (!hello->has_asgct && !agent->reader)
+	agent->is_native = !agent->reader && !hello->vm_name[0];
+	if (!agent->is_native)
+		snprintf(agent->vm, sizeof(agent->vm), "%s %s", hello->vm_name, hello->vm_version);
+	if (!hello->has_asgct && !agent->reader && !agent->is_native)
 		return agent_fail(agent, -ENOTSUP,
 				  "the JVM has no AsyncGetCallTrace: HotSpot is needed for Java frames");
 	if (agent_ring_new(&agent->ring, agent->start.sample_lane_bytes, agent->start.metadata_lane_bytes) < 0)

@@ -60,8 +60,8 @@ struct agent {
 	pid_t reader;
 	uint32_t walks, cut; /* of a reader: samples of its JVM, and those whose walk was cut; see jvms_note_walk() */
 	/*
-	 * Reads the JVM from outside until this agent is running, or for good if it fails; or NULL. Not owned: it is in
-	 * the list of agents, too.
+	 * Reads the JVM from outside until this agent is running, or for good if it fails or is_native; or NULL. Not
+	 * owned: it is in the list of agents, too.
 	 */
 	struct agent *outside;
 	int socket;
@@ -89,6 +89,8 @@ struct agent {
 	bool layout_told; /* BPF has the JVM's newest layout */
 	uint64_t claimed[DUET_MAX_EVENTS]; /* sum of the weights of its own samples, by event of the recording */
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
+	/* The process has no JVM, or had none when the agent began: it serves events that need none. */
+	bool is_native;
 	uint32_t refused; /* bit i: start.events[i] has no samples in this JVM, … */
 	char refused_why[128]; /* … and why */
 	int error; /* why it is AGENT_FAILED: -errno */

@@ -49,6 +49,11 @@ static uint64_t most_claimed(const struct jvms *jvms, const struct duet_agent_ev
 	return ns * MOST_BYTES_A_NS + event->interval * MOST_ERR_SAMPLES;
 }
 
+static uint64_t least_claimed(const struct duet_agent_event *event)
+{
+	return event->kind == DUET_AGENT_EVENT_NATIVEMEM && event->flags & DUET_AGENT_AS_CALLED ? 1 : event->interval;
+}
+
 /* Returns true if the sample weighs at least one interval, and all samples together no more than is possible. */
 static bool is_plausible(const struct jvms *jvms, const struct agent *agent, const struct duet_sample *sample)
 {
@@ -56,7 +61,7 @@ static bool is_plausible(const struct jvms *jvms, const struct agent *agent, con
 	bool is_called = sample->flags & DUET_SAMPLE_CALLED;
 	uint64_t most;
 
-	if (!event || is_called == is_ticked(event) || sample->weight < event->interval)
+	if (!event || is_called == is_ticked(event) || sample->weight < least_claimed(event))
 		return false;
 	most = most_claimed(jvms, event);
 	return sample->weight <= most && agent->claimed[sample->event] <= most - sample->weight;

@@ -139,7 +139,7 @@ static int allow_signals(struct jvms *jvms, struct agent *agent)
 		unwinding_publish_now(&agent->unwinding, agent->process);
 	if (!jvms->of.engine->row->standalone)
 		unwinding_want(jvms->of.unwinding, agent->process);
-	if (agent->start.engine == DUET_ENGINE_NONE && !agent->reader)
+	if ((agent->start.engine == DUET_ENGINE_NONE && !agent->reader) || agent->is_native)
 		return 0;
 	return engine_allow(jvms->of.engine, agent->process->pid, &target);
 }
@@ -214,8 +214,8 @@ static void tell_refused(const struct jvms *jvms, const struct agent *agent)
 		const struct event_spec *spec = &jvms->of.events->items[agent->start.events[i].index];
 
 		if (agent->refused & 1u << i)
-			log_warn("JVM %d: no samples of %s: %s", agent->process->pid, spec->event->name,
-				 agent->refused_why);
+			log_warn("%s %d: no samples of %s: %s", agent->is_native ? "process" : "JVM",
+				 agent->process->pid, spec->event->name, agent->refused_why);
 	}
 }
 
@@ -225,6 +225,8 @@ static void note_source(struct jvms *jvms, const struct agent *agent)
 	uint8_t *source = &jvm_process(agent->process)->source;
 	uint64_t *count = jvms->agents.sources;
 
+	if (agent->is_native)
+		return;
 	if (*source != JVM_UNREAD)
 		count[*source]--;
 	if (*source == JVM_UNREAD)
@@ -249,6 +251,10 @@ static void on_running(struct jvms *jvms, struct agent *agent)
 	hurry(jvms, answers_wait_ns(agent, clock_monotonic_ns()) > JVMS_HURRY_MS * NS_PER_MS ? HURRY_NS : YOUNG_NS);
 	if (jvm_process(agent->process)->attach_failures)
 		log_info("JVM %d: the agent is attached now", agent->process->pid);
+	if (agent->is_native) { /* it may have a JVM that the library has not found */
+		jvm_process(agent->process)->examined_version = 0;
+		jvms_notice(jvms, agent->process);
+	}
 }
 
 static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_state before)
@@ -288,7 +294,7 @@ static void retire_reader(struct jvms *jvms, struct agent *agent)
 	struct agent *reader = agent->outside;
 	enum agent_state before = reader ? reader->state : AGENT_GONE;
 
-	if (agent->state != AGENT_RUNNING || before > AGENT_RUNNING || decided_awaits(jvms->of.decided, reader))
+	if (agent->state != AGENT_RUNNING || agent->is_native || before > AGENT_RUNNING || decided_awaits(jvms->of.decided, reader))
 		return;
 	agent_stop(reader);
 	agent_changed(jvms, reader, before);
@@ -352,6 +358,7 @@ static void list_agent_events(const struct jvms *jvms, struct agent_start *start
 		if (!is_agents(jvms, spec->event))
 			continue;
 		*to = (struct duet_agent_event){.interval = spec->interval, .kind = spec->event->agent, .index = i};
+		to->flags = jvms->of.as_called ? DUET_AGENT_AS_CALLED : 0;
 		if (!event_has_ticks(spec->event) && place->name) {
 			snprintf(to->target, sizeof(to->target), "%s", place->name);
 			to->threshold_ns = place->offset;
@@ -374,13 +381,21 @@ static int add_agent(struct jvms *jvms, struct process *process, struct agent *a
 	return vec_push(&jvms->agents, agent);
 }
 
+/* Judges by the mappings as last read. A sample in an unknown library triggers a new read, so this is enough. */
+static bool is_jvm(struct process *process)
+{
+	jvm_process(process)->examined_version = process->maps_version + 1;
+	return maps_find_file(&process->maps, "libjvm.so") != NULL;
+}
+
 int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause,
 		const struct attach_control *control)
 {
 	bool has_ticks = event_list_has_ticks(jvms->of.events);
 	const struct engine *engine = jvms->of.engine->row;
+	bool takes_ticks = has_ticks && (engine->standalone || !jvms->of.loaded_agent || is_jvm(process));
 	struct agent_start start = {
-		.engine = has_ticks ? engine->agent : DUET_ENGINE_NONE,
+		.engine = takes_ticks ? engine->agent : DUET_ENGINE_NONE,
 		.is_engine_asked = engine == &engines[jvms->of.asked],
 		.java_depth = jvms->of.java_depth,
 		.tables_bytes = engine->standalone || event_list_needs_tables(jvms->of.events) ? TABLES_BYTES : 0,
@@ -400,13 +415,6 @@ static int attach(struct jvms *jvms, struct process *process, enum attach_kind k
 	int err = attach_control_new(&control, process->pid);
 
 	return err ? err : jvms_attach(jvms, process, kind, cause, &control);
-}
-
-/* Judges by the mappings as last read. A sample in an unknown library triggers a new read, so this is enough. */
-static bool is_jvm(struct process *process)
-{
-	jvm_process(process)->examined_version = process->maps_version + 1;
-	return maps_find_file(&process->maps, "libjvm.so") != NULL;
 }
 
 static bool is_left_alone(struct jvms *jvms, struct process *process)
@@ -431,15 +439,24 @@ const char *jvms_attach_cause(const struct jvms *jvms)
 	return jvms->of.policy == AGENT_ALWAYS ? "--agent always" : NULL;
 }
 
+/* Returns true for an agent that began before its process was a JVM, and whose JVM nobody reads yet. */
+static bool awaits_jvm(const struct agent *agent)
+{
+	return agent->is_native && !agent->outside;
+}
+
 void jvms_notice(struct jvms *jvms, struct process *process)
 {
+	const struct agent *agent = jvm_process(process)->agent;
 	const char *cause, *unread = NULL;
 
-	if (jvm_process(process)->examined_version == process->maps_version + 1 || jvm_process(process)->agent ||
+	if (jvm_process(process)->examined_version == process->maps_version + 1 || (agent && !awaits_jvm(agent)) ||
 	    process->exited || process->pid == getpid() || !is_jvm(process))
 		return;
 	if (!jvms->of.engine->row->standalone && event_list_has_ticks(jvms->of.events))
 		unread = readers_start(jvms, process);
+	if (agent) /* the library is in the process already, and listens for one loader */
+		return;
 	cause = jvms_attach_cause(jvms);
 	if (!cause && jvms->of.policy == AGENT_NEEDED)
 		cause = unread;

@@ -36,6 +36,7 @@ struct jvms_parts {
 	bool host; /* --host */
 	bool all_user;
 	enum agent_policy policy;
+	bool as_called; /* DUET_AGENT_AS_CALLED */
 	bool asks_always; /* --signals always: the agent gives its half of each sample */
 	enum session_engine asked; /* the engine that the user named; the agent may use no other */
 	uint32_t java_depth;

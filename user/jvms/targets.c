@@ -92,6 +92,12 @@ static bool is_native(const struct process *process)
 	       (process->maps.list.len && !maps_find_file(&process->maps, "libjvm.so"));
 }
 
+/* Returns true if the process has no agent: it takes none, or what the agent in it could give is not wanted. */
+static bool has_no_agent(const struct jvms *jvms, const struct process *process)
+{
+	return is_native(process) && !(jvms->of.loaded_agent && jvms_attach_cause(jvms));
+}
+
 /* Formats "12 (redis), 13 (sleep)". */
 static void list_natives(const struct jvms *jvms, struct buf *list)
 {
@@ -100,7 +106,7 @@ static void list_natives(const struct jvms *jvms, struct buf *list)
 	for (size_t i = 0; i < jvms->of.pid_count; i++) {
 		const struct process *process = target(jvms, i);
 
-		if (is_native(process) && count++ < LISTED_MAX)
+		if (has_no_agent(jvms, process) && count++ < LISTED_MAX)
 			buf_printf(list, "%s%d (%s)", count > 1 ? ", " : "", process->pid, process->comm);
 	}
 	if (count > LISTED_MAX)
@@ -111,7 +117,7 @@ static const struct process *first_native(const struct jvms *jvms)
 {
 	size_t i = 0;
 
-	while (!is_native(target(jvms, i)))
+	while (!has_no_agent(jvms, target(jvms, i)))
 		i++;
 	return target(jvms, i);
 }
@@ -139,7 +145,7 @@ static int take_natives(struct jvms *jvms)
 	struct buf list;
 
 	for (size_t i = 0; i < jvms->of.pid_count; i++)
-		jvms->natives += is_native(target(jvms, i));
+		jvms->natives += has_no_agent(jvms, target(jvms, i));
 	if (!jvms->natives)
 		return 0;
 	buf_init(&list);
@@ -176,7 +182,7 @@ int jvms_attach_targets(struct jvms *jvms)
 	int err = jvms->of.policy == AGENT_NEVER ? 0 : take_natives(jvms);
 
 	for (size_t i = 0; !err && i < jvms->of.pid_count; i++)
-		if (!is_native(target(jvms, i)))
+		if (!has_no_agent(jvms, target(jvms, i)))
 			err = attach_target(jvms, target(jvms, i));
 	return err;
 }

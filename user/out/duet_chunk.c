@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #define FULL_BYTES (LAYOUT_SECTION_MAX / 2) /* leaves room for one more row and its strings */
-#define FULL_SAMPLES (65536 * 32) /* bytes */
+#define FULL_SAMPLES (65536 * 40) /* bytes */
 #define PACK_MIN 64 /* bytes; smaller sections are not compressed */
 #define PACK_LEVEL 1 /* zlib's fastest: the recorder does this while it records */
 

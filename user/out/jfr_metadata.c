@@ -166,6 +166,9 @@ static const struct type types[] = {
 		START_TIME, EVENT_THREAD, STACK_TRACE,
 		{"address", JFR_T_LONG, "Address", ADDRESS},
 		{"size", JFR_T_LONG, "Size", BYTES}}},
+	{"profiler.Free", JFR_E_FREE, EVENT, "free", JVM, "Native Memory", {
+		START_TIME, EVENT_THREAD, STACK_TRACE,
+		{"address", JFR_T_LONG, "Address", ADDRESS}}},
 	{"jdk.JavaMonitorEnter", JFR_E_MONITOR_ENTER, EVENT, "Java Monitor Blocked", APPLICATION, NULL, {
 		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
 		{"monitorClass", JFR_T_CLASS, "Monitor Class", OF_POOL},

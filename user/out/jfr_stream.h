@@ -17,7 +17,7 @@
 #define JFR_START_TICKS NS_PER_SEC /* a tick is a nanosecond */
 
 /* How the samples of an event are written. */
-enum form { EXECUTION, CPU_TIME, WALL, ALLOCATION, IN_TLAB, LIVE, MALLOC, LOCK, WAIT, NATIVE_LOCK, TRACE, OWN };
+enum form { EXECUTION, CPU_TIME, WALL, ALLOCATION, IN_TLAB, LIVE, MALLOC, FREE, LOCK, WAIT, NATIVE_LOCK, TRACE, OWN };
 
 struct writer_stream {
 	const struct profile *profile;

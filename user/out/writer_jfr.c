@@ -181,7 +181,7 @@ static void put_wall(struct writer_stream *j, const struct profile_sample *sampl
 
 /* A sample of an event whose weight is a field. The class is a field, too, and not a frame. */
 struct weighed {
-	uint64_t at_ns, weight;
+	uint64_t at_ns, weight, address;
 	uint32_t thread, stack, class_id, method;
 	bool is_leak, is_park;
 };
@@ -226,14 +226,24 @@ static void put_live(struct writer_stream *j, const struct weighed *event)
 	jfr_end_event(j);
 }
 
-/* async-profiler's converter knows leaks by their addresses. These are not kept: each leak has a number instead. */
+/* async-profiler's converter knows leaks by their addresses. The event leak has none, but a number for each. */
 static void put_malloc(struct writer_stream *j, const struct weighed *event)
 {
 	jfr_begin_event(j, JFR_E_MALLOC, event->at_ns);
 	jfr_put_number(&j->body, event->thread);
 	jfr_put_number(&j->body, event->stack);
-	jfr_put_number(&j->body, event->is_leak ? ++j->leaks : 0);
+	jfr_put_number(&j->body, event->is_leak ? ++j->leaks : event->address);
 	jfr_put_number(&j->body, event->weight);
+	jfr_end_event(j);
+}
+
+/* As in async-profiler's files, there is no stack. */
+static void put_free(struct writer_stream *j, const struct profile_sample *sample)
+{
+	jfr_begin_event(j, JFR_E_FREE, ns_of(j, sample));
+	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
+	jfr_put_number(&j->body, 0);
+	jfr_put_number(&j->body, sample->address);
 	jfr_end_event(j);
 }
 
@@ -331,7 +341,11 @@ static void put_weighed(struct writer_stream *j, const struct profile_sample *sa
 	enum form form = j->forms[sample->event];
 	uint64_t events = events_of(j, sample), rest = own_weight(j, sample);
 	const struct frame *leaf = leaf_of(j, sample->node);
-	struct weighed event = {.at_ns = ns_of(j, sample), .thread = jfr_thread(&j->pools, sample->thread)};
+	struct weighed event = {
+		.at_ns = ns_of(j, sample),
+		.address = sample->address,
+		.thread = jfr_thread(&j->pools, sample->thread),
+	};
 	uint32_t node = sample->node;
 
 	if (leaf && leaf->kind == FRAME_CLASS && form != MALLOC && form != NATIVE_LOCK) {
@@ -381,6 +395,7 @@ static int put_sample(void *context, const struct profile_sample *sample)
 		[IN_TLAB] = put_weighed,
 		[LIVE] = put_weighed,
 		[MALLOC] = put_weighed,
+		[FREE] = put_free,
 		[LOCK] = put_weighed,
 		[WAIT] = put_weighed,
 		[NATIVE_LOCK] = put_weighed,
@@ -401,7 +416,7 @@ static int put_sample(void *context, const struct profile_sample *sample)
 
 /* ---- forms ---- */
 
-/* Of two events that would have the same form, the first has it. */
+/* Of two events that would have the same form, the first has it. All traces have theirs. */
 static const struct form_row {
 	const char *event;
 	enum profile_unit unit;
@@ -412,6 +427,7 @@ static const struct form_row {
 	{"live", PROFILE_BYTES, LIVE},	 {"nativemem", PROFILE_BYTES, MALLOC},
 	{"leak", PROFILE_BYTES, MALLOC}, {"lock", PROFILE_NS, LOCK},
 	{"wait", PROFILE_NS, WAIT},	 {"nativelock", PROFILE_NS, NATIVE_LOCK},
+	{"free", PROFILE_COUNT, FREE},
 };
 
 /* The event's name has the method, too. */
@@ -448,7 +464,7 @@ static void choose_forms(struct writer_stream *j)
 	for (size_t i = 0; i < events; i++) {
 		enum form form = form_of(j, i);
 
-		j->forms[i] = has_form(j, i, form) ? OWN : form;
+		j->forms[i] = has_form(j, i, form) && form != TRACE ? OWN : form;
 		if (j->forms[i] == OWN && (execution == SIZE_MAX || is_event(j->profile, i, "cpu", PROFILE_NS)))
 			execution = i;
 	}
@@ -471,6 +487,7 @@ enum jfr_type jfr_type_of(const struct writer_stream *j, size_t event)
 		[IN_TLAB] = JFR_E_ALLOCATION_IN_NEW_TLAB,
 		[LIVE] = JFR_E_LIVE_OBJECT,
 		[MALLOC] = JFR_E_MALLOC,
+		[FREE] = JFR_E_FREE,
 		[LOCK] = JFR_E_MONITOR_ENTER,
 		[WAIT] = JFR_E_MONITOR_WAIT,
 		[NATIVE_LOCK] = JFR_E_NATIVE_LOCK,

@@ -28,6 +28,8 @@ enum frame_kind {
 	FRAME_KIND_MAX
 };
 
+#define FRAME_BCI_INTERPRETED 0 /* of a native method: the interpreter has called it, not compiled code */
+
 /* All strings are ids in the profile's intern table; 0 = none. */
 struct frame {
 	enum frame_kind kind;

@@ -104,6 +104,7 @@ static size_t merge_samples(struct profile_sample *samples, size_t count)
 		if (is_same_stack(&samples[i], &samples[kept])) {
 			samples[kept].weight += samples[i].weight;
 			samples[kept].count += samples[i].count;
+			samples[kept].address = 0;
 		} else {
 			samples[++kept] = samples[i];
 		}

@@ -12,7 +12,7 @@
 
 #include "base/vec.h"
 
-#define TIMELINE_RECENT 65536 /* samples in memory, 2 MB */
+#define TIMELINE_RECENT 65536 /* samples in memory, 2.5 MB */
 
 struct profile_sample {
 	uint64_t time_ns; /* of the clock of profile.start_ns */
@@ -21,6 +21,7 @@ struct profile_sample {
 	uint32_t node; /* leaf of the stack */
 	uint32_t count; /* samples merged into this one, else 1; time_ns is the first one's, weight their sum */
 	uint32_t event; /* index into profile.events */
+	uint64_t address; /* of memory that was taken or freed; 0: none, or of several */
 };
 
 struct timeline {
