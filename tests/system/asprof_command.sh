@@ -94,6 +94,26 @@ case_states() {
 	expect "samples of a new recording" "$(total "$here/stdout")" '<' "$(total "$here/stopped")"
 }
 
+# --cstack and -j choose what reports show of the same walk.
+case_shapes_of_stacks() {
+	need_bpf
+	need_root
+	begin
+	run_asprof -d 1 -i 1ms -a -o collapsed "$jvm"
+	expect_contains "$here/stdout" '^workload/Shares\.main_|^java/lang/Thread\.run_'
+	expect_lacks "$here/stdout" 'JavaCalls::call_helper.*;workload/Shares'
+	run_asprof -d 1 -i 1ms --cstack vmx -o collapsed "$jvm"
+	expect_contains "$here/stdout" 'JavaCalls::call_helper.*;call_stub;.*workload/Shares'
+	run_asprof -d 1 -i 1ms -a --cstack no -o collapsed "$jvm"
+	expect_lacks "$here/stdout" 'call_stub|_\[0\]|_\[k\]'
+	run_asprof -d 1 -i 1ms -j 2/1 -o collapsed "$jvm"
+	expect_contains "$here/stdout" '^\[truncated\];[^;]+ [0-9]+$'
+	expect_lacks "$here/stdout" ';.*;'
+	run_asprof stop -o flamegraph -f "$here/out.html" "$jvm"
+	expect_contains "$here/out.html" '^const cpool'
+	expect_contains "$here/out.html" '^Array\(3\)$'
+}
+
 # Nothing is stopped for a file that cannot be written.
 case_refusals() {
 	need_bpf

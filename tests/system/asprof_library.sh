@@ -218,6 +218,56 @@ case_c_functions() {
 	expect_contains "$here/out.collapsed" ';spend '
 }
 
+# Memory of a process that has no JVM: what is taken, by its size, and whether it is freed, by its address.
+case_memory_of_a_program() {
+	need_bpf
+	need_root
+	jdk=$(any_jdk)
+	"$DUET_BUILD/tests/system/asprof_functions" "$library" "$here/out.jfr" memory >"$here/stdout" 2>"$here/stderr" ||
+		fail "$(cat "$here/stderr")"
+	expect_memory "$here/out.jfr"
+	ASPROF_COMMAND="start,nativemem,nofree,file=$here/out.collapsed,total" LD_PRELOAD=$library \
+		awk 'BEGIN { for (i = 0; i < 100000; i++) a[i] = i }' >"$here/stdout" 2>&1
+	wait_for 20 test -s "$here/out.collapsed"
+	expect_contains "$here/out.collapsed" ';malloc_hook [0-9]+$'
+}
+
+expect_memory() { # FILE
+	local freed kept
+	"$jdk/bin/jfr" print --json --events profiler.Malloc,profiler.Free "$1" >"$here/memory.json"
+	freed=$(address_of 1234567)
+	kept=$(address_of 2345678)
+	[ "$freed" ] && [ "$kept" ] || fail "no sample of the memory that was taken"
+	expect "frees of the first piece" "$(frees_of "$freed")" == 1
+	expect "frees of the second piece" "$(frees_of "$kept")" == 0
+}
+
+address_of() { # BYTES: of the piece of memory of this size
+	awk -v bytes="$1" '{ gsub(",", "") } /"type": "profiler/ { is_malloc = /Malloc/ } /"address":/ { address = $2 }
+		/"size":/ && is_malloc && $2 == bytes { print address }' "$here/memory.json"
+}
+
+frees_of() { # ADDRESS
+	awk -v address="$1" '{ gsub(",", "") } /"type": "profiler/ { is_free = /Free/ }
+		/"address":/ && is_free && $2 == address { count++ } END { print count + 0 }' "$here/memory.json"
+}
+
+# Methods that are counted, and several that are traced, from the JVM's command line.
+jdk_case_methods() {
+	local arguments="start,threads,event=workload.Traced.slow,collapsed,file=$here/counted.collapsed"
+	need_bpf
+	need_root
+	run_java -agentpath:"$library=$arguments" workload.Traced 3
+	expect_status 0 java
+	expect "calls of slow" "$(matching "$here/counted.collapsed" 'callAll;workload/Traced[.]slow ' | cut -d ' ' -f 1)" == 3
+	arguments="start,trace=workload.Traced.slow:45ms,trace=workload.Traced.early:45ms,collapsed"
+	run_java -agentpath:"$library=$arguments,file=$here/traced.collapsed" workload.Traced 3
+	expect_status 0 java
+	expect "traces of slow" "$(matching "$here/traced.collapsed" 'callAll;workload/Traced[.]slow ' | cut -d ' ' -f 1)" == 3
+	expect "traces of early" "$(matching "$here/traced.collapsed" 'callAll;workload/Traced[.]early ' | cut -d ' ' -f 1)" == 3
+	[ ! -s "$here/stderr" ] || fail "the library wrote to stderr: $(head -n 3 "$here/stderr")"
+}
+
 # An executable that somebody else may have put beside the library is not started.
 case_not_of_others() {
 	need_bpf

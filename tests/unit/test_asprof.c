@@ -83,6 +83,7 @@ static void actions_and_files(void **state)
 	assert_string_equal(arguments.file, "/tmp/a.html");
 	assert_string_equal(arguments.style.title, "a,b <c>");
 	assert_int_equal(arguments.depth, 50);
+	assert_int_equal(arguments.kept_depth, 20);
 	assert_true(arguments.style.threads);
 	assert_true(arguments.timeout_ns == 120 * NS_PER_SEC);
 	parse("collapsed,total");
@@ -136,6 +137,8 @@ static void errors(void **state)
 	assert_string_equal(refused("start,file="), "file must not be empty");
 	assert_string_equal(refused("stop,file=a.svg"), "SVG format is obsolete, use .html for FlameGraph");
 	assert_string_equal(refused("start,jstackdepth=x"), "Invalid value of jstackdepth: 'x'");
+	assert_string_equal(refused("start,jstackdepth=50/"), "Invalid value of jstackdepth: '50/'");
+	assert_string_equal(refused("start,jstackdepth=5/6"), "Invalid value of jstackdepth: '5/6'");
 	assert_string_equal(refused("start,timeout=1y"), "Invalid value of timeout: '1y'");
 	assert_string_equal(refused("start,target-cpu=1"), "target-cpu: duet cannot select a CPU");
 	assert_string_equal(refused("start,interval=99999999999999999999"), "Invalid interval");
@@ -155,7 +158,16 @@ static void events(void **state)
 			    "cpu=1000000,wall=50000000,alloc=524287,lock=1000000");
 	assert_string_equal(events_of("start,nativemem"), "nativemem=0");
 	assert_string_equal(events_of("start,nativelock"), "nativelock=10000");
-	assert_string_equal(events_of("start,all,jfr"), "cpu,wall,live,lock,nativelock,nativemem=524287");
+	assert_string_equal(events_of("start,all,jfr"),
+			    "cpu,wall,alloc,live,lock,nativelock,free,nativemem=524287");
+	assert_string_equal(events_of("start,nativemem=1k,jfr"), "free,nativemem=1024");
+	assert_string_equal(events_of("start,nativemem,nofree,jfr"), "nativemem=0");
+	assert_string_equal(events_of("start,event=java.lang.Thread.run"), "java.lang.Thread.run");
+	assert_string_equal(events_of("start,event=a.B.c(Ljava/lang/Object;)V,interval=3"),
+			    "a.B.c(Ljava/lang/Object;)V=3");
+	assert_string_equal(events_of("start,trace=a.B.c:1ms,trace=a.B.d,interval=2,collapsed"),
+			    "trace:a.B.c:1ms=2,trace:a.B.d=2");
+	assert_string_equal(events_of("start,event=cpu,interval=2,trace=a.B.c,jfr"), "cpu=2,trace:a.B.c");
 	assert_string_equal(events_of("start,event=page-faults,interval=10"), "page-faults=10");
 	assert_string_equal(events_of("start,event=sched:sched_switch"), "sched:sched_switch");
 }
@@ -177,8 +189,8 @@ static void events_that_do_not_go(void **state)
 	assert_string_equal(events_refused("start,event=cpu,alloc,collapsed"),
 			    "Only JFR output supports multiple events");
 	assert_string_equal(events_refused("start,event=wall,wall=10ms"), "wall is given twice");
-	assert_string_equal(events_refused("start,event=java.lang.Thread.run"),
-			    "Unsupported event type: duet cannot count the calls of java.lang.Thread.run");
+	assert_string_equal(events_refused("start,event=cpu,trace=a.B.c,collapsed"),
+			    "Only JFR output supports multiple events");
 }
 
 /* ---- the command line ---- */

@@ -19,7 +19,7 @@
 enum form {
 	FORM_SWITCH,	/* bool */
 	FORM_STRING,	/* const char * */
-	FORM_COUNT,	/* uint32_t; "N/M" means N */
+	FORM_DEPTH,	/* "N", or "N/M" */
 	FORM_PERCENT,	/* double */
 	FORM_LONG_TIME, /* uint64_t: seconds, or with a unit s m h d */
 	FORM_INTERVAL,	/* struct asprof_interval: a value with any unit; without a value, the default */
@@ -69,10 +69,12 @@ static const struct word words[] = {
 	{.name = "nativelock", .form = FORM_INTERVAL, .offset = AT(nativelock), .number = LOCK_NS},
 	{.name = "wall", .form = FORM_INTERVAL, .offset = AT(wall), .number = WALL_NS},
 	{.name = "nativemem", .form = FORM_INTERVAL, .offset = AT(nativemem), .number = 0},
+	{.name = "nofree", .form = FORM_SWITCH, .offset = AT(no_frees)},
+	{.name = "trace", .form = FORM_LIST, .offset = AT(traces)},
 	{.name = "all", .form = FORM_SWITCH, .offset = AT(all)},
 	{.name = "live", .form = FORM_SWITCH, .offset = AT(live)},
 	{.name = "alluser", .form = FORM_SWITCH, .offset = AT(all_user)},
-	{.name = "jstackdepth", .form = FORM_COUNT, .offset = AT(depth)},
+	{.name = "jstackdepth", .form = FORM_DEPTH, .offset = AT(depth)},
 	{.name = "timeout", .form = FORM_LONG_TIME, .offset = AT(timeout_ns)},
 	{.name = "loop", .form = FORM_LONG_TIME, .offset = AT(loop_ns)},
 
@@ -96,7 +98,7 @@ static const struct word words[] = {
 
 	{.name = "log", .form = FORM_STRING, .offset = AT(log)},
 	{.name = "loglevel", .form = FORM_STRING, .offset = AT(log_level)},
-	{.name = "cstack", .form = FORM_ACCEPTED},
+	{.name = "cstack", .form = FORM_STRING, .offset = AT(cstack)},
 	{.name = "features", .form = FORM_ACCEPTED},
 	{.name = "safemode", .form = FORM_ACCEPTED},
 	{.name = "fdtransfer", .form = FORM_ACCEPTED},
@@ -112,7 +114,6 @@ static const struct word words[] = {
 	{.name = "allkernel", .form = FORM_ACCEPTED},
 	{.name = "width", .form = FORM_ACCEPTED},
 	{.name = "height", .form = FORM_ACCEPTED},
-	{.name = "nofree", .form = FORM_ACCEPTED},
 	{.name = "meminfolog", .form = FORM_ACCEPTED},
 	{.name = "includemm", .form = FORM_ACCEPTED},
 	{.name = "includeln", .form = FORM_ACCEPTED},
@@ -124,7 +125,6 @@ static const struct word words[] = {
 	{.name = "jfrsync", .form = FORM_IGNORED, .why = "the JVM's own events are not in the file"},
 	{.name = "nostop", .form = FORM_IGNORED, .why = "there is no begin and no end"},
 
-	{.name = "trace", .form = FORM_REFUSED, .why = "duet cannot trace Java methods"},
 	{.name = "filter", .form = FORM_REFUSED, .why = "duet cannot select threads"},
 	{.name = "record-cpu", .form = FORM_REFUSED, .why = "duet does not record the CPU of a sample"},
 	{.name = "target-cpu", .form = FORM_REFUSED, .why = "duet cannot select a CPU"},
@@ -291,11 +291,38 @@ static int set_number(void *field, const struct word *word, const char *value, s
 		return value && parse_units(value, long_units, sizeof(long_units) / sizeof(long_units[0]), field)
 			       ? 0
 			       : bad_value(word, value, why);
-	if (value && isdigit((unsigned char)*value) && word->form == FORM_COUNT)
-		*(uint32_t *)field = (uint32_t)strtoul(value, &end, 10);
-	else if (value && isdigit((unsigned char)*value))
+	if (value && isdigit((unsigned char)*value))
 		*(double *)field = strtod(value, &end);
-	return end && (!*end || *end == '/') ? 0 : bad_value(word, value, why);
+	return end && !*end ? 0 : bad_value(word, value, why);
+}
+
+/* Reads a whole number above 0, and moves *text past it. */
+static bool read_depth(const char **text, uint32_t *ret)
+{
+	char *end;
+	unsigned long number;
+
+	if (!isdigit((unsigned char)**text))
+		return false;
+	errno = 0;
+	number = strtoul(*text, &end, 10);
+	*text = end;
+	*ret = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+	return number;
+}
+
+/* Of stacks deeper than N, M frames are kept; M is not more than N. */
+static int set_depth(struct asprof_arguments *to, const struct word *word, const char *value, struct buf *why)
+{
+	const char *rest = value ? value : "";
+	bool is_valid = read_depth(&rest, &to->depth);
+
+	to->kept_depth = 0;
+	if (is_valid && *rest == '/') {
+		rest++;
+		is_valid = read_depth(&rest, &to->kept_depth) && to->kept_depth <= to->depth;
+	}
+	return is_valid && !*rest ? 0 : bad_value(word, value, why);
 }
 
 static int set_word(struct asprof_arguments *to, const struct word *word, char *value, struct buf *warnings,
@@ -309,7 +336,8 @@ static int set_word(struct asprof_arguments *to, const struct word *word, char *
 		return 0;
 	case FORM_STRING:
 		return set_string(to, word, value, why);
-	case FORM_COUNT:
+	case FORM_DEPTH:
+		return set_depth(to, word, value, why);
 	case FORM_PERCENT:
 	case FORM_LONG_TIME:
 		return set_number(field, word, value, why);
@@ -375,6 +403,7 @@ int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struc
 	*ret = (struct asprof_arguments){.text = strdup(text)};
 	writer_options_default(&ret->style);
 	ret->style.tlab = true; /* as async-profiler writes allocations */
+	ret->style.frame_list = true; /* its converter reads pages */
 	if (!ret->text) {
 		buf_add_str(why, "out of memory");
 		return -EINVAL;
@@ -410,11 +439,17 @@ void asprof_arguments_release(struct asprof_arguments *arguments)
 {
 	free(arguments->style.include.items);
 	free(arguments->style.exclude.items);
+	free(arguments->traces.items);
 	free(arguments->text);
 	*arguments = (struct asprof_arguments){0};
 }
 
 /* ---- events ---- */
+
+static bool writes_jfr(const struct asprof_arguments *from)
+{
+	return from->writer && !strcmp(from->writer->name, "jfr");
+}
 
 static void add_event(struct buf *list, const char *name, const struct asprof_interval *interval)
 {
@@ -441,22 +476,53 @@ static const char *main_event(const struct asprof_arguments *from)
 	return !strcmp(from->event, "cpu-clock") || strcmp(engine_of(from->event), "auto") ? "cpu" : from->event;
 }
 
-static bool is_method(const char *event)
-{
-	return strchr(event, '.') && !strchr(event, ':') && !strchr(event, '/');
-}
-
 static int check_events(const struct asprof_arguments *from, const char *event, size_t count, struct buf *why)
 {
-	if (event && is_method(event))
-		buf_printf(why, "Unsupported event type: duet cannot count the calls of %s", event);
-	else if (event && !strcmp(event, "wall") && from->wall.is_wanted)
+	if (event && !strcmp(event, "wall") && from->wall.is_wanted)
 		buf_add_str(why, "wall is given twice");
 	else if (count > 1 && from->writer && !from->writer->has_all_events)
 		buf_add_str(why, "Only JFR output supports multiple events");
 	else
 		return 0;
 	return -EINVAL;
+}
+
+/* The events of one word. Returns their number. */
+static size_t add_beside(const struct asprof_arguments *from, const char *name, const struct asprof_interval *own,
+			 struct buf *list)
+{
+	const struct asprof_interval sampled = {.is_set = true, .value = ALLOC_BYTES};
+	struct asprof_interval interval = interval_of(from, own);
+	bool is_alloc = own == &from->alloc, is_live = is_alloc && (from->live || from->all);
+
+	if (!own->is_wanted && !from->all && !is_live)
+		return 0;
+	if (!interval.is_set && from->all && own == &from->nativemem)
+		interval = sampled;
+	/* first, so that the agent knows all memory that is sampled */
+	if (own == &from->nativemem && writes_jfr(from) && !from->no_frees)
+		add_event(list, "free", &(struct asprof_interval){0});
+	if (!is_live || writes_jfr(from)) /* a file of all events has the objects that are in use beside all others */
+		add_event(list, name, &interval);
+	if (is_live)
+		add_event(list, "live", &interval);
+	return 1;
+}
+
+/* The traces are one event for the user. */
+static size_t add_traces(const struct asprof_arguments *from, struct buf *list)
+{
+	const struct asprof_interval every = {0};
+	struct buf name;
+
+	buf_init(&name);
+	for (size_t i = 0; i < from->traces.len; i++) {
+		buf_clear(&name);
+		buf_printf(&name, "trace:%s", from->traces.items[i]);
+		add_event(list, name.data, from->event ? &every : &from->interval);
+	}
+	buf_release(&name);
+	return from->traces.len != 0;
 }
 
 int asprof_arguments_events(const struct asprof_arguments *from, struct buf *ret_list, const char **ret_engine,
@@ -466,29 +532,32 @@ int asprof_arguments_events(const struct asprof_arguments *from, struct buf *ret
 		const char *name;
 		const struct asprof_interval *interval;
 	} beside[] = {{"wall", &from->wall},
-		      {from->live || from->all ? "live" : "alloc", &from->alloc},
+		      {"alloc", &from->alloc},
 		      {"lock", &from->lock},
 		      {"nativelock", &from->nativelock},
 		      {"nativemem", &from->nativemem}};
-	const struct asprof_interval sampled = {.is_set = true, .value = ALLOC_BYTES};
 	const char *event = main_event(from);
 	size_t count = event != NULL;
 
 	*ret_engine = engine_of(from->event);
 	if (event)
 		add_event(ret_list, event, &from->interval);
-	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
-		struct asprof_interval interval = interval_of(from, beside[i].interval);
-		bool is_live = from->live && beside[i].interval == &from->alloc;
-
-		if (!beside[i].interval->is_wanted && !from->all && !is_live)
-			continue;
-		if (!interval.is_set && from->all && beside[i].interval == &from->nativemem)
-			interval = sampled;
-		add_event(ret_list, beside[i].name, &interval);
-		count++;
-	}
+	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
+		count += add_beside(from, beside[i].name, beside[i].interval, ret_list);
+	count += add_traces(from, ret_list);
 	if (!count)
 		add_event(ret_list, "cpu", &from->interval);
 	return check_events(from, event, count, why);
+}
+
+bool asprof_arguments_need_perf(const struct asprof_arguments *from)
+{
+	const char *name = main_event(from);
+	const struct event *event;
+	struct buf why;
+
+	buf_init(&why);
+	event = name ? event_of_text(name, &why) : NULL;
+	buf_release(&why);
+	return event && event->program == DUET_PROGRAM_PERF && !event->perf.is_clock;
 }

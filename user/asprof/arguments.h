@@ -42,10 +42,13 @@ struct asprof_arguments {
 	const char *event; /* the main event; NULL: none was named */
 	struct asprof_interval interval; /* of the main event */
 	struct asprof_interval alloc, lock, nativelock, wall, nativemem;
+	struct opt_strings traces; /* "CLASS.METHOD[:TIME]" */
 	bool all, live, all_user, quiet;
+	bool no_frees; /* no samples of memory that is freed again */
 	const char *log; /* a file, "stdout", "stderr"; NULL: stdout */
 	const char *log_level; /* "none": nothing is logged; NULL: the default */
-	uint32_t depth; /* jstackdepth; 0: not set */
+	uint32_t depth, kept_depth; /* jstackdepth=N/M; 0: not set */
+	const char *cstack; /* NULL: the default */
 	uint64_t timeout_ns, loop_ns; /* 0: none */
 };
 
@@ -61,5 +64,7 @@ void asprof_arguments_release(struct asprof_arguments *arguments);
 /* Appends the list for `duet record -e`. Sets *ret_engine to the value for --engine. Returns 0, or -EINVAL with why. */
 int asprof_arguments_events(const struct asprof_arguments *arguments, struct buf *ret_list, const char **ret_engine,
 			    struct buf *why);
+/* Returns true if the main event is counted by perf, which may refuse it or lack it on this machine. */
+bool asprof_arguments_need_perf(const struct asprof_arguments *arguments);
 
 #endif

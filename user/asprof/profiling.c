@@ -153,19 +153,30 @@ static struct recording_subject subject_of(const struct profiling *profiling)
 	return (struct recording_subject){.pid = profiling->pid, .agent = is_known ? &profiling->agent : NULL};
 }
 
+/* Callers know this sentence, and choose another event then. */
+static void tell_not_begun(const struct request *request, const struct buf *why)
+{
+	bool needs_perf = asprof_arguments_need_perf(&request->profiling->begun);
+
+	buf_printf(&request->answer->text, "%s%s", needs_perf ? "Perf events unavailable: " : "", why->data);
+	request->answer->code = DUET_ANSWER_REFUSED;
+}
+
 /* Takes ownership of the arguments. */
 static void begin(struct request *request)
 {
 	struct profiling *profiling = request->profiling;
 	bool is_resumed = request->arguments->action == ASPROF_RESUME;
 	const struct recording_subject subject = subject_of(profiling);
-	const char *why = why_not_begun(request);
+	const char *refusal = why_not_begun(request);
+	struct buf why;
 	int err;
 
-	if (why) {
-		refuse(request, why);
+	if (refusal) {
+		refuse(request, refusal);
 		return;
 	}
+	buf_init(&why);
 	asprof_arguments_release(&profiling->begun);
 	profiling->begun = *request->arguments;
 	*request->arguments = (struct asprof_arguments){0};
@@ -174,14 +185,14 @@ static void begin(struct request *request)
 	if (profiling->begun.file)
 		absolute_path(profiling, profiling->begun.file, &profiling->begun_file);
 	err = (is_resumed ? recording_resume : recording_start)(&profiling->recording, &subject, &profiling->begun,
-								&request->answer->text);
-	if (err) {
-		request->answer->code = DUET_ANSWER_REFUSED;
-		return;
-	}
-	set_end(profiling);
-	if (!profiling->begun.quiet)
+								&why);
+	if (err)
+		tell_not_begun(request, &why);
+	else
+		set_end(profiling);
+	if (!err && !profiling->begun.quiet)
 		buf_add_str(&request->answer->text, "Profiling started\n");
+	buf_release(&why);
 }
 
 /* ---- reports ---- */
@@ -316,9 +327,10 @@ static uint64_t count_samples(const struct profiling *profiling)
 static void tell_metrics(const struct request *request)
 {
 	buf_printf(&request->answer->text,
-		   "recording_kb %llu\n"
-		   "samples_total %llu\n",
-		   (unsigned long long)recording_bytes(&request->profiling->recording) >> 10,
+		   "mem_calltracestorage_kb %llu\n"
+		   "samples_total %llu\n"
+		   "calltracestorage_overflows_total 0\n",
+		   (unsigned long long)(recording_bytes(&request->profiling->recording) + 1023) >> 10,
 		   (unsigned long long)count_samples(request->profiling));
 }
 

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "cmd/cmd.h"
 #include "cmd/inputs.h"
 #include "cmd/record.h"
 
@@ -108,10 +107,10 @@ static void record(const struct recording_subject *subject, const struct asprof_
 	add_words(&words, "--output", "duet");
 	if (arguments->all_user)
 		add_words(&words, "--all-user", NULL);
-	if (arguments->depth)
+	if (arguments->depth > DUET_JAVA_DEPTH) /* reports of less are cut */
 		add_words(&words, "--jstackdepth", depth);
 	if (!subject->agent)
-		_exit(command_run(&cmd_record, words.count, words.items));
+		_exit(record_for_asprof(words.count, words.items, NULL));
 	memcpy(control.name, subject->agent->name, sizeof(control.name));
 	memcpy(control.secret, subject->agent->secret, sizeof(subject->agent->secret));
 	_exit(record_for_asprof(words.count, words.items, &control));
@@ -197,7 +196,14 @@ int recording_resume(struct recording *recording, const struct recording_subject
 		     const struct asprof_arguments *arguments, struct buf *why)
 {
 	int part = add_part(recording, why);
-	int err = part < 0 ? part : run_child(recording, subject, arguments, part, why);
+	int err;
+
+	recording->shape = (struct report_shape){
+		.stacks = stack_shape_of(arguments->cstack),
+		.most_frames = arguments->depth,
+		.kept_frames = arguments->kept_depth,
+	};
+	err = part < 0 ? part : run_child(recording, subject, arguments, part, why);
 
 	if (!err) {
 		recording->begun_ns = clock_monotonic_ns();
@@ -257,16 +263,20 @@ static void flush(const struct recording *recording)
 		pause_a_step();
 }
 
-static int write_report(const struct asprof_arguments *arguments, char **paths, size_t count)
+static int write_report(const struct recording *recording, const struct asprof_arguments *arguments, char **paths,
+			size_t count)
 {
 	struct writer_options style = arguments->style;
 	struct profile profile;
+	struct buf why;
 	int err;
 
 	if (inputs_read_all(&profile, paths, count) < 0)
 		return 1;
-	if (profile.events.len > 1 && !arguments->writer->has_all_events) {
-		log_error("Only JFR output supports multiple events");
+	buf_init(&why);
+	err = report_shape(&profile, &recording->shape, arguments->writer, &why);
+	if (err) {
+		log_error("%s", why.data);
 		return 1;
 	}
 	style.processes = false; /* there is one process only */
@@ -298,7 +308,7 @@ static void report(const struct recording *recording, const struct asprof_argume
 		snprintf(names[i], sizeof(names[i]), "/proc/self/fd/%d", recording->parts.items[i]);
 		paths[i] = names[i];
 	}
-	_exit(arguments ? write_report(arguments, paths, count) : write_count(paths, count));
+	_exit(arguments ? write_report(recording, arguments, paths, count) : write_count(paths, count));
 }
 
 /* Returns the descriptor of what a child has written, or -errno with why. */

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "asprof/arguments.h"
+#include "asprof/report_shape.h"
 #include "base/vec.h"
 #include "duet_recorder.h"
 
@@ -20,6 +21,7 @@ struct recording {
 	int log; /* the child's messages; -1 = none */
 	uint64_t begun_ns; /* CLOCK_MONOTONIC */
 	uint64_t ended_ns;
+	struct report_shape shape; /* of all reports */
 	struct vec(int) parts; /* descriptors; the last one is the current recording, those before it were resumed */
 };
 
