@@ -131,8 +131,8 @@ enum duet_agent_event_kind {
 
 enum duet_agent_event_flag {
 	/*
-	 * NATIVEMEM: the function that was called is the leaf, and a sample weighs the bytes of its call, not those that
-	 * it stands for.
+	 * NATIVEMEM: the function that was called is the leaf, and a sample weighs the bytes of its call, not those
+	 * that it stands for.
 	 */
 	DUET_AGENT_AS_CALLED = 1 << 0,
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory that native code takes from the C library, or from an allocator that replaces it. There are three events: all
- * memory that is taken, the part of its samples that is freed again, and the memory that is not freed before the end. In the linkage tables of all libraries,
- * functions of the agent replace those of the allocator. They count the bytes and call the allocator's function. They
- * stay valid after the hooks are removed: a thread may be in one, and a library may have copied its address. Calls
- * within the allocator do not go through a hook: see linkage.h.
+ * memory that is taken, the part of its samples that is freed again, and the memory that is not freed before the end.
+ * In the linkage tables of all libraries, functions of the agent replace those of the allocator. They count the bytes
+ * and call the allocator's function. They stay valid after the hooks are removed: a thread may be in one, and a library
+ * may have copied its address. Calls within the allocator do not go through a hook: see linkage.h.
  */
 #include <errno.h>
 #include <malloc.h>

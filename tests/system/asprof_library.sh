@@ -223,8 +223,8 @@ case_memory_of_a_program() {
 	need_bpf
 	need_root
 	jdk=$(any_jdk)
-	"$DUET_BUILD/tests/system/asprof_functions" "$library" "$here/out.jfr" memory >"$here/stdout" 2>"$here/stderr" ||
-		fail "$(cat "$here/stderr")"
+	"$DUET_BUILD/tests/system/asprof_functions" "$library" "$here/out.jfr" memory >"$here/stdout" \
+		2>"$here/stderr" || fail "$(cat "$here/stderr")"
 	expect_memory "$here/out.jfr"
 	ASPROF_COMMAND="start,nativemem,nofree,file=$here/out.collapsed,total" LD_PRELOAD=$library \
 		awk 'BEGIN { for (i = 0; i < 100000; i++) a[i] = i }' >"$here/stdout" 2>&1
@@ -252,19 +252,25 @@ frees_of() { # ADDRESS
 		/"address":/ && is_free && $2 == address { count++ } END { print count + 0 }' "$here/memory.json"
 }
 
-# Methods that are counted, and several that are traced, from the JVM's command line.
+expect_calls_of() { # METHOD COUNT FILE
+	local calls
+	calls=$(matching "$3" "callAll;workload/Traced[.]$1 ")
+	expect "calls of $1" "${calls% *}" == "$2"
+}
+
+# Methods that are counted, and several that are traced, from the JVM's command line. Half of the calls are long.
 jdk_case_methods() {
 	local arguments="start,threads,event=workload.Traced.slow,collapsed,file=$here/counted.collapsed"
 	need_bpf
 	need_root
 	run_java -agentpath:"$library=$arguments" workload.Traced 3
 	expect_status 0 java
-	expect "calls of slow" "$(matching "$here/counted.collapsed" 'callAll;workload/Traced[.]slow ' | cut -d ' ' -f 1)" == 3
+	expect_calls_of slow 6 "$here/counted.collapsed"
 	arguments="start,trace=workload.Traced.slow:45ms,trace=workload.Traced.early:45ms,collapsed"
 	run_java -agentpath:"$library=$arguments,file=$here/traced.collapsed" workload.Traced 3
 	expect_status 0 java
-	expect "traces of slow" "$(matching "$here/traced.collapsed" 'callAll;workload/Traced[.]slow ' | cut -d ' ' -f 1)" == 3
-	expect "traces of early" "$(matching "$here/traced.collapsed" 'callAll;workload/Traced[.]early ' | cut -d ' ' -f 1)" == 3
+	expect_calls_of slow 3 "$here/traced.collapsed"
+	expect_calls_of early 3 "$here/traced.collapsed"
 	[ ! -s "$here/stderr" ] || fail "the library wrote to stderr: $(head -n 3 "$here/stderr")"
 }
 

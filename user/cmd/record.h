@@ -21,8 +21,9 @@ int record_options_set(struct record_options *options, const char *word, const c
  */
 int record_options_fill(struct record_options *options, const char *folder, struct session_options *session);
 /*
- * Runs `duet record WORDS` for one process, with native memory as async-profiler's callers expect it. If `control` is not
- * NULL, the process's agent is loaded and listens there. Returns the exit code. For a process that does nothing else.
+ * Runs `duet record WORDS` for one process, with native memory as async-profiler's callers expect it. If `control` is
+ * not NULL, the process's agent is loaded and listens there. Returns the exit code. For a process that does nothing
+ * else.
  */
 int record_for_asprof(int argc, char **argv, const struct attach_control *control);
 void record_session_release(struct session_options *session);

@@ -294,7 +294,8 @@ static void retire_reader(struct jvms *jvms, struct agent *agent)
 	struct agent *reader = agent->outside;
 	enum agent_state before = reader ? reader->state : AGENT_GONE;
 
-	if (agent->state != AGENT_RUNNING || agent->is_native || before > AGENT_RUNNING || decided_awaits(jvms->of.decided, reader))
+	if (agent->state != AGENT_RUNNING || agent->is_native || before > AGENT_RUNNING ||
+	    decided_awaits(jvms->of.decided, reader))
 		return;
 	agent_stop(reader);
 	agent_changed(jvms, reader, before);
