@@ -399,6 +399,7 @@ cross: ## build for aarch64 (what ARCH=aarch64 does to any target)
 install: all ## into DESTDIR, PREFIX (/usr/local)
 	install -D -m 755 $(O)/duet $(DESTDIR)$(PREFIX)/bin/duet
 	[ -e $(DESTDIR)$(PREFIX)/bin/asprof ] || ln -s duet $(DESTDIR)$(PREFIX)/bin/asprof # async-profiler's stays
+	[ -e $(DESTDIR)$(PREFIX)/bin/jfrconv ] || ln -s duet $(DESTDIR)$(PREFIX)/bin/jfrconv # the same
 	install -D -m 644 $(O)/libasyncProfiler.so $(DESTDIR)$(PREFIX)/lib/duet/libasyncProfiler.so
 	[ -e $(DESTDIR)$(PREFIX)/lib/libasyncProfiler.so ] || \
 		ln -s duet/libasyncProfiler.so $(DESTDIR)$(PREFIX)/lib/libasyncProfiler.so # the same

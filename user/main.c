@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "asprof/asprof.h"
+#include "asprof/jfrconv.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
@@ -128,23 +129,34 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-/* Returns true if duet was called by the name of async-profiler's program, whose command line it then takes. */
-static bool is_asprof(const char *path)
+/* async-profiler's programs, whose command lines duet takes if it is called by their names. */
+static const struct other {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} others[] = {{"asprof", asprof_main}, {"jfrconv", jfrconv_main}};
+
+/* Returns NULL for duet itself. */
+static const struct other *other_by_path(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	return !strcmp(slash ? slash + 1 : path, "asprof");
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strcmp(slash ? slash + 1 : path, others[i].name))
+			return &others[i];
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
+	const struct other *by_word = argc > 1 ? other_by_path(argv[1]) : NULL;
+	const struct other *by_name = argc ? other_by_path(argv[0]) : NULL;
 	const struct command *command;
 	bool has_verb;
 
-	if (argc > 1 && is_asprof(argv[1]))
-		return asprof_main(argc - 1, argv + 1);
-	if (argc && is_asprof(argv[0]))
-		return asprof_main(argc, argv);
+	if (by_word)
+		return by_word->run(argc - 1, argv + 1);
+	if (by_name)
+		return by_name->run(argc, argv);
 	command = find(argc > 1 ? argv[1] : "help");
 	has_verb = command && argc > 1 && (isalpha((unsigned char)*argv[1]) || command != commands[0]);
 	return command ? command_run(command, argc - has_verb, argv + has_verb) : 2;

@@ -33,6 +33,8 @@ case_install() {
 	expect_contains "$here/version" '^duet '
 	"$here/root/opt/duet/bin/asprof" -v >"$here/asprof_version" || fail "the installed asprof does not run"
 	expect_contains "$here/asprof_version" '^Async-profiler '
+	"$here/root/opt/duet/bin/jfrconv" -h >"$here/usage" || fail "the installed jfrconv does not run"
+	expect_contains "$here/usage" '^Usage: jfrconv '
 	expect_file "$here/root/opt/duet/lib/duet/libasyncProfiler.so"
 	expect_file "$here/root/opt/duet/lib/libasyncProfiler.so"
 	expect_file "$here/root/opt/duet/share/man/man1/duet.1"

@@ -54,6 +54,8 @@ static void java_names_follow_the_style(void **state)
 	assert_text(frame, (struct frame_style){.annotate = true}, "java/lang/String.equals_[j]");
 	assert_text(frame, (struct frame_style){.lines = true, .simple = true}, "String.equals:42");
 	assert_text(frame, (struct frame_style){.libraries = true}, "java/lang/String.equals");
+	assert_text(frame, (struct frame_style){.bci = true, .annotate = true}, "java/lang/String.equals@3_[j]");
+	assert_text(frame, (struct frame_style){.bci = true, .lines = true}, "java/lang/String.equals:42");
 	assert_text(frame, (struct frame_style){.simple = true, .signatures = true, .lines = true, .annotate = true},
 		    "String.equals(Ljava/lang/Object|)Z:42_[j]");
 }

@@ -128,7 +128,7 @@ static void events_are_one_by_name(void **state)
 /* Rows that are left out disappear; all other facts stay. */
 static void a_part_is_of_its_time_and_event(void **state)
 {
-	struct profile_part part = {.from_ns = 110, .until_ns = 130, .event = UINT32_MAX};
+	struct profile_part part = {.from_ns = 110, .until_ns = 130, .event = UINT32_MAX, .also = UINT32_MAX};
 
 	(void)state;
 	(void)profile_event(&a, "faults", PROFILE_COUNT, 1);
@@ -161,6 +161,26 @@ static void a_part_is_of_its_time_and_event(void **state)
 			    "last;last;root;Class.last 4\n");
 }
 
+/* Samples of the second event become samples of the first. */
+static void two_events_become_one(void **state)
+{
+	struct profile_part part = {.until_ns = UINT64_MAX, .event = 1, .also = 2};
+	struct profile_sample sample = {.count = 1, .event = 2, .weight = 5, .time_ns = 1};
+
+	(void)state;
+	(void)profile_event(&a, "cpu", PROFILE_NS, 1);
+	(void)profile_event(&a, "lock", PROFILE_NS, 10);
+	(void)profile_event(&a, "park", PROFILE_NS, 10);
+	add(&a, "x", 1, 1); /* cpu */
+	assert_int_equal(profile_add(&a, &sample), 0);
+	sample.event = 1;
+	assert_int_equal(profile_add(&a, &sample), 0);
+	assert_int_equal(profile_cut(&all, &a, &part, &why), 0);
+	assert_int_equal(all.events.len, 1);
+	assert_string_equal(intern_text(&all.strings, all.events.items[0].name), "lock");
+	assert_int_equal(all.samples.len, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +188,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(times_losses_and_facts_are_those_of_both, setup, teardown),
 		cmocka_unit_test_setup_teardown(events_are_one_by_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_part_is_of_its_time_and_event, setup, teardown),
+		cmocka_unit_test_setup_teardown(two_events_become_one, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,16 +10,15 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/inputs.h"
-#include "cmd/moment.h"
 #include "cmd/outputs.h"
+#include "cmd/selection.h"
 #include "cmd/style.h"
 #include "out/writer.h"
-#include "profile/merge.h"
 
 struct convert_options {
 	bool help; /* first: see struct command */
-	const char *format, *event, *by, *group;
-	struct moment from, to;
+	const char *format, *by, *group;
+	struct selection selection;
 	uint32_t depth;
 	struct writer_options style;
 };
@@ -29,10 +28,7 @@ struct convert_options {
 /* clang-format off */
 static const struct opt rows[] = {
 	OPT_GROUP("What"),
-	{0, "from", "TIME", "only samples from this time on: 10s (after the start), -10s (before the end), or UTC",
-		opt_moment, FIELD(from)},
-	{0, "to", "TIME", "only samples before this time: 20s, 10:00:00, 2026-11-22T10:00:00", opt_moment, FIELD(to)},
-	{'e', "event", "EVENT", "only samples of this event", opt_string, FIELD(event)},
+	SELECTION_ROWS(struct convert_options),
 
 	OPT_GROUP("Output"),
 	{'o', "output", "FORMAT", "format (default: by OUT's extension, else text)", opt_string, FIELD(format),
@@ -46,69 +42,6 @@ static const struct opt rows[] = {
 };
 /* clang-format on */
 
-/* ---- the selected part ---- */
-
-/* *ret_event is UINT32_MAX if no name is given. Returns 0, or -EINVAL after reporting the error. */
-static int find_event(const struct profile *profile, const char *name, uint32_t *ret_event)
-{
-	struct buf known;
-
-	*ret_event = UINT32_MAX;
-	buf_init(&known);
-	for (uint32_t i = 0; name && i < profile->events.len; i++) {
-		const char *text = intern_text(&profile->strings, profile->events.items[i].name);
-
-		if (!strcmp(text, name))
-			*ret_event = i;
-		buf_printf(&known, "%s%s", i ? ", " : "", text);
-	}
-	if (name && *ret_event == UINT32_MAX)
-		log_error("--event %s: the recording has %s", name, known.len ? known.data : "no event");
-	buf_release(&known);
-	return name && *ret_event == UINT32_MAX ? -EINVAL : 0;
-}
-
-/* The other facts describe the whole recording. */
-static void tell_part(struct profile *part, const struct profile *whole)
-{
-	profile_add_fact(part, "part", "%.3f s to %.3f s of the recording",
-			 (double)(part->start_ns - whole->start_ns) / 1e9,
-			 (double)(part->end_ns - whole->start_ns) / 1e9);
-}
-
-/* Replaces `profile` by the part that the options select. Returns 0, or -errno after reporting the error. */
-static int cut(struct profile *profile, const struct convert_options *options)
-{
-	bool is_all_time = options->from.kind == MOMENT_NONE && options->to.kind == MOMENT_NONE;
-	struct profile_part part = {
-		.from_ns = moment_ns(&options->from, profile->start_ns, profile->end_ns, 0),
-		.until_ns = moment_ns(&options->to, profile->start_ns, profile->end_ns, UINT64_MAX),
-	};
-	struct profile chosen;
-	struct buf why;
-	int err = find_event(profile, options->event, &part.event);
-
-	if (err || (is_all_time && !options->event))
-		return err;
-	if (part.from_ns >= part.until_ns) {
-		log_error("--from is not before --to");
-		return -EINVAL;
-	}
-	buf_init(&why);
-	err = profile_init(&chosen);
-	if (!err)
-		err = profile_cut(&chosen, profile, &part, &why);
-	if (!err && !is_all_time)
-		tell_part(&chosen, profile);
-	if (err < 0)
-		log_error("%s", why.len ? why.data : strerror(-err));
-	buf_release(&why);
-	profile_release(err ? &chosen : profile);
-	if (!err)
-		*profile = chosen;
-	return err;
-}
-
 /* ---- the output ---- */
 
 struct target {
@@ -117,13 +50,24 @@ struct target {
 	gid_t group; /* IO_NO_GROUP for none */
 };
 
-/*
- * Returns true for a .duet file: `duet convert *.duet`, with the output forgotten, must not overwrite the last
- * recording.
- */
-static bool is_recording(const char *path)
+static bool is_of(const char *path, const char *format)
 {
-	return !strcmp(writer_by_path(path)->name, "duet") && !access(path, F_OK);
+	return !strcmp(writer_by_path(path)->name, format);
+}
+
+/*
+ * Returns true for an existing recording that is probably an input: `duet convert *.duet`, with the output forgotten,
+ * must not overwrite the last one. A .jfr file is one if all others are, too.
+ */
+static bool is_input(const struct convert_options *options, const struct command_words *words)
+{
+	const char *path = words->items[words->count - 1];
+	bool is_input = is_of(path, "duet") || is_of(path, "jfr");
+
+	for (int i = 0; is_input && is_of(path, "jfr") && i < words->count - 1; i++)
+		is_input = is_of(words->items[i], "jfr");
+	return is_input && !(options->format && is_of(path, options->format)) && strcmp(path, "-") != 0 &&
+	       !access(path, F_OK);
 }
 
 static int find_target(const struct convert_options *options, const char *path, struct writer_options *style,
@@ -131,16 +75,11 @@ static int find_target(const struct convert_options *options, const char *path, 
 {
 	*ret = (struct target){
 		.path = path,
-		.writer = options->format ? outputs_find_writer(options->format, style)
-					  : writer_by_path(path),
+		.writer = options->format ? outputs_find_writer(options->format, style) : writer_by_path(path),
 		.group = IO_NO_GROUP,
 	};
 	if (!ret->writer)
 		return -EINVAL;
-	if (!options->format && is_recording(path)) {
-		log_error("%s exists and would be replaced: name another output last, or add -o duet", path);
-		return -EINVAL;
-	}
 	return options->group ? outputs_find_group(options->group, &ret->group) : 0;
 }
 
@@ -197,11 +136,11 @@ static void release(void *options)
 	style_release(&((struct convert_options *)options)->style);
 }
 
-static int convert(const struct convert_options *options, struct writer_options *style, char **inputs, size_t count,
+static int convert(const struct convert_options *options, struct writer_options *style, const struct inputs *inputs,
 		   const struct target *target)
 {
 	struct profile profile;
-	int err = inputs_read_all(&profile, inputs, count);
+	int err = inputs_read_all(&profile, inputs->items, inputs->len);
 
 	if (err < 0)
 		return err;
@@ -209,7 +148,7 @@ static int convert(const struct convert_options *options, struct writer_options 
 		log_warn("--group has no effect: the recording is of the user's own processes, and the umask decides");
 	/* taken from the whole profile: a part may have a single process */
 	style->processes = writer_shows_processes(&profile, style);
-	err = cut(&profile, options);
+	err = selection_cut(&profile, &options->selection);
 	if (!err && !profile.samples.len)
 		log_warn("no samples were selected");
 	if (!err)
@@ -220,27 +159,55 @@ static int convert(const struct convert_options *options, struct writer_options 
 	return err;
 }
 
+/*
+ * Returns the number of inputs: all words but the last, which is the output. One word and a format are an input and
+ * stdout. Returns -EINVAL after reporting the error.
+ */
+static int count_inputs(const struct convert_options *options, const struct command_words *words)
+{
+	if (words->count == 1 && options->format)
+		return 1;
+	if (words->count < 2) {
+		log_error("usage: duet convert IN… OUT, or duet convert IN -o FORMAT (- is stdin or stdout)");
+		return -EINVAL;
+	}
+	if (!is_input(options, words))
+		return words->count - 1;
+	log_error("%s exists and would be replaced: name another output last, or add -o %s",
+		  words->items[words->count - 1], writer_by_path(words->items[words->count - 1])->name);
+	return -EINVAL;
+}
+
+static int run_words(struct convert_options *options, const struct command_words *words, int count)
+{
+	struct writer_options style = options->style;
+	struct inputs inputs = {0};
+	struct target target;
+	int err;
+
+	style_set_depth(&style, options->depth);
+	if (style_set(&style, options->by) < 0 || selection_check(&options->selection) < 0 ||
+	    find_target(options, count < words->count ? words->items[count] : "-", &style, &target) < 0)
+		return 2;
+	err = inputs_expand(&inputs, words->items, (size_t)count);
+	if (!err)
+		err = convert(options, &style, &inputs, &target);
+	inputs_release(&inputs);
+	return err < 0 ? 1 : 0;
+}
+
 static int run(void *context, const struct command_words *words)
 {
-	struct convert_options *options = context;
-	struct writer_options style = options->style;
-	struct target target;
+	int count = count_inputs(context, words);
 
-	if (words->count < 2) {
-		log_error("usage: duet convert IN… OUT (- is stdin or stdout)");
-		return 2;
-	}
-	style_set_depth(&style, options->depth);
-	if (style_set(&style, options->by) < 0 ||
-	    find_target(options, words->items[words->count - 1], &style, &target) < 0)
-		return 2;
-	return convert(options, &style, words->items, (size_t)words->count - 1, &target) < 0 ? 1 : 0;
+	return count < 0 ? 2 : run_words(context, words, count);
 }
 
 const struct command cmd_convert = {
 	.name = "convert",
 	.summary = "write recordings in another format: duet convert a.duet a.html",
-	.usage = "duet convert [OPTIONS] IN… OUT    several inputs are merged; - is stdin or stdout\n",
+	.usage = "duet convert [OPTIONS] IN… OUT    several inputs, or patterns such as '*.jfr', are merged\n"
+		 "       duet convert [OPTIONS] IN -o FORMAT    writes to stdout; - is stdin or stdout\n",
 	.rows = rows,
 	.options_bytes = sizeof(struct convert_options),
 	.most_words = INT_MAX,

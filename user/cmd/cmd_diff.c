@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/inputs.h"
+#include "cmd/selection.h"
 #include "cmd/style.h"
 #include "in/reader.h"
 #include "out/writer.h"
@@ -17,7 +18,8 @@
 struct diff_options {
 	bool help; /* first: see struct command */
 	bool raw;
-	const char *event, *format, *by;
+	const char *format, *by;
+	struct selection selection;
 	uint32_t depth;
 	struct writer_options style;
 };
@@ -32,7 +34,7 @@ static void format_names(struct buf *out)
 /* clang-format off */
 static const struct opt diff_rows[] = {
 	OPT_GROUP("What is compared"),
-	{'e', "event", "EVENT", "the event to compare (default: the first that both have)", opt_string, FIELD(event)},
+	SELECTION_ROWS(struct diff_options),
 	{0, "no-normalize", NULL, "compare weights, not their parts of each profile's total", opt_flag, FIELD(raw)},
 
 	OPT_GROUP("Output"),
@@ -178,26 +180,49 @@ static int write_diff(const char *path, const struct writer *writer, const struc
 static int compare(const struct writer *writer, struct writer_diff *two, const struct diff_options *options,
 		   const char *path)
 {
-	int err = choose_events(two, options->event, options->style.total);
+	int err = choose_events(two, options->selection.event, options->style.total);
 
 	return err ? err : write_diff(path, writer, two, &options->style);
 }
 
-static int read_and_compare(const struct diff_options *options, const struct writer *writer, char **paths)
+/*
+ * Reads what the word stands for, and cuts what the options select. --event is left to choose_events(), which knows
+ * both. Returns 0, or -errno after reporting the error; then there is nothing to release.
+ */
+static int read_side(struct profile *profile, char *word, const struct diff_options *options)
+{
+	struct selection selection = options->selection;
+	struct inputs inputs = {0};
+	int err = inputs_expand(&inputs, &word, 1);
+
+	selection.event = NULL;
+	if (!err)
+		err = inputs_read_all(profile, inputs.items, inputs.len);
+	inputs_release(&inputs);
+	if (err < 0)
+		return err;
+	err = selection_cut(profile, &selection);
+	if (err < 0)
+		profile_release(profile);
+	return err;
+}
+
+static int read_and_compare(const struct diff_options *options, const struct writer *writer, char **words,
+			    const char *output)
 {
 	struct profile a, b;
 	struct writer_diff two = {
-		.a = {.profile = &a, .name = paths[0]},
-		.b = {.profile = &b, .name = paths[1]},
+		.a = {.profile = &a, .name = words[0]},
+		.b = {.profile = &b, .name = words[1]},
 		.normalize = !options->raw,
 	};
-	int err = inputs_read(&a, paths[0]);
+	int err = read_side(&a, words[0], options);
 
 	if (err < 0)
 		return err;
-	err = inputs_read(&b, paths[1]);
+	err = read_side(&b, words[1], options);
 	if (!err) {
-		err = compare(writer, &two, options, paths[2]);
+		err = compare(writer, &two, options, output);
 		profile_release(&b);
 	}
 	profile_release(&a);
@@ -207,9 +232,10 @@ static int read_and_compare(const struct diff_options *options, const struct wri
 static int run(void *context, const struct command_words *words)
 {
 	struct diff_options *options = context;
+	const char *output = words->count == 3 ? words->items[2] : "-";
 	const struct writer *writer;
 
-	if (words->count < 3) {
+	if (words->count < 3 && !(words->count == 2 && options->format)) {
 		log_error("duet diff takes two profiles and the file to write: duet diff A B OUT.html");
 		return 2;
 	}
@@ -217,11 +243,11 @@ static int run(void *context, const struct command_words *words)
 		log_error("A and B are both stdin: give a file for one of them");
 		return 2;
 	}
-	writer = choose_writer(options->format, words->items[2]);
-	if (!writer || style_set(&options->style, options->by) < 0)
+	writer = choose_writer(options->format, output);
+	if (!writer || style_set(&options->style, options->by) < 0 || selection_check(&options->selection) < 0)
 		return 2;
 	style_set_depth(&options->style, options->depth);
-	return read_and_compare(options, writer, words->items) < 0 ? 1 : 0;
+	return read_and_compare(options, writer, words->items, output) < 0 ? 1 : 0;
 }
 
 static void init(void *options)
@@ -237,7 +263,8 @@ static void release(void *options)
 const struct command cmd_diff = {
 	.name = "diff",
 	.summary = "what changed: duet diff before.duet after.duet out.html",
-	.usage = "duet diff [OPTIONS] A B OUT.html|OUT.collapsed\n",
+	.usage = "duet diff [OPTIONS] A B OUT.html|OUT.collapsed\n"
+		 "       duet diff [OPTIONS] A B -o FORMAT    writes to stdout; A and B may be patterns: 'a-*.duet'\n",
 	.rows = diff_rows,
 	.options_bytes = sizeof(struct diff_options),
 	.most_words = 3,

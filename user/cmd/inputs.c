@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/inputs.h"
 
+#include <errno.h>
+#include <glob.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "in/reader.h"
@@ -74,4 +78,59 @@ int inputs_read_all(struct profile *profile, char **paths, size_t count)
 	if (err < 0)
 		profile_release(profile);
 	return err;
+}
+
+/* ---- patterns ---- */
+
+static int add_copy(struct inputs *inputs, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (copy && !vec_push(inputs, copy))
+		return 0;
+	free(copy);
+	log_error("out of memory");
+	return -ENOMEM;
+}
+
+static int add_matches(struct inputs *inputs, const char *pattern)
+{
+	glob_t found;
+	int code = glob(pattern, 0, NULL, &found), err = 0;
+
+	for (size_t i = 0; !code && !err && i < found.gl_pathc; i++)
+		err = add_copy(inputs, found.gl_pathv[i]);
+	if (!code)
+		globfree(&found);
+	if (code == GLOB_NOMATCH)
+		log_error("%s: no file matches this pattern", pattern);
+	else if (code)
+		log_error("%s: cannot be searched for: %s", pattern,
+			  code == GLOB_NOSPACE ? "out of memory" : "read error");
+	return code ? -ENOENT : err;
+}
+
+/* An existing file's name is no pattern, whatever characters it has. */
+int inputs_expand(struct inputs *inputs, char **words, size_t count)
+{
+	size_t stdins = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		bool is_pattern = strpbrk(words[i], "*?[") && access(words[i], F_OK);
+
+		stdins += !strcmp(words[i], "-");
+		err = is_pattern ? add_matches(inputs, words[i]) : add_copy(inputs, words[i]);
+	}
+	if (err || stdins <= 1)
+		return err;
+	log_error("stdin can be read once: - is given %zu times", stdins);
+	return -EINVAL;
+}
+
+void inputs_release(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->len; i++)
+		free(inputs->items[i]);
+	vec_release(inputs);
 }

@@ -3,6 +3,7 @@
 #ifndef CMD_INPUTS_H
 #define CMD_INPUTS_H
 
+#include "base/vec.h"
 #include "profile/profile.h"
 
 /*
@@ -12,5 +13,19 @@
 int inputs_read(struct profile *profile, const char *path);
 /* The same for several files, which are merged. */
 int inputs_read_all(struct profile *profile, char **paths, size_t count);
+
+/* Names of files, owned. A vec. */
+struct inputs {
+	char **items;
+	size_t len;
+	size_t size;
+};
+
+/*
+ * Appends the words; in the place of one with *, ? or [ that is no file's name, the files that match it, sorted.
+ * Returns 0, or -errno after reporting the error. Call inputs_release() in both cases.
+ */
+int inputs_expand(struct inputs *inputs, char **words, size_t count);
+void inputs_release(struct inputs *inputs);
 
 #endif

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "duet_agent.h"
+#include "out/filter.h"
 
 void style_group_names(struct buf *out)
 {
@@ -18,6 +20,27 @@ void style_format_names(struct buf *out)
 		buf_printf(out, "%s\n", writers[i]->name);
 }
 
+/* Returns 0, or -EINVAL after reporting the error. */
+static int test_patterns(const struct writer_options *style)
+{
+	struct filter filter;
+	struct buf why;
+	int err;
+
+	buf_init(&why);
+	err = filter_init(&filter, &style->include, style->regex, &why);
+	if (!err) {
+		filter_release(&filter);
+		err = filter_init(&filter, &style->exclude, style->regex, &why);
+	}
+	if (!err)
+		filter_release(&filter);
+	else
+		log_error("--regex: %s", why.len ? why.data : strerror(-err));
+	buf_release(&why);
+	return err ? -EINVAL : 0;
+}
+
 int style_set(struct writer_options *style, const char *by)
 {
 	if (by && writer_groups_parse(style->by, by) < 0) {
@@ -28,6 +51,9 @@ int style_set(struct writer_options *style, const char *by)
 		log_error("--total and --samples exclude each other");
 		return -EINVAL;
 	}
+	style->style.steady &= !style->threads; /* -t names threads by their ids */
+	if (test_patterns(style) < 0)
+		return -EINVAL;
 	if (style->col_version <= 2)
 		return 0;
 	log_error("--col-version %u: 1 or 2 is accepted", style->col_version);

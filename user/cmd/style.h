@@ -23,7 +23,17 @@
 		"only stacks with a frame that matches; * at either end; repeatable", opt_strings, style.include), \
 	STYLE_ROW(type, 'X', "exclude", "PATTERN", "no stacks with a frame that matches; repeatable", opt_strings, \
 		style.exclude), \
+	STYLE_ROW(type, 0, "regex", NULL, "-I and -X are extended regular expressions for whole names", opt_flag, \
+		style.regex), \
+	STYLE_ROW(type, 0, "skip", "N", "without the N frames nearest the root", opt_u32, style.skip), \
+	STYLE_ROW(type, 0, "classify", NULL, "a leading frame for the kind of work: [gc], [native] …", \
+		opt_flag, style.classify), \
+	STYLE_ROW(type, 0, "grain", "N", "count the samples of a stack in steps of N: smaller files", opt_u32, \
+		style.grain), \
 	STYLE_ROW(type, 0, "lines", NULL, "line numbers in Java frames", opt_flag, style.style.lines), \
+	STYLE_ROW(type, 0, "bci", NULL, "indices of bytecodes in Java frames", opt_flag, style.style.bci), \
+	STYLE_ROW(type, 0, "norm", NULL, "names without numbers that differ in each run: Main$$Lambda", opt_flag, \
+		style.style.steady), \
 	STYLE_ROW(type, 0, "dot", NULL, "dots in class names also in collapsed output", opt_flag, style.style.dotted), \
 	STYLE_ROW(type, 0, "col-version", "1|2", "col without index and container (1), or with them (2, default)", \
 		opt_u32, style.col_version), \
@@ -31,6 +41,10 @@
 		"show weights (of cpu: CPU time) instead of numbers of samples", opt_flag, style.total), \
 	STYLE_ROW(type, 0, "samples", NULL, "show numbers of samples (default)", opt_flag, style.samples), \
 	STYLE_ROW(type, 0, "title", "TEXT", "title of the flame graph", opt_string, style.title), \
+	STYLE_ROW(type, 0, "minwidth", "PERCENT", "no frames that are narrower, in the flame graph and the tree", \
+		opt_percent, style.min_width), \
+	STYLE_ROW(type, 0, "highlight", "REGEX", "what the flame graph has marked when it opens", opt_string, \
+		style.highlight), \
 	STYLE_ROW(type, 0, "jfr-cpu-time", NULL, "in JFR files, CPU time as jdk.CPUTimeSample (JDK 25)", opt_flag, \
 		style.cpu_time), \
 	STYLE_ROW(type, 0, "jfr-tlab", NULL, "in JFR files, allocations as jdk.ObjectAllocationInNewTLAB", opt_flag, \

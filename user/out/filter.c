@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "out/filter.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool same_char(char a, char b)
@@ -47,4 +49,56 @@ bool filter_match(const struct opt_strings *patterns, const char *name)
 		if (pattern_match(patterns->items[i], name))
 			return true;
 	return false;
+}
+
+/* Compiles the expression so that it matches whole names only. */
+static int add_regex(struct filter *filter, const char *pattern, struct buf *why)
+{
+	char reason[128];
+	struct buf whole;
+	regex_t regex;
+	int code;
+
+	buf_init(&whole);
+	buf_printf(&whole, "^(%s)$", pattern);
+	code = whole.failed ? REG_ESPACE : regcomp(&regex, whole.data, REG_EXTENDED | REG_NOSUB);
+	buf_release(&whole);
+	if (code == REG_ESPACE)
+		return -ENOMEM;
+	if (code) {
+		regerror(code, &regex, reason, sizeof(reason));
+		buf_printf(why, "'%s' is not a regular expression: %s", pattern, reason);
+		return -EINVAL;
+	}
+	if (!vec_push(&filter->compiled, regex))
+		return 0;
+	regfree(&regex);
+	return -ENOMEM;
+}
+
+int filter_init(struct filter *filter, const struct opt_strings *patterns, bool is_regex, struct buf *why)
+{
+	int err = 0;
+
+	*filter = (struct filter){.patterns = patterns};
+	for (size_t i = 0; is_regex && !err && i < patterns->len; i++)
+		err = add_regex(filter, patterns->items[i], why);
+	if (err < 0)
+		filter_release(filter);
+	return err;
+}
+
+void filter_release(struct filter *filter)
+{
+	for (size_t i = 0; i < filter->compiled.len; i++)
+		regfree(&filter->compiled.items[i]);
+	vec_release(&filter->compiled);
+}
+
+bool filter_has(const struct filter *filter, const char *name)
+{
+	for (size_t i = 0; i < filter->compiled.len; i++)
+		if (!regexec(&filter->compiled.items[i], name, 0, NULL, 0))
+			return true;
+	return !filter->compiled.len && filter_match(filter->patterns, name);
 }

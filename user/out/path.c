@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "out/filter.h"
+#include "out/category.h"
 
 /* Returns the label of the text in `maker->text`, whose name ends at `name_len`; 0 when out of memory. */
 static uint32_t label_of_text(struct path_maker *maker, size_t name_len, enum frame_kind kind, const char *module)
@@ -19,8 +19,8 @@ static uint32_t label_of_text(struct path_maker *maker, size_t name_len, enum fr
 	label.text = intern_text(&maker->labels->texts, id);
 	maker->text.len = name_len;
 	maker->text.data[name_len] = '\0';
-	label.included = filter_match(&maker->options->include, maker->text.data);
-	label.excluded = filter_match(&maker->options->exclude, maker->text.data);
+	label.included = filter_has(&maker->include, maker->text.data);
+	label.excluded = filter_has(&maker->exclude, maker->text.data);
 	return vec_push(maker->labels, label) < 0 ? 0 : id;
 }
 
@@ -148,13 +148,15 @@ static uint32_t label_of_lead(struct path_maker *maker, const struct profile_thr
 }
 
 /* Pushes the leading frames, innermost first. */
-static int path_push_roots(struct path_maker *maker, uint32_t index)
+static int path_push_roots(struct path_maker *maker, uint32_t index, const char *category)
 {
 	const struct profile_thread *thread = &maker->profile->threads.items[index];
 	const enum writer_group *by = maker->options->by;
 	int err = 0;
 
-	if (maker->options->threads)
+	if (category)
+		err = path_push(maker, path_mark(maker, category), NULL);
+	if (!err && maker->options->threads)
 		err = path_push(maker, label_of_thread(maker, index), NULL);
 	if (!err && maker->options->processes)
 		err = path_push(maker, label_of_id(maker, thread->process, "pid", thread->pid, FRAME_PROCESS), NULL);
@@ -190,19 +192,46 @@ static bool path_is_wanted(const struct path_maker *maker)
 	return included;
 }
 
+/* Sets the options that shape the frames of the stack itself. */
+static void path_shape(struct path_maker *maker)
+{
+	uint32_t skip = maker->options->skip;
+
+	maker->steps.len -= skip < maker->steps.len ? skip : maker->steps.len;
+	if (maker->options->reverse)
+		path_reverse(maker->steps.items, maker->steps.len);
+	maker->depth = maker->steps.len;
+}
+
 int path_make(struct path_maker *maker, uint32_t thread, uint32_t leaf)
 {
+	const char *category = NULL;
 	int err;
 
 	vec_clear(&maker->steps);
 	err = path_push_frames(maker, leaf);
 	if (err < 0)
 		return err;
-	if (maker->options->reverse)
-		path_reverse(maker->steps.items, maker->steps.len);
-	maker->depth = maker->steps.len;
-	err = path_push_roots(maker, thread);
+	if (maker->options->classify)
+		category = category_of(&maker->profile->strings, maker->steps.items, maker->steps.len);
+	path_shape(maker);
+	err = path_push_roots(maker, thread, category);
 	return err < 0 ? err : path_is_wanted(maker);
+}
+
+/* The expressions were tested by the command: only memory can be missing. */
+static int path_filters_init(struct path_maker *maker)
+{
+	const struct writer_options *options = maker->options;
+	struct buf why;
+	int err;
+
+	buf_init(&why);
+	err = filter_init(&maker->include, &options->include, options->regex, &why);
+	if (!err)
+		err = filter_init(&maker->exclude, &options->exclude, options->regex, &why);
+	buf_release(&why);
+	return err;
 }
 
 int path_maker_init(struct path_maker *maker, struct path_labels *labels, const struct profile *profile,
@@ -212,7 +241,9 @@ int path_maker_init(struct path_maker *maker, struct path_labels *labels, const 
 
 	*maker = (struct path_maker){.profile = profile, .options = options, .labels = labels};
 	buf_init(&maker->text);
-	err = path_maker_extend(maker);
+	err = path_filters_init(maker);
+	if (!err)
+		err = path_maker_extend(maker);
 	if (err < 0)
 		path_maker_release(maker);
 	return err;
@@ -220,6 +251,8 @@ int path_maker_init(struct path_maker *maker, struct path_labels *labels, const 
 
 void path_maker_release(struct path_maker *maker)
 {
+	filter_release(&maker->include);
+	filter_release(&maker->exclude);
 	vec_release(&maker->frame_labels);
 	vec_release(&maker->steps);
 	buf_release(&maker->text);

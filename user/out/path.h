@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/intern.h"
 #include "base/vec.h"
+#include "out/filter.h"
 #include "out/writer.h"
 #include "profile/profile.h"
 
@@ -43,6 +44,7 @@ struct path_maker {
 	const struct profile *profile; /* not owned, like the two below it */
 	const struct writer_options *options;
 	struct path_labels *labels;
+	struct filter include, exclude; /* of the options */
 	struct vec(uint32_t) frame_labels;  /* by index of the frame */
 	struct vec(struct path_step) steps; /* leaf first */
 	size_t depth; /* number of steps of the stack itself; the leading frames follow: thread, process, --by */

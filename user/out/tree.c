@@ -21,6 +21,7 @@ struct builder {
 	struct path_maker path;
 	struct vec(struct stack) stacks;
 	struct map stack_ids; /* thread << 32 | node -> index in stacks */
+	uint64_t carried; /* samples that --grain has taken from stacks and not yet given to one */
 	uint32_t others; /* node of the stacks for which there was no memory; 0 = none */
 	uint32_t others_label;
 };
@@ -122,17 +123,34 @@ static uint64_t stack_key(const struct tree *tree, uint32_t thread, uint32_t nod
 	return (uint64_t)(tree->by_thread ? thread : 0) << 32 | node;
 }
 
+/*
+ * --grain: makes the number of samples a multiple. What is left is added to the stacks that follow, so that sums stay.
+ * Returns false for a stack that has none left.
+ */
+static bool coarsen(struct builder *b, struct tree_weight *weight)
+{
+	uint64_t grain = b->options->grain, had = weight->samples;
+
+	if (!grain || !had)
+		return true;
+	b->carried += had;
+	weight->samples = b->carried - b->carried % grain;
+	b->carried %= grain;
+	weight->amount = (uint64_t)((unsigned __int128)weight->amount * weight->samples / had);
+	return weight->samples;
+}
+
 static int insert_stacks(struct builder *b)
 {
-	bool keeps = b->profile->samples.len <= TREE_LEAVES_MAX;
+	bool keeps = b->profile->samples.len <= TREE_LEAVES_MAX && !b->options->grain;
 	int err = 0;
 
 	for (size_t i = 0; i < b->stacks.len && err >= 0; i++) {
-		const struct stack *stack = &b->stacks.items[i];
+		struct stack *stack = &b->stacks.items[i];
 		uint32_t leaf;
 
 		err = path_make(&b->path, stack->thread, stack->node);
-		if (err <= 0)
+		if (err <= 0 || !coarsen(b, &stack->weight))
 			continue;
 		leaf = insert_path(b, &stack->weight);
 		if (keeps)

@@ -29,8 +29,13 @@ struct writer_options {
 	bool total;	    /* --total: show the weight of samples instead of their number */
 	bool samples;	    /* --samples: the default, named by the user; not together with `total` */
 	uint32_t max_depth; /* -j: deeper stacks keep the frames nearest the leaf under [truncated]; 0 = no limit */
-	struct opt_strings include; /* -I: keep stacks with a matching frame; '*' at either end */
+	struct opt_strings include; /* -I: keep stacks with a matching frame */
 	struct opt_strings exclude; /* -X */
+	bool regex;	    /* --regex: these are extended regular expressions; else '*' at either end */
+	uint32_t skip;	    /* --skip: leave out this many frames nearest the root */
+	bool classify;	    /* --classify: a leading frame for the kind of work, see category.h */
+	uint32_t grain;	    /* --grain: the samples of a stack are a multiple of it; 0 = as they are */
+	const char *highlight;	    /* --highlight: what the flame graph's page searches for when it opens; or NULL */
 	const char *title;	    /* --title */
 	double min_width;	    /* --minwidth, percent */
 	bool reverse;		    /* --reverse: leaf at the root */

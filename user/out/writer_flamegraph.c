@@ -473,6 +473,10 @@ static int write_event(const struct page *page)
 	write_sums(page, &page->tree->nodes.items[0].total);
 	fprintf(page->out, ",\"total\":%s,\"inverted\":%s,\"reverse\":%s", width_of(page->options),
 		page->options->inverted ? "true" : "false", page->options->reverse ? "true" : "false");
+	if (page->options->highlight) {
+		fputs(",\"highlight\":", page->out);
+		json_foreign(page->out, page->options->highlight);
+	}
 	write_kind_names(page);
 	write_facts(page);
 	write_losses(page);
@@ -622,7 +626,7 @@ static int flamegraph_write(const struct profile *profile, const struct writer_o
 	struct ordered ordered = {0};
 	int err = 0;
 
-	if (profile->samples.len <= TREE_LEAVES_MAX) {
+	if (profile->samples.len <= TREE_LEAVES_MAX && !options->grain) {
 		err = ordered_build(&ordered, profile);
 		file.ordered = &ordered;
 	}

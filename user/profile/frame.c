@@ -100,6 +100,8 @@ static void add_java(const struct intern *strings, const struct frame *frame, co
 		text_add_token(out, intern_text(strings, frame->signature));
 	if (style->lines && frame->line > 0)
 		buf_printf(out, ":%d", frame->line);
+	else if (style->bci && frame->bci > 0)
+		buf_printf(out, "@%d", frame->bci);
 }
 
 /* An address without a symbol has the name module+0xoffset, which needs no module before it. */

@@ -48,6 +48,7 @@ struct frame_style {
 	bool annotate;	 /* -a: suffixes _[j] compiled, _[i] inlined, _[0] interpreted, _[k] kernel */
 	bool libraries;	 /* -l: library names before native frames: libc.so.6`read */
 	bool lines;	 /* class.method:line */
+	bool bci;	 /* class.method@index of the bytecode, for frames without a line */
 	bool dotted;	 /* --dot: java.lang.String instead of java/lang/String; text and HTML use dots always */
 	bool steady;	 /* without numbers that differ from run to run: Main$$Lambda, [main] instead of [main tid=7] */
 };

@@ -46,10 +46,10 @@ static int move_events(struct merge *merge, struct buf *why)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < from->events.len; i++) {
-		bool is_wanted = merge->part.event == UINT32_MAX || merge->part.event == i;
+		bool is_also = merge->part.event != UINT32_MAX && merge->part.also == i;
 
-		if (is_wanted)
-			err = move_event(merge, &from->events.items[i], why);
+		if (is_also || merge->part.event == UINT32_MAX || merge->part.event == i)
+			err = move_event(merge, &from->events.items[is_also ? merge->part.event : i], why);
 		else if (vec_push(&merge->events, UINT32_MAX) < 0)
 			err = out_of_memory(why);
 	}
@@ -230,7 +230,7 @@ static int merge_run(struct profile *to, const struct profile *from, const char 
 
 int profile_merge(struct profile *to, const struct profile *from, const char *name, struct buf *why)
 {
-	return merge_run(to, from, name, &(struct profile_part){0, UINT64_MAX, UINT32_MAX}, why);
+	return merge_run(to, from, name, &(struct profile_part){0, UINT64_MAX, UINT32_MAX, UINT32_MAX}, why);
 }
 
 int profile_cut(struct profile *to, const struct profile *from, const struct profile_part *part, struct buf *why)

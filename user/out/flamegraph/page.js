@@ -660,5 +660,7 @@ function start() {
 	showView();
 	listen();
 	graph.resize();
+	if (!location.hash)
+		searchFor(sources[0].highlight || "");
 	readAddress();
 }

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+#include "asprof/jfrconv.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "out/writer.h"
+
+/* Times in milliseconds below this are distances from the start; async-profiler's converter has the same bound. */
+#define EPOCH_MS 1500000000000ll
+
+static const char usage[] =
+	"Usage: jfrconv [OPTIONS] INPUT... [OUTPUT]\n"
+	"The command line of async-profiler's converter, with duet converting. Inputs are JFR, .duet, collapsed,\n"
+	"flame graphs, pprof or OTLP; several make one output, or one each if OUTPUT is a folder.\n"
+	"\n"
+	"  -o --output FORMAT    html, collapsed, pprof, pb.gz, heatmap, otlp, or another format of duet\n"
+	"     --diff             BASE NEW [OUTPUT]: differential flame graph, html or collapsed\n"
+	"     --cpu --cpu-time --wall --alloc --live --nativemem --leak --lock --nativelock --trace\n"
+	"                        only samples of this event\n"
+	"     --tail RATIO       of --leak: without the last part of the time (10%)\n"
+	"  -t --threads          a frame for each thread\n"
+	"     --classify         a frame for the kind of work\n"
+	"     --total            weights instead of numbers of samples\n"
+	"     --lines --bci --simple --norm --dot\n"
+	"                        names of Java frames\n"
+	"     --from --to TIME   milliseconds since the start, before the end (negative), or since 1970; or\n"
+	"                        local time, hh:mm:ss or yyyy-MM-ddThh:mm:ss\n"
+	"  -I -X REGEX           only stacks with such a frame; none with it\n"
+	"     --title TEXT, --minwidth PERCENT, --grain N, --skip N, --highlight REGEX, --tree\n"
+	"  -r --reverse, -i --inverted\n"
+	"                        of the flame graph\n";
+
+enum value { VALUE_NONE, VALUE_TEXT, VALUE_TIME, VALUE_TAIL, VALUE_PERCENT, VALUE_COUNT, VALUE_REFUSED };
+
+/* clang-format off */
+static const struct row {
+	char letter;
+	const char *word;
+	enum value value;
+	bool is_event;
+	const char *ours; /* duet's word, with "--"; NULL: the same */
+} rows[] = {
+	{0, "cpu", VALUE_NONE, true, NULL},
+	{0, "cpu-time", VALUE_NONE, true, NULL},
+	{0, "wall", VALUE_NONE, true, NULL},
+	{0, "alloc", VALUE_NONE, true, NULL},
+	{0, "live", VALUE_NONE, true, NULL},
+	{0, "lock", VALUE_NONE, true, NULL},
+	{0, "nativemem", VALUE_NONE, true, NULL},
+	{0, "nativelock", VALUE_NONE, true, NULL},
+	{0, "leak", VALUE_NONE, true, NULL},
+	{0, "trace", VALUE_NONE, true, NULL},
+	{0, "tail", VALUE_TAIL, false, NULL},
+	{'t', "threads", VALUE_NONE, false, NULL},
+	{0, "classify", VALUE_NONE, false, NULL},
+	{0, "total", VALUE_NONE, false, NULL},
+	{0, "lines", VALUE_NONE, false, NULL},
+	{0, "bci", VALUE_NONE, false, NULL},
+	{0, "simple", VALUE_NONE, false, NULL},
+	{0, "norm", VALUE_NONE, false, NULL},
+	{0, "dot", VALUE_NONE, false, NULL},
+	{0, "from", VALUE_TIME, false, NULL},
+	{0, "to", VALUE_TIME, false, NULL},
+	{0, "title", VALUE_TEXT, false, NULL},
+	{0, "minwidth", VALUE_PERCENT, false, NULL},
+	{0, "grain", VALUE_COUNT, false, NULL},
+	{0, "skip", VALUE_COUNT, false, NULL},
+	{'r', "reverse", VALUE_NONE, false, NULL},
+	{'i', "inverted", VALUE_NONE, false, NULL},
+	{'I', "include", VALUE_TEXT, false, NULL},
+	{'X', "exclude", VALUE_TEXT, false, NULL},
+	{0, "highlight", VALUE_TEXT, false, NULL},
+	{'s', "state", VALUE_REFUSED, false, "duet does not read the states of threads"},
+	{0, "latency", VALUE_REFUSED, false, "duet does not select samples by the calls around them"},
+};
+/* clang-format on */
+
+/* ---- words ---- */
+
+static int add_word(struct jfrconv_words *words, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (copy && !vec_push(words, copy))
+		return 0;
+	free(copy);
+	return -ENOMEM;
+}
+
+static void release_words(struct jfrconv_words *words)
+{
+	for (size_t i = 0; i < words->len; i++)
+		free(words->items[i]);
+	vec_release(words);
+}
+
+__attribute__((format(printf, 2, 3))) static int add_text(struct jfrconv_words *words, const char *format, ...)
+{
+	struct buf text;
+	va_list args;
+	int err;
+
+	buf_init(&text);
+	va_start(args, format);
+	buf_vprintf(&text, format, args);
+	va_end(args);
+	err = text.failed ? -ENOMEM : add_word(words, text.data);
+	buf_release(&text);
+	return err;
+}
+
+/* ---- values ---- */
+
+/* Local time of a date, or of today, in UTC, as duet takes it. Returns false if it is neither. */
+static bool local_time(const char *value, struct buf *out)
+{
+	time_t now = time(NULL);
+	char text[32];
+	struct tm tm;
+	const char *end;
+
+	if (!localtime_r(&now, &tm))
+		return false;
+	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+	end = strptime(value, strchr(value, 'T') ? "%Y-%m-%dT%H:%M:%S" : "%H:%M:%S", &tm);
+	if (!end || (*end && *end != '.'))
+		return false;
+	tm.tm_isdst = -1;
+	now = mktime(&tm);
+	if (!gmtime_r(&now, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
+		return false;
+	buf_add_str(out, text);
+	return true;
+}
+
+static bool take_time(const char *value, struct buf *out)
+{
+	char *end, text[32];
+	long long ms = strtoll(value, &end, 10);
+	time_t seconds = (time_t)(ms / 1000);
+	struct tm tm;
+
+	if (strchr(value, ':'))
+		return local_time(value, out);
+	if (end == value || *end)
+		return false;
+	if (ms < EPOCH_MS) {
+		buf_printf(out, "%lldms", ms);
+		return true;
+	}
+	if (!gmtime_r(&seconds, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
+		return false;
+	buf_add_str(out, text);
+	return true;
+}
+
+/* A part, as 0.1 or 10%. Nothing is appended for 0. */
+static bool take_ratio(const char *value, double whole, struct buf *out)
+{
+	char *end;
+	double ratio = strtod(value, &end);
+
+	if (end == value || (*end && strcmp(end, "%")) || !(ratio >= 0) || ratio > 1e9)
+		return false;
+	if (!*end)
+		ratio *= whole;
+	if (ratio > 0)
+		buf_printf(out, "%.6f", ratio);
+	return true;
+}
+
+static bool take_count(const char *value, struct buf *out)
+{
+	char *end;
+	double count = strtod(value, &end);
+
+	if (end == value || *end || !(count >= 0) || count > 1e9)
+		return false;
+	if (count >= 1)
+		buf_printf(out, "%.0f", count);
+	return true;
+}
+
+static bool take_value(const struct row *row, const char *value, struct buf *out)
+{
+	switch (row->value) {
+	case VALUE_TIME:
+		return take_time(value, out);
+	case VALUE_TAIL:
+		return take_ratio(value, 100, out);
+	case VALUE_PERCENT:
+		return take_ratio(value, 1, out);
+	case VALUE_COUNT:
+		return take_count(value, out);
+	default:
+		buf_add_str(out, value);
+		return true;
+	}
+}
+
+/* ---- parsing ---- */
+
+static const struct row *find_row(const char *word)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (word[1] == '-' ? !strcmp(rows[i].word, word + 2)
+				   : rows[i].letter && rows[i].letter == word[1] && !word[2])
+			return &rows[i];
+	return NULL;
+}
+
+static bool is_word(const char *text, const char *letter, const char *word)
+{
+	return !strcmp(text, letter) || !strcmp(text, word);
+}
+
+/* Takes an option that is a row. `value` is the word behind it, or NULL. Returns the number of words, or -errno. */
+static int take_row(struct jfrconv *j, const struct row *row, const char *value, struct buf *why)
+{
+	struct buf text;
+	int err = 0;
+
+	if (row->value == VALUE_REFUSED || (row->value != VALUE_NONE && !value)) {
+		buf_printf(why, "--%s: %s", row->word, value ? row->ours : "a value is missing");
+		return -EINVAL;
+	}
+	j->has_event |= row->is_event;
+	if (row->value == VALUE_NONE)
+		return add_text(&j->options, "--%s", row->word) ? -ENOMEM : 1;
+	buf_init(&text);
+	if (!take_value(row, value, &text)) {
+		buf_printf(why, "--%s %s: the value is not understood", row->word, value);
+		err = -EINVAL;
+	} else if (text.len || row->value == VALUE_TEXT) {
+		err = add_text(&j->options, "--%s=%s", row->word, text.data);
+	}
+	buf_release(&text);
+	return err ? err : 2;
+}
+
+static int take_option(struct jfrconv *j, const char *word, const char *value, struct buf *why)
+{
+	const struct row *row = find_row(word);
+
+	if (is_word(word, "-h", "--help"))
+		return j->help = true;
+	if (!strcmp(word, "--diff"))
+		return j->is_diff = true;
+	if (!strcmp(word, "--tree")) {
+		j->format = "tree";
+		return 1;
+	}
+	if (is_word(word, "-o", "--output") && value) {
+		j->format = !strcmp(value, "pb") ? "pprof" : value;
+		return 2;
+	}
+	if (row)
+		return take_row(j, row, value, why);
+	buf_printf(why, is_word(word, "-o", "--output") ? "%s: a value is missing" : "unknown option %s", word);
+	return -EINVAL;
+}
+
+int jfrconv_parse(struct jfrconv *ret, int argc, char **argv, struct buf *why)
+{
+	int taken;
+
+	*ret = (struct jfrconv){0};
+	for (int i = 1; i < argc; i += taken) {
+		if (argv[i][0] == '-' && argv[i][1])
+			taken = take_option(ret, argv[i], i + 1 < argc ? argv[i + 1] : NULL, why);
+		else
+			taken = vec_push(&ret->files, argv[i]) ? -ENOMEM : 1;
+		if (taken < 0)
+			return taken;
+	}
+	if (ret->help || ret->files.len)
+		return 0;
+	ret->help = true;
+	return 0;
+}
+
+void jfrconv_release(struct jfrconv *jfrconv)
+{
+	release_words(&jfrconv->options);
+	vec_release(&jfrconv->files);
+}
+
+/* ---- calls of duet ---- */
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* "foo.jfr" becomes "FOLDER/foo.html". */
+static void output_name(const struct jfrconv *j, const char *folder, const char *input, struct buf *out)
+{
+	const char *name = base_name(input), *dot = strrchr(name, '.');
+	const char *format =
+		!j->format || !strcmp(j->format, "heatmap") || !strcmp(j->format, "tree") ? "html" : j->format;
+
+	buf_printf(out, "%s/%.*s.%s%s", folder, dot ? (int)(dot - name) : (int)strlen(name), name,
+		   j->is_diff ? "diff." : "", format);
+}
+
+static bool is_collapsed(const struct jfrconv *j, const char *output)
+{
+	return !strcmp(j->format ? j->format : writer_by_path(output)->name, "collapsed");
+}
+
+/*
+ * Makes the words of a call. Without a word for an event, collapsed stacks are those of CPU time and wall clock, as
+ * async-profiler's converter has them; other formats hold all events.
+ */
+static int compose(const struct jfrconv *j, char **inputs, size_t count, const char *output, struct jfrconv_words *ret)
+{
+	int err = add_word(ret, j->is_diff ? "diff" : "convert");
+
+	for (size_t i = 0; !err && i < j->options.len; i++)
+		err = add_word(ret, j->options.items[i]);
+	if (!err)
+		err = add_word(ret, "--regex");
+	if (!err && j->is_diff)
+		err = add_word(ret, "--no-normalize");
+	if (!err && !j->has_event && is_collapsed(j, output))
+		err = add_word(ret, "--execution");
+	if (!err && (j->format || !strcmp(writer_by_path(output)->name, "text")))
+		err = add_text(ret, "--output=%s", j->format ? j->format : "html");
+	if (!err)
+		err = add_word(ret, "--");
+	for (size_t i = 0; !err && i < count; i++)
+		err = add_word(ret, inputs[i]);
+	return err ? err : add_word(ret, output);
+}
+
+static int call(const struct jfrconv *j, const char **inputs, size_t count, const char *output)
+{
+	struct jfrconv_words words = {0};
+	int code = 1;
+
+	if (compose(j, (char **)inputs, count, output, &words) < 0)
+		log_error("out of memory");
+	else
+		code = command_run(j->is_diff ? &cmd_diff : &cmd_convert, (int)words.len, words.items);
+	release_words(&words);
+	return code;
+}
+
+static int call_for_folder(const struct jfrconv *j, const char **inputs, size_t count, const char *folder)
+{
+	size_t each = j->is_diff ? 2 : 1;
+	int code = 0;
+
+	for (size_t i = 0; !code && i + each <= count; i += each) {
+		struct buf output;
+
+		buf_init(&output);
+		output_name(j, folder, inputs[i + each - 1], &output);
+		code = output.failed ? 1 : call(j, &inputs[i], each, output.data);
+		buf_release(&output);
+	}
+	return code;
+}
+
+static int run(const struct jfrconv *j)
+{
+	size_t count = j->files.len, least = j->is_diff ? 2 : 1;
+	const char **files = j->files.items;
+
+	if (count < least || (j->is_diff && count > 3)) {
+		log_error("--diff takes two profiles and an output: jfrconv --diff BASE NEW [OUTPUT]");
+		return 2;
+	}
+	if (count == least)
+		return call_for_folder(j, files, count, ".");
+	if (is_folder(files[count - 1]))
+		return call_for_folder(j, files, count - 1, files[count - 1]);
+	return call(j, files, count - 1, files[count - 1]);
+}
+
+int jfrconv_main(int argc, char **argv)
+{
+	struct jfrconv jfrconv;
+	struct buf why;
+	int code = 0, err;
+
+	buf_init(&why);
+	err = jfrconv_parse(&jfrconv, argc, argv, &why);
+	if (err < 0) {
+		log_error("%s", why.len ? why.data : strerror(-err));
+		code = 2;
+	} else if (jfrconv.help) {
+		fputs(usage, stdout);
+	} else {
+		code = run(&jfrconv);
+	}
+	jfrconv_release(&jfrconv);
+	buf_release(&why);
+	return code;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/selection.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "in/reader.h"
+#include "profile/merge.h"
+
+#define NONE UINT32_MAX
+
+/* Names of the events that a word stands for: the first that the recording has, and what is counted with it. */
+static const struct word {
+	const char *word;
+	const char *events[6];
+	const char *also;
+} words[SELECT_WORDS] = {
+	[SELECT_CPU] = {"cpu", {"cpu", "ctimer", "itimer", "cpu-clock", "task-clock", "cycles"}, NULL},
+	[SELECT_CPU_TIME] = {"cpu-time", {"cpu-time"}, NULL},
+	[SELECT_WALL] = {"wall", {"wall"}, NULL},
+	[SELECT_ALLOC] = {"alloc", {"alloc"}, NULL},
+	[SELECT_LIVE] = {"live", {"live"}, NULL},
+	[SELECT_LOCK] = {"lock", {"lock", "park"}, "park"}, /* two types of JFR */
+	[SELECT_NATIVEMEM] = {"nativemem", {"nativemem"}, NULL},
+	[SELECT_NATIVELOCK] = {"nativelock", {"nativelock"}, NULL},
+	[SELECT_LEAK] = {"leak", {"leak"}, NULL},
+	[SELECT_TRACE] = {"trace", {"trace"}, NULL},
+	[SELECT_EXECUTION] = {"execution", {"cpu", "ctimer", "itimer", "cpu-clock", "task-clock", "wall"}, "wall"},
+};
+
+static const struct word *chosen_word(const struct selection *selection)
+{
+	for (size_t i = 0; i < SELECT_WORDS; i++)
+		if (selection->words[i])
+			return &words[i];
+	return NULL;
+}
+
+int selection_check(struct selection *selection)
+{
+	int chosen = selection->event != NULL;
+
+	if (selection->words[SELECT_LEAK])
+		selection->words[SELECT_NATIVEMEM] = false;
+	for (size_t i = 0; i < SELECT_WORDS; i++)
+		chosen += selection->words[i];
+	if (chosen <= 1 && (!selection->tail || selection->words[SELECT_LEAK]))
+		return 0;
+	log_error(chosen > 1 ? "--event, --cpu, --wall and so on exclude each other: one event is selected, or all"
+			     : "--tail belongs to --leak");
+	return -EINVAL;
+}
+
+/* ---- events ---- */
+
+static const char *name_of(const struct profile *profile, size_t event)
+{
+	return intern_text(&profile->strings, profile->events.items[event].name);
+}
+
+static uint32_t event_named(const struct profile *profile, const char *name)
+{
+	for (uint32_t i = 0; i < profile->events.len; i++)
+		if (!strcmp(name_of(profile, i), name))
+			return i;
+	return NONE;
+}
+
+static bool is_unknown(const struct profile *profile)
+{
+	return profile->events.len == 1 && !strcmp(name_of(profile, 0), READER_SAMPLES);
+}
+
+static int refuse(const struct profile *profile, const struct selection *selection)
+{
+	const struct word *word = chosen_word(selection);
+	struct buf known;
+
+	buf_init(&known);
+	for (size_t i = 0; i < profile->events.len; i++)
+		buf_printf(&known, "%s%s", i ? ", " : "", name_of(profile, i));
+	log_error("--%s%s: the recording has %s", word ? word->word : "event ", word ? "" : selection->event,
+		  known.len ? known.data : "no event");
+	buf_release(&known);
+	return -EINVAL;
+}
+
+/* Sets `event` and `also` of the part. Returns 0, or -EINVAL after reporting the error. */
+static int find_events(const struct profile *profile, const struct selection *selection, struct profile_part *part)
+{
+	const struct word *word = chosen_word(selection);
+
+	part->event = part->also = NONE;
+	if (!word && !selection->event)
+		return 0;
+	if (!word)
+		part->event = event_named(profile, selection->event);
+	for (size_t i = 0; word && part->event == NONE && i < 6 && word->events[i]; i++)
+		part->event = event_named(profile, word->events[i]);
+	if (part->event == NONE)
+		return word && is_unknown(profile) ? 0 : refuse(profile, selection);
+	if (word && word->also)
+		part->also = event_named(profile, word->also);
+	if (part->also == part->event)
+		part->also = NONE;
+	return 0;
+}
+
+/* ---- the part ---- */
+
+/* The end of the time of which --leak shows what was not freed: what is younger may be in use. */
+static uint64_t end_of_leaks(const struct profile *profile, const struct selection *selection)
+{
+	double tail = (double)(profile->end_ns - profile->start_ns) * selection->tail / 100;
+
+	return profile->end_ns - (uint64_t)tail;
+}
+
+static struct profile_part times_of(const struct profile *profile, const struct selection *selection)
+{
+	struct profile_part part = {
+		.from_ns = moment_ns(&selection->from, profile->start_ns, profile->end_ns, 0),
+		.until_ns = moment_ns(&selection->to, profile->start_ns, profile->end_ns, UINT64_MAX),
+	};
+
+	if (selection->tail && end_of_leaks(profile, selection) < part.until_ns)
+		part.until_ns = end_of_leaks(profile, selection);
+	return part;
+}
+
+/* The other facts describe the whole recording. */
+static void tell_part(struct profile *part, const struct profile *whole)
+{
+	profile_add_fact(part, "part", "%.3f s to %.3f s of the recording",
+			 (double)(part->start_ns - whole->start_ns) / 1e9,
+			 (double)(part->end_ns - whole->start_ns) / 1e9);
+}
+
+static int replace(struct profile *profile, const struct profile_part *part)
+{
+	struct profile chosen;
+	struct buf why;
+	int err;
+
+	buf_init(&why);
+	err = profile_init(&chosen);
+	if (!err) {
+		err = profile_cut(&chosen, profile, part, &why);
+		if (!err && (part->from_ns || part->until_ns != UINT64_MAX))
+			tell_part(&chosen, profile);
+		profile_release(err ? &chosen : profile);
+	}
+	if (err < 0)
+		log_error("%s", why.len ? why.data : strerror(-err));
+	else
+		*profile = chosen;
+	buf_release(&why);
+	return err;
+}
+
+int selection_cut(struct profile *profile, const struct selection *selection)
+{
+	struct profile_part part = times_of(profile, selection);
+	int err = find_events(profile, selection, &part);
+
+	if (err || (!part.from_ns && part.until_ns == UINT64_MAX && part.event == NONE))
+		return err;
+	if (part.from_ns >= part.until_ns) {
+		log_error("--from is not before --to");
+		return -EINVAL;
+	}
+	return replace(profile, &part);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* The options that choose a part of a recording: --from, --to, --event, and a word for each kind of event. */
+#ifndef CMD_SELECTION_H
+#define CMD_SELECTION_H
+
+#include "base/opt.h"
+#include "cmd/moment.h"
+#include "profile/profile.h"
+
+/* As the bits of `words`, in the order of the table in selection.c. */
+enum selection_word {
+	SELECT_CPU,
+	SELECT_CPU_TIME,
+	SELECT_WALL,
+	SELECT_ALLOC,
+	SELECT_LIVE,
+	SELECT_LOCK,
+	SELECT_NATIVEMEM,
+	SELECT_NATIVELOCK,
+	SELECT_LEAK,
+	SELECT_TRACE,
+	SELECT_EXECUTION,
+	SELECT_WORDS
+};
+
+struct selection {
+	const char *event; /* --event; NULL: not given */
+	bool words[SELECT_WORDS];
+	struct moment from, to;
+	double tail; /* --tail, percent of the time of the recording; 0: not given */
+};
+
+/* clang-format off */
+#define SELECT_ROW(type, word, index, help) \
+	{0, word, NULL, help, opt_flag, .offset = offsetof(type, selection.words[index])}
+/* Rows for a struct `type` with `struct selection selection`. */
+#define SELECTION_ROWS(type) \
+	{0, "from", "TIME", "only samples from this time on: 10s (after the start), -10s (before the end), or UTC", \
+		opt_moment, .offset = offsetof(type, selection.from)}, \
+	{0, "to", "TIME", "only samples before this time: 20s, 10:00:00, 2026-11-22T10:00:00", opt_moment, \
+		.offset = offsetof(type, selection.to)}, \
+	{'e', "event", "EVENT", "only samples of this event", opt_string, .offset = offsetof(type, selection.event)}, \
+	SELECT_ROW(type, "cpu", SELECT_CPU, "only CPU time"), \
+	SELECT_ROW(type, "cpu-time", SELECT_CPU_TIME, "only jdk.CPUTimeSample of JFR"), \
+	SELECT_ROW(type, "wall", SELECT_WALL, "only the wall clock"), \
+	SELECT_ROW(type, "alloc", SELECT_ALLOC, "only allocations"), \
+	SELECT_ROW(type, "live", SELECT_LIVE, "only allocations that were still alive"), \
+	SELECT_ROW(type, "lock", SELECT_LOCK, "only waits for Java's locks"), \
+	SELECT_ROW(type, "nativemem", SELECT_NATIVEMEM, "only native allocations"), \
+	SELECT_ROW(type, "nativelock", SELECT_NATIVELOCK, "only waits for native locks"), \
+	SELECT_ROW(type, "leak", SELECT_LEAK, "only native allocations that were not freed"), \
+	SELECT_ROW(type, "trace", SELECT_TRACE, "only calls of traced methods"), \
+	SELECT_ROW(type, "execution", SELECT_EXECUTION, "only CPU time and the wall clock, together"), \
+	{0, "tail", "PERCENT", "of --leak, without what was allocated in this last part of the time", \
+		opt_percent, .offset = offsetof(type, selection.tail)}
+/* clang-format on */
+
+/*
+ * Tests that at most one event is chosen (--nativemem --leak is --leak). Returns 0, or -EINVAL after reporting the
+ * error.
+ */
+int selection_check(struct selection *selection);
+/*
+ * Replaces `profile` by the part that the options select. A file that does not say what was sampled has all events.
+ * Returns 0, or -errno after reporting the error; then the profile is as it was.
+ */
+int selection_cut(struct profile *profile, const struct selection *selection);
+
+#endif
