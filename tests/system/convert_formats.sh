@@ -76,6 +76,27 @@ case_otlp_round_trip() {
 	expect_same "$here/got.collapsed" "$here/want.collapsed"
 }
 
+# The page has leading frames of processes, and the threads of each sample.
+case_html_round_trip() {
+	local event
+	record_mixed
+	convert "$here/a.duet" "$here/a.html"
+	for event in cpu page-faults; do
+		convert -e $event "$here/a.duet" "$here/want.collapsed"
+		convert -e $event "$here/a.html" "$here/got.collapsed"
+		expect_same "$here/got.collapsed" "$here/want.collapsed"
+		convert --total -g -e $event "$here/a.duet" "$here/want.collapsed"
+		convert -g "$here/a.duet" "$here/g.html"
+		convert --total -g -e $event "$here/g.html" "$here/got.collapsed"
+		expect_same "$here/got.collapsed" "$here/want.collapsed"
+	done
+	convert --by thread -e cpu "$here/a.html" "$here/got.collapsed"
+	expect "samples of threads" "$(total "$here/got.collapsed")" == \
+		"$("$duet" convert -e cpu "$here/a.duet" -o collapsed 2>/dev/null | awk '{ sum += $NF } END { print sum }')"
+	convert -e cpu --from 1s --to 2s "$here/a.html" "$here/got.collapsed"
+	expect_file "$here/got.collapsed"
+}
+
 case_jfr_round_trip() {
 	record_mixed
 	round_trip jfr

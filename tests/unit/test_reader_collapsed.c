@@ -172,7 +172,7 @@ static void one_sentence_for_what_is_wrong(void **state)
 		{"a 1\nb 18446744073709551617\n", "line 2: more than 9007199254740992 samples in all"},
 		{"", "the file is empty"},
 		{"# nothing\n", "not a profile in a format that duet reads"},
-		{"<!DOCTYPE html>\n", "not a profile in a format that duet reads"},
+		{"<svg>\n", "not a profile in a format that duet reads"},
 	};
 	struct profile profile;
 

@@ -33,8 +33,7 @@ static bool has_text(const char *text, size_t len, const char *what)
 	return memmem(text, len, what, strlen(what)) != NULL;
 }
 
-/* "[main tid=1]", "[java pid=1]", "[unknown_Java]" */
-static enum frame_kind kind_of_brackets(const char *text, size_t len)
+enum frame_kind frame_kind_of_brackets(const char *text, size_t len)
 {
 	if (has_text(text, len, " tid=") || has_text(text, len, "[tid=") || has_text(text, len, " virtual"))
 		return FRAME_THREAD;
@@ -155,7 +154,7 @@ struct frame frame_from_text(struct profile *profile, const char *text, size_t l
 	bool reads_java;
 
 	if (frame.kind == FRAME_NATIVE && len > 1 && text[0] == '[' && text[len - 1] == ']')
-		frame.kind = kind_of_brackets(text, len);
+		frame.kind = frame_kind_of_brackets(text, len);
 	reads_java = frame.kind != FRAME_KERNEL && frame.kind != FRAME_MARK && read_java(&java, text, len);
 	if (frame.kind == FRAME_NATIVE && reads_java && java.slashes)
 		frame.kind = FRAME_COMPILED;

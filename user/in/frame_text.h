@@ -10,6 +10,9 @@
 /* Makes a frame from its text. A frame without a suffix is Java if no other form fits: java/lang/String.length. */
 struct frame frame_from_text(struct profile *profile, const char *text, size_t len);
 
+/* Returns the kind of a name in brackets: "[main tid=1]", "[java pid=1]", or a mark as "[unknown_Java]". */
+enum frame_kind frame_kind_of_brackets(const char *text, size_t len);
+
 /* The texts of frames in a file. Each is parsed once. */
 struct frame_texts {
 	struct profile *profile;

@@ -12,6 +12,7 @@ const struct reader *const readers[] = {
 	&reader_jfr,
 	&reader_otlp,
 	&reader_pprof,
+	&reader_html,
 	&reader_perf,
 	&reader_collapsed,
 	NULL,

@@ -7,6 +7,7 @@
 
 extern const struct reader reader_collapsed;
 extern const struct reader reader_duet;
+extern const struct reader reader_html;
 extern const struct reader reader_jfr;
 extern const struct reader reader_perf;
 extern const struct reader reader_otlp;
