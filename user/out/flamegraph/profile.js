@@ -102,6 +102,24 @@ class Profile {
 		this.levels = this.depth.reduce((most, depth) => Math.max(most, depth), 0) + 1;
 	}
 
+	/* A profile for another tree of the frames of `base`, without nodes and weights. */
+	static like(base) {
+		const { title, event, kinds, facts, losses, total, compares, normalizes, inverted, names, rootLabel, modules,
+			groups, shown } = base;
+		return Object.assign(Object.create(Profile.prototype), { base, title, event, kinds, facts, losses, total,
+			compares, normalizes, inverted, names, rootLabel, modules, groups, shown, removed: [], samplesInTime: null });
+	}
+
+	/* Sets what follows from the parents and depths of all nodes. */
+	closeNodes() {
+		this.levels = this.depth.reduce((most, depth) => Math.max(most, depth), 0) + 1;
+		this.end = new Uint32Array(this.count);
+		for (let node = this.count - 1; node >= 0; node--) {
+			this.end[node] = Math.max(this.end[node], node + 1);
+			this.end[this.parent[node]] = Math.max(this.end[this.parent[node]], this.end[node]);
+		}
+	}
+
 	/* What the nodes weigh in one profile. */
 	readSide(data) {
 		const count = this.count, period = data.period;

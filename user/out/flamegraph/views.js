@@ -9,6 +9,7 @@
  *   rules      {prefix, hide}: frames whose name begins with the prefix are left out, or, if they follow each other,
  *              are taken together
  */
+const FEW = 24; // stacks that are sorted by insertion
 const NO_VIEW = { reverse: false, recursion: false, rules: [] };
 
 /* A tree that grows by paths. Node 0 is the root. */
@@ -92,11 +93,8 @@ class TreeMaker {
 	}
 
 	finish() {
-		const { order, depths } = this.order(), made = Object.create(Profile.prototype);
-		const { title, event, kinds, facts, losses, total, compares, normalizes, inverted, names, rootLabel, modules,
-			groups, shown } = this.base;
-		Object.assign(made, { base: this.base, title, event, kinds, facts, losses, total, compares, normalizes, inverted,
-			names, rootLabel, modules, groups, shown, removed: [], samplesInTime: null, count: order.length });
+		const { order, depths } = this.order(), made = Profile.like(this.base);
+		made.count = order.length;
 		this.finishNodes(made, order, depths);
 		made.sides = this.sides.map((side, i) => ({
 			unit: this.base.sides[i].unit,
@@ -120,12 +118,191 @@ class TreeMaker {
 		made.interpreted = pick(Float64Array, this.interpreted);
 		made.line = pick(Uint32Array, this.low);
 		made.lineSpan = Uint32Array.from(order, node => this.high[node] - this.low[node]);
-		made.levels = made.depth.reduce((most, depth) => Math.max(most, depth), 0) + 1;
-		made.end = new Uint32Array(order.length);
-		for (let node = order.length - 1; node >= 0; node--) {
-			made.end[node] = Math.max(made.end[node], node + 1);
-			made.end[made.parent[node]] = Math.max(made.end[made.parent[node]], made.end[node]);
+		made.closeNodes();
+	}
+}
+
+/*
+ * A tree of stacks from their leaves, for many of them: the stacks are sorted by one frame after the other, so that the
+ * tree is made in preorder and no frame is looked up.
+ */
+class CallersMaker {
+	constructor(base, rootLabel, rootKind) {
+		this.base = base;
+		this.full = base.sides.map(side => (side.full || side).allSamples);
+		this.at = []; // of each stack: the next frame
+		this.weights = base.sides.map(() => ({ samples: [], amounts: [] })); // of each stack
+		this.count = 0;
+		this.size = 1024;
+		this.columns = { parent: new Uint32Array(this.size), depth: new Uint32Array(this.size),
+			label: new Uint32Array(this.size), low: new Uint32Array(this.size), high: new Uint32Array(this.size),
+			kind: new Uint8Array(this.size), inlined: new Float64Array(this.size),
+			interpreted: new Float64Array(this.size) };
+		this.sides = base.sides.map(() => ({ allSamples: new Float64Array(this.size),
+			allAmounts: new Float64Array(this.size), selfSamples: new Float64Array(this.size),
+			selfAmounts: new Float64Array(this.size) }));
+		this.columns.kind[this.push(0, 0, rootLabel)] = rootKind;
+	}
+
+	push(parent, depth, label) {
+		if (this.count === this.size)
+			this.grow();
+		const node = this.count++;
+		this.columns.parent[node] = parent;
+		this.columns.depth[node] = depth;
+		this.columns.label[node] = label;
+		return node;
+	}
+
+	grow() {
+		this.size *= 2;
+		for (const columns of [this.columns, ...this.sides])
+			for (const [name, column] of Object.entries(columns)) {
+				columns[name] = new column.constructor(this.size);
+				columns[name].set(column);
+			}
+	}
+
+	/* A stack whose leaf is `node`, and which has what the columns of `sides` have at `from`. */
+	add(node, from, sides) {
+		this.at.push(node);
+		sides.forEach(({ samples, amounts }, i) => {
+			this.weights[i].samples.push(samples[from]);
+			this.weights[i].amounts.push(amounts[from]);
+		});
+	}
+
+	/* Adds what the root has of the base's node. */
+	setRoot(from, weights, kind = this.columns.kind[0]) {
+		this.columns.kind[0] = kind;
+		this.addFrame(0, from, weights.reduce((sum, { samples }) => sum + samples, 0));
+		weights.forEach(({ samples, amounts }, i) => {
+			this.sides[i].allSamples[0] += samples;
+			this.sides[i].allAmounts[0] += amounts;
+		});
+	}
+
+	/* Adds how the frame ran, and its lines. */
+	addFrame(node, from, samples) {
+		const { base, columns } = this, low = base.line[from], high = low + base.lineSpan[from];
+		if (base.inlined[from] !== 0 || base.interpreted[from] !== 0) {
+			let all = 0;
+			for (const column of this.full)
+				all += column[from];
+			const part = all ? samples / all : 0;
+			columns.inlined[node] += base.inlined[from] * part;
+			columns.interpreted[node] += base.interpreted[from] * part;
 		}
+		if (low && (!columns.low[node] || low < columns.low[node]))
+			columns.low[node] = low;
+		if (high > columns.high[node])
+			columns.high[node] = high;
+	}
+
+	/* Makes the node of the stacks order[from .. to), whose next frame has this label, and goes on to their callers. */
+	makeNode(order, from, to, parent, depth) {
+		const { base, at, weights } = this, node = this.push(parent, depth, base.label[at[order[from]]]);
+		let most = -1;
+		for (let i = from; i < to; i++) {
+			const stack = order[i], frame = at[stack];
+			let samples = 0;
+			for (let side = 0; side < weights.length; side++) {
+				const { allSamples, allAmounts } = this.sides[side], count = weights[side].samples[stack];
+				allSamples[node] += count;
+				allAmounts[node] += weights[side].amounts[stack];
+				samples += count;
+			}
+			if (samples > most) {
+				most = samples;
+				this.columns.kind[node] = base.kind[frame];
+			}
+			this.addFrame(node, frame, samples);
+			at[stack] = base.parent[frame];
+		}
+		return node;
+	}
+
+	/* Stacks that end here are the node's own. */
+	endStack(node, stack) {
+		for (let i = 0; i < this.sides.length; i++) {
+			this.sides[i].selfSamples[node] += this.weights[i].samples[stack];
+			this.sides[i].selfAmounts[node] += this.weights[i].amounts[stack];
+		}
+	}
+
+	/* Sorts the stacks by the label of their next frame; those that have ended come first. */
+	sort(order, from, to) {
+		const { keys } = this;
+		for (let i = from; i < to; i++)
+			keys[order[i]] = this.at[order[i]] ? this.base.label[this.at[order[i]]] + 1 : 0;
+		if (to - from > FEW) {
+			const sorted = new Float64Array(to - from), before = order.slice(from, to);
+			for (let i = 0; i < sorted.length; i++)
+				sorted[i] = keys[before[i]] * 2 ** 24 + i;
+			sorted.sort();
+			for (let i = 0; i < sorted.length; i++)
+				order[from + i] = before[sorted[i] % 2 ** 24];
+			return;
+		}
+		for (let i = from + 1; i < to; i++) {
+			const stack = order[i], key = keys[stack];
+			let place = i;
+			for (; place > from && keys[order[place - 1]] > key; place--)
+				order[place] = order[place - 1];
+			order[place] = stack;
+		}
+	}
+
+	/* The path of a single stack. */
+	makePath(order, from, parent, depth) {
+		let node = parent;
+		while (this.at[order[from]])
+			node = this.makeNode(order, from, from + 1, node, ++depth);
+		this.endStack(node, order[from]);
+	}
+
+	makeTree() {
+		const order = Uint32Array.from(this.at, (_, i) => i), open = [[0, order.length, 0, 0]];
+		this.at = Uint32Array.from(this.at);
+		this.keys = new Uint32Array(order.length);
+		for (const side of this.weights)
+			for (const name of ["samples", "amounts"])
+				side[name] = Float64Array.from(side[name]);
+		while (open.length) {
+			const [from, to, parent, depth] = open.pop();
+			const node = depth ? this.makeNode(order, from, to, parent, depth) : 0;
+			this.sort(order, from, to);
+			let first = from;
+			while (first < to && !this.at[order[first]])
+				this.endStack(node, order[first++]);
+			if (to - first === 1)
+				this.makePath(order, first, node, depth);
+			else
+				this.openGroups(open, order, first, to, node, depth + 1);
+		}
+	}
+
+	/* The stacks with the same next frame are a group. The last is first, as the list is read from its end. */
+	openGroups(open, order, from, to, node, depth) {
+		for (let begin = to - 1; to > from; to = begin--) {
+			while (begin > from && this.keys[order[begin - 1]] === this.keys[order[begin]])
+				begin--;
+			open.push([begin, to, node, depth]);
+		}
+	}
+
+	finish() {
+		this.makeTree();
+		const { parent, depth, label, low, high, kind, inlined, interpreted } = this.columns, all = this.count;
+		const made = Profile.like(this.base);
+		Object.assign(made, { count: all, parent: parent.subarray(0, all), depth: depth.subarray(0, all),
+			label: label.subarray(0, all), kind: kind.subarray(0, all), inlined: inlined.subarray(0, all),
+			interpreted: interpreted.subarray(0, all), line: low.subarray(0, all),
+			lineSpan: high.subarray(0, all).map((value, node) => value - low[node]) });
+		made.closeNodes();
+		made.sides = this.sides.map((side, i) => ({ unit: this.base.sides[i].unit,
+			...Object.fromEntries(Object.entries(side).map(([name, column]) => [name, column.subarray(0, all)])) }));
+		return made;
 	}
 }
 
@@ -143,21 +320,6 @@ class Views {
 	static selfWeights(profile, node) {
 		return profile.sides.map(({ selfSamples, selfAmounts }) =>
 			({ samples: selfSamples[node], amounts: selfAmounts[node] }));
-	}
-
-	/* What a node has that its children in the page do not have: its own, and that of frames too narrow to be there. */
-	static rest(profile, node) {
-		const rest = Views.weights(profile, node);
-		for (let child = node + 1; child < profile.end[node]; child = profile.end[child])
-			rest.forEach((weight, i) => {
-				weight.samples -= profile.sides[i].samples[child];
-				weight.amounts -= profile.sides[i].amounts[child];
-			});
-		return rest;
-	}
-
-	static isNothing(weights) {
-		return weights.every(({ samples, amounts }) => samples <= 0 && amounts <= 0);
 	}
 
 	/* For each label: the rule that holds, or null. The first that fits counts. */
@@ -205,23 +367,18 @@ class Views {
 		return -1;
 	}
 
-	/* Adds the path from a node to the root, below node `at`. */
-	static addCallers(maker, profile, at, node, weights) {
-		for (; node; node = profile.parent[node]) {
-			at = maker.child(at, profile.label[node]);
-			maker.add(at, node, weights);
-		}
-		maker.addSelf(at, weights);
-	}
-
 	static reversed(profile, base) {
-		const maker = new TreeMaker(profile, base.rootLabel, base.kinds.length);
-		maker.add(0, 0, Views.weights(profile, 0));
-		for (let node = 0; node < profile.count; node++) {
-			const rest = profile.hidden[node] ? null : Views.rest(profile, node);
-			if (rest && !Views.isNothing(rest))
-				Views.addCallers(maker, profile, 0, node, rest);
-		}
+		const maker = new CallersMaker(profile, base.rootLabel, base.kinds.length);
+		const rest = profile.sides.map(({ samples, amounts }) => ({ samples: samples.slice(), amounts: amounts.slice() }));
+		for (let node = 1; node < profile.count; node++)
+			rest.forEach((left, i) => {
+				left.samples[profile.parent[node]] -= profile.sides[i].samples[node];
+				left.amounts[profile.parent[node]] -= profile.sides[i].amounts[node];
+			});
+		for (let node = 0; node < profile.count; node++)
+			if (!profile.hidden[node] && rest.some(({ samples, amounts }) => samples[node] > 0 || amounts[node] > 0))
+				maker.add(node, node, rest);
+		maker.setRoot(0, Views.weights(profile, 0));
 		return Views.based(maker.finish(), base);
 	}
 
@@ -234,13 +391,12 @@ class Views {
 
 	/* Two trees whose root is the method: who has called it, and what it has called. */
 	static around(profile, base, label) {
-		const callers = new TreeMaker(profile, label, base.kinds.length);
+		const callers = new CallersMaker(profile, label, base.kinds.length);
 		const callees = new TreeMaker(profile, label, base.kinds.length);
 		Views.eachOutermost(profile, label, node => {
-			const weights = Views.weights(profile, node);
-			callers.kind[0] = callees.kind[0] = profile.kind[node];
-			callers.add(0, node, weights);
-			Views.addCallers(callers, profile, 0, profile.parent[node], weights);
+			callees.kind[0] = profile.kind[node];
+			callers.setRoot(node, Views.weights(profile, node), profile.kind[node]);
+			callers.add(profile.parent[node], node, profile.sides);
 			Views.addCallees(callees, profile, node);
 		});
 		return [callers, callees].map(maker => Views.based(maker.finish(), base));
