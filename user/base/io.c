@@ -17,6 +17,7 @@ struct io_sink {
 	int fd;
 	int error; /* first -errno */
 	bool is_stuck; /* a write failed, and so does what follows, until the position is set */
+	char buffer[1 << 18]; /* of the stream: files of gigabytes are written in few calls */
 };
 
 static int read_all(int fd, size_t max, struct buf *buf)
@@ -107,13 +108,15 @@ static int sink_seek(void *cookie, off64_t *offset, int whence)
 /* Takes ownership of fd. */
 static int sink_open(struct io_output *out, int fd)
 {
-	out->sink = malloc(sizeof(*out->sink));
+	out->sink = calloc(1, sizeof(*out->sink));
 	if (!out->sink) {
 		close(fd);
 		return -ENOMEM;
 	}
-	*out->sink = (struct io_sink){.fd = fd};
+	out->sink->fd = fd;
 	out->file = fopencookie(out->sink, "w", (cookie_io_functions_t){.write = sink_write, .seek = sink_seek});
+	if (out->file)
+		setvbuf(out->file, out->sink->buffer, _IOFBF, sizeof(out->sink->buffer));
 	return out->file ? 0 : -ENOMEM;
 }
 

@@ -14,6 +14,19 @@
 #include "out/writers.h"
 #include "profile/perf_text.h"
 
+#define STACKS_BYTES ((size_t)32 << 20) /* of the texts of stacks that are kept for later samples */
+#define DIGITS_MAX 20
+
+struct text_place {
+	size_t at, len;
+};
+
+/* Texts that are made once: one after the other in `bytes`. */
+struct texts {
+	struct buf bytes;
+	struct vec(struct text_place) places;
+};
+
 struct perf {
 	const struct profile *profile;
 	const struct writer_options *options;
@@ -21,8 +34,33 @@ struct perf {
 	struct path_labels labels;
 	struct path_maker path;
 	struct map processes; /* pid -> the name that the file has for the process */
+	struct texts threads, events; /* by index: what lines of samples begin and end with */
+	struct texts stacks; /* their frames; a text without any is of a stack that is left out */
+	struct map stack_ids; /* thread << 32 | node -> index in stacks */
 	struct buf text;
 };
+
+/* ---- texts ---- */
+
+static void texts_release(struct texts *texts)
+{
+	buf_release(&texts->bytes);
+	vec_release(&texts->places);
+}
+
+/* Appends a copy. Returns 0 or -ENOMEM. */
+static int texts_add(struct texts *texts, const struct buf *text)
+{
+	struct text_place place = {.at = texts->bytes.len, .len = text->len};
+
+	buf_add(&texts->bytes, text->data, text->len);
+	return text->failed || texts->bytes.failed ? -ENOMEM : vec_push(&texts->places, place);
+}
+
+static void put_text(FILE *out, const struct texts *texts, size_t index)
+{
+	fwrite(texts->bytes.data + texts->places.items[index].at, 1, texts->places.items[index].len, out);
+}
 
 /* Appends a name without spaces and parentheses. */
 static void add_word(struct buf *out, const char *text)
@@ -95,16 +133,38 @@ static uint64_t realtime_of(const struct perf *p, uint64_t ns)
 	return ns - p->profile->start_ns + p->profile->start_realtime_ns;
 }
 
-static void add_head(struct perf *p, const struct profile_sample *sample, uint64_t weight)
+/* Writes a number with at least so many characters; `fill` stands before it. Faster than printf. */
+static char *put_number(char *at, uint64_t number, int width, char fill)
+{
+	char digits[DIGITS_MAX];
+	int len = 0;
+
+	do {
+		digits[len++] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	for (; width > len; width--)
+		*at++ = fill;
+	while (len)
+		*at++ = digits[--len];
+	return at;
+}
+
+/* Writes "NAME PID/TID SECONDS.NANOSECONDS:     WEIGHT EVENT:" */
+static void put_head(struct perf *p, const struct profile_sample *sample, uint64_t weight)
 {
 	uint64_t ns = realtime_of(p, sample->time_ns);
-	const struct profile_event *event = &p->profile->events.items[sample->event];
+	char numbers[4 * DIGITS_MAX], *at;
 
-	add_thread(p, &p->profile->threads.items[sample->thread]);
-	buf_printf(&p->text, "%5" PRIu64 ".%09" PRIu64 ": %10" PRIu64 " ", (uint64_t)(ns / NS_PER_SEC),
-		   (uint64_t)(ns % NS_PER_SEC), weight);
-	add_word(&p->text, intern_text(&p->profile->strings, event->name));
-	buf_add_str(&p->text, ":\n");
+	put_text(p->out, &p->threads, sample->thread);
+	at = put_number(numbers, ns / NS_PER_SEC, 5, ' ');
+	*at++ = '.';
+	at = put_number(at, ns % NS_PER_SEC, 9, '0');
+	*at++ = ':';
+	*at++ = ' ';
+	at = put_number(at, weight, 10, ' ');
+	fwrite(numbers, 1, (size_t)(at - numbers), p->out);
+	put_text(p->out, &p->events, sample->event);
 }
 
 static void put_line(struct perf *p)
@@ -128,30 +188,84 @@ static int put_process(struct perf *p, const struct profile_thread *thread)
 	return map_put(&p->processes, thread->pid, thread->process);
 }
 
+/* Makes the text of a sample's frames, with an empty line behind them. Returns 0 or -ENOMEM. */
+static int make_stack(struct perf *p, const struct profile_sample *sample)
+{
+	uint32_t pid = p->profile->threads.items[sample->thread].pid;
+	int wanted = path_make(&p->path, sample->thread, sample->node);
+
+	if (wanted < 0)
+		return wanted;
+	buf_clear(&p->text);
+	for (size_t i = 0; wanted && i < p->path.depth; i++)
+		add_frame(p, &p->path.steps.items[i], pid);
+	if (wanted)
+		buf_add_char(&p->text, '\n');
+	return texts_add(&p->stacks, &p->text);
+}
+
+/* Finds or makes the text. Returns its index, or -ENOMEM. Texts are forgotten when they are too many. */
+static int64_t find_stack(struct perf *p, const struct profile_sample *sample)
+{
+	uint64_t key = (uint64_t)sample->thread << 32 | sample->node, known;
+	int err;
+
+	if (map_get(&p->stack_ids, key, &known))
+		return (int64_t)known;
+	if (p->stacks.bytes.len > STACKS_BYTES) {
+		buf_clear(&p->stacks.bytes);
+		vec_clear(&p->stacks.places);
+		map_release(&p->stack_ids);
+	}
+	err = make_stack(p, sample);
+	if (!err)
+		err = map_put(&p->stack_ids, key, p->stacks.places.len - 1);
+	return err ? err : (int64_t)p->stacks.places.len - 1;
+}
+
 /* A sample that stands for several is written as many times. */
 static int put_sample(void *context, const struct profile_sample *sample)
 {
 	struct perf *p = context;
-	uint32_t pid = p->profile->threads.items[sample->thread].pid;
 	uint64_t rest = sample->weight;
-	int wanted = path_make(&p->path, sample->thread, sample->node);
+	int64_t stack = find_stack(p, sample);
 
-	if (wanted <= 0)
-		return wanted;
+	if (stack < 0)
+		return (int)stack;
+	if (!p->stacks.places.items[stack].len)
+		return 0;
 	if (put_process(p, &p->profile->threads.items[sample->thread]) < 0)
 		return -ENOMEM;
 	for (uint32_t left = sample->count; left; left--) {
 		uint64_t weight = rest / left;
 
 		rest -= weight;
-		buf_clear(&p->text);
-		add_head(p, sample, weight);
-		for (size_t i = 0; i < p->path.depth; i++)
-			add_frame(p, &p->path.steps.items[i], pid);
-		buf_add_char(&p->text, '\n');
-		fwrite(p->text.data, 1, p->text.len, p->out);
+		put_head(p, sample, weight);
+		put_text(p->out, &p->stacks, (size_t)stack);
 	}
-	return p->text.failed ? -ENOMEM : 0;
+	return 0;
+}
+
+/* Makes what does not change from sample to sample. Returns 0 or -ENOMEM. */
+static int make_heads(struct perf *p)
+{
+	const struct profile *profile = p->profile;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < profile->threads.len; i++) {
+		buf_clear(&p->text);
+		add_thread(p, &profile->threads.items[i]);
+		err = texts_add(&p->threads, &p->text);
+	}
+	for (size_t i = 0; !err && i < profile->events.len; i++) {
+		buf_clear(&p->text);
+		buf_add_char(&p->text, ' ');
+		add_word(&p->text, intern_text(&profile->strings, profile->events.items[i].name));
+		buf_add_str(&p->text, ":\n");
+		err = texts_add(&p->events, &p->text);
+	}
+	buf_clear(&p->text);
+	return err;
 }
 
 /* ---- comments ---- */
@@ -192,6 +306,18 @@ static void put_comments(struct perf *p)
 	}
 }
 
+static void release(struct perf *p)
+{
+	path_maker_release(&p->path);
+	path_labels_release(&p->labels);
+	map_release(&p->processes);
+	map_release(&p->stack_ids);
+	texts_release(&p->threads);
+	texts_release(&p->events);
+	texts_release(&p->stacks);
+	buf_release(&p->text);
+}
+
 static int perf_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	struct writer_options ours = *options;
@@ -200,16 +326,18 @@ static int perf_write(const struct profile *profile, const struct writer_options
 
 	ours.reverse = false;
 	buf_init(&p.text);
+	buf_init(&p.threads.bytes);
+	buf_init(&p.events.bytes);
+	buf_init(&p.stacks.bytes);
 	if (!err)
 		err = path_maker_init(&p.path, &p.labels, profile, &ours);
 	if (!err)
+		err = make_heads(&p);
+	if (!err) {
 		put_comments(&p);
-	if (!err)
 		err = timeline_each(&profile->samples, put_sample, &p);
-	path_maker_release(&p.path);
-	path_labels_release(&p.labels);
-	map_release(&p.processes);
-	buf_release(&p.text);
+	}
+	release(&p);
 	return err ? err : writer_finish(out);
 }
 
