@@ -8,7 +8,7 @@
 
 samples=${SAMPLES:-10000000}
 all="duet jfr pb.gz otlp otlp.json perf html heatmap.html tree.html collapsed col txt callgrind speedscope.json"
-all+=" trace.json"
+all+=" firefox.json trace.json"
 read -ra formats <<<"${FORMATS:-$all}"
 
 samples_of() { # FILE

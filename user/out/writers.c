@@ -27,6 +27,7 @@ const struct writer *const writers[] = {
 	&writer_speedscope,
 	&writer_otlp,
 	&writer_otlp_json,
+	&writer_firefox,
 	&writer_chrometrace,
 	&writer_callgrind,
 	&writer_flat,

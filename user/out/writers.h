@@ -12,6 +12,7 @@ extern const struct writer writer_callgrind;
 extern const struct writer writer_chrometrace;
 extern const struct writer writer_collapsed;
 extern const struct writer writer_duet;
+extern const struct writer writer_firefox;
 extern const struct writer writer_flamegraph;
 extern const struct writer writer_flat;
 extern const struct writer writer_heatmap;
