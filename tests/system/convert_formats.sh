@@ -91,8 +91,8 @@ case_html_round_trip() {
 		expect_same "$here/got.collapsed" "$here/want.collapsed"
 	done
 	convert --by thread -e cpu "$here/a.html" "$here/got.collapsed"
-	expect "samples of threads" "$(total "$here/got.collapsed")" == \
-		"$("$duet" convert -e cpu "$here/a.duet" -o collapsed 2>/dev/null | awk '{ sum += $NF } END { print sum }')"
+	convert -e cpu "$here/a.duet" "$here/want.collapsed"
+	expect "samples of threads" "$(total "$here/got.collapsed")" == "$(total "$here/want.collapsed")"
 	convert -e cpu --from 1s --to 2s "$here/a.html" "$here/got.collapsed"
 	expect_file "$here/got.collapsed"
 }
