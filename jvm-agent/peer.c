@@ -15,13 +15,13 @@
 #include "clock.h"
 #include "engine.h"
 #include "jvm.h"
+#include "passed.h"
 #include "sample.h"
 #include "stay.h"
 
 #define BACKLOG 16
 #define CANDIDATES 8
 #define OVERFLOW_UID 65534 /* what the kernel shows for a user without a name in our user namespace */
-#define MAX_FDS 4 /* more than two are malformed, but must be received and closed */
 
 int peer_listen(const char *name)
 {
@@ -239,28 +239,6 @@ int peer_send_ending(int peer)
 	return send_message(peer, &message, DUET_MESSAGE_ENDING, sizeof(message));
 }
 
-/* Takes the descriptors that came with a message, at most two. Missing ones are -1, surplus ones are closed. */
-static void take_descriptors(struct msghdr *header, int ret_fds[2])
-{
-	int fds[MAX_FDS], taken = 0;
-
-	ret_fds[0] = ret_fds[1] = -1;
-
-	for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control; control = CMSG_NXTHDR(header, control)) {
-		size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS || count > MAX_FDS)
-			continue;
-		memcpy(fds, CMSG_DATA(control), count * sizeof(int));
-		for (size_t i = 0; i < count; i++) {
-			if (taken < 2)
-				ret_fds[taken++] = fds[i];
-			else
-				close(fds[i]);
-		}
-	}
-}
-
 void peer_close_fds(const int fds[2])
 {
 	for (int i = 0; i < 2; i++)
@@ -320,10 +298,7 @@ static bool start_is_sound(const struct duet_message_start *start)
 
 int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int ret_fds[2])
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
-	} control = {.bytes = {0}};
+	union passed control = {.bytes = {0}};
 	struct duet_message_start start;
 	struct iovec iov = {.iov_base = &start, .iov_len = sizeof(start)};
 	struct msghdr header = {
@@ -341,7 +316,7 @@ int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_
 	got = recvmsg(peer, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (got < 0)
 		return -errno;
-	take_descriptors(&header, fds); /* an empty packet may bring descriptors too */
+	passed_take(&header, fds, 2); /* an empty packet may bring descriptors too */
 	if (fds[0] >= 0 && is_head(&start.head, got, DUET_MESSAGE_START, sizeof(start)) &&
 	    !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && start_is_sound(&start) &&
 	    (fds[1] >= 0) == (start.tables_bytes != 0)) {

@@ -16,6 +16,7 @@
 
 #include "hire.h"
 #include "clock.h"
+#include "passed.h"
 
 #define WAIT_MS 180000 /* a start waits for an agent, a report for many samples */
 #define WHY_MAX 256
@@ -118,23 +119,9 @@ static int await(uint64_t until_ns)
 	}
 }
 
-static int take_descriptor(struct msghdr *message)
-{
-	struct cmsghdr *head = CMSG_FIRSTHDR(message);
-	int fd = -1;
-
-	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
-	    head->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(head), sizeof(fd));
-	return fd;
-}
-
 static int receive_answer(struct link_answer *ret)
 {
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} rights;
+	union passed rights;
 	char *text = malloc(DUET_RECORDER_TEXT_MAX + 1), *fitted;
 	struct iovec parts[] = {{&ret->head, sizeof(ret->head)}, {text, DUET_RECORDER_TEXT_MAX}};
 	struct msghdr message = {
@@ -144,11 +131,15 @@ static int receive_answer(struct link_answer *ret)
 	if (!text)
 		return -ENOMEM;
 	bytes = recvmsg(link_state.hired.socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (bytes >= 0)
+		passed_take(&message, &ret->report, 1);
 	if (bytes < (ssize_t)sizeof(ret->head)) {
+		if (ret->report >= 0)
+			close(ret->report);
+		ret->report = -1;
 		free(text);
 		return bytes < 0 ? -errno : -EPIPE;
 	}
-	ret->report = take_descriptor(&message);
 	ret->bytes = (size_t)bytes - sizeof(ret->head);
 	text[ret->bytes] = '\0';
 	fitted = realloc(text, ret->bytes + 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The agent's side: START with the ring's file, then STOP, from an untrusted loader. */
+#include "passed.c"
 #include "peer.c"
 #include "ring.c"
 

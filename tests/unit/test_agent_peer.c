@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "passed.c"
 #include "peer.c"
 
 struct agent_jvm jvm;

@@ -11,6 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/packet.h"
+
 #define BACKLOG 16
 
 /*
@@ -177,18 +179,10 @@ void meeting_end(pid_t pid, uint64_t start_ticks)
 
 /* ---- packets ---- */
 
-union rights {
-	struct cmsghdr head;
-	char bytes[CMSG_SPACE(sizeof(int))];
-};
-
 /* Returns 0 or -errno. `fd`: -1 for none. Text that is too long is cut. */
 static int send_packet(int connection, const struct iovec *head, const struct buf *const texts[2], int fd)
 {
-	union rights rights = {
-		.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
 	struct iovec parts[3] = {*head};
-	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
 	size_t room = DUET_RECORDER_TEXT_MAX;
 
 	for (size_t i = 0; i < 2; i++) {
@@ -198,43 +192,32 @@ static int send_packet(int connection, const struct iovec *head, const struct bu
 		parts[1 + i].iov_base = bytes ? texts[i]->data : NULL;
 		room -= parts[1 + i].iov_len;
 	}
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&rights.head), &fd, sizeof(fd));
-		message.msg_control = rights.bytes;
-		message.msg_controllen = sizeof(rights.bytes);
-	}
-	return sendmsg(connection, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return packet_send_parts(connection, parts, 3, &fd, fd >= 0, 0);
 }
 
-/* Returns 0 or -errno: -EPIPE at the end. *ret_fd is -1 when there is none. */
+/*
+ * Returns 0 or -errno: -EPIPE at the end. *ret_fd is -1 when there is none. A second Ctrl-C does not prevent the
+ * report.
+ */
 static int receive_packet(int connection, const struct iovec *head, struct buf *text, int *ret_fd)
 {
 	char *bytes = malloc(DUET_RECORDER_TEXT_MAX);
-	union rights rights;
-	struct iovec parts[] = {*head, {bytes, DUET_RECORDER_TEXT_MAX}};
-	struct msghdr message = {.msg_iov = parts,
-				 .msg_iovlen = 2,
-				 .msg_control = rights.bytes,
-				 .msg_controllen = sizeof(rights.bytes)};
-	struct cmsghdr *control;
+	const struct iovec parts[] = {*head, {bytes, DUET_RECORDER_TEXT_MAX}};
 	ssize_t len;
+	int err = 0;
 
 	*ret_fd = -1;
-	do /* a second Ctrl-C must not prevent the report */
-		len = bytes ? recvmsg(connection, &message, MSG_CMSG_CLOEXEC) : -1;
-	while (bytes && len < 0 && errno == EINTR);
-	if (len < (ssize_t)head->iov_len) {
-		int err = !bytes ? -ENOMEM : len < 0 ? -errno : -EPIPE;
-
-		free(bytes);
-		return err;
+	len = bytes ? packet_receive_parts(connection, parts, 2, 0, ret_fd) : -ENOMEM;
+	if (len < (ssize_t)head->iov_len)
+		err = len < 0 ? (int)len : -EPIPE;
+	else
+		buf_add(text, bytes, (size_t)len - head->iov_len);
+	if (err && *ret_fd >= 0) {
+		close(*ret_fd);
+		*ret_fd = -1;
 	}
-	control = CMSG_FIRSTHDR(&message);
-	if (control && control->cmsg_type == SCM_RIGHTS && control->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(control), sizeof(*ret_fd));
-	buf_add(text, bytes, (size_t)len - head->iov_len);
 	free(bytes);
-	return 0;
+	return err;
 }
 
 /* ---- answers ---- */

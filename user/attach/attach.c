@@ -23,6 +23,7 @@
 #include "attach/stage.h"
 #include "attach/visit.h"
 #include "base/clock.h"
+#include "base/packet.h"
 #include "base/root.h"
 
 #define PATIENCE_NS NS_PER_SEC /* extra time for a child on a busy machine, after the child's own deadline */
@@ -42,11 +43,6 @@
 struct packet {
 	int error;
 	char why[sizeof(((struct attach_result *)0)->why)];
-};
-
-union fd_message { /* a union, to align it for struct cmsghdr */
-	struct cmsghdr head;
-	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
 static void print_hex(char digits[DUET_SECRET_DIGITS + 1], const uint64_t words[2])
@@ -208,21 +204,6 @@ static int blame_exit(struct visit *visit, int error)
 	return gone ? gone : error;
 }
 
-static void send_packet(const struct packet *packet, int control)
-{
-	struct iovec body = {.iov_base = (void *)packet, .iov_len = sizeof(*packet)};
-	union fd_message rights = {
-		.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
-	struct msghdr message = {.msg_iov = &body, .msg_iovlen = 1};
-
-	if (control >= 0) {
-		memcpy(CMSG_DATA(&rights.head), &control, sizeof(control));
-		message.msg_control = rights.bytes;
-		message.msg_controllen = sizeof(rights.bytes);
-	}
-	sendmsg(VISIT_RESULT_FD, &message, MSG_NOSIGNAL);
-}
-
 /* Moves both descriptors to their fixed numbers, first via numbers above them so that neither overwrites the other. */
 static void inherit(int result, int life)
 {
@@ -274,7 +255,7 @@ static void child(const struct attach_target *target, const struct attach_contro
 		ret = blame_exit(&visit, ret);
 	packet.error = ret < 0 ? ret : 0;
 	memcpy(packet.why, visit.why, ret < 0 ? sizeof(packet.why) : 0);
-	send_packet(&packet, ret);
+	(void)packet_send(VISIT_RESULT_FD, &packet, sizeof(packet), ret, 0);
 	visit_release(&visit);
 }
 
@@ -331,35 +312,21 @@ int attach_start(struct attach *attach, const struct attach_target *target, cons
 	return 0;
 }
 
-static int received_socket(struct msghdr *message)
-{
-	struct cmsghdr *head = CMSG_FIRSTHDR(message);
-	int fd = -1;
-
-	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
-	    head->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(head), sizeof(fd));
-	return fd;
-}
-
 /* Returns false when the child died without sending a result. */
 static bool receive_packet(int fd, struct attach_result *ret)
 {
 	struct packet packet;
-	union fd_message rights;
-	struct iovec body = {.iov_base = &packet, .iov_len = sizeof(packet)};
-	struct msghdr message = {
-		.msg_iov = &body, .msg_iovlen = 1, .msg_control = rights.bytes, .msg_controllen = sizeof(rights.bytes)};
-	ssize_t len;
+	const struct iovec part = {&packet, sizeof(packet)};
+	int control;
 
-	do {
-		len = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-	} while (len < 0 && errno == EINTR);
-	if (len != sizeof(packet))
+	if (packet_receive_parts(fd, &part, 1, 0, &control) != sizeof(packet)) {
+		if (control >= 0)
+			close(control);
 		return false;
+	}
 	packet.why[sizeof(packet.why) - 1] = '\0';
 	ret->error = packet.error;
-	ret->socket = received_socket(&message);
+	ret->socket = control;
 	memcpy(ret->why, packet.why, sizeof(ret->why));
 	return ret->error != 0 || ret->socket >= 0;
 }

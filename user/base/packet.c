@@ -6,27 +6,78 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
 union rights {
 	struct cmsghdr head;
-	char bytes[CMSG_SPACE(sizeof(int))];
+	char bytes[CMSG_SPACE(PACKET_FDS_MAX * sizeof(int))];
 };
+
+int packet_send_parts(int socket, const struct iovec *parts, size_t count, const int *fds, size_t fd_count, int flags)
+{
+	union rights rights = {.head = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+	struct msghdr message = {.msg_iov = (struct iovec *)parts, .msg_iovlen = count};
+
+	if (fd_count > PACKET_FDS_MAX)
+		return -EINVAL;
+	if (fd_count) {
+		rights.head.cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+		memcpy(CMSG_DATA(&rights.head), fds, fd_count * sizeof(int));
+		message.msg_control = rights.bytes;
+		message.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+	}
+	return sendmsg(socket, &message, MSG_NOSIGNAL | flags) < 0 ? -errno : 0;
+}
 
 int packet_send(int socket, const void *bytes, size_t len, int fd, int flags)
 {
-	union rights rights = {
-		.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
-	struct iovec part = {(void *)bytes, len};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	const struct iovec part = {(void *)bytes, len};
 
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&rights.head), &fd, sizeof(fd));
-		message.msg_control = rights.bytes;
-		message.msg_controllen = sizeof(rights.bytes);
+	return packet_send_parts(socket, &part, 1, &fd, fd >= 0, flags);
+}
+
+/* The room for one descriptor is rounded up, and the kernel fills it. Returns the first descriptor, or -1. */
+static int take_descriptor(struct msghdr *message)
+{
+	int first = -1;
+
+	for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head; head = CMSG_NXTHDR(message, head)) {
+		size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(head) + i * sizeof(fd), sizeof(fd));
+			if (first < 0)
+				first = fd;
+			else
+				close(fd);
+		}
 	}
-	return sendmsg(socket, &message, MSG_NOSIGNAL | flags) < 0 ? -errno : 0;
+	return first;
+}
+
+ssize_t packet_receive_parts(int socket, const struct iovec *parts, size_t count, int flags, int *ret_fd)
+{
+	union rights rights;
+	struct msghdr message = {.msg_iov = (struct iovec *)parts,
+				 .msg_iovlen = count,
+				 .msg_control = rights.bytes,
+				 .msg_controllen = sizeof(rights.bytes)};
+	ssize_t len;
+
+	*ret_fd = -1;
+	do
+		len = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | flags);
+	while (len < 0 && errno == EINTR);
+	if (len < 0)
+		return -errno;
+	*ret_fd = take_descriptor(&message);
+	return len;
 }
 
 /* Signals do not make it longer. Returns 0 or -errno. */
@@ -47,26 +98,9 @@ static int await(int socket, int timeout_ms)
 
 ssize_t packet_receive(int socket, void *bytes, size_t size, int timeout_ms, int *ret_fd)
 {
-	union rights rights;
-	struct iovec part = {bytes, size};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = rights.bytes,
-				 .msg_controllen = sizeof(rights.bytes)};
-	const struct cmsghdr *head;
-	ssize_t len;
+	const struct iovec part = {bytes, size};
 	int err = await(socket, timeout_ms);
 
 	*ret_fd = -1;
-	if (err)
-		return err;
-	do
-		len = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-	while (len < 0 && errno == EINTR);
-	if (len <= 0)
-		return len < 0 ? -errno : 0;
-	head = CMSG_FIRSTHDR(&message);
-	if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(head), sizeof(*ret_fd));
-	return len;
+	return err ? err : packet_receive_parts(socket, &part, 1, 0, ret_fd);
 }

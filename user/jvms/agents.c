@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/packet.h"
 #include "collect/validate.h"
 #include "outside/reader.h"
 
@@ -160,30 +161,6 @@ static void finish_attach(struct agent *agent)
 	snprintf(agent->why, sizeof(agent->why), "%s", result.why);
 }
 
-/* Sends one packet with descriptors; fds[1] may be -1. Returns 0 or -errno. */
-static int send_with_fds(int socket, const void *message, size_t len, const int fds[2])
-{
-	size_t fd_bytes = fds[1] < 0 ? sizeof(int) : 2 * sizeof(int);
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(2 * sizeof(int))];
-	} control = {0};
-	struct iovec iov = {.iov_base = (void *)message, .iov_len = len};
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = CMSG_SPACE(fd_bytes),
-	};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
-
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(fd_bytes);
-	memcpy(CMSG_DATA(cmsg), fds, fd_bytes);
-	return sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len ? 0 : -errno;
-}
-
 /*
  * Fills the unwind tables before the first tick, so that the first stack is whole. Returns their descriptor, or -1
  * without tables. Without tables the agent walks by frame pointer.
@@ -213,13 +190,14 @@ static int send_start(struct agent *agent)
 		.java_depth = agent->start.java_depth,
 		.event_count = agent->start.event_count,
 	};
+	const struct iovec part = {&start, sizeof(start)};
 	int fds[] = {agent_ring_fd(agent->ring), open_tables(agent)};
 	int err;
 
 	memcpy(start.events, agent->start.events, sizeof(start.events));
 	if (agent->unwinding.tables)
 		start.tables_bytes = unwind_tables_bytes(agent->unwinding.tables);
-	err = send_with_fds(agent->socket, &start, sizeof(start), fds);
+	err = packet_send_parts(agent->socket, &part, 1, fds, fds[1] < 0 ? 1 : 2, MSG_DONTWAIT);
 	agent_ring_close_fd(agent->ring);
 	if (agent->unwinding.tables)
 		unwind_tables_close_fd(agent->unwinding.tables);

@@ -17,6 +17,7 @@
 
 #include "answers.h"
 #include "base/clock.h"
+#include "base/packet.h"
 #include "base/rights.h"
 #include "duet_agent.h"
 #include "jvmstructs.h"
@@ -71,32 +72,12 @@ static int send_packet(int to, struct duet_message *message, enum duet_message_t
 	return send(to, message, size, MSG_NOSIGNAL) == (ssize_t)size ? 0 : -EPIPE;
 }
 
-/*
- * Returns the descriptor that came with the message, or -1. There is room for one only; the kernel closes further ones.
- */
-static int take_descriptor(struct msghdr *message)
-{
-	struct cmsghdr *head = CMSG_FIRSTHDR(message);
-	int fd = -1;
-
-	if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(head), sizeof(fd));
-	return fd;
-}
-
 /* Returns the length; 0 when the loader has closed the socket. */
 static ssize_t receive(const struct outside *outside, union packet *packet, int *ret_fd)
 {
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec part = {packet, sizeof(*packet)};
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-	ssize_t len = recvmsg(outside->loader, &message, MSG_CMSG_CLOEXEC);
+	const struct iovec part = {packet, sizeof(*packet)};
+	ssize_t len = packet_receive_parts(outside->loader, &part, 1, 0, ret_fd);
 
-	*ret_fd = len > 0 ? take_descriptor(&message) : -1;
 	return len < (ssize_t)sizeof(packet->head) || packet->head.size != (size_t)len ? 0 : len;
 }
 
@@ -339,7 +320,7 @@ static void answer(struct outside *outside, const struct duet_message_want *want
 /* Returns false when the stay is over. */
 static bool serve_packet(struct outside *outside)
 {
-	struct duet_message stopped;
+	struct duet_message stopped = {0};
 	union packet packet;
 	int fd;
 

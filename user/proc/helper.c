@@ -19,6 +19,7 @@
 #include "base/counters.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/packet.h"
 #include "base/vec.h"
 #include "proc/process.h"
 
@@ -72,50 +73,7 @@ static struct {
 	uint64_t cpu_ns;
 } helper = {.orders = -1, .worker = -1};
 
-union rights {
-	struct cmsghdr head;
-	char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-/* ---- messages ---- */
-
-static int send_message(int to, struct iovec *parts, size_t count, int fd)
-{
-	union rights rights = {0};
-	struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
-
-	if (fd >= 0) {
-		message.msg_control = rights.bytes;
-		message.msg_controllen = sizeof(rights.bytes);
-		rights.head = (struct cmsghdr){
-			.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-		memcpy(CMSG_DATA(&rights.head), &fd, sizeof(fd));
-	}
-	return sendmsg(to, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-/* Returns the length, 0 when the other side has ended, or -errno. */
-static ssize_t receive_message(int from, struct iovec *parts, size_t count, int *ret_fd)
-{
-	union rights rights;
-	struct msghdr message = {.msg_iov = parts,
-				 .msg_iovlen = count,
-				 .msg_control = rights.bytes,
-				 .msg_controllen = sizeof(rights.bytes)};
-	const struct cmsghdr *head;
-	ssize_t len;
-
-	do {
-		len = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
-	} while (len < 0 && errno == EINTR);
-	if (len < 0)
-		return -errno;
-	head = CMSG_FIRSTHDR(&message);
-	*ret_fd = -1;
-	if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(head), sizeof(int));
-	return len;
-}
+/* ---- answers ---- */
 
 void helper_answer_release(struct helper_answer *answer)
 {
@@ -137,13 +95,11 @@ static int send_answer(int to, int result, const struct helper_answer *answer)
 {
 	struct reply reply = {
 		.result = result, .text_len = (uint32_t)answer->text.len, .cpu_ns = clock_cpu_ns(), .st = answer->st};
-	struct iovec part = {.iov_base = &reply, .iov_len = sizeof(reply)};
-	int err = send_message(to, &part, 1, answer->fd);
+	int err = packet_send(to, &reply, sizeof(reply), answer->fd, 0);
 
 	for (size_t at = 0, len; !err && at < answer->text.len; at += len) {
 		len = answer->text.len - at < CHUNK_BYTES ? answer->text.len - at : CHUNK_BYTES;
-		part = (struct iovec){.iov_base = answer->text.data + at, .iov_len = len};
-		err = send_message(to, &part, 1, -1);
+		err = packet_send(to, answer->text.data + at, len, -1, 0);
 	}
 	return err;
 }
@@ -159,7 +115,7 @@ static void serve(int loader)
 	ssize_t len;
 	int fd, err = 0;
 
-	while (!err && (len = receive_message(loader, parts, 2, &fd)) >= (ssize_t)sizeof(request)) {
+	while (!err && (len = packet_receive_parts(loader, parts, 2, 0, &fd)) >= (ssize_t)sizeof(request)) {
 		path[(size_t)len - sizeof(request)] = '\0';
 		task = (struct helper_task){.pid = request.pid, .fd = fd, .path = path, .number = request.number};
 		answer_init(&answer);
@@ -192,7 +148,7 @@ static pid_t fork_helper(int orders)
 	}
 	close(pair[1]);
 	if (pid > 0)
-		(void)send_message(orders, &(struct iovec){&pid, sizeof(pid)}, 1, pair[0]);
+		(void)packet_send(orders, &pid, sizeof(pid), pair[0], 0);
 	close(pair[0]);
 	return pid > 0 ? pid : 0;
 }
@@ -444,7 +400,7 @@ static ssize_t await_message(int from, struct iovec *part, int *ret_fd, uint64_t
 		count = await_readable(from, clock_monotonic_ns() + BUSY_STEP_NS);
 	if (count <= 0)
 		return count ? count : -ETIMEDOUT;
-	return receive_message(from, part, 1, ret_fd);
+	return packet_receive_parts(from, part, 1, 0, ret_fd);
 }
 
 static int order_helper(void)
@@ -474,7 +430,9 @@ static int send_request(const struct helper_task *task)
 	size_t path_len = strlen(task->path);
 	struct iovec parts[] = {{&request, sizeof(request)}, {(char *)task->path, path_len}};
 
-	return path_len >= PATH_MAX ? -ENAMETOOLONG : send_message(helper.worker, parts, 2, task->fd);
+	if (path_len >= PATH_MAX)
+		return -ENAMETOOLONG;
+	return packet_send_parts(helper.worker, parts, 2, &task->fd, task->fd >= 0, 0);
 }
 
 static ssize_t await_text(struct buf *text, size_t left, uint64_t deadline_ns)
@@ -482,10 +440,13 @@ static ssize_t await_text(struct buf *text, size_t left, uint64_t deadline_ns)
 	char chunk[CHUNK_BYTES];
 	struct iovec part = {chunk, sizeof(chunk)};
 	ssize_t len = 1;
-	int fd;
 
 	for (; left && len > 0; left -= len > 0 ? (size_t)len : 0) {
+		int fd = -1;
+
 		len = await_message(helper.worker, &part, &fd, deadline_ns);
+		if (fd >= 0)
+			close(fd);
 		if (len > (ssize_t)left)
 			return -EPROTO;
 		if (len > 0)
