@@ -357,8 +357,14 @@ fuzz: ## hostile bytes for every parser, or TARGET=elf; SECONDS=20 each, under A
 	$(Q)$(again) O=$(O)/fuzz CC=$(CLANG) SAN=fuzzer-no-link,address,undefined fuzz-programs
 	$(Q)tests/fuzz/run $(O)/fuzz/tests/fuzz "$(SECONDS)" $(fuzz_targets)
 
+# Classes for the rewriter to begin with, where there is a JDK.
+fuzz_classes := $(if $(wildcard $(JAVA_HOME_BUILD)/bin/javac),$(O)/tests/fuzz/fuzz_rewrite.corpus)
+$(O)/tests/fuzz/fuzz_rewrite.corpus: $(wildcard tests/workloads/*.java)
+	$(call msg,JAVAC,$@)
+	$(Q)rm -rf $@ && mkdir -p $@ && $(JAVA_HOME_BUILD)/bin/javac -g -Xlint:none -d $@ $^ && touch $@
+
 .PHONY: fuzz fuzz-programs
-fuzz-programs: $(fuzz_targets:%=$(O)/tests/fuzz/%)
+fuzz-programs: $(fuzz_targets:%=$(O)/tests/fuzz/%) $(fuzz_classes)
 
 # A window's seconds have another name in scripts: SECONDS counts there by itself.
 bench_settings = ASPROF="$(ASPROF)" ROUNDS=$(ROUNDS) WINDOW=$(SECONDS)

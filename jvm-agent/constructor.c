@@ -11,23 +11,26 @@ static bool same_text(struct class_text one, struct class_text other)
 	return one.len == other.len && !memcmp(one.at, other.at, one.len);
 }
 
-/* Returns true for a call of a constructor, and in *ret_own whether it is one of this class or its superclass. */
-static bool calls_constructor(const struct class_file *class, const uint8_t *at, bool *ret_own)
+/* Returns true for a call of a constructor, and in *ret_of its class. */
+static bool calls_constructor(const struct class_file *class, const uint8_t *at, struct class_text *ret_of)
 {
-	struct class_text of, name;
+	struct class_text name;
 
-	if (*at != OP_INVOKESPECIAL || !class_method_ref(class, class_u2_at(at + 1), &of, &name) ||
-	    !class_text_is(name, "<init>"))
-		return false;
-	*ret_own = same_text(of, class->this_name) || same_text(of, class->super_name);
-	return true;
+	return *at == OP_INVOKESPECIAL && class_method_ref(class, class_u2_at(at + 1), ret_of, &name) &&
+	       class_text_is(name, "<init>");
+}
+
+/* Returns true for the name of this class or its superclass. Names may be long: compare few of them. */
+static bool is_own(const struct class_file *class, struct class_text name)
+{
+	return same_text(name, class->this_name) || same_text(name, class->super_name);
 }
 
 /* Each `new` has a call of its constructor, inner ones first. The call that has no `new` is super() or this(). */
 static int find_call(const struct class_file *class, const uint8_t *code, uint32_t len)
 {
 	uint32_t made = 0;
-	bool is_own;
+	struct class_text of;
 
 	for (uint32_t bci = 0, bytes; bci < len; bci += bytes) {
 		bytes = bytecode_length(code, len, bci);
@@ -35,10 +38,10 @@ static int find_call(const struct class_file *class, const uint8_t *code, uint32
 			return -ENOENT;
 		if (code[bci] == OP_NEW)
 			made++;
-		if (!calls_constructor(class, code + bci, &is_own))
+		if (!calls_constructor(class, code + bci, &of))
 			continue;
 		if (!made)
-			return is_own ? (int)(bci + bytes) : -ENOENT;
+			return is_own(class, of) ? (int)(bci + bytes) : -ENOENT;
 		made--;
 	}
 	return -ENOENT;

@@ -14,6 +14,9 @@
 #define ACC_ABSTRACT 0x0400
 #define FIRST_STACKMAP 50 /* version of class files that have StackMapTable */
 #define MOST_PUSHED 5 /* stack words of PROBE_RETURNED's arguments */
+/* Bytes of new constants, and by which all methods together may grow. Methods beyond are left as they are. */
+#define POOL_MAX (4u << 20)
+#define GROWTH_MAX (16u << 20)
 
 /* The constants that inserted code refers to; 0: not added yet. */
 struct constants {
@@ -169,6 +172,7 @@ static bool read_code(struct code *code, struct class_reader from)
 	return !from.failed;
 }
 
+/* Where the instruction at `bci` is now, or the end of the code. */
 static uint16_t mapped(struct changing *c, uint32_t bci)
 {
 	uint32_t at = bytecode_map_at(&c->map, bci);
@@ -176,6 +180,14 @@ static uint16_t mapped(struct changing *c, uint32_t bci)
 	if (at == BYTECODE_NOWHERE)
 		c->error = -EINVAL;
 	return (uint16_t)at;
+}
+
+/* The same, but the end is not valid: our handler may be there. */
+static uint16_t mapped_instruction(struct changing *c, uint32_t bci)
+{
+	if (bci >= c->map.len)
+		c->error = -EINVAL;
+	return mapped(c, bci);
 }
 
 static void write_handler(struct changing *c, uint32_t begin, uint32_t end, uint16_t handler)
@@ -226,9 +238,11 @@ static void write_handlers(struct changing *c)
 	for (uint32_t i = 0; i < count; i++) {
 		const uint8_t *at = c->code.handlers + 8 * i;
 
-		class_write_u2(c->to, mapped(c, class_u2_at(at)));
+		if (class_u2_at(at) >= class_u2_at(at + 2))
+			c->error = -EINVAL;
+		class_write_u2(c->to, mapped_instruction(c, class_u2_at(at)));
 		class_write_u2(c->to, mapped(c, class_u2_at(at + 2)));
-		class_write_u2(c->to, mapped(c, class_u2_at(at + 4)));
+		class_write_u2(c->to, mapped_instruction(c, class_u2_at(at + 4)));
 		class_write_bytes(c->to, at + 6, 2);
 	}
 	own = c->has_time ? write_own_handlers(c) : 0;
@@ -249,10 +263,14 @@ static void write_lines(struct changing *c, struct class_reader from)
 
 	class_write_u2(c->to, count);
 	for (; count && !from.failed; count--) {
-		class_write_u2(c->to, mapped_line(c, class_read_u2(&from)));
+		uint16_t bci = class_read_u2(&from);
+
+		if (bci >= c->map.len)
+			c->error = -EINVAL;
+		class_write_u2(c->to, mapped_line(c, bci));
 		class_write_u2(c->to, class_read_u2(&from));
 	}
-	if (from.failed)
+	if (from.failed || from.at != from.size)
 		c->error = -EINVAL;
 }
 
@@ -271,7 +289,7 @@ static void write_variables(struct changing *c, struct class_reader from)
 		class_write_u2(c->to, (uint16_t)(end - begin));
 		class_write_bytes(c->to, rest, rest ? 6 : 0);
 	}
-	if (from.failed)
+	if (from.failed || from.at != from.size)
 		c->error = -EINVAL;
 }
 
@@ -342,7 +360,8 @@ static void write_attributes(struct changing *c)
 {
 	struct class_reader from = c->code.attributes;
 	size_t count_at = c->to->len, begin;
-	uint16_t left = class_read_u2(&from), count = 0;
+	uint16_t left = class_read_u2(&from);
+	uint32_t count = 0;
 	bool has_frames = c->r->class.major < FIRST_STACKMAP;
 
 	class_write_u2(c->to, 0);
@@ -351,9 +370,9 @@ static void write_attributes(struct changing *c)
 		struct class_reader part = class_read_part(&from, class_read_u4(&from));
 
 		has_frames |= class_text_is(class_utf8(&c->r->class, name), "StackMapTable");
-		count = (uint16_t)(count + write_attribute(c, name, part));
+		count += write_attribute(c, name, part);
 	}
-	if (from.failed)
+	if (from.failed || (!c->error && from.at != from.size))
 		c->error = -EINVAL;
 	if (c->has_time && !has_frames) {
 		begin = begin_attribute(c->to, stackmap_name(c->r));
@@ -361,7 +380,9 @@ static void write_attributes(struct changing *c)
 		end_attribute(c->to, begin);
 		count++;
 	}
-	class_put_u2(c->to, count_at, count);
+	if (count > UINT16_MAX && !c->error)
+		c->error = -ERANGE;
+	class_put_u2(c->to, count_at, (uint16_t)count);
 }
 
 static void write_code(struct changing *c)
@@ -397,7 +418,8 @@ static int change_code(struct rewriting *r, const struct rewrite_method *method,
 		write_code(&c);
 		free(c.map.at);
 	}
-	if (!c.error && class_pool_is_full(&r->pool))
+	if (!c.error && (class_pool_is_full(&r->pool) || r->pool.added.len > POOL_MAX ||
+			 r->methods.len > (size_t)r->class.size + GROWTH_MAX))
 		c.error = -ERANGE;
 	if (c.insertion.entry.failed || c.insertion.exit.failed || c.insertion.handler.failed)
 		c.error = -ENOMEM;

@@ -57,7 +57,7 @@ static struct map_type read_type(struct frames *f)
 		type.number = class_read_u2(&f->from);
 	if (type.tag != TYPE_UNINITIALIZED)
 		return type;
-	at = bytecode_map_at(f->method->map, type.number);
+	at = type.number < f->method->map->len ? f->method->map->at[type.number] : BYTECODE_NOWHERE;
 	if (at == BYTECODE_NOWHERE)
 		f->error = -EINVAL;
 	type.number = (uint16_t)at;
@@ -123,9 +123,16 @@ static struct map_type type_of(struct frames *f, const char *at, uint32_t len)
 		return (struct map_type){TYPE_OBJECT, class_pool_class(f->method->pool, at + 1, len - 2)};
 	case '[':
 		return (struct map_type){TYPE_OBJECT, class_pool_class(f->method->pool, at, len)};
+	case 'B':
+	case 'C':
+	case 'I':
+	case 'S':
+	case 'Z':
+		break;
 	default:
-		return (struct map_type){.tag = TYPE_INTEGER};
+		f->error = -EINVAL;
 	}
+	return (struct map_type){.tag = TYPE_INTEGER};
 }
 
 static void add_parameters(struct frames *f)
@@ -162,7 +169,7 @@ static uint16_t step(struct frames *f, uint16_t delta)
 	uint32_t at;
 
 	f->old_at += delta + 1;
-	at = bytecode_map_at(f->method->map, f->old_at);
+	at = f->old_at < f->method->map->len ? f->method->map->at[f->old_at] : BYTECODE_NOWHERE;
 	if (at == BYTECODE_NOWHERE || at <= before)
 		f->error = -EINVAL;
 	f->new_at = at;
@@ -293,13 +300,13 @@ static int write_frames(struct frames *f)
 			write_full(f, form);
 		else
 			copy_frame(f, form);
+		if (!f->error && f->to->len - count_at > STACKMAP_MAX)
+			f->error = -ERANGE;
 	}
 	if (f->method->has_handler && !f->error)
 		write_handler_frame(f);
 	if (f->from.failed || f->from.at != f->from.size)
 		f->error = -EINVAL;
-	if (!f->error && f->to->len - count_at > BYTECODE_MAX * 16u)
-		f->error = -ERANGE;
 	return f->error ? f->error : count + f->method->has_handler;
 }
 

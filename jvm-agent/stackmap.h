@@ -20,6 +20,9 @@ struct stackmap_method {
 	struct class_pool *pool; /* gets the classes of the method's parameters, with `has_long` */
 };
 
+/* Frames are written in full, so a short table can become a long one. */
+#define STACKMAP_MAX (1u << 20) /* bytes; a longer one is refused with -ERANGE */
+
 /*
  * Writes the contents of the attribute. `old` is that of the old one; empty if there is none. Returns the number of
  * frames, or -EINVAL, -ERANGE, -ENOMEM.

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include <sys/resource.h>
+
 #include "bytecode.c"
 #include "classfile.c"
 #include "constructor.c"
@@ -192,6 +194,142 @@ static void damaged_files_do_no_harm(void **state)
 	free(file.bytes);
 }
 
+/* ---- classes made by hand ---- */
+
+/* A class A with one static method m of this descriptor, whose Code attribute has these parts. */
+struct made {
+	const char *descriptor; /* NULL: "()V" */
+	uint16_t max_locals;
+	const uint8_t *code;
+	uint32_t code_bytes;
+	const uint8_t *handlers; /* one; NULL: none */
+	const char *attribute; /* its name; NULL: none */
+	const uint8_t *contents;
+	uint32_t contents_bytes;
+	uint8_t surplus; /* bytes behind the attributes */
+};
+
+static void put_code(struct class_writer *to, const struct made *made, uint16_t attribute_name)
+{
+	class_write_u2(to, 2); /* max_stack */
+	class_write_u2(to, made->max_locals);
+	class_write_u4(to, made->code_bytes);
+	class_write_bytes(to, made->code, made->code_bytes);
+	class_write_u2(to, made->handlers != NULL);
+	class_write_bytes(to, made->handlers, made->handlers ? 8 : 0);
+	class_write_u2(to, made->attribute != NULL);
+	if (made->attribute) {
+		class_write_u2(to, attribute_name);
+		class_write_u4(to, made->contents_bytes);
+		class_write_bytes(to, made->contents, made->contents_bytes);
+	}
+	for (uint8_t i = 0; i < made->surplus; i++)
+		class_write_u1(to, 0);
+}
+
+static struct class_writer make(const struct made *made)
+{
+	struct class_pool pool = {.next = 1};
+	uint16_t this_class = class_pool_class(&pool, "A", 1);
+	uint16_t super_class = class_pool_class(&pool, "java/lang/Object", 16);
+	uint16_t name = class_pool_utf8(&pool, "m", 1);
+	const char *descriptor = made->descriptor ? made->descriptor : "()V";
+	uint16_t type = class_pool_utf8(&pool, descriptor, strlen(descriptor));
+	uint16_t code_name = class_pool_utf8(&pool, "Code", 4);
+	const char *attribute = made->attribute ? made->attribute : "none";
+	uint16_t attribute_name = class_pool_utf8(&pool, attribute, strlen(attribute));
+	struct class_writer file = {0}, code = {0};
+
+	put_code(&code, made, attribute_name);
+	class_write_u4(&file, MAGIC);
+	class_write_u4(&file, 52); /* JDK 8 */
+	class_write_u2(&file, (uint16_t)pool.next);
+	class_write_bytes(&file, pool.added.bytes, pool.added.len);
+	class_write_u2(&file, 0);
+	class_write_u2(&file, this_class);
+	class_write_u2(&file, super_class);
+	class_write_u4(&file, 0); /* no interfaces, no fields */
+	class_write_u2(&file, 1);
+	class_write_u2(&file, ACC_STATIC);
+	class_write_u2(&file, name);
+	class_write_u2(&file, type);
+	class_write_u2(&file, 1);
+	class_write_u2(&file, code_name);
+	class_write_u4(&file, (uint32_t)code.len);
+	class_write_bytes(&file, code.bytes, code.len);
+	class_write_u2(&file, 0);
+	class_writer_free(&code);
+	class_writer_free(&pool.added);
+	return file;
+}
+
+/* Returns whether the method gets its probe. */
+static bool gets_probe(const struct made *made)
+{
+	const struct wish wish = {"m", {{.kind = PROBE_TIME, .threshold_ns = 1}}, 1};
+	struct class_writer file = make(made), changed;
+	struct rewrite rewrite;
+	int result = rewritten(&file, &wish, &changed, &rewrite);
+
+	assert_int_equal(rewrite.methods + rewrite.left, 1);
+	assert_int_equal(result, rewrite.methods);
+	class_writer_free(&file);
+	free(changed.bytes);
+	return result;
+}
+
+static const uint8_t nops[] = {0, 0, 0, 0xb1}; /* nop, nop, nop, return */
+
+#define MADE(...) ((struct made){.code = nops, .code_bytes = sizeof(nops), __VA_ARGS__})
+#define BYTES(name, ...) .name = (const uint8_t[]){__VA_ARGS__}
+
+/* Code is put behind a method: what led behind it would lead there. */
+static void what_is_invalid_stays_invalid(void **state)
+{
+	(void)state;
+	assert_true(gets_probe(&MADE(.surplus = 0)));
+	assert_true(gets_probe(&MADE(BYTES(handlers, 0, 0, 0, 3, 0, 3, 0, 0))));
+	assert_false(gets_probe(&MADE(BYTES(handlers, 0, 0, 0, 3, 0, 4, 0, 0)))); /* to the end */
+	assert_false(gets_probe(&MADE(BYTES(handlers, 0, 3, 0, 3, 0, 3, 0, 0)))); /* of nothing */
+	assert_true(gets_probe(&MADE(.attribute = "LineNumberTable", BYTES(contents, 0, 1, 0, 3, 0, 7),
+				     .contents_bytes = 6)));
+	assert_false(gets_probe(&MADE(.attribute = "LineNumberTable", BYTES(contents, 0, 1, 0, 4, 0, 7),
+				      .contents_bytes = 6)));
+	assert_false(gets_probe(&MADE(.attribute = "LineNumberTable", BYTES(contents, 0, 1, 0, 3, 0, 7, 0),
+				      .contents_bytes = 7)));
+	assert_true(gets_probe(&MADE(.attribute = "StackMapTable", BYTES(contents, 0, 1, 3), .contents_bytes = 3)));
+	assert_false(gets_probe(&MADE(.attribute = "StackMapTable", BYTES(contents, 0, 1, 4), .contents_bytes = 3)));
+	assert_false(gets_probe(&MADE(.descriptor = "(Q)V", .max_locals = 1, .attribute = "StackMapTable",
+				      BYTES(contents, 0, 1, 3), .contents_bytes = 3)));
+	assert_false(gets_probe(&MADE(.surplus = 1)));
+}
+
+/* Each frame of one byte would become one of 65 kB. */
+static void short_maps_do_not_grow_without_end(void **state)
+{
+	static uint8_t code[60000], map[2 + 50000];
+	const struct made made = {
+		.max_locals = 65000,
+		.code = code,
+		.code_bytes = sizeof(code),
+		.attribute = "StackMapTable",
+		.contents = map,
+		.contents_bytes = sizeof(map),
+	};
+	struct rusage usage;
+	long before_kb;
+
+	(void)state;
+	code[sizeof(code) - 1] = 0xb1;
+	map[0] = 50000 >> 8;
+	map[1] = 50000 & 0xff;
+	getrusage(RUSAGE_SELF, &usage);
+	before_kb = usage.ru_maxrss;
+	assert_false(gets_probe(&made));
+	getrusage(RUSAGE_SELF, &usage);
+	assert_true(usage.ru_maxrss - before_kb < 64 << 10);
+}
+
 /* ---- code ---- */
 
 static void switches_and_jumps_find_their_targets(void **state)
@@ -325,6 +463,8 @@ int main(void)
 		cmocka_unit_test(a_call_is_timed_on_all_its_ways_out),
 		cmocka_unit_test(native_methods_are_left),
 		cmocka_unit_test(damaged_files_do_no_harm),
+		cmocka_unit_test(what_is_invalid_stays_invalid),
+		cmocka_unit_test(short_maps_do_not_grow_without_end),
 		cmocka_unit_test(switches_and_jumps_find_their_targets),
 		cmocka_unit_test(jumps_that_get_too_long_are_refused),
 		cmocka_unit_test(targets_match),
