@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file in the root directory of another process. A child with that process's user and no capability creates and
- * writes it: its folder may be a mount of that user, and its file system a server of that user. The user can stop or
- * block the child, so each wait has a deadline. Only regular files are opened: a container's root can make devices that
- * the kernel would open for the loader, but not for the container.
+ * A file in the root directory of another process, created and written by a deputy. Only regular files are opened: a
+ * container's root can make devices that the kernel would open for the loader, but not for the container.
  */
 #ifndef ASPROF_FOREIGN_FILE_H
 #define ASPROF_FOREIGN_FILE_H
@@ -11,13 +9,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "attach/deputy.h"
+
 struct foreign_file {
-	pid_t child; /* 0: none */
-	int socket; /* to the child */
-	uid_t uid; /* user of the process */
+	struct deputy deputy; /* without a child: no file is open */
 };
 
-#define FOREIGN_FILE_NONE {.socket = -1}
+#define FOREIGN_FILE_NONE {.deputy = DEPUTY_NONE}
 
 /*
  * Creates or truncates the file; `path` is absolute, as the process sees it. Returns 0 or -errno: -ESRCH when the

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define TEMPORARY_TRIES 16
+#define COPY_BYTES 65536
 
 /* Destination of the stream. Keeps the first error, which stdio does not. */
 struct io_sink {
@@ -74,6 +75,35 @@ int io_write_all(int fd, const void *bytes, size_t len)
 		len -= (size_t)written;
 	}
 	return 0;
+}
+
+/* Without O_TMPFILE: overlayfs, on which containers run, supports it only since Linux 6.1. */
+int io_open_unlinked(void)
+{
+	const char *folder = secure_getenv("TMPDIR");
+	char *path;
+	int fd;
+
+	if (asprintf(&path, "%s/duet-XXXXXX", folder ? folder : "/var/tmp") < 0)
+		return -ENOMEM;
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(path);
+	else
+		fd = -errno;
+	free(path);
+	return fd;
+}
+
+int io_copy(int from, int to)
+{
+	char bytes[COPY_BYTES];
+	ssize_t more = 0;
+	int err = 0;
+
+	for (off_t at = 0; !err && (more = pread(from, bytes, sizeof(bytes), at)) > 0; at += more)
+		err = io_write_all(to, bytes, (size_t)more);
+	return err || more == 0 ? err : -errno;
 }
 
 static ssize_t sink_write(void *cookie, const char *bytes, size_t len)

@@ -18,6 +18,10 @@
 int io_read_file(int dirfd, const char *path, size_t max, struct buf *buf);
 int io_read_again(int fd, size_t max, struct buf *buf); /* the same, from the beginning of an open file */
 int io_write_all(int fd, const void *bytes, size_t len); /* returns 0 or -errno */
+/* Opens a new file without a name, below $TMPDIR or /var/tmp. Returns its descriptor or -errno. */
+int io_open_unlinked(void);
+/* Writes all of the file `from`, from its beginning, to the position of `to`. Returns 0 or -errno. */
+int io_copy(int from, int to);
 
 /*
  * Output goes to a temporary file beside the target, which is renamed on success. io_output_open() creates the

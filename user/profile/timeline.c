@@ -27,24 +27,6 @@ void timeline_release(struct timeline *timeline)
 	timeline_init(timeline);
 }
 
-/* Without O_TMPFILE: overlayfs, on which containers run, supports it only since Linux 6.1. */
-static int open_unlinked(void)
-{
-	const char *folder = secure_getenv("TMPDIR");
-	char *path;
-	int fd;
-
-	if (asprintf(&path, "%s/duet-XXXXXX", folder ? folder : "/var/tmp") < 0)
-		return -ENOMEM;
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(path);
-	else
-		fd = -errno;
-	free(path);
-	return fd;
-}
-
 static uint64_t in_file(const struct timeline *timeline)
 {
 	return timeline->len - timeline->recent.len;
@@ -56,7 +38,7 @@ static int spill(struct timeline *timeline)
 	int err;
 
 	if (timeline->fd < 0)
-		timeline->fd = open_unlinked();
+		timeline->fd = io_open_unlinked();
 	if (timeline->fd < 0)
 		return timeline->fd;
 	if (lseek(timeline->fd, offset, SEEK_SET) < 0)

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "attach/deputy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "attach/children.h"
+#include "base/clock.h"
+#include "base/packet.h"
+#include "base/rights.h"
+#include "proc/process.h"
+
+#define LEFT_MAX 8 /* children of one user that did not end */
+
+/* ---- the child ---- */
+
+/* A process of root may be root of a container only, so its child has no capability either. */
+static int become(const struct stat *process)
+{
+	bool is_same = geteuid() == process->st_uid && getegid() == process->st_gid;
+
+	if (!is_same &&
+	    (setgroups(1, &process->st_gid) < 0 || setresgid(process->st_gid, process->st_gid, process->st_gid) < 0 ||
+	     setresuid(process->st_uid, process->st_uid, process->st_uid) < 0))
+		return -errno;
+	prctl(PR_SET_DUMPABLE, 0); /* its user must not be able to trace this one */
+	return rights_keep(RIGHTS_NONE);
+}
+
+void deputy_tell(int socket, int result)
+{
+	(void)packet_send(socket, &result, sizeof(result), -1, 0);
+}
+
+/* ---- the parent ---- */
+
+int deputy_await(const struct deputy *deputy, uint64_t timeout_ms)
+{
+	int result, none, ms = timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX;
+
+	if (packet_receive(deputy->socket, &result, sizeof(result), ms, &none) != sizeof(result))
+		return -ETIMEDOUT; /* a child that is killed by its user has not answered either */
+	return result;
+}
+
+/* `root` and `process` belong to one process. */
+static int start(struct deputy *deputy, int root, const struct stat *process, deputy_work work, const void *context)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	deputy->child = fork();
+	if (!deputy->child) {
+		int err;
+
+		signal(SIGPIPE, SIG_IGN);
+		close(pair[0]);
+		err = become(process);
+		if (err < 0)
+			deputy_tell(pair[1], err);
+		else
+			work(pair[1], root, context);
+		_exit(0);
+	}
+	close(pair[1]);
+	deputy->socket = pair[0];
+	deputy->uid = process->st_uid;
+	if (deputy->child > 0)
+		return 0;
+	deputy->child = 0;
+	return -EAGAIN;
+}
+
+/* Opens nothing that could block: only entries of /proc/PID itself. */
+static int open_process(pid_t pid, uint64_t start_ticks, struct stat *ret_process)
+{
+	char path[32], state;
+	uint64_t ticks = 0;
+	int proc, stat_fd, root = -1, err = -ESRCH;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc < 0)
+		return -ESRCH;
+	stat_fd = openat(proc, "stat", O_RDONLY | O_CLOEXEC);
+	root = openat(proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		err = -errno;
+	else if (stat_fd >= 0 && !process_read_stat(stat_fd, &ticks, &state) && ticks == start_ticks &&
+		 !fstat(proc, ret_process))
+		err = 0;
+	if (err && root >= 0)
+		close(root);
+	if (stat_fd >= 0)
+		close(stat_fd);
+	close(proc);
+	return err ? err : root;
+}
+
+int deputy_start(struct deputy *deputy, pid_t pid, uint64_t start_ticks, deputy_work work, const void *context)
+{
+	struct stat process;
+	int err, root = open_process(pid, start_ticks, &process);
+
+	*deputy = (struct deputy)DEPUTY_NONE;
+	if (root < 0)
+		return root;
+	children_collect(clock_monotonic_ns());
+	err = children_left(process.st_uid) < LEFT_MAX ? start(deputy, root, &process, work, context) : -EBUSY;
+	close(root);
+	if (err)
+		deputy_release(deputy);
+	return err;
+}
+
+void deputy_release(struct deputy *deputy)
+{
+	uint64_t cpu_ns;
+	int status;
+
+	if (deputy->child) {
+		kill(deputy->child, SIGKILL);
+		fcntl(deputy->socket, F_SETFL, O_NONBLOCK);
+		if (!children_collect_soon(deputy->child, &status, &cpu_ns)) {
+			children_leave(deputy->child, deputy->socket, deputy->uid, clock_monotonic_ns());
+			deputy->socket = -1;
+		}
+	}
+	if (deputy->socket >= 0)
+		close(deputy->socket);
+	*deputy = (struct deputy)DEPUTY_NONE;
+}
